@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+# Delegates and prints one line a step; V=1 shows the commands.
+VERSION	:= 0.1.0
+SONAME	:= libgpupart.so.0
+
+prefix	?= /usr/local
+bindir	?= $(prefix)/bin
+libdir	?= $(prefix)/lib
+includedir ?= $(prefix)/include
+datadir	?= $(prefix)/share
+mandir	?= $(datadir)/man
+DESTDIR	?=
+
+CC	?= gcc
+CFLAGS	?= -O2 -g
+ALL_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -Wformat=2 \
+	      -fvisibility=hidden -fPIC -Iinclude -Iinclude/uapi -D_GNU_SOURCE \
+	      -DGPUPART_VERSION='"$(VERSION)"' -DGPUPART_DATADIR='"$(datadir)/gpupart"' $(CFLAGS)
+
+B	:= build
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @printf '  %-7s %s\n' $(1) $(2)
+endif
+
+LIB_SRC	   := $(wildcard lib/*.c)
+LIB_OBJ	   := $(LIB_SRC:%.c=$(B)/obj/%.o)
+SIM_SRC	   := $(wildcard lib/sim/*.c)
+SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o)
+INJECT_SRC := $(wildcard lib/inject/*.c)
+INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
+CLI_SRC	   := $(wildcard cli/*.c)
+CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
+CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,\
+		$(wildcard tests/data/gh100-*/capture.txt)) $(B)/share/gpupart/captures/h200.capture
+
+LIBGPUPART := $(B)/lib/libgpupart.so
+INJECT	   := $(B)/lib/gpupart/libgpupart-inject.so
+SIM	   := $(B)/lib/gpupart/sim/libcuda.so.1
+CLI	   := $(B)/bin/gpupart
+
+all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SIM) $(CLI) $(CAPTURES)
+
+# Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
+include tests/Makefile.inc
+
+$(B)/obj/%.o: %.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
+# The launch path: TLS that needs no call.
+$(B)/obj/lib/hook.o $(B)/obj/lib/scope.o: ALL_CFLAGS += -ftls-model=initial-exec
+
+$(LIBGPUPART): $(B)/lib/$(SONAME)
+	$(Q)ln -sf $(SONAME) $@
+
+$(B)/lib/$(SONAME): $(LIB_OBJ) lib/gpupart.map
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/gpupart.map \
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(LIB_OBJ) -ldl -lpthread
+
+$(B)/lib/libgpupart.a: $(LIB_OBJ)
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
+
+$(INJECT): $(INJECT_OBJ) $(LIBGPUPART)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-inject.so -Wl,-rpath,'$$ORIGIN/..' \
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(INJECT_OBJ) -L$(B)/lib -lgpupart -ldl
+
+$(SIM): $(SIM_OBJ) lib/sim/libcuda.map
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
+
+$(CLI): $(CLI_OBJ) $(LIBGPUPART)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) -L$(B)/lib -lgpupart -ljansson \
+		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
+
+# sample:h200 is board b: like a's tables, with measured bits.
+$(B)/share/gpupart/captures/h200.capture: tests/data/gh100-h200-b/capture.txt
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(B)/share/gpupart/captures/%.capture: tests/data/gh100-%/capture.txt
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+install: all
+	$(call say,INSTALL,$(DESTDIR)$(prefix))
+	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
+		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures
+	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
+	$(Q)install -m 755 $(B)/lib/$(SONAME) $(DESTDIR)$(libdir)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(DESTDIR)$(libdir)/libgpupart.so
+	$(Q)install -m 644 $(B)/lib/libgpupart.a $(DESTDIR)$(libdir)/libgpupart.a
+	$(Q)install -m 755 $(INJECT) $(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so
+	$(Q)install -m 755 $(SIM) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
+	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
+	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
+	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
+	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
+		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
+		'Libs: -L$${libdir} -lgpupart' 'Cflags: -I$${includedir}' \
+		> $(DESTDIR)$(libdir)/pkgconfig/libgpupart.pc
+
+clean:
+	$(call say,CLEAN,$(B))
+	$(Q)rm -rf $(B)
+
+-include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
+
+.PHONY: all install clean check check-gpu lint bench fuzz
+.DELETE_ON_ERROR:

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libgpupart: which TPCs of an NVIDIA GPU a kernel launch may use.
+ *
+ * Index spaces. A `tpc` is a logical number, dense, 0 .. nr_tpcs-1, in the order
+ * the work distributor counts them; on GPUs with two SMs a TPC it owns SMs 2*tpc
+ * and 2*tpc+1 as %smid shows them. A `gpc` is logical too (dense, after
+ * floorsweeping). A `vgpc` is the virtual GPC that thread block clusters obey
+ * (Hopper and later). Every set in this interface is a set of *allowed* TPCs.
+ *
+ * Errors. A function returns 0 or a negative errno unless it says otherwise; where
+ * it takes a context, gpupart_error() then holds one sentence with the object and
+ * the value in it. The library never prints and never exits.
+ *
+ * Threads. A context (struct gpupart) is for one thread at a time; open one a
+ * thread. Topologies and sets are plain values or immutable and may be shared.
+ * Setting a set is safe from any thread at any time, also against launches.
+ */
+#ifndef GPUPART_H
+#define GPUPART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/gpupart.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------ context */
+
+struct gpupart;
+
+/* Opens a context. -ENOMEM is the only failure. */
+int gpupart_open(struct gpupart **gp);
+
+/* Closes it. What was set on GPUs, streams and launches stays in force. */
+void gpupart_close(struct gpupart *gp);
+
+/*
+ * The sentence of the last call on @gp that failed, "" before the first. It is
+ * @gp's own and lives until the next call on it.
+ */
+const char *gpupart_error(const struct gpupart *gp);
+
+/* The library's version, "MAJOR.MINOR.PATCH". A constant string. */
+const char *gpupart_version(void);
+
+/* --------------------------------------------------------------------- sets */
+
+#define GPUPART_TPCSET_WORDS (GPUPART_MAX_TPCS / 64)
+
+/* Bit (tpc % 64) of word (tpc / 64) allows that TPC. All zero is the empty set. */
+struct gpupart_tpcset {
+	uint64_t allowed[GPUPART_TPCSET_WORDS];
+};
+
+/* The longest list form: "0,2,4,..,254" and its terminating 0 fit. */
+#define GPUPART_TPCSET_STRLEN 1024
+
+/* Members 0 .. nr-1, nr 0 .. 256 (more is taken as 256). */
+struct gpupart_tpcset gpupart_tpcset_first(unsigned int nr);
+
+/* @tpc 0 .. 255; above that add and del do nothing and has is false. */
+void gpupart_tpcset_add(struct gpupart_tpcset *set, unsigned int tpc);
+void gpupart_tpcset_del(struct gpupart_tpcset *set, unsigned int tpc);
+bool gpupart_tpcset_has(const struct gpupart_tpcset *set, unsigned int tpc);
+
+struct gpupart_tpcset gpupart_tpcset_and(const struct gpupart_tpcset *a,
+					 const struct gpupart_tpcset *b);
+struct gpupart_tpcset gpupart_tpcset_or(const struct gpupart_tpcset *a,
+					const struct gpupart_tpcset *b);
+/* @a without @b. */
+struct gpupart_tpcset gpupart_tpcset_andnot(const struct gpupart_tpcset *a,
+					    const struct gpupart_tpcset *b);
+
+bool gpupart_tpcset_empty(const struct gpupart_tpcset *set);
+bool gpupart_tpcset_equal(const struct gpupart_tpcset *a, const struct gpupart_tpcset *b);
+/* Every member of @a is one of @b. */
+bool gpupart_tpcset_subset(const struct gpupart_tpcset *a, const struct gpupart_tpcset *b);
+bool gpupart_tpcset_intersects(const struct gpupart_tpcset *a, const struct gpupart_tpcset *b);
+unsigned int gpupart_tpcset_count(const struct gpupart_tpcset *set);
+
+/*
+ * The smallest member that is at least @from, or -1. To walk a set:
+ * for (t = gpupart_tpcset_next(&s, 0); t >= 0; t = gpupart_tpcset_next(&s, t + 1))
+ */
+int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned int from);
+
+/*
+ * List form as taskset(1) has it: "0,5,8-11", stride "0-10:2"; any order,
+ * overlap allowed; no blanks. Numbers 0 .. 255. The empty string is an empty
+ * list and refused. @gp may be NULL (no sentence is kept then).
+ * -EINVAL: the sentence names the bad piece.
+ */
+int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
+
+/* Hexadecimal form, bit i allows TPC i; "0x" and commas between groups are allowed. */
+int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
+
+/*
+ * Write the canonical list ("0-7,16", "" for the empty set) or hex form
+ * ("0x1ffff"). Return the length without the terminating 0, or -ENOSPC where
+ * @len is too small; GPUPART_TPCSET_STRLEN always fits.
+ */
+int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, size_t len);
+int gpupart_tpcset_format_hex(const struct gpupart_tpcset *set, char *text, size_t len);
+
+/* ----------------------------------------------------------------- topology */
+
+struct gpupart_topology;
+
+/* What is known of the GPU itself. Unknown strings are "", unknown numbers -1 or 0 as said. */
+struct gpupart_gpu_info {
+	char name[64];		/* "NVIDIA H200" */
+	char pci[20];		/* "0000:0d:00.0", lower case; a GPU's identity */
+	char uuid[48];		/* "GPU-xxxxxxxx-..." */
+	char driver[32];	/* "580.159.04" */
+	char source[96];	/* "rm", "kernel", or the capture's path */
+	char origin[160];	/* of a capture: who captured it and how */
+	uint32_t chip_id;	/* BOOT_42 bits 29:20, 0x180 is GH100; 0 unknown */
+	int mig;		/* 1 on, 0 off, -1 unknown */
+	unsigned int max_gpcs;		/* design maximum before floorsweeping; 0 unknown */
+	unsigned int max_tpcs_per_gpc;	/* likewise */
+	bool simulated;		/* the simulated driver answers for this GPU */
+};
+
+#define GPUPART_MAX_SMS_PER_TPC 4
+
+/* One TPC. An index that the source does not know is -1. */
+struct gpupart_tpc {
+	int gpc;		/* logical GPC */
+	int tpc_in_gpc;		/* dense within the logical GPC */
+	int vgpc;		/* virtual GPC; singletons have ids of their own */
+	int tpc_in_vgpc;	/* NVIDIA: migratable TPC id; 0 for a singleton */
+	int cpc;		/* physical CPC within the GPC */
+	int ugpu;		/* the half of the L2 it is near to */
+	int measured_bit;	/* of a capture: the TMD bit seen to remove it */
+	unsigned int nr_sms;
+	unsigned int sms[GPUPART_MAX_SMS_PER_TPC];	/* as %smid */
+};
+
+/* One logical GPC. */
+struct gpupart_gpc {
+	int gpc_phys;		/* fuse index; -1 unknown */
+	uint32_t present_tpcs;	/* physical TPCs that are there, bit = fuse index; 0 unknown */
+	int ugpu;		/* -1 unknown */
+	struct gpupart_tpcset tpcs;
+};
+
+/*
+ * Opens the topology of a GPU.
+ * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, no privilege needed),
+ *	    "sample:NAME" (a capture that ships), a capture's path, or NULL: the
+ *	    first of kernel and rm that answers.
+ * @gpu: an index in PCI order ("0"), a PCI address or a UUID; NULL is the first.
+ *	 Captures hold one GPU: there it must match or be NULL.
+ * The object is the caller's; close it. -ENODEV no such GPU, -ENOENT no such
+ * file, -EACCES, -EBADMSG a capture that is cut or changed (the sentence has the
+ * line), -EOPNOTSUPP a driver or chip that is not known.
+ */
+int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gpu,
+			  struct gpupart_topology **topo);
+void gpupart_topology_close(struct gpupart_topology *topo);
+
+/*
+ * The GPUs that @source (as above, captures excepted) knows, in PCI order: up to
+ * @max of them into @list. Returns how many there are, or a negative errno.
+ */
+int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
+		     unsigned int max);
+
+/* These cannot fail; what they return belongs to @topo. */
+const struct gpupart_gpu_info *gpupart_topology_info(const struct gpupart_topology *topo);
+unsigned int gpupart_topology_nr_tpcs(const struct gpupart_topology *topo);
+unsigned int gpupart_topology_nr_gpcs(const struct gpupart_topology *topo);
+unsigned int gpupart_topology_nr_sms(const struct gpupart_topology *topo);
+/* Number of uGPUs; 0 where the source does not tell. */
+unsigned int gpupart_topology_nr_ugpus(const struct gpupart_topology *topo);
+/* One above the largest virtual GPC id; ids in between may have no TPC. 0 where not told. */
+unsigned int gpupart_topology_end_vgpc(const struct gpupart_topology *topo);
+/* NULL where @tpc (0 .. nr_tpcs-1) or @gpc (0 .. nr_gpcs-1) is not there. */
+const struct gpupart_tpc *gpupart_topology_tpc(const struct gpupart_topology *topo,
+					       unsigned int tpc);
+const struct gpupart_gpc *gpupart_topology_gpc(const struct gpupart_topology *topo,
+					       unsigned int gpc);
+/* The TPC that owns @smid, or -1. */
+int gpupart_topology_sm_tpc(const struct gpupart_topology *topo, unsigned int smid);
+
+/* Sets of the whole GPU, one uGPU, one virtual GPC; empty where it is not there. */
+struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo);
+struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu);
+struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc);
+
+/*
+ * A number for "the same ids and the same membership": equal for two topologies
+ * whose TPCs sit alike in GPCs, virtual GPCs and uGPUs and own the same SMs.
+ */
+uint64_t gpupart_topology_hash(const struct gpupart_topology *topo);
+
+/*
+ * A set in words: terms joined by "+", each "LIST" or "tpc:LIST", "gpc:LIST",
+ * "ugpu:LIST" or "hex:MASK"; "gpc:1,2+40-43". Refused with the value named:
+ * syntax, a TPC, GPC or uGPU that is not there, an empty result.
+ */
+int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo,
+		      const char *words, struct gpupart_tpcset *set);
+
+/* -EINVAL for an empty set or a TPC that is not there, with its number in the sentence. */
+int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
+		      const struct gpupart_tpcset *set);
+
+/*
+ * Writes @topo as a capture (a text format that opens again, with a checksum).
+ * @captured_by goes into it and may be NULL. *text is malloc'ed, the caller's.
+ */
+int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
+			     const char *captured_by, char **text);
+
+/* ---------------------------------------------------- launches of this process */
+
+struct gpupart_gpu;
+
+/*
+ * Gets ready to confine this process's launches on one GPU: opens libcuda.so.1,
+ * reads the topology, subscribes to the driver's launch callback and makes sure
+ * that the mask bits are known to be right on this GPU (a few short launches on a
+ * stream of its own the first time; see gpupart_gpu_check()). Calls cuInit and
+ * uses the current context if it is on that GPU, else retains its primary one.
+ * @gpu: as for gpupart_topology_open(), or "cuda:N" for CUDA's own device number.
+ * Attaching twice gives the same object. It lives as long as the process.
+ * -ENOENT no libcuda.so.1, -EOPNOTSUPP a driver without the callback, an unknown
+ * chip or TMD version, MIG on, or mask bits that were not proven (the sentence
+ * names the TPC), -ENODEV no such GPU.
+ */
+int gpupart_attach(struct gpupart *gp, const char *gpu, struct gpupart_gpu **attached);
+
+/* The topology it was attached with; the library's, do not close. */
+const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu);
+
+/*
+ * Which set applies to a launch: limit AND (next launch, else stream, else
+ * process, else all). A NULL @set takes that scope's set away. An empty set and a
+ * TPC that is not there are -EINVAL. Sets take effect at the next launch.
+ * At most 50 ns each (a stream's first set apart).
+ */
+int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+		      const struct gpupart_tpcset *set);
+int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+			const struct gpupart_tpcset *set);
+
+/*
+ * @stream: a live CUstream (or cudaStream_t) of this GPU. 0 and 1 are the legacy
+ * default stream of the current context and 2 the calling thread's per-thread
+ * default stream; the first set on one of those three makes one empty launch on
+ * it (-EBUSY during a stream capture). A set goes away with its stream.
+ * -EINVAL a stream handle that is none, -EOPNOTSUPP where streams cannot be told
+ * apart on this driver, -ENOSPC more than 4096 streams with sets.
+ */
+int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+		       const struct gpupart_tpcset *set);
+
+/* The calling thread's next kernel launch on @gpu, once. */
+int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+		     const struct gpupart_tpcset *set);
+
+/* What is in force; false (and all TPCs in @set) where the scope has none. */
+bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
+bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
+bool gpupart_stream_get(struct gpupart_gpu *gpu, void *stream, struct gpupart_tpcset *set);
+
+/* What became of this process's launches since it attached, on all its GPUs. */
+struct gpupart_counters {
+	uint64_t launches;	/* launch callbacks seen */
+	uint64_t confined;	/* exactly to what the scopes asked for */
+	uint64_t widened_empty;	/* limit AND set left nothing: the limit alone */
+	uint64_t widened_driver; /* the driver's own mask left nothing of it: that alone */
+	uint64_t widened_cluster; /* no virtual GPC of the set held a cluster */
+	uint64_t widened_cooperative; /* the set could not hold the grid at once */
+	uint64_t unconfinable_version; /* unknown TMD version or launch type */
+	uint64_t unconfinable_map;	/* mask bits not proven on this GPU */
+	uint64_t unconfinable_gpu;	/* launch on a GPU that was not attached */
+};
+void gpupart_counters_get(struct gpupart_counters *counters);
+
+/* How the mask bits of an attached GPU became trusted. */
+struct gpupart_check {
+	const char *layout;	/* "V04_00" */
+	bool from_cache;	/* looked up, not measured now */
+	unsigned int nr_proven;	/* TPCs */
+	unsigned int nr_launches; /* short launches made for it, 0 if looked up */
+	const char *streams;	/* "" or why stream sets are refused here */
+	char key[20];		/* hash of the checked map, in hexadecimal */
+};
+void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);
+
+/* ------------------------------------------------------------------- verify */
+
+struct gpupart_verify_row {
+	const char *name;	/* "tpc-alone", stable */
+	const char *what;	/* a sentence */
+	enum { GPUPART_VERIFY_PASS, GPUPART_VERIFY_FAIL, GPUPART_VERIFY_SKIP } result;
+	const char *detail;	/* what was seen; names the TPC where it failed */
+};
+
+#define GPUPART_VERIFY_QUICK 1	/* the rows that take under a second */
+
+/*
+ * Proves on the GPU, by launches that record %smid, that every TPC, GPC, uGPU and
+ * scope confines; @row is called once a row, in order. Takes the process and stream
+ * sets of @gpu away and puts them back. Returns the number of rows that failed
+ * (0 good) or a negative errno where it could not run.
+ */
+int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
+		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);
+
+/*
+ * One launch on @stream (NULL: the legacy default stream) that records where its
+ * blocks ran: the TPCs that were seen. It keeps every SM it may use busy for a
+ * few microseconds, so on an idle GPU *seen is the set in force.
+ */
+int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+		   struct gpupart_tpcset *seen);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* GPUPART_H */

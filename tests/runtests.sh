@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs TAP tests (programs or scripts named on the command line), each with a time
+# limit, and adds them up. A test that dies, hangs or prints no plan counts as one
+# failed; exit status 77 as one skipped. Prints what failed, then the totals.
+limit=${TEST_TIMEOUT:-120}
+passed=0 failed=0 skipped=0
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT INT TERM
+for test in "$@"; do
+	timeout -k 5 "$limit" "$test" >"$log" 2>&1
+	status=$?
+	p=$(grep -c '^ok ' "$log")
+	f=$(grep -c '^not ok ' "$log")
+	s=$(grep -c '^ok .*# SKIP' "$log")
+	p=$((p - s))
+	why=
+	if [ $status -eq 77 ]; then
+		s=$((s + 1))
+	elif [ $status -eq 124 ]; then
+		why="no end after $limit s"
+	elif ! grep -q "^1\.\.$((p + f + s))\$" "$log"; then
+		why="ended with status $status without its plan"
+	elif [ $status -ne 0 ] && [ $f -eq 0 ]; then
+		why="status $status although no check failed"
+	elif [ $((p + f + s)) -eq 0 ]; then
+		why="checked nothing"
+	fi
+	[ -n "$why" ] && f=$((f + 1))
+	printf '  %-34s %4d passed %3d failed %3d skipped%s\n' "$(basename "$test")" $p $f $s "${why:+  $why}"
+	[ $f -gt 0 ] && { grep '^not ok ' "$log" | sed 's/^/      /'; [ -n "$why" ] && tail -n 20 "$log" | sed 's/^/      | /'; }
+	grep '# SKIP' "$log" | sed 's/^.*# SKIP/      skipped:/'
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+# For a caller that adds several runs up.
+[ -n "$TEST_TOTALS" ] && echo "$passed $failed $skipped" >>"$TEST_TOTALS"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The few words of TAP our tests speak. tests/runtests.sh adds them up. */
+#ifndef GPUPART_TESTS_TAP_H
+#define GPUPART_TESTS_TAP_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static int tap_count, tap_failed;
+
+__attribute__((format(printf, 2, 3), unused))
+static int tap_ok(int good, const char *fmt, ...)
+{
+	va_list ap;
+
+	tap_count++;
+	tap_failed += !good;
+	printf("%sok %d - ", good ? "" : "not ", tap_count);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+	fflush(stdout);
+	return good;
+}
+
+__attribute__((format(printf, 1, 2), unused))
+static void tap_skip(const char *fmt, ...)
+{
+	va_list ap;
+
+	printf("ok %d # SKIP ", ++tap_count);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+/* The plan comes last; a test that dies before it counts as failed. */
+__attribute__((unused))
+static int tap_done(void)
+{
+	printf("1..%d\n", tap_count);
+	return tap_failed ? 1 : 0;
+}
+
+#endif
