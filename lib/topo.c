@@ -49,11 +49,11 @@ static int check_ranges(struct gpupart *gp, const struct topo_sm *sm, unsigned i
 		const struct sm_field *field = &sm_fields[i];
 		int value = sm_value(sm, field);
 
-		if (value < 0 && field->required)
-			return ctx_fail(gp, -EINVAL, "SM %u has no %s", smid, field->name);
 		if (value < -1 || value > field->max)
 			return ctx_fail(gp, -EINVAL, "SM %u: %s %d is out of range (0-%d)", smid,
 					field->name, value, field->max);
+		if (value < 0 && field->required)
+			return ctx_fail(gp, -EINVAL, "SM %u has no %s", smid, field->name);
 	}
 	return 0;
 }
