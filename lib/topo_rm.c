@@ -939,6 +939,8 @@ static bool rm_ask_gpc_ids(struct rm_session *s, unsigned int nr_gpcs, uint32_t 
 	struct rm_fs_query *query = s->fs_info.query;
 	unsigned int gpc, phys, found = 0;
 
+	if (!nr_gpcs)
+		return false;
 	memset(&s->fs_info, 0, sizeof(s->fs_info));
 	s->fs_info.nr = nr_gpcs;
 	for (gpc = 0; gpc < nr_gpcs; gpc++) {
