@@ -100,11 +100,16 @@ struct rm_control {
 	uint32_t params_size, status;
 };
 
+/*
+ * Before 535 there was no params_size: the status stood in its place and the last
+ * word was padding, which comes back as it was sent (both forms: gVisor, pkg/abi/nvgpu).
+ */
 struct rm_alloc {
 	uint32_t client, parent, object, class_id;
 	uint64_t params;
-	uint32_t params_size, status;
+	uint32_t params_size_or_status, status;
 };
+#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* no status: they fit 16 bits, nvstatuscodes.h */
 
 /* Numbers: src/nvidia/arch/nvalloc/unix/include/nv_escape.h */
 #define RM_IOCTL_FREE		_IOWR('F', 0x29, struct rm_free)
@@ -117,6 +122,7 @@ _Static_assert(offsetof(struct rm_control, params) == 16, "NVOS54");
 _Static_assert(offsetof(struct rm_control, status) == 28, "NVOS54");
 _Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
 _Static_assert(offsetof(struct rm_alloc, params) == 16, "NVOS21");
+_Static_assert(offsetof(struct rm_alloc, params_size_or_status) == 24, "NVOS21");
 _Static_assert(offsetof(struct rm_alloc, status) == 28, "NVOS21");
 
 /* class/cl0000.h, cl0080.h, cl2080.h */
@@ -200,12 +206,17 @@ struct rm_gpu_info_list {
 _Static_assert(sizeof(struct rm_gpu_info_list) == 16, "GPU_GET_INFO");
 _Static_assert(offsetof(struct rm_gpu_info_list, list) == 8, "GPU_GET_INFO");
 
-/* 65 places since NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE is 0x41; for drivers without the list form. */
+/*
+ * For a driver without the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE has grown:
+ * these are the values seen in published headers; tried until one is taken.
+ */
 struct rm_gpu_info_v2 {
 	uint32_t nr;
-	struct rm_info list[65];
+	struct rm_info list[72];
 };
-_Static_assert(sizeof(struct rm_gpu_info_v2) == 524, "GPU_GET_INFO_V2");
+static const uint8_t gpu_info_v2_places[] = { 72, 70, 65, 61 };
+_Static_assert(sizeof(struct rm_gpu_info_v2) == 580, "GPU_GET_INFO_V2 of 72 places");
+_Static_assert(offsetof(struct rm_gpu_info_v2, list) == 4, "GPU_GET_INFO_V2");
 
 /* The text is a union with 64 UTF-16 units; flags 0 asks for ASCII. */
 struct rm_name {
@@ -451,14 +462,19 @@ static int64_t rm_alloc(struct rm_session *s, uint32_t parent, uint32_t class_id
 {
 	struct rm_alloc arg = {
 		.client = s->client, .parent = parent, .class_id = class_id,
-		.params = (uintptr_t)params, .params_size = size,
+		.params = (uintptr_t)params, .params_size_or_status = size,
+		.status = RM_ALLOC_UNTOUCHED,
 	};
 	int err = s->io->ioctl(s->ctl, RM_IOCTL_ALLOC, &arg);
 
-	if (err || arg.status)
-		return err ? err : (int64_t)arg.status;
-	*object = arg.object;
-	return 0;
+	if (err)
+		return err;
+	if (arg.status == RM_ALLOC_UNTOUCHED)
+		arg.status = arg.params_size_or_status;
+	if (!arg.status && !arg.object)
+		return -EPROTO;
+	*object = arg.status ? 0 : arg.object;
+	return arg.status;
 }
 
 static void rm_free(struct rm_session *s, uint32_t parent, uint32_t *object)
@@ -787,12 +803,18 @@ static int rm_ask_mig(struct rm_session *s)
 {
 	struct rm_info mode = { .index = RM_GPU_INFO_SMC_MODE, .data = ~0u };
 	struct rm_gpu_info_list list = { .nr = 1, .list = (uintptr_t)&mode };
-	struct rm_gpu_info_v2 v2 = { .nr = 1, .list[0] = mode };
+	struct rm_gpu_info_v2 v2;
+	size_t i, size;
 
 	if (!rm_control(s, s->subdevice, RM_GPU_GET_INFO, &list, sizeof(list)))
 		return rm_mig_state(mode.data);
-	if (!rm_control(s, s->subdevice, RM_GPU_GET_INFO_V2, &v2, sizeof(v2)))
-		return rm_mig_state(v2.list[0].data);
+	for (i = 0; i < sizeof(gpu_info_v2_places); i++) {
+		v2 = (struct rm_gpu_info_v2){ .nr = 1, .list[0] = mode };
+		size = offsetof(struct rm_gpu_info_v2, list) +
+		       gpu_info_v2_places[i] * sizeof(v2.list[0]);
+		if (!rm_control(s, s->subdevice, RM_GPU_GET_INFO_V2, &v2, size))
+			return rm_mig_state(v2.list[0].data);
+	}
 	return -1;
 }
 

@@ -79,7 +79,8 @@ static struct fake {
 	/* The machine; set by a test. */
 	unsigned int nr_gpus;
 	struct fake_gpu gpus[MAX_GPUS];
-	uint32_t order_size, probed_size, wrong_size_status;
+	uint32_t order_size, probed_size, gpu_info_size, wrong_size_status;
+	bool alloc_has_size;		/* NVOS21 as of 535: size at 24, status at 28 */
 	uint32_t smc_mode;
 	bool no_list_form;		/* GPU_GET_INFO is gone */
 	const char *version;		/* /proc/driver/nvidia/version; NULL: not there */
@@ -274,7 +275,8 @@ static uint32_t answer_alloc(uint8_t *arg)
 			fault("client with a parent or parameters");
 		break;
 	case 0x80:
-		if (!of || of->class_id != 0x41 || client != parent || get32(arg, 24) != 56 ||
+		if (!of || of->class_id != 0x41 || client != parent ||
+		    (fake.alloc_has_size && get32(arg, 24) != 56) ||
 		    !all_zero(params, 4, 56))
 			fault("device: wrong parent, size or parameters");
 		for (i = 0; i < (int)fake.nr_gpus; i++)
@@ -286,7 +288,8 @@ static uint32_t answer_alloc(uint8_t *arg)
 			return fake.gpus[gpu].alloc_status;
 		break;
 	case 0x2080:
-		if (!of || of->class_id != 0x80 || of->parent != client || get32(arg, 24) != 4 ||
+		if (!of || of->class_id != 0x80 || of->parent != client ||
+		    (fake.alloc_has_size && get32(arg, 24) != 4) ||
 		    get32(params, 0))
 			fault("subdevice: wrong parent, size or parameters");
 		break;
@@ -423,8 +426,9 @@ static uint32_t answer_client_control(uint32_t cmd, uint8_t *p, uint32_t size)
 static uint32_t answer_gpu_control(const struct fake_gpu *gpu, uint32_t cmd, uint8_t *p,
 				   uint32_t size)
 {
-	static const struct { uint32_t cmd, size; } sizes[] = {
-		{ 0x20800101, 16 }, { 0x20800102, 524 }, { 0x20800110, 132 }, { 0x2080014a, 268 },
+	const struct { uint32_t cmd, size; } sizes[] = {
+		{ 0x20800101, 16 }, { 0x20800102, fake.gpu_info_size }, { 0x20800110, 132 },
+		{ 0x2080014a, 268 },
 		{ 0x20801701, 16 }, { 0x20801201, 32 }, { 0x2080122a, 24 }, { 0x2080122b, 24 },
 		{ 0x20803801, 1928 },
 	};
@@ -447,7 +451,7 @@ static uint32_t answer_gpu_control(const struct fake_gpu *gpu, uint32_t cmd, uin
 		fault("control 0x%x of a GPU", cmd);
 		return 0x1f;
 	}
-	if (!right_size(size, sizes[i].size, cmd, false))
+	if (!right_size(size, sizes[i].size, cmd, cmd == 0x20800102))
 		return fake.wrong_size_status;
 
 	switch (cmd) {
@@ -460,7 +464,7 @@ static uint32_t answer_gpu_control(const struct fake_gpu *gpu, uint32_t cmd, uin
 		put32(list, 4, fake.smc_mode);
 		return 0;
 	case 0x20800102:
-		if (get32(p, 0) != 1 || get32(p, 4) != 0x2a || !all_zero(p, 12, 524))
+		if (get32(p, 0) != 1 || get32(p, 4) != 0x2a || !all_zero(p, 12, size))
 			fault("GPU info other than the SMC mode");
 		put32(p, 8, fake.smc_mode);
 		return 0;
@@ -533,7 +537,7 @@ static int fake_ioctl(int fd, unsigned long request, void *argp)
 	bool failing = (int)fake.nr_ioctls == fake.fail_ioctl;
 	unsigned int nr = request & 0xff, size = request >> 16 & 0x3fff;
 	uint8_t *arg = argp;
-	size_t status_at = nr == 0x29 ? 12 : 28;
+	size_t status_at = nr == 0x29 ? 12 : nr == 0x2b && !fake.alloc_has_size ? 24 : 28;
 	uint32_t status;
 	struct fake_object *object;
 
@@ -543,7 +547,7 @@ static int fake_ioctl(int fd, unsigned long request, void *argp)
 		return -EBADF;
 	}
 	if (request >> 30 != 3 || (request >> 8 & 0xff) != 'F' || nr < 0x29 || nr > 0x2b ||
-	    size != status_at + 4) {
+	    size != (nr == 0x29 ? 16 : 32)) {
 		fault("ioctl request 0x%lx", request);
 		return -ENOTTY;
 	}
@@ -570,6 +574,9 @@ static int fake_ioctl(int fd, unsigned long request, void *argp)
 		status = nr == 0x2b ? answer_alloc(arg) : nr == 0x29 ? answer_free(arg) :
 			 answer_control(arg);
 	}
+	/* A handle that came to nothing must not be taken for an object. */
+	if (nr == 0x2b && status)
+		put32(arg, 8, 0xbad);
 	put32(arg, status_at, status);
 	return 0;
 }
@@ -637,6 +644,8 @@ static void machine(unsigned int nr)
 	memcpy(fake.gpus, host, nr * sizeof(host[0]));
 	fake.order_size = 9240;
 	fake.probed_size = 384;
+	fake.gpu_info_size = 564;
+	fake.alloc_has_size = true;
 	fake.wrong_size_status = 0x1f;
 	fake.smc_mode = 2;
 	fake.version = version_580;
@@ -774,6 +783,7 @@ static void test_branches(void)
 		fake.version = i < 3 ? version_535 : version_580;
 		fake.order_size = row[i].size;
 		fake.probed_size = row[i].probed;
+		fake.alloc_has_size = i > 0;
 		fake.wrong_size_status = row[i].wrong;
 		err = try_open(NULL, &got);
 		snprintf(form, sizeof(form), "RM control 0x2080121b, %s-byte form", row[i].form);
@@ -903,6 +913,11 @@ static void test_errors(void)
 	machine(2);
 	refused("a PCI address that is not there", "0000:7f:00.0", -ENODEV, "0000:7f:00.0",
 		"0000:0d:00.0");
+	machine(1);
+	fake.alloc_has_size = false;
+	fake.gpus[0].alloc_status = 0x1b;
+	refused("a GPU that is not ours, before 535", NULL, -EACCES, "0000:0d:00.0",
+		"status 0x1b");
 	machine(8);
 	refused("no match of 8", "GPU-00000000-0000-0000-0000-000000000000", -ENODEV,
 		"GPU-00000000", "7 (0001:03:00.0, NVIDIA H200)");
@@ -966,7 +981,7 @@ static int noting_ioctl(int fd, unsigned long request, void *arg)
 
 static void test_failing(void)
 {
-	static const int64_t how[] = { -EIO, 0x56, 0xffffffff };
+	static const int64_t how[] = { -EIO, 0x56, 0xffff };
 	static const int64_t open_how[] = { -EACCES, -EMFILE, -EIO };
 	const struct topo_rm_io noting = {
 		fake_open, fake_close, noting_ioctl, fake_read_text, fake_mode,
@@ -1096,6 +1111,7 @@ static void test_mig(void)
 		{ 3, 0, "enable pending" }, { 4, 1, "disable pending" }, { 5, -1, "5" },
 		{ 0xffffffff, -1, "garbage" },
 	};
+	static const uint32_t sizes[] = { 492, 524, 564, 580 };
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		machine(1);
@@ -1106,7 +1122,11 @@ static void test_mig(void)
 	machine(1);
 	fake.no_list_form = true;
 	fake.smc_mode = 1;
-	tap_ok(!try_open(NULL, &got) && got.info.mig == 1 && clean(), "MIG: the second form");
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		fake.gpu_info_size = sizes[i];
+		tap_ok(!try_open(NULL, &got) && got.info.mig == 1 && clean(),
+		       "MIG: the second form, %u bytes", sizes[i]);
+	}
 	fake.refuse_cmd = 0x20800102;
 	fake.refuse_status = 0x1f;
 	tap_ok(!try_open(NULL, &got) && got.info.mig == -1 && clean(), "MIG: neither form: -1");
