@@ -347,14 +347,14 @@ struct rm_fs_info {
 _Static_assert(sizeof(struct rm_fs_info) == 1928, "GRMGR_GET_GR_FS_INFO");
 _Static_assert(offsetof(struct rm_fs_info, query) == 8, "GRMGR_GET_GR_FS_INFO");
 
-/* ------------------------------------------------------------------------ session */
+/* -------------------------------------------------------------- connection to RM */
 
 struct rm_gpu {
 	uint32_t device_instance, subdevice_instance;
 	uint32_t domain, bus, slot;
 };
 
-struct rm_session {
+struct rm_conn {
 	struct gpupart *gp;
 	const struct topo_rm_io *io;
 	int ctl;
@@ -426,7 +426,7 @@ static struct rm_text rm_status_text(int64_t status)
 }
 
 __attribute__((format(printf, 3, 4)))
-static void rm_trouble(struct rm_session *s, int err, const char *fmt, ...)
+static void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -438,13 +438,13 @@ static void rm_trouble(struct rm_session *s, int err, const char *fmt, ...)
 	va_end(ap);
 }
 
-static const char *rm_driver(const struct rm_session *s)
+static const char *rm_driver(const struct rm_conn *s)
 {
 	return s->driver[0] ? s->driver : "of unknown version";
 }
 
 /* These return 0, RM's status (positive) or -errno where the ioctl itself failed. */
-static int64_t rm_control(struct rm_session *s, uint32_t object, uint32_t cmd,
+static int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd,
 			  void *params, uint32_t size)
 {
 	struct rm_control arg = {
@@ -457,7 +457,7 @@ static int64_t rm_control(struct rm_session *s, uint32_t object, uint32_t cmd,
 }
 
 /* RM chooses the handle. */
-static int64_t rm_alloc(struct rm_session *s, uint32_t parent, uint32_t class_id,
+static int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id,
 			void *params, uint32_t size, uint32_t *object)
 {
 	struct rm_alloc arg = {
@@ -477,7 +477,7 @@ static int64_t rm_alloc(struct rm_session *s, uint32_t parent, uint32_t class_id
 	return arg.status;
 }
 
-static void rm_free(struct rm_session *s, uint32_t parent, uint32_t *object)
+static void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 {
 	struct rm_free arg = { .client = s->client, .parent = parent, .object = *object };
 
@@ -488,7 +488,7 @@ static void rm_free(struct rm_session *s, uint32_t parent, uint32_t *object)
 	*object = 0;
 }
 
-static int rm_no_access(struct rm_session *s, const char *path)
+static int rm_no_access(struct rm_conn *s, const char *path)
 {
 	int mode = s->io->mode(path);
 	char now[24] = "";
@@ -499,7 +499,7 @@ static int rm_no_access(struct rm_session *s, const char *path)
 			"mode 0666, or membership in its group, would be right", path, now);
 }
 
-static int rm_open_ctl(struct rm_session *s)
+static int rm_open_ctl(struct rm_conn *s)
 {
 	static const char path[] = "/dev/nvidiactl";
 
@@ -521,7 +521,7 @@ static int rm_open_ctl(struct rm_session *s)
  * A GPU has a device instance only while its node is open somewhere. Minor numbers
  * may have holes: in a container only some nodes are there.
  */
-static void rm_open_nodes(struct rm_session *s)
+static void rm_open_nodes(struct rm_conn *s)
 {
 	char path[32];
 	unsigned int minor;
@@ -547,7 +547,7 @@ static void rm_open_nodes(struct rm_session *s)
  * "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue .." or ".. Open
  * Kernel Module for x86_64  580.159.04  ..": the first word made of digits and dots.
  */
-static void rm_read_driver(struct rm_session *s)
+static void rm_read_driver(struct rm_conn *s)
 {
 	static const char start[] = "NVRM version:";
 	char text[512], *line, *word, *rest;
@@ -579,7 +579,7 @@ static int rm_gpu_compare(const void *left, const void *right)
 }
 
 /* Finds the GPUs: their ids, and for each the device instance and the PCI address. */
-static int rm_find_gpus(struct rm_session *s)
+static int rm_find_gpus(struct rm_conn *s)
 {
 	struct rm_probed_ids probed;
 	struct rm_attached_ids attached;
@@ -639,13 +639,13 @@ static int rm_find_gpus(struct rm_session *s)
 	return 0;
 }
 
-static void rm_gpu_put(struct rm_session *s)
+static void rm_gpu_put(struct rm_conn *s)
 {
 	rm_free(s, s->device, &s->subdevice);
 	rm_free(s, s->client, &s->device);
 }
 
-static void rm_session_close(struct rm_session *s)
+static void rm_conn_close(struct rm_conn *s)
 {
 	rm_gpu_put(s);
 	rm_free(s, 0, &s->client);
@@ -656,9 +656,9 @@ static void rm_session_close(struct rm_session *s)
 	free(s);
 }
 
-static int rm_session_open(struct gpupart *gp, struct rm_session **session)
+static int rm_conn_open(struct gpupart *gp, struct rm_conn **conn)
 {
-	struct rm_session *s = calloc(1, sizeof(*s));
+	struct rm_conn *s = calloc(1, sizeof(*s));
 	int64_t status;
 	int err;
 
@@ -682,10 +682,10 @@ static int rm_session_open(struct gpupart *gp, struct rm_session **session)
 	err = rm_find_gpus(s);
 	if (err)
 		goto close;
-	*session = s;
+	*conn = s;
 	return 0;
 close:
-	rm_session_close(s);
+	rm_conn_close(s);
 	return err;
 }
 
@@ -729,7 +729,7 @@ static bool is_printable(const char *text)
 }
 
 /* Address, UUID and name. RM is asked first; its text file under /proc knows too. */
-static void rm_gpu_identify(struct rm_session *s, const struct rm_gpu *gpu,
+static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 			    struct gpupart_gpu_info *info)
 {
 	struct rm_name name = { 0 };
@@ -768,7 +768,7 @@ static void rm_gpu_identify(struct rm_session *s, const struct rm_gpu *gpu,
 }
 
 /* Makes the GPU's objects and fills in who it is; a GPU that refuses is noted as trouble. */
-static bool rm_gpu_get(struct rm_session *s, const struct rm_gpu *gpu,
+static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 		       struct gpupart_gpu_info *info)
 {
 	struct rm_device_params device = { .device_instance = gpu->device_instance };
@@ -799,7 +799,7 @@ static int rm_mig_state(uint32_t smc_mode)
 	return smc_mode < sizeof(state) / sizeof(state[0]) ? state[smc_mode] : -1;
 }
 
-static int rm_ask_mig(struct rm_session *s)
+static int rm_ask_mig(struct rm_conn *s)
 {
 	struct rm_info mode = { .index = RM_GPU_INFO_SMC_MODE, .data = ~0u };
 	struct rm_gpu_info_list list = { .nr = 1, .list = (uintptr_t)&mode };
@@ -818,7 +818,7 @@ static int rm_ask_mig(struct rm_session *s)
 	return -1;
 }
 
-static uint32_t rm_ask_chip_id(struct rm_session *s)
+static uint32_t rm_ask_chip_id(struct rm_conn *s)
 {
 	struct rm_arch arch = { 0 };
 
@@ -831,7 +831,7 @@ static uint32_t rm_ask_chip_id(struct rm_session *s)
 }
 
 /* What the chip was designed with; one index that RM refuses fails a whole list. */
-static unsigned int rm_ask_design(struct rm_session *s, struct gpupart_gpu_info *info)
+static unsigned int rm_ask_design(struct rm_conn *s, struct gpupart_gpu_info *info)
 {
 	struct rm_info want[] = {
 		{ .index = RM_GR_INFO_NUM_GPCS },
@@ -900,7 +900,7 @@ static void sm_order_drop_untold(struct topo_sm *sms, unsigned int nr_sms)
 		sms[sm].vgpc = sms[sm].tpc_in_vgpc = -1;
 }
 
-static int rm_sm_order_refused(struct rm_session *s, const struct gpupart_gpu_info *info,
+static int rm_sm_order_refused(struct rm_conn *s, const struct gpupart_gpu_info *info,
 			       int64_t status)
 {
 	char sizes[64] = "";
@@ -916,7 +916,7 @@ static int rm_sm_order_refused(struct rm_session *s, const struct gpupart_gpu_in
 			info->mig > 0 ? " while MIG is on" : "", rm_status_find(status)->help);
 }
 
-static int rm_ask_sm_order(struct rm_session *s, const struct gpupart_gpu_info *info)
+static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *info)
 {
 	const struct sm_order_form *form;
 	int64_t status, worst = 0;
@@ -955,7 +955,7 @@ static int rm_ask_sm_order(struct rm_session *s, const struct gpupart_gpu_info *
  * Which physical GPC each logical one is, into gpc_of[] by physical id (-1 unknown).
  * An answer that contradicts itself or @present is as good as none: false.
  */
-static bool rm_ask_gpc_ids(struct rm_session *s, unsigned int nr_gpcs, uint32_t present,
+static bool rm_ask_gpc_ids(struct rm_conn *s, unsigned int nr_gpcs, uint32_t present,
 			   int gpc_of[GPUPART_MAX_GPCS])
 {
 	struct rm_fs_query *query = s->fs_info.query;
@@ -990,7 +990,7 @@ contradiction:
 }
 
 /* What is known of physical GPCs, in their order; rows, and in @text whence. */
-static unsigned int rm_ask_gpc_map(struct rm_session *s, struct topo_gpc map[GPUPART_MAX_GPCS],
+static unsigned int rm_ask_gpc_map(struct rm_conn *s, struct topo_gpc map[GPUPART_MAX_GPCS],
 				   char *text, size_t len)
 {
 	struct rm_gpc_mask gpcs = { 0 };
@@ -1033,7 +1033,7 @@ static unsigned int rm_ask_gpc_map(struct rm_session *s, struct topo_gpc map[GPU
 	return nr;
 }
 
-static int rm_gpu_topology(struct rm_session *s, struct gpupart_gpu_info *info,
+static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 			   struct gpupart_topology **topo)
 {
 	struct topo_gpc map[GPUPART_MAX_GPCS];
@@ -1076,7 +1076,7 @@ static int rm_gpu_topology(struct rm_session *s, struct gpupart_gpu_info *info,
 /* ---------------------------------------------------------------------- the source */
 
 /* The sentence for "not one GPU can be used"; @there are those that could, in words. */
-static int rm_no_gpu(struct rm_session *s, const char *gpu, const char *there)
+static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 {
 	const char *colon = s->trouble_err ? "; " : "";
 
@@ -1091,13 +1091,13 @@ static int rm_no_gpu(struct rm_session *s, const char *gpu, const char *there)
 int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo)
 {
 	struct gpupart_gpu_info info;
-	struct rm_session *s;
+	struct rm_conn *s;
 	unsigned int i, index = 0;
 	char there[384] = "";
 	size_t len;
 	int err;
 
-	err = rm_session_open(gp, &s);
+	err = rm_conn_open(gp, &s);
 	if (err)
 		return err;
 	for (i = 0; i < s->nr_gpus; i++) {
@@ -1115,18 +1115,18 @@ int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **
 	}
 	err = rm_no_gpu(s, gpu, there);
 close:
-	rm_session_close(s);
+	rm_conn_close(s);
 	return err;
 }
 
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max)
 {
 	struct gpupart_gpu_info info;
-	struct rm_session *s;
+	struct rm_conn *s;
 	unsigned int i, nr = 0;
 	int err;
 
-	err = rm_session_open(gp, &s);
+	err = rm_conn_open(gp, &s);
 	if (err)
 		return err;
 	for (i = 0; i < s->nr_gpus; i++) {
@@ -1142,6 +1142,6 @@ int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int
 	}
 	/* None that may be used is an answer only where nothing stood in the way. */
 	err = nr || !s->trouble_err ? (int)nr : rm_no_gpu(s, NULL, "");
-	rm_session_close(s);
+	rm_conn_close(s);
 	return err;
 }
