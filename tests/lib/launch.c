@@ -90,6 +90,7 @@ static int program_start(struct program *p, int device)
 	       cuModuleGetFunction(&p->cluster_function, module, "gpupart_cluster") ||
 	       cuFuncSetAttribute(p->function, 8, 200000) ||
 	       cuFuncSetAttribute(p->cluster_function, 8, 200000) ||
+	       cuFuncSetAttribute(p->cluster_function, 14, 1) ||
 	       cuMemAlloc(&p->out, 24 * 4096);
 }
 
