@@ -14,6 +14,7 @@ static const struct cmd cmds[] = {
 	{ "run", cmd_run, "run a program inside a set of TPCs", run_help },
 	{ "verify", cmd_verify, "prove on the GPU that sets confine launches", verify_help },
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
+	{ "demo", cmd_demo, "the main job in a minute", demo_help },
 };
 
 char **cmd_argv;
