@@ -112,7 +112,6 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	if (status >= 0)
 		return status;
 	out_gpu_text(&demo->out, demo->topo);
-	fputc('\n', demo->out.file);
 	out_picture(&demo->out, demo->topo);
 	fputc('\n', demo->out.file);
 	err = show(demo);

@@ -27,6 +27,15 @@ static const struct cmd *find(const char *name)
 	return NULL;
 }
 
+static int print(const char *text, const char *end)
+{
+	struct out out;
+
+	out_open(&out, NULL);
+	fprintf(out.file, "%s%s", text, end);
+	return out_close(&out, NULL);
+}
+
 static int usage(void)
 {
 	struct out out;
@@ -41,25 +50,12 @@ static int usage(void)
 	return out_close(&out, NULL);
 }
 
-static int print(const char *text, const char *end)
-{
-	struct out out;
-
-	out_open(&out, NULL);
-	fprintf(out.file, "%s%s", text, end);
-	return out_close(&out, NULL);
-}
-
 int main(int argc, char **argv)
 {
 	const struct cmd *cmd;
 	bool help;
 
-	/*
-	 * Where one of the three was closed a file opened later would take its place.
-	 * Each is held by one that refuses what it is for; close-on-exec keeps a
-	 * program under run as it was.
-	 */
+	/* A file opened later must not take the place of a closed one of the three. */
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
@@ -71,10 +67,10 @@ int main(int argc, char **argv)
 	help = !strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
 	if (help && argc == 2)
 		return usage();
-	cmd = find(argv[help ? 2 : 1]);
+	cmd = find(argv[1 + help]);
 	if (!cmd)
 		return cmd_fail(NULL, EXIT_USAGE, "'%s' is not a command: see 'gpupart --help'",
-				argv[help ? 2 : 1]);
+				argv[1 + help]);
 	if (help || (argc == 3 && !strcmp(argv[2], "--help")))
 		return print(cmd->help, "");
 	return cmd->run(argc - 1, argv + 1);

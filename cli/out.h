@@ -52,7 +52,10 @@ void out_wrap(struct out *out, int indent, const char *label, const char *text);
 /* The GPU in a line or two: name, PCI address, driver, chip; source; simulated. */
 void out_gpu_text(struct out *out, const struct gpupart_topology *topo);
 
-/* A box a GPC, its TPCs in it, its fuse positions beside it. */
+/*
+ * After an empty line a row a GPC: its TPCs, its fuse positions beside them. Nothing
+ * where that is wider than 80 columns.
+ */
 void out_picture(struct out *out, const struct gpupart_topology *topo);
 
 /* All of it. */
@@ -72,7 +75,7 @@ void out_row(struct out *out, const char *word, bool bad, const char *name, cons
 /* What became of launches. */
 void out_counters_text(struct out *out, const struct gpupart_counters *counters);
 
-/* A virtual GPC of one TPC whose GPC has more of them: @tpc is a singleton. */
+/* Whether @tpc is a virtual GPC of its own beside those that GPCs are. */
 bool out_is_singleton(const struct gpupart_topology *topo, unsigned int tpc);
 
 /* -------------------------------------------------------- JSON: out_json.c */

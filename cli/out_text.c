@@ -14,14 +14,13 @@
 bool out_is_singleton(const struct gpupart_topology *topo, unsigned int tpc)
 {
 	const struct gpupart_tpc *t = gpupart_topology_tpc(topo, tpc);
-	const struct gpupart_gpc *g;
 	struct gpupart_tpcset vgpc;
 
-	if (!t || t->vgpc < 0 || t->gpc < 0)
+	/* The virtual GPCs that GPCs are have the ids below the number of GPCs. */
+	if (!t || t->vgpc < (int)gpupart_topology_nr_gpcs(topo))
 		return false;
-	g = gpupart_topology_gpc(topo, t->gpc);
 	vgpc = gpupart_topology_vgpc(topo, t->vgpc);
-	return g && gpupart_tpcset_count(&vgpc) == 1 && gpupart_tpcset_count(&g->tpcs) > 1;
+	return gpupart_tpcset_count(&vgpc) == 1;
 }
 
 void out_append(char *text, size_t len, const char *fmt, ...)
@@ -269,6 +268,7 @@ void out_picture(struct out *out, const struct gpupart_topology *topo)
 	if (!nr || picture_width(&pic) > COLUMNS)
 		return;		/* the lists say it all the same */
 
+	fputc('\n', out->file);
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct gpupart_gpc *g = gpupart_topology_gpc(topo, order[i]);
 
@@ -405,7 +405,6 @@ void out_topology_text(struct out *out, const struct gpupart_topology *topo)
 	if (measured)
 		fprintf(out->file, "mask bits measured: %u of %u TPCs\n", measured,
 			gpupart_topology_nr_tpcs(topo));
-	fputc('\n', out->file);
 	out_picture(out, topo);
 	if (!nr) {
 		fputs("GPCs: " NOT_TOLD "\n", out->file);
