@@ -28,6 +28,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /* ------------------------------------------------------------------ context */
 
 struct gpupart;
@@ -353,6 +355,8 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

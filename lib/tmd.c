@@ -239,15 +239,9 @@ static void map_vgpcs(struct tmd_map *map, const struct gpupart_topology *topo)
 {
 	for (unsigned int v = 0; v < topo->end_vgpc; v++) {
 		struct gpupart_tpcset tpcs = gpupart_topology_vgpc(topo, v);
-		struct tmd_allow allow;
-		unsigned int at;
 
-		if (gpupart_tpcset_empty(&tpcs))
-			continue;
-		tmd_map_convert(map, &tpcs, &allow);
-		for (at = map->nr_vgpcs++; at && allow_count(&map->vgpc[at - 1]) < allow_count(&allow); at--)
-			map->vgpc[at] = map->vgpc[at - 1];
-		map->vgpc[at] = allow;
+		if (!gpupart_tpcset_empty(&tpcs))
+			tmd_map_convert(map, &tpcs, &map->vgpc[map->nr_vgpcs++]);
 	}
 }
 

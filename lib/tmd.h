@@ -29,7 +29,7 @@ struct tmd_map {
 	struct tmd_sm_limits sm;
 	struct tmd_allow all;
 	unsigned int nr_vgpcs;
-	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* only those with a TPC, most TPCs first */
+	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* only those with a TPC */
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 	/* Allowed bits of each value of each 4 TPCs: a set converts in one look-up a nibble. */
 	struct tmd_allow nibble[GPUPART_MAX_TPCS / 4][16];
