@@ -102,11 +102,17 @@ static int show(struct demo *demo)
 
 static int demonstrate(const struct args *args, struct demo *demo)
 {
+	char text[OUT_SET_STRLEN];
+	struct gpupart_tpcset limit;
 	const char *simulated;
 	unsigned int nr_outside;
 	int status, err;
 
 	demo->topo = gpupart_gpu_topology(demo->gpu);
+	if (gpupart_limit_get(demo->gpu, &limit))
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+				out_set(text, sizeof(text), demo->topo, &limit));
 	simulated = gpupart_topology_info(demo->topo)->simulated ? " (simulated)" : "";
 	status = out_open(&demo->out, args);
 	if (status >= 0)

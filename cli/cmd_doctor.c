@@ -76,7 +76,7 @@ static void row(struct doctor *doctor, enum result result, const char *name, con
 	}
 	out_row(&doctor->out, words[result], result == BAD, name, answer, "");
 	if (*advice)
-		fprintf(doctor->out.file, "%26s-> %s\n", "", advice);
+		fprintf(doctor->out.file, "%28s-> %s\n", "", advice);
 }
 
 static bool read_line(const char *path, char *text, size_t len)
@@ -312,7 +312,7 @@ static void ask_injection(struct doctor *doctor)
 	else if (!err && paths_same(taken, path))
 		row(doctor, OK, "injection-slot", "", "CUDA_INJECTION64_PATH is gpupart's: this is inside a run");
 	else
-		row(doctor, NOTE, "injection-slot", "run uses LD_PRELOAD instead",
+		row(doctor, NOTE, "injection-slot", "nothing: run comes in by LD_PRELOAD and calls that tool in turn",
 		    "CUDA_INJECTION64_PATH is taken by %s", taken);
 }
 
@@ -320,7 +320,7 @@ static void ask_environment(struct doctor *doctor)
 {
 	static const char *const names[] = {
 		"GPUPART_SET", "GPUPART_GPU", "GPUPART_NAME", "GPUPART_DISABLE", "GPUPART_LOG",
-		"GPUPART_SIM", "GPUPART_CHECKED", "CUDA_VISIBLE_DEVICES",
+		"GPUPART_SIM", "GPUPART_CHECKED", "GPUPART_NEXT_INJECTION", "CUDA_VISIBLE_DEVICES",
 	};
 	char text[1024] = "";
 
@@ -343,7 +343,7 @@ static void ask_cache(struct doctor *doctor)
 
 	if (cache && *cache == '/')
 		snprintf(path, sizeof(path), "%s/gpupart", cache);
-	else if (home && *home)
+	else if (home && *home == '/')
 		snprintf(path, sizeof(path), "%s/.cache/gpupart", home);
 	else {
 		row(doctor, NOTE, "cache-folder", advice, "neither XDG_CACHE_HOME nor HOME is set");

@@ -454,7 +454,7 @@ void out_strip(struct out *out, const struct gpupart_topology *topo, const char 
 void out_row(struct out *out, const char *word, bool bad, const char *name, const char *what,
 	     const char *detail)
 {
-	fprintf(out->file, "%s%-4s%s  %-18s  %s%s%s\n", bad ? out->red : out->bold, word,
+	fprintf(out->file, "%s%-4s%s  %-20s  %s%s%s\n", bad ? out->red : out->bold, word,
 		out->plain, name, what, *detail ? " - " : "", detail);
 	fflush(out->file);
 }

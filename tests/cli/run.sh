@@ -12,6 +12,7 @@ echo "gpu=$GPUPART_GPU"
 echo "checked=$GPUPART_CHECKED"
 echo "inject=$CUDA_INJECTION64_PATH"
 echo "preload=$LD_PRELOAD"
+echo "next=$GPUPART_NEXT_INJECTION"
 echo "args=$#:$1:$2"
 exit 42
 END
@@ -25,7 +26,8 @@ is "$(value args)" "2:a b:-t" "its arguments are its own"
 [ "$(value inject)" -ef "$BUILD/lib/gpupart/libgpupart-inject.so" ]
 ok $? "CUDA_INJECTION64_PATH is the injected library"
 is "$(value preload)" "" "LD_PRELOAD is left alone"
-case $(value gpu) in
+gpu=$(value gpu)
+case $gpu in
 *:*:*.*) ok 0 "GPUPART_GPU is a PCI address" ;;
 *) ok 1 "GPUPART_GPU is a PCI address: $(value gpu)" ;;
 esac
@@ -41,6 +43,15 @@ has "$err" "(GPC 0,2)" "it names the GPCs that the set covers whole"
 # Without "--" the first word that is no option is the program.
 try run $e -t 3 "$tmp/show" -t 9
 is "$status $(value set)" "42 3 name=" "without --: the program's options stay its own"
+
+# The library comes into a program that uses the GPU, with the limit; gpupart itself is one.
+GPUPART_LOG=$tmp/log
+export GPUPART_LOG
+try run $e -t 4,12 -- "$gpupart" verify --quick
+is "$(cat "$tmp/log" 2>&1)" "gpupart: confined to TPCs 4,12 of $gpu (simulated)" \
+	"in a program that uses the GPU the limit is in force"
+is "$(grep -c '^FAIL' "$tmp/out") $(wc -l <"$tmp/err")" "0 1" "and says nothing of its own"
+unset GPUPART_LOG
 
 # Statuses.
 try run $e -t 0 -- "$tmp/nosuch"
@@ -105,9 +116,17 @@ unset GPUPART_SET
 CUDA_INJECTION64_PATH=/lib/other.so
 export CUDA_INJECTION64_PATH
 try run $e -t 0 -- "$tmp/show"
-is "$status $(value inject)" "42 /lib/other.so" "the slot is taken: left as it is"
+is "$status $(value next)" "42 /lib/other.so" "the slot is taken: that tool comes after ours"
 [ "$(value preload)" -ef "$BUILD/lib/gpupart/libgpupart-inject.so" ]
 ok $? "the slot is taken: LD_PRELOAD"
+LD_PRELOAD=libm.so.6
+export LD_PRELOAD
+try run $e -t 0 -- "$tmp/show"
+has "$(value preload)" "libgpupart-inject.so:libm.so.6" "the slot is taken: LD_PRELOAD keeps what it had"
+unset LD_PRELOAD
+try run $e -g 0 -- "$gpupart" run -t 4 -- "$tmp/show"
+is "$status $(value set) $(value preload | tr ':' '\n' | grep -c inject)" "42 4 name= 1" \
+	"the slot is taken, a run inside a run: preloaded once"
 unset CUDA_INJECTION64_PATH
 
 # Left alone.
