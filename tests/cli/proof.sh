@@ -26,6 +26,43 @@ fi
 "$gpupart" verify --quick -i sample:h200 >/dev/full 2>"$tmp/err"
 is $? 1 "verify: a full disk is noticed"
 
+# What does not hold is found: the bit of TPC 7 is another GPC's, after the map was checked.
+with() {	# VARIABLE=VALUE ARGS
+	variable=$1
+	shift
+	env "$variable" "$gpupart" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	out=$(cat "$tmp/out")
+	err=$(cat "$tmp/err")
+}
+with GPUPART_SIM_MOVE_BIT=7:0 verify -i sample:h200
+is $status 1 "verify with a bit moved: status"
+has "$(grep ^FAIL "$tmp/out" | head -n 1)" "TPC 7 " "verify with a bit moved: names the TPC"
+is "$(grep -c ^FAIL "$tmp/out")" "$(sed -n 's/.* passed, \([0-9]*\) failed.*/\1/p' "$tmp/out")" \
+	"verify with a bit moved: the total counts what failed"
+with GPUPART_SIM_MOVE_BIT=7:0 demo -i sample:h200
+is $status 1 "demo with a bit moved: status"
+has "$out" "proof (simulated): 6 of 9" "demo with a bit moved: not all on their set"
+has "$out" "65 TPCs seen inside, 1 outside" "demo with a bit moved: the TPC is seen outside"
+
+# What cannot run here is said in a line, by each with its own status.
+for fault in NO_TABLE=1:callback TMD_VERSION=80:0x50 MOVE_BIT=7:0:TPC\ 7; do
+	XDG_CACHE_HOME=$tmp/empty
+	with GPUPART_SIM_${fault%:*} verify -i sample:h200
+	is "$status $(wc -l <"$tmp/err")$out" "2 1" "verify with ${fault%:*}: 2 and a line"
+	has "$err" "${fault##*:}" "verify with ${fault%:*}: says what"
+	with GPUPART_SIM_${fault%:*} run -i sample:h200 -t 0 -- true
+	is "$status $(wc -l <"$tmp/err")" "125 1" "run with ${fault%:*}: 125 and a line"
+	with GPUPART_SIM_${fault%:*} doctor -i sample:h200
+	is "$status $(grep -c '^bad ' "$tmp/out")" "1 1" "doctor with ${fault%:*}: 1 and a bad row"
+	has "$(grep '^bad ' "$tmp/out")" "${fault##*:}" "doctor with ${fault%:*}: says what"
+	XDG_CACHE_HOME=$tmp/cache
+done
+with GPUPART_SIM_STREAM_POINTER=0 verify --quick -i sample:h200
+has "$out" "stream sets: refused here" "verify where streams cannot be told apart: says so"
+with GPUPART_SIM_STREAM_POINTER=0 doctor -i sample:h200
+is "$status $(grep -c '^note  streams ' "$tmp/out")" "0 1" "doctor where streams cannot be told apart: a note"
+
 try doctor -i sample:h200
 is $status 0 "doctor on the simulated GPU: status"
 has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
