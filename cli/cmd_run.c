@@ -167,9 +167,6 @@ static int inject(const struct args *args)
 		setenv("CUDA_INJECTION64_PATH", path, 1);
 		return -1;
 	}
-	/* In a run inside a run it is there already. */
-	if (preload && strstr(preload, path))
-		return -1;
 	if (strpbrk(path, " :"))
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
 				"CUDA_INJECTION64_PATH is taken by %s, and LD_PRELOAD takes no path with a blank or colon (%s)",

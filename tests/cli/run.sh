@@ -92,6 +92,7 @@ is "$(set_of -n 33)" "$(set_of -u 0)" "-n 33 is uGPU 0"
 is "$(set_of -n 66)" 0-65 "-n 66 is all"
 is "$(set_of -n 4 -n 5)" "$(set_of -n 9)" "two -n add up"
 is "$(set_of -g 0 -n 8)" "$(set_of -g 0,2)" "-n leaves the others' TPCs alone"
+is "$(set_of -g 2 -n 8)" "$(set_of -g 2,3)" "-n does not count what is there already"
 is "$(set_of -n 17)" "$(set_of -n 17)" "-n is the same each time"
 
 # A run inside a run.
@@ -105,6 +106,8 @@ is "$status $(value set)" "125 " "inside a run: a TPC outside the limit is refus
 has "$err" "TPCs 5 are outside the limit 4,12,20" "inside a run: both are named"
 inside -n 10
 is $status 125 "inside a run: more than the limit has is refused"
+try run $e -g 0 -- env XDG_CACHE_HOME="$tmp/other" "$gpupart" run -t 4 -- "$tmp/show"
+is "$status $(value set)" "42 4 name=" "inside a run: the map is checked on the whole GPU"
 try run $e -g 0 --name outer -- "$gpupart" run -t 4 -- "$tmp/show"
 is "$(value set)" "4 name=outer" "inside a run: the name stays"
 GPUPART_SET=x
