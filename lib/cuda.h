@@ -92,6 +92,8 @@ struct cuda_launch_config {
 	F(launch_cooperative, "cuLaunchCooperativeKernel", (void *, unsigned int, unsigned int, \
 		unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, void *, void **)) \
 	F(launch_ex, "cuLaunchKernelEx", (const struct cuda_launch_config *, void *, void **, void **)) \
+	F(max_active_clusters, "cuOccupancyMaxActiveClusters", (int *, void *, \
+		const struct cuda_launch_config *)) \
 	F(stream_ctx, "cuStreamGetCtx", (void *, void **))
 
 struct cuda_api {

@@ -108,6 +108,10 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 			result = cuda->module_function(&probe->function[PROBE_CLUSTER],
 						       probe->cluster_module,
 						       kernel_name[PROBE_CLUSTER]);
+		/* Above 8 blocks a cluster; a driver that does not take it says so at the launch. */
+		if (!result)
+			cuda->func_set_attr(probe->function[PROBE_CLUSTER],
+					    CUDA_FUNC_ATTR_NON_PORTABLE_CLUSTER, 1);
 		if (result)
 			return failed(gp, cuda, "the driver did not take our cluster kernel", result);
 	}
@@ -238,6 +242,21 @@ int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_laun
 	return result ? failed(gp, cuda, "cuLaunchKernel", result) : 0;
 }
 
+unsigned int probe_clusters_held(struct probe *probe, unsigned int size)
+{
+	struct cuda_launch_attr attr = { .id = CUDA_LAUNCH_ATTR_CLUSTER, .dim = { size, 1, 1 } };
+	struct cuda_launch_config config = {
+		.grid = { size, 1, 1 }, .block = { 32, 1, 1 }, .shared = probe->shared,
+		.attrs = &attr, .nr_attrs = 1,
+	};
+	int nr = 0;
+
+	if (!probe->cuda->max_active_clusters || !probe->function[PROBE_CLUSTER] ||
+	    probe->cuda->max_active_clusters(&nr, probe->function[PROBE_CLUSTER], &config))
+		return 0;
+	return nr > 0 ? nr : 0;
+}
+
 int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks)
 {
 	const struct cuda_api *cuda = probe->cuda;
@@ -251,24 +270,23 @@ int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned
 	return result ? failed(gp, cuda, "cuMemcpyDtoH", result) : 0;
 }
 
-int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
-		 unsigned int *sm_blocks)
+int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,
+		    struct scope_own *own, unsigned int *sm_blocks)
 {
 	unsigned int nr_sms = probe->gpu->topo->nr_sms;
-	struct probe_launch launch = {
-		.kernel = PROBE_CENSUS, .stream = stream, .threads = 32, .shared = probe->shared,
-		/* One block an SM at a time, and a second wave for SMs that were not free at once. */
-		.blocks = nr_sms * 2, .argument = PROBE_SPIN_NS,
-	};
 	int err;
 
-	err = probe_start(gp, probe, &launch, own);
+	launch->kernel = launch->cluster ? PROBE_CLUSTER : PROBE_CENSUS;
+	launch->threads = 32;
+	launch->shared = probe->shared;
+	launch->argument = PROBE_SPIN_NS;
+	err = probe_start(gp, probe, launch, own);
 	if (!err)
-		err = probe_finish(gp, probe, stream, launch.blocks);
+		err = probe_finish(gp, probe, launch->stream, launch->blocks);
 	if (err)
 		return err;
 	memset(sm_blocks, 0, TOPO_MAX_SMS * sizeof(*sm_blocks));
-	for (unsigned int b = 0; b < launch.blocks; b++) {
+	for (unsigned int b = 0; b < launch->blocks; b++) {
 		uint32_t smid = probe->host[b].smid;
 
 		if (smid >= nr_sms)
@@ -277,4 +295,13 @@ int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct s
 		sm_blocks[smid]++;
 	}
 	return 0;
+}
+
+int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
+		 unsigned int *sm_blocks)
+{
+	/* One block an SM at a time, and a second wave for SMs that were not free at once. */
+	struct probe_launch launch = { .stream = stream, .blocks = probe->gpu->topo->nr_sms * 2 };
+
+	return probe_census_as(gp, probe, &launch, own, sm_blocks);
 }

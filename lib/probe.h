@@ -59,14 +59,24 @@ void probe_leave(struct probe *probe, int capture_mode);
 int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *launch,
 		struct scope_own *own);
 
+/*
+ * How many clusters of @size blocks, an SM each, the driver says the GPU holds at once:
+ * 0 where such a launch would never finish, or where the driver cannot be asked.
+ */
+unsigned int probe_clusters_held(struct probe *probe, unsigned int size);
+
 /* Waits for @stream and reads back @blocks records into probe->host. */
 int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks);
 
 /*
  * A launch that gives a block to every SM it may use; the SMs seen are counted into
- * @sm_blocks (TOPO_MAX_SMS entries, cleared first).
+ * @sm_blocks (TOPO_MAX_SMS entries, cleared first). An SM holds one block at a time.
  */
 int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
 		 unsigned int *sm_blocks);
+
+/* The same as a launch of another kind: @launch says blocks, cluster and cooperative. */
+int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,
+		    struct scope_own *own, unsigned int *sm_blocks);
 
 #endif

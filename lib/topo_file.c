@@ -251,6 +251,8 @@ static int read_key(struct reader *r, struct piece key, struct piece value)
 		return 0;
 	}
 	if (piece_is(key, "columns")) {
+		if (r->has_columns[r->section])
+			return refuse(r, -EINVAL, "a second \"columns\" in [%s]", section->name);
 		if (!piece_is(value, section->columns))
 			return refuse(r, -EINVAL, "the columns of [%s] are \"%s\", not \"%.*s\"",
 				      section->name, section->columns, SHOWN(value));

@@ -100,11 +100,16 @@ struct rm_control {
 	uint32_t params_size, status;
 };
 
+/*
+ * Before 535 there was no params_size: the status stood in its place and the last
+ * word was padding, which comes back as it was sent (both forms: gVisor, pkg/abi/nvgpu).
+ */
 struct rm_alloc {
 	uint32_t client, parent, object, class_id;
 	uint64_t params;
-	uint32_t params_size, status;
+	uint32_t params_size_or_status, status;
 };
+#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* no status: they fit 16 bits, nvstatuscodes.h */
 
 /* Numbers: src/nvidia/arch/nvalloc/unix/include/nv_escape.h */
 #define RM_IOCTL_FREE		_IOWR('F', 0x29, struct rm_free)
@@ -117,6 +122,7 @@ _Static_assert(offsetof(struct rm_control, params) == 16, "NVOS54");
 _Static_assert(offsetof(struct rm_control, status) == 28, "NVOS54");
 _Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
 _Static_assert(offsetof(struct rm_alloc, params) == 16, "NVOS21");
+_Static_assert(offsetof(struct rm_alloc, params_size_or_status) == 24, "NVOS21");
 _Static_assert(offsetof(struct rm_alloc, status) == 28, "NVOS21");
 
 /* class/cl0000.h, cl0080.h, cl2080.h */
@@ -200,12 +206,17 @@ struct rm_gpu_info_list {
 _Static_assert(sizeof(struct rm_gpu_info_list) == 16, "GPU_GET_INFO");
 _Static_assert(offsetof(struct rm_gpu_info_list, list) == 8, "GPU_GET_INFO");
 
-/* 65 places since NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE is 0x41; for drivers without the list form. */
+/*
+ * For a driver without the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE has grown:
+ * these are the values seen in published headers; tried until one is taken.
+ */
 struct rm_gpu_info_v2 {
 	uint32_t nr;
-	struct rm_info list[65];
+	struct rm_info list[72];
 };
-_Static_assert(sizeof(struct rm_gpu_info_v2) == 524, "GPU_GET_INFO_V2");
+static const uint8_t gpu_info_v2_places[] = { 72, 70, 65, 61 };
+_Static_assert(sizeof(struct rm_gpu_info_v2) == 580, "GPU_GET_INFO_V2 of 72 places");
+_Static_assert(offsetof(struct rm_gpu_info_v2, list) == 4, "GPU_GET_INFO_V2");
 
 /* The text is a union with 64 UTF-16 units; flags 0 asks for ASCII. */
 struct rm_name {
@@ -336,14 +347,14 @@ struct rm_fs_info {
 _Static_assert(sizeof(struct rm_fs_info) == 1928, "GRMGR_GET_GR_FS_INFO");
 _Static_assert(offsetof(struct rm_fs_info, query) == 8, "GRMGR_GET_GR_FS_INFO");
 
-/* ------------------------------------------------------------------------ session */
+/* -------------------------------------------------------------- connection to RM */
 
 struct rm_gpu {
 	uint32_t device_instance, subdevice_instance;
 	uint32_t domain, bus, slot;
 };
 
-struct rm_session {
+struct rm_conn {
 	struct gpupart *gp;
 	const struct topo_rm_io *io;
 	int ctl;
@@ -415,7 +426,7 @@ static struct rm_text rm_status_text(int64_t status)
 }
 
 __attribute__((format(printf, 3, 4)))
-static void rm_trouble(struct rm_session *s, int err, const char *fmt, ...)
+static void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -427,13 +438,13 @@ static void rm_trouble(struct rm_session *s, int err, const char *fmt, ...)
 	va_end(ap);
 }
 
-static const char *rm_driver(const struct rm_session *s)
+static const char *rm_driver(const struct rm_conn *s)
 {
 	return s->driver[0] ? s->driver : "of unknown version";
 }
 
 /* These return 0, RM's status (positive) or -errno where the ioctl itself failed. */
-static int64_t rm_control(struct rm_session *s, uint32_t object, uint32_t cmd,
+static int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd,
 			  void *params, uint32_t size)
 {
 	struct rm_control arg = {
@@ -446,22 +457,27 @@ static int64_t rm_control(struct rm_session *s, uint32_t object, uint32_t cmd,
 }
 
 /* RM chooses the handle. */
-static int64_t rm_alloc(struct rm_session *s, uint32_t parent, uint32_t class_id,
+static int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id,
 			void *params, uint32_t size, uint32_t *object)
 {
 	struct rm_alloc arg = {
 		.client = s->client, .parent = parent, .class_id = class_id,
-		.params = (uintptr_t)params, .params_size = size,
+		.params = (uintptr_t)params, .params_size_or_status = size,
+		.status = RM_ALLOC_UNTOUCHED,
 	};
 	int err = s->io->ioctl(s->ctl, RM_IOCTL_ALLOC, &arg);
 
-	if (err || arg.status)
-		return err ? err : (int64_t)arg.status;
-	*object = arg.object;
-	return 0;
+	if (err)
+		return err;
+	if (arg.status == RM_ALLOC_UNTOUCHED)
+		arg.status = arg.params_size_or_status;
+	if (!arg.status && !arg.object)
+		return -EPROTO;
+	*object = arg.status ? 0 : arg.object;
+	return arg.status;
 }
 
-static void rm_free(struct rm_session *s, uint32_t parent, uint32_t *object)
+static void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 {
 	struct rm_free arg = { .client = s->client, .parent = parent, .object = *object };
 
@@ -472,7 +488,7 @@ static void rm_free(struct rm_session *s, uint32_t parent, uint32_t *object)
 	*object = 0;
 }
 
-static int rm_no_access(struct rm_session *s, const char *path)
+static int rm_no_access(struct rm_conn *s, const char *path)
 {
 	int mode = s->io->mode(path);
 	char now[24] = "";
@@ -483,7 +499,7 @@ static int rm_no_access(struct rm_session *s, const char *path)
 			"mode 0666, or membership in its group, would be right", path, now);
 }
 
-static int rm_open_ctl(struct rm_session *s)
+static int rm_open_ctl(struct rm_conn *s)
 {
 	static const char path[] = "/dev/nvidiactl";
 
@@ -505,7 +521,7 @@ static int rm_open_ctl(struct rm_session *s)
  * A GPU has a device instance only while its node is open somewhere. Minor numbers
  * may have holes: in a container only some nodes are there.
  */
-static void rm_open_nodes(struct rm_session *s)
+static void rm_open_nodes(struct rm_conn *s)
 {
 	char path[32];
 	unsigned int minor;
@@ -531,7 +547,7 @@ static void rm_open_nodes(struct rm_session *s)
  * "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue .." or ".. Open
  * Kernel Module for x86_64  580.159.04  ..": the first word made of digits and dots.
  */
-static void rm_read_driver(struct rm_session *s)
+static void rm_read_driver(struct rm_conn *s)
 {
 	static const char start[] = "NVRM version:";
 	char text[512], *line, *word, *rest;
@@ -563,7 +579,7 @@ static int rm_gpu_compare(const void *left, const void *right)
 }
 
 /* Finds the GPUs: their ids, and for each the device instance and the PCI address. */
-static int rm_find_gpus(struct rm_session *s)
+static int rm_find_gpus(struct rm_conn *s)
 {
 	struct rm_probed_ids probed;
 	struct rm_attached_ids attached;
@@ -623,13 +639,13 @@ static int rm_find_gpus(struct rm_session *s)
 	return 0;
 }
 
-static void rm_gpu_put(struct rm_session *s)
+static void rm_gpu_put(struct rm_conn *s)
 {
 	rm_free(s, s->device, &s->subdevice);
 	rm_free(s, s->client, &s->device);
 }
 
-static void rm_session_close(struct rm_session *s)
+static void rm_conn_close(struct rm_conn *s)
 {
 	rm_gpu_put(s);
 	rm_free(s, 0, &s->client);
@@ -640,9 +656,9 @@ static void rm_session_close(struct rm_session *s)
 	free(s);
 }
 
-static int rm_session_open(struct gpupart *gp, struct rm_session **session)
+static int rm_conn_open(struct gpupart *gp, struct rm_conn **conn)
 {
-	struct rm_session *s = calloc(1, sizeof(*s));
+	struct rm_conn *s = calloc(1, sizeof(*s));
 	int64_t status;
 	int err;
 
@@ -666,10 +682,10 @@ static int rm_session_open(struct gpupart *gp, struct rm_session **session)
 	err = rm_find_gpus(s);
 	if (err)
 		goto close;
-	*session = s;
+	*conn = s;
 	return 0;
 close:
-	rm_session_close(s);
+	rm_conn_close(s);
 	return err;
 }
 
@@ -713,7 +729,7 @@ static bool is_printable(const char *text)
 }
 
 /* Address, UUID and name. RM is asked first; its text file under /proc knows too. */
-static void rm_gpu_identify(struct rm_session *s, const struct rm_gpu *gpu,
+static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 			    struct gpupart_gpu_info *info)
 {
 	struct rm_name name = { 0 };
@@ -752,7 +768,7 @@ static void rm_gpu_identify(struct rm_session *s, const struct rm_gpu *gpu,
 }
 
 /* Makes the GPU's objects and fills in who it is; a GPU that refuses is noted as trouble. */
-static bool rm_gpu_get(struct rm_session *s, const struct rm_gpu *gpu,
+static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 		       struct gpupart_gpu_info *info)
 {
 	struct rm_device_params device = { .device_instance = gpu->device_instance };
@@ -783,20 +799,26 @@ static int rm_mig_state(uint32_t smc_mode)
 	return smc_mode < sizeof(state) / sizeof(state[0]) ? state[smc_mode] : -1;
 }
 
-static int rm_ask_mig(struct rm_session *s)
+static int rm_ask_mig(struct rm_conn *s)
 {
 	struct rm_info mode = { .index = RM_GPU_INFO_SMC_MODE, .data = ~0u };
 	struct rm_gpu_info_list list = { .nr = 1, .list = (uintptr_t)&mode };
-	struct rm_gpu_info_v2 v2 = { .nr = 1, .list[0] = mode };
+	struct rm_gpu_info_v2 v2;
+	size_t i, size;
 
 	if (!rm_control(s, s->subdevice, RM_GPU_GET_INFO, &list, sizeof(list)))
 		return rm_mig_state(mode.data);
-	if (!rm_control(s, s->subdevice, RM_GPU_GET_INFO_V2, &v2, sizeof(v2)))
-		return rm_mig_state(v2.list[0].data);
+	for (i = 0; i < sizeof(gpu_info_v2_places); i++) {
+		v2 = (struct rm_gpu_info_v2){ .nr = 1, .list[0] = mode };
+		size = offsetof(struct rm_gpu_info_v2, list) +
+		       gpu_info_v2_places[i] * sizeof(v2.list[0]);
+		if (!rm_control(s, s->subdevice, RM_GPU_GET_INFO_V2, &v2, size))
+			return rm_mig_state(v2.list[0].data);
+	}
 	return -1;
 }
 
-static uint32_t rm_ask_chip_id(struct rm_session *s)
+static uint32_t rm_ask_chip_id(struct rm_conn *s)
 {
 	struct rm_arch arch = { 0 };
 
@@ -809,7 +831,7 @@ static uint32_t rm_ask_chip_id(struct rm_session *s)
 }
 
 /* What the chip was designed with; one index that RM refuses fails a whole list. */
-static unsigned int rm_ask_design(struct rm_session *s, struct gpupart_gpu_info *info)
+static unsigned int rm_ask_design(struct rm_conn *s, struct gpupart_gpu_info *info)
 {
 	struct rm_info want[] = {
 		{ .index = RM_GR_INFO_NUM_GPCS },
@@ -878,7 +900,7 @@ static void sm_order_drop_untold(struct topo_sm *sms, unsigned int nr_sms)
 		sms[sm].vgpc = sms[sm].tpc_in_vgpc = -1;
 }
 
-static int rm_sm_order_refused(struct rm_session *s, const struct gpupart_gpu_info *info,
+static int rm_sm_order_refused(struct rm_conn *s, const struct gpupart_gpu_info *info,
 			       int64_t status)
 {
 	char sizes[64] = "";
@@ -894,7 +916,7 @@ static int rm_sm_order_refused(struct rm_session *s, const struct gpupart_gpu_in
 			info->mig > 0 ? " while MIG is on" : "", rm_status_find(status)->help);
 }
 
-static int rm_ask_sm_order(struct rm_session *s, const struct gpupart_gpu_info *info)
+static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *info)
 {
 	const struct sm_order_form *form;
 	int64_t status, worst = 0;
@@ -933,12 +955,14 @@ static int rm_ask_sm_order(struct rm_session *s, const struct gpupart_gpu_info *
  * Which physical GPC each logical one is, into gpc_of[] by physical id (-1 unknown).
  * An answer that contradicts itself or @present is as good as none: false.
  */
-static bool rm_ask_gpc_ids(struct rm_session *s, unsigned int nr_gpcs, uint32_t present,
+static bool rm_ask_gpc_ids(struct rm_conn *s, unsigned int nr_gpcs, uint32_t present,
 			   int gpc_of[GPUPART_MAX_GPCS])
 {
 	struct rm_fs_query *query = s->fs_info.query;
 	unsigned int gpc, phys, found = 0;
 
+	if (!nr_gpcs)
+		return false;
 	memset(&s->fs_info, 0, sizeof(s->fs_info));
 	s->fs_info.nr = nr_gpcs;
 	for (gpc = 0; gpc < nr_gpcs; gpc++) {
@@ -966,7 +990,7 @@ contradiction:
 }
 
 /* What is known of physical GPCs, in their order; rows, and in @text whence. */
-static unsigned int rm_ask_gpc_map(struct rm_session *s, struct topo_gpc map[GPUPART_MAX_GPCS],
+static unsigned int rm_ask_gpc_map(struct rm_conn *s, struct topo_gpc map[GPUPART_MAX_GPCS],
 				   char *text, size_t len)
 {
 	struct rm_gpc_mask gpcs = { 0 };
@@ -1009,7 +1033,7 @@ static unsigned int rm_ask_gpc_map(struct rm_session *s, struct topo_gpc map[GPU
 	return nr;
 }
 
-static int rm_gpu_topology(struct rm_session *s, struct gpupart_gpu_info *info,
+static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 			   struct gpupart_topology **topo)
 {
 	struct topo_gpc map[GPUPART_MAX_GPCS];
@@ -1052,7 +1076,7 @@ static int rm_gpu_topology(struct rm_session *s, struct gpupart_gpu_info *info,
 /* ---------------------------------------------------------------------- the source */
 
 /* The sentence for "not one GPU can be used"; @there are those that could, in words. */
-static int rm_no_gpu(struct rm_session *s, const char *gpu, const char *there)
+static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 {
 	const char *colon = s->trouble_err ? "; " : "";
 
@@ -1067,13 +1091,13 @@ static int rm_no_gpu(struct rm_session *s, const char *gpu, const char *there)
 int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo)
 {
 	struct gpupart_gpu_info info;
-	struct rm_session *s;
+	struct rm_conn *s;
 	unsigned int i, index = 0;
 	char there[384] = "";
 	size_t len;
 	int err;
 
-	err = rm_session_open(gp, &s);
+	err = rm_conn_open(gp, &s);
 	if (err)
 		return err;
 	for (i = 0; i < s->nr_gpus; i++) {
@@ -1091,18 +1115,18 @@ int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **
 	}
 	err = rm_no_gpu(s, gpu, there);
 close:
-	rm_session_close(s);
+	rm_conn_close(s);
 	return err;
 }
 
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max)
 {
 	struct gpupart_gpu_info info;
-	struct rm_session *s;
+	struct rm_conn *s;
 	unsigned int i, nr = 0;
 	int err;
 
-	err = rm_session_open(gp, &s);
+	err = rm_conn_open(gp, &s);
 	if (err)
 		return err;
 	for (i = 0; i < s->nr_gpus; i++) {
@@ -1118,6 +1142,6 @@ int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int
 	}
 	/* None that may be used is an answer only where nothing stood in the way. */
 	err = nr || !s->trouble_err ? (int)nr : rm_no_gpu(s, NULL, "");
-	rm_session_close(s);
+	rm_conn_close(s);
 	return err;
 }

@@ -54,11 +54,11 @@ static void row_end(struct verify *v, const char *name, const char *what, int re
 /* --------------------------------------------------------------------- census */
 
 /*
- * One launch on @stream: did exactly the SMs of @expected run? 1 yes, 0 no with the
- * detail set, or a negative errno. @next is given to each try (may be NULL).
+ * One launch: did exactly the SMs of @expected run? 1 yes, 0 no with the detail set,
+ * or a negative errno. @next is given to each try (may be NULL).
  */
-static int ran_exactly(struct verify *v, void *stream, const struct gpupart_tpcset *expected,
-		       const struct gpupart_tpcset *next)
+static int ran_exactly_as(struct verify *v, struct probe_launch *launch,
+			  const struct gpupart_tpcset *expected, const struct gpupart_tpcset *next)
 {
 	unsigned int sm_blocks[TOPO_MAX_SMS], missing = 0;
 	char list[GPUPART_TPCSET_STRLEN];
@@ -68,7 +68,7 @@ static int ran_exactly(struct verify *v, void *stream, const struct gpupart_tpcs
 		int err = next ? gpupart_next_set(v->gp, v->gpu, next) : 0;
 
 		if (!err)
-			err = probe_census(v->gp, v->probe, stream, NULL, sm_blocks);
+			err = probe_census_as(v->gp, v->probe, launch, NULL, sm_blocks);
 		if (err)
 			return err;
 		missing = 0;
@@ -93,6 +93,14 @@ static int ran_exactly(struct verify *v, void *stream, const struct gpupart_tpcs
 	return 0;
 }
 
+static int ran_exactly(struct verify *v, void *stream, const struct gpupart_tpcset *expected,
+		       const struct gpupart_tpcset *next)
+{
+	struct probe_launch launch = { .stream = stream, .blocks = v->topo->nr_sms * 2 };
+
+	return ran_exactly_as(v, &launch, expected, next);
+}
+
 static int process_ran(struct verify *v, const struct gpupart_tpcset *set)
 {
 	int err = gpupart_process_set(v->gp, v->gpu, set);
@@ -113,6 +121,11 @@ static int row_topology(struct verify *v)
 	if (result)
 		detail_set(v, "cuDeviceGetAttribute: %s", cuda_words(v->cuda, result));
 	return !result && (unsigned int)nr_sms == v->topo->nr_sms;
+}
+
+static int row_none(struct verify *v)
+{
+	return ran_exactly(v, v->stream[1], &v->all, NULL);
 }
 
 static int row_left_out(struct verify *v)
@@ -183,6 +196,62 @@ static int row_ugpus(struct verify *v)
 		nr++;
 	}
 	detail_set(v, "%u uGPUs", nr);
+	return 1;
+}
+
+static unsigned int sms_of(const struct verify *v, const struct gpupart_tpcset *set)
+{
+	unsigned int nr = 0;
+
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0; tpc = gpupart_tpcset_next(set, tpc + 1))
+		nr += v->topo->tpcs[tpc].nr_sms;
+	return nr;
+}
+
+/* A grid that must be resident at once, of as many blocks as the set has SMs: it fits. */
+static int row_cooperative(struct verify *v)
+{
+	struct probe_launch launch = { .stream = v->stream[1], .cooperative = true };
+
+	for (unsigned int gpc = 0; gpc < v->topo->nr_gpcs; gpc++) {
+		struct gpupart_tpcset set = gpupart_tpcset_and(&v->topo->gpcs[gpc].tpcs, &v->all);
+		int ran;
+
+		if (gpupart_tpcset_empty(&set))
+			continue;
+		launch.blocks = sms_of(v, &set);
+		ran = gpupart_process_set(v->gp, v->gpu, &set);
+		if (!ran)
+			ran = ran_exactly_as(v, &launch, &set, NULL);
+		if (ran <= 0)
+			return ran;
+	}
+	return 1;
+}
+
+/*
+ * Clusters of two blocks fit every set of TPCs with two SMs: the launch stays inside.
+ * (From four on the driver takes the singletons away itself.)
+ */
+static int row_cluster(struct verify *v)
+{
+	struct probe_launch launch = { .stream = v->stream[1] };
+
+	for (unsigned int vgpc = 0; vgpc < v->topo->end_vgpc; vgpc++) {
+		struct gpupart_tpcset set = gpupart_topology_vgpc(v->topo, vgpc);
+		int ran;
+
+		set = gpupart_tpcset_and(&set, &v->all);
+		if (gpupart_tpcset_empty(&set))
+			continue;
+		launch.cluster = v->topo->tpcs[gpupart_tpcset_next(&set, 0)].nr_sms < 2 ? 1 : 2;
+		launch.blocks = sms_of(v, &set) * 4;
+		ran = gpupart_process_set(v->gp, v->gpu, &set);
+		if (!ran)
+			ran = ran_exactly_as(v, &launch, &set, NULL);
+		if (ran <= 0)
+			return ran;
+	}
 	return 1;
 }
 
@@ -333,7 +402,7 @@ static unsigned int group_of(unsigned int *group, unsigned int sm)
 	return sm;
 }
 
-/* One launch with clusters, nothing masked; 0, or 1 where the driver does not take this size. */
+/* One launch with clusters, nothing masked; 0, or 1 where the GPU does not hold this size. */
 static int cluster_launch(struct verify *v, unsigned int size, unsigned int *group)
 {
 	unsigned int seen[32], nr_clusters = v->topo->nr_sms * 2 / size;
@@ -344,13 +413,11 @@ static int cluster_launch(struct verify *v, unsigned int size, unsigned int *gro
 	};
 	int err;
 
-	if (size > 8 && v->cuda->func_set_attr(v->probe->function[PROBE_CLUSTER],
-					       CUDA_FUNC_ATTR_NON_PORTABLE_CLUSTER, 1))
+	if (!probe_clusters_held(v->probe, size))
 		return 1;
 	err = probe_start(v->gp, v->probe, &launch, NULL);
-	if (err)
-		return size > 8 ? 1 : err;
-	err = probe_finish(v->gp, v->probe, v->stream[1], launch.blocks);
+	if (!err)
+		err = probe_finish(v->gp, v->probe, v->stream[1], launch.blocks);
 	if (err)
 		return err;
 	for (unsigned int c = 0; c < nr_clusters; c++) {
@@ -458,15 +525,6 @@ static int work_span(struct verify *v, void *stream, unsigned int slot, unsigned
 	return 0;
 }
 
-static unsigned int sms_of(const struct verify *v, const struct gpupart_tpcset *set)
-{
-	unsigned int nr = 0;
-
-	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0; tpc = gpupart_tpcset_next(set, tpc + 1))
-		nr += v->topo->tpcs[tpc].nr_sms;
-	return nr;
-}
-
 static int row_concurrent(struct verify *v)
 {
 	enum { ITERATIONS = 400000, WAVES = 1 };
@@ -534,7 +592,8 @@ take_away:
 #define NEEDS_ALL	4	/* makes launches that a limit from outside forbids */
 #define NEEDS_THREE	8
 #define NEEDS_UGPUS	16
-#define SLOW		32
+#define NEEDS_COOPERATIVE 32
+#define SLOW		64
 
 static const struct {
 	const char *name, *what;
@@ -542,10 +601,14 @@ static const struct {
 	unsigned int flags;
 } rows[] = {
 	{ "topology", "the topology counts the SMs that CUDA counts", row_topology, 0 },
+	{ "none", "without a set every SM that may be used runs", row_none, 0 },
 	{ "tpc-left-out", "every TPC, left out of a launch, runs none of it", row_left_out, NEEDS_ALL | SLOW },
 	{ "tpc-alone", "every TPC, allowed alone, runs all of it", row_alone, SLOW },
 	{ "gpc", "every GPC's set runs on that GPC and nowhere else", row_gpcs, 0 },
 	{ "ugpu", "every uGPU's set runs on that uGPU and nowhere else", row_ugpus, NEEDS_UGPUS },
+	{ "cooperative", "a cooperative grid that fits a GPC runs on that GPC and nowhere else",
+	  row_cooperative, NEEDS_COOPERATIVE },
+	{ "cluster", "a launch with clusters keeps to the set of a virtual GPC", row_cluster, NEEDS_CLUSTERS },
 	{ "process", "a set of the process confines", row_process, NEEDS_THREE },
 	{ "limit", "a limit confines", row_limit, NEEDS_THREE },
 	{ "stream-blocking", "a set of a blocking stream confines it and no other", row_stream_blocking,
@@ -579,8 +642,10 @@ static const char *row_skip(const struct verify *v, unsigned int row, unsigned i
 		return "a limit from outside is in force";
 	if ((needs & NEEDS_STREAMS) && !v->gpu->streams_known)
 		return v->gpu->check.streams;
-	if ((needs & NEEDS_CLUSTERS) && (!v->probe->function[PROBE_CLUSTER] || !v->topo->end_vgpc))
+	if ((needs & NEEDS_CLUSTERS) && (!probe_clusters_held(v->probe, 1) || !v->topo->end_vgpc))
 		return "this GPU or its driver has no clusters";
+	if ((needs & NEEDS_COOPERATIVE) && !v->cuda->launch_ex)
+		return "this driver has no cuLaunchKernelEx";
 	if ((needs & NEEDS_UGPUS) && !v->topo->nr_ugpus)
 		return "the source does not tell uGPUs";
 	if ((needs & NEEDS_THREE) && gpupart_tpcset_count(&v->all) < 3)

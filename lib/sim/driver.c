@@ -55,11 +55,12 @@ CUresult cuInit(unsigned int flags)
 	if (!begun) {
 		begun = true;
 		result = CUDA_ERROR_NOT_INITIALIZED;
-		load_injection();
 		sim_enter();
 		result = gpu_setup();
-		__atomic_store_n(&sim_ready, result == CUDA_SUCCESS, __ATOMIC_RELEASE);
 		sim_leave();
+		/* The injected library may ask which GPUs there are, but nothing that needs cuInit. */
+		load_injection();
+		__atomic_store_n(&sim_ready, result == CUDA_SUCCESS, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&init_lock);
 	return result;
