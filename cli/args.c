@@ -157,16 +157,47 @@ static bool is_live_source(const char *source)
 	return !strcmp(source, "kernel") || !strcmp(source, "rm");
 }
 
+/* The capture that -i means opens, and its full path: -1 to go on, or a status. */
+static int capture_path(const struct args *args, char *path, size_t len)
+{
+	struct gpupart_topology *topo;
+	const char *found;
+	struct gpupart *gp;
+	int err, status = -1;
+
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, args->usage_status, "no memory");
+	err = gpupart_topology_open(gp, args->source, args->gpu, &topo);
+	if (err) {
+		status = cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
+				  EXIT_RUN_FAILED : cmd_status(err), "-i %s: %s", args->source,
+				  gpupart_error(gp));
+		goto close_gp;
+	}
+	/* A sample's path is known to the library only, which cuts it to fit ("...end"). */
+	found = strncmp(args->source, "sample:", 7) ? args->source :
+		gpupart_topology_info(topo)->source;
+	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
+	if (err == -ENAMETOOLONG)
+		status = cmd_fail(args->cmd, args->usage_status,
+				  "-i %s: its path is too long: give a capture's path instead",
+				  args->source);
+	else if (err)
+		status = cmd_fail(args->cmd, args->usage_status, "-i %s: %s", args->source,
+				  strerror(-err));
+	gpupart_topology_close(topo);
+close_gp:
+	gpupart_close(gp);
+	return status;
+}
+
 int args_simulate(struct args *args)
 {
 	static char path[4096];
-	struct gpupart_topology *topo;
-	struct gpupart *gp;
-	int err;
+	const char *sim = getenv("GPUPART_SIM");
+	int status;
 
 	if (!args->source) {
-		const char *sim = getenv("GPUPART_SIM");
-
 		/* One GPU a command: the first of the captures. */
 		if (!sim || !*sim)
 			return -1;
@@ -178,24 +209,9 @@ int args_simulate(struct args *args)
 		return cmd_fail(args->cmd, args->usage_status,
 				"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
 				args->source);
-	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, args->usage_status, "no memory");
-	err = gpupart_topology_open(gp, args->source, args->gpu, &topo);
-	if (err) {
-		int status = cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
-				      EXIT_RUN_FAILED : cmd_status(err),
-				      "-i %s: %s", args->source, gpupart_error(gp));
-		gpupart_close(gp);
+	status = capture_path(args, path, sizeof(path));
+	if (status >= 0)
 		return status;
-	}
-	/* A sample's path is known to the library only; a path given is not cut to fit. */
-	err = paths_full(strncmp(args->source, "sample:", 7) ? args->source :
-			 gpupart_topology_info(topo)->source, path, sizeof(path));
-	gpupart_topology_close(topo);
-	gpupart_close(gp);
-	if (err)
-		return cmd_fail(args->cmd, args->usage_status, "-i %s: %s", args->source,
-				strerror(-err));
 	args->source = path;
 	return paths_enter_sim(args->cmd, args->usage_status, path);
 }

@@ -127,7 +127,8 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	}
 	nr_outside = gpupart_tpcset_count(&demo->outside);
 	fprintf(demo->out.file,
-		"\n%sproof%s%s: %u of %u confined launches ran on exactly their set:\n  %u TPCs seen inside, %u outside\n",
+		"\n%sproof%s%s: %u of %u confined launches ran on exactly their set:\n"
+		"  %u TPCs seen inside, %u outside\n",
 		demo->out.bold, demo->out.plain, simulated, demo->nr_exact, demo->nr_launches,
 		gpupart_tpcset_count(&demo->inside), nr_outside);
 	status = out_close(&demo->out, args->cmd);

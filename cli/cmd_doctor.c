@@ -103,10 +103,12 @@ static void ask_driver(struct doctor *doctor)
 	}
 	if (read_line("/sys/module/nvidia/version", version, sizeof(version)))
 		row(doctor, OK, "driver", "", "NVIDIA's kernel driver %s is loaded", version);
-	else if (!access("/sys/module/nvidia", F_OK) || !access("/proc/driver/nvidia/version", F_OK))
-		row(doctor, OK, "driver", "", "NVIDIA's kernel driver is loaded; it does not tell its version here");
+	else if (!access("/proc/driver/nvidia/version", F_OK))
+		row(doctor, OK, "driver", "",
+		    "NVIDIA's kernel driver is loaded; it does not tell its version here");
 	else
-		row(doctor, BAD, "driver", "install NVIDIA's driver and 'modprobe nvidia'; without a GPU try 'gpupart demo'",
+		row(doctor, BAD, "driver",
+		    "install NVIDIA's driver and 'modprobe nvidia'; without a GPU try 'gpupart demo'",
 		    "NVIDIA's kernel driver is not loaded");
 
 	fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
