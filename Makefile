@@ -29,7 +29,9 @@ endif
 LIB_SRC	   := $(wildcard lib/*.c)
 LIB_OBJ	   := $(LIB_SRC:%.c=$(B)/obj/%.o)
 SIM_SRC	   := $(wildcard lib/sim/*.c)
-SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o)
+# The simulated driver reads captures with the library's own reader, and takes no more of it.
+SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
+	      $(addprefix $(B)/obj/lib/,ctx.o tpcset.o topo.o topo_file.o)
 INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 CLI_SRC	   := $(wildcard cli/*.c)
@@ -81,7 +83,7 @@ $(SIM): $(SIM_OBJ) lib/sim/libcuda.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
 
 $(CLI): $(CLI_OBJ) $(LIBGPUPART)
 	$(call say,LD,$@)

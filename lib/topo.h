@@ -59,11 +59,25 @@ int topo_build(struct gpupart *gp, const struct gpupart_gpu_info *info,
 	       const struct topo_gpc *gpc_map, unsigned int nr_gpc_map,
 	       struct gpupart_topology **topo);
 
+/* Which row topo_build_blame() refused: an SM, or a row of the GPC map; -1 neither. */
+struct topo_blame {
+	int sm, gpc_row;
+};
+
+/* The same for a source that can say where a row stood. */
+int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
+		     const struct topo_sm *sms, unsigned int nr_sms,
+		     const struct topo_gpc *gpc_map, unsigned int nr_gpc_map,
+		     struct gpupart_topology **topo, struct topo_blame *blame);
+
 /* The sources. Each opens one GPU; @gpu is a selector as in gpupart.h or NULL. */
 int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 		   struct gpupart_topology **topo);
+/* The same from memory; @path is for the sentences. */
+int topo_file_parse(struct gpupart *gp, const char *path, const char *text, size_t len,
+		    struct gpupart_topology **topo);
 /* Finds where "sample:NAME" is installed: 0 and its path, or -ENOENT with the names there are. */
 int topo_file_sample(struct gpupart *gp, const char *name, char *path, size_t len);
 
