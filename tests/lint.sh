@@ -167,6 +167,7 @@ printf '#!/bin/sh\n# SPDX-License-Identifier: MIT\ntrue\n' | put scripts/new
 caught lint first_comment scripts/new
 plant lint width lib/new.c "$(printf '/* %0100d */' 0)"
 plant lint width lib/new.c "$(printf '\t\t\t\t\t\t/* %050d */' 0)"
+plant lint width lib/new.c "f(1, \"$(printf '%0100d' 0)\");"
 plant lint trailing lib/new.c 'int x; '
 plant lint trailing README.md "$(printf 'words\t')"
 plant lint leftovers lib/new.c "/* TO""DO: all of it */"
@@ -219,21 +220,25 @@ done
 plant check-layering kmod_pure kmod/topo.c '#include <linux/pci.h>'
 plant check-layering test_in_product lib/topo.c '#ifdef GPUPART_TEST' '#endif'
 
-# planted OBJECT RULE PLACE: the code at standard input in an object.
+# planted OBJECT RULE PLACE CODE...: in an object, which the rule reads.
 planted() {
-	printf '%s\n/* Planted. */\n' "$mit" >"$tree/lib/$1.c"
-	cat >>"$tree/lib/$1.c"
+	object=$1 rule=$2 place=$3
+	shift 3
+	printf '%s\n' "$mit" '/* Planted. */' "$@" >"$tree/lib/$object.c"
 	compile
-	caught check-layering "$2" "$3"
+	caught check-layering "$rule" "$place"
 }
 
-echo 'void tmd_apply(void); void topo_bad(void); void topo_bad(void) { tmd_apply(); }' | planted topo symbols_down 'topo.o: tmd_apply'
-echo 'void hook_x(void); void tmd_bad(void); void tmd_bad(void) { hook_x(); }' | planted tmd symbols_down 'tmd.o: hook_x'
-echo '#include <stdio.h>
-void topo_bad(int x); void topo_bad(int x) { printf("%d", x); }' | planted topo silent_symbols 'topo.o: printf'
-echo '#include <stdlib.h>
-void topo_bad(void); void topo_bad(void) { abort(); }' | planted topo silent_symbols 'topo.o: abort'
-echo 'int gpupart_more(void); int gpupart_more(void) { return 1; }' | planted new exports 'gpupart_more is exported'
+planted topo symbols_down 'topo.o: tmd_apply' 'void tmd_apply(void);' \
+	'void topo_bad(void); void topo_bad(void) { tmd_apply(); }'
+planted tmd symbols_down 'tmd.o: hook_x' 'void hook_x(void);' \
+	'void tmd_bad(void); void tmd_bad(void) { hook_x(); }'
+planted topo silent_symbols 'topo.o: printf' '#include <stdio.h>' \
+	'void topo_bad(int x); void topo_bad(int x) { printf("%d", x); }'
+planted topo silent_symbols 'topo.o: abort' '#include <stdlib.h>' \
+	'void topo_bad(void); void topo_bad(void) { abort(); }'
+planted new exports 'gpupart_more is exported' \
+	'int gpupart_more(void); int gpupart_more(void) { return 1; }'
 echo 'int gpupart_less(void);' >>"$tree/include/gpupart.h"
 compile
 caught check-layering exports 'gpupart_less is in gpupart.h'
@@ -245,6 +250,8 @@ ${CC:-gcc} -shared -Wl,--no-as-needed -o "$tree/build/lib/libgpupart.so" "$tree"
 caught check-layering no_libcuda 'libgpupart.so'
 compile
 plant check-layering no_libcuda lib/topo.c '#include <cuda.h>'
+plant check-layering no_libcuda lib/topo.c '#include "cuda.h"'
+plant check-layering no_libcuda lib/topo.c '#include <nvml.h>'
 
 # A rule that nobody planted a violation for is a failed check.
 for program in lint check-layering; do
