@@ -194,6 +194,8 @@ static const struct {
 	{ "name = NVIDIA", "nom = NVIDIA", 0, "[gpu] has no key \"nom\"" },
 	{ "name = NVIDIA H200", "name = ", 0, "a blank at its start or end" },
 	{ "name = NVIDIA H200", "name=NVIDIA", 0, "is not \"key = value\"" },
+	{ "name = NVIDIA H200", "name =  NVIDIA", 0, "has a tab, or more than one blank after" },
+	{ "name = NVIDIA H200", "name = NVIDIA\tH200", 0, "has a tab, or more than one blank after" },
 	{ "name = NVIDIA H200", "name", 0, "[gpu] has lines \"key = value\" only, not \"name\"" },
 	{ "name = NVIDIA H200", " name = NVIDIA H200", 0, "a blank at its start or end" },
 	{ "pci = unknown", "name = again", 0, "a second \"name\"" },
