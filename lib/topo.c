@@ -139,52 +139,48 @@ static int build_tpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
  * Two TPCs in one place are two wrong rows: an idle GPU of before Hopper reads all
  * zeros, and so would every place.
  */
+static int take_place(struct gpupart *gp, short *taken_by, unsigned int tpc, int smid,
+		      const char *noun, int index, const char *of, int unit)
+{
+	if (*taken_by >= 0)
+		return ctx_fail(gp, -EINVAL,
+				"TPCs %d and %u (SM %d) are both %s %d of %s %d: not an SM order, "
+				"or read from a sleeping GPU",
+				*taken_by, tpc, smid, noun, index, of, unit);
+	*taken_by = tpc;
+	return 0;
+}
+
 static int check_places(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)
 {
 	short at_local[GPUPART_MAX_GPCS][32], at_virtual[TOPO_MAX_VGPCS][GPUPART_MAX_TPCS];
 	short at_bit[GPUPART_MAX_TMD_BITS];
 	unsigned int tpc;
+	int err = 0;
 
 	memset(at_local, -1, sizeof(at_local));
 	memset(at_virtual, -1, sizeof(at_virtual));
 	memset(at_bit, -1, sizeof(at_bit));
-	for (tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+	for (tpc = 0; !err && tpc < topo->nr_tpcs; tpc++) {
 		const struct topo_sm *sm = tpc_sm(topo, tpc);
-		short *other;
 
 		blame->sm = sm - topo->sms;
-		if (sm->local_tpc >= 0) {
-			other = &at_local[sm->gpc][sm->local_tpc];
-			if (*other >= 0)
-				return ctx_fail(
-					gp, -EINVAL,
-					"TPCs %d and %u (SM %d) are both local TPC %d "
-					"of GPC %d: not an SM order, or read from a sleeping GPU",
-					*other, tpc, blame->sm, sm->local_tpc, sm->gpc);
-			*other = tpc;
-		}
-		if (sm->vgpc >= 0 && sm->tpc_in_vgpc >= 0) {
-			other = &at_virtual[sm->vgpc][sm->tpc_in_vgpc];
-			if (*other >= 0)
-				return ctx_fail(
-					gp, -EINVAL,
-					"TPCs %d and %u (SM %d) are both TPC %d of "
-					"virtual GPC %d: not an SM order, or read from a sleeping "
-					"GPU",
-					*other, tpc, blame->sm, sm->tpc_in_vgpc, sm->vgpc);
-			*other = tpc;
-		}
-		if (sm->measured_bit >= 0) {
-			other = &at_bit[sm->measured_bit];
-			if (*other >= 0)
-				return ctx_fail(gp, -EINVAL,
-						"TPCs %d and %u (SM %d) cannot both have the "
-						"measured bit %d",
-						*other, tpc, blame->sm, sm->measured_bit);
-			*other = tpc;
-		}
+		if (sm->local_tpc >= 0)
+			err = take_place(gp, &at_local[sm->gpc][sm->local_tpc], tpc, blame->sm,
+					 "local TPC", sm->local_tpc, "GPC", sm->gpc);
+		if (!err && sm->vgpc >= 0 && sm->tpc_in_vgpc >= 0)
+			err = take_place(gp, &at_virtual[sm->vgpc][sm->tpc_in_vgpc], tpc, blame->sm,
+					 "TPC", sm->tpc_in_vgpc, "virtual GPC", sm->vgpc);
+		if (err || sm->measured_bit < 0)
+			continue;
+		if (at_bit[sm->measured_bit] >= 0)
+			return ctx_fail(gp, -EINVAL,
+					"TPCs %d and %u (SM %d) cannot both have the measured "
+					"bit %d",
+					at_bit[sm->measured_bit], tpc, blame->sm, sm->measured_bit);
+		at_bit[sm->measured_bit] = tpc;
 	}
-	return 0;
+	return err;
 }
 
 static int build_gpcs(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)

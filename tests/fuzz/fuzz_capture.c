@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: a capture that the reader takes is written, read back to the same topology and
- * written again to the same bytes; what it refuses it refuses with a sentence. The input
- * is read as it is, and once more with first line and checksum mended, so that the fuzzer gets behind them.
+ * written again to the same bytes; what it refuses it refuses with a sentence. The input is
+ * read as it is, and once more with first line and checksum mended, so that the fuzzer gets
+ * behind them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MUST(what) do { if (!(what)) abort(); } while (0)
+#define MUST(what)               \
+	do {                     \
+		if (!(what))     \
+			abort(); \
+	} while (0)
 
 static void read_back(struct gpupart *gp, const char *text, size_t len)
 {

@@ -14,7 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct gpupart *gp;
 static struct gpupart_topology *topo;
 
-#define MUST(what) do { if (!(what)) abort(); } while (0)
+#define MUST(what)               \
+	do {                     \
+		if (!(what))     \
+			abort(); \
+	} while (0)
 
 /* 3 GPCs of 22 TPCs, 2 uGPUs, one SM a TPC. */
 static void set_up(void)
@@ -46,7 +50,8 @@ static void check(int err, const struct gpupart_tpcset *set, const struct gpupar
 	MUST(len >= 0 && (size_t)len == strlen(text));
 	MUST(gpupart_tpcset_empty(set) == !len);
 	if (len)
-		MUST(!gpupart_tpcset_parse_list(gp, text, &again) && gpupart_tpcset_equal(set, &again));
+		MUST(!gpupart_tpcset_parse_list(gp, text, &again) &&
+		     gpupart_tpcset_equal(set, &again));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
