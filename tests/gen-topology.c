@@ -49,6 +49,9 @@ static const struct shape {
 	{ "three SMs a TPC", 3, 10, 3, 1, 3, 1, 0, { 10, 9, 10 } },
 	{ "all 128 bits", 12, 10, 2, 2, 8, 1, 0,
 	  { 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10 } },
+	{ "7 GPCs of 8, singletons of one GPC", 7, 8, 2, 2, 3, 7, 0, { 8, 8, 7, 8, 8, 8, 6 } },
+	{ "9 GPCs, one SM a TPC, no singletons", 9, 10, 1, 3, 0, 1, 0,
+	  { 10, 9, 10, 8, 10, 10, 7, 10, 9 } },
 	{ "more than 128 bits", 18, 11, 2, 2, 6, 2, 0,
 	  { 11, 10, 11, 11, 9, 11, 11, 10, 11, 11, 11, 8, 11, 11, 11, 11, 10, 11 } },
 };
@@ -160,8 +163,7 @@ static void put_gpu(unsigned int number, const struct shape *shape)
 {
 	put("# gpupart capture 1\n\n[gpu]\nname = generated %u\npci = 0000:%02x:00.0\n", number,
 	    number + 1);
-	put("uuid = GPU-00000000-0000-0000-0000-%012u\ndriver = unknown\nchip-id = unknown\n",
-	    number);
+	put("uuid = GPU-00000000-0000-0000-0000-%012u\ndriver = unknown\nchip-id = 0x180\n", number);
 	put("mig = off\n");
 	if (shape->maxima_from_registers)
 		put("max-gpcs = unknown\nmax-tpcs-per-gpc = unknown\n");

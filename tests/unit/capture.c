@@ -13,7 +13,7 @@
 #include <topo.h>
 #include <tap.h>
 
-#define NR_GENERATED 20
+#define NR_GENERATED 22
 
 static struct gpupart *gp;
 
