@@ -163,7 +163,8 @@ static void put_gpu(unsigned int number, const struct shape *shape)
 {
 	put("# gpupart capture 1\n\n[gpu]\nname = generated %u\npci = 0000:%02x:00.0\n", number,
 	    number + 1);
-	put("uuid = GPU-00000000-0000-0000-0000-%012u\ndriver = unknown\nchip-id = 0x180\n", number);
+	put("uuid = GPU-00000000-0000-0000-0000-%012u\ndriver = unknown\nchip-id = 0x180\n",
+	    number);
 	put("mig = off\n");
 	if (shape->maxima_from_registers)
 		put("max-gpcs = unknown\nmax-tpcs-per-gpc = unknown\n");

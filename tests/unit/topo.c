@@ -382,6 +382,8 @@ static void test_sources(void)
 {
 	struct gpupart_topology *topo = NULL;
 	struct gpupart_gpu_info info;
+	char sentence[512];
+	int err, nr;
 
 	tap_ok(gpupart_topology_open(gp, "tests/data/gh100-h200-b/capture.txt", "0", &topo) == 0,
 	       "a capture's GPU is index 0");
@@ -407,6 +409,19 @@ static void test_sources(void)
 	tap_ok(gpupart_topology_open(gp, "sample:../captures/h200", NULL, &topo) == -ENOENT,
 	       "a sample's name is not a path");
 	tap_ok(gpupart_topology_open(gp, "sample:", NULL, &topo) == -ENOENT, "nor empty");
+	/* On a machine with a driver these open; else the sentence is the source's own. */
+	err = gpupart_topology_open(gp, "rm", NULL, &topo);
+	snprintf(sentence, sizeof(sentence), "%s", err ? gpupart_error(gp) : "");
+	if (!err)
+		gpupart_topology_close(topo);
+	tap_ok(!err || strstr(sentence, "river"), "rm: %d %s", err, sentence);
+	err = gpupart_topology_open(gp, NULL, NULL, &topo);
+	if (!err)
+		gpupart_topology_close(topo);
+	tap_ok(err ? sentence[0] && strstr(gpupart_error(gp), sentence) : true,
+	       "no source named: what rm says, or a topology: %d", err);
+	nr = gpupart_gpu_list(gp, NULL, &info, 1);
+	tap_ok(err ? nr < 0 || nr == 0 : nr > 0, "and as many GPUs: %d", nr);
 	tap_ok(gpupart_gpu_list(gp, "sample:h200", &info, 1) == -EINVAL &&
 		       strstr(gpupart_error(gp), "holds one GPU"),
 	       "%s", gpupart_error(gp));
