@@ -321,7 +321,7 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 		gpupart_tpcset_format_list(&gpu->outer, outer, sizeof(outer));
 		return ctx_fail(gp, -EPERM, "the limit from outside, TPCs %s, cannot be widened from inside", outer);
 	}
-	scope_ring_set(&gpu->limit, &gpu->map, set);
+	scope_ring_set(gpu, &gpu->limit, set);
 	/* For others to see; what launches obey is the ring. */
 	snprintf(control_self->pci, sizeof(control_self->pci), "%s", gpu->topo->info.pci);
 	if (set)
@@ -336,7 +336,7 @@ int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struc
 	int err = may_set(gp, gpu, set);
 
 	if (!err)
-		scope_ring_set(&gpu->process, &gpu->map, set);
+		scope_ring_set(gpu, &gpu->process, set);
 	return err;
 }
 
@@ -346,8 +346,10 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 
 	if (err)
 		return err;
-	if (set)
+	if (set) {
 		tmd_map_convert(&gpu->map, set, &scope_thread.next);
+		atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
+	}
 	scope_thread.next_gpu = set ? gpu : NULL;
 	return 0;
 }

@@ -98,7 +98,7 @@ static int program_start(struct program *p, int device)
 static int run_on(struct program *p, const struct gpupart_topology *topo, P stream, unsigned int blocks,
 		  unsigned int shared, unsigned int cluster, int cooperative, struct gpupart_tpcset *seen)
 {
-	static struct record records[4096];
+	static _Thread_local struct record records[4096];
 	unsigned int spin = 1000;
 	P args[] = { &p->out, &spin };
 	struct { int id, pad; char value[64]; } attrs[2];
@@ -427,7 +427,13 @@ static void *launcher(void *arg)
 		}
 		for (int c = 0; c < 4; c++)
 			match |= gpupart_tpcset_equal(&seen, &choice[c]);
-		torn += !match;
+		if (!match) {
+			char text[GPUPART_TPCSET_STRLEN];
+
+			gpupart_tpcset_format_list(&seen, text, sizeof(text));
+			printf("# seen %s\n", text);
+			torn++;
+		}
 	}
 	(void)arg;
 	return NULL;
