@@ -78,16 +78,13 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			 bool early, struct gpupart_topology **topo)
 {
-	char pci[20] = "";
-	int result, count, device = 0, best = -1;
-	char *end;
+	int result, count, device = 0;
+	char pci[20], *end;
 
 	if (cuda->sim_capture)
 		return simulated_topology(gp, cuda, selector, topo);
 	/* Before cuInit has ended CUDA's devices cannot be asked for. */
-	if (early)
-		return gpupart_topology_open(gp, NULL, selector, topo);
-	if (selector && strncmp(selector, "cuda:", 5))
+	if (early || (selector && strncmp(selector, "cuda:", 5)))
 		return gpupart_topology_open(gp, NULL, selector, topo);
 	result = cuda->device_count(&count);
 	if (result || !count)
@@ -96,22 +93,10 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 		device = strtol(selector + 5, &end, 10);
 		if (*end || end == selector + 5 || device < 0 || device >= count)
 			return ctx_fail(gp, -ENODEV, "%s is not there: CUDA shows devices 0-%d", selector, count - 1);
-		best = device;
 	}
-	/* Without a selector: the lowest PCI address that CUDA leaves us. */
-	for (device = 0; !selector && device < count; device++) {
-		char found[20] = "";
-
-		if (cuda->device_pci(found, sizeof(found), device))
-			continue;
-		lower_case(found);
-		if (best < 0 || strcmp(found, pci) < 0) {
-			best = device;
-			strcpy(pci, found);
-		}
-	}
-	if (best < 0 || cuda->device_pci(pci, sizeof(pci), best))
-		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId failed for all of %d devices", count);
+	result = cuda->device_pci(pci, sizeof(pci), device);
+	if (result)
+		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId of device %d: %s", device, cuda_words(cuda, result));
 	lower_case(pci);
 	return gpupart_topology_open(gp, NULL, pci, topo);
 }
