@@ -128,7 +128,7 @@ static void devices_learn(void)
 
 static void context_remember(void *ctx, int device)
 {
-	unsigned int at = ((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26;
+	unsigned int at = (uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26;
 
 	if (atomic_load_explicit(&contexts[at].ctx, memory_order_relaxed) == ctx &&
 	    atomic_load_explicit(&contexts[at].device, memory_order_relaxed) == device)
@@ -140,7 +140,7 @@ static void context_remember(void *ctx, int device)
 
 static struct gpupart_gpu *gpu_by_context(void *ctx)
 {
-	unsigned int at = ((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26;
+	unsigned int at = (uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26;
 	void *current = NULL;
 	int device;
 

@@ -230,8 +230,8 @@ static int row_cooperative(struct verify *v)
 }
 
 /*
- * Clusters of two blocks fit every set of TPCs with two SMs: the launch stays inside.
- * (From four on the driver takes the singletons away itself.)
+ * Clusters of two blocks fill every set with an even number of SMs. (From four on the
+ * driver takes the singletons away itself.)
  */
 static int row_cluster(struct verify *v)
 {
@@ -244,7 +244,7 @@ static int row_cluster(struct verify *v)
 		set = gpupart_tpcset_and(&set, &v->all);
 		if (gpupart_tpcset_empty(&set))
 			continue;
-		launch.cluster = v->topo->tpcs[gpupart_tpcset_next(&set, 0)].nr_sms < 2 ? 1 : 2;
+		launch.cluster = sms_of(v, &set) % 2 ? 1 : 2;
 		launch.blocks = sms_of(v, &set) * 4;
 		ran = gpupart_process_set(v->gp, v->gpu, &set);
 		if (!ran)

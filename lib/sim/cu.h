@@ -194,6 +194,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 			unsigned int grid_z, unsigned int block_x, unsigned int block_y,
 			unsigned int block_z, unsigned int shared, CUstream stream,
 			void **params, void **extra);
+CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
+				      const struct cu_launch_config *config);
 CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction function,
 			  void **params, void **extra);
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,

@@ -55,11 +55,12 @@ CUresult cuInit(unsigned int flags)
 	if (!begun) {
 		begun = true;
 		result = CUDA_ERROR_NOT_INITIALIZED;
-		load_injection();
 		sim_enter();
 		result = gpu_setup();
-		__atomic_store_n(&sim_ready, result == CUDA_SUCCESS, __ATOMIC_RELEASE);
 		sim_leave();
+		/* The injected library may ask which GPUs there are, but nothing that needs cuInit. */
+		load_injection();
+		__atomic_store_n(&sim_ready, result == CUDA_SUCCESS, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&init_lock);
 	return result;
@@ -351,21 +352,21 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 
 /* ----------------------------------------------------------------------- ours */
 
+/* Both may be asked by a library that cuInit injects, before cuInit has ended. */
 const char *gpupart_sim_capture(int device)
 {
-	struct sim_gpu *gpu = ready() ? gpu_get(device) : NULL;
+	struct sim_gpu *gpu = gpu_get(device);
 
 	return gpu ? gpu->path : NULL;
 }
 
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48])
 {
-	CUresult error;
-	struct sim_gpu *gpu = device_get(device, pci && uuid ? pci : NULL, &error);
+	struct sim_gpu *gpu = gpu_get(device);
 
-	if (gpu) {
-		snprintf(pci, 20, "%s", gpu->info.pci);
-		snprintf(uuid, 48, "%s", gpu->info.uuid);
-	}
-	return error;
+	if (!gpu || !pci || !uuid)
+		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	snprintf(pci, 20, "%s", gpu->info.pci);
+	snprintf(uuid, 48, "%s", gpu->info.uuid);
+	return CUDA_SUCCESS;
 }

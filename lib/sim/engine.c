@@ -14,6 +14,7 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 {
 	struct sim_gpu *gpu = stream->ctx->gpu;
 	struct sim_op *op = malloc(sizeof(*op));
+	struct sim_stream **last;
 
 	if (!op)
 		return false;
@@ -28,10 +29,12 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 		stream->tail = &stream->head;
 	*stream->tail = op;
 	stream->tail = &op->next;
-	if (!stream->busy) {
+	if (!stream->busy) {	/* last in line: who comes first starts first */
 		stream->busy = true;
-		stream->next_busy = gpu->busy;
-		gpu->busy = stream;
+		stream->next_busy = NULL;
+		for (last = &gpu->busy; *last; last = &(*last)->next_busy)
+			;
+		*last = stream;
 	}
 	gpu->stale = true;
 	return true;

@@ -106,23 +106,18 @@ static struct sim_gpu *gpu_open(const char *path)
 	struct gpupart_topology *topo = NULL;
 	struct gpupart *gp = NULL;
 	struct sim_gpu *gpu;
-	char file[512];
-	int err = 0;
 
 	gpu = calloc(1, sizeof(*gpu));
 	if (!gpu || gpupart_open(&gp))
 		goto free_gpu;
-	if (!strncmp(path, "sample:", 7))
-		err = topo_file_sample(gp, path + 7, file, sizeof(file));
-	else
-		snprintf(file, sizeof(file), "%s", path);
-	if (!err)
-		err = topo_file_open(gp, file, NULL, &topo);
-	if (err) {
+	if (topo_file_open(gp, path, NULL, &topo)) {
 		sim_say("%s", gpupart_error(gp));
 		goto free_gpu;
 	}
-	snprintf(gpu->path, sizeof(gpu->path), "%s", file);
+	/* The program may change its folder before it asks where the capture is. */
+	if (!realpath(path, gpu->path))
+		snprintf(gpu->path, sizeof(gpu->path), "%s", path);
+	gpu->hash = gpupart_topology_hash(topo);
 	gpu->info = *gpupart_topology_info(topo);
 	gpu->nr_tpcs = gpupart_topology_nr_tpcs(topo);
 	gpu->nr_sms = gpupart_topology_nr_sms(topo);
@@ -165,7 +160,7 @@ static bool parse_uuid(const char *text, struct cu_uuid *uuid)
 /* A GPU that an earlier one already is, or that has no address, gets one of its own. */
 static void gpu_identify(struct sim_gpu *gpu, unsigned int index)
 {
-	uint64_t hash = hash_bytes(HASH_INIT, gpu->path, strlen(gpu->path));
+	uint64_t hash = gpu->hash;
 	bool pci = gpu->info.pci[0], uuid = parse_uuid(gpu->info.uuid, &gpu->uuid);
 	unsigned int i;
 

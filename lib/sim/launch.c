@@ -275,3 +275,42 @@ CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction func
 	}
 	return launch_any(function, &launch, config->shared, config->stream, params, extra);
 }
+
+/* How many clusters the GPU's virtual GPCs hold at once, a block an SM. */
+CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
+				      const struct cu_launch_config *config)
+{
+	unsigned int i, size = 1, sms[SIM_MAX_VGPCS] = { 0 };
+	const struct sim_gpu *gpu = NULL;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if (!nr || !config || (config->nr_attributes && !config->attributes))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < config->nr_attributes; i++)
+		if (config->attributes[i].id == CU_LAUNCH_CLUSTER_DIMENSION)
+			size = config->attributes[i].value.cluster.x *
+			       config->attributes[i].value.cluster.y *
+			       config->attributes[i].value.cluster.z;
+	if (!size)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx && !function_valid(function))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	else if (ctx)
+		gpu = ctx->gpu;
+	if (gpu && !gpu->clusters)
+		error = CUDA_ERROR_NOT_SUPPORTED;
+	if (!error) {
+		*nr = 0;
+		for (i = 0; i < gpu->nr_sms; i++)
+			sms[gpu->sms[i].vgpc]++;
+		/* From four blocks on the driver keeps clusters off the singletons. */
+		for (i = 0; i < SIM_MAX_VGPCS; i++)
+			if (size < 4 || i < gpu->info.max_gpcs)
+				*nr += sms[i] / size;
+	}
+	sim_leave();
+	return error;
+}

@@ -34,7 +34,7 @@ static const struct {
 	PLAIN(cuStreamIsCapturing), PLAIN(cuThreadExchangeStreamCaptureMode),
 	PLAIN(cuModuleLoadData), PLAIN(cuModuleUnload), PLAIN(cuModuleGetFunction),
 	PLAIN(cuFuncGetAttribute), PLAIN(cuFuncSetAttribute),
-	PLAIN(cuOccupancyMaxActiveBlocksPerMultiprocessor),
+	PLAIN(cuOccupancyMaxActiveBlocksPerMultiprocessor), PLAIN(cuOccupancyMaxActiveClusters),
 	PLAIN(cuLaunchKernel), PLAIN(cuLaunchKernelEx), PLAIN(cuLaunchCooperativeKernel),
 	V2(cuMemAlloc, 3020), V2(cuMemFree, 3020), V2(cuMemAllocHost, 3020),
 	PLAIN(cuMemFreeHost), V2(cuMemcpyHtoD, 3020), V2(cuMemcpyDtoH, 3020),

@@ -7,6 +7,7 @@
 #ifndef GPUPART_SIM_SIM_H
 #define GPUPART_SIM_SIM_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,7 +66,8 @@ struct sim_block {
 };
 
 struct sim_gpu {
-	char path[512];
+	char path[PATH_MAX];
+	uint64_t hash;			/* of its topology */
 	struct gpupart_gpu_info info;	/* PCI address and UUID filled in */
 	struct cu_uuid uuid;
 	unsigned int nr_tpcs, nr_sms;

@@ -13,7 +13,7 @@
 #include <topo.h>
 #include <tap.h>
 
-#define NR_GENERATED 20
+#define NR_GENERATED 22
 
 static struct gpupart *gp;
 
@@ -94,6 +94,11 @@ static void test_back(void)
 	strcpy(topo->info.name, "\x1b[31m");
 	tap_ok(gpupart_topology_capture(gp, topo, NULL, &text) == -EINVAL &&
 	       strstr(gpupart_error(gp), "the GPU's name cannot be written"), "%s", gpupart_error(gp));
+	strcpy(topo->info.name, "");
+	strcpy(topo->text_rm, "two\nlines");
+	tap_ok(gpupart_topology_capture(gp, topo, NULL, &text) == -EINVAL &&
+	       strstr(gpupart_error(gp), "the source of [rm] cannot be written"), "%s",
+	       gpupart_error(gp));
 	/* What a live source may leave unknown. */
 	memset(&topo->info, 0, sizeof(topo->info));
 	topo->info.mig = -1;
@@ -314,6 +319,13 @@ static void test_strange(void)
 		       "", &line);
 	tap_ok(topo_file_parse(gp, "it", text, strlen(text), &topo) == -ENODATA &&
 	       strstr(gpupart_error(gp), "no SM order ([rm])"), "%s", gpupart_error(gp));
+	free(text);
+
+	/* A checksum that is right but no line of its own. */
+	text = changed("# gpupart capture 1\n\n[gpu]\nname = xchecksum = 0123456789abcdef\n", NULL, "",
+		       &line);
+	tap_ok(topo_file_parse(gp, "it", text, strlen(text), &topo) == -EBADMSG &&
+	       strstr(gpupart_error(gp), "line 4: the last line is not"), "%s", gpupart_error(gp));
 	free(text);
 
 	/* The checksum in capitals: other bytes, so another file. */
