@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+/* Launches for callgrind to count: NR of them, under what argv[1] says. Simulated driver. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <gpupart.h>
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	int (*current)(void *), (*retain)(void **, int), (*create)(void **, unsigned int), (*sync)(void *);
+	int (*load)(void **, const void *), (*get)(void **, void *, const char *);
+	int (*launch)(void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+		      unsigned int, void *, void **, void **);
+	void *lib, *ctx, *module, *function, *stream;
+	struct gpupart_tpcset set;
+	struct gpupart_gpu *gpu;
+	struct gpupart *gp;
+	int nr = argc > 2 ? atoi(argv[2]) : 1000;
+
+	if (gpupart_open(&gp) || gpupart_attach(gp, "cuda:0", &gpu)) {
+		fprintf(stderr, "%s\n", gp ? gpupart_error(gp) : "no memory");
+		return 77;
+	}
+	lib = dlopen("libcuda.so.1", RTLD_NOW);
+#define SYM(var, name) do { *(void **)&(var) = dlsym(lib, name); if (!(var)) return 1; } while (0)
+	SYM(retain, "cuDevicePrimaryCtxRetain"); SYM(current, "cuCtxSetCurrent");
+	SYM(create, "cuStreamCreate"); SYM(sync, "cuStreamSynchronize"); SYM(launch, "cuLaunchKernel");
+	SYM(load, "cuModuleLoadData"); SYM(get, "cuModuleGetFunction");
+	if (retain(&ctx, 0) || current(ctx) || create(&stream, 1) ||
+	    load(&module, ".version 4.2\n.target sm_30\n.address_size 64\n.visible .entry gpupart_empty()\n{ ret; }\n") ||
+	    get(&function, module, "gpupart_empty"))
+		return 1;
+	set = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 1)->tpcs;
+	if ((strstr(what, "process") && gpupart_process_set(gp, gpu, &set)) ||
+	    (strstr(what, "stream") && gpupart_stream_set(gp, gpu, stream, &set)) ||
+	    (strstr(what, "limit") && gpupart_limit_set(gp, gpu, &set)))
+		return 1;
+	for (int i = 0; i < nr; i++) {
+		if (strstr(what, "next") && gpupart_next_set(gp, gpu, &set))
+			return 1;
+		if (launch(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL))
+			return 1;
+	}
+	return sync(stream) != 0;
+}
