@@ -25,7 +25,7 @@ done
 if [ -c /dev/full ]; then
 	for args in "topology -i sample:h200" "topology -i sample:h200 --json" \
 		"topology -i sample:h200 --of capture" --help --version "help run"; do
-		$gpupart $args >/dev/full 2>"$tmp/err"
+		"$gpupart" $args >/dev/full 2>"$tmp/err"
 		is "$? $(wc -l <"$tmp/err")" "1 1" "$args: a full disk is noticed"
 	done
 	try topology -i sample:h200 -o /dev/full
@@ -34,10 +34,10 @@ if [ -c /dev/full ]; then
 else
 	skip "no /dev/full"
 fi
-$gpupart topology -i sample:h200 >&- 2>"$tmp/err"
+"$gpupart" topology -i sample:h200 >&- 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/err")" "1 1" "a closed stdout is noticed"
 # The reader is gone before the first byte.
-{ sleep 0.3; $gpupart topology -i sample:h200 2>"$tmp/err"; echo $? >"$tmp/status"; } | :
+{ sleep 0.3; "$gpupart" topology -i sample:h200 2>"$tmp/err"; echo $? >"$tmp/status"; } | :
 is "$(cat "$tmp/status") $(wc -l <"$tmp/err")" "1 1" "a closed pipe is noticed"
 
 tap_done

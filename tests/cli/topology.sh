@@ -56,9 +56,9 @@ try topology -i sample:h200
 case $out in *"$esc"*) bad=1 ;; *) bad=0 ;; esac
 ok $bad "no colour in a file"
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
-	has "$(TERM=xterm script -qec "$gpupart topology -i sample:h200" /dev/null </dev/null)" "$esc" \
+	has "$(TERM=xterm script -qec "'$gpupart' topology -i sample:h200" /dev/null </dev/null)" "$esc" \
 		"colour on a terminal"
-	case $(TERM=xterm NO_COLOR=1 script -qec "$gpupart topology -i sample:h200" /dev/null </dev/null) in
+	case $(TERM=xterm NO_COLOR=1 script -qec "'$gpupart' topology -i sample:h200" /dev/null </dev/null) in
 	*"$esc"*) ok 1 "no colour with NO_COLOR" ;;
 	*SMs*) ok 0 "no colour with NO_COLOR" ;;
 	*) ok 1 "no colour with NO_COLOR: nothing was shown" ;;
