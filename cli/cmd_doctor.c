@@ -197,11 +197,12 @@ static void ask_libcuda(struct doctor *doctor)
 		    doctor->simulated ? "simulated: " : "", probe.path, probe.version / 1000,
 		    probe.version % 1000 / 10, probe.nr_devices);
 	else if (err == -ENOENT)
-		row(doctor, BAD, "libcuda", "install the user part of NVIDIA's driver (libcuda.so.1)",
-		    "%s", probe.why);
+		row(doctor, BAD, "libcuda",
+		    "install the user part of NVIDIA's driver (libcuda.so.1)", "%s", probe.why);
 	else
-		row(doctor, BAD, "libcuda", "see that the kernel driver and libcuda.so.1 are of one version",
-		    "%s", probe.why);
+		row(doctor, BAD, "libcuda",
+		    "see that the kernel driver and libcuda.so.1 are of one version", "%s",
+		    probe.why);
 }
 
 struct attached {
@@ -269,8 +270,8 @@ static void ask_launches(struct doctor *doctor, bool may_launch)
 		row(doctor, OK, "mask-bits", "", "layout %s, %u TPCs proven now with %u launches",
 		    found.layout, found.nr_proven, found.nr_launches);
 	if (*found.streams)
-		row(doctor, NOTE, "streams", "use process and next-launch sets", "no stream sets: %s",
-		    found.streams);
+		row(doctor, NOTE, "streams", "use process and next-launch sets",
+		    "no stream sets: %s", found.streams);
 	else
 		row(doctor, OK, "streams", "", "streams can have sets of their own");
 }
@@ -312,9 +313,11 @@ static void ask_injection(struct doctor *doctor)
 	if (!taken || !*taken)
 		row(doctor, OK, "injection-slot", "", "CUDA_INJECTION64_PATH is free");
 	else if (!err && paths_same(taken, path))
-		row(doctor, OK, "injection-slot", "", "CUDA_INJECTION64_PATH is gpupart's: this is inside a run");
+		row(doctor, OK, "injection-slot", "",
+		    "CUDA_INJECTION64_PATH is gpupart's: this is inside a run");
 	else
-		row(doctor, NOTE, "injection-slot", "nothing: run comes in by LD_PRELOAD and calls that tool in turn",
+		row(doctor, NOTE, "injection-slot",
+		    "nothing: run comes in by LD_PRELOAD and calls that tool in turn",
 		    "CUDA_INJECTION64_PATH is taken by %s", taken);
 }
 
@@ -333,14 +336,16 @@ static void ask_environment(struct doctor *doctor)
 	if (*text)
 		row(doctor, NOTE, "environment", "", "%s", text);
 	else
-		row(doctor, OK, "environment", "", "no GPUPART_* variable and no CUDA_VISIBLE_DEVICES is set");
+		row(doctor, OK, "environment", "",
+		    "no GPUPART_* variable and no CUDA_VISIBLE_DEVICES is set");
 }
 
 /* Where the library remembers which maps were checked, or would make the folder. */
 static void ask_cache(struct doctor *doctor)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	const char *advice = "without it every run checks the mask bits anew: set XDG_CACHE_HOME to a folder of yours";
+	const char *advice =
+		"without it every run checks the mask bits anew: set XDG_CACHE_HOME to a folder of yours";
 	char path[PATH_MAX], folder[PATH_MAX];
 
 	if (cache && *cache == '/')
@@ -373,7 +378,8 @@ static void ask_all(struct doctor *doctor, bool may_launch)
 		row(doctor, NOTE, "mps", "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients",
 		    "MPS runs: %%smid is renumbered in its clients, so mask bits are looked up and not checked");
 	else
-		row(doctor, OK, "mps", "", "MPS does not run: programs share the GPU in time slices");
+		row(doctor, OK, "mps", "",
+		    "MPS does not run: programs share the GPU in time slices");
 	ask_environment(doctor);
 	row(doctor, NOTE, "green-contexts", "run such a program with GPUPART_DISABLE=1",
 	    "a program that creates green contexts fails under run: the driver refuses them");
@@ -405,7 +411,8 @@ static int examine(struct doctor *doctor, bool may_launch)
 		json_object_set_new(root, "good", json_boolean(!doctor->nr[BAD]));
 		out_json_write(&doctor->out, root);
 	} else if (doctor->nr[BAD]) {
-		fprintf(doctor->out.file, "\n%u of what is needed does not work\n", doctor->nr[BAD]);
+		fprintf(doctor->out.file, "\n%u of what is needed does not work\n",
+			doctor->nr[BAD]);
 	} else {
 		fputs("\nall that is needed works\n", doctor->out.file);
 	}
@@ -432,7 +439,8 @@ int cmd_doctor(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */
 	doctor.gpu = args.gpu;
-	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || args_gpu(&args, doctor.gp, &doctor.gpu) < 0)
+	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") ||
+	    args_gpu(&args, doctor.gp, &doctor.gpu) < 0)
 		status = examine(&doctor, !no_launch);
 	else
 		status = EXIT_FAILED;

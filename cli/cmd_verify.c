@@ -108,7 +108,8 @@ static int verify(const struct args *args, bool quick, struct gpupart *gp, struc
 	if (root) {
 		json_object_set_new(root, "nr_passed", json_integer(tally.nr[GPUPART_VERIFY_PASS]));
 		json_object_set_new(root, "nr_failed", json_integer(tally.nr[GPUPART_VERIFY_FAIL]));
-		json_object_set_new(root, "nr_skipped", json_integer(tally.nr[GPUPART_VERIFY_SKIP]));
+		json_object_set_new(root, "nr_skipped",
+				    json_integer(tally.nr[GPUPART_VERIFY_SKIP]));
 		json_object_set_new(root, "error", failed < 0 ? json_string(gpupart_error(gp)) :
 				    json_null());
 		json_object_set_new(root, "seconds", json_real(seconds));

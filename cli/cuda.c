@@ -53,7 +53,8 @@ static void ask(void *arg, void *result)
 	pci = dlsym(lib, "cuDeviceGetPCIBusId");
 	if (!init || !version || !count || !device || !pci) {
 		answer->err = -EIO;
-		snprintf(probe->why, sizeof(probe->why), "libcuda.so.1 lacks cuInit or what follows it");
+		snprintf(probe->why, sizeof(probe->why),
+			 "libcuda.so.1 lacks cuInit or what follows it");
 		return;
 	}
 	version(&probe->version);

@@ -81,7 +81,8 @@ static json_t *tpc_numbers(const struct gpupart_tpcset *set)
 {
 	json_t *array = json_array();
 
-	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0; tpc = gpupart_tpcset_next(set, tpc + 1))
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(set, tpc + 1))
 		json_array_append_new(array, json_integer(tpc));
 	return array;
 }
@@ -164,13 +165,15 @@ static json_t *tpcs(const struct gpupart_topology *topo)
 
 		for (unsigned int i = 0; i < t->nr_sms; i++)
 			json_array_append_new(sms, json_integer(t->sms[i]));
-		json_array_append_new(array, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-			"tpc", tpc, "gpc", out_json_index(t->gpc),
-			"tpc_in_gpc", out_json_index(t->tpc_in_gpc),
-			"vgpc", out_json_index(t->vgpc),
-			"tpc_in_vgpc", out_json_index(t->tpc_in_vgpc),
-			"cpc", out_json_index(t->cpc), "ugpu", out_json_index(t->ugpu),
-			"measured_tmd_bit", out_json_index(t->measured_bit), "smids", sms));
+		json_array_append_new(array,
+				      json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+						"tpc", tpc, "gpc", out_json_index(t->gpc),
+						"tpc_in_gpc", out_json_index(t->tpc_in_gpc), "vgpc",
+						out_json_index(t->vgpc), "tpc_in_vgpc",
+						out_json_index(t->tpc_in_vgpc), "cpc",
+						out_json_index(t->cpc), "ugpu",
+						out_json_index(t->ugpu), "measured_tmd_bit",
+						out_json_index(t->measured_bit), "smids", sms));
 	}
 	return array;
 }

@@ -107,7 +107,8 @@ static void print_sms(struct out *out, int indent, const struct gpupart_topology
 	unsigned int sms[GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC], nr = 0;
 	char text[8192];
 
-	for (int tpc = gpupart_tpcset_next(tpcs, 0); tpc >= 0; tpc = gpupart_tpcset_next(tpcs, tpc + 1)) {
+	for (int tpc = gpupart_tpcset_next(tpcs, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(tpcs, tpc + 1)) {
 		const struct gpupart_tpc *t = gpupart_topology_tpc(topo, tpc);
 
 		for (unsigned int i = 0; i < t->nr_sms; i++)
@@ -122,7 +123,8 @@ static unsigned int nr_sms(const struct gpupart_topology *topo, const struct gpu
 {
 	unsigned int nr = 0;
 
-	for (int tpc = gpupart_tpcset_next(tpcs, 0); tpc >= 0; tpc = gpupart_tpcset_next(tpcs, tpc + 1))
+	for (int tpc = gpupart_tpcset_next(tpcs, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(tpcs, tpc + 1))
 		nr += gpupart_topology_tpc(topo, tpc)->nr_sms;
 	return nr;
 }
@@ -291,8 +293,9 @@ void out_picture(struct out *out, const struct gpupart_topology *topo)
 		singletons ? ", * a singleton (virtual GPC of its own)" : "",
 		absent ? ", - absent" : "");
 	if (pic.fuses)
-		fprintf(out->file, "%14son the right the fuses' positions: %s present, %s floorswept\n",
-			"", pic.present, pic.absent);
+		fprintf(out->file,
+			"%14son the right the fuses' positions: %s present, %s floorswept\n", "",
+			pic.present, pic.absent);
 }
 
 /* The virtual GPC most of a GPC's TPCs are in; -1 not told. */
@@ -463,10 +466,12 @@ void out_counters_text(struct out *out, const struct gpupart_counters *c)
 {
 	fprintf(out->file, "launches: %lu, confined %lu\n", (unsigned long)c->launches,
 		(unsigned long)c->confined);
-	fprintf(out->file, "  widened: limit and set left nothing %lu, driver's own mask %lu, cluster %lu, cooperative %lu\n",
+	fprintf(out->file,
+		"  widened: limit and set left nothing %lu, driver's own mask %lu, cluster %lu, cooperative %lu\n",
 		(unsigned long)c->widened_empty, (unsigned long)c->widened_driver,
 		(unsigned long)c->widened_cluster, (unsigned long)c->widened_cooperative);
-	fprintf(out->file, "  not confined: unknown version %lu, bits not proven %lu, other GPU %lu\n",
+	fprintf(out->file,
+		"  not confined: unknown version %lu, bits not proven %lu, other GPU %lu\n",
 		(unsigned long)c->unconfinable_version, (unsigned long)c->unconfinable_map,
 		(unsigned long)c->unconfinable_gpu);
 }

@@ -15,7 +15,6 @@
 #include <unistd.h>
 #include "check.h"
 #include "hook.h"
-#include "tmd_layout.h"
 
 #define NR_ROUNDS	3	/* launches that leave a TPC out before it counts as proven */
 #define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
@@ -142,16 +141,18 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 			if (!own.seen || own.outcome != TMD_CONFINED)
 				return ctx_fail(gp, -EPROTO,
 						"the driver's callback did not let TPC %u be left out: its TMD is %s one time and something else another",
-						out, gpu->map.layout->name);
+						out, tmd_layout_name(gpu->map.layout));
 			for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
 				if (tpc != out) {
-					present[tpc] += tpc_seen(&topo->tpcs[tpc], sm_blocks, false);
+					present[tpc] +=
+						tpc_seen(&topo->tpcs[tpc], sm_blocks, false);
 				} else if (!tpc_seen(&topo->tpcs[tpc], sm_blocks, true)) {
 					absent[tpc]++;
 				} else {
 					return ctx_fail(gp, -EPROTO,
-							"mask bit %u of TMD %s does not stand for TPC %u on this GPU: its SMs ran in a launch that left it out; nothing is masked",
-							gpu->map.bit_of_tpc[tpc], gpu->map.layout->name, tpc);
+						"mask bit %u of TMD %s does not stand for TPC %u on this GPU: its SMs ran in a launch that left it out; nothing is masked",
+						gpu->map.bit_of_tpc[tpc], tmd_layout_name(gpu->map.layout),
+						tpc);
 				}
 			}
 		}
@@ -172,7 +173,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 
 static void trust(struct gpupart_gpu *gpu, bool from_cache)
 {
-	gpu->check.layout = gpu->map.layout->name;
+	gpu->check.layout = tmd_layout_name(gpu->map.layout);
 	gpu->check.from_cache = from_cache;
 	if (from_cache)
 		gpu->check.nr_proven = gpu->topo->nr_tpcs;
@@ -265,12 +266,15 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 	memset(offsets, 0xff, sizeof(offsets));
 	for (int i = 0; i < NR; i++) {
 		struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
-		int result = i % 3 == 0 ? cuda->stream_create(&stream[i], 0) :
-			     i % 3 == 1 ? cuda->stream_create(&stream[i], CUDA_STREAM_NON_BLOCKING) :
-			     cuda->stream_create_priority(&stream[i], CUDA_STREAM_NON_BLOCKING, -1);
+		int result = i % 3 == 0 ? cuda->stream_create(&stream[i], 0)
+			     : i % 3 == 1
+				     ? cuda->stream_create(&stream[i], CUDA_STREAM_NON_BLOCKING)
+				     : cuda->stream_create_priority(&stream[i],
+								    CUDA_STREAM_NON_BLOCKING, -1);
 
 		if (result) {
-			err = streams_refused(gpu, "no stream to learn from: %s", cuda_words(cuda, result));
+			err = streams_refused(gpu, "no stream to learn from: %s",
+					      cuda_words(cuda, result));
 			goto destroy;
 		}
 		launch.stream = stream[i];
@@ -285,14 +289,16 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 			if (err)
 				goto destroy;
 			if (turn && tmd[i] != (uintptr_t)own.tmd) {
-				err = streams_refused(gpu, "this driver moves a stream's TMD from launch to launch");
+				err = streams_refused(gpu,
+					"this driver moves a stream's TMD from launch to launch");
 				goto destroy;
 			}
 			tmd[i] = (uintptr_t)own.tmd;
 		}
 		for (int j = 0; j < i; j++)
 			if (tmd[j] == tmd[i]) {
-				err = streams_refused(gpu, "two streams of this driver share a TMD");
+				err = streams_refused(gpu,
+						      "two streams of this driver share a TMD");
 				goto destroy;
 			}
 		keep_offsets(object[i], tmd[i], offsets);
@@ -301,7 +307,8 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 		if (offsets[at / 64] >> (at % 64) & 1)
 			break;
 	if (at == OBJECT_WORDS) {
-		err = streams_refused(gpu, "this driver's stream object does not hold the address of its TMD where others do");
+		err = streams_refused(gpu,
+			"this driver's stream object does not hold the address of its TMD where others do");
 		goto destroy;
 	}
 	gpu->stream_tmd_offset = at * 8;
@@ -310,7 +317,8 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 	cuda->stream_destroy(stream[0]);
 	stream[0] = NULL;
 	if (!hook_saw_stream_go(object[0])) {
-		err = streams_refused(gpu, "this driver does not tell when a stream goes, so its set could reach another stream");
+		err = streams_refused(gpu,
+			"this driver does not tell when a stream goes, so its set could reach another stream");
 		goto destroy;
 	}
 	gpu->streams_known = true;

@@ -238,7 +238,8 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 	} else {
 		root = opendir(CONTROL_ROOT);
 		if (!root)
-			return ctx_fail(gp, -errno, CONTROL_ROOT " cannot be read: %s", strerror(errno));
+			return ctx_fail(gp, -errno, CONTROL_ROOT " cannot be read: %s",
+					strerror(errno));
 		while ((entry = readdir(root))) {
 			if (sscanf(entry->d_name, "gpupart-%u", &uid) != 1)
 				continue;

@@ -28,7 +28,7 @@ enum control_counter {
 struct control_block {
 	_Atomic uint64_t magic;		/* written last: the rest is whole */
 	int32_t pid;
-	uint64_t start;			/* of the process, clock ticks since boot: pids come again */
+	uint64_t start; /* of the process, clock ticks since boot: pids come again */
 	char name[64];
 	char pci[20];
 	char limit[GPUPART_TPCSET_STRLEN];

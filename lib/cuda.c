@@ -17,9 +17,10 @@ static int api_fill(struct gpupart *gp, void *lib, struct cuda_api *api)
 	CUDA_NEEDED(CUDA_FIND)
 	CUDA_OPTIONAL(CUDA_FIND)
 #undef CUDA_FIND
-#define CUDA_CHECK(member, symbol, args) \
-	if (!api->member) \
-		return ctx_fail(gp, -EOPNOTSUPP, "this driver is too old: its libcuda.so.1 has no %s", symbol);
+#define CUDA_CHECK(member, symbol, args)         \
+	if (!api->member)                        \
+		return ctx_fail(gp, -EOPNOTSUPP, \
+				"this driver is too old: its libcuda.so.1 has no %s", symbol);
 	CUDA_NEEDED(CUDA_CHECK)
 #undef CUDA_CHECK
 	api->sim_capture = dlsym(lib, "gpupart_sim_capture");
@@ -41,7 +42,8 @@ static int open_with(struct gpupart *gp, int flags, const struct cuda_api **api)
 		/* Never closed: driver threads outlive us. */
 		lib = dlopen("libcuda.so.1", RTLD_NOW | flags);
 		if (!lib)
-			err = ctx_fail(gp, -ENOENT, "NVIDIA's driver library cannot be opened: %s", dlerror());
+			err = ctx_fail(gp, -ENOENT, "NVIDIA's driver library cannot be opened: %s",
+				       dlerror());
 		else
 			err = api_fill(gp, lib, &opened);
 		is_open = !err;

@@ -87,13 +87,15 @@ struct cuda_launch_config {
 	F(copy_to_host, "cuMemcpyDtoH_v2", (void *, cuda_ptr, size_t)) \
 	F(export_table, "cuGetExportTable", (const void **, const void *))
 
-#define CUDA_OPTIONAL(F) \
-	F(error_name, "cuGetErrorName", (cuda_result, const char **)) \
-	F(launch_cooperative, "cuLaunchCooperativeKernel", (void *, unsigned int, unsigned int, \
-		unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, void *, void **)) \
-	F(launch_ex, "cuLaunchKernelEx", (const struct cuda_launch_config *, void *, void **, void **)) \
-	F(max_active_clusters, "cuOccupancyMaxActiveClusters", (int *, void *, \
-		const struct cuda_launch_config *)) \
+#define CUDA_OPTIONAL(F)                                                                 \
+	F(error_name, "cuGetErrorName", (cuda_result, const char **))                    \
+	F(launch_cooperative, "cuLaunchCooperativeKernel",                               \
+	  (void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, \
+	   unsigned int, unsigned int, void *, void **))                                 \
+	F(launch_ex, "cuLaunchKernelEx",                                                 \
+	  (const struct cuda_launch_config *, void *, void **, void **))                 \
+	F(max_active_clusters, "cuOccupancyMaxActiveClusters",                           \
+	  (int *, void *, const struct cuda_launch_config *))                            \
 	F(stream_ctx, "cuStreamGetCtx", (void *, void **))
 
 struct cuda_api {

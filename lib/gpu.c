@@ -27,7 +27,8 @@ static void lower_case(char *text)
 }
 
 /* CUDA's number of the GPU at @pci; -ENODEV where this process does not see it. */
-static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const char *pci, int *device)
+static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const char *pci,
+			 int *device)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 	int count, result = cuda->device_count(&count);
@@ -45,15 +46,17 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 			return 0;
 		}
 	}
-	return ctx_fail(gp, -ENODEV, "the GPU at %s is none of the %d that CUDA shows to this process%s%s",
-			pci, count, visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
+	return ctx_fail(gp, -ENODEV,
+			"the GPU at %s is none of the %d that CUDA shows to this process%s%s", pci,
+			count, visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
 }
 
 /* The topology of a GPU that the simulated driver plays. */
 static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			      struct gpupart_topology **topo)
 {
-	const char *capture, *number = selector && !strncmp(selector, "cuda:", 5) ? selector + 5 : NULL;
+	const char *capture,
+		*number = selector && !strncmp(selector, "cuda:", 5) ? selector + 5 : NULL;
 
 	for (int device = 0; (capture = cuda->sim_capture(device)); device++) {
 		struct gpupart_topology *t;
@@ -88,22 +91,25 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 		return gpupart_topology_open(gp, NULL, selector, topo);
 	result = cuda->device_count(&count);
 	if (result || !count)
-		return ctx_fail(gp, -ENODEV, "CUDA shows no GPU to this process: %s", cuda_words(cuda, result));
+		return ctx_fail(gp, -ENODEV, "CUDA shows no GPU to this process: %s",
+				cuda_words(cuda, result));
 	if (selector) {
 		device = strtol(selector + 5, &end, 10);
 		if (*end || end == selector + 5 || device < 0 || device >= count)
-			return ctx_fail(gp, -ENODEV, "%s is not there: CUDA shows devices 0-%d", selector, count - 1);
+			return ctx_fail(gp, -ENODEV, "%s is not there: CUDA shows devices 0-%d",
+					selector, count - 1);
 	}
 	result = cuda->device_pci(pci, sizeof(pci), device);
 	if (result)
-		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId of device %d: %s", device, cuda_words(cuda, result));
+		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId of device %d: %s", device,
+				cuda_words(cuda, result));
 	lower_case(pci);
 	return gpupart_topology_open(gp, NULL, pci, topo);
 }
 
 /* An attached object for @selector, new or not; under the lock. */
-static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *selector, bool early,
-		   struct gpupart_gpu **got)
+static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
+		   bool early, struct gpupart_gpu **got)
 {
 	struct gpupart_topology *topo;
 	struct gpupart_gpu *gpu;
@@ -136,7 +142,8 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	gpu->check.streams = "not attached yet";
 	gpu->compute_class = tmd_compute_class(topo->info.chip_id);
 	if (!gpu->compute_class) {
-		err = ctx_fail(gp, -EOPNOTSUPP, "chip %#x at %s is not known: no compute class, so no TMD layout",
+		err = ctx_fail(gp, -EOPNOTSUPP,
+			       "chip %#x at %s is not known: no compute class, so no TMD layout",
 			       topo->info.chip_id, topo->info.pci);
 		goto free_gpu;
 	}
@@ -254,7 +261,9 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 {
 	int err = control_publish(name);
 
-	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s", strerror(-err)) : 0;
+	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s",
+			      strerror(-err))
+		   : 0;
 }
 
 /* ---------------------------------------------------------------------- scopes */
@@ -304,7 +313,9 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 		char outer[GPUPART_TPCSET_STRLEN];
 
 		gpupart_tpcset_format_list(&gpu->outer, outer, sizeof(outer));
-		return ctx_fail(gp, -EPERM, "the limit from outside, TPCs %s, cannot be widened from inside", outer);
+		return ctx_fail(gp, -EPERM,
+				"the limit from outside, TPCs %s, cannot be widened from inside",
+				outer);
 	}
 	scope_ring_set(gpu, &gpu->limit, set);
 	/* For others to see; what launches obey is the ring. */
@@ -316,7 +327,8 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 	return 0;
 }
 
-int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+			const struct gpupart_tpcset *set)
 {
 	int err = may_set(gp, gpu, set);
 
@@ -377,7 +389,8 @@ static int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void
 	if (id->handle != CUDA_STREAM_LEGACY && id->handle != CUDA_STREAM_PER_THREAD)
 		return 0;
 	if (cuda->ctx_current(&id->ctx) || !id->ctx)
-		return ctx_fail(gp, -EINVAL, "a default stream belongs to a context, and this thread has none current");
+		return ctx_fail(gp, -EINVAL,
+			"a default stream belongs to a context, and this thread has none current");
 	if (id->handle == CUDA_STREAM_PER_THREAD) {
 		pthread_once(&thread_once, thread_key_make);
 		pthread_setspecific(thread_key, &thread_mark);
@@ -394,8 +407,9 @@ static bool peek_word(uint64_t at, uint64_t *word)
 }
 
 /* A default stream shows its TMD's address only by a launch: one that does nothing. */
-static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
-			      const struct scope_stream_id *id, uint64_t *tmd)
+static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
+			      const struct cuda_api *cuda, const struct scope_stream_id *id,
+			      uint64_t *tmd)
 {
 	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
 	struct probe_launch launch = {
@@ -405,9 +419,11 @@ static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu, const
 	struct probe *probe;
 
 	if (cuda->ctx_device(&device) || device != gpu->device)
-		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s", gpu->topo->info.pci);
+		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s",
+				gpu->topo->info.pci);
 	if (cuda->stream_capturing(id->handle, &capturing) || capturing)
-		return ctx_fail(gp, -EBUSY, "a default stream gets its first set by an empty launch, which cannot be made during a stream capture");
+		return ctx_fail(gp, -EBUSY,
+			"a default stream gets its first set by an empty launch, which cannot be made during a stream capture");
 	err = probe_get(gp, cuda, gpu, gpu->device, &probe);
 	if (!err)
 		err = probe_enter(gp, probe, &mode);
@@ -416,14 +432,15 @@ static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu, const
 	err = probe_start(gp, probe, &launch, &own);
 	probe_leave(probe, mode);
 	if (!err && !own.seen)
-		err = ctx_fail(gp, -EOPNOTSUPP, "the driver did not call back for a launch on a default stream");
+		err = ctx_fail(gp, -EOPNOTSUPP,
+			       "the driver did not call back for a launch on a default stream");
 	*tmd = (uintptr_t)own.tmd;
 	return err;
 }
 
-static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
-			      const struct scope_stream_id *id, uint64_t *object, void **ctx,
-			      uint64_t *tmd)
+static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
+			      const struct cuda_api *cuda, const struct scope_stream_id *id,
+			      uint64_t *object, void **ctx, uint64_t *tmd)
 {
 	uint64_t unused;
 	int device;
@@ -437,12 +454,14 @@ static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu, const
 		device = -1;
 	cuda->ctx_pop(&(void *){ NULL });
 	if (device != gpu->device)
-		return ctx_fail(gp, -EINVAL, "stream %p is not on the GPU at %s", id->handle, gpu->topo->info.pci);
+		return ctx_fail(gp, -EINVAL, "stream %p is not on the GPU at %s", id->handle,
+				gpu->topo->info.pci);
 	return 0;
 }
 
-static int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
-			    const struct scope_stream_id *id, const struct gpupart_tpcset *set)
+static int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu,
+			    const struct cuda_api *cuda, const struct scope_stream_id *id,
+			    const struct gpupart_tpcset *set)
 {
 	uint64_t object = 0, tmd = 0;
 	void *ctx = id->ctx;

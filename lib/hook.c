@@ -125,7 +125,8 @@ static void devices_learn(void)
 		atomic_store_explicit(&by_device[device], gpu, memory_order_release);
 	}
 	if (count == 1)
-		atomic_store_explicit(&only_gpu, atomic_load_explicit(&by_device[0], memory_order_relaxed),
+		atomic_store_explicit(&only_gpu,
+				      atomic_load_explicit(&by_device[0], memory_order_relaxed),
 				      memory_order_release);
 	atomic_store_explicit(&known_gpus, known, memory_order_release);
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
@@ -196,7 +197,8 @@ static inline void apply_scopes(struct gpupart_gpu *gpu, void *tmd)
 }
 
 /* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */
-static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu, void *tmd)
+static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu,
+						 void *tmd)
 {
 	if (own->gpu != gpu)
 		return false;
@@ -252,7 +254,8 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 			scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire),
 					  0, params->ctx, NULL);
 		for (unsigned int i = 0; i < MAX_GPUS; i++)
-			if (atomic_load_explicit(&contexts[i].ctx, memory_order_relaxed) == params->ctx)
+			if (atomic_load_explicit(&contexts[i].ctx, memory_order_relaxed) ==
+			    params->ctx)
 				atomic_store_explicit(&contexts[i].ctx, NULL, memory_order_release);
 	}
 }
@@ -275,7 +278,8 @@ void hook_thread_goes(const void *thread)
 	unsigned int nr = atomic_load_explicit(&nr_gpus, memory_order_acquire);
 
 	for (unsigned int i = 0; i < nr; i++)
-		scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire), 0, NULL, thread);
+		scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire), 0, NULL,
+				  thread);
 }
 
 bool hook_saw_stream_go(uint64_t object)
@@ -330,7 +334,8 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 
 	result = api->export_table(&found, table_uuid);
 	if (result || !found)
-		return ctx_fail(gp, -EOPNOTSUPP, "this driver offers no launch callback: cuGetExportTable: %s",
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"this driver offers no launch callback: cuGetExportTable: %s",
 				cuda_words(api, result));
 	table = found;
 	if ((uintptr_t)table[0] < TABLE_MIN_SIZE || (uintptr_t)table[0] > 65536)
@@ -340,7 +345,8 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 	memcpy(&subscribe_to, &table[SLOT_SUBSCRIBE], sizeof(subscribe_to));
 	memcpy(&enable, &table[SLOT_ENABLE], sizeof(enable));
 	if (!subscribe_to || !enable)
-		return ctx_fail(gp, -EOPNOTSUPP, "this driver's callback table has no entry %d or %d",
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"this driver's callback table has no entry %d or %d",
 				SLOT_SUBSCRIBE, SLOT_ENABLE);
 	result = subscribe_to(&handle, on_callback, NULL);
 	if (result)
@@ -348,7 +354,8 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 				cuda_words(api, result));
 	result = enable(1, handle, DOMAIN_LAUNCH, CBID_TMD_BUILT);
 	if (result)
-		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused the callback for built TMDs: %s",
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"this driver refused the callback for built TMDs: %s",
 				cuda_words(api, result));
 	/* Whether these come is found out by check.c: without them streams have no sets. */
 	enable(1, handle, DOMAIN_RESOURCE, CBID_STREAM_GOES);

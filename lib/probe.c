@@ -72,7 +72,8 @@ static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *w
 	return ctx_fail(gp, -EIO, "%s: %s", what, cuda_words(cuda, result));
 }
 
-static int attr_of(struct gpupart *gp, const struct cuda_api *cuda, int device, int attr, int *value)
+static int attr_of(struct gpupart *gp, const struct cuda_api *cuda, int device, int attr,
+		   int *value)
 {
 	int result = cuda->device_attr(value, attr, device);
 
@@ -96,7 +97,8 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 		cluster = 0;
 	result = cuda->module_load(&probe->module, probe_ptx);
 	if (result)
-		return failed(gp, cuda, "the driver did not take our kernels: cuModuleLoadData", result);
+		return failed(gp, cuda, "the driver did not take our kernels: cuModuleLoadData",
+			      result);
 	for (int k = PROBE_EMPTY; k <= PROBE_WORK; k++) {
 		result = cuda->module_function(&probe->function[k], probe->module, kernel_name[k]);
 		if (result)
@@ -108,12 +110,13 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 			result = cuda->module_function(&probe->function[PROBE_CLUSTER],
 						       probe->cluster_module,
 						       kernel_name[PROBE_CLUSTER]);
-		/* Above 8 blocks a cluster; a driver that does not take it says so at the launch. */
+		/* Above 8 blocks a cluster; a driver without it says so at the launch. */
 		if (!result)
 			cuda->func_set_attr(probe->function[PROBE_CLUSTER],
 					    CUDA_FUNC_ATTR_NON_PORTABLE_CLUSTER, 1);
 		if (result)
-			return failed(gp, cuda, "the driver did not take our cluster kernel", result);
+			return failed(gp, cuda, "the driver did not take our cluster kernel",
+				      result);
 	}
 	for (int k = PROBE_CENSUS; k < PROBE_NR_KERNELS; k++)
 		if (probe->function[k] && probe->shared > 49152) {
@@ -127,7 +130,8 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 	if (result)
 		return failed(gp, cuda, "no device memory for the records: cuMemAlloc", result);
 	probe->host = calloc(probe->max_blocks, sizeof(struct probe_record));
-	return probe->host ? 0 : ctx_fail(gp, -ENOMEM, "no memory for %u records", probe->max_blocks);
+	return probe->host ? 0
+			   : ctx_fail(gp, -ENOMEM, "no memory for %u records", probe->max_blocks);
 }
 
 static int context_for(struct gpupart *gp, const struct cuda_api *cuda, int device, void **ctx)

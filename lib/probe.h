@@ -25,7 +25,7 @@ struct probe {
 	void *function[PROBE_NR_KERNELS];	/* PROBE_CLUSTER is NULL where the GPU has none */
 	cuda_ptr records;
 	unsigned int max_blocks;
-	unsigned int shared;		/* dynamic shared memory that leaves room for one block an SM */
+	unsigned int shared; /* dynamic shared memory that leaves room for one block an SM */
 	struct probe_record *host;	/* of the last launch that was read back */
 };
 

@@ -84,14 +84,16 @@ static struct scope_stream *stream_of_id(struct gpupart_gpu *gpu, const struct s
 {
 	static struct scope_stream *cache[256];
 	struct scope_stream **cached =
-		&cache[((uintptr_t)id->handle >> 4 ^ (uintptr_t)id->ctx >> 12) * 0x9e3779b1u >> 24 & 255];
+		&cache[((uintptr_t)id->handle >> 4 ^ (uintptr_t)id->ctx >> 12) * 0x9e3779b1u >> 24 &
+		       255];
 
 	if (!atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed))
 		return NULL;
 	if (*cached && *cached >= gpu->streams && *cached < gpu->streams + SCOPE_TABLE_SIZE &&
 	    entry_used(*cached) && id_equal(&(*cached)->id, id))
 		return *cached;
-	for (unsigned int n = 0; n < atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed); n++)
+	for (unsigned int n = 0; n < atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed);
+	     n++)
 		if (id_equal(&gpu->streams[gpu->used[n]].id, id))
 			return *cached = &gpu->streams[gpu->used[n]];
 	return NULL;
@@ -144,8 +146,9 @@ int scope_stream_add(struct gpupart *gp, struct gpupart_gpu *gpu, const struct s
 		if (key == SCOPE_TMD_NEVER)
 			break;
 	}
-	if (!entry || (!entry_used(entry) &&
-		       atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed) >= SCOPE_MAX_STREAMS)) {
+	if (!entry ||
+	    (!entry_used(entry) &&
+	     atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed) >= SCOPE_MAX_STREAMS)) {
 		err = ctx_fail(gp, -ENOSPC, "more than %u streams have sets: take some away",
 			       SCOPE_MAX_STREAMS);
 		goto unlock;

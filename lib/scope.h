@@ -136,8 +136,9 @@ bool scope_ring_read(const struct scope_ring *ring, unsigned int nr_words, struc
 			return false;
 		any = 0;
 		for (unsigned int i = 0; i < nr_words; i++) {
-			allow->tmd_bits[i] = atomic_load_explicit(
-				&ring->slot[before % SCOPE_SLOTS].tmd_bits[i], memory_order_relaxed);
+			allow->tmd_bits[i] =
+				atomic_load_explicit(&ring->slot[before % SCOPE_SLOTS].tmd_bits[i],
+						     memory_order_relaxed);
 			any |= allow->tmd_bits[i];
 		}
 		atomic_thread_fence(memory_order_acquire);
@@ -177,7 +178,8 @@ bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, struct 
 	struct scope_thread *thread = &scope_thread;
 	const struct scope_stream *stream;
 
-	now->limit = scope_ring_read(&gpu->limit, nr_words, &now->limit_copy) ? &now->limit_copy : NULL;
+	now->limit =
+		scope_ring_read(&gpu->limit, nr_words, &now->limit_copy) ? &now->limit_copy : NULL;
 	now->set = &now->set_copy;
 	if (__builtin_expect(thread->next_gpu == gpu, 0)) {
 		thread->next_gpu = NULL;

@@ -106,7 +106,8 @@ static void extension_read(const struct tmd_layout *layout, const void *tmd, str
 	unsigned int at = layout->nr_words * 64;
 
 	for (int i = 0; i < 2; at += layout->extension[i++].width)
-		bits->tmd_bits[at / 64] |= (uint64_t)field_read(tmd, layout->extension[i]) << at % 64;
+		bits->tmd_bits[at / 64] |= (uint64_t)field_read(tmd, layout->extension[i])
+					   << at % 64;
 }
 
 static void extension_write(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
@@ -184,10 +185,16 @@ static bool layout_has_class(const struct tmd_layout *layout, unsigned int compu
 	return false;
 }
 
+const char *tmd_layout_name(const struct tmd_layout *layout)
+{
+	return layout->name;
+}
+
 const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigned int n)
 {
 	for (unsigned int i = 0; i < tmd_nr_layouts; i++)
-		if (!tmd_layouts[i].refused && layout_has_class(&tmd_layouts[i], compute_class) && !n--)
+		if (!tmd_layouts[i].refused && layout_has_class(&tmd_layouts[i], compute_class) &&
+		    !n--)
 			return &tmd_layouts[i];
 	return NULL;
 }
@@ -205,9 +212,9 @@ int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd
 			continue;
 		if (found)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"this TMD of compute class %#x could be %s (byte %u is %#x) or %s (byte %u is %#x)",
-					compute_class, found->name, found->version_byte, found->version,
-					row->name, row->version_byte, row->version);
+				"this TMD of compute class %#x could be %s (byte %u is %#x) or %s (byte %u is %#x)",
+				compute_class, found->name, found->version_byte, found->version,
+				row->name, row->version_byte, row->version);
 		found = row;
 	}
 	if (!found)
@@ -248,7 +255,8 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 					"TMD %s needs the virtual GPC of TPC %u: %s does not tell",
 					layout->name, tpc, info->source);
 		if ((unsigned int)t->vgpc >= info->max_gpcs) {
-			*tmd_bit = info->max_gpcs * info->max_tpcs_per_gpc + t->vgpc - info->max_gpcs;
+			*tmd_bit =
+				info->max_gpcs * info->max_tpcs_per_gpc + t->vgpc - info->max_gpcs;
 			return 0;
 		}
 		if ((unsigned int)t->tpc_in_vgpc >= info->max_tpcs_per_gpc)
@@ -307,11 +315,13 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 		if (err)
 			return err;
 		if (tmd_bit >= nr_bits)
-			return ctx_fail(gp, -EOPNOTSUPP, "TPC %u would be bit %u of a TMD %s, which has %u",
-					tpc, tmd_bit, layout->name, nr_bits);
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"TPC %u would be bit %u of a TMD %s, which has %u", tpc,
+					tmd_bit, layout->name, nr_bits);
 		for (unsigned int other = 0; other < tpc; other++)
 			if (map->bit_of_tpc[other] == tmd_bit)
-				return ctx_fail(gp, -EOPNOTSUPP, "TPCs %u and %u would both be bit %u of a TMD %s",
+				return ctx_fail(gp, -EOPNOTSUPP,
+						"TPCs %u and %u would both be bit %u of a TMD %s",
 						other, tpc, tmd_bit, layout->name);
 		map->bit_of_tpc[tpc] = tmd_bit;
 		allow_add_bit(&map->all, tmd_bit);
@@ -342,8 +352,8 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 }
 
 /* The bits of all nibbles of @set, in the first @words words of the result. */
-static inline __attribute__((always_inline))
-struct tmd_allow convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int words)
+static inline __attribute__((always_inline)) struct tmd_allow
+convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int words)
 {
 	struct tmd_allow r = { { 0 } };
 
@@ -506,7 +516,7 @@ static enum tmd_outcome fit(const struct tmd_map *map, void *tmd, unsigned int t
 	} else {
 		good = fit_cooperative(map, tmd, want, limit, free, nr);
 	}
-	/* Not even all of it holds the launch by our count: the driver took it, so it stays the driver's. */
+	/* Not even all of it holds the launch by our count: then it is the driver's affair. */
 	if (!good)
 		*want = *free;
 	if (!memcmp(want, &before, sizeof(before)))

@@ -18,52 +18,87 @@
 
 const struct tmd_layout tmd_layouts[] = {
 	{
-		.name = "V00_06", .version = 0x06, .version_byte = 72, .size = 256,
+		.name = "V00_06",
+		.version = 0x06,
+		.version_byte = 72,
+		.size = 256,
 		.classes = { 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0 },
 		.refused = "it has no mask field",
 		.source = "open-gpu-doc cla0c0qmd.h",
-	}, {
-		.name = "V01_06", .version = 0x16, MASK64,
+	},
+	{
+		.name = "V01_06",
+		.version = 0x16,
+		MASK64,
 		.classes = { 0xa0c0 },
 		.source = "open-gpu-doc cla0c0qmd.h",
-	}, {
-		.name = "V01_07", .version = 0x17, MASK64,
+	},
+	{
+		.name = "V01_07",
+		.version = 0x17,
+		MASK64,
 		.classes = { 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0 },
 		.source = "open-gpu-doc clb1c0qmd.h",
-	}, {
-		.name = "V02_00", .version = 0x20, MASK64,
+	},
+	{
+		.name = "V02_00",
+		.version = 0x20,
+		MASK64,
 		.classes = { 0xc0c0, 0xc1c0 },
 		.source = "open-gpu-doc clc0c0qmd.h",
-	}, {
-		.name = "V02_01", .version = 0x21, MASK64,
+	},
+	{
+		.name = "V02_01",
+		.version = 0x21,
+		MASK64,
 		.classes = { 0xc0c0, 0xc1c0 },
 		.source = "open-gpu-doc clc0c0qmd.h",
-	}, {
-		.name = "V02_02", .version = 0x22, MASK64,
+	},
+	{
+		.name = "V02_02",
+		.version = 0x22,
+		MASK64,
 		.classes = { 0xc3c0 },
 		.source = "open-gpu-doc clc3c0qmd.h",
-	}, {
-		.name = "V02_03", .version = 0x23, MASK64,
+	},
+	{
+		.name = "V02_03",
+		.version = 0x23,
+		MASK64,
 		.classes = { 0xc5c0, 0xc6c0, 0xc7c0 },
 		.source = "open-gpu-doc clc5c0qmd.h",
-	}, {
-		.name = "V02_04", .version = 0x24, MASK64,
+	},
+	{
+		.name = "V02_04",
+		.version = 0x24,
+		MASK64,
 		.classes = { 0xc6c0, 0xc7c0, 0xc9c0 },
 		.source = "open-gpu-doc clc6c0qmd.h",
-	}, {
-		.name = "V03_00", .version = 0x30, MASK64,
+	},
+	{
+		.name = "V03_00",
+		.version = 0x30,
+		MASK64,
 		.classes = { 0xc6c0, 0xc7c0, 0xcbc0 },
 		.source = "open-gpu-doc clc6c0qmd.h",
-	}, {
-		/* Ada alone has 8 bits more, for the 72 TPCs of a full AD102; their order is inferred. */
-		.name = "V03_00", .version = 0x30, MASK64,
+	},
+	{
+		/* Ada alone has 8 bits more, for AD102's 72 TPCs; their order is inferred. */
+		.name = "V03_00",
+		.version = 0x30,
+		MASK64,
 		.classes = { 0xc9c0 },
 		.extension = { FIELD(377, 372), FIELD(380, 379) },
 		.source = "open-gpu-doc clc9c0qmd.h",
-	}, {
-		.name = "V04_00", .version = 0x40, .version_byte = 72, .size = 384,
+	},
+	{
+		.name = "V04_00",
+		.version = 0x40,
+		.version_byte = 72,
+		.size = 384,
 		.classes = { 0xcbc0 },
-		.nr_words = 2, .word_byte = { 304, 312 },
+		.nr_words = 2,
+		.word_byte = { 304, 312 },
 		.valid = FIELD(31, 31),
 		.form = TMD_BIT_BY_VGPC,
 		.type = FIELD(25, 23),
@@ -74,19 +109,29 @@ const struct tmd_layout tmd_layouts[] = {
 		.shared = FIELD(601, 584),
 		.tested_on = "H200 (GH100), driver 580.159, CUDA 13.0",
 		.source = "open-gpu-doc clcbc0qmd.h; H200",
-	}, {
-		/* Cluster and block fields of V04_01 are not in our sources: such launches are left alone. */
-		.name = "V04_01", .version = 0x41, .version_byte = 72, .size = 384,
+	},
+	{
+		/* Its cluster and block fields are not known: such launches are left alone. */
+		.name = "V04_01",
+		.version = 0x41,
+		.version_byte = 72,
+		.size = 384,
 		.classes = { 0xcdc0, 0xcec0 },
-		.nr_words = 4, .word_byte = { 304, 312, 336, 344 },
+		.nr_words = 4,
+		.word_byte = { 304, 312, 336, 344 },
 		.valid = FIELD(31, 31),
 		.form = TMD_BIT_BY_VGPC,
 		.type = FIELD(25, 23),
 		.source = "open-gpu-doc clcdc0qmd.h",
-	}, {
-		.name = "V05_00", .version = 0x50, .version_byte = 58, .size = 384,
+	},
+	{
+		.name = "V05_00",
+		.version = 0x50,
+		.version_byte = 58,
+		.size = 384,
 		.classes = { 0xcdc0, 0xcec0 },
-		.nr_words = 4, .word_byte = { 280, 288, 296, 304 },
+		.nr_words = 4,
+		.word_byte = { 280, 288, 296, 304 },
 		.valid = FIELD(159, 159),
 		.form = TMD_BIT_BY_VGPC,
 		.type = FIELD(153, 151),
@@ -94,10 +139,15 @@ const struct tmd_layout tmd_layouts[] = {
 		.cooperative = { FIELD(2127, 2112), FIELD(2143, 2128), FIELD(2159, 2144) },
 		.threads = { FIELD(1103, 1088), FIELD(1119, 1104), FIELD(1127, 1120) },
 		.registers = FIELD(1136, 1128),
-		.shared = FIELD(1162, 1152), .shared_shift = 7,
+		.shared = FIELD(1162, 1152),
+		.shared_shift = 7,
 		.source = "open-gpu-doc clcdc0qmd.h",
-	}, {
-		.name = "V05_01", .version = 0x51, .version_byte = 58, .size = 512,
+	},
+	{
+		.name = "V05_01",
+		.version = 0x51,
+		.version_byte = 58,
+		.size = 512,
 		.classes = { 0xcdc0, 0xcec0 },
 		.refused = "where its mask stands is not known",
 		.source = "open-gpu-doc clcdc0qmd.h",

@@ -19,8 +19,8 @@ struct tmd_field {
 
 /* How a mask bit's number follows from the ids of a TPC. */
 enum tmd_bit_form {
-	TMD_BIT_IS_TPC,		/* the global TPC number */
-	TMD_BIT_BY_VGPC,	/* vgpc * max_tpcs_per_gpc + tpc_in_vgpc, singletons after all those */
+	TMD_BIT_IS_TPC, /* the global TPC number */
+	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc, singletons after all those */
 };
 
 /* Values of the type field. */

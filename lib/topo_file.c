@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -807,6 +808,41 @@ int topo_file_sample(struct gpupart *gp, const char *name, char *path, size_t le
 
 /* ------------------------------------------------------------------- writing */
 
+/* A text that grows in memory; one failure and it stays failed. */
+struct text {
+	char *at;
+	size_t len, room;
+	bool failed;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void text_add(struct text *text, const char *fmt, ...)
+{
+	va_list ap;
+	char *more;
+	int nr;
+
+	va_start(ap, fmt);
+	nr = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (nr < 0 || text->failed)
+		goto fail;
+	if (text->len + nr + 1 > text->room) {
+		more = realloc(text->at, 2 * text->room + nr + 4096);
+		if (!more)
+			goto fail;
+		text->at = more;
+		text->room = 2 * text->room + nr + 4096;
+	}
+	va_start(ap, fmt);
+	vsnprintf(text->at + text->len, text->room - text->len, fmt, ap);
+	va_end(ap);
+	text->len += nr;
+	return;
+fail:
+	text->failed = true;
+}
+
 /* Whether the reader would take @text back as it is. */
 static bool is_value(const char *text)
 {
@@ -818,11 +854,11 @@ static bool is_value(const char *text)
 	return !len || (text[0] != ' ' && text[len - 1] != ' ');
 }
 
-static int write_gpu(struct gpupart *gp, FILE *out, const struct gpupart_gpu_info *info)
+static int write_gpu(struct gpupart *gp, struct text *out, const struct gpupart_gpu_info *info)
 {
 	unsigned int i;
 
-	fprintf(out, "\n[%s]\n", sections[IN_GPU].name);
+	text_add(out, "\n[%s]\n", sections[IN_GPU].name);
 	for (i = 0; i < NR_KEYS; i++) {
 		const struct key *key = &keys[i];
 		const char *field = (const char *)info + key->offset;
@@ -830,28 +866,30 @@ static int write_gpu(struct gpupart *gp, FILE *out, const struct gpupart_gpu_inf
 
 		if (key->form == KEY_NUMBER || key->form == KEY_CHIP)
 			memcpy(&number, field, sizeof(number));
-		fprintf(out, "%s = ", key->name);
+		text_add(out, "%s = ", key->name);
 		if (key->form == KEY_TEXT && !is_value(field))
 			return ctx_fail(gp, -EINVAL,
 					"the GPU's %s cannot be written into a capture: "
 					"it is not one line of plain ASCII text",
 					key->name);
 		if (key->form == KEY_TEXT)
-			fputs(field[0] ? field : UNKNOWN, out);
+			text_add(out, "%s", field[0] ? field : UNKNOWN);
 		else if (key->form == KEY_MIG)
-			fputs(info->mig < 0 ? UNKNOWN : info->mig ? "on" : "off", out);
+			text_add(out, "%s", info->mig < 0 ? UNKNOWN : info->mig ? "on" : "off");
 		else if (key->form == KEY_YES)
-			fputs(info->simulated ? "yes" : "no", out);
+			text_add(out, "%s", info->simulated ? "yes" : "no");
 		else if (!number)
-			fputs(UNKNOWN, out);
+			text_add(out, UNKNOWN);
+		else if (key->form == KEY_CHIP)
+			text_add(out, "0x%x", number);
 		else
-			fprintf(out, key->form == KEY_CHIP ? "0x%x" : "%u", number);
-		fputc('\n', out);
+			text_add(out, "%u", number);
+		text_add(out, "\n");
 	}
 	return 0;
 }
 
-static int write_header(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo,
+static int write_header(struct gpupart *gp, struct text *out, const struct gpupart_topology *topo,
 			int section)
 {
 	const char *source = (const char *)topo + sections[section].source;
@@ -863,20 +901,20 @@ static int write_header(struct gpupart *gp, FILE *out, const struct gpupart_topo
 				"the source of [%s] cannot be written into a capture: it is "
 				"not one line of plain ASCII text",
 				sections[section].name);
-	fprintf(out, "\n[%s]\nsource = %s\ncolumns = %s\n", sections[section].name, source,
+	text_add(out, "\n[%s]\nsource = %s\ncolumns = %s\n", sections[section].name, source,
 		sections[section].columns);
 	return 0;
 }
 
-static void write_index(FILE *out, int index)
+static void write_index(struct text *out, int index)
 {
 	if (index < 0)
-		fputs("\t-", out);
+		text_add(out, "\t-");
 	else
-		fprintf(out, "\t%d", index);
+		text_add(out, "\t%d", index);
 }
 
-static int write_rm(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo)
+static int write_rm(struct gpupart *gp, struct text *out, const struct gpupart_topology *topo)
 {
 	unsigned int smid, i;
 	int err = write_header(gp, out, topo, IN_RM);
@@ -884,15 +922,15 @@ static int write_rm(struct gpupart *gp, FILE *out, const struct gpupart_topology
 	for (smid = 0; !err && smid < topo->nr_sms; smid++) {
 		struct topo_sm sm = topo->sms[smid];
 
-		fprintf(out, "%u", smid);
+		text_add(out, "%u", smid);
 		for (i = 0; i < NR_RM_COLUMNS; i++)
 			write_index(out, *rm_value(&sm, i));
-		fputc('\n', out);
+		text_add(out, "\n");
 	}
 	return err;
 }
 
-static int write_gpc_map(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo)
+static int write_gpc_map(struct gpupart *gp, struct text *out, const struct gpupart_topology *topo)
 {
 	unsigned int i;
 	int err = write_header(gp, out, topo, IN_GPC_MAP);
@@ -900,36 +938,36 @@ static int write_gpc_map(struct gpupart *gp, FILE *out, const struct gpupart_top
 	for (i = 0; !err && i < topo->nr_gpc_map; i++) {
 		const struct topo_gpc *row = &topo->gpc_map[i];
 
-		fprintf(out, "%d", row->gpc_phys);
+		text_add(out, "%d", row->gpc_phys);
 		if (row->present_tpcs)
-			fprintf(out, "\t0x%x", row->present_tpcs);
+			text_add(out, "\t0x%x", row->present_tpcs);
 		else
-			fputs("\t-", out);
+			text_add(out, "\t-");
 		write_index(out, row->gpc);
-		fputc('\n', out);
+		text_add(out, "\n");
 	}
 	return err;
 }
 
-static int write_registers(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo)
+static int write_registers(struct gpupart *gp, struct text *out, const struct gpupart_topology *topo)
 {
 	unsigned int i;
 	int err = write_header(gp, out, topo, IN_REGISTERS);
 
 	for (i = 0; !err && i < topo->nr_registers; i++)
-		fprintf(out, "0x%06x\t0x%08x\n", topo->registers[i].offset,
+		text_add(out, "0x%06x\t0x%08x\n", topo->registers[i].offset,
 			topo->registers[i].value);
 	return err;
 }
 
-static int write_bits(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo)
+static int write_bits(struct gpupart *gp, struct text *out, const struct gpupart_topology *topo)
 {
 	unsigned int smid;
 	int err = write_header(gp, out, topo, IN_BITS);
 
 	for (smid = 0; !err && smid < topo->nr_sms; smid++)
 		if (topo->sms[smid].measured_bit >= 0)
-			fprintf(out, "%u\t%d\n", smid, topo->sms[smid].measured_bit);
+			text_add(out, "%u\t%d\n", smid, topo->sms[smid].measured_bit);
 	return err;
 }
 
@@ -947,9 +985,7 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 			     const char *captured_by, char **text)
 {
 	struct gpupart_gpu_info info = topo->info;
-	char *written = NULL;
-	size_t len = 0;
-	FILE *out;
+	struct text out = { 0 };
 	int err;
 
 	if (captured_by && (strlen(captured_by) >= sizeof(info.origin) || !is_value(captured_by)))
@@ -959,29 +995,26 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 				sizeof(info.origin) - 1);
 	if (captured_by)
 		snprintf(info.origin, sizeof(info.origin), "%s", captured_by);
-	out = open_memstream(&written, &len);
-	if (!out)
-		return ctx_fail(gp, -ENOMEM, "no memory for a capture");
-	fputs(FIRST_LINE "\n", out);
-	err = write_gpu(gp, out, &info);
+	text_add(&out, FIRST_LINE "\n");
+	err = write_gpu(gp, &out, &info);
 	if (!err)
-		err = write_rm(gp, out, topo);
+		err = write_rm(gp, &out, topo);
 	if (!err && topo->nr_gpc_map)
-		err = write_gpc_map(gp, out, topo);
+		err = write_gpc_map(gp, &out, topo);
 	if (!err && topo->nr_registers)
-		err = write_registers(gp, out, topo);
+		err = write_registers(gp, &out, topo);
 	if (!err && has_bits(topo))
-		err = write_bits(gp, out, topo);
-	fputc('\n', out);
-	if (!err && !fflush(out))
-		fprintf(out, CHECKSUM_KEY "%016llx\n",
-			(unsigned long long)hash_bytes(HASH_INIT, written, len));
-	if (fclose(out) && !err)
+		err = write_bits(gp, &out, topo);
+	text_add(&out, "\n");
+	if (!err && !out.failed)
+		text_add(&out, CHECKSUM_KEY "%016llx\n",
+			(unsigned long long)hash_bytes(HASH_INIT, out.at, out.len));
+	if (out.failed && !err)
 		err = ctx_fail(gp, -ENOMEM, "no memory for a capture");
 	if (err) {
-		free(written);
+		free(out.at);
 		return err;
 	}
-	*text = written;
+	*text = out.at;
 	return 0;
 }

@@ -21,7 +21,7 @@ struct verify {
 	const struct gpupart_topology *topo;
 	struct gpupart_tpcset all;	/* what may be used: all, or a limit from outside */
 	bool outer;			/* there is such a limit */
-	bool disproven;			/* the mask bits are not what the table says: mask nothing more */
+	bool disproven; /* the mask bits are not what the table says: mask nothing more */
 	void *stream[3];		/* blocking, non-blocking, priority */
 	void (*row)(const struct gpupart_verify_row *row, void *user);
 	void *user;
@@ -78,13 +78,15 @@ static int ran_exactly_as(struct verify *v, struct probe_launch *launch,
 			bool in = gpupart_tpcset_has(expected, tpc);
 
 			if (sm_blocks[sm] && !in) {
-				detail_set(v, "TPC %u (SM %u) ran %u blocks of a launch confined to TPCs %s",
-					   tpc, sm, sm_blocks[sm], list);
+				detail_set(v,
+					"TPC %u (SM %u) ran %u blocks of a launch confined to TPCs %s",
+					tpc, sm, sm_blocks[sm], list);
 				return 0;
 			}
 			if (!sm_blocks[sm] && in && !missing++)
-				detail_set(v, "TPC %u (SM %u) ran no block of a launch confined to TPCs %s",
-					   tpc, sm, list);
+				detail_set(v,
+					"TPC %u (SM %u) ran no block of a launch confined to TPCs %s",
+					tpc, sm, list);
 		}
 		if (!missing) {
 			v->detail[0] = 0;
@@ -115,7 +117,8 @@ static int process_ran(struct verify *v, const struct gpupart_tpcset *set)
 
 static int row_topology(struct verify *v)
 {
-	int nr_sms = 0, result = v->cuda->device_attr(&nr_sms, CUDA_ATTR_MULTIPROCESSORS, v->gpu->device);
+	int nr_sms = 0,
+	    result = v->cuda->device_attr(&nr_sms, CUDA_ATTR_MULTIPROCESSORS, v->gpu->device);
 
 	detail_set(v, "CUDA counts %d SMs, the topology (%s) %u in %u TPCs",
 		   nr_sms, v->topo->info.source, v->topo->nr_sms, v->topo->nr_tpcs);
@@ -205,7 +208,8 @@ static unsigned int sms_of(const struct verify *v, const struct gpupart_tpcset *
 {
 	unsigned int nr = 0;
 
-	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0; tpc = gpupart_tpcset_next(set, tpc + 1))
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(set, tpc + 1))
 		nr += v->topo->tpcs[tpc].nr_sms;
 	return nr;
 }
@@ -467,15 +471,17 @@ static int row_vgpcs(struct verify *v)
 			int vb = v->topo->tpcs[gpupart_topology_sm_tpc(v->topo, b)].vgpc;
 
 			if (group_of(group, a) == group_of(group, b) && va != vb) {
-				detail_set(v, "SMs %u and %u (TPCs %d and %d) shared a cluster, but are in virtual GPCs %d and %d",
-					   b, a, gpupart_topology_sm_tpc(v->topo, b),
-					   gpupart_topology_sm_tpc(v->topo, a), vb, va);
+				detail_set(v,
+					"SMs %u and %u (TPCs %d and %d) shared a cluster, but are in virtual GPCs %d and %d",
+					b, a, gpupart_topology_sm_tpc(v->topo, b),
+					gpupart_topology_sm_tpc(v->topo, a), vb, va);
 				return 0;
 			}
 		}
 	if (nr_groups != nr_vgpcs) {
-		detail_set(v, "clusters joined the SMs into %u groups in %u launches; the topology has %u virtual GPCs",
-			   nr_groups, turn, nr_vgpcs);
+		detail_set(v,
+			"clusters joined the SMs into %u groups in %u launches; the topology has %u virtual GPCs",
+			nr_groups, turn, nr_vgpcs);
 		return 0;
 	}
 	detail_set(v, "%u virtual GPCs, as %u cluster launches found them", nr_vgpcs, turn);
@@ -515,8 +521,9 @@ static int work_span(struct verify *v, void *stream, unsigned int slot, unsigned
 		int tpc = gpupart_topology_sm_tpc(v->topo, r->smid);
 
 		if (tpc < 0 || !gpupart_tpcset_has(set, tpc)) {
-			detail_set(v, "TPC %d (SM %u) ran a block of a launch that its stream's set keeps off it",
-				   tpc, r->smid);
+			detail_set(v,
+				"TPC %d (SM %u) ran a block of a launch that its stream's set keeps off it",
+				tpc, r->smid);
 			return 1;
 		}
 		if (r->start < span->start)
@@ -546,7 +553,8 @@ static int row_concurrent(struct verify *v)
 		for (int i = 0; i < 2; i++) {
 			err = work_start(v, v->stream[1 + i], i, blocks[i], ITERATIONS);
 			if (!err)
-				err = work_span(v, v->stream[1 + i], i, blocks[i], &set[i], &alone[i]);
+				err = work_span(v, v->stream[1 + i], i, blocks[i], &set[i],
+						&alone[i]);
 			if (err)
 				goto take_away;
 		}
@@ -575,8 +583,9 @@ static int row_concurrent(struct verify *v)
 			shorter = took < shorter ? took : shorter;
 		}
 		overlap = end > start ? (double)(end - start) / shorter : 0;
-		detail_set(v, "counted work on %u and %u SMs overlapped for %.0f%% and took %.3f of its time alone",
-			   blocks[0], blocks[1], overlap * 100, slower);
+		detail_set(v,
+			"counted work on %u and %u SMs overlapped for %.0f%% and took %.3f of its time alone",
+			blocks[0], blocks[1], overlap * 100, slower);
 		err = !(overlap >= 0.5 && slower <= 1.1);
 		if (!err)
 			break;
@@ -604,33 +613,37 @@ static const struct {
 } rows[] = {
 	{ "topology", "the topology counts the SMs that CUDA counts", row_topology, 0 },
 	{ "none", "without a set every SM that may be used runs", row_none, 0 },
-	{ "tpc-left-out", "every TPC, left out of a launch, runs none of it", row_left_out, NEEDS_ALL | SLOW },
+	{ "tpc-left-out", "every TPC, left out of a launch, runs none of it", row_left_out,
+	  NEEDS_ALL | SLOW },
 	{ "tpc-alone", "every TPC, allowed alone, runs all of it", row_alone, SLOW },
 	{ "gpc", "every GPC's set runs on that GPC and nowhere else", row_gpcs, 0 },
 	{ "ugpu", "every uGPU's set runs on that uGPU and nowhere else", row_ugpus, NEEDS_UGPUS },
 	{ "cooperative", "a cooperative grid that fits a GPC runs on that GPC and nowhere else",
 	  row_cooperative, NEEDS_COOPERATIVE },
-	{ "cluster", "a launch with clusters keeps to the set of a virtual GPC", row_cluster, NEEDS_CLUSTERS },
+	{ "cluster", "a launch with clusters keeps to the set of a virtual GPC", row_cluster,
+	  NEEDS_CLUSTERS },
 	{ "process", "a set of the process confines", row_process, NEEDS_THREE },
 	{ "limit", "a limit confines", row_limit, NEEDS_THREE },
-	{ "stream-blocking", "a set of a blocking stream confines it and no other", row_stream_blocking,
-	  NEEDS_THREE | NEEDS_STREAMS },
+	{ "stream-blocking", "a set of a blocking stream confines it and no other",
+	  row_stream_blocking, NEEDS_THREE | NEEDS_STREAMS },
 	{ "stream-non-blocking", "a set of a non-blocking stream confines it and no other",
 	  row_stream_non_blocking, NEEDS_THREE | NEEDS_STREAMS },
-	{ "stream-priority", "a set of a priority stream confines it and no other", row_stream_priority,
-	  NEEDS_THREE | NEEDS_STREAMS },
-	{ "stream-legacy", "a set of the legacy default stream confines it and no other", row_stream_legacy,
-	  NEEDS_THREE | NEEDS_STREAMS },
+	{ "stream-priority", "a set of a priority stream confines it and no other",
+	  row_stream_priority, NEEDS_THREE | NEEDS_STREAMS },
+	{ "stream-legacy", "a set of the legacy default stream confines it and no other",
+	  row_stream_legacy, NEEDS_THREE | NEEDS_STREAMS },
 	{ "stream-per-thread", "a set of the per-thread default stream confines it and no other",
 	  row_stream_per_thread, NEEDS_THREE | NEEDS_STREAMS },
 	{ "next", "a next-launch set confines one launch and no second", row_next, NEEDS_THREE },
-	{ "precedence", "next launch over stream over process", row_precedence, NEEDS_THREE | NEEDS_STREAMS },
-	{ "limit-wins", "no set escapes the limit; one wholly outside is widened to it, and counted",
+	{ "precedence", "next launch over stream over process", row_precedence,
+	  NEEDS_THREE | NEEDS_STREAMS },
+	{ "limit-wins",
+	  "no set escapes the limit; one wholly outside is widened to it, and counted",
 	  row_limit_wins, NEEDS_THREE },
-	{ "vgpc-clusters", "clusters of blocks find the virtual GPCs that the topology has", row_vgpcs,
-	  NEEDS_ALL | NEEDS_CLUSTERS | SLOW },
-	{ "concurrent", "two streams on disjoint sets run counted work at the same time", row_concurrent,
-	  NEEDS_THREE | NEEDS_STREAMS | SLOW },
+	{ "vgpc-clusters", "clusters of blocks find the virtual GPCs that the topology has",
+	  row_vgpcs, NEEDS_ALL | NEEDS_CLUSTERS | SLOW },
+	{ "concurrent", "two streams on disjoint sets run counted work at the same time",
+	  row_concurrent, NEEDS_THREE | NEEDS_STREAMS | SLOW },
 };
 
 /* Why a row cannot be tried here, or NULL. */
@@ -692,7 +705,8 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 	int err, result, mode;
 
 	if (!gpu->learned)
-		return ctx_fail(gp, -EINVAL, "the GPU at %s was not attached with launches", gpu->topo->info.pci);
+		return ctx_fail(gp, -EINVAL, "the GPU at %s was not attached with launches",
+				gpu->topo->info.pci);
 	v.all = gpu->has_outer ? gpu->outer : gpupart_topology_all(gpu->topo);
 	err = probe_get(gp, v.cuda, gpu, gpu->device, &v.probe);
 	if (!err)

@@ -75,11 +75,13 @@ static void confine(void)
 	gpupart_process_publish(gp, getenv("GPUPART_NAME"));
 	err = gpupart_attach_early(gp, getenv("GPUPART_GPU"), getenv("GPUPART_CHECKED"), &gpu);
 	if (err)
-		say(true, "gpupart: this program's launches are not confined: %s\n", gpupart_error(gp));
+		say(true, "gpupart: this program's launches are not confined: %s\n",
+		    gpupart_error(gp));
 	else
 		say(false, "gpupart: confined to TPCs %s of %s%s\n", getenv("GPUPART_SET"),
 		    gpupart_topology_info(gpupart_gpu_topology(gpu))->pci,
-		    gpupart_topology_info(gpupart_gpu_topology(gpu))->simulated ? " (simulated)" : "");
+		    gpupart_topology_info(gpupart_gpu_topology(gpu))->simulated ? " (simulated)"
+										: "");
 	gpupart_close(gp);
 }
 

@@ -58,7 +58,7 @@ CUresult cuInit(unsigned int flags)
 		sim_enter();
 		result = gpu_setup();
 		sim_leave();
-		/* The injected library may ask which GPUs there are, but nothing that needs cuInit. */
+		/* The injected library may ask which GPUs there are, no more than that. */
 		load_injection();
 		__atomic_store_n(&sim_ready, result == CUDA_SUCCESS, __ATOMIC_RELEASE);
 	}

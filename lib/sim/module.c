@@ -117,7 +117,8 @@ static unsigned int count_shared(const char *text, const char *end)
 		if (!semicolon || semicolon > end)
 			break;
 		for (type = text + 8; type < semicolon; type++)
-			if (*type == '.' && strchr("bsuf", type[1]) && isdigit((unsigned char)type[2]))
+			if (*type == '.' && strchr("bsuf", type[1]) &&
+			    isdigit((unsigned char)type[2]))
 				break;
 		bracket = memchr(text, '[', semicolon - text);
 		size = type < semicolon ? strtoul(type + 2, NULL, 10) / 8 : 0;

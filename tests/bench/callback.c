@@ -9,10 +9,11 @@
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	int (*current)(void *), (*retain)(void **, int), (*create)(void **, unsigned int), (*sync)(void *);
+	int (*current)(void *), (*retain)(void **, int), (*create)(void **, unsigned int),
+		(*sync)(void *);
 	int (*load)(void **, const void *), (*get)(void **, void *, const char *);
-	int (*launch)(void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
-		      unsigned int, void *, void **, void **);
+	int (*launch)(void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+		      unsigned int, unsigned int, void *, void **, void **);
 	void *lib, *ctx, *module, *function, *stream;
 	struct gpupart_tpcset set;
 	struct gpupart_gpu *gpu;
@@ -26,10 +27,13 @@ int main(int argc, char **argv)
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 #define SYM(var, name) do { *(void **)&(var) = dlsym(lib, name); if (!(var)) return 1; } while (0)
 	SYM(retain, "cuDevicePrimaryCtxRetain"); SYM(current, "cuCtxSetCurrent");
-	SYM(create, "cuStreamCreate"); SYM(sync, "cuStreamSynchronize"); SYM(launch, "cuLaunchKernel");
+	SYM(create, "cuStreamCreate");
+	SYM(sync, "cuStreamSynchronize");
+	SYM(launch, "cuLaunchKernel");
 	SYM(load, "cuModuleLoadData"); SYM(get, "cuModuleGetFunction");
 	if (retain(&ctx, 0) || current(ctx) || create(&stream, 1) ||
-	    load(&module, ".version 4.2\n.target sm_30\n.address_size 64\n.visible .entry gpupart_empty()\n{ ret; }\n") ||
+	    load(&module,
+		 ".version 4.2\n.target sm_30\n.address_size 64\n.visible .entry gpupart_empty()\n{ ret; }\n") ||
 	    get(&function, module, "gpupart_empty"))
 		return 1;
 	set = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 1)->tpcs;

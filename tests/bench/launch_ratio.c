@@ -30,11 +30,25 @@ static const char ptx[] =
 	".version 4.2\n.target sm_30\n.address_size 64\n"
 	".visible .entry gpupart_empty()\n{ ret; }\n";
 
-enum variant { NEVER, NEVER_AGAIN, NOTHING_SET, PROCESS_SET, STREAM_SET, LIMIT_AND_STREAM, PLANTED, NR_VARIANTS };
+enum variant {
+	NEVER,
+	NEVER_AGAIN,
+	NOTHING_SET,
+	PROCESS_SET,
+	STREAM_SET,
+	LIMIT_AND_STREAM,
+	PLANTED,
+	NR_VARIANTS
+};
 
 static const char *const variant_name[NR_VARIANTS] = {
-	"never subscribed", "never subscribed, a second process", "subscribed, nothing set", "a process set",
-	"a stream set", "a limit and a stream set", "never subscribed, 100 ns planted",
+	"never subscribed",
+	"never subscribed, a second process",
+	"subscribed, nothing set",
+	"a process set",
+	"a stream set",
+	"a limit and a stream set",
+	"never subscribed, 100 ns planted",
 };
 
 static uint64_t now_ns(void)
@@ -48,10 +62,13 @@ static uint64_t now_ns(void)
 /* In the child: waits for a byte, launches, answers with the nanoseconds that took. */
 static int child(enum variant variant, int in, int out)
 {
-	CU (*init)(unsigned int), (*device)(int *, int), (*retain)(P *, int), (*set)(P), (*load)(P *, const void *);
+	CU (*init)
+	(unsigned int), (*device)(int *, int), (*retain)(P *, int), (*set)(P),
+		(*load)(P *, const void *);
 	CU (*get)(P *, P, const char *), (*create)(P *, unsigned int), (*sync)(P);
-	CU (*launch)(P, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
-		     unsigned int, P, P *, P *);
+	CU (*launch)
+	(P, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+	 unsigned int, P, P *, P *);
 	P lib = dlopen("libcuda.so.1", RTLD_NOW), ctx, module, function, stream;
 	struct gpupart_tpcset half;
 	struct gpupart_gpu *gpu;
@@ -65,7 +82,9 @@ static int child(enum variant variant, int in, int out)
 #define SYM(var, name) do { *(void **)&(var) = dlsym(lib, name); if (!(var)) return 1; } while (0)
 	SYM(init, "cuInit"); SYM(device, "cuDeviceGet"); SYM(retain, "cuDevicePrimaryCtxRetain");
 	SYM(set, "cuCtxSetCurrent"); SYM(load, "cuModuleLoadData"); SYM(get, "cuModuleGetFunction");
-	SYM(create, "cuStreamCreate"); SYM(sync, "cuStreamSynchronize"); SYM(launch, "cuLaunchKernel");
+	SYM(create, "cuStreamCreate");
+	SYM(sync, "cuStreamSynchronize");
+	SYM(launch, "cuLaunchKernel");
 	if (init(0))
 		return 77;
 	if (device(&dev, 0) || retain(&ctx, dev) || set(ctx) || load(&module, ptx) ||
@@ -76,7 +95,8 @@ static int child(enum variant variant, int in, int out)
 			fprintf(stderr, "%s\n", gpupart_error(gp));
 			return 1;
 		}
-		half = gpupart_tpcset_first(gpupart_topology_nr_tpcs(gpupart_gpu_topology(gpu)) / 2);
+		half = gpupart_tpcset_first(gpupart_topology_nr_tpcs(gpupart_gpu_topology(gpu)) /
+					    2);
 		if ((variant == PROCESS_SET && gpupart_process_set(gp, gpu, &half)) ||
 		    (variant >= STREAM_SET && gpupart_stream_set(gp, gpu, stream, &half)) ||
 		    (variant == LIMIT_AND_STREAM && gpupart_limit_set(gp, gpu, &half)))
@@ -170,7 +190,8 @@ int main(int argc, char **argv)
 		}
 		took[NEVER] = before;
 		if (b == nr_blocks + 3)
-			printf("never subscribed: %.0f ns a launch (last block)\n", (double)before / NR_LAUNCHES);
+			printf("never subscribed: %.0f ns a launch (last block)\n",
+			       (double)before / NR_LAUNCHES);
 		nr_turns++;
 	}
 	for (int v = 1; v < NR_VARIANTS; v++) {
@@ -192,7 +213,8 @@ int main(int argc, char **argv)
 		low = low ? low - 1 : 0;
 		high = nr_blocks - 1 - low;
 		printf("%-36s median %.4f  95%% interval %.4f .. %.4f\n", variant_name[v],
-		       (sorted[(nr_blocks - 1) / 2] + sorted[nr_blocks / 2]) / 2, sorted[low], sorted[high]);
+		       (sorted[(nr_blocks - 1) / 2] + sorted[nr_blocks / 2]) / 2, sorted[low],
+		       sorted[high]);
 		free(sorted);
 	}
 reap:

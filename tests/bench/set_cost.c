@@ -29,8 +29,8 @@ static double blocks[NR_BLOCKS];
 static void say(const char *what, const char *unit)
 {
 	qsort(blocks, NR_BLOCKS, sizeof(blocks[0]), by_value);
-	printf("%-46s median %8.2f %s  (least %.2f, most %.2f)\n", what, blocks[NR_BLOCKS / 2], unit,
-	       blocks[0], blocks[NR_BLOCKS - 1]);
+	printf("%-46s median %8.2f %s  (least %.2f, most %.2f)\n", what, blocks[NR_BLOCKS / 2],
+	       unit, blocks[0], blocks[NR_BLOCKS - 1]);
 }
 
 #define TIME(what, call) do { \
@@ -70,9 +70,12 @@ int main(void)
 		return 1;
 	set[0] = gpupart_topology_all(gpupart_gpu_topology(gpu));
 	set[1] = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 0)->tpcs;
-	TIME("gpupart_process_set, whole GPU and GPC 0 in turn", gpupart_process_set(gp, gpu, &set[i & 1]));
-	TIME("gpupart_stream_set, a created stream", gpupart_stream_set(gp, gpu, stream, &set[i & 1]));
-	TIME("gpupart_stream_set, the legacy default stream", gpupart_stream_set(gp, gpu, NULL, &set[i & 1]));
+	TIME("gpupart_process_set, whole GPU and GPC 0 in turn",
+	     gpupart_process_set(gp, gpu, &set[i & 1]));
+	TIME("gpupart_stream_set, a created stream",
+	     gpupart_stream_set(gp, gpu, stream, &set[i & 1]));
+	TIME("gpupart_stream_set, the legacy default stream",
+	     gpupart_stream_set(gp, gpu, NULL, &set[i & 1]));
 	TIME("gpupart_next_set", gpupart_next_set(gp, gpu, &set[i & 1]));
 	TIME("gpupart_limit_set", gpupart_limit_set(gp, gpu, &set[i & 1]));
 	gpupart_next_set(gp, gpu, NULL);

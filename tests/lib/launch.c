@@ -95,14 +95,20 @@ static int program_start(struct program *p, int device)
 }
 
 /* Launches; the TPCs seen, or -1. cluster 0: none. */
-static int run_on(struct program *p, const struct gpupart_topology *topo, P stream, unsigned int blocks,
-		  unsigned int shared, unsigned int cluster, int cooperative, struct gpupart_tpcset *seen)
+static int run_on(struct program *p, const struct gpupart_topology *topo, P stream,
+		  unsigned int blocks, unsigned int shared, unsigned int cluster, int cooperative,
+		  struct gpupart_tpcset *seen)
 {
 	static _Thread_local struct record records[4096];
 	unsigned int spin = 1000;
 	P args[] = { &p->out, &spin };
 	struct { int id, pad; char value[64]; } attrs[2];
-	struct { unsigned int g[3], b[3], shared; P stream; void *attrs; unsigned int nr; } config = {
+	struct {
+		unsigned int g[3], b[3], shared;
+		P stream;
+		void *attrs;
+		unsigned int nr;
+	} config = {
 		{ blocks, 1, 1 }, { 32, 1, 1 }, shared, stream, attrs, 0,
 	};
 	CU r;
@@ -116,9 +122,12 @@ static int run_on(struct program *p, const struct gpupart_topology *topo, P stre
 		attrs[config.nr].id = 2;
 		attrs[config.nr++].value[0] = 1;
 	}
-	r = config.nr ? cuLaunchKernelEx(&config, cluster ? p->cluster_function : p->function, args, NULL) :
-	    cuLaunchKernel(p->function, blocks, 1, 1, 32, 1, 1, shared, stream, args, NULL);
-	if (r || cuStreamSynchronize(stream) || cuMemcpyDtoH(records, p->out, blocks * sizeof(records[0])))
+	r = config.nr ? cuLaunchKernelEx(&config, cluster ? p->cluster_function : p->function, args,
+					 NULL)
+		      : cuLaunchKernel(p->function, blocks, 1, 1, 32, 1, 1, shared, stream, args,
+				       NULL);
+	if (r || cuStreamSynchronize(stream) ||
+	    cuMemcpyDtoH(records, p->out, blocks * sizeof(records[0])))
 		return -1;
 	memset(seen, 0, sizeof(*seen));
 	for (unsigned int b = 0; b < blocks; b++)
@@ -192,11 +201,14 @@ static void child_verify(void)
 	if (!tap_ok(!err, "attaches%s%s", err ? ": " : "", err ? gpupart_error(gp) : ""))
 		return;
 	gpupart_gpu_check(gpu, &check);
-	tap_ok(check.nr_proven == gpupart_topology_nr_tpcs(gpupart_gpu_topology(gpu)) && !check.from_cache,
+	tap_ok(check.nr_proven == gpupart_topology_nr_tpcs(gpupart_gpu_topology(gpu)) &&
+		       !check.from_cache,
 	       "proves every TPC: %u by %u launches", check.nr_proven, check.nr_launches);
-	tap_ok(gpupart_topology_info(gpupart_gpu_topology(gpu))->simulated, "says that it is simulated");
+	tap_ok(gpupart_topology_info(gpupart_gpu_topology(gpu))->simulated,
+	       "says that it is simulated");
 	err = gpupart_verify(gp, gpu, 0, on_row, NULL);
-	tap_ok(!err && nr_rows > 15 && !nr_fail, "verify: %d rows, %d failed, %d skipped", nr_rows, nr_fail, nr_skip);
+	tap_ok(!err && nr_rows > 15 && !nr_fail, "verify: %d rows, %d failed, %d skipped", nr_rows,
+	       nr_fail, nr_skip);
 	gpupart_counters_get(&c);
 	tap_ok(!c.unconfinable_version && !c.unconfinable_map && !c.unconfinable_gpu && !sim_hung(),
 	       "no launch escaped or hung");
@@ -208,7 +220,8 @@ static void refused_naming(const char *word)
 	struct gpupart_tpcset set = gpupart_tpcset_first(1);
 	int err = attach(NULL);
 
-	tap_ok((err == -EOPNOTSUPP || err == -EPROTO) && strstr(gpupart_error(gp), word), "refused: %d %s", err, gpupart_error(gp));
+	tap_ok((err == -EOPNOTSUPP || err == -EPROTO) && strstr(gpupart_error(gp), word),
+	       "refused: %d %s", err, gpupart_error(gp));
 	if (gpu)
 		tap_ok(gpupart_process_set(gp, gpu, &set) < 0, "no set is taken");
 }
@@ -230,8 +243,10 @@ static void child_changed(void)
 	if (!tap_ok(!err, "attaches by what was checked before: %s", err ? gpupart_error(gp) : ""))
 		return;
 	err = gpupart_verify(gp, gpu, 0, on_row, NULL);
-	tap_ok(err == 1 && nr_fail == 1 && nr_skip > 10 && !sim_hung(), "verify fails one row, skips %d, hangs nothing", nr_skip);
-	tap_ok(gpupart_process_set(gp, gpu, &one) == -EOPNOTSUPP, "and no set is taken any more: %s", gpupart_error(gp));
+	tap_ok(err == 1 && nr_fail == 1 && nr_skip > 10 && !sim_hung(),
+	       "verify fails one row, skips %d, hangs nothing", nr_skip);
+	tap_ok(gpupart_process_set(gp, gpu, &one) == -EOPNOTSUPP,
+	       "and no set is taken any more: %s", gpupart_error(gp));
 }
 
 static void child_mps_cached(void)
@@ -239,7 +254,8 @@ static void child_mps_cached(void)
 	struct gpupart_check check;
 	int err = attach(NULL);
 
-	if (!tap_ok(!err, "under MPS what was checked before is trusted: %s", err ? gpupart_error(gp) : ""))
+	if (!tap_ok(!err, "under MPS what was checked before is trusted: %s",
+		    err ? gpupart_error(gp) : ""))
 		return;
 	gpupart_gpu_check(gpu, &check);
 	tap_ok(check.from_cache && !check.nr_launches, "and not measured again");
@@ -257,8 +273,10 @@ static void no_streams(const char *word)
 	if (!tap_ok(!program_start(&p, 0) && !cuStreamCreate(&stream, 0), "a program"))
 		return;
 	err = gpupart_stream_set(gp, gpu, stream, &set);
-	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), word), "stream sets are refused: %s", gpupart_error(gp));
-	tap_ok(!gpupart_process_set(gp, gpu, &set) && !plain(&p, stream, &seen) && gpupart_tpcset_equal(&set, &seen),
+	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), word), "stream sets are refused: %s",
+	       gpupart_error(gp));
+	tap_ok(!gpupart_process_set(gp, gpu, &set) && !plain(&p, stream, &seen) &&
+		       gpupart_tpcset_equal(&set, &seen),
 	       "process sets work");
 }
 
@@ -271,14 +289,19 @@ static void child_bad_sets(void)
 
 	if (!tap_ok(!attach(NULL), "attaches"))
 		return;
-	tap_ok(gpupart_process_set(gp, gpu, &none) == -EINVAL && strstr(gpupart_error(gp), "empty"), "empty: %s", gpupart_error(gp));
-	tap_ok(gpupart_limit_set(gp, gpu, &far) == -EINVAL && strstr(gpupart_error(gp), "66"), "TPC 66: %s", gpupart_error(gp));
+	tap_ok(gpupart_process_set(gp, gpu, &none) == -EINVAL && strstr(gpupart_error(gp), "empty"),
+	       "empty: %s", gpupart_error(gp));
+	tap_ok(gpupart_limit_set(gp, gpu, &far) == -EINVAL && strstr(gpupart_error(gp), "66"),
+	       "TPC 66: %s", gpupart_error(gp));
 	tap_ok(gpupart_next_set(gp, gpu, &none) == -EINVAL, "empty next-launch set");
-	tap_ok(gpupart_stream_set(gp, gpu, (P)0xdead0, &ok) == -EINVAL && strstr(gpupart_error(gp), "0xdead0"),
+	tap_ok(gpupart_stream_set(gp, gpu, (P)0xdead0, &ok) == -EINVAL &&
+		       strstr(gpupart_error(gp), "0xdead0"),
 	       "a stream that is none: %s", gpupart_error(gp));
 	uint64_t zero[64] = { 0 };
-	tap_ok(gpupart_stream_set(gp, gpu, zero, &ok) == -EINVAL, "a pointer to zeroes: %s", gpupart_error(gp));
-	tap_ok(!gpupart_process_set(gp, gpu, NULL) && !gpupart_limit_set(gp, gpu, NULL) && !gpupart_next_set(gp, gpu, NULL),
+	tap_ok(gpupart_stream_set(gp, gpu, zero, &ok) == -EINVAL, "a pointer to zeroes: %s",
+	       gpupart_error(gp));
+	tap_ok(!gpupart_process_set(gp, gpu, NULL) && !gpupart_limit_set(gp, gpu, NULL) &&
+		       !gpupart_next_set(gp, gpu, NULL),
 	       "taking away what is not there is no error");
 }
 
@@ -302,35 +325,47 @@ static void child_guards(void)
 #define COUNTED(field, n) (gpupart_counters_get(&b), b.field - a.field == (n))
 	gpupart_process_set(gp, gpu, &one);
 	gpupart_counters_get(&a);
-	tap_ok(!run_on(&p, topo, s, 64, 200000, 8, 0, &seen) && COUNTED(widened_cluster, 1) && gpupart_tpcset_count(&seen) >= 4,
-	       "clusters of 8 in one TPC: widened, counted, on %u TPCs", gpupart_tpcset_count(&seen));
+	tap_ok(!run_on(&p, topo, s, 64, 200000, 8, 0, &seen) && COUNTED(widened_cluster, 1) &&
+		       gpupart_tpcset_count(&seen) >= 4,
+	       "clusters of 8 in one TPC: widened, counted, on %u TPCs",
+	       gpupart_tpcset_count(&seen));
 	gpupart_counters_get(&a);
-	tap_ok(!run_on(&p, topo, s, 16, 200000, 2, 0, &seen) && COUNTED(confined, 1) && gpupart_tpcset_equal(&seen, &one),
+	tap_ok(!run_on(&p, topo, s, 16, 200000, 2, 0, &seen) && COUNTED(confined, 1) &&
+		       gpupart_tpcset_equal(&seen, &one),
 	       "clusters of 2 in one TPC: confined");
 	gpupart_counters_get(&a);
-	tap_ok(!run_on(&p, topo, s, 2, 200000, 0, 1, &seen) && COUNTED(confined, 1) && gpupart_tpcset_equal(&seen, &one),
+	tap_ok(!run_on(&p, topo, s, 2, 200000, 0, 1, &seen) && COUNTED(confined, 1) &&
+		       gpupart_tpcset_equal(&seen, &one),
 	       "a cooperative grid of two blocks in one TPC: confined");
 	gpupart_counters_get(&a);
-	tap_ok(!run_on(&p, topo, s, 7, 200000, 0, 1, &seen) && COUNTED(widened_cooperative, 1) && gpupart_tpcset_count(&seen) == 4,
-	       "a cooperative grid of seven blocks: widened to %u TPCs", gpupart_tpcset_count(&seen));
+	tap_ok(!run_on(&p, topo, s, 7, 200000, 0, 1, &seen) && COUNTED(widened_cooperative, 1) &&
+		       gpupart_tpcset_count(&seen) == 4,
+	       "a cooperative grid of seven blocks: widened to %u TPCs",
+	       gpupart_tpcset_count(&seen));
 	gpupart_counters_get(&a);
-	tap_ok(!run_on(&p, topo, s, nr_sms, 200000, 0, 1, &seen) && COUNTED(widened_cooperative, 1) &&
-	       gpupart_tpcset_count(&seen) == gpupart_topology_nr_tpcs(topo), "one for the whole GPU gets it");
+	tap_ok(!run_on(&p, topo, s, nr_sms, 200000, 0, 1, &seen) &&
+		       COUNTED(widened_cooperative, 1) &&
+		       gpupart_tpcset_count(&seen) == gpupart_topology_nr_tpcs(topo),
+	       "one for the whole GPU gets it");
 	gpupart_counters_get(&a);
-	tap_ok(!run_on(&p, topo, s, 32, 0, 0, 1, &seen) && COUNTED(confined, 1) && gpupart_tpcset_equal(&seen, &one),
+	tap_ok(!run_on(&p, topo, s, 32, 0, 0, 1, &seen) && COUNTED(confined, 1) &&
+		       gpupart_tpcset_equal(&seen, &one),
 	       "32 small cooperative blocks fit one TPC by occupancy");
 	gpupart_counters_get(&a);
-	tap_ok(!run_on(&p, topo, s, 16, 200000, 4, 1, &seen) && COUNTED(widened_cluster, 1), "four cooperative clusters of 4: widened");
+	tap_ok(!run_on(&p, topo, s, 16, 200000, 4, 1, &seen) && COUNTED(widened_cluster, 1),
+	       "four cooperative clusters of 4: widened");
 	gpupart_limit_set(gp, gpu, &limit);
 	gpupart_process_set(gp, gpu, &far);
 	gpupart_counters_get(&a);
-	tap_ok(!plain(&p, s, &seen) && COUNTED(widened_empty, 1) && gpupart_tpcset_equal(&seen, &limit),
+	tap_ok(!plain(&p, s, &seen) && COUNTED(widened_empty, 1) &&
+		       gpupart_tpcset_equal(&seen, &limit),
 	       "limit and set with nothing in common: the limit");
 	gpupart_limit_set(gp, gpu, NULL);
-	far = list("62-65");	/* singletons: the driver takes them away from clusters of 4 itself */
+	far = list("62-65"); /* singletons: the driver takes them away from clusters of 4 itself */
 	gpupart_process_set(gp, gpu, &far);
 	gpupart_counters_get(&a);
-	tap_ok(!run_on(&p, topo, s, 16, 200000, 4, 0, &seen) && COUNTED(widened_driver, 1), "the driver's own mask leaves nothing: it stays");
+	tap_ok(!run_on(&p, topo, s, 16, 200000, 4, 0, &seen) && COUNTED(widened_driver, 1),
+	       "the driver's own mask leaves nothing: it stays");
 	tap_ok(!sim_hung(), "nothing hung");
 }
 
@@ -343,7 +378,8 @@ static void child_hangs(void)
 
 	if (!tap_ok(!attach(NULL) && !program_start(&p, 0) && !cuStreamCreate(&s, 1), "attaches"))
 		return;
-	tap_ok(run_on(&p, gpupart_gpu_topology(gpu), s, 64, 200000, 16, 0, &seen) < 0 && sim_hung() == 1,
+	tap_ok(run_on(&p, gpupart_gpu_topology(gpu), s, 64, 200000, 16, 0, &seen) < 0 &&
+		       sim_hung() == 1,
 	       "a cluster that fits no virtual GPC never ends here");
 }
 
@@ -370,7 +406,8 @@ static void child_streams(void)
 		bad += plain(&p, s[i], &seen) || !gpupart_tpcset_equal(&seen, want);
 	}
 	tap_ok(!bad, "each stream's launches obey its own set, the others the process's");
-	tap_ok(gpupart_stream_get(gpu, s[3], &got) && gpupart_tpcset_equal(&got, &a) && !gpupart_stream_get(gpu, s[1], &got),
+	tap_ok(gpupart_stream_get(gpu, s[3], &got) && gpupart_tpcset_equal(&got, &a) &&
+		       !gpupart_stream_get(gpu, s[1], &got),
 	       "and say which");
 	for (int i = 0; i < NR; i++)
 		cuStreamDestroy(s[i]);
@@ -385,20 +422,25 @@ static void child_streams(void)
 	/* Default streams: of this context and thread alone. */
 	struct program q;
 
-	tap_ok(!gpupart_stream_set(gp, gpu, NULL, &a) && !gpupart_stream_set(gp, gpu, (P)2, &b), "sets on default streams");
+	tap_ok(!gpupart_stream_set(gp, gpu, NULL, &a) && !gpupart_stream_set(gp, gpu, (P)2, &b),
+	       "sets on default streams");
 	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &a), "the legacy one obeys");
 	tap_ok(!plain(&p, (P)1, &seen) && gpupart_tpcset_equal(&seen, &a), "by its other name too");
-	tap_ok(!plain(&p, (P)2, &seen) && gpupart_tpcset_equal(&seen, &b), "the per-thread one obeys");
-	tap_ok(!program_start(&q, 0) && !plain(&q, NULL, &seen) && gpupart_tpcset_equal(&seen, &process),
+	tap_ok(!plain(&p, (P)2, &seen) && gpupart_tpcset_equal(&seen, &b),
+	       "the per-thread one obeys");
+	tap_ok(!program_start(&q, 0) && !plain(&q, NULL, &seen) &&
+		       gpupart_tpcset_equal(&seen, &process),
 	       "another context's does not");
 	cuCtxDestroy(q.ctx);
 	cuCtxSetCurrent(p.ctx);
 	gpupart_stream_set(gp, gpu, NULL, NULL);
 	gpupart_stream_set(gp, gpu, (P)2, NULL);
-	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &process), "taken away again");
+	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &process),
+	       "taken away again");
 	gpupart_next_set(gp, gpu, &a);
-	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &a) && !plain(&p, NULL, &seen) &&
-	       gpupart_tpcset_equal(&seen, &process), "a next-launch set is for one launch");
+	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &a) &&
+		       !plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &process),
+	       "a next-launch set is for one launch");
 	tap_ok(!sim_hung(), "nothing hung");
 }
 
@@ -473,7 +515,8 @@ static void child_threads(void)
 	stop = 1;
 	for (int i = 0; i < 2; i++)
 		pthread_join(set[i], NULL);
-	tap_ok(!torn && !lost, "600 launches against two threads that set: %d torn, %d lost", torn, lost);
+	tap_ok(!torn && !lost, "600 launches against two threads that set: %d torn, %d lost", torn,
+	       lost);
 }
 
 /* ---------------------------------------------------------------------- several */
@@ -491,21 +534,26 @@ static void child_two_gpus(void)
 	err = gpupart_attach(gp, "cuda:1", &second);
 	if (!tap_ok(!err && second != first, "the second: %s", err ? gpupart_error(gp) : ""))
 		return;
-	tap_ok(!gpupart_attach(gp, gpupart_topology_info(gpupart_gpu_topology(second))->pci, &same) && same == second,
+	tap_ok(!gpupart_attach(gp, gpupart_topology_info(gpupart_gpu_topology(second))->pci,
+			       &same) &&
+		       same == second,
 	       "by PCI address it is the same object");
 	gpupart_process_set(gp, first, &a);
 	gpupart_process_set(gp, second, &b);
 	if (!tap_ok(!program_start(&p, 0) && !program_start(&q, 1), "a context on each"))
 		return;
 	gpu = second;
-	tap_ok(!plain(&q, NULL, &seen) && gpupart_tpcset_equal(&seen, &b), "launches on the second obey its set");
+	tap_ok(!plain(&q, NULL, &seen) && gpupart_tpcset_equal(&seen, &b),
+	       "launches on the second obey its set");
 	cuCtxSetCurrent(p.ctx);
 	gpu = first;
-	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &a), "launches on the first obey its own");
+	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &a),
+	       "launches on the first obey its own");
 	P s;
 	tap_ok(!cuStreamCreate(&s, 0) && gpupart_stream_set(gp, second, s, &b) == -EINVAL,
 	       "a stream of the first is none of the second: %s", gpupart_error(gp));
-	tap_ok(gpupart_attach(gp, "cuda:2", &same) == -ENODEV, "there is no third: %s", gpupart_error(gp));
+	tap_ok(gpupart_attach(gp, "cuda:2", &same) == -ENODEV, "there is no third: %s",
+	       gpupart_error(gp));
 }
 
 static void child_one_of_two(void)
@@ -520,7 +568,8 @@ static void child_one_of_two(void)
 	if (!tap_ok(!program_start(&q, 0), "a context on the other"))
 		return;
 	gpupart_counters_get(&x);
-	tap_ok(!plain(&q, NULL, &seen) && gpupart_tpcset_count(&seen) > 60, "launches on the other GPU are left alone");
+	tap_ok(!plain(&q, NULL, &seen) && gpupart_tpcset_count(&seen) > 60,
+	       "launches on the other GPU are left alone");
 	gpupart_counters_get(&y);
 	tap_ok(y.unconfinable_gpu > x.unconfinable_gpu, "and counted");
 }
@@ -533,16 +582,29 @@ static void child_outer(void)
 
 	if (!tap_ok(!err && !program_start(&p, 0), "attaches: %s", err ? gpupart_error(gp) : ""))
 		return;
-	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &outer), "GPUPART_SET is the limit");
-	tap_ok(gpupart_limit_set(gp, gpu, &wide) == -EPERM, "it cannot be widened: %s", gpupart_error(gp));
-	tap_ok(!gpupart_limit_set(gp, gpu, &narrow) && !plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &narrow), "but made smaller");
-	tap_ok(!gpupart_limit_set(gp, gpu, NULL) && !plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &outer), "taken away: the outer one again");
-	tap_ok(!gpupart_process_set(gp, gpu, &wide) && !plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &outer), "no set escapes it");
+	tap_ok(!plain(&p, NULL, &seen) && gpupart_tpcset_equal(&seen, &outer),
+	       "GPUPART_SET is the limit");
+	tap_ok(gpupart_limit_set(gp, gpu, &wide) == -EPERM, "it cannot be widened: %s",
+	       gpupart_error(gp));
+	tap_ok(!gpupart_limit_set(gp, gpu, &narrow) && !plain(&p, NULL, &seen) &&
+		       gpupart_tpcset_equal(&seen, &narrow),
+	       "but made smaller");
+	tap_ok(!gpupart_limit_set(gp, gpu, NULL) && !plain(&p, NULL, &seen) &&
+		       gpupart_tpcset_equal(&seen, &outer),
+	       "taken away: the outer one again");
+	tap_ok(!gpupart_process_set(gp, gpu, &wide) && !plain(&p, NULL, &seen) &&
+		       gpupart_tpcset_equal(&seen, &outer),
+	       "no set escapes it");
 	err = gpupart_verify(gp, gpu, 0, on_row, NULL);
 	tap_ok(!err && nr_skip >= 2, "verify keeps inside: %d failed, %d skipped", err, nr_skip);
 }
 
-static void child_outer_bad(void) { int e = attach(NULL); tap_ok(e == -EINVAL && strstr(gpupart_error(gp), "GPUPART_SET"), "a bad GPUPART_SET is named: %s", gpupart_error(gp)); }
+static void child_outer_bad(void)
+{
+	int e = attach(NULL);
+	tap_ok(e == -EINVAL && strstr(gpupart_error(gp), "GPUPART_SET"),
+	       "a bad GPUPART_SET is named: %s", gpupart_error(gp));
+}
 
 /* A program that knows nothing of us: what the injected library makes of it. */
 static void program_unaware(const char *want)
@@ -552,10 +614,13 @@ static void program_unaware(const char *want)
 	struct program p;
 
 	gpupart_open(&gp);
-	if (!tap_ok(!gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo) && !driver_open() && !program_start(&p, 0), "a program"))
+	if (!tap_ok(!gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo) &&
+			    !driver_open() && !program_start(&p, 0),
+		    "a program"))
 		return;
 	set = want ? list(want) : gpupart_topology_all(topo);
-	tap_ok(!run_on(&p, topo, NULL, gpupart_topology_nr_sms(topo) * 2, 200000, 0, 0, &seen) && gpupart_tpcset_equal(&seen, &set),
+	tap_ok(!run_on(&p, topo, NULL, gpupart_topology_nr_sms(topo) * 2, 200000, 0, 0, &seen) &&
+		       gpupart_tpcset_equal(&seen, &set),
 	       "its launches ran on %u TPCs", gpupart_tpcset_count(&seen));
 }
 
@@ -567,7 +632,7 @@ static void child_not_injected(void) { program_unaware(NULL); }
 static const struct scenario {
 	const char *name;
 	void (*run)(void);
-	const char *captures;		/* NULL: every board and generated one; else names below tests/data */
+	const char *captures; /* NULL: every board and generated one; else names below tests/data */
 	const char *env[4];
 	bool fresh_cache;
 } scenarios[] = {
@@ -593,10 +658,27 @@ static const struct scenario {
 	{ "one-of-two", child_one_of_two, "b:e", { NULL }, true },
 	{ "outer", child_outer, "b", { "GPUPART_SET=0-3" }, true },
 	{ "outer-bad", child_outer_bad, "b", { "GPUPART_SET=0-99" }, true },
-	{ "injected", child_injected, "b", { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9" }, false },
-	{ "preloaded", child_injected, "b", { "LD_PRELOAD=@inject", "CUDA_INJECTION64_PATH=/nowhere.so", "GPUPART_SET=5-9", "GPUPART_LOG=/dev/null" }, false },
-	{ "unchecked", child_not_injected, "c", { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9", "GPUPART_LOG=/dev/null" }, true },
-	{ "disabled", child_not_injected, "b", { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9", "GPUPART_DISABLE=1" }, false },
+	{ "injected",
+	  child_injected,
+	  "b",
+	  { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9" },
+	  false },
+	{ "preloaded",
+	  child_injected,
+	  "b",
+	  { "LD_PRELOAD=@inject", "CUDA_INJECTION64_PATH=/nowhere.so", "GPUPART_SET=5-9",
+	    "GPUPART_LOG=/dev/null" },
+	  false },
+	{ "unchecked",
+	  child_not_injected,
+	  "c",
+	  { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9", "GPUPART_LOG=/dev/null" },
+	  true },
+	{ "disabled",
+	  child_not_injected,
+	  "b",
+	  { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9", "GPUPART_DISABLE=1" },
+	  false },
 };
 
 static char build[2048], cache[64];
@@ -638,7 +720,8 @@ static void run_child(const char *self, const struct scenario *s, const char *wh
 			if (!strcmp(eq + 1, "@inject")) {
 				char lib[4096];
 
-				snprintf(lib, sizeof(lib), "%s/lib/gpupart/libgpupart-inject.so", build);
+				snprintf(lib, sizeof(lib), "%s/lib/gpupart/libgpupart-inject.so",
+					 build);
 				setenv(path, lib, 1);
 			} else {
 				setenv(path, eq + 1, 1);
@@ -677,7 +760,8 @@ static void run_scenario(const char *self, const struct scenario *s)
 			run_child(self, s, path + 11, path);
 		}
 		snprintf(path, sizeof(path), "%s/tests/generated/*.capture", build);
-		if (!tap_ok(!glob(path, 0, NULL, &found) && found.gl_pathc >= 20, "generated topologies are there"))
+		if (!tap_ok(!glob(path, 0, NULL, &found) && found.gl_pathc >= 20,
+			    "generated topologies are there"))
 			return;
 		for (size_t i = 0; i < found.gl_pathc; i++)
 			run_child(self, s, strrchr(found.gl_pathv[i], '/') + 1, found.gl_pathv[i]);
@@ -689,7 +773,8 @@ static void run_scenario(const char *self, const struct scenario *s)
 	} else {
 		for (const char *c = s->captures; *c; c++)
 			if (*c != ':')
-				snprintf(sim + strlen(sim), sizeof(sim) - strlen(sim), "%stests/data/gh100-h200-%c/capture.txt",
+				snprintf(sim + strlen(sim), sizeof(sim) - strlen(sim),
+					 "%stests/data/gh100-h200-%c/capture.txt",
 					 sim[0] ? ":" : "", *c);
 	}
 	run_child(self, s, s->captures, sim);

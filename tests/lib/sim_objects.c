@@ -43,7 +43,8 @@ static void streams(const char *arg)
 {
 	static CUstream stream[NR_STREAMS];
 	static void *tmd[NR_STREAMS];
-	unsigned int i, j, same = 0, moved = 0, odd = 0, handles = 0, tmds = 0, pairs = 0, stale = 0;
+	unsigned int i, j, same = 0, moved = 0, odd = 0, handles = 0, tmds = 0, pairs = 0,
+			   stale = 0;
 	CUstream again[8];
 	void *mine, *theirs;
 	CUcontext of;
@@ -86,7 +87,8 @@ static void streams(const char *arg)
 
 	for (i = 0; i < 8; i++)
 		TRY(cu.cuStreamDestroy_v2(stream[i]));
-	check(cu.cuStreamSynchronize(stream[3]) == CUDA_ERROR_INVALID_HANDLE, "a destroyed one: 400");
+	check(cu.cuStreamSynchronize(stream[3]) == CUDA_ERROR_INVALID_HANDLE,
+	      "a destroyed one: 400");
 	for (i = 0; i < 8; i++) {
 		TRY(cu.cuStreamCreate(&again[i], 0));
 		mine = tmd_of(again[i]);
@@ -109,7 +111,8 @@ static void streams(const char *arg)
 	check(mine != theirs, "and each thread has its own");
 	TRY(cu.cuStreamGetCtx(again[0], &of));
 	check(of == ctx, "a stream knows its context");
-	check(cu.cuStreamDestroy_v2(NULL) == CUDA_ERROR_INVALID_HANDLE, "no end of the default one");
+	check(cu.cuStreamDestroy_v2(NULL) == CUDA_ERROR_INVALID_HANDLE,
+	      "no end of the default one");
 }
 
 static void stream_events(const char *arg)
@@ -305,7 +308,8 @@ static void errors(const char *arg)
 	check(cu.cuLaunchKernel(f_census, 1, 1, 1, 32, 1, 1, 0, (CUstream)&stream, params, NULL) ==
 		400, "no stream: 400");
 	check(cu.cuMemFree_v2(memory + 8) == 1 && cu.cuMemFree_v2(0) == 0, "free what is none");
-	check(cu.cuMemsetD8_v2(memory, 0, 25) == 1 && cu.cuMemcpyDtoH_v2(params, memory + 20, 8) == 1,
+	check(cu.cuMemsetD8_v2(memory, 0, 25) == 1 &&
+		      cu.cuMemcpyDtoH_v2(params, memory + 20, 8) == 1,
 	      "past the end: 1");
 	check(cu.cuGetErrorName(702, &text) == 0 && !strcmp(text, "CUDA_ERROR_LAUNCH_TIMEOUT") &&
 		cu.cuGetErrorString(12345, &text) == 1 && !text, "names of errors");
@@ -423,8 +427,10 @@ static void devices(const char *expected)
 		check(device == i && !strcasecmp(text, pci), "%s is device %d", pci, i);
 		check(strstr(name, " (simulated)") != NULL, "%s says it is simulated", name);
 		check(strlen(uuid) == 40 && !strncmp(uuid, "GPU-", 4) &&
-			strtoul(uuid + 4, NULL, 16) == (id.bytes[0] << 24 | id.bytes[1] << 16 |
-							id.bytes[2] << 8 | id.bytes[3]) % (1ul << 32),
+			      strtoul(uuid + 4, NULL, 16) ==
+				      (id.bytes[0] << 24 | id.bytes[1] << 16 | id.bytes[2] << 8 |
+				       id.bytes[3]) %
+					      (1ul << 32),
 		      "UUID %s", uuid);
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%x:%c ", value,
 			 strstr(cu.gpupart_sim_capture(i), "h200-")[5]);
@@ -456,9 +462,11 @@ static void proc_address(const char *arg)
 		f == (void *)cu.cuEventElapsedTime_v2 && status == 0, "and of this one");
 	check(cu.cuGetProcAddress_v2("cuMemFree_v2", &f, 12080, 0, &status) == 0 &&
 		f == (void *)cu.cuMemFree_v2, "an exported name");
-	check(cu.cuGetProcAddress_v2("cuNothing", &f, 12080, 0, &status) == 500 && status == 1 && !f,
+	check(cu.cuGetProcAddress_v2("cuNothing", &f, 12080, 0, &status) == 500 && status == 1 &&
+		      !f,
 	      "one that is none");
-	check(cu.cuGetProcAddress_v2("cuGreenCtxCreate", &f, 1000, 0, &status) == 500 && status == 2,
+	check(cu.cuGetProcAddress_v2("cuGreenCtxCreate", &f, 1000, 0, &status) == 500 &&
+		      status == 2,
 	      "one too new");
 #define THERE(name) if (!cu.name || (!strncmp(#name, "cu", 2) && \
 		(cu.cuGetProcAddress(#name, &f, 13000, 0) || !f))) \

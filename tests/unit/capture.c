@@ -369,8 +369,7 @@ static void test_strange(void)
 
 	/* More SMs and more GPCs than there can be. */
 	large = malloc(1 << 20);
-	at = sprintf(
-		large,
+	at = sprintf(large,
 		"# gpupart capture 1\n[rm]\nsource = x\ncolumns = sm gpc local_tpc local_sm tpc "
 		"vgpc tpc_in_vgpc ugpu cpc virtual_tpc\n");
 	for (i = 0; i < TOPO_MAX_SMS + 1; i++)
@@ -381,8 +380,7 @@ static void test_strange(void)
 		       strstr(gpupart_error(gp), "line 1029: more than 1024 SMs"),
 	       "%s", gpupart_error(gp));
 	free(text);
-	at = sprintf(
-		large,
+	at = sprintf(large,
 		"# gpupart capture 1\n[gpc-map]\nsource = x\n"
 		"columns = gpc_phys present_tpcs gpc\n");
 	for (i = 0; i < GPUPART_MAX_GPCS + 1; i++)

@@ -71,6 +71,7 @@ int main(void)
 	err = child_call(leave, NULL, &out, sizeof(out), 10, why, sizeof(why));
 	tap_ok(err == -ECHILD, "an end without an answer is told: %d, %s", err, why);
 	err = child_call(big, NULL, large, sizeof(large), 10, why, sizeof(why));
-	tap_ok(!err && large[0] == 7 && large[sizeof(large) - 1] == 7, "an answer larger than a pipe");
+	tap_ok(!err && large[0] == 7 && large[sizeof(large) - 1] == 7,
+	       "an answer larger than a pipe");
 	return tap_done();
 }

@@ -147,7 +147,8 @@ static void on_board(const char *letter)
 
 	for (unsigned int tpc = 0; tpc < nr; tpc++)
 		bad += map.bit_of_tpc[tpc] != gpupart_topology_tpc(topo, tpc)->measured_bit;
-	tap_ok(!bad, "board %s: the bit of every TPC is the one that was measured (%u differ)", letter, bad);
+	tap_ok(!bad, "board %s: the bit of every TPC is the one that was measured (%u differ)",
+	       letter, bad);
 
 	srandom(4711);
 	bad = 0;
@@ -171,9 +172,11 @@ static void on_board(const char *letter)
 		before = t = fresh(2);
 		outcome = tmd_confine(&map, &t, use_limit ? &l : NULL, &s);
 		got = allowed_by(&t, topo);
-		bad += outcome != TMD_CONFINED || !same(&got, &want) || !rest_untouched(&t, &before);
+		bad += outcome != TMD_CONFINED || !same(&got, &want) ||
+		       !rest_untouched(&t, &before);
 	}
-	tap_ok(!bad, "board %s: 2000 random sets and limits arrive exactly (%u do not)", letter, bad);
+	tap_ok(!bad, "board %s: 2000 random sets and limits arrive exactly (%u do not)", letter,
+	       bad);
 	gpupart_topology_close(topo);
 }
 
@@ -183,8 +186,8 @@ struct want {
 };
 
 static void expect(const struct gpupart_topology *topo, const struct tmd_map *map, struct bytes t,
-		   const char *limit, const char *set, enum tmd_outcome outcome, const char *allowed,
-		   const char *what)
+		   const char *limit, const char *set, enum tmd_outcome outcome,
+		   const char *allowed, const char *what)
 {
 	struct gpupart_tpcset l, s, want = list(allowed), got;
 	struct tmd_allow al, as;
@@ -221,7 +224,8 @@ static void keeps_alive(void)
 	}
 	map.sm = (struct tmd_sm_limits){ 2048, 65536, 233472, 32 };
 
-	expect(topo, &map, fresh(2), "0-7", "8-9", TMD_WIDENED_EMPTY, "0-7", "limit and set have nothing in common");
+	expect(topo, &map, fresh(2), "0-7", "8-9", TMD_WIDENED_EMPTY, "0-7",
+	       "limit and set have nothing in common");
 	expect(topo, &map, fresh(2), "0-7", NULL, TMD_CONFINED, "0-7", "a limit alone");
 	expect(topo, &map, fresh(2), NULL, "65", TMD_CONFINED, "65", "a set of one singleton");
 
@@ -230,47 +234,67 @@ static void keeps_alive(void)
 	put(&t, 31, 31, 1);
 	memset(t.b + 304 + 8, 0xff, 8);
 	t.b[304 + 8] = 0;	/* bits 64-71 stay on: only singletons are off */
-	expect(topo, &map, t, NULL, "0-7,62-65", TMD_CONFINED, "0-7", "singletons that the driver took stay off");
+	expect(topo, &map, t, NULL, "0-7,62-65", TMD_CONFINED, "0-7",
+	       "singletons that the driver took stay off");
 	set = list("62-65");
 	tmd_map_convert(&map, &set, &allow);
 	struct bytes kept = t;
 	outcome = tmd_confine(&map, &t, NULL, &allow);
 	tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
 	       "the driver's mask leaves nothing of the set: the TMD stays as it was");
-	expect(topo, &map, fresh(2), "62", "62-65", TMD_CONFINED, "62", "limit and set that share one TPC");
+	expect(topo, &map, fresh(2), "62", "62-65", TMD_CONFINED, "62",
+	       "limit and set that share one TPC");
 
 	/* Garbage in the words of a mask that is not valid must not count. */
 	t = fresh(2);
 	memset(t.b + 304, 0xff, 16);
-	expect(topo, &map, t, NULL, "3", TMD_CONFINED, "3", "mask words without the valid bit count for nothing");
+	expect(topo, &map, t, NULL, "3", TMD_CONFINED, "3",
+	       "mask words without the valid bit count for nothing");
 
 	/* Clusters: one virtual GPC of the set must hold one. */
-	expect(topo, &map, cluster(8, 1, 1), NULL, "0,8,16,24", TMD_CONFINED, "0,8,16,24", "8 blocks in a virtual GPC of 4 TPCs");
-	expect(topo, &map, cluster(2, 2, 2), NULL, "0,8,16", TMD_WIDENED_CLUSTER, "0,8,16,24", "8 blocks where 3 TPCs of it are allowed");
-	expect(topo, &map, cluster(2, 1, 1), NULL, "0,1,2", TMD_CONFINED, "0-2", "2 blocks fit one TPC");
-	expect(topo, &map, cluster(4, 1, 1), NULL, "0-7", TMD_WIDENED_CLUSTER, "0-8", "4 blocks where each virtual GPC has one TPC");
-	expect(topo, &map, cluster(4, 1, 1), "0-15", "62-65", TMD_WIDENED_EMPTY, "0-15", "nothing in common: the limit alone, and it holds the cluster");
-	expect(topo, &map, cluster(4, 1, 1), "1-3,11", "2", TMD_WIDENED_CLUSTER, "2,3,11", "widened with TPCs of the limit where they do");
-	expect(topo, &map, cluster(4, 1, 1), "62-65", "62", TMD_WIDENED_CLUSTER, "0,8,62", "past the limit where its TPCs do not");
-	expect(topo, &map, cluster(1, 1, 1), NULL, "62", TMD_CONFINED, "62", "clusters of one block");
-	expect(topo, &map, cluster(16, 1, 1), NULL, "0-7", TMD_WIDENED_CLUSTER, "0-7,9,17,25,32,39,46,53", "16 blocks: the first virtual GPC of 8 TPCs");
+	expect(topo, &map, cluster(8, 1, 1), NULL, "0,8,16,24", TMD_CONFINED, "0,8,16,24",
+	       "8 blocks in a virtual GPC of 4 TPCs");
+	expect(topo, &map, cluster(2, 2, 2), NULL, "0,8,16", TMD_WIDENED_CLUSTER, "0,8,16,24",
+	       "8 blocks where 3 TPCs of it are allowed");
+	expect(topo, &map, cluster(2, 1, 1), NULL, "0,1,2", TMD_CONFINED, "0-2",
+	       "2 blocks fit one TPC");
+	expect(topo, &map, cluster(4, 1, 1), NULL, "0-7", TMD_WIDENED_CLUSTER, "0-8",
+	       "4 blocks where each virtual GPC has one TPC");
+	expect(topo, &map, cluster(4, 1, 1), "0-15", "62-65", TMD_WIDENED_EMPTY, "0-15",
+	       "nothing in common: the limit alone, and it holds the cluster");
+	expect(topo, &map, cluster(4, 1, 1), "1-3,11", "2", TMD_WIDENED_CLUSTER, "2,3,11",
+	       "widened with TPCs of the limit where they do");
+	expect(topo, &map, cluster(4, 1, 1), "62-65", "62", TMD_WIDENED_CLUSTER, "0,8,62",
+	       "past the limit where its TPCs do not");
+	expect(topo, &map, cluster(1, 1, 1), NULL, "62", TMD_CONFINED, "62",
+	       "clusters of one block");
+	expect(topo, &map, cluster(16, 1, 1), NULL, "0-7", TMD_WIDENED_CLUSTER,
+	       "0-7,9,17,25,32,39,46,53", "16 blocks: the first virtual GPC of 8 TPCs");
 	t = cluster(0, 0, 0);
-	tap_ok(tmd_confine(&map, &t, NULL, &allow) == TMD_UNCONFINABLE && t.b[304] == 0 && !get(&t, 31, 31),
+	tap_ok(tmd_confine(&map, &t, NULL, &allow) == TMD_UNCONFINABLE && t.b[304] == 0 &&
+		       !get(&t, 31, 31),
 	       "a cluster without blocks is not understood: not touched");
 
 	/* Cooperative: 128 threads, 32 registers, 1 KiB: 16 blocks an SM by threads, 32 a TPC. */
-	expect(topo, &map, cooperative(64, 1, 1), NULL, "0-1", TMD_CONFINED, "0-1", "a cooperative grid that fits by occupancy");
-	expect(topo, &map, cooperative(65, 1, 1), NULL, "0-1", TMD_WIDENED_COOPERATIVE, "0-1,8", "one block more: one TPC more");
-	expect(topo, &map, cooperative(5, 13, 1), NULL, "0-1", TMD_WIDENED_COOPERATIVE, "0-1,8", "the same in two dimensions");
-	expect(topo, &map, cooperative(65, 1, 1), "0-1,9", "0-1", TMD_WIDENED_COOPERATIVE, "0-1,9", "more TPCs of the limit first");
+	expect(topo, &map, cooperative(64, 1, 1), NULL, "0-1", TMD_CONFINED, "0-1",
+	       "a cooperative grid that fits by occupancy");
+	expect(topo, &map, cooperative(65, 1, 1), NULL, "0-1", TMD_WIDENED_COOPERATIVE, "0-1,8",
+	       "one block more: one TPC more");
+	expect(topo, &map, cooperative(5, 13, 1), NULL, "0-1", TMD_WIDENED_COOPERATIVE, "0-1,8",
+	       "the same in two dimensions");
+	expect(topo, &map, cooperative(65, 1, 1), "0-1,9", "0-1", TMD_WIDENED_COOPERATIVE, "0-1,9",
+	       "more TPCs of the limit first");
 	t = cooperative(65, 1, 1);
 	put(&t, 601, 584, 113664);	/* two blocks an SM by shared memory */
-	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16", "occupancy by shared memory");
+	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
+	       "occupancy by shared memory");
 	t = cooperative(65, 1, 1);
 	put(&t, 1208, 1200, 255);	/* 256 x 128: two blocks an SM by registers */
-	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16", "occupancy by registers");
+	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
+	       "occupancy by registers");
 	t = cooperative(2112, 1, 1);
-	expect(topo, &map, t, "0-1", "0", TMD_WIDENED_COOPERATIVE, "0-65", "a grid for the whole GPU gets it");
+	expect(topo, &map, t, "0-1", "0", TMD_WIDENED_COOPERATIVE, "0-65",
+	       "a grid for the whole GPU gets it");
 
 	/* Both: every cluster at once. Four of 4 blocks in virtual GPC 0 of 8 SMs and 1 of 16. */
 	t = cluster(4, 1, 1);
@@ -278,9 +302,11 @@ static void keeps_alive(void)
 	put(&t, 2223, 2208, 4);
 	put(&t, 2239, 2224, 1);
 	put(&t, 2255, 2240, 1);
-	expect(topo, &map, t, NULL, "0,8,16,24,1,9,17,25", TMD_CONFINED, "0,1,8,9,16,17,24,25", "four cooperative clusters that fit");
+	expect(topo, &map, t, NULL, "0,8,16,24,1,9,17,25", TMD_CONFINED, "0,1,8,9,16,17,24,25",
+	       "four cooperative clusters that fit");
 	put(&t, 2223, 2208, 5);
-	expect(topo, &map, t, NULL, "0,8,16,24,1,9,17,25", TMD_WIDENED_CLUSTER, "0,1,8,9,16,17,24,25,32,39", "a fifth needs two TPCs of a virtual GPC");
+	expect(topo, &map, t, NULL, "0,8,16,24,1,9,17,25", TMD_WIDENED_CLUSTER,
+	       "0,1,8,9,16,17,24,25,32,39", "a fifth needs two TPCs of a virtual GPC");
 
 	/* What is not known is not touched. */
 	for (unsigned int type = 0; type < 8; type++) {
@@ -303,14 +329,19 @@ static void keeps_alive(void)
 	set = list("17");
 	outcome = tmd_leave_out(&map, &t, &set);
 	set = allowed_by(&t, topo);
-	tap_ok(outcome == TMD_CONFINED && gpupart_tpcset_count(&set) == 65 && !gpupart_tpcset_has(&set, 17) &&
-	       __builtin_popcount(get(&t, 2463, 2432)) + __builtin_popcount(get(&t, 2495, 2464)) +
-	       __builtin_popcount(get(&t, 2527, 2496)) + __builtin_popcount(get(&t, 2559, 2528)) == 1,
+	tap_ok(outcome == TMD_CONFINED && gpupart_tpcset_count(&set) == 65 &&
+		       !gpupart_tpcset_has(&set, 17) &&
+		       __builtin_popcount(get(&t, 2463, 2432)) +
+				       __builtin_popcount(get(&t, 2495, 2464)) +
+				       __builtin_popcount(get(&t, 2527, 2496)) +
+				       __builtin_popcount(get(&t, 2559, 2528)) ==
+			       1,
 	       "leaving out TPC 17 sets one bit");
 	t = kept = fresh(2);
 	set = list("0-33");
 	outcome = tmd_leave_out(&map, &t, &set);
-	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)), "more than half is not left out");
+	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
+	       "more than half is not left out");
 	gpupart_topology_close(topo);
 }
 
@@ -325,12 +356,21 @@ static void all_layouts(void)
 
 	for (int i = 0; i < 8; i++)
 		sms[i] = (struct topo_sm){
-			.gpc = i / 2 % 2, .local_tpc = i / 4, .local_sm = i % 2, .tpc = i / 2, .vgpc = i / 2 % 2,
-			.tpc_in_vgpc = i / 4, .ugpu = 0, .cpc = 0, .virtual_tpc = i / 4, .measured_bit = -1,
+			.gpc = i / 2 % 2,
+			.local_tpc = i / 4,
+			.local_sm = i % 2,
+			.tpc = i / 2,
+			.vgpc = i / 2 % 2,
+			.tpc_in_vgpc = i / 4,
+			.ugpu = 0,
+			.cpc = 0,
+			.virtual_tpc = i / 4,
+			.measured_bit = -1,
 		};
 	info.max_gpcs = 2;
 	info.max_tpcs_per_gpc = 2;
-	if (!tap_ok(!topo_build(gp, &info, sms, 8, NULL, 0, &small), "a small topology: %s", gpupart_error(gp)))
+	if (!tap_ok(!topo_build(gp, &info, sms, 8, NULL, 0, &small), "a small topology: %s",
+		    gpupart_error(gp)))
 		return;
 	for (unsigned int i = 0; i < tmd_nr_layouts; i++) {
 		const struct tmd_layout *row = &tmd_layouts[i], *found = NULL;
@@ -347,7 +387,8 @@ static void all_layouts(void)
 			       "%s is refused: %s", row->name, gpupart_error(gp));
 			continue;
 		}
-		tap_ok(!err && found == row, "%s of class %#x is identified", row->name, row->classes[0]);
+		tap_ok(!err && found == row, "%s of class %#x is identified", row->name,
+		       row->classes[0]);
 		if (tmd_map_build(gp, small, row, &map)) {
 			tap_ok(0, "%s: %s", row->name, gpupart_error(gp));
 			continue;
@@ -359,7 +400,8 @@ static void all_layouts(void)
 		/* TPCs 1 and 2 of four: bits 1, 2 by number; by virtual GPC (1,0) and (0,1), which are 2, 1. */
 		unsigned long long word;
 
-		tap_ok(tmd_confine(&map, t, NULL, &allow) == TMD_CONFINED, "%s confines", row->name);
+		tap_ok(tmd_confine(&map, t, NULL, &allow) == TMD_CONFINED, "%s confines",
+		       row->name);
 		memcpy(&word, t + row->word_byte[0], 8);
 		tap_ok(~word == 0x6, "%s: the first 64 bits are %#llx", row->name, word);
 		for (unsigned int w = 0; w < row->nr_words; w++) {
@@ -376,7 +418,8 @@ static void all_layouts(void)
 				t[b / 8] &= ~(1 << b % 8);
 			}
 		if (row->valid.width) {
-			tap_ok(t[row->valid.lo / 8] >> row->valid.lo % 8 & 1, "%s: its valid bit is set", row->name);
+			tap_ok(t[row->valid.lo / 8] >> row->valid.lo % 8 & 1,
+			       "%s: its valid bit is set", row->name);
 			t[row->valid.lo / 8] &= ~(1 << row->valid.lo % 8);
 		}
 		tap_ok(!memcmp(t, was, sizeof(t)), "%s: nothing else is touched", row->name);
@@ -393,13 +436,16 @@ static void refusals(void)
 	const struct tmd_layout *layout;
 
 	t[72] = 0x44;
-	tap_ok(tmd_identify(gp, 0xcbc0, t, &layout) == -EOPNOTSUPP && strstr(gpupart_error(gp), "0x44"),
+	tap_ok(tmd_identify(gp, 0xcbc0, t, &layout) == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "0x44"),
 	       "an unknown version is named: %s", gpupart_error(gp));
 	t[72] = 0x41;
 	t[58] = 0x50;
-	tap_ok(tmd_identify(gp, 0xcdc0, t, &layout) == -EOPNOTSUPP && strstr(gpupart_error(gp), "V04_01") &&
-	       strstr(gpupart_error(gp), "V05_00"), "two that match are refused: %s", gpupart_error(gp));
-	tap_ok(tmd_map_build(gp, topo, layout_named("V03_00"), &map) == -EOPNOTSUPP && strstr(gpupart_error(gp), "64"),
+	tap_ok(tmd_identify(gp, 0xcdc0, t, &layout) == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "V04_01") && strstr(gpupart_error(gp), "V05_00"),
+	       "two that match are refused: %s", gpupart_error(gp));
+	tap_ok(tmd_map_build(gp, topo, layout_named("V03_00"), &map) == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "64"),
 	       "66 TPCs in 64 bits are refused: %s", gpupart_error(gp));
 	topo->info.max_gpcs = 0;
 	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), &map) == -EOPNOTSUPP,
@@ -407,7 +453,8 @@ static void refusals(void)
 	topo->info.max_gpcs = 7;
 	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), &map) == -EOPNOTSUPP,
 	       "wrong maxima make bits clash: %s", gpupart_error(gp));
-	tap_ok(tmd_compute_class(0x180) == 0xcbc0 && tmd_compute_class(0x1c0) == 0 && !strcmp(tmd_chip_name(0x180), "GH100"),
+	tap_ok(tmd_compute_class(0x180) == 0xcbc0 && tmd_compute_class(0x1c0) == 0 &&
+		       !strcmp(tmd_chip_name(0x180), "GH100"),
 	       "chips: 0x180 is GH100 of class 0xcbc0, 0x1c0 is unknown");
 	gpupart_topology_close(topo);
 }
