@@ -157,21 +157,31 @@ static bool parse_uuid(const char *text, struct cu_uuid *uuid)
 	return nr == 16 && !*text;
 }
 
+static bool address_taken(const char *pci, unsigned int nr)
+{
+	while (nr--)
+		if (!strcmp(pci, sim_gpus[nr]->info.pci))
+			return true;
+	return false;
+}
+
+static bool uuid_taken(const char *uuid, unsigned int nr)
+{
+	while (nr--)
+		if (!strcmp(uuid, sim_gpus[nr]->info.uuid))
+			return true;
+	return false;
+}
+
 /* A GPU that an earlier one already is, or that has no address, gets one of its own. */
 static void gpu_identify(struct sim_gpu *gpu, unsigned int index)
 {
+	bool uuid = parse_uuid(gpu->info.uuid, &gpu->uuid) && !uuid_taken(gpu->info.uuid, index);
+	unsigned int i, bus;
 	uint64_t hash = gpu->hash;
-	bool pci = gpu->info.pci[0], uuid = parse_uuid(gpu->info.uuid, &gpu->uuid);
-	unsigned int i;
 
-	for (i = 0; i < index; i++) {
-		if (!strcmp(gpu->info.pci, sim_gpus[i]->info.pci))
-			pci = false;
-		if (!strcmp(gpu->info.uuid, sim_gpus[i]->info.uuid))
-			uuid = false;
-	}
-	if (!pci)
-		snprintf(gpu->info.pci, sizeof(gpu->info.pci), "0000:%02x:00.0", index + 1);
+	for (bus = index + 1; !gpu->info.pci[0] || address_taken(gpu->info.pci, index); bus++)
+		snprintf(gpu->info.pci, sizeof(gpu->info.pci), "0000:%02x:00.0", bus & 0xff);
 	if (uuid)
 		return;
 	for (i = 0; i < 16; i++) {

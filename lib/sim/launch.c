@@ -207,7 +207,7 @@ static CUresult launch_any(CUfunction function, struct sim_launch *launch, unsig
 	error = CUDA_ERROR_INVALID_HANDLE;
 	if (!function_valid(function) || function->module->ctx != stream->ctx)
 		goto leave;
-	launch->registers = function->code->registers;
+	launch->registers = function->registers;
 	launch->shared = function->shared_static + dynamic;
 	error = check_launch(stream->ctx->gpu, function, launch, dynamic);
 	if (!error)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Modules and functions: finds the entry points in PTX text. Must not know what a
- * kernel does.
+ * Modules and functions: finds in PTX text the entry points and what a block of them
+ * takes. Must not know what a kernel does.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -46,6 +46,7 @@ static struct sim_function *function_make(struct sim_module *module, const char 
 	}
 	function->module = module;
 	function->code = kernels_find(function->name);
+	function->registers = function->code->registers;
 	function->shared_dynamic = sim_limits.shared_default;
 	function->next = module->functions;
 	module->functions = function;
@@ -128,6 +129,18 @@ static unsigned int count_shared(const char *text, const char *end)
 	return bytes;
 }
 
+/* ".maxnreg 40" between @text and @end: what the compiler is allowed is what is taken. */
+static unsigned int find_registers(const char *text, const char *end, unsigned int otherwise)
+{
+	const char *directive = strstr(text, ".maxnreg ");
+	unsigned int registers;
+
+	if (!directive || directive > end)
+		return otherwise;
+	registers = strtoul(directive + strlen(".maxnreg "), NULL, 10);
+	return registers && registers < 256 ? registers : otherwise;
+}
+
 static bool is_name(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
@@ -155,6 +168,7 @@ static bool module_scan(struct sim_module *module, char *text)
 			return false;
 		end = next ? next : name + strlen(name);
 		function->shared_static = count_shared(name, end);
+		function->registers = find_registers(name, end, function->registers);
 	}
 	return true;
 }
@@ -277,7 +291,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 		*value = 0;
 		break;
 	case CU_FUNCTION_REGISTERS:
-		*value = function->code->registers;
+		*value = function->registers;
 		break;
 	case CU_FUNCTION_PTX_VERSION:
 	case CU_FUNCTION_BINARY_VERSION:
@@ -342,7 +356,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction han
 		*blocks = 0;
 	else if (function)
 		*blocks = (unsigned int)block_size > sim_limits.block_threads ? 0 :
-			dispatch_occupancy(block_size, function->code->registers,
+			dispatch_occupancy(block_size, function->registers,
 					   shared_of_block(function->shared_static + shared,
 							   false));
 	sim_leave();

@@ -148,6 +148,7 @@ struct sim_function {
 	struct sim_module *module;
 	const struct sim_code *code;
 	char *name;
+	unsigned int registers;
 	unsigned int shared_static, shared_dynamic;	/* dynamic: what was opted in to */
 	bool non_portable_cluster;
 	struct sim_function *next;

@@ -81,6 +81,10 @@ static void mask_rules(const char *path)
 			off_bit(bit);
 	}
 	check(ran_exactly_on(&shape, every), "bits that belong to no TPC change nothing");
+	off_unless(none);
+	hook.not_valid = true;
+	check(ran_exactly_on(&shape, every), "nor does any bit while the mask is not valid");
+	hook.not_valid = false;
 	off_none();
 	hook.spoil = true;
 	TRY(launch(&shape, 0));
@@ -94,6 +98,8 @@ static void hangs(const char *which)
 {
 	static struct record records[MAX_BLOCKS];
 	struct shape shape = { .blocks = 4, .threads = 1024 };
+	CUmodule module_40;
+	CUdeviceptr out, spare;
 	bool hang = true;
 
 	read_truth(BOARD_B);
@@ -130,6 +136,12 @@ static void hangs(const char *which)
 			hang = false;
 		if (strstr(which, "by shared"))	/* two of 101 KiB an SM */
 			shape.threads = 32, shape.shared = 100 * 1024;
+		if (strstr(which, "by registers")) {	/* 16 of 3 warps an SM */
+			TRY(cu.cuModuleLoadData(&module_40, ptx_40_registers));
+			TRY(cu.cuModuleGetFunction(&shape.function, module_40, "gpupart_census"));
+			shape.threads = 96;
+			shape.blocks = 32;
+		}
 		if (strstr(which, "by blocks")) {
 			shape.threads = 32;
 			shape.blocks = 64;
@@ -151,6 +163,13 @@ static void hangs(const char *which)
 	hook.on = false;
 	check(run(&shape, records) == CUDA_ERROR_LAUNCH_TIMEOUT && cu.gpupart_sim_hung() == 1,
 	      "a good launch after it does not mend it and is not counted");
+	/* Device memory is host memory: nothing else may look at it by now. */
+	TRY(cu.cuMemAlloc_v2(&out, 24));
+	memset((void *)(uintptr_t)out, 0x77, 24);
+	TRY(launch(&(struct shape){ .blocks = 1, .threads = 32 }, out));
+	TRY(cu.cuMemAlloc_v2(&spare, 1));
+	cu.cuMemFree_v2(spare);		/* runs whatever is queued */
+	check(*(uint32_t *)(uintptr_t)out == 0x77777777, "and does not run");
 }
 
 /* --------------------------------------------------------------------- clusters */
@@ -195,6 +214,9 @@ static void clusters(const char *path)
 	memcpy(words, hook.tmd + 304, sizeof(words));
 	check(!(hook.tmd[3] & 0x80) && !words[0] && !words[3], "the driver masks nothing");
 
+	shape.cluster = 3;
+	TRY(run(&shape, records));
+	check(!(hook.tmd[3] & 0x80), "nor with clusters of 3");
 	shape.cluster = 4;
 	shape.blocks = 64;
 	check(run(&shape, records) == 0 && count(records, 64, on_sm), "clusters of 4");
@@ -241,7 +263,7 @@ static void three_dimensions(const char *arg)
 	(void)arg;
 	hook_start();
 	begin_on(0);
-	attribute.value.cluster.x = 3;
+	attribute.value.cluster.x = 2;
 	attribute.value.cluster.y = 2;
 	attribute.value.cluster.z = 1;
 	TRY(cu.cuMemAlloc_v2(&out, sizeof(records)));
@@ -251,10 +273,10 @@ static void three_dimensions(const char *arg)
 	for (i = 0, z = 0; z < gz; z++)
 		for (y = 0; y < gy; y++)
 			for (x = 0; x < gx; x++, i++)
-				bad += records[i].cluster != x / 3 + 2 * (y / 2) + 4 * z;
+				bad += records[i].cluster != x / 2 + 3 * (y / 2) + 6 * z;
 	check(!bad, "%u of 72 blocks have the wrong cluster", bad);
-	check(hook.tmd[128] == 2 && hook.tmd[132] == 2 && hook.tmd[136] == 3 &&
-		hook.tmd[268] == 3 && hook.tmd[269] == 2 && hook.tmd[270] == 1 &&
+	check(hook.tmd[128] == 3 && hook.tmd[132] == 2 && hook.tmd[136] == 3 &&
+		hook.tmd[268] == 2 && hook.tmd[269] == 2 && hook.tmd[270] == 1 &&
 		hook.tmd[144] == 32 && hook.tmd[146] == 2 && hook.tmd[148] == 2,
 	      "the TMD counts clusters, their size and threads");
 }
@@ -374,11 +396,24 @@ static void occupancy(const char *arg)
 		{ 33, 0, 32 }, { 32, 100 * 1024, 2 }, { 32, 76800, 3 }, { 32, 232448, 1 },
 		{ 1025, 0, 0 }, { 32, 232449, 0 },
 	};
-	unsigned int i;
+	static struct record records[MAX_BLOCKS];
+	struct shape shape = { .blocks = 264, .threads = 32, .shared = 200 * 1024 };
+	unsigned int i, at_once = 0;
+	CUmodule module_40;
+	CUfunction f_40;
 	int blocks;
 
 	(void)arg;
 	begin_on(0);
+	TRY(cu.cuModuleLoadData(&module_40, ptx_40_registers));
+	TRY(cu.cuModuleGetFunction(&f_40, module_40, "gpupart_census"));
+	TRY(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f_40, 96, 0));
+	check(blocks == 16, "40 registers, 96 threads: %d, not 16", blocks);
+	TRY(cu.cuFuncSetAttribute(f_census, CU_FUNCTION_MAX_DYNAMIC_SHARED, shape.shared));
+	TRY(run(&shape, records));
+	for (i = 0; i < shape.blocks; i++)
+		at_once += records[i].start == records[0].start;
+	check(at_once == 132, "of blocks with 200 KiB one an SM runs: %u at once", at_once);
 	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		TRY(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f_census,
 								   row[i].threads, row[i].shared));
@@ -387,7 +422,7 @@ static void occupancy(const char *arg)
 	}
 }
 
-/* Every *.capture in @folder that a TMD of 128 bits can tell; the others are refused. */
+/* Every capture in @folder that a TMD of 128 bits can tell; the others are refused. */
 static void generated(const char *folder)
 {
 	char path[1024], env_text[1100];
@@ -436,6 +471,8 @@ int main(void)
 		{ "cooperative, one too many", "4 of its 5 blocks" },
 		{ "cooperative, fits by shared memory", NULL },
 		{ "cooperative, one too many by shared memory", "4 of its 5 blocks" },
+		{ "cooperative, fits by registers", NULL },
+		{ "cooperative, one too many by registers", "32 of its 33 blocks" },
 		{ "cooperative, fits by blocks", NULL },
 		{ "cooperative, one too many by blocks", "64 of its 65 blocks" },
 		{ "cooperative clusters, fits", NULL },

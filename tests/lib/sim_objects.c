@@ -442,6 +442,23 @@ static void devices(const char *expected)
 	check(cu.cuDeviceGetAttribute(&value, 9999, 0) == 1, "an attribute not known: 1");
 }
 
+/* GPUs that claim to be the same one, and one whose made-up address would be taken. */
+static void alike(const char *arg)
+{
+	char pci[3][20], uuid[3][48];
+	int i;
+
+	(void)arg;
+	TRY(cu.cuInit(0));
+	for (i = 0; i < 3; i++)
+		TRY(cu.gpupart_sim_gpu_info(i, pci[i], uuid[i]));
+	check(!strcmp(pci[0], "0000:02:00.0"), "the first keeps its address %s", pci[0]);
+	check(strcmp(pci[0], pci[1]) && strcmp(pci[0], pci[2]) && strcmp(pci[1], pci[2]),
+	      "three addresses: %s, %s, %s", pci[0], pci[1], pci[2]);
+	check(strcmp(uuid[0], uuid[1]) && strcmp(uuid[0], uuid[2]) && strcmp(uuid[1], uuid[2]),
+	      "and three UUIDs");
+}
+
 static void no_devices(const char *arg)
 {
 	(void)arg;
@@ -594,6 +611,8 @@ static void with_injection(void)
 
 #define NR_THREADS 8
 
+static CUstream one_for_all;
+
 /*
  * Each thread has streams of its own and a TPC of its own to leave out, set by the
  * callback on its own thread; streams come and go meanwhile.
@@ -622,7 +641,14 @@ static void *one_of_many(void *number)
 		if (i % 4 != 3)
 			TRY(cu.cuStreamDestroy_v2(shape.stream));
 	}
-	bad += hook.built != 12;
+	/* All on one stream: nobody's TMD is another's. */
+	shape.stream = one_for_all;
+	for (i = 0; i < 40; i++) {
+		bad += run(&shape, records) != CUDA_SUCCESS;
+		for (sm = 0; sm < 264; sm++)
+			bad += truth.tpc[records[sm].smid] == (int)tpc;
+	}
+	bad += hook.built != 12 + 40;
 	return (void *)(uintptr_t)bad;
 }
 
@@ -636,6 +662,7 @@ static void threads(const char *arg)
 	read_truth(BOARD_B);
 	hook_start();
 	begin_on(0);
+	TRY(cu.cuStreamCreate(&one_for_all, CU_STREAM_NON_BLOCKING));
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_create(&thread[i], NULL, one_of_many, (void *)i);
 	for (i = 0; i < NR_THREADS; i++) {
@@ -667,6 +694,8 @@ int main(void)
 		{ "MPS", "GPUPART_SIM_MPS=1", fault_launch },
 		{ "no fault", NULL, fault_launch },
 	};
+	const char *build = getenv("BUILD");
+	char same[2048];
 	unsigned int i;
 
 	scenario("streams, seed 1", streams, "seed 1", one_seed, NULL);
@@ -682,6 +711,12 @@ int main(void)
 	scenario("entry points by name", proc_address, "", b, NULL);
 
 	scenario("three GPUs", devices, "1:b 2:e 3:b ", three, NULL);
+	snprintf(same, sizeof(same), "GPUPART_SIM=%s/tests/generated/01.capture:" BOARD_B
+		 ":%s/tests/generated/01.capture", build ? build : "build",
+		 build ? build : "build");
+	b[0] = same;
+	scenario("three alike", alike, "", b, NULL);
+	b[0] = one_seed[0];
 	three[1] = "CUDA_VISIBLE_DEVICES=2,1";
 	scenario("visible 2,1", devices, "3:b 2:e ", three, NULL);
 	three[1] = "CUDA_VISIBLE_DEVICES=1,9,0";
