@@ -151,7 +151,8 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 				} else {
 					return ctx_fail(gp, -EPROTO,
 						"mask bit %u of TMD %s does not stand for TPC %u on this GPU: its SMs ran in a launch that left it out; nothing is masked",
-						gpu->map.bit_of_tpc[tpc], tmd_layout_name(gpu->map.layout),
+						gpu->map.bit_of_tpc[tpc],
+						tmd_layout_name(gpu->map.layout),
 						tpc);
 				}
 			}

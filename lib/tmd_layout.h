@@ -11,7 +11,7 @@
 #define TMD_MAX_WORDS	4
 #define TMD_MAX_SIZE	384
 
-/* A field: bit number of its lowest bit from the TMD's start, and width; width 0: not there or unknown. */
+/* The number of its lowest bit from the TMD's start, and its width; 0: not there or unknown. */
 struct tmd_field {
 	uint16_t lo;
 	uint8_t width;

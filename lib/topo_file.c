@@ -949,7 +949,8 @@ static int write_gpc_map(struct gpupart *gp, struct text *out, const struct gpup
 	return err;
 }
 
-static int write_registers(struct gpupart *gp, struct text *out, const struct gpupart_topology *topo)
+static int write_registers(struct gpupart *gp, struct text *out,
+			   const struct gpupart_topology *topo)
 {
 	unsigned int i;
 	int err = write_header(gp, out, topo, IN_REGISTERS);

@@ -13,7 +13,7 @@
 #define SLOT_ENABLE	6
 #define MAX_SUBSCRIBERS	4
 #define NR_LAUNCH_CBIDS	4
-#define NR_RESOURCE_CBIDS 8
+#define NR_RESOURCE_CBIDS 32
 #define UPLOADED_BYTES	104	/* params of cbid 2 */
 #define RESOURCE_BYTES	24
 

@@ -313,11 +313,11 @@ enum hook_domain {
 enum hook_cbid {
 	HOOK_TMD_BUILT = 1,		/* launch domain */
 	HOOK_TMD_UPLOADED = 2,
-	HOOK_CTX_CREATED = 2,		/* resource domain */
+	HOOK_CTX_DESTROYED = 2,		/* resource domain, as seen on an H200 */
 	HOOK_STREAM_CREATED = 4,
 	HOOK_STREAM_DYING = 5,
 	HOOK_STREAM_DESTROYED = 6,
-	HOOK_CTX_DESTROYED = 7,
+	HOOK_CTX_CREATED = 24,
 };
 
 /* Without sim_lock held: a subscriber may call the driver. */

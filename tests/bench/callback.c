@@ -33,7 +33,8 @@ int main(int argc, char **argv)
 	SYM(load, "cuModuleLoadData"); SYM(get, "cuModuleGetFunction");
 	if (retain(&ctx, 0) || current(ctx) || create(&stream, 1) ||
 	    load(&module,
-		 ".version 4.2\n.target sm_30\n.address_size 64\n.visible .entry gpupart_empty()\n{ ret; }\n") ||
+		 ".version 4.2\n.target sm_30\n.address_size 64\n"
+		 ".visible .entry gpupart_empty()\n{ ret; }\n") ||
 	    get(&function, module, "gpupart_empty"))
 		return 1;
 	set = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 1)->tpcs;

@@ -47,9 +47,13 @@ has "$out" "65 TPCs seen inside, 1 outside" "demo with a bit moved: the TPC is s
 
 # What cannot run here is said in a line, by each with its own status.
 for fault in NO_TABLE=1:callback TMD_VERSION=80:0x50 MOVE_BIT=7:0:TPC\ 7; do
-	XDG_CACHE_HOME=$tmp/empty
+	export XDG_CACHE_HOME="$tmp/empty"
+	case $fault in
+	MOVE_BIT*) want=1 ;;	# a check that did not hold
+	*) want=2 ;;		# not supported here
+	esac
 	with GPUPART_SIM_${fault%:*} verify -i sample:h200
-	is "$status $(wc -l <"$tmp/err")$out" "2 1" "verify with ${fault%:*}: 2 and a line"
+	is "$status $(wc -l <"$tmp/err")$out" "$want 1" "verify with ${fault%:*}: $want and a line"
 	has "$err" "${fault##*:}" "verify with ${fault%:*}: says what"
 	with GPUPART_SIM_${fault%:*} run -i sample:h200 -t 0 -- true
 	is "$status $(wc -l <"$tmp/err")" "125 1" "run with ${fault%:*}: 125 and a line"
@@ -114,7 +118,7 @@ for board in h200 h200-e; do
 done
 
 # A package below a path longer than the library's room for it: said, and -i FILE works.
-deep=$tmp/$(printf '%060d/%060d' 0 0)
+deep=$tmp/$(printf '%0150d/%0150d/%0150d/%0150d' 0 0 0 0)
 mkdir -p "$deep/bin"
 cp "$gpupart" "$deep/bin/gpupart"
 cp -r "$BUILD/lib" "$deep/lib"

@@ -125,12 +125,12 @@ static void stream_events(const char *arg)
 	hook_start();
 	check(enable(1, subscriber, 2, 4) == 0 && enable(1, subscriber, 2, 5) == 0 &&
 		enable(1, subscriber, 2, 6) == 0 && enable(1, subscriber, 2, 2) == 0 &&
-		enable(1, subscriber, 2, 7) == 0, "domain 2 can be enabled");
+		enable(1, subscriber, 2, 24) == 0, "domain 2 can be enabled");
 	check(enable(1, subscriber, 0xb, 0) == 0 && enable(1, subscriber, 0xb, 3) == 0 &&
 		enable(1, subscriber, 0xb, 4) == 1 && enable(1, 99, 0xb, 1) == 1,
 	      "cbids 0-3 of 0xB and no more");
 	begin_on(0);
-	check(seen_resources.nr == 1 && seen_resources.cbid[0] == 2 &&
+	check(seen_resources.nr == 1 && seen_resources.cbid[0] == 24 &&
 		seen_resources.ctx[0] == ctx, "a context is made");
 	TRY(cu.cuStreamCreate(&stream, 0));
 	object = *stream;
@@ -141,7 +141,7 @@ static void stream_events(const char *arg)
 		seen_resources.ctx[1] == ctx, "with the context and S");
 	TRY(cu.cuCtxCreate_v2(&other, 0, 0));
 	TRY(cu.cuCtxDestroy_v2(other));
-	check(seen_resources.nr == 6 && seen_resources.cbid[5] == 7, "a context ends");
+	check(seen_resources.nr == 6 && seen_resources.cbid[5] == 2, "a context ends");
 	enable(0, subscriber, 2, 4);
 	TRY(cu.cuCtxSetCurrent(ctx));
 	TRY(cu.cuStreamCreate(&stream, 0));

@@ -397,7 +397,7 @@ static void all_layouts(void)
 			t[(row->type.lo + 1) / 8] |= 1 << (row->type.lo + 1) % 8;
 		memcpy(was, t, sizeof(t));
 		tmd_map_convert(&map, &set, &allow);
-		/* TPCs 1 and 2 of four: bits 1, 2 by number; by virtual GPC (1,0) and (0,1), which are 2, 1. */
+		/* TPCs 1 and 2 of four: bits 1, 2 by number; (1,0), (0,1) by virtual GPC: 2, 1. */
 		unsigned long long word;
 
 		tap_ok(tmd_confine(&map, t, NULL, &allow) == TMD_CONFINED, "%s confines",
