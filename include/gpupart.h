@@ -119,7 +119,7 @@ struct gpupart_gpu_info {
 	char pci[20];		/* "0000:0d:00.0", lower case; a GPU's identity */
 	char uuid[48];		/* "GPU-xxxxxxxx-..." */
 	char driver[32];	/* "580.159.04" */
-	char source[96];	/* "rm", "kernel", or the capture's path */
+	char source[512];	/* "rm", "kernel", or the capture's path */
 	char origin[160];	/* of a capture: who captured it and how */
 	uint32_t chip_id;	/* BOOT_42 bits 29:20, 0x180 is GH100; 0 unknown */
 	int mig;		/* 1 on, 0 off, -1 unknown */
@@ -230,11 +230,13 @@ struct gpupart_gpu;
  * that the mask bits are known to be right on this GPU (a few short launches on a
  * stream of its own the first time; see gpupart_gpu_check()). Calls cuInit and
  * uses the current context if it is on that GPU, else retains its primary one.
- * @gpu: as for gpupart_topology_open(), or "cuda:N" for CUDA's own device number.
+ * @gpu: as for gpupart_topology_open(), or "cuda:N" for CUDA's own device number;
+ * NULL is CUDA's device 0.
  * Attaching twice gives the same object. It lives as long as the process.
  * -ENOENT no libcuda.so.1, -EOPNOTSUPP a driver without the callback, an unknown
- * chip or TMD version, MIG on, or mask bits that were not proven (the sentence
- * names the TPC), -ENODEV no such GPU.
+ * chip or TMD version, MIG on, or MPS where the bits were not checked before,
+ * -EPROTO mask bits that do not mean on this GPU what the table says, or that could
+ * not be proven (the sentence names the TPC), -ENODEV no such GPU.
  */
 int gpupart_attach(struct gpupart *gp, const char *gpu, struct gpupart_gpu **attached);
 

@@ -140,7 +140,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 				return err;
 			nr_launches++;
 			if (!own.seen || own.outcome != TMD_CONFINED)
-				return ctx_fail(gp, -EOPNOTSUPP,
+				return ctx_fail(gp, -EPROTO,
 						"the driver's callback did not let TPC %u be left out: its TMD is %s one time and something else another",
 						out, gpu->map.layout->name);
 			for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
@@ -149,7 +149,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 				} else if (!tpc_seen(&topo->tpcs[tpc], sm_blocks, true)) {
 					absent[tpc]++;
 				} else {
-					return ctx_fail(gp, -EOPNOTSUPP,
+					return ctx_fail(gp, -EPROTO,
 							"mask bit %u of TMD %s does not stand for TPC %u on this GPU: its SMs ran in a launch that left it out; nothing is masked",
 							gpu->map.bit_of_tpc[tpc], gpu->map.layout->name, tpc);
 				}
@@ -162,7 +162,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 	}
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs && topo->nr_tpcs > 1; tpc++)
 		if (present[tpc] < NR_ROUNDS)
-			return ctx_fail(gp, -EOPNOTSUPP,
+			return ctx_fail(gp, -EPROTO,
 					"TPC %u could not be proven: its SMs were seen in %u of %u launches that did not leave it out; is another program using the GPU?",
 					tpc, present[tpc], nr_launches - absent[tpc]);
 	gpu->check.nr_proven = nr_proven;

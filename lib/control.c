@@ -131,12 +131,14 @@ close_dir:
 
 static void counters_of(struct control_block *block, struct gpupart_counters *c)
 {
-	uint64_t n[CONTROL_NR_COUNTERS];
+	uint64_t n[CONTROL_NR_COUNTERS], launches = 0;
 
-	for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
+	for (int i = 0; i < CONTROL_NR_COUNTERS; i++) {
 		n[i] = atomic_load_explicit(&block->counters[i], memory_order_relaxed);
+		launches += n[i];
+	}
 	*c = (struct gpupart_counters){
-		.launches = n[CONTROL_LAUNCHES],
+		.launches = launches,
 		.confined = n[CONTROL_CONFINED],
 		.widened_empty = n[CONTROL_WIDENED_EMPTY],
 		.widened_driver = n[CONTROL_WIDENED_DRIVER],

@@ -11,8 +11,9 @@
 
 #define CONTROL_MAGIC	0x31747261707570u	/* "pupart1", little endian */
 
+/* Each launch is counted once; their sum is the launches seen. */
 enum control_counter {
-	CONTROL_LAUNCHES,
+	CONTROL_FREE,		/* nothing was asked for */
 	CONTROL_CONFINED,
 	CONTROL_WIDENED_EMPTY,
 	CONTROL_WIDENED_DRIVER,

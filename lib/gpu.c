@@ -78,16 +78,13 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			 bool early, struct gpupart_topology **topo)
 {
-	char pci[20] = "";
-	int result, count, device = 0, best = -1;
-	char *end;
+	int result, count, device = 0;
+	char pci[20], *end;
 
 	if (cuda->sim_capture)
 		return simulated_topology(gp, cuda, selector, topo);
 	/* Before cuInit has ended CUDA's devices cannot be asked for. */
-	if (early)
-		return gpupart_topology_open(gp, NULL, selector, topo);
-	if (selector && strncmp(selector, "cuda:", 5))
+	if (early || (selector && strncmp(selector, "cuda:", 5)))
 		return gpupart_topology_open(gp, NULL, selector, topo);
 	result = cuda->device_count(&count);
 	if (result || !count)
@@ -96,22 +93,10 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 		device = strtol(selector + 5, &end, 10);
 		if (*end || end == selector + 5 || device < 0 || device >= count)
 			return ctx_fail(gp, -ENODEV, "%s is not there: CUDA shows devices 0-%d", selector, count - 1);
-		best = device;
 	}
-	/* Without a selector: the lowest PCI address that CUDA leaves us. */
-	for (device = 0; !selector && device < count; device++) {
-		char found[20] = "";
-
-		if (cuda->device_pci(found, sizeof(found), device))
-			continue;
-		lower_case(found);
-		if (best < 0 || strcmp(found, pci) < 0) {
-			best = device;
-			strcpy(pci, found);
-		}
-	}
-	if (best < 0 || cuda->device_pci(pci, sizeof(pci), best))
-		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId failed for all of %d devices", count);
+	result = cuda->device_pci(pci, sizeof(pci), device);
+	if (result)
+		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId of device %d: %s", device, cuda_words(cuda, result));
 	lower_case(pci);
 	return gpupart_topology_open(gp, NULL, pci, topo);
 }
@@ -321,7 +306,7 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 		gpupart_tpcset_format_list(&gpu->outer, outer, sizeof(outer));
 		return ctx_fail(gp, -EPERM, "the limit from outside, TPCs %s, cannot be widened from inside", outer);
 	}
-	scope_ring_set(&gpu->limit, &gpu->map, set);
+	scope_ring_set(gpu, &gpu->limit, set);
 	/* For others to see; what launches obey is the ring. */
 	snprintf(control_self->pci, sizeof(control_self->pci), "%s", gpu->topo->info.pci);
 	if (set)
@@ -336,7 +321,7 @@ int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struc
 	int err = may_set(gp, gpu, set);
 
 	if (!err)
-		scope_ring_set(&gpu->process, &gpu->map, set);
+		scope_ring_set(gpu, &gpu->process, set);
 	return err;
 }
 
@@ -346,8 +331,10 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 
 	if (err)
 		return err;
-	if (set)
+	if (set) {
 		tmd_map_convert(&gpu->map, set, &scope_thread.next);
+		atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
+	}
 	scope_thread.next_gpu = set ? gpu : NULL;
 	return 0;
 }

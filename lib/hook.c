@@ -62,6 +62,8 @@ static atomic_uint nr_gpus;
 static atomic_uint nr_devices;
 static _Atomic(struct gpupart_gpu *) by_device[MAX_GPUS];
 static atomic_uint known_gpus;	/* nr_gpus when by_device was filled */
+/* The usual case: CUDA shows one device, and it is attached. */
+static _Atomic(struct gpupart_gpu *) only_gpu;
 
 /* Contexts seen current in a launch, for launches whose context is not (graphs over GPUs). */
 static struct {
@@ -122,6 +124,9 @@ static void devices_learn(void)
 			limits_learn(gpu, device);
 		atomic_store_explicit(&by_device[device], gpu, memory_order_release);
 	}
+	if (count == 1)
+		atomic_store_explicit(&only_gpu, atomic_load_explicit(&by_device[0], memory_order_relaxed),
+				      memory_order_release);
 	atomic_store_explicit(&known_gpus, known, memory_order_release);
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
 }
@@ -156,16 +161,13 @@ static struct gpupart_gpu *gpu_by_context(void *ctx)
 	return atomic_load_explicit(&by_device[device], memory_order_acquire);
 }
 
-static inline struct gpupart_gpu *gpu_of_launch(void *ctx)
+static __attribute__((noinline)) struct gpupart_gpu *gpu_of_launch(void *ctx)
 {
-	unsigned int nr = atomic_load_explicit(&nr_devices, memory_order_acquire);
-
-	if (__builtin_expect(!nr || atomic_load_explicit(&known_gpus, memory_order_relaxed) !=
-				    atomic_load_explicit(&nr_gpus, memory_order_relaxed), 0)) {
+	if (!atomic_load_explicit(&nr_devices, memory_order_acquire) ||
+	    atomic_load_explicit(&known_gpus, memory_order_relaxed) !=
+	    atomic_load_explicit(&nr_gpus, memory_order_relaxed))
 		devices_learn();
-		nr = atomic_load_explicit(&nr_devices, memory_order_acquire);
-	}
-	if (__builtin_expect(nr == 1, 1))
+	if (atomic_load_explicit(&nr_devices, memory_order_acquire) == 1)
 		return atomic_load_explicit(&by_device[0], memory_order_acquire);
 	return gpu_by_context(ctx);
 }
@@ -181,24 +183,20 @@ static const enum control_counter counter_of[TMD_NR_OUTCOMES] = {
 	[TMD_UNCONFINABLE] = CONTROL_UNCONFINABLE_VERSION,
 };
 
-static enum tmd_outcome apply_scopes(struct gpupart_gpu *gpu, void *tmd)
+static inline void apply_scopes(struct gpupart_gpu *gpu, void *tmd)
 {
-	enum tmd_outcome outcome;
 	struct scope_now now;
 
 	if (!scope_resolve(gpu, tmd, &now))
-		return TMD_CONFINED;
-	if (!atomic_load_explicit(&gpu->trusted, memory_order_acquire)) {
+		control_count(CONTROL_FREE);
+	else if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
 		control_count(CONTROL_UNCONFINABLE_MAP);
-		return TMD_UNCONFINABLE;
-	}
-	outcome = tmd_confine(&gpu->map, tmd, now.limit, now.set);
-	control_count(counter_of[outcome]);
-	return outcome;
+	else
+		control_count(counter_of[tmd_confine(&gpu->map, tmd, now.limit, now.set)]);
 }
 
 /* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */
-static bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu, void *tmd)
+static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu, void *tmd)
 {
 	if (own->gpu != gpu)
 		return false;
@@ -208,8 +206,7 @@ static bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu, void *tmd
 	memcpy(own->bytes, tmd, own->mode == OWN_UNTOUCHED ? 256 : sizeof(own->bytes));
 	if (own->mode == OWN_LEAVE_OUT)
 		own->outcome = tmd_leave_out(&gpu->map, tmd, own->left_out);
-	else if (own->mode == OWN_OBEYS)
-		own->outcome = apply_scopes(gpu, tmd);
+	control_count(CONTROL_FREE);
 	return true;
 }
 
@@ -217,24 +214,29 @@ static void on_launch(const struct launch_params *params)
 {
 	struct gpupart_gpu *gpu;
 
-	control_count(CONTROL_LAUNCHES);
 	/* A block of another size would have its TMD elsewhere. */
 	if (__builtin_expect(params->size < sizeof(*params) || !params->tmd, 0)) {
 		control_count(CONTROL_UNCONFINABLE_VERSION);
 		return;
 	}
-	gpu = gpu_of_launch(params->ctx);
+	gpu = atomic_load_explicit(&only_gpu, memory_order_acquire);
 	if (__builtin_expect(!gpu, 0)) {
-		control_count(CONTROL_UNCONFINABLE_GPU);
-		return;
+		gpu = gpu_of_launch(params->ctx);
+		if (!gpu) {
+			control_count(CONTROL_UNCONFINABLE_GPU);
+			return;
+		}
 	}
 	if (__builtin_expect(scope_thread.own != NULL, 0) &&
 	    launch_own(scope_thread.own, gpu, params->tmd))
 		return;
-	apply_scopes(gpu, params->tmd);
+	if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed))
+		apply_scopes(gpu, params->tmd);
+	else
+		control_count(CONTROL_FREE);
 }
 
-static void on_resource(int cbid, const struct resource_params *params)
+static __attribute__((noinline)) void on_resource(int cbid, const struct resource_params *params)
 {
 	unsigned int nr = atomic_load_explicit(&nr_gpus, memory_order_acquire);
 

@@ -8,44 +8,12 @@
 #include <string.h>
 #include "scope.h"
 
-#define TABLE_SIZE	(1u << SCOPE_TABLE_BITS)
-#define MAX_PROBES	64
-#define TMD_NEVER	0
-#define TMD_GONE	1
-
 _Thread_local struct scope_thread scope_thread;
 
 /* Among setters only: the callback takes no lock. Never held across a call of the driver. */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---------------------------------------------------------------------- ring */
-
-/*
- * Copies the set in force; false where there is none. A copy is torn only by writers
- * that publish seven times while 32 bytes are read, and then it is made again: 64
- * times at most, since a launch must not wait for ever.
- */
-static inline bool ring_read(const struct scope_ring *ring, struct tmd_allow *allow)
-{
-	uint64_t before, after, any = 0;
-
-	for (int tries = 0; tries < 64; tries++) {
-		before = atomic_load_explicit(&ring->published, memory_order_acquire);
-		if (!before)
-			return false;
-		any = 0;
-		for (int i = 0; i < GPUPART_MAX_TMD_BITS / 64; i++) {
-			allow->tmd_bits[i] = atomic_load_explicit(
-				&ring->slot[before % SCOPE_SLOTS].tmd_bits[i], memory_order_relaxed);
-			any |= allow->tmd_bits[i];
-		}
-		atomic_thread_fence(memory_order_acquire);
-		after = atomic_load_explicit(&ring->published, memory_order_relaxed);
-		if (__builtin_expect(after - before < SCOPE_SLOTS - 1, 1))
-			break;
-	}
-	return any;
-}
 
 static void ring_publish(struct scope_ring *ring, const struct tmd_map *map,
 			 const struct gpupart_tpcset *set)
@@ -76,11 +44,12 @@ static bool ring_get(const struct scope_ring *ring, struct gpupart_tpcset *set)
 	return at && !gpupart_tpcset_empty(set);
 }
 
-void scope_ring_set(struct scope_ring *ring, const struct tmd_map *map,
+void scope_ring_set(struct gpupart_gpu *gpu, struct scope_ring *ring,
 		    const struct gpupart_tpcset *set)
 {
 	pthread_mutex_lock(&set_lock);
-	ring_publish(ring, map, set);
+	ring_publish(ring, &gpu->map, set);
+	atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
 	pthread_mutex_unlock(&set_lock);
 }
 
@@ -100,26 +69,6 @@ bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu
 
 /* ------------------------------------------------------------------- streams */
 
-static inline unsigned int table_start(uint64_t tmd)
-{
-	return (tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - SCOPE_TABLE_BITS);
-}
-
-static inline const struct scope_stream *stream_of_tmd(const struct gpupart_gpu *gpu, uint64_t tmd)
-{
-	unsigned int at = table_start(tmd);
-
-	for (int probe = 0; probe < MAX_PROBES; probe++, at = (at + 1) % TABLE_SIZE) {
-		uint64_t key = atomic_load_explicit(&gpu->streams[at].tmd, memory_order_acquire);
-
-		if (key == tmd)
-			return &gpu->streams[at];
-		if (key == TMD_NEVER)
-			break;
-	}
-	return NULL;
-}
-
 static bool id_equal(const struct scope_stream_id *a, const struct scope_stream_id *b)
 {
 	return a->handle == b->handle && a->ctx == b->ctx && a->thread == b->thread;
@@ -127,7 +76,7 @@ static bool id_equal(const struct scope_stream_id *a, const struct scope_stream_
 
 static bool entry_used(const struct scope_stream *entry)
 {
-	return atomic_load_explicit(&entry->tmd, memory_order_relaxed) > TMD_GONE;
+	return atomic_load_explicit(&entry->tmd, memory_order_relaxed) > SCOPE_TMD_GONE;
 }
 
 /* By identity, under the lock. A small cache answers for a stream that is set again and again. */
@@ -139,7 +88,7 @@ static struct scope_stream *stream_of_id(struct gpupart_gpu *gpu, const struct s
 
 	if (!atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed))
 		return NULL;
-	if (*cached && *cached >= gpu->streams && *cached < gpu->streams + TABLE_SIZE &&
+	if (*cached && *cached >= gpu->streams && *cached < gpu->streams + SCOPE_TABLE_SIZE &&
 	    entry_used(*cached) && id_equal(&(*cached)->id, id))
 		return *cached;
 	for (unsigned int n = 0; n < atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed); n++)
@@ -178,11 +127,11 @@ int scope_stream_add(struct gpupart *gp, struct gpupart_gpu *gpu, const struct s
 		     const struct gpupart_tpcset *set)
 {
 	struct scope_stream *entry = NULL;
-	unsigned int at = table_start(tmd);
+	unsigned int at = scope_table_start(tmd);
 	int err = 0;
 
 	pthread_mutex_lock(&set_lock);
-	for (int probe = 0; probe < MAX_PROBES; probe++, at = (at + 1) % TABLE_SIZE) {
+	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {
 		uint64_t key = atomic_load_explicit(&gpu->streams[at].tmd, memory_order_relaxed);
 
 		/* The address itself: its stream went without a word, this one has it now. */
@@ -190,9 +139,9 @@ int scope_stream_add(struct gpupart *gp, struct gpupart_gpu *gpu, const struct s
 			entry = &gpu->streams[at];
 			break;
 		}
-		if (key <= TMD_GONE && !entry)
+		if (key <= SCOPE_TMD_GONE && !entry)
 			entry = &gpu->streams[at];
-		if (key == TMD_NEVER)
+		if (key == SCOPE_TMD_NEVER)
 			break;
 	}
 	if (!entry || (!entry_used(entry) &&
@@ -202,6 +151,7 @@ int scope_stream_add(struct gpupart *gp, struct gpupart_gpu *gpu, const struct s
 		goto unlock;
 	}
 	ring_publish(&entry->ring, &gpu->map, set);
+	atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
 	entry->id = *id;
 	entry->object = object;
 	entry->ctx = ctx;
@@ -232,35 +182,9 @@ void scope_stream_gone(struct gpupart_gpu *gpu, uint64_t object, const void *ctx
 			continue;
 		}
 		ring_publish(&entry->ring, &gpu->map, NULL);
-		atomic_store_explicit(&entry->tmd, TMD_GONE, memory_order_release);
+		atomic_store_explicit(&entry->tmd, SCOPE_TMD_GONE, memory_order_release);
 		gpu->used[n] = gpu->used[--nr];
 		atomic_store_explicit(&gpu->nr_streams, nr, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&set_lock);
-}
-
-/* ------------------------------------------------------------------- resolve */
-
-bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, struct scope_now *now)
-{
-	struct scope_thread *thread = &scope_thread;
-	const struct scope_stream *stream;
-
-	now->limit = now->set = NULL;
-	if (ring_read(&gpu->limit, &now->limit_copy))
-		now->limit = &now->limit_copy;
-	if (__builtin_expect(thread->next_gpu == gpu, 0)) {
-		thread->next_gpu = NULL;
-		now->set_copy = thread->next;
-		now->set = &now->set_copy;
-		return true;
-	}
-	if (atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed)) {
-		stream = stream_of_tmd(gpu, (uintptr_t)tmd);
-		if (stream && ring_read(&stream->ring, &now->set_copy))
-			now->set = &now->set_copy;
-	}
-	if (!now->set && ring_read(&gpu->process, &now->set_copy))
-		now->set = &now->set_copy;
-	return now->limit || now->set;
 }

@@ -86,25 +86,59 @@ static uint32_t product(const void *tmd, const struct tmd_field dim[3])
 	return n > UINT32_MAX ? UINT32_MAX : n;
 }
 
-static uint32_t *word_at(void *tmd, unsigned int byte)
+static inline uint32_t *word_at(void *tmd, unsigned int byte)
 {
 	return (uint32_t *)((char *)tmd + byte);
 }
 
-/* The bits the driver disabled itself, as a set of disabled bits. */
-static inline struct tmd_allow driver_disabled(const struct tmd_layout *layout, void *tmd)
+static inline uint64_t mask_word(const struct tmd_layout *layout, const void *tmd, unsigned int i)
 {
-	struct tmd_allow bits = { 0 };
-	uint32_t *valid = word_at(tmd, layout->valid.lo / 32 * 4);
+	uint64_t word;
 
-	if (layout->valid.width && !(*valid >> (layout->valid.lo % 32) & 1))
+	/* Not every layout has them at a multiple of 8. */
+	memcpy(&word, (const char *)tmd + layout->word_byte[i], sizeof(word));
+	return word;
+}
+
+/* Mask bits after the words, of layouts that have such: the TMD's, into @bits. */
+static void extension_read(const struct tmd_layout *layout, const void *tmd, struct tmd_allow *bits)
+{
+	unsigned int at = layout->nr_words * 64;
+
+	for (int i = 0; i < 2; at += layout->extension[i++].width)
+		bits->tmd_bits[at / 64] |= (uint64_t)field_read(tmd, layout->extension[i]) << at % 64;
+}
+
+static void extension_write(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
+{
+	unsigned int at = layout->nr_words * 64;
+
+	for (int i = 0; i < 2; at += layout->extension[i++].width) {
+		struct tmd_field f = layout->extension[i];
+		uint32_t mask = (1u << f.width) - 1, *word = word_at(tmd, f.lo / 32 * 4);
+
+		*word = (*word & ~(mask << f.lo % 32)) |
+			((off->tmd_bits[at / 64] >> at % 64 & mask) << f.lo % 32);
+	}
+}
+
+static inline bool mask_valid(const struct tmd_layout *layout, void *tmd)
+{
+	return !layout->valid.width ||
+	       *word_at(tmd, layout->valid.lo / 32 * 4) >> layout->valid.lo % 32 & 1;
+}
+
+/* The bits the driver disabled itself, as a set of disabled bits. */
+static struct tmd_allow driver_disabled(const struct tmd_layout *layout, void *tmd)
+{
+	struct tmd_allow bits = { { 0 } };
+
+	if (!mask_valid(layout, tmd))
 		return bits;
 	for (unsigned int i = 0; i < layout->nr_words; i++)
-		bits.tmd_bits[i / 2] |= (uint64_t)*word_at(tmd, layout->word_byte[i]) << (i % 2 * 32);
-	for (unsigned int i = 0, at = layout->nr_words * 32; i < 2; at += layout->extension[i++].width)
-		if (layout->extension[i].width)
-			bits.tmd_bits[at / 64] |=
-				(uint64_t)field_read(tmd, layout->extension[i]) << (at % 64);
+		bits.tmd_bits[i] = mask_word(layout, tmd, i);
+	if (layout->extension[0].width)
+		extension_read(layout, tmd, &bits);
 	return bits;
 }
 
@@ -112,19 +146,11 @@ static inline struct tmd_allow driver_disabled(const struct tmd_layout *layout, 
 static inline void disable(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
 {
 	for (unsigned int i = 0; i < layout->nr_words; i++)
-		*word_at(tmd, layout->word_byte[i]) = off->tmd_bits[i / 2] >> (i % 2 * 32);
-	for (unsigned int i = 0, at = layout->nr_words * 32; i < 2; at += layout->extension[i++].width) {
-		struct tmd_field f = layout->extension[i];
-		uint32_t mask = (1u << f.width) - 1, *word;
-
-		if (!f.width)
-			continue;
-		word = word_at(tmd, f.lo / 32 * 4);
-		*word = (*word & ~(mask << f.lo % 32)) |
-			((off->tmd_bits[at / 64] >> at % 64 & mask) << f.lo % 32);
-	}
+		memcpy((char *)tmd + layout->word_byte[i], &off->tmd_bits[i], sizeof(uint64_t));
+	if (__builtin_expect(layout->extension[0].width, 0))
+		extension_write(layout, tmd, off);
 	if (layout->valid.width)
-		*word_at(tmd, layout->valid.lo / 32 * 4) |= 1u << (layout->valid.lo % 32);
+		*word_at(tmd, layout->valid.lo / 32 * 4) |= 1u << layout->valid.lo % 32;
 }
 
 static inline bool version_matches(const struct tmd_layout *layout, const void *tmd)
@@ -199,7 +225,7 @@ int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd
 
 static unsigned int layout_nr_bits(const struct tmd_layout *layout)
 {
-	return layout->nr_words * 32 + layout->extension[0].width + layout->extension[1].width;
+	return layout->nr_words * 64 + layout->extension[0].width + layout->extension[1].width;
 }
 
 static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
@@ -235,6 +261,21 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 	return ctx_fail(gp, -EOPNOTSUPP, "TMD %s has no rule for its mask bits", layout->name);
 }
 
+/* Layouts with type and valid bit in one word have a short way; the others never match. */
+static void map_usual(struct tmd_map *map)
+{
+	struct tmd_field type = map->layout->type, valid = map->layout->valid;
+
+	map->usual_value = ~0u;
+	if (!type.width || !valid.width || type.lo / 32 != valid.lo / 32 ||
+	    map->layout->extension[0].width)
+		return;
+	map->usual_byte = valid.lo / 32 * 4;
+	map->valid_bit = 1u << valid.lo % 32;
+	map->usual_mask = ((1u << type.width) - 1) << type.lo % 32 | map->valid_bit;
+	map->usual_value = (uint32_t)TMD_TYPE_GRID << type.lo % 32;
+}
+
 static void map_vgpcs(struct tmd_map *map, const struct gpupart_topology *topo)
 {
 	for (unsigned int v = 0; v < topo->end_vgpc; v++) {
@@ -257,6 +298,7 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	map->sm = sm;
 	map->layout = layout;
 	map->nr_tpcs = topo->nr_tpcs;
+	map->nr_words = (nr_bits + 63) / 64;
 	map->sms_per_tpc = GPUPART_MAX_SMS_PER_TPC;
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
 		unsigned int tmd_bit = 0;
@@ -280,6 +322,7 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 			map->sms_per_tpc = topo->tpcs[tpc].nr_sms;
 	}
 	map_vgpcs(map, topo);
+	map_usual(map);
 	return 0;
 }
 
@@ -317,11 +360,8 @@ struct tmd_allow convert_words(const struct tmd_map *map, const struct gpupart_t
 void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set,
 		     struct tmd_allow *allow)
 {
-	/* Most GPUs have no bit above 127: half the work. */
-	if (!(map->all.tmd_bits[2] | map->all.tmd_bits[3]))
-		*allow = convert_words(map, set, 2);
-	else
-		*allow = convert_words(map, set, WORDS64);
+	/* Half the work for layouts of 128 bits. */
+	*allow = map->nr_words <= 2 ? convert_words(map, set, 2) : convert_words(map, set, WORDS64);
 }
 
 /* ------------------------------------------------ the rule that keeps a GPU alive */
@@ -474,51 +514,82 @@ static enum tmd_outcome fit(const struct tmd_map *map, void *tmd, unsigned int t
 	return cluster ? TMD_WIDENED_CLUSTER : TMD_WIDENED_COOPERATIVE;
 }
 
-enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
-			     const struct tmd_allow *limit, const struct tmd_allow *set)
+/*
+ * The launches that are not the usual one: clusters, cooperative, the driver's own
+ * mask, extension bits. @want is limit AND set, @outcome what became of that.
+ */
+static __attribute__((noinline)) enum tmd_outcome
+confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit,
+	      struct tmd_allow want, enum tmd_outcome outcome)
 {
 	const struct tmd_layout *layout = map->layout;
-	enum tmd_outcome outcome = TMD_CONFINED;
-	struct tmd_allow want, off;
+	struct tmd_allow off = driver_disabled(layout, tmd), free = allow_andnot(&map->all, &off);
+	unsigned int type = layout->type.width ? field_read(tmd, layout->type) : TMD_TYPE_GRID;
 
-	if (!version_matches(layout, tmd))
-		return TMD_UNCONFINABLE;
-	if (limit && set) {
-		want = allow_and(limit, set);
-		if (allow_empty(&want)) {
-			want = *limit;
-			outcome = TMD_WIDENED_EMPTY;
-		}
-	} else {
-		want = limit ? *limit : *set;
-	}
-
-	off = driver_disabled(layout, tmd);
 	want = allow_andnot(&want, &off);
 	if (allow_empty(&want))
 		return TMD_WIDENED_DRIVER;
+	if (type < TMD_TYPE_GRID || type > TMD_TYPE_COOPERATIVE_CLUSTER)
+		return TMD_UNCONFINABLE;
+	if (type != TMD_TYPE_GRID) {
+		enum tmd_outcome fitted = fit(map, tmd, type, &want, limit, &free);
 
-	if (layout->type.width) {
-		unsigned int type = field_read(tmd, layout->type);
-
-		if (__builtin_expect(type != TMD_TYPE_GRID, 0)) {
-			struct tmd_allow free = allow_andnot(&map->all, &off);
-			enum tmd_outcome fitted;
-
-			if (type < TMD_TYPE_GRID || type > TMD_TYPE_COOPERATIVE_CLUSTER)
-				return TMD_UNCONFINABLE;
-			fitted = fit(map, tmd, type, &want, limit, &free);
-			if (fitted == TMD_UNCONFINABLE)
-				return fitted;
-			if (fitted != TMD_CONFINED)
-				outcome = fitted;
-		}
+		if (fitted == TMD_UNCONFINABLE)
+			return fitted;
+		if (fitted != TMD_CONFINED)
+			outcome = fitted;
 	}
-	/* Fail closed: all is off but what is wanted, which has none of the driver's bits. */
 	for (int i = 0; i < WORDS64; i++)
 		off.tmd_bits[i] = ~want.tmd_bits[i];
 	disable(layout, tmd, &off);
 	return outcome;
+}
+
+/* One body for two counts of words, so that each is straight code. */
+static inline __attribute__((always_inline)) enum tmd_outcome
+confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit,
+	      const struct tmd_allow *set, unsigned int nr_words)
+{
+	static const struct tmd_allow everything = { { ~0ull, ~0ull, ~0ull, ~0ull } };
+	const struct tmd_allow *a = limit ? limit : &everything, *b = set ? set : &everything;
+	enum tmd_outcome outcome = TMD_CONFINED;
+	struct tmd_allow want;
+	uint32_t *usual = word_at(tmd, map->usual_byte);
+	uint64_t any = 0;
+
+	for (unsigned int i = 0; i < nr_words; i++) {
+		want.tmd_bits[i] = a->tmd_bits[i] & b->tmd_bits[i];
+		any |= want.tmd_bits[i];
+	}
+	/* Neither is empty: they have nothing in common. */
+	if (__builtin_expect(!any, 0)) {
+		for (unsigned int i = 0; i < nr_words; i++)
+			want.tmd_bits[i] = limit->tmd_bits[i];
+		outcome = TMD_WIDENED_EMPTY;
+	}
+	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
+		for (unsigned int i = nr_words; i < WORDS64; i++)
+			want.tmd_bits[i] = 0;
+		return confine_other(map, tmd, limit, want, outcome);
+	}
+	/* Fail closed: all is off but what is wanted, bits that no TPC has too. */
+	for (unsigned int i = 0; i < nr_words; i++) {
+		uint64_t off = ~want.tmd_bits[i];
+
+		memcpy((char *)tmd + map->layout->word_byte[i], &off, sizeof(off));
+	}
+	*usual |= map->valid_bit;
+	return outcome;
+}
+
+enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
+			     const struct tmd_allow *limit, const struct tmd_allow *set)
+{
+	if (__builtin_expect(!version_matches(map->layout, tmd), 0))
+		return TMD_UNCONFINABLE;
+	if (__builtin_expect(map->nr_words == 2, 1))
+		return confine_words(map, tmd, limit, set, 2);
+	return confine_words(map, tmd, limit, set, WORDS64);
 }
 
 enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,

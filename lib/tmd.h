@@ -25,6 +25,13 @@ struct tmd_sm_limits {
 struct tmd_map {
 	const struct tmd_layout *layout;
 	unsigned int nr_tpcs;
+	unsigned int nr_words;		/* of a tmd_allow that any bit of the layout can be in */
+	/*
+	 * A launch is the usual one, a plain grid that the driver did not mask itself, where
+	 * (32-bit word at usual_byte & usual_mask) == usual_value; valid_bit goes into that word.
+	 */
+	uint16_t usual_byte;
+	uint32_t usual_mask, usual_value, valid_bit;
 	unsigned int sms_per_tpc;	/* the fewest that any TPC has */
 	struct tmd_sm_limits sm;
 	struct tmd_allow all;

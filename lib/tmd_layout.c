@@ -13,7 +13,7 @@
 
 /* V01_06 .. V03_00: 64 mask bits that need no valid bit, no type field. */
 #define MASK64 \
-	.version_byte = 72, .size = 256, .nr_words = 2, .word_byte = { 84, 88 }, \
+	.version_byte = 72, .size = 256, .nr_words = 1, .word_byte = { 84 }, \
 	.form = TMD_BIT_IS_TPC
 
 const struct tmd_layout tmd_layouts[] = {
@@ -63,7 +63,7 @@ const struct tmd_layout tmd_layouts[] = {
 	}, {
 		.name = "V04_00", .version = 0x40, .version_byte = 72, .size = 384,
 		.classes = { 0xcbc0 },
-		.nr_words = 4, .word_byte = { 304, 308, 312, 316 },
+		.nr_words = 2, .word_byte = { 304, 312 },
 		.valid = FIELD(31, 31),
 		.form = TMD_BIT_BY_VGPC,
 		.type = FIELD(25, 23),
@@ -78,7 +78,7 @@ const struct tmd_layout tmd_layouts[] = {
 		/* Cluster and block fields of V04_01 are not in our sources: such launches are left alone. */
 		.name = "V04_01", .version = 0x41, .version_byte = 72, .size = 384,
 		.classes = { 0xcdc0, 0xcec0 },
-		.nr_words = 8, .word_byte = { 304, 308, 312, 316, 336, 340, 344, 348 },
+		.nr_words = 4, .word_byte = { 304, 312, 336, 344 },
 		.valid = FIELD(31, 31),
 		.form = TMD_BIT_BY_VGPC,
 		.type = FIELD(25, 23),
@@ -86,7 +86,7 @@ const struct tmd_layout tmd_layouts[] = {
 	}, {
 		.name = "V05_00", .version = 0x50, .version_byte = 58, .size = 384,
 		.classes = { 0xcdc0, 0xcec0 },
-		.nr_words = 8, .word_byte = { 280, 284, 288, 292, 296, 300, 304, 308 },
+		.nr_words = 4, .word_byte = { 280, 288, 296, 304 },
 		.valid = FIELD(159, 159),
 		.form = TMD_BIT_BY_VGPC,
 		.type = FIELD(153, 151),

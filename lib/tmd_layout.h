@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define TMD_MAX_WORDS	8
+#define TMD_MAX_WORDS	4
 #define TMD_MAX_SIZE	384
 
 /* A field: bit number of its lowest bit from the TMD's start, and width; width 0: not there or unknown. */
@@ -37,7 +37,7 @@ struct tmd_layout {
 	uint8_t version;		/* (major << 4) | minor at: */
 	uint16_t version_byte;
 	uint16_t size;			/* bytes */
-	uint8_t nr_words;		/* of the disable mask; 0: cannot be masked, see refused */
+	uint8_t nr_words;		/* of 64 mask bits; 0: cannot be masked, see refused */
 	uint16_t word_byte[TMD_MAX_WORDS];
 	struct tmd_field extension[2];	/* further mask bits after the words */
 	struct tmd_field valid;		/* the mask counts only with this bit; width 0: always */

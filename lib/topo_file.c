@@ -430,6 +430,9 @@ static int read_line(struct reader *r, struct piece line)
 	}
 	key = (struct piece){ line.text, equals - line.text };
 	value = (struct piece){ equals + 3, line.len - key.len - 3 };
+	if (value.text[0] == ' ' || memchr(line.text, '\t', line.len))
+		return refuse(r, -EINVAL, "\"%.*s\" has a tab, or more than one blank after \"=\"",
+			      SHOWN(line));
 	return read_key(r, key, value);
 }
 

@@ -21,6 +21,7 @@ struct verify {
 	const struct gpupart_topology *topo;
 	struct gpupart_tpcset all;	/* what may be used: all, or a limit from outside */
 	bool outer;			/* there is such a limit */
+	bool disproven;			/* the mask bits are not what the table says: mask nothing more */
 	void *stream[3];		/* blocking, non-blocking, priority */
 	void (*row)(const struct gpupart_verify_row *row, void *user);
 	void *user;
@@ -139,6 +140,7 @@ static int row_left_out(struct verify *v)
 	else
 		detail_set(v, "%s", v->gp->error);
 	v->gpu->check = kept;
+	v->disproven = err == -EPROTO;
 	return !err;
 }
 
@@ -636,6 +638,9 @@ static const char *row_skip(const struct verify *v, unsigned int row, unsigned i
 {
 	unsigned int needs = rows[row].flags;
 
+	/* A set might leave nothing of the GPU: such a launch would never end. */
+	if (v->disproven)
+		return "the mask bits did not hold: nothing more is masked";
 	if ((needs & SLOW) && (flags & GPUPART_VERIFY_QUICK))
 		return "not in a quick run";
 	if ((needs & NEEDS_ALL) && v->outer)
@@ -705,6 +710,8 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 	}
 	has_process = gpupart_process_get(gpu, &process);
 	rows_run(&v, flags);
+	if (v.disproven)
+		atomic_store_explicit(&gpu->trusted, false, memory_order_release);
 	gpupart_process_set(gp, gpu, has_process ? &process : NULL);
 destroy:
 	for (int i = 0; i < 3; i++)

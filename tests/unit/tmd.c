@@ -356,19 +356,18 @@ static void all_layouts(void)
 			t[(row->type.lo + 1) / 8] |= 1 << (row->type.lo + 1) % 8;
 		memcpy(was, t, sizeof(t));
 		tmd_map_convert(&map, &set, &allow);
-		/* TPCs 1 and 2 of four: by TPC number bits 1, 2 stay clear; by virtual GPC (1,0) and (0,1) too. */
-		unsigned int on = row->form == TMD_BIT_IS_TPC ? 0x6 : 0x6, word;
+		/* TPCs 1 and 2 of four: bits 1, 2 by number; by virtual GPC (1,0) and (0,1), which are 2, 1. */
+		unsigned long long word;
 
 		tap_ok(tmd_confine(&map, t, NULL, &allow) == TMD_CONFINED, "%s confines", row->name);
-		memcpy(&word, t + row->word_byte[0], 4);
-		tap_ok(~word == on, "%s: word 0 is %#x", row->name, word);
-		for (unsigned int w = 1; w < row->nr_words; w++) {
-			memcpy(&word, t + row->word_byte[w], 4);
-			if (~word)
-				tap_ok(0, "%s: word %u is %#x", row->name, w, word);
-			memset(t + row->word_byte[w], 0, 4);
+		memcpy(&word, t + row->word_byte[0], 8);
+		tap_ok(~word == 0x6, "%s: the first 64 bits are %#llx", row->name, word);
+		for (unsigned int w = 0; w < row->nr_words; w++) {
+			memcpy(&word, t + row->word_byte[w], 8);
+			if (w && ~word)
+				tap_ok(0, "%s: word %u is %#llx", row->name, w, word);
+			memset(t + row->word_byte[w], 0, 8);
 		}
-		memset(t + row->word_byte[0], 0, 4);
 		for (int e = 0; e < 2; e++)
 			for (unsigned int b = row->extension[e].lo; row->extension[e].width &&
 			     b < row->extension[e].lo + row->extension[e].width; b++) {

@@ -100,13 +100,15 @@ static void test_board(const char *folder)
 		return;
 	info = gpupart_topology_info(topo);
 	tap_ok(!strcmp(info->name, "NVIDIA H200") && !strcmp(info->driver, "580.159") &&
-	       !strcmp(info->source, path) && info->chip_id == 0x180 && info->mig == 0 &&
-	       info->max_gpcs == 8 && info->max_tpcs_per_gpc == 9 && !info->simulated &&
-	       !info->pci[0] && !info->uuid[0] && strstr(info->origin, "board"),
+		       !strcmp(info->source, path) && info->chip_id == 0x180 && info->mig == 0 &&
+		       info->max_gpcs == 8 && info->max_tpcs_per_gpc == 9 && !info->simulated &&
+		       !info->pci[0] && !info->uuid[0] && strstr(info->origin, "board"),
 	       "%s: what is known of the GPU", board);
 	tap_ok(gpupart_topology_nr_tpcs(topo) == 66 && gpupart_topology_nr_gpcs(topo) == 8 &&
-	       gpupart_topology_nr_sms(topo) == 132 && gpupart_topology_nr_ugpus(topo) == 2 &&
-	       gpupart_topology_end_vgpc(topo) == 20, "%s: counts", board);
+		       gpupart_topology_nr_sms(topo) == 132 &&
+		       gpupart_topology_nr_ugpus(topo) == 2 &&
+		       gpupart_topology_end_vgpc(topo) == 20,
+	       "%s: counts", board);
 
 	snprintf(path, sizeof(path), "%s/expected.txt", folder);
 	file = fopen(path, "r");
@@ -160,11 +162,11 @@ static void test_board_e(void)
 	}
 	gpc = gpupart_topology_gpc(topo, 1);
 	tap_ok(gpupart_tpcset_equal(&gpc->tpcs, &gpc1) && gpc->gpc_phys == 5 &&
-	       gpc->present_tpcs == 0x1f8 && gpc->ugpu == 1,
+		       gpc->present_tpcs == 0x1f8 && gpc->ugpu == 1,
 	       "board e: GPC 1 has 6 TPCs, two of them singletons");
 	tpc = gpupart_topology_tpc(topo, 65);
 	tap_ok(tpc->gpc == 1 && tpc->tpc_in_gpc == 5 && tpc->vgpc == 19 && tpc->tpc_in_vgpc == 0 &&
-	       tpc->sms[0] == 130 && tpc->sms[1] == 131 && tpc->measured_bit == 83,
+		       tpc->sms[0] == 130 && tpc->sms[1] == 131 && tpc->measured_bit == 83,
 	       "board e: TPC 65 is a singleton of GPC 1");
 	set = gpupart_topology_vgpc(topo, 0);
 	gpc1 = list("0,8,16,24");
@@ -178,11 +180,13 @@ static void test_board_e(void)
 	all = gpupart_topology_all(topo);
 	set = gpupart_tpcset_or(&ugpu0, &ugpu1);
 	tap_ok(gpupart_tpcset_count(&ugpu0) == 33 && gpupart_tpcset_count(&ugpu1) == 33 &&
-	       gpupart_tpcset_equal(&set, &all), "board e: two uGPUs of 33 TPCs");
+		       gpupart_tpcset_equal(&set, &all),
+	       "board e: two uGPUs of 33 TPCs");
 	set = gpupart_topology_ugpu(topo, 2);
 	tap_ok(gpupart_tpcset_empty(&set), "board e: no uGPU 2");
 	tap_ok(!gpupart_topology_tpc(topo, 66) && !gpupart_topology_gpc(topo, 8) &&
-	       gpupart_topology_sm_tpc(topo, 132) == -1, "board e: no TPC 66, GPC 8, SM 132");
+		       gpupart_topology_sm_tpc(topo, 132) == -1,
+	       "board e: no TPC 66, GPC 8, SM 132");
 	gpupart_topology_close(topo);
 }
 
@@ -191,8 +195,9 @@ static void test_hash(void)
 	struct gpupart_topology *b = open_capture("tests/data/gh100-h200-b/capture.txt");
 	struct gpupart_topology *d = open_capture("tests/data/gh100-h200-d/capture.txt");
 	struct gpupart_topology *e = open_capture("tests/data/gh100-h200-e/capture.txt");
-	int *fields[] = { &e->tpcs[65].gpc, &e->tpcs[65].tpc_in_gpc, &e->tpcs[65].vgpc,
-			  &e->tpcs[65].tpc_in_vgpc, &e->tpcs[65].ugpu, (int *)&e->tpcs[65].sms[1],
+	int *fields[] = { &e->tpcs[65].gpc,  &e->tpcs[65].tpc_in_gpc,
+			  &e->tpcs[65].vgpc, &e->tpcs[65].tpc_in_vgpc,
+			  &e->tpcs[65].ugpu, (int *)&e->tpcs[65].sms[1],
 			  (int *)&e->nr_tpcs };
 	uint64_t hash = gpupart_topology_hash(e);
 	bool good = true;
@@ -215,7 +220,7 @@ static void test_hash(void)
 /* -------------------------------------------------------------- sets in words */
 
 static const struct {
-	const char *words, *list;	/* list NULL: refused */
+	const char *words, *list; /* list NULL: refused */
 	const char *sentence;
 } h200_words[] = {
 	{ "0-7", "0-7", NULL },
@@ -224,7 +229,7 @@ static const struct {
 	{ "gpc:1", "0,8,16,24,62-65", NULL },
 	{ "gpc:0,0-0", "6,14,22,30,37,44,51,58,60", NULL },
 	{ "ugpu:0,1", "0-65", NULL },
-	{ "gpc:1,2+40-43", NULL, NULL },	/* filled in below */
+	{ "gpc:1,2+40-43", NULL, NULL }, /* filled in below */
 	{ "hex:0x3,00000000", "32-33", NULL },
 	{ "hex:3+tpc:5+7", "0-1,5,7", NULL },
 	{ "0-10:2", "0,2,4,6,8,10", NULL },
@@ -268,9 +273,10 @@ static void test_words(void)
 		before = set;
 		err = gpupart_set_parse(gp, topo, words, &set);
 		if (h200_words[i].sentence) {
-			tap_ok(err == -EINVAL && strstr(gpupart_error(gp), h200_words[i].sentence) &&
-			       gpupart_tpcset_equal(&set, &before) &&
-			       gpupart_set_parse(NULL, topo, words, &set) == -EINVAL,
+			tap_ok(err == -EINVAL &&
+				       strstr(gpupart_error(gp), h200_words[i].sentence) &&
+				       gpupart_tpcset_equal(&set, &before) &&
+				       gpupart_set_parse(NULL, topo, words, &set) == -EINVAL,
 			       "\"%s\" refused: %s", words, gpupart_error(gp));
 			continue;
 		}
@@ -282,14 +288,15 @@ static void test_words(void)
 			before = list("40-43");
 			expected = gpupart_tpcset_or(&expected, &before);
 		}
-		tap_ok(!err && gpupart_tpcset_equal(&set, &expected), "\"%s\" is understood", words);
+		tap_ok(!err && gpupart_tpcset_equal(&set, &expected), "\"%s\" is understood",
+		       words);
 	}
 	memset(&set, 0, sizeof(set));
 	tap_ok(gpupart_set_check(gp, topo, &set) == -EINVAL && strstr(gpupart_error(gp), "empty"),
 	       "check refuses the empty set");
 	set = gpupart_tpcset_first(68);
 	tap_ok(gpupart_set_check(gp, topo, &set) == -EINVAL &&
-	       !strcmp(gpupart_error(gp), "TPC 66 is not there: this GPU has TPCs 0-65"),
+		       !strcmp(gpupart_error(gp), "TPC 66 is not there: this GPU has TPCs 0-65"),
 	       "check: %s", gpupart_error(gp));
 	set = gpupart_tpcset_first(66);
 	tap_ok(!gpupart_set_check(gp, topo, &set), "check takes all 66");
@@ -297,14 +304,16 @@ static void test_words(void)
 
 	topo = open_capture(generated(10));
 	tap_ok(topo && gpupart_set_parse(gp, topo, "ugpu:0", &set) == -EINVAL &&
-	       strstr(gpupart_error(gp), "which uGPU a TPC belongs to is not known"),
+		       strstr(gpupart_error(gp), "which uGPU a TPC belongs to is not known"),
 	       "unknown uGPUs: %s", gpupart_error(gp));
-	tap_ok(topo && !gpupart_topology_nr_ugpus(topo) && gpupart_topology_gpc(topo, 0)->ugpu == -1 &&
-	       gpupart_topology_tpc(topo, 0)->ugpu == -1, "unknown uGPUs are -1 and none");
+	tap_ok(topo && !gpupart_topology_nr_ugpus(topo) &&
+		       gpupart_topology_gpc(topo, 0)->ugpu == -1 &&
+		       gpupart_topology_tpc(topo, 0)->ugpu == -1,
+	       "unknown uGPUs are -1 and none");
 	gpupart_topology_close(topo);
 	topo = open_capture(generated(15));
 	tap_ok(topo && gpupart_set_parse(gp, topo, "1", &set) == -EINVAL &&
-	       !strcmp(gpupart_error(gp), "TPC 1 is not there: this GPU has TPC 0 only"),
+		       !strcmp(gpupart_error(gp), "TPC 1 is not there: this GPU has TPC 0 only"),
 	       "one TPC: %s", gpupart_error(gp));
 	gpupart_topology_close(topo);
 }
@@ -315,16 +324,36 @@ static const struct {
 	const char *selector;
 	bool selects;
 } selectors[] = {
-	{ "3", true }, { "03", true }, { "0", false }, { "33", false }, { "4294967299", false },
-	{ "0000:0d:00.0", true }, { "0000:0D:00.0", true }, { "00000000:0D:00.0", true },
-	{ "0d:00.0", true }, { "d:0.0", true }, { "0d:00", true }, { "0000:0d:00", true },
-	{ "0001:0d:00.0", false }, { "0d:00.1", false }, { "0c:00.0", false }, { "0d:01.0", false },
-	{ "0d:00.", false }, { "0d:00.00", false }, { "0d:00.0 ", false }, { "0d", false },
-	{ "0:0:0d:00.0", false }, { "0d:", false }, { ":0d:00.0", false },
+	{ "3", true },
+	{ "03", true },
+	{ "0", false },
+	{ "33", false },
+	{ "4294967299", false },
+	{ "0000:0d:00.0", true },
+	{ "0000:0D:00.0", true },
+	{ "00000000:0D:00.0", true },
+	{ "0d:00.0", true },
+	{ "d:0.0", true },
+	{ "0d:00", true },
+	{ "0000:0d:00", true },
+	{ "0001:0d:00.0", false },
+	{ "0d:00.1", false },
+	{ "0c:00.0", false },
+	{ "0d:01.0", false },
+	{ "0d:00.", false },
+	{ "0d:00.00", false },
+	{ "0d:00.0 ", false },
+	{ "0d", false },
+	{ "0:0:0d:00.0", false },
+	{ "0d:", false },
+	{ ":0d:00.0", false },
 	{ "GPU-01234567-89ab-cdef-0123-456789abcdef", true },
 	{ "01234567-89ab-cdef-0123-456789abcdef", true },
 	{ "gpu-01234567-89AB-CDEF-0123-456789ABCDEF", true },
-	{ "GPU-01234567", false }, { "GPU-", false }, { "", false }, { "H200", false },
+	{ "GPU-01234567", false },
+	{ "GPU-", false },
+	{ "", false },
+	{ "H200", false },
 	{ "GPU-01234567-89ab-cdef-0123-456789abcdee", false },
 };
 
@@ -337,12 +366,14 @@ static void test_selectors(void)
 
 	for (i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++)
 		tap_ok(topo_selects(selectors[i].selector, &info, 3) == selectors[i].selects &&
-		       (selectors[i].selector[0] == '3' || selectors[i].selector[0] == '0' ||
-			!topo_selects(selectors[i].selector, &unknown, 3)),
+			       (selectors[i].selector[0] == '3' ||
+				selectors[i].selector[0] == '0' ||
+				!topo_selects(selectors[i].selector, &unknown, 3)),
 		       "\"%s\" %s GPU 3 at 0000:0d:00.0", selectors[i].selector,
 		       selectors[i].selects ? "is" : "is not");
 	tap_ok(!topo_selects("", &unknown, 0) && !topo_selects("GPU-", &unknown, 0) &&
-	       !topo_selects("00:00.0", &unknown, 0), "nothing but its index selects an unknown GPU");
+		       !topo_selects("00:00.0", &unknown, 0),
+	       "nothing but its index selects an unknown GPU");
 }
 
 /* -------------------------------------------------------------------- sources */
@@ -351,30 +382,49 @@ static void test_sources(void)
 {
 	struct gpupart_topology *topo = NULL;
 	struct gpupart_gpu_info info;
+	char sentence[512];
+	int err, nr;
 
 	tap_ok(gpupart_topology_open(gp, "tests/data/gh100-h200-b/capture.txt", "0", &topo) == 0,
 	       "a capture's GPU is index 0");
 	gpupart_topology_close(topo);
 	tap_ok(gpupart_topology_open(gp, "tests/data/gh100-h200-b/capture.txt", "1", &topo) ==
-	       -ENODEV && strstr(gpupart_error(gp), "which is not \"1\""), "not 1: %s",
-	       gpupart_error(gp));
+			       -ENODEV &&
+		       strstr(gpupart_error(gp), "which is not \"1\""),
+	       "not 1: %s", gpupart_error(gp));
 	tap_ok(gpupart_topology_open(gp, generated(2), "0000:03:00.0", &topo) == 0,
 	       "a capture's GPU by its PCI address");
 	gpupart_topology_close(topo);
 	tap_ok(gpupart_topology_open(gp, "tests/no-such-file", NULL, &topo) == -ENOENT &&
-	       strstr(gpupart_error(gp), "tests/no-such-file: "), "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "tests/no-such-file: "),
+	       "%s", gpupart_error(gp));
 	tap_ok(gpupart_topology_open(gp, "sample:h200-e", NULL, &topo) == 0, "sample:h200-e opens");
 	gpupart_topology_close(topo);
 	tap_ok(gpupart_topology_open(gp, "sample:h200", NULL, &topo) == 0, "sample:h200 opens");
 	gpupart_topology_close(topo);
 	tap_ok(gpupart_topology_open(gp, "sample:h900", NULL, &topo) == -ENOENT &&
-	       strstr(gpupart_error(gp), "no sample \"h900\"; there are h200") &&
-	       strstr(gpupart_error(gp), "h200-e"), "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "no sample \"h900\"; there are h200") &&
+		       strstr(gpupart_error(gp), "h200-e"),
+	       "%s", gpupart_error(gp));
 	tap_ok(gpupart_topology_open(gp, "sample:../captures/h200", NULL, &topo) == -ENOENT,
 	       "a sample's name is not a path");
 	tap_ok(gpupart_topology_open(gp, "sample:", NULL, &topo) == -ENOENT, "nor empty");
+	/* On a machine with a driver these open; else the sentence is the source's own. */
+	err = gpupart_topology_open(gp, "rm", NULL, &topo);
+	snprintf(sentence, sizeof(sentence), "%s", err ? gpupart_error(gp) : "");
+	if (!err)
+		gpupart_topology_close(topo);
+	tap_ok(!err || strstr(sentence, "river"), "rm: %d %s", err, sentence);
+	err = gpupart_topology_open(gp, NULL, NULL, &topo);
+	if (!err)
+		gpupart_topology_close(topo);
+	tap_ok(err ? sentence[0] && strstr(gpupart_error(gp), sentence) : true,
+	       "no source named: what rm says, or a topology: %d", err);
+	nr = gpupart_gpu_list(gp, NULL, &info, 1);
+	tap_ok(err ? nr < 0 || nr == 0 : nr > 0, "and as many GPUs: %d", nr);
 	tap_ok(gpupart_gpu_list(gp, "sample:h200", &info, 1) == -EINVAL &&
-	       strstr(gpupart_error(gp), "holds one GPU"), "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "holds one GPU"),
+	       "%s", gpupart_error(gp));
 }
 
 /* ---------------------------------------------------------- what build refuses */
@@ -383,7 +433,9 @@ static void test_sources(void)
 #define NR_MAP 2
 
 /* Two GPCs of three TPCs of two SMs; the last TPC is a singleton. */
-static const struct gpupart_gpu_info small_info = { .max_gpcs = 4, .max_tpcs_per_gpc = 4, .mig = -1 };
+static const struct gpupart_gpu_info small_info = { .max_gpcs = 4,
+						    .max_tpcs_per_gpc = 4,
+						    .mig = -1 };
 
 static void small_gpu(struct topo_sm *sms, struct topo_gpc *map)
 {
@@ -392,8 +444,10 @@ static void small_gpu(struct topo_sm *sms, struct topo_gpc *map)
 	for (smid = 0; smid < NR_SMS; smid++) {
 		int tpc = smid / 2;
 
-		sms[smid] = (struct topo_sm){ tpc % 2, tpc / 2, smid % 2, tpc, tpc % 2, tpc / 2,
-					      tpc % 2, 0, tpc / 2, tpc % 2 * 4 + tpc / 2 };
+		sms[smid] = (struct topo_sm){
+			tpc % 2, tpc / 2, smid % 2, tpc,     tpc % 2,
+			tpc / 2, tpc % 2, 0,	    tpc / 2, tpc % 2 * 4 + tpc / 2
+		};
 		if (tpc == 5) {
 			sms[smid].vgpc = 7;
 			sms[smid].tpc_in_vgpc = 0;
@@ -404,11 +458,11 @@ static void small_gpu(struct topo_sm *sms, struct topo_gpc *map)
 	map[1] = (struct topo_gpc){ 1, 0, 0xd };
 }
 
-#define SM(member)	(offsetof(struct topo_sm, member) / sizeof(int))
+#define SM(member) (offsetof(struct topo_sm, member) / sizeof(int))
 
 static const struct {
-	int sm, other, field, value;	/* of SMs sm..other this field becomes this */
-	const char *sentence;		/* NULL: still good */
+	int sm, other, field, value; /* of SMs sm..other this field becomes this */
+	const char *sentence; /* NULL: still good */
 	int blamed;
 } changes[] = {
 	{ 4, 5, SM(local_tpc), -1, NULL, 0 },
@@ -444,7 +498,8 @@ static const struct {
 	{ 4, 5, SM(local_tpc), 0, "TPCs 0 and 2 (SM 4) are both local TPC 0 of GPC 0", 4 },
 	{ 4, 5, SM(tpc_in_vgpc), 0, "TPCs 0 and 2 (SM 4) are both TPC 0 of virtual GPC 0", 4 },
 	{ 4, 5, SM(measured_bit), 4, "TPCs 1 and 2 (SM 4) cannot both have the measured bit 4", 4 },
-	{ 8, 9, SM(tpc_in_vgpc), 4, "SM 8: TPC 4 of virtual GPC 0 cannot be on a chip of at most 4", 8 },
+	{ 8, 9, SM(tpc_in_vgpc), 4, "SM 8: TPC 4 of virtual GPC 0 cannot be on a chip of at most 4",
+	  8 },
 };
 
 static void test_build(void)
@@ -462,8 +517,9 @@ static void test_build(void)
 	if (!tap_ok(!err, "the small GPU is good"))
 		return;
 	tap_ok(topo->nr_tpcs == 6 && topo->nr_gpcs == 2 && topo->end_vgpc == 8 &&
-	       topo->nr_ugpus == 2 && topo->gpcs[0].gpc_phys == 2 && topo->gpcs[1].present_tpcs == 0xd &&
-	       topo->tpcs[5].gpc == 1 && topo->tpcs[5].vgpc == 7 && topo->tpcs[5].tpc_in_gpc == 2,
+		       topo->nr_ugpus == 2 && topo->gpcs[0].gpc_phys == 2 &&
+		       topo->gpcs[1].present_tpcs == 0xd && topo->tpcs[5].gpc == 1 &&
+		       topo->tpcs[5].vgpc == 7 && topo->tpcs[5].tpc_in_gpc == 2,
 	       "and a TPC of a GPC may be in another virtual GPC");
 	gpupart_topology_close(topo);
 
@@ -479,8 +535,8 @@ static void test_build(void)
 			continue;
 		}
 		tap_ok(err == -EINVAL && strstr(gpupart_error(gp), changes[i].sentence) &&
-		       blame.sm == changes[i].blamed && blame.gpc_row == -1, "change %u: %s", i,
-		       gpupart_error(gp));
+			       blame.sm == changes[i].blamed && blame.gpc_row == -1,
+		       "change %u: %s", i, gpupart_error(gp));
 	}
 
 	/* All zeros: what an idle GPU of before Hopper reads. */
@@ -491,7 +547,8 @@ static void test_build(void)
 		sms[i].measured_bit = -1;
 	}
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, NULL, 0, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "sleeping"), "all zeros: %s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "sleeping"),
+	       "all zeros: %s", gpupart_error(gp));
 
 	/* local TPC ids have holes; the rank in the GPC has none. */
 	small_gpu(sms, map);
@@ -499,7 +556,7 @@ static void test_build(void)
 		sms[i].local_tpc = sms[i].gpc ? 30 - 7 * sms[i].local_tpc : -1;
 	err = topo_build(gp, &info, sms, NR_SMS, map, NR_MAP, &topo);
 	tap_ok(!err && topo->tpcs[1].tpc_in_gpc == 2 && topo->tpcs[3].tpc_in_gpc == 1 &&
-	       topo->tpcs[5].tpc_in_gpc == 0 && topo->tpcs[0].tpc_in_gpc == -1,
+		       topo->tpcs[5].tpc_in_gpc == 0 && topo->tpcs[0].tpc_in_gpc == -1,
 	       "tpc_in_gpc is dense where local ids are known, -1 elsewhere");
 	if (!err)
 		gpupart_topology_close(topo);
@@ -509,7 +566,8 @@ static void test_build(void)
 	for (i = 0; i < NR_SMS; i++)
 		sms[i].gpc *= 2;
 	tap_ok(topo_build_blame(gp, &info, sms, NR_SMS, NULL, 0, &topo, &blame) == -EINVAL &&
-	       strstr(gpupart_error(gp), "SM 2 is of GPC 2 but no SM is of GPC 1") && blame.sm == 2,
+		       strstr(gpupart_error(gp), "SM 2 is of GPC 2 but no SM is of GPC 1") &&
+		       blame.sm == 2,
 	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
 	for (i = 0; i < 5; i++) {
@@ -517,44 +575,48 @@ static void test_build(void)
 		sms[i].local_sm = -1;
 	}
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, NULL, 0, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "SM 4: TPC 0 has more than 4 SMs"), "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "SM 4: TPC 0 has more than 4 SMs"),
+	       "%s", gpupart_error(gp));
 
 	/* The design maxima. */
 	small_gpu(sms, map);
 	info.max_gpcs = 1;
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, NULL, 0, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "SM 2: GPC 1 cannot be on a chip of at most 1"), "%s",
-	       gpupart_error(gp));
+		       strstr(gpupart_error(gp), "SM 2: GPC 1 cannot be on a chip of at most 1"),
+	       "%s", gpupart_error(gp));
 	info = small_info;
 	info.max_tpcs_per_gpc = 2;
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, NULL, 0, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "GPC 0 has 3 TPCs on a chip of at most 2"), "%s",
-	       gpupart_error(gp));
+		       strstr(gpupart_error(gp), "GPC 0 has 3 TPCs on a chip of at most 2"),
+	       "%s", gpupart_error(gp));
 	info = small_info;
 
 	/* The GPC map. */
 	map[1].gpc_phys = 2;
 	tap_ok(topo_build_blame(gp, &info, sms, NR_SMS, map, NR_MAP, &topo, &blame) == -EINVAL &&
-	       strstr(gpupart_error(gp), "physical GPC 2 is told of twice") && blame.gpc_row == 1 &&
-	       blame.sm == -1, "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "physical GPC 2 is told of twice") &&
+		       blame.gpc_row == 1 && blame.sm == -1,
+	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
 	map[1].gpc = 0;
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, map, NR_MAP, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "physical GPCs 2 and 0 cannot both be GPC 0"), "%s",
-	       gpupart_error(gp));
+		       strstr(gpupart_error(gp), "physical GPCs 2 and 0 cannot both be GPC 0"),
+	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
 	map[1].gpc = 2;
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, map, NR_MAP, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "physical GPC 0 cannot be GPC 2"), "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "physical GPC 0 cannot be GPC 2"),
+	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
 	map[0].gpc_phys = 4;
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, map, NR_MAP, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "physical GPC 4 is out of range (0-3)"), "%s",
-	       gpupart_error(gp));
+		       strstr(gpupart_error(gp), "physical GPC 4 is out of range (0-3)"),
+	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
 	map[1].present_tpcs = 0xf;
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, map, NR_MAP, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "GPC 1 has 3 TPCs in the SM order but physical GPC 0 has 4"),
+		       strstr(gpupart_error(gp),
+			      "GPC 1 has 3 TPCs in the SM order but physical GPC 0 has 4"),
 	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
 	map[0].gpc = map[1].gpc = -1;
@@ -566,13 +628,16 @@ static void test_build(void)
 
 	/* Too few and too many. */
 	tap_ok(topo_build(gp, &info, sms, 0, NULL, 0, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "0 SMs is out of range"), "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "0 SMs is out of range"),
+	       "%s", gpupart_error(gp));
 	many = calloc(TOPO_MAX_SMS + 1, sizeof(*many));
 	tap_ok(topo_build(gp, &info, many, TOPO_MAX_SMS + 1, NULL, 0, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "out of range (1-1024)"), "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "out of range (1-1024)"),
+	       "%s", gpupart_error(gp));
 	free(many);
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, rows, GPUPART_MAX_GPCS + 1, &topo) == -EINVAL &&
-	       strstr(gpupart_error(gp), "33 GPCs is out of range"), "%s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "33 GPCs is out of range"),
+	       "%s", gpupart_error(gp));
 	gpupart_topology_close(NULL);
 }
 

@@ -36,7 +36,7 @@ static void test_algebra(void)
 		for (tpc = 0; tpc < GPUPART_MAX_TPCS; tpc++)
 			good &= gpupart_tpcset_has(&a, tpc) == in_a[tpc] &&
 				gpupart_tpcset_has(&and, tpc) == (in_a[tpc] && in_b[tpc]) &&
-				gpupart_tpcset_has(&or, tpc) == (in_a[tpc] || in_b[tpc]) &&
+				gpupart_tpcset_has(& or, tpc) == (in_a[tpc] || in_b[tpc]) &&
 				gpupart_tpcset_has(&andnot, tpc) == (in_a[tpc] && !in_b[tpc]);
 		good &= gpupart_tpcset_count(&a) == nr;
 		good &= gpupart_tpcset_subset(&a, &b) == subset;
@@ -52,7 +52,8 @@ static void test_algebra(void)
 
 	a = gpupart_tpcset_first(66);
 	tap_ok(gpupart_tpcset_count(&a) == 66 && gpupart_tpcset_has(&a, 65) &&
-	       !gpupart_tpcset_has(&a, 66), "first(66) is TPCs 0-65");
+		       !gpupart_tpcset_has(&a, 66),
+	       "first(66) is TPCs 0-65");
 	b = gpupart_tpcset_first(1000);
 	tap_ok(gpupart_tpcset_count(&b) == 256, "first(1000) is taken as 256");
 	b = gpupart_tpcset_first(0);
@@ -62,14 +63,16 @@ static void test_algebra(void)
 	gpupart_tpcset_del(&b, 256);
 	gpupart_tpcset_del(&b, UINT32_MAX);
 	tap_ok(gpupart_tpcset_equal(&a, &b) && !gpupart_tpcset_has(&a, 256) &&
-	       !gpupart_tpcset_has(&a, UINT32_MAX), "TPC 256 and above change nothing");
+		       !gpupart_tpcset_has(&a, UINT32_MAX),
+	       "TPC 256 and above change nothing");
 	tap_ok(gpupart_tpcset_next(&a, 255) == 255 && gpupart_tpcset_next(&a, 256) == -1 &&
-	       gpupart_tpcset_next(&a, UINT32_MAX) == -1, "next at and after the end");
+		       gpupart_tpcset_next(&a, UINT32_MAX) == -1,
+	       "next at and after the end");
 }
 
 static const struct {
-	const char *text, *canonical;	/* NULL: refused */
-	const char *words;		/* that the sentence must hold */
+	const char *text, *canonical; /* NULL: refused */
+	const char *words; /* that the sentence must hold */
 } lists[] = {
 	{ "0", "0", NULL },
 	{ "0,5,8-11", "0,5,8-11", NULL },
@@ -131,7 +134,8 @@ static const struct {
 	{ "3f", "0x3f", NULL },
 	{ "0x1FFFF", "0x1ffff", NULL },
 	{ "0X3f", "0x3f", NULL },
-	{ "0000000000000000000000000000000000000000000000000000000000000000000000003", "0x3", NULL },
+	{ "0000000000000000000000000000000000000000000000000000000000000000000000003", "0x3",
+	  NULL },
 	{ "3,ffffffff", "0x3ffffffff", NULL },
 	{ "0x3,00000000,00000001", "0x30000000000000001", NULL },
 	{ "00000000,00000001", "0x1", NULL },
@@ -165,13 +169,14 @@ static void try_text(const char *text, const char *canonical, const char *words,
 	err = parse(gp, text, &set);
 	if (!canonical) {
 		tap_ok(err == -EINVAL && strstr(gpupart_error(gp), words) &&
-		       gpupart_tpcset_equal(&set, &before) && parse(NULL, text, &set) == -EINVAL,
+			       gpupart_tpcset_equal(&set, &before) &&
+			       parse(NULL, text, &set) == -EINVAL,
 		       "refused (%d): %s", err, gpupart_error(gp));
 		return;
 	}
 	err = err ? err : format(&set, written, sizeof(written));
 	tap_ok(err == (int)strlen(canonical) && !strcmp(written, canonical) &&
-	       !parse(NULL, written, &again) && gpupart_tpcset_equal(&set, &again),
+		       !parse(NULL, written, &again) && gpupart_tpcset_equal(&set, &again),
 	       "\"%s\" is %s (%s)", text, written, canonical);
 }
 
@@ -187,7 +192,8 @@ static void test_format(void)
 	tap_ok(gpupart_tpcset_format_list(&set, text, sizeof(text)) == 0 && !text[0],
 	       "the empty set is written as nothing");
 	tap_ok(gpupart_tpcset_format_list(&set, text, 0) == -ENOSPC &&
-	       gpupart_tpcset_format_list(&set, text, 1) == 0, "its terminating 0 needs a byte");
+		       gpupart_tpcset_format_list(&set, text, 1) == 0,
+	       "its terminating 0 needs a byte");
 	gpupart_tpcset_parse_list(NULL, "0-7,16", &set);
 	for (len = 0; len < sizeof(exact); len++) {
 		memset(exact, '!', sizeof(exact));
@@ -199,7 +205,8 @@ static void test_format(void)
 		good &= len > 7 ? nr == 7 && !strcmp(exact, "0x100ff") : nr == -ENOSPC;
 		good &= exact[len] == '!';
 	}
-	tap_ok(good, "-ENOSPC exactly where the text does not fit, and nothing behind it is touched");
+	tap_ok(good,
+	       "-ENOSPC exactly where the text does not fit, and nothing behind it is touched");
 	/* The longest forms: every other TPC, and pairs with a gap. */
 	set = gpupart_tpcset_first(0);
 	for (tpc = 0; tpc < 256; tpc += 2)
@@ -229,10 +236,12 @@ int main(void)
 	memset(many, '9', sizeof(many) - 1);
 	many[sizeof(many) - 1] = 0;
 	tap_ok(gpupart_tpcset_parse_list(gp, many, &set) == -EINVAL &&
-	       strlen(gpupart_error(gp)) < 120, "4095 digits: %s", gpupart_error(gp));
+		       strlen(gpupart_error(gp)) < 120,
+	       "4095 digits: %s", gpupart_error(gp));
 	memset(many, 0x01, sizeof(many) - 1);
 	tap_ok(gpupart_tpcset_parse_list(gp, many, &set) == -EINVAL &&
-	       strlen(gpupart_error(gp)) < 250, "4095 control bytes: %s", gpupart_error(gp));
+		       strlen(gpupart_error(gp)) < 250,
+	       "4095 control bytes: %s", gpupart_error(gp));
 	test_format();
 	gpupart_close(gp);
 	return tap_done();
