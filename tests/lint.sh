@@ -109,7 +109,7 @@ clean() {
 	END
 	chmod +x "$tree/scripts/tool"
 	printf '%s\n' '# A project' '' '<!-- support-matrix -->' \
-		'| compute class | GPUs | TMD layout | mask bits | state | tried on | source of the row |' \
+		'| compute class | GPUs | TMD layout | mask bits | state | tried on, or why refused | source of the row |' \
 		'|---|---|---|---|---|---|---|' '| cbc0 | H200 | V04_00 | 128 | tried | H200 | a header |' \
 		'<!-- /support-matrix -->' >"$tree/README.md"
 	mkdir -p "$tree/build/tests"
