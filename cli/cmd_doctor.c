@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -365,6 +366,40 @@ static void ask_cache(struct doctor *doctor)
 		row(doctor, OK, "cache-folder", "", "%s can be written", path);
 }
 
+/* What runs confined now, and whether each launch of it was. */
+static void ask_processes(struct doctor *doctor)
+{
+	struct gpupart_process list[64];
+	int nr = gpupart_process_list(doctor->gp, list, 64);
+
+	if (nr < 0)
+		row(doctor, NOTE, "processes", "", "%s", gpupart_error(doctor->gp));
+	if (!nr)
+		row(doctor, OK, "processes", "", "none runs confined now");
+	for (int i = 0; i < nr && i < 64; i++) {
+		const struct gpupart_process *p = &list[i];
+		const struct gpupart_counters *c = &p->counters;
+		uint64_t widened = c->widened_empty + c->widened_driver + c->widened_cluster +
+				   c->widened_cooperative;
+		uint64_t free = c->unconfinable_version + c->unconfinable_map;
+
+		if (*p->problem)
+			row(doctor, BAD, "processes", "see what it says",
+			    "%d%s%s is not confined: %s", p->pid, *p->name ? " " : "", p->name,
+			    p->problem);
+		else
+			row(doctor, widened || free ? NOTE : OK, "processes",
+			    widened || free ? "larger sets, or whole GPCs, hold its grids" : "",
+			    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64
+			    " confined, %" PRIu64 " widened, %" PRIu64 " could not be, %" PRIu64
+			    " on other GPUs",
+			    p->pid, *p->name ? " " : "", p->name, *p->limit ? p->limit : "all",
+			    p->pci, c->launches, c->confined, widened, free, c->unconfinable_gpu);
+	}
+	if (nr > 64)
+		row(doctor, NOTE, "processes", "", "and %d more", nr - 64);
+}
+
 static void ask_all(struct doctor *doctor, bool may_launch)
 {
 	ask_driver(doctor);
@@ -381,6 +416,7 @@ static void ask_all(struct doctor *doctor, bool may_launch)
 		row(doctor, OK, "mps", "",
 		    "MPS does not run: programs share the GPU in time slices");
 	ask_environment(doctor);
+	ask_processes(doctor);
 	row(doctor, NOTE, "green-contexts", "run such a program with GPUPART_DISABLE=1",
 	    "a program that creates green contexts fails under run: the driver refuses them");
 	row(doctor, NOTE, "device-launches", "",

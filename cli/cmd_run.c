@@ -230,9 +230,10 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	setenv("GPUPART_CHECKED", check.key, 1);
 	if (name)
 		setenv("GPUPART_NAME", name, 1);
-	cmd_note(args->cmd,
-		 "TPCs %s of %s%s; a program that creates green contexts fails under run",
-		 out_set(text, sizeof(text), topo, &set), gpu, args->source ? ", simulated" : "");
+	/* taskset says nothing either; but who runs on no GPU should know it. */
+	if (args->source)
+		cmd_note(args->cmd, "TPCs %s of %s, simulated",
+			 out_set(text, sizeof(text), topo, &set), gpu);
 	return -1;
 }
 

@@ -64,8 +64,18 @@ static void preloaded(void)
 	setenv(SLOT, own, 1);
 }
 
+static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
+{
+	struct gpupart_tpcset limit;
+
+	gpupart_limit_get(gpu, &limit);
+	gpupart_tpcset_format_list(&limit, list, len);
+	return list;
+}
+
 static void confine(void)
 {
+	char list[GPUPART_TPCSET_STRLEN];
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
 	int err;
@@ -78,7 +88,8 @@ static void confine(void)
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
 	else
-		say(false, "gpupart: confined to TPCs %s of %s%s\n", getenv("GPUPART_SET"),
+		say(false, "gpupart: confined to TPCs %s of %s%s\n",
+		    limit_list(gpu, list, sizeof(list)),
 		    gpupart_topology_info(gpupart_gpu_topology(gpu))->pci,
 		    gpupart_topology_info(gpupart_gpu_topology(gpu))->simulated ? " (simulated)"
 										: "");

@@ -36,7 +36,7 @@ ok $? "GPUPART_CHECKED is the key of the checked map"
 is "$(wc -l <"$tmp/err")" 1 "one line on stderr"
 has "$err" simulated "it says simulated"
 has "$err" "0,5,8-11" "it names the set"
-has "$err" "green contexts" "it warns of green contexts"
+has "$err" "simulated" "it says that the GPU is simulated"
 try run $e -g 0,2 -- "$tmp/show"
 has "$err" "(GPC 0,2)" "it names the GPCs that the set covers whole"
 

@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What only a real GPU can show, as TAP. Launches nothing that could hang: cooperative
+# and cluster grids are made only where they fit. Needs an idle GPU. OUT=FOLDER keeps
+# the transcripts there.
+build=${BUILD:-build}
+gpupart=$build/bin/gpupart
+here=$(dirname "$0")
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT INT TERM
+out=${OUT:-$tmp}
+mkdir -p "$out"
+nr=0 failed=0
+ok() {	# ok STATUS WORDS
+	nr=$((nr + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $nr - $2"; else echo "not ok $nr - $2"; failed=1; fi
+}
+skip() { nr=$((nr + 1)); echo "ok $nr # SKIP $1"; }
+is() { [ "$1" = "$2" ]; ok $? "$3${4:+: }$1"; }
+
+if [ ! -e /dev/nvidiactl ]; then
+	echo "1..0 # SKIP no NVIDIA driver here"
+	exit 77
+fi
+export XDG_CACHE_HOME="$tmp/cache"
+unset GPUPART_SET GPUPART_GPU CUDA_INJECTION64_PATH
+
+"$gpupart" topology >"$out/topology.txt" 2>&1
+ok $? "topology"
+"$gpupart" topology --of capture -o "$out/board.capture"
+ok $? "topology as a capture"
+"$gpupart" topology -i "$out/board.capture" >"$tmp/again.txt" && grep -q 'SMs in' "$tmp/again.txt"
+ok $? "the capture opens again"
+"$build/tests/gpu-rm" >"$out/rm.txt" 2>&1
+ok $? "the RM source: facts and time"
+
+{ time -p timeout 60 "$gpupart" verify; } >"$out/verify.txt" 2>&1
+ok $? "verify: $(grep -E '^[0-9]+ passed' "$out/verify.txt")"
+seconds=$(sed -n 's/^real *\([0-9]*\).*/\1/p' "$out/verify.txt")
+[ "${seconds:-99}" -le 10 ]
+ok $? "verify took ${seconds:-?} s, at most 10"
+timeout 60 "$gpupart" verify --json >"$out/verify.json"
+ok $? "verify --json"
+timeout 60 "$gpupart" doctor >"$out/doctor.txt" 2>&1
+ok $? "doctor: all that is needed works"
+timeout 60 "$gpupart" demo >"$out/demo.txt" 2>&1
+ok $? "demo"
+grep -qi simulated "$out"/topology.txt "$out"/verify.txt "$out"/demo.txt
+[ $? -eq 1 ]
+ok $? "nothing here says simulated"
+
+# As somebody without privilege, with a cache of their own.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	mkdir -m 777 "$tmp/nobody"
+	chmod a+rx "$tmp"
+	XDG_CACHE_HOME="$tmp/nobody" timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$gpupart" verify >"$out/verify-nobody.txt" 2>&1
+	ok $? "verify as nobody: $(grep -E '^[0-9]+ passed' "$out/verify-nobody.txt")"
+else
+	skip "not root: nobody else to be"
+fi
+
+# A limit from outside, and the API inside of it.
+timeout 60 "$gpupart" run -g 1 -- "$gpupart" verify >"$out/verify-in-run.txt" 2>&1
+ok $? "verify inside run -g 1: $(grep -E '^[0-9]+ passed' "$out/verify-in-run.txt")"
+timeout 60 "$gpupart" run -g 0 -- sh -c 'exit 7'
+is $? 7 "the program's own status" " "
+timeout 60 "$gpupart" run -t 9999 -- true 2>"$tmp/err"
+is $? 125 "a TPC that is not there: $(cat "$tmp/err")" " "
+
+if python3 -c 'import torch, triton' 2>/dev/null; then
+	field() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"; }
+	sms_of() { "$gpupart" topology --json | python3 -c '
+import json, sys
+t = json.load(sys.stdin)
+print(sorted(s for g in t["tpcs"] if g.get("ugpu") == 0 for s in g["sms"]))'; }
+	timeout 120 python3 "$here/torch_census.py" >"$out/torch-all.json" 2>"$tmp/err"
+	ok $? "PyTorch on all SMs: $(field "$out/torch-all.json" tflops) TFLOP/s"
+	timeout 120 "$gpupart" run --name torch -u 0 -- python3 "$here/torch_census.py" "$gpupart" \
+		>"$out/torch-ugpu0.json" 2>"$tmp/err"
+	ok $? "PyTorch under run -u 0: $(field "$out/torch-ugpu0.json" tflops) TFLOP/s"
+	is "$(field "$out/torch-ugpu0.json" sms)" "$(sms_of)" "every SM of uGPU 0 and no other"
+	python3 - "$out/torch-all.json" "$out/torch-ugpu0.json" "$(sms_of)" <<-'END'
+	import json, sys
+	whole, half = (json.load(open(f)) for f in sys.argv[1:3])
+	share = len(eval(sys.argv[3])) / len(whole["sms"])
+	ratio = half["tflops"] / whole["tflops"]
+	print("# share of the SMs %.3f, of the throughput %.3f" % (share, ratio))
+	sys.exit(not abs(ratio / share - 1) <= 0.15)
+	END
+	ok $? "throughput within 15% of the share"
+	process=$(field "$out/torch-ugpu0.json" process)
+	case $process in
+	*" confined, 0 widened, 0 could not be"*) true ;;
+	*) false ;;
+	esac
+	ok $? "each launch confined: $process"
+	GPUPART_DISABLE=1 timeout 120 "$gpupart" run -u 0 -- python3 "$here/torch_census.py" >"$tmp/d.json" 2>/dev/null
+	is "$(field "$tmp/d.json" sms)" "$(field "$out/torch-all.json" sms)" "GPUPART_DISABLE=1 leaves it alone"
+	# The slot taken by another tool: both are called.
+	printf 'int InitializeInjection(void) { return !!system("touch %s/other"); }\n' "$tmp" >"$tmp/other.c"
+	if cc -include stdlib.h -shared -fPIC -o "$tmp/other.so" "$tmp/other.c" 2>/dev/null; then
+		CUDA_INJECTION64_PATH="$tmp/other.so" timeout 120 "$gpupart" run -u 0 -- \
+			python3 "$here/torch_census.py" >"$tmp/p.json" 2>"$tmp/err"
+		is "$(field "$tmp/p.json" sms)" "$(sms_of)" "confined beside another injected tool"
+		[ -e "$tmp/other" ]
+		ok $? "and the other tool was called too"
+	fi
+else
+	skip "no PyTorch with Triton here"
+fi
+[ -z "$(ls /dev/shm/gpupart-$(id -u) 2>/dev/null)" ]
+ok $? "no block of a process is left"
+echo "1..$nr"
+exit $failed

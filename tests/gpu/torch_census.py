@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""Run by tests/gpu/check.sh inside `gpupart run`: an unmodified PyTorch program.
+
+Prints bf16 throughput of an 8192^3 product, the SMs on which a Triton kernel's
+programs ran, and, on request, what `gpupart doctor` sees of this very process.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def census(out, n: tl.constexpr):
+    pid = tl.program_id(0)
+    sm = tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], dtype=tl.int32,
+                                   is_pure=False, pack=1)
+    tl.store(out + pid, sm)
+
+
+def main():
+    n = 8192
+    a = torch.randn(n, n, device="cuda", dtype=torch.bfloat16)
+    b = torch.randn(n, n, device="cuda", dtype=torch.bfloat16)
+    for _ in range(3):
+        c = a @ b
+    torch.cuda.synchronize()
+    best = 0.0
+    for _ in range(3):
+        start = time.perf_counter()
+        for _ in range(10):
+            c = a @ b
+        torch.cuda.synchronize()
+        best = max(best, 10 * 2 * n**3 / (time.perf_counter() - start) / 1e12)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        c = a @ b
+    for _ in range(5):
+        graph.replay()
+    seen = set()
+    out = torch.full((8192,), -1, device="cuda", dtype=torch.int32)
+    for _ in range(20):
+        census[(8192,)](out, 0)
+        seen |= set(out.tolist())
+    torch.cuda.synchronize()
+    result = {"tflops": round(best, 1), "sms": sorted(seen), "checksum": bool(torch.isfinite(c).all())}
+    if len(sys.argv) > 1:
+        doctor = subprocess.run([sys.argv[1], "doctor", "--no-launch", "--json"],
+                                capture_output=True, text=True,
+                                env={k: v for k, v in os.environ.items()
+                                     if k not in ("CUDA_INJECTION64_PATH", "LD_PRELOAD")})
+        rows = json.loads(doctor.stdout)["rows"]
+        result["process"] = [r["answer"] for r in rows if r["name"] == "processes"]
+    print(json.dumps(result))
+
+
+main()
