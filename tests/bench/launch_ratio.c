@@ -135,8 +135,10 @@ static int start(struct worker *w, enum variant variant)
 	if (w->pid < 0)
 		return -errno;
 	if (!w->pid) {
-		close(to[1]);
-		close(from[0]);
+		/* The ends of those started before too: else nobody would see the other side close. */
+		for (int fd = 3; fd < 256; fd++)
+			if (fd != to[0] && fd != from[1])
+				close(fd);
 		_exit(child(variant, to[0], from[1]));
 	}
 	close(to[0]);
@@ -217,6 +219,7 @@ int main(int argc, char **argv)
 		       sorted[high]);
 		free(sorted);
 	}
+	fflush(stdout);
 reap:
 	for (int v = 0; v < NR_VARIANTS; v++) {
 		close(workers[v].in);

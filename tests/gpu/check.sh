@@ -73,7 +73,7 @@ if python3 -c 'import torch, triton' 2>/dev/null; then
 	sms_of() { "$gpupart" topology --json | python3 -c '
 import json, sys
 t = json.load(sys.stdin)
-print(sorted(s for g in t["tpcs"] if g.get("ugpu") == 0 for s in g["sms"]))'; }
+print(sorted(s for g in t["tpcs"] if g.get("ugpu") == 0 for s in g["smids"]))'; }
 	timeout 120 python3 "$here/torch_census.py" >"$out/torch-all.json" 2>"$tmp/err"
 	ok $? "PyTorch on all SMs: $(field "$out/torch-all.json" tflops) TFLOP/s"
 	timeout 120 "$gpupart" run --name torch -u 0 -- python3 "$here/torch_census.py" "$gpupart" \
@@ -109,7 +109,7 @@ print(sorted(s for g in t["tpcs"] if g.get("ugpu") == 0 for s in g["sms"]))'; }
 else
 	skip "no PyTorch with Triton here"
 fi
-[ -z "$(ls /dev/shm/gpupart-$(id -u) 2>/dev/null)" ]
+[ -z "$(ls "/dev/shm/gpupart-$(id -u)" 2>/dev/null)" ]
 ok $? "no block of a process is left"
 echo "1..$nr"
 exit $failed
