@@ -158,6 +158,7 @@ void gpupart_counters_get(struct gpupart_counters *counters)
 /* Reads one block into *process; false (and the file swept) where its process is gone. */
 static bool read_block(int dir, const char *file, struct gpupart_process *process)
 {
+	struct gpupart_tpcset limit;
 	struct control_block *block;
 	bool alive = false;
 	struct stat st;
@@ -183,7 +184,10 @@ static bool read_block(int dir, const char *file, struct gpupart_process *proces
 		/* The other side may write while we read: end every string ourselves. */
 		snprintf(process->name, sizeof(process->name), "%.63s", block->name);
 		snprintf(process->pci, sizeof(process->pci), "%.19s", block->pci);
-		snprintf(process->limit, sizeof(process->limit), "%.1023s", block->limit);
+		for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+			limit.allowed[i] = atomic_load_explicit(&block->limit_tpcs[i],
+								memory_order_relaxed);
+		gpupart_tpcset_format_list(&limit, process->limit, sizeof(process->limit));
 		snprintf(process->problem, sizeof(process->problem), "%.255s", block->problem);
 		counters_of(block, &process->counters);
 	}

@@ -31,7 +31,8 @@ struct control_block {
 	uint64_t start; /* of the process, clock ticks since boot: pids come again */
 	char name[64];
 	char pci[20];
-	char limit[GPUPART_TPCSET_STRLEN];
+	/* For others to see; what launches obey is elsewhere. All zero: none. */
+	_Atomic uint64_t limit_tpcs[GPUPART_TPCSET_WORDS];
 	char problem[256];
 	_Atomic uint64_t counters[CONTROL_NR_COUNTERS];
 };

@@ -152,6 +152,8 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		err = hook_add_gpu(gp, gpu);
 	if (err)
 		goto free_gpu;
+	if (!control_self->pci[0])
+		snprintf(control_self->pci, sizeof(control_self->pci), "%s", topo->info.pci);
 	*got = gpu;
 	return 0;
 
@@ -318,12 +320,9 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 				outer);
 	}
 	scope_ring_set(gpu, &gpu->limit, set);
-	/* For others to see; what launches obey is the ring. */
-	snprintf(control_self->pci, sizeof(control_self->pci), "%s", gpu->topo->info.pci);
-	if (set)
-		gpupart_tpcset_format_list(set, control_self->limit, sizeof(control_self->limit));
-	else
-		control_self->limit[0] = 0;
+	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+		atomic_store_explicit(&control_self->limit_tpcs[i], set ? set->allowed[i] : 0,
+				      memory_order_relaxed);
 	return 0;
 }
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a launch costs with the callback against without. Processes of their own, made
- * before any of them touches CUDA: one never subscribes, the others do; they take
- * turns in short blocks on an otherwise idle GPU, so that drifts of the machine meet
- * all alike. Only the launch calls are timed, not the wait for the GPU. A process
- * with a known delay planted in front of each launch shows what the method can see.
+ * What a launch costs with the callback against without. Two processes at a time, made
+ * before either touches CUDA: one never subscribes, the other does; they take turns in
+ * short blocks on an otherwise idle GPU, so that drifts of the machine meet both alike,
+ * and each block begins with launches that are not timed, so that both are as warm.
+ * Only the launch calls are timed, not the wait for the GPU. A second process that never
+ * subscribes shows how far two equal ones differ, one with a known delay planted in
+ * front of each launch what the method can see.
  *
- * Prints a line a variant: the median of the ratios to the never-subscribed process's
- * neighbouring blocks, and a 95% interval of that median (binomial, no distribution
- * assumed).
+ * Equal processes differ by percents from one another for their whole lives (where their
+ * memory came to lie), so each variant is tried with several pairs, on one CPU. A pair's
+ * figure is the median over its blocks of the ratio to the never-subscribed process's
+ * neighbouring blocks; printed are the median of the pairs and its 95% interval
+ * (binomial, no distribution assumed).
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +26,7 @@
 #include <gpupart.h>
 
 #define NR_LAUNCHES	256
+#define NR_WARM		128
 #define PLANTED_NS	100
 
 typedef int CU;
@@ -105,6 +111,11 @@ static int child(enum variant variant, int in, int out)
 	while (read(in, &go, 1) == 1) {
 		uint64_t begin, until = 0;
 
+		for (int i = 0; i < NR_WARM; i++)
+			if (launch(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL))
+				return 1;
+		if (sync(stream))
+			return 1;
 		begin = now_ns();
 		for (int i = 0; i < NR_LAUNCHES; i++) {
 			if (variant == PLANTED)
@@ -164,70 +175,103 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void stop(struct worker *w, int *worst)
+{
+	int status;
+
+	close(w->in);
+	close(w->out);
+	waitpid(w->pid, &status, 0);
+	if (!WIFEXITED(status))
+		*worst = 1;
+	else if (WEXITSTATUS(status) > *worst)
+		*worst = WEXITSTATUS(status);
+}
+
+static double median(double *values, unsigned int nr)
+{
+	qsort(values, nr, sizeof(*values), by_value);
+	return (values[(nr - 1) / 2] + values[nr / 2]) / 2;
+}
+
+/* Prints the median of the pairs and its interval. */
+static void say(enum variant variant, double *ratio, unsigned int nr, double plain_ns)
+{
+	unsigned int low = 0;
+	double tail = 0, p = 1, middle = median(ratio, nr);
+
+	/* The largest rank whose binomial(n, 1/2) lower tail stays below 2.5%. */
+	for (unsigned int i = 0; i < nr; i++)
+		p /= 2;
+	while (tail + p < 0.025) {
+		tail += p;
+		p = p * (nr - low) / (low + 1);
+		low++;
+	}
+	low = low ? low - 1 : 0;
+	printf("%-34s median %.4f  95%% interval %.4f .. %.4f  (of %.0f ns a launch)\n",
+	       variant_name[variant], middle, ratio[low], ratio[nr - 1 - low], plain_ns);
+	fflush(stdout);
+}
+
+/* One pair; *figure is its ratio. 0, or what a child exited with. */
+static int compare(enum variant variant, unsigned int nr_blocks, double *figure, double *plain_ns)
+{
+	struct worker plain, other;
+	double *ratio = calloc(nr_blocks, sizeof(*ratio));
+	uint64_t before, took, after = 0;
+	unsigned int done = 0;
+	int worst = 0;
+
+	if (!ratio || start(&plain, NEVER) || start(&other, variant))
+		return 1;
+	before = turn(&plain);
+	/* The first four warm up. */
+	for (unsigned int b = 0; b < nr_blocks + 4 && before; b++, before = after) {
+		took = turn(&other);
+		after = turn(&plain);
+		if (!took || !after)
+			break;
+		if (b >= 4) {
+			ratio[done++] = took * 2.0 / (before + after);
+			*plain_ns += (double)after / NR_LAUNCHES / nr_blocks;
+		}
+	}
+	stop(&plain, &worst);
+	stop(&other, &worst);
+	if (done == nr_blocks)
+		*figure = median(ratio, nr_blocks);
+	else if (!worst)
+		worst = 1;
+	free(ratio);
+	return worst;
+}
+
 int main(int argc, char **argv)
 {
-	unsigned int nr_blocks = argc > 1 ? atoi(argv[1]) : 40, nr_turns = 0;
-	struct worker workers[NR_VARIANTS];
-	double (*ratio)[NR_VARIANTS];
-	int status, worst = 0;
+	unsigned int nr_blocks = argc > 1 ? atoi(argv[1]) : 40, nr_pairs = argc > 2 ? atoi(argv[2]) : 9;
+	double figures[100];
+	cpu_set_t cpu;
 
-	ratio = calloc(nr_blocks, sizeof(*ratio));
-	if (!ratio || nr_blocks < 10)
+	if (nr_blocks < 10 || nr_blocks > 1000 || nr_pairs < 6 || nr_pairs > 100) {
+		fprintf(stderr, "usage: launch_ratio [BLOCKS [PAIRS]], 10-1000 and 6-100\n");
 		return 2;
-	for (int v = 0; v < NR_VARIANTS; v++)
-		if (start(&workers[v], v))
-			return 1;
-	for (unsigned int b = 0; b < nr_blocks + 4; b++) {
-		uint64_t took[NR_VARIANTS], before, after;
+	}
+	/* They never run at the same time; one CPU is one clock and one cache. */
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+	printf("%u pairs of processes, %u blocks of %d launches\n", nr_pairs, nr_blocks, NR_LAUNCHES);
+	for (int v = NEVER_AGAIN; v < NR_VARIANTS; v++) {
+		double plain_ns = 0;
 
-		for (int v = 1; v < NR_VARIANTS; v++) {
-			/* Between two blocks of the plain process: its mean is the measure. */
-			before = turn(&workers[NEVER]);
-			took[v] = turn(&workers[v]);
-			after = turn(&workers[NEVER]);
-			if (!before || !took[v] || !after)
-				goto reap;
-			if (b >= 4)	/* the first four warm up */
-				ratio[b - 4][v] = took[v] * 2.0 / (before + after);
-		}
-		took[NEVER] = before;
-		if (b == nr_blocks + 3)
-			printf("never subscribed: %.0f ns a launch (last block)\n",
-			       (double)before / NR_LAUNCHES);
-		nr_turns++;
-	}
-	for (int v = 1; v < NR_VARIANTS; v++) {
-		double *sorted = malloc(nr_blocks * sizeof(*sorted));
-		unsigned int low = 0, high;
-		double tail = 0, p = 1;
+		for (unsigned int pair = 0; pair < nr_pairs; pair++) {
+			int failed = compare(v, nr_blocks, &figures[pair], &plain_ns);
 
-		for (unsigned int b = 0; b < nr_blocks; b++)
-			sorted[b] = ratio[b][v];
-		qsort(sorted, nr_blocks, sizeof(*sorted), by_value);
-		/* The largest rank whose binomial(n, 1/2) lower tail stays below 2.5%. */
-		for (unsigned int i = 0; i < nr_blocks; i++)
-			p /= 2;
-		while (tail + p < 0.025) {
-			tail += p;
-			p = p * (nr_blocks - low) / (low + 1);
-			low++;
+			if (failed)
+				return failed;
 		}
-		low = low ? low - 1 : 0;
-		high = nr_blocks - 1 - low;
-		printf("%-36s median %.4f  95%% interval %.4f .. %.4f\n", variant_name[v],
-		       (sorted[(nr_blocks - 1) / 2] + sorted[nr_blocks / 2]) / 2, sorted[low],
-		       sorted[high]);
-		free(sorted);
+		say(v, figures, nr_pairs, plain_ns / nr_pairs);
 	}
-	fflush(stdout);
-reap:
-	for (int v = 0; v < NR_VARIANTS; v++) {
-		close(workers[v].in);
-		waitpid(workers[v].pid, &status, 0);
-		if (WIFEXITED(status) && WEXITSTATUS(status) > worst)
-			worst = WEXITSTATUS(status);
-	}
-	if (!nr_turns && !worst)
-		worst = 1;
-	return worst;
+	return 0;
 }
