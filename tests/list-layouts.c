@@ -27,9 +27,14 @@ int main(void)
 			printf("%#x\t", row->classes[k]);
 			print_chips(row->classes[k]);
 			printf("\t%s\t%u\t%s\t%s\t%s\n", row->name,
-			       row->nr_words * 64 + row->extension[0].width + row->extension[1].width,
-			       row->refused ? "refused" : row->tested_on ? "tested" : "untried",
-			       row->tested_on ? row->tested_on : row->refused ? row->refused : "-",
+			       row->nr_words * 64 + row->extension[0].width +
+				       row->extension[1].width,
+			       row->refused	? "refused"
+			       : row->tested_on ? "tested"
+						: "untried",
+			       row->tested_on ? row->tested_on
+			       : row->refused ? row->refused
+					      : "-",
 			       row->source);
 		}
 	}

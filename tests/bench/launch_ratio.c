@@ -283,7 +283,8 @@ static int compare(enum variant variant, unsigned int nr_blocks, double *figure,
 
 int main(int argc, char **argv)
 {
-	unsigned int nr_blocks = argc > 1 ? atoi(argv[1]) : 40, nr_pairs = argc > 2 ? atoi(argv[2]) : 9;
+	unsigned int nr_blocks = argc > 1 ? atoi(argv[1]) : 40,
+		     nr_pairs = argc > 2 ? atoi(argv[2]) : 9;
 	double figures[100];
 	cpu_set_t cpu;
 
@@ -295,7 +296,8 @@ int main(int argc, char **argv)
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
 	sched_setaffinity(0, sizeof(cpu), &cpu);
-	printf("%u pairs of processes, %u blocks of %d launches\n", nr_pairs, nr_blocks, NR_LAUNCHES);
+	printf("%u pairs of processes, %u blocks of %d launches\n", nr_pairs, nr_blocks,
+	       NR_LAUNCHES);
 	for (int v = NEVER_AGAIN; v < NR_VARIANTS; v++) {
 		double plain_ns = 0;
 
