@@ -180,7 +180,7 @@ static int start(struct worker *w, enum variant variant)
 	if (w->pid < 0)
 		return -errno;
 	if (!w->pid) {
-		/* The ends of those started before too: else nobody would see the other side close. */
+		/* Those of the workers before too: else nobody would see a side close. */
 		for (int fd = 3; fd < 256; fd++)
 			if (fd != to[0] && fd != from[1])
 				close(fd);
