@@ -109,11 +109,11 @@ clean() {
 	END
 	chmod +x "$tree/scripts/tool"
 	printf '%s\n' '# A project' '' '<!-- support-matrix -->' \
-		'| compute class | GPUs | TMD layout | mask bits | state | tried on, or why refused | source of the row |' \
-		'|---|---|---|---|---|---|---|' '| cbc0 | H200 | V04_00 | 128 | tried | H200 | a header |' \
+		'| GPUs | compute class | TMD layouts | tried on | refused |' \
+		'|---|---|---|---|---|' '| GH100 | cbc0 | V04_00 | H200 | - |' \
 		'<!-- /support-matrix -->' >"$tree/README.md"
 	mkdir -p "$tree/build/tests"
-	printf '#!/bin/sh\nprintf "cbc0\\tH200\\tV04_00\\t128\\ttried\\tH200\\ta header\\n"\n' \
+	printf '#!/bin/sh\nprintf "GH100\\tcbc0\\tV04_00\\tH200\\t\\n"\n' \
 		>"$tree/build/tests/list-layouts"
 	chmod +x "$tree/build/tests/list-layouts"
 	cp "$top/scripts/support-matrix" "$tree/scripts/"

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of lib/tmd_layout.c as tab-separated rows, a layout and compute class
- * each: class, chips, layout, mask bits, state, tested on, source. README's support
- * matrix is made of them.
+ * The tables of lib/tmd_layout.c for scripts/support-matrix, tab-separated, a compute
+ * class a row: chips, class, layouts with their mask bits, tried on, refused layouts.
+ * Knows no Markdown.
  */
 #include <stdio.h>
 #include "tmd_layout.h"
 
-static void print_chips(unsigned int compute_class)
+static const struct tmd_layout *layout_of(unsigned int i, unsigned int compute_class)
 {
+	for (unsigned int k = 0; k < 8 && tmd_layouts[i].classes[k]; k++)
+		if (tmd_layouts[i].classes[k] == compute_class)
+			return &tmd_layouts[i];
+	return NULL;
+}
+
+static void print_class(unsigned int compute_class)
+{
+	const struct tmd_layout *row;
 	const char *comma = "";
 
 	for (unsigned int c = 0; c < tmd_nr_chips; c++)
@@ -16,27 +25,48 @@ static void print_chips(unsigned int compute_class)
 			printf("%s%s", comma, tmd_chips[c].name);
 			comma = ", ";
 		}
+	printf("\t%x\t", compute_class);
+	comma = "";
+	for (unsigned int i = tmd_nr_layouts; i-- > 0; ) {
+		row = layout_of(i, compute_class);
+		if (!row || row->refused)
+			continue;
+		printf("%s%s (%u bits)", comma, row->name, row->nr_words * 64 +
+		       row->extension[0].width + row->extension[1].width);
+		comma = ", ";
+	}
+	putchar('\t');
+	comma = "";
+	for (unsigned int i = tmd_nr_layouts; i-- > 0; ) {
+		row = layout_of(i, compute_class);
+		if (!row || !row->tested_on)
+			continue;
+		printf("%s%s: %s", comma, row->name, row->tested_on);
+		comma = "; ";
+	}
+	printf("%s\t", *comma ? "" : "untried");
+	comma = "";
+	for (unsigned int i = tmd_nr_layouts; i-- > 0; ) {
+		row = layout_of(i, compute_class);
+		if (!row || !row->refused)
+			continue;
+		printf("%s%s: %s", comma, row->name, row->refused);
+		comma = "; ";
+	}
+	putchar('\n');
 }
 
 int main(void)
 {
-	for (unsigned int i = tmd_nr_layouts; i-- > 0; ) {
-		const struct tmd_layout *row = &tmd_layouts[i];
+	/* Each class once, newest first: chips of a class may stand apart in the table. */
+	for (unsigned int c = tmd_nr_chips; c-- > 0; ) {
+		unsigned int later = c + 1;
 
-		for (unsigned int k = 0; k < 8 && row->classes[k]; k++) {
-			printf("%#x\t", row->classes[k]);
-			print_chips(row->classes[k]);
-			printf("\t%s\t%u\t%s\t%s\t%s\n", row->name,
-			       row->nr_words * 64 + row->extension[0].width +
-				       row->extension[1].width,
-			       row->refused	? "refused"
-			       : row->tested_on ? "tested"
-						: "untried",
-			       row->tested_on ? row->tested_on
-			       : row->refused ? row->refused
-					      : "-",
-			       row->source);
-		}
+		while (later < tmd_nr_chips &&
+		       tmd_chips[later].compute_class != tmd_chips[c].compute_class)
+			later++;
+		if (later == tmd_nr_chips)
+			print_class(tmd_chips[c].compute_class);
 	}
 	return 0;
 }

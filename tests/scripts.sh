@@ -212,13 +212,13 @@ ok "capture-gpu writes into no folder that is there"
 
 cat >"$tree/build/tests/list-layouts" <<'END'
 #!/bin/sh
-printf 'cbc0\tH100, H200\tV04_00\t128\ttried\tH200\tcl|cbc0\n'
+printf 'GH100, GH200\tcbc0\tV04_00\tH200\tcl|cbc0\n'
 END
 chmod +x "$tree/build/tests/list-layouts"
 printf '%s\n' '# T' '<!-- support-matrix -->' 'old' '<!-- /support-matrix -->' 'after' >"$tree/README.md"
 "$tree/scripts/support-matrix" --check >"$tmp/said" 2>&1
 [ $? -eq 1 ] && "$tree/scripts/support-matrix" >"$tmp/said" 2>&1 && "$tree/scripts/support-matrix" --check &&
-	grep -qF '| cbc0 | H100, H200 | V04_00 | 128 | tried | H200 | cl\|cbc0 |' "$tree/README.md" &&
+	grep -qF '| GH100, GH200 | cbc0 | V04_00 | H200 | cl\|cbc0 |' "$tree/README.md" &&
 	! grep -q old "$tree/README.md" && grep -q after "$tree/README.md"
 ok "support-matrix replaces what is between its markers, and then finds it good"
 printf 'cbc0\tH200\n' >"$tmp/rows"
