@@ -74,12 +74,19 @@ static int show(struct demo *demo)
 	const struct gpupart_topology *topo = demo->topo;
 	FILE *file = demo->out.file;
 	struct gpupart_tpcset set, seen;
-	char words[16], text[OUT_SET_STRLEN], label[16];
+	char words[16], text[OUT_SET_STRLEN], label[16], *whole;
 	int err;
 
 	set = choose(topo, words, sizeof(words));
 	fprintf(file, "A set of whole GPCs, as 'gpupart run %s' has it:\n", words);
-	out_wrap(&demo->out, 2, "TPCs", out_set(text, sizeof(text), topo, &set));
+	out_set(text, sizeof(text), topo, &set);
+	/* The GPCs on a line of their own: they read badly when they are broken. */
+	whole = strstr(text, " (GPC ");
+	if (whole)
+		*whole++ = 0;
+	out_wrap(&demo->out, 2, "TPCs", text);
+	if (whole)
+		fprintf(file, "  %s\n", whole);
 	fputs("\nWhere a launch ran, a sign a TPC, GPC by GPC:\n", file);
 	err = launch(demo, NULL, &seen);
 	if (err)
