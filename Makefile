@@ -46,6 +46,7 @@ all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SIM) $(CLI) $(CAPTURES)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
+include kmod/targets.mk
 
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
