@@ -12,11 +12,9 @@
 #include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/proc_fs.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/version.h>
-#include <net/genetlink.h>
 
 #define popcount32(x) hweight32(x)
 
@@ -26,38 +24,29 @@
 #endif
 
 /* 6.2 brought extended-ack text with arguments; before it only constant text goes. */
-#ifdef NL_SET_ERR_MSG_FMT
-#define compat_extack(extack, constant, fmt, ...) \
-	NL_SET_ERR_MSG_FMT(extack, fmt, ##__VA_ARGS__)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define compat_extack(extack, constant, fmt, ...) do { \
+	if (extack) \
+		(extack)->_msg = (constant); \
+} while (0)
 #else
-#define compat_extack(extack, constant, fmt, ...) compat_extack_const(extack, constant)
-static inline void compat_extack_const(struct netlink_ext_ack *extack, const char *text)
-{
-	if (extack)
-		extack->_msg = text;
-}
+#define compat_extack(extack, constant, fmt, ...) NL_SET_ERR_MSG_FMT(extack, fmt, ##__VA_ARGS__)
 #endif
 
 /* 6.6 moved a dump's attributes. */
-static inline struct nlattr **compat_dump_attrs(struct netlink_callback *cb)
-{
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
-	return genl_dumpit_info(cb)->attrs;
+#define compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
 #else
-	return genl_info_dump(cb)->attrs;
+#define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
 #endif
-}
 
-/* The flags argument went away in 6.12 and in some stable kernels: Kbuild looks. */
-static inline int compat_multicast_allns(const struct genl_family *family, struct sk_buff *skb,
-					 unsigned int group)
-{
+/* The flags went away in 6.12 and in some stable kernels before it: Kbuild looks. */
 #ifdef COMPAT_MULTICAST_HAS_FLAGS
-	return genlmsg_multicast_allns((struct genl_family *)family, skb, 0, group, GFP_KERNEL);
+#define compat_multicast_allns(family, skb, group) \
+	genlmsg_multicast_allns(family, skb, 0, group, GFP_KERNEL)
 #else
-	return genlmsg_multicast_allns(family, skb, 0, group);
+#define compat_multicast_allns(family, skb, group) genlmsg_multicast_allns(family, skb, 0, group)
 #endif
-}
 
 #else /* user space */
 

@@ -35,6 +35,15 @@ static const char *tag_of(const struct chip *chip, enum chip_column column)
 	return chip_tag_name(chip->cells[column].tag);
 }
 
+/* "%#*x" would do, but for a 0, which the kernel and C write differently. */
+static void add_hex(struct text *text, int width, u32 value)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "0x%x", value);
+	text_add(text, "%*s", width, number);
+}
+
 static void add_index(struct text *text, u8 index)
 {
 	if (index == TOPO_UNKNOWN)
@@ -65,8 +74,8 @@ static void add_gpcs(struct text *text, const struct gpu_floorsweep *fs)
 		text_add(text, "%5u", gpc_phys);
 		add_index(text, logical);
 		add_index(text, ugpu);
-		text_add(text, "%5u %#10x", popcount32(fs->present_tpcs[gpc_phys]),
-			 fs->present_tpcs[gpc_phys]);
+		text_add(text, "%5u ", popcount32(fs->present_tpcs[gpc_phys]));
+		add_hex(text, 10, fs->present_tpcs[gpc_phys]);
 		if (fs->has_cpcs)
 			text_add(text, "%17u", fs->floorswept_cpcs[gpc_phys]);
 		text_add(text, "\n");
@@ -102,14 +111,14 @@ static void add_order(struct text *text, const struct gpu_floorsweep *fs)
 
 static void add_chip(struct text *text, const struct gpu_id *id)
 {
-	text_add(text, "chip        %s %#x %s revision %x%x\n", id->chip->name, id->chip_id,
+	text_add(text, "chip        %s 0x%x %s revision %x%x\n", id->chip->name, id->chip_id,
 		 id->chip->family, NV_PMC_BOOT_42_MAJOR(id->boot_42),
 		 NV_PMC_BOOT_42_MINOR(id->boot_42));
 	if (id->chip->note)
 		text_add(text, "note        %s\n", id->chip->note);
 }
 
-static void add_memory(struct text *text, const struct text_topology *topology)
+static void add_partitions_and_memory(struct text *text, const struct text_topology *topology)
 {
 	const struct gpu_memory *memory = topology->memory;
 	const struct chip *chip = topology->id->chip;
@@ -119,7 +128,7 @@ static void add_memory(struct text *text, const struct text_topology *topology)
 		text_fault(text, &topology->memory_fault);
 		text_add(text, "\n");
 	} else if (memory) {
-		text_add(text, "partitions  %u of %u FBPs present %#x [%s]", memory->nr_fbps,
+		text_add(text, "partitions  %u of %u FBPs present 0x%x [%s]", memory->nr_fbps,
 			 memory->max_fbps, memory->present_fbps, tag_of(chip, CHIP_FUSE_FBP));
 		if (memory->nr_ltcs >= 0)
 			text_add(text, ", %d of %u LTCs of %u slices [%s]", memory->nr_ltcs,
@@ -162,7 +171,7 @@ void text_topology(struct text *text, const struct text_topology *topology)
 		text_add(text, "gpc-map     [%s]\n", tag_of(chip, CHIP_GPC_MAP));
 	else
 		text_add(text, "gpc-map     unknown: %s\n", fs->map_why);
-	add_memory(text, topology);
+	add_partitions_and_memory(text, topology);
 	add_order(text, fs);
 	add_gpcs(text, fs);
 	text_add(text, "\ncomplete    %s\n", complete ? "yes" : "no");
@@ -170,7 +179,7 @@ void text_topology(struct text *text, const struct text_topology *topology)
 
 void text_refused(struct text *text, const struct gpu_id *id)
 {
-	text_add(text, "chip        %#x: %s (boot_0 %#x, boot_42 %#x)\n", id->chip_id, id->why,
+	text_add(text, "chip        0x%x: %s (boot_0 0x%x, boot_42 0x%x)\n", id->chip_id, id->why,
 		 id->boot_0, id->boot_42);
 }
 
@@ -179,7 +188,7 @@ void text_chip(struct text *text, const struct gpu_id *id)
 	unsigned int column;
 
 	add_chip(text, id);
-	text_add(text, "boot_0      %#x\nboot_42     %#x\n\n", id->boot_0, id->boot_42);
+	text_add(text, "boot_0      0x%x\nboot_42     0x%x\n\n", id->boot_0, id->boot_42);
 	text_add(text, "%-12s %-9s %-9s %s\n", "what", "at", "tag", "source");
 	for (column = 0; column < CHIP_COLUMNS; column++) {
 		const struct chip_cell *cell = chip_cell(id->chip, column);
@@ -188,7 +197,7 @@ void text_chip(struct text *text, const struct gpu_id *id)
 			text_add(text, "%-12s %-9s %-9s none, or not published\n",
 				 chip_column_name(column), "-", "-");
 		else if (cell->at)
-			text_add(text, "%-12s %#-9x %-9s %s\n", chip_column_name(column), cell->at,
+			text_add(text, "%-12s 0x%-7x %-9s %s\n", chip_column_name(column), cell->at,
 				 chip_tag_name(cell->tag), cell->source);
 		else
 			text_add(text, "%-12s %-9s %-9s %s\n", chip_column_name(column), "-",
@@ -219,9 +228,11 @@ void text_engines(struct text *text, const struct text_engines *page)
 
 		if (many_dies)
 			text_add(text, "%3u ", e->die);
-		text_add(text, "%4u %4u %#9x ", e->type, e->instance, e->pri_base);
+		text_add(text, "%4u %4u ", e->type, e->instance);
+		add_hex(text, 9, e->pri_base);
+		text_add(text, " ");
 		if (e->runlist_pri_base)
-			text_add(text, "%#9x", e->runlist_pri_base);
+			add_hex(text, 9, e->runlist_pri_base);
 		else
 			add_number(text, 8, e->runlist);
 		add_number(text, 7, e->rleng);
@@ -291,7 +302,7 @@ void text_device_info(struct text *text, const struct chip *chip,
 			topo_engine_row(chip, engines->row_index[i], row, &e);
 		if (tagged && NV_PTOP_DEVICE_INFO_ENTRY(row) == NV_PTOP_DEVICE_INFO_ENTRY_DATA) {
 			if (!NV_PTOP_DEVICE_INFO_DATA_NOT_ENUM2(row))
-				text_add(text, "| BAR0 Base %#.8x\n|           instance %u\n",
+				text_add(text, "| BAR0 Base 0x%.8x\n|           instance %u\n",
 					 e.pri_base, e.instance);
 			if (e.fault >= 0)
 				text_add(text, "| Fault ID:        %3d\n", e.fault);
@@ -311,10 +322,10 @@ void text_device_info(struct text *text, const struct chip *chip,
 			text_add(text, "|           instance %u\n| Fault ID:       %4d\n", e.instance,
 				 e.fault);
 		} else if (engines->row_index[i] == 1) {
-			text_add(text, "| BAR0 Base %#.8x\n| Reset ID:        %3d\n| Is Engine:         %1u\n",
+			text_add(text, "| BAR0 Base 0x%.8x\n| Reset ID:        %3d\n| Is Engine:         %1u\n",
 				 e.pri_base, e.reset, NV_PTOP_DEVICE_INFO2_1_IS_ENGINE(row));
 		} else if (engines->row_index[i] == 2) {
-			text_add(text, "| Runlist Eng. ID:   %1d\n| RL Base:  %#.8x\n", e.rleng,
+			text_add(text, "| Runlist Eng. ID:   %1d\n| RL Base:  0x%.8x\n", e.rleng,
 				 e.runlist_pri_base);
 		}
 		if (!NV_PTOP_DEVICE_INFO_CHAIN(row))

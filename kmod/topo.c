@@ -91,6 +91,11 @@ const char *topo_bad_read(u32 value)
 	return "refused, reason not known";
 }
 
+bool topo_bad_for_good(u32 value)
+{
+	return value == 0xbadf5040;	/* no such address */
+}
+
 int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
 	int err = reader->rd32(reader, offset, value);
@@ -105,6 +110,14 @@ int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return err;
 }
 
+/* A part could not be had; unless it never will be, it is worth another try. */
+static void incomplete(struct gpu_floorsweep *fs, const struct topo_reader *reader)
+{
+	fs->complete = false;
+	if (reader->fault.err != -EIO || !topo_bad_for_good(reader->fault.value))
+		fs->retry = true;
+}
+
 /* A value that was read and cannot be. */
 static int nonsense(struct topo_reader *reader, u32 offset, u32 value)
 {
@@ -117,12 +130,28 @@ static int nonsense(struct topo_reader *reader, u32 offset, u32 value)
 void topo_fault_text(const struct topo_fault *fault, char *text, size_t len)
 {
 	if (fault->err == -EIO)
-		snprintf(text, len, "%#x reads %#x: %s", fault->offset, fault->value,
+		snprintf(text, len, "0x%x reads 0x%x: %s", fault->offset, fault->value,
 			 topo_bad_read(fault->value));
 	else if (fault->err == -ERANGE)
-		snprintf(text, len, "%#x reads %#x, which cannot be", fault->offset, fault->value);
+		snprintf(text, len, "0x%x reads 0x%x, which cannot be", fault->offset, fault->value);
 	else
-		snprintf(text, len, "%#x could not be read: error %d", fault->offset, -fault->err);
+		snprintf(text, len, "%s", topo_unreadable(fault->err));
+}
+
+const char *topo_unreadable(int err)
+{
+	switch (err) {
+	case -ENODEV:
+		return "gone";
+	case -EHOSTDOWN:
+		return "asleep, and could not be woken";
+	case -ENXIO:
+		return "not enabled: its registers are not decoded";
+	case -ENOMEM:
+		return "no memory to read it with";
+	default:
+		return "could not be read";
+	}
 }
 
 /* ---------------------------------------------------------------- identity */
@@ -215,7 +244,7 @@ static void map_smc(struct topo_reader *reader, const struct chip_cell *cell,
 	for (gpc = 0; gpc < fs->nr_gpcs; gpc++) {
 		if (topo_rd32(reader, cell->at + 4 * gpc, &word)) {
 			topo_fault_text(&reader->fault, fs->map_why, sizeof(fs->map_why));
-			fs->complete = false;
+			incomplete(fs, reader);
 			return;
 		}
 		/* Bit 31, "valid", is 0 on H200 boards: what is checked is that it is a map. */
@@ -223,7 +252,7 @@ static void map_smc(struct topo_reader *reader, const struct chip_cell *cell,
 		ugpu[gpc] = NV_PSMCARB_PARTITION_GPC_MAP_UGPU(word);
 		if (!(fs->present_gpcs & 1u << gpc_phys[gpc]) || seen & 1u << gpc_phys[gpc]) {
 			snprintf(fs->map_why, sizeof(fs->map_why),
-				 "%#x names physical GPC %u for GPC %u, which cannot be",
+				 "0x%x names physical GPC %u for GPC %u, which cannot be",
 				 cell->at + 4 * gpc, gpc_phys[gpc], gpc);
 			return;
 		}
@@ -300,7 +329,7 @@ static int read_cwd(struct topo_reader *reader, const struct chip_cell *cell,
 	nr_gpcs = NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(word);
 	/* Before Hopper an idle GPU reads zeros everywhere. */
 	if (!nr_tpcs || nr_tpcs > 4u * cell->nr || !nr_gpcs || nr_gpcs > GPUPART_MAX_GPCS) {
-		snprintf(fs->order_why, sizeof(fs->order_why), "%#x counts %u TPCs and %u GPCs: %s",
+		snprintf(fs->order_why, sizeof(fs->order_why), "0x%x counts %u TPCs and %u GPCs: %s",
 			 NV_PGRAPH_PRI_CWD_FS, nr_tpcs, nr_gpcs,
 			 nr_tpcs ? "its table has no room for them" : "no graphics context is loaded");
 		return -ENODATA;
@@ -331,7 +360,7 @@ static int read_cwd(struct topo_reader *reader, const struct chip_cell *cell,
 	return 0;
 fault:
 	topo_fault_text(&reader->fault, fs->order_why, sizeof(fs->order_why));
-	fs->complete = false;
+	incomplete(fs, reader);
 	return -EIO;
 }
 
@@ -488,7 +517,7 @@ static void compute_order(struct topo_reader *reader, struct gpu_floorsweep *fs)
 	if (!err)
 		fs->order = TOPO_ORDER_COMPUTED;
 	else if (err != -ENODATA)
-		fs->complete = false;
+		incomplete(fs, reader);
 }
 
 int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs)
@@ -536,7 +565,7 @@ int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_fl
 				continue;
 			if (topo_rd32(reader, cpc_fuse->at + 4 * gpc_phys, &word)) {
 				fs->has_cpcs = false;
-				fs->complete = false;
+				incomplete(fs, reader);
 				break;
 			}
 			fs->floorswept_cpcs[gpc_phys] = popcount32(word);
@@ -548,6 +577,9 @@ int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_fl
 		snprintf(fs->order_why, sizeof(fs->order_why), "this chip has no such table");
 	if (!cwd || read_cwd(reader, cwd, fs))
 		compute_order(reader, fs);
+	/* A table that is not loaded yet may be later. */
+	if (cwd && fs->order != TOPO_ORDER_READ)
+		fs->retry = true;
 	if (fs->order == TOPO_ORDER_UNKNOWN)
 		memset(fs->tpcs, TOPO_UNKNOWN, sizeof(fs->tpcs));
 	return 0;

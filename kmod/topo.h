@@ -8,11 +8,7 @@
 #define GPUPART_KMOD_TOPO_H
 
 #include "chip.h"
-#ifdef __KERNEL__
-#include "../include/uapi/linux/gpupart.h"
-#else
 #include <linux/gpupart.h>
-#endif
 
 #define TOPO_UNKNOWN		0xff	/* in a u8 index */
 #define TOPO_MAX_ENGINES	256
@@ -21,7 +17,7 @@
 
 /* A register that could not be had. err is 0 where there is none. */
 struct topo_fault {
-	int err;	/* -EIO: value is a refusal; -ERANGE: makes no sense; else from rd32 */
+	int err;	/* -EIO: value is a refusal; -ERANGE: makes no sense; else rd32's */
 	u32 offset, value;
 };
 
@@ -33,6 +29,12 @@ struct topo_reader {
 
 /* Why a value is no register's: a constant sentence, or NULL for a good value. */
 const char *topo_bad_read(u32 value);
+
+/* Such a refusal does not change with time. */
+bool topo_bad_for_good(u32 value);
+
+/* Why no read could be made, for an errno of rd32. */
+const char *topo_unreadable(int err);
 
 /* "0x820c1c reads 0xbadf5040: no such address" */
 #define TOPO_FAULT_LEN 96
@@ -84,6 +86,7 @@ struct gpu_floorsweep {
 	char disagree[128];			/* "" where CWD and fuses agree */
 
 	bool complete;				/* no register refused */
+	bool retry;				/* what is missing may be there another time */
 };
 
 int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);

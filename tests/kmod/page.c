@@ -77,6 +77,8 @@ int main(int argc, char **argv)
 	if (topo_identify(&file.reader, &id))
 		return unreadable();
 	if (!id.chip) {
+		if (!strcmp(page, "topology"))
+			text_add(&text, "gpu         gpu0 0000:01:00.0\n");
 		text_refused(&text, &id);
 		status = 2;
 	} else if (!strcmp(page, "topology")) {
