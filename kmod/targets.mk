@@ -15,14 +15,53 @@ $(B)/kmod/regs/.made: tests/kmod/regfiles $(wildcard tests/data/gh100-*/capture.
 	@mkdir -p $(@D)
 	$(Q)tests/kmod/regfiles $(@D) && touch $@
 
+# The pages that the module must show of each register file.
+$(B)/kmod/pages/.made: $(B)/tests/kmod-page $(B)/kmod/regs/.made
+	$(call say,GEN,$(@D))
+	@mkdir -p $(@D)
+	$(Q)for regs in $(B)/kmod/regs/*.regs; do \
+		name=$$(basename $$regs .regs); \
+		for page in topology chip engines device_info copy_topology; do \
+			$(B)/tests/kmod-page $$regs $$page >$(@D)/$$name.$$page || \
+				case $$page in topology) ;; *) rm $(@D)/$$name.$$page;; esac; \
+		done; \
+	done; touch $@
+
 # As tests of runtests.sh, which takes programs without arguments.
 $(B)/tests/kmod-unit.sh: $(B)/tests/kmod-unit $(B)/kmod/regs/.made
 	$(Q)printf '#!/bin/sh\nexec $(abspath $(B))/tests/kmod-unit $(abspath $(B))/kmod/regs/*.regs\n' >$@ && chmod +x $@
 $(B)/tests/kmod-pages.sh: $(B)/tests/kmod-page $(B)/kmod/regs/.made tests/kmod/pages
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/pages $(abspath $(B))/tests/kmod-page $(abspath $(B))/kmod/regs\n' >$@ && chmod +x $@
 
+# For the running kernel, or KDIR=.
+modules:
+	$(call say,MODULES,kmod)
+	$(Q)$(MAKE) --no-print-directory -s -C kmod $(if $(KDIR),KDIR=$(KDIR)) modules
+
+modules_install: modules
+	$(call say,INSTALL,gpupart.ko)
+	$(Q)$(MAKE) --no-print-directory -s -C kmod $(if $(KDIR),KDIR=$(KDIR)) \
+		$(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR))) modules_install
+
+# Guests. A kernel's packages are fetched and the module built for it when a test needs it.
+KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
+KMOD_PARTS  := pages plug
+
+$(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
+	$(Q)nice tests/kmod/kernels $* >/dev/null
+	$(call say,MODULE,gpupart.ko for $*)
+	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && touch $@
+.PRECIOUS: $(B)/kmod/%/.built
+
+$(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made tests/kmod/guest tests/kmod/vm
+	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_PARTS)\n' >$@ && chmod +x $@
+
 # The pure files in user space: seconds, no kernel needed.
 check-kmod-pure: $(KMOD_TESTS)
 	@tests/runtests.sh $(KMOD_TESTS)
 
-.PHONY: check-kmod-pure
+# And the module itself in virtual machines.
+check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
+	@TEST_TIMEOUT=600 tests/runtests.sh $(KMOD_TESTS) $(KMOD_GUESTS)
+
+.PHONY: modules modules_install check-kmod-pure check-kmod
