@@ -40,6 +40,13 @@
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
 #endif
 
+/* From this command on a request's reserved bytes must be 0; 6.1 asks for it. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#define COMPAT_RESV_START_OP(cmd)
+#else
+#define COMPAT_RESV_START_OP(cmd) .resv_start_op = (cmd),
+#endif
+
 /* The flags went away in 6.12 and in some stable kernels before it: Kbuild looks. */
 #ifdef COMPAT_MULTICAST_HAS_FLAGS
 #define compat_multicast_allns(family, skb, group) \

@@ -18,7 +18,8 @@ static const struct gpu_face *faces[MAX_FACES];
 static unsigned int nr_faces;
 
 static LIST_HEAD(gpus);			/* by ascending index */
-static DEFINE_MUTEX(gpus_lock);		/* the list; taken before no other lock */
+static unsigned int generation = 1;
+static DEFINE_MUTEX(gpus_lock);		/* both; no other lock is taken inside it */
 
 void gpu_register_face(const struct gpu_face *face)
 {
@@ -167,6 +168,23 @@ struct gpu *gpu_get(unsigned int index)
 	return found;
 }
 
+unsigned int gpu_generation(void)
+{
+	unsigned int now;
+
+	mutex_lock(&gpus_lock);
+	now = generation;
+	mutex_unlock(&gpus_lock);
+	return now;
+}
+
+/* With gpus_lock held. */
+static void list_changed(void)
+{
+	if (++generation == 0)
+		generation = 1;
+}
+
 struct gpu *gpu_get_by_bus_name(const char *bus_name)
 {
 	struct gpu *gpu, *found = NULL;
@@ -212,15 +230,20 @@ struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_na
 	}
 	snprintf(gpu->name, sizeof(gpu->name), "gpu%u", gpu->index);
 	list_add(&gpu->node, after);
+	list_changed();
 	mutex_unlock(&gpus_lock);
 
 	for (i = 0; i < nr_faces; i++)
-		faces[i]->added(gpu);
+		if (faces[i]->added)
+			faces[i]->added(gpu);
 	/* What cannot be read now is read when somebody asks. */
 	if (!gpu_open(gpu, &session)) {
 		gpu_topology(&session);
 		gpu_close(&session);
 	}
+	for (i = 0; i < nr_faces; i++)
+		if (faces[i]->present)
+			faces[i]->present(gpu);
 	return gpu;
 }
 
@@ -232,10 +255,12 @@ void gpu_remove(struct gpu *gpu)
 	gpu->gone = true;
 	mutex_unlock(&gpu->lock);
 	for (i = 0; i < nr_faces; i++)
-		faces[i]->removed(gpu);
+		if (faces[i]->removed)
+			faces[i]->removed(gpu);
 	/* Its number is free only now that nobody shows it. */
 	mutex_lock(&gpus_lock);
 	list_del(&gpu->node);
+	list_changed();
 	mutex_unlock(&gpus_lock);
 	gpu_put(gpu);
 }

@@ -64,11 +64,15 @@ int gpu_identify(struct gpu_session *session);
 /* 0 with gpu->fs filled in: as cached if nothing better can be had. -EOPNOTSUPP: refused chip. */
 int gpu_topology(struct gpu_session *session);
 
-/* What follows each life. Called with no lock of this file's held but as said. */
+/* What follows each life; any may be NULL. Called with no lock of this file's held but as said. */
 struct gpu_face {
+	/* It is in the list, nothing of it was read yet. */
 	void (*added)(struct gpu *gpu);
 	/* The fuses are known for the first time; under gpu->lock. */
 	void (*known)(struct gpu *gpu);
+	/* What could be read of it at once was read. */
+	void (*present)(struct gpu *gpu);
+	/* It is gone for readers; the last call. */
 	void (*removed)(struct gpu *gpu);
 };
 
@@ -84,6 +88,8 @@ void gpu_forget(struct gpu *gpu);
 
 /* The first GPU whose index is at least @index, with a reference, or NULL. */
 struct gpu *gpu_get(unsigned int index);
+/* Changes, and is never 0, whenever a GPU comes or goes. */
+unsigned int gpu_generation(void);
 struct gpu *gpu_get_by_bus_name(const char *bus_name);
 void gpu_put(struct gpu *gpu);
 

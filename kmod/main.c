@@ -3,6 +3,7 @@
  * Order of coming and going, nothing else.
  */
 #include <linux/module.h>
+#include "netlink.h"
 #include "pci.h"
 #include "proc.h"
 
@@ -13,10 +14,15 @@ static int __init gpupart_init(void)
 	err = proc_face_init();
 	if (err)
 		return err;
-	err = pci_gpus_init();
+	err = netlink_face_init();
 	if (err)
 		goto proc;
+	err = pci_gpus_init();
+	if (err)
+		goto netlink;
 	return 0;
+netlink:
+	netlink_face_fini();
 proc:
 	proc_face_fini();
 	return err;
@@ -25,6 +31,7 @@ proc:
 static void __exit gpupart_exit(void)
 {
 	pci_gpus_fini();
+	netlink_face_fini();
 	proc_face_fini();
 }
 

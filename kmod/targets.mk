@@ -3,7 +3,7 @@
 KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
 KMOD_PURE  := kmod/chip.c kmod/topo.c kmod/text.c
 KMOD_HDR   := $(wildcard kmod/*.h) include/uapi/linux/gpupart.h
-KMOD_TESTS := $(B)/tests/kmod-unit.sh $(B)/tests/kmod-pages.sh
+KMOD_TESTS := $(B)/tests/kmod-unit.sh $(B)/tests/kmod-pages.sh tests/kmod/spec
 
 $(B)/tests/kmod-unit $(B)/tests/kmod-page: $(B)/tests/kmod-%: tests/kmod/%.c $(KMOD_PURE) $(KMOD_HDR) tests/kmod/regfile.h
 	$(call say,CC,$<)
@@ -45,7 +45,7 @@ modules_install: modules
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug
+KMOD_PARTS  := pages plug netlink
 
 $(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
 	$(Q)nice tests/kmod/kernels $* >/dev/null
@@ -53,7 +53,13 @@ $(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) test
 	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && touch $@
 .PRECIOUS: $(B)/kmod/%/.built
 
-$(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made tests/kmod/guest tests/kmod/vm
+# Programs of the guest: static, since it has no libraries.
+$(B)/kmod/guest/gpunl: tests/kmod/gpunl.c include/uapi/linux/gpupart.h
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $<
+
+$(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl tests/kmod/guest tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_PARTS)\n' >$@ && chmod +x $@
 
 # The pure files in user space: seconds, no kernel needed.

@@ -118,3 +118,8 @@ cat <&4 >/dev/null 2>&1
 check $? "which is an error from then on"
 exec 4<&-
 same "$(host writes)" 0 "register writes"
+# As it was found, for whoever comes next.
+echo 1 >/sys/bus/pci/rescan
+same "$(host plug 7)" ok "plugging in the last one"
+until_true 80 there $pci/0000:08:00.0
+echo 1 >$pci/0000:08:00.0/enable
