@@ -384,14 +384,17 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 	return 0;
 }
 
-#define GREEDY_MAX_PES 8
+/* More than any chip of these generations has, and small enough for a kernel's stack. */
+#define GREEDY_MAX_GPCS 16
+#define GREEDY_MAX_PES 4
+#define GREEDY_MAX_TPCS 16	/* in a GPC */
 #define GREEDY_SCALE 512
 
 struct greedy {
 	unsigned int nr_gpcs, nr_pes;
-	u32 left[GPUPART_MAX_GPCS];		/* TPCs not numbered yet, by PES-aware index */
-	u32 pes[GPUPART_MAX_GPCS][GREEDY_MAX_PES];
-	unsigned int count[GPUPART_MAX_GPCS];	/* at the start */
+	u16 left[GREEDY_MAX_GPCS];	/* TPCs not numbered yet, by PES-aware index */
+	u16 pes[GREEDY_MAX_GPCS][GREEDY_MAX_PES];
+	u8 count[GREEDY_MAX_GPCS];	/* at the start */
 };
 
 /* How well balanced what is left is. nvgpu gv100_gr_config_init_sm_id_table and nouveau agree on it. */
@@ -446,6 +449,8 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 	char mismatch[sizeof(fs->disagree)] = "";
 	int err;
 
+	if (fs->nr_gpcs > GREEDY_MAX_GPCS || fs->max_tpcs_per_gpc > GREEDY_MAX_TPCS)
+		return -ENODATA;
 	err = read_maximum(reader, NV_PTOP_SCAL_NUM_PES_PER_GPC, GREEDY_MAX_PES, &g.nr_pes);
 	if (err)
 		return err;
