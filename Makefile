@@ -29,7 +29,9 @@ endif
 LIB_SRC	   := $(wildcard lib/*.c)
 LIB_OBJ	   := $(LIB_SRC:%.c=$(B)/obj/%.o)
 SIM_SRC	   := $(wildcard lib/sim/*.c)
-SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o)
+# The simulated driver reads captures with the library's own reader, and takes no more of it.
+SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
+	      $(addprefix $(B)/obj/lib/,ctx.o tpcset.o topo.o topo_file.o)
 INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 CLI_SRC	   := $(wildcard cli/*.c)
@@ -47,6 +49,7 @@ all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SIM) $(CLI) $(CAPTURES)
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
 include kmod/targets.mk
+include scripts/lint.mk
 
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
@@ -81,7 +84,7 @@ $(SIM): $(SIM_OBJ) lib/sim/libcuda.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
 
 $(CLI): $(CLI_OBJ) $(LIBGPUPART)
 	$(call say,LD,$@)
@@ -100,7 +103,7 @@ $(B)/share/gpupart/captures/%.capture: tests/data/gh100-%/capture.txt
 install: all
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures
+		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(mandir)/man1
 	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(DESTDIR)$(libdir)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(libdir)/libgpupart.so
@@ -110,6 +113,7 @@ install: all
 	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
+	$(Q)install -m 644 Documentation/man/gpupart.1 $(DESTDIR)$(mandir)/man1/gpupart.1
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -lgpupart' 'Cflags: -I$${includedir}' \

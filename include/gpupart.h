@@ -28,6 +28,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /* ------------------------------------------------------------------ context */
 
 struct gpupart;
@@ -236,6 +238,21 @@ struct gpupart_gpu;
  */
 int gpupart_attach(struct gpupart *gp, const char *gpu, struct gpupart_gpu **attached);
 
+/*
+ * The same for a library that the driver loads at cuInit: makes no launch and no
+ * CUDA context, so the mask bits must have been checked before, by this user's cache
+ * or as @key says (struct gpupart_check, from a process that checked; may be NULL).
+ * Stream sets need a gpupart_attach() later. -EOPNOTSUPP where they were not checked.
+ */
+int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
+			 struct gpupart_gpu **attached);
+
+/*
+ * Shows this process in gpupart_process_list(), under @name (may be NULL). Failing
+ * is no harm to anything else.
+ */
+int gpupart_process_publish(struct gpupart *gp, const char *name);
+
 /* The topology it was attached with; the library's, do not close. */
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu);
 
@@ -243,7 +260,9 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * Which set applies to a launch: limit AND (next launch, else stream, else
  * process, else all). A NULL @set takes that scope's set away. An empty set and a
  * TPC that is not there are -EINVAL. Sets take effect at the next launch.
- * At most 50 ns each (a stream's first set apart).
+ * At most 50 ns each (a stream's first set apart). A limit that came from outside
+ * (GPUPART_SET, as `gpupart run` sets it) is taken at attach and can only be made
+ * smaller here: -EPERM.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
@@ -284,6 +303,20 @@ struct gpupart_counters {
 };
 void gpupart_counters_get(struct gpupart_counters *counters);
 
+/*
+ * The processes of this user (root: of all users) that confine launches now: up to
+ * @max of them into @list, by pid. Returns how many there are, or a negative errno.
+ */
+struct gpupart_process {
+	int pid;
+	char name[64];		/* GPUPART_NAME, or "" */
+	char pci[20];		/* of the first GPU that is confined */
+	char limit[GPUPART_TPCSET_STRLEN];	/* list form; "" where there is none */
+	char problem[256];	/* why launches are not confined, or "" */
+	struct gpupart_counters counters;
+};
+int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
+
 /* How the mask bits of an attached GPU became trusted. */
 struct gpupart_check {
 	const char *layout;	/* "V04_00" */
@@ -322,6 +355,8 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

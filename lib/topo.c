@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object: made from what a source told, checked, and queried; and which
- * source opens it. Must not know how a source learns what it tells, nor what a TMD is.
+ * The topology object: made from what a source told, checked, and queried; and what
+ * selects a GPU. Must not know which sources there are, nor what a TMD is.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -49,11 +49,11 @@ static int check_ranges(struct gpupart *gp, const struct topo_sm *sm, unsigned i
 		const struct sm_field *field = &sm_fields[i];
 		int value = sm_value(sm, field);
 
-		if (value < 0 && field->required)
-			return ctx_fail(gp, -EINVAL, "SM %u has no %s", smid, field->name);
 		if (value < -1 || value > field->max)
 			return ctx_fail(gp, -EINVAL, "SM %u: %s %d is out of range (0-%d)", smid,
 					field->name, value, field->max);
+		if (value < 0 && field->required)
+			return ctx_fail(gp, -EINVAL, "SM %u has no %s", smid, field->name);
 	}
 	return 0;
 }
@@ -139,52 +139,48 @@ static int build_tpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
  * Two TPCs in one place are two wrong rows: an idle GPU of before Hopper reads all
  * zeros, and so would every place.
  */
+static int take_place(struct gpupart *gp, short *taken_by, unsigned int tpc, int smid,
+		      const char *noun, int index, const char *of, int unit)
+{
+	if (*taken_by >= 0)
+		return ctx_fail(gp, -EINVAL,
+				"TPCs %d and %u (SM %d) are both %s %d of %s %d: not an SM order, "
+				"or read from a sleeping GPU",
+				*taken_by, tpc, smid, noun, index, of, unit);
+	*taken_by = tpc;
+	return 0;
+}
+
 static int check_places(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)
 {
 	short at_local[GPUPART_MAX_GPCS][32], at_virtual[TOPO_MAX_VGPCS][GPUPART_MAX_TPCS];
 	short at_bit[GPUPART_MAX_TMD_BITS];
 	unsigned int tpc;
+	int err = 0;
 
 	memset(at_local, -1, sizeof(at_local));
 	memset(at_virtual, -1, sizeof(at_virtual));
 	memset(at_bit, -1, sizeof(at_bit));
-	for (tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+	for (tpc = 0; !err && tpc < topo->nr_tpcs; tpc++) {
 		const struct topo_sm *sm = tpc_sm(topo, tpc);
-		short *other;
 
 		blame->sm = sm - topo->sms;
-		if (sm->local_tpc >= 0) {
-			other = &at_local[sm->gpc][sm->local_tpc];
-			if (*other >= 0)
-				return ctx_fail(
-					gp, -EINVAL,
-					"TPCs %d and %u (SM %d) are both local TPC %d "
-					"of GPC %d: not an SM order, or read from a sleeping GPU",
-					*other, tpc, blame->sm, sm->local_tpc, sm->gpc);
-			*other = tpc;
-		}
-		if (sm->vgpc >= 0 && sm->tpc_in_vgpc >= 0) {
-			other = &at_virtual[sm->vgpc][sm->tpc_in_vgpc];
-			if (*other >= 0)
-				return ctx_fail(
-					gp, -EINVAL,
-					"TPCs %d and %u (SM %d) are both TPC %d of "
-					"virtual GPC %d: not an SM order, or read from a sleeping "
-					"GPU",
-					*other, tpc, blame->sm, sm->tpc_in_vgpc, sm->vgpc);
-			*other = tpc;
-		}
-		if (sm->measured_bit >= 0) {
-			other = &at_bit[sm->measured_bit];
-			if (*other >= 0)
-				return ctx_fail(gp, -EINVAL,
-						"TPCs %d and %u (SM %d) cannot both have the "
-						"measured bit %d",
-						*other, tpc, blame->sm, sm->measured_bit);
-			*other = tpc;
-		}
+		if (sm->local_tpc >= 0)
+			err = take_place(gp, &at_local[sm->gpc][sm->local_tpc], tpc, blame->sm,
+					 "local TPC", sm->local_tpc, "GPC", sm->gpc);
+		if (!err && sm->vgpc >= 0 && sm->tpc_in_vgpc >= 0)
+			err = take_place(gp, &at_virtual[sm->vgpc][sm->tpc_in_vgpc], tpc, blame->sm,
+					 "TPC", sm->tpc_in_vgpc, "virtual GPC", sm->vgpc);
+		if (err || sm->measured_bit < 0)
+			continue;
+		if (at_bit[sm->measured_bit] >= 0)
+			return ctx_fail(gp, -EINVAL,
+					"TPCs %d and %u (SM %d) cannot both have the measured "
+					"bit %d",
+					at_bit[sm->measured_bit], tpc, blame->sm, sm->measured_bit);
+		at_bit[sm->measured_bit] = tpc;
 	}
-	return 0;
+	return err;
 }
 
 static int build_gpcs(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)
@@ -513,7 +509,7 @@ static bool read_pci(const char *text, uint32_t address[4])
 		address[0] = part[0];
 	address[1] = part[nr - 2];
 	address[2] = part[nr - 1];
-	return !*text && address[1] <= 0xff && address[2] <= 0x1f && address[3] <= 7;
+	return !*text;
 }
 
 static const char *without_prefix(const char *uuid)
@@ -537,100 +533,4 @@ bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, uns
 	if (read_pci(selector, wanted))
 		return read_pci(info->pci, has) && !memcmp(wanted, has, sizeof(has));
 	return info->uuid[0] && !strcasecmp(without_prefix(selector), without_prefix(info->uuid));
-}
-
-#pragma weak topo_rm_open
-#pragma weak topo_rm_list
-
-/* The live sources, in the order in which they are asked where none is named. */
-static const struct source {
-	const char *name;
-	int (*open)(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
-	int (*list)(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
-} sources[] = {
-	{ "rm", topo_rm_open, topo_rm_list },
-};
-
-#define NR_SOURCES (sizeof(sources) / sizeof(sources[0]))
-
-static int ask(struct gpupart *gp, const struct source *source, const char *gpu,
-	       struct gpupart_topology **topo, struct gpupart_gpu_info *list, unsigned int max)
-{
-	if (!source->open || !source->list)
-		return ctx_fail(gp, -EOPNOTSUPP, "source %s is not built into this version",
-				source->name);
-	return topo ? source->open(gp, gpu, topo) : source->list(gp, list, max);
-}
-
-/*
- * Asks the source of that name, or each in turn until one answers; opens where
- * @topo is given, else lists. -ENOENT without a sentence: @name is no live source.
- */
-static int ask_sources(struct gpupart *gp, const char *name, const char *gpu,
-		       struct gpupart_topology **topo, struct gpupart_gpu_info *list,
-		       unsigned int max)
-{
-	char said[600] = "";
-	unsigned int i, tried = 0;
-	size_t at = 0;
-	int ret = -ENOENT;
-
-	for (i = 0; i < NR_SOURCES; i++) {
-		if (name && strcmp(name, sources[i].name))
-			continue;
-		ret = ask(gp, &sources[i], gpu, topo, list, max);
-		if (ret >= 0)
-			return ret;
-		tried++;
-		at += snprintf(said + at, sizeof(said) - at, "%s%s: %s", at ? "; " : "",
-			       sources[i].name, gp ? gp->error : "");
-		if (at >= sizeof(said))
-			at = sizeof(said) - 1;
-	}
-	if (tried > 1)
-		ctx_fail(gp, ret, "%s", said);
-	return ret;
-}
-
-static bool is_source(const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_SOURCES; i++)
-		if (!strcmp(name, sources[i].name))
-			return true;
-	return false;
-}
-
-static int no_kernel(struct gpupart *gp)
-{
-	return ctx_fail(gp, -EOPNOTSUPP, "the kernel module is not built into this version");
-}
-
-int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gpu,
-			  struct gpupart_topology **topo)
-{
-	static const char sample[] = "sample:";
-	char path[4096];
-	int err;
-
-	if (!source || is_source(source))
-		return ask_sources(gp, source, gpu, topo, NULL, 0);
-	if (!strcmp(source, "kernel"))
-		return no_kernel(gp);
-	if (strncmp(source, sample, strlen(sample)))
-		return topo_file_open(gp, source, gpu, topo);
-	err = topo_file_sample(gp, source + strlen(sample), path, sizeof(path));
-	return err ? err : topo_file_open(gp, path, gpu, topo);
-}
-
-int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
-		     unsigned int max)
-{
-	if (!source || is_source(source))
-		return ask_sources(gp, source, NULL, NULL, list, max);
-	if (!strcmp(source, "kernel"))
-		return no_kernel(gp);
-	return ctx_fail(gp, -EINVAL, "%s holds one GPU: only \"kernel\" and \"rm\" list GPUs",
-			source);
 }

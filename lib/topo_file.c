@@ -251,6 +251,8 @@ static int read_key(struct reader *r, struct piece key, struct piece value)
 		return 0;
 	}
 	if (piece_is(key, "columns")) {
+		if (r->has_columns[r->section])
+			return refuse(r, -EINVAL, "a second \"columns\" in [%s]", section->name);
 		if (!piece_is(value, section->columns))
 			return refuse(r, -EINVAL, "the columns of [%s] are \"%s\", not \"%.*s\"",
 				      section->name, section->columns, SHOWN(value));
@@ -428,6 +430,9 @@ static int read_line(struct reader *r, struct piece line)
 	}
 	key = (struct piece){ line.text, equals - line.text };
 	value = (struct piece){ equals + 3, line.len - key.len - 3 };
+	if (value.text[0] == ' ' || memchr(line.text, '\t', line.len))
+		return refuse(r, -EINVAL, "\"%.*s\" has a tab, or more than one blank after \"=\"",
+			      SHOWN(line));
 	return read_key(r, key, value);
 }
 

@@ -382,8 +382,8 @@ int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupar
 }
 
 /* Appends to @text; *at goes on counting where it no longer fits. */
-__attribute__((format(printf, 4, 5))) static void append(char *text, size_t len, size_t *at,
-							 const char *fmt, ...)
+__attribute__((format(printf, 4, 5)))
+static void append(char *text, size_t len, size_t *at, const char *fmt, ...)
 {
 	va_list ap;
 	int nr;

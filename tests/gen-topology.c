@@ -21,10 +21,10 @@
 static const struct shape {
 	const char *what;
 	unsigned int max_gpcs, max_tpcs_per_gpc, sms_per_tpc;
-	int nr_ugpus;			/* 0: the source does not tell */
-	unsigned int nr_singletons, singleton_step;	/* how far their virtual GPC ids are apart */
-	int maxima_from_registers;	/* leave the keys unknown, give the registers */
-	unsigned char tpcs[MAX_GPCS + 1];	/* ends with 0 */
+	int nr_ugpus; /* 0: the source does not tell */
+	unsigned int nr_singletons, singleton_step; /* how far their virtual GPC ids are apart */
+	int maxima_from_registers; /* leave the keys unknown, give the registers */
+	unsigned char tpcs[MAX_GPCS + 1]; /* ends with 0 */
 } shapes[] = {
 	{ "8 GPCs of 9, four singletons", 8, 9, 2, 2, 4, 3, 0, { 9, 8, 8, 8, 8, 8, 8, 9 } },
 	{ "7 GPCs of 12", 7, 12, 2, 2, 2, 4, 0, { 12, 11, 12, 10, 12, 9, 12 } },
@@ -49,6 +49,9 @@ static const struct shape {
 	{ "three SMs a TPC", 3, 10, 3, 1, 3, 1, 0, { 10, 9, 10 } },
 	{ "all 128 bits", 12, 10, 2, 2, 8, 1, 0,
 	  { 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10 } },
+	{ "7 GPCs of 8, singletons of one GPC", 7, 8, 2, 2, 3, 7, 0, { 8, 8, 7, 8, 8, 8, 6 } },
+	{ "9 GPCs, one SM a TPC, no singletons", 9, 10, 1, 3, 0, 1, 0,
+	  { 10, 9, 10, 8, 10, 10, 7, 10, 9 } },
 	{ "more than 128 bits", 18, 11, 2, 2, 6, 2, 0,
 	  { 11, 10, 11, 11, 9, 11, 11, 10, 11, 11, 11, 8, 11, 11, 11, 11, 10, 11 } },
 };
@@ -124,17 +127,21 @@ static unsigned int number_tpcs(const struct shape *shape, unsigned int nr_gpcs,
 		for (v = 0, found = 0; v < nr_gpcs; v++)
 			if (place < left[v]) {
 				gpc = gpc_of[v];
-				tpcs[nr++] = (struct tpc){ gpc, in_turn(shape->tpcs[gpc], place), v,
-							   place, 0, place };
+				tpcs[nr++] = (struct tpc){
+					.gpc = gpc, .local_tpc = in_turn(shape->tpcs[gpc], place),
+					.vgpc = v, .tpc_in_vgpc = place, .place = place,
+				};
 				found = 1;
 			}
 	for (singleton = 0, v = 0; singleton < shape->nr_singletons; v = (v + 1) % nr_gpcs)
 		if (taken[v] > left[v]) {
 			gpc = gpc_of[v];
 			place = left[v]++;
-			tpcs[nr++] = (struct tpc){ gpc, in_turn(shape->tpcs[gpc], place),
-						   shape->max_gpcs + singleton * shape->singleton_step,
-						   0, 0, place };
+			tpcs[nr++] = (struct tpc){
+				.gpc = gpc, .local_tpc = in_turn(shape->tpcs[gpc], place),
+				.vgpc = shape->max_gpcs + singleton * shape->singleton_step,
+				.tpc_in_vgpc = 0, .place = place,
+			};
 			singleton++;
 		}
 	for (v = 0; v < nr; v++)
@@ -156,7 +163,8 @@ static void put_gpu(unsigned int number, const struct shape *shape)
 {
 	put("# gpupart capture 1\n\n[gpu]\nname = generated %u\npci = 0000:%02x:00.0\n", number,
 	    number + 1);
-	put("uuid = GPU-00000000-0000-0000-0000-%012u\ndriver = unknown\nchip-id = unknown\n", number);
+	put("uuid = GPU-00000000-0000-0000-0000-%012u\ndriver = unknown\nchip-id = 0x180\n",
+	    number);
 	put("mig = off\n");
 	if (shape->maxima_from_registers)
 		put("max-gpcs = unknown\nmax-tpcs-per-gpc = unknown\n");
@@ -240,15 +248,16 @@ static void generate(unsigned int number)
 	text_len = 0;
 	random_state = 2463534242u + 7919 * number;
 	for (gpc = 0; gpc < nr_gpcs; gpc++)
-		ugpu[gpc] = (int)gpc < shape->nr_ugpus ? gpc :
-			    shape->nr_ugpus ? random_below(shape->nr_ugpus) : 0;
+		ugpu[gpc] = (int)gpc < shape->nr_ugpus || !shape->nr_ugpus ?
+				    gpc : random_below(shape->nr_ugpus);
 	nr_tpcs = number_tpcs(shape, nr_gpcs, tpcs);
 	put_gpu(number, shape);
 	put_rm(shape, tpcs, nr_tpcs, ugpu);
 	put_gpc_map(shape, nr_gpcs);
 	if (shape->maxima_from_registers)
 		put("\n[registers]\nsource = generated\ncolumns = offset value\n"
-		    "0x022430\t0x%08x\n0x022434\t0x%08x\n", shape->max_gpcs, shape->max_tpcs_per_gpc);
+		    "0x022430\t0x%08x\n0x022434\t0x%08x\n",
+		    shape->max_gpcs, shape->max_tpcs_per_gpc);
 	put_bits(shape, tpcs, nr_tpcs);
 	put("\n");
 	for (i = 0; i < text_len; i++)

@@ -24,6 +24,10 @@ static int tap_ok(int good, const char *fmt, ...)
 	return good;
 }
 
+/* The check comes first, then the words about it: C itself promises no order. */
+#define tap_ok(good, ...) \
+	({ int tap_good = !!(good); (tap_ok)(tap_good, __VA_ARGS__); })
+
 __attribute__((format(printf, 1, 2), unused))
 static void tap_skip(const char *fmt, ...)
 {

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+/* The options that commands share. Must not know what a command does with them. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "args.h"
+#include "cmd.h"
+#include "cuda.h"
+#include "out.h"
+#include "pack.h"
+#include "paths.h"
+
+#define MAX_OPTIONS 32
+#define OPT_HELP 256
+#define OPT_GPU 257
+#define OPT_JSON 258
+#define OPT_HEX 259
+#define OPT_OWN 300	/* the i'th of the command's own is OPT_OWN + i */
+
+/* Every shared option: what a command must take to have it. */
+static const struct {
+	unsigned int takes;
+	const char *short_form;	/* as getopt has it */
+	struct option option;
+} shared[] = {
+	{ ARGS_SET, "t:", { "tpcs", required_argument, NULL, 't' } },
+	{ ARGS_SET, "g:", { "gpcs", required_argument, NULL, 'g' } },
+	{ ARGS_SET, "u:", { "ugpus", required_argument, NULL, 'u' } },
+	{ ARGS_SET, "n:", { "nr-tpcs", required_argument, NULL, 'n' } },
+	{ ARGS_SET, "", { "hex", required_argument, NULL, OPT_HEX } },
+	{ ARGS_GPU, "", { "gpu", required_argument, NULL, OPT_GPU } },
+	{ ARGS_SOURCE | ARGS_SIM, "i:", { "input", required_argument, NULL, 'i' } },
+	{ ARGS_JSON, "", { "json", no_argument, NULL, OPT_JSON } },
+	{ ARGS_OUTPUT, "o:", { "output", required_argument, NULL, 'o' } },
+	{ ~0u, "h", { "help", no_argument, NULL, OPT_HELP } },
+};
+
+static int add_term(struct args *args, const char *option, const char *text)
+{
+	if (args->nr_terms == ARGS_MAX_TERMS)
+		return cmd_fail(args->cmd, args->usage_status,
+				"%s %s: more than %d set options: join them with commas",
+				option, text, ARGS_MAX_TERMS);
+	args->terms[args->nr_terms].option = option;
+	args->terms[args->nr_terms].text = text;
+	args->nr_terms++;
+	return -1;
+}
+
+static int print_help(const char *help)
+{
+	struct out out;
+
+	out_open(&out, NULL);
+	fputs(help, out.file);
+	return out_close(&out, NULL);
+}
+
+static int take(struct args *args, int opt, const char *help)
+{
+	switch (opt) {
+	case 't':
+		return add_term(args, "-t", optarg);
+	case 'g':
+		return add_term(args, "-g", optarg);
+	case 'u':
+		return add_term(args, "-u", optarg);
+	case 'n':
+		return add_term(args, "-n", optarg);
+	case OPT_HEX:
+		return add_term(args, "--hex", optarg);
+	case OPT_GPU:
+		args->gpu = optarg;
+		return -1;
+	case OPT_JSON:
+		args->json = true;
+		return -1;
+	case 'i':
+		args->source = optarg;
+		return -1;
+	case 'o':
+		args->output = optarg;
+		return -1;
+	default:
+		return print_help(help);
+	}
+}
+
+static int bad_option(const struct args *args, int opt, char **argv)
+{
+	/* A short option has left its letter in optopt; of a long one the word was read. */
+	const char *word = argv[optind - 1];
+	char letter[3] = { '-', (char)optopt, 0 };
+	bool is_long = !strncmp(word, "--", 2);
+
+	if (opt == ':')
+		return cmd_fail(args->cmd, args->usage_status,
+				"%s wants a value: see 'gpupart %s --help'",
+				is_long ? word : letter, args->cmd);
+	if (is_long && optopt && strchr(word, '='))
+		return cmd_fail(args->cmd, args->usage_status,
+				"'%s': this option takes no value: see 'gpupart %s --help'",
+				word, args->cmd);
+	return cmd_fail(args->cmd, args->usage_status,
+			"unknown option '%s': see 'gpupart %s --help'",
+			is_long || !optopt ? word : letter, args->cmd);
+}
+
+int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
+	       const char *help, int argc, char **argv)
+{
+	struct option options[MAX_OPTIONS] = { 0 };
+	char letters[2 * MAX_OPTIONS] = "+:";
+	unsigned int nr = 0;
+	int opt, status;
+
+	args->cmd = argv[0];
+	args->usage_status = takes & ARGS_PROGRAM ? EXIT_RUN_FAILED : EXIT_USAGE;
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+		if (!(shared[i].takes & takes) && shared[i].option.val != OPT_HELP)
+			continue;
+		strcat(letters, shared[i].short_form);
+		options[nr++] = shared[i].option;
+	}
+	for (int i = 0; own && own[i].name; i++)
+		options[nr++] = (struct option){ own[i].name, own[i].value ? required_argument :
+						 no_argument, NULL, OPT_OWN + i };
+	opterr = 0;
+	optind = 1;
+	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		if (opt == '?' || opt == ':')
+			return bad_option(args, opt, argv);
+		if (opt >= OPT_OWN) {
+			if (own[opt - OPT_OWN].value)
+				*own[opt - OPT_OWN].value = optarg;
+			else
+				*own[opt - OPT_OWN].given = true;
+			continue;
+		}
+		status = take(args, opt, help);
+		if (status >= 0)
+			return status;
+	}
+	if (takes & ARGS_PROGRAM)
+		args->program = argv + optind;
+	else if (optind < argc)
+		return cmd_fail(args->cmd, args->usage_status,
+				"'%s' is not expected: see 'gpupart %s --help'",
+				argv[optind], args->cmd);
+	return -1;
+}
+
+static bool is_live_source(const char *source)
+{
+	return !strcmp(source, "kernel") || !strcmp(source, "rm");
+}
+
+/* The capture that -i means opens, and its full path: -1 to go on, or a status. */
+static int capture_path(const struct args *args, char *path, size_t len)
+{
+	struct gpupart_topology *topo;
+	const char *found;
+	struct gpupart *gp;
+	int err, status = -1;
+
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, args->usage_status, "no memory");
+	err = gpupart_topology_open(gp, args->source, args->gpu, &topo);
+	if (err) {
+		status = cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
+				  EXIT_RUN_FAILED : cmd_status(err), "-i %s: %s", args->source,
+				  gpupart_error(gp));
+		goto close_gp;
+	}
+	/* A sample's path is known to the library only, which cuts it to fit ("...end"). */
+	found = strncmp(args->source, "sample:", 7) ? args->source :
+		gpupart_topology_info(topo)->source;
+	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
+	if (err == -ENAMETOOLONG)
+		status = cmd_fail(args->cmd, args->usage_status,
+				  "-i %s: its path is too long: give a capture's path instead",
+				  args->source);
+	else if (err)
+		status = cmd_fail(args->cmd, args->usage_status, "-i %s: %s", args->source,
+				  strerror(-err));
+	gpupart_topology_close(topo);
+close_gp:
+	gpupart_close(gp);
+	return status;
+}
+
+int args_simulate(struct args *args)
+{
+	static char path[4096];
+	const char *sim = getenv("GPUPART_SIM");
+	int status;
+
+	if (!args->source) {
+		/* One GPU a command: the first of the captures. */
+		if (!sim || !*sim)
+			return -1;
+		snprintf(path, sizeof(path), "%.*s", (int)strcspn(sim, ":"), sim);
+		args->source = path;
+		return -1;
+	}
+	if (is_live_source(args->source))
+		return cmd_fail(args->cmd, args->usage_status,
+				"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
+				args->source);
+	status = capture_path(args, path, sizeof(path));
+	if (status >= 0)
+		return status;
+	args->source = path;
+	return paths_enter_sim(args->cmd, args->usage_status, path);
+}
+
+int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	struct cuda_probe probe;
+	int err;
+
+	*gpu = args->gpu;
+	if (args->gpu || !visible || args->source)
+		return -1;
+	if (!strncmp(visible, "GPU-", 4)) {
+		/* A UUID is a selector as it stands; a list of them is cut at the first. */
+		snprintf(args->visible, sizeof(args->visible), "%.*s",
+			 (int)strcspn(visible, ","), visible);
+		*gpu = args->visible;
+		return -1;
+	}
+	/* The only GPU there is needs no translating; of none the topology's source speaks. */
+	if (*visible && *visible != '-' && gpupart_gpu_list(gp, NULL, NULL, 0) <= 1)
+		return -1;
+	err = cuda_probe(&probe);
+	if (!err && probe.nr_devices > 0) {
+		snprintf(args->visible, sizeof(args->visible), "%s", probe.pci);
+		*gpu = args->visible;
+		return -1;
+	}
+	return cmd_fail(args->cmd, args->usage_status,
+			"CUDA_VISIBLE_DEVICES=%s: %s: name the GPU with --gpu", visible,
+			err ? probe.why : "leaves no GPU");
+}
+
+int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo)
+{
+	const char *gpu;
+	int status, err;
+
+	status = args_gpu(args, gp, &gpu);
+	if (status >= 0)
+		return status;
+	err = gpupart_topology_open(gp, args->source, gpu, topo);
+	if (err)
+		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
+				EXIT_RUN_FAILED : cmd_status(err), "%s", gpupart_error(gp));
+	return -1;
+}
+
+static int parse_number(const struct args *args, const char *text, unsigned int *nr)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > GPUPART_MAX_TPCS)
+		return cmd_fail(args->cmd, args->usage_status,
+				"-n %s: wants a number of TPCs, 1 to %d", text, GPUPART_MAX_TPCS);
+	*nr = value;
+	return -1;
+}
+
+int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
+	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+{
+	static const struct { const char *option, *word; } words[] = {
+		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
+	};
+	struct gpupart_tpcset part, free_tpcs = within ? *within : gpupart_topology_all(topo);
+	char text[GPUPART_TPCSET_STRLEN];
+	unsigned int nr = 0, more = 0;
+	int status;
+
+	if (!args->nr_terms)
+		return cmd_fail(args->cmd, args->usage_status,
+				"no set: give one with -t, -g, -u, -n or --hex");
+	memset(set, 0, sizeof(*set));
+	for (unsigned int i = 0; i < args->nr_terms; i++) {
+		const char *option = args->terms[i].option, *value = args->terms[i].text;
+		const char *word = NULL;
+
+		for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++)
+			if (!strcmp(words[j].option, option))
+				word = words[j].word;
+		if (!word) {
+			status = parse_number(args, value, &more);
+			if (status >= 0)
+				return status;
+			nr += more;
+			continue;
+		}
+		/* In the library's words "+" would start a term of another kind. */
+		if (strchr(value, '+') || strchr(value, ' ') || !*value ||
+		    snprintf(text, sizeof(text), "%s:%s", word, value) >= (int)sizeof(text))
+			return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants %s",
+					option, value, word[0] == 'h' ? "a hexadecimal number" :
+					"a list such as 0,5,8-11 or 0-10:2");
+		if (gpupart_set_parse(gp, topo, text, &part))
+			return cmd_fail(args->cmd, args->usage_status, "%s %s: %s", option, value,
+					gpupart_error(gp));
+		*set = gpupart_tpcset_or(set, &part);
+	}
+	if (!nr)
+		return -1;
+	free_tpcs = gpupart_tpcset_andnot(&free_tpcs, set);
+	if (nr > gpupart_tpcset_count(&free_tpcs))
+		return cmd_fail(args->cmd, args->usage_status,
+				"-n %u: %u TPCs are free to choose from%s", nr,
+				gpupart_tpcset_count(&free_tpcs),
+				within ? " inside GPUPART_SET" : "");
+	part = pack_tpcs(topo, &free_tpcs, nr);
+	*set = gpupart_tpcset_or(set, &part);
+	return -1;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options that commands share: one grammar for sets, sources and GPUs. Knows
+ * no command.
+ */
+#ifndef GPUPART_CLI_ARGS_H
+#define GPUPART_CLI_ARGS_H
+
+#include <gpupart.h>
+
+/* Which of the shared options a command takes. */
+#define ARGS_SET	1	/* -t, -g, -u, -n, --hex */
+#define ARGS_GPU	2	/* --gpu */
+#define ARGS_SOURCE	4	/* -i: any source */
+#define ARGS_SIM	8	/* -i: a capture, the simulated GPU made of it */
+#define ARGS_JSON	16
+#define ARGS_OUTPUT	32	/* -o */
+#define ARGS_PROGRAM	64	/* [--] PROGRAM ARGS follow */
+
+#define ARGS_MAX_TERMS	64
+
+/* A command's own option: long only. */
+struct args_option {
+	const char *name;
+	bool *given;		/* of one without a value */
+	const char **value;	/* of one with a value */
+};
+
+struct args {
+	const char *cmd;
+	int usage_status;	/* 2, or 125 for run */
+	const char *source;	/* -i or NULL */
+	const char *gpu;	/* --gpu or NULL */
+	const char *output;	/* -o or NULL */
+	bool json;
+	unsigned int nr_terms;
+	struct {
+		const char *option;	/* "-t" */
+		const char *text;
+	} terms[ARGS_MAX_TERMS];
+	char **program;		/* PROGRAM ARGS NULL */
+	char visible[64];	/* room for what args_gpu() finds */
+};
+
+/*
+ * Fills @args. Returns -1 to go on, or the status to exit with, the line on stderr
+ * or the help text on stdout written. @own ends with an empty entry and may be NULL.
+ */
+int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
+	       const char *help, int argc, char **argv);
+
+/*
+ * Goes on as a process on the simulated GPU where -i (or GPUPART_SIM, which a
+ * process inside such a run inherits) asks for one; args->source is the capture's
+ * path then. Returns -1 to go on, or a status.
+ */
+int args_simulate(struct args *args);
+
+/* Opens the topology that -i and --gpu mean: -1 to go on, or a status. */
+int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo);
+
+/*
+ * The GPU that --gpu means, or else the first one CUDA_VISIBLE_DEVICES leaves, as a
+ * selector the library takes (NULL: the first): -1 to go on, or a status.
+ */
+int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
+
+/*
+ * The set that -t, -g, -u, -n and --hex add up to. -n takes its TPCs from those
+ * of @within (NULL: all) that the others leave. -1 to go on, or a status.
+ */
+int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
+	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
+
+#endif

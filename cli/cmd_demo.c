@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart demo: the main job in a minute, on the GPU or on the simulated one. Must not
+ * know more of the library than its public face.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "args.h"
+#include "cmd.h"
+#include "out.h"
+
+#define SAMPLE "sample:h200"
+
+const char demo_help[] =
+"Usage: gpupart demo [-i CAPTURE] [--gpu GPU] [-o FILE]\n"
+"The main job in a minute: the GPU's picture, a set of whole GPCs, where a launch ran\n"
+"before and after, and one launch in each GPC. On a GPU if there is one, else on the\n"
+"simulated GPU made of " SAMPLE ", which says so.\n"
+"\n"
+"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"  -o, --output FILE   write there\n"
+"\n"
+"Exit status: 0 every launch ran where it was allowed, 1 one did not, 2 not supported\n"
+"here.\n"
+"\n"
+"Examples:\n"
+"  gpupart demo\n"
+"  gpupart demo -i sample:h200-e\n";
+
+struct demo {
+	struct gpupart *gp;
+	struct gpupart_gpu *gpu;
+	const struct gpupart_topology *topo;
+	struct out out;
+	unsigned int nr_launches, nr_exact;
+	struct gpupart_tpcset inside, outside;	/* seen in all confined launches */
+};
+
+/* One launch inside @set: @seen, and the tally. */
+static int launch(struct demo *demo, const struct gpupart_tpcset *set, struct gpupart_tpcset *seen)
+{
+	struct gpupart_tpcset part;
+	int err;
+
+	err = gpupart_process_set(demo->gp, demo->gpu, set);
+	if (!err)
+		err = gpupart_census(demo->gp, demo->gpu, NULL, seen);
+	if (err || !set)
+		return err;
+	demo->nr_launches++;
+	demo->nr_exact += gpupart_tpcset_equal(seen, set);
+	part = gpupart_tpcset_and(seen, set);
+	demo->inside = gpupart_tpcset_or(&demo->inside, &part);
+	part = gpupart_tpcset_andnot(seen, set);
+	demo->outside = gpupart_tpcset_or(&demo->outside, &part);
+	return 0;
+}
+
+/* The set shown: a uGPU where there are some, else the first GPC. */
+static struct gpupart_tpcset choose(const struct gpupart_topology *topo, char *words, size_t len)
+{
+	if (gpupart_topology_nr_ugpus(topo) > 1) {
+		snprintf(words, len, "-u 0");
+		return gpupart_topology_ugpu(topo, 0);
+	}
+	snprintf(words, len, "-g 0");
+	return gpupart_topology_nr_gpcs(topo) ? gpupart_topology_gpc(topo, 0)->tpcs :
+	       gpupart_topology_all(topo);
+}
+
+static int show(struct demo *demo)
+{
+	const struct gpupart_topology *topo = demo->topo;
+	FILE *file = demo->out.file;
+	struct gpupart_tpcset set, seen;
+	char words[16], text[OUT_SET_STRLEN], label[16];
+	int err;
+
+	set = choose(topo, words, sizeof(words));
+	fprintf(file, "A set of whole GPCs, as 'gpupart run %s' has it:\n", words);
+	out_wrap(&demo->out, 2, "TPCs", out_set(text, sizeof(text), topo, &set));
+	fputs("\nWhere a launch ran, a sign a TPC, GPC by GPC:\n", file);
+	err = launch(demo, NULL, &seen);
+	if (err)
+		return err;
+	out_strip(&demo->out, topo, "all", &seen);
+	err = launch(demo, &set, &seen);
+	if (err)
+		return err;
+	out_strip(&demo->out, topo, words, &seen);
+	fputs("\nOne launch in each GPC:\n", file);
+	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++) {
+		err = launch(demo, &gpupart_topology_gpc(topo, gpc)->tpcs, &seen);
+		if (err)
+			return err;
+		snprintf(label, sizeof(label), "GPC %u", gpc);
+		out_strip(&demo->out, topo, label, &seen);
+	}
+	return gpupart_process_set(demo->gp, demo->gpu, NULL);
+}
+
+static int demonstrate(const struct args *args, struct demo *demo)
+{
+	char text[OUT_SET_STRLEN];
+	struct gpupart_tpcset limit;
+	const char *simulated;
+	unsigned int nr_outside;
+	int status, err;
+
+	demo->topo = gpupart_gpu_topology(demo->gpu);
+	if (gpupart_limit_get(demo->gpu, &limit))
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+				out_set(text, sizeof(text), demo->topo, &limit));
+	simulated = gpupart_topology_info(demo->topo)->simulated ? " (simulated)" : "";
+	status = out_open(&demo->out, args);
+	if (status >= 0)
+		return status;
+	out_gpu_text(&demo->out, demo->topo);
+	out_picture(&demo->out, demo->topo);
+	fputc('\n', demo->out.file);
+	err = show(demo);
+	if (err) {
+		out_close(&demo->out, args->cmd);
+		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(demo->gp));
+	}
+	nr_outside = gpupart_tpcset_count(&demo->outside);
+	fprintf(demo->out.file,
+		"\n%sproof%s%s: %u of %u confined launches ran on exactly their set:\n"
+		"  %u TPCs seen inside, %u outside\n",
+		demo->out.bold, demo->out.plain, simulated, demo->nr_exact, demo->nr_launches,
+		gpupart_tpcset_count(&demo->inside), nr_outside);
+	status = out_close(&demo->out, args->cmd);
+	return nr_outside || demo->nr_exact != demo->nr_launches ? EXIT_FAILED : status;
+}
+
+int cmd_demo(int argc, char **argv)
+{
+	struct args args = { 0 };
+	struct demo demo = { 0 };
+	const char *gpu;
+	int status, err, nr;
+
+	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_OUTPUT, NULL, demo_help, argc, argv);
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&demo.gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	if (!args.source && !args.gpu && !getenv("GPUPART_SIM")) {
+		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0);
+		if (nr <= 0) {
+			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
+				 nr ? gpupart_error(demo.gp) : "none found");
+			args.source = SAMPLE;
+		}
+	}
+	status = args_simulate(&args);
+	if (status < 0)
+		status = args_gpu(&args, demo.gp, &gpu);
+	if (status < 0) {
+		err = gpupart_attach(demo.gp, gpu, &demo.gpu);
+		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(demo.gp)) :
+			 demonstrate(&args, &demo);
+	}
+	gpupart_close(demo.gp);
+	return status;
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart doctor: what works on this machine, what does not, what to do. Nothing it asks
+ * may hang or crash it. Must not change anything.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "args.h"
+#include "child.h"
+#include "cmd.h"
+#include "cuda.h"
+#include "out.h"
+#include "paths.h"
+
+#define ASK_SECONDS 60
+
+const char doctor_help[] =
+"Usage: gpupart doctor [--no-launch] [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
+"What works on this machine, what does not, and what to do about it: a row a question.\n"
+"ok works, bad is needed and does not, note is good to know, skip was not asked.\n"
+"\n"
+"Whether launches can be confined is found out by trying, in a process of its own: the\n"
+"first time on a GPU and driver that takes the few short launches that the first run\n"
+"would make; later none.\n"
+"\n"
+"      --no-launch     do not try: those rows are skipped\n"
+"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --json          as JSON, schema gpupart/1\n"
+"  -o, --output FILE   write there\n"
+"\n"
+"Exit status: 0 all that is needed works, 1 something does not.\n"
+"\n"
+"Examples:\n"
+"  gpupart doctor\n"
+"  gpupart doctor --json | jq '.rows[] | select(.result == \"bad\")'\n";
+
+enum result { OK, BAD, NOTE, SKIP };
+
+static const char *const words[] = { [OK] = "ok", [BAD] = "bad", [NOTE] = "note", [SKIP] = "skip" };
+
+struct doctor {
+	const struct args *args;
+	struct gpupart *gp;
+	const char *gpu;	/* a selector or NULL */
+	struct out out;
+	json_t *rows;		/* NULL: rows go out as they come */
+	unsigned int nr[4];
+	bool simulated;
+};
+
+/* @advice is "" where there is nothing to do. */
+__attribute__((format(printf, 5, 6)))
+static void row(struct doctor *doctor, enum result result, const char *name, const char *advice,
+		const char *fmt, ...)
+{
+	char answer[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(answer, sizeof(answer), fmt, ap);
+	va_end(ap);
+	doctor->nr[result]++;
+	if (doctor->rows) {
+		json_array_append_new(doctor->rows, json_pack("{s:s, s:s, s:o, s:o}", "name", name,
+			"result", words[result], "answer", out_json_text(answer),
+			"advice", out_json_text(advice)));
+		return;
+	}
+	out_row(&doctor->out, words[result], result == BAD, name, answer, "");
+	if (*advice)
+		fprintf(doctor->out.file, "%28s-> %s\n", "", advice);
+}
+
+static bool read_line(const char *path, char *text, size_t len)
+{
+	FILE *file = fopen(path, "re");
+	bool good = file && fgets(text, len, file);
+
+	if (file)
+		fclose(file);
+	if (good)
+		text[strcspn(text, "\n")] = 0;
+	return good;
+}
+
+static void ask_driver(struct doctor *doctor)
+{
+	char version[64];
+	int fd;
+
+	if (doctor->simulated) {
+		row(doctor, SKIP, "driver", "", "simulated: no kernel driver is needed");
+		row(doctor, SKIP, "device-node", "", "simulated: no device node is needed");
+		return;
+	}
+	if (read_line("/sys/module/nvidia/version", version, sizeof(version)))
+		row(doctor, OK, "driver", "", "NVIDIA's kernel driver %s is loaded", version);
+	else if (!access("/proc/driver/nvidia/version", F_OK))
+		row(doctor, OK, "driver", "",
+		    "NVIDIA's kernel driver is loaded; it does not tell its version here");
+	else
+		row(doctor, BAD, "driver",
+		    "install NVIDIA's driver and 'modprobe nvidia'; without a GPU try 'gpupart demo'",
+		    "NVIDIA's kernel driver is not loaded");
+
+	fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		row(doctor, OK, "device-node", "", "/dev/nvidiactl can be opened");
+	else
+		row(doctor, BAD, "device-node", errno == ENOENT ?
+		    "run 'nvidia-modprobe', or in a container pass the GPU in" :
+		    "have an administrator let this user read and write /dev/nvidia*",
+		    "/dev/nvidiactl: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void ask_gpus(struct doctor *doctor)
+{
+	struct gpupart_gpu_info list[64];
+	char text[1024] = "";
+	int nr;
+
+	if (doctor->simulated) {
+		row(doctor, SKIP, "gpus", "", "simulated: the one GPU of the capture");
+		return;
+	}
+	nr = gpupart_gpu_list(doctor->gp, NULL, list, 64);
+	if (nr < 0) {
+		row(doctor, BAD, "gpus", "see the rows above", "%s", gpupart_error(doctor->gp));
+		return;
+	}
+	for (int i = 0; i < nr && i < 64; i++)
+		out_append(text, sizeof(text), "%s%s %s", i ? ", " : "", list[i].name, list[i].pci);
+	if (nr)
+		row(doctor, OK, "gpus", "", "%d: %s", nr, text);
+	else
+		row(doctor, BAD, "gpus", "without a GPU try 'gpupart demo'", "no GPU");
+}
+
+static void ask_mig(struct doctor *doctor, const struct gpupart_gpu_info *info)
+{
+	if (info->mig > 0)
+		row(doctor, BAD, "mig", "'nvidia-smi -mig 0' as root, with the GPU idle",
+		    "MIG is on: sets are refused");
+	else if (info->mig < 0)
+		row(doctor, NOTE, "mig", "", "not told by this source");
+	else
+		row(doctor, OK, "mig", "", "MIG is off");
+}
+
+static void ask_topology(struct doctor *doctor)
+{
+	struct gpupart_topology *topo, *kernel;
+	const struct gpupart_gpu_info *info;
+
+	if (gpupart_topology_open(doctor->gp, doctor->args->source, doctor->gpu, &topo)) {
+		row(doctor, BAD, "topology", "see the rows above", "%s", gpupart_error(doctor->gp));
+		row(doctor, SKIP, "mig", "", "no topology");
+		return;
+	}
+	info = gpupart_topology_info(topo);
+	if (doctor->simulated || !strcmp(info->source, "kernel") ||
+	    gpupart_topology_open(doctor->gp, "kernel", info->pci, &kernel)) {
+		row(doctor, OK, "topology", "", "%s%s tells %u SMs in %u TPCs in %u GPCs",
+		    doctor->simulated ? "simulated: capture " : "", info->source,
+		    gpupart_topology_nr_sms(topo), gpupart_topology_nr_tpcs(topo),
+		    gpupart_topology_nr_gpcs(topo));
+	} else {
+		if (gpupart_topology_hash(topo) == gpupart_topology_hash(kernel))
+			row(doctor, OK, "topology", "", "%s and kernel agree", info->source);
+		else
+			row(doctor, BAD, "topology",
+			    "compare 'gpupart topology -i rm' with '-i kernel' and report both",
+			    "%s and kernel disagree about %s", info->source, info->pci);
+		gpupart_topology_close(kernel);
+	}
+	ask_mig(doctor, info);
+	gpupart_topology_close(topo);
+}
+
+static void ask_libcuda(struct doctor *doctor)
+{
+	struct cuda_probe probe;
+	int err = cuda_probe(&probe);
+
+	if (!err)
+		row(doctor, OK, "libcuda", "", "%s%s, CUDA %d.%d, %d GPUs",
+		    doctor->simulated ? "simulated: " : "", probe.path, probe.version / 1000,
+		    probe.version % 1000 / 10, probe.nr_devices);
+	else if (err == -ENOENT)
+		row(doctor, BAD, "libcuda", "install the user part of NVIDIA's driver (libcuda.so.1)",
+		    "%s", probe.why);
+	else
+		row(doctor, BAD, "libcuda", "see that the kernel driver and libcuda.so.1 are of one version",
+		    "%s", probe.why);
+}
+
+struct attached {
+	int err;
+	char why[512];
+	char layout[32], streams[256];
+	bool from_cache;
+	unsigned int nr_proven, nr_launches;
+};
+
+static void attach(void *arg, void *result)
+{
+	struct attached *found = result;
+	struct gpupart_check check;
+	struct gpupart_gpu *gpu;
+	struct gpupart *gp;
+
+	/* The GPU is asked about, not the limit this may run in. */
+	unsetenv("GPUPART_SET");
+	unsetenv("CUDA_INJECTION64_PATH");
+	found->err = gpupart_open(&gp);
+	if (found->err)
+		return;
+	found->err = gpupart_attach(gp, arg, &gpu);
+	snprintf(found->why, sizeof(found->why), "%s", gpupart_error(gp));
+	if (found->err)
+		return;
+	gpupart_gpu_check(gpu, &check);
+	snprintf(found->layout, sizeof(found->layout), "%s", check.layout);
+	snprintf(found->streams, sizeof(found->streams), "%s", check.streams);
+	found->from_cache = check.from_cache;
+	found->nr_proven = check.nr_proven;
+	found->nr_launches = check.nr_launches;
+}
+
+static void ask_launches(struct doctor *doctor, bool may_launch)
+{
+	struct attached found = { 0 };
+	char why[128];
+
+	if (!may_launch) {
+		row(doctor, SKIP, "launch-callback", "", "--no-launch: not tried");
+		row(doctor, SKIP, "mask-bits", "", "--no-launch: not tried");
+		row(doctor, SKIP, "streams", "", "--no-launch: not tried");
+		return;
+	}
+	if (child_call(attach, (void *)doctor->gpu, &found, sizeof(found), ASK_SECONDS, why,
+		       sizeof(why))) {
+		found.err = -EIO;
+		snprintf(found.why, sizeof(found.why), "attaching to the GPU: %s", why);
+	}
+	if (found.err) {
+		row(doctor, BAD, "launch-callback", "see the rows above; sets cannot be used here",
+		    "launches cannot be confined: %s",
+		    *found.why ? found.why : strerror(-found.err));
+		row(doctor, SKIP, "mask-bits", "", "not attached");
+		row(doctor, SKIP, "streams", "", "not attached");
+		return;
+	}
+	row(doctor, OK, "launch-callback", "", "offered by the driver");
+	if (found.from_cache)
+		row(doctor, OK, "mask-bits", "", "layout %s, %u TPCs proven before", found.layout,
+		    found.nr_proven);
+	else
+		row(doctor, OK, "mask-bits", "", "layout %s, %u TPCs proven now with %u launches",
+		    found.layout, found.nr_proven, found.nr_launches);
+	if (*found.streams)
+		row(doctor, NOTE, "streams", "use process and next-launch sets", "no stream sets: %s",
+		    found.streams);
+	else
+		row(doctor, OK, "streams", "", "streams can have sets of their own");
+}
+
+static bool mps_runs(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	while (proc && !found && (entry = readdir(proc))) {
+		char path[300], comm[64];
+
+		if (*entry->d_name < '0' || *entry->d_name > '9')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		/* The kernel keeps 15 letters of nvidia-cuda-mps-control and -server. */
+		found = read_line(path, comm, sizeof(comm)) && !strcmp(comm, "nvidia-cuda-mps");
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+static void ask_injection(struct doctor *doctor)
+{
+	const char *taken = getenv("CUDA_INJECTION64_PATH");
+	char path[PATH_MAX];
+	int err = paths_package(PATHS_INJECT, path, sizeof(path));
+
+	if (err)
+		row(doctor, BAD, "inject-library", "reinstall gpupart", PATHS_INJECT ": %s",
+		    strerror(-err));
+	else if (access(path, R_OK))
+		row(doctor, BAD, "inject-library", "let this user read it", "%s: %s", path,
+		    strerror(errno));
+	else
+		row(doctor, OK, "inject-library", "", "%s", path);
+	if (!taken || !*taken)
+		row(doctor, OK, "injection-slot", "", "CUDA_INJECTION64_PATH is free");
+	else if (!err && paths_same(taken, path))
+		row(doctor, OK, "injection-slot", "", "CUDA_INJECTION64_PATH is gpupart's: this is inside a run");
+	else
+		row(doctor, NOTE, "injection-slot", "nothing: run comes in by LD_PRELOAD and calls that tool in turn",
+		    "CUDA_INJECTION64_PATH is taken by %s", taken);
+}
+
+static void ask_environment(struct doctor *doctor)
+{
+	static const char *const names[] = {
+		"GPUPART_SET", "GPUPART_GPU", "GPUPART_NAME", "GPUPART_DISABLE", "GPUPART_LOG",
+		"GPUPART_SIM", "GPUPART_CHECKED", "GPUPART_NEXT_INJECTION", "CUDA_VISIBLE_DEVICES",
+	};
+	char text[1024] = "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (getenv(names[i]))
+			out_append(text, sizeof(text), "%s%s=%s", *text ? " " : "", names[i],
+				   getenv(names[i]));
+	if (*text)
+		row(doctor, NOTE, "environment", "", "%s", text);
+	else
+		row(doctor, OK, "environment", "", "no GPUPART_* variable and no CUDA_VISIBLE_DEVICES is set");
+}
+
+/* Where the library remembers which maps were checked, or would make the folder. */
+static void ask_cache(struct doctor *doctor)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *advice = "without it every run checks the mask bits anew: set XDG_CACHE_HOME to a folder of yours";
+	char path[PATH_MAX], folder[PATH_MAX];
+
+	if (cache && *cache == '/')
+		snprintf(path, sizeof(path), "%s/gpupart", cache);
+	else if (home && *home == '/')
+		snprintf(path, sizeof(path), "%s/.cache/gpupart", home);
+	else {
+		row(doctor, NOTE, "cache-folder", advice, "neither XDG_CACHE_HOME nor HOME is set");
+		return;
+	}
+	strcpy(folder, path);
+	while (access(folder, F_OK) && errno == ENOENT && strrchr(folder, '/') > folder)
+		*strrchr(folder, '/') = 0;
+	if (access(folder, W_OK | X_OK))
+		row(doctor, NOTE, "cache-folder", advice, "%s: %s", folder, strerror(errno));
+	else
+		row(doctor, OK, "cache-folder", "", "%s can be written", path);
+}
+
+static void ask_all(struct doctor *doctor, bool may_launch)
+{
+	ask_driver(doctor);
+	ask_gpus(doctor);
+	ask_topology(doctor);
+	ask_libcuda(doctor);
+	ask_launches(doctor, may_launch);
+	ask_injection(doctor);
+	ask_cache(doctor);
+	if (mps_runs())
+		row(doctor, NOTE, "mps", "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients",
+		    "MPS runs: %%smid is renumbered in its clients, so mask bits are looked up and not checked");
+	else
+		row(doctor, OK, "mps", "", "MPS does not run: programs share the GPU in time slices");
+	ask_environment(doctor);
+	row(doctor, NOTE, "green-contexts", "run such a program with GPUPART_DISABLE=1",
+	    "a program that creates green contexts fails under run: the driver refuses them");
+	row(doctor, NOTE, "device-launches", "",
+	    "kernels launched from the GPU (dynamic parallelism) are not confined");
+}
+
+static int examine(struct doctor *doctor, bool may_launch)
+{
+	const struct args *args = doctor->args;
+	json_t *root = NULL;
+	int status;
+
+	status = out_open(&doctor->out, args);
+	if (status >= 0)
+		return status;
+	if (args->json) {
+		root = out_json_new(args->cmd, doctor->simulated);
+		doctor->rows = json_array();
+		json_object_set_new(root, "version", json_string(gpupart_version()));
+		json_object_set_new(root, "rows", doctor->rows);
+	} else {
+		fprintf(doctor->out.file, "gpupart %s%s\n", gpupart_version(),
+			doctor->simulated ? ", on the simulated GPU" : "");
+	}
+	ask_all(doctor, may_launch);
+	if (root) {
+		json_object_set_new(root, "nr_bad", json_integer(doctor->nr[BAD]));
+		json_object_set_new(root, "good", json_boolean(!doctor->nr[BAD]));
+		out_json_write(&doctor->out, root);
+	} else if (doctor->nr[BAD]) {
+		fprintf(doctor->out.file, "\n%u of what is needed does not work\n", doctor->nr[BAD]);
+	} else {
+		fputs("\nall that is needed works\n", doctor->out.file);
+	}
+	status = out_close(&doctor->out, args->cmd);
+	return doctor->nr[BAD] ? EXIT_FAILED : status;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	bool no_launch = false;
+	const struct args_option own[] = { { .name = "no-launch", .given = &no_launch }, { 0 } };
+	struct args args = { 0 };
+	struct doctor doctor = { .args = &args };
+	int status;
+
+	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, doctor_help,
+			    argc, argv);
+	if (status < 0)
+		status = args_simulate(&args);
+	if (status >= 0)
+		return status;
+	doctor.simulated = args.source;
+	if (gpupart_open(&doctor.gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */
+	doctor.gpu = args.gpu;
+	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || args_gpu(&args, doctor.gp, &doctor.gpu) < 0)
+		status = examine(&doctor, !no_launch);
+	else
+		status = EXIT_FAILED;
+	gpupart_close(doctor.gp);
+	return status;
+}

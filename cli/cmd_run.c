@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart run: works out the set, has the mask bits checked in a child, then becomes
+ * the program with the injected library in its environment. Must not touch CUDA itself.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "args.h"
+#include "child.h"
+#include "cmd.h"
+#include "out.h"
+#include "paths.h"
+
+#define CHECK_SECONDS 60
+#define NAME_MAX_LEN 63
+
+const char run_help[] =
+"Usage: gpupart run SET [-i CAPTURE] [--gpu GPU] [--name NAME] -- PROGRAM ARGS\n"
+"Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
+"nothing inside the program escapes.\n"
+"\n"
+"SET, several add up:\n"
+"  -t, --tpcs LIST     TPCs: 0,5,8-11 or 0-10:2\n"
+"  -g, --gpcs LIST     whole GPCs\n"
+"  -u, --ugpus LIST    whole uGPUs (halves of the L2)\n"
+"  -n, --nr-tpcs N     N more TPCs, packed: in the smallest uGPU that holds them, as\n"
+"                      many as possible in whole GPCs, the rest from the smallest\n"
+"                      GPC left; always the same ones\n"
+"      --hex MASK      bit i allows TPC i\n"
+"\n"
+"  -i, --input CAPTURE run on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --name NAME     a name for the job, in GPUPART_NAME\n"
+"\n"
+"The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME and\n"
+"CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds that) in its environment.\n"
+"Inside a run, a second one must stay inside the first one's set.\n"
+"GPUPART_DISABLE=1 in the environment: the program is run untouched.\n"
+"Programs that create green contexts fail under run: the driver refuses them. What\n"
+"kernels launch from the GPU is not confined.\n"
+"\n"
+"Exit status: the program's; 127 it is not there, 126 it cannot be executed, 125\n"
+"anything else that went wrong before it started.\n"
+"\n"
+"Examples:\n"
+"  gpupart run -u 0 -- python3 train.py\n"
+"  gpupart run -g 1,2 -t 40-43 -- ./serve\n"
+"  gpupart run -n 16 --name batch -- make bench\n";
+
+struct check {
+	int err;
+	char key[20];
+	char pci[20];		/* of the GPU that was checked */
+	char why[512];
+};
+
+static void check_gpu(void *arg, void *result)
+{
+	struct check *check = result;
+	struct gpupart_check found;
+	struct gpupart_gpu *gpu;
+	struct gpupart *gp;
+
+	/*
+	 * The map is the GPU's, not this job's: it is checked without the limit of a
+	 * run around us and without another tool's library.
+	 */
+	unsetenv("GPUPART_SET");
+	unsetenv("CUDA_INJECTION64_PATH");
+	check->err = gpupart_open(&gp);
+	if (check->err)
+		return;
+	check->err = gpupart_attach(gp, arg, &gpu);
+	if (check->err) {
+		snprintf(check->why, sizeof(check->why), "%s", gpupart_error(gp));
+		return;
+	}
+	gpupart_gpu_check(gpu, &found);
+	snprintf(check->key, sizeof(check->key), "%s", found.key);
+	snprintf(check->pci, sizeof(check->pci), "%s",
+		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
+}
+
+static int check_in_child(const struct args *args, const char *pci, struct check *check)
+{
+	char why[128];
+
+	/* A context of the driver's is best ended with its process: the child closes nothing. */
+	if (child_call(check_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
+		       sizeof(why)))
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "checking the mask bits of GPU %s: %s",
+				pci, why);
+	if (check->err)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s",
+				*check->why ? check->why : strerror(-check->err));
+	return -1;
+}
+
+/* The limit of a run around this one: *outer is NULL where there is none. */
+static int outer_limit(const struct args *args, struct gpupart *gp,
+		       const struct gpupart_topology *topo, struct gpupart_tpcset *set,
+		       const struct gpupart_tpcset **outer)
+{
+	const char *words = getenv("GPUPART_SET"), *gpu = getenv("GPUPART_GPU");
+	const char *pci = gpupart_topology_info(topo)->pci;
+	struct gpupart_topology *limited;
+	bool same;
+
+	*outer = NULL;
+	if (!words || !*words)
+		return -1;
+	/* A capture may not tell its address; the one GPU of the simulated driver is meant. */
+	if (gpu && *gpu && *pci) {
+		if (gpupart_topology_open(gp, args->source, gpu, &limited))
+			return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_GPU=%s: %s", gpu,
+					gpupart_error(gp));
+		same = !strcmp(gpupart_topology_info(limited)->pci, pci);
+		gpupart_topology_close(limited);
+		if (!same)
+			return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+					"this runs inside a limit on GPU %s and cannot leave it for %s",
+					gpu, pci);
+	}
+	if (gpupart_set_parse(gp, topo, words, set))
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_SET=%s: %s", words,
+				gpupart_error(gp));
+	*outer = set;
+	return -1;
+}
+
+static int work_out_set(const struct args *args, struct gpupart *gp,
+			const struct gpupart_topology *topo, struct gpupart_tpcset *set)
+{
+	char text[OUT_SET_STRLEN], limit[GPUPART_TPCSET_STRLEN];
+	const struct gpupart_tpcset *outer;
+	struct gpupart_tpcset outside, around;
+	int status;
+
+	status = outer_limit(args, gp, topo, &around, &outer);
+	if (status < 0)
+		status = args_set(args, gp, topo, outer, set);
+	if (status >= 0 || !outer || gpupart_tpcset_subset(set, outer))
+		return status;
+	outside = gpupart_tpcset_andnot(set, outer);
+	gpupart_tpcset_format_list(&outside, text, sizeof(text));
+	gpupart_tpcset_format_list(outer, limit, sizeof(limit));
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"TPCs %s are outside the limit %s that this runs in (GPUPART_SET)",
+			text, limit);
+}
+
+static int inject(const struct args *args)
+{
+	const char *taken = getenv("CUDA_INJECTION64_PATH"), *preload = getenv("LD_PRELOAD");
+	char path[PATH_MAX], *joined;
+	int err;
+
+	err = paths_package(PATHS_INJECT, path, sizeof(path));
+	if (err)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s is not installed: %s", PATHS_INJECT,
+				strerror(-err));
+	if (!taken || !*taken || paths_same(taken, path)) {
+		setenv("CUDA_INJECTION64_PATH", path, 1);
+		return -1;
+	}
+	if (strpbrk(path, " :"))
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+				"CUDA_INJECTION64_PATH is taken by %s, and LD_PRELOAD takes no path with a blank or colon (%s)",
+				taken, path);
+	if (asprintf(&joined, "%s%s%s", path, preload && *preload ? ":" : "",
+		     preload ? preload : "") < 0)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+	setenv("LD_PRELOAD", joined, 1);
+	free(joined);
+	return -1;
+}
+
+static int become(const struct args *args)
+{
+	int err;
+
+	execvp(args->program[0], args->program);
+	err = errno;
+	return cmd_fail(args->cmd, err == ENOENT ? EXIT_RUN_NOT_FOUND : EXIT_RUN_NOT_EXECUTABLE,
+			"%s: %s", args->program[0], strerror(err));
+}
+
+static int check_name(const struct args *args, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+			len = 0;
+	if (len && len <= NAME_MAX_LEN)
+		return -1;
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-'", name,
+			NAME_MAX_LEN);
+}
+
+/* Everything between a topology and the program's environment. */
+static int prepare(const struct args *args, struct gpupart *gp,
+		   const struct gpupart_topology *topo, const char *name)
+{
+	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
+	/* A capture need not tell an address: its GPU is the only one there, and has one. */
+	const char *gpu = *info->pci ? info->pci : "0";
+	char list[GPUPART_TPCSET_STRLEN], text[OUT_SET_STRLEN];
+	struct check check = { 0 };
+	struct gpupart_tpcset set;
+	int status;
+
+	status = work_out_set(args, gp, topo, &set);
+	if (status < 0)
+		status = check_in_child(args, gpu, &check);
+	if (status < 0)
+		status = inject(args);
+	if (status >= 0)
+		return status;
+	if (*check.pci)
+		gpu = check.pci;
+	gpupart_tpcset_format_list(&set, list, sizeof(list));
+	setenv("GPUPART_SET", list, 1);
+	setenv("GPUPART_GPU", gpu, 1);
+	setenv("GPUPART_CHECKED", check.key, 1);
+	if (name)
+		setenv("GPUPART_NAME", name, 1);
+	cmd_note(args->cmd, "TPCs %s of %s%s; a program that creates green contexts fails under run",
+		 out_set(text, sizeof(text), topo, &set), gpu,
+		 args->source ? ", simulated" : "");
+	return -1;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	const char *name = NULL, *disable = getenv("GPUPART_DISABLE");
+	const char *outer_gpu = getenv("GPUPART_GPU"), *outer_set = getenv("GPUPART_SET");
+	const struct args_option own[] = { { .name = "name", .value = &name }, { 0 } };
+	struct gpupart_topology *topo;
+	struct args args = { 0 };
+	struct gpupart *gp;
+	int status;
+
+	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_PROGRAM, own, run_help,
+			    argc, argv);
+	if (status >= 0)
+		return status;
+	if (!args.program[0])
+		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
+				"no program: gpupart run SET -- PROGRAM ARGS");
+	if (!args.nr_terms)
+		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
+				"no set: give one with -t, -g, -u, -n or --hex");
+	if (name) {
+		status = check_name(&args, name);
+		if (status >= 0)
+			return status;
+	}
+	status = args_simulate(&args);
+	if (status >= 0)
+		return status;
+	if (disable && !strcmp(disable, "1")) {
+		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s runs on the whole GPU", args.program[0]);
+		return become(&args);
+	}
+	/* Inside a run the GPU is the one that is limited; a capture holds but one. */
+	if (!args.gpu && !args.source && outer_set && *outer_set && outer_gpu && *outer_gpu)
+		args.gpu = outer_gpu;
+	if (gpupart_open(&gp))
+		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
+	status = args_topology(&args, gp, &topo);
+	if (status < 0) {
+		status = prepare(&args, gp, topo, name);
+		gpupart_topology_close(topo);
+	}
+	gpupart_close(gp);
+	return status < 0 ? become(&args) : status;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+/* gpupart verify: the library's proof, a row a check. Must not know what is proven how. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include "args.h"
+#include "cmd.h"
+#include "out.h"
+
+const char verify_help[] =
+"Usage: gpupart verify [--quick] [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
+"Proves on the GPU, by launches that record on which SM each block ran, that every\n"
+"TPC, GPC, uGPU and scope confines. A row a check; at most 10 s on an H200.\n"
+"\n"
+"      --quick         the checks that take under a second\n"
+"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --json          as JSON, schema gpupart/1\n"
+"  -o, --output FILE   write there\n"
+"\n"
+"Exit status: 0 every check held, 1 one did not, 2 it cannot run here.\n"
+"\n"
+"Examples:\n"
+"  gpupart verify\n"
+"  gpupart verify --quick --json | jq .nr_failed\n"
+"  gpupart verify -i sample:h200\n";
+
+struct tally {
+	struct out out;
+	json_t *rows;		/* NULL: rows go out as they come */
+	unsigned int nr[3];	/* by result */
+};
+
+static const char *const words[] = {
+	[GPUPART_VERIFY_PASS] = "PASS", [GPUPART_VERIFY_FAIL] = "FAIL",
+	[GPUPART_VERIFY_SKIP] = "SKIP",
+};
+
+static void take_row(const struct gpupart_verify_row *row, void *user)
+{
+	struct tally *tally = user;
+	const char *detail = row->detail ? row->detail : "";
+
+	tally->nr[row->result]++;
+	if (!tally->rows) {
+		out_row(&tally->out, words[row->result], row->result == GPUPART_VERIFY_FAIL,
+			row->name, row->what, detail);
+		return;
+	}
+	json_array_append_new(tally->rows, json_pack("{s:s, s:s, s:s, s:o}",
+		"name", row->name, "what", row->what,
+		"result", row->result == GPUPART_VERIFY_PASS ? "pass" :
+			  row->result == GPUPART_VERIFY_FAIL ? "fail" : "skip",
+		"detail", out_json_text(detail)));
+}
+
+static void print_check(struct out *out, const struct gpupart_check *check)
+{
+	fprintf(out->file, "mask bits: layout %s, %u TPCs proven, ", check->layout,
+		check->nr_proven);
+	if (check->from_cache)
+		fputs("checked before\n", out->file);
+	else
+		fprintf(out->file, "checked now with %u launches\n", check->nr_launches);
+	if (*check->streams)
+		fprintf(out->file, "stream sets: refused here: %s\n", check->streams);
+	fputc('\n', out->file);
+}
+
+static json_t *json_check(const struct gpupart_check *check)
+{
+	return json_pack("{s:s, s:b, s:i, s:i, s:o, s:s}", "layout", check->layout,
+			 "from_cache", check->from_cache, "nr_proven", check->nr_proven,
+			 "nr_launches", check->nr_launches,
+			 "streams_refused", out_json_text(check->streams), "key", check->key);
+}
+
+static int verify(const struct args *args, bool quick, struct gpupart *gp, struct gpupart_gpu *gpu)
+{
+	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
+	struct gpupart_counters counters;
+	struct gpupart_check check;
+	struct timespec start, end;
+	struct tally tally = { 0 };
+	json_t *root = NULL;
+	double seconds;
+	int status, failed;
+
+	status = out_open(&tally.out, args);
+	if (status >= 0)
+		return status;
+	gpupart_gpu_check(gpu, &check);
+	if (args->json) {
+		root = out_json_new("verify", gpupart_topology_info(topo)->simulated);
+		tally.rows = json_array();
+		json_object_set_new(root, "gpu", out_json_gpu(gpupart_topology_info(topo)));
+		json_object_set_new(root, "check", json_check(&check));
+		json_object_set_new(root, "rows", tally.rows);
+	} else {
+		out_gpu_text(&tally.out, topo);
+		print_check(&tally.out, &check);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	failed = gpupart_verify(gp, gpu, quick ? GPUPART_VERIFY_QUICK : 0, take_row, &tally);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	seconds = (end.tv_sec - start.tv_sec) + (end.tv_nsec - start.tv_nsec) / 1e9;
+	gpupart_counters_get(&counters);
+	if (root) {
+		json_object_set_new(root, "nr_passed", json_integer(tally.nr[GPUPART_VERIFY_PASS]));
+		json_object_set_new(root, "nr_failed", json_integer(tally.nr[GPUPART_VERIFY_FAIL]));
+		json_object_set_new(root, "nr_skipped", json_integer(tally.nr[GPUPART_VERIFY_SKIP]));
+		json_object_set_new(root, "error", failed < 0 ? json_string(gpupart_error(gp)) :
+				    json_null());
+		json_object_set_new(root, "seconds", json_real(seconds));
+		json_object_set_new(root, "counters", out_json_counters(&counters));
+		out_json_write(&tally.out, root);
+	} else {
+		fprintf(tally.out.file, "\n%u passed, %u failed, %u skipped in %.1f s\n",
+			tally.nr[GPUPART_VERIFY_PASS], tally.nr[GPUPART_VERIFY_FAIL],
+			tally.nr[GPUPART_VERIFY_SKIP], seconds);
+		out_counters_text(&tally.out, &counters);
+	}
+	status = out_close(&tally.out, args->cmd);
+	if (failed < 0)
+		return cmd_fail(args->cmd, cmd_status(failed), "%s", gpupart_error(gp));
+	return failed || tally.nr[GPUPART_VERIFY_FAIL] ? EXIT_FAILED : status;
+}
+
+int cmd_verify(int argc, char **argv)
+{
+	bool quick = false;
+	const struct args_option own[] = { { .name = "quick", .given = &quick }, { 0 } };
+	struct args args = { 0 };
+	struct gpupart_gpu *gpu;
+	const char *selector;
+	struct gpupart *gp;
+	int status, err;
+
+	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, verify_help,
+			    argc, argv);
+	if (status < 0)
+		status = args_simulate(&args);
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	status = args_gpu(&args, gp, &selector);
+	if (status < 0) {
+		err = gpupart_attach(gp, selector, &gpu);
+		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(gp)) :
+			 verify(&args, quick, gp, gpu);
+	}
+	gpupart_close(gp);
+	return status;
+}

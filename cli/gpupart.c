@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/* The command: a table and how to look into it. Must not know what a command does. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <gpupart.h>
+#include "cmd.h"
+#include "out.h"
+
+static const struct cmd cmds[] = {
+	{ "topology", cmd_topology, "show a GPU's GPCs, virtual GPCs, TPCs and SMs", topology_help },
+	{ "run", cmd_run, "run a program inside a set of TPCs", run_help },
+	{ "verify", cmd_verify, "prove on the GPU that sets confine launches", verify_help },
+	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
+	{ "demo", cmd_demo, "the main job in a minute", demo_help },
+};
+
+char **cmd_argv;
+
+static const struct cmd *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++)
+		if (!strcmp(cmds[i].name, name))
+			return &cmds[i];
+	return NULL;
+}
+
+static int print(const char *text, const char *end)
+{
+	struct out out;
+
+	out_open(&out, NULL);
+	fprintf(out.file, "%s%s", text, end);
+	return out_close(&out, NULL);
+}
+
+static int usage(void)
+{
+	struct out out;
+
+	out_open(&out, NULL);
+	fputs("Usage: gpupart COMMAND [OPTIONS] [-- PROGRAM ARGS]\n"
+	      "TPC partitions of NVIDIA GPUs.\n\nCommands:\n", out.file);
+	for (size_t i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++)
+		fprintf(out.file, "  %-10s %s\n", cmds[i].name, cmds[i].summary);
+	fputs("  help CMD   how to use a command, with examples; also gpupart CMD --help\n\n"
+	      "  --version  the version\n", out.file);
+	return out_close(&out, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const struct cmd *cmd;
+	bool help;
+
+	/* A file opened later must not take the place of a closed one of the three. */
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+	cmd_argv = argv;
+	if (argc < 2)
+		return cmd_fail(NULL, EXIT_USAGE, "no command: see 'gpupart --help'");
+	if (!strcmp(argv[1], "--version"))
+		return print(gpupart_version(), "\n");
+	help = !strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+	if (help && argc == 2)
+		return usage();
+	cmd = find(argv[1 + help]);
+	if (!cmd)
+		return cmd_fail(NULL, EXIT_USAGE, "'%s' is not a command: see 'gpupart --help'",
+				argv[1 + help]);
+	if (help || (argc == 3 && !strcmp(argv[2], "--help")))
+		return print(cmd->help, "");
+	return cmd->run(argc - 1, argv + 1);
+}

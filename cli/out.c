@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where results go and whether they arrived; the one line of a failure. Must not know
+ * what is written.
+ */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "args.h"
+#include "cmd.h"
+#include "out.h"
+
+static void say(const char *cmd, const char *fmt, va_list ap)
+{
+	char line[2048];
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	/* A value with a line feed in it stays one line, and no terminal is steered by it. */
+	for (unsigned char *c = (unsigned char *)line; *c; c++)
+		if (*c < ' ' || *c == 0x7f)
+			*c = '?';
+	if (cmd)
+		fprintf(stderr, "gpupart %s: %s\n", cmd, line);
+	else
+		fprintf(stderr, "gpupart: %s\n", line);
+}
+
+int cmd_fail(const char *cmd, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(cmd, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+void cmd_note(const char *cmd, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(cmd, fmt, ap);
+	va_end(ap);
+}
+
+int cmd_status(int err)
+{
+	switch (err) {
+	case -EINVAL:
+	case -ENODEV:
+	case -ENOENT:
+	case -ENXIO:
+	case -EOPNOTSUPP:
+		return EXIT_USAGE;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
+int out_open(struct out *out, const struct args *args)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	bool colour;
+
+	/* A closed pipe is a write that failed, and said so. run does not come here. */
+	signal(SIGPIPE, SIG_IGN);
+	setlocale(LC_CTYPE, "");
+	out->file = stdout;
+	out->path = args ? args->output : NULL;
+	if (out->path) {
+		out->file = fopen(out->path, "we");
+		if (!out->file)
+			return cmd_fail(args->cmd, EXIT_FAILED, "-o %s: %s", out->path,
+					strerror(errno));
+	}
+	out->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	colour = isatty(fileno(out->file)) && !(no_color && *no_color) &&
+		 !(term && !strcmp(term, "dumb"));
+	out->bold = colour ? "\033[1m" : "";
+	out->dim = colour ? "\033[2m" : "";
+	out->red = colour ? "\033[1;31m" : "";
+	out->plain = colour ? "\033[0m" : "";
+	return -1;
+}
+
+int out_close(struct out *out, const char *cmd)
+{
+	bool bad = ferror(out->file);
+
+	errno = 0;
+	if (fflush(out->file))
+		bad = true;
+	if (out->path && fclose(out->file))
+		bad = true;
+	if (!bad)
+		return EXIT_DONE;
+	return cmd_fail(cmd, EXIT_FAILED, "writing to %s: %s", out->path ? out->path :
+			"standard output", errno ? strerror(errno) : "failed");
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the package's own files lie, and how to go on on the simulated GPU. */
+#ifndef GPUPART_CLI_PATHS_H
+#define GPUPART_CLI_PATHS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* @path with no link and nothing relative in it: 0 or -errno. */
+int paths_full(const char *path, char *full, size_t len);
+
+/*
+ * @name below LIBDIR/gpupart of the library this process runs with, so that a build
+ * folder, an installed package and a moved one all find their own: 0 or -errno.
+ */
+int paths_package(const char *name, char *path, size_t len);
+
+#define PATHS_INJECT "libgpupart-inject.so"
+#define PATHS_SIM "sim"
+
+/*
+ * Starts this command anew with the simulated driver first on the loader's path and
+ * the capture @capture under it. Returns -1 where that is so already, else a status
+ * (@fail_status) with its line written.
+ */
+int paths_enter_sim(const char *cmd, int fail_status, const char *capture);
+
+/* Whether two paths are one file. */
+bool paths_same(const char *a, const char *b);
+
+#endif

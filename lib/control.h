@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The block a process shows of itself: counters, limit, what went wrong. One file
+ * a process below /dev/shm, 0600 in a 0700 folder of its user. Knows no TMD.
+ */
+#ifndef GPUPART_LIB_CONTROL_H
+#define GPUPART_LIB_CONTROL_H
+
+#include <stdatomic.h>
+#include "ctx.h"
+
+#define CONTROL_MAGIC	0x31747261707570u	/* "pupart1", little endian */
+
+enum control_counter {
+	CONTROL_LAUNCHES,
+	CONTROL_CONFINED,
+	CONTROL_WIDENED_EMPTY,
+	CONTROL_WIDENED_DRIVER,
+	CONTROL_WIDENED_CLUSTER,
+	CONTROL_WIDENED_COOPERATIVE,
+	CONTROL_UNCONFINABLE_VERSION,
+	CONTROL_UNCONFINABLE_MAP,
+	CONTROL_UNCONFINABLE_GPU,
+	CONTROL_NR_COUNTERS,
+};
+
+struct control_block {
+	_Atomic uint64_t magic;		/* written last: the rest is whole */
+	int32_t pid;
+	uint64_t start;			/* of the process, clock ticks since boot: pids come again */
+	char name[64];
+	char pci[20];
+	char limit[GPUPART_TPCSET_STRLEN];
+	char problem[256];
+	_Atomic uint64_t counters[CONTROL_NR_COUNTERS];
+};
+
+/* Never NULL: before control_publish(), and where that fails, a block nobody else sees. */
+extern struct control_block *control_self;
+
+static inline void control_count(enum control_counter which)
+{
+	atomic_fetch_add_explicit(&control_self->counters[which], 1, memory_order_relaxed);
+}
+
+/* Shows this process's block to others. Failing is no harm; 0 or -errno. */
+int control_publish(const char *name);
+
+#endif

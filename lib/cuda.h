@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The entry points of NVIDIA's driver library that we use, opened at run time: no
+ * CUDA headers to build, no link to libcuda. Types are ours; numbers are CUDA's
+ * documented ABI. Knows nothing of sets.
+ */
+#ifndef GPUPART_LIB_CUDA_H
+#define GPUPART_LIB_CUDA_H
+
+#include "ctx.h"
+
+typedef int cuda_result;		/* CUresult, 0 is success */
+typedef uint64_t cuda_ptr;		/* CUdeviceptr */
+
+#define CUDA_ERROR_NO_DEVICE 100
+#define CUDA_ERROR_NOT_FOUND 500
+
+/* CUdevice_attribute */
+enum {
+	CUDA_ATTR_MULTIPROCESSORS = 16,
+	CUDA_ATTR_THREADS_PER_SM = 39,
+	CUDA_ATTR_CC_MAJOR = 75,
+	CUDA_ATTR_CC_MINOR = 76,
+	CUDA_ATTR_SHARED_PER_SM = 81,
+	CUDA_ATTR_REGISTERS_PER_SM = 82,
+	CUDA_ATTR_SHARED_OPTIN = 97,
+	CUDA_ATTR_BLOCKS_PER_SM = 106,
+	CUDA_ATTR_CLUSTER_LAUNCH = 120,
+	CUDA_ATTR_MPS_ENABLED = 133,
+};
+
+#define CUDA_FUNC_ATTR_DYNAMIC_SHARED	8
+#define CUDA_FUNC_ATTR_NON_PORTABLE_CLUSTER 14
+#define CUDA_STREAM_NON_BLOCKING	1
+#define CUDA_STREAM_LEGACY		((void *)1)
+#define CUDA_STREAM_PER_THREAD		((void *)2)
+#define CUDA_CAPTURE_MODE_RELAXED	2
+
+/* CUlaunchConfig and CUlaunchAttribute, as cuLaunchKernelEx takes them. */
+struct cuda_launch_attr {
+	int id;
+	int pad;
+	union {
+		uint32_t dim[3];
+		int value;
+		char bytes[64];
+	};
+};
+
+#define CUDA_LAUNCH_ATTR_COOPERATIVE	2
+#define CUDA_LAUNCH_ATTR_CLUSTER	4
+
+struct cuda_launch_config {
+	unsigned int grid[3], block[3], shared;
+	void *stream;
+	struct cuda_launch_attr *attrs;
+	unsigned int nr_attrs;
+};
+
+/* name in our table, symbol in the library, arguments; the second list may be missing. */
+#define CUDA_NEEDED(F) \
+	F(init, "cuInit", (unsigned int)) \
+	F(driver_version, "cuDriverGetVersion", (int *)) \
+	F(device_count, "cuDeviceGetCount", (int *)) \
+	F(device_get, "cuDeviceGet", (int *, int)) \
+	F(device_pci, "cuDeviceGetPCIBusId", (char *, int, int)) \
+	F(device_attr, "cuDeviceGetAttribute", (int *, int, int)) \
+	F(primary_retain, "cuDevicePrimaryCtxRetain", (void **, int)) \
+	F(ctx_current, "cuCtxGetCurrent", (void **)) \
+	F(ctx_push, "cuCtxPushCurrent_v2", (void *)) \
+	F(ctx_pop, "cuCtxPopCurrent_v2", (void **)) \
+	F(ctx_device, "cuCtxGetDevice", (int *)) \
+	F(stream_create, "cuStreamCreate", (void **, unsigned int)) \
+	F(stream_create_priority, "cuStreamCreateWithPriority", (void **, unsigned int, int)) \
+	F(stream_destroy, "cuStreamDestroy_v2", (void *)) \
+	F(stream_sync, "cuStreamSynchronize", (void *)) \
+	F(stream_capturing, "cuStreamIsCapturing", (void *, int *)) \
+	F(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *)) \
+	F(module_load, "cuModuleLoadData", (void **, const void *)) \
+	F(module_unload, "cuModuleUnload", (void *)) \
+	F(module_function, "cuModuleGetFunction", (void **, void *, const char *)) \
+	F(func_set_attr, "cuFuncSetAttribute", (void *, int, int)) \
+	F(launch, "cuLaunchKernel", (void *, unsigned int, unsigned int, unsigned int, \
+		unsigned int, unsigned int, unsigned int, unsigned int, void *, void **, void **)) \
+	F(mem_alloc, "cuMemAlloc_v2", (cuda_ptr *, size_t)) \
+	F(mem_free, "cuMemFree_v2", (cuda_ptr)) \
+	F(copy_to_host, "cuMemcpyDtoH_v2", (void *, cuda_ptr, size_t)) \
+	F(export_table, "cuGetExportTable", (const void **, const void *))
+
+#define CUDA_OPTIONAL(F) \
+	F(error_name, "cuGetErrorName", (cuda_result, const char **)) \
+	F(launch_cooperative, "cuLaunchCooperativeKernel", (void *, unsigned int, unsigned int, \
+		unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, void *, void **)) \
+	F(launch_ex, "cuLaunchKernelEx", (const struct cuda_launch_config *, void *, void **, void **)) \
+	F(max_active_clusters, "cuOccupancyMaxActiveClusters", (int *, void *, \
+		const struct cuda_launch_config *)) \
+	F(stream_ctx, "cuStreamGetCtx", (void *, void **))
+
+struct cuda_api {
+#define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;
+	CUDA_NEEDED(CUDA_MEMBER)
+	CUDA_OPTIONAL(CUDA_MEMBER)
+#undef CUDA_MEMBER
+	/* Of the simulated driver alone: which capture CUDA device N is made of. */
+	const char *(*sim_capture)(int device);
+	int (*sim_gpu_info)(int device, char pci[20], char uuid[48]);
+};
+
+/*
+ * Opens libcuda.so.1 once for the process and keeps it. -ENOENT with the loader's
+ * words; -EOPNOTSUPP where an entry point is missing, naming it. Does not call cuInit.
+ */
+int cuda_open(struct gpupart *gp, const struct cuda_api **api);
+
+/* The same, but only if the process has it loaded already; NULL otherwise. */
+const struct cuda_api *cuda_loaded(void);
+
+/* "CUDA_ERROR_INVALID_VALUE (1)": in a static buffer of the thread. */
+const char *cuda_words(const struct cuda_api *api, cuda_result result);
+
+#endif

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The public face of confining: attach a GPU, give sets to its scopes. Must not know
+ * a TMD's fields, nor how the callback comes.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "check.h"
+#include "control.h"
+#include "hook.h"
+#include "probe.h"
+
+static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ------------------------------------------------------------------- attaching */
+
+static void lower_case(char *text)
+{
+	for (; *text; text++)
+		if (*text >= 'A' && *text <= 'F')
+			*text += 'a' - 'A';
+}
+
+/* CUDA's number of the GPU at @pci; -ENODEV where this process does not see it. */
+static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const char *pci, int *device)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	int count, result = cuda->device_count(&count);
+
+	if (result)
+		return ctx_fail(gp, -ENODEV, "cuDeviceGetCount: %s", cuda_words(cuda, result));
+	for (int i = 0; i < count; i++) {
+		char found[20] = "";
+
+		if (cuda->device_pci(found, sizeof(found), i))
+			continue;
+		lower_case(found);
+		if (!strcmp(found, pci)) {
+			*device = i;
+			return 0;
+		}
+	}
+	return ctx_fail(gp, -ENODEV, "the GPU at %s is none of the %d that CUDA shows to this process%s%s",
+			pci, count, visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
+}
+
+/* The topology of a GPU that the simulated driver plays. */
+static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
+			      struct gpupart_topology **topo)
+{
+	const char *capture, *number = selector && !strncmp(selector, "cuda:", 5) ? selector + 5 : NULL;
+
+	for (int device = 0; (capture = cuda->sim_capture(device)); device++) {
+		struct gpupart_topology *t;
+		int err = gpupart_topology_open(gp, capture, NULL, &t);
+
+		if (err)
+			return err;
+		t->info.simulated = true;
+		if (cuda->sim_gpu_info)
+			cuda->sim_gpu_info(device, t->info.pci, t->info.uuid);
+		if (!selector || (number ? atoi(number) == device :
+					   topo_selects(selector, &t->info, device))) {
+			*topo = t;
+			return 0;
+		}
+		gpupart_topology_close(t);
+	}
+	return ctx_fail(gp, -ENODEV, "no simulated GPU is %s: GPUPART_SIM names their captures",
+			selector ? selector : "there");
+}
+
+static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
+			 bool early, struct gpupart_topology **topo)
+{
+	char pci[20] = "";
+	int result, count, device = 0, best = -1;
+	char *end;
+
+	if (cuda->sim_capture)
+		return simulated_topology(gp, cuda, selector, topo);
+	/* Before cuInit has ended CUDA's devices cannot be asked for. */
+	if (early)
+		return gpupart_topology_open(gp, NULL, selector, topo);
+	if (selector && strncmp(selector, "cuda:", 5))
+		return gpupart_topology_open(gp, NULL, selector, topo);
+	result = cuda->device_count(&count);
+	if (result || !count)
+		return ctx_fail(gp, -ENODEV, "CUDA shows no GPU to this process: %s", cuda_words(cuda, result));
+	if (selector) {
+		device = strtol(selector + 5, &end, 10);
+		if (*end || end == selector + 5 || device < 0 || device >= count)
+			return ctx_fail(gp, -ENODEV, "%s is not there: CUDA shows devices 0-%d", selector, count - 1);
+		best = device;
+	}
+	/* Without a selector: the lowest PCI address that CUDA leaves us. */
+	for (device = 0; !selector && device < count; device++) {
+		char found[20] = "";
+
+		if (cuda->device_pci(found, sizeof(found), device))
+			continue;
+		lower_case(found);
+		if (best < 0 || strcmp(found, pci) < 0) {
+			best = device;
+			strcpy(pci, found);
+		}
+	}
+	if (best < 0 || cuda->device_pci(pci, sizeof(pci), best))
+		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId failed for all of %d devices", count);
+	lower_case(pci);
+	return gpupart_topology_open(gp, NULL, pci, topo);
+}
+
+/* An attached object for @selector, new or not; under the lock. */
+static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *selector, bool early,
+		   struct gpupart_gpu **got)
+{
+	struct gpupart_topology *topo;
+	struct gpupart_gpu *gpu;
+	int err;
+
+	err = find_topology(gp, cuda, selector, early, &topo);
+	if (err)
+		return err;
+	gpu = hook_find_gpu(topo->info.pci);
+	if (gpu) {
+		gpupart_topology_close(topo);
+		*got = gpu;
+		return 0;
+	}
+	if (topo->info.mig == 1) {
+		err = ctx_fail(gp, -EOPNOTSUPP, "MIG is on at %s: TPCs cannot be masked beside it",
+			       topo->info.pci);
+		goto close_topo;
+	}
+	gpu = calloc(1, sizeof(*gpu));
+	if (gpu)
+		gpu->streams = calloc(1u << SCOPE_TABLE_BITS, sizeof(*gpu->streams));
+	if (!gpu || !gpu->streams) {
+		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
+		goto free_gpu;
+	}
+	gpu->topo = topo;
+	gpu->device = -1;
+	gpu->check.layout = "";
+	gpu->check.streams = "not attached yet";
+	gpu->compute_class = tmd_compute_class(topo->info.chip_id);
+	if (!gpu->compute_class) {
+		err = ctx_fail(gp, -EOPNOTSUPP, "chip %#x at %s is not known: no compute class, so no TMD layout",
+			       topo->info.chip_id, topo->info.pci);
+		goto free_gpu;
+	}
+	err = hook_install(gp, cuda);
+	if (!err)
+		err = hook_add_gpu(gp, gpu);
+	if (err)
+		goto free_gpu;
+	*got = gpu;
+	return 0;
+
+free_gpu:
+	if (gpu)
+		free(gpu->streams);
+	free(gpu);
+close_topo:
+	gpupart_topology_close(topo);
+	return err;
+}
+
+/*
+ * GPUPART_SET is the limit that `gpupart run` gave this process, GPUPART_GPU the GPU it
+ * is for (without it: any). It holds for programs that link the library too.
+ */
+static int limit_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu)
+{
+	const char *words = getenv("GPUPART_SET"), *selector = getenv("GPUPART_GPU");
+	const char *disable = getenv("GPUPART_DISABLE");
+	struct gpupart_tpcset set;
+	int err;
+
+	if (gpu->has_outer || !words || (disable && !strcmp(disable, "1")))
+		return 0;
+	if (selector && strcmp(selector, gpu->topo->info.pci) &&
+	    !topo_selects(selector, &gpu->topo->info, ~0u))
+		return 0;
+	err = gpupart_set_parse(gp, gpu->topo, words, &set);
+	if (!err)
+		err = gpupart_limit_set(gp, gpu, &set);
+	if (err)
+		return ctx_fail_because(gp, err, "GPUPART_SET=%.100s", words);
+	gpu->outer = set;
+	gpu->has_outer = true;
+	return 0;
+}
+
+int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu **attached)
+{
+	const struct cuda_api *cuda;
+	struct gpupart_gpu *gpu;
+	struct probe *probe;
+	int err, result;
+
+	err = cuda_open(gp, &cuda);
+	if (err)
+		return err;
+	result = cuda->init(0);
+	if (result)
+		return ctx_fail(gp, result == CUDA_ERROR_NO_DEVICE ? -ENODEV : -EIO, "cuInit: %s",
+				cuda_words(cuda, result));
+	pthread_mutex_lock(&attach_lock);
+	err = gpu_get(gp, cuda, selector, false, &gpu);
+	if (!err && !gpu->learned) {
+		err = device_of_pci(gp, cuda, gpu->topo->info.pci, &gpu->device);
+		if (!err)
+			err = probe_get(gp, cuda, gpu, gpu->device, &probe);
+		if (!err)
+			err = check_gpu(gp, gpu, probe);
+		gpu->learned = !err;
+	}
+	if (!err)
+		err = limit_from_environment(gp, gpu);
+	pthread_mutex_unlock(&attach_lock);
+	if (!err)
+		*attached = gpu;
+	return err;
+}
+
+int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *key,
+			 struct gpupart_gpu **attached)
+{
+	const struct cuda_api *cuda;
+	struct gpupart_gpu *gpu;
+	int err;
+
+	err = cuda_open(gp, &cuda);
+	if (err)
+		return err;
+	pthread_mutex_lock(&attach_lock);
+	err = gpu_get(gp, cuda, selector, true, &gpu);
+	if (!err && !atomic_load_explicit(&gpu->trusted, memory_order_relaxed))
+		err = check_gpu_known(gp, gpu, key);
+	if (!err)
+		err = limit_from_environment(gp, gpu);
+	pthread_mutex_unlock(&attach_lock);
+	if (err)
+		/* Whoever looks from outside is told too. */
+		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
+	else
+		*attached = gpu;
+	return err;
+}
+
+const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu)
+{
+	return gpu->topo;
+}
+
+void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check)
+{
+	*check = gpu->check;
+}
+
+int gpupart_process_publish(struct gpupart *gp, const char *name)
+{
+	int err = control_publish(name);
+
+	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s", strerror(-err)) : 0;
+}
+
+/* ---------------------------------------------------------------------- scopes */
+
+/* The quick half of gpupart_set_check(): its sentence is made only where it fails. */
+static inline int set_bad(struct gpupart *gp, const struct gpupart_gpu *gpu,
+			  const struct gpupart_tpcset *set)
+{
+	unsigned int nr = gpu->map.nr_tpcs;
+	uint64_t any = 0, beyond = 0;
+
+	for (unsigned int i = 0; i < GPUPART_TPCSET_WORDS; i++) {
+		uint64_t there = nr >= (i + 1) * 64 ? ~0ull :
+				 nr > i * 64 ? (1ull << nr % 64) - 1 : 0;
+
+		any |= set->allowed[i] & there;
+		beyond |= set->allowed[i] & ~there;
+	}
+	if (__builtin_expect(any && !beyond, 1))
+		return 0;
+	return gpupart_set_check(gp, gpu->topo, set);
+}
+
+static int untrusted(struct gpupart *gp, const struct gpupart_gpu *gpu)
+{
+	return ctx_fail(gp, -EOPNOTSUPP, "the mask bits of %s were not proven: attach it first",
+			gpu->topo->info.pci);
+}
+
+static inline int may_set(struct gpupart *gp, const struct gpupart_gpu *gpu,
+			  const struct gpupart_tpcset *set)
+{
+	if (!atomic_load_explicit(&gpu->trusted, memory_order_acquire))
+		return untrusted(gp, gpu);
+	return set ? set_bad(gp, gpu, set) : 0;
+}
+
+int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	int err = may_set(gp, gpu, set);
+
+	if (err)
+		return err;
+	if (gpu->has_outer && !set)
+		set = &gpu->outer;
+	if (gpu->has_outer && !gpupart_tpcset_subset(set, &gpu->outer)) {
+		char outer[GPUPART_TPCSET_STRLEN];
+
+		gpupart_tpcset_format_list(&gpu->outer, outer, sizeof(outer));
+		return ctx_fail(gp, -EPERM, "the limit from outside, TPCs %s, cannot be widened from inside", outer);
+	}
+	scope_ring_set(&gpu->limit, &gpu->map, set);
+	/* For others to see; what launches obey is the ring. */
+	snprintf(control_self->pci, sizeof(control_self->pci), "%s", gpu->topo->info.pci);
+	if (set)
+		gpupart_tpcset_format_list(set, control_self->limit, sizeof(control_self->limit));
+	else
+		control_self->limit[0] = 0;
+	return 0;
+}
+
+int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	int err = may_set(gp, gpu, set);
+
+	if (!err)
+		scope_ring_set(&gpu->process, &gpu->map, set);
+	return err;
+}
+
+int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	int err = may_set(gp, gpu, set);
+
+	if (err)
+		return err;
+	if (set)
+		tmd_map_convert(&gpu->map, set, &scope_thread.next);
+	scope_thread.next_gpu = set ? gpu : NULL;
+	return 0;
+}
+
+bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	return scope_ring_get(&gpu->limit, gpu, set);
+}
+
+bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	return scope_ring_get(&gpu->process, gpu, set);
+}
+
+/* --------------------------------------------------------------------- streams */
+
+/* Marks a thread; its address is the mark. The destructor tells when it ends. */
+static pthread_key_t thread_key;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+static _Thread_local char thread_mark;
+
+static void thread_ends(void *mark)
+{
+	hook_thread_goes(mark);
+}
+
+static void thread_key_make(void)
+{
+	pthread_key_create(&thread_key, thread_ends);
+}
+
+/*
+ * Who a handle is: default streams belong to the current context (and thread), and
+ * NULL is the legacy one.
+ */
+static int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *stream,
+			   struct scope_stream_id *id)
+{
+	*id = (struct scope_stream_id){ .handle = stream ? stream : CUDA_STREAM_LEGACY };
+	if (id->handle != CUDA_STREAM_LEGACY && id->handle != CUDA_STREAM_PER_THREAD)
+		return 0;
+	if (cuda->ctx_current(&id->ctx) || !id->ctx)
+		return ctx_fail(gp, -EINVAL, "a default stream belongs to a context, and this thread has none current");
+	if (id->handle == CUDA_STREAM_PER_THREAD) {
+		pthread_once(&thread_once, thread_key_make);
+		pthread_setspecific(thread_key, &thread_mark);
+		id->thread = &thread_mark;
+	}
+	return 0;
+}
+
+static bool peek_word(uint64_t at, uint64_t *word)
+{
+	struct iovec local = { word, 8 }, remote = { (void *)(uintptr_t)at, 8 };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8;
+}
+
+/* A default stream shows its TMD's address only by a launch: one that does nothing. */
+static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
+			      const struct scope_stream_id *id, uint64_t *tmd)
+{
+	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
+	struct probe_launch launch = {
+		.kernel = PROBE_EMPTY, .stream = id->handle, .blocks = 1, .threads = 32,
+	};
+	int err, mode, device, capturing = 0;
+	struct probe *probe;
+
+	if (cuda->ctx_device(&device) || device != gpu->device)
+		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s", gpu->topo->info.pci);
+	if (cuda->stream_capturing(id->handle, &capturing) || capturing)
+		return ctx_fail(gp, -EBUSY, "a default stream gets its first set by an empty launch, which cannot be made during a stream capture");
+	err = probe_get(gp, cuda, gpu, gpu->device, &probe);
+	if (!err)
+		err = probe_enter(gp, probe, &mode);
+	if (err)
+		return err;
+	err = probe_start(gp, probe, &launch, &own);
+	probe_leave(probe, mode);
+	if (!err && !own.seen)
+		err = ctx_fail(gp, -EOPNOTSUPP, "the driver did not call back for a launch on a default stream");
+	*tmd = (uintptr_t)own.tmd;
+	return err;
+}
+
+static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
+			      const struct scope_stream_id *id, uint64_t *object, void **ctx,
+			      uint64_t *tmd)
+{
+	uint64_t unused;
+	int device;
+
+	if (!peek_word((uintptr_t)id->handle, object) ||
+	    !peek_word(*object + gpu->stream_tmd_offset, tmd) || !peek_word(*tmd, &unused))
+		return ctx_fail(gp, -EINVAL, "%p is no stream", id->handle);
+	if (!cuda->stream_ctx || cuda->stream_ctx(id->handle, ctx) || cuda->ctx_push(*ctx))
+		return ctx_fail(gp, -EINVAL, "%p is no live stream", id->handle);
+	if (cuda->ctx_device(&device))
+		device = -1;
+	cuda->ctx_pop(&(void *){ NULL });
+	if (device != gpu->device)
+		return ctx_fail(gp, -EINVAL, "stream %p is not on the GPU at %s", id->handle, gpu->topo->info.pci);
+	return 0;
+}
+
+static int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
+			    const struct scope_stream_id *id, const struct gpupart_tpcset *set)
+{
+	uint64_t object = 0, tmd = 0;
+	void *ctx = id->ctx;
+	int err;
+
+	if (!gpu->streams_known)
+		return ctx_fail(gp, -EOPNOTSUPP, "no stream sets here: %s", gpu->check.streams);
+	if (ctx)
+		err = default_stream_tmd(gp, gpu, cuda, id, &tmd);
+	else
+		err = created_stream_tmd(gp, gpu, cuda, id, &object, &ctx, &tmd);
+	if (err)
+		return err;
+	return scope_stream_add(gp, gpu, id, object, ctx, tmd, set);
+}
+
+int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+		       const struct gpupart_tpcset *set)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+	struct scope_stream_id id;
+	int err = may_set(gp, gpu, set);
+
+	if (!err)
+		err = stream_identify(gp, cuda, stream, &id);
+	if (err || scope_stream_set_known(gpu, &id, set))
+		return err;
+	return stream_set_first(gp, gpu, cuda, &id, set);
+}
+
+bool gpupart_stream_get(struct gpupart_gpu *gpu, void *stream, struct gpupart_tpcset *set)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+	struct scope_stream_id id;
+	bool has = false;
+
+	if (!stream_identify(NULL, cuda, stream, &id))
+		scope_stream_get_known(gpu, &id, set, &has);
+	if (!has)
+		*set = gpupart_topology_all(gpu->topo);
+	return has;
+}
+
+/* ---------------------------------------------------------------------- census */
+
+int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+		   struct gpupart_tpcset *seen)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+	unsigned int sm_blocks[TOPO_MAX_SMS];
+	struct probe *probe;
+	int err, mode;
+
+	if (gpu->device < 0)
+		return untrusted(gp, gpu);
+	err = probe_get(gp, cuda, gpu, gpu->device, &probe);
+	if (!err)
+		err = probe_enter(gp, probe, &mode);
+	if (err)
+		return err;
+	err = probe_census(gp, probe, stream, NULL, sm_blocks);
+	probe_leave(probe, mode);
+	if (err)
+		return err;
+	memset(seen, 0, sizeof(*seen));
+	for (unsigned int sm = 0; sm < gpu->topo->nr_sms; sm++)
+		if (sm_blocks[sm])
+			gpupart_tpcset_add(seen, gpupart_topology_sm_tpc(gpu->topo, sm));
+	return 0;
+}

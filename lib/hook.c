@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the driver calls at every launch. Nothing in here that runs in the callback
+ * can fail, allocate, lock or loop without bound. Must not know what a set means.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include "control.h"
+#include "hook.h"
+#include "probe.h"
+
+/* The export table and its use were measured: Documentation/hardware.md, "Callback". */
+static const unsigned char table_uuid[16] = {
+	0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
+	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
+};
+
+#define SLOT_SUBSCRIBE		3
+#define SLOT_ENABLE		6
+#define TABLE_MIN_SIZE		((SLOT_ENABLE + 1) * sizeof(void *))
+
+#define DOMAIN_LAUNCH		0xb
+#define CBID_TMD_BUILT		1
+#define DOMAIN_RESOURCE		2
+#define CBID_CTX_GOES		2
+#define CBID_STREAM_GOES	5
+
+typedef void (*callback_fn)(void *user, int domain, int cbid, const void *params);
+typedef int (*subscribe_fn)(uint32_t *handle, callback_fn callback, void *user);
+typedef int (*enable_fn)(uint32_t on, uint32_t handle, int domain, int cbid);
+
+struct launch_params {
+	uint32_t size, pad;
+	void *ctx;
+	void *module;
+	void *function;
+	void *tmd;
+};
+
+struct resource_params {
+	uint32_t size, pad;
+	void *ctx;
+	uint64_t object;	/* of a stream: what its handle points to */
+};
+
+#define MAX_GPUS 64
+
+static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool installed;
+static const struct cuda_api *cuda;
+
+/* Attached GPUs: written under the lock, a pointer at a time, never taken away. */
+static _Atomic(struct gpupart_gpu *) gpus[MAX_GPUS];
+static atomic_uint nr_gpus;
+
+/*
+ * CUDA's device numbers: nr_devices is 0 until a launch or an attach found out.
+ * by_device says which attached GPU each is; a number whose GPU is not attached (yet)
+ * has NULL.
+ */
+static atomic_uint nr_devices;
+static _Atomic(struct gpupart_gpu *) by_device[MAX_GPUS];
+static atomic_uint known_gpus;	/* nr_gpus when by_device was filled */
+
+/* Contexts seen current in a launch, for launches whose context is not (graphs over GPUs). */
+static struct {
+	_Atomic(void *) ctx;
+	_Atomic int device;
+} contexts[MAX_GPUS];
+
+static _Atomic uint64_t last_stream_gone[4];
+static atomic_uint nr_streams_gone;
+
+/* ------------------------------------------------------------- GPU of a launch */
+
+static void limits_learn(struct gpupart_gpu *gpu, int device)
+{
+	static const int attr[4] = {
+		CUDA_ATTR_THREADS_PER_SM, CUDA_ATTR_REGISTERS_PER_SM,
+		CUDA_ATTR_SHARED_PER_SM, CUDA_ATTR_BLOCKS_PER_SM,
+	};
+	int value[4];
+
+	if (atomic_load_explicit(&gpu->sm_limits_known, memory_order_acquire))
+		return;
+	for (int i = 0; i < 4; i++)
+		if (cuda->device_attr(&value[i], attr[i], device) || value[i] < 0)
+			return;
+	/* Two threads that come here at once write the same. */
+	gpu->map.sm = (struct tmd_sm_limits){
+		.threads = value[0], .registers = value[1],
+		.shared = value[2], .blocks = value[3],
+	};
+	atomic_store_explicit(&gpu->sm_limits_known, true, memory_order_release);
+}
+
+/*
+ * Finds CUDA's numbers of the attached GPUs. Called in the first launch at the latest:
+ * these driver functions were seen to be safe there. No harm if two threads do it.
+ */
+static void devices_learn(void)
+{
+	unsigned int known = atomic_load_explicit(&nr_gpus, memory_order_acquire);
+	int count;
+
+	if (cuda->device_count(&count) || count < 1)
+		return;
+	if (count > MAX_GPUS)
+		count = MAX_GPUS;
+	for (int device = 0; device < count; device++) {
+		char pci[20] = "";
+		struct gpupart_gpu *gpu = NULL;
+
+		if (!cuda->device_pci(pci, sizeof(pci), device)) {
+			for (char *c = pci; *c; c++)
+				if (*c >= 'A' && *c <= 'F')
+					*c += 'a' - 'A';
+			gpu = hook_find_gpu(pci);
+		}
+		if (gpu)
+			limits_learn(gpu, device);
+		atomic_store_explicit(&by_device[device], gpu, memory_order_release);
+	}
+	atomic_store_explicit(&known_gpus, known, memory_order_release);
+	atomic_store_explicit(&nr_devices, count, memory_order_release);
+}
+
+static void context_remember(void *ctx, int device)
+{
+	unsigned int at = (uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26;
+
+	if (atomic_load_explicit(&contexts[at].ctx, memory_order_relaxed) == ctx &&
+	    atomic_load_explicit(&contexts[at].device, memory_order_relaxed) == device)
+		return;
+	atomic_store_explicit(&contexts[at].ctx, NULL, memory_order_release);
+	atomic_store_explicit(&contexts[at].device, device, memory_order_release);
+	atomic_store_explicit(&contexts[at].ctx, ctx, memory_order_release);
+}
+
+static struct gpupart_gpu *gpu_by_context(void *ctx)
+{
+	unsigned int at = (uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26;
+	void *current = NULL;
+	int device;
+
+	if (!cuda->ctx_current(&current) && current == ctx) {
+		if (cuda->ctx_device(&device) || device < 0 || device >= MAX_GPUS)
+			return NULL;
+		context_remember(ctx, device);
+		return atomic_load_explicit(&by_device[device], memory_order_acquire);
+	}
+	if (atomic_load_explicit(&contexts[at].ctx, memory_order_acquire) != ctx)
+		return NULL;
+	device = atomic_load_explicit(&contexts[at].device, memory_order_acquire);
+	return atomic_load_explicit(&by_device[device], memory_order_acquire);
+}
+
+static inline struct gpupart_gpu *gpu_of_launch(void *ctx)
+{
+	unsigned int nr = atomic_load_explicit(&nr_devices, memory_order_acquire);
+
+	if (__builtin_expect(!nr || atomic_load_explicit(&known_gpus, memory_order_relaxed) !=
+				    atomic_load_explicit(&nr_gpus, memory_order_relaxed), 0)) {
+		devices_learn();
+		nr = atomic_load_explicit(&nr_devices, memory_order_acquire);
+	}
+	if (__builtin_expect(nr == 1, 1))
+		return atomic_load_explicit(&by_device[0], memory_order_acquire);
+	return gpu_by_context(ctx);
+}
+
+/* ------------------------------------------------------------------- callback */
+
+static const enum control_counter counter_of[TMD_NR_OUTCOMES] = {
+	[TMD_CONFINED] = CONTROL_CONFINED,
+	[TMD_WIDENED_EMPTY] = CONTROL_WIDENED_EMPTY,
+	[TMD_WIDENED_DRIVER] = CONTROL_WIDENED_DRIVER,
+	[TMD_WIDENED_CLUSTER] = CONTROL_WIDENED_CLUSTER,
+	[TMD_WIDENED_COOPERATIVE] = CONTROL_WIDENED_COOPERATIVE,
+	[TMD_UNCONFINABLE] = CONTROL_UNCONFINABLE_VERSION,
+};
+
+static enum tmd_outcome apply_scopes(struct gpupart_gpu *gpu, void *tmd)
+{
+	enum tmd_outcome outcome;
+	struct scope_now now;
+
+	if (!scope_resolve(gpu, tmd, &now))
+		return TMD_CONFINED;
+	if (!atomic_load_explicit(&gpu->trusted, memory_order_acquire)) {
+		control_count(CONTROL_UNCONFINABLE_MAP);
+		return TMD_UNCONFINABLE;
+	}
+	outcome = tmd_confine(&gpu->map, tmd, now.limit, now.set);
+	control_count(counter_of[outcome]);
+	return outcome;
+}
+
+/* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */
+static bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu, void *tmd)
+{
+	if (own->gpu != gpu)
+		return false;
+	own->seen = true;
+	own->tmd = tmd;
+	/* No layout is smaller than 256 bytes; which of them is longer is not known here yet. */
+	memcpy(own->bytes, tmd, own->mode == OWN_UNTOUCHED ? 256 : sizeof(own->bytes));
+	if (own->mode == OWN_LEAVE_OUT)
+		own->outcome = tmd_leave_out(&gpu->map, tmd, own->left_out);
+	else if (own->mode == OWN_OBEYS)
+		own->outcome = apply_scopes(gpu, tmd);
+	return true;
+}
+
+static void on_launch(const struct launch_params *params)
+{
+	struct gpupart_gpu *gpu;
+
+	control_count(CONTROL_LAUNCHES);
+	/* A block of another size would have its TMD elsewhere. */
+	if (__builtin_expect(params->size < sizeof(*params) || !params->tmd, 0)) {
+		control_count(CONTROL_UNCONFINABLE_VERSION);
+		return;
+	}
+	gpu = gpu_of_launch(params->ctx);
+	if (__builtin_expect(!gpu, 0)) {
+		control_count(CONTROL_UNCONFINABLE_GPU);
+		return;
+	}
+	if (__builtin_expect(scope_thread.own != NULL, 0) &&
+	    launch_own(scope_thread.own, gpu, params->tmd))
+		return;
+	apply_scopes(gpu, params->tmd);
+}
+
+static void on_resource(int cbid, const struct resource_params *params)
+{
+	unsigned int nr = atomic_load_explicit(&nr_gpus, memory_order_acquire);
+
+	if (cbid == CBID_STREAM_GOES && params->size >= sizeof(*params)) {
+		atomic_store_explicit(&last_stream_gone[atomic_fetch_add(&nr_streams_gone, 1) % 4],
+				      params->object, memory_order_release);
+		for (unsigned int i = 0; i < nr; i++)
+			scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire),
+					  params->object, NULL, NULL);
+	} else if (cbid == CBID_CTX_GOES && params->size >= sizeof(*params) - 8) {
+		probe_ctx_gone(params->ctx);
+		for (unsigned int i = 0; i < nr; i++)
+			scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire),
+					  0, params->ctx, NULL);
+		for (unsigned int i = 0; i < MAX_GPUS; i++)
+			if (atomic_load_explicit(&contexts[i].ctx, memory_order_relaxed) == params->ctx)
+				atomic_store_explicit(&contexts[i].ctx, NULL, memory_order_release);
+	}
+}
+
+static void on_callback(void *user, int domain, int cbid, const void *params)
+{
+	(void)user;
+	if (!params)
+		return;
+	if (__builtin_expect(domain == DOMAIN_LAUNCH && cbid == CBID_TMD_BUILT, 1))
+		on_launch(params);
+	else if (domain == DOMAIN_RESOURCE)
+		on_resource(cbid, params);
+}
+
+/* -------------------------------------------------------------------- install */
+
+void hook_thread_goes(const void *thread)
+{
+	unsigned int nr = atomic_load_explicit(&nr_gpus, memory_order_acquire);
+
+	for (unsigned int i = 0; i < nr; i++)
+		scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire), 0, NULL, thread);
+}
+
+bool hook_saw_stream_go(uint64_t object)
+{
+	for (int i = 0; i < 4; i++) {
+		uint64_t expected = object;
+
+		if (atomic_compare_exchange_strong(&last_stream_gone[i], &expected, 0))
+			return true;
+	}
+	return false;
+}
+
+struct gpupart_gpu *hook_find_gpu(const char *pci)
+{
+	unsigned int nr = atomic_load_explicit(&nr_gpus, memory_order_acquire);
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct gpupart_gpu *gpu = atomic_load_explicit(&gpus[i], memory_order_acquire);
+
+		if (!strcmp(gpu->topo->info.pci, pci))
+			return gpu;
+	}
+	return NULL;
+}
+
+int hook_add_gpu(struct gpupart *gp, struct gpupart_gpu *gpu)
+{
+	unsigned int nr;
+	int err = 0;
+
+	pthread_mutex_lock(&install_lock);
+	nr = atomic_load_explicit(&nr_gpus, memory_order_relaxed);
+	if (nr == MAX_GPUS) {
+		err = ctx_fail(gp, -ENOSPC, "more than %u GPUs", MAX_GPUS);
+	} else {
+		atomic_store_explicit(&gpus[nr], gpu, memory_order_release);
+		atomic_store_explicit(&nr_gpus, nr + 1, memory_order_release);
+	}
+	pthread_mutex_unlock(&install_lock);
+	return err;
+}
+
+static int subscribe(struct gpupart *gp, const struct cuda_api *api)
+{
+	const void *found = NULL;
+	const void *const *table;
+	subscribe_fn subscribe_to;
+	enable_fn enable;
+	uint32_t handle = 0;
+	int result;
+
+	result = api->export_table(&found, table_uuid);
+	if (result || !found)
+		return ctx_fail(gp, -EOPNOTSUPP, "this driver offers no launch callback: cuGetExportTable: %s",
+				cuda_words(api, result));
+	table = found;
+	if ((uintptr_t)table[0] < TABLE_MIN_SIZE || (uintptr_t)table[0] > 65536)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"this driver's callback table is not the one we know: its size is %zu, at least %zu was expected",
+				(size_t)(uintptr_t)table[0], TABLE_MIN_SIZE);
+	memcpy(&subscribe_to, &table[SLOT_SUBSCRIBE], sizeof(subscribe_to));
+	memcpy(&enable, &table[SLOT_ENABLE], sizeof(enable));
+	if (!subscribe_to || !enable)
+		return ctx_fail(gp, -EOPNOTSUPP, "this driver's callback table has no entry %d or %d",
+				SLOT_SUBSCRIBE, SLOT_ENABLE);
+	result = subscribe_to(&handle, on_callback, NULL);
+	if (result)
+		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused a launch callback: %s",
+				cuda_words(api, result));
+	result = enable(1, handle, DOMAIN_LAUNCH, CBID_TMD_BUILT);
+	if (result)
+		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused the callback for built TMDs: %s",
+				cuda_words(api, result));
+	/* Whether these come is found out by check.c: without them streams have no sets. */
+	enable(1, handle, DOMAIN_RESOURCE, CBID_STREAM_GOES);
+	enable(1, handle, DOMAIN_RESOURCE, CBID_CTX_GOES);
+	return 0;
+}
+
+int hook_install(struct gpupart *gp, const struct cuda_api *api)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&install_lock);
+	if (!installed) {
+		cuda = api;
+		err = subscribe(gp, api);
+		installed = !err;
+	}
+	pthread_mutex_unlock(&install_lock);
+	return err;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which set applies to a launch: limit AND (next launch, else stream, else process,
+ * else all). Setters may lock; what the launch callback calls does not, nor
+ * allocate, nor fail. Knows no mask bit's polarity.
+ */
+#ifndef GPUPART_LIB_SCOPE_H
+#define GPUPART_LIB_SCOPE_H
+
+#include <stdatomic.h>
+#include "tmd.h"
+
+/*
+ * A set that is replaced while launches read it: eight slots, and a count of
+ * publications whose remainder is the slot in force. A reader that finds the count
+ * moved by seven or more while it copied has to copy again. All zero means: none.
+ */
+#define SCOPE_SLOTS 8
+
+struct scope_ring {
+	_Atomic uint64_t published;
+	struct {
+		_Atomic uint64_t tmd_bits[GPUPART_MAX_TMD_BITS / 64];
+		_Atomic uint64_t tpcs[GPUPART_TPCSET_WORDS];
+	} slot[SCOPE_SLOTS];
+};
+
+/* A created stream by its handle; a default stream by its context and, per thread, the thread. */
+struct scope_stream_id {
+	void *handle;
+	void *ctx;
+	const void *thread;
+};
+
+#define SCOPE_MAX_STREAMS	4096
+#define SCOPE_TABLE_BITS	13
+
+struct scope_stream {
+	_Atomic uint64_t tmd;	/* address of the stream's TMD; 0 never used, 1 was used */
+	struct scope_ring ring;
+	struct scope_stream_id id;
+	uint64_t object;	/* the driver's object behind the handle, 0 for a default stream */
+	const void *ctx;	/* it goes with this context */
+};
+
+struct gpupart_gpu {
+	struct gpupart_topology *topo;
+	unsigned int compute_class;
+	struct tmd_map map;
+	atomic_bool sm_limits_known;	/* map.sm was filled */
+	atomic_bool trusted;		/* the map was checked on this GPU */
+	struct scope_ring limit, process;
+	bool has_outer;			/* a limit from outside, that no call here widens */
+	struct gpupart_tpcset outer;
+	atomic_uint nr_streams;		/* with sets */
+	struct scope_stream *streams;	/* 1 << SCOPE_TABLE_BITS, open addressing by tmd */
+	uint16_t used[SCOPE_MAX_STREAMS]; /* which of them, the first nr_streams count */
+	int device;			/* CUDA's number of it, -1 where none was asked for yet */
+	bool learned;			/* check_gpu() went through */
+	/* How streams are told apart: filled by check.c. */
+	bool streams_known;
+	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
+	char streams_why[160];		/* why not */
+	struct gpupart_check check;
+};
+
+/* A launch of our own, to learn from or to check with. */
+struct scope_own {
+	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_OBEYS } mode;
+	const struct gpupart_gpu *gpu;
+	const struct gpupart_tpcset *left_out;	/* for OWN_LEAVE_OUT */
+	bool seen;				/* the callback came */
+	enum tmd_outcome outcome;
+	void *tmd;				/* where its TMD stood */
+	unsigned char bytes[384];		/* as the driver built it */
+};
+
+/* What the callback looks at first; one a thread. */
+struct scope_thread {
+	const struct gpupart_gpu *next_gpu;	/* a next-launch set is waiting */
+	struct tmd_allow next;
+	struct scope_own *own;
+};
+
+extern _Thread_local struct scope_thread scope_thread;
+
+/* What applies to one launch; a NULL is "none". Points into @limit_copy and @set_copy. */
+struct scope_now {
+	const struct tmd_allow *limit, *set;
+	struct tmd_allow limit_copy, set_copy;
+};
+
+/* For the callback. False where nothing applies. Uses up the thread's next-launch set. */
+bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, struct scope_now *now);
+
+/* @set NULL takes it away. @set must be checked. */
+void scope_ring_set(struct scope_ring *ring, const struct tmd_map *map,
+		    const struct gpupart_tpcset *set);
+/* False and all TPCs of @gpu where there is none. */
+bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu,
+		    struct gpupart_tpcset *set);
+
+/*
+ * Sets a stream that has an entry already: true. False where it has none: the caller
+ * finds its TMD and calls scope_stream_add().
+ */
+bool scope_stream_set_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,
+			    const struct gpupart_tpcset *set);
+int scope_stream_add(struct gpupart *gp, struct gpupart_gpu *gpu, const struct scope_stream_id *id,
+		     uint64_t object, const void *ctx, uint64_t tmd,
+		     const struct gpupart_tpcset *set);
+bool scope_stream_get_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,
+			    struct gpupart_tpcset *set, bool *has_set);
+
+/* Its stream, context or thread goes: so do the entries. 0 or NULL matches nothing. */
+void scope_stream_gone(struct gpupart_gpu *gpu, uint64_t object, const void *ctx,
+		       const void *thread);
+
+#endif

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/* Contexts and which one a thread has current. Must not know what runs in them. */
+#include <stdlib.h>
+#include <string.h>
+#include "sim.h"
+
+#define MAX_DEPTH 64
+
+static struct sim_ctx *contexts;	/* never freed: a stale handle is found dead, not reused */
+static __thread struct sim_ctx *stack[MAX_DEPTH];
+static __thread unsigned int depth;
+
+static bool ready(void)
+{
+	return __atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE);
+}
+
+bool ctx_valid(const struct sim_ctx *ctx)
+{
+	const struct sim_ctx *c;
+
+	for (c = contexts; c; c = c->next)
+		if (c == ctx)
+			return c->live;
+	return false;
+}
+
+struct sim_ctx *ctx_first(void)
+{
+	return contexts;
+}
+
+struct sim_ctx *ctx_current(CUresult *error)
+{
+	struct sim_ctx *ctx = depth ? stack[depth - 1] : NULL;
+
+	*error = CUDA_SUCCESS;
+	if (!ready())
+		*error = CUDA_ERROR_NOT_INITIALIZED;
+	else if (!ctx)
+		*error = CUDA_ERROR_INVALID_CONTEXT;
+	else if (!__atomic_load_n(&ctx->live, __ATOMIC_ACQUIRE))
+		*error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return *error ? NULL : ctx;
+}
+
+static struct sim_ctx *ctx_make(CUdevice device, bool primary)
+{
+	struct sim_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx)
+		return NULL;
+	ctx->gpu = gpu_get(device);
+	ctx->device = device;
+	ctx->live = true;
+	ctx->primary = primary;
+	if (!module_make_builtin(ctx)) {
+		free(ctx);
+		return NULL;
+	}
+	ctx->next = contexts;
+	contexts = ctx;
+	return ctx;
+}
+
+static void ctx_end(struct sim_ctx *ctx)
+{
+	engine_finish_ctx(ctx);
+	stream_destroy_all(ctx);
+	module_unload_all(ctx);
+	__atomic_store_n(&ctx->live, false, __ATOMIC_RELEASE);
+}
+
+static struct sim_ctx *primary_of(CUdevice device)
+{
+	struct sim_ctx *ctx;
+
+	for (ctx = contexts; ctx; ctx = ctx->next)
+		if (ctx->primary && ctx->live && ctx->device == device)
+			return ctx;
+	return NULL;
+}
+
+static CUresult check_device(CUdevice device, const void *out)
+{
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!gpu_get(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
+{
+	CUresult error = check_device(device, out);
+	struct sim_ctx *ctx;
+	bool made = false;
+
+	if (error)
+		return error;
+	sim_enter();
+	ctx = primary_of(device);
+	if (!ctx) {
+		ctx = ctx_make(device, true);
+		made = ctx;
+	}
+	if (ctx)
+		ctx->users++;
+	sim_leave();
+	if (!ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (made)
+		hook_resource(ctx, NULL, HOOK_CTX_CREATED);
+	*out = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	CUresult error = check_device(device, &error);
+	struct sim_ctx *ctx;
+	bool last;
+
+	if (error)
+		return error;
+	sim_enter();
+	ctx = primary_of(device);
+	last = ctx && !--ctx->users;
+	if (last)
+		ctx_end(ctx);
+	sim_leave();
+	if (last)
+		hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+	return ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
+{
+	CUresult error = check_device(device, flags && active ? flags : NULL);
+
+	if (error)
+		return error;
+	sim_enter();
+	*flags = 0;
+	*active = primary_of(device) != NULL;
+	sim_leave();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
+{
+	CUresult error = check_device(device, out);
+	struct sim_ctx *ctx;
+
+	(void)flags;	/* how the host waits: it never does here */
+	if (error)
+		return error;
+	if (depth == MAX_DEPTH)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	sim_enter();
+	ctx = ctx_make(device, false);
+	sim_leave();
+	if (!ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stack[depth++] = ctx;
+	hook_resource(ctx, NULL, HOOK_CTX_CREATED);
+	*out = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	CUresult error = CUDA_SUCCESS;
+
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	sim_enter();
+	if (!ctx_valid(ctx) || ctx->primary)
+		error = CUDA_ERROR_INVALID_CONTEXT;
+	else
+		ctx_end(ctx);
+	sim_leave();
+	if (error)
+		return error;
+	if (depth && stack[depth - 1] == ctx)
+		depth--;
+	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *ctx)
+{
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ctx = depth ? stack[depth - 1] : NULL;
+	return CUDA_SUCCESS;
+}
+
+static CUresult check_ctx(CUcontext ctx)
+{
+	bool valid;
+
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	sim_enter();
+	valid = ctx_valid(ctx);
+	sim_leave();
+	return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	CUresult error = ctx ? check_ctx(ctx) : ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+
+	if (error)
+		return error;
+	if (!depth)
+		depth = 1;
+	stack[depth - 1] = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	CUresult error = check_ctx(ctx);
+
+	if (error)
+		return error;
+	if (depth == MAX_DEPTH)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stack[depth++] = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
+{
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!depth)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	depth--;
+	if (ctx)
+		*ctx = stack[depth];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	CUresult error;
+	struct sim_ctx *ctx;
+
+	/* No lock: the launch callback may ask, and what is read does not change. */
+	ctx = ctx_current(&error);
+	if (!ctx)
+		return error;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = ctx->device;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx)
+		error = engine_finish_ctx(ctx);
+	sim_leave();
+	return error;
+}
+
+/* As the real one: refused as soon as somebody has subscribed to the callbacks. */
+CUresult cuGreenCtxCreate(void **green, void *desc, CUdevice device, unsigned int flags)
+{
+	static char dummy;
+	CUresult error = check_device(device, green);
+
+	(void)desc;
+	(void)flags;
+	if (error)
+		return error;
+	if (hook_subscribed())
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*green = &dummy;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of CUDA's driver interface that the simulated driver offers, declared
+ * from its documentation so that building needs no CUDA. What a program sees; knows
+ * nothing of how it is simulated. Names follow CUDA, not this project.
+ */
+#ifndef GPUPART_SIM_CU_H
+#define GPUPART_SIM_CU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CU_VERSION 13000	/* what cuDriverGetVersion answers */
+
+typedef int CUdevice;
+typedef uint64_t CUdeviceptr;
+typedef struct sim_ctx *CUcontext;
+typedef struct sim_module *CUmodule;
+typedef struct sim_function *CUfunction;
+typedef struct sim_event *CUevent;
+typedef void **CUstream;	/* a pointer to a word that points to the stream object */
+
+struct cu_uuid {
+	unsigned char bytes[16];
+};
+
+typedef enum {
+	CUDA_SUCCESS = 0,
+	CUDA_ERROR_INVALID_VALUE = 1,
+	CUDA_ERROR_OUT_OF_MEMORY = 2,
+	CUDA_ERROR_NOT_INITIALIZED = 3,
+	CUDA_ERROR_NO_DEVICE = 100,
+	CUDA_ERROR_INVALID_DEVICE = 101,
+	CUDA_ERROR_INVALID_IMAGE = 200,
+	CUDA_ERROR_INVALID_CONTEXT = 201,
+	CUDA_ERROR_INVALID_HANDLE = 400,
+	CUDA_ERROR_NOT_FOUND = 500,
+	CUDA_ERROR_NOT_READY = 600,
+	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+	CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+	CUDA_ERROR_LAUNCH_FAILED = 719,
+	CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
+	CUDA_ERROR_NOT_SUPPORTED = 801,
+	CUDA_ERROR_INVALID_CLUSTER_SIZE = 912,
+	CUDA_ERROR_UNKNOWN = 999,
+} CUresult;
+
+enum cu_device_attribute {
+	CU_DEVICE_MAX_THREADS_PER_BLOCK = 1,
+	CU_DEVICE_MAX_BLOCK_DIM_X = 2,
+	CU_DEVICE_MAX_BLOCK_DIM_Y = 3,
+	CU_DEVICE_MAX_BLOCK_DIM_Z = 4,
+	CU_DEVICE_MAX_GRID_DIM_X = 5,
+	CU_DEVICE_MAX_GRID_DIM_Y = 6,
+	CU_DEVICE_MAX_GRID_DIM_Z = 7,
+	CU_DEVICE_MAX_SHARED_PER_BLOCK = 8,
+	CU_DEVICE_CONSTANT_MEMORY = 9,
+	CU_DEVICE_WARP_SIZE = 10,
+	CU_DEVICE_MAX_PITCH = 11,
+	CU_DEVICE_MAX_REGISTERS_PER_BLOCK = 12,
+	CU_DEVICE_CLOCK_KHZ = 13,
+	CU_DEVICE_NR_SMS = 16,
+	CU_DEVICE_CONCURRENT_KERNELS = 31,
+	CU_DEVICE_PCI_BUS = 33,
+	CU_DEVICE_PCI_DEVICE = 34,
+	CU_DEVICE_MAX_THREADS_PER_SM = 39,
+	CU_DEVICE_UNIFIED_ADDRESSING = 41,
+	CU_DEVICE_PCI_DOMAIN = 50,
+	CU_DEVICE_CC_MAJOR = 75,
+	CU_DEVICE_CC_MINOR = 76,
+	CU_DEVICE_STREAM_PRIORITIES = 78,
+	CU_DEVICE_MAX_SHARED_PER_SM = 81,
+	CU_DEVICE_MAX_REGISTERS_PER_SM = 82,
+	CU_DEVICE_COOPERATIVE_LAUNCH = 95,
+	CU_DEVICE_MAX_SHARED_PER_BLOCK_OPTIN = 97,
+	CU_DEVICE_MAX_BLOCKS_PER_SM = 106,
+	CU_DEVICE_RESERVED_SHARED_PER_BLOCK = 111,
+	CU_DEVICE_CLUSTER_LAUNCH = 120,
+	CU_DEVICE_MPS_ENABLED = 133,
+};
+
+enum cu_function_attribute {
+	CU_FUNCTION_MAX_THREADS = 0,
+	CU_FUNCTION_STATIC_SHARED = 1,
+	CU_FUNCTION_CONSTANT = 2,
+	CU_FUNCTION_LOCAL = 3,
+	CU_FUNCTION_REGISTERS = 4,
+	CU_FUNCTION_PTX_VERSION = 5,
+	CU_FUNCTION_BINARY_VERSION = 6,
+	CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
+	CU_FUNCTION_CARVEOUT = 9,
+	CU_FUNCTION_NON_PORTABLE_CLUSTER = 14,
+	CU_FUNCTION_CLUSTER_POLICY = 15,
+};
+
+enum cu_launch_attribute_id {
+	CU_LAUNCH_COOPERATIVE = 2,
+	CU_LAUNCH_CLUSTER_DIMENSION = 4,
+	CU_LAUNCH_CLUSTER_POLICY = 5,
+};
+
+enum cu_cluster_policy {
+	CU_CLUSTER_POLICY_DEFAULT = 0,
+	CU_CLUSTER_POLICY_SPREAD = 1,
+	CU_CLUSTER_POLICY_LOAD_BALANCING = 2,
+};
+
+struct cu_launch_attribute {
+	int id;
+	char pad[4];
+	union {
+		char bytes[64];
+		struct {
+			unsigned int x, y, z;
+		} cluster;
+		int cooperative;
+		int policy;
+	} value;
+};
+
+struct cu_launch_config {
+	unsigned int grid_x, grid_y, grid_z;
+	unsigned int block_x, block_y, block_z;
+	unsigned int shared;
+	CUstream stream;
+	struct cu_launch_attribute *attributes;
+	unsigned int nr_attributes;
+};
+
+/* cuLaunchKernel's @extra */
+#define CU_LAUNCH_PARAM_END		((void *)0)
+#define CU_LAUNCH_PARAM_BUFFER_POINTER	((void *)1)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE	((void *)2)
+
+/* Stream handles that are no pointers. */
+#define CU_STREAM_LEGACY	((CUstream)1)
+#define CU_STREAM_PER_THREAD	((CUstream)2)
+#define CU_STREAM_NON_BLOCKING	1
+
+#pragma GCC visibility push(default)
+
+CUresult cuInit(unsigned int flags);
+CUresult cuDriverGetVersion(int *version);
+CUresult cuGetErrorName(CUresult error, const char **text);
+CUresult cuGetErrorString(CUresult error, const char **text);
+CUresult cuGetExportTable(const void **table, const struct cu_uuid *id);
+CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+			     int *status);
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDeviceGetCount(int *count);
+CUresult cuDeviceGetName(char *name, int len, CUdevice device);
+CUresult cuDeviceGetUuid(struct cu_uuid *uuid, CUdevice device);
+CUresult cuDeviceGetUuid_v2(struct cu_uuid *uuid, CUdevice device);
+CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device);
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text);
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device);
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active);
+CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice device);
+CUresult cuCtxDestroy_v2(CUcontext ctx);
+CUresult cuCtxGetCurrent(CUcontext *ctx);
+CUresult cuCtxSetCurrent(CUcontext ctx);
+CUresult cuCtxPushCurrent_v2(CUcontext ctx);
+CUresult cuCtxPopCurrent_v2(CUcontext *ctx);
+CUresult cuCtxGetDevice(CUdevice *device);
+CUresult cuCtxSynchronize(void);
+CUresult cuGreenCtxCreate(void **green, void *desc, CUdevice device, unsigned int flags);
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority);
+CUresult cuStreamDestroy_v2(CUstream stream);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamQuery(CUstream stream);
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx);
+CUresult cuStreamIsCapturing(CUstream stream, int *status);
+CUresult cuThreadExchangeStreamCaptureMode(int *mode);
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image);
+CUresult cuModuleUnload(CUmodule module);
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function);
+CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value);
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+						     int block_size, size_t shared);
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+			unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+			unsigned int block_z, unsigned int shared, CUstream stream,
+			void **params, void **extra);
+CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
+				      const struct cu_launch_config *config);
+CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction function,
+			  void **params, void **extra);
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+				   unsigned int grid_z, unsigned int block_x,
+				   unsigned int block_y, unsigned int block_z,
+				   unsigned int shared, CUstream stream, void **params);
+
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemAllocHost_v2(void **address, size_t bytes);
+CUresult cuMemFreeHost(void *address);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes);
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count);
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to);
+CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to);
+CUresult cuEventDestroy_v2(CUevent event);
+
+/* Ours. What tells that the driver is simulated, and of what. NULL: no such device. */
+const char *gpupart_sim_capture(int device);
+/* The PCI address and UUID that CUDA device @device answers with. 0 or a CUresult. */
+int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
+/* Launches of this process so far that can never finish. */
+int gpupart_sim_hung(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Entry points that need no context: initialisation, errors, devices. Must not know
+ * how anything runs.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "sim.h"
+
+pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
+bool sim_ready;
+
+static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static bool ready(void)
+{
+	return __atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE);
+}
+
+/* The driver loads the library itself, once, on its way through cuInit. */
+static void load_injection(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	int (*initialize)(void);
+	void *library;
+
+	if (!path || !*path)
+		return;
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		sim_say("CUDA_INJECTION64_PATH: %s", dlerror());
+		return;
+	}
+	*(void **)&initialize = dlsym(library, "InitializeInjection");
+	if (initialize)
+		initialize();
+	else
+		sim_say("CUDA_INJECTION64_PATH=%s has no InitializeInjection", path);
+}
+
+CUresult cuInit(unsigned int flags)
+{
+	static bool begun;
+	static CUresult result;
+
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (ready())
+		return CUDA_SUCCESS;
+	/* Held over the injection: another thread waits, the library itself is let through. */
+	pthread_mutex_lock(&init_lock);
+	if (!begun) {
+		begun = true;
+		result = CUDA_ERROR_NOT_INITIALIZED;
+		sim_enter();
+		result = gpu_setup();
+		sim_leave();
+		/* The injected library may ask which GPUs there are, but nothing that needs cuInit. */
+		load_injection();
+		__atomic_store_n(&sim_ready, result == CUDA_SUCCESS, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&init_lock);
+	return result;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = CU_VERSION;
+	return CUDA_SUCCESS;
+}
+
+/* --------------------------------------------------------------------- errors */
+
+static const struct {
+	CUresult error;
+	const char *name, *text;
+} errors[] = {
+#define ERROR(name, text) { name, #name, text }
+	ERROR(CUDA_SUCCESS, "no error"),
+	ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
+	ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+	ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+	ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+	ERROR(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
+	ERROR(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
+	ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
+	ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+	ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
+	ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
+	ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+	ERROR(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"),
+	ERROR(CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"),
+	ERROR(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
+	ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+	ERROR(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch"),
+	ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
+	ERROR(CUDA_ERROR_INVALID_CLUSTER_SIZE, "invalid cluster size"),
+	ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
+#undef ERROR
+};
+
+static CUresult error_text(CUresult error, const char **out, bool name)
+{
+	unsigned int i;
+
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = NULL;
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].error == error)
+			*out = name ? errors[i].name : errors[i].text;
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **text)
+{
+	return error_text(error, text, true);
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text)
+{
+	return error_text(error, text, false);
+}
+
+/* -------------------------------------------------------------------- devices */
+
+/* NULL: *error says why. The list does not change after cuInit: no lock. */
+static struct sim_gpu *device_get(CUdevice device, const void *out, CUresult *error)
+{
+	struct sim_gpu *gpu = NULL;
+
+	if (!ready())
+		*error = CUDA_ERROR_NOT_INITIALIZED;
+	else if (!out)
+		*error = CUDA_ERROR_INVALID_VALUE;
+	else if (!(gpu = gpu_get(device)))
+		*error = CUDA_ERROR_INVALID_DEVICE;
+	else
+		*error = CUDA_SUCCESS;
+	return gpu;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	CUresult error;
+
+	if (device_get(ordinal, device, &error))
+		*device = ordinal;
+	return error;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = sim_nr_gpus;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int len, CUdevice device)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, name, &error);
+
+	if (gpu && len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (gpu)
+		snprintf(name, len, "%s (simulated)",
+			 gpu->info.name[0] ? gpu->info.name : "unnamed GPU");
+	return error;
+}
+
+CUresult cuDeviceGetUuid_v2(struct cu_uuid *uuid, CUdevice device)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, uuid, &error);
+
+	if (gpu)
+		*uuid = gpu->uuid;
+	return error;
+}
+
+CUresult cuDeviceGetUuid(struct cu_uuid *uuid, CUdevice device)
+{
+	return cuDeviceGetUuid_v2(uuid, device);
+}
+
+CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, text, &error);
+	int i;
+
+	if (gpu && len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (gpu) {
+		snprintf(text, len, "%s", gpu->info.pci);
+		for (i = 0; text[i]; i++)	/* upper case, as the driver */
+			if (text[i] >= 'a' && text[i] <= 'f')
+				text[i] -= 'a' - 'A';
+	}
+	return error;
+}
+
+struct address {
+	unsigned int domain, bus, device, function;
+};
+
+static bool parse_address(const char *text, struct address *address)
+{
+	memset(address, 0, sizeof(*address));
+	if (sscanf(text, "%x:%x:%x.%x", &address->domain, &address->bus, &address->device,
+		   &address->function) >= 3)
+		return true;
+	return sscanf(text, "%x:%x.%x", &address->bus, &address->device,
+		      &address->function) >= 2;
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
+{
+	struct address wanted, address;
+	unsigned int i;
+
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!device || !text || !parse_address(text, &wanted))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < sim_nr_gpus; i++)
+		if (parse_address(sim_gpus[i]->info.pci, &address) &&
+		    !memcmp(&address, &wanted, sizeof(address))) {
+			*device = i;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* Device memory is host memory, so there is as much of it. */
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+	CUresult error;
+
+	if (device_get(device, bytes, &error))
+		*bytes = (size_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	return error;
+}
+
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+	const struct sim_limits *sm = &sim_limits;
+	struct address address = { 0 };
+	struct sim_gpu *gpu;
+	CUresult error;
+
+	gpu = device_get(device, value, &error);
+	if (!gpu)
+		return error;
+	parse_address(gpu->info.pci, &address);
+	switch ((enum cu_device_attribute)attribute) {
+	case CU_DEVICE_MAX_THREADS_PER_BLOCK:
+	case CU_DEVICE_MAX_BLOCK_DIM_X:
+	case CU_DEVICE_MAX_BLOCK_DIM_Y:
+		*value = sm->block_threads;
+		break;
+	case CU_DEVICE_MAX_BLOCK_DIM_Z:
+		*value = SIM_MAX_BLOCK_Z;
+		break;
+	case CU_DEVICE_MAX_GRID_DIM_X:
+		*value = SIM_MAX_GRID_X;
+		break;
+	case CU_DEVICE_MAX_GRID_DIM_Y:
+	case CU_DEVICE_MAX_GRID_DIM_Z:
+		*value = SIM_MAX_GRID_YZ;
+		break;
+	case CU_DEVICE_MAX_SHARED_PER_BLOCK:
+		*value = sm->shared_default;
+		break;
+	case CU_DEVICE_CONSTANT_MEMORY:
+		*value = 65536;
+		break;
+	case CU_DEVICE_WARP_SIZE:
+		*value = 32;
+		break;
+	case CU_DEVICE_MAX_PITCH:
+		*value = INT32_MAX;
+		break;
+	case CU_DEVICE_MAX_REGISTERS_PER_BLOCK:
+	case CU_DEVICE_MAX_REGISTERS_PER_SM:
+		*value = sm->registers * SIM_QUARTERS;
+		break;
+	case CU_DEVICE_CLOCK_KHZ:	/* of %globaltimer: one tick a nanosecond */
+		*value = 1000000;
+		break;
+	case CU_DEVICE_NR_SMS:
+		*value = gpu->nr_sms;
+		break;
+	case CU_DEVICE_CONCURRENT_KERNELS:
+	case CU_DEVICE_UNIFIED_ADDRESSING:
+	case CU_DEVICE_COOPERATIVE_LAUNCH:
+		*value = 1;
+		break;
+	case CU_DEVICE_STREAM_PRIORITIES:	/* taken, but all streams are alike */
+		*value = 0;
+		break;
+	case CU_DEVICE_PCI_BUS:
+		*value = address.bus;
+		break;
+	case CU_DEVICE_PCI_DEVICE:
+		*value = address.device;
+		break;
+	case CU_DEVICE_PCI_DOMAIN:
+		*value = address.domain;
+		break;
+	case CU_DEVICE_MAX_THREADS_PER_SM:
+		*value = sm->warps * SIM_QUARTERS * 32;
+		break;
+	case CU_DEVICE_CC_MAJOR:
+		*value = sim_faults()->cc_major;
+		break;
+	case CU_DEVICE_CC_MINOR:
+		*value = sim_faults()->cc_minor;
+		break;
+	case CU_DEVICE_MAX_SHARED_PER_SM:
+		*value = sm->shared;
+		break;
+	case CU_DEVICE_MAX_SHARED_PER_BLOCK_OPTIN:
+		*value = sm->shared - sm->shared_reserved;
+		break;
+	case CU_DEVICE_MAX_BLOCKS_PER_SM:
+		*value = sm->blocks;
+		break;
+	case CU_DEVICE_RESERVED_SHARED_PER_BLOCK:
+		*value = sm->shared_reserved;
+		break;
+	case CU_DEVICE_CLUSTER_LAUNCH:
+		*value = gpu->clusters;
+		break;
+	case CU_DEVICE_MPS_ENABLED:
+		*value = sim_faults()->mps;
+		break;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* ----------------------------------------------------------------------- ours */
+
+/* Both may be asked by a library that cuInit injects, before cuInit has ended. */
+const char *gpupart_sim_capture(int device)
+{
+	struct sim_gpu *gpu = gpu_get(device);
+
+	return gpu ? gpu->path : NULL;
+}
+
+int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48])
+{
+	struct sim_gpu *gpu = gpu_get(device);
+
+	if (!gpu || !pci || !uuid)
+		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	snprintf(pci, 20, "%s", gpu->info.pci);
+	snprintf(uuid, 48, "%s", gpu->info.uuid);
+	return CUDA_SUCCESS;
+}

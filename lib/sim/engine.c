@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Time: the order of work on streams and a clock that jumps from one block's end to
+ * the next. It runs when somebody waits; until then work is only queued, so that
+ * everything queued by then starts together. Must not know where blocks go.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "sim.h"
+
+/* ----------------------------------------------------------- queues of streams */
+
+bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
+{
+	struct sim_gpu *gpu = stream->ctx->gpu;
+	struct sim_op *op = malloc(sizeof(*op));
+	struct sim_stream **last;
+
+	if (!op)
+		return false;
+	*op = *from;
+	op->next = NULL;
+	op->number = stream->ctx->nr_ops++;
+	if (op->kernel)
+		op->kernel->op = op;
+	if (op->event)
+		op->event->pending++;
+	if (!stream->head)
+		stream->tail = &stream->head;
+	*stream->tail = op;
+	stream->tail = &op->next;
+	if (!stream->busy) {	/* last in line: who comes first starts first */
+		stream->busy = true;
+		stream->next_busy = NULL;
+		for (last = &gpu->busy; *last; last = &(*last)->next_busy)
+			;
+		*last = stream;
+	}
+	gpu->stale = true;
+	return true;
+}
+
+/* The legacy default stream waits for every blocking stream and they for it. */
+static bool may_start(const struct sim_gpu *gpu, const struct sim_stream *stream)
+{
+	const struct sim_ctx *ctx = stream->ctx;
+	const struct sim_stream *other;
+
+	if (!stream->blocking)
+		return true;
+	if (!stream->legacy)
+		return !ctx->legacy || !ctx->legacy->head ||
+		       ctx->legacy->head->number > stream->head->number;
+	for (other = gpu->busy; other; other = other->next_busy)
+		if (other != stream && other->ctx == ctx && other->blocking && other->head &&
+		    other->head->number < stream->head->number)
+			return false;
+	return true;
+}
+
+static void finish_head(struct sim_gpu *gpu, struct sim_stream *stream)
+{
+	struct sim_op *op = stream->head;
+
+	stream->head = op->next;
+	if (op->kernel)
+		dispatch_free(op->kernel);
+	free(op);
+	gpu->stale = true;
+}
+
+/* Work that takes no SM is done at once, as if copy engines took no time. */
+static void perform(struct sim_gpu *gpu, const struct sim_op *op)
+{
+	uint32_t *word = (uint32_t *)(uintptr_t)op->args.address;
+	uint64_t i;
+
+	switch (op->kind) {
+	case SIM_OP_SET8:
+		memset((void *)(uintptr_t)op->args.address, op->args.value, op->args.bytes);
+		break;
+	case SIM_OP_SET32:
+		for (i = 0; i < op->args.bytes / 4; i++)
+			word[i] = op->args.value;
+		break;
+	case SIM_OP_COPY:
+		memmove((void *)(uintptr_t)op->args.address, (void *)(uintptr_t)op->args.from,
+			op->args.bytes);
+		break;
+	case SIM_OP_EVENT:
+		op->event->time = gpu->clock;
+		op->event->pending--;
+		break;
+	case SIM_OP_KERNEL:
+		break;
+	}
+}
+
+static void activate(struct sim_gpu *gpu, struct sim_op *op)
+{
+	struct sim_kernel **last = &gpu->active;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = op->kernel;
+	op->active = true;
+}
+
+/* Starts what may start, again and again until that lets nothing new start. */
+static void look_at_heads(struct sim_gpu *gpu)
+{
+	struct sim_stream **link, *stream;
+
+	while (gpu->stale) {
+		gpu->stale = false;
+		for (link = &gpu->busy; *link; ) {
+			stream = *link;
+			while (stream->head && !stream->head->active && may_start(gpu, stream)) {
+				if (stream->head->kind == SIM_OP_KERNEL) {
+					activate(gpu, stream->head);
+					break;
+				}
+				perform(gpu, stream->head);
+				finish_head(gpu, stream);
+			}
+			if (!stream->head) {
+				stream->busy = false;
+				*link = stream->next_busy;
+			} else {
+				link = &stream->next_busy;
+			}
+		}
+	}
+}
+
+/* ------------------------------------------------------- blocks, by their ends */
+
+static bool ends_before(const struct sim_block *a, const struct sim_block *b)
+{
+	return a->end != b->end ? a->end < b->end : a->order < b->order;
+}
+
+static void heap_push(struct sim_gpu *gpu, struct sim_block *block)
+{
+	unsigned int i = gpu->nr_running++, up;
+
+	for (; i; i = up) {
+		up = (i - 1) / 2;
+		if (!ends_before(block, gpu->running[up]))
+			break;
+		gpu->running[i] = gpu->running[up];
+	}
+	gpu->running[i] = block;
+}
+
+static struct sim_block *heap_pop(struct sim_gpu *gpu)
+{
+	struct sim_block *first = gpu->running[0], *last = gpu->running[--gpu->nr_running];
+	unsigned int i = 0, down;
+
+	for (; (down = 2 * i + 1) < gpu->nr_running; i = down) {
+		if (down + 1 < gpu->nr_running &&
+		    ends_before(gpu->running[down + 1], gpu->running[down]))
+			down++;
+		if (!ends_before(gpu->running[down], last))
+			break;
+		gpu->running[i] = gpu->running[down];
+	}
+	gpu->running[i] = last;
+	return first;
+}
+
+static void start_blocks(struct sim_gpu *gpu)
+{
+	struct sim_block *block = dispatch_place(gpu), *next, *list = NULL;
+
+	/* It comes last first. */
+	for (; block; block = next) {
+		next = block->next;
+		block->next = list;
+		list = block;
+	}
+	for (block = list; block; block = block->next) {
+		block->start = gpu->clock;
+		block->order = gpu->nr_blocks++;
+		block->end = gpu->clock + block->kernel->code->duration(block->kernel, block);
+		heap_push(gpu, block);
+	}
+}
+
+static void deactivate(struct sim_gpu *gpu, const struct sim_kernel *kernel)
+{
+	struct sim_kernel **link = &gpu->active;
+
+	while (*link != kernel)
+		link = &(*link)->next;
+	*link = kernel->next;
+}
+
+static void end_kernel(struct sim_gpu *gpu, struct sim_kernel *kernel)
+{
+	struct sim_stream *stream = gpu->busy;
+
+	deactivate(gpu, kernel);
+	while (stream->head != kernel->op)
+		stream = stream->next_busy;
+	finish_head(gpu, stream);
+}
+
+bool engine_step(struct sim_gpu *gpu)
+{
+	struct sim_kernel *kernel;
+	struct sim_block *block;
+	bool did = gpu->stale;
+
+	look_at_heads(gpu);
+	start_blocks(gpu);
+	if (!gpu->nr_running)
+		return did;
+	gpu->clock = gpu->running[0]->end;
+	while (gpu->nr_running && gpu->running[0]->end == gpu->clock) {
+		block = heap_pop(gpu);
+		kernel = block->kernel;
+		if (kernel->code->finish)
+			kernel->code->finish(kernel, block);
+		dispatch_retire(gpu, block);
+		if (!kernel->resident && kernel->placed == kernel->nr_units)
+			end_kernel(gpu, kernel);
+	}
+	return true;
+}
+
+void engine_forget(struct sim_stream *stream)
+{
+	struct sim_gpu *gpu = stream->ctx->gpu;
+	struct sim_stream **link = &gpu->busy;
+
+	while (stream->head) {
+		if (stream->head->active)
+			deactivate(gpu, stream->head->kernel);
+		finish_head(gpu, stream);
+	}
+	if (!stream->busy)
+		return;
+	while (*link != stream)
+		link = &(*link)->next_busy;
+	*link = stream->next_busy;
+}
+
+/* ----------------------------------------------------------------------- waits */
+
+CUresult engine_finish_stream(struct sim_stream *stream)
+{
+	struct sim_ctx *ctx = stream->ctx;
+
+	while (!ctx->error && stream->head && engine_step(ctx->gpu))
+		;
+	return ctx->error;
+}
+
+static bool has_work(const struct sim_ctx *ctx, bool all)
+{
+	const struct sim_stream *stream;
+
+	for (stream = ctx->gpu->busy; stream; stream = stream->next_busy)
+		if (stream->ctx == ctx && stream->head && (all || stream->blocking))
+			return true;
+	return false;
+}
+
+CUresult engine_finish_blocking(struct sim_ctx *ctx)
+{
+	while (!ctx->error && has_work(ctx, false) && engine_step(ctx->gpu))
+		;
+	return ctx->error;
+}
+
+CUresult engine_finish_ctx(struct sim_ctx *ctx)
+{
+	while (!ctx->error && has_work(ctx, true) && engine_step(ctx->gpu))
+		;
+	return ctx->error;
+}
+
+CUresult engine_finish_event(struct sim_event *event)
+{
+	struct sim_ctx *ctx = event->ctx;
+
+	while (!ctx->error && event->pending && engine_step(ctx->gpu))
+		;
+	return ctx->error;
+}

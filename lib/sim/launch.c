@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A kernel launch, from the program's arguments to the queue of its stream: checks,
+ * builds the TMD, calls the subscribers, reads the TMD back. Must not know which SM
+ * anything runs on.
+ */
+#include <string.h>
+#include "sim.h"
+
+static int nr_hung;
+
+int gpupart_sim_hung(void)
+{
+	return __atomic_load_n(&nr_hung, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t launch_number(void)
+{
+	static uint64_t nr_launches;
+
+	return __atomic_add_fetch(&nr_launches, 1, __ATOMIC_RELAXED);
+}
+
+/* Later waits say what a watchdog would have made of it. */
+static void launch_failed(struct sim_ctx *ctx, CUresult error)
+{
+	if (!ctx->error)
+		ctx->error = error;
+}
+
+/* Queues what the TMD says by now, whatever it was built to say. */
+static CUresult launch_queue(struct sim_stream *stream, const struct sim_function *function,
+			     const struct sim_code *code, const struct sim_args *args,
+			     const uint8_t *built, uint64_t number)
+{
+	unsigned long long nr = number;
+	struct sim_ctx *ctx = stream->ctx;
+	struct sim_op op = { .kind = SIM_OP_KERNEL };
+	const char *name = function->name;
+	struct sim_grid grid;
+	char why[160];
+	int byte;
+
+	byte = tmd_foreign_edit(built, stream->tmd);
+	if (byte >= 0) {
+		sim_say("device %d: launch %llu of %s: a callback changed byte %d of its TMD",
+			ctx->device, nr, name, byte);
+		launch_failed(ctx, CUDA_ERROR_LAUNCH_FAILED);
+		return CUDA_SUCCESS;
+	}
+	if (!tmd_decode(stream->tmd, ctx->gpu, &grid)) {
+		sim_say("device %d: launch %llu of %s: its TMD makes no sense", ctx->device, nr,
+			name);
+		launch_failed(ctx, CUDA_ERROR_LAUNCH_FAILED);
+		return CUDA_SUCCESS;
+	}
+	if (code->record && !memory_valid(args->address, grid.nr_blocks * code->record)) {
+		sim_say("device %d: launch %llu of %s writes outside of any allocation",
+			ctx->device, nr, name);
+		launch_failed(ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
+		return CUDA_SUCCESS;
+	}
+	op.kernel = dispatch_prepare(ctx->gpu, code, args, &grid, why);
+	if (!op.kernel && why[0]) {
+		sim_say("device %d: launch %llu of %s never finishes: %s", ctx->device, nr, name,
+			why);
+		__atomic_add_fetch(&nr_hung, 1, __ATOMIC_RELEASE);
+		launch_failed(ctx, CUDA_ERROR_LAUNCH_TIMEOUT);
+		return CUDA_SUCCESS;
+	}
+	if (op.kernel && ctx->error) {		/* nothing runs after a failure */
+		dispatch_free(op.kernel);
+		return CUDA_SUCCESS;
+	}
+	if (op.kernel && engine_queue(stream, &op))
+		return CUDA_SUCCESS;
+	dispatch_free(op.kernel);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult launch_submit(struct sim_stream *stream, struct sim_function *function,
+		       const struct sim_code *code, const struct sim_launch *launch,
+		       const struct sim_args *args)
+{
+	uint8_t built[SIM_TMD_BYTES];
+	CUresult error;
+	uint64_t number;
+
+	pthread_mutex_lock(&stream->launch);
+	number = launch_number();
+	tmd_build(stream->tmd, stream->ctx->gpu, launch);
+	memcpy(built, stream->tmd, sizeof(built));
+	hook_launch(stream->ctx, function->module, function, stream->tmd, number, HOOK_TMD_BUILT);
+	sim_enter();
+	error = launch_queue(stream, function, code, args, built, number);
+	sim_leave();
+	if (!error)
+		hook_launch(stream->ctx, function->module, function, stream->tmd, number,
+			    HOOK_TMD_UPLOADED);
+	pthread_mutex_unlock(&stream->launch);
+	return error;
+}
+
+/* ---------------------------------------------------------------------- checks */
+
+static bool within(const unsigned int size[3], unsigned int x, unsigned int y, unsigned int z)
+{
+	return size[0] && size[1] && size[2] && size[0] <= x && size[1] <= y && size[2] <= z;
+}
+
+static CUresult check_cluster(const struct sim_gpu *gpu, const struct sim_function *function,
+			      const struct sim_launch *launch)
+{
+	unsigned int i, blocks = 1;
+	unsigned int most = function->non_portable_cluster ? sim_limits.cluster :
+							     sim_limits.cluster_portable;
+
+	if (!launch->cluster[0] && !launch->cluster[1] && !launch->cluster[2])
+		return CUDA_SUCCESS;
+	if (!gpu->clusters)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	for (i = 0; i < 3; i++) {
+		if (!launch->cluster[i] || launch->cluster[i] > most ||
+		    launch->grid[i] % launch->cluster[i])
+			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+		blocks *= launch->cluster[i];
+	}
+	return blocks > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+}
+
+static CUresult check_launch(const struct sim_gpu *gpu, const struct sim_function *function,
+			     const struct sim_launch *launch, unsigned int dynamic)
+{
+	unsigned int threads, occupancy;
+	uint64_t blocks;
+
+	if (!within(launch->grid, SIM_MAX_GRID_X, SIM_MAX_GRID_YZ, SIM_MAX_GRID_YZ) ||
+	    !within(launch->block, sim_limits.block_threads, sim_limits.block_threads,
+		    SIM_MAX_BLOCK_Z))
+		return CUDA_ERROR_INVALID_VALUE;
+	threads = launch->block[0] * launch->block[1] * launch->block[2];
+	if (threads > sim_limits.block_threads || dynamic > function->shared_dynamic)
+		return CUDA_ERROR_INVALID_VALUE;
+	occupancy = dispatch_occupancy(threads, launch->registers,
+				       shared_of_block(launch->shared, launch->bare));
+	if (!occupancy)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+	if (launch->cooperative && blocks > (uint64_t)occupancy * gpu->nr_sms)
+		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	return check_cluster(gpu, function, launch);
+}
+
+/* ------------------------------------------------------------------- arguments */
+
+/* CUDA's packed form: the u64 first, the u32 after it. */
+static const void *find_buffer(void **extra)
+{
+	const void *buffer = NULL;
+
+	for (; *extra != CU_LAUNCH_PARAM_END; extra += 2)
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+	return buffer;
+}
+
+static CUresult read_args(const struct sim_code *code, void **params, void **extra,
+			  struct sim_args *args)
+{
+	const char *buffer;
+
+	memset(args, 0, sizeof(*args));
+	if (params && extra)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!code->nr_params)
+		return CUDA_SUCCESS;
+	if (params) {
+		memcpy(&args->address, params[0], sizeof(args->address));
+		memcpy(&args->value, params[1], sizeof(args->value));
+		return CUDA_SUCCESS;
+	}
+	buffer = extra ? find_buffer(extra) : NULL;
+	if (!buffer)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&args->address, buffer, sizeof(args->address));
+	memcpy(&args->value, buffer + 8, sizeof(args->value));
+	return CUDA_SUCCESS;
+}
+
+/* ---------------------------------------------------------------- entry points */
+
+static CUresult launch_any(CUfunction function, struct sim_launch *launch, unsigned int dynamic,
+			   CUstream handle, void **params, void **extra)
+{
+	struct sim_stream *stream = NULL;
+	struct sim_args args;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (!ctx)
+		goto leave;
+	stream = stream_get(ctx, handle, &error);
+	if (!stream)
+		goto leave;
+	error = CUDA_ERROR_INVALID_HANDLE;
+	if (!function_valid(function) || function->module->ctx != stream->ctx)
+		goto leave;
+	launch->registers = function->code->registers;
+	launch->shared = function->shared_static + dynamic;
+	error = check_launch(stream->ctx->gpu, function, launch, dynamic);
+	if (!error)
+		error = read_args(function->code, params, extra, &args);
+leave:
+	sim_leave();
+	return error ? error : launch_submit(stream, function, function->code, launch, &args);
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+			unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+			unsigned int block_z, unsigned int shared, CUstream stream,
+			void **params, void **extra)
+{
+	struct sim_launch launch = { .grid = { grid_x, grid_y, grid_z },
+				     .block = { block_x, block_y, block_z } };
+
+	return launch_any(function, &launch, shared, stream, params, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+				   unsigned int grid_z, unsigned int block_x,
+				   unsigned int block_y, unsigned int block_z,
+				   unsigned int shared, CUstream stream, void **params)
+{
+	struct sim_launch launch = { .grid = { grid_x, grid_y, grid_z },
+				     .block = { block_x, block_y, block_z },
+				     .cooperative = true };
+
+	return launch_any(function, &launch, shared, stream, params, NULL);
+}
+
+CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction function,
+			  void **params, void **extra)
+{
+	const struct cu_launch_attribute *attribute;
+	struct sim_launch launch = { 0 };
+	unsigned int i;
+
+	if (!config || (config->nr_attributes && !config->attributes))
+		return CUDA_ERROR_INVALID_VALUE;
+	launch = (struct sim_launch){
+		.grid = { config->grid_x, config->grid_y, config->grid_z },
+		.block = { config->block_x, config->block_y, config->block_z },
+	};
+	/* Attributes that are not simulated change no placement and are let pass. */
+	for (i = 0; i < config->nr_attributes; i++) {
+		attribute = &config->attributes[i];
+		switch ((enum cu_launch_attribute_id)attribute->id) {
+		case CU_LAUNCH_COOPERATIVE:
+			launch.cooperative = attribute->value.cooperative;
+			break;
+		case CU_LAUNCH_CLUSTER_DIMENSION:
+			launch.cluster[0] = attribute->value.cluster.x;
+			launch.cluster[1] = attribute->value.cluster.y;
+			launch.cluster[2] = attribute->value.cluster.z;
+			break;
+		case CU_LAUNCH_CLUSTER_POLICY:
+			if (attribute->value.policy < CU_CLUSTER_POLICY_DEFAULT ||
+			    attribute->value.policy > CU_CLUSTER_POLICY_LOAD_BALANCING)
+				return CUDA_ERROR_INVALID_VALUE;
+			launch.policy = attribute->value.policy;
+			break;
+		}
+	}
+	return launch_any(function, &launch, config->shared, config->stream, params, extra);
+}
+
+/* How many clusters the GPU's virtual GPCs hold at once, a block an SM. */
+CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
+				      const struct cu_launch_config *config)
+{
+	unsigned int i, size = 1, sms[SIM_MAX_VGPCS] = { 0 };
+	const struct sim_gpu *gpu = NULL;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if (!nr || !config || (config->nr_attributes && !config->attributes))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < config->nr_attributes; i++)
+		if (config->attributes[i].id == CU_LAUNCH_CLUSTER_DIMENSION)
+			size = config->attributes[i].value.cluster.x *
+			       config->attributes[i].value.cluster.y *
+			       config->attributes[i].value.cluster.z;
+	if (!size)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx && !function_valid(function))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	else if (ctx)
+		gpu = ctx->gpu;
+	if (gpu && !gpu->clusters)
+		error = CUDA_ERROR_NOT_SUPPORTED;
+	if (!error) {
+		*nr = 0;
+		for (i = 0; i < gpu->nr_sms; i++)
+			sms[gpu->sms[i].vgpc]++;
+		/* From four blocks on the driver keeps clusters off the singletons. */
+		for (i = 0; i < SIM_MAX_VGPCS; i++)
+			if (size < 4 || i < gpu->info.max_gpcs)
+				*nr += sms[i] / size;
+	}
+	sim_leave();
+	return error;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device memory, which is host memory, and what fills and copies it. Must not know how
+ * kernels are placed.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "sim.h"
+
+#define ALIGN		512
+#define KERNEL_BYTES	65536	/* from here on the driver fills and copies with a kernel */
+#define KERNEL_THREADS	512
+
+struct allocation {
+	struct allocation *next;
+	uint64_t address, bytes;
+	bool host;
+};
+
+static struct allocation *allocations;
+
+bool memory_valid(uint64_t address, uint64_t bytes)
+{
+	const struct allocation *a;
+
+	for (a = allocations; a; a = a->next)
+		if (address >= a->address && address - a->address <= a->bytes &&
+		    bytes <= a->bytes - (address - a->address))
+			return true;
+	return false;
+}
+
+static CUresult allocate(uint64_t *address, size_t bytes, bool host)
+{
+	struct allocation *a = malloc(sizeof(*a));
+	void *memory = NULL;
+
+	if (!a || bytes > SIZE_MAX - ALIGN)
+		goto free_allocation;
+	memory = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
+	if (!memory)
+		goto free_allocation;
+	*a = (struct allocation){ allocations, (uintptr_t)memory, bytes, host };
+	allocations = a;
+	*address = a->address;
+	return CUDA_SUCCESS;
+
+free_allocation:
+	free(a);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Everything queued is done first: it may use the memory. */
+static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
+{
+	struct allocation **link, *a;
+
+	for (link = &allocations; (a = *link); link = &a->next)
+		if (a->address == address && a->host == host)
+			break;
+	if (!a)
+		return CUDA_ERROR_INVALID_VALUE;
+	while (engine_step(ctx->gpu))
+		;
+	*link = a->next;
+	free((void *)(uintptr_t)a->address);
+	free(a);
+	return ctx->error;
+}
+
+static CUresult enter_allocate(uint64_t *address, size_t bytes, bool host)
+{
+	CUresult error;
+
+	sim_enter();
+	if (ctx_current(&error))
+		error = allocate(address, bytes, host);
+	sim_leave();
+	return error;
+}
+
+static CUresult enter_release(uint64_t address, bool host)
+{
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx && address)
+		error = release(ctx, address, host);
+	sim_leave();
+	return error;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+	return address && bytes ? enter_allocate(address, bytes, false) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr address)
+{
+	return enter_release(address, false);
+}
+
+CUresult cuMemAllocHost_v2(void **out, size_t bytes)
+{
+	uint64_t address;
+	CUresult error;
+
+	if (!out || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_allocate(&address, bytes, true);
+	if (!error)
+		*out = (void *)(uintptr_t)address;
+	return error;
+}
+
+CUresult cuMemFreeHost(void *address)
+{
+	return enter_release((uintptr_t)address, true);
+}
+
+/* --------------------------------------------------------------- copy and fill */
+
+/* A copy that the host waits for, ordered as on the legacy default stream. */
+static CUresult copy_now(uint64_t device, void *to, const void *from, size_t bytes)
+{
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx && !memory_valid(device, bytes))
+		error = CUDA_ERROR_INVALID_VALUE;
+	else if (ctx)
+		error = engine_finish_blocking(ctx);
+	if (!error)
+		memcpy(to, from, bytes);
+	sim_leave();
+	return error;
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
+{
+	return from || !bytes ? copy_now(to, (void *)(uintptr_t)to, from, bytes) :
+				CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
+{
+	return to || !bytes ? copy_now(from, to, (void *)(uintptr_t)from, bytes) :
+			      CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Queues @op, as a kernel of the driver's own where there is much to do. */
+static CUresult fill_or_copy(struct sim_op *op, CUstream handle)
+{
+	const struct sim_code *code = op->kind == SIM_OP_COPY ? &kernels_copy :
+				      op->kind == SIM_OP_SET8 ? &kernels_set8 : &kernels_set32;
+	struct sim_launch launch = { .grid = { kernels_chunks(op->args.bytes), 1, 1 },
+				     .block = { KERNEL_THREADS, 1, 1 },
+				     .registers = code->registers, .bare = true };
+	struct sim_stream *stream = NULL;
+	struct sim_function *function;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx)
+		stream = stream_get(ctx, handle, &error);
+	if (stream && (!memory_valid(op->args.address, op->args.bytes) ||
+		       (op->args.from && !memory_valid(op->args.from, op->args.bytes))))
+		error = CUDA_ERROR_INVALID_VALUE;
+	if (!error && op->args.bytes < KERNEL_BYTES && op->args.bytes && !ctx->error &&
+	    !engine_queue(stream, op))
+		error = CUDA_ERROR_OUT_OF_MEMORY;
+	sim_leave();
+	if (error || op->args.bytes < KERNEL_BYTES)
+		return error;
+	function = op->kind == SIM_OP_COPY ? ctx->builtin_copy : ctx->builtin_set;
+	return launch_submit(stream, function, code, &launch, &op->args);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	struct sim_op op = { .kind = SIM_OP_COPY,
+			     .args = { .address = to, .from = from, .bytes = bytes } };
+
+	return from || !bytes ? fill_or_copy(&op, stream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+{
+	struct sim_op op = { .kind = SIM_OP_SET8,
+			     .args = { .address = to, .bytes = count, .value = value } };
+
+	return fill_or_copy(&op, stream);
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
+{
+	return cuMemsetD8Async(to, value, count, CU_STREAM_LEGACY);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
+{
+	struct sim_op op = { .kind = SIM_OP_SET32,
+			     .args = { .address = to, .bytes = count * 4, .value = value } };
+
+	if (to % 4 || count > SIZE_MAX / 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	return fill_or_copy(&op, stream);
+}

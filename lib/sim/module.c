@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Modules and functions: finds the entry points in PTX text. Must not know what a
+ * kernel does.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim.h"
+
+static struct sim_module *modules;	/* never freed: a stale handle is found dead */
+
+static bool module_valid(const struct sim_module *module)
+{
+	const struct sim_module *m;
+
+	for (m = modules; m; m = m->next)
+		if (m == module)
+			return m->live;
+	return false;
+}
+
+bool function_valid(const struct sim_function *function)
+{
+	const struct sim_module *m;
+	const struct sim_function *f;
+
+	for (m = modules; m; m = m->next)
+		for (f = m->live ? m->functions : NULL; f; f = f->next)
+			if (f == function)
+				return true;
+	return false;
+}
+
+static struct sim_function *function_make(struct sim_module *module, const char *name,
+					  size_t len)
+{
+	struct sim_function *function = calloc(1, sizeof(*function));
+
+	if (!function)
+		return NULL;
+	function->name = strndup(name, len);
+	if (!function->name) {
+		free(function);
+		return NULL;
+	}
+	function->module = module;
+	function->code = kernels_find(function->name);
+	function->shared_dynamic = sim_limits.shared_default;
+	function->next = module->functions;
+	module->functions = function;
+	return function;
+}
+
+static struct sim_module *module_make(struct sim_ctx *ctx)
+{
+	struct sim_module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	module->ctx = ctx;
+	module->live = true;
+	module->next = modules;
+	modules = module;
+	return module;
+}
+
+bool module_make_builtin(struct sim_ctx *ctx)
+{
+	struct sim_module *module = module_make(ctx);
+
+	if (!module)
+		return false;
+	ctx->builtin_set = function_make(module, "memset", 6);
+	ctx->builtin_copy = function_make(module, "memcpy", 6);
+	return ctx->builtin_set && ctx->builtin_copy;
+}
+
+void module_unload_all(struct sim_ctx *ctx)
+{
+	struct sim_module *module;
+
+	for (module = modules; module; module = module->next)
+		if (module->ctx == ctx)
+			module->live = false;
+}
+
+/* ------------------------------------------------------------------------- PTX */
+
+/* Comments become blanks, so that what is found is meant. */
+static void strip_comments(char *text)
+{
+	char *end;
+
+	while ((text = strchr(text, '/'))) {
+		if (text[1] == '/')
+			end = text + strcspn(text, "\n");
+		else if (text[1] == '*' && (end = strstr(text + 2, "*/")))
+			end += 2;
+		else {
+			text++;
+			continue;
+		}
+		memset(text, ' ', end - text);
+		text = end;
+	}
+}
+
+/* Bytes of the ".shared .align 4 .b8 name[64];" between @text and @end. */
+static unsigned int count_shared(const char *text, const char *end)
+{
+	unsigned int bytes = 0, size;
+	const char *semicolon, *bracket, *type;
+
+	while ((text = strstr(text, ".shared ")) && text < end) {
+		semicolon = strchr(text, ';');
+		if (!semicolon || semicolon > end)
+			break;
+		for (type = text + 8; type < semicolon; type++)
+			if (*type == '.' && strchr("bsuf", type[1]) && isdigit((unsigned char)type[2]))
+				break;
+		bracket = memchr(text, '[', semicolon - text);
+		size = type < semicolon ? strtoul(type + 2, NULL, 10) / 8 : 0;
+		bytes += bracket ? size * strtoul(bracket + 1, NULL, 10) : size;
+		text = semicolon;
+	}
+	return bytes;
+}
+
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+static bool module_scan(struct sim_module *module, char *text)
+{
+	struct sim_function *function;
+	const char *name, *end, *next;
+	size_t len;
+
+	strip_comments(text);
+	for (name = strstr(text, ".entry"); name; name = next) {
+		name += strlen(".entry");
+		next = strstr(name, ".entry");
+		if (!isspace((unsigned char)*name))
+			continue;
+		name += strspn(name, " \t\r\n");
+		for (len = 0; is_name(name[len]); len++)
+			;
+		if (!len)
+			continue;
+		function = function_make(module, name, len);
+		if (!function)
+			return false;
+		end = next ? next : name + strlen(name);
+		function->shared_static = count_shared(name, end);
+	}
+	return true;
+}
+
+/* ---------------------------------------------------------------- entry points */
+
+CUresult cuModuleLoadData(CUmodule *out, const void *image)
+{
+	struct sim_module *module = NULL;
+	bool elf;
+	char *text = NULL;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if (!out || !image)
+		return CUDA_ERROR_INVALID_VALUE;
+	elf = !memcmp(image, "\177ELF", 4);
+	if (!elf && !strstr(image, ".version"))
+		return CUDA_ERROR_INVALID_IMAGE;
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (!ctx)
+		goto leave;
+	error = CUDA_ERROR_OUT_OF_MEMORY;
+	module = module_make(ctx);
+	if (!module)
+		goto leave;
+	module->opaque = elf;
+	text = elf ? NULL : strdup(image);
+	if (!elf && (!text || !module_scan(module, text))) {
+		module->live = false;
+		goto leave;
+	}
+	*out = module;
+	error = CUDA_SUCCESS;
+leave:
+	sim_leave();
+	free(text);
+	return error;
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+	CUresult error;
+
+	sim_enter();
+	if (ctx_current(&error)) {
+		if (!module_valid(module)) {
+			error = CUDA_ERROR_INVALID_HANDLE;
+		} else {
+			engine_finish_ctx(module->ctx);
+			module->live = false;
+		}
+	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
+{
+	struct sim_function *function = NULL;
+	CUresult error;
+
+	if (!out || !name || !*name)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	if (!ctx_current(&error))
+		goto leave;
+	if (!module_valid(module)) {
+		error = CUDA_ERROR_INVALID_HANDLE;
+		goto leave;
+	}
+	for (function = module->functions; function; function = function->next)
+		if (!strcmp(function->name, name))
+			break;
+	if (!function && module->opaque)
+		function = function_make(module, name, strlen(name));
+	if (function)
+		*out = function;
+	else
+		error = CUDA_ERROR_NOT_FOUND;
+leave:
+	sim_leave();
+	return error;
+}
+
+/* The function with sim_lock taken either way. */
+static struct sim_function *enter_function(CUfunction function, CUresult *error)
+{
+	sim_enter();
+	if (!ctx_current(error))
+		return NULL;
+	if (function_valid(function))
+		return function;
+	*error = CUDA_ERROR_INVALID_HANDLE;
+	return NULL;
+}
+
+CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
+{
+	const struct sim_faults *faults = sim_faults();
+	struct sim_function *function;
+	CUresult error;
+
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	function = enter_function(handle, &error);
+	if (!function)
+		goto leave;
+	switch ((enum cu_function_attribute)attribute) {
+	case CU_FUNCTION_MAX_THREADS:
+		*value = sim_limits.block_threads;
+		break;
+	case CU_FUNCTION_STATIC_SHARED:
+		*value = function->shared_static;
+		break;
+	case CU_FUNCTION_CONSTANT:
+	case CU_FUNCTION_LOCAL:
+	case CU_FUNCTION_CLUSTER_POLICY:
+		*value = 0;
+		break;
+	case CU_FUNCTION_REGISTERS:
+		*value = function->code->registers;
+		break;
+	case CU_FUNCTION_PTX_VERSION:
+	case CU_FUNCTION_BINARY_VERSION:
+		*value = 10 * faults->cc_major + faults->cc_minor;
+		break;
+	case CU_FUNCTION_MAX_DYNAMIC_SHARED:
+		*value = function->shared_dynamic;
+		break;
+	case CU_FUNCTION_CARVEOUT:
+		*value = -1;
+		break;
+	case CU_FUNCTION_NON_PORTABLE_CLUSTER:
+		*value = function->non_portable_cluster;
+		break;
+	default:
+		error = CUDA_ERROR_INVALID_VALUE;
+	}
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
+{
+	unsigned int most = sim_limits.shared - sim_limits.shared_reserved;
+	struct sim_function *function;
+	CUresult error;
+
+	function = enter_function(handle, &error);
+	if (!function)
+		goto leave;
+	switch ((enum cu_function_attribute)attribute) {
+	case CU_FUNCTION_MAX_DYNAMIC_SHARED:
+		if (value < 0 || value + function->shared_static > most)
+			error = CUDA_ERROR_INVALID_VALUE;
+		else
+			function->shared_dynamic = value;
+		break;
+	case CU_FUNCTION_CARVEOUT:	/* a hint */
+		break;
+	case CU_FUNCTION_NON_PORTABLE_CLUSTER:
+		function->non_portable_cluster = value;
+		break;
+	default:
+		error = CUDA_ERROR_INVALID_VALUE;
+	}
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle,
+						     int block_size, size_t shared)
+{
+	struct sim_function *function;
+	CUresult error;
+
+	if (!blocks || block_size <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	function = enter_function(handle, &error);
+	if (function && shared > sim_limits.shared)
+		*blocks = 0;
+	else if (function)
+		*blocks = (unsigned int)block_size > sim_limits.block_threads ? 0 :
+			dispatch_occupancy(block_size, function->code->registers,
+					   shared_of_block(function->shared_static + shared,
+							   false));
+	sim_leave();
+	return error;
+}

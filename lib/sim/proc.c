@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+/* Entry points by name. Must not know what they do. */
+#include <string.h>
+#include "sim.h"
+
+#define FOUND		0
+#define NOT_FOUND	1
+#define TOO_OLD		2	/* the function is newer than the version asked for */
+
+/*
+ * The name that is exported, the name a program asks for, and the first CUDA version
+ * for which that name means this function.
+ */
+#define PLAIN(name)		{ #name, #name, 2000, (void *)name }
+#define V2(name, since)		{ #name "_v2", #name, since, (void *)name##_v2 }
+
+static const struct {
+	const char *exported, *name;
+	int since;
+	void *function;
+} entries[] = {
+	PLAIN(cuInit), PLAIN(cuDriverGetVersion), PLAIN(cuGetErrorName), PLAIN(cuGetErrorString),
+	PLAIN(cuGetExportTable), PLAIN(cuGetProcAddress), V2(cuGetProcAddress, 12000),
+	PLAIN(cuDeviceGet), PLAIN(cuDeviceGetCount), PLAIN(cuDeviceGetName),
+	PLAIN(cuDeviceGetUuid), V2(cuDeviceGetUuid, 11040), PLAIN(cuDeviceGetPCIBusId),
+	PLAIN(cuDeviceGetByPCIBusId), PLAIN(cuDeviceGetAttribute), V2(cuDeviceTotalMem, 3020),
+	PLAIN(cuDevicePrimaryCtxRetain), V2(cuDevicePrimaryCtxRelease, 7000),
+	PLAIN(cuDevicePrimaryCtxGetState), V2(cuCtxCreate, 3020), V2(cuCtxDestroy, 4000),
+	PLAIN(cuCtxGetCurrent), PLAIN(cuCtxSetCurrent), V2(cuCtxPushCurrent, 4000),
+	V2(cuCtxPopCurrent, 4000), PLAIN(cuCtxGetDevice), PLAIN(cuCtxSynchronize),
+	PLAIN(cuGreenCtxCreate),
+	PLAIN(cuStreamCreate), PLAIN(cuStreamCreateWithPriority), V2(cuStreamDestroy, 4000),
+	PLAIN(cuStreamSynchronize), PLAIN(cuStreamQuery), PLAIN(cuStreamGetCtx),
+	PLAIN(cuStreamIsCapturing), PLAIN(cuThreadExchangeStreamCaptureMode),
+	PLAIN(cuModuleLoadData), PLAIN(cuModuleUnload), PLAIN(cuModuleGetFunction),
+	PLAIN(cuFuncGetAttribute), PLAIN(cuFuncSetAttribute),
+	PLAIN(cuOccupancyMaxActiveBlocksPerMultiprocessor), PLAIN(cuOccupancyMaxActiveClusters),
+	PLAIN(cuLaunchKernel), PLAIN(cuLaunchKernelEx), PLAIN(cuLaunchCooperativeKernel),
+	V2(cuMemAlloc, 3020), V2(cuMemFree, 3020), V2(cuMemAllocHost, 3020),
+	PLAIN(cuMemFreeHost), V2(cuMemcpyHtoD, 3020), V2(cuMemcpyDtoH, 3020),
+	V2(cuMemcpyDtoDAsync, 3020), V2(cuMemsetD8, 3020), PLAIN(cuMemsetD8Async),
+	PLAIN(cuMemsetD32Async), PLAIN(cuEventCreate), PLAIN(cuEventRecord),
+	PLAIN(cuEventSynchronize), PLAIN(cuEventElapsedTime), V2(cuEventElapsedTime, 12080),
+	V2(cuEventDestroy, 4000),
+};
+
+static void *find(const char *symbol, int version, int *status)
+{
+	void *function = NULL;
+	unsigned int i;
+
+	*status = NOT_FOUND;
+	for (i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+		if (!strcmp(entries[i].exported, symbol) && strcmp(entries[i].name, symbol)) {
+			*status = FOUND;
+			return entries[i].function;
+		}
+		if (strcmp(entries[i].name, symbol))
+			continue;
+		/* A later row of the same name is the newer function. */
+		if (entries[i].since <= version)
+			function = entries[i].function;
+		else if (*status == NOT_FOUND)
+			*status = TOO_OLD;
+	}
+	if (function)
+		*status = FOUND;
+	return function;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+			     int *status)
+{
+	int what;
+
+	(void)flags;	/* per-thread default streams by another name are not simulated */
+	if (!symbol || !function)
+		return CUDA_ERROR_INVALID_VALUE;
+	*function = find(symbol, version, &what);
+	if (status)
+		*status = what;
+	return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
+{
+	return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+}

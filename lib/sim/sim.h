@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the simulated driver's files share: the GPU, the objects a program holds
+ * handles of, the work queued on streams. Everything here is guarded by sim_lock
+ * unless it says otherwise; no lock of libgpupart's is known here.
+ */
+#ifndef GPUPART_SIM_SIM_H
+#define GPUPART_SIM_SIM_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <gpupart.h>
+#include "cu.h"
+
+#define SIM_MAX_GPUS		16
+#define SIM_MAX_SMS		(GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC)
+#define SIM_MAX_VGPCS		64
+#define SIM_MAX_GRID_X		INT32_MAX
+#define SIM_MAX_GRID_YZ		65535
+#define SIM_MAX_BLOCK_Z		64
+#define SIM_TMD_BYTES		384
+#define SIM_TMD_BITS		128	/* V04_00 has four mask words */
+#define SIM_QUARTERS		4	/* an SM's partitions, each with its own registers */
+
+/* ------------------------------------------------------------ one SM's limits */
+
+struct sim_limits {
+	unsigned int warps;		/* a quarter */
+	unsigned int registers;		/* a quarter */
+	unsigned int register_unit;	/* registers are given to a warp in units of */
+	unsigned int min_registers;	/* a thread */
+	unsigned int shared;		/* bytes an SM */
+	unsigned int shared_reserved;	/* bytes a block, the driver's own */
+	unsigned int shared_unit;	/* granularity */
+	unsigned int shared_default;	/* a block without opting in */
+	unsigned int blocks;
+	unsigned int block_threads;
+	unsigned int cluster, cluster_portable;	/* blocks */
+};
+
+extern const struct sim_limits sim_limits;
+
+/* ------------------------------------------------------------------- the GPU */
+
+struct sim_sm {
+	int tpc, vgpc;
+	unsigned int sm_in_tpc;
+	unsigned int smid;		/* as %smid without MPS */
+	unsigned int blocks, shared;	/* in use */
+	unsigned int warps[SIM_QUARTERS], registers[SIM_QUARTERS];
+};
+
+/* A block on an SM. */
+struct sim_block {
+	uint64_t start, end;
+	uint64_t index;			/* x fastest */
+	uint64_t cluster;		/* linear, 0 without clusters */
+	uint64_t order;			/* which of two with the same end comes first */
+	uint32_t smid;			/* as this kernel's %smid */
+	struct sim_kernel *kernel;
+	struct sim_sm *sm;
+	struct sim_block *next;		/* free, or placed at this instant */
+	uint8_t warps[SIM_QUARTERS];
+};
+
+struct sim_gpu {
+	char path[PATH_MAX];
+	uint64_t hash;			/* of its topology */
+	struct gpupart_gpu_info info;	/* PCI address and UUID filled in */
+	struct cu_uuid uuid;
+	unsigned int nr_tpcs, nr_sms;
+	bool clusters;			/* the capture tells virtual GPCs */
+	uint8_t tpc_bit[GPUPART_MAX_TPCS];	/* the mask bit that disables a TPC */
+	struct sim_sm sms[SIM_MAX_SMS];
+	uint64_t clock;			/* ns, what %globaltimer shows */
+	uint64_t nr_blocks;		/* started so far */
+	struct sim_kernel *active;	/* at the head of their streams, oldest first */
+	struct sim_stream *busy;	/* streams with queued work */
+	struct sim_block *blocks, *free_blocks;	/* as many as its SMs can hold */
+	struct sim_block **running;	/* a heap by end */
+	unsigned int nr_running;
+	bool stale;			/* queues changed since their heads were looked at */
+};
+
+/* ----------------------------------------------------------------- a launch */
+
+/* What a program asks for; input of tmd_build.c. */
+struct sim_launch {
+	unsigned int grid[3], block[3], cluster[3];	/* cluster 0: none */
+	unsigned int registers;
+	unsigned int shared;		/* static and dynamic */
+	bool bare;			/* the driver's own kernel: nothing reserved */
+	bool cooperative;
+	enum cu_cluster_policy policy;
+};
+
+/* What the hardware reads out of a TMD; output of the decoder. Blocks, not clusters, in grid. */
+struct sim_grid {
+	unsigned int grid[3], block[3], cluster[3];	/* cluster 1,1,1: none */
+	unsigned int registers, shared;
+	bool clustered, cooperative;
+	bool spread;			/* a cluster's blocks on different SMs */
+	unsigned int threads, cluster_blocks;
+	uint64_t nr_blocks, nr_clusters;
+	uint64_t tpc_off[GPUPART_MAX_TPCS / 64];	/* set = disabled */
+};
+
+/* Kernel parameters as far as any known kernel has them. */
+struct sim_args {
+	uint64_t address, from, bytes;
+	uint32_t value;
+};
+
+struct sim_place {
+	struct sim_sm *sm;
+	uint32_t smid;			/* what a block there reads in %smid */
+};
+
+struct sim_kernel {
+	struct sim_kernel *next;	/* of gpu->active */
+	const struct sim_code *code;
+	struct sim_args args;
+	struct sim_grid grid;
+	struct sim_place *places;	/* the SMs its mask leaves, first choice first */
+	unsigned int nr_places;
+	uint64_t placed;		/* units: clusters, or blocks where there are none */
+	uint64_t nr_units;
+	uint64_t resident;		/* blocks */
+	struct sim_op *op;
+};
+
+/* One thing on a stream. */
+struct sim_op {
+	struct sim_op *next;
+	enum { SIM_OP_KERNEL, SIM_OP_SET8, SIM_OP_SET32, SIM_OP_COPY, SIM_OP_EVENT } kind;
+	uint64_t number;		/* counts up in a context */
+	bool active;
+	struct sim_kernel *kernel;
+	struct sim_event *event;
+	struct sim_args args;
+};
+
+/* ------------------------------------------------------------------- objects */
+
+struct sim_function {
+	struct sim_module *module;
+	const struct sim_code *code;
+	char *name;
+	unsigned int shared_static, shared_dynamic;	/* dynamic: what was opted in to */
+	bool non_portable_cluster;
+	struct sim_function *next;
+};
+
+struct sim_module {
+	struct sim_ctx *ctx;
+	bool live, opaque;		/* opaque: not text, any name is taken to be in it */
+	struct sim_function *functions;
+	struct sim_module *next;
+};
+
+struct sim_event {
+	struct sim_ctx *ctx;
+	bool live, recorded;
+	unsigned int pending;		/* records still in a queue */
+	uint64_t time;
+	struct sim_event *next;
+};
+
+struct sim_stream {
+	struct sim_ctx *ctx;
+	CUstream handle;		/* NULL: a default stream */
+	void *object;			/* S; its words are what a program could see */
+	void *tmd;
+	bool legacy, blocking;
+	uint64_t thread;		/* of a per-thread default stream, else 0 */
+	pthread_mutex_t launch;		/* one launch at a time; taken before sim_lock */
+	struct sim_op *head, **tail;
+	struct sim_stream *next, *next_hash;
+	struct sim_stream *next_busy;
+	bool busy;			/* is in gpu->busy */
+};
+
+struct sim_ctx {
+	struct sim_gpu *gpu;
+	CUdevice device;
+	bool live, primary;
+	unsigned int users;		/* of the primary one */
+	CUresult error;			/* sticky */
+	uint64_t nr_ops;
+	struct sim_stream *streams, *legacy;
+	struct sim_function *builtin_set, *builtin_copy;	/* the driver's own kernels */
+	struct sim_ctx *next;
+};
+
+extern pthread_mutex_t sim_lock;
+
+static inline void sim_enter(void)
+{
+	pthread_mutex_lock(&sim_lock);
+}
+
+static inline void sim_leave(void)
+{
+	pthread_mutex_unlock(&sim_lock);
+}
+
+/* One line on stderr; the only place that prints. */
+__attribute__((format(printf, 1, 2)))
+void sim_say(const char *fmt, ...);
+
+/* -------------------------------------------------------------------- gpu.c */
+
+/* The GPUs this process sees, in CUDA's order; set up once by cuInit. */
+extern struct sim_gpu *sim_gpus[SIM_MAX_GPUS];
+extern unsigned int sim_nr_gpus;
+
+CUresult gpu_setup(void);
+/* NULL before cuInit and for a device that is not there. */
+struct sim_gpu *gpu_get(CUdevice device);
+
+/* ------------------------------------------------------------------ fault.c */
+
+/* Faults and settings from the environment, read once by fault_setup(). See README.md. */
+struct sim_faults {
+	unsigned int tmd_version;	/* byte 72 */
+	bool no_table, drop_callback, mps;
+	uint64_t table_size;
+	uint32_t params_size;
+	bool no_stream_pointer, no_stream_events;
+	int move_tpc, move_bit;		/* -1: none */
+	int cc_major, cc_minor;
+	uint64_t seed;
+};
+
+const struct sim_faults *sim_faults(void);
+
+/* -------------------------------------------------------------- tmd_build.c */
+
+/* Shared memory of a block as a TMD says it; @bare as in struct sim_launch. */
+unsigned int shared_of_block(unsigned int bytes, bool bare);
+
+/* Writes all SIM_TMD_BYTES. */
+void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
+
+/* ------------------------------------------------------------- tmd_decode.c */
+
+/* False: no hardware would know what this TMD asks for. */
+bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid);
+/* The first byte in which two TMDs differ outside mask and mask-valid bit, or -1. */
+int tmd_foreign_edit(const uint8_t *before, const uint8_t *after);
+
+/* --------------------------------------------------------------- dispatch.c */
+
+/*
+ * A kernel ready to be queued. NULL: @why says why @grid can never finish on this
+ * GPU, or is "" where memory is out.
+ */
+struct sim_kernel *dispatch_prepare(struct sim_gpu *gpu, const struct sim_code *code,
+				    const struct sim_args *args, const struct sim_grid *grid,
+				    char why[160]);
+void dispatch_free(struct sim_kernel *kernel);
+/* Puts what it can of every active kernel onto SMs: a list of the blocks placed. */
+struct sim_block *dispatch_place(struct sim_gpu *gpu);
+/* Takes a finished block off its SM. */
+void dispatch_retire(struct sim_gpu *gpu, struct sim_block *block);
+/* How many blocks of this shape fit on an empty SM; @shared as a TMD says it. */
+unsigned int dispatch_occupancy(unsigned int threads, unsigned int registers,
+				unsigned int shared);
+
+/* ----------------------------------------------------------------- engine.c */
+
+/* Appends a copy of @op to the stream; false: out of memory. */
+bool engine_queue(struct sim_stream *stream, const struct sim_op *op);
+/* Each runs until nothing of its object is queued and returns the context's error. */
+CUresult engine_finish_stream(struct sim_stream *stream);
+CUresult engine_finish_blocking(struct sim_ctx *ctx);	/* all but non-blocking streams */
+CUresult engine_finish_ctx(struct sim_ctx *ctx);
+CUresult engine_finish_event(struct sim_event *event);
+/* The stream is about to go: what it still has queued is thrown away. */
+void engine_forget(struct sim_stream *stream);
+/* One step of time; false when nothing is left to do. */
+bool engine_step(struct sim_gpu *gpu);
+
+/* ---------------------------------------------------------------- kernels.c */
+
+struct sim_code {
+	const char *name;
+	unsigned int registers;
+	unsigned int nr_params;		/* u64 address, then u32 value */
+	unsigned int record;		/* bytes written a block at args.address */
+	/* How long @block lasts, in ns; its SM's blocks include it. */
+	uint64_t (*duration)(const struct sim_kernel *kernel, const struct sim_block *block);
+	/* At a block's end; may be NULL. */
+	void (*finish)(const struct sim_kernel *kernel, const struct sim_block *block);
+};
+
+/* Never NULL: a name that is not known runs as 1 us of nothing. */
+const struct sim_code *kernels_find(const char *name);
+extern const struct sim_code kernels_set8, kernels_set32, kernels_copy;
+/* Blocks that the driver's own kernels take for so many bytes. */
+unsigned int kernels_chunks(uint64_t bytes);
+
+/* ------------------------------------------------------------- hook_table.c */
+
+enum hook_domain {
+	HOOK_DOMAIN_RESOURCE = 2,
+	HOOK_DOMAIN_LAUNCH = 0xb,
+};
+
+enum hook_cbid {
+	HOOK_TMD_BUILT = 1,		/* launch domain */
+	HOOK_TMD_UPLOADED = 2,
+	HOOK_CTX_CREATED = 2,		/* resource domain */
+	HOOK_STREAM_CREATED = 4,
+	HOOK_STREAM_DYING = 5,
+	HOOK_STREAM_DESTROYED = 6,
+	HOOK_CTX_DESTROYED = 7,
+};
+
+/* Without sim_lock held: a subscriber may call the driver. */
+void hook_launch(CUcontext ctx, CUmodule module, CUfunction function, void *tmd,
+		 uint64_t number, int cbid);
+void hook_resource(CUcontext ctx, void *stream_object, int cbid);
+/* Somebody has subscribed: from then on green contexts are refused. */
+bool hook_subscribed(void);
+
+/* ---------------------------------------------------------------- context.c */
+
+/* The calling thread's current context: NULL and *error says why. Takes no lock. */
+struct sim_ctx *ctx_current(CUresult *error);
+bool ctx_valid(const struct sim_ctx *ctx);
+struct sim_ctx *ctx_first(void);	/* all there were, linked by next; dead ones too */
+extern bool sim_ready;			/* cuInit has succeeded; read atomically */
+
+/* ----------------------------------------------------------------- stream.c */
+
+/*
+ * The stream of a handle, default streams made on first use. @ctx is the current
+ * one and may be NULL for handles that are pointers.
+ */
+struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
+void stream_destroy_all(struct sim_ctx *ctx);
+
+/* ----------------------------------------------------------------- memory.c */
+
+/* Whether [address, address + bytes) lies in one live allocation. */
+bool memory_valid(uint64_t address, uint64_t bytes);
+
+/* ----------------------------------------------------------------- module.c */
+
+bool module_make_builtin(struct sim_ctx *ctx);
+void module_unload_all(struct sim_ctx *ctx);
+bool function_valid(const struct sim_function *function);
+
+/* ----------------------------------------------------------------- launch.c */
+
+/*
+ * Builds the TMD, calls the subscribers, reads it back, queues. @launch is right.
+ * Called without sim_lock.
+ */
+CUresult launch_submit(struct sim_stream *stream, struct sim_function *function,
+		       const struct sim_code *code, const struct sim_launch *launch,
+		       const struct sim_args *args);
+
+#endif

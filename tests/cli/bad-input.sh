@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every option's bad input: its status, nothing on stdout, one line that names the value.
+. "$(dirname "$0")/tap.subr"
+h200=sample:h200
+
+refused 2 "no command"
+refused 2 nosuch nosuch
+refused 2 nosuch help nosuch
+refused 2 --nosuch --nosuch
+
+# topology
+refused 2 extra topology extra
+refused 2 --nosuch topology --nosuch
+refused 2 -x topology -x
+refused 2 -t topology -t 0
+refused 2 --gpu topology --gpu
+refused 2 -i topology -i
+refused 2 -o topology -o
+refused 2 --json=3 topology --json=3
+refused 2 svgg topology -i $h200 --of svgg
+refused 2 capture topology -i $h200 --json --of capture
+refused 2 /nonexistent topology -i /nonexistent
+refused 2 nosuch topology -i sample:nosuch
+refused 2 7 topology -i $h200 --gpu 7
+refused 2 GPU-1 topology -i $h200 --gpu GPU-1
+refused 1 /dev/null topology -i /dev/null
+refused 1 / topology -i /
+refused 1 /nonexistent/file topology -i $h200 -o /nonexistent/file
+refused 2 'a?b' topology "a
+b"
+
+# a capture that is cut or changed is told with its line
+head -n 40 tests/data/gh100-h200-e/capture.txt >"$tmp/cut"
+refused 1 "$tmp/cut" topology -i "$tmp/cut"
+sed 's/^8\t/9\t/;20s/1/2/' tests/data/gh100-h200-e/capture.txt >"$tmp/changed"
+refused 1 "$tmp/changed" topology -i "$tmp/changed"
+has "$err" line "a changed capture: the line is told"
+
+# run: everything before the program starts is 125
+refused 125 "no program" run
+refused 125 "no program" run -t 0
+refused 125 "no program" run -t 0 --
+refused 125 "no set" run -- true
+refused 125 --nosuch run --nosuch -- true
+refused 125 -j run -t 0 -j -- true
+refused 125 --json run -t 0 --json -- true
+refused 125 -t run -t
+refused 125 /nonexistent run -t 0 -i /nonexistent -- true
+refused 125 "-i rm" run -t 0 -i rm -- true
+refused 125 "-i kernel" run -t 0 -i kernel -- true
+for bad in 66 0-66 5-1 1,,2 1- -1 a 0x3 0-10:0 256 99999999999999999999 1+2 'gpc:1' '' ' 1'; do
+	refused 125 "-t" run -i $h200 -t "$bad" -- true
+	has "$err" "$bad" "-t '$bad': named"
+done
+refused 125 "GPC 8" run -i $h200 -g 8 -- true
+refused 125 "uGPU 2" run -i $h200 -u 2 -- true
+refused 125 "x" run -i $h200 -g x -- true
+for bad in 0 -1 x 67 257 3.5 1x ''; do
+	refused 125 "-n $bad" run -i $h200 -n "$bad" -- true
+done
+refused 125 "-n 1" run -i $h200 -u 0,1 -n 1 -- true
+for bad in xyz 0x '' 0 40000000000000000 1+1; do
+	refused 125 --hex run -i $h200 --hex "$bad" -- true
+	has "$err" "$bad" "--hex '$bad': named"
+done
+refused 125 "--name a b" run -i $h200 -t 0 --name "a b" -- true
+refused 125 "--name" run -i $h200 -t 0 --name "" -- true
+refused 125 7 run -i $h200 --gpu 7 -t 0 -- true
+
+# verify, doctor, demo
+for command in verify doctor demo; do
+	refused 2 extra $command extra
+	refused 2 --nosuch $command --nosuch
+	refused 2 /nonexistent $command -i /nonexistent
+	refused 2 "-i rm" $command -i rm
+	refused 2 -t $command -t 0
+done
+refused 2 --json demo --json
+
+tap_done

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Help, version, and writes that do not arrive: each is noticed.
+. "$(dirname "$0")/tap.subr"
+
+try --version
+is "$status $out" "0 $(sed -n 's/^VERSION.*:= //p' Makefile)" "--version"
+try --help
+has "$status $out" "0 Usage: gpupart COMMAND" "--help"
+listed=$(sed -n 's/^  \([a-z]*\)   .*/\1/p' "$tmp/out" | grep -v '^help$' | tr '\n' ' ')
+is "$listed" "topology run verify doctor demo " "--help lists the commands there are"
+try help
+has "$status $out" "0 Usage: gpupart COMMAND" "help"
+for command in $listed; do
+	try $command --help
+	cp "$tmp/out" "$tmp/first"
+	has "$status $out" "0 Usage: gpupart $command" "$command --help"
+	has "$out" Examples: "$command --help has examples"
+	try help $command
+	cmp -s "$tmp/first" "$tmp/out"
+	ok $? "help $command is the same"
+	is "$(awk 'length > 85' "$tmp/out")" "" "$command --help is no wider than 85 columns"
+done
+
+if [ -c /dev/full ]; then
+	for args in "topology -i sample:h200" "topology -i sample:h200 --json" \
+		"topology -i sample:h200 --of capture" --help --version "help run"; do
+		$gpupart $args >/dev/full 2>"$tmp/err"
+		is "$? $(wc -l <"$tmp/err")" "1 1" "$args: a full disk is noticed"
+	done
+	try topology -i sample:h200 -o /dev/full
+	is $status 1 "-o on a full disk is noticed"
+	has "$err" /dev/full "-o on a full disk: the file is named"
+else
+	skip "no /dev/full"
+fi
+$gpupart topology -i sample:h200 >&- 2>"$tmp/err"
+is "$? $(wc -l <"$tmp/err")" "1 1" "a closed stdout is noticed"
+# The reader is gone before the first byte.
+{ sleep 0.3; $gpupart topology -i sample:h200 2>"$tmp/err"; echo $? >"$tmp/status"; } | :
+is "$(cat "$tmp/status") $(wc -l <"$tmp/err")" "1 1" "a closed pipe is noticed"
+
+tap_done

@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart verify, doctor and demo on the simulated GPU: rows, totals, statuses, and that
+# each says simulated.
+. "$(dirname "$0")/tap.subr"
+
+for board in h200 h200-e; do
+	try verify --quick -i sample:$board
+	is $status 0 "verify --quick on $board: status"
+	has "$(head -n 1 "$tmp/out")" simulated "verify on $board: the first line says simulated"
+	rows=$(grep -c '^PASS  [a-z]' "$tmp/out")
+	[ "$rows" -gt 0 ] && has "$out" "$rows passed, 0 failed" "verify on $board: rows and total agree"
+	[ "$rows" -gt 0 ]
+	ok $? "verify on $board: there are rows that passed"
+done
+try verify --quick -i sample:h200 --json
+if jq --version >/dev/null 2>&1; then
+	is "$(jq -c '[.schema, .command, .simulated]' "$tmp/out")" '["gpupart/1","verify",true]' \
+		"verify --json: the head"
+	is "$(jq -c '[([.rows[] | select(.result == "pass")] | length) == .nr_passed, .nr_failed, .error]' \
+		"$tmp/out")" '[true,0,null]' "verify --json: rows and totals agree"
+	is "$(jq '.counters.launches > 0' "$tmp/out")" true "verify --json: launches were counted"
+else
+	skip "no jq"
+fi
+"$gpupart" verify --quick -i sample:h200 >/dev/full 2>"$tmp/err"
+is $? 1 "verify: a full disk is noticed"
+
+# What does not hold is found: the bit of TPC 7 is another GPC's, after the map was checked.
+with() {	# VARIABLE=VALUE ARGS
+	variable=$1
+	shift
+	env "$variable" "$gpupart" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	out=$(cat "$tmp/out")
+	err=$(cat "$tmp/err")
+}
+with GPUPART_SIM_MOVE_BIT=7:0 verify -i sample:h200
+is $status 1 "verify with a bit moved: status"
+has "$(grep ^FAIL "$tmp/out" | head -n 1)" "TPC 7 " "verify with a bit moved: names the TPC"
+is "$(grep -c ^FAIL "$tmp/out")" "$(sed -n 's/.* passed, \([0-9]*\) failed.*/\1/p' "$tmp/out")" \
+	"verify with a bit moved: the total counts what failed"
+with GPUPART_SIM_MOVE_BIT=7:0 demo -i sample:h200
+is $status 1 "demo with a bit moved: status"
+has "$out" "proof (simulated): 6 of 9" "demo with a bit moved: not all on their set"
+has "$out" "65 TPCs seen inside, 1 outside" "demo with a bit moved: the TPC is seen outside"
+
+# What cannot run here is said in a line, by each with its own status.
+for fault in NO_TABLE=1:callback TMD_VERSION=80:0x50 MOVE_BIT=7:0:TPC\ 7; do
+	XDG_CACHE_HOME=$tmp/empty
+	with GPUPART_SIM_${fault%:*} verify -i sample:h200
+	is "$status $(wc -l <"$tmp/err")$out" "2 1" "verify with ${fault%:*}: 2 and a line"
+	has "$err" "${fault##*:}" "verify with ${fault%:*}: says what"
+	with GPUPART_SIM_${fault%:*} run -i sample:h200 -t 0 -- true
+	is "$status $(wc -l <"$tmp/err")" "125 1" "run with ${fault%:*}: 125 and a line"
+	with GPUPART_SIM_${fault%:*} doctor -i sample:h200
+	is "$status $(grep -c '^bad ' "$tmp/out")" "1 1" "doctor with ${fault%:*}: 1 and a bad row"
+	has "$(grep '^bad ' "$tmp/out")" "${fault##*:}" "doctor with ${fault%:*}: says what"
+	XDG_CACHE_HOME=$tmp/cache
+done
+with GPUPART_SIM_STREAM_POINTER=0 verify --quick -i sample:h200
+has "$out" "stream sets: refused here" "verify where streams cannot be told apart: says so"
+with GPUPART_SIM_STREAM_POINTER=0 doctor -i sample:h200
+is "$status $(grep -c '^note  streams ' "$tmp/out")" "0 1" "doctor where streams cannot be told apart: a note"
+
+try doctor -i sample:h200
+is $status 0 "doctor on the simulated GPU: status"
+has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
+for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams \
+	inject-library injection-slot cache-folder mps environment green-contexts device-launches; do
+	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
+done
+try doctor --no-launch -i sample:h200
+is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 3 "doctor --no-launch: three rows are skipped"
+try doctor -i sample:h200 --json
+if jq --version >/dev/null 2>&1; then
+	is "$(jq -c '[.schema, .simulated, .good, .nr_bad]' "$tmp/out")" '["gpupart/1",true,true,0]' \
+		"doctor --json"
+else
+	skip "no jq"
+fi
+CUDA_INJECTION64_PATH=/lib/other.so
+export CUDA_INJECTION64_PATH
+try doctor --no-launch -i sample:h200
+has "$out" "taken by /lib/other.so" "doctor: another tool in the injection slot"
+unset CUDA_INJECTION64_PATH
+# Without a GPU it says so, in time, and with 1.
+if [ ! -e /dev/nvidiactl ]; then
+	try doctor
+	is $status 1 "doctor without a GPU: status"
+	has "$out" "driver is not loaded" "doctor without a GPU: says so"
+	try verify
+	is "$status $(wc -l <"$tmp/err")" "2 1" "verify without a GPU: cannot run here"
+	try run -t 0 -- true
+	is "$status $(wc -l <"$tmp/err")" "125 1" "run without a GPU: 125"
+	try demo
+	is $status 0 "demo without a GPU: status"
+	has "$(head -n 1 "$tmp/out")" simulated "demo without a GPU: the first line says simulated"
+else
+	skip "there is a GPU"
+fi
+
+for board in h200 h200-e; do
+	try demo -i sample:$board
+	is $status 0 "demo on $board: status"
+	has "$out" "9 of 9 confined launches ran on exactly their set" "demo on $board: the proof"
+	has "$out" "66 TPCs seen inside, 0 outside" "demo on $board: all TPCs, none outside"
+	is "$(awk 'length > 80 && !/source:/' "$tmp/out")" "" "demo on $board: at most 80 columns"
+	# A TPC is in the picture of its own GPC and of no other: each column once.
+	is "$(sed -n 's/^GPC [0-9]  //p' "$tmp/out" | tr -d ' ' | awk '
+		{ for (i = 1; i <= length; i++) n[i] += substr($0, i, 1) == "#" }
+		END { for (i in n) if (n[i] != 1) bad++; print bad + 0, length(n) }')" "0 66" \
+		"demo on $board: the picture has every TPC once"
+done
+
+# A package below a path longer than the library's room for it: said, and -i FILE works.
+deep=$tmp/$(printf '%060d/%060d' 0 0)
+mkdir -p "$deep/bin"
+cp "$gpupart" "$deep/bin/gpupart"
+cp -r "$BUILD/lib" "$deep/lib"
+cp -r "$BUILD/share" "$deep/share"
+"$deep/bin/gpupart" demo -i sample:h200 >"$tmp/out" 2>"$tmp/err"
+is "$? $(wc -l <"$tmp/err")" "2 1" "a sample below a long path: 2 and a line"
+has "$(cat "$tmp/err")" "sample:h200: its path is too long" "a sample below a long path: says so"
+"$deep/bin/gpupart" demo -i tests/data/gh100-h200-e/capture.txt >"$tmp/out" 2>&1
+is $? 0 "a package below a long path works on a capture"
+
+tap_done

@@ -1,0 +1,145 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart run on the simulated GPU: the program's environment and status, sets that add
+# up, -n, a run inside a run, another tool in the injection slot.
+. "$(dirname "$0")/tap.subr"
+e="-i tests/data/gh100-h200-e/capture.txt"
+
+cat >"$tmp/show" <<'END'
+#!/bin/sh
+echo "set=$GPUPART_SET name=$GPUPART_NAME"
+echo "gpu=$GPUPART_GPU"
+echo "checked=$GPUPART_CHECKED"
+echo "inject=$CUDA_INJECTION64_PATH"
+echo "preload=$LD_PRELOAD"
+echo "next=$GPUPART_NEXT_INJECTION"
+echo "args=$#:$1:$2"
+exit 42
+END
+chmod +x "$tmp/show"
+value() { sed -n "s/^$1=//p" "$tmp/out"; }
+
+try run $e -t 0,5,8-11 --name job.1 -- "$tmp/show" "a b" -t
+is $status 42 "the program's own status"
+is "$(value set)" "0,5,8-11 name=job.1" "GPUPART_SET and GPUPART_NAME"
+is "$(value args)" "2:a b:-t" "its arguments are its own"
+[ "$(value inject)" -ef "$BUILD/lib/gpupart/libgpupart-inject.so" ]
+ok $? "CUDA_INJECTION64_PATH is the injected library"
+is "$(value preload)" "" "LD_PRELOAD is left alone"
+gpu=$(value gpu)
+case $gpu in
+*:*:*.*) ok 0 "GPUPART_GPU is a PCI address" ;;
+*) ok 1 "GPUPART_GPU is a PCI address: $(value gpu)" ;;
+esac
+[ -n "$(value checked)" ]
+ok $? "GPUPART_CHECKED is the key of the checked map"
+is "$(wc -l <"$tmp/err")" 1 "one line on stderr"
+has "$err" simulated "it says simulated"
+has "$err" "0,5,8-11" "it names the set"
+has "$err" "green contexts" "it warns of green contexts"
+try run $e -g 0,2 -- "$tmp/show"
+has "$err" "(GPC 0,2)" "it names the GPCs that the set covers whole"
+
+# Without "--" the first word that is no option is the program.
+try run $e -t 3 "$tmp/show" -t 9
+is "$status $(value set)" "42 3 name=" "without --: the program's options stay its own"
+
+# The library comes into a program that uses the GPU, with the limit; gpupart itself is one.
+GPUPART_LOG=$tmp/log
+export GPUPART_LOG
+try run $e -t 4,12 -- "$gpupart" verify --quick
+is "$(cat "$tmp/log" 2>&1)" "gpupart: confined to TPCs 4,12 of $gpu (simulated)" \
+	"in a program that uses the GPU the limit is in force"
+is "$(grep -c '^FAIL' "$tmp/out") $(wc -l <"$tmp/err")" "0 1" "and says nothing of its own"
+unset GPUPART_LOG
+
+# Statuses.
+try run $e -t 0 -- "$tmp/nosuch"
+is "$status $(grep -c "$tmp/nosuch" "$tmp/err")" "127 1" "a program that is not there"
+try run $e -t 0 -- nosuch-program-anywhere
+is $status 127 "a program that is not on PATH"
+: >"$tmp/plain"
+try run $e -t 0 -- "$tmp/plain"
+is "$status $(grep -c "$tmp/plain" "$tmp/err")" "126 1" "a program that may not run"
+try run $e -t 0 -- "$tmp"
+is $status 126 "a folder"
+try run $e -t 0 -- sh -c 'exit 0'
+is "$status$out" 0 "status 0"
+try run $e -t 0 -- sh -c 'kill -TERM $$'
+is $status 143 "a signal stays a signal"
+pid=$(sh -c 'echo $$; exec "$0" run '"$e"' -t 0 -- sh -c "echo \$\$"' "$gpupart" 2>/dev/null | uniq | wc -l)
+is "$pid" 1 "the pid stays"
+is "$(echo in | "$gpupart" run $e -t 0 -- cat 2>/dev/null)" in "stdin is the program's"
+"$gpupart" run $e -t 0 -- sh -c 'kill -PIPE $$' 2>/dev/null
+is $? 141 "SIGPIPE is the program's as it was"
+
+# What several options add up to.
+set_of() {
+	try run $e "$@" -- "$tmp/show"
+	value set | sed 's/ name=.*//'
+}
+is "$(set_of -t 1,0)" 0-1 "order does not matter"
+is "$(set_of -t 0-10:2)" 0,2,4,6,8,10 "a stride"
+is "$(set_of --hex 0x30f)" 0-3,8-9 "--hex"
+is "$(set_of -g 1)" 0,8,16,24,62,65 "-g, the GPC of 6 TPCs"
+is "$(set_of -u 0 | tr ',' '\n' | awk -F- '{ n += (NF > 1 ? $2 - $1 : 0) + 1 } END { print n }')" 33 "-u"
+is "$(set_of -t 3 -g 1 --hex 4)" 0,2-3,8,16,24,62,65 "several add up"
+# -n: whole GPCs of the first uGPU that holds them; board e's uGPU 0 has GPCs of 9, 8, 8, 8.
+is "$(set_of -n 9)" 4,12,20,28,35,42,49,56,63 "-n 9 is GPC 0"
+is "$(set_of -n 8)" 1,9,17,25,32,39,46,53 "-n 8 is GPC 2"
+is "$(set_of -n 10)" 1,4,12,20,28,35,42,49,56,63 "-n 10 is GPC 0 and one TPC"
+is "$(set_of -n 33)" "$(set_of -u 0)" "-n 33 is uGPU 0"
+is "$(set_of -n 66)" 0-65 "-n 66 is all"
+is "$(set_of -n 4 -n 5)" "$(set_of -n 9)" "two -n add up"
+is "$(set_of -g 0 -n 8)" "$(set_of -g 0,2)" "-n leaves the others' TPCs alone"
+is "$(set_of -g 2 -n 8)" "$(set_of -g 2,3)" "-n does not count what is there already"
+is "$(set_of -n 17)" "$(set_of -n 17)" "-n is the same each time"
+
+# A run inside a run.
+inside() { try run $e -g 0 -- "$gpupart" run "$@" -- "$tmp/show"; }
+inside -t 4,12
+is "$status $(value set)" "42 4,12 name=" "inside a run: a smaller set"
+inside -n 2
+is "$status $(value set)" "42 4,12 name=" "inside a run: -n takes from the limit"
+inside -t 4,5
+is "$status $(value set)" "125 " "inside a run: a TPC outside the limit is refused"
+has "$err" "TPCs 5 are outside the limit 4,12,20" "inside a run: both are named"
+inside -n 10
+is $status 125 "inside a run: more than the limit has is refused"
+try run $e -g 0 -- env XDG_CACHE_HOME="$tmp/other" "$gpupart" run -t 4 -- "$tmp/show"
+is "$status $(value set)" "42 4 name=" "inside a run: the map is checked on the whole GPU"
+try run $e -g 0 --name outer -- "$gpupart" run -t 4 -- "$tmp/show"
+is "$(value set)" "4 name=outer" "inside a run: the name stays"
+GPUPART_SET=x
+export GPUPART_SET
+refused 125 GPUPART_SET=x run $e -t 0 -- "$tmp/show"
+unset GPUPART_SET
+
+# Another tool's library in the slot.
+CUDA_INJECTION64_PATH=/lib/other.so
+export CUDA_INJECTION64_PATH
+try run $e -t 0 -- "$tmp/show"
+is "$status $(value next)" "42 /lib/other.so" "the slot is taken: that tool comes after ours"
+[ "$(value preload)" -ef "$BUILD/lib/gpupart/libgpupart-inject.so" ]
+ok $? "the slot is taken: LD_PRELOAD"
+LD_PRELOAD=libm.so.6
+export LD_PRELOAD
+try run $e -t 0 -- "$tmp/show"
+has "$(value preload)" "libgpupart-inject.so:libm.so.6" "the slot is taken: LD_PRELOAD keeps what it had"
+unset LD_PRELOAD
+try run $e -g 0 -- "$gpupart" run -t 4 -- "$tmp/show"
+is "$status $(value set) $(value preload | tr ':' '\n' | grep -c inject)" "42 4 name= 1" \
+	"the slot is taken, a run inside a run: preloaded once"
+unset CUDA_INJECTION64_PATH
+
+# Left alone.
+GPUPART_DISABLE=1
+export GPUPART_DISABLE
+try run $e -t 0 -- "$tmp/show"
+is "$status $(value set)$(value inject)" "42  name=" "GPUPART_DISABLE=1: nothing is set"
+has "$err" "GPUPART_DISABLE=1" "GPUPART_DISABLE=1: it says so"
+try run -t 0 -- "$tmp/show"
+is $status 42 "GPUPART_DISABLE=1: runs without a GPU too"
+unset GPUPART_DISABLE
+
+tap_done

@@ -1,0 +1,265 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Shows that every lint rule can fail: a small clean tree passes all of them, then each planted
+# violation fails its rule and is named. TAP. Knows of the rules only what each is to catch.
+set -u
+top=$(dirname -- "$(readlink -f -- "$0")")/..
+tree=$(mktemp -d) || exit 1
+trap 'rm -rf "$tree"' EXIT
+count=0
+failed=0
+
+ok() {
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $2"
+	fi
+}
+
+put() {
+	mkdir -p "$tree/$(dirname "$1")"
+	cat >>"$tree/$1"
+}
+
+compile() {
+	mkdir -p "$tree/build/obj/lib" "$tree/build/lib"
+	for source in "$tree"/lib/*.c; do
+		name=${source##*/}
+		${CC:-gcc} -fPIC -I"$tree/include" -c -o "$tree/build/obj/lib/${name%.c}.o" "$source" || return 1
+	done
+	echo '{ global: gpupart_*; local: *; };' >"$tree/build/map"
+	${CC:-gcc} -shared -Wl,--version-script,"$tree/build/map" \
+		-o "$tree/build/lib/libgpupart.so" "$tree"/build/obj/lib/*.o
+}
+
+mit='/* SPDX-License-Identifier: MIT */'
+gpl='// SPDX-License-Identifier: GPL-2.0 OR MIT'
+
+clean() {
+	rm -rf "${tree:?}"/*
+	put include/gpupart.h <<-END
+		$mit
+		/* The public face. */
+		int gpupart_topology_open(int gpu);
+		int gpupart_process_set(int set);
+	END
+	put include/uapi/linux/gpupart.h <<-END
+		/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+		/* The contract. */
+	END
+	put lib/tmd.h <<-END
+		$mit
+		/* Writing a TMD. */
+		void tmd_apply(unsigned int *tmd, unsigned int allowed);
+	END
+	put lib/tmd_layout.h <<-END
+		$mit
+		/* Rows. */
+	END
+	put lib/tmd.c <<-END
+		$mit
+		/* Writes a TMD; the only place that knows a disabled bit. */
+		#include "tmd.h"
+		#include "tmd_layout.h"
+		void tmd_apply(unsigned int *tmd, unsigned int allowed)
+		{
+			unsigned int disabled = ~allowed;
+
+			tmd[76] |= disabled;
+		}
+	END
+	put lib/topo.c <<-END
+		$mit
+		/* The topology. Says "disabled" and printf( in a comment only. */
+		#include <gpupart.h>
+		int gpupart_topology_open(int gpu)
+		{
+			const char *text = "a disabled TPC, printf(), exit(1)";
+
+			return gpu ? text[0] : 0;
+		}
+	END
+	put lib/scope.c <<-END
+		$mit
+		/* Sets of a process. */
+		#include <gpupart.h>
+		int gpupart_process_set(int set)
+		{
+			return set;
+		}
+	END
+	put cli/main.c <<-END
+		$mit
+		/* The command. */
+		#include <gpupart.h>
+	END
+	put kmod/topo.c <<-END
+		$gpl
+		/* Fuses to a topology. */
+		unsigned int topo_present(unsigned int fuses);
+	END
+	put scripts/tool <<-'END'
+		#!/bin/sh
+		# SPDX-License-Identifier: MIT
+		# A tool that does nothing.
+		exit 0
+	END
+	chmod +x "$tree/scripts/tool"
+	printf '%s\n' '# A project' '' '<!-- support-matrix -->' \
+		'| compute class | GPUs | TMD layout | mask bits | state | tried on | source of the row |' \
+		'|---|---|---|---|---|---|---|' '| cbc0 | H200 | V04_00 | 128 | tried | H200 | a header |' \
+		'<!-- /support-matrix -->' >"$tree/README.md"
+	mkdir -p "$tree/build/tests"
+	printf '#!/bin/sh\nprintf "cbc0\\tH200\\tV04_00\\t128\\ttried\\tH200\\ta header\\n"\n' \
+		>"$tree/build/tests/list-layouts"
+	chmod +x "$tree/build/tests/list-layouts"
+	cp "$top/scripts/support-matrix" "$tree/scripts/"
+}
+
+# caught PROGRAM RULE PLACE: the rule fails and names the place. A checker that is not
+# installed is skipped.
+caught() {
+	said=$("$top/scripts/$1" -r "$2" "$tree" 2>&1)
+	status=$?
+	case $said in
+	*"# SKIP $2:"*)
+		count=$((count + 1))
+		echo "ok $count # SKIP $2: ${said##*SKIP }" | tr '\n' ' ' | sed 's/ 1\.\..*//'
+		echo ;;
+	*)
+		[ $status -eq 1 ] && printf '%s\n' "$said" | grep -q "^not ok .*$2: .*$3"
+		ok $? "$1 $2 catches $3${4:+: $4}" ;;
+	esac
+	clean
+}
+
+# plant PROGRAM RULE FILE CODE [CODE...]: adds lines to a file of the clean tree.
+plant() {
+	program=$1 rule=$2 file=$3
+	shift 3
+	case $file in
+	*/new*.[ch]) printf '%s\n' "$mit" '/* New. */' "$@" ;;
+	*) printf '%s\n' "$@" ;;
+	esac | put "$file"
+	caught "$program" "$rule" "$file" "$1"
+}
+
+clean
+compile || ok 1 "the clean tree compiles"
+for program in lint check-layering; do
+	said=$("$top/scripts/$program" "$tree" 2>&1)
+	ok $? "$program passes a clean tree$(printf '%s\n' "$said" | sed -n 's/^not ok/: not ok/p' | tr '\n' ' ')"
+done
+clean
+
+printf '/* No licence. */\n' | put lib/new.c
+caught lint spdx lib/new.c
+printf '%s\n' "$mit" '/* Module. */' | put kmod/new.c
+caught lint licence kmod/new.c MIT
+printf '%s\n' "$gpl" '/* Library. */' | put lib/new.c
+caught lint licence lib/new.c GPL
+printf '%s\nint x;\n' "$mit" | put lib/new.c
+caught lint first_comment lib/new.c
+printf '#!/bin/sh\n# SPDX-License-Identifier: MIT\ntrue\n' | put scripts/new
+caught lint first_comment scripts/new
+plant lint width lib/new.c "$(printf '/* %0100d */' 0)"
+plant lint width lib/new.c "$(printf '\t\t\t\t\t\t/* %050d */' 0)"
+plant lint width lib/new.c "f(1, \"$(printf '%0100d' 0)\");"
+plant lint trailing lib/new.c 'int x; '
+plant lint trailing README.md "$(printf 'words\t')"
+plant lint leftovers lib/new.c "/* TO""DO: all of it */"
+plant lint leftovers lib/new.c "// FIX""ME"
+plant lint leftovers README.md "XX""X later"
+plant lint machine_path scripts/tool "cd /wor""k/main"
+plant lint machine_path README.md "see /hom""e/somebody/file"
+chmod -x "$tree/scripts/tool"
+caught lint run_bit scripts/tool
+plant lint links README.md '[a picture](Documentation/none.md)'
+plant lint support_matrix README.md '<!-- support-matrix -->'
+sed -i 's/V04_00/V04_01/' "$tree/README.md"
+caught lint support_matrix README.md stale
+printf '#!/bin/sh\n' >"$tree/build/tests/list-layouts"
+caught lint support_matrix 'no rows'
+# shellcheck disable=SC2016 # to be planted as it stands
+plant lint shellcheck scripts/tool 'cd $1; rm -r $undefined/*'
+plant lint cppcheck lib/new.c 'int new_bad(void);' 'int new_bad(void) { int a[2]; return a[2]; }'
+
+plant check-layering polarity lib/scope.c 'int scope_disabled;'
+plant check-layering polarity cli/main.c 'unsigned int disable_mask;'
+plant check-layering polarity include/gpupart.h '#define GPUPART_DISABLED 1'
+plant check-layering tmd_layout lib/scope.c '#include "tmd_layout.h"'
+plant check-layering tmd_write lib/scope.c 'static void f(unsigned int *tmd) { tmd[76] = 1; }'
+plant check-layering tmd_write lib/scope.c 'void f(char *tmd) { *(unsigned int *)(tmd + 304) |= 1; }'
+plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { memcpy(tmd, "x", 1); }'
+plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { ((p)->tmd)[3] |= 1; p->tmd[3] |= 1; }'
+plant check-layering sim_own_decoder lib/sim/new.c '#include "../tmd.h"'
+plant check-layering cli_public cli/main.c '#include "../lib/topo.h"'
+plant check-layering cli_public cli/main.c '#include "topo.h"'
+plant check-layering inject_public lib/inject/new.c '#include "../scope.h"'
+plant check-layering lib_down lib/topo.c '#include "scope.h"'
+plant check-layering lib_down lib/tmd.c '#include "hook.h"'
+plant check-layering lib_down lib/topo.c '#include "sim/board.h"'
+for call in 'printf("x")' 'fprintf(f, "x")' 'perror("x")' 'puts("x")' 'exit(1)' '_exit(1)' 'abort()' 'assert(x)'; do
+	plant check-layering silent lib/topo.c "void f(void) { $call; }"
+done
+plant check-layering silent lib/topo.c 'void f(void) { fputs("x", stderr); }'
+plant check-layering exact_versions lib/topo.c 'if (driver_major >= 535) f();'
+plant check-layering exact_versions lib/topo.c 'if (info->chip_id < 0x180) f();'
+plant check-layering exact_versions lib/topo.c 'if (compute_class > HOPPER_COMPUTE_A) f();'
+plant check-layering exact_versions lib/topo.c 'if (535 <= driver) f();'
+plant check-layering exact_versions kmod/topo.c 'if (chip >= 0x170) f();'
+plant check-layering rm_reads lib/topo.c 'void f(void) { reg_op.regOp = 1; }'
+plant check-layering rm_reads lib/topo.c '#define GR_SET_TPC_PARTITION_MODE 0x2080122C'
+plant check-layering rm_reads lib/topo.c 'void f(void) { x.op = REG_OP_WRITE_32; }'
+for call in 'writel(1, x)' 'iowrite32(1, x)' 'pci_request_regions(p, "x")' 'pci_enable_device(p)' 'pci_set_master(p)' 'pci_register_driver(&d)' 'pci_write_config_word(p, 4, 0)'; do
+	plant check-layering kmod_reads kmod/topo.c "void f(void) { $call; }"
+done
+plant check-layering kmod_pure kmod/topo.c '#include <linux/pci.h>'
+plant check-layering test_in_product lib/topo.c '#ifdef GPUPART_TEST' '#endif'
+
+# planted OBJECT RULE PLACE CODE...: in an object, which the rule reads.
+planted() {
+	object=$1 rule=$2 place=$3
+	shift 3
+	printf '%s\n' "$mit" '/* Planted. */' "$@" >"$tree/lib/$object.c"
+	compile
+	caught check-layering "$rule" "$place"
+}
+
+planted topo symbols_down 'topo.o: tmd_apply' 'void tmd_apply(void);' \
+	'void topo_bad(void); void topo_bad(void) { tmd_apply(); }'
+planted tmd symbols_down 'tmd.o: hook_x' 'void hook_x(void);' \
+	'void tmd_bad(void); void tmd_bad(void) { hook_x(); }'
+planted topo silent_symbols 'topo.o: printf' '#include <stdio.h>' \
+	'void topo_bad(int x); void topo_bad(int x) { printf("%d", x); }'
+planted topo silent_symbols 'topo.o: abort' '#include <stdlib.h>' \
+	'void topo_bad(void); void topo_bad(void) { abort(); }'
+planted new exports 'gpupart_more is exported' \
+	'int gpupart_more(void); int gpupart_more(void) { return 1; }'
+echo 'int gpupart_less(void);' >>"$tree/include/gpupart.h"
+compile
+caught check-layering exports 'gpupart_less is in gpupart.h'
+compile
+mkdir -p "$tree/cuda"
+echo 'int cuInit(unsigned int x); int cuInit(unsigned int x) { return x; }' >"$tree/cuda/cuda.c"
+${CC:-gcc} -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$tree/cuda/libcuda.so.1" "$tree/cuda/cuda.c"
+${CC:-gcc} -shared -Wl,--no-as-needed -o "$tree/build/lib/libgpupart.so" "$tree"/build/obj/lib/*.o "$tree/cuda/libcuda.so.1"
+caught check-layering no_libcuda 'libgpupart.so'
+compile
+plant check-layering no_libcuda lib/topo.c '#include <cuda.h>'
+plant check-layering no_libcuda lib/topo.c '#include "cuda.h"'
+plant check-layering no_libcuda lib/topo.c '#include <nvml.h>'
+
+# A rule that nobody planted a violation for is a failed check.
+for program in lint check-layering; do
+	for rule in $(sed -nE 's/^rule ([a-z_]+) .*/\1/p' "$top/scripts/$program"); do
+		grep -qE "(plant|caught) $program $rule |planted [a-z]+ $rule " "$0"
+		ok $? "$program: a violation of $rule is planted here"
+	done
+done
+
+echo "1..$count"
+[ $failed -eq 0 ]

@@ -1,0 +1,224 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# scripts/bootstrap, demo, check, support-matrix and capture-gpu against programs of our own in
+# place of apt-get, dpkg-query, id, make and gpupart: nothing is installed or built. TAP.
+set -u
+top=$(readlink -f -- "$(dirname -- "$(readlink -f -- "$0")")/..")
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+fake=$tmp/bin
+mkdir "$fake"
+count=0
+failed=0
+
+ok() {
+	good=$?
+	count=$((count + 1))
+	if [ $good -eq 0 ]; then
+		echo "ok $count - $1"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $1: $(tr '\n' ' ' <"$tmp/said" | cut -c 1-200)"
+	fi
+}
+
+program() {
+	cat >"$fake/$1"
+	chmod +x "$fake/$1"
+}
+
+program dpkg-query <<END
+#!/bin/sh
+# dpkg-query -W -f FORMAT PACKAGE
+for package in "\$@"; do :; done
+grep -x "\$package .*" $tmp/packages | sed 's/^[^ ]* //'
+END
+program apt-get <<END
+#!/bin/sh
+echo "\$* frontend=\${DEBIAN_FRONTEND-}" >>$tmp/apt
+case "\$*" in
+*update*) exit \$(cat $tmp/update) ;;
+*install*)
+	[ "\$(cat $tmp/install)" = 0 ] || { echo "E: no such thing"; exit 100; }
+	for word in "\$@"; do
+		case \$word in -*|*=*|install) ;; *) echo "\$word installed" >>$tmp/packages ;; esac
+	done ;;
+esac
+END
+program id <<END
+#!/bin/sh
+cat $tmp/uid
+END
+
+all='gcc make libc6-dev libnl-3-dev libnl-genl-3-dev libjansson-dev'
+# given UID PACKAGE...: a machine with these packages.
+given() {
+	echo "$1" >"$tmp/uid"
+	shift
+	: >"$tmp/packages"
+	for package in "$@"; do
+		echo "$package installed" >>"$tmp/packages"
+	done
+	: >"$tmp/apt"
+	echo 0 >"$tmp/update"
+	echo 0 >"$tmp/install"
+}
+boot() {
+	env -u DEBIAN_FRONTEND PATH="$fake:$PATH" "$top/scripts/bootstrap" "$@" >"$tmp/said" 2>&1
+}
+
+# shellcheck disable=SC2086 # a list of words, here and below
+given 0 $all
+boot build </dev/null && [ ! -s "$tmp/apt" ] && [ ! -s "$tmp/said" ]
+ok "bootstrap: everything there: no apt, no word"
+# shellcheck disable=SC2086
+given 1000 $all
+boot build </dev/null && [ ! -s "$tmp/said" ]
+ok "bootstrap: everything there, an ordinary user"
+given 1000 gcc make libc6-dev
+boot build </dev/null
+[ $? -eq 2 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ] && [ ! -s "$tmp/apt" ] &&
+	grep -q 'apt-get install -y --no-install-recommends libnl-3-dev libnl-genl-3-dev libjansson-dev$' "$tmp/said"
+ok "bootstrap: an ordinary user is told one line and gets status 2"
+given 0 gcc make
+boot build <&- && [ "$(sed -n 1p "$tmp/apt" | grep -c update)" -eq 1 ] &&
+	sed -n 2p "$tmp/apt" | grep -q 'install -y --no-install-recommends libc6-dev libnl-3-dev libnl-genl-3-dev libjansson-dev frontend=noninteractive'
+ok "bootstrap: root, standard input closed: update, then install what is missing"
+boot build <&- && [ "$(wc -l <"$tmp/apt")" -eq 2 ]
+ok "bootstrap: a second time apt is not called"
+given 0 gcc make
+echo 100 >"$tmp/update"
+boot build </dev/null && grep -q install "$tmp/apt" && grep -q 'update failed' "$tmp/said"
+ok "bootstrap: an update that fails is said, and the install is tried"
+given 0 gcc make
+echo 1 >"$tmp/install"
+boot build </dev/null
+[ $? -eq 2 ] && grep -q 'E: no such thing' "$tmp/said" && grep -q 'could not install' "$tmp/said"
+ok "bootstrap: an install that fails gives apt's words and status 2"
+# shellcheck disable=SC2086
+given 0 $all
+sed -i 's/^make installed/make config-files/' "$tmp/packages"
+boot build </dev/null && grep -q 'recommends make frontend' "$tmp/apt"
+ok "bootstrap: a removed package whose settings are left is missing"
+# shellcheck disable=SC2086
+given 0 $all
+boot check </dev/null && grep -q 'valgrind' "$tmp/apt" && grep -q ' clang ' "$tmp/apt"
+ok "bootstrap check wants more than bootstrap build"
+boot
+[ $? -eq 2 ] && grep -q usage "$tmp/said"
+ok "bootstrap without a job: usage"
+
+# On a terminal of its own, with an answer.
+on_terminal() {
+	printf '%s\n' "$1" | PATH=$fake:$PATH CI='' script -qec "'$top/scripts/bootstrap' build" /dev/null \
+		>"$tmp/said" 2>&1
+}
+if command -v script >/dev/null 2>&1; then
+	given 0 gcc make
+	on_terminal n
+	[ $? -eq 2 ] && [ ! -s "$tmp/apt" ] && grep -q 'Y/n' "$tmp/said"
+	ok "bootstrap on a terminal asks first; n installs nothing"
+	given 0 gcc make
+	on_terminal y && grep -q install "$tmp/apt"
+	ok "bootstrap on a terminal: y installs"
+else
+	count=$((count + 1))
+	echo "ok $count # SKIP no script(1) to make a terminal with"
+fi
+
+# A tree with the scripts and a make that we steer, in a path with a blank.
+tree="$tmp/a tree"
+mkdir -p "$tree/build/bin" "$tree/build/tests" "$tree/.ci"
+cp -a "$top/scripts" "$tree/"
+cp -a "$top/.ci/run" "$tree/.ci/"
+program make <<END
+#!/bin/sh
+for target in "\$@"; do
+	case \$target in all|check|lint|fuzz) break ;; esac
+done
+echo "\$target in \$(pwd)" >>$tmp/made
+[ ! -s "$tmp/\$target.totals" ] || cat $tmp/\$target.totals >>"\$TEST_TOTALS"
+exit \$(cat $tmp/\$target.status 2>/dev/null || echo 0)
+END
+program clang </dev/null
+# shellcheck disable=SC2086
+given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck
+check() {
+	: >"$tmp/made"
+	(cd / && PATH=$fake:$PATH "$tree/${1:-scripts/check}") >"$tmp/said" 2>&1
+}
+last() {
+	[ "$(tail -n 1 "$tmp/said")" = "$1" ]
+}
+echo '10 0 1' >"$tmp/check.totals"
+echo '5 0 0' >"$tmp/lint.totals"
+echo '2 0 0' >"$tmp/fuzz.totals"
+check && last '18 passed, 0 failed, 1 skipped'
+ok "check adds up the build, tests, lint and fuzz targets"
+[ "$(tr '\n' ' ' <"$tmp/made")" = "all in $tree check in $tree lint in $tree fuzz in $tree " ]
+ok "check makes each, in its own tree, whatever the current directory"
+check .ci/run && last '18 passed, 0 failed, 1 skipped'
+ok ".ci/run is scripts/check"
+echo '9 2 1' >"$tmp/check.totals"
+echo 2 >"$tmp/check.status"
+check
+[ $? -eq 1 ] && last '17 passed, 2 failed, 1 skipped' && grep -q fuzz "$tmp/made"
+ok "check: failed tests are counted once, the rest still runs, status 1"
+echo '9 1 1' >"$tmp/check.totals"
+rm "$tmp/check.status"
+check
+[ $? -eq 1 ]
+ok "check: a failed test fails it even if make does not"
+: >"$tmp/check.totals"
+echo 2 >"$tmp/check.status"
+check
+[ $? -eq 1 ] && last '8 passed, 1 failed, 0 skipped'
+ok "check: a stage that dies without a total is one that failed"
+echo 2 >"$tmp/all.status"
+check
+[ $? -eq 1 ] && last '0 passed, 1 failed, 0 skipped'
+ok "check: a build that fails ends it, with a last line"
+# shellcheck disable=SC2086
+given 1000 $all
+check
+[ $? -eq 2 ] && [ ! -s "$tmp/made" ]
+ok "check: packages missing: status 2, nothing made"
+rm -f "$tmp"/*.status
+
+# shellcheck disable=SC2086
+given 1000 $all
+cat >"$tree/build/bin/gpupart" <<'END'
+#!/bin/sh
+echo "gpupart $*"
+case "$*" in *verify*) echo "no GPU" >&2; exit 1 ;; esac
+END
+chmod +x "$tree/build/bin/gpupart"
+(cd / && PATH=$fake:$PATH "$tree/scripts/demo" --fast) >"$tmp/said" 2>&1 && last 'gpupart demo --fast'
+ok "demo builds and runs gpupart demo with its arguments"
+(cd "$tmp" && "$tree/scripts/capture-gpu" 0000:0d:00.0 "$tmp/captured") >"$tmp/said" 2>&1
+[ $? -eq 1 ] && grep -q -- '--of capture' "$tmp/captured/capture.txt" && grep -q 'no GPU' "$tmp/captured/verify.json.err" &&
+	grep -q 'verify.json: status 1: no GPU' "$tmp/said"
+ok "capture-gpu keeps what it can, and says what failed"
+(cd "$tmp" && "$tree/scripts/capture-gpu" 0 "$tmp/captured") >"$tmp/said" 2>&1
+[ $? -eq 2 ] && grep -q 'is there already' "$tmp/said"
+ok "capture-gpu writes into no folder that is there"
+
+cat >"$tree/build/tests/list-layouts" <<'END'
+#!/bin/sh
+printf 'cbc0\tH100, H200\tV04_00\t128\ttried\tH200\tcl|cbc0\n'
+END
+chmod +x "$tree/build/tests/list-layouts"
+printf '%s\n' '# T' '<!-- support-matrix -->' 'old' '<!-- /support-matrix -->' 'after' >"$tree/README.md"
+"$tree/scripts/support-matrix" --check >"$tmp/said" 2>&1
+[ $? -eq 1 ] && "$tree/scripts/support-matrix" >"$tmp/said" 2>&1 && "$tree/scripts/support-matrix" --check &&
+	grep -qF '| cbc0 | H100, H200 | V04_00 | 128 | tried | H200 | cl\|cbc0 |' "$tree/README.md" &&
+	! grep -q old "$tree/README.md" && grep -q after "$tree/README.md"
+ok "support-matrix replaces what is between its markers, and then finds it good"
+printf 'cbc0\tH200\n' >"$tmp/rows"
+printf '#!/bin/sh\ncat %s\n' "$tmp/rows" >"$tree/build/tests/list-layouts"
+"$tree/scripts/support-matrix" >"$tmp/said" 2>&1
+[ $? -eq 1 ] && grep -q 'has 2 columns' "$tmp/said" && grep -q V04_00 "$tree/README.md"
+ok "support-matrix refuses a row with a column too few and leaves the README alone"
+
+echo "1..$count"
+[ $failed -eq 0 ]
