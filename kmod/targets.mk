@@ -45,7 +45,7 @@ modules_install: modules
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink
+KMOD_PARTS  := pages plug netlink library
 
 $(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
 	$(Q)nice tests/kmod/kernels $* >/dev/null
@@ -59,7 +59,14 @@ $(B)/kmod/guest/gpunl: tests/kmod/gpunl.c include/uapi/linux/gpupart.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $<
 
-$(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl tests/kmod/guest tests/kmod/vm
+$(B)/kmod/guest/kerneltopo: tests/kmod/kerneltopo.c $(B)/lib/libgpupart.a
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $< $(B)/lib/libgpupart.a $(LIBS) 2>$@.log || { cat $@.log >&2; exit 1; }
+	$(Q)rm $@.log
+
+$(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl \
+		$(B)/kmod/guest/kerneltopo tests/kmod/guest tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_PARTS)\n' >$@ && chmod +x $@
 
 # The pure files in user space: seconds, no kernel needed.
