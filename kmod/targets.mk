@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: MIT
+# SPDX-License-Identifier: GPL-2.0 OR MIT
 # The kernel module: build, install, package, test. Included by the top Makefile.
 KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
 KMOD_PURE  := kmod/chip.c kmod/topo.c kmod/text.c
@@ -45,12 +45,13 @@ modules_install: modules
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink library
+KMOD_PARTS  := pages plug netlink library power
 
 $(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
 	$(Q)nice tests/kmod/kernels $* >/dev/null
 	$(call say,MODULE,gpupart.ko for $*)
-	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && touch $@
+	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && \
+		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/sleepy && touch $@
 .PRECIOUS: $(B)/kmod/%/.built
 
 # Programs of the guest: static, since it has no libraries.
