@@ -43,9 +43,20 @@ modules_install: modules
 	$(Q)$(MAKE) --no-print-directory -s -C kmod $(if $(KDIR),KDIR=$(KDIR)) \
 		$(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR))) modules_install
 
+# The sources where DKMS looks; then: dkms install gpupart/VERSION.
+dkms_dir ?= /usr/src
+dkms:
+	$(call say,INSTALL,$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION))
+	$(Q)grep -q '^PACKAGE_VERSION="$(VERSION)"$$' kmod/dkms.conf || { echo "kmod/dkms.conf is not of $(VERSION)" >&2; exit 1; }
+	$(Q)grep -q '^MODULE_VERSION("$(VERSION)");$$' kmod/main.c || { echo "kmod/main.c is not of $(VERSION)" >&2; exit 1; }
+	$(Q)install -d $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
+	$(Q)install -m 644 kmod/*.[ch] kmod/Kbuild kmod/Makefile $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod
+	$(Q)install -m 644 kmod/dkms.conf LICENSE $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)
+	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
+
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink library power
+KMOD_PARTS  := pages plug netlink library power faults leaks
 
 $(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
 	$(Q)nice tests/kmod/kernels $* >/dev/null
@@ -55,7 +66,7 @@ $(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) test
 .PRECIOUS: $(B)/kmod/%/.built
 
 # Programs of the guest: static, since it has no libraries.
-$(B)/kmod/guest/gpunl: tests/kmod/gpunl.c include/uapi/linux/gpupart.h
+$(B)/kmod/guest/gpunl $(B)/kmod/guest/failnth: $(B)/kmod/guest/%: tests/kmod/%.c include/uapi/linux/gpupart.h
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $<
@@ -67,7 +78,7 @@ $(B)/kmod/guest/kerneltopo: tests/kmod/kerneltopo.c $(B)/lib/libgpupart.a
 	$(Q)rm $@.log
 
 $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl \
-		$(B)/kmod/guest/kerneltopo tests/kmod/guest tests/kmod/vm
+		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_PARTS)\n' >$@ && chmod +x $@
 
 # The pure files in user space: seconds, no kernel needed.
@@ -78,4 +89,13 @@ check-kmod-pure: $(KMOD_TESTS)
 check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
 	@TEST_TIMEOUT=600 tests/runtests.sh $(KMOD_TESTS) $(KMOD_GUESTS)
 
-.PHONY: modules modules_install check-kmod-pure check-kmod
+# The same on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection, which is
+# built once (some minutes) and kept.
+check-kmod-debug: $(B)/tests/kmod-guest-debug.sh
+	@VM_TIMEOUT=900 TEST_TIMEOUT=1000 tests/runtests.sh $<
+
+# The oldest and the newest kernel: 5.10 boots, 7.2 is built for only.
+check-kmod-compat: $(B)/tests/kmod-guest-5.10.sh $(B)/kmod/7.2/.built
+	@VM_TIMEOUT=500 TEST_TIMEOUT=600 tests/runtests.sh $<
+
+.PHONY: modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug check-kmod-compat
