@@ -3,7 +3,8 @@
 KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
 KMOD_PURE  := kmod/chip.c kmod/topo.c kmod/text.c
 KMOD_HDR   := $(wildcard kmod/*.h) include/uapi/linux/gpupart.h
-KMOD_TESTS := $(B)/tests/kmod-unit.sh $(B)/tests/kmod-pages.sh tests/kmod/spec
+KMOD_TESTS := $(B)/tests/kmod-unit.sh $(B)/tests/kmod-pages.sh $(B)/tests/kmod-chips.sh \
+	      tests/kmod/spec
 
 $(B)/tests/kmod-unit $(B)/tests/kmod-page: $(B)/tests/kmod-%: tests/kmod/%.c $(KMOD_PURE) $(KMOD_HDR) tests/kmod/regfile.h
 	$(call say,CC,$<)
@@ -14,6 +15,15 @@ $(B)/kmod/regs/.made: tests/kmod/regfiles $(wildcard tests/data/gh100-*/capture.
 	$(call say,GEN,$(@D))
 	@mkdir -p $(@D)
 	$(Q)tests/kmod/regfiles $(@D) && touch $@
+
+# The list of chips, from the table itself.
+$(B)/tests/kmod-chips: tests/kmod/chips.c kmod/chip.c $(KMOD_HDR)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< kmod/chip.c
+hardware-chips: $(B)/tests/kmod-chips
+	$(call say,GEN,Documentation/$@.md)
+	$(Q)$< >Documentation/$@.md
 
 # The pages that the module must show of each register file.
 $(B)/kmod/pages/.made: $(B)/tests/kmod-page $(B)/kmod/regs/.made
@@ -81,6 +91,10 @@ $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/g
 		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_PARTS)\n' >$@ && chmod +x $@
 
+$(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/hardware-chips.md
+	$(Q)printf '#!/bin/sh\n%s | cmp - %s && echo "ok 1 - Documentation/hardware-chips.md is the table" && echo 1..1\n' \
+		$(abspath $<) $(CURDIR)/Documentation/hardware-chips.md >$@ && chmod +x $@
+
 # The pure files in user space: seconds, no kernel needed.
 check-kmod-pure: $(KMOD_TESTS)
 	@tests/runtests.sh $(KMOD_TESTS)
@@ -98,4 +112,4 @@ check-kmod-debug: $(B)/tests/kmod-guest-debug.sh
 check-kmod-compat: $(B)/tests/kmod-guest-5.10.sh $(B)/kmod/7.2/.built
 	@VM_TIMEOUT=500 TEST_TIMEOUT=600 tests/runtests.sh $<
 
-.PHONY: modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug check-kmod-compat
+.PHONY: hardware-chips modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug check-kmod-compat

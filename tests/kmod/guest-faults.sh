@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
 # Every allocation of a load, a read and a dump fails once. Needs a kernel that can.
 if [ -d /sys/kernel/debug/failslab ]; then
 	for what in failslab fail_page_alloc; do

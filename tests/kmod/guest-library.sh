@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
 # The library's source "kernel" against what RM said of the same boards.
 host load 0 gh100-h200-e >/dev/null
 host load 1 gh100-h200-a >/dev/null

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
 # The netlink family: answers, errors with their sentences, notices, noise, speed.
 pci=/sys/bus/pci/devices
 [ -e $pci/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
@@ -46,7 +47,7 @@ same "$(grep '^order ' /tmp/out) $(grep -c '^tpc-gpc' /tmp/out)" "order 0 0" "no
 
 gpunl engines 1 >/tmp/out
 same "$(wc -l </tmp/out)" 45 "engines of the captured board"
-same "$(sed -n 28p /tmp/out)" "$(echo 'index 1 type 21 instance 2 die 0 pri-base 0x9d0000 runlist-pri-base 0xc06800 runlist-engine 0 reset-id 32 fault-id 29 name NVJPG: NVIDIA JPEG Decoder ')" "one of them"
+same "$(sed -n 28p /tmp/out)" 'index 1 type 21 instance 2 die 0 pri-base 0x9d0000 runlist-pri-base 0xc06800 runlist-engine 0 reset-id 32 fault-id 29 name NVJPG: NVIDIA JPEG Decoder ' "one of them"
 gpunl engines >/tmp/out
 same "$(cut -d' ' -f2 /tmp/out | sort -u | tr '\n' ' ')" "0 1 2 3 4 5 7 " "GPUs in the dump of all engines"
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
 # Every register file's pages as the module shows them, nvdebug's files to the letter,
 # what a second read costs, refusals of every register, loading and unloading.
 pci=/sys/bus/pci/devices
@@ -108,7 +109,7 @@ same "$hidden$first" 0 "refusals that were hidden"
 same $stuck 0 "pages that stayed bad after the register was good again"
 
 echo 1 >/sys/bus/pci/rescan
-for n in 1 2 3 4 5 6 7 8 9 10; do [ "$(ls $pci | grep -c '0[2-8]:00.0')" = 7 ] && break; sleep 0.1; done
+for n in 1 2 3 4 5 6 7 8 9 10; do [ -e $pci/0000:08:00.0 ] && break; sleep 0.1; done
 i=0
 while [ $i -lt $loads ] && insmod /gpupart.ko && [ -e /proc/gpu7/topology ] && rmmod gpupart; do
 	i=$((i + 1))

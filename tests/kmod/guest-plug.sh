@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
 # GPUs that come and go while they are read.
 pci=/sys/bus/pci/devices
 count() { ls -d /proc/gpu[0-9]* 2>/dev/null | wc -l; }

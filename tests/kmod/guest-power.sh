@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
 # GPUs that sleep under a driver of their own.
 status=/sys/bus/pci/devices/0000:01:00.0/power/runtime_status
 asleep() {

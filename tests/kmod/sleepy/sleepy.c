@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: MIT
 /*
  * A driver that owns the emulated GPUs and lets them sleep, as NVIDIA's does: the
  * module under test must wake them. With stubborn=1 they do not wake. Guest only.
