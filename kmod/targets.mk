@@ -70,7 +70,7 @@ KMOD_PARTS  := pages plug netlink library power faults leaks
 
 $(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
 	$(Q)nice tests/kmod/kernels $* >/dev/null
-	$(call say,MODULE,gpupart.ko for $*)
+	$(call say,MODULE,gpupart.ko.$*)
 	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && \
 		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/sleepy && touch $@
 .PRECIOUS: $(B)/kmod/%/.built
@@ -106,7 +106,7 @@ check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
 # The same on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection, which is
 # built once (some minutes) and kept.
 check-kmod-debug: $(B)/tests/kmod-guest-debug.sh
-	@VM_TIMEOUT=900 TEST_TIMEOUT=1000 tests/runtests.sh $<
+	@VM_TIMEOUT=2400 TEST_TIMEOUT=2500 tests/runtests.sh $<
 
 # The oldest and the newest kernel: 5.10 boots, 7.2 is built for only.
 check-kmod-compat: $(B)/tests/kmod-guest-5.10.sh $(B)/kmod/7.2/.built
