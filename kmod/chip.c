@@ -46,7 +46,8 @@
 #define ENGINES_TAGGED(t, src) \
 	CELL(CHIP_ENGINES, t, src, .kind = CHIP_ENGINES_TAGGED, .at = NV_PTOP_DEVICE_INFO, .nr = 1)
 #define ENGINES_ROWS(dies, t, src) \
-	CELL(CHIP_ENGINES, t, src, .kind = CHIP_ENGINES_ROWS, .at = NV_PTOP_DEVICE_INFO2, .nr = (dies))
+	CELL(CHIP_ENGINES, t, src, .kind = CHIP_ENGINES_ROWS, .at = NV_PTOP_DEVICE_INFO2, \
+	     .nr = (dies))
 #define CE_GP100(t, src) \
 	CELL(CHIP_PCE, t, src, .kind = CHIP_PCE_NIBBLES, .at = NV_CE_PCE2LCE_GP100, .nr = 1), \
 	CELL(CHIP_GRCE, t, src, .at = NV_CE_GRCE_CONFIG_GP100, .nr = 2)
@@ -59,7 +60,8 @@
 #define MEMORY_MAG6(t, src) \
 	CELL(CHIP_MEMORY, t, src, .kind = CHIP_MEMORY_MAG6, .at = NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE)
 #define MEMORY_MAG24(t, src) \
-	CELL(CHIP_MEMORY, t, src, .kind = CHIP_MEMORY_MAG24, .at = NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE)
+	CELL(CHIP_MEMORY, t, src, .kind = CHIP_MEMORY_MAG24, \
+	     .at = NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE)
 #define TIMER(t, src)	CELL(CHIP_TIMER, t, src, .at = NV_PTIMER_TIME_0)
 
 /* Families. What differs inside one is an argument. */
@@ -90,7 +92,8 @@
 	MAXIMA(t, src), FUSES_21(t, src), \
 	MAP_ASCENDING(t, "nvgpu gr_config.c"), \
 	CWD_GM200(V, "nouveau ctxgm200.c; nvgpu hw_gr_gm20b.h"), \
-	ROUND_ROBIN(t, "nvgpu gm20b_gr_config_init_sm_id_table; nouveau doubts it for the desktop"), \
+	ROUND_ROBIN(t, "nvgpu gm20b_gr_config_init_sm_id_table; " \
+		    "nouveau doubts it for the desktop"), \
 	SMS(1, t, src), \
 	ENGINES_TAGGED(V, "nouveau subdev/top; nvgpu hw_top_gm20b.h"), \
 	TIMER(V, "nouveau subdev/timer; nvgpu hw_timer_gm20b.h")
@@ -98,7 +101,8 @@
 	MAXIMA(t, src), FUSES_21(t, src), \
 	MAP_ASCENDING(t, "nvgpu gr_config.c"), \
 	CWD_GM200(V, "nouveau ctxgp100.c; nvgpu hw_gr_gp106.h"), \
-	ROUND_ROBIN(t, "nvgpu gm20b_gr_config_init_sm_id_table; nouveau doubts it for the desktop"), \
+	ROUND_ROBIN(t, "nvgpu gm20b_gr_config_init_sm_id_table; " \
+		    "nouveau doubts it for the desktop"), \
 	SMS(sms, sms_tag, sms_src), \
 	ENGINES_TAGGED(V, "nouveau subdev/top; nvgpu hw_top_gp106.h"), \
 	CE_GP100(R, "nvdebug"), MEMORY_MAG6(t, "nvgpu hw_fb_gp106.h; nvdebug"), \
@@ -107,7 +111,8 @@
 	MAXIMA(V, src), FUSES_21(V, src), \
 	MAP_ASCENDING(V, "nvgpu gr_config.c"), \
 	CWD_GM200(V, src), \
-	GREEDY(V, "nvgpu and nouveau gv100_gr_*_sm_id; a tie goes to the first, as nouveau has it"), \
+	GREEDY(V, "nvgpu and nouveau gv100_gr_*_sm_id; " \
+	       "a tie goes to the first, as nouveau has it"), \
 	SMS(2, V, "nvgpu hw_proj_gv100.h, hw_proj_gv11b.h"), \
 	ENGINES_TAGGED(V, "nouveau subdev/top; nvgpu hw_top_gv100.h"), \
 	CE_GV100(0, ce_tag, "nvdebug"), \
@@ -130,7 +135,8 @@
 	GREEDY(t, "nvgpu gv100_gr_config_init_sm_id_table; nouveau gr/ga102.c"), \
 	SMS(2, t, "nvgpu hw_proj_ga100.h, hw_proj_ga10b.h"), \
 	ENGINES_ROWS(1, t, "nvgpu hw_top_ga100.h; OGKM ga100/dev_top.h"), \
-	CE_GA100(pces, 2, ce_tag, "OGKM ga100, ga102 dev_ce_base.h; nvgpu hw_ce_ga100.h; nvdebug"), \
+	CE_GA100(pces, 2, ce_tag, \
+		 "OGKM ga100, ga102 dev_ce_base.h; nvgpu hw_ce_ga100.h; nvdebug"), \
 	MEMORY_MAG6(I, "nvgpu fb_tu104, of Turing; nvdebug"), \
 	TIMER(V, "OGKM; nouveau subdev/timer")
 #define ADA \
@@ -149,7 +155,8 @@
 	MEMORY_MAG24(t, src), TIMER(t, src)
 /* GB100 and its likes: two dies; the second one's fuses are not published. */
 #define BLACKWELL_1(pces, ce_tag, t) \
-	MAXIMA(R, "nvdebug"), FUSES_82(I, "OGKM gb100/hwproject.h: the block is where GA100's is"), \
+	MAXIMA(R, "nvdebug"), \
+	FUSES_82(I, "OGKM gb100/hwproject.h: the block is where GA100's is"), \
 	FUSE_CPC(I, "nvgpu hw_fuse_gb10b.h, of GB10B"), \
 	MAP_SMC(I, "nvgpu hw_smcarb_gb10b.h, of GB10B"), \
 	CWD_GH100(I, "nvgpu hw_gr_gb10b.h, of GB10B"), \

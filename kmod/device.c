@@ -33,7 +33,10 @@ static bool in_table(u32 offset, const struct chip_cell *cell, u32 at)
 	return cell && offset >= at && offset < at + 4u * cell->nr;
 }
 
-/* Time goes on, and what graphics firmware loads can be loaded anew: only topo.c can tell if it is good. */
+/*
+ * Time goes on, and what graphics firmware loads can be loaded anew: only topo.c can
+ * tell if it is good.
+ */
 static bool changes(const struct gpu *gpu, u32 offset)
 {
 	const struct chip_cell *cwd, *map;

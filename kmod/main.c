@@ -38,5 +38,6 @@ static void __exit gpupart_exit(void)
 module_init(gpupart_init);
 module_exit(gpupart_exit);
 MODULE_LICENSE("Dual MIT/GPL");
-MODULE_DESCRIPTION("Which GPCs and TPCs an NVIDIA GPU has: floorsweeping registers to /proc and netlink, read-only");
+MODULE_DESCRIPTION(
+	"Which GPCs and TPCs an NVIDIA GPU has: floorsweeping registers to /proc and netlink, read-only");
 MODULE_VERSION("0.1.0");

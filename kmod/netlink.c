@@ -33,7 +33,8 @@ static struct gpu *named_gpu(struct nlattr *index, struct nlattr *bus_name,
 	struct gpu *gpu;
 
 	if (!index == !bus_name) {
-		NL_SET_ERR_MSG(extack, "a GPU is named by its index or by its bus-name, one of them");
+		NL_SET_ERR_MSG(extack,
+			       "a GPU is named by its index or by its bus-name, one of them");
 		return ERR_PTR(-EINVAL);
 	}
 	if (index) {
@@ -124,7 +125,8 @@ static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 		return PTR_ERR(gpu);
 	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (skb)
-		err = put_gpu(skb, gpu, info->snd_portid, info->snd_seq, 0, GPUPART_CMD_GPU_GET, NULL);
+		err = put_gpu(skb, gpu, info->snd_portid, info->snd_seq, 0, GPUPART_CMD_GPU_GET,
+			      NULL);
 	gpu_put(gpu);
 	if (!err)
 		return genlmsg_reply(skb, info);
@@ -257,7 +259,8 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 	}
 	err = gpu_topology(&session);
 	if (err == -EOPNOTSUPP) {
-		compat_extack(info->extack, gpu->id.why, "chip 0x%x: %s", gpu->id.chip_id, gpu->id.why);
+		compat_extack(info->extack, gpu->id.why, "chip 0x%x: %s", gpu->id.chip_id,
+			      gpu->id.why);
 		goto close;
 	}
 	if (err) {
@@ -343,8 +346,9 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 	if (!err) {
 		err = gpu_identify(&session);
 		if (!err)
-			err = gpu->id.chip ?
-			      topo_read_engines(gpu->id.chip, &session.reader, engines) : -EOPNOTSUPP;
+			err = gpu->id.chip
+				      ? topo_read_engines(gpu->id.chip, &session.reader, engines)
+				      : -EOPNOTSUPP;
 		gpu_close(&session);
 	}
 	if (err == -EOPNOTSUPP) {

@@ -192,7 +192,7 @@ static int show_local_memory(struct gpu_session *session, struct text *text)
 
 /* ------------------------------------------------------------------- files */
 
-/* seq_file's own buffer as a text; a text that does not fit makes it a larger one and asks again. */
+/* seq_file's own buffer as a text; it makes a larger one and asks again where one does not fit. */
 static struct text text_of(struct seq_file *m)
 {
 	struct text text = { 0 };
@@ -207,7 +207,7 @@ static void text_done(struct seq_file *m, const struct text *text)
 	seq_commit(m, text->overflow ? -1 : (int)text->len);
 }
 
-/* What a reader of a file is told: a register that is refused, or a GPU that cannot be read, is EIO. */
+/* What a reader is told: a register that is refused, a GPU that cannot be read, is EIO. */
 static int file_errno(int err)
 {
 	return err == -ENOMEM || err == -EOPNOTSUPP ? err : -EIO;
@@ -384,7 +384,8 @@ static void proc_known(struct gpu *gpu)
 	for (i = 0; i < gpu->fs.max_gpcs; i++)
 		if (gpu->fs.present_gpcs & 1u << i)
 			add_reg_file(p, gpu, tpc_fuse->at + 4 * i,
-				     tpc_fuse->at2 ? tpc_fuse->at2 + 4 * i : 0, "gpc%u_tpc_mask", i);
+				     tpc_fuse->at2 ? tpc_fuse->at2 + 4 * i : 0, "gpc%u_tpc_mask",
+				     i);
 	for (i = 0; cwd && i < cwd->nr; i++) {
 		add_reg_file(p, gpu, cwd->at + 4 * i, 0, "CWD_GPC_TPC_ID%u", i);
 		add_reg_file(p, gpu, cwd->at2 + 4 * i, 0, "CWD_SM_ID%u", i);

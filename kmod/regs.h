@@ -37,7 +37,7 @@
 #define NV_PTOP_SCAL_VALUE(v)		REG_FIELD(v, 4, 0)
 
 /* Fuses: a set bit is a floorswept unit, everywhere. Indices are physical. */
-/* Fermi, Kepler: what the fuse says OR what software took away. envytools punits.xml, nouveau pm/gf100.c. */
+/* Fermi, Kepler: fuse OR software. envytools punits.xml, nouveau pm/gf100.c. */
 #define NV_PTOP_FS_GPC_HW		0x022504
 #define NV_PTOP_FS_GPC_SW		0x022584
 #define NV_PTOP_FS_TPC_HW		0x022508	/* + 4 * gpc_phys */
@@ -56,7 +56,7 @@
 #define NV_FUSE_STATUS_OPT_ROP_L2	0x820d70
 #define NV_FUSE_STATUS_OPT_CPC		0x822a00	/* + 4 * gpc_phys; nvgpu hw_fuse_gb10b.h */
 
-/* Which GPC is which since Ampere. nvgpu hw_smcarb_{ga100,ga10b,gb10b}.h; H200 (valid bit 31 is 0 there). */
+/* Which GPC is which since Ampere. nvgpu hw_smcarb_*.h; H200 (valid bit 31 is 0 there). */
 #define NV_PSMCARB_PARTITION_GPC_MAP	0x00cc00	/* + 4 * gpc */
 #define NV_PSMCARB_PARTITION_GPC_MAP_PHYSICAL(v) REG_FIELD(v, 20, 16)
 #define NV_PSMCARB_PARTITION_GPC_MAP_UGPU(v) REG_FIELD(v, 24, 24)
@@ -80,7 +80,8 @@
 #define NV_PTOP_DEVICE_INFO		0x022700	/* Kepler to Turing, 64 words */
 #define NV_PTOP_DEVICE_INFO_CFG		0x0224fc
 #define NV_PTOP_DEVICE_INFO2		0x022800
-#define NV_PTOP_DIE_STRIDE		0x010000	/* GB100: a second table; OGKM gb100/dev_top.h */
+/* GB100: a second table. OGKM gb100/dev_top.h. */
+#define NV_PTOP_DIE_STRIDE		    0x010000
 #define NV_PTOP_DEVICE_INFO_CFG_VERSION(v) REG_FIELD(v, 3, 0)
 #define NV_PTOP_DEVICE_INFO_CFG_NUM_ROWS(v) REG_FIELD(v, 31, 20)
 #define NV_PTOP_DEVICE_INFO_CHAIN(v)	REG_FIELD(v, 31, 31)
@@ -127,7 +128,7 @@
 #define NV_CE_GRCE_CONFIG_SHARED_LCE(v)	REG_FIELD(v, 3, 0)
 #define NV_CE_GRCE_CONFIG_SHARED_LCE_NONE 0xf
 
-/* Local memory: magnitude << scale MiB. nvgpu fb_{gp106,gv100,tu104}; H200: 143771 MiB by the wide field. */
+/* Local memory: magnitude << scale MiB. nvgpu fb_*; H200: 143771 MiB by the wide field. */
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE 0x100ce0
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_SCALE(v) REG_FIELD(v, 3, 0)
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_MAG_GP100(v) REG_FIELD(v, 9, 4)

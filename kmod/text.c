@@ -57,7 +57,8 @@ static void add_gpcs(struct text *text, const struct gpu_floorsweep *fs)
 	unsigned int gpc_phys, gpc;
 
 	text_add(text, "\n# set bit of `present` = TPC that is there, by fuse index\n");
-	text_add(text, " phys  gpc ugpu tpcs    present%s\n", fs->has_cpcs ? "  floorswept-cpcs" : "");
+	text_add(text, " phys  gpc ugpu tpcs    present%s\n",
+		 fs->has_cpcs ? "  floorswept-cpcs" : "");
 	for (gpc_phys = 0; gpc_phys < fs->max_gpcs; gpc_phys++) {
 		u8 logical = TOPO_UNKNOWN, ugpu = TOPO_UNKNOWN;
 
@@ -99,13 +100,15 @@ static void add_order(struct text *text, const struct gpu_floorsweep *fs)
 		return;
 	}
 	if (fs->disagree[0])
-		text_add(text, "disagree    the work distributor and the fuses: %s\n", fs->disagree);
+		text_add(text, "disagree    the work distributor and the fuses: %s\n",
+			 fs->disagree);
 	text_add(text, "\n# GPC.TPC of each global TPC\n");
 	for (tpc = 0; tpc < fs->nr_ordered; tpc++) {
 		if (tpc % 8 == 0)
 			text_add(text, "%5u:", tpc);
 		text_add(text, "%*u.%u%s", fs->tpcs[tpc].tpc_in_gpc < 10 ? 4 : 3, fs->tpcs[tpc].gpc,
-			 fs->tpcs[tpc].tpc_in_gpc, tpc % 8 == 7 || tpc + 1 == fs->nr_ordered ? "\n" : "");
+			 fs->tpcs[tpc].tpc_in_gpc,
+			 tpc % 8 == 7 || tpc + 1 == fs->nr_ordered ? "\n" : "");
 	}
 }
 
@@ -144,7 +147,8 @@ static void add_partitions_and_memory(struct text *text, const struct text_topol
 		text_add(text, "\n");
 	} else if (topology->local_memory) {
 		text_add(text, "memory      %llu MiB [%s]\n",
-			 (unsigned long long)(*topology->local_memory >> 20), tag_of(chip, CHIP_MEMORY));
+			 (unsigned long long)(*topology->local_memory >> 20),
+			 tag_of(chip, CHIP_MEMORY));
 	} else {
 		text_add(text, "memory      unknown: not published for this chip\n");
 	}
@@ -246,7 +250,8 @@ void text_engines(struct text *text, const struct text_engines *page)
 		text_fault(text, &page->copy_fault);
 		text_add(text, "\n");
 	} else if (page->copy) {
-		text_add(text, "\n# copy engines: which physical ones serve each logical one [%s]\n",
+		text_add(text,
+			 "\n# copy engines: which physical ones serve each logical one [%s]\n",
 			 tag_of(page->chip, CHIP_PCE));
 		for (lce = 0; lce < TOPO_UNKNOWN; lce++) {
 			bool any = false;
@@ -264,7 +269,8 @@ void text_engines(struct text *text, const struct text_engines *page)
 		}
 		for (lce = 0; lce < page->copy->nr_grces; lce++)
 			if (page->copy->grce_lce[lce] != TOPO_UNKNOWN)
-				text_add(text, "GRCE%u shares LCE%02u\n", lce, page->copy->grce_lce[lce]);
+				text_add(text, "GRCE%u shares LCE%02u\n", lce,
+					 page->copy->grce_lce[lce]);
 	}
 	text_add(text, "\ncomplete    %s\n", page->copy_fault.err ? "no" : "yes");
 }
@@ -319,11 +325,13 @@ void text_device_info(struct text *text, const struct chip *chip,
 			add_type(text, chip, e.type);
 		} else if (engines->row_index[i] == 0) {
 			add_type(text, chip, e.type);
-			text_add(text, "|           instance %u\n| Fault ID:       %4d\n", e.instance,
-				 e.fault);
+			text_add(text, "|           instance %u\n| Fault ID:       %4d\n",
+				 e.instance, e.fault);
 		} else if (engines->row_index[i] == 1) {
-			text_add(text, "| BAR0 Base 0x%.8x\n| Reset ID:        %3d\n| Is Engine:         %1u\n",
-				 e.pri_base, e.reset, NV_PTOP_DEVICE_INFO2_1_IS_ENGINE(row));
+			text_add(
+				text,
+				"| BAR0 Base 0x%.8x\n| Reset ID:        %3d\n| Is Engine:         %1u\n",
+				e.pri_base, e.reset, NV_PTOP_DEVICE_INFO2_1_IS_ENGINE(row));
 		} else if (engines->row_index[i] == 2) {
 			text_add(text, "| Runlist Eng. ID:   %1d\n| RL Base:  0x%.8x\n", e.rleng,
 				 e.runlist_pri_base);

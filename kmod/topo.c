@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------- bad reads */
 
-/* Codes of the priv ring, bits 31:8. nvgpu priv_ring_{gp10b,ga10b}; OGKM dev_pri_ringstation_sys.h. */
+/* Codes of the priv ring, bits 31:8. nvgpu priv_ring_{gp10b,ga10b}; OGKM's ringstation. */
 static const struct {
 	u32 code;
 	const char *meaning;
@@ -133,7 +133,8 @@ void topo_fault_text(const struct topo_fault *fault, char *text, size_t len)
 		snprintf(text, len, "0x%x reads 0x%x: %s", fault->offset, fault->value,
 			 topo_bad_read(fault->value));
 	else if (fault->err == -ERANGE)
-		snprintf(text, len, "0x%x reads 0x%x, which cannot be", fault->offset, fault->value);
+		snprintf(text, len, "0x%x reads 0x%x, which cannot be", fault->offset,
+			 fault->value);
 	else
 		snprintf(text, len, "%s", topo_unreadable(fault->err));
 }
@@ -284,8 +285,8 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 	unsigned int i, gpc;
 
 	if (nr_tpcs != fs->nr_tpcs || nr_gpcs != fs->nr_gpcs) {
-		snprintf(text, len, "%u TPCs in %u GPCs there, %u in %u by the fuses", nr_tpcs, nr_gpcs,
-			 fs->nr_tpcs, fs->nr_gpcs);
+		snprintf(text, len, "%u TPCs in %u GPCs there, %u in %u by the fuses", nr_tpcs,
+			 nr_gpcs, fs->nr_tpcs, fs->nr_gpcs);
 		return;
 	}
 	for (i = 0; i < nr_tpcs; i++)
@@ -295,7 +296,8 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 			fused[gpc] = popcount32(fs->present_tpcs[fs->gpc_phys[gpc]]);
 			if (ordered[gpc] == fused[gpc])
 				continue;
-			snprintf(text, len, "GPC %u has %u TPCs there, physical GPC %u has %u by the fuses",
+			snprintf(text, len,
+				 "GPC %u has %u TPCs there, physical GPC %u has %u by the fuses",
 				 gpc, ordered[gpc], fs->gpc_phys[gpc], fused[gpc]);
 			return;
 		}
@@ -310,7 +312,8 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 	for (i = 0; i < 33; i++) {
 		if (!of_size[i])
 			continue;
-		snprintf(text, len, "%d more GPCs of %u TPCs there than by the fuses", of_size[i], i);
+		snprintf(text, len, "%d more GPCs of %u TPCs there than by the fuses", of_size[i],
+			 i);
 		return;
 	}
 }
@@ -329,9 +332,11 @@ static int read_cwd(struct topo_reader *reader, const struct chip_cell *cell,
 	nr_gpcs = NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(word);
 	/* Before Hopper an idle GPU reads zeros everywhere. */
 	if (!nr_tpcs || nr_tpcs > 4u * cell->nr || !nr_gpcs || nr_gpcs > GPUPART_MAX_GPCS) {
-		snprintf(fs->order_why, sizeof(fs->order_why), "0x%x counts %u TPCs and %u GPCs: %s",
-			 NV_PGRAPH_PRI_CWD_FS, nr_tpcs, nr_gpcs,
-			 nr_tpcs ? "its table has no room for them" : "no graphics context is loaded");
+		snprintf(fs->order_why, sizeof(fs->order_why),
+			 "0x%x counts %u TPCs and %u GPCs: %s", NV_PGRAPH_PRI_CWD_FS, nr_tpcs,
+			 nr_gpcs,
+			 nr_tpcs ? "its table has no room for them"
+				 : "no graphics context is loaded");
 		return -ENODATA;
 	}
 	for (tpc = 0; tpc < nr_tpcs; tpc++) {
@@ -343,13 +348,15 @@ static int read_cwd(struct topo_reader *reader, const struct chip_cell *cell,
 		entry->gpc = NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GPC(word, tpc % 4);
 		if (entry->gpc >= nr_gpcs) {
 			snprintf(fs->order_why, sizeof(fs->order_why),
-				 "the table puts TPC %u into GPC %u of %u", tpc, entry->gpc, nr_gpcs);
+				 "the table puts TPC %u into GPC %u of %u", tpc, entry->gpc,
+				 nr_gpcs);
 			return -ENODATA;
 		}
 		/* All zeros looks like TPC 0 of GPC 0 again and again. */
 		if (seen[entry->gpc] & 1u << entry->tpc_in_gpc) {
 			snprintf(fs->order_why, sizeof(fs->order_why),
-				 "the table has TPC %u of GPC %u twice", entry->tpc_in_gpc, entry->gpc);
+				 "the table has TPC %u of GPC %u twice", entry->tpc_in_gpc,
+				 entry->gpc);
 			return -ENODATA;
 		}
 		seen[entry->gpc] |= 1u << entry->tpc_in_gpc;
@@ -397,7 +404,7 @@ struct greedy {
 	u8 count[GREEDY_MAX_GPCS];	/* at the start */
 };
 
-/* How well balanced what is left is. nvgpu gv100_gr_config_init_sm_id_table and nouveau agree on it. */
+/* How well balanced what is left is. nvgpu gv100_gr_config_init_sm_id_table, nouveau alike. */
 static u64 greedy_score(const struct greedy *g)
 {
 	unsigned int gpc, pes, sum = 0, most = 0, live_pes = 0;
@@ -488,7 +495,7 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 				g.left[gpc] &= ~(1u << bit);
 				score = greedy_score(&g);
 				g.left[gpc] |= 1u << bit;
-				/* A tie stays with the first: NVIDIA's driver's numbers (nouveau). */
+				/* A tie stays with the first: as NVIDIA's driver (nouveau). */
 				if (found && score <= best)
 					continue;
 				found = true;
@@ -827,7 +834,8 @@ int topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct g
 				copy->grce_lce[grce] = word & 0x7;
 		} else {
 			err = topo_rd32(reader, grces->at + 4 * grce, &word);
-			if (!err && NV_CE_GRCE_CONFIG_SHARED_LCE(word) != NV_CE_GRCE_CONFIG_SHARED_LCE_NONE)
+			if (!err &&
+			    NV_CE_GRCE_CONFIG_SHARED_LCE(word) != NV_CE_GRCE_CONFIG_SHARED_LCE_NONE)
 				copy->grce_lce[grce] = NV_CE_GRCE_CONFIG_SHARED_LCE(word);
 		}
 		if (err)

@@ -216,11 +216,11 @@ static const char *env_value(const char *name)
 }
 
 /* GPUPART_DISABLE=1: as if we were not there. */
-static int disabled(struct gpupart *gp)
+static int keep_out(struct gpupart *gp)
 {
-	const char *disable = env_value("GPUPART_DISABLE");
+	const char *out = env_value("GPUPART_DISABLE");
 
-	if (!disable || strcmp(disable, "1"))
+	if (!out || strcmp(out, "1"))
 		return 0;
 	return ctx_fail(gp, -ECANCELED, "GPUPART_DISABLE=1: nothing is touched");
 }
@@ -268,7 +268,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	struct probe *probe;
 	int err, result;
 
-	err = disabled(gp);
+	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
 	if (err)
@@ -302,7 +302,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	struct gpupart_gpu *gpu;
 	int err;
 
-	err = disabled(gp);
+	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
 	if (err)

@@ -104,7 +104,8 @@ bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu
 		    struct gpupart_tpcset *set);
 
 /*
- * Sets a stream that has an entry already, or takes the entry away (@set NULL): true. False where it has none: the caller
+ * Sets a stream that has an entry already, or takes the entry away (@set NULL): true.
+ * False where it has none: the caller
  * finds its TMD and calls scope_stream_add().
  */
 bool scope_stream_set_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,

@@ -166,7 +166,8 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 	    !a[GPUPART_A_GPU_BUS_NAME])
 		return NL_SKIP;
 	memset(gpu, 0, sizeof(*gpu));
-	snprintf(gpu->info.pci, sizeof(gpu->info.pci), "%s", nla_get_string(a[GPUPART_A_GPU_BUS_NAME]));
+	snprintf(gpu->info.pci, sizeof(gpu->info.pci), "%s",
+		 nla_get_string(a[GPUPART_A_GPU_BUS_NAME]));
 	snprintf(gpu->info.source, sizeof(gpu->info.source), "kernel");
 	gpu->info.mig = -1;
 	if (a[GPUPART_A_GPU_CHIP_ID])
@@ -281,8 +282,9 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 	if (t->malformed || !t->max_gpcs)
 		return ctx_fail(gp, -EBADMSG, "%s: the module's answer is malformed", info->pci);
 	if (t->order == GPUPART_ORDER_UNKNOWN)
-		return ctx_fail(gp, -EOPNOTSUPP, "%s: the module cannot tell the order of the TPCs: %s",
-				info->pci, t->order_why);
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"%s: the module cannot tell the order of the TPCs: %s", info->pci,
+				t->order_why);
 	if (!t->sms_per_tpc || t->sms_per_tpc > GPUPART_MAX_SMS_PER_TPC)
 		return ctx_fail(gp, -EOPNOTSUPP, "%s: %u SMs a TPC", info->pci, t->sms_per_tpc);
 	sms = calloc((size_t)t->nr_tpcs * t->sms_per_tpc + 1, sizeof(*sms));
@@ -297,7 +299,8 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 			sm->tpc = tpc;
 			sm->local_sm = i;
 			sm->virtual_tpc = t->tpc_in_gpc[tpc];
-			sm->ugpu = gpc < t->nr_map && t->gpc_ugpu[gpc] != 0xff ? t->gpc_ugpu[gpc] : -1;
+			sm->ugpu =
+				gpc < t->nr_map && t->gpc_ugpu[gpc] != 0xff ? t->gpc_ugpu[gpc] : -1;
 			sm->local_tpc = -1;
 			sm->vgpc = -1;
 			sm->tpc_in_vgpc = -1;
@@ -343,9 +346,11 @@ int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topolog
 		if (!gpu || topo_selects(gpu, &list->gpus[i].info, i))
 			found = &list->gpus[i];
 	if (!found)
-		err = gpu ? ctx_fail(gp, -ENODEV, "the kernel knows no GPU %s (it has %u; UUIDs it does "
-				     "not know)", gpu, list->nr) :
-			    ctx_fail(gp, -ENODEV, "the kernel knows no NVIDIA GPU");
+		err = gpu ? ctx_fail(gp, -ENODEV,
+				     "the kernel knows no GPU %s (it has %u; UUIDs it does "
+				     "not know)",
+				     gpu, list->nr)
+			  : ctx_fail(gp, -ENODEV, "the kernel knows no NVIDIA GPU");
 	else if (found->trouble[0])
 		err = ctx_fail(gp, -EOPNOTSUPP, "%s: %s", found->info.pci, found->trouble);
 	else

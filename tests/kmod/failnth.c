@@ -168,8 +168,8 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		if (rest) {
-			printf("%u allocations failed once: %u errors, %u did without\n", n - 1, failed,
-			       quiet);
+			printf("%u allocations failed once: %u errors, %u did without\n", n - 1,
+			       failed, quiet);
 			return ret != 0 || n < 2;
 		}
 		if (ret)

@@ -145,14 +145,20 @@ static const struct field topology_fields[] = {
 };
 
 static const struct field engine_fields[] = {
-	{ GPUPART_A_ENGINE_INDEX, "index", NUMBER }, { GPUPART_A_ENGINE_TYPE, "type", NUMBER },
-	{ GPUPART_A_ENGINE_INSTANCE, "instance", NUMBER }, { GPUPART_A_ENGINE_DIE, "die", NUMBER },
-	{ GPUPART_A_ENGINE_PRI_BASE, "pri-base", HEX }, { GPUPART_A_ENGINE_RUNLIST, "runlist", NUMBER },
+	{ GPUPART_A_ENGINE_INDEX, "index", NUMBER },
+	{ GPUPART_A_ENGINE_TYPE, "type", NUMBER },
+	{ GPUPART_A_ENGINE_INSTANCE, "instance", NUMBER },
+	{ GPUPART_A_ENGINE_DIE, "die", NUMBER },
+	{ GPUPART_A_ENGINE_PRI_BASE, "pri-base", HEX },
+	{ GPUPART_A_ENGINE_RUNLIST, "runlist", NUMBER },
 	{ GPUPART_A_ENGINE_RUNLIST_PRI_BASE, "runlist-pri-base", HEX },
 	{ GPUPART_A_ENGINE_RUNLIST_ENGINE, "runlist-engine", NUMBER },
-	{ GPUPART_A_ENGINE_RESET_ID, "reset-id", NUMBER }, { GPUPART_A_ENGINE_FAULT_ID, "fault-id", NUMBER },
-	{ GPUPART_A_ENGINE_INTR_ID, "intr-id", NUMBER }, { GPUPART_A_ENGINE_NAME, "name", STRING },
-	{ GPUPART_A_ENGINE_UNREADABLE, "unreadable", STRING }, { 0 },
+	{ GPUPART_A_ENGINE_RESET_ID, "reset-id", NUMBER },
+	{ GPUPART_A_ENGINE_FAULT_ID, "fault-id", NUMBER },
+	{ GPUPART_A_ENGINE_INTR_ID, "intr-id", NUMBER },
+	{ GPUPART_A_ENGINE_NAME, "name", STRING },
+	{ GPUPART_A_ENGINE_UNREADABLE, "unreadable", STRING },
+	{ 0 },
 };
 
 static void print_fields(const struct nlmsghdr *n, const struct field *fields, char between)
@@ -205,7 +211,8 @@ static int print_error(const struct nlmsghdr *n)
 	if (n->nlmsg_type == NLMSG_ERROR) {
 		const struct nlmsghdr *inner = (const void *)((const char *)n + head);
 
-		head += n->nlmsg_flags & NLM_F_CAPPED ? NLMSG_HDRLEN : NLMSG_ALIGN(inner->nlmsg_len);
+		head += n->nlmsg_flags & NLM_F_CAPPED ? NLMSG_HDRLEN
+						      : NLMSG_ALIGN(inner->nlmsg_len);
 	}
 	if (!code)
 		return 0;
@@ -305,7 +312,8 @@ static uint32_t rnd(uint32_t below)
 /* A request that is nearly one, or noise with the family's number on it. */
 static void fuzz_message(void)
 {
-	static const uint16_t flags[] = { 0, NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP | NLM_F_ACK, NLM_F_ROOT };
+	static const uint16_t flags[] = { 0, NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP | NLM_F_ACK,
+					  NLM_F_ROOT };
 	unsigned int i, nr = rnd(5);
 
 	begin(family_id, flags[rnd(5)], rnd(4) ? 1 + rnd(5) : rnd(256));
@@ -413,8 +421,8 @@ static void bench(unsigned int count)
 	}
 	qsort(family, count, sizeof(double), by_value);
 	qsort(topology, count, sizeof(double), by_value);
-	printf("getfamily %.1f us topology %.1f us ratio %.2f\n", family[count / 2], topology[count / 2],
-	       topology[count / 2] / family[count / 2]);
+	printf("getfamily %.1f us topology %.1f us ratio %.2f\n", family[count / 2],
+	       topology[count / 2], topology[count / 2] / family[count / 2]);
 }
 
 int main(int argc, char **argv)

@@ -21,9 +21,10 @@ int main(int argc, char **argv)
 		printf("error %s\n", gpupart_error(gp));
 		return 1;
 	}
-	printf("source %s gpus %d pci %s chip 0x%x max %ux%u\n", gpupart_topology_info(topo)->source, nr,
-	       gpupart_topology_info(topo)->pci, gpupart_topology_info(topo)->chip_id,
-	       gpupart_topology_info(topo)->max_gpcs, gpupart_topology_info(topo)->max_tpcs_per_gpc);
+	printf("source %s gpus %d pci %s chip 0x%x max %ux%u\n",
+	       gpupart_topology_info(topo)->source, nr, gpupart_topology_info(topo)->pci,
+	       gpupart_topology_info(topo)->chip_id, gpupart_topology_info(topo)->max_gpcs,
+	       gpupart_topology_info(topo)->max_tpcs_per_gpc);
 	for (i = 0; i < gpupart_topology_nr_tpcs(topo); i++) {
 		const struct gpupart_tpc *tpc = gpupart_topology_tpc(topo, i);
 

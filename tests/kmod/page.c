@@ -19,7 +19,8 @@ static int unreadable(void)
 	return 2;
 }
 
-static int topology_page(struct text *text, const struct gpu_id *id, const char *name, const char *bus)
+static int topology_page(struct text *text, const struct gpu_id *id, const char *name,
+			 const char *bus)
 {
 	struct gpu_floorsweep fs;
 	struct gpu_memory memory;

@@ -30,7 +30,8 @@ static void test_table(void)
 	tap_ok(ordered == 0, "their ids ascend, so none stands twice");
 	tap_ok(tags == 0 && sources == 0, "every cell has a tag and every tag a source");
 	tap_ok(chip_find(0x180) && !strcmp(chip_find(0x180)->name, "GH100"), "0x180 is GH100");
-	tap_ok(!chip_find(0x182) && !chip_find(0x1ff) && !chip_find(0), "a neighbour's row is not taken");
+	tap_ok(!chip_find(0x182) && !chip_find(0x1ff) && !chip_find(0),
+	       "a neighbour's row is not taken");
 	tap_ok(chip_cell(chip_find(0x180), CHIP_ORDER) == NULL &&
 	       chip_cell(chip_find(0x192), CHIP_ORDER) == NULL &&
 	       chip_cell(chip_find(0x1b2), CHIP_ORDER) == NULL,
@@ -119,7 +120,7 @@ static unsigned int complete_no(const char *text)
 	return nr;
 }
 
-/* Whatever register is refused: no page, or one that says it is not complete, never one like the good. */
+/* Whatever register is refused: no page, or one that says it is not complete. */
 static void test_each_register_bad(const char *path)
 {
 	static const u32 values[] = { 0xffffffff, 0xbadf5040, 0xbadf1201 };
@@ -157,16 +158,18 @@ static void test_each_register_bad(const char *path)
 				first_wrong = offsets[i];
 			}
 			/* A page that is not whole says so. */
-			if (all_pages(page, &engines) && strcmp(page, page_good) && complete_no(page) == 0) {
+			if (all_pages(page, &engines) && strcmp(page, page_good) &&
+			    complete_no(page) == 0) {
 				wrong++;
 				first_wrong = offsets[i];
 			}
 		}
 	}
 	file.bad_value = 0;
-	tap_ok(tried > 20 && !wrong, "%s: %u refusals, none of them hidden (first hidden %#x)", name, tried,
-	       first_wrong);
-	tap_ok(all_pages(page, &engines) && !strcmp(page, page_good), "%s: afterwards all is as before", name);
+	tap_ok(tried > 20 && !wrong, "%s: %u refusals, none of them hidden (first hidden %#x)",
+	       name, tried, first_wrong);
+	tap_ok(all_pages(page, &engines) && !strcmp(page, page_good),
+	       "%s: afterwards all is as before", name);
 	file.err = -ENODEV;
 	tap_ok(!all_pages(page, &engines) && file.reader.fault.err == -ENODEV,
 	       "%s: a GPU that is gone shows nothing", name);
@@ -196,9 +199,11 @@ static void test_cwd_traps(const char *path)
 	       "a GPC that is not there is refused: %s", fs.order_why);
 	regfile_set(&file, NV_PGRAPH_PRI_CWD_FS, 0xff08);
 	topo_read(chip_find(0x180), &file.reader, &fs);
-	tap_ok(fs.order == TOPO_ORDER_UNKNOWN, "more TPCs than the table holds are refused: %s", fs.order_why);
+	tap_ok(fs.order == TOPO_ORDER_UNKNOWN, "more TPCs than the table holds are refused: %s",
+	       fs.order_why);
 	regfile_set(&file, NV_PTOP_SCAL_NUM_GPCS, 0);
-	tap_ok(topo_read(chip_find(0x180), &file.reader, &fs) == -ERANGE, "no GPC at all cannot be");
+	tap_ok(topo_read(chip_find(0x180), &file.reader, &fs) == -ERANGE,
+	       "no GPC at all cannot be");
 }
 
 static int timer_steps(struct topo_reader *reader, u32 offset, u32 *value)
