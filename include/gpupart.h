@@ -202,6 +202,13 @@ struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo,
 uint64_t gpupart_topology_hash(const struct gpupart_topology *topo);
 
 /*
+ * Whether two sources say the same of one GPU, as far as both tell: which GPC, virtual
+ * GPC, CPC and uGPU each TPC belongs to, which SMs it owns, which TPCs a GPC's fuses left.
+ * tpc_in_gpc is not compared: sources count it each in its own way.
+ */
+bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b);
+
+/*
  * A set in words: terms joined by "+", each "LIST" or "tpc:LIST", "gpc:LIST",
  * "ugpu:LIST" or "hex:MASK"; "gpc:1,2+40-43". Refused with the value named:
  * syntax, a TPC, GPC or uGPU that is not there, an empty result.
