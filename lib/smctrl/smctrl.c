@@ -40,12 +40,12 @@ static struct mask mask_of_128(uint128_t mask)
 	return (struct mask){ { (uint64_t)mask, (uint64_t)(mask >> 64) } };
 }
 
-static struct gpupart_tpcset allowed_by(struct mask mask, const struct gpupart_topology *topo)
+/* Of a GPU that has the TPCs @all. */
+static struct gpupart_tpcset allowed_by(struct mask mask, const struct gpupart_tpcset *all)
 {
-	struct gpupart_tpcset all = gpupart_topology_all(topo);
 	struct gpupart_tpcset allowed = { { ~mask.forbidden[0], ~mask.forbidden[1] } };
 
-	return gpupart_tpcset_and(&all, &allowed);
+	return gpupart_tpcset_and(all, &allowed);
 }
 
 /* One line, in one piece. */
@@ -63,11 +63,21 @@ static void say(const char *fmt, ...)
 	fputs(line, stderr);
 }
 
-bool smctrl_stands_aside(void)
+static bool disabled;
+
+static void disabled_read(void)
 {
 	const char *disable = getenv("GPUPART_DISABLE");
 
-	return disable && !strcmp(disable, "1");
+	disabled = disable && !strcmp(disable, "1");
+}
+
+bool smctrl_stands_aside(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, disabled_read);
+	return disabled;
 }
 
 /* --------------------------------------------------------- the driver, a few words of it */
@@ -163,12 +173,12 @@ static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
 	const char *pci = gpupart_topology_info(topo)->pci;
-	struct gpupart_tpcset limit, allowed;
+	struct gpupart_tpcset all = gpupart_topology_all(topo), limit, allowed;
 	struct mask cap;
 
 	if (!cap_parse(&cap))
 		return;
-	allowed = allowed_by(cap, topo);
+	allowed = allowed_by(cap, &all);
 	gpupart_limit_get(gpu, &limit);
 	limit = gpupart_tpcset_and(&limit, &allowed);
 	if (gpupart_tpcset_empty(&limit))
@@ -223,6 +233,7 @@ static struct device {
 	char pci[20];
 	struct gpupart_gpu *gpu;	/* NULL: refused, which was said */
 	int err;			/* why */
+	struct gpupart_tpcset all;
 	atomic_bool tells_streams;	/* attached to the full, which makes a context */
 } devices[MAX_GPUS];
 
@@ -248,6 +259,7 @@ static void device_attach(struct gpupart *gp, struct device *device)
 		return;
 	}
 	cap_apply(gp, gpu);
+	device->all = gpupart_topology_all(gpupart_gpu_topology(gpu));
 	device->gpu = gpu;
 }
 
@@ -316,16 +328,33 @@ static int current_device(void)
 
 /* ------------------------------------------------------------------------ masks */
 
+static pthread_key_t context_key;
+
+static void context_close(void *gp)
+{
+	gpupart_close(gp);
+}
+
+static void context_key_make(void)
+{
+	pthread_key_create(&context_key, context_close);
+}
+
+/* The calling thread's, kept since masks are set before every launch; NULL: change nothing. */
 static struct gpupart *begin(void)
 {
-	struct gpupart *gp;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static _Thread_local struct gpupart *gp;
 
-	if (smctrl_stands_aside())
-		return NULL;
-	if (!gpupart_open(&gp))
+	if (gp || smctrl_stands_aside())
 		return gp;
-	say("no memory: nothing was changed");
-	return NULL;
+	pthread_once(&once, context_key_make);
+	if (gpupart_open(&gp)) {
+		say("no memory: nothing was changed");
+		return gp = NULL;
+	}
+	pthread_setspecific(context_key, gp);
+	return gp;
 }
 
 static int leaves_nothing(struct mask mask, const char *what, const struct device *device)
@@ -347,13 +376,12 @@ static void set_global(struct mask mask)
 
 		if (!device->gpu)
 			continue;
-		set = allowed_by(mask, gpupart_gpu_topology(device->gpu));
+		set = allowed_by(mask, &device->all);
 		if (gpupart_tpcset_empty(&set))
 			leaves_nothing(mask, "global", device);
 		else if (gpupart_process_set(gp, device->gpu, &set))
 			say("the global mask is not applied: %s", gpupart_error(gp));
 	}
-	gpupart_close(gp);
 }
 
 void libsmctrl_set_global_mask(uint64_t mask)
@@ -380,14 +408,13 @@ static void set_next(struct mask mask)
 	if (gp && make_ready(gp) > 0) {
 		device = &devices[current_device()];
 		if (device->gpu) {
-			set = allowed_by(mask, gpupart_gpu_topology(device->gpu));
+			set = allowed_by(mask, &device->all);
 			if (gpupart_tpcset_empty(&set))
 				leaves_nothing(mask, "next", device);
 			else if (gpupart_next_set(gp, device->gpu, &set))
 				say("the next mask is not applied: %s", gpupart_error(gp));
 		}
 	}
-	gpupart_close(gp);
 }
 
 void libsmctrl_set_next_mask(uint64_t mask)
@@ -431,6 +458,7 @@ static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 {
 	int first = current_device(), err = 0;
 	struct device *left_nothing = NULL;
+	const char *why = NULL;
 
 	for (int i = 0; i < nr_devices; i++) {
 		struct device *device = &devices[(first + i) % nr_devices];
@@ -440,7 +468,7 @@ static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 			err = err ? err : device->err;
 			continue;
 		}
-		set = allowed_by(mask, gpupart_gpu_topology(device->gpu));
+		set = allowed_by(mask, &device->all);
 		if (gpupart_tpcset_empty(&set)) {
 			left_nothing = left_nothing ? left_nothing : device;
 			continue;
@@ -450,13 +478,14 @@ static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 			err = gpupart_stream_set(gp, device->gpu, stream, &set);
 		if (!err)
 			return 0;
+		why = gpupart_error(gp);
 		if (err != -EINVAL)
 			break;
 	}
 	if (left_nothing && (!err || err == -EINVAL))
 		return leaves_nothing(mask, "stream", left_nothing);
-	if (gpupart_error(gp)[0])
-		say("the mask of stream %p is not applied: %s", stream, gpupart_error(gp));
+	if (why)
+		say("the mask of stream %p is not applied: %s", stream, why);
 	return -err;
 }
 
@@ -476,7 +505,6 @@ static int set_stream(void *stream, struct mask mask)
 	} else {
 		err = -err;
 	}
-	gpupart_close(gp);
 	return err;
 }
 
@@ -745,7 +773,6 @@ int libsmctrl_init(void)
 	for (int i = 0; i < nr; i++)
 		if (!devices[i].gpu)
 			err = -devices[i].err;
-	gpupart_close(gp);
 	return nr < 0 ? -nr : err;
 }
 
