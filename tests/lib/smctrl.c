@@ -429,6 +429,19 @@ static void cap_ignored(const char *word)
 	check(on(s, 0xf), "the program's own masks hold");
 }
 
+static void other_was_called(void)
+{
+	char line[1024] = "";
+	FILE *log = fopen(getenv("GPUPART_LOG"), "r");
+	bool good = log && fgets(line, sizeof(line), log);
+
+	line[strcspn(line, "\n")] = 0;
+	check(good && strstr(line, "confined to TPCs 4-30"), "the other tool was called too: %s",
+	      line);
+	if (log)
+		fclose(log);
+}
+
 static void unaware(const char *how)
 {
 	CUstream s;
@@ -444,6 +457,19 @@ static void unaware(const char *how)
 		check(on(s, RANGE(4, 12)), "a program that sets no mask at all is capped");
 		check(said(0, NULL), "nothing said");
 	}
+	if (!strcmp(how, "unaware-beside"))
+		other_was_called();
+}
+
+/* The runtime has made no context yet, and will take the first GPU's primary one. */
+static void before_context(const char *unused)
+{
+	(void)unused;
+	check(!libsmctrl_set_stream_mask(NULL, ~0x4ull) &&
+		      !libsmctrl_set_stream_mask((void *)2, ~0x8ull) && said(0, NULL),
+	      "masks of default streams before there is a context");
+	program_on(0);
+	check(on(NULL, 0x4) && on((CUstream)2, 0x8), "hold when it is there");
 }
 
 static char self[2048];
@@ -465,6 +491,21 @@ static void disabled(const char *unused)
 	TRY(cu.cuStreamCreate(&s, 1));
 	check(!libsmctrl_set_stream_mask(s, ~0x1ull) && on(s, ALL) && said(0, NULL),
 	      "GPUPART_DISABLE=1: as if we were not there");
+}
+
+/* Another tool has the driver's slot: gpupart's own, which keeps a log. */
+static void beside_another(const char *unused)
+{
+	const char *build = getenv("BUILD");
+	char text[4096];
+
+	(void)unused;
+	snprintf(text, sizeof(text), "%s/lib/gpupart/libgpupart-inject.so",
+		 build ? build : "build");
+	setenv("CUDA_INJECTION64_PATH", text, 1);
+	snprintf(text, sizeof(text), "%s/log", cache);
+	setenv("GPUPART_LOG", text, 1);
+	again("unaware-beside");
 }
 
 /* ------------------------------------------------------------------------- drivers */
@@ -582,7 +623,8 @@ static void with(const char *name, void (*run_body)(const char *), const char *a
 
 	snprintf(sim_env, sizeof(sim_env), "GPUPART_SIM=%s", sim);
 	body_of = run_body;
-	scenario(name, run_body == again ? again : body, arg, env, NULL);
+	scenario(name, run_body == again || run_body == beside_another ? run_body : body, arg, env,
+		 NULL);
 }
 
 static void forget(void)
@@ -652,6 +694,9 @@ static void parent(void)
 	with("unaware", again, "unaware", BOARD_B, "LIBSMCTRL_MASK=~0xff0", NULL);
 	with("unaware, and GPUPART_SET", again, "unaware", BOARD_B, "LIBSMCTRL_MASK=~0xfff",
 	     "GPUPART_SET=4-30");
+	with("unaware, beside another tool", beside_another, "", BOARD_B, "LIBSMCTRL_MASK=~0xfff",
+	     "GPUPART_SET=4-30");
+	with("before a context", before_context, "", BOARD_B, NULL, NULL);
 	with("disabled", disabled, "", BOARD_B, "GPUPART_DISABLE=1", NULL);
 	forget();
 	with("unaware, unchecked", again, "unchecked", BOARD_B, "LIBSMCTRL_MASK=~0xff0", NULL);
