@@ -36,6 +36,8 @@ SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/lib/,ctx.o tpcset.o topo.o topo_file.o)
 INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
+SMCTRL_SRC := $(wildcard lib/smctrl/*.c)
+SMCTRL_OBJ := $(SMCTRL_SRC:%.c=$(B)/obj/%.o)
 CLI_SRC	   := $(wildcard cli/*.c)
 CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
 CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,\
@@ -44,9 +46,10 @@ CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captu
 LIBGPUPART := $(B)/lib/libgpupart.so
 INJECT	   := $(B)/lib/gpupart/libgpupart-inject.so
 SIM	   := $(B)/lib/gpupart/sim/libcuda.so.1
+SMCTRL	   := $(B)/lib/libsmctrl.so
 CLI	   := $(B)/bin/gpupart
 
-all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SIM) $(CLI) $(CAPTURES)
+all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(CLI) $(CAPTURES)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
@@ -83,6 +86,18 @@ $(INJECT): $(INJECT_OBJ) $(LIBGPUPART)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-inject.so -Wl,-rpath,'$$ORIGIN/..' \
 		-Wl,-z,defs,-z,relro,-z,now -o $@ $(INJECT_OBJ) -L$(B)/lib -lgpupart -ldl
 
+# The predecessor has no soname, so programs look for the file's name: that is ours.
+$(SMCTRL): $(SMCTRL_OBJ) $(LIBGPUPART)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libsmctrl.so -Wl,-rpath,'$$ORIGIN' \
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SMCTRL_OBJ) -L$(B)/lib -lgpupart -ldl -lpthread
+
+$(B)/lib/libsmctrl.a: $(B)/obj/lib/smctrl/smctrl.o
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && $(AR) rcs $@ $<
+
 $(SIM): $(SIM_OBJ) lib/sim/libcuda.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -112,6 +127,9 @@ install: all
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(libdir)/libgpupart.so
 	$(Q)install -m 644 $(B)/lib/libgpupart.a $(DESTDIR)$(libdir)/libgpupart.a
 	$(Q)install -m 755 $(INJECT) $(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so
+	$(Q)install -m 755 $(SMCTRL) $(DESTDIR)$(libdir)/libsmctrl.so
+	$(Q)install -m 644 $(B)/lib/libsmctrl.a $(DESTDIR)$(libdir)/libsmctrl.a
+	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
 	$(Q)install -m 755 $(SIM) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
 	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
@@ -121,12 +139,17 @@ install: all
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -lgpupart' 'Cflags: -I$${includedir}' \
 		> $(DESTDIR)$(libdir)/pkgconfig/libgpupart.pc
+	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libsmctrl' \
+		'Description: the interface of libsmctrl, by gpupart' 'Version: $(VERSION)' \
+		'Requires.private: libgpupart' 'Libs: -L$${libdir} -lsmctrl' 'Cflags: -I$${includedir}' \
+		> $(DESTDIR)$(libdir)/pkgconfig/libsmctrl.pc
 
 clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
 
--include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
+	$(CLI_OBJ:.o=.d)
 
 .PHONY: all install clean check check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

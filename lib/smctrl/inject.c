@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+/*
+ * LIBSMCTRL_MASK for a program that calls no function of libsmctrl: libsmctrl.so, linked
+ * or preloaded, has the driver call it at cuInit, before the first launch. Not in
+ * libsmctrl.a, since an executable cannot be injected. Must not know what a mask means.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "smctrl.h"
+
+#define SLOT "CUDA_INJECTION64_PATH"
+#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that had the slot before us */
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+
+static bool wanted(void)
+{
+	const char *mask = getenv("LIBSMCTRL_MASK");
+
+	return mask && mask[0] && !smctrl_stands_aside();
+}
+
+__attribute__((constructor))
+static void loaded(void)
+{
+	const char *slot = getenv(SLOT);
+	static char found, own[PATH_MAX];
+	Dl_info info;
+
+	/* The program may change its directory before cuInit. */
+	if (!wanted() || !dladdr(&found, &info) || !realpath(info.dli_fname, own) ||
+	    (slot && !strcmp(slot, own)))
+		return;
+	if (slot && slot[0])
+		setenv(NEXT, slot, 1);
+	setenv(SLOT, own, 1);
+}
+
+static void call_next(void)
+{
+	const char *path = getenv(NEXT);
+	int (*initialize)(void);
+	void *next;
+
+	if (!path || !path[0])
+		return;
+	next = dlopen(path, RTLD_NOW);
+	if (!next) {
+		fprintf(stderr, "libsmctrl: the other injected tool cannot be loaded: %s\n",
+			dlerror());
+		return;
+	}
+	*(void **)&initialize = dlsym(next, "InitializeInjection");
+	if (initialize)
+		initialize();
+}
+
+int InitializeInjection(void)
+{
+	static bool done;
+
+	if (!done) {
+		done = true;
+		/* First, since that may be the limit of `gpupart run`, which ours then narrows. */
+		call_next();
+		if (wanted())
+			smctrl_cap_early();
+	}
+	return 1;
+}

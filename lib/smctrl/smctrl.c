@@ -1,0 +1,793 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libsmctrl's interface on top of gpupart's public one. The inverted bits (a set bit
+ * forbids its TPC) live in this file and its header alone: allowed_by() turns them.
+ * Prints a line on stderr where something cannot be done: that is its predecessor's
+ * contract, whose functions return nothing. Must not know how a launch is confined.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <gpupart.h>
+#pragma GCC visibility push(default)
+#include <libsmctrl.h>
+#pragma GCC visibility pop
+#include "smctrl.h"
+
+/* The functions themselves are defined here, not the header's choice between them. */
+#undef libsmctrl_set_global_mask
+#undef libsmctrl_set_next_mask
+
+/* Bit (tpc % 64) of word (tpc / 64) forbids that TPC; those from 128 on are forbidden. */
+struct mask {
+	uint64_t forbidden[2];
+};
+
+#define MASK_TPCS 128
+
+static struct mask mask_of_64(uint64_t mask)
+{
+	return (struct mask){ { mask, ~0ull } };
+}
+
+static struct mask mask_of_128(uint128_t mask)
+{
+	return (struct mask){ { (uint64_t)mask, (uint64_t)(mask >> 64) } };
+}
+
+/* Of a GPU that has the TPCs @all. */
+static struct gpupart_tpcset allowed_by(struct mask mask, const struct gpupart_tpcset *all)
+{
+	struct gpupart_tpcset allowed = { { ~mask.forbidden[0], ~mask.forbidden[1] } };
+
+	return gpupart_tpcset_and(all, &allowed);
+}
+
+/* One line, in one piece. */
+__attribute__((format(printf, 1, 2)))
+static void say(const char *fmt, ...)
+{
+	char line[1024] = "libsmctrl: ";
+	size_t len = strlen(line);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
+	va_end(ap);
+	strcat(line, "\n");
+	fputs(line, stderr);
+}
+
+static bool disabled;
+
+static void disabled_read(void)
+{
+	const char *disable = getenv("GPUPART_DISABLE");
+
+	disabled = disable && !strcmp(disable, "1");
+}
+
+bool smctrl_stands_aside(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, disabled_read);
+	return disabled;
+}
+
+/* --------------------------------------------------------- the driver, a few words of it */
+
+/* Only to learn which GPUs there are and where a thread is: confining is gpupart's. */
+struct driver {
+	int (*init)(unsigned int);
+	int (*device_count)(int *);
+	int (*device_pci)(char *, int, int);
+	int (*ctx_current)(void **);
+	int (*ctx_device)(int *);
+	int (*ctx_push)(void *);
+	int (*ctx_pop)(void **);
+	int (*primary_retain)(void **, int);
+	/* Of gpupart's simulated driver alone. */
+	const char *(*sim_capture)(int device);
+};
+
+static struct driver driver;
+static bool driver_found;
+
+static void driver_find(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (!lib)
+		return;
+	driver.init = dlsym(lib, "cuInit");
+	driver.device_count = dlsym(lib, "cuDeviceGetCount");
+	driver.device_pci = dlsym(lib, "cuDeviceGetPCIBusId");
+	driver.ctx_current = dlsym(lib, "cuCtxGetCurrent");
+	driver.ctx_device = dlsym(lib, "cuCtxGetDevice");
+	driver.ctx_push = dlsym(lib, "cuCtxPushCurrent_v2");
+	driver.ctx_pop = dlsym(lib, "cuCtxPopCurrent_v2");
+	driver.primary_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
+	driver.sim_capture = dlsym(lib, "gpupart_sim_capture");
+	driver_found = driver.init && driver.device_count && driver.device_pci &&
+		       driver.ctx_current && driver.ctx_device && driver.ctx_push &&
+		       driver.ctx_pop && driver.primary_retain;
+}
+
+static bool driver_there(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, driver_find);
+	return driver_found;
+}
+
+/* "" where there is none. */
+static void device_pci(int device, char pci[20])
+{
+	pci[0] = 0;
+	if (driver.device_pci(pci, 20, device))
+		pci[0] = 0;
+	for (char *c = pci; *c; c++)
+		if (*c >= 'A' && *c <= 'F')
+			*c += 'a' - 'A';
+}
+
+/* ---------------------------------------------------------------- LIBSMCTRL_MASK */
+
+/* False where it is not set, or not understood: that is said. */
+static bool cap_parse(struct mask *cap)
+{
+	const char *text = getenv("LIBSMCTRL_MASK"), *c = text;
+	uint128_t mask = 0;
+	bool invert;
+
+	if (!text || !text[0])
+		return false;
+	invert = *c == '~';
+	c += invert;
+	if (c[0] == '0' && (c[1] == 'x' || c[1] == 'X'))
+		c += 2;
+	for (; *c; c++) {
+		const char digits[] = "0123456789abcdef0123456789ABCDEF";
+		const char *digit = strchr(digits, *c);
+
+		if (!digit || mask >> (MASK_TPCS - 4)) {
+			say("LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits: ignored",
+			    text, MASK_TPCS / 4);
+			return false;
+		}
+		mask = mask << 4 | (digit - digits) % 16;
+	}
+	*cap = mask_of_128(invert ? ~mask : mask);
+	return true;
+}
+
+/* Narrows the limit, whoever gave it: GPUPART_SET holds as well. */
+static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
+{
+	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
+	const char *pci = gpupart_topology_info(topo)->pci;
+	struct gpupart_tpcset all = gpupart_topology_all(topo), limit, allowed;
+	struct mask cap;
+
+	if (!cap_parse(&cap))
+		return;
+	allowed = allowed_by(cap, &all);
+	gpupart_limit_get(gpu, &limit);
+	limit = gpupart_tpcset_and(&limit, &allowed);
+	if (gpupart_tpcset_empty(&limit))
+		say("LIBSMCTRL_MASK=%.100s leaves no TPC of the GPU at %s: ignored there",
+		    getenv("LIBSMCTRL_MASK"), pci);
+	else if (gpupart_limit_set(gp, gpu, &limit))
+		say("LIBSMCTRL_MASK is not in force on the GPU at %s: %s", pci, gpupart_error(gp));
+}
+
+static void cap_early_on(struct gpupart *gp, const char *selector)
+{
+	struct gpupart_gpu *gpu;
+
+	if (gpupart_attach_early(gp, selector, NULL, &gpu))
+		say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
+		    gpupart_error(gp));
+	else
+		cap_apply(gp, gpu);
+}
+
+#define MAX_GPUS 64
+
+void smctrl_cap_early(void)
+{
+	static struct gpupart_gpu_info list[MAX_GPUS];
+	struct gpupart *gp;
+	char number[16];
+	int nr;
+
+	if (!driver_there() || gpupart_open(&gp))
+		return;
+	if (driver.sim_capture) {
+		for (int device = 0; driver.sim_capture(device); device++) {
+			snprintf(number, sizeof(number), "cuda:%d", device);
+			cap_early_on(gp, number);
+		}
+	} else {
+		nr = gpupart_gpu_list(gp, NULL, list, MAX_GPUS);
+		if (nr < 0)
+			say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
+			    gpupart_error(gp));
+		for (int i = 0; i < nr && i < MAX_GPUS; i++)
+			cap_early_on(gp, list[i].pci);
+	}
+	gpupart_close(gp);
+}
+
+/* ------------------------------------------------------------------- making ready */
+
+/* The process's GPUs, by CUDA's numbers. */
+static struct device {
+	char pci[20];
+	struct gpupart_gpu *gpu;	/* NULL: refused, which was said */
+	int err;			/* why */
+	struct gpupart_tpcset all;
+	atomic_bool tells_streams;	/* attached to the full, which makes a context */
+} devices[MAX_GPUS];
+
+static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool ready;	/* devices[] is filled and stays */
+static int nr_devices;		/* negative: why there are none */
+
+/*
+ * Without a context of ours where the mask bits were checked before: a program has
+ * often more GPUs than it uses. Else with the launches that check them.
+ */
+static void device_attach(struct gpupart *gp, struct device *device)
+{
+	struct gpupart_gpu *gpu;
+
+	device->err = gpupart_attach_early(gp, device->pci, NULL, &gpu);
+	if (device->err) {
+		device->err = gpupart_attach(gp, device->pci, &gpu);
+		device->tells_streams = !device->err;
+	}
+	if (device->err) {
+		say("no mask is applied on the GPU at %s: %s", device->pci, gpupart_error(gp));
+		return;
+	}
+	cap_apply(gp, gpu);
+	device->all = gpupart_topology_all(gpupart_gpu_topology(gpu));
+	device->gpu = gpu;
+}
+
+static int devices_fill(struct gpupart *gp)
+{
+	int count;
+
+	if (!driver_there()) {
+		say("no mask is applied: NVIDIA's driver library cannot be opened, or is too old");
+		return -ENOENT;
+	}
+	if (driver.init(0) || driver.device_count(&count) || count < 1) {
+		say("no mask is applied: CUDA shows no GPU to this process");
+		return -ENODEV;
+	}
+	if (count > MAX_GPUS)
+		count = MAX_GPUS;
+	for (int i = 0; i < count; i++) {
+		device_pci(i, devices[i].pci);
+		device_attach(gp, &devices[i]);
+	}
+	return count;
+}
+
+/*
+ * Every function that sets a mask comes through here first, and waits for the thread
+ * that is in it already: a mask that was set when its function returned is in force.
+ * Number of devices, or a negative errno that was said once.
+ */
+static int make_ready(struct gpupart *gp)
+{
+	if (atomic_load_explicit(&ready, memory_order_acquire))
+		return nr_devices;
+	pthread_mutex_lock(&ready_lock);
+	if (!atomic_load_explicit(&ready, memory_order_relaxed)) {
+		nr_devices = devices_fill(gp);
+		atomic_store_explicit(&ready, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&ready_lock);
+	return nr_devices;
+}
+
+static int make_ready_for_streams(struct gpupart *gp, struct device *device)
+{
+	struct gpupart_gpu *gpu;
+	int err = 0;
+
+	if (atomic_load_explicit(&device->tells_streams, memory_order_acquire))
+		return 0;
+	pthread_mutex_lock(&ready_lock);
+	if (!atomic_load_explicit(&device->tells_streams, memory_order_relaxed)) {
+		err = gpupart_attach(gp, device->pci, &gpu);
+		atomic_store_explicit(&device->tells_streams, !err, memory_order_release);
+	}
+	pthread_mutex_unlock(&ready_lock);
+	return err;
+}
+
+/* CUDA's number of the GPU that the calling thread is on; the first where it is on none yet. */
+static int current_device(void)
+{
+	int device;
+
+	return driver.ctx_device(&device) || device < 0 || device >= nr_devices ? 0 : device;
+}
+
+/* ------------------------------------------------------------------------ masks */
+
+static pthread_key_t context_key;
+
+static void context_close(void *gp)
+{
+	gpupart_close(gp);
+}
+
+static void context_key_make(void)
+{
+	pthread_key_create(&context_key, context_close);
+}
+
+/* The calling thread's, kept since masks are set before every launch; NULL: change nothing. */
+static struct gpupart *begin(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static _Thread_local struct gpupart *gp;
+
+	if (gp || smctrl_stands_aside())
+		return gp;
+	pthread_once(&once, context_key_make);
+	if (gpupart_open(&gp)) {
+		say("no memory: nothing was changed");
+		return gp = NULL;
+	}
+	pthread_setspecific(context_key, gp);
+	return gp;
+}
+
+static int leaves_nothing(struct mask mask, const char *what, const struct device *device)
+{
+	say("%s mask 0x%llx%016llx leaves no TPC of the GPU at %s: nothing was changed there", what,
+	    (unsigned long long)mask.forbidden[1], (unsigned long long)mask.forbidden[0],
+	    device->pci);
+	return EINVAL;
+}
+
+static void set_global(struct mask mask)
+{
+	struct gpupart *gp = begin();
+	int nr = gp ? make_ready(gp) : 0;
+
+	for (int i = 0; i < nr; i++) {
+		struct device *device = &devices[i];
+		struct gpupart_tpcset set;
+
+		if (!device->gpu)
+			continue;
+		set = allowed_by(mask, &device->all);
+		if (gpupart_tpcset_empty(&set))
+			leaves_nothing(mask, "global", device);
+		else if (gpupart_process_set(gp, device->gpu, &set))
+			say("the global mask is not applied: %s", gpupart_error(gp));
+	}
+}
+
+void libsmctrl_set_global_mask(uint64_t mask)
+{
+	set_global(mask_of_64(mask));
+}
+
+void libsmctrl_set_global_mask_ext(uint128_t mask)
+{
+	set_global(mask_of_128(mask));
+}
+
+void set_sm_mask(uint64_t mask)
+{
+	set_global(mask_of_64(mask));
+}
+
+static void set_next(struct mask mask)
+{
+	struct gpupart *gp = begin();
+	struct gpupart_tpcset set;
+	struct device *device;
+
+	if (gp && make_ready(gp) > 0) {
+		device = &devices[current_device()];
+		if (device->gpu) {
+			set = allowed_by(mask, &device->all);
+			if (gpupart_tpcset_empty(&set))
+				leaves_nothing(mask, "next", device);
+			else if (gpupart_next_set(gp, device->gpu, &set))
+				say("the next mask is not applied: %s", gpupart_error(gp));
+		}
+	}
+}
+
+void libsmctrl_set_next_mask(uint64_t mask)
+{
+	set_next(mask_of_64(mask));
+}
+
+void libsmctrl_set_next_mask_ext(uint128_t mask)
+{
+	set_next(mask_of_128(mask));
+}
+
+/* ---------------------------------------------------------------------- streams */
+
+/*
+ * A default stream belongs to a context. Before its first call the CUDA runtime has
+ * made none: it will take the first GPU's primary one. True where that was pushed.
+ */
+static bool context_enter(const void *stream)
+{
+	void *ctx = NULL;
+
+	if ((uintptr_t)stream > 2 || driver.ctx_current(&ctx) || ctx)
+		return false;
+	return !driver.primary_retain(&ctx, 0) && !driver.ctx_push(ctx);
+}
+
+static void context_leave(bool entered)
+{
+	void *ctx;
+
+	if (entered)
+		driver.ctx_pop(&ctx);
+}
+
+/*
+ * The stream's GPU is the thread's nearly always, and else the one that takes it.
+ * Errors that are no question of which GPU end the search.
+ */
+static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
+{
+	int first = current_device(), err = 0;
+	struct device *left_nothing = NULL;
+	const char *why = NULL;
+
+	for (int i = 0; i < nr_devices; i++) {
+		struct device *device = &devices[(first + i) % nr_devices];
+		struct gpupart_tpcset set;
+
+		if (!device->gpu) {
+			err = err ? err : device->err;
+			continue;
+		}
+		set = allowed_by(mask, &device->all);
+		if (gpupart_tpcset_empty(&set)) {
+			left_nothing = left_nothing ? left_nothing : device;
+			continue;
+		}
+		err = make_ready_for_streams(gp, device);
+		if (!err)
+			err = gpupart_stream_set(gp, device->gpu, stream, &set);
+		if (!err)
+			return 0;
+		why = gpupart_error(gp);
+		if (err != -EINVAL)
+			break;
+	}
+	if (left_nothing && (!err || err == -EINVAL))
+		return leaves_nothing(mask, "stream", left_nothing);
+	if (why)
+		say("the mask of stream %p is not applied: %s", stream, why);
+	return -err;
+}
+
+static int set_stream(void *stream, struct mask mask)
+{
+	struct gpupart *gp = begin();
+	bool entered;
+	int err;
+
+	if (!gp)
+		return smctrl_stands_aside() ? 0 : ENOMEM;
+	err = make_ready(gp);
+	if (err > 0) {
+		entered = context_enter(stream);
+		err = set_stream_on(gp, stream, mask);
+		context_leave(entered);
+	} else {
+		err = -err;
+	}
+	return err;
+}
+
+int libsmctrl_set_stream_mask(void *stream, uint64_t mask)
+{
+	return set_stream(stream, mask_of_64(mask));
+}
+
+int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask)
+{
+	return set_stream(stream, mask_of_128(mask));
+}
+
+/* ------------------------------------------------------------------ information */
+
+/* The GPU at @dev in PCI order, of those that the simulated driver plays. */
+static int simulated_topology(struct gpupart *gp, int dev, struct gpupart_topology **topo)
+{
+	char pci[MAX_GPUS][20];
+	int count, before;
+
+	if (driver.init(0) || driver.device_count(&count))
+		return -ENODEV;
+	if (count > MAX_GPUS)
+		count = MAX_GPUS;
+	for (int i = 0; i < count; i++)
+		device_pci(i, pci[i]);
+	for (int i = 0; i < count; i++) {
+		before = 0;
+		for (int other = 0; other < count; other++)
+			before += strcmp(pci[other], pci[i]) < 0;
+		if (before == dev)
+			return gpupart_topology_open(gp, driver.sim_capture(i), NULL, topo);
+	}
+	return -ENODEV;
+}
+
+static int topology_of_dev(struct gpupart *gp, int dev, struct gpupart_topology **topo)
+{
+	char number[16];
+
+	if (driver_there() && driver.sim_capture)
+		return simulated_topology(gp, dev, topo);
+	snprintf(number, sizeof(number), "%d", dev);
+	return gpupart_topology_open(gp, NULL, number, topo);
+}
+
+static int topology_of_cuda(struct gpupart *gp, int cuda_dev, struct gpupart_topology **topo)
+{
+	char pci[20];
+	int count;
+
+	if (!driver_there())
+		return -ENOENT;
+	if (driver.init(0) || driver.device_count(&count) || cuda_dev < 0 || cuda_dev >= count)
+		return -ENODEV;
+	if (driver.sim_capture)
+		return gpupart_topology_open(gp, driver.sim_capture(cuda_dev), NULL, topo);
+	device_pci(cuda_dev, pci);
+	return gpupart_topology_open(gp, NULL, pci, topo);
+}
+
+static int topology_failed(struct gpupart *gp, const char *which, int dev, int err)
+{
+	const char *why = gpupart_error(gp);
+
+	say("no topology of the GPU with %s number %d: %s", which, dev,
+	    *why ? why : strerror(-err));
+	return -err;
+}
+
+/* What the two functions below hand out: filled once a GPU, never changed again. */
+static struct gpcs {
+	bool known, fits_64;
+	unsigned int nr_gpcs, nr_tpcs;
+	uint64_t masks[GPUPART_MAX_GPCS];
+	uint128_t masks_ext[GPUPART_MAX_GPCS];
+} gpcs_of_dev[MAX_GPUS];
+
+static int gpcs_fill(struct gpcs *gpcs, const struct gpupart_topology *topo)
+{
+	gpcs->nr_gpcs = gpupart_topology_nr_gpcs(topo);
+	gpcs->nr_tpcs = gpupart_topology_nr_tpcs(topo);
+	if (gpcs->nr_tpcs > MASK_TPCS)
+		return -ERANGE;
+	gpcs->fits_64 = gpcs->nr_tpcs <= 64;
+	for (unsigned int gpc = 0; gpc < gpcs->nr_gpcs; gpc++) {
+		const struct gpupart_tpcset *tpcs = &gpupart_topology_gpc(topo, gpc)->tpcs;
+
+		gpcs->masks[gpc] = tpcs->allowed[0];
+		gpcs->masks_ext[gpc] = (uint128_t)tpcs->allowed[1] << 64 | tpcs->allowed[0];
+	}
+	gpcs->known = true;
+	return 0;
+}
+
+static int gpcs_get(int dev, const struct gpcs **got)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	bool there = dev >= 0 && dev < MAX_GPUS;
+	struct gpupart_topology *topo;
+	struct gpupart *gp;
+	int err = 0;
+
+	if (gpupart_open(&gp))
+		return ENOMEM;
+	pthread_mutex_lock(&lock);
+	if (!there || !gpcs_of_dev[dev].known)
+		err = there ? topology_of_dev(gp, dev, &topo) : -ENODEV;
+	if (there && !err && !gpcs_of_dev[dev].known) {
+		err = gpcs_fill(&gpcs_of_dev[dev], topo);
+		gpupart_topology_close(topo);
+	}
+	pthread_mutex_unlock(&lock);
+	if (err)
+		err = topology_failed(gp, "PCI", dev, err);
+	else
+		*got = &gpcs_of_dev[dev];
+	gpupart_close(gp);
+	return err;
+}
+
+int libsmctrl_get_gpc_info_ext(uint32_t *nr_gpcs, uint128_t **masks, int dev)
+{
+	const struct gpcs *gpcs;
+	int err = gpcs_get(dev, &gpcs);
+
+	if (err)
+		return err;
+	*nr_gpcs = gpcs->nr_gpcs;
+	*masks = (uint128_t *)gpcs->masks_ext;
+	return 0;
+}
+
+int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev)
+{
+	const struct gpcs *gpcs;
+	int err = gpcs_get(dev, &gpcs);
+
+	if (err)
+		return err;
+	*nr_gpcs = gpcs->nr_gpcs;
+	if (!gpcs->fits_64)
+		return ERANGE;
+	*masks = (uint64_t *)gpcs->masks;
+	return 0;
+}
+
+int libsmctrl_get_tpc_info(uint32_t *nr_tpcs, int dev)
+{
+	const struct gpcs *gpcs;
+	int err = gpcs_get(dev, &gpcs);
+
+	if (!err)
+		*nr_tpcs = gpcs->nr_tpcs;
+	return err;
+}
+
+int libsmctrl_get_tpc_info_cuda(uint32_t *nr_tpcs, int cuda_dev)
+{
+	struct gpupart_topology *topo;
+	struct gpupart *gp;
+	int err;
+
+	if (gpupart_open(&gp))
+		return ENOMEM;
+	err = topology_of_cuda(gp, cuda_dev, &topo);
+	if (err) {
+		err = topology_failed(gp, "CUDA", cuda_dev, err);
+	} else {
+		*nr_tpcs = gpupart_topology_nr_tpcs(topo);
+		gpupart_topology_close(topo);
+	}
+	gpupart_close(gp);
+	return err;
+}
+
+/* ---------------------------------------------------------------------- helpers */
+
+static uint128_t first_bits(uint32_t nr)
+{
+	return nr == MASK_TPCS ? ~(uint128_t)0 : ((uint128_t)1 << nr) - 1;
+}
+
+int libsmctrl_make_mask_ext(uint128_t *mask, uint32_t low, uint32_t high_exclusive)
+{
+	if (low >= high_exclusive || high_exclusive > MASK_TPCS)
+		return EINVAL;
+	*mask = ~(first_bits(high_exclusive) & ~first_bits(low));
+	return 0;
+}
+
+int libsmctrl_make_mask(uint64_t *mask, uint32_t low, uint32_t high_exclusive)
+{
+	uint128_t wide;
+
+	if (high_exclusive > 64 || libsmctrl_make_mask_ext(&wide, low, high_exclusive))
+		return EINVAL;
+	*mask = (uint64_t)wide;
+	return 0;
+}
+
+/* The GPU on which @stream has a mask, or else the calling thread's. */
+static struct device *device_of_stream(void *stream)
+{
+	struct gpupart_tpcset set;
+
+	for (int i = 0; i < nr_devices; i++)
+		if (devices[i].gpu && gpupart_stream_get(devices[i].gpu, stream, &set))
+			return &devices[i];
+	return &devices[current_device()];
+}
+
+static int validate(struct gpupart *gp, void *stream, int low, int high_exclusive, bool echo)
+{
+	char list[GPUPART_TPCSET_STRLEN] = "";
+	struct gpupart_tpcset wanted = { { 0 } }, seen;
+	struct device *device = device_of_stream(stream);
+	int err = device->gpu ? make_ready_for_streams(gp, device) : -ENODEV;
+
+	if (!err)
+		err = gpupart_census(gp, device->gpu, stream, &seen);
+	if (err) {
+		say("stream %p cannot be looked at: %s", stream,
+		    *gpupart_error(gp) ? gpupart_error(gp) : strerror(-err));
+		return -1;
+	}
+	for (int tpc = low; tpc < high_exclusive && tpc < GPUPART_MAX_TPCS; tpc++)
+		if (tpc >= 0)
+			gpupart_tpcset_add(&wanted, tpc);
+	if (echo) {
+		gpupart_tpcset_format_list(&seen, list, sizeof(list));
+		printf("stream %p: seen on TPCs %s, wanted %d-%d\n", stream, list, low,
+		       high_exclusive - 1);
+	}
+	return gpupart_tpcset_equal(&wanted, &seen) ? 0 : -1;
+}
+
+int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo)
+{
+	struct gpupart *gp;
+	bool entered;
+	int result = -1;
+
+	if (gpupart_open(&gp))
+		return -1;
+	if (make_ready(gp) > 0) {
+		entered = context_enter(stream);
+		result = validate(gp, stream, low, high_exclusive, echo);
+		context_leave(entered);
+	}
+	gpupart_close(gp);
+	return result;
+}
+
+/* ------------------------------------------------------------------- making ready */
+
+int libsmctrl_init(void)
+{
+	struct gpupart *gp = begin();
+	int nr, err = 0;
+
+	if (!gp)
+		return smctrl_stands_aside() ? 0 : ENOMEM;
+	nr = make_ready(gp);
+	for (int i = 0; i < nr; i++)
+		if (!devices[i].gpu)
+			err = -devices[i].err;
+	return nr < 0 ? -nr : err;
+}
+
+/* The difference was where the predecessor learnt of the GPUs; CUDA is asked in both. */
+int libsmctrl_init_from_cuda(void)
+{
+	return libsmctrl_init();
+}
+
+int libsmctrl_is_init(void)
+{
+	return atomic_load_explicit(&ready, memory_order_acquire) && nr_devices > 0;
+}
+
+const char *libsmctrl_get_version(void)
+{
+	return gpupart_version();
+}
