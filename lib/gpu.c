@@ -290,8 +290,10 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	if (!err)
 		err = limit_from_environment(gp, cuda, false, gpu);
 	pthread_mutex_unlock(&attach_lock);
-	if (!err)
+	if (!err) {
+		control_self->problem[0] = 0;
 		*attached = gpu;
+	}
 	return err;
 }
 

@@ -99,6 +99,8 @@ rmmod gpupart
 check $? "unloaded under sixteen readers"
 insmod /gpupart.ko
 check $? "and loaded"
+# On a busy host sixteen readers take their time.
+until_true 300 sh -c '[ "$(cat /tmp/rounds.* 2>/dev/null | wc -l)" -ge 16 ]'
 touch /tmp/stop
 # wait would wait for what the shell holds open too.
 until_true 60 sh -c '! pgrep -f /tmp/reader >/dev/null'
