@@ -146,7 +146,10 @@ static int start(struct worker *w, enum variant variant)
 	if (w->pid < 0)
 		return -errno;
 	if (!w->pid) {
-		/* The ends of those started before too: else nobody would see the other side close. */
+		/*
+		 * The ends of those started before too: else nobody would see the other
+		 * side close.
+		 */
 		for (int fd = 3; fd < 256; fd++)
 			if (fd != to[0] && fd != from[1])
 				close(fd);
@@ -249,7 +252,8 @@ static int compare(enum variant variant, unsigned int nr_blocks, double *figure,
 
 int main(int argc, char **argv)
 {
-	unsigned int nr_blocks = argc > 1 ? atoi(argv[1]) : 40, nr_pairs = argc > 2 ? atoi(argv[2]) : 9;
+	unsigned int nr_blocks = argc > 1 ? atoi(argv[1]) : 40;
+	unsigned int nr_pairs = argc > 2 ? atoi(argv[2]) : 9;
 	double figures[100];
 	cpu_set_t cpu;
 
@@ -261,7 +265,8 @@ int main(int argc, char **argv)
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
 	sched_setaffinity(0, sizeof(cpu), &cpu);
-	printf("%u pairs of processes, %u blocks of %d launches\n", nr_pairs, nr_blocks, NR_LAUNCHES);
+	printf("%u pairs of processes, %u blocks of %d launches\n", nr_pairs, nr_blocks,
+	       NR_LAUNCHES);
 	for (int v = NEVER_AGAIN; v < NR_VARIANTS; v++) {
 		double plain_ns = 0;
 
