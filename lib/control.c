@@ -158,41 +158,34 @@ void gpupart_counters_get(struct gpupart_counters *counters)
 /* Reads one block into *process; false (and the file swept) where its process is gone. */
 static bool read_block(int dir, const char *file, struct gpupart_process *process)
 {
+	/* Another user's file may be anything: a pipe must not hold us, nor its end fault us. */
+	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct gpupart_tpcset limit;
-	struct control_block *block;
-	bool alive = false;
+	struct control_block block;
 	struct stat st;
-	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	bool whole;
 
 	if (fd < 0)
 		return false;
-	if (fstat(fd, &st) || st.st_size != sizeof(*block)) {
-		close(fd);
-		return false;
-	}
-	block = mmap(NULL, sizeof(*block), PROT_READ, MAP_SHARED, fd, 0);
+	whole = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == sizeof(block) &&
+		read(fd, &block, sizeof(block)) == sizeof(block);
 	close(fd);
-	if (block == MAP_FAILED)
+	if (!whole || block.magic != CONTROL_MAGIC)
 		return false;
-	if (atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC) {
-		alive = block->start && process_start(block->pid) == block->start;
-		if (!alive)
-			unlinkat(dir, file, 0);
+	if (!block.start || process_start(block.pid) != block.start) {
+		unlinkat(dir, file, 0);
+		return false;
 	}
-	if (alive) {
-		process->pid = block->pid;
-		/* The other side may write while we read: end every string ourselves. */
-		snprintf(process->name, sizeof(process->name), "%.63s", block->name);
-		snprintf(process->pci, sizeof(process->pci), "%.19s", block->pci);
-		for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-			limit.allowed[i] = atomic_load_explicit(&block->limit_tpcs[i],
-								memory_order_relaxed);
-		gpupart_tpcset_format_list(&limit, process->limit, sizeof(process->limit));
-		snprintf(process->problem, sizeof(process->problem), "%.255s", block->problem);
-		counters_of(block, &process->counters);
-	}
-	munmap(block, sizeof(*block));
-	return alive;
+	process->pid = block.pid;
+	/* Nobody but its owner ends the strings in it: we do. */
+	snprintf(process->name, sizeof(process->name), "%.63s", block.name);
+	snprintf(process->pci, sizeof(process->pci), "%.19s", block.pci);
+	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+		limit.allowed[i] = block.limit_tpcs[i];
+	gpupart_tpcset_format_list(&limit, process->limit, sizeof(process->limit));
+	snprintf(process->problem, sizeof(process->problem), "%.255s", block.problem);
+	counters_of(&block, &process->counters);
+	return true;
 }
 
 static int by_pid(const void *a, const void *b)
