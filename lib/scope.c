@@ -167,6 +167,23 @@ unlock:
 	return err;
 }
 
+/*
+ * Frees @at and what is free before it, where a search ends behind it anyway: else places
+ * once used would make every search long, of launches too. Readers find the same in any order.
+ */
+static void table_shorten(struct gpupart_gpu *gpu, unsigned int at)
+{
+	if (atomic_load_explicit(&gpu->streams[(at + 1) % SCOPE_TABLE_SIZE].tmd,
+				 memory_order_relaxed) != SCOPE_TMD_NEVER)
+		return;
+	while (atomic_load_explicit(&gpu->streams[at].tmd, memory_order_relaxed) ==
+	       SCOPE_TMD_GONE) {
+		atomic_store_explicit(&gpu->streams[at].tmd, SCOPE_TMD_NEVER,
+				      memory_order_relaxed);
+		at = (at + SCOPE_TABLE_SIZE - 1) % SCOPE_TABLE_SIZE;
+	}
+}
+
 void scope_stream_gone(struct gpupart_gpu *gpu, uint64_t object, const void *ctx,
 		       const void *thread)
 {
@@ -186,6 +203,7 @@ void scope_stream_gone(struct gpupart_gpu *gpu, uint64_t object, const void *ctx
 		}
 		ring_publish(&entry->ring, &gpu->map, NULL);
 		atomic_store_explicit(&entry->tmd, SCOPE_TMD_GONE, memory_order_release);
+		table_shorten(gpu, gpu->used[n]);
 		gpu->used[n] = gpu->used[--nr];
 		atomic_store_explicit(&gpu->nr_streams, nr, memory_order_relaxed);
 	}
