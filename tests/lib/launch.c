@@ -606,6 +606,26 @@ static void child_outer_bad(void)
 	       "a bad GPUPART_SET is named: %s", gpupart_error(gp));
 }
 
+/* A program that used up all thread-specific keys: the first of them is not ours to write. */
+static void child_no_keys(void)
+{
+	struct gpupart_tpcset set = list("0-3"), seen;
+	pthread_key_t first, key;
+	struct program p;
+	char mine;
+
+	if (!tap_ok(!pthread_key_create(&first, NULL) && !attach(NULL) && !program_start(&p, 0) &&
+			    !plain(&p, (P)2, &seen), "attaches, and the driver has its key"))
+		return;
+	while (!pthread_key_create(&key, NULL))
+		;
+	pthread_setspecific(first, &mine);
+	tap_ok(gpupart_stream_set(gp, gpu, (P)2, &set) == -EAGAIN,
+	       "no set for a per-thread default stream: %s", gpupart_error(gp));
+	tap_ok(pthread_getspecific(first) == &mine, "and nobody's key is written");
+	tap_ok(!gpupart_stream_set(gp, gpu, (P)1, &set), "the legacy one has a set");
+}
+
 /* A program that knows nothing of us: what the injected library makes of it. */
 static void program_unaware(const char *want)
 {
@@ -622,6 +642,7 @@ static void program_unaware(const char *want)
 	tap_ok(!run_on(&p, topo, NULL, gpupart_topology_nr_sms(topo) * 2, 200000, 0, 0, &seen) &&
 		       gpupart_tpcset_equal(&seen, &set),
 	       "its launches ran on %u TPCs", gpupart_tpcset_count(&seen));
+	gpupart_topology_close(topo);
 }
 
 static void child_injected(void) { program_unaware("5-9"); }
@@ -654,6 +675,7 @@ static const struct scenario {
 	{ "hangs", child_hangs, "small", { NULL }, true },
 	{ "streams", child_streams, "e", { NULL }, true },
 	{ "threads", child_threads, "b", { NULL }, true },
+	{ "no-keys", child_no_keys, "b", { NULL }, true },
 	{ "two-gpus", child_two_gpus, "b:e", { NULL }, true },
 	{ "one-of-two", child_one_of_two, "b:e", { NULL }, true },
 	{ "outer", child_outer, "b", { "GPUPART_SET=0-3" }, true },
