@@ -62,11 +62,12 @@ $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o: ALL_CFLAGS += -ftls-model=initial-exec
 $(LIBGPUPART): $(B)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
 
+# nodelete: the driver keeps the callback's address for ever.
 $(B)/lib/$(SONAME): $(LIB_OBJ) lib/gpupart.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/gpupart.map \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(LIB_OBJ) -ldl -lpthread
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(LIB_OBJ) -ldl -lpthread
 
 $(B)/lib/libgpupart.a: $(LIB_OBJ)
 	$(call say,AR,$@)
