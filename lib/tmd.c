@@ -543,11 +543,16 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	struct tmd_allow off = driver_disabled(layout, tmd), free = allow_andnot(&map->all, &off);
 	unsigned int type = layout->type.width ? field_read(tmd, layout->type) : TMD_TYPE_GRID;
 
-	want = allow_andnot(&want, &off);
-	if (allow_empty(&want))
-		return TMD_WIDENED_DRIVER;
 	if (type < TMD_TYPE_GRID || type > TMD_TYPE_COOPERATIVE_CLUSTER)
 		return TMD_UNCONFINABLE;
+	want = allow_andnot(&want, &off);
+	/* The limit is given up last. */
+	if (allow_empty(&want) && limit) {
+		want = allow_andnot(limit, &off);
+		outcome = TMD_WIDENED_DRIVER;
+	}
+	if (allow_empty(&want))
+		return TMD_WIDENED_DRIVER;
 	if (type != TMD_TYPE_GRID) {
 		enum tmd_outcome fitted = fit(map, tmd, type, &want, limit, &free);
 

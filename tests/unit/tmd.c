@@ -242,6 +242,12 @@ static void keeps_alive(void)
 	outcome = tmd_confine(&map, &t, NULL, &allow);
 	tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
 	       "the driver's mask leaves nothing of the set: the TMD stays as it was");
+	expect(topo, &map, kept, "0-7,62-65", "62-65", TMD_WIDENED_DRIVER, "0-7",
+	       "the driver's mask leaves nothing of the set: the limit holds");
+	t = kept;
+	outcome = tmd_confine(&map, &t, &allow, &allow);
+	tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
+	       "nor of the limit: the TMD stays as it was");
 	expect(topo, &map, fresh(2), "62", "62-65", TMD_CONFINED, "62",
 	       "limit and set that share one TPC");
 
