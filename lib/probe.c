@@ -166,6 +166,7 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	p->cuda = cuda;
 	p->gpu = gpu;
 	p->ctx = ctx;
+	p->lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 	err = probe_enter(gp, p, &mode);
 	if (err)
 		goto free_probe;
@@ -193,15 +194,20 @@ free_probe:
 
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode)
 {
-	int result = probe->cuda->ctx_push(probe->ctx);
+	int result;
 
-	if (result)
+	pthread_mutex_lock(&probe->lock);
+	result = probe->cuda->ctx_push(probe->ctx);
+	if (result) {
+		pthread_mutex_unlock(&probe->lock);
 		return failed(gp, probe->cuda, "cuCtxPushCurrent", result);
+	}
 	*capture_mode = CUDA_CAPTURE_MODE_RELAXED;
 	result = probe->cuda->capture_mode(capture_mode);
 	if (!result)
 		return 0;
 	probe->cuda->ctx_pop(&(void *){ NULL });
+	pthread_mutex_unlock(&probe->lock);
 	return failed(gp, probe->cuda, "cuThreadExchangeStreamCaptureMode", result);
 }
 
@@ -209,6 +215,7 @@ void probe_leave(struct probe *probe, int capture_mode)
 {
 	probe->cuda->capture_mode(&capture_mode);
 	probe->cuda->ctx_pop(&(void *){ NULL });
+	pthread_mutex_unlock(&probe->lock);
 }
 
 int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *l,

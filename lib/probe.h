@@ -6,6 +6,7 @@
 #ifndef GPUPART_LIB_PROBE_H
 #define GPUPART_LIB_PROBE_H
 
+#include <pthread.h>
 #include "cuda.h"
 #include "scope.h"
 
@@ -27,6 +28,7 @@ struct probe {
 	unsigned int max_blocks;
 	unsigned int shared; /* dynamic shared memory that leaves room for one block an SM */
 	struct probe_record *host;	/* of the last launch that was read back */
+	pthread_mutex_t lock;		/* recursive; from enter to leave, so for the records too */
 };
 
 struct probe_launch {
@@ -43,7 +45,7 @@ struct probe_launch {
 
 /*
  * A probe in the calling thread's current context if that is on CUDA device @device,
- * else in the device's primary one. Kept and shared: not for two threads at once.
+ * else in the device's primary one. Kept and shared: a thread's from enter to leave.
  */
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
 	      int device, struct probe **probe);
@@ -51,7 +53,10 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 /* The driver says that this context goes. */
 void probe_ctx_gone(const void *ctx);
 
-/* Makes the probe's context current, and our calls no part of anybody's stream capture. */
+/*
+ * Makes the probe the calling thread's, its context current, and our calls no part of
+ * anybody's stream capture. May be nested.
+ */
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);
 void probe_leave(struct probe *probe, int capture_mode);
 
