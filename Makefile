@@ -69,11 +69,12 @@ $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o: ALL_CFLAGS += -ftls-model=initial-exec
 $(LIBGPUPART): $(B)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
 
+# nodelete: the driver keeps the callback's address for ever.
 $(B)/lib/$(SONAME): $(LIB_OBJ) lib/gpupart.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/gpupart.map \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(LIB_OBJ) $(LIBS)
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(LIB_OBJ) $(LIBS)
 
 $(B)/lib/libgpupart.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -137,7 +138,7 @@ install: all
 	$(Q)install -m 644 Documentation/man/gpupart.1 $(DESTDIR)$(mandir)/man1/gpupart.1
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
-		'Libs: -L$${libdir} -lgpupart' 'Cflags: -I$${includedir}' \
+		'Libs: -L$${libdir} -lgpupart' 'Libs.private: $(LIBS)' 'Cflags: -I$${includedir}' \
 		> $(DESTDIR)$(libdir)/pkgconfig/libgpupart.pc
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libsmctrl' \
 		'Description: the interface of libsmctrl, by gpupart' 'Version: $(VERSION)' \

@@ -344,6 +344,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 	const struct cuda_api *cuda = probe->cuda;
 	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
 	struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
+	bool known = atomic_load_explicit(&gpu->trusted, memory_order_acquire);
 	const struct tmd_layout *layout;
 	int err, result, mode, device = 0;
 	void *stream;
@@ -366,12 +367,17 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 			       "the driver did not call back for a launch, or not with the parameters we know");
 	if (!err)
 		err = tmd_identify(gp, gpu->compute_class, own.bytes, &layout);
-	if (!err)
+	/* A map that was trusted before stays as it is: other threads' launches read it. */
+	if (!err && !known)
 		err = tmd_map_build(gp, gpu->topo, layout, &gpu->map);
+	else if (!err && gpu->map.layout != layout)
+		err = ctx_fail(gp, -EPROTO,
+			       "this driver builds TMDs %s: the limit of this process was given for %s",
+			       tmd_layout_name(layout), tmd_layout_name(gpu->map.layout));
 	if (err)
 		goto destroy;
 	key_format(tmd_map_hash(&gpu->map, &gpu->topo->info), gpu->check.key);
-	if (cache_has(gpu->check.key)) {
+	if (known || cache_has(gpu->check.key)) {
 		trust(gpu, true);
 	} else if (under_mps(cuda, device)) {
 		err = ctx_fail(gp, -EOPNOTSUPP,

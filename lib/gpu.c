@@ -437,6 +437,7 @@ bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 
 /* Marks a thread; its address is the mark. The destructor tells when it ends. */
 static pthread_key_t thread_key;
+static bool thread_key_made;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 static _Thread_local char thread_mark;
 
@@ -447,7 +448,7 @@ static void thread_ends(void *mark)
 
 static void thread_key_make(void)
 {
-	pthread_key_create(&thread_key, thread_ends);
+	thread_key_made = !pthread_key_create(&thread_key, thread_ends);
 }
 
 /*
@@ -465,7 +466,10 @@ static int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void
 			"a default stream belongs to a context, and this thread has none current");
 	if (id->handle == CUDA_STREAM_PER_THREAD) {
 		pthread_once(&thread_once, thread_key_make);
-		pthread_setspecific(thread_key, &thread_mark);
+		/* Without it a later thread at the same address would inherit the set. */
+		if (!thread_key_made || pthread_setspecific(thread_key, &thread_mark))
+			return ctx_fail(gp, -EAGAIN,
+				"no set for a per-thread default stream: this process has no thread-specific key left");
 		id->thread = &thread_mark;
 	}
 	return 0;

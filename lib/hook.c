@@ -65,11 +65,12 @@ static atomic_uint known_gpus;	/* nr_gpus when by_device was filled */
 /* The usual case: CUDA shows one device, and it is attached. */
 static _Atomic(struct gpupart_gpu *) only_gpu;
 
-/* Contexts seen current in a launch, for launches whose context is not (graphs over GPUs). */
-static struct {
-	_Atomic(void *) ctx;
-	_Atomic int device;
-} contexts[MAX_GPUS];
+/*
+ * Contexts seen current in a launch, for launches whose context is not (graphs over GPUs):
+ * address * MAX_GPUS + device in one word, so that nobody reads the one without the other.
+ */
+#define NR_CONTEXTS 64
+static _Atomic uint64_t contexts[NR_CONTEXTS];
 
 static _Atomic uint64_t last_stream_gone[4];
 static atomic_uint nr_streams_gone;
@@ -132,22 +133,32 @@ static void devices_learn(void)
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
 }
 
-static void context_remember(void *ctx, int device)
+static _Atomic uint64_t *context_slot(const void *ctx)
 {
-	unsigned int at = (uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26;
+	return &contexts[(uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26];
+}
 
-	if (atomic_load_explicit(&contexts[at].ctx, memory_order_relaxed) == ctx &&
-	    atomic_load_explicit(&contexts[at].device, memory_order_relaxed) == device)
-		return;
-	atomic_store_explicit(&contexts[at].ctx, NULL, memory_order_release);
-	atomic_store_explicit(&contexts[at].device, device, memory_order_release);
-	atomic_store_explicit(&contexts[at].ctx, ctx, memory_order_release);
+static void context_remember(const void *ctx, int device)
+{
+	uint64_t word = (uintptr_t)ctx * (uint64_t)MAX_GPUS + device;
+
+	if (atomic_load_explicit(context_slot(ctx), memory_order_relaxed) != word)
+		atomic_store_explicit(context_slot(ctx), word, memory_order_relaxed);
+}
+
+/* Only this context's word: one that another has put there meanwhile stays. */
+static void context_forget(const void *ctx)
+{
+	uint64_t word = atomic_load_explicit(context_slot(ctx), memory_order_relaxed);
+
+	if (word / MAX_GPUS == (uintptr_t)ctx)
+		atomic_compare_exchange_strong(context_slot(ctx), &word, 0);
 }
 
 static struct gpupart_gpu *gpu_by_context(void *ctx)
 {
-	unsigned int at = (uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26;
 	void *current = NULL;
+	uint64_t word;
 	int device;
 
 	if (!cuda->ctx_current(&current) && current == ctx) {
@@ -156,10 +167,10 @@ static struct gpupart_gpu *gpu_by_context(void *ctx)
 		context_remember(ctx, device);
 		return atomic_load_explicit(&by_device[device], memory_order_acquire);
 	}
-	if (atomic_load_explicit(&contexts[at].ctx, memory_order_acquire) != ctx)
+	word = atomic_load_explicit(context_slot(ctx), memory_order_relaxed);
+	if (word / MAX_GPUS != (uintptr_t)ctx)
 		return NULL;
-	device = atomic_load_explicit(&contexts[at].device, memory_order_acquire);
-	return atomic_load_explicit(&by_device[device], memory_order_acquire);
+	return atomic_load_explicit(&by_device[word % MAX_GPUS], memory_order_acquire);
 }
 
 static __attribute__((noinline)) struct gpupart_gpu *gpu_of_launch(void *ctx)
@@ -204,8 +215,8 @@ static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct g
 		return false;
 	own->seen = true;
 	own->tmd = tmd;
-	/* No layout is smaller than 256 bytes; which of them is longer is not known here yet. */
-	memcpy(own->bytes, tmd, own->mode == OWN_UNTOUCHED ? 256 : sizeof(own->bytes));
+	/* No layout is smaller, and which of them is longer is not known here. */
+	memcpy(own->bytes, tmd, sizeof(own->bytes));
 	if (own->mode == OWN_LEAVE_OUT)
 		own->outcome = tmd_leave_out(&gpu->map, tmd, own->left_out);
 	control_count(CONTROL_FREE);
@@ -253,10 +264,7 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 		for (unsigned int i = 0; i < nr; i++)
 			scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire),
 					  0, params->ctx, NULL);
-		for (unsigned int i = 0; i < MAX_GPUS; i++)
-			if (atomic_load_explicit(&contexts[i].ctx, memory_order_relaxed) ==
-			    params->ctx)
-				atomic_store_explicit(&contexts[i].ctx, NULL, memory_order_release);
+		context_forget(params->ctx);
 	}
 }
 

@@ -99,6 +99,23 @@ static struct scope_stream *stream_of_id(struct gpupart_gpu *gpu, const struct s
 	return NULL;
 }
 
+/*
+ * Frees @at and what is free before it, where a search ends behind it anyway: else places
+ * once used would make every search long, of launches too. Readers find the same in any order.
+ */
+static void table_shorten(struct gpupart_gpu *gpu, unsigned int at)
+{
+	if (atomic_load_explicit(&gpu->streams[(at + 1) % SCOPE_TABLE_SIZE].tmd,
+				 memory_order_relaxed) != SCOPE_TMD_NEVER)
+		return;
+	while (atomic_load_explicit(&gpu->streams[at].tmd, memory_order_relaxed) ==
+	       SCOPE_TMD_GONE) {
+		atomic_store_explicit(&gpu->streams[at].tmd, SCOPE_TMD_NEVER,
+				      memory_order_relaxed);
+		at = (at + SCOPE_TABLE_SIZE - 1) % SCOPE_TABLE_SIZE;
+	}
+}
+
 /* Takes the entry at used[@n] away; under the lock. */
 static void entry_remove(struct gpupart_gpu *gpu, unsigned int n)
 {
@@ -107,6 +124,7 @@ static void entry_remove(struct gpupart_gpu *gpu, unsigned int n)
 
 	ring_publish(&entry->ring, &gpu->map, NULL);
 	atomic_store_explicit(&entry->tmd, SCOPE_TMD_GONE, memory_order_release);
+	table_shorten(gpu, gpu->used[n]);
 	gpu->used[n] = gpu->used[nr - 1];
 	atomic_store_explicit(&gpu->nr_streams, nr - 1, memory_order_relaxed);
 }

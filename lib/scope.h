@@ -78,7 +78,7 @@ struct scope_own {
 	bool seen;				/* the callback came */
 	enum tmd_outcome outcome;
 	void *tmd;				/* where its TMD stood */
-	unsigned char bytes[384];		/* as the driver built it */
+	unsigned char bytes[256];		/* the first of it, as the driver built it */
 };
 
 /* What the callback looks at first; one a thread. */

@@ -450,7 +450,7 @@ static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 {
 	const struct tmd_layout *layout = map->layout;
-	unsigned int warps, per_warp, shared, nr, n;
+	unsigned int warps, per_warp, shared, barriers, nr, n;
 
 	if (!layout->threads[0].width || !map->sm.threads || !map->sm.registers ||
 	    !map->sm.shared || !map->sm.blocks)
@@ -471,6 +471,10 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	shared = field_read(tmd, layout->shared) << layout->shared_shift;
 	if (shared && map->sm.shared / shared < nr)
 		nr = map->sm.shared / shared;
+	/* An SM has two barriers for each block that it can hold: cuda_occupancy.h. */
+	barriers = field_read(tmd, layout->barriers);
+	if (barriers && map->sm.blocks * 2 / barriers < nr)
+		nr = map->sm.blocks * 2 / barriers;
 	return nr ? nr : 1;
 }
 
@@ -479,7 +483,8 @@ static bool fit_cooperative(const struct tmd_map *map, void *tmd, struct tmd_all
 			    unsigned int blocks)
 {
 	unsigned int per_tpc = blocks_per_sm(map, tmd) * map->sms_per_tpc;
-	unsigned int need = (blocks + per_tpc - 1) / per_tpc, have = allow_count(want);
+	/* Not rounded up by adding: a count that filled its field would come out as none. */
+	unsigned int need = blocks / per_tpc + (blocks % per_tpc != 0), have = allow_count(want);
 
 	if (need > have && limit) {
 		struct tmd_allow pool = allow_and(limit, free);
@@ -508,9 +513,11 @@ static enum tmd_outcome fit(const struct tmd_map *map, void *tmd, unsigned int t
 	if (!layout->cooperative[0].width || (cluster && !layout->cluster[0].width))
 		return TMD_UNCONFINABLE;
 	nr = type == TMD_TYPE_CLUSTER ? 1 : product(tmd, layout->cooperative);
+	if (!nr)
+		return TMD_UNCONFINABLE;
 	if (cluster) {
 		size = product(tmd, layout->cluster);
-		if (!size || !nr)
+		if (!size)
 			return TMD_UNCONFINABLE;
 		good = fit_clusters(map, want, limit, free, size, nr);
 	} else {
@@ -536,11 +543,16 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	struct tmd_allow off = driver_disabled(layout, tmd), free = allow_andnot(&map->all, &off);
 	unsigned int type = layout->type.width ? field_read(tmd, layout->type) : TMD_TYPE_GRID;
 
-	want = allow_andnot(&want, &off);
-	if (allow_empty(&want))
-		return TMD_WIDENED_DRIVER;
 	if (type < TMD_TYPE_GRID || type > TMD_TYPE_COOPERATIVE_CLUSTER)
 		return TMD_UNCONFINABLE;
+	want = allow_andnot(&want, &off);
+	/* The limit is given up last. */
+	if (allow_empty(&want) && limit) {
+		want = allow_andnot(limit, &off);
+		outcome = TMD_WIDENED_DRIVER;
+	}
+	if (allow_empty(&want))
+		return TMD_WIDENED_DRIVER;
 	if (type != TMD_TYPE_GRID) {
 		enum tmd_outcome fitted = fit(map, tmd, type, &want, limit, &free);
 
@@ -610,10 +622,11 @@ enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 	if (!version_matches(map->layout, tmd) ||
 	    gpupart_tpcset_count(left_out) * 2 > map->nr_tpcs)
 		return TMD_UNCONFINABLE;
+	/* With bits of the driver's own nobody knows whether any TPC would stay. */
 	drivers = driver_disabled(map->layout, tmd);
+	if (!allow_empty(&drivers))
+		return TMD_UNCONFINABLE;
 	tmd_map_convert(map, left_out, &off);
-	for (int i = 0; i < WORDS64; i++)
-		off.tmd_bits[i] |= drivers.tmd_bits[i];
 	disable(map->layout, tmd, &off);
 	return TMD_CONFINED;
 }

@@ -47,6 +47,7 @@ struct tmd_layout {
 	struct tmd_field cooperative[3]; /* blocks (or clusters) that must be resident at once */
 	struct tmd_field threads[3];	/* of a block */
 	struct tmd_field registers;	/* of a thread */
+	struct tmd_field barriers;	/* of a block */
 	struct tmd_field shared;	/* of a block, in units of: */
 	uint8_t shared_shift;		/* 1 << shared_shift bytes */
 	const char *refused;		/* why it cannot be masked, or NULL */

@@ -606,6 +606,62 @@ static void child_outer_bad(void)
 	       "a bad GPUPART_SET is named: %s", gpupart_error(gp));
 }
 
+static atomic_int other_census;
+static struct program shared_program;
+
+/* Its own context of the library, its own stream and set; GPU and CUDA context are shared. */
+static void *takes_census(void *words)
+{
+	struct gpupart_tpcset set = list(words), seen;
+	struct gpupart *own;
+	P stream;
+
+	if (cuCtxSetCurrent(shared_program.ctx) || cuStreamCreate(&stream, 1) ||
+	    gpupart_open(&own) || gpupart_stream_set(own, gpu, stream, &set)) {
+		other_census += 1000;
+		return NULL;
+	}
+	for (int i = 0; i < 1000; i++)
+		other_census += gpupart_census(own, gpu, stream, &seen) ||
+				!gpupart_tpcset_equal(&seen, &set);
+	gpupart_close(own);
+	return NULL;
+}
+
+static void child_census(void)
+{
+	static const char *const words[] = { "0-7", "20-27" };
+	pthread_t thread[2];
+
+	if (!tap_ok(!attach(NULL) && !program_start(&shared_program, 0), "attaches"))
+		return;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, takes_census, (void *)(uintptr_t)words[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	tap_ok(!other_census, "2000 censuses of two threads: %d saw another's TPCs", other_census);
+}
+
+/* A program that used up all thread-specific keys: the first of them is not ours to write. */
+static void child_no_keys(void)
+{
+	struct gpupart_tpcset set = list("0-3"), seen;
+	pthread_key_t first, key;
+	struct program p;
+	char mine;
+
+	if (!tap_ok(!pthread_key_create(&first, NULL) && !attach(NULL) && !program_start(&p, 0) &&
+			    !plain(&p, (P)2, &seen), "attaches, and the driver has its key"))
+		return;
+	while (!pthread_key_create(&key, NULL))
+		;
+	pthread_setspecific(first, &mine);
+	tap_ok(gpupart_stream_set(gp, gpu, (P)2, &set) == -EAGAIN,
+	       "no set for a per-thread default stream: %s", gpupart_error(gp));
+	tap_ok(pthread_getspecific(first) == &mine, "and nobody's key is written");
+	tap_ok(!gpupart_stream_set(gp, gpu, (P)1, &set), "the legacy one has a set");
+}
+
 /* A program that knows nothing of us: what the injected library makes of it. */
 static void program_unaware(const char *want)
 {
@@ -622,6 +678,7 @@ static void program_unaware(const char *want)
 	tap_ok(!run_on(&p, topo, NULL, gpupart_topology_nr_sms(topo) * 2, 200000, 0, 0, &seen) &&
 		       gpupart_tpcset_equal(&seen, &set),
 	       "its launches ran on %u TPCs", gpupart_tpcset_count(&seen));
+	gpupart_topology_close(topo);
 }
 
 static void child_injected(void) { program_unaware("5-9"); }
@@ -654,6 +711,8 @@ static const struct scenario {
 	{ "hangs", child_hangs, "small", { NULL }, true },
 	{ "streams", child_streams, "e", { NULL }, true },
 	{ "threads", child_threads, "b", { NULL }, true },
+	{ "census", child_census, "b", { NULL }, true },
+	{ "no-keys", child_no_keys, "b", { NULL }, true },
 	{ "two-gpus", child_two_gpus, "b:e", { NULL }, true },
 	{ "one-of-two", child_one_of_two, "b:e", { NULL }, true },
 	{ "outer", child_outer, "b", { "GPUPART_SET=0-3" }, true },

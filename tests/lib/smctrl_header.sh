@@ -138,7 +138,7 @@ $cc -I"$dir/root/p/include" -o "$dir/static" "$dir/program.c" -L"$lib" -l:libsmc
 	-Wl,-rpath,"$lib" >"$dir/log" 2>&1 && "$dir/static"
 ok $? "one linked with libsmctrl.a and -lgpupart"
 $cc -I"$dir/root/p/include" -o "$dir/whole" "$dir/program.c" -L"$lib" -l:libsmctrl.a \
-	-l:libgpupart.a -ldl -lpthread >"$dir/log" 2>&1 && "$dir/whole"
+	-l:libgpupart.a -lnl-genl-3 -lnl-3 -ldl -lpthread >"$dir/log" 2>&1 && "$dir/whole"
 ok $? "one linked with both archives"
 nm -D --defined-only "$lib/libsmctrl.so" | awk '{ print $NF }' |
 	grep -vE '^(libsmctrl_[a-z0-9_]+|set_sm_mask|InitializeInjection)$' >"$dir/log"

@@ -242,6 +242,12 @@ static void keeps_alive(void)
 	outcome = tmd_confine(&map, &t, NULL, &allow);
 	tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
 	       "the driver's mask leaves nothing of the set: the TMD stays as it was");
+	expect(topo, &map, kept, "0-7,62-65", "62-65", TMD_WIDENED_DRIVER, "0-7",
+	       "the driver's mask leaves nothing of the set: the limit holds");
+	t = kept;
+	outcome = tmd_confine(&map, &t, &allow, &allow);
+	tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
+	       "nor of the limit: the TMD stays as it was");
 	expect(topo, &map, fresh(2), "62", "62-65", TMD_CONFINED, "62",
 	       "limit and set that share one TPC");
 
@@ -292,6 +298,19 @@ static void keeps_alive(void)
 	put(&t, 1208, 1200, 255);	/* 256 x 128: two blocks an SM by registers */
 	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
 	       "occupancy by registers");
+	t = cooperative(65, 1, 1);
+	put(&t, 1215, 1211, 16);	/* 64 barriers an SM: four blocks */
+	expect(topo, &map, t, NULL, "0-7", TMD_WIDENED_COOPERATIVE, "0-8",
+	       "occupancy by barriers");
+	put(&t, 1215, 1211, 3);		/* 21 blocks: the threads allow fewer */
+	expect(topo, &map, t, NULL, "0-2", TMD_CONFINED, "0-2",
+	       "barriers for more blocks than fit");
+	expect(topo, &map, cooperative(65535, 65535, 65535), NULL, "0", TMD_WIDENED_COOPERATIVE,
+	       "0-65", "more blocks than can be counted: all TPCs");
+	t = kept = cooperative(8, 0, 1);
+	outcome = tmd_confine(&map, &t, NULL, &allow);
+	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
+	       "a cooperative grid without blocks is not understood: not touched");
 	t = cooperative(2112, 1, 1);
 	expect(topo, &map, t, "0-1", "0", TMD_WIDENED_COOPERATIVE, "0-65",
 	       "a grid for the whole GPU gets it");
@@ -337,6 +356,16 @@ static void keeps_alive(void)
 				       __builtin_popcount(get(&t, 2559, 2528)) ==
 			       1,
 	       "leaving out TPC 17 sets one bit");
+	/* As in a green context of TPC 0: leaving it out too would leave nothing. */
+	t = fresh(2);
+	put(&t, 31, 31, 1);
+	memset(t.b + 304, 0xff, 16);
+	put(&t, 2432, 2432, 0);
+	kept = t;
+	set = list("0");
+	outcome = tmd_leave_out(&map, &t, &set);
+	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
+	       "nothing is left out of what the driver masked itself");
 	t = kept = fresh(2);
 	set = list("0-33");
 	outcome = tmd_leave_out(&map, &t, &set);
