@@ -241,7 +241,7 @@ static pid_t child_start(const struct scenario *s, int out)
 
 static void run_scenario(const struct scenario *s)
 {
-	char line[1024], command[128];
+	char line[1024], command[2 * sizeof(scratch) + 64];
 	int fd[2], status, planned = 0;
 	FILE *out;
 	pid_t pid;

@@ -263,6 +263,7 @@ static void forge(const struct scenario *s, int keep, const char *tail)
 static void prepare_other(const struct scenario *s) { forge(s, 0, "0123456789abcdef\n"); }
 static void prepare_empty(const struct scenario *s) { forge(s, 0, ""); }
 static void prepare_cut(const struct scenario *s) { forge(s, 15, "\n"); }
+static void prepare_no_newline(const struct scenario *s) { forge(s, 16, "0"); }
 static void prepare_longer(const struct scenario *s) { forge(s, 16, "\nand more\n"); }
 
 /* The key is known, and its file is gone. */
@@ -297,6 +298,7 @@ static const struct scenario scenarios[] = {
 	{ "other-content", child_measured, "@/first", { NULL }, prepare_other },
 	{ "empty-content", child_measured, "@/first", { NULL }, prepare_empty },
 	{ "cut-content", child_measured, "@/first", { NULL }, prepare_cut },
+	{ "no-newline", child_measured, "@/first", { NULL }, prepare_no_newline },
 	{ "longer-content", child_measured, "@/first", { NULL }, prepare_longer },
 	{ "other-uuid", child_measured, "@/uuid", { NULL }, prepare_known },
 	{ "other-driver", child_measured, "@/driver", { NULL }, prepare_known },
