@@ -251,7 +251,7 @@ static int check_maxima(struct gpupart *gp, const struct gpupart_topology *topo,
 					"SM %d: GPC %d has %u TPCs on a chip of at most %u a GPC",
 					blame->sm, sm->gpc, nr, max_tpcs);
 		if (max_gpcs && max_tpcs && sm->vgpc >= 0 && (unsigned int)sm->vgpc < max_gpcs &&
-		    sm->tpc_in_vgpc >= (int)max_tpcs)
+		    sm->tpc_in_vgpc >= 0 && (unsigned int)sm->tpc_in_vgpc >= max_tpcs)
 			return ctx_fail(gp, -EINVAL,
 					"SM %d: TPC %d of virtual GPC %d cannot be on a chip of "
 					"at most %u TPCs a GPC",
@@ -510,6 +510,38 @@ static bool read_pci(const char *text, uint32_t address[4])
 	address[1] = part[nr - 2];
 	address[2] = part[nr - 1];
 	return !*text;
+}
+
+bool topo_pci_read(const char *text, char pci[20])
+{
+	static const char form[] = ":xx:xx.x";
+	size_t domain = 0, i;
+	uint32_t address[4];
+
+	while (isxdigit((unsigned char)text[domain]))
+		domain++;
+	if (domain < 4)
+		return false;
+	/* read_pci() takes shorter forms too: here no digit may be missing. */
+	for (i = 0; i < sizeof(form); i++)
+		if (form[i] == 'x' ? !isxdigit((unsigned char)text[domain + i])
+				   : text[domain + i] != form[i])
+			return false;
+	if (!read_pci(text, address) || address[2] > 0x1f || address[3] > 7)
+		return false;
+	snprintf(pci, 20, "%04x:%02x:%02x.%x", address[0], address[1], address[2], address[3]);
+	return true;
+}
+
+bool topo_is_uuid(const char *text)
+{
+	static const char form[] = "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	size_t i;
+
+	for (i = 0; i < sizeof(form); i++)
+		if (form[i] == 'x' ? !isxdigit((unsigned char)text[i]) : text[i] != form[i])
+			return false;
+	return true;
 }
 
 static const char *without_prefix(const char *uuid)

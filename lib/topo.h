@@ -89,4 +89,13 @@ int topo_file_sample(struct gpupart *gp, const char *name, char *path, size_t le
  */
 bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, unsigned int index);
 
+/* "GPU-" and 8-4-4-4-12 hexadecimal digits, and nothing after. */
+bool topo_is_uuid(const char *text);
+
+/*
+ * DOMAIN:BUS:DEVICE.FUNCTION in full, in any case and with a domain of 4 to 8 digits,
+ * made what the library writes: "0000:0d:00.0". False: @text is no such address.
+ */
+bool topo_pci_read(const char *text, char pci[20]);
+
 #endif

@@ -71,27 +71,30 @@ static int *rm_value(struct topo_sm *sm, unsigned int column)
 }
 
 /* The keys of [gpu]. Every one is written; what is absent or "unknown" is not known. */
-enum key_form { KEY_TEXT, KEY_NUMBER, KEY_CHIP, KEY_MIG, KEY_YES };
+enum key_form { KEY_TEXT, KEY_PCI, KEY_UUID, KEY_NUMBER, KEY_CHIP, KEY_MIG, KEY_YES };
 
 static const struct key {
 	const char *name;
 	enum key_form form;
 	size_t offset, size;
+	uint32_t max; /* of a number */
 } keys[] = {
-#define KEY(name, form, member) \
+#define KEY_UP_TO(name, form, member, max) \
 	{ name, form, offsetof(struct gpupart_gpu_info, member), \
-	  sizeof(((struct gpupart_gpu_info *)0)->member) }
+	  sizeof(((struct gpupart_gpu_info *)0)->member), max }
+#define KEY(name, form, member) KEY_UP_TO(name, form, member, 0)
 	KEY("name", KEY_TEXT, name),
-	KEY("pci", KEY_TEXT, pci),
-	KEY("uuid", KEY_TEXT, uuid),
+	KEY("pci", KEY_PCI, pci),
+	KEY("uuid", KEY_UUID, uuid),
 	KEY("driver", KEY_TEXT, driver),
-	KEY("chip-id", KEY_CHIP, chip_id),
+	KEY_UP_TO("chip-id", KEY_CHIP, chip_id, 0x3ff),
 	KEY("mig", KEY_MIG, mig),
-	KEY("max-gpcs", KEY_NUMBER, max_gpcs),
-	KEY("max-tpcs-per-gpc", KEY_NUMBER, max_tpcs_per_gpc),
+	KEY_UP_TO("max-gpcs", KEY_NUMBER, max_gpcs, GPUPART_MAX_GPCS),
+	KEY_UP_TO("max-tpcs-per-gpc", KEY_NUMBER, max_tpcs_per_gpc, GPUPART_MAX_TPCS),
 	KEY("simulated", KEY_YES, simulated),
 	KEY("origin", KEY_TEXT, origin),
 #undef KEY
+#undef KEY_UP_TO
 };
 
 #define NR_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -181,6 +184,29 @@ static bool read_index(struct piece piece, int *index)
 	return true;
 }
 
+/* What is a text in the topology: as it stands, or in the one spelling it has there. */
+static int read_gpu_text(struct reader *r, const struct key *k, struct piece value, char *field)
+{
+	char text[sizeof(((struct gpupart_gpu_info *)0)->origin)] = "";
+
+	if (value.len >= k->size || value.len >= sizeof(text))
+		return refuse(r, -EINVAL, "%s is longer than %zu bytes: \"%.*s\"", k->name,
+			      k->size - 1, SHOWN(value));
+	if (piece_is(value, UNKNOWN))
+		return 0;
+	memcpy(text, value.text, value.len);
+	if (k->form == KEY_PCI && !topo_pci_read(text, field))
+		return refuse(r, -EINVAL, "%s \"%s\" is not as 0000:0d:00.0 or unknown", k->name,
+			      text);
+	if (k->form == KEY_UUID && !topo_is_uuid(text))
+		return refuse(r, -EINVAL,
+			      "%s \"%s\" is not GPU- and 8-4-4-4-12 hexadecimal digits, or unknown",
+			      k->name, text);
+	if (k->form != KEY_PCI)
+		memcpy(field, text, value.len);
+	return 0;
+}
+
 static int read_gpu_key(struct reader *r, struct piece key, struct piece value)
 {
 	bool unknown = piece_is(value, UNKNOWN);
@@ -200,23 +226,19 @@ static int read_gpu_key(struct reader *r, struct piece key, struct piece value)
 	field = (char *)&r->info + k->offset;
 	switch (k->form) {
 	case KEY_TEXT:
-		if (value.len >= k->size)
-			return refuse(r, -EINVAL, "%s is longer than %zu bytes", k->name,
-				      k->size - 1);
-		if (!unknown)
-			memcpy(field, value.text, value.len);
-		return 0;
+	case KEY_PCI:
+	case KEY_UUID:
+		return read_gpu_text(r, k, value, field);
 	case KEY_NUMBER:
-		if (!unknown && (!read_u32(value, 10, &number) || !number))
-			return refuse(r, -EINVAL,
-				      "%s \"%.*s\" is not a number from 1 on or unknown", k->name,
-				      SHOWN(value));
+		if (!unknown && (!read_u32(value, 10, &number) || !number || number > k->max))
+			return refuse(r, -EINVAL, "%s \"%.*s\" is not 1-%u or unknown", k->name,
+				      SHOWN(value), k->max);
 		*(unsigned int *)field = number;
 		return 0;
 	case KEY_CHIP:
-		if (!unknown && (!read_u32(value, 16, &number) || !number || number > 0x3ff))
-			return refuse(r, -EINVAL, "%s \"%.*s\" is not 0x1-0x3ff or unknown",
-				      k->name, SHOWN(value));
+		if (!unknown && (!read_u32(value, 16, &number) || !number || number > k->max))
+			return refuse(r, -EINVAL, "%s \"%.*s\" is not 0x1-0x%x or unknown",
+				      k->name, SHOWN(value), k->max);
 		*(uint32_t *)field = number;
 		return 0;
 	case KEY_MIG:
@@ -518,12 +540,14 @@ static int read_all(struct reader *r, const char *text, size_t len)
 	return 0;
 }
 
-static void take_maximum(const struct reader *r, uint32_t offset, unsigned int *maximum)
+/* A register that could not be read shows as 0xbad.....; no chip has so many. */
+static void take_maximum(const struct reader *r, uint32_t offset, unsigned int most,
+			 unsigned int *maximum)
 {
 	unsigned int i;
 
 	for (i = 0; i < r->nr_registers && !*maximum; i++)
-		if (r->registers[i].offset == offset)
+		if (r->registers[i].offset == offset && r->registers[i].value <= most)
 			*maximum = r->registers[i].value;
 }
 
@@ -531,7 +555,6 @@ static void take_maximum(const struct reader *r, uint32_t offset, unsigned int *
 static int check_whole(struct reader *r)
 {
 	unsigned int i;
-	uint32_t value;
 
 	for (i = 0; i < NR_SECTIONS; i++) {
 		r->line = r->section_line[i];
@@ -553,15 +576,8 @@ static int check_whole(struct reader *r)
 				      i, r->nr_sms - 1);
 		r->sms[i].measured_bit = r->bits[i];
 	}
-	/* A register that could not be read shows as 0xbad.....; no chip has so many. */
-	value = r->info.max_gpcs;
-	take_maximum(r, REG_MAX_GPCS, &value);
-	if (value <= 0xffff)
-		r->info.max_gpcs = value;
-	value = r->info.max_tpcs_per_gpc;
-	take_maximum(r, REG_MAX_TPCS_PER_GPC, &value);
-	if (value <= 0xffff)
-		r->info.max_tpcs_per_gpc = value;
+	take_maximum(r, REG_MAX_GPCS, GPUPART_MAX_GPCS, &r->info.max_gpcs);
+	take_maximum(r, REG_MAX_TPCS_PER_GPC, GPUPART_MAX_TPCS, &r->info.max_tpcs_per_gpc);
 	return 0;
 }
 
@@ -862,17 +878,18 @@ static int write_gpu(struct gpupart *gp, struct text *out, const struct gpupart_
 	for (i = 0; i < NR_KEYS; i++) {
 		const struct key *key = &keys[i];
 		const char *field = (const char *)info + key->offset;
+		bool text = key->form == KEY_TEXT || key->form == KEY_PCI || key->form == KEY_UUID;
 		unsigned int number = 0;
 
 		if (key->form == KEY_NUMBER || key->form == KEY_CHIP)
 			memcpy(&number, field, sizeof(number));
 		text_add(out, "%s = ", key->name);
-		if (key->form == KEY_TEXT && !is_value(field))
+		if (text && !is_value(field))
 			return ctx_fail(gp, -EINVAL,
 					"the GPU's %s cannot be written into a capture: "
 					"it is not one line of plain ASCII text",
 					key->name);
-		if (key->form == KEY_TEXT)
+		if (text)
 			text_add(out, "%s", field[0] ? field : UNKNOWN);
 		else if (key->form == KEY_MIG)
 			text_add(out, "%s", info->mig < 0 ? UNKNOWN : info->mig ? "on" : "off");

@@ -11,19 +11,6 @@
 
 /* ---------------------------------------------------------------- what a GPU says */
 
-/* "GPU-" and 8-4-4-4-12 hexadecimal digits, and nothing after. */
-static bool is_uuid(const char *text)
-{
-	static const char form[] = "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-	size_t i;
-
-	for (i = 0; i < sizeof(form) - 1; i++)
-		if (form[i] == 'x' ? !text[i] || !strchr("0123456789abcdefABCDEF", text[i])
-				   : text[i] != form[i])
-			return false;
-	return !text[i];
-}
-
 /* The value of a "Key:   value" line, or "". */
 static void text_value(const char *text, const char *key, char *value, size_t len)
 {
@@ -65,7 +52,7 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 
 	if (!rm_control(s, s->subdevice, RM_GPU_GET_GID_INFO, &gid, sizeof(gid))) {
 		gid.data[sizeof(gid.data) - 1] = '\0';
-		if (is_uuid(gid.data))
+		if (topo_is_uuid(gid.data))
 			memcpy(info->uuid, gid.data, strlen(gid.data) + 1);
 	}
 	if (!rm_control(s, s->subdevice, RM_GPU_GET_NAME_STRING, &name, sizeof(name))) {
@@ -82,7 +69,7 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 		text_value(text, "Model:", info->name, sizeof(info->name));
 	if (!info->uuid[0]) {
 		text_value(text, "GPU UUID:", info->uuid, sizeof(info->uuid));
-		if (!is_uuid(info->uuid))
+		if (!topo_is_uuid(info->uuid))
 			info->uuid[0] = '\0';
 	}
 }

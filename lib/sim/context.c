@@ -44,9 +44,25 @@ struct sim_ctx *ctx_current(CUresult *error)
 	return *error ? NULL : ctx;
 }
 
+/* A destroyed context's memory, as the heap of a driver may give it out again. */
+static struct sim_ctx *take_dead(void)
+{
+	struct sim_ctx **link = &contexts, *ctx;
+
+	while (*link && (*link)->live)
+		link = &(*link)->next;
+	ctx = *link;
+	if (!ctx)
+		return calloc(1, sizeof(*ctx));
+	*link = ctx->next;
+	memset(ctx, 0, sizeof(*ctx));
+	return ctx;
+}
+
 static struct sim_ctx *ctx_make(CUdevice device, bool primary)
 {
-	struct sim_ctx *ctx = calloc(1, sizeof(*ctx));
+	struct sim_ctx *ctx = sim_faults()->reuse_contexts ? take_dead()
+							    : calloc(1, sizeof(*ctx));
 
 	if (!ctx)
 		return NULL;

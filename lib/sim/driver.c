@@ -342,6 +342,8 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 		*value = gpu->clusters;
 		break;
 	case CU_DEVICE_MPS_ENABLED:
+		if (sim_faults()->no_mps_attribute)
+			return CUDA_ERROR_INVALID_VALUE;
 		*value = sim_faults()->mps;
 		break;
 	default:

@@ -78,6 +78,10 @@ static void fault_setup(void)
 	faults.params_size = number("GPUPART_SIM_PARAMS_SIZE", HOOK_PARAMS_BYTES);
 	faults.no_stream_pointer = !number("GPUPART_SIM_STREAM_POINTER", 1);
 	faults.no_stream_events = number("GPUPART_SIM_NO_STREAM_EVENTS", 0);
+	faults.move_tmd = number("GPUPART_SIM_MOVE_TMD", 0);
+	faults.capturing = number("GPUPART_SIM_CAPTURING", 0);
+	faults.no_mps_attribute = number("GPUPART_SIM_NO_MPS_ATTRIBUTE", 0);
+	faults.reuse_contexts = number("GPUPART_SIM_REUSE_CONTEXTS", 0);
 	faults.move_tpc = faults.move_bit = -1;
 	pair("GPUPART_SIM_MOVE_BIT", ':', &faults.move_tpc, &faults.move_bit);
 	faults.cc_major = 9;

@@ -88,6 +88,11 @@ CUresult launch_submit(struct sim_stream *stream, struct sim_function *function,
 
 	pthread_mutex_lock(&stream->launch);
 	number = launch_number();
+	if (sim_faults()->move_tmd) {
+		sim_enter();
+		stream_move_tmd(stream);
+		sim_leave();
+	}
 	tmd_build(stream->tmd, stream->ctx->gpu, launch);
 	memcpy(built, stream->tmd, sizeof(built));
 	hook_launch(stream->ctx, function->module, function, stream->tmd, number, HOOK_TMD_BUILT);

@@ -229,7 +229,8 @@ struct sim_faults {
 	bool no_table, drop_callback, mps;
 	uint64_t table_size;
 	uint32_t params_size;
-	bool no_stream_pointer, no_stream_events;
+	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
+	bool reuse_contexts;
 	int move_tpc, move_bit;		/* -1: none */
 	int cc_major, cc_minor;
 	uint64_t seed;
@@ -343,6 +344,8 @@ extern bool sim_ready;			/* cuInit has succeeded; read atomically */
  */
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
 void stream_destroy_all(struct sim_ctx *ctx);
+/* Another TMD buffer for the stream, as a driver might do that we do not know. */
+void stream_move_tmd(struct sim_stream *stream);
 
 /* ----------------------------------------------------------------- memory.c */
 

@@ -113,6 +113,20 @@ static bool tmd_take(struct sim_stream *stream)
 	return stream->tmd;
 }
 
+void stream_move_tmd(struct sim_stream *stream)
+{
+	uint64_t *word = stream->object;
+	void *old = stream->tmd;
+
+	if (!tmd_take(stream)) {
+		stream->tmd = old;
+		return;
+	}
+	give(&tmds, old, true);
+	if (word && !sim_faults()->no_stream_pointer)
+		word[tmd_word()] = (uintptr_t)stream->tmd;
+}
+
 /* ------------------------------------------------------------------ the streams */
 
 static struct sim_stream **bucket(CUstream handle)
@@ -393,7 +407,7 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 	return error;
 }
 
-/* Graphs are not simulated, so nothing is ever being captured. */
+/* Graphs are not simulated: nothing is ever being captured, unless a fault says so. */
 CUresult cuStreamIsCapturing(CUstream handle, int *status)
 {
 	CUresult error;
@@ -401,7 +415,7 @@ CUresult cuStreamIsCapturing(CUstream handle, int *status)
 	if (!status)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (enter_stream(handle, &error))
-		*status = 0;
+		*status = sim_faults()->capturing;
 	sim_leave();
 	return error;
 }

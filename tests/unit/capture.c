@@ -208,11 +208,44 @@ static const struct {
 	{ "name = NVIDIA H200", " name = NVIDIA H200", 0, "a blank at its start or end" },
 	{ "pci = unknown", "name = again", 0, "a second \"name\"" },
 	{ "pci = unknown", "pci = 0000:0d:00.0 and then some more", 0,
-	  "pci is longer than 19 bytes" },
+	  "pci is longer than 19 bytes: \"0000:0d:00.0 and then" },
+	{ "pci = unknown", "pci = hello", 0, "pci \"hello\" is not as 0000:0d:00.0 or unknown" },
+	{ "pci = unknown", "pci = 0000:0d:00", 0, "pci \"0000:0d:00\"" },
+	{ "pci = unknown", "pci = 0d:00.0", 0, "pci \"0d:00.0\"" },
+	{ "pci = unknown", "pci = 000:0d:00.0", 0, "pci \"000:0d:00.0\"" },
+	{ "pci = unknown", "pci = 0000:d:00.0", 0, "pci \"0000:d:00.0\"" },
+	{ "pci = unknown", "pci = 0000:0d:0.0", 0, "pci \"0000:0d:0.0\"" },
+	{ "pci = unknown", "pci = 0000:0d:00.00", 0, "pci \"0000:0d:00.00\"" },
+	{ "pci = unknown", "pci = 0000:0g:00.0", 0, "pci \"0000:0g:00.0\"" },
+	{ "pci = unknown", "pci = 0000:0d:20.0", 0, "pci \"0000:0d:20.0\"" },
+	{ "pci = unknown", "pci = 0000:0d:00.8", 0, "pci \"0000:0d:00.8\"" },
+	{ "pci = unknown", "pci = 000000000:0d:00.0", 0, "pci \"000000000:0d:00.0\"" },
+	{ "uuid = unknown", "uuid = x", 0,
+	  "uuid \"x\" is not GPU- and 8-4-4-4-12 hexadecimal digits, or unknown" },
+	{ "uuid = unknown", "uuid = 01234567-89ab-cdef-0123-456789abcdef", 0,
+	  "uuid \"01234567-89ab" },
+	{ "uuid = unknown", "uuid = GPU-01234567-89ab-cdef-0123-456789abcde", 0,
+	  "456789abcde\" is not GPU-" },
+	{ "uuid = unknown", "uuid = GPU-01234567-89ab-cdef-0123-456789abcdef0", 0,
+	  "456789abcdef0\" is not GPU-" },
+	{ "uuid = unknown", "uuid = GPU-01234567-89ab-cdef-0123+456789abcdef", 0,
+	  "0123+456789abcdef\" is not GPU-" },
+	{ "uuid = unknown", "uuid = GPU-01234567-89ab-cdeg-0123-456789abcdef", 0,
+	  "cdeg-0123-456789abcdef\" is not GPU-" },
+	{ "uuid = unknown", "uuid = GPU-01234567-89AB-cdef-0123-456789abcdef", 0, NULL },
+	{ "max-gpcs = 8", "max-gpcs = 32", 0, NULL },
+	{ "max-gpcs = 8", "max-gpcs = 33", 0, "max-gpcs \"33\" is not 1-32 or unknown" },
+	{ "max-tpcs-per-gpc = 9", "max-tpcs-per-gpc = 256", 0, NULL },
+	{ "max-tpcs-per-gpc = 9", "max-tpcs-per-gpc = 0", 0, "max-tpcs-per-gpc \"0\"" },
+	{ "max-tpcs-per-gpc = 9", "max-tpcs-per-gpc = 257", 0,
+	  "max-tpcs-per-gpc \"257\" is not 1-256 or unknown" },
+	{ "max-tpcs-per-gpc = 9", "max-tpcs-per-gpc = 65535", 0, "max-tpcs-per-gpc \"65535\"" },
+	{ "max-tpcs-per-gpc = 9", "max-tpcs-per-gpc = 4294967295", 0,
+	  "max-tpcs-per-gpc \"4294967295\"" },
 	{ "chip-id = 0x180", "chip-id = 180", 0, "chip-id \"180\" is not 0x1-0x3ff" },
 	{ "chip-id = 0x180", "chip-id = 0x400", 0, "chip-id \"0x400\" is not 0x1-0x3ff" },
 	{ "mig = off", "mig = no", 0, "mig \"no\" is not on, off or unknown" },
-	{ "max-gpcs = 8", "max-gpcs = 0", 0, "max-gpcs \"0\" is not a number from 1 on" },
+	{ "max-gpcs = 8", "max-gpcs = 0", 0, "max-gpcs \"0\" is not 1-32 or unknown" },
 	{ "max-gpcs = 8", "max-gpcs = 08", 0, "max-gpcs \"08\"" },
 	{ "max-gpcs = 8", "max-gpcs = 0x8", 0, "max-gpcs \"0x8\"" },
 	{ "max-gpcs = 8", "max-gpcs = 4294967304", 0, "max-gpcs \"4294967304\"" },
@@ -298,6 +331,34 @@ static void test_contents(void)
 				       topo_file_parse(NULL, "it", text, strlen(text), &topo) ==
 					       -EINVAL,
 			       "change %u: %s", i, gpupart_error(gp));
+		}
+		free(text);
+	}
+	free(base);
+}
+
+/* However an address is spelled, it is one: what is compared with CUDA's is lower case. */
+static void test_pci(void)
+{
+	static const char *const spelled[][2] = {
+		{ "0000:0D:00.0", "0000:0d:00.0" },
+		{ "00000000:0D:1F.7", "0000:0d:1f.7" },
+		{ "00010000:0d:00.0", "10000:0d:00.0" },
+		{ "ABCD:EF:00.0", "abcd:ef:00.0" },
+	};
+	struct gpupart_topology *topo;
+	char *base, *text, with[40];
+	unsigned int i, line;
+	size_t len;
+
+	base = read_text(board_path('e'), &len);
+	for (i = 0; i < sizeof(spelled) / sizeof(spelled[0]); i++) {
+		snprintf(with, sizeof(with), "pci = %s", spelled[i][0]);
+		text = changed(base, "pci = unknown", with, &line);
+		if (tap_ok(!topo_file_parse(gp, "it", text, strlen(text), &topo), "%s opens",
+			   with)) {
+			tap_ok(!strcmp(topo->info.pci, spelled[i][1]), "as %s", topo->info.pci);
+			gpupart_topology_close(topo);
 		}
 		free(text);
 	}
@@ -513,6 +574,8 @@ static void test_maxima(void)
 		{ "max-gpcs = 8", "0x022430\t0x00000009", 8 },
 		{ "max-gpcs = unknown", "0x022430\t0x00000009", 9 },
 		{ "max-gpcs = unknown", "0x022430\t0xbadf5040", 0 },
+		{ "max-gpcs = unknown", "0x022430\t0x00000020", 32 },
+		{ "max-gpcs = unknown", "0x022430\t0x00000021", 0 },
 		{ "max-gpcs = unknown", "0x02242c\t0x00000009", 0 },
 	};
 	struct gpupart_topology *topo;
@@ -564,6 +627,7 @@ int main(void)
 	test_damage(board_path('a'), 8);
 	test_damage(generated_path(15), 1);
 	test_contents();
+	test_pci();
 	test_strange();
 	test_generated();
 	test_registers();

@@ -276,6 +276,8 @@ static void keeps_alive(void)
 	       "clusters of one block");
 	expect(topo, &map, cluster(16, 1, 1), NULL, "0-7", TMD_WIDENED_CLUSTER,
 	       "0-7,9,17,25,32,39,46,53", "16 blocks: the first virtual GPC of 8 TPCs");
+	expect(topo, &map, cluster(20, 1, 1), "0-7", "0-1", TMD_WIDENED_CLUSTER, "0-65",
+	       "20 blocks, which no virtual GPC of 18 SMs holds: no mask of ours");
 	t = cluster(0, 0, 0);
 	tap_ok(tmd_confine(&map, &t, NULL, &allow) == TMD_UNCONFINABLE && t.b[304] == 0 &&
 		       !get(&t, 31, 31),

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Another tool's injected library: writes a line to the file OTHER_TOOL_LOG each time
+ * it is called. Knows nothing of gpupart.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+
+int InitializeInjection(void)
+{
+	const char *path = getenv("OTHER_TOOL_LOG");
+	FILE *log = path ? fopen(path, "a") : NULL;
+
+	if (log) {
+		fputs("called\n", log);
+		fclose(log);
+	}
+	return 1;
+}
