@@ -68,6 +68,8 @@ static void row(struct doctor *doctor, enum result result, const char *name, con
 	va_start(ap, fmt);
 	vsnprintf(answer, sizeof(answer), fmt, ap);
 	va_end(ap);
+	/* Much of it is other people's: names of processes, the environment, paths. */
+	out_clean(answer);
 	doctor->nr[result]++;
 	if (doctor->rows) {
 		json_array_append_new(doctor->rows, json_pack("{s:s, s:s, s:o, s:o}", "name", name,

@@ -31,6 +31,12 @@ int out_open(struct out *out, const struct args *args);
  */
 int out_close(struct out *out, const char *cmd);
 
+/*
+ * Puts a '?' in the place of every byte of @text that is a control character, a part of
+ * one, or no UTF-8. Returns @text.
+ */
+char *out_clean(char *text);
+
 /* -------------------------------------------------------- text: out_text.c */
 
 #define OUT_SET_STRLEN (GPUPART_TPCSET_STRLEN + 256)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What doctor says of other processes and of the environment, whatever they hold: the
+ * block of this process is what the command finds.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <control.h>
+#include <tap.h>
+
+static char doctor[1 << 16];	/* what it printed last */
+static int doctor_status;
+
+static void ask(const char *options)
+{
+	char command[4096];
+	FILE *pipe;
+	size_t len;
+
+	snprintf(command, sizeof(command),
+		 "'%s/bin/gpupart' doctor --no-launch -i sample:h200-e %s 2>&1 </dev/null",
+		 getenv("BUILD") ? getenv("BUILD") : "build", options);
+	pipe = popen(command, "r");
+	len = pipe ? fread(doctor, 1, sizeof(doctor) - 1, pipe) : 0;
+	doctor[len] = 0;
+	doctor_status = pipe ? pclose(pipe) : -1;
+}
+
+/* The row about this process, to its end and with the advice below it: "" none. */
+static const char *own_row(void)
+{
+	static char row[4096];
+	char pid[32], *line, *end;
+
+	*row = 0;
+	snprintf(pid, sizeof(pid), "processes             %d ", getpid());
+	line = strstr(doctor, pid);
+	if (!line)
+		return row;
+	while (line > doctor && line[-1] != '\n')
+		line--;
+	end = strchr(line, '\n');
+	while (end && end[1] == ' ')
+		end = strchr(end + 1, '\n');
+	snprintf(row, sizeof(row), "%.*s", end ? (int)(end - line) : 0, line);
+	return row;
+}
+
+/* Control characters and broken UTF-8, counted as bytes. */
+static int nr_harmful(const char *text)
+{
+	int nr = 0;
+
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+		nr += (*c < ' ' && *c != '\n') || *c == 0x7f || *c >= 0x80;
+	return nr;
+}
+
+static void test_foreign_text(void)
+{
+	static const char bad[] = "x\033]0;t\007\r\nok  \xff\xc3(\xc2\x9b" "2J\xed\xa0\x80";
+
+	snprintf(control_self->name, sizeof(control_self->name), "%s", bad);
+	snprintf(control_self->problem, sizeof(control_self->problem), "%s", bad);
+	setenv("GPUPART_NAME", bad, 1);
+	setenv("CUDA_INJECTION64_PATH", bad, 1);
+	ask("");
+	tap_ok(!nr_harmful(doctor), "text: no control character, no broken UTF-8");
+	tap_ok(strstr(own_row(), "x?]0;t???ok  "), "text: the name is there, harmless: %s", own_row());
+	tap_ok(strstr(doctor, "GPUPART_NAME=x?]0;t???ok  "), "text: the environment is there");
+	ask("--json");
+	tap_ok(!nr_harmful(doctor), "JSON: no control character, no broken UTF-8");
+	tap_ok(!strstr(doctor, "\\u00") && !strstr(doctor, "\\n"), "JSON: none escaped either");
+	tap_ok(!strstr(doctor, "\"answer\": null"), "JSON: no answer is lost");
+	tap_ok(strstr(doctor, "GPUPART_NAME=x?]0;t???ok  "), "JSON: the environment is there");
+	setenv("GPUPART_NAME", "caf\xc3\xa9", 1);
+	ask("");
+	tap_ok(strstr(doctor, "GPUPART_NAME=caf\xc3\xa9"), "letters beyond ASCII stay");
+	unsetenv("GPUPART_NAME");
+	unsetenv("CUDA_INJECTION64_PATH");
+	control_self->name[0] = 0;
+	control_self->problem[0] = 0;
+}
+
+int main(void)
+{
+	if (control_publish(NULL)) {
+		tap_skip("no block of this process can be made below /dev/shm");
+		return tap_done();
+	}
+	snprintf(control_self->pci, sizeof(control_self->pci), "0000:01:00.0");
+	test_foreign_text();
+	return tap_done();
+}
