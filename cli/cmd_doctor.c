@@ -368,6 +368,36 @@ static void ask_cache(struct doctor *doctor)
 		row(doctor, OK, "cache-folder", "", "%s can be written", path);
 }
 
+/*
+ * The worst that became of @p's launches and what to do about it, in the order of what
+ * matters: a launch that ran on the whole GPU, one that was widened, none at all.
+ */
+static enum result judge(const struct gpupart_process *p, const char **advice)
+{
+	const struct gpupart_counters *c = &p->counters;
+
+	*advice = "";
+	if (c->unconfinable_version) {
+		*advice = "its launches have a TMD version or a launch type that is not known: report it with the output of scripts/capture-gpu";
+		return BAD;
+	}
+	if (c->unconfinable_map) {
+		*advice = "the mask bits of its GPU are not proven: 'gpupart verify' says why";
+		return BAD;
+	}
+	if (c->widened_cluster || c->widened_cooperative)
+		*advice = "larger sets, or whole GPCs, hold its grids";
+	else if (c->widened_empty)
+		*advice = "the sets it makes itself lie outside its limit: choose them inside";
+	else if (c->widened_driver)
+		*advice = "the driver masks TPCs itself: choose a set beside these";
+	else if (c->unconfinable_gpu)
+		*advice = "a limit is for one GPU: leave it only that one with CUDA_VISIBLE_DEVICES";
+	else if (!c->launches)
+		*advice = "if it works on the GPU already, the driver does not tell of its launches and they are not confined: 'gpupart verify' finds out";
+	return **advice ? NOTE : OK;
+}
+
 /* What runs confined now, and whether each launch of it was. */
 static void ask_processes(struct doctor *doctor)
 {
@@ -383,20 +413,22 @@ static void ask_processes(struct doctor *doctor)
 		const struct gpupart_counters *c = &p->counters;
 		uint64_t widened = c->widened_empty + c->widened_driver + c->widened_cluster +
 				   c->widened_cooperative;
-		uint64_t free = c->unconfinable_version + c->unconfinable_map;
+		enum result result;
+		const char *advice;
 
-		if (*p->problem)
+		if (*p->problem) {
 			row(doctor, BAD, "processes", "see what it says",
 			    "%d%s%s is not confined: %s", p->pid, *p->name ? " " : "", p->name,
 			    p->problem);
-		else
-			row(doctor, widened || free ? NOTE : OK, "processes",
-			    widened || free ? "larger sets, or whole GPCs, hold its grids" : "",
-			    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64
-			    " confined, %" PRIu64 " widened, %" PRIu64 " could not be, %" PRIu64
-			    " on other GPUs",
-			    p->pid, *p->name ? " " : "", p->name, *p->limit ? p->limit : "all",
-			    p->pci, c->launches, c->confined, widened, free, c->unconfinable_gpu);
+			continue;
+		}
+		result = judge(p, &advice);
+		row(doctor, result, "processes", advice,
+		    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64 " confined, %" PRIu64
+		    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs",
+		    p->pid, *p->name ? " " : "", p->name, *p->limit ? p->limit : "all", p->pci,
+		    c->launches, c->confined, widened,
+		    c->unconfinable_version + c->unconfinable_map, c->unconfinable_gpu);
 	}
 	if (nr > 64)
 		row(doctor, NOTE, "processes", "", "and %d more", nr - 64);

@@ -83,6 +83,42 @@ static void test_foreign_text(void)
 	control_self->problem[0] = 0;
 }
 
+/* One counter at a time: the row's word, the command's status, the advice. */
+static void test_counters(void)
+{
+	static const struct {
+		enum control_counter counter;
+		const char *word, *advice;
+	} wanted[] = {
+		{ CONTROL_CONFINED, "ok ", NULL },
+		{ CONTROL_UNCONFINABLE_VERSION, "bad ", "TMD version" },
+		{ CONTROL_UNCONFINABLE_MAP, "bad ", "not proven" },
+		{ CONTROL_UNCONFINABLE_GPU, "note ", "one GPU" },
+		{ CONTROL_WIDENED_EMPTY, "note ", "outside its limit" },
+		{ CONTROL_WIDENED_DRIVER, "note ", "driver masks" },
+		{ CONTROL_WIDENED_CLUSTER, "note ", "hold its grids" },
+		{ CONTROL_WIDENED_COOPERATIVE, "note ", "hold its grids" },
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		const char *word = wanted[i].word, *advice = wanted[i].advice, *found;
+		bool bad = !strcmp(word, "bad ");
+
+		atomic_store(&control_self->counters[wanted[i].counter], 3);
+		ask("");
+		found = own_row();
+		tap_ok(!strncmp(found, word, strlen(word)), "counter %d: a row with %s: %s",
+		       wanted[i].counter, word, found);
+		tap_ok(advice ? !!strstr(found, advice) : !strstr(found, "->"),
+		       "counter %d: the advice for it", wanted[i].counter);
+		tap_ok(!doctor_status == !bad, "counter %d: status", wanted[i].counter);
+		atomic_store(&control_self->counters[wanted[i].counter], 0);
+	}
+	ask("");
+	tap_ok(!strncmp(own_row(), "note ", 5) && strstr(own_row(), "does not tell of its launches"),
+	       "no launch at all is not called good: %s", own_row());
+}
+
 int main(void)
 {
 	if (control_publish(NULL)) {
@@ -91,5 +127,6 @@ int main(void)
 	}
 	snprintf(control_self->pci, sizeof(control_self->pci), "0000:01:00.0");
 	test_foreign_text();
+	test_counters();
 	return tap_done();
 }
