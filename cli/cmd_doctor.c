@@ -214,11 +214,13 @@ struct attached {
 	char layout[32], streams[256];
 	bool from_cache;
 	unsigned int nr_proven, nr_launches;
+	bool called_back;	/* the driver told of a launch */
 };
 
 static void attach(void *arg, void *result)
 {
 	struct attached *found = result;
+	struct gpupart_counters counters;
 	struct gpupart_check check;
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
@@ -231,6 +233,8 @@ static void attach(void *arg, void *result)
 		return;
 	found->err = gpupart_attach(gp, arg, &gpu);
 	snprintf(found->why, sizeof(found->why), "%s", gpupart_error(gp));
+	gpupart_counters_get(&counters);
+	found->called_back = counters.launches;
 	if (found->err)
 		return;
 	gpupart_gpu_check(gpu, &check);
@@ -239,6 +243,30 @@ static void attach(void *arg, void *result)
 	found->from_cache = check.from_cache;
 	found->nr_proven = check.nr_proven;
 	found->nr_launches = check.nr_launches;
+}
+
+/* Which of the rows it is that failed, and what to do. */
+static void tell_failure(struct doctor *doctor, const struct attached *found)
+{
+	const char *why = *found->why ? found->why : strerror(-found->err);
+	/* Before a launch is told of, the sentence is all there is to know it by. */
+	bool callback = !found->called_back && (strstr(why, "callback") || strstr(why, "call back"));
+	const char *advice = doctor->nr[BAD] ? "see the rows above; sets cannot be used here" :
+		found->err == -EPROTO ?
+		"try again with the GPU idle; if it stays, report it with the output of scripts/capture-gpu" :
+		"sets cannot be used here; report it with the output of scripts/capture-gpu";
+
+	if (callback)
+		row(doctor, BAD, "launch-callback", advice, "launches cannot be confined: %s", why);
+	else if (found->called_back)
+		row(doctor, OK, "launch-callback", "", "offered by the driver");
+	else
+		row(doctor, SKIP, "launch-callback", "", "it did not come to that");
+	if (callback)
+		row(doctor, SKIP, "mask-bits", "", "not attached");
+	else
+		row(doctor, BAD, "mask-bits", advice, "launches cannot be confined: %s", why);
+	row(doctor, SKIP, "streams", "", "not attached");
 }
 
 static void ask_launches(struct doctor *doctor, bool may_launch)
@@ -258,11 +286,7 @@ static void ask_launches(struct doctor *doctor, bool may_launch)
 		snprintf(found.why, sizeof(found.why), "attaching to the GPU: %s", why);
 	}
 	if (found.err) {
-		row(doctor, BAD, "launch-callback", "see the rows above; sets cannot be used here",
-		    "launches cannot be confined: %s",
-		    *found.why ? found.why : strerror(-found.err));
-		row(doctor, SKIP, "mask-bits", "", "not attached");
-		row(doctor, SKIP, "streams", "", "not attached");
+		tell_failure(doctor, &found);
 		return;
 	}
 	row(doctor, OK, "launch-callback", "", "offered by the driver");

@@ -62,6 +62,20 @@ for fault in NO_TABLE=1:callback TMD_VERSION=80:0x50 MOVE_BIT=7:0:TPC\ 7; do
 	has "$(grep '^bad ' "$tmp/out")" "${fault##*:}" "doctor with ${fault%:*}: says what"
 	XDG_CACHE_HOME=$tmp/cache
 done
+# The row that is bad is the one whose fault it is, and it does not point at rows that are good.
+for fault in NO_TABLE=1:launch-callback DROP_CALLBACK=1:launch-callback TABLE_SIZE=8:launch-callback \
+	TMD_VERSION=80:mask-bits MOVE_BIT=7.0:mask-bits MPS=1:mask-bits; do
+	setting=$(echo "${fault%:*}" | tr . :)
+	row=${fault##*:}
+	export XDG_CACHE_HOME="$tmp/empty"
+	with GPUPART_SIM_$setting doctor -i sample:h200
+	is "$status $(sed -n 's/^bad *\([a-z-]*\) .*/\1/p' "$tmp/out")" "1 $row" \
+		"doctor with $setting: the bad row is $row"
+	is "$(grep -c 'see the rows above' "$tmp/out")" 0 "doctor with $setting: the advice is its own"
+	[ $row = launch-callback ] || is "$(grep -c '^ok    launch-callback' "$tmp/out")" 1 \
+		"doctor with $setting: the callback is good"
+	XDG_CACHE_HOME=$tmp/cache
+done
 with GPUPART_SIM_STREAM_POINTER=0 verify --quick -i sample:h200
 has "$out" "stream sets: refused here" "verify where streams cannot be told apart: says so"
 with GPUPART_SIM_STREAM_POINTER=0 doctor -i sample:h200
