@@ -157,6 +157,38 @@ static bool is_live_source(const char *source)
 	return !strcmp(source, "kernel") || !strcmp(source, "rm");
 }
 
+/* The simulated driver has what TMD V04_00 has: 128 mask bits. */
+#define SIM_MASK_BITS 128
+
+/*
+ * The simulated driver takes its truth from the bits that were measured: -1, or a
+ * status where the capture lacks one.
+ */
+static int check_bits(const struct args *args, const struct gpupart_topology *topo)
+{
+	unsigned int tpc, other;
+	char why[80] = "";
+
+	for (tpc = 0; tpc < gpupart_topology_nr_tpcs(topo) && !*why; tpc++) {
+		int bit = gpupart_topology_tpc(topo, tpc)->measured_bit;
+
+		if (bit < 0)
+			snprintf(why, sizeof(why), "TPC %u has no measured mask bit", tpc);
+		else if (bit >= SIM_MASK_BITS)
+			snprintf(why, sizeof(why), "TPC %u has mask bit %d, above %d", tpc, bit,
+				 SIM_MASK_BITS - 1);
+		for (other = 0; other < tpc && bit >= 0; other++)
+			if (gpupart_topology_tpc(topo, other)->measured_bit == bit)
+				snprintf(why, sizeof(why), "TPCs %u and %u have one mask bit, %d",
+					 other, tpc, bit);
+	}
+	if (!*why)
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"-i %s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
+			args->source, why);
+}
+
 /* The capture that -i means opens, and its full path: -1 to go on, or a status. */
 static int capture_path(const struct args *args, char *path, size_t len)
 {
@@ -167,7 +199,8 @@ static int capture_path(const struct args *args, char *path, size_t len)
 
 	if (gpupart_open(&gp))
 		return cmd_fail(args->cmd, args->usage_status, "no memory");
-	err = gpupart_topology_open(gp, args->source, args->gpu, &topo);
+	/* --gpu is for the driver made of it, which has an address where the capture has none. */
+	err = gpupart_topology_open(gp, args->source, NULL, &topo);
 	if (err) {
 		status = cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
 				  EXIT_RUN_FAILED : cmd_status(err), "-i %s: %s", args->source,
@@ -185,10 +218,37 @@ static int capture_path(const struct args *args, char *path, size_t len)
 	else if (err)
 		status = cmd_fail(args->cmd, args->usage_status, "-i %s: %s", args->source,
 				  strerror(-err));
+	else
+		status = check_bits(args, topo);
 	gpupart_topology_close(topo);
 close_gp:
 	gpupart_close(gp);
 	return status;
+}
+
+/* --gpu among the GPUs of the simulated driver: -1 to go on, or a status. */
+static int choose_simulated(struct args *args, const char *captures)
+{
+	static struct cuda_simulated found;
+	static char first[4096];
+	int err = cuda_find_simulated(args->gpu, &found);
+
+	if (!found.simulated && !args->source)
+		return -1;
+	if (!found.simulated)
+		return cmd_fail(args->cmd, args->usage_status, "the simulated driver is not used: %s",
+				*found.why ? found.why : "the loader finds another libcuda.so.1");
+	if (err && args->gpu)
+		return cmd_fail(args->cmd, args->usage_status, "--gpu %s: %s", args->gpu, found.why);
+	args->simulated = true;
+	if (err) {	/* what attaches to it says it */
+		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
+		args->source = first;
+		return -1;
+	}
+	args->source = found.capture;
+	args->gpu = found.pci;
+	return -1;
 }
 
 int args_simulate(struct args *args)
@@ -197,23 +257,16 @@ int args_simulate(struct args *args)
 	const char *sim = getenv("GPUPART_SIM");
 	int status;
 
-	if (!args->source) {
-		/* One GPU a command: the first of the captures. */
-		if (!sim || !*sim)
-			return -1;
-		snprintf(path, sizeof(path), "%.*s", (int)strcspn(sim, ":"), sim);
-		args->source = path;
-		return -1;
-	}
+	if (!args->source)
+		return sim && *sim ? choose_simulated(args, sim) : -1;
 	if (is_live_source(args->source))
 		return cmd_fail(args->cmd, args->usage_status,
 				"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
 				args->source);
 	status = capture_path(args, path, sizeof(path));
-	if (status >= 0)
-		return status;
-	args->source = path;
-	return paths_enter_sim(args->cmd, args->usage_status, path);
+	if (status < 0)
+		status = paths_enter_sim(args->cmd, args->usage_status, path);
+	return status < 0 ? choose_simulated(args, path) : status;
 }
 
 int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
@@ -254,7 +307,7 @@ int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology
 	status = args_gpu(args, gp, &gpu);
 	if (status >= 0)
 		return status;
-	err = gpupart_topology_open(gp, args->source, gpu, topo);
+	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
 	if (err)
 		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
 				EXIT_RUN_FAILED : cmd_status(err), "%s", gpupart_error(gp));

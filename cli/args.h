@@ -39,6 +39,7 @@ struct args {
 		const char *text;
 	} terms[ARGS_MAX_TERMS];
 	char **program;		/* PROGRAM ARGS NULL */
+	bool simulated;		/* args_simulate() made @source and @gpu one simulated GPU */
 	char visible[64];	/* room for what args_gpu() finds */
 };
 
@@ -50,9 +51,10 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	       const char *help, int argc, char **argv);
 
 /*
- * Goes on as a process on the simulated GPU where -i (or GPUPART_SIM, which a
- * process inside such a run inherits) asks for one; args->source is the capture's
- * path then. Returns -1 to go on, or a status.
+ * Goes on as a process on the simulated GPU where -i asks for one, or stays one inside
+ * such a run: GPUPART_SIM alone, without the simulated driver, decides nothing. Then
+ * args->simulated is set, args->source is the capture's path and args->gpu the address
+ * that is simulated. Returns -1 to go on, or a status.
  */
 int args_simulate(struct args *args);
 

@@ -154,15 +154,16 @@ int cmd_demo(int argc, char **argv)
 		return status;
 	if (gpupart_open(&demo.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
-	if (!args.source && !args.gpu && !getenv("GPUPART_SIM")) {
+	status = args_simulate(&args);
+	if (status < 0 && !args.simulated && !args.gpu) {
 		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0);
 		if (nr <= 0) {
 			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
 				 nr ? gpupart_error(demo.gp) : "none found");
 			args.source = SAMPLE;
+			status = args_simulate(&args);
 		}
 	}
-	status = args_simulate(&args);
 	if (status < 0)
 		status = args_gpu(&args, demo.gp, &gpu);
 	if (status < 0) {

@@ -165,7 +165,8 @@ static void ask_topology(struct doctor *doctor)
 	struct gpupart_topology *topo, *kernel;
 	const struct gpupart_gpu_info *info;
 
-	if (gpupart_topology_open(doctor->gp, doctor->args->source, doctor->gpu, &topo)) {
+	if (gpupart_topology_open(doctor->gp, doctor->args->source,
+				  doctor->simulated ? NULL : doctor->gpu, &topo)) {
 		row(doctor, BAD, "topology", "see the rows above", "%s", gpupart_error(doctor->gp));
 		row(doctor, SKIP, "mig", "", "no topology");
 		return;
@@ -528,7 +529,7 @@ int cmd_doctor(int argc, char **argv)
 		status = args_simulate(&args);
 	if (status >= 0)
 		return status;
-	doctor.simulated = args.source;
+	doctor.simulated = args.simulated;
 	if (gpupart_open(&doctor.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */

@@ -68,6 +68,13 @@ refused 125 "--name a b" run -i $h200 -t 0 --name "a b" -- true
 refused 125 "--name" run -i $h200 -t 0 --name "" -- true
 refused 125 7 run -i $h200 --gpu 7 -t 0 -- true
 
+# A capture that cannot be simulated: one line, the reason, and others that can.
+for command in verify doctor demo; do
+	refused 2 "cannot be simulated: TPC 0 has no measured mask bit" $command -i sample:h200-a
+	has "$err" "sample:h200-e can" "$command: names a sample that can"
+done
+refused 125 "cannot be simulated: TPC 0 has no measured mask bit" run -i sample:h200-a -t 0 -- true
+
 # verify, doctor, demo
 for command in verify doctor demo; do
 	refused 2 extra $command extra

@@ -115,6 +115,51 @@ export GPUPART_SET
 refused 125 GPUPART_SET=x run $e -t 0 -- "$tmp/show"
 unset GPUPART_SET
 
+# The address that run prints names the GPU, also where the capture tells none.
+try run -i sample:h200 -t 0-9 -- sh -c '"$0" run --gpu "$GPUPART_GPU" -t 3 -- "$1"' "$gpupart" "$tmp/show"
+is "$status $(value set) $(value gpu)" "42 3 name= 0000:01:00.0" "inside a run: --gpu \$GPUPART_GPU"
+for command in verify doctor; do
+	try run -i sample:h200 -t 0-9 -- sh -c '"$0" $1 --gpu "$GPUPART_GPU"' "$gpupart" $command
+	is $status 0 "inside a run: $command --gpu \$GPUPART_GPU"
+done
+
+# Several simulated GPUs: --gpu chooses, and a run does not leave its own.
+sim() {
+	env LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" \
+		GPUPART_SIM="$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt" \
+		"$gpupart" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	err=$(cat "$tmp/err")
+}
+for gpu in 1 0000:02:00.0; do
+	sim run --gpu $gpu -g 1 -- "$tmp/show"
+	is "$status $(value gpu) $(value set)" "42 0000:02:00.0 0,8,16,24,62,65 name=" \
+		"two simulated GPUs: --gpu $gpu is the second"
+	sim run --gpu 0 -t 0-9 -- "$gpupart" run --gpu $gpu -t 0 -- "$tmp/show"
+	is "$status $(value set)" "125 " "two simulated GPUs: a run cannot leave its own for $gpu"
+	has "$err" "cannot leave it for 0000:02:00.0" "two simulated GPUs: and says so"
+done
+sim run --gpu 1 -t 0-9 -- "$gpupart" run -t 3 -- "$tmp/show"
+is "$status $(value gpu)" "42 0000:02:00.0" "two simulated GPUs: inside a run the GPU is the limited one"
+sim run --gpu 2 -t 0 -- "$tmp/show"
+is "$status $(grep -c 'no simulated GPU is 2' "$tmp/err")" "125 1" "two simulated GPUs: there is no third"
+
+# GPUPART_SIM alone decides nothing: the set is not worked out from it.
+GPUPART_SIM=$PWD/tests/data/gh100-h200-e/capture.txt
+export GPUPART_SIM
+if [ ! -e /dev/nvidiactl ]; then
+	try run -t 0 -- "$tmp/show"
+	is "$status $(value set)" "125 " "GPUPART_SIM without its driver: run wants a GPU"
+	case $err in *simulated*) bad=1 ;; *) bad=0 ;; esac
+	ok $bad "GPUPART_SIM without its driver: nothing is simulated"
+	GPUPART_SIM=
+	try demo
+	is $status 0 "an empty GPUPART_SIM: demo is simulated as without it"
+else
+	skip "there is a GPU"
+fi
+unset GPUPART_SIM
+
 # Another tool's library in the slot.
 CUDA_INJECTION64_PATH=/lib/other.so
 export CUDA_INJECTION64_PATH
