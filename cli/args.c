@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "args.h"
 #include "cmd.h"
 #include "cuda.h"
@@ -58,6 +59,15 @@ static int print_help(const char *help)
 	return out_close(&out, NULL);
 }
 
+/* A value that is there and empty is a variable that was not set. */
+static int take_text(struct args *args, const char *option, const char *wants, const char **value)
+{
+	if (!*optarg)
+		return cmd_fail(args->cmd, args->usage_status, "%s '': wants %s", option, wants);
+	*value = optarg;
+	return -1;
+}
+
 static int take(struct args *args, int opt, const char *help)
 {
 	switch (opt) {
@@ -72,28 +82,40 @@ static int take(struct args *args, int opt, const char *help)
 	case OPT_HEX:
 		return add_term(args, "--hex", optarg);
 	case OPT_GPU:
-		args->gpu = optarg;
-		return -1;
+		return take_text(args, "--gpu", "an index, a PCI address or a UUID", &args->gpu);
 	case OPT_JSON:
 		args->json = true;
 		return -1;
 	case 'i':
-		args->source = optarg;
-		return -1;
+		return take_text(args, "-i", "sample:NAME or a capture's path", &args->source);
 	case 'o':
-		args->output = optarg;
-		return -1;
+		return take_text(args, "-o", "a file to write to", &args->output);
 	default:
 		return print_help(help);
 	}
 }
 
-static int bad_option(const struct args *args, int opt, char **argv)
+/* The long options that @word is the beginning of, as "--of, --output"; how many. */
+static unsigned int list_matches(const struct option *options, const char *word, char *text,
+				 size_t len)
+{
+	size_t word_len = strcspn(word + 2, "=");
+	unsigned int nr = 0;
+
+	*text = 0;
+	for (; options->name; options++)
+		if (!strncmp(options->name, word + 2, word_len))
+			out_append(text, len, "%s--%s", nr++ ? ", " : "", options->name);
+	return nr;
+}
+
+static int bad_option(const struct args *args, int opt, char **argv, const struct option *options)
 {
 	/* A short option has left its letter in optopt; of a long one the word was read. */
 	const char *word = argv[optind - 1];
 	char letter[3] = { '-', (char)optopt, 0 };
 	bool is_long = !strncmp(word, "--", 2);
+	char matches[256];
 
 	if (opt == ':')
 		return cmd_fail(args->cmd, args->usage_status,
@@ -103,6 +125,9 @@ static int bad_option(const struct args *args, int opt, char **argv)
 		return cmd_fail(args->cmd, args->usage_status,
 				"'%s': this option takes no value: see 'gpupart %s --help'",
 				word, args->cmd);
+	if (is_long && !optopt && list_matches(options, word, matches, sizeof(matches)) > 1)
+		return cmd_fail(args->cmd, args->usage_status, "'%s' may mean %s: write it out", word,
+				matches);
 	return cmd_fail(args->cmd, args->usage_status,
 			"unknown option '%s': see 'gpupart %s --help'",
 			is_long || !optopt ? word : letter, args->cmd);
@@ -131,7 +156,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		if (opt == '?' || opt == ':')
-			return bad_option(args, opt, argv);
+			return bad_option(args, opt, argv, options);
 		if (opt >= OPT_OWN) {
 			if (own[opt - OPT_OWN].value)
 				*own[opt - OPT_OWN].value = optarg;
@@ -155,6 +180,30 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 static bool is_live_source(const char *source)
 {
 	return !strcmp(source, "kernel") || !strcmp(source, "rm");
+}
+
+/*
+ * What -i names is there and a file that can be read more than once: -1, or a status.
+ * Of a pipe the reader would wait for ever, and the simulated driver reads it again.
+ */
+static int check_file(const struct args *args)
+{
+	struct stat st;
+	int err;
+
+	if (is_live_source(args->source) || !strncmp(args->source, "sample:", 7))
+		return -1;
+	if (stat(args->source, &st)) {
+		err = errno;
+		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
+				EXIT_RUN_FAILED : cmd_status(-err), "-i %s: %s", args->source,
+				strerror(err));
+	}
+	if (S_ISREG(st.st_mode))
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"-i %s: no regular file: a capture is read more than once; write it into a file first",
+			args->source);
 }
 
 /* The simulated driver has what TMD V04_00 has: 128 mask bits. */
@@ -195,8 +244,10 @@ static int capture_path(const struct args *args, char *path, size_t len)
 	struct gpupart_topology *topo;
 	const char *found;
 	struct gpupart *gp;
-	int err, status = -1;
+	int err, status = check_file(args);
 
+	if (status >= 0)
+		return status;
 	if (gpupart_open(&gp))
 		return cmd_fail(args->cmd, args->usage_status, "no memory");
 	/* --gpu is for the driver made of it, which has an address where the capture has none. */
@@ -304,7 +355,9 @@ int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology
 	const char *gpu;
 	int status, err;
 
-	status = args_gpu(args, gp, &gpu);
+	status = args->source && !args->simulated ? check_file(args) : -1;
+	if (status < 0)
+		status = args_gpu(args, gp, &gpu);
 	if (status >= 0)
 		return status;
 	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
@@ -323,7 +376,8 @@ static int parse_number(const struct args *args, const char *text, unsigned int 
 	value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > GPUPART_MAX_TPCS)
 		return cmd_fail(args->cmd, args->usage_status,
-				"-n %s: wants a number of TPCs, 1 to %d", text, GPUPART_MAX_TPCS);
+				"-n %s: wants a number of TPCs, 1 to %d", *text ? text : "''",
+				GPUPART_MAX_TPCS);
 	*nr = value;
 	return -1;
 }
@@ -335,9 +389,9 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
 	};
 	struct gpupart_tpcset part, free_tpcs = within ? *within : gpupart_topology_all(topo);
-	char text[GPUPART_TPCSET_STRLEN];
+	char *text;
 	unsigned int nr = 0, more = 0;
-	int status;
+	int status, err;
 
 	if (!args->nr_terms)
 		return cmd_fail(args->cmd, args->usage_status,
@@ -358,12 +412,15 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 			continue;
 		}
 		/* In the library's words "+" would start a term of another kind. */
-		if (strchr(value, '+') || strchr(value, ' ') || !*value ||
-		    snprintf(text, sizeof(text), "%s:%s", word, value) >= (int)sizeof(text))
+		if (strchr(value, '+') || strchr(value, ' ') || !*value)
 			return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants %s",
 					option, value, word[0] == 'h' ? "a hexadecimal number" :
 					"a list such as 0,5,8-11 or 0-10:2");
-		if (gpupart_set_parse(gp, topo, text, &part))
+		if (asprintf(&text, "%s:%s", word, value) < 0)
+			return cmd_fail(args->cmd, args->usage_status, "no memory");
+		err = gpupart_set_parse(gp, topo, text, &part);
+		free(text);
+		if (err)
 			return cmd_fail(args->cmd, args->usage_status, "%s %s: %s", option, value,
 					gpupart_error(gp));
 		*set = gpupart_tpcset_or(set, &part);

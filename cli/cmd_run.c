@@ -218,8 +218,8 @@ static int check_name(const struct args *args, const char *name)
 	if (len && len <= NAME_MAX_LEN)
 		return -1;
 	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
-			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-'", name,
-			NAME_MAX_LEN);
+			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-'",
+			*name ? name : "''", NAME_MAX_LEN);
 }
 
 /* Everything between a topology and the program's environment. */
@@ -270,6 +270,9 @@ int cmd_run(int argc, char **argv)
 			    argc, argv);
 	if (status >= 0)
 		return status;
+	if (args.program[0] && !*args.program[0])
+		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
+				"the program is '': wants a name or a path after --");
 	if (!args.program[0])
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
 				"no program: gpupart run SET -- PROGRAM ARGS");
