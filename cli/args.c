@@ -9,6 +9,7 @@
 #include "args.h"
 #include "cmd.h"
 #include "cuda.h"
+#include "neighbours.h"
 #include "out.h"
 #include "pack.h"
 #include "paths.h"
@@ -383,13 +384,13 @@ static int parse_number(const struct args *args, const char *text, unsigned int 
 }
 
 int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
-	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
 {
 	static const struct { const char *option, *word; } words[] = {
 		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
 	};
-	struct gpupart_tpcset part, free_tpcs = within ? *within : gpupart_topology_all(topo);
-	char *text;
+	struct gpupart_tpcset part, others, unused, free_tpcs = within ? *within : gpupart_topology_all(topo);
+	char *text, shared_tpcs[GPUPART_TPCSET_STRLEN];
 	unsigned int nr = 0, more = 0;
 	int status, err;
 
@@ -433,7 +434,21 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				"-n %u: %u TPCs are free to choose from%s", nr,
 				gpupart_tpcset_count(&free_tpcs),
 				within ? " inside GPUPART_SET" : "");
-	part = pack_tpcs(topo, &free_tpcs, nr);
+	neighbours_lock();
+	others = neighbours_tpcs(gp, topo, pci, within);
+	unused = gpupart_tpcset_andnot(&free_tpcs, &others);
+	if (gpupart_tpcset_count(&unused) >= nr) {
+		part = pack_tpcs(topo, &unused, nr);
+	} else {
+		/* All that nobody has, and the rest packed from what others have too. */
+		part = gpupart_tpcset_andnot(&free_tpcs, &unused);
+		part = pack_tpcs(topo, &part, nr - gpupart_tpcset_count(&unused));
+		gpupart_tpcset_format_list(&part, shared_tpcs, sizeof(shared_tpcs));
+		cmd_note(args->cmd,
+			 "-n %u: TPCs %s overlap with programs that run now: only %u were free of them",
+			 nr, shared_tpcs, gpupart_tpcset_count(&unused));
+		part = gpupart_tpcset_or(&part, &unused);
+	}
 	*set = gpupart_tpcset_or(set, &part);
 	return -1;
 }

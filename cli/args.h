@@ -69,9 +69,11 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
 
 /*
  * The set that -t, -g, -u, -n and --hex add up to. -n takes its TPCs from those
- * of @within (NULL: all) that the others leave. -1 to go on, or a status.
+ * of @within (NULL: all) that the others leave, and of these where it can from those
+ * that no other program's limit on the GPU at @pci has; where it cannot it says so.
+ * -1 to go on, or a status.
  */
 int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
-	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
+	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
 
 #endif

@@ -30,7 +30,8 @@ const char run_help[] =
 "  -u, --ugpus LIST    whole uGPUs (halves of the L2)\n"
 "  -n, --nr-tpcs N     N more TPCs, packed: in the smallest uGPU that holds them, as\n"
 "                      many as possible in whole GPCs, the rest from the smallest\n"
-"                      GPC left; always the same ones\n"
+"                      GPC left; clear of the sets of other runs, or it says that\n"
+"                      they overlap\n"
 "      --hex MASK      bit i allows TPC i\n"
 "\n"
 "  -i, --input CAPTURE run on the simulated GPU made of it (sample:h200 or a file)\n"
@@ -161,7 +162,7 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 
 	status = outer_limit(args, gp, topo, pci, &around, &outer);
 	if (status < 0)
-		status = args_set(args, gp, topo, outer, set);
+		status = args_set(args, gp, topo, pci, outer, set);
 	if (status >= 0 || !outer || gpupart_tpcset_subset(set, outer))
 		return status;
 	outside = gpupart_tpcset_andnot(set, outer);

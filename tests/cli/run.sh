@@ -95,6 +95,40 @@ is "$(set_of -g 0 -n 8)" "$(set_of -g 0,2)" "-n leaves the others' TPCs alone"
 is "$(set_of -g 2 -n 8)" "$(set_of -g 2,3)" "-n does not count what is there already"
 is "$(set_of -n 17)" "$(set_of -n 17)" "-n is the same each time"
 
+# -n is clear of what runs, or says that it overlaps.
+mkfifo "$tmp/hold"
+hold() {	# ARGS: a run that has started and stays until release
+	rm -f "$tmp/held"
+	"$gpupart" run "$@" -- sh -c 'echo "$GPUPART_SET" >"$0.new"; mv "$0.new" "$0"; read x <"$1"' \
+		"$tmp/held" "$tmp/hold" 2>/dev/null &
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		[ -e "$tmp/held" ] && break
+		sleep 0.2
+	done
+}
+release() {
+	echo >"$tmp/hold"
+	wait
+}
+hold $e -n 8
+is "$(cat "$tmp/held") $(set_of -n 8)" "1,9,17,25,32,39,46,53 2,10,18,26,33,40,47,54" \
+	"a second -n 8 is clear of the first"
+is "$(grep -c overlap "$tmp/err")" 0 "and has nothing to say"
+is "$(set_of -n 66)" 0-65 "-n 66 beside a run of 8"
+has "$(cat "$tmp/err")" "TPCs 1,9,17,25,32,39,46,53 overlap" "-n 66 beside a run of 8: says which overlap"
+is "$(set_of -t 1)" 1 "what is named is what is taken"
+try run -i tests/data/gh100-h200-b/capture.txt -n 66 -- true
+case $err in *overlap*) bad=1 ;; *) bad=0 ;; esac
+ok $bad "another simulated GPU's runs do not count"
+release
+is "$(set_of -n 8)" 1,9,17,25,32,39,46,53 "-n 8 after it"
+# Two at once.
+for i in 1 2 3; do
+	"$gpupart" run $e -n 8 -- sh -c 'echo "$GPUPART_SET" >>"$0"; sleep 1' "$tmp/both" 2>/dev/null &
+done
+wait
+is "$(sort -u "$tmp/both" | wc -l)" 3 "three -n 8 at once: three sets"
+
 # A run inside a run.
 inside() { try run $e -g 0 -- "$gpupart" run "$@" -- "$tmp/show"; }
 inside -t 4,12
