@@ -377,9 +377,9 @@ static void ask_cache(struct doctor *doctor)
 	char path[PATH_MAX], folder[PATH_MAX];
 
 	if (cache && *cache == '/')
-		snprintf(path, sizeof(path), "%s/gpupart", cache);
+		snprintf(path, sizeof(path), "%s/gpupart/checked", cache);
 	else if (home && *home == '/')
-		snprintf(path, sizeof(path), "%s/.cache/gpupart", home);
+		snprintf(path, sizeof(path), "%s/.cache/gpupart/checked", home);
 	else {
 		row(doctor, NOTE, "cache-folder", advice, "neither XDG_CACHE_HOME nor HOME is set");
 		return;

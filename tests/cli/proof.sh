@@ -97,6 +97,11 @@ if jq --version >/dev/null 2>&1; then
 else
 	skip "no jq"
 fi
+# The folder that is written to is checked/: as a file it cannot be, whoever asks.
+mkdir -p "$tmp/broken/gpupart"
+: >"$tmp/broken/gpupart/checked"
+with XDG_CACHE_HOME="$tmp/broken" doctor --no-launch -i sample:h200
+has "$(grep '^note  cache-folder' "$tmp/out")" "$tmp/broken/gpupart/checked: " "doctor: checked/ cannot be written"
 CUDA_INJECTION64_PATH=/lib/other.so
 export CUDA_INJECTION64_PATH
 try doctor --no-launch -i sample:h200
