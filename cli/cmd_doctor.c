@@ -79,7 +79,7 @@ static void row(struct doctor *doctor, enum result result, const char *name, con
 	}
 	out_row(&doctor->out, words[result], result == BAD, name, answer, "");
 	if (*advice)
-		fprintf(doctor->out.file, "%28s-> %s\n", "", advice);
+		out_advice(&doctor->out, advice);
 }
 
 static bool read_line(const char *path, char *text, size_t len)

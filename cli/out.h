@@ -74,9 +74,15 @@ void out_topology_text(struct out *out, const struct gpupart_topology *topo);
 void out_strip(struct out *out, const struct gpupart_topology *topo, const char *label,
 	       const struct gpupart_tpcset *set);
 
-/* A row of verify or doctor: a word in colour, a name, a sentence, details. */
+/*
+ * A row of verify or doctor: a word in colour, a name, a sentence, details; what is
+ * wider than 100 columns goes on below the sentence.
+ */
 void out_row(struct out *out, const char *word, bool bad, const char *name, const char *what,
 	     const char *detail);
+
+/* What to do about the row above. */
+void out_advice(struct out *out, const char *advice);
 
 /* What became of launches. */
 void out_counters_text(struct out *out, const struct gpupart_counters *counters);

@@ -37,7 +37,7 @@ with() {	# VARIABLE=VALUE ARGS
 }
 with GPUPART_SIM_MOVE_BIT=7:0 verify -i sample:h200
 is $status 1 "verify with a bit moved: status"
-has "$(grep ^FAIL "$tmp/out" | head -n 1)" "TPC 7 " "verify with a bit moved: names the TPC"
+has "$(grep -A 1 ^FAIL "$tmp/out" | head -n 2)" "TPC 7 " "verify with a bit moved: names the TPC"
 is "$(grep -c ^FAIL "$tmp/out")" "$(sed -n 's/.* passed, \([0-9]*\) failed.*/\1/p' "$tmp/out")" \
 	"verify with a bit moved: the total counts what failed"
 with GPUPART_SIM_MOVE_BIT=7:0 demo -i sample:h200
@@ -59,7 +59,7 @@ for fault in NO_TABLE=1:callback TMD_VERSION=80:0x50 MOVE_BIT=7:0:TPC\ 7; do
 	is "$status $(wc -l <"$tmp/err")" "125 1" "run with ${fault%:*}: 125 and a line"
 	with GPUPART_SIM_${fault%:*} doctor -i sample:h200
 	is "$status $(grep -c '^bad ' "$tmp/out")" "1 1" "doctor with ${fault%:*}: 1 and a bad row"
-	has "$(grep '^bad ' "$tmp/out")" "${fault##*:}" "doctor with ${fault%:*}: says what"
+	has "$(sed -n '/^bad /,/->/p' "$tmp/out" | tr -s '\n ' ' ')" "${fault##*:}" "doctor with ${fault%:*}: says what"
 	XDG_CACHE_HOME=$tmp/cache
 done
 # The row that is bad is the one whose fault it is, and it does not point at rows that are good.
@@ -88,6 +88,19 @@ for row in driver device-node gpus topology mig libcuda launch-callback mask-bit
 	inject-library injection-slot cache-folder mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
 done
+# A row is folded, and nothing of it is lost.
+for command in "verify --quick" doctor; do
+	try $command -i sample:h200
+	is "$(awk 'length > 100 && !/\//' "$tmp/out")" "" "$command: at most 100 columns"
+done
+with GPUPART_SIM_MOVE_BIT=7:0 verify -i sample:h200
+is "$(awk 'length > 100' "$tmp/out")" "" "verify with a bit moved: at most 100 columns"
+GPUPART_NAME=0,$(printf '%0150d' 0)
+export GPUPART_NAME
+try doctor --no-launch -i sample:h200
+has "$(tr -d '\n ' <"$tmp/out")" "GPUPART_NAME=${GPUPART_NAME}GPUPART_SIM=" \
+	"a row too wide to be folded is whole"
+unset GPUPART_NAME
 try doctor --no-launch -i sample:h200
 is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 3 "doctor --no-launch: three rows are skipped"
 try doctor -i sample:h200 --json

@@ -27,7 +27,7 @@ static void ask(const char *options)
 	doctor_status = pipe ? pclose(pipe) : -1;
 }
 
-/* The row about this process, to its end and with the advice below it: "" none. */
+/* The row about this process with what stands below it, as one line: "" none. */
 static const char *own_row(void)
 {
 	static char row[4096];
@@ -43,7 +43,10 @@ static const char *own_row(void)
 	end = strchr(line, '\n');
 	while (end && end[1] == ' ')
 		end = strchr(end + 1, '\n');
-	snprintf(row, sizeof(row), "%.*s", end ? (int)(end - line) : 0, line);
+	for (char *to = row; end && line < end; *to = 0) {
+		*to++ = *line == '\n' ? ' ' : *line;
+		line += *line == '\n' ? 1 + strspn(line + 1, " ") : 1;
+	}
 	return row;
 }
 
