@@ -423,6 +423,24 @@ static enum result judge(const struct gpupart_process *p, const char **advice)
 	return **advice ? NOTE : OK;
 }
 
+/* A process's limit with the GPCs that it covers whole, where its GPU's topology is there. */
+static const char *limit_text(struct doctor *doctor, const struct gpupart_process *p, char *text,
+			      size_t len)
+{
+	const char *source = doctor->simulated ? doctor->args->source : NULL;
+	struct gpupart_topology *topo;
+	struct gpupart_tpcset limit;
+
+	snprintf(text, len, "%s", *p->limit ? p->limit : "all");
+	if (!*p->limit || (doctor->simulated && (!doctor->gpu || strcmp(p->pci, doctor->gpu))) ||
+	    gpupart_topology_open(doctor->gp, source, source ? NULL : p->pci, &topo))
+		return text;
+	if (!gpupart_set_parse(NULL, topo, p->limit, &limit))
+		out_set(text, len, topo, &limit);
+	gpupart_topology_close(topo);
+	return text;
+}
+
 /* What runs confined now, and whether each launch of it was. */
 static void ask_processes(struct doctor *doctor)
 {
@@ -438,6 +456,7 @@ static void ask_processes(struct doctor *doctor)
 		const struct gpupart_counters *c = &p->counters;
 		uint64_t widened = c->widened_empty + c->widened_driver + c->widened_cluster +
 				   c->widened_cooperative;
+		char limit[OUT_SET_STRLEN];
 		enum result result;
 		const char *advice;
 
@@ -451,7 +470,8 @@ static void ask_processes(struct doctor *doctor)
 		row(doctor, result, "processes", advice,
 		    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64 " confined, %" PRIu64
 		    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs",
-		    p->pid, *p->name ? " " : "", p->name, *p->limit ? p->limit : "all", p->pci,
+		    p->pid, *p->name ? " " : "", p->name, limit_text(doctor, p, limit, sizeof(limit)),
+		    p->pci,
 		    c->launches, c->confined, widened,
 		    c->unconfinable_version + c->unconfinable_map, c->unconfinable_gpu);
 	}

@@ -155,7 +155,7 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 			const struct gpupart_topology *topo, const char *pci,
 			struct gpupart_tpcset *set)
 {
-	char text[OUT_SET_STRLEN], limit[GPUPART_TPCSET_STRLEN];
+	char text[OUT_SET_STRLEN], limit[OUT_SET_STRLEN];
 	const struct gpupart_tpcset *outer;
 	struct gpupart_tpcset outside, around;
 	int status;
@@ -166,11 +166,10 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 	if (status >= 0 || !outer || gpupart_tpcset_subset(set, outer))
 		return status;
 	outside = gpupart_tpcset_andnot(set, outer);
-	gpupart_tpcset_format_list(&outside, text, sizeof(text));
-	gpupart_tpcset_format_list(outer, limit, sizeof(limit));
 	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
 			"TPCs %s are outside the limit %s that this runs in (GPUPART_SET)",
-			text, limit);
+			out_set(text, sizeof(text), topo, &outside),
+			out_set(limit, sizeof(limit), topo, outer));
 }
 
 static int inject(const struct args *args)
@@ -292,7 +291,8 @@ int cmd_run(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (disable && !strcmp(disable, "1")) {
-		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s runs on the whole GPU", args.program[0]);
+		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s runs on the whole GPU%s", args.program[0],
+			 args.simulated ? ", simulated" : "");
 		return become(&args);
 	}
 	if (gpupart_open(&gp))

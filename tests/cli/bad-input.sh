@@ -109,6 +109,6 @@ for command in verify doctor demo; do
 	refused 2 "-i rm" $command -i rm
 	refused 2 -t $command -t 0
 done
-refused 2 --json demo --json
+refused 2 --json=3 demo --json=3
 
 tap_done

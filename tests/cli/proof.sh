@@ -149,6 +149,21 @@ for board in h200 h200-e; do
 		"demo on $board: the picture has every TPC once"
 done
 
+if jq --version >/dev/null 2>&1; then
+	try demo -i sample:h200-e --json
+	is "$status $(jq -c '[.schema, .command, .simulated, .good, .nr_exact, .nr_confined]' "$tmp/out")" \
+		'0 ["gpupart/1","demo",true,true,9,9]' "demo --json"
+	is "$(jq -c '[.launches[] | select(.label == "GPC 1") | .set.list, .seen.list, .seen.whole_gpcs]' \
+		"$tmp/out")" '["0,8,16,24,62,65","0,8,16,24,62,65",[1]]' "demo --json: a launch"
+	is "$(jq -c '[.launches[0].set, .launches[0].seen.nr_tpcs]' "$tmp/out")" '[null,66]' \
+		"demo --json: the launch without a set"
+	with GPUPART_SIM_MOVE_BIT=7:0 demo -i sample:h200 --json
+	is "$status $(jq -c '[.good, .nr_exact, .seen_outside.nr_tpcs]' "$tmp/out")" '1 [false,6,1]' \
+		"demo --json with a bit moved"
+else
+	skip "no jq"
+fi
+
 # A package below a path longer than the library's room for it: said, and -i FILE works.
 deep=$tmp/$(printf '%0150d/%0150d/%0150d/%0150d' 0 0 0 0)
 mkdir -p "$deep/bin"

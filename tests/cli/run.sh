@@ -137,7 +137,7 @@ inside -n 2
 is "$status $(value set)" "42 4,12 name=" "inside a run: -n takes from the limit"
 inside -t 4,5
 is "$status $(value set)" "125 " "inside a run: a TPC outside the limit is refused"
-has "$err" "TPCs 5 are outside the limit 4,12,20" "inside a run: both are named"
+has "$err" "TPCs 5 are outside the limit 4,12,20,28,35,42,49,56,63 (GPC 0) that" "inside a run: both are named"
 inside -n 10
 is $status 125 "inside a run: more than the limit has is refused"
 try run $e -g 0 -- env XDG_CACHE_HOME="$tmp/other" "$gpupart" run -t 4 -- "$tmp/show"
@@ -222,6 +222,7 @@ export GPUPART_DISABLE
 try run $e -t 0 -- "$tmp/show"
 is "$status $(value set)$(value inject)" "42  name=" "GPUPART_DISABLE=1: nothing is set"
 has "$err" "GPUPART_DISABLE=1" "GPUPART_DISABLE=1: it says so"
+has "$err" simulated "GPUPART_DISABLE=1: it says simulated"
 try run -t 0 -- "$tmp/show"
 is $status 42 "GPUPART_DISABLE=1: runs without a GPU too"
 unset GPUPART_DISABLE

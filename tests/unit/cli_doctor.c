@@ -122,6 +122,21 @@ static void test_counters(void)
 	       "no launch at all is not called good: %s", own_row());
 }
 
+static void test_limit(void)
+{
+	struct gpupart_tpcset limit;
+
+	/* GPC 1 of board e, and a TPC more. */
+	gpupart_tpcset_parse_list(NULL, "0,1,8,16,24,62,65", &limit);
+	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+		atomic_store(&control_self->limit_tpcs[i], limit.allowed[i]);
+	ask("");
+	tap_ok(strstr(own_row(), "on TPCs 0-1,8,16,24,62,65 (GPC 1) of 0000:01:00.0"),
+	       "a limit has its whole GPCs after it: %s", own_row());
+	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+		atomic_store(&control_self->limit_tpcs[i], 0);
+}
+
 int main(void)
 {
 	if (control_publish(NULL)) {
@@ -131,5 +146,6 @@ int main(void)
 	snprintf(control_self->pci, sizeof(control_self->pci), "0000:01:00.0");
 	test_foreign_text();
 	test_counters();
+	test_limit();
 	return tap_done();
 }
