@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "args.h"
 #include "cmd.h"
 #include "cuda.h"
+#include "neighbours.h"
 #include "out.h"
 #include "pack.h"
 #include "paths.h"
@@ -58,6 +60,15 @@ static int print_help(const char *help)
 	return out_close(&out, NULL);
 }
 
+/* A value that is there and empty is a variable that was not set. */
+static int take_text(struct args *args, const char *option, const char *wants, const char **value)
+{
+	if (!*optarg)
+		return cmd_fail(args->cmd, args->usage_status, "%s '': wants %s", option, wants);
+	*value = optarg;
+	return -1;
+}
+
 static int take(struct args *args, int opt, const char *help)
 {
 	switch (opt) {
@@ -72,28 +83,40 @@ static int take(struct args *args, int opt, const char *help)
 	case OPT_HEX:
 		return add_term(args, "--hex", optarg);
 	case OPT_GPU:
-		args->gpu = optarg;
-		return -1;
+		return take_text(args, "--gpu", "an index, a PCI address or a UUID", &args->gpu);
 	case OPT_JSON:
 		args->json = true;
 		return -1;
 	case 'i':
-		args->source = optarg;
-		return -1;
+		return take_text(args, "-i", "sample:NAME or a capture's path", &args->source);
 	case 'o':
-		args->output = optarg;
-		return -1;
+		return take_text(args, "-o", "a file to write to", &args->output);
 	default:
 		return print_help(help);
 	}
 }
 
-static int bad_option(const struct args *args, int opt, char **argv)
+/* The long options that @word is the beginning of, as "--of, --output"; how many. */
+static unsigned int list_matches(const struct option *options, const char *word, char *text,
+				 size_t len)
+{
+	size_t word_len = strcspn(word + 2, "=");
+	unsigned int nr = 0;
+
+	*text = 0;
+	for (; options->name; options++)
+		if (!strncmp(options->name, word + 2, word_len))
+			out_append(text, len, "%s--%s", nr++ ? ", " : "", options->name);
+	return nr;
+}
+
+static int bad_option(const struct args *args, int opt, char **argv, const struct option *options)
 {
 	/* A short option has left its letter in optopt; of a long one the word was read. */
 	const char *word = argv[optind - 1];
 	char letter[3] = { '-', (char)optopt, 0 };
 	bool is_long = !strncmp(word, "--", 2);
+	char matches[256];
 
 	if (opt == ':')
 		return cmd_fail(args->cmd, args->usage_status,
@@ -103,6 +126,9 @@ static int bad_option(const struct args *args, int opt, char **argv)
 		return cmd_fail(args->cmd, args->usage_status,
 				"'%s': this option takes no value: see 'gpupart %s --help'",
 				word, args->cmd);
+	if (is_long && !optopt && list_matches(options, word, matches, sizeof(matches)) > 1)
+		return cmd_fail(args->cmd, args->usage_status, "'%s' may mean %s: write it out", word,
+				matches);
 	return cmd_fail(args->cmd, args->usage_status,
 			"unknown option '%s': see 'gpupart %s --help'",
 			is_long || !optopt ? word : letter, args->cmd);
@@ -131,7 +157,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		if (opt == '?' || opt == ':')
-			return bad_option(args, opt, argv);
+			return bad_option(args, opt, argv, options);
 		if (opt >= OPT_OWN) {
 			if (own[opt - OPT_OWN].value)
 				*own[opt - OPT_OWN].value = optarg;
@@ -157,17 +183,76 @@ static bool is_live_source(const char *source)
 	return !strcmp(source, "kernel") || !strcmp(source, "rm");
 }
 
+/*
+ * What -i names is there and a file that can be read more than once: -1, or a status.
+ * Of a pipe the reader would wait for ever, and the simulated driver reads it again.
+ */
+static int check_file(const struct args *args)
+{
+	struct stat st;
+	int err;
+
+	if (is_live_source(args->source) || !strncmp(args->source, "sample:", 7))
+		return -1;
+	if (stat(args->source, &st)) {
+		err = errno;
+		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
+				EXIT_RUN_FAILED : cmd_status(-err), "-i %s: %s", args->source,
+				strerror(err));
+	}
+	if (S_ISREG(st.st_mode))
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"-i %s: no regular file: a capture is read more than once; write it into a file first",
+			args->source);
+}
+
+/* The simulated driver has what TMD V04_00 has: 128 mask bits. */
+#define SIM_MASK_BITS 128
+
+/*
+ * The simulated driver takes its truth from the bits that were measured: -1, or a
+ * status where the capture lacks one.
+ */
+static int check_bits(const struct args *args, const struct gpupart_topology *topo)
+{
+	unsigned int tpc, other;
+	char why[80] = "";
+
+	for (tpc = 0; tpc < gpupart_topology_nr_tpcs(topo) && !*why; tpc++) {
+		int bit = gpupart_topology_tpc(topo, tpc)->measured_bit;
+
+		if (bit < 0)
+			snprintf(why, sizeof(why), "TPC %u has no measured mask bit", tpc);
+		else if (bit >= SIM_MASK_BITS)
+			snprintf(why, sizeof(why), "TPC %u has mask bit %d, above %d", tpc, bit,
+				 SIM_MASK_BITS - 1);
+		for (other = 0; other < tpc && bit >= 0; other++)
+			if (gpupart_topology_tpc(topo, other)->measured_bit == bit)
+				snprintf(why, sizeof(why), "TPCs %u and %u have one mask bit, %d",
+					 other, tpc, bit);
+	}
+	if (!*why)
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"-i %s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
+			args->source, why);
+}
+
 /* The capture that -i means opens, and its full path: -1 to go on, or a status. */
 static int capture_path(const struct args *args, char *path, size_t len)
 {
 	struct gpupart_topology *topo;
 	const char *found;
 	struct gpupart *gp;
-	int err, status = -1;
+	int err, status = check_file(args);
 
+	if (status >= 0)
+		return status;
 	if (gpupart_open(&gp))
 		return cmd_fail(args->cmd, args->usage_status, "no memory");
-	err = gpupart_topology_open(gp, args->source, args->gpu, &topo);
+	/* --gpu is for the driver made of it, which has an address where the capture has none. */
+	err = gpupart_topology_open(gp, args->source, NULL, &topo);
 	if (err) {
 		status = cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
 				  EXIT_RUN_FAILED : cmd_status(err), "-i %s: %s", args->source,
@@ -185,10 +270,37 @@ static int capture_path(const struct args *args, char *path, size_t len)
 	else if (err)
 		status = cmd_fail(args->cmd, args->usage_status, "-i %s: %s", args->source,
 				  strerror(-err));
+	else
+		status = check_bits(args, topo);
 	gpupart_topology_close(topo);
 close_gp:
 	gpupart_close(gp);
 	return status;
+}
+
+/* --gpu among the GPUs of the simulated driver: -1 to go on, or a status. */
+static int choose_simulated(struct args *args, const char *captures)
+{
+	static struct cuda_simulated found;
+	static char first[4096];
+	int err = cuda_find_simulated(args->gpu, &found);
+
+	if (!found.simulated && !args->source)
+		return -1;
+	if (!found.simulated)
+		return cmd_fail(args->cmd, args->usage_status, "the simulated driver is not used: %s",
+				*found.why ? found.why : "the loader finds another libcuda.so.1");
+	if (err && args->gpu)
+		return cmd_fail(args->cmd, args->usage_status, "--gpu %s: %s", args->gpu, found.why);
+	args->simulated = true;
+	if (err) {	/* what attaches to it says it */
+		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
+		args->source = first;
+		return -1;
+	}
+	args->source = found.capture;
+	args->gpu = found.pci;
+	return -1;
 }
 
 int args_simulate(struct args *args)
@@ -197,23 +309,16 @@ int args_simulate(struct args *args)
 	const char *sim = getenv("GPUPART_SIM");
 	int status;
 
-	if (!args->source) {
-		/* One GPU a command: the first of the captures. */
-		if (!sim || !*sim)
-			return -1;
-		snprintf(path, sizeof(path), "%.*s", (int)strcspn(sim, ":"), sim);
-		args->source = path;
-		return -1;
-	}
+	if (!args->source)
+		return sim && *sim ? choose_simulated(args, sim) : -1;
 	if (is_live_source(args->source))
 		return cmd_fail(args->cmd, args->usage_status,
 				"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
 				args->source);
 	status = capture_path(args, path, sizeof(path));
-	if (status >= 0)
-		return status;
-	args->source = path;
-	return paths_enter_sim(args->cmd, args->usage_status, path);
+	if (status < 0)
+		status = paths_enter_sim(args->cmd, args->usage_status, path);
+	return status < 0 ? choose_simulated(args, path) : status;
 }
 
 int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
@@ -251,10 +356,12 @@ int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology
 	const char *gpu;
 	int status, err;
 
-	status = args_gpu(args, gp, &gpu);
+	status = args->source && !args->simulated ? check_file(args) : -1;
+	if (status < 0)
+		status = args_gpu(args, gp, &gpu);
 	if (status >= 0)
 		return status;
-	err = gpupart_topology_open(gp, args->source, gpu, topo);
+	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
 	if (err)
 		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
 				EXIT_RUN_FAILED : cmd_status(err), "%s", gpupart_error(gp));
@@ -270,21 +377,22 @@ static int parse_number(const struct args *args, const char *text, unsigned int 
 	value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > GPUPART_MAX_TPCS)
 		return cmd_fail(args->cmd, args->usage_status,
-				"-n %s: wants a number of TPCs, 1 to %d", text, GPUPART_MAX_TPCS);
+				"-n %s: wants a number of TPCs, 1 to %d", *text ? text : "''",
+				GPUPART_MAX_TPCS);
 	*nr = value;
 	return -1;
 }
 
 int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
-	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
 {
 	static const struct { const char *option, *word; } words[] = {
 		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
 	};
-	struct gpupart_tpcset part, free_tpcs = within ? *within : gpupart_topology_all(topo);
-	char text[GPUPART_TPCSET_STRLEN];
+	struct gpupart_tpcset part, others, unused, free_tpcs = within ? *within : gpupart_topology_all(topo);
+	char *text, shared_tpcs[GPUPART_TPCSET_STRLEN];
 	unsigned int nr = 0, more = 0;
-	int status;
+	int status, err;
 
 	if (!args->nr_terms)
 		return cmd_fail(args->cmd, args->usage_status,
@@ -305,12 +413,15 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 			continue;
 		}
 		/* In the library's words "+" would start a term of another kind. */
-		if (strchr(value, '+') || strchr(value, ' ') || !*value ||
-		    snprintf(text, sizeof(text), "%s:%s", word, value) >= (int)sizeof(text))
+		if (strchr(value, '+') || strchr(value, ' ') || !*value)
 			return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants %s",
 					option, value, word[0] == 'h' ? "a hexadecimal number" :
 					"a list such as 0,5,8-11 or 0-10:2");
-		if (gpupart_set_parse(gp, topo, text, &part))
+		if (asprintf(&text, "%s:%s", word, value) < 0)
+			return cmd_fail(args->cmd, args->usage_status, "no memory");
+		err = gpupart_set_parse(gp, topo, text, &part);
+		free(text);
+		if (err)
 			return cmd_fail(args->cmd, args->usage_status, "%s %s: %s", option, value,
 					gpupart_error(gp));
 		*set = gpupart_tpcset_or(set, &part);
@@ -323,7 +434,21 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				"-n %u: %u TPCs are free to choose from%s", nr,
 				gpupart_tpcset_count(&free_tpcs),
 				within ? " inside GPUPART_SET" : "");
-	part = pack_tpcs(topo, &free_tpcs, nr);
+	neighbours_lock();
+	others = neighbours_tpcs(gp, topo, pci, within);
+	unused = gpupart_tpcset_andnot(&free_tpcs, &others);
+	if (gpupart_tpcset_count(&unused) >= nr) {
+		part = pack_tpcs(topo, &unused, nr);
+	} else {
+		/* All that nobody has, and the rest packed from what others have too. */
+		part = gpupart_tpcset_andnot(&free_tpcs, &unused);
+		part = pack_tpcs(topo, &part, nr - gpupart_tpcset_count(&unused));
+		gpupart_tpcset_format_list(&part, shared_tpcs, sizeof(shared_tpcs));
+		cmd_note(args->cmd,
+			 "-n %u: TPCs %s overlap with programs that run now: only %u were free of them",
+			 nr, shared_tpcs, gpupart_tpcset_count(&unused));
+		part = gpupart_tpcset_or(&part, &unused);
+	}
 	*set = gpupart_tpcset_or(set, &part);
 	return -1;
 }

@@ -39,6 +39,7 @@ struct args {
 		const char *text;
 	} terms[ARGS_MAX_TERMS];
 	char **program;		/* PROGRAM ARGS NULL */
+	bool simulated;		/* args_simulate() made @source and @gpu one simulated GPU */
 	char visible[64];	/* room for what args_gpu() finds */
 };
 
@@ -50,9 +51,10 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	       const char *help, int argc, char **argv);
 
 /*
- * Goes on as a process on the simulated GPU where -i (or GPUPART_SIM, which a
- * process inside such a run inherits) asks for one; args->source is the capture's
- * path then. Returns -1 to go on, or a status.
+ * Goes on as a process on the simulated GPU where -i asks for one, or stays one inside
+ * such a run: GPUPART_SIM alone, without the simulated driver, decides nothing. Then
+ * args->simulated is set, args->source is the capture's path and args->gpu the address
+ * that is simulated. Returns -1 to go on, or a status.
  */
 int args_simulate(struct args *args);
 
@@ -67,9 +69,11 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
 
 /*
  * The set that -t, -g, -u, -n and --hex add up to. -n takes its TPCs from those
- * of @within (NULL: all) that the others leave. -1 to go on, or a status.
+ * of @within (NULL: all) that the others leave, and of these where it can from those
+ * that no other program's limit on the GPU at @pci has; where it cannot it says so.
+ * -1 to go on, or a status.
  */
 int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
-	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
+	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
 
 #endif

@@ -12,13 +12,14 @@
 #define SAMPLE "sample:h200"
 
 const char demo_help[] =
-"Usage: gpupart demo [-i CAPTURE] [--gpu GPU] [-o FILE]\n"
+"Usage: gpupart demo [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
 "The main job in a minute: the GPU's picture, a set of whole GPCs, where a launch ran\n"
 "before and after, and one launch in each GPC. On a GPU if there is one, else on the\n"
 "simulated GPU made of " SAMPLE ", which says so.\n"
 "\n"
 "  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --json          as JSON, schema gpupart/1\n"
 "  -o, --output FILE   write there\n"
 "\n"
 "Exit status: 0 every launch ran where it was allowed, 1 one did not, 2 not supported\n"
@@ -35,19 +36,29 @@ struct demo {
 	struct out out;
 	unsigned int nr_launches, nr_exact;
 	struct gpupart_tpcset inside, outside;	/* seen in all confined launches */
+	json_t *launches;	/* NULL: text */
 };
 
-/* One launch inside @set: @seen, and the tally. */
-static int launch(struct demo *demo, const struct gpupart_tpcset *set, struct gpupart_tpcset *seen)
+/* One launch inside @set (NULL: all), shown under @label, and the tally. */
+static int launch(struct demo *demo, const struct gpupart_tpcset *set, const char *label)
 {
-	struct gpupart_tpcset part;
+	struct gpupart_tpcset part, seen_tpcs, *seen = &seen_tpcs;
 	int err;
 
 	err = gpupart_process_set(demo->gp, demo->gpu, set);
 	if (!err)
 		err = gpupart_census(demo->gp, demo->gpu, NULL, seen);
-	if (err || !set)
+	if (err)
 		return err;
+	if (demo->launches)
+		json_array_append_new(demo->launches, json_pack("{s:s, s:o, s:o}",
+			"label", label,
+			"set", set ? out_json_set(demo->topo, set) : json_null(),
+			"seen", out_json_set(demo->topo, seen)));
+	else
+		out_strip(&demo->out, demo->topo, label, seen);
+	if (!set)
+		return 0;
 	demo->nr_launches++;
 	demo->nr_exact += gpupart_tpcset_equal(seen, set);
 	part = gpupart_tpcset_and(seen, set);
@@ -69,42 +80,58 @@ static struct gpupart_tpcset choose(const struct gpupart_topology *topo, char *w
 	       gpupart_topology_all(topo);
 }
 
-static int show(struct demo *demo)
+static void show_set(struct demo *demo, const char *words, const struct gpupart_tpcset *set)
 {
-	const struct gpupart_topology *topo = demo->topo;
-	FILE *file = demo->out.file;
-	struct gpupart_tpcset set, seen;
-	char words[16], text[OUT_SET_STRLEN], label[16], *whole;
-	int err;
+	char text[OUT_SET_STRLEN], *whole;
 
-	set = choose(topo, words, sizeof(words));
-	fprintf(file, "A set of whole GPCs, as 'gpupart run %s' has it:\n", words);
-	out_set(text, sizeof(text), topo, &set);
+	fprintf(demo->out.file, "A set of whole GPCs, as 'gpupart run %s' has it:\n", words);
+	out_set(text, sizeof(text), demo->topo, set);
 	/* The GPCs on a line of their own: they read badly when they are broken. */
 	whole = strstr(text, " (GPC ");
 	if (whole)
 		*whole++ = 0;
 	out_wrap(&demo->out, 2, "TPCs", text);
 	if (whole)
-		fprintf(file, "  %s\n", whole);
-	fputs("\nWhere a launch ran, a sign a TPC, GPC by GPC:\n", file);
-	err = launch(demo, NULL, &seen);
-	if (err)
-		return err;
-	out_strip(&demo->out, topo, "all", &seen);
-	err = launch(demo, &set, &seen);
-	if (err)
-		return err;
-	out_strip(&demo->out, topo, words, &seen);
-	fputs("\nOne launch in each GPC:\n", file);
-	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++) {
-		err = launch(demo, &gpupart_topology_gpc(topo, gpc)->tpcs, &seen);
-		if (err)
-			return err;
+		fprintf(demo->out.file, "  %s\n", whole);
+	fputs("\nWhere a launch ran, a sign a TPC, GPC by GPC:\n", demo->out.file);
+}
+
+static int show(struct demo *demo)
+{
+	const struct gpupart_topology *topo = demo->topo;
+	struct gpupart_tpcset set;
+	char words[16], label[16];
+	int err;
+
+	set = choose(topo, words, sizeof(words));
+	if (!demo->launches)
+		show_set(demo, words, &set);
+	err = launch(demo, NULL, "all");
+	if (!err)
+		err = launch(demo, &set, words);
+	if (!demo->launches && !err)
+		fputs("\nOne launch in each GPC:\n", demo->out.file);
+	for (unsigned int gpc = 0; !err && gpc < gpupart_topology_nr_gpcs(topo); gpc++) {
 		snprintf(label, sizeof(label), "GPC %u", gpc);
-		out_strip(&demo->out, topo, label, &seen);
+		err = launch(demo, &gpupart_topology_gpc(topo, gpc)->tpcs, label);
 	}
-	return gpupart_process_set(demo->gp, demo->gpu, NULL);
+	return err ? err : gpupart_process_set(demo->gp, demo->gpu, NULL);
+}
+
+static void write_json(struct demo *demo)
+{
+	const struct gpupart_gpu_info *info = gpupart_topology_info(demo->topo);
+	bool good = gpupart_tpcset_empty(&demo->outside) && demo->nr_exact == demo->nr_launches;
+	json_t *root = out_json_new("demo", info->simulated);
+
+	json_object_set_new(root, "gpu", out_json_gpu(info));
+	json_object_set(root, "launches", demo->launches);
+	json_object_set_new(root, "nr_confined", json_integer(demo->nr_launches));
+	json_object_set_new(root, "nr_exact", json_integer(demo->nr_exact));
+	json_object_set_new(root, "seen_inside", out_json_set(demo->topo, &demo->inside));
+	json_object_set_new(root, "seen_outside", out_json_set(demo->topo, &demo->outside));
+	json_object_set_new(root, "good", json_boolean(good));
+	out_json_write(&demo->out, root);
 }
 
 static int demonstrate(const struct args *args, struct demo *demo)
@@ -124,20 +151,29 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	status = out_open(&demo->out, args);
 	if (status >= 0)
 		return status;
-	out_gpu_text(&demo->out, demo->topo);
-	out_picture(&demo->out, demo->topo);
-	fputc('\n', demo->out.file);
+	if (args->json) {
+		demo->launches = json_array();
+	} else {
+		out_gpu_text(&demo->out, demo->topo);
+		out_picture(&demo->out, demo->topo);
+		fputc('\n', demo->out.file);
+	}
 	err = show(demo);
 	if (err) {
+		json_decref(demo->launches);
 		out_close(&demo->out, args->cmd);
 		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(demo->gp));
 	}
 	nr_outside = gpupart_tpcset_count(&demo->outside);
-	fprintf(demo->out.file,
-		"\n%sproof%s%s: %u of %u confined launches ran on exactly their set:\n"
-		"  %u TPCs seen inside, %u outside\n",
-		demo->out.bold, demo->out.plain, simulated, demo->nr_exact, demo->nr_launches,
-		gpupart_tpcset_count(&demo->inside), nr_outside);
+	if (demo->launches)
+		write_json(demo);
+	else
+		fprintf(demo->out.file,
+			"\n%sproof%s%s: %u of %u confined launches ran on exactly their set:\n"
+			"  %u TPCs seen inside, %u outside\n",
+			demo->out.bold, demo->out.plain, simulated, demo->nr_exact,
+			demo->nr_launches, gpupart_tpcset_count(&demo->inside), nr_outside);
+	json_decref(demo->launches);
 	status = out_close(&demo->out, args->cmd);
 	return nr_outside || demo->nr_exact != demo->nr_launches ? EXIT_FAILED : status;
 }
@@ -149,20 +185,22 @@ int cmd_demo(int argc, char **argv)
 	const char *gpu;
 	int status, err, nr;
 
-	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_OUTPUT, NULL, demo_help, argc, argv);
+	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, NULL,
+			    demo_help, argc, argv);
 	if (status >= 0)
 		return status;
 	if (gpupart_open(&demo.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
-	if (!args.source && !args.gpu && !getenv("GPUPART_SIM")) {
+	status = args_simulate(&args);
+	if (status < 0 && !args.simulated && !args.gpu) {
 		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0);
 		if (nr <= 0) {
 			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
 				 nr ? gpupart_error(demo.gp) : "none found");
 			args.source = SAMPLE;
+			status = args_simulate(&args);
 		}
 	}
-	status = args_simulate(&args);
 	if (status < 0)
 		status = args_gpu(&args, demo.gp, &gpu);
 	if (status < 0) {

@@ -68,6 +68,8 @@ static void row(struct doctor *doctor, enum result result, const char *name, con
 	va_start(ap, fmt);
 	vsnprintf(answer, sizeof(answer), fmt, ap);
 	va_end(ap);
+	/* Much of it is other people's: names of processes, the environment, paths. */
+	out_clean(answer);
 	doctor->nr[result]++;
 	if (doctor->rows) {
 		json_array_append_new(doctor->rows, json_pack("{s:s, s:s, s:o, s:o}", "name", name,
@@ -77,7 +79,7 @@ static void row(struct doctor *doctor, enum result result, const char *name, con
 	}
 	out_row(&doctor->out, words[result], result == BAD, name, answer, "");
 	if (*advice)
-		fprintf(doctor->out.file, "%28s-> %s\n", "", advice);
+		out_advice(&doctor->out, advice);
 }
 
 static bool read_line(const char *path, char *text, size_t len)
@@ -164,7 +166,8 @@ static void ask_topology(struct doctor *doctor)
 	const struct gpupart_gpu_info *info;
 	const char *other;
 
-	if (gpupart_topology_open(doctor->gp, doctor->args->source, doctor->gpu, &topo)) {
+	if (gpupart_topology_open(doctor->gp, doctor->args->source,
+				  doctor->simulated ? NULL : doctor->gpu, &topo)) {
 		row(doctor, BAD, "topology", "see the rows above", "%s", gpupart_error(doctor->gp));
 		row(doctor, SKIP, "mig", "", "no topology");
 		return;
@@ -214,11 +217,13 @@ struct attached {
 	char layout[32], streams[256];
 	bool from_cache;
 	unsigned int nr_proven, nr_launches;
+	bool called_back;	/* the driver told of a launch */
 };
 
 static void attach(void *arg, void *result)
 {
 	struct attached *found = result;
+	struct gpupart_counters counters;
 	struct gpupart_check check;
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
@@ -231,6 +236,8 @@ static void attach(void *arg, void *result)
 		return;
 	found->err = gpupart_attach(gp, arg, &gpu);
 	snprintf(found->why, sizeof(found->why), "%s", gpupart_error(gp));
+	gpupart_counters_get(&counters);
+	found->called_back = counters.launches;
 	if (found->err)
 		return;
 	gpupart_gpu_check(gpu, &check);
@@ -239,6 +246,30 @@ static void attach(void *arg, void *result)
 	found->from_cache = check.from_cache;
 	found->nr_proven = check.nr_proven;
 	found->nr_launches = check.nr_launches;
+}
+
+/* Which of the rows it is that failed, and what to do. */
+static void tell_failure(struct doctor *doctor, const struct attached *found)
+{
+	const char *why = *found->why ? found->why : strerror(-found->err);
+	/* Before a launch is told of, the sentence is all there is to know it by. */
+	bool callback = !found->called_back && (strstr(why, "callback") || strstr(why, "call back"));
+	const char *advice = doctor->nr[BAD] ? "see the rows above; sets cannot be used here" :
+		found->err == -EPROTO ?
+		"try again with the GPU idle; if it stays, report it with the output of scripts/capture-gpu" :
+		"sets cannot be used here; report it with the output of scripts/capture-gpu";
+
+	if (callback)
+		row(doctor, BAD, "launch-callback", advice, "launches cannot be confined: %s", why);
+	else if (found->called_back)
+		row(doctor, OK, "launch-callback", "", "offered by the driver");
+	else
+		row(doctor, SKIP, "launch-callback", "", "it did not come to that");
+	if (callback)
+		row(doctor, SKIP, "mask-bits", "", "not attached");
+	else
+		row(doctor, BAD, "mask-bits", advice, "launches cannot be confined: %s", why);
+	row(doctor, SKIP, "streams", "", "not attached");
 }
 
 static void ask_launches(struct doctor *doctor, bool may_launch)
@@ -258,11 +289,7 @@ static void ask_launches(struct doctor *doctor, bool may_launch)
 		snprintf(found.why, sizeof(found.why), "attaching to the GPU: %s", why);
 	}
 	if (found.err) {
-		row(doctor, BAD, "launch-callback", "see the rows above; sets cannot be used here",
-		    "launches cannot be confined: %s",
-		    *found.why ? found.why : strerror(-found.err));
-		row(doctor, SKIP, "mask-bits", "", "not attached");
-		row(doctor, SKIP, "streams", "", "not attached");
+		tell_failure(doctor, &found);
 		return;
 	}
 	row(doctor, OK, "launch-callback", "", "offered by the driver");
@@ -352,9 +379,9 @@ static void ask_cache(struct doctor *doctor)
 	char path[PATH_MAX], folder[PATH_MAX];
 
 	if (cache && *cache == '/')
-		snprintf(path, sizeof(path), "%s/gpupart", cache);
+		snprintf(path, sizeof(path), "%s/gpupart/checked", cache);
 	else if (home && *home == '/')
-		snprintf(path, sizeof(path), "%s/.cache/gpupart", home);
+		snprintf(path, sizeof(path), "%s/.cache/gpupart/checked", home);
 	else {
 		row(doctor, NOTE, "cache-folder", advice, "neither XDG_CACHE_HOME nor HOME is set");
 		return;
@@ -366,6 +393,54 @@ static void ask_cache(struct doctor *doctor)
 		row(doctor, NOTE, "cache-folder", advice, "%s: %s", folder, strerror(errno));
 	else
 		row(doctor, OK, "cache-folder", "", "%s can be written", path);
+}
+
+/*
+ * The worst that became of @p's launches and what to do about it, in the order of what
+ * matters: a launch that ran on the whole GPU, one that was widened, none at all.
+ */
+static enum result judge(const struct gpupart_process *p, const char **advice)
+{
+	const struct gpupart_counters *c = &p->counters;
+
+	*advice = "";
+	if (c->unconfinable_version) {
+		*advice = "its launches have a TMD version or a launch type that is not known: report it with the output of scripts/capture-gpu";
+		return BAD;
+	}
+	if (c->unconfinable_map) {
+		*advice = "the mask bits of its GPU are not proven: 'gpupart verify' says why";
+		return BAD;
+	}
+	if (c->widened_cluster || c->widened_cooperative)
+		*advice = "larger sets, or whole GPCs, hold its grids";
+	else if (c->widened_empty)
+		*advice = "the sets it makes itself lie outside its limit: choose them inside";
+	else if (c->widened_driver)
+		*advice = "the driver masks TPCs itself: choose a set beside these";
+	else if (c->unconfinable_gpu)
+		*advice = "a limit is for one GPU: leave it only that one with CUDA_VISIBLE_DEVICES";
+	else if (!c->launches)
+		*advice = "if it works on the GPU already, the driver does not tell of its launches and they are not confined: 'gpupart verify' finds out";
+	return **advice ? NOTE : OK;
+}
+
+/* A process's limit with the GPCs that it covers whole, where its GPU's topology is there. */
+static const char *limit_text(struct doctor *doctor, const struct gpupart_process *p, char *text,
+			      size_t len)
+{
+	const char *source = doctor->simulated ? doctor->args->source : NULL;
+	struct gpupart_topology *topo;
+	struct gpupart_tpcset limit;
+
+	snprintf(text, len, "%s", *p->limit ? p->limit : "all");
+	if (!*p->limit || (doctor->simulated && (!doctor->gpu || strcmp(p->pci, doctor->gpu))) ||
+	    gpupart_topology_open(doctor->gp, source, source ? NULL : p->pci, &topo))
+		return text;
+	if (!gpupart_set_parse(NULL, topo, p->limit, &limit))
+		out_set(text, len, topo, &limit);
+	gpupart_topology_close(topo);
+	return text;
 }
 
 /* What runs confined now, and whether each launch of it was. */
@@ -383,20 +458,24 @@ static void ask_processes(struct doctor *doctor)
 		const struct gpupart_counters *c = &p->counters;
 		uint64_t widened = c->widened_empty + c->widened_driver + c->widened_cluster +
 				   c->widened_cooperative;
-		uint64_t free = c->unconfinable_version + c->unconfinable_map;
+		char limit[OUT_SET_STRLEN];
+		enum result result;
+		const char *advice;
 
-		if (*p->problem)
+		if (*p->problem) {
 			row(doctor, BAD, "processes", "see what it says",
 			    "%d%s%s is not confined: %s", p->pid, *p->name ? " " : "", p->name,
 			    p->problem);
-		else
-			row(doctor, widened || free ? NOTE : OK, "processes",
-			    widened || free ? "larger sets, or whole GPCs, hold its grids" : "",
-			    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64
-			    " confined, %" PRIu64 " widened, %" PRIu64 " could not be, %" PRIu64
-			    " on other GPUs",
-			    p->pid, *p->name ? " " : "", p->name, *p->limit ? p->limit : "all",
-			    p->pci, c->launches, c->confined, widened, free, c->unconfinable_gpu);
+			continue;
+		}
+		result = judge(p, &advice);
+		row(doctor, result, "processes", advice,
+		    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64 " confined, %" PRIu64
+		    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs",
+		    p->pid, *p->name ? " " : "", p->name, limit_text(doctor, p, limit, sizeof(limit)),
+		    p->pci,
+		    c->launches, c->confined, widened,
+		    c->unconfinable_version + c->unconfinable_map, c->unconfinable_gpu);
 	}
 	if (nr > 64)
 		row(doctor, NOTE, "processes", "", "and %d more", nr - 64);
@@ -472,7 +551,7 @@ int cmd_doctor(int argc, char **argv)
 		status = args_simulate(&args);
 	if (status >= 0)
 		return status;
-	doctor.simulated = args.source;
+	doctor.simulated = args.simulated;
 	if (gpupart_open(&doctor.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */

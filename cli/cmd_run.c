@@ -12,6 +12,7 @@
 #include "args.h"
 #include "child.h"
 #include "cmd.h"
+#include "cuda.h"
 #include "out.h"
 #include "paths.h"
 
@@ -29,7 +30,8 @@ const char run_help[] =
 "  -u, --ugpus LIST    whole uGPUs (halves of the L2)\n"
 "  -n, --nr-tpcs N     N more TPCs, packed: in the smallest uGPU that holds them, as\n"
 "                      many as possible in whole GPCs, the rest from the smallest\n"
-"                      GPC left; always the same ones\n"
+"                      GPC left; clear of the sets of other runs, or it says that\n"
+"                      they overlap\n"
 "      --hex MASK      bit i allows TPC i\n"
 "\n"
 "  -i, --input CAPTURE run on the simulated GPU made of it (sample:h200 or a file)\n"
@@ -100,30 +102,47 @@ static int check_in_child(const struct args *args, const char *pci, struct check
 	return -1;
 }
 
+/* Whether @gpu, the GPU of the run around this one, is the one at @pci: 0, or a status. */
+static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu,
+		    const char *pci)
+{
+	struct gpupart_topology *limited;
+	struct cuda_simulated found;
+	char address[20];
+
+	if (args->simulated) {
+		if (cuda_find_simulated(gpu, &found))
+			return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_GPU=%s: %s", gpu,
+					found.why);
+		snprintf(address, sizeof(address), "%s", found.pci);
+	} else {
+		if (gpupart_topology_open(gp, NULL, gpu, &limited))
+			return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_GPU=%s: %s", gpu,
+					gpupart_error(gp));
+		snprintf(address, sizeof(address), "%s", gpupart_topology_info(limited)->pci);
+		gpupart_topology_close(limited);
+	}
+	if (!strcmp(address, pci))
+		return -1;
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"this runs inside a limit on GPU %s and cannot leave it for %s", gpu, pci);
+}
+
 /* The limit of a run around this one: *outer is NULL where there is none. */
 static int outer_limit(const struct args *args, struct gpupart *gp,
-		       const struct gpupart_topology *topo, struct gpupart_tpcset *set,
-		       const struct gpupart_tpcset **outer)
+		       const struct gpupart_topology *topo, const char *pci,
+		       struct gpupart_tpcset *set, const struct gpupart_tpcset **outer)
 {
 	const char *words = getenv("GPUPART_SET"), *gpu = getenv("GPUPART_GPU");
-	const char *pci = gpupart_topology_info(topo)->pci;
-	struct gpupart_topology *limited;
-	bool same;
+	int status;
 
 	*outer = NULL;
 	if (!words || !*words)
 		return -1;
-	/* A capture may not tell its address; the one GPU of the simulated driver is meant. */
-	if (gpu && *gpu && *pci) {
-		if (gpupart_topology_open(gp, args->source, gpu, &limited))
-			return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_GPU=%s: %s", gpu,
-					gpupart_error(gp));
-		same = !strcmp(gpupart_topology_info(limited)->pci, pci);
-		gpupart_topology_close(limited);
-		if (!same)
-			return cmd_fail(args->cmd, EXIT_RUN_FAILED,
-					"this runs inside a limit on GPU %s and cannot leave it for %s",
-					gpu, pci);
+	if (gpu && *gpu) {
+		status = same_gpu(args, gp, gpu, pci);
+		if (status >= 0)
+			return status;
 	}
 	if (gpupart_set_parse(gp, topo, words, set))
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_SET=%s: %s", words,
@@ -133,24 +152,24 @@ static int outer_limit(const struct args *args, struct gpupart *gp,
 }
 
 static int work_out_set(const struct args *args, struct gpupart *gp,
-			const struct gpupart_topology *topo, struct gpupart_tpcset *set)
+			const struct gpupart_topology *topo, const char *pci,
+			struct gpupart_tpcset *set)
 {
-	char text[OUT_SET_STRLEN], limit[GPUPART_TPCSET_STRLEN];
+	char text[OUT_SET_STRLEN], limit[OUT_SET_STRLEN];
 	const struct gpupart_tpcset *outer;
 	struct gpupart_tpcset outside, around;
 	int status;
 
-	status = outer_limit(args, gp, topo, &around, &outer);
+	status = outer_limit(args, gp, topo, pci, &around, &outer);
 	if (status < 0)
-		status = args_set(args, gp, topo, outer, set);
+		status = args_set(args, gp, topo, pci, outer, set);
 	if (status >= 0 || !outer || gpupart_tpcset_subset(set, outer))
 		return status;
 	outside = gpupart_tpcset_andnot(set, outer);
-	gpupart_tpcset_format_list(&outside, text, sizeof(text));
-	gpupart_tpcset_format_list(outer, limit, sizeof(limit));
 	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
 			"TPCs %s are outside the limit %s that this runs in (GPUPART_SET)",
-			text, limit);
+			out_set(text, sizeof(text), topo, &outside),
+			out_set(limit, sizeof(limit), topo, outer));
 }
 
 static int inject(const struct args *args)
@@ -199,8 +218,8 @@ static int check_name(const struct args *args, const char *name)
 	if (len && len <= NAME_MAX_LEN)
 		return -1;
 	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
-			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-'", name,
-			NAME_MAX_LEN);
+			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-'",
+			*name ? name : "''", NAME_MAX_LEN);
 }
 
 /* Everything between a topology and the program's environment. */
@@ -208,14 +227,14 @@ static int prepare(const struct args *args, struct gpupart *gp,
 		   const struct gpupart_topology *topo, const char *name)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
-	/* A capture need not tell an address: its GPU is the only one there, and has one. */
-	const char *gpu = *info->pci ? info->pci : "0";
+	/* A capture need not tell the address that is simulated. */
+	const char *gpu = !args->simulated ? info->pci : args->gpu ? args->gpu : "0";
 	char list[GPUPART_TPCSET_STRLEN], text[OUT_SET_STRLEN];
 	struct check check = { 0 };
 	struct gpupart_tpcset set;
 	int status;
 
-	status = work_out_set(args, gp, topo, &set);
+	status = work_out_set(args, gp, topo, gpu, &set);
 	if (status < 0)
 		status = check_in_child(args, gpu, &check);
 	if (status < 0)
@@ -231,7 +250,7 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	if (name)
 		setenv("GPUPART_NAME", name, 1);
 	/* taskset says nothing either; but who runs on no GPU should know it. */
-	if (args->source)
+	if (args->simulated)
 		cmd_note(args->cmd, "TPCs %s of %s, simulated",
 			 out_set(text, sizeof(text), topo, &set), gpu);
 	return -1;
@@ -251,6 +270,9 @@ int cmd_run(int argc, char **argv)
 			    argc, argv);
 	if (status >= 0)
 		return status;
+	if (args.program[0] && !*args.program[0])
+		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
+				"the program is '': wants a name or a path after --");
 	if (!args.program[0])
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
 				"no program: gpupart run SET -- PROGRAM ARGS");
@@ -262,16 +284,17 @@ int cmd_run(int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
+	/* Inside a run the GPU is the one that is limited. */
+	if (!args.gpu && outer_set && *outer_set && outer_gpu && *outer_gpu)
+		args.gpu = outer_gpu;
 	status = args_simulate(&args);
 	if (status >= 0)
 		return status;
 	if (disable && !strcmp(disable, "1")) {
-		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s runs on the whole GPU", args.program[0]);
+		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s runs on the whole GPU%s", args.program[0],
+			 args.simulated ? ", simulated" : "");
 		return become(&args);
 	}
-	/* Inside a run the GPU is the one that is limited; a capture holds but one. */
-	if (!args.gpu && !args.source && outer_set && *outer_set && outer_gpu && *outer_gpu)
-		args.gpu = outer_gpu;
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);

@@ -15,6 +15,13 @@
 
 #define PROBE_SECONDS 30
 
+/* What the driver is asked through must be itself alone: no limit, no other tool's library. */
+static void leave_alone(void)
+{
+	unsetenv("CUDA_INJECTION64_PATH");
+	setenv("GPUPART_DISABLE", "1", 1);
+}
+
 struct answer {
 	int err;
 	struct cuda_probe probe;
@@ -31,9 +38,7 @@ static void ask(void *arg, void *result)
 	int dev;
 
 	(void)arg;
-	/* Asked without a limit of ours, and without another tool's library. */
-	unsetenv("CUDA_INJECTION64_PATH");
-	setenv("GPUPART_DISABLE", "1", 1);
+	leave_alone();
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!lib) {
 		answer->err = -ENOENT;
@@ -82,5 +87,81 @@ int cuda_probe(struct cuda_probe *probe)
 	if (!err)
 		return answer.err;
 	snprintf(probe->why, sizeof(probe->why), "libcuda.so.1: %s", why);
+	return err;
+}
+
+struct simulated_answer {
+	int err;
+	struct cuda_simulated gpu;
+};
+
+/* CUDA's number of the GPU, or -1. */
+static int find_device(void *lib, const char *selector,
+		       int (*gpu_info)(int, char *, char *))
+{
+	int (*by_pci)(int *, const char *) = dlsym(lib, "cuDeviceGetByPCIBusId");
+	size_t digits = strspn(selector, "0123456789");
+	char pci[20], uuid[48];
+	int device;
+
+	if (digits && !selector[digits])
+		return digits < 9 ? atoi(selector) : -1;
+	if (by_pci && !by_pci(&device, selector))
+		return device;
+	for (device = 0; !gpu_info(device, pci, uuid); device++)
+		if (!strcasecmp(selector, uuid) || !strcasecmp(selector, uuid + strlen("GPU-")))
+			return device;
+	return -1;
+}
+
+static void ask_simulated(void *arg, void *result)
+{
+	struct simulated_answer *answer = result;
+	struct cuda_simulated *gpu = &answer->gpu;
+	const char *selector = arg, *visible = getenv("CUDA_VISIBLE_DEVICES"), *path = NULL;
+	const char *(*capture)(int);
+	int (*init)(unsigned int), (*gpu_info)(int, char *, char *);
+	char uuid[48];
+	int device;
+	void *lib;
+
+	leave_alone();
+	lib = dlopen("libcuda.so.1", RTLD_NOW);
+	capture = lib ? dlsym(lib, "gpupart_sim_capture") : NULL;
+	gpu_info = lib ? dlsym(lib, "gpupart_sim_gpu_info") : NULL;
+	init = lib ? dlsym(lib, "cuInit") : NULL;
+	if (!capture || !gpu_info || !init)
+		return;
+	gpu->simulated = true;
+	gpu->pci[0] = 0;
+	if (init(0)) {
+		answer->err = -EIO;
+		snprintf(gpu->why, sizeof(gpu->why), "the simulated driver does not start");
+		return;
+	}
+	device = selector ? find_device(lib, selector, gpu_info) : 0;
+	if (device >= 0)
+		path = capture(device);
+	if (!path || gpu_info(device, gpu->pci, uuid)) {
+		answer->err = -ENODEV;
+		snprintf(gpu->why, sizeof(gpu->why), "no simulated GPU is %.80s%s%.80s",
+			 selector ? selector : "there",
+			 visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
+		return;
+	}
+	snprintf(gpu->capture, sizeof(gpu->capture), "%s", path);
+}
+
+int cuda_find_simulated(const char *selector, struct cuda_simulated *found)
+{
+	struct simulated_answer answer = { 0 };
+	char why[128];
+	int err = child_call(ask_simulated, (void *)selector, &answer, sizeof(answer),
+			     PROBE_SECONDS, why, sizeof(why));
+
+	*found = answer.gpu;
+	if (!err)
+		return answer.err;
+	snprintf(found->why, sizeof(found->why), "libcuda.so.1: %s", why);
 	return err;
 }

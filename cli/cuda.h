@@ -3,6 +3,8 @@
 #ifndef GPUPART_CLI_CUDA_H
 #define GPUPART_CLI_CUDA_H
 
+#include <stdbool.h>
+
 struct cuda_probe {
 	char path[256];		/* the file that was loaded */
 	int version;		/* 13000 is 13.0 */
@@ -12,7 +14,22 @@ struct cuda_probe {
 	char why[256];		/* the sentence where it failed */
 };
 
+/* One GPU of the simulated driver. */
+struct cuda_simulated {
+	bool simulated;		/* false: libcuda.so.1 is another driver, or not there */
+	char capture[4096];
+	char pci[20];		/* the address it plays, also where the capture tells none */
+	char why[256];		/* the sentence where it failed */
+};
+
 /* 0, -ENOENT no libcuda.so.1, -EIO cuInit failed, -ETIMEDOUT, -ECHILD; never hangs. */
 int cuda_probe(struct cuda_probe *probe);
+
+/*
+ * If libcuda.so.1 is the simulated driver: the GPU that @selector (an index, a PCI
+ * address, a UUID; NULL the first) is there. 0, also where it is another driver, which
+ * is not asked anything; -ENODEV no such GPU, -EIO the driver did not start.
+ */
+int cuda_find_simulated(const char *selector, struct cuda_simulated *found);
 
 #endif

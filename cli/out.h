@@ -31,6 +31,12 @@ int out_open(struct out *out, const struct args *args);
  */
 int out_close(struct out *out, const char *cmd);
 
+/*
+ * Puts a '?' in the place of every byte of @text that is a control character, a part of
+ * one, or no UTF-8. Returns @text.
+ */
+char *out_clean(char *text);
+
 /* -------------------------------------------------------- text: out_text.c */
 
 #define OUT_SET_STRLEN (GPUPART_TPCSET_STRLEN + 256)
@@ -68,9 +74,15 @@ void out_topology_text(struct out *out, const struct gpupart_topology *topo);
 void out_strip(struct out *out, const struct gpupart_topology *topo, const char *label,
 	       const struct gpupart_tpcset *set);
 
-/* A row of verify or doctor: a word in colour, a name, a sentence, details. */
+/*
+ * A row of verify or doctor: a word in colour, a name, a sentence, details; what is
+ * wider than 100 columns goes on below the sentence.
+ */
 void out_row(struct out *out, const char *word, bool bad, const char *name, const char *what,
 	     const char *detail);
+
+/* What to do about the row above. */
+void out_advice(struct out *out, const char *advice);
 
 /* What became of launches. */
 void out_counters_text(struct out *out, const struct gpupart_counters *counters);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Results as text for people, 80 columns, legible without colour. What a source does
+ * Results as text for people, 80 columns (rows 100), legible without colour. What a source does
  * not tell is said to be so. Must not know where a topology comes from.
  */
 #include <stdarg.h>
@@ -9,6 +9,8 @@
 #include "out.h"
 
 #define COLUMNS 80
+#define ROW_COLUMNS 100		/* of a row of verify or doctor */
+#define ROW_INDENT 28		/* what a row has before its sentence */
 #define NOT_TOLD "not told by this source"
 
 bool out_is_singleton(const struct gpupart_topology *topo, unsigned int tpc)
@@ -81,24 +83,29 @@ static int break_after(const char *text, int room, char end)
 	return room;
 }
 
-void out_wrap(struct out *out, int indent, const char *label, const char *text)
+/* @text from column @indent on, @columns wide; what follows stands below it. */
+static void fold(struct out *out, int columns, int indent, const char *text)
 {
-	int room = COLUMNS - indent - (int)strlen(label) - 1;
+	int room = columns - indent;
 
-	fprintf(out->file, "%*s%s ", indent, "", label);
 	while ((int)strlen(text) > room) {
-		int cut = break_after(text, room, ' ');
+		int cut = break_after(text, room + 1, ' ');
 		bool blank = cut > 0;
 
 		if (!cut)
 			cut = break_after(text, room, ',');
 		if (!cut)
 			break;
-		fprintf(out->file, "%.*s\n%*s", blank ? cut - 1 : cut, text,
-			indent + (int)strlen(label) + 1, "");
+		fprintf(out->file, "%.*s\n%*s", blank ? cut - 1 : cut, text, indent, "");
 		text += cut;
 	}
 	fprintf(out->file, "%s\n", text);
+}
+
+void out_wrap(struct out *out, int indent, const char *label, const char *text)
+{
+	fprintf(out->file, "%*s%s ", indent, "", label);
+	fold(out, COLUMNS, indent + (int)strlen(label) + 1, text);
 }
 
 static void print_sms(struct out *out, int indent, const struct gpupart_topology *topo,
@@ -457,9 +464,23 @@ void out_strip(struct out *out, const struct gpupart_topology *topo, const char 
 void out_row(struct out *out, const char *word, bool bad, const char *name, const char *what,
 	     const char *detail)
 {
-	fprintf(out->file, "%s%-4s%s  %-20s  %s%s%s\n", bad ? out->red : out->bold, word,
-		out->plain, name, what, *detail ? " - " : "", detail);
+	fprintf(out->file, "%s%-4s%s  %-20s  ", bad ? out->red : out->bold, word, out->plain, name);
+	if (*detail && ROW_INDENT + strlen(what) + 3 + strlen(detail) <= ROW_COLUMNS) {
+		fprintf(out->file, "%s - %s\n", what, detail);
+	} else {
+		fold(out, ROW_COLUMNS, ROW_INDENT, what);
+		if (*detail) {
+			fprintf(out->file, "%*s", ROW_INDENT, "");
+			fold(out, ROW_COLUMNS, ROW_INDENT, detail);
+		}
+	}
 	fflush(out->file);
+}
+
+void out_advice(struct out *out, const char *advice)
+{
+	fprintf(out->file, "%*s-> ", ROW_INDENT, "");
+	fold(out, ROW_COLUMNS, ROW_INDENT + 3, advice);
 }
 
 void out_counters_text(struct out *out, const struct gpupart_counters *c)
@@ -467,7 +488,8 @@ void out_counters_text(struct out *out, const struct gpupart_counters *c)
 	fprintf(out->file, "launches: %lu, confined %lu\n", (unsigned long)c->launches,
 		(unsigned long)c->confined);
 	fprintf(out->file,
-		"  widened: limit and set left nothing %lu, driver's own mask %lu, cluster %lu, cooperative %lu\n",
+		"  widened: limit and set left nothing %lu, driver's own mask %lu,\n"
+		"           cluster %lu, cooperative %lu\n",
 		(unsigned long)c->widened_empty, (unsigned long)c->widened_driver,
 		(unsigned long)c->widened_cluster, (unsigned long)c->widened_cooperative);
 	fprintf(out->file,

@@ -3,6 +3,14 @@
 # Runs TAP tests (programs or scripts named on the command line), each with a time
 # limit, and adds them up. A test that dies, hangs or prints no plan counts as one
 # failed; exit status 77 as one skipped. Prints what failed, then the totals.
+# What steers CUDA, gpupart or the simulated driver is kept from them, unless
+# TEST_ENVIRONMENT=keep says otherwise (tests on a GPU).
+if [ "$TEST_ENVIRONMENT" != keep ]; then
+	for name in $(env | sed -n 's/^\(CUDA_[A-Za-z0-9_]*\|GPUPART_[A-Za-z0-9_]*\)=.*/\1/p'); do
+		unset "$name"
+	done
+	unset LD_PRELOAD NO_COLOR
+fi
 limit=${TEST_TIMEOUT:-120}
 passed=0 failed=0 skipped=0
 log=$(mktemp) || exit 1

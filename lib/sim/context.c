@@ -97,13 +97,18 @@ static struct sim_ctx *primary_of(CUdevice device)
 	return NULL;
 }
 
-static CUresult check_device(CUdevice device, const void *out)
+static CUresult device_there(CUdevice device)
 {
 	if (!ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!gpu_get(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	return out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return gpu_get(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+static CUresult check_device(CUdevice device, const void *out)
+{
+	CUresult error = device_there(device);
+
+	return error || out ? error : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
@@ -133,7 +138,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-	CUresult error = check_device(device, &error);
+	CUresult error = device_there(device);
 	struct sim_ctx *ctx;
 	bool last;
 

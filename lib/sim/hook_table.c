@@ -112,7 +112,7 @@ static void call(int domain, int cbid, const void *params)
 {
 	unsigned int i, nr = atomic_load(&nr_subscribers), enabled;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr && i < MAX_SUBSCRIBERS; i++) {
 		enabled = atomic_load(domain == HOOK_DOMAIN_LAUNCH ? &subscribers[i].launch :
 								      &subscribers[i].resource);
 		if (enabled >> cbid & 1)

@@ -104,7 +104,7 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 
 CUresult cuMemAllocHost_v2(void **out, size_t bytes)
 {
-	uint64_t address;
+	uint64_t address = 0;
 	CUresult error;
 
 	if (!out || !bytes)

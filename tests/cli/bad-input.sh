@@ -24,8 +24,35 @@ refused 2 /nonexistent topology -i /nonexistent
 refused 2 nosuch topology -i sample:nosuch
 refused 2 7 topology -i $h200 --gpu 7
 refused 2 GPU-1 topology -i $h200 --gpu GPU-1
-refused 1 /dev/null topology -i /dev/null
-refused 1 / topology -i /
+refused 2 "/dev/null: no regular file" topology -i /dev/null
+refused 2 "/: no regular file" topology -i /
+refused 2 "'--o' may mean --output, --of" topology --o text
+refused 2 "unknown option '--ox'" topology --ox
+mkfifo "$tmp/fifo"
+refused 2 "$tmp/fifo: no regular file" topology -i "$tmp/fifo"
+refused 2 "$tmp/fifo: no regular file" verify -i "$tmp/fifo"
+
+# Empty values are shown, with what is wanted.
+refused 2 "-i '': wants" topology -i ""
+refused 2 "-o '': wants" topology -i $h200 -o ""
+refused 2 "--gpu '': wants" topology -i $h200 --gpu ""
+refused 125 "'': wants" run -i $h200 -t 0 -- ""
+refused 125 "--name '': wants" run -i $h200 -t 0 --name "" -- true
+refused 125 "-n '': wants" run -i $h200 -n "" -- true
+
+# Long values leave room for the reason.
+long=$(printf '%05000d' 0 | tr 0 x)
+refused 1 "File name too long" topology -i "$(printf '%.3000s' "$long")"
+try run -i $h200 -t 0 -- "$long"
+has "$status $(tail -n 1 "$tmp/err")" "File name too long" "run -- a name of 5000 letters: the reason is there"
+is "$(awk 'length > 1300' "$tmp/err")" "" "and the line is shortened"
+refused 2 "is not a command" "$long"
+refused 125 "wants 1 to 63" run -t 0 --name "$long" -- true
+# And long values that are right are taken.
+try run -i $h200 -t "$(printf '%0600d' 0 | sed 's/0/0,/g;s/,$//')" -- sh -c 'echo $GPUPART_SET'
+is "$status$out" 00 "-t with 600 numbers"
+try run -i $h200 --hex "$(printf '%01100d' 5)" -- sh -c 'echo $GPUPART_SET'
+is "$status$out" 00,2 "--hex with 1099 zeros in front"
 refused 1 /nonexistent/file topology -i $h200 -o /nonexistent/file
 refused 2 'a?b' topology "a
 b"
@@ -56,7 +83,7 @@ done
 refused 125 "GPC 8" run -i $h200 -g 8 -- true
 refused 125 "uGPU 2" run -i $h200 -u 2 -- true
 refused 125 "x" run -i $h200 -g x -- true
-for bad in 0 -1 x 67 257 3.5 1x ''; do
+for bad in 0 -1 x 67 257 3.5 1x; do
 	refused 125 "-n $bad" run -i $h200 -n "$bad" -- true
 done
 refused 125 "-n 1" run -i $h200 -u 0,1 -n 1 -- true
@@ -65,8 +92,14 @@ for bad in xyz 0x '' 0 40000000000000000 1+1; do
 	has "$err" "$bad" "--hex '$bad': named"
 done
 refused 125 "--name a b" run -i $h200 -t 0 --name "a b" -- true
-refused 125 "--name" run -i $h200 -t 0 --name "" -- true
 refused 125 7 run -i $h200 --gpu 7 -t 0 -- true
+
+# A capture that cannot be simulated: one line, the reason, and others that can.
+for command in verify doctor demo; do
+	refused 2 "cannot be simulated: TPC 0 has no measured mask bit" $command -i sample:h200-a
+	has "$err" "sample:h200-e can" "$command: names a sample that can"
+done
+refused 125 "cannot be simulated: TPC 0 has no measured mask bit" run -i sample:h200-a -t 0 -- true
 
 # verify, doctor, demo
 for command in verify doctor demo; do
@@ -76,6 +109,6 @@ for command in verify doctor demo; do
 	refused 2 "-i rm" $command -i rm
 	refused 2 -t $command -t 0
 done
-refused 2 --json demo --json
+refused 2 --json=3 demo --json=3
 
 tap_done

@@ -37,7 +37,7 @@ with() {	# VARIABLE=VALUE ARGS
 }
 with GPUPART_SIM_MOVE_BIT=7:0 verify -i sample:h200
 is $status 1 "verify with a bit moved: status"
-has "$(grep ^FAIL "$tmp/out" | head -n 1)" "TPC 7 " "verify with a bit moved: names the TPC"
+has "$(grep -A 1 ^FAIL "$tmp/out" | head -n 2)" "TPC 7 " "verify with a bit moved: names the TPC"
 is "$(grep -c ^FAIL "$tmp/out")" "$(sed -n 's/.* passed, \([0-9]*\) failed.*/\1/p' "$tmp/out")" \
 	"verify with a bit moved: the total counts what failed"
 with GPUPART_SIM_MOVE_BIT=7:0 demo -i sample:h200
@@ -59,7 +59,21 @@ for fault in NO_TABLE=1:callback TMD_VERSION=80:0x50 MOVE_BIT=7:0:TPC\ 7; do
 	is "$status $(wc -l <"$tmp/err")" "125 1" "run with ${fault%:*}: 125 and a line"
 	with GPUPART_SIM_${fault%:*} doctor -i sample:h200
 	is "$status $(grep -c '^bad ' "$tmp/out")" "1 1" "doctor with ${fault%:*}: 1 and a bad row"
-	has "$(grep '^bad ' "$tmp/out")" "${fault##*:}" "doctor with ${fault%:*}: says what"
+	has "$(sed -n '/^bad /,/->/p' "$tmp/out" | tr -s '\n ' ' ')" "${fault##*:}" "doctor with ${fault%:*}: says what"
+	XDG_CACHE_HOME=$tmp/cache
+done
+# The row that is bad is the one whose fault it is, and it does not point at rows that are good.
+for fault in NO_TABLE=1:launch-callback DROP_CALLBACK=1:launch-callback TABLE_SIZE=8:launch-callback \
+	TMD_VERSION=80:mask-bits MOVE_BIT=7.0:mask-bits MPS=1:mask-bits; do
+	setting=$(echo "${fault%:*}" | tr . :)
+	row=${fault##*:}
+	export XDG_CACHE_HOME="$tmp/empty"
+	with GPUPART_SIM_$setting doctor -i sample:h200
+	is "$status $(sed -n 's/^bad *\([a-z-]*\) .*/\1/p' "$tmp/out")" "1 $row" \
+		"doctor with $setting: the bad row is $row"
+	is "$(grep -c 'see the rows above' "$tmp/out")" 0 "doctor with $setting: the advice is its own"
+	[ $row = launch-callback ] || is "$(grep -c '^ok    launch-callback' "$tmp/out")" 1 \
+		"doctor with $setting: the callback is good"
 	XDG_CACHE_HOME=$tmp/cache
 done
 with GPUPART_SIM_STREAM_POINTER=0 verify --quick -i sample:h200
@@ -74,6 +88,19 @@ for row in driver device-node gpus topology mig libcuda launch-callback mask-bit
 	inject-library injection-slot cache-folder mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
 done
+# A row is folded, and nothing of it is lost.
+for command in "verify --quick" doctor; do
+	try $command -i sample:h200
+	is "$(awk 'length > 100 && !/\//' "$tmp/out")" "" "$command: at most 100 columns"
+done
+with GPUPART_SIM_MOVE_BIT=7:0 verify -i sample:h200
+is "$(awk 'length > 100' "$tmp/out")" "" "verify with a bit moved: at most 100 columns"
+GPUPART_NAME=0,$(printf '%0150d' 0)
+export GPUPART_NAME
+try doctor --no-launch -i sample:h200
+has "$(tr -d '\n ' <"$tmp/out")" "GPUPART_NAME=${GPUPART_NAME}GPUPART_SIM=" \
+	"a row too wide to be folded is whole"
+unset GPUPART_NAME
 try doctor --no-launch -i sample:h200
 is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 3 "doctor --no-launch: three rows are skipped"
 try doctor -i sample:h200 --json
@@ -83,6 +110,11 @@ if jq --version >/dev/null 2>&1; then
 else
 	skip "no jq"
 fi
+# The folder that is written to is checked/: as a file it cannot be, whoever asks.
+mkdir -p "$tmp/broken/gpupart"
+: >"$tmp/broken/gpupart/checked"
+with XDG_CACHE_HOME="$tmp/broken" doctor --no-launch -i sample:h200
+has "$(grep '^note  cache-folder' "$tmp/out")" "$tmp/broken/gpupart/checked: " "doctor: checked/ cannot be written"
 CUDA_INJECTION64_PATH=/lib/other.so
 export CUDA_INJECTION64_PATH
 try doctor --no-launch -i sample:h200
@@ -116,6 +148,21 @@ for board in h200 h200-e; do
 		END { for (i in n) if (n[i] != 1) bad++; print bad + 0, length(n) }')" "0 66" \
 		"demo on $board: the picture has every TPC once"
 done
+
+if jq --version >/dev/null 2>&1; then
+	try demo -i sample:h200-e --json
+	is "$status $(jq -c '[.schema, .command, .simulated, .good, .nr_exact, .nr_confined]' "$tmp/out")" \
+		'0 ["gpupart/1","demo",true,true,9,9]' "demo --json"
+	is "$(jq -c '[.launches[] | select(.label == "GPC 1") | .set.list, .seen.list, .seen.whole_gpcs]' \
+		"$tmp/out")" '["0,8,16,24,62,65","0,8,16,24,62,65",[1]]' "demo --json: a launch"
+	is "$(jq -c '[.launches[0].set, .launches[0].seen.nr_tpcs]' "$tmp/out")" '[null,66]' \
+		"demo --json: the launch without a set"
+	with GPUPART_SIM_MOVE_BIT=7:0 demo -i sample:h200 --json
+	is "$status $(jq -c '[.good, .nr_exact, .seen_outside.nr_tpcs]' "$tmp/out")" '1 [false,6,1]' \
+		"demo --json with a bit moved"
+else
+	skip "no jq"
+fi
 
 # A package below a path longer than the library's room for it: said, and -i FILE works.
 deep=$tmp/$(printf '%0150d/%0150d/%0150d/%0150d' 0 0 0 0)

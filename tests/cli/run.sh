@@ -95,6 +95,40 @@ is "$(set_of -g 0 -n 8)" "$(set_of -g 0,2)" "-n leaves the others' TPCs alone"
 is "$(set_of -g 2 -n 8)" "$(set_of -g 2,3)" "-n does not count what is there already"
 is "$(set_of -n 17)" "$(set_of -n 17)" "-n is the same each time"
 
+# -n is clear of what runs, or says that it overlaps.
+mkfifo "$tmp/hold"
+hold() {	# ARGS: a run that has started and stays until release
+	rm -f "$tmp/held"
+	"$gpupart" run "$@" -- sh -c 'echo "$GPUPART_SET" >"$0.new"; mv "$0.new" "$0"; read x <"$1"' \
+		"$tmp/held" "$tmp/hold" 2>/dev/null &
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		[ -e "$tmp/held" ] && break
+		sleep 0.2
+	done
+}
+release() {
+	echo >"$tmp/hold"
+	wait
+}
+hold $e -n 8
+is "$(cat "$tmp/held") $(set_of -n 8)" "1,9,17,25,32,39,46,53 2,10,18,26,33,40,47,54" \
+	"a second -n 8 is clear of the first"
+is "$(grep -c overlap "$tmp/err")" 0 "and has nothing to say"
+is "$(set_of -n 66)" 0-65 "-n 66 beside a run of 8"
+has "$(cat "$tmp/err")" "TPCs 1,9,17,25,32,39,46,53 overlap" "-n 66 beside a run of 8: says which overlap"
+is "$(set_of -t 1)" 1 "what is named is what is taken"
+try run -i tests/data/gh100-h200-b/capture.txt -n 66 -- true
+case $err in *overlap*) bad=1 ;; *) bad=0 ;; esac
+ok $bad "another simulated GPU's runs do not count"
+release
+is "$(set_of -n 8)" 1,9,17,25,32,39,46,53 "-n 8 after it"
+# Two at once.
+for i in 1 2 3; do
+	"$gpupart" run $e -n 8 -- sh -c 'echo "$GPUPART_SET" >>"$0"; sleep 1' "$tmp/both" 2>/dev/null &
+done
+wait
+is "$(sort -u "$tmp/both" | wc -l)" 3 "three -n 8 at once: three sets"
+
 # A run inside a run.
 inside() { try run $e -g 0 -- "$gpupart" run "$@" -- "$tmp/show"; }
 inside -t 4,12
@@ -103,7 +137,7 @@ inside -n 2
 is "$status $(value set)" "42 4,12 name=" "inside a run: -n takes from the limit"
 inside -t 4,5
 is "$status $(value set)" "125 " "inside a run: a TPC outside the limit is refused"
-has "$err" "TPCs 5 are outside the limit 4,12,20" "inside a run: both are named"
+has "$err" "TPCs 5 are outside the limit 4,12,20,28,35,42,49,56,63 (GPC 0) that" "inside a run: both are named"
 inside -n 10
 is $status 125 "inside a run: more than the limit has is refused"
 try run $e -g 0 -- env XDG_CACHE_HOME="$tmp/other" "$gpupart" run -t 4 -- "$tmp/show"
@@ -114,6 +148,51 @@ GPUPART_SET=x
 export GPUPART_SET
 refused 125 GPUPART_SET=x run $e -t 0 -- "$tmp/show"
 unset GPUPART_SET
+
+# The address that run prints names the GPU, also where the capture tells none.
+try run -i sample:h200 -t 0-9 -- sh -c '"$0" run --gpu "$GPUPART_GPU" -t 3 -- "$1"' "$gpupart" "$tmp/show"
+is "$status $(value set) $(value gpu)" "42 3 name= 0000:01:00.0" "inside a run: --gpu \$GPUPART_GPU"
+for command in verify doctor; do
+	try run -i sample:h200 -t 0-9 -- sh -c '"$0" $1 --gpu "$GPUPART_GPU"' "$gpupart" $command
+	is $status 0 "inside a run: $command --gpu \$GPUPART_GPU"
+done
+
+# Several simulated GPUs: --gpu chooses, and a run does not leave its own.
+sim() {
+	env LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" \
+		GPUPART_SIM="$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt" \
+		"$gpupart" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	err=$(cat "$tmp/err")
+}
+for gpu in 1 0000:02:00.0; do
+	sim run --gpu $gpu -g 1 -- "$tmp/show"
+	is "$status $(value gpu) $(value set)" "42 0000:02:00.0 0,8,16,24,62,65 name=" \
+		"two simulated GPUs: --gpu $gpu is the second"
+	sim run --gpu 0 -t 0-9 -- "$gpupart" run --gpu $gpu -t 0 -- "$tmp/show"
+	is "$status $(value set)" "125 " "two simulated GPUs: a run cannot leave its own for $gpu"
+	has "$err" "cannot leave it for 0000:02:00.0" "two simulated GPUs: and says so"
+done
+sim run --gpu 1 -t 0-9 -- "$gpupart" run -t 3 -- "$tmp/show"
+is "$status $(value gpu)" "42 0000:02:00.0" "two simulated GPUs: inside a run the GPU is the limited one"
+sim run --gpu 2 -t 0 -- "$tmp/show"
+is "$status $(grep -c 'no simulated GPU is 2' "$tmp/err")" "125 1" "two simulated GPUs: there is no third"
+
+# GPUPART_SIM alone decides nothing: the set is not worked out from it.
+GPUPART_SIM=$PWD/tests/data/gh100-h200-e/capture.txt
+export GPUPART_SIM
+if [ ! -e /dev/nvidiactl ]; then
+	try run -t 0 -- "$tmp/show"
+	is "$status $(value set)" "125 " "GPUPART_SIM without its driver: run wants a GPU"
+	case $err in *simulated*) bad=1 ;; *) bad=0 ;; esac
+	ok $bad "GPUPART_SIM without its driver: nothing is simulated"
+	GPUPART_SIM=
+	try demo
+	is $status 0 "an empty GPUPART_SIM: demo is simulated as without it"
+else
+	skip "there is a GPU"
+fi
+unset GPUPART_SIM
 
 # Another tool's library in the slot.
 CUDA_INJECTION64_PATH=/lib/other.so
@@ -143,6 +222,7 @@ export GPUPART_DISABLE
 try run $e -t 0 -- "$tmp/show"
 is "$status $(value set)$(value inject)" "42  name=" "GPUPART_DISABLE=1: nothing is set"
 has "$err" "GPUPART_DISABLE=1" "GPUPART_DISABLE=1: it says so"
+has "$err" simulated "GPUPART_DISABLE=1: it says simulated"
 try run -t 0 -- "$tmp/show"
 is $status 42 "GPUPART_DISABLE=1: runs without a GPU too"
 unset GPUPART_DISABLE

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Which TPCs of a GPU other programs are limited to now. Knows not who asks. */
+#ifndef GPUPART_CLI_NEIGHBOURS_H
+#define GPUPART_CLI_NEIGHBOURS_H
+
+#include <gpupart.h>
+
+/*
+ * The limits on the GPU at @pci of all other programs that can be seen. @within is the
+ * limit of the run around this one (NULL none): who has just that one is our kin.
+ */
+struct gpupart_tpcset neighbours_tpcs(struct gpupart *gp, const struct gpupart_topology *topo,
+				      const char *pci, const struct gpupart_tpcset *within);
+
+/*
+ * Lets one process at a time work out a set that is clear of the others, until it is
+ * started or ends: by then others see it. Without the lock, or after some seconds of
+ * waiting, it goes on all the same.
+ */
+void neighbours_lock(void);
+
+#endif
