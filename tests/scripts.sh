@@ -143,7 +143,7 @@ exit \$(cat $tmp/\$target.status 2>/dev/null || echo 0)
 END
 program clang </dev/null
 # shellcheck disable=SC2086
-given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck
+given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck python3
 check() {
 	: >"$tmp/made"
 	(cd / && PATH=$fake:$PATH "$tree/${1:-scripts/check}") >"$tmp/said" 2>&1
