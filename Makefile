@@ -23,6 +23,8 @@ ALL_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -Wformat=2 
 	      -DGPUPART_VERSION='"$(VERSION)"' -DGPUPART_DATADIR='"$(datadir)/gpupart"' $(CFLAGS)
 
 B	:= build
+# What the library needs: netlink for the source "kernel".
+LIBS	:= -lnl-genl-3 -lnl-3 -ldl -lpthread
 ifeq ($(V),1)
 Q :=
 say = @:
@@ -53,6 +55,7 @@ all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SIM) $(CLI) $(CAPTURES)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
+include kmod/targets.mk
 include scripts/lint.mk
 
 $(B)/obj/%.o: %.c
@@ -60,6 +63,7 @@ $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+$(B)/obj/lib/topo_kernel.o: ALL_CFLAGS += -isystem /usr/include/libnl3
 $(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
 # The launch path: TLS that needs no call.
 $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o: ALL_CFLAGS += -ftls-model=initial-exec
@@ -71,7 +75,7 @@ $(B)/lib/$(SONAME): $(LIB_OBJ) lib/gpupart.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/gpupart.map \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(LIB_OBJ) -ldl -lpthread
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(LIB_OBJ) $(LIBS)
 
 $(B)/lib/libgpupart.a: $(LIB_OBJ)
 	$(call say,AR,$@)

@@ -160,8 +160,9 @@ static void ask_mig(struct doctor *doctor, const struct gpupart_gpu_info *info)
 
 static void ask_topology(struct doctor *doctor)
 {
-	struct gpupart_topology *topo, *kernel;
+	struct gpupart_topology *topo, *second;
 	const struct gpupart_gpu_info *info;
+	const char *other;
 
 	if (gpupart_topology_open(doctor->gp, doctor->args->source, doctor->gpu, &topo)) {
 		row(doctor, BAD, "topology", "see the rows above", "%s", gpupart_error(doctor->gp));
@@ -169,20 +170,21 @@ static void ask_topology(struct doctor *doctor)
 		return;
 	}
 	info = gpupart_topology_info(topo);
-	if (doctor->simulated || !strcmp(info->source, "kernel") ||
-	    gpupart_topology_open(doctor->gp, "kernel", info->pci, &kernel)) {
+	other = !strcmp(info->source, "kernel") ? "rm" : "kernel";
+	if (doctor->simulated || !*info->pci ||
+	    gpupart_topology_open(doctor->gp, other, info->pci, &second)) {
 		row(doctor, OK, "topology", "", "%s%s tells %u SMs in %u TPCs in %u GPCs",
 		    doctor->simulated ? "simulated: capture " : "", info->source,
 		    gpupart_topology_nr_sms(topo), gpupart_topology_nr_tpcs(topo),
 		    gpupart_topology_nr_gpcs(topo));
 	} else {
-		if (gpupart_topology_hash(topo) == gpupart_topology_hash(kernel))
-			row(doctor, OK, "topology", "", "%s and kernel agree", info->source);
+		if (gpupart_topology_agree(topo, second))
+			row(doctor, OK, "topology", "", "%s and %s agree", info->source, other);
 		else
 			row(doctor, BAD, "topology",
 			    "compare 'gpupart topology -i rm' with '-i kernel' and report both",
-			    "%s and kernel disagree about %s", info->source, info->pci);
-		gpupart_topology_close(kernel);
+			    "%s and %s disagree about %s", info->source, other, info->pci);
+		gpupart_topology_close(second);
 	}
 	ask_mig(doctor, info);
 	gpupart_topology_close(topo);

@@ -36,7 +36,7 @@ static void compare_sources(const struct args *args, struct gpupart *gp,
 
 	if (args->source || !*info->pci || gpupart_topology_open(gp, other, info->pci, &second))
 		return;
-	if (gpupart_topology_hash(topo) != gpupart_topology_hash(second))
+	if (!gpupart_topology_agree(topo, second))
 		cmd_note(args->cmd, "%s and %s disagree about %s: see 'gpupart topology -i %s'",
 			 info->source, other, info->pci, other);
 	gpupart_topology_close(second);

@@ -202,6 +202,13 @@ struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo,
 uint64_t gpupart_topology_hash(const struct gpupart_topology *topo);
 
 /*
+ * Whether two sources say the same of one GPU, as far as both tell: which GPC, virtual
+ * GPC, CPC and uGPU each TPC belongs to, which SMs it owns, which TPCs a GPC's fuses left.
+ * tpc_in_gpc is not compared: sources count it each in its own way.
+ */
+bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b);
+
+/*
  * A set in words: terms joined by "+", each "LIST" or "tpc:LIST", "gpc:LIST",
  * "ugpu:LIST" or "hex:MASK"; "gpc:1,2+40-43". Refused with the value named:
  * syntax, a TPC, GPC or uGPU that is not there, an empty result.
@@ -235,6 +242,7 @@ struct gpupart_gpu;
  * Attaching twice gives the same object. It lives as long as the process.
  * -ENOENT no libcuda.so.1, -EOPNOTSUPP a driver without the callback, an unknown
  * chip or TMD version, MIG on, or MPS where the bits were not checked before,
+ * -ECANCELED with GPUPART_DISABLE=1 in the environment,
  * -EPROTO mask bits that do not mean on this GPU what the table says, or that could
  * not be proven (the sentence names the TPC), -ENODEV no such GPU.
  */
@@ -311,8 +319,8 @@ void gpupart_counters_get(struct gpupart_counters *counters);
  */
 struct gpupart_process {
 	int pid;
-	char name[64];		/* GPUPART_NAME, or "" */
-	char pci[20];		/* of the first GPU that is confined */
+	char name[64];		/* GPUPART_NAME, or ""; what is not printable ASCII shows as '?' */
+	char pci[20];		/* of the first GPU with a limit, else of the first attached */
 	char limit[GPUPART_TPCSET_STRLEN];	/* list form; "" where there is none */
 	char problem[256];	/* why launches are not confined, or "" */
 	struct gpupart_counters counters;
@@ -332,10 +340,16 @@ void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *chec
 
 /* ------------------------------------------------------------------- verify */
 
+enum gpupart_verify_result {
+	GPUPART_VERIFY_PASS,
+	GPUPART_VERIFY_FAIL,
+	GPUPART_VERIFY_SKIP,
+};
+
 struct gpupart_verify_row {
 	const char *name;	/* "tpc-alone", stable */
 	const char *what;	/* a sentence */
-	enum { GPUPART_VERIFY_PASS, GPUPART_VERIFY_FAIL, GPUPART_VERIFY_SKIP } result;
+	enum gpupart_verify_result result;
 	const char *detail;	/* what was seen; names the TPC where it failed */
 };
 
@@ -343,9 +357,11 @@ struct gpupart_verify_row {
 
 /*
  * Proves on the GPU, by launches that record %smid, that every TPC, GPC, uGPU and
- * scope confines; @row is called once a row, in order. Takes the process and stream
- * sets of @gpu away and puts them back. Returns the number of rows that failed
- * (0 good) or a negative errno where it could not run.
+ * scope confines; @row is called once a row, in order, and is needed. The process's
+ * set, a limit given by gpupart_limit_set() and the thread's next-launch set are taken
+ * away for the time and put back; a limit from outside stays. No other thread should
+ * launch meanwhile. Returns the number of rows that failed (0 good) or a negative errno
+ * where it could not run: -EINVAL for flags that are none or a @gpu not attached.
  */
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);

@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "check.h"
+#include "fsize.h"
 #include "hook.h"
 
 #define NR_ROUNDS	3	/* launches that leave a TPC out before it counts as proven */
@@ -54,16 +55,17 @@ static void key_format(uint64_t hash, char key[20])
 static bool cache_has(const char *key)
 {
 	char path[4096 + 32], text[32] = "";
+	struct stat st;
 	ssize_t len;
 	int fd;
 
 	if (cache_dir(path, 4096, false))
 		return false;
 	snprintf(path + strlen(path), 32, "/%s", key);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	len = read(fd, text, sizeof(text) - 1);
+	len = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -1 : read(fd, text, sizeof(text) - 1);
 	close(fd);
 	return len == 17 && !strncmp(text, key, 16) && text[16] == '\n';
 }
@@ -72,19 +74,23 @@ static bool cache_has(const char *key)
 static void cache_add(const char *key)
 {
 	char path[4096 + 32], tmp[4096 + 64];
+	struct fsize_guard guard;
 	bool good;
 	int fd;
 
 	if (cache_dir(path, 4096, true))
 		return;
+	fsize_guard_begin(&guard);
 	snprintf(tmp, sizeof(tmp), "%s/.new-%d", path, getpid());
 	snprintf(path + strlen(path), 32, "/%s", key);
+	unlink(tmp);	/* of a process that was killed here and had our pid */
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return;
-	good = dprintf(fd, "%s\n", key) == 17;
-	if (close(fd) || !good || rename(tmp, path))
-		unlink(tmp);
+	if (fd >= 0) {
+		good = dprintf(fd, "%s\n", key) == 17;
+		if (close(fd) || !good || rename(tmp, path))
+			unlink(tmp);
+	}
+	fsize_guard_end(&guard);
 }
 
 /* ------------------------------------------------------------------ the check */

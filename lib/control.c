@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "control.h"
+#include "fsize.h"
 
 #define CONTROL_ROOT "/dev/shm"
 
@@ -75,25 +76,58 @@ static void forget_own(void)
 /* The child of a fork has its parent's block mapped: it gets one that is its own. */
 static void after_fork(void)
 {
-	memset(&unseen, 0, sizeof(unseen));
+	if (control_self != &unseen)
+		memcpy(&unseen, control_self, sizeof(unseen));
+	atomic_store_explicit(&unseen.magic, 0, memory_order_relaxed);
+	for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
+		atomic_store_explicit(&unseen.counters[i], 0, memory_order_relaxed);
 	control_self = &unseen;
 	own_path[0] = 0;
 }
 
+int control_add_gpu(const char *pci)
+{
+	uint32_t place = atomic_load_explicit(&control_self->nr_gpus, memory_order_relaxed);
+
+	if (place == CONTROL_MAX_GPUS)
+		return -1;
+	snprintf(control_self->gpus[place].pci, sizeof(control_self->gpus[place].pci), "%s", pci);
+	atomic_store_explicit(&control_self->nr_gpus, place + 1, memory_order_release);
+	return place;
+}
+
+void control_show_limit(int place, const struct gpupart_tpcset *limit)
+{
+	if (place < 0)
+		return;
+	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+		atomic_store_explicit(&control_self->gpus[place].limit_tpcs[i],
+				      limit ? limit->allowed[i] : 0, memory_order_relaxed);
+}
+
+static void sweep(const char *path);
+
 int control_publish(const char *name)
 {
 	struct control_block *block;
+	struct fsize_guard guard;
 	char path[48], file[16];
 	int dir, fd, err = 0;
 
 	if (control_self != &unseen)
 		return 0;
+	fsize_guard_begin(&guard);
 	control_dir(path, sizeof(path), geteuid());
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
+	if (mkdir(path, 0700) && errno != EEXIST) {
+		err = -errno;
+		goto unguard;
+	}
 	dir = open_dir(path, geteuid());
-	if (dir < 0)
-		return dir;
+	if (dir < 0) {
+		err = dir;
+		goto unguard;
+	}
+	sweep(path);
 	snprintf(file, sizeof(file), "%d", getpid());
 	unlinkat(dir, file, 0);	/* of a dead process that had our pid */
 	fd = openat(dir, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -126,6 +160,8 @@ close_fd:
 	close(fd);
 close_dir:
 	close(dir);
+unguard:
+	fsize_guard_end(&guard);
 	return err;
 }
 
@@ -155,43 +191,72 @@ void gpupart_counters_get(struct gpupart_counters *counters)
 	counters_of(control_self, counters);
 }
 
-/* Reads one block into *process; false (and the file swept) where its process is gone. */
-static bool read_block(int dir, const char *file, struct gpupart_process *process)
+/* Bytes of another process: printable ASCII or a question mark, and an end. */
+static void copy_text(char *to, size_t len, const char *from, size_t room)
 {
-	struct gpupart_tpcset limit;
+	size_t i;
+
+	for (i = 0; i < room && i + 1 < len && from[i]; i++)
+		to[i] = from[i] >= 0x20 && from[i] < 0x7f ? from[i] : '?';
+	to[i] = 0;
+}
+
+/* The GPU to show: the first with a limit, else the first. */
+static void show_gpu(struct control_block *block, struct gpupart_process *process)
+{
+	uint32_t nr = atomic_load_explicit(&block->nr_gpus, memory_order_relaxed);
+
+	for (uint32_t g = nr < CONTROL_MAX_GPUS ? nr : CONTROL_MAX_GPUS; g-- > 0; ) {
+		struct gpupart_tpcset limit;
+
+		for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+			limit.allowed[i] = atomic_load_explicit(&block->gpus[g].limit_tpcs[i],
+								memory_order_relaxed);
+		if (g && gpupart_tpcset_empty(&limit))
+			continue;
+		if (!g && gpupart_tpcset_empty(&limit) && process->limit[0])
+			continue;
+		gpupart_tpcset_format_list(&limit, process->limit, sizeof(process->limit));
+		copy_text(process->pci, sizeof(process->pci), block->gpus[g].pci,
+			  sizeof(block->gpus[g].pci));
+	}
+}
+
+/*
+ * Reads one block into *process; false (and the file swept) where its process is gone.
+ * The folder is another user's where root looks: nothing in it is trusted, nothing
+ * mapped, and nothing waited for.
+ */
+static bool read_block(int dir, uid_t uid, const char *file, struct gpupart_process *process)
+{
 	struct control_block *block;
 	bool alive = false;
 	struct stat st;
-	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
 		return false;
-	if (fstat(fd, &st) || st.st_size != sizeof(*block)) {
-		close(fd);
-		return false;
-	}
-	block = mmap(NULL, sizeof(*block), PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	if (block == MAP_FAILED)
-		return false;
+	block = malloc(sizeof(*block));
+	if (!block || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
+	    pread(fd, block, sizeof(*block), 0) != sizeof(*block))
+		goto close_fd;
 	if (atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC) {
-		alive = block->start && process_start(block->pid) == block->start;
+		alive = block->pid > 0 && block->start && process_start(block->pid) == block->start;
 		if (!alive)
 			unlinkat(dir, file, 0);
 	}
 	if (alive) {
+		memset(process, 0, sizeof(*process));
 		process->pid = block->pid;
-		/* The other side may write while we read: end every string ourselves. */
-		snprintf(process->name, sizeof(process->name), "%.63s", block->name);
-		snprintf(process->pci, sizeof(process->pci), "%.19s", block->pci);
-		for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-			limit.allowed[i] = atomic_load_explicit(&block->limit_tpcs[i],
-								memory_order_relaxed);
-		gpupart_tpcset_format_list(&limit, process->limit, sizeof(process->limit));
-		snprintf(process->problem, sizeof(process->problem), "%.255s", block->problem);
+		copy_text(process->name, sizeof(process->name), block->name, sizeof(block->name));
+		copy_text(process->problem, sizeof(process->problem), block->problem,
+			  sizeof(block->problem));
+		show_gpu(block, process);
 		counters_of(block, &process->counters);
 	}
-	munmap(block, sizeof(*block));
+close_fd:
+	free(block);
+	close(fd);
 	return alive;
 }
 
@@ -220,7 +285,7 @@ static void list_dir(const char *path, uid_t uid, struct gpupart_process *list,
 		struct gpupart_process process;
 
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    !read_block(dirfd(dir), entry->d_name, &process))
+		    !read_block(dirfd(dir), uid, entry->d_name, &process))
 			continue;
 		if (*nr < max)
 			list[*nr] = process;
@@ -229,11 +294,20 @@ static void list_dir(const char *path, uid_t uid, struct gpupart_process *list,
 	closedir(dir);
 }
 
+/* Blocks of our own dead processes. */
+static void sweep(const char *path)
+{
+	unsigned int nr = 0;
+
+	list_dir(path, geteuid(), NULL, 0, &nr);
+}
+
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max)
 {
 	unsigned int nr = 0, uid;
 	struct dirent *entry;
 	char path[48];
+	int end;
 	DIR *root;
 
 	if (geteuid()) {
@@ -245,7 +319,8 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 			return ctx_fail(gp, -errno, CONTROL_ROOT " cannot be read: %s",
 					strerror(errno));
 		while ((entry = readdir(root))) {
-			if (sscanf(entry->d_name, "gpupart-%u", &uid) != 1)
+			if (sscanf(entry->d_name, "gpupart-%u%n", &uid, &end) != 1 ||
+			    entry->d_name[end])
 				continue;
 			control_dir(path, sizeof(path), uid);
 			list_dir(path, uid, list, max, &nr);

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include "ctx.h"
 
-#define CONTROL_MAGIC	0x31747261707570u	/* "pupart1", little endian */
+#define CONTROL_MAGIC	0x32747261707570u	/* "pupart2", little endian */
 
 /* Each launch is counted once; their sum is the launches seen. */
 enum control_counter {
@@ -25,15 +25,20 @@ enum control_counter {
 	CONTROL_NR_COUNTERS,
 };
 
+#define CONTROL_MAX_GPUS 16
+
 struct control_block {
 	_Atomic uint64_t magic;		/* written last: the rest is whole */
 	int32_t pid;
 	uint64_t start; /* of the process, clock ticks since boot: pids come again */
 	char name[64];
-	char pci[20];
-	/* For others to see; what launches obey is elsewhere. All zero: none. */
-	_Atomic uint64_t limit_tpcs[GPUPART_TPCSET_WORDS];
 	char problem[256];
+	/* For others to see; what launches obey is elsewhere. A GPU without a limit has zeroes. */
+	_Atomic uint32_t nr_gpus;
+	struct {
+		char pci[20];
+		_Atomic uint64_t limit_tpcs[GPUPART_TPCSET_WORDS];
+	} gpus[CONTROL_MAX_GPUS];
 	_Atomic uint64_t counters[CONTROL_NR_COUNTERS];
 };
 
@@ -44,6 +49,11 @@ static inline void control_count(enum control_counter which)
 {
 	atomic_fetch_add_explicit(&control_self->counters[which], 1, memory_order_relaxed);
 }
+
+/* Names an attached GPU: its place in the block, or -1 where there is none left. */
+int control_add_gpu(const char *pci);
+/* @place as above. @limit NULL: none. */
+void control_show_limit(int place, const struct gpupart_tpcset *limit);
 
 /* Shows this process's block to others. Failing is no harm; 0 or -errno. */
 int control_publish(const char *name);

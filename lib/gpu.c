@@ -51,24 +51,50 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 			count, visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
 }
 
+/* The N of "cuda:N". */
+static int device_number(struct gpupart *gp, const char *selector, int *device)
+{
+	const char *digits = selector + 5;
+	long n = 0;
+
+	for (const char *c = digits; *c; c++) {
+		if (*c < '0' || *c > '9' || n > 9999)
+			goto bad;
+		n = n * 10 + *c - '0';
+	}
+	if (!*digits)
+		goto bad;
+	*device = n;
+	return 0;
+bad:
+	return ctx_fail(gp, -ENODEV,
+			"\"%.100s\" names no GPU: cuda:N with CUDA's device number is what would",
+			selector);
+}
+
 /* The topology of a GPU that the simulated driver plays. */
 static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			      struct gpupart_topology **topo)
 {
-	const char *capture,
-		*number = selector && !strncmp(selector, "cuda:", 5) ? selector + 5 : NULL;
+	const char *capture;
+	int number = -1, err;
 
+	if (selector && !strncmp(selector, "cuda:", 5)) {
+		err = device_number(gp, selector, &number);
+		if (err)
+			return err;
+	}
 	for (int device = 0; (capture = cuda->sim_capture(device)); device++) {
 		struct gpupart_topology *t;
-		int err = gpupart_topology_open(gp, capture, NULL, &t);
 
+		err = gpupart_topology_open(gp, capture, NULL, &t);
 		if (err)
 			return err;
 		t->info.simulated = true;
 		if (cuda->sim_gpu_info)
 			cuda->sim_gpu_info(device, t->info.pci, t->info.uuid);
-		if (!selector || (number ? atoi(number) == device :
-					   topo_selects(selector, &t->info, device))) {
+		if (!selector || number == device ||
+		    (number < 0 && topo_selects(selector, &t->info, device))) {
 			*topo = t;
 			return 0;
 		}
@@ -78,24 +104,41 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 			selector ? selector : "there");
 }
 
+/*
+ * NVIDIA's driver first: it alone tells virtual GPCs, of which mask bits are made on
+ * Hopper and later. Where it does not answer, whatever source does.
+ */
+static int driver_topology(struct gpupart *gp, const char *selector,
+			   struct gpupart_topology **topo)
+{
+	int err = gpupart_topology_open(gp, "rm", selector, topo);
+
+	if (err && !gpupart_topology_open(NULL, NULL, selector, topo))
+		err = 0;
+	return err;
+}
+
 static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			 bool early, struct gpupart_topology **topo)
 {
 	int result, count, device = 0;
-	char pci[20], *end;
+	char pci[20];
 
 	if (cuda->sim_capture)
 		return simulated_topology(gp, cuda, selector, topo);
 	/* Before cuInit has ended CUDA's devices cannot be asked for. */
 	if (early || (selector && strncmp(selector, "cuda:", 5)))
-		return gpupart_topology_open(gp, NULL, selector, topo);
+		return driver_topology(gp, selector, topo);
 	result = cuda->device_count(&count);
 	if (result || !count)
 		return ctx_fail(gp, -ENODEV, "CUDA shows no GPU to this process: %s",
 				cuda_words(cuda, result));
 	if (selector) {
-		device = strtol(selector + 5, &end, 10);
-		if (*end || end == selector + 5 || device < 0 || device >= count)
+		int err = device_number(gp, selector, &device);
+
+		if (err)
+			return err;
+		if (device >= count)
 			return ctx_fail(gp, -ENODEV, "%s is not there: CUDA shows devices 0-%d",
 					selector, count - 1);
 	}
@@ -104,7 +147,7 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId of device %d: %s", device,
 				cuda_words(cuda, result));
 	lower_case(pci);
-	return gpupart_topology_open(gp, NULL, pci, topo);
+	return driver_topology(gp, pci, topo);
 }
 
 /* An attached object for @selector, new or not; under the lock. */
@@ -152,8 +195,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		err = hook_add_gpu(gp, gpu);
 	if (err)
 		goto free_gpu;
-	if (!control_self->pci[0])
-		snprintf(control_self->pci, sizeof(control_self->pci), "%s", topo->info.pci);
+	gpu->control_place = control_add_gpu(topo->info.pci);
 	*got = gpu;
 	return 0;
 
@@ -166,22 +208,49 @@ close_topo:
 	return err;
 }
 
+static const char *env_value(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
+/* GPUPART_DISABLE=1: as if we were not there. */
+static int keep_out(struct gpupart *gp)
+{
+	const char *out = env_value("GPUPART_DISABLE");
+
+	if (!out || strcmp(out, "1"))
+		return 0;
+	return ctx_fail(gp, -ECANCELED, "GPUPART_DISABLE=1: nothing is touched");
+}
+
 /*
  * GPUPART_SET is the limit that `gpupart run` gave this process, GPUPART_GPU the GPU it
  * is for (without it: any). It holds for programs that link the library too.
  */
-static int limit_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu)
+static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
+				  struct gpupart_gpu *gpu)
 {
-	const char *words = getenv("GPUPART_SET"), *selector = getenv("GPUPART_GPU");
-	const char *disable = getenv("GPUPART_DISABLE");
+	const char *words = env_value("GPUPART_SET"), *selector = env_value("GPUPART_GPU");
+	struct gpupart_topology *meant;
 	struct gpupart_tpcset set;
 	int err;
 
-	if (gpu->has_outer || !words || (disable && !strcmp(disable, "1")))
+	if (gpu->has_outer || !words)
 		return 0;
-	if (selector && strcmp(selector, gpu->topo->info.pci) &&
-	    !topo_selects(selector, &gpu->topo->info, ~0u))
-		return 0;
+	if (selector && strcmp(selector, gpu->topo->info.pci)) {
+		bool same;
+
+		/* Another GPU is no error, a word that names none is: the limit would be lost. */
+		err = find_topology(gp, cuda, selector, early, &meant);
+		if (err)
+			return ctx_fail_because(gp, -EINVAL, "GPUPART_GPU=%.100s", selector);
+		same = !strcmp(meant->info.pci, gpu->topo->info.pci);
+		gpupart_topology_close(meant);
+		if (!same)
+			return 0;
+	}
 	err = gpupart_set_parse(gp, gpu->topo, words, &set);
 	if (!err)
 		err = gpupart_limit_set(gp, gpu, &set);
@@ -199,7 +268,9 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	struct probe *probe;
 	int err, result;
 
-	err = cuda_open(gp, &cuda);
+	err = keep_out(gp);
+	if (!err)
+		err = cuda_open(gp, &cuda);
 	if (err)
 		return err;
 	result = cuda->init(0);
@@ -217,7 +288,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 		gpu->learned = !err;
 	}
 	if (!err)
-		err = limit_from_environment(gp, gpu);
+		err = limit_from_environment(gp, cuda, false, gpu);
 	pthread_mutex_unlock(&attach_lock);
 	if (!err)
 		*attached = gpu;
@@ -231,7 +302,9 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	struct gpupart_gpu *gpu;
 	int err;
 
-	err = cuda_open(gp, &cuda);
+	err = keep_out(gp);
+	if (!err)
+		err = cuda_open(gp, &cuda);
 	if (err)
 		return err;
 	pthread_mutex_lock(&attach_lock);
@@ -239,7 +312,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	if (!err && !atomic_load_explicit(&gpu->trusted, memory_order_relaxed))
 		err = check_gpu_known(gp, gpu, key);
 	if (!err)
-		err = limit_from_environment(gp, gpu);
+		err = limit_from_environment(gp, cuda, true, gpu);
 	pthread_mutex_unlock(&attach_lock);
 	if (err)
 		/* Whoever looks from outside is told too. */
@@ -320,9 +393,7 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 				outer);
 	}
 	scope_ring_set(gpu, &gpu->limit, set);
-	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		atomic_store_explicit(&control_self->limit_tpcs[i], set ? set->allowed[i] : 0,
-				      memory_order_relaxed);
+	control_show_limit(gpu->control_place, set);
 	return 0;
 }
 
@@ -486,7 +557,8 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
 
 	if (!err)
 		err = stream_identify(gp, cuda, stream, &id);
-	if (err || scope_stream_set_known(gpu, &id, set))
+	/* A stream without a set has no entry: nothing to take away. */
+	if (err || scope_stream_set_known(gpu, &id, set) || !set)
 		return err;
 	return stream_set_first(gp, gpu, cuda, &id, set);
 }

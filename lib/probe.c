@@ -22,49 +22,51 @@ static const char *const kernel_name[PROBE_NR_KERNELS] = {
 	[PROBE_CLUSTER] = "gpupart_cluster",
 };
 
-/* One probe a context, for the process's life. */
+/* One a context. The lock is not held across the driver's calls: it tells us of contexts. */
 static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-	void *ctx;
-	struct probe *probe;
-} probes[32];
+static struct probe *probes;
 
 static struct probe *probe_find(const void *ctx)
 {
-	struct probe *found = NULL;
+	struct probe *probe;
 
 	pthread_mutex_lock(&probes_lock);
-	for (unsigned int i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
-		if (probes[i].ctx == ctx)
-			found = probes[i].probe;
+	for (probe = probes; probe && probe->ctx != ctx; )
+		probe = probe->next;
 	pthread_mutex_unlock(&probes_lock);
-	return found;
+	return probe;
 }
 
 static void probe_keep(struct probe *probe)
 {
-	static unsigned int next;
-	unsigned int at;
-
 	pthread_mutex_lock(&probes_lock);
-	for (at = 0; at < sizeof(probes) / sizeof(probes[0]); at++)
-		if (!probes[at].ctx)
-			break;
-	/* More contexts than we keep: an old one's probe is made again if it is wanted. */
-	if (at == sizeof(probes) / sizeof(probes[0]))
-		at = next++ % at;
-	probes[at].ctx = probe->ctx;
-	probes[at].probe = probe;
+	probe->next = probes;
+	probes = probe;
 	pthread_mutex_unlock(&probes_lock);
 }
 
+static void probe_free(struct probe *probe)
+{
+	pthread_mutex_destroy(&probe->lock);
+	free(probe->host);
+	free(probe);
+}
+
+/* Its modules and device memory go with the context. */
 void probe_ctx_gone(const void *ctx)
 {
+	struct probe **at, *gone = NULL;
+
 	pthread_mutex_lock(&probes_lock);
-	for (unsigned int i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
-		if (probes[i].ctx == ctx)
-			probes[i].ctx = NULL;
+	for (at = &probes; *at && (*at)->ctx != ctx; )
+		at = &(*at)->next;
+	if (*at) {
+		gone = *at;
+		*at = gone->next;
+	}
 	pthread_mutex_unlock(&probes_lock);
+	if (gone)
+		probe_free(gone);
 }
 
 static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *what, int result)
@@ -148,6 +150,7 @@ static int context_for(struct gpupart *gp, const struct cuda_api *cuda, int devi
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
 	      int device, struct probe **probe)
 {
+	pthread_mutexattr_t again;
 	struct probe *p;
 	int err, mode;
 	void *ctx;
@@ -166,6 +169,10 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	p->cuda = cuda;
 	p->gpu = gpu;
 	p->ctx = ctx;
+	pthread_mutexattr_init(&again);
+	pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&p->lock, &again);
+	pthread_mutexattr_destroy(&again);
 	err = probe_enter(gp, p, &mode);
 	if (err)
 		goto free_probe;
@@ -186,22 +193,26 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	return 0;
 
 free_probe:
-	free(p->host);
-	free(p);
+	probe_free(p);
 	return err;
 }
 
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode)
 {
-	int result = probe->cuda->ctx_push(probe->ctx);
+	int result;
 
-	if (result)
+	pthread_mutex_lock(&probe->lock);
+	result = probe->cuda->ctx_push(probe->ctx);
+	if (result) {
+		pthread_mutex_unlock(&probe->lock);
 		return failed(gp, probe->cuda, "cuCtxPushCurrent", result);
+	}
 	*capture_mode = CUDA_CAPTURE_MODE_RELAXED;
 	result = probe->cuda->capture_mode(capture_mode);
 	if (!result)
 		return 0;
 	probe->cuda->ctx_pop(&(void *){ NULL });
+	pthread_mutex_unlock(&probe->lock);
 	return failed(gp, probe->cuda, "cuThreadExchangeStreamCaptureMode", result);
 }
 
@@ -209,6 +220,7 @@ void probe_leave(struct probe *probe, int capture_mode)
 {
 	probe->cuda->capture_mode(&capture_mode);
 	probe->cuda->ctx_pop(&(void *){ NULL });
+	pthread_mutex_unlock(&probe->lock);
 }
 
 int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *l,

@@ -6,6 +6,7 @@
 #ifndef GPUPART_LIB_PROBE_H
 #define GPUPART_LIB_PROBE_H
 
+#include <pthread.h>
 #include "cuda.h"
 #include "scope.h"
 
@@ -18,6 +19,8 @@ struct probe_record {
 enum probe_kernel { PROBE_EMPTY, PROBE_CENSUS, PROBE_WORK, PROBE_CLUSTER, PROBE_NR_KERNELS };
 
 struct probe {
+	struct probe *next;
+	pthread_mutex_t lock;		/* from probe_enter() to probe_leave() */
 	const struct cuda_api *cuda;
 	const struct gpupart_gpu *gpu;
 	void *ctx;
@@ -43,7 +46,7 @@ struct probe_launch {
 
 /*
  * A probe in the calling thread's current context if that is on CUDA device @device,
- * else in the device's primary one. Kept and shared: not for two threads at once.
+ * else in the device's primary one. Kept as long as its context, and shared.
  */
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
 	      int device, struct probe **probe);
@@ -51,7 +54,10 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 /* The driver says that this context goes. */
 void probe_ctx_gone(const void *ctx);
 
-/* Makes the probe's context current, and our calls no part of anybody's stream capture. */
+/*
+ * Takes the probe for this thread (which may enter it again), makes its context
+ * current, and our calls no part of anybody's stream capture.
+ */
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);
 void probe_leave(struct probe *probe, int capture_mode);
 

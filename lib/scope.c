@@ -99,6 +99,18 @@ static struct scope_stream *stream_of_id(struct gpupart_gpu *gpu, const struct s
 	return NULL;
 }
 
+/* Takes the entry at used[@n] away; under the lock. */
+static void entry_remove(struct gpupart_gpu *gpu, unsigned int n)
+{
+	struct scope_stream *entry = &gpu->streams[gpu->used[n]];
+	unsigned int nr = atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed);
+
+	ring_publish(&entry->ring, &gpu->map, NULL);
+	atomic_store_explicit(&entry->tmd, SCOPE_TMD_GONE, memory_order_release);
+	gpu->used[n] = gpu->used[nr - 1];
+	atomic_store_explicit(&gpu->nr_streams, nr - 1, memory_order_relaxed);
+}
+
 bool scope_stream_set_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,
 			    const struct gpupart_tpcset *set)
 {
@@ -106,8 +118,15 @@ bool scope_stream_set_known(struct gpupart_gpu *gpu, const struct scope_stream_i
 
 	pthread_mutex_lock(&set_lock);
 	entry = stream_of_id(gpu, id);
-	if (entry)
+	if (entry && set) {
 		ring_publish(&entry->ring, &gpu->map, set);
+	} else if (entry) {
+		unsigned int n = 0;
+
+		while (gpu->used[n] != entry - gpu->streams)
+			n++;
+		entry_remove(gpu, n);
+	}
 	pthread_mutex_unlock(&set_lock);
 	return entry;
 }
@@ -170,24 +189,18 @@ unlock:
 void scope_stream_gone(struct gpupart_gpu *gpu, uint64_t object, const void *ctx,
 		       const void *thread)
 {
-	unsigned int nr;
-
 	if (!atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&set_lock);
-	nr = atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed);
-	for (unsigned int n = 0; n < nr; ) {
-		struct scope_stream *entry = &gpu->streams[gpu->used[n]];
+	for (unsigned int n = 0;
+	     n < atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed); ) {
+		const struct scope_stream *entry = &gpu->streams[gpu->used[n]];
 
-		if (!((object && entry->object == object) || (ctx && entry->ctx == ctx) ||
-		      (thread && entry->id.thread == thread))) {
+		if ((object && entry->object == object) || (ctx && entry->ctx == ctx) ||
+		    (thread && entry->id.thread == thread))
+			entry_remove(gpu, n);
+		else
 			n++;
-			continue;
-		}
-		ring_publish(&entry->ring, &gpu->map, NULL);
-		atomic_store_explicit(&entry->tmd, SCOPE_TMD_GONE, memory_order_release);
-		gpu->used[n] = gpu->used[--nr];
-		atomic_store_explicit(&gpu->nr_streams, nr, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&set_lock);
 }

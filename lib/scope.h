@@ -60,6 +60,7 @@ struct gpupart_gpu {
 	atomic_uint nr_streams;		/* with sets */
 	struct scope_stream *streams;	/* 1 << SCOPE_TABLE_BITS, open addressing by tmd */
 	uint16_t used[SCOPE_MAX_STREAMS]; /* which of them, the first nr_streams count */
+	int control_place;		/* in the block that others see */
 	int device;			/* CUDA's number of it, -1 where none was asked for yet */
 	bool learned;			/* check_gpu() went through */
 	/* How streams are told apart: filled by check.c. */
@@ -103,7 +104,8 @@ bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu
 		    struct gpupart_tpcset *set);
 
 /*
- * Sets a stream that has an entry already: true. False where it has none: the caller
+ * Sets a stream that has an entry already, or takes the entry away (@set NULL): true.
+ * False where it has none: the caller
  * finds its TMD and calls scope_stream_add().
  */
 bool scope_stream_set_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,
@@ -118,7 +120,7 @@ bool scope_stream_get_known(struct gpupart_gpu *gpu, const struct scope_stream_i
 void scope_stream_gone(struct gpupart_gpu *gpu, uint64_t object, const void *ctx,
 		       const void *thread);
 
-/* -------------------------------- the callback's half: inline, since every launch pays for it */
+/* ------------------- the callback's half: inline, every launch pays for it */
 
 /*
  * Copies the set in force; false where there is none. A copy is torn only by writers

@@ -534,3 +534,35 @@ bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, uns
 		return read_pci(info->pci, has) && !memcmp(wanted, has, sizeof(has));
 	return info->uuid[0] && !strcasecmp(without_prefix(selector), without_prefix(info->uuid));
 }
+
+/* -1 is "not told": it contradicts nothing. */
+static bool indices_agree(int a, int b)
+{
+	return a < 0 || b < 0 || a == b;
+}
+
+static bool tpcs_agree(const struct gpupart_tpc *a, const struct gpupart_tpc *b)
+{
+	return indices_agree(a->gpc, b->gpc) && indices_agree(a->vgpc, b->vgpc) &&
+	       indices_agree(a->tpc_in_vgpc, b->tpc_in_vgpc) && indices_agree(a->cpc, b->cpc) &&
+	       indices_agree(a->ugpu, b->ugpu) && a->nr_sms == b->nr_sms &&
+	       !memcmp(a->sms, b->sms, a->nr_sms * sizeof(a->sms[0]));
+}
+
+bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b)
+{
+	unsigned int i;
+
+	if (a->nr_tpcs != b->nr_tpcs || a->nr_gpcs != b->nr_gpcs || a->nr_sms != b->nr_sms)
+		return false;
+	for (i = 0; i < a->nr_tpcs; i++)
+		if (!tpcs_agree(&a->tpcs[i], &b->tpcs[i]))
+			return false;
+	for (i = 0; i < a->nr_gpcs; i++)
+		if (!indices_agree(a->gpcs[i].gpc_phys, b->gpcs[i].gpc_phys) ||
+		    !indices_agree(a->gpcs[i].ugpu, b->gpcs[i].ugpu) ||
+		    (a->gpcs[i].present_tpcs && b->gpcs[i].present_tpcs &&
+		     a->gpcs[i].present_tpcs != b->gpcs[i].present_tpcs))
+			return false;
+	return true;
+}

@@ -71,6 +71,8 @@ int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
 		     struct gpupart_topology **topo, struct topo_blame *blame);
 
 /* The sources. Each opens one GPU; @gpu is a selector as in gpupart.h or NULL. */
+int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
+int topo_kernel_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,

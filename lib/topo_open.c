@@ -14,6 +14,7 @@ static const struct source {
 	int (*open)(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 	int (*list)(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 } sources[] = {
+	{ "kernel", topo_kernel_open, topo_kernel_list },
 	{ "rm", topo_rm_open, topo_rm_list },
 };
 
@@ -65,11 +66,6 @@ static bool is_source(const char *name)
 	return false;
 }
 
-static int no_kernel(struct gpupart *gp)
-{
-	return ctx_fail(gp, -EOPNOTSUPP, "the kernel module is not built into this version");
-}
-
 int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gpu,
 			  struct gpupart_topology **topo)
 {
@@ -79,8 +75,6 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 
 	if (!source || is_source(source))
 		return ask_sources(gp, source, gpu, topo, NULL, 0);
-	if (!strcmp(source, "kernel"))
-		return no_kernel(gp);
 	if (strncmp(source, sample, strlen(sample)))
 		return topo_file_open(gp, source, gpu, topo);
 	err = topo_file_sample(gp, source + strlen(sample), path, sizeof(path));
@@ -92,8 +86,6 @@ int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_
 {
 	if (!source || is_source(source))
 		return ask_sources(gp, source, NULL, NULL, list, max);
-	if (!strcmp(source, "kernel"))
-		return no_kernel(gp);
 	return ctx_fail(gp, -EINVAL, "%s holds one GPU: only \"kernel\" and \"rm\" list GPUs",
 			source);
 }

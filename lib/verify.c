@@ -700,10 +700,16 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		.gp = gp, .gpu = gpu, .topo = gpu->topo, .cuda = cuda_loaded(),
 		.row = row, .user = user, .outer = gpu->has_outer,
 	};
-	struct gpupart_tpcset process;
-	bool has_process;
+	struct gpupart_tpcset process, limit;
+	struct scope_thread next;
+	bool has_process, has_limit;
 	int err, result, mode;
 
+	if (!row || (flags & ~GPUPART_VERIFY_QUICK))
+		return ctx_fail(gp, -EINVAL,
+				row ? "verify has no flags %#x"
+				    : "verify needs a function for its rows, flags are %#x",
+				flags);
 	if (!gpu->learned)
 		return ctx_fail(gp, -EINVAL, "the GPU at %s was not attached with launches",
 				gpu->topo->info.pci);
@@ -723,7 +729,13 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		goto destroy;
 	}
 	has_process = gpupart_process_get(gpu, &process);
+	has_limit = gpupart_limit_get(gpu, &limit);
+	next = scope_thread;
+	gpupart_limit_set(gp, gpu, NULL);
 	rows_run(&v, flags);
+	gpupart_limit_set(gp, gpu, has_limit ? &limit : NULL);
+	scope_thread.next_gpu = next.next_gpu;
+	scope_thread.next = next.next;
 	if (v.disproven)
 		atomic_store_explicit(&gpu->trusted, false, memory_order_release);
 	gpupart_process_set(gp, gpu, has_process ? &process : NULL);

@@ -134,7 +134,7 @@ cp -a "$top/.ci/run" "$tree/.ci/"
 program make <<END
 #!/bin/sh
 for target in "\$@"; do
-	case \$target in all|check|lint|fuzz) break ;; esac
+	case \$target in all|check|check-kmod|lint|fuzz) break ;; esac
 done
 echo "\$target in \$(pwd)" >>$tmp/made
 [ ! -s "$tmp/\$target.totals" ] || cat $tmp/\$target.totals >>"\$TEST_TOTALS"
@@ -142,8 +142,9 @@ echo "\$target in \$(pwd)" >>$tmp/made
 exit \$(cat $tmp/\$target.status 2>/dev/null || echo 0)
 END
 program clang </dev/null
-# shellcheck disable=SC2086
-given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck python3
+# shellcheck disable=SC2046,SC2086
+given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck python3 \
+	$(sed 's/#.*//' "$top/scripts/packages-kmod")
 check() {
 	: >"$tmp/made"
 	(cd / && PATH=$fake:$PATH "$tree/${1:-scripts/check}") >"$tmp/said" 2>&1
@@ -153,18 +154,19 @@ last() {
 }
 echo '10 0 1' >"$tmp/check.totals"
 echo '5 0 0' >"$tmp/lint.totals"
+echo '3 0 0' >"$tmp/check-kmod.totals"
 mkdir "$tmp/fuzzed"
 touch "$tmp/fuzzed/a.log" "$tmp/fuzzed/b.log"
-check && last '18 passed, 0 failed, 1 skipped'
+check && last '21 passed, 0 failed, 1 skipped'
 ok "check adds up the build, tests, lint and fuzz targets"
-[ "$(tr '\n' ' ' <"$tmp/made")" = "all in $tree check in $tree lint in $tree fuzz in $tree " ]
+[ "$(tr '\n' ' ' <"$tmp/made")" = "all in $tree check in $tree check-kmod in $tree lint in $tree fuzz in $tree " ]
 ok "check makes each, in its own tree, whatever the current directory"
-check .ci/run && last '18 passed, 0 failed, 1 skipped'
+check .ci/run && last '21 passed, 0 failed, 1 skipped'
 ok ".ci/run is scripts/check"
 echo '9 2 1' >"$tmp/check.totals"
 echo 2 >"$tmp/check.status"
 check
-[ $? -eq 1 ] && last '17 passed, 2 failed, 1 skipped' && grep -q fuzz "$tmp/made"
+[ $? -eq 1 ] && last '20 passed, 2 failed, 1 skipped' && grep -q fuzz "$tmp/made"
 ok "check: failed tests are counted once, the rest still runs, status 1"
 echo '9 1 1' >"$tmp/check.totals"
 rm "$tmp/check.status"
@@ -174,12 +176,12 @@ ok "check: a failed test fails it even if make does not"
 : >"$tmp/check.totals"
 echo 2 >"$tmp/check.status"
 check
-[ $? -eq 1 ] && last '8 passed, 1 failed, 0 skipped'
+[ $? -eq 1 ] && last '11 passed, 1 failed, 0 skipped'
 ok "check: a stage that dies without a total is one that failed"
 rm -r "$tmp/fuzzed"
 rm "$tmp/check.status"
 check
-[ $? -eq 1 ] && last '6 passed, 2 failed, 0 skipped' && grep -q 'fuzz made no check' "$tmp/said"
+[ $? -eq 1 ] && last '9 passed, 2 failed, 0 skipped' && grep -q 'fuzz made no check' "$tmp/said"
 ok "check: tests without a check and a fuzz target that was not run are failures"
 echo 2 >"$tmp/all.status"
 check

@@ -6,6 +6,7 @@
  * know how a launch is confined.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,16 @@ __attribute__((format(printf, 2, 3)))
 static void say(bool always, const char *fmt, ...)
 {
 	const char *path = getenv("GPUPART_LOG");
-	FILE *log = path && path[0] ? fopen(path, "a") : NULL;
+	FILE *log = NULL;
 	va_list ap;
+	int fd;
+
+	/* A pipe that nobody reads must not stop the program. */
+	fd = path && path[0]
+		     ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600)
+		     : -1;
+	if (fd >= 0)
+		log = fdopen(fd, "a");
 
 	if (log || always) {
 		va_start(ap, fmt);

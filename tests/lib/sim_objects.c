@@ -607,6 +607,56 @@ static void with_injection(void)
 		perror(folder);
 }
 
+/* ------------------------------------------------------------- the default stream */
+
+/* Blocks that ran on @tpc (-1: none), or of which nobody knows where they ran. */
+static unsigned int strayed(const struct record *records, unsigned int nr, int tpc)
+{
+	unsigned int i, bad = 0;
+
+	for (i = 0; i < nr; i++)
+		bad += records[i].smid >= truth.nr_sms || truth.tpc[records[i].smid] == tpc;
+	return bad;
+}
+
+/*
+ * A fill waits on the default stream for a long kernel on a blocking one. What is launched
+ * after it waits for the fill on a blocking stream, and not on one that is not: there the
+ * fill comes last and takes the records away.
+ */
+static void fills(const char *arg)
+{
+	struct shape first = { .blocks = 1, .threads = 32, .value = 100000 };
+	struct shape after = { .blocks = 264, .threads = 32, .value = 1000 };
+	static struct record records[264];
+	unsigned int flags, i, taken;
+	CUdeviceptr out, other;
+
+	(void)arg;
+	read_truth(BOARD_B);
+	hook_start();
+	begin_on(0);
+	TRY(cu.cuMemAlloc_v2(&out, sizeof(records)));
+	TRY(cu.cuMemAlloc_v2(&other, sizeof(records)));
+	TRY(cu.cuStreamCreate(&first.stream, 0));
+	for (flags = 0; flags <= CU_STREAM_NON_BLOCKING; flags++) {
+		TRY(cu.cuStreamCreate(&after.stream, flags));
+		TRY(launch(&first, other));
+		TRY(cu.cuMemsetD8_v2(out, 0xff, sizeof(records)));
+		TRY(launch(&after, out));
+		TRY(cu.cuStreamSynchronize(after.stream));
+		TRY(cu.cuMemcpyDtoH_v2(records, out, sizeof(records)));
+		for (taken = i = 0; i < 264; i++)
+			taken += records[i].smid == UINT32_MAX;
+		check(taken == (flags ? 264 : 0), "a %s stream %s for a fill on the default one",
+		      flags ? "non-blocking" : "blocking", flags ? "does not wait" : "waits");
+		TRY(launch(&first, other));
+		check(!run(&after, records) && !strayed(records, 264, -1),
+		      "and who waits for the fill first keeps the records");
+		TRY(cu.cuStreamDestroy_v2(after.stream));
+	}
+}
+
 /* ---------------------------------------------------------------------- threads */
 
 #define NR_THREADS 8
@@ -619,7 +669,7 @@ static CUstream one_for_all;
  */
 static void *one_of_many(void *number)
 {
-	unsigned int tpc = (uintptr_t)number * 3, i, sm, bad = 0;
+	unsigned int tpc = (uintptr_t)number * 3, i, bad = 0;
 	struct shape shape = { .blocks = 264, .threads = 1024 };
 	struct record records[264];
 	CUevent event;
@@ -633,9 +683,7 @@ static void *one_of_many(void *number)
 			shape.stream = CU_STREAM_PER_THREAD;
 		else
 			TRY(cu.cuStreamCreate(&shape.stream, i % 2));
-		bad += run(&shape, records) != CUDA_SUCCESS;
-		for (sm = 0; sm < 264; sm++)
-			bad += truth.tpc[records[sm].smid] == (int)tpc;
+		bad += run(&shape, records) != CUDA_SUCCESS || strayed(records, 264, tpc);
 		TRY(cu.cuEventRecord(event, shape.stream));
 		TRY(cu.cuEventSynchronize(event));
 		if (i % 4 != 3)
@@ -643,11 +691,8 @@ static void *one_of_many(void *number)
 	}
 	/* All on one stream: nobody's TMD is another's. */
 	shape.stream = one_for_all;
-	for (i = 0; i < 40; i++) {
-		bad += run(&shape, records) != CUDA_SUCCESS;
-		for (sm = 0; sm < 264; sm++)
-			bad += truth.tpc[records[sm].smid] == (int)tpc;
-	}
+	for (i = 0; i < 40; i++)
+		bad += run(&shape, records) != CUDA_SUCCESS || strayed(records, 264, tpc);
 	bad += hook.built != 12 + 40;
 	return (void *)(uintptr_t)bad;
 }
@@ -734,6 +779,7 @@ int main(void)
 	scenario("a setting that is none", fault_table, "", b, "GPUPART_SIM_CC=ten");
 	b[1] = NULL;
 	with_injection();
+	scenario("default stream", fills, "", b, NULL);
 	scenario("threads", threads, "", b, NULL);
 	return tap_done();
 }

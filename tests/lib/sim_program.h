@@ -392,7 +392,11 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 
 	TRY(cu.cuMemAlloc_v2(&out, bytes));
 	TRY(cu.cuMemsetD8_v2(out, 0xff, bytes));
-	cu.cuStreamSynchronize(NULL);	/* non-blocking streams do not wait for the fill */
+	/*
+	 * Non-blocking streams do not wait for the fill, which itself may be waiting for
+	 * another thread's kernel on a blocking one. An error is the launch's own to find.
+	 */
+	cu.cuStreamSynchronize(NULL);
 	TRY(launch(shape, out));
 	error = cu.cuStreamSynchronize(shape->stream);
 	if (!error)

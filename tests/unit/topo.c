@@ -641,12 +641,46 @@ static void test_build(void)
 	gpupart_topology_close(NULL);
 }
 
+/* Two sources: what only one tells contradicts nothing, what both tell must be the same. */
+static void test_agree(void)
+{
+	struct gpupart_topology *a, *b;
+
+	if (gpupart_topology_open(gp, "tests/data/gh100-h200-e/capture.txt", NULL, &a) ||
+	    gpupart_topology_open(gp, "tests/data/gh100-h200-e/capture.txt", NULL, &b)) {
+		tap_ok(0, "%s", gpupart_error(gp));
+		return;
+	}
+	tap_ok(gpupart_topology_agree(a, b), "a source agrees with itself");
+	for (unsigned int tpc = 0; tpc < b->nr_tpcs; tpc++)
+		b->tpcs[tpc].vgpc = b->tpcs[tpc].tpc_in_vgpc = b->tpcs[tpc].cpc = -1;
+	b->tpcs[7].tpc_in_gpc = 1 - b->tpcs[7].tpc_in_gpc;
+	tap_ok(gpupart_topology_agree(a, b) && gpupart_topology_agree(b, a),
+	       "and with one that tells no virtual GPCs and counts within GPCs otherwise");
+	b->tpcs[65].gpc = 0;
+	tap_ok(!gpupart_topology_agree(a, b), "a TPC in another GPC is noticed");
+	b->tpcs[65].gpc = a->tpcs[65].gpc;
+	b->tpcs[64].sms[1]++;
+	tap_ok(!gpupart_topology_agree(a, b), "another SM is noticed");
+	b->tpcs[64].sms[1]--;
+	b->gpcs[3].present_tpcs ^= 1;
+	tap_ok(!gpupart_topology_agree(a, b), "another fuse is noticed");
+	b->gpcs[3].present_tpcs = 0;
+	tap_ok(gpupart_topology_agree(a, b), "fuses that are not told are not");
+	b->nr_tpcs--;
+	tap_ok(!gpupart_topology_agree(a, b), "a TPC less is noticed");
+	b->nr_tpcs++;
+	gpupart_topology_close(a);
+	gpupart_topology_close(b);
+}
+
 int main(void)
 {
 	gpupart_open(&gp);
 	test_boards();
 	test_board_e();
 	test_hash();
+	test_agree();
 	test_words();
 	test_selectors();
 	test_sources();

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What each chip has: one row a chip, a cell for each thing that can be read, every
+ * cell with its source and how far it can be trusted. Reads nothing itself.
+ */
+#ifndef GPUPART_KMOD_CHIP_H
+#define GPUPART_KMOD_CHIP_H
+
+#include "compat.h"
+
+enum chip_tag {
+	CHIP_ABSENT,		/* the chip has none, or nobody has published where */
+	CHIP_VERIFIED,		/* in NVIDIA's headers or drivers for this chip, or read on one */
+	CHIP_REPORTED,		/* from a third party's tool that claims this chip */
+	CHIP_INFERRED,		/* its neighbours have it there */
+};
+
+enum chip_column {
+	CHIP_MAXIMA,		/* at: the PTOP block's registers are where regs.h says */
+	CHIP_FUSE_GPC,		/* at, and at2 to be OR'ed to it if not 0 */
+	CHIP_FUSE_TPC,		/* the same, + 4 * gpc_phys */
+	CHIP_FUSE_CPC,		/* at + 4 * gpc_phys */
+	CHIP_FUSE_FBP,		/* at, at2 as above */
+	CHIP_FUSE_LTC,		/* at + 4 * fbp */
+	CHIP_GPC_MAP,		/* kind: how a logical GPC gets its physical one */
+	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each */
+	CHIP_ORDER,		/* kind: the published rule that numbers TPCs */
+	CHIP_SMS_PER_TPC,	/* nr */
+	CHIP_ENGINES,		/* kind: form of the device table, at, nr: dies */
+	CHIP_PCE,		/* kind: form of PCE2LCE, at, nr: words, 0 not published */
+	CHIP_GRCE,		/* at, nr: GRCEs; form as of CHIP_PCE */
+	CHIP_MEMORY,		/* kind: width of the magnitude */
+	CHIP_TIMER,		/* at */
+	CHIP_COLUMNS
+};
+
+enum {
+	CHIP_GPC_MAP_ASCENDING = 1,	/* the n'th that is present */
+	CHIP_GPC_MAP_SMC,		/* told by the SMC arbiter, at + 4 * gpc */
+};
+
+enum {
+	CHIP_ORDER_ROUND_ROBIN = 1,	/* a TPC of each GPC in turn */
+	CHIP_ORDER_GREEDY,		/* keeps what is left best balanced; at: PES masks */
+};
+
+enum {
+	CHIP_ENGINES_TAGGED = 1,	/* each word says what it is */
+	CHIP_ENGINES_ROWS,		/* rows in order; a configuration register sizes it */
+};
+
+enum {
+	CHIP_PCE_NIBBLES = 1,		/* Pascal: all in one word, a byte a GRCE */
+	CHIP_PCE_WORDS,			/* a word each */
+};
+
+enum {
+	CHIP_MEMORY_MAG6 = 1,
+	CHIP_MEMORY_MAG24,
+};
+
+struct chip_cell {
+	u32 at, at2;
+	u16 nr;
+	u8 kind;
+	u8 tag;
+	const char *source;
+};
+
+struct chip {
+	u16 id;			/* BOOT_42 bits 29:20 */
+	const char *name;
+	const char *family;
+	const char *note;	/* what is known to be missing, or NULL */
+	struct chip_cell cells[CHIP_COLUMNS];
+};
+
+extern const struct chip chips[];
+extern const unsigned int nr_chips;
+
+/* NULL where no row has that very id: a neighbour's is never taken. */
+const struct chip *chip_find(u32 id);
+
+/* The cell, or NULL where the chip has none. */
+const struct chip_cell *chip_cell(const struct chip *chip, enum chip_column column);
+
+const char *chip_column_name(enum chip_column column);
+const char *chip_tag_name(u8 tag);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What differs between the kernels this builds on (5.10 to 7.2), and between the
+ * kernel and user space for the pure files (chip, topo, text). Nothing else may
+ * look at a version.
+ */
+#ifndef GPUPART_KMOD_COMPAT_H
+#define GPUPART_KMOD_COMPAT_H
+
+#ifdef __KERNEL__
+
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <linux/version.h>
+
+#define popcount32(x) hweight32(x)
+
+/* 5.17 renamed it. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 17, 0)
+#define pde_data(inode) PDE_DATA(inode)
+#endif
+
+/* 6.2 brought extended-ack text with arguments; before it only constant text goes. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define compat_extack(extack, constant, fmt, ...) do { \
+	if (extack) \
+		(extack)->_msg = (constant); \
+} while (0)
+#else
+#define compat_extack(extack, constant, fmt, ...) NL_SET_ERR_MSG_FMT(extack, fmt, ##__VA_ARGS__)
+#endif
+
+/* 6.6 moved a dump's attributes. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
+#else
+#define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
+#endif
+
+/* From this command on a request's reserved bytes must be 0; 6.1 asks for it. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#define COMPAT_RESV_START_OP(cmd)
+#else
+#define COMPAT_RESV_START_OP(cmd) .resv_start_op = (cmd),
+#endif
+
+/* The flags went away in 6.12 and in some stable kernels before it: Kbuild looks. */
+#ifdef COMPAT_MULTICAST_HAS_FLAGS
+#define compat_multicast_allns(family, skb, group) \
+	genlmsg_multicast_allns(family, skb, 0, group, GFP_KERNEL)
+#else
+#define compat_multicast_allns(family, skb, group) genlmsg_multicast_allns(family, skb, 0, group)
+#endif
+
+#else /* user space */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef int16_t s16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+#define popcount32(x) ((unsigned int)__builtin_popcount(x))
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#ifndef __printf
+#define __printf(fmt, args) __attribute__((format(printf, fmt, args)))
+#endif
+
+#endif
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The GPUs that are there, their lifetime, the lock under which one is read and what
+ * was read of it before. A provider (pci.c) adds and removes them, the faces (proc.c,
+ * netlink.c) show them. Knows no bus, no page and no message.
+ */
+#ifndef GPUPART_KMOD_DEVICE_H
+#define GPUPART_KMOD_DEVICE_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/xarray.h>
+#include "text.h"
+
+/* How a provider lets a GPU be read. Called under the GPU's lock. */
+struct gpu_ops {
+	/*
+	 * Makes reads possible until end(): wakes it. -EHOSTDOWN it sleeps and does
+	 * not wake, -ENXIO its registers are not decoded, -ENODEV it is gone.
+	 */
+	int (*begin)(void *private);
+	u32 (*rd32)(void *private, u32 offset);
+	void (*end)(void *private);
+	/* What the bus knows of it, without a register read. */
+	void (*describe)(void *private, struct text *text);
+	/* The last reference is gone. */
+	void (*release)(void *private);
+};
+
+struct gpu {
+	struct list_head node;		/* in the list, by index; see gpu_get() */
+	struct kref kref;
+	unsigned int index;		/* N of /proc/gpuN */
+	char name[16];
+	char bus_name[32];		/* its identity */
+	const struct gpu_ops *ops;
+	void *private;
+	void *proc;			/* proc.c's */
+
+	struct mutex lock;		/* what follows, and every read */
+	bool gone;
+	struct xarray good;		/* register offset -> value that will not change */
+	struct gpu_id id;
+	bool identified;
+	struct gpu_floorsweep fs;
+	bool has_fs, known;
+};
+
+/* One user of one GPU's registers at a time, from open to close. */
+struct gpu_session {
+	struct topo_reader reader;
+	struct gpu *gpu;
+	bool awake;
+};
+
+/* -ENODEV: gone. Does not wake the GPU: only a read that is not cached does. */
+int gpu_open(struct gpu *gpu, struct gpu_session *session);
+void gpu_close(struct gpu_session *session);
+
+/* 0 with gpu->id filled in (its chip NULL if refused), or why not. */
+int gpu_identify(struct gpu_session *session);
+
+/* 0 with gpu->fs filled in: as cached if nothing better can be had. -EOPNOTSUPP: refused chip. */
+int gpu_topology(struct gpu_session *session);
+
+/* What follows each life; any may be NULL. Called with no lock of this file's held but as said. */
+struct gpu_face {
+	/* It is in the list, nothing of it was read yet. */
+	void (*added)(struct gpu *gpu);
+	/* The fuses are known for the first time; under gpu->lock. */
+	void (*known)(struct gpu *gpu);
+	/* What could be read of it at once was read. */
+	void (*present)(struct gpu *gpu);
+	/* It is gone for readers; the last call. */
+	void (*removed)(struct gpu *gpu);
+};
+
+/* Both faces register before the first GPU is added. */
+void gpu_register_face(const struct gpu_face *face);
+
+/* The provider's: adds a GPU, or ERR_PTR. @private is released with it, also on failure. */
+struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name);
+/* No read is made after it returns. */
+void gpu_remove(struct gpu *gpu);
+/* What was read may no longer hold: another driver took it. */
+void gpu_forget(struct gpu *gpu);
+
+/* The first GPU whose index is at least @index, with a reference, or NULL. */
+struct gpu *gpu_get(unsigned int index);
+/* Changes, and is never 0, whenever a GPU comes or goes. */
+unsigned int gpu_generation(void);
+struct gpu *gpu_get_by_bus_name(const char *bus_name);
+void gpu_put(struct gpu *gpu);
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Order of coming and going, nothing else.
+ */
+#include <linux/module.h>
+#include "netlink.h"
+#include "pci.h"
+#include "proc.h"
+
+static int __init gpupart_init(void)
+{
+	int err;
+
+	err = proc_face_init();
+	if (err)
+		return err;
+	err = netlink_face_init();
+	if (err)
+		goto proc;
+	err = pci_gpus_init();
+	if (err)
+		goto netlink;
+	return 0;
+netlink:
+	netlink_face_fini();
+proc:
+	proc_face_fini();
+	return err;
+}
+
+static void __exit gpupart_exit(void)
+{
+	pci_gpus_fini();
+	netlink_face_fini();
+	proc_face_fini();
+}
+
+module_init(gpupart_init);
+module_exit(gpupart_exit);
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION(
+	"Which GPCs and TPCs an NVIDIA GPU has: floorsweeping registers to /proc and netlink, read-only");
+MODULE_VERSION("0.1.0");

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Generic netlink family "gpupart", as Documentation/netlink/specs/gpupart.yaml has
+ * it. Knows no bus and no text page; every error has its sentence.
+ */
+#include <linux/gpupart.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/genetlink.h>
+#include "device.h"
+#include "netlink.h"
+
+static struct genl_family family;
+
+static const struct nla_policy gpu_policy[GPUPART_A_GPU_MAX + 1] = {
+	[GPUPART_A_GPU_INDEX] = { .type = NLA_U32 },
+	[GPUPART_A_GPU_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
+};
+
+static const struct nla_policy topology_policy[GPUPART_A_TOPOLOGY_MAX + 1] = {
+	[GPUPART_A_TOPOLOGY_INDEX] = { .type = NLA_U32 },
+	[GPUPART_A_TOPOLOGY_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
+};
+
+static const struct nla_policy engine_policy[GPUPART_A_ENGINE_MAX + 1] = {
+	[GPUPART_A_ENGINE_INDEX] = { .type = NLA_U32 },
+};
+
+/* The GPU that a request names, with a reference. */
+static struct gpu *named_gpu(struct nlattr *index, struct nlattr *bus_name,
+			     struct netlink_ext_ack *extack)
+{
+	struct gpu *gpu;
+
+	if (!index == !bus_name) {
+		NL_SET_ERR_MSG(extack,
+			       "a GPU is named by its index or by its bus-name, one of them");
+		return ERR_PTR(-EINVAL);
+	}
+	if (index) {
+		gpu = gpu_get(nla_get_u32(index));
+		if (gpu && gpu->index == nla_get_u32(index))
+			return gpu;
+		if (gpu)
+			gpu_put(gpu);
+		NL_SET_BAD_ATTR(extack, index);
+		compat_extack(extack, "there is no GPU of this index", "there is no GPU %u",
+			      nla_get_u32(index));
+		return ERR_PTR(-ENODEV);
+	}
+	gpu = gpu_get_by_bus_name(nla_data(bus_name));
+	if (gpu)
+		return gpu;
+	NL_SET_BAD_ATTR(extack, bus_name);
+	compat_extack(extack, "there is no GPU of this bus-name", "there is no GPU at %s",
+		      (char *)nla_data(bus_name));
+	return ERR_PTR(-ENODEV);
+}
+
+/* Why a session could not read. */
+static void fault_extack(struct netlink_ext_ack *extack, const struct topo_fault *fault)
+{
+	const char *why = fault->err == -EIO ? topo_bad_read(fault->value) :
+			  fault->err == -ERANGE ? "a register's value cannot be" :
+			  topo_unreadable(fault->err);
+
+	if (fault->err == -EIO || fault->err == -ERANGE)
+		compat_extack(extack, why, "0x%x reads 0x%x: %s", fault->offset, fault->value, why);
+	else
+		compat_extack(extack, why, "the GPU is %s", why);
+}
+
+/* --------------------------------------------------------------------- GPU */
+
+/* -EMSGSIZE where it does not fit. A GPU that cannot be read is told of with the reason. */
+static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, int flags, u8 cmd,
+		   struct netlink_callback *cb)
+{
+	struct gpu_session session;
+	char why[TOPO_FAULT_LEN] = "";
+	void *header = genlmsg_put(skb, portid, seq, &family, flags, cmd);
+	int err;
+
+	if (!header)
+		return -EMSGSIZE;
+	if (cb)
+		genl_dump_check_consistent(cb, header);
+	if (nla_put_u32(skb, GPUPART_A_GPU_INDEX, gpu->index) ||
+	    nla_put_string(skb, GPUPART_A_GPU_BUS_NAME, gpu->bus_name))
+		goto full;
+	err = gpu_open(gpu, &session);
+	if (!err) {
+		err = gpu_identify(&session);
+		gpu_close(&session);
+	}
+	/* The id does not change once it was read, so no lock is needed for it. */
+	if (err) {
+		topo_fault_text(&session.reader.fault, why, sizeof(why));
+		if (nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why))
+			goto full;
+	} else {
+		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, gpu->id.chip_id))
+			goto full;
+		if (gpu->id.chip ?
+		    nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, gpu->id.chip->name) ||
+		    nla_put_string(skb, GPUPART_A_GPU_FAMILY, gpu->id.chip->family) :
+		    nla_put_string(skb, GPUPART_A_GPU_REFUSED, gpu->id.why))
+			goto full;
+	}
+	genlmsg_end(skb, header);
+	return 0;
+full:
+	genlmsg_cancel(skb, header);
+	return -EMSGSIZE;
+}
+
+static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
+{
+	struct gpu *gpu = named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
+				    info->attrs[GPUPART_A_GPU_BUS_NAME], info->extack);
+	struct sk_buff *skb;
+	int err = -ENOMEM;
+
+	if (IS_ERR(gpu))
+		return PTR_ERR(gpu);
+	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+	if (skb)
+		err = put_gpu(skb, gpu, info->snd_portid, info->snd_seq, 0, GPUPART_CMD_GPU_GET,
+			      NULL);
+	gpu_put(gpu);
+	if (!err)
+		return genlmsg_reply(skb, info);
+	nlmsg_free(skb);
+	return err;
+}
+
+/* args[0]: the index to go on with. */
+static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct gpu *gpu;
+	int err;
+
+	cb->seq = gpu_generation();
+	while ((gpu = gpu_get(cb->args[0]))) {
+		err = put_gpu(skb, gpu, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,
+			      GPUPART_CMD_GPU_GET, cb);
+		if (!err)
+			cb->args[0] = gpu->index + 1;
+		gpu_put(gpu);
+		if (err)
+			break;
+	}
+	return skb->len;
+}
+
+/* -------------------------------------------------------------- monitoring */
+
+static void notify(struct gpu *gpu, u8 cmd)
+{
+	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+
+	if (!skb)
+		return;
+	if (put_gpu(skb, gpu, 0, 0, 0, cmd, NULL)) {
+		nlmsg_free(skb);
+		return;
+	}
+	/* Nobody listening is no error. */
+	compat_multicast_allns(&family, skb, 0);
+}
+
+static void netlink_present(struct gpu *gpu)
+{
+	notify(gpu, GPUPART_CMD_GPU_ADD_NTF);
+}
+
+static void netlink_removed(struct gpu *gpu)
+{
+	notify(gpu, GPUPART_CMD_GPU_DEL_NTF);
+}
+
+static const struct gpu_face netlink_face = {
+	.present = netlink_present,
+	.removed = netlink_removed,
+};
+
+/* ---------------------------------------------------------------- topology */
+
+static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
+{
+	const struct gpu_floorsweep *fs = &gpu->fs;
+	const struct chip *chip = fs->chip;
+	u8 column[GPUPART_MAX_TPCS];
+	u8 order_tag = GPUPART_TAG_NONE;
+	unsigned int tpc;
+
+	BUILD_BUG_ON((int)GPUPART_ORDER_READ != (int)TOPO_ORDER_READ ||
+		     (int)GPUPART_ORDER_COMPUTED != (int)TOPO_ORDER_COMPUTED ||
+		     (int)GPUPART_TAG_VERIFIED != (int)CHIP_VERIFIED ||
+		     (int)GPUPART_TAG_INFERRED != (int)CHIP_INFERRED);
+	if (fs->order == TOPO_ORDER_READ)
+		order_tag = chip->cells[CHIP_CWD].tag;
+	else if (fs->order == TOPO_ORDER_COMPUTED)
+		order_tag = chip->cells[CHIP_ORDER].tag;
+
+	if (nla_put_u32(skb, GPUPART_A_TOPOLOGY_INDEX, gpu->index) ||
+	    nla_put_string(skb, GPUPART_A_TOPOLOGY_BUS_NAME, gpu->bus_name) ||
+	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_CHIP_ID, gpu->id.chip_id) ||
+	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_MAX_GPCS, fs->max_gpcs) ||
+	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_MAX_TPCS_PER_GPC, fs->max_tpcs_per_gpc) ||
+	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_PRESENT_GPCS, fs->present_gpcs) ||
+	    nla_put(skb, GPUPART_A_TOPOLOGY_PRESENT_TPCS, fs->max_gpcs * sizeof(u32),
+		    fs->present_tpcs) ||
+	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_FUSE_TAG, chip->cells[CHIP_FUSE_TPC].tag) ||
+	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_ORDER, fs->order) ||
+	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_ORDER_TAG, order_tag))
+		return -EMSGSIZE;
+	if (fs->sms_per_tpc && nla_put_u32(skb, GPUPART_A_TOPOLOGY_SMS_PER_TPC, fs->sms_per_tpc))
+		return -EMSGSIZE;
+	if (fs->has_map &&
+	    (nla_put(skb, GPUPART_A_TOPOLOGY_GPC_PHYS, fs->nr_gpcs, fs->gpc_phys) ||
+	     nla_put(skb, GPUPART_A_TOPOLOGY_GPC_UGPU, fs->nr_gpcs, fs->ugpu)))
+		return -EMSGSIZE;
+	if (fs->order != TOPO_ORDER_READ &&
+	    nla_put_string(skb, GPUPART_A_TOPOLOGY_ORDER_WHY, fs->order_why))
+		return -EMSGSIZE;
+	if (fs->order != TOPO_ORDER_UNKNOWN) {
+		for (tpc = 0; tpc < fs->nr_ordered; tpc++)
+			column[tpc] = fs->tpcs[tpc].gpc;
+		if (nla_put(skb, GPUPART_A_TOPOLOGY_TPC_GPC, fs->nr_ordered, column))
+			return -EMSGSIZE;
+		for (tpc = 0; tpc < fs->nr_ordered; tpc++)
+			column[tpc] = fs->tpcs[tpc].tpc_in_gpc;
+		if (nla_put(skb, GPUPART_A_TOPOLOGY_TPC_IN_GPC, fs->nr_ordered, column))
+			return -EMSGSIZE;
+	}
+	if (fs->disagree[0] && nla_put_string(skb, GPUPART_A_TOPOLOGY_DISAGREE, fs->disagree))
+		return -EMSGSIZE;
+	if (fs->complete && nla_put_flag(skb, GPUPART_A_TOPOLOGY_COMPLETE))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
+{
+	struct gpu *gpu = named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
+				    info->attrs[GPUPART_A_TOPOLOGY_BUS_NAME], info->extack);
+	struct gpu_session session;
+	struct sk_buff *skb = NULL;
+	void *header;
+	int err;
+
+	if (IS_ERR(gpu))
+		return PTR_ERR(gpu);
+	err = gpu_open(gpu, &session);
+	if (err) {
+		fault_extack(info->extack, &session.reader.fault);
+		goto put;
+	}
+	err = gpu_topology(&session);
+	if (err == -EOPNOTSUPP) {
+		compat_extack(info->extack, gpu->id.why, "chip 0x%x: %s", gpu->id.chip_id,
+			      gpu->id.why);
+		goto close;
+	}
+	if (err) {
+		fault_extack(info->extack, &session.reader.fault);
+		goto close;
+	}
+	err = -ENOMEM;
+	/* Three arrays of the most there can be, and less than this of all else. */
+	skb = genlmsg_new(GPUPART_MAX_GPCS * 6 + GPUPART_MAX_TPCS * 2 + 1024, GFP_KERNEL);
+	if (!skb)
+		goto close;
+	err = -EMSGSIZE;
+	header = genlmsg_put_reply(skb, info, &family, 0, GPUPART_CMD_TOPOLOGY_GET);
+	if (header)
+		err = put_topology(skb, gpu);
+	if (!err)
+		genlmsg_end(skb, header);
+close:
+	gpu_close(&session);
+put:
+	gpu_put(gpu);
+	if (!err)
+		return genlmsg_reply(skb, info);
+	nlmsg_free(skb);
+	return err;
+}
+
+/* ----------------------------------------------------------------- engines */
+
+static int put_number(struct sk_buff *skb, int attribute, int number)
+{
+	return number < 0 ? 0 : nla_put_u32(skb, attribute, number);
+}
+
+static int put_engine(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
+		      const struct gpu_engine *engine, const char *unreadable)
+{
+	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
+				   NLM_F_MULTI, GPUPART_CMD_ENGINE_GET);
+	const char *name = engine ? topo_engine_name(engine->type) : NULL;
+
+	if (!header)
+		return -EMSGSIZE;
+	genl_dump_check_consistent(cb, header);
+	if (nla_put_u32(skb, GPUPART_A_ENGINE_INDEX, gpu->index))
+		goto full;
+	if (unreadable && nla_put_string(skb, GPUPART_A_ENGINE_UNREADABLE, unreadable))
+		goto full;
+	if (name && nla_put_string(skb, GPUPART_A_ENGINE_NAME, name))
+		goto full;
+	if (engine &&
+	    (nla_put_u32(skb, GPUPART_A_ENGINE_TYPE, engine->type) ||
+	     nla_put_u32(skb, GPUPART_A_ENGINE_INSTANCE, engine->instance) ||
+	     nla_put_u32(skb, GPUPART_A_ENGINE_DIE, engine->die) ||
+	     nla_put_u32(skb, GPUPART_A_ENGINE_PRI_BASE, engine->pri_base) ||
+	     put_number(skb, GPUPART_A_ENGINE_RUNLIST, engine->runlist) ||
+	     put_number(skb, GPUPART_A_ENGINE_RUNLIST_ENGINE, engine->rleng) ||
+	     put_number(skb, GPUPART_A_ENGINE_RESET_ID, engine->reset) ||
+	     put_number(skb, GPUPART_A_ENGINE_FAULT_ID, engine->fault) ||
+	     put_number(skb, GPUPART_A_ENGINE_INTR_ID, engine->intr)))
+		goto full;
+	if (engine && engine->runlist_pri_base &&
+	    nla_put_u32(skb, GPUPART_A_ENGINE_RUNLIST_PRI_BASE, engine->runlist_pri_base))
+		goto full;
+	genlmsg_end(skb, header);
+	return 0;
+full:
+	genlmsg_cancel(skb, header);
+	return -EMSGSIZE;
+}
+
+/* One GPU's engines from number cb->args[1] on. */
+static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct gpu *gpu)
+{
+	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
+	char why[TOPO_FAULT_LEN] = "";
+	struct gpu_session session;
+	int err;
+
+	if (!engines)
+		return -ENOMEM;
+	err = gpu_open(gpu, &session);
+	if (!err) {
+		err = gpu_identify(&session);
+		if (!err)
+			err = gpu->id.chip
+				      ? topo_read_engines(gpu->id.chip, &session.reader, engines)
+				      : -EOPNOTSUPP;
+		gpu_close(&session);
+	}
+	if (err == -EOPNOTSUPP) {
+		/* A chip that is refused, or too old to have the table: it has none to tell. */
+		err = 0;
+	} else if (err) {
+		topo_fault_text(&session.reader.fault, why, sizeof(why));
+		err = put_engine(skb, cb, gpu, NULL, why);
+	} else {
+		while (!err && cb->args[1] < engines->nr) {
+			err = put_engine(skb, cb, gpu, &engines->engines[cb->args[1]], NULL);
+			if (!err)
+				cb->args[1]++;
+		}
+	}
+	kfree(engines);
+	return err;
+}
+
+/* args[0]: the GPU to go on with, args[1]: its engine, args[2]: it has begun. */
+static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nlattr *index = compat_dump_attrs(cb)[GPUPART_A_ENGINE_INDEX];
+	struct gpu *gpu;
+	int err = 0;
+
+	cb->seq = gpu_generation();
+	if (index && !cb->args[2]) {
+		/* A GPU that is not there is an error, not an empty list. */
+		gpu = named_gpu(index, NULL, cb->extack);
+		if (IS_ERR(gpu))
+			return PTR_ERR(gpu);
+		cb->args[0] = gpu->index;
+		gpu_put(gpu);
+	}
+	cb->args[2] = 1;
+	while (!err && (gpu = gpu_get(cb->args[0]))) {
+		if (index && gpu->index != nla_get_u32(index)) {
+			gpu_put(gpu);
+			break;
+		}
+		/* The one it stopped in is gone: the next from its start. */
+		if (gpu->index != cb->args[0])
+			cb->args[1] = 0;
+		cb->args[0] = gpu->index;
+		err = dump_engines(skb, cb, gpu);
+		gpu_put(gpu);
+		if (!err) {
+			cb->args[0]++;
+			cb->args[1] = 0;
+		}
+	}
+	if (err && err != -EMSGSIZE)
+		return err;
+	return skb->len;
+}
+
+/* ------------------------------------------------------------------ family */
+
+static const struct genl_ops ops[] = {
+	{
+		.cmd = GPUPART_CMD_GPU_GET,
+		.doit = gpu_get_doit,
+		.dumpit = gpu_get_dumpit,
+		.policy = gpu_policy,
+		.maxattr = GPUPART_A_GPU_BUS_NAME,
+	}, {
+		.cmd = GPUPART_CMD_TOPOLOGY_GET,
+		.doit = topology_get_doit,
+		.policy = topology_policy,
+		.maxattr = GPUPART_A_TOPOLOGY_BUS_NAME,
+	}, {
+		.cmd = GPUPART_CMD_ENGINE_GET,
+		.dumpit = engine_get_dumpit,
+		.policy = engine_policy,
+		.maxattr = GPUPART_A_ENGINE_INDEX,
+	},
+};
+
+static const struct genl_multicast_group groups[] = {
+	{ .name = GPUPART_MCGRP_MONITOR },
+};
+
+static struct genl_family family = {
+	.name = GPUPART_FAMILY_NAME,
+	.version = GPUPART_FAMILY_VERSION,
+	.netnsok = true,
+	.module = THIS_MODULE,
+	.ops = ops,
+	.n_ops = ARRAY_SIZE(ops),
+	.mcgrps = groups,
+	.n_mcgrps = ARRAY_SIZE(groups),
+	COMPAT_RESV_START_OP(GPUPART_CMD_GPU_GET)
+};
+
+int netlink_face_init(void)
+{
+	int err = genl_register_family(&family);
+
+	if (!err)
+		gpu_register_face(&netlink_face);
+	return err;
+}
+
+void netlink_face_fini(void)
+{
+	genl_unregister_family(&family);
+}
+
+MODULE_ALIAS_GENL_FAMILY(GPUPART_FAMILY_NAME);

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The PCI provider: finds NVIDIA display devices, maps BAR0 to read it, wakes what
+ * sleeps, and follows hot-plug. Beside whatever driver owns the device: it takes
+ * references, and never binds, enables, requests a region or writes.
+ */
+#include <linux/io.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/pci.h>
+#include <linux/pm_runtime.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include "device.h"
+#include "pci.h"
+#include "regs.h"
+
+struct pci_gpu {
+	struct list_head node;
+	struct pci_dev *pdev;
+	void __iomem *bar0;	/* NULL until the first read */
+	resource_size_t start;	/* where it was mapped */
+	bool holds_power;
+	struct gpu *gpu;
+};
+
+static LIST_HEAD(pci_gpus);
+static DEFINE_MUTEX(pci_gpus_lock);	/* taken before a GPU's lock */
+
+/* ---------------------------------------------------------- for device.c */
+
+static int pci_gpu_map(struct pci_gpu *p)
+{
+	struct resource *bar = &p->pdev->resource[0];
+
+	if (p->bar0 && p->start == bar->start)
+		return 0;
+	if (p->bar0)
+		iounmap(p->bar0);
+	p->bar0 = NULL;
+	if (!(bar->flags & IORESOURCE_MEM) || bar->flags & IORESOURCE_UNSET || !bar->start ||
+	    resource_size(bar) < NV_BAR0_USED)
+		return -ENXIO;
+	p->start = bar->start;
+	p->bar0 = ioremap(bar->start, NV_BAR0_USED);
+	return p->bar0 ? 0 : -ENOMEM;
+}
+
+static void pci_gpu_end(void *private)
+{
+	struct pci_gpu *p = private;
+
+	if (p->holds_power)
+		pm_runtime_put(&p->pdev->dev);
+	p->holds_power = false;
+}
+
+static int pci_gpu_begin(void *private)
+{
+	struct pci_gpu *p = private;
+	struct pci_dev *pdev = p->pdev;
+	u16 command;
+	int err;
+
+	/* -EACCES: runtime PM is off for it, so it is as awake as it gets. */
+	err = pm_runtime_get_sync(&pdev->dev);
+	p->holds_power = true;
+	if (err < 0 && err != -EACCES) {
+		err = -EHOSTDOWN;
+		goto fail;
+	}
+	err = -EHOSTDOWN;
+	/* Unknown is what a device without a driver has. */
+	if (pdev->current_state != PCI_D0 && pdev->current_state != PCI_UNKNOWN)
+		goto fail;
+	err = -ENODEV;
+	if (pci_read_config_word(pdev, PCI_COMMAND, &command) || command == 0xffff)
+		goto fail;
+	err = -ENXIO;
+	if (!(command & PCI_COMMAND_MEMORY))
+		goto fail;
+	err = pci_gpu_map(p);
+	if (err)
+		goto fail;
+	return 0;
+fail:
+	pci_gpu_end(p);
+	return err;
+}
+
+static u32 pci_gpu_rd32(void *private, u32 offset)
+{
+	struct pci_gpu *p = private;
+
+	return readl(p->bar0 + offset);
+}
+
+static void pci_gpu_describe(void *private, struct text *text)
+{
+	struct pci_gpu *p = private;
+	struct pci_dev *pdev = p->pdev;
+
+	text_add(text, "address     %s\n", pci_name(pdev));
+	text_add(text, "id          %04x:%04x\n", pdev->vendor, pdev->device);
+	text_add(text, "subsystem   %04x:%04x\n", pdev->subsystem_vendor, pdev->subsystem_device);
+	text_add(text, "class       %06x\n", pdev->class);
+	text_add(text, "revision    %02x\n", pdev->revision);
+	text_add(text, "bar0        0x%llx %llu\n", (unsigned long long)pci_resource_start(pdev, 0),
+		 (unsigned long long)pci_resource_len(pdev, 0));
+	text_add(text, "numa-node   %d\n", dev_to_node(&pdev->dev));
+	text_add(text, "driver      %s\n",
+		 pdev->dev.driver ? dev_driver_string(&pdev->dev) : "none");
+	text_add(text, "power       %s\n", pm_runtime_suspended(&pdev->dev) ? "asleep" :
+		 pci_power_name(pdev->current_state));
+}
+
+static void pci_gpu_release(void *private)
+{
+	struct pci_gpu *p = private;
+
+	if (p->bar0)
+		iounmap(p->bar0);
+	pci_dev_put(p->pdev);
+	kfree(p);
+}
+
+static const struct gpu_ops pci_gpu_ops = {
+	.begin = pci_gpu_begin,
+	.rd32 = pci_gpu_rd32,
+	.end = pci_gpu_end,
+	.describe = pci_gpu_describe,
+	.release = pci_gpu_release,
+};
+
+/* ---------------------------------------------------------------- hot-plug */
+
+/* A virtual function's BAR0 is not laid out as a GPU's. */
+static bool is_gpu(struct pci_dev *pdev)
+{
+	return pdev->vendor == PCI_VENDOR_ID_NVIDIA &&
+	       pdev->class >> 16 == PCI_BASE_CLASS_DISPLAY && !pdev->is_virtfn;
+}
+
+static struct pci_gpu *find_known(struct pci_dev *pdev)
+{
+	struct pci_gpu *p;
+
+	list_for_each_entry(p, &pci_gpus, node)
+		if (p->pdev == pdev)
+			return p;
+	return NULL;
+}
+
+static void add_one(struct pci_dev *pdev)
+{
+	struct pci_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
+	struct gpu *gpu;
+
+	if (!p)
+		return;
+	p->pdev = pci_dev_get(pdev);
+	gpu = gpu_add(&pci_gpu_ops, p, pci_name(pdev));
+	if (IS_ERR(gpu))
+		return;
+	p->gpu = gpu;
+	list_add_tail(&p->node, &pci_gpus);
+}
+
+static void remove_one(struct pci_gpu *p)
+{
+	list_del(&p->node);
+	gpu_remove(p->gpu);
+}
+
+/*
+ * All that are there and not known yet. A GPU that goes away meanwhile is either no
+ * longer found, or its BUS_NOTIFY_REMOVED_DEVICE comes later and waits for the lock.
+ */
+static void scan(struct work_struct *work)
+{
+	struct pci_dev *pdev = NULL;
+
+	mutex_lock(&pci_gpus_lock);
+	for_each_pci_dev(pdev)
+		if (is_gpu(pdev) && !find_known(pdev))
+			add_one(pdev);
+	mutex_unlock(&pci_gpus_lock);
+}
+
+static DECLARE_DELAYED_WORK(scan_work, scan);
+
+static int on_bus_event(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct pci_dev *pdev = to_pci_dev(data);
+	struct pci_gpu *p;
+
+	if (!is_gpu(pdev))
+		return NOTIFY_DONE;
+	switch (event) {
+	case BUS_NOTIFY_ADD_DEVICE:
+		/* Its BARs get their addresses after this. */
+		schedule_delayed_work(&scan_work, msecs_to_jiffies(100));
+		break;
+	case BUS_NOTIFY_DEL_DEVICE:
+	case BUS_NOTIFY_REMOVED_DEVICE:
+		mutex_lock(&pci_gpus_lock);
+		p = find_known(pdev);
+		if (p)
+			remove_one(p);
+		mutex_unlock(&pci_gpus_lock);
+		break;
+	case BUS_NOTIFY_BOUND_DRIVER:
+	case BUS_NOTIFY_UNBOUND_DRIVER:
+		/* Who takes a GPU may load its tables anew. */
+		mutex_lock(&pci_gpus_lock);
+		p = find_known(pdev);
+		if (p)
+			gpu_forget(p->gpu);
+		mutex_unlock(&pci_gpus_lock);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block bus_events = { .notifier_call = on_bus_event };
+
+int pci_gpus_init(void)
+{
+	int err = bus_register_notifier(&pci_bus_type, &bus_events);
+
+	if (err)
+		return err;
+	scan(NULL);
+	return 0;
+}
+
+void pci_gpus_fini(void)
+{
+	struct pci_gpu *p, *next;
+
+	bus_unregister_notifier(&pci_bus_type, &bus_events);
+	cancel_delayed_work_sync(&scan_work);
+	mutex_lock(&pci_gpus_lock);
+	list_for_each_entry_safe(p, next, &pci_gpus, node)
+		remove_one(p);
+	mutex_unlock(&pci_gpus_lock);
+}

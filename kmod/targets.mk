@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# The kernel module: build, install, package, test. Included by the top Makefile.
+KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
+KMOD_PURE  := kmod/chip.c kmod/topo.c kmod/text.c
+KMOD_HDR   := $(wildcard kmod/*.h) include/uapi/linux/gpupart.h
+KMOD_TESTS := $(B)/tests/kmod-unit.sh $(B)/tests/kmod-pages.sh $(B)/tests/kmod-chips.sh \
+	      tests/kmod/spec
+
+$(B)/tests/kmod-unit $(B)/tests/kmod-page: $(B)/tests/kmod-%: tests/kmod/%.c $(KMOD_PURE) $(KMOD_HDR) tests/kmod/regfile.h
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=address,undefined -o $@ $< $(KMOD_PURE)
+
+$(B)/kmod/regs/.made: tests/kmod/regfiles $(wildcard tests/data/gh100-*/capture.txt)
+	$(call say,GEN,$(@D))
+	@mkdir -p $(@D)
+	$(Q)tests/kmod/regfiles $(@D) && touch $@
+
+# The list of chips, from the table itself.
+$(B)/tests/kmod-chips: tests/kmod/chips.c kmod/chip.c $(KMOD_HDR)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< kmod/chip.c
+hardware-chips: $(B)/tests/kmod-chips
+	$(call say,GEN,Documentation/$@.md)
+	$(Q)$< >Documentation/$@.md
+
+# The pages that the module must show of each register file.
+$(B)/kmod/pages/.made: $(B)/tests/kmod-page $(B)/kmod/regs/.made
+	$(call say,GEN,$(@D))
+	@mkdir -p $(@D)
+	$(Q)for regs in $(B)/kmod/regs/*.regs; do \
+		name=$$(basename $$regs .regs); \
+		for page in topology chip engines device_info copy_topology; do \
+			$(B)/tests/kmod-page $$regs $$page >$(@D)/$$name.$$page || \
+				case $$page in topology) ;; *) rm $(@D)/$$name.$$page;; esac; \
+		done; \
+	done; touch $@
+
+# As tests of runtests.sh, which takes programs without arguments.
+$(B)/tests/kmod-unit.sh: $(B)/tests/kmod-unit $(B)/kmod/regs/.made
+	$(Q)printf '#!/bin/sh\nexec $(abspath $(B))/tests/kmod-unit $(abspath $(B))/kmod/regs/*.regs\n' >$@ && chmod +x $@
+$(B)/tests/kmod-pages.sh: $(B)/tests/kmod-page $(B)/kmod/regs/.made tests/kmod/pages
+	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/pages $(abspath $(B))/tests/kmod-page $(abspath $(B))/kmod/regs\n' >$@ && chmod +x $@
+
+# For the running kernel, or KDIR=.
+modules:
+	$(call say,MODULES,kmod)
+	$(Q)$(MAKE) --no-print-directory -s -C kmod $(if $(KDIR),KDIR=$(KDIR)) modules
+
+modules_install: modules
+	$(call say,INSTALL,gpupart.ko)
+	$(Q)$(MAKE) --no-print-directory -s -C kmod $(if $(KDIR),KDIR=$(KDIR)) \
+		$(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR))) modules_install
+
+# The sources where DKMS looks; then: dkms install gpupart/VERSION.
+dkms_dir ?= /usr/src
+dkms:
+	$(call say,INSTALL,$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION))
+	$(Q)grep -q '^PACKAGE_VERSION="$(VERSION)"$$' kmod/dkms.conf || { echo "kmod/dkms.conf is not of $(VERSION)" >&2; exit 1; }
+	$(Q)grep -q '^MODULE_VERSION("$(VERSION)");$$' kmod/main.c || { echo "kmod/main.c is not of $(VERSION)" >&2; exit 1; }
+	$(Q)install -d $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
+	$(Q)install -m 644 kmod/*.[ch] kmod/Kbuild kmod/Makefile $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod
+	$(Q)install -m 644 kmod/dkms.conf LICENSE $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)
+	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
+
+# Guests. A kernel's packages are fetched and the module built for it when a test needs it.
+KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
+KMOD_PARTS  := pages plug netlink library power faults leaks
+
+$(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
+	$(Q)nice tests/kmod/kernels $* >/dev/null
+	$(call say,MODULE,gpupart.ko.$*)
+	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && \
+		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/sleepy && touch $@
+.PRECIOUS: $(B)/kmod/%/.built
+
+# Programs of the guest: static, since it has no libraries.
+$(B)/kmod/guest/gpunl $(B)/kmod/guest/failnth: $(B)/kmod/guest/%: tests/kmod/%.c include/uapi/linux/gpupart.h
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $<
+
+$(B)/kmod/guest/kerneltopo: tests/kmod/kerneltopo.c $(B)/lib/libgpupart.a
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $< $(B)/lib/libgpupart.a $(LIBS) 2>$@.log || { cat $@.log >&2; exit 1; }
+	$(Q)rm $@.log
+
+$(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl \
+		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/vm
+	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_PARTS)\n' >$@ && chmod +x $@
+
+$(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/hardware-chips.md
+	$(Q)printf '#!/bin/sh\n%s | cmp - %s && echo "ok 1 - Documentation/hardware-chips.md is the table" && echo 1..1\n' \
+		$(abspath $<) $(CURDIR)/Documentation/hardware-chips.md >$@ && chmod +x $@
+
+# The pure files in user space: seconds, no kernel needed.
+check-kmod-pure: $(KMOD_TESTS)
+	@tests/runtests.sh $(KMOD_TESTS)
+
+# And the module itself in virtual machines.
+check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
+	@TEST_TIMEOUT=600 tests/runtests.sh $(KMOD_TESTS) $(KMOD_GUESTS)
+
+# The same on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection, which is
+# built once (some minutes) and kept.
+check-kmod-debug: $(B)/tests/kmod-guest-debug.sh
+	@VM_TIMEOUT=2400 TEST_TIMEOUT=2500 tests/runtests.sh $<
+
+# The oldest and the newest kernel: 5.10 boots, 7.2 is built for only.
+check-kmod-compat: $(B)/tests/kmod-guest-5.10.sh $(B)/kmod/7.2/.built
+	@VM_TIMEOUT=500 TEST_TIMEOUT=600 tests/runtests.sh $<
+
+.PHONY: hardware-chips modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug check-kmod-compat

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What topo.c found, in words. Pure: writes into a buffer, reads no register.
+ */
+#ifndef GPUPART_KMOD_TEXT_H
+#define GPUPART_KMOD_TEXT_H
+
+#include "topo.h"
+
+/* A page under construction. What does not fit sets @overflow: such a page is not shown. */
+struct text {
+	char *buf;
+	size_t size, len;
+	bool overflow;
+};
+
+__printf(2, 3) void text_add(struct text *text, const char *fmt, ...);
+
+void text_fault(struct text *text, const struct topo_fault *fault);
+
+/*
+ * What a topology page is made of. A part with a fault was not to be had: the page
+ * says so in its place and ends with "complete no".
+ */
+struct text_topology {
+	const char *name, *bus_name;
+	const struct gpu_id *id;
+	const struct gpu_floorsweep *fs;
+	const struct gpu_memory *memory;	/* NULL: the chip's is not published */
+	const u64 *local_memory;
+	struct topo_fault memory_fault, local_memory_fault;
+};
+
+void text_topology(struct text *text, const struct text_topology *topology);
+
+/* A chip that is refused, with what it is. */
+void text_refused(struct text *text, const struct gpu_id *id);
+
+/* The row: every cell with where it is, how far it is trusted and why. */
+void text_chip(struct text *text, const struct gpu_id *id);
+
+/* Engines with their runlists, then copy engines. A fault as above. */
+struct text_engines {
+	const struct chip *chip;
+	const struct gpu_engines *engines;
+	const struct gpu_copy *copy;		/* NULL: none on this chip, or @copy_fault */
+	struct topo_fault copy_fault;
+};
+
+void text_engines(struct text *text, const struct text_engines *engines);
+
+/* nvdebug's files, to the letter. */
+void text_device_info(struct text *text, const struct chip *chip,
+		      const struct gpu_engines *engines);
+void text_copy_topology(struct text *text, const struct gpu_copy *copy);
+
+#endif

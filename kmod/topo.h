@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * From a chip's row and register reads to what the GPU has. Pure: reads through the
+ * function it is handed and keeps nothing. The only place where a fuse bit is
+ * inverted: whatever comes out of here has a set bit for a unit that is present.
+ */
+#ifndef GPUPART_KMOD_TOPO_H
+#define GPUPART_KMOD_TOPO_H
+
+#include "chip.h"
+#include <linux/gpupart.h>
+
+#define TOPO_UNKNOWN		0xff	/* in a u8 index */
+#define TOPO_MAX_ENGINES	256
+#define TOPO_MAX_ROWS		1024
+#define TOPO_MAX_CES		48	/* words between PCE2LCE and GRCE_CONFIG */
+
+/* A register that could not be had. err is 0 where there is none. */
+struct topo_fault {
+	int err;	/* -EIO: value is a refusal; -ERANGE: makes no sense; else rd32's */
+	u32 offset, value;
+};
+
+/* rd32 gives what the bus gave, or -errno where no read could be made. */
+struct topo_reader {
+	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
+	struct topo_fault fault;	/* of the last read that failed */
+};
+
+/* Why a value is no register's: a constant sentence, or NULL for a good value. */
+const char *topo_bad_read(u32 value);
+
+/* Such a refusal does not change with time. */
+bool topo_bad_for_good(u32 value);
+
+/* Why no read could be made, for an errno of rd32. */
+const char *topo_unreadable(int err);
+
+/* "0x820c1c reads 0xbadf5040: no such address" */
+#define TOPO_FAULT_LEN 96
+void topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
+
+/* One checked read: 0, or -errno with reader->fault filled in. */
+int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
+
+struct gpu_id {
+	u32 boot_0, boot_42;
+	u32 chip_id;
+	const struct chip *chip;	/* NULL: refused, see @why */
+	const char *why;
+};
+
+/* -EIO and the like where it cannot be read; 0 with chip NULL where it is not known. */
+int topo_identify(struct topo_reader *reader, struct gpu_id *id);
+
+enum topo_order {
+	TOPO_ORDER_UNKNOWN,
+	TOPO_ORDER_READ,	/* from the work distributor */
+	TOPO_ORDER_COMPUTED,	/* by the published rule */
+};
+
+struct gpu_tpc {
+	u8 gpc;			/* logical */
+	u8 tpc_in_gpc;
+};
+
+struct gpu_floorsweep {
+	const struct chip *chip;
+	u32 max_gpcs, max_tpcs_per_gpc;
+	u32 present_gpcs;			/* bit is gpc_phys */
+	u32 present_tpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], bit is tpc_phys */
+	u8 floorswept_cpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], how many */
+	bool has_cpcs;
+	unsigned int nr_gpcs, nr_tpcs;		/* that the fuses leave */
+	unsigned int sms_per_tpc;		/* 0 unknown */
+
+	bool has_map;
+	u8 gpc_phys[GPUPART_MAX_GPCS];		/* [gpc] */
+	u8 ugpu[GPUPART_MAX_GPCS];		/* [gpc], TOPO_UNKNOWN where not told */
+	char map_why[96];			/* why there is no map */
+
+	enum topo_order order;
+	unsigned int nr_ordered;
+	struct gpu_tpc tpcs[GPUPART_MAX_TPCS];	/* [tpc] */
+	char order_why[128];			/* why it was not read */
+	char disagree[128];			/* "" where CWD and fuses agree */
+
+	bool complete;				/* no register refused */
+	bool retry;				/* what is missing may be there another time */
+};
+
+int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
+
+/* Number of words of the CWD table that hold TPCs; 0 where the order was not read. */
+unsigned int topo_cwd_words(const struct gpu_floorsweep *fs);
+
+struct gpu_engine {
+	u16 type;
+	u8 instance;
+	u8 die;
+	s16 engine_id, runlist, intr, reset, fault, rleng;	/* -1 not told */
+	u32 pri_base;
+	u32 runlist_pri_base;					/* 0 not told */
+};
+
+struct gpu_engines {
+	unsigned int nr, nr_rows, rows_die1;	/* rows from rows_die1 on are the second die's */
+	struct gpu_engine engines[TOPO_MAX_ENGINES];
+	u32 rows[TOPO_MAX_ROWS];		/* the table as it stands, empty rows left out */
+	u8 row_index[TOPO_MAX_ROWS];		/* place in its chain */
+};
+
+/* -EOPNOTSUPP: the chip has no table, or one of a form that is not known. */
+int topo_read_engines(const struct chip *chip, struct topo_reader *reader,
+		      struct gpu_engines *engines);
+const char *topo_engine_name(unsigned int type);
+/* Takes one row into @engine, by the form of the chip's table. */
+void topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
+		     struct gpu_engine *engine);
+
+struct gpu_copy {
+	u32 present_pces;
+	unsigned int nr_grces;
+	u8 pce_lce[32];			/* [pce]; TOPO_UNKNOWN: absent or not connected */
+	u8 grce_lce[4];			/* [grce]: the LCE it shares with; TOPO_UNKNOWN none */
+};
+
+int topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct gpu_copy *copy);
+
+struct gpu_memory {
+	unsigned int max_fbps, ltcs_per_fbp, slices_per_ltc;
+	u32 present_fbps;		/* bit is the physical FBP */
+	unsigned int nr_fbps;
+	int nr_ltcs;			/* -1 unknown */
+};
+
+int topo_read_memory(const struct chip *chip, struct topo_reader *reader,
+		     struct gpu_memory *memory);
+/* Bytes of local memory. */
+int topo_read_local_memory(const struct chip *chip, struct topo_reader *reader, u64 *bytes);
+
+/* Nanoseconds. */
+int topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns);
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writes Documentation/hardware-chips.md from the table of chips.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "../../kmod/chip.h"
+
+static bool same_cell(const struct chip_cell *a, const struct chip_cell *b)
+{
+	return a->tag == b->tag && a->at == b->at && a->at2 == b->at2 && a->kind == b->kind &&
+	       a->nr == b->nr && a->source && b->source && !strcmp(a->source, b->source);
+}
+
+int main(void)
+{
+	unsigned int i, j, column;
+
+	puts("<!-- SPDX-License-Identifier: MIT -->\n"
+	     "<!-- Written by `make hardware-chips` from kmod/chip.c; a test compares. -->\n"
+	     "# Chips\n\n"
+	     "What the module reads on each chip and how far each place can be trusted. **V** verified: in\n"
+	     "NVIDIA's headers or drivers for this chip, or read on one. **R** reported: from a third party's\n"
+	     "tool that claims this chip. **I** inferred: the chip's neighbours have it there. **-** none, or not\n"
+	     "published. A chip that is not here is named and refused.\n");
+	printf("| id | chip | family |");
+	for (column = 0; column < CHIP_COLUMNS; column++)
+		printf(" %s |", chip_column_name(column));
+	printf("\n|---|---|---|");
+	for (column = 0; column < CHIP_COLUMNS; column++)
+		printf("---|");
+	putchar('\n');
+	for (i = 0; i < nr_chips; i++) {
+		printf("| 0x%03x | %s | %s |", chips[i].id, chips[i].name, chips[i].family);
+		for (column = 0; column < CHIP_COLUMNS; column++)
+			printf(" %c |", "-VRI"[chips[i].cells[column].tag]);
+		putchar('\n');
+	}
+	for (i = 0; i < nr_chips; i++)
+		if (chips[i].note && (!i || chips[i - 1].note != chips[i].note))
+			printf("\n%s on: %s.\n", chips[i].name, chips[i].note);
+	puts("\n## Sources\n\n| what | at | tag | source | chips |\n|---|---|---|---|---|");
+	for (column = 0; column < CHIP_COLUMNS; column++) {
+		for (i = 0; i < nr_chips; i++) {
+			const struct chip_cell *cell = chip_cell(&chips[i], column);
+
+			for (j = 0; cell && j < i; j++)
+				if (same_cell(cell, &chips[j].cells[column]))
+					cell = NULL;
+			if (!cell)
+				continue;
+			printf("| %s | ", chip_column_name(column));
+			if (cell->at)
+				printf("0x%06x", cell->at);
+			if (cell->at2)
+				printf(", 0x%06x", cell->at2);
+			printf(" | %s | %s |", chip_tag_name(cell->tag), cell->source);
+			for (j = i; j < nr_chips; j++)
+				if (same_cell(cell, &chips[j].cells[column]))
+					printf(" %s", chips[j].name);
+			puts(" |");
+		}
+	}
+	return 0;
+}

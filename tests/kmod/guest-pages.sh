@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
+# Every register file's pages as the module shows them, nvdebug's files to the letter,
+# what a second read costs, refusals of every register, loading and unloading.
+pci=/sys/bus/pci/devices
+# A kernel that checks every access is ten times slower: fewer of the repeated things.
+loads=100 refused=999
+[ -d /sys/kernel/debug/failslab ] && loads=25 refused=40
+# Only GPU 0 from here: the others come back at the end.
+lonely() { for d in 2 3 4 5 6 7 8; do echo 1 >"$pci/0000:0$d:00.0/remove"; done; }
+present() { ls -d /proc/gpu[0-9]* 2>/dev/null | wc -l; }
+
+insmod /gpupart.ko
+check $? "the module loads"
+same "$(present)" 8 "GPUs found"
+same "$(grep -c '^gpu  ' /proc/gpu/topology)" 8 "GPUs on the one page"
+same "$(find /proc/gpu /proc/gpu[0-9]* -type f ! -perm 0444 | wc -l)" 0 "files that are not 0444"
+cat /proc/gpu/topology >/tmp/all
+for n in 0 1 2 3 4 5 6 7; do cat "/proc/gpu$n/topology"; [ $n -lt 7 ] && echo; done >/tmp/each
+cmp -s /tmp/all /tmp/each
+check $? "the one page is the eight pages"
+
+host reads 0 >/dev/null
+cat /proc/gpu0/topology >/tmp/second
+same "$(host reads 0)" 0 "register reads of a second cat of /proc/gpu0/topology"
+cat /proc/gpu0/engines /proc/gpu0/chip >/dev/null
+host reads 0 >/dev/null
+cat /proc/gpu0/engines /proc/gpu0/chip >/dev/null
+same "$(host reads 0)" 0 "register reads of a second cat of engines and chip"
+host reads 1 >/dev/null
+cat /proc/gpu1/topology >/dev/null
+same "$(host reads 1)" 0 "register reads of a second cat, the captured board"
+
+# nvdebug's files of the captured board, as raw registers in its words.
+g=/proc/gpu1
+for want in num_gpcs=0x8 num_tpc_per_gpc=0x9 num_ces=0xa gpc_mask=0x0 gpc0_tpc_mask=0x0 gpc1_tpc_mask=0x40 \
+	gpc7_tpc_mask=0x40 CWD_GPC_TPC_ID0=0x40302010 CWD_GPC_TPC_ID16=0x1716 CWD_SM_ID0=0x1e160e06 \
+	CWD_SM_ID23=0x3d pce_map=0xffff "local_memory=150754820096 bytes"; do
+	file=${want%%=*}
+	same "$(cat $g/$file)" "${want#*=}" "$file"
+done
+same "$(head -c 18 $g/gpc1_tpc_mask | od -An -c | tr -d ' ')" '0x40\n' "the very bytes of gpc1_tpc_mask"
+cat $g/CWD_GPC_TPC_ID18 2>/tmp/err >/tmp/out
+grep -qi 'i.*/.*o.* error' /tmp/err && [ ! -s /tmp/out ]
+check $? "a refused register is an I/O error, not a number"
+same "$(cat $g/pci | sed -n 's/^address *//p')" 0000:02:00.0 "the page of the bus"
+a=$(cut -d' ' -f1 $g/timer)
+same "$a" 1795211991603700800 "the timer"
+rmmod gpupart
+check $? "the module unloads"
+same "$(ls -d /proc/gpu* 2>/dev/null)" "" "what is left in /proc"
+
+lonely
+wrong=0
+for topology in /pages/*.topology; do
+	name=$(basename "$topology" .topology)
+	host load 0 "$name" >/dev/null
+	insmod /gpupart.ko || wrong=1
+	for file in topology chip engines device_info copy_topology; do
+		[ -e "/pages/$name.$file" ] || continue
+		cat /proc/gpu0/$file >/tmp/page 2>/dev/null
+		cmp -s /tmp/page "/pages/$name.$file"
+		check $? "$name: $file"
+	done
+	rmmod gpupart || wrong=1
+done
+same $wrong 0 "loads and unloads that failed"
+
+# Refusals: whichever register is refused, no page that looks whole; afterwards all of it again.
+host load 0 gh100-h200-e >/dev/null
+host asked 0 >/dev/null
+insmod /gpupart.ko
+cat /proc/gpu0/topology /proc/gpu0/engines >/dev/null
+rmmod gpupart
+registers=$(host asked 0 | cut -d" " -f1-$refused)
+tried=0 hidden=0 stuck=0 first=
+for value in 0xbadf1201 0xffffffff; do
+	for register in $registers; do
+		host bad 0 "$register" $value >/dev/null
+		insmod /gpupart.ko
+		for file in topology engines; do
+			cat /proc/gpu0/$file >/tmp/page 2>/dev/null
+			status=$?
+			# 0x4 and the like are not read for this page, then it is the good one.
+			if [ $status -eq 0 ] && ! cmp -s /tmp/page /pages/gh100-h200-e.$file &&
+			   grep -q '^complete    yes' /tmp/page; then
+				hidden=$((hidden + 1))
+				first=${first:-$register}
+			fi
+			[ $status -ne 0 ] && [ -s /tmp/page ] && hidden=$((hidden + 1))
+			cmp -s /tmp/page /pages/gh100-h200-e.$file || seen=1
+		done
+		tried=$((tried + 1))
+		[ "$seen" = 1 ] || { hidden=$((hidden + 1)); first=${first:-$register}; }
+		seen=
+		host good 0 >/dev/null
+		for file in topology engines; do
+			cat /proc/gpu0/$file >/tmp/page 2>/dev/null
+			cmp -s /tmp/page /pages/gh100-h200-e.$file || { stuck=$((stuck + 1)); first=${first:-$register}; }
+		done
+		rmmod gpupart
+	done
+	# A hundred loads already: the second value for the first registers only.
+	registers=$(echo $registers | cut -d" " -f1-20)
+done
+[ $tried -ge 110 ] || [ $refused = 40 ]
+check $? "$tried refusals of single registers"
+same "$hidden$first" 0 "refusals that were hidden"
+same $stuck 0 "pages that stayed bad after the register was good again"
+
+echo 1 >/sys/bus/pci/rescan
+for n in 1 2 3 4 5 6 7 8 9 10; do [ -e $pci/0000:08:00.0 ] && break; sleep 0.1; done
+i=0
+while [ $i -lt $loads ] && insmod /gpupart.ko && [ -e /proc/gpu7/topology ] && rmmod gpupart; do
+	i=$((i + 1))
+done
+same $i $loads "loads and unloads in a row with 8 GPUs"
+same "$(host writes)" 0 "register writes"

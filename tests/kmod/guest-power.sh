@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
+# GPUs that sleep under a driver of their own.
+status=/sys/bus/pci/devices/0000:01:00.0/power/runtime_status
+asleep() {
+	tries=50
+	while [ "$(cat $status)" != suspended ] && [ $tries -gt 0 ]; do
+		tries=$((tries - 1))
+		sleep 0.1
+	done
+	[ "$(cat $status)" = suspended ]
+}
+host load 0 gh100-h200-e >/dev/null
+insmod /sleepy.ko
+check $? "a driver that lets GPUs sleep"
+asleep
+check $? "GPU 0 sleeps"
+insmod /gpupart.ko
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "it was woken and read"
+same "$(sed -n 's/^driver *//p' /proc/gpu0/pci)" sleepy "its driver"
+asleep
+check $? "and sleeps again"
+same "$(sed -n 's/^power *//p' /proc/gpu0/pci)" asleep "the page of the bus says"
+host reads 0 >/dev/null
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "its page again"
+same "$(host reads 0) $(cat $status)" "0 suspended" "register reads for it, and the GPU is still"
+cat /proc/gpu0/timer >/dev/null
+check $? "the timer wakes it"
+asleep
+check $? "for as long as it takes"
+
+echo 1 >/sys/module/sleepy/parameters/stubborn
+cat /proc/gpu0/timer >/tmp/out 2>/dev/null
+[ $? -ne 0 ] && [ ! -s /tmp/out ]
+check $? "a GPU that does not wake is an error"
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "but what was read before is still told"
+rmmod gpupart
+insmod /gpupart.ko
+grep -q 'unreadable  asleep' /proc/gpu0/topology && grep -q '^complete    no' /proc/gpu0/topology
+check $? "nothing known of it: $(sed -n 's/^unreadable *//p' /proc/gpu0/topology)"
+gpunl gpu 0 >/tmp/out
+same "$(grep '^unreadable' /tmp/out)" "unreadable asleep, and could not be woken" "by netlink"
+gpunl topology 0 >/tmp/out
+same $? 112 "errno of its topology"
+grep -q asleep /tmp/out
+check $? "its sentence: $(cat /tmp/out)"
+# The kernel does not try again until a driver says that it may.
+rmmod sleepy
+insmod /sleepy.ko
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "when it wakes again it is read"
+[ -e /proc/gpu0/gpc_mask ]
+check $? "and has nvdebug's files"
+
+# Whoever takes a GPU may load its tables anew.
+asleep
+host poke 0 0x405000 0x40302001 >/dev/null
+host poke 0 0x40502c 0x00000000 >/dev/null
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "a table that changed is not seen while nothing happens"
+rmmod sleepy
+grep -q '^order       read' /proc/gpu0/topology
+[ $? -ne 0 ]
+check $? "but is when the driver goes: $(sed -n 's/^order *//p' /proc/gpu0/topology)"
+host load 0 gh100-h200-e >/dev/null
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "and when it is good again"
+rmmod gpupart
+check $? "unloads"
+same "$(host writes)" 0 "register writes"

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * page REGFILE topology|chip|engines|device_info|copy_topology [NAME BUS]: the page that
+ * the module must show of a GPU with these registers. Exit 2 where it shows none.
+ */
+#include "regfile.h"
+#include "../../kmod/text.h"
+
+static char buffer[1 << 16];
+static struct regfile file;
+static struct gpu_engines engines;
+
+static int unreadable(void)
+{
+	char sentence[TOPO_FAULT_LEN];
+
+	topo_fault_text(&file.reader.fault, sentence, sizeof(sentence));
+	printf("unreadable: %s\n", sentence);
+	return 2;
+}
+
+static int topology_page(struct text *text, const struct gpu_id *id, const char *name,
+			 const char *bus)
+{
+	struct gpu_floorsweep fs;
+	struct gpu_memory memory;
+	u64 bytes;
+	struct text_topology page = { .name = name, .bus_name = bus, .id = id, .fs = &fs };
+	int err;
+
+	if (topo_read(id->chip, &file.reader, &fs))
+		return unreadable();
+	err = topo_read_memory(id->chip, &file.reader, &memory);
+	if (!err)
+		page.memory = &memory;
+	else if (err != -EOPNOTSUPP)
+		page.memory_fault = file.reader.fault;
+	err = topo_read_local_memory(id->chip, &file.reader, &bytes);
+	if (!err)
+		page.local_memory = &bytes;
+	else if (err != -EOPNOTSUPP)
+		page.local_memory_fault = file.reader.fault;
+	text_topology(text, &page);
+	return 0;
+}
+
+static int engines_page(struct text *text, const struct gpu_id *id)
+{
+	struct gpu_copy copy;
+	struct text_engines page = { .chip = id->chip, .engines = &engines };
+	int err;
+
+	if (topo_read_engines(id->chip, &file.reader, &engines))
+		return unreadable();
+	err = topo_read_copy(id->chip, &file.reader, &copy);
+	if (!err)
+		page.copy = &copy;
+	else if (err != -EOPNOTSUPP)
+		page.copy_fault = file.reader.fault;
+	text_engines(text, &page);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct text text = { .buf = buffer, .size = sizeof(buffer) };
+	struct gpu_copy copy;
+	struct gpu_id id;
+	const char *page;
+	int status = 0;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: page REGFILE PAGE [NAME BUS]\n");
+		return 1;
+	}
+	page = argv[2];
+	regfile_load(&file, argv[1]);
+	if (topo_identify(&file.reader, &id))
+		return unreadable();
+	if (!id.chip) {
+		if (!strcmp(page, "topology"))
+			text_add(&text, "gpu         gpu0 0000:01:00.0\n");
+		text_refused(&text, &id);
+		status = 2;
+	} else if (!strcmp(page, "topology")) {
+		status = topology_page(&text, &id, argc > 3 ? argv[3] : "gpu0",
+				       argc > 4 ? argv[4] : "0000:01:00.0");
+	} else if (!strcmp(page, "chip")) {
+		text_chip(&text, &id);
+	} else if (!strcmp(page, "engines")) {
+		status = engines_page(&text, &id);
+	} else if (!strcmp(page, "device_info")) {
+		if (topo_read_engines(id.chip, &file.reader, &engines))
+			return unreadable();
+		text_device_info(&text, id.chip, &engines);
+	} else if (!strcmp(page, "copy_topology")) {
+		if (topo_read_copy(id.chip, &file.reader, &copy))
+			return unreadable();
+		text_copy_topology(&text, &copy);
+	} else {
+		fprintf(stderr, "no page %s\n", page);
+		return 1;
+	}
+	if (text.overflow) {
+		fprintf(stderr, "the page does not fit\n");
+		return 1;
+	}
+	fwrite(buffer, 1, text.len, stdout);
+	return status;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kmod's pure files against register files (arguments: every .regs there is): chips,
+ * refusals, and each register read badly in turn.
+ */
+#include "regfile.h"
+#include "../../kmod/regs.h"
+#include "../../kmod/text.h"
+#include "../tap.h"
+
+static struct regfile file;
+static struct gpu_engines engines, engines_good;
+static char page[1 << 16], page_good[1 << 16];
+
+static void test_table(void)
+{
+	unsigned int i, column, tags = 0, sources = 0, ordered = 0;
+
+	for (i = 0; i < nr_chips; i++) {
+		if (i && chips[i].id <= chips[i - 1].id)
+			ordered++;
+		for (column = 0; column < CHIP_COLUMNS; column++) {
+			const struct chip_cell *cell = &chips[i].cells[column];
+
+			tags += cell->tag > CHIP_INFERRED;
+			sources += (cell->tag != CHIP_ABSENT) != (cell->source && *cell->source);
+		}
+	}
+	tap_ok(nr_chips >= 60, "there are %u chips", nr_chips);
+	tap_ok(ordered == 0, "their ids ascend, so none stands twice");
+	tap_ok(tags == 0 && sources == 0, "every cell has a tag and every tag a source");
+	tap_ok(chip_find(0x180) && !strcmp(chip_find(0x180)->name, "GH100"), "0x180 is GH100");
+	tap_ok(!chip_find(0x182) && !chip_find(0x1ff) && !chip_find(0),
+	       "a neighbour's row is not taken");
+	tap_ok(chip_cell(chip_find(0x180), CHIP_ORDER) == NULL &&
+	       chip_cell(chip_find(0x192), CHIP_ORDER) == NULL &&
+	       chip_cell(chip_find(0x1b2), CHIP_ORDER) == NULL,
+	       "no rule invents an order on Hopper, Ada or Blackwell");
+}
+
+static void test_bad_reads(void)
+{
+	static const struct { u32 value; const char *meaning; } cases[] = {
+		{ 0xffffffff, "off the bus, in reset or asleep" },
+		{ 0xbadf1201, "client in reset" },
+		{ 0xbadf1300, "client floorswept" },
+		{ 0xbadf2000, "orphan: the GPC or FBP is floorswept" },
+		{ 0xbadf5040, "no such address" },
+		{ 0xbadf5046, "power gated" },
+		{ 0xbadf5099, "client error" },
+		{ 0xbadf5120, "privilege level violation" },
+		{ 0xbadf0200, "locked after a security fault" },
+		{ 0xbad00100, "host timeout" },
+		{ 0xbadf3000, "ring dead" },
+		{ 0xbadabcde, "refused, reason not known" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *meaning = topo_bad_read(cases[i].value);
+
+		tap_ok(meaning && !strcmp(meaning, cases[i].meaning), "%#x is: %s", cases[i].value,
+		       meaning ? meaning : "(a good value)");
+	}
+	tap_ok(!topo_bad_read(0) && !topo_bad_read(0xbacfffff) && !topo_bad_read(0xbae00000) &&
+	       !topo_bad_read(0x180000a1), "other values are values");
+}
+
+/* All that is read of a GPU, into one page; false where there is none to show. */
+static bool all_pages(char *out, struct gpu_engines *table)
+{
+	struct text text = { .buf = out, .size = sizeof(page) };
+	struct text_topology topology = { .name = "gpu0", .bus_name = "bus" };
+	struct text_engines text_of = { .engines = table };
+	struct gpu_floorsweep fs;
+	struct gpu_memory memory;
+	struct gpu_copy copy;
+	struct gpu_id id;
+	u64 bytes, ns;
+	int err;
+
+	out[0] = 0;
+	if (topo_identify(&file.reader, &id) || !id.chip || topo_read(id.chip, &file.reader, &fs))
+		return false;
+	topology.id = &id;
+	topology.fs = &fs;
+	err = topo_read_memory(id.chip, &file.reader, &memory);
+	topology.memory = err ? NULL : &memory;
+	if (err && err != -EOPNOTSUPP)
+		topology.memory_fault = file.reader.fault;
+	err = topo_read_local_memory(id.chip, &file.reader, &bytes);
+	topology.local_memory = err ? NULL : &bytes;
+	if (err && err != -EOPNOTSUPP)
+		topology.local_memory_fault = file.reader.fault;
+	text_topology(&text, &topology);
+	err = topo_read_engines(id.chip, &file.reader, table);
+	if (err == -EOPNOTSUPP)
+		return true;
+	if (err)
+		return false;
+	text_of.chip = id.chip;
+	err = topo_read_copy(id.chip, &file.reader, &copy);
+	text_of.copy = err ? NULL : &copy;
+	if (err && err != -EOPNOTSUPP)
+		text_of.copy_fault = file.reader.fault;
+	text_engines(&text, &text_of);
+	if (topo_read_timer(id.chip, &file.reader, &ns))
+		return false;
+	return !text.overflow;
+}
+
+static unsigned int complete_no(const char *text)
+{
+	unsigned int nr = 0;
+
+	while ((text = strstr(text, "complete    no"))) {
+		nr++;
+		text++;
+	}
+	return nr;
+}
+
+/* Whatever register is refused: no page, or one that says it is not complete. */
+static void test_each_register_bad(const char *path)
+{
+	static const u32 values[] = { 0xffffffff, 0xbadf5040, 0xbadf1201 };
+	static u32 offsets[REGFILE_MAX];
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	unsigned int nr, i, v, tried = 0, wrong = 0, good_no;
+	u32 first_wrong = 0;
+
+	regfile_load(&file, path);
+	if (!all_pages(page_good, &engines_good)) {
+		tap_ok(!strncmp(name, "refused-", 8), "%s: nothing is shown", name);
+		return;
+	}
+	good_no = complete_no(page_good);
+	nr = file.nr_asked;
+	memcpy(offsets, file.asked, sizeof(offsets));
+	for (i = 0; i < nr; i++) {
+		for (v = 0; v < ARRAY_SIZE(values); v++) {
+			u32 usual = 0;
+
+			file.bad_value = 0;
+			regfile_rd32(&file.reader, offsets[i], &usual);
+			/* What is refused anyway shows nothing new. */
+			if (topo_bad_read(usual))
+				continue;
+			file.bad_offset = offsets[i];
+			file.bad_value = values[v];
+			tried++;
+			if (all_pages(page, &engines) &&
+			    (complete_no(page) <= good_no && !strcmp(page, page_good))) {
+				wrong++;
+				first_wrong = offsets[i];
+			} else if (page[0] && strstr(page, "0xffffffff present")) {
+				wrong++;
+				first_wrong = offsets[i];
+			}
+			/* A page that is not whole says so. */
+			if (all_pages(page, &engines) && strcmp(page, page_good) &&
+			    complete_no(page) == 0) {
+				wrong++;
+				first_wrong = offsets[i];
+			}
+		}
+	}
+	file.bad_value = 0;
+	tap_ok(tried > 20 && !wrong, "%s: %u refusals, none of them hidden (first hidden %#x)",
+	       name, tried, first_wrong);
+	tap_ok(all_pages(page, &engines) && !strcmp(page, page_good),
+	       "%s: afterwards all is as before", name);
+	file.err = -ENODEV;
+	tap_ok(!all_pages(page, &engines) && file.reader.fault.err == -ENODEV,
+	       "%s: a GPU that is gone shows nothing", name);
+}
+
+static void test_cwd_traps(const char *path)
+{
+	struct gpu_floorsweep fs;
+	unsigned int w;
+
+	regfile_load(&file, path);
+	topo_read(chip_find(0x180), &file.reader, &fs);
+	tap_ok(fs.order == TOPO_ORDER_READ && fs.nr_ordered == 66 && topo_cwd_words(&fs) == 17,
+	       "66 TPCs: words past 0x405b00's count are not read as TPCs");
+	regfile_set(&file, NV_PGRAPH_PRI_CWD_FS, 0x0800 | 0x08);
+	topo_read(chip_find(0x180), &file.reader, &fs);
+	tap_ok(fs.order == TOPO_ORDER_READ && fs.nr_ordered == 8 && fs.disagree[0],
+	       "fewer TPCs there than by the fuses: %s", fs.disagree);
+	regfile_set(&file, NV_PGRAPH_PRI_CWD_FS, 0x4208);
+	for (w = 0; w < 24; w++)
+		regfile_set(&file, NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GH100 + 4 * w, 0);
+	topo_read(chip_find(0x180), &file.reader, &fs);
+	tap_ok(fs.order == TOPO_ORDER_UNKNOWN, "a table of zeros is refused: %s", fs.order_why);
+	regfile_set(&file, NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GH100, 0x90302010);
+	topo_read(chip_find(0x180), &file.reader, &fs);
+	tap_ok(fs.order == TOPO_ORDER_UNKNOWN && fs.tpcs[0].gpc == TOPO_UNKNOWN,
+	       "a GPC that is not there is refused: %s", fs.order_why);
+	regfile_set(&file, NV_PGRAPH_PRI_CWD_FS, 0xff08);
+	topo_read(chip_find(0x180), &file.reader, &fs);
+	tap_ok(fs.order == TOPO_ORDER_UNKNOWN, "more TPCs than the table holds are refused: %s",
+	       fs.order_why);
+	regfile_set(&file, NV_PTOP_SCAL_NUM_GPCS, 0);
+	tap_ok(topo_read(chip_find(0x180), &file.reader, &fs) == -ERANGE,
+	       "no GPC at all cannot be");
+}
+
+static int timer_steps(struct topo_reader *reader, u32 offset, u32 *value)
+{
+	static u32 low = 0xbadf1200;
+	static unsigned int reads;
+
+	(void)reader;
+	reads++;
+	*value = offset == NV_PTIMER_TIME_0 ? (low += 0x20) : reads > 1 ? 8 : 7;
+	return 0;
+}
+
+static void test_timer(const char *path)
+{
+	struct topo_reader steps = { .rd32 = timer_steps };
+	u64 ns = 0;
+	int err;
+
+	regfile_load(&file, path);
+	err = topo_read_timer(chip_find(0x180), &file.reader, &ns);
+	tap_ok(!err && ns == (0x18e9dfcbull << 32 | 0x800f6440), "the timer is %#llx ns",
+	       (unsigned long long)ns);
+	err = topo_read_timer(chip_find(0x180), &steps, &ns);
+	tap_ok(!err && ns >> 32 == 8 && (ns & 0xfff00000) == 0xbad00000,
+	       "a carry is seen, and a time that looks like a refusal is a time: %#llx",
+	       (unsigned long long)ns);
+	file.bad_offset = NV_PTIMER_TIME_0;
+	file.bad_value = 0xbadf5040;
+	tap_ok(topo_read_timer(chip_find(0x180), &file.reader, &ns) == -EIO, "a refusal stays one");
+}
+
+static void test_overflow(void)
+{
+	char small[16];
+	struct text text = { .buf = small, .size = sizeof(small) };
+
+	text_add(&text, "%s", "fifteen letters");
+	tap_ok(!text.overflow && text.len == 15, "what fits is there");
+	text_add(&text, "x");
+	tap_ok(text.overflow, "what does not makes the page unfit");
+}
+
+int main(int argc, char **argv)
+{
+	const char *h200 = NULL;
+	int i;
+
+	test_table();
+	test_bad_reads();
+	test_overflow();
+	for (i = 1; i < argc; i++) {
+		test_each_register_bad(argv[i]);
+		if (strstr(argv[i], "gh100-h200-a"))
+			h200 = argv[i];
+	}
+	if (tap_ok(h200 != NULL, "the captured board is among the register files")) {
+		test_cwd_traps(h200);
+		test_timer(h200);
+	}
+	return tap_done();
+}
