@@ -137,6 +137,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_topology_ugpu": (_CTpcSet, [c_void_p, c_uint]),
     "gpupart_topology_vgpc": (_CTpcSet, [c_void_p, c_uint]),
     "gpupart_topology_hash": (c_uint64, [c_void_p]),
+    "gpupart_topology_agree": (c_bool, [c_void_p, c_void_p]),
     "gpupart_set_parse": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(_CTpcSet)]),
     "gpupart_set_check": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_topology_capture": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(c_void_p)]),
@@ -199,22 +200,10 @@ def _bind(lib: ctypes.CDLL, path: str) -> None:
 _lib = _load()
 
 
-def _quick(name: str) -> Any:
-    """
-    The function without letting go of the interpreter's lock around it, for what takes
-    nanoseconds, calls no driver and waits for nobody who may want that lock: to get it back
-    from a busy thread takes up to five milliseconds.
-    """
-    restype, argtypes = _PROTOTYPES[name]
-    return ctypes.PYFUNCTYPE(restype, *argtypes)((name, _lib))
-
-
-_limit_set, _limit_get = _quick("gpupart_limit_set"), _quick("gpupart_limit_get")
-_process_set, _process_get = _quick("gpupart_process_set"), _quick("gpupart_process_get")
-_next_set = _quick("gpupart_next_set")
-_stream_get = _quick("gpupart_stream_get")
-_stream_set = _lib.gpupart_stream_set
-_stream_set_known = _quick("gpupart_stream_set")
+_limit_set, _limit_get = _lib.gpupart_limit_set, _lib.gpupart_limit_get
+_process_set, _process_get = _lib.gpupart_process_set, _lib.gpupart_process_get
+_stream_set, _stream_get = _lib.gpupart_stream_set, _lib.gpupart_stream_get
+_next_set = _lib.gpupart_next_set
 
 
 class Error(OSError):
@@ -251,9 +240,6 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-
-# The library's launches that record where they ran share one place for the records.
-_recording = threading.RLock()
 
 
 def _fail(err: int) -> Error:
@@ -671,6 +657,10 @@ class Topology:
         tpc: int = _lib.gpupart_topology_sm_tpc(self._pointer, smid)
         return _index(tpc)
 
+    def agrees(self, other: Topology) -> bool:
+        """Whether @other, of another source, says the same of this GPU, as far as both tell."""
+        return bool(_lib.gpupart_topology_agree(self._pointer, other._pointer))
+
     def capture(self, captured_by: Optional[str] = None) -> str:
         """It as a capture: a text that open() reads again from a file."""
         text = c_void_p()
@@ -829,7 +819,8 @@ class Gpu:
         Gets ready to confine launches on one GPU: @gpu is "cuda:N" for CUDA's own number,
         an index in PCI order ("0"), a PCI address or a UUID; None is CUDA's device 0. The
         first time on a GPU a few short launches make sure of the mask bits. Attaching
-        twice gives the same object, which lives as long as the process.
+        twice gives the same object, which lives as long as the process. With
+        GPUPART_DISABLE=1 in the environment it is refused (errno.ECANCELED).
         """
         if gpu is not None and not isinstance(gpu, str):
             raise TypeError(f"gpu={gpu!r}: a text is wanted, \"cuda:0\", a PCI address or a UUID")
@@ -837,8 +828,7 @@ class Gpu:
         known = cls._by_name.get(gpu)
         if known is None:
             pointer = c_void_p()
-            with _recording:
-                _done(_lib.gpupart_attach(_thread.context, _bytes(gpu), byref(pointer)))
+            _done(_lib.gpupart_attach(_thread.context, _bytes(gpu), byref(pointer)))
             assert pointer.value
             known = cls._by_pointer.get(pointer.value) or cls._by_pointer.setdefault(
                 pointer.value, cls(pointer.value))
@@ -906,16 +896,15 @@ class Gpu:
         """One launch on @stream that records where its blocks ran: the TPCs that were seen."""
         c = _CTpcSet()
         handle = _stream_handle(stream)
-        with _recording:
-            _done(_lib.gpupart_census(_thread.context, self._pointer, handle, byref(c)))
+        _done(_lib.gpupart_census(_thread.context, self._pointer, handle, byref(c)))
         return TpcSet._of_c(c)
 
     def verify(self, quick: bool = False,
                on_row: Optional[Callable[[VerifyRow], None]] = None) -> list[VerifyRow]:
         """
-        Proves by launches that every TPC, GPC, uGPU and scope confines. Returns the rows,
-        each with its result; @on_row sees them as they come. @quick: those that take less
-        than a second.
+        Proves by launches that every TPC, GPC, uGPU and scope confines; no other thread
+        should launch meanwhile. Returns the rows, each with its result; @on_row sees them as
+        they come. @quick skips those that take more than a second.
         """
         rows: list[VerifyRow] = []
         failed: list[BaseException] = []
@@ -929,9 +918,8 @@ class Gpu:
             except BaseException as error:  # C cannot pass it on: it is raised below
                 failed.append(error)
 
-        with _recording:
-            ret = _lib.gpupart_verify(_thread.context, self._pointer,
-                                      _VERIFY_QUICK if quick else 0, _ROW(row), None)
+        ret = _lib.gpupart_verify(_thread.context, self._pointer, _VERIFY_QUICK if quick else 0,
+                                  _ROW(row), None)
         if failed:
             raise failed[0]
         _done(ret)
@@ -944,7 +932,7 @@ class Gpu:
 class Stream:
     """A stream's place for a set on one GPU; keeps the stream's object alive."""
 
-    __slots__ = ("gpu", "stream", "handle", "_set", "_quick")
+    __slots__ = ("gpu", "stream", "handle")
 
     def __init__(self, gpu: Gpu, stream: Any = None) -> None:
         """See Gpu.stream()."""
@@ -952,8 +940,6 @@ class Stream:
         self.stream = stream
         #: The CUstream.
         self.handle = _stream_handle(stream)
-        self._set = _stream_set
-        self._quick = False
 
     @property
     def set(self) -> Optional[TpcSet]:
@@ -970,14 +956,9 @@ class Stream:
             if not isinstance(tpcs, TpcSet):
                 tpcs = self.gpu.topology.set(tpcs)
             at = tpcs._at
-        err = self._set(_thread.context, self.gpu._pointer, self.handle, at)
+        err = _stream_set(_thread.context, self.gpu._pointer, self.handle, at)
         if err:
             raise _fail(err)
-        # Known from now on: the next time nothing is asked of the driver. A default stream
-        # is another one in another thread or context.
-        if not self._quick and self.handle > 2:
-            self._quick = True
-            self._set = _stream_set_known
 
     def __repr__(self) -> str:
         return f"<Stream {self.handle:#x} of {self.gpu!r}>"

@@ -143,7 +143,7 @@ exit \$(cat $tmp/\$target.status 2>/dev/null || echo 0)
 END
 program clang </dev/null
 # shellcheck disable=SC2046,SC2086
-given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck python3 \
+given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck \
 	$(sed 's/#.*//' "$top/scripts/packages-kmod")
 check() {
 	: >"$tmp/made"

@@ -56,6 +56,10 @@ def outer():
         same(gpu.census(), TpcSet("6-7"), "a partition stays inside of it")
 
 
+def disabled():
+    raises(Error, "GPUPART_DISABLE", attach, "GPUPART_DISABLE=1", errno.ECANCELED)
+
+
 def moved():
     raises(Error, "TPC 17 ", attach, "mask bits that are not the table's", errno.EPROTO)
 

@@ -68,6 +68,7 @@ program doctests "$sim" GPUPART_SIM=$b
 program scopes "$sim" GPUPART_SIM=$b
 program faults "$sim" GPUPART_SIM=$b:$e -- two_gpus
 program faults "$sim" GPUPART_SIM=$b GPUPART_SET=0-7 -- outer
+program faults "$sim" GPUPART_SIM=$b GPUPART_DISABLE=1 -- disabled
 rm -rf "$tmp/cache"
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_MOVE_BIT=17:120 -- moved
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_NO_TABLE=1 -- no_table

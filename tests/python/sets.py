@@ -77,7 +77,8 @@ same(topo.gpc_tpcs("1,2"), topo.gpcs[1].tpcs | topo.gpcs[2].tpcs, "gpc_tpcs() of
 same(topo.gpc_tpcs(range(1, 3)), topo.gpc_tpcs([2, 1]), "gpc_tpcs() of numbers")
 same(topo.set("gpc:1+hex:0x3"), topo.gpcs[1].tpcs | {0, 1}, "a set in words")
 same(topo.set([4, 5]), TpcSet("4,5"), "a set in numbers")
-for words, part in (("gpc:9", "9"), ("66", "66"), ("ugpu:2", "2"), ("tpc:", "TPCs is empty"), ("", "")):
+for words, part in (("gpc:9", "9"), ("66", "66"), ("ugpu:2", "2"), ("tpc:", "TPCs is empty"),
+                    ("", "")):
     raises(Error, part, lambda: topo.set(words), f"words {words!r}", errno.EINVAL)
 raises(Error, "66", lambda: topo.set(TpcSet(66)), "a TPC that is not there", errno.EINVAL)
 raises(Error, "empty", lambda: topo.set(TpcSet()), "an empty set", errno.EINVAL)
@@ -92,6 +93,9 @@ with tempfile.TemporaryDirectory() as folder:
     copied = Topology.open(again)
     same((copied.hash, copied.tpcs, copied.info.source), (topo.hash, topo.tpcs, again),
          "a capture of it opens again and is the same")
+    ok(topo.agrees(copied), "and agrees")
+other_board = Topology.open("tests/data/gh100-h200-e/capture.txt")
+ok(not topo.agrees(other_board), "another board does not")
 raises(Error, "/nowhere", lambda: Topology.open("/nowhere"), "no such capture", errno.ENOENT)
 raises(Error, "nosuch", lambda: Topology.open("sample:nosuch"), "no such sample", errno.ENOENT)
 raises(Error, "7", lambda: Topology.open(path, "7"), "no such GPU", errno.ENODEV)
