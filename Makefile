@@ -9,6 +9,11 @@ libdir	?= $(prefix)/lib
 includedir ?= $(prefix)/include
 datadir	?= $(prefix)/share
 mandir	?= $(datadir)/man
+PYTHON	?= python3
+# Where $(PYTHON) looks for modules below $(prefix); it looks elsewhere where it is no python of that prefix.
+pythondir ?= $(shell $(PYTHON) -c 'import site, sys; p = sys.argv[1] + "/lib/"; \
+	print(next((d for d in site.getsitepackages() if d.startswith(p)), \
+	p + "python%d.%d/site-packages" % sys.version_info[:2]))' '$(prefix)')
 DESTDIR	?=
 
 CC	?= gcc
@@ -145,6 +150,13 @@ install: all
 		'Requires.private: libgpupart' 'Libs: -L$${libdir} -lsmctrl' 'Cflags: -I$${includedir}' \
 		> $(DESTDIR)$(libdir)/pkgconfig/libsmctrl.pc
 
+# One file; it finds the library by the loader, or in $(prefix)/lib.
+install-python:
+	$(call say,INSTALL,$(DESTDIR)$(pythondir)/gpupart.py)
+	$(Q)test -n '$(pythondir)' || { echo 'install-python needs $(PYTHON), or pythondir=' >&2; exit 1; }
+	$(Q)install -d '$(DESTDIR)$(pythondir)'
+	$(Q)install -m 644 python/gpupart.py '$(DESTDIR)$(pythondir)/gpupart.py'
+
 clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
@@ -152,5 +164,5 @@ clean:
 -include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d)
 
-.PHONY: all install clean check check-gpu lint bench fuzz
+.PHONY: all install install-python clean check check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

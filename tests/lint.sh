@@ -165,6 +165,11 @@ printf '%s\nint x;\n' "$mit" | put lib/new.c
 caught lint first_comment lib/new.c
 printf '#!/bin/sh\n# SPDX-License-Identifier: MIT\ntrue\n' | put scripts/new
 caught lint first_comment scripts/new
+printf 'x = 1\n' | put python/new.py
+caught lint spdx python/new.py
+printf '# SPDX-License-Identifier: MIT\nimport os\n' | put python/new.py
+caught lint first_comment python/new.py
+plant lint width python/new.py "$(printf '# %0100d' 0)"
 plant lint width lib/new.c "$(printf '/* %0100d */' 0)"
 plant lint width lib/new.c "$(printf '\t\t\t\t\t\t/* %050d */' 0)"
 plant lint width lib/new.c "f(1, \"$(printf '%0100d' 0)\");"

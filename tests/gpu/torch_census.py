@@ -48,7 +48,8 @@ def main():
         census[(8192,)](out, 0)
         seen |= set(out.tolist())
     torch.cuda.synchronize()
-    result = {"tflops": round(best, 1), "sms": sorted(seen), "checksum": bool(torch.isfinite(c).all())}
+    result = {"tflops": round(best, 1), "sms": sorted(seen),
+              "checksum": bool(torch.isfinite(c).all())}
     if len(sys.argv) > 1:
         doctor = subprocess.run([sys.argv[1], "doctor", "--no-launch", "--json"],
                                 capture_output=True, text=True,

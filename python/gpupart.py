@@ -1,0 +1,1095 @@
+# SPDX-License-Identifier: MIT
+"""Which TPCs of an NVIDIA GPU a kernel launch may use, from Python.
+
+The public face of libgpupart in one file over ctypes: what gpupart.h says holds here
+too, with its words and its index spaces (tpc, gpc, vgpc, ugpu, smid). Must not know how
+a set becomes mask bits, nor parse or print a set itself: the library does.
+
+    import gpupart
+    with gpupart.partition(gpcs=[1, 2], stream=torch.cuda.current_stream()):
+        model(batch)                    # in GPCs 1 and 2 and nowhere else
+
+Where a set is wanted, a TpcSet, words ("gpc:1,2+40-43"), or numbers of TPCs will do.
+Where a stream is wanted: a handle as an int or ctypes pointer, or an object of PyTorch,
+CuPy or anybody else that has .cuda_stream, .ptr or __cuda_stream__(); None is the legacy
+default stream. What fails raises Error, an OSError whose text is the library's sentence.
+
+A launch uses: limit AND (next launch, else stream, else process, else all). All of it may
+be used from any thread.
+
+PyTorch hands its streams out of a pool, again and again, and destroys none: a set given
+with Gpu.stream() stays with the stream after its Python object has gone, until it is
+taken away. partition() puts back what was there.
+
+The library is looked for by GPUPART_LIBRARY (a path, and no other is tried then), by the
+loader, and where a build or an installation has it beside this file.
+
+The examples run on a capture, and on the simulated driver:
+
+    LD_LIBRARY_PATH=build/lib/gpupart/sim GPUPART_SIM=tests/data/gh100-h200-b/capture.txt \\
+        python3 -m doctest python/gpupart.py
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import enum
+import errno
+import operator
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p, c_int, c_size_t, c_uint,
+                    c_uint32, c_uint64, c_void_p)
+from typing import Any, Optional, Union
+
+__version__ = "0.1.0"
+__all__ = ["Check", "Counters", "Error", "Gpc", "Gpu", "GpuInfo", "Process", "Result", "Stream",
+           "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc", "attach", "counters", "gpus",
+           "partition", "processes", "publish"]
+
+# ------------------------------------------------------------------- the C interface
+
+MAX_TPCS = 256
+_TPCSET_STRLEN = 1024
+_MAX_SMS_PER_TPC = 4
+_VERIFY_QUICK = 1
+
+
+class _CTpcSet(Structure):
+    _fields_ = [("allowed", c_uint64 * (MAX_TPCS // 64))]
+
+
+class _CGpuInfo(Structure):
+    _fields_ = [("name", c_char * 64), ("pci", c_char * 20), ("uuid", c_char * 48),
+                ("driver", c_char * 32), ("source", c_char * 512), ("origin", c_char * 160),
+                ("chip_id", c_uint32), ("mig", c_int), ("max_gpcs", c_uint),
+                ("max_tpcs_per_gpc", c_uint), ("simulated", c_bool)]
+
+
+class _CTpc(Structure):
+    _fields_ = [("gpc", c_int), ("tpc_in_gpc", c_int), ("vgpc", c_int), ("tpc_in_vgpc", c_int),
+                ("cpc", c_int), ("ugpu", c_int), ("measured_bit", c_int), ("nr_sms", c_uint),
+                ("sms", c_uint * _MAX_SMS_PER_TPC)]
+
+
+class _CGpc(Structure):
+    _fields_ = [("gpc_phys", c_int), ("present_tpcs", c_uint32), ("ugpu", c_int),
+                ("tpcs", _CTpcSet)]
+
+
+class _CCounters(Structure):
+    _fields_ = [("launches", c_uint64), ("confined", c_uint64), ("widened_empty", c_uint64),
+                ("widened_driver", c_uint64), ("widened_cluster", c_uint64),
+                ("widened_cooperative", c_uint64), ("unconfinable_version", c_uint64),
+                ("unconfinable_map", c_uint64), ("unconfinable_gpu", c_uint64)]
+
+
+class _CProcess(Structure):
+    _fields_ = [("pid", c_int), ("name", c_char * 64), ("pci", c_char * 20),
+                ("limit", c_char * _TPCSET_STRLEN), ("problem", c_char * 256),
+                ("counters", _CCounters)]
+
+
+class _CCheck(Structure):
+    _fields_ = [("layout", c_char_p), ("from_cache", c_bool), ("nr_proven", c_uint),
+                ("nr_launches", c_uint), ("streams", c_char_p), ("key", c_char * 20)]
+
+
+class _CVerifyRow(Structure):
+    _fields_ = [("name", c_char_p), ("what", c_char_p), ("result", c_int), ("detail", c_char_p)]
+
+
+_STRUCTURES = {
+    "gpupart_tpcset": _CTpcSet, "gpupart_gpu_info": _CGpuInfo, "gpupart_tpc": _CTpc,
+    "gpupart_gpc": _CGpc, "gpupart_counters": _CCounters, "gpupart_process": _CProcess,
+    "gpupart_check": _CCheck, "gpupart_verify_row": _CVerifyRow,
+}
+_ROW = ctypes.CFUNCTYPE(None, POINTER(_CVerifyRow), c_void_p)
+
+# Result and arguments. Opaque pointers are c_void_p; a set is given by its address, too, as
+# that is the cheapest.
+_PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
+    "gpupart_open": (c_int, [POINTER(c_void_p)]),
+    "gpupart_close": (None, [c_void_p]),
+    "gpupart_error": (c_char_p, [c_void_p]),
+    "gpupart_version": (c_char_p, []),
+    "gpupart_tpcset_parse_list": (c_int, [c_void_p, c_char_p, POINTER(_CTpcSet)]),
+    "gpupart_tpcset_parse_hex": (c_int, [c_void_p, c_char_p, POINTER(_CTpcSet)]),
+    "gpupart_tpcset_format_list": (c_int, [c_void_p, c_char_p, c_size_t]),
+    "gpupart_tpcset_format_hex": (c_int, [c_void_p, c_char_p, c_size_t]),
+    "gpupart_topology_open": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
+    "gpupart_topology_close": (None, [c_void_p]),
+    "gpupart_gpu_list": (c_int, [c_void_p, c_char_p, POINTER(_CGpuInfo), c_uint]),
+    "gpupart_topology_info": (POINTER(_CGpuInfo), [c_void_p]),
+    "gpupart_topology_nr_tpcs": (c_uint, [c_void_p]),
+    "gpupart_topology_nr_gpcs": (c_uint, [c_void_p]),
+    "gpupart_topology_nr_sms": (c_uint, [c_void_p]),
+    "gpupart_topology_nr_ugpus": (c_uint, [c_void_p]),
+    "gpupart_topology_end_vgpc": (c_uint, [c_void_p]),
+    "gpupart_topology_tpc": (POINTER(_CTpc), [c_void_p, c_uint]),
+    "gpupart_topology_gpc": (POINTER(_CGpc), [c_void_p, c_uint]),
+    "gpupart_topology_sm_tpc": (c_int, [c_void_p, c_uint]),
+    "gpupart_topology_all": (_CTpcSet, [c_void_p]),
+    "gpupart_topology_ugpu": (_CTpcSet, [c_void_p, c_uint]),
+    "gpupart_topology_vgpc": (_CTpcSet, [c_void_p, c_uint]),
+    "gpupart_topology_hash": (c_uint64, [c_void_p]),
+    "gpupart_topology_agree": (c_bool, [c_void_p, c_void_p]),
+    "gpupart_set_parse": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(_CTpcSet)]),
+    "gpupart_set_check": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "gpupart_topology_capture": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(c_void_p)]),
+    "gpupart_attach": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "gpupart_process_publish": (c_int, [c_void_p, c_char_p]),
+    "gpupart_gpu_topology": (c_void_p, [c_void_p]),
+    "gpupart_limit_set": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "gpupart_process_set": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "gpupart_stream_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "gpupart_next_set": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "gpupart_limit_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
+    "gpupart_process_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
+    "gpupart_stream_get": (c_bool, [c_void_p, c_void_p, POINTER(_CTpcSet)]),
+    "gpupart_counters_get": (None, [POINTER(_CCounters)]),
+    "gpupart_process_list": (c_int, [c_void_p, POINTER(_CProcess), c_uint]),
+    "gpupart_gpu_check": (None, [c_void_p, POINTER(_CCheck)]),
+    "gpupart_verify": (c_int, [c_void_p, c_void_p, c_uint, _ROW, c_void_p]),
+    "gpupart_census": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_CTpcSet)]),
+}
+
+
+def _library_paths() -> list[str]:
+    """Where the library may be, best first. A name without a slash is the loader's to find."""
+    named = os.environ.get("GPUPART_LIBRARY")
+    if named:
+        return [os.path.abspath(named)]
+    here = os.path.dirname(os.path.realpath(__file__))
+    return ["libgpupart.so.0",
+            os.path.join(here, "..", "build", "lib", "libgpupart.so.0"),   # a source tree
+            os.path.join(here, "..", "..", "libgpupart.so.0")]     # installed: PREFIX/lib
+
+
+def _load() -> ctypes.CDLL:
+    said = []
+    for path in _library_paths():
+        try:
+            lib = ctypes.CDLL(path)
+        except OSError as error:
+            said.append(str(error))
+            continue
+        _bind(lib, path)
+        return lib
+    raise ImportError("libgpupart.so.0 cannot be loaded: " + "; ".join(said))
+
+
+def _bind(lib: ctypes.CDLL, path: str) -> None:
+    """Structures are of one version; those of another would be read wrong."""
+    for name, (restype, argtypes) in _PROTOTYPES.items():
+        try:
+            function = getattr(lib, name)
+        except AttributeError:
+            raise ImportError(f"{path} has no {name}(): it is not the libgpupart {__version__} "
+                              "that gpupart.py goes with") from None
+        function.restype, function.argtypes = restype, argtypes
+    version = lib.gpupart_version().decode()
+    if version.split(".")[:2] != __version__.split(".")[:2]:
+        raise ImportError(f"{path} is libgpupart {version}, and gpupart.py goes with {__version__}")
+
+
+_lib = _load()
+
+
+_limit_set, _limit_get = _lib.gpupart_limit_set, _lib.gpupart_limit_get
+_process_set, _process_get = _lib.gpupart_process_set, _lib.gpupart_process_get
+_stream_set, _stream_get = _lib.gpupart_stream_set, _lib.gpupart_stream_get
+_next_set = _lib.gpupart_next_set
+
+
+class Error(OSError):
+    """What the library could not do: .errno, and its sentence as .strerror and as the text.
+
+    >>> try:
+    ...     Topology.open("sample:h200-b").set("0-66")
+    ... except Error as error:
+    ...     print(error.errno == errno.EINVAL, error)
+    True TPC 66 is not there: this GPU has TPCs 0-65
+    """
+
+    def __str__(self) -> str:
+        return self.strerror or ""
+
+
+class _Context:
+    """One for each thread, as the library asks for; it holds the last sentence."""
+
+    def __init__(self) -> None:
+        pointer = c_void_p()
+        err = _lib.gpupart_open(byref(pointer))
+        if err:
+            raise Error(-err, os.strerror(-err))
+        self.pointer = pointer.value
+        self._close = weakref.finalize(self, _lib.gpupart_close, pointer.value)
+        self._close.atexit = False
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.owner = _Context()
+        self.context = self.owner.pointer
+
+
+_thread = _Thread()
+
+
+def _fail(err: int) -> Error:
+    """The exception for a call on this thread's context that returned @err."""
+    sentence = _lib.gpupart_error(_thread.context).decode("utf-8", "replace")
+    return Error(-err, sentence or os.strerror(-err))
+
+
+def _done(ret: int) -> int:
+    if ret < 0:
+        raise _fail(ret)
+    return ret
+
+
+def _bytes(text: Optional[Union[str, os.PathLike[str]]]) -> Optional[bytes]:
+    if text is None:
+        return None
+    encoded = os.fsencode(text)
+    if b"\0" in encoded:
+        raise Error(errno.EINVAL, f"a zero byte in {text!r}")
+    return encoded
+
+
+def _str(text: Optional[bytes]) -> str:
+    return (text or b"").decode("utf-8", "replace")
+
+
+# --------------------------------------------------------------------------- sets
+
+TpcsLike = Union["TpcSet", str, int, Iterable[int]]
+
+
+class TpcSet(AbstractSet[int]):
+    """A set of allowed TPCs. Immutable; equal to, and hashed as, a frozenset of the same.
+
+    Made from any number of lists as taskset has them, numbers, ranges, iterables, sets:
+
+    >>> a = TpcSet("0-7,16"); b = TpcSet(7, range(16, 20))
+    >>> print(a & b, "|", a | b, "|", a - b, "|", a ^ b)
+    7,16 | 0-7,16-19 | 0-6 | 0-6,17-19
+    >>> a
+    TpcSet('0-7,16')
+    >>> len(a), list(b), 16 in a, 17 in a, a.hex, bool(TpcSet())
+    (9, [7, 16, 17, 18, 19], True, False, '0x100ff', False)
+    >>> TpcSet("0-10:2") == {0, 2, 4, 6, 8, 10} and TpcSet(3).issubset(a)
+    True
+    >>> TpcSet(256)
+    Traceback (most recent call last):
+    gpupart.Error: TPC 256: a number 0-255 is wanted
+    """
+
+    __slots__ = ("_mask", "_c", "_at", "_hashed", "__weakref__")
+    _mask: int                  # bit i allows TPC i
+    _c: _CTpcSet
+    _at: int                    # the address of _c
+    _hashed: Optional[int]
+
+    def __init__(self, *parts: TpcsLike) -> None:
+        mask = 0
+        for part in parts:
+            mask |= _mask_of(part)
+        self._become(mask)
+
+    def _become(self, mask: int) -> None:
+        put = object.__setattr__
+        c = _CTpcSet(tuple(mask >> (64 * i) & (1 << 64) - 1 for i in range(MAX_TPCS // 64)))
+        put(self, "_mask", mask)
+        put(self, "_c", c)
+        put(self, "_at", ctypes.addressof(c))
+        put(self, "_hashed", None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a TpcSet cannot be changed")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+    @classmethod
+    def _of_mask(cls, mask: int) -> TpcSet:
+        new = cls.__new__(cls)
+        new._become(mask)
+        return new
+
+    @classmethod
+    def _of_c(cls, c: _CTpcSet) -> TpcSet:
+        return cls._of_mask(sum(word << (64 * i) for i, word in enumerate(c.allowed)))
+
+    @classmethod
+    def _from_iterable(cls, it: Iterable[int]) -> TpcSet:
+        return cls(it)
+
+    @classmethod
+    def from_hex(cls, text: str) -> TpcSet:
+        """Bit i allows TPC i; "0x" and commas between groups are allowed.
+
+        >>> TpcSet.from_hex("0x100ff")
+        TpcSet('0-7,16')
+        """
+        c = _CTpcSet()
+        _done(_lib.gpupart_tpcset_parse_hex(_thread.context, _bytes(text), byref(c)))
+        return cls._of_c(c)
+
+    @property
+    def hex(self) -> str:
+        """"0x100ff": bit i allows TPC i."""
+        return self._text(_lib.gpupart_tpcset_format_hex)
+
+    def _text(self, function: Any) -> str:
+        text = ctypes.create_string_buffer(_TPCSET_STRLEN)
+        if function(self._at, text, len(text)) < 0:
+            raise Error(errno.ENOSPC, "a set's text does not fit")
+        return _str(text.value)
+
+    def __str__(self) -> str:
+        return self._text(_lib.gpupart_tpcset_format_list)
+
+    def __repr__(self) -> str:
+        return f"TpcSet({str(self)!r})" if self else "TpcSet()"
+
+    def __contains__(self, tpc: object) -> bool:
+        try:
+            index = operator.index(tpc)  # type: ignore[arg-type]
+        except TypeError:
+            return False
+        return index >= 0 and bool(self._mask >> index & 1)
+
+    def __iter__(self) -> Iterator[int]:
+        mask = self._mask
+        while mask:
+            yield (mask & -mask).bit_length() - 1
+            mask &= mask - 1
+
+    def __len__(self) -> int:
+        return bin(self._mask).count("1")
+
+    def __bool__(self) -> bool:
+        return self._mask != 0
+
+    def __hash__(self) -> int:
+        hashed = self._hashed
+        if hashed is None:
+            hashed = self._hash()
+            object.__setattr__(self, "_hashed", hashed)
+        return hashed
+
+    def __reduce__(self) -> Any:
+        return TpcSet.from_hex, (self.hex,)
+
+    def __copy__(self) -> TpcSet:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> TpcSet:
+        return self
+
+    def __and__(self, other: Any) -> TpcSet:
+        mask = _mask_of_set(other)
+        if mask is None:
+            return NotImplemented
+        return TpcSet._of_mask(self._mask & mask)
+
+    def __or__(self, other: Any) -> TpcSet:
+        mask = _mask_of_set(other)
+        if mask is None:
+            return NotImplemented
+        return TpcSet._of_mask(self._mask | mask)
+
+    def __sub__(self, other: Any) -> TpcSet:
+        mask = _mask_of_set(other)
+        if mask is None:
+            return NotImplemented
+        return TpcSet._of_mask(self._mask & ~mask)
+
+    def __rsub__(self, other: Any) -> TpcSet:
+        mask = _mask_of_set(other)
+        if mask is None:
+            return NotImplemented
+        return TpcSet._of_mask(mask & ~self._mask)
+
+    def __xor__(self, other: Any) -> TpcSet:
+        mask = _mask_of_set(other)
+        if mask is None:
+            return NotImplemented
+        return TpcSet._of_mask(self._mask ^ mask)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def issubset(self, other: TpcsLike) -> bool:
+        """Every member of it is one of @other."""
+        return not self._mask & ~_mask_of(other)
+
+    def issuperset(self, other: TpcsLike) -> bool:
+        """Every member of @other is one of it."""
+        return not _mask_of(other) & ~self._mask
+
+
+def _mask_of_set(value: Any) -> Optional[int]:
+    """For operators, which take sets only, as those of Python's own sets do."""
+    if isinstance(value, TpcSet):
+        return value._mask
+    return _mask_of(value) if isinstance(value, AbstractSet) else None
+
+
+def _tpc(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError(f"{value} is no number of a TPC")
+    tpc = operator.index(value)
+    if not 0 <= tpc < MAX_TPCS:
+        raise Error(errno.EINVAL, f"TPC {tpc}: a number 0-{MAX_TPCS - 1} is wanted")
+    return tpc
+
+
+def _mask_of(part: Any) -> int:
+    if isinstance(part, TpcSet):
+        return part._mask
+    if isinstance(part, str):
+        c = _CTpcSet()
+        _done(_lib.gpupart_tpcset_parse_list(_thread.context, _bytes(part), byref(c)))
+        return TpcSet._of_c(c)._mask
+    if isinstance(part, Iterable):
+        mask = 0
+        for tpc in part:
+            mask |= 1 << _tpc(tpc)
+        return mask
+    return 1 << _tpc(part)
+
+
+# ----------------------------------------------------------------------- topology
+
+@dataclasses.dataclass(frozen=True)
+class GpuInfo:
+    """What is known of a GPU itself. Unknown texts are "", unknown numbers None."""
+    name: str
+    pci: str            #: "0000:0d:00.0"; the GPU's identity
+    uuid: str
+    driver: str
+    source: str         #: "rm", "kernel", or the capture's path
+    origin: str         #: of a capture: who captured it and how
+    chip_id: Optional[int]
+    mig: Optional[bool]
+    max_gpcs: Optional[int]             #: before floorsweeping
+    max_tpcs_per_gpc: Optional[int]
+    simulated: bool     #: the simulated driver answers for this GPU
+
+
+@dataclasses.dataclass(frozen=True)
+class Tpc:
+    """One TPC. What the source does not know is None."""
+    tpc: int
+    gpc: Optional[int]
+    tpc_in_gpc: Optional[int]
+    vgpc: Optional[int]
+    tpc_in_vgpc: Optional[int]
+    cpc: Optional[int]
+    ugpu: Optional[int]
+    measured_bit: Optional[int]         #: of a capture: the TMD bit seen to remove it
+    sms: tuple[int, ...]                #: as %smid
+
+
+@dataclasses.dataclass(frozen=True)
+class Gpc:
+    """One logical GPC."""
+    gpc: int
+    gpc_phys: Optional[int]             #: fuse index
+    present_tpcs: Optional[int]         #: bit i: the physical TPC i is there
+    ugpu: Optional[int]
+    tpcs: TpcSet
+
+
+@dataclasses.dataclass(frozen=True)
+class Vgpc:
+    """One virtual GPC: what a thread block cluster must fit into."""
+    vgpc: int
+    tpcs: TpcSet
+
+
+@dataclasses.dataclass(frozen=True)
+class Ugpu:
+    """One half of the GPU, by the half of the L2 that it is near to."""
+    ugpu: int
+    tpcs: TpcSet
+
+
+def _index(value: int) -> Optional[int]:
+    return None if value < 0 else value
+
+
+def _info(c: _CGpuInfo) -> GpuInfo:
+    return GpuInfo(name=_str(c.name), pci=_str(c.pci), uuid=_str(c.uuid), driver=_str(c.driver),
+                   source=os.fsdecode(c.source), origin=_str(c.origin), chip_id=c.chip_id or None,
+                   mig=None if c.mig < 0 else bool(c.mig), max_gpcs=c.max_gpcs or None,
+                   max_tpcs_per_gpc=c.max_tpcs_per_gpc or None, simulated=c.simulated)
+
+
+IndicesLike = Union[str, int, Iterable[int]]
+
+
+def _list(indices: IndicesLike) -> str:
+    """Numbers as the list that the library parses; text is the library's to judge."""
+    if isinstance(indices, str):
+        return indices
+    if not isinstance(indices, Iterable):
+        indices = [indices]
+    numbers = []
+    for index in indices:
+        if isinstance(index, bool):
+            raise TypeError(f"{index} is no index")
+        numbers.append(str(operator.index(index)))  # type: ignore[arg-type]
+    return ",".join(numbers)
+
+
+class Topology:
+    """GPCs, virtual GPCs, TPCs, SMs and uGPUs of one GPU. Cannot be changed.
+
+    >>> topology = Topology.open("sample:h200-b")
+    >>> topology.info.name, topology.nr_tpcs, topology.nr_sms, topology.nr_gpcs
+    ('NVIDIA H200', 66, 132, 8)
+    >>> topology.tpcs[7].sms, topology.tpcs[7].gpc
+    ((14, 15), 7)
+    >>> len(topology.gpc_tpcs([1, 2])), topology.set("gpc:1+ugpu:0") >= topology.gpcs[1].tpcs
+    (16, True)
+    >>> topology.gpc_tpcs(9)
+    Traceback (most recent call last):
+    gpupart.Error: GPC 9 is not there: this GPU has GPCs 0-7
+    """
+
+    def __init__(self, pointer: int, keeps: Any = None) -> None:
+        """Not to be called: see open(), and Gpu.topology."""
+        self._pointer = pointer
+        self._keeps = keeps
+        lib = _lib
+        #: What is known of the GPU itself.
+        self.info = _info(lib.gpupart_topology_info(pointer).contents)
+        self.nr_tpcs: int = lib.gpupart_topology_nr_tpcs(pointer)
+        self.nr_gpcs: int = lib.gpupart_topology_nr_gpcs(pointer)
+        self.nr_sms: int = lib.gpupart_topology_nr_sms(pointer)
+        #: 0 where the source does not tell.
+        self.nr_ugpus: int = lib.gpupart_topology_nr_ugpus(pointer)
+        #: One above the largest id of a virtual GPC.
+        self.end_vgpc: int = lib.gpupart_topology_end_vgpc(pointer)
+        #: "The same ids and the same membership" as a number.
+        self.hash: int = lib.gpupart_topology_hash(pointer)
+        #: Every TPC, GPC and uGPU, by its index.
+        self.tpcs = tuple(self._read_tpc(tpc) for tpc in range(self.nr_tpcs))
+        self.gpcs = tuple(self._read_gpc(gpc) for gpc in range(self.nr_gpcs))
+        self.ugpus = tuple(Ugpu(ugpu, TpcSet._of_c(lib.gpupart_topology_ugpu(pointer, ugpu)))
+                           for ugpu in range(self.nr_ugpus))
+        vgpcs = (Vgpc(vgpc, TpcSet._of_c(lib.gpupart_topology_vgpc(pointer, vgpc)))
+                 for vgpc in range(self.end_vgpc))
+        #: The virtual GPCs that have a TPC, in order; ids may be missing in between.
+        self.vgpcs = tuple(vgpc for vgpc in vgpcs if vgpc.tpcs)
+        #: All TPCs.
+        self.all = TpcSet._of_c(lib.gpupart_topology_all(pointer))
+
+    @classmethod
+    def open(cls, source: Optional[Union[str, os.PathLike[str]]] = None,
+             gpu: Optional[str] = None) -> Topology:
+        """
+        @source: "kernel", "rm", "sample:NAME", a capture's path, or None for the first of
+        kernel and rm that answers. @gpu: an index in PCI order ("0"), a PCI address or a
+        UUID; None is the first.
+        """
+        pointer = c_void_p()
+        _done(_lib.gpupart_topology_open(_thread.context, _bytes(source), _bytes(gpu),
+                                         byref(pointer)))
+        assert pointer.value
+        topology = cls(pointer.value)
+        weakref.finalize(topology, _lib.gpupart_topology_close, pointer.value).atexit = False
+        return topology
+
+    def _read_tpc(self, tpc: int) -> Tpc:
+        c = _lib.gpupart_topology_tpc(self._pointer, tpc).contents
+        return Tpc(tpc, _index(c.gpc), _index(c.tpc_in_gpc), _index(c.vgpc), _index(c.tpc_in_vgpc),
+                   _index(c.cpc), _index(c.ugpu), _index(c.measured_bit), tuple(c.sms[:c.nr_sms]))
+
+    def _read_gpc(self, gpc: int) -> Gpc:
+        c = _lib.gpupart_topology_gpc(self._pointer, gpc).contents
+        return Gpc(gpc, _index(c.gpc_phys), c.present_tpcs or None, _index(c.ugpu),
+                   TpcSet._of_c(c.tpcs))
+
+    def set(self, words: TpcsLike) -> TpcSet:
+        """
+        A set in words, "gpc:1,2+40-43": terms LIST, tpc:LIST, gpc:LIST, ugpu:LIST and
+        hex:MASK joined by "+"; or anything that TpcSet() takes. Refused, with the value
+        named: what is not there, and an empty set.
+        """
+        if isinstance(words, str):
+            c = _CTpcSet()
+            _done(_lib.gpupart_set_parse(_thread.context, self._pointer, _bytes(words), byref(c)))
+            return TpcSet._of_c(c)
+        tpcs = words if isinstance(words, TpcSet) else TpcSet(words)
+        _done(_lib.gpupart_set_check(_thread.context, self._pointer, tpcs._at))
+        return tpcs
+
+    def gpc_tpcs(self, gpcs: IndicesLike) -> TpcSet:
+        """The TPCs of these GPCs: a number, numbers, or a list as text."""
+        return self.set("gpc:" + _list(gpcs))
+
+    def ugpu_tpcs(self, ugpus: IndicesLike) -> TpcSet:
+        """The TPCs of these uGPUs."""
+        return self.set("ugpu:" + _list(ugpus))
+
+    def vgpc_tpcs(self, vgpcs: IndicesLike) -> TpcSet:
+        """The TPCs of these virtual GPCs."""
+        found = {vgpc.vgpc: vgpc.tpcs for vgpc in self.vgpcs}
+        tpcs = TpcSet()
+        for vgpc in TpcSet(_list(vgpcs)):
+            if vgpc not in found:
+                raise Error(errno.EINVAL, f"virtual GPC {vgpc} is not there")
+            tpcs |= found[vgpc]
+        return tpcs
+
+    def sm_tpc(self, smid: int) -> Optional[int]:
+        """The TPC that owns the SM which %smid shows as @smid, or None."""
+        if not 0 <= smid < 1 << 32:
+            return None
+        tpc: int = _lib.gpupart_topology_sm_tpc(self._pointer, smid)
+        return _index(tpc)
+
+    def agrees(self, other: Topology) -> bool:
+        """Whether @other, of another source, says the same of this GPU, as far as both tell."""
+        return bool(_lib.gpupart_topology_agree(self._pointer, other._pointer))
+
+    def capture(self, captured_by: Optional[str] = None) -> str:
+        """It as a capture: a text that open() reads again from a file."""
+        text = c_void_p()
+        _done(_lib.gpupart_topology_capture(_thread.context, self._pointer, _bytes(captured_by),
+                                            byref(text)))
+        try:
+            return os.fsdecode(ctypes.string_at(text.value or 0))
+        finally:
+            _free(text)
+
+    def __repr__(self) -> str:
+        return (f"<Topology of {self.info.name} {self.info.pci}: {self.nr_gpcs} GPCs, "
+                f"{self.nr_tpcs} TPCs, {self.nr_sms} SMs>")
+
+
+_free = ctypes.CDLL(None).free
+_free.restype, _free.argtypes = None, [c_void_p]
+
+
+def _all_of(function: Callable[..., int], structure: Any) -> list[Any]:
+    """What function(list, max) fills in, however many there are."""
+    room = 16
+    while True:
+        rows = (structure * room)()
+        nr: int = function(rows, room)
+        _done(nr)
+        if nr <= room:
+            return list(rows[:nr])
+        room = nr + 16
+
+
+def gpus(source: Optional[str] = None) -> list[GpuInfo]:
+    """The GPUs that @source ("kernel", "rm", None: the first that answers) knows, in PCI order."""
+    return [_info(c) for c in _all_of(
+        lambda rows, room: _lib.gpupart_gpu_list(_thread.context, _bytes(source), rows, room),
+        _CGpuInfo)]
+
+
+# -------------------------------------------------------------- launches of this process
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """How the mask bits of an attached GPU became trusted."""
+    layout: str         #: "V04_00"
+    from_cache: bool    #: looked up, not measured now
+    nr_proven: int      #: TPCs
+    nr_launches: int    #: short launches made for it, 0 if looked up
+    streams: str        #: "" or why stream sets are refused here
+    key: str            #: hash of the checked map
+
+
+@dataclasses.dataclass(frozen=True)
+class Counters:
+    """What became of this process's launches since it attached, on all its GPUs."""
+    launches: int
+    confined: int               #: exactly to what the scopes asked for
+    widened_empty: int          #: limit AND set left nothing: the limit alone
+    widened_driver: int         #: the driver's own mask left nothing of it: that alone
+    widened_cluster: int        #: no virtual GPC of the set held a cluster
+    widened_cooperative: int    #: the set could not hold the grid at once
+    unconfinable_version: int   #: unknown TMD version or launch type
+    unconfinable_map: int       #: mask bits not proven on this GPU
+    unconfinable_gpu: int       #: launch on a GPU that was not attached
+
+
+def _counters(c: _CCounters) -> Counters:
+    return Counters(*(getattr(c, name) for name, _ in _CCounters._fields_))
+
+
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """A process that confines launches now."""
+    pid: int
+    name: str
+    pci: str                    #: of the first GPU that is confined
+    limit: Optional[TpcSet]     #: None where there is none
+    problem: str                #: why launches are not confined, or ""
+    counters: Counters
+
+
+class Result(enum.IntEnum):
+    """What became of a row of verify()."""
+    PASS = 0
+    FAIL = 1
+    SKIP = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class VerifyRow:
+    """One claim and whether it held."""
+    name: str           #: "tpc-alone", stable
+    what: str           #: a sentence
+    result: Result
+    detail: str         #: what was seen; names the TPC where it failed
+
+
+def _stream_handle(stream: Any) -> int:
+    """The CUstream of whatever a library calls a stream; 0 for None."""
+    given = stream
+    if hasattr(stream, "cuda_stream"):
+        stream = stream.cuda_stream
+    elif hasattr(stream, "ptr"):
+        stream = stream.ptr
+    elif hasattr(stream, "__cuda_stream__"):
+        stream = stream.__cuda_stream__()[1]
+    if isinstance(stream, ctypes._Pointer):
+        stream = ctypes.cast(stream, c_void_p)
+    if isinstance(stream, ctypes._SimpleCData):
+        stream = stream.value
+    if stream is None:
+        return 0
+    if isinstance(stream, bool) or not hasattr(stream, "__index__"):
+        raise TypeError(f"{given!r} is no stream: an int, a ctypes pointer or an object with "
+                        ".cuda_stream, .ptr or __cuda_stream__() is wanted")
+    handle = operator.index(stream)
+    if not 0 <= handle < 1 << 64:
+        raise Error(errno.EINVAL, f"{handle} is no stream")
+    return handle
+
+
+def _stream_gpu(stream: Any) -> Optional[str]:
+    """CUDA's number of the stream's GPU, where the object tells: PyTorch's and CuPy's do."""
+    device = getattr(getattr(stream, "device", None), "index", None)
+    if device is None:
+        device = getattr(stream, "device_id", None)
+    return f"cuda:{device}" if isinstance(device, int) and device >= 0 else None
+
+
+class Gpu:
+    """One GPU on which this process's launches are confined. See attach().
+
+    >>> gpu = attach()
+    >>> gpu.process = "gpc:1"
+    >>> gpu.process == gpu.topology.gpcs[1].tpcs == gpu.census()
+    True
+    >>> gpu.process = None          # takes it away
+    >>> print(gpu.process, len(gpu.census()) == gpu.topology.nr_tpcs)
+    None True
+    >>> gpu.process = [3, 66]
+    Traceback (most recent call last):
+    gpupart.Error: TPC 66 is not there: this GPU has TPCs 0-65
+    """
+
+    _by_name: dict[Optional[str], Gpu] = {}
+    _by_pointer: dict[int, Gpu] = {}
+
+    def __init__(self, pointer: int) -> None:
+        """Not to be called: see attach()."""
+        self._pointer = pointer
+        #: The topology it was attached with.
+        self.topology = Topology(_lib.gpupart_gpu_topology(pointer), self)
+
+    @classmethod
+    def attach(cls, gpu: Optional[str] = None) -> Gpu:
+        """
+        Gets ready to confine launches on one GPU: @gpu is "cuda:N" for CUDA's own number,
+        an index in PCI order ("0"), a PCI address or a UUID; None is CUDA's device 0. The
+        first time on a GPU a few short launches make sure of the mask bits. Attaching
+        twice gives the same object, which lives as long as the process. With
+        GPUPART_DISABLE=1 in the environment it is refused (errno.ECANCELED).
+        """
+        if gpu is not None and not isinstance(gpu, str):
+            raise TypeError(f"gpu={gpu!r}: a text is wanted, \"cuda:0\", a PCI address or a UUID")
+        # A name means the same GPU for the life of the process, and to look takes long.
+        known = cls._by_name.get(gpu)
+        if known is None:
+            pointer = c_void_p()
+            _done(_lib.gpupart_attach(_thread.context, _bytes(gpu), byref(pointer)))
+            assert pointer.value
+            known = cls._by_pointer.get(pointer.value) or cls._by_pointer.setdefault(
+                pointer.value, cls(pointer.value))
+            cls._by_name[gpu] = known
+        return known
+
+    def _apply(self, function: Any, tpcs: Optional[TpcsLike]) -> None:
+        if tpcs is None:
+            err = function(_thread.context, self._pointer, None)
+        else:
+            if not isinstance(tpcs, TpcSet):
+                tpcs = self.topology.set(tpcs)
+            err = function(_thread.context, self._pointer, tpcs._at)
+        if err:
+            raise _fail(err)
+
+    @property
+    def limit(self) -> Optional[TpcSet]:
+        """
+        What no launch on this GPU gets out of, None if there is none. One that came from
+        outside (GPUPART_SET) can only be made smaller; None gives it back as it was.
+        """
+        c = _CTpcSet()
+        return TpcSet._of_c(c) if _limit_get(self._pointer, byref(c)) else None
+
+    @limit.setter
+    def limit(self, tpcs: Optional[TpcsLike]) -> None:
+        self._apply(_limit_set, tpcs)
+
+    @property
+    def process(self) -> Optional[TpcSet]:
+        """The set of all launches of this process whose stream has none, None if there is none."""
+        c = _CTpcSet()
+        return TpcSet._of_c(c) if _process_get(self._pointer, byref(c)) else None
+
+    @process.setter
+    def process(self, tpcs: Optional[TpcsLike]) -> None:
+        self._apply(_process_set, tpcs)
+
+    def next_set(self, tpcs: Optional[TpcsLike]) -> None:
+        """The set of the calling thread's next kernel launch on this GPU, once."""
+        self._apply(_next_set, tpcs)
+
+    def stream(self, stream: Any = None) -> Stream:
+        """@stream's place for a set: .set to read and write. Cheapest where it is kept."""
+        return Stream(self, stream)
+
+    def stream_set(self, stream: Any, tpcs: Optional[TpcsLike]) -> None:
+        """Gives @stream a set, or takes it away with None. It goes away with its stream."""
+        Stream(self, stream).set = tpcs
+
+    def stream_get(self, stream: Any) -> Optional[TpcSet]:
+        """@stream's set, None if it has none."""
+        return Stream(self, stream).set
+
+    @property
+    def check(self) -> Check:
+        """How the mask bits of this GPU became trusted."""
+        c = _CCheck()
+        _lib.gpupart_gpu_check(self._pointer, byref(c))
+        return Check(_str(c.layout), c.from_cache, c.nr_proven, c.nr_launches, _str(c.streams),
+                     _str(c.key))
+
+    def census(self, stream: Any = None) -> TpcSet:
+        """One launch on @stream that records where its blocks ran: the TPCs that were seen."""
+        c = _CTpcSet()
+        handle = _stream_handle(stream)
+        _done(_lib.gpupart_census(_thread.context, self._pointer, handle, byref(c)))
+        return TpcSet._of_c(c)
+
+    def verify(self, quick: bool = False,
+               on_row: Optional[Callable[[VerifyRow], None]] = None) -> list[VerifyRow]:
+        """
+        Proves by launches that every TPC, GPC, uGPU and scope confines; no other thread
+        should launch meanwhile. Returns the rows, each with its result; @on_row sees them as
+        they come. @quick skips those that take more than a second.
+        """
+        rows: list[VerifyRow] = []
+        failed: list[BaseException] = []
+
+        def row(c: Any, _user: Any) -> None:
+            try:
+                c = c.contents
+                rows.append(VerifyRow(_str(c.name), _str(c.what), Result(c.result), _str(c.detail)))
+                if on_row and not failed:
+                    on_row(rows[-1])
+            except BaseException as error:  # C cannot pass it on: it is raised below
+                failed.append(error)
+
+        ret = _lib.gpupart_verify(_thread.context, self._pointer, _VERIFY_QUICK if quick else 0,
+                                  _ROW(row), None)
+        if failed:
+            raise failed[0]
+        _done(ret)
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<Gpu {self.topology.info.name} {self.topology.info.pci}>"
+
+
+class Stream:
+    """A stream's place for a set on one GPU; keeps the stream's object alive."""
+
+    __slots__ = ("gpu", "stream", "handle")
+
+    def __init__(self, gpu: Gpu, stream: Any = None) -> None:
+        """See Gpu.stream()."""
+        self.gpu = gpu
+        self.stream = stream
+        #: The CUstream.
+        self.handle = _stream_handle(stream)
+
+    @property
+    def set(self) -> Optional[TpcSet]:
+        """Its set; None if it has none, and to take it away."""
+        c = _CTpcSet()
+        has = _stream_get(self.gpu._pointer, self.handle, byref(c))
+        return TpcSet._of_c(c) if has else None
+
+    @set.setter
+    def set(self, tpcs: Optional[TpcsLike]) -> None:
+        if tpcs is None:
+            at = None
+        else:
+            if not isinstance(tpcs, TpcSet):
+                tpcs = self.gpu.topology.set(tpcs)
+            at = tpcs._at
+        err = _stream_set(_thread.context, self.gpu._pointer, self.handle, at)
+        if err:
+            raise _fail(err)
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.handle:#x} of {self.gpu!r}>"
+
+
+def attach(gpu: Optional[str] = None) -> Gpu:
+    """Gpu.attach()."""
+    return Gpu.attach(gpu)
+
+
+def counters() -> Counters:
+    """What became of this process's launches since it attached, on all its GPUs.
+
+    >>> gpu = attach()
+    >>> before = counters()
+    >>> with partition(tpcs="0-3"):
+    ...     print(gpu.census())
+    0-3
+    >>> counters().confined > before.confined
+    True
+    """
+    c = _CCounters()
+    _lib.gpupart_counters_get(byref(c))
+    return _counters(c)
+
+
+def processes() -> list[Process]:
+    """The processes of this user (root: of all) that confine launches now, by pid."""
+    rows = _all_of(
+        lambda rows, room: _lib.gpupart_process_list(_thread.context, rows, room), _CProcess)
+    return [Process(c.pid, _str(c.name), _str(c.pci), TpcSet(_str(c.limit)) if c.limit else None,
+                    _str(c.problem), _counters(c.counters)) for c in rows]
+
+
+def publish(name: Optional[str] = None) -> None:
+    """Shows this process in processes(), under @name."""
+    _done(_lib.gpupart_process_publish(_thread.context, _bytes(name)))
+
+
+# ----------------------------------------------------------------------- partition
+
+_PROCESS = object()
+
+
+class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statement)
+    """
+    Confines what is launched inside a `with`, or inside a function that it decorates, and
+    puts back what was there, also when an exception passes. Gives the set as a TpcSet.
+
+    @tpcs, @gpcs, @ugpus, @vgpcs: numbers, or a list as text; @set: a TpcSet or words. What
+    is given is joined; nothing given is refused.
+
+    @stream: launches on that stream, whoever makes them. Without @stream: every launch of
+    this process, by any thread and on any stream that has no set of its own. PyTorch is not
+    asked then: its current stream is confined as are its others. stream=None is the legacy
+    default stream.
+
+    @gpu: as for attach(), or a Gpu. Without @gpu the GPU of @stream where its object tells
+    (PyTorch's and CuPy's do), else CUDA's device 0, whichever is PyTorch's current device.
+
+    Partitions nest, each in place of the outer one, not inside of it: what no one gets out of
+    is Gpu.limit. Threads that use it on the process, or on one stream, at the same time
+    overwrite each other.
+
+    Sets take effect at launches: work that was queued before is not moved. A CUDA graph
+    keeps what was in force when it was uploaded.
+
+    >>> gpu = attach()
+    >>> with partition(gpcs=[1, 2]) as outer, partition(tpcs=range(4)) as inner:
+    ...     print(gpu.census(), gpu.process == inner, inner <= outer)
+    0-3 True False
+    >>> print(gpu.process)
+    None
+    >>> with partition(gpcs=9): pass
+    Traceback (most recent call last):
+    gpupart.Error: GPC 9 is not there: this GPU has GPCs 0-7
+    """
+
+    def __init__(self, *, gpcs: Optional[IndicesLike] = None, tpcs: Optional[IndicesLike] = None,
+                 ugpus: Optional[IndicesLike] = None, vgpcs: Optional[IndicesLike] = None,
+                 set: Optional[TpcsLike] = None, stream: Any = _PROCESS,
+                 gpu: Optional[Union[str, Gpu]] = None) -> None:
+        self._wanted = [("set", set), ("tpcs", tpcs), ("gpc_tpcs", gpcs),
+                        ("ugpu_tpcs", ugpus), ("vgpc_tpcs", vgpcs)]
+        if all(value is None for _, value in self._wanted):
+            raise TypeError("partition() wants one of tpcs, gpcs, ugpus, vgpcs, set")
+        self._stream = stream
+        self._gpu = gpu
+        self._place: Optional[Union[Stream, _ProcessPlace]] = None
+        self._before: list[Optional[TpcSet]] = []
+
+    def _start(self) -> Union[Stream, _ProcessPlace]:
+        """Late, so that a decorated function's module can be imported where no GPU is."""
+        gpu = self._gpu
+        if not isinstance(gpu, Gpu):
+            gpu = attach(gpu if gpu is not None else _stream_gpu(self._stream))
+        topology = gpu.topology
+        tpcs = TpcSet()
+        for name, value in self._wanted:
+            if value is not None:
+                tpcs |= (topology.set("tpc:" + _list(value)) if name == "tpcs"
+                         else getattr(topology, name)(value))
+        self._tpcs = tpcs
+        return _ProcessPlace(gpu) if self._stream is _PROCESS else gpu.stream(self._stream)
+
+    def __enter__(self) -> TpcSet:
+        place = self._place
+        if place is None:
+            place = self._place = self._start()
+        before = place.set
+        place.set = self._tpcs
+        self._before.append(before)
+        return self._tpcs
+
+    def __exit__(self, *_exception: Any) -> None:
+        before, place = self._before.pop(), self._place
+        # A stream that is gone took its set along.
+        if place is not None and (before is not None or place.set is not None):
+            place.set = before
+
+
+class _ProcessPlace:
+    """The process's set, as Stream is a stream's."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+
+    @property
+    def set(self) -> Optional[TpcSet]:
+        return self.gpu.process
+
+    @set.setter
+    def set(self, tpcs: Optional[TpcSet]) -> None:
+        self.gpu.process = tpcs

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""What another machine or environment makes of it; the first argument names which."""
+import errno
+import sys
+
+from tap import Driver, done, ok, raises, same
+
+import gpupart
+from gpupart import Error, TpcSet, attach, partition
+
+
+def two_gpus():
+    zero, one = attach("cuda:0"), attach("cuda:1")
+    ok(zero is not one and zero.topology.info.pci != one.topology.info.pci, f"{zero} and {one}")
+    same((attach() is zero, attach(one.topology.info.pci) is one,
+          attach(one.topology.info.uuid) is one), (True, True, True), "each by its names")
+    all0, all1 = zero.topology.all, one.topology.all
+    with partition(tpcs="0-3", gpu=one), partition(tpcs=9, gpu="cuda:0"):
+        same((zero.census(), one.census()), (TpcSet(9), TpcSet("0-3")), "each has its own set")
+        same((zero.process, one.process), (TpcSet(9), TpcSet("0-3")), "and tells it")
+    same((zero.census(), one.census()), (all0, all1), "both put back")
+    driver = Driver(1)
+
+    class Device:
+        index = 1
+
+    class Torch:
+        cuda_stream = driver.stream()
+        device = Device
+
+    class CuPy:
+        ptr = Torch.cuda_stream
+        device_id = 1
+
+    for stream in Torch(), CuPy():
+        with partition(gpcs=1, stream=stream) as tpcs:
+            same((tpcs, one.census(stream), one.census(), zero.census()),
+                 (one.topology.gpcs[1].tpcs, tpcs, all1, all0),
+                 f"a stream of {type(stream).__name__} tells its GPU")
+    raises(Error, hex(Torch.cuda_stream), lambda: zero.stream_set(Torch(), 1),
+           "a stream of the other GPU", errno.EINVAL)
+    CuPy.device_id = -1
+    raises(Error, zero.topology.info.pci, lambda: partition(tpcs=1, stream=CuPy()).__enter__(),
+           "a stream that does not tell is one of CUDA's device 0", errno.EINVAL)
+
+
+def outer():
+    gpu = attach()
+    same((gpu.limit, gpu.census()), (TpcSet("0-7"), TpcSet("0-7")), "the limit from outside")
+    raises(Error, "0-7", lambda: setattr(gpu, "limit", "0-8"), "it cannot be widened", errno.EPERM)
+    gpu.limit = "1-2"
+    same((gpu.limit, gpu.census()), (TpcSet("1-2"), TpcSet("1-2")), "made smaller")
+    gpu.limit = None
+    same(gpu.limit, TpcSet("0-7"), "and back, not away")
+    with partition(tpcs="6-9"):
+        same(gpu.census(), TpcSet("6-7"), "a partition stays inside of it")
+
+
+def disabled():
+    raises(Error, "GPUPART_DISABLE", attach, "GPUPART_DISABLE=1", errno.ECANCELED)
+
+
+def moved():
+    raises(Error, "TPC 17 ", attach, "mask bits that are not the table's", errno.EPROTO)
+
+
+def no_table():
+    raises(Error, "no launch callback", lambda: partition(tpcs=0).__enter__(),
+           "a driver without the callback", errno.EOPNOTSUPP)
+
+
+def no_streams():
+    gpu = attach()
+    ok("stream object" in gpu.check.streams, f"check tells: {gpu.check.streams}")
+    raises(Error, "stream object", lambda: gpu.stream_set(Driver().stream(), 1),
+           "stream sets are refused", errno.EOPNOTSUPP)
+
+
+def no_driver():
+    raises(Error, "libcuda.so.1", attach, "no driver", errno.ENOENT)
+    same(gpupart.processes(), [], "and nobody confines")
+
+
+globals()[sys.argv[1]]()
+done()

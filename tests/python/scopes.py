@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""Scopes and partitions on the simulated driver, one GPU of 66 TPCs."""
+import ctypes
+import errno
+import threading
+
+from tap import Driver, done, ok, raises, same
+
+import gpupart
+from gpupart import Error, TpcSet, attach, partition
+
+gpu = attach()
+driver = Driver()
+topo = gpu.topology
+ALL = topo.all
+same((attach() is gpu, attach("cuda:0") is gpu, topo.info.simulated), (True, True, True), "attach")
+check = gpu.check
+same((check.layout, check.nr_proven, check.streams), ("V04_00", 66, ""), "check")
+ok(len(check.key) == 16 and check.from_cache == (check.nr_launches == 0), f"check: {check}")
+
+# Each scope, and what a launch then shows.
+same((gpu.process, gpu.limit, gpu.census()), (None, None, ALL), "nothing is set")
+for value, want in (("gpc:1", topo.gpcs[1].tpcs), (range(4), TpcSet("0-3")), (TpcSet(9), {9}),
+                    ({60, 65}, {60, 65}), (7, {7})):
+    gpu.process = value
+    same((gpu.process, gpu.census()), (want, want), f"process = {value}")
+gpu.limit = "0-15"
+gpu.process = "10-20"
+same((gpu.limit, gpu.process, gpu.census()), (TpcSet("0-15"), TpcSet("10-20"), TpcSet("10-15")),
+     "limit AND process")
+gpu.limit = None
+gpu.next_set("40")
+same((gpu.census(), gpu.census()), (TpcSet(40), TpcSet("10-20")), "the next launch, once")
+gpu.next_set(TpcSet(41))
+gpu.next_set(None)
+same(gpu.census(), TpcSet("10-20"), "a next launch's set taken away")
+gpu.process = None
+same((gpu.process, gpu.limit, gpu.census()), (None, None, ALL), "all taken away")
+
+# Streams, in whatever form.
+one, two = driver.stream(), driver.stream()
+
+
+class Torch:
+    cuda_stream = one
+
+
+class CuPy:
+    ptr = one
+
+
+class Cuda:
+    def __cuda_stream__(self):
+        return 0, one
+
+
+class Index:
+    def __index__(self):
+        return one
+
+
+for nr, stream in enumerate((one, ctypes.c_void_p(one), ctypes.c_size_t(one),
+                             ctypes.cast(one, ctypes.POINTER(ctypes.c_int)), Torch(), CuPy(),
+                             Cuda(), Index())):
+    gpu.stream_set(stream, nr)
+    same((gpu.stream_get(one), gpu.stream_get(stream), gpu.stream(stream).handle),
+         (TpcSet(nr), TpcSet(nr), one), f"a stream as {type(stream).__name__}")
+    same(gpu.census(stream), TpcSet(nr), "and its launches")
+same((gpu.stream_get(two), gpu.census(two), gpu.census()), (None, ALL, ALL), "others have no set")
+place = gpu.stream(two)
+for words in ("1", "2-3", TpcSet(4)):
+    place.set = words
+    same((place.set, gpu.census(two)), (TpcSet(words), TpcSet(words)), f"stream(..).set = {words}")
+gpu.process = 50
+same((gpu.census(two), gpu.census()), (TpcSet(4), TpcSet(50)), "the stream's before the process's")
+place.set = None
+same((place.set, gpu.census(two)), (None, TpcSet(50)), "taken away: the process's")
+gpu.process = None
+gpu.stream_set(None, "8-9")
+same((gpu.stream_get(0), gpu.stream_get(1), gpu.census(), gpu.census(two)),
+     (TpcSet("8-9"), TpcSet("8-9"), TpcSet("8-9"), ALL), "None is the legacy default stream")
+gpu.stream_set(0, None)
+same(gpu.census(), ALL, "and without its set")
+for bad in (1.5, "0", True, [], object()):
+    raises(TypeError, repr(bad), lambda: gpu.stream(bad), f"a stream {bad!r}")
+for bad in (-1, 1 << 64):
+    raises(Error, str(bad), lambda: gpu.stream(bad), f"a stream {bad}", errno.EINVAL)
+gpu.stream_set(one, None)
+
+# What is refused, with the value.
+for words, part in (("0-66", "66"), ("gpc:8", "8"), (TpcSet(), "empty"), (TpcSet(65, 77), "77")):
+    for name, put in (("process", lambda: setattr(gpu, "process", words)),
+                      ("limit", lambda: setattr(gpu, "limit", words)),
+                      ("next", lambda: gpu.next_set(words)),
+                      ("stream", lambda: gpu.stream_set(one, words)),
+                      ("partition", lambda: partition(set=words).__enter__())):
+        raises(Error, part, put, f"{name} {words!r}", errno.EINVAL)
+raises(Error, "0xdead0", lambda: gpu.stream_set(0xdead0, 1), "no stream", errno.EINVAL)
+raises(Error, "cuda:7", lambda: attach("cuda:7"), "no such GPU", errno.ENODEV)
+raises(TypeError, "gpu=0", lambda: attach(0), "a GPU as a number")
+raises(TypeError, "wants one of", lambda: partition(stream=one), "a partition of nothing")
+same((gpu.process, gpu.limit, gpu.stream_get(one), gpu.census()), (None, None, None, ALL),
+     "what was refused changed nothing")
+
+# partition()
+with partition(tpcs="0-3") as tpcs:
+    same((tpcs, gpu.process, gpu.census()), (TpcSet("0-3"),) * 3, "a partition of the process")
+    with partition(gpcs=[1, 2], stream=one):
+        same((gpu.census(one), gpu.census(two)), (topo.gpc_tpcs([1, 2]), tpcs),
+             "inside, a stream's")
+    same((gpu.stream_get(one), gpu.census(one)), (None, tpcs), "the stream's is put back: none")
+    with partition(ugpus=1):
+        same(gpu.census(), topo.ugpus[1].tpcs, "nested: in place of the outer one")
+    same((gpu.process, gpu.census()), (tpcs, tpcs), "the outer one is put back")
+same((gpu.process, gpu.census()), (None, ALL), "none is put back")
+with partition(gpcs=1, tpcs=[0, 1], vgpcs=topo.vgpcs[0].vgpc, set="hex:0x4", gpu=gpu) as tpcs:
+    same(tpcs, topo.gpcs[1].tpcs | {0, 1, 2} | topo.vgpcs[0].tpcs, "what is given is joined")
+gpu.stream_set(one, "30")
+try:
+    with partition(tpcs=5), partition(tpcs=6, stream=one):
+        same((gpu.census(one), gpu.census()), (TpcSet(6), TpcSet(5)), "two at once")
+        raise KeyError("out")
+except KeyError as error:
+    ok(error.args == ("out",), "an exception passes")
+same((gpu.process, gpu.stream_get(one)), (None, TpcSet(30)), "and both are put back")
+gpu.stream_set(one, None)
+
+
+def interrupted():
+    with partition(tpcs=5):
+        gpu.process = "0-66"
+
+
+raises(Error, "66", interrupted, "an Error of our own passes")
+same(gpu.process, None, "and it is put back")
+raises(Error, "66", lambda: partition(tpcs=66).__enter__(), "a partition that cannot be")
+same(gpu.process, None, "sets nothing")
+
+
+@partition(tpcs=[20, 21])
+def confined(depth):
+    return [gpu.census()] + (confined(depth - 1) if depth else [])
+
+
+same(confined(2), [TpcSet("20-21")] * 3, "as a decorator, of a function that calls itself")
+same(gpu.process, None, "and put back")
+again = partition(tpcs=22, stream=two)
+for _ in range(3):
+    with again, again:
+        same(gpu.census(two), TpcSet(22), "used again")
+    same(gpu.stream_get(two), None, "and put back")
+with partition(tpcs=3, stream=None):
+    same((gpu.census(), gpu.process, gpu.census(two)), (TpcSet(3), None, ALL),
+         "stream=None is the legacy default stream, not the process")
+gone = driver.stream()
+with partition(tpcs=1, stream=gone):
+    driver.destroy(gone)
+ok(True, "a stream that goes inside takes its set along")
+lost = driver.stream()
+with partition(tpcs=1, stream=lost):
+    gpu.stream_set(lost, None)
+same(gpu.stream_get(lost), None, "a set that was taken away inside")
+
+# Threads, each with a stream of its own.
+wrong = []
+
+
+def work(nr):
+    try:
+        driver.enter()
+        stream = driver.stream()
+        for i in range(20):
+            with partition(tpcs=[nr, nr + 10 + i], stream=stream) as tpcs:
+                seen = gpu.census(stream)
+                if seen != tpcs:
+                    wrong.append((nr, i, seen))
+            try:
+                TpcSet(f"{300 + nr}")
+            except Error as error:
+                if str(300 + nr) not in str(error):
+                    wrong.append(str(error))
+            finally:
+                gpu.next_set(TpcSet(nr))
+                seen = gpu.census(stream)
+                if seen != {nr}:
+                    wrong.append(("next", nr, seen))
+    except Exception as error:
+        wrong.append(error)
+
+
+threads = [threading.Thread(target=work, args=(nr,)) for nr in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+same(wrong, [], "6 threads, each sees its own stream's set, next launch and sentence")
+
+# Counters, processes, verify.
+before = gpupart.counters()
+with partition(tpcs=3):
+    gpu.census()
+after = gpupart.counters()
+ok(after.launches - before.launches == after.confined - before.confined >= 1,
+   f"counted: {after.confined - before.confined} confined")
+same((after.widened_empty, after.unconfinable_map, after.unconfinable_gpu), (0, 0, 0), "no other")
+gpu.limit = "0-3"
+gpu.process = "5"
+same(gpu.census(), TpcSet("0-3"), "limit AND process is empty: the limit")
+ok(gpupart.counters().widened_empty > after.widened_empty, "and that is counted")
+gpupart.publish("a job")
+mine = [p for p in gpupart.processes() if p.name == "a job"]
+same([(p.limit, p.pci, p.problem) for p in mine], [(TpcSet("0-3"), topo.info.pci, "")],
+     "processes() shows this one")
+ok(mine and mine[0].counters.confined >= after.confined, "with its counters")
+gpu.limit = gpu.process = None
+same([p.limit for p in gpupart.processes() if p.name == "a job"], [None], "and no limit is None")
+rows = []
+got = gpu.verify(quick=True, on_row=rows.append)
+ok(got == rows and len(rows) > 5 and {r.result for r in rows} <= {
+    gpupart.Result.PASS, gpupart.Result.SKIP} and all(r.name and r.what for r in rows),
+    f"verify: {len(rows)} rows")
+slow = {r.name for r in rows if r.result} - {r.name for r in gpu.verify() if r.result}
+ok("tpc-alone" in slow, f"verify, not quick, has more: {sorted(slow)}")
+
+
+def refuse(row):
+    raise KeyError(row.name)
+
+
+raises(KeyError, rows[0].name, lambda: gpu.verify(True, refuse), "an exception of on_row passes")
+same(gpu.census(), ALL, "and nothing is left set")
+done()
