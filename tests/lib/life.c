@@ -362,6 +362,18 @@ static void limited_to(const char *text, const char *selector)
 	       text ? text : "none");
 }
 
+/* As if we were not there: no GPU is attached, so no set of the program counts either. */
+static void child_kept_out(void)
+{
+	struct gpupart_gpu *early = NULL;
+	int err = attach(NULL);
+
+	tap_ok(err == -ECANCELED && strstr(gpupart_error(gp), "GPUPART_DISABLE=1"),
+	       "nothing is attached: %s", gpupart_error(gp));
+	err = gpupart_attach_early(gp, NULL, NULL, &early);
+	tap_ok(err == -ECANCELED && !early, "early neither");
+}
+
 static void child_no_limit(void) { limited_to(NULL, NULL); }
 static void child_limit(void) { limited_to("0-3", NULL); }
 
@@ -453,7 +465,7 @@ static const struct scenario scenarios[] = {
 	{ "no-limit", child_no_limit, "@b", { NULL }, NULL },
 	{ "limit", child_limit, "@b", { "GPUPART_SET=0-3" }, NULL },
 	{ "limit-disabled",
-	  child_no_limit,
+	  child_kept_out,
 	  "@b",
 	  { "GPUPART_SET=0-3", "GPUPART_DISABLE=1" },
 	  NULL },

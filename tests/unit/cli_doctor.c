@@ -70,7 +70,8 @@ static void test_foreign_text(void)
 	setenv("CUDA_INJECTION64_PATH", bad, 1);
 	ask("");
 	tap_ok(!nr_harmful(doctor), "text: no control character, no broken UTF-8");
-	tap_ok(strstr(own_row(), "x?]0;t???ok  "), "text: the name is there, harmless: %s", own_row());
+	tap_ok(strstr(own_row(), "x?]0;t???ok  "), "text: the name is there, harmless: %s",
+	       own_row());
 	tap_ok(strstr(doctor, "GPUPART_NAME=x?]0;t???ok  "), "text: the environment is there");
 	ask("--json");
 	tap_ok(!nr_harmful(doctor), "JSON: no control character, no broken UTF-8");
@@ -118,7 +119,8 @@ static void test_counters(void)
 		atomic_store(&control_self->counters[wanted[i].counter], 0);
 	}
 	ask("");
-	tap_ok(!strncmp(own_row(), "note ", 5) && strstr(own_row(), "does not tell of its launches"),
+	tap_ok(!strncmp(own_row(), "note ", 5) &&
+		       strstr(own_row(), "does not tell of its launches"),
 	       "no launch at all is not called good: %s", own_row());
 }
 
@@ -128,13 +130,11 @@ static void test_limit(void)
 
 	/* GPC 1 of board e, and a TPC more. */
 	gpupart_tpcset_parse_list(NULL, "0,1,8,16,24,62,65", &limit);
-	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		atomic_store(&control_self->limit_tpcs[i], limit.allowed[i]);
+	control_show_limit(0, &limit);
 	ask("");
 	tap_ok(strstr(own_row(), "on TPCs 0-1,8,16,24,62,65 (GPC 1) of 0000:01:00.0"),
 	       "a limit has its whole GPCs after it: %s", own_row());
-	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		atomic_store(&control_self->limit_tpcs[i], 0);
+	control_show_limit(0, NULL);
 }
 
 int main(void)
@@ -143,7 +143,7 @@ int main(void)
 		tap_skip("no block of this process can be made below /dev/shm");
 		return tap_done();
 	}
-	snprintf(control_self->pci, sizeof(control_self->pci), "0000:01:00.0");
+	control_add_gpu("0000:01:00.0");
 	test_foreign_text();
 	test_counters();
 	test_limit();
