@@ -4,7 +4,9 @@
  * what the environment asks for, another tool in the driver's slot.
  */
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include "scenario.h"
 
 /* ---------------------------------------------------------------------- contexts */
@@ -148,6 +150,7 @@ static void child_fork(void)
 			_exit(6);
 		exit(0);
 	}
+	close(ready[1]);
 	tap_ok(read(ready[0], &c, 1) == 1 && ended_well(pid),
 	       "a child counts from 0 and shows a block of its own");
 	tap_ok(!times_listed(pid, NULL) && times_listed(getpid(), &process) == 1 &&
@@ -172,6 +175,13 @@ static void child_fork_unseen(void)
 	tap_ok(ended_well(pid) && !access(block_path(getpid()), F_OK) &&
 		       times_listed(getpid(), NULL) == 1,
 	       "a child that shows nothing leaves its parent's block");
+	/* Past the C library, so that no handler of forks runs. */
+	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (!pid)
+		exit(0);
+	tap_ok(ended_well(pid) && !access(block_path(getpid()), F_OK) &&
+		       times_listed(getpid(), NULL) == 1,
+	       "so does one that the library was not told of");
 }
 
 static void child_exit(void)
@@ -193,6 +203,7 @@ static void child_exit(void)
 			_exit(2);
 		exit(0);
 	}
+	close(told[1]);
 	tap_ok(read(told[0], &c, 1) == 1 && ended_well(pid), "a process shows itself and ends");
 	/* Not by the list: that sweeps up after those that could not. */
 	tap_ok(access(block_path(pid), F_OK) && errno == ENOENT, "its block is gone with it");
