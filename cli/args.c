@@ -127,8 +127,8 @@ static int bad_option(const struct args *args, int opt, char **argv, const struc
 				"'%s': this option takes no value: see 'gpupart %s --help'",
 				word, args->cmd);
 	if (is_long && !optopt && list_matches(options, word, matches, sizeof(matches)) > 1)
-		return cmd_fail(args->cmd, args->usage_status, "'%s' may mean %s: write it out", word,
-				matches);
+		return cmd_fail(args->cmd, args->usage_status, "'%s' may mean %s: write it out",
+				word, matches);
 	return cmd_fail(args->cmd, args->usage_status,
 			"unknown option '%s': see 'gpupart %s --help'",
 			is_long || !optopt ? word : letter, args->cmd);
@@ -288,10 +288,12 @@ static int choose_simulated(struct args *args, const char *captures)
 	if (!found.simulated && !args->source)
 		return -1;
 	if (!found.simulated)
-		return cmd_fail(args->cmd, args->usage_status, "the simulated driver is not used: %s",
+		return cmd_fail(args->cmd, args->usage_status,
+				"the simulated driver is not used: %s",
 				*found.why ? found.why : "the loader finds another libcuda.so.1");
 	if (err && args->gpu)
-		return cmd_fail(args->cmd, args->usage_status, "--gpu %s: %s", args->gpu, found.why);
+		return cmd_fail(args->cmd, args->usage_status, "--gpu %s: %s", args->gpu,
+				found.why);
 	args->simulated = true;
 	if (err) {	/* what attaches to it says it */
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
@@ -389,7 +391,8 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 	static const struct { const char *option, *word; } words[] = {
 		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
 	};
-	struct gpupart_tpcset part, others, unused, free_tpcs = within ? *within : gpupart_topology_all(topo);
+	struct gpupart_tpcset part, others, unused,
+		free_tpcs = within ? *within : gpupart_topology_all(topo);
 	char *text, shared_tpcs[GPUPART_TPCSET_STRLEN];
 	unsigned int nr = 0, more = 0;
 	int status, err;

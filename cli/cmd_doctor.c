@@ -251,12 +251,16 @@ static void tell_failure(struct doctor *doctor, const struct attached *found)
 {
 	const char *why = *found->why ? found->why : strerror(-found->err);
 	/* Before a launch is told of, the sentence is all there is to know it by. */
-	bool callback = !found->called_back && (strstr(why, "callback") || strstr(why, "call back"));
-	const char *advice = doctor->nr[BAD] ? "see the rows above; sets cannot be used here" :
-		found->err == -EPROTO ?
-		"try again with the GPU idle; if it stays, report it with the output of scripts/capture-gpu" :
+	bool callback =
+		!found->called_back && (strstr(why, "callback") || strstr(why, "call back"));
+	const char *advice =
 		"sets cannot be used here; report it with the output of scripts/capture-gpu";
 
+	if (doctor->nr[BAD])
+		advice = "see the rows above; sets cannot be used here";
+	else if (found->err == -EPROTO)
+		advice =
+			"try again with the GPU idle; if it stays, report it with the output of scripts/capture-gpu";
 	if (callback)
 		row(doctor, BAD, "launch-callback", advice, "launches cannot be confined: %s", why);
 	else if (found->called_back)
@@ -403,7 +407,8 @@ static enum result judge(const struct gpupart_process *p, const char **advice)
 
 	*advice = "";
 	if (c->unconfinable_version) {
-		*advice = "its launches have a TMD version or a launch type that is not known: report it with the output of scripts/capture-gpu";
+		*advice =
+			"its launches have a TMD version or a launch type that is not known: report it with the output of scripts/capture-gpu";
 		return BAD;
 	}
 	if (c->unconfinable_map) {
@@ -417,9 +422,11 @@ static enum result judge(const struct gpupart_process *p, const char **advice)
 	else if (c->widened_driver)
 		*advice = "the driver masks TPCs itself: choose a set beside these";
 	else if (c->unconfinable_gpu)
-		*advice = "a limit is for one GPU: leave it only that one with CUDA_VISIBLE_DEVICES";
+		*advice =
+			"a limit is for one GPU: leave it only that one with CUDA_VISIBLE_DEVICES";
 	else if (!c->launches)
-		*advice = "if it works on the GPU already, the driver does not tell of its launches and they are not confined: 'gpupart verify' finds out";
+		*advice =
+			"if it works on the GPU already, the driver does not tell of its launches and they are not confined: 'gpupart verify' finds out";
 	return **advice ? NOTE : OK;
 }
 
@@ -470,10 +477,9 @@ static void ask_processes(struct doctor *doctor)
 		row(doctor, result, "processes", advice,
 		    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64 " confined, %" PRIu64
 		    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs",
-		    p->pid, *p->name ? " " : "", p->name, limit_text(doctor, p, limit, sizeof(limit)),
-		    p->pci,
-		    c->launches, c->confined, widened,
-		    c->unconfinable_version + c->unconfinable_map, c->unconfinable_gpu);
+		    p->pid, *p->name ? " " : "", p->name,
+		    limit_text(doctor, p, limit, sizeof(limit)), p->pci, c->launches, c->confined,
+		    widened, c->unconfinable_version + c->unconfinable_map, c->unconfinable_gpu);
 	}
 	if (nr > 64)
 		row(doctor, NOTE, "processes", "", "and %d more", nr - 64);

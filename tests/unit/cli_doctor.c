@@ -70,7 +70,8 @@ static void test_foreign_text(void)
 	setenv("CUDA_INJECTION64_PATH", bad, 1);
 	ask("");
 	tap_ok(!nr_harmful(doctor), "text: no control character, no broken UTF-8");
-	tap_ok(strstr(own_row(), "x?]0;t???ok  "), "text: the name is there, harmless: %s", own_row());
+	tap_ok(strstr(own_row(), "x?]0;t???ok  "), "text: the name is there, harmless: %s",
+	       own_row());
 	tap_ok(strstr(doctor, "GPUPART_NAME=x?]0;t???ok  "), "text: the environment is there");
 	ask("--json");
 	tap_ok(!nr_harmful(doctor), "JSON: no control character, no broken UTF-8");
@@ -118,7 +119,8 @@ static void test_counters(void)
 		atomic_store(&control_self->counters[wanted[i].counter], 0);
 	}
 	ask("");
-	tap_ok(!strncmp(own_row(), "note ", 5) && strstr(own_row(), "does not tell of its launches"),
+	tap_ok(!strncmp(own_row(), "note ", 5) &&
+		       strstr(own_row(), "does not tell of its launches"),
 	       "no launch at all is not called good: %s", own_row());
 }
 
