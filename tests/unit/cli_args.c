@@ -72,11 +72,13 @@ struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 }
 
 struct gpupart_tpcset neighbours_tpcs(struct gpupart *gp, const struct gpupart_topology *topo,
-				      const char *pci, const struct gpupart_tpcset *within)
+				      const char *pci, bool simulated,
+				      const struct gpupart_tpcset *within)
 {
 	(void)gp;
 	(void)topo;
 	(void)pci;
+	(void)simulated;
 	(void)within;
 	return (struct gpupart_tpcset){ 0 };
 }
