@@ -438,7 +438,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				gpupart_tpcset_count(&free_tpcs),
 				within ? " inside GPUPART_SET" : "");
 	neighbours_lock();
-	others = neighbours_tpcs(gp, topo, pci, within);
+	others = neighbours_tpcs(gp, topo, pci, args->simulated, within);
 	unused = gpupart_tpcset_andnot(&free_tpcs, &others);
 	if (gpupart_tpcset_count(&unused) >= nr) {
 		part = pack_tpcs(topo, &unused, nr);

@@ -256,10 +256,13 @@ static void tell_failure(struct doctor *doctor, const struct attached *found)
 	bool callback =
 		!found->called_back && (strstr(why, "callback") || strstr(why, "call back"));
 	const char *advice =
-		doctor->nr[BAD] ? "see the rows above; sets cannot be used here"
-		: found->err == -EPROTO ? "try again with the GPU idle; if it stays, report it"
-					: "sets cannot be used here; report it";
+		"sets cannot be used here; report it with the output of scripts/capture-gpu";
 
+	if (doctor->nr[BAD])
+		advice = "see the rows above; sets cannot be used here";
+	else if (found->err == -EPROTO)
+		advice = "try again with the GPU idle; if it stays, report it with the output "
+			 "of scripts/capture-gpu";
 	if (callback)
 		row(doctor, BAD, "launch-callback", advice, "launches cannot be confined: %s", why);
 	else if (found->called_back)

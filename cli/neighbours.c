@@ -61,9 +61,9 @@ static const char *value_of(const char *environment, const char *name)
 
 /* The limit that run put into the environment of process @pid. */
 static bool limit_of(const struct gpupart_topology *topo, const char *pid, const char *pci,
-		     struct gpupart_tpcset *set)
+		     const char *sim, struct gpupart_tpcset *set)
 {
-	const char *sim = getenv("GPUPART_SIM"), *words;
+	const char *words;
 	char *environment = read_environment(pid);
 	bool found = false;
 
@@ -72,7 +72,7 @@ static bool limit_of(const struct gpupart_topology *topo, const char *pid, const
 	words = value_of(environment, "GPUPART_SET");
 	/* A simulated GPU is its captures: the same address may be another one. */
 	if (*words && !strcasecmp(value_of(environment, "GPUPART_GPU"), pci) &&
-	    !strcmp(value_of(environment, "GPUPART_SIM"), sim ? sim : "") &&
+	    (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
 	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1"))
 		found = !gpupart_set_parse(NULL, topo, words, set);
 	free(environment);
@@ -87,23 +87,25 @@ static void add(struct gpupart_tpcset *tpcs, const struct gpupart_tpcset *set,
 }
 
 struct gpupart_tpcset neighbours_tpcs(struct gpupart *gp, const struct gpupart_topology *topo,
-				      const char *pci, const struct gpupart_tpcset *within)
+				      const char *pci, bool simulated,
+				      const struct gpupart_tpcset *within)
 {
+	const char *sim = simulated ? getenv("GPUPART_SIM") : NULL;
 	struct gpupart_tpcset tpcs = { 0 }, set;
 	struct gpupart_process *list;
-	const char *sim = getenv("GPUPART_SIM");
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int nr;
 
 	while (proc && (entry = readdir(proc)))
 		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
-		    atoi(entry->d_name) != getpid() && limit_of(topo, entry->d_name, pci, &set))
+		    atoi(entry->d_name) != getpid() &&
+		    limit_of(topo, entry->d_name, pci, sim, &set))
 			add(&tpcs, &set, within);
 	if (proc)
 		closedir(proc);
 	/* Of a block it is not told which captures an address was of. */
-	list = sim && *sim ? NULL : calloc(MAX_PROCESSES, sizeof(*list));
+	list = simulated ? NULL : calloc(MAX_PROCESSES, sizeof(*list));
 	nr = list ? gpupart_process_list(gp, list, MAX_PROCESSES) : 0;
 	for (int i = 0; i < nr && i < MAX_PROCESSES; i++)
 		if (*list[i].limit && !*list[i].problem && !strcasecmp(list[i].pci, pci) &&

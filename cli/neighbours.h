@@ -7,10 +7,12 @@
 
 /*
  * The limits on the GPU at @pci of all other programs that can be seen. @within is the
- * limit of the run around this one (NULL none): who has just that one is our kin.
+ * limit of the run around this one (NULL none): who has just that one is our kin. On a
+ * simulated GPU those count that simulate the same captures.
  */
 struct gpupart_tpcset neighbours_tpcs(struct gpupart *gp, const struct gpupart_topology *topo,
-				      const char *pci, const struct gpupart_tpcset *within);
+				      const char *pci, bool simulated,
+				      const struct gpupart_tpcset *within);
 
 /*
  * Lets one process at a time work out a set that is clear of the others, until it is

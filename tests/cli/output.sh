@@ -36,6 +36,11 @@ else
 fi
 "$gpupart" topology -i sample:h200 >&- 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/err")" "1 1" "a closed stdout is noticed"
+# With some of the three not open, what is opened for the work does not take their place.
+"$gpupart" run -i sample:h200 -t 0 -- sh -c ': >"$0"' "$tmp/ran" <&- >&- 2>"$tmp/err"
+is "$? $([ -e "$tmp/ran" ] && echo ran)" "0 ran" "run with stdin and stdout closed"
+is "$(wc -l <"$tmp/err")" 1 "and its one line on stderr"
+
 # The reader is gone before the first byte.
 { sleep 0.3; "$gpupart" topology -i sample:h200 2>"$tmp/err"; echo $? >"$tmp/status"; } | :
 is "$(cat "$tmp/status") $(wc -l <"$tmp/err")" "1 1" "a closed pipe is noticed"

@@ -194,6 +194,31 @@ else
 fi
 unset GPUPART_SIM
 
+# The check is made without another tool's library, which is the program's alone.
+cat >"$tmp/tool.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+int InitializeInjection(void)
+{
+	FILE *file = fopen(getenv("TOOL_LOG"), "a");
+
+	fputs("called\n", file);
+	fclose(file);
+	return 1;
+}
+END
+if ${CC:-cc} -shared -fPIC -o "$tmp/tool.so" "$tmp/tool.c" 2>/dev/null; then
+	: >"$tmp/tool.log"
+	CUDA_INJECTION64_PATH=$tmp/tool.so TOOL_LOG=$tmp/tool.log XDG_CACHE_HOME=$tmp/unchecked \
+		"$gpupart" run $e -t 0 -- true 2>/dev/null
+	is "$? $(cat "$tmp/tool.log")" "0 " "another tool is not called for our check"
+	CUDA_INJECTION64_PATH=$tmp/tool.so TOOL_LOG=$tmp/tool.log \
+		"$gpupart" run $e -t 0-7 -- "$gpupart" verify --quick >/dev/null 2>&1
+	is "$? $(cat "$tmp/tool.log")" "0 called" "and is called in the program"
+else
+	skip "no C compiler"
+fi
+
 # Another tool's library in the slot.
 CUDA_INJECTION64_PATH=/lib/other.so
 export CUDA_INJECTION64_PATH

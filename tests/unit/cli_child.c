@@ -38,6 +38,49 @@ static void big(void *arg, void *result)
 	memset(result, 7, 1 << 20);
 }
 
+static int told[2];
+
+static void tell_and_hang(void *arg, void *result)
+{
+	pid_t pid = getpid();
+
+	if (write(told[1], &pid, sizeof(pid)) == sizeof(pid))
+		hang(arg, result);
+}
+
+/* Whoever asks is killed: what was asked for must not go on alone. */
+static void test_orphan(void)
+{
+	pid_t asker, child = 0;
+	bool gone = false;
+	char why[128];
+	int out;
+
+	if (pipe(told))
+		return;
+	/* The orphan is ours to wait for. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	fflush(stdout);
+	asker = fork();
+	if (!asker) {
+		child_call(tell_and_hang, NULL, &out, sizeof(out), 60, why, sizeof(why));
+		_exit(0);
+	}
+	if (read(told[0], &child, sizeof(child)) != sizeof(child))
+		child = 0;
+	kill(asker, SIGKILL);
+	waitpid(asker, NULL, 0);
+	for (int i = 0; child > 0 && !gone && i < 300; i++) {
+		gone = waitpid(child, NULL, WNOHANG) == child;
+		usleep(10000);
+	}
+	tap_ok(gone, "a child ends with the process that asked");
+	if (!gone && child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+}
+
 int main(void)
 {
 	static char large[1 << 20];
@@ -73,5 +116,6 @@ int main(void)
 	err = child_call(big, NULL, large, sizeof(large), 10, why, sizeof(why));
 	tap_ok(!err && large[0] == 7 && large[sizeof(large) - 1] == 7,
 	       "an answer larger than a pipe");
+	test_orphan();
 	return tap_done();
 }

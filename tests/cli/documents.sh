@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The man page knows every option that the commands take, every variable that the code
+# reads and the files it makes; README the variables.
+. "$(dirname "$0")/tap.subr"
+man=Documentation/man/gpupart.1
+
+for command in topology run verify doctor demo; do
+	synopsis=$(sed -n "/^\.Sh SYNOPSIS/,/^\.Sh DESC/{/^\.Cm $command/,/^\.Nm/p;}" $man)
+	try $command --help
+	for option in $(sed -n '/^Examples/q;s/^  *\(-[a-z], \)*--\([a-z-]*\).*/\2/p' "$tmp/out"); do
+		grep -qE "(Fl|,) -$option( |$)" $man
+		ok $? "man page: $command --$option"
+		case $option in json | gpu | quick | no-launch | of | name)
+			has "$synopsis" "-$option" "man page: $command --$option in the synopsis" ;;
+		esac
+	done
+done
+variables=$(cat cli/*.c lib/*.c lib/inject/*.c | grep -o '"GPUPART_[A-Z_]*"' | tr -d '"' | sort -u)
+for variable in $variables XDG_CACHE_HOME; do
+	grep -q "$variable" $man
+	ok $? "man page: $variable"
+	grep -q "$variable" README.md
+	ok $? "README: $variable"
+done
+for file in .cache/gpupart/checked /dev/shm/gpupart-UID; do
+	has "$(sed -n '/^\.Sh FILES/,/^\.Sh EXIT/p' $man)" "$file" "man page: FILES has $file"
+done
+if mandoc -T lint $man >/dev/null 2>&1 || command -v mandoc >/dev/null; then
+	is "$(mandoc -T lint -W warning $man 2>&1)" "" "man page: mandoc finds nothing"
+else
+	skip "no mandoc"
+fi
+tap_done
