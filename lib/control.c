@@ -21,6 +21,67 @@ struct control_block *control_self = &unseen;
 static char own_path[64];
 static pid_t own_pid;
 
+static _Atomic uint64_t lanes_taken = 1;	/* lane 0 is nobody's */
+static pthread_once_t lane_once = PTHREAD_ONCE_INIT;
+static pthread_key_t lane_key;
+static bool lane_key_made;
+_Thread_local size_t control_lane;
+
+_Static_assert(CONTROL_NR_LANES == 64, "lanes_taken has a bit for each");
+
+static unsigned int lane_number(size_t lane)
+{
+	return (lane - offsetof(struct control_block, lanes)) / sizeof(struct control_lane);
+}
+
+/* The thread ends. Its counts stay, and the next that has the lane counts on. */
+static void lane_leave(void *mark)
+{
+	size_t lane = control_lane;
+
+	(void)mark;
+	control_lane = 0;
+	if (lane)
+		atomic_fetch_and_explicit(&lanes_taken, ~((uint64_t)1 << lane_number(lane)),
+					  memory_order_release);
+}
+
+static void lane_key_make(void)
+{
+	lane_key_made = !pthread_key_create(&lane_key, lane_leave);
+}
+
+static void lane_take(void)
+{
+	uint64_t taken = atomic_load_explicit(&lanes_taken, memory_order_relaxed);
+	size_t lane;
+
+	if (!~taken)
+		return;
+	/* Without a word of the thread's end the lane would be lost with it. */
+	pthread_once(&lane_once, lane_key_make);
+	if (!lane_key_made || pthread_setspecific(lane_key, &control_lane))
+		return;
+	do {
+		if (!~taken)
+			return;
+		lane = __builtin_ctzll(~taken);
+	} while (!atomic_compare_exchange_weak_explicit(&lanes_taken, &taken,
+							taken | (uint64_t)1 << lane,
+							memory_order_acquire,
+							memory_order_relaxed));
+	control_lane = offsetof(struct control_block, lanes[lane]);
+}
+
+void control_count_first(enum control_counter which)
+{
+	lane_take();
+	if (control_lane)
+		control_count(which);
+	else
+		__atomic_fetch_add(&control_self->lanes[0].counters[which], 1, __ATOMIC_RELAXED);
+}
+
 static void control_dir(char *path, size_t len, uid_t uid)
 {
 	snprintf(path, len, CONTROL_ROOT "/gpupart-%u", uid);
@@ -79,8 +140,10 @@ static void after_fork(void)
 	if (control_self != &unseen)
 		memcpy(&unseen, control_self, sizeof(unseen));
 	atomic_store_explicit(&unseen.magic, 0, memory_order_relaxed);
-	for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
-		atomic_store_explicit(&unseen.counters[i], 0, memory_order_relaxed);
+	memset(unseen.lanes, 0, sizeof(unseen.lanes));
+	atomic_store_explicit(&lanes_taken,
+			      control_lane ? (uint64_t)1 << lane_number(control_lane) | 1 : 1,
+			      memory_order_relaxed);
 	control_self = &unseen;
 	own_path[0] = 0;
 }
@@ -167,12 +230,13 @@ unguard:
 
 static void counters_of(struct control_block *block, struct gpupart_counters *c)
 {
-	uint64_t n[CONTROL_NR_COUNTERS], launches = 0;
+	uint64_t n[CONTROL_NR_COUNTERS] = { 0 }, launches = 0;
 
-	for (int i = 0; i < CONTROL_NR_COUNTERS; i++) {
-		n[i] = atomic_load_explicit(&block->counters[i], memory_order_relaxed);
+	for (int lane = 0; lane < CONTROL_NR_LANES; lane++)
+		for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
+			n[i] += __atomic_load_n(&block->lanes[lane].counters[i], __ATOMIC_RELAXED);
+	for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
 		launches += n[i];
-	}
 	*c = (struct gpupart_counters){
 		.launches = launches,
 		.confined = n[CONTROL_CONFINED],
@@ -236,7 +300,7 @@ static bool read_block(int dir, uid_t uid, const char *file, struct gpupart_proc
 
 	if (fd < 0)
 		return false;
-	block = malloc(sizeof(*block));
+	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
 	if (!block || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
 	    pread(fd, block, sizeof(*block), 0) != sizeof(*block))
 		goto close_fd;

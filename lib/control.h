@@ -7,9 +7,10 @@
 #define GPUPART_LIB_CONTROL_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include "ctx.h"
 
-#define CONTROL_MAGIC	0x32747261707570u	/* "pupart2", little endian */
+#define CONTROL_MAGIC	0x33747261707570u	/* "pupart3", little endian */
 
 /* Each launch is counted once; their sum is the launches seen. */
 enum control_counter {
@@ -27,6 +28,17 @@ enum control_counter {
 
 #define CONTROL_MAX_GPUS 16
 
+/*
+ * Counts of one thread, that no other writes: a locked instruction in the callback waits
+ * for all that the driver has just written for the GPU, 2% of a launch (measured:
+ * Documentation/results/h200-spine.md). Lane 0 is for the threads that got none.
+ */
+#define CONTROL_NR_LANES 64
+
+struct control_lane {
+	_Alignas(128) uint64_t counters[CONTROL_NR_COUNTERS];
+};
+
 struct control_block {
 	_Atomic uint64_t magic;		/* written last: the rest is whole */
 	int32_t pid;
@@ -39,15 +51,27 @@ struct control_block {
 		char pci[20];
 		_Atomic uint64_t limit_tpcs[GPUPART_TPCSET_WORDS];
 	} gpus[CONTROL_MAX_GPUS];
-	_Atomic uint64_t counters[CONTROL_NR_COUNTERS];
+	struct control_lane lanes[CONTROL_NR_LANES];
 };
 
 /* Never NULL: before control_publish(), and where that fails, a block nobody else sees. */
 extern struct control_block *control_self;
 
+/* Where in the block this thread's lane is, in bytes; 0: it has none yet. */
+extern _Thread_local size_t control_lane;
+
+/* Takes a lane where one is free, and counts there or in lane 0. */
+void control_count_first(enum control_counter which);
+
+/* Written by this thread alone and read by anybody, each count whole: 64 bits at their place. */
 static inline void control_count(enum control_counter which)
 {
-	atomic_fetch_add_explicit(&control_self->counters[which], 1, memory_order_relaxed);
+	size_t lane = control_lane;
+
+	if (__builtin_expect(!lane, 0))
+		control_count_first(which);
+	else
+		((uint64_t *)((char *)control_self + lane))[which]++;
 }
 
 /* Names an attached GPU: its place in the block, or -1 where there is none left. */

@@ -186,14 +186,14 @@ static __attribute__((noinline)) struct gpupart_gpu *gpu_of_launch(void *ctx)
 
 /* ------------------------------------------------------------------- callback */
 
-static const enum control_counter counter_of[TMD_NR_OUTCOMES] = {
-	[TMD_CONFINED] = CONTROL_CONFINED,
-	[TMD_WIDENED_EMPTY] = CONTROL_WIDENED_EMPTY,
-	[TMD_WIDENED_DRIVER] = CONTROL_WIDENED_DRIVER,
-	[TMD_WIDENED_CLUSTER] = CONTROL_WIDENED_CLUSTER,
-	[TMD_WIDENED_COOPERATIVE] = CONTROL_WIDENED_COOPERATIVE,
-	[TMD_UNCONFINABLE] = CONTROL_UNCONFINABLE_VERSION,
-};
+/* The outcomes and their counters have the same order: no table to look up in. */
+_Static_assert(CONTROL_CONFINED + TMD_CONFINED == CONTROL_CONFINED &&
+	       CONTROL_CONFINED + TMD_WIDENED_EMPTY == CONTROL_WIDENED_EMPTY &&
+	       CONTROL_CONFINED + TMD_WIDENED_DRIVER == CONTROL_WIDENED_DRIVER &&
+	       CONTROL_CONFINED + TMD_WIDENED_CLUSTER == CONTROL_WIDENED_CLUSTER &&
+	       CONTROL_CONFINED + TMD_WIDENED_COOPERATIVE == CONTROL_WIDENED_COOPERATIVE &&
+	       CONTROL_CONFINED + TMD_UNCONFINABLE == CONTROL_UNCONFINABLE_VERSION,
+	       "outcomes and counters in another order");
 
 static inline void apply_scopes(struct gpupart_gpu *gpu, void *tmd)
 {
@@ -204,7 +204,8 @@ static inline void apply_scopes(struct gpupart_gpu *gpu, void *tmd)
 	else if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
 		control_count(CONTROL_UNCONFINABLE_MAP);
 	else
-		control_count(counter_of[tmd_confine(&gpu->map, tmd, now.limit, now.set)]);
+		control_count(CONTROL_CONFINED +
+			      tmd_confine(&gpu->map, tmd, now.limit, now.set));
 }
 
 /* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */

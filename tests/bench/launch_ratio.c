@@ -40,6 +40,7 @@ enum variant {
 	NEVER,
 	NEVER_AGAIN,
 	BY_HAND,
+	BY_HAND_TOLD,
 	NOTHING_SET,
 	PROCESS_SET,
 	STREAM_SET,
@@ -52,6 +53,7 @@ static const char *const variant_name[NR_VARIANTS] = {
 	"never subscribed",
 	"never subscribed, a second process",
 	"a callback that returns at once",
+	"the same, told of streams too",
 	"subscribed, nothing set",
 	"a process set",
 	"a stream set",
@@ -76,7 +78,7 @@ static void nothing(void *user, int domain, int cbid, const void *params)
 }
 
 /* What the driver itself takes for calling anybody: Documentation/hardware.md, "Callback". */
-static int subscribe_by_hand(P lib)
+static int subscribe_by_hand(P lib, bool told)
 {
 	static const unsigned char uuid[16] = {
 		0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
@@ -94,7 +96,10 @@ static int subscribe_by_hand(P lib)
 	table = found;
 	memcpy(&subscribe, &table[3], sizeof(subscribe));
 	memcpy(&enable, &table[6], sizeof(enable));
-	return subscribe(&handle, (void *)nothing, NULL) || enable(1, handle, 0xb, 1) ? -1 : 0;
+	if (subscribe(&handle, (void *)nothing, NULL) || enable(1, handle, 0xb, 1))
+		return -1;
+	/* A stream and a context that go, as the library wants to know. */
+	return told && (enable(1, handle, 2, 5) || enable(1, handle, 2, 2)) ? -1 : 0;
 }
 
 /* In the child: waits for a byte, launches, answers with the nanoseconds that took. */
@@ -128,7 +133,8 @@ static int child(enum variant variant, int in, int out)
 	if (device(&dev, 0) || retain(&ctx, dev) || set(ctx) || load(&module, ptx) ||
 	    get(&function, module, "gpupart_empty") || create(&stream, 1) || gpupart_open(&gp))
 		return 1;
-	if (variant == BY_HAND && subscribe_by_hand(lib))
+	if ((variant == BY_HAND || variant == BY_HAND_TOLD) &&
+	    subscribe_by_hand(lib, variant == BY_HAND_TOLD))
 		return 1;
 	if (variant >= NOTHING_SET && variant <= LIMIT_AND_STREAM) {
 		if (gpupart_attach(gp, "cuda:0", &gpu)) {

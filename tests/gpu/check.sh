@@ -85,7 +85,8 @@ print(sorted(s for g in t["tpcs"] if g.get("ugpu") == 0 for s in g["smids"]))'; 
 	whole, half = (json.load(open(f)) for f in sys.argv[1:3])
 	share = len(eval(sys.argv[3])) / len(whole["sms"])
 	ratio = half["tflops"] / whole["tflops"]
-	print("# share of the SMs %.3f, of the throughput %.3f" % (share, ratio))
+	print("# share of the SMs %.3f, of the throughput %.3f; with random values %.3f"
+	      % (share, ratio, half["tflops_random"] / whole["tflops_random"]))
 	sys.exit(not abs(ratio / share - 1) <= 0.15)
 	END
 	ok $? "throughput within 15% of the share"

@@ -108,7 +108,7 @@ static void test_counters(void)
 		const char *word = wanted[i].word, *advice = wanted[i].advice, *found;
 		bool bad = !strcmp(word, "bad ");
 
-		atomic_store(&control_self->counters[wanted[i].counter], 3);
+		control_self->lanes[0].counters[wanted[i].counter] = 3;
 		ask("");
 		found = own_row();
 		tap_ok(!strncmp(found, word, strlen(word)), "counter %d: a row with %s: %s",
@@ -116,7 +116,7 @@ static void test_counters(void)
 		tap_ok(advice ? !!strstr(found, advice) : !strstr(found, "->"),
 		       "counter %d: the advice for it", wanted[i].counter);
 		tap_ok(!doctor_status == !bad, "counter %d: status", wanted[i].counter);
-		atomic_store(&control_self->counters[wanted[i].counter], 0);
+		control_self->lanes[0].counters[wanted[i].counter] = 0;
 	}
 	ask("");
 	tap_ok(!strncmp(own_row(), "note ", 5) &&

@@ -5,9 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "control.h"
 #include "tap.h"
@@ -48,10 +51,75 @@ static int put_file(const char *name, size_t size)
 	return fd < 0 || ftruncate(fd, size) || close(fd);
 }
 
+/* More threads than lanes, all at once: some count in lane 0 together. */
+#define NR_THREADS	(2 * CONTROL_NR_LANES)
+#define NR_COUNTS	20000
+
+static pthread_barrier_t all_there;
+
+static void *count_some(void *unused)
+{
+	pthread_barrier_wait(&all_there);
+	for (int i = 0; i < NR_COUNTS; i++)
+		control_count(CONTROL_WIDENED_CLUSTER);
+	/* None ends before all have counted: no lane comes free meanwhile. */
+	pthread_barrier_wait(&all_there);
+	return unused;
+}
+
+static uint64_t counted(void)
+{
+	struct gpupart_counters counters;
+
+	gpupart_counters_get(&counters);
+	return counters.widened_cluster;
+}
+
+static void test_threads(void)
+{
+	pthread_t threads[NR_THREADS];
+	uint64_t before = counted();
+
+	for (int round = 1; round <= 2; round++) {
+		int nr = 0;
+
+		pthread_barrier_init(&all_there, NULL, NR_THREADS);
+		while (nr < NR_THREADS && !pthread_create(&threads[nr], NULL, count_some, NULL))
+			nr++;
+		if (nr < NR_THREADS) {
+			tap_skip("only %d threads", nr);
+			exit(tap_done());
+		}
+		while (nr)
+			pthread_join(threads[--nr], NULL);
+		tap_ok(counted() - before == (uint64_t)round * NR_THREADS * NR_COUNTS,
+		       "%d threads lose no count, round %d", NR_THREADS, round);
+		pthread_barrier_destroy(&all_there);
+	}
+	control_count(CONTROL_WIDENED_CLUSTER);
+	tap_ok(control_lane, "a lane came free when its thread ended");
+}
+
+static void test_child(void)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		bool fresh = !counted();
+
+		control_count(CONTROL_WIDENED_CLUSTER);
+		_exit(!(fresh && counted() == 1));
+	}
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	tap_ok(!status, "the child of a fork counts from 0, its parent's threads gone");
+}
+
 int main(void)
 {
 	signal(SIGALRM, too_long);
-	alarm(10);
+	alarm(30);
 	snprintf(folder, sizeof(folder), "/dev/shm/gpupart-%u", geteuid());
 	if (gpupart_open(&gp) || gpupart_process_publish(gp, "job")) {
 		tap_skip("nothing can be published here: %s", gp ? gpupart_error(gp) : "");
@@ -65,6 +133,8 @@ int main(void)
 	gpupart_counters_get(&counters);
 	tap_ok(counters.launches == 2 && counters.confined == 1,
 	       "counts are kept when it is shown");
+	test_threads();
+	test_child();
 
 	snprintf(path, sizeof(path), "%s/1-pipe", folder);
 	unlink(path);
