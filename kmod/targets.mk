@@ -66,7 +66,7 @@ dkms:
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink library power faults leaks
+KMOD_PARTS  := pages plug netlink ynl library power faults leaks
 
 $(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
 	$(Q)nice tests/kmod/kernels $* >/dev/null
@@ -88,8 +88,8 @@ $(B)/kmod/guest/kerneltopo: tests/kmod/kerneltopo.c $(B)/lib/libgpupart.a
 	$(Q)rm $@.log
 
 $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl \
-		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/vm
-	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_PARTS)\n' >$@ && chmod +x $@
+		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/ynl.py tests/kmod/vm
+	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(if $(filter debug,$*),$(filter-out ynl,$(KMOD_PARTS)),$(KMOD_PARTS))\n' >$@ && chmod +x $@
 
 $(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/hardware-chips.md
 	$(Q)printf '#!/bin/sh\n%s | cmp - %s && echo "ok 1 - Documentation/hardware-chips.md is the table" && echo 1..1\n' \

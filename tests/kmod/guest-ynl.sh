@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
+# The kernel's own client for specs, where a kernel's source was at hand.
+if [ -d /ynl ]; then
+	[ -e /sys/bus/pci/devices/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
+	host load 0 gh100-h200-e >/dev/null
+	host load 1 gh100-h200-a >/dev/null
+	host load 3 ampere-ga100 >/dev/null
+	host load 6 refused-0x1d2 >/dev/null
+	insmod /gpupart.ko
+	python3 /tests/ynl.py /ynl /tests/gpupart.yaml >/tmp/out 2>/tmp/err
+	status=$?
+	cat /tmp/out
+	check $status "YNL: its client speaks with the module by the spec alone"
+	sed 's/^/# /' /tmp/err
+	rmmod gpupart
+else
+	echo "ok - # SKIP no kernel source with a client for specs"
+fi
