@@ -151,19 +151,21 @@ static struct pci_gpu *find_known(struct pci_dev *pdev)
 	return NULL;
 }
 
-static void add_one(struct pci_dev *pdev)
+/* Not if there is no memory: then the next scan tries again. */
+static bool add_one(struct pci_dev *pdev)
 {
 	struct pci_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
 	struct gpu *gpu;
 
 	if (!p)
-		return;
+		return false;
 	p->pdev = pci_dev_get(pdev);
 	gpu = gpu_add(&pci_gpu_ops, p, pci_name(pdev));
 	if (IS_ERR(gpu))
-		return;
+		return false;
 	p->gpu = gpu;
 	list_add_tail(&p->node, &pci_gpus);
+	return true;
 }
 
 static void remove_one(struct pci_gpu *p)
@@ -172,18 +174,45 @@ static void remove_one(struct pci_gpu *p)
 	gpu_remove(p->gpu);
 }
 
+/* Domain, bus, device, function: the order that a user knows from lspci. */
+static bool comes_before(struct pci_dev *a, struct pci_dev *b)
+{
+	if (pci_domain_nr(a->bus) != pci_domain_nr(b->bus))
+		return pci_domain_nr(a->bus) < pci_domain_nr(b->bus);
+	return pci_dev_id(a) < pci_dev_id(b);
+}
+
+/*
+ * The first that is not known yet, with a reference, or NULL. The kernel's own list has
+ * a device that was plugged in later at its end, whatever its address.
+ */
+static struct pci_dev *first_unknown(void)
+{
+	struct pci_dev *pdev = NULL, *first = NULL;
+
+	for_each_pci_dev(pdev) {
+		if (!is_gpu(pdev) || find_known(pdev) || (first && !comes_before(pdev, first)))
+			continue;
+		pci_dev_put(first);
+		first = pci_dev_get(pdev);
+	}
+	return first;
+}
+
 /*
  * All that are there and not known yet. A GPU that goes away meanwhile is either no
  * longer found, or its BUS_NOTIFY_REMOVED_DEVICE comes later and waits for the lock.
  */
 static void scan(struct work_struct *work)
 {
-	struct pci_dev *pdev = NULL;
+	struct pci_dev *pdev;
+	bool added = true;
 
 	mutex_lock(&pci_gpus_lock);
-	for_each_pci_dev(pdev)
-		if (is_gpu(pdev) && !find_known(pdev))
-			add_one(pdev);
+	while (added && (pdev = first_unknown())) {
+		added = add_one(pdev);
+		pci_dev_put(pdev);
+	}
 	mutex_unlock(&pci_gpus_lock);
 }
 

@@ -108,6 +108,11 @@ gpunl topology 0 >/dev/null
 same "$(host reads 0)" 0 "register reads of another topology request"
 gpunl fuzz "${FUZZ:-100000}" 1 >/tmp/out
 check $? "noise: $(cat /tmp/out)"
+# The kernel found 3 and 5 last; PCI order counts.
+rmmod gpupart
+insmod /gpupart.ko
+same "$(gpunl gpus | cut -d' ' -f2,4 | tr '\n' ' ')" "$(for i in 0 1 2 3 4 5 6 7; do printf '%d 0000:0%d:00.0 ' $i $((i + 1)); done)" \
+	"GPUs by address, whatever came last"
 gpunl topology 0 >/tmp/out && same_topology 0
 gpunl bench 2000 >/tmp/out
 awk '{exit !($NF <= 3)}' /tmp/out

@@ -45,6 +45,7 @@ until_true 80 gone /proc/gpu5
 check $? "an unplugged GPU has no folder"
 same "$(count)" 7 "GPUs left"
 same "$(host plug 5)" ok "plugging it in again"
+until_true 80 there $pci/0000:06:00.0/resource0
 until_true 80 there /proc/gpu5
 check $? "a plugged GPU has one"
 # Nobody has enabled it: that is not ours to do.
@@ -124,5 +125,7 @@ same "$(host writes)" 0 "register writes"
 # As it was found, for whoever comes next.
 echo 1 >/sys/bus/pci/rescan
 same "$(host plug 7)" ok "plugging in the last one"
-until_true 80 there $pci/0000:08:00.0
+# Its folder is there before its BAR has an address; this file comes after.
+until_true 80 there $pci/0000:08:00.0/resource0
 echo 1 >$pci/0000:08:00.0/enable
+same "$(cat $pci/0000:08:00.0/enable)" 1 "enabled by hand"
