@@ -290,6 +290,8 @@ CUresult cuCtxSynchronize(void)
 	sim_enter();
 	ctx = ctx_current(&error);
 	if (ctx)
+		error = capture_forbids_ctx(ctx);
+	if (!error)
 		error = engine_finish_ctx(ctx);
 	sim_leave();
 	return error;

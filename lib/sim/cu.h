@@ -19,6 +19,9 @@ typedef struct sim_module *CUmodule;
 typedef struct sim_function *CUfunction;
 typedef struct sim_event *CUevent;
 typedef void **CUstream;	/* a pointer to a word that points to the stream object */
+typedef struct sim_graph *CUgraph;
+typedef struct sim_node *CUgraphNode;
+typedef struct sim_exec *CUgraphExec;
 
 struct cu_uuid {
 	unsigned char bytes[16];
@@ -34,6 +37,7 @@ typedef enum {
 	CUDA_ERROR_INVALID_IMAGE = 200,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
 	CUDA_ERROR_INVALID_HANDLE = 400,
+	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
@@ -43,6 +47,16 @@ typedef enum {
 	CUDA_ERROR_LAUNCH_FAILED = 719,
 	CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
+	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+	CUDA_ERROR_STREAM_CAPTURE_MERGE = 902,
+	CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903,
+	CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
+	CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
+	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
+	CUDA_ERROR_CAPTURED_EVENT = 907,
+	CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
+	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 	CUDA_ERROR_INVALID_CLUSTER_SIZE = 912,
 	CUDA_ERROR_UNKNOWN = 999,
 } CUresult;
@@ -107,17 +121,19 @@ enum cu_cluster_policy {
 	CU_CLUSTER_POLICY_LOAD_BALANCING = 2,
 };
 
+union cu_launch_value {
+	char bytes[64];
+	struct {
+		unsigned int x, y, z;
+	} cluster;
+	int cooperative;
+	int policy;
+};
+
 struct cu_launch_attribute {
 	int id;
 	char pad[4];
-	union {
-		char bytes[64];
-		struct {
-			unsigned int x, y, z;
-		} cluster;
-		int cooperative;
-		int policy;
-	} value;
+	union cu_launch_value value;
 };
 
 struct cu_launch_config {
@@ -138,6 +154,115 @@ struct cu_launch_config {
 #define CU_STREAM_LEGACY	((CUstream)1)
 #define CU_STREAM_PER_THREAD	((CUstream)2)
 #define CU_STREAM_NON_BLOCKING	1
+
+/* ---------------------------------------------------------------------- graphs */
+
+enum cu_node_type {
+	CU_NODE_KERNEL = 0,
+	CU_NODE_COPY = 1,
+	CU_NODE_SET = 2,
+	CU_NODE_GRAPH = 4,
+	CU_NODE_EMPTY = 5,
+	CU_NODE_CONDITIONAL = 13,
+};
+
+enum cu_capture_status {
+	CU_CAPTURE_NONE = 0,
+	CU_CAPTURE_ACTIVE = 1,
+	CU_CAPTURE_INVALIDATED = 2,
+};
+
+enum cu_capture_mode {
+	CU_CAPTURE_GLOBAL = 0,
+	CU_CAPTURE_THREAD_LOCAL = 1,
+	CU_CAPTURE_RELAXED = 2,
+};
+
+enum cu_memory_type {
+	CU_MEMORY_HOST = 1,
+	CU_MEMORY_DEVICE = 2,
+	CU_MEMORY_ARRAY = 3,
+	CU_MEMORY_UNIFIED = 4,
+};
+
+enum cu_instantiate_flag {
+	CU_INSTANTIATE_AUTO_FREE = 1,
+	CU_INSTANTIATE_UPLOAD = 2,		/* with cuGraphInstantiateWithParams only */
+	CU_INSTANTIATE_DEVICE_LAUNCH = 4,
+	CU_INSTANTIATE_NODE_PRIORITY = 8,
+};
+
+enum cu_instantiate_result {
+	CU_INSTANTIATE_SUCCESS = 0,
+	CU_INSTANTIATE_ERROR = 1,
+	CU_INSTANTIATE_INVALID_STRUCTURE = 2,
+	CU_INSTANTIATE_NOT_SUPPORTED = 3,
+	CU_INSTANTIATE_MULTIPLE_CONTEXTS = 4,
+};
+
+enum cu_update_result {
+	CU_UPDATE_SUCCESS = 0,
+	CU_UPDATE_ERROR = 1,
+	CU_UPDATE_TOPOLOGY_CHANGED = 2,
+	CU_UPDATE_TYPE_CHANGED = 3,
+	CU_UPDATE_PARAMETERS_CHANGED = 5,
+	CU_UPDATE_NOT_SUPPORTED = 6,
+	CU_UPDATE_ATTRIBUTES_CHANGED = 8,
+};
+
+/* As CUDA 10.0 has it; the later one starts with it. */
+struct cu_kernel_node_params_v1 {
+	CUfunction function;
+	unsigned int grid_x, grid_y, grid_z;
+	unsigned int block_x, block_y, block_z;
+	unsigned int shared;
+	void **params, **extra;
+};
+
+struct cu_kernel_node_params {
+	struct cu_kernel_node_params_v1 v1;
+	void *kernel;		/* a CUkernel, for functions that are NULL */
+	CUcontext ctx;
+};
+
+struct cu_set_node_params {
+	CUdeviceptr to;
+	size_t pitch;
+	unsigned int value;
+	unsigned int element;	/* bytes */
+	size_t width, height;	/* elements, rows */
+};
+
+/* One side of a copy. */
+struct cu_copy_side {
+	size_t x, y, z, level;	/* x in bytes */
+	int type;		/* enum cu_memory_type */
+	void *host;
+	CUdeviceptr device;
+	void *array, *reserved;
+	size_t pitch, height;
+};
+
+struct cu_copy_3d {
+	struct cu_copy_side from, to;
+	size_t width, height, depth;	/* width in bytes */
+};
+
+struct cu_edge_data {
+	unsigned char from_port, to_port, type, reserved[5];
+};
+
+struct cu_instantiate_params {
+	uint64_t flags;
+	CUstream upload_stream;
+	CUgraphNode error_node;
+	int result;		/* enum cu_instantiate_result */
+};
+
+struct cu_update_info {
+	int result;		/* enum cu_update_result */
+	CUgraphNode error_node, error_from_node;
+};
 
 #pragma GCC visibility push(default)
 
@@ -180,7 +305,78 @@ CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamQuery(CUstream stream);
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx);
 CUresult cuStreamIsCapturing(CUstream stream, int *status);
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
 CUresult cuThreadExchangeStreamCaptureMode(int *mode);
+CUresult cuStreamBeginCapture(CUstream stream);
+CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, uint64_t *id, CUgraph *graph,
+				   const CUgraphNode **before, size_t *nr_before);
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, int *status, uint64_t *id, CUgraph *graph,
+				   const CUgraphNode **before,
+				   const struct cu_edge_data **edges, size_t *nr_before);
+
+CUresult cuGraphCreate(CUgraph *graph, unsigned int flags);
+CUresult cuGraphDestroy(CUgraph graph);
+CUresult cuGraphClone(CUgraph *clone, CUgraph graph);
+CUresult cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+			      size_t nr_before, const struct cu_kernel_node_params_v1 *params);
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+				 size_t nr_before, const struct cu_kernel_node_params *params);
+CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+			      size_t nr_before, const struct cu_set_node_params *params,
+			      CUcontext ctx);
+CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+			      size_t nr_before, const struct cu_copy_3d *params, CUcontext ctx);
+CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+			     size_t nr_before);
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+				  size_t nr_before, CUgraph child);
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+				size_t nr);
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+				   const struct cu_edge_data *edges, size_t nr);
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr);
+CUresult cuGraphNodeGetType(CUgraphNode node, int *type);
+CUresult cuGraphKernelNodeGetParams(CUgraphNode node, struct cu_kernel_node_params_v1 *params);
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, struct cu_kernel_node_params *params);
+CUresult cuGraphKernelNodeSetParams(CUgraphNode node,
+				    const struct cu_kernel_node_params_v1 *params);
+CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
+				       const struct cu_kernel_node_params *params);
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int id, union cu_launch_value *value);
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int id,
+				       const union cu_launch_value *value);
+CUresult cuGraphConditionalHandleCreate(uint64_t *handle, CUgraph graph, CUcontext ctx,
+					unsigned int value, unsigned int flags);
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+			size_t nr_before, void *params);
+CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+			   const struct cu_edge_data *edges, size_t nr_before, void *params);
+
+CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+			    char *log, size_t bytes);
+CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+			       char *log, size_t bytes);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, uint64_t flags);
+CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
+				      struct cu_instantiate_params *params);
+CUresult cuGraphExecDestroy(CUgraphExec exec);
+CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags);
+CUresult cuGraphUpload(CUgraphExec exec, CUstream stream);
+CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream);
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
+CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream);
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_kernel_node_params_v1 *params);
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+					   const struct cu_kernel_node_params *params);
+CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
+			   int *result);
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_info *info);
+CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled);
+CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int *enabled);
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);

@@ -2,11 +2,33 @@
 /*
  * Time: the order of work on streams and a clock that jumps from one block's end to
  * the next. It runs when somebody waits; until then work is only queued, so that
- * everything queued by then starts together. Must not know where blocks go.
+ * everything queued by then starts together. A graph is one thing on a stream; its steps
+ * start when those before them are done. Must not know where blocks go.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "sim.h"
+
+/* -------------------------------------------------------------------- moments */
+
+struct sim_moment *engine_moment(void)
+{
+	struct sim_moment *moment = calloc(1, sizeof(*moment));
+
+	return moment ? engine_moment_get(moment) : NULL;
+}
+
+struct sim_moment *engine_moment_get(struct sim_moment *moment)
+{
+	moment->users++;
+	return moment;
+}
+
+void engine_moment_put(struct sim_moment *moment)
+{
+	if (moment && !--moment->users)
+		free(moment);
+}
 
 /* ----------------------------------------------------------- queues of streams */
 
@@ -15,6 +37,7 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 	struct sim_gpu *gpu = stream->ctx->gpu;
 	struct sim_op *op = malloc(sizeof(*op));
 	struct sim_stream **last;
+	unsigned int i;
 
 	if (!op)
 		return false;
@@ -23,6 +46,9 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 	op->number = stream->ctx->nr_ops++;
 	if (op->kernel)
 		op->kernel->op = op;
+	for (i = 0; op->run && i < op->run->nr_steps; i++)
+		if (op->run->steps[i].op.kernel)
+			op->run->steps[i].op.kernel->op = op;
 	if (op->event)
 		op->event->pending++;
 	if (!stream->head)
@@ -46,6 +72,8 @@ static bool may_start(const struct sim_gpu *gpu, const struct sim_stream *stream
 	const struct sim_ctx *ctx = stream->ctx;
 	const struct sim_stream *other;
 
+	if (stream->head->after && !stream->head->after->over)
+		return false;
 	if (!stream->blocking)
 		return true;
 	if (!stream->legacy)
@@ -63,8 +91,12 @@ static void finish_head(struct sim_gpu *gpu, struct sim_stream *stream)
 	struct sim_op *op = stream->head;
 
 	stream->head = op->next;
-	if (op->kernel)
-		dispatch_free(op->kernel);
+	if (op->moment)
+		op->moment->over = true;
+	engine_moment_put(op->moment);
+	engine_moment_put(op->after);
+	dispatch_free(op->kernel);
+	engine_run_free(op->run);
 	free(op);
 	gpu->stale = true;
 }
@@ -91,7 +123,9 @@ static void perform(struct sim_gpu *gpu, const struct sim_op *op)
 		op->event->time = gpu->clock;
 		op->event->pending--;
 		break;
+	case SIM_OP_NOTHING:
 	case SIM_OP_KERNEL:
+	case SIM_OP_GRAPH:
 		break;
 	}
 }
@@ -104,6 +138,66 @@ static void activate(struct sim_gpu *gpu, struct sim_op *op)
 		last = &(*last)->next;
 	*last = op->kernel;
 	op->active = true;
+}
+
+/* ------------------------------------------------------------ steps of a graph */
+
+void engine_run_free(struct sim_run *run)
+{
+	unsigned int i;
+
+	if (!run)
+		return;
+	for (i = 0; i < run->nr_steps; i++)
+		dispatch_free(run->steps[i].op.kernel);
+	free(run->edges);
+	free(run);
+}
+
+static void step_ready(struct sim_run *run, struct sim_step *step)
+{
+	if (!run->ready)
+		run->last_ready = &run->ready;
+	step->next_ready = NULL;
+	*run->last_ready = step;
+	run->last_ready = &step->next_ready;
+}
+
+static void step_done(struct sim_run *run, struct sim_step *step)
+{
+	unsigned int i;
+
+	run->left--;
+	for (i = 0; i < step->nr_next; i++)
+		if (!--run->steps[step->next[i]].waits)
+			step_ready(run, &run->steps[step->next[i]]);
+}
+
+/* Starts what waits for nothing any more, and what that lets start. */
+static void run_go_on(struct sim_gpu *gpu, struct sim_run *run)
+{
+	struct sim_step *step;
+
+	while ((step = run->ready)) {
+		run->ready = step->next_ready;
+		if (step->op.kind == SIM_OP_KERNEL) {
+			activate(gpu, &step->op);
+		} else {
+			perform(gpu, &step->op);
+			step_done(run, step);
+		}
+	}
+}
+
+static void run_start(struct sim_gpu *gpu, struct sim_op *op)
+{
+	unsigned int i;
+
+	op->active = true;
+	for (i = 0; i < op->run->nr_steps; i++)
+		if (!op->run->steps[i].waits)
+			step_ready(op->run, &op->run->steps[i]);
+	run_go_on(gpu, op->run);
 }
 
 /* Starts what may start, again and again until that lets nothing new start. */
@@ -119,6 +213,11 @@ static void look_at_heads(struct sim_gpu *gpu)
 				if (stream->head->kind == SIM_OP_KERNEL) {
 					activate(gpu, stream->head);
 					break;
+				}
+				if (stream->head->kind == SIM_OP_GRAPH) {
+					run_start(gpu, stream->head);
+					if (stream->head->run->left)
+						break;
 				}
 				perform(gpu, stream->head);
 				finish_head(gpu, stream);
@@ -200,9 +299,18 @@ static void deactivate(struct sim_gpu *gpu, const struct sim_kernel *kernel)
 static void end_kernel(struct sim_gpu *gpu, struct sim_kernel *kernel)
 {
 	struct sim_stream *stream = gpu->busy;
+	struct sim_step *step = kernel->step;
+	struct sim_op *op = kernel->op;
 
 	deactivate(gpu, kernel);
-	while (stream->head != kernel->op)
+	if (step) {
+		step->op.active = false;
+		step_done(op->run, step);
+		run_go_on(gpu, op->run);
+		if (op->run->left)
+			return;
+	}
+	while (stream->head != op)
 		stream = stream->next_busy;
 	finish_head(gpu, stream);
 }
@@ -234,10 +342,15 @@ void engine_forget(struct sim_stream *stream)
 {
 	struct sim_gpu *gpu = stream->ctx->gpu;
 	struct sim_stream **link = &gpu->busy;
+	struct sim_op *op;
+	unsigned int i;
 
-	while (stream->head) {
-		if (stream->head->active)
-			deactivate(gpu, stream->head->kernel);
+	while ((op = stream->head)) {
+		if (op->active && op->kernel)
+			deactivate(gpu, op->kernel);
+		for (i = 0; op->run && i < op->run->nr_steps; i++)
+			if (op->run->steps[i].op.active)
+				deactivate(gpu, op->run->steps[i].op.kernel);
 		finish_head(gpu, stream);
 	}
 	if (!stream->busy)

@@ -42,9 +42,27 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 	return error;
 }
 
-CUresult cuEventRecord(CUevent event, CUstream handle)
+static CUresult record(struct sim_stream *stream, struct sim_event *event)
 {
 	struct sim_op op = { .kind = SIM_OP_EVENT, .event = event };
+	struct sim_moment *moment = engine_moment();
+
+	if (!moment)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	op.moment = engine_moment_get(moment);
+	if (!engine_queue(stream, &op)) {
+		free(moment);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	engine_moment_put(event->moment);
+	event->moment = moment;
+	event->recorded = true;
+	event->capture = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream handle)
+{
 	struct sim_stream *stream = NULL;
 	struct sim_ctx *ctx;
 	CUresult error;
@@ -55,11 +73,48 @@ CUresult cuEventRecord(CUevent event, CUstream handle)
 		stream = stream_get(ctx, handle, &error);
 	if (stream && (!event_valid(event) || event->ctx != stream->ctx))
 		error = CUDA_ERROR_INVALID_HANDLE;
-	if (!error && !stream->ctx->error) {
-		event->recorded = true;
-		if (!engine_queue(stream, &op))
+	if (!error && stream->legacy)
+		error = capture_forbids_legacy(ctx);
+	if (!error && stream->capture)
+		error = capture_record(stream, event);
+	else if (!error && !stream->ctx->error)
+		error = record(stream, event);
+	sim_leave();
+	return error;
+}
+
+CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
+{
+	struct sim_op op = { .kind = SIM_OP_NOTHING };
+	struct sim_stream *stream = NULL;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx)
+		stream = stream_get(ctx, handle, &error);
+	if (stream && !event_valid(event))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	if (!error && stream->legacy)
+		error = capture_forbids_legacy(ctx);
+	if (error)
+		goto leave;
+	if (stream->capture || event->capture) {
+		error = capture_wait(stream, event);
+	} else if (event->ctx->gpu != stream->ctx->gpu) {
+		sim_say("waiting for another GPU's event is not simulated");
+		error = CUDA_ERROR_NOT_SUPPORTED;
+	} else if (event->moment && !stream->ctx->error) {
+		op.after = engine_moment_get(event->moment);
+		if (!engine_queue(stream, &op)) {
+			engine_moment_put(op.after);
 			error = CUDA_ERROR_OUT_OF_MEMORY;
+		}
 	}
+leave:
 	sim_leave();
 	return error;
 }
@@ -70,8 +125,8 @@ CUresult cuEventSynchronize(CUevent event)
 
 	sim_enter();
 	if (ctx_current(&error))
-		error = event_valid(event) ? engine_finish_event(event) :
-					     CUDA_ERROR_INVALID_HANDLE;
+		error = !event_valid(event) ? CUDA_ERROR_INVALID_HANDLE :
+			event->capture ? CUDA_ERROR_CAPTURED_EVENT : engine_finish_event(event);
 	sim_leave();
 	return error;
 }
@@ -86,6 +141,8 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to)
 	if (ctx_current(&error)) {
 		if (!event_valid(from) || !event_valid(to) || !from->recorded || !to->recorded)
 			error = CUDA_ERROR_INVALID_HANDLE;
+		else if (from->capture || to->capture)
+			error = CUDA_ERROR_CAPTURED_EVENT;
 		else if (from->pending || to->pending)
 			error = CUDA_ERROR_NOT_READY;
 		else
@@ -107,10 +164,15 @@ CUresult cuEventDestroy_v2(CUevent event)
 
 	sim_enter();
 	if (ctx_current(&error)) {
-		if (event_valid(event))
+		if (event_valid(event)) {
 			event->live = false;
-		else
+			engine_moment_put(event->moment);
+			free(event->tips);
+			event->moment = NULL;
+			event->tips = NULL;
+		} else {
 			error = CUDA_ERROR_INVALID_HANDLE;
+		}
 	}
 	sim_leave();
 	return error;

@@ -15,6 +15,7 @@
 #define NR_LAUNCH_CBIDS	4
 #define NR_RESOURCE_CBIDS 32
 #define UPLOADED_BYTES	104	/* params of cbid 2 */
+#define NODE_BYTES	168	/* of cbid 3 */
 #define RESOURCE_BYTES	24
 
 typedef void (*hook_callback)(void *user, int domain, int cbid, const void *params);
@@ -120,21 +121,19 @@ static void call(int domain, int cbid, const void *params)
 	}
 }
 
-void hook_launch(CUcontext ctx, CUmodule module, CUfunction function, void *tmd,
-		 uint64_t number, int cbid)
+void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, int cbid)
 {
-	uint64_t params[UPLOADED_BYTES / 8] = { 0 };
+	uint64_t params[NODE_BYTES / 8] = { 0 };
 
 	if (sim_faults()->drop_callback)
 		return;
-	params[0] = cbid == HOOK_TMD_BUILT ? sim_faults()->params_size : UPLOADED_BYTES;
+	params[0] = cbid == HOOK_TMD_BUILT ? sim_faults()->params_size :
+		    cbid == HOOK_TMD_UPLOADED ? UPLOADED_BYTES : NODE_BYTES;
 	params[1] = (uintptr_t)ctx;
-	params[2] = (uintptr_t)module;
+	params[2] = (uintptr_t)function->module;
 	params[3] = (uintptr_t)function;
 	params[4] = (uintptr_t)tmd;
-	params[5] = number;
-	if (cbid == HOOK_TMD_UPLOADED)	/* a device address; here the same memory */
-		params[5] = (uintptr_t)tmd;
+	params[5] = last;
 	call(HOOK_DOMAIN_LAUNCH, cbid, params);
 }
 

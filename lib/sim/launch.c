@@ -14,7 +14,7 @@ int gpupart_sim_hung(void)
 	return __atomic_load_n(&nr_hung, __ATOMIC_ACQUIRE);
 }
 
-static uint64_t launch_number(void)
+uint64_t launch_number(void)
 {
 	static uint64_t nr_launches;
 
@@ -22,65 +22,87 @@ static uint64_t launch_number(void)
 }
 
 /* Later waits say what a watchdog would have made of it. */
-static void launch_failed(struct sim_ctx *ctx, CUresult error)
+void launch_failed(struct sim_ctx *ctx, CUresult error)
 {
 	if (!ctx->error)
 		ctx->error = error;
 }
 
-/* Queues what the TMD says by now, whatever it was built to say. */
-static CUresult launch_queue(struct sim_stream *stream, const struct sim_function *function,
-			     const struct sim_code *code, const struct sim_args *args,
-			     const uint8_t *built, uint64_t number)
+bool launch_unspoilt(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
+		     uint64_t number)
 {
+	struct sim_ctx *ctx = work->function->module->ctx;
+	int byte = tmd_foreign_edit(built, tmd);
+
+	if (byte < 0)
+		return true;
+	sim_say("device %d: launch %llu of %s: a callback changed byte %d of its TMD",
+		ctx->device, (unsigned long long)number, work->function->name, byte);
+	launch_failed(ctx, CUDA_ERROR_LAUNCH_FAILED);
+	return false;
+}
+
+struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd,
+				 uint64_t number, CUresult *error)
+{
+	struct sim_ctx *ctx = work->function->module->ctx;
+	const char *name = work->function->name;
 	unsigned long long nr = number;
-	struct sim_ctx *ctx = stream->ctx;
-	struct sim_op op = { .kind = SIM_OP_KERNEL };
-	const char *name = function->name;
+	struct sim_kernel *kernel;
 	struct sim_grid grid;
 	char why[160];
-	int byte;
 
-	byte = tmd_foreign_edit(built, stream->tmd);
-	if (byte >= 0) {
-		sim_say("device %d: launch %llu of %s: a callback changed byte %d of its TMD",
-			ctx->device, nr, name, byte);
-		launch_failed(ctx, CUDA_ERROR_LAUNCH_FAILED);
-		return CUDA_SUCCESS;
-	}
-	if (!tmd_decode(stream->tmd, ctx->gpu, &grid)) {
+	*error = CUDA_SUCCESS;
+	if (!tmd_decode(tmd, ctx->gpu, &grid)) {
 		sim_say("device %d: launch %llu of %s: its TMD makes no sense", ctx->device, nr,
 			name);
 		launch_failed(ctx, CUDA_ERROR_LAUNCH_FAILED);
-		return CUDA_SUCCESS;
+		return NULL;
 	}
-	if (code->record && !memory_valid(args->address, grid.nr_blocks * code->record)) {
+	if (!memory_work_valid(work) ||
+	    (work->code->record &&
+	     !memory_valid(work->args.address, grid.nr_blocks * work->code->record))) {
 		sim_say("device %d: launch %llu of %s writes outside of any allocation",
 			ctx->device, nr, name);
 		launch_failed(ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
-		return CUDA_SUCCESS;
+		return NULL;
 	}
-	op.kernel = dispatch_prepare(ctx->gpu, code, args, &grid, why);
-	if (!op.kernel && why[0]) {
-		sim_say("device %d: launch %llu of %s never finishes: %s", ctx->device, nr, name,
-			why);
-		__atomic_add_fetch(&nr_hung, 1, __ATOMIC_RELEASE);
-		launch_failed(ctx, CUDA_ERROR_LAUNCH_TIMEOUT);
-		return CUDA_SUCCESS;
+	kernel = dispatch_prepare(ctx->gpu, work->code, &work->args, &grid, why);
+	if (kernel)
+		return kernel;
+	if (!why[0]) {
+		*error = CUDA_ERROR_OUT_OF_MEMORY;
+		return NULL;
 	}
-	if (op.kernel && ctx->error) {		/* nothing runs after a failure */
+	sim_say("device %d: launch %llu of %s never finishes: %s", ctx->device, nr, name, why);
+	__atomic_add_fetch(&nr_hung, 1, __ATOMIC_RELEASE);
+	launch_failed(ctx, CUDA_ERROR_LAUNCH_TIMEOUT);
+	return NULL;
+}
+
+/* Queues what the TMD says by now, whatever it was built to say. */
+static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *work,
+			     const uint8_t *built, uint64_t number)
+{
+	struct sim_op op = { .kind = SIM_OP_KERNEL };
+	CUresult error;
+
+	if (!launch_unspoilt(work, built, stream->tmd, number))
+		return CUDA_SUCCESS;
+	op.kernel = launch_kernel(work, stream->tmd, number, &error);
+	if (!op.kernel)
+		return error;
+	if (stream->ctx->error) {		/* nothing runs after a failure */
 		dispatch_free(op.kernel);
 		return CUDA_SUCCESS;
 	}
-	if (op.kernel && engine_queue(stream, &op))
+	if (engine_queue(stream, &op))
 		return CUDA_SUCCESS;
 	dispatch_free(op.kernel);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult launch_submit(struct sim_stream *stream, struct sim_function *function,
-		       const struct sim_code *code, const struct sim_launch *launch,
-		       const struct sim_args *args)
+CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work)
 {
 	uint8_t built[SIM_TMD_BYTES];
 	CUresult error;
@@ -93,14 +115,14 @@ CUresult launch_submit(struct sim_stream *stream, struct sim_function *function,
 		stream_move_tmd(stream);
 		sim_leave();
 	}
-	tmd_build(stream->tmd, stream->ctx->gpu, launch);
+	tmd_build(stream->tmd, stream->ctx->gpu, &work->launch);
 	memcpy(built, stream->tmd, sizeof(built));
-	hook_launch(stream->ctx, function->module, function, stream->tmd, number, HOOK_TMD_BUILT);
+	hook_launch(stream->ctx, work->function, stream->tmd, number, HOOK_TMD_BUILT);
 	sim_enter();
-	error = launch_queue(stream, function, code, args, built, number);
+	error = launch_queue(stream, work, built, number);
 	sim_leave();
-	if (!error)
-		hook_launch(stream->ctx, function->module, function, stream->tmd, number,
+	if (!error)		/* the device reads the same memory */
+		hook_launch(stream->ctx, work->function, stream->tmd, (uintptr_t)stream->tmd,
 			    HOOK_TMD_UPLOADED);
 	pthread_mutex_unlock(&stream->launch);
 	return error;
@@ -133,18 +155,25 @@ static CUresult check_cluster(const struct sim_gpu *gpu, const struct sim_functi
 	return blocks > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
 }
 
-static CUresult check_launch(const struct sim_gpu *gpu, const struct sim_function *function,
-			     const struct sim_launch *launch, unsigned int dynamic)
+CUresult launch_check(struct sim_function *function, struct sim_work *work)
 {
+	const struct sim_gpu *gpu = function->module->ctx->gpu;
+	struct sim_launch *launch = &work->launch;
 	unsigned int threads, occupancy;
 	uint64_t blocks;
+
+	work->kind = SIM_OP_KERNEL;
+	work->function = function;
+	work->code = function->code;
+	launch->registers = function->registers;
+	launch->shared = function->shared_static + work->dynamic;
 
 	if (!within(launch->grid, SIM_MAX_GRID_X, SIM_MAX_GRID_YZ, SIM_MAX_GRID_YZ) ||
 	    !within(launch->block, sim_limits.block_threads, sim_limits.block_threads,
 		    SIM_MAX_BLOCK_Z))
 		return CUDA_ERROR_INVALID_VALUE;
 	threads = launch->block[0] * launch->block[1] * launch->block[2];
-	if (threads > sim_limits.block_threads || dynamic > function->shared_dynamic)
+	if (threads > sim_limits.block_threads || work->dynamic > function->shared_dynamic)
 		return CUDA_ERROR_INVALID_VALUE;
 	occupancy = dispatch_occupancy(threads, launch->registers,
 				       shared_of_block(launch->shared, launch->bare));
@@ -154,6 +183,28 @@ static CUresult check_launch(const struct sim_gpu *gpu, const struct sim_functio
 	if (launch->cooperative && blocks > (uint64_t)occupancy * gpu->nr_sms)
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	return check_cluster(gpu, function, launch);
+}
+
+CUresult launch_set_attribute(struct sim_launch *launch, int id,
+			      const union cu_launch_value *value)
+{
+	switch ((enum cu_launch_attribute_id)id) {
+	case CU_LAUNCH_COOPERATIVE:
+		launch->cooperative = value->cooperative;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_CLUSTER_DIMENSION:
+		launch->cluster[0] = value->cluster.x;
+		launch->cluster[1] = value->cluster.y;
+		launch->cluster[2] = value->cluster.z;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_CLUSTER_POLICY:
+		if (value->policy < CU_CLUSTER_POLICY_DEFAULT ||
+		    value->policy > CU_CLUSTER_POLICY_LOAD_BALANCING)
+			return CUDA_ERROR_INVALID_VALUE;
+		launch->policy = value->policy;
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ------------------------------------------------------------------- arguments */
@@ -169,7 +220,7 @@ static const void *find_buffer(void **extra)
 	return buffer;
 }
 
-static CUresult read_args(const struct sim_code *code, void **params, void **extra,
+CUresult launch_read_args(const struct sim_code *code, void **params, void **extra,
 			  struct sim_args *args)
 {
 	const char *buffer;
@@ -194,13 +245,13 @@ static CUresult read_args(const struct sim_code *code, void **params, void **ext
 
 /* ---------------------------------------------------------------- entry points */
 
-static CUresult launch_any(CUfunction function, struct sim_launch *launch, unsigned int dynamic,
-			   CUstream handle, void **params, void **extra)
+static CUresult launch_any(CUfunction function, struct sim_work *work, CUstream handle,
+			   void **params, void **extra)
 {
 	struct sim_stream *stream = NULL;
-	struct sim_args args;
 	struct sim_ctx *ctx;
 	CUresult error;
+	bool captured = false;
 
 	sim_enter();
 	ctx = ctx_current(&error);
@@ -212,14 +263,17 @@ static CUresult launch_any(CUfunction function, struct sim_launch *launch, unsig
 	error = CUDA_ERROR_INVALID_HANDLE;
 	if (!function_valid(function) || function->module->ctx != stream->ctx)
 		goto leave;
-	launch->registers = function->registers;
-	launch->shared = function->shared_static + dynamic;
-	error = check_launch(stream->ctx->gpu, function, launch, dynamic);
+	error = stream->legacy ? capture_forbids_legacy(ctx) : CUDA_SUCCESS;
 	if (!error)
-		error = read_args(function->code, params, extra, &args);
+		error = launch_check(function, work);
+	if (!error)
+		error = launch_read_args(function->code, params, extra, &work->args);
+	captured = stream->capture;
+	if (!error && captured)
+		error = capture_add(stream, CU_NODE_KERNEL, work);
 leave:
 	sim_leave();
-	return error ? error : launch_submit(stream, function, function->code, launch, &args);
+	return error || captured ? error : launch_submit(stream, work);
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -227,10 +281,11 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 			unsigned int block_z, unsigned int shared, CUstream stream,
 			void **params, void **extra)
 {
-	struct sim_launch launch = { .grid = { grid_x, grid_y, grid_z },
-				     .block = { block_x, block_y, block_z } };
+	struct sim_work work = { .launch = { .grid = { grid_x, grid_y, grid_z },
+					     .block = { block_x, block_y, block_z } },
+				 .dynamic = shared };
 
-	return launch_any(function, &launch, shared, stream, params, extra);
+	return launch_any(function, &work, stream, params, extra);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -238,47 +293,43 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 				   unsigned int block_y, unsigned int block_z,
 				   unsigned int shared, CUstream stream, void **params)
 {
-	struct sim_launch launch = { .grid = { grid_x, grid_y, grid_z },
-				     .block = { block_x, block_y, block_z },
-				     .cooperative = true };
+	struct sim_work work = { .launch = { .grid = { grid_x, grid_y, grid_z },
+					     .block = { block_x, block_y, block_z },
+					     .cooperative = true },
+				 .dynamic = shared };
 
-	return launch_any(function, &launch, shared, stream, params, NULL);
+	return launch_any(function, &work, stream, params, NULL);
 }
 
 CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction function,
 			  void **params, void **extra)
 {
 	const struct cu_launch_attribute *attribute;
-	struct sim_launch launch = { 0 };
+	struct sim_work work;
 	unsigned int i;
+	CUresult error;
 
 	if (!config || (config->nr_attributes && !config->attributes))
 		return CUDA_ERROR_INVALID_VALUE;
-	launch = (struct sim_launch){
-		.grid = { config->grid_x, config->grid_y, config->grid_z },
-		.block = { config->block_x, config->block_y, config->block_z },
+	work = (struct sim_work){
+		.launch = {
+			.grid = { config->grid_x, config->grid_y, config->grid_z },
+			.block = { config->block_x, config->block_y, config->block_z },
+		},
+		.dynamic = config->shared,
 	};
 	/* Attributes that are not simulated change no placement and are let pass. */
 	for (i = 0; i < config->nr_attributes; i++) {
 		attribute = &config->attributes[i];
-		switch ((enum cu_launch_attribute_id)attribute->id) {
-		case CU_LAUNCH_COOPERATIVE:
-			launch.cooperative = attribute->value.cooperative;
-			break;
-		case CU_LAUNCH_CLUSTER_DIMENSION:
-			launch.cluster[0] = attribute->value.cluster.x;
-			launch.cluster[1] = attribute->value.cluster.y;
-			launch.cluster[2] = attribute->value.cluster.z;
-			break;
-		case CU_LAUNCH_CLUSTER_POLICY:
-			if (attribute->value.policy < CU_CLUSTER_POLICY_DEFAULT ||
-			    attribute->value.policy > CU_CLUSTER_POLICY_LOAD_BALANCING)
-				return CUDA_ERROR_INVALID_VALUE;
-			launch.policy = attribute->value.policy;
-			break;
-		}
+		if (attribute->id != CU_LAUNCH_COOPERATIVE &&
+		    attribute->id != CU_LAUNCH_CLUSTER_DIMENSION &&
+		    attribute->id != CU_LAUNCH_CLUSTER_POLICY)
+			continue;
+		error = launch_set_attribute(&work.launch, attribute->id, &attribute->value);
+		if (error)
+			return error;
 	}
-	return launch_any(function, &launch, config->shared, config->stream, params, extra);
+	return launch_any(function, &work, config->stream, params, extra);
 }
 
 /* How many clusters the GPU's virtual GPCs hold at once, a block an SM. */

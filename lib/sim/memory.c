@@ -133,6 +133,8 @@ static CUresult copy_now(uint64_t device, void *to, const void *from, size_t byt
 	if (ctx && !memory_valid(device, bytes))
 		error = CUDA_ERROR_INVALID_VALUE;
 	else if (ctx)
+		error = capture_forbids_legacy(ctx);
+	if (!error)
 		error = engine_finish_blocking(ctx);
 	if (!error)
 		memcpy(to, from, bytes);
@@ -152,50 +154,78 @@ CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 			      CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Queues @op, as a kernel of the driver's own where there is much to do. */
-static CUresult fill_or_copy(struct sim_op *op, CUstream handle)
+bool memory_work_valid(const struct sim_work *work)
 {
-	const struct sim_code *code = op->kind == SIM_OP_COPY ? &kernels_copy :
-				      op->kind == SIM_OP_SET8 ? &kernels_set8 : &kernels_set32;
-	struct sim_launch launch = { .grid = { kernels_chunks(op->args.bytes), 1, 1 },
-				     .block = { KERNEL_THREADS, 1, 1 },
-				     .registers = code->registers, .bare = true };
+	const struct sim_args *args = &work->args;
+
+	if (work->kind == SIM_OP_KERNEL && !work->launch.bare)
+		return true;
+	return memory_valid(args->address, args->bytes) &&
+	       (!args->from || memory_valid(args->from, args->bytes));
+}
+
+CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work)
+{
+	work->code = work->kind == SIM_OP_COPY ? &kernels_copy :
+		     work->kind == SIM_OP_SET8 ? &kernels_set8 : &kernels_set32;
+	work->function = work->kind == SIM_OP_COPY ? ctx->builtin_copy : ctx->builtin_set;
+	work->launch = (struct sim_launch){
+		.grid = { kernels_chunks(work->args.bytes), 1, 1 },
+		.block = { KERNEL_THREADS, 1, 1 },
+		.registers = work->code->registers,
+		.bare = true,
+	};
+	if (!memory_work_valid(work))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (work->args.bytes >= KERNEL_BYTES)
+		work->kind = SIM_OP_KERNEL;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fill_or_copy(struct sim_work *work, CUstream handle)
+{
+	enum cu_node_type type = work->kind == SIM_OP_COPY ? CU_NODE_COPY : CU_NODE_SET;
+	struct sim_op op = { .kind = work->kind, .args = work->args };
 	struct sim_stream *stream = NULL;
-	struct sim_function *function;
 	struct sim_ctx *ctx;
+	bool submit = false;
 	CUresult error;
 
 	sim_enter();
 	ctx = ctx_current(&error);
 	if (ctx)
 		stream = stream_get(ctx, handle, &error);
-	if (stream && (!memory_valid(op->args.address, op->args.bytes) ||
-		       (op->args.from && !memory_valid(op->args.from, op->args.bytes))))
-		error = CUDA_ERROR_INVALID_VALUE;
-	if (!error && op->args.bytes < KERNEL_BYTES && op->args.bytes && !ctx->error &&
-	    !engine_queue(stream, op))
+	if (stream && stream->legacy)
+		error = capture_forbids_legacy(ctx);
+	if (!error)
+		error = memory_work(stream->ctx, work);
+	if (error)
+		goto leave;
+	if (stream->capture)
+		error = capture_add(stream, type, work);
+	else if (work->kind == SIM_OP_KERNEL)
+		submit = true;
+	else if (op.args.bytes && !ctx->error && !engine_queue(stream, &op))
 		error = CUDA_ERROR_OUT_OF_MEMORY;
+leave:
 	sim_leave();
-	if (error || op->args.bytes < KERNEL_BYTES)
-		return error;
-	function = op->kind == SIM_OP_COPY ? ctx->builtin_copy : ctx->builtin_set;
-	return launch_submit(stream, function, code, &launch, &op->args);
+	return submit ? launch_submit(stream, work) : error;
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	struct sim_op op = { .kind = SIM_OP_COPY,
-			     .args = { .address = to, .from = from, .bytes = bytes } };
+	struct sim_work work = { .kind = SIM_OP_COPY,
+				 .args = { .address = to, .from = from, .bytes = bytes } };
 
-	return from || !bytes ? fill_or_copy(&op, stream) : CUDA_ERROR_INVALID_VALUE;
+	return from || !bytes ? fill_or_copy(&work, stream) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
 {
-	struct sim_op op = { .kind = SIM_OP_SET8,
-			     .args = { .address = to, .bytes = count, .value = value } };
+	struct sim_work work = { .kind = SIM_OP_SET8,
+				 .args = { .address = to, .bytes = count, .value = value } };
 
-	return fill_or_copy(&op, stream);
+	return fill_or_copy(&work, stream);
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
@@ -205,10 +235,10 @@ CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
 {
-	struct sim_op op = { .kind = SIM_OP_SET32,
-			     .args = { .address = to, .bytes = count * 4, .value = value } };
+	struct sim_work work = { .kind = SIM_OP_SET32,
+				 .args = { .address = to, .bytes = count * 4, .value = value } };
 
 	if (to % 4 || count > SIZE_MAX / 4)
 		return CUDA_ERROR_INVALID_VALUE;
-	return fill_or_copy(&op, stream);
+	return fill_or_copy(&work, stream);
 }

@@ -13,6 +13,9 @@
  */
 #define PLAIN(name)		{ #name, #name, 2000, (void *)name }
 #define V2(name, since)		{ #name "_v2", #name, since, (void *)name##_v2 }
+#define V3(name, since)		{ #name "_v3", #name, since, (void *)name##_v3 }
+/* A function whose own name came before it took another's over. */
+#define TAKES(old, name, since)	{ #name, #old, since, (void *)name }
 
 static const struct {
 	const char *exported, *name;
@@ -32,6 +35,9 @@ static const struct {
 	PLAIN(cuStreamCreate), PLAIN(cuStreamCreateWithPriority), V2(cuStreamDestroy, 4000),
 	PLAIN(cuStreamSynchronize), PLAIN(cuStreamQuery), PLAIN(cuStreamGetCtx),
 	PLAIN(cuStreamIsCapturing), PLAIN(cuThreadExchangeStreamCaptureMode),
+	PLAIN(cuStreamWaitEvent), PLAIN(cuStreamBeginCapture), V2(cuStreamBeginCapture, 10010),
+	PLAIN(cuStreamEndCapture), V2(cuStreamGetCaptureInfo, 11030),
+	V3(cuStreamGetCaptureInfo, 12030),
 	PLAIN(cuModuleLoadData), PLAIN(cuModuleUnload), PLAIN(cuModuleGetFunction),
 	PLAIN(cuFuncGetAttribute), PLAIN(cuFuncSetAttribute),
 	PLAIN(cuOccupancyMaxActiveBlocksPerMultiprocessor), PLAIN(cuOccupancyMaxActiveClusters),
@@ -42,6 +48,24 @@ static const struct {
 	PLAIN(cuMemsetD32Async), PLAIN(cuEventCreate), PLAIN(cuEventRecord),
 	PLAIN(cuEventSynchronize), PLAIN(cuEventElapsedTime), V2(cuEventElapsedTime, 12080),
 	V2(cuEventDestroy, 4000),
+	PLAIN(cuGraphCreate), PLAIN(cuGraphDestroy), PLAIN(cuGraphClone),
+	PLAIN(cuGraphAddKernelNode), V2(cuGraphAddKernelNode, 12000),
+	PLAIN(cuGraphAddMemsetNode), PLAIN(cuGraphAddMemcpyNode), PLAIN(cuGraphAddEmptyNode),
+	PLAIN(cuGraphAddChildGraphNode), PLAIN(cuGraphChildGraphNodeGetGraph),
+	PLAIN(cuGraphAddDependencies), V2(cuGraphAddDependencies, 12030),
+	PLAIN(cuGraphGetNodes), PLAIN(cuGraphNodeGetType), PLAIN(cuGraphKernelNodeGetParams),
+	V2(cuGraphKernelNodeGetParams, 12000), PLAIN(cuGraphKernelNodeSetParams),
+	V2(cuGraphKernelNodeSetParams, 12000), PLAIN(cuGraphKernelNodeGetAttribute),
+	PLAIN(cuGraphKernelNodeSetAttribute), PLAIN(cuGraphConditionalHandleCreate),
+	PLAIN(cuGraphAddNode), V2(cuGraphAddNode, 12030),
+	PLAIN(cuGraphInstantiate), V2(cuGraphInstantiate, 11000),
+	TAKES(cuGraphInstantiate, cuGraphInstantiateWithFlags, 12000),
+	PLAIN(cuGraphInstantiateWithParams), PLAIN(cuGraphExecDestroy),
+	PLAIN(cuGraphExecGetFlags), PLAIN(cuGraphUpload), PLAIN(cuGraphUpload_ptsz),
+	PLAIN(cuGraphLaunch), PLAIN(cuGraphLaunch_ptsz), PLAIN(cuGraphExecKernelNodeSetParams),
+	V2(cuGraphExecKernelNodeSetParams, 12000), PLAIN(cuGraphExecUpdate),
+	V2(cuGraphExecUpdate, 12000), PLAIN(cuGraphNodeSetEnabled),
+	PLAIN(cuGraphNodeGetEnabled),
 };
 
 static void *find(const char *symbol, int version, int *status)

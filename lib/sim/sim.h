@@ -128,18 +128,49 @@ struct sim_kernel {
 	uint64_t placed;		/* units: clusters, or blocks where there are none */
 	uint64_t nr_units;
 	uint64_t resident;		/* blocks */
-	struct sim_op *op;
+	struct sim_op *op;		/* at the head of its stream */
+	struct sim_step *step;		/* of a graph; NULL: a launch of its own */
+};
+
+/* Something that others wait for; freed with its last user. */
+struct sim_moment {
+	unsigned int users;
+	bool over;
+};
+
+enum sim_op_kind {
+	SIM_OP_NOTHING, SIM_OP_KERNEL, SIM_OP_SET8, SIM_OP_SET32, SIM_OP_COPY, SIM_OP_EVENT,
+	SIM_OP_GRAPH,
 };
 
 /* One thing on a stream. */
 struct sim_op {
 	struct sim_op *next;
-	enum { SIM_OP_KERNEL, SIM_OP_SET8, SIM_OP_SET32, SIM_OP_COPY, SIM_OP_EVENT } kind;
+	enum sim_op_kind kind;
 	uint64_t number;		/* counts up in a context */
 	bool active;
 	struct sim_kernel *kernel;
 	struct sim_event *event;
+	struct sim_run *run;
+	struct sim_moment *after;	/* does not start before it; NULL: none */
+	struct sim_moment *moment;	/* is over when this is done; NULL: nobody asks */
 	struct sim_args args;
+};
+
+/* A node of a graph that is being run. */
+struct sim_step {
+	struct sim_op op;
+	unsigned int waits;		/* for so many other steps */
+	unsigned int *next, nr_next;	/* the steps that wait for this one */
+	struct sim_step *next_ready;
+};
+
+/* One launch of a graph. */
+struct sim_run {
+	unsigned int nr_steps, left;
+	struct sim_step *ready, **last_ready;
+	unsigned int *edges;		/* what the steps' next point into */
+	struct sim_step steps[];
 };
 
 /* ------------------------------------------------------------------- objects */
@@ -166,6 +197,10 @@ struct sim_event {
 	bool live, recorded;
 	unsigned int pending;		/* records still in a queue */
 	uint64_t time;
+	struct sim_moment *moment;	/* of the last record; NULL: none */
+	uint64_t capture;		/* whose work was recorded last; 0: none */
+	struct sim_node **tips;		/* what was recorded there */
+	unsigned int nr_tips;
 	struct sim_event *next;
 };
 
@@ -181,6 +216,47 @@ struct sim_stream {
 	struct sim_stream *next, *next_hash;
 	struct sim_stream *next_busy;
 	bool busy;			/* is in gpu->busy */
+	struct sim_capture *capture;	/* NULL: work is done, not captured */
+	struct sim_node **tips;		/* what the next captured node depends on */
+	unsigned int nr_tips;
+};
+
+/* What a launch, a fill or a copy asks for, wherever it is to run. */
+struct sim_work {
+	enum sim_op_kind kind;		/* SIM_OP_KERNEL: has a TMD */
+	struct sim_function *function;	/* also of what is too small for a kernel */
+	const struct sim_code *code;
+	struct sim_launch launch;
+	unsigned int dynamic;		/* shared memory asked for */
+	struct sim_args args;
+};
+
+enum sim_handle_kind { SIM_HANDLE_GRAPH, SIM_HANDLE_NODE, SIM_HANDLE_EXEC };
+
+/* First in what graph.c gives handles of. */
+struct sim_handle {
+	struct sim_handle *next;
+	enum sim_handle_kind kind;
+};
+
+struct sim_node {
+	struct sim_handle handle;
+	struct sim_graph *graph;
+	uint64_t serial;		/* never given twice, unlike an address */
+	unsigned int at;		/* place in graph->nodes */
+	enum cu_node_type type;
+	struct sim_work work;
+	struct sim_graph *child;	/* the node's own copy */
+	struct sim_node **before;
+	unsigned int nr_before;
+	void *params[2];		/* what a program is shown of work.args */
+};
+
+struct sim_graph {
+	struct sim_handle handle;
+	bool owned;			/* by a node or a capture: not the program's to destroy */
+	struct sim_node **nodes;	/* as they were made */
+	unsigned int nr_nodes, room;
 };
 
 struct sim_ctx {
@@ -273,8 +349,14 @@ unsigned int dispatch_occupancy(unsigned int threads, unsigned int registers,
 
 /* ----------------------------------------------------------------- engine.c */
 
-/* Appends a copy of @op to the stream; false: out of memory. */
+/* Appends a copy of @op to the stream, which then owns what it points to; false: no memory. */
 bool engine_queue(struct sim_stream *stream, const struct sim_op *op);
+/* Of one user; NULL: out of memory. */
+struct sim_moment *engine_moment(void);
+struct sim_moment *engine_moment_get(struct sim_moment *moment);
+void engine_moment_put(struct sim_moment *moment);
+/* With its kernels; NULL is fine. */
+void engine_run_free(struct sim_run *run);
 /* Each runs until nothing of its object is queued and returns the context's error. */
 CUresult engine_finish_stream(struct sim_stream *stream);
 CUresult engine_finish_blocking(struct sim_ctx *ctx);	/* all but non-blocking streams */
@@ -314,6 +396,7 @@ enum hook_domain {
 enum hook_cbid {
 	HOOK_TMD_BUILT = 1,		/* launch domain */
 	HOOK_TMD_UPLOADED = 2,
+	HOOK_GRAPH_NODE = 3,
 	HOOK_CTX_DESTROYED = 2,		/* resource domain, as seen on an H200 */
 	HOOK_STREAM_CREATED = 4,
 	HOOK_STREAM_DYING = 5,
@@ -321,9 +404,11 @@ enum hook_cbid {
 	HOOK_CTX_CREATED = 24,
 };
 
-/* Without sim_lock held: a subscriber may call the driver. */
-void hook_launch(CUcontext ctx, CUmodule module, CUfunction function, void *tmd,
-		 uint64_t number, int cbid);
+/*
+ * Without sim_lock held: a subscriber may call the driver. @last: the launch's number for
+ * HOOK_TMD_BUILT, else the TMD's device address.
+ */
+void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, int cbid);
 void hook_resource(CUcontext ctx, void *stream_object, int cbid);
 /* Somebody has subscribed: from then on green contexts are refused. */
 bool hook_subscribed(void);
@@ -351,6 +436,10 @@ void stream_move_tmd(struct sim_stream *stream);
 
 /* Whether [address, address + bytes) lies in one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);
+/* Whether what @work reads and writes is memory; kernels that a program brings: true. */
+bool memory_work_valid(const struct sim_work *work);
+/* The fill or copy that @work->kind and @work->args say, as a kernel where there is much to do. */
+CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
 
 /* ----------------------------------------------------------------- module.c */
 
@@ -360,12 +449,67 @@ bool function_valid(const struct sim_function *function);
 
 /* ----------------------------------------------------------------- launch.c */
 
+/* Completes @work (grid, block, cluster, dynamic are there) and says what is wrong with it. */
+CUresult launch_check(struct sim_function *function, struct sim_work *work);
+/* An attribute that is not simulated is an invalid value. */
+CUresult launch_set_attribute(struct sim_launch *launch, int id,
+			      const union cu_launch_value *value);
+CUresult launch_read_args(const struct sim_code *code, void **params, void **extra,
+			  struct sim_args *args);
+/* Counts up by one. */
+uint64_t launch_number(void);
+/* False: a callback changed in @tmd what is none of its business; said, and the context fails. */
+bool launch_unspoilt(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
+		     uint64_t number);
 /*
- * Builds the TMD, calls the subscribers, reads it back, queues. @launch is right.
+ * What @tmd says, ready to be queued. NULL and no *error: it cannot run; that is said,
+ * and the context fails.
+ */
+struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd,
+				 uint64_t number, CUresult *error);
+/* Writes outside of memory, say: later waits in the context return @error. */
+void launch_failed(struct sim_ctx *ctx, CUresult error);
+/*
+ * Builds the TMD, calls the subscribers, reads it back, queues. @work is right.
  * Called without sim_lock.
  */
-CUresult launch_submit(struct sim_stream *stream, struct sim_function *function,
-		       const struct sim_code *code, const struct sim_launch *launch,
-		       const struct sim_args *args);
+CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work);
+
+/* ------------------------------------------------------------------ graph.c */
+
+bool handle_valid(const void *object, enum sim_handle_kind kind);
+void handle_add(struct sim_handle *handle, enum sim_handle_kind kind);
+void handle_drop(struct sim_handle *handle);
+
+struct sim_graph *graph_make(void);		/* NULL: out of memory */
+struct sim_graph *graph_clone(const struct sim_graph *graph);
+void graph_free(struct sim_graph *graph);	/* with its nodes; NULL is fine */
+/* A node after @before, which are nodes of @graph; @work NULL: none. NULL: out of memory. */
+struct sim_node *graph_add(struct sim_graph *graph, enum cu_node_type type,
+			   const struct sim_work *work, struct sim_node *const *before,
+			   unsigned int nr_before);
+/* With sim_lock taken either way: an error for what is no node. */
+CUresult graph_enter_node(CUgraphNode node);
+
+/* ------------------------------------------------------------- graph_node.c */
+
+/* The work that kernel parameters ask for; attributes in @work stay. */
+CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct sim_work *work);
+
+/* ---------------------------------------------------------------- capture.c */
+
+/* Puts @work into the graph that the stream's work is captured in. */
+CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
+		     const struct sim_work *work);
+/* What a stream's capture forbids (waiting, say); it is invalid from then on. */
+CUresult capture_forbids(struct sim_stream *stream);
+CUresult capture_forbids_ctx(struct sim_ctx *ctx);
+/* Using the legacy default stream would wait for blocking streams: not for captured ones. */
+CUresult capture_forbids_legacy(struct sim_ctx *ctx);
+CUresult capture_record(struct sim_stream *stream, struct sim_event *event);
+/* For an event or a stream of a capture. */
+CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event);
+/* The stream is about to go. */
+void capture_forget(struct sim_stream *stream);
 
 #endif

@@ -162,6 +162,7 @@ static void stream_unlink(struct sim_stream *stream)
 
 static void stream_free(struct sim_stream *stream)
 {
+	free(stream->tips);
 	give(&handles, stream->handle, false);
 	give(&objects, stream->object, false);
 	give(&tmds, stream->tmd, true);
@@ -205,6 +206,7 @@ static void stream_end(struct sim_stream *stream)
 		;
 	if (ctx->legacy == stream)
 		ctx->legacy = NULL;
+	capture_forget(stream);
 	stream_unlink(stream);
 	engine_forget(stream);
 	stream_free(stream);
@@ -370,6 +372,8 @@ CUresult cuStreamSynchronize(CUstream handle)
 
 	stream = enter_stream(handle, &error);
 	if (stream)
+		error = capture_forbids(stream);
+	if (!error)
 		error = engine_finish_stream(stream);
 	sim_leave();
 	return error;
@@ -382,7 +386,9 @@ CUresult cuStreamQuery(CUstream handle)
 	CUresult error;
 
 	stream = enter_stream(handle, &error);
-	if (stream) {
+	if (stream)
+		error = capture_forbids(stream);
+	if (!error) {
 		if (stream->head && !stream->ctx->error)
 			engine_step(stream->ctx->gpu);
 		error = stream->ctx->error;
@@ -405,29 +411,4 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 		*ctx = stream->ctx;
 	sim_leave();
 	return error;
-}
-
-/* Graphs are not simulated: nothing is ever being captured, unless a fault says so. */
-CUresult cuStreamIsCapturing(CUstream handle, int *status)
-{
-	CUresult error;
-
-	if (!status)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (enter_stream(handle, &error))
-		*status = sim_faults()->capturing;
-	sim_leave();
-	return error;
-}
-
-CUresult cuThreadExchangeStreamCaptureMode(int *mode)
-{
-	static __thread int current;
-	int old = current;
-
-	if (!mode || *mode < 0 || *mode > 2)
-		return CUDA_ERROR_INVALID_VALUE;
-	current = *mode;
-	*mode = old;
-	return CUDA_SUCCESS;
 }

@@ -46,6 +46,22 @@
 	F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime_v2) \
 	F(cuEventElapsedTime) F(cuEventDestroy_v2) F(cuGetExportTable) F(cuGetProcAddress) \
 	F(cuGetProcAddress_v2) F(cuGreenCtxCreate) F(gpupart_sim_capture) \
+	F(cuStreamWaitEvent) F(cuStreamBeginCapture) F(cuStreamBeginCapture_v2) \
+	F(cuStreamEndCapture) F(cuStreamGetCaptureInfo_v2) F(cuStreamGetCaptureInfo_v3) \
+	F(cuGraphCreate) F(cuGraphDestroy) F(cuGraphClone) F(cuGraphAddKernelNode) \
+	F(cuGraphAddKernelNode_v2) F(cuGraphAddMemsetNode) F(cuGraphAddMemcpyNode) \
+	F(cuGraphAddEmptyNode) F(cuGraphAddChildGraphNode) F(cuGraphChildGraphNodeGetGraph) \
+	F(cuGraphAddDependencies) F(cuGraphAddDependencies_v2) F(cuGraphGetNodes) \
+	F(cuGraphNodeGetType) F(cuGraphKernelNodeGetParams) F(cuGraphKernelNodeGetParams_v2) \
+	F(cuGraphKernelNodeSetParams) F(cuGraphKernelNodeSetParams_v2) \
+	F(cuGraphKernelNodeGetAttribute) F(cuGraphKernelNodeSetAttribute) \
+	F(cuGraphConditionalHandleCreate) F(cuGraphAddNode) F(cuGraphAddNode_v2) \
+	F(cuGraphInstantiate) F(cuGraphInstantiate_v2) F(cuGraphInstantiateWithFlags) \
+	F(cuGraphInstantiateWithParams) F(cuGraphExecDestroy) F(cuGraphExecGetFlags) \
+	F(cuGraphUpload) F(cuGraphUpload_ptsz) F(cuGraphLaunch) F(cuGraphLaunch_ptsz) \
+	F(cuGraphExecKernelNodeSetParams) F(cuGraphExecKernelNodeSetParams_v2) \
+	F(cuGraphExecUpdate) F(cuGraphExecUpdate_v2) F(cuGraphNodeSetEnabled) \
+	F(cuGraphNodeGetEnabled) \
 	F(gpupart_sim_gpu_info) F(gpupart_sim_hung)
 
 #define DECLARE(name) __typeof__(name) *name;
