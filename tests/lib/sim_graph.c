@@ -15,6 +15,7 @@ static struct {
 	uint64_t params[256][6];
 	bool sizes;			/* all were as measured */
 	bool mask_late;			/* sets every bit in the TMD of cbid 3 */
+	bool slow;			/* cbid 1 takes its time */
 } seen = { .sizes = true };
 
 static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -27,6 +28,8 @@ static void on_any(void *user, int domain, int cbid, const void *params)
 	on_callback(user, domain, cbid, params);
 	if (domain != 0xb)
 		return;
+	if (cbid == 1 && seen.slow)
+		usleep(50000);
 	pthread_mutex_lock(&seen_lock);
 	seen.sizes &= (uint32_t)slot[0] == size[cbid];
 	seen.of[cbid]++;
@@ -164,7 +167,7 @@ static bool ran(CUdeviceptr out)
 static void building(const char *arg)
 {
 	CUdeviceptr out = memory(24 * NR_BLOCKS);
-	CUgraph graph, clone, child, inside, bad_graph = (CUgraph)&graph;
+	CUgraph graph, clone, child, inside = NULL, bad_graph = (CUgraph)&graph;
 	CUgraphNode a, b, c, all[8], foreign, bad_node = (CUgraphNode)&graph;
 	struct cu_kernel_node_params_v1 old;
 	struct cu_kernel_node_params params;
@@ -292,7 +295,11 @@ static void building(const char *arg)
 	check(cu.cuGraphClone(&clone, graph) == 0 && clone != graph, "a clone of a cycle, too");
 	nr = 8;
 	check(cu.cuGraphGetNodes(clone, all, &nr) == 0 && nr == 3 && all[0] != a, "its own nodes");
-	check(cu.cuGraphClone(NULL, graph) == 1 && cu.cuGraphClone(&clone, bad_graph) == 1,
+	check(cu.cuGraphDestroy(graph) == 0 &&
+		      cu.cuGraphAddDependencies(clone, all, all + 1, 1) == 1,
+	      "and its own dependencies");
+	graph = bad_graph;
+	check(cu.cuGraphClone(NULL, clone) == 1 && cu.cuGraphClone(&clone, bad_graph) == 1,
 	      "no clone: 1");
 	check(cu.cuGraphInstantiate(&exec, clone, NULL, NULL, 0) == 1, "with its cycle");
 	graph = graph_new();
@@ -756,6 +763,7 @@ static void capture(const char *arg)
 	TRY(cu.cuMemcpyDtoDAsync_v2(other, big, 1 << 16, two));
 	TRY(cu.cuEventRecord(join, two));
 	TRY(cu.cuStreamWaitEvent(one, join, 0));
+	TRY(cu.cuStreamWaitEvent(one, join, 0));
 	check(cu.cuStreamGetCaptureInfo_v2(one, &status, &id, &under_way, &before, &nr) == 0 &&
 		      status == 1 && id && under_way && nr == 2, "two to depend on");
 	check(cu.cuStreamGetCaptureInfo_v3(two, &status, &later, NULL, &before, &edges, &nr) == 0 &&
@@ -833,7 +841,16 @@ static void capture(const char *arg)
 		      !status,
 	      "a destroyed stream's capture is gone");
 
+	check(cu.cuEventRecord(fork, three) == 0 && cu.cuEventSynchronize(fork) == 0 &&
+		      cu.cuStreamWaitEvent(three, fork, 0) == 0,
+	      "an event of a capture can be recorded again");
+
 	/* Blocking streams and the legacy one. */
+	TRY(cu.cuStreamBeginCapture_v2(three, 0));
+	shape.stream = NULL;
+	check(launch(&shape, out[0]) == 0 && cu.cuStreamSynchronize(NULL) == 0 &&
+		      cu.cuStreamEndCapture(three, &graph) == 0,
+	      "a non-blocking one does not touch it");
 	TRY(cu.cuStreamBeginCapture_v2(one, 0));
 	check(cu.cuStreamIsCapturing(NULL, &status) == 906, "the legacy stream: 906");
 	check(cu.cuStreamIsCapturing(one, &status) == 0 && status == 1, "asking does no harm");
@@ -975,6 +992,47 @@ static void updates(const char *arg)
 	go(exec);
 	check(came(0, 0, 3), "what failed changed nothing");
 
+	/* What a node waits for, in another order; fills that change their kind; contexts. */
+	struct cu_set_node_params fill = { .to = memory(1 << 16), .element = 1, .width = 1 << 16,
+					   .height = 1 };
+	CUgraph two[4];
+	CUgraphNode early[4][2], last, parted;
+	CUgraphExec joined;
+	CUcontext other;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		two[i] = graph_new();
+		if (i == 3)
+			TRY(cu.cuCtxCreate_v2(&other, 0, 0));
+		fill.width = i == 2 ? 8 : 1 << 16;
+		TRY(cu.cuGraphAddMemsetNode(&early[i][0], two[i], NULL, 0, &fill, NULL));
+		TRY(cu.cuGraphAddEmptyNode(&early[i][1], two[i], NULL, 0));
+		parted = early[i][0];
+		if (i == 1) {
+			early[i][0] = early[i][1];
+			early[i][1] = parted;
+		}
+		TRY(cu.cuGraphAddEmptyNode(&last, two[i], early[i], 2));
+	}
+	TRY(cu.cuCtxSetCurrent(ctx));
+	joined = exec_new(two[0]);
+	check(cu.cuGraphExecUpdate_v2(joined, two[1], &info) == 0, "edges in another order");
+	check(cu.cuGraphExecUpdate_v2(joined, two[2], &info) == 910 && info.result == 5 &&
+		      info.error_node == early[2][0], "a fill too small for its kernel");
+	check(cu.cuGraphExecUpdate_v2(joined, two[3], &info) == 910 && info.result == 5,
+	      "another context");
+
+	/* Memory of nodes comes back as other nodes. */
+	for (i = 0; i < 32; i++)
+		node_new(more, NULL, 1, out);
+	joined = exec_new(more);
+	TRY(cu.cuGraphDestroy(more));
+	more = graph_new();
+	for (i = on = 0; i < 64; i++)
+		on += cu.cuGraphNodeSetEnabled(joined, node_new(more, NULL, 1, out), 0) != 1;
+	check(!on, "a later node is not taken for one that was destroyed");
+
 	check(cu.cuGraphExecKernelNodeSetParams_v2(exec, x[0], ask(&q, f_census, 1, out)) == 1 &&
 		      cu.cuGraphExecKernelNodeSetParams_v2(exec, NULL, &q.params) == 1 &&
 		      cu.cuGraphExecKernelNodeSetParams_v2(exec, a, NULL) == 1 &&
@@ -1029,8 +1087,11 @@ static void wrong(const char *which)
 		check(!ran(out), "and nothing runs");
 	} else if (!strcmp(which, "spoilt")) {
 		hook.spoil = true;
+		memset(hook.off, 0xff, sizeof(hook.off));
+		hook.on = true;
 		exec = exec_new(graph);
 		TRY(cu.cuGraphLaunch(exec, NULL));
+		check(cu.gpupart_sim_hung() == 0, "what was spoilt is not looked at any more");
 		check(cu.cuCtxSynchronize() == 719, "a callback that changes the grid: 719");
 	} else if (!strcmp(which, "freed")) {
 		fill.height = 1;
@@ -1040,6 +1101,14 @@ static void wrong(const char *which)
 		TRY(cu.cuMemFree_v2(out));
 		TRY(cu.cuGraphLaunch(exec, NULL));
 		check(cu.cuCtxSynchronize() == 700, "memory that is gone: 700");
+	} else if (!strcmp(which, "small and freed")) {
+		graph = graph_new();
+		fill.height = 1;
+		TRY(cu.cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, ctx));
+		exec = exec_new(graph);
+		TRY(cu.cuMemFree_v2(out));
+		TRY(cu.cuGraphLaunch(exec, NULL));
+		check(cu.cuCtxSynchronize() == 700, "700");
 	} else if (!strcmp(which, "rows")) {
 		check(cu.cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, ctx) == 801, "801");
 	} else if (!strcmp(which, "host")) {
@@ -1129,6 +1198,13 @@ static void *one_of_many(void *number)
 	return (void *)(uintptr_t)bad;
 }
 
+static void *launch_for_all(void *unused)
+{
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(cu.cuGraphLaunch(for_all, NULL));
+	return unused;
+}
+
 static void threads(const char *arg)
 {
 	pthread_t thread[NR_THREADS];
@@ -1149,6 +1225,15 @@ static void threads(const char *arg)
 	}
 	check(!sum, "%d threads, each its own mask: %lu wrong", NR_THREADS, (unsigned long)sum);
 	check(came(NR_THREADS * 10 + 1, NR_THREADS * 10 + 1, NR_THREADS * 60), "each TMD once");
+
+	/* The second comes while the first still calls the subscribers. */
+	for_all = exec_new(graph);
+	seen.slow = true;
+	for (i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, launch_for_all, NULL);
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	check(came(1, 1, 2), "the first launch of two at once builds it for both");
 }
 
 /* ------------------------------------------------------------------------- by name */
@@ -1183,6 +1268,7 @@ int main(void)
 		{ "no TPC left", "never finishes: its mask leaves no TPC" },
 		{ "spoilt", "changed byte 128 of its TMD" },
 		{ "freed", "outside of any allocation" },
+		{ "small and freed", "small fill or copy is outside of any allocation" },
 		{ "rows", "fill nodes of several rows" },
 		{ "host", "copy nodes other than" },
 		{ "conditional", "conditional nodes are not simulated" },
