@@ -267,12 +267,22 @@ int gpupart_process_publish(struct gpupart *gp, const char *name);
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu);
 
 /*
- * Which set applies to a launch: limit AND (next launch, else stream, else
- * process, else all). A NULL @set takes that scope's set away. An empty set and a
- * TPC that is not there are -EINVAL. Sets take effect at the next launch.
- * At most 50 ns each (a stream's first set apart). A limit that came from outside
- * (GPUPART_SET, as `gpupart run` sets it) is taken at attach and can only be made
- * smaller here: -EPERM.
+ * Which set applies to a launch: limit AND (next launch, else function, else stream,
+ * else thread, else process, else all). A NULL @set takes that scope's set away. An
+ * empty set and a TPC that is not there are -EINVAL. Sets take effect at the next
+ * launch. At most 50 ns each (the first of a stream, function or thread apart). A limit
+ * that came from outside (GPUPART_SET, as `gpupart run` sets it) is taken at attach and
+ * can only be made smaller here: -EPERM.
+ *
+ * Graphs. A node is built once and launched many times. A graph launch has the sets of
+ * the stream that it is launched into, else of the one that it was captured on, else the
+ * thread's, else the process's; a next-launch set is for all its nodes, and functions
+ * have their own. Where other sets apply than at its last launch, the driver is made to
+ * build the nodes again first (about 2 us a node). It cannot be made to for graphs that
+ * cuGraphClone refuses (conditional nodes, memory nodes), that were instantiated before
+ * the GPU was attached, uploaded by their instantiation, or changed in a way that cannot
+ * be repeated (host, event, semaphore and child graph nodes): those keep the set of their
+ * last build, and each launch counts in graphs_stale.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
@@ -290,7 +300,24 @@ int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		       const struct gpupart_tpcset *set);
 
-/* The calling thread's next kernel launch on @gpu, once. */
+/*
+ * @function: a CUfunction or CUkernel: every launch of it on @gpu, from any stream and
+ * thread, in the context whose function it is (of a CUkernel: the current one). The set
+ * goes away with its module. -EINVAL no function, -ENOSPC more than 4096 functions with
+ * sets, -EOPNOTSUPP a driver before CUDA 11.
+ */
+int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *function,
+			 const struct gpupart_tpcset *set);
+
+/* Every launch that the calling thread makes on @gpu, until it ends. -ENOMEM, -EAGAIN. */
+int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+		       const struct gpupart_tpcset *set);
+
+/*
+ * The calling thread's next launch on @gpu, once: of a kernel (or graph) of the
+ * program's, not one with which the driver fills or copies. A launch that fails, or
+ * becomes a graph's node, uses it up without effect (next_dropped).
+ */
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
 
@@ -298,6 +325,8 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 bool gpupart_stream_get(struct gpupart_gpu *gpu, void *stream, struct gpupart_tpcset *set);
+bool gpupart_function_get(struct gpupart_gpu *gpu, void *function, struct gpupart_tpcset *set);
+bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
 /* What became of this process's launches since it attached, on all its GPUs. */
 struct gpupart_counters {
@@ -310,6 +339,9 @@ struct gpupart_counters {
 	uint64_t unconfinable_version; /* unknown TMD version or launch type */
 	uint64_t unconfinable_map;	/* mask bits not proven on this GPU */
 	uint64_t unconfinable_gpu;	/* launch on a GPU that was not attached */
+	uint64_t graphs_reapplied; /* graph launches whose nodes were built again first */
+	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
+	uint64_t next_dropped;	/* next-launch sets whose launch failed or was captured */
 };
 void gpupart_counters_get(struct gpupart_counters *counters);
 

@@ -235,7 +235,7 @@ static void counters_of(struct control_block *block, struct gpupart_counters *c)
 	for (int lane = 0; lane < CONTROL_NR_LANES; lane++)
 		for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
 			n[i] += __atomic_load_n(&block->lanes[lane].counters[i], __ATOMIC_RELAXED);
-	for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
+	for (int i = 0; i < CONTROL_NR_LAUNCHES; i++)
 		launches += n[i];
 	*c = (struct gpupart_counters){
 		.launches = launches,
@@ -247,6 +247,9 @@ static void counters_of(struct control_block *block, struct gpupart_counters *c)
 		.unconfinable_version = n[CONTROL_UNCONFINABLE_VERSION],
 		.unconfinable_map = n[CONTROL_UNCONFINABLE_MAP],
 		.unconfinable_gpu = n[CONTROL_UNCONFINABLE_GPU],
+		.graphs_reapplied = n[CONTROL_GRAPH_REAPPLIED],
+		.graphs_stale = n[CONTROL_GRAPH_STALE],
+		.next_dropped = n[CONTROL_NEXT_DROPPED],
 	};
 }
 

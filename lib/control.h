@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include "ctx.h"
 
-#define CONTROL_MAGIC	0x33747261707570u	/* "pupart3", little endian */
+#define CONTROL_MAGIC	0x34747261707570u	/* "pupart4", little endian */
 
-/* Each launch is counted once; their sum is the launches seen. */
+/* Each launch is counted once in the first of them; their sum is the launches seen. */
 enum control_counter {
 	CONTROL_FREE,		/* nothing was asked for */
 	CONTROL_CONFINED,
@@ -23,6 +23,10 @@ enum control_counter {
 	CONTROL_UNCONFINABLE_VERSION,
 	CONTROL_UNCONFINABLE_MAP,
 	CONTROL_UNCONFINABLE_GPU,
+	CONTROL_NR_LAUNCHES,
+	CONTROL_GRAPH_REAPPLIED = CONTROL_NR_LAUNCHES,
+	CONTROL_GRAPH_STALE,
+	CONTROL_NEXT_DROPPED,
 	CONTROL_NR_COUNTERS,
 };
 

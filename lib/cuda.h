@@ -12,6 +12,7 @@
 typedef int cuda_result;		/* CUresult, 0 is success */
 typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 
+#define CUDA_ERROR_OUT_OF_MEMORY 2
 #define CUDA_ERROR_NO_DEVICE 100
 #define CUDA_ERROR_NOT_FOUND 500
 
@@ -57,6 +58,52 @@ struct cuda_launch_config {
 	unsigned int nr_attrs;
 };
 
+/* CUgraphNodeType */
+enum {
+	CUDA_NODE_KERNEL = 0,
+	CUDA_NODE_MEMCPY = 1,
+	CUDA_NODE_MEMSET = 2,
+	CUDA_NODE_GRAPH = 4,
+};
+
+/* CUDA_KERNEL_NODE_PARAMS_v2 */
+struct cuda_kernel_node {
+	void *function;
+	unsigned int grid[3], block[3], shared;
+	void **params, **extra;
+	void *kernel, *ctx;
+};
+
+/* CUDA_MEMSET_NODE_PARAMS_v1 */
+struct cuda_memset_node {
+	cuda_ptr dst;
+	size_t pitch;
+	unsigned int value, element_size;
+	size_t width, height;
+};
+
+#define CUDA_MEMORY_DEVICE	2
+#define CUDA_MEMORY_UNIFIED	4
+
+/* CUDA_MEMCPY3D_v2 */
+struct cuda_memcpy_node {
+	struct {
+		size_t x, y, z, lod;
+		int type, pad;
+		const void *host;
+		cuda_ptr device;
+		void *array, *reserved;
+		size_t pitch, height;
+	} src, dst;
+	size_t width, height, depth;
+};
+
+/* CUgraphExecUpdateResultInfo */
+struct cuda_graph_update {
+	int result, pad;
+	void *node, *from;
+};
+
 /* name in our table, symbol in the library, arguments; the second list may be missing. */
 #define CUDA_NEEDED(F) \
 	F(init, "cuInit", (unsigned int)) \
@@ -96,7 +143,23 @@ struct cuda_launch_config {
 	  (const struct cuda_launch_config *, void *, void **, void **))                 \
 	F(max_active_clusters, "cuOccupancyMaxActiveClusters",                           \
 	  (int *, void *, const struct cuda_launch_config *))                            \
-	F(stream_ctx, "cuStreamGetCtx", (void *, void **))
+	F(stream_ctx, "cuStreamGetCtx", (void *, void **))                               \
+	F(func_module, "cuFuncGetModule", (void **, void *))                             \
+	F(kernel_function, "cuKernelGetFunction", (void **, void *))                     \
+	F(graph_clone, "cuGraphClone", (void **, void *))                                \
+	F(graph_destroy, "cuGraphDestroy", (void *))                                     \
+	F(graph_nodes, "cuGraphGetNodes", (void *, void **, size_t *))                   \
+	F(graph_find, "cuGraphNodeFindInClone", (void **, void *, void *))               \
+	F(graph_child, "cuGraphChildGraphNodeGetGraph", (void *, void **))               \
+	F(graph_update, "cuGraphExecUpdate_v2", (void *, void *, struct cuda_graph_update *)) \
+	F(node_type, "cuGraphNodeGetType", (void *, int *))                              \
+	F(kernel_get, "cuGraphKernelNodeGetParams_v2", (void *, struct cuda_kernel_node *)) \
+	F(kernel_set, "cuGraphKernelNodeSetParams_v2", (void *, const struct cuda_kernel_node *)) \
+	F(kernel_set_old, "cuGraphKernelNodeSetParams", (void *, const void *))          \
+	F(memset_get, "cuGraphMemsetNodeGetParams", (void *, struct cuda_memset_node *)) \
+	F(memset_set, "cuGraphMemsetNodeSetParams", (void *, const struct cuda_memset_node *)) \
+	F(memcpy_get, "cuGraphMemcpyNodeGetParams", (void *, struct cuda_memcpy_node *)) \
+	F(memcpy_set, "cuGraphMemcpyNodeSetParams", (void *, const struct cuda_memcpy_node *))
 
 struct cuda_api {
 #define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;

@@ -8,12 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 #include "check.h"
 #include "control.h"
 #include "hook.h"
 #include "probe.h"
+#include "stream.h"
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -173,9 +172,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		goto close_topo;
 	}
 	gpu = calloc(1, sizeof(*gpu));
-	if (gpu)
-		gpu->streams = calloc(1u << SCOPE_TABLE_BITS, sizeof(*gpu->streams));
-	if (!gpu || !gpu->streams) {
+	if (!gpu) {
 		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
 		goto free_gpu;
 	}
@@ -200,8 +197,6 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	return 0;
 
 free_gpu:
-	if (gpu)
-		free(gpu->streams);
 	free(gpu);
 close_topo:
 	gpupart_topology_close(topo);
@@ -416,10 +411,11 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 	if (err)
 		return err;
 	if (set) {
+		hook_watch_launches();
 		tmd_map_convert(&gpu->map, set, &scope_thread.next);
 		atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
 	}
-	scope_thread.next_gpu = set ? gpu : NULL;
+	scope_next_for(set ? gpu : NULL);
 	return 0;
 }
 
@@ -435,136 +431,17 @@ bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 
 /* --------------------------------------------------------------------- streams */
 
-/* Marks a thread; its address is the mark. The destructor tells when it ends. */
-static pthread_key_t thread_key;
-static bool thread_key_made;
-static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
-static _Thread_local char thread_mark;
-
-static void thread_ends(void *mark)
-{
-	hook_thread_goes(mark);
-}
-
-static void thread_key_make(void)
-{
-	thread_key_made = !pthread_key_create(&thread_key, thread_ends);
-}
-
-/*
- * Who a handle is: default streams belong to the current context (and thread), and
- * NULL is the legacy one.
- */
-static int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *stream,
-			   struct scope_stream_id *id)
-{
-	*id = (struct scope_stream_id){ .handle = stream ? stream : CUDA_STREAM_LEGACY };
-	if (id->handle != CUDA_STREAM_LEGACY && id->handle != CUDA_STREAM_PER_THREAD)
-		return 0;
-	if (cuda->ctx_current(&id->ctx) || !id->ctx)
-		return ctx_fail(gp, -EINVAL,
-			"a default stream belongs to a context, and this thread has none current");
-	if (id->handle == CUDA_STREAM_PER_THREAD) {
-		pthread_once(&thread_once, thread_key_make);
-		/* Without it a later thread at the same address would inherit the set. */
-		if (!thread_key_made || pthread_setspecific(thread_key, &thread_mark))
-			return ctx_fail(gp, -EAGAIN,
-				"no set for a per-thread default stream: this process has no thread-specific key left");
-		id->thread = &thread_mark;
-	}
-	return 0;
-}
-
-static bool peek_word(uint64_t at, uint64_t *word)
-{
-	struct iovec local = { word, 8 }, remote = { (void *)(uintptr_t)at, 8 };
-
-	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8;
-}
-
-/* A default stream shows its TMD's address only by a launch: one that does nothing. */
-static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
-			      const struct cuda_api *cuda, const struct scope_stream_id *id,
-			      uint64_t *tmd)
-{
-	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
-	struct probe_launch launch = {
-		.kernel = PROBE_EMPTY, .stream = id->handle, .blocks = 1, .threads = 32,
-	};
-	int err, mode, device, capturing = 0;
-	struct probe *probe;
-
-	if (cuda->ctx_device(&device) || device != gpu->device)
-		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s",
-				gpu->topo->info.pci);
-	if (cuda->stream_capturing(id->handle, &capturing) || capturing)
-		return ctx_fail(gp, -EBUSY,
-			"a default stream gets its first set by an empty launch, which cannot be made during a stream capture");
-	err = probe_get(gp, cuda, gpu, gpu->device, &probe);
-	if (!err)
-		err = probe_enter(gp, probe, &mode);
-	if (err)
-		return err;
-	err = probe_start(gp, probe, &launch, &own);
-	probe_leave(probe, mode);
-	if (!err && !own.seen)
-		err = ctx_fail(gp, -EOPNOTSUPP,
-			       "the driver did not call back for a launch on a default stream");
-	*tmd = (uintptr_t)own.tmd;
-	return err;
-}
-
-static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
-			      const struct cuda_api *cuda, const struct scope_stream_id *id,
-			      uint64_t *object, void **ctx, uint64_t *tmd)
-{
-	uint64_t unused;
-	int device;
-
-	if (!peek_word((uintptr_t)id->handle, object) ||
-	    !peek_word(*object + gpu->stream_tmd_offset, tmd) || !peek_word(*tmd, &unused))
-		return ctx_fail(gp, -EINVAL, "%p is no stream", id->handle);
-	if (!cuda->stream_ctx || cuda->stream_ctx(id->handle, ctx) || cuda->ctx_push(*ctx))
-		return ctx_fail(gp, -EINVAL, "%p is no live stream", id->handle);
-	if (cuda->ctx_device(&device))
-		device = -1;
-	cuda->ctx_pop(&(void *){ NULL });
-	if (device != gpu->device)
-		return ctx_fail(gp, -EINVAL, "stream %p is not on the GPU at %s", id->handle,
-				gpu->topo->info.pci);
-	return 0;
-}
-
-static int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu,
-			    const struct cuda_api *cuda, const struct scope_stream_id *id,
-			    const struct gpupart_tpcset *set)
-{
-	uint64_t object = 0, tmd = 0;
-	void *ctx = id->ctx;
-	int err;
-
-	if (!gpu->streams_known)
-		return ctx_fail(gp, -EOPNOTSUPP, "no stream sets here: %s", gpu->check.streams);
-	if (ctx)
-		err = default_stream_tmd(gp, gpu, cuda, id, &tmd);
-	else
-		err = created_stream_tmd(gp, gpu, cuda, id, &object, &ctx, &tmd);
-	if (err)
-		return err;
-	return scope_stream_add(gp, gpu, id, object, ctx, tmd, set);
-}
-
 int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		       const struct gpupart_tpcset *set)
 {
 	const struct cuda_api *cuda = cuda_loaded();
-	struct scope_stream_id id;
+	struct scope_id id;
 	int err = may_set(gp, gpu, set);
 
 	if (!err)
 		err = stream_identify(gp, cuda, stream, &id);
 	/* A stream without a set has no entry: nothing to take away. */
-	if (err || scope_stream_set_known(gpu, &id, set) || !set)
+	if (err || scope_set_known(gpu, &gpu->streams, &id, set) || !set)
 		return err;
 	return stream_set_first(gp, gpu, cuda, &id, set);
 }
@@ -572,14 +449,64 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
 bool gpupart_stream_get(struct gpupart_gpu *gpu, void *stream, struct gpupart_tpcset *set)
 {
 	const struct cuda_api *cuda = cuda_loaded();
-	struct scope_stream_id id;
+	struct scope_id id;
 	bool has = false;
 
 	if (!stream_identify(NULL, cuda, stream, &id))
-		scope_stream_get_known(gpu, &id, set, &has);
+		scope_get_known(&gpu->streams, &id, set, &has);
 	if (!has)
 		*set = gpupart_topology_all(gpu->topo);
 	return has;
+}
+
+/* ---------------------------------------------------------- functions and threads */
+
+int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *function,
+			 const struct gpupart_tpcset *set)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+	struct scope_id id = { 0 };
+	void *module;
+	int err = may_set(gp, gpu, set);
+
+	if (!err)
+		err = stream_function(gp, cuda, function, &id.handle, &module);
+	if (err || scope_set_known(gpu, &gpu->functions, &id, set) || !set)
+		return err;
+	return scope_add(gp, gpu, &gpu->functions, "functions", &id, (uintptr_t)module, NULL,
+			 (uintptr_t)id.handle, set);
+}
+
+bool gpupart_function_get(struct gpupart_gpu *gpu, void *function, struct gpupart_tpcset *set)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+	struct scope_id id = { 0 };
+	bool has = false;
+	void *module;
+
+	if (!stream_function(NULL, cuda, function, &id.handle, &module))
+		scope_get_known(&gpu->functions, &id, set, &has);
+	if (!has)
+		*set = gpupart_topology_all(gpu->topo);
+	return has;
+}
+
+int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+		       const struct gpupart_tpcset *set)
+{
+	int err = may_set(gp, gpu, set);
+
+	if (!err)
+		err = stream_mark_thread(gp);
+	return err ? err : scope_sticky_set(gp, gpu, set);
+}
+
+bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	if (scope_sticky_get(gpu, set))
+		return true;
+	*set = gpupart_topology_all(gpu->topo);
+	return false;
 }
 
 /* ---------------------------------------------------------------------- census */

@@ -5,8 +5,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
+#include "api.h"
 #include "control.h"
+#include "graph.h"
 #include "hook.h"
 #include "probe.h"
 
@@ -25,6 +28,10 @@ static const unsigned char table_uuid[16] = {
 #define DOMAIN_RESOURCE		2
 #define CBID_CTX_GOES		2
 #define CBID_STREAM_GOES	5
+#define CBID_MODULE_GOES	18
+#define CBID_GRAPH_GONE		36
+#define CBID_GRAPH_EXEC_MADE	40
+#define CBID_GRAPH_EXEC_GOES	41
 
 typedef void (*callback_fn)(void *user, int domain, int cbid, const void *params);
 typedef int (*subscribe_fn)(uint32_t *handle, callback_fn callback, void *user);
@@ -40,14 +47,20 @@ struct launch_params {
 
 struct resource_params {
 	uint32_t size, pad;
-	void *ctx;
-	uint64_t object;	/* of a stream: what its handle points to */
+	void *ctx;		/* of graphs: the graph */
+	uint64_t object;	/* what a stream's handle points to; a module; a source graph */
+	void *exec;
 };
 
-#define MAX_GPUS 64
+#define RESOURCE_SIZE(last) (offsetof(struct resource_params, last) + 8)
+
+#define MAX_GPUS SCOPE_MAX_GPUS
 
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool installed;
+static enable_fn enable_callback;
+static uint32_t subscription;
+static atomic_bool launches_asked;
 static const struct cuda_api *cuda;
 
 /* Attached GPUs: written under the lock, a pointer at a time, never taken away. */
@@ -195,17 +208,34 @@ _Static_assert(CONTROL_CONFINED + TMD_CONFINED == CONTROL_CONFINED &&
 	       CONTROL_CONFINED + TMD_UNCONFINABLE == CONTROL_UNCONFINABLE_VERSION,
 	       "outcomes and counters in another order");
 
-static inline void apply_scopes(struct gpupart_gpu *gpu, void *tmd)
+static inline void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params)
 {
+	const struct scope_launch launch = { .tmd = params->tmd, .function = params->function };
 	struct scope_now now;
 
-	if (!scope_resolve(gpu, tmd, &now))
+	if (!scope_resolve(gpu, &launch, &now))
 		control_count(CONTROL_FREE);
 	else if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
 		control_count(CONTROL_UNCONFINABLE_MAP);
 	else
 		control_count(CONTROL_CONFINED +
-			      tmd_confine(&gpu->map, tmd, now.limit, now.set));
+			      tmd_confine(&gpu->map, params->tmd, now.limit, now.set));
+}
+
+/* A node of a graph: its TMD may hold what an earlier set put there. */
+static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
+						    const struct launch_params *params)
+{
+	struct graph_node *node;
+
+	if (!atomic_load_explicit(&gpu->trusted, memory_order_acquire)) {
+		apply_scopes(gpu, params);
+		return;
+	}
+	node = graph_node_begin(scope_thread.graph, &gpu->map, params->tmd);
+	apply_scopes(gpu, params);
+	if (node)
+		graph_node_end(node, &gpu->map, params->tmd);
 }
 
 /* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */
@@ -244,29 +274,57 @@ static void on_launch(const struct launch_params *params)
 	if (__builtin_expect(scope_thread.own != NULL, 0) &&
 	    launch_own(scope_thread.own, gpu, params->tmd))
 		return;
-	if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed))
-		apply_scopes(gpu, params->tmd);
+	if (__builtin_expect(scope_thread.graph != NULL, 0))
+		apply_to_node(gpu, params);
+	else if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed))
+		apply_scopes(gpu, params);
 	else
 		control_count(CONTROL_FREE);
 }
 
+static void stream_goes(uint64_t object)
+{
+	struct gpupart_gpu *gpu;
+
+	atomic_store_explicit(&last_stream_gone[atomic_fetch_add(&nr_streams_gone, 1) % 4], object,
+			      memory_order_release);
+	graph_stream_gone(object);
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
+		scope_gone(gpu, &gpu->streams, object, NULL, NULL);
+}
+
+static void ctx_goes(void *ctx)
+{
+	struct gpupart_gpu *gpu;
+
+	probe_ctx_gone(ctx);
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
+		scope_gone(gpu, &gpu->streams, 0, ctx, NULL);
+	context_forget(ctx);
+}
+
+static void module_goes(uint64_t module)
+{
+	struct gpupart_gpu *gpu;
+
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
+		scope_gone(gpu, &gpu->functions, module, NULL, NULL);
+}
+
 static __attribute__((noinline)) void on_resource(int cbid, const struct resource_params *params)
 {
-	unsigned int nr = atomic_load_explicit(&nr_gpus, memory_order_acquire);
-
-	if (cbid == CBID_STREAM_GOES && params->size >= sizeof(*params)) {
-		atomic_store_explicit(&last_stream_gone[atomic_fetch_add(&nr_streams_gone, 1) % 4],
-				      params->object, memory_order_release);
-		for (unsigned int i = 0; i < nr; i++)
-			scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire),
-					  params->object, NULL, NULL);
-	} else if (cbid == CBID_CTX_GOES && params->size >= sizeof(*params) - 8) {
-		probe_ctx_gone(params->ctx);
-		for (unsigned int i = 0; i < nr; i++)
-			scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire),
-					  0, params->ctx, NULL);
-		context_forget(params->ctx);
-	}
+	if (cbid == CBID_STREAM_GOES && params->size >= RESOURCE_SIZE(object))
+		stream_goes(params->object);
+	else if (cbid == CBID_CTX_GOES && params->size >= RESOURCE_SIZE(ctx))
+		ctx_goes(params->ctx);
+	else if (cbid == CBID_MODULE_GOES && params->size >= RESOURCE_SIZE(object))
+		module_goes(params->object);
+	else if (cbid == CBID_GRAPH_GONE && params->size >= RESOURCE_SIZE(ctx))
+		graph_source_gone(params->ctx);
+	else if (cbid == CBID_GRAPH_EXEC_MADE && params->size >= RESOURCE_SIZE(exec))
+		graph_made(params->exec, (void *)(uintptr_t)params->object);
+	else if (cbid == CBID_GRAPH_EXEC_GOES && params->size >= RESOURCE_SIZE(ctx))
+		graph_unmade(params->ctx);
 }
 
 static void on_callback(void *user, int domain, int cbid, const void *params)
@@ -276,19 +334,34 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 		return;
 	if (__builtin_expect(domain == DOMAIN_LAUNCH && cbid == CBID_TMD_BUILT, 1))
 		on_launch(params);
+	else if (domain == API_DOMAIN)
+		api_callback(cuda, cbid, params);
 	else if (domain == DOMAIN_RESOURCE)
 		on_resource(cbid, params);
 }
 
 /* -------------------------------------------------------------------- install */
 
+struct gpupart_gpu *hook_gpu(unsigned int n)
+{
+	return n < atomic_load_explicit(&nr_gpus, memory_order_acquire) ?
+		       atomic_load_explicit(&gpus[n], memory_order_acquire) :
+		       NULL;
+}
+
+struct gpupart_gpu *hook_gpu_of_context(void *ctx)
+{
+	struct gpupart_gpu *gpu = atomic_load_explicit(&only_gpu, memory_order_acquire);
+
+	return gpu || !ctx ? gpu : gpu_of_launch(ctx);
+}
+
 void hook_thread_goes(const void *thread)
 {
-	unsigned int nr = atomic_load_explicit(&nr_gpus, memory_order_acquire);
+	struct gpupart_gpu *gpu;
 
-	for (unsigned int i = 0; i < nr; i++)
-		scope_stream_gone(atomic_load_explicit(&gpus[i], memory_order_acquire), 0, NULL,
-				  thread);
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
+		scope_gone(gpu, &gpu->streams, 0, NULL, thread);
 }
 
 bool hook_saw_stream_go(uint64_t object)
@@ -304,14 +377,11 @@ bool hook_saw_stream_go(uint64_t object)
 
 struct gpupart_gpu *hook_find_gpu(const char *pci)
 {
-	unsigned int nr = atomic_load_explicit(&nr_gpus, memory_order_acquire);
+	struct gpupart_gpu *gpu;
 
-	for (unsigned int i = 0; i < nr; i++) {
-		struct gpupart_gpu *gpu = atomic_load_explicit(&gpus[i], memory_order_acquire);
-
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
 		if (!strcmp(gpu->topo->info.pci, pci))
 			return gpu;
-	}
 	return NULL;
 }
 
@@ -325,6 +395,7 @@ int hook_add_gpu(struct gpupart *gp, struct gpupart_gpu *gpu)
 	if (nr == MAX_GPUS) {
 		err = ctx_fail(gp, -ENOSPC, "more than %u GPUs", MAX_GPUS);
 	} else {
+		gpu->number = nr;
 		atomic_store_explicit(&gpus[nr], gpu, memory_order_release);
 		atomic_store_explicit(&nr_gpus, nr + 1, memory_order_release);
 	}
@@ -369,7 +440,34 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 	/* Whether these come is found out by check.c: without them streams have no sets. */
 	enable(1, handle, DOMAIN_RESOURCE, CBID_STREAM_GOES);
 	enable(1, handle, DOMAIN_RESOURCE, CBID_CTX_GOES);
+	enable(1, handle, DOMAIN_RESOURCE, CBID_MODULE_GOES);
+	/* Without these a graph keeps the sets that its nodes were built with. */
+	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_GONE);
+	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_EXEC_MADE);
+	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_EXEC_GOES);
+	for (unsigned int n = 0; api_cbid_graphs(n) >= 0; n++)
+		enable(1, handle, API_DOMAIN, api_cbid_graphs(n));
+	enable_callback = enable;
+	subscription = handle;
 	return 0;
+}
+
+void hook_watch_launches(void)
+{
+	bool all = true;
+
+	if (__builtin_expect(atomic_load_explicit(&launches_asked, memory_order_acquire), 1))
+		return;
+	pthread_mutex_lock(&install_lock);
+	if (!atomic_load_explicit(&launches_asked, memory_order_relaxed)) {
+		/* Some drivers lack some: cuLaunchKernel is the one that tells. */
+		all = !enable_callback(1, subscription, API_DOMAIN, api_cbid_launches(0));
+		for (unsigned int n = 1; all && api_cbid_launches(n) >= 0; n++)
+			enable_callback(1, subscription, API_DOMAIN, api_cbid_launches(n));
+		atomic_store_explicit(&scope_launches_watched, all, memory_order_relaxed);
+		atomic_store_explicit(&launches_asked, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&install_lock);
 }
 
 int hook_install(struct gpupart *gp, const struct cuda_api *api)

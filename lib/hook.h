@@ -24,6 +24,15 @@ int hook_add_gpu(struct gpupart *gp, struct gpupart_gpu *gpu);
 /* The attached GPU with this PCI address, or NULL. */
 struct gpupart_gpu *hook_find_gpu(const char *pci);
 
+/* The @n'th attached GPU, or NULL after the last. */
+struct gpupart_gpu *hook_gpu(unsigned int n);
+
+/* The attached GPU that @ctx is on, or NULL: found for contexts that are current. */
+struct gpupart_gpu *hook_gpu_of_context(void *ctx);
+
+/* From now on the begin and the end of launch functions are seen; harmless to repeat. */
+void hook_watch_launches(void);
+
 /* The thread that had this as its mark ends, and its per-thread default streams with it. */
 void hook_thread_goes(const void *thread);
 

@@ -5,10 +5,13 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include "hash.h"
 #include "scope.h"
 
 _Thread_local struct scope_thread scope_thread;
+atomic_bool scope_launches_watched;
 
 /* Among setters only: the callback takes no lock. Never held across a call of the driver. */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -67,35 +70,39 @@ bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu
 	return has;
 }
 
-/* ------------------------------------------------------------------- streams */
+/* -------------------------------------------------------- streams and functions */
 
-static bool id_equal(const struct scope_stream_id *a, const struct scope_stream_id *b)
+static bool id_equal(const struct scope_id *a, const struct scope_id *b)
 {
 	return a->handle == b->handle && a->ctx == b->ctx && a->thread == b->thread;
 }
 
-static bool entry_used(const struct scope_stream *entry)
+static bool entry_used(const struct scope_entry *entry)
 {
-	return atomic_load_explicit(&entry->tmd, memory_order_relaxed) > SCOPE_TMD_GONE;
+	return atomic_load_explicit(&entry->key, memory_order_relaxed) > SCOPE_KEY_GONE;
 }
 
-/* By identity, under the lock. A small cache answers for a stream that is set again and again. */
-static struct scope_stream *stream_of_id(struct gpupart_gpu *gpu, const struct scope_stream_id *id)
+static unsigned int nr_entries(const struct scope_table *table)
 {
-	static struct scope_stream *cache[256];
-	struct scope_stream **cached =
+	return atomic_load_explicit(&table->nr, memory_order_relaxed);
+}
+
+/* By identity, under the lock. A small cache answers for what is set again and again. */
+static struct scope_entry *entry_of_id(const struct scope_table *table, const struct scope_id *id)
+{
+	static struct scope_entry *cache[256];
+	struct scope_entry **cached =
 		&cache[((uintptr_t)id->handle >> 4 ^ (uintptr_t)id->ctx >> 12) * 0x9e3779b1u >> 24 &
 		       255];
 
-	if (!atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed))
+	if (!nr_entries(table))
 		return NULL;
-	if (*cached && *cached >= gpu->streams && *cached < gpu->streams + SCOPE_TABLE_SIZE &&
+	if (*cached && *cached >= table->entries && *cached < table->entries + SCOPE_TABLE_SIZE &&
 	    entry_used(*cached) && id_equal(&(*cached)->id, id))
 		return *cached;
-	for (unsigned int n = 0; n < atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed);
-	     n++)
-		if (id_equal(&gpu->streams[gpu->used[n]].id, id))
-			return *cached = &gpu->streams[gpu->used[n]];
+	for (unsigned int n = 0; n < nr_entries(table); n++)
+		if (id_equal(&table->entries[table->used[n]].id, id))
+			return *cached = &table->entries[table->used[n]];
 	return NULL;
 }
 
@@ -103,91 +110,116 @@ static struct scope_stream *stream_of_id(struct gpupart_gpu *gpu, const struct s
  * Frees @at and what is free before it, where a search ends behind it anyway: else places
  * once used would make every search long, of launches too. Readers find the same in any order.
  */
-static void table_shorten(struct gpupart_gpu *gpu, unsigned int at)
+static void table_shorten(struct scope_table *table, unsigned int at)
 {
-	if (atomic_load_explicit(&gpu->streams[(at + 1) % SCOPE_TABLE_SIZE].tmd,
-				 memory_order_relaxed) != SCOPE_TMD_NEVER)
+	struct scope_entry *entries = table->entries;
+
+	if (atomic_load_explicit(&entries[(at + 1) % SCOPE_TABLE_SIZE].key,
+				 memory_order_relaxed) != SCOPE_KEY_NEVER)
 		return;
-	while (atomic_load_explicit(&gpu->streams[at].tmd, memory_order_relaxed) ==
-	       SCOPE_TMD_GONE) {
-		atomic_store_explicit(&gpu->streams[at].tmd, SCOPE_TMD_NEVER,
-				      memory_order_relaxed);
+	while (atomic_load_explicit(&entries[at].key, memory_order_relaxed) == SCOPE_KEY_GONE) {
+		atomic_store_explicit(&entries[at].key, SCOPE_KEY_NEVER, memory_order_relaxed);
 		at = (at + SCOPE_TABLE_SIZE - 1) % SCOPE_TABLE_SIZE;
 	}
 }
 
 /* Takes the entry at used[@n] away; under the lock. */
-static void entry_remove(struct gpupart_gpu *gpu, unsigned int n)
+static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, unsigned int n)
 {
-	struct scope_stream *entry = &gpu->streams[gpu->used[n]];
-	unsigned int nr = atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed);
+	struct scope_entry *entry = &table->entries[table->used[n]];
+	unsigned int nr = nr_entries(table);
 
 	ring_publish(&entry->ring, &gpu->map, NULL);
-	atomic_store_explicit(&entry->tmd, SCOPE_TMD_GONE, memory_order_release);
-	table_shorten(gpu, gpu->used[n]);
-	gpu->used[n] = gpu->used[nr - 1];
-	atomic_store_explicit(&gpu->nr_streams, nr - 1, memory_order_relaxed);
+	atomic_store_explicit(&entry->key, SCOPE_KEY_GONE, memory_order_release);
+	table_shorten(table, table->used[n]);
+	table->used[n] = table->used[nr - 1];
+	atomic_store_explicit(&table->nr, nr - 1, memory_order_release);
 }
 
-bool scope_stream_set_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,
-			    const struct gpupart_tpcset *set)
+static void table_changed(struct gpupart_gpu *gpu, const struct scope_table *table)
 {
-	struct scope_stream *entry;
+	if (table == &gpu->functions)
+		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_relaxed);
+}
+
+bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
+		     const struct gpupart_tpcset *set)
+{
+	struct scope_entry *entry;
 
 	pthread_mutex_lock(&set_lock);
-	entry = stream_of_id(gpu, id);
+	entry = entry_of_id(table, id);
 	if (entry && set) {
 		ring_publish(&entry->ring, &gpu->map, set);
 	} else if (entry) {
 		unsigned int n = 0;
 
-		while (gpu->used[n] != entry - gpu->streams)
+		while (table->used[n] != entry - table->entries)
 			n++;
-		entry_remove(gpu, n);
+		entry_remove(gpu, table, n);
 	}
+	if (entry)
+		table_changed(gpu, table);
 	pthread_mutex_unlock(&set_lock);
 	return entry;
 }
 
-bool scope_stream_get_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,
-			    struct gpupart_tpcset *set, bool *has_set)
+bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
+		     struct gpupart_tpcset *set, bool *has_set)
 {
-	struct scope_stream *entry;
+	struct scope_entry *entry;
 
 	pthread_mutex_lock(&set_lock);
-	entry = stream_of_id(gpu, id);
+	entry = entry_of_id(table, id);
 	*has_set = entry && ring_get(&entry->ring, set);
 	pthread_mutex_unlock(&set_lock);
 	return entry;
 }
 
-int scope_stream_add(struct gpupart *gp, struct gpupart_gpu *gpu, const struct scope_stream_id *id,
-		     uint64_t object, const void *ctx, uint64_t tmd,
-		     const struct gpupart_tpcset *set)
+uint64_t scope_object(const struct scope_table *table, const struct scope_id *id)
 {
-	struct scope_stream *entry = NULL;
-	unsigned int at = scope_table_start(tmd);
+	const struct scope_entry *entry;
+	uint64_t object;
+
+	pthread_mutex_lock(&set_lock);
+	entry = entry_of_id(table, id);
+	object = entry ? entry->object : 0;
+	pthread_mutex_unlock(&set_lock);
+	return object;
+}
+
+int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
+	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
+	      uint64_t key, const struct gpupart_tpcset *set)
+{
+	struct scope_entry *entry = NULL;
+	unsigned int at = scope_table_start(key);
 	int err = 0;
 
 	pthread_mutex_lock(&set_lock);
+	if (!table->entries)
+		table->entries = calloc(SCOPE_TABLE_SIZE, sizeof(*table->entries));
+	if (!table->entries) {
+		err = ctx_fail(gp, -ENOMEM, "no memory for %s with sets", what);
+		goto unlock;
+	}
 	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {
-		uint64_t key = atomic_load_explicit(&gpu->streams[at].tmd, memory_order_relaxed);
+		uint64_t found =
+			atomic_load_explicit(&table->entries[at].key, memory_order_relaxed);
 
-		/* The address itself: its stream went without a word, this one has it now. */
-		if (key == tmd) {
-			entry = &gpu->streams[at];
+		/* The address itself: its owner went without a word, this one has it now. */
+		if (found == key) {
+			entry = &table->entries[at];
 			break;
 		}
-		if (key <= SCOPE_TMD_GONE && !entry)
-			entry = &gpu->streams[at];
-		if (key == SCOPE_TMD_NEVER)
+		if (found <= SCOPE_KEY_GONE && !entry)
+			entry = &table->entries[at];
+		if (found == SCOPE_KEY_NEVER)
 			break;
 	}
-	if (!entry ||
-	    (!entry_used(entry) &&
-	     atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed) >= SCOPE_MAX_STREAMS)) {
-		err = ctx_fail(gp, -ENOSPC, "more than %u streams have sets: take some away",
-			       SCOPE_MAX_STREAMS);
+	if (!entry || (!entry_used(entry) && nr_entries(table) >= SCOPE_MAX_ENTRIES)) {
+		err = ctx_fail(gp, -ENOSPC, "more than %u %s have sets: take some away",
+			       SCOPE_MAX_ENTRIES, what);
 		goto unlock;
 	}
 	ring_publish(&entry->ring, &gpu->map, set);
@@ -195,30 +227,161 @@ int scope_stream_add(struct gpupart *gp, struct gpupart_gpu *gpu, const struct s
 	entry->id = *id;
 	entry->object = object;
 	entry->ctx = ctx;
-	if (!entry_used(entry))
-		gpu->used[atomic_fetch_add_explicit(&gpu->nr_streams, 1, memory_order_relaxed)] =
-			entry - gpu->streams;
-	atomic_store_explicit(&entry->tmd, tmd, memory_order_release);
+	if (!entry_used(entry)) {
+		table->used[nr_entries(table)] = entry - table->entries;
+		atomic_fetch_add_explicit(&table->nr, 1, memory_order_release);
+	}
+	atomic_store_explicit(&entry->key, key, memory_order_release);
+	table_changed(gpu, table);
 unlock:
 	pthread_mutex_unlock(&set_lock);
 	return err;
 }
 
-void scope_stream_gone(struct gpupart_gpu *gpu, uint64_t object, const void *ctx,
-		       const void *thread)
+void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
+		const void *ctx, const void *thread)
 {
-	if (!atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed))
+	if (!nr_entries(table))
 		return;
 	pthread_mutex_lock(&set_lock);
-	for (unsigned int n = 0;
-	     n < atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed); ) {
-		const struct scope_stream *entry = &gpu->streams[gpu->used[n]];
+	for (unsigned int n = 0; n < nr_entries(table); ) {
+		const struct scope_entry *entry = &table->entries[table->used[n]];
 
 		if ((object && entry->object == object) || (ctx && entry->ctx == ctx) ||
 		    (thread && entry->id.thread == thread))
-			entry_remove(gpu, n);
+			entry_remove(gpu, table, n);
 		else
 			n++;
 	}
 	pthread_mutex_unlock(&set_lock);
+}
+
+/* -------------------------------------------------------------------- threads */
+
+static void special_update(void)
+{
+	scope_thread.special = scope_thread.next_gpu || scope_thread.sticky || scope_thread.graph;
+}
+
+int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	struct scope_sticky *own;
+
+	if (!scope_thread.sticky && !set)
+		return 0;
+	if (!scope_thread.sticky)
+		scope_thread.sticky = calloc(SCOPE_MAX_GPUS, sizeof(*scope_thread.sticky));
+	if (!scope_thread.sticky)
+		return ctx_fail(gp, -ENOMEM, "no memory for a thread's own sets");
+	own = &scope_thread.sticky[gpu->number];
+	memset(own, 0, sizeof(*own));
+	if (set) {
+		own->set = *set;
+		tmd_map_convert(&gpu->map, set, &own->allow);
+		atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
+	}
+	special_update();
+	return 0;
+}
+
+bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	if (!scope_thread.sticky || gpupart_tpcset_empty(&scope_thread.sticky[gpu->number].set))
+		return false;
+	*set = scope_thread.sticky[gpu->number].set;
+	return true;
+}
+
+void scope_sticky_free(void)
+{
+	free(scope_thread.sticky);
+	scope_thread.sticky = NULL;
+	special_update();
+}
+
+void scope_next_for(const struct gpupart_gpu *gpu)
+{
+	scope_thread.next_gpu = gpu;
+	special_update();
+}
+
+void scope_graph_begin(struct scope_graph *graph)
+{
+	scope_thread.graph = graph;
+	special_update();
+}
+
+/* ------------------------------------------------------------------ resolution */
+
+static bool allow_any(const struct tmd_allow *allow)
+{
+	uint64_t any = 0;
+
+	for (int i = 0; i < GPUPART_MAX_TMD_BITS / 64; i++)
+		any |= allow->tmd_bits[i];
+	return any;
+}
+
+static const struct tmd_allow *sticky_of(const struct gpupart_gpu *gpu)
+{
+	const struct scope_sticky *sticky = scope_thread.sticky;
+
+	return sticky && allow_any(&sticky[gpu->number].allow) ? &sticky[gpu->number].allow : NULL;
+}
+
+bool scope_resolve_special(const struct gpupart_gpu *gpu, const struct scope_launch *launch,
+			   struct scope_now *now)
+{
+	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
+	struct scope_thread *thread = &scope_thread;
+	const struct scope_entry *entry = NULL;
+	const struct tmd_allow *sticky;
+
+	if (thread->next_gpu == gpu && !thread->graph &&
+	    (thread->in_launch || !atomic_load_explicit(&scope_launches_watched,
+							memory_order_relaxed))) {
+		scope_next_for(NULL);
+		now->set_copy = thread->next;
+		return true;
+	}
+	if (atomic_load_explicit(&gpu->functions.nr, memory_order_acquire))
+		entry = scope_find(&gpu->functions, (uintptr_t)launch->function);
+	if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))
+		return true;
+	if (thread->graph) {
+		if (thread->graph->gpu == gpu && thread->graph->has_set) {
+			now->set_copy = thread->graph->set;
+			return true;
+		}
+	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
+		entry = scope_find(&gpu->streams, (uintptr_t)launch->tmd);
+		if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))
+			return true;
+	}
+	sticky = sticky_of(gpu);
+	if (sticky)
+		now->set_copy = *sticky;
+	return sticky;
+}
+
+uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
+{
+	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
+	/* What applies, a ring's first: none, then its bits. */
+	struct {
+		uint64_t number, functions;
+		struct tmd_allow limit, set;
+	} print = { .number = gpu->number + 1 };
+	struct tmd_allow copy;
+
+	print.functions = atomic_load_explicit(&gpu->function_sets, memory_order_relaxed);
+	if (scope_ring_read(&gpu->limit, words, &copy))
+		print.limit = copy;
+	if (!set)
+		set = sticky_of(gpu);
+	if (!set && scope_ring_read(&gpu->process, words, &copy))
+		set = &copy;
+	if (set)
+		print.set = *set;
+	return hash_bytes(HASH_INIT, &print, sizeof(print));
 }

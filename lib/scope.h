@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which set applies to a launch: limit AND (next launch, else stream, else process,
- * else all). Setters may lock; what the launch callback calls does not, nor
- * allocate, nor fail. Knows no mask bit's polarity.
+ * Which set applies to a launch: limit AND (next launch, else function, else stream,
+ * else thread, else process, else all). Setters may lock; what the launch callback
+ * calls does not, nor allocate, nor fail. Knows no mask bit's polarity.
  */
 #ifndef GPUPART_LIB_SCOPE_H
 #define GPUPART_LIB_SCOPE_H
@@ -26,25 +26,33 @@ struct scope_ring {
 };
 
 /* A created stream by its handle; a default stream by its context and, per thread, the thread. */
-struct scope_stream_id {
-	void *handle;
+struct scope_id {
+	void *handle;		/* or a function's */
 	void *ctx;
 	const void *thread;
 };
 
-#define SCOPE_MAX_STREAMS	4096
+#define SCOPE_MAX_ENTRIES	4096
 #define SCOPE_TABLE_BITS	13
 #define SCOPE_TABLE_SIZE	(1u << SCOPE_TABLE_BITS)
 #define SCOPE_MAX_PROBES	64
-#define SCOPE_TMD_NEVER		0
-#define SCOPE_TMD_GONE		1
+#define SCOPE_KEY_NEVER		0
+#define SCOPE_KEY_GONE		1
 
-struct scope_stream {
-	_Atomic uint64_t tmd;	/* address of the stream's TMD, or one of the two above */
+/* A stream or a function with a set. */
+struct scope_entry {
+	_Atomic uint64_t key;	/* where the stream's TMD or the function is, or one of the above */
 	struct scope_ring ring;
-	struct scope_stream_id id;
-	uint64_t object;	/* the driver's object behind the handle, 0 for a default stream */
-	const void *ctx;	/* it goes with this context */
+	struct scope_id id;
+	uint64_t object;	/* it goes with this object of the driver's; 0: none */
+	const void *ctx;	/* and with this context */
+};
+
+/* Open addressing by key. Readers take no lock. */
+struct scope_table {
+	atomic_uint nr;			/* in use */
+	struct scope_entry *entries;	/* SCOPE_TABLE_SIZE; NULL until the first is in use */
+	uint16_t used[SCOPE_MAX_ENTRIES]; /* which of them, the first nr count */
 };
 
 struct gpupart_gpu {
@@ -57,9 +65,9 @@ struct gpupart_gpu {
 	struct scope_ring limit, process;
 	bool has_outer;			/* a limit from outside, that no call here widens */
 	struct gpupart_tpcset outer;
-	atomic_uint nr_streams;		/* with sets */
-	struct scope_stream *streams;	/* 1 << SCOPE_TABLE_BITS, open addressing by tmd */
-	uint16_t used[SCOPE_MAX_STREAMS]; /* which of them, the first nr_streams count */
+	struct scope_table streams, functions;	/* with sets */
+	atomic_uint function_sets;	/* counts up when a function's set changes */
+	unsigned int number;		/* of the attached GPUs, from 0 */
 	int control_place;		/* in the block that others see */
 	int device;			/* CUDA's number of it, -1 where none was asked for yet */
 	bool learned;			/* check_gpu() went through */
@@ -81,14 +89,41 @@ struct scope_own {
 	unsigned char bytes[256];		/* the first of it, as the driver built it */
 };
 
+/* A thread's own set on one GPU; all zero: none. */
+struct scope_sticky {
+	struct tmd_allow allow;
+	struct gpupart_tpcset set;
+};
+
+/* A graph is being launched, uploaded or instantiated by this thread: graph.c. */
+struct scope_graph {
+	const struct gpupart_gpu *gpu;	/* whose sets @set is for */
+	bool has_set;			/* of the stream, or for this launch */
+	struct tmd_allow set;
+	struct graph_nodes *nodes;	/* what was put into its nodes before; NULL: not known */
+	unsigned int nr_built;		/* TMDs built meanwhile */
+};
+
+#define SCOPE_MAX_GPUS 64
+
 /* What the callback looks at first; one a thread. */
 struct scope_thread {
+	bool special;			/* one of the next four is in use */
+	bool in_launch;			/* inside a launch function of the driver's interface */
 	const struct gpupart_gpu *next_gpu;	/* a next-launch set is waiting */
+	struct scope_sticky *sticky;	/* SCOPE_MAX_GPUS, by number */
+	struct scope_graph *graph;
 	struct tmd_allow next;
 	struct scope_own *own;
 };
 
 extern _Thread_local struct scope_thread scope_thread;
+
+/*
+ * Launch functions are seen from their begin to their end, so that a next-launch set is
+ * for a launch of the program's and no kernel of the driver's own.
+ */
+extern atomic_bool scope_launches_watched;
 
 /* What applies to one launch; a NULL is "none". Points into @limit_copy and @set_copy. */
 struct scope_now {
@@ -103,22 +138,42 @@ void scope_ring_set(struct gpupart_gpu *gpu, struct scope_ring *ring,
 bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
 
-/*
- * Sets a stream that has an entry already, or takes the entry away (@set NULL): true.
- * False where it has none: the caller
- * finds its TMD and calls scope_stream_add().
- */
-bool scope_stream_set_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,
-			    const struct gpupart_tpcset *set);
-int scope_stream_add(struct gpupart *gp, struct gpupart_gpu *gpu, const struct scope_stream_id *id,
-		     uint64_t object, const void *ctx, uint64_t tmd,
-		     const struct gpupart_tpcset *set);
-bool scope_stream_get_known(struct gpupart_gpu *gpu, const struct scope_stream_id *id,
-			    struct gpupart_tpcset *set, bool *has_set);
+/* The calling thread's next launch on @gpu takes scope_thread.next; NULL: none waits. */
+void scope_next_for(const struct gpupart_gpu *gpu);
+/* What the calling thread's launches are nodes of from now on; NULL: of nothing. */
+void scope_graph_begin(struct scope_graph *graph);
 
-/* Its stream, context or thread goes: so do the entries. 0 or NULL matches nothing. */
-void scope_stream_gone(struct gpupart_gpu *gpu, uint64_t object, const void *ctx,
-		       const void *thread);
+/* @set NULL takes the thread's own away. -ENOMEM with a sentence. */
+int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
+bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
+/* Its memory; when the thread ends. */
+void scope_sticky_free(void);
+
+/*
+ * Sets what has an entry already, or takes the entry away (@set NULL): true.
+ * False where it has none: the caller finds its key and calls scope_add().
+ */
+bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
+		     const struct gpupart_tpcset *set);
+/* @what in the plural is for the sentence. */
+int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
+	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
+	      uint64_t key, const struct gpupart_tpcset *set);
+bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
+		     struct gpupart_tpcset *set, bool *has_set);
+
+/* The driver's object that the entry goes with; 0 where there is no entry or none. */
+uint64_t scope_object(const struct scope_table *table, const struct scope_id *id);
+
+/* Its object, context or thread goes: so do the entries. 0 or NULL matches nothing. */
+void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
+		const void *ctx, const void *thread);
+
+/*
+ * What applies to nodes of a graph on @gpu that are built now, in one number: equal
+ * numbers, equal sets. @set as in struct scope_graph, or NULL.
+ */
+uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
 /* ------------------- the callback's half: inline, every launch pays for it */
 
@@ -156,40 +211,48 @@ static inline unsigned int scope_table_start(uint64_t tmd)
 	return (tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - SCOPE_TABLE_BITS);
 }
 
-static inline const struct scope_stream *
-scope_stream_of_tmd(const struct gpupart_gpu *gpu, uint64_t tmd)
+static inline const struct scope_entry *scope_find(const struct scope_table *table, uint64_t key)
 {
-	unsigned int at = scope_table_start(tmd);
+	unsigned int at = scope_table_start(key);
 
 	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {
-		uint64_t key = atomic_load_explicit(&gpu->streams[at].tmd, memory_order_acquire);
+		uint64_t found =
+			atomic_load_explicit(&table->entries[at].key, memory_order_acquire);
 
-		if (key == tmd)
-			return &gpu->streams[at];
-		if (key == SCOPE_TMD_NEVER)
+		if (found == key)
+			return &table->entries[at];
+		if (found == SCOPE_KEY_NEVER)
 			break;
 	}
 	return NULL;
 }
 
+/* What of a launch decides which set applies. */
+struct scope_launch {
+	const void *tmd;
+	const void *function;
+};
+
+/* The rarer scopes first, in their order. True: one of them has a set. */
+bool scope_resolve_special(const struct gpupart_gpu *gpu, const struct scope_launch *launch,
+			   struct scope_now *now);
+
 /* One body for two counts of words, so that each is straight code. */
 static inline __attribute__((always_inline))
-bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, struct scope_now *now,
-		   unsigned int nr_words)
+bool scope_resolve_words(const struct gpupart_gpu *gpu, const struct scope_launch *launch,
+			 struct scope_now *now, unsigned int nr_words)
 {
-	struct scope_thread *thread = &scope_thread;
-	const struct scope_stream *stream;
+	const struct scope_entry *stream;
 
 	now->limit =
 		scope_ring_read(&gpu->limit, nr_words, &now->limit_copy) ? &now->limit_copy : NULL;
 	now->set = &now->set_copy;
-	if (__builtin_expect(thread->next_gpu == gpu, 0)) {
-		thread->next_gpu = NULL;
-		now->set_copy = thread->next;
-		return true;
-	}
-	if (atomic_load_explicit(&gpu->nr_streams, memory_order_relaxed)) {
-		stream = scope_stream_of_tmd(gpu, (uintptr_t)tmd);
+	if (__builtin_expect(scope_thread.special ||
+			     atomic_load_explicit(&gpu->functions.nr, memory_order_acquire), 0)) {
+		if (scope_resolve_special(gpu, launch, now))
+			return true;
+	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
+		stream = scope_find(&gpu->streams, (uintptr_t)launch->tmd);
 		if (stream && scope_ring_read(&stream->ring, nr_words, &now->set_copy))
 			return true;
 	}
@@ -200,12 +263,12 @@ bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, struct 
 }
 
 /* False where nothing applies. Uses up the thread's next-launch set. */
-static inline bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd,
+static inline bool scope_resolve(const struct gpupart_gpu *gpu, const struct scope_launch *launch,
 				 struct scope_now *now)
 {
 	if (__builtin_expect(gpu->map.nr_words == 2, 1))
-		return scope_resolve_words(gpu, tmd, now, 2);
-	return scope_resolve_words(gpu, tmd, now, GPUPART_MAX_TMD_BITS / 64);
+		return scope_resolve_words(gpu, launch, now, 2);
+	return scope_resolve_words(gpu, launch, now, GPUPART_MAX_TMD_BITS / 64);
 }
 
 #endif

@@ -123,10 +123,10 @@ static void extension_write(const struct tmd_layout *layout, void *tmd, const st
 	}
 }
 
-static inline bool mask_valid(const struct tmd_layout *layout, void *tmd)
+static inline bool mask_valid(const struct tmd_layout *layout, const void *tmd)
 {
 	return !layout->valid.width ||
-	       *word_at(tmd, layout->valid.lo / 32 * 4) >> layout->valid.lo % 32 & 1;
+	       *word_at((void *)tmd, layout->valid.lo / 32 * 4) >> layout->valid.lo % 32 & 1;
 }
 
 /* The bits the driver disabled itself, as a set of disabled bits. */
@@ -612,6 +612,32 @@ enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 	if (__builtin_expect(map->nr_words == 2, 1))
 		return confine_words(map, tmd, limit, set, 2);
 	return confine_words(map, tmd, limit, set, WORDS64);
+}
+
+bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *mask)
+{
+	const struct tmd_layout *layout = map->layout;
+
+	memset(mask, 0, sizeof(*mask));
+	if (!version_matches(layout, tmd))
+		return false;
+	mask->valid = mask_valid(layout, tmd);
+	for (unsigned int i = 0; i < layout->nr_words; i++)
+		mask->off.tmd_bits[i] = mask_word(layout, tmd, i);
+	if (layout->extension[0].width)
+		extension_read(layout, tmd, &mask->off);
+	return true;
+}
+
+void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mask *mask)
+{
+	const struct tmd_layout *layout = map->layout;
+
+	if (!version_matches(layout, tmd))
+		return;
+	disable(layout, tmd, &mask->off);
+	if (layout->valid.width && !mask->valid)
+		*word_at(tmd, layout->valid.lo / 32 * 4) &= ~(1u << layout->valid.lo % 32);
 }
 
 enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,

@@ -88,6 +88,17 @@ void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set
 enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 			     const struct tmd_allow *limit, const struct tmd_allow *set);
 
+/* A TMD's whole mask as it stands, of a known version: to know it again, to put it back. */
+struct tmd_mask {
+	struct tmd_allow off;
+	bool valid;
+};
+
+/* False, and zeroes, for another version. */
+bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *mask);
+/* Only with what was read from a TMD of the same node. */
+void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mask *mask);
+
 /*
  * For the check of a map that is not yet trusted: sets the bits of @left_out alone,
  * at most half of the TPCs, so that whatever the bits truly mean some TPC stays.

@@ -14,8 +14,8 @@ Where a stream is wanted: a handle as an int or ctypes pointer, or an object of 
 CuPy or anybody else that has .cuda_stream, .ptr or __cuda_stream__(); None is the legacy
 default stream. What fails raises Error, an OSError whose text is the library's sentence.
 
-A launch uses: limit AND (next launch, else stream, else process, else all). All of it may
-be used from any thread.
+A launch uses: limit AND (next launch, else function, else stream, else thread, else
+process, else all). All of it may be used from any thread.
 
 PyTorch hands its streams out of a pool, again and again, and destroys none: a set given
 with Gpu.stream() stays with the stream after its Python object has gone, until it is
@@ -85,7 +85,9 @@ class _CCounters(Structure):
     _fields_ = [("launches", c_uint64), ("confined", c_uint64), ("widened_empty", c_uint64),
                 ("widened_driver", c_uint64), ("widened_cluster", c_uint64),
                 ("widened_cooperative", c_uint64), ("unconfinable_version", c_uint64),
-                ("unconfinable_map", c_uint64), ("unconfinable_gpu", c_uint64)]
+                ("unconfinable_map", c_uint64), ("unconfinable_gpu", c_uint64),
+                ("graphs_reapplied", c_uint64), ("graphs_stale", c_uint64),
+                ("next_dropped", c_uint64)]
 
 
 class _CProcess(Structure):
@@ -147,10 +149,14 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_limit_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_process_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_stream_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "gpupart_function_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "gpupart_thread_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_next_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_limit_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
     "gpupart_process_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
     "gpupart_stream_get": (c_bool, [c_void_p, c_void_p, POINTER(_CTpcSet)]),
+    "gpupart_function_get": (c_bool, [c_void_p, c_void_p, POINTER(_CTpcSet)]),
+    "gpupart_thread_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
     "gpupart_counters_get": (None, [POINTER(_CCounters)]),
     "gpupart_process_list": (c_int, [c_void_p, POINTER(_CProcess), c_uint]),
     "gpupart_gpu_check": (None, [c_void_p, POINTER(_CCheck)]),
@@ -203,6 +209,8 @@ _lib = _load()
 _limit_set, _limit_get = _lib.gpupart_limit_set, _lib.gpupart_limit_get
 _process_set, _process_get = _lib.gpupart_process_set, _lib.gpupart_process_get
 _stream_set, _stream_get = _lib.gpupart_stream_set, _lib.gpupart_stream_get
+_thread_set, _thread_get = _lib.gpupart_thread_set, _lib.gpupart_thread_get
+_function_set, _function_get = _lib.gpupart_function_set, _lib.gpupart_function_get
 _next_set = _lib.gpupart_next_set
 
 
@@ -724,6 +732,9 @@ class Counters:
     unconfinable_version: int   #: unknown TMD version or launch type
     unconfinable_map: int       #: mask bits not proven on this GPU
     unconfinable_gpu: int       #: launch on a GPU that was not attached
+    graphs_reapplied: int       #: graph launches whose nodes were built again first
+    graphs_stale: int           #: graph launches whose nodes kept an earlier set
+    next_dropped: int           #: next-launch sets whose launch failed or was captured
 
 
 def _counters(c: _CCounters) -> Counters:
@@ -757,6 +768,22 @@ class VerifyRow:
     detail: str         #: what was seen; names the TPC where it failed
 
 
+def _handle(value: Any, refusal: str, name: str) -> int:
+    """A handle as a number; 0 for None."""
+    if isinstance(value, ctypes._Pointer):
+        value = ctypes.cast(value, c_void_p)
+    if isinstance(value, ctypes._SimpleCData):
+        value = value.value
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(refusal)
+    handle = operator.index(value)
+    if not 0 <= handle < 1 << 64:
+        raise Error(errno.EINVAL, f"{handle} is no {name}")
+    return handle
+
+
 def _stream_handle(stream: Any) -> int:
     """The CUstream of whatever a library calls a stream; 0 for None."""
     given = stream
@@ -766,19 +793,19 @@ def _stream_handle(stream: Any) -> int:
         stream = stream.ptr
     elif hasattr(stream, "__cuda_stream__"):
         stream = stream.__cuda_stream__()[1]
-    if isinstance(stream, ctypes._Pointer):
-        stream = ctypes.cast(stream, c_void_p)
-    if isinstance(stream, ctypes._SimpleCData):
-        stream = stream.value
-    if stream is None:
-        return 0
-    if isinstance(stream, bool) or not hasattr(stream, "__index__"):
-        raise TypeError(f"{given!r} is no stream: an int, a ctypes pointer or an object with "
-                        ".cuda_stream, .ptr or __cuda_stream__() is wanted")
-    handle = operator.index(stream)
-    if not 0 <= handle < 1 << 64:
-        raise Error(errno.EINVAL, f"{handle} is no stream")
-    return handle
+    return _handle(stream, f"{given!r} is no stream: an int, a ctypes pointer or an object with "
+                           ".cuda_stream, .ptr or __cuda_stream__() is wanted", "stream")
+
+
+def _function_handle(function: Any) -> int:
+    """The CUfunction or CUkernel of whatever a library calls a kernel."""
+    given = function
+    for name in ("ptr", "handle"):
+        if hasattr(function, name):
+            function = getattr(function, name)
+            break
+    return _handle(function, f"{given!r} is no kernel function: an int, a ctypes pointer or an "
+                             "object with .ptr or .handle is wanted", "kernel function")
 
 
 def _stream_gpu(stream: Any) -> Optional[str]:
@@ -868,8 +895,45 @@ class Gpu:
     def process(self, tpcs: Optional[TpcsLike]) -> None:
         self._apply(_process_set, tpcs)
 
+    @property
+    def thread(self) -> Optional[TpcSet]:
+        """The set of all launches that the calling thread makes, None if there is none.
+
+        >>> gpu = attach()
+        >>> gpu.thread = "gpc:2"
+        >>> gpu.census() == gpu.topology.gpcs[2].tpcs
+        True
+        >>> gpu.thread = None
+        """
+        c = _CTpcSet()
+        return TpcSet._of_c(c) if _thread_get(self._pointer, byref(c)) else None
+
+    @thread.setter
+    def thread(self, tpcs: Optional[TpcsLike]) -> None:
+        self._apply(_thread_set, tpcs)
+
+    def function_set(self, function: Any, tpcs: Optional[TpcsLike]) -> None:
+        """
+        Gives every launch of a kernel a set, or takes it away with None: @function is a
+        CUfunction or CUkernel, an int, a ctypes pointer or an object with .ptr or .handle.
+        """
+        at = None
+        if tpcs is not None:
+            if not isinstance(tpcs, TpcSet):
+                tpcs = self.topology.set(tpcs)
+            at = tpcs._at
+        err = _function_set(_thread.context, self._pointer, _function_handle(function), at)
+        if err:
+            raise _fail(err)
+
+    def function_get(self, function: Any) -> Optional[TpcSet]:
+        """@function's set, None if it has none."""
+        c = _CTpcSet()
+        has = _function_get(self._pointer, _function_handle(function), byref(c))
+        return TpcSet._of_c(c) if has else None
+
     def next_set(self, tpcs: Optional[TpcsLike]) -> None:
-        """The set of the calling thread's next kernel launch on this GPU, once."""
+        """The set of the calling thread's next kernel or graph launch on this GPU, once."""
         self._apply(_next_set, tpcs)
 
     def stream(self, stream: Any = None) -> Stream:
@@ -1024,7 +1088,9 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
     overwrite each other.
 
     Sets take effect at launches: work that was queued before is not moved. A CUDA graph
-    keeps what was in force when it was uploaded.
+    takes what is in force when it is launched, with few exceptions (gpupart.h, "Graphs").
+
+    thread=True, in place of @stream: launches of the calling thread.
 
     >>> gpu = attach()
     >>> with partition(gpcs=[1, 2]) as outer, partition(tpcs=range(4)) as inner:
@@ -1039,18 +1105,21 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
 
     def __init__(self, *, gpcs: Optional[IndicesLike] = None, tpcs: Optional[IndicesLike] = None,
                  ugpus: Optional[IndicesLike] = None, vgpcs: Optional[IndicesLike] = None,
-                 set: Optional[TpcsLike] = None, stream: Any = _PROCESS,
+                 set: Optional[TpcsLike] = None, stream: Any = _PROCESS, thread: bool = False,
                  gpu: Optional[Union[str, Gpu]] = None) -> None:
         self._wanted = [("set", set), ("tpcs", tpcs), ("gpc_tpcs", gpcs),
                         ("ugpu_tpcs", ugpus), ("vgpc_tpcs", vgpcs)]
         if all(value is None for _, value in self._wanted):
             raise TypeError("partition() wants one of tpcs, gpcs, ugpus, vgpcs, set")
+        if thread and stream is not _PROCESS:
+            raise TypeError("partition() wants a stream or a thread, not both")
+        self._thread = thread
         self._stream = stream
         self._gpu = gpu
-        self._place: Optional[Union[Stream, _ProcessPlace]] = None
+        self._place: Optional[_Place] = None
         self._before: list[Optional[TpcSet]] = []
 
-    def _start(self) -> Union[Stream, _ProcessPlace]:
+    def _start(self) -> _Place:
         """Late, so that a decorated function's module can be imported where no GPU is."""
         gpu = self._gpu
         if not isinstance(gpu, Gpu):
@@ -1062,6 +1131,8 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
                 tpcs |= (topology.set("tpc:" + _list(value)) if name == "tpcs"
                          else getattr(topology, name)(value))
         self._tpcs = tpcs
+        if self._thread:
+            return _ThreadPlace(gpu)
         return _ProcessPlace(gpu) if self._stream is _PROCESS else gpu.stream(self._stream)
 
     def __enter__(self) -> TpcSet:
@@ -1093,3 +1164,21 @@ class _ProcessPlace:
     @set.setter
     def set(self, tpcs: Optional[TpcSet]) -> None:
         self.gpu.process = tpcs
+
+
+class _ThreadPlace:
+    """The calling thread's set, as Stream is a stream's."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+
+    @property
+    def set(self) -> Optional[TpcSet]:
+        return self.gpu.thread
+
+    @set.setter
+    def set(self, tpcs: Optional[TpcSet]) -> None:
+        self.gpu.thread = tpcs
+
+
+_Place = Union[Stream, _ProcessPlace, _ThreadPlace]

@@ -101,7 +101,16 @@ def replay(out):
     out.copy_(buffer)
 
 
-same(seen(replay), topo.gpcs[1].tpcs, "a graph keeps what it was uploaded with")
+same(seen(replay), topo.all, "a graph takes what is in force when it is launched: nothing")
+with partition(gpcs=2):
+    same(seen(replay), topo.gpcs[2].tpcs, "a graph in another partition")
+gpu.thread = "gpc:3"
+same((seen(), gpu.thread), (topo.gpcs[3].tpcs, topo.gpcs[3].tpcs), "the thread's set")
+with partition(gpcs=1, thread=True):
+    same(seen(), topo.gpcs[1].tpcs, "a partition of the thread")
+same(seen(), topo.gpcs[3].tpcs, "the thread's set again")
+gpu.thread = None
+same(gpupart.counters().graphs_stale, 0, "no graph kept an earlier set")
 
 # PyTorch's streams come from a pool.
 kept = gpu.stream(torch.cuda.Stream())

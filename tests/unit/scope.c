@@ -59,10 +59,10 @@ static void rings(void)
 static int add(unsigned int nr)
 {
 	struct gpupart_tpcset set = choice(nr);
-	struct scope_stream_id id = { .handle = (char *)NULL + 0x10000 + nr * 64 };
+	struct scope_id id = { .handle = (char *)NULL + 0x10000 + nr * 64 };
 
-	return scope_stream_add(gp, &gpu, &id, 0x1000 + nr, NULL, 0x7f0000000000 + nr * 400ull,
-				&set);
+	return scope_add(gp, &gpu, &gpu.streams, "streams", &id, 0x1000 + nr, NULL,
+			 0x7f0000000000 + nr * 400ull, &set);
 }
 
 static unsigned int not_never(void)
@@ -70,7 +70,7 @@ static unsigned int not_never(void)
 	unsigned int nr = 0;
 
 	for (unsigned int at = 0; at < SCOPE_TABLE_SIZE; at++)
-		nr += atomic_load(&gpu.streams[at].tmd) != SCOPE_TMD_NEVER;
+		nr += atomic_load(&gpu.streams.entries[at].key) != SCOPE_KEY_NEVER;
 	return nr;
 }
 
@@ -84,11 +84,11 @@ static void table(void)
 	for (unsigned int n = 0; n < nr; n++) {
 		bad += add(n) != 0;
 		if (n >= kept + 50)
-			scope_stream_gone(&gpu, 0x1000 + n - 50, NULL, NULL);
+			scope_gone(&gpu, &gpu.streams, 0x1000 + n - 50, NULL, NULL);
 	}
 	for (unsigned int n = 0; n < nr; n++) {
-		const struct scope_stream *entry =
-			scope_stream_of_tmd(&gpu, 0x7f0000000000 + n * 400ull);
+		const struct scope_entry *entry =
+			scope_find(&gpu.streams, 0x7f0000000000 + n * 400ull);
 		bool has = entry && scope_ring_read(&entry->ring, 2, &allow);
 
 		if (n < kept || n >= nr - 50)
@@ -101,14 +101,13 @@ static void table(void)
 	tap_ok(not_never() < 300, "places that were used make no search long: %u of %u",
 	       not_never(), SCOPE_TABLE_SIZE);
 	for (unsigned int n = 0; n < nr; n++)
-		scope_stream_gone(&gpu, 0x1000 + n, NULL, NULL);
-	tap_ok(!not_never() && !atomic_load(&gpu.nr_streams), "all gone: an empty table");
+		scope_gone(&gpu, &gpu.streams, 0x1000 + n, NULL, NULL);
+	tap_ok(!not_never() && !atomic_load(&gpu.streams.nr), "all gone: an empty table");
 }
 
 int main(void)
 {
-	gpu.streams = calloc(SCOPE_TABLE_SIZE, sizeof(*gpu.streams));
-	if (gpupart_open(&gp) || !gpu.streams)
+	if (gpupart_open(&gp))
 		return 1;
 	/* One bit a TPC, of its own number. */
 	gpu.map.nr_tpcs = 128;
@@ -120,7 +119,7 @@ int main(void)
 					1ull << tpc % 64;
 	rings();
 	table();
-	free(gpu.streams);
+	free(gpu.streams.entries);
 	gpupart_close(gp);
 	return tap_done();
 }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See api.h. The numbers of the driver's functions are CUPTI's public ones; how they are
+ * told of was measured: Documentation/hardware.md, "Functions". A function whose name is
+ * not the expected one is left alone.
+ */
+#include <string.h>
+#include "api.h"
+#include "control.h"
+#include "graph.h"
+#include "hook.h"
+#include "stream.h"
+
+struct api_params {
+	uint32_t size, pad;
+	uint64_t unused[4];
+	const int *result;
+	const char *name;
+	const void *arguments;
+	void *ctx;
+	uint64_t unused2;
+	uint32_t cbid, site;
+};
+
+enum { SITE_BEGIN, SITE_END };
+
+/* Arguments in their order, as every function here has them. */
+struct arguments {
+	void *first, *second;
+	const void *third;
+};
+
+enum what {
+	WHAT_LAUNCH, WHAT_INSTANTIATE, WHAT_GRAPH_LAUNCH, WHAT_UPLOAD, WHAT_UPDATE, WHAT_DESTROY,
+	WHAT_CHANGE, WHAT_END_CAPTURE,
+};
+
+static const struct row {
+	uint16_t cbid;
+	uint8_t what;
+	uint8_t change;
+	bool per_thread;	/* stream 0 is the thread's own default stream */
+	const char *name;
+} rows[] = {
+	{ 307, WHAT_LAUNCH, 0, false, "cuLaunchKernel" },
+	{ 442, WHAT_LAUNCH, 0, true, "cuLaunchKernel_ptsz" },
+	{ 477, WHAT_LAUNCH, 0, false, "cuLaunchCooperativeKernel" },
+	{ 478, WHAT_LAUNCH, 0, true, "cuLaunchCooperativeKernel_ptsz" },
+	{ 480, WHAT_LAUNCH, 0, false, "cuLaunchCooperativeKernelMultiDevice" },
+	{ 652, WHAT_LAUNCH, 0, false, "cuLaunchKernelEx" },
+	{ 653, WHAT_LAUNCH, 0, true, "cuLaunchKernelEx_ptsz" },
+	{ 115, WHAT_LAUNCH, 0, false, "cuLaunch" },
+	{ 116, WHAT_LAUNCH, 0, false, "cuLaunchGrid" },
+	{ 117, WHAT_LAUNCH, 0, false, "cuLaunchGridAsync" },
+	{ 513, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiate" },
+	{ 578, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiate_v2" },
+	{ 643, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiateWithFlags" },
+	{ 656, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiateWithParams" },
+	{ 657, WHAT_INSTANTIATE, 0, true, "cuGraphInstantiateWithParams_ptsz" },
+	{ 514, WHAT_GRAPH_LAUNCH, 0, false, "cuGraphLaunch" },
+	{ 515, WHAT_GRAPH_LAUNCH, 0, true, "cuGraphLaunch_ptsz" },
+	{ 580, WHAT_UPLOAD, 0, false, "cuGraphUpload" },
+	{ 581, WHAT_UPLOAD, 0, true, "cuGraphUpload_ptsz" },
+	{ 561, WHAT_UPDATE, 0, false, "cuGraphExecUpdate" },
+	{ 696, WHAT_UPDATE, 0, false, "cuGraphExecUpdate_v2" },
+	{ 516, WHAT_DESTROY, 0, false, "cuGraphExecDestroy" },
+	{ 538, WHAT_CHANGE, GRAPH_KERNEL_OLD, false, "cuGraphExecKernelNodeSetParams" },
+	{ 692, WHAT_CHANGE, GRAPH_KERNEL, false, "cuGraphExecKernelNodeSetParams_v2" },
+	{ 562, WHAT_CHANGE, GRAPH_MEMCPY, false, "cuGraphExecMemcpyNodeSetParams" },
+	{ 563, WHAT_CHANGE, GRAPH_MEMSET, false, "cuGraphExecMemsetNodeSetParams" },
+	{ 564, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecHostNodeSetParams" },
+	{ 586, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecChildGraphNodeSetParams" },
+	{ 595, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecEventRecordNodeSetEvent" },
+	{ 596, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecEventWaitNodeSetEvent" },
+	{ 624, WHAT_CHANGE, GRAPH_OTHER, false,
+	  "cuGraphExecExternalSemaphoresSignalNodeSetParams" },
+	{ 625, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecExternalSemaphoresWaitNodeSetParams" },
+	{ 672, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecBatchMemOpNodeSetParams" },
+	{ 714, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecNodeSetParams" },
+	{ 497, WHAT_END_CAPTURE, 0, false, "cuStreamEndCapture" },
+	{ 498, WHAT_END_CAPTURE, 0, true, "cuStreamEndCapture_ptsz" },
+};
+
+#define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static int nth(unsigned int n, bool launches)
+{
+	for (unsigned int i = 0; i < NR_ROWS; i++)
+		if ((rows[i].what == WHAT_LAUNCH) == launches && !n--)
+			return rows[i].cbid;
+	return -1;
+}
+
+int api_cbid_graphs(unsigned int n)
+{
+	return nth(n, false);
+}
+
+int api_cbid_launches(unsigned int n)
+{
+	return nth(n, true);
+}
+
+static const struct row *row_of(int cbid)
+{
+	for (unsigned int i = 0; i < NR_ROWS; i++)
+		if (rows[i].cbid == cbid)
+			return &rows[i];
+	return NULL;
+}
+
+static struct graph_place place_of(const struct row *row, void *stream, void *ctx)
+{
+	struct graph_place place = { .gpu = hook_gpu_of_context(ctx) };
+
+	stream_identify_in_call(stream, row->per_thread, ctx, &place.id);
+	return place;
+}
+
+/* A next-launch set is used up by the launch that it was set for, whatever became of it. */
+static void launch_ends(const struct api_params *params)
+{
+	scope_thread.in_launch = false;
+	if (!scope_thread.next_gpu || scope_thread.next_gpu != hook_gpu_of_context(params->ctx))
+		return;
+	scope_next_for(NULL);
+	control_count(CONTROL_NEXT_DROPPED);
+}
+
+static void at_begin(const struct cuda_api *cuda, const struct row *row,
+		     const struct api_params *params, const struct arguments *a)
+{
+	struct graph_place place;
+
+	switch (row->what) {
+	case WHAT_LAUNCH:
+		scope_thread.in_launch = true;
+		break;
+	case WHAT_INSTANTIATE:
+		graph_instantiate_begin();
+		break;
+	case WHAT_GRAPH_LAUNCH:
+	case WHAT_UPLOAD:
+		place = place_of(row, a->second, params->ctx);
+		graph_launch_begin(cuda, a->first, &place, row->what == WHAT_GRAPH_LAUNCH);
+		break;
+	}
+}
+
+static void at_end(const struct cuda_api *cuda, const struct row *row,
+		   const struct api_params *params, const struct arguments *a)
+{
+	int result = *params->result;
+	struct graph_place place;
+
+	switch (row->what) {
+	case WHAT_LAUNCH:
+		launch_ends(params);
+		break;
+	case WHAT_INSTANTIATE:
+		graph_instantiate_end(cuda, result);
+		break;
+	case WHAT_DESTROY:
+		graph_destroyed(cuda);
+		break;
+	case WHAT_GRAPH_LAUNCH:
+	case WHAT_UPLOAD:
+		graph_launch_end(result);
+		break;
+	case WHAT_UPDATE:
+		if (!result)
+			graph_updated(cuda, a->first, a->second);
+		break;
+	case WHAT_CHANGE:
+		if (!result)
+			graph_changed(cuda, a->first, a->second, row->change, a->third);
+		break;
+	case WHAT_END_CAPTURE:
+		if (result || !*(void **)a->second)
+			break;
+		place = place_of(row, a->first, params->ctx);
+		graph_captured(&place, *(void **)a->second);
+		break;
+	}
+}
+
+void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
+{
+	/* Functions that we call in here are not the program's. */
+	static _Thread_local bool inside;
+	const struct api_params *params = given;
+	const struct row *row = row_of(cbid);
+
+	if (inside || !row || params->size < sizeof(*params) || !params->arguments ||
+	    !params->result || params->cbid != (uint32_t)cbid || !params->name ||
+	    strcmp(params->name, row->name))
+		return;
+	inside = true;
+	if (params->site == SITE_BEGIN)
+		at_begin(cuda, row, params, params->arguments);
+	else
+		at_end(cuda, row, params, params->arguments);
+	inside = false;
+}

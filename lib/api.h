@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The begin and the end of those driver functions that decide what a launch belongs to:
+ * launches, graphs, captures. Routes them; knows nothing of sets.
+ */
+#ifndef GPUPART_LIB_API_H
+#define GPUPART_LIB_API_H
+
+#include "cuda.h"
+
+/* The @n'th callback to enable in the driver's domain of functions, or -1 after the last. */
+#define API_DOMAIN 6
+int api_cbid_graphs(unsigned int n);
+int api_cbid_launches(unsigned int n);
+
+/* What the driver calls at the begin and at the end of such a function. */
+void api_callback(const struct cuda_api *cuda, int cbid, const void *params);
+
+#endif

@@ -1,0 +1,703 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See graph.h. A node is built again when a parameter of it that stands in its TMD changes
+ * and changes back: through a clone of the graph, which no launch is made of. What was
+ * measured: Documentation/hardware.md, "Graphs". Must not know what a mask bit means.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "control.h"
+#include "graph.h"
+#include "hash.h"
+#include "hook.h"
+
+struct graph_node {
+	uint64_t tmd;		/* where; 0: free */
+	uint64_t left;		/* hash of the mask as it was left */
+	struct tmd_mask drivers; /* as the driver built it */
+};
+
+/* Open addressing; of one executable graph, which one thread launches at a time. */
+struct graph_nodes {
+	unsigned int size;	/* a power of two */
+	struct graph_node node[];
+};
+
+/* A stream with a set, as it was when a graph was captured on it. */
+struct origin {
+	struct gpupart_gpu *gpu;	/* NULL: none */
+	struct scope_id id;
+	uint64_t object;	/* the driver's; 0 for a default stream */
+	bool gone;		/* @set is what it had last */
+	struct tmd_allow set;
+	bool has_set;
+};
+
+struct executable {
+	struct executable *next;
+	void *exec;
+	void *clone;		/* of its graph, with all changes; NULL: cannot be built again */
+	struct graph_nodes *nodes;
+	struct origin origin;
+	bool built;		/* launched or uploaded once */
+	uint64_t print;		/* what applied then */
+};
+
+/* A graph that was captured on a stream with a set. */
+struct captured {
+	struct captured *next;
+	void *graph;
+	struct origin origin;
+};
+
+#define NR_BUCKETS 256
+
+/* Both tables and what they hold. Never held across a call of the driver. */
+static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct executable *buckets[NR_BUCKETS];
+static struct captured *captures;
+
+/* What this thread does; no call of it is inside another of its own, ours apart. */
+static _Thread_local struct {
+	struct scope_graph scope;
+	struct executable *launched;
+	uint64_t print;		/* what applies to this launch */
+	bool stale;
+	void *made, *source;	/* by the instantiation that this thread is in */
+} now;
+
+/* ----------------------------------------------------------------------- nodes */
+
+#define MAX_PROBES 64
+
+static uint64_t mask_hash(const struct tmd_mask *mask)
+{
+	return hash_bytes(hash_bytes(HASH_INIT, &mask->off, sizeof(mask->off)), &mask->valid,
+			  sizeof(mask->valid));
+}
+
+static struct graph_node *node_of(struct graph_nodes *nodes, uint64_t tmd)
+{
+	unsigned int at = (tmd >> 4) * 0x9e3779b97f4a7c15ull >> 32;
+
+	for (int probe = 0; probe < MAX_PROBES; probe++, at++) {
+		struct graph_node *node = &nodes->node[at & (nodes->size - 1)];
+
+		if (node->tmd == tmd || !node->tmd)
+			return node;
+	}
+	return NULL;
+}
+
+struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_map *map, void *tmd)
+{
+	struct graph_node *node = graph->nodes ? node_of(graph->nodes, (uintptr_t)tmd) : NULL;
+	struct tmd_mask mask;
+
+	graph->nr_built++;
+	if (!node || !tmd_mask_read(map, tmd, &mask))
+		return NULL;
+	if (node->tmd && mask_hash(&mask) == node->left) {
+		tmd_mask_restore(map, tmd, &node->drivers);
+	} else {
+		node->tmd = (uintptr_t)tmd;
+		node->drivers = mask;
+	}
+	return node;
+}
+
+void graph_node_end(struct graph_node *node, const struct tmd_map *map, const void *tmd)
+{
+	struct tmd_mask mask;
+
+	if (tmd_mask_read(map, tmd, &mask))
+		node->left = mask_hash(&mask);
+}
+
+/* Kernels, fills and copies of @graph and the graphs in it. */
+static unsigned int count_nodes(const struct cuda_api *cuda, void *graph)
+{
+	size_t nr = 0;
+	unsigned int count = 0;
+	void **node;
+
+	if (!cuda->graph_nodes || cuda->graph_nodes(graph, NULL, &nr) || !nr)
+		return 0;
+	node = calloc(nr, sizeof(*node));
+	if (!node)
+		return 0;
+	if (!cuda->graph_nodes(graph, node, &nr))
+		for (size_t n = 0; n < nr; n++) {
+			int type = -1;
+			void *child;
+
+			cuda->node_type(node[n], &type);
+			if (type == CUDA_NODE_GRAPH && !cuda->graph_child(node[n], &child))
+				count += count_nodes(cuda, child);
+			count++;
+		}
+	free(node);
+	return count;
+}
+
+/* With room for nodes of the driver's own: it was seen to add some. */
+static struct graph_nodes *nodes_new(unsigned int nr)
+{
+	unsigned int size = 64;
+	struct graph_nodes *nodes;
+
+	while (size < nr * 3 && size < 1u << 24)
+		size *= 2;
+	nodes = calloc(1, sizeof(*nodes) + size * sizeof(nodes->node[0]));
+	if (nodes)
+		nodes->size = size;
+	return nodes;
+}
+
+/* ---------------------------------------------------------------- building again */
+
+static bool can_rebuild(const struct cuda_api *cuda)
+{
+	return cuda->graph_clone && cuda->graph_destroy && cuda->graph_nodes && cuda->node_type &&
+	       cuda->graph_child && cuda->graph_update && cuda->kernel_get && cuda->kernel_set &&
+	       cuda->memset_get && cuda->memset_set && cuda->memcpy_get && cuda->memcpy_set;
+}
+
+/*
+ * Another value of what stands in a TMD: a little more shared memory, with which a kernel
+ * would run as well if it came to that; where there is no more, less.
+ */
+static int kernel_change(const struct cuda_api *cuda, void *node)
+{
+	struct cuda_kernel_node kernel;
+	int result = cuda->kernel_get(node, &kernel);
+
+	if (result)
+		return result;
+	kernel.shared += 16;
+	result = cuda->kernel_set(node, &kernel);
+	if (!result)
+		return 0;
+	kernel.shared -= 16;
+	if (kernel.shared >= 16) {
+		kernel.shared -= 16;
+		result = cuda->kernel_set(node, &kernel);
+	}
+	return result;
+}
+
+static bool between_devices(const struct cuda_memcpy_node *copy)
+{
+	return (copy->src.type == CUDA_MEMORY_DEVICE || copy->src.type == CUDA_MEMORY_UNIFIED) &&
+	       (copy->dst.type == CUDA_MEMORY_DEVICE || copy->dst.type == CUDA_MEMORY_UNIFIED);
+}
+
+/* What a node was before it was changed, so that it is put back exactly. */
+struct before {
+	void *node;
+	int type;
+	union {
+		unsigned int shared;
+		struct cuda_memset_node fill;
+		struct cuda_memcpy_node copy;
+	};
+};
+
+struct list {
+	struct before *node;
+	size_t nr, room;
+};
+
+static struct before *list_add(struct list *list)
+{
+	if (list->nr == list->room) {
+		size_t room = list->room ? list->room * 2 : 64;
+		struct before *more = realloc(list->node, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		list->node = more;
+		list->room = room;
+	}
+	return &list->node[list->nr++];
+}
+
+static int change_node(const struct cuda_api *cuda, void *node, int type, struct list *list)
+{
+	struct before before = { .node = node, .type = type };
+	struct before *kept;
+	int result;
+
+	if (type == CUDA_NODE_KERNEL) {
+		struct cuda_kernel_node kernel;
+
+		result = cuda->kernel_get(node, &kernel);
+		before.shared = result ? 0 : kernel.shared;
+		if (!result)
+			result = kernel_change(cuda, node);
+	} else if (type == CUDA_NODE_MEMSET) {
+		struct cuda_memset_node fill;
+
+		result = cuda->memset_get(node, &fill);
+		if (result || (fill.width <= 1 && fill.height <= 1))
+			return result;
+		before.fill = fill;
+		fill.width = 1;
+		fill.height = 1;
+		result = cuda->memset_set(node, &fill);
+	} else {
+		struct cuda_memcpy_node copy;
+
+		result = cuda->memcpy_get(node, &copy);
+		/* To and from the host no kernel copies. */
+		if (result || !between_devices(&copy) || copy.width <= 16)
+			return result;
+		before.copy = copy;
+		copy.width = 16;
+		result = cuda->memcpy_set(node, &copy);
+	}
+	if (result)
+		return result;
+	kept = list_add(list);
+	if (!kept)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*kept = before;
+	return 0;
+}
+
+static int change_all(const struct cuda_api *cuda, void *graph, struct list *list)
+{
+	size_t nr = 0;
+	int result = cuda->graph_nodes(graph, NULL, &nr);
+	void **node;
+
+	if (result || !nr)
+		return result;
+	node = calloc(nr, sizeof(*node));
+	if (!node)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = cuda->graph_nodes(graph, node, &nr);
+	for (size_t n = 0; !result && n < nr; n++) {
+		int type = -1;
+		void *child;
+
+		result = cuda->node_type(node[n], &type);
+		if (result)
+			break;
+		if (type == CUDA_NODE_GRAPH) {
+			result = cuda->graph_child(node[n], &child);
+			if (!result)
+				result = change_all(cuda, child, list);
+		} else if (type == CUDA_NODE_KERNEL || type == CUDA_NODE_MEMSET ||
+			   type == CUDA_NODE_MEMCPY) {
+			result = change_node(cuda, node[n], type, list);
+		}
+	}
+	free(node);
+	return result;
+}
+
+static int change_back(const struct cuda_api *cuda, const struct list *list)
+{
+	int first = 0;
+
+	for (size_t n = 0; n < list->nr; n++) {
+		const struct before *before = &list->node[n];
+		int result;
+
+		if (before->type == CUDA_NODE_KERNEL) {
+			struct cuda_kernel_node kernel;
+
+			result = cuda->kernel_get(before->node, &kernel);
+			kernel.shared = before->shared;
+			if (!result)
+				result = cuda->kernel_set(before->node, &kernel);
+		} else if (before->type == CUDA_NODE_MEMSET) {
+			result = cuda->memset_set(before->node, &before->fill);
+		} else {
+			result = cuda->memcpy_set(before->node, &before->copy);
+		}
+		if (result && !first)
+			first = result;
+	}
+	return first;
+}
+
+/*
+ * True: all nodes are built at the next launch. Where the change itself is refused the
+ * executable is as it was. Once it went through, going back has nothing new to refuse.
+ */
+static bool rebuild(const struct cuda_api *cuda, void *exec, void *clone)
+{
+	struct cuda_graph_update info = { 0 };
+	struct list list = { 0 };
+	bool changed, back;
+
+	changed = !change_all(cuda, clone, &list) && !cuda->graph_update(exec, clone, &info);
+	back = !change_back(cuda, &list);
+	if (changed)
+		back = back && (!cuda->graph_update(exec, clone, &info) ||
+				!cuda->graph_update(exec, clone, &info));
+	free(list.node);
+	return changed && back;
+}
+
+/* ------------------------------------------------------------------------ tables */
+
+static struct executable **bucket_of(const void *exec)
+{
+	return &buckets[((uintptr_t)exec >> 4) * 0x9e3779b97f4a7c15ull >> 56];
+}
+
+/* Under the lock. */
+static struct executable **place_of(const void *exec)
+{
+	struct executable **at = bucket_of(exec);
+
+	while (*at && (*at)->exec != exec)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct executable *executable_of(const void *exec)
+{
+	struct executable *found;
+
+	pthread_mutex_lock(&graph_lock);
+	found = *place_of(exec);
+	pthread_mutex_unlock(&graph_lock);
+	return found;
+}
+
+/* Clones whose owner went inside the driver, where it cannot be called; under the lock. */
+static void **garbage;
+static size_t nr_garbage, room_for_garbage;
+
+/* One that there is no memory to note is lost to the driver's. */
+static void throw_away(void *clone)
+{
+	if (clone && nr_garbage == room_for_garbage) {
+		size_t room = room_for_garbage ? room_for_garbage * 2 : 64;
+		void **more = realloc(garbage, room * sizeof(*more));
+
+		if (!more)
+			return;
+		garbage = more;
+		room_for_garbage = room;
+	}
+	if (clone)
+		garbage[nr_garbage++] = clone;
+}
+
+static void collect(const struct cuda_api *cuda)
+{
+	void *clone;
+
+	do {
+		pthread_mutex_lock(&graph_lock);
+		clone = nr_garbage ? garbage[--nr_garbage] : NULL;
+		pthread_mutex_unlock(&graph_lock);
+		if (clone)
+			cuda->graph_destroy(clone);
+	} while (clone);
+}
+
+static void executable_free(struct executable *e)
+{
+	if (!e)
+		return;
+	throw_away(e->clone);
+	free(e->nodes);
+	free(e);
+}
+
+void graph_made(void *exec, void *source)
+{
+	struct executable *e = calloc(1, sizeof(*e)), **at;
+
+	now.made = exec;
+	now.source = source;
+	if (!e)
+		return;
+	e->exec = exec;
+	pthread_mutex_lock(&graph_lock);
+	/* The address of one that went with its context, without a word. */
+	at = place_of(exec);
+	if (*at) {
+		struct executable *old = *at;
+
+		*at = old->next;
+		executable_free(old);
+	}
+	for (struct captured *c = captures; c; c = c->next)
+		if (c->graph == source)
+			e->origin = c->origin;
+	at = bucket_of(exec);
+	e->next = *at;
+	*at = e;
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_unmade(void *exec)
+{
+	struct executable *e, **at;
+
+	pthread_mutex_lock(&graph_lock);
+	at = place_of(exec);
+	e = *at;
+	if (e)
+		*at = e->next;
+	executable_free(e);
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_source_gone(void *graph)
+{
+	pthread_mutex_lock(&graph_lock);
+	for (struct captured **at = &captures; *at; at = &(*at)->next)
+		if ((*at)->graph == graph) {
+			struct captured *gone = *at;
+
+			*at = gone->next;
+			free(gone);
+			break;
+		}
+	pthread_mutex_unlock(&graph_lock);
+}
+
+static void origin_gone(struct origin *origin, uint64_t object)
+{
+	if (object && origin->object == object)
+		origin->gone = true;
+}
+
+void graph_stream_gone(uint64_t object)
+{
+	pthread_mutex_lock(&graph_lock);
+	for (struct captured *c = captures; c; c = c->next)
+		origin_gone(&c->origin, object);
+	for (int b = 0; b < NR_BUCKETS; b++)
+		for (struct executable *e = buckets[b]; e; e = e->next)
+			origin_gone(&e->origin, object);
+	pthread_mutex_unlock(&graph_lock);
+}
+
+/* ----------------------------------------------------------------- instantiation */
+
+void graph_instantiate_begin(void)
+{
+	now.made = NULL;
+	memset(&now.scope, 0, sizeof(now.scope));
+	scope_graph_begin(&now.scope);
+}
+
+void graph_instantiate_end(const struct cuda_api *cuda, int result)
+{
+	struct executable *e;
+	void *clone = NULL;
+	struct graph_nodes *nodes;
+
+	scope_graph_begin(NULL);
+	collect(cuda);
+	if (result || !now.made)
+		return;
+	nodes = nodes_new(count_nodes(cuda, now.source));
+	/* Built already, by an instantiation that uploads: with what, is not known. */
+	if (!now.scope.nr_built && can_rebuild(cuda) && cuda->graph_clone(&clone, now.source))
+		clone = NULL;
+	pthread_mutex_lock(&graph_lock);
+	e = *place_of(now.made);
+	if (e) {
+		e->nodes = nodes;
+		e->clone = clone;
+		e->built = now.scope.nr_built;
+	} else {
+		throw_away(clone);
+		free(nodes);
+	}
+	pthread_mutex_unlock(&graph_lock);
+	now.made = NULL;
+}
+
+void graph_destroyed(const struct cuda_api *cuda)
+{
+	collect(cuda);
+}
+
+/* ------------------------------------------------------------------------ launch */
+
+/* The set of the stream at @id on @gpu. */
+static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struct tmd_allow *allow)
+{
+	struct gpupart_tpcset set;
+	bool has = false;
+
+	if (!gpu || !scope_get_known(&gpu->streams, id, &set, &has) || !has)
+		return false;
+	memset(allow, 0, sizeof(*allow));
+	tmd_map_convert(&gpu->map, &set, allow);
+	return true;
+}
+
+/* What its stream has now, or had when it went. */
+static bool origin_set(struct executable *e, struct tmd_allow *allow)
+{
+	struct origin *origin = &e->origin;
+
+	if (!origin->gpu)
+		return false;
+	if (!origin->gone)
+		origin->has_set = stream_set(origin->gpu, &origin->id, &origin->set);
+	*allow = origin->set;
+	return origin->has_set;
+}
+
+static uint64_t print_of_all(const struct scope_graph *graph)
+{
+	uint64_t print = HASH_INIT;
+	const struct gpupart_gpu *gpu;
+
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++) {
+		uint64_t one = scope_print(gpu, graph->has_set && graph->gpu == gpu ? &graph->set :
+										      NULL);
+
+		print = hash_bytes(print, &one, sizeof(one));
+	}
+	return print;
+}
+
+static bool any_in_use(void)
+{
+	const struct gpupart_gpu *gpu;
+
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
+		if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
+			bool launch)
+{
+	struct scope_graph *scope = &now.scope;
+	struct executable *e = executable_of(exec);
+
+	memset(scope, 0, sizeof(*scope));
+	now.launched = e;
+	now.stale = false;
+	scope->gpu = place->gpu;
+	scope->nodes = e ? e->nodes : NULL;
+	if (launch && place->gpu && scope_thread.next_gpu == place->gpu) {
+		scope->set = scope_thread.next;
+		scope->has_set = true;
+		scope_next_for(NULL);
+	} else {
+		scope->has_set = stream_set(place->gpu, &place->id, &scope->set);
+	}
+	if (!scope->has_set && e && origin_set(e, &scope->set)) {
+		scope->gpu = e->origin.gpu;
+		scope->has_set = true;
+	}
+	now.print = print_of_all(scope);
+	if (e && e->built && e->print != now.print) {
+		if (e->clone && rebuild(cuda, exec, e->clone)) {
+			control_count(CONTROL_GRAPH_REAPPLIED);
+		} else {
+			now.stale = true;
+			if (launch)
+				control_count(CONTROL_GRAPH_STALE);
+		}
+	} else if (!e && launch && any_in_use()) {
+		/* It was there before us: whatever its nodes carry. */
+		control_count(CONTROL_GRAPH_STALE);
+	}
+	scope_graph_begin(scope);
+}
+
+void graph_launch_end(int result)
+{
+	struct executable *e = now.launched;
+
+	scope_graph_begin(NULL);
+	now.launched = NULL;
+	if (!e || result || now.stale)
+		return;
+	e->built = true;
+	e->print = now.print;
+}
+
+/* ----------------------------------------------------------------------- changes */
+
+static void clone_replace(void *exec, void *clone)
+{
+	struct executable *e;
+
+	pthread_mutex_lock(&graph_lock);
+	e = *place_of(exec);
+	if (e) {
+		throw_away(e->clone);
+		e->clone = clone;
+	} else {
+		throw_away(clone);
+	}
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
+{
+	void *clone = NULL;
+
+	if (can_rebuild(cuda) && cuda->graph_clone(&clone, graph))
+		clone = NULL;
+	clone_replace(exec, clone);
+	collect(cuda);
+}
+
+void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
+		   const void *params)
+{
+	struct executable *e = executable_of(exec);
+	void *copy = NULL;
+	int result = -1;
+
+	if (!e || !e->clone)
+		return;
+	if (what != GRAPH_OTHER && cuda->graph_find && params &&
+	    !cuda->graph_find(&copy, node, e->clone)) {
+		if (what == GRAPH_KERNEL)
+			result = cuda->kernel_set(copy, params);
+		else if (what == GRAPH_KERNEL_OLD && cuda->kernel_set_old)
+			result = cuda->kernel_set_old(copy, params);
+		else if (what == GRAPH_MEMSET)
+			result = cuda->memset_set(copy, params);
+		else if (what == GRAPH_MEMCPY)
+			result = cuda->memcpy_set(copy, params);
+	}
+	/* A clone that is another graph would undo what the program did. */
+	if (result) {
+		clone_replace(exec, NULL);
+		collect(cuda);
+	}
+}
+
+void graph_captured(const struct graph_place *place, void *graph)
+{
+	struct captured *c;
+	struct origin origin = { .gpu = place->gpu, .id = place->id };
+
+	if (!stream_set(place->gpu, &place->id, &origin.set))
+		return;
+	origin.has_set = true;
+	origin.object = scope_object(&place->gpu->streams, &place->id);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return;
+	c->graph = graph;
+	c->origin = origin;
+	pthread_mutex_lock(&graph_lock);
+	c->next = captures;
+	captures = c;
+	pthread_mutex_unlock(&graph_lock);
+}

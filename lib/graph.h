@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executable graphs: which sets their nodes were built with, and having the driver build
+ * them again when others apply. The driver builds a node's TMD once and launches it many
+ * times. Knows no mask bit's polarity.
+ */
+#ifndef GPUPART_LIB_GRAPH_H
+#define GPUPART_LIB_GRAPH_H
+
+#include "cuda.h"
+#include "scope.h"
+
+struct graph_node;
+
+/* ------------------------------------------- in the launch callback: nothing can fail */
+
+/*
+ * A TMD of the graph that this thread launches is about to be masked. The driver builds a
+ * node's TMD again over the old one, with what was put into its mask before: that is taken
+ * out. Returns the node for graph_node_end(), or NULL.
+ */
+struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_map *map,
+				    void *tmd);
+void graph_node_end(struct graph_node *node, const struct tmd_map *map, const void *tmd);
+
+/* ------------------- around the driver's functions, on the thread that calls them */
+
+/* Which stream, and so whose sets, a graph is launched into. */
+struct graph_place {
+	struct scope_id id;
+	struct gpupart_gpu *gpu;	/* of the current context; NULL: not attached */
+};
+
+/* The driver made @exec of @source, in the call that this thread is in. */
+void graph_made(void *exec, void *source);
+/* @exec goes. */
+void graph_unmade(void *exec);
+/* @graph goes. */
+void graph_source_gone(void *graph);
+/* The stream at @object goes; what was captured on it keeps its set. */
+void graph_stream_gone(uint64_t object);
+
+void graph_instantiate_begin(void);
+void graph_instantiate_end(const struct cuda_api *cuda, int result);
+
+/* The destruction of an executable graph has ended. */
+void graph_destroyed(const struct cuda_api *cuda);
+
+/* @launch: it is launched, not only uploaded. The two always come in pairs. */
+void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
+			bool launch);
+void graph_launch_end(int result);
+
+/* @exec was updated to what @graph is. */
+void graph_updated(const struct cuda_api *cuda, void *exec, void *graph);
+
+enum graph_change {
+	GRAPH_KERNEL, GRAPH_KERNEL_OLD, GRAPH_MEMSET, GRAPH_MEMCPY,
+	GRAPH_OTHER,		/* one that cannot be repeated */
+};
+/* The program gave @node of @exec other parameters. */
+void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
+		   const void *params);
+
+/* @graph was captured on the stream @place. */
+void graph_captured(const struct graph_place *place, void *graph);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who a stream's handle is and where its TMD stands; the same for kernel functions and
+ * threads. Reads the driver's objects so that a bad handle is an error. Must not know
+ * which set applies.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "hook.h"
+#include "probe.h"
+#include "stream.h"
+
+/* Marks a thread; its address is the mark. The destructor tells when it ends. */
+static pthread_key_t thread_key;
+static bool thread_key_made;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+static _Thread_local char thread_mark;
+
+static void thread_ends(void *mark)
+{
+	hook_thread_goes(mark);
+	scope_sticky_free();
+}
+
+static void thread_key_make(void)
+{
+	thread_key_made = !pthread_key_create(&thread_key, thread_ends);
+}
+
+int stream_mark_thread(struct gpupart *gp)
+{
+	pthread_once(&thread_once, thread_key_make);
+	/* Without it a later thread at the same address would inherit the set. */
+	if (!thread_key_made || pthread_setspecific(thread_key, &thread_mark))
+		return ctx_fail(gp, -EAGAIN,
+			"no set of a thread's own: this process has no thread-specific key left");
+	return 0;
+}
+
+int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *stream,
+		    struct scope_id *id)
+{
+	*id = (struct scope_id){ .handle = stream ? stream : CUDA_STREAM_LEGACY };
+	if (id->handle != CUDA_STREAM_LEGACY && id->handle != CUDA_STREAM_PER_THREAD)
+		return 0;
+	if (cuda->ctx_current(&id->ctx) || !id->ctx)
+		return ctx_fail(gp, -EINVAL,
+			"a default stream belongs to a context, and this thread has none current");
+	if (id->handle == CUDA_STREAM_PER_THREAD) {
+		id->thread = &thread_mark;
+		return stream_mark_thread(gp);
+	}
+	return 0;
+}
+
+void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct scope_id *id)
+{
+	if (!stream)
+		stream = per_thread ? CUDA_STREAM_PER_THREAD : CUDA_STREAM_LEGACY;
+	*id = (struct scope_id){ .handle = stream };
+	if (stream == CUDA_STREAM_LEGACY || stream == CUDA_STREAM_PER_THREAD)
+		id->ctx = ctx;
+	if (stream == CUDA_STREAM_PER_THREAD)
+		id->thread = &thread_mark;
+}
+
+static bool peek_word(uint64_t at, uint64_t *word)
+{
+	struct iovec local = { word, 8 }, remote = { (void *)(uintptr_t)at, 8 };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8;
+}
+
+/* A default stream shows its TMD's address only by a launch: one that does nothing. */
+static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
+			      const struct cuda_api *cuda, const struct scope_id *id,
+			      uint64_t *tmd)
+{
+	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
+	struct probe_launch launch = {
+		.kernel = PROBE_EMPTY, .stream = id->handle, .blocks = 1, .threads = 32,
+	};
+	int err, mode, device, capturing = 0;
+	struct probe *probe;
+
+	if (cuda->ctx_device(&device) || device != gpu->device)
+		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s",
+				gpu->topo->info.pci);
+	if (cuda->stream_capturing(id->handle, &capturing) || capturing)
+		return ctx_fail(gp, -EBUSY,
+			"a default stream gets its first set by an empty launch, which cannot be made during a stream capture");
+	err = probe_get(gp, cuda, gpu, gpu->device, &probe);
+	if (!err)
+		err = probe_enter(gp, probe, &mode);
+	if (err)
+		return err;
+	err = probe_start(gp, probe, &launch, &own);
+	probe_leave(probe, mode);
+	if (!err && !own.seen)
+		err = ctx_fail(gp, -EOPNOTSUPP,
+			       "the driver did not call back for a launch on a default stream");
+	*tmd = (uintptr_t)own.tmd;
+	return err;
+}
+
+static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
+			      const struct cuda_api *cuda, const struct scope_id *id,
+			      uint64_t *object, void **ctx, uint64_t *tmd)
+{
+	uint64_t unused;
+	int device;
+
+	if (!peek_word((uintptr_t)id->handle, object) ||
+	    !peek_word(*object + gpu->stream_tmd_offset, tmd) || !peek_word(*tmd, &unused))
+		return ctx_fail(gp, -EINVAL, "%p is no stream", id->handle);
+	if (!cuda->stream_ctx || cuda->stream_ctx(id->handle, ctx) || cuda->ctx_push(*ctx))
+		return ctx_fail(gp, -EINVAL, "%p is no live stream", id->handle);
+	if (cuda->ctx_device(&device))
+		device = -1;
+	cuda->ctx_pop(&(void *){ NULL });
+	if (device != gpu->device)
+		return ctx_fail(gp, -EINVAL, "stream %p is not on the GPU at %s", id->handle,
+				gpu->topo->info.pci);
+	return 0;
+}
+
+int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu,
+			    const struct cuda_api *cuda, const struct scope_id *id,
+			    const struct gpupart_tpcset *set)
+{
+	uint64_t object = 0, tmd = 0;
+	void *ctx = id->ctx;
+	int err;
+
+	if (!gpu->streams_known)
+		return ctx_fail(gp, -EOPNOTSUPP, "no stream sets here: %s", gpu->check.streams);
+	if (ctx)
+		err = default_stream_tmd(gp, gpu, cuda, id, &tmd);
+	else
+		err = created_stream_tmd(gp, gpu, cuda, id, &object, &ctx, &tmd);
+	if (err)
+		return err;
+	return scope_add(gp, gpu, &gpu->streams, "streams", id, object, ctx, tmd, set);
+}
+
+int stream_function(struct gpupart *gp, const struct cuda_api *cuda, void *handle,
+		    void **function, void **module)
+{
+	uint64_t unused;
+
+	if (!cuda->func_module)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"no function sets: this driver has no cuFuncGetModule");
+	/* The driver follows any address. */
+	if (!handle || !peek_word((uintptr_t)handle, &unused))
+		return ctx_fail(gp, -EINVAL, "%p is no kernel function", handle);
+	*function = handle;
+	if (!cuda->func_module(module, handle))
+		return 0;
+	/* A CUkernel: its function in the current context. */
+	if (cuda->kernel_function && !cuda->kernel_function(function, handle) &&
+	    !cuda->func_module(module, *function))
+		return 0;
+	return ctx_fail(gp, -EINVAL, "%p is no kernel function", handle);
+}
