@@ -413,7 +413,7 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 	if (set) {
 		hook_watch_launches();
 		tmd_map_convert(&gpu->map, set, &scope_thread.next);
-		atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
+		scope_used(gpu, SCOPE_USED);
 	}
 	scope_next_for(set ? gpu : NULL);
 	return 0;

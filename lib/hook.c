@@ -208,34 +208,19 @@ _Static_assert(CONTROL_CONFINED + TMD_CONFINED == CONTROL_CONFINED &&
 	       CONTROL_CONFINED + TMD_UNCONFINABLE == CONTROL_UNCONFINABLE_VERSION,
 	       "outcomes and counters in another order");
 
-static inline void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params)
+/* @rare: the thread has a set of its own, a next-launch set, or launches a graph. */
+static inline __attribute__((always_inline))
+void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare)
 {
-	const struct scope_launch launch = { .tmd = params->tmd, .function = params->function };
 	struct scope_now now;
 
-	if (!scope_resolve(gpu, &launch, &now))
+	if (!scope_resolve(gpu, params->tmd, params->function, rare, &now))
 		control_count(CONTROL_FREE);
 	else if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
 		control_count(CONTROL_UNCONFINABLE_MAP);
 	else
 		control_count(CONTROL_CONFINED +
 			      tmd_confine(&gpu->map, params->tmd, now.limit, now.set));
-}
-
-/* A node of a graph: its TMD may hold what an earlier set put there. */
-static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
-						    const struct launch_params *params)
-{
-	struct graph_node *node;
-
-	if (!atomic_load_explicit(&gpu->trusted, memory_order_acquire)) {
-		apply_scopes(gpu, params);
-		return;
-	}
-	node = graph_node_begin(scope_thread.graph, &gpu->map, params->tmd);
-	apply_scopes(gpu, params);
-	if (node)
-		graph_node_end(node, &gpu->map, params->tmd);
 }
 
 /* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */
@@ -254,9 +239,35 @@ static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct g
 	return true;
 }
 
+/* A node of a graph: its TMD may hold what an earlier set put there. */
+static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
+						    const struct launch_params *params)
+{
+	struct graph_node *node =
+		graph_node_begin(scope_thread.graph, &gpu->map, params->tmd);
+
+	apply_scopes(gpu, params, true);
+	if (node)
+		graph_node_end(node, &gpu->map, params->tmd);
+}
+
+static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
+						     const struct launch_params *params)
+{
+	if (scope_thread.own && launch_own(scope_thread.own, gpu, params->tmd))
+		return;
+	if (scope_thread.graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
+		apply_to_node(gpu, params);
+	else if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed))
+		apply_scopes(gpu, params, true);
+	else
+		control_count(CONTROL_FREE);
+}
+
 static void on_launch(const struct launch_params *params)
 {
 	struct gpupart_gpu *gpu;
+	unsigned char in_use;
 
 	/* A block of another size would have its TMD elsewhere. */
 	if (__builtin_expect(params->size < sizeof(*params) || !params->tmd, 0)) {
@@ -271,13 +282,11 @@ static void on_launch(const struct launch_params *params)
 			return;
 		}
 	}
-	if (__builtin_expect(scope_thread.own != NULL, 0) &&
-	    launch_own(scope_thread.own, gpu, params->tmd))
-		return;
-	if (__builtin_expect(scope_thread.graph != NULL, 0))
-		apply_to_node(gpu, params);
-	else if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed))
-		apply_scopes(gpu, params);
+	in_use = atomic_load_explicit(&gpu->in_use, memory_order_relaxed);
+	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0))
+		on_rare_launch(gpu, params);
+	else if (in_use)
+		apply_scopes(gpu, params, false);
 	else
 		control_count(CONTROL_FREE);
 }

@@ -237,7 +237,7 @@ int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_laun
 	};
 	int result;
 
-	scope_thread.own = own;
+	scope_own_begin(own);
 	if (l->cluster || l->cooperative) {
 		if (l->cluster) {
 			attrs[config.nr_attrs].id = CUDA_LAUNCH_ATTR_CLUSTER;
@@ -254,7 +254,7 @@ int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_laun
 		result = cuda->launch(probe->function[l->kernel], l->blocks, 1, 1, l->threads, 1, 1,
 				      l->shared, l->stream, arguments, NULL);
 	}
-	scope_thread.own = NULL;
+	scope_own_begin(NULL);
 	return result ? failed(gp, cuda, "cuLaunchKernel", result) : 0;
 }
 

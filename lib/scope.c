@@ -47,12 +47,18 @@ static bool ring_get(const struct scope_ring *ring, struct gpupart_tpcset *set)
 	return at && !gpupart_tpcset_empty(set);
 }
 
+void scope_used(struct gpupart_gpu *gpu, unsigned char how)
+{
+	if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed) < how)
+		atomic_fetch_or_explicit(&gpu->in_use, how, memory_order_relaxed);
+}
+
 void scope_ring_set(struct gpupart_gpu *gpu, struct scope_ring *ring,
 		    const struct gpupart_tpcset *set)
 {
 	pthread_mutex_lock(&set_lock);
 	ring_publish(ring, &gpu->map, set);
-	atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
+	scope_used(gpu, SCOPE_USED);
 	pthread_mutex_unlock(&set_lock);
 }
 
@@ -223,7 +229,7 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 		goto unlock;
 	}
 	ring_publish(&entry->ring, &gpu->map, set);
-	atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
+	scope_used(gpu, table == &gpu->functions ? SCOPE_USED_FUNCTIONS : SCOPE_USED);
 	entry->id = *id;
 	entry->object = object;
 	entry->ctx = ctx;
@@ -260,7 +266,8 @@ void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t obj
 
 static void special_update(void)
 {
-	scope_thread.special = scope_thread.next_gpu || scope_thread.sticky || scope_thread.graph;
+	scope_thread.special = scope_thread.next_gpu || scope_thread.sticky ||
+			       scope_thread.graph || scope_thread.own;
 }
 
 int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
@@ -278,7 +285,7 @@ int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 	if (set) {
 		own->set = *set;
 		tmd_map_convert(&gpu->map, set, &own->allow);
-		atomic_store_explicit(&gpu->in_use, true, memory_order_relaxed);
+		scope_used(gpu, SCOPE_USED);
 	}
 	special_update();
 	return 0;
@@ -302,6 +309,12 @@ void scope_sticky_free(void)
 void scope_next_for(const struct gpupart_gpu *gpu)
 {
 	scope_thread.next_gpu = gpu;
+	special_update();
+}
+
+void scope_own_begin(struct scope_own *own)
+{
+	scope_thread.own = own;
 	special_update();
 }
 
@@ -329,8 +342,8 @@ static const struct tmd_allow *sticky_of(const struct gpupart_gpu *gpu)
 	return sticky && allow_any(&sticky[gpu->number].allow) ? &sticky[gpu->number].allow : NULL;
 }
 
-bool scope_resolve_special(const struct gpupart_gpu *gpu, const struct scope_launch *launch,
-			   struct scope_now *now)
+bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
+			struct scope_now *now)
 {
 	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
 	struct scope_thread *thread = &scope_thread;
@@ -345,7 +358,7 @@ bool scope_resolve_special(const struct gpupart_gpu *gpu, const struct scope_lau
 		return true;
 	}
 	if (atomic_load_explicit(&gpu->functions.nr, memory_order_acquire))
-		entry = scope_find(&gpu->functions, (uintptr_t)launch->function);
+		entry = scope_find(&gpu->functions, (uintptr_t)function);
 	if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))
 		return true;
 	if (thread->graph) {
@@ -354,7 +367,7 @@ bool scope_resolve_special(const struct gpupart_gpu *gpu, const struct scope_lau
 			return true;
 		}
 	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
-		entry = scope_find(&gpu->streams, (uintptr_t)launch->tmd);
+		entry = scope_find(&gpu->streams, (uintptr_t)tmd);
 		if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))
 			return true;
 	}

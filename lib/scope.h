@@ -32,6 +32,10 @@ struct scope_id {
 	const void *thread;
 };
 
+/* Of in_use. */
+#define SCOPE_USED		1
+#define SCOPE_USED_FUNCTIONS	2	/* functions have or had some */
+
 #define SCOPE_MAX_ENTRIES	4096
 #define SCOPE_TABLE_BITS	13
 #define SCOPE_TABLE_SIZE	(1u << SCOPE_TABLE_BITS)
@@ -61,7 +65,7 @@ struct gpupart_gpu {
 	struct tmd_map map;
 	atomic_bool sm_limits_known;	/* map.sm was filled */
 	atomic_bool trusted;		/* the map was checked on this GPU */
-	atomic_bool in_use;		/* a set was given once: launches are worth a look */
+	_Atomic unsigned char in_use;	/* a set was given once: launches are worth a look */
 	struct scope_ring limit, process;
 	bool has_outer;			/* a limit from outside, that no call here widens */
 	struct gpupart_tpcset outer;
@@ -108,7 +112,7 @@ struct scope_graph {
 
 /* What the callback looks at first; one a thread. */
 struct scope_thread {
-	bool special;			/* one of the next four is in use */
+	bool special;			/* one of the pointers is in use */
 	bool in_launch;			/* inside a launch function of the driver's interface */
 	const struct gpupart_gpu *next_gpu;	/* a next-launch set is waiting */
 	struct scope_sticky *sticky;	/* SCOPE_MAX_GPUS, by number */
@@ -131,6 +135,9 @@ struct scope_now {
 	struct tmd_allow limit_copy, set_copy;
 };
 
+/* Launches on @gpu are worth a look from now on. */
+void scope_used(struct gpupart_gpu *gpu, unsigned char how);
+
 /* @set NULL takes it away. @set must be checked. */
 void scope_ring_set(struct gpupart_gpu *gpu, struct scope_ring *ring,
 		    const struct gpupart_tpcset *set);
@@ -140,6 +147,8 @@ bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu
 
 /* The calling thread's next launch on @gpu takes scope_thread.next; NULL: none waits. */
 void scope_next_for(const struct gpupart_gpu *gpu);
+/* The calling thread's launches are our own from now on; NULL: they are the program's. */
+void scope_own_begin(struct scope_own *own);
 /* What the calling thread's launches are nodes of from now on; NULL: of nothing. */
 void scope_graph_begin(struct scope_graph *graph);
 
@@ -227,32 +236,25 @@ static inline const struct scope_entry *scope_find(const struct scope_table *tab
 	return NULL;
 }
 
-/* What of a launch decides which set applies. */
-struct scope_launch {
-	const void *tmd;
-	const void *function;
-};
-
 /* The rarer scopes first, in their order. True: one of them has a set. */
-bool scope_resolve_special(const struct gpupart_gpu *gpu, const struct scope_launch *launch,
-			   struct scope_now *now);
+bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
+			struct scope_now *now);
 
 /* One body for two counts of words, so that each is straight code. */
 static inline __attribute__((always_inline))
-bool scope_resolve_words(const struct gpupart_gpu *gpu, const struct scope_launch *launch,
-			 struct scope_now *now, unsigned int nr_words)
+bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
+			 bool rare, struct scope_now *now, unsigned int nr_words)
 {
 	const struct scope_entry *stream;
 
 	now->limit =
 		scope_ring_read(&gpu->limit, nr_words, &now->limit_copy) ? &now->limit_copy : NULL;
 	now->set = &now->set_copy;
-	if (__builtin_expect(scope_thread.special ||
-			     atomic_load_explicit(&gpu->functions.nr, memory_order_acquire), 0)) {
-		if (scope_resolve_special(gpu, launch, now))
+	if (rare) {
+		if (scope_resolve_rare(gpu, tmd, function, now))
 			return true;
 	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
-		stream = scope_find(&gpu->streams, (uintptr_t)launch->tmd);
+		stream = scope_find(&gpu->streams, (uintptr_t)tmd);
 		if (stream && scope_ring_read(&stream->ring, nr_words, &now->set_copy))
 			return true;
 	}
@@ -262,13 +264,17 @@ bool scope_resolve_words(const struct gpupart_gpu *gpu, const struct scope_launc
 	return now->limit;
 }
 
-/* False where nothing applies. Uses up the thread's next-launch set. */
-static inline bool scope_resolve(const struct gpupart_gpu *gpu, const struct scope_launch *launch,
-				 struct scope_now *now)
+/*
+ * False where nothing applies. Uses up the thread's next-launch set. @rare: the thread is
+ * special or functions have sets, which the caller has looked at; a constant.
+ */
+static inline __attribute__((always_inline))
+bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,
+		   struct scope_now *now)
 {
 	if (__builtin_expect(gpu->map.nr_words == 2, 1))
-		return scope_resolve_words(gpu, launch, now, 2);
-	return scope_resolve_words(gpu, launch, now, GPUPART_MAX_TMD_BITS / 64);
+		return scope_resolve_words(gpu, tmd, function, rare, now, 2);
+	return scope_resolve_words(gpu, tmd, function, rare, now, GPUPART_MAX_TMD_BITS / 64);
 }
 
 #endif
