@@ -363,7 +363,7 @@ static void callbacks(const char *arg)
 	(void)arg;
 	start();
 	out = memory(24 * NR_BLOCKS);
-	big = memory((1 << 16) + 1);
+	big = memory((1 << 16) + 2);
 	TRY(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	graph = graph_new();
 	node[0] = node_new(graph, NULL, 1, out);
@@ -463,8 +463,13 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(came(1, 2, 3), "other shared memory");
 	TRY(cu.cuGraphExecUpdate_v2(exec, other_graph, &info));
+	TRY(cu.cuGraphExecUpdate_v2(exec, other_graph, &info));
 	go(exec);
-	check(came(1, 2, 3), "and back");
+	check(came(1, 2, 3), "and back, twice the same");
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[2], &a.params));
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[2], &a.params));
+	go(exec);
+	check(came(1, 2, 3), "by parameters, too");
 
 	/* Disabled, launched, enabled. */
 	TRY(cu.cuGraphNodeSetEnabled(exec, node[2], 0));
@@ -513,7 +518,11 @@ static void callbacks(const char *arg)
 	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
 	go(exec);
 	check(came(1, 1, 1), "another width");
-	fill.width--;
+	fill.width++;
+	TRY(cu.cuGraphExecMemsetNodeSetParams(exec, set, &fill, NULL));
+	go(exec);
+	check(came(1, 1, 1), "even where it is the same grid");
+	fill.width = 1 << 16;
 	TRY(cu.cuGraphExecMemsetNodeSetParams(exec, set, &fill, NULL));
 	go(exec);
 	check(came(1, 1, 1), "and back");
