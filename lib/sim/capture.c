@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sim.h"
+#include "api.h"
 
 /* Of one stream, and of those that joined by waiting for an event of it. */
 struct sim_capture {
@@ -273,7 +273,7 @@ CUresult cuStreamBeginCapture(CUstream handle)
 	return cuStreamBeginCapture_v2(handle, CU_CAPTURE_GLOBAL);
 }
 
-CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
+static CUresult end_capture(CUstream handle, CUgraph *graph)
 {
 	struct sim_capture *capture = NULL;
 	struct sim_stream *stream;
@@ -313,6 +313,17 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
 leave:
 	sim_leave();
 	return error;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+	struct args {
+		CUstream stream;
+		CUgraph *graph;
+	};
+
+	return API_CALL(cuStreamEndCapture, struct args, end_capture(stream, graph), stream,
+			graph);
 }
 
 static int status_of(const struct sim_stream *stream)

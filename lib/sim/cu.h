@@ -36,6 +36,7 @@ typedef enum {
 	CUDA_ERROR_INVALID_DEVICE = 101,
 	CUDA_ERROR_INVALID_IMAGE = 200,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
+	CUDA_ERROR_ALREADY_ACQUIRED = 210,
 	CUDA_ERROR_INVALID_HANDLE = 400,
 	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_NOT_FOUND = 500,
@@ -113,6 +114,7 @@ enum cu_launch_attribute_id {
 	CU_LAUNCH_COOPERATIVE = 2,
 	CU_LAUNCH_CLUSTER_DIMENSION = 4,
 	CU_LAUNCH_CLUSTER_POLICY = 5,
+	CU_LAUNCH_PRIORITY = 8,
 };
 
 enum cu_cluster_policy {
@@ -128,6 +130,7 @@ union cu_launch_value {
 	} cluster;
 	int cooperative;
 	int policy;
+	int priority;
 };
 
 struct cu_launch_attribute {
@@ -337,6 +340,7 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
 				size_t nr);
 CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
 				   const struct cu_edge_data *edges, size_t nr);
+CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone);
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr);
 CUresult cuGraphNodeGetType(CUgraphNode node, int *type);
 CUresult cuGraphKernelNodeGetParams(CUgraphNode node, struct cu_kernel_node_params_v1 *params);
@@ -345,6 +349,10 @@ CUresult cuGraphKernelNodeSetParams(CUgraphNode node,
 				    const struct cu_kernel_node_params_v1 *params);
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
 				       const struct cu_kernel_node_params *params);
+CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, struct cu_set_node_params *params);
+CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const struct cu_set_node_params *params);
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, struct cu_copy_3d *params);
+CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const struct cu_copy_3d *params);
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int id, union cu_launch_value *value);
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int id,
 				       const union cu_launch_value *value);
@@ -372,6 +380,10 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const struct cu_kernel_node_params_v1 *params);
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
 					   const struct cu_kernel_node_params *params);
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_set_node_params *params, CUcontext ctx);
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_copy_3d *params, CUcontext ctx);
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
 			   int *result);
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_info *info);
@@ -381,6 +393,8 @@ CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int 
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+CUresult cuFuncGetModule(CUmodule *module, CUfunction function);
+CUresult cuKernelGetFunction(CUfunction *function, void *kernel);
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function);
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,

@@ -81,6 +81,10 @@ static void fault_setup(void)
 	faults.move_tmd = number("GPUPART_SIM_MOVE_TMD", 0);
 	faults.capturing = number("GPUPART_SIM_CAPTURING", 0);
 	faults.no_mps_attribute = number("GPUPART_SIM_NO_MPS_ATTRIBUTE", 0);
+	faults.no_api = number("GPUPART_SIM_NO_API", 0);
+	faults.subscribers = number("GPUPART_SIM_SUBSCRIBERS", 1);
+	if (faults.subscribers > SIM_MAX_SUBSCRIBERS)
+		faults.subscribers = SIM_MAX_SUBSCRIBERS;
 	faults.reuse_contexts = number("GPUPART_SIM_REUSE_CONTEXTS", 0);
 	faults.move_tpc = faults.move_bit = -1;
 	pair("GPUPART_SIM_MOVE_BIT", ':', &faults.move_tpc, &faults.move_bit);

@@ -65,16 +65,21 @@ static void node_free(struct sim_node *node)
 	free(node);
 }
 
-void graph_free(struct sim_graph *graph)
+void graph_empty(struct sim_graph *graph)
 {
 	unsigned int i;
 
-	if (!graph)
-		return;
 	for (i = 0; i < graph->nr_nodes; i++)
 		node_free(graph->nodes[i]);
 	handle_drop(&graph->handle);
 	free(graph->nodes);
+}
+
+void graph_free(struct sim_graph *graph)
+{
+	if (!graph)
+		return;
+	graph_empty(graph);
 	free(graph);
 }
 
@@ -140,6 +145,7 @@ struct sim_graph *graph_clone(const struct sim_graph *graph)
 		node = graph_add(clone, from->type, &from->work, from->before, from->nr_before);
 		if (!node)
 			goto free_clone;
+		node->clone_of = from->serial;
 		if (!from->child)
 			continue;
 		node->child = graph_clone(from->child);
@@ -215,17 +221,6 @@ static CUresult add(CUgraphNode *out, struct sim_graph *graph, enum cu_node_type
 	return CUDA_SUCCESS;
 }
 
-/* A side of a copy that is an address: the only one that is simulated. */
-static bool side_address(const struct cu_copy_side *side, uint64_t *address)
-{
-	if (side->type != CU_MEMORY_DEVICE && side->type != CU_MEMORY_UNIFIED)
-		return false;
-	if (side->y || side->z || side->level)
-		return false;
-	*address = side->device + side->x;
-	return true;
-}
-
 /* --------------------------------------------------------- entry points: graphs */
 
 CUresult cuGraphCreate(CUgraph *out, unsigned int flags)
@@ -252,8 +247,12 @@ CUresult cuGraphDestroy(CUgraph graph)
 	if (!error && graph->owned)
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
-		graph_free(graph);
+		graph_empty(graph);
 	sim_leave();
+	if (!error) {
+		hook_graph_destroyed(graph);
+		free(graph);	/* only now: no other graph may be there before they know */
+	}
 	return error;
 }
 
@@ -272,6 +271,29 @@ CUresult cuGraphClone(CUgraph *out, CUgraph graph)
 		else
 			error = CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphNodeFindInClone(CUgraphNode *out, CUgraphNode original, CUgraph clone)
+{
+	CUresult error;
+	unsigned int i;
+
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = graph_enter_node(original);
+	if (error)
+		goto leave;
+	error = CUDA_ERROR_INVALID_VALUE;
+	if (!handle_valid(clone, SIM_HANDLE_GRAPH))
+		goto leave;
+	for (i = 0; i < clone->nr_nodes; i++)
+		if (clone->nodes[i]->clone_of == original->serial) {
+			*out = clone->nodes[i];
+			error = CUDA_SUCCESS;
+		}
+leave:
 	sim_leave();
 	return error;
 }
@@ -377,36 +399,6 @@ CUresult cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 	return cuGraphAddKernelNode_v2(node, graph, before, nr_before, v1 ? &params : NULL);
 }
 
-/* The context that a node's parameters name; NULL: the current one. */
-static struct sim_ctx *context_of(CUcontext ctx, CUresult *error)
-{
-	if (!ctx)
-		return ctx_current(error);
-	*error = ctx_valid(ctx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-	return *error ? NULL : ctx;
-}
-
-static CUresult set_work(const struct cu_set_node_params *params, CUcontext in,
-			 struct sim_work *work)
-{
-	struct sim_ctx *ctx;
-	CUresult error;
-
-	if ((params->element != 1 && params->element != 2 && params->element != 4) ||
-	    params->to % params->element || params->width > SIZE_MAX / 4)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (params->height != 1 || params->element == 2) {
-		sim_say("fill nodes of several rows or of 2 bytes an element are not simulated");
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
-	work->kind = params->element == 1 ? SIM_OP_SET8 : SIM_OP_SET32;
-	work->args.address = params->to;
-	work->args.bytes = params->width * params->element;
-	work->args.value = params->value;
-	ctx = context_of(in, &error);
-	return ctx ? memory_work(ctx, work) : error;
-}
-
 CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
 			      size_t nr_before, const struct cu_set_node_params *params,
 			      CUcontext ctx)
@@ -418,30 +410,11 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 		return CUDA_ERROR_INVALID_VALUE;
 	error = enter_graph(graph);
 	if (!error)
-		error = set_work(params, ctx, &work);
+		error = graph_set_work(params, ctx, &work);
 	if (!error)
 		error = add(node, graph, CU_NODE_SET, &work, before, nr_before);
 	sim_leave();
 	return error;
-}
-
-static CUresult copy_work(const struct cu_copy_3d *params, CUcontext in, struct sim_work *work)
-{
-	struct sim_ctx *ctx;
-	CUresult error;
-
-	if (params->height != 1 || params->depth != 1 ||
-	    !side_address(&params->from, &work->args.from) ||
-	    !side_address(&params->to, &work->args.address)) {
-		sim_say("copy nodes other than of one row from device to device are not simulated");
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
-	if (!work->args.from)
-		return CUDA_ERROR_INVALID_VALUE;
-	work->kind = SIM_OP_COPY;
-	work->args.bytes = params->width;
-	ctx = context_of(in, &error);
-	return ctx ? memory_work(ctx, work) : error;
 }
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
@@ -454,7 +427,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 		return CUDA_ERROR_INVALID_VALUE;
 	error = enter_graph(graph);
 	if (!error)
-		error = copy_work(params, ctx, &work);
+		error = graph_copy_work(params, ctx, &work);
 	if (!error)
 		error = add(node, graph, CU_NODE_COPY, &work, before, nr_before);
 	sim_leave();

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "api.h"
 #include "graph_exec.h"
 
 #define NO_STEP UINT_MAX
@@ -196,37 +197,55 @@ struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, C
 
 /* ------------------------------------------------------------------ upload, launch */
 
+/* Its TMD as subscribers make it; false: it was spoilt. */
+static bool node_build(struct sim_exec *exec, struct exec_node *node)
+{
+	const struct sim_work *work = &node->work;
+
+	node->number = launch_number();
+	if (node->used)
+		tmd_rebuild(node->host, exec->ctx->gpu, &work->launch);
+	else
+		tmd_build(node->host, exec->ctx->gpu, &work->launch);
+	node->used = true;
+	memcpy(node->device, node->host, SIM_TMD_BYTES);
+	hook_launch(exec->ctx, work->function, node->host, node->number, HOOK_TMD_BUILT);
+	sim_enter();
+	node->built = launch_unspoilt(work, node->device, node->host, node->number);
+	sim_leave();
+	memcpy(node->device, node->host, SIM_TMD_BYTES);
+	node->uploads = true;
+	return node->built;
+}
+
+static void node_tell(struct sim_exec *exec, struct exec_node *node, int cbid)
+{
+	hook_launch(exec->ctx, node->work.function, node->host, (uintptr_t)node->device, cbid);
+}
+
 /*
  * Shows the subscribers each TMD that is new and keeps what they made of it. Without
- * sim_lock; the exec is taken. False: one was spoilt.
+ * sim_lock; the exec is taken. A launch uploads the first TMD in any case. False: one
+ * was spoilt.
  */
-static bool exec_build(struct sim_exec *exec)
+static bool exec_build(struct sim_exec *exec, bool launch)
 {
-	const struct sim_work *work;
 	struct exec_node *node;
-	bool good = true;
+	bool good = true, first = true;
 
 	for (node = exec->nodes; node < exec->nodes + exec->nr_nodes; node++) {
-		if (!exec_has_tmd(node) || !node->enabled || node->built)
+		node->uploads = false;
+		if (!exec_has_tmd(node) || !node->enabled)
 			continue;
-		work = &node->work;
-		node->number = launch_number();
-		tmd_build(node->host, exec->ctx->gpu, &work->launch);
-		memcpy(node->device, node->host, SIM_TMD_BYTES);
-		hook_launch(exec->ctx, work->function, node->host, node->number,
-			    HOOK_TMD_BUILT);
-		sim_enter();
-		node->built = launch_unspoilt(work, node->device, node->host, node->number);
-		sim_leave();
-		good &= node->built;
-		memcpy(node->device, node->host, SIM_TMD_BYTES);
-		hook_launch(exec->ctx, work->function, node->host, (uintptr_t)node->device,
-			    HOOK_TMD_UPLOADED);
+		node->uploads = launch && first;
+		first = false;
+		if (!node->built)
+			good &= node_build(exec, node);
+		node_tell(exec, node, HOOK_GRAPH_NODE);
 	}
 	for (node = exec->nodes; node < exec->nodes + exec->nr_nodes; node++)
-		if (exec_has_tmd(node) && node->enabled)
-			hook_launch(exec->ctx, node->work.function, node->host,
-				    (uintptr_t)node->device, HOOK_GRAPH_NODE);
+		if (node->uploads)
+			node_tell(exec, node, HOOK_TMD_UPLOADED);
 	return good;
 }
 
@@ -371,7 +390,6 @@ void exec_give(struct sim_exec *exec)
 static CUresult upload_or_launch(CUgraphExec exec, CUstream handle, bool launch)
 {
 	struct sim_stream *stream;
-	unsigned int i;
 	CUresult error;
 	bool good;
 
@@ -382,13 +400,10 @@ static CUresult upload_or_launch(CUgraphExec exec, CUstream handle, bool launch)
 	if (!stream)
 		goto give;
 	sim_leave();
-	good = exec_build(exec);
+	good = exec_build(exec, launch);
 	sim_enter();
 	if (!launch || !good)
 		goto give;
-	/* The driver drops what a launch leaves out: enabled again, it is built again. */
-	for (i = 0; i < exec->nr_nodes; i++)
-		exec->nodes[i].built &= exec->nodes[i].enabled;
 	error = exec_queue(exec, stream);
 give:
 	exec_give(exec);
@@ -397,34 +412,49 @@ leave:
 	return error;
 }
 
+struct launch_args {
+	CUgraphExec exec;
+	CUstream stream;
+};
+
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-	return upload_or_launch(exec, stream, false);
+	return API_CALL(cuGraphUpload, struct launch_args, upload_or_launch(exec, stream, false),
+			exec, stream);
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	return upload_or_launch(exec, stream, true);
+	return API_CALL(cuGraphLaunch, struct launch_args, upload_or_launch(exec, stream, true),
+			exec, stream);
 }
 
 /* What programs built for per-thread default streams call. */
 CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
-	return cuGraphUpload(exec, stream ? stream : CU_STREAM_PER_THREAD);
+	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
+
+	return API_CALL(cuGraphUpload_ptsz, struct launch_args,
+			upload_or_launch(exec, real, false), exec, stream);
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 {
-	return cuGraphLaunch(exec, stream ? stream : CU_STREAM_PER_THREAD);
+	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
+
+	return API_CALL(cuGraphLaunch_ptsz, struct launch_args,
+			upload_or_launch(exec, real, true), exec, stream);
 }
 
 /* ----------------------------------------------------------------- instantiation */
 
-static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags,
+/* @stream: where it is to be uploaded, if the flags say so. */
+static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags, CUstream stream,
 			    struct sim_node **bad)
 {
 	struct sim_exec *exec = NULL;
-	CUresult error;
+	struct sim_ctx *ctx = NULL;
+	CUresult error, ignored;
 
 	*bad = NULL;
 	if (!__atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE))
@@ -442,29 +472,58 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags,
 			CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		exec = exec_of(graph, bad, &error);
+	if (exec && flags & CU_INSTANTIATE_UPLOAD && !launch_stream(exec, stream, &error)) {
+		exec_free(exec);
+		exec = NULL;
+	}
 	if (exec) {
 		exec->flags = flags & ~(uint64_t)CU_INSTANTIATE_UPLOAD;
 		handle_add(&exec->handle, SIM_HANDLE_EXEC);
-		*out = exec;
+		ctx = exec->ctx;
 	}
 	sim_leave();
-	return error;
+	if (!exec)
+		return error;
+	*out = exec;
+	hook_exec_created(ctx ? ctx : ctx_current(&ignored), graph, exec);
+	return flags & CU_INSTANTIATE_UPLOAD ? upload_or_launch(exec, stream, false) :
+					       CUDA_SUCCESS;
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, uint64_t flags)
+static CUresult instantiate_with_flags(CUgraphExec *exec, CUgraph graph, uint64_t flags)
 {
 	struct sim_node *bad;
 
 	if (flags & CU_INSTANTIATE_UPLOAD)	/* onto which stream? */
 		return CUDA_ERROR_INVALID_VALUE;
-	return instantiate(exec, graph, flags, &bad);
+	return instantiate(exec, graph, flags, NULL, &bad);
 }
 
-CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
-			       char *log, size_t bytes)
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, uint64_t flags)
+{
+	struct args {
+		CUgraphExec *exec;
+		CUgraph graph;
+		uint64_t flags;
+	};
+
+	return API_CALL(cuGraphInstantiateWithFlags, struct args,
+			instantiate_with_flags(exec, graph, flags), exec, graph, flags);
+}
+
+struct instantiate_args {
+	CUgraphExec *exec;
+	CUgraph graph;
+	CUgraphNode *error_node;
+	char *log;
+	size_t bytes;
+};
+
+static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+				     char *log, size_t bytes)
 {
 	struct sim_node *bad;
-	CUresult error = instantiate(exec, graph, 0, &bad);
+	CUresult error = instantiate(exec, graph, 0, NULL, &bad);
 
 	if (error_node)
 		*error_node = bad;
@@ -473,26 +532,31 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *er
 	return error;
 }
 
+CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+			       char *log, size_t bytes)
+{
+	return API_CALL(cuGraphInstantiate_v2, struct instantiate_args,
+			instantiate_with_log(exec, graph, error_node, log, bytes),
+			exec, graph, error_node, log, bytes);
+}
+
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 			    char *log, size_t bytes)
 {
-	return cuGraphInstantiate_v2(exec, graph, error_node, log, bytes);
+	return API_CALL(cuGraphInstantiate, struct instantiate_args,
+			instantiate_with_log(exec, graph, error_node, log, bytes),
+			exec, graph, error_node, log, bytes);
 }
 
-CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
-				      struct cu_instantiate_params *params)
+static CUresult instantiate_with_params(CUgraphExec *exec, CUgraph graph,
+					struct cu_instantiate_params *params)
 {
 	struct sim_node *bad;
 	CUresult error;
 
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = instantiate(exec, graph, params->flags, &bad);
-	if (!error && params->flags & CU_INSTANTIATE_UPLOAD) {
-		error = cuGraphUpload(*exec, params->upload_stream);
-		if (error)
-			cuGraphExecDestroy(*exec);
-	}
+	error = instantiate(exec, graph, params->flags, params->upload_stream, &bad);
 	params->error_node = bad;
 	params->result = !error ? CU_INSTANTIATE_SUCCESS :
 			 error == CUDA_ERROR_NOT_SUPPORTED && bad ?
@@ -501,6 +565,19 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 			 error == CUDA_ERROR_INVALID_VALUE && bad ?
 				  CU_INSTANTIATE_INVALID_STRUCTURE : CU_INSTANTIATE_ERROR;
 	return error;
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
+				      struct cu_instantiate_params *params)
+{
+	struct args {
+		CUgraphExec *exec;
+		CUgraph graph;
+		struct cu_instantiate_params *params;
+	};
+
+	return API_CALL(cuGraphInstantiateWithParams, struct args,
+			instantiate_with_params(exec, graph, params), exec, graph, params);
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
@@ -518,16 +595,37 @@ CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
 	return error;
 }
 
-/* What is queued of it runs to its end. */
-CUresult cuGraphExecDestroy(CUgraphExec exec)
+static CUresult destroy(CUgraphExec exec)
 {
 	CUresult error = exec_enter(exec);
 
+	if (!error)
+		exec_give(exec);
+	sim_leave();
+	if (error)
+		return error;
+	hook_exec_dying(exec);		/* still there: they may use it */
+	error = exec_enter(exec);
 	if (!error) {
 		handle_drop(&exec->handle);
 		exec_give(exec);
-		exec_free(exec);
 	}
 	sim_leave();
-	return error;
+	if (error)
+		return error;
+	hook_graph_destroyed(&exec->inner);
+	sim_enter();
+	exec_free(exec);
+	sim_leave();
+	return CUDA_SUCCESS;
+}
+
+/* What is queued of it runs to its end. */
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+	struct args {
+		CUgraphExec exec;
+	};
+
+	return API_CALL(cuGraphExecDestroy, struct args, destroy(exec), exec);
 }

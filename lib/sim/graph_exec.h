@@ -15,12 +15,15 @@ struct exec_node {
 	bool enabled;
 	bool built;			/* its TMDs are what @work says */
 	uint64_t number;		/* of the launch when it was built */
+	bool uploads;			/* in the launch or upload under way */
+	bool used;			/* @host has been built once: its mask stays */
 	void *host;			/* TMD as subscribers see it; NULL: has none */
 	void *device;			/* the copy that launches read */
 };
 
 struct sim_exec {
 	struct sim_handle handle;
+	char inner;			/* its address: the driver's own copy of the graph */
 	bool taken;			/* by a thread that may be calling subscribers */
 	struct sim_ctx *ctx;		/* NULL: nothing in it needs one */
 	uint64_t flags;

@@ -6,11 +6,16 @@
 #include <string.h>
 #include "sim.h"
 
-static CUresult enter_kernel_node(CUgraphNode node)
+static CUresult enter_node_of(CUgraphNode node, enum cu_node_type type)
 {
 	CUresult error = graph_enter_node(node);
 
-	return !error && node->type != CU_NODE_KERNEL ? CUDA_ERROR_INVALID_VALUE : error;
+	return !error && node->type != type ? CUDA_ERROR_INVALID_VALUE : error;
+}
+
+static CUresult enter_kernel_node(CUgraphNode node)
+{
+	return enter_node_of(node, CU_NODE_KERNEL);
 }
 
 CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct sim_work *work)
@@ -36,6 +41,66 @@ CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct si
 	error = launch_check(v1->function, work);
 	return error ? error :
 		       launch_read_args(work->code, v1->params, v1->extra, &work->args);
+}
+
+/* A side of a copy that is an address: the only one that is simulated. */
+static bool side_address(const struct cu_copy_side *side, uint64_t *address)
+{
+	if (side->type != CU_MEMORY_DEVICE && side->type != CU_MEMORY_UNIFIED)
+		return false;
+	if (side->y || side->z || side->level)
+		return false;
+	*address = side->device + side->x;
+	return true;
+}
+
+/* The context that a node's parameters name; NULL: the current one. */
+static struct sim_ctx *context_of(CUcontext ctx, CUresult *error)
+{
+	if (!ctx)
+		return ctx_current(error);
+	*error = ctx_valid(ctx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	return *error ? NULL : ctx;
+}
+
+CUresult graph_set_work(const struct cu_set_node_params *params, CUcontext in,
+			struct sim_work *work)
+{
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if ((params->element != 1 && params->element != 2 && params->element != 4) ||
+	    params->to % params->element || params->width > SIZE_MAX / 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (params->height != 1 || params->element == 2) {
+		sim_say("fill nodes of several rows or of 2 bytes an element are not simulated");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	work->kind = params->element == 1 ? SIM_OP_SET8 : SIM_OP_SET32;
+	work->args.address = params->to;
+	work->args.bytes = params->width * params->element;
+	work->args.value = params->value;
+	ctx = context_of(in, &error);
+	return ctx ? memory_work(ctx, work) : error;
+}
+
+CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext in, struct sim_work *work)
+{
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if (params->height != 1 || params->depth != 1 ||
+	    !side_address(&params->from, &work->args.from) ||
+	    !side_address(&params->to, &work->args.address)) {
+		sim_say("copy nodes other than of one row from device to device are not simulated");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (!work->args.from)
+		return CUDA_ERROR_INVALID_VALUE;
+	work->kind = SIM_OP_COPY;
+	work->args.bytes = params->width;
+	ctx = context_of(in, &error);
+	return ctx ? memory_work(ctx, work) : error;
 }
 
 CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
@@ -138,6 +203,9 @@ CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int id, union cu_launch
 	case CU_LAUNCH_CLUSTER_POLICY:
 		value->policy = launch->policy;
 		break;
+	case CU_LAUNCH_PRIORITY:
+		value->priority = launch->priority;
+		break;
 	default:
 		error = CUDA_ERROR_INVALID_VALUE;
 	}
@@ -161,6 +229,78 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int id,
 	}
 	if (!error)
 		error = launch_check(work.function, &work);
+	if (!error)
+		node->work = work;
+	sim_leave();
+	return error;
+}
+
+/* ------------------------------------------------------------- fills and copies */
+
+CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, struct cu_set_node_params *params)
+{
+	const struct sim_args *args;
+	unsigned int element;
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_node_of(node, CU_NODE_SET);
+	if (!error) {
+		args = &node->work.args;
+		element = node->work.code == &kernels_set8 ? 1 : 4;
+		*params = (struct cu_set_node_params){
+			.to = args->address, .value = args->value, .element = element,
+			.width = args->bytes / element, .height = 1,
+		};
+	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const struct cu_set_node_params *params)
+{
+	struct sim_work work = { 0 };
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_node_of(node, CU_NODE_SET);
+	if (!error)
+		error = graph_set_work(params, node->work.function->module->ctx, &work);
+	if (!error)
+		node->work = work;
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, struct cu_copy_3d *params)
+{
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_node_of(node, CU_NODE_COPY);
+	if (!error)
+		*params = (struct cu_copy_3d){
+			.from = { .type = CU_MEMORY_DEVICE, .device = node->work.args.from },
+			.to = { .type = CU_MEMORY_DEVICE, .device = node->work.args.address },
+			.width = node->work.args.bytes, .height = 1, .depth = 1,
+		};
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const struct cu_copy_3d *params)
+{
+	struct sim_work work = { 0 };
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_node_of(node, CU_NODE_COPY);
+	if (!error)
+		error = graph_copy_work(params, node->work.function->module->ctx, &work);
 	if (!error)
 		node->work = work;
 	sim_leave();

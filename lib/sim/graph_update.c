@@ -4,8 +4,10 @@
  * Must not know how it is launched.
  */
 #include <string.h>
+#include "api.h"
 #include "graph_exec.h"
 
+/* Where the driver would build the same TMD again, it builds none. */
 static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 {
 	const struct sim_launch *one = &a->launch, *two = &b->launch;
@@ -14,7 +16,8 @@ static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 	       !memcmp(one->block, two->block, sizeof(one->block)) &&
 	       !memcmp(one->cluster, two->cluster, sizeof(one->cluster)) &&
 	       one->registers == two->registers && one->shared == two->shared &&
-	       one->cooperative == two->cooperative && one->policy == two->policy;
+	       one->cooperative == two->cooperative && one->policy == two->policy &&
+	       one->priority == two->priority && a->args.bytes == b->args.bytes;
 }
 
 /* The node that @handle is in @exec. */
@@ -30,8 +33,8 @@ static struct exec_node *exec_find(struct sim_exec *exec, CUgraphNode handle)
 	return NULL;
 }
 
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode handle,
-					   const struct cu_kernel_node_params *params)
+static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
+			   const struct cu_kernel_node_params *params)
 {
 	struct exec_node *node;
 	struct sim_work work = { 0 };
@@ -53,7 +56,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode handle,
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (error)
 		goto give;
-	/* Arguments alone are not in the TMD. */
+	/* Arguments alone are not in the TMD. What was changed and back is built as well. */
 	node->built &= same_tmd(&node->work, &work);
 	node->work = work;
 give:
@@ -63,14 +66,93 @@ leave:
 	return error;
 }
 
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+					   const struct cu_kernel_node_params *params)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		const struct cu_kernel_node_params *params;
+	};
+
+	return API_CALL(cuGraphExecKernelNodeSetParams_v2, struct args,
+			set_kernel(exec, node, params), exec, node, params);
+}
+
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const struct cu_kernel_node_params_v1 *v1)
 {
 	struct cu_kernel_node_params params = { 0 };
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		const struct cu_kernel_node_params_v1 *params;
+	};
 
 	if (v1)
 		params.v1 = *v1;
-	return cuGraphExecKernelNodeSetParams_v2(exec, node, v1 ? &params : NULL);
+	return API_CALL(cuGraphExecKernelNodeSetParams, struct args,
+			set_kernel(exec, node, v1 ? &params : NULL), exec, node, v1);
+}
+
+/* A fill or copy of the same context that does not become a kernel, nor cease to be one. */
+static CUresult set_memory(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
+			   const struct cu_set_node_params *fill, const struct cu_copy_3d *copy)
+{
+	struct sim_work work = { 0 };
+	struct exec_node *node;
+	CUresult error;
+
+	if (!fill && !copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = exec_enter(exec);
+	if (error)
+		goto leave;
+	node = exec_find(exec, handle);
+	if (!node || node->type != (fill ? CU_NODE_SET : CU_NODE_COPY))
+		error = CUDA_ERROR_INVALID_VALUE;
+	else
+		error = fill ? graph_set_work(fill, ctx, &work) :
+			       graph_copy_work(copy, ctx, &work);
+	if (!error && (work.function->module->ctx != exec->ctx ||
+		       (work.kind == SIM_OP_KERNEL) != exec_has_tmd(node)))
+		error = CUDA_ERROR_INVALID_VALUE;
+	if (!error) {
+		node->built &= same_tmd(&node->work, &work);
+		node->work = work;
+	}
+	exec_give(exec);
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_set_node_params *params, CUcontext ctx)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		const struct cu_set_node_params *params;
+		CUcontext ctx;
+	};
+
+	return API_CALL(cuGraphExecMemsetNodeSetParams, struct args,
+			set_memory(exec, node, ctx, params, NULL), exec, node, params, ctx);
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_copy_3d *params, CUcontext ctx)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		const struct cu_copy_3d *params;
+		CUcontext ctx;
+	};
+
+	return API_CALL(cuGraphExecMemcpyNodeSetParams, struct args,
+			set_memory(exec, node, ctx, NULL, params), exec, node, params, ctx);
 }
 
 static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
@@ -84,10 +166,12 @@ static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
 	node = exec_find(exec, handle);
 	if (!node || !node->work.function)
 		error = CUDA_ERROR_INVALID_VALUE;	/* kernels, fills and copies alone can */
-	else if (in)
-		node->enabled = *in;
-	else
+	else if (!in)
 		*out = node->enabled;
+	if (!error && in) {
+		node->enabled = *in;
+		node->built &= node->enabled;	/* enabled again, it is built again */
+	}
 	exec_give(exec);
 leave:
 	sim_leave();
@@ -96,7 +180,14 @@ leave:
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int on)
 {
-	return enabled(exec, node, NULL, &on);
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		unsigned int on;
+	};
+
+	return API_CALL(cuGraphNodeSetEnabled, struct args, enabled(exec, node, NULL, &on),
+			exec, node, on);
 }
 
 CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int *on)
@@ -148,7 +239,7 @@ static bool same_shape(const struct sim_exec *exec, const struct sim_exec *new,
 	return exec->ctx == new->ctx;
 }
 
-CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_info *info)
+static CUresult update(CUgraphExec exec, CUgraph graph, struct cu_update_info *info)
 {
 	struct sim_node *bad = NULL;
 	struct sim_exec *new = NULL;
@@ -174,8 +265,8 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_
 		goto free_new;
 	}
 	for (i = 0; i < exec->nr_nodes; i++) {
+		exec->nodes[i].built &= same_tmd(&exec->nodes[i].work, &new->nodes[i].work);
 		exec->nodes[i].work = new->nodes[i].work;
-		exec->nodes[i].built = false;
 	}
 	info->result = CU_UPDATE_SUCCESS;
 free_new:
@@ -187,16 +278,42 @@ leave:
 	return error;
 }
 
-CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
-			   int *result)
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_info *info)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraph graph;
+		struct cu_update_info *info;
+	};
+
+	return API_CALL(cuGraphExecUpdate_v2, struct args, update(exec, graph, info),
+			exec, graph, info);
+}
+
+static CUresult update_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node, int *result)
 {
 	struct cu_update_info info;
 	CUresult error;
 
 	if (!error_node || !result)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = cuGraphExecUpdate_v2(exec, graph, &info);
+	error = update(exec, graph, &info);
 	*error_node = info.error_node;
 	*result = info.result;
 	return error;
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
+			   int *result)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraph graph;
+		CUgraphNode *error_node;
+		int *result;
+	};
+
+	return API_CALL(cuGraphExecUpdate, struct args,
+			update_v1(exec, graph, error_node, result),
+			exec, graph, error_node, result);
 }

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
  * The driver's undocumented export table with its launch callback, as measured:
- * slot 0 its size, slot 3 subscribe, slot 6 enable. Works before cuInit. Must not
- * know what subscribers do with a launch.
+ * slot 0 its size, slot 3 subscribe, slot 4 unsubscribe, slot 6 enable. Works before
+ * cuInit. Must not know what subscribers do with a launch.
  */
 #include <stdatomic.h>
 #include <string.h>
-#include "sim.h"
+#include "api.h"
 
 #define NR_SLOTS	12
 #define SLOT_SUBSCRIBE	3
+#define SLOT_UNSUBSCRIBE 4
 #define SLOT_ENABLE	6
-#define MAX_SUBSCRIBERS	4
 #define NR_LAUNCH_CBIDS	4
-#define NR_RESOURCE_CBIDS 32
+#define NR_RESOURCE_CBIDS 90
+#define NR_API_CBIDS	807
+#define NR_CBIDS	(NR_API_CBIDS + NR_RESOURCE_CBIDS + NR_LAUNCH_CBIDS)
 #define UPLOADED_BYTES	104	/* params of cbid 2 */
 #define NODE_BYTES	168	/* of cbid 3 */
 #define RESOURCE_BYTES	24
+#define EXEC_BYTES	88	/* params of domain 2, cbid 40 */
+#define API_BYTES	104
 
 typedef void (*hook_callback)(void *user, int domain, int cbid, const void *params);
 
@@ -26,50 +30,91 @@ static const struct cu_uuid table_id = { {
 } };
 
 static struct {
-	hook_callback callback;
-	void *user;
-	atomic_uint launch, resource;	/* bit = cbid that is enabled */
-} subscribers[MAX_SUBSCRIBERS];
+	bool taken;			/* guarded by subscribe_lock */
+	_Atomic(hook_callback) callback;
+	_Atomic(void *) user;
+	atomic_bool enabled[NR_CBIDS];	/* the domains' cbids one after the other */
+} subscribers[SIM_MAX_SUBSCRIBERS];
 
 static pthread_mutex_t subscribe_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint nr_subscribers;
+static atomic_bool ever_subscribed;
+unsigned int hook_nr_api;
+
+/* Where a cbid stands in enabled[]; -1: there is none. */
+static int place_of(int domain, int cbid)
+{
+	if (cbid < 0)
+		return -1;
+	if (domain == HOOK_DOMAIN_API && !sim_faults()->no_api)
+		return cbid < NR_API_CBIDS ? cbid : -1;
+	if (domain == HOOK_DOMAIN_RESOURCE && !sim_faults()->no_stream_events)
+		return cbid < NR_RESOURCE_CBIDS ? NR_API_CBIDS + cbid : -1;
+	if (domain == HOOK_DOMAIN_LAUNCH)
+		return cbid < NR_LAUNCH_CBIDS ? NR_API_CBIDS + NR_RESOURCE_CBIDS + cbid : -1;
+	return -1;
+}
+
+/* With subscribe_lock held. */
+static void set_enabled(unsigned int nr, int place, bool on)
+{
+	bool was = atomic_exchange(&subscribers[nr].enabled[place], on);
+
+	if (place < NR_API_CBIDS && was != on)
+		__atomic_add_fetch(&hook_nr_api, on ? 1 : -1, __ATOMIC_RELEASE);
+}
 
 static int hook_subscribe(uint32_t *handle, hook_callback callback, void *user)
 {
-	unsigned int nr;
+	unsigned int nr, most = sim_faults()->subscribers;
 
 	if (!handle || !callback)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&subscribe_lock);
-	nr = atomic_load(&nr_subscribers);
-	if (nr < MAX_SUBSCRIBERS) {
-		subscribers[nr].callback = callback;
-		subscribers[nr].user = user;
-		atomic_store(&nr_subscribers, nr + 1);
+	for (nr = 0; nr < most && subscribers[nr].taken; nr++)
+		;
+	if (nr < most) {
+		subscribers[nr].taken = true;
+		atomic_store(&subscribers[nr].callback, callback);
+		atomic_store(&subscribers[nr].user, user);
+		atomic_store(&ever_subscribed, true);
 		*handle = nr + 1;
 	}
 	pthread_mutex_unlock(&subscribe_lock);
-	return nr < MAX_SUBSCRIBERS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return nr < most ? CUDA_SUCCESS : CUDA_ERROR_ALREADY_ACQUIRED;
+}
+
+/* With subscribe_lock held. */
+static bool is_subscriber(uint32_t handle)
+{
+	return handle && handle <= SIM_MAX_SUBSCRIBERS && subscribers[handle - 1].taken;
+}
+
+static int hook_unsubscribe(uint32_t handle)
+{
+	bool good;
+	int place;
+
+	pthread_mutex_lock(&subscribe_lock);
+	good = is_subscriber(handle);
+	for (place = 0; good && place < NR_CBIDS; place++)
+		set_enabled(handle - 1, place, false);
+	if (good)
+		subscribers[handle - 1].taken = false;
+	pthread_mutex_unlock(&subscribe_lock);
+	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static int hook_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 {
-	atomic_uint *enabled;
+	int place = place_of(domain, cbid);
+	bool good;
 
-	if (!handle || handle > atomic_load(&nr_subscribers) || cbid < 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (domain == HOOK_DOMAIN_LAUNCH && cbid < NR_LAUNCH_CBIDS)
-		enabled = &subscribers[handle - 1].launch;
-	else if (domain == HOOK_DOMAIN_RESOURCE && cbid < NR_RESOURCE_CBIDS &&
-		 !sim_faults()->no_stream_events)
-		enabled = &subscribers[handle - 1].resource;
-	else
-		return CUDA_ERROR_INVALID_VALUE;
-	if (on)
-		atomic_fetch_or(enabled, 1u << cbid);
-	else
-		atomic_fetch_and(enabled, ~(1u << cbid));
-	return CUDA_SUCCESS;
+	pthread_mutex_lock(&subscribe_lock);
+	good = place >= 0 && is_subscriber(handle);
+	if (good)
+		set_enabled(handle - 1, place, on);
+	pthread_mutex_unlock(&subscribe_lock);
+	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* The slots that nobody has a use for here. */
@@ -88,6 +133,7 @@ static void table_setup(void)
 		table[i] = (const void *)hook_other;
 	table[0] = (const void *)(uintptr_t)sim_faults()->table_size;
 	table[SLOT_SUBSCRIBE] = (const void *)hook_subscribe;
+	table[SLOT_UNSUBSCRIBE] = (const void *)hook_unsubscribe;
 	table[SLOT_ENABLE] = (const void *)hook_enable;
 }
 
@@ -106,18 +152,20 @@ CUresult cuGetExportTable(const void **out, const struct cu_uuid *id)
 
 bool hook_subscribed(void)
 {
-	return atomic_load(&nr_subscribers);
+	return atomic_load(&ever_subscribed);
 }
 
 static void call(int domain, int cbid, const void *params)
 {
-	unsigned int i, nr = atomic_load(&nr_subscribers), enabled;
+	int place = place_of(domain, cbid);
+	hook_callback callback;
+	unsigned int i;
 
-	for (i = 0; i < nr && i < MAX_SUBSCRIBERS; i++) {
-		enabled = atomic_load(domain == HOOK_DOMAIN_LAUNCH ? &subscribers[i].launch :
-								      &subscribers[i].resource);
-		if (enabled >> cbid & 1)
-			subscribers[i].callback(subscribers[i].user, domain, cbid, params);
+	for (i = 0; place >= 0 && i < SIM_MAX_SUBSCRIBERS; i++) {
+		if (!atomic_load(&subscribers[i].enabled[place]))
+			continue;
+		callback = atomic_load(&subscribers[i].callback);
+		callback(atomic_load(&subscribers[i].user), domain, cbid, params);
 	}
 }
 
@@ -144,4 +192,40 @@ void hook_resource(CUcontext ctx, void *stream_object, int cbid)
 	params[1] = (uintptr_t)ctx;
 	params[2] = (uintptr_t)stream_object;
 	call(HOOK_DOMAIN_RESOURCE, cbid, params);
+}
+
+void hook_graph_destroyed(const void *graph)
+{
+	uint64_t params[RESOURCE_BYTES / 8] = { RESOURCE_BYTES, (uintptr_t)graph };
+
+	call(HOOK_DOMAIN_RESOURCE, HOOK_GRAPH_DESTROYED, params);
+}
+
+void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec)
+{
+	uint64_t params[EXEC_BYTES / 8] = {
+		EXEC_BYTES, (uintptr_t)ctx, (uintptr_t)graph, (uintptr_t)exec,
+	};
+
+	call(HOOK_DOMAIN_RESOURCE, HOOK_EXEC_CREATED, params);
+}
+
+void hook_exec_dying(CUgraphExec exec)
+{
+	uint64_t params[RESOURCE_BYTES / 8] = { RESOURCE_BYTES, (uintptr_t)exec };
+
+	call(HOOK_DOMAIN_RESOURCE, HOOK_EXEC_DYING, params);
+}
+
+void hook_api(const struct api_call *api, bool ended)
+{
+	uint64_t params[API_BYTES / 8] = { API_BYTES, 1 };
+	CUresult ignored;
+
+	params[5] = (uintptr_t)&api->result;
+	params[6] = (uintptr_t)api->name;
+	params[7] = (uintptr_t)api->args;
+	params[8] = (uintptr_t)ctx_current(&ignored);
+	params[10] = (uint64_t)ended << 32 | api->cbid;
+	call(HOOK_DOMAIN_API, api->cbid, params);
 }

@@ -5,7 +5,7 @@
  * anything runs on.
  */
 #include <string.h>
-#include "sim.h"
+#include "api.h"
 
 static int nr_hung;
 
@@ -203,6 +203,9 @@ CUresult launch_set_attribute(struct sim_launch *launch, int id,
 			return CUDA_ERROR_INVALID_VALUE;
 		launch->policy = value->policy;
 		return CUDA_SUCCESS;
+	case CU_LAUNCH_PRIORITY:
+		launch->priority = value->priority;
+		return CUDA_SUCCESS;
 	}
 	return CUDA_ERROR_INVALID_VALUE;
 }
@@ -284,8 +287,17 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 	struct sim_work work = { .launch = { .grid = { grid_x, grid_y, grid_z },
 					     .block = { block_x, block_y, block_z } },
 				 .dynamic = shared };
+	struct args {
+		CUfunction function;
+		unsigned int grid[3], block[3], shared;
+		CUstream stream;
+		void **params, **extra;
+	};
 
-	return launch_any(function, &work, stream, params, extra);
+	return API_CALL(cuLaunchKernel, struct args,
+			launch_any(function, &work, stream, params, extra),
+			function, { grid_x, grid_y, grid_z }, { block_x, block_y, block_z },
+			shared, stream, params, extra);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -297,12 +309,21 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 					     .block = { block_x, block_y, block_z },
 					     .cooperative = true },
 				 .dynamic = shared };
+	struct args {
+		CUfunction function;
+		unsigned int grid[3], block[3], shared;
+		CUstream stream;
+		void **params;
+	};
 
-	return launch_any(function, &work, stream, params, NULL);
+	return API_CALL(cuLaunchCooperativeKernel, struct args,
+			launch_any(function, &work, stream, params, NULL),
+			function, { grid_x, grid_y, grid_z }, { block_x, block_y, block_z },
+			shared, stream, params);
 }
 
-CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction function,
-			  void **params, void **extra)
+static CUresult launch_config(const struct cu_launch_config *config, CUfunction function,
+			      void **params, void **extra)
 {
 	const struct cu_launch_attribute *attribute;
 	struct sim_work work;
@@ -323,13 +344,28 @@ CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction func
 		attribute = &config->attributes[i];
 		if (attribute->id != CU_LAUNCH_COOPERATIVE &&
 		    attribute->id != CU_LAUNCH_CLUSTER_DIMENSION &&
-		    attribute->id != CU_LAUNCH_CLUSTER_POLICY)
+		    attribute->id != CU_LAUNCH_CLUSTER_POLICY &&
+		    attribute->id != CU_LAUNCH_PRIORITY)
 			continue;
 		error = launch_set_attribute(&work.launch, attribute->id, &attribute->value);
 		if (error)
 			return error;
 	}
 	return launch_any(function, &work, config->stream, params, extra);
+}
+
+CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction function,
+			  void **params, void **extra)
+{
+	struct args {
+		const struct cu_launch_config *config;
+		CUfunction function;
+		void **params, **extra;
+	};
+
+	return API_CALL(cuLaunchKernelEx, struct args,
+			launch_config(config, function, params, extra),
+			config, function, params, extra);
 }
 
 /* How many clusters the GPU's virtual GPCs hold at once, a block an SM. */

@@ -267,6 +267,27 @@ static struct sim_function *enter_function(CUfunction function, CUresult *error)
 	return NULL;
 }
 
+CUresult cuFuncGetModule(CUmodule *module, CUfunction handle)
+{
+	struct sim_function *function;
+	CUresult error;
+
+	if (!module)
+		return CUDA_ERROR_INVALID_VALUE;
+	function = enter_function(handle, &error);
+	if (function)
+		*module = function->module;
+	sim_leave();
+	return error;
+}
+
+/* No handle is a CUkernel: libraries are not simulated. */
+CUresult cuKernelGetFunction(CUfunction *function, void *kernel)
+{
+	(void)kernel;
+	return function ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 {
 	const struct sim_faults *faults = sim_faults();

@@ -65,7 +65,11 @@ static const struct {
 	PLAIN(cuGraphLaunch), PLAIN(cuGraphLaunch_ptsz), PLAIN(cuGraphExecKernelNodeSetParams),
 	V2(cuGraphExecKernelNodeSetParams, 12000), PLAIN(cuGraphExecUpdate),
 	V2(cuGraphExecUpdate, 12000), PLAIN(cuGraphNodeSetEnabled),
-	PLAIN(cuGraphNodeGetEnabled),
+	PLAIN(cuGraphNodeGetEnabled), PLAIN(cuGraphNodeFindInClone),
+	PLAIN(cuGraphMemsetNodeGetParams), PLAIN(cuGraphMemsetNodeSetParams),
+	PLAIN(cuGraphMemcpyNodeGetParams), PLAIN(cuGraphMemcpyNodeSetParams),
+	PLAIN(cuGraphExecMemsetNodeSetParams), PLAIN(cuGraphExecMemcpyNodeSetParams),
+	PLAIN(cuFuncGetModule), PLAIN(cuKernelGetFunction),
 };
 
 static void *find(const char *symbol, int version, int *status)

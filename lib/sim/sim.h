@@ -22,6 +22,7 @@
 #define SIM_MAX_BLOCK_Z		64
 #define SIM_TMD_BYTES		384
 #define SIM_TMD_BITS		128	/* V04_00 has four mask words */
+#define SIM_MAX_SUBSCRIBERS	4
 #define SIM_QUARTERS		4	/* an SM's partitions, each with its own registers */
 
 /* ------------------------------------------------------------ one SM's limits */
@@ -94,6 +95,7 @@ struct sim_launch {
 	bool bare;			/* the driver's own kernel: nothing reserved */
 	bool cooperative;
 	enum cu_cluster_policy policy;
+	int priority;			/* changes no placement here */
 };
 
 /* What the hardware reads out of a TMD; output of the decoder. Blocks, not clusters, in grid. */
@@ -243,6 +245,7 @@ struct sim_node {
 	struct sim_handle handle;
 	struct sim_graph *graph;
 	uint64_t serial;		/* never given twice, unlike an address */
+	uint64_t clone_of;		/* that node's serial; 0: of none */
 	unsigned int at;		/* place in graph->nodes */
 	enum cu_node_type type;
 	struct sim_work work;
@@ -306,7 +309,8 @@ struct sim_faults {
 	uint64_t table_size;
 	uint32_t params_size;
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
-	bool reuse_contexts;
+	bool reuse_contexts, no_api;
+	unsigned int subscribers;	/* at a time */
 	int move_tpc, move_bit;		/* -1: none */
 	int cc_major, cc_minor;
 	uint64_t seed;
@@ -321,6 +325,8 @@ unsigned int shared_of_block(unsigned int bytes, bool bare);
 
 /* Writes all SIM_TMD_BYTES. */
 void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
+/* In place: the mask and the mask-valid bit that stand there stay set. */
+void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
 
 /* ------------------------------------------------------------- tmd_decode.c */
 
@@ -390,6 +396,7 @@ unsigned int kernels_chunks(uint64_t bytes);
 
 enum hook_domain {
 	HOOK_DOMAIN_RESOURCE = 2,
+	HOOK_DOMAIN_API = 6,
 	HOOK_DOMAIN_LAUNCH = 0xb,
 };
 
@@ -402,6 +409,9 @@ enum hook_cbid {
 	HOOK_STREAM_DYING = 5,
 	HOOK_STREAM_DESTROYED = 6,
 	HOOK_CTX_CREATED = 24,
+	HOOK_GRAPH_DESTROYED = 36,
+	HOOK_EXEC_CREATED = 40,
+	HOOK_EXEC_DYING = 41,
 };
 
 /*
@@ -410,6 +420,10 @@ enum hook_cbid {
  */
 void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, int cbid);
 void hook_resource(CUcontext ctx, void *stream_object, int cbid);
+/* @graph: also what stands for an executable graph's own copy. */
+void hook_graph_destroyed(const void *graph);
+void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec);
+void hook_exec_dying(CUgraphExec exec);
 /* Somebody has subscribed: from then on green contexts are refused. */
 bool hook_subscribed(void);
 
@@ -484,6 +498,7 @@ void handle_drop(struct sim_handle *handle);
 struct sim_graph *graph_make(void);		/* NULL: out of memory */
 struct sim_graph *graph_clone(const struct sim_graph *graph);
 void graph_free(struct sim_graph *graph);	/* with its nodes; NULL is fine */
+void graph_empty(struct sim_graph *graph);	/* all of that but the structure itself */
 /* A node after @before, which are nodes of @graph; @work NULL: none. NULL: out of memory. */
 struct sim_node *graph_add(struct sim_graph *graph, enum cu_node_type type,
 			   const struct sim_work *work, struct sim_node *const *before,
@@ -495,6 +510,10 @@ CUresult graph_enter_node(CUgraphNode node);
 
 /* The work that kernel parameters ask for; attributes in @work stay. */
 CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct sim_work *work);
+/* What the parameters of fills and copies ask for; @ctx NULL: in the current one. */
+CUresult graph_set_work(const struct cu_set_node_params *params, CUcontext ctx,
+			struct sim_work *work);
+CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext ctx, struct sim_work *work);
 
 /* ---------------------------------------------------------------- capture.c */
 

@@ -104,3 +104,15 @@ void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch 
 	}
 	put32(tmd, word0);
 }
+
+void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch)
+{
+	uint8_t mask[SIM_TMD_BITS / 8], valid = tmd[3] & TMD_MASK_VALID >> 24;
+	unsigned int i;
+
+	memcpy(mask, tmd + TMD_MASK, sizeof(mask));
+	tmd_build(tmd, gpu, launch);
+	for (i = 0; i < sizeof(mask); i++)
+		tmd[TMD_MASK + i] |= mask[i];
+	tmd[3] |= valid;
+}

@@ -348,8 +348,9 @@ static void building_first(const char *arg)
 static void callbacks(const char *arg)
 {
 	CUdeviceptr out = 0, big;
-	CUgraph graph, child;
-	CUgraphNode node[4], set;
+	CUgraph graph, child, other_graph;
+	CUgraphNode node[4], set, copy;
+	union cu_launch_value value;
 	CUgraphExec exec, other;
 	struct cu_update_info info;
 	struct cu_set_node_params fill = { .element = 1, .width = 1 << 16, .height = 1 };
@@ -362,7 +363,7 @@ static void callbacks(const char *arg)
 	(void)arg;
 	start();
 	out = memory(24 * NR_BLOCKS);
-	big = memory(1 << 16);
+	big = memory((1 << 16) + 2);
 	TRY(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	graph = graph_new();
 	node[0] = node_new(graph, NULL, 1, out);
@@ -374,8 +375,8 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(seen.nr == 9 && seen.sizes, "the first launch: 9 calls, each of its size");
 	for (i = 0; i < 3; i++) {
-		bad += seen.cbid[2 * i] != 1 || seen.cbid[2 * i + 1] != 2 ||
-		       seen.cbid[6 + i] != 3;
+		bad += seen.cbid[2 * i] != 1 || seen.cbid[2 * i + 1] != 3 ||
+		       seen.cbid[6 + i] != 2;
 		tmd[i] = seen.params[2 * i][4];
 		device[i] = seen.params[2 * i + 1][5];
 		number = seen.params[2 * i][5];
@@ -386,7 +387,7 @@ static void callbacks(const char *arg)
 		       seen.params[6 + i][2] != (uintptr_t)module ||
 		       seen.params[6 + i][1] != (uintptr_t)ctx;
 	}
-	check(!bad, "1 then 2 of each node, then 3 of each; the same TMDs, numbers one by one");
+	check(!bad, "1 then 3 of each node, then 2 of each; the same TMDs, numbers one by one");
 	check(tmd[0] != tmd[1] && tmd[1] != tmd[2] && tmd[0] != tmd[2], "a TMD a node");
 	TRY(cu.cuLaunchKernel(f_empty, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
 	for (i = 0; i < 3; i++)
@@ -394,7 +395,8 @@ static void callbacks(const char *arg)
 	check(!bad, "and no stream's");
 	forget();
 	go(exec);
-	check(came(0, 0, 3), "a later launch: 3 each");
+	check(seen.cbid[3] == 2 && seen.params[3][4] == tmd[0] && came(0, 1, 3),
+	      "a later launch: 3 each, and 2 of the first");
 	TRY(cu.cuGraphUpload(exec, stream));
 	check(came(0, 0, 3), "an upload after it too");
 
@@ -404,34 +406,70 @@ static void callbacks(const char *arg)
 	TRY(cu.cuGraphUpload(other, NULL));
 	check(came(0, 0, 3), "a second one none");
 	go(other);
-	check(came(0, 0, 3), "nor the launch after it");
+	check(came(0, 1, 3), "nor the launch after it");
 	TRY(cu.cuGraphLaunch_ptsz(other, NULL));
 	TRY(cu.cuGraphUpload_ptsz(other, NULL));
-	check(came(0, 0, 6), "the per-thread forms");
+	check(came(0, 1, 6), "the per-thread forms");
 
 	/* Arguments are not in the TMD; the grid is. */
 	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[1], ask(&a, f_census, 2, out + 24)));
 	go(exec);
-	check(came(0, 0, 3), "other arguments: no TMD is built");
+	check(came(0, 1, 3), "other arguments: no TMD is built");
 	check(records(out)[2].smid != UINT32_MAX, "but they count");
 	ask(&a, f_census, 4, out);
 	TRY(cu.cuGraphExecKernelNodeSetParams(exec, node[1], &a.params.v1));
 	check(came(0, 0, 0), "another grid tells nobody yet");
 	go(exec);
-	check(seen.nr == 5 && seen.cbid[0] == 1 && seen.params[0][4] == tmd[1] && came(1, 1, 3),
+	check(seen.nr == 6 && seen.cbid[1] == 1 && seen.params[1][4] == tmd[1] && came(1, 2, 3),
 	      "but at the next launch, for that node");
 	go(exec);
-	check(came(0, 0, 3), "once");
+	check(came(0, 1, 3), "once");
 	TRY(cu.cuGraphKernelNodeSetParams_v2(node[1], ask(&a, f_census, 5, out)));
 	go(exec);
-	check(came(0, 0, 3), "the graph itself has no say any more");
+	check(came(0, 1, 3), "the graph itself has no say any more");
 
 	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
 	check(info.result == 0 && came(0, 0, 0), "an update tells nobody");
 	go(exec);
-	check(came(3, 3, 3), "but at the next launch, for each node");
+	check(seen.params[1][4] == tmd[1] && came(1, 2, 3),
+	      "but at the next launch, for the node that it changed");
+	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
 	go(exec);
-	check(came(0, 0, 3), "once");
+	check(came(0, 1, 3), "the same again: no TMD is built");
+
+	/* There and back. */
+	TRY(cu.cuGraphClone(&other_graph, graph));
+	TRY(cu.cuGraphNodeFindInClone(&copy, node[2], other_graph));
+	TRY(cu.cuGraphKernelNodeSetParams_v2(copy, ask(&a, f_census, 7, out)));
+	TRY(cu.cuGraphExecUpdate_v2(exec, other_graph, &info));
+	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
+	go(exec);
+	check(seen.params[2][4] == tmd[2] && came(1, 2, 3), "there and back by updates counts");
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[1], ask(&a, f_census, 6, out)));
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[1], ask(&a, f_census, 5, out)));
+	go(exec);
+	check(seen.params[1][4] == tmd[1] && came(1, 2, 3), "and by parameters");
+	TRY(cu.cuGraphKernelNodeSetParams_v2(copy, ask(&a, f_census, 3, out)));
+	value.priority = -3;
+	TRY(cu.cuGraphKernelNodeSetAttribute(copy, CU_LAUNCH_PRIORITY, &value));
+	value.priority = 0;
+	TRY(cu.cuGraphKernelNodeGetAttribute(copy, CU_LAUNCH_PRIORITY, &value));
+	TRY(cu.cuGraphExecUpdate_v2(exec, other_graph, &info));
+	go(exec);
+	check(value.priority == -3 && came(1, 2, 3), "another priority");
+	TRY(cu.cuGraphKernelNodeGetParams_v2(copy, &a.params));
+	a.params.v1.shared = 64;
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[2], &a.params));
+	go(exec);
+	check(came(1, 2, 3), "other shared memory");
+	TRY(cu.cuGraphExecUpdate_v2(exec, other_graph, &info));
+	TRY(cu.cuGraphExecUpdate_v2(exec, other_graph, &info));
+	go(exec);
+	check(came(1, 2, 3), "and back, twice the same");
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[2], &a.params));
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[2], &a.params));
+	go(exec);
+	check(came(1, 2, 3), "by parameters, too");
 
 	/* Disabled, launched, enabled. */
 	TRY(cu.cuGraphNodeSetEnabled(exec, node[2], 0));
@@ -439,18 +477,26 @@ static void callbacks(const char *arg)
 	check(!on, "disabled");
 	TRY(cu.cuGraphNodeSetEnabled(exec, node[2], 1));
 	go(exec);
-	check(came(0, 0, 3), "disabled and enabled without a launch: nothing");
-	TRY(cu.cuGraphNodeSetEnabled(exec, node[2], 0));
-	go(exec);
-	check(came(0, 0, 2), "a disabled node is not launched");
+	check(seen.params[2][4] == tmd[2] && came(1, 2, 3),
+	      "disabled and enabled without a launch: built again");
 	TRY(cu.cuGraphNodeSetEnabled(exec, node[2], 1));
 	go(exec);
-	check(seen.params[0][4] == tmd[2] && came(1, 1, 3), "enabled after that: built again");
+	check(came(0, 1, 3), "enabled twice: no TMD is built");
+	TRY(cu.cuGraphNodeSetEnabled(exec, node[2], 0));
+	go(exec);
+	check(came(0, 1, 2), "a disabled node is not launched");
+	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
+	TRY(cu.cuGraphNodeGetEnabled(exec, node[2], &on));
+	go(exec);
+	check(!on && came(0, 1, 2), "an update leaves it disabled");
+	TRY(cu.cuGraphNodeSetEnabled(exec, node[2], 1));
+	go(exec);
+	check(seen.params[2][4] == tmd[2] && came(1, 2, 3), "enabled after that: built again");
 
 	/* Fills: large ones have a TMD, as outside of graphs. */
 	TRY(cu.cuGraphDestroy(graph));
 	go(exec);
-	check(came(0, 0, 3), "an executable graph outlives its graph");
+	check(came(0, 1, 3), "an executable graph outlives its graph");
 	graph = graph_new();
 	fill.to = big;
 	TRY(cu.cuGraphAddMemsetNode(&set, graph, NULL, 0, &fill, ctx));
@@ -458,6 +504,35 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(seen.params[0][2] && seen.params[0][2] != (uintptr_t)module &&
 		      seen.params[0][3] && came(1, 1, 1), "a large fill, of a module never seen");
+	fill.value = 5;
+	TRY(cu.cuGraphExecMemsetNodeSetParams(exec, set, &fill, ctx));
+	go(exec);
+	check(*(uint8_t *)(uintptr_t)big == 5 && came(0, 1, 1), "another value: no TMD is built");
+	fill.value = 6;
+	TRY(cu.cuGraphMemsetNodeSetParams(set, &fill));
+	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
+	go(exec);
+	check(*(uint8_t *)(uintptr_t)big == 6 && came(0, 1, 1), "nor after an update with one");
+	fill.width++;
+	TRY(cu.cuGraphMemsetNodeSetParams(set, &fill));
+	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
+	go(exec);
+	check(came(1, 1, 1), "another width");
+	fill.width++;
+	TRY(cu.cuGraphExecMemsetNodeSetParams(exec, set, &fill, NULL));
+	go(exec);
+	check(came(1, 1, 1), "even where it is the same grid");
+	fill.width = 1 << 16;
+	TRY(cu.cuGraphExecMemsetNodeSetParams(exec, set, &fill, NULL));
+	go(exec);
+	check(came(1, 1, 1), "and back");
+	fill.width--;
+	check(cu.cuGraphExecMemsetNodeSetParams(exec, set, &fill, ctx) == 1 &&
+		      cu.cuGraphExecMemsetNodeSetParams(exec, set, NULL, ctx) == 1 &&
+		      cu.cuGraphExecMemsetNodeSetParams(exec, node[0], &fill, ctx) == 1 &&
+		      cu.cuGraphExecMemsetNodeSetParams(NULL, set, &fill, ctx) == 1,
+	      "not so small that it is no kernel, nor what is none: 1");
+	fill.width++;
 	graph = graph_new();
 	fill.width--;
 	TRY(cu.cuGraphAddMemsetNode(&set, graph, NULL, 0, &fill, NULL));
@@ -485,15 +560,26 @@ static void callbacks(const char *arg)
 
 /* -------------------------------------------------------------------------- masks */
 
+/* The next launch builds its TMD again. */
+static void change_and_back(CUgraphExec exec, CUgraphNode node, CUdeviceptr out)
+{
+	struct ask a;
+
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node, ask(&a, f_census, 1, out)));
+	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node, ask(&a, f_census, NR_BLOCKS, out)));
+}
+
 static void masks(const char *arg)
 {
 	CUdeviceptr out, out_two;
 	CUgraph graph, inside;
 	CUgraphNode node, two;
 	CUgraphExec exec;
-	struct cu_update_info info;
 	struct ask a;
 	size_t nr = 1;
+	uint8_t mask[16];
+	unsigned int i;
+	bool wrong_bits;
 
 	(void)arg;
 	start();
@@ -503,6 +589,7 @@ static void masks(const char *arg)
 	node = node_new(graph, NULL, NR_BLOCKS, out);
 	two = node_new(graph, node, NR_BLOCKS, out_two);
 	exec = exec_new(graph);
+	hook.only = true;
 	off_unless(first_half);
 	go(exec);
 	check(on_exactly(out, first_half) && on_exactly(out_two, first_half),
@@ -531,9 +618,19 @@ static void masks(const char *arg)
 	check(on_exactly(out, second_half) && on_exactly(out_two, first_half),
 	      "another grid does, for its node");
 	hook.on = false;
-	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
+	wrong_bits = false;
+	change_and_back(exec, node, out);
 	go(exec);
-	check(on_exactly(out, every) && on_exactly(out_two, every), "an update does, for all");
+	memcpy(mask, hook.tmd + 304, 16);
+	for (i = 0; i < truth.nr_sms; i++)
+		wrong_bits |= !(mask[truth.bit[i] / 8] >> truth.bit[i] % 8 & 1) != second_half(i);
+	check(!wrong_bits && hook.tmd[3] & 0x80 && on_exactly(out, second_half),
+	      "a TMD built again has the mask that it had");
+	off_none();
+	change_and_back(exec, node, out);
+	change_and_back(exec, two, out_two);
+	go(exec);
+	check(on_exactly(out, every) && on_exactly(out_two, every), "until one takes it away");
 	off_unless(second_half);
 	TRY(cu.cuGraphNodeSetEnabled(exec, two, 0));
 	go(exec);
@@ -990,7 +1087,7 @@ static void updates(const char *arg)
 		      cu.cuGraphExecUpdate(exec, graph, NULL, &result) == 1, "wrong updates: 1");
 	forget();
 	go(exec);
-	check(came(0, 0, 3), "what failed changed nothing");
+	check(came(0, 1, 3), "what failed changed nothing");
 
 	/* What a node waits for, in another order; fills that change their kind; contexts. */
 	struct cu_set_node_params fill = { .to = memory(1 << 16), .element = 1, .width = 1 << 16,
@@ -1049,7 +1146,7 @@ static void updates(const char *arg)
 	TRY(cu.cuGraphNodeSetEnabled(exec, c, 0));
 	ran(out);
 	go(exec);
-	check(came(0, 0, 1) && ran(out), "one of three is left");
+	check(came(0, 1, 1) && ran(out), "one of three is left");
 	TRY(cu.cuModuleUnload(module));
 	check(cu.cuGraphLaunch(exec, NULL) == 400 &&
 		      cu.cuGraphInstantiateWithFlags(&exec, graph, 0) == 400,
@@ -1224,7 +1321,7 @@ static void threads(const char *arg)
 		sum += (uintptr_t)bad;
 	}
 	check(!sum, "%d threads, each its own mask: %lu wrong", NR_THREADS, (unsigned long)sum);
-	check(came(NR_THREADS * 10 + 1, NR_THREADS * 10 + 1, NR_THREADS * 60), "each TMD once");
+	check(came(NR_THREADS * 10 + 1, NR_THREADS * 60, NR_THREADS * 60), "each TMD once");
 
 	/* The second comes while the first still calls the subscribers. */
 	for_all = exec_new(graph);
@@ -1233,7 +1330,7 @@ static void threads(const char *arg)
 		pthread_create(&thread[i], NULL, launch_for_all, NULL);
 	for (i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-	check(came(1, 1, 2), "the first launch of two at once builds it for both");
+	check(came(1, 2, 2), "the first launch of two at once builds it for both");
 }
 
 /* ------------------------------------------------------------------------- by name */
@@ -1257,6 +1354,10 @@ static void by_name(const char *arg)
 	IS("cuStreamGetCaptureInfo", 13000, cuStreamGetCaptureInfo_v3);
 	IS("cuStreamBeginCapture", 12000, cuStreamBeginCapture_v2);
 	IS("cuGraphLaunch_ptsz", 12000, cuGraphLaunch_ptsz);
+	IS("cuGraphNodeFindInClone", 12000, cuGraphNodeFindInClone);
+	IS("cuGraphExecMemsetNodeSetParams", 12000, cuGraphExecMemsetNodeSetParams);
+	IS("cuGraphMemcpyNodeGetParams", 12000, cuGraphMemcpyNodeGetParams);
+	IS("cuFuncGetModule", 12000, cuFuncGetModule);
 }
 
 int main(void)

@@ -61,7 +61,10 @@
 	F(cuGraphUpload) F(cuGraphUpload_ptsz) F(cuGraphLaunch) F(cuGraphLaunch_ptsz) \
 	F(cuGraphExecKernelNodeSetParams) F(cuGraphExecKernelNodeSetParams_v2) \
 	F(cuGraphExecUpdate) F(cuGraphExecUpdate_v2) F(cuGraphNodeSetEnabled) \
-	F(cuGraphNodeGetEnabled) \
+	F(cuGraphNodeGetEnabled) F(cuGraphNodeFindInClone) F(cuGraphMemsetNodeGetParams) \
+	F(cuGraphMemsetNodeSetParams) F(cuGraphMemcpyNodeGetParams) \
+	F(cuGraphMemcpyNodeSetParams) F(cuGraphExecMemsetNodeSetParams) \
+	F(cuGraphExecMemcpyNodeSetParams) F(cuFuncGetModule) F(cuKernelGetFunction) \
 	F(gpupart_sim_gpu_info) F(gpupart_sim_hung)
 
 #define DECLARE(name) __typeof__(name) *name;
@@ -227,12 +230,14 @@ typedef int subscribe_fn(uint32_t *handle, void (*callback)(void *, int, int, co
 typedef int enable_fn(uint32_t on, uint32_t handle, int domain, int cbid);
 
 static subscribe_fn *subscribe;
+static int (*unsubscribe)(uint32_t handle);
 static enable_fn *enable;
 static uint32_t subscriber;
 
 /* Of the calling thread: what the callback does and saw. */
 static __thread struct {
 	bool on;		/* sets these bits */
+	bool only;		/* and no others: a graph's TMD keeps what it had */
 	bool not_valid;		/* but not the bit that makes them count */
 	uint32_t off[4];
 	bool spoil;		/* changes a byte that is none of its business */
@@ -277,7 +282,7 @@ static inline void on_callback(void *user, int domain, int cbid, const void *par
 		tmd[3] |= 0x80;
 	for (i = 0; i < 4; i++) {
 		memcpy(&word, tmd + 304 + 4 * i, 4);
-		word |= hook.off[i];
+		word = hook.only ? hook.off[i] : word | hook.off[i];
 		memcpy(tmd + 304 + 4 * i, &word, 4);
 	}
 }
@@ -290,6 +295,7 @@ static inline int take_table(void)
 	if (error)
 		return error;
 	*(const void **)&subscribe = table[3];
+	*(const void **)&unsubscribe = table[4];
 	*(const void **)&enable = table[6];
 	return 0;
 }

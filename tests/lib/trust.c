@@ -289,8 +289,8 @@ static void prepare_pipe(const struct scenario *s)
 #define INJECT "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9"
 
 static const struct scenario scenarios[] = {
-	{ "rounds", child_rounds, "@b", { NULL }, NULL },
-	{ "rounds-board-e", child_rounds, "@e", { NULL }, NULL },
+	{ "rounds", child_rounds, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
+	{ "rounds-board-e", child_rounds, "@e", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
 	{ "hidden", child_hidden, "@b", { NULL }, NULL },
 	{ "hidden-for-a-while", child_hidden_for_a_while, "@b", { NULL }, NULL },
 	{ "first", child_measured, "@/first", { NULL }, prepare_captures },

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The entry points whose calls the driver tells subscribers of, at their begin and at
+ * their end: numbers as CUPTI's cupti_driver_cbid.h has them. Must not know what the
+ * calls do.
+ */
+#ifndef GPUPART_SIM_API_H
+#define GPUPART_SIM_API_H
+
+#include "sim.h"
+
+enum api_cbid {
+	API_cuLaunchKernel = 307,
+	API_cuLaunchCooperativeKernel = 477,
+	API_cuStreamEndCapture = 497,
+	API_cuGraphInstantiate = 513,
+	API_cuGraphLaunch = 514,
+	API_cuGraphLaunch_ptsz = 515,
+	API_cuGraphExecDestroy = 516,
+	API_cuGraphExecKernelNodeSetParams = 538,
+	API_cuGraphExecUpdate = 561,
+	API_cuGraphExecMemcpyNodeSetParams = 562,
+	API_cuGraphExecMemsetNodeSetParams = 563,
+	API_cuGraphInstantiate_v2 = 578,
+	API_cuGraphUpload = 580,
+	API_cuGraphUpload_ptsz = 581,
+	API_cuGraphInstantiateWithFlags = 643,
+	API_cuGraphNodeSetEnabled = 650,
+	API_cuLaunchKernelEx = 652,
+	API_cuGraphInstantiateWithParams = 656,
+	API_cuGraphExecKernelNodeSetParams_v2 = 692,
+	API_cuGraphExecUpdate_v2 = 696,
+};
+
+struct api_call {
+	enum api_cbid cbid;
+	const char *name;
+	const void *args;	/* a structure as CUPTI's generated_cuda_meta.h has it */
+	CUresult result;
+};
+
+extern unsigned int hook_nr_api;	/* cbids that somebody has enabled */
+/* Without sim_lock held: a subscriber may call the driver, and does. */
+void hook_api(const struct api_call *api, bool ended);
+
+/*
+ * The value of @body, an entry point's whole work, between its two callbacks. No call of
+ * the driver's own may come this way: a program made one call. @...: its arguments.
+ */
+#define API_CALL(entry, args_type, body, ...) ({ \
+	const args_type args_ = { __VA_ARGS__ }; \
+	struct api_call api_ = { API_##entry, #entry, &args_, CUDA_ERROR_UNKNOWN }; \
+	bool told_ = __atomic_load_n(&hook_nr_api, __ATOMIC_RELAXED); \
+	CUresult result_; \
+	if (told_) \
+		hook_api(&api_, false); \
+	result_ = (body); \
+	api_.result = result_; \
+	if (told_) \
+		hook_api(&api_, true); \
+	result_; \
+})
+
+#endif
