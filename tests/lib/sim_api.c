@@ -3,6 +3,7 @@
  * The simulated driver by itself: what subscribers hear of calls and of graphs, and
  * what they may do there. Must not know how it is told.
  */
+#include <stdatomic.h>
 #include "sim_program.h"
 
 #define MAX_SEEN 256
@@ -523,7 +524,7 @@ static void lookups(const char *arg)
 
 /* ------------------------------------------------------------------------- threads */
 
-static volatile bool stop;
+static atomic_bool stop;
 
 static void *launches(void *unused)
 {
