@@ -590,9 +590,14 @@ confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		outcome = TMD_WIDENED_EMPTY;
 	}
 	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
+		struct tmd_allow whole = { { 0 } };
+
+		/* What the caller has beyond nr_words was never read from anywhere. */
 		for (unsigned int i = nr_words; i < WORDS64; i++)
 			want.tmd_bits[i] = 0;
-		return confine_other(map, tmd, limit, want, outcome);
+		if (limit)
+			memcpy(whole.tmd_bits, limit->tmd_bits, nr_words * sizeof(uint64_t));
+		return confine_other(map, tmd, limit ? &whole : NULL, want, outcome);
 	}
 	/* Fail closed: all is off but what is wanted, bits that no TPC has too. */
 	for (unsigned int i = 0; i < nr_words; i++) {

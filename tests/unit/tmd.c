@@ -202,6 +202,9 @@ static void expect(const struct gpupart_topology *topo, const struct tmd_map *ma
 		s = list(set);
 		tmd_map_convert(map, &s, &as);
 	}
+	/* Words that no bit of the layout is in are not read from anywhere: see scope_ring_read(). */
+	for (unsigned int i = map->nr_words; i < GPUPART_MAX_TMD_BITS / 64; i++)
+		al.tmd_bits[i] = as.tmd_bits[i] = 0xa5a5a5a5a5a5a5a5;
 	o = tmd_confine(map, &t, limit ? &al : NULL, set ? &as : NULL);
 	got = allowed_by(&t, topo);
 	gpupart_tpcset_format_list(&got, text, sizeof(text));
@@ -245,6 +248,7 @@ static void keeps_alive(void)
 	expect(topo, &map, kept, "0-7,62-65", "62-65", TMD_WIDENED_DRIVER, "0-7",
 	       "the driver's mask leaves nothing of the set: the limit holds");
 	t = kept;
+	allow.tmd_bits[2] = allow.tmd_bits[3] = ~0ull;
 	outcome = tmd_confine(&map, &t, &allow, &allow);
 	tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
 	       "nor of the limit: the TMD stays as it was");
