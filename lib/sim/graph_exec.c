@@ -50,7 +50,8 @@ static unsigned int exec_add(struct sim_exec *exec, struct sim_node *from)
 		node->type = from->type;
 		node->work = from->work;
 	}
-	if (exec_has_tmd(node)) {
+	/* A small fill has none, and may become a large one. */
+	if (node->work.function) {
 		node->host = aligned_alloc(16, SIM_TMD_BYTES);
 		node->device = aligned_alloc(16, SIM_TMD_BYTES);
 		if (!node->host || !node->device) {

@@ -95,7 +95,7 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 			set_kernel(exec, node, v1 ? &params : NULL), exec, node, v1);
 }
 
-/* A fill or copy of the same context that does not become a kernel, nor cease to be one. */
+/* A fill or copy of the same context. */
 static CUresult set_memory(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
 			   const struct cu_set_node_params *fill, const struct cu_copy_3d *copy)
 {
@@ -114,8 +114,7 @@ static CUresult set_memory(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
 	else
 		error = fill ? graph_set_work(fill, ctx, &work) :
 			       graph_copy_work(copy, ctx, &work);
-	if (!error && (work.function->module->ctx != exec->ctx ||
-		       (work.kind == SIM_OP_KERNEL) != exec_has_tmd(node)))
+	if (!error && work.function->module->ctx != exec->ctx)
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error) {
 		node->built &= same_tmd(&node->work, &work);
@@ -228,10 +227,6 @@ static bool same_shape(const struct sim_exec *exec, const struct sim_exec *new,
 		info->error_from_node = NULL;
 		info->result = CU_UPDATE_ATTRIBUTES_CHANGED;
 		if (a->work.launch.cooperative != b->work.launch.cooperative)
-			return false;
-		/* A fill that grows into a kernel, or shrinks to none, is another node. */
-		info->result = CU_UPDATE_PARAMETERS_CHANGED;
-		if (exec_has_tmd(a) != exec_has_tmd(b))
 			return false;
 	}
 	info->error_node = NULL;
