@@ -202,7 +202,7 @@ static void expect(const struct gpupart_topology *topo, const struct tmd_map *ma
 		s = list(set);
 		tmd_map_convert(map, &s, &as);
 	}
-	/* Words that no bit of the layout is in are not read from anywhere: see scope_ring_read(). */
+	/* As a caller leaves the words that no bit of the layout is in: scope_ring_read(). */
 	for (unsigned int i = map->nr_words; i < GPUPART_MAX_TMD_BITS / 64; i++)
 		al.tmd_bits[i] = as.tmd_bits[i] = 0xa5a5a5a5a5a5a5a5;
 	o = tmd_confine(map, &t, limit ? &al : NULL, set ? &as : NULL);
