@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# PyTorch unmodified under `gpupart run`, each case a process, as TAP: every launch confined.
+# OUT=FOLDER keeps what the cases printed; CASES= some of them.
+build=${BUILD:-build}
+gpupart=$build/bin/gpupart
+here=$(dirname "$0")
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT INT TERM
+out=${OUT:-$tmp}
+mkdir -p "$out"
+export XDG_CACHE_HOME="$tmp/cache" GPUPART_LIBRARY="$build/lib/libgpupart.so.0"
+export NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1 NVSHMEM_DISABLE_NVLS=1
+if ! python3 -c 'import torch, triton; torch.cuda.get_device_name()' 2>/dev/null; then
+	echo "1..0 # SKIP no PyTorch with Triton and a GPU here"
+	exit 77
+fi
+nr=0 failed=0
+# took NAME STATUS FILE: a case's lines, and that it ended.
+took() {
+	while read -r line; do
+		case $line in
+		"ok - "*) nr=$((nr + 1)); echo "ok $nr - ${line#ok - }" ;;
+		"not ok - "*) nr=$((nr + 1)); failed=1; echo "not ok $nr - ${line#not ok - }" ;;
+		esac
+	done <"$3"
+	nr=$((nr + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $nr - $1: it ran to its end"
+	else
+		failed=1
+		echo "not ok $nr - $1: status $2"
+		tail -n 15 "$3" | sed 's/^/# /'
+	fi
+}
+for name in ${CASES-eager compiled graphs cublas cudnn attention}; do
+	timeout 120 "$gpupart" run -g 1 -- python3 "$here/frameworks.py" "$name" >"$out/$name.txt" 2>&1
+	took "$name" $? "$out/$name.txt"
+done
+# A rank a GPU, each in two GPCs of its own.
+gpus=$("$gpupart" doctor --no-launch --json 2>/dev/null | grep -oE '[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9]' |
+	sort -u | head -n 2)
+# shellcheck disable=SC2086 # one address a word
+set -- $gpus
+if [ $# -ge 2 ]; then
+	export MASTER_ADDR=127.0.0.1 MASTER_PORT=29511 WORLD_SIZE=2 CUDA_DEVICE_ORDER=PCI_BUS_ID
+	RANK=0 timeout 120 "$gpupart" run --gpu "$1" -g 1,2 -- python3 "$here/frameworks.py" nccl >"$out/nccl-0.txt" 2>&1 &
+	RANK=1 timeout 120 "$gpupart" run --gpu "$2" -g 1,2 -- python3 "$here/frameworks.py" nccl >"$out/nccl-1.txt" 2>&1
+	second=$?
+	wait $!
+	took nccl-0 $? "$out/nccl-0.txt"
+	took nccl-1 $second "$out/nccl-1.txt"
+else
+	nr=$((nr + 1))
+	echo "ok $nr # SKIP NCCL: fewer than two GPUs here"
+fi
+echo "1..$nr"
+exit $failed
