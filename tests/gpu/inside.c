@@ -20,7 +20,7 @@ typedef void *handle;
 #define NODE_ARGS handle *, handle, const handle *, size_t
 
 #define FUNCTIONS(F) \
-	F(cuInit, (U)) F(cuDevicePrimaryCtxRetain, (handle *, int)) \
+	F(cuInit, (U)) F(cuDeviceGetCount, (int *)) F(cuDevicePrimaryCtxRetain, (handle *, int)) \
 	F(cuCtxSetCurrent, (handle)) F(cuCtxSynchronize, (void)) \
 	F(cuCtxCreate_v2, (handle *, U, int)) F(cuCtxDestroy_v2, (handle)) \
 	F(cuStreamCreate, (handle *, U)) F(cuStreamDestroy_v2, (handle)) \
@@ -721,6 +721,116 @@ static void default_streams(void)
 	TRY(cuGraphDestroy(graph));
 }
 
+/* ------------------------------------------------------------------ several GPUs */
+
+/* All that the tests above look at, of one GPU. */
+struct side {
+	struct gpupart_gpu *gpu;
+	handle ctx, module, census, stream;
+	cuda_ptr out;
+	struct gpupart_tpcset a, b, c, all;
+};
+
+static void side_get(struct side *side)
+{
+	*side = (struct side){ gpu, ctx, module, census, side->stream, out, a, b, c, all };
+}
+
+static void side_become(const struct side *side)
+{
+	gpu = side->gpu;
+	ctx = side->ctx;
+	module = side->module;
+	census = side->census;
+	out = side->out;
+	a = side->a;
+	b = side->b;
+	c = side->c;
+	all = side->all;
+	topo = gpupart_gpu_topology(gpu);
+	TRY(cuCtxSetCurrent(ctx));
+}
+
+static void sets_of_board(void)
+{
+	topo = gpupart_gpu_topology(gpu);
+	all = gpupart_topology_all(topo);
+	a = gpupart_topology_gpc(topo, 1)->tpcs;
+	b = gpupart_topology_gpc(topo, 2)->tpcs;
+	c = gpupart_tpcset_or(&gpupart_topology_gpc(topo, 3)->tpcs,
+			      &gpupart_topology_gpc(topo, 4)->tpcs);
+}
+
+static bool on(const struct side *side, const struct gpupart_tpcset *want)
+{
+	side_become(side);
+	return launch_in(census, side->stream, want);
+}
+
+static void several(handle s)
+{
+	struct side first = { .stream = s }, second = { 0 };
+	handle graphs[2], execs[2];
+	int count = 0;
+
+	if (cuDeviceGetCount(&count) || count < 2) {
+		for (int i = 0; i < 9; i++)
+			tap_skip("a second GPU");
+		return;
+	}
+	side_get(&first);
+	TRY(cuDevicePrimaryCtxRetain(&ctx, 1));
+	TRY(cuCtxSetCurrent(ctx));
+	TRY(cuModuleLoadData(&module, ptx));
+	TRY(cuModuleGetFunction(&census, module, "gpupart_census"));
+	TRY(cuMemAlloc_v2(&out, (size_t)REGIONS * RECORDS * RECORD));
+	TRY(cuStreamCreate(&second.stream, CUDA_STREAM_NON_BLOCKING));
+	MUST(gpupart_attach(gp, "cuda:1", &gpu));
+	sets_of_board();
+	side_get(&second);
+	tap_ok(second.gpu != first.gpu, "two GPUs: %s and %s",
+	       gpupart_topology_info(gpupart_gpu_topology(first.gpu))->pci,
+	       gpupart_topology_info(gpupart_gpu_topology(second.gpu))->pci);
+	MUST(gpupart_process_set(gp, first.gpu, &first.a));
+	MUST(gpupart_process_set(gp, second.gpu, &second.b));
+	tap_ok(on(&first, &first.a) && on(&second, &second.b), "two GPUs: each has its process set");
+	MUST(gpupart_limit_set(gp, second.gpu, &second.c));
+	MUST(gpupart_process_set(gp, second.gpu, NULL));
+	tap_ok(on(&first, &first.a) && on(&second, &second.c), "two GPUs: each its limit");
+	MUST(gpupart_limit_set(gp, second.gpu, NULL));
+	MUST(gpupart_thread_set(gp, first.gpu, &first.b));
+	MUST(gpupart_thread_set(gp, second.gpu, &second.a));
+	tap_ok(on(&first, &first.b) && on(&second, &second.a), "two GPUs: the thread's on each");
+	MUST(gpupart_thread_set(gp, first.gpu, NULL));
+	MUST(gpupart_thread_set(gp, second.gpu, NULL));
+	MUST(gpupart_next_set(gp, second.gpu, &second.c));
+	tap_ok(on(&first, &first.a) && on(&second, &second.c) && on(&second, &second.all),
+	       "two GPUs: a next-launch set waits for a launch on its own");
+	side_become(&second);
+	clear();
+	MUST(gpupart_next_set(gp, second.gpu, &second.c));
+	side_become(&first);
+	launch(census, first.stream, 0);
+	side_become(&second);
+	launch(census, second.stream, 0);
+	tap_ok(ran_in(0, 0, &second.c), "two GPUs: a launch on the other one does not use it up");
+	MUST(gpupart_stream_set(gp, second.gpu, second.stream, &second.b));
+	tap_ok(gpupart_stream_set(gp, first.gpu, second.stream, &first.b) == -22,
+	       "two GPUs: a stream of the other one is refused: %s", gpupart_error(gp));
+	for (int i = 0; i < 2; i++) {
+		side_become(i ? &second : &first);
+		graphs[i] = chain(0, 2, NULL);
+		execs[i] = instantiate(graphs[i]);
+	}
+	side_become(&first);
+	tap_ok(graph_in(execs[0], first.stream, 2, &first.a), "two GPUs: a graph on the first");
+	side_become(&second);
+	tap_ok(graph_in(execs[1], second.stream, 2, &second.b), "two GPUs: and on the second");
+	MUST(gpupart_process_set(gp, first.gpu, NULL));
+	MUST(gpupart_stream_set(gp, second.gpu, second.stream, NULL));
+	side_become(&first);
+}
+
 int main(void)
 {
 	handle early, s, other, green = NULL;
@@ -747,12 +857,7 @@ int main(void)
 		tap_ok(false, "attach: %s", gpupart_error(gp));
 		return tap_done();
 	}
-	topo = gpupart_gpu_topology(gpu);
-	all = gpupart_topology_all(topo);
-	a = gpupart_topology_gpc(topo, 1)->tpcs;
-	b = gpupart_topology_gpc(topo, 2)->tpcs;
-	c = gpupart_tpcset_or(&gpupart_topology_gpc(topo, 3)->tpcs,
-			      &gpupart_topology_gpc(topo, 4)->tpcs);
+	sets_of_board();
 	TRY(cuStreamCreate(&s, CUDA_STREAM_NON_BLOCKING));
 	TRY(cuStreamCreate(&other, CUDA_STREAM_NON_BLOCKING));
 	graph_by_hand(s, other);
@@ -765,6 +870,7 @@ int main(void)
 	functions(s);
 	threads(s);
 	contexts();
+	several(s);
 	graph_stale(s, early);
 	green_contexts(green);
 	return tap_done();
