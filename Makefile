@@ -127,7 +127,8 @@ $(B)/share/gpupart/captures/%.capture: tests/data/gh100-%/capture.txt
 install: all
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(mandir)/man1
+		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(mandir)/man1 \
+		$(DESTDIR)$(mandir)/man7
 	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(DESTDIR)$(libdir)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(libdir)/libgpupart.so
@@ -141,6 +142,7 @@ install: all
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
 	$(Q)install -m 644 Documentation/man/gpupart.1 $(DESTDIR)$(mandir)/man1/gpupart.1
+	$(Q)install -m 644 Documentation/man/gpupart-device-launches.7 $(DESTDIR)$(mandir)/man7/gpupart-device-launches.7
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -lgpupart' 'Libs.private: $(LIBS)' 'Cflags: -I$${includedir}' \

@@ -53,6 +53,8 @@ struct doctor {
 	const char *gpu;	/* a selector or NULL */
 	struct out out;
 	json_t *rows;		/* NULL: rows go out as they come */
+	json_t *launching;	/* processes that may launch from the GPU; NULL likewise */
+	char launching_text[512];
 	unsigned int nr[4];
 	bool simulated;
 };
@@ -399,6 +401,33 @@ static void ask_cache(struct doctor *doctor)
 		row(doctor, OK, "cache-folder", "", "%s can be written", path);
 }
 
+#define DEVICE_LAUNCHES_ADVICE "gpupart-device-launches(7) says what to do"
+
+/* For the row about such launches, which comes last. */
+static void remember_launching(struct doctor *doctor, const struct gpupart_process *p)
+{
+	if (!p->counters.device_launches)
+		return;
+	out_append(doctor->launching_text, sizeof(doctor->launching_text),
+		   "%s%d%s%s (%" PRIu64 " launches)", *doctor->launching_text ? ", " : "", p->pid,
+		   *p->name ? " " : "", p->name, p->counters.device_launches);
+	if (doctor->launching)
+		json_array_append_new(doctor->launching,
+			json_pack("{s:i, s:o, s:I}", "pid", p->pid, "name", out_json_text(p->name),
+				  "device_launches", (json_int_t)p->counters.device_launches));
+}
+
+static void tell_device_launches(struct doctor *doctor)
+{
+	if (*doctor->launching_text)
+		row(doctor, NOTE, "device-launches", DEVICE_LAUNCHES_ADVICE,
+		    "kernels launched from the GPU (dynamic parallelism) are not confined; these ran kernels that can: %s",
+		    doctor->launching_text);
+	else
+		row(doctor, NOTE, "device-launches", "",
+		    "kernels launched from the GPU (dynamic parallelism) are not confined; no process here was seen to run any that can");
+}
+
 /*
  * The worst that became of @p's launches and what to do about it, in the order of what
  * matters: a launch that ran on the whole GPU, one that was widened, none at all.
@@ -417,7 +446,9 @@ static enum result judge(const struct gpupart_process *p, const char **advice)
 		*advice = "the mask bits of its GPU are not proven: 'gpupart verify' says why";
 		return BAD;
 	}
-	if (c->widened_cluster || c->widened_cooperative)
+	if (c->device_launches)
+		*advice = DEVICE_LAUNCHES_ADVICE;
+	else if (c->widened_cluster || c->widened_cooperative)
 		*advice = "larger sets, or whole GPCs, hold its grids";
 	else if (c->widened_empty)
 		*advice = "the sets it makes itself lie outside its limit: choose them inside";
@@ -465,7 +496,7 @@ static void ask_processes(struct doctor *doctor)
 		const struct gpupart_counters *c = &p->counters;
 		uint64_t widened = c->widened_empty + c->widened_driver + c->widened_cluster +
 				   c->widened_cooperative;
-		char limit[OUT_SET_STRLEN];
+		char limit[OUT_SET_STRLEN], device[64] = "";
 		enum result result;
 		const char *advice;
 
@@ -475,13 +506,18 @@ static void ask_processes(struct doctor *doctor)
 			    p->problem);
 			continue;
 		}
+		remember_launching(doctor, p);
+		if (c->device_launches)
+			snprintf(device, sizeof(device), ", %" PRIu64 " can launch from the GPU",
+				 c->device_launches);
 		result = judge(p, &advice);
 		row(doctor, result, "processes", advice,
 		    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64 " confined, %" PRIu64
-		    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs",
+		    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs%s",
 		    p->pid, *p->name ? " " : "", p->name,
 		    limit_text(doctor, p, limit, sizeof(limit)), p->pci, c->launches, c->confined,
-		    widened, c->unconfinable_version + c->unconfinable_map, c->unconfinable_gpu);
+		    widened, c->unconfinable_version + c->unconfinable_map, c->unconfinable_gpu,
+		    device);
 	}
 	if (nr > 64)
 		row(doctor, NOTE, "processes", "", "and %d more", nr - 64);
@@ -506,8 +542,7 @@ static void ask_all(struct doctor *doctor, bool may_launch)
 	ask_processes(doctor);
 	row(doctor, NOTE, "green-contexts", "run such a program with GPUPART_DISABLE=1",
 	    "a program that creates green contexts fails under run: the driver refuses them");
-	row(doctor, NOTE, "device-launches", "",
-	    "kernels launched from the GPU (dynamic parallelism) are not confined");
+	tell_device_launches(doctor);
 }
 
 static int examine(struct doctor *doctor, bool may_launch)
@@ -522,8 +557,10 @@ static int examine(struct doctor *doctor, bool may_launch)
 	if (args->json) {
 		root = out_json_new(args->cmd, doctor->simulated);
 		doctor->rows = json_array();
+		doctor->launching = json_array();
 		json_object_set_new(root, "version", json_string(gpupart_version()));
 		json_object_set_new(root, "rows", doctor->rows);
+		json_object_set_new(root, "device_launches", doctor->launching);
 	} else {
 		fprintf(doctor->out.file, "gpupart %s%s\n", gpupart_version(),
 			doctor->simulated ? ", on the simulated GPU" : "");

@@ -342,6 +342,12 @@ struct gpupart_counters {
 	uint64_t graphs_reapplied; /* graph launches whose nodes were built again first */
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
 	uint64_t next_dropped;	/* next-launch sets whose launch failed or was captured */
+	/*
+	 * Launches, counted above as well, of kernels whose module can launch kernels from
+	 * the GPU: those are not confined, and whether there were any is not known. Modules
+	 * that were loaded before the GPU was attached are not seen.
+	 */
+	uint64_t device_launches;
 };
 void gpupart_counters_get(struct gpupart_counters *counters);
 

@@ -250,6 +250,7 @@ static void counters_of(struct control_block *block, struct gpupart_counters *c)
 		.graphs_reapplied = n[CONTROL_GRAPH_REAPPLIED],
 		.graphs_stale = n[CONTROL_GRAPH_STALE],
 		.next_dropped = n[CONTROL_NEXT_DROPPED],
+		.device_launches = n[CONTROL_DEVICE_LAUNCHES],
 	};
 }
 

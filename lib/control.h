@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include "ctx.h"
 
-#define CONTROL_MAGIC	0x34747261707570u	/* "pupart4", little endian */
+#define CONTROL_MAGIC	0x35747261707570u	/* "pupart5", little endian */
 
 /* Each launch is counted once in the first of them; their sum is the launches seen. */
 enum control_counter {
@@ -27,6 +27,7 @@ enum control_counter {
 	CONTROL_GRAPH_REAPPLIED = CONTROL_NR_LAUNCHES,
 	CONTROL_GRAPH_STALE,
 	CONTROL_NEXT_DROPPED,
+	CONTROL_DEVICE_LAUNCHES,
 	CONTROL_NR_COUNTERS,
 };
 

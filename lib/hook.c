@@ -11,6 +11,7 @@
 #include "control.h"
 #include "graph.h"
 #include "hook.h"
+#include "module.h"
 #include "probe.h"
 
 /* The export table and its use were measured: Documentation/hardware.md, "Callback". */
@@ -28,6 +29,7 @@ static const unsigned char table_uuid[16] = {
 #define DOMAIN_RESOURCE		2
 #define CBID_CTX_GOES		2
 #define CBID_STREAM_GOES	5
+#define CBID_MODULE_LOADED	17
 #define CBID_MODULE_GOES	18
 #define CBID_GRAPH_GONE		36
 #define CBID_GRAPH_EXEC_MADE	40
@@ -50,6 +52,17 @@ struct resource_params {
 	void *ctx;		/* of graphs: the graph */
 	uint64_t object;	/* what a stream's handle points to; a module; a source graph */
 	void *exec;
+};
+
+struct module_params {
+	uint32_t size, pad;
+	void *ctx;
+	void *module;
+	uint64_t unknown;
+	const void *image;
+	uint64_t image_size;
+	const char *name;
+	uint32_t kind;
 };
 
 #define RESOURCE_SIZE(last) (offsetof(struct resource_params, last) + 8)
@@ -282,6 +295,8 @@ static void on_launch(const struct launch_params *params)
 			return;
 		}
 	}
+	if (module_launches(params->module))
+		control_count(CONTROL_DEVICE_LAUNCHES);
 	in_use = atomic_load_explicit(&gpu->in_use, memory_order_relaxed);
 	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0))
 		on_rare_launch(gpu, params);
@@ -316,8 +331,14 @@ static void module_goes(uint64_t module)
 {
 	struct gpupart_gpu *gpu;
 
+	module_gone((const void *)(uintptr_t)module);
 	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
 		scope_gone(gpu, &gpu->functions, module, NULL, NULL);
+}
+
+static void module_comes(const struct module_params *params)
+{
+	module_loaded(params->module, params->image, params->image_size, params->kind);
 }
 
 static __attribute__((noinline)) void on_resource(int cbid, const struct resource_params *params)
@@ -326,6 +347,9 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 		stream_goes(params->object);
 	else if (cbid == CBID_CTX_GOES && params->size >= RESOURCE_SIZE(ctx))
 		ctx_goes(params->ctx);
+	else if (cbid == CBID_MODULE_LOADED &&
+		 params->size >= offsetof(struct module_params, kind) + 4)
+		module_comes((const struct module_params *)params);
 	else if (cbid == CBID_MODULE_GOES && params->size >= RESOURCE_SIZE(object))
 		module_goes(params->object);
 	else if (cbid == CBID_GRAPH_GONE && params->size >= RESOURCE_SIZE(ctx))
@@ -450,6 +474,8 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 	enable(1, handle, DOMAIN_RESOURCE, CBID_STREAM_GOES);
 	enable(1, handle, DOMAIN_RESOURCE, CBID_CTX_GOES);
 	enable(1, handle, DOMAIN_RESOURCE, CBID_MODULE_GOES);
+	/* Without this one no module is known to launch from the GPU. */
+	enable(1, handle, DOMAIN_RESOURCE, CBID_MODULE_LOADED);
 	/* Without these a graph keeps the sets that its nodes were built with. */
 	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_GONE);
 	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_EXEC_MADE);

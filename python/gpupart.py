@@ -87,7 +87,7 @@ class _CCounters(Structure):
                 ("widened_cooperative", c_uint64), ("unconfinable_version", c_uint64),
                 ("unconfinable_map", c_uint64), ("unconfinable_gpu", c_uint64),
                 ("graphs_reapplied", c_uint64), ("graphs_stale", c_uint64),
-                ("next_dropped", c_uint64)]
+                ("next_dropped", c_uint64), ("device_launches", c_uint64)]
 
 
 class _CProcess(Structure):
@@ -735,6 +735,7 @@ class Counters:
     graphs_reapplied: int       #: graph launches whose nodes were built again first
     graphs_stale: int           #: graph launches whose nodes kept an earlier set
     next_dropped: int           #: next-launch sets whose launch failed or was captured
+    device_launches: int        #: of kernels that can launch others from the GPU, unconfined
 
 
 def _counters(c: _CCounters) -> Counters:

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <gpupart.h>
 
 #define SLOT "CUDA_INJECTION64_PATH"
@@ -82,6 +83,19 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 	return list;
 }
 
+static pid_t confined;	/* a child of a fork did nothing of what its parent did */
+
+static void tell_end(void)
+{
+	struct gpupart_counters counters;
+
+	gpupart_counters_get(&counters);
+	if (counters.device_launches && getpid() == confined)
+		say(true,
+		    "gpupart: %llu launches of kernels that can launch others from the GPU: those are not confined, see gpupart-device-launches(7)\n",
+		    (unsigned long long)counters.device_launches);
+}
+
 static void confine(void)
 {
 	char list[GPUPART_TPCSET_STRLEN];
@@ -93,15 +107,18 @@ static void confine(void)
 		return;
 	gpupart_process_publish(gp, getenv("GPUPART_NAME"));
 	err = gpupart_attach_early(gp, getenv("GPUPART_GPU"), getenv("GPUPART_CHECKED"), &gpu);
-	if (err)
+	if (err) {
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
-	else
+	} else {
+		confined = getpid();
+		atexit(tell_end);
 		say(false, "gpupart: confined to TPCs %s of %s%s\n",
 		    limit_list(gpu, list, sizeof(list)),
 		    gpupart_topology_info(gpupart_gpu_topology(gpu))->pci,
 		    gpupart_topology_info(gpupart_gpu_topology(gpu))->simulated ? " (simulated)"
 										: "");
+	}
 	gpupart_close(gp);
 }
 

@@ -130,8 +130,10 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 	sim_leave();
 	if (!ctx)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (made)
+	if (made) {
 		hook_resource(ctx, NULL, HOOK_CTX_CREATED);
+		module_tell_builtin(ctx);
+	}
 	*out = ctx;
 	return CUDA_SUCCESS;
 }
@@ -185,6 +187,7 @@ CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	stack[depth++] = ctx;
 	hook_resource(ctx, NULL, HOOK_CTX_CREATED);
+	module_tell_builtin(ctx);
 	*out = ctx;
 	return CUDA_SUCCESS;
 }

@@ -21,6 +21,8 @@
 #define RESOURCE_BYTES	24
 #define EXEC_BYTES	88	/* params of domain 2, cbid 40 */
 #define API_BYTES	104
+#define MODULE_BYTES	112	/* of a module that was loaded */
+#define MODULE_GOES_BYTES 40
 
 typedef void (*hook_callback)(void *user, int domain, int cbid, const void *params);
 
@@ -185,12 +187,14 @@ void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, i
 	call(HOOK_DOMAIN_LAUNCH, cbid, params);
 }
 
-void hook_resource(CUcontext ctx, void *stream_object, int cbid)
+void hook_resource(CUcontext ctx, void *object, int cbid)
 {
-	uint64_t params[RESOURCE_BYTES / 8] = { RESOURCE_BYTES };
+	uint64_t params[MODULE_GOES_BYTES / 8] = { RESOURCE_BYTES };
 
+	if (cbid == HOOK_MODULE_DYING || cbid == HOOK_MODULE_UNLOADED)
+		params[0] = MODULE_GOES_BYTES;
 	params[1] = (uintptr_t)ctx;
-	params[2] = (uintptr_t)stream_object;
+	params[2] = (uintptr_t)object;
 	call(HOOK_DOMAIN_RESOURCE, cbid, params);
 }
 
@@ -228,4 +232,17 @@ void hook_api(const struct api_call *api, bool ended)
 	params[8] = (uintptr_t)ctx_current(&ignored);
 	params[10] = (uint64_t)ended << 32 | api->cbid;
 	call(HOOK_DOMAIN_API, api->cbid, params);
+}
+
+void hook_module(CUmodule module, const void *image, size_t size, enum hook_module_kind kind)
+{
+	uint64_t params[MODULE_BYTES / 8] = { MODULE_BYTES };
+
+	params[1] = (uintptr_t)module->ctx;
+	params[2] = (uintptr_t)module;
+	params[4] = (uintptr_t)image;
+	params[5] = size;
+	params[6] = (uintptr_t)"";
+	params[7] = kind;
+	call(HOOK_DOMAIN_RESOURCE, HOOK_MODULE_LOADED, params);
 }

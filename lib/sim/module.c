@@ -4,6 +4,7 @@
  * takes. Must not know what a kernel does.
  */
 #include <ctype.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim.h"
@@ -75,6 +76,49 @@ bool module_make_builtin(struct sim_ctx *ctx)
 	ctx->builtin_set = function_make(module, "memset", 6);
 	ctx->builtin_copy = function_make(module, "memcpy", 6);
 	return ctx->builtin_set && ctx->builtin_copy;
+}
+
+/*
+ * What the driver compiled of @text, as far as anybody may look at it: a binary's head,
+ * and the names that are in the text. NULL: out of memory.
+ */
+static void *image_of_text(const char *text, size_t *size)
+{
+	Elf64_Ehdr head = { .e_ident = ELFMAG "\2\1\1" };
+	char *image;
+
+	*size = sizeof(head) + strlen(text) + 1;
+	head.e_shoff = *size;
+	image = malloc(*size);
+	if (!image)
+		return NULL;
+	memcpy(image, &head, sizeof(head));
+	strcpy(image + sizeof(head), text);
+	return image;
+}
+
+/* Nobody says how long a binary is: up to where its section table ends. */
+static size_t binary_size(const unsigned char *image)
+{
+	Elf64_Ehdr head;
+	size_t end;
+
+	if (image[EI_CLASS] != ELFCLASS64)
+		return SELFMAG;
+	memcpy(&head, image, sizeof(head));
+	end = head.e_shoff + (size_t)head.e_shnum * head.e_shentsize;
+	return end > sizeof(head) ? end : sizeof(head);
+}
+
+void module_tell_builtin(const struct sim_ctx *ctx)
+{
+	size_t size;
+	/* As the real one's: the driver's own modules have the device runtime in them. */
+	void *image = image_of_text("__cudaCDP2LaunchDeviceV2", &size);
+
+	if (image)
+		hook_module(ctx->builtin_set->module, image, size, HOOK_MODULE_DRIVER);
+	free(image);
 }
 
 void module_unload_all(struct sim_ctx *ctx)
@@ -180,14 +224,23 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
 	struct sim_module *module = NULL;
 	bool elf;
 	char *text = NULL;
+	void *compiled = NULL;
+	size_t size;
 	struct sim_ctx *ctx;
 	CUresult error;
 
 	if (!out || !image)
 		return CUDA_ERROR_INVALID_VALUE;
-	elf = !memcmp(image, "\177ELF", 4);
+	elf = !memcmp(image, ELFMAG, SELFMAG);
 	if (!elf && !strstr(image, ".version"))
 		return CUDA_ERROR_INVALID_IMAGE;
+	if (elf) {
+		size = binary_size(image);
+	} else {
+		compiled = image_of_text(image, &size);
+		if (!compiled)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	sim_enter();
 	ctx = ctx_current(&error);
 	if (!ctx)
@@ -206,14 +259,26 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
 	error = CUDA_SUCCESS;
 leave:
 	sim_leave();
+	if (!error)
+		hook_module(module, elf ? image : compiled, size, HOOK_MODULE_PROGRAM);
+	free(compiled);
 	free(text);
 	return error;
 }
 
 CUresult cuModuleUnload(CUmodule module)
 {
+	struct sim_ctx *ctx;
 	CUresult error;
 
+	sim_enter();
+	if (ctx_current(&error) && !module_valid(module))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	ctx = error ? NULL : module->ctx;
+	sim_leave();
+	if (error)
+		return error;
+	hook_resource(ctx, module, HOOK_MODULE_DYING);
 	sim_enter();
 	if (ctx_current(&error)) {
 		if (!module_valid(module)) {
@@ -224,6 +289,8 @@ CUresult cuModuleUnload(CUmodule module)
 		}
 	}
 	sim_leave();
+	if (!error)
+		hook_resource(ctx, module, HOOK_MODULE_UNLOADED);
 	return error;
 }
 

@@ -408,10 +408,18 @@ enum hook_cbid {
 	HOOK_STREAM_CREATED = 4,
 	HOOK_STREAM_DYING = 5,
 	HOOK_STREAM_DESTROYED = 6,
+	HOOK_MODULE_LOADED = 17,
+	HOOK_MODULE_DYING = 18,
+	HOOK_MODULE_UNLOADED = 19,
 	HOOK_CTX_CREATED = 24,
 	HOOK_GRAPH_DESTROYED = 36,
 	HOOK_EXEC_CREATED = 40,
 	HOOK_EXEC_DYING = 41,
+};
+
+enum hook_module_kind {
+	HOOK_MODULE_DRIVER = 1,
+	HOOK_MODULE_PROGRAM = 2,
 };
 
 /*
@@ -419,7 +427,10 @@ enum hook_cbid {
  * HOOK_TMD_BUILT, else the TMD's device address.
  */
 void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, int cbid);
-void hook_resource(CUcontext ctx, void *stream_object, int cbid);
+/* @object: a stream's object, or a module. */
+void hook_resource(CUcontext ctx, void *object, int cbid);
+/* It was loaded: @image looks like a binary, whatever the program had. */
+void hook_module(CUmodule module, const void *image, size_t size, enum hook_module_kind kind);
 /* @graph: also what stands for an executable graph's own copy. */
 void hook_graph_destroyed(const void *graph);
 void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec);
@@ -458,6 +469,8 @@ CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
 /* ----------------------------------------------------------------- module.c */
 
 bool module_make_builtin(struct sim_ctx *ctx);
+/* Tells the subscribers of it. Without sim_lock. */
+void module_tell_builtin(const struct sim_ctx *ctx);
 void module_unload_all(struct sim_ctx *ctx);
 bool function_valid(const struct sim_function *function);
 

@@ -27,8 +27,16 @@ for file in .cache/gpupart/checked /dev/shm/gpupart-UID; do
 	has "$(sed -n '/^\.Sh FILES/,/^\.Sh EXIT/p' $man)" "$file" "man page: FILES has $file"
 done
 if mandoc -T lint $man >/dev/null 2>&1 || command -v mandoc >/dev/null; then
-	is "$(mandoc -T lint -W warning $man 2>&1)" "" "man page: mandoc finds nothing"
+	for page in Documentation/man/*.[1-9]; do
+		is "$(mandoc -T lint -W warning "$page" 2>&1)" "" "$page: mandoc finds nothing"
+	done
 else
 	skip "no mandoc"
 fi
+# Pages that are named are there, and installed.
+for page in $(cat Documentation/man/* | sed -n 's/^\.Xr \(gpupart[a-z-]*\) \([0-9]\).*/\1.\2/p' | sort -u) \
+	$(cat cli/*.c lib/inject/*.c | grep -oE 'gpupart-[a-z-]+\([0-9]\)' | tr '(' . | tr -d ')' | sort -u); do
+	[ -e "Documentation/man/$page" ] && grep -q "/$page\$" Makefile
+	ok $? "man page $page is there and installed"
+done
 tap_done

@@ -40,6 +40,7 @@ typedef unsigned int U;
 	F(cuStreamCreate, "cuStreamCreate", (P *, U))                        \
 	F(cuStreamSynchronize, "cuStreamSynchronize", (P))                   \
 	F(cuModuleLoadData, "cuModuleLoadData", (P *, const void *))         \
+	F(cuModuleUnload, "cuModuleUnload", (P))                             \
 	F(cuModuleGetFunction, "cuModuleGetFunction", (P *, P, const char *)) \
 	F(cuFuncSetAttribute, "cuFuncSetAttribute", (P, int, int))           \
 	F(cuLaunchKernel, "cuLaunchKernel", (P, U, U, U, U, U, U, U, P, P *, P *)) \

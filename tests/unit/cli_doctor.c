@@ -102,6 +102,7 @@ static void test_counters(void)
 		{ CONTROL_WIDENED_DRIVER, "note ", "driver masks" },
 		{ CONTROL_WIDENED_CLUSTER, "note ", "hold its grids" },
 		{ CONTROL_WIDENED_COOPERATIVE, "note ", "hold its grids" },
+		{ CONTROL_DEVICE_LAUNCHES, "note ", "gpupart-device-launches(7)" },
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -122,6 +123,49 @@ static void test_counters(void)
 	tap_ok(!strncmp(own_row(), "note ", 5) &&
 		       strstr(own_row(), "does not tell of its launches"),
 	       "no launch at all is not called good: %s", own_row());
+}
+
+/* What the last row names, as one line without blanks. */
+static const char *row_of(const char *name)
+{
+	static char row[4096];
+	char *to = row;
+
+	for (const char *c = strstr(doctor, name); c && *c; c++)
+		if (*c != '\n' && *c != ' ' && to < row + sizeof(row) - 1)
+			*to++ = *c;
+	*to = 0;
+	return row;
+}
+
+static void test_device_launches(void)
+{
+	char wanted[128];
+
+	control_self->lanes[0].counters[CONTROL_CONFINED] = 9;
+	ask("");
+	tap_ok(strstr(row_of("device-launches"), "noprocesshere"),
+	       "no launches of such kernels: none is named: %s", row_of("device-launches"));
+	ask("--json");
+	tap_ok(strstr(row_of("\"device_launches\""), "\"device_launches\":[]"),
+	       "JSON: none is named");
+	control_self->lanes[0].counters[CONTROL_DEVICE_LAUNCHES] = 7;
+	snprintf(control_self->name, sizeof(control_self->name), "sorter");
+	ask("");
+	snprintf(wanted, sizeof(wanted), "kernelsthatcan:%dsorter(7launches)", getpid());
+	tap_ok(strstr(row_of("device-launches"), wanted), "such launches: the process is named: %s",
+	       row_of("device-launches"));
+	tap_ok(strstr(own_row(), "9 launches, 9 confined") &&
+		       strstr(own_row(), ", 7 can launch from the GPU"),
+	       "its row has their number, which is none of its launches: %s", own_row());
+	tap_ok(!doctor_status, "it is no failure");
+	ask("--json");
+	snprintf(wanted, sizeof(wanted), "{\"pid\":%d,\"name\":\"sorter\",\"device_launches\":7}",
+		 getpid());
+	tap_ok(strstr(row_of("\"device_launches\""), wanted), "JSON: the process and the number");
+	control_self->name[0] = 0;
+	control_self->lanes[0].counters[CONTROL_DEVICE_LAUNCHES] = 0;
+	control_self->lanes[0].counters[CONTROL_CONFINED] = 0;
 }
 
 static void test_limit(void)
@@ -146,6 +190,7 @@ int main(void)
 	control_add_gpu("0000:01:00.0");
 	test_foreign_text();
 	test_counters();
+	test_device_launches();
 	test_limit();
 	return tap_done();
 }

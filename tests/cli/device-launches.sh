@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a run says at its end of kernels that can launch others from the GPU, on the
+# simulated GPU, and what doctor says while it runs.
+. "$(dirname "$0")/tap.subr"
+
+cat >"$tmp/parent.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* parent NR WORD [LINE]: NR launches of a module that has WORD in it. */
+int main(int argc, char **argv)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function;
+	char text[256], line[8];
+	int i;
+
+#define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
+	snprintf(text, sizeof(text), ".version 8.0\n.target sm_90\n.address_size 64\n"
+		 ".visible .entry parent()\n{ call %s; }\n", argv[2]);
+	if (!lib || CALL("cuInit", (unsigned int), (0)) ||
+	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
+	    CALL("cuModuleLoadData", (void **, const void *), (&module, text)) ||
+	    CALL("cuModuleGetFunction", (void **, void *, const char *),
+		 (&function, module, "parent")))
+		return 1;
+	for (i = 0; i < atoi(argv[1]); i++)
+		if (CALL("cuLaunchKernel", (void *, unsigned int, unsigned int, unsigned int,
+			 unsigned int, unsigned int, unsigned int, unsigned int, void *, void **,
+			 void **), (function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL)))
+			return 1;
+	if (argc > 3) {
+		puts("launched");
+		fflush(stdout);
+		if (!fgets(line, sizeof(line), stdin))
+			return 1;
+	}
+	if (!fork())
+		exit(0);
+	wait(NULL);
+	return 7;
+}
+END
+if ! ${CC:-cc} -o "$tmp/parent" "$tmp/parent.c" -ldl 2>"$tmp/err"; then
+	skip "no C compiler"
+	tap_done
+fi
+e="-i tests/data/gh100-h200-e/capture.txt"
+said() { grep "launch others from the GPU" "$tmp/err"; }
+
+try run $e -t 0-7 -- "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$status $(wc -l <"$tmp/err")" "7 2" "a program that may launch from the GPU: its status, a line more"
+is "$(said)" "gpupart: 3 launches of kernels that can launch others from the GPU: those are not confined, see gpupart-device-launches(7)" \
+	"the line has their number and says where to read on"
+try run $e -t 0-7 -- "$tmp/parent" 3 nothing
+is "$status $(wc -l <"$tmp/err")" "7 1" "a program that does not: no line"
+try run $e -t 0-7 -- "$tmp/parent" 0 cudaLaunchDeviceV2
+is "$status $(wc -l <"$tmp/err")" "7 1" "one that could and launches nothing: no line"
+try run $e -t 0-7 -- sh -c '"$0" 1 cudaGraphLaunch; "$0" 2 cudaLaunchDevice; "$0" 3 nothing' "$tmp/parent"
+is "$(said | sed 's/ launches.*//' | tr '\n' ,)" "gpupart: 1,gpupart: 2," "a line a process"
+GPUPART_LOG=$tmp/log
+export GPUPART_LOG
+try run $e -t 0-7 -- "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$(said) $(grep -c 'launch others from the GPU' "$tmp/log") $(wc -l <"$tmp/log")" " 1 2" \
+	"with GPUPART_LOG: it is there, and not on stderr"
+unset GPUPART_LOG
+GPUPART_DISABLE=1
+export GPUPART_DISABLE
+try run $e -t 0-7 -- "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$status$(said)" 7 "GPUPART_DISABLE=1: nothing is said"
+unset GPUPART_DISABLE
+
+# Doctor, while it runs.
+mkfifo "$tmp/in" "$tmp/out.parent"
+"$gpupart" run $e -t 0-7 --name sorter -- "$tmp/parent" 5 cudaLaunchDeviceV2 wait \
+	<"$tmp/in" >"$tmp/out.parent" 2>/dev/null &
+pid=$!
+exec 8>"$tmp/in" 9<"$tmp/out.parent"
+read -r line <&9
+is "$line" launched "a program that stays"
+try doctor --no-launch $e
+has "$(tr -s '\n ' ' ' <"$tmp/out")" "$pid sorter on TPCs 0-7 of 0000:01:00.0: 5 launches, 5 confined, 0 widened, 0 could not be, 0 on other GPUs, 5 can launch from the GPU" \
+	"doctor: its row"
+has "$(sed -n '/^note  device-launches/,$p' "$tmp/out" | tr -s '\n ' ' ')" "can: $pid sorter (5 launches)" \
+	"doctor: the row about such launches names it"
+try doctor --no-launch $e --json
+if jq --version >/dev/null 2>&1; then
+	is "$(jq -c ".device_launches[] | select(.pid == $pid)" "$tmp/out")" \
+		"{\"pid\":$pid,\"name\":\"sorter\",\"device_launches\":5}" "doctor --json: the same"
+else
+	skip "no jq"
+fi
+echo >&8
+exec 8>&- 9<&-
+wait
+try verify --quick -i sample:h200 --json
+if jq --version >/dev/null 2>&1; then
+	is "$(jq .counters.device_launches "$tmp/out")" 0 "verify --json: the counter"
+else
+	skip "no jq"
+fi
+tap_done
