@@ -4,6 +4,7 @@
  * told of was measured: Documentation/hardware.md, "Functions". A function whose name is
  * not the expected one is left alone.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include "api.h"
 #include "control.h"
@@ -101,12 +102,24 @@ int api_cbid_launches(unsigned int n)
 	return nth(n, true);
 }
 
-static const struct row *row_of(int cbid)
+/* The name that the driver was seen to give, once it was found right: its address is kept. */
+static _Atomic(const char *) names[NR_ROWS];
+
+/* NULL where the function is not one of ours, or the driver's is another. */
+static const struct row *row_of(int cbid, const char *name)
 {
-	for (unsigned int i = 0; i < NR_ROWS; i++)
-		if (rows[i].cbid == cbid)
-			return &rows[i];
-	return NULL;
+	unsigned int i = 0;
+
+	while (i < NR_ROWS && rows[i].cbid != cbid)
+		i++;
+	if (i == NR_ROWS || !name)
+		return NULL;
+	if (atomic_load_explicit(&names[i], memory_order_relaxed) != name) {
+		if (strcmp(name, rows[i].name))
+			return NULL;
+		atomic_store_explicit(&names[i], name, memory_order_relaxed);
+	}
+	return &rows[i];
 }
 
 static struct graph_place place_of(const struct row *row, void *stream, void *ctx)
@@ -120,8 +133,7 @@ static struct graph_place place_of(const struct row *row, void *stream, void *ct
 /* A next-launch set is used up by the launch that it was set for, whatever became of it. */
 static void launch_ends(const struct api_params *params)
 {
-	scope_thread.in_launch = false;
-	if (!scope_thread.next_gpu || scope_thread.next_gpu != hook_gpu_of_context(params->ctx))
+	if (scope_thread.next_gpu != hook_gpu_of_context(params->ctx))
 		return;
 	scope_next_for(NULL);
 	control_count(CONTROL_NEXT_DROPPED);
@@ -133,9 +145,6 @@ static void at_begin(const struct cuda_api *cuda, const struct row *row,
 	struct graph_place place;
 
 	switch (row->what) {
-	case WHAT_LAUNCH:
-		scope_thread.in_launch = true;
-		break;
 	case WHAT_INSTANTIATE:
 		graph_instantiate_begin();
 		break;
@@ -154,9 +163,6 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 	struct graph_place place;
 
 	switch (row->what) {
-	case WHAT_LAUNCH:
-		launch_ends(params);
-		break;
 	case WHAT_INSTANTIATE:
 		graph_instantiate_end(cuda, result);
 		break;
@@ -189,12 +195,21 @@ void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 	/* Functions that we call in here are not the program's. */
 	static _Thread_local bool inside;
 	const struct api_params *params = given;
-	const struct row *row = row_of(cbid);
+	const struct row *row;
 
-	if (inside || !row || params->size < sizeof(*params) || !params->arguments ||
-	    !params->result || params->cbid != (uint32_t)cbid || !params->name ||
-	    strcmp(params->name, row->name))
+	if (inside || params->size < sizeof(*params) || params->cbid != (uint32_t)cbid ||
+	    !params->arguments || !params->result)
 		return;
+	row = row_of(cbid, params->name);
+	if (!row)
+		return;
+	/* The usual one calls nothing of the driver's. */
+	if (__builtin_expect(row->what == WHAT_LAUNCH, 1)) {
+		scope_thread.in_launch = params->site == SITE_BEGIN;
+		if (!scope_thread.in_launch && scope_thread.next_gpu)
+			launch_ends(params);
+		return;
+	}
 	inside = true;
 	if (params->site == SITE_BEGIN)
 		at_begin(cuda, row, params, params->arguments);

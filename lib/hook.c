@@ -269,6 +269,8 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 {
 	if (scope_thread.own && launch_own(scope_thread.own, gpu, params->tmd))
 		return;
+	if (module_any() && module_find(params->module))
+		control_count(CONTROL_DEVICE_LAUNCHES);
 	if (scope_thread.graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		apply_to_node(gpu, params);
 	else if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed))
@@ -277,7 +279,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		control_count(CONTROL_FREE);
 }
 
-static void on_launch(const struct launch_params *params)
+static inline __attribute__((always_inline)) void on_launch(const struct launch_params *params)
 {
 	struct gpupart_gpu *gpu;
 	unsigned char in_use;
@@ -295,8 +297,6 @@ static void on_launch(const struct launch_params *params)
 			return;
 		}
 	}
-	if (module_launches(params->module))
-		control_count(CONTROL_DEVICE_LAUNCHES);
 	in_use = atomic_load_explicit(&gpu->in_use, memory_order_relaxed);
 	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0))
 		on_rare_launch(gpu, params);
@@ -338,7 +338,11 @@ static void module_goes(uint64_t module)
 
 static void module_comes(const struct module_params *params)
 {
+	struct gpupart_gpu *gpu;
+
 	module_loaded(params->module, params->image, params->image_size, params->kind);
+	for (unsigned int n = 0; module_any() && (gpu = hook_gpu(n)); n++)
+		scope_used(gpu, SCOPE_USED_MODULES);
 }
 
 static __attribute__((noinline)) void on_resource(int cbid, const struct resource_params *params)
@@ -431,6 +435,9 @@ int hook_add_gpu(struct gpupart *gp, struct gpupart_gpu *gpu)
 		gpu->number = nr;
 		atomic_store_explicit(&gpus[nr], gpu, memory_order_release);
 		atomic_store_explicit(&nr_gpus, nr + 1, memory_order_release);
+		/* After it is in the list: what is loaded meanwhile finds it there. */
+		if (module_any())
+			scope_used(gpu, SCOPE_USED_MODULES);
 	}
 	pthread_mutex_unlock(&install_lock);
 	return err;

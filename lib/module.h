@@ -33,19 +33,17 @@ void module_gone(const void *module);
 /* How many there are now; those that found no place in the table stay for ever. */
 extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 
-/* For module_launches() alone: looks at a few places of the table at most. */
+/* Whether kernels of @module can launch others: looks at a few places of the table at most. */
 bool module_find(const void *module);
 
 /*
- * Whether kernels of @module can launch others. For the launch callback: one load where
- * no such module is there. Relaxed, since a program that launches what another thread
- * loaded has the order by the way it came to know the function.
+ * Whether there is any such module: for the launch callback, one load. Relaxed, since a
+ * program that launches what another thread loaded has the order by the way it came to
+ * know the function.
  */
-static inline bool module_launches(const void *module)
+static inline bool module_any(void)
 {
-	return __builtin_expect(atomic_load_explicit(&module_nr_launching,
-						     memory_order_relaxed) != 0, 0) &&
-	       module_find(module);
+	return atomic_load_explicit(&module_nr_launching, memory_order_relaxed);
 }
 
 #endif

@@ -49,7 +49,7 @@ static bool ring_get(const struct scope_ring *ring, struct gpupart_tpcset *set)
 
 void scope_used(struct gpupart_gpu *gpu, unsigned char how)
 {
-	if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed) < how)
+	if ((atomic_load_explicit(&gpu->in_use, memory_order_relaxed) & how) != how)
 		atomic_fetch_or_explicit(&gpu->in_use, how, memory_order_relaxed);
 }
 

@@ -35,6 +35,7 @@ struct scope_id {
 /* Of in_use. */
 #define SCOPE_USED		1
 #define SCOPE_USED_FUNCTIONS	2	/* functions have or had some */
+#define SCOPE_USED_MODULES	4	/* modules that launch from the GPU are to be counted */
 
 #define SCOPE_MAX_ENTRIES	4096
 #define SCOPE_TABLE_BITS	13

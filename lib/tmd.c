@@ -533,18 +533,25 @@ static enum tmd_outcome fit(const struct tmd_map *map, void *tmd, unsigned int t
 
 /*
  * The launches that are not the usual one: clusters, cooperative, the driver's own
- * mask, extension bits. @want is limit AND set, @outcome what became of that.
+ * mask, extension bits. @wanted is limit AND set, @outcome what became of that. What
+ * either has beyond the map's words was never read from anywhere.
  */
 static __attribute__((noinline)) enum tmd_outcome
-confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit,
-	      struct tmd_allow want, enum tmd_outcome outcome)
+confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
+	      const struct tmd_allow *wanted, enum tmd_outcome outcome)
 {
+	size_t len = (map->nr_words == 2 ? 2 : WORDS64) * sizeof(uint64_t);
+	struct tmd_allow whole = { { 0 } }, want = { { 0 } };
+	const struct tmd_allow *limit = limit_given ? &whole : NULL;
 	const struct tmd_layout *layout = map->layout;
 	struct tmd_allow off = driver_disabled(layout, tmd), free = allow_andnot(&map->all, &off);
 	unsigned int type = layout->type.width ? field_read(tmd, layout->type) : TMD_TYPE_GRID;
 
 	if (type < TMD_TYPE_GRID || type > TMD_TYPE_COOPERATIVE_CLUSTER)
 		return TMD_UNCONFINABLE;
+	if (limit)
+		memcpy(&whole, limit_given, len);
+	memcpy(&want, wanted, len);
 	want = allow_andnot(&want, &off);
 	/* The limit is given up last. */
 	if (allow_empty(&want) && limit) {
@@ -590,14 +597,7 @@ confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		outcome = TMD_WIDENED_EMPTY;
 	}
 	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
-		struct tmd_allow whole = { { 0 } };
-
-		/* What the caller has beyond nr_words was never read from anywhere. */
-		for (unsigned int i = nr_words; i < WORDS64; i++)
-			want.tmd_bits[i] = 0;
-		if (limit)
-			memcpy(whole.tmd_bits, limit->tmd_bits, nr_words * sizeof(uint64_t));
-		return confine_other(map, tmd, limit ? &whole : NULL, want, outcome);
+		return confine_other(map, tmd, limit, &want, outcome);
 	}
 	/* Fail closed: all is off but what is wanted, bits that no TPC has too. */
 	for (unsigned int i = 0; i < nr_words; i++) {
