@@ -10,10 +10,10 @@
 #include "module.h"
 
 /*
- * Names that a cubin keeps of the device runtime (seen with cuobjdump and strings in what
- * nvcc 13.0 builds): __cudaCDP2LaunchDeviceV2 and __cuda_syscall_cnpv2LaunchDeviceV2,
- * which fills and copies from the device have as well; cudaLaunchDeviceV2 of the older
- * runtime (CDP1); cudaGraphLaunch. Linked against that runtime and not launching: none.
+ * Names that a cubin keeps of the device runtime (Documentation/hardware.md, "The launch
+ * callback"): __cudaCDP2LaunchDeviceV2 and __cuda_syscall_cnpv2LaunchDeviceV2, which fills
+ * from the device have as well; cudaLaunchDeviceV2 of the older runtime (CDP1);
+ * cudaGraphLaunch. Linked against that runtime and not launching: none.
  */
 static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphLaunch";
 

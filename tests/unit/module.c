@@ -52,7 +52,8 @@ static void test_names(void)
 		tap_ok(found(1) == images[i].launches, "image %u %s from the GPU", i,
 		       images[i].launches ? "launches" : "does not launch");
 		tap_ok(!found(2), "and another module does not");
-		tap_ok(!images[i].launches == !atomic_load(&module_nr_launching), "they are counted");
+		tap_ok(!images[i].launches == !atomic_load(&module_nr_launching),
+		       "they are counted");
 		module_gone(module(1));
 		tap_ok(!found(1) && !atomic_load(&module_nr_launching), "and gone");
 	}
@@ -118,6 +119,26 @@ static void test_reused_address(void)
 	tap_ok(!atomic_load(&module_nr_launching), "the last goes");
 }
 
+/* Places that are taken by others' modules on the way, and then free again. */
+static void test_crowd(void)
+{
+	unsigned int missed = 0, wrong = 0, left = 0;
+
+	for (unsigned int n = 1; n <= 150; n++)
+		load(n, launching, sizeof(launching));
+	for (unsigned int n = 1; n <= 150; n += 2)
+		module_gone(module(n));
+	for (unsigned int n = 1; n <= 150; n++)
+		*(n % 2 ? &wrong : &missed) += found(n) == n % 2;
+	tap_ok(!missed && !wrong && !atomic_load(&too_many),
+	       "150 modules less every second (%u missed, %u wrong)", missed, wrong);
+	for (unsigned int n = 2; n <= 150; n += 2)
+		module_gone(module(n));
+	for (unsigned int at = 0; at < MODULE_TABLE_SIZE; at++)
+		left += atomic_load(&table[at]) != NEVER;
+	tap_ok(!left, "with the last the places are as new (%u are not)", left);
+}
+
 /* Modules that come and go for long: places of those that went are taken again. */
 static void test_long_life(void)
 {
@@ -161,6 +182,7 @@ int main(void)
 	test_names();
 	test_long_images();
 	test_reused_address();
+	test_crowd();
 	test_long_life();
 	test_full();
 	return tap_done();
