@@ -446,7 +446,10 @@ static enum result judge(const struct gpupart_process *p, const char **advice)
 		*advice = "the mask bits of its GPU are not proven: 'gpupart verify' says why";
 		return BAD;
 	}
-	if (c->device_launches)
+	if (c->graphs_stale)
+		*advice =
+			"its graphs with conditional or memory nodes keep the set of their first launch: set the limit before that";
+	else if (c->device_launches)
 		*advice = DEVICE_LAUNCHES_ADVICE;
 	else if (c->widened_cluster || c->widened_cooperative)
 		*advice = "larger sets, or whole GPCs, hold its grids";
@@ -496,7 +499,7 @@ static void ask_processes(struct doctor *doctor)
 		const struct gpupart_counters *c = &p->counters;
 		uint64_t widened = c->widened_empty + c->widened_driver + c->widened_cluster +
 				   c->widened_cooperative;
-		char limit[OUT_SET_STRLEN], device[64] = "";
+		char limit[OUT_SET_STRLEN], stale[64] = "", device[64] = "";
 		enum result result;
 		const char *advice;
 
@@ -507,17 +510,20 @@ static void ask_processes(struct doctor *doctor)
 			continue;
 		}
 		remember_launching(doctor, p);
+		if (c->graphs_stale)
+			snprintf(stale, sizeof(stale), ", %" PRIu64 " graphs with an earlier set",
+				 c->graphs_stale);
 		if (c->device_launches)
 			snprintf(device, sizeof(device), ", %" PRIu64 " can launch from the GPU",
 				 c->device_launches);
 		result = judge(p, &advice);
 		row(doctor, result, "processes", advice,
 		    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64 " confined, %" PRIu64
-		    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs%s",
+		    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs%s%s",
 		    p->pid, *p->name ? " " : "", p->name,
 		    limit_text(doctor, p, limit, sizeof(limit)), p->pci, c->launches, c->confined,
 		    widened, c->unconfinable_version + c->unconfinable_map, c->unconfinable_gpu,
-		    device);
+		    stale, device);
 	}
 	if (nr > 64)
 		row(doctor, NOTE, "processes", "", "and %d more", nr - 64);
@@ -540,8 +546,11 @@ static void ask_all(struct doctor *doctor, bool may_launch)
 		    "MPS does not run: programs share the GPU in time slices");
 	ask_environment(doctor);
 	ask_processes(doctor);
-	row(doctor, NOTE, "green-contexts", "run such a program with GPUPART_DISABLE=1",
-	    "a program that creates green contexts fails under run: the driver refuses them");
+	row(doctor, NOTE, "green-contexts",
+	    "run --late SECONDS confines it after it has made them; GPUPART_DISABLE=1 not at all",
+	    "green contexts cannot be made once launches are confined: the driver refuses them");
+	row(doctor, NOTE, "profilers", "profile with GPUPART_DISABLE=1",
+	    "the driver has one place for a tool: under run it is ours, and CUPTI and ncu are refused; started by ncu, run is");
 	tell_device_launches(doctor);
 }
 

@@ -20,7 +20,8 @@
 #define NAME_MAX_LEN 63
 
 const char run_help[] =
-"Usage: gpupart run SET [-i CAPTURE] [--gpu GPU] [--name NAME] -- PROGRAM ARGS\n"
+"Usage: gpupart run SET [-i CAPTURE] [--gpu GPU] [--name NAME] [--late SECONDS]\n"
+"                   -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
 "\n"
@@ -37,15 +38,19 @@ const char run_help[] =
 "  -i, --input CAPTURE run on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
+"      --late SECONDS  confine it only then, 0-3600 after it starts to use CUDA: a\n"
+"                      program may make its green contexts before\n"
 "\n"
 "The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME and\n"
 "CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds that) in its environment.\n"
 "Inside a run, a second one must stay inside the first one's set.\n"
 "GPUPART_DISABLE=1 in the environment: the program is run untouched. GPUPART_LOG=FILE:\n"
 "what became of it is appended there, a line a process.\n"
-"Programs that create green contexts fail under run: the driver refuses them. What\n"
-"kernels launch from the GPU is not confined: a process that may have done so says it\n"
-"at its end, in a line on stderr; see gpupart-device-launches(7).\n"
+"Green contexts cannot be made once a program is confined: see --late. Profilers\n"
+"that use CUPTI, ncu among them, find their place taken: profile with\n"
+"GPUPART_DISABLE=1. What kernels launch from the GPU is not confined: a process that\n"
+"may have done so says it at its end, in a line on stderr; see\n"
+"gpupart-device-launches(7).\n"
 "\n"
 "Exit status: the program's; 127 it is not there, 126 it cannot be executed, 125\n"
 "anything else that went wrong before it started.\n"
@@ -226,7 +231,7 @@ static int check_name(const struct args *args, const char *name)
 
 /* Everything between a topology and the program's environment. */
 static int prepare(const struct args *args, struct gpupart *gp,
-		   const struct gpupart_topology *topo, const char *name)
+		   const struct gpupart_topology *topo, const char *name, const char *late)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
@@ -251,6 +256,13 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	setenv("GPUPART_CHECKED", check.key, 1);
 	if (name)
 		setenv("GPUPART_NAME", name, 1);
+	if (late) {
+		setenv("GPUPART_LATE", late, 1);
+		cmd_note(args->cmd, "what %s launches in its first %s s is not confined",
+			 args->program[0], late);
+	} else {
+		unsetenv("GPUPART_LATE");
+	}
 	/* taskset says nothing either; but who runs on no GPU should know it. */
 	if (args->simulated)
 		cmd_note(args->cmd, "TPCs %s of %s, simulated",
@@ -258,11 +270,23 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	return -1;
 }
 
+static int check_late(const struct args *args, const char *late)
+{
+	char *end = NULL;
+	double seconds = strtod(late, &end);
+
+	if (*late && !*end && seconds > 0 && seconds <= 3600)
+		return -1;
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"--late '%s': wants seconds, more than 0 and at most 3600", late);
+}
+
 int cmd_run(int argc, char **argv)
 {
-	const char *name = NULL, *disable = getenv("GPUPART_DISABLE");
+	const char *name = NULL, *late = NULL, *disable = getenv("GPUPART_DISABLE");
 	const char *outer_gpu = getenv("GPUPART_GPU"), *outer_set = getenv("GPUPART_SET");
-	const struct args_option own[] = { { .name = "name", .value = &name }, { 0 } };
+	const struct args_option own[] = { { .name = "name", .value = &name },
+					   { .name = "late", .value = &late }, { 0 } };
 	struct gpupart_topology *topo;
 	struct args args = { 0 };
 	struct gpupart *gp;
@@ -286,6 +310,11 @@ int cmd_run(int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
+	if (late) {
+		status = check_late(&args, late);
+		if (status >= 0)
+			return status;
+	}
 	/* Inside a run the GPU is the one that is limited. */
 	if (!args.gpu && outer_set && *outer_set && outer_gpu && *outer_gpu)
 		args.gpu = outer_gpu;
@@ -301,7 +330,7 @@ int cmd_run(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
 	if (status < 0) {
-		status = prepare(&args, gp, topo, name);
+		status = prepare(&args, gp, topo, name, late);
 		gpupart_topology_close(topo);
 	}
 	gpupart_close(gp);

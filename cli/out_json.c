@@ -65,7 +65,7 @@ json_t *out_json_set(const struct gpupart_topology *topo, const struct gpupart_t
 
 json_t *out_json_counters(const struct gpupart_counters *c)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "launches", (json_int_t)c->launches,
 			 "confined", (json_int_t)c->confined,
 			 "widened_empty", (json_int_t)c->widened_empty,
@@ -75,6 +75,9 @@ json_t *out_json_counters(const struct gpupart_counters *c)
 			 "unconfinable_version", (json_int_t)c->unconfinable_version,
 			 "unconfinable_map", (json_int_t)c->unconfinable_map,
 			 "unconfinable_gpu", (json_int_t)c->unconfinable_gpu,
+			 "graphs_reapplied", (json_int_t)c->graphs_reapplied,
+			 "graphs_stale", (json_int_t)c->graphs_stale,
+			 "next_dropped", (json_int_t)c->next_dropped,
 			 "device_launches", (json_int_t)c->device_launches);
 }
 

@@ -242,7 +242,8 @@ struct gpupart_gpu;
  * Attaching twice gives the same object. It lives as long as the process.
  * -ENOENT no libcuda.so.1, -EOPNOTSUPP a driver without the callback, an unknown
  * chip or TMD version, MIG on, or MPS where the bits were not checked before,
- * -ECANCELED with GPUPART_DISABLE=1 in the environment,
+ * -ECANCELED with GPUPART_DISABLE=1 in the environment, -EBUSY where a profiler (CUPTI)
+ * has the driver's one place for a tool,
  * -EPROTO mask bits that do not mean on this GPU what the table says, or that could
  * not be proven (the sentence names the TPC), -ENODEV no such GPU.
  */

@@ -14,6 +14,7 @@ typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2
 #define CUDA_ERROR_NO_DEVICE 100
+#define CUDA_ERROR_ALREADY_ACQUIRED 210
 #define CUDA_ERROR_NOT_FOUND 500
 
 /* CUdevice_attribute */

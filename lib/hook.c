@@ -469,6 +469,9 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 				"this driver's callback table has no entry %d or %d",
 				SLOT_SUBSCRIBE, SLOT_ENABLE);
 	result = subscribe_to(&handle, on_callback, NULL);
+	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
+		return ctx_fail(gp, -EBUSY,
+				"another tool has the driver's one place for such: a profiler (CUPTI, ncu), or a second copy of gpupart");
 	if (result)
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused a launch callback: %s",
 				cuda_words(api, result));

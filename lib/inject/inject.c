@@ -7,10 +7,12 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <gpupart.h>
 
@@ -89,8 +91,14 @@ static void tell_end(void)
 {
 	struct gpupart_counters counters;
 
+	if (getpid() != confined)
+		return;
 	gpupart_counters_get(&counters);
-	if (counters.device_launches && getpid() == confined)
+	if (counters.graphs_stale)
+		say(true,
+		    "gpupart: %llu launches of CUDA graphs had an earlier set: the driver cannot be made to build those graphs again\n",
+		    (unsigned long long)counters.graphs_stale);
+	if (counters.device_launches)
 		say(true,
 		    "gpupart: %llu launches of kernels that can launch others from the GPU: those are not confined, see gpupart-device-launches(7)\n",
 		    (unsigned long long)counters.device_launches);
@@ -122,6 +130,47 @@ static void confine(void)
 	gpupart_close(gp);
 }
 
+/*
+ * GPUPART_LATE=SECONDS: the program first makes its green contexts, which the driver
+ * refuses from the subscription on. A thread, since nothing else of ours runs meanwhile.
+ */
+static void *confine_late(void *given)
+{
+	const double *seconds = given;
+	struct timespec left = { .tv_sec = (time_t)*seconds };
+
+	left.tv_nsec = (long)((*seconds - (double)left.tv_sec) * 1e9);
+	while (nanosleep(&left, &left))
+		;
+	confine();
+	return NULL;
+}
+
+static void confine_when(void)
+{
+	static double seconds;
+	const char *late = getenv("GPUPART_LATE");
+	char *end = NULL;
+	pthread_t thread;
+
+	if (!late || !late[0]) {
+		confine();
+		return;
+	}
+	seconds = strtod(late, &end);
+	if (*end || !(seconds > 0 && seconds <= 3600)) {
+		say(true,
+		    "gpupart: GPUPART_LATE=%.40s: 0 to 3600 seconds are wanted; confined at once\n",
+		    late);
+		confine();
+	} else if (pthread_create(&thread, NULL, confine_late, &seconds)) {
+		say(true, "gpupart: no thread for GPUPART_LATE: confined at once\n");
+		confine();
+	} else {
+		pthread_detach(thread);
+	}
+}
+
 static void call_next(void)
 {
 	const char *path = getenv(NEXT);
@@ -147,7 +196,7 @@ int InitializeInjection(void)
 	if (!done) {
 		done = true;
 		if (wanted())
-			confine();
+			confine_when();
 		call_next();
 	}
 	return 1;

@@ -793,7 +793,7 @@ static void several(handle s)
 	       gpupart_topology_info(gpupart_gpu_topology(second.gpu))->pci);
 	MUST(gpupart_process_set(gp, first.gpu, &first.a));
 	MUST(gpupart_process_set(gp, second.gpu, &second.b));
-	tap_ok(on(&first, &first.a) && on(&second, &second.b), "two GPUs: each has its process set");
+	tap_ok(on(&first, &first.a) && on(&second, &second.b), "two GPUs: each its process set");
 	MUST(gpupart_limit_set(gp, second.gpu, &second.c));
 	MUST(gpupart_process_set(gp, second.gpu, NULL));
 	tap_ok(on(&first, &first.a) && on(&second, &second.c), "two GPUs: each its limit");

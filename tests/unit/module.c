@@ -61,7 +61,8 @@ static void test_names(void)
 	tap_ok(!found(1), "the driver's own do not count");
 	module_loaded(NULL, launching, sizeof(launching), MODULE_PROGRAM);
 	module_gone(NULL);
-	tap_ok(!(module_any() && module_find(NULL)) && !atomic_load(&module_nr_launching), "nor does no module");
+	tap_ok(!(module_any() && module_find(NULL)) && !atomic_load(&module_nr_launching),
+	       "nor does no module");
 }
 
 /* The name at every place round the end of a piece, and at the end of the image. */
