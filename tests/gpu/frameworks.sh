@@ -37,6 +37,23 @@ for name in ${CASES-eager compiled graphs cublas cudnn attention}; do
 	timeout 120 "$gpupart" run -g 1 -- python3 "$here/frameworks.py" "$name" >"$out/$name.txt" 2>&1
 	took "$name" $? "$out/$name.txt"
 done
+# Kernels that launch kernels are found, and counted.
+if [ -z "${CASES-x}" ]; then
+	true
+elif command -v nvcc >/dev/null && nvcc -arch=native -rdc=true -w -o "$tmp/parent" "$here/parent.cu" -lcudadevrt 2>"$tmp/err"; then
+	timeout 60 "$gpupart" run -g 1 -- "$tmp/parent" >"$out/parent.txt" 2>&1
+	status=$?
+	nr=$((nr + 1))
+	if [ $status -eq 0 ] && grep -q 'launches of kernels that can launch others from the GPU' "$out/parent.txt"; then
+		echo "ok $nr - dynamic parallelism is seen: $(tr '\n' ' ' <"$out/parent.txt")"
+	else
+		failed=1
+		echo "not ok $nr - dynamic parallelism is seen: status $status, $(tr '\n' ' ' <"$out/parent.txt")"
+	fi
+else
+	nr=$((nr + 1))
+	echo "ok $nr # SKIP dynamic parallelism: no nvcc here"
+fi
 # A rank a GPU, each in two GPCs of its own.
 gpus=$("$gpupart" doctor --no-launch --json 2>/dev/null | grep -oE '[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9]' |
 	sort -u | head -n 2)
