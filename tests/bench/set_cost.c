@@ -49,7 +49,8 @@ int main(void)
 	struct gpupart_topology *topo;
 	int (*create)(void **, unsigned int), (*retain)(void **, int), (*current)(void *);
 	struct gpupart_gpu *gpu;
-	void *lib, *stream, *ctx;
+	int (*load)(void **, const void *), (*get)(void **, void *, const char *);
+	void *lib, *stream, *ctx, *module, *function = NULL;
 	struct gpupart *gp;
 	unsigned long bad = 0;
 
@@ -66,7 +67,12 @@ int main(void)
 	*(void **)&create = dlsym(lib, "cuStreamCreate");
 	*(void **)&retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
 	*(void **)&current = dlsym(lib, "cuCtxSetCurrent");
-	if (retain(&ctx, 0) || current(ctx) || create(&stream, 1))
+	*(void **)&load = dlsym(lib, "cuModuleLoadData");
+	*(void **)&get = dlsym(lib, "cuModuleGetFunction");
+	if (retain(&ctx, 0) || current(ctx) || create(&stream, 1) ||
+	    load(&module, ".version 4.2\n.target sm_30\n.address_size 64\n"
+			  ".visible .entry gpupart_empty()\n{ ret; }\n") ||
+	    get(&function, module, "gpupart_empty"))
 		return 1;
 	set[0] = gpupart_topology_all(gpupart_gpu_topology(gpu));
 	set[1] = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 0)->tpcs;
@@ -76,6 +82,11 @@ int main(void)
 	     gpupart_stream_set(gp, gpu, stream, &set[i & 1]));
 	TIME("gpupart_stream_set, the legacy default stream",
 	     gpupart_stream_set(gp, gpu, NULL, &set[i & 1]));
+	TIME("gpupart_thread_set", gpupart_thread_set(gp, gpu, &set[i & 1]));
+	bad += gpupart_thread_set(gp, gpu, NULL) != 0;
+	if (function)
+		TIME("gpupart_function_set",
+		     gpupart_function_set(gp, gpu, function, &set[i & 1]));
 	TIME("gpupart_next_set", gpupart_next_set(gp, gpu, &set[i & 1]));
 	TIME("gpupart_limit_set", gpupart_limit_set(gp, gpu, &set[i & 1]));
 	gpupart_next_set(gp, gpu, NULL);
