@@ -465,12 +465,14 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 			 const struct gpupart_tpcset *set)
 {
 	const struct cuda_api *cuda = cuda_loaded();
-	struct scope_id id = { 0 };
+	struct scope_id id = { .handle = function };
 	void *module;
 	int err = may_set(gp, gpu, set);
 
-	if (!err)
-		err = stream_function(gp, cuda, function, &id.handle, &module);
+	/* One that has a set already need not be looked at: it would have gone with its module. */
+	if (err || (function && scope_set_known(gpu, &gpu->functions, &id, set)))
+		return err;
+	err = stream_function(gp, cuda, function, &id.handle, &module);
 	if (err || scope_set_known(gpu, &gpu->functions, &id, set) || !set)
 		return err;
 	return scope_add(gp, gpu, &gpu->functions, "functions", &id, (uintptr_t)module, NULL,

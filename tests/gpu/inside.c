@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -675,6 +676,59 @@ static void threads(handle s)
 	MUST(gpupart_process_set(gp, gpu, NULL));
 }
 
+static atomic_bool storm_over;
+
+static void *change_away(void *given)
+{
+	unsigned long *nr = given;
+	struct gpupart *own;
+
+	if (gpupart_open(&own))
+		return NULL;
+	for (; !atomic_load(&storm_over); ++*nr)
+		if (gpupart_process_set(own, gpu, *nr & 1 ? &a : &b))
+			break;
+	gpupart_close(own);
+	return NULL;
+}
+
+/* While another thread sets one and the other, each launch has the one or the other, whole. */
+static void storm(handle s)
+{
+	const unsigned int rounds = simulated ? 2 : 20;
+	unsigned int of_a = 0, of_b = 0, other = 0;
+	struct gpupart_counters before = counted(), after;
+	unsigned long changes = 0;
+	pthread_t thread;
+
+	MUST(gpupart_process_set(gp, gpu, &a));
+	pthread_create(&thread, NULL, change_away, &changes);
+	for (unsigned int round = 0; round < rounds; round++) {
+		clear();
+		for (unsigned int n = 0; n < REGIONS; n++)
+			launch(census, s, n);
+		fetch();
+		for (unsigned int n = 0; n < REGIONS; n++) {
+			struct gpupart_tpcset set = seen(n, NULL);
+
+			of_a += gpupart_tpcset_equal(&set, &a);
+			of_b += gpupart_tpcset_equal(&set, &b);
+			other += !gpupart_tpcset_equal(&set, &a) && !gpupart_tpcset_equal(&set, &b);
+		}
+	}
+	atomic_store(&storm_over, true);
+	pthread_join(thread, NULL);
+	after = counted();
+	printf("# %lu changes against %u launches: %u in the one set, %u in the other\n", changes,
+	       rounds * REGIONS, of_a, of_b);
+	tap_ok(!other && of_a + of_b == rounds * REGIONS,
+	       "sets changed by another thread meanwhile: %u launches in neither", other);
+	tap_ok(after.confined - before.confined >= rounds * REGIONS &&
+	       after.confined - before.confined == after.launches - before.launches,
+	       "each of them counted as confined");
+	MUST(gpupart_process_set(gp, gpu, NULL));
+}
+
 static void contexts(void)
 {
 	handle other, s, graph, exec, other_module, kept = census;
@@ -869,6 +923,7 @@ int main(void)
 	next_never_leaks(s);
 	functions(s);
 	threads(s);
+	storm(s);
 	contexts();
 	several(s);
 	graph_stale(s, early);
