@@ -254,9 +254,9 @@ static void attach(void *arg, void *result)
 static void tell_failure(struct doctor *doctor, const struct attached *found)
 {
 	const char *why = *found->why ? found->why : strerror(-found->err);
-	/* Before a launch is told of, the sentence is all there is to know it by. */
-	bool callback =
-		!found->called_back && (strstr(why, "callback") || strstr(why, "call back"));
+	/* The sentence is all there is to know it by: no launch was told of, or in another form. */
+	bool callback = strstr(why, "call back") ||
+			(!found->called_back && strstr(why, "callback"));
 	const char *advice =
 		"sets cannot be used here; report it with the output of scripts/capture-gpu";
 

@@ -41,6 +41,8 @@ struct executable {
 	void *clone;		/* of its graph, with all changes; NULL: cannot be built again */
 	struct graph_nodes *nodes;
 	struct origin origin;
+	unsigned int nr_users;	/* threads that launch it now */
+	bool gone;		/* whoever uses it last frees it */
 	bool built;		/* launched or uploaded once */
 	uint64_t print;		/* what applied then */
 };
@@ -404,13 +406,38 @@ static void collect(const struct cuda_api *cuda)
 	} while (clone);
 }
 
+/* Of one that is in no bucket; under the lock. */
 static void executable_free(struct executable *e)
 {
 	if (!e)
 		return;
+	e->gone = true;
+	if (e->nr_users)
+		return;
 	throw_away(e->clone);
 	free(e->nodes);
 	free(e);
+}
+
+/* A launch while another thread destroys what it launches is wrong, and no reason to crash. */
+static struct executable *executable_use(const void *exec)
+{
+	struct executable *e;
+
+	pthread_mutex_lock(&graph_lock);
+	e = *place_of(exec);
+	if (e)
+		e->nr_users++;
+	pthread_mutex_unlock(&graph_lock);
+	return e;
+}
+
+static void executable_unuse(struct executable *e)
+{
+	pthread_mutex_lock(&graph_lock);
+	if (!--e->nr_users && e->gone)
+		executable_free(e);
+	pthread_mutex_unlock(&graph_lock);
 }
 
 void graph_made(void *exec, void *source)
@@ -583,7 +610,7 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 			bool launch)
 {
 	struct scope_graph *scope = &now.scope;
-	struct executable *e = executable_of(exec);
+	struct executable *e = executable_use(exec);
 
 	memset(scope, 0, sizeof(*scope));
 	now.launched = e;
@@ -623,10 +650,13 @@ void graph_launch_end(int result)
 
 	scope_graph_begin(NULL);
 	now.launched = NULL;
-	if (!e || result || now.stale)
+	if (!e)
 		return;
-	e->built = true;
-	e->print = now.print;
+	if (!result && !now.stale) {
+		e->built = true;
+		e->print = now.print;
+	}
+	executable_unuse(e);
 }
 
 /* ----------------------------------------------------------------------- changes */

@@ -22,7 +22,13 @@ static const unsigned char table_uuid[16] = {
 
 #define SLOT_SUBSCRIBE		3
 #define SLOT_ENABLE		6
-#define TABLE_MIN_SIZE		((SLOT_ENABLE + 1) * sizeof(void *))
+
+/*
+ * Of the table and of what comes with a built TMD, in bytes: another size is another
+ * interface, whose fields may stand elsewhere. H200, drivers 580.159 and 580.159.04.
+ */
+#define TABLE_SIZE		96
+#define LAUNCH_PARAMS_SIZE	88
 
 #define DOMAIN_LAUNCH		0xb
 #define CBID_TMD_BUILT		1
@@ -284,8 +290,7 @@ static inline __attribute__((always_inline)) void on_launch(const struct launch_
 	struct gpupart_gpu *gpu;
 	unsigned char in_use;
 
-	/* A block of another size would have its TMD elsewhere. */
-	if (__builtin_expect(params->size < sizeof(*params) || !params->tmd, 0)) {
+	if (__builtin_expect(params->size != LAUNCH_PARAMS_SIZE || !params->tmd, 0)) {
 		control_count(CONTROL_UNCONFINABLE_VERSION);
 		return;
 	}
@@ -458,10 +463,10 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 				"this driver offers no launch callback: cuGetExportTable: %s",
 				cuda_words(api, result));
 	table = found;
-	if ((uintptr_t)table[0] < TABLE_MIN_SIZE || (uintptr_t)table[0] > 65536)
+	if ((uintptr_t)table[0] != TABLE_SIZE)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"this driver's callback table is not the one we know: its size is %zu, at least %zu was expected",
-				(size_t)(uintptr_t)table[0], TABLE_MIN_SIZE);
+				"this driver's callback table is not the one we know: its size is %zu, and %d is known",
+				(size_t)(uintptr_t)table[0], TABLE_SIZE);
 	memcpy(&subscribe_to, &table[SLOT_SUBSCRIBE], sizeof(subscribe_to));
 	memcpy(&enable, &table[SLOT_ENABLE], sizeof(enable));
 	if (!subscribe_to || !enable)

@@ -64,6 +64,7 @@ for fault in NO_TABLE=1:callback TMD_VERSION=80:0x50 MOVE_BIT=7:0:TPC\ 7; do
 done
 # The row that is bad is the one whose fault it is, and it does not point at rows that are good.
 for fault in NO_TABLE=1:launch-callback DROP_CALLBACK=1:launch-callback TABLE_SIZE=8:launch-callback \
+	TABLE_SIZE=104:launch-callback PARAMS_SIZE=80:launch-callback PARAMS_SIZE=96:launch-callback \
 	TMD_VERSION=80:mask-bits MOVE_BIT=7.0:mask-bits MPS=1:mask-bits; do
 	setting=$(echo "${fault%:*}" | tr . :)
 	row=${fault##*:}

@@ -45,10 +45,10 @@ elif command -v nvcc >/dev/null && nvcc -arch=native -rdc=true -w -o "$tmp/paren
 	status=$?
 	nr=$((nr + 1))
 	if [ $status -eq 0 ] && grep -q 'launches of kernels that can launch others from the GPU' "$out/parent.txt"; then
-		echo "ok $nr - dynamic parallelism is seen: $(tr '\n' ' ' <"$out/parent.txt")"
+		echo "ok $nr - dynamic parallelism is seen: $(paste -sd' ' "$out/parent.txt")"
 	else
 		failed=1
-		echo "not ok $nr - dynamic parallelism is seen: status $status, $(tr '\n' ' ' <"$out/parent.txt")"
+		echo "not ok $nr - dynamic parallelism is seen: status $status, $(paste -sd' ' "$out/parent.txt")"
 	fi
 else
 	nr=$((nr + 1))

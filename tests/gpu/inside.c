@@ -676,6 +676,44 @@ static void threads(handle s)
 	MUST(gpupart_process_set(gp, gpu, NULL));
 }
 
+/* Limit AND (next, else function, else stream, else thread, else process, else all). */
+static void precedence(handle s)
+{
+	struct gpupart_tpcset limit = all, given[5];
+	unsigned int wrong = 0;
+
+	gpupart_tpcset_del(&limit, gpupart_tpcset_next(&a, 0));
+	gpupart_tpcset_del(&limit, gpupart_tpcset_next(&c, 0));
+	given[0] = a;
+	given[1] = b;
+	given[2] = c;
+	given[3] = gpupart_tpcset_or(&a, &b);
+	given[4] = gpupart_tpcset_or(&b, &c);
+	for (unsigned int which = 0; which < 64; which++) {
+		struct gpupart_tpcset want = all;
+
+		for (int scope = 4; scope >= 0; scope--)
+			if (which >> scope & 1)
+				want = given[scope];
+		if (which & 32)
+			want = gpupart_tpcset_and(&want, &limit);
+		MUST(gpupart_limit_set(gp, gpu, which & 32 ? &limit : NULL));
+		MUST(gpupart_process_set(gp, gpu, which & 16 ? &given[4] : NULL));
+		MUST(gpupart_thread_set(gp, gpu, which & 8 ? &given[3] : NULL));
+		MUST(gpupart_stream_set(gp, gpu, s, which & 4 ? &given[2] : NULL));
+		MUST(gpupart_function_set(gp, gpu, census, which & 2 ? &given[1] : NULL));
+		MUST(gpupart_next_set(gp, gpu, which & 1 ? &given[0] : NULL));
+		wrong += !launch_in(census, s, &want);
+	}
+	tap_ok(!wrong, "who goes before whom: %u of 64 ways wrong", wrong);
+	MUST(gpupart_limit_set(gp, gpu, NULL));
+	MUST(gpupart_process_set(gp, gpu, NULL));
+	MUST(gpupart_thread_set(gp, gpu, NULL));
+	MUST(gpupart_stream_set(gp, gpu, s, NULL));
+	MUST(gpupart_function_set(gp, gpu, census, NULL));
+	MUST(gpupart_next_set(gp, gpu, NULL));
+}
+
 static atomic_bool storm_over;
 
 static void *change_away(void *given)
@@ -923,6 +961,7 @@ int main(void)
 	next_never_leaks(s);
 	functions(s);
 	threads(s);
+	precedence(s);
 	storm(s);
 	contexts();
 	several(s);

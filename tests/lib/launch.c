@@ -230,6 +230,8 @@ static void child_moved(void) { refused_naming("TPC 17 "); }
 static void child_version(void) { refused_naming("0x41"); }
 static void child_no_table(void) { refused_naming("no launch callback"); }
 static void child_table_size(void) { refused_naming("size is 8"); }
+static void child_table_smaller(void) { refused_naming("size is 88"); }
+static void child_table_larger(void) { refused_naming("size is 104"); }
 static void child_params_size(void) { refused_naming("did not call back"); }
 static void child_no_callback(void) { refused_naming("did not call back"); }
 static void child_mps(void) { refused_naming("MPS"); }
@@ -699,7 +701,11 @@ static const struct scenario {
 	{ "version", child_version, "b", { "GPUPART_SIM_TMD_VERSION=0x41" }, true },
 	{ "no-table", child_no_table, "b", { "GPUPART_SIM_NO_TABLE=1" }, true },
 	{ "table-size", child_table_size, "b", { "GPUPART_SIM_TABLE_SIZE=8" }, true },
+	{ "table-smaller", child_table_smaller, "b", { "GPUPART_SIM_TABLE_SIZE=88" }, true },
+	{ "table-larger", child_table_larger, "b", { "GPUPART_SIM_TABLE_SIZE=104" }, true },
 	{ "params-size", child_params_size, "b", { "GPUPART_SIM_PARAMS_SIZE=16" }, true },
+	{ "params-smaller", child_params_size, "b", { "GPUPART_SIM_PARAMS_SIZE=80" }, true },
+	{ "params-larger", child_params_size, "b", { "GPUPART_SIM_PARAMS_SIZE=96" }, true },
 	{ "no-callback", child_no_callback, "b", { "GPUPART_SIM_DROP_CALLBACK=1" }, true },
 	{ "mps", child_mps, "b", { "GPUPART_SIM_MPS=1" }, true },
 	{ "bad-sets", child_bad_sets, "b", { NULL }, true },
