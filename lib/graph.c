@@ -167,9 +167,12 @@ static bool can_rebuild(const struct cuda_api *cuda)
 	       cuda->memset_get && cuda->memset_set && cuda->memcpy_get && cuda->memcpy_set;
 }
 
+/* Dynamic shared memory that every kernel may have more of, whatever it has besides. */
+#define SHARED_PLENTY	32768
+
 /*
  * Another value of what stands in a TMD: a little more shared memory, with which a kernel
- * would run as well if it came to that; where there is no more, less.
+ * would run as well if it came to that; where there may be no more, less.
  */
 static int kernel_change(const struct cuda_api *cuda, void *node)
 {
@@ -178,16 +181,11 @@ static int kernel_change(const struct cuda_api *cuda, void *node)
 
 	if (result)
 		return result;
-	kernel.shared += 16;
-	result = cuda->kernel_set(node, &kernel);
-	if (!result)
-		return 0;
-	kernel.shared -= 16;
-	if (kernel.shared >= 16) {
+	if (kernel.shared < SHARED_PLENTY)
+		kernel.shared += 16;
+	else
 		kernel.shared -= 16;
-		result = cuda->kernel_set(node, &kernel);
-	}
-	return result;
+	return cuda->kernel_set(node, &kernel);
 }
 
 static bool between_devices(const struct cuda_memcpy_node *copy)

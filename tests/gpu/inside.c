@@ -28,6 +28,7 @@ typedef void *handle;
 	F(cuStreamBeginCapture_v2, (handle, int)) F(cuStreamEndCapture, (handle, handle *)) \
 	F(cuModuleLoadData, (handle *, const void *)) F(cuModuleUnload, (handle)) \
 	F(cuModuleGetFunction, (handle *, handle, const char *)) \
+	F(cuFuncSetAttribute, (handle, int, int)) \
 	F(cuMemAlloc_v2, (cuda_ptr *, size_t)) F(cuMemcpyDtoH_v2, (void *, cuda_ptr, size_t)) \
 	F(cuMemcpyDtoDAsync_v2, (cuda_ptr, cuda_ptr, size_t, handle)) \
 	F(cuMemsetD8Async, (cuda_ptr, unsigned char, size_t, handle)) \
@@ -409,6 +410,27 @@ static void graph_mixed(handle s)
 	TRY(cuGraphExecDestroy(exec));
 	TRY(cuGraphDestroy(graph));
 	free(have);
+}
+
+/* Nodes with as much shared memory as they may have. */
+static void graph_shared(handle s)
+{
+	const U most = 200000;
+	struct cuda_kernel_node kernel = kernel_node(0, RECORDS);
+	handle graph, node, exec;
+
+	TRY(cuFuncSetAttribute(census, CUDA_FUNC_ATTR_DYNAMIC_SHARED, most));
+	kernel.shared = most;
+	TRY(cuGraphCreate(&graph, 0));
+	TRY(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+	exec = instantiate(graph);
+	MUST(gpupart_process_set(gp, gpu, &a));
+	tap_ok(graph_in(exec, s, 1, &a), "graph: all the shared memory there is");
+	MUST(gpupart_process_set(gp, gpu, &b));
+	tap_ok(graph_in(exec, s, 1, &b), "graph: and another set");
+	MUST(gpupart_process_set(gp, gpu, NULL));
+	TRY(cuGraphExecDestroy(exec));
+	TRY(cuGraphDestroy(graph));
 }
 
 static void graph_large(handle s)
@@ -956,6 +978,7 @@ int main(void)
 	graph_captured(s, other);
 	graph_changed(s);
 	graph_mixed(s);
+	graph_shared(s);
 	graph_large(s);
 	default_streams();
 	next_never_leaks(s);
