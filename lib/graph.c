@@ -170,24 +170,6 @@ static bool can_rebuild(const struct cuda_api *cuda)
 /* Dynamic shared memory that every kernel may have more of, whatever it has besides. */
 #define SHARED_PLENTY	32768
 
-/*
- * Another value of what stands in a TMD: a little more shared memory, with which a kernel
- * would run as well if it came to that; where there may be no more, less.
- */
-static int kernel_change(const struct cuda_api *cuda, void *node)
-{
-	struct cuda_kernel_node kernel;
-	int result = cuda->kernel_get(node, &kernel);
-
-	if (result)
-		return result;
-	if (kernel.shared < SHARED_PLENTY)
-		kernel.shared += 16;
-	else
-		kernel.shared -= 16;
-	return cuda->kernel_set(node, &kernel);
-}
-
 static bool between_devices(const struct cuda_memcpy_node *copy)
 {
 	return (copy->src.type == CUDA_MEMORY_DEVICE || copy->src.type == CUDA_MEMORY_UNIFIED) &&
@@ -224,6 +206,10 @@ static struct before *list_add(struct list *list)
 	return &list->node[list->nr++];
 }
 
+/*
+ * Another value of what stands in a node's TMD. Of a kernel, a little more shared memory,
+ * with which it would run as well if it came to that; where there may be no more, less.
+ */
 static int change_node(const struct cuda_api *cuda, void *node, int type, struct list *list)
 {
 	struct before before = { .node = node, .type = type };
@@ -234,9 +220,11 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, struct
 		struct cuda_kernel_node kernel;
 
 		result = cuda->kernel_get(node, &kernel);
-		before.shared = result ? 0 : kernel.shared;
-		if (!result)
-			result = kernel_change(cuda, node);
+		if (result)
+			return result;
+		before.shared = kernel.shared;
+		kernel.shared += kernel.shared < SHARED_PLENTY ? 16 : -16;
+		result = cuda->kernel_set(node, &kernel);
 	} else if (type == CUDA_NODE_MEMSET) {
 		struct cuda_memset_node fill;
 

@@ -129,18 +129,22 @@ static inline bool mask_valid(const struct tmd_layout *layout, const void *tmd)
 	       *word_at((void *)tmd, layout->valid.lo / 32 * 4) >> layout->valid.lo % 32 & 1;
 }
 
-/* The bits the driver disabled itself, as a set of disabled bits. */
-static struct tmd_allow driver_disabled(const struct tmd_layout *layout, void *tmd)
+/* All mask bits as they stand, valid or not. */
+static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *tmd)
 {
 	struct tmd_allow bits = { { 0 } };
 
-	if (!mask_valid(layout, tmd))
-		return bits;
 	for (unsigned int i = 0; i < layout->nr_words; i++)
 		bits.tmd_bits[i] = mask_word(layout, tmd, i);
 	if (layout->extension[0].width)
 		extension_read(layout, tmd, &bits);
 	return bits;
+}
+
+/* The bits the driver disabled itself, as a set of disabled bits. */
+static struct tmd_allow driver_disabled(const struct tmd_layout *layout, const void *tmd)
+{
+	return mask_valid(layout, tmd) ? mask_bits(layout, tmd) : (struct tmd_allow){ { 0 } };
 }
 
 /* Writes the whole mask: @off holds what the driver disabled and more. */
@@ -627,10 +631,7 @@ bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *
 	if (!version_matches(layout, tmd))
 		return false;
 	mask->valid = mask_valid(layout, tmd);
-	for (unsigned int i = 0; i < layout->nr_words; i++)
-		mask->off.tmd_bits[i] = mask_word(layout, tmd, i);
-	if (layout->extension[0].width)
-		extension_read(layout, tmd, &mask->off);
+	mask->off = mask_bits(layout, tmd);
 	return true;
 }
 
