@@ -212,47 +212,50 @@ static struct before *list_add(struct list *list)
  */
 static int change_node(const struct cuda_api *cuda, void *node, int type, struct list *list)
 {
-	struct before before = { .node = node, .type = type };
-	struct before *kept;
+	/* Its place first: a change that is not noted would stay. */
+	struct before *before = list_add(list);
+	bool changed = true;
 	int result;
 
+	if (!before)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	before->node = node;
+	before->type = type;
 	if (type == CUDA_NODE_KERNEL) {
 		struct cuda_kernel_node kernel;
 
 		result = cuda->kernel_get(node, &kernel);
-		if (result)
-			return result;
-		before.shared = kernel.shared;
-		kernel.shared += kernel.shared < SHARED_PLENTY ? 16 : -16;
-		result = cuda->kernel_set(node, &kernel);
+		if (!result) {
+			before->shared = kernel.shared;
+			kernel.shared += kernel.shared < SHARED_PLENTY ? 16 : -16;
+			result = cuda->kernel_set(node, &kernel);
+		}
 	} else if (type == CUDA_NODE_MEMSET) {
 		struct cuda_memset_node fill;
 
 		result = cuda->memset_get(node, &fill);
-		if (result || (fill.width <= 1 && fill.height <= 1))
-			return result;
-		before.fill = fill;
-		fill.width = 1;
-		fill.height = 1;
-		result = cuda->memset_set(node, &fill);
+		changed = !result && (fill.width > 1 || fill.height > 1);
+		if (changed) {
+			before->fill = fill;
+			fill.width = 1;
+			fill.height = 1;
+			result = cuda->memset_set(node, &fill);
+		}
 	} else {
 		struct cuda_memcpy_node copy;
 
 		result = cuda->memcpy_get(node, &copy);
 		/* To and from the host no kernel copies. */
-		if (result || !between_devices(&copy) || copy.width <= 16)
-			return result;
-		before.copy = copy;
-		copy.width = 16;
-		result = cuda->memcpy_set(node, &copy);
+		changed = !result && between_devices(&copy) && copy.width > 16;
+		if (changed) {
+			before->copy = copy;
+			copy.width = 16;
+			result = cuda->memcpy_set(node, &copy);
+		}
 	}
-	if (result)
-		return result;
-	kept = list_add(list);
-	if (!kept)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	*kept = before;
-	return 0;
+	if (result || !changed)
+		list->nr--;
+	return result;
 }
 
 static int change_all(const struct cuda_api *cuda, void *graph, struct list *list)
