@@ -26,11 +26,10 @@ static void ring_publish(struct scope_ring *ring, const struct tmd_map *map,
 
 	if (set)
 		tmd_map_convert(map, set, &allow);
-	/* The slot's last words may still be under way to a reader that must see the count move. */
-	atomic_thread_fence(memory_order_release);
+	/* Who still reads the slot's last words and gets one of these must see the count moved. */
 	for (int i = 0; i < GPUPART_MAX_TMD_BITS / 64; i++)
 		atomic_store_explicit(&ring->slot[next % SCOPE_SLOTS].tmd_bits[i],
-				      allow.tmd_bits[i], memory_order_relaxed);
+				      allow.tmd_bits[i], memory_order_release);
 	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
 		atomic_store_explicit(&ring->slot[next % SCOPE_SLOTS].tpcs[i],
 				      set ? set->allowed[i] : 0, memory_order_relaxed);

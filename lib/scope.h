@@ -205,10 +205,10 @@ bool scope_ring_read(const struct scope_ring *ring, unsigned int nr_words, struc
 		for (unsigned int i = 0; i < nr_words; i++) {
 			allow->tmd_bits[i] =
 				atomic_load_explicit(&ring->slot[before % SCOPE_SLOTS].tmd_bits[i],
-						     memory_order_relaxed);
+						     memory_order_acquire);
 			any |= allow->tmd_bits[i];
 		}
-		atomic_thread_fence(memory_order_acquire);
+		/* A word from a later round came with the count that led up to it. */
 		after = atomic_load_explicit(&ring->published, memory_order_relaxed);
 		if (__builtin_expect(after - before < SCOPE_SLOTS - 1, 1))
 			break;
