@@ -16,8 +16,8 @@
 
 #define NR_SETS		8	/* of each family */
 #define MASK_BYTE	304
-#define NR_LAUNCHERS	5
-#define NR_SETTERS	3
+#define NR_LAUNCHERS	6
+#define NR_SETTERS	4
 
 typedef int CU;
 typedef void *P;
@@ -43,27 +43,29 @@ CALLS(DECLARE)
 
 static struct gpupart_gpu *gpu;
 static const struct gpupart_topology *topo;
-static P ctx, function;
-static unsigned long nr_each = 250000;
+static P ctx, function, own_function;
+static unsigned long nr_each = 150000;
 
-/* The families: what a limit, the process, a stream and a thread may have. */
-enum { LIMITS, PROCESS, STREAM, OWN, NR_FAMILIES };
+/* The families: what a limit, the process, a stream, a thread and a function may have. */
+enum { LIMITS, PROCESS, STREAM, OWN, FUNCTION, NR_FAMILIES };
 static struct gpupart_tpcset family[NR_FAMILIES][NR_SETS];
 static uint64_t off[NR_FAMILIES][NR_SETS][2];	/* as a TMD has them */
 
 /* What this thread's next TMD may be: a limit and one of a family, or this one of it. */
 static _Thread_local struct {
-	int family, exactly;	/* -1: any */
+	int family, exactly, limit;	/* -1: any */
 	bool watched;
 	unsigned long seen, bad;
 	uint64_t last[2];
-} expected = { .family = -1 };
+} expected = { .family = -1, .limit = -1 };
 
 static atomic_ulong nr_seen, nr_bad;
 
 static bool matches(const uint64_t mask[2])
 {
-	for (int l = 0; l < NR_SETS; l++)
+	for (int l = 0; l < NR_SETS; l++) {
+		if (expected.limit >= 0 && l != expected.limit)
+			continue;
 		for (int s = 0; s < NR_SETS; s++) {
 			if (expected.exactly >= 0 && s != expected.exactly)
 				continue;
@@ -71,6 +73,7 @@ static bool matches(const uint64_t mask[2])
 			    mask[1] == (off[LIMITS][l][1] | off[expected.family][s][1]))
 				return true;
 		}
+	}
 	return false;
 }
 
@@ -102,9 +105,9 @@ static int watch(void)
 	return subscribe(&id, on_tmd, NULL) || enable(1, id, 0xb, 1);
 }
 
-static int launch(P stream)
+static int launch(P what, P stream)
 {
-	return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
+	return cuLaunchKernel(what, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
 }
 
 /* The mask of each set of each family, as a launch shows it. */
@@ -112,11 +115,28 @@ static bool learn(struct gpupart *gp, P stream)
 {
 	for (int f = 0; f < NR_FAMILIES; f++)
 		for (int s = 0; s < NR_SETS; s++) {
-			if (gpupart_process_set(gp, gpu, &family[f][s]) || launch(stream))
+			if (gpupart_process_set(gp, gpu, &family[f][s]) || launch(function, stream))
 				return false;
 			memcpy(off[f][s], expected.last, sizeof(off[f][s]));
 		}
 	return !gpupart_process_set(gp, gpu, NULL) && !cuStreamSynchronize(stream);
+}
+
+/* How many mixtures of two sets' words are no set of @f, whatever the limit. */
+static int nr_recognised(int f)
+{
+	int nr = 0;
+
+	expected.family = f;
+	expected.exactly = expected.limit = -1;
+	for (int a = 0; a < NR_SETS; a++)
+		for (int b = 0; b < NR_SETS; b++) {
+			uint64_t mixed[2] = { off[LIMITS][0][0] | off[f][a][0],
+					      off[LIMITS][0][1] | off[f][b][1] };
+
+			nr += !matches(mixed);
+		}
+	return nr;
 }
 
 static void families(void)
@@ -136,21 +156,25 @@ static void families(void)
 		family[OWN][s] = gpupart_tpcset_or(
 			&gpupart_topology_gpc(topo, s % nr)->tpcs,
 			&gpupart_topology_gpc(topo, (s + 2) % nr)->tpcs);
+		family[FUNCTION][s] = gpupart_tpcset_or(
+			&gpupart_topology_gpc(topo, s % nr)->tpcs,
+			&gpupart_topology_gpc(topo, (s + 3) % nr)->tpcs);
 	}
 }
 
 /* ---------------------------------------------------------------------- threads */
 
-enum { BY_PROCESS, BY_STREAM = STREAM, BY_NEXT, BY_THREAD, BY_GRAPH };
+enum { BY_PROCESS, BY_STREAM = STREAM, BY_NEXT, BY_THREAD, BY_GRAPH,
+       BY_FUNCTION };
 
-static P streams[BY_GRAPH + 1];	/* by what they are for */
+static P streams[BY_FUNCTION + 1];	/* by what they are for */
 static pthread_barrier_t start;
 static atomic_int nr_launching;
 static atomic_ulong nr_changes;
 
 struct worker {
-	int what;
-	unsigned long launches, failed;
+	int what, last;		/* last: the set that a setter left */
+	unsigned long failed;
 };
 
 static void *set_away(void *given)
@@ -159,19 +183,23 @@ static void *set_away(void *given)
 	struct gpupart *gp;
 	unsigned int seed = 1 + w->what;
 
-	if (gpupart_open(&gp))
-		return NULL;
+	/* A function is looked up in the current context. */
+	if (gpupart_open(&gp) || cuCtxSetCurrent(ctx))
+		exit(1);
 	pthread_barrier_wait(&start);
 	/* Till the last launch, but so many at least. */
 	for (unsigned long n = 0; n < nr_each || atomic_load(&nr_launching); n++) {
 		int s = rand_r(&seed) % NR_SETS, err;
 
+		w->last = s;
 		if (w->what == LIMITS)
 			err = gpupart_limit_set(gp, gpu, &family[LIMITS][s]);
 		else if (w->what == PROCESS)
 			err = gpupart_process_set(gp, gpu, &family[PROCESS][s]);
-		else
+		else if (w->what == STREAM)
 			err = gpupart_stream_set(gp, gpu, streams[STREAM], &family[STREAM][s]);
+		else
+			err = gpupart_function_set(gp, gpu, own_function, &family[FUNCTION][s]);
 		w->failed += err != 0;
 		atomic_fetch_add_explicit(&nr_changes, 1, memory_order_relaxed);
 	}
@@ -201,20 +229,21 @@ static P graph_of_two(void)
 static void *launch_away(void *given)
 {
 	static const int of[] = { [BY_PROCESS] = PROCESS, [BY_STREAM] = STREAM, [BY_NEXT] = OWN,
-				  [BY_THREAD] = OWN, [BY_GRAPH] = PROCESS };
+				  [BY_THREAD] = OWN, [BY_GRAPH] = PROCESS,
+				  [BY_FUNCTION] = FUNCTION };
 	struct worker *w = given;
 	unsigned int seed = 77 + w->what;
 	struct gpupart *gp;
 	P exec = NULL;
 
 	if (gpupart_open(&gp) || cuCtxSetCurrent(ctx))
-		return NULL;
+		exit(1);
 	if (w->what == BY_GRAPH) {
 		exec = graph_of_two();
 		w->failed += !exec;
 	}
 	expected.family = of[w->what];
-	expected.exactly = -1;
+	expected.exactly = expected.limit = -1;
 	expected.watched = true;
 	pthread_barrier_wait(&start);
 	for (unsigned long n = 0; n < nr_each; n++) {
@@ -229,14 +258,14 @@ static void *launch_away(void *given)
 		if (exec)
 			err |= n % 16 ? 0 : cuGraphLaunch(exec, streams[w->what]);
 		else
-			err |= launch(streams[w->what]);
+			err |= launch(w->what == BY_FUNCTION ? own_function : function,
+				      streams[w->what]);
 		w->failed += err != 0;
 		/* What is queued takes memory. */
 		if (n % 512 == 511)
 			w->failed += cuStreamSynchronize(streams[w->what]) != 0;
 	}
 	w->failed += cuStreamSynchronize(streams[w->what]) != 0;
-	w->launches = expected.seen;
 	atomic_fetch_add(&nr_seen, expected.seen);
 	atomic_fetch_add(&nr_bad, expected.bad);
 	atomic_fetch_sub(&nr_launching, 1);
@@ -244,71 +273,79 @@ static void *launch_away(void *given)
 	return NULL;
 }
 
-static bool last_ones(struct gpupart *gp)
+/* What each setter left is what the next launch has, and what is set after it too. */
+static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool functions)
 {
-	bool good = true;
+	bool good;
 
 	expected.watched = true;
+	expected.bad = expected.seen = 0;
+	expected.limit = last[LIMITS];
+	expected.family = PROCESS;
+	expected.exactly = last[PROCESS];
+	good = !launch(function, streams[BY_PROCESS]);
+	expected.family = STREAM;
+	expected.exactly = last[STREAM];
+	good = good && !launch(function, streams[STREAM]);
+	expected.family = FUNCTION;
+	expected.exactly = last[FUNCTION];
+	good = good && (!functions || !launch(own_function, streams[BY_FUNCTION]));
+	good = good && expected.seen == (functions ? 3 : 2);
 	for (int s = 0; s < NR_SETS; s++) {
+		expected.limit = s;
 		expected.family = PROCESS;
 		expected.exactly = s;
-		good = good && !gpupart_process_set(gp, gpu, &family[PROCESS][s]) &&
-		       !launch(streams[BY_PROCESS]);
-		expected.family = STREAM;
-		good = good && !gpupart_stream_set(gp, gpu, streams[STREAM], &family[STREAM][s]) &&
-		       !launch(streams[STREAM]);
+		good = good && !gpupart_limit_set(gp, gpu, &family[LIMITS][s]) &&
+		       !gpupart_process_set(gp, gpu, &family[PROCESS][s]) &&
+		       !launch(function, streams[BY_PROCESS]);
 	}
+	expected.watched = false;
 	return good && !expected.bad;
 }
 
-static void stress(void)
+/* A function with a set takes every launch another way: so once without, once with. */
+static void stress(struct gpupart *gp, bool functions)
 {
-	static const int setters[NR_SETTERS] = { LIMITS, PROCESS, STREAM };
+	static const int setters[NR_SETTERS] = { LIMITS, PROCESS, STREAM, FUNCTION };
 	static const int launchers[NR_LAUNCHERS] = { BY_PROCESS, BY_STREAM, BY_NEXT, BY_THREAD,
-						     BY_GRAPH };
-	static struct worker work[NR_SETTERS + NR_LAUNCHERS];
+						     BY_GRAPH, BY_FUNCTION };
+	int nr_setters = NR_SETTERS - !functions, nr_launchers = NR_LAUNCHERS - !functions;
+	struct worker work[NR_SETTERS + NR_LAUNCHERS] = { 0 };
 	pthread_t thread[NR_SETTERS + NR_LAUNCHERS];
 	struct gpupart_counters before, after;
+	int last[NR_FAMILIES] = { 0 };
 	unsigned long failed = 0;
-	struct gpupart *gp;
-	P module, s;
 
-	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx) ||
-	    cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n"
-				      ".visible .entry gpupart_empty()\n{ ret; }\n") ||
-	    cuModuleGetFunction(&function, module, "gpupart_empty") || gpupart_open(&gp) ||
-	    gpupart_attach(gp, NULL, &gpu) || watch()) {
-		tap_ok(0, "attached, under our eyes");
-		return;
-	}
-	topo = gpupart_gpu_topology(gpu);
-	families();
-	cuStreamCreate(&s, 1);
-	for (int i = 0; i <= BY_GRAPH; i++)
-		cuStreamCreate(&streams[i], 1);
-	tap_ok(learn(gp, s), "the masks of %d sets", NR_FAMILIES * NR_SETS);
 	tap_ok(!gpupart_limit_set(gp, gpu, &family[LIMITS][0]) &&
 	       !gpupart_process_set(gp, gpu, &family[PROCESS][0]) &&
-	       !gpupart_stream_set(gp, gpu, streams[STREAM], &family[STREAM][0]), "the first sets");
+	       !gpupart_stream_set(gp, gpu, streams[STREAM], &family[STREAM][0]) &&
+	       (!functions || !gpupart_function_set(gp, gpu, own_function, &family[FUNCTION][0])),
+	       "the first sets, %s a function's", functions ? "with" : "without");
 	gpupart_counters_get(&before);
-	pthread_barrier_init(&start, NULL, NR_SETTERS + NR_LAUNCHERS);
-	atomic_store(&nr_launching, NR_LAUNCHERS);
-	for (int i = 0; i < NR_SETTERS + NR_LAUNCHERS; i++) {
-		work[i].what = i < NR_SETTERS ? setters[i] : launchers[i - NR_SETTERS];
-		if (pthread_create(&thread[i], NULL, i < NR_SETTERS ? set_away : launch_away,
+	atomic_store(&nr_seen, 0);
+	atomic_store(&nr_bad, 0);
+	atomic_store(&nr_changes, 0);
+	pthread_barrier_init(&start, NULL, nr_setters + nr_launchers);
+	atomic_store(&nr_launching, nr_launchers);
+	for (int i = 0; i < nr_setters + nr_launchers; i++) {
+		work[i].what = i < nr_setters ? setters[i] : launchers[i - nr_setters];
+		if (pthread_create(&thread[i], NULL, i < nr_setters ? set_away : launch_away,
 				   &work[i]))
 			exit(1);
 	}
-	for (int i = 0; i < NR_SETTERS + NR_LAUNCHERS; i++) {
+	for (int i = 0; i < nr_setters + nr_launchers; i++) {
 		pthread_join(thread[i], NULL);
 		failed += work[i].failed;
+		if (i < nr_setters)
+			last[setters[i]] = work[i].last;
 	}
+	pthread_barrier_destroy(&start);
 	gpupart_counters_get(&after);
 	tap_ok(!failed, "%lu changes by %d threads: %lu calls failed", atomic_load(&nr_changes),
-	       NR_SETTERS, failed);
+	       nr_setters, failed);
 	tap_ok(!atomic_load(&nr_bad), "%lu launches by %d threads: %lu with a set that never was",
-	       atomic_load(&nr_seen), NR_LAUNCHERS, atomic_load(&nr_bad));
-	tap_ok(atomic_load(&nr_seen) >= 4 * nr_each &&
+	       atomic_load(&nr_seen), nr_launchers, atomic_load(&nr_bad));
+	tap_ok(atomic_load(&nr_seen) >= (nr_launchers - 1) * nr_each &&
 	       after.launches - before.launches == atomic_load(&nr_seen) &&
 	       after.confined - before.confined == atomic_load(&nr_seen),
 	       "each counted, and confined: %lu, %lu",
@@ -317,7 +354,36 @@ static void stress(void)
 	tap_ok(after.graphs_reapplied > before.graphs_reapplied &&
 	       after.graphs_stale == before.graphs_stale, "graphs were built again %lu times",
 	       (unsigned long)(after.graphs_reapplied - before.graphs_reapplied));
-	tap_ok(last_ones(gp), "what is set last is what the next launch has");
+	tap_ok(last_ones(gp, last, functions), "what is set last is what the next launch has");
+}
+
+static void run(void)
+{
+	struct gpupart *gp;
+	P module, s;
+
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx) ||
+	    cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n"
+				      ".visible .entry gpupart_empty()\n{ ret; }\n"
+				      ".visible .entry gpupart_own()\n{ ret; }\n") ||
+	    cuModuleGetFunction(&function, module, "gpupart_empty") ||
+	    cuModuleGetFunction(&own_function, module, "gpupart_own") || gpupart_open(&gp) ||
+	    gpupart_attach(gp, NULL, &gpu) || watch()) {
+		tap_ok(0, "attached, under our eyes");
+		return;
+	}
+	topo = gpupart_gpu_topology(gpu);
+	families();
+	cuStreamCreate(&s, 1);
+	for (int i = 0; i <= BY_FUNCTION; i++)
+		cuStreamCreate(&streams[i], 1);
+	tap_ok(learn(gp, s), "the masks of %d sets", NR_FAMILIES * NR_SETS);
+	/* Else a torn set would go unseen. */
+	tap_ok(nr_recognised(PROCESS) >= 20 && nr_recognised(STREAM) >= 20 &&
+	       nr_recognised(FUNCTION) >= 20, "of 56 mixtures of two sets %d, %d, %d are no set",
+	       nr_recognised(PROCESS), nr_recognised(STREAM), nr_recognised(FUNCTION));
+	stress(gp, false);
+	stress(gp, true);
 }
 
 int main(int argc, char **argv)
@@ -348,6 +414,6 @@ int main(int argc, char **argv)
 	}
 #define FIND(name, args) *(void **)&name = dlsym(lib, #name);
 	CALLS(FIND)
-	stress();
+	run();
 	return tap_done();
 }
