@@ -279,7 +279,7 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * the stream that it is launched into, else of the one that it was captured on, else the
  * thread's, else the process's; a next-launch set is for all its nodes, and functions
  * have their own. Where other sets apply than at its last launch, the driver is made to
- * build the nodes again first (about 1.5 us a node); each executable graph keeps a clone
+ * build the nodes again first (1.4 to 2 us a node); each executable graph keeps a clone
  * of its graph for that (1 us a node when it is instantiated). It cannot be made to for graphs that
  * cuGraphClone refuses (conditional nodes, memory nodes), that were instantiated before
  * the GPU was attached, uploaded by their instantiation, or changed in a way that cannot
