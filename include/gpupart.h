@@ -357,15 +357,74 @@ void gpupart_counters_get(struct gpupart_counters *counters);
  * The processes of this user (root: of all users) that confine launches now: up to
  * @max of them into @list, by pid. Returns how many there are, or a negative errno.
  */
+#define GPUPART_JOB_STRLEN 64
+
 struct gpupart_process {
-	int pid;
+	int pid;		/* 0: one that has no number in this pid namespace */
 	char name[64];		/* GPUPART_NAME, or ""; what is not printable ASCII shows as '?' */
+	char job[GPUPART_JOB_STRLEN];	/* id of the run that it belongs to, or "" */
 	char pci[20];		/* of the first GPU with a limit, else of the first attached */
+	char source[512];	/* of that GPU's topology: "rm", "kernel" or a capture's path */
+	bool simulated;		/* that GPU is */
+	unsigned int nr_gpus;	/* attached */
 	char limit[GPUPART_TPCSET_STRLEN];	/* list form; "" where there is none */
 	char problem[256];	/* why launches are not confined, or "" */
 	struct gpupart_counters counters;
 };
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
+
+/*
+ * The limit of a running process of this user's, on the GPU at PCI address @pci: from its
+ * next launch on (CUDA graphs included), also where that process narrowed it from inside.
+ * Where the two have nothing in common the one from outside holds alone. NULL takes it
+ * away. *before (may be NULL) is what was in force, empty for none. Safe against its
+ * launches and against others that set it; who dies meanwhile leaves what was in force.
+ * -ESRCH no such process of this user's (root too: change to that user first), -ENODEV
+ * it does not use that GPU, -EAGAIN its mask bits are not proven (yet), -EINVAL an empty
+ * set or a TPC that is not there, -EBUSY another sets it and does not end.
+ */
+int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
+			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
+
+/*
+ * A job: one run of a program and of all that it starts, also later. Its id is in
+ * GPUPART_JOB, which children inherit; its limit is noted below /dev/shm, and who begins
+ * to use the GPU takes it from there instead of from GPUPART_SET. A job begun inside
+ * another obeys that one's limit as well.
+ */
+struct gpupart_job {
+	char id[GPUPART_JOB_STRLEN];
+	char parent[GPUPART_JOB_STRLEN];	/* the job it was begun in, or "" */
+	char name[64];		/* or "" */
+	int pid;		/* of the process that began it; 0 as above */
+	char pci[20];
+	char source[512];	/* of the topology, as a process has it */
+	bool simulated;		/* a capture's GPU */
+	char limit[GPUPART_TPCSET_STRLEN];	/* that holds now, list form */
+};
+
+/*
+ * The calling process, and what it becomes by exec and starts, is a job from now on: put
+ * @id (GPUPART_JOB_STRLEN long) into GPUPART_JOB. Its parent is the job that GPUPART_JOB
+ * names now. @name may be NULL; @pci is the address of the GPU that @topo is of (of a
+ * capture the one that is simulated). A job is forgotten when it has no process any more.
+ * -EINVAL for the set as gpupart_set_check() has it; -EROFS, -EACCES, .. where /dev/shm
+ * cannot be written: the job is then limited by GPUPART_SET alone.
+ */
+int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
+		      const char *pci, const struct gpupart_tpcset *set, char *id);
+
+/* This user's jobs: up to @max of them into @list. Returns how many there are. */
+int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max);
+
+/*
+ * The limit of a job: of its processes now, those of jobs begun inside it included, and of
+ * those that come. *before may be NULL. -ESRCH no such job, -EINVAL an empty set or a TPC
+ * that is not there; else as above, for the processes that could not be changed: the others
+ * are.
+ */
+int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
+			  struct gpupart_tpcset *before);
 
 /* How the mask bits of an attached GPU became trusted. */
 struct gpupart_check {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The block by which another process sees this one. Must not know what a TMD is. */
-#include <dirent.h>
+/* The block by which others see this process. Must not know what a TMD is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,32 +15,57 @@
 
 #define CONTROL_ROOT "/dev/shm"
 
+/* Whole pages, of whatever size they are. */
+#define CONTROL_PAGE	65536
+#define CONTROL_SIZE	\
+	((sizeof(struct control_block) + CONTROL_PAGE - 1) / CONTROL_PAGE * CONTROL_PAGE)
+
+/* Until something is to be kept, and where there is no memory: then it cannot be shown. */
 static struct control_block unseen;
 struct control_block *control_self = &unseen;
+static pthread_once_t place_once = PTHREAD_ONCE_INIT;
 
-static char own_path[64];
-static pid_t own_pid;
+/* The file that is mapped over it; pid 0: none. */
+static struct {
+	pid_t pid;
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	char path[96];
+} own = { .fd = -1 };
 
 static _Atomic uint64_t lanes_taken = 1;	/* lane 0 is nobody's */
 static pthread_once_t lane_once = PTHREAD_ONCE_INIT;
 static pthread_key_t lane_key;
 static bool lane_key_made;
-_Thread_local size_t control_lane;
+_Thread_local struct control_lane *control_lane;
 
 _Static_assert(CONTROL_NR_LANES == 64, "lanes_taken has a bit for each");
 
-static unsigned int lane_number(size_t lane)
+/* Pages of our own, which a file can take the place of. */
+static void place_make(void)
 {
-	return (lane - offsetof(struct control_block, lanes)) / sizeof(struct control_lane);
+	void *place = mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (place == MAP_FAILED)
+		return;
+	memcpy(place, &unseen, sizeof(unseen));
+	control_self = place;
+}
+
+static unsigned int lane_number(const struct control_lane *lane)
+{
+	return lane - control_self->lanes;
 }
 
 /* The thread ends. Its counts stay, and the next that has the lane counts on. */
 static void lane_leave(void *mark)
 {
-	size_t lane = control_lane;
+	struct control_lane *lane = control_lane;
 
 	(void)mark;
-	control_lane = 0;
+	control_lane = NULL;
 	if (lane)
 		atomic_fetch_and_explicit(&lanes_taken, ~((uint64_t)1 << lane_number(lane)),
 					  memory_order_release);
@@ -54,7 +79,7 @@ static void lane_key_make(void)
 static void lane_take(void)
 {
 	uint64_t taken = atomic_load_explicit(&lanes_taken, memory_order_relaxed);
-	size_t lane;
+	unsigned int lane;
 
 	if (!~taken)
 		return;
@@ -70,11 +95,12 @@ static void lane_take(void)
 							taken | (uint64_t)1 << lane,
 							memory_order_acquire,
 							memory_order_relaxed));
-	control_lane = offsetof(struct control_block, lanes[lane]);
+	control_lane = &control_self->lanes[lane];
 }
 
 void control_count_first(enum control_counter which)
 {
+	pthread_once(&place_once, place_make);
 	lane_take();
 	if (control_lane)
 		control_count(which);
@@ -82,13 +108,7 @@ void control_count_first(enum control_counter which)
 		__atomic_fetch_add(&control_self->lanes[0].counters[which], 1, __ATOMIC_RELAXED);
 }
 
-static void control_dir(char *path, size_t len, uid_t uid)
-{
-	snprintf(path, len, CONTROL_ROOT "/gpupart-%u", uid);
-}
-
-/* Field 22 of /proc/PID/stat: when the process began. 0 where there is none. */
-static uint64_t process_start(pid_t pid)
+uint64_t control_process_start(pid_t pid)
 {
 	char path[32], text[1024], *at;
 	unsigned long long start = 0;
@@ -113,12 +133,24 @@ static uint64_t process_start(pid_t pid)
 	return start;
 }
 
-/* A folder that is ours alone, or no folder. */
-static int open_dir(const char *path, uid_t uid)
+uint64_t control_pid_namespace(void)
 {
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+/* A folder that is one user's alone, or no folder. */
+int control_open_dir(uid_t uid, bool make)
+{
+	char path[48];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), CONTROL_ROOT "/gpupart-%u", uid);
+	if (make && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) || st.st_uid != uid || (st.st_mode & 077)) {
@@ -128,99 +160,170 @@ static int open_dir(const char *path, uid_t uid)
 	return fd;
 }
 
-static void forget_own(void)
+bool control_is_own(int dir, const char *file)
 {
-	if (own_path[0] && own_pid == getpid())
-		unlink(own_path);
+	struct stat st;
+
+	return own.pid == getpid() && !fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_dev == own.dev && st.st_ino == own.ino;
 }
 
-/* The child of a fork has its parent's block mapped: it gets one that is its own. */
+static void forget_own(void)
+{
+	if (own.pid == getpid())
+		unlink(own.path);
+}
+
+/*
+ * The child of a fork has its parent's block mapped: it gets a copy that is its own. Where
+ * there is no memory for that it keeps counting in its parent's, and nothing is wrong but
+ * the numbers.
+ */
 static void after_fork(void)
 {
-	if (control_self != &unseen)
-		memcpy(&unseen, control_self, sizeof(unseen));
-	atomic_store_explicit(&unseen.magic, 0, memory_order_relaxed);
-	memset(unseen.lanes, 0, sizeof(unseen.lanes));
+	void *copy;
+
+	if (own.pid) {
+		copy = mmap(NULL, sizeof(*control_self), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (copy == MAP_FAILED)
+			return;
+		memcpy(copy, control_self, sizeof(*control_self));
+		if (mmap(control_self, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == control_self)
+			memcpy(control_self, copy, sizeof(*control_self));
+		munmap(copy, sizeof(*control_self));
+		close(own.fd);
+	}
+	own.pid = 0;
+	own.fd = -1;
+	atomic_store_explicit(&control_self->magic, 0, memory_order_relaxed);
+	memset(control_self->lanes, 0, sizeof(control_self->lanes));
 	atomic_store_explicit(&lanes_taken,
 			      control_lane ? (uint64_t)1 << lane_number(control_lane) | 1 : 1,
 			      memory_order_relaxed);
-	control_self = &unseen;
-	own_path[0] = 0;
 }
 
-int control_add_gpu(const char *pci)
+struct control_gpu *control_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash)
 {
-	uint32_t place = atomic_load_explicit(&control_self->nr_gpus, memory_order_relaxed);
+	struct control_gpu *gpu;
+	uint32_t place;
+	bool room;
 
-	if (place == CONTROL_MAX_GPUS)
-		return -1;
-	snprintf(control_self->gpus[place].pci, sizeof(control_self->gpus[place].pci), "%s", pci);
-	atomic_store_explicit(&control_self->nr_gpus, place + 1, memory_order_release);
-	return place;
+	pthread_once(&place_once, place_make);
+	place = atomic_load_explicit(&control_self->nr_gpus, memory_order_relaxed);
+	room = place < CONTROL_MAX_GPUS;
+	gpu = room ? &control_self->gpus[place] : malloc(sizeof(*gpu));
+	if (!gpu)
+		return NULL;
+	memset(gpu, 0, sizeof(*gpu));
+	snprintf(gpu->pci, sizeof(gpu->pci), "%s", info->pci);
+	snprintf(gpu->source, sizeof(gpu->source), "%s", info->source);
+	gpu->simulated = info->simulated;
+	gpu->topology_hash = topology_hash;
+	if (room)
+		atomic_store_explicit(&control_self->nr_gpus, place + 1, memory_order_release);
+	return gpu;
 }
 
-void control_show_limit(int place, const struct gpupart_tpcset *limit)
+void control_drop_gpu(struct control_gpu *gpu)
 {
-	if (place < 0)
-		return;
-	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		atomic_store_explicit(&control_self->gpus[place].limit_tpcs[i],
-				      limit ? limit->allowed[i] : 0, memory_order_relaxed);
+	if (gpu >= control_self->gpus && gpu < control_self->gpus + CONTROL_MAX_GPUS)
+		atomic_fetch_sub_explicit(&control_self->nr_gpus, 1, memory_order_relaxed);
+	else
+		free(gpu);
 }
 
-static void sweep(const char *path);
-
-int control_publish(const char *name)
+void control_show_map(struct control_gpu *gpu, const struct tmd_map *map)
 {
-	struct control_block *block;
-	struct fsize_guard guard;
-	char path[48], file[16];
-	int dir, fd, err = 0;
+	memcpy(gpu->bit_of_tpc, map->bit_of_tpc, sizeof(gpu->bit_of_tpc));
+	atomic_store_explicit(&gpu->nr_tpcs, map->nr_tpcs, memory_order_release);
+}
 
-	if (control_self != &unseen)
-		return 0;
-	fsize_guard_begin(&guard);
-	control_dir(path, sizeof(path), geteuid());
-	if (mkdir(path, 0700) && errno != EEXIST) {
-		err = -errno;
-		goto unguard;
-	}
-	dir = open_dir(path, geteuid());
-	if (dir < 0) {
-		err = dir;
-		goto unguard;
-	}
-	sweep(path);
-	snprintf(file, sizeof(file), "%d", getpid());
+/* A file of our own in @dir, as long as the block; its descriptor, or a negative errno. */
+static int make_file(int dir, const char *file)
+{
+	int fd, err;
+
 	unlinkat(dir, file, 0);	/* of a dead process that had our pid */
 	fd = openat(dir, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
+	if (fd < 0)
+		return -errno;
+	/* Memory that is not there when it is written would end the program. */
+	err = -posix_fallocate(fd, 0, CONTROL_SIZE);
+	/* Held as long as we live, for whom our pid means nothing: process.c. */
+	if (!err)
+		fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
+
+/*
+ * The file in the block's place. What other threads count between the copy and the change
+ * is lost, a few counts; a limit is not, since its setters are kept out by our caller.
+ */
+static int move_into(int fd)
+{
+	ssize_t written = pwrite(fd, control_self, sizeof(*control_self), 0);
+
+	if (written != (ssize_t)sizeof(*control_self))
+		return written < 0 ? -errno : -ENOSPC;
+	if (mmap(control_self, CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 0) == MAP_FAILED)
+		return -errno;
+	return 0;
+}
+
+int control_publish(const char *name, const char *job)
+{
+	static bool registered;
+	struct fsize_guard guard;
+	struct stat st;
+	char file[48];
+	int dir, fd, err;
+
+	if (own.pid)
+		return 0;
+	pthread_once(&place_once, place_make);
+	if (control_self == &unseen)
+		return -ENOMEM;
+	fsize_guard_begin(&guard);
+	dir = control_open_dir(geteuid(), true);
+	err = dir < 0 ? dir : 0;
+	if (err)
+		goto unguard;
+	control_self->pid = getpid();
+	control_self->start = control_process_start(getpid());
+	control_self->pid_namespace = control_pid_namespace();
+	snprintf(control_self->name, sizeof(control_self->name), "%s", name ? name : "");
+	snprintf(control_self->job, sizeof(control_self->job), "%s", job ? job : "");
+	snprintf(file, sizeof(file), "%d.%llx", getpid(),
+		 (unsigned long long)control_self->pid_namespace);
+	fd = make_file(dir, file);
+	err = fd < 0 ? fd : 0;
+	if (err)
+		goto close_dir;
+	if (fstat(fd, &st))
 		err = -errno;
+	if (!err)
+		err = move_into(fd);
+	if (err) {
+		unlinkat(dir, file, 0);
+		close(fd);
 		goto close_dir;
 	}
-	if (ftruncate(fd, sizeof(*block))) {
-		err = -errno;
-		goto close_fd;
+	own.fd = fd;
+	own.dev = st.st_dev;
+	own.ino = st.st_ino;
+	own.pid = getpid();
+	snprintf(own.path, sizeof(own.path), CONTROL_ROOT "/gpupart-%u/%s", geteuid(), file);
+	atomic_store_explicit(&control_self->magic, CONTROL_MAGIC, memory_order_release);
+	if (!registered) {
+		registered = true;
+		atexit(forget_own);
+		pthread_atfork(NULL, NULL, after_fork);
 	}
-	block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (block == MAP_FAILED) {
-		err = -errno;
-		goto close_fd;
-	}
-	memcpy(block, &unseen, sizeof(*block));
-	block->pid = getpid();
-	block->start = process_start(getpid());
-	snprintf(block->name, sizeof(block->name), "%s", name ? name : "");
-	atomic_store_explicit(&block->magic, CONTROL_MAGIC, memory_order_release);
-	control_self = block;
-	own_pid = getpid();
-	snprintf(own_path, sizeof(own_path), "%s/%s", path, file);
-	atexit(forget_own);
-	pthread_atfork(NULL, NULL, after_fork);
-close_fd:
-	if (err)
-		unlinkat(dir, file, 0);
-	close(fd);
 close_dir:
 	close(dir);
 unguard:
@@ -228,7 +331,29 @@ unguard:
 	return err;
 }
 
-static void counters_of(struct control_block *block, struct gpupart_counters *c)
+/* Whether the descriptor is still ours: some programs close all that they do not know. */
+static bool own_fd_good(void)
+{
+	struct stat st;
+
+	return own.pid == getpid() && !fstat(own.fd, &st) && st.st_dev == own.dev &&
+	       st.st_ino == own.ino;
+}
+
+void control_lock(void)
+{
+	if (own_fd_good())
+		while (flock(own.fd, LOCK_EX) && errno == EINTR)
+			;
+}
+
+void control_unlock(void)
+{
+	if (own_fd_good())
+		flock(own.fd, LOCK_UN);
+}
+
+void control_counters(const struct control_block *block, struct gpupart_counters *c)
 {
 	uint64_t n[CONTROL_NR_COUNTERS] = { 0 }, launches = 0;
 
@@ -256,145 +381,5 @@ static void counters_of(struct control_block *block, struct gpupart_counters *c)
 
 void gpupart_counters_get(struct gpupart_counters *counters)
 {
-	counters_of(control_self, counters);
-}
-
-/* Bytes of another process: printable ASCII or a question mark, and an end. */
-static void copy_text(char *to, size_t len, const char *from, size_t room)
-{
-	size_t i;
-
-	for (i = 0; i < room && i + 1 < len && from[i]; i++)
-		to[i] = from[i] >= 0x20 && from[i] < 0x7f ? from[i] : '?';
-	to[i] = 0;
-}
-
-/* The GPU to show: the first with a limit, else the first. */
-static void show_gpu(struct control_block *block, struct gpupart_process *process)
-{
-	uint32_t nr = atomic_load_explicit(&block->nr_gpus, memory_order_relaxed);
-
-	for (uint32_t g = nr < CONTROL_MAX_GPUS ? nr : CONTROL_MAX_GPUS; g-- > 0; ) {
-		struct gpupart_tpcset limit;
-
-		for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-			limit.allowed[i] = atomic_load_explicit(&block->gpus[g].limit_tpcs[i],
-								memory_order_relaxed);
-		if (g && gpupart_tpcset_empty(&limit))
-			continue;
-		if (!g && gpupart_tpcset_empty(&limit) && process->limit[0])
-			continue;
-		gpupart_tpcset_format_list(&limit, process->limit, sizeof(process->limit));
-		copy_text(process->pci, sizeof(process->pci), block->gpus[g].pci,
-			  sizeof(block->gpus[g].pci));
-	}
-}
-
-/*
- * Reads one block into *process; false (and the file swept) where its process is gone.
- * The folder is another user's where root looks: nothing in it is trusted, nothing
- * mapped, and nothing waited for.
- */
-static bool read_block(int dir, uid_t uid, const char *file, struct gpupart_process *process)
-{
-	struct control_block *block;
-	bool alive = false;
-	struct stat st;
-	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0)
-		return false;
-	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
-	if (!block || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
-	    pread(fd, block, sizeof(*block), 0) != sizeof(*block))
-		goto close_fd;
-	if (atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC) {
-		alive = block->pid > 0 && block->start && process_start(block->pid) == block->start;
-		if (!alive)
-			unlinkat(dir, file, 0);
-	}
-	if (alive) {
-		memset(process, 0, sizeof(*process));
-		process->pid = block->pid;
-		copy_text(process->name, sizeof(process->name), block->name, sizeof(block->name));
-		copy_text(process->problem, sizeof(process->problem), block->problem,
-			  sizeof(block->problem));
-		show_gpu(block, process);
-		counters_of(block, &process->counters);
-	}
-close_fd:
-	free(block);
-	close(fd);
-	return alive;
-}
-
-static int by_pid(const void *a, const void *b)
-{
-	const struct gpupart_process *x = a, *y = b;
-
-	return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-static void list_dir(const char *path, uid_t uid, struct gpupart_process *list,
-		     unsigned int max, unsigned int *nr)
-{
-	int fd = open_dir(path, uid);
-	struct dirent *entry;
-	DIR *dir;
-
-	if (fd < 0)
-		return;
-	dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		return;
-	}
-	while ((entry = readdir(dir))) {
-		struct gpupart_process process;
-
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    !read_block(dirfd(dir), uid, entry->d_name, &process))
-			continue;
-		if (*nr < max)
-			list[*nr] = process;
-		++*nr;
-	}
-	closedir(dir);
-}
-
-/* Blocks of our own dead processes. */
-static void sweep(const char *path)
-{
-	unsigned int nr = 0;
-
-	list_dir(path, geteuid(), NULL, 0, &nr);
-}
-
-int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max)
-{
-	unsigned int nr = 0, uid;
-	struct dirent *entry;
-	char path[48];
-	int end;
-	DIR *root;
-
-	if (geteuid()) {
-		control_dir(path, sizeof(path), geteuid());
-		list_dir(path, geteuid(), list, max, &nr);
-	} else {
-		root = opendir(CONTROL_ROOT);
-		if (!root)
-			return ctx_fail(gp, -errno, CONTROL_ROOT " cannot be read: %s",
-					strerror(errno));
-		while ((entry = readdir(root))) {
-			if (sscanf(entry->d_name, "gpupart-%u%n", &uid, &end) != 1 ||
-			    entry->d_name[end])
-				continue;
-			control_dir(path, sizeof(path), uid);
-			list_dir(path, uid, list, max, &nr);
-		}
-		closedir(root);
-	}
-	qsort(list, nr < max ? nr : max, sizeof(*list), by_pid);
-	return nr;
+	control_counters(control_self, counters);
 }

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The block a process shows of itself: counters, limit, what went wrong. One file
- * a process below /dev/shm, 0600 in a 0700 folder of its user. Knows no TMD.
+ * The block a process shows of itself: counters, what went wrong, and the limits that
+ * others may change. One file a process below /dev/shm, 0600 in a 0700 folder of its
+ * user. Knows no TMD.
  */
 #ifndef GPUPART_LIB_CONTROL_H
 #define GPUPART_LIB_CONTROL_H
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include "ctx.h"
+#include "limit.h"
 
-#define CONTROL_MAGIC	0x35747261707570u	/* "pupart5", little endian */
+/* Another layout of the block is another version: it is passed over, and left alone. */
+#define CONTROL_MAGIC	0x36747261707570u	/* "pupart6", little endian */
 
 /* Each launch is counted once in the first of them; their sum is the launches seen. */
 enum control_counter {
@@ -31,7 +35,7 @@ enum control_counter {
 	CONTROL_NR_COUNTERS,
 };
 
-#define CONTROL_MAX_GPUS 16
+#define CONTROL_MAX_GPUS 16	/* of one process; others are not shown */
 
 /*
  * Counts of one thread, that no other writes: a locked instruction in the callback waits
@@ -44,47 +48,92 @@ struct control_lane {
 	_Alignas(128) uint64_t counters[CONTROL_NR_COUNTERS];
 };
 
-struct control_block {
-	_Atomic uint64_t magic;		/* written last: the rest is whole */
-	int32_t pid;
-	uint64_t start; /* of the process, clock ticks since boot: pids come again */
-	char name[64];
-	char problem[256];
-	/* For others to see; what launches obey is elsewhere. A GPU without a limit has zeroes. */
-	_Atomic uint32_t nr_gpus;
-	struct {
-		char pci[20];
-		_Atomic uint64_t limit_tpcs[GPUPART_TPCSET_WORDS];
-	} gpus[CONTROL_MAX_GPUS];
-	struct control_lane lanes[CONTROL_NR_LANES];
+/* Of in_use: a set was given, so that launches are worth a look. */
+#define CONTROL_USED 1
+
+/* One attached GPU. What the callback reads stands first. */
+struct control_gpu {
+	_Atomic unsigned char in_use;	/* the others of them are scope.h's */
+	struct limit limit;
+	char pci[20];
+	bool simulated;
+	char source[512];		/* whose topology the numbers are of */
+	uint64_t topology_hash;
+	/* Of the proven map; 0: it is not proven yet, and from outside no set can be given. */
+	atomic_uint nr_tpcs;
+	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 };
 
-/* Never NULL: before control_publish(), and where that fails, a block nobody else sees. */
+#define CONTROL_ID_LEN 64
+
+struct control_block {
+	_Atomic uint64_t magic;		/* written last: the rest is whole */
+	int32_t pid;			/* in its own namespace */
+	uint64_t start; /* of the process, clock ticks since boot: pids come again */
+	uint64_t pid_namespace;
+	char name[64];
+	char job[CONTROL_ID_LEN];	/* the run that it belongs to: job.h */
+	char problem[256];
+	_Atomic uint32_t nr_gpus;
+	struct control_lane lanes[CONTROL_NR_LANES];
+	struct control_gpu gpus[CONTROL_MAX_GPUS];
+};
+
+/*
+ * Seen by nobody else before control_publish(), and where that fails. Once something is in
+ * it, it stays in its place: the file is mapped over it.
+ */
 extern struct control_block *control_self;
 
-/* Where in the block this thread's lane is, in bytes; 0: it has none yet. */
-extern _Thread_local size_t control_lane;
+/* This thread's lane in the block; NULL: it has none yet. */
+extern _Thread_local struct control_lane *control_lane;
 
 /* Takes a lane where one is free, and counts there or in lane 0. */
 void control_count_first(enum control_counter which);
 
 /* Written by this thread alone and read by anybody, each count whole: 64 bits at their place. */
+/* Written by this thread alone and read by anybody, each count whole; no locked instruction. */
+static inline void control_count_on(uint64_t *counter)
+{
+	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
 static inline void control_count(enum control_counter which)
 {
-	size_t lane = control_lane;
+	struct control_lane *lane = control_lane;
 
 	if (__builtin_expect(!lane, 0))
 		control_count_first(which);
 	else
-		((uint64_t *)((char *)control_self + lane))[which]++;
+		control_count_on(&lane->counters[which]);
 }
 
-/* Names an attached GPU: its place in the block, or -1 where there is none left. */
-int control_add_gpu(const char *pci);
-/* @place as above. @limit NULL: none. */
-void control_show_limit(int place, const struct gpupart_tpcset *limit);
+/*
+ * A place for a GPU that is being attached, that it keeps: in the block, or nobody sees
+ * it. NULL where there is no memory. One thread at a time.
+ */
+struct control_gpu *control_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash);
+/* The one added last could not be attached. */
+void control_drop_gpu(struct control_gpu *gpu);
+/* From now on limits may be given from outside. */
+void control_show_map(struct control_gpu *gpu, const struct tmd_map *map);
 
 /* Shows this process's block to others. Failing is no harm; 0 or -errno. */
-int control_publish(const char *name);
+int control_publish(const char *name, const char *job);
+
+/* Who sets this process's outer limit holds it: others, and we where we read what it is to be. */
+void control_lock(void);
+void control_unlock(void);
+
+/* --------------------------------------------- what others of its kind share */
+
+/* Of the calling process too where this is its own block's file; no descriptor is opened then. */
+bool control_is_own(int dir, const char *file);
+/* 0700 and @uid's, or a negative errno; *path is made. */
+int control_open_dir(uid_t uid, bool make);
+/* When a process began, in clock ticks since boot; 0 where there is none. */
+uint64_t control_process_start(pid_t pid);
+uint64_t control_pid_namespace(void);
+void control_counters(const struct control_block *block, struct gpupart_counters *counters);
 
 #endif

@@ -11,7 +11,9 @@
 #include "check.h"
 #include "control.h"
 #include "hook.h"
+#include "job.h"
 #include "probe.h"
+#include "process.h"
 #include "stream.h"
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -187,158 +189,27 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 			       topo->info.chip_id, topo->info.pci);
 		goto free_gpu;
 	}
+	gpu->shared = control_add_gpu(&topo->info, gpupart_topology_hash(topo));
+	if (!gpu->shared) {
+		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
+		goto free_gpu;
+	}
 	err = hook_install(gp, cuda);
 	if (!err)
 		err = hook_add_gpu(gp, gpu);
 	if (err)
-		goto free_gpu;
-	gpu->control_place = control_add_gpu(topo->info.pci);
+		goto drop_gpu;
 	*got = gpu;
 	return 0;
 
+drop_gpu:
+	control_drop_gpu(gpu->shared);
 free_gpu:
 	free(gpu);
 close_topo:
 	gpupart_topology_close(topo);
 	return err;
 }
-
-static const char *env_value(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
-/* GPUPART_DISABLE=1: as if we were not there. */
-static int keep_out(struct gpupart *gp)
-{
-	const char *out = env_value("GPUPART_DISABLE");
-
-	if (!out || strcmp(out, "1"))
-		return 0;
-	return ctx_fail(gp, -ECANCELED, "GPUPART_DISABLE=1: nothing is touched");
-}
-
-/*
- * GPUPART_SET is the limit that `gpupart run` gave this process, GPUPART_GPU the GPU it
- * is for (without it: any). It holds for programs that link the library too.
- */
-static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
-				  struct gpupart_gpu *gpu)
-{
-	const char *words = env_value("GPUPART_SET"), *selector = env_value("GPUPART_GPU");
-	struct gpupart_topology *meant;
-	struct gpupart_tpcset set;
-	int err;
-
-	if (gpu->has_outer || !words)
-		return 0;
-	if (selector && strcmp(selector, gpu->topo->info.pci)) {
-		bool same;
-
-		/* Another GPU is no error, a word that names none is: the limit would be lost. */
-		err = find_topology(gp, cuda, selector, early, &meant);
-		if (err)
-			return ctx_fail_because(gp, -EINVAL, "GPUPART_GPU=%.100s", selector);
-		same = !strcmp(meant->info.pci, gpu->topo->info.pci);
-		gpupart_topology_close(meant);
-		if (!same)
-			return 0;
-	}
-	err = gpupart_set_parse(gp, gpu->topo, words, &set);
-	if (!err)
-		err = gpupart_limit_set(gp, gpu, &set);
-	if (err)
-		return ctx_fail_because(gp, err, "GPUPART_SET=%.100s", words);
-	gpu->outer = set;
-	gpu->has_outer = true;
-	return 0;
-}
-
-int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu **attached)
-{
-	const struct cuda_api *cuda;
-	struct gpupart_gpu *gpu;
-	struct probe *probe;
-	int err, result;
-
-	err = keep_out(gp);
-	if (!err)
-		err = cuda_open(gp, &cuda);
-	if (err)
-		return err;
-	result = cuda->init(0);
-	if (result)
-		return ctx_fail(gp, result == CUDA_ERROR_NO_DEVICE ? -ENODEV : -EIO, "cuInit: %s",
-				cuda_words(cuda, result));
-	pthread_mutex_lock(&attach_lock);
-	err = gpu_get(gp, cuda, selector, false, &gpu);
-	if (!err && !gpu->learned) {
-		err = device_of_pci(gp, cuda, gpu->topo->info.pci, &gpu->device);
-		if (!err)
-			err = probe_get(gp, cuda, gpu, gpu->device, &probe);
-		if (!err)
-			err = check_gpu(gp, gpu, probe);
-		gpu->learned = !err;
-	}
-	if (!err)
-		err = limit_from_environment(gp, cuda, false, gpu);
-	pthread_mutex_unlock(&attach_lock);
-	if (!err) {
-		control_self->problem[0] = 0;
-		*attached = gpu;
-	}
-	return err;
-}
-
-int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *key,
-			 struct gpupart_gpu **attached)
-{
-	const struct cuda_api *cuda;
-	struct gpupart_gpu *gpu;
-	int err;
-
-	err = keep_out(gp);
-	if (!err)
-		err = cuda_open(gp, &cuda);
-	if (err)
-		return err;
-	pthread_mutex_lock(&attach_lock);
-	err = gpu_get(gp, cuda, selector, true, &gpu);
-	if (!err && !atomic_load_explicit(&gpu->trusted, memory_order_relaxed))
-		err = check_gpu_known(gp, gpu, key);
-	if (!err)
-		err = limit_from_environment(gp, cuda, true, gpu);
-	pthread_mutex_unlock(&attach_lock);
-	if (err)
-		/* Whoever looks from outside is told too. */
-		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
-	else
-		*attached = gpu;
-	return err;
-}
-
-const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu)
-{
-	return gpu->topo;
-}
-
-void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check)
-{
-	*check = gpu->check;
-}
-
-int gpupart_process_publish(struct gpupart *gp, const char *name)
-{
-	int err = control_publish(name);
-
-	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s",
-			      strerror(-err))
-		   : 0;
-}
-
-/* ---------------------------------------------------------------------- scopes */
 
 /* The quick half of gpupart_set_check(): its sentence is made only where it fails. */
 static inline int set_bad(struct gpupart *gp, const struct gpupart_gpu *gpu,
@@ -373,24 +244,179 @@ static inline int may_set(struct gpupart *gp, const struct gpupart_gpu *gpu,
 	return set ? set_bad(gp, gpu, set) : 0;
 }
 
+static const char *env_value(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
+/* GPUPART_DISABLE=1: as if we were not there. */
+static int keep_out(struct gpupart *gp)
+{
+	const char *out = env_value("GPUPART_DISABLE");
+
+	if (!out || strcmp(out, "1"))
+		return 0;
+	return ctx_fail(gp, -ECANCELED, "GPUPART_DISABLE=1: nothing is touched");
+}
+
+/*
+ * GPUPART_SET is the limit that `gpupart run` gave this process, GPUPART_GPU the GPU it
+ * is for (without it: any). It holds for programs that link the library too. What the
+ * job was set to since is in the note of GPUPART_JOB.
+ */
+static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
+				  struct gpupart_gpu *gpu)
+{
+	const char *words = env_value("GPUPART_SET"), *selector = env_value("GPUPART_GPU");
+	const char *job = env_value("GPUPART_JOB");
+	struct gpupart_tpcset set, changed;
+	struct gpupart_topology *meant;
+	int err;
+
+	if (gpu->has_environment || !words)
+		return 0;
+	if (selector && strcmp(selector, gpu->topo->info.pci)) {
+		bool same;
+
+		/* Another GPU is no error, a word that names none is: the limit would be lost. */
+		err = find_topology(gp, cuda, selector, early, &meant);
+		if (err)
+			return ctx_fail_because(gp, -EINVAL, "GPUPART_GPU=%.100s", selector);
+		same = !strcmp(meant->info.pci, gpu->topo->info.pci);
+		gpupart_topology_close(meant);
+		if (!same)
+			return 0;
+	}
+	err = gpupart_set_parse(gp, gpu->topo, words, &set);
+	if (!err)
+		err = may_set(gp, gpu, &set);
+	if (err)
+		return ctx_fail_because(gp, err, "GPUPART_SET=%.100s", words);
+	/* Who changes the job writes its note first, and then looks for us: one of both is new. */
+	control_lock();
+	if (job && job_limit(job, gpu->topo->info.pci, &changed) && !may_set(NULL, gpu, &changed))
+		set = changed;
+	scope_limit_set(gpu, LIMIT_OUTER, &set);
+	control_unlock();
+	gpu->has_environment = true;
+	return 0;
+}
+
+int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu **attached)
+{
+	const struct cuda_api *cuda;
+	struct gpupart_gpu *gpu;
+	struct probe *probe;
+	int err, result;
+
+	err = keep_out(gp);
+	if (!err)
+		err = cuda_open(gp, &cuda);
+	if (err)
+		return err;
+	result = cuda->init(0);
+	if (result)
+		return ctx_fail(gp, result == CUDA_ERROR_NO_DEVICE ? -ENODEV : -EIO, "cuInit: %s",
+				cuda_words(cuda, result));
+	pthread_mutex_lock(&attach_lock);
+	err = gpu_get(gp, cuda, selector, false, &gpu);
+	if (!err && !gpu->learned) {
+		err = device_of_pci(gp, cuda, gpu->topo->info.pci, &gpu->device);
+		if (!err)
+			err = probe_get(gp, cuda, gpu, gpu->device, &probe);
+		if (!err)
+			err = check_gpu(gp, gpu, probe);
+		gpu->learned = !err;
+	}
+	if (!err) {
+		control_show_map(gpu->shared, &gpu->map);
+		err = limit_from_environment(gp, cuda, false, gpu);
+	}
+	pthread_mutex_unlock(&attach_lock);
+	if (!err) {
+		control_self->problem[0] = 0;
+		*attached = gpu;
+	}
+	return err;
+}
+
+int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *key,
+			 struct gpupart_gpu **attached)
+{
+	const struct cuda_api *cuda;
+	struct gpupart_gpu *gpu;
+	int err;
+
+	err = keep_out(gp);
+	if (!err)
+		err = cuda_open(gp, &cuda);
+	if (err)
+		return err;
+	pthread_mutex_lock(&attach_lock);
+	err = gpu_get(gp, cuda, selector, true, &gpu);
+	if (!err && !atomic_load_explicit(&gpu->trusted, memory_order_relaxed))
+		err = check_gpu_known(gp, gpu, key);
+	if (!err) {
+		control_show_map(gpu->shared, &gpu->map);
+		err = limit_from_environment(gp, cuda, true, gpu);
+	}
+	pthread_mutex_unlock(&attach_lock);
+	if (err)
+		/* Whoever looks from outside is told too. */
+		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
+	else
+		*attached = gpu;
+	return err;
+}
+
+const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu)
+{
+	return gpu->topo;
+}
+
+void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check)
+{
+	*check = gpu->check;
+}
+
+int gpupart_process_publish(struct gpupart *gp, const char *name)
+{
+	int err;
+
+	/* A limit that is set while the block moves would be lost. */
+	pthread_mutex_lock(&attach_lock);
+	process_list_own(NULL, 0);
+	scope_hold();
+	err = control_publish(name, env_value("GPUPART_JOB"));
+	scope_release();
+	pthread_mutex_unlock(&attach_lock);
+	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s",
+			      strerror(-err))
+		   : 0;
+}
+
+/* ---------------------------------------------------------------------- scopes */
+
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 {
 	int err = may_set(gp, gpu, set);
+	struct limit_sets sets;
 
 	if (err)
 		return err;
-	if (gpu->has_outer && !set)
-		set = &gpu->outer;
-	if (gpu->has_outer && !gpupart_tpcset_subset(set, &gpu->outer)) {
+	scope_limit_get(gpu, &sets);
+	if (set && !gpupart_tpcset_empty(&sets.outer) &&
+	    !gpupart_tpcset_subset(set, &sets.outer)) {
 		char outer[GPUPART_TPCSET_STRLEN];
 
-		gpupart_tpcset_format_list(&gpu->outer, outer, sizeof(outer));
+		gpupart_tpcset_format_list(&sets.outer, outer, sizeof(outer));
 		return ctx_fail(gp, -EPERM,
 				"the limit from outside, TPCs %s, cannot be widened from inside",
 				outer);
 	}
-	scope_ring_set(gpu, &gpu->limit, set);
-	control_show_limit(gpu->control_place, set);
+	scope_limit_set(gpu, LIMIT_INNER, set);
 	return 0;
 }
 
@@ -421,7 +447,13 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 
 bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 {
-	return scope_ring_get(&gpu->limit, gpu, set);
+	struct limit_sets sets;
+	bool has;
+
+	scope_limit_get(gpu, &sets);
+	has = !gpupart_tpcset_empty(&sets.in_force);
+	*set = has ? sets.in_force : gpupart_topology_all(gpu->topo);
+	return has;
 }
 
 bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)

@@ -589,8 +589,7 @@ static bool any_in_use(void)
 	const struct gpupart_gpu *gpu;
 
 	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
-		if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed) &
-		    (SCOPE_USED | SCOPE_USED_FUNCTIONS))
+		if (scope_in_use(gpu) & (SCOPE_USED | SCOPE_USED_FUNCTIONS))
 			return true;
 	return false;
 }

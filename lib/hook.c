@@ -279,36 +279,46 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		control_count(CONTROL_DEVICE_LAUNCHES);
 	if (scope_thread.graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		apply_to_node(gpu, params);
-	else if (atomic_load_explicit(&gpu->in_use, memory_order_relaxed))
+	else if (scope_in_use(gpu))
 		apply_scopes(gpu, params, true);
 	else
 		control_count(CONTROL_FREE);
 }
 
-static inline __attribute__((always_inline)) void on_launch(const struct launch_params *params)
+static inline __attribute__((always_inline))
+void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
 {
-	struct gpupart_gpu *gpu;
-	unsigned char in_use;
+	unsigned char in_use = scope_in_use(gpu);
 
-	if (__builtin_expect(params->size != LAUNCH_PARAMS_SIZE || !params->tmd, 0)) {
-		control_count(CONTROL_UNCONFINABLE_VERSION);
-		return;
-	}
-	gpu = atomic_load_explicit(&only_gpu, memory_order_acquire);
-	if (__builtin_expect(!gpu, 0)) {
-		gpu = gpu_of_launch(params->ctx);
-		if (!gpu) {
-			control_count(CONTROL_UNCONFINABLE_GPU);
-			return;
-		}
-	}
-	in_use = atomic_load_explicit(&gpu->in_use, memory_order_relaxed);
 	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0))
 		on_rare_launch(gpu, params);
 	else if (in_use)
 		apply_scopes(gpu, params, false);
 	else
 		control_count(CONTROL_FREE);
+}
+
+/* Out of line, so that the usual launch saves no register for it. */
+static __attribute__((noinline)) void on_launch_of_many(const struct launch_params *params)
+{
+	struct gpupart_gpu *gpu = gpu_of_launch(params->ctx);
+
+	if (gpu)
+		on_launch_on(gpu, params);
+	else
+		control_count(CONTROL_UNCONFINABLE_GPU);
+}
+
+static inline __attribute__((always_inline)) void on_launch(const struct launch_params *params)
+{
+	struct gpupart_gpu *gpu = atomic_load_explicit(&only_gpu, memory_order_acquire);
+
+	if (__builtin_expect(params->size != LAUNCH_PARAMS_SIZE || !params->tmd, 0))
+		control_count(CONTROL_UNCONFINABLE_VERSION);
+	else if (__builtin_expect(!gpu, 0))
+		on_launch_of_many(params);
+	else
+		on_launch_on(gpu, params);
 }
 
 static void stream_goes(uint64_t object)

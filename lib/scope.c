@@ -18,50 +18,40 @@ static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---------------------------------------------------------------------- ring */
 
-static void ring_publish(struct scope_ring *ring, const struct tmd_map *map,
-			 const struct gpupart_tpcset *set)
+static void publish(struct ring *ring, const struct tmd_map *map, const struct gpupart_tpcset *set)
 {
-	uint64_t next = atomic_load_explicit(&ring->published, memory_order_relaxed) + 1;
 	struct tmd_allow allow = { 0 };
 
 	if (set)
 		tmd_map_convert(map, set, &allow);
-	/* Who still reads the slot's last words and gets one of these must see the count moved. */
-	for (int i = 0; i < GPUPART_MAX_TMD_BITS / 64; i++)
-		atomic_store_explicit(&ring->slot[next % SCOPE_SLOTS].tmd_bits[i],
-				      allow.tmd_bits[i], memory_order_release);
-	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		atomic_store_explicit(&ring->slot[next % SCOPE_SLOTS].tpcs[i],
-				      set ? set->allowed[i] : 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->published, next, memory_order_release);
+	ring_publish(ring, &allow, set);
 }
 
-static bool ring_get(const struct scope_ring *ring, struct gpupart_tpcset *set)
+static bool ring_get(const struct ring *ring, struct gpupart_tpcset *set)
 {
 	uint64_t at = atomic_load_explicit(&ring->published, memory_order_relaxed);
 
 	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		set->allowed[i] = atomic_load_explicit(&ring->slot[at % SCOPE_SLOTS].tpcs[i],
+		set->allowed[i] = atomic_load_explicit(&ring->slot[at % RING_SLOTS].tpcs[i],
 						       memory_order_relaxed);
 	return at && !gpupart_tpcset_empty(set);
 }
 
 void scope_used(struct gpupart_gpu *gpu, unsigned char how)
 {
-	if ((atomic_load_explicit(&gpu->in_use, memory_order_relaxed) & how) != how)
-		atomic_fetch_or_explicit(&gpu->in_use, how, memory_order_relaxed);
+	if ((scope_in_use(gpu) & how) != how)
+		atomic_fetch_or_explicit(&gpu->shared->in_use, how, memory_order_relaxed);
 }
 
-void scope_ring_set(struct gpupart_gpu *gpu, struct scope_ring *ring,
-		    const struct gpupart_tpcset *set)
+void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set)
 {
 	pthread_mutex_lock(&set_lock);
-	ring_publish(ring, &gpu->map, set);
+	publish(ring, &gpu->map, set);
 	scope_used(gpu, SCOPE_USED);
 	pthread_mutex_unlock(&set_lock);
 }
 
-bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu,
+bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set)
 {
 	bool has;
@@ -73,6 +63,32 @@ bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu
 	if (!has)
 		*set = gpupart_topology_all(gpu->topo);
 	return has;
+}
+
+void scope_hold(void)
+{
+	pthread_mutex_lock(&set_lock);
+}
+
+void scope_release(void)
+{
+	pthread_mutex_unlock(&set_lock);
+}
+
+void scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
+		     const struct gpupart_tpcset *set)
+{
+	pthread_mutex_lock(&set_lock);
+	limit_set_inside(&gpu->shared->limit, part, &gpu->map, set);
+	scope_used(gpu, SCOPE_USED);
+	pthread_mutex_unlock(&set_lock);
+}
+
+void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
+{
+	/* Torn only where others wrote all the time meanwhile: then there is none to name. */
+	if (!limit_get(&gpu->shared->limit, sets))
+		memset(sets, 0, sizeof(*sets));
 }
 
 /* -------------------------------------------------------- streams and functions */
@@ -134,7 +150,7 @@ static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, uns
 	struct scope_entry *entry = &table->entries[table->used[n]];
 	unsigned int nr = nr_entries(table);
 
-	ring_publish(&entry->ring, &gpu->map, NULL);
+	publish(&entry->ring, &gpu->map, NULL);
 	atomic_store_explicit(&entry->key, SCOPE_KEY_GONE, memory_order_release);
 	table_shorten(table, table->used[n]);
 	table->used[n] = table->used[nr - 1];
@@ -155,7 +171,7 @@ bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const s
 	pthread_mutex_lock(&set_lock);
 	entry = entry_of_id(table, id);
 	if (entry && set) {
-		ring_publish(&entry->ring, &gpu->map, set);
+		publish(&entry->ring, &gpu->map, set);
 	} else if (entry) {
 		unsigned int n = 0;
 
@@ -227,7 +243,7 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 			       SCOPE_MAX_ENTRIES, what);
 		goto unlock;
 	}
-	ring_publish(&entry->ring, &gpu->map, set);
+	publish(&entry->ring, &gpu->map, set);
 	scope_used(gpu, table == &gpu->functions ? SCOPE_USED_FUNCTIONS : SCOPE_USED);
 	entry->id = *id;
 	entry->object = object;
@@ -387,7 +403,7 @@ uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 	struct tmd_allow copy;
 
 	print.functions = atomic_load_explicit(&gpu->function_sets, memory_order_relaxed);
-	if (scope_ring_read(&gpu->limit, words, &copy))
+	if (scope_limit_read(gpu, words, &copy))
 		print.limit = copy;
 	if (!set)
 		set = sticky_of(gpu);

@@ -8,22 +8,8 @@
 #define GPUPART_LIB_SCOPE_H
 
 #include <stdatomic.h>
-#include "tmd.h"
-
-/*
- * A set that is replaced while launches read it: eight slots, and a count of
- * publications whose remainder is the slot in force. A reader that finds the count
- * moved by seven or more while it copied has to copy again. All zero means: none.
- */
-#define SCOPE_SLOTS 8
-
-struct scope_ring {
-	_Atomic uint64_t published;
-	struct {
-		_Atomic uint64_t tmd_bits[GPUPART_MAX_TMD_BITS / 64];
-		_Atomic uint64_t tpcs[GPUPART_TPCSET_WORDS];
-	} slot[SCOPE_SLOTS];
-};
+#include "control.h"
+#include "ring.h"
 
 /* A created stream by its handle; a default stream by its context and, per thread, the thread. */
 struct scope_id {
@@ -33,7 +19,7 @@ struct scope_id {
 };
 
 /* Of in_use. */
-#define SCOPE_USED		1
+#define SCOPE_USED		CONTROL_USED
 #define SCOPE_USED_FUNCTIONS	2	/* functions have or had some */
 #define SCOPE_USED_MODULES	4	/* modules that launch from the GPU are to be counted */
 
@@ -47,7 +33,7 @@ struct scope_id {
 /* A stream or a function with a set. */
 struct scope_entry {
 	_Atomic uint64_t key;	/* where the stream's TMD or the function is, or one of the above */
-	struct scope_ring ring;
+	struct ring ring;
 	struct scope_id id;
 	uint64_t object;	/* it goes with this object of the driver's; 0: none */
 	const void *ctx;	/* and with this context */
@@ -66,14 +52,12 @@ struct gpupart_gpu {
 	struct tmd_map map;
 	atomic_bool sm_limits_known;	/* map.sm was filled */
 	atomic_bool trusted;		/* the map was checked on this GPU */
-	_Atomic unsigned char in_use;	/* a set was given once: launches are worth a look */
-	struct scope_ring limit, process;
-	bool has_outer;			/* a limit from outside, that no call here widens */
-	struct gpupart_tpcset outer;
+	struct control_gpu *shared;	/* the limit, and whether launches are worth a look */
+	struct ring process;
+	bool has_environment;		/* what it says was made the outer limit */
 	struct scope_table streams, functions;	/* with sets */
 	atomic_uint function_sets;	/* counts up when a function's set changes */
 	unsigned int number;		/* of the attached GPUs, from 0 */
-	int control_place;		/* in the block that others see */
 	int device;			/* CUDA's number of it, -1 where none was asked for yet */
 	bool learned;			/* check_gpu() went through */
 	/* How streams are told apart: filled by check.c. */
@@ -140,11 +124,18 @@ struct scope_now {
 void scope_used(struct gpupart_gpu *gpu, unsigned char how);
 
 /* @set NULL takes it away. @set must be checked. */
-void scope_ring_set(struct gpupart_gpu *gpu, struct scope_ring *ring,
-		    const struct gpupart_tpcset *set);
+void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set);
 /* False and all TPCs of @gpu where there is none. */
-bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu,
+bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
+
+/* As they are: limit.h. */
+void scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
+		     const struct gpupart_tpcset *set);
+void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
+/* Keeps those out meanwhile who set limits and other sets in this process. */
+void scope_hold(void);
+void scope_release(void);
 
 /* The calling thread's next launch on @gpu takes scope_thread.next; NULL: none waits. */
 void scope_next_for(const struct gpupart_gpu *gpu);
@@ -187,33 +178,21 @@ uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 
 /* ------------------- the callback's half: inline, every launch pays for it */
 
-/*
- * Copies the set in force; false where there is none. A copy is torn only by writers
- * that publish seven times while 32 bytes are read, and then it is made again: 64
- * times at most, since a launch must not wait for ever.
- */
 static inline __attribute__((always_inline))
-bool scope_ring_read(const struct scope_ring *ring, unsigned int nr_words, struct tmd_allow *allow)
+bool scope_ring_read(const struct ring *ring, unsigned int nr_words, struct tmd_allow *allow)
 {
-	uint64_t before, after, any = 0;
+	return ring_read(&ring->published, RING_SLOTS, nr_words, allow);
+}
 
-	for (int tries = 0; tries < 64; tries++) {
-		before = atomic_load_explicit(&ring->published, memory_order_acquire);
-		if (!before)
-			return false;
-		any = 0;
-		for (unsigned int i = 0; i < nr_words; i++) {
-			allow->tmd_bits[i] =
-				atomic_load_explicit(&ring->slot[before % SCOPE_SLOTS].tmd_bits[i],
-						     memory_order_acquire);
-			any |= allow->tmd_bits[i];
-		}
-		/* A word from a later round came with the count that led up to it. */
-		after = atomic_load_explicit(&ring->published, memory_order_relaxed);
-		if (__builtin_expect(after - before < SCOPE_SLOTS - 1, 1))
-			break;
-	}
-	return any;
+static inline __attribute__((always_inline))
+bool scope_limit_read(const struct gpupart_gpu *gpu, unsigned int nr_words, struct tmd_allow *allow)
+{
+	return ring_read(&gpu->shared->limit.published, LIMIT_SLOTS, nr_words, allow);
+}
+
+static inline unsigned char scope_in_use(const struct gpupart_gpu *gpu)
+{
+	return atomic_load_explicit(&gpu->shared->in_use, memory_order_relaxed);
 }
 
 static inline unsigned int scope_table_start(uint64_t tmd)
@@ -249,7 +228,7 @@ bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, const v
 	const struct scope_entry *stream;
 
 	now->limit =
-		scope_ring_read(&gpu->limit, nr_words, &now->limit_copy) ? &now->limit_copy : NULL;
+		scope_limit_read(gpu, nr_words, &now->limit_copy) ? &now->limit_copy : NULL;
 	now->set = &now->set_copy;
 	if (rare) {
 		if (scope_resolve_rare(gpu, tmd, function, now))

@@ -378,6 +378,16 @@ void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set
 	*allow = map->nr_words <= 2 ? convert_words(map, set, 2) : convert_words(map, set, WORDS64);
 }
 
+void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *set,
+		      struct tmd_allow *allow)
+{
+	memset(allow, 0, sizeof(*allow));
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(set, tpc + 1))
+		if (bit_of_tpc[tpc] < GPUPART_MAX_TMD_BITS)
+			allow->tmd_bits[bit_of_tpc[tpc] / 64] |= 1ull << bit_of_tpc[tpc] % 64;
+}
+
 /* ------------------------------------------------ the rule that keeps a GPU alive */
 
 static unsigned int sms_of(const struct tmd_map *map, const struct tmd_allow *a)
@@ -601,7 +611,10 @@ confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		outcome = TMD_WIDENED_EMPTY;
 	}
 	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
-		return confine_other(map, tmd, limit, &want, outcome);
+		/* A copy: what has an address is kept in memory by the usual launch too. */
+		struct tmd_allow other = want;
+
+		return confine_other(map, tmd, limit, &other, outcome);
 	}
 	/* Fail closed: all is off but what is wanted, bits that no TPC has too. */
 	for (unsigned int i = 0; i < nr_words; i++) {

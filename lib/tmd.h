@@ -81,6 +81,10 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set,
 		     struct tmd_allow *allow);
 
+/* The same by a map's bit_of_tpc alone; what has no bit of ours, 0 .. 255, is left out. */
+void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *set,
+		      struct tmd_allow *allow);
+
 /*
  * Confines one launch: limit AND (set, else all); either may be NULL, both is for
  * the caller to avoid. Cannot fail, allocate, lock or loop without bound.

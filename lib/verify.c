@@ -283,14 +283,14 @@ static int row_process(struct verify *v)
 
 static int row_limit(struct verify *v)
 {
-	struct gpupart_tpcset limit = third(v, 1), had;
-	bool has = gpupart_limit_get(v->gpu, &had);
-	int err = gpupart_limit_set(v->gp, v->gpu, &limit), ran;
+	struct gpupart_tpcset limit = third(v, 1);
+	int err, ran;
 
+	err = gpupart_limit_set(v->gp, v->gpu, &limit);
 	if (err)
 		return err;
 	ran = ran_exactly(v, v->stream[1], &limit, NULL);
-	err = gpupart_limit_set(v->gp, v->gpu, has ? &had : NULL);
+	err = gpupart_limit_set(v->gp, v->gpu, NULL);
 	return err ? err : ran;
 }
 
@@ -698,11 +698,12 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 {
 	struct verify v = {
 		.gp = gp, .gpu = gpu, .topo = gpu->topo, .cuda = cuda_loaded(),
-		.row = row, .user = user, .outer = gpu->has_outer,
+		.row = row, .user = user,
 	};
-	struct gpupart_tpcset process, limit;
+	struct gpupart_tpcset process;
 	struct scope_thread next;
-	bool has_process, has_limit;
+	struct limit_sets had;
+	bool has_process;
 	int err, result, mode;
 
 	if (!row || (flags & ~GPUPART_VERIFY_QUICK))
@@ -713,7 +714,9 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 	if (!gpu->learned)
 		return ctx_fail(gp, -EINVAL, "the GPU at %s was not attached with launches",
 				gpu->topo->info.pci);
-	v.all = gpu->has_outer ? gpu->outer : gpupart_topology_all(gpu->topo);
+	scope_limit_get(gpu, &had);
+	v.outer = !gpupart_tpcset_empty(&had.outer);
+	v.all = v.outer ? had.outer : gpupart_topology_all(gpu->topo);
 	err = probe_get(gp, v.cuda, gpu, gpu->device, &v.probe);
 	if (!err)
 		err = probe_enter(gp, v.probe, &mode);
@@ -729,15 +732,17 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		goto destroy;
 	}
 	has_process = gpupart_process_get(gpu, &process);
-	has_limit = gpupart_limit_get(gpu, &limit);
 	next = scope_thread;
 	gpupart_limit_set(gp, gpu, NULL);
 	rows_run(&v, flags);
-	gpupart_limit_set(gp, gpu, has_limit ? &limit : NULL);
+	if (!gpupart_tpcset_empty(&had.inner))
+		scope_limit_set(gpu, LIMIT_INNER, &had.inner);
 	scope_thread.next_gpu = next.next_gpu;
 	scope_thread.next = next.next;
 	if (v.disproven)
 		atomic_store_explicit(&gpu->trusted, false, memory_order_release);
+	if (v.disproven)
+		atomic_store_explicit(&gpu->shared->nr_tpcs, 0, memory_order_release);
 	gpupart_process_set(gp, gpu, has_process ? &process : NULL);
 destroy:
 	for (int i = 0; i < 3; i++)

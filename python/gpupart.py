@@ -47,14 +47,15 @@ from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p, c_int, 
 from typing import Any, Optional, Union
 
 __version__ = "0.1.0"
-__all__ = ["Check", "Counters", "Error", "Gpc", "Gpu", "GpuInfo", "Process", "Result", "Stream",
-           "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc", "attach", "counters", "gpus",
-           "partition", "processes", "publish"]
+__all__ = ["Check", "Counters", "Error", "Gpc", "Gpu", "GpuInfo", "Job", "Process", "Result",
+           "Stream", "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc", "attach",
+           "counters", "gpus", "jobs", "partition", "processes", "publish"]
 
 # ------------------------------------------------------------------- the C interface
 
 MAX_TPCS = 256
 _TPCSET_STRLEN = 1024
+_JOB_STRLEN = 64
 _MAX_SMS_PER_TPC = 4
 _VERIFY_QUICK = 1
 
@@ -91,9 +92,17 @@ class _CCounters(Structure):
 
 
 class _CProcess(Structure):
-    _fields_ = [("pid", c_int), ("name", c_char * 64), ("pci", c_char * 20),
-                ("limit", c_char * _TPCSET_STRLEN), ("problem", c_char * 256),
-                ("counters", _CCounters)]
+    _fields_ = [("pid", c_int), ("name", c_char * 64), ("job", c_char * _JOB_STRLEN),
+                ("pci", c_char * 20), ("source", c_char * 512), ("simulated", c_bool),
+                ("nr_gpus", c_uint), ("limit", c_char * _TPCSET_STRLEN),
+                ("problem", c_char * 256), ("counters", _CCounters)]
+
+
+class _CJob(Structure):
+    _fields_ = [("id", c_char * _JOB_STRLEN), ("parent", c_char * _JOB_STRLEN),
+                ("name", c_char * 64), ("pid", c_int), ("pci", c_char * 20),
+                ("source", c_char * 512), ("simulated", c_bool),
+                ("limit", c_char * _TPCSET_STRLEN)]
 
 
 class _CCheck(Structure):
@@ -108,7 +117,7 @@ class _CVerifyRow(Structure):
 _STRUCTURES = {
     "gpupart_tpcset": _CTpcSet, "gpupart_gpu_info": _CGpuInfo, "gpupart_tpc": _CTpc,
     "gpupart_gpc": _CGpc, "gpupart_counters": _CCounters, "gpupart_process": _CProcess,
-    "gpupart_check": _CCheck, "gpupart_verify_row": _CVerifyRow,
+    "gpupart_job": _CJob, "gpupart_check": _CCheck, "gpupart_verify_row": _CVerifyRow,
 }
 _ROW = ctypes.CFUNCTYPE(None, POINTER(_CVerifyRow), c_void_p)
 
@@ -159,6 +168,9 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_thread_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
     "gpupart_counters_get": (None, [POINTER(_CCounters)]),
     "gpupart_process_list": (c_int, [c_void_p, POINTER(_CProcess), c_uint]),
+    "gpupart_process_limit_set": (c_int, [c_void_p, c_int, c_char_p, c_void_p, c_void_p]),
+    "gpupart_job_list": (c_int, [c_void_p, POINTER(_CJob), c_uint]),
+    "gpupart_job_limit_set": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p]),
     "gpupart_gpu_check": (None, [c_void_p, POINTER(_CCheck)]),
     "gpupart_verify": (c_int, [c_void_p, c_void_p, c_uint, _ROW, c_void_p]),
     "gpupart_census": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_CTpcSet)]),
@@ -745,12 +757,48 @@ def _counters(c: _CCounters) -> Counters:
 @dataclasses.dataclass(frozen=True)
 class Process:
     """A process that confines launches now."""
-    pid: int
+    pid: int                    #: 0: it has no number in this pid namespace
     name: str
+    job: str                    #: id of the run that it belongs to, or ""
     pci: str                    #: of the first GPU that is confined
+    source: str                 #: of that GPU's topology
+    simulated: bool             #: that GPU is
+    nr_gpus: int                #: attached
     limit: Optional[TpcSet]     #: None where there is none
     problem: str                #: why launches are not confined, or ""
     counters: Counters
+
+    def set_limit(self, tpcs: TpcsLike | None) -> Optional[TpcSet]:
+        """
+        Its limit on that GPU from its next launch on, None: none. Gives what was in force.
+        Processes of this user only.
+        """
+        wanted = None if tpcs is None else TpcSet(tpcs)
+        before = _CTpcSet()
+        _done(_lib.gpupart_process_limit_set(_thread.context, self.pid, _bytes(self.pci),
+                                             wanted._at if wanted is not None else None,
+                                             byref(before)))
+        return TpcSet._of_c(before) or None
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A run of `gpupart run`, and what it started."""
+    id: str
+    parent: str                 #: id of the job that it was begun in, or ""
+    name: str
+    pid: int                    #: of the process that began it
+    pci: str
+    source: str                 #: of that GPU's topology
+    simulated: bool
+    limit: TpcSet
+
+    def set_limit(self, tpcs: TpcsLike) -> TpcSet:
+        """The limit of its processes, and of those that come. Gives what held before."""
+        wanted, before = TpcSet(tpcs), _CTpcSet()
+        _done(_lib.gpupart_job_limit_set(_thread.context, _bytes(self.id), wanted._at,
+                                         byref(before)))
+        return TpcSet._of_c(before)
 
 
 class Result(enum.IntEnum):
@@ -1054,8 +1102,16 @@ def processes() -> list[Process]:
     """The processes of this user (root: of all) that confine launches now, by pid."""
     rows = _all_of(
         lambda rows, room: _lib.gpupart_process_list(_thread.context, rows, room), _CProcess)
-    return [Process(c.pid, _str(c.name), _str(c.pci), TpcSet(_str(c.limit)) if c.limit else None,
-                    _str(c.problem), _counters(c.counters)) for c in rows]
+    return [Process(c.pid, _str(c.name), _str(c.job), _str(c.pci), _str(c.source), c.simulated,
+                    c.nr_gpus, TpcSet(_str(c.limit)) if c.limit else None, _str(c.problem),
+                    _counters(c.counters)) for c in rows]
+
+
+def jobs() -> list[Job]:
+    """This user's jobs."""
+    rows = _all_of(lambda rows, room: _lib.gpupart_job_list(_thread.context, rows, room), _CJob)
+    return [Job(_str(c.id), _str(c.parent), _str(c.name), c.pid, _str(c.pci), _str(c.source),
+                c.simulated, TpcSet(_str(c.limit))) for c in rows]
 
 
 def publish(name: Optional[str] = None) -> None:

@@ -71,14 +71,14 @@ struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 	return *from;
 }
 
-struct gpupart_tpcset neighbours_tpcs(struct gpupart *gp, const struct gpupart_topology *topo,
-				      const char *pci, bool simulated,
-				      const struct gpupart_tpcset *within)
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
+				      const struct gpupart_topology *topo,
+				      const char *pci, const struct gpupart_tpcset *within)
 {
+	(void)args;
 	(void)gp;
 	(void)topo;
 	(void)pci;
-	(void)simulated;
 	(void)within;
 	return (struct gpupart_tpcset){ 0 };
 }

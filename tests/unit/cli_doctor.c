@@ -168,26 +168,31 @@ static void test_device_launches(void)
 	control_self->lanes[0].counters[CONTROL_CONFINED] = 0;
 }
 
+static struct control_gpu *shown;
+
 static void test_limit(void)
 {
 	struct gpupart_tpcset limit;
+	struct limit_sets before;
 
 	/* GPC 1 of board e, and a TPC more. */
 	gpupart_tpcset_parse_list(NULL, "0,1,8,16,24,62,65", &limit);
-	control_show_limit(0, &limit);
+	limit_set_outside(&shown->limit, shown->bit_of_tpc, &limit, &before);
 	ask("");
 	tap_ok(strstr(own_row(), "on TPCs 0-1,8,16,24,62,65 (GPC 1) of 0000:01:00.0"),
 	       "a limit has its whole GPCs after it: %s", own_row());
-	control_show_limit(0, NULL);
+	limit_set_outside(&shown->limit, shown->bit_of_tpc, NULL, &before);
 }
 
 int main(void)
 {
-	if (control_publish(NULL)) {
+	static const struct gpupart_gpu_info info = { .pci = "0000:01:00.0" };
+
+	if (control_publish(NULL, NULL)) {
 		tap_skip("no block of this process can be made below /dev/shm");
 		return tap_done();
 	}
-	control_add_gpu("0000:01:00.0");
+	shown = control_add_gpu(&info, 0);
 	test_foreign_text();
 	test_counters();
 	test_device_launches();

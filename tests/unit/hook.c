@@ -22,7 +22,8 @@ static cuda_result ctx_device(int *device)
 }
 
 static struct cuda_api api = { .ctx_current = ctx_current, .ctx_device = ctx_device };
-static struct gpupart_gpu on[2];
+static struct control_gpu shared[2];
+static struct gpupart_gpu on[2] = { { .shared = &shared[0] }, { .shared = &shared[1] } };
 static void *ctx[2];
 static atomic_bool stop;
 

@@ -19,7 +19,8 @@
 #define PAGE	 65536	/* a multiple of any page size */
 
 static struct gpupart *gp;
-static struct gpupart_gpu gpu;
+static struct control_gpu in_block;
+static struct gpupart_gpu gpu = { .shared = &in_block };
 static struct gpupart_tpcset sets[NR_SETS];
 static struct tmd_allow allows[NR_SETS];
 
@@ -36,11 +37,11 @@ static bool make_sets(void)
 			low[nr_low++] = tpc;
 		else
 			high[nr_high++] = tpc;
-	if (nr_low < NR_SETS || nr_high < NR_SETS / SCOPE_SLOTS)
+	if (nr_low < NR_SETS || nr_high < NR_SETS / RING_SLOTS)
 		return false;
 	for (unsigned int n = 0; n < NR_SETS; n++) {
 		gpupart_tpcset_add(&sets[n], low[n]);
-		gpupart_tpcset_add(&sets[n], high[n / SCOPE_SLOTS]);
+		gpupart_tpcset_add(&sets[n], high[n / RING_SLOTS]);
 		tmd_map_convert(&gpu.map, &sets[n], &allows[n]);
 		if (__builtin_popcountll(allows[n].tmd_bits[0]) != 1 ||
 		    __builtin_popcountll(allows[n].tmd_bits[1]) != 1)
@@ -60,7 +61,7 @@ static int which(const struct tmd_allow *copy)
 
 /* --------------------------------------------- a writer between two words of a copy */
 
-static struct scope_ring *ring;
+static struct ring *ring;
 static char *second_page;
 static unsigned int burst;
 static bool half;	/* and begins another publication, which it does not end */
@@ -88,8 +89,8 @@ static int copy_interrupted(unsigned int publications, bool and_half)
 	if (pages == MAP_FAILED)
 		return -2;
 	second_page = pages + PAGE;
-	ring = (struct scope_ring *)(second_page -
-				     offsetof(struct scope_ring, slot[1].tmd_bits[1]));
+	ring = (struct ring *)(second_page -
+				     offsetof(struct ring, slot[1].tmd_bits[1]));
 	burst = publications;
 	half = and_half;
 	nr_faults = 0;
@@ -108,17 +109,17 @@ static void test_interrupted(void)
 
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
-	for (unsigned int n = 0; n < SCOPE_SLOTS - 1; n++)
+	for (unsigned int n = 0; n < RING_SLOTS - 1; n++)
 		whole += copy_interrupted(n, false) == 0;
-	tap_ok(whole == SCOPE_SLOTS - 1, "a copy during up to %d publications is the set of before",
-	       SCOPE_SLOTS - 2);
-	for (unsigned int n = SCOPE_SLOTS - 1; n <= 3 * SCOPE_SLOTS; n++) {
+	tap_ok(whole == RING_SLOTS - 1, "a copy during up to %d publications is the set of before",
+	       RING_SLOTS - 2);
+	for (unsigned int n = RING_SLOTS - 1; n <= 3 * RING_SLOTS; n++) {
 		int got = copy_interrupted(n, false);
 
 		tap_ok(got == (int)n, "during %u: the last one, set %d", n, got);
 	}
-	tap_ok(copy_interrupted(SCOPE_SLOTS - 1, true) == SCOPE_SLOTS - 1,
-	       "during %d and a half: the last whole one", SCOPE_SLOTS - 1);
+	tap_ok(copy_interrupted(RING_SLOTS - 1, true) == RING_SLOTS - 1,
+	       "during %d and a half: the last whole one", RING_SLOTS - 1);
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
 }
@@ -129,7 +130,7 @@ static atomic_bool stop;
 
 static void *writer(void *arg)
 {
-	struct scope_ring *to = arg;
+	struct ring *to = arg;
 
 	for (unsigned int n = 0; !atomic_load_explicit(&stop, memory_order_relaxed); n++)
 		scope_ring_set(&gpu, to, &sets[n % NR_SETS]);
@@ -146,7 +147,7 @@ static double seconds(void)
 
 static void test_thread(void)
 {
-	static struct scope_ring shared;
+	static struct ring shared;
 	unsigned long copies = 0, changes = 0, torn = 0;
 	double enough = seconds() + 0.5, end = enough + 60;
 	struct tmd_allow copy;

@@ -10,7 +10,8 @@
 #include "tap.h"
 
 static struct gpupart *gp;
-static struct gpupart_gpu gpu;
+static struct control_gpu shared;
+static struct gpupart_gpu gpu = { .shared = &shared };
 static atomic_bool stop;
 
 /* As many bits set in the first word as in the second: what is torn has not. */

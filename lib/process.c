@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Processes seen, and their limits set, from outside: by their blocks. Must not know how
+ * a limit reaches a launch.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "control.h"
+#include "process.h"
+
+#define LOCK_SECONDS 5
+
+/* Bytes of another process: printable ASCII or a question mark, and an end. */
+static void copy_text(char *to, size_t len, const char *from, size_t room)
+{
+	size_t i;
+
+	for (i = 0; i < room && i + 1 < len && from[i]; i++)
+		to[i] = from[i] >= 0x20 && from[i] < 0x7f ? from[i] : '?';
+	to[i] = 0;
+}
+
+static uint32_t nr_gpus_of(const struct control_block *block)
+{
+	uint32_t nr = atomic_load_explicit(&block->nr_gpus, memory_order_acquire);
+
+	return nr < CONTROL_MAX_GPUS ? nr : CONTROL_MAX_GPUS;
+}
+
+/*
+ * Whether the process of a block lives, and its pid here. One whose pids are not ours
+ * holds a lock on its file instead, and the kernel tells the pid that it has here.
+ */
+static bool is_alive(int fd, const struct control_block *block, int *pid)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+	*pid = block->pid;
+	if (block->pid_namespace == control_pid_namespace())
+		return block->pid > 0 && block->start &&
+		       control_process_start(block->pid) == block->start;
+	if (fd < 0 || fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK)
+		return false;
+	*pid = lock.l_pid > 0 ? lock.l_pid : 0;
+	return true;
+}
+
+/* The GPU to show: the first with a limit, else the first. */
+static void show_gpu(const struct control_block *block, struct gpupart_process *process)
+{
+	for (uint32_t g = nr_gpus_of(block); g-- > 0; ) {
+		const struct control_gpu *gpu = &block->gpus[g];
+		struct limit_sets sets;
+
+		if (!limit_get(&gpu->limit, &sets))
+			memset(&sets, 0, sizeof(sets));
+		if (gpupart_tpcset_empty(&sets.in_force) && (g || process->limit[0]))
+			continue;
+		gpupart_tpcset_format_list(&sets.in_force, process->limit, sizeof(process->limit));
+		copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
+		copy_text(process->source, sizeof(process->source), gpu->source,
+			  sizeof(gpu->source));
+		process->simulated = *(const unsigned char *)&gpu->simulated;
+	}
+	process->nr_gpus = nr_gpus_of(block);
+}
+
+static void describe(const struct control_block *block, int pid, struct gpupart_process *process)
+{
+	memset(process, 0, sizeof(*process));
+	process->pid = pid;
+	copy_text(process->name, sizeof(process->name), block->name, sizeof(block->name));
+	copy_text(process->job, sizeof(process->job), block->job, sizeof(block->job));
+	copy_text(process->problem, sizeof(process->problem), block->problem,
+		  sizeof(block->problem));
+	show_gpu(block, process);
+	control_counters(block, &process->counters);
+}
+
+/*
+ * A copy of the block in @fd. What others write meanwhile may tear it: it is made again
+ * where a limit moved.
+ */
+static bool copy_block(int fd, struct control_block *block)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		bool same = true;
+
+		if (pread(fd, block, sizeof(*block), 0) != sizeof(*block))
+			return false;
+		for (uint32_t g = 0; g < nr_gpus_of(block) && same; g++) {
+			off_t at = offsetof(struct control_block, gpus[g].limit.published);
+			uint64_t published;
+
+			same = pread(fd, &published, sizeof(published), at) == sizeof(published) &&
+			       published == block->gpus[g].limit.published;
+		}
+		if (same)
+			break;
+	}
+	return true;
+}
+
+/* Of one that died before its block was whole: all that is known of it is the file's name. */
+static void sweep_unfinished(int dir, const char *file)
+{
+	unsigned long long name_space;
+	int pid, end = 0;
+
+	if (sscanf(file, "%d.%llx%n", &pid, &name_space, &end) == 2 && !file[end] &&
+	    name_space == control_pid_namespace() && !control_process_start(pid))
+		unlinkat(dir, file, 0);
+}
+
+/*
+ * Reads one block into *process; false (and the file swept) where its process is gone.
+ * The folder is another user's where root looks: nothing in it is trusted, nothing
+ * mapped, and nothing waited for.
+ */
+static bool read_block(int dir, uid_t uid, const char *file, struct gpupart_process *process)
+{
+	struct control_block *block;
+	bool alive = false;
+	struct stat st;
+	int fd, pid;
+
+	/* To close a descriptor of our own file would give its lock up. */
+	if (control_is_own(dir, file)) {
+		describe(control_self, getpid(), process);
+		return true;
+	}
+	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	if (!block || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
+	    !copy_block(fd, block)) {
+		sweep_unfinished(dir, file);
+		goto close_fd;
+	}
+	if (atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC) {
+		alive = is_alive(fd, block, &pid);
+		if (!alive)
+			unlinkat(dir, file, 0);
+	} else {
+		sweep_unfinished(dir, file);
+	}
+	if (alive)
+		describe(block, pid, process);
+close_fd:
+	free(block);
+	close(fd);
+	return alive;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct gpupart_process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, unsigned int *nr)
+{
+	int fd = control_open_dir(uid, false);
+	struct gpupart_process *process = malloc(sizeof(*process));
+	DIR *dir = fd >= 0 && process ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+		    !read_block(dirfd(dir), uid, entry->d_name, process))
+			continue;
+		if (*nr < max)
+			list[*nr] = *process;
+		++*nr;
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	free(process);
+}
+
+unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
+{
+	unsigned int nr = 0;
+
+	list_dir(geteuid(), list, max, &nr);
+	qsort(list, nr < max ? nr : max, sizeof(*list), by_pid);
+	return nr;
+}
+
+int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max)
+{
+	unsigned int nr = 0, uid;
+	struct dirent *entry;
+	int end;
+	DIR *root;
+
+	if (geteuid())
+		return process_list_own(list, max);
+	root = opendir("/dev/shm");
+	if (!root)
+		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
+	while ((entry = readdir(root)))
+		if (sscanf(entry->d_name, "gpupart-%u%n", &uid, &end) == 1 && !entry->d_name[end])
+			list_dir(uid, list, max, &nr);
+	closedir(root);
+	qsort(list, nr < max ? nr : max, sizeof(*list), by_pid);
+	return nr;
+}
+
+/* ---------------------------------------------------------------- another's limit */
+
+/* A block of another process that is open for writing. */
+struct opened {
+	int fd;
+	struct control_block *block;
+};
+
+static void close_block(struct opened *opened)
+{
+	munmap(opened->block, sizeof(*opened->block));
+	close(opened->fd);
+}
+
+/* The block in @file if it is the one of @pid: 0, or -ESRCH. */
+static int open_block(int dir, uid_t uid, const char *file, int pid, struct opened *opened)
+{
+	struct stat st;
+	int found;
+
+	opened->fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (opened->fd < 0)
+		return -ESRCH;
+	if (fstat(opened->fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
+	    st.st_size < (off_t)sizeof(*opened->block))
+		goto close_fd;
+	opened->block = mmap(NULL, sizeof(*opened->block), PROT_READ | PROT_WRITE, MAP_SHARED,
+			     opened->fd, 0);
+	if (opened->block == MAP_FAILED)
+		goto close_fd;
+	if (atomic_load_explicit(&opened->block->magic, memory_order_acquire) == CONTROL_MAGIC &&
+	    is_alive(opened->fd, opened->block, &found) && found == pid)
+		return 0;
+	munmap(opened->block, sizeof(*opened->block));
+close_fd:
+	close(opened->fd);
+	return -ESRCH;
+}
+
+static int find_block(struct gpupart *gp, int pid, struct opened *opened)
+{
+	int fd = control_open_dir(geteuid(), false), err = -ESRCH;
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	while (dir && err && (entry = readdir(dir)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    !control_is_own(dirfd(dir), entry->d_name))
+			err = open_block(dirfd(dir), geteuid(), entry->d_name, pid, opened);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return err ? ctx_fail(gp, err,
+			      "process %d is none of this user's that confines launches: it has not called cuInit, or runs without gpupart",
+			      pid)
+		   : 0;
+}
+
+/* One at a time; whoever dies gives it up. A stopped one must not stop us for ever. */
+static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
+		if (!flock(opened->fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return ctx_fail(gp, -errno, "the block of process %d: %s", pid,
+					strerror(errno));
+		nanosleep(&pause, NULL);
+	}
+	return ctx_fail(gp, -EBUSY, "another program has held the block of process %d for %d s",
+			pid, LOCK_SECONDS);
+}
+
+static struct control_gpu *find_gpu(struct control_block *block, const char *pci)
+{
+	for (uint32_t g = 0; g < nr_gpus_of(block); g++)
+		if (!strncmp(block->gpus[g].pci, pci, sizeof(block->gpus[g].pci)))
+			return &block->gpus[g];
+	return NULL;
+}
+
+static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *gpu,
+			 const struct gpupart_tpcset *set)
+{
+	unsigned int nr = atomic_load_explicit(&gpu->nr_tpcs, memory_order_acquire);
+	int beyond;
+
+	if (!nr || nr > GPUPART_MAX_TPCS)
+		return ctx_fail(gp, -EAGAIN,
+				"process %d cannot be confined on %.19s: its mask bits are not proven (yet)",
+				pid, gpu->pci);
+	if (set && gpupart_tpcset_empty(set))
+		return ctx_fail(gp, -EINVAL, "the set for process %d is empty", pid);
+	beyond = set ? gpupart_tpcset_next(set, nr) : -1;
+	if (beyond >= 0)
+		return ctx_fail(gp, -EINVAL, "TPC %d is not there: %.19s has TPCs 0-%u", beyond,
+				gpu->pci, nr - 1);
+	return 0;
+}
+
+int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
+			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
+{
+	struct limit_sets sets;
+	struct control_gpu *gpu;
+	struct opened opened = { .fd = -1 };
+	int err;
+
+	if (!pci)
+		return ctx_fail(gp, -EINVAL, "no GPU's PCI address is given for process %d", pid);
+	err = find_block(gp, pid, &opened);
+	if (err)
+		return err;
+	gpu = find_gpu(opened.block, pci);
+	err = gpu ? check_outside(gp, pid, gpu, set)
+		  : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s", pid, pci);
+	if (!err)
+		err = lock_block(gp, pid, &opened);
+	if (!err && !limit_set_outside(&gpu->limit, gpu->bit_of_tpc, set, &sets))
+		err = ctx_fail(gp, -EBUSY, "process %d sets its own limit all the time", pid);
+	if (!err) {
+		/* Launches were not looked at before: from now on they are. */
+		atomic_fetch_or_explicit(&gpu->in_use, CONTROL_USED, memory_order_relaxed);
+		if (before)
+			*before = sets.in_force;
+	}
+	close_block(&opened);
+	return err;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A set that is replaced while launches read it. Writers of one ring take turns, unless
+ * said otherwise (limit.h); readers take no lock. Knows neither who writes nor who asks.
+ */
+#ifndef GPUPART_LIB_RING_H
+#define GPUPART_LIB_RING_H
+
+#include <stdatomic.h>
+#include "tmd.h"
+
+/*
+ * Eight slots, and a count of publications whose remainder is the slot in force. A
+ * reader that finds the count moved by seven or more while it copied has to copy again.
+ * All zero means: none.
+ */
+#define RING_SLOTS 8
+
+struct ring_slot {
+	_Atomic uint64_t tmd_bits[GPUPART_MAX_TMD_BITS / 64];
+	_Atomic uint64_t tpcs[GPUPART_TPCSET_WORDS];
+};
+
+struct ring {
+	_Atomic uint64_t published;
+	struct ring_slot slot[RING_SLOTS];
+};
+
+_Static_assert(offsetof(struct ring, slot) == sizeof(uint64_t), "ring_read() finds the slots");
+
+/* Fills a slot that is not in force. @set NULL: none. */
+static inline void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
+				   const struct gpupart_tpcset *set)
+{
+	/* Who still reads the slot's last words and gets one of these must see the count moved. */
+	for (int i = 0; i < GPUPART_MAX_TMD_BITS / 64; i++)
+		atomic_store_explicit(&slot->tmd_bits[i], allow->tmd_bits[i], memory_order_release);
+	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+		atomic_store_explicit(&slot->tpcs[i], set ? set->allowed[i] : 0,
+				      memory_order_relaxed);
+}
+
+static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow,
+				const struct gpupart_tpcset *set)
+{
+	uint64_t next = atomic_load_explicit(&ring->published, memory_order_relaxed) + 1;
+
+	ring_slot_write(&ring->slot[next % RING_SLOTS], allow, set);
+	atomic_store_explicit(&ring->published, next, memory_order_release);
+}
+
+/*
+ * Copies the set in force, from slots that begin right behind the count; false where
+ * there is none. A copy is torn only by writers that publish seven times while 32 bytes
+ * are read, and then it is made again: 64 times at most, since a launch must not wait
+ * for ever.
+ */
+static inline __attribute__((always_inline))
+bool ring_read(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,
+	       struct tmd_allow *allow)
+{
+	const struct ring_slot *slots = (const struct ring_slot *)(published + 1);
+	uint64_t before, after, any = 0;
+
+	for (int tries = 0; tries < 64; tries++) {
+		before = atomic_load_explicit(published, memory_order_acquire);
+		if (!before)
+			return false;
+		any = 0;
+		for (unsigned int i = 0; i < nr_words; i++) {
+			allow->tmd_bits[i] =
+				atomic_load_explicit(&slots[before % nr_slots].tmd_bits[i],
+						     memory_order_acquire);
+			any |= allow->tmd_bits[i];
+		}
+		/* A word from a later round came with the count that led up to it. */
+		after = atomic_load_explicit(published, memory_order_relaxed);
+		if (__builtin_expect(after - before < RING_SLOTS - 1, 1))
+			break;
+	}
+	return any;
+}
+
+#endif
