@@ -134,6 +134,21 @@ static int bad_option(const struct args *args, int opt, char **argv, const struc
 			is_long || !optopt ? word : letter, args->cmd);
 }
 
+/* An option of the command's own, by its number or its letter. */
+static bool take_own(const struct args_option *own, int opt)
+{
+	for (int i = 0; own && own[i].name; i++) {
+		if (opt != OPT_OWN + i && (!own[i].letter || opt != own[i].letter))
+			continue;
+		if (own[i].value)
+			*own[i].value = optarg;
+		else
+			*own[i].given = true;
+		return true;
+	}
+	return false;
+}
+
 int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
 	       const char *help, int argc, char **argv)
 {
@@ -150,21 +165,20 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 		strcat(letters, shared[i].short_form);
 		options[nr++] = shared[i].option;
 	}
-	for (int i = 0; own && own[i].name; i++)
+	for (int i = 0; own && own[i].name; i++) {
 		options[nr++] = (struct option){ own[i].name, own[i].value ? required_argument :
 						 no_argument, NULL, OPT_OWN + i };
+		if (own[i].letter)
+			sprintf(letters + strlen(letters), "%c%s", own[i].letter,
+				own[i].value ? ":" : "");
+	}
 	opterr = 0;
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		if (opt == '?' || opt == ':')
 			return bad_option(args, opt, argv, options);
-		if (opt >= OPT_OWN) {
-			if (own[opt - OPT_OWN].value)
-				*own[opt - OPT_OWN].value = optarg;
-			else
-				*own[opt - OPT_OWN].given = true;
+		if (take_own(own, opt))
 			continue;
-		}
 		status = take(args, opt, help);
 		if (status >= 0)
 			return status;
@@ -438,7 +452,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				gpupart_tpcset_count(&free_tpcs),
 				within ? " inside GPUPART_SET" : "");
 	neighbours_lock();
-	others = neighbours_tpcs(gp, topo, pci, args->simulated, within);
+	others = neighbours_tpcs(args, gp, topo, pci, within);
 	unused = gpupart_tpcset_andnot(&free_tpcs, &others);
 	if (gpupart_tpcset_count(&unused) >= nr) {
 		part = pack_tpcs(topo, &unused, nr);

@@ -19,9 +19,10 @@
 
 #define ARGS_MAX_TERMS	64
 
-/* A command's own option: long only. */
+/* A command's own option. */
 struct args_option {
 	const char *name;
+	char letter;		/* its short form, or 0 */
 	bool *given;		/* of one without a value */
 	const char **value;	/* of one with a value */
 };
@@ -29,6 +30,8 @@ struct args_option {
 struct args {
 	const char *cmd;
 	int usage_status;	/* 2, or 125 for run */
+	int ignored_pid;	/* whose set -n need not avoid, and the processes of that name */
+	const char *ignored_name;
 	const char *source;	/* -i or NULL */
 	const char *gpu;	/* --gpu or NULL */
 	const char *output;	/* -o or NULL */

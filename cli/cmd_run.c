@@ -229,6 +229,24 @@ static int check_name(const struct args *args, const char *name)
 			*name ? name : "''", NAME_MAX_LEN);
 }
 
+/* From now on `gpupart set` finds what this becomes, also before it uses the GPU. */
+static void begin_job(const struct args *args, struct gpupart *gp,
+		      const struct gpupart_topology *topo, const char *name, const char *gpu,
+		      const struct gpupart_tpcset *set)
+{
+	char id[GPUPART_JOB_STRLEN];
+	const char *inherited = getenv("GPUPART_NAME");
+
+	if (!gpupart_job_begin(gp, name ? name : inherited, topo, gpu, set, id)) {
+		setenv("GPUPART_JOB", id, 1);
+		return;
+	}
+	unsetenv("GPUPART_JOB");
+	if (name)
+		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s", name,
+			 gpupart_error(gp));
+}
+
 /* Everything between a topology and the program's environment. */
 static int prepare(const struct args *args, struct gpupart *gp,
 		   const struct gpupart_topology *topo, const char *name, const char *late)
@@ -254,6 +272,7 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	setenv("GPUPART_SET", list, 1);
 	setenv("GPUPART_GPU", gpu, 1);
 	setenv("GPUPART_CHECKED", check.key, 1);
+	begin_job(args, gp, topo, name, gpu, &set);
 	if (name)
 		setenv("GPUPART_NAME", name, 1);
 	if (late) {

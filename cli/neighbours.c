@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <sys/file.h>
 #include <unistd.h>
+#include "args.h"
 #include "neighbours.h"
 #include "paths.h"
 
@@ -59,24 +60,71 @@ static const char *value_of(const char *environment, const char *name)
 	return "";
 }
 
-/* The limit that run put into the environment of process @pid. */
-static bool limit_of(const struct gpupart_topology *topo, const char *pid, const char *pci,
-		     const char *sim, struct gpupart_tpcset *set)
+/* Who is asked for, and what is known of everybody. */
+struct neighbours {
+	const struct args *args;
+	const struct gpupart_topology *topo;
+	const char *pci;
+	struct gpupart_process *processes;
+	struct gpupart_job *jobs;
+	int nr_processes, nr_jobs;
+};
+
+static bool is_ignored(const struct args *args, int pid, const char *name)
 {
-	const char *words;
+	return pid == getpid() || (args->ignored_pid && pid == args->ignored_pid) ||
+	       (args->ignored_name && !strcmp(name, args->ignored_name));
+}
+
+static bool shows_itself(const struct neighbours *n, int pid)
+{
+	for (int i = 0; i < n->nr_processes; i++)
+		if (n->processes[i].pid == pid && !*n->processes[i].problem)
+			return true;
+	return false;
+}
+
+/* What a run was set to since it began, or @words. */
+static const char *words_now(const struct neighbours *n, const char *job, const char *words)
+{
+	for (int i = 0; i < n->nr_jobs; i++)
+		if (!strcmp(n->jobs[i].id, job))
+			return n->jobs[i].limit;
+	return words;
+}
+
+/* The limit that process @pid will have, by its environment, when it uses the GPU. */
+static bool limit_to_be(const struct neighbours *n, const char *pid, struct gpupart_tpcset *set)
+{
+	const char *words, *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
 	char *environment = read_environment(pid);
 	bool found = false;
 
 	if (!environment)
 		return false;
-	words = value_of(environment, "GPUPART_SET");
+	words = words_now(n, value_of(environment, "GPUPART_JOB"),
+			  value_of(environment, "GPUPART_SET"));
 	/* A simulated GPU is its captures: the same address may be another one. */
-	if (*words && !strcasecmp(value_of(environment, "GPUPART_GPU"), pci) &&
+	if (*words && !strcasecmp(value_of(environment, "GPUPART_GPU"), n->pci) &&
 	    (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
-	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1"))
-		found = !gpupart_set_parse(NULL, topo, words, set);
+	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
+	    !is_ignored(n->args, atoi(pid), value_of(environment, "GPUPART_NAME")))
+		found = !gpupart_set_parse(NULL, n->topo, words, set);
 	free(environment);
 	return found;
+}
+
+/* The limit that a process shows. */
+static bool limit_shown(const struct neighbours *n, const struct gpupart_process *process,
+			struct gpupart_tpcset *set)
+{
+	const char *source = gpupart_topology_info(n->topo)->source;
+
+	return *process->limit && !*process->problem && !strcasecmp(process->pci, n->pci) &&
+	       process->simulated == n->args->simulated &&
+	       (!process->simulated || !strcmp(process->source, source)) &&
+	       !is_ignored(n->args, process->pid, process->name) &&
+	       !gpupart_set_parse(NULL, n->topo, process->limit, set);
 }
 
 static void add(struct gpupart_tpcset *tpcs, const struct gpupart_tpcset *set,
@@ -86,32 +134,37 @@ static void add(struct gpupart_tpcset *tpcs, const struct gpupart_tpcset *set,
 		*tpcs = gpupart_tpcset_or(tpcs, set);
 }
 
-struct gpupart_tpcset neighbours_tpcs(struct gpupart *gp, const struct gpupart_topology *topo,
-				      const char *pci, bool simulated,
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
+				      const struct gpupart_topology *topo, const char *pci,
 				      const struct gpupart_tpcset *within)
 {
-	const char *sim = simulated ? getenv("GPUPART_SIM") : NULL;
+	struct neighbours n = { .args = args, .topo = topo, .pci = pci };
 	struct gpupart_tpcset tpcs = { 0 }, set;
-	struct gpupart_process *list;
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	int nr;
 
+	n.processes = calloc(MAX_PROCESSES, sizeof(*n.processes));
+	n.jobs = calloc(MAX_PROCESSES, sizeof(*n.jobs));
+	if (n.processes)
+		n.nr_processes = gpupart_process_list(gp, n.processes, MAX_PROCESSES);
+	if (n.jobs)
+		n.nr_jobs = gpupart_job_list(gp, n.jobs, MAX_PROCESSES);
+	if (n.nr_processes > MAX_PROCESSES)
+		n.nr_processes = MAX_PROCESSES;
+	if (n.nr_jobs > MAX_PROCESSES)
+		n.nr_jobs = MAX_PROCESSES;
+	for (int i = 0; i < n.nr_processes; i++)
+		if (limit_shown(&n, &n.processes[i], &set))
+			add(&tpcs, &set, within);
 	while (proc && (entry = readdir(proc)))
 		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
-		    atoi(entry->d_name) != getpid() &&
-		    limit_of(topo, entry->d_name, pci, sim, &set))
+		    !shows_itself(&n, atoi(entry->d_name)) &&
+		    limit_to_be(&n, entry->d_name, &set))
 			add(&tpcs, &set, within);
 	if (proc)
 		closedir(proc);
-	/* Of a block it is not told which captures an address was of. */
-	list = simulated ? NULL : calloc(MAX_PROCESSES, sizeof(*list));
-	nr = list ? gpupart_process_list(gp, list, MAX_PROCESSES) : 0;
-	for (int i = 0; i < nr && i < MAX_PROCESSES; i++)
-		if (*list[i].limit && !*list[i].problem && !strcasecmp(list[i].pci, pci) &&
-		    !gpupart_set_parse(NULL, topo, list[i].limit, &set))
-			add(&tpcs, &set, within);
-	free(list);
+	free(n.processes);
+	free(n.jobs);
 	return tpcs;
 }
 

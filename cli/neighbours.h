@@ -5,13 +5,16 @@
 
 #include <gpupart.h>
 
+struct args;
+
 /*
- * The limits on the GPU at @pci of all other programs that can be seen. @within is the
+ * The limits on the GPU at @pci of all other programs that can be seen, but for those
+ * that @args ignores. @within is the
  * limit of the run around this one (NULL none): who has just that one is our kin. On a
  * simulated GPU those count that simulate the same captures.
  */
-struct gpupart_tpcset neighbours_tpcs(struct gpupart *gp, const struct gpupart_topology *topo,
-				      const char *pci, bool simulated,
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
+				      const struct gpupart_topology *topo, const char *pci,
 				      const struct gpupart_tpcset *within);
 
 /*

@@ -15,7 +15,8 @@ FOLDERS = [os.path.join(ROOT, "include"), os.path.join(ROOT, "include", "uapi")]
 # Declared and not bound: sets are integers in Python, and what the injected library alone needs.
 NOT_BOUND = {"gpupart_tpcset_" + name for name in (
     "first", "add", "del", "has", "and", "or", "andnot", "empty", "equal", "subset", "intersects",
-    "count", "next")} | {"gpupart_attach_early"}
+    "count", "next")} | {"gpupart_attach_early",
+                                                           "gpupart_job_begin"}
 
 with open(os.path.join(FOLDERS[0], "gpupart.h"), encoding="utf-8") as f:
     header = f.read()
@@ -45,7 +46,8 @@ for name, structure in gpupart._STRUCTURES.items():
             lines.append(f'printf("{name}.{field}.sign %d\\n", (__typeof__({at}))-1 < 0);')
             wanted[f"{name}.{field}.sign"] = str(int(ctype(-1).value < 0))
 for constant, value in {
-        "GPUPART_MAX_TPCS": gpupart.MAX_TPCS, "GPUPART_TPCSET_STRLEN": gpupart._TPCSET_STRLEN,
+        "GPUPART_MAX_TPCS": gpupart.MAX_TPCS, "GPUPART_JOB_STRLEN": gpupart._JOB_STRLEN,
+        "GPUPART_TPCSET_STRLEN": gpupart._TPCSET_STRLEN,
         "GPUPART_MAX_SMS_PER_TPC": gpupart._MAX_SMS_PER_TPC,
         "GPUPART_VERIFY_QUICK": gpupart._VERIFY_QUICK,
         **{"GPUPART_VERIFY_" + r.name: r.value for r in gpupart.Result}}.items():

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart ps, gpupart top: what runs under gpupart, once or again and again. Must not
+ * know where the library has it from.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "args.h"
+#include "cmd.h"
+#include "nvml.h"
+#include "out.h"
+
+const char ps_help[] =
+"Usage: gpupart ps [--json] [-o FILE]\n"
+"What runs under gpupart now: your own processes, as root everybody's. A row a\n"
+"process that has called cuInit.\n"
+"\n"
+"      --json          as JSON, schema gpupart/1\n"
+"  -o, --output FILE   write there\n"
+"\n"
+"LAUNCHES   kernel launches since it began\n"
+"WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
+"UNCONFINED of these, those that could not be confined\n"
+"MEMORY     of the GPU, as NVIDIA's management library tells it\n"
+"\n"
+"Exit status: 0, also where nothing runs.\n"
+"\n"
+"Examples:\n"
+"  gpupart ps\n"
+"  gpupart ps --json | jq '.processes[] | select(.name == \"train\") | .set.list'\n";
+
+const char top_help[] =
+"Usage: gpupart top [-d SECONDS] [-n COUNT]\n"
+"gpupart ps, again and again, with launches a second; ends with Ctrl-C.\n"
+"\n"
+"  -d, --delay SECONDS between two looks, 0.1-3600 (1)\n"
+"  -n, --count COUNT   ends after so many looks\n"
+"\n"
+"Where stdout is no terminal each look is printed below the one before.\n"
+"\n"
+"Examples:\n"
+"  gpupart top\n"
+"  gpupart top -d 5 -n 12 >minute.txt\n";
+
+#define MAX_PROCESSES 1024
+
+struct look {
+	struct gpupart_process *list;
+	int nr;
+	struct timespec at;
+};
+
+static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
+{
+	if (!look->list)
+		look->list = calloc(MAX_PROCESSES, sizeof(*look->list));
+	if (!look->list)
+		return cmd_fail(cmd, EXIT_FAILED, "no memory");
+	clock_gettime(CLOCK_MONOTONIC, &look->at);
+	look->nr = gpupart_process_list(gp, look->list, MAX_PROCESSES);
+	if (look->nr < 0)
+		return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+	if (look->nr > MAX_PROCESSES) {
+		cmd_note(cmd, "%d processes: the first %d are shown", look->nr, MAX_PROCESSES);
+		look->nr = MAX_PROCESSES;
+	}
+	return -1;
+}
+
+static uint64_t nr_widened(const struct gpupart_counters *c)
+{
+	return c->widened_empty + c->widened_driver + c->widened_cluster + c->widened_cooperative;
+}
+
+static uint64_t nr_unconfined(const struct gpupart_counters *c)
+{
+	return c->unconfinable_version + c->unconfinable_map + c->unconfinable_gpu;
+}
+
+static const char *memory_text(char *text, size_t len, const struct gpupart_process *p)
+{
+	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
+
+	if (bytes < 0)
+		snprintf(text, len, "-");
+	else
+		snprintf(text, len, "%lld MiB", (long long)(bytes >> 20));
+	return text;
+}
+
+/* Launches a second since the look before; negative where there was none of it. */
+static double rate_of(const struct gpupart_process *p, const struct look *now,
+		      const struct look *before)
+{
+	double seconds = (now->at.tv_sec - before->at.tv_sec) +
+			 (now->at.tv_nsec - before->at.tv_nsec) / 1e9;
+
+	for (int i = 0; before->list && i < before->nr; i++)
+		if (before->list[i].pid == p->pid && !strcmp(before->list[i].job, p->job) &&
+		    p->counters.launches >= before->list[i].counters.launches && seconds > 0)
+			return (p->counters.launches - before->list[i].counters.launches) / seconds;
+	return -1;
+}
+
+static const char *set_text(const struct gpupart_process *p)
+{
+	return *p->problem ? "not confined" : *p->limit ? p->limit : "all";
+}
+
+static const char *pid_text(char *text, size_t len, int pid)
+{
+	/* Its pids are another namespace's. */
+	if (pid)
+		snprintf(text, len, "%d", pid);
+	else
+		snprintf(text, len, "?");
+	return text;
+}
+
+/* The columns but the last, SET, which has all the room there is. */
+static void print_rows(struct out *out, const struct look *now, const struct look *before)
+{
+	fprintf(out->file, "%s%7s %-16s %-12s %9s %12s%s %8s %10s  SET%s\n", out->bold, "PID",
+		"NAME", "GPU", "MEMORY", "LAUNCHES", before ? "       /S" : "", "WIDENED",
+		"UNCONFINED", out->plain);
+	for (int i = 0; i < now->nr; i++) {
+		const struct gpupart_process *p = &now->list[i];
+		char pid[16], memory[32], rate[32] = "";
+		double per_second = before ? rate_of(p, now, before) : -1;
+
+		if (before && per_second >= 0)
+			snprintf(rate, sizeof(rate), " %8.0f", per_second);
+		else if (before)
+			snprintf(rate, sizeof(rate), " %8s", "-");
+		fprintf(out->file, "%7s %-16s %-12s %9s %12llu%s %8llu %10llu  %s%s%s\n",
+			pid_text(pid, sizeof(pid), p->pid), *p->name ? p->name : "-",
+			*p->pci ? p->pci : "-", memory_text(memory, sizeof(memory), p),
+			(unsigned long long)p->counters.launches, rate,
+			(unsigned long long)nr_widened(&p->counters),
+			(unsigned long long)nr_unconfined(&p->counters), set_text(p),
+			p->nr_gpus > 1 ? ", and other GPUs" : "",
+			p->simulated ? " (simulated)" : "");
+		if (*p->problem)
+			fprintf(out->file, "%7s %s\n", "", p->problem);
+	}
+}
+
+static json_t *json_process(const struct gpupart_process *p)
+{
+	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
+	struct gpupart_tpcset set;
+	json_t *tpcs = json_null();
+
+	if (*p->limit && !gpupart_tpcset_parse_list(NULL, p->limit, &set))
+		tpcs = json_pack("{s:s, s:i}", "list", p->limit, "nr_tpcs",
+				 gpupart_tpcset_count(&set));
+	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o}",
+			 "pid", p->pid ? json_integer(p->pid) : json_null(),
+			 "name", out_json_text(p->name), "job", out_json_text(p->job),
+			 "gpu", out_json_text(p->pci), "simulated", p->simulated,
+			 "nr_gpus", p->nr_gpus, "set", tpcs,
+			 "memory_bytes", bytes < 0 ? json_null() : json_integer(bytes),
+			 "problem", out_json_text(p->problem),
+			 "counters", out_json_counters(&p->counters));
+}
+
+static void print_json(struct out *out, const struct look *look)
+{
+	json_t *root, *list = json_array();
+	bool simulated = false;
+
+	for (int i = 0; i < look->nr; i++) {
+		simulated |= look->list[i].simulated;
+		json_array_append_new(list, json_process(&look->list[i]));
+	}
+	root = out_json_new("ps", simulated);
+	json_object_set_new(root, "processes", list);
+	out_json_write(out, root);
+}
+
+int cmd_ps(int argc, char **argv)
+{
+	struct args args = { 0 };
+	struct look look = { 0 };
+	struct gpupart *gp;
+	struct out out;
+	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, NULL, ps_help, argc, argv);
+
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	status = take_look(args.cmd, gp, &look);
+	if (status < 0)
+		status = out_open(&out, &args);
+	if (status < 0) {
+		if (args.json)
+			print_json(&out, &look);
+		else
+			print_rows(&out, &look, NULL);
+		status = out_close(&out, args.cmd);
+	}
+	free(look.list);
+	gpupart_close(gp);
+	return status;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static void wait_for(double seconds)
+{
+	struct timespec pause = { .tv_sec = (time_t)seconds };
+
+	pause.tv_nsec = (long)((seconds - (double)pause.tv_sec) * 1e9);
+	nanosleep(&pause, NULL);
+}
+
+static int watch(const struct args *args, struct gpupart *gp, double delay, unsigned long count)
+{
+	struct look looks[2] = { 0 };
+	bool screen = isatty(1);
+	int status = -1;
+
+	for (unsigned long n = 0; status < 0 && !interrupted && (!count || n < count); n++) {
+		struct look *now = &looks[n % 2], *before = &looks[(n + 1) % 2];
+		struct out out;
+
+		if (n)
+			wait_for(delay);
+		if (interrupted)
+			break;
+		status = take_look(args->cmd, gp, now);
+		if (status < 0)
+			status = out_open(&out, args);
+		if (status >= 0)
+			break;
+		if (screen)
+			fputs("\033[H\033[J", out.file);
+		else if (n)
+			fputc('\n', out.file);
+		print_rows(&out, now, before);
+		status = out_close(&out, args->cmd) == EXIT_DONE ? -1 : EXIT_FAILED;
+	}
+	free(looks[0].list);
+	free(looks[1].list);
+	return status < 0 ? EXIT_DONE : status;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	const char *delay = NULL, *count = NULL;
+	const struct args_option own[] = { { .name = "delay", .letter = 'd', .value = &delay },
+					   { .name = "count", .letter = 'n', .value = &count },
+					   { 0 } };
+	struct sigaction action = { .sa_handler = on_interrupt };
+	struct args args = { 0 };
+	struct gpupart *gp;
+	unsigned long looks = 0;
+	double seconds = 1;
+	char *end = NULL;
+	int status = args_parse(&args, 0, own, top_help, argc, argv);
+
+	if (status >= 0)
+		return status;
+	if (delay) {
+		seconds = strtod(delay, &end);
+		if (!*delay || *end || !(seconds >= 0.1 && seconds <= 3600))
+			return cmd_fail(args.cmd, EXIT_USAGE,
+					"-d '%s': wants seconds, 0.1 to 3600", delay);
+	}
+	if (count) {
+		errno = 0;
+		looks = strtoul(count, &end, 10);
+		if (*count < '0' || *count > '9' || *end || errno || !looks)
+			return cmd_fail(args.cmd, EXIT_USAGE, "-n '%s': wants a number, 1 or more",
+					count);
+	}
+	if (gpupart_open(&gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	status = watch(&args, gp, seconds, looks);
+	gpupart_close(gp);
+	return status;
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart set: changes the limit of a running process, or of a job of many. Must not know
+ * how the change reaches a launch.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "args.h"
+#include "child.h"
+#include "cmd.h"
+#include "out.h"
+
+const char set_help[] =
+"Usage: gpupart set -p PID SET [--gpu GPU] [--json]\n"
+"       gpupart set NAME SET [--json]\n"
+"Changes the limit of a running process, or of all processes of the jobs NAME (of\n"
+"'gpupart run --name NAME'), those that begin later included: from the next launch on.\n"
+"Prints the old set and the new one. Your own processes; root's -p takes any.\n"
+"\n"
+"SET, several add up:\n"
+"  -t, --tpcs LIST     TPCs: 0,5,8-11 or 0-10:2\n"
+"  -g, --gpcs LIST     whole GPCs\n"
+"  -u, --ugpus LIST    whole uGPUs (halves of the L2)\n"
+"  -n, --nr-tpcs N     N more TPCs, packed, clear of the sets of others\n"
+"      --hex MASK      bit i allows TPC i\n"
+"  -a, --all           all TPCs of the GPU\n"
+"\n"
+"  -p, --pid PID       this process, and not what it started\n"
+"      --gpu GPU       of a process that uses several: an index in PCI order, a PCI\n"
+"                      address or a UUID\n"
+"      --json          as JSON, schema gpupart/1\n"
+"\n"
+"A launch that runs already ends where it is. A set wider than the one that a program\n"
+"was started with is allowed.\n"
+"\n"
+"Exit status: 0 done, 1 a process could not be changed, 2 it names nothing that runs.\n"
+"\n"
+"Examples:\n"
+"  gpupart set -p 4711 -g 0-3\n"
+"  gpupart set train -u 0\n";
+
+#define MAX_TARGETS 1024
+
+/* One process, or one job, to be changed. */
+struct target {
+	int pid;			/* 0: a job that has no process of this number yet */
+	char job[GPUPART_JOB_STRLEN];	/* "" of a process that is changed alone */
+	char name[64], pci[20], source[512];
+	bool simulated;
+	struct gpupart_tpcset before, set;
+};
+
+struct targets {
+	const struct args *args;
+	struct gpupart *gp;
+	bool all;
+	struct target *list;
+	unsigned int nr;
+	struct gpupart_process *processes;
+	int nr_processes;
+};
+
+/* -------------------------------------------------------------------- whom */
+
+static struct target *add_target(struct targets *t)
+{
+	return t->nr < MAX_TARGETS ? &t->list[t->nr++] : NULL;
+}
+
+static void add_process(struct targets *t, const struct gpupart_process *p)
+{
+	struct target *target = add_target(t);
+
+	if (!target)
+		return;
+	target->pid = p->pid;
+	target->simulated = p->simulated;
+	snprintf(target->name, sizeof(target->name), "%s", p->name);
+	snprintf(target->pci, sizeof(target->pci), "%s", p->pci);
+	snprintf(target->source, sizeof(target->source), "%s", p->source);
+	if (*p->limit)
+		gpupart_tpcset_parse_list(NULL, p->limit, &target->before);
+}
+
+static void add_job(struct targets *t, const struct gpupart_job *job)
+{
+	struct target *target = add_target(t);
+
+	if (!target)
+		return;
+	snprintf(target->job, sizeof(target->job), "%s", job->id);
+	snprintf(target->name, sizeof(target->name), "%s", job->name);
+	snprintf(target->pci, sizeof(target->pci), "%s", job->pci);
+	snprintf(target->source, sizeof(target->source), "%s", job->source);
+	target->simulated = job->simulated;
+	gpupart_tpcset_parse_list(NULL, job->limit, &target->before);
+}
+
+static int list_processes(struct targets *t)
+{
+	t->processes = calloc(MAX_TARGETS, sizeof(*t->processes));
+	t->list = calloc(MAX_TARGETS, sizeof(*t->list));
+	if (!t->processes || !t->list)
+		return cmd_fail(t->args->cmd, EXIT_FAILED, "no memory");
+	t->nr_processes = gpupart_process_list(t->gp, t->processes, MAX_TARGETS);
+	if (t->nr_processes < 0)
+		return cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp));
+	if (t->nr_processes > MAX_TARGETS)
+		t->nr_processes = MAX_TARGETS;
+	return -1;
+}
+
+/* The jobs for which @wanted holds: all of that name, or the one that @pid began. */
+static int find_jobs(struct targets *t, const char *name, int pid)
+{
+	struct gpupart_job *jobs = calloc(MAX_TARGETS, sizeof(*jobs));
+	int nr;
+
+	if (!jobs)
+		return cmd_fail(t->args->cmd, EXIT_FAILED, "no memory");
+	nr = gpupart_job_list(t->gp, jobs, MAX_TARGETS);
+	for (int i = 0; i < nr && i < MAX_TARGETS; i++)
+		if (name ? !strcmp(jobs[i].name, name) : jobs[i].pid == pid)
+			add_job(t, &jobs[i]);
+	free(jobs);
+	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp)) : -1;
+}
+
+static bool has_job(const struct targets *t, const char *job)
+{
+	for (unsigned int i = 0; i < t->nr; i++)
+		if (*job && !strcmp(t->list[i].job, job))
+			return true;
+	return false;
+}
+
+static bool is_own(int pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return !stat(path, &st) && st.st_uid == geteuid();
+}
+
+static int find_name(struct targets *t, const char *name)
+{
+	int status = find_jobs(t, name, 0);
+
+	/* Programs that show themselves under a name, without a run. */
+	for (int i = 0; status < 0 && i < t->nr_processes; i++)
+		if (!strcmp(t->processes[i].name, name) && t->processes[i].pid &&
+		    is_own(t->processes[i].pid) && !has_job(t, t->processes[i].job) &&
+		    *t->processes[i].pci)
+			add_process(t, &t->processes[i]);
+	if (status < 0 && !t->nr)
+		return cmd_fail(t->args->cmd, EXIT_USAGE,
+				"'%s' is the name of nothing of yours that runs: see 'gpupart ps'",
+				name);
+	return status;
+}
+
+static int find_pid(struct targets *t, const char *text)
+{
+	char *end;
+	long pid;
+	int status;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || pid < 1 || pid > 0x7fffffff)
+		return cmd_fail(t->args->cmd, EXIT_USAGE, "-p '%s': wants a process's number",
+				text);
+	for (int i = 0; i < t->nr_processes; i++)
+		if (t->processes[i].pid == pid && *t->processes[i].pci) {
+			add_process(t, &t->processes[i]);
+			return -1;
+		}
+	/* It was started by run and has not called cuInit: its job is its own as yet. */
+	status = find_jobs(t, NULL, pid);
+	if (status < 0 && !t->nr)
+		return cmd_fail(t->args->cmd, EXIT_USAGE,
+				"process %ld does not confine launches: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",
+				pid);
+	return status;
+}
+
+/* -------------------------------------------------------------------- what */
+
+static int work_out(struct targets *t, struct target *target)
+{
+	struct args args = *t->args;
+	struct gpupart_topology *topo;
+	int status = -1, err;
+
+	if (args.gpu) {
+		/* Which address --gpu means the sources of this machine know. */
+		err = gpupart_topology_open(t->gp, NULL, args.gpu, &topo);
+		if (err)
+			return cmd_fail(args.cmd, cmd_status(err), "--gpu %s: %s", args.gpu,
+					gpupart_error(t->gp));
+		snprintf(target->pci, sizeof(target->pci), "%s", gpupart_topology_info(topo)->pci);
+		gpupart_topology_close(topo);
+	}
+	args.simulated = target->simulated;
+	args.ignored_pid = target->pid;
+	args.ignored_name = *target->job && *target->name ? target->name : NULL;
+	err = gpupart_topology_open(t->gp, *target->source ? target->source : NULL,
+				    target->simulated ? NULL : target->pci, &topo);
+	if (err)
+		return cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(t->gp));
+	if (t->all)
+		target->set = gpupart_topology_all(topo);
+	else
+		status = args_set(&args, t->gp, topo, target->pci, NULL, &target->set);
+	gpupart_topology_close(topo);
+	return status;
+}
+
+/* ------------------------------------------------------------------ change */
+
+struct change {
+	const struct target *target;
+	uid_t uid;
+	gid_t gid;
+};
+
+struct changed {
+	int err;
+	char why[512];
+	struct gpupart_tpcset before;
+};
+
+static void change(struct gpupart *gp, const struct target *target, struct changed *changed)
+{
+	if (*target->job)
+		changed->err = gpupart_job_limit_set(gp, target->job, &target->set,
+						     &changed->before);
+	else
+		changed->err = gpupart_process_limit_set(gp, target->pid, target->pci,
+							 &target->set, &changed->before);
+	if (changed->err)
+		snprintf(changed->why, sizeof(changed->why), "%s", gpupart_error(gp));
+}
+
+/* Root becomes the user whose memory that is: nothing in it is to be trusted. */
+static void change_as(void *arg, void *result)
+{
+	const struct change *c = arg;
+	struct changed *changed = result;
+	struct gpupart *gp;
+
+	if (setgroups(0, NULL) || setgid(c->gid) || setuid(c->uid)) {
+		changed->err = -errno;
+		snprintf(changed->why, sizeof(changed->why), "becoming user %u: %s", c->uid,
+			 strerror(errno));
+	} else if (gpupart_open(&gp)) {
+		changed->err = -ENOMEM;
+		snprintf(changed->why, sizeof(changed->why), "no memory");
+	} else {
+		change(gp, c->target, changed);
+	}
+}
+
+static void change_target(struct targets *t, const struct target *target, struct changed *changed)
+{
+	struct change c = { .target = target };
+	char path[32];
+	struct stat st;
+
+	memset(changed, 0, sizeof(*changed));
+	snprintf(path, sizeof(path), "/proc/%d", target->pid);
+	if (geteuid() || !target->pid || stat(path, &st) || !st.st_uid) {
+		change(t->gp, target, changed);
+		return;
+	}
+	c.uid = st.st_uid;
+	c.gid = st.st_gid;
+	if (child_call(change_as, &c, changed, sizeof(*changed), 10, changed->why,
+		       sizeof(changed->why)))
+		changed->err = -EIO;
+}
+
+/* ------------------------------------------------------------------- print */
+
+static const char *set_list(char *text, const struct gpupart_tpcset *set)
+{
+	if (gpupart_tpcset_empty(set))
+		return "all";
+	gpupart_tpcset_format_list(set, text, GPUPART_TPCSET_STRLEN);
+	return text;
+}
+
+static void print_change(struct out *out, const struct target *target,
+			 const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
+{
+	char text[GPUPART_TPCSET_STRLEN], whose[96];
+
+	if (target->pid)
+		snprintf(whose, sizeof(whose), "pid %d's", target->pid);
+	else
+		snprintf(whose, sizeof(whose), "job %s's", *target->name ? target->name
+									: target->job);
+	fprintf(out->file, "%s current set: %s%s\n", whose, set_list(text, before),
+		target->simulated ? " (simulated)" : "");
+	fprintf(out->file, "%s new set: %s%s\n", whose, set_list(text, now),
+		target->simulated ? " (simulated)" : "");
+}
+
+static json_t *json_change(const struct target *target, const struct gpupart_tpcset *before,
+			   const struct gpupart_tpcset *now)
+{
+	char old_text[GPUPART_TPCSET_STRLEN], new_text[GPUPART_TPCSET_STRLEN];
+
+	return json_pack("{s:o, s:o, s:o, s:s, s:s, s:s}",
+			 "pid", target->pid ? json_integer(target->pid) : json_null(),
+			 "job", out_json_text(target->job), "name", out_json_text(target->name),
+			 "gpu", target->pci, "before", set_list(old_text, before),
+			 "set", set_list(new_text, now));
+}
+
+/* What a job's processes have now, beside what they had when we looked first. */
+static void report_processes(struct targets *t, struct out *out, json_t *rows,
+			     const struct target *job)
+{
+	struct gpupart_process *now = calloc(MAX_TARGETS, sizeof(*now));
+	int nr = now ? gpupart_process_list(t->gp, now, MAX_TARGETS) : 0;
+
+	for (int i = 0; i < nr && i < MAX_TARGETS; i++) {
+		struct target one = { .pid = now[i].pid, .simulated = now[i].simulated };
+		struct gpupart_tpcset before = { 0 }, set = { 0 };
+
+		if (strcmp(now[i].job, job->job) || !now[i].pid)
+			continue;
+		snprintf(one.name, sizeof(one.name), "%s", now[i].name);
+		snprintf(one.pci, sizeof(one.pci), "%s", now[i].pci);
+		for (int k = 0; k < t->nr_processes; k++)
+			if (t->processes[k].pid == now[i].pid && *t->processes[k].limit)
+				gpupart_tpcset_parse_list(NULL, t->processes[k].limit, &before);
+		if (*now[i].limit)
+			gpupart_tpcset_parse_list(NULL, now[i].limit, &set);
+		if (rows)
+			json_array_append_new(rows, json_change(&one, &before, &set));
+		else
+			print_change(out, &one, &before, &set);
+	}
+	free(now);
+}
+
+static int change_all(struct targets *t)
+{
+	json_t *rows = t->args->json ? json_array() : NULL, *root;
+	bool simulated = false;
+	struct out out;
+	int status = out_open(&out, t->args), failed = 0;
+
+	if (status >= 0)
+		return status;
+	for (unsigned int i = 0; i < t->nr; i++) {
+		const struct target *target = &t->list[i];
+		struct changed changed;
+
+		change_target(t, target, &changed);
+		simulated |= target->simulated;
+		if (changed.err) {
+			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "%s", changed.why);
+			continue;
+		}
+		if (rows)
+			json_array_append_new(rows, json_change(target, &changed.before,
+								&target->set));
+		else
+			print_change(&out, target, &changed.before, &target->set);
+		if (*target->job)
+			report_processes(t, &out, rows, target);
+	}
+	if (rows) {
+		root = out_json_new("set", simulated);
+		json_object_set_new(root, "changes", rows);
+		out_json_write(&out, root);
+	}
+	status = out_close(&out, t->args->cmd);
+	return failed ? failed : status;
+}
+
+static int set(const struct args *args, const char *pid, const char *name, bool all)
+{
+	struct targets t = { .args = args, .all = all };
+	int status;
+
+	if (gpupart_open(&t.gp))
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	status = list_processes(&t);
+	if (status < 0)
+		status = pid ? find_pid(&t, pid) : find_name(&t, name);
+	/* All sets before the first change: a bad one changes nothing. */
+	for (unsigned int i = 0; status < 0 && i < t.nr; i++)
+		status = work_out(&t, &t.list[i]);
+	if (status < 0)
+		status = change_all(&t);
+	free(t.list);
+	free(t.processes);
+	gpupart_close(t.gp);
+	return status;
+}
+
+int cmd_set(int argc, char **argv)
+{
+	const char *pid = NULL, *name = NULL;
+	bool all = false;
+	const struct args_option own[] = { { .name = "pid", .letter = 'p', .value = &pid },
+					   { .name = "all", .letter = 'a', .given = &all },
+					   { 0 } };
+	struct args args = { 0 };
+	int status;
+
+	/* NAME stands first: what looks like an option is one. */
+	if (argc > 1 && *argv[1] && *argv[1] != '-') {
+		name = argv[1];
+		argv[1] = argv[0];
+		argv++;
+		argc--;
+	}
+	status = args_parse(&args, ARGS_SET | ARGS_GPU | ARGS_JSON, own, set_help, argc, argv);
+	if (status >= 0)
+		return status;
+	if (!pid == !name)
+		return cmd_fail(args.cmd, EXIT_USAGE,
+				pid ? "both -p %s and the name '%s': one of them" :
+				      "whose set? give -p PID, or a job's NAME before the options",
+				pid, name);
+	if (!args.nr_terms && !all)
+		return cmd_fail(args.cmd, EXIT_USAGE,
+				"no set: give one with -t, -g, -u, -n, --hex or -a");
+	if (args.nr_terms && all)
+		return cmd_fail(args.cmd, EXIT_USAGE, "both -a and %s %s: one of them",
+				args.terms[0].option, args.terms[0].text);
+	return set(&args, pid, name, all);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* GPU memory of processes, as NVIDIA's management library tells it. Knows no partition. */
+#ifndef GPUPART_CLI_NVML_H
+#define GPUPART_CLI_NVML_H
+
+#include <stdint.h>
+
+/* Bytes of the GPU at @pci that process @pid has; -1 where that is not told. */
+int64_t nvml_memory(const char *pci, int pid);
+
+#endif

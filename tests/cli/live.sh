@@ -1,0 +1,247 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart ps, top and set on programs that run on the simulated GPU: one process, a job of
+# eight, what starts later, -n beside them, bad words, other users' processes.
+. "$(dirname "$0")/tap.subr"
+e="-i tests/data/gh100-h200-e/capture.txt"
+unset GPUPART_JOB
+
+# Launches until its file is gone; a line whenever it ran on another number of SMs.
+cat >"$tmp/launch.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+#define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
+static const char ptx[] = ".version 4.2\n.target sm_30\n.address_size 64\n"
+	".visible .entry gpupart_census(.param .u64 out, .param .u32 ns)\n{ ret; }\n";
+static struct { unsigned int smid, zero; unsigned long long start, end; } records[1024];
+int main(int argc, char **argv)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function;
+	unsigned int ns = 1000, last = 0;
+	unsigned long long out;
+	void *params[] = { &out, &ns };
+
+	if (argc != 2 || !lib || CALL("cuInit", (unsigned int), (0)) ||
+	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
+	    CALL("cuModuleLoadData", (void **, const void *), (&module, ptx)) ||
+	    CALL("cuModuleGetFunction", (void **, void *, const char *),
+		 (&function, module, "gpupart_census")) ||
+	    CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&out, sizeof(records))))
+		return 1;
+	while (!access(argv[1], F_OK)) {
+		char seen[1024] = { 0 };
+		unsigned int nr = 0;
+
+		if (CALL("cuLaunchKernel", (void *, unsigned int, unsigned int, unsigned int,
+					    unsigned int, unsigned int, unsigned int, unsigned int,
+					    void *, void **, void **),
+			 (function, 1024, 1, 1, 1024, 1, 1, 0, NULL, params, NULL)) ||
+		    CALL("cuCtxSynchronize", (void), ()) ||
+		    CALL("cuMemcpyDtoH_v2", (void *, unsigned long long, size_t),
+			 (records, out, sizeof(records))))
+			return 2;
+		for (int i = 0; i < 1024; i++) {
+			nr += !seen[records[i].smid];
+			seen[records[i].smid] = 1;
+		}
+		if (nr != last) {
+			printf("%u\n", nr);
+			fflush(stdout);
+		}
+		last = nr;
+		usleep(2000);
+	}
+	return 0;
+}
+END
+if ! ${CC:-cc} -o "$tmp/launch" "$tmp/launch.c" -ldl 2>"$tmp/err"; then
+	cat "$tmp/err" >&2
+	skip "no C compiler"
+	tap_done
+fi
+name=live-$$
+go=$tmp/go
+touch "$go"
+trap 'rm -rf "$tmp"' EXIT
+
+# rows NAME: how many processes ps has of that name.
+rows() {
+	"$gpupart" ps | awk -v n="$1" '$2 == n' | wc -l
+}
+
+wait_rows() {
+	for _ in $(seq 500); do
+		[ "$(rows "$1")" = "$2" ] && return
+		sleep 0.02
+	done
+}
+
+# last FILE WANTED: waits until the last line of FILE is that.
+last() {
+	for _ in $(seq 250); do
+		[ "$(tail -n 1 "$1" 2>/dev/null)" = "$2" ] && break
+		sleep 0.02
+	done
+	is "$(tail -n 1 "$1" 2>/dev/null)" "$2" "$3"
+}
+
+# ------------------------------------------------------------- one process
+"$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+pid=$!
+wait_rows "$name" 1
+last "$tmp/one" 8 "a program starts in its set"
+try ps
+has "$out" "$pid $name" "ps names it"
+has "$(grep " $name " "$tmp/out")" "0-3 (simulated)" "with its set, and that it is simulated"
+try set -p $pid -t 5,7
+is "$status $out" "0 pid $pid's current set: 0-3 (simulated)
+pid $pid's new set: 5,7 (simulated)" "set -p prints the old and the new"
+last "$tmp/one" 4 "its launches obey"
+try set "$name" -g 0
+is "$(sed -n 1,2p "$tmp/out" | cut -d' ' -f1-2)" "job $name's
+job $name's" "set NAME prints the job's"
+has "$out" "pid $pid's current set: 5,7" "and the process's"
+try ps --json
+is "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+p = [p for p in d["processes"] if p["name"] == sys.argv[2]][0]
+print(d["schema"], d["command"], d["simulated"], p["pid"], p["simulated"], p["set"]["nr_tpcs"], p["problem"],
+      p["counters"]["launches"] > 0, p["memory_bytes"])' "$tmp/out" "$name" 2>&1)" \
+	"gpupart/1 ps True $pid True 9 None True None" "ps --json"
+try set -p $pid -a --json
+is "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+c, = d["changes"]
+print(d["schema"], d["command"], c["pid"], c["set"])' "$tmp/out" 2>&1)" \
+	"gpupart/1 set $pid 0-65" "set --json; -a is all TPCs, more than it was started with"
+last "$tmp/one" 132 "and it has them"
+try top -n 2 -d 0.2
+is "$status $(grep -c "$pid $name" "$tmp/out") $(grep -c '/S' "$tmp/out")" "0 2 2" "top looks twice"
+# shellcheck disable=SC2046 # a row's words
+set -- $(grep "$pid $name" "$tmp/out" | tail -n 1)
+[ "$6" -gt 0 ]
+ok $? "and says launches a second: $6"
+try set -p $pid -n 4
+is "$status" 0 "-n takes TPCs of its own too"
+last "$tmp/one" 8 "so many"
+
+# ------------------------------------------------------------- bad words
+bad() {
+	wanted=$1 words=$2
+	shift 2
+	try "$@"
+	is "$status $(wc -l <"$tmp/err") $(wc -l <"$tmp/out")" "$wanted 1 0" "$*: refused"
+	has "$err" "$words" "$*: $words"
+}
+before=$("$gpupart" ps --json | grep -c launches)
+bad 2 "no-such-job" set no-such-job -t 1
+bad 2 "4194305" set -p 4194305 -t 1
+bad 2 "'1x'" set -p 1x -t 1
+bad 2 "'-3'" set -p -3 -t 1
+bad 2 "''" set -p "" -t 1
+bad 2 "TPC 66" set -p $pid -t 0,66
+bad 2 "GPC 9" set "$name" -g 9
+bad 2 "no set" set -p $pid
+bad 2 "whose set" set -t 1
+bad 2 "one of them" set "$name" -p $pid -t 1
+bad 2 "one of them" set -p $pid -a -t 1
+bad 2 "'extra'" set -p $pid -t 1 extra
+bad 2 "wants seconds" top -d 0
+bad 2 "wants a number" top -n 0
+bad 2 "wants a number" top -n x
+bad 2 "unknown option" ps --bogus
+is "$("$gpupart" ps | grep -c "$pid $name")" 1 "none of these ended it"
+[ -n "$before" ]
+last "$tmp/one" 8 "or changed it"
+
+# ------------------------------------------------------------- -n of others
+try run $e -n 40 -- sh -c 'echo $GPUPART_SET'
+mine=$("$gpupart" ps --json | python3 -c '
+import json, sys
+print([p["set"]["list"] for p in json.load(sys.stdin)["processes"] if p["name"] == sys.argv[1]][0])' "$name")
+is "$(python3 -c '
+import sys
+def tpcs(text):
+    return {t for part in text.split(",") for a, _, b in [part.partition("-")] for t in range(int(a), int(b or a) + 1)}
+print(len(tpcs(sys.argv[1]) & tpcs(sys.argv[2])), len(tpcs(sys.argv[2])))' "$mine" "$out")" "0 40" \
+	"run -n is clear of what set gave others"
+
+rm "$go"
+wait $pid
+is $? 0 "it ends well"
+is "$(rows "$name")" 0 "and is no longer listed"
+
+# ------------------------------------------------------------- a job of eight
+touch "$go"
+"$gpupart" run $e -g 1 --name "$name" -- sh -c '
+	for i in 1 2 3 4 5 6 7 8; do "$0" "$1" >"$2.$i" & done
+	while [ ! -e "$2.more" ]; do sleep 0.02; done
+	"$0" "$1" >"$2.9" &
+	wait' "$tmp/launch" "$go" "$tmp/eight" 2>/dev/null &
+job=$!
+wait_rows "$name" 8
+is "$(rows "$name")" 8 "a job of eight processes"
+try set "$name" -t 10-12
+is "$status $(grep -c "^pid .*new set: 10-12" "$tmp/out") $(grep -c "^job .*new set: 10-12" "$tmp/out")" \
+	"0 8 1" "set NAME changes all of them"
+for i in 1 2 3 4 5 6 7 8; do
+	last "$tmp/eight.$i" 6 "process $i obeys"
+done
+touch "$tmp/eight.more"
+last "$tmp/eight.9" 6 "so does one that starts later"
+is "$(cat "$tmp/eight.9")" 6 "from its first launch on"
+# A program that was not started yet can be set by the number of its run.
+is "$("$gpupart" run $e -t 1 -- sh -c '"$0" set -p $$ -t 2,3 >/dev/null && "$0" run -t 2 -- true; "$0" set -p $$ -t 2,3' \
+	"$gpupart" 2>"$tmp/err" | tail -n 1 | cut -d: -f2)" " 2-3 (simulated)" "set -p of a run that has not called cuInit"
+kill -9 "$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1; exit }')"
+wait_rows "$name" 8
+is "$(rows "$name")" 8 "one that is killed is no longer listed"
+rm "$go"
+wait $job
+is "$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" 1 "its note stays until somebody looks"
+try set "$name" -t 1
+is "$status" 2 "then it is gone"
+is "$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" 0 "and its note with it"
+
+# ------------------------------------------------------------- other users
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	touch "$go"
+	chmod 711 "$tmp" && chmod 755 "$tmp/launch"
+	mkdir -p "$tmp/theirs" && chmod 777 "$tmp/theirs"
+	as() {
+		(
+			XDG_CACHE_HOME=$tmp/theirs
+			setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+		)
+	}
+	if as "$gpupart" run $e -t 0-3 -- true 2>/dev/null; then
+		as "$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/other" 2>/dev/null &
+		wait_rows "$name" 1
+		pid=$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }')
+		"$gpupart" run $e -t 8 --name "$name-root" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+		wait_rows "$name-root" 1
+		root_pid=$("$gpupart" ps | awk -v n="$name-root" '$2 == n { print $1 }')
+		as "$gpupart" ps >"$tmp/out" 2>&1
+		is "$(grep -c " $name " "$tmp/out") $(grep -c " $name-root " "$tmp/out")" "1 0" \
+			"a user sees his own"
+		as "$gpupart" set -p "$root_pid" -t 9 >"$tmp/out" 2>"$tmp/err"
+		is "$? $(wc -l <"$tmp/out")" "2 0" "and changes no other's"
+		as "$gpupart" set "$name-root" -t 9 >"$tmp/out" 2>"$tmp/err"
+		is "$? $(wc -l <"$tmp/out")" "2 0" "nor by name"
+		last "$tmp/one" 2 "root's is as it was"
+		try set -p "$pid" -t 9
+		is "$status" 0 "root changes another's: $err"
+		last "$tmp/other" 2 "and it obeys"
+		rm -f "$go"
+		wait
+	else
+		skip "another user cannot use this build"
+	fi
+	rm -rf /dev/shm/gpupart-65534
+else
+	skip "other users: only as root"
+fi
+tap_done
