@@ -22,11 +22,13 @@ struct cmd {
 
 int cmd_topology(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_cdi(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 
-extern const char topology_help[], run_help[], verify_help[], doctor_help[], demo_help[];
+extern const char topology_help[], run_help[], cdi_help[], verify_help[], doctor_help[],
+	demo_help[];
 
 /* main()'s own, for a command that starts itself anew (paths.c). */
 extern char **cmd_argv;

@@ -13,6 +13,7 @@ static const struct cmd cmds[] = {
 	{ "topology", cmd_topology, "show a GPU's GPCs, virtual GPCs, TPCs and SMs",
 	  topology_help },
 	{ "run", cmd_run, "run a program inside a set of TPCs", run_help },
+	{ "cdi", cmd_cdi, "what a container needs to run inside a set", cdi_help },
 	{ "verify", cmd_verify, "prove on the GPU that sets confine launches", verify_help },
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
 	{ "demo", cmd_demo, "the main job in a minute", demo_help },
