@@ -136,7 +136,8 @@ static int inject(const struct args *args)
 	if (err)
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s is not installed: %s", PATHS_INJECT,
 				strerror(-err));
-	if (!taken || !*taken || paths_same(taken, path)) {
+	/* In a container that may be the one of the gpupart outside. */
+	if (!taken || !*taken || paths_same(taken, path) || paths_is_inject(taken)) {
 		setenv("CUDA_INJECTION64_PATH", path, 1);
 		return -1;
 	}
