@@ -110,6 +110,14 @@ try run $e -t 0-3 -- "$gpupart" cdi -t 10
 cp "$tmp/out" "$tmp/spec"
 is "$status $(ask 'v["GPUPART_SET"]')" "0 10" "inside a run its limit is none of the container's"
 
+# Two simulated GPUs: their places are their addresses, so both are there.
+GPUPART_SIM=tests/data/gh100-h200-b/capture.txt:tests/data/gh100-h200-e/capture.txt \
+	LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim "$gpupart" cdi --gpu 1 -t 0 -o "$tmp/spec" 2>"$tmp/err"
+is "$? $(python3 "$tmp/valid.py" "$tmp/spec")" "0 " "the second of two: valid"
+is "$(ask '" ".join(m[c]["hostPath"].split("/")[-2] for c in v["GPUPART_SIM"].split(":"))')" \
+	"gh100-h200-b gh100-h200-e" "both captures, in their order"
+has "$(cat "$tmp/err")" "of $(ask 'v["GPUPART_GPU"]'), simulated" "and the address of the second"
+
 # Bad values: named, and the file stays.
 echo old >"$tmp/file.json"
 for bad in '' a -a a- _a a/b 'a b' a,b "$(printf 'a\nb')" 'ä1'; do
@@ -156,10 +164,21 @@ is "$(cat "$tmp/file.json")" old "-o, killed while it writes: the file stays"
 rm -f "$tmp"/.gpupart-*
 refused 1 "-o $tmp/none/x.json" cdi $e -t 0 -o "$tmp/none/x.json"
 refused 1 "-o $tmp: Is a directory" cdi $e -t 0 -o "$tmp"
-if [ -c /dev/full ]; then
-	refused 1 "-o /dev/full" cdi $e -t 0 -o /dev/full
-	[ -c /dev/full ]
+# A device is written to. One of our own: who is root here could do away with /dev/full.
+if mknod "$tmp/full" c 1 7 2>/dev/null && ! sh -c 'echo >"$0"' "$tmp/full" 2>/dev/null; then
+	refused 1 "-o $tmp/full: No space left" cdi $e -t 0 -o "$tmp/full"
+	[ -c "$tmp/full" ]
 	ok $? "a device stays a device"
+else
+	skip "no device can be made here"
+fi
+mkfifo "$tmp/pipe"
+cat "$tmp/pipe" >"$tmp/piped" &
+"$gpupart" cdi $e -t 0 -o "$tmp/pipe" 2>/dev/null
+status=$?
+wait $!
+is "$status $(cmp "$tmp/piped" "$tmp/new.json" 2>&1)" "0 " "-o a pipe: it comes out there"
+if [ -c /dev/full ]; then
 	"$gpupart" cdi $e -t 0 >/dev/full 2>/dev/null
 	is $? 1 "a full disk is noticed"
 fi
@@ -181,6 +200,8 @@ apart sh -c '"$0" cdi '"$e"' -t 0 --uid 1234:0 >"$1" && stat -c "%u %a" /dev/shm
 	"$gpupart" "$tmp/spec" >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "0 1234 700" "--uid: the folder is made, that user's alone"
 is "$(ask 'm["/dev/shm/gpupart-0"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid OUTSIDE:INSIDE: from one to the other"
+apart sh -c '"$0" cdi '"$e"' -t 0 --uid 1234 >"$1"' "$gpupart" "$tmp/spec" 2>"$tmp/err"
+is "$(ask 'm["/dev/shm/gpupart-1234"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid UID: the same in both"
 why() { sed 's/^gpupart cdi: //;s/; without it.*//' "$tmp/err"; }
 apart sh -c 'mkdir -m 755 /dev/shm/gpupart-0; "$0" cdi '"$e"' -t 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
 is "$? $(why)" "1 /dev/shm/gpupart-0 is a folder, user 0's with mode 0755: wants a folder, user 0 and 0700" \

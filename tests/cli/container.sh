@@ -101,6 +101,13 @@ in_state "a file in its place" ': >$mine' note "/dev/shm/gpupart-0 is no folder"
 # Users and pids of their own.
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 has "$(row namespaces)" "users of its own (0 here is $self outside)" "a user namespace: who it is outside"
+if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1 &&
+	setpriv --reuid 1234 --clear-groups unshare -r true 2>/dev/null; then
+	setpriv --reuid 1234 --clear-groups unshare -r "$gpupart" doctor --no-launch $e >"$tmp/other" 2>&1
+	has "$(tr -s '\n ' ' ' <"$tmp/other")" "users of its own (0 here is 1234 outside)" "another user's: who it is outside"
+else
+	skip "no user namespace can be made as another user here"
+fi
 has "$(row namespaces)" "-> name jobs (--name) and set by name; 'gpupart cdi --uid'" "what to do"
 unshare -r -m -p -f --mount-proc "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 has "$(row namespaces)" "this has pids of its own and users of its own" "a pid namespace too"
