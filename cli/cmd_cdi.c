@@ -64,7 +64,7 @@ const char cdi_help[] =
 "Examples:\n"
 "  gpupart cdi -g 0,1 --device half -o /etc/cdi/gpupart-half.json\n"
 "  docker run --device nvidia.com/gpu=0 --device " KIND "=half IMAGE\n"
-"  gpupart cdi -n 16 --name batch --uid 1000:0 -o ~/.config/cdi/batch.json\n";
+"  gpupart cdi -n 16 --name batch --uid 1000:0 -o /etc/cdi/batch.json\n";
 
 struct cdi {
 	const struct args *args;
