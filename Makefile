@@ -74,12 +74,14 @@ $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o
 $(LIBGPUPART): $(B)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
 
-# nodelete: the driver keeps the callback's address for ever.
+# nodelete: the driver keeps the callback's address for ever. rpath: in a container what it
+# needs lies there, see cli/cmd_cdi.c; elsewhere nothing does.
 $(B)/lib/$(SONAME): $(LIB_OBJ) lib/gpupart.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/gpupart.map \
-		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(LIB_OBJ) $(LIBS)
+		-Wl,-rpath,'$$ORIGIN/gpupart' -Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ \
+		$(LIB_OBJ) $(LIBS)
 
 $(B)/lib/libgpupart.a: $(LIB_OBJ)
 	$(call say,AR,$@)

@@ -14,9 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 #include "args.h"
+#include "blocks.h"
 #include "child.h"
 #include "cmd.h"
 #include "cuda.h"
+#include "namespaces.h"
 #include "out.h"
 #include "paths.h"
 
@@ -96,6 +98,27 @@ static bool read_line(const char *path, char *text, size_t len)
 	return good;
 }
 
+/* What opening /dev/nvidiactl failed with, and what to do. */
+static void tell_no_node(struct doctor *doctor, int err)
+{
+	struct cuda_probe probe;
+
+	if (err != ENOENT)
+		row(doctor, BAD, "device-node",
+		    "have an administrator let this user read and write /dev/nvidia*",
+		    "/dev/nvidiactl: %s", strerror(err));
+	/* A container's image may bring the library; the nodes are passed in or not. */
+	else if (cuda_probe(&probe) != -ENOENT)
+		row(doctor, BAD, "device-node",
+		    "start the container with NVIDIA's CDI device (--device nvidia.com/gpu=0) or with --gpus, beside gpupart's; outside of one run 'nvidia-modprobe'",
+		    "/dev/nvidiactl: %s, and libcuda.so.1 is there: no GPU was passed in",
+		    strerror(err));
+	else
+		row(doctor, BAD, "device-node",
+		    "run 'nvidia-modprobe', or in a container pass the GPU in",
+		    "/dev/nvidiactl: %s", strerror(err));
+}
+
 static void ask_driver(struct doctor *doctor)
 {
 	char version[64];
@@ -120,10 +143,7 @@ static void ask_driver(struct doctor *doctor)
 	if (fd >= 0)
 		row(doctor, OK, "device-node", "", "/dev/nvidiactl can be opened");
 	else
-		row(doctor, BAD, "device-node", errno == ENOENT ?
-		    "run 'nvidia-modprobe', or in a container pass the GPU in" :
-		    "have an administrator let this user read and write /dev/nvidia*",
-		    "/dev/nvidiactl: %s", strerror(errno));
+		tell_no_node(doctor, errno);
 	if (fd >= 0)
 		close(fd);
 }
@@ -332,9 +352,37 @@ static bool mps_runs(void)
 	return found;
 }
 
+/* @own: our injected library or NULL. */
+static void ask_slot(struct doctor *doctor, const char *own)
+{
+	const char *taken = getenv("CUDA_INJECTION64_PATH"), *set = getenv("GPUPART_SET");
+
+	if (!taken || !*taken)
+		row(doctor, OK, "injection-slot", "", "CUDA_INJECTION64_PATH is free");
+	else if (strchr(taken, '/') && access(taken, F_OK) && set && *set)
+		row(doctor, BAD, "injection-slot",
+		    "in a container: start it with the device that 'gpupart cdi' writes, which mounts the library; or start programs in it with 'gpupart run'",
+		    "CUDA_INJECTION64_PATH is %s: %s. The driver goes on without it: programs started from here run unconfined, whatever GPUPART_SET says",
+		    taken, strerror(errno));
+	else if (strchr(taken, '/') && access(taken, F_OK))
+		row(doctor, NOTE, "injection-slot", "unset it, or bring back what it names",
+		    "CUDA_INJECTION64_PATH is taken by %s, which is not there: %s", taken,
+		    strerror(errno));
+	else if (own && paths_same(taken, own))
+		row(doctor, OK, "injection-slot", "",
+		    "CUDA_INJECTION64_PATH is gpupart's: this is inside a run");
+	else if (paths_is_inject(taken))
+		row(doctor, OK, "injection-slot", "",
+		    "CUDA_INJECTION64_PATH is another gpupart's, %s: this is in a container with its device",
+		    taken);
+	else
+		row(doctor, NOTE, "injection-slot",
+		    "nothing: run comes in by LD_PRELOAD and calls that tool in turn",
+		    "CUDA_INJECTION64_PATH is taken by %s", taken);
+}
+
 static void ask_injection(struct doctor *doctor)
 {
-	const char *taken = getenv("CUDA_INJECTION64_PATH");
 	char path[PATH_MAX];
 	int err = paths_package(PATHS_INJECT, path, sizeof(path));
 
@@ -346,15 +394,7 @@ static void ask_injection(struct doctor *doctor)
 		    strerror(errno));
 	else
 		row(doctor, OK, "inject-library", "", "%s", path);
-	if (!taken || !*taken)
-		row(doctor, OK, "injection-slot", "", "CUDA_INJECTION64_PATH is free");
-	else if (!err && paths_same(taken, path))
-		row(doctor, OK, "injection-slot", "",
-		    "CUDA_INJECTION64_PATH is gpupart's: this is inside a run");
-	else
-		row(doctor, NOTE, "injection-slot",
-		    "nothing: run comes in by LD_PRELOAD and calls that tool in turn",
-		    "CUDA_INJECTION64_PATH is taken by %s", taken);
+	ask_slot(doctor, err ? NULL : path);
 }
 
 static void ask_environment(struct doctor *doctor)
@@ -399,6 +439,47 @@ static void ask_cache(struct doctor *doctor)
 		row(doctor, NOTE, "cache-folder", advice, "%s: %s", folder, strerror(errno));
 	else
 		row(doctor, OK, "cache-folder", "", "%s can be written", path);
+}
+
+/* Where processes show themselves. Without it they run, confined all the same. */
+static void ask_blocks(struct doctor *doctor)
+{
+	const char *advice;
+	char why[256];
+
+	if (blocks_usable(why, sizeof(why), &advice))
+		row(doctor, OK, "blocks-folder", "", "%s", why);
+	else
+		row(doctor, NOTE, "blocks-folder", advice,
+		    "%s: programs run and are confined, but nobody sees or changes it: not doctor, ps or set",
+		    why);
+}
+
+/* What a container has of its own, as far as it matters here. */
+static void ask_namespaces(struct doctor *doctor)
+{
+	char users[80] = "";
+	struct namespaces ns;
+
+	namespaces_find(&ns);
+	if (!ns.pids_known || !ns.users_known) {
+		row(doctor, NOTE, "namespaces", "mount /proc", "/proc does not tell of them here");
+		return;
+	}
+	if (ns.own_users && ns.uid_outside >= 0)
+		snprintf(users, sizeof(users), "users of its own (%u here is %ld outside)",
+			 geteuid(), ns.uid_outside);
+	else if (ns.own_users)
+		snprintf(users, sizeof(users), "users of its own (%u here is nobody outside)",
+			 geteuid());
+	if (!ns.own_pids && !ns.own_users)
+		row(doctor, OK, "namespaces", "", "pids and users are the machine's");
+	else
+		row(doctor, NOTE, "namespaces",
+		    "name jobs (--name) and set by name; 'gpupart cdi --uid' gives a container the folder of blocks of the user that it is outside",
+		    "this has %s%s%s: ps and set here reach what runs in here, and outside what has the same folder of blocks; a pid in here is another one outside",
+		    ns.own_pids ? "pids of its own" : "",
+		    ns.own_pids && ns.own_users ? " and " : "", users);
 }
 
 #define DEVICE_LAUNCHES_ADVICE "gpupart-device-launches(7) says what to do"
@@ -538,6 +619,8 @@ static void ask_all(struct doctor *doctor, bool may_launch)
 	ask_launches(doctor, may_launch);
 	ask_injection(doctor);
 	ask_cache(doctor);
+	ask_blocks(doctor);
+	ask_namespaces(doctor);
 	if (mps_runs())
 		row(doctor, NOTE, "mps", "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients",
 		    "MPS runs: %%smid is renumbered in its clients, so mask bits are looked up and not checked");

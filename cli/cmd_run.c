@@ -3,21 +3,17 @@
  * gpupart run: works out the set, has the mask bits checked in a child, then becomes
  * the program with the injected library in its environment. Must not touch CUDA itself.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "args.h"
-#include "child.h"
+#include "check.h"
 #include "cmd.h"
 #include "cuda.h"
 #include "out.h"
 #include "paths.h"
-
-#define CHECK_SECONDS 60
-#define NAME_MAX_LEN 63
 
 const char run_help[] =
 "Usage: gpupart run SET [-i CAPTURE] [--gpu GPU] [--name NAME] [--late SECONDS]\n"
@@ -59,55 +55,6 @@ const char run_help[] =
 "  gpupart run -u 0 -- python3 train.py\n"
 "  gpupart run -g 1,2 -t 40-43 -- ./serve\n"
 "  gpupart run -n 16 --name batch -- make bench\n";
-
-struct check {
-	int err;
-	char key[20];
-	char pci[20];		/* of the GPU that was checked */
-	char why[512];
-};
-
-static void check_gpu(void *arg, void *result)
-{
-	struct check *check = result;
-	struct gpupart_check found;
-	struct gpupart_gpu *gpu;
-	struct gpupart *gp;
-
-	/*
-	 * The map is the GPU's, not this job's: it is checked without the limit of a
-	 * run around us and without another tool's library.
-	 */
-	unsetenv("GPUPART_SET");
-	unsetenv("CUDA_INJECTION64_PATH");
-	check->err = gpupart_open(&gp);
-	if (check->err)
-		return;
-	check->err = gpupart_attach(gp, arg, &gpu);
-	if (check->err) {
-		snprintf(check->why, sizeof(check->why), "%s", gpupart_error(gp));
-		return;
-	}
-	gpupart_gpu_check(gpu, &found);
-	snprintf(check->key, sizeof(check->key), "%s", found.key);
-	snprintf(check->pci, sizeof(check->pci), "%s",
-		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
-}
-
-static int check_in_child(const struct args *args, const char *pci, struct check *check)
-{
-	char why[128];
-
-	/* A context of the driver's is best ended with its process: the child closes nothing. */
-	if (child_call(check_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
-		       sizeof(why)))
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "checking the mask bits of GPU %s: %s",
-				pci, why);
-	if (check->err)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s",
-				*check->why ? check->why : strerror(-check->err));
-	return -1;
-}
 
 /* Whether @gpu, the GPU of the run around this one, is the one at @pci: 0, or a status. */
 static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu,
@@ -189,7 +136,8 @@ static int inject(const struct args *args)
 	if (err)
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s is not installed: %s", PATHS_INJECT,
 				strerror(-err));
-	if (!taken || !*taken || paths_same(taken, path)) {
+	/* In a container that may be the one of the gpupart outside. */
+	if (!taken || !*taken || paths_same(taken, path) || paths_is_inject(taken)) {
 		setenv("CUDA_INJECTION64_PATH", path, 1);
 		return -1;
 	}
@@ -213,20 +161,6 @@ static int become(const struct args *args)
 	err = errno;
 	return cmd_fail(args->cmd, err == ENOENT ? EXIT_RUN_NOT_FOUND : EXIT_RUN_NOT_EXECUTABLE,
 			"%s: %s", args->program[0], strerror(err));
-}
-
-static int check_name(const struct args *args, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *c = name; *c; c++)
-		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
-			len = 0;
-	if (len && len <= NAME_MAX_LEN)
-		return -1;
-	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
-			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-'",
-			*name ? name : "''", NAME_MAX_LEN);
 }
 
 /* From now on `gpupart set` finds what this becomes, also before it uses the GPU. */

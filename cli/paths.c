@@ -52,6 +52,13 @@ bool paths_same(const char *a, const char *b)
 	return !stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
+bool paths_is_inject(const char *path)
+{
+	const char *file = strrchr(path, '/');
+
+	return !strcmp(file ? file + 1 : path, PATHS_INJECT);
+}
+
 int paths_enter_sim(const char *cmd, int fail_status, const char *capture)
 {
 	const char *libs = getenv("LD_LIBRARY_PATH"), *sim = getenv("GPUPART_SIM");

@@ -16,6 +16,10 @@ int paths_full(const char *path, char *full, size_t len);
 int paths_package(const char *name, char *path, size_t len);
 
 #define PATHS_INJECT "libgpupart-inject.so"
+
+/* Whether @path has the injected library's name: ours, or of a gpupart elsewhere. */
+bool paths_is_inject(const char *path);
+
 #define PATHS_SIM "sim"
 
 /*

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is made sure of before a program is let into a set. Must not know how it gets
+ * there, nor touch CUDA in this process.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "check.h"
+#include "child.h"
+#include "cmd.h"
+
+#define CHECK_SECONDS 60
+#define NAME_MAX_LEN 63
+
+static void check_gpu(void *arg, void *result)
+{
+	struct check *check = result;
+	struct gpupart_check found;
+	struct gpupart_gpu *gpu;
+	struct gpupart *gp;
+
+	/*
+	 * The map is the GPU's, not this job's: it is checked without the limit of a
+	 * run around us and without another tool's library.
+	 */
+	unsetenv("GPUPART_SET");
+	unsetenv("CUDA_INJECTION64_PATH");
+	check->err = gpupart_open(&gp);
+	if (check->err)
+		return;
+	check->err = gpupart_attach(gp, arg, &gpu);
+	if (check->err) {
+		snprintf(check->why, sizeof(check->why), "%s", gpupart_error(gp));
+		return;
+	}
+	gpupart_gpu_check(gpu, &found);
+	snprintf(check->key, sizeof(check->key), "%s", found.key);
+	snprintf(check->pci, sizeof(check->pci), "%s",
+		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
+}
+
+static int failed(const struct args *args, int err)
+{
+	return args->usage_status == EXIT_RUN_FAILED ? EXIT_RUN_FAILED : cmd_status(err);
+}
+
+int check_in_child(const struct args *args, const char *pci, struct check *check)
+{
+	char why[128];
+
+	/* A context of the driver's is best ended with its process: the child closes nothing. */
+	if (child_call(check_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
+		       sizeof(why)))
+		return cmd_fail(args->cmd, failed(args, -EIO),
+				"checking the mask bits of GPU %s: %s", pci, why);
+	if (check->err)
+		return cmd_fail(args->cmd, failed(args, check->err), "%s",
+				*check->why ? check->why : strerror(-check->err));
+	return -1;
+}
+
+int check_name(const struct args *args, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+			len = 0;
+	if (len && len <= NAME_MAX_LEN)
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-'",
+			*name ? name : "''", NAME_MAX_LEN);
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart cdi: what a container needs to run inside a set, as a specification of the
+ * Container Device Interface (github.com/cncf-tags/container-device-interface, SPEC.md).
+ * Must not know a container runtime, nor touch CUDA itself.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "args.h"
+#include "blocks.h"
+#include "check.h"
+#include "cmd.h"
+#include "needed.h"
+#include "out.h"
+#include "paths.h"
+#include "whole.h"
+
+/*
+ * The lowest version with all that is used here (a name that begins with a digit); one that
+ * is higher is refused by the runtimes of today's distributions, podman 4.3 among them.
+ */
+#define CDI_VERSION "0.5.0"
+#define KIND "gpupart.dev/set"
+/* Who asks for a set never gets a simulated one. */
+#define KIND_SIMULATED "gpupart.dev/simulated"
+
+/* Inside the container; no folder of a package, so that an image may have its own gpupart. */
+#define INSIDE "/usr/lib/gpupart-host"
+#define INSIDE_PACKAGE INSIDE "/gpupart"
+#define INSIDE_SIM INSIDE_PACKAGE "/" PATHS_SIM
+
+#define LIBGPUPART "libgpupart.so.0"
+#define LIBCUDA "libcuda.so.1"
+#define MAX_NEEDED 16
+#define DEVICE_NAME_LEN (GPUPART_TPCSET_STRLEN + 8)
+
+const char cdi_help[] =
+"Usage: gpupart cdi [SET] [-i CAPTURE] [--gpu GPU] [--device NAME] [--name NAME]\n"
+"                   [--uid UID[:INSIDE]] [-o FILE]\n"
+"Writes what a container needs to run inside a set of TPCs, as a specification of the\n"
+"Container Device Interface (CDI), which docker, podman, containerd and CRI-O read\n"
+"from /etc/cdi: the limit, the injected library, the folder in which its processes\n"
+"show themselves. The driver comes from NVIDIA's own CDI device, given beside it.\n"
+"\n"
+"SET as run has it, -t, -g, -u, -n, --hex; without it all TPCs.\n"
+"  -i, --input CAPTURE for the simulated GPU made of it (sample:h200 or a file); the\n"
+"                      kind is then " KIND_SIMULATED "\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --device NAME   the device's name; without it that of the set, with an\n"
+"                      underscore for each comma: tpc0-7_16, or all\n"
+"      --name NAME     a name for the job, in GPUPART_NAME\n"
+"      --uid UID[:INSIDE]\n"
+"                      the user that the container's processes are, outside and, where\n"
+"                      it has users of its own, inside; without it the caller\n"
+"  -o, --output FILE   write there, the whole file or nothing, and not to stdout\n"
+"\n"
+"To be written anew after the driver, gpupart or the GPU changes. After a reboot its\n"
+"folder below " BLOCKS_ROOT " must be there again: gpupart(1), Containers, says how.\n"
+"\n"
+"Exit status: 0 written, 1 failed, 2 bad usage or not supported here.\n"
+"\n"
+"Examples:\n"
+"  gpupart cdi -g 0,1 --device half -o /etc/cdi/gpupart-half.json\n"
+"  docker run --device nvidia.com/gpu=0 --device " KIND "=half IMAGE\n"
+"  gpupart cdi -n 16 --name batch --uid 1000:0 -o /etc/cdi/batch.json\n";
+
+struct cdi {
+	const struct args *args;
+	const char *device, *name;	/* --device, --name or NULL */
+	uid_t uid, uid_inside;
+	char pci[20], key[20], list[GPUPART_TPCSET_STRLEN];
+	char device_name[DEVICE_NAME_LEN];
+	json_t *env, *nodes, *mounts;
+};
+
+/* ------------------------------------------------------------------- options */
+
+/* A device's name, by the rules of CDI; of one letter podman 4 dies. */
+static bool is_device_name(const char *name)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789_-.:";
+	size_t len = strlen(name), nr_alnum = strlen(letters) - 4;
+
+	return len >= 2 && strspn(name, letters) == len &&
+	       memchr(letters, name[0], nr_alnum) && memchr(letters, name[len - 1], nr_alnum);
+}
+
+static bool parse_uid(const char *text, char end, const char **rest, uid_t *uid)
+{
+	unsigned long value;
+	char *after;
+
+	errno = 0;
+	value = strtoul(text, &after, 10);
+	/* The highest is no user: it is what says that none is meant. */
+	if (*text < '0' || *text > '9' || errno || value >= (uid_t)-1 || (*after && *after != end))
+		return false;
+	*rest = after;
+	*uid = value;
+	return true;
+}
+
+static int take_uid(struct cdi *cdi, const char *text)
+{
+	const char *rest;
+
+	cdi->uid = cdi->uid_inside = geteuid();
+	if (!text)
+		return -1;
+	if (parse_uid(text, ':', &rest, &cdi->uid)) {
+		cdi->uid_inside = cdi->uid;
+		if (!*rest || parse_uid(rest + 1, 0, &rest, &cdi->uid_inside))
+			return -1;
+	}
+	return cmd_fail(cdi->args->cmd, EXIT_USAGE,
+			"--uid '%s': wants a user's number, or OUTSIDE:INSIDE", text);
+}
+
+static int take_options(struct cdi *cdi, const char *uid)
+{
+	int status = take_uid(cdi, uid);
+
+	if (status < 0 && cdi->name)
+		status = check_name(cdi->args, cdi->name);
+	if (status >= 0 || !cdi->device || is_device_name(cdi->device))
+		return status;
+	return cmd_fail(cdi->args->cmd, EXIT_USAGE,
+			"--device '%s': wants two or more letters, digits, '_', '-', '.' or ':', the first and the last a letter or digit",
+			cdi->device);
+}
+
+/* --------------------------------------------------------------- the pieces */
+
+__attribute__((format(printf, 2, 3)))
+static int add_env(struct cdi *cdi, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+	int len, err;
+
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
+	err = json_array_append_new(cdi->env, json_string(text));
+	free(text);
+	return err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory") : -1;
+}
+
+/* @path there is @inside in the container. Libraries are read, blocks are written. */
+static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool written)
+{
+	json_t *options = written ? json_pack("[s,s,s,s,s]", "rw", "nosuid", "nodev", "noexec",
+					      "bind") :
+				    json_pack("[s,s,s,s]", "ro", "nosuid", "nodev", "bind");
+
+	if (!json_array_append_new(cdi->mounts,
+				   json_pack("{s:s, s:s, s:o}", "hostPath", path,
+					     "containerPath", inside, "options", options)))
+		return -1;
+	return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s: a path that is no UTF-8 cannot be told",
+			path);
+}
+
+static int add_node(struct cdi *cdi, const char *path)
+{
+	/* What it is, the runtime sees for itself. */
+	if (access(path, F_OK))
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s: %s", path, strerror(errno));
+	json_array_append_new(cdi->nodes, json_pack("{s:s, s:s}", "path", path,
+						    "permissions", "rw"));
+	return -1;
+}
+
+/*
+ * The library asks NVIDIA's driver for the topology through these. NVIDIA's own device
+ * brings them too; a runtime adds a node once.
+ */
+static int add_nodes(struct cdi *cdi)
+{
+	char path[80], line[128];
+	unsigned int minor = 0;
+	bool found = false;
+	FILE *file;
+	int status;
+
+	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", cdi->pci);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "Device Minor: %u", &minor) == 1;
+	if (file)
+		fclose(file);
+	if (!found)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED,
+				"%s does not tell the number of the GPU's device node", path);
+	status = add_node(cdi, "/dev/nvidiactl");
+	snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
+	return status < 0 ? add_node(cdi, path) : status;
+}
+
+static int add_libraries(struct cdi *cdi)
+{
+	static struct needed list[MAX_NEEDED];
+	int nr = needed_list(LIBGPUPART, list, MAX_NEEDED), err, status;
+	char path[PATH_MAX], inside[PATH_MAX];
+
+	if (nr < 0)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED,
+				LIBGPUPART ": not all that it needs is found: %s", strerror(-nr));
+	err = paths_package(PATHS_INJECT, path, sizeof(path));
+	if (err)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s",
+				PATHS_INJECT, strerror(-err));
+	status = add_mount(cdi, path, INSIDE_PACKAGE "/" PATHS_INJECT, false);
+	for (int i = 0; i < nr && status < 0; i++) {
+		/* Where the ones look for the others: their run paths, in the Makefile. */
+		snprintf(inside, sizeof(inside), "%s/%s", i ? INSIDE_PACKAGE : INSIDE,
+			 list[i].name);
+		status = add_mount(cdi, list[i].path, inside, false);
+	}
+	return status;
+}
+
+static int add_blocks(struct cdi *cdi)
+{
+	char outside[BLOCKS_PATH_LEN], inside[BLOCKS_PATH_LEN], why[160];
+
+	if (blocks_make(cdi->uid, why, sizeof(why)))
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED,
+				"%s; without it nobody outside would see what runs in the container",
+				why);
+	return add_mount(cdi, blocks_path(cdi->uid, outside),
+			 blocks_path(cdi->uid_inside, inside), true);
+}
+
+/* The simulated driver and its captures, as run -i sets them. */
+static int add_simulated(struct cdi *cdi)
+{
+	const char *captures = getenv("GPUPART_SIM");
+	char path[PATH_MAX], one[PATH_MAX], inside[64], sim[1024] = "";
+	int err = paths_package(PATHS_SIM "/" LIBCUDA, path, sizeof(path)), status;
+
+	if (err)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_SIM,
+				strerror(-err));
+	status = add_mount(cdi, path, INSIDE_SIM "/" LIBCUDA, false);
+	/* The places of several are their addresses: all, and in this order. */
+	for (int i = 0; captures && *captures && status < 0; i++) {
+		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
+		captures += strcspn(captures, ":");
+		captures += *captures == ':';
+		err = paths_full(one, path, sizeof(path));
+		if (err)
+			return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s: %s", one, strerror(-err));
+		snprintf(inside, sizeof(inside), INSIDE_SIM "/%d.capture", i);
+		out_append(sim, sizeof(sim), "%s%s", i ? ":" : "", inside);
+		status = add_mount(cdi, path, inside, false);
+	}
+	if (status < 0)
+		status = add_env(cdi, "GPUPART_SIM=%s", sim);
+	return status < 0 ? add_env(cdi, "LD_LIBRARY_PATH=" INSIDE_SIM) : status;
+}
+
+static int add_all(struct cdi *cdi)
+{
+	int status = add_env(cdi, "GPUPART_SET=%s", cdi->list);
+
+	if (status < 0)
+		status = add_env(cdi, "GPUPART_GPU=%s", cdi->pci);
+	if (status < 0)
+		status = add_env(cdi, "GPUPART_CHECKED=%s", cdi->key);
+	if (status < 0 && cdi->name)
+		status = add_env(cdi, "GPUPART_NAME=%s", cdi->name);
+	if (status < 0)
+		status = add_env(cdi, "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
+	if (status < 0)
+		status = add_libraries(cdi);
+	if (status < 0)
+		status = cdi->args->simulated ? add_simulated(cdi) : add_nodes(cdi);
+	/* Last: it leaves a folder behind. */
+	return status < 0 ? add_blocks(cdi) : status;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static char *text_of(const struct cdi *cdi)
+{
+	json_t *edits = json_pack("{s:O}", "env", cdi->env), *root;
+	char *text, *line = NULL;
+
+	if (json_array_size(cdi->nodes))
+		json_object_set(edits, "deviceNodes", cdi->nodes);
+	json_object_set(edits, "mounts", cdi->mounts);
+	root = json_pack("{s:s, s:s, s:[{s:s, s:o}]}", "cdiVersion", CDI_VERSION,
+			 "kind", cdi->args->simulated ? KIND_SIMULATED : KIND,
+			 "devices", "name", cdi->device ? cdi->device : cdi->device_name,
+			 "containerEdits", edits);
+	text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	json_decref(root);
+	if (text && asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
+	free(text);
+	return line;
+}
+
+static int write_out(const struct cdi *cdi)
+{
+	const char *path = cdi->args->output;
+	char *text = text_of(cdi);
+	struct out out;
+	int err, status;
+
+	if (!text)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
+	if (path) {
+		err = whole_write(path, text);
+		status = err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "-o %s: %s", path,
+					strerror(-err)) : EXIT_DONE;
+	} else {
+		out_open(&out, NULL);
+		fputs(text, out.file);
+		status = out_close(&out, cdi->args->cmd);
+	}
+	free(text);
+	return status;
+}
+
+/* "tpc" and the list, which has commas that a device's name must not have. */
+static void name_device(struct cdi *cdi)
+{
+	if (!cdi->args->nr_terms)
+		snprintf(cdi->device_name, sizeof(cdi->device_name), "all");
+	else
+		snprintf(cdi->device_name, sizeof(cdi->device_name), "tpc%s", cdi->list);
+	for (char *c = cdi->device_name; *c; c++)
+		if (*c == ',')
+			*c = '_';
+}
+
+static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_topology *topo)
+{
+	const struct args *args = cdi->args;
+	/* As in run: a capture need not tell the address that is simulated. */
+	const char *gpu = !args->simulated ? gpupart_topology_info(topo)->pci :
+			  args->gpu ? args->gpu : "0";
+	struct gpupart_tpcset set = gpupart_topology_all(topo);
+	struct check check = { 0 };
+	char text[OUT_SET_STRLEN];
+	int status = -1;
+
+	/* A limit around this process is none of the container's, which is no child of it. */
+	if (args->nr_terms)
+		status = args_set(args, gp, topo, gpu, NULL, &set);
+	if (status < 0)
+		status = check_in_child(args, gpu, &check);
+	if (status >= 0)
+		return status;
+	snprintf(cdi->pci, sizeof(cdi->pci), "%s", *check.pci ? check.pci : gpu);
+	snprintf(cdi->key, sizeof(cdi->key), "%s", check.key);
+	gpupart_tpcset_format_list(&set, cdi->list, sizeof(cdi->list));
+	name_device(cdi);
+	cdi->env = json_array();
+	cdi->nodes = json_array();
+	cdi->mounts = json_array();
+	status = add_all(cdi);
+	if (status < 0)
+		status = write_out(cdi);
+	json_decref(cdi->env);
+	json_decref(cdi->nodes);
+	json_decref(cdi->mounts);
+	if (!status && args->simulated)
+		cmd_note(args->cmd, "TPCs %s of %s, simulated: what has it uses no GPU",
+			 out_set(text, sizeof(text), topo, &set), cdi->pci);
+	return status;
+}
+
+int cmd_cdi(int argc, char **argv)
+{
+	const char *uid = NULL;
+	struct args args = { 0 };
+	struct cdi cdi = { .args = &args };
+	const struct args_option own[] = { { .name = "device", .value = &cdi.device },
+					   { .name = "name", .value = &cdi.name },
+					   { .name = "uid", .value = &uid }, { 0 } };
+	struct gpupart_topology *topo;
+	struct gpupart *gp;
+	int status;
+
+	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_OUTPUT, own, cdi_help,
+			    argc, argv);
+	if (status < 0)
+		status = take_options(&cdi, uid);
+	if (status < 0)
+		status = args_simulate(&args);
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	status = args_topology(&args, gp, &topo);
+	if (status < 0) {
+		status = specify(&cdi, gp, topo);
+		gpupart_topology_close(topo);
+	}
+	gpupart_close(gp);
+	return status;
+}

@@ -1,0 +1,297 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart cdi: valid by the rules of the Container Device Interface, whole or not written,
+# and what it says is enough: a program in a root of its own, with nothing of this machine
+# but the C library, runs confined and is seen from outside.
+. "$(dirname "$0")/tap.subr"
+e="-i tests/data/gh100-h200-e/capture.txt"
+if ! python3 -c '' 2>/dev/null; then
+	skip "no python3"
+	tap_done
+fi
+blocks=/dev/shm/gpupart-$(id -u)
+
+# SPEC.md of github.com/cncf-tags/container-device-interface, its version 0.5.0, in rules of
+# our own: prints what is wrong, or nothing.
+cat >"$tmp/valid.py" <<'END'
+import json, re, sys
+spec = json.load(open(sys.argv[1]))
+wrong = []
+def rule(good, words):
+    if not good:
+        wrong.append(words)
+def keys(what, where, needed, optional=()):
+    rule(isinstance(what, dict), where + " is no object")
+    for key in needed:
+        rule(key in what, where + " lacks " + key)
+    for key in what:
+        rule(key in needed or key in optional, where + " has " + key)
+def path(text, where):
+    rule(isinstance(text, str) and text.startswith("/"), where + " is no full path")
+keys(spec, "the specification", ("cdiVersion", "kind", "devices"), ("containerEdits",))
+rule(spec["cdiVersion"] == "0.5.0", "cdiVersion")
+vendor, _, kind = spec["kind"].partition("/")
+for part in vendor, kind:
+    rule(re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,61}[A-Za-z0-9]", part), "kind: " + part)
+# Before 0.6.0 the class has no dot.
+rule("." not in kind, "kind: a dot in the class")
+rule(len(spec["devices"]) >= 1, "no device")
+for device in spec["devices"]:
+    keys(device, "a device", ("name", "containerEdits"))
+    rule(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.:-]*[A-Za-z0-9]", device["name"]), "device name")
+    edits = device["containerEdits"]
+    keys(edits, "containerEdits", (), ("env", "deviceNodes", "mounts", "hooks"))
+    rule(edits, "empty containerEdits")
+    for variable in edits.get("env", []):
+        rule(re.fullmatch(r"[^=]+=.*", variable), "env: " + variable)
+    for node in edits.get("deviceNodes", []):
+        keys(node, "a node", ("path",), ("hostPath", "type", "major", "minor", "fileMode",
+                                         "permissions", "uid", "gid"))
+        path(node["path"], "a node")
+        rule(not node.get("permissions", "r").strip("rwm"), "permissions")
+    for mount in edits.get("mounts", []):
+        keys(mount, "a mount", ("hostPath", "containerPath"), ("options", "type"))
+        path(mount["hostPath"], "hostPath")
+        path(mount["containerPath"], "containerPath")
+        rule(all(isinstance(o, str) for o in mount.get("options", [])), "options")
+print("; ".join(wrong))
+END
+# ask EXPRESSION: of the specification s in $tmp/spec, its device d and that one's env v.
+ask() {
+	python3 -c "
+import json, sys
+s = json.load(open(sys.argv[1]))
+d = s['devices'][0]
+v = dict(e.split('=', 1) for e in d['containerEdits']['env'])
+m = {m['containerPath']: m for m in d['containerEdits']['mounts']}
+print($1)" "$tmp/spec" 2>&1
+}
+# spec WORDS ARGS: a specification in $tmp/spec, valid.
+spec() {
+	words=$1
+	shift
+	try cdi "$@"
+	cp "$tmp/out" "$tmp/spec"
+	is "$status $(python3 "$tmp/valid.py" "$tmp/spec" 2>&1)" "0 " "$words: valid"
+}
+
+spec "no set" $e
+is "$(ask 'd["name"], v["GPUPART_SET"]')" "all 0-65" "no set: all"
+is "$(ask '"GPUPART_NAME" in v')" False "no name: no GPUPART_NAME"
+spec "a list" $e -t 0-7,16
+is "$(ask 'd["name"], v["GPUPART_SET"]')" "tpc0-7_16 0-7,16" "a list: its name has no comma"
+spec "hex" $e --hex 1
+is "$(ask 'd["name"], v["GPUPART_SET"]')" "tpc0 0" "hex: one TPC"
+spec "every other" $e -t 0-65:2
+is "$(ask 'v["GPUPART_SET"].count(",")')" 32 "every other TPC: whole"
+spec "all there is" $e -g 0,1 --device half --name batch.1
+is "$(ask 's["kind"], d["name"], v["GPUPART_NAME"]')" "gpupart.dev/simulated half batch.1" \
+	"--device and --name; the kind says simulated"
+has "$err" "simulated: what has it uses no GPU" "a line on stderr says it too"
+is "$(wc -l <"$tmp/err")" 1 "one line"
+# What run would have set.
+"$gpupart" run $e -g 0,1 --name batch.1 -- env >"$tmp/run" 2>/dev/null
+for name in SET GPU CHECKED NAME; do
+	is "$(ask "v['GPUPART_$name']")" "$(sed -n "s/^GPUPART_$name=//p" "$tmp/run")" "GPUPART_$name is that of run"
+done
+is "$(ask 'v["CUDA_INJECTION64_PATH"] in m, v["GPUPART_SIM"] in m, v["LD_LIBRARY_PATH"] + "/libcuda.so.1" in m')" \
+	"True True True" "what the environment names is mounted"
+is "$(ask '[p for p in m if m[p]["hostPath"] == "'"$blocks"'"]')" "['$blocks']" "the folder of blocks is mounted"
+is "$(ask 'sorted(p for p in m if "rw" in m[p]["options"])')" "['$blocks']" "it alone can be written"
+is "$(ask 'sum("ro" in x["options"] for x in m.values()) == len(m) - 1')" True "all else is read only"
+is "$(ask '"deviceNodes" in d["containerEdits"], "hooks" in d["containerEdits"]')" "False False" \
+	"a simulated GPU has no node; there are no hooks"
+missing=$(ask '" ".join(x["hostPath"] for x in m.values())' | tr ' ' '\n' | while read -r path; do
+	[ -e "$path" ] || echo "$path"; done)
+is "$missing" "" "all that is mounted is there"
+is "$(stat -c %a "$blocks")" 700 "the folder of blocks is 0700"
+# Inside a run: the container is no child of it.
+try run $e -t 0-3 -- "$gpupart" cdi -t 10
+cp "$tmp/out" "$tmp/spec"
+is "$status $(ask 'v["GPUPART_SET"]')" "0 10" "inside a run its limit is none of the container's"
+
+# Two simulated GPUs: their places are their addresses, so both are there.
+GPUPART_SIM=tests/data/gh100-h200-b/capture.txt:tests/data/gh100-h200-e/capture.txt \
+	LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim "$gpupart" cdi --gpu 1 -t 0 -o "$tmp/spec" 2>"$tmp/err"
+is "$? $(python3 "$tmp/valid.py" "$tmp/spec")" "0 " "the second of two: valid"
+is "$(ask '" ".join(m[c]["hostPath"].split("/")[-2] for c in v["GPUPART_SIM"].split(":"))')" \
+	"gh100-h200-b gh100-h200-e" "both captures, in their order"
+has "$(cat "$tmp/err")" "of $(ask 'v["GPUPART_GPU"]'), simulated" "and the address of the second"
+
+# Bad values: named, and the file stays.
+echo old >"$tmp/file.json"
+for bad in '' a -a a- _a a/b 'a b' a,b "$(printf 'a\nb')" 'ä1'; do
+	try cdi $e -t 0 --device "$bad" -o "$tmp/file.json"
+	is "$status $(grep -c -- "--device '" "$tmp/err")" "2 1" "--device '$(echo "$bad" | tr '\n' ' ')': refused"
+done
+for bad in '' x -1 1x 4294967295 99999999999 1: :1 1:x 1:2:3 ' 1'; do
+	refused 2 "--uid '$bad'" cdi $e -t 0 --uid "$bad" -o "$tmp/file.json"
+done
+refused 2 "--name a b" cdi $e -t 0 --name "a b" -o "$tmp/file.json"
+refused 2 66 cdi $e -t 66 -o "$tmp/file.json"
+refused 2 "-n 67" cdi $e -n 67 -o "$tmp/file.json"
+refused 2 7 cdi $e --gpu 7 -o "$tmp/file.json"
+refused 2 "-i rm" cdi -i rm -o "$tmp/file.json"
+refused 2 /nonexistent cdi -i /nonexistent -o "$tmp/file.json"
+refused 2 extra cdi $e -o "$tmp/file.json" extra
+refused 2 --nosuch cdi --nosuch
+(
+	export GPUPART_SIM_MOVE_BIT=7:0 XDG_CACHE_HOME="$tmp/unchecked"
+	try cdi $e -t 0 -o "$tmp/file.json"
+	has "$status $err" "1 gpupart cdi: mask bit" "mask bits that do not prove right: refused"
+	exit $tap_failed
+)
+tap_failed=$?
+tap_count=$((tap_count + 1))
+is "$(cat "$tmp/file.json")" old "the file stays as it was"
+
+# -o: whole, readable by the runtime whatever the umask, links kept, nothing left over.
+(umask 077; "$gpupart" cdi $e -t 0 -o "$tmp/new.json" 2>/dev/null)
+is "$? $(stat -c %a "$tmp/new.json") $(python3 "$tmp/valid.py" "$tmp/new.json")" "0 644 " "-o: mode 0644"
+mkdir "$tmp/links"
+ln -s ../file.json "$tmp/links/link.json"
+try cdi $e -t 0 -o "$tmp/links/link.json"
+[ -L "$tmp/links/link.json" ] && cmp -s "$tmp/file.json" "$tmp/new.json"
+ok $? "-o a link: where it leads is replaced"
+echo old >"$tmp/file.json"
+# The limit of one block: less than a specification.
+(trap '' XFSZ; ulimit -f 1; "$gpupart" cdi $e -t 0 -o "$tmp/file.json" 2>"$tmp/err")
+is "$? $(cat "$tmp/file.json")" "1 old" "-o where there is no room: 1, and the file stays"
+has "$(cat "$tmp/err")" "-o $tmp/file.json: File too large" "and it says so"
+is "$(find "$tmp" -name '.gpupart-*')" "" "and leaves nothing beside it"
+sh -c 'ulimit -f 1; "$@"; true' - "$gpupart" cdi $e -t 0 -o "$tmp/file.json" 2>/dev/null
+is "$(cat "$tmp/file.json")" old "-o, killed while it writes: the file stays"
+rm -f "$tmp"/.gpupart-*
+refused 1 "-o $tmp/none/x.json" cdi $e -t 0 -o "$tmp/none/x.json"
+refused 1 "-o $tmp: Is a directory" cdi $e -t 0 -o "$tmp"
+# A device is written to. One of our own: who is root here could do away with /dev/full.
+if mknod "$tmp/full" c 1 7 2>/dev/null && ! sh -c 'echo >"$0"' "$tmp/full" 2>/dev/null; then
+	refused 1 "-o $tmp/full: No space left" cdi $e -t 0 -o "$tmp/full"
+	[ -c "$tmp/full" ]
+	ok $? "a device stays a device"
+else
+	skip "no device can be made here"
+fi
+mkfifo "$tmp/pipe"
+cat "$tmp/pipe" >"$tmp/piped" &
+"$gpupart" cdi $e -t 0 -o "$tmp/pipe" 2>/dev/null
+status=$?
+wait $!
+is "$status $(cmp "$tmp/piped" "$tmp/new.json" 2>&1)" "0 " "-o a pipe: it comes out there"
+if [ -c /dev/full ]; then
+	"$gpupart" cdi $e -t 0 >/dev/full 2>/dev/null
+	is $? 1 "a full disk is noticed"
+fi
+
+# From here in a mount namespace of its own, whose /dev/shm nobody else uses.
+if ! unshare -m true 2>/dev/null || [ "$(id -u)" != 0 ]; then
+	skip "namespaces cannot be made here by this user: no container tried"
+	tap_done
+fi
+cat >"$tmp/apart" <<'END'
+#!/bin/sh
+mount -t tmpfs none /dev/shm && exec "$@"
+END
+chmod +x "$tmp/apart"
+apart() { unshare -m "$tmp/apart" "$@"; }
+chmod 755 "$tmp"
+
+apart sh -c '"$0" cdi '"$e"' -t 0 --uid 1234:0 >"$1" && stat -c "%u %a" /dev/shm/gpupart-1234' \
+	"$gpupart" "$tmp/spec" >"$tmp/out" 2>"$tmp/err"
+is "$? $(cat "$tmp/out")" "0 1234 700" "--uid: the folder is made, that user's alone"
+is "$(ask 'm["/dev/shm/gpupart-0"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid OUTSIDE:INSIDE: from one to the other"
+apart sh -c '"$0" cdi '"$e"' -t 0 --uid 1234 >"$1"' "$gpupart" "$tmp/spec" 2>"$tmp/err"
+is "$(ask 'm["/dev/shm/gpupart-1234"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid UID: the same in both"
+why() { sed 's/^gpupart cdi: //;s/; without it.*//' "$tmp/err"; }
+apart sh -c 'mkdir -m 755 /dev/shm/gpupart-0; "$0" cdi '"$e"' -t 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
+is "$? $(why)" "1 /dev/shm/gpupart-0 is a folder, user 0's with mode 0755: wants a folder, user 0 and 0700" \
+	"a folder that others get at is refused"
+apart sh -c 'mkdir -m 700 /dev/shm/gpupart-0; chown 7 /dev/shm/gpupart-0; "$0" cdi '"$e"' -t 0' "$gpupart" \
+	>"$tmp/out" 2>"$tmp/err"
+has "$? $(why)" "1 /dev/shm/gpupart-0 is a folder, user 7's" "another user's folder is refused"
+apart sh -c ': >/dev/shm/gpupart-0; "$0" cdi '"$e"' -t 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
+has "$? $(why)" "1 /dev/shm/gpupart-0 is no folder" "a file in its place is refused"
+apart sh -c 'mount -o remount,ro none /dev/shm; "$0" cdi '"$e"' -t 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
+is "$? $(why)" "1 /dev/shm/gpupart-0: Read-only file system" "a /dev/shm that cannot be written: said"
+if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
+	apart setpriv --reuid 1234 --clear-groups "$gpupart" cdi $e -t 0 --uid 0 >"$tmp/out" 2>"$tmp/err"
+	is "$? $(why)" "1 /dev/shm/gpupart-0 is not there: only root makes it for another user" \
+		"no root: another user's folder cannot be made"
+else
+	skip "the command cannot be run as another user here"
+fi
+
+# A container: a root with the C library, this program and what the specification says.
+if ! ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
+	skip "no C compiler"
+	tap_done
+fi
+cat >"$tmp/contain.py" <<'END'
+import json, os, shutil, subprocess, sys
+spec, root, program, arguments = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+edits = {} if spec == "-" else json.load(open(spec))["devices"][0]["containerEdits"]
+def mount(*words):
+    subprocess.check_call(["mount"] + list(words))
+mount("-t", "tmpfs", "none", root)
+for folder in "dev/shm", "proc", "tmp":
+    os.makedirs(root + "/" + folder)
+for line in subprocess.check_output(["ldd", program], text=True).splitlines():
+    library = next((w for w in line.split() if w.startswith("/")), None)
+    if not library:
+        continue
+    # The C library is a folder's: libdl and others of it, where they are files of their own.
+    for name in [os.path.basename(library), "libdl.so.2", "libpthread.so.0", "libm.so.6", "librt.so.1"]:
+        beside = os.path.join(os.path.dirname(library), name)
+        if os.path.exists(beside):
+            os.makedirs(root + os.path.dirname(beside), exist_ok=True)
+            shutil.copy(beside, root + beside)
+shutil.copy(program, root + "/program")
+shutil.copy("lib/probe.ptx", root + "/probe.ptx")
+mount("-t", "tmpfs", "none", root + "/dev/shm")
+mount("--rbind", "/proc", root + "/proc")
+for m in edits.get("mounts", []):
+    inside = root + m["containerPath"]
+    if os.path.isdir(m["hostPath"]):
+        os.makedirs(inside)
+    else:
+        os.makedirs(os.path.dirname(inside), exist_ok=True)
+        open(inside, "w").close()
+    mount("--bind", m["hostPath"], inside)
+    mount("-o", ",".join(["remount"] + m["options"]), inside)
+os.chroot(root)
+os.chdir("/")
+environment = dict(e.split("=", 1) for e in edits.get("env", []))
+environment.update(e.split("=", 1) for e in arguments if "=" in e)
+os.execve("/program", ["/program", "/probe.ptx"] + [a for a in arguments if "=" not in a], environment)
+END
+mkdir "$tmp/root"
+# contained SPECIFICATION VARIABLE=VALUE: $status, $out, $err.
+contained() {
+	unshare -m python3 "$tmp/contain.py" "$1" "$tmp/root" "$tmp/census" 42 "$2" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	out=$(cat "$tmp/out")
+	err=$(cat "$tmp/err")
+}
+"$gpupart" cdi $e -t 0-7 --name inside -o "$tmp/spec" 2>/dev/null
+smids=$("$gpupart" run $e -t 0-7 -- "$tmp/census" lib/probe.ptx 0 2>/dev/null)
+is "$(echo "$smids" | wc -w)" 16 "8 TPCs are 16 SMs"
+contained "$tmp/spec" X=
+is "$status $out" "42 $smids" "in the container: its status, on the SMs of the set"
+is "$err" "" "and nothing is said"
+contained "$tmp/spec" GPUPART_DISABLE=1
+is "$status $(echo "$out" | wc -w)" "42 132" "with GPUPART_DISABLE=1: on all"
+# Seen from outside while it runs.
+mkfifo "$tmp/in"
+unshare -m python3 "$tmp/contain.py" "$tmp/spec" "$tmp/root" "$tmp/census" 42 wait <"$tmp/in" >"$tmp/seen" 2>&1 &
+child=$!
+exec 3>"$tmp/in"
+for _ in $(seq 100); do
+	[ -s "$tmp/seen" ] && break
+	sleep 0.1
+done
+try doctor --no-launch $e
+has "$out" " inside on TPCs 0-7 " "doctor outside sees it, its name and its set"
+exec 3>&-
+wait $child
+is $? 101 "it ends"
+tap_done
