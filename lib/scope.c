@@ -75,6 +75,18 @@ bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu
 	return has;
 }
 
+bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset limit, both;
+	bool limited = scope_ring_get(&gpu->limit, gpu, &limit);
+	bool has = scope_ring_get(&gpu->process, gpu, set);
+
+	both = gpupart_tpcset_and(&limit, set);
+	/* As of launches: where they have nothing in common the limit stays. */
+	*set = gpupart_tpcset_empty(&both) ? limit : both;
+	return limited || has;
+}
+
 /* -------------------------------------------------------- streams and functions */
 
 static bool id_equal(const struct scope_id *a, const struct scope_id *b)

@@ -68,6 +68,7 @@ struct gpupart_gpu {
 	atomic_bool trusted;		/* the map was checked on this GPU */
 	_Atomic unsigned char in_use;	/* a set was given once: launches are worth a look */
 	struct scope_ring limit, process;
+	atomic_bool sms_told;		/* the program is told the SMs of these two */
 	bool has_outer;			/* a limit from outside, that no call here widens */
 	struct gpupart_tpcset outer;
 	struct scope_table streams, functions;	/* with sets */
@@ -145,6 +146,12 @@ void scope_ring_set(struct gpupart_gpu *gpu, struct scope_ring *ring,
 /* False and all TPCs of @gpu where there is none. */
 bool scope_ring_get(const struct scope_ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
+
+/*
+ * What the limit and the process's set leave of @gpu together: what launches get that no
+ * rarer scope has a set for. False, and all TPCs, where it has neither.
+ */
+bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
 /* The calling thread's next launch on @gpu takes scope_thread.next; NULL: none waits. */
 void scope_next_for(const struct gpupart_gpu *gpu);

@@ -179,6 +179,8 @@ static CUresult active_clusters(int *nr, CUfunction handle, const struct cu_laun
 	for (i = 0; i < SIM_MAX_VGPCS; i++)
 		if (sms[i] >= size && (size < 4 || i < gpu->info.max_gpcs))
 			*nr += sms[i] * held / size;
+	if (sim_faults()->nr_clusters)
+		*nr = sim_faults()->nr_clusters;
 	return CUDA_SUCCESS;
 }
 

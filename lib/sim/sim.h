@@ -313,6 +313,7 @@ struct sim_faults {
 	uint32_t params_size;
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api;
+	int nr_clusters;		/* what there is said to be room for; 0: what there is */
 	unsigned int renamed;		/* the call with this number is another; 0: none */
 	unsigned int subscribers;	/* at a time */
 	int move_tpc, move_bit;		/* -1: none */
