@@ -230,6 +230,41 @@ static void both(void)
 	tap_ok(gpupart_sm_count_get(gpu, &nr) && nr == 132, "it is on");
 }
 
+/* A cooperative grid as large as the driver says that it may be: how many were widened for it. */
+static int cooperative(void)
+{
+	CU (*launch)(P, U, U, U, U, U, U, U, P, P *) =
+		(CU (*)(P, U, U, U, U, U, U, U, P, P *))dlsym(dlopen("libcuda.so.1", RTLD_NOW),
+							      "cuLaunchCooperativeKernel");
+	struct gpupart_counters before, after;
+	int blocks, size;
+	U ns = 1000;
+	P args[] = { &program.out, &ns };
+
+	gpupart_counters_get(&before);
+	if (cuOccupancyMaxPotentialBlockSize(&blocks, &size, program.function, NULL, BIG, 0) ||
+	    launch(program.function, blocks, 1, 1, size, 1, 1, BIG, NULL, args) ||
+	    cuStreamSynchronize(NULL))
+		return -1;
+	gpupart_counters_get(&after);
+	return after.launches != before.launches + 1 ? -2 :
+	       (int)(after.widened_cooperative - before.widened_cooperative);
+}
+
+static void cooperatives(void)
+{
+	int nr;
+
+	if (!begin(NULL, 0))
+		return;
+	process("0-7");
+	nr = cooperative();
+	tap_ok(nr == 1, "a cooperative grid for the whole GPU is widened: %d", nr);
+	gpupart_sm_count_tell(gp, gpu, true);
+	nr = cooperative();
+	tap_ok(nr == 0, "one for the set is not: %d", nr);
+}
+
 /* What the library itself asks of the driver is answered truly, under the smallest set too. */
 static void own_questions(void)
 {
@@ -358,10 +393,63 @@ static void not_told(void)
 	tap_ok(!gpupart_sm_count_tell(gp, gpu, false), "off can always be");
 }
 
+/* A program that knows nothing of us, in GPUPART_SET's limit. */
+static void unaware(int want, int other)
+{
+	if (!tap_ok(!driver_open() && !program_start(&program, 0), "a program"))
+		return;
+	*(void **)&cuDeviceGetAttribute = dlsym(dlopen("libcuda.so.1", RTLD_NOW),
+						"cuDeviceGetAttribute");
+	tap_ok(attribute(SMS, 0) == want, "it is told %d SMs", attribute(SMS, 0));
+	if (other)
+		tap_ok(attribute(SMS, 1) == other, "of the other GPU %d", attribute(SMS, 1));
+}
+
+static void injected(void)
+{
+	unaware(16, 0);
+}
+
+static void injected_off(void)
+{
+	unaware(132, 0);
+}
+
+static void injected_second(void)
+{
+	unaware(132, 16);
+}
+
+/* The map was not checked before: nothing is confined, so the truth is told. */
+static void injected_failed(void)
+{
+	unaware(132, 0);
+}
+
+static void check(void)
+{
+	tap_ok(!attach("cuda:0") && (!strchr(getenv("GPUPART_SIM"), ':') || !attach("cuda:1")),
+	       "checked");
+}
+
+static void check_first(const struct scenario *s)
+{
+	const struct scenario first = { "check", check, s->sim, { NULL }, NULL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status = -1;
+
+	waitpid(child_start(&first, null), &status, 0);
+	close(null);
+	tap_ok(!status, "%s: checked before", s->name);
+}
+
+#define RUN(told) \
+	{ "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=0-7", "GPUPART_SM_COUNT=" told }
+
 static const struct scenario scenarios[] = {
 	{ "sets on b", sets, "@b", { NULL }, NULL },
 	{ "sets on e", sets, "@e", { NULL }, NULL },
 	{ "limit and set", both, "@e", { NULL }, NULL },
+	{ "cooperative grids", cooperatives, "@e", { NULL }, NULL },
 	{ "own questions", own_questions, "@b", { NULL }, NULL },
 	{ "verified", verified, "@b", { "GPUPART_SET=62,63" }, NULL },
 	{ "several GPUs", several, "@b:@e", { NULL }, NULL },
@@ -369,6 +457,13 @@ static const struct scenario scenarios[] = {
 	{ "fewer clusters", fewer_clusters, "@e", { "GPUPART_SIM_CLUSTERS=60" }, NULL },
 	{ "more clusters", more_clusters, "@e", { "GPUPART_SIM_CLUSTERS=132" }, NULL },
 	{ "a silent driver", not_told, "@e", { "GPUPART_SIM_NO_API=1" }, NULL },
+	{ "injected", injected, "@e", RUN("1"), check_first },
+	{ "injected, off", injected_off, "@e", RUN("0"), check_first },
+	{ "injected, the second", injected_second, "@b:@e",
+	  { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=0-7", "GPUPART_SM_COUNT=1",
+	    "GPUPART_GPU=@pci1" }, check_first },
+	{ "injected, not checked", injected_failed, "@e", RUN("1"), NULL },
+	{ "check", check, "@e", { NULL }, NULL },
 };
 
 int main(int argc, char **argv)
