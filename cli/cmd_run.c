@@ -17,7 +17,7 @@
 
 const char run_help[] =
 "Usage: gpupart run SET [-i CAPTURE] [--gpu GPU] [--name NAME] [--late SECONDS]\n"
-"                   -- PROGRAM ARGS\n"
+"                   [--sm-count] -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
 "\n"
@@ -36,9 +36,12 @@ const char run_help[] =
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
 "      --late SECONDS  confine it only then, 0-3600 after it starts to use CUDA: a\n"
 "                      program may make its green contexts before\n"
+"      --sm-count      where it asks CUDA, tell it the SMs of the set, not the GPU's:\n"
+"                      persistent kernels and cooperative grids then fit the set\n"
 "\n"
-"The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME and\n"
-"CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds that) in its environment.\n"
+"The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME, with --sm-count\n"
+"GPUPART_SM_COUNT, and CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds\n"
+"that) in its environment.\n"
 "Inside a run, a second one must stay inside the first one's set.\n"
 "GPUPART_DISABLE=1 in the environment: the program is run untouched. GPUPART_LOG=FILE:\n"
 "what became of it is appended there, a line a process.\n"
@@ -183,7 +186,8 @@ static void begin_job(const struct args *args, struct gpupart *gp,
 
 /* Everything between a topology and the program's environment. */
 static int prepare(const struct args *args, struct gpupart *gp,
-		   const struct gpupart_topology *topo, const char *name, const char *late)
+		   const struct gpupart_topology *topo, const char *name, const char *late,
+		   bool sm_count)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
@@ -209,6 +213,10 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	begin_job(args, gp, topo, name, gpu, &set);
 	if (name)
 		setenv("GPUPART_NAME", name, 1);
+	if (sm_count)
+		setenv("GPUPART_SM_COUNT", "1", 1);
+	else
+		unsetenv("GPUPART_SM_COUNT");
 	if (late) {
 		setenv("GPUPART_LATE", late, 1);
 		cmd_note(args->cmd, "what %s launches in its first %s s is not confined",
@@ -238,8 +246,10 @@ int cmd_run(int argc, char **argv)
 {
 	const char *name = NULL, *late = NULL, *disable = getenv("GPUPART_DISABLE");
 	const char *outer_gpu = getenv("GPUPART_GPU"), *outer_set = getenv("GPUPART_SET");
+	bool sm_count = false;
 	const struct args_option own[] = { { .name = "name", .value = &name },
-					   { .name = "late", .value = &late }, { 0 } };
+					   { .name = "late", .value = &late },
+					   { .name = "sm-count", .given = &sm_count }, { 0 } };
 	struct gpupart_topology *topo;
 	struct args args = { 0 };
 	struct gpupart *gp;
@@ -283,7 +293,7 @@ int cmd_run(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
 	if (status < 0) {
-		status = prepare(&args, gp, topo, name, late);
+		status = prepare(&args, gp, topo, name, late, sm_count);
 		gpupart_topology_close(topo);
 	}
 	gpupart_close(gp);

@@ -330,6 +330,26 @@ bool gpupart_stream_get(struct gpupart_gpu *gpu, void *stream, struct gpupart_tp
 bool gpupart_function_get(struct gpupart_gpu *gpu, void *function, struct gpupart_tpcset *set);
 bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
+/*
+ * From now on (@on) the program is told the SMs of @gpu's limit AND process set where it
+ * asks the driver, or the runtime, which asks the driver: the number of SMs (attributes,
+ * properties, cuDeviceGetDevResource and cuCtxGetDevResource, affinity) and occupancy (the
+ * grid that fills the GPU, the largest cluster, how many clusters run at once). The sets in
+ * force at the time of the question count; of several GPUs each has its own. Programs that
+ * size their grids by it then size them to the partition: a cooperative grid need not be
+ * widened, and blocks that wait for each other without being one do not wait for ever.
+ * Off at first. -EOPNOTSUPP on a driver that does not tell of its functions.
+ *
+ * Not told: NVML and nvidia-smi; %nsmid in a kernel; sets of streams, functions, threads
+ * and next launches. Most programs ask once and remember (PyTorch for each GPU): they do
+ * not learn of a set that is changed afterwards. A GPU's SMs as a resource (CUdevResource)
+ * are counted, not parted: green contexts cannot be made anyway.
+ */
+int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
+
+/* Whether it is told so; *nr_sms is how many SMs it would be told now. */
+bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms);
+
 /* What became of this process's launches since it attached, on all its GPUs. */
 struct gpupart_counters {
 	uint64_t launches;	/* launch callbacks seen */

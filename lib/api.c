@@ -10,6 +10,7 @@
 #include "control.h"
 #include "graph.h"
 #include "hook.h"
+#include "smcount.h"
 #include "stream.h"
 
 struct api_params {
@@ -33,13 +34,13 @@ struct arguments {
 
 enum what {
 	WHAT_LAUNCH, WHAT_INSTANTIATE, WHAT_GRAPH_LAUNCH, WHAT_UPLOAD, WHAT_UPDATE, WHAT_DESTROY,
-	WHAT_CHANGE, WHAT_END_CAPTURE,
+	WHAT_CHANGE, WHAT_END_CAPTURE, WHAT_ASK,
 };
 
 static const struct row {
 	uint16_t cbid;
 	uint8_t what;
-	uint8_t change;
+	uint8_t which;		/* of changes: what is changed; of questions: what is asked */
 	bool per_thread;	/* stream 0 is the thread's own default stream */
 	const char *name;
 } rows[] = {
@@ -80,26 +81,41 @@ static const struct row {
 	{ 714, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecNodeSetParams" },
 	{ 497, WHAT_END_CAPTURE, 0, false, "cuStreamEndCapture" },
 	{ 498, WHAT_END_CAPTURE, 0, true, "cuStreamEndCapture_ptsz" },
+	{ 9, WHAT_ASK, SMCOUNT_ATTRIBUTE, false, "cuDeviceGetAttribute" },
+	{ 384, WHAT_ASK, SMCOUNT_GRID, false, "cuOccupancyMaxPotentialBlockSize" },
+	{ 452, WHAT_ASK, SMCOUNT_GRID, false, "cuOccupancyMaxPotentialBlockSizeWithFlags" },
+	{ 675, WHAT_ASK, SMCOUNT_CLUSTER_SIZE, false, "cuOccupancyMaxPotentialClusterSize" },
+	{ 676, WHAT_ASK, SMCOUNT_CLUSTERS, false, "cuOccupancyMaxActiveClusters" },
+	{ 745, WHAT_ASK, SMCOUNT_DEVICE_RESOURCE, false, "cuDeviceGetDevResource" },
+	{ 746, WHAT_ASK, SMCOUNT_CONTEXT_RESOURCE, false, "cuCtxGetDevResource" },
+	{ 747, WHAT_ASK, SMCOUNT_GREEN_RESOURCE, false, "cuGreenCtxGetDevResource" },
+	{ 646, WHAT_ASK, SMCOUNT_AFFINITY, false, "cuCtxGetExecAffinity" },
 };
 
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static int nth(unsigned int n, bool launches)
+/* The @n'th of the rows that say what @first to @last say. */
+static int nth(unsigned int n, enum what first, enum what last)
 {
 	for (unsigned int i = 0; i < NR_ROWS; i++)
-		if ((rows[i].what == WHAT_LAUNCH) == launches && !n--)
+		if (rows[i].what >= first && rows[i].what <= last && !n--)
 			return rows[i].cbid;
 	return -1;
 }
 
 int api_cbid_graphs(unsigned int n)
 {
-	return nth(n, false);
+	return nth(n, WHAT_INSTANTIATE, WHAT_END_CAPTURE);
 }
 
 int api_cbid_launches(unsigned int n)
 {
-	return nth(n, true);
+	return nth(n, WHAT_LAUNCH, WHAT_LAUNCH);
+}
+
+int api_cbid_questions(unsigned int n)
+{
+	return nth(n, WHAT_ASK, WHAT_ASK);
 }
 
 /* The name that the driver was seen to give, once it was found right: its address is kept. */
@@ -179,7 +195,7 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 		break;
 	case WHAT_CHANGE:
 		if (!result)
-			graph_changed(cuda, a->first, a->second, row->change, a->third);
+			graph_changed(cuda, a->first, a->second, row->which, a->third);
 		break;
 	case WHAT_END_CAPTURE:
 		if (result || !*(void **)a->second)
@@ -187,13 +203,26 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 		place = place_of(row, a->first, params->ctx);
 		graph_captured(&place, *(void **)a->second);
 		break;
+	case WHAT_ASK:
+		if (!result)
+			smcount_answer(cuda, row->which, params->arguments, params->ctx);
+		break;
 	}
+}
+
+/* Functions that we call are not the program's. */
+static _Thread_local bool inside;
+
+bool api_own(bool own)
+{
+	bool was = inside;
+
+	inside = own;
+	return was;
 }
 
 void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 {
-	/* Functions that we call in here are not the program's. */
-	static _Thread_local bool inside;
 	const struct api_params *params = given;
 	const struct row *row;
 

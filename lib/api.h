@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The begin and the end of those driver functions that decide what a launch belongs to:
- * launches, graphs, captures. Routes them; knows nothing of sets.
+ * The begin and the end of those driver functions that decide what a launch belongs to
+ * (launches, graphs, captures) or that tell of SMs. Routes them; knows nothing of sets.
  */
 #ifndef GPUPART_LIB_API_H
 #define GPUPART_LIB_API_H
@@ -12,8 +12,15 @@
 #define API_DOMAIN 6
 int api_cbid_graphs(unsigned int n);
 int api_cbid_launches(unsigned int n);
+int api_cbid_questions(unsigned int n);
 
 /* What the driver calls at the begin and at the end of such a function. */
 void api_callback(const struct cuda_api *cuda, int cbid, const void *params);
+
+/*
+ * Whether the driver's functions that the calling thread calls from now on are our own,
+ * to be let alone. Returns what was so before.
+ */
+bool api_own(bool own);
 
 #endif

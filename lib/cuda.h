@@ -32,6 +32,9 @@ enum {
 };
 
 #define CUDA_FUNC_ATTR_DYNAMIC_SHARED	8
+#define CUDA_FUNC_ATTR_CLUSTER_WIDTH	11
+#define CUDA_FUNC_ATTR_CLUSTER_HEIGHT	12
+#define CUDA_FUNC_ATTR_CLUSTER_DEPTH	13
 #define CUDA_FUNC_ATTR_NON_PORTABLE_CLUSTER 14
 #define CUDA_STREAM_NON_BLOCKING	1
 #define CUDA_STREAM_LEGACY		((void *)1)
@@ -57,6 +60,23 @@ struct cuda_launch_config {
 	void *stream;
 	struct cuda_launch_attr *attrs;
 	unsigned int nr_attrs;
+};
+
+#define CUDA_RESOURCE_SM	1
+
+/* CUdevResource of that type. */
+struct cuda_resource {
+	int type;
+	unsigned char pad[92];
+	unsigned int nr_sms;
+};
+
+#define CUDA_AFFINITY_SM_COUNT	0
+
+/* CUexecAffinityParam of that type. */
+struct cuda_affinity {
+	int type;
+	unsigned int nr_sms;
 };
 
 /* CUgraphNodeType */
@@ -144,6 +164,10 @@ struct cuda_graph_update {
 	  (const struct cuda_launch_config *, void *, void **, void **))                 \
 	F(max_active_clusters, "cuOccupancyMaxActiveClusters",                           \
 	  (int *, void *, const struct cuda_launch_config *))                            \
+	F(blocks_per_sm, "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",         \
+	  (int *, void *, int, size_t, unsigned int))                                    \
+	F(func_attr, "cuFuncGetAttribute", (int *, int, void *))                         \
+	F(green_ctx, "cuCtxFromGreenCtx", (void **, void *))                             \
 	F(stream_ctx, "cuStreamGetCtx", (void *, void **))                               \
 	F(func_module, "cuFuncGetModule", (void **, void *))                             \
 	F(kernel_function, "cuKernelGetFunction", (void **, void *))                     \

@@ -14,6 +14,7 @@
 #include "job.h"
 #include "probe.h"
 #include "process.h"
+#include "smcount.h"
 #include "stream.h"
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -541,6 +542,21 @@ bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 		return true;
 	*set = gpupart_topology_all(gpu->topo);
 	return false;
+}
+
+/* ------------------------------------------------------------------- SM count */
+
+int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
+{
+	int err = may_set(gp, gpu, NULL);
+
+	return err ? err : smcount_tell(gp, gpu, on);
+}
+
+bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms)
+{
+	*nr_sms = smcount_now(gpu);
+	return atomic_load_explicit(&gpu->sms_told, memory_order_acquire);
 }
 
 /* ---------------------------------------------------------------------- census */

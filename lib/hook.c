@@ -205,12 +205,17 @@ static struct gpupart_gpu *gpu_by_context(void *ctx)
 	return atomic_load_explicit(&by_device[word % MAX_GPUS], memory_order_acquire);
 }
 
-static __attribute__((noinline)) struct gpupart_gpu *gpu_of_launch(void *ctx)
+static void devices_know(void)
 {
 	if (!atomic_load_explicit(&nr_devices, memory_order_acquire) ||
 	    atomic_load_explicit(&known_gpus, memory_order_relaxed) !=
 	    atomic_load_explicit(&nr_gpus, memory_order_relaxed))
 		devices_learn();
+}
+
+static __attribute__((noinline)) struct gpupart_gpu *gpu_of_launch(void *ctx)
+{
+	devices_know();
 	if (atomic_load_explicit(&nr_devices, memory_order_acquire) == 1)
 		return atomic_load_explicit(&by_device[0], memory_order_acquire);
 	return gpu_by_context(ctx);
@@ -408,6 +413,13 @@ struct gpupart_gpu *hook_gpu_of_context(void *ctx)
 	return gpu || !ctx ? gpu : gpu_of_launch(ctx);
 }
 
+struct gpupart_gpu *hook_gpu_of_device(int device)
+{
+	devices_know();
+	return device >= 0 && device < MAX_GPUS ?
+		       atomic_load_explicit(&by_device[device], memory_order_acquire) : NULL;
+}
+
 void hook_thread_goes(const void *thread)
 {
 	struct gpupart_gpu *gpu;
@@ -528,6 +540,26 @@ void hook_watch_launches(void)
 		atomic_store_explicit(&launches_asked, true, memory_order_release);
 	}
 	pthread_mutex_unlock(&install_lock);
+}
+
+int hook_watch_questions(struct gpupart *gp, bool on)
+{
+	int result = 0;
+
+	pthread_mutex_lock(&install_lock);
+	for (unsigned int n = 0; api_cbid_questions(n) >= 0; n++) {
+		int refused = enable_callback(on, subscription, API_DOMAIN, api_cbid_questions(n));
+
+		/* Some drivers lack some: the first is the one that tells. */
+		if (!n)
+			result = refused;
+	}
+	pthread_mutex_unlock(&install_lock);
+	if (result)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"this driver does not tell of its functions: the program learns the true number of SMs: %s",
+				cuda_words(cuda, result));
+	return 0;
 }
 
 int hook_install(struct gpupart *gp, const struct cuda_api *api)

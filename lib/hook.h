@@ -30,8 +30,17 @@ struct gpupart_gpu *hook_gpu(unsigned int n);
 /* The attached GPU that @ctx is on, or NULL: found for contexts that are current. */
 struct gpupart_gpu *hook_gpu_of_context(void *ctx);
 
+/* The attached GPU that has this number in CUDA, or NULL. Calls the driver at first. */
+struct gpupart_gpu *hook_gpu_of_device(int device);
+
 /* From now on the begin and the end of launch functions are seen; harmless to repeat. */
 void hook_watch_launches(void);
+
+/*
+ * From now on, or no more, the end of functions that tell of SMs is seen. -EOPNOTSUPP where
+ * the driver tells of none.
+ */
+int hook_watch_questions(struct gpupart *gp, bool on);
 
 /* The thread that had this as its mark ends, and its per-thread default streams with it. */
 void hook_thread_goes(const void *thread);

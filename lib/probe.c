@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "api.h"
 #include "probe.h"
 
 /* The PTX is part of the library: the driver compiles it for the GPU at hand. */
@@ -77,8 +78,10 @@ static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *w
 static int attr_of(struct gpupart *gp, const struct cuda_api *cuda, int device, int attr,
 		   int *value)
 {
+	bool was = api_own(true);
 	int result = cuda->device_attr(value, attr, device);
 
+	api_own(was);
 	return result ? failed(gp, cuda, "cuDeviceGetAttribute", result) : 0;
 }
 

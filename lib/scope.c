@@ -91,6 +91,22 @@ void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
 		memset(sets, 0, sizeof(*sets));
 }
 
+bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	bool has = scope_ring_get(&gpu->process, gpu, set), limited;
+	struct gpupart_tpcset both;
+	struct limit_sets limit;
+
+	scope_limit_get(gpu, &limit);
+	limited = !gpupart_tpcset_empty(&limit.in_force);
+	if (limited) {
+		both = gpupart_tpcset_and(&limit.in_force, set);
+		/* As of launches: where they have nothing in common the limit stays. */
+		*set = gpupart_tpcset_empty(&both) ? limit.in_force : both;
+	}
+	return limited || has;
+}
+
 /* -------------------------------------------------------- streams and functions */
 
 static bool id_equal(const struct scope_id *a, const struct scope_id *b)

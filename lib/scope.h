@@ -54,6 +54,7 @@ struct gpupart_gpu {
 	atomic_bool trusted;		/* the map was checked on this GPU */
 	struct control_gpu *shared;	/* the limit, and whether launches are worth a look */
 	struct ring process;
+	atomic_bool sms_told;		/* the program is told the SMs of these two */
 	bool has_environment;		/* what it says was made the outer limit */
 	struct scope_table streams, functions;	/* with sets */
 	atomic_uint function_sets;	/* counts up when a function's set changes */
@@ -136,6 +137,12 @@ void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
 /* Keeps those out meanwhile who set limits and other sets in this process. */
 void scope_hold(void);
 void scope_release(void);
+
+/*
+ * What the limit and the process's set leave of @gpu together: what launches get that no
+ * rarer scope has a set for. False, and all TPCs, where it has neither.
+ */
+bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
 /* The calling thread's next launch on @gpu takes scope_thread.next; NULL: none waits. */
 void scope_next_for(const struct gpupart_gpu *gpu);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "api.h"
 #include "check.h"
 #include "probe.h"
 
@@ -117,9 +118,11 @@ static int process_ran(struct verify *v, const struct gpupart_tpcset *set)
 
 static int row_topology(struct verify *v)
 {
+	bool was = api_own(true);
 	int nr_sms = 0,
 	    result = v->cuda->device_attr(&nr_sms, CUDA_ATTR_MULTIPROCESSORS, v->gpu->device);
 
+	api_own(was);
 	detail_set(v, "CUDA counts %d SMs, the topology (%s) %u in %u TPCs",
 		   nr_sms, v->topo->info.source, v->topo->nr_sms, v->topo->nr_tpcs);
 	if (result)

@@ -166,6 +166,8 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_stream_get": (c_bool, [c_void_p, c_void_p, POINTER(_CTpcSet)]),
     "gpupart_function_get": (c_bool, [c_void_p, c_void_p, POINTER(_CTpcSet)]),
     "gpupart_thread_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
+    "gpupart_sm_count_tell": (c_int, [c_void_p, c_void_p, c_bool]),
+    "gpupart_sm_count_get": (c_bool, [c_void_p, POINTER(c_uint)]),
     "gpupart_counters_get": (None, [POINTER(_CCounters)]),
     "gpupart_process_list": (c_int, [c_void_p, POINTER(_CProcess), c_uint]),
     "gpupart_process_limit_set": (c_int, [c_void_p, c_int, c_char_p, c_void_p, c_void_p]),
@@ -960,6 +962,34 @@ class Gpu:
     @thread.setter
     def thread(self, tpcs: Optional[TpcsLike]) -> None:
         self._apply(_thread_set, tpcs)
+
+    @property
+    def sm_count(self) -> int:
+        """How many SMs .limit and .process leave together now."""
+        nr = c_uint()
+        _lib.gpupart_sm_count_get(self._pointer, byref(nr))
+        return nr.value
+
+    @property
+    def sm_count_told(self) -> bool:
+        """
+        Whether the program is told .sm_count where it asks the driver or the runtime for the
+        SMs of this GPU, and an occupancy that goes with it. False at first. What asked
+        before (PyTorch asks once) is told nothing new: set it before the first use of CUDA.
+
+        >>> gpu = attach()
+        >>> gpu.process = "gpc:2"
+        >>> gpu.sm_count_told = True
+        >>> print(gpu.sm_count)
+        16
+        >>> gpu.sm_count_told = False
+        >>> gpu.process = None
+        """
+        return bool(_lib.gpupart_sm_count_get(self._pointer, byref(c_uint())))
+
+    @sm_count_told.setter
+    def sm_count_told(self, on: bool) -> None:
+        _done(_lib.gpupart_sm_count_tell(_thread.context, self._pointer, on))
 
     def function_set(self, function: Any, tpcs: Optional[TpcsLike]) -> None:
         """

@@ -104,6 +104,17 @@ static void tell_end(void)
 		    (unsigned long long)counters.device_launches);
 }
 
+/* GPUPART_SM_COUNT=1: the program learns how many SMs it has, not how many there are. */
+static void tell_sm_count(struct gpupart *gp, struct gpupart_gpu *gpu)
+{
+	const char *asked = getenv("GPUPART_SM_COUNT");
+
+	if (!asked || strcmp(asked, "1"))
+		return;
+	if (gpupart_sm_count_tell(gp, gpu, true))
+		say(true, "gpupart: GPUPART_SM_COUNT=1: %s\n", gpupart_error(gp));
+}
+
 static void confine(void)
 {
 	char list[GPUPART_TPCSET_STRLEN];
@@ -121,6 +132,7 @@ static void confine(void)
 	} else {
 		confined = getpid();
 		atexit(tell_end);
+		tell_sm_count(gp, gpu);
 		say(false, "gpupart: confined to TPCs %s of %s%s\n",
 		    limit_list(gpu, list, sizeof(list)),
 		    gpupart_topology_info(gpupart_gpu_topology(gpu))->pci,

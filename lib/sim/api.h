@@ -10,7 +10,10 @@
 #include "sim.h"
 
 enum api_cbid {
+	API_cuDeviceGetAttribute = 9,
 	API_cuLaunchKernel = 307,
+	API_cuOccupancyMaxPotentialBlockSize = 384,
+	API_cuOccupancyMaxPotentialBlockSizeWithFlags = 452,
 	API_cuLaunchCooperativeKernel = 477,
 	API_cuStreamEndCapture = 497,
 	API_cuGraphInstantiate = 513,
@@ -25,11 +28,16 @@ enum api_cbid {
 	API_cuGraphUpload = 580,
 	API_cuGraphUpload_ptsz = 581,
 	API_cuGraphInstantiateWithFlags = 643,
+	API_cuCtxGetExecAffinity = 646,
 	API_cuGraphNodeSetEnabled = 650,
 	API_cuLaunchKernelEx = 652,
 	API_cuGraphInstantiateWithParams = 656,
+	API_cuOccupancyMaxPotentialClusterSize = 675,
+	API_cuOccupancyMaxActiveClusters = 676,
 	API_cuGraphExecKernelNodeSetParams_v2 = 692,
 	API_cuGraphExecUpdate_v2 = 696,
+	API_cuDeviceGetDevResource = 745,
+	API_cuCtxGetDevResource = 746,
 };
 
 struct api_call {
@@ -41,24 +49,26 @@ struct api_call {
 
 extern unsigned int hook_nr_api;	/* cbids that somebody has enabled */
 /* Without sim_lock held: a subscriber may call the driver, and does. */
-void hook_api(const struct api_call *api, bool ended);
+void hook_api(struct api_call *api, bool ended);
 
 /*
  * The value of @body, an entry point's whole work, between its two callbacks. No call of
- * the driver's own may come this way: a program made one call. @...: its arguments.
+ * the driver's own may come this way: a program made one call. @...: its arguments. The
+ * result is what a subscriber leaves there.
  */
 #define API_CALL(entry, args_type, body, ...) ({ \
 	const args_type args_ = { __VA_ARGS__ }; \
 	struct api_call api_ = { API_##entry, #entry, &args_, CUDA_ERROR_UNKNOWN }; \
 	bool told_ = __atomic_load_n(&hook_nr_api, __ATOMIC_RELAXED); \
-	CUresult result_; \
 	if (told_) \
 		hook_api(&api_, false); \
-	result_ = (body); \
-	api_.result = result_; \
+	api_.result = (body); \
 	if (told_) \
 		hook_api(&api_, true); \
-	result_; \
+	api_.result; \
 })
+
+/* An argument before a wider one, or the last: what is above it there is no zero. */
+#define API_NARROW(value) (0x5a5a5a5aull << 32 | (uint32_t)(value))
 
 #endif

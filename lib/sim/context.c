@@ -2,7 +2,7 @@
 /* Contexts and which one a thread has current. Must not know what runs in them. */
 #include <stdlib.h>
 #include <string.h>
-#include "sim.h"
+#include "api.h"
 
 #define MAX_DEPTH 64
 
@@ -298,6 +298,50 @@ CUresult cuCtxSynchronize(void)
 		error = engine_finish_ctx(ctx);
 	sim_leave();
 	return error;
+}
+
+static CUresult resource_of(CUcontext ctx, struct cu_resource *resource, int type)
+{
+	CUresult error = check_ctx(ctx);
+
+	return error ? error : gpu_resource(ctx->gpu, resource, type);
+}
+
+CUresult cuCtxGetDevResource(CUcontext ctx, struct cu_resource *resource, int type)
+{
+	struct args {
+		CUcontext ctx;
+		struct cu_resource *resource;
+		uint64_t type;
+	};
+
+	return API_CALL(cuCtxGetDevResource, struct args, resource_of(ctx, resource, type), ctx,
+			resource, API_NARROW(type));
+}
+
+static CUresult affinity_of(struct cu_affinity *affinity, int type)
+{
+	CUresult error;
+	struct sim_ctx *ctx = ctx_current(&error);
+
+	if (!ctx)
+		return error;
+	if (!affinity || type != CU_AFFINITY_SM_COUNT)
+		return CUDA_ERROR_INVALID_VALUE;
+	affinity->type = type;
+	affinity->nr_sms = ctx->gpu->nr_sms;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetExecAffinity(struct cu_affinity *affinity, int type)
+{
+	struct args {
+		struct cu_affinity *affinity;
+		uint64_t type;
+	};
+
+	return API_CALL(cuCtxGetExecAffinity, struct args, affinity_of(affinity, type), affinity,
+			API_NARROW(type));
 }
 
 /* As the real one: refused as soon as somebody has subscribed to the callbacks. */

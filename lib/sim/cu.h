@@ -106,6 +106,9 @@ enum cu_function_attribute {
 	CU_FUNCTION_BINARY_VERSION = 6,
 	CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
 	CU_FUNCTION_CARVEOUT = 9,
+	CU_FUNCTION_CLUSTER_WIDTH = 11,
+	CU_FUNCTION_CLUSTER_HEIGHT = 12,
+	CU_FUNCTION_CLUSTER_DEPTH = 13,
 	CU_FUNCTION_NON_PORTABLE_CLUSTER = 14,
 	CU_FUNCTION_CLUSTER_POLICY = 15,
 };
@@ -267,6 +270,27 @@ struct cu_update_info {
 	CUgraphNode error_node, error_from_node;
 };
 
+/* ------------------------------------------------------------ parts of a device */
+
+#define CU_RESOURCE_SM		1
+#define CU_AFFINITY_SM_COUNT	0
+
+struct cu_resource {
+	int type;
+	unsigned char pad[92];
+	union {
+		struct {
+			unsigned int nr_sms, smallest_part, alignment;
+		} sm;
+		unsigned char room[48];
+	};
+};
+
+struct cu_affinity {
+	int type;
+	unsigned int nr_sms;
+};
+
 #pragma GCC visibility push(default)
 
 CUresult cuInit(unsigned int flags);
@@ -287,6 +311,7 @@ CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device);
 CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text);
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device);
+CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, int type);
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
@@ -299,6 +324,8 @@ CUresult cuCtxPushCurrent_v2(CUcontext ctx);
 CUresult cuCtxPopCurrent_v2(CUcontext *ctx);
 CUresult cuCtxGetDevice(CUdevice *device);
 CUresult cuCtxSynchronize(void);
+CUresult cuCtxGetDevResource(CUcontext ctx, struct cu_resource *resource, int type);
+CUresult cuCtxGetExecAffinity(struct cu_affinity *affinity, int type);
 CUresult cuGreenCtxCreate(void **green, void *desc, CUdevice device, unsigned int flags);
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
@@ -399,13 +426,25 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function);
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
 						     int block_size, size_t shared);
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
+							      int block_size, size_t shared,
+							      unsigned int flags);
+CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+					  size_t (*shared_of)(int block), size_t shared,
+					  int most);
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction function,
+						   size_t (*shared_of)(int block),
+						   size_t shared, int most,
+						   unsigned int flags);
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
+					    const struct cu_launch_config *config);
+CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
+				      const struct cu_launch_config *config);
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
 			unsigned int grid_z, unsigned int block_x, unsigned int block_y,
 			unsigned int block_z, unsigned int shared, CUstream stream,
 			void **params, void **extra);
-CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
-				      const struct cu_launch_config *config);
 CUresult cuLaunchKernelEx(const struct cu_launch_config *config, CUfunction function,
 			  void **params, void **extra);
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "sim.h"
+#include "api.h"
 
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 bool sim_ready;
@@ -272,7 +272,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 	return error;
 }
 
-CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+static CUresult attribute_of(int *value, int attribute, CUdevice device)
 {
 	const struct sim_limits *sm = &sim_limits;
 	struct address address = { 0 };
@@ -371,6 +371,48 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+	struct args {
+		int *value, attribute;
+		CUdevice device;
+	};
+
+	return API_CALL(cuDeviceGetAttribute, struct args, attribute_of(value, attribute, device),
+			value, attribute, device);
+}
+
+CUresult gpu_resource(const struct sim_gpu *gpu, struct cu_resource *resource, int type)
+{
+	if (!resource || type != CU_RESOURCE_SM)
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(resource, 0, sizeof(*resource));
+	resource->type = type;
+	resource->sm.nr_sms = gpu->nr_sms;
+	resource->sm.smallest_part = resource->sm.alignment = SIM_PART_SMS;
+	return CUDA_SUCCESS;
+}
+
+static CUresult resource_of(CUdevice device, struct cu_resource *resource, int type)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, resource, &error);
+
+	return gpu ? gpu_resource(gpu, resource, type) : error;
+}
+
+CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, int type)
+{
+	struct args {
+		uint64_t device;
+		struct cu_resource *resource;
+		uint64_t type;
+	};
+
+	return API_CALL(cuDeviceGetDevResource, struct args, resource_of(device, resource, type),
+			API_NARROW(device), resource, API_NARROW(type));
 }
 
 /* ----------------------------------------------------------------------- ours */

@@ -82,6 +82,8 @@ static void fault_setup(void)
 	faults.capturing = number("GPUPART_SIM_CAPTURING", 0);
 	faults.no_mps_attribute = number("GPUPART_SIM_NO_MPS_ATTRIBUTE", 0);
 	faults.no_api = number("GPUPART_SIM_NO_API", 0);
+	faults.nr_clusters = number("GPUPART_SIM_CLUSTERS", 0);
+	faults.renamed = number("GPUPART_SIM_RENAMED", 0);
 	faults.subscribers = number("GPUPART_SIM_SUBSCRIBERS", 1);
 	if (faults.subscribers > SIM_MAX_SUBSCRIBERS)
 		faults.subscribers = SIM_MAX_SUBSCRIBERS;

@@ -221,13 +221,13 @@ void hook_exec_dying(CUgraphExec exec)
 	call(HOOK_DOMAIN_RESOURCE, HOOK_EXEC_DYING, params);
 }
 
-void hook_api(const struct api_call *api, bool ended)
+void hook_api(struct api_call *api, bool ended)
 {
 	uint64_t params[API_BYTES / 8] = { API_BYTES, 1 };
 	CUresult ignored;
 
 	params[5] = (uintptr_t)&api->result;
-	params[6] = (uintptr_t)api->name;
+	params[6] = (uintptr_t)(api->cbid == sim_faults()->renamed ? "cuRenamed" : api->name);
 	params[7] = (uintptr_t)api->args;
 	params[8] = (uintptr_t)ctx_current(&ignored);
 	params[10] = (uint64_t)ended << 32 | api->cbid;

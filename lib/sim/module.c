@@ -376,6 +376,9 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 	case CU_FUNCTION_CONSTANT:
 	case CU_FUNCTION_LOCAL:
 	case CU_FUNCTION_CLUSTER_POLICY:
+	case CU_FUNCTION_CLUSTER_WIDTH:
+	case CU_FUNCTION_CLUSTER_HEIGHT:
+	case CU_FUNCTION_CLUSTER_DEPTH:
 		*value = 0;
 		break;
 	case CU_FUNCTION_REGISTERS:
@@ -427,26 +430,6 @@ CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 		error = CUDA_ERROR_INVALID_VALUE;
 	}
 leave:
-	sim_leave();
-	return error;
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle,
-						     int block_size, size_t shared)
-{
-	struct sim_function *function;
-	CUresult error;
-
-	if (!blocks || block_size <= 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	function = enter_function(handle, &error);
-	if (function && shared > sim_limits.shared)
-		*blocks = 0;
-	else if (function)
-		*blocks = (unsigned int)block_size > sim_limits.block_threads ? 0 :
-			dispatch_occupancy(block_size, function->registers,
-					   shared_of_block(function->shared_static + shared,
-							   false));
 	sim_leave();
 	return error;
 }

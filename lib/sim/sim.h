@@ -23,6 +23,7 @@
 #define SIM_TMD_BYTES		384
 #define SIM_TMD_BITS		128	/* V04_00 has four mask words */
 #define SIM_MAX_SUBSCRIBERS	4
+#define SIM_PART_SMS		8	/* what green contexts are parted in */
 #define SIM_QUARTERS		4	/* an SM's partitions, each with its own registers */
 
 /* ------------------------------------------------------------ one SM's limits */
@@ -299,6 +300,8 @@ extern unsigned int sim_nr_gpus;
 CUresult gpu_setup(void);
 /* NULL before cuInit and for a device that is not there. */
 struct sim_gpu *gpu_get(CUdevice device);
+/* Its SMs, as a program parts them. */
+CUresult gpu_resource(const struct sim_gpu *gpu, struct cu_resource *resource, int type);
 
 /* ------------------------------------------------------------------ fault.c */
 
@@ -310,6 +313,8 @@ struct sim_faults {
 	uint32_t params_size;
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api;
+	int nr_clusters;		/* what there is said to be room for; 0: what there is */
+	unsigned int renamed;		/* the call with this number is another; 0: none */
 	unsigned int subscribers;	/* at a time */
 	int move_tpc, move_bit;		/* -1: none */
 	int cc_major, cc_minor;

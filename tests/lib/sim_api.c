@@ -77,7 +77,12 @@ static const struct {
 	{ 692, "cuGraphExecKernelNodeSetParams_v2", 24 },
 	{ 563, "cuGraphExecMemsetNodeSetParams", 32 },
 	{ 562, "cuGraphExecMemcpyNodeSetParams", 32 }, { 650, "cuGraphNodeSetEnabled", 24 },
-	{ 497, "cuStreamEndCapture", 16 },
+	{ 497, "cuStreamEndCapture", 16 }, { 9, "cuDeviceGetAttribute", 16 },
+	{ 384, "cuOccupancyMaxPotentialBlockSize", 48 },
+	{ 452, "cuOccupancyMaxPotentialBlockSizeWithFlags", 56 },
+	{ 646, "cuCtxGetExecAffinity", 16 }, { 675, "cuOccupancyMaxPotentialClusterSize", 24 },
+	{ 676, "cuOccupancyMaxActiveClusters", 24 }, { 745, "cuDeviceGetDevResource", 24 },
+	{ 746, "cuCtxGetDevResource", 24 },
 };
 
 #define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
@@ -316,6 +321,115 @@ static void calls(const char *arg)
 	check(cu.cuGraphLaunch(other, NULL) == 201 && seen.nr == 2 &&
 		      !seen.event[0].slot[CONTEXT] && seen.event[1].result == 201,
 	      "without a context");
+}
+
+/* ----------------------------------------------------------------------- questions */
+
+/* What is narrower than its slot. */
+#define NARROW(value) (0x5a5a5a5aull << 32 | (uint32_t)(value))
+
+static size_t no_shared(int block)
+{
+	return block > 512 ? 200000 : 0;
+}
+
+static void questions(const char *arg)
+{
+	struct cu_launch_attribute attribute = { .id = CU_LAUNCH_CLUSTER_DIMENSION };
+	struct cu_launch_config config = { 4, 1, 1, 32, 1, 1, 200000, NULL, &attribute, 1 };
+	struct cu_resource part;
+	struct cu_affinity affinity = { 7, 0 };
+	int value, block;
+
+	(void)arg;
+	start();
+	TRY(cu.cuFuncSetAttribute(f_census, CU_FUNCTION_MAX_DYNAMIC_SHARED, 200000));
+	attribute.value.cluster.x = 4;
+	attribute.value.cluster.y = attribute.value.cluster.z = 1;
+	enable_calls();
+	check(cu.cuDeviceGetAttribute(&value, 16, 0) == 0 && value == 132, "an attribute");
+	TOLD("cuDeviceGetAttribute", 0, P(&value), (uint64_t)0 << 32 | 16);
+	check(cu.cuDeviceGetAttribute(&value, 16, 1) == 101, "of no device");
+	TOLD("cuDeviceGetAttribute", 101, P(&value), (uint64_t)1 << 32 | 16);
+	check(cu.cuDeviceGetDevResource(0, &part, 1) == 0 && part.type == 1 &&
+		      part.sm.nr_sms == 132 && part.sm.smallest_part == 8 &&
+		      part.sm.alignment == 8, "a device's SMs");
+	TOLD("cuDeviceGetDevResource", 0, NARROW(0), P(&part), NARROW(1));
+	check(cu.cuCtxGetDevResource(ctx, &part, 1) == 0 && part.sm.nr_sms == 132,
+	      "a context's");
+	TOLD("cuCtxGetDevResource", 0, P(ctx), P(&part), NARROW(1));
+	check(cu.cuCtxGetDevResource(ctx, &part, 2) == 1, "no other part");
+	TOLD("cuCtxGetDevResource", 1, P(ctx), P(&part), NARROW(2));
+	check(cu.cuCtxGetExecAffinity(&affinity, 0) == 0 && !affinity.type &&
+		      affinity.nr_sms == 132, "its affinity");
+	TOLD("cuCtxGetExecAffinity", 0, P(&affinity), NARROW(0));
+	check(cu.cuOccupancyMaxPotentialBlockSize(&value, &block, f_census, NULL, 0, 0) == 0 &&
+		      value == 264 && block == 1024, "the block that fills an SM: %d of %d", value,
+	      block);
+	TOLD("cuOccupancyMaxPotentialBlockSize", 0, P(&value), P(&block), P(f_census), 0, 0,
+	     NARROW(0));
+	check(cu.cuOccupancyMaxPotentialBlockSizeWithFlags(&value, &block, f_census, no_shared, 1,
+							   600, 1) == 0 && value == 528 &&
+		      block == 512, "with shared memory by size: %d of %d", value, block);
+	TOLD("cuOccupancyMaxPotentialBlockSizeWithFlags", 0, P(&value), P(&block), P(f_census),
+	     P(no_shared), 1, NARROW(600), NARROW(1));
+	check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&value, f_census, 32, 0, 1)
+		      == 0 && value == 32 && !seen.nr, "blocks an SM tell nobody");
+	/* Virtual GPCs of 8, 5 times 16, twice 18 SMs; the singletons hold none. */
+	check(cu.cuOccupancyMaxActiveClusters(&value, f_census, &config) == 0 && value == 30,
+	      "clusters of 4, a block an SM: %d", value);
+	TOLD("cuOccupancyMaxActiveClusters", 0, P(&value), P(f_census), P(&config));
+	config.shared = 100000;
+	check(cu.cuOccupancyMaxActiveClusters(&value, f_census, &config) == 0 && value == 62,
+	      "two blocks an SM: %d", value);
+	TOLD("cuOccupancyMaxActiveClusters", 0, P(&value), P(f_census), P(&config));
+	check(cu.cuOccupancyMaxPotentialClusterSize(&value, f_census, &config) == 0 && value == 8,
+	      "the largest cluster: %d", value);
+	TOLD("cuOccupancyMaxPotentialClusterSize", 0, P(&value), P(f_census), P(&config));
+	TRY(cu.cuFuncSetAttribute(f_census, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
+	check(cu.cuOccupancyMaxPotentialClusterSize(&value, f_census, &config) == 0 && value == 16,
+	      "not portable: %d", value);
+	check(cu.cuOccupancyMaxActiveClusters(&value, NULL, &config) == 400 &&
+		      cu.cuOccupancyMaxActiveClusters(NULL, f_census, &config) == 1 &&
+		      cu.cuOccupancyMaxPotentialClusterSize(&value, f_census, NULL) == 1,
+	      "wrong ones");
+}
+
+static void at_question(unsigned int nr, bool ended)
+{
+	const uint64_t *slot = seen.event[nr].slot;
+
+	if (!ended || seen.event[nr].cbid != 9)
+		return;
+	*(int *)(uintptr_t)seen.event[nr].args[0] = 40;
+	if ((int)seen.event[nr].args[1] == 17)
+		*(int *)(uintptr_t)slot[RESULT] = 0;
+}
+
+static void answers(const char *arg)
+{
+	int value = 0;
+
+	(void)arg;
+	start();
+	enable_calls();
+	seen.at = at_question;
+	check(cu.cuDeviceGetAttribute(&value, 16, 0) == 0 && value == 40,
+	      "what a subscriber writes is what the program gets");
+	value = 0;
+	check(cu.cuDeviceGetAttribute(&value, 17, 0) == 0 && value == 40, "the result too");
+}
+
+static void renamed(const char *arg)
+{
+	int value;
+
+	(void)arg;
+	start();
+	enable_calls();
+	TRY(cu.cuDeviceGetAttribute(&value, 16, 0));
+	check(seen.nr == 2 && strcmp((const char *)(uintptr_t)seen.event[1].slot[NAME],
+				     "cuDeviceGetAttribute"), "another name");
 }
 
 /* ------------------------------------------------------------------ inside of a callback */
@@ -575,12 +689,16 @@ int main(void)
 
 	scenario("domains", domains, "", b, NULL);
 	scenario("calls", calls, "", b, NULL);
+	scenario("questions", questions, "", b, NULL);
+	scenario("answers", answers, "", b, NULL);
 	scenario("inside", nested, "", b, NULL);
 	scenario("graph events", graph_events, "", b, "of another context");
 	scenario("look-ups", lookups, "", b, NULL);
 	scenario("coming and going", coming_and_going, "", b, NULL);
 	b[1] = "GPUPART_SIM_NO_API=1";
 	scenario("the fault", refused, "", b, NULL);
+	b[1] = "GPUPART_SIM_RENAMED=9";
+	scenario("renamed", renamed, "", b, NULL);
 	b[1] = "GPUPART_SIM_SUBSCRIBERS=2";
 	scenario("two", two_subscribers, "", b, NULL);
 	return tap_done();

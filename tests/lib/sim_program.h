@@ -40,7 +40,12 @@
 	F(cuThreadExchangeStreamCaptureMode) F(cuModuleLoadData) F(cuModuleUnload) \
 	F(cuModuleGetFunction) F(cuFuncGetAttribute) F(cuFuncSetAttribute) F(cuLaunchKernel) \
 	F(cuLaunchKernelEx) F(cuLaunchCooperativeKernel) \
-	F(cuOccupancyMaxActiveBlocksPerMultiprocessor) F(cuMemAlloc_v2) F(cuMemFree_v2) \
+	F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+	F(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) \
+	F(cuOccupancyMaxPotentialBlockSize) F(cuOccupancyMaxPotentialBlockSizeWithFlags) \
+	F(cuOccupancyMaxActiveClusters) F(cuOccupancyMaxPotentialClusterSize) \
+	F(cuDeviceGetDevResource) F(cuCtxGetDevResource) F(cuCtxGetExecAffinity) \
+	F(cuMemAlloc_v2) F(cuMemFree_v2) \
 	F(cuMemcpyHtoD_v2) F(cuMemcpyDtoH_v2) F(cuMemcpyDtoDAsync_v2) F(cuMemsetD8_v2) \
 	F(cuMemsetD8Async) F(cuMemsetD32Async) F(cuMemAllocHost_v2) F(cuMemFreeHost) \
 	F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime_v2) \

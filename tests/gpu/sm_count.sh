@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run --sm-count on a GPU, as TAP: what programs are told in sets of 33, 16 and 8 TPCs, with it
+# and without, and what they make of it; each case a process. Figures are comments, for reading.
+# OUT=FOLDER keeps what the cases printed; SETS=, CASES= some of them.
+build=${BUILD:-build}
+gpupart=$build/bin/gpupart
+here=$(dirname "$0")
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT INT TERM
+out=${OUT:-$tmp}
+mkdir -p "$out"
+export XDG_CACHE_HOME="$tmp/cache" GPUPART_LIBRARY="$build/lib/libgpupart.so.0"
+unset GPUPART_SET GPUPART_GPU GPUPART_SM_COUNT CUDA_INJECTION64_PATH
+if [ ! -e /dev/nvidiactl ]; then
+	echo "1..0 # SKIP no NVIDIA driver here"
+	exit 77
+fi
+nr=0 failed=0
+# took NAME STATUS FILE: a case's lines, and that it ended.
+took() {
+	while read -r line; do
+		case $line in
+		"ok - "*) nr=$((nr + 1)); echo "ok $nr - $1: ${line#ok - }" ;;
+		"not ok - "*) nr=$((nr + 1)); failed=1; echo "not ok $nr - $1: ${line#not ok - }" ;;
+		"skip - "*) nr=$((nr + 1)); echo "ok $nr # SKIP $1: ${line#skip - }" ;;
+		"# "*) echo "# $1: ${line#\# }" ;;
+		esac
+	done <"$3"
+	nr=$((nr + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $nr - $1: it ran to its end"
+	else
+		failed=1
+		echo "not ok $nr - $1: status $2"
+		tail -n 15 "$3" | sed 's/^/# | /'
+	fi
+}
+for tpcs in ${SETS-33 16 8}; do
+	for name in ${CASES-driver cooperative barrier told_torch told_triton told_cupy told_jax persistent cublas attention}; do
+		for how in "" --sm-count; do
+			# Its blocks would wait for others that have no room: never.
+			[ "$name$how" != barrier ] || continue
+			file=$out/sm-count-$tpcs-$name${how:+-told}.txt
+			# shellcheck disable=SC2086 # no word or one
+			timeout -k 5 120 "$gpupart" run -n "$tpcs" $how -- \
+				python3 "$here/sm_count.py" "$name" >"$file" 2>&1
+			took "$tpcs TPCs${how:+, told}, $name" $? "$file"
+		done
+	done
+done
+echo "1..$nr"
+exit $failed
