@@ -407,6 +407,18 @@ int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
 			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
 
 /*
+ * The same for who changes one process's limit again and again: found once, then about
+ * 2 us a change. The object is the caller's; close it. _set fails with -ESRCH when the
+ * process is gone. One thread at a time.
+ */
+struct gpupart_remote;
+int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
+			struct gpupart_remote **remote);
+int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
+		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
+void gpupart_remote_close(struct gpupart_remote *remote);
+
+/*
  * A job: one run of a program and of all that it starts, also later. Its id is in
  * GPUPART_JOB, which children inherit; its limit is noted below /dev/shm, and who begins
  * to use the GPU takes it from there instead of from GPUPART_SET. A job begun inside

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -323,32 +324,84 @@ static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *
 	return 0;
 }
 
-int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
-			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
-{
-	struct limit_sets sets;
+struct gpupart_remote {
+	struct opened opened;
 	struct control_gpu *gpu;
-	struct opened opened = { .fd = -1 };
+	int pid;
+};
+
+int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
+			struct gpupart_remote **remote)
+{
+	struct gpupart_remote *new;
 	int err;
 
 	if (!pci)
 		return ctx_fail(gp, -EINVAL, "no GPU's PCI address is given for process %d", pid);
-	err = find_block(gp, pid, &opened);
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return ctx_fail(gp, -ENOMEM, "no memory for process %d", pid);
+	new->pid = pid;
+	err = find_block(gp, pid, &new->opened);
+	if (err)
+		goto free_new;
+	new->gpu = find_gpu(new->opened.block, pci);
+	err = new->gpu ? check_outside(gp, pid, new->gpu, NULL)
+		       : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s", pid, pci);
+	if (err)
+		goto close_block;
+	*remote = new;
+	return 0;
+
+close_block:
+	close_block(&new->opened);
+free_new:
+	free(new);
+	return err;
+}
+
+int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
+		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
+{
+	struct limit_sets sets;
+	int err = check_outside(gp, remote->pid, remote->gpu, set);
+
+	if (!err && kill(remote->pid, 0) && errno == ESRCH)
+		err = ctx_fail(gp, -ESRCH, "process %d is gone", remote->pid);
+	if (!err)
+		err = lock_block(gp, remote->pid, &remote->opened);
 	if (err)
 		return err;
-	gpu = find_gpu(opened.block, pci);
-	err = gpu ? check_outside(gp, pid, gpu, set)
-		  : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s", pid, pci);
-	if (!err)
-		err = lock_block(gp, pid, &opened);
-	if (!err && !limit_set_outside(&gpu->limit, gpu->bit_of_tpc, set, &sets))
-		err = ctx_fail(gp, -EBUSY, "process %d sets its own limit all the time", pid);
-	if (!err) {
+	if (limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets)) {
 		/* Launches were not looked at before: from now on they are. */
-		atomic_fetch_or_explicit(&gpu->in_use, CONTROL_USED, memory_order_relaxed);
+		atomic_fetch_or_explicit(&remote->gpu->in_use, CONTROL_USED, memory_order_relaxed);
 		if (before)
 			*before = sets.in_force;
+	} else {
+		err = ctx_fail(gp, -EBUSY, "process %d sets its own limit all the time",
+			       remote->pid);
 	}
-	close_block(&opened);
+	flock(remote->opened.fd, LOCK_UN);
+	return err;
+}
+
+void gpupart_remote_close(struct gpupart_remote *remote)
+{
+	if (!remote)
+		return;
+	close_block(&remote->opened);
+	free(remote);
+}
+
+int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
+			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
+{
+	struct gpupart_remote *remote;
+	int err = gpupart_remote_open(gp, pid, pci, &remote);
+
+	if (err)
+		return err;
+	err = gpupart_remote_set(gp, remote, set, before);
+	gpupart_remote_close(remote);
 	return err;
 }

@@ -132,6 +132,7 @@ static void child_change(void)
 {
 	struct launcher *me = launchers_map(1);
 	struct gpupart_tpcset set, before, all;
+	struct gpupart_remote *remote = NULL;
 	struct gpupart_process process;
 	pid_t pid;
 	int err;
@@ -151,6 +152,16 @@ static void child_change(void)
 	tap_ok(find_process(pid, &process) && !strcmp(process.limit, "3,9-12"), "the list has it");
 	err = gpupart_process_limit_set(gp, pid, process.pci, NULL, &before);
 	tap_ok(!err && gpupart_tpcset_equal(&before, &set) && ran(me, &all), "and none again");
+	err = gpupart_remote_open(gp, pid, process.pci, &remote);
+	tap_ok(!err, "kept open: %s", err ? gpupart_error(gp) : "");
+	for (int i = 0; !err && i < 1000; i++) {
+		set = list(i % 2 ? "60" : "61-63");
+		err = gpupart_remote_set(gp, remote, &set, &before);
+	}
+	tap_ok(!err && ran(me, &set) && gpupart_tpcset_count(&before) == 3, "a thousand sets: %s",
+	       err ? gpupart_error(gp) : "");
+	err = gpupart_remote_set(gp, remote, NULL, NULL);
+	tap_ok(!err && ran(me, &all), "and none at the end");
 	memset(&set, 0, sizeof(set));
 	err = gpupart_process_limit_set(gp, pid, process.pci, &set, NULL);
 	tap_ok(err == -EINVAL && strstr(gpupart_error(gp), "empty"), "an empty one: %s",
@@ -172,6 +183,9 @@ static void child_change(void)
 	tap_ok(ends(pid) && !has_file(pid), "it ends well and leaves nothing");
 	err = gpupart_process_limit_set(gp, pid, process.pci, &set, NULL);
 	tap_ok(err == -ESRCH, "a process that is gone: %s", gpupart_error(gp));
+	err = gpupart_remote_set(gp, remote, &set, NULL);
+	tap_ok(err == -ESRCH, "also one that was kept open: %s", gpupart_error(gp));
+	gpupart_remote_close(remote);
 }
 
 /* ------------------------------------------------------------------------- kills */

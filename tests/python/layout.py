@@ -16,7 +16,10 @@ FOLDERS = [os.path.join(ROOT, "include"), os.path.join(ROOT, "include", "uapi")]
 NOT_BOUND = {"gpupart_tpcset_" + name for name in (
     "first", "add", "del", "has", "and", "or", "andnot", "empty", "equal", "subset", "intersects",
     "count", "next")} | {"gpupart_attach_early",
-                                                           "gpupart_job_begin"}
+                                                           "gpupart_job_begin",
+                                                           "gpupart_remote_open",
+                                                           "gpupart_remote_set",
+                                                           "gpupart_remote_close"}
 
 with open(os.path.join(FOLDERS[0], "gpupart.h"), encoding="utf-8") as f:
     header = f.read()
