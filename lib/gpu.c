@@ -400,25 +400,24 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 
 /* ---------------------------------------------------------------------- scopes */
 
+static int limit_refused(struct gpupart *gp, const struct gpupart_gpu *gpu)
+{
+	char outer[GPUPART_TPCSET_STRLEN];
+	struct limit_sets sets;
+
+	scope_limit_get(gpu, &sets);
+	gpupart_tpcset_format_list(&sets.outer, outer, sizeof(outer));
+	return ctx_fail(gp, -EPERM,
+			"the limit from outside, TPCs %s, cannot be widened from inside", outer);
+}
+
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 {
 	int err = may_set(gp, gpu, set);
-	struct limit_sets sets;
 
-	if (err)
+	if (err || scope_limit_set(gpu, LIMIT_INNER, set))
 		return err;
-	scope_limit_get(gpu, &sets);
-	if (set && !gpupart_tpcset_empty(&sets.outer) &&
-	    !gpupart_tpcset_subset(set, &sets.outer)) {
-		char outer[GPUPART_TPCSET_STRLEN];
-
-		gpupart_tpcset_format_list(&sets.outer, outer, sizeof(outer));
-		return ctx_fail(gp, -EPERM,
-				"the limit from outside, TPCs %s, cannot be widened from inside",
-				outer);
-	}
-	scope_limit_set(gpu, LIMIT_INNER, set);
-	return 0;
+	return limit_refused(gp, gpu);
 }
 
 int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,

@@ -3,26 +3,34 @@
 #include <string.h>
 #include "limit.h"
 
-static void words_read(struct gpupart_tpcset *set, const _Atomic uint64_t *words)
+static inline __attribute__((always_inline))
+void words_read(struct gpupart_tpcset *set, const _Atomic uint64_t *words)
 {
-	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+	for (int i = 0; i < RING_WORDS; i++)
 		set->allowed[i] = atomic_load_explicit(&words[i], memory_order_acquire);
 }
 
-static void words_write(_Atomic uint64_t *words, const struct gpupart_tpcset *set)
+static inline __attribute__((always_inline))
+void words_write(_Atomic uint64_t *words, const struct gpupart_tpcset *set, unsigned int nr_words)
 {
-	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&words[i], set->allowed[i], memory_order_release);
 }
 
 /* What the word @published stands for. Whole as long as the word has not moved since. */
-static void read_slot(const struct limit *limit, uint64_t published, struct limit_sets *sets)
+static inline void read_parts(const struct limit *limit, uint64_t published,
+			      struct limit_sets *sets)
 {
 	unsigned int slot = published % LIMIT_SLOTS;
 
-	words_read(&sets->in_force, limit->slot[slot].tpcs);
 	words_read(&sets->outer, limit->part[slot].outer);
 	words_read(&sets->inner, limit->part[slot].inner);
+}
+
+static void read_slot(const struct limit *limit, uint64_t published, struct limit_sets *sets)
+{
+	words_read(&sets->in_force, limit->slot[published % LIMIT_SLOTS].tpcs);
+	read_parts(limit, published, sets);
 }
 
 bool limit_get(const struct limit *limit, struct limit_sets *sets)
@@ -37,21 +45,41 @@ bool limit_get(const struct limit *limit, struct limit_sets *sets)
 	return false;
 }
 
-static void combine(struct limit_sets *sets)
+/*
+ * One part replaced, and what both allow worked out; words above @nr_words are 0. Straight
+ * code and no calls: this is most of what a limit costs. False where an inner set is not
+ * inside the outer one.
+ */
+static inline __attribute__((always_inline))
+bool combine(struct limit_sets *sets, enum limit_part part, const struct gpupart_tpcset *set,
+	     unsigned int nr_words)
 {
-	sets->in_force = gpupart_tpcset_and(&sets->outer, &sets->inner);
-	if (gpupart_tpcset_empty(&sets->in_force))
-		sets->in_force = gpupart_tpcset_empty(&sets->outer) ? sets->inner : sets->outer;
+	uint64_t *outer = sets->outer.allowed, *inner = sets->inner.allowed;
+	uint64_t *changed = part == LIMIT_OUTER ? outer : inner;
+	uint64_t any_outer = 0, any_both = 0, beyond = 0;
+
+	for (unsigned int i = 0; i < nr_words; i++)
+		changed[i] = set ? set->allowed[i] : 0;
+	for (unsigned int i = 0; i < nr_words; i++) {
+		any_outer |= outer[i];
+		any_both |= outer[i] & inner[i];
+		beyond |= inner[i] & ~outer[i];
+	}
+	for (unsigned int i = 0; i < nr_words; i++)
+		sets->in_force.allowed[i] = any_both ? outer[i] & inner[i] :
+					    any_outer ? outer[i] : inner[i];
+	return part == LIMIT_OUTER || !any_outer || !beyond;
 }
 
-static void write_slot(struct limit *limit, uint64_t next, const struct limit_sets *sets,
-		       const struct tmd_allow *allow)
+static inline __attribute__((always_inline))
+void write_slot(struct limit *limit, uint64_t next, const struct limit_sets *sets,
+		const struct tmd_allow *allow, unsigned int nr_words)
 {
 	unsigned int slot = next % LIMIT_SLOTS;
 
-	ring_slot_write(&limit->slot[slot], allow, &sets->in_force);
-	words_write(limit->part[slot].outer, &sets->outer);
-	words_write(limit->part[slot].inner, &sets->inner);
+	ring_slot_write(&limit->slot[slot], allow, &sets->in_force, nr_words);
+	words_write(limit->part[slot].outer, &sets->outer, nr_words);
+	words_write(limit->part[slot].inner, &sets->inner, nr_words);
 }
 
 /* The next number after @now of those inside, or outside. */
@@ -71,30 +99,33 @@ static bool publish(struct limit *limit, uint64_t *now, uint64_t next)
 						       memory_order_acq_rel, memory_order_acquire);
 }
 
-static void part_set(struct limit_sets *sets, enum limit_part part,
-		     const struct gpupart_tpcset *set)
-{
-	static const struct gpupart_tpcset none;
-
-	*(part == LIMIT_OUTER ? &sets->outer : &sets->inner) = set ? *set : none;
-	combine(sets);
-}
-
-void limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
-		      const struct gpupart_tpcset *set)
+/* Words above @nr_words are 0 in every set of this GPU, and in every slot. */
+static inline __attribute__((always_inline))
+bool set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
+		const struct gpupart_tpcset *set, unsigned int nr_words)
 {
 	uint64_t next, now = atomic_load_explicit(&limit->published, memory_order_acquire);
-	struct limit_sets sets;
+	struct limit_sets sets = { 0 };
 
 	do {
 		struct tmd_allow allow;
 
 		next = next_number(now, false);
-		read_slot(limit, now, &sets);
-		part_set(&sets, part, set);
+		read_parts(limit, now, &sets);
+		if (!combine(&sets, part, set, nr_words))
+			return false;
 		tmd_map_convert(map, &sets.in_force, &allow);
-		write_slot(limit, next, &sets, &allow);
+		write_slot(limit, next, &sets, &allow, nr_words);
 	} while (!publish(limit, &now, next));
+	return true;
+}
+
+bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
+		      const struct gpupart_tpcset *set)
+{
+	if (map->nr_words <= 2 && map->nr_tpcs <= 128)
+		return set_inside(limit, part, map, set, 2);
+	return set_inside(limit, part, map, set, RING_WORDS);
 }
 
 bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
@@ -109,9 +140,9 @@ bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		next = next_number(now, true);
 		read_slot(limit, now, &sets);
 		*before = sets;
-		part_set(&sets, LIMIT_OUTER, set);
+		combine(&sets, LIMIT_OUTER, set, RING_WORDS);
 		tmd_bits_convert(bit_of_tpc, &sets.in_force, &allow);
-		write_slot(limit, next, &sets, &allow);
+		write_slot(limit, next, &sets, &allow, RING_WORDS);
 		if (publish(limit, &now, next))
 			return true;
 	}

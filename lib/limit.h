@@ -37,9 +37,10 @@ struct limit_sets {
 /*
  * Those inside the process take turns by a lock of theirs, those outside by a lock of the
  * file. @set is checked, NULL takes the part away. @before: what was in force. False,
- * and nothing changed, where those inside write all the time.
+ * and nothing changed, where an inner set is not inside the outer one, or for those
+ * outside where those inside write all the time.
  */
-void limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
+bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
 		      const struct gpupart_tpcset *set);
 bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		       const struct gpupart_tpcset *set, struct limit_sets *before);

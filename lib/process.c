@@ -372,15 +372,13 @@ int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		err = lock_block(gp, remote->pid, &remote->opened);
 	if (err)
 		return err;
-	if (limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets)) {
-		/* Launches were not looked at before: from now on they are. */
-		atomic_fetch_or_explicit(&remote->gpu->in_use, CONTROL_USED, memory_order_relaxed);
-		if (before)
-			*before = sets.in_force;
-	} else {
+	/* Perhaps launches were not looked at; first, since we may die in between. */
+	atomic_fetch_or_explicit(&remote->gpu->in_use, CONTROL_USED, memory_order_relaxed);
+	if (!limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets))
 		err = ctx_fail(gp, -EBUSY, "process %d sets its own limit all the time",
 			       remote->pid);
-	}
+	else if (before)
+		*before = sets.in_force;
 	flock(remote->opened.fd, LOCK_UN);
 	return err;
 }

@@ -15,11 +15,15 @@
  * All zero means: none.
  */
 #define RING_SLOTS 8
+#define RING_WORDS 4
 
 struct ring_slot {
 	_Atomic uint64_t tmd_bits[GPUPART_MAX_TMD_BITS / 64];
 	_Atomic uint64_t tpcs[GPUPART_TPCSET_WORDS];
 };
+
+_Static_assert(RING_WORDS * 64 == GPUPART_MAX_TMD_BITS && RING_WORDS == GPUPART_TPCSET_WORDS,
+	       "as many words of either");
 
 struct ring {
 	_Atomic uint64_t published;
@@ -28,14 +32,15 @@ struct ring {
 
 _Static_assert(offsetof(struct ring, slot) == sizeof(uint64_t), "ring_read() finds the slots");
 
-/* Fills a slot that is not in force. @set NULL: none. */
-static inline void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
-				   const struct gpupart_tpcset *set)
+/* Fills a slot that is not in force, so many words of each. @set NULL: none. */
+static inline __attribute__((always_inline))
+void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
+		     const struct gpupart_tpcset *set, unsigned int nr_words)
 {
 	/* Who still reads the slot's last words and gets one of these must see the count moved. */
-	for (int i = 0; i < GPUPART_MAX_TMD_BITS / 64; i++)
+	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tmd_bits[i], allow->tmd_bits[i], memory_order_release);
-	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tpcs[i], set ? set->allowed[i] : 0,
 				      memory_order_relaxed);
 }
@@ -45,7 +50,7 @@ static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow
 {
 	uint64_t next = atomic_load_explicit(&ring->published, memory_order_relaxed) + 1;
 
-	ring_slot_write(&ring->slot[next % RING_SLOTS], allow, set);
+	ring_slot_write(&ring->slot[next % RING_SLOTS], allow, set, RING_WORDS);
 	atomic_store_explicit(&ring->published, next, memory_order_release);
 }
 

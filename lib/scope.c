@@ -75,13 +75,16 @@ void scope_release(void)
 	pthread_mutex_unlock(&set_lock);
 }
 
-void scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
+bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set)
 {
+	bool good;
+
 	pthread_mutex_lock(&set_lock);
-	limit_set_inside(&gpu->shared->limit, part, &gpu->map, set);
+	good = limit_set_inside(&gpu->shared->limit, part, &gpu->map, set);
 	scope_used(gpu, SCOPE_USED);
 	pthread_mutex_unlock(&set_lock);
+	return good;
 }
 
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)

@@ -131,7 +131,7 @@ bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
 
 /* As they are: limit.h. */
-void scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
+bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set);
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
 /* Keeps those out meanwhile who set limits and other sets in this process. */

@@ -49,11 +49,11 @@ static bool whole(const struct limit_sets *sets)
 	return o >= 0 && i >= 0 && which(&sets->in_force) == in_force(o, i);
 }
 
-static void set_inside(unsigned int n)
+static bool set_inside(unsigned int n)
 {
 	struct gpupart_tpcset set = pattern(n);
 
-	limit_set_inside(shared, LIMIT_INNER, &map, n ? &set : NULL);
+	return limit_set_inside(shared, LIMIT_INNER, &map, n ? &set : NULL);
 }
 
 static int set_outside(unsigned int n)
@@ -89,6 +89,7 @@ static void test_parts(void)
 	       "nothing in common: the one from outside");
 	set_inside(0);
 	tap_ok(is(0xf0, 0), "the one from inside taken away");
+	tap_ok(!set_inside(0x31) && is(0xf0, 0), "one that is not inside the outer: refused");
 	set_inside(0x30);
 	tap_ok(set_outside(0) == 0x30 && is(0, 0x30), "the one from outside taken away");
 	set_inside(0);
@@ -105,8 +106,10 @@ static void test_turns(void)
 		unsigned int set = 1 + rand_r(&seed) % 255;
 
 		if (rand_r(&seed) % 3) {
-			set_inside(set);
-			inner = set;
+			bool inside = !outer || !(set & ~outer);
+
+			good = set_inside(set) == inside;
+			inner = inside ? (int)set : inner;
 		} else {
 			good = set_outside(set) == in_force(outer, inner);
 			outer = set;
@@ -178,13 +181,18 @@ static void test_kills(void)
 		pthread_create(&readers[i], NULL, read_on, NULL);
 	for (int n = 0; n < NR_KILLS; n++) {
 		struct limit_sets sets, again;
-		int inner = 0, outer;
+		int inner, outer;
 
+		set_inside(0);
+		inner = 0;
 		pid = start_writer(n);
 		usleep(rand_r(&seed) % 1000);
 		for (int i = rand_r(&seed) % 1000; i >= 0; i--) {
-			inner = rand_r(&seed) % 256;
-			set_inside(inner);
+			int wanted = rand_r(&seed) % 256;
+
+			/* The outer one changes all the time: mostly it is not inside. */
+			if (set_inside(wanted))
+				inner = wanted;
 		}
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
