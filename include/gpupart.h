@@ -304,7 +304,8 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
 
 /*
  * @function: a CUfunction or CUkernel: every launch of it on @gpu, from any stream and
- * thread, in the context whose function it is (of a CUkernel: the current one). The set
+ * thread, in the context whose function it is (of a CUkernel: the current one, of a thread
+ * without one the GPU's primary context). The set
  * goes away with its module. -EINVAL no function, -ENOSPC more than 4096 functions with
  * sets, -EOPNOTSUPP a driver before CUDA 11.
  */

@@ -504,7 +504,7 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 	/* One that has a set already need not be looked at: it would have gone with its module. */
 	if (err || (function && scope_set_known(gpu, &gpu->functions, &id, set)))
 		return err;
-	err = stream_function(gp, cuda, function, &id.handle, &module);
+	err = stream_function(gp, cuda, gpu, function, &id.handle, &module);
 	if (err || scope_set_known(gpu, &gpu->functions, &id, set) || !set)
 		return err;
 	return scope_add(gp, gpu, &gpu->functions, "functions", &id, (uintptr_t)module, NULL,
@@ -518,7 +518,7 @@ bool gpupart_function_get(struct gpupart_gpu *gpu, void *function, struct gpupar
 	bool has = false;
 	void *module;
 
-	if (!stream_function(NULL, cuda, function, &id.handle, &module))
+	if (!stream_function(NULL, cuda, gpu, function, &id.handle, &module))
 		scope_get_known(&gpu->functions, &id, set, &has);
 	if (!has)
 		*set = gpupart_topology_all(gpu->topo);

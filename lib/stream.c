@@ -67,6 +67,21 @@ void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct sc
 		id->thread = &thread_mark;
 }
 
+/*
+ * The driver answers no question about an object to a thread without a current context:
+ * it is lent one of that GPU's. True: the caller pops it.
+ */
+static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,
+			 const struct gpupart_gpu *gpu)
+{
+	struct probe *probe;
+	void *ctx;
+
+	if ((!cuda->ctx_current(&ctx) && ctx) || gpu->device < 0)
+		return false;
+	return !probe_get(gp, cuda, gpu, gpu->device, &probe) && !cuda->ctx_push(probe->ctx);
+}
+
 static bool peek_word(uint64_t at, uint64_t *word)
 {
 	struct iovec local = { word, 8 }, remote = { (void *)(uintptr_t)at, 8 };
@@ -111,12 +126,17 @@ static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 			      uint64_t *object, void **ctx, uint64_t *tmd)
 {
 	uint64_t unused;
-	int device;
+	int device, result;
+	bool lent;
 
 	if (!peek_word((uintptr_t)id->handle, object) ||
 	    !peek_word(*object + gpu->stream_tmd_offset, tmd) || !peek_word(*tmd, &unused))
 		return ctx_fail(gp, -EINVAL, "%p is no stream", id->handle);
-	if (!cuda->stream_ctx || cuda->stream_ctx(id->handle, ctx) || cuda->ctx_push(*ctx))
+	lent = lend_context(gp, cuda, gpu);
+	result = cuda->stream_ctx ? cuda->stream_ctx(id->handle, ctx) : CUDA_ERROR_NOT_FOUND;
+	if (lent)
+		cuda->ctx_pop(&(void *){ NULL });
+	if (result || cuda->ctx_push(*ctx))
 		return ctx_fail(gp, -EINVAL, "%p is no live stream", id->handle);
 	if (cuda->ctx_device(&device))
 		device = -1;
@@ -146,10 +166,12 @@ int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu,
 	return scope_add(gp, gpu, &gpu->streams, "streams", id, object, ctx, tmd, set);
 }
 
-int stream_function(struct gpupart *gp, const struct cuda_api *cuda, void *handle,
-		    void **function, void **module)
+int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
+		    const struct gpupart_gpu *gpu, void *handle, void **function, void **module)
 {
 	uint64_t unused;
+	bool lent;
+	int result;
 
 	if (!cuda->func_module)
 		return ctx_fail(gp, -EOPNOTSUPP,
@@ -158,11 +180,12 @@ int stream_function(struct gpupart *gp, const struct cuda_api *cuda, void *handl
 	if (!handle || !peek_word((uintptr_t)handle, &unused))
 		return ctx_fail(gp, -EINVAL, "%p is no kernel function", handle);
 	*function = handle;
-	if (!cuda->func_module(module, handle))
-		return 0;
+	lent = lend_context(gp, cuda, gpu);
+	result = cuda->func_module(module, handle);
 	/* A CUkernel: its function in the current context. */
-	if (cuda->kernel_function && !cuda->kernel_function(function, handle) &&
-	    !cuda->func_module(module, *function))
-		return 0;
-	return ctx_fail(gp, -EINVAL, "%p is no kernel function", handle);
+	if (result && cuda->kernel_function && !cuda->kernel_function(function, handle))
+		result = cuda->func_module(module, *function);
+	if (lent)
+		cuda->ctx_pop(&(void *){ NULL });
+	return result ? ctx_fail(gp, -EINVAL, "%p is no kernel function", handle) : 0;
 }

@@ -25,7 +25,7 @@ int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu, const struct c
 		     const struct scope_id *id, const struct gpupart_tpcset *set);
 
 /* The CUfunction that launches show of @handle (CUfunction or CUkernel), and its module. */
-int stream_function(struct gpupart *gp, const struct cuda_api *cuda, void *handle,
-		    void **function, void **module);
+int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
+		    const struct gpupart_gpu *gpu, void *handle, void **function, void **module);
 
 #endif

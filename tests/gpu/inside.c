@@ -673,9 +673,25 @@ static void *in_thread(void *stream)
 	return &good;
 }
 
+/* A thread in which no context is current. */
+static void *without_context(void *stream)
+{
+	static char why[512];
+	struct gpupart *own;
+
+	if (cuCtxSetCurrent(NULL) || gpupart_open(&own))
+		return "cannot begin";
+	if (gpupart_stream_set(own, gpu, stream, &a) || gpupart_function_set(own, gpu, census, &b))
+		snprintf(why, sizeof(why), "%s", gpupart_error(own));
+	gpupart_close(own);
+	return why;
+}
+
 static void threads(handle s)
 {
 	struct gpupart_tpcset set;
+	handle fresh;
+	char *why;
 	pthread_t thread;
 	void *good;
 
@@ -683,6 +699,14 @@ static void threads(handle s)
 	tap_ok(launch_in(census, s, &a) && launch_in(census, s, &a), "thread: every launch of it");
 	tap_ok(gpupart_thread_get(gpu, &set) && gpupart_tpcset_equal(&set, &a),
 	       "thread: its set reads back");
+	TRY(cuStreamCreate(&fresh, 1));
+	pthread_create(&thread, NULL, without_context, fresh);
+	pthread_join(thread, (void **)&why);
+	tap_ok(!*why && launch_in(census, fresh, &b), "thread: without a context it sets a function: %s",
+	       why);
+	MUST(gpupart_function_set(gp, gpu, census, NULL));
+	tap_ok(launch_in(census, fresh, &a), "thread: and a stream");
+	TRY(cuStreamDestroy_v2(fresh));
 	for (int i = 0; i < 2; i++) {
 		pthread_create(&thread, NULL, in_thread, s);
 		pthread_join(thread, &good);
