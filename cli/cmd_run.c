@@ -13,6 +13,7 @@
 #include "child.h"
 #include "cmd.h"
 #include "cuda.h"
+#include "mps.h"
 #include "out.h"
 #include "paths.h"
 
@@ -21,7 +22,7 @@
 
 const char run_help[] =
 "Usage: gpupart run SET [-i CAPTURE] [--gpu GPU] [--name NAME] [--late SECONDS]\n"
-"                   -- PROGRAM ARGS\n"
+"                   [--mps] -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
 "\n"
@@ -40,6 +41,10 @@ const char run_help[] =
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
 "      --late SECONDS  confine it only then, 0-3600 after it starts to use CUDA: a\n"
 "                      program may make its green contexts before\n"
+"      --mps           at the same time as other programs run so, by NVIDIA's MPS: the\n"
+"                      daemon that CUDA_MPS_PIPE_DIRECTORY names, or one that is\n"
+"                      started and ends after the last of them; without it programs\n"
+"                      take turns on a GPU, whatever their sets\n"
 "\n"
 "The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME and\n"
 "CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds that) in its environment.\n"
@@ -94,8 +99,15 @@ static void check_gpu(void *arg, void *result)
 		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
 }
 
+static void check_gpu_alone(void *arg, void *result)
+{
+	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+	check_gpu(arg, result);
+}
+
 static int check_in_child(const struct args *args, const char *pci, struct check *check)
 {
+	struct check alone = { 0 };
 	char why[128];
 
 	/* A context of the driver's is best ended with its process: the child closes nothing. */
@@ -103,6 +115,12 @@ static int check_in_child(const struct args *args, const char *pci, struct check
 		       sizeof(why)))
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "checking the mask bits of GPU %s: %s",
 				pci, why);
+	/* As a client of MPS the library looks up what was checked, and checks nothing. */
+	if (check->err && getenv("CUDA_MPS_PIPE_DIRECTORY") &&
+	    !child_call(check_gpu_alone, (void *)pci, &alone, sizeof(alone), CHECK_SECONDS, why,
+			sizeof(why)) &&
+	    !alone.err)
+		*check = alone;
 	if (check->err)
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s",
 				*check->why ? check->why : strerror(-check->err));
@@ -231,7 +249,8 @@ static int check_name(const struct args *args, const char *name)
 
 /* Everything between a topology and the program's environment. */
 static int prepare(const struct args *args, struct gpupart *gp,
-		   const struct gpupart_topology *topo, const char *name, const char *late)
+		   const struct gpupart_topology *topo, const char *name, const char *late,
+		   bool mps)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
@@ -267,6 +286,10 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	if (args->simulated)
 		cmd_note(args->cmd, "TPCs %s of %s, simulated",
 			 out_set(text, sizeof(text), topo, &set), gpu);
+	if (mps)
+		mps_join(args->cmd, args->simulated);
+	else if (!args->simulated)
+		mps_note_turns(args->cmd, gp, gpu);
 	return -1;
 }
 
@@ -285,8 +308,10 @@ int cmd_run(int argc, char **argv)
 {
 	const char *name = NULL, *late = NULL, *disable = getenv("GPUPART_DISABLE");
 	const char *outer_gpu = getenv("GPUPART_GPU"), *outer_set = getenv("GPUPART_SET");
+	bool mps = false;
 	const struct args_option own[] = { { .name = "name", .value = &name },
-					   { .name = "late", .value = &late }, { 0 } };
+					   { .name = "late", .value = &late },
+					   { .name = "mps", .given = &mps }, { 0 } };
 	struct gpupart_topology *topo;
 	struct args args = { 0 };
 	struct gpupart *gp;
@@ -330,7 +355,7 @@ int cmd_run(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
 	if (status < 0) {
-		status = prepare(&args, gp, topo, name, late);
+		status = prepare(&args, gp, topo, name, late, mps);
 		gpupart_topology_close(topo);
 	}
 	gpupart_close(gp);
