@@ -12,12 +12,13 @@
 #include "check.h"
 #include "cmd.h"
 #include "cuda.h"
+#include "mps.h"
 #include "out.h"
 #include "paths.h"
 
 const char run_help[] =
 "Usage: gpupart run SET [-i CAPTURE] [--gpu GPU] [--name NAME] [--late SECONDS]\n"
-"                   [--sm-count] -- PROGRAM ARGS\n"
+"                   [--sm-count] [--mps] -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
 "\n"
@@ -38,6 +39,10 @@ const char run_help[] =
 "                      program may make its green contexts before\n"
 "      --sm-count      where it asks CUDA, tell it the SMs of the set, not the GPU's:\n"
 "                      persistent kernels and cooperative grids then fit the set\n"
+"      --mps           at the same time as other programs run so, by NVIDIA's MPS: the\n"
+"                      daemon that CUDA_MPS_PIPE_DIRECTORY names, or one that is\n"
+"                      started and ends after the last of them; without it programs\n"
+"                      take turns on a GPU, whatever their sets\n"
 "\n"
 "The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME, with --sm-count\n"
 "GPUPART_SM_COUNT, and CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds\n"
@@ -184,10 +189,15 @@ static void begin_job(const struct args *args, struct gpupart *gp,
 			 gpupart_error(gp));
 }
 
+/* The options of its own. */
+struct wishes {
+	const char *name, *late;
+	bool sm_count, mps;
+};
+
 /* Everything between a topology and the program's environment. */
 static int prepare(const struct args *args, struct gpupart *gp,
-		   const struct gpupart_topology *topo, const char *name, const char *late,
-		   bool sm_count)
+		   const struct gpupart_topology *topo, const struct wishes *wishes)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
@@ -210,17 +220,17 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	setenv("GPUPART_SET", list, 1);
 	setenv("GPUPART_GPU", gpu, 1);
 	setenv("GPUPART_CHECKED", check.key, 1);
-	begin_job(args, gp, topo, name, gpu, &set);
-	if (name)
-		setenv("GPUPART_NAME", name, 1);
-	if (sm_count)
+	begin_job(args, gp, topo, wishes->name, gpu, &set);
+	if (wishes->name)
+		setenv("GPUPART_NAME", wishes->name, 1);
+	if (wishes->sm_count)
 		setenv("GPUPART_SM_COUNT", "1", 1);
 	else
 		unsetenv("GPUPART_SM_COUNT");
-	if (late) {
-		setenv("GPUPART_LATE", late, 1);
+	if (wishes->late) {
+		setenv("GPUPART_LATE", wishes->late, 1);
 		cmd_note(args->cmd, "what %s launches in its first %s s is not confined",
-			 args->program[0], late);
+			 args->program[0], wishes->late);
 	} else {
 		unsetenv("GPUPART_LATE");
 	}
@@ -228,6 +238,10 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	if (args->simulated)
 		cmd_note(args->cmd, "TPCs %s of %s, simulated",
 			 out_set(text, sizeof(text), topo, &set), gpu);
+	if (wishes->mps)
+		mps_join(args->cmd, args->simulated);
+	else if (!args->simulated)
+		mps_note_turns(args->cmd, gp, gpu);
 	return -1;
 }
 
@@ -244,12 +258,13 @@ static int check_late(const struct args *args, const char *late)
 
 int cmd_run(int argc, char **argv)
 {
-	const char *name = NULL, *late = NULL, *disable = getenv("GPUPART_DISABLE");
+	const char *disable = getenv("GPUPART_DISABLE");
 	const char *outer_gpu = getenv("GPUPART_GPU"), *outer_set = getenv("GPUPART_SET");
-	bool sm_count = false;
-	const struct args_option own[] = { { .name = "name", .value = &name },
-					   { .name = "late", .value = &late },
-					   { .name = "sm-count", .given = &sm_count }, { 0 } };
+	struct wishes wishes = { 0 };
+	const struct args_option own[] = { { .name = "name", .value = &wishes.name },
+					   { .name = "late", .value = &wishes.late },
+					   { .name = "sm-count", .given = &wishes.sm_count },
+					   { .name = "mps", .given = &wishes.mps }, { 0 } };
 	struct gpupart_topology *topo;
 	struct args args = { 0 };
 	struct gpupart *gp;
@@ -268,13 +283,13 @@ int cmd_run(int argc, char **argv)
 	if (!args.nr_terms)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
 				"no set: give one with -t, -g, -u, -n or --hex");
-	if (name) {
-		status = check_name(&args, name);
+	if (wishes.name) {
+		status = check_name(&args, wishes.name);
 		if (status >= 0)
 			return status;
 	}
-	if (late) {
-		status = check_late(&args, late);
+	if (wishes.late) {
+		status = check_late(&args, wishes.late);
 		if (status >= 0)
 			return status;
 	}
@@ -293,7 +308,7 @@ int cmd_run(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
 	if (status < 0) {
-		status = prepare(&args, gp, topo, name, late, sm_count);
+		status = prepare(&args, gp, topo, &wishes);
 		gpupart_topology_close(topo);
 	}
 	gpupart_close(gp);

@@ -702,8 +702,8 @@ static void threads(handle s)
 	TRY(cuStreamCreate(&fresh, 1));
 	pthread_create(&thread, NULL, without_context, fresh);
 	pthread_join(thread, (void **)&why);
-	tap_ok(!*why && launch_in(census, fresh, &b), "thread: without a context it sets a function: %s",
-	       why);
+	tap_ok(!*why && launch_in(census, fresh, &b),
+	       "thread: without a context it sets a function: %s", why);
 	MUST(gpupart_function_set(gp, gpu, census, NULL));
 	tap_ok(launch_in(census, fresh, &a), "thread: and a stream");
 	TRY(cuStreamDestroy_v2(fresh));

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Run by tests/gpu/concurrency.sh, under gpupart run: a fixed number of multiply-adds on
+ * all SMs of its set, in seconds from a start that other processes have too. It never
+ * looks at a clock to see how much to do. concurrency READY START: makes the file READY
+ * when it is warm, and begins when START is there; the time counts from when that was made.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <gpupart.h>
+
+#define NR_LAUNCHES	40	/* some 40 ms each at 1.8 GHz */
+#define NR_WARM		5
+#define ITERATIONS	500000u	/* of 8 multiply-adds in a thread: exact in a float */
+#define BLOCK		256
+#define WAIT_SECONDS	120
+
+typedef int CU;
+typedef void *P;
+typedef unsigned int U;
+
+enum { ATTRIBUTE_THREADS_PER_SM = 39, ATTRIBUTE_MPS = 133 };
+
+static const char ptx[] =
+	".version 4.2\n.target sm_30\n.address_size 64\n"
+	".visible .entry work(.param .u64 out, .param .u32 iterations, .param .f32 one)\n"
+	"{\n"
+	".reg .pred %p<2>; .reg .b32 %r<8>; .reg .f32 %f<4>; .reg .b64 %d<4>;\n"
+	"ld.param.u64 %d0, [out];\n"
+	"cvta.to.global.u64 %d0, %d0;\n"
+	"ld.param.u32 %r0, [iterations];\n"
+	"ld.param.f32 %f1, [one];\n"
+	"mov.u32 %r1, %ctaid.x;\n"
+	"mov.u32 %r2, %ntid.x;\n"
+	"mov.u32 %r3, %tid.x;\n"
+	"mad.lo.u32 %r4, %r1, %r2, %r3;\n"
+	"mul.wide.u32 %d1, %r4, 4;\n"
+	"add.u64 %d0, %d0, %d1;\n"
+	"mov.f32 %f0, 0f00000000;\n"
+	"again:\n"
+	"fma.rn.f32 %f0, %f0, %f1, %f1;\n"
+	"fma.rn.f32 %f0, %f0, %f1, %f1;\n"
+	"fma.rn.f32 %f0, %f0, %f1, %f1;\n"
+	"fma.rn.f32 %f0, %f0, %f1, %f1;\n"
+	"fma.rn.f32 %f0, %f0, %f1, %f1;\n"
+	"fma.rn.f32 %f0, %f0, %f1, %f1;\n"
+	"fma.rn.f32 %f0, %f0, %f1, %f1;\n"
+	"fma.rn.f32 %f0, %f0, %f1, %f1;\n"
+	"sub.u32 %r0, %r0, 1;\n"
+	"setp.ne.u32 %p0, %r0, 0;\n"
+	"@%p0 bra again;\n"
+	"cvt.rzi.u32.f32 %r5, %f0;\n"
+	"ld.global.u32 %r6, [%d0];\n"
+	"add.u32 %r6, %r6, %r5;\n"
+	"st.global.u32 [%d0], %r6;\n"
+	"ret;\n"
+	"}\n";
+
+#define FUNCTIONS(F) \
+	F(cuInit, (U)) F(cuDevicePrimaryCtxRetain, (P *, int)) F(cuCtxSetCurrent, (P)) \
+	F(cuCtxSynchronize, (void)) F(cuDeviceGetAttribute, (int *, int, int)) \
+	F(cuModuleLoadData, (P *, const void *)) F(cuModuleGetFunction, (P *, P, const char *)) \
+	F(cuMemAlloc_v2, (uint64_t *, size_t)) F(cuMemsetD8_v2, (uint64_t, unsigned char, size_t)) \
+	F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t)) \
+	F(cuLaunchKernel, (P, U, U, U, U, U, U, U, P, P *, P *))
+#define DECLARE(name, args) static CU (*name) args;
+FUNCTIONS(DECLARE)
+
+static int failed(const char *what, CU result)
+{
+	fprintf(stderr, "%s: %d\n", what, result);
+	return 1;
+}
+
+#define TRY(call) do { \
+	CU r_ = (call); \
+	if (r_) \
+		return failed(#call, r_); \
+} while (0)
+
+static int driver_open(void)
+{
+	P lib = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (!lib)
+		return failed("libcuda.so.1", 0);
+#define FIND(name, args) \
+	if (!(*(void **)&name = dlsym(lib, #name))) \
+		return failed(#name, 0);
+	FUNCTIONS(FIND)
+	return 0;
+}
+
+/* The SMs of the set that this process is limited to, without asking CUDA. */
+static U sms_of_set(void)
+{
+	const char *words = getenv("GPUPART_SET");
+	struct gpupart_topology *topo;
+	struct gpupart_tpcset set;
+	struct gpupart *gp;
+	U nr = 0;
+
+	if (!words || gpupart_open(&gp))
+		return 0;
+	if (gpupart_topology_open(gp, NULL, getenv("GPUPART_GPU"), &topo)) {
+		fprintf(stderr, "%s\n", gpupart_error(gp));
+	} else {
+		if (!gpupart_set_parse(gp, topo, words, &set))
+			for (U tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++)
+				if (gpupart_tpcset_has(&set, tpc))
+					nr += gpupart_topology_tpc(topo, tpc)->nr_sms;
+		gpupart_topology_close(topo);
+	}
+	gpupart_close(gp);
+	return nr;
+}
+
+/* How many of this process's launches were confined, and how many were not. */
+static void count_launches(uint64_t *confined, uint64_t *others)
+{
+	struct gpupart_process *list = calloc(64, sizeof(*list));
+	struct gpupart *gp;
+	int nr = 0;
+
+	*confined = *others = 0;
+	if (list && !gpupart_open(&gp)) {
+		nr = gpupart_process_list(gp, list, 64);
+		gpupart_close(gp);
+	}
+	for (int i = 0; i < nr && i < 64; i++)
+		if (list[i].pid == getpid()) {
+			*confined = list[i].counters.confined;
+			*others = list[i].counters.launches - *confined;
+		}
+	free(list);
+}
+
+static double seconds(struct timespec ts)
+{
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* Until @path is there: its time, or 0 where it does not come. */
+static double wait_for(const char *path)
+{
+	struct stat st;
+
+	for (int i = 0; i < WAIT_SECONDS * 1000; i++) {
+		if (!stat(path, &st))
+			return seconds(st.st_mtim);
+		usleep(1000);
+	}
+	return 0;
+}
+
+static int launch(P work, U nr, U blocks, uint64_t out)
+{
+	U iterations = ITERATIONS;
+	float one = 1;
+	P args[] = { &out, &iterations, &one };
+
+	for (U i = 0; i < nr; i++)
+		TRY(cuLaunchKernel(work, blocks, 1, 1, BLOCK, 1, 1, 0, NULL, args, NULL));
+	TRY(cuCtxSynchronize());
+	return 0;
+}
+
+/* Every thread has done all of its multiply-adds. */
+static int check(uint64_t out, U threads)
+{
+	uint32_t *done = calloc(threads, sizeof(*done));
+	U wrong = 0;
+
+	if (!done)
+		return failed("no memory", 0);
+	TRY(cuMemcpyDtoH_v2(done, out, threads * sizeof(*done)));
+	for (U i = 0; i < threads; i++)
+		wrong += done[i] != (NR_WARM + NR_LAUNCHES) * 8 * ITERATIONS;
+	free(done);
+	return wrong ? failed("threads that did not do their work", wrong) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	U sms = sms_of_set(), blocks;
+	int threads = 0, mps = -1, fd;
+	uint64_t out, confined, others;
+	P ctx, module, work;
+	struct timespec now;
+	double start;
+
+	if (argc != 3 || !sms) {
+		fprintf(stderr, "usage: gpupart run SET -- concurrency READY START\n");
+		return 2;
+	}
+	if (driver_open())
+		return 1;
+	TRY(cuInit(0));
+	TRY(cuDevicePrimaryCtxRetain(&ctx, 0));
+	TRY(cuCtxSetCurrent(ctx));
+	TRY(cuDeviceGetAttribute(&threads, ATTRIBUTE_THREADS_PER_SM, 0));
+	/* Older drivers do not tell. */
+	if (cuDeviceGetAttribute(&mps, ATTRIBUTE_MPS, 0))
+		mps = -1;
+	/* All that the SMs hold at once, so that each has the same. */
+	blocks = sms * (threads / BLOCK);
+	TRY(cuModuleLoadData(&module, ptx));
+	TRY(cuModuleGetFunction(&work, module, "work"));
+	TRY(cuMemAlloc_v2(&out, blocks * BLOCK * sizeof(uint32_t)));
+	TRY(cuMemsetD8_v2(out, 0, blocks * BLOCK * sizeof(uint32_t)));
+	if (launch(work, NR_WARM, blocks, out))
+		return 1;
+	fd = open(argv[1], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || close(fd))
+		return failed(argv[1], 0);
+	start = wait_for(argv[2]);
+	if (!start)
+		return failed("no start", 0);
+	if (launch(work, NR_LAUNCHES, blocks, out))
+		return 1;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (check(out, blocks * BLOCK))
+		return 1;
+	count_launches(&confined, &others);
+	printf("seconds %.3f sms %u launches %d mps %d confined %llu others %llu\n",
+	       seconds(now) - start, sms, NR_LAUNCHES, mps, (unsigned long long)confined,
+	       (unsigned long long)others);
+	return 0;
+}
