@@ -106,9 +106,45 @@ static double rate_of(const struct gpupart_process *p, const struct look *now,
 	return -1;
 }
 
-static const char *set_text(const struct gpupart_process *p)
+/* Topologies of the GPUs that were seen, each opened once; NULL: it could not be. */
+#define MAX_GPUS 64
+
+static const struct gpupart_topology *topology_of(const struct gpupart_process *p)
 {
-	return *p->problem ? "not confined" : *p->limit ? p->limit : "all";
+	static struct {
+		char pci[20], source[512];
+		struct gpupart_topology *topo;
+	} known[MAX_GPUS];
+	static unsigned int nr;
+	unsigned int i = 0;
+
+	while (i < nr && (strcmp(known[i].pci, p->pci) || strcmp(known[i].source, p->source)))
+		i++;
+	if (i < nr)
+		return known[i].topo;
+	if (nr == MAX_GPUS)
+		return NULL;
+	snprintf(known[nr].pci, sizeof(known[nr].pci), "%s", p->pci);
+	snprintf(known[nr].source, sizeof(known[nr].source), "%s", p->source);
+	if (gpupart_topology_open(NULL, *p->source ? p->source : NULL,
+				  p->simulated ? NULL : p->pci, &known[nr].topo))
+		known[nr].topo = NULL;
+	return known[nr++].topo;
+}
+
+static const char *set_text(char *text, size_t len, const struct gpupart_process *p)
+{
+	const struct gpupart_topology *topo;
+	struct gpupart_tpcset set;
+
+	if (*p->problem)
+		return "not confined";
+	if (!*p->limit)
+		return "all";
+	topo = topology_of(p);
+	if (!topo || gpupart_tpcset_parse_list(NULL, p->limit, &set))
+		return p->limit;
+	return out_set(text, len, topo, &set);
 }
 
 static const char *pid_text(char *text, size_t len, int pid)
@@ -129,7 +165,7 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 		"UNCONFINED", out->plain);
 	for (int i = 0; i < now->nr; i++) {
 		const struct gpupart_process *p = &now->list[i];
-		char pid[16], memory[32], rate[32] = "";
+		char pid[16], memory[32], rate[32] = "", set[OUT_SET_STRLEN];
 		double per_second = before ? rate_of(p, now, before) : -1;
 
 		if (before && per_second >= 0)
@@ -141,7 +177,8 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 			*p->pci ? p->pci : "-", memory_text(memory, sizeof(memory), p),
 			(unsigned long long)p->counters.launches, rate,
 			(unsigned long long)nr_widened(&p->counters),
-			(unsigned long long)nr_unconfined(&p->counters), set_text(p),
+			(unsigned long long)nr_unconfined(&p->counters),
+			set_text(set, sizeof(set), p),
 			p->nr_gpus > 1 ? ", and other GPUs" : "",
 			p->simulated ? " (simulated)" : "");
 		if (*p->problem)

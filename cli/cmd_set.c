@@ -51,6 +51,7 @@ struct target {
 	char job[GPUPART_JOB_STRLEN];	/* "" of a process that is changed alone */
 	char name[64], pci[20], source[512];
 	bool simulated;
+	struct gpupart_topology *topo;	/* of its GPU */
 	struct gpupart_tpcset before, set;
 };
 
@@ -217,7 +218,7 @@ static int work_out(struct targets *t, struct target *target)
 		target->set = gpupart_topology_all(topo);
 	else
 		status = args_set(&args, t->gp, topo, target->pci, NULL, &target->set);
-	gpupart_topology_close(topo);
+	target->topo = topo;
 	return status;
 }
 
@@ -287,6 +288,13 @@ static void change_target(struct targets *t, const struct target *target, struct
 
 /* ------------------------------------------------------------------- print */
 
+static const char *set_text(char *text, const struct target *target,
+			    const struct gpupart_tpcset *set)
+{
+	return gpupart_tpcset_empty(set) ? "all" :
+					   out_set(text, OUT_SET_STRLEN, target->topo, set);
+}
+
 static const char *set_list(char *text, const struct gpupart_tpcset *set)
 {
 	if (gpupart_tpcset_empty(set))
@@ -298,16 +306,16 @@ static const char *set_list(char *text, const struct gpupart_tpcset *set)
 static void print_change(struct out *out, const struct target *target,
 			 const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
 {
-	char text[GPUPART_TPCSET_STRLEN], whose[96];
+	char text[OUT_SET_STRLEN], whose[96];
 
 	if (target->pid)
 		snprintf(whose, sizeof(whose), "pid %d's", target->pid);
 	else
 		snprintf(whose, sizeof(whose), "job %s's", *target->name ? target->name
 									: target->job);
-	fprintf(out->file, "%s current set: %s%s\n", whose, set_list(text, before),
+	fprintf(out->file, "%s current set: %s%s\n", whose, set_text(text, target, before),
 		target->simulated ? " (simulated)" : "");
-	fprintf(out->file, "%s new set: %s%s\n", whose, set_list(text, now),
+	fprintf(out->file, "%s new set: %s%s\n", whose, set_text(text, target, now),
 		target->simulated ? " (simulated)" : "");
 }
 
@@ -331,7 +339,9 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 	int nr = now ? gpupart_process_list(t->gp, now, MAX_TARGETS) : 0;
 
 	for (int i = 0; i < nr && i < MAX_TARGETS; i++) {
-		struct target one = { .pid = now[i].pid, .simulated = now[i].simulated };
+		struct target one = {
+			.pid = now[i].pid, .simulated = now[i].simulated, .topo = job->topo,
+		};
 		struct gpupart_tpcset before = { 0 }, set = { 0 };
 
 		if (strcmp(now[i].job, job->job) || !now[i].pid)
@@ -402,6 +412,8 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 		status = work_out(&t, &t.list[i]);
 	if (status < 0)
 		status = change_all(&t);
+	for (unsigned int i = 0; i < t.nr; i++)
+		gpupart_topology_close(t.list[i].topo);
 	free(t.list);
 	free(t.processes);
 	gpupart_close(t.gp);

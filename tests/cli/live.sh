@@ -101,7 +101,10 @@ last "$tmp/one" 4 "its launches obey"
 try set "$name" -g 0
 is "$(sed -n 1,2p "$tmp/out" | cut -d' ' -f1-2)" "job $name's
 job $name's" "set NAME prints the job's"
-has "$out" "pid $pid's current set: 5,7" "and the process's"
+has "$out" "pid $pid's current set: 5,7 (simulated)" "and the process's"
+has "$out" "new set: 4,12,20,28,35,42,49,56,63 (GPC 0) (simulated)" "with the GPCs that it covers whole"
+try ps
+has "$(grep " $name " "$tmp/out")" "63 (GPC 0) (simulated)" "so does ps"
 try ps --json
 is "$(python3 -c '
 import json, sys

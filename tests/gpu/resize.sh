@@ -57,9 +57,9 @@ result() {
 	[ "$1" -eq 0 ] && echo "ok $2" || echo "not ok $2"
 }
 less=$(awk -v a="$(speed "$after_left")" -v b="$(speed "$before_left")" 'BEGIN { print !(a < 0.5 * b) }')
-result "$less" "1 - the left one, from 33 TPCs to 9: $(speed "$before_left") to $(speed "$after_left") TFLOP/s"
+result "$less" "1 - the left one, from uGPU 0 to GPC 0: $(speed "$before_left") to $(speed "$after_left") TFLOP/s"
 more=$(awk -v a="$(speed "$after_right")" -v b="$(speed "$before_right")" 'BEGIN { print !(a > 1.3 * b) }')
-result "$more" "2 - the right one, from 33 TPCs to 57: $(speed "$before_right") to $(speed "$after_right") TFLOP/s"
+result "$more" "2 - the right one, from uGPU 1 to all other GPCs: $(speed "$before_right") to $(speed "$after_right") TFLOP/s"
 result $((ended_left + ended_right)) "3 - both ended well"
 [ "$(gpupart ps | wc -l)" = 1 ]
 result $? "4 - and nothing is listed any more"
