@@ -120,6 +120,7 @@ clean() {
 	cp "$top/scripts/confined" "$tree/scripts/"
 	mkdir -p "$tree/Documentation/results/h200-spine"
 	cp -r "$top/Documentation/results/h200-inside" "$tree/Documentation/results/"
+	cp -r "$top/Documentation/results/h200-live" "$tree/Documentation/results/"
 	cp "$top/Documentation/results/h200-spine/verify.txt" "$tree/Documentation/results/h200-spine/"
 	printf '%s\n' '' '<!-- confined -->' '<!-- /confined -->' >>"$tree/README.md"
 	"$tree/scripts/confined"
