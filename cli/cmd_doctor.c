@@ -401,7 +401,9 @@ static void ask_environment(struct doctor *doctor)
 {
 	static const char *const names[] = {
 		"GPUPART_SET", "GPUPART_GPU", "GPUPART_NAME", "GPUPART_DISABLE", "GPUPART_LOG",
-		"GPUPART_SIM", "GPUPART_CHECKED", "GPUPART_NEXT_INJECTION", "CUDA_VISIBLE_DEVICES",
+		"GPUPART_SIM", "GPUPART_CHECKED", "GPUPART_NEXT_INJECTION", "GPUPART_JOB",
+		"GPUPART_LATE", "GPUPART_SM_COUNT", "CUDA_VISIBLE_DEVICES",
+		"CUDA_MPS_PIPE_DIRECTORY",
 	};
 	char text[1024] = "";
 
@@ -413,7 +415,7 @@ static void ask_environment(struct doctor *doctor)
 		row(doctor, NOTE, "environment", "", "%s", text);
 	else
 		row(doctor, OK, "environment", "",
-		    "no GPUPART_* variable and no CUDA_VISIBLE_DEVICES is set");
+		    "no GPUPART_* variable, no CUDA_VISIBLE_DEVICES and no CUDA_MPS_PIPE_DIRECTORY is set");
 }
 
 /* Where the library remembers which maps were checked, or would make the folder. */
