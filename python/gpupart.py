@@ -472,6 +472,12 @@ def _tpc(value: Any) -> int:
     return tpc
 
 
+def _refuse_bytes(value: Any) -> None:
+    """Python iterates them as numbers: b"0-3" would be 48, 45 and 51."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{value!r}: a text or numbers are wanted, not bytes")
+
+
 def _mask_of(part: Any) -> int:
     if isinstance(part, TpcSet):
         return part._mask
@@ -479,6 +485,7 @@ def _mask_of(part: Any) -> int:
         c = _CTpcSet()
         _done(_lib.gpupart_tpcset_parse_list(_thread.context, _bytes(part), byref(c)))
         return TpcSet._of_c(c)._mask
+    _refuse_bytes(part)
     if isinstance(part, Iterable):
         mask = 0
         for tpc in part:
@@ -561,6 +568,7 @@ def _list(indices: IndicesLike) -> str:
     """Numbers as the list that the library parses; text is the library's to judge."""
     if isinstance(indices, str):
         return indices
+    _refuse_bytes(indices)
     if not isinstance(indices, Iterable):
         indices = [indices]
     numbers = []
