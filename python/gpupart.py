@@ -1182,10 +1182,14 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
     is Gpu.limit. Threads that use it on the process, or on one stream, at the same time
     overwrite each other.
 
+    A stream whose set is another one when it is left keeps that: who changed it inside meant
+    it, and where the stream went its handle may be another stream's by now.
+
     Sets take effect at launches: work that was queued before is not moved. A CUDA graph
     takes what is in force when it is launched, with few exceptions (gpupart.h, "Graphs").
 
-    thread=True, in place of @stream: launches of the calling thread.
+    thread=True, in place of @stream: launches of the calling thread, each thread's own where
+    several use one object or one decorated function.
 
     >>> gpu = attach()
     >>> with partition(gpcs=[1, 2]) as outer, partition(tpcs=range(4)) as inner:
@@ -1212,7 +1216,9 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         self._stream = stream
         self._gpu = gpu
         self._place: Optional[_Place] = None
-        self._before: list[Optional[TpcSet]] = []
+        # What the process or a stream had is put back by whoever leaves last.
+        self._entered: Union[_Entered, _EnteredByThread] = (_EnteredByThread() if thread
+                                                            else _Entered())
 
     def _start(self) -> _Place:
         """Late, so that a decorated function's module can be imported where no GPU is."""
@@ -1236,14 +1242,42 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
             place = self._place = self._start()
         before = place.set
         place.set = self._tpcs
-        self._before.append(before)
+        self._entered.before.append(before)
         return self._tpcs
 
     def __exit__(self, *_exception: Any) -> None:
-        before, place = self._before.pop(), self._place
-        # A stream that is gone took its set along.
-        if place is not None and (before is not None or place.set is not None):
+        place = self._place
+        if place is None or not self._entered.before:
+            raise RuntimeError("a partition is left that was not entered, or, with thread=True, "
+                               "in another thread")
+        before = self._entered.before.pop()
+        if not isinstance(place, Stream):
             place.set = before
+        elif place.set == self._tpcs:
+            self._put_back(place, before)
+
+    @staticmethod
+    def _put_back(stream: Stream, before: Optional[TpcSet]) -> None:
+        try:
+            stream.set = before
+        except Error:
+            # It went in between, and took its set along.
+            if stream.set is not None:
+                raise
+
+
+class _Entered:
+    """What was there at each entry that was not left yet."""
+
+    def __init__(self) -> None:
+        self.before: list[Optional[TpcSet]] = []
+
+
+class _EnteredByThread(threading.local):
+    """The same for each thread."""
+
+    def __init__(self) -> None:
+        self.before: list[Optional[TpcSet]] = []
 
 
 class _ProcessPlace:
