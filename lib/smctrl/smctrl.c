@@ -329,32 +329,47 @@ static int current_device(void)
 /* ------------------------------------------------------------------------ masks */
 
 static pthread_key_t context_key;
+static bool context_key_made;
+/* The calling thread's, kept since masks are set before every launch. */
+static _Thread_local struct gpupart *kept;
+static _Thread_local bool ending;
 
+/* Other keys' destructors may come after this one and set masks: each call has its own then. */
 static void context_close(void *gp)
 {
+	ending = true;
+	kept = NULL;
 	gpupart_close(gp);
 }
 
 static void context_key_make(void)
 {
-	pthread_key_create(&context_key, context_close);
+	context_key_made = !pthread_key_create(&context_key, context_close);
 }
 
-/* The calling thread's, kept since masks are set before every launch; NULL: change nothing. */
+/* NULL: change nothing. To be given to end(). */
 static struct gpupart *begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static _Thread_local struct gpupart *gp;
+	struct gpupart *gp;
 
-	if (gp || smctrl_stands_aside())
-		return gp;
+	if (kept || smctrl_stands_aside())
+		return kept;
 	pthread_once(&once, context_key_make);
 	if (gpupart_open(&gp)) {
 		say("no memory: nothing was changed");
-		return gp = NULL;
+		return NULL;
 	}
-	pthread_setspecific(context_key, gp);
+	/* Kept only where it is closed with the thread: a process has 1024 keys. */
+	if (context_key_made && !ending && !pthread_setspecific(context_key, gp))
+		kept = gp;
 	return gp;
+}
+
+static void end(struct gpupart *gp)
+{
+	if (gp != kept)
+		gpupart_close(gp);
 }
 
 static int leaves_nothing(struct mask mask, const char *what, const struct device *device)
@@ -382,6 +397,7 @@ static void set_global(struct mask mask)
 		else if (gpupart_process_set(gp, device->gpu, &set))
 			say("the global mask is not applied: %s", gpupart_error(gp));
 	}
+	end(gp);
 }
 
 void libsmctrl_set_global_mask(uint64_t mask)
@@ -415,6 +431,7 @@ static void set_next(struct mask mask)
 				say("the next mask is not applied: %s", gpupart_error(gp));
 		}
 	}
+	end(gp);
 }
 
 void libsmctrl_set_next_mask(uint64_t mask)
@@ -505,6 +522,7 @@ static int set_stream(void *stream, struct mask mask)
 	} else {
 		err = -err;
 	}
+	end(gp);
 	return err;
 }
 
@@ -773,6 +791,7 @@ int libsmctrl_init(void)
 	for (int i = 0; i < nr; i++)
 		if (!devices[i].gpu)
 			err = -devices[i].err;
+	end(gp);
 	return nr < 0 ? -nr : err;
 }
 
