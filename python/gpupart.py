@@ -156,6 +156,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_process_publish": (c_int, [c_void_p, c_char_p]),
     "gpupart_gpu_topology": (c_void_p, [c_void_p]),
     "gpupart_limit_set": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "gpupart_limit_cap": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_process_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_stream_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "gpupart_function_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
@@ -943,6 +944,14 @@ class Gpu:
     @limit.setter
     def limit(self, tpcs: Optional[TpcsLike]) -> None:
         self._apply(_limit_set, tpcs)
+
+    def cap(self, tpcs: TpcsLike) -> None:
+        """
+        Makes the limit from outside what it and @tpcs have in common, @tpcs where there is
+        none: nothing in this process widens it again. Refused (errno.EPERM) where they have
+        nothing in common.
+        """
+        self._apply(_lib.gpupart_limit_cap, tpcs)
 
     @property
     def process(self) -> Optional[TpcSet]:
