@@ -80,6 +80,8 @@ bool smctrl_stands_aside(void)
 	return disabled;
 }
 
+#define MAX_GPUS 64
+
 /* --------------------------------------------------------- the driver, a few words of it */
 
 /* Only to learn which GPUs there are and where a thread is: confining is gpupart's. */
@@ -168,23 +170,45 @@ static bool cap_parse(struct mask *cap)
 	return true;
 }
 
-/* Narrows the limit, whoever gave it: GPUPART_SET holds as well. */
+/* Whether the cap came to @gpu before; from now on it has. */
+static bool cap_done(const struct gpupart_gpu *gpu)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static const struct gpupart_gpu *done[MAX_GPUS];
+	bool was = false;
+	int nr = 0;
+
+	pthread_mutex_lock(&lock);
+	while (nr < MAX_GPUS && done[nr] && !was)
+		was = done[nr++] == gpu;
+	if (!was && nr < MAX_GPUS)
+		done[nr] = gpu;
+	pthread_mutex_unlock(&lock);
+	return was;
+}
+
+/* Narrows the limit from outside: GPUPART_SET holds as well. Once: who sets it then knows. */
 static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
 	const char *pci = gpupart_topology_info(topo)->pci;
-	struct gpupart_tpcset all = gpupart_topology_all(topo), limit, allowed;
+	struct gpupart_tpcset all = gpupart_topology_all(topo), allowed;
 	struct mask cap;
+	int err;
 
-	if (!cap_parse(&cap))
+	if (cap_done(gpu) || !cap_parse(&cap))
 		return;
 	allowed = allowed_by(cap, &all);
-	gpupart_limit_get(gpu, &limit);
-	limit = gpupart_tpcset_and(&limit, &allowed);
-	if (gpupart_tpcset_empty(&limit))
+	if (gpupart_tpcset_empty(&allowed)) {
 		say("LIBSMCTRL_MASK=%.100s leaves no TPC of the GPU at %s: ignored there",
 		    getenv("LIBSMCTRL_MASK"), pci);
-	else if (gpupart_limit_set(gp, gpu, &limit))
+		return;
+	}
+	err = gpupart_limit_cap(gp, gpu, &allowed);
+	if (err == -EPERM)
+		say("LIBSMCTRL_MASK=%.100s leaves no TPC at %s, ignored there: %s",
+		    getenv("LIBSMCTRL_MASK"), pci, gpupart_error(gp));
+	else if (err)
 		say("LIBSMCTRL_MASK is not in force on the GPU at %s: %s", pci, gpupart_error(gp));
 }
 
@@ -198,8 +222,6 @@ static void cap_early_on(struct gpupart *gp, const char *selector)
 	else
 		cap_apply(gp, gpu);
 }
-
-#define MAX_GPUS 64
 
 void smctrl_cap_early(void)
 {

@@ -2,11 +2,13 @@
 /*
  * libsmctrl's interface on the simulated driver, by a program that is written for it:
  * what SMs its launches ran on, what is returned and what is said on stderr. Decides by
- * %smid and the capture's own table; uses nothing of libgpupart.
+ * %smid and the capture's own table; uses nothing of libgpupart, but where it tries to get
+ * out of a cap by it.
  */
 #include <limits.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <gpupart.h>
 #include <libsmctrl.h>
 #include "sim_program.h"
 
@@ -419,6 +421,34 @@ static void cap(const char *unused)
 	check(!cu.gpupart_sim_hung() && said(0, NULL), "nothing hung, nothing said");
 }
 
+static void cap_escape(const char *unused)
+{
+	struct gpupart_tpcset all, part;
+	struct gpupart_gpu *gpu;
+	struct gpupart *gp;
+	CUstream s;
+
+	(void)unused;
+	program_on(0);
+	TRY(cu.cuStreamCreate(&s, 1));
+	libsmctrl_set_global_mask((uint128_t)0);
+	if (!check(!gpupart_open(&gp) && !gpupart_attach(gp, NULL, &gpu), "gpupart beside it"))
+		return;
+	all = gpupart_topology_all(gpupart_gpu_topology(gpu));
+	check(!gpupart_limit_set(gp, gpu, NULL) && on(s, RANGE(4, 12)), "no limit: the cap");
+	check(gpupart_limit_set(gp, gpu, &all) == -EPERM && on(s, RANGE(4, 12)),
+	      "all TPCs as the limit: refused");
+	part = gpupart_tpcset_first(6);
+	check(gpupart_limit_set(gp, gpu, &part) == -EPERM && on(s, RANGE(4, 12)),
+	      "a limit partly outside: refused");
+	part = (struct gpupart_tpcset){ { 0x30 } };
+	check(!gpupart_limit_set(gp, gpu, &part) && on(s, RANGE(4, 6)), "a limit inside");
+	check(!gpupart_limit_set(gp, gpu, NULL) && on(s, RANGE(4, 12)), "and back to the cap");
+	check(!gpupart_process_set(gp, gpu, NULL) && on(s, RANGE(4, 12)), "no set of the process");
+	check(said(0, NULL), "nothing said");
+	gpupart_close(gp);
+}
+
 /* Caps that hold nothing back; what is said of them comes as the argument. */
 static void cap_ignored(const char *word)
 {
@@ -804,6 +834,9 @@ static void parent(void)
 	     "LIBSMCTRL_MASK=fffffffffffffffffffffffffffff00F", NULL);
 	with("cap and GPUPART_SET", cap, "", BOARD_B, "LIBSMCTRL_MASK=~0XfFF",
 	     "GPUPART_SET=4-30");
+	with("cap against gpupart", cap_escape, "", BOARD_B, "LIBSMCTRL_MASK=~0xff0", NULL);
+	with("cap against gpupart, with GPUPART_SET", cap_escape, "", BOARD_B,
+	     "LIBSMCTRL_MASK=~0xfff", "GPUPART_SET=4-30");
 	with("cap none", cap_ignored, "", BOARD_B, "LIBSMCTRL_MASK=", NULL);
 	with("cap of no word", cap_ignored, "is not a mask", BOARD_B, "LIBSMCTRL_MASK=0xfg", NULL);
 	with("cap too long", cap_ignored, "is not a mask", BOARD_B,
