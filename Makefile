@@ -95,11 +95,12 @@ $(INJECT): $(INJECT_OBJ) $(LIBGPUPART)
 		-Wl,-z,defs,-z,relro,-z,now -o $@ $(INJECT_OBJ) -L$(B)/lib -lgpupart -ldl
 
 # The predecessor has no soname, so programs look for the file's name: that is ours.
+# nodelete: threads that set a mask call it when they end.
 $(SMCTRL): $(SMCTRL_OBJ) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libsmctrl.so -Wl,-rpath,'$$ORIGIN' \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SMCTRL_OBJ) -L$(B)/lib -lgpupart -ldl -lpthread
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SMCTRL_OBJ) -L$(B)/lib -lgpupart -ldl -lpthread
 
 $(B)/lib/libsmctrl.a: $(B)/obj/lib/smctrl/smctrl.o
 	$(call say,AR,$@)

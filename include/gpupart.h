@@ -272,8 +272,8 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * else thread, else process, else all). A NULL @set takes that scope's set away. An
  * empty set and a TPC that is not there are -EINVAL. Sets take effect at the next
  * launch. At most 50 ns each (the first of a stream, function or thread apart). A limit
- * that came from outside (GPUPART_SET, as `gpupart run` sets it) is taken at attach and
- * can only be made smaller here: -EPERM.
+ * that came from outside (GPUPART_SET, as `gpupart run` sets it) is taken at the first
+ * attach and can only be made smaller here: -EPERM.
  *
  * Graphs. A node is built once and launched many times. A graph launch has the sets of
  * the stream that it is launched into, else of the one that it was captured on, else the
@@ -290,6 +290,15 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
 int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 			const struct gpupart_tpcset *set);
+
+/*
+ * For what caps the program that it is a part of: the limit from outside is from now on what
+ * it and @set have in common, @set where there was none. Nothing in this process widens it
+ * again; who sets the process's limit from outside replaces it. -EINVAL also for NULL,
+ * -EPERM, and nothing changed, where they have nothing in common.
+ */
+int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu,
+		      const struct gpupart_tpcset *set);
 
 /*
  * @stream: a live CUstream (or cudaStream_t) of this GPU. 0 and 1 are the legacy

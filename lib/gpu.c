@@ -276,8 +276,13 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 	struct gpupart_topology *meant;
 	int err;
 
-	if (gpu->has_environment || !words)
+	if (gpu->has_environment)
 		return 0;
+	/* Once: what the program puts there later is from inside. */
+	if (!words) {
+		gpu->has_environment = true;
+		return 0;
+	}
 	if (selector && strcmp(selector, gpu->topo->info.pci)) {
 		bool same;
 
@@ -287,6 +292,7 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 			return ctx_fail_because(gp, -EINVAL, "GPUPART_GPU=%.100s", selector);
 		same = !strcmp(meant->info.pci, gpu->topo->info.pci);
 		gpupart_topology_close(meant);
+		gpu->has_environment = !same;
 		if (!same)
 			return 0;
 	}
@@ -400,7 +406,7 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 
 /* ---------------------------------------------------------------------- scopes */
 
-static int limit_refused(struct gpupart *gp, const struct gpupart_gpu *gpu)
+static int limit_refused(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *what)
 {
 	char outer[GPUPART_TPCSET_STRLEN];
 	struct limit_sets sets;
@@ -408,7 +414,7 @@ static int limit_refused(struct gpupart *gp, const struct gpupart_gpu *gpu)
 	scope_limit_get(gpu, &sets);
 	gpupart_tpcset_format_list(&sets.outer, outer, sizeof(outer));
 	return ctx_fail(gp, -EPERM,
-			"the limit from outside, TPCs %s, cannot be widened from inside", outer);
+			"the limit from outside, TPCs %s, %s", outer, what);
 }
 
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
@@ -417,7 +423,16 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 
 	if (err || scope_limit_set(gpu, LIMIT_INNER, set))
 		return err;
-	return limit_refused(gp, gpu);
+	return limit_refused(gp, gpu, "cannot be widened from inside");
+}
+
+int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	int err = set ? may_set(gp, gpu, set) : ctx_fail(gp, -EINVAL, "a cap without a set");
+
+	if (err || scope_limit_cap(gpu, set))
+		return err;
+	return limit_refused(gp, gpu, "has nothing in common with the cap");
 }
 
 int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,

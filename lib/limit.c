@@ -128,6 +128,35 @@ bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tm
 	return set_inside(limit, part, map, set, RING_WORDS);
 }
 
+/* Once or twice in a process's life: not in straight code for few words. */
+bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set)
+{
+	uint64_t next, now = atomic_load_explicit(&limit->published, memory_order_acquire);
+	struct gpupart_tpcset both;
+	struct limit_sets sets;
+	struct tmd_allow allow;
+
+	for (;;) {
+		read_parts(limit, now, &sets);
+		both = gpupart_tpcset_empty(&sets.outer) ? *set :
+		       gpupart_tpcset_and(&sets.outer, set);
+		if (!gpupart_tpcset_empty(&both)) {
+			combine(&sets, LIMIT_OUTER, &both, RING_WORDS);
+			tmd_map_convert(map, &sets.in_force, &allow);
+			next = next_number(now, false);
+			write_slot(limit, next, &sets, &allow, RING_WORDS);
+			if (publish(limit, &now, next))
+				return true;
+		} else {
+			/* A copy that was torn says nothing. */
+			next = atomic_load_explicit(&limit->published, memory_order_acquire);
+			if (next == now)
+				return false;
+			now = next;
+		}
+	}
+}
+
 bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		       const struct gpupart_tpcset *set, struct limit_sets *before)
 {

@@ -45,6 +45,12 @@ bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tm
 bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		       const struct gpupart_tpcset *set, struct limit_sets *before);
 
+/*
+ * The outer part, from inside: what it and @set have in common from now on, @set where it
+ * is not there. False, and nothing changed, where that is nothing.
+ */
+bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set);
+
 /* Never torn; false where writers were faster each of many times. */
 bool limit_get(const struct limit *limit, struct limit_sets *sets);
 

@@ -87,6 +87,17 @@ bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 	return good;
 }
 
+bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	bool good;
+
+	pthread_mutex_lock(&set_lock);
+	good = limit_cap(&gpu->shared->limit, &gpu->map, set);
+	scope_used(gpu, SCOPE_USED);
+	pthread_mutex_unlock(&set_lock);
+	return good;
+}
+
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
 {
 	/* Torn only where others wrote all the time meanwhile: then there is none to name. */

@@ -55,7 +55,7 @@ struct gpupart_gpu {
 	struct control_gpu *shared;	/* the limit, and whether launches are worth a look */
 	struct ring process;
 	atomic_bool sms_told;		/* the program is told the SMs of these two */
-	bool has_environment;		/* what it says was made the outer limit */
+	bool has_environment;		/* it was looked at, what it says is the outer limit */
 	struct scope_table streams, functions;	/* with sets */
 	atomic_uint function_sets;	/* counts up when a function's set changes */
 	unsigned int number;		/* of the attached GPUs, from 0 */
@@ -133,6 +133,7 @@ bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 /* As they are: limit.h. */
 bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set);
+bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
 /* Keeps those out meanwhile who set limits and other sets in this process. */
 void scope_hold(void);

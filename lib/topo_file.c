@@ -722,26 +722,47 @@ int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 
 #define SAMPLE_END ".capture"
 
-/* The folder of this library, or of the program that it was linked into. */
+/* The whole path of the file that @address was mapped from; false where it does not fit. */
+static bool mapped_file(const void *address, char *path, size_t len)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	size_t room = 0;
+	char *line = NULL;
+	bool found = false;
+
+	while (maps && getline(&line, &room, maps) > 0) {
+		unsigned long start, end;
+		int at = 0;
+
+		if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &start, &end, &at) < 2 || !at ||
+		    (uintptr_t)address < start || (uintptr_t)address >= end)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		found = line[at] == '/' && strlen(line + at) < len;
+		if (found)
+			strcpy(path, line + at);
+		break;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/*
+ * The folder of this library, or of the program that it was linked into. The loader's word
+ * for either may be relative, to a folder that was the current one then.
+ */
 static bool library_folder(char *folder, size_t len)
 {
+	const void *own = (void *)(uintptr_t)library_folder;
 	Dl_info info;
-	ssize_t nr;
-	char *slash;
 
-	if (dladdr((void *)(uintptr_t)library_folder, &info) && info.dli_fname[0] == '/' &&
-	    strlen(info.dli_fname) < len) {
+	if (dladdr(own, &info) && info.dli_fname[0] == '/' && strlen(info.dli_fname) < len)
 		strcpy(folder, info.dli_fname);
-	} else {
-		nr = readlink("/proc/self/exe", folder, len - 1);
-		if (nr < 0)
-			return false;
-		folder[nr] = 0;
-	}
-	slash = strrchr(folder, '/');
-	if (!slash)
+	else if (!mapped_file(own, folder, len))
 		return false;
-	*slash = 0;
+	*strrchr(folder, '/') = 0;
 	return true;
 }
 

@@ -156,6 +156,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_process_publish": (c_int, [c_void_p, c_char_p]),
     "gpupart_gpu_topology": (c_void_p, [c_void_p]),
     "gpupart_limit_set": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "gpupart_limit_cap": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_process_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_stream_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "gpupart_function_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
@@ -472,6 +473,12 @@ def _tpc(value: Any) -> int:
     return tpc
 
 
+def _refuse_bytes(value: Any) -> None:
+    """Python iterates them as numbers: b"0-3" would be 48, 45 and 51."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{value!r}: a text or numbers are wanted, not bytes")
+
+
 def _mask_of(part: Any) -> int:
     if isinstance(part, TpcSet):
         return part._mask
@@ -479,6 +486,7 @@ def _mask_of(part: Any) -> int:
         c = _CTpcSet()
         _done(_lib.gpupart_tpcset_parse_list(_thread.context, _bytes(part), byref(c)))
         return TpcSet._of_c(c)._mask
+    _refuse_bytes(part)
     if isinstance(part, Iterable):
         mask = 0
         for tpc in part:
@@ -561,6 +569,7 @@ def _list(indices: IndicesLike) -> str:
     """Numbers as the list that the library parses; text is the library's to judge."""
     if isinstance(indices, str):
         return indices
+    _refuse_bytes(indices)
     if not isinstance(indices, Iterable):
         indices = [indices]
     numbers = []
@@ -936,6 +945,14 @@ class Gpu:
     def limit(self, tpcs: Optional[TpcsLike]) -> None:
         self._apply(_limit_set, tpcs)
 
+    def cap(self, tpcs: TpcsLike) -> None:
+        """
+        Makes the limit from outside what it and @tpcs have in common, @tpcs where there is
+        none: nothing in this process widens it again. Refused (errno.EPERM) where they have
+        nothing in common.
+        """
+        self._apply(_lib.gpupart_limit_cap, tpcs)
+
     @property
     def process(self) -> Optional[TpcSet]:
         """The set of all launches of this process whose stream has none, None if there is none."""
@@ -1174,10 +1191,14 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
     is Gpu.limit. Threads that use it on the process, or on one stream, at the same time
     overwrite each other.
 
+    A stream whose set is another one when it is left keeps that: who changed it inside meant
+    it, and where the stream went its handle may be another stream's by now.
+
     Sets take effect at launches: work that was queued before is not moved. A CUDA graph
     takes what is in force when it is launched, with few exceptions (gpupart.h, "Graphs").
 
-    thread=True, in place of @stream: launches of the calling thread.
+    thread=True, in place of @stream: launches of the calling thread, each thread's own where
+    several use one object or one decorated function.
 
     >>> gpu = attach()
     >>> with partition(gpcs=[1, 2]) as outer, partition(tpcs=range(4)) as inner:
@@ -1204,7 +1225,9 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         self._stream = stream
         self._gpu = gpu
         self._place: Optional[_Place] = None
-        self._before: list[Optional[TpcSet]] = []
+        # What the process or a stream had is put back by whoever leaves last.
+        self._entered: Union[_Entered, _EnteredByThread] = (_EnteredByThread() if thread
+                                                            else _Entered())
 
     def _start(self) -> _Place:
         """Late, so that a decorated function's module can be imported where no GPU is."""
@@ -1228,14 +1251,42 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
             place = self._place = self._start()
         before = place.set
         place.set = self._tpcs
-        self._before.append(before)
+        self._entered.before.append(before)
         return self._tpcs
 
     def __exit__(self, *_exception: Any) -> None:
-        before, place = self._before.pop(), self._place
-        # A stream that is gone took its set along.
-        if place is not None and (before is not None or place.set is not None):
+        place = self._place
+        if place is None or not self._entered.before:
+            raise RuntimeError("a partition is left that was not entered, or, with thread=True, "
+                               "in another thread")
+        before = self._entered.before.pop()
+        if not isinstance(place, Stream):
             place.set = before
+        elif place.set == self._tpcs:
+            self._put_back(place, before)
+
+    @staticmethod
+    def _put_back(stream: Stream, before: Optional[TpcSet]) -> None:
+        try:
+            stream.set = before
+        except Error:
+            # It went in between, and took its set along.
+            if stream.set is not None:
+                raise
+
+
+class _Entered:
+    """What was there at each entry that was not left yet."""
+
+    def __init__(self) -> None:
+        self.before: list[Optional[TpcSet]] = []
+
+
+class _EnteredByThread(threading.local):
+    """The same for each thread."""
+
+    def __init__(self) -> None:
+        self.before: list[Optional[TpcSet]] = []
 
 
 class _ProcessPlace:

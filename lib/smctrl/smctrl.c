@@ -80,6 +80,8 @@ bool smctrl_stands_aside(void)
 	return disabled;
 }
 
+#define MAX_GPUS 64
+
 /* --------------------------------------------------------- the driver, a few words of it */
 
 /* Only to learn which GPUs there are and where a thread is: confining is gpupart's. */
@@ -168,23 +170,45 @@ static bool cap_parse(struct mask *cap)
 	return true;
 }
 
-/* Narrows the limit, whoever gave it: GPUPART_SET holds as well. */
+/* Whether the cap came to @gpu before; from now on it has. */
+static bool cap_done(const struct gpupart_gpu *gpu)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static const struct gpupart_gpu *done[MAX_GPUS];
+	bool was = false;
+	int nr = 0;
+
+	pthread_mutex_lock(&lock);
+	while (nr < MAX_GPUS && done[nr] && !was)
+		was = done[nr++] == gpu;
+	if (!was && nr < MAX_GPUS)
+		done[nr] = gpu;
+	pthread_mutex_unlock(&lock);
+	return was;
+}
+
+/* Narrows the limit from outside: GPUPART_SET holds as well. Once: who sets it then knows. */
 static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
 	const char *pci = gpupart_topology_info(topo)->pci;
-	struct gpupart_tpcset all = gpupart_topology_all(topo), limit, allowed;
+	struct gpupart_tpcset all = gpupart_topology_all(topo), allowed;
 	struct mask cap;
+	int err;
 
-	if (!cap_parse(&cap))
+	if (cap_done(gpu) || !cap_parse(&cap))
 		return;
 	allowed = allowed_by(cap, &all);
-	gpupart_limit_get(gpu, &limit);
-	limit = gpupart_tpcset_and(&limit, &allowed);
-	if (gpupart_tpcset_empty(&limit))
+	if (gpupart_tpcset_empty(&allowed)) {
 		say("LIBSMCTRL_MASK=%.100s leaves no TPC of the GPU at %s: ignored there",
 		    getenv("LIBSMCTRL_MASK"), pci);
-	else if (gpupart_limit_set(gp, gpu, &limit))
+		return;
+	}
+	err = gpupart_limit_cap(gp, gpu, &allowed);
+	if (err == -EPERM)
+		say("LIBSMCTRL_MASK=%.100s leaves no TPC at %s, ignored there: %s",
+		    getenv("LIBSMCTRL_MASK"), pci, gpupart_error(gp));
+	else if (err)
 		say("LIBSMCTRL_MASK is not in force on the GPU at %s: %s", pci, gpupart_error(gp));
 }
 
@@ -198,8 +222,6 @@ static void cap_early_on(struct gpupart *gp, const char *selector)
 	else
 		cap_apply(gp, gpu);
 }
-
-#define MAX_GPUS 64
 
 void smctrl_cap_early(void)
 {
@@ -329,32 +351,47 @@ static int current_device(void)
 /* ------------------------------------------------------------------------ masks */
 
 static pthread_key_t context_key;
+static bool context_key_made;
+/* The calling thread's, kept since masks are set before every launch. */
+static _Thread_local struct gpupart *kept;
+static _Thread_local bool ending;
 
+/* Other keys' destructors may come after this one and set masks: each call has its own then. */
 static void context_close(void *gp)
 {
+	ending = true;
+	kept = NULL;
 	gpupart_close(gp);
 }
 
 static void context_key_make(void)
 {
-	pthread_key_create(&context_key, context_close);
+	context_key_made = !pthread_key_create(&context_key, context_close);
 }
 
-/* The calling thread's, kept since masks are set before every launch; NULL: change nothing. */
+/* NULL: change nothing. To be given to end(). */
 static struct gpupart *begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static _Thread_local struct gpupart *gp;
+	struct gpupart *gp;
 
-	if (gp || smctrl_stands_aside())
-		return gp;
+	if (kept || smctrl_stands_aside())
+		return kept;
 	pthread_once(&once, context_key_make);
 	if (gpupart_open(&gp)) {
 		say("no memory: nothing was changed");
-		return gp = NULL;
+		return NULL;
 	}
-	pthread_setspecific(context_key, gp);
+	/* Kept only where it is closed with the thread: a process has 1024 keys. */
+	if (context_key_made && !ending && !pthread_setspecific(context_key, gp))
+		kept = gp;
 	return gp;
+}
+
+static void end(struct gpupart *gp)
+{
+	if (gp != kept)
+		gpupart_close(gp);
 }
 
 static int leaves_nothing(struct mask mask, const char *what, const struct device *device)
@@ -382,6 +419,7 @@ static void set_global(struct mask mask)
 		else if (gpupart_process_set(gp, device->gpu, &set))
 			say("the global mask is not applied: %s", gpupart_error(gp));
 	}
+	end(gp);
 }
 
 void libsmctrl_set_global_mask(uint64_t mask)
@@ -415,6 +453,7 @@ static void set_next(struct mask mask)
 				say("the next mask is not applied: %s", gpupart_error(gp));
 		}
 	}
+	end(gp);
 }
 
 void libsmctrl_set_next_mask(uint64_t mask)
@@ -505,6 +544,7 @@ static int set_stream(void *stream, struct mask mask)
 	} else {
 		err = -err;
 	}
+	end(gp);
 	return err;
 }
 
@@ -773,6 +813,7 @@ int libsmctrl_init(void)
 	for (int i = 0; i < nr; i++)
 		if (!devices[i].gpu)
 			err = -devices[i].err;
+	end(gp);
 	return nr < 0 ? -nr : err;
 }
 

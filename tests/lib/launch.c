@@ -601,6 +601,82 @@ static void child_outer(void)
 	tap_ok(!err && nr_skip >= 2, "verify keeps inside: %d failed, %d skipped", err, nr_skip);
 }
 
+static bool only_on(struct program *p, const struct gpupart_tpcset *want)
+{
+	struct gpupart_tpcset seen;
+
+	return !plain(p, NULL, &seen) && gpupart_tpcset_equal(&seen, want);
+}
+
+static void child_cap(void)
+{
+	struct gpupart_tpcset first = list("0-7"), cap = list("4-9"), both = list("4-7"),
+			      far = list("20"), none = { { 0 } }, all;
+	struct program p;
+	int err = attach(NULL);
+
+	if (!tap_ok(!err && !program_start(&p, 0), "attaches: %s", err ? gpupart_error(gp) : ""))
+		return;
+	all = gpupart_topology_all(gpupart_gpu_topology(gpu));
+	tap_ok(gpupart_limit_cap(gp, gpu, NULL) == -EINVAL && *gpupart_error(gp) &&
+		       gpupart_limit_cap(gp, gpu, &none) == -EINVAL,
+	       "no cap without a set, nor with an empty one: %s", gpupart_error(gp));
+	tap_ok(only_on(&p, &all), "and none is there");
+	tap_ok(!gpupart_limit_set(gp, gpu, &far) && !gpupart_limit_cap(gp, gpu, &first) &&
+		       only_on(&p, &first),
+	       "a cap holds, also where the process's own limit is outside of it");
+	tap_ok(!gpupart_limit_set(gp, gpu, NULL) && only_on(&p, &first),
+	       "no limit set here takes it away");
+	tap_ok(gpupart_limit_set(gp, gpu, &all) == -EPERM &&
+		       gpupart_limit_set(gp, gpu, &cap) == -EPERM && only_on(&p, &first),
+	       "nor widens it: %s", gpupart_error(gp));
+	tap_ok(!gpupart_limit_cap(gp, gpu, &cap) && only_on(&p, &both), "a second narrows it");
+	tap_ok(!gpupart_limit_cap(gp, gpu, &all) && only_on(&p, &both), "a wider one does not");
+	tap_ok(gpupart_limit_cap(gp, gpu, &far) == -EPERM && only_on(&p, &both),
+	       "one that has nothing in common: %s", gpupart_error(gp));
+	setenv("GPUPART_SET", "0-30", 1);
+	tap_ok(!gpupart_attach(gp, NULL, &gpu) && only_on(&p, &both),
+	       "nor does a GPUPART_SET that the program sets itself");
+	tap_ok(!gpupart_process_set(gp, gpu, &first) && only_on(&p, &both) &&
+		       !gpupart_process_set(gp, gpu, &far) && only_on(&p, &both),
+	       "and no set escapes");
+}
+
+static void *narrows(void *nr)
+{
+	struct gpupart_tpcset without = gpupart_topology_all(gpupart_gpu_topology(gpu));
+	struct gpupart *own;
+
+	gpupart_tpcset_del(&without, (uintptr_t)nr);
+	if (gpupart_open(&own))
+		return nr;
+	nr = gpupart_limit_cap(own, gpu, &without) ? nr : NULL;
+	gpupart_close(own);
+	return nr;
+}
+
+/* With GPUPART_SET=0-40, and each thread takes a TPC away: none is lost. */
+static void child_cap_threads(void)
+{
+	struct gpupart_tpcset want = list("8-40");
+	pthread_t thread[8];
+	bool good = true;
+	struct program p;
+	int err = attach(NULL);
+
+	if (!tap_ok(!err && !program_start(&p, 0), "attaches: %s", err ? gpupart_error(gp) : ""))
+		return;
+	for (uintptr_t i = 0; i < 8; i++)
+		good &= !pthread_create(&thread[i], NULL, narrows, (void *)i);
+	for (int i = 0; good && i < 8; i++) {
+		void *failed;
+
+		pthread_join(thread[i], &failed);
+		good &= !failed;
+	}
+	tap_ok(good && only_on(&p, &want), "eight caps at once, of GPUPART_SET: all hold");
+}
+
 static void child_outer_bad(void)
 {
 	int e = attach(NULL);
@@ -722,6 +798,8 @@ static const struct scenario {
 	{ "two-gpus", child_two_gpus, "b:e", { NULL }, true },
 	{ "one-of-two", child_one_of_two, "b:e", { NULL }, true },
 	{ "outer", child_outer, "b", { "GPUPART_SET=0-3" }, true },
+	{ "cap", child_cap, "b", { NULL }, true },
+	{ "cap-threads", child_cap_threads, "b", { "GPUPART_SET=0-40" }, true },
 	{ "outer-bad", child_outer_bad, "b", { "GPUPART_SET=0-99" }, true },
 	{ "injected",
 	  child_injected,
@@ -751,7 +829,7 @@ static char build[2048], cache[64];
 static void run_child(const char *self, const struct scenario *s, const char *what, const char *sim)
 {
 	char line[1024], path[4096];
-	int fd[2], status, planned = 0;
+	int fd[2], status, planned = 0, failed = tap_failed;
 	FILE *out;
 	pid_t pid;
 
@@ -812,6 +890,9 @@ static void run_child(const char *self, const struct scenario *s, const char *wh
 	waitpid(pid, &status, 0);
 	if (!planned)
 		tap_ok(0, "%s %s: ended with status %#x before its plan", s->name, what, status);
+	else if (status && failed == tap_failed)
+		tap_ok(0, "%s %s: ended with status %#x although no check failed", s->name, what,
+		       status);
 }
 
 static void run_scenario(const char *self, const struct scenario *s)

@@ -2,9 +2,13 @@
 /*
  * libsmctrl's interface on the simulated driver, by a program that is written for it:
  * what SMs its launches ran on, what is returned and what is said on stderr. Decides by
- * %smid and the capture's own table; uses nothing of libgpupart.
+ * %smid and the capture's own table; uses nothing of libgpupart, but where it tries to get
+ * out of a cap by it.
  */
+#include <limits.h>
+#include <malloc.h>
 #include <sys/mman.h>
+#include <gpupart.h>
 #include <libsmctrl.h>
 #include "sim_program.h"
 
@@ -417,6 +421,34 @@ static void cap(const char *unused)
 	check(!cu.gpupart_sim_hung() && said(0, NULL), "nothing hung, nothing said");
 }
 
+static void cap_escape(const char *unused)
+{
+	struct gpupart_tpcset all, part;
+	struct gpupart_gpu *gpu;
+	struct gpupart *gp;
+	CUstream s;
+
+	(void)unused;
+	program_on(0);
+	TRY(cu.cuStreamCreate(&s, 1));
+	libsmctrl_set_global_mask((uint128_t)0);
+	if (!check(!gpupart_open(&gp) && !gpupart_attach(gp, NULL, &gpu), "gpupart beside it"))
+		return;
+	all = gpupart_topology_all(gpupart_gpu_topology(gpu));
+	check(!gpupart_limit_set(gp, gpu, NULL) && on(s, RANGE(4, 12)), "no limit: the cap");
+	check(gpupart_limit_set(gp, gpu, &all) == -EPERM && on(s, RANGE(4, 12)),
+	      "all TPCs as the limit: refused");
+	part = gpupart_tpcset_first(6);
+	check(gpupart_limit_set(gp, gpu, &part) == -EPERM && on(s, RANGE(4, 12)),
+	      "a limit partly outside: refused");
+	part = (struct gpupart_tpcset){ { 0x30 } };
+	check(!gpupart_limit_set(gp, gpu, &part) && on(s, RANGE(4, 6)), "a limit inside");
+	check(!gpupart_limit_set(gp, gpu, NULL) && on(s, RANGE(4, 12)), "and back to the cap");
+	check(!gpupart_process_set(gp, gpu, NULL) && on(s, RANGE(4, 12)), "no set of the process");
+	check(said(0, NULL), "nothing said");
+	gpupart_close(gp);
+}
+
 /* Caps that hold nothing back; what is said of them comes as the argument. */
 static void cap_ignored(const char *word)
 {
@@ -605,6 +637,125 @@ static void race(const char *unused)
 	check(said(0, NULL), "nothing said");
 }
 
+/* What is freed while a thread keeps it is filled and kept: who writes there then is seen. */
+#define MAX_KEPT 256
+
+extern void __libc_free(void *block);
+static __thread bool keeps;
+static struct {
+	unsigned char *at;
+	size_t size;
+} kept[MAX_KEPT];
+static int nr_kept;
+
+__attribute__((visibility("default")))
+void free(void *block)
+{
+	if (!keeps || !block || nr_kept == MAX_KEPT) {
+		__libc_free(block);
+		return;
+	}
+	kept[nr_kept].at = block;
+	kept[nr_kept].size = malloc_usable_size(block);
+	memset(block, 0xa5, kept[nr_kept].size);
+	nr_kept++;
+}
+
+static bool kept_is_whole(void)
+{
+	for (int i = 0; i < nr_kept; i++)
+		for (size_t at = 0; at < kept[i].size; at++)
+			if (kept[i].at[at] != 0xa5)
+				return false;
+	return true;
+}
+
+static pthread_key_t later;
+static CUstream later_stream;
+static int later_rounds, later_wrong;
+
+/* Of a key that came after the library's: its destructor has run. Comes in every round. */
+static void use_later(void *rounds)
+{
+	intptr_t left = (intptr_t)rounds;
+
+	later_wrong += libsmctrl_set_stream_mask(later_stream, ~(1ull << left)) != 0;
+	later_wrong += libsmctrl_set_stream_mask((void *)0xdead0, ~1ull) != EINVAL;
+	later_rounds++;
+	if (left > 1)
+		pthread_setspecific(later, (void *)(left - 1));
+}
+
+static void *ender(void *unused)
+{
+	TRY(cu.cuCtxSetCurrent(ctx));
+	libsmctrl_set_global_mask(~(uint128_t)0xf);
+	pthread_setspecific(later, (void *)(intptr_t)PTHREAD_DESTRUCTOR_ITERATIONS);
+	keeps = true;
+	return unused;
+}
+
+static void thread_ends(const char *unused)
+{
+	pthread_t thread;
+
+	(void)unused;
+	program_on(0);
+	TRY(cu.cuStreamCreate(&later_stream, 1));
+	libsmctrl_set_global_mask(~(uint128_t)0xff);
+	pthread_key_create(&later, use_later);
+	pthread_create(&thread, NULL, ender, NULL);
+	pthread_join(thread, NULL);
+	check(later_rounds == PTHREAD_DESTRUCTOR_ITERATIONS && !later_wrong,
+	      "%d calls after a thread's context was closed, %d wrong", later_rounds, later_wrong);
+	check(nr_kept && kept_is_whole(), "none writes into what was freed, %d blocks", nr_kept);
+	check(said(PTHREAD_DESTRUCTOR_ITERATIONS, "0xdead0 is no stream"), "each is said");
+	check(on(later_stream, 0x2), "the last mask holds");
+}
+
+static int nr_destroyed;
+
+static void count_destroyed(void *value)
+{
+	nr_destroyed += value != &nr_destroyed;
+}
+
+static void *without_key(void *key)
+{
+	CUstream s;
+
+	pthread_setspecific(*(pthread_key_t *)key, &nr_destroyed);
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(cu.cuStreamCreate(&s, 1));
+	libsmctrl_set_global_mask(~(uint128_t)0xff);
+	check(on(s, 0xff), "global");
+	check(!libsmctrl_set_stream_mask(s, ~0xf0ull) && on(s, 0xf0), "stream");
+	libsmctrl_set_next_mask(~0xf00ull);
+	check(on(s, 0xf00) && on(s, 0xf0), "next");
+	libsmctrl_set_global_mask(~(uint128_t)0);
+	check(said(1, "leaves no TPC"), "an error is said");
+	check(!libsmctrl_init(), "init");
+	check(pthread_getspecific(*(pthread_key_t *)key) == &nr_destroyed,
+	      "the program's own key has the program's value");
+	return NULL;
+}
+
+static void no_keys(const char *unused)
+{
+	static pthread_key_t keys[PTHREAD_KEYS_MAX];
+	pthread_t thread;
+	int nr = 0;
+
+	(void)unused;
+	program_on(0);
+	while (nr < PTHREAD_KEYS_MAX && !pthread_key_create(&keys[nr], count_destroyed))
+		nr++;
+	check(nr && pthread_key_create(&keys[0], NULL), "%d keys, and no more", nr);
+	pthread_create(&thread, NULL, without_key, &keys[0]);
+	pthread_join(thread, NULL);
+	check(!nr_destroyed, "and its destructor gets no other");
+}
+
 /* ------------------------------------------------------------------------- scenarios */
 
 static void (*body_of)(const char *);
@@ -683,6 +834,9 @@ static void parent(void)
 	     "LIBSMCTRL_MASK=fffffffffffffffffffffffffffff00F", NULL);
 	with("cap and GPUPART_SET", cap, "", BOARD_B, "LIBSMCTRL_MASK=~0XfFF",
 	     "GPUPART_SET=4-30");
+	with("cap against gpupart", cap_escape, "", BOARD_B, "LIBSMCTRL_MASK=~0xff0", NULL);
+	with("cap against gpupart, with GPUPART_SET", cap_escape, "", BOARD_B,
+	     "LIBSMCTRL_MASK=~0xfff", "GPUPART_SET=4-30");
 	with("cap none", cap_ignored, "", BOARD_B, "LIBSMCTRL_MASK=", NULL);
 	with("cap of no word", cap_ignored, "is not a mask", BOARD_B, "LIBSMCTRL_MASK=0xfg", NULL);
 	with("cap too long", cap_ignored, "is not a mask", BOARD_B,
@@ -701,6 +855,8 @@ static void parent(void)
 	forget();
 	with("unaware, unchecked", again, "unchecked", BOARD_B, "LIBSMCTRL_MASK=~0xff0", NULL);
 
+	with("a thread ends", thread_ends, "", BOARD_B, NULL, NULL);
+	with("no keys", no_keys, "", BOARD_B, NULL, NULL);
 	for (int i = 0; i < 5; i++) {
 		forget();
 		with("race", race, "", BOARD_B, NULL, NULL);

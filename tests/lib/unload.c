@@ -2,9 +2,10 @@
 /*
  * A program that opens the library, attaches and closes it again: the driver still has
  * the callback, so the code must stay. A copy of the library, as this test is linked
- * with the other.
+ * with the other. libsmctrl too, which is called when a thread ends.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,13 +58,31 @@ static bool confine(const char *copy)
 	return !dlclose(library);
 }
 
+/* libsmctrl in a thread: something of it is to happen when the thread ends. */
+static void *set_mask(void *unused)
+{
+	const char *build = getenv("BUILD");
+	void (*set_global)(unsigned long long);
+	char path[4096];
+	void *library;
+
+	snprintf(path, sizeof(path), "%s/lib/libsmctrl.so", build ? build : "build");
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return NULL;
+	*(void **)&set_global = dlsym(library, "libsmctrl_set_global_mask");
+	set_global(~0xffull);
+	return dlclose(library) ? NULL : unused;
+}
+
 int main(int argc, char **argv)
 {
 	int (*retain)(void **, int), (*current)(void *), (*set)(unsigned long long, unsigned char,
 		size_t), (*alloc)(unsigned long long *, size_t);
 	unsigned long long memory;
 	char copy[64], command[128];
-	void *ctx, *driver;
+	void *ctx, *driver, *done;
+	pthread_t thread;
 
 	(void)argc;
 	if (!getenv("GPUPART_SIM"))
@@ -79,6 +98,9 @@ int main(int argc, char **argv)
 	/* A large fill is a kernel: the driver calls back. */
 	tap_ok(!retain(&ctx, 0) && !current(ctx) && !alloc(&memory, 1 << 20) &&
 	       !set(memory, 0, 1 << 20), "a launch afterwards");
+	tap_ok(!pthread_create(&thread, NULL, set_mask, copy) && !pthread_join(thread, &done) &&
+		       done == copy,
+	       "libsmctrl opened, used and closed by a thread that ends");
 	snprintf(command, sizeof(command), "rm -rf %s", getenv("XDG_CACHE_HOME"));
 	return system(command) || tap_done();
 }

@@ -54,6 +54,13 @@ def outer():
     same(gpu.limit, TpcSet("0-7"), "and back, not away")
     with partition(tpcs="6-9"):
         same(gpu.census(), TpcSet("6-7"), "a partition stays inside of it")
+    gpu.cap("4-9")
+    same((gpu.limit, gpu.census()), (TpcSet("4-7"), TpcSet("4-7")), "a cap narrows it")
+    gpu.limit = None
+    same((gpu.limit, gpu.census()), (TpcSet("4-7"), TpcSet("4-7")), "for good")
+    raises(Error, "nothing in common", lambda: gpu.cap("0-3"), "a cap beside it", errno.EPERM)
+    raises(Error, "without a set", lambda: gpu.cap(None), "a cap of nothing", errno.EINVAL)
+    same(gpu.census(), TpcSet("4-7"), "what was refused changed nothing")
 
 
 def disabled():

@@ -45,6 +45,19 @@ else:
 said = load(where, GPUPART_LIBRARY="/nowhere/lib.so", LD_LIBRARY_PATH=loader)
 ok("ImportError" in said and "/nowhere/lib.so" in said, f"one that is not there: {said[:150]}")
 
+# Where a library's own path is not whole, as the loader has it, its samples are found all the same.
+program = ("import gpupart, os; open = gpupart.Topology.open; a = open('sample:h200-b'); "
+           "os.chdir('/'); b = open('sample:h200-b'); print(a.info.source); print(b.info.source)")
+lib = os.path.dirname(real)
+ran = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True,
+                     cwd=os.path.dirname(lib),
+                     env={**clean, "PYTHONPATH": folder, "LD_LIBRARY_PATH": os.path.basename(lib)})
+sample = os.path.join(lib, "..", "share", "gpupart", "captures", "h200-b.capture")
+paths = ran.stdout.split("\n")[:2]
+ok(all(path.startswith("/") and os.path.realpath(path) == os.path.realpath(sample)
+       for path in paths),
+   f"samples, of a library on a relative path: {paths} {ran.stderr.strip()[-150:]}")
+
 sys.path.insert(0, folder)
 import gpupart  # noqa: E402
 

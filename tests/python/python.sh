@@ -65,6 +65,8 @@ sim=LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim
 program layout
 program sets
 program doctests "$sim" GPUPART_SIM=$b
+at=$(realpath --relative-to=. "$BUILD")/lib
+program doctests "LD_LIBRARY_PATH=$at/gpupart/sim:$at" GPUPART_LIBRARY= GPUPART_SIM=$b
 program scopes "$sim" GPUPART_SIM=$b
 program faults "$sim" GPUPART_SIM=$b:$e -- two_gpus
 program faults "$sim" GPUPART_SIM=$b GPUPART_SET=0-7 -- outer

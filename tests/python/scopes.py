@@ -160,6 +160,30 @@ lost = driver.stream()
 with partition(tpcs=1, stream=lost):
     gpu.stream_set(lost, None)
 same(gpu.stream_get(lost), None, "a set that was taken away inside")
+with partition(tpcs=1, stream=lost):
+    gpu.stream_set(lost, "7")
+same(gpu.stream_get(lost), TpcSet(7), "a set that another replaced inside stays")
+gpu.stream_set(lost, None)
+gone = driver.stream()
+gpu.stream_set(gone, "0-3")
+with partition(tpcs="8-9", stream=gone):
+    driver.destroy(gone)
+ok(True, "a stream that had a set before and goes inside is no error")
+# The driver gives a handle again: tried until it does.
+for _ in range(100):
+    gone = driver.stream()
+    gpu.stream_set(gone, "0-3")
+    with partition(tpcs="8-9", stream=gone):
+        driver.destroy(gone)
+        new = driver.stream()
+        inside = gpu.stream_get(new)
+    if new == gone:
+        break
+same((new == gone, inside, gpu.stream_get(new), gpu.census(new)), (True, None, None, ALL),
+     "a new stream with the handle of one that went gets none of its sets")
+with partition(tpcs=5, stream=one), partition(tpcs=5, stream=one):
+    same(gpu.stream_get(one), TpcSet(5), "equal sets, nested")
+same(gpu.stream_get(one), None, "and put back")
 
 # Threads, each with a stream of its own.
 wrong = []
@@ -194,6 +218,72 @@ for thread in threads:
 for thread in threads:
     thread.join()
 same(wrong, [], "6 threads, each sees its own stream's set, next launch and sentence")
+
+# A thread's own set, by one object in several threads.
+
+
+@partition(tpcs="0-3", thread=True)
+def together(depth, meet):
+    if depth:
+        return together(depth - 1, meet)
+    meet.wait(20)
+    return gpu.thread
+
+
+shared = partition(tpcs="0-3", thread=True)
+
+
+def in_a_with(depth, meet):
+    with shared:
+        return in_a_with(depth - 1, meet) if depth else (meet.wait(20), gpu.thread)[1]
+
+
+def thread_of_its_own(function, before, depth, meet, into):
+    try:
+        gpu.thread = before
+        into[before] = [function(depth, meet), gpu.thread]
+        meet.wait(20)
+        into[before] += [function(depth, meet), gpu.thread]
+    except Exception as error:
+        into[before] = error
+
+
+for function, name in ((together, "a decorated function"), (in_a_with, "one object's with")):
+    for depth in 0, 2:
+        befores = (None, "20-21", "30", "40-42")
+        meet, into = threading.Barrier(len(befores)), {}
+        threads = [threading.Thread(target=thread_of_its_own,
+                                    args=(function, before, depth, meet, into))
+                   for before in befores]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        same(into, {before: [TpcSet("0-3"), TpcSet(before) if before else None] * 2
+                    for before in befores}, f"{name} {depth} deep: each thread's own is put back")
+same(gpu.thread, None, "and the main thread has none")
+shared.__enter__()
+left = []
+thread = threading.Thread(target=lambda: left.append(raises(
+    RuntimeError, "another thread", shared.__exit__, "left in a thread that did not enter")))
+thread.start()
+thread.join()
+shared.__exit__()
+same(gpu.thread, None, "and left where it was entered")
+# The process's set is everybody's: whoever leaves last puts back what was there first.
+shared = partition(tpcs="0-3")
+gpu.process = "9"
+shared.__enter__()
+thread = threading.Thread(target=shared.__enter__)
+thread.start()
+thread.join()
+shared.__exit__()
+same(gpu.process, TpcSet("0-3"), "one object in two threads on the process: one has left")
+thread = threading.Thread(target=shared.__exit__)
+thread.start()
+thread.join()
+same(gpu.process, TpcSet(9), "both have left")
+gpu.process = None
 
 # Counters, processes, verify.
 before = gpupart.counters()

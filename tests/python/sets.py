@@ -51,6 +51,8 @@ raises(Error, "256", lambda: TpcSet([3, 256]), "TPC 256", errno.EINVAL)
 raises(Error, "0xzz", lambda: TpcSet.from_hex("0xzz"), "hex", errno.EINVAL)
 for value in (1.5, None, True, [1, "2"]):
     raises(TypeError, "", lambda: TpcSet(value), f"a set of {value!r}")
+for value in (b"0-3", bytearray(b"0-3"), memoryview(b"0-3")):
+    raises(TypeError, "text", lambda: TpcSet(value), f"a set of {value!r}")
 raises(TypeError, "", lambda: a | [1], "| with a list")
 raises(OSError, "300", lambda: TpcSet("300"), "an Error is an OSError")
 
@@ -86,6 +88,8 @@ raises(Error, "63", lambda: topo.vgpc_tpcs(63), "a virtual GPC that is not there
 raises(Error, "-1", lambda: topo.gpc_tpcs(-1), "GPC -1", errno.EINVAL)
 raises(Error, "GPCs is empty", lambda: topo.gpc_tpcs([]), "no GPC at all", errno.EINVAL)
 raises(TypeError, "", lambda: topo.gpc_tpcs([1.5]), "half a GPC")
+raises(TypeError, "text", lambda: topo.gpc_tpcs(b"\1"), "GPCs in bytes")
+raises(TypeError, "text", lambda: topo.set(b"0-3"), "words in bytes")
 with tempfile.TemporaryDirectory() as folder:
     again = os.path.join(folder, "capture é.txt")
     with open(again, "w", encoding="utf-8") as f:

@@ -65,6 +65,13 @@ static int set_outside(unsigned int n)
 		       which(&before.in_force) : -2;
 }
 
+static bool cap(unsigned int n)
+{
+	struct gpupart_tpcset set = pattern(n);
+
+	return limit_cap(shared, &map, &set);
+}
+
 static bool is(int outer, int inner)
 {
 	struct limit_sets sets;
@@ -94,6 +101,13 @@ static void test_parts(void)
 	tap_ok(set_outside(0) == 0x30 && is(0, 0x30), "the one from outside taken away");
 	set_inside(0);
 	tap_ok(is(0, 0), "none is left");
+	set_inside(0x0f);
+	tap_ok(cap(0x3c) && is(0x3c, 0x0f), "a cap where there is none from outside");
+	tap_ok(cap(0xf4) && is(0x34, 0x0f), "and of one from outside: what both allow");
+	tap_ok(!cap(0xc3) && is(0x34, 0x0f), "nothing in common: refused");
+	tap_ok(cap(0xff) && is(0x34, 0x0f), "a wider one changes nothing");
+	set_inside(0);
+	set_outside(0);
 }
 
 static void test_turns(void)
@@ -105,7 +119,12 @@ static void test_turns(void)
 	for (int n = 0; n < 100000 && good; n++) {
 		unsigned int set = 1 + rand_r(&seed) % 255;
 
-		if (rand_r(&seed) % 3) {
+		if (rand_r(&seed) % 8 == 0) {
+			bool any = !outer || (set & outer);
+
+			good = cap(set) == any;
+			outer = !any ? outer : outer ? (int)set & outer : (int)set;
+		} else if (rand_r(&seed) % 3) {
 			bool inside = !outer || !(set & ~outer);
 
 			good = set_inside(set) == inside;
