@@ -149,7 +149,8 @@ static struct graph_place place_of(const struct row *row, void *stream, void *ct
 /* A next-launch set is used up by the launch that it was set for, whatever became of it. */
 static void launch_ends(const struct api_params *params)
 {
-	if (scope_thread.next_gpu != hook_gpu_of_context(params->ctx))
+	/* One of our own is none that a set waits for. */
+	if (scope_thread.own || scope_thread.next_gpu != hook_gpu_of_context(params->ctx))
 		return;
 	scope_next_for(NULL);
 	control_count(CONTROL_NEXT_DROPPED);

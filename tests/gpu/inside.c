@@ -613,6 +613,16 @@ static void next_never_leaks(handle s)
 	MUST(gpupart_next_set(gp, gpu, &a));
 	MUST(gpupart_next_set(gp, gpu, NULL));
 	tap_ok(launch_in(census, s, &all), "next: taken away");
+	/* A default stream's first set makes an empty launch. */
+	before = counted().next_dropped;
+	clear();
+	MUST(gpupart_next_set(gp, gpu, &a));
+	MUST(gpupart_stream_set(gp, gpu, NULL, &b));
+	launch(census, NULL, 0);
+	tap_ok(ran_in(0, 0, &a) && launch_in(census, NULL, &b),
+	       "next: a launch of the library's own does not use it up");
+	tap_ok(counted().next_dropped == before, "next: nor is it counted as dropped");
+	MUST(gpupart_stream_set(gp, gpu, NULL, NULL));
 }
 
 static void functions(handle s)
