@@ -319,7 +319,8 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 /*
  * The calling thread's next launch on @gpu, once: of a kernel (or graph) of the
  * program's, not one with which the driver fills or copies. A launch that fails, or
- * becomes a graph's node, uses it up without effect (next_dropped).
+ * becomes a graph's node, uses it up without effect (next_dropped). One waits on each
+ * GPU: a launch on another, or a set for it, leaves it alone. -ENOMEM, -EAGAIN.
  */
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);

@@ -94,16 +94,16 @@ struct scope_graph {
 	unsigned int nr_built;		/* TMDs built meanwhile */
 };
 
-#define SCOPE_MAX_GPUS 64
+#define SCOPE_MAX_GPUS 64	/* bits of next_gpus */
 
 /* What the callback looks at first; one a thread. */
 struct scope_thread {
 	bool special;			/* one of the pointers is in use */
 	bool in_launch;			/* inside a launch function of the driver's interface */
-	const struct gpupart_gpu *next_gpu;	/* a next-launch set is waiting */
-	struct scope_sticky *sticky;	/* SCOPE_MAX_GPUS, by number */
+	uint64_t next_gpus;		/* bit n: a next-launch set waits on GPU number n */
+	struct tmd_allow *next;		/* SCOPE_MAX_GPUS, by number; NULL: never one yet */
+	struct scope_sticky *sticky;	/* the same */
 	struct scope_graph *graph;
-	struct tmd_allow next;
 	struct scope_own *own;
 };
 
@@ -144,8 +144,12 @@ void scope_release(void);
  */
 bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
-/* The calling thread's next launch on @gpu takes scope_thread.next; NULL: none waits. */
-void scope_next_for(const struct gpupart_gpu *gpu);
+/* The thread's next launch on @gpu takes @set; NULL: none waits. -ENOMEM with a sentence. */
+int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
+/* The one that waits on @gpu, which then waits no more; false where there is none. */
+bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
+/* It waits again. */
+void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 /* The calling thread's launches are our own from now on; NULL: they are the program's. */
 void scope_own_begin(struct scope_own *own);
 /* What the calling thread's launches are nodes of from now on; NULL: of nothing. */
@@ -154,8 +158,8 @@ void scope_graph_begin(struct scope_graph *graph);
 /* @set NULL takes the thread's own away. -ENOMEM with a sentence. */
 int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
-/* Its memory; when the thread ends. */
-void scope_sticky_free(void);
+/* Memory of the calling thread's sets; when it ends. */
+void scope_thread_free(void);
 
 /*
  * Sets what has an entry already, or takes the entry away (@set NULL): true.

@@ -704,9 +704,9 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		.row = row, .user = user,
 	};
 	struct gpupart_tpcset process;
-	struct scope_thread next;
+	struct tmd_allow next;
 	struct limit_sets had;
-	bool has_process;
+	bool has_process, has_next;
 	int err, result, mode;
 
 	if (!row || (flags & ~GPUPART_VERIFY_QUICK))
@@ -735,13 +735,13 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		goto destroy;
 	}
 	has_process = gpupart_process_get(gpu, &process);
-	next = scope_thread;
+	has_next = scope_next_take(gpu, &next);
 	gpupart_limit_set(gp, gpu, NULL);
 	rows_run(&v, flags);
 	if (!gpupart_tpcset_empty(&had.inner))
 		scope_limit_set(gpu, LIMIT_INNER, &had.inner);
-	scope_thread.next_gpu = next.next_gpu;
-	scope_thread.next = next.next;
+	if (has_next)
+		scope_next_put_back(gpu, &next);
 	if (v.disproven)
 		atomic_store_explicit(&gpu->trusted, false, memory_order_release);
 	if (v.disproven)
