@@ -427,7 +427,7 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 		return true;
 	if (atomic_load_explicit(&gpu->functions.nr, memory_order_acquire))
 		entry = scope_find(&gpu->functions, (uintptr_t)function);
-	if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))
+	if (entry && scope_entry_read(entry, (uintptr_t)function, words, &now->set_copy))
 		return true;
 	if (thread->graph) {
 		if (thread->graph->gpu == gpu && thread->graph->has_set) {
@@ -436,7 +436,7 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 		}
 	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
 		entry = scope_find(&gpu->streams, (uintptr_t)tmd);
-		if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))
+		if (entry && scope_entry_read(entry, (uintptr_t)tmd, words, &now->set_copy))
 			return true;
 	}
 	sticky = sticky_of(gpu);

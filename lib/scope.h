@@ -213,28 +213,44 @@ static inline unsigned int scope_table_start(uint64_t tmd)
 
 static inline const struct scope_entry *scope_find(const struct scope_table *table, uint64_t key)
 {
+	const struct scope_entry *entries = table->entries;
 	unsigned int at = scope_table_start(key);
 
 	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {
-		uint64_t found =
-			atomic_load_explicit(&table->entries[at].key, memory_order_acquire);
+		uint64_t found = atomic_load_explicit(&entries[at].key, memory_order_acquire);
 
-		if (found == key)
-			return &table->entries[at];
+		if (__builtin_expect(found == key, 1))
+			return &entries[at];
 		if (found == SCOPE_KEY_NEVER)
 			break;
 	}
 	return NULL;
 }
 
+/*
+ * What scope_find() gave for @key. Meanwhile it may have gone, and its place may be another's:
+ * whose words were read shows the place's key, which moved before they were written.
+ */
+static inline __attribute__((always_inline))
+bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned int nr_words,
+		      struct tmd_allow *allow)
+{
+	return scope_ring_read(&entry->ring, nr_words, allow) &&
+	       atomic_load_explicit(&entry->key, memory_order_relaxed) == key;
+}
+
 /* The rarer scopes first, in their order. True: one of them has a set. */
 bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
 			struct scope_now *now);
 
-/* One body for two counts of words, so that each is straight code. */
+/*
+ * False where nothing applies. Uses up the thread's next-launch set. @rare: the thread is
+ * special or functions have sets, which the caller has looked at. Both it and @nr_words, the
+ * map's or more, are constants, so that each is straight code.
+ */
 static inline __attribute__((always_inline))
-bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
-			 bool rare, struct scope_now *now, unsigned int nr_words)
+bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,
+		   unsigned int nr_words, struct scope_now *now)
 {
 	const struct scope_entry *stream;
 
@@ -246,26 +262,13 @@ bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, const v
 			return true;
 	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
 		stream = scope_find(&gpu->streams, (uintptr_t)tmd);
-		if (stream && scope_ring_read(&stream->ring, nr_words, &now->set_copy))
+		if (stream && scope_entry_read(stream, (uintptr_t)tmd, nr_words, &now->set_copy))
 			return true;
 	}
 	if (scope_ring_read(&gpu->process, nr_words, &now->set_copy))
 		return true;
 	now->set = NULL;
 	return now->limit;
-}
-
-/*
- * False where nothing applies. Uses up the thread's next-launch set. @rare: the thread is
- * special or functions have sets, which the caller has looked at; a constant.
- */
-static inline __attribute__((always_inline))
-bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,
-		   struct scope_now *now)
-{
-	if (__builtin_expect(gpu->map.nr_words == 2, 1))
-		return scope_resolve_words(gpu, tmd, function, rare, now, 2);
-	return scope_resolve_words(gpu, tmd, function, rare, now, GPUPART_MAX_TMD_BITS / 64);
 }
 
 #endif
