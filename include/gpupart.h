@@ -328,7 +328,8 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 /*
  * The calling thread's next launch on @gpu, once: of a kernel (or graph) of the
  * program's, not one with which the driver fills or copies. A launch that fails, or
- * becomes a graph's node, uses it up without effect (next_dropped).
+ * becomes a graph's node, uses it up without effect (next_dropped). One waits on each
+ * GPU: a launch on another, or a set for it, leaves it alone. -ENOMEM, -EAGAIN.
  */
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
@@ -498,11 +499,14 @@ struct gpupart_verify_row {
 
 /*
  * Proves on the GPU, by launches that record %smid, that every TPC, GPC, uGPU and
- * scope confines; @row is called once a row, in order, and is needed. The process's
- * set, a limit given by gpupart_limit_set() and the thread's next-launch set are taken
- * away for the time and put back; a limit from outside stays. No other thread should
- * launch meanwhile. Returns the number of rows that failed (0 good) or a negative errno
- * where it could not run: -EINVAL for flags that are none or a @gpu not attached.
+ * scope confines; @row is called once a row, in order, and is needed. On @gpu the
+ * process's set, a limit given by gpupart_limit_set(), and the calling thread's sets
+ * (its own, its next launch's, those of its context's default streams) are taken away
+ * for the time and put back; a limit from outside stays, and so do sets of functions and
+ * of created streams. No other thread should launch or set meanwhile. Returns the number
+ * of rows that failed (0 good) or a negative errno where it could not run: -EINVAL for
+ * flags that are none or a @gpu not attached, -EPERM, -EBUSY, .. where what there was
+ * could not be put back (a default stream's set during a stream capture).
  */
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);

@@ -149,10 +149,12 @@ static struct graph_place place_of(const struct row *row, void *stream, void *ct
 /* A next-launch set is used up by the launch that it was set for, whatever became of it. */
 static void launch_ends(const struct api_params *params)
 {
-	if (scope_thread.next_gpu != hook_gpu_of_context(params->ctx))
-		return;
-	scope_next_for(NULL);
-	control_count(CONTROL_NEXT_DROPPED);
+	const struct gpupart_gpu *gpu = hook_gpu_of_context(params->ctx);
+	struct tmd_allow unused;
+
+	/* One of our own is none that a set waits for. */
+	if (!scope_thread.own && gpu && scope_next_take(gpu, &unused))
+		control_count(CONTROL_NEXT_DROPPED);
 }
 
 static void at_begin(const struct cuda_api *cuda, const struct row *row,
@@ -235,7 +237,7 @@ void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 	/* The usual one calls nothing of the driver's. */
 	if (__builtin_expect(row->what == WHAT_LAUNCH, 1)) {
 		scope_thread.in_launch = params->site == SITE_BEGIN;
-		if (!scope_thread.in_launch && scope_thread.next_gpu)
+		if (!scope_thread.in_launch && scope_thread.next_gpus)
 			launch_ends(params);
 		return;
 	}

@@ -449,15 +449,11 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 {
 	int err = may_set(gp, gpu, set);
 
-	if (err)
-		return err;
-	if (set) {
+	if (!err && set) {
 		hook_watch_launches();
-		tmd_map_convert(&gpu->map, set, &scope_thread.next);
-		scope_used(gpu, SCOPE_USED);
+		err = stream_mark_thread(gp);
 	}
-	scope_next_for(set ? gpu : NULL);
-	return 0;
+	return err ? err : scope_next_set(gp, gpu, set);
 }
 
 bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)

@@ -605,10 +605,8 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	now.stale = false;
 	scope->gpu = place->gpu;
 	scope->nodes = e ? e->nodes : NULL;
-	if (launch && place->gpu && scope_thread.next_gpu == place->gpu) {
-		scope->set = scope_thread.next;
+	if (launch && place->gpu && scope_next_take(place->gpu, &scope->set)) {
 		scope->has_set = true;
-		scope_next_for(NULL);
 	} else {
 		scope->has_set = stream_set(place->gpu, &place->id, &scope->set);
 	}

@@ -232,19 +232,39 @@ _Static_assert(CONTROL_CONFINED + TMD_CONFINED == CONTROL_CONFINED &&
 	       CONTROL_CONFINED + TMD_UNCONFINABLE == CONTROL_UNCONFINABLE_VERSION,
 	       "outcomes and counters in another order");
 
-/* @rare: the thread has a set of its own, a next-launch set, or launches a graph. */
 static inline __attribute__((always_inline))
-void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare)
+void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare,
+		 unsigned int nr_words)
 {
 	struct scope_now now;
 
-	if (!scope_resolve(gpu, params->tmd, params->function, rare, &now))
+	if (!scope_resolve(gpu, params->tmd, params->function, rare, nr_words, &now))
 		control_count(CONTROL_FREE);
 	else if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
 		control_count(CONTROL_UNCONFINABLE_MAP);
 	else
 		control_count(CONTROL_CONFINED +
 			      tmd_confine(&gpu->map, params->tmd, now.limit, now.set));
+}
+
+/* Out of line, so that masks of the usual two words save no register for it. */
+static __attribute__((noinline)) void apply_wide(struct gpupart_gpu *gpu,
+						 const struct launch_params *params, bool rare)
+{
+	if (rare)
+		apply_words(gpu, params, true, GPUPART_MAX_TMD_BITS / 64);
+	else
+		apply_words(gpu, params, false, GPUPART_MAX_TMD_BITS / 64);
+}
+
+/* @rare: the thread has a set of its own, a next-launch set, or launches a graph. */
+static inline __attribute__((always_inline))
+void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare)
+{
+	if (__builtin_expect(gpu->map.nr_words == 2, 1))
+		apply_words(gpu, params, rare, 2);
+	else
+		apply_wide(gpu, params, rare);
 }
 
 /* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */

@@ -55,34 +55,45 @@ static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow
 }
 
 /*
- * Copies the set in force, from slots that begin right behind the count; false where
- * there is none. A copy is torn only by writers that publish seven times while 32 bytes
- * are read, and then it is made again: 64 times at most, since a launch must not wait
- * for ever.
+ * Copies the set in force; *any is 0 where there is none. False: what was copied may be torn,
+ * by writers that published seven times while 32 bytes were read.
+ */
+static inline __attribute__((always_inline))
+bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,
+	      struct tmd_allow *allow, uint64_t *any)
+{
+	/* The slots begin right behind the count. */
+	const struct ring_slot *slots = (const struct ring_slot *)(published + 1);
+	uint64_t before, after;
+
+	*any = 0;
+	before = atomic_load_explicit(published, memory_order_acquire);
+	if (!before)
+		return true;
+	for (unsigned int i = 0; i < nr_words; i++) {
+		allow->tmd_bits[i] = atomic_load_explicit(&slots[before % nr_slots].tmd_bits[i],
+							  memory_order_acquire);
+		*any |= allow->tmd_bits[i];
+	}
+	/* A word from a later round came with the count that led up to it. */
+	after = atomic_load_explicit(published, memory_order_relaxed);
+	return after - before < RING_SLOTS - 1;
+}
+
+/*
+ * The same, made again where it is torn: 64 times at most, since a launch must not wait for
+ * ever. The first time apart, so that a launch sets up no loop. False where there is no set.
  */
 static inline __attribute__((always_inline))
 bool ring_read(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,
 	       struct tmd_allow *allow)
 {
-	const struct ring_slot *slots = (const struct ring_slot *)(published + 1);
-	uint64_t before, after, any = 0;
+	uint64_t any;
 
-	for (int tries = 0; tries < 64; tries++) {
-		before = atomic_load_explicit(published, memory_order_acquire);
-		if (!before)
-			return false;
-		any = 0;
-		for (unsigned int i = 0; i < nr_words; i++) {
-			allow->tmd_bits[i] =
-				atomic_load_explicit(&slots[before % nr_slots].tmd_bits[i],
-						     memory_order_acquire);
-			any |= allow->tmd_bits[i];
-		}
-		/* A word from a later round came with the count that led up to it. */
-		after = atomic_load_explicit(published, memory_order_relaxed);
-		if (__builtin_expect(after - before < RING_SLOTS - 1, 1))
-			break;
-	}
+	if (__builtin_expect(!ring_try(published, nr_slots, nr_words, allow, &any), 0))
+		for (int tries = 1; tries < 64; tries++)
+			if (ring_try(published, nr_slots, nr_words, allow, &any))
+				break;
 	return any;
 }
 

@@ -311,7 +311,7 @@ void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t obj
 
 static void special_update(void)
 {
-	scope_thread.special = scope_thread.next_gpu || scope_thread.sticky ||
+	scope_thread.special = scope_thread.next_gpus || scope_thread.sticky ||
 			       scope_thread.graph || scope_thread.own;
 }
 
@@ -344,16 +344,52 @@ bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 	return true;
 }
 
-void scope_sticky_free(void)
+int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 {
-	free(scope_thread.sticky);
-	scope_thread.sticky = NULL;
+	uint64_t bit = (uint64_t)1 << gpu->number;
+
+	if (set && !scope_thread.next) {
+		scope_thread.next = calloc(SCOPE_MAX_GPUS, sizeof(*scope_thread.next));
+		if (!scope_thread.next)
+			return ctx_fail(gp, -ENOMEM, "no memory for a thread's next-launch sets");
+	}
+	if (set) {
+		tmd_map_convert(&gpu->map, set, &scope_thread.next[gpu->number]);
+		scope_thread.next_gpus |= bit;
+		scope_used(gpu, SCOPE_USED);
+	} else {
+		scope_thread.next_gpus &= ~bit;
+	}
+	special_update();
+	return 0;
+}
+
+bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set)
+{
+	uint64_t bit = (uint64_t)1 << gpu->number;
+
+	if (!(scope_thread.next_gpus & bit))
+		return false;
+	scope_thread.next_gpus &= ~bit;
+	*set = scope_thread.next[gpu->number];
+	special_update();
+	return true;
+}
+
+void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
+{
+	scope_thread.next[gpu->number] = *set;
+	scope_thread.next_gpus |= (uint64_t)1 << gpu->number;
 	special_update();
 }
 
-void scope_next_for(const struct gpupart_gpu *gpu)
+void scope_thread_free(void)
 {
-	scope_thread.next_gpu = gpu;
+	free(scope_thread.sticky);
+	free(scope_thread.next);
+	scope_thread.sticky = NULL;
+	scope_thread.next = NULL;
+	scope_thread.next_gpus = 0;
 	special_update();
 }
 
@@ -395,16 +431,14 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 	const struct scope_entry *entry = NULL;
 	const struct tmd_allow *sticky;
 
-	if (thread->next_gpu == gpu && !thread->graph &&
+	if (thread->next_gpus && !thread->graph &&
 	    (thread->in_launch || !atomic_load_explicit(&scope_launches_watched,
-							memory_order_relaxed))) {
-		scope_next_for(NULL);
-		now->set_copy = thread->next;
+							memory_order_relaxed)) &&
+	    scope_next_take(gpu, &now->set_copy))
 		return true;
-	}
 	if (atomic_load_explicit(&gpu->functions.nr, memory_order_acquire))
 		entry = scope_find(&gpu->functions, (uintptr_t)function);
-	if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))
+	if (entry && scope_entry_read(entry, (uintptr_t)function, words, &now->set_copy))
 		return true;
 	if (thread->graph) {
 		if (thread->graph->gpu == gpu && thread->graph->has_set) {
@@ -413,7 +447,7 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 		}
 	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
 		entry = scope_find(&gpu->streams, (uintptr_t)tmd);
-		if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))
+		if (entry && scope_entry_read(entry, (uintptr_t)tmd, words, &now->set_copy))
 			return true;
 	}
 	sticky = sticky_of(gpu);

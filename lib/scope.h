@@ -94,16 +94,16 @@ struct scope_graph {
 	unsigned int nr_built;		/* TMDs built meanwhile */
 };
 
-#define SCOPE_MAX_GPUS 64
+#define SCOPE_MAX_GPUS 64	/* bits of next_gpus */
 
 /* What the callback looks at first; one a thread. */
 struct scope_thread {
 	bool special;			/* one of the pointers is in use */
 	bool in_launch;			/* inside a launch function of the driver's interface */
-	const struct gpupart_gpu *next_gpu;	/* a next-launch set is waiting */
-	struct scope_sticky *sticky;	/* SCOPE_MAX_GPUS, by number */
+	uint64_t next_gpus;		/* bit n: a next-launch set waits on GPU number n */
+	struct tmd_allow *next;		/* SCOPE_MAX_GPUS, by number; NULL: never one yet */
+	struct scope_sticky *sticky;	/* the same */
 	struct scope_graph *graph;
-	struct tmd_allow next;
 	struct scope_own *own;
 };
 
@@ -145,8 +145,12 @@ void scope_release(void);
  */
 bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
-/* The calling thread's next launch on @gpu takes scope_thread.next; NULL: none waits. */
-void scope_next_for(const struct gpupart_gpu *gpu);
+/* The thread's next launch on @gpu takes @set; NULL: none waits. -ENOMEM with a sentence. */
+int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
+/* The one that waits on @gpu, which then waits no more; false where there is none. */
+bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
+/* It waits again. */
+void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 /* The calling thread's launches are our own from now on; NULL: they are the program's. */
 void scope_own_begin(struct scope_own *own);
 /* What the calling thread's launches are nodes of from now on; NULL: of nothing. */
@@ -155,8 +159,8 @@ void scope_graph_begin(struct scope_graph *graph);
 /* @set NULL takes the thread's own away. -ENOMEM with a sentence. */
 int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
-/* Its memory; when the thread ends. */
-void scope_sticky_free(void);
+/* Memory of the calling thread's sets; when it ends. */
+void scope_thread_free(void);
 
 /*
  * Sets what has an entry already, or takes the entry away (@set NULL): true.
@@ -210,28 +214,44 @@ static inline unsigned int scope_table_start(uint64_t tmd)
 
 static inline const struct scope_entry *scope_find(const struct scope_table *table, uint64_t key)
 {
+	const struct scope_entry *entries = table->entries;
 	unsigned int at = scope_table_start(key);
 
 	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {
-		uint64_t found =
-			atomic_load_explicit(&table->entries[at].key, memory_order_acquire);
+		uint64_t found = atomic_load_explicit(&entries[at].key, memory_order_acquire);
 
-		if (found == key)
-			return &table->entries[at];
+		if (__builtin_expect(found == key, 1))
+			return &entries[at];
 		if (found == SCOPE_KEY_NEVER)
 			break;
 	}
 	return NULL;
 }
 
+/*
+ * What scope_find() gave for @key. Meanwhile it may have gone, and its place may be another's:
+ * whose words were read shows the place's key, which moved before they were written.
+ */
+static inline __attribute__((always_inline))
+bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned int nr_words,
+		      struct tmd_allow *allow)
+{
+	return scope_ring_read(&entry->ring, nr_words, allow) &&
+	       atomic_load_explicit(&entry->key, memory_order_relaxed) == key;
+}
+
 /* The rarer scopes first, in their order. True: one of them has a set. */
 bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
 			struct scope_now *now);
 
-/* One body for two counts of words, so that each is straight code. */
+/*
+ * False where nothing applies. Uses up the thread's next-launch set. @rare: the thread is
+ * special or functions have sets, which the caller has looked at. Both it and @nr_words, the
+ * map's or more, are constants, so that each is straight code.
+ */
 static inline __attribute__((always_inline))
-bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
-			 bool rare, struct scope_now *now, unsigned int nr_words)
+bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,
+		   unsigned int nr_words, struct scope_now *now)
 {
 	const struct scope_entry *stream;
 
@@ -243,26 +263,13 @@ bool scope_resolve_words(const struct gpupart_gpu *gpu, const void *tmd, const v
 			return true;
 	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
 		stream = scope_find(&gpu->streams, (uintptr_t)tmd);
-		if (stream && scope_ring_read(&stream->ring, nr_words, &now->set_copy))
+		if (stream && scope_entry_read(stream, (uintptr_t)tmd, nr_words, &now->set_copy))
 			return true;
 	}
 	if (scope_ring_read(&gpu->process, nr_words, &now->set_copy))
 		return true;
 	now->set = NULL;
 	return now->limit;
-}
-
-/*
- * False where nothing applies. Uses up the thread's next-launch set. @rare: the thread is
- * special or functions have sets, which the caller has looked at; a constant.
- */
-static inline __attribute__((always_inline))
-bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,
-		   struct scope_now *now)
-{
-	if (__builtin_expect(gpu->map.nr_words == 2, 1))
-		return scope_resolve_words(gpu, tmd, function, rare, now, 2);
-	return scope_resolve_words(gpu, tmd, function, rare, now, GPUPART_MAX_TMD_BITS / 64);
 }
 
 #endif

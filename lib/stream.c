@@ -22,7 +22,7 @@ static _Thread_local char thread_mark;
 static void thread_ends(void *mark)
 {
 	hook_thread_goes(mark);
-	scope_sticky_free();
+	scope_thread_free();
 }
 
 static void thread_key_make(void)

@@ -13,6 +13,7 @@
 #include "api.h"
 #include "check.h"
 #include "probe.h"
+#include "stream.h"
 
 struct verify {
 	struct gpupart *gp;
@@ -696,6 +697,72 @@ static void rows_run(struct verify *v, unsigned int flags)
 	}
 }
 
+/* ------------------------------------------------------- the sets that there were */
+
+/* In the probe's context, which is the caller's where that is on this GPU. */
+static void *const default_stream[] = { CUDA_STREAM_LEGACY, CUDA_STREAM_PER_THREAD };
+
+#define NR_DEFAULT_STREAMS (sizeof(default_stream) / sizeof(default_stream[0]))
+
+/*
+ * What launches of ours would obey besides what the rows set. None is of a function of the
+ * program's, nor on a stream that it created.
+ */
+struct kept {
+	struct limit_sets limit;
+	struct gpupart_tpcset process, thread, stream[NR_DEFAULT_STREAMS];
+	struct tmd_allow next;
+	bool has_process, has_thread, has_stream[NR_DEFAULT_STREAMS], has_next;
+};
+
+static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, struct kept *kept)
+{
+	struct scope_id id;
+
+	scope_limit_get(gpu, &kept->limit);
+	scope_limit_set(gpu, LIMIT_INNER, NULL);
+	kept->has_process = gpupart_process_get(gpu, &kept->process);
+	scope_ring_set(gpu, &gpu->process, NULL);
+	kept->has_thread = scope_sticky_get(gpu, &kept->thread);
+	scope_sticky_set(NULL, gpu, NULL);
+	kept->has_next = scope_next_take(gpu, &kept->next);
+	for (unsigned int i = 0; i < NR_DEFAULT_STREAMS; i++) {
+		kept->has_stream[i] = false;
+		if (stream_identify(NULL, cuda, default_stream[i], &id))
+			continue;
+		scope_get_known(&gpu->streams, &id, &kept->stream[i], &kept->has_stream[i]);
+		scope_set_known(gpu, &gpu->streams, &id, NULL);
+	}
+}
+
+/* Past what checks sets: they were good, and where the mask bits were disproven it refuses all. */
+static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
+			 const struct kept *kept)
+{
+	bool inside = true;
+	struct scope_id id;
+	int err = 0;
+
+	for (unsigned int i = 0; i < NR_DEFAULT_STREAMS && !err; i++) {
+		if (!kept->has_stream[i])
+			continue;
+		err = stream_identify(gp, cuda, default_stream[i], &id);
+		if (!err)
+			err = stream_set_first(gp, gpu, cuda, &id, &kept->stream[i]);
+	}
+	scope_ring_set(gpu, &gpu->process, kept->has_process ? &kept->process : NULL);
+	if (kept->has_thread && !err)
+		err = scope_sticky_set(gp, gpu, &kept->thread);
+	if (!gpupart_tpcset_empty(&kept->limit.inner))
+		inside = scope_limit_set(gpu, LIMIT_INNER, &kept->limit.inner);
+	if (kept->has_next)
+		scope_next_put_back(gpu, &kept->next);
+	if (err)
+		return ctx_fail_because(gp, err, "a set could not be put back");
+	return inside ? 0 : ctx_fail(gp, -EPERM,
+			"the limit could not be put back: one from outside was narrowed meanwhile");
+}
+
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user)
 {
@@ -703,10 +770,8 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		.gp = gp, .gpu = gpu, .topo = gpu->topo, .cuda = cuda_loaded(),
 		.row = row, .user = user,
 	};
-	struct gpupart_tpcset process;
-	struct scope_thread next;
-	struct limit_sets had;
-	bool has_process;
+	struct limit_sets limit;
+	struct kept kept;
 	int err, result, mode;
 
 	if (!row || (flags & ~GPUPART_VERIFY_QUICK))
@@ -717,9 +782,9 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 	if (!gpu->learned)
 		return ctx_fail(gp, -EINVAL, "the GPU at %s was not attached with launches",
 				gpu->topo->info.pci);
-	scope_limit_get(gpu, &had);
-	v.outer = !gpupart_tpcset_empty(&had.outer);
-	v.all = v.outer ? had.outer : gpupart_topology_all(gpu->topo);
+	scope_limit_get(gpu, &limit);
+	v.outer = !gpupart_tpcset_empty(&limit.outer);
+	v.all = v.outer ? limit.outer : gpupart_topology_all(gpu->topo);
 	err = probe_get(gp, v.cuda, gpu, gpu->device, &v.probe);
 	if (!err)
 		err = probe_enter(gp, v.probe, &mode);
@@ -734,19 +799,13 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		err = ctx_fail(gp, -EIO, "cuStreamCreate: %s", cuda_words(v.cuda, result));
 		goto destroy;
 	}
-	has_process = gpupart_process_get(gpu, &process);
-	next = scope_thread;
-	gpupart_limit_set(gp, gpu, NULL);
+	sets_take(gpu, v.cuda, &kept);
 	rows_run(&v, flags);
-	if (!gpupart_tpcset_empty(&had.inner))
-		scope_limit_set(gpu, LIMIT_INNER, &had.inner);
-	scope_thread.next_gpu = next.next_gpu;
-	scope_thread.next = next.next;
-	if (v.disproven)
+	if (v.disproven) {
 		atomic_store_explicit(&gpu->trusted, false, memory_order_release);
-	if (v.disproven)
 		atomic_store_explicit(&gpu->shared->nr_tpcs, 0, memory_order_release);
-	gpupart_process_set(gp, gpu, has_process ? &process : NULL);
+	}
+	err = sets_put_back(gp, gpu, v.cuda, &kept);
 destroy:
 	for (int i = 0; i < 3; i++)
 		if (v.stream[i])

@@ -613,6 +613,16 @@ static void next_never_leaks(handle s)
 	MUST(gpupart_next_set(gp, gpu, &a));
 	MUST(gpupart_next_set(gp, gpu, NULL));
 	tap_ok(launch_in(census, s, &all), "next: taken away");
+	/* A default stream's first set makes an empty launch. */
+	before = counted().next_dropped;
+	clear();
+	MUST(gpupart_next_set(gp, gpu, &a));
+	MUST(gpupart_stream_set(gp, gpu, NULL, &b));
+	launch(census, NULL, 0);
+	tap_ok(ran_in(0, 0, &a) && launch_in(census, NULL, &b),
+	       "next: a launch of the library's own does not use it up");
+	tap_ok(counted().next_dropped == before, "next: nor is it counted as dropped");
+	MUST(gpupart_stream_set(gp, gpu, NULL, NULL));
 }
 
 static void functions(handle s)
@@ -912,7 +922,7 @@ static void several(handle s)
 	int count = 0;
 
 	if (cuDeviceGetCount(&count) || count < 2) {
-		for (int i = 0; i < 9; i++)
+		for (int i = 0; i < 11; i++)
 			tap_skip("a second GPU");
 		return;
 	}
@@ -952,6 +962,15 @@ static void several(handle s)
 	side_become(&second);
 	launch(census, second.stream, 0);
 	tap_ok(ran_in(0, 0, &second.c), "two GPUs: a launch on the other one does not use it up");
+	MUST(gpupart_next_set(gp, first.gpu, &first.b));
+	MUST(gpupart_next_set(gp, second.gpu, &second.c));
+	tap_ok(on(&first, &first.b) && on(&second, &second.c) && on(&first, &first.a),
+	       "two GPUs: a next-launch set waits on each");
+	MUST(gpupart_next_set(gp, first.gpu, &first.b));
+	MUST(gpupart_next_set(gp, second.gpu, &second.c));
+	MUST(gpupart_next_set(gp, second.gpu, NULL));
+	tap_ok(on(&second, &second.all) && on(&first, &first.b),
+	       "two GPUs: one is taken away, and the other waits on");
 	MUST(gpupart_stream_set(gp, second.gpu, second.stream, &second.b));
 	tap_ok(gpupart_stream_set(gp, first.gpu, second.stream, &first.b) == -22,
 	       "two GPUs: a stream of the other one is refused: %s", gpupart_error(gp));

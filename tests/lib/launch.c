@@ -239,16 +239,63 @@ static void child_mps(void) { refused_naming("MPS"); }
 /* Checked, and then another GPU behind the same name: verify says so and stops masking. */
 static void child_changed(void)
 {
-	struct gpupart_tpcset one = list("7");
+	struct gpupart_tpcset one = list("7"), five = list("5-9"), set;
 	int err = attach(NULL);
 
 	if (!tap_ok(!err, "attaches by what was checked before: %s", err ? gpupart_error(gp) : ""))
 		return;
+	gpupart_process_set(gp, gpu, &five);
 	err = gpupart_verify(gp, gpu, 0, on_row, NULL);
 	tap_ok(err == 1 && nr_fail == 1 && nr_skip > 10 && !sim_hung(),
 	       "verify fails one row, skips %d, hangs nothing", nr_skip);
+	tap_ok(gpupart_process_get(gpu, &set) && gpupart_tpcset_equal(&set, &five),
+	       "what was set before it is still named");
 	tap_ok(gpupart_process_set(gp, gpu, &one) == -EOPNOTSUPP,
 	       "and no set is taken any more: %s", gpupart_error(gp));
+}
+
+static bool has(bool got, const struct gpupart_tpcset *set, const struct gpupart_tpcset *want)
+{
+	return got && gpupart_tpcset_equal(set, want);
+}
+
+/* What is in force when verify is called neither fails a row nor is lost. */
+static void child_verify_leaves(void)
+{
+	struct gpupart_tpcset limit = list("0-20"), process = list("0-15"), own = list("0-3"),
+			      legacy = list("4-5"), per_thread = list("6-7"), next = list("8-9"),
+			      other = list("10-11"), s;
+	struct gpupart_counters before, after;
+	struct program p;
+	P stream;
+	int err;
+
+	if (!tap_ok(!attach(NULL) && !program_start(&p, 0) && !cuStreamCreate(&stream, 1),
+		    "attaches"))
+		return;
+	tap_ok(!gpupart_limit_set(gp, gpu, &limit) && !gpupart_process_set(gp, gpu, &process) &&
+	       !gpupart_thread_set(gp, gpu, &own) && !gpupart_stream_set(gp, gpu, NULL, &legacy) &&
+	       !gpupart_stream_set(gp, gpu, (P)2, &per_thread) &&
+	       !gpupart_stream_set(gp, gpu, stream, &other) && !gpupart_next_set(gp, gpu, &next),
+	       "a set of each kind");
+	gpupart_counters_get(&before);
+	err = gpupart_verify(gp, gpu, 0, on_row, NULL);
+	gpupart_counters_get(&after);
+	tap_ok(!err && nr_rows > 15, "verify beside them: %d rows, %d failed", nr_rows, nr_fail);
+	tap_ok(has(gpupart_limit_get(gpu, &s), &s, &limit), "the limit is back");
+	tap_ok(has(gpupart_process_get(gpu, &s), &s, &process), "the process's");
+	tap_ok(has(gpupart_thread_get(gpu, &s), &s, &own), "the thread's");
+	tap_ok(has(gpupart_stream_get(gpu, NULL, &s), &s, &legacy), "the legacy stream's");
+	tap_ok(has(gpupart_stream_get(gpu, (P)2, &s), &s, &per_thread), "the per-thread stream's");
+	tap_ok(has(gpupart_stream_get(gpu, stream, &s), &s, &other), "a created stream's");
+	tap_ok(after.next_dropped == before.next_dropped && !plain(&p, stream, &s) &&
+	       has(true, &s, &next), "the next launch's");
+	tap_ok(!plain(&p, stream, &s) && has(true, &s, &other) && !plain(&p, NULL, &s) &&
+	       has(true, &s, &legacy) && !plain(&p, (P)2, &s) && has(true, &s, &per_thread),
+	       "and launches obey them");
+	gpupart_stream_set(gp, gpu, stream, NULL);
+	tap_ok(!plain(&p, stream, &s) && has(true, &s, &own), "the thread's too");
+	tap_ok(!sim_hung(), "nothing hung");
 }
 
 static void child_mps_cached(void)
@@ -737,6 +784,8 @@ static void child_no_keys(void)
 	tap_ok(gpupart_stream_set(gp, gpu, (P)2, &set) == -EAGAIN,
 	       "no set for a per-thread default stream: %s", gpupart_error(gp));
 	tap_ok(pthread_getspecific(first) == &mine, "and nobody's key is written");
+	tap_ok(gpupart_next_set(gp, gpu, &set) == -EAGAIN && !gpupart_next_set(gp, gpu, NULL),
+	       "nor for a next launch: %s", gpupart_error(gp));
 	tap_ok(!gpupart_stream_set(gp, gpu, (P)1, &set), "the legacy one has a set");
 }
 
@@ -772,6 +821,7 @@ static const struct scenario {
 	bool fresh_cache;
 } scenarios[] = {
 	{ "verify", child_verify, NULL, { NULL }, true },
+	{ "verify-leaves", child_verify_leaves, "b", { NULL }, true },
 	{ "moved-bit", child_moved, "e", { "GPUPART_SIM_MOVE_BIT=17:120" }, true },
 	{ "swapped-bit", child_moved, "e", { "GPUPART_SIM_MOVE_BIT=17:0" }, true },
 	{ "version", child_version, "b", { "GPUPART_SIM_TMD_VERSION=0x41" }, true },

@@ -106,6 +106,32 @@ static void table(void)
 	tap_ok(!not_never() && !atomic_load(&gpu.streams.nr), "all gone: an empty table");
 }
 
+/* A launch has found its stream's entry, and before it reads the set the entry is another's. */
+static void entry_reused(void)
+{
+	const uint64_t mine = 0x10000;
+	uint64_t other = mine + 16;
+	struct scope_id id = { .handle = &other };
+	struct gpupart_tpcset set = choice(1);
+	struct tmd_allow allow = { { 0 } };
+	const struct scope_entry *found;
+	bool bad;
+
+	while (scope_table_start(other) != scope_table_start(mine))
+		other += 16;
+	bad = scope_add(gp, &gpu, &gpu.streams, "streams", &id, 1, NULL, mine, &set);
+	found = scope_find(&gpu.streams, mine);
+	tap_ok(!bad && found && scope_entry_read(found, mine, 2, &allow) &&
+	       allow.tmd_bits[0] == set.allowed[0], "a stream's set is read");
+	scope_gone(&gpu, &gpu.streams, 1, NULL, NULL);
+	tap_ok(!scope_entry_read(found, mine, 2, &allow), "one that went is none");
+	bad = scope_add(gp, &gpu, &gpu.streams, "streams", &id, 2, NULL, other, &set);
+	tap_ok(!bad && scope_find(&gpu.streams, other) == found &&
+	       scope_entry_read(found, other, 2, &allow), "another stream has its place");
+	tap_ok(!scope_entry_read(found, mine, 2, &allow), "and none launches with its set");
+	scope_gone(&gpu, &gpu.streams, 2, NULL, NULL);
+}
+
 int main(void)
 {
 	if (gpupart_open(&gp))
@@ -120,6 +146,7 @@ int main(void)
 					1ull << tpc % 64;
 	rings();
 	table();
+	entry_reused();
 	free(gpu.streams.entries);
 	gpupart_close(gp);
 	return tap_done();
