@@ -44,7 +44,8 @@ struct executable {
 	unsigned int nr_users;	/* threads that launch it now */
 	bool gone;		/* whoever uses it last frees it */
 	bool built;		/* launched or uploaded once */
-	uint64_t print;		/* what applied then */
+	bool settled;		/* and all of its nodes with what @print stands for */
+	uint64_t print;
 };
 
 /* A graph that was captured on a stream with a set. */
@@ -66,6 +67,7 @@ static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
 	uint64_t print;		/* what applies to this launch */
+	uint64_t publications;	/* before it was asked for */
 	bool stale;
 	void *made, *source;	/* by the instantiation that this thread is in */
 } now;
@@ -584,6 +586,20 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 	return print;
 }
 
+/*
+ * How often what scope_print() looks at was set. What applies may change and change back
+ * while nodes are being built: that no print tells.
+ */
+static uint64_t publications(void)
+{
+	const struct gpupart_gpu *gpu;
+	uint64_t nr = 0;
+
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
+		nr += scope_publications(gpu);
+	return nr;
+}
+
 static bool any_in_use(void)
 {
 	const struct gpupart_gpu *gpu;
@@ -616,8 +632,9 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 		scope->gpu = e->origin.gpu;
 		scope->has_set = true;
 	}
+	now.publications = publications();
 	now.print = print_of_all(scope);
-	if (e && e->built && e->print != now.print) {
+	if (e && e->built && (!e->settled || e->print != now.print)) {
 		if (e->clone && rebuild(cuda, exec, e->clone)) {
 			control_count(CONTROL_GRAPH_REAPPLIED);
 		} else {
@@ -635,15 +652,21 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 void graph_launch_end(int result)
 {
 	struct executable *e = now.launched;
+	bool any = now.scope.nr_built;
 
 	scope_graph_begin(NULL);
 	now.launched = NULL;
 	if (!e)
 		return;
-	if (!result && !now.stale) {
+	if (any)
+		/* Only a launch that went well says that none was left as it was before. */
+		e->settled = !result && !now.stale && now.publications == publications();
+	else if (!result && !e->built)
+		e->settled = true;
+	if (any || !result)
 		e->built = true;
+	if (!result && !now.stale)
 		e->print = now.print;
-	}
 	executable_unuse(e);
 }
 

@@ -178,8 +178,9 @@ static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, uns
 
 static void table_changed(struct gpupart_gpu *gpu, const struct scope_table *table)
 {
+	/* Who sees it moved sees the set. */
 	if (table == &gpu->functions)
-		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_release);
 }
 
 bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
@@ -421,7 +422,7 @@ uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 	} print = { .number = gpu->number + 1 };
 	struct tmd_allow copy;
 
-	print.functions = atomic_load_explicit(&gpu->function_sets, memory_order_relaxed);
+	print.functions = atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	if (scope_limit_read(gpu, words, &copy))
 		print.limit = copy;
 	if (!set)
@@ -431,4 +432,11 @@ uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 	if (set)
 		print.set = *set;
 	return hash_bytes(HASH_INIT, &print, sizeof(print));
+}
+
+uint64_t scope_publications(const struct gpupart_gpu *gpu)
+{
+	return atomic_load_explicit(&gpu->process.published, memory_order_acquire) +
+	       atomic_load_explicit(&gpu->shared->limit.published, memory_order_acquire) +
+	       atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 }

@@ -183,6 +183,9 @@ void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t obj
  */
 uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
+/* Moves whenever a set is published that scope_print() looks at, and never back. */
+uint64_t scope_publications(const struct gpupart_gpu *gpu);
+
 /* ------------------- the callback's half: inline, every launch pays for it */
 
 static inline __attribute__((always_inline))

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Graphs where more is needed than a program of one thread on one GPU: sets that change
+ * while nodes are being built, streams of another GPU than the current context's, drivers
+ * that do not tell all. On the simulated driver; tests/gpu/inside.c has what a real one has.
+ */
+#include <stddef.h>
+#include "../../lib/cuda.h"
+#include "scenario.h"
+
+#define NR_NODES	20
+#define NR_BLOCKS	264
+
+static CU (*cuGraphCreate)(P *, U);
+static CU (*cuGraphAddKernelNode)(P *, P, const P *, size_t, const struct cuda_kernel_node *);
+static CU (*cuGraphInstantiate)(P *, P, U64);
+static CU (*cuGraphLaunch)(P, P);
+
+static struct record {
+	unsigned int smid, cluster;
+	U64 start, end;
+} records[NR_NODES][NR_BLOCKS];
+
+static bool graphs_open(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	*(void **)&cuGraphCreate = dlsym(lib, "cuGraphCreate");
+	*(void **)&cuGraphAddKernelNode = dlsym(lib, "cuGraphAddKernelNode_v2");
+	*(void **)&cuGraphInstantiate = dlsym(lib, "cuGraphInstantiateWithFlags");
+	*(void **)&cuGraphLaunch = dlsym(lib, "cuGraphLaunch");
+	return cuGraphCreate && cuGraphAddKernelNode && cuGraphInstantiate && cuGraphLaunch;
+}
+
+/* Nodes that do not wait for each other, each with records of its own at @out. */
+static P graph_of(struct program *p, U64 out)
+{
+	unsigned int ns = 1000;
+	P graph, node, exec;
+
+	if (cuGraphCreate(&graph, 0))
+		return NULL;
+	for (int n = 0; n < NR_NODES; n++) {
+		U64 at = out + n * sizeof(records[0]);
+		P args[] = { &at, &ns };
+		struct cuda_kernel_node kernel = {
+			.function = p->function, .grid = { NR_BLOCKS, 1, 1 },
+			.block = { 32, 1, 1 }, .shared = 200000, .params = args,
+		};
+
+		if (cuGraphAddKernelNode(&node, graph, NULL, 0, &kernel))
+			return NULL;
+	}
+	return cuGraphInstantiate(&exec, graph, 0) ? NULL : exec;
+}
+
+/* Launches @exec; how many of its nodes ran elsewhere than on @want. -1: it failed. */
+static int nodes_elsewhere(P exec, P stream, U64 out, const struct gpupart_tpcset *want)
+{
+	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
+	int wrong = 0;
+
+	if (cuGraphLaunch(exec, stream) || cuStreamSynchronize(stream) ||
+	    cuMemcpyDtoH(records, out, sizeof(records)))
+		return -1;
+	for (int n = 0; n < NR_NODES; n++) {
+		struct gpupart_tpcset seen = { { 0 } };
+
+		for (int block = 0; block < NR_BLOCKS; block++)
+			gpupart_tpcset_add(&seen, gpupart_topology_sm_tpc(topo,
+							records[n][block].smid));
+		wrong += !gpupart_tpcset_equal(&seen, want);
+	}
+	return wrong;
+}
+
+static struct gpupart_counters counted(void)
+{
+	struct gpupart_counters counters;
+
+	gpupart_counters_get(&counters);
+	return counters;
+}
+
+/* ------------------------------------------------- a set that changes while nodes are built */
+
+typedef int (*set_fn)(struct gpupart *, struct gpupart_gpu *, const struct gpupart_tpcset *);
+
+static struct gpupart_tpcset first, second;
+static set_fn changes;		/* sets @second and @first again meanwhile */
+static int nr_built;
+
+/* Of another subscriber, which is called after the library. */
+static void on_built(void *user, int domain, int cbid, const void *params)
+{
+	(void)user;
+	(void)params;
+	if (domain != 0xb || cbid != 1 || !changes)
+		return;
+	nr_built++;
+	if (nr_built == 5)
+		changes(NULL, gpu, &second);
+	else if (nr_built == 10)
+		changes(NULL, gpu, &first);
+}
+
+static bool subscribe_too(void)
+{
+	static const unsigned char uuid[16] = {
+		0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
+		0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
+	};
+	int (*subscribe)(uint32_t *, void (*)(void *, int, int, const void *), void *);
+	int (*enable)(uint32_t, uint32_t, int, int);
+	const void *found, *const *table;
+	uint32_t handle;
+
+	if (cuGetExportTable(&found, uuid))
+		return false;
+	table = found;
+	memcpy(&subscribe, &table[3], sizeof(subscribe));
+	memcpy(&enable, &table[6], sizeof(enable));
+	return !subscribe(&handle, on_built, NULL) && !enable(1, handle, 0xb, 1);
+}
+
+static void changed_while_built(set_fn set, const char *what)
+{
+	struct gpupart_counters before;
+	struct program p;
+	int during, after;
+	P exec, s;
+	U64 out;
+
+	if (!tap_ok(!attach(NULL) && !program_start(&p, 0) && graphs_open() && subscribe_too() &&
+			    !cuMemAlloc(&out, sizeof(records)) && !cuStreamCreate(&s, 0) &&
+			    (exec = graph_of(&p, out)), "attached: %s", gpupart_error(gp)))
+		return;
+	first = list("0-3");
+	second = list("8-9");
+	set(gp, gpu, &first);
+	changes = set;
+	during = nodes_elsewhere(exec, s, out, &first);
+	changes = NULL;
+	tap_ok(during == 5, "%d nodes were built while another %s was in force", during, what);
+	before = counted();
+	after = nodes_elsewhere(exec, s, out, &first);
+	tap_ok(!after && counted().graphs_reapplied == before.graphs_reapplied + 1,
+	       "the next launch has the %s in force: %d nodes have not", what, after);
+	after = nodes_elsewhere(exec, s, out, &first);
+	tap_ok(!after && counted().graphs_reapplied == before.graphs_reapplied + 1,
+	       "and builds nothing again after that");
+	tap_ok(!counted().graphs_stale, "none is counted as stale");
+}
+
+static void set_changed(void)
+{
+	changed_while_built(gpupart_process_set, "set");
+}
+
+static void limit_changed(void)
+{
+	changed_while_built(gpupart_limit_set, "limit");
+}
+
+static const struct scenario scenarios[] = {
+	{ "set-changed", set_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
+	{ "limit-changed", limit_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	return scenario_main(argc, argv, scenarios, sizeof(scenarios) / sizeof(scenarios[0]));
+}
