@@ -28,7 +28,7 @@ void graph_node_end(struct graph_node *node, const struct tmd_map *map, const vo
 /* Which stream, and so whose sets, a graph is launched into. */
 struct graph_place {
 	struct scope_id id;
-	struct gpupart_gpu *gpu;	/* of the current context; NULL: not attached */
+	struct gpupart_gpu *gpu;	/* of the stream; NULL: not attached */
 };
 
 /* The driver made @exec of @source, in the call that this thread is in. */

@@ -15,6 +15,8 @@ static CU (*cuGraphCreate)(P *, U);
 static CU (*cuGraphAddKernelNode)(P *, P, const P *, size_t, const struct cuda_kernel_node *);
 static CU (*cuGraphInstantiate)(P *, P, U64);
 static CU (*cuGraphLaunch)(P, P);
+static CU (*cuStreamBeginCapture)(P, int);
+static CU (*cuStreamEndCapture)(P, P *);
 
 static struct record {
 	unsigned int smid, cluster;
@@ -29,7 +31,10 @@ static bool graphs_open(void)
 	*(void **)&cuGraphAddKernelNode = dlsym(lib, "cuGraphAddKernelNode_v2");
 	*(void **)&cuGraphInstantiate = dlsym(lib, "cuGraphInstantiateWithFlags");
 	*(void **)&cuGraphLaunch = dlsym(lib, "cuGraphLaunch");
-	return cuGraphCreate && cuGraphAddKernelNode && cuGraphInstantiate && cuGraphLaunch;
+	*(void **)&cuStreamBeginCapture = dlsym(lib, "cuStreamBeginCapture_v2");
+	*(void **)&cuStreamEndCapture = dlsym(lib, "cuStreamEndCapture");
+	return cuGraphCreate && cuGraphAddKernelNode && cuGraphInstantiate && cuGraphLaunch &&
+	       cuStreamBeginCapture && cuStreamEndCapture;
 }
 
 /* Nodes that do not wait for each other, each with records of its own at @out. */
@@ -72,6 +77,19 @@ static int nodes_elsewhere(P exec, P stream, U64 out, const struct gpupart_tpcse
 		wrong += !gpupart_tpcset_equal(&seen, want);
 	}
 	return wrong;
+}
+
+/* Where a captured launch of @p's census, which has ended, ran. */
+static bool captured_ran_on(struct program *p, const struct gpupart_tpcset *want)
+{
+	struct gpupart_tpcset seen = { { 0 } };
+
+	if (cuMemcpyDtoH(records, p->out, sizeof(records[0])))
+		return false;
+	for (int block = 0; block < NR_BLOCKS; block++)
+		gpupart_tpcset_add(&seen, gpupart_topology_sm_tpc(gpupart_gpu_topology(gpu),
+								  records[0][block].smid));
+	return gpupart_tpcset_equal(&seen, want);
 }
 
 static struct gpupart_counters counted(void)
@@ -162,7 +180,69 @@ static void limit_changed(void)
 	changed_while_built(gpupart_limit_set, "limit");
 }
 
+/* ---------------------------------------------------------------------- several GPUs */
+
+/* What a launch belongs to is said by its stream, whatever context is current. */
+static void other_context(void)
+{
+	struct gpupart_tpcset one, two, all;
+	struct gpupart_counters before;
+	struct program here, there;
+	P exec, s, elsewhere, graph, captured = NULL;
+	U64 out;
+
+	if (!tap_ok(!attach("cuda:0") && !gpupart_attach(gp, "cuda:1", &gpu) &&
+			    !program_start(&here, 0) && !program_start(&there, 1) &&
+			    graphs_open() && !cuMemAlloc(&out, sizeof(records)) &&
+			    !cuStreamCreate(&s, 1) && !cuStreamCreate(&elsewhere, 1) &&
+			    (exec = graph_of(&there, out)), "two GPUs: %s", gpupart_error(gp)))
+		return;
+	all = gpupart_topology_all(gpupart_gpu_topology(gpu));
+	one = list("0-3");
+	two = list("8-9");
+	tap_ok(!nodes_elsewhere(exec, s, out, &all), "a graph on the second");
+	cuCtxSetCurrent(here.ctx);
+	gpupart_stream_set(gp, gpu, s, &one);
+	before = counted();
+	tap_ok(!nodes_elsewhere(exec, s, out, &one), "with the first current: the stream's set");
+	tap_ok(counted().graphs_reapplied == before.graphs_reapplied + 1, "built again once");
+	gpupart_next_set(gp, gpu, &two);
+	tap_ok(!nodes_elsewhere(exec, s, out, &two), "a next-launch set");
+	tap_ok(ran_on(&there, s, &one), "is used up");
+	tap_ok(!nodes_elsewhere(exec, s, out, &one), "and the stream's holds again");
+
+	cuStreamBeginCapture(s, 0);
+	gpupart_next_set(gp, gpu, &two);
+	program_launch(&there, s, NR_BLOCKS, 1000);
+	tap_ok(!cuStreamEndCapture(s, &graph) &&
+		       counted().next_dropped == before.next_dropped + 1,
+	       "a captured launch uses it up");
+	tap_ok(ran_on(&there, s, &one), "so the one after it has none");
+	cuCtxSetCurrent(there.ctx);
+	tap_ok(!cuGraphInstantiate(&captured, graph, 0), "what was captured");
+	tap_ok(!cuGraphLaunch(captured, elsewhere) && !cuStreamSynchronize(elsewhere),
+	       "is launched into another stream");
+	tap_ok(captured_ran_on(&there, &one), "and has the set of the one it was captured on");
+
+	gpupart_next_set(gp, gpu, &two);
+	cuCtxSetCurrent(NULL);
+	tap_ok(program_launch(&there, s, 1, 1000) &&
+		       counted().next_dropped == before.next_dropped + 2,
+	       "a launch that fails, as no context is current, uses it up");
+	cuCtxSetCurrent(there.ctx);
+	tap_ok(ran_on(&there, elsewhere, &all), "so the one after it has none");
+
+	gpupart_next_set(gp, gpu, &two);
+	cuCtxSetCurrent(here.ctx);
+	tap_ok(!program_launch(&here, NULL, 1, 1000) && !cuStreamSynchronize(NULL) &&
+		       counted().next_dropped == before.next_dropped + 2,
+	       "a launch on the first does not");
+	cuCtxSetCurrent(there.ctx);
+	tap_ok(ran_on(&there, elsewhere, &two), "which is for the second");
+}
+
 static const struct scenario scenarios[] = {
+	{ "other-context", other_context, "@b:@e", { NULL }, NULL },
 	{ "set-changed", set_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
 	{ "limit-changed", limit_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
 };
