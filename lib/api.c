@@ -223,7 +223,7 @@ static void at_begin(const struct cuda_api *cuda, const struct row *row,
 
 	switch (row->what) {
 	case WHAT_INSTANTIATE:
-		graph_instantiate_begin();
+		graph_instantiate_begin(cuda, a->second);
 		break;
 	case WHAT_GRAPH_LAUNCH:
 	case WHAT_UPLOAD:
@@ -241,7 +241,7 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 
 	switch (row->what) {
 	case WHAT_INSTANTIATE:
-		graph_instantiate_end(cuda, result);
+		graph_instantiate_end(cuda, a->second, result);
 		break;
 	case WHAT_DESTROY:
 		graph_destroyed(cuda);

@@ -69,7 +69,8 @@ static _Thread_local struct {
 	uint64_t print;		/* what applies to this launch */
 	uint64_t publications;	/* before it was asked for */
 	bool stale;
-	void *made, *source;	/* by the instantiation that this thread is in */
+	bool next, captured;	/* it took the thread's next-launch set; and is none */
+	void *made;		/* by the instantiation that this thread is in */
 } now;
 
 /* ----------------------------------------------------------------------- nodes */
@@ -436,7 +437,6 @@ void graph_made(void *exec, void *source)
 	struct executable *e = calloc(1, sizeof(*e)), **at;
 
 	now.made = exec;
-	now.source = source;
 	if (!e)
 		return;
 	e->exec = exec;
@@ -502,49 +502,12 @@ void graph_stream_gone(uint64_t object)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-/* ----------------------------------------------------------------- instantiation */
-
-void graph_instantiate_begin(void)
-{
-	now.made = NULL;
-	memset(&now.scope, 0, sizeof(now.scope));
-	scope_graph_begin(&now.scope);
-}
-
-void graph_instantiate_end(const struct cuda_api *cuda, int result)
-{
-	struct executable *e;
-	void *clone = NULL;
-	struct graph_nodes *nodes;
-
-	scope_graph_begin(NULL);
-	collect(cuda);
-	if (result || !now.made)
-		return;
-	nodes = nodes_new(count_nodes(cuda, now.source));
-	/* Built already, by an instantiation that uploads: with what, is not known. */
-	if (!now.scope.nr_built && can_rebuild(cuda) && cuda->graph_clone(&clone, now.source))
-		clone = NULL;
-	pthread_mutex_lock(&graph_lock);
-	e = *place_of(now.made);
-	if (e) {
-		e->nodes = nodes;
-		e->clone = clone;
-		e->built = now.scope.nr_built;
-	} else {
-		throw_away(clone);
-		free(nodes);
-	}
-	pthread_mutex_unlock(&graph_lock);
-	now.made = NULL;
-}
-
 void graph_destroyed(const struct cuda_api *cuda)
 {
 	collect(cuda);
 }
 
-/* ------------------------------------------------------------------------ launch */
+/* ------------------------------------------------------------------ what applies */
 
 /* The set of the stream at @id on @gpu. */
 static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struct tmd_allow *allow)
@@ -583,7 +546,8 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 
 		print = hash_bytes(print, &one, sizeof(one));
 	}
-	return print;
+	/* The same set, but not for functions that have their own. */
+	return hash_bytes(print, &graph->is_next, sizeof(graph->is_next));
 }
 
 /*
@@ -610,6 +574,59 @@ static bool any_in_use(void)
 	return false;
 }
 
+/* ----------------------------------------------------------------- instantiation */
+
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source)
+{
+	struct scope_graph *scope = &now.scope;
+
+	now.made = NULL;
+	memset(scope, 0, sizeof(*scope));
+	scope->nodes = nodes_new(count_nodes(cuda, source));
+	now.publications = publications();
+	now.print = print_of_all(scope);
+	scope_graph_begin(scope);
+}
+
+void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result)
+{
+	struct graph_nodes *nodes = now.scope.nodes;
+	struct executable *e = NULL;
+	void *clone = NULL;
+
+	scope_graph_begin(NULL);
+	now.scope.nodes = NULL;
+	collect(cuda);
+	/* Without a note of what its nodes hold they cannot be built over. */
+	if (!result && now.made && nodes && can_rebuild(cuda) && cuda->graph_clone(&clone, source))
+		clone = NULL;
+	pthread_mutex_lock(&graph_lock);
+	if (!result && now.made)
+		e = *place_of(now.made);
+	if (e) {
+		e->nodes = nodes;
+		e->clone = clone;
+		e->built = now.scope.nr_built;
+		e->settled = now.publications == publications();
+		e->print = now.print;
+	} else {
+		throw_away(clone);
+		free(nodes);
+	}
+	pthread_mutex_unlock(&graph_lock);
+	now.made = NULL;
+}
+
+/* ------------------------------------------------------------------------ launch */
+
+/* What is launched into a stream that is captured becomes a node of a graph. */
+static bool is_captured(const struct cuda_api *cuda, void *stream)
+{
+	int capturing = 0;
+
+	return cuda->stream_capturing(stream, &capturing) || capturing;
+}
+
 void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
 			bool launch)
 {
@@ -621,10 +638,14 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	now.stale = false;
 	scope->gpu = place->gpu;
 	scope->nodes = e ? e->nodes : NULL;
-	if (launch && place->gpu && scope_thread.next_gpu == place->gpu) {
+	now.next = launch && place->gpu && scope_thread.next_gpu == place->gpu;
+	if (now.next)
+		scope_next_for(NULL);
+	now.captured = now.next && is_captured(cuda, place->id.handle);
+	if (now.next && !now.captured) {
 		scope->set = scope_thread.next;
 		scope->has_set = true;
-		scope_next_for(NULL);
+		scope->is_next = true;
 	} else {
 		scope->has_set = stream_set(place->gpu, &place->id, &scope->set);
 	}
@@ -656,6 +677,8 @@ void graph_launch_end(int result)
 
 	scope_graph_begin(NULL);
 	now.launched = NULL;
+	if (now.next && (result || now.captured))
+		control_count(CONTROL_NEXT_DROPPED);
 	if (!e)
 		return;
 	if (any)

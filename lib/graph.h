@@ -40,8 +40,9 @@ void graph_source_gone(void *graph);
 /* The stream at @object goes; what was captured on it keeps its set. */
 void graph_stream_gone(uint64_t object);
 
-void graph_instantiate_begin(void);
-void graph_instantiate_end(const struct cuda_api *cuda, int result);
+/* Of @source, which may be uploaded, and so built, meanwhile. */
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source);
+void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
 
 /* The destruction of an executable graph has ended. */
 void graph_destroyed(const struct cuda_api *cuda);

@@ -392,6 +392,10 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 		now->set_copy = thread->next;
 		return true;
 	}
+	if (thread->graph && thread->graph->is_next && thread->graph->gpu == gpu) {
+		now->set_copy = thread->graph->set;
+		return true;
+	}
 	if (atomic_load_explicit(&gpu->functions.nr, memory_order_acquire))
 		entry = scope_find(&gpu->functions, (uintptr_t)function);
 	if (entry && scope_ring_read(&entry->ring, words, &now->set_copy))

@@ -89,6 +89,7 @@ struct scope_sticky {
 struct scope_graph {
 	const struct gpupart_gpu *gpu;	/* whose sets @set is for */
 	bool has_set;			/* of the stream, or for this launch */
+	bool is_next;			/* it is for this launch: it goes before functions' */
 	struct tmd_allow set;
 	struct graph_nodes *nodes;	/* what was put into its nodes before; NULL: not known */
 	unsigned int nr_built;		/* TMDs built meanwhile */

@@ -17,6 +17,15 @@
 typedef int CUresult;
 typedef void *handle;
 
+#define INSTANTIATE_UPLOAD 2
+
+/* CUDA_GRAPH_INSTANTIATE_PARAMS */
+struct instantiate_params {
+	uint64_t flags;
+	handle stream, bad_node;
+	int result;
+};
+
 #define U unsigned int
 #define NODE_ARGS handle *, handle, const handle *, size_t
 
@@ -39,6 +48,7 @@ typedef void *handle;
 	F(cuGraphAddMemcpyNode, (NODE_ARGS, const struct cuda_memcpy_node *, handle)) \
 	F(cuGraphAddChildGraphNode, (NODE_ARGS, handle)) \
 	F(cuGraphInstantiateWithFlags, (handle *, handle, unsigned long long)) \
+	F(cuGraphInstantiateWithParams, (handle *, handle, struct instantiate_params *)) \
 	F(cuGraphExecDestroy, (handle)) F(cuGraphUpload, (handle, handle)) \
 	F(cuGraphLaunch, (handle, handle)) \
 	F(cuGraphExecKernelNodeSetParams_v2, (handle, handle, const struct cuda_kernel_node *)) \
@@ -297,11 +307,39 @@ static void graph_by_hand(handle s, handle other)
 	MUST(gpupart_thread_set(gp, gpu, NULL));
 	MUST(gpupart_function_set(gp, gpu, census, &b));
 	tap_ok(graph_in(exec, s, 3, &b), "graph: the function's set");
+	MUST(gpupart_next_set(gp, gpu, &c));
+	tap_ok(graph_in(exec, s, 3, &c), "graph: a next-launch set goes before the function's");
+	tap_ok(graph_in(exec, s, 3, &b), "graph: which holds again after it");
 	MUST(gpupart_function_set(gp, gpu, census, NULL));
 	tap_ok(graph_in(exec, s, 3, &a), "graph: and the stream's again");
 	MUST(gpupart_stream_set(gp, gpu, s, NULL));
 	tap_ok(!counted().graphs_stale, "graph: none kept an earlier set");
 	TRY(cuGraphExecDestroy(exec));
+}
+
+/* Uploaded, and so built, by its instantiation. */
+static void graph_uploaded(handle s)
+{
+	struct instantiate_params params = { .flags = INSTANTIATE_UPLOAD, .stream = s };
+	uint64_t before = counted().graphs_stale;
+	handle graph = chain(0, 3, NULL), exec = NULL;
+
+	TRY(cuGraphInstantiateWithParams(&exec, graph, &params));
+	tap_ok(graph_in(exec, s, 3, &all) && counted().graphs_stale == before,
+	       "uploaded: no set, and none that it kept");
+	MUST(gpupart_process_set(gp, gpu, &a));
+	tap_ok(graph_in(exec, s, 3, &a), "uploaded: then a set");
+	TRY(cuGraphExecDestroy(exec));
+	TRY(cuGraphInstantiateWithParams(&exec, graph, &params));
+	tap_ok(graph_in(exec, s, 3, &a), "uploaded: under a set");
+	MUST(gpupart_stream_set(gp, gpu, s, &b));
+	tap_ok(graph_in(exec, s, 3, &b), "uploaded: its stream's set");
+	MUST(gpupart_stream_set(gp, gpu, s, NULL));
+	MUST(gpupart_process_set(gp, gpu, NULL));
+	tap_ok(graph_in(exec, s, 3, &all), "uploaded: and none again");
+	tap_ok(counted().graphs_stale == before, "uploaded: none kept an earlier set");
+	TRY(cuGraphExecDestroy(exec));
+	TRY(cuGraphDestroy(graph));
 }
 
 static void graph_captured(handle s, handle other)
@@ -588,11 +626,13 @@ static void green_contexts(handle green)
 static void next_never_leaks(handle s)
 {
 	uint64_t before = counted().next_dropped;
-	handle graph;
+	handle graph, exec, gone;
 	cuda_ptr big;
 	CUresult result;
 
 	TRY(cuMemAlloc_v2(&big, 8 << 20));
+	TRY(cuStreamCreate(&gone, CUDA_STREAM_NON_BLOCKING));
+	TRY(cuStreamDestroy_v2(gone));
 	clear();
 	MUST(gpupart_next_set(gp, gpu, &b));
 	TRY(cuMemsetD8Async(big, 0, 4 << 20, s));
@@ -610,6 +650,28 @@ static void next_never_leaks(handle s)
 	tap_ok(launch_in(census, s, &all), "next: so does one that is captured");
 	TRY(cuGraphDestroy(graph));
 	tap_ok(counted().next_dropped == before + 2, "next: both are counted");
+	graph = chain(0, 1, NULL);
+	exec = instantiate(graph);
+	TRY(cuGraphDestroy(graph));
+	tap_ok(graph_in(exec, s, 1, &all), "next: a graph");
+	MUST(gpupart_next_set(gp, gpu, &a));
+	TRY(cuStreamBeginCapture_v2(s, CUDA_CAPTURE_MODE_RELAXED));
+	/* The simulated driver refuses it, a real one captures a child graph. */
+	cuGraphLaunch(exec, s);
+	graph = NULL;
+	cuStreamEndCapture(s, &graph);
+	tap_ok(counted().next_dropped == before + 3,
+	       "next: a graph's launch that is captured is counted");
+	MUST(gpupart_next_set(gp, gpu, &a));
+	/* A real driver follows any address. */
+	result = simulated ? cuGraphLaunch(exec, gone) : cuGraphLaunch(NULL, s);
+	tap_ok(result && counted().next_dropped == before + 4,
+	       "next: so is one that fails: %d", result);
+	tap_ok(launch_in(census, s, &all) && graph_in(exec, s, 1, &all),
+	       "next: and what is launched after them has none");
+	TRY(cuGraphExecDestroy(exec));
+	if (graph)
+		TRY(cuGraphDestroy(graph));
 	MUST(gpupart_next_set(gp, gpu, &a));
 	MUST(gpupart_next_set(gp, gpu, NULL));
 	tap_ok(launch_in(census, s, &all), "next: taken away");
@@ -999,6 +1061,7 @@ int main(void)
 	TRY(cuStreamCreate(&s, CUDA_STREAM_NON_BLOCKING));
 	TRY(cuStreamCreate(&other, CUDA_STREAM_NON_BLOCKING));
 	graph_by_hand(s, other);
+	graph_uploaded(s);
 	graph_captured(s, other);
 	graph_changed(s);
 	graph_mixed(s);
