@@ -37,8 +37,11 @@ void graph_made(void *exec, void *source);
 void graph_unmade(void *exec);
 /* @graph goes. */
 void graph_source_gone(void *graph);
-/* The stream at @object goes; what was captured on it keeps its set. */
-void graph_stream_gone(uint64_t object);
+/*
+ * The stream at @object goes, the default streams of @ctx or that of the thread with this
+ * mark: what was captured on them keeps the set that they have. 0 or NULL matches nothing.
+ */
+void graph_origin_gone(uint64_t object, const void *ctx, const void *thread);
 
 /* Of @source, which may be uploaded, and so built, meanwhile. */
 void graph_instantiate_begin(const struct cuda_api *cuda, void *source);

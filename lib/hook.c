@@ -332,7 +332,7 @@ static void stream_goes(uint64_t object)
 
 	atomic_store_explicit(&last_stream_gone[atomic_fetch_add(&nr_streams_gone, 1) % 4], object,
 			      memory_order_release);
-	graph_stream_gone(object);
+	graph_origin_gone(object, NULL, NULL);
 	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
 		scope_gone(gpu, &gpu->streams, object, NULL, NULL);
 }
@@ -342,6 +342,7 @@ static void ctx_goes(void *ctx)
 	struct gpupart_gpu *gpu;
 
 	probe_ctx_gone(ctx);
+	graph_origin_gone(0, ctx, NULL);
 	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
 		scope_gone(gpu, &gpu->streams, 0, ctx, NULL);
 	context_forget(ctx);
@@ -424,6 +425,7 @@ void hook_thread_goes(const void *thread)
 {
 	struct gpupart_gpu *gpu;
 
+	graph_origin_gone(0, NULL, thread);
 	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
 		scope_gone(gpu, &gpu->streams, 0, NULL, thread);
 }

@@ -217,18 +217,6 @@ bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 	return entry;
 }
 
-uint64_t scope_object(const struct scope_table *table, const struct scope_id *id)
-{
-	const struct scope_entry *entry;
-	uint64_t object;
-
-	pthread_mutex_lock(&set_lock);
-	entry = entry_of_id(table, id);
-	object = entry ? entry->object : 0;
-	pthread_mutex_unlock(&set_lock);
-	return object;
-}
-
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
 	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
 	      uint64_t key, const struct gpupart_tpcset *set)

@@ -62,7 +62,7 @@ struct gpupart_gpu {
 	int device;			/* CUDA's number of it, -1 where none was asked for yet */
 	bool learned;			/* check_gpu() went through */
 	/* How streams are told apart: filled by check.c. */
-	bool streams_known;
+	atomic_bool streams_known;
 	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
 	char streams_why[160];		/* why not */
 	struct gpupart_check check;
@@ -170,9 +170,6 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 	      uint64_t key, const struct gpupart_tpcset *set);
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
-
-/* The driver's object that the entry goes with; 0 where there is no entry or none. */
-uint64_t scope_object(const struct scope_table *table, const struct scope_id *id);
 
 /* Its object, context or thread goes: so do the entries. 0 or NULL matches nothing. */
 void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,

@@ -367,6 +367,118 @@ static void graph_captured(handle s, handle other)
 	TRY(cuGraphExecDestroy(exec));
 }
 
+/* A census captured on @stream. */
+static handle capture_on(handle stream)
+{
+	handle graph = NULL;
+
+	TRY(cuStreamBeginCapture_v2(stream, CUDA_CAPTURE_MODE_RELAXED));
+	launch(census, stream, 0);
+	TRY(cuStreamEndCapture(stream, &graph));
+	return graph;
+}
+
+static handle exec_captured_on(handle stream)
+{
+	handle graph = capture_on(stream), exec = instantiate(graph);
+
+	TRY(cuGraphDestroy(graph));
+	return exec;
+}
+
+/* The set of the stream that a graph was captured on, whenever it got it or lost it. */
+static void graph_origins(handle other)
+{
+	struct cuda_graph_update info;
+	handle first, second, exec, by_hand, graph;
+
+	TRY(cuStreamCreate(&first, CUDA_STREAM_NON_BLOCKING));
+	exec = exec_captured_on(first);
+	tap_ok(graph_in(exec, other, 1, &all), "origin: a stream without a set");
+	MUST(gpupart_stream_set(gp, gpu, first, &a));
+	tap_ok(graph_in(exec, other, 1, &a), "origin: which gets one later");
+	MUST(gpupart_stream_set(gp, gpu, first, &b));
+	TRY(cuStreamDestroy_v2(first));
+	tap_ok(graph_in(exec, other, 1, &b), "origin: the set that it had when it went");
+	TRY(cuStreamCreate(&first, CUDA_STREAM_NON_BLOCKING));
+	MUST(gpupart_stream_set(gp, gpu, first, &c));
+	tap_ok(graph_in(exec, other, 1, &b), "origin: not that of one in its place");
+	TRY(cuGraphExecDestroy(exec));
+
+	exec = exec_captured_on(first);
+	tap_ok(graph_in(exec, other, 1, &c), "origin: a set");
+	MUST(gpupart_stream_set(gp, gpu, first, NULL));
+	TRY(cuStreamDestroy_v2(first));
+	tap_ok(graph_in(exec, other, 1, &all), "origin: taken away before the stream went");
+	TRY(cuGraphExecDestroy(exec));
+
+	TRY(cuStreamCreate(&first, CUDA_STREAM_NON_BLOCKING));
+	TRY(cuStreamCreate(&second, CUDA_STREAM_NON_BLOCKING));
+	MUST(gpupart_stream_set(gp, gpu, first, &a));
+	MUST(gpupart_stream_set(gp, gpu, second, &b));
+	exec = exec_captured_on(first);
+	by_hand = instantiate(chain(0, 1, NULL));
+	tap_ok(graph_in(exec, other, 1, &a) && graph_in(by_hand, other, 1, &all),
+	       "origin: one of a graph, and none");
+	graph = capture_on(second);
+	TRY(cuGraphExecUpdate_v2(exec, graph, &info));
+	TRY(cuGraphExecUpdate_v2(by_hand, graph, &info));
+	TRY(cuGraphDestroy(graph));
+	tap_ok(graph_in(exec, other, 1, &b) && graph_in(by_hand, other, 1, &b),
+	       "origin: of the graph that both were updated to");
+	graph = chain(0, 1, NULL);
+	TRY(cuGraphExecUpdate_v2(exec, graph, &info));
+	TRY(cuGraphDestroy(graph));
+	tap_ok(graph_in(exec, other, 1, &all), "origin: none of one that was built by hand");
+	TRY(cuGraphExecDestroy(exec));
+	TRY(cuGraphExecDestroy(by_hand));
+	TRY(cuStreamDestroy_v2(first));
+	TRY(cuStreamDestroy_v2(second));
+}
+
+struct on_own_stream {
+	const struct gpupart_tpcset *set;	/* NULL: none */
+	handle captured;	/* NULL: to be captured; else launched on @other */
+	handle other;
+	const struct gpupart_tpcset *want;
+	bool good;
+};
+
+static void *use_own_stream(void *given)
+{
+	struct on_own_stream *own = given;
+
+	TRY(cuCtxSetCurrent(ctx));
+	if (own->set)
+		MUST(gpupart_stream_set(gp, gpu, CUDA_STREAM_PER_THREAD, own->set));
+	if (own->captured)
+		own->good = graph_in(own->captured, own->other, 1, own->want);
+	else
+		own->captured = exec_captured_on(CUDA_STREAM_PER_THREAD);
+	return NULL;
+}
+
+/* A thread's own default stream has the handle, and often the place, of the next one's. */
+static void graph_thread_origins(handle other)
+{
+	const struct gpupart_tpcset *const sets[2] = { &a, NULL };
+
+	for (int i = 0; i < 2; i++) {
+		struct on_own_stream own = { .set = sets[i], .other = other };
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, use_own_stream, &own);
+		pthread_join(thread, NULL);
+		own.set = &b;
+		own.want = sets[i] ? sets[i] : &all;
+		pthread_create(&thread, NULL, use_own_stream, &own);
+		pthread_join(thread, NULL);
+		tap_ok(own.good, "origin: of a thread that ended %s, not of the next one",
+		       sets[i] ? "its last set" : "no set");
+		TRY(cuGraphExecDestroy(own.captured));
+	}
+}
+
 static void graph_changed(handle s)
 {
 	handle nodes[3], graph = chain(0, 3, nodes), exec = instantiate(graph);
@@ -1063,6 +1175,8 @@ int main(void)
 	graph_by_hand(s, other);
 	graph_uploaded(s);
 	graph_captured(s, other);
+	graph_origins(other);
+	graph_thread_origins(other);
 	graph_changed(s);
 	graph_mixed(s);
 	graph_shared(s);

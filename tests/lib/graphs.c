@@ -4,6 +4,7 @@
  * while nodes are being built, streams of another GPU than the current context's, drivers
  * that do not tell all. On the simulated driver; tests/gpu/inside.c has what a real one has.
  */
+#include <pthread.h>
 #include <stddef.h>
 #include "../../lib/cuda.h"
 #include "scenario.h"
@@ -17,6 +18,7 @@ static CU (*cuGraphInstantiate)(P *, P, U64);
 static CU (*cuGraphLaunch)(P, P);
 static CU (*cuStreamBeginCapture)(P, int);
 static CU (*cuStreamEndCapture)(P, P *);
+static CU (*cuStreamDestroy)(P);
 
 static struct record {
 	unsigned int smid, cluster;
@@ -33,8 +35,9 @@ static bool graphs_open(void)
 	*(void **)&cuGraphLaunch = dlsym(lib, "cuGraphLaunch");
 	*(void **)&cuStreamBeginCapture = dlsym(lib, "cuStreamBeginCapture_v2");
 	*(void **)&cuStreamEndCapture = dlsym(lib, "cuStreamEndCapture");
+	*(void **)&cuStreamDestroy = dlsym(lib, "cuStreamDestroy_v2");
 	return cuGraphCreate && cuGraphAddKernelNode && cuGraphInstantiate && cuGraphLaunch &&
-	       cuStreamBeginCapture && cuStreamEndCapture;
+	       cuStreamBeginCapture && cuStreamEndCapture && cuStreamDestroy;
 }
 
 /* Nodes that do not wait for each other, each with records of its own at @out. */
@@ -146,7 +149,7 @@ static void changed_while_built(set_fn set, const char *what)
 	struct gpupart_counters before;
 	struct program p;
 	int during, after;
-	P exec, s;
+	P exec = NULL, s;
 	U64 out;
 
 	if (!tap_ok(!attach(NULL) && !program_start(&p, 0) && graphs_open() && subscribe_too() &&
@@ -188,7 +191,7 @@ static void other_context(void)
 	struct gpupart_tpcset one, two, all;
 	struct gpupart_counters before;
 	struct program here, there;
-	P exec, s, elsewhere, graph, captured = NULL;
+	P exec = NULL, s, elsewhere, graph, captured = NULL;
 	U64 out;
 
 	if (!tap_ok(!attach("cuda:0") && !gpupart_attach(gp, "cuda:1", &gpu) &&
@@ -241,7 +244,55 @@ static void other_context(void)
 	tap_ok(ran_on(&there, elsewhere, &two), "which is for the second");
 }
 
+/* ------------------------------------------------ a stream that goes while it is asked for */
+
+struct victim {
+	P ctx, stream;
+};
+
+static void *destroy(void *given)
+{
+	struct victim *victim = given;
+
+	return cuCtxSetCurrent(victim->ctx) || cuStreamDestroy(victim->stream) ? given : NULL;
+}
+
+static void stream_goes(void)
+{
+	enum { ROUNDS = 40 };
+	int failed = 0, lost = 0;
+	struct program p;
+	P other;
+
+	if (!tap_ok(!attach(NULL) && !program_start(&p, 0) && graphs_open() &&
+			    !cuStreamCreate(&other, 1), "attached: %s", gpupart_error(gp)))
+		return;
+	first = list("0-3");
+	for (int round = 0; round < ROUNDS && !failed; round++) {
+		struct victim victim = { .ctx = p.ctx };
+		pthread_t thread;
+		P graph, exec;
+		void *bad;
+
+		failed += cuStreamCreate(&victim.stream, 1) ||
+			  gpupart_stream_set(gp, gpu, victim.stream, &first) ||
+			  cuStreamBeginCapture(victim.stream, 0) ||
+			  program_launch(&p, victim.stream, NR_BLOCKS, 1000) ||
+			  cuStreamEndCapture(victim.stream, &graph) ||
+			  cuGraphInstantiate(&exec, graph, 0) ||
+			  pthread_create(&thread, NULL, destroy, &victim);
+		for (int i = 0; i < 20 && !failed; i++)
+			failed += cuGraphLaunch(exec, other);
+		failed += pthread_join(thread, &bad) || bad || cuGraphLaunch(exec, other) ||
+			  cuStreamSynchronize(other);
+		lost += !captured_ran_on(&p, &first);
+	}
+	tap_ok(!failed, "%d captures whose stream goes while they are launched elsewhere", ROUNDS);
+	tap_ok(!lost, "of which %d lost its set", lost);
+}
+
 static const struct scenario scenarios[] = {
+	{ "stream-goes", stream_goes, "@b", { NULL }, NULL },
 	{ "other-context", other_context, "@b:@e", { NULL }, NULL },
 	{ "set-changed", set_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
 	{ "limit-changed", limit_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
