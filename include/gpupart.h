@@ -470,6 +470,11 @@ struct gpupart_check {
 	unsigned int nr_proven;	/* TPCs */
 	unsigned int nr_launches; /* short launches made for it, 0 if looked up */
 	const char *streams;	/* "" or why stream sets are refused here */
+	/*
+	 * "" or why graphs keep the sets and the limit that their nodes were built with here:
+	 * no later one reaches them, and graphs_stale may not tell.
+	 */
+	const char *graphs;
 	char key[20];		/* hash of the checked map, in hexadecimal */
 };
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);

@@ -64,7 +64,7 @@ static const struct row {
 	{ 643, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiateWithFlags" },
 	{ 656, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiateWithParams" },
 	{ 657, WHAT_INSTANTIATE, 0, true, "cuGraphInstantiateWithParams_ptsz" },
-	{ 514, WHAT_GRAPH_LAUNCH, 0, false, "cuGraphLaunch" },
+	{ API_CBID_GRAPH_LAUNCH, WHAT_GRAPH_LAUNCH, 0, false, "cuGraphLaunch" },
 	{ 515, WHAT_GRAPH_LAUNCH, 0, true, "cuGraphLaunch_ptsz" },
 	{ 580, WHAT_UPLOAD, 0, false, "cuGraphUpload" },
 	{ 581, WHAT_UPLOAD, 0, true, "cuGraphUpload_ptsz" },

@@ -1145,6 +1145,7 @@ static void several(handle s)
 
 int main(void)
 {
+	struct gpupart_check check;
 	handle early, s, other, green = NULL;
 	size_t bytes = (size_t)REGIONS * RECORDS * RECORD;
 
@@ -1170,6 +1171,8 @@ int main(void)
 		return tap_done();
 	}
 	sets_of_board();
+	gpupart_gpu_check(gpu, &check);
+	tap_ok(!*check.graphs, "graphs follow sets: %s", check.graphs);
 	TRY(cuStreamCreate(&s, CUDA_STREAM_NON_BLOCKING));
 	TRY(cuStreamCreate(&other, CUDA_STREAM_NON_BLOCKING));
 	graph_by_hand(s, other);
