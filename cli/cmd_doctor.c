@@ -236,7 +236,7 @@ static void ask_libcuda(struct doctor *doctor)
 struct attached {
 	int err;
 	char why[512];
-	char layout[32], streams[256];
+	char layout[32], streams[256], graphs[256];
 	bool from_cache;
 	unsigned int nr_proven, nr_launches;
 	bool called_back;	/* the driver told of a launch */
@@ -265,6 +265,7 @@ static void attach(void *arg, void *result)
 	gpupart_gpu_check(gpu, &check);
 	snprintf(found->layout, sizeof(found->layout), "%s", check.layout);
 	snprintf(found->streams, sizeof(found->streams), "%s", check.streams);
+	snprintf(found->graphs, sizeof(found->graphs), "%s", check.graphs);
 	found->from_cache = check.from_cache;
 	found->nr_proven = check.nr_proven;
 	found->nr_launches = check.nr_launches;
@@ -296,6 +297,7 @@ static void tell_failure(struct doctor *doctor, const struct attached *found)
 	else
 		row(doctor, BAD, "mask-bits", advice, "launches cannot be confined: %s", why);
 	row(doctor, SKIP, "streams", "", "not attached");
+	row(doctor, SKIP, "graphs", "", "not attached");
 }
 
 static void ask_launches(struct doctor *doctor, bool may_launch)
@@ -307,6 +309,7 @@ static void ask_launches(struct doctor *doctor, bool may_launch)
 		row(doctor, SKIP, "launch-callback", "", "--no-launch: not tried");
 		row(doctor, SKIP, "mask-bits", "", "--no-launch: not tried");
 		row(doctor, SKIP, "streams", "", "--no-launch: not tried");
+		row(doctor, SKIP, "graphs", "", "--no-launch: not tried");
 		return;
 	}
 	if (child_call(attach, (void *)doctor->gpu, &found, sizeof(found), ASK_SECONDS, why,
@@ -330,6 +333,11 @@ static void ask_launches(struct doctor *doctor, bool may_launch)
 		    "no stream sets: %s", found.streams);
 	else
 		row(doctor, OK, "streams", "", "streams can have sets of their own");
+	if (*found.graphs)
+		row(doctor, NOTE, "graphs", "set limits before a program launches its graphs",
+		    "graphs keep their first set: %s", found.graphs);
+	else
+		row(doctor, OK, "graphs", "", "graphs follow sets that change");
 }
 
 static bool mps_runs(void)

@@ -64,15 +64,18 @@ static void print_check(struct out *out, const struct gpupart_check *check)
 		fprintf(out->file, "checked now with %u launches\n", check->nr_launches);
 	if (*check->streams)
 		fprintf(out->file, "stream sets: refused here: %s\n", check->streams);
+	if (*check->graphs)
+		fprintf(out->file, "graphs: keep their first set here: %s\n", check->graphs);
 	fputc('\n', out->file);
 }
 
 static json_t *json_check(const struct gpupart_check *check)
 {
-	return json_pack("{s:s, s:b, s:i, s:i, s:o, s:s}", "layout", check->layout,
+	return json_pack("{s:s, s:b, s:i, s:i, s:o, s:o, s:s}", "layout", check->layout,
 			 "from_cache", check->from_cache, "nr_proven", check->nr_proven,
 			 "nr_launches", check->nr_launches,
-			 "streams_refused", out_json_text(check->streams), "key", check->key);
+			 "streams_refused", out_json_text(check->streams),
+			 "graphs_kept", out_json_text(check->graphs), "key", check->key);
 }
 
 static int verify(const struct args *args, bool quick, struct gpupart *gp, struct gpupart_gpu *gpu)

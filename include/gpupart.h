@@ -277,14 +277,18 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  *
  * Graphs. A node is built once and launched many times. A graph launch has the sets of
  * the stream that it is launched into, else of the one that it was captured on, else the
- * thread's, else the process's; a next-launch set is for all its nodes, and functions
- * have their own. Where other sets apply than at its last launch, the driver is made to
- * build the nodes again first (1.4 to 2 us a node); each executable graph keeps a clone
- * of its graph for that (1 us a node when it is instantiated). It cannot be made to for graphs that
- * cuGraphClone refuses (conditional nodes, memory nodes), that were instantiated before
- * the GPU was attached, uploaded by their instantiation, or changed in a way that cannot
- * be repeated (host, event, semaphore and child graph nodes): those keep the set of their
- * last build, and each launch counts in graphs_stale.
+ * thread's, else the process's; functions have their own, and a next-launch set goes before
+ * both, for all its nodes. The stream of a capture is the one that it began on, with the
+ * set that it has at the launch, or had when it went; after cuGraphExecUpdate it is that of
+ * the graph updated to. What cuGraphClone makes of a captured graph, or a graph that holds
+ * one as a child, counts as not captured.
+ * Where other sets apply than at its last launch, the driver is made to build the nodes
+ * again first (1.4 to 2 us a node); each executable graph keeps a clone of its graph for
+ * that (1 us a node when it is instantiated). It cannot be made to for graphs that
+ * cuGraphClone refuses (conditional nodes, memory nodes), that were instantiated before the
+ * GPU was attached, or changed in a way that cannot be repeated (host, event, semaphore and
+ * child graph nodes): those keep the set of their last build, and each launch counts in
+ * graphs_stale.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
@@ -476,6 +480,11 @@ struct gpupart_check {
 	unsigned int nr_proven;	/* TPCs */
 	unsigned int nr_launches; /* short launches made for it, 0 if looked up */
 	const char *streams;	/* "" or why stream sets are refused here */
+	/*
+	 * "" or why graphs keep the sets and the limit that their nodes were built with here:
+	 * no later one reaches them, and graphs_stale may not tell.
+	 */
+	const char *graphs;
 	char key[20];		/* hash of the checked map, in hexadecimal */
 };
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);

@@ -37,29 +37,34 @@ enum what {
 	WHAT_CHANGE, WHAT_END_CAPTURE, WHAT_ASK,
 };
 
+/* Where the arguments of a launch say which stream it goes into. */
+enum { STREAM_CURRENT, STREAM_OF_KERNEL, STREAM_OF_CONFIG, STREAM_OF_GRID };
+
 static const struct row {
 	uint16_t cbid;
 	uint8_t what;
-	uint8_t which;		/* of changes: what is changed; of questions: what is asked */
+	/* Of launches: where the stream is; of changes: what is changed; else what is asked. */
+	uint8_t which;
 	bool per_thread;	/* stream 0 is the thread's own default stream */
 	const char *name;
 } rows[] = {
-	{ 307, WHAT_LAUNCH, 0, false, "cuLaunchKernel" },
-	{ 442, WHAT_LAUNCH, 0, true, "cuLaunchKernel_ptsz" },
-	{ 477, WHAT_LAUNCH, 0, false, "cuLaunchCooperativeKernel" },
-	{ 478, WHAT_LAUNCH, 0, true, "cuLaunchCooperativeKernel_ptsz" },
-	{ 480, WHAT_LAUNCH, 0, false, "cuLaunchCooperativeKernelMultiDevice" },
-	{ 652, WHAT_LAUNCH, 0, false, "cuLaunchKernelEx" },
-	{ 653, WHAT_LAUNCH, 0, true, "cuLaunchKernelEx_ptsz" },
-	{ 115, WHAT_LAUNCH, 0, false, "cuLaunch" },
-	{ 116, WHAT_LAUNCH, 0, false, "cuLaunchGrid" },
-	{ 117, WHAT_LAUNCH, 0, false, "cuLaunchGridAsync" },
+	{ 307, WHAT_LAUNCH, STREAM_OF_KERNEL, false, "cuLaunchKernel" },
+	{ 442, WHAT_LAUNCH, STREAM_OF_KERNEL, true, "cuLaunchKernel_ptsz" },
+	{ 477, WHAT_LAUNCH, STREAM_OF_KERNEL, false, "cuLaunchCooperativeKernel" },
+	{ 478, WHAT_LAUNCH, STREAM_OF_KERNEL, true, "cuLaunchCooperativeKernel_ptsz" },
+	{ 480, WHAT_LAUNCH, STREAM_CURRENT, false,
+	  "cuLaunchCooperativeKernelMultiDevice" },
+	{ 652, WHAT_LAUNCH, STREAM_OF_CONFIG, false, "cuLaunchKernelEx" },
+	{ 653, WHAT_LAUNCH, STREAM_OF_CONFIG, true, "cuLaunchKernelEx_ptsz" },
+	{ 115, WHAT_LAUNCH, STREAM_CURRENT, false, "cuLaunch" },
+	{ 116, WHAT_LAUNCH, STREAM_CURRENT, false, "cuLaunchGrid" },
+	{ 117, WHAT_LAUNCH, STREAM_OF_GRID, false, "cuLaunchGridAsync" },
 	{ 513, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiate" },
 	{ 578, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiate_v2" },
 	{ 643, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiateWithFlags" },
 	{ 656, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiateWithParams" },
 	{ 657, WHAT_INSTANTIATE, 0, true, "cuGraphInstantiateWithParams_ptsz" },
-	{ 514, WHAT_GRAPH_LAUNCH, 0, false, "cuGraphLaunch" },
+	{ API_CBID_GRAPH_LAUNCH, WHAT_GRAPH_LAUNCH, 0, false, "cuGraphLaunch" },
 	{ 515, WHAT_GRAPH_LAUNCH, 0, true, "cuGraphLaunch_ptsz" },
 	{ 580, WHAT_UPLOAD, 0, false, "cuGraphUpload" },
 	{ 581, WHAT_UPLOAD, 0, true, "cuGraphUpload_ptsz" },
@@ -138,22 +143,76 @@ static const struct row *row_of(int cbid, const char *name)
 	return &rows[i];
 }
 
-static struct graph_place place_of(const struct row *row, void *stream, void *ctx)
+/*
+ * The attached GPU of what goes into @stream, or NULL: a created stream's context counts,
+ * whichever is current.
+ */
+static struct gpupart_gpu *gpu_of_stream(const struct cuda_api *cuda, void *stream, void *ctx)
 {
-	struct graph_place place = { .gpu = hook_gpu_of_context(ctx) };
+	struct gpupart_gpu *gpu = hook_gpu_of_context(NULL);
+	void *its = ctx;
+
+	/* CUDA shows no other. */
+	if (gpu)
+		return gpu;
+	if (stream && stream != CUDA_STREAM_LEGACY && stream != CUDA_STREAM_PER_THREAD &&
+	    (!cuda->stream_ctx || cuda->stream_ctx(stream, &its)))
+		its = ctx;
+	if (its == ctx)
+		return hook_gpu_of_context(ctx);
+	if (cuda->ctx_push(its))
+		return NULL;
+	gpu = hook_gpu_of_context(its);
+	cuda->ctx_pop(&its);
+	return gpu;
+}
+
+static struct graph_place place_of(const struct cuda_api *cuda, const struct row *row,
+				   void *stream, void *ctx)
+{
+	struct graph_place place = { .gpu = gpu_of_stream(cuda, stream, ctx) };
 
 	stream_identify_in_call(stream, row->per_thread, ctx, &place.id);
 	return place;
 }
 
-/* A next-launch set is used up by the launch that it was set for, whatever became of it. */
-static void launch_ends(const struct api_params *params)
+static void *stream_of_launch(const struct row *row, const void *arguments)
 {
-	const struct gpupart_gpu *gpu = hook_gpu_of_context(params->ctx);
+	const struct {
+		void *function;
+		unsigned int grid[3], block[3], shared;
+		void *stream;
+	} *kernel = arguments;
+	const struct {
+		void *function;
+		int width, height;
+		void *stream;
+	} *grid = arguments;
+	const struct cuda_launch_config *config;
+
+	switch (row->which) {
+	case STREAM_OF_KERNEL:
+		return kernel->stream;
+	case STREAM_OF_GRID:
+		return grid->stream;
+	case STREAM_OF_CONFIG:
+		config = *(const struct cuda_launch_config *const *)arguments;
+		return config ? config->stream : NULL;
+	}
+	return NULL;
+}
+
+/* A next-launch set is used up by the launch that it was set for, whatever became of it. */
+static void launch_ends(const struct cuda_api *cuda, const struct row *row,
+			const struct api_params *params)
+{
+	struct gpupart_gpu *gpu =
+		gpu_of_stream(cuda, stream_of_launch(row, params->arguments), params->ctx);
+
 	struct tmd_allow unused;
 
-	/* One of our own is none that a set waits for. */
-	if (!scope_thread.own && gpu && scope_next_take(gpu, &unused))
+	/* Without a context it failed, and where it was meant to go nobody knows. */
+	if (gpu ? scope_next_take(gpu, &unused) : !params->ctx && scope_next_drop())
 		control_count(CONTROL_NEXT_DROPPED);
 }
 
@@ -164,11 +223,11 @@ static void at_begin(const struct cuda_api *cuda, const struct row *row,
 
 	switch (row->what) {
 	case WHAT_INSTANTIATE:
-		graph_instantiate_begin();
+		graph_instantiate_begin(cuda, a->second);
 		break;
 	case WHAT_GRAPH_LAUNCH:
 	case WHAT_UPLOAD:
-		place = place_of(row, a->second, params->ctx);
+		place = place_of(cuda, row, a->second, params->ctx);
 		graph_launch_begin(cuda, a->first, &place, row->what == WHAT_GRAPH_LAUNCH);
 		break;
 	}
@@ -182,7 +241,7 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 
 	switch (row->what) {
 	case WHAT_INSTANTIATE:
-		graph_instantiate_end(cuda, result);
+		graph_instantiate_end(cuda, a->second, result);
 		break;
 	case WHAT_DESTROY:
 		graph_destroyed(cuda);
@@ -202,7 +261,7 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 	case WHAT_END_CAPTURE:
 		if (result || !*(void **)a->second)
 			break;
-		place = place_of(row, a->first, params->ctx);
+		place = place_of(cuda, row, a->first, params->ctx);
 		graph_captured(&place, *(void **)a->second);
 		break;
 	case WHAT_ASK:
@@ -237,8 +296,12 @@ void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 	/* The usual one calls nothing of the driver's. */
 	if (__builtin_expect(row->what == WHAT_LAUNCH, 1)) {
 		scope_thread.in_launch = params->site == SITE_BEGIN;
-		if (!scope_thread.in_launch && scope_thread.next_gpus)
-			launch_ends(params);
+		/* One of our own is none that a set waits for. */
+		if (scope_thread.in_launch || !scope_thread.next_gpus || scope_thread.own)
+			return;
+		inside = true;
+		launch_ends(cuda, row, params);
+		inside = false;
 		return;
 	}
 	inside = true;

@@ -10,6 +10,7 @@
 
 /* The @n'th callback to enable in the driver's domain of functions, or -1 after the last. */
 #define API_DOMAIN 6
+#define API_CBID_GRAPH_LAUNCH 514
 int api_cbid_graphs(unsigned int n);
 int api_cbid_launches(unsigned int n);
 int api_cbid_questions(unsigned int n);

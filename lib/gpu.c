@@ -183,6 +183,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	gpu->device = -1;
 	gpu->check.layout = "";
 	gpu->check.streams = "not attached yet";
+	gpu->check.graphs = "not attached yet";
 	gpu->compute_class = tmd_compute_class(topo->info.chip_id);
 	if (!gpu->compute_class) {
 		err = ctx_fail(gp, -EOPNOTSUPP,

@@ -12,6 +12,7 @@
 #include "graph.h"
 #include "hash.h"
 #include "hook.h"
+#include "stream.h"
 
 struct graph_node {
 	uint64_t tmd;		/* where; 0: free */
@@ -25,14 +26,13 @@ struct graph_nodes {
 	struct graph_node node[];
 };
 
-/* A stream with a set, as it was when a graph was captured on it. */
+/* The stream that a graph was captured on, under the lock. */
 struct origin {
 	struct gpupart_gpu *gpu;	/* NULL: none */
 	struct scope_id id;
 	uint64_t object;	/* the driver's; 0 for a default stream */
-	bool gone;		/* @set is what it had last */
+	bool gone, has_set;	/* it went, and had @set then */
 	struct tmd_allow set;
-	bool has_set;
 };
 
 struct executable {
@@ -44,10 +44,11 @@ struct executable {
 	unsigned int nr_users;	/* threads that launch it now */
 	bool gone;		/* whoever uses it last frees it */
 	bool built;		/* launched or uploaded once */
-	uint64_t print;		/* what applied then */
+	bool settled;		/* and all of its nodes with what @print stands for */
+	uint64_t print;
 };
 
-/* A graph that was captured on a stream with a set. */
+/* A graph that was captured. */
 struct captured {
 	struct captured *next;
 	void *graph;
@@ -59,15 +60,17 @@ struct captured {
 /* Both tables and what they hold. Never held across a call of the driver. */
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct executable *buckets[NR_BUCKETS];
-static struct captured *captures;
+static struct captured *captures[NR_BUCKETS];
 
 /* What this thread does; no call of it is inside another of its own, ours apart. */
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
 	uint64_t print;		/* what applies to this launch */
+	uint64_t publications;	/* before it was asked for */
 	bool stale;
-	void *made, *source;	/* by the instantiation that this thread is in */
+	bool next, captured;	/* it took the thread's next-launch set; and is none */
+	void *made;		/* by the instantiation that this thread is in */
 } now;
 
 /* ----------------------------------------------------------------------- nodes */
@@ -337,19 +340,39 @@ static bool rebuild(const struct cuda_api *cuda, void *exec, void *clone)
 
 /* ------------------------------------------------------------------------ tables */
 
-static struct executable **bucket_of(const void *exec)
+static unsigned int bucket_of(const void *handle)
 {
-	return &buckets[((uintptr_t)exec >> 4) * 0x9e3779b97f4a7c15ull >> 56];
+	return ((uintptr_t)handle >> 4) * 0x9e3779b97f4a7c15ull >> 56;
 }
+
+_Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() gives one");
 
 /* Under the lock. */
 static struct executable **place_of(const void *exec)
 {
-	struct executable **at = bucket_of(exec);
+	struct executable **at = &buckets[bucket_of(exec)];
 
 	while (*at && (*at)->exec != exec)
 		at = &(*at)->next;
 	return at;
+}
+
+/* Under the lock. */
+static struct captured **capture_of(const void *graph)
+{
+	struct captured **at = &captures[bucket_of(graph)];
+
+	while (*at && (*at)->graph != graph)
+		at = &(*at)->next;
+	return at;
+}
+
+/* The stream that @graph was captured on, if it was; under the lock. */
+static struct origin origin_of(const void *graph)
+{
+	const struct captured *c = *capture_of(graph);
+
+	return c ? c->origin : (struct origin){ 0 };
 }
 
 static struct executable *executable_of(const void *exec)
@@ -434,7 +457,6 @@ void graph_made(void *exec, void *source)
 	struct executable *e = calloc(1, sizeof(*e)), **at;
 
 	now.made = exec;
-	now.source = source;
 	if (!e)
 		return;
 	e->exec = exec;
@@ -447,10 +469,8 @@ void graph_made(void *exec, void *source)
 		*at = old->next;
 		executable_free(old);
 	}
-	for (struct captured *c = captures; c; c = c->next)
-		if (c->graph == source)
-			e->origin = c->origin;
-	at = bucket_of(exec);
+	e->origin = origin_of(source);
+	at = &buckets[bucket_of(exec)];
 	e->next = *at;
 	*at = e;
 	pthread_mutex_unlock(&graph_lock);
@@ -471,78 +491,18 @@ void graph_unmade(void *exec)
 
 void graph_source_gone(void *graph)
 {
+	struct captured *gone, **at;
+
 	pthread_mutex_lock(&graph_lock);
-	for (struct captured **at = &captures; *at; at = &(*at)->next)
-		if ((*at)->graph == graph) {
-			struct captured *gone = *at;
-
-			*at = gone->next;
-			free(gone);
-			break;
-		}
+	at = capture_of(graph);
+	gone = *at;
+	if (gone)
+		*at = gone->next;
 	pthread_mutex_unlock(&graph_lock);
+	free(gone);
 }
 
-static void origin_gone(struct origin *origin, uint64_t object)
-{
-	if (object && origin->object == object)
-		origin->gone = true;
-}
-
-void graph_stream_gone(uint64_t object)
-{
-	pthread_mutex_lock(&graph_lock);
-	for (struct captured *c = captures; c; c = c->next)
-		origin_gone(&c->origin, object);
-	for (int b = 0; b < NR_BUCKETS; b++)
-		for (struct executable *e = buckets[b]; e; e = e->next)
-			origin_gone(&e->origin, object);
-	pthread_mutex_unlock(&graph_lock);
-}
-
-/* ----------------------------------------------------------------- instantiation */
-
-void graph_instantiate_begin(void)
-{
-	now.made = NULL;
-	memset(&now.scope, 0, sizeof(now.scope));
-	scope_graph_begin(&now.scope);
-}
-
-void graph_instantiate_end(const struct cuda_api *cuda, int result)
-{
-	struct executable *e;
-	void *clone = NULL;
-	struct graph_nodes *nodes;
-
-	scope_graph_begin(NULL);
-	collect(cuda);
-	if (result || !now.made)
-		return;
-	nodes = nodes_new(count_nodes(cuda, now.source));
-	/* Built already, by an instantiation that uploads: with what, is not known. */
-	if (!now.scope.nr_built && can_rebuild(cuda) && cuda->graph_clone(&clone, now.source))
-		clone = NULL;
-	pthread_mutex_lock(&graph_lock);
-	e = *place_of(now.made);
-	if (e) {
-		e->nodes = nodes;
-		e->clone = clone;
-		e->built = now.scope.nr_built;
-	} else {
-		throw_away(clone);
-		free(nodes);
-	}
-	pthread_mutex_unlock(&graph_lock);
-	now.made = NULL;
-}
-
-void graph_destroyed(const struct cuda_api *cuda)
-{
-	collect(cuda);
-}
-
-/* ------------------------------------------------------------------------ launch */
+/* ------------------------------------------------------------------------ origin */
 
 /* The set of the stream at @id on @gpu. */
 static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struct tmd_allow *allow)
@@ -557,18 +517,87 @@ static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struc
 	return true;
 }
 
-/* What its stream has now, or had when it went. */
-static bool origin_set(struct executable *e, struct tmd_allow *allow)
+/* Those of a stream that goes; it has its set yet. Under the lock. */
+static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
+			const void *thread)
 {
-	struct origin *origin = &e->origin;
-
-	if (!origin->gpu)
-		return false;
-	if (!origin->gone)
-		origin->has_set = stream_set(origin->gpu, &origin->id, &origin->set);
-	*allow = origin->set;
-	return origin->has_set;
+	if (!origin->gpu || origin->gone ||
+	    !((object && origin->object == object) || (ctx && origin->id.ctx == ctx) ||
+	      (thread && origin->id.thread == thread)))
+		return;
+	origin->has_set = stream_set(origin->gpu, &origin->id, &origin->set);
+	origin->gone = true;
 }
+
+void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
+{
+	pthread_mutex_lock(&graph_lock);
+	for (int b = 0; b < NR_BUCKETS; b++) {
+		for (struct captured *c = captures[b]; c; c = c->next)
+			origin_gone(&c->origin, object, ctx, thread);
+		for (struct executable *e = buckets[b]; e; e = e->next)
+			origin_gone(&e->origin, object, ctx, thread);
+	}
+	pthread_mutex_unlock(&graph_lock);
+}
+
+/* What the stream that @e was captured on has now, or had when it went; NULL: nothing. */
+static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
+{
+	struct gpupart_gpu *gpu;
+	bool has;
+
+	pthread_mutex_lock(&graph_lock);
+	gpu = e->origin.gpu;
+	has = e->origin.has_set;
+	if (gpu && e->origin.gone)
+		*allow = e->origin.set;
+	else
+		has = stream_set(gpu, &e->origin.id, allow);
+	pthread_mutex_unlock(&graph_lock);
+	return has ? gpu : NULL;
+}
+
+void graph_captured(const struct graph_place *place, void *graph)
+{
+	struct captured *c, **at;
+
+	/* Where streams have no sets there is none to remember. */
+	if (!place->gpu || !place->gpu->streams_known)
+		return;
+	/* Without its mark a later thread's stream would be taken for this one's. */
+	if (place->id.thread && stream_mark_thread(NULL))
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return;
+	c->graph = graph;
+	c->origin.gpu = place->gpu;
+	c->origin.id = place->id;
+	/* A created stream's handle points to it: check.c found that out. It is there yet. */
+	if (!place->id.ctx)
+		memcpy(&c->origin.object, place->id.handle, sizeof(c->origin.object));
+	pthread_mutex_lock(&graph_lock);
+	at = capture_of(graph);
+	/* The address of one that went without a word. */
+	if (*at) {
+		struct captured *old = *at;
+
+		*at = old->next;
+		free(old);
+	}
+	at = &captures[bucket_of(graph)];
+	c->next = *at;
+	*at = c;
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_destroyed(const struct cuda_api *cuda)
+{
+	collect(cuda);
+}
+
+/* ------------------------------------------------------------------ what applies */
 
 static uint64_t print_of_all(const struct scope_graph *graph)
 {
@@ -581,7 +610,22 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 
 		print = hash_bytes(print, &one, sizeof(one));
 	}
-	return print;
+	/* The same set, but not for functions that have their own. */
+	return hash_bytes(print, &graph->is_next, sizeof(graph->is_next));
+}
+
+/*
+ * How often what scope_print() looks at was set. What applies may change and change back
+ * while nodes are being built: that no print tells.
+ */
+static uint64_t publications(void)
+{
+	const struct gpupart_gpu *gpu;
+	uint64_t nr = 0;
+
+	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
+		nr += scope_publications(gpu);
+	return nr;
 }
 
 static bool any_in_use(void)
@@ -592,6 +636,59 @@ static bool any_in_use(void)
 		if (scope_in_use(gpu) & (SCOPE_USED | SCOPE_USED_FUNCTIONS))
 			return true;
 	return false;
+}
+
+/* ----------------------------------------------------------------- instantiation */
+
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source)
+{
+	struct scope_graph *scope = &now.scope;
+
+	now.made = NULL;
+	memset(scope, 0, sizeof(*scope));
+	scope->nodes = nodes_new(count_nodes(cuda, source));
+	now.publications = publications();
+	now.print = print_of_all(scope);
+	scope_graph_begin(scope);
+}
+
+void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result)
+{
+	struct graph_nodes *nodes = now.scope.nodes;
+	struct executable *e = NULL;
+	void *clone = NULL;
+
+	scope_graph_begin(NULL);
+	now.scope.nodes = NULL;
+	collect(cuda);
+	/* Without a note of what its nodes hold they cannot be built over. */
+	if (!result && now.made && nodes && can_rebuild(cuda) && cuda->graph_clone(&clone, source))
+		clone = NULL;
+	pthread_mutex_lock(&graph_lock);
+	if (!result && now.made)
+		e = *place_of(now.made);
+	if (e) {
+		e->nodes = nodes;
+		e->clone = clone;
+		e->built = now.scope.nr_built;
+		e->settled = now.publications == publications();
+		e->print = now.print;
+	} else {
+		throw_away(clone);
+		free(nodes);
+	}
+	pthread_mutex_unlock(&graph_lock);
+	now.made = NULL;
+}
+
+/* ------------------------------------------------------------------------ launch */
+
+/* What is launched into a stream that is captured becomes a node of a graph. */
+static bool is_captured(const struct cuda_api *cuda, void *stream)
+{
+	int capturing = 0;
+
+	return cuda->stream_capturing(stream, &capturing) || capturing;
 }
 
 void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
@@ -605,17 +702,24 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	now.stale = false;
 	scope->gpu = place->gpu;
 	scope->nodes = e ? e->nodes : NULL;
-	if (launch && place->gpu && scope_next_take(place->gpu, &scope->set)) {
+	now.next = launch && place->gpu && scope_next_take(place->gpu, &scope->set);
+	now.captured = now.next && is_captured(cuda, place->id.handle);
+	if (now.next && !now.captured) {
 		scope->has_set = true;
+		scope->is_next = true;
 	} else {
 		scope->has_set = stream_set(place->gpu, &place->id, &scope->set);
 	}
-	if (!scope->has_set && e && origin_set(e, &scope->set)) {
-		scope->gpu = e->origin.gpu;
-		scope->has_set = true;
+	if (!scope->has_set && e) {
+		struct gpupart_gpu *gpu = origin_set(e, &scope->set);
+
+		scope->has_set = gpu;
+		if (gpu)
+			scope->gpu = gpu;
 	}
+	now.publications = publications();
 	now.print = print_of_all(scope);
-	if (e && e->built && e->print != now.print) {
+	if (e && e->built && (!e->settled || e->print != now.print)) {
 		if (e->clone && rebuild(cuda, exec, e->clone)) {
 			control_count(CONTROL_GRAPH_REAPPLIED);
 		} else {
@@ -633,21 +737,30 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 void graph_launch_end(int result)
 {
 	struct executable *e = now.launched;
+	bool any = now.scope.nr_built;
 
 	scope_graph_begin(NULL);
 	now.launched = NULL;
+	if (now.next && (result || now.captured))
+		control_count(CONTROL_NEXT_DROPPED);
 	if (!e)
 		return;
-	if (!result && !now.stale) {
+	if (any)
+		/* Only a launch that went well says that none was left as it was before. */
+		e->settled = !result && !now.stale && now.publications == publications();
+	else if (!result && !e->built)
+		e->settled = true;
+	if (any || !result)
 		e->built = true;
+	if (!result && !now.stale)
 		e->print = now.print;
-	}
 	executable_unuse(e);
 }
 
 /* ----------------------------------------------------------------------- changes */
 
-static void clone_replace(void *exec, void *clone)
+/* @graph: what it is now, NULL: what it was. */
+static void clone_replace(void *exec, void *clone, const void *graph)
 {
 	struct executable *e;
 
@@ -656,6 +769,8 @@ static void clone_replace(void *exec, void *clone)
 	if (e) {
 		throw_away(e->clone);
 		e->clone = clone;
+		if (graph)
+			e->origin = origin_of(graph);
 	} else {
 		throw_away(clone);
 	}
@@ -668,7 +783,7 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 
 	if (can_rebuild(cuda) && cuda->graph_clone(&clone, graph))
 		clone = NULL;
-	clone_replace(exec, clone);
+	clone_replace(exec, clone, graph);
 	collect(cuda);
 }
 
@@ -694,27 +809,7 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 	}
 	/* A clone that is another graph would undo what the program did. */
 	if (result) {
-		clone_replace(exec, NULL);
+		clone_replace(exec, NULL, NULL);
 		collect(cuda);
 	}
-}
-
-void graph_captured(const struct graph_place *place, void *graph)
-{
-	struct captured *c;
-	struct origin origin = { .gpu = place->gpu, .id = place->id };
-
-	if (!stream_set(place->gpu, &place->id, &origin.set))
-		return;
-	origin.has_set = true;
-	origin.object = scope_object(&place->gpu->streams, &place->id);
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return;
-	c->graph = graph;
-	c->origin = origin;
-	pthread_mutex_lock(&graph_lock);
-	c->next = captures;
-	captures = c;
-	pthread_mutex_unlock(&graph_lock);
 }

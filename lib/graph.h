@@ -28,7 +28,7 @@ void graph_node_end(struct graph_node *node, const struct tmd_map *map, const vo
 /* Which stream, and so whose sets, a graph is launched into. */
 struct graph_place {
 	struct scope_id id;
-	struct gpupart_gpu *gpu;	/* of the current context; NULL: not attached */
+	struct gpupart_gpu *gpu;	/* of the stream; NULL: not attached */
 };
 
 /* The driver made @exec of @source, in the call that this thread is in. */
@@ -37,11 +37,15 @@ void graph_made(void *exec, void *source);
 void graph_unmade(void *exec);
 /* @graph goes. */
 void graph_source_gone(void *graph);
-/* The stream at @object goes; what was captured on it keeps its set. */
-void graph_stream_gone(uint64_t object);
+/*
+ * The stream at @object goes, the default streams of @ctx or that of the thread with this
+ * mark: what was captured on them keeps the set that they have. 0 or NULL matches nothing.
+ */
+void graph_origin_gone(uint64_t object, const void *ctx, const void *thread);
 
-void graph_instantiate_begin(void);
-void graph_instantiate_end(const struct cuda_api *cuda, int result);
+/* Of @source, which may be uploaded, and so built, meanwhile. */
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source);
+void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
 
 /* The destruction of an executable graph has ended. */
 void graph_destroyed(const struct cuda_api *cuda);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include "api.h"
 #include "control.h"
@@ -80,6 +81,7 @@ static bool installed;
 static enable_fn enable_callback;
 static uint32_t subscription;
 static atomic_bool launches_asked;
+static char graphs_why[160];
 static const struct cuda_api *cuda;
 
 /* Attached GPUs: written under the lock, a pointer at a time, never taken away. */
@@ -352,7 +354,7 @@ static void stream_goes(uint64_t object)
 
 	atomic_store_explicit(&last_stream_gone[atomic_fetch_add(&nr_streams_gone, 1) % 4], object,
 			      memory_order_release);
-	graph_stream_gone(object);
+	graph_origin_gone(object, NULL, NULL);
 	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
 		scope_gone(gpu, &gpu->streams, object, NULL, NULL);
 }
@@ -362,6 +364,7 @@ static void ctx_goes(void *ctx)
 	struct gpupart_gpu *gpu;
 
 	probe_ctx_gone(ctx);
+	graph_origin_gone(0, ctx, NULL);
 	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
 		scope_gone(gpu, &gpu->streams, 0, ctx, NULL);
 	context_forget(ctx);
@@ -444,6 +447,7 @@ void hook_thread_goes(const void *thread)
 {
 	struct gpupart_gpu *gpu;
 
+	graph_origin_gone(0, NULL, thread);
 	for (unsigned int n = 0; (gpu = hook_gpu(n)); n++)
 		scope_gone(gpu, &gpu->streams, 0, NULL, thread);
 }
@@ -490,6 +494,30 @@ int hook_add_gpu(struct gpupart *gp, struct gpupart_gpu *gpu)
 	return err;
 }
 
+/*
+ * Without these a graph keeps the sets that its nodes were built with. Some drivers lack
+ * some functions: cuGraphLaunch is the one that tells.
+ */
+static void watch_graphs(const struct cuda_api *api, enable_fn enable, uint32_t handle)
+{
+	int made, launched = 0;
+
+	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_GONE);
+	made = enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_EXEC_MADE);
+	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_EXEC_GOES);
+	for (unsigned int n = 0; api_cbid_graphs(n) >= 0; n++) {
+		int refused = enable(1, handle, API_DOMAIN, api_cbid_graphs(n));
+
+		if (api_cbid_graphs(n) == API_CBID_GRAPH_LAUNCH)
+			launched = refused;
+	}
+	if (made || launched)
+		snprintf(graphs_why, sizeof(graphs_why),
+			 "this driver does not tell when a graph is %s: %s",
+			 launched ? "launched" : "made",
+			 cuda_words(api, launched ? launched : made));
+}
+
 static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 {
 	const void *found = NULL;
@@ -533,15 +561,15 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 	enable(1, handle, DOMAIN_RESOURCE, CBID_MODULE_GOES);
 	/* Without this one no module is known to launch from the GPU. */
 	enable(1, handle, DOMAIN_RESOURCE, CBID_MODULE_LOADED);
-	/* Without these a graph keeps the sets that its nodes were built with. */
-	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_GONE);
-	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_EXEC_MADE);
-	enable(1, handle, DOMAIN_RESOURCE, CBID_GRAPH_EXEC_GOES);
-	for (unsigned int n = 0; api_cbid_graphs(n) >= 0; n++)
-		enable(1, handle, API_DOMAIN, api_cbid_graphs(n));
+	watch_graphs(api, enable, handle);
 	enable_callback = enable;
 	subscription = handle;
 	return 0;
+}
+
+const char *hook_graphs(void)
+{
+	return graphs_why;
 }
 
 void hook_watch_launches(void)

@@ -189,8 +189,9 @@ static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, uns
 
 static void table_changed(struct gpupart_gpu *gpu, const struct scope_table *table)
 {
+	/* Who sees it moved sees the set. */
 	if (table == &gpu->functions)
-		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_release);
 }
 
 bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
@@ -225,18 +226,6 @@ bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 	*has_set = entry && ring_get(&entry->ring, set);
 	pthread_mutex_unlock(&set_lock);
 	return entry;
-}
-
-uint64_t scope_object(const struct scope_table *table, const struct scope_id *id)
-{
-	const struct scope_entry *entry;
-	uint64_t object;
-
-	pthread_mutex_lock(&set_lock);
-	entry = entry_of_id(table, id);
-	object = entry ? entry->object : 0;
-	pthread_mutex_unlock(&set_lock);
-	return object;
 }
 
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
@@ -376,6 +365,15 @@ bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set)
 	return true;
 }
 
+bool scope_next_drop(void)
+{
+	bool any = scope_thread.next_gpus;
+
+	scope_thread.next_gpus = 0;
+	special_update();
+	return any;
+}
+
 void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 {
 	scope_thread.next[gpu->number] = *set;
@@ -436,6 +434,10 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 							memory_order_relaxed)) &&
 	    scope_next_take(gpu, &now->set_copy))
 		return true;
+	if (thread->graph && thread->graph->is_next && thread->graph->gpu == gpu) {
+		now->set_copy = thread->graph->set;
+		return true;
+	}
 	if (atomic_load_explicit(&gpu->functions.nr, memory_order_acquire))
 		entry = scope_find(&gpu->functions, (uintptr_t)function);
 	if (entry && scope_entry_read(entry, (uintptr_t)function, words, &now->set_copy))
@@ -466,7 +468,7 @@ uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 	} print = { .number = gpu->number + 1 };
 	struct tmd_allow copy;
 
-	print.functions = atomic_load_explicit(&gpu->function_sets, memory_order_relaxed);
+	print.functions = atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	if (scope_limit_read(gpu, words, &copy))
 		print.limit = copy;
 	if (!set)
@@ -476,4 +478,11 @@ uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 	if (set)
 		print.set = *set;
 	return hash_bytes(HASH_INIT, &print, sizeof(print));
+}
+
+uint64_t scope_publications(const struct gpupart_gpu *gpu)
+{
+	return atomic_load_explicit(&gpu->process.published, memory_order_acquire) +
+	       atomic_load_explicit(&gpu->shared->limit.published, memory_order_acquire) +
+	       atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 }

@@ -62,7 +62,7 @@ struct gpupart_gpu {
 	int device;			/* CUDA's number of it, -1 where none was asked for yet */
 	bool learned;			/* check_gpu() went through */
 	/* How streams are told apart: filled by check.c. */
-	bool streams_known;
+	atomic_bool streams_known;
 	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
 	char streams_why[160];		/* why not */
 	struct gpupart_check check;
@@ -89,6 +89,7 @@ struct scope_sticky {
 struct scope_graph {
 	const struct gpupart_gpu *gpu;	/* whose sets @set is for */
 	bool has_set;			/* of the stream, or for this launch */
+	bool is_next;			/* it is for this launch: it goes before functions' */
 	struct tmd_allow set;
 	struct graph_nodes *nodes;	/* what was put into its nodes before; NULL: not known */
 	unsigned int nr_built;		/* TMDs built meanwhile */
@@ -149,6 +150,8 @@ bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 /* The one that waits on @gpu, which then waits no more; false where there is none. */
 bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
+/* None waits anywhere; false: as before. */
+bool scope_next_drop(void);
 /* It waits again. */
 void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 /* The calling thread's launches are our own from now on; NULL: they are the program's. */
@@ -175,9 +178,6 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
 
-/* The driver's object that the entry goes with; 0 where there is no entry or none. */
-uint64_t scope_object(const struct scope_table *table, const struct scope_id *id);
-
 /* Its object, context or thread goes: so do the entries. 0 or NULL matches nothing. */
 void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread);
@@ -187,6 +187,9 @@ void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t obj
  * numbers, equal sets. @set as in struct scope_graph, or NULL.
  */
 uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
+
+/* Moves whenever a set is published that scope_print() looks at, and never back. */
+uint64_t scope_publications(const struct gpupart_gpu *gpu);
 
 /* ------------------- the callback's half: inline, every launch pays for it */
 

@@ -107,7 +107,8 @@ class _CJob(Structure):
 
 class _CCheck(Structure):
     _fields_ = [("layout", c_char_p), ("from_cache", c_bool), ("nr_proven", c_uint),
-                ("nr_launches", c_uint), ("streams", c_char_p), ("key", c_char * 20)]
+                ("nr_launches", c_uint), ("streams", c_char_p),
+                ("graphs", c_char_p), ("key", c_char * 20)]
 
 
 class _CVerifyRow(Structure):
@@ -740,6 +741,7 @@ class Check:
     nr_proven: int      #: TPCs
     nr_launches: int    #: short launches made for it, 0 if looked up
     streams: str        #: "" or why stream sets are refused here
+    graphs: str         #: "" or why graphs keep the sets that their nodes were built with
     key: str            #: hash of the checked map
 
 
@@ -1050,7 +1052,7 @@ class Gpu:
         c = _CCheck()
         _lib.gpupart_gpu_check(self._pointer, byref(c))
         return Check(_str(c.layout), c.from_cache, c.nr_proven, c.nr_launches, _str(c.streams),
-                     _str(c.key))
+                     _str(c.graphs), _str(c.key))
 
     def census(self, stream: Any = None) -> TpcSet:
         """One launch on @stream that records where its blocks ran: the TPCs that were seen."""

@@ -81,11 +81,17 @@ with GPUPART_SIM_STREAM_POINTER=0 verify --quick -i sample:h200
 has "$out" "stream sets: refused here" "verify where streams cannot be told apart: says so"
 with GPUPART_SIM_STREAM_POINTER=0 doctor -i sample:h200
 is "$status $(grep -c '^note  streams ' "$tmp/out")" "0 1" "doctor where streams cannot be told apart: a note"
+for setting in NO_API NO_STREAM_EVENTS; do
+	with GPUPART_SIM_$setting=1 verify --quick -i sample:h200
+	has "$out" "graphs: keep their first set here" "verify with $setting: says so of graphs"
+	with GPUPART_SIM_$setting=1 doctor -i sample:h200
+	is "$status $(grep -c '^note  graphs ' "$tmp/out")" "0 1" "doctor with $setting: a note on graphs"
+done
 
 try doctor -i sample:h200
 is $status 0 "doctor on the simulated GPU: status"
 has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
-for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams \
+for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs \
 	inject-library injection-slot cache-folder blocks-folder namespaces mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
 done
@@ -103,7 +109,7 @@ has "$(tr -d '\n ' <"$tmp/out")" "GPUPART_NAME=${GPUPART_NAME}GPUPART_SIM=" \
 	"a row too wide to be folded is whole"
 unset GPUPART_NAME
 try doctor --no-launch -i sample:h200
-is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 3 "doctor --no-launch: three rows are skipped"
+is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 4 "doctor --no-launch: four rows are skipped"
 try doctor -i sample:h200 --json
 if jq --version >/dev/null 2>&1; then
 	is "$(jq -c '[.schema, .simulated, .good, .nr_bad]' "$tmp/out")" '["gpupart/1",true,true,0]' \

@@ -17,6 +17,15 @@
 typedef int CUresult;
 typedef void *handle;
 
+#define INSTANTIATE_UPLOAD 2
+
+/* CUDA_GRAPH_INSTANTIATE_PARAMS */
+struct instantiate_params {
+	uint64_t flags;
+	handle stream, bad_node;
+	int result;
+};
+
 #define U unsigned int
 #define NODE_ARGS handle *, handle, const handle *, size_t
 
@@ -39,6 +48,7 @@ typedef void *handle;
 	F(cuGraphAddMemcpyNode, (NODE_ARGS, const struct cuda_memcpy_node *, handle)) \
 	F(cuGraphAddChildGraphNode, (NODE_ARGS, handle)) \
 	F(cuGraphInstantiateWithFlags, (handle *, handle, unsigned long long)) \
+	F(cuGraphInstantiateWithParams, (handle *, handle, struct instantiate_params *)) \
 	F(cuGraphExecDestroy, (handle)) F(cuGraphUpload, (handle, handle)) \
 	F(cuGraphLaunch, (handle, handle)) \
 	F(cuGraphExecKernelNodeSetParams_v2, (handle, handle, const struct cuda_kernel_node *)) \
@@ -297,11 +307,39 @@ static void graph_by_hand(handle s, handle other)
 	MUST(gpupart_thread_set(gp, gpu, NULL));
 	MUST(gpupart_function_set(gp, gpu, census, &b));
 	tap_ok(graph_in(exec, s, 3, &b), "graph: the function's set");
+	MUST(gpupart_next_set(gp, gpu, &c));
+	tap_ok(graph_in(exec, s, 3, &c), "graph: a next-launch set goes before the function's");
+	tap_ok(graph_in(exec, s, 3, &b), "graph: which holds again after it");
 	MUST(gpupart_function_set(gp, gpu, census, NULL));
 	tap_ok(graph_in(exec, s, 3, &a), "graph: and the stream's again");
 	MUST(gpupart_stream_set(gp, gpu, s, NULL));
 	tap_ok(!counted().graphs_stale, "graph: none kept an earlier set");
 	TRY(cuGraphExecDestroy(exec));
+}
+
+/* Uploaded, and so built, by its instantiation. */
+static void graph_uploaded(handle s)
+{
+	struct instantiate_params params = { .flags = INSTANTIATE_UPLOAD, .stream = s };
+	uint64_t before = counted().graphs_stale;
+	handle graph = chain(0, 3, NULL), exec = NULL;
+
+	TRY(cuGraphInstantiateWithParams(&exec, graph, &params));
+	tap_ok(graph_in(exec, s, 3, &all) && counted().graphs_stale == before,
+	       "uploaded: no set, and none that it kept");
+	MUST(gpupart_process_set(gp, gpu, &a));
+	tap_ok(graph_in(exec, s, 3, &a), "uploaded: then a set");
+	TRY(cuGraphExecDestroy(exec));
+	TRY(cuGraphInstantiateWithParams(&exec, graph, &params));
+	tap_ok(graph_in(exec, s, 3, &a), "uploaded: under a set");
+	MUST(gpupart_stream_set(gp, gpu, s, &b));
+	tap_ok(graph_in(exec, s, 3, &b), "uploaded: its stream's set");
+	MUST(gpupart_stream_set(gp, gpu, s, NULL));
+	MUST(gpupart_process_set(gp, gpu, NULL));
+	tap_ok(graph_in(exec, s, 3, &all), "uploaded: and none again");
+	tap_ok(counted().graphs_stale == before, "uploaded: none kept an earlier set");
+	TRY(cuGraphExecDestroy(exec));
+	TRY(cuGraphDestroy(graph));
 }
 
 static void graph_captured(handle s, handle other)
@@ -327,6 +365,118 @@ static void graph_captured(handle s, handle other)
 	TRY(cuStreamDestroy_v2(origin));
 	tap_ok(graph_in(exec, other, 2, &b), "captured: the set stays when its stream goes");
 	TRY(cuGraphExecDestroy(exec));
+}
+
+/* A census captured on @stream. */
+static handle capture_on(handle stream)
+{
+	handle graph = NULL;
+
+	TRY(cuStreamBeginCapture_v2(stream, CUDA_CAPTURE_MODE_RELAXED));
+	launch(census, stream, 0);
+	TRY(cuStreamEndCapture(stream, &graph));
+	return graph;
+}
+
+static handle exec_captured_on(handle stream)
+{
+	handle graph = capture_on(stream), exec = instantiate(graph);
+
+	TRY(cuGraphDestroy(graph));
+	return exec;
+}
+
+/* The set of the stream that a graph was captured on, whenever it got it or lost it. */
+static void graph_origins(handle other)
+{
+	struct cuda_graph_update info;
+	handle first, second, exec, by_hand, graph;
+
+	TRY(cuStreamCreate(&first, CUDA_STREAM_NON_BLOCKING));
+	exec = exec_captured_on(first);
+	tap_ok(graph_in(exec, other, 1, &all), "origin: a stream without a set");
+	MUST(gpupart_stream_set(gp, gpu, first, &a));
+	tap_ok(graph_in(exec, other, 1, &a), "origin: which gets one later");
+	MUST(gpupart_stream_set(gp, gpu, first, &b));
+	TRY(cuStreamDestroy_v2(first));
+	tap_ok(graph_in(exec, other, 1, &b), "origin: the set that it had when it went");
+	TRY(cuStreamCreate(&first, CUDA_STREAM_NON_BLOCKING));
+	MUST(gpupart_stream_set(gp, gpu, first, &c));
+	tap_ok(graph_in(exec, other, 1, &b), "origin: not that of one in its place");
+	TRY(cuGraphExecDestroy(exec));
+
+	exec = exec_captured_on(first);
+	tap_ok(graph_in(exec, other, 1, &c), "origin: a set");
+	MUST(gpupart_stream_set(gp, gpu, first, NULL));
+	TRY(cuStreamDestroy_v2(first));
+	tap_ok(graph_in(exec, other, 1, &all), "origin: taken away before the stream went");
+	TRY(cuGraphExecDestroy(exec));
+
+	TRY(cuStreamCreate(&first, CUDA_STREAM_NON_BLOCKING));
+	TRY(cuStreamCreate(&second, CUDA_STREAM_NON_BLOCKING));
+	MUST(gpupart_stream_set(gp, gpu, first, &a));
+	MUST(gpupart_stream_set(gp, gpu, second, &b));
+	exec = exec_captured_on(first);
+	by_hand = instantiate(chain(0, 1, NULL));
+	tap_ok(graph_in(exec, other, 1, &a) && graph_in(by_hand, other, 1, &all),
+	       "origin: one of a graph, and none");
+	graph = capture_on(second);
+	TRY(cuGraphExecUpdate_v2(exec, graph, &info));
+	TRY(cuGraphExecUpdate_v2(by_hand, graph, &info));
+	TRY(cuGraphDestroy(graph));
+	tap_ok(graph_in(exec, other, 1, &b) && graph_in(by_hand, other, 1, &b),
+	       "origin: of the graph that both were updated to");
+	graph = chain(0, 1, NULL);
+	TRY(cuGraphExecUpdate_v2(exec, graph, &info));
+	TRY(cuGraphDestroy(graph));
+	tap_ok(graph_in(exec, other, 1, &all), "origin: none of one that was built by hand");
+	TRY(cuGraphExecDestroy(exec));
+	TRY(cuGraphExecDestroy(by_hand));
+	TRY(cuStreamDestroy_v2(first));
+	TRY(cuStreamDestroy_v2(second));
+}
+
+struct on_own_stream {
+	const struct gpupart_tpcset *set;	/* NULL: none */
+	handle captured;	/* NULL: to be captured; else launched on @other */
+	handle other;
+	const struct gpupart_tpcset *want;
+	bool good;
+};
+
+static void *use_own_stream(void *given)
+{
+	struct on_own_stream *own = given;
+
+	TRY(cuCtxSetCurrent(ctx));
+	if (own->set)
+		MUST(gpupart_stream_set(gp, gpu, CUDA_STREAM_PER_THREAD, own->set));
+	if (own->captured)
+		own->good = graph_in(own->captured, own->other, 1, own->want);
+	else
+		own->captured = exec_captured_on(CUDA_STREAM_PER_THREAD);
+	return NULL;
+}
+
+/* A thread's own default stream has the handle, and often the place, of the next one's. */
+static void graph_thread_origins(handle other)
+{
+	const struct gpupart_tpcset *const sets[2] = { &a, NULL };
+
+	for (int i = 0; i < 2; i++) {
+		struct on_own_stream own = { .set = sets[i], .other = other };
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, use_own_stream, &own);
+		pthread_join(thread, NULL);
+		own.set = &b;
+		own.want = sets[i] ? sets[i] : &all;
+		pthread_create(&thread, NULL, use_own_stream, &own);
+		pthread_join(thread, NULL);
+		tap_ok(own.good, "origin: of a thread that ended %s, not of the next one",
+		       sets[i] ? "its last set" : "no set");
+		TRY(cuGraphExecDestroy(own.captured));
+	}
 }
 
 static void graph_changed(handle s)
@@ -588,11 +738,13 @@ static void green_contexts(handle green)
 static void next_never_leaks(handle s)
 {
 	uint64_t before = counted().next_dropped;
-	handle graph;
+	handle graph, exec, gone;
 	cuda_ptr big;
 	CUresult result;
 
 	TRY(cuMemAlloc_v2(&big, 8 << 20));
+	TRY(cuStreamCreate(&gone, CUDA_STREAM_NON_BLOCKING));
+	TRY(cuStreamDestroy_v2(gone));
 	clear();
 	MUST(gpupart_next_set(gp, gpu, &b));
 	TRY(cuMemsetD8Async(big, 0, 4 << 20, s));
@@ -610,6 +762,28 @@ static void next_never_leaks(handle s)
 	tap_ok(launch_in(census, s, &all), "next: so does one that is captured");
 	TRY(cuGraphDestroy(graph));
 	tap_ok(counted().next_dropped == before + 2, "next: both are counted");
+	graph = chain(0, 1, NULL);
+	exec = instantiate(graph);
+	TRY(cuGraphDestroy(graph));
+	tap_ok(graph_in(exec, s, 1, &all), "next: a graph");
+	MUST(gpupart_next_set(gp, gpu, &a));
+	TRY(cuStreamBeginCapture_v2(s, CUDA_CAPTURE_MODE_RELAXED));
+	/* The simulated driver refuses it, a real one captures a child graph. */
+	cuGraphLaunch(exec, s);
+	graph = NULL;
+	cuStreamEndCapture(s, &graph);
+	tap_ok(counted().next_dropped == before + 3,
+	       "next: a graph's launch that is captured is counted");
+	MUST(gpupart_next_set(gp, gpu, &a));
+	/* A real driver follows any address. */
+	result = simulated ? cuGraphLaunch(exec, gone) : cuGraphLaunch(NULL, s);
+	tap_ok(result && counted().next_dropped == before + 4,
+	       "next: so is one that fails: %d", result);
+	tap_ok(launch_in(census, s, &all) && graph_in(exec, s, 1, &all),
+	       "next: and what is launched after them has none");
+	TRY(cuGraphExecDestroy(exec));
+	if (graph)
+		TRY(cuGraphDestroy(graph));
 	MUST(gpupart_next_set(gp, gpu, &a));
 	MUST(gpupart_next_set(gp, gpu, NULL));
 	tap_ok(launch_in(census, s, &all), "next: taken away");
@@ -990,6 +1164,7 @@ static void several(handle s)
 
 int main(void)
 {
+	struct gpupart_check check;
 	handle early, s, other, green = NULL;
 	size_t bytes = (size_t)REGIONS * RECORDS * RECORD;
 
@@ -1015,10 +1190,15 @@ int main(void)
 		return tap_done();
 	}
 	sets_of_board();
+	gpupart_gpu_check(gpu, &check);
+	tap_ok(!*check.graphs, "graphs follow sets: %s", check.graphs);
 	TRY(cuStreamCreate(&s, CUDA_STREAM_NON_BLOCKING));
 	TRY(cuStreamCreate(&other, CUDA_STREAM_NON_BLOCKING));
 	graph_by_hand(s, other);
+	graph_uploaded(s);
 	graph_captured(s, other);
+	graph_origins(other);
+	graph_thread_origins(other);
 	graph_changed(s);
 	graph_mixed(s);
 	graph_shared(s);

@@ -83,6 +83,11 @@ def no_streams():
            "stream sets are refused", errno.EOPNOTSUPP)
 
 
+def no_calls():
+    check = attach().check
+    ok("a graph is launched" in check.graphs, f"check tells: {check.graphs}")
+
+
 def no_driver():
     raises(Error, "libcuda.so.1", attach, "no driver", errno.ENOENT)
     same(gpupart.processes(), [], "and nobody confines")

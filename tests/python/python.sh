@@ -75,6 +75,7 @@ rm -rf "$tmp/cache"
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_MOVE_BIT=17:120 -- moved
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_NO_TABLE=1 -- no_table
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_STREAM_POINTER=0 -- no_streams
+program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_NO_API=1 -- no_calls
 if [ -e /dev/nvidiactl ]; then
 	count=$((count + 1))
 	echo "ok $count # SKIP no_driver: there is a driver here"

@@ -15,7 +15,8 @@ topo = gpu.topology
 ALL = topo.all
 same((attach() is gpu, attach("cuda:0") is gpu, topo.info.simulated), (True, True, True), "attach")
 check = gpu.check
-same((check.layout, check.nr_proven, check.streams), ("V04_00", 66, ""), "check")
+same((check.layout, check.nr_proven, check.streams, check.graphs), ("V04_00", 66, "", ""),
+     "check")
 ok(len(check.key) == 16 and check.from_cache == (check.nr_launches == 0), f"check: {check}")
 
 # Each scope, and what a launch then shows.
