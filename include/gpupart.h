@@ -260,7 +260,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 
 /*
  * Shows this process in gpupart_process_list(), under @name (may be NULL). Failing
- * is no harm to anything else.
+ * is no harm to anything else. What other threads launch meanwhile may not be counted.
  */
 int gpupart_process_publish(struct gpupart *gp, const char *name);
 
@@ -318,9 +318,10 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
 /*
  * @function: a CUfunction or CUkernel: every launch of it on @gpu, from any stream and
  * thread, in the context whose function it is (of a CUkernel: the current one, of a thread
- * without one the GPU's primary context). The set
- * goes away with its module. -EINVAL no function, -ENOSPC more than 4096 functions with
- * sets, -EOPNOTSUPP a driver before CUDA 11.
+ * without one the GPU's primary context). A CUfunction of another GPU's context is not
+ * told apart: it is never launched on @gpu. The set goes away with its module. -EINVAL no
+ * function, -ENOSPC more than 4096 functions with sets, -EOPNOTSUPP a driver before
+ * CUDA 11.
  */
 int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *function,
 			 const struct gpupart_tpcset *set);
@@ -381,8 +382,9 @@ struct gpupart_counters {
 	uint64_t next_dropped;	/* next-launch sets whose launch failed or was captured */
 	/*
 	 * Launches, counted above as well, of kernels whose module can launch kernels from
-	 * the GPU: those are not confined, and whether there were any is not known. Modules
-	 * that were loaded before the GPU was attached are not seen.
+	 * the GPU: those are not confined, and whether there were any is not known. A node
+	 * of a graph counts when it is built, at the graph's first launch, not at each.
+	 * Modules that were loaded before the GPU was attached are not seen.
 	 */
 	uint64_t device_launches;
 };

@@ -91,7 +91,6 @@ extern _Thread_local struct control_lane *control_lane;
 /* Takes a lane where one is free, and counts there or in lane 0. */
 void control_count_first(enum control_counter which);
 
-/* Written by this thread alone and read by anybody, each count whole: 64 bits at their place. */
 /* Written by this thread alone and read by anybody, each count whole; no locked instruction. */
 static inline void control_count_on(uint64_t *counter)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "check.h"
 #include "control.h"
+#include "fork.h"
 #include "hook.h"
 #include "job.h"
 #include "probe.h"
@@ -196,6 +197,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
 		goto free_gpu;
 	}
+	fork_guard(&attach_lock);
 	err = hook_install(gp, cuda);
 	if (!err)
 		err = hook_add_gpu(gp, gpu);
@@ -342,11 +344,11 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 		control_show_map(gpu->shared, &gpu->map);
 		err = limit_from_environment(gp, cuda, false, gpu);
 	}
-	pthread_mutex_unlock(&attach_lock);
-	if (!err) {
+	if (!err)
 		control_self->problem[0] = 0;
+	pthread_mutex_unlock(&attach_lock);
+	if (!err)
 		*attached = gpu;
-	}
 	return err;
 }
 
@@ -370,11 +372,11 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 		control_show_map(gpu->shared, &gpu->map);
 		err = limit_from_environment(gp, cuda, true, gpu);
 	}
-	pthread_mutex_unlock(&attach_lock);
 	if (err)
 		/* Whoever looks from outside is told too. */
 		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
-	else
+	pthread_mutex_unlock(&attach_lock);
+	if (!err)
 		*attached = gpu;
 	return err;
 }

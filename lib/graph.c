@@ -375,6 +375,16 @@ static struct origin origin_of(const void *graph)
 	return c ? c->origin : (struct origin){ 0 };
 }
 
+void graph_hold(void)
+{
+	pthread_mutex_lock(&graph_lock);
+}
+
+void graph_release(void)
+{
+	pthread_mutex_unlock(&graph_lock);
+}
+
 static struct executable *executable_of(const void *exec)
 {
 	struct executable *found;

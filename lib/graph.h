@@ -47,6 +47,10 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread);
 void graph_instantiate_begin(const struct cuda_api *cuda, void *source);
 void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
 
+/* A fork waits for who writes the tables. */
+void graph_hold(void);
+void graph_release(void);
+
 /* The destruction of an executable graph has ended. */
 void graph_destroyed(const struct cuda_api *cuda);
 

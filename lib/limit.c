@@ -99,6 +99,16 @@ static bool publish(struct limit *limit, uint64_t *now, uint64_t next)
 						       memory_order_acq_rel, memory_order_acquire);
 }
 
+/* What was read under @now may be torn then, and says nothing. */
+static bool is_news(const struct limit *limit, uint64_t *now)
+{
+	uint64_t before = *now;
+
+	atomic_thread_fence(memory_order_acquire);
+	*now = atomic_load_explicit(&limit->published, memory_order_acquire);
+	return *now != before;
+}
+
 /* Words above @nr_words are 0 in every set of this GPU, and in every slot. */
 static inline __attribute__((always_inline))
 bool set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
@@ -107,17 +117,21 @@ bool set_inside(struct limit *limit, enum limit_part part, const struct tmd_map 
 	uint64_t next, now = atomic_load_explicit(&limit->published, memory_order_acquire);
 	struct limit_sets sets = { 0 };
 
-	do {
+	for (;;) {
 		struct tmd_allow allow;
 
 		next = next_number(now, false);
 		read_parts(limit, now, &sets);
-		if (!combine(&sets, part, set, nr_words))
-			return false;
+		if (!combine(&sets, part, set, nr_words)) {
+			if (!is_news(limit, &now))
+				return false;
+			continue;
+		}
 		tmd_map_convert(map, &sets.in_force, &allow);
 		write_slot(limit, next, &sets, &allow, nr_words);
-	} while (!publish(limit, &now, next));
-	return true;
+		if (publish(limit, &now, next))
+			return true;
+	}
 }
 
 bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
@@ -147,12 +161,8 @@ bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpup
 			write_slot(limit, next, &sets, &allow, RING_WORDS);
 			if (publish(limit, &now, next))
 				return true;
-		} else {
-			/* A copy that was torn says nothing. */
-			next = atomic_load_explicit(&limit->published, memory_order_acquire);
-			if (next == now)
-				return false;
-			now = next;
+		} else if (!is_news(limit, &now)) {
+			return false;
 		}
 	}
 }

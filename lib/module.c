@@ -144,3 +144,13 @@ void module_gone(const void *module)
 	take_out((uintptr_t)module);
 	pthread_mutex_unlock(&lock);
 }
+
+void module_hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void module_release(void)
+{
+	pthread_mutex_unlock(&lock);
+}

@@ -3,8 +3,10 @@
  * What lives and ends beside launches: contexts, processes and the blocks they show,
  * what the environment asks for, another tool in the driver's slot.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include "scenario.h"
@@ -161,6 +163,47 @@ static void child_fork(void)
 	       "and when it ends its parent's stays");
 	gpupart_counters_get(&after);
 	tap_ok(after.launches == before.launches, "with the parent's counters");
+}
+
+static atomic_bool no_more;
+
+static void *keep_setting(void *unused)
+{
+	struct gpupart_tpcset set = list("3");
+	struct gpupart *own;
+
+	(void)unused;
+	if (gpupart_open(&own))
+		return NULL;
+	while (!no_more)
+		gpupart_process_set(own, gpu, &set);
+	gpupart_close(own);
+	return NULL;
+}
+
+/* Another thread sets something at that moment: its locks are free in the child. */
+static void child_fork_of_setter(void)
+{
+	struct gpupart_tpcset set;
+	int nr, nr_well = 0;
+	pthread_t setter;
+
+	if (!tap_ok(!attach(NULL) && !pthread_create(&setter, NULL, keep_setting, NULL),
+		    "attaches"))
+		return;
+	for (nr = 0; nr < 400 && nr_well == nr; nr++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			alarm(10);
+			gpupart_process_get(gpu, &set);
+			_exit(gpupart_process_set(gp, gpu, NULL));
+		}
+		nr_well += ended_well(pid);
+	}
+	no_more = true;
+	pthread_join(setter, NULL);
+	tap_ok(nr_well == nr, "%d children of %d set and ask", nr_well, nr);
 }
 
 /* A child that only forked and ends takes nothing away. */
@@ -483,6 +526,7 @@ static const struct scenario scenarios[] = {
 	{ "context", child_context, "@b", { "GPUPART_SIM_REUSE_CONTEXTS=1" }, NULL },
 	{ "capturing", child_capturing, "@b", { "GPUPART_SIM_CAPTURING=1" }, NULL },
 	{ "fork", child_fork, "@b", { NULL }, NULL },
+	{ "fork-of-setter", child_fork_of_setter, "@b", { NULL }, NULL },
 	{ "fork-unseen", child_fork_unseen, "@b", { NULL }, NULL },
 	{ "exit", child_exit, "@b", { NULL }, NULL },
 	{ "pid-again", child_pid_again, "@b", { NULL }, NULL },
