@@ -61,6 +61,8 @@ static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
 	if (!look->list)
 		return cmd_fail(cmd, EXIT_FAILED, "no memory");
 	clock_gettime(CLOCK_MONOTONIC, &look->at);
+	/* Forgets those that ended. */
+	gpupart_job_list(gp, NULL, 0);
 	look->nr = gpupart_process_list(gp, look->list, MAX_PROCESSES);
 	if (look->nr < 0)
 		return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));

@@ -209,6 +209,11 @@ try set "$name" -t 1
 is "$status" 2 "then it is gone"
 is "$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" 0 "and its note with it"
 
+job=$(sh -c 'echo $$; exec "$0" run "$@" -t 1 -- true' "$gpupart" $e 2>"$tmp/err")
+before=$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)
+"$gpupart" ps >"$tmp/out"
+is "$before, $(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" "1, 0" "ps looks, too"
+
 # ------------------------------------------------------------- other users
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	touch "$go"

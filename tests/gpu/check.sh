@@ -110,7 +110,10 @@ print(sorted(s for g in t["tpcs"] if g.get("ugpu") == 0 for s in g["smids"]))'; 
 else
 	skip "no PyTorch with Triton here"
 fi
-[ -z "$(ls "/dev/shm/gpupart-$(id -u)" 2>/dev/null)" ]
-ok $? "no block of a process is left"
+# Whoever looks sweeps what ended without a word, the notes of jobs too.
+"$gpupart" ps >"$tmp/ps.txt"
+left=$(ls "/dev/shm/gpupart-$(id -u)" 2>/dev/null)
+[ -z "$left" ]
+ok $? "after ps no block of a process is left${left:+: }$left"
 echo "1..$nr"
 exit $failed
