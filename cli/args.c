@@ -134,6 +134,11 @@ static int bad_option(const struct args *args, int opt, char **argv, const struc
 			is_long || !optopt ? word : letter, args->cmd);
 }
 
+static bool has_value(const struct args_option *own)
+{
+	return own->value || own->values;
+}
+
 /* An option of the command's own, by its number or its letter. */
 static bool take_own(const struct args_option *own, int opt)
 {
@@ -142,8 +147,10 @@ static bool take_own(const struct args_option *own, int opt)
 			continue;
 		if (own[i].value)
 			*own[i].value = optarg;
-		else
+		else if (!own[i].values)
 			*own[i].given = true;
+		else if (own[i].values->nr++ < ARGS_MAX_VALUES)
+			own[i].values->values[own[i].values->nr - 1] = optarg;
 		return true;
 	}
 	return false;
@@ -166,11 +173,12 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 		options[nr++] = shared[i].option;
 	}
 	for (int i = 0; own && own[i].name; i++) {
-		options[nr++] = (struct option){ own[i].name, own[i].value ? required_argument :
-						 no_argument, NULL, OPT_OWN + i };
+		options[nr++] = (struct option){ own[i].name, has_value(&own[i]) ?
+						 required_argument : no_argument, NULL,
+						 OPT_OWN + i };
 		if (own[i].letter)
 			sprintf(letters + strlen(letters), "%c%s", own[i].letter,
-				own[i].value ? ":" : "");
+				has_value(&own[i]) ? ":" : "");
 	}
 	opterr = 0;
 	optind = 1;
@@ -183,7 +191,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 		if (status >= 0)
 			return status;
 	}
-	if (takes & ARGS_PROGRAM)
+	if (takes & (ARGS_PROGRAM | ARGS_WORDS))
 		args->program = argv + optind;
 	else if (optind < argc)
 		return cmd_fail(args->cmd, args->usage_status,
