@@ -3,44 +3,27 @@
  * A picture of a GPU as SVG: uGPUs, GPCs, TPCs and SMs as boxes in boxes, tenants in
  * colour and by letter. Must not know where a topology or a set comes from.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include "picture.h"
-#include "svg.h"
+#include "page.h"
 
-#define MARGIN		16
 #define PAD		8	/* between a box and what is in it */
 #define GAP		4	/* between TPCs */
 #define LABEL		104	/* what stands before a GPC's TPCs */
 #define BOX_HEIGHT	46	/* of a TPC */
 #define SM_HEIGHT	17
-#define BIG		15	/* sizes of text */
-#define NORMAL		13
-#define SMALL		11
 #define MAX_PER_LINE	12	/* TPCs side by side */
 #define MAX_WIDTH	1700
 #define MIN_WIDTH	700
 #define LINE		18	/* of normal text */
 
-#define BOLD	" font-weight=\"bold\""
-#define MIDDLE	" text-anchor=\"middle\""
-#define END	" text-anchor=\"end\""
-
 struct drawing {
-	FILE *file;
+	struct page page;
 	const struct picture *picture;
 	struct picture_layout layout;
-	double width, y;	/* of all; where the next thing goes */
 	double sm_width, box_width, panel_width;
 	unsigned int per_line, columns;	/* TPCs a line, panels side by side */
 	double inset;		/* of text in a TPC's box */
 };
-
-static double text_width(unsigned int columns, double size)
-{
-	return columns * size * SVG_COLUMN;
-}
 
 static unsigned int digits(unsigned int number)
 {
@@ -49,11 +32,6 @@ static unsigned int digits(unsigned int number)
 	for (; number > 9; number /= 10)
 		nr++;
 	return nr;
-}
-
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
 }
 
 /* ------------------------------------------------------------------- measures */
@@ -87,7 +65,7 @@ static double row_height(const struct drawing *d, unsigned int first, unsigned i
 	double height = 0;
 
 	for (unsigned int i = first; i < end && i < first + d->columns; i++)
-		height = larger(height, panel_height(d, &d->layout.panels[i]));
+		height = page_larger(height, panel_height(d, &d->layout.panels[i]));
 	return height;
 }
 
@@ -120,17 +98,17 @@ static void measure(struct drawing *d)
 	const struct picture_layout *layout = &d->layout;
 	unsigned int lines, nr_tpcs = gpupart_topology_nr_tpcs(d->picture->topo);
 
-	d->sm_width = text_width(digits(layout->last_sm), SMALL) + 6;
+	d->sm_width = page_text_width(digits(layout->last_sm), SMALL) + 6;
 	/* Frames stand between a box's edge and its text. */
 	d->inset = d->picture->nr_tenants > PICTURE_COLOURS ? 7 : 4;
-	d->box_width = 2 * d->inset + text_width(digits(nr_tpcs - 1), BIG);
+	d->box_width = 2 * d->inset + page_text_width(digits(nr_tpcs - 1), BIG);
 	if (layout->singletons)
-		d->box_width += 3 + text_width(3, SMALL);
+		d->box_width += 3 + page_text_width(3, SMALL);
 	if (d->picture->nr_tenants)
-		d->box_width += 3 + text_width(d->picture->nr_tenants > 26 ? 3 : 2, BIG);
-	d->box_width = larger(d->box_width, layout->max_sms * (d->sm_width + 3) + 5);
+		d->box_width += 3 + page_text_width(d->picture->nr_tenants > 26 ? 3 : 2, BIG);
+	d->box_width = page_larger(d->box_width, layout->max_sms * (d->sm_width + 3) + 5);
 	if (layout->nr_floorswept)
-		d->box_width = larger(d->box_width, text_width(6, SMALL) + 10);
+		d->box_width = page_larger(d->box_width, page_text_width(6, SMALL) + 10);
 	lines = (layout->max_boxes + MAX_PER_LINE - 1) / MAX_PER_LINE;
 	d->per_line = lines ? (layout->max_boxes + lines - 1) / lines : 1;
 	d->panel_width = 2 * PAD + LABEL + d->per_line * (d->box_width + GAP) - GAP;
@@ -143,26 +121,10 @@ static void measure(struct drawing *d)
 			break;
 		}
 	}
-	d->width = larger(width_of(d), MIN_WIDTH);
+	d->page.width = page_larger(width_of(d), MIN_WIDTH);
 }
 
 /* ------------------------------------------------------------------------ TPCs */
-
-/* The frame that tells a colour's second, third.. use from its first. */
-static void draw_frame(struct drawing *d, unsigned int tenant, double x, double y, double width,
-		       double height)
-{
-	static const char *const dashes[] = { "5 3", "1.5 2.5", "9 2 2 2" };
-	unsigned int round = tenant / PICTURE_COLOURS;
-	char style[96];
-
-	if (!round)
-		return;
-	snprintf(style, sizeof(style), " stroke-width=\"2.4\" stroke-dasharray=\"%s\"",
-		 dashes[(round - 1) % 3]);
-	svg_rect(d->file, x + 2, y + 2, width - 4, height - 4, "none",
-		 picture_colour(tenant)->ink, style);
-}
 
 /* The colours of those who have it, side by side. Returns the ink for what is written there. */
 static const char *draw_fill(struct drawing *d, double x, double y, double width, double height,
@@ -171,23 +133,24 @@ static const char *draw_fill(struct drawing *d, double x, double y, double width
 	const char *ink = "#000000";
 
 	if (!nr) {
-		svg_rect(d->file, x, y, width, height, "#f4f4f4", "#666666", "");
+		svg_rect(d->page.file, x, y, width, height, "#f4f4f4", "#666666", "");
 		return ink;
 	}
 	for (unsigned int i = 0; i < nr; i++)
-		svg_rect(d->file, x + i * width / nr, y, width / nr, height,
+		svg_rect(d->page.file, x + i * width / nr, y, width / nr, height,
 			 picture_colour(owners[i])->fill, "none", " class=\"fill\"");
-	svg_rect(d->file, x, y, width, height, "none", "#000000", "");
+	svg_rect(d->page.file, x, y, width, height, "none", "#000000", "");
 	if (nr > 1)
 		return ink;
-	draw_frame(d, owners[0], x, y, width, height);
+	page_frame(&d->page, owners[0], x, y, width, height);
 	return picture_colour(owners[0])->ink;
 }
 
 /* Paper behind @columns of text, where two colours meet below it. */
 static void draw_plate(struct drawing *d, double x, double y, unsigned int columns)
 {
-	svg_rect(d->file, x - 1, y - 14, text_width(columns, BIG) + 2, 17, "#ffffff", "none", "");
+	svg_rect(d->page.file, x - 1, y - 14, page_text_width(columns, BIG) + 2, 17, "#ffffff",
+		 "none", "");
 }
 
 /* What a viewer shows under the pointer. */
@@ -196,20 +159,20 @@ static void draw_tip(struct drawing *d, unsigned int tpc, const unsigned int *ow
 {
 	const struct gpupart_tpc *t = gpupart_topology_tpc(d->picture->topo, tpc);
 
-	fprintf(d->file, "<title>TPC %u: SMs", tpc);
+	fprintf(d->page.file, "<title>TPC %u: SMs", tpc);
 	for (unsigned int i = 0; i < t->nr_sms; i++)
-		fprintf(d->file, "%s%u", i ? "," : " ", t->sms[i]);
+		fprintf(d->page.file, "%s%u", i ? "," : " ", t->sms[i]);
 	if (t->gpc >= 0)
-		fprintf(d->file, "; GPC %d", t->gpc);
+		fprintf(d->page.file, "; GPC %d", t->gpc);
 	if (t->vgpc >= 0)
-		fprintf(d->file, "; virtual GPC %d", t->vgpc);
+		fprintf(d->page.file, "; virtual GPC %d", t->vgpc);
 	if (t->ugpu >= 0)
-		fprintf(d->file, "; uGPU %d", t->ugpu);
+		fprintf(d->page.file, "; uGPU %d", t->ugpu);
 	for (unsigned int i = 0; i < nr; i++) {
-		fputs("; ", d->file);
-		svg_escape(d->file, d->picture->tenants[owners[i]].name);
+		fputs("; ", d->page.file);
+		svg_escape(d->page.file, d->picture->tenants[owners[i]].name);
 	}
-	fputs("</title>\n", d->file);
+	fputs("</title>\n", d->page.file);
 }
 
 static void draw_sms(struct drawing *d, const struct gpupart_tpc *t, double x, double y)
@@ -220,10 +183,10 @@ static void draw_sms(struct drawing *d, const struct gpupart_tpc *t, double x, d
 	for (unsigned int i = 0; i < t->nr_sms; i++) {
 		double left = x + 3 + i * step, width = step - 2;
 
-		svg_rect(d->file, left, y, width, SM_HEIGHT, "#ffffff", "#555555",
+		svg_rect(d->page.file, left, y, width, SM_HEIGHT, "#ffffff", "#555555",
 			 " stroke-width=\"0.8\"");
 		snprintf(text, sizeof(text), "%u", t->sms[i]);
-		svg_text(d->file, left + width / 2, y + 13, SMALL, MIDDLE, text);
+		svg_text(d->page.file, left + width / 2, y + 13, SMALL, MIDDLE, text);
 	}
 }
 
@@ -236,7 +199,7 @@ static void draw_tpc(struct drawing *d, unsigned int tpc, double x, double y)
 	const char *ink;
 
 	nr = nr > 4 ? 4 : nr;
-	fprintf(d->file, "<g class=\"tpc\" data-tpc=\"%u\">", tpc);
+	fprintf(d->page.file, "<g class=\"tpc\" data-tpc=\"%u\">", tpc);
 	draw_tip(d, tpc, owners, nr);
 	ink = draw_fill(d, x, y, d->box_width, BOX_HEIGHT, owners, nr);
 	snprintf(text, sizeof(text), "%u", tpc);
@@ -245,32 +208,32 @@ static void draw_tpc(struct drawing *d, unsigned int tpc, double x, double y)
 	picture_tags(picture, tpc, tags);
 	if (nr > 1) {
 		draw_plate(d, x + d->inset, y + 18, strlen(text) + strlen(single));
-		draw_plate(d, x + d->box_width - d->inset - text_width(strlen(tags), BIG), y + 18,
-			   strlen(tags));
+		draw_plate(d, x + d->box_width - d->inset - page_text_width(strlen(tags), BIG),
+			   y + 18, strlen(tags));
 	}
 	snprintf(style, sizeof(style), " fill=\"%s\"", ink);
-	svg_text(d->file, x + d->inset + 3 + text_width(strlen(text), BIG), y + 17, SMALL, style,
-		 single);
+	svg_text(d->page.file, x + d->inset + 3 + page_text_width(strlen(text), BIG), y + 17, SMALL,
+		 style, single);
 	snprintf(style, sizeof(style), BOLD " fill=\"%s\"", ink);
-	svg_text(d->file, x + d->inset, y + 18, BIG, style, text);
+	svg_text(d->page.file, x + d->inset, y + 18, BIG, style, text);
 	snprintf(style, sizeof(style), BOLD END " fill=\"%s\"", ink);
-	svg_text(d->file, x + d->box_width - d->inset, y + 18, BIG, style, tags);
+	svg_text(d->page.file, x + d->box_width - d->inset, y + 18, BIG, style, tags);
 	draw_sms(d, t, x, y + BOX_HEIGHT - SM_HEIGHT - 4);
-	fputs("</g>\n", d->file);
+	fputs("</g>\n", d->page.file);
 }
 
 /* A hatched box with words on paper in it. */
 static void draw_floorswept(struct drawing *d, double x, double y, double width, double height,
 			    const char *class, const char *words)
 {
-	double plate = text_width(strlen(words), SMALL) + 6;
+	double plate = page_text_width(strlen(words), SMALL) + 6;
 	char style[32];
 
 	snprintf(style, sizeof(style), " class=\"%s\"", class);
-	svg_hatch(d->file, x, y, width, height, style);
-	svg_rect(d->file, x + (width - plate) / 2, y + height / 2 - 9, plate, 17, "#ffffff",
+	svg_hatch(d->page.file, x, y, width, height, style);
+	svg_rect(d->page.file, x + (width - plate) / 2, y + height / 2 - 9, plate, 17, "#ffffff",
 		 "none", "");
-	svg_text(d->file, x + width / 2, y + height / 2 + 4, SMALL, MIDDLE " fill=\"#444444\"",
+	svg_text(d->page.file, x + width / 2, y + height / 2 + 4, SMALL, MIDDLE " fill=\"#444444\"",
 		 words);
 }
 
@@ -283,23 +246,23 @@ static void draw_label(struct drawing *d, const struct picture_panel *panel, dou
 	int vgpc;
 
 	if (panel->gpc < 0) {
-		svg_text(d->file, x, y + 14, NORMAL, BOLD, "GPCs");
-		svg_text(d->file, x, y + 28, SMALL, "", "not told");
+		svg_text(d->page.file, x, y + 14, NORMAL, BOLD, "GPCs");
+		svg_text(d->page.file, x, y + 28, SMALL, "", "not told");
 		return;
 	}
 	g = gpupart_topology_gpc(d->picture->topo, panel->gpc);
 	vgpc = out_main_vgpc(d->picture->topo, g);
 	snprintf(text, sizeof(text), "GPC %d", panel->gpc);
-	svg_text(d->file, x, y + 14, NORMAL, BOLD, text);
+	svg_text(d->page.file, x, y + 14, NORMAL, BOLD, text);
 	y += 14;
 	if (g->gpc_phys >= 0) {
 		y += 14;
 		snprintf(text, sizeof(text), "physical %d", g->gpc_phys);
-		svg_text(d->file, x, y, SMALL, " fill=\"#333333\"", text);
+		svg_text(d->page.file, x, y, SMALL, " fill=\"#333333\"", text);
 	}
 	if (vgpc >= 0) {
 		snprintf(text, sizeof(text), "virtual %d", vgpc);
-		svg_text(d->file, x, y + 14, SMALL, " fill=\"#333333\"", text);
+		svg_text(d->page.file, x, y + 14, SMALL, " fill=\"#333333\"", text);
 	}
 }
 
@@ -309,7 +272,8 @@ static void draw_panel(struct drawing *d, const struct picture_panel *panel, dou
 	unsigned int at = 0;
 	char words[24];
 
-	svg_rect(d->file, x, y, d->panel_width, height, "#e3e3e3", "#444444", " class=\"gpc\"");
+	svg_rect(d->page.file, x, y, d->panel_width, height, "#e3e3e3", "#444444",
+		 " class=\"gpc\"");
 	draw_label(d, panel, x + PAD, y + PAD);
 	x += PAD + LABEL;
 	y += PAD;
@@ -331,18 +295,18 @@ static void draw_panel(struct drawing *d, const struct picture_panel *panel, dou
 static void draw_group(struct drawing *d, unsigned int first)
 {
 	unsigned int end = first + group_size(d, first);
-	double x = MARGIN + PAD, y = d->y + PAD;
+	double x = MARGIN + PAD, y = d->page.y + PAD;
 	int ugpu = d->layout.panels[first].ugpu;
 	char text[80], size[48];
 
-	svg_rect(d->file, x, d->y, d->width - 2 * x, group_height(d, first), "#f7f7f7", "#444444",
-		 ugpu >= 0 ? " class=\"ugpu\"" : "");
+	svg_rect(d->page.file, x, d->page.y, d->page.width - 2 * x, group_height(d, first),
+		 "#f7f7f7", "#444444", ugpu >= 0 ? " class=\"ugpu\"" : "");
 	if (ugpu >= 0) {
 		struct gpupart_tpcset set = gpupart_topology_ugpu(d->picture->topo, ugpu);
 
 		snprintf(text, sizeof(text), "uGPU %d: %s", ugpu,
 			 picture_size(size, sizeof(size), d->picture->topo, &set));
-		svg_text(d->file, x + PAD, y + 13, NORMAL, BOLD, text);
+		svg_text(d->page.file, x + PAD, y + 13, NORMAL, BOLD, text);
 		y += LINE + 2;
 	}
 	for (unsigned int i = first; i < end; i += d->columns) {
@@ -358,7 +322,7 @@ static void draw_group(struct drawing *d, unsigned int first)
 /* GPCs that are fused off: hatched as well, below the others. */
 static void draw_floorswept_gpcs(struct drawing *d)
 {
-	double width = d->width - 2 * (MARGIN + PAD);
+	double width = d->page.width - 2 * (MARGIN + PAD);
 	char words[64];
 
 	for (int i = 0; i < d->layout.nr_floorswept_gpcs; i++) {
@@ -367,8 +331,8 @@ static void draw_floorswept_gpcs(struct drawing *d)
 				 d->layout.floorswept_gpcs[i]);
 		else
 			snprintf(words, sizeof(words), "a GPC: floorswept");
-		draw_floorswept(d, MARGIN + PAD, d->y, width, 26, "off-gpc", words);
-		d->y += 26 + PAD;
+		draw_floorswept(d, MARGIN + PAD, d->page.y, width, 26, "off-gpc", words);
+		d->page.y += 26 + PAD;
 	}
 }
 
@@ -377,61 +341,18 @@ static void draw_gpu(struct drawing *d)
 {
 	int nr = d->layout.nr_floorswept_gpcs > 0 ? d->layout.nr_floorswept_gpcs : 0;
 
-	svg_rect(d->file, MARGIN, d->y, d->width - 2 * MARGIN,
+	svg_rect(d->page.file, MARGIN, d->page.y, d->page.width - 2 * MARGIN,
 		 all_groups_height(d) + nr * (26 + PAD), "#ffffff", "#000000",
 		 " stroke-width=\"2\"");
-	d->y += PAD;
+	d->page.y += PAD;
 	for (unsigned int i = 0; i < d->layout.nr_panels; i += group_size(d, i)) {
 		draw_group(d, i);
-		d->y += group_height(d, i) + PAD;
+		d->page.y += group_height(d, i) + PAD;
 	}
 	draw_floorswept_gpcs(d);
 }
 
 /* ----------------------------------------------------------------------- words */
-
-/* @text from @x on, in as many lines as it takes. */
-static void draw_words(struct drawing *d, double x, double size, const char *style,
-		       const char *text)
-{
-	unsigned int columns = (d->width - MARGIN - x) / (size * SVG_COLUMN);
-	char line[4096];
-
-	do {
-		text = picture_line(text, columns, line, sizeof(line));
-		d->y += size + 5;
-		svg_text(d->file, x, d->y, size, style, line);
-	} while (*text);
-}
-
-/* The same lines about the GPU that the text form begins with. */
-static int draw_head(struct drawing *d)
-{
-	struct out plain = { .bold = "", .dim = "", .red = "", .plain = "" };
-	char *text = NULL, *line, *rest;
-	size_t len = 0;
-
-	plain.file = open_memstream(&text, &len);
-	if (!plain.file)
-		return -ENOMEM;
-	out_gpu_text(&plain, d->picture->topo);
-	if (fclose(plain.file)) {
-		free(text);
-		return -ENOMEM;
-	}
-	d->y = MARGIN - 4;
-	if (d->picture->title)
-		draw_words(d, MARGIN, 18, BOLD, d->picture->title);
-	rest = text;
-	for (unsigned int i = 0; (line = strsep(&rest, "\n")) && *line; i++)
-		draw_words(d, MARGIN, NORMAL, i || d->picture->title ? "" : BOLD, line);
-	d->y += 10;
-	free(text);
-	return 0;
-}
-
-#define SWATCH_WIDTH	44
-#define SWATCH_HEIGHT	26
 
 static void format_tenant(const struct drawing *d, const struct picture_tenant *t, char *text,
 			  size_t len)
@@ -445,7 +366,7 @@ static void format_tenant(const struct drawing *d, const struct picture_tenant *
 /* Whether every tenant's words fit a half of the width. */
 static bool fit_halves(const struct drawing *d)
 {
-	double room = (d->width - 2 * MARGIN) / 2 - SWATCH_WIDTH - 26;
+	double room = (d->page.width - 2 * MARGIN) / 2 - SWATCH_WIDTH - 26;
 	char text[OUT_SET_STRLEN + 64];
 	bool fit = true;
 
@@ -453,29 +374,18 @@ static bool fit_halves(const struct drawing *d)
 		const struct picture_tenant *t = &d->picture->tenants[i];
 
 		format_tenant(d, t, text, sizeof(text));
-		fit = text_width(picture_columns(text), NORMAL) <= room &&
-		      text_width(picture_columns(t->name), NORMAL) <= room;
+		fit = page_text_width(picture_columns(text), NORMAL) <= room &&
+		      page_text_width(picture_columns(t->name), NORMAL) <= room;
 	}
 	return fit;
 }
 
 static void draw_tenant(struct drawing *d, unsigned int tenant, double x)
 {
-	const struct picture_tenant *t = &d->picture->tenants[tenant];
-	const struct picture_colour *colour = picture_colour(tenant);
-	char text[OUT_SET_STRLEN + 64], style[64], tag[PICTURE_TAG_LEN];
-	double top = d->y;
+	char text[OUT_SET_STRLEN + 64];
 
-	svg_rect(d->file, x, top, SWATCH_WIDTH, SWATCH_HEIGHT, colour->fill, "#000000",
-		 " class=\"tenant\"");
-	draw_frame(d, tenant, x, top, SWATCH_WIDTH, SWATCH_HEIGHT);
-	snprintf(style, sizeof(style), BOLD MIDDLE " fill=\"%s\"", colour->ink);
-	svg_text(d->file, x + SWATCH_WIDTH / 2.0, top + 18, BIG, style, picture_tag(tenant, tag));
-	d->y = top - 6;
-	draw_words(d, x + SWATCH_WIDTH + 10, NORMAL, BOLD, *t->name ? t->name : "(no name)");
-	format_tenant(d, t, text, sizeof(text));
-	draw_words(d, x + SWATCH_WIDTH + 10, NORMAL, "", text);
-	d->y = larger(d->y + 12, top + SWATCH_HEIGHT + 8);
+	format_tenant(d, &d->picture->tenants[tenant], text, sizeof(text));
+	page_tenant(&d->page, d->picture, tenant, x, text);
 }
 
 static void draw_tenants(struct drawing *d)
@@ -486,26 +396,26 @@ static void draw_tenants(struct drawing *d)
 
 	if (!d->picture->nr_tenants)
 		return;
-	d->y += 12;
+	d->page.y += 12;
 	for (unsigned int i = 0; i < d->picture->nr_tenants; i++) {
-		double top = d->y;
+		double top = d->page.y;
 
-		draw_tenant(d, i, MARGIN + i % columns * (d->width / 2 - MARGIN));
+		draw_tenant(d, i, MARGIN + i % columns * (d->page.width / 2 - MARGIN));
 		if (i % columns + 1 < columns && i + 1 < d->picture->nr_tenants)
-			d->y = top;
+			d->page.y = top;
 	}
 	if (!gpupart_tpcset_empty(&shared)) {
 		snprintf(text, sizeof(text), "in several sets: TPCs %s",
 			 out_set(list, sizeof(list), d->picture->topo, &shared));
-		draw_words(d, MARGIN, NORMAL, "", text);
+		page_words(&d->page, MARGIN, NORMAL, "", text);
 	}
 	if (!gpupart_tpcset_empty(&none)) {
 		snprintf(text, sizeof(text), "in no set: TPCs %s: %s",
 			 out_set(list, sizeof(list), d->picture->topo, &none),
 			 picture_size(size, sizeof(size), d->picture->topo, &none));
-		draw_words(d, MARGIN, NORMAL, "", text);
+		page_words(&d->page, MARGIN, NORMAL, "", text);
 	}
-	d->y += 4;
+	d->page.y += 4;
 }
 
 /* One that is there explains the others. */
@@ -519,7 +429,7 @@ static void draw_example(struct drawing *d)
 		tpc++;
 	snprintf(text, sizeof(text), "v%d: TPC %u is a singleton, virtual GPC %d of its own.",
 		 gpupart_topology_tpc(topo, tpc)->vgpc, tpc, gpupart_topology_tpc(topo, tpc)->vgpc);
-	draw_words(d, MARGIN, SMALL, "", text);
+	page_words(&d->page, MARGIN, SMALL, "", text);
 }
 
 /* What the signs in the boxes mean. */
@@ -529,13 +439,13 @@ static void draw_signs(struct drawing *d)
 	unsigned int position = 0;
 	char text[160];
 
-	d->y += 4;
-	draw_words(d, MARGIN, SMALL, "",
+	d->page.y += 4;
+	page_words(&d->page, MARGIN, SMALL, "",
 		   "A box is a TPC: its number, below it its SMs as %smid shows them.");
 	if (layout->singletons)
 		draw_example(d);
 	if (!layout->vgpcs)
-		draw_words(d, MARGIN, SMALL, "", "Virtual GPCs: not told by this source.");
+		page_words(&d->page, MARGIN, SMALL, "", "Virtual GPCs: not told by this source.");
 	if (layout->nr_floorswept) {
 		for (unsigned int i = 0; i < layout->nr_panels; i++)
 			if (layout->panels[i].floorswept)
@@ -544,13 +454,13 @@ static void draw_signs(struct drawing *d)
 			 "Hatched: floorswept (fused off), %u TPC%s; off %u: at position %u of its GPC.",
 			 layout->nr_floorswept, layout->nr_floorswept == 1 ? "" : "s", position,
 			 position);
-		draw_words(d, MARGIN, SMALL, "", text);
+		page_words(&d->page, MARGIN, SMALL, "", text);
 	}
 	if (!layout->floorswept_told)
-		draw_words(d, MARGIN, SMALL, "",
+		page_words(&d->page, MARGIN, SMALL, "",
 			   "Which TPCs are floorswept: not told by this source.");
 	if (layout->nr_floorswept_gpcs < 0)
-		draw_words(d, MARGIN, SMALL, "",
+		page_words(&d->page, MARGIN, SMALL, "",
 			   "Whether GPCs are floorswept: not told by this source.");
 }
 
@@ -558,30 +468,21 @@ int picture_svg(struct out *out, const struct picture *picture)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(picture->topo);
 	struct drawing d = { .picture = picture };
-	const char *title = picture->title ? picture->title : *info->name ? info->name : "GPU";
-	char *body = NULL;
-	size_t len = 0;
+	char *body;
+	size_t len;
 	int err;
 
 	picture_layout(&d.layout, picture->topo);
 	measure(&d);
-	/* The height stands at the head and is known at the end. */
-	d.file = open_memstream(&body, &len);
-	if (!d.file)
-		return -ENOMEM;
-	err = draw_head(&d);
+	err = page_begin(&d.page, &body, &len);
+	if (err)
+		return err;
+	err = page_head(&d.page, picture);
 	if (!err) {
 		draw_gpu(&d);
 		draw_tenants(&d);
 		draw_signs(&d);
 	}
-	if (fclose(d.file))
-		err = -ENOMEM;
-	if (!err) {
-		svg_begin(out->file, d.width, d.y + MARGIN, title);
-		fwrite(body, 1, len, out->file);
-		svg_end(out->file);
-	}
-	free(body);
-	return err;
+	return page_end(&d.page, out, picture->title ? picture->title : *info->name ?
+			info->name : "GPU", &body, &len, err);
 }
