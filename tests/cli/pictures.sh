@@ -70,6 +70,8 @@ if [ -e /dev/full ]; then
 	refused 1 "No space left" topology -i $e --of svg -o /dev/full
 fi
 
+is "$(BUILD="$BUILD" scripts/pictures --check 2>&1)" "" "Documentation's pictures are as they would be drawn now"
+
 python3 -c 'import xml.etree.ElementTree' 2>/dev/null || { skip "no python3"; tap_done; }
 
 # svg ARGS: the picture into $tmp/svg, what is in it into $tmp/facts.
