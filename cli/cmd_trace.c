@@ -29,7 +29,7 @@ const char trace_help[] =
 "      --iterations N  how much a block does instead: 4 N multiply-adds a thread,\n"
 "                      1 to 1000000\n"
 "\n"
-"An SM holds one block at a time. At most 64 sets and 20000 blocks of all launches.\n"
+"An SM holds one block at a time. At most 52 sets and 20000 blocks of all launches.\n"
 "Exit status: 0 every block ran inside its set, 1 one did not, 2 it cannot run here.\n"
 "\n"
 "Examples:\n"

@@ -77,11 +77,11 @@ const struct picture_colour *picture_colour(unsigned int tenant)
 
 const char *picture_tag(unsigned int tenant, char tag[PICTURE_TAG_LEN])
 {
-	static const char rounds[] = "123456789abcdefgh";
-	unsigned int round = tenant / 26 % (sizeof(rounds) - 1);
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+	unsigned int round = tenant / PICTURE_SHORT_TAGS;
 
-	tag[0] = 'A' + tenant % 26;
-	tag[1] = round ? rounds[round] : 0;
+	tag[0] = letters[tenant % PICTURE_SHORT_TAGS];
+	tag[1] = !round ? 0 : round < 9 ? '1' + round : '*';
 	tag[2] = 0;
 	return tag;
 }

@@ -17,7 +17,7 @@ struct picture_tenant {
 /* Everything is the caller's. A TPC may be in several sets. */
 struct picture {
 	const struct gpupart_topology *topo;
-	const char *title;	/* NULL: the GPU's name */
+	const char *title;	/* any text; NULL: none but the GPU's name */
 	unsigned int nr_tenants;	/* 0: nobody has anything, there is no legend of sets */
 	const struct picture_tenant *tenants;
 };
@@ -71,8 +71,9 @@ struct picture_colour {
 const struct picture_colour *picture_colour(unsigned int tenant);
 
 #define PICTURE_TAG_LEN 4
+#define PICTURE_SHORT_TAGS 52	/* so many are one letter */
 
-/* "A" to "Z", then "A2".. Returns @tag. */
+/* "A" to "Z", "a" to "z", then "A2".. Returns @tag. */
 const char *picture_tag(unsigned int tenant, char tag[PICTURE_TAG_LEN]);
 
 /* Who has @tpc: how many, the first @max of them in @owners. */

@@ -58,7 +58,7 @@ static void measure(struct page *page)
 	char text[64];
 
 	page->digits = snprintf(text, sizeof(text), "%u", nr - 1);
-	page->tag = !page->picture->nr_tenants ? 0 : page->picture->nr_tenants > 26 ? 3 : 2;
+	page->tag = !page->picture->nr_tenants ? 0 : page->picture->nr_tenants > PICTURE_SHORT_TAGS ? 3 : 2;
 	page->width = page->digits + page->layout.singletons + (page->tag ? 1 + page->tag : 0);
 	for (unsigned int tpc = 0; tpc < nr; tpc++) {
 		unsigned int len = format_sms(text, sizeof(text),
@@ -280,11 +280,16 @@ void picture_text(struct out *out, const struct picture *picture)
 	struct page page = {
 		.out = out, .picture = picture, .signs = out->utf8 ? &box : &ascii,
 	};
+	char title[4 * COLUMNS + 1];
+	const char *rest;
 
 	picture_layout(&page.layout, picture->topo);
 	measure(&page);
-	if (picture->title)
-		fprintf(out->file, "%s%s%s\n", out->bold, picture->title, out->plain);
+	if (picture->title) {
+		rest = picture_line(picture->title, COLUMNS - 3, title, sizeof(title));
+		fprintf(out->file, "%s%s%s%s\n", out->bold, out_clean(title), *rest ? "..." : "",
+			out->plain);
+	}
 	out_gpu_text(out, picture->topo);
 	print_panels(&page);
 	print_tenants(&page);

@@ -8,7 +8,7 @@
 
 #include "picture.h"
 
-#define TRACE_MAX_SETS		64
+#define TRACE_MAX_SETS		PICTURE_SHORT_TAGS	/* a letter each */
 #define TRACE_MAX_BLOCKS	20000	/* of all launches together: what a picture can show */
 #define TRACE_MAX_NS		10000000
 #define TRACE_MAX_ITERATIONS	1000000

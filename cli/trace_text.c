@@ -64,8 +64,7 @@ static void print_slice(const struct rows *rows, int set, int before)
 				colour->terminal_ink);
 		}
 	}
-	/* Of two signs the first: sets above 26 are told apart by the legend's other rows. */
-	fputc(set < 0 ? '.' : picture_tag(set, tag)[0], file);
+	fputc(set < 0 ? '.' : *picture_tag(set, tag), file);
 }
 
 /* Whether there was a block on it. */

@@ -50,8 +50,8 @@ refused 2 "--of png" trace --of png 0
 refused 2 "--json and --of svg" trace --json --of svg 0
 refused 2 "40000 blocks in 1 launches" trace -i $h200 --launches 1 --blocks 20000 0 u=1
 set --
-for i in $(seq 65); do set -- "$@" 0; done
-refused 2 "65 sets: at most 64" trace "$@"
+for i in $(seq 53); do set -- "$@" 0; done
+refused 2 "53 sets: at most 52" trace "$@"
 refused 1 "-o $tmp/none/x: No such file" trace -i $h200 -o "$tmp/none/x" 0
 if [ -e /dev/full ]; then
 	refused 1 "No space left" trace -i $h200 -o /dev/full 0
@@ -81,7 +81,7 @@ sound sample:h200-e --launches 5 --blocks 7 '<&">=gpc:1' b=gpc:1 2-40 ugpu:1
 sound sample:h200-e --iterations 300 --threads 512 gpc:0 4,12
 sound $h200 --launches 1 --blocks 1 --ns 1 0
 set --
-for i in $(seq 0 29); do set -- "$@" "set number $i=$i,$((i + 1))"; done
+for i in $(seq 0 51); do set -- "$@" "set number $i=$i,$((i + 1))"; done
 sound $h200 --blocks 3 "$@"
 for name in 03 07 13 15 18; do
 	capture=$BUILD/tests/generated/$name.capture
