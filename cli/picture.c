@@ -6,24 +6,23 @@
 #include <string.h>
 #include "picture.h"
 
-static void add_panel(struct picture_layout *layout, const struct gpupart_topology *topo, int gpc,
-		      const struct gpupart_tpcset *tpcs)
+static void add_panel(struct picture_layout *layout, const struct gpupart_topology *topo,
+		      unsigned int gpc)
 {
-	const struct gpupart_gpc *g = gpc < 0 ? NULL : gpupart_topology_gpc(topo, gpc);
+	const struct gpupart_gpc *g = gpupart_topology_gpc(topo, gpc);
 	unsigned int max = gpupart_topology_info(topo)->max_tpcs_per_gpc, nr;
 	struct picture_panel *panel = &layout->panels[layout->nr_panels++];
 
 	panel->gpc = gpc;
-	panel->ugpu = g ? g->ugpu : -1;
-	panel->tpcs = *tpcs;
-	panel->floorswept = 0;
-	if (g && g->present_tpcs && max && max <= 32)
+	panel->ugpu = g->ugpu;
+	panel->tpcs = g->tpcs;
+	if (g->present_tpcs && max && max <= 32)
 		panel->floorswept = ~g->present_tpcs & (uint32_t)((1ull << max) - 1);
 	else
 		layout->floorswept_told = false;
 	nr = __builtin_popcount(panel->floorswept);
 	layout->nr_floorswept += nr;
-	nr += gpupart_tpcset_count(tpcs);
+	nr += gpupart_tpcset_count(&g->tpcs);
 	if (nr > layout->max_boxes)
 		layout->max_boxes = nr;
 }
@@ -31,18 +30,11 @@ static void add_panel(struct picture_layout *layout, const struct gpupart_topolo
 void picture_layout(struct picture_layout *layout, const struct gpupart_topology *topo)
 {
 	unsigned int order[GPUPART_MAX_GPCS], nr = out_order_gpcs(topo, order);
-	struct gpupart_tpcset rest = gpupart_topology_all(topo);
 
 	memset(layout, 0, sizeof(*layout));
 	layout->floorswept_told = true;
-	for (unsigned int i = 0; i < nr; i++) {
-		const struct gpupart_gpc *g = gpupart_topology_gpc(topo, order[i]);
-
-		add_panel(layout, topo, order[i], &g->tpcs);
-		rest = gpupart_tpcset_andnot(&rest, &g->tpcs);
-	}
-	if (!gpupart_tpcset_empty(&rest))
-		add_panel(layout, topo, -1, &rest);
+	for (unsigned int i = 0; i < nr; i++)
+		add_panel(layout, topo, order[i]);
 	for (unsigned int tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++) {
 		const struct gpupart_tpc *t = gpupart_topology_tpc(topo, tpc);
 

@@ -35,7 +35,7 @@ void picture_text(struct out *out, const struct picture *picture);
 
 /* One GPC's part of a picture. */
 struct picture_panel {
-	int gpc;	/* -1: TPCs whose GPC is not told */
+	unsigned int gpc;
 	int ugpu;	/* -1: not told */
 	struct gpupart_tpcset tpcs;
 	uint32_t floorswept;	/* set bit = a position of it where there is no TPC */
@@ -43,7 +43,7 @@ struct picture_panel {
 
 struct picture_layout {
 	unsigned int nr_panels;
-	struct picture_panel panels[GPUPART_MAX_GPCS + 1];
+	struct picture_panel panels[GPUPART_MAX_GPCS];
 	unsigned int max_boxes;		/* of a panel: TPCs and floorswept positions */
 	unsigned int max_sms;		/* of a TPC */
 	unsigned int last_sm;		/* the largest SM's number */

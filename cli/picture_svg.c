@@ -105,7 +105,9 @@ static void measure(struct drawing *d)
 	if (layout->singletons)
 		d->box_width += 3 + page_text_width(3, SMALL);
 	if (d->picture->nr_tenants)
-		d->box_width += 3 + page_text_width(d->picture->nr_tenants > PICTURE_SHORT_TAGS ? 3 : 2, BIG);
+		d->box_width +=
+			3 +
+			page_text_width(d->picture->nr_tenants > PICTURE_SHORT_TAGS ? 3 : 2, BIG);
 	d->box_width = page_larger(d->box_width, layout->max_sms * (d->sm_width + 3) + 5);
 	if (layout->nr_floorswept)
 		d->box_width = page_larger(d->box_width, page_text_width(6, SMALL) + 10);
@@ -162,8 +164,7 @@ static void draw_tip(struct drawing *d, unsigned int tpc, const unsigned int *ow
 	fprintf(d->page.file, "<title>TPC %u: SMs", tpc);
 	for (unsigned int i = 0; i < t->nr_sms; i++)
 		fprintf(d->page.file, "%s%u", i ? "," : " ", t->sms[i]);
-	if (t->gpc >= 0)
-		fprintf(d->page.file, "; GPC %d", t->gpc);
+	fprintf(d->page.file, "; GPC %d", t->gpc);
 	if (t->vgpc >= 0)
 		fprintf(d->page.file, "; virtual GPC %d", t->vgpc);
 	if (t->ugpu >= 0)
@@ -241,18 +242,11 @@ static void draw_floorswept(struct drawing *d, double x, double y, double width,
 
 static void draw_label(struct drawing *d, const struct picture_panel *panel, double x, double y)
 {
-	const struct gpupart_gpc *g;
+	const struct gpupart_gpc *g = gpupart_topology_gpc(d->picture->topo, panel->gpc);
+	int vgpc = out_main_vgpc(d->picture->topo, g);
 	char text[32];
-	int vgpc;
 
-	if (panel->gpc < 0) {
-		svg_text(d->page.file, x, y + 14, NORMAL, BOLD, "GPCs");
-		svg_text(d->page.file, x, y + 28, SMALL, "", "not told");
-		return;
-	}
-	g = gpupart_topology_gpc(d->picture->topo, panel->gpc);
-	vgpc = out_main_vgpc(d->picture->topo, g);
-	snprintf(text, sizeof(text), "GPC %d", panel->gpc);
+	snprintf(text, sizeof(text), "GPC %u", panel->gpc);
 	svg_text(d->page.file, x, y + 14, NORMAL, BOLD, text);
 	y += 14;
 	if (g->gpc_phys >= 0) {

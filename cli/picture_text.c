@@ -58,7 +58,9 @@ static void measure(struct page *page)
 	char text[64];
 
 	page->digits = snprintf(text, sizeof(text), "%u", nr - 1);
-	page->tag = !page->picture->nr_tenants ? 0 : page->picture->nr_tenants > PICTURE_SHORT_TAGS ? 3 : 2;
+	page->tag = !page->picture->nr_tenants			     ? 0
+		    : page->picture->nr_tenants > PICTURE_SHORT_TAGS ? 3
+								     : 2;
 	page->width = page->digits + page->layout.singletons + (page->tag ? 1 + page->tag : 0);
 	for (unsigned int tpc = 0; tpc < nr; tpc++) {
 		unsigned int len = format_sms(text, sizeof(text),
@@ -68,10 +70,10 @@ static void measure(struct page *page)
 			page->width = len;
 	}
 	page->per_line = (COLUMNS - LABEL - 1) / (page->width + 1);
-	if (!page->per_line)
-		page->per_line = 1;
 	if (page->per_line > page->layout.max_boxes)
 		page->per_line = page->layout.max_boxes;
+	if (!page->per_line)
+		page->per_line = 1;
 }
 
 static void print_edge(const struct page *page, enum edge edge, unsigned int nr)
@@ -163,15 +165,12 @@ static void print_panel(const struct page *page, const struct picture_panel *pan
 {
 	struct cell cells[GPUPART_MAX_TPCS + 32 + COLUMNS];
 	unsigned int nr = fill_cells(panel, cells);
-	char label[2][16] = { "GPCs", "unknown" };
-	int vgpc;
+	char label[2][16];
+	int vgpc = out_main_vgpc(page->picture->topo,
+				 gpupart_topology_gpc(page->picture->topo, panel->gpc));
 
-	if (panel->gpc >= 0) {
-		vgpc = out_main_vgpc(page->picture->topo,
-				     gpupart_topology_gpc(page->picture->topo, panel->gpc));
-		snprintf(label[0], sizeof(label[0]), "GPC %d", panel->gpc);
-		snprintf(label[1], sizeof(label[1]), vgpc >= 0 ? " v %d" : "", vgpc);
-	}
+	snprintf(label[0], sizeof(label[0]), "GPC %u", panel->gpc);
+	snprintf(label[1], sizeof(label[1]), vgpc >= 0 ? " v %d" : "", vgpc);
 	while (nr % page->per_line || !nr)
 		cells[nr++] = (struct cell){ -1, -1 };
 	for (unsigned int i = 0; i < nr; i += page->per_line) {

@@ -150,13 +150,12 @@ static double draw_tpc(struct plot *plot, unsigned int tpc, double y)
 static void draw_gpc(struct plot *plot, const struct picture_panel *panel)
 {
 	double top = plot->page.y, y = top;
-	char text[32] = "GPC ?";
+	char text[32];
 
 	for (int tpc = gpupart_tpcset_next(&panel->tpcs, 0); tpc >= 0;
 	     tpc = gpupart_tpcset_next(&panel->tpcs, tpc + 1))
 		y += draw_tpc(plot, tpc, y);
-	if (panel->gpc >= 0)
-		snprintf(text, sizeof(text), "GPC %d", panel->gpc);
+	snprintf(text, sizeof(text), "GPC %u", panel->gpc);
 	svg_text(plot->page.file, MARGIN, top + SMALL, SMALL, BOLD, text);
 	plot->page.y = page_larger(y, top + SMALL + 3) + 5;
 }

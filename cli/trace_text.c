@@ -145,8 +145,7 @@ void trace_text(struct out *out, const struct trace *trace)
 	for (unsigned int i = 0; i < layout.nr_panels; i++) {
 		const struct gpupart_tpcset *tpcs = &layout.panels[i].tpcs;
 
-		snprintf(label, sizeof(label), layout.panels[i].gpc < 0 ? "GPC ?" : "GPC %d",
-			 layout.panels[i].gpc);
+		snprintf(label, sizeof(label), "GPC %u", layout.panels[i].gpc);
 		for (int tpc = gpupart_tpcset_next(tpcs, 0); tpc >= 0;
 		     tpc = gpupart_tpcset_next(tpcs, tpc + 1)) {
 			if (print_row(&rows, label, tpc))

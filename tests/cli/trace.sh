@@ -33,6 +33,19 @@ has "$(cat "$tmp/x.svg")" ">NVIDIA H200 (simulated)," "which says simulated"
 try trace -i $h200 -o "$tmp/x.svg" --of text 3
 is "$(head -c 6 "$tmp/x.svg")" NVIDIA "--of text has the last word"
 
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+	esc=$(printf '\033')
+	on_terminal() { script -qec "'$gpupart' trace -i $h200 --launches 1 0 1" /dev/null </dev/null; }
+	has "$(TERM=xterm on_terminal)" "$esc[48;5;24;38;5;231mAA" "colour on a terminal"
+	case $(TERM=xterm NO_COLOR=1 on_terminal) in
+	*"$esc"*) ok 1 "no colour with NO_COLOR" ;;
+	*AAAA*) ok 0 "no colour with NO_COLOR" ;;
+	*) ok 1 "no colour with NO_COLOR: nothing was shown" ;;
+	esac
+else
+	skip "no script(1) for a terminal"
+fi
+
 refused 2 "no SET" trace
 refused 2 "'99': TPC 99" trace -i $h200 99
 refused 2 "'a=gpc:9'" trace -i $h200 0 a=gpc:9
