@@ -116,6 +116,13 @@ struct gpupart_tpcset picture_shared(const struct picture *picture)
 	return shared;
 }
 
+unsigned int picture_tags_columns(const struct picture *picture)
+{
+	if (!picture->nr_tenants)
+		return 0;
+	return picture->nr_tenants > PICTURE_SHORT_TAGS ? 3 : 2;
+}
+
 const char *picture_tags(const struct picture *picture, unsigned int tpc, char tags[8])
 {
 	char first[PICTURE_TAG_LEN], second[PICTURE_TAG_LEN];

@@ -84,6 +84,9 @@ unsigned int picture_owners(const struct picture *picture, unsigned int tpc,
 struct gpupart_tpcset picture_free(const struct picture *picture);
 struct gpupart_tpcset picture_shared(const struct picture *picture);
 
+/* The columns that tags take in a TPC's box; 0 where there are no tenants. */
+unsigned int picture_tags_columns(const struct picture *picture);
+
 /* "A", "AB" or "A+", as it stands in a TPC's box; "" where nobody has it. Returns @tags. */
 const char *picture_tags(const struct picture *picture, unsigned int tpc, char tags[8]);
 

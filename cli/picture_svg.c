@@ -105,9 +105,7 @@ static void measure(struct drawing *d)
 	if (layout->singletons)
 		d->box_width += 3 + page_text_width(3, SMALL);
 	if (d->picture->nr_tenants)
-		d->box_width +=
-			3 +
-			page_text_width(d->picture->nr_tenants > PICTURE_SHORT_TAGS ? 3 : 2, BIG);
+		d->box_width += 3 + page_text_width(picture_tags_columns(d->picture), BIG);
 	d->box_width = page_larger(d->box_width, layout->max_sms * (d->sm_width + 3) + 5);
 	if (layout->nr_floorswept)
 		d->box_width = page_larger(d->box_width, page_text_width(6, SMALL) + 10);

@@ -58,9 +58,7 @@ static void measure(struct page *page)
 	char text[64];
 
 	page->digits = snprintf(text, sizeof(text), "%u", nr - 1);
-	page->tag = !page->picture->nr_tenants			     ? 0
-		    : page->picture->nr_tenants > PICTURE_SHORT_TAGS ? 3
-								     : 2;
+	page->tag = picture_tags_columns(page->picture);
 	page->width = page->digits + page->layout.singletons + (page->tag ? 1 + page->tag : 0);
 	for (unsigned int tpc = 0; tpc < nr; tpc++) {
 		unsigned int len = format_sms(text, sizeof(text),
