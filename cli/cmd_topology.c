@@ -121,7 +121,7 @@ static int take_mark(const struct args *args, struct gpupart *gp,
 
 /* The topology with what is marked in it: a status. */
 static int show_marked(const struct args *args, const char *form, struct gpupart *gp,
-		       const struct gpupart_topology *topo, const struct args_values *marks)
+		       const struct gpupart_topology *topo, const struct args_texts *marks)
 {
 	struct picture_tenant *tenants = calloc(marks->nr + 1, sizeof(*tenants));
 	struct picture picture = { .topo = topo, .tenants = tenants };
@@ -130,7 +130,7 @@ static int show_marked(const struct args *args, const char *form, struct gpupart
 	if (!tenants)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	while (status < 0 && picture.nr_tenants < marks->nr) {
-		status = take_mark(args, gp, topo, marks->values[picture.nr_tenants],
+		status = take_mark(args, gp, topo, marks->texts[picture.nr_tenants],
 				   &tenants[picture.nr_tenants]);
 		picture.nr_tenants++;
 	}
@@ -143,7 +143,7 @@ static int show_marked(const struct args *args, const char *form, struct gpupart
 }
 
 /* Whether the options go together: -1 to go on, or a status. */
-static int check_form(const struct args *args, const char *form, const struct args_values *marks)
+static int check_form(const struct args *args, const char *form, const struct args_texts *marks)
 {
 	static const char *const forms[] = { "text", "picture", "svg", "capture" };
 	bool known = !form;
@@ -155,20 +155,17 @@ static int check_form(const struct args *args, const char *form, const struct ar
 				"--of %s: wants text, picture, svg or capture", form);
 	if (form && args->json)
 		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one", form);
-	if (marks->nr > ARGS_MAX_VALUES)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--mark: given %u times, %d at most",
-				marks->nr, ARGS_MAX_VALUES);
 	if (marks->nr && (args->json || (form && strcmp(form, "svg") && strcmp(form, "picture"))))
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"--mark %s: only in a picture: --of picture or --of svg",
-				marks->values[0]);
+				marks->texts[0]);
 	return -1;
 }
 
 int cmd_topology(int argc, char **argv)
 {
 	const char *form = NULL;
-	struct args_values marks = { 0 };
+	struct args_texts marks = { 0 };
 	const struct args_option own[] = {
 		{ .name = "of", .value = &form }, { .name = "mark", .values = &marks }, { 0 },
 	};

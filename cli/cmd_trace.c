@@ -98,9 +98,6 @@ static int take_set(const struct args *args, struct trace *trace, const char *wo
 	char *name;
 	int err;
 
-	if (*word == '-')
-		return cmd_fail(args->cmd, EXIT_USAGE, "'%s': options go before the first SET",
-				word);
 	words = words ? words + 1 : word;
 	/* Without a name the words are the name. */
 	name = words == word ? strdup(word) : strndup(word, words - 1 - word);
@@ -263,7 +260,7 @@ int cmd_trace(int argc, char **argv)
 	const char *gpu;
 	int status, err;
 
-	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_WORDS, own,
+	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own,
 			    trace_help, argc, argv);
 	if (status < 0)
 		status = check_words(&args);

@@ -49,7 +49,9 @@ fi
 refused 2 "no SET" trace
 refused 2 "'99': TPC 99" trace -i $h200 99
 refused 2 "'a=gpc:9'" trace -i $h200 0 a=gpc:9
-refused 2 "'-o': options go before" trace -i $h200 0 -o x
+try trace -i $h200 0 -o "$tmp/y.svg" --launches 1 1
+is "$status$out$err$(head -c 5 "$tmp/y.svg")" "0<?xml" "options may stand among the sets"
+refused 2 "unknown option '-x'" trace -i $h200 0 -x
 refused 2 "--blocks 0" trace --blocks 0 0
 refused 2 "--blocks 1x" trace --blocks 1x 0
 refused 2 "--launches 1001" trace --launches 1001 0
