@@ -68,6 +68,7 @@ $(B)/obj/%.o: %.c
 
 $(B)/obj/lib/topo_kernel.o: ALL_CFLAGS += -isystem /usr/include/libnl3
 $(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
+$(B)/obj/cli/trace_gpu.o: cli/trace.ptx
 # The launch path: TLS that needs no call.
 $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o: ALL_CFLAGS += -ftls-model=initial-exec
 

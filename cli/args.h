@@ -16,15 +16,23 @@
 #define ARGS_JSON	16
 #define ARGS_OUTPUT	32	/* -o */
 #define ARGS_PROGRAM	64	/* [--] PROGRAM ARGS follow */
+#define ARGS_NAMES	128	/* words among the options, into @program */
 
 #define ARGS_MAX_TERMS	64
+
+/* The values of an option that may be given more than once. */
+struct args_texts {
+	unsigned int nr;
+	const char *texts[ARGS_MAX_TERMS];
+};
 
 /* A command's own option. */
 struct args_option {
 	const char *name;
 	char letter;		/* its short form, or 0 */
 	bool *given;		/* of one without a value */
-	const char **value;	/* of one with a value */
+	const char **value;	/* of one with a value, the last one given */
+	struct args_texts *values;	/* of one with a value, all that are given */
 };
 
 struct args {
@@ -41,7 +49,7 @@ struct args {
 		const char *option;	/* "-t" */
 		const char *text;
 	} terms[ARGS_MAX_TERMS];
-	char **program;		/* PROGRAM ARGS NULL */
+	char **program;		/* PROGRAM ARGS NULL, or names NULL */
 	bool simulated;		/* args_simulate() made @source and @gpu one simulated GPU */
 	char visible[64];	/* room for what args_gpu() finds */
 };

@@ -6,9 +6,11 @@
 #include "args.h"
 #include "cmd.h"
 #include "out.h"
+#include "picture.h"
 
 const char topology_help[] =
 "Usage: gpupart topology [-i SOURCE] [--gpu GPU] [--json | --of FORM] [-o FILE]\n"
+"                        [--mark [NAME=]SET]...\n"
 "Shows a GPU's uGPUs, GPCs, virtual GPCs, TPCs and SMs.\n"
 "\n"
 "  -i, --input SOURCE  kernel (the module), rm (NVIDIA's driver), sample:NAME (a\n"
@@ -17,14 +19,20 @@ const char topology_help[] =
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID; without it\n"
 "                      the first, or the one CUDA_VISIBLE_DEVICES leaves\n"
 "      --json          as JSON, schema gpupart/1\n"
-"      --of FORM       text (the default) or capture, which -i reads again\n"
+"      --of FORM       text (the default); picture, for a terminal: a box a TPC,\n"
+"                      floorswept ones hatched; svg, the same as a drawing; or\n"
+"                      capture, which -i reads again\n"
+"      --mark SET      in a picture, shows which TPCs are in SET, and in which of\n"
+"                      several: 0-7,16 or gpc:0,1 or ugpu:0 or hex:f0, joined by +;\n"
+"                      a name may stand before it: web=gpc:0,1\n"
 "  -o, --output FILE   write there\n"
 "\n"
 "Examples:\n"
 "  gpupart topology\n"
 "  gpupart topology -i sample:h200\n"
 "  gpupart topology --json | jq '.gpcs[] | {gpc, tpcs}'\n"
-"  gpupart topology --of capture -o my-gpu.capture\n";
+"  gpupart topology --of capture -o my-gpu.capture\n"
+"  gpupart topology --of svg --mark serve=ugpu:0 --mark train=gpc:2,3 -o gpu.svg\n";
 
 /* Where both live sources answer and differ, says so: one of them is wrong. */
 static void compare_sources(const struct args *args, struct gpupart *gp,
@@ -42,16 +50,35 @@ static void compare_sources(const struct args *args, struct gpupart *gp,
 	gpupart_topology_close(second);
 }
 
+/* Everything else than a capture. */
+static int draw(const struct args *args, const char *form, struct out *out,
+		const struct picture *picture)
+{
+	json_t *root;
+
+	if (args->json) {
+		root = out_json_new("topology", gpupart_topology_info(picture->topo)->simulated);
+		out_json_topology(root, picture->topo);
+		out_json_write(out, root);
+	} else if (!strcmp(form, "svg")) {
+		return picture_svg(out, picture);
+	} else if (!strcmp(form, "picture")) {
+		picture_text(out, picture);
+	} else {
+		out_topology_text(out, picture->topo);
+	}
+	return 0;
+}
+
 static int show(const struct args *args, const char *form, struct gpupart *gp,
-		const struct gpupart_topology *topo)
+		const struct picture *picture)
 {
 	struct out out;
 	char *capture = NULL;
-	json_t *root;
 	int status, err;
 
 	if (!strcmp(form, "capture")) {
-		err = gpupart_topology_capture(gp, topo, NULL, &capture);
+		err = gpupart_topology_capture(gp, picture->topo, NULL, &capture);
 		if (err)
 			return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
 	}
@@ -60,23 +87,88 @@ static int show(const struct args *args, const char *form, struct gpupart *gp,
 		free(capture);
 		return status;
 	}
-	if (capture) {
+	err = 0;
+	if (capture)
 		fputs(capture, out.file);
-	} else if (args->json) {
-		root = out_json_new("topology", gpupart_topology_info(topo)->simulated);
-		out_json_topology(root, topo);
-		out_json_write(&out, root);
-	} else {
-		out_topology_text(&out, topo);
-	}
+	else
+		err = draw(args, form, &out, picture);
 	free(capture);
-	return out_close(&out, args->cmd);
+	status = out_close(&out, args->cmd);
+	return err ? cmd_fail(args->cmd, EXIT_FAILED, "no memory") : status;
+}
+
+/* --mark [NAME=]SET: -1 to go on, or a status. */
+static int take_mark(const struct args *args, struct gpupart *gp,
+		     const struct gpupart_topology *topo, const char *value,
+		     struct picture_tenant *tenant)
+{
+	const char *words = strrchr(value, '=');
+	char *name;
+	int err;
+
+	words = words ? words + 1 : value;
+	/* Without a name the words are the name. */
+	name = words == value ? strdup(value) : strndup(value, words - 1 - value);
+	if (!name)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	tenant->name = name;
+	err = gpupart_set_parse(gp, topo, words, &tenant->set);
+	if (err)
+		return cmd_fail(args->cmd, cmd_status(err), "--mark %s: %s", value,
+				gpupart_error(gp));
+	return -1;
+}
+
+/* The topology with what is marked in it: a status. */
+static int show_marked(const struct args *args, const char *form, struct gpupart *gp,
+		       const struct gpupart_topology *topo, const struct args_texts *marks)
+{
+	struct picture_tenant *tenants = calloc(marks->nr + 1, sizeof(*tenants));
+	struct picture picture = { .topo = topo, .tenants = tenants };
+	int status = -1;
+
+	if (!tenants)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	while (status < 0 && picture.nr_tenants < marks->nr) {
+		status = take_mark(args, gp, topo, marks->texts[picture.nr_tenants],
+				   &tenants[picture.nr_tenants]);
+		picture.nr_tenants++;
+	}
+	if (status < 0)
+		status = show(args, form, gp, &picture);
+	for (unsigned int i = 0; i < picture.nr_tenants; i++)
+		free((char *)tenants[i].name);
+	free(tenants);
+	return status;
+}
+
+/* Whether the options go together: -1 to go on, or a status. */
+static int check_form(const struct args *args, const char *form, const struct args_texts *marks)
+{
+	static const char *const forms[] = { "text", "picture", "svg", "capture" };
+	bool known = !form;
+
+	for (size_t i = 0; form && i < sizeof(forms) / sizeof(forms[0]); i++)
+		known |= !strcmp(form, forms[i]);
+	if (!known)
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"--of %s: wants text, picture, svg or capture", form);
+	if (form && args->json)
+		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one", form);
+	if (marks->nr && (args->json || (form && strcmp(form, "svg") && strcmp(form, "picture"))))
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"--mark %s: only in a picture: --of picture or --of svg",
+				marks->texts[0]);
+	return -1;
 }
 
 int cmd_topology(int argc, char **argv)
 {
 	const char *form = NULL;
-	const struct args_option own[] = { { .name = "of", .value = &form }, { 0 } };
+	struct args_texts marks = { 0 };
+	const struct args_option own[] = {
+		{ .name = "of", .value = &form }, { .name = "mark", .values = &marks }, { 0 },
+	};
 	struct gpupart_topology *topo;
 	struct args args = { 0 };
 	struct gpupart *gp;
@@ -84,18 +176,18 @@ int cmd_topology(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SOURCE | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own,
 			    topology_help, argc, argv);
+	if (status < 0)
+		status = check_form(&args, form, &marks);
 	if (status >= 0)
 		return status;
-	if (form && strcmp(form, "text") && strcmp(form, "capture"))
-		return cmd_fail(args.cmd, EXIT_USAGE, "--of %s: wants text or capture", form);
-	if (form && args.json)
-		return cmd_fail(args.cmd, EXIT_USAGE, "--json and --of %s: take one", form);
+	if (!form)
+		form = marks.nr ? "picture" : "text";
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
 	if (status < 0) {
 		compare_sources(&args, gp, topo);
-		status = show(&args, form ? form : "text", gp, topo);
+		status = show_marked(&args, form, gp, topo, &marks);
 		gpupart_topology_close(topo);
 	}
 	gpupart_close(gp);

@@ -90,6 +90,26 @@ void out_counters_text(struct out *out, const struct gpupart_counters *counters)
 /* Whether @tpc is a virtual GPC of its own beside those that GPCs are. */
 bool out_is_singleton(const struct gpupart_topology *topo, unsigned int tpc);
 
+/* GPCs in the order they are shown: by uGPU, then by number. Returns how many. */
+unsigned int out_order_gpcs(const struct gpupart_topology *topo,
+			    unsigned int order[GPUPART_MAX_GPCS]);
+
+/* The virtual GPC that a GPC's TPCs are in, singletons apart; -1 not told. */
+int out_main_vgpc(const struct gpupart_topology *topo, const struct gpupart_gpc *gpc);
+
+/* Numbers that are no TPCs (SMs, positions) in the same list form; they rise. */
+void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned int nr);
+
+/* The SMs of a set. */
+unsigned int out_nr_sms(const struct gpupart_topology *topo, const struct gpupart_tpcset *tpcs);
+
+/*
+ * Physical GPCs that are floorswept: how many, those that are known by name in @gpcs. -1
+ * where the source does not tell.
+ */
+int out_floorswept_gpcs(const struct gpupart_topology *topo, unsigned int gpcs[GPUPART_MAX_GPCS],
+			unsigned int *nr_known);
+
 /* -------------------------------------------------------- JSON: out_json.c */
 
 /* An object with "schema", "command" and "simulated" in it. */

@@ -55,8 +55,7 @@ const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
 	return text;
 }
 
-/* Numbers that are no TPCs (SMs, positions) in the same list form; they rise. */
-static void format_numbers(char *text, size_t len, const unsigned int *numbers, unsigned int nr)
+void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned int nr)
 {
 	*text = 0;
 	for (unsigned int i = 0, last; i < nr; i = last + 1) {
@@ -122,11 +121,11 @@ static void print_sms(struct out *out, int indent, const struct gpupart_topology
 			sms[nr++] = t->sms[i];
 	}
 	qsort(sms, nr, sizeof(sms[0]), compare_numbers);
-	format_numbers(text, sizeof(text), sms, nr);
+	out_numbers(text, sizeof(text), sms, nr);
 	out_wrap(out, indent, "SMs ", text);
 }
 
-static unsigned int nr_sms(const struct gpupart_topology *topo, const struct gpupart_tpcset *tpcs)
+unsigned int out_nr_sms(const struct gpupart_topology *topo, const struct gpupart_tpcset *tpcs)
 {
 	unsigned int nr = 0;
 
@@ -158,9 +157,8 @@ void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 	fprintf(out->file, "\nsource: %s%s\n", live ? "" : "capture ", info->source);
 }
 
-/* GPCs in the order they are shown: by uGPU, then by number. */
-static unsigned int order_gpcs(const struct gpupart_topology *topo,
-			       unsigned int order[GPUPART_MAX_GPCS])
+unsigned int out_order_gpcs(const struct gpupart_topology *topo,
+			    unsigned int order[GPUPART_MAX_GPCS])
 {
 	unsigned int nr = 0;
 
@@ -254,7 +252,7 @@ void out_picture(struct out *out, const struct gpupart_topology *topo)
 		.right = { "┐", "┤", "┘" }, .present = "■", .absent = "·",
 	};
 	struct picture pic = out->utf8 ? box : ascii;
-	unsigned int order[GPUPART_MAX_GPCS], nr = order_gpcs(topo, order);
+	unsigned int order[GPUPART_MAX_GPCS], nr = out_order_gpcs(topo, order);
 	bool fuses = false, singletons = false, absent = false;
 	int ugpu = -2;
 
@@ -305,11 +303,10 @@ void out_picture(struct out *out, const struct gpupart_topology *topo)
 			pic.present, pic.absent);
 }
 
-/* The virtual GPC most of a GPC's TPCs are in; -1 not told. */
-static int main_vgpc(const struct gpupart_topology *topo, const struct gpupart_gpc *g)
+int out_main_vgpc(const struct gpupart_topology *topo, const struct gpupart_gpc *gpc)
 {
-	for (int tpc = gpupart_tpcset_next(&g->tpcs, 0); tpc >= 0;
-	     tpc = gpupart_tpcset_next(&g->tpcs, tpc + 1))
+	for (int tpc = gpupart_tpcset_next(&gpc->tpcs, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(&gpc->tpcs, tpc + 1))
 		if (!out_is_singleton(topo, tpc))
 			return gpupart_topology_tpc(topo, tpc)->vgpc;
 	return -1;
@@ -329,7 +326,7 @@ static void print_floorswept(struct out *out, const struct gpupart_topology *top
 	for (unsigned int i = 0; i < max && i < 32; i++)
 		if (!(g->present_tpcs >> i & 1))
 			absent[nr++] = i;
-	format_numbers(text, sizeof(text), absent, nr);
+	out_numbers(text, sizeof(text), absent, nr);
 	fprintf(out->file, "    floorswept positions: %s\n", nr ? text : "none");
 }
 
@@ -337,7 +334,7 @@ static void print_gpc(struct out *out, const struct gpupart_topology *topo, unsi
 {
 	const struct gpupart_gpc *g = gpupart_topology_gpc(topo, gpc);
 	char text[GPUPART_TPCSET_STRLEN], singletons[1024] = "";
-	int vgpc = main_vgpc(topo, g);
+	int vgpc = out_main_vgpc(topo, g);
 
 	fprintf(out->file, "  %sGPC %u%s: physical GPC ", out->bold, gpc, out->plain);
 	if (g->gpc_phys >= 0)
@@ -347,7 +344,7 @@ static void print_gpc(struct out *out, const struct gpupart_topology *topo, unsi
 	if (vgpc >= 0)
 		fprintf(out->file, ", virtual GPC %d", vgpc);
 	fprintf(out->file, ", %u TPCs, %u SMs\n", gpupart_tpcset_count(&g->tpcs),
-		nr_sms(topo, &g->tpcs));
+		out_nr_sms(topo, &g->tpcs));
 	gpupart_tpcset_format_list(&g->tpcs, text, sizeof(text));
 	out_wrap(out, 4, "TPCs", text);
 	print_sms(out, 4, topo, &g->tpcs);
@@ -361,42 +358,55 @@ static void print_gpc(struct out *out, const struct gpupart_topology *topo, unsi
 		out_wrap(out, 4, "singletons:", singletons);
 }
 
-static void print_floorswept_gpcs(struct out *out, const struct gpupart_topology *topo)
+int out_floorswept_gpcs(const struct gpupart_topology *topo, unsigned int gpcs[GPUPART_MAX_GPCS],
+			unsigned int *nr_known)
 {
-	unsigned int max = gpupart_topology_info(topo)->max_gpcs, absent[GPUPART_MAX_GPCS], nr = 0;
+	unsigned int max = gpupart_topology_info(topo)->max_gpcs;
+	unsigned int nr = gpupart_topology_nr_gpcs(topo);
 	bool there[GPUPART_MAX_GPCS] = { false };
-	char text[256];
 
-	fputs("floorswept GPCs: ", out->file);
-	if (!max || max > GPUPART_MAX_GPCS) {
-		fputs(NOT_TOLD "\n", out->file);
-		return;
-	}
-	if (gpupart_topology_nr_gpcs(topo) >= max) {
-		fprintf(out->file, "none of %u\n", max);
-		return;
-	}
-	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++) {
+	*nr_known = 0;
+	if (!max || max > GPUPART_MAX_GPCS)
+		return -1;
+	if (nr >= max)
+		return 0;
+	for (unsigned int gpc = 0; gpc < nr; gpc++) {
 		int gpc_phys = gpupart_topology_gpc(topo, gpc)->gpc_phys;
 
-		if (gpc_phys < 0) {
-			fprintf(out->file, "%u of %u, which ones is " NOT_TOLD "\n",
-				max - gpupart_topology_nr_gpcs(topo), max);
-			return;
-		}
+		if (gpc_phys < 0)
+			return max - nr;
 		there[gpc_phys % GPUPART_MAX_GPCS] = true;
 	}
 	for (unsigned int i = 0; i < max; i++)
 		if (!there[i])
-			absent[nr++] = i;
-	format_numbers(text, sizeof(text), absent, nr);
-	fprintf(out->file, "physical %s of %u\n", text, max);
+			gpcs[(*nr_known)++] = i;
+	return *nr_known;
+}
+
+static void print_floorswept_gpcs(struct out *out, const struct gpupart_topology *topo)
+{
+	unsigned int max = gpupart_topology_info(topo)->max_gpcs;
+	unsigned int absent[GPUPART_MAX_GPCS], nr_known;
+	int nr = out_floorswept_gpcs(topo, absent, &nr_known);
+	char text[256];
+
+	fputs("floorswept GPCs: ", out->file);
+	if (nr < 0) {
+		fputs(NOT_TOLD "\n", out->file);
+	} else if (!nr) {
+		fprintf(out->file, "none of %u\n", max);
+	} else if (!nr_known) {
+		fprintf(out->file, "%d of %u, which ones is " NOT_TOLD "\n", nr, max);
+	} else {
+		out_numbers(text, sizeof(text), absent, nr_known);
+		fprintf(out->file, "physical %s of %u\n", text, max);
+	}
 }
 
 void out_topology_text(struct out *out, const struct gpupart_topology *topo)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
-	unsigned int order[GPUPART_MAX_GPCS], nr = order_gpcs(topo, order), measured = 0;
+	unsigned int order[GPUPART_MAX_GPCS], nr = out_order_gpcs(topo, order), measured = 0;
 	struct gpupart_tpcset all = gpupart_topology_all(topo), ugpu_tpcs;
 	int ugpu = -2;
 
@@ -429,7 +439,7 @@ void out_topology_text(struct out *out, const struct gpupart_topology *topo)
 			if (g->ugpu >= 0)
 				fprintf(out->file, "%suGPU %d%s: %u TPCs, %u SMs\n", out->bold,
 					g->ugpu, out->plain, gpupart_tpcset_count(&ugpu_tpcs),
-					nr_sms(topo, &ugpu_tpcs));
+					out_nr_sms(topo, &ugpu_tpcs));
 		}
 		ugpu = g->ugpu;
 		print_gpc(out, topo, order[i]);
@@ -439,7 +449,7 @@ void out_topology_text(struct out *out, const struct gpupart_topology *topo)
 void out_strip(struct out *out, const struct gpupart_topology *topo, const char *label,
 	       const struct gpupart_tpcset *set)
 {
-	unsigned int order[GPUPART_MAX_GPCS], nr = order_gpcs(topo, order), column = 0;
+	unsigned int order[GPUPART_MAX_GPCS], nr = out_order_gpcs(topo, order), column = 0;
 	bool gaps = 10 + gpupart_topology_nr_tpcs(topo) + nr <= COLUMNS + 4;
 	const char *in = out->utf8 ? "■" : "#", *not_in = out->utf8 ? "·" : ".";
 	int width = gaps ? COLUMNS : COLUMNS - 8;

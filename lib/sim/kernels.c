@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What kernels do: those of libgpupart's probe, by name, and the driver's own. A
- * kernel that is not known runs and does nothing. Must not know where blocks go.
+ * What kernels do: those of libgpupart's probe and of gpupart trace, by name, and the
+ * driver's own. A kernel that is not known runs and does nothing. Must not know where blocks go.
  */
 #include <string.h>
 #include "sim.h"
@@ -10,7 +10,7 @@
 #define CHUNK_NS	2000	/* about an SM's share of an H200's memory bandwidth */
 #define UNKNOWN_NS	1000
 
-/* What a census block leaves behind: the layout of lib/probe.ptx. */
+/* What a census block leaves behind: the layout of lib/probe.ptx and cli/trace.ptx. */
 struct record {
 	uint32_t smid, cluster;
 	uint64_t start, end;
@@ -109,6 +109,8 @@ static const struct sim_code known[] = {
 	{ "gpupart_empty", 8, 0, 0, last_nothing, NULL },
 	{ "gpupart_census", 16, 2, sizeof(struct record), last_value, finish_census },
 	{ "gpupart_work", 16, 2, sizeof(struct record), last_work, finish_census },
+	{ "gpupart_trace_timed", 16, 2, sizeof(struct record), last_value, finish_census },
+	{ "gpupart_trace_counted", 16, 2, sizeof(struct record), last_work, finish_census },
 	{ "gpupart_cluster", 16, 2, sizeof(struct record), last_value, finish_cluster },
 };
 

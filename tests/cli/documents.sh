@@ -5,13 +5,13 @@
 . "$(dirname "$0")/tap.subr"
 man=Documentation/man/gpupart.1
 
-for command in topology run cdi verify doctor demo; do
+for command in topology run cdi trace verify doctor demo; do
 	synopsis=$(sed -n "/^\.Sh SYNOPSIS/,/^\.Sh DESC/{/^\.Cm $command/,/^\.Nm/p;}" $man)
 	try $command --help
 	for option in $(sed -n '/^Examples/q;s/^  *\(-[a-z], \)*--\([a-z-]*\).*/\2/p' "$tmp/out"); do
 		grep -qE "(Fl|,) -$option( |$)" $man
 		ok $? "man page: $command --$option"
-		case $option in json | gpu | quick | no-launch | of | name | device | uid)
+		case $option in json | gpu | quick | no-launch | of | name | device | uid | mark | launches | blocks | threads | ns | iterations)
 			has "$synopsis" "-$option" "man page: $command --$option in the synopsis" ;;
 		esac
 	done

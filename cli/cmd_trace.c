@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+/* gpupart trace: its options, its words and JSON. Must not know how launches are made. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "args.h"
+#include "cmd.h"
+#include "trace.h"
+
+const char trace_help[] =
+"Usage: gpupart trace [-i CAPTURE] [--gpu GPU] [--json | --of FORM] [-o FILE]\n"
+"                     [--launches N] [--blocks N] [--threads N]\n"
+"                     [--ns NS | --iterations N] [NAME=]SET...\n"
+"Launches our own kernels into each SET at the same time, each from a stream of its\n"
+"own, and shows which block ran on which SM, and when: every block records its SM and\n"
+"the GPU's clock. A SET is 0-7,16 or gpc:0,1 or ugpu:0 or hex:f0, joined by +.\n"
+"\n"
+"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --json          as JSON, schema gpupart/1: a record a block\n"
+"      --of FORM       text, for a terminal: a row a TPC; or svg, a row an SM: what -o\n"
+"                      FILE.svg writes without it\n"
+"  -o, --output FILE   write there\n"
+"      --launches N    into each set, one after the other: 1 to 1000, 3 without it\n"
+"      --blocks N      of a launch; without it two for each SM of its set\n"
+"      --threads N     of a block: 1 to 1024, 128 without it\n"
+"      --ns NS         how long a block stays: 1 to 10000000, 20000 without it\n"
+"      --iterations N  how much a block does instead: 4 N multiply-adds a thread,\n"
+"                      1 to 1000000\n"
+"\n"
+"An SM holds one block at a time. At most 52 sets and 20000 blocks of all launches.\n"
+"Exit status: 0 every block ran inside its set, 1 one did not, 2 it cannot run here.\n"
+"\n"
+"Examples:\n"
+"  gpupart trace gpc:0 gpc:1\n"
+"  gpupart trace -o trace.svg web=0-7 train=8-65\n"
+"  gpupart trace -i sample:h200 --json 0-3 | jq '.blocks[] | {smid, start_ns}'\n";
+
+struct options {
+	const char *form, *launches, *blocks, *threads, *ns, *iterations;
+};
+
+/* @option's number, 1 to @max, into *@nr; left alone without one. -1 to go on, or a status. */
+static int take_number(const struct args *args, const char *option, const char *text,
+		       unsigned int max, unsigned int *nr)
+{
+	unsigned long value;
+	char *end;
+
+	if (!text)
+		return -1;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > max)
+		return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: wants a number from 1 to %u", option,
+				*text ? text : "''", max);
+	*nr = value;
+	return -1;
+}
+
+static int take_options(const struct args *args, const struct options *options,
+			struct trace *trace, unsigned int *blocks)
+{
+	unsigned int work = 20000;
+	int status;
+
+	if (options->ns && options->iterations)
+		return cmd_fail(args->cmd, EXIT_USAGE, "--ns %s and --iterations %s: take one",
+				options->ns, options->iterations);
+	if (options->form && strcmp(options->form, "text") && strcmp(options->form, "svg"))
+		return cmd_fail(args->cmd, EXIT_USAGE, "--of %s: wants text or svg", options->form);
+	if (options->form && args->json)
+		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
+				options->form);
+	trace->nr_launches = 3;
+	trace->threads = 128;
+	trace->counted = options->iterations;
+	status = take_number(args, "--launches", options->launches, 1000, &trace->nr_launches);
+	if (status < 0)
+		status = take_number(args, "--blocks", options->blocks, TRACE_MAX_BLOCKS, blocks);
+	if (status < 0)
+		status = take_number(args, "--threads", options->threads, 1024, &trace->threads);
+	if (status < 0)
+		status = take_number(args, "--ns", options->ns, TRACE_MAX_NS, &work);
+	if (status < 0)
+		status = take_number(args, "--iterations", options->iterations,
+				     TRACE_MAX_ITERATIONS, &work);
+	trace->work = work;
+	return status;
+}
+
+/* [NAME=]SET: -1 to go on, or a status. */
+static int take_set(const struct args *args, struct trace *trace, const char *word,
+		    struct picture_tenant *tenant)
+{
+	const char *words = strrchr(word, '=');
+	char *name;
+	int err;
+
+	words = words ? words + 1 : word;
+	/* Without a name the words are the name. */
+	name = words == word ? strdup(word) : strndup(word, words - 1 - word);
+	if (!name)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	tenant->name = name;
+	err = gpupart_set_parse(trace->gp, trace->picture.topo, words, &tenant->set);
+	if (err)
+		return cmd_fail(args->cmd, cmd_status(err), "'%s': %s", word,
+				gpupart_error(trace->gp));
+	return -1;
+}
+
+/* The sets and how many blocks go into each: -1 to go on, or a status. */
+static int take_sets(const struct args *args, struct trace *trace, unsigned int blocks,
+		     struct picture_tenant *tenants)
+{
+	unsigned long nr = 0;
+	int status = -1;
+
+	for (unsigned int i = 0; status < 0 && args->program[i]; i++) {
+		status = take_set(args, trace, args->program[i], &tenants[i]);
+		trace->picture.nr_tenants++;
+		trace->blocks[i] = blocks ? blocks :
+				   2 * out_nr_sms(trace->picture.topo, &tenants[i].set);
+		nr += (unsigned long)trace->blocks[i] * trace->nr_launches;
+	}
+	if (status < 0 && nr > TRACE_MAX_BLOCKS)
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"%lu blocks in %u launches into each set: at most %u: give --blocks or --launches",
+				nr, trace->nr_launches, TRACE_MAX_BLOCKS);
+	return status;
+}
+
+static void write_json(struct out *out, const struct trace *trace)
+{
+	const struct gpupart_topology *topo = trace->picture.topo;
+	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
+	json_t *root = out_json_new("trace", info->simulated);
+	json_t *sets = json_array(), *blocks = json_array();
+
+	for (unsigned int i = 0; i < trace->picture.nr_tenants; i++)
+		json_array_append_new(sets, json_pack("{s:o, s:o, s:i}",
+			"name", out_json_text(trace->picture.tenants[i].name),
+			"set", out_json_set(topo, &trace->picture.tenants[i].set),
+			"nr_blocks", trace->blocks[i]));
+	for (unsigned int i = 0; i < trace->nr_records; i++) {
+		const struct trace_block *b = &trace->records[i];
+
+		json_array_append_new(blocks, json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I}",
+			"set", b->set, "launch", b->launch, "block", b->block, "smid", b->smid,
+			"tpc", b->tpc, "start_ns", (json_int_t)b->start_ns,
+			"end_ns", (json_int_t)b->end_ns));
+	}
+	json_object_set_new(root, "gpu", out_json_gpu(info));
+	json_object_set_new(root, "kernel", json_string(trace->counted ? "counted" : "timed"));
+	json_object_set_new(root, trace->counted ? "iterations" : "ns",
+			    json_integer(trace->work));
+	json_object_set_new(root, "threads", json_integer(trace->threads));
+	json_object_set_new(root, "launches", json_integer(trace->nr_launches));
+	json_object_set_new(root, "sets", sets);
+	json_object_set_new(root, "first_start_ns", json_integer(trace->first_ns));
+	json_object_set_new(root, "span_ns", json_integer(trace->span_ns));
+	json_object_set_new(root, "nr_outside", json_integer(trace->nr_outside));
+	json_object_set_new(root, "blocks", blocks);
+	out_json_write(out, root);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	return len >= strlen(end) && !strcmp(text + len - strlen(end), end);
+}
+
+/* Where the file opens is known before anything runs. */
+static int run_and_show(const struct args *args, const char *form, struct trace *trace)
+{
+	char why[512] = "";
+	struct out out;
+	int status, err, shown = 0;
+
+	status = out_open(&out, args);
+	if (status >= 0)
+		return status;
+	err = trace_run(trace, why, sizeof(why));
+	if (err) {
+		out_close(&out, args->cmd);
+		return cmd_fail(args->cmd, cmd_status(err), "%s", why);
+	}
+	if (args->json)
+		write_json(&out, trace);
+	else if (form ? !strcmp(form, "svg") : ends_with(args->output, ".svg"))
+		shown = trace_svg(&out, trace);
+	else
+		trace_text(&out, trace);
+	status = out_close(&out, args->cmd);
+	if (shown)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	if (trace->nr_outside)
+		return cmd_fail(args->cmd, EXIT_FAILED, "%u of %u blocks ran outside of their set",
+				trace->nr_outside, trace->nr_records);
+	return status;
+}
+
+static int trace_attached(const struct args *args, const struct options *options,
+			  struct trace *trace)
+{
+	struct picture_tenant tenants[TRACE_MAX_SETS] = { 0 };
+	struct gpupart_tpcset limit;
+	char text[OUT_SET_STRLEN];
+	unsigned int blocks = 0;
+	int status;
+
+	trace->picture.topo = gpupart_gpu_topology(trace->gpu);
+	trace->picture.tenants = tenants;
+	if (gpupart_limit_get(trace->gpu, &limit))
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+				out_set(text, sizeof(text), trace->picture.topo, &limit));
+	status = take_options(args, options, trace, &blocks);
+	if (status < 0)
+		status = take_sets(args, trace, blocks, tenants);
+	if (status < 0)
+		status = run_and_show(args, options->form, trace);
+	free(trace->records);
+	for (unsigned int i = 0; i < trace->picture.nr_tenants; i++)
+		free((char *)tenants[i].name);
+	return status;
+}
+
+/* What can be seen before there is a GPU: -1 to go on, or a status. */
+static int check_words(const struct args *args)
+{
+	unsigned int nr = 0;
+
+	while (args->program[nr])
+		nr++;
+	if (!nr)
+		return cmd_fail(args->cmd, EXIT_USAGE, "no SET: see 'gpupart trace --help'");
+	if (nr > TRACE_MAX_SETS)
+		return cmd_fail(args->cmd, EXIT_USAGE, "%u sets: at most %d", nr, TRACE_MAX_SETS);
+	return -1;
+}
+
+int cmd_trace(int argc, char **argv)
+{
+	struct options options = { 0 };
+	const struct args_option own[] = {
+		{ .name = "of", .value = &options.form },
+		{ .name = "launches", .value = &options.launches },
+		{ .name = "blocks", .value = &options.blocks },
+		{ .name = "threads", .value = &options.threads },
+		{ .name = "ns", .value = &options.ns },
+		{ .name = "iterations", .value = &options.iterations }, { 0 },
+	};
+	struct trace trace = { 0 }, unused = { 0 };
+	struct args args = { 0 };
+	unsigned int blocks;
+	const char *gpu;
+	int status, err;
+
+	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own,
+			    trace_help, argc, argv);
+	if (status < 0)
+		status = check_words(&args);
+	if (status < 0)
+		status = take_options(&args, &options, &unused, &blocks);
+	if (status < 0)
+		status = args_simulate(&args);
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&trace.gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	status = args_gpu(&args, trace.gp, &gpu);
+	if (status < 0) {
+		err = gpupart_attach(trace.gp, gpu, &trace.gpu);
+		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(trace.gp)) :
+			 trace_attached(&args, &options, &trace);
+	}
+	gpupart_close(trace.gp);
+	return status;
+}
