@@ -297,8 +297,8 @@ struct gpupart_plan {
  *
  * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
  * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
- * cannot be met and what would do (found by planning that). -E2BIG: not decided within 40 million
- * steps, about a second; GPUs with GPCs of up to six sizes do not come near.
+ * cannot be met and what would do (found by planning that). -E2BIG: not decided within 12 million
+ * steps, about a second.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,

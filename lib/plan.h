@@ -87,8 +87,15 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);
 
-/* Who needs whole GPCs gets them, who is bound its uGPU: 0, -ENOSPC, -E2BIG not decided. */
-int plan_search(const struct plan_ask *ask, struct plan_counts *counts);
+/* A step is some 80 ns: a plan may take a second, the reasons for there being none less. */
+#define PLAN_MAX_STEPS		12000000u
+#define PLAN_MAX_WHY_STEPS	400000u
+
+/*
+ * Who needs whole GPCs gets them, who is bound its uGPU: 0, -ENOSPC, -E2BIG not decided
+ * within @max_steps.
+ */
+int plan_search(const struct plan_ask *ask, unsigned int max_steps, struct plan_counts *counts);
 
 /* The others' TPCs, in what plan_search() left. False: that was no such thing. */
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);

@@ -9,7 +9,6 @@
 #include <string.h>
 #include "plan.h"
 
-#define MAX_STEPS	40000000u
 #define NODE_STEPS	500		/* what a node costs, in steps of the innermost loop */
 #define NR_DEAD		4096		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
@@ -41,7 +40,7 @@ struct search {
 	unsigned int group_min[PLAN_MAX_TENANTS];
 	int group_ugpu[PLAN_MAX_TENANTS];
 	unsigned int promised[PLAN_MAX_UGPUS], size[PLAN_MAX_UGPUS], alike[PLAN_MAX_UGPUS];
-	uint32_t epoch, steps;
+	uint32_t epoch, steps, max_steps;
 	struct dead dead[NR_DEAD];
 	reach_table reach[PLAN_MAX_TENANTS];
 };
@@ -225,7 +224,7 @@ static int pick(struct search *s, const struct choice *before, unsigned int i, u
 	bool last = i + 1 >= gpu->nr_gpcs || gpu->gpcs[c.order[i + 1]].ugpu != gpu->gpcs[gpc].ugpu;
 	int err;
 
-	if (++s->steps > MAX_STEPS)
+	if (++s->steps > s->max_steps)
 		return -E2BIG;
 	if (!sums_have(&s->reach[c.tenant][i][touched][home][ugpus], sum))
 		return -ENOSPC;
@@ -437,7 +436,7 @@ static int place_groups(struct search *s, unsigned int group)
 		if (!may_have(s, group, best))
 			continue;
 		s->steps += NODE_STEPS / 10;
-		if (s->steps > MAX_STEPS)
+		if (s->steps > s->max_steps)
 			return -E2BIG;
 		bind(s, group, best);
 		s->promised[best] += s->group_min[group];
@@ -450,7 +449,7 @@ static int place_groups(struct search *s, unsigned int group)
 	return -ENOSPC;
 }
 
-int plan_search(const struct plan_ask *ask, struct plan_counts *counts)
+int plan_search(const struct plan_ask *ask, unsigned int max_steps, struct plan_counts *counts)
 {
 	struct search *s = calloc(1, sizeof(*s));
 	int err;
@@ -459,6 +458,7 @@ int plan_search(const struct plan_ask *ask, struct plan_counts *counts)
 		return -ENOMEM;
 	memset(counts, 0, sizeof(*counts));
 	s->ask = ask;
+	s->max_steps = max_steps;
 	s->counts = counts;
 	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++) {
 		s->left.nr[gpc] = ask->gpu.gpcs[gpc].nr;

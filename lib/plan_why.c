@@ -24,23 +24,40 @@ static void add(struct words *words, const char *fmt, ...)
 	va_end(ap);
 }
 
-static bool feasible(const struct plan_ask *ask)
-{
-	struct plan_counts counts;
-	struct plan_ask ranked = *ask;
+/* A question of this kind, and what may still be spent on such. */
+struct why {
+	struct plan_ask ask;
+	unsigned int steps;
+};
 
+/* 0, -ENOSPC, or -E2BIG where that was not found out. */
+static int decide(struct why *why)
+{
+	struct plan_ask ranked = why->ask;
+	struct plan_counts counts;
+	int err;
+
+	if (!why->steps)
+		return -E2BIG;
 	plan_rank(&ranked);
-	return !plan_search(&ranked, &counts);
+	err = plan_search(&ranked, why->steps, &counts);
+	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
+	return err;
+}
+
+static bool feasible(struct why *why)
+{
+	return !decide(why);
 }
 
 /* The highest value below @value, from @lowest on, with which it fits: 0 none. */
-static unsigned int highest_min(struct plan_ask *ask, struct plan_tenant *t)
+static unsigned int highest_min(struct why *why, struct plan_tenant *t)
 {
 	unsigned int asked = t->min, good = 0, low = t->home, high = asked;
 
 	while (low < high) {
 		t->min = (low + high) / 2;
-		if (feasible(ask)) {
+		if (feasible(why)) {
 			good = t->min;
 			low = t->min + 1;
 		} else {
@@ -51,13 +68,13 @@ static unsigned int highest_min(struct plan_ask *ask, struct plan_tenant *t)
 	return good;
 }
 
-static unsigned int lowest_max(struct plan_ask *ask, struct plan_tenant *t)
+static unsigned int lowest_max(struct why *why, struct plan_tenant *t)
 {
 	unsigned int asked = t->max, good = 0, low = asked + 1, high = GPUPART_MAX_TPCS + 1;
 
 	while (low < high) {
 		t->max = (low + high) / 2;
-		if (feasible(ask)) {
+		if (feasible(why)) {
 			good = t->max;
 			high = t->max;
 		} else {
@@ -69,64 +86,64 @@ static unsigned int lowest_max(struct plan_ask *ask, struct plan_tenant *t)
 }
 
 /* The largest cluster below the one asked for; the minimum stays. */
-static unsigned int largest_cluster(struct plan_ask *ask, struct plan_tenant *t)
+static unsigned int largest_cluster(struct why *why, struct plan_tenant *t)
 {
 	unsigned int asked = t->home, good = 0;
 
 	for (t->home = asked / 2; t->home && !good; t->home /= 2)
-		if (feasible(ask))
-			good = t->home * ask->gpu.sms_per_tpc;
+		if (feasible(why))
+			good = t->home * why->ask.gpu.sms_per_tpc;
 	t->home = asked;
 	return good;
 }
 
-static bool feasible_alone(const struct plan_ask *ask, unsigned int tenant)
+static bool feasible_unbound(const struct why *why, unsigned int tenant)
 {
-	struct plan_ask changed = *ask;
-	uint32_t bit = 1u << ask->tenants[tenant].given;
+	struct why changed = *why;
+	struct plan_tenant *t = changed.ask.tenants;
+	uint32_t bit = 1u << t[tenant].given;
 
-	for (unsigned int i = 0; i < ask->nr; i++) {
-		changed.tenants[i].same &= ~bit;
-		changed.tenants[i].apart &= ~bit;
+	for (unsigned int i = 0; i < changed.ask.nr; i++) {
+		t[i].same &= ~bit;
+		t[i].apart &= ~bit;
 	}
-	changed.tenants[tenant].same = changed.tenants[tenant].apart = 0;
+	t[tenant].same = t[tenant].apart = 0;
 	return feasible(&changed);
 }
 
-static bool feasible_without(const struct plan_ask *ask, unsigned int tenant)
+static bool feasible_without(const struct why *why, unsigned int tenant)
 {
-	struct plan_ask changed = *ask;
+	struct why changed = *why;
+	struct plan_tenant *t = &changed.ask.tenants[tenant];
 
-	memmove(&changed.tenants[tenant], &changed.tenants[tenant + 1],
-		(ask->nr - tenant - 1) * sizeof(changed.tenants[0]));
-	changed.nr--;
-	return changed.nr && feasible(&changed);
+	memmove(t, t + 1, (changed.ask.nr - tenant - 1) * sizeof(*t));
+	changed.ask.nr--;
+	return changed.ask.nr && feasible(&changed);
 }
 
 /* What of @tenant's demand would do where it asks for less, joined by "or". */
-static void find_ways(const struct plan_ask *ask, unsigned int tenant, struct words *words)
+static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 {
-	struct plan_ask changed = *ask;
-	struct plan_tenant *t = &changed.tenants[tenant];
-	unsigned int value = highest_min(&changed, t);
+	struct plan_tenant *t = &why->ask.tenants[tenant];
+	unsigned int value = highest_min(why, t);
 
 	if (value)
 		add(words, "min=%u", value);
-	value = t->whole ? lowest_max(&changed, t) : 0;
+	value = t->whole ? lowest_max(why, t) : 0;
 	if (value)
 		add(words, "%smax=%u", *words->text ? ", or " : "", value);
-	value = largest_cluster(&changed, t);
+	value = largest_cluster(why, t);
 	if (value)
 		add(words, "%scluster=%u", *words->text ? ", or " : "", value);
 	if (t->whole) {
 		t->whole = false;
-		if (feasible(&changed))
+		if (feasible(why))
 			add(words, "%sno gpcs", *words->text ? ", or " : "");
 		t->whole = true;
 	}
-	if ((t->same | t->apart) && feasible_alone(ask, tenant))
+	if ((t->same | t->apart) && feasible_unbound(why, tenant))
 		add(words, "%sno same or apart with it", *words->text ? ", or " : "");
-	if (!*words->text && feasible_without(ask, tenant))
+	if (!*words->text && feasible_without(why, tenant))
 		add(words, "the others without it");
 }
 
@@ -150,16 +167,22 @@ static void describe(const struct plan_ask *ask, unsigned int tenant, struct wor
 			add(words, ",apart=%s", ask->tenants[i].name);
 }
 
+/* The first that does not fit beside those before it; the last where it was not found out. */
+static unsigned int first_refused(const struct plan_ask *ask)
+{
+	struct why why = { *ask, PLAN_MAX_WHY_STEPS };
+
+	for (why.ask.nr = 1; why.ask.nr < ask->nr && decide(&why) != -ENOSPC; why.ask.nr++)
+		;
+	return why.ask.nr - 1;
+}
+
 int plan_explain(struct gpupart *gp, const struct plan_ask *ask)
 {
 	struct words demand = { "" }, beside = { "" }, ways = { "" };
-	struct plan_ask first = *ask;
-	unsigned int tenant, others = 0, nr = 0;
+	unsigned int tenant = first_refused(ask), others = 0, nr = 0;
+	struct why why = { *ask, PLAN_MAX_WHY_STEPS };
 
-	/* The first that does not fit beside those before it. */
-	for (first.nr = 1; first.nr < ask->nr && feasible(&first); first.nr++)
-		;
-	tenant = first.nr - 1;
 	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++)
 		nr += ask->gpu.gpcs[gpc].nr;
 	for (; others < tenant && others < 3; others++)
@@ -167,10 +190,12 @@ int plan_explain(struct gpupart *gp, const struct plan_ask *ask)
 	if (others < tenant)
 		add(&beside, " and %u more", tenant - others);
 	describe(ask, tenant, &demand);
-	find_ways(ask, tenant, &ways);
-	if (!*ways.text) {
-		find_ways(&first, tenant, &ways);
-		if (*ways.text && tenant + 1 < ask->nr)
+	find_ways(&why, tenant, &ways);
+	if (!*ways.text && tenant + 1 < ask->nr) {
+		why = (struct why){ *ask, PLAN_MAX_WHY_STEPS };
+		why.ask.nr = tenant + 1;
+		find_ways(&why, tenant, &ways);
+		if (*ways.text)
 			add(&ways, " (then others do not fit yet)");
 	}
 	return ctx_fail(gp, -ENOSPC, "%.240s cannot be met%.120s on %u TPCs%s%s%s", demand.text,

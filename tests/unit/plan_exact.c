@@ -610,7 +610,8 @@ static bool same_reversed(struct gpupart *gp, const struct gpupart_topology *top
 		reversed[t] = demands[nr_t - 1 - t];
 	equal = !gpupart_plan_make(gp, topo, &within, reversed, nr_t, &again);
 	for (unsigned int t = 0; t < nr_t && equal; t++)
-		equal = gpupart_tpcset_equal(&again.tenants[t].set, &plan->tenants[nr_t - 1 - t].set);
+		equal = gpupart_tpcset_equal(&again.tenants[t].set,
+					     &plan->tenants[nr_t - 1 - t].set);
 	return equal;
 }
 
