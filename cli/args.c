@@ -19,6 +19,7 @@
 #define OPT_GPU 257
 #define OPT_JSON 258
 #define OPT_HEX 259
+#define NOT_OWN (-2)
 #define OPT_OWN 300	/* the i'th of the command's own is OPT_OWN + i */
 
 /* Every shared option: what a command must take to have it. */
@@ -134,19 +135,28 @@ static int bad_option(const struct args *args, int opt, char **argv, const struc
 			is_long || !optopt ? word : letter, args->cmd);
 }
 
-/* An option of the command's own, by its number or its letter. */
-static bool take_own(const struct args_option *own, int opt)
+/*
+ * An option of the command's own, by its number or its letter: -1 to go on, a status, or
+ * NOT_OWN.
+ */
+static int take_own(const struct args *args, const struct args_option *own, int opt)
 {
 	for (int i = 0; own && own[i].name; i++) {
 		if (opt != OPT_OWN + i && (!own[i].letter || opt != own[i].letter))
 			continue;
-		if (own[i].value)
+		if (own[i].values && own[i].values->nr == ARGS_MAX_TERMS)
+			return cmd_fail(args->cmd, args->usage_status,
+					"--%s %s: given more than %d times", own[i].name, optarg,
+					ARGS_MAX_TERMS);
+		if (own[i].values)
+			own[i].values->texts[own[i].values->nr++] = optarg;
+		else if (own[i].value)
 			*own[i].value = optarg;
 		else
 			*own[i].given = true;
-		return true;
+		return -1;
 	}
-	return false;
+	return NOT_OWN;
 }
 
 int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
@@ -166,20 +176,20 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 		options[nr++] = shared[i].option;
 	}
 	for (int i = 0; own && own[i].name; i++) {
-		options[nr++] = (struct option){ own[i].name, own[i].value ? required_argument :
-						 no_argument, NULL, OPT_OWN + i };
+		options[nr++] = (struct option){ own[i].name, own[i].value || own[i].values ?
+						 required_argument : no_argument, NULL, OPT_OWN + i };
 		if (own[i].letter)
 			sprintf(letters + strlen(letters), "%c%s", own[i].letter,
-				own[i].value ? ":" : "");
+				own[i].value || own[i].values ? ":" : "");
 	}
 	opterr = 0;
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		if (opt == '?' || opt == ':')
 			return bad_option(args, opt, argv, options);
-		if (take_own(own, opt))
-			continue;
-		status = take(args, opt, help);
+		status = take_own(args, own, opt);
+		if (status == NOT_OWN)
+			status = take(args, opt, help);
 		if (status >= 0)
 			return status;
 	}

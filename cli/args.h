@@ -19,12 +19,19 @@
 
 #define ARGS_MAX_TERMS	64
 
+/* The values of an option that may be given more than once. */
+struct args_texts {
+	unsigned int nr;
+	const char *texts[ARGS_MAX_TERMS];
+};
+
 /* A command's own option. */
 struct args_option {
 	const char *name;
 	char letter;		/* its short form, or 0 */
 	bool *given;		/* of one without a value */
-	const char **value;	/* of one with a value */
+	const char **value;	/* of one with a value, the last one given */
+	struct args_texts *values;	/* of one with a value, all that are given */
 };
 
 struct args {
