@@ -176,11 +176,13 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 		options[nr++] = shared[i].option;
 	}
 	for (int i = 0; own && own[i].name; i++) {
-		options[nr++] = (struct option){ own[i].name, own[i].value || own[i].values ?
-						 required_argument : no_argument, NULL, OPT_OWN + i };
+		bool value = own[i].value || own[i].values;
+
+		options[nr++] = (struct option){ own[i].name, value ? required_argument :
+						 no_argument, NULL, OPT_OWN + i };
 		if (own[i].letter)
 			sprintf(letters + strlen(letters), "%c%s", own[i].letter,
-				own[i].value || own[i].values ? ":" : "");
+				value ? ":" : "");
 	}
 	opterr = 0;
 	optind = 1;

@@ -98,11 +98,12 @@ static void print_set(struct out *out, const struct gpupart_topology *topo, cons
 
 	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++)
 		nr_gpcs += gpupart_tpcset_intersects(&gpupart_topology_gpc(topo, gpc)->tpcs, set);
-	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0; tpc = gpupart_tpcset_next(set, tpc + 1))
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(set, tpc + 1))
 		nr_sms += gpupart_topology_tpc(topo, tpc)->nr_sms;
 	name_ugpus(topo, set, ugpus, sizeof(ugpus));
-	fprintf(out->file, "\n%s%s%s: %u TPC%s, %u SMs in %u GPC%s%s\n", out->bold, name, out->plain,
-		nr, nr == 1 ? "" : "s", nr_sms, nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus);
+	fprintf(out->file, "\n%s%s%s: ", out->bold, name, out->plain);
+	fprintf(out->file, "%u TPC%s, %u SMs in %u GPC%s%s\n", nr, nr == 1 ? "" : "s", nr_sms, nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus);
 	out_wrap(out, 2, "TPCs", out_set(text, sizeof(text), topo, set));
 	out_strip(out, topo, " ", set);
 }
@@ -247,7 +248,8 @@ static int read_demands(const struct args *args, const struct wishes *wishes,
 	for (unsigned int i = 0; i < wishes->tenants.nr && status < 0; i++)
 		status = demands_add(demands, args->cmd, wishes->tenants.texts[i]);
 	if (status < 0 && !demands->nr)
-		status = cmd_fail(args->cmd, EXIT_USAGE, "no tenants: give some with --tenant or -f");
+		status = cmd_fail(args->cmd, EXIT_USAGE,
+				  "no tenants: give some with --tenant or -f");
 	if (status >= 0 || !wishes->only)
 		return status;
 	for (unsigned int i = 0; i < demands->nr; i++)
@@ -309,9 +311,10 @@ int cmd_plan(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_USAGE, "--of %s: wants text or env", wishes.form);
 	if (wishes.form && args.json)
 		return cmd_fail(args.cmd, EXIT_USAGE, "--json and --of %s: take one", wishes.form);
-	if (wishes.beside && args.source && strcmp(args.source, "kernel") && strcmp(args.source, "rm"))
-		return cmd_fail(args.cmd, EXIT_USAGE, "--beside and -i %s: nothing runs on a capture",
-				args.source);
+	if (wishes.beside && args.source && strcmp(args.source, "kernel") &&
+	    strcmp(args.source, "rm"))
+		return cmd_fail(args.cmd, EXIT_USAGE,
+				"--beside and -i %s: nothing runs on a capture", args.source);
 	status = read_demands(&args, &wishes, &demands);
 	if (status < 0 && !args.source)
 		status = args_simulate(&args);

@@ -18,8 +18,9 @@
 #include "plan_file.h"
 
 const char run_help[] =
-"Usage: gpupart run SET | --plan FILE:NAME [-i CAPTURE] [--gpu GPU] [--name NAME] [--late SECONDS]\n"
-"                   [--sm-count] [--mps] -- PROGRAM ARGS\n"
+"Usage: gpupart run SET | --plan FILE:NAME [-i CAPTURE] [--gpu GPU]\n"
+"                   [--name NAME] [--late SECONDS] [--sm-count] [--mps]\n"
+"                   -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
 "\n"

@@ -90,7 +90,8 @@ static int take_number(struct gpupart_demand *d, const struct key *key, const ch
 static int take_flag(struct gpupart_demand *d, const struct key *key, const char *value,
 		     const struct where *where)
 {
-	static const char *const yes[] = { "", "true", "yes", "on" }, *const no[] = { "false", "no", "off" };
+	static const char *const yes[] = { "", "true", "yes", "on" };
+	static const char *const no[] = { "false", "no", "off" };
 	int is = -1;
 
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
@@ -114,7 +115,8 @@ static int take_names(struct demands *demands, const struct key *key, const char
 	if (!*value)
 		return wrong(where, "%s wants the names of tenants, joined by +", key->name);
 	if (strlen(text) + strlen(value) + 2 > DEMANDS_TEXT)
-		return wrong(where, "%s=%s: more names than there can be tenants", key->name, value);
+		return wrong(where, "%s=%s: more names than there can be tenants", key->name,
+			     value);
 	if (*text)
 		strcat(text, "+");
 	strcat(text, value);
@@ -285,7 +287,8 @@ static int take_node(struct file *f, yaml_node_t *name, yaml_node_t *demand)
 			return wrong(&f->where, "a key is not text: wants " KEY_NAMES);
 		if (!find_key(scalar(key), strlen(scalar(key))))
 			return wrong(&f->where, "'%s' is not a key: wants " KEY_NAMES, scalar(key));
-		status = take_value(f, tenant, scalar(key), yaml_document_get_node(&f->doc, p->value));
+		status = take_value(f, tenant, scalar(key),
+				    yaml_document_get_node(&f->doc, p->value));
 	}
 	return status;
 }
@@ -358,7 +361,8 @@ int demands_read(struct demands *demands, const char *cmd, const char *path)
 	if (fstat(fileno(file), &st) || S_ISDIR(st.st_mode))
 		status = cmd_fail(cmd, EXIT_USAGE, "-f %s: is no file", path);
 	else if (st.st_size > MAX_FILE)
-		status = cmd_fail(cmd, EXIT_USAGE, "-f %s: %lld bytes: wants a file of demands, at most %d",
+		status = cmd_fail(cmd, EXIT_USAGE,
+				  "-f %s: %lld bytes: wants a file of demands, at most %d",
 				  path, (long long)st.st_size, MAX_FILE);
 	else
 		status = read_open(&f, file);

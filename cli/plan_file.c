@@ -75,11 +75,13 @@ static int read_root(const struct args *args, const char *words, json_t *root,
 	const char *hash = json_string_value(json_object_get(root, "topology_hash"));
 	const char *pci = json_string_value(json_object_get(json_object_get(root, "gpu"), "pci"));
 	json_t *tenant = find_tenant(json_object_get(root, "tenants"), file->name);
-	const char *set = json_string_value(json_object_get(json_object_get(tenant, "set"), "list"));
+	json_t *sets = json_object_get(tenant, "set");
+	const char *set = json_string_value(json_object_get(sets, "list"));
 	char *end;
 
 	if (!schema || strcmp(schema, "gpupart/1") || !command || strcmp(command, "plan"))
-		return refuse(args, words, "no plan: wants what 'gpupart plan --json' writes", NULL);
+		return refuse(args, words, "no plan: wants what 'gpupart plan --json' writes",
+			      NULL);
 	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
 		return refuse(args, words, "topology_hash is not 16 hexadecimal digits",
 			      hash ? hash : "it is not there");
@@ -103,8 +105,8 @@ int plan_file_read(const struct args *args, const char *words, struct plan_file 
 
 	memset(file, 0, sizeof(*file));
 	if (!colon || colon == words || !colon[1] || strlen(colon + 1) >= sizeof(file->name))
-		return refuse(args, *words ? words : "''", "wants FILE:NAME, a plan and a tenant in it",
-			      NULL);
+		return refuse(args, *words ? words : "''",
+			      "wants FILE:NAME, a plan and a tenant in it", NULL);
 	strcpy(file->name, colon + 1);
 	path = strndup(words, colon - words);
 	if (!path)

@@ -175,9 +175,9 @@ static void measure(struct gpupart *gp, struct instance *in)
 	memcpy(demands, in->demands, sizeof(demands));
 	for (unsigned int t = 0; t < in->nr; t++)
 		if (in->other[t] >= 0) {
-			const char **which = in->other[t] % 2 ? &demands[t].same : &demands[t].apart;
+			struct gpupart_demand *d = &demands[t];
 
-			*which = names[in->other[t]];
+			*(in->other[t] % 2 ? &d->same : &d->apart) = names[in->other[t]];
 		}
 	in->ms = 1e9;
 	/* The machine may have been busy with something else: who is slow is slow again. */
