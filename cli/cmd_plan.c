@@ -103,7 +103,8 @@ static void print_set(struct out *out, const struct gpupart_topology *topo, cons
 		nr_sms += gpupart_topology_tpc(topo, tpc)->nr_sms;
 	name_ugpus(topo, set, ugpus, sizeof(ugpus));
 	fprintf(out->file, "\n%s%s%s: ", out->bold, name, out->plain);
-	fprintf(out->file, "%u TPC%s, %u SMs in %u GPC%s%s\n", nr, nr == 1 ? "" : "s", nr_sms, nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus);
+	fprintf(out->file, "%u TPC%s, %u SMs in %u GPC%s%s\n", nr, nr == 1 ? "" : "s", nr_sms,
+		nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus);
 	out_wrap(out, 2, "TPCs", out_set(text, sizeof(text), topo, set));
 	out_strip(out, topo, " ", set);
 }

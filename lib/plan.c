@@ -268,7 +268,7 @@ int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		err = read_demands(gp, topo, demands, nr, &ask);
 	if (err)
 		return err;
-	err = plan_search(&ask, PLAN_MAX_STEPS, &counts);
+	err = plan_search(&ask, PLAN_MAX_STEPS, false, &counts);
 	if (err == -ENOSPC)
 		return plan_explain(gp, &ask);
 	if (err == -ENOMEM)

@@ -93,9 +93,10 @@ void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 
 /*
  * Who needs whole GPCs gets them, who is bound its uGPU: 0, -ENOSPC, -E2BIG not decided
- * within @max_steps.
+ * within @max_steps. With @only_ask it says whether, and @counts is of no use.
  */
-int plan_search(const struct plan_ask *ask, unsigned int max_steps, struct plan_counts *counts);
+int plan_search(const struct plan_ask *ask, unsigned int max_steps, bool only_ask,
+		struct plan_counts *counts);
 
 /* The others' TPCs, in what plan_search() left. False: that was no such thing. */
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);

@@ -24,9 +24,9 @@ struct sums {
  */
 typedef struct sums reach_table[PLAN_MAX_GPCS + 1][2][2][PLAN_MAX_UGPUS + 1];
 
-/* A state from which the tenants from @tenant on were found not to fit. */
+/* A state from which these tenants were found not to fit. */
 struct dead {
-	uint32_t epoch, tenant;
+	uint32_t epoch, tenants;
 	uint8_t left[PLAN_MAX_GPCS];	/* by GPC: of those alike, at the lowest */
 };
 
@@ -35,6 +35,7 @@ struct search {
 	struct plan_counts *counts;
 	struct plan_left left;
 	unsigned int nr_whole, nr_groups;
+	bool only_ask;		/* whether there is a way, not which */
 	/* Of a group: bit i for the tenant in it, for the group it is apart from. */
 	uint32_t members[PLAN_MAX_TENANTS], apart[PLAN_MAX_TENANTS];
 	unsigned int group_min[PLAN_MAX_TENANTS];
@@ -42,7 +43,8 @@ struct search {
 	unsigned int promised[PLAN_MAX_UGPUS], size[PLAN_MAX_UGPUS], alike[PLAN_MAX_UGPUS];
 	uint32_t epoch, steps, max_steps;
 	struct dead dead[NR_DEAD];
-	reach_table reach[PLAN_MAX_TENANTS];
+	unsigned int tight[PLAN_MAX_TENANTS];	/* who wants whole GPCs, the hardest first */
+	reach_table reach;
 };
 
 /* One tenant's choice of whole GPCs, while it is made. */
@@ -50,8 +52,6 @@ struct choice {
 	unsigned int tenant, order[PLAN_MAX_GPCS];
 	uint32_t skipped;		/* GPCs that are there and were not taken */
 };
-
-static int place_whole(struct search *s, unsigned int tenant);
 
 /* ------------------------------------------------------------------- sums */
 
@@ -89,7 +89,7 @@ static void fill_reach(struct search *s, const struct choice *c)
 	const struct plan_gpu *gpu = &s->ask->gpu;
 	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
 	unsigned int most = s->counts->ugpu[c->tenant] == PLAN_ANYWHERE ? gpu->nr_ugpus : 1;
-	struct sums (*reach)[2][2][PLAN_MAX_UGPUS + 1] = s->reach[c->tenant];
+	struct sums (*reach)[2][2][PLAN_MAX_UGPUS + 1] = s->reach;
 
 	for (int state = 0; state < 4; state++)
 		memset(reach[gpu->nr_gpcs][state / 2][state % 2], 0,
@@ -139,58 +139,138 @@ static unsigned int least_cover(const struct search *s, unsigned int tenant)
 }
 
 /* From the larger homes down, each needs a GPC of its own that holds it. */
-static bool homes_have_gpcs(const struct search *s, unsigned int tenant)
+static bool homes_have_gpcs(const struct search *s, uint32_t tenants)
 {
+	const struct plan_gpu *gpu = &s->ask->gpu;
+
 	for (unsigned int home = 1; home <= GPUPART_MAX_TPCS; home *= 2) {
 		unsigned int wanted = 0, there = 0;
 
-		for (unsigned int i = tenant; i < s->nr_whole; i++)
-			wanted += s->ask->tenants[i].home >= home;
-		for (unsigned int gpc = 0; gpc < s->ask->gpu.nr_gpcs; gpc++)
-			there += s->ask->gpu.gpcs[gpc].whole &&
-				 s->ask->gpu.gpcs[gpc].nr_main >= home &&
-				 s->left.nr[gpc] == s->ask->gpu.gpcs[gpc].nr;
+		for (unsigned int i = 0; i < s->nr_whole; i++)
+			wanted += tenants >> i & 1 && s->ask->tenants[i].home >= home;
+		if (!wanted)
+			return true;
+		for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
+			there += gpu->gpcs[gpc].whole && gpu->gpcs[gpc].nr_main >= home &&
+				 s->left.nr[gpc] == gpu->gpcs[gpc].nr;
 		if (wanted > there)
 			return false;
 	}
 	return true;
 }
 
-/* False only where the tenants from @tenant on cannot all have their least. */
-static bool may_fit(const struct search *s, unsigned int tenant)
+/* False only where these tenants cannot all have their least. */
+static bool may_fit(const struct search *s, uint32_t tenants)
 {
 	struct plan_need needs[PLAN_MAX_TENANTS];
 	unsigned int nr = 0;
 
-	for (unsigned int i = tenant; i < s->ask->nr; i++, nr++) {
+	for (unsigned int i = 0; i < s->ask->nr; i++) {
 		const struct plan_tenant *t = &s->ask->tenants[i];
 
+		if (!(tenants >> i & 1))
+			continue;
 		needs[nr] = (struct plan_need){ t->min, t->home > 1 ? t->home : 0,
 						s->counts->ugpu[i] };
-		if (i >= s->nr_whole)
-			continue;
-		needs[nr].home = 0;
-		needs[nr].nr = least_cover(s, i);
-		if (!needs[nr].nr)
-			return false;
+		if (i < s->nr_whole) {
+			needs[nr].home = 0;
+			needs[nr].nr = least_cover(s, i);
+			if (!needs[nr].nr)
+				return false;
+		}
+		nr++;
 	}
-	return plan_fits(&s->ask->gpu, &s->left, needs, nr) &&
-	       (tenant >= s->nr_whole || homes_have_gpcs(s, tenant));
+	return plan_fits(&s->ask->gpu, &s->left, needs, nr) && homes_have_gpcs(s, tenants);
 }
 
-static struct dead *dead_place(struct search *s, unsigned int tenant, struct dead *key)
+static struct dead *dead_place(struct search *s, uint32_t tenants, struct dead *key)
 {
 	uint32_t hash = 2166136261u;
 
 	memset(key, 0, sizeof(*key));
 	key->epoch = s->epoch;
-	key->tenant = tenant;
+	key->tenants = tenants;
 	for (unsigned int gpc = 0; gpc < s->ask->gpu.nr_gpcs; gpc++)
 		if (s->left.nr[gpc])
 			key->left[s->ask->gpu.gpcs[gpc].alike]++;
 	for (size_t i = 0; i < sizeof(*key); i++)
 		hash = (hash ^ ((const uint8_t *)key)[i]) * 16777619u;
 	return &s->dead[(hash ^ hash >> 15) % NR_DEAD];
+}
+
+/* ------------------------------------------------------- whether it can be */
+
+static int can_fit(struct search *s, uint32_t tenants);
+
+/*
+ * Goes through the sets of @tenant's that are no larger than they must be, of GPCs from the
+ * @i'th of @order on, @sum TPCs being taken already, and asks whether the others fit then.
+ * Larger ones leave the others less.
+ */
+static int cover(struct search *s, unsigned int tenant, const unsigned int *order, unsigned int i,
+		 unsigned int sum, bool homely, uint32_t others)
+{
+	const struct plan_gpu *gpu = &s->ask->gpu;
+	const struct plan_tenant *t = &s->ask->tenants[tenant];
+	uint32_t skipped = 0;
+	int err;
+
+	if (++s->steps > s->max_steps)
+		return -E2BIG;
+	if (sum >= t->min && homely)
+		return can_fit(s, others);
+	for (; i < gpu->nr_gpcs; i++) {
+		unsigned int gpc = order[i], nr = s->left.nr[gpc];
+		bool holds = gpu->gpcs[gpc].nr_main >= t->home;
+
+		if (!may_take(s, tenant, gpc) || sum + nr > t->max ||
+		    skipped >> gpu->gpcs[gpc].alike & 1 || (sum >= t->min && !holds))
+			continue;
+		s->left.nr[gpc] = s->left.nr_main[gpc] = 0;
+		err = cover(s, tenant, order, i + 1, sum + nr, homely || holds, others);
+		s->left.nr[gpc] = nr;
+		s->left.nr_main[gpc] = gpu->gpcs[gpc].nr_main;
+		if (err != -ENOSPC)
+			return err;
+		skipped |= 1u << gpu->gpcs[gpc].alike;
+	}
+	return -ENOSPC;
+}
+
+/* GPCs by size, the largest first. */
+static void order_sizes(const struct plan_gpu *gpu, unsigned int *order)
+{
+	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++) {
+		unsigned int at = gpc;
+
+		for (; at > 0 && gpu->gpcs[order[at - 1]].nr < gpu->gpcs[gpc].nr; at--)
+			order[at] = order[at - 1];
+		order[at] = gpc;
+	}
+}
+
+/* Whether these tenants fit into what is left: 0, -ENOSPC or -E2BIG. Changes nothing. */
+static int can_fit(struct search *s, uint32_t tenants)
+{
+	unsigned int order[PLAN_MAX_GPCS], i = 0;
+	struct dead key, *dead;
+	int err;
+
+	while (i < s->nr_whole && !(tenants >> s->tight[i] & 1))
+		i++;
+	dead = dead_place(s, tenants, &key);
+	if (!memcmp(dead, &key, sizeof(key)))
+		return -ENOSPC;
+	s->steps += NODE_STEPS;
+	if (!may_fit(s, tenants))
+		return -ENOSPC;
+	if (i == s->nr_whole)
+		return 0;
+	order_sizes(&s->ask->gpu, order);
+	err = cover(s, s->tight[i], order, 0, 0, false, tenants & ~(1u << s->tight[i]));
+	if (err == -ENOSPC)
+		*dead = key;
+	return err;
 }
 
 /* ------------------------------------------------------------ whole GPCs */
@@ -210,10 +290,16 @@ static void put_back(struct search *s, unsigned int tenant, unsigned int gpc)
 	s->counts->nr[tenant][gpc] = 0;
 }
 
+/* The tenants from @first on, as bits. */
+static uint32_t from_on(const struct search *s, unsigned int first)
+{
+	return ((1u << s->ask->nr) - 1) & ~((1u << first) - 1);
+}
+
 /*
  * Goes through the sets of GPCs i.. of exactly @sum TPCs in @ugpus more uGPUs, those with
- * the first GPCs of the order first, and through what follows from each: 0 where one is
- * good, -ENOSPC none is, -E2BIG.
+ * the first GPCs of the order first: 0 and taken where one leaves the tenants after it what
+ * they need, -ENOSPC none does, -E2BIG.
  */
 static int pick(struct search *s, const struct choice *before, unsigned int i, unsigned int sum,
 		unsigned int ugpus, bool touched, bool home)
@@ -226,10 +312,10 @@ static int pick(struct search *s, const struct choice *before, unsigned int i, u
 
 	if (++s->steps > s->max_steps)
 		return -E2BIG;
-	if (!sums_have(&s->reach[c.tenant][i][touched][home][ugpus], sum))
+	if (!sums_have(&s->reach[i][touched][home][ugpus], sum))
 		return -ENOSPC;
 	if (!sum)
-		return place_whole(s, c.tenant + 1);
+		return can_fit(s, from_on(s, c.tenant + 1));
 	nr = gpu->gpcs[gpc].nr;
 	if (may_take(s, c.tenant, gpc)) {
 		/* Of GPCs that are alike the first ones are taken: others make no difference. */
@@ -278,7 +364,7 @@ static unsigned int fair_share(const struct search *s, unsigned int tenant)
 	return nr[tenant];
 }
 
-/* Its sets from the best on; see gpupart.h for what is best. */
+/* Takes the best of its sets; see gpupart.h for what is best. */
 static int choose(struct search *s, unsigned int tenant)
 {
 	const struct plan_tenant *t = &s->ask->tenants[tenant];
@@ -298,7 +384,7 @@ static int choose(struct search *s, unsigned int tenant)
 
 			if (off < 0)
 				break;
-			reach = &s->reach[tenant][0][0][1][u];
+			reach = &s->reach[0][0][1][u];
 			for (int side = 1; side >= -1 && off % 2 == 0; side -= 2) {
 				int sum = (int)share + side * off / 2;
 
@@ -313,23 +399,13 @@ static int choose(struct search *s, unsigned int tenant)
 	return -ENOSPC;
 }
 
-/* The tenants from @tenant on: 0, -ENOSPC and all as it was, or -E2BIG. */
-static int place_whole(struct search *s, unsigned int tenant)
+/* There is a way for all of them, and so there is one after each. */
+static int place_whole(struct search *s)
 {
-	struct dead key, *dead;
-	int err;
+	int err = can_fit(s, from_on(s, 0));
 
-	s->steps += NODE_STEPS;
-	if (!may_fit(s, tenant))
-		return -ENOSPC;
-	if (tenant >= s->nr_whole)
-		return 0;
-	dead = dead_place(s, tenant, &key);
-	if (!memcmp(dead, &key, sizeof(key)))
-		return -ENOSPC;
-	err = choose(s, tenant);
-	if (err == -ENOSPC)
-		*dead = key;
+	for (unsigned int i = 0; i < s->nr_whole && !err && !s->only_ask; i++)
+		err = choose(s, i);
 	return err;
 }
 
@@ -424,7 +500,7 @@ static int place_groups(struct search *s, unsigned int group)
 
 	if (group == s->nr_groups) {
 		s->epoch++;
-		return place_whole(s, 0);
+		return place_whole(s);
 	}
 	for (unsigned int turn = 0; turn < nr; turn++) {
 		best = nr;
@@ -449,7 +525,29 @@ static int place_groups(struct search *s, unsigned int group)
 	return -ENOSPC;
 }
 
-int plan_search(const struct plan_ask *ask, unsigned int max_steps, struct plan_counts *counts)
+/* Who has the fewest sets to choose from comes first: little room, then many TPCs. */
+static void order_tight(struct search *s)
+{
+	const struct plan_tenant *t = s->ask->tenants;
+
+	for (unsigned int i = 0; i < s->nr_whole; i++) {
+		unsigned int at = i;
+
+		for (; at > 0; at--) {
+			const struct plan_tenant *before = &t[s->tight[at - 1]];
+			bool narrow = t[i].max - t[i].min < s->ask->gpu.largest;
+			bool before_narrow = before->max - before->min < s->ask->gpu.largest;
+
+			if (narrow != before_narrow ? before_narrow : before->min >= t[i].min)
+				break;
+			s->tight[at] = s->tight[at - 1];
+		}
+		s->tight[at] = i;
+	}
+}
+
+int plan_search(const struct plan_ask *ask, unsigned int max_steps, bool only_ask,
+		struct plan_counts *counts)
 {
 	struct search *s = calloc(1, sizeof(*s));
 	int err;
@@ -459,6 +557,7 @@ int plan_search(const struct plan_ask *ask, unsigned int max_steps, struct plan_
 	memset(counts, 0, sizeof(*counts));
 	s->ask = ask;
 	s->max_steps = max_steps;
+	s->only_ask = only_ask;
 	s->counts = counts;
 	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++) {
 		s->left.nr[gpc] = ask->gpu.gpcs[gpc].nr;
@@ -473,6 +572,7 @@ int plan_search(const struct plan_ask *ask, unsigned int max_steps, struct plan_
 		s->nr_whole += ask->tenants[i].whole;
 	}
 	find_groups(s);
+	order_tight(s);
 	err = place_groups(s, 0);
 	counts->steps = s->steps;
 	free(s);

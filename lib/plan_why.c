@@ -40,7 +40,7 @@ static int decide(struct why *why)
 	if (!why->steps)
 		return -E2BIG;
 	plan_rank(&ranked);
-	err = plan_search(&ranked, why->steps, &counts);
+	err = plan_search(&ranked, why->steps, true, &counts);
 	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
 	return err;
 }
