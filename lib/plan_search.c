@@ -10,7 +10,7 @@
 #include "plan.h"
 
 #define NODE_STEPS	500		/* what a node costs, in steps of the innermost loop */
-#define NR_DEAD		4096		/* a power of two */
+#define NR_DEAD		8192		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 
 /* Bit s: a sum of s TPCs can be had. */
@@ -30,6 +30,19 @@ struct dead {
 	uint8_t left[PLAN_MAX_GPCS];	/* by GPC: of those alike, at the lowest */
 };
 
+/*
+ * Prices of GPCs. Whatever they are, no set of a tenant's costs less than its cheapest one,
+ * and all sets together cost no more than the GPCs that there are: a bound.
+ */
+#define NR_PRICES	48
+#define PRICED_AFTER	(40 * NODE_STEPS)	/* what is easy is done before */
+
+struct prices {
+	unsigned int of[PLAN_MAX_GPCS];		/* by the lowest of those alike */
+	unsigned int cheapest[PLAN_MAX_TENANTS];
+	unsigned int others;	/* what those who share take at least */
+};
+
 struct search {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
@@ -42,6 +55,9 @@ struct search {
 	int group_ugpu[PLAN_MAX_TENANTS];
 	unsigned int promised[PLAN_MAX_UGPUS], size[PLAN_MAX_UGPUS], alike[PLAN_MAX_UGPUS];
 	uint32_t epoch, steps, max_steps;
+	uint32_t priced_at;		/* steps */
+	unsigned int nr_prices;
+	struct prices prices[NR_PRICES];
 	struct dead dead[NR_DEAD];
 	unsigned int tight[PLAN_MAX_TENANTS];	/* who wants whole GPCs, the hardest first */
 	reach_table reach;
@@ -136,6 +152,128 @@ static unsigned int least_cover(const struct search *s, unsigned int tenant)
 		if (sums_have(&sums, sum))
 			return sum;
 	return 0;
+}
+
+/* ------------------------------------------------------------------ prices */
+
+#define NO_PRICE 0x3fffffffu
+
+/* Its cheapest set; adds what that has of each kind of GPC to @used. */
+static unsigned int find_cheapest(const struct search *s, unsigned int tenant,
+				  const struct prices *prices, int *used)
+{
+	const struct plan_gpu *gpu = &s->ask->gpu;
+	const struct plan_tenant *t = &s->ask->tenants[tenant];
+	/* A set that can do without a GPC is not the cheapest. */
+	unsigned int most = t->min + gpu->largest, end;
+	unsigned int price[GPUPART_MAX_TPCS + 1], best = 0;
+	uint32_t with[GPUPART_MAX_TPCS + 1];
+
+	most = most < t->max ? most : t->max;
+	end = most < GPUPART_MAX_TPCS ? most + 1 : GPUPART_MAX_TPCS + 1;
+	for (unsigned int sum = 0; sum < end; sum++)
+		price[sum] = sum ? NO_PRICE : 0;
+	with[0] = 0;
+	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++) {
+		const struct plan_gpc *g = &gpu->gpcs[gpc];
+
+		if (!g->whole || !g->nr || (s->counts->ugpu[tenant] != PLAN_ANYWHERE &&
+					    s->counts->ugpu[tenant] != (int)g->ugpu))
+			continue;
+		for (unsigned int sum = end; sum-- > g->nr;)
+			if (price[sum - g->nr] + prices->of[g->alike] < price[sum]) {
+				price[sum] = price[sum - g->nr] + prices->of[g->alike];
+				with[sum] = with[sum - g->nr] | 1u << gpc;
+			}
+	}
+	for (unsigned int sum = t->min; sum < end; sum++)
+		if (!best || price[sum] < price[best])
+			best = sum;
+	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs && price[best] < NO_PRICE; gpc++)
+		used[gpu->gpcs[gpc].alike] += with[best] >> gpc & 1;
+	return price[best];
+}
+
+/* The least that the TPCs of all who share can cost, were GPCs sold in parts. */
+static unsigned int price_others(const struct search *s, const struct prices *prices)
+{
+	const struct plan_gpu *gpu = &s->ask->gpu;
+	unsigned int need = 0, cost = 0;
+	uint32_t sold = 0;
+
+	for (unsigned int i = s->nr_whole; i < s->ask->nr; i++)
+		need += s->ask->tenants[i].min;
+	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
+		if (!gpu->gpcs[gpc].whole) {
+			need -= need < gpu->gpcs[gpc].nr ? need : gpu->gpcs[gpc].nr;
+			sold |= 1u << gpc;
+		}
+	while (need) {
+		int best = -1;
+
+		for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
+			if (!(sold >> gpc & 1) && gpu->gpcs[gpc].nr &&
+			    (best < 0 || prices->of[gpu->gpcs[gpc].alike] * gpu->gpcs[best].nr <
+			     prices->of[gpu->gpcs[best].alike] * gpu->gpcs[gpc].nr))
+				best = gpc;
+		if (best < 0)
+			return cost;
+		sold |= 1u << best;
+		if (need < gpu->gpcs[best].nr)
+			return cost + prices->of[gpu->gpcs[best].alike] * need / gpu->gpcs[best].nr;
+		cost += prices->of[gpu->gpcs[best].alike];
+		need -= gpu->gpcs[best].nr;
+	}
+	return cost;
+}
+
+/* What more want than there are gets dearer, what is left over cheaper; each turn is kept. */
+static void find_prices(struct search *s)
+{
+	const struct plan_gpu *gpu = &s->ask->gpu;
+	struct prices next = { 0 };
+
+	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
+		next.of[gpc] = 64 * gpu->gpcs[gpc].nr;
+	for (s->nr_prices = 0; s->nr_prices < NR_PRICES; s->nr_prices++) {
+		int used[PLAN_MAX_GPCS] = { 0 }, step = 128 / (2 + (int)s->nr_prices / 2);
+
+		for (unsigned int i = 0; i < s->nr_whole; i++)
+			next.cheapest[i] = find_cheapest(s, i, &next, used);
+		next.others = price_others(s, &next);
+		s->prices[s->nr_prices] = next;
+		for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
+			used[gpu->gpcs[gpc].alike] -= gpu->gpcs[gpc].whole;
+		for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++) {
+			int price = (int)next.of[gpc] + step * used[gpc];
+
+			next.of[gpc] = price > 0 ? price : 0;
+		}
+	}
+}
+
+/* False only where these tenants' cheapest sets cost more than what is left. */
+static bool may_pay(struct search *s, uint32_t tenants)
+{
+	const struct plan_gpu *gpu = &s->ask->gpu;
+
+	if (s->steps - s->priced_at < PRICED_AFTER)
+		return true;
+	if (!s->nr_prices)
+		find_prices(s);
+	for (unsigned int k = 0; k < s->nr_prices; k++) {
+		const struct prices *prices = &s->prices[k];
+		unsigned int cost = prices->others, worth = 0;
+
+		for (unsigned int i = 0; i < s->nr_whole; i++)
+			cost += tenants >> i & 1 ? prices->cheapest[i] : 0;
+		for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
+			if (gpu->gpcs[gpc].whole && s->left.nr[gpc])
+				worth += prices->of[gpu->gpcs[gpc].alike];
+		if (cost > worth)
+			return false;
+	}
+	return true;
 }
 
 /* From the larger homes down, each needs a GPC of its own that holds it. */
@@ -262,7 +400,7 @@ static int can_fit(struct search *s, uint32_t tenants)
 	if (!memcmp(dead, &key, sizeof(key)))
 		return -ENOSPC;
 	s->steps += NODE_STEPS;
-	if (!may_fit(s, tenants))
+	if (!may_pay(s, tenants) || !may_fit(s, tenants))
 		return -ENOSPC;
 	if (i == s->nr_whole)
 		return 0;
@@ -500,6 +638,8 @@ static int place_groups(struct search *s, unsigned int group)
 
 	if (group == s->nr_groups) {
 		s->epoch++;
+		s->nr_prices = 0;
+		s->priced_at = s->steps;
 		return place_whole(s);
 	}
 	for (unsigned int turn = 0; turn < nr; turn++) {
