@@ -297,8 +297,9 @@ struct gpupart_plan {
  *
  * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
  * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
- * cannot be met and what would do (found by planning that). -E2BIG: not decided within 12 million
- * steps, about a second.
+ * cannot be met and what would do (found by planning that). -E2BIG: not decided within 100 million
+ * steps, some tenths of a second: many tenants that want GPCs of many sizes whole, to a TPC or
+ * two. Never a plan that is not the best instead.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,

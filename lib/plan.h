@@ -87,7 +87,7 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);
 
-/* A step is some 80 ns: a plan may take a second, the reasons for there being none less. */
+/* Some ns a step. The reasons for there being no plan may take less. */
 #define PLAN_MAX_STEPS		100000000u
 #define PLAN_MAX_WHY_STEPS	400000u
 

@@ -446,6 +446,7 @@ static int pick(struct search *s, const struct choice *before, unsigned int i, u
 	struct choice c = *before;
 	unsigned int gpc = i < gpu->nr_gpcs ? c.order[i] : 0, nr;
 	bool last = i + 1 >= gpu->nr_gpcs || gpu->gpcs[c.order[i + 1]].ugpu != gpu->gpcs[gpc].ugpu;
+	bool home_left;
 	int err;
 
 	if (++s->steps > s->max_steps)
@@ -460,8 +461,10 @@ static int pick(struct search *s, const struct choice *before, unsigned int i, u
 		if ((touched || ugpus) && nr <= sum &&
 		    !(c.skipped >> gpu->gpcs[gpc].alike & 1)) {
 			take(s, c.tenant, gpc);
-			err = pick(s, &c, i + 1, sum - nr, ugpus - !touched, !last,
-				   home && gpu->gpcs[gpc].nr_main < s->ask->tenants[c.tenant].home);
+			home_left = home && gpu->gpcs[gpc].nr_main < s->ask->tenants[c.tenant].home;
+			err = may_pay(s, from_on(s, c.tenant + 1)) ?
+			      pick(s, &c, i + 1, sum - nr, ugpus - !touched, !last, home_left) :
+			      -ENOSPC;
 			if (err != -ENOSPC)
 				return err;
 			put_back(s, c.tenant, gpc);
