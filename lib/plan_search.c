@@ -156,7 +156,7 @@ static unsigned int least_cover(const struct search *s, unsigned int tenant)
 
 /* ------------------------------------------------------------------ prices */
 
-#define NO_PRICE 0x3fffffffu
+#define NO_PRICE 0x3ffffffu
 
 /* Its cheapest set; adds what that has of each kind of GPC to @used. */
 static unsigned int find_cheapest(const struct search *s, unsigned int tenant,
@@ -166,14 +166,15 @@ static unsigned int find_cheapest(const struct search *s, unsigned int tenant,
 	const struct plan_tenant *t = &s->ask->tenants[tenant];
 	/* A set that can do without a GPC is not the cheapest. */
 	unsigned int most = t->min + gpu->largest, end;
-	unsigned int price[GPUPART_MAX_TPCS + 1], best = 0;
-	uint32_t with[GPUPART_MAX_TPCS + 1];
+	/* Without a GPC that holds its home, and with one. */
+	unsigned int price[2][GPUPART_MAX_TPCS + 1], best = 0;
+	uint32_t with[2][GPUPART_MAX_TPCS + 1] = { { 0 } };
 
 	most = most < t->max ? most : t->max;
 	end = most < GPUPART_MAX_TPCS ? most + 1 : GPUPART_MAX_TPCS + 1;
 	for (unsigned int sum = 0; sum < end; sum++)
-		price[sum] = sum ? NO_PRICE : 0;
-	with[0] = 0;
+		price[0][sum] = price[1][sum] = NO_PRICE;
+	price[0][0] = 0;
 	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++) {
 		const struct plan_gpc *g = &gpu->gpcs[gpc];
 
@@ -181,17 +182,22 @@ static unsigned int find_cheapest(const struct search *s, unsigned int tenant,
 					    s->counts->ugpu[tenant] != (int)g->ugpu))
 			continue;
 		for (unsigned int sum = end; sum-- > g->nr;)
-			if (price[sum - g->nr] + prices->of[g->alike] < price[sum]) {
-				price[sum] = price[sum - g->nr] + prices->of[g->alike];
-				with[sum] = with[sum - g->nr] | 1u << gpc;
+			for (int has = 1; has >= 0; has--) {
+				unsigned int to = has || g->nr_main >= t->home;
+				unsigned int sold = price[has][sum - g->nr] + prices->of[g->alike];
+
+				if (sold >= price[to][sum])
+					continue;
+				price[to][sum] = sold;
+				with[to][sum] = with[has][sum - g->nr] | 1u << gpc;
 			}
 	}
 	for (unsigned int sum = t->min; sum < end; sum++)
-		if (!best || price[sum] < price[best])
+		if (!best || price[1][sum] < price[1][best])
 			best = sum;
-	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs && price[best] < NO_PRICE; gpc++)
-		used[gpu->gpcs[gpc].alike] += with[best] >> gpc & 1;
-	return price[best];
+	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs && price[1][best] < NO_PRICE; gpc++)
+		used[gpu->gpcs[gpc].alike] += with[1][best] >> gpc & 1;
+	return price[1][best] < NO_PRICE ? price[1][best] : NO_PRICE;
 }
 
 /* The least that the TPCs of all who share can cost, were GPCs sold in parts. */
