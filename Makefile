@@ -117,7 +117,7 @@ $(SIM): $(SIM_OBJ) lib/sim/libcuda.map
 $(CLI): $(CLI_OBJ) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) -L$(B)/lib -lgpupart -ljansson \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) -L$(B)/lib -lgpupart -ljansson -lyaml \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
 # sample:h200 is board b: like a's tables, with measured bits.

@@ -15,10 +15,12 @@
 #include "mps.h"
 #include "out.h"
 #include "paths.h"
+#include "plan_file.h"
 
 const char run_help[] =
-"Usage: gpupart run SET [-i CAPTURE] [--gpu GPU] [--name NAME] [--late SECONDS]\n"
-"                   [--sm-count] [--mps] -- PROGRAM ARGS\n"
+"Usage: gpupart run SET | --plan FILE:NAME [-i CAPTURE] [--gpu GPU]\n"
+"                   [--name NAME] [--late SECONDS] [--sm-count] [--mps]\n"
+"                   -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
 "\n"
@@ -31,6 +33,8 @@ const char run_help[] =
 "                      GPC left; clear of the sets of other runs, or it says that\n"
 "                      they overlap\n"
 "      --hex MASK      bit i allows TPC i\n"
+"      --plan FILE:NAME  the set of tenant NAME in a plan that 'gpupart plan --json'\n"
+"                      wrote; it gives --gpu and --name where they are not given\n"
 "\n"
 "  -i, --input CAPTURE run on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
@@ -191,7 +195,7 @@ static void begin_job(const struct args *args, struct gpupart *gp,
 
 /* The options of its own. */
 struct wishes {
-	const char *name, *late;
+	const char *name, *late, *plan;
 	bool sm_count, mps;
 };
 
@@ -256,13 +260,36 @@ static int check_late(const struct args *args, const char *late)
 			"--late '%s': wants seconds, more than 0 and at most 3600", late);
 }
 
+/* The plan's tenant in the place of SET, --name and --gpu: -1 to go on, or a status. */
+static int take_plan(struct args *args, struct wishes *wishes, struct plan_file *file)
+{
+	int status;
+
+	if (args->nr_terms)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "--plan %s and %s %s: take one",
+				wishes->plan, args->terms[0].option, args->terms[0].text);
+	status = plan_file_read(args, wishes->plan, file);
+	if (status >= 0)
+		return status;
+	args->terms[args->nr_terms].option = "-t";
+	args->terms[args->nr_terms++].text = file->set;
+	if (!wishes->name)
+		wishes->name = file->name;
+	/* A capture's GPU is the simulated one, whatever the address that it had. */
+	if (!args->gpu && !args->source && !getenv("GPUPART_SIM") && *file->pci)
+		args->gpu = file->pci;
+	return -1;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	const char *disable = getenv("GPUPART_DISABLE");
 	const char *outer_gpu = getenv("GPUPART_GPU"), *outer_set = getenv("GPUPART_SET");
+	static struct plan_file file;
 	struct wishes wishes = { 0 };
 	const struct args_option own[] = { { .name = "name", .value = &wishes.name },
 					   { .name = "late", .value = &wishes.late },
+					   { .name = "plan", .value = &wishes.plan },
 					   { .name = "sm-count", .given = &wishes.sm_count },
 					   { .name = "mps", .given = &wishes.mps }, { 0 } };
 	struct gpupart_topology *topo;
@@ -280,9 +307,14 @@ int cmd_run(int argc, char **argv)
 	if (!args.program[0])
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
 				"no program: gpupart run SET -- PROGRAM ARGS");
-	if (!args.nr_terms)
+	if (!args.nr_terms && !wishes.plan)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
-				"no set: give one with -t, -g, -u, -n or --hex");
+				"no set: give one with -t, -g, -u, -n, --hex or --plan");
+	if (wishes.plan) {
+		status = take_plan(&args, &wishes, &file);
+		if (status >= 0)
+			return status;
+	}
 	if (wishes.name) {
 		status = check_name(&args, wishes.name);
 		if (status >= 0)
@@ -308,7 +340,11 @@ int cmd_run(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
 	if (status < 0) {
-		status = prepare(&args, gp, topo, &wishes);
+		if (wishes.plan && gpupart_plan_check(gp, topo, file.topology_hash))
+			status = cmd_fail(args.cmd, EXIT_RUN_FAILED, "--plan %s: %s", wishes.plan,
+					  gpupart_error(gp));
+		else
+			status = prepare(&args, gp, topo, &wishes);
 		gpupart_topology_close(topo);
 	}
 	gpupart_close(gp);

@@ -17,6 +17,7 @@ static const struct cmd cmds[] = {
 	{ "ps", cmd_ps, "what runs under gpupart", ps_help },
 	{ "top", cmd_top, "the same, again and again", top_help },
 	{ "cdi", cmd_cdi, "what a container needs to run inside a set", cdi_help },
+	{ "plan", cmd_plan, "make disjoint sets of what tenants ask for", plan_help },
 	{ "trace", cmd_trace, "which block runs on which SM, and when", trace_help },
 	{ "verify", cmd_verify, "prove on the GPU that sets confine launches", verify_help },
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },

@@ -227,6 +227,88 @@ int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
 			     const char *captured_by, char **text);
 
+/* --------------------------------------------------------------------- plans */
+
+#define GPUPART_PLAN_MAX_TENANTS 16
+
+/* What one tenant asks of a GPU. All zero but for the name asks for one TPC and takes all. */
+struct gpupart_demand {
+	const char *name;	/* 1 to 63 letters, digits, '.', '_', '-', no '-' first */
+	unsigned int min_tpcs;	/* at least; 0 is 1 */
+	unsigned int max_tpcs;	/* at most; 0 is no bound */
+	bool gpcs;		/* whole GPCs, shared with nobody */
+	bool spread;		/* over GPCs, for speed; else packed, for isolation */
+	unsigned int cluster;	/* blocks of the largest cluster that it launches; 0 none */
+	unsigned int weight;	/* of its share, 1 .. 1000; 0 is 1 */
+	const char *same;	/* tenants, joined by '+', that share its uGPU; may be NULL */
+	const char *apart;	/* tenants that have none of its TPCs' uGPUs; may be NULL */
+};
+
+struct gpupart_plan_tenant {
+	char name[64];
+	struct gpupart_tpcset set;
+	int ugpu;		/* that it was bound to, by same or apart; -1 none */
+};
+
+struct gpupart_plan {
+	uint64_t topology_hash;	/* gpupart_topology_hash() of what it was made for */
+	bool optimal;		/* proven to be the best, see below: always, or there is no plan */
+	unsigned int nr_steps;	/* of the search for it */
+	unsigned int nr_tenants;
+	struct gpupart_plan_tenant tenants[GPUPART_PLAN_MAX_TENANTS];	/* as given */
+};
+
+/*
+ * Disjoint sets for @nr tenants (1 .. 16) out of @within (NULL: all TPCs). Pure: the same
+ * for the same topology and demands, whatever their order.
+ *
+ * What always holds: each tenant has at least its minimum and at most its maximum; who
+ * asks for whole GPCs has such and nobody else has a TPC of them; who names others in
+ * `same` or `apart`, or is named there, lies in one uGPU, that of the ones in `same` and
+ * of none in `apart`; who launches clusters of N blocks has a home: N / 2 TPCs (with two SMs
+ * a TPC; rounded up to a power of two, so 6 blocks take the room of 8) in the largest
+ * virtual GPC of one of its GPCs, so that a cluster finds an SM a block. Singletons are no
+ * room for more than their own SMs. Where virtual GPCs are not told, GPCs count as such.
+ *
+ * Which of the plans for which this holds is made: tenants have a rank (who asks for whole
+ * GPCs, then who packs, then who spreads; larger weight, minimum, cluster; name). The plan
+ * is the first in the order of the following, one after the other, and inside each tenant
+ * by tenant in rank order. Each is the best that the ones before leave, among the plans that
+ * meet all demands: no other can be better in one without being worse in one before it.
+ * 1. uGPUs of those that are bound to one: tenants joined by `same` at a time: the uGPU with
+ *    the most TPCs that no minimum is promised of; the lowest.
+ * 2. Whole GPCs. With d the distance of its TPCs from its fair share of what is left, and u
+ *    the uGPUs it touches: the least 2d + (u - 1) * (TPCs of the GPU's largest GPC); fewer
+ *    uGPUs; more TPCs; the GPCs that come first in the tenant's order.
+ * 3. How many TPCs the others get: beyond the minima one by one, each to the tenant with the
+ *    least for its weight who can still take one: max-min fair by weight. (A fair share in 2.
+ *    is dealt likewise, as if GPCs and homes were no matter.)
+ * 4. Homes of the others' clusters of more than one TPC: the GPC with the fewest homes; the
+ *    first in the tenant's order.
+ * 5. Their sets. Who packs: the fewest tenants in its GPCs beside its home's (homes that are
+ *    reserved count, and as one more what is not @within); the fewest uGPUs; the fewest GPCs;
+ *    the GPCs first in its order; of these, after its home, each as far as it goes. Who spreads:
+ *    the fewest TPCs in GPCs of those who pack; there the most even; more in what is first in
+ *    its order.
+ * A tenant's order of GPCs: uGPUs with the fewest tenants that have TPCs at that point, then by
+ * uGPU, then by GPC. In a GPC those with a home there have its lowest TPCs in the virtual GPC;
+ * then the lowest of what is left, who launches clusters first from inside the virtual GPC,
+ * the others from outside.
+ *
+ * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
+ * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
+ * cannot be met and what would do (found by planning that). -E2BIG: not decided within 100 million
+ * steps, some tenths of a second: many tenants that want GPCs of many sizes whole, to a TPC or
+ * two. Never a plan that is not the best instead.
+ */
+int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
+		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
+		      unsigned int nr, struct gpupart_plan *plan);
+
+/* -ESTALE where @topology_hash, a plan's, is not @topo's: both are in the sentence. */
+int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
+		       uint64_t topology_hash);
+
 /* ---------------------------------------------------- launches of this process */
 
 struct gpupart_gpu;

@@ -40,22 +40,23 @@ import operator
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p, c_int, c_size_t, c_uint,
                     c_uint32, c_uint64, c_void_p)
 from typing import Any, Optional, Union
 
 __version__ = "0.1.0"
-__all__ = ["Check", "Counters", "Error", "Gpc", "Gpu", "GpuInfo", "Job", "Process", "Result",
-           "Stream", "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc", "attach",
-           "counters", "gpus", "jobs", "partition", "processes", "publish"]
+__all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job", "Plan",
+           "Process", "Result", "Stream", "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc",
+           "attach", "counters", "gpus", "jobs", "partition", "plan", "processes", "publish"]
 
 # ------------------------------------------------------------------- the C interface
 
 MAX_TPCS = 256
 _TPCSET_STRLEN = 1024
 _JOB_STRLEN = 64
+_PLAN_MAX_TENANTS = 16
 _MAX_SMS_PER_TPC = 4
 _VERIFY_QUICK = 1
 
@@ -105,6 +106,21 @@ class _CJob(Structure):
                 ("limit", c_char * _TPCSET_STRLEN)]
 
 
+class _CDemand(Structure):
+    _fields_ = [("name", c_char_p), ("min_tpcs", c_uint), ("max_tpcs", c_uint), ("gpcs", c_bool),
+                ("spread", c_bool), ("cluster", c_uint), ("weight", c_uint), ("same", c_char_p),
+                ("apart", c_char_p)]
+
+
+class _CPlanTenant(Structure):
+    _fields_ = [("name", c_char * 64), ("set", _CTpcSet), ("ugpu", c_int)]
+
+
+class _CPlan(Structure):
+    _fields_ = [("topology_hash", c_uint64), ("optimal", c_bool), ("nr_steps", c_uint),
+                ("nr_tenants", c_uint), ("tenants", _CPlanTenant * _PLAN_MAX_TENANTS)]
+
+
 class _CCheck(Structure):
     _fields_ = [("layout", c_char_p), ("from_cache", c_bool), ("nr_proven", c_uint),
                 ("nr_launches", c_uint), ("streams", c_char_p),
@@ -118,7 +134,8 @@ class _CVerifyRow(Structure):
 _STRUCTURES = {
     "gpupart_tpcset": _CTpcSet, "gpupart_gpu_info": _CGpuInfo, "gpupart_tpc": _CTpc,
     "gpupart_gpc": _CGpc, "gpupart_counters": _CCounters, "gpupart_process": _CProcess,
-    "gpupart_job": _CJob, "gpupart_check": _CCheck, "gpupart_verify_row": _CVerifyRow,
+    "gpupart_job": _CJob, "gpupart_demand": _CDemand, "gpupart_plan_tenant": _CPlanTenant,
+    "gpupart_plan": _CPlan, "gpupart_check": _CCheck, "gpupart_verify_row": _CVerifyRow,
 }
 _ROW = ctypes.CFUNCTYPE(None, POINTER(_CVerifyRow), c_void_p)
 
@@ -153,6 +170,9 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_set_parse": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(_CTpcSet)]),
     "gpupart_set_check": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_topology_capture": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(c_void_p)]),
+    "gpupart_plan_make": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_CDemand), c_uint,
+                                  POINTER(_CPlan)]),
+    "gpupart_plan_check": (c_int, [c_void_p, c_void_p, c_uint64]),
     "gpupart_attach": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "gpupart_process_publish": (c_int, [c_void_p, c_char_p]),
     "gpupart_gpu_topology": (c_void_p, [c_void_p]),
@@ -1145,6 +1165,77 @@ def counters() -> Counters:
     c = _CCounters()
     _lib.gpupart_counters_get(byref(c))
     return _counters(c)
+
+
+@dataclasses.dataclass(frozen=True)
+class Demand:
+    """What a tenant asks for; without arguments one TPC at least, and its share of all."""
+
+    min: int = 1                            #: TPCs, at least
+    max: Optional[int] = None               #: at most; None is no bound
+    gpcs: bool = False                      #: whole GPCs, shared with nobody
+    cluster: int = 0                        #: blocks of the largest cluster it launches
+    same: Iterable[str] = ()                #: tenants, or one, that share its uGPU
+    apart: Iterable[str] = ()               #: tenants, or one, that are not in its uGPU
+    weight: int = 1                         #: of its share, up to 1000
+    spread: bool = False                    #: over many GPCs for speed, else packed
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Disjoint sets for tenants, as plan() makes them."""
+
+    sets: Mapping[str, TpcSet]              #: by the tenant's name
+    ugpus: Mapping[str, Optional[int]]      #: that a tenant was bound to, by same or apart
+    topology_hash: int                      #: Topology.hash of what it was made for
+    optimal: bool                           #: proven to be the best: always, or there is none
+    nr_steps: int                           #: of the search for it
+
+    def check(self, topology: Topology) -> None:
+        """Raises Error where TPCs of @topology sit in other GPCs than the plan's did."""
+        _done(_lib.gpupart_plan_check(_thread.context, topology._pointer, self.topology_hash))
+
+
+def _names(names: Union[str, Iterable[str]]) -> Optional[bytes]:
+    return _bytes(names if isinstance(names, str) else "+".join(names)) or None
+
+
+def plan(topology: Topology, demands: Mapping[str, Demand],
+         within: Optional[TpcsLike] = None) -> Plan:
+    """
+    Disjoint sets for up to 16 tenants out of @within (None: all TPCs), the best there are in
+    the order that gpupart.h states, whatever the order of @demands. Where a demand cannot be
+    met the sentence says whose, and what would do.
+
+    >>> made = plan(Topology.open("sample:h200-b"), {
+    ...     "llm": Demand(min=16, max=33, gpcs=True, cluster=8, apart=["batch"], weight=2),
+    ...     "batch": Demand(min=8, max=24)})
+    >>> len(made.sets["llm"]), len(made.sets["batch"]), made.ugpus, made.optimal
+    (33, 24, {'llm': 0, 'batch': 1}, True)
+    >>> plan(Topology.open("sample:h200-b"), {"a": Demand(40), "b": Demand(30, gpcs=True)})
+    Traceback (most recent call last):
+    gpupart.Error: tenant a: min=40 cannot be met beside b on 66 TPCs: min=34 would do
+    >>> made.check(Topology.open("sample:h200-e"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    gpupart.Error: the plan was made for topology b750cf4a1a267bb7 and ...
+    """
+    rows = (_CDemand * max(len(demands), 1))()
+    for row, (name, demand) in zip(rows, demands.items()):
+        for field, value in (("min_tpcs", demand.min), ("max_tpcs", demand.max or 0),
+                             ("cluster", demand.cluster), ("weight", demand.weight)):
+            if not 0 <= operator.index(value) < 1 << 32:
+                raise Error(errno.EINVAL, f"tenant {name}: {field}={value}: wants 0 or more")
+            setattr(row, field, value)
+        row.name, row.gpcs, row.spread = _bytes(name), demand.gpcs, demand.spread
+        row.same, row.apart = _names(demand.same), _names(demand.apart)
+    at = None if within is None else topology.set(within)
+    c = _CPlan()
+    _done(_lib.gpupart_plan_make(_thread.context, topology._pointer, at._at if at else None, rows,
+                                 len(demands), byref(c)))
+    made = [(_str(t.name), t) for t in c.tenants[:c.nr_tenants]]
+    return Plan({name: TpcSet._of_c(t.set) for name, t in made},
+                {name: t.ugpu if t.ugpu >= 0 else None for name, t in made},
+                c.topology_hash, c.optimal, c.nr_steps)
 
 
 def processes() -> list[Process]:

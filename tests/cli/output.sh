@@ -8,7 +8,7 @@ is "$status $out" "0 $(sed -n 's/^VERSION.*:= //p' Makefile)" "--version"
 try --help
 has "$status $out" "0 Usage: gpupart COMMAND" "--help"
 listed=$(sed -n 's/^  \([a-z]*\)   .*/\1/p' "$tmp/out" | grep -v '^help$' | tr '\n' ' ')
-is "$listed" "topology run set ps top cdi trace verify doctor demo " "--help lists the commands there are"
+is "$listed" "topology run set ps top cdi plan trace verify doctor demo " "--help lists the commands there are"
 try help
 has "$status $out" "0 Usage: gpupart COMMAND" "help"
 for command in $listed; do
@@ -24,6 +24,7 @@ done
 
 if [ -c /dev/full ]; then
 	for args in "topology -i sample:h200" "topology -i sample:h200 --json" \
+		"plan -i sample:h200 --tenant a" "plan -i sample:h200 --tenant a --json" \
 		"topology -i sample:h200 --of capture" --help --version "help run"; do
 		"$gpupart" $args >/dev/full 2>"$tmp/err"
 		is "$? $(wc -l <"$tmp/err")" "1 1" "$args: a full disk is noticed"

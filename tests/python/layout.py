@@ -49,7 +49,9 @@ for name, structure in gpupart._STRUCTURES.items():
             lines.append(f'printf("{name}.{field}.sign %d\\n", (__typeof__({at}))-1 < 0);')
             wanted[f"{name}.{field}.sign"] = str(int(ctype(-1).value < 0))
 for constant, value in {
-        "GPUPART_MAX_TPCS": gpupart.MAX_TPCS, "GPUPART_JOB_STRLEN": gpupart._JOB_STRLEN,
+        "GPUPART_MAX_TPCS": gpupart.MAX_TPCS,
+        "GPUPART_PLAN_MAX_TENANTS": gpupart._PLAN_MAX_TENANTS,
+        "GPUPART_JOB_STRLEN": gpupart._JOB_STRLEN,
         "GPUPART_TPCSET_STRLEN": gpupart._TPCSET_STRLEN,
         "GPUPART_MAX_SMS_PER_TPC": gpupart._MAX_SMS_PER_TPC,
         "GPUPART_VERIFY_QUICK": gpupart._VERIFY_QUICK,

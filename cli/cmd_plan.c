@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart plan: demands in, sets out, in forms that people, programs and shells read. Must
+ * not know how a plan is found.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include "args.h"
+#include "check.h"
+#include "cmd.h"
+#include "demands.h"
+#include "neighbours.h"
+#include "out.h"
+#include "paths.h"
+#include "picture.h"
+#include "plan_file.h"
+
+const char plan_help[] =
+"Usage: gpupart plan [-f FILE] [--tenant NAME:DEMANDS]... [-i SOURCE] [--gpu GPU]\n"
+"                    [--beside] [--only NAME] [--json | --of FORM] [-o FILE]\n"
+"Makes disjoint sets of what up to 16 tenants ask for, the best ones there are in an\n"
+"order that gpupart(1) states, the same each time; or says what cannot be met and\n"
+"what would do.\n"
+"\n"
+"      --tenant NAME:DEMANDS  a tenant and what it asks for, joined by commas:\n"
+"                        min=N, max=N  TPCs at least and at most; tpcs=N is both\n"
+"                        gpcs          whole GPCs, shared with nobody\n"
+"                        cluster=N     room for clusters of N blocks in one GPC\n"
+"                        same=NAME, apart=NAME  in the uGPU of another tenant, or not\n"
+"                                      there; several names as a+b\n"
+"                        weight=N      of its share of what is left over\n"
+"                        pack, spread  few GPCs for isolation (the default), or many\n"
+"                                      for speed\n"
+"                      Without demands: 1 TPC at least, and its share\n"
+"  -f, --file FILE     tenants from a YAML file:\n"
+"                        tenants:\n"
+"                          llm: {min: 16, max: 32, gpcs: true, apart: [batch]}\n"
+"                          batch: min=8,spread\n"
+"  -i, --input SOURCE  kernel, rm, sample:NAME or a capture's path\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --beside        leave out the TPCs in the limits of programs that run now\n"
+"      --only NAME     show this tenant alone\n"
+"      --json          as JSON, which 'gpupart run --plan FILE:NAME' takes\n"
+"      --of FORM       text (the default); picture, for a terminal; svg; or env: lines\n"
+"                      for a shell\n"
+"  -o, --output FILE   write there\n"
+"\n"
+"Examples:\n"
+"  gpupart plan --tenant llm:min=16,max=33,gpcs,apart=batch --tenant batch:min=8\n"
+"  gpupart plan -f tenants.yaml --json -o plan.json\n"
+"  gpupart run --plan plan.json:llm -- ./serve\n"
+"  eval \"$(gpupart plan -f tenants.yaml --only llm --of env)\"; ./serve\n";
+
+/* What was asked for beside the demands. */
+struct wishes {
+	const char *file, *form, *only;
+	bool beside;
+	struct args_texts tenants;
+};
+
+/* Everything that a form is written of. */
+struct result {
+	const struct args *args;
+	const struct gpupart_topology *topo;
+	const struct gpupart_plan *plan;
+	const char *only, *gpu;		/* NULL; "" where it is not told */
+	struct gpupart_tpcset within;
+	char key[20];			/* of the checked mask bits, or "" */
+};
+
+static bool is_shown(const struct result *r, unsigned int tenant)
+{
+	return !r->only || !strcmp(r->only, r->plan->tenants[tenant].name);
+}
+
+/* -------------------------------------------------------------------- text */
+
+/* " in uGPUs 0,1", "" where they are not told. */
+static void name_ugpus(const struct gpupart_topology *topo, const struct gpupart_tpcset *set,
+		       char *text, size_t len)
+{
+	struct gpupart_tpcset of;
+	unsigned int nr = 0;
+
+	*text = 0;
+	for (unsigned int ugpu = 0; ugpu < gpupart_topology_nr_ugpus(topo); ugpu++) {
+		of = gpupart_topology_ugpu(topo, ugpu);
+		if (gpupart_tpcset_intersects(&of, set))
+			out_append(text, len, nr++ ? ",%u" : ", uGPU %u", ugpu);
+	}
+}
+
+static void print_set(struct out *out, const struct gpupart_topology *topo, const char *name,
+		      const struct gpupart_tpcset *set)
+{
+	unsigned int nr_gpcs = 0, nr_sms = 0, nr = gpupart_tpcset_count(set);
+	char text[OUT_SET_STRLEN], ugpus[160];
+
+	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++)
+		nr_gpcs += gpupart_tpcset_intersects(&gpupart_topology_gpc(topo, gpc)->tpcs, set);
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(set, tpc + 1))
+		nr_sms += gpupart_topology_tpc(topo, tpc)->nr_sms;
+	name_ugpus(topo, set, ugpus, sizeof(ugpus));
+	fprintf(out->file, "\n%s%s%s: ", out->bold, name, out->plain);
+	fprintf(out->file, "%u TPC%s, %u SMs in %u GPC%s%s\n", nr, nr == 1 ? "" : "s", nr_sms,
+		nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus);
+	out_wrap(out, 2, "TPCs", out_set(text, sizeof(text), topo, set));
+	out_strip(out, topo, " ", set);
+}
+
+static int write_text(struct out *out, const struct result *r)
+{
+	struct gpupart_tpcset left = r->within;
+
+	out_gpu_text(out, r->topo);
+	fprintf(out->file, "topology %016llx; proven the best plan in %u steps\n",
+		(unsigned long long)r->plan->topology_hash, r->plan->nr_steps);
+	for (unsigned int i = 0; i < r->plan->nr_tenants; i++) {
+		const struct gpupart_plan_tenant *t = &r->plan->tenants[i];
+
+		left = gpupart_tpcset_andnot(&left, &t->set);
+		if (is_shown(r, i))
+			print_set(out, r->topo, t->name, &t->set);
+	}
+	if (!r->only && !gpupart_tpcset_empty(&left))
+		print_set(out, r->topo, "left over", &left);
+	return -1;
+}
+
+/* --------------------------------------------------------------------- env */
+
+/* In single quotes, as a shell takes it whatever is in it. */
+static void print_variable(struct out *out, const char *name, const char *value)
+{
+	fprintf(out->file, "export %s='", name);
+	for (; *value; value++)
+		if (*value == '\'')
+			fputs("'\\''", out->file);
+		else
+			fputc(*value, out->file);
+	fputs("'\n", out->file);
+}
+
+/* What run sets, so that a program that is started next is confined. */
+static int write_one(struct out *out, const struct result *r, const struct gpupart_plan_tenant *t)
+{
+	char list[GPUPART_TPCSET_STRLEN], path[PATH_MAX];
+	int err = paths_package(PATHS_INJECT, path, sizeof(path));
+
+	if (err)
+		return cmd_fail(r->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_INJECT,
+				strerror(-err));
+	gpupart_tpcset_format_list(&t->set, list, sizeof(list));
+	print_variable(out, "GPUPART_SET", list);
+	if (*r->gpu)
+		print_variable(out, "GPUPART_GPU", r->gpu);
+	print_variable(out, "GPUPART_NAME", t->name);
+	if (*r->key) {
+		print_variable(out, "GPUPART_CHECKED", r->key);
+		print_variable(out, "CUDA_INJECTION64_PATH", path);
+	}
+	return -1;
+}
+
+/* "llm.1" as a part of a variable's name. */
+static void variable_part(const char *name, char *part)
+{
+	for (; *name; name++)
+		*part++ = isalnum((unsigned char)*name) ? *name : '_';
+	*part = 0;
+}
+
+static int write_env(struct out *out, const struct result *r)
+{
+	char list[GPUPART_TPCSET_STRLEN], part[64], other[64];
+
+	for (unsigned int i = 0; i < r->plan->nr_tenants; i++) {
+		const struct gpupart_plan_tenant *t = &r->plan->tenants[i];
+
+		if (r->only && is_shown(r, i))
+			return write_one(out, r, t);
+		variable_part(t->name, part);
+		for (unsigned int j = 0; j < i && !r->only; j++) {
+			variable_part(r->plan->tenants[j].name, other);
+			if (!strcmp(part, other))
+				return cmd_fail(r->args->cmd, EXIT_USAGE,
+						"--of env: %s and %s are both SET_%s: show one with --only",
+						r->plan->tenants[j].name, t->name, part);
+		}
+	}
+	if (*r->gpu)
+		fprintf(out->file, "GPU='%s'\n", r->gpu);
+	for (unsigned int i = 0; i < r->plan->nr_tenants; i++) {
+		variable_part(r->plan->tenants[i].name, part);
+		gpupart_tpcset_format_list(&r->plan->tenants[i].set, list, sizeof(list));
+		fprintf(out->file, "SET_%s='%s'\n", part, list);
+	}
+	return -1;
+}
+
+/* ----------------------------------------------------------------- command */
+
+static int write_json(struct out *out, const struct result *r)
+{
+	json_t *root = plan_file_json(r->topo, r->plan, &r->within), *tenants;
+
+	tenants = json_object_get(root, "tenants");
+	for (unsigned int i = r->plan->nr_tenants; i-- > 0;)
+		if (!is_shown(r, i))
+			json_array_remove(tenants, i);
+	out_json_write(out, root);
+	return -1;
+}
+
+/* ---------------------------------------------------------------- pictures */
+
+static int draw(struct out *out, const struct result *r, bool svg)
+{
+	struct picture_tenant tenants[GPUPART_PLAN_MAX_TENANTS];
+	struct picture picture = { .topo = r->topo, .tenants = tenants };
+
+	for (unsigned int i = 0; i < r->plan->nr_tenants; i++)
+		if (is_shown(r, i))
+			tenants[picture.nr_tenants++] = (struct picture_tenant){
+				r->plan->tenants[i].name, r->plan->tenants[i].set,
+			};
+	if (svg)
+		return picture_svg(out, &picture) ?
+			       cmd_fail(r->args->cmd, EXIT_FAILED, "no memory") : -1;
+	picture_text(out, &picture);
+	return -1;
+}
+
+static int write_svg(struct out *out, const struct result *r)
+{
+	return draw(out, r, true);
+}
+
+static int write_picture(struct out *out, const struct result *r)
+{
+	return draw(out, r, false);
+}
+
+/* -1 to go on, or a status. */
+static const struct form {
+	const char *name;
+	int (*write)(struct out *out, const struct result *r);
+} forms[] = {
+	{ "text", write_text }, { "picture", write_picture }, { "svg", write_svg },
+	{ "env", write_env },
+};
+
+static const struct form *find_form(const char *name)
+{
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (!strcmp(forms[i].name, name))
+			return &forms[i];
+	return NULL;
+}
+
+static int show(const struct result *r, const struct form *form)
+{
+	struct out out;
+	int status = out_open(&out, r->args), bad;
+
+	if (status >= 0)
+		return status;
+	bad = form ? form->write(&out, r) : write_json(&out, r);
+	status = out_close(&out, r->args->cmd);
+	return bad >= 0 ? bad : status;
+}
+
+static int read_demands(const struct args *args, const struct wishes *wishes,
+			struct demands *demands)
+{
+	int status = wishes->file ? demands_read(demands, args->cmd, wishes->file) : -1;
+
+	for (unsigned int i = 0; i < wishes->tenants.nr && status < 0; i++)
+		status = demands_add(demands, args->cmd, wishes->tenants.texts[i]);
+	if (status < 0 && !demands->nr)
+		status = cmd_fail(args->cmd, EXIT_USAGE,
+				  "no tenants: give some with --tenant or -f");
+	if (status >= 0 || !wishes->only)
+		return status;
+	for (unsigned int i = 0; i < demands->nr; i++)
+		if (!strcmp(demands->list[i].name, wishes->only))
+			return -1;
+	return cmd_fail(args->cmd, EXIT_USAGE, "--only %s: there is no such tenant", wishes->only);
+}
+
+/* The plan for a GPU that is known, and its form. */
+static int plan(const struct args *args, const struct wishes *wishes, struct gpupart *gp,
+		const struct gpupart_topology *topo, const struct demands *demands)
+{
+	const char *pci = gpupart_topology_info(topo)->pci;
+	struct result r = { .args = args, .topo = topo, .only = wishes->only,
+			    .gpu = args->simulated && args->gpu ? args->gpu : pci };
+	bool env = wishes->form && !strcmp(wishes->form, "env");
+	struct gpupart_plan made;
+	struct gpupart_tpcset others;
+	struct check check = { 0 };
+	int err, status = -1;
+
+	r.within = gpupart_topology_all(topo);
+	if (wishes->beside) {
+		others = neighbours_tpcs(args, gp, topo, r.gpu, NULL);
+		r.within = gpupart_tpcset_andnot(&r.within, &others);
+	}
+	err = gpupart_plan_make(gp, topo, &r.within, demands->list, demands->nr, &made);
+	if (err)
+		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+	r.plan = &made;
+	/* Of this machine's GPU the lines start a program; of another's they name a set. */
+	if (env && r.only && (args->simulated || !args->source))
+		status = check_in_child(args, r.gpu, &check);
+	if (status >= 0)
+		return status;
+	strcpy(r.key, check.key);
+	return show(&r, args->json ? NULL : find_form(wishes->form ? wishes->form : "text"));
+}
+
+int cmd_plan(int argc, char **argv)
+{
+	struct wishes wishes = { 0 };
+	const struct args_option own[] = { { .name = "file", .letter = 'f', .value = &wishes.file },
+					   { .name = "tenant", .values = &wishes.tenants },
+					   { .name = "of", .value = &wishes.form },
+					   { .name = "only", .value = &wishes.only },
+					   { .name = "beside", .given = &wishes.beside }, { 0 } };
+	static struct demands demands;
+	struct gpupart_topology *topo;
+	struct args args = { 0 };
+	struct gpupart *gp;
+	int status;
+
+	status = args_parse(&args, ARGS_SOURCE | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, plan_help,
+			    argc, argv);
+	if (status >= 0)
+		return status;
+	if (wishes.form && !find_form(wishes.form))
+		return cmd_fail(args.cmd, EXIT_USAGE,
+				"--of %s: wants text, picture, svg or env", wishes.form);
+	if (wishes.form && args.json)
+		return cmd_fail(args.cmd, EXIT_USAGE, "--json and --of %s: take one", wishes.form);
+	if (wishes.beside && args.source && strcmp(args.source, "kernel") &&
+	    strcmp(args.source, "rm"))
+		return cmd_fail(args.cmd, EXIT_USAGE,
+				"--beside and -i %s: nothing runs on a capture", args.source);
+	status = read_demands(&args, &wishes, &demands);
+	if (status < 0 && !args.source)
+		status = args_simulate(&args);
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	status = args_topology(&args, gp, &topo);
+	if (status < 0) {
+		status = plan(&args, &wishes, gp, topo, &demands);
+		gpupart_topology_close(topo);
+	}
+	gpupart_close(gp);
+	return status;
+}

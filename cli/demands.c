@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What tenants ask for: one table of keys for words and for files. Must not know what a
+ * demand means; what contradicts itself the library says.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <yaml.h>
+#include "cmd.h"
+#include "demands.h"
+
+#define MAX_FILE (1 << 20)
+#define NONE ((size_t)-1)
+
+enum form { NUMBER, FLAG, UNFLAG, NAMES };
+
+/* Where a number or flag goes, by offset; and a second place. */
+static const struct key {
+	const char *name;
+	enum form form;
+	size_t at, also;
+	unsigned int most;
+} keys[] = {
+	{ "min", NUMBER, offsetof(struct gpupart_demand, min_tpcs), NONE, GPUPART_MAX_TPCS },
+	{ "max", NUMBER, offsetof(struct gpupart_demand, max_tpcs), NONE, GPUPART_MAX_TPCS },
+	{ "tpcs", NUMBER, offsetof(struct gpupart_demand, min_tpcs),
+	  offsetof(struct gpupart_demand, max_tpcs), GPUPART_MAX_TPCS },
+	{ "cluster", NUMBER, offsetof(struct gpupart_demand, cluster), NONE, 128 },
+	{ "weight", NUMBER, offsetof(struct gpupart_demand, weight), NONE, 1000 },
+	{ "gpcs", FLAG, offsetof(struct gpupart_demand, gpcs), NONE, 0 },
+	{ "spread", FLAG, offsetof(struct gpupart_demand, spread), NONE, 0 },
+	{ "pack", UNFLAG, offsetof(struct gpupart_demand, spread), NONE, 0 },
+	{ "same", NAMES, 0, NONE, 0 },
+	{ "apart", NAMES, 1, NONE, 0 },
+};
+
+#define KEY_NAMES "min, max, tpcs, gpcs, cluster, same, apart, weight, spread or pack"
+
+/* Whose text is read, for the line about what is wrong with it. */
+struct where {
+	const char *cmd;
+	char text[300];		/* "FILE:3: " or "--tenant TEXT: " */
+	uint32_t given;		/* keys, by their place in the table */
+};
+
+__attribute__((format(printf, 2, 3)))
+static int wrong(const struct where *where, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	cmd_fail(where->cmd, EXIT_USAGE, "%s%s", where->text, len < 0 ? "no memory" : text);
+	if (len >= 0)
+		free(text);
+	return EXIT_USAGE;
+}
+
+static const struct key *find_key(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strlen(keys[i].name) == len && !strncmp(keys[i].name, name, len))
+			return &keys[i];
+	return NULL;
+}
+
+static int take_number(struct gpupart_demand *d, const struct key *key, const char *value,
+		       const struct where *where)
+{
+	char *end;
+	unsigned long nr;
+
+	errno = 0;
+	nr = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || !nr || nr > key->most)
+		return wrong(where, "%s=%s: wants a number, 1 to %u", key->name, value, key->most);
+	*(unsigned int *)((char *)d + key->at) = nr;
+	if (key->also != NONE)
+		*(unsigned int *)((char *)d + key->also) = nr;
+	return -1;
+}
+
+static int take_flag(struct gpupart_demand *d, const struct key *key, const char *value,
+		     const struct where *where)
+{
+	static const char *const yes[] = { "", "true", "yes", "on" };
+	static const char *const no[] = { "false", "no", "off" };
+	int is = -1;
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		if (!strcmp(value, yes[i]))
+			is = 1;
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (!strcmp(value, no[i]))
+			is = 0;
+	if (is < 0)
+		return wrong(where, "%s=%s: wants true or false", key->name, value);
+	*(bool *)((char *)d + key->at) = key->form == FLAG ? is : !is;
+	return -1;
+}
+
+static int take_names(struct demands *demands, const struct key *key, const char *value,
+		      const struct where *where)
+{
+	unsigned int i = demands->nr - 1;
+	char *text = key->at ? demands->texts[i].apart : demands->texts[i].same;
+
+	if (!*value)
+		return wrong(where, "%s wants the names of tenants, joined by +", key->name);
+	if (strlen(text) + strlen(value) + 2 > DEMANDS_TEXT)
+		return wrong(where, "%s=%s: more names than there can be tenants", key->name,
+			     value);
+	if (*text)
+		strcat(text, "+");
+	strcat(text, value);
+	if (key->at)
+		demands->list[i].apart = text;
+	else
+		demands->list[i].same = text;
+	return -1;
+}
+
+static int take_key(struct demands *demands, const char *name, size_t len, const char *value,
+		    struct where *where)
+{
+	struct gpupart_demand *d = &demands->list[demands->nr - 1];
+	const struct key *key = find_key(name, len);
+	uint32_t bit = key ? 1u << (key - keys) : 0;
+
+	if (!key)
+		return wrong(where, "'%.*s' is not a key: wants " KEY_NAMES, (int)len, name);
+	if (where->given & bit)
+		return wrong(where, "%s is there twice", key->name);
+	where->given |= bit;
+	switch (key->form) {
+	case NUMBER:
+		return take_number(d, key, value, where);
+	case NAMES:
+		return take_names(demands, key, value, where);
+	default:
+		return take_flag(d, key, value, where);
+	}
+}
+
+static int take_tenant(struct demands *demands, const char *name, size_t len,
+		       struct where *where)
+{
+	char *to;
+
+	if (demands->nr == GPUPART_PLAN_MAX_TENANTS)
+		return wrong(where, "tenant %.*s: a plan has at most %d tenants", (int)len, name,
+			     GPUPART_PLAN_MAX_TENANTS);
+	to = demands->texts[demands->nr].name;
+	if (!len || len >= sizeof(demands->texts[0].name))
+		return wrong(where, "tenant '%.*s': a name has 1 to %zu letters", (int)len, name,
+			     sizeof(demands->texts[0].name) - 1);
+	memcpy(to, name, len);
+	to[len] = 0;
+	where->given = 0;
+	demands->list[demands->nr++].name = to;
+	return -1;
+}
+
+/* "KEY=VALUE,KEY,..", which may be empty. */
+static int take_words(struct demands *demands, const char *words, struct where *where)
+{
+	int status = -1;
+
+	while (*words && status < 0) {
+		size_t len = strcspn(words, ","), key_len = strcspn(words, "=,");
+		char *value = strndup(words + key_len + (words[key_len] == '='),
+				      key_len < len ? len - key_len - 1 : 0);
+
+		if (!value)
+			return wrong(where, "no memory");
+		if (key_len < len && !*value)
+			status = wrong(where, "%.*s= has no value", (int)key_len, words);
+		else
+			status = take_key(demands, words, key_len, value, where);
+		free(value);
+		words += len;
+		if (*words && !*++words && status < 0)
+			status = wrong(where, "nothing follows the last comma");
+	}
+	return status;
+}
+
+int demands_add(struct demands *demands, const char *cmd, const char *text)
+{
+	struct where where = { .cmd = cmd };
+	size_t len = strcspn(text, ":");
+	int status;
+
+	snprintf(where.text, sizeof(where.text), "--tenant %.200s: ", *text ? text : "''");
+	status = take_tenant(demands, text, len, &where);
+	if (status < 0 && text[len])
+		status = take_words(demands, text + len + 1, &where);
+	return status;
+}
+
+/* -------------------------------------------------------------------- files */
+
+struct file {
+	struct demands *demands;
+	const char *path;
+	yaml_document_t doc;
+	struct where where;
+};
+
+/* What is said next is about @node, and @key's value where it is not NULL. */
+static void point(struct file *f, const yaml_node_t *node, const char *tenant, const char *key)
+{
+	snprintf(f->where.text, sizeof(f->where.text), "%.150s:%zu: %.64s%s%.64s%s", f->path,
+		 node->start_mark.line + 1, tenant ? tenant : "", key ? "." : "", key ? key : "",
+		 tenant ? ": " : "");
+}
+
+/* The text of a scalar; NULL: it is none, or has a zero byte in it. */
+static const char *scalar(const yaml_node_t *node)
+{
+	const char *text = node->type == YAML_SCALAR_NODE ? (char *)node->data.scalar.value : NULL;
+
+	return text && strlen(text) == node->data.scalar.length ? text : NULL;
+}
+
+/* One value, or a sequence of names joined. */
+static int take_value(struct file *f, const char *tenant, const char *key, yaml_node_t *value)
+{
+	const struct key *known = find_key(key, strlen(key));
+	char names[DEMANDS_TEXT] = "";
+
+	point(f, value, tenant, key);
+	if (value->type == YAML_SEQUENCE_NODE && known && known->form == NAMES) {
+		for (yaml_node_item_t *i = value->data.sequence.items.start;
+		     i < value->data.sequence.items.top; i++) {
+			const char *name = scalar(yaml_document_get_node(&f->doc, *i));
+
+			if (!name || !*name || strlen(names) + strlen(name) + 2 > sizeof(names))
+				return wrong(&f->where, "wants a list of tenants' names");
+			if (*names)
+				strcat(names, "+");
+			strcat(names, name);
+		}
+		return take_key(f->demands, key, strlen(key), names, &f->where);
+	}
+	if (!scalar(value))
+		return wrong(&f->where, "wants one value%s",
+			     known && known->form == NAMES ? " or a list of names" : "");
+	if (!*scalar(value) && known)
+		return wrong(&f->where, "has no value");
+	return take_key(f->demands, key, strlen(key), scalar(value), &f->where);
+}
+
+static int take_node(struct file *f, yaml_node_t *name, yaml_node_t *demand)
+{
+	const char *tenant = scalar(name), *words = scalar(demand);
+	int status;
+
+	point(f, name, tenant, NULL);
+	if (!tenant)
+		return wrong(&f->where, "a tenant's name is not text");
+	for (unsigned int i = 0; i < f->demands->nr; i++)
+		if (!strcmp(f->demands->list[i].name, tenant))
+			return wrong(&f->where, "this tenant is there twice");
+	status = take_tenant(f->demands, tenant, strlen(tenant), &f->where);
+	if (status >= 0)
+		return status;
+	point(f, demand, tenant, NULL);
+	if (words)
+		return take_words(f->demands, strcmp(words, "~") && strcmp(words, "null") ?
+				  words : "", &f->where);
+	if (demand->type != YAML_MAPPING_NODE)
+		return wrong(&f->where, "wants keys: " KEY_NAMES);
+	for (yaml_node_pair_t *p = demand->data.mapping.pairs.start;
+	     p < demand->data.mapping.pairs.top && status < 0; p++) {
+		yaml_node_t *key = yaml_document_get_node(&f->doc, p->key);
+
+		point(f, key, tenant, NULL);
+		if (!scalar(key))
+			return wrong(&f->where, "a key is not text: wants " KEY_NAMES);
+		if (!find_key(scalar(key), strlen(scalar(key))))
+			return wrong(&f->where, "'%s' is not a key: wants " KEY_NAMES, scalar(key));
+		status = take_value(f, tenant, scalar(key),
+				    yaml_document_get_node(&f->doc, p->value));
+	}
+	return status;
+}
+
+static int take_document(struct file *f)
+{
+	yaml_node_t *root = yaml_document_get_root_node(&f->doc), *key, *tenants;
+	yaml_node_pair_t *p;
+	int status = -1;
+
+	snprintf(f->where.text, sizeof(f->where.text), "%.200s: ", f->path);
+	if (!root)
+		return wrong(&f->where, "nothing in it: wants tenants:");
+	point(f, root, NULL, NULL);
+	if (root->type != YAML_MAPPING_NODE)
+		return wrong(&f->where, "wants tenants: with names below it");
+	p = root->data.mapping.pairs.start;
+	for (; p < root->data.mapping.pairs.top; p++) {
+		key = yaml_document_get_node(&f->doc, p->key);
+		point(f, key, NULL, NULL);
+		if (!scalar(key) || strcmp(scalar(key), "tenants"))
+			return wrong(&f->where, "'%s' is not a key here: wants tenants",
+				     scalar(key) ? scalar(key) : "?");
+		if (p != root->data.mapping.pairs.start)
+			return wrong(&f->where, "tenants is there twice");
+	}
+	if (root->data.mapping.pairs.start == root->data.mapping.pairs.top)
+		return wrong(&f->where, "nothing in it: wants tenants:");
+	tenants = yaml_document_get_node(&f->doc, root->data.mapping.pairs.start->value);
+	point(f, tenants, "tenants", NULL);
+	if (tenants->type != YAML_MAPPING_NODE)
+		return wrong(&f->where, "wants names with their demands below it");
+	for (p = tenants->data.mapping.pairs.start;
+	     p < tenants->data.mapping.pairs.top && status < 0; p++)
+		status = take_node(f, yaml_document_get_node(&f->doc, p->key),
+				   yaml_document_get_node(&f->doc, p->value));
+	return status;
+}
+
+static int read_open(struct file *f, FILE *file)
+{
+	yaml_parser_t parser;
+	int status;
+
+	if (!yaml_parser_initialize(&parser))
+		return wrong(&f->where, "no memory");
+	yaml_parser_set_input_file(&parser, file);
+	if (yaml_parser_load(&parser, &f->doc)) {
+		status = take_document(f);
+		yaml_document_delete(&f->doc);
+	} else {
+		snprintf(f->where.text, sizeof(f->where.text), "%.200s:%zu: ", f->path,
+			 parser.problem_mark.line + 1);
+		status = wrong(&f->where, "no YAML: %s",
+			       parser.problem ? parser.problem : "it cannot be read");
+	}
+	yaml_parser_delete(&parser);
+	return status;
+}
+
+int demands_read(struct demands *demands, const char *cmd, const char *path)
+{
+	struct file f = { .demands = demands, .path = path, .where = { .cmd = cmd } };
+	FILE *file = fopen(path, "re");
+	struct stat st;
+	int status, err = errno;
+
+	if (!file)
+		return cmd_fail(cmd, cmd_status(-err), "-f %s: %s", path, strerror(err));
+	if (fstat(fileno(file), &st) || S_ISDIR(st.st_mode))
+		status = cmd_fail(cmd, EXIT_USAGE, "-f %s: is no file", path);
+	else if (st.st_size > MAX_FILE)
+		status = cmd_fail(cmd, EXIT_USAGE,
+				  "-f %s: %lld bytes: wants a file of demands, at most %d",
+				  path, (long long)st.st_size, MAX_FILE);
+	else
+		status = read_open(&f, file);
+	fclose(file);
+	return status;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/* A plan as JSON, out and in again. Must not trust what it reads. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "args.h"
+#include "cmd.h"
+#include "plan_file.h"
+
+static json_t *json_ugpus(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	json_t *ugpus = json_array();
+	struct gpupart_tpcset of;
+
+	for (unsigned int ugpu = 0; ugpu < gpupart_topology_nr_ugpus(topo); ugpu++) {
+		of = gpupart_topology_ugpu(topo, ugpu);
+		if (gpupart_tpcset_intersects(&of, set))
+			json_array_append_new(ugpus, json_integer(ugpu));
+	}
+	return ugpus;
+}
+
+json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
+		       const struct gpupart_tpcset *within)
+{
+	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
+	json_t *root = out_json_new("plan", info->simulated), *tenants = json_array();
+	struct gpupart_tpcset left = *within;
+	char hash[20];
+
+	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)plan->topology_hash);
+	json_object_set_new(root, "gpu", out_json_gpu(info));
+	json_object_set_new(root, "topology_hash", json_string(hash));
+	json_object_set_new(root, "optimal", json_boolean(plan->optimal));
+	json_object_set_new(root, "nr_steps", json_integer(plan->nr_steps));
+	json_object_set_new(root, "tenants", tenants);
+	for (unsigned int i = 0; i < plan->nr_tenants; i++) {
+		const struct gpupart_plan_tenant *t = &plan->tenants[i];
+
+		json_array_append_new(tenants, json_pack("{s:s, s:o, s:o, s:o}", "name", t->name,
+			"set", out_json_set(topo, &t->set), "ugpus", json_ugpus(topo, &t->set),
+			"bound_to_ugpu", out_json_index(t->ugpu)));
+		left = gpupart_tpcset_andnot(&left, &t->set);
+	}
+	json_object_set_new(root, "left", out_json_set(topo, &left));
+	return root;
+}
+
+static int refuse(const struct args *args, const char *words, const char *what, const char *value)
+{
+	return cmd_fail(args->cmd, args->usage_status, "--plan %s: %s%s%s", words, what,
+			value ? ": " : "", value ? value : "");
+}
+
+/* The tenant's entry in the array of them, or NULL. */
+static json_t *find_tenant(json_t *tenants, const char *name)
+{
+	size_t i;
+	json_t *t;
+
+	json_array_foreach(tenants, i, t) {
+		const char *is = json_string_value(json_object_get(t, "name"));
+
+		if (is && !strcmp(is, name))
+			return t;
+	}
+	return NULL;
+}
+
+static int read_root(const struct args *args, const char *words, json_t *root,
+		     struct plan_file *file)
+{
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+	const char *command = json_string_value(json_object_get(root, "command"));
+	const char *hash = json_string_value(json_object_get(root, "topology_hash"));
+	const char *pci = json_string_value(json_object_get(json_object_get(root, "gpu"), "pci"));
+	json_t *tenant = find_tenant(json_object_get(root, "tenants"), file->name);
+	json_t *sets = json_object_get(tenant, "set");
+	const char *set = json_string_value(json_object_get(sets, "list"));
+	char *end;
+
+	if (!schema || strcmp(schema, "gpupart/1") || !command || strcmp(command, "plan"))
+		return refuse(args, words, "no plan: wants what 'gpupart plan --json' writes",
+			      NULL);
+	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
+		return refuse(args, words, "topology_hash is not 16 hexadecimal digits",
+			      hash ? hash : "it is not there");
+	if (!tenant)
+		return refuse(args, words, "there is no such tenant in it", file->name);
+	if (!set || !*set || strlen(set) >= sizeof(file->set))
+		return refuse(args, words, "the tenant has no set", file->name);
+	file->topology_hash = strtoull(hash, &end, 16);
+	snprintf(file->pci, sizeof(file->pci), "%s", pci ? pci : "");
+	snprintf(file->set, sizeof(file->set), "%s", set);
+	return -1;
+}
+
+int plan_file_read(const struct args *args, const char *words, struct plan_file *file)
+{
+	const char *colon = strrchr(words, ':');
+	json_error_t error;
+	json_t *root;
+	char *path;
+	int status;
+
+	memset(file, 0, sizeof(*file));
+	if (!colon || colon == words || !colon[1] || strlen(colon + 1) >= sizeof(file->name))
+		return refuse(args, *words ? words : "''",
+			      "wants FILE:NAME, a plan and a tenant in it", NULL);
+	strcpy(file->name, colon + 1);
+	path = strndup(words, colon - words);
+	if (!path)
+		return cmd_fail(args->cmd, args->usage_status, "no memory");
+	root = json_load_file(path, 0, &error);
+	free(path);
+	if (!root && error.line < 1)
+		return refuse(args, words, error.text, NULL);
+	if (!root)
+		return cmd_fail(args->cmd, args->usage_status, "--plan %s: line %d: no JSON: %s",
+				words, error.line, error.text);
+	status = read_root(args, words, root, file);
+	json_decref(root);
+	return status;
+}

@@ -1,0 +1,181 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart plan: what tenants get on boards and made-up GPUs, what is refused and why, saved
+# plans in run, lines for a shell, a YAML file and what is wrong with one.
+. "$(dirname "$0")/tap.subr"
+h200=sample:h200
+e=sample:h200-e
+
+# set NAME: that tenant's list in the plan on stdout.
+set_of() { python3 -c "import json, sys
+d = json.load(open('$tmp/out'))
+print(*(t['set']['list'] for t in d['tenants'] if t['name'] == '$1'))"; }
+get() { python3 -c "import json; d = json.load(open('$tmp/out')); print($1)"; }
+
+# Known answers.
+try plan -i $h200 --tenant a:gpcs --json
+is "$status $(get "d['schema'], d['command'], d['optimal'], d['tenants'][0]['set']['nr_tpcs']")" \
+	"0 gpupart/1 plan True 66" "one tenant has all"
+try plan -i $h200 --tenant a:gpcs,apart=b --tenant b:gpcs --json
+is "$(get "[(t['set']['whole_gpcs'], t['ugpus']) for t in d['tenants']], d['left']['nr_tpcs']")" \
+	"[([0, 1, 5, 6], [0]), ([2, 3, 4, 7], [1])] 0" "two apart: a uGPU each, whole"
+try plan -i $e --tenant a:tpcs=6,gpcs --json
+is "$(set_of a)" 0,8,16,24,62,65 "board e: six TPCs in whole GPCs are its GPC of six"
+try plan -i $e --tenant a:tpcs=6,gpcs,cluster=8 --json
+is "$(set_of a)" 0,8,16,24,62,65 "board e: its virtual GPC of four holds a cluster of 8"
+refused 2 "tenant a: cluster=16 takes 8 TPCs in one GPC, above max=6" \
+	plan -i $e --tenant a:tpcs=6,gpcs,cluster=16
+# GPC 1 of board b has 8 TPCs, of which 4 are singletons; GPC 5 is the next with 8.
+try plan -i $h200 --tenant a:tpcs=8,gpcs --json
+is "$(set_of a)" 0,8,16,24,62-65 "board b: eight TPCs are GPC 1"
+try plan -i $h200 --tenant a:tpcs=8,gpcs,cluster=16 --json
+is "$(set_of a)" 4,12,20,28,35,42,49,56 "but not for a cluster of 16, which singletons do not hold"
+refused 1 "would do" plan -i $e --tenant a:cluster=32
+try plan -i $h200 --tenant a:tpcs=8,spread --tenant b:tpcs=8 --json
+is "$(get "[len(t['ugpus']) for t in d['tenants']]")" "[2, 1]" "who spreads is in both uGPUs, who packs in one"
+try plan -i $h200 --tenant a:min=8 --tenant b:min=8,weight=2 --json
+is "$(get "[t['set']['nr_tpcs'] for t in d['tenants']]")" "[22, 44]" "shares go by weight"
+try plan -i $h200 --tenant a:min=8 --tenant b:min=8,weight=2 --json
+cp "$tmp/out" "$tmp/first"
+try plan -i $h200 --tenant b:weight=2,min=8 --tenant a:min=8 --json
+is "$(set_of a) $(set_of b)" "$(cp "$tmp/out" "$tmp/second"; cp "$tmp/first" "$tmp/out"; set_of a) $(set_of b)" \
+	"the order of tenants makes no difference"
+
+# Text: every set in it, at most 80 columns, and no word of simulation for a capture.
+try plan -i $e --tenant llm:min=16,max=33,gpcs,cluster=8,apart=batch --tenant batch:min=8,max=20
+is "$(awk 'length > 80 && !/^source:/ { print FNR }' "$tmp/out")" "" "text: at most 80 columns"
+has "$out" "llm: 33 TPCs, 66 SMs in 4 GPCs, uGPU 0" "text: a tenant's line"
+has "$out" "left over: 13 TPCs" "text: what nobody has"
+
+# Every made-up GPU has a plan for two that ask for little, or says why not.
+for capture in "$BUILD"/tests/generated/*.capture; do
+	[ -e "$capture" ] || { skip "no made-up GPUs: make tests"; break; }
+	try plan -i "$capture" --tenant a --tenant b:spread
+	case "$status $err" in "0 " | "2 gpupart plan: tenant "* | "1 gpupart plan: tenant "*"would do") ok 0 "${capture##*/}" ;;
+	*) ok 1 "${capture##*/}: $status $err" ;;
+	esac
+done
+
+# Refused: whose demand and what would do, which then does.
+refused 1 "tenant b: min=30 cannot be met beside a on 66 TPCs: min=26 would do" \
+	plan -i $h200 --tenant a:min=40 --tenant b:min=30
+refused 1 "would do" plan -i $h200 --tenant a:min=34,apart=b --tenant b
+try plan -i $h200 --tenant a:min=40 --tenant b:min=26
+is $status 0 "what would do does"
+for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "a:weight=1001" "a:nosuch" \
+	"a:min=1,min=2" "a:gpcs=2" "a:min=1," "a:apart=" ":min=1" "" "a b:min=1" "a:same=zz" "a:apart=a" \
+	"a:min=3,max=2" "a:gpcs,spread" "a:cluster=8,max=3" "-a"; do
+	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
+done
+refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
+refused 2 "no tenants" plan -i $h200
+try plan -i $h200 --tenant llm:min=16,gpcs --tenant batch:min=8 --of picture
+is "$status $(grep -c '^ A    llm: \| B    batch: ' "$tmp/out")" "0 2" "plan --of picture: a line of the legend each"
+has "$(cat "$tmp/out")" " 0    A" "and TPCs in boxes"
+"$gpupart" plan -i $h200 --tenant llm:min=16,gpcs --tenant b.2:min=8 --of svg -o "$tmp/plan.svg" 2>"$tmp/err" ||
+	cat "$tmp/err"
+if command -v python3 >/dev/null; then
+	is "$(python3 - "$tmp/plan.svg" <<'END'
+import sys, xml.dom.minidom
+texts = ["".join(n.data for n in t.childNodes if n.data)
+         for t in xml.dom.minidom.parse(sys.argv[1]).getElementsByTagName("text")]
+print(texts.count("llm"), texts.count("b.2"))
+END
+)" "1 1" "plan --of svg: is XML and names each tenant once"
+else
+	skip "no python3"
+fi
+refused 2 svgg plan -i $h200 --tenant a --of svgg
+refused 2 "take one" plan -i $h200 --tenant a --of env --json
+refused 2 "--only b" plan -i $h200 --tenant a --only b
+refused 2 "nothing runs on a capture" plan -i $h200 --tenant a --beside
+# shellcheck disable=SC2046 # words
+refused 2 "at most 16" plan -i $h200 $(printf -- '--tenant t%s ' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17)
+refused 2 "does not tell of uGPUs" plan -i "$BUILD/tests/generated/10.capture" --tenant a:apart=b --tenant b
+
+# A file: as options; what is wrong has its line and key.
+yaml() { printf "$1" >"$tmp/y"; }
+yaml 'tenants:\n  a:\n    min: 8\n  b: {min: 8, weight: 2, same: [a]}\n  c: tpcs=2,spread\n  d:\n'
+try plan -i $h200 -f "$tmp/y" --json
+is "$status $(get "[t['name'] for t in d['tenants']]")" "0 ['a', 'b', 'c', 'd']" "a file of four tenants"
+cp "$tmp/out" "$tmp/plan.json"
+one=$(set_of b)
+try plan -i $h200 --tenant a:min=8 --tenant b:min=8,weight=2,same=a --tenant c:tpcs=2,spread --tenant d --json
+is "$(set_of b)" "$one" "the same as with options"
+wrong() {	# TEXT WANTED
+	yaml "$1"
+	refused 2 "$2" plan -i $h200 -f "$tmp/y"
+}
+wrong 'tenants:\n  a:\n    min: x\n' "y:3: a.min: min=x: wants a number, 1 to 256"
+wrong 'tenants:\n  a:\n    nosuch: 1\n' "y:3: a: 'nosuch' is not a key"
+wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: wants one value"
+wrong 'tenants:\n  a:\n    min:\n' "y:3: a.min: has no value"
+wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is there twice"
+wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is there twice"
+wrong 'tenants:\n  a: [1]\n' "y:2: a: wants keys"
+wrong 'tenants: [a]\n' "y:1: tenants: wants names"
+wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key here"
+wrong 'tenants:\n  a: {min: 1\n' "y:3: no YAML"
+wrong '' "nothing in it"
+wrong '{}' "nothing in it"
+wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: wants true or false"
+wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: wants a list"
+wrong 'tenants: &x\n  a: *x\n' "y:"
+refused 2 /nonexistent plan -f /nonexistent
+refused 2 "is no file" plan -f /
+head -c 4096 /dev/urandom >"$tmp/y"
+try plan -i $h200 -f "$tmp/y"
+is "$status $(wc -l <"$tmp/err")" "2 1" "a file of noise is refused in one line"
+
+# A saved plan in run: the set, the name; refused where membership differs.
+try run -i $h200 --plan "$tmp/plan.json:b" -- sh -c 'echo $GPUPART_SET $GPUPART_NAME'
+is "$status $out" "0 $one b" "run --plan: the tenant's set and name"
+try run -i $h200 --plan "$tmp/plan.json:b" --name other -- sh -c 'echo $GPUPART_NAME'
+is "$out" other "run --plan --name: the name that was given"
+refused 125 "made for topology $(python3 -c "import json; print(json.load(open('$tmp/plan.json'))['topology_hash'])")" \
+	run -i $e --plan "$tmp/plan.json:b" -- true
+has "$err" "h200-e.capture is $("$gpupart" topology -i $e --json | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p')" \
+	"and the board's hash is there too"
+refused 125 "no such tenant in it: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
+refused 125 "take one" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
+refused 125 "wants FILE:NAME" run -i $h200 --plan plan.json -- true
+"$gpupart" topology -i $h200 --json >"$tmp/t.json"
+refused 125 "no plan: wants what 'gpupart plan --json' writes" run -i $h200 --plan "$tmp/t.json:b" -- true
+refused 125 "line 1: no JSON" run -i $h200 --plan "$tmp/y:b" -- true
+sed 's/"list": "[^"]*"/"list": "0-99"/' "$tmp/plan.json" >"$tmp/bad.json"
+refused 125 "0-99" run -i $h200 --plan "$tmp/bad.json:b" -- true
+
+# For a shell: all of them, and one with which a program is confined as by run.
+try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
+is "$(eval "$out"; echo "$SET_a_1")" "0,8,16,24,62-65" "env: SET_NAME for each"
+refused 2 "are both SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
+sim() { LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$BUILD/share/gpupart/captures/h200.capture "$@"; }
+sim "$gpupart" plan --tenant a:tpcs=8,gpcs --tenant b --only a --of env >"$tmp/env" 2>"$tmp/err"
+is "$?" 0 "env of the GPU that is here"
+is "$(. "$tmp/env"; env | grep -c '^GPUPART_\(SET\|GPU\|NAME\|CHECKED\)=\|^CUDA_INJECTION64_PATH=')" 5 \
+	"env: all that run sets"
+if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
+	# A program that knows nothing of gpupart, started by that shell: SMs of GPC 1's TPCs.
+	smids=$(. "$tmp/env"; sim "$tmp/census" lib/probe.ptx 0)
+	is "$(echo "$smids" | tr ' ' '\n' | sed '/^$/d' | sort -n | uniq | tr '\n' ' ')" \
+		"0 1 16 17 32 33 48 49 124 125 126 127 128 129 130 131 " "eval env; PROGRAM: it is confined"
+else
+	skip "no compiler here"
+fi
+
+# What runs now is left out with --beside alone.
+mkfifo "$tmp/hold"
+"$gpupart" run -i $h200 -g 0 -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
+exec 9>"$tmp/hold"
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	grep -q there "$tmp/there" && break
+	sleep 0.2
+done
+sim "$gpupart" plan --tenant a --json >"$tmp/out" 2>&1
+is "$(get "d['tenants'][0]['set']['nr_tpcs']")" 66 "a plan is of the whole GPU, whoever is on it"
+sim "$gpupart" plan --tenant a --beside --json >"$tmp/out" 2>&1
+is "$(get "d['tenants'][0]['set']['nr_tpcs'], d['tenants'][0]['set']['whole_gpcs']")" \
+	"57 [1, 2, 3, 4, 5, 6, 7]" "with --beside without the TPCs of what runs"
+exec 9>&-
+wait
+tap_done
