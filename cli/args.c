@@ -153,10 +153,12 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	       const char *help, int argc, char **argv)
 {
 	struct option options[MAX_OPTIONS] = { 0 };
-	char letters[2 * MAX_OPTIONS] = "+:";
+	char letters[2 * MAX_OPTIONS];
 	unsigned int nr = 0;
 	int opt, status;
 
+	/* Options end at a PROGRAM, and not at a name. */
+	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
 	args->cmd = argv[0];
 	args->usage_status = takes & ARGS_PROGRAM ? EXIT_RUN_FAILED : EXIT_USAGE;
 	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
@@ -183,7 +185,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 		if (status >= 0)
 			return status;
 	}
-	if (takes & ARGS_PROGRAM)
+	if (takes & (ARGS_PROGRAM | ARGS_NAMES))
 		args->program = argv + optind;
 	else if (optind < argc)
 		return cmd_fail(args->cmd, args->usage_status,

@@ -16,6 +16,7 @@
 #define ARGS_JSON	16
 #define ARGS_OUTPUT	32	/* -o */
 #define ARGS_PROGRAM	64	/* [--] PROGRAM ARGS follow */
+#define ARGS_NAMES	128	/* words among the options, into @program */
 
 #define ARGS_MAX_TERMS	64
 
@@ -41,7 +42,7 @@ struct args {
 		const char *option;	/* "-t" */
 		const char *text;
 	} terms[ARGS_MAX_TERMS];
-	char **program;		/* PROGRAM ARGS NULL */
+	char **program;		/* PROGRAM ARGS NULL, or names NULL */
 	bool simulated;		/* args_simulate() made @source and @gpu one simulated GPU */
 	char visible[64];	/* room for what args_gpu() finds */
 };
