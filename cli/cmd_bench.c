@@ -335,12 +335,14 @@ static bool is_wanted(const struct args *args, const struct bench_part *part)
 
 static int run_part(struct session *s, const struct bench_part *part)
 {
+	double start = bench_now_us();
 	const char *status;
 	json_t *report;
 
 	if (isatty(STDERR_FILENO))
 		cmd_note(s->args->cmd, "%s ...", part->name);
 	report = measure(s, part);
+	json_object_set_new(report, "seconds", json_real((bench_now_us() - start) / 1e6));
 	status = text_of(report, "status");
 	s->nr_failed += !strcmp(status, "failed");
 	s->nr_skipped += !strcmp(status, "skipped");

@@ -115,6 +115,8 @@ int kernel_launch(struct bench *b, void *stream, const struct kernel *kernel,
 int bench_stream(struct bench *b, const struct gpupart_tpcset *set, void **stream);
 int bench_stream_set(struct bench *b, void *stream, const struct gpupart_tpcset *set);
 int bench_alloc(struct bench *b, size_t bytes, cuda_ptr *memory);
+/* All there when it returns, whatever stream reads it. */
+int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes);
 
 /*
  * A series of launches one behind the other, each timed by the GPU from the end of the one

@@ -60,48 +60,70 @@ static int measure_share(struct bench *b, json_t *report)
 	return 0;
 }
 
-/* No set and the set of everything in turns: A B A B. */
+struct turns {
+	double *none, *every, *ratio;	/* medians of series, and of both of a turn */
+	double mhz_none, mhz_every;
+	unsigned int nr;
+};
+
+/* No set and the set of everything in turns, A B A B A; a B to the As before and after it. */
+static int take_turns(struct meter *m, const struct kernel *kernel, struct turns *t)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(m->b->topo);
+	struct stats s;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i <= t->nr; i++) {
+		err = meter_alone(m, kernel, NULL, &s, &t->mhz_none);
+		if (err)
+			break;
+		t->none[i] = s.median;
+		if (i)
+			t->ratio[i - 1] = t->none[i] > 0 ?
+				2 * t->every[i - 1] / (t->none[i] + t->none[i - 1]) : 0;
+		if (i == t->nr)
+			break;
+		err = meter_alone(m, kernel, &all, &s, &t->mhz_every);
+		t->every[i] = s.median;
+	}
+	return err;
+}
+
 static int measure_cost_of(struct meter *m, enum work work, json_t *table, double *ratio)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(m->b->topo);
-	unsigned int nr_turns = bench_count(m->b, 15, 5);
-	double *none = calloc(nr_turns, sizeof(double)), *every = calloc(nr_turns, sizeof(double));
-	struct stats a, e;
+	struct turns t = { .nr = bench_count(m->b, 15, 5) };
 	struct kernel kernel;
 	int err;
 
-	err = none && every ? bench_stream_set(m->b, m->victim, NULL) :
-			      bench_fail(m->b, -ENOMEM, "no memory");
+	t.none = calloc(3 * (t.nr + 1), sizeof(double));
+	if (!t.none)
+		return bench_fail(m->b, -ENOMEM, "no memory");
+	t.every = t.none + t.nr + 1;
+	t.ratio = t.every + t.nr + 1;
+	err = bench_stream_set(m->b, m->victim, NULL);
 	if (!err)
 		err = workload_victim(&m->work, work, bench_nr_sms(m->b, &all), m->victim, COST_US,
 				      &kernel);
-	for (unsigned int i = 0; !err && i < nr_turns; i++) {
-		err = meter_alone(m, &kernel, NULL, &a, NULL);
-		if (!err)
-			err = meter_alone(m, &kernel, &all, &e, NULL);
-		if (!err) {
-			none[i] = a.median;
-			every[i] = e.median;
-		}
-	}
+	if (!err)
+		err = take_turns(m, &kernel, &t);
 	if (!err) {
-		a = stats_of(none, nr_turns);
-		e = stats_of(every, nr_turns);
-		*ratio = a.median > 0 ? e.median / a.median : 0;
-		report_row(table, "[s,f,f,f]", work_name[work], a.median, e.median, *ratio);
+		*ratio = stats_median(t.ratio, t.nr);
+		report_row(table, "[s,f,f,f,f,f]", work_name[work],
+			   stats_median(t.none, t.nr + 1), stats_median(t.every, t.nr), *ratio,
+			   t.mhz_none, t.mhz_every);
 	}
-	free(none);
-	free(every);
+	free(t.none);
 	return err;
 }
 
 static int measure_cost(struct meter *m, json_t *report)
 {
 	json_t *table = report_table(report, "What isolation costs (us, medians)",
-				     "kernel|no set|the set of all TPCs|ratio");
+				     "kernel|no set|the set of all TPCs|ratio|MHz|MHz in the set");
 	static const enum work works[] = { WORK_FMA, WORK_L2, WORK_DRAM };
 	char what[128];
-	double ratio, worst = 0;
+	double ratio = 0, worst = 0;
 	int err = 0;
 
 	for (int i = 0; !err && i < 3; i++) {

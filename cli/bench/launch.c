@@ -50,6 +50,14 @@ double bench_now_us(void)
 	return ts.tv_sec * 1e6 + ts.tv_nsec / 1e3;
 }
 
+/* The call returns when the host's copy may change; a launch on another stream waits for none. */
+int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes)
+{
+	int err = CU(b, cuMemcpyHtoD_v2, to, from, bytes);
+
+	return err ? err : CU(b, cuStreamSynchronize, NULL);
+}
+
 /* Clocks rise when there is work: half a second of it. */
 static int warm_up(struct bench *b)
 {
@@ -111,8 +119,8 @@ int slots_clear(struct slots *slots)
 	memset(slots->host, 0, slots->nr * sizeof(*slots->host));
 	for (unsigned int i = 0; i < slots->nr; i++)
 		slots->host[i].start = UINT64_MAX;
-	return CU(slots->b, cuMemcpyHtoD_v2, slots->device, slots->host,
-		  slots->nr * sizeof(*slots->host));
+	return bench_upload(slots->b, slots->device, slots->host,
+			    slots->nr * sizeof(*slots->host));
 }
 
 int slots_open(struct bench *b, struct slots *slots, unsigned int nr)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "../nvml.h"
 #include "bench.h"
 
 #define NR_STEPS	20
@@ -36,6 +37,7 @@ struct protect {
 	struct loop victim, good;
 	json_t *table, *samples;
 	unsigned int nr;
+	int mhz;			/* as NVML told at the end of the last loop */
 };
 
 static void sleep_until(double us)
@@ -141,6 +143,7 @@ static int run_loop(struct protect *p, struct loop *l)
 			next = bench_now_us();
 		sleep_until(next);
 	}
+	p->mhz = p->b->simulated ? -1 : nvml_sm_clock(p->b->pci);
 	return 0;
 }
 
@@ -152,8 +155,9 @@ static struct stats tell_case(struct protect *p, const char *name, double share)
 	for (unsigned int i = 0; i < p->victim.nr; i++)
 		report_point(series, i + 1, p->victim.us[i]);
 	s = stats_of(p->victim.us, p->victim.nr);
-	report_row(p->table, "[s,f,f,f,f,f,f,i,o]", name, s.mean, s.sd, s.min, s.max, s.median,
-		   s.p99, p->victim.nr, share >= 0 ? json_real(share) : json_null());
+	report_row(p->table, "[s,f,f,f,f,f,f,i,o,i]", name, s.mean, s.sd, s.min, s.max,
+		   s.median, s.p99, p->victim.nr, share >= 0 ? json_real(share) : json_null(),
+		   p->mhz);
 	return s;
 }
 
@@ -261,7 +265,8 @@ static int measure(struct protect *p, json_t *report)
 		    "for YOLOv2. Here an inference is %d small kernels, reads and multiply-adds "
 		    "in turn, one each %d us; the faulty one launches grids that take the whole "
 		    "of its set for %d us, without a pause. Sets: %s, %u TPCs each. A case ends "
-		    "after %.0f s with fewer inferences.", NR_STEPS, PERIOD_US, FLOOD_US,
+		    "after %.0f s with fewer inferences. MHz: the SMs' clock by NVML at a "
+		    "case's end (-1: not told).", NR_STEPS, PERIOD_US, FLOOD_US,
 		    sets_name[where], sets->nr_tpcs, LIMIT_US / 1e6);
 	return 0;
 }
@@ -280,7 +285,7 @@ int bench_protect(struct bench *b, json_t *report)
 		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
 	}
 	p->table = report_table(report, "An inference (us)", "case|mean|standard deviation|min|max|"
-				"median|99%|inferences|faulty one ran");
+				"median|99%|inferences|faulty one ran|MHz");
 	p->samples = report_chart(report, "protect.svg", REPORT_LINES, "Inferences one by one",
 				  "inference", "us", true);
 	err = workload_open(b, &p->work);

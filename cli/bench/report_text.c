@@ -84,18 +84,23 @@ static void print_table(struct out *out, const json_t *table)
 		print_row(out->file, row, widths);
 }
 
-/* "ok      WHAT: 1.003, at most 1.020". */
+/* What is judged, with all the places that count. */
+static const char *judged(const json_t *check, const char *key, char text[32])
+{
+	snprintf(text, 32, "%.5g", json_real_value(json_object_get(check, key)));
+	return text;
+}
+
+/* "ok      WHAT: 1.003, at most 1.02". */
 static void print_check(struct out *out, const json_t *check)
 {
 	const char *result = text_of(check, "result");
 	bool bad = !strcmp(result, "not ok");
 	char value[32], limit[32];
 
-	report_number(json_real_value(json_object_get(check, "value")), value);
-	report_number(json_real_value(json_object_get(check, "limit")), limit);
 	fprintf(out->file, "%s%-10s%s  %s: %s, %s %s\n", bad ? out->red : "", result,
-		bad ? out->plain : "", text_of(check, "what"), value, text_of(check, "relation"),
-		limit);
+		bad ? out->plain : "", text_of(check, "what"), judged(check, "value", value),
+		text_of(check, "relation"), judged(check, "limit", limit));
 }
 
 void report_text(struct out *out, const json_t *report)
@@ -165,10 +170,8 @@ static void markdown_checks(FILE *file, const json_t *report)
 	fputs("\n## Held to\n\n| | what | is | has to be |\n|---|---|---|---|\n", file);
 	json_array_foreach(json_object_get(report, "checks"), i, check)
 		fprintf(file, "| %s | %s | %s | %s %s |\n", text_of(check, "result"),
-			text_of(check, "what"),
-			report_number(json_real_value(json_object_get(check, "value")), value),
-			text_of(check, "relation"),
-			report_number(json_real_value(json_object_get(check, "limit")), limit));
+			text_of(check, "what"), judged(check, "value", value),
+			text_of(check, "relation"), judged(check, "limit", limit));
 }
 
 void report_markdown(FILE *file, const json_t *report, bool simulated, const char *gpu)

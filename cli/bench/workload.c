@@ -47,7 +47,7 @@ static int fill_chain(struct bench *b, cuda_ptr chain, unsigned int nr)
 	}
 	for (unsigned int i = 0; i < nr; i++)
 		lines[i * step] = order[i];
-	err = CU(b, cuMemcpyHtoD_v2, chain, lines, (size_t)nr * LINE);
+	err = bench_upload(b, chain, lines, (size_t)nr * LINE);
 free_lines:
 	free(order);
 	free(lines);
