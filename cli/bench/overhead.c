@@ -210,7 +210,7 @@ static int measure_launches(struct bench *b, json_t *report)
 struct shared {
 	struct gpupart_tpcset sets[2];
 	char pci[20];
-	atomic_int ready, go, done, stop, nr_wrong;
+	atomic_int ready, go, done, nr_wrong;
 	double called;
 	char why[512];
 };
@@ -236,7 +236,7 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 	}
 	snprintf(shared->why, sizeof(shared->why), "%s", err ? b->why : "");
 	atomic_store(&shared->ready, err ? -1 : 1);
-	while (!err && !atomic_load(&shared->stop)) {
+	while (!err) {
 		int go = atomic_load_explicit(&shared->go, memory_order_acquire);
 		struct gpupart_tpcset seen;
 
@@ -257,6 +257,14 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 		atomic_store_explicit(&shared->done, go, memory_order_release);
 	}
 	_exit(0);
+}
+
+/* Leaves its status to be waited for: until then the number is no other's. */
+static bool lives(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid;
 }
 
 static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_t *report)
@@ -281,7 +289,7 @@ static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_
 		write_us[i] = bench_now_us() - start;
 		atomic_store_explicit(&shared->go, go, memory_order_release);
 		while (atomic_load_explicit(&shared->done, memory_order_acquire) != go)
-			if (sched_yield() || waitpid(pid, NULL, WNOHANG) == pid) {
+			if (sched_yield() || !lives(pid)) {
 				gpupart_remote_close(remote);
 				return bench_fail(b, -ECHILD, "the launching process died");
 			}
@@ -316,18 +324,15 @@ static int measure_outside(struct bench *b, json_t *report)
 		err = bench_fail(b, -errno, "no process: %s", strerror(errno));
 		goto unmap_shared;
 	}
-	for (int i = 0; i < 60000 && !atomic_load(&shared->ready); i++)
+	for (int i = 0; i < 60000 && !atomic_load(&shared->ready) && lives(pid); i++)
 		usleep(1000);
 	if (atomic_load(&shared->ready) == 1)
 		err = change_often(b, shared, pid, report);
 	else
 		err = bench_fail(b, -ECHILD, "the launching process: %s",
 				 *shared->why ? shared->why : "it did not start");
-	atomic_store(&shared->stop, 1);
-	if (waitpid(pid, NULL, WNOHANG) == 0) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 unmap_shared:
 	munmap(shared, sizeof(*shared));
 	return err;

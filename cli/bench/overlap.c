@@ -74,6 +74,7 @@ static void tell(struct overlap *o, json_t *report, unsigned int nr_rounds)
 			snprintf(row, sizeof(row), "K%d first: K%d", first + 1, k + 1);
 			report_row(table, "[s,s,f,f]", first ? "K2 first" : "K1 first",
 				   k ? "K2" : "K1", start, end[k]);
+			report_chart_row(chart, row);
 			report_span(series[k], row, start, end[k]);
 		}
 		nr_first += end[first] <= end[!first];
