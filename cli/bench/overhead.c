@@ -212,6 +212,7 @@ struct shared {
 	char pci[20];
 	atomic_int ready, go, done, nr_wrong;
 	double called;
+	int err;		/* of the launching process: why it is not ready */
 	char why[512];
 };
 
@@ -223,7 +224,8 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	err = bench_attach(b);
-
+	if (!err && !b->sets.nr_tpcs)
+		err = bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
 	if (!err)
 		err = bench_library(b, gpupart_process_publish(b->gp, "bench"));
 	if (!err)
@@ -234,6 +236,7 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 		shared->sets[1] = gpupart_tpcset_andnot(&shared->sets[1], &shared->sets[0]);
 		snprintf(shared->pci, sizeof(shared->pci), "%s", b->pci);
 	}
+	shared->err = err;
 	snprintf(shared->why, sizeof(shared->why), "%s", err ? b->why : "");
 	atomic_store(&shared->ready, err ? -1 : 1);
 	while (!err) {
@@ -329,7 +332,8 @@ static int measure_outside(struct bench *b, json_t *report)
 	if (atomic_load(&shared->ready) == 1)
 		err = change_often(b, shared, pid, report);
 	else
-		err = bench_fail(b, -ECHILD, "the launching process: %s",
+		err = bench_fail(b, shared->err ? shared->err : -ECHILD,
+				 "the launching process: %s",
 				 *shared->why ? shared->why : "it did not start");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -435,38 +439,38 @@ static void mean_changes(json_t *report)
 		report_mean(report, "To change who has what: %s.", text);
 }
 
-/* What fails is said, and the others go on: they are apart from each other. */
-static void keep_going(struct bench *b, json_t *report, const char *what, int err, int *worst)
+/* The first of the failures, while the others go on: they are apart from each other. */
+struct first {
+	int err;
+	char why[512];
+};
+
+static void keep_going(struct bench *b, json_t *report, const char *what, int err,
+		       struct first *first)
 {
 	if (!err)
 		return;
-	if (err == -EOPNOTSUPP) {
-		report_note(report, "%s: skipped: %s", what, b->why);
+	report_note(report, "%s: %s: %s", what, err == -EOPNOTSUPP ? "skipped" : "failed", b->why);
+	if (err == -EOPNOTSUPP || first->err)
 		return;
-	}
-	report_note(report, "%s: failed: %s", what, b->why);
-	if (!*worst)
-		*worst = err;
+	first->err = err;
+	snprintf(first->why, sizeof(first->why), "%s", b->why);
 }
 
 int bench_overhead(struct bench *b, json_t *report)
 {
-	char first[512] = "";
-	int worst = 0, err;
+	struct first first = { 0 };
+	int err;
 
 	report_table(report, OVERHEAD_TABLE, "what|median|unit");
-	keep_going(b, report, "launches", measure_launches(b, report), &worst);
-	keep_going(b, report, "changes from outside", measure_outside(b, report), &worst);
-	keep_going(b, report, "green contexts", overhead_green(b, report), &worst);
-	keep_going(b, report, "MPS", overhead_mps(b, report), &worst);
-	if (worst)
-		snprintf(first, sizeof(first), "%s", b->why);
+	keep_going(b, report, "launches", measure_launches(b, report), &first);
+	keep_going(b, report, "changes from outside", measure_outside(b, report), &first);
+	keep_going(b, report, "green contexts", overhead_green(b, report), &first);
+	keep_going(b, report, "MPS", overhead_mps(b, report), &first);
 	err = bench_attach(b);
 	if (!err)
 		err = measure_sets(b, report);
-	keep_going(b, report, "sets", err, &worst);
+	keep_going(b, report, "sets", err, &first);
 	mean_changes(report);
-	if (worst && *first)
-		snprintf(b->why, sizeof(b->why), "%s", first);
-	return worst;
+	return first.err ? bench_fail(b, first.err, "%s", first.why) : 0;
 }

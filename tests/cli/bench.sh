@@ -93,6 +93,11 @@ is "$(ask "$tmp/out" '[[p["name"], p["status"], bool(p["why"])] for p in d["part
 	"[['overlap', 'skipped', True], ['dynamic', 'done', False]]" "a part that cannot leaves the others alone"
 is "$status" 0 "and is no failure"
 
+# A GPU with one TPC: what needs two sets is skipped and says so.
+try bench -i "$BUILD/tests/generated/15.capture" --quick
+is "$status $(grep -c '^skipped: .*\(one TPC\|too few TPCs\|one GPC\)' "$tmp/out")" "0 7" "one TPC: parts are skipped"
+has "$(tail -n 1 "$tmp/out")" "0 failed, 7 skipped" "and none fails"
+
 # Inside a run: its set is not bench's to measure.
 try run -i sample:h200 -t 0-3 -- "$gpupart" bench dynamic
 is "$status" 2 "inside a limit: refused"
