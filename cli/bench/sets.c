@@ -169,8 +169,7 @@ struct gpupart_tpcset sets_spread(const struct gpupart_topology *topo, unsigned 
 		for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++) {
 			struct gpupart_tpcset some = some_of(topo, gpc, round);
 
-			if (gpupart_tpcset_count(&some) == round &&
-			    gpupart_tpcset_count(&set) < nr)
+			if (gpupart_tpcset_count(&set) < nr)
 				set = gpupart_tpcset_or(&set, &some);
 		}
 		if (gpupart_tpcset_count(&set) == before)

@@ -115,6 +115,8 @@ static void test_charts(void)
 {
 	test_chart(CHART("bars", "true", SERIES("s", "[\"A\",0.99],[\"B\",11.5]") ","
 			 SERIES("t", "[\"B\",0.5]")), "bars below 1");
+	test_chart(CHART("bars", "true", SERIES("s", "[\"A\",0.99],[\"B\",6]")),
+		   "a bar a little below 1");
 	test_chart(CHART("lines", "true", SERIES("s", "[1,500],[2,250.5],[66,9]")), "lines");
 	test_chart(CHART("timeline", "false", SERIES("s", "[\"1\",0,5],[\"2\",4,9]")),
 		   "a timeline");
