@@ -43,7 +43,7 @@ INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 SMCTRL_SRC := $(wildcard lib/smctrl/*.c)
 SMCTRL_OBJ := $(SMCTRL_SRC:%.c=$(B)/obj/%.o)
-CLI_SRC	   := $(wildcard cli/*.c)
+CLI_SRC	   := $(wildcard cli/*.c cli/bench/*.c)
 CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
 CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,\
 		$(wildcard tests/data/gh100-*/capture.txt)) $(B)/share/gpupart/captures/h200.capture
@@ -69,6 +69,7 @@ $(B)/obj/%.o: %.c
 $(B)/obj/lib/topo_kernel.o: ALL_CFLAGS += -isystem /usr/include/libnl3
 $(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
 $(B)/obj/cli/trace_gpu.o: cli/trace.ptx
+$(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 # The launch path: TLS that needs no call.
 $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o: ALL_CFLAGS += -ftls-model=initial-exec
 
@@ -117,7 +118,7 @@ $(SIM): $(SIM_OBJ) lib/sim/libcuda.map
 $(CLI): $(CLI_OBJ) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) -L$(B)/lib -lgpupart -ljansson -lyaml \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) -L$(B)/lib -lgpupart -ljansson -lyaml -ldl -lpthread -lm \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
 # sample:h200 is board b: like a's tables, with measured bits.

@@ -8,6 +8,7 @@
 
 #define MAX_PROCESSES	256
 #define NOT_TOLD	(~0ull)
+#define CLOCK_SM	1	/* NVML_CLOCK_SM */
 
 /* nvml.h of NVIDIA's: nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3. */
 struct process_info {
@@ -18,6 +19,7 @@ struct process_info {
 
 static int (*find)(const char *pci, void **device);
 static int (*list)(void *device, unsigned int *nr, struct process_info *infos);
+static int (*clock_of)(void *device, int clock, unsigned int *mhz);
 
 static bool ready(void)
 {
@@ -33,8 +35,10 @@ static bool ready(void)
 		return false;
 	*(void **)&start = dlsym(lib, "nvmlInit_v2");
 	*(void **)&find = dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2");
-	if (start && find && !start())
+	if (start && find && !start()) {
 		*(void **)&list = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
+		*(void **)&clock_of = dlsym(lib, "nvmlDeviceGetClockInfo");
+	}
 	return list;
 }
 
@@ -58,4 +62,14 @@ int64_t nvml_memory(const char *pci, int pid)
 		if ((int)infos[i].pid == pid && infos[i].used != NOT_TOLD)
 			return infos[i].used;
 	return -1;
+}
+
+int nvml_sm_clock(const char *pci)
+{
+	unsigned int mhz;
+	void *device;
+
+	if (!ready() || !clock_of || find(pci, &device) || clock_of(device, CLOCK_SM, &mhz))
+		return -1;
+	return mhz;
 }

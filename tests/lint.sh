@@ -213,6 +213,7 @@ plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { ((p)->tmd
 plant check-layering sim_own_decoder lib/sim/new.c '#include "../tmd.h"'
 plant check-layering cli_public cli/main.c '#include "../lib/topo.h"'
 plant check-layering cli_public cli/main.c '#include "topo.h"'
+plant check-layering cli_public cli/bench/new.c '#include "../../lib/topo.h"'
 plant check-layering inject_public lib/inject/new.c '#include "../scope.h"'
 plant check-layering smctrl_public lib/smctrl/new.c '#include "../scope.h"'
 plant check-layering smctrl_polarity lib/scope.c 'int scope_forbidden;'

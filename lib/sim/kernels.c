@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What kernels do: those of libgpupart's probe and of gpupart trace, by name, and the
+ * What kernels do: those of libgpupart's probe, of gpupart trace and of bench, by name, and the
  * driver's own. A kernel that is not known runs and does nothing. Must not know where blocks go.
  */
 #include <string.h>
@@ -14,6 +14,12 @@
 struct record {
 	uint32_t smid, cluster;
 	uint64_t start, end;
+};
+
+/* What a launch of bench leaves behind: the layout of cli/bench/kernels.ptx. */
+struct slot {
+	uint64_t start, end, cycles, ns;
+	uint32_t sms[32];
 };
 
 static uint64_t last_nothing(const struct sim_kernel *kernel, const struct sim_block *block)
@@ -68,6 +74,21 @@ static void finish_cluster(const struct sim_kernel *kernel, const struct sim_blo
 	record(kernel, block, block->cluster);
 }
 
+/* Its clock counts a cycle a nanosecond. */
+static void finish_slot(const struct sim_kernel *kernel, const struct sim_block *block)
+{
+	struct slot *slot = (struct slot *)(uintptr_t)kernel->args.address;
+
+	if (block->start < slot->start)
+		slot->start = block->start;
+	if (block->end > slot->end)
+		slot->end = block->end;
+	if (block->smid / 32 < sizeof(slot->sms) / sizeof(slot->sms[0]))
+		slot->sms[block->smid / 32] |= 1u << block->smid % 32;
+	if (!block->index)
+		slot->cycles = slot->ns = block->end - block->start;
+}
+
 /* This block's part of [address, address + bytes). */
 static uint64_t chunk(const struct sim_kernel *kernel, const struct sim_block *block,
 		      uint64_t *offset)
@@ -105,20 +126,25 @@ static void finish_copy(const struct sim_kernel *kernel, const struct sim_block 
 		(char *)(uintptr_t)kernel->args.from + offset, bytes);
 }
 
+#define SLOT(name) { name, 32, 2, 0, sizeof(struct slot), last_value, finish_slot }
+
 static const struct sim_code known[] = {
-	{ "gpupart_empty", 8, 0, 0, last_nothing, NULL },
-	{ "gpupart_census", 16, 2, sizeof(struct record), last_value, finish_census },
-	{ "gpupart_work", 16, 2, sizeof(struct record), last_work, finish_census },
-	{ "gpupart_trace_timed", 16, 2, sizeof(struct record), last_value, finish_census },
-	{ "gpupart_trace_counted", 16, 2, sizeof(struct record), last_work, finish_census },
-	{ "gpupart_cluster", 16, 2, sizeof(struct record), last_value, finish_cluster },
+	{ "gpupart_empty", 8, 0, 0, 0, last_nothing, NULL },
+	{ "gpupart_census", 16, 2, sizeof(struct record), 0, last_value, finish_census },
+	{ "gpupart_work", 16, 2, sizeof(struct record), 0, last_work, finish_census },
+	{ "gpupart_trace_timed", 16, 2, sizeof(struct record), 0, last_value, finish_census },
+	{ "gpupart_trace_counted", 16, 2, sizeof(struct record), 0, last_work, finish_census },
+	{ "gpupart_cluster", 16, 2, sizeof(struct record), 0, last_value, finish_cluster },
+	{ "bench_empty", 8, 0, 0, 0, last_nothing, NULL },
+	SLOT("bench_fma"), SLOT("bench_virtual"), SLOT("bench_read"), SLOT("bench_chase"),
+	SLOT("bench_hold"),
 };
 
-static const struct sim_code unknown = { "unknown", 32, 0, 0, last_unknown, NULL };
+static const struct sim_code unknown = { "unknown", 32, 0, 0, 0, last_unknown, NULL };
 
-const struct sim_code kernels_set8 = { "memset", 16, 0, 0, last_chunk, finish_set8 };
-const struct sim_code kernels_set32 = { "memset", 16, 0, 0, last_chunk, finish_set32 };
-const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, last_chunk, finish_copy };
+const struct sim_code kernels_set8 = { "memset", 16, 0, 0, 0, last_chunk, finish_set8 };
+const struct sim_code kernels_set32 = { "memset", 16, 0, 0, 0, last_chunk, finish_set32 };
+const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, last_chunk, finish_copy };
 
 const struct sim_code *kernels_find(const char *name)
 {

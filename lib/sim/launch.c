@@ -60,8 +60,9 @@ struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd
 		return NULL;
 	}
 	if (!memory_work_valid(work) ||
-	    (work->code->record &&
-	     !memory_valid(work->args.address, grid.nr_blocks * work->code->record))) {
+	    ((work->code->record || work->code->slot) &&
+	     !memory_valid(work->args.address,
+			   grid.nr_blocks * work->code->record + work->code->slot))) {
 		sim_say("device %d: launch %llu of %s writes outside of any allocation",
 			ctx->device, nr, name);
 		launch_failed(ctx, CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -385,6 +385,7 @@ struct sim_code {
 	unsigned int registers;
 	unsigned int nr_params;		/* u64 address, then u32 value */
 	unsigned int record;		/* bytes written a block at args.address */
+	unsigned int slot;		/* bytes written there by the launch as a whole */
 	/* How long @block lasts, in ns; its SM's blocks include it. */
 	uint64_t (*duration)(const struct sim_kernel *kernel, const struct sim_block *block);
 	/* At a block's end; may be NULL. */

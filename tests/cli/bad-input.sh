@@ -101,6 +101,17 @@ for command in verify doctor demo; do
 done
 refused 125 "cannot be simulated: TPC 0 has no measured mask bit" run -i sample:h200-a -t 0 -- true
 
+# bench
+refused 2 "'nosuch' is no part" bench isolation nosuch
+refused 2 --nosuch bench --nosuch
+refused 2 "'--quick=1'" bench --quick=1
+refused 2 "-o wants a value" bench -o
+refused 2 /nonexistent bench -i /nonexistent
+refused 2 "cannot be simulated: TPC 0 has no measured mask bit" bench -i sample:h200-a
+refused 1 "/nonexistent/a/b: No such file" bench -i $h200 dynamic -o /nonexistent/a/b
+echo x >"$tmp/file"
+refused 1 "$tmp/file/README.md: Not a directory" bench -i $h200 dynamic -o "$tmp/file"
+
 # verify, doctor, demo
 for command in verify doctor demo; do
 	refused 2 extra $command extra

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/tap.subr"
 man=Documentation/man/gpupart.1
 
-for command in topology run cdi plan trace verify doctor demo; do
+for command in topology run cdi plan trace verify bench doctor demo; do
 	synopsis=$(sed -n "/^\.Sh SYNOPSIS/,/^\.Sh DESC/{/^\.Cm $command/,/^\.Nm/p;}" $man)
 	try $command --help
 	for option in $(sed -n '/^Examples/q;s/^  *\(-[a-z], \)*--\([a-z-]*\).*/\2/p' "$tmp/out"); do
@@ -16,7 +16,7 @@ for command in topology run cdi plan trace verify doctor demo; do
 		esac
 	done
 done
-variables=$(cat cli/*.c lib/*.c lib/inject/*.c | grep -o '"GPUPART_[A-Z_]*"' | tr -d '"' | sort -u)
+variables=$(cat cli/*.c cli/bench/*.c lib/*.c lib/inject/*.c | grep -o '"GPUPART_[A-Z_]*"' | tr -d '"' | sort -u)
 for variable in $variables XDG_CACHE_HOME; do
 	grep -q "$variable" $man
 	ok $? "man page: $variable"

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/*
+ * When sharing is acceptable: never more than the share, isolation costs little, beside
+ * others as alone.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "bench.h"
+
+#define BLOCK_NS	4000
+#define COST_US		1000
+#define VICTIM_US	400
+#define NEIGHBOUR_US	2000
+
+/* Launches in so many sets of any size and form: how many ran a block outside. */
+static int measure_share(struct bench *b, json_t *report)
+{
+	unsigned int nr = bench_count(b, 200, 40), nr_tpcs = gpupart_topology_nr_tpcs(b->topo),
+		     nr_outside = 0, nr_exact = 0, seed = 1;
+	struct slots slots;
+	void *stream = NULL;
+	int err;
+
+	err = slots_open(b, &slots, 1);
+	if (!err)
+		err = bench_stream(b, NULL, &stream);
+	for (unsigned int i = 0; !err && i < nr; i++) {
+		struct gpupart_tpcset set = { { 0 } }, ran, out;
+		struct kernel kernel = { .code = BENCH_HOLD, .threads = 1024, .n = BLOCK_NS };
+		unsigned int size = 1 + i % nr_tpcs;
+
+		while (gpupart_tpcset_count(&set) < size)
+			gpupart_tpcset_add(&set, rand_r(&seed) % nr_tpcs);
+		kernel.blocks = bench_nr_sms(b, &set) * 4;
+		err = bench_stream_set(b, stream, &set);
+		if (!err)
+			err = slots_clear(&slots);
+		if (!err)
+			err = kernel_launch(b, stream, &kernel, &slots, 0);
+		if (!err)
+			err = CU(b, cuStreamSynchronize, stream);
+		if (!err)
+			err = slots_fetch(&slots);
+		ran = slot_tpcs(b, &slots.host[0]);
+		out = gpupart_tpcset_andnot(&ran, &set);
+		nr_outside += !gpupart_tpcset_empty(&out);
+		nr_exact += gpupart_tpcset_equal(&ran, &set);
+	}
+	if (stream)
+		b->cu.cuStreamDestroy_v2(stream);
+	slots_close(&slots);
+	if (err)
+		return err;
+	report_check(report, true, "launches in random sets that ran a block outside", nr_outside,
+		     REPORT_AT_MOST, 0);
+	report_mean(report, "Never more than the share: %u launches in random sets of 1 to %u "
+		    "TPCs, %u on exactly their set, %u with a block outside.", nr,
+		    nr < nr_tpcs ? nr : nr_tpcs, nr_exact, nr_outside);
+	return 0;
+}
+
+struct turns {
+	double *none, *every, *ratio;	/* medians of series, and of both of a turn */
+	double mhz_none, mhz_every;
+	unsigned int nr;
+};
+
+/* No set and the set of everything in turns, A B A B A; a B to the As before and after it. */
+static int take_turns(struct meter *m, const struct kernel *kernel, struct turns *t)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(m->b->topo);
+	struct stats s;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i <= t->nr; i++) {
+		err = meter_alone(m, kernel, NULL, &s, &t->mhz_none);
+		if (err)
+			break;
+		t->none[i] = s.median;
+		if (i)
+			t->ratio[i - 1] = t->none[i] > 0 ?
+				2 * t->every[i - 1] / (t->none[i] + t->none[i - 1]) : 0;
+		if (i == t->nr)
+			break;
+		err = meter_alone(m, kernel, &all, &s, &t->mhz_every);
+		t->every[i] = s.median;
+	}
+	return err;
+}
+
+static int measure_cost_of(struct meter *m, enum work work, json_t *table, double *ratio)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(m->b->topo);
+	struct turns t = { .nr = bench_count(m->b, 15, 5) };
+	struct kernel kernel;
+	int err;
+
+	t.none = calloc(3 * (t.nr + 1), sizeof(double));
+	if (!t.none)
+		return bench_fail(m->b, -ENOMEM, "no memory");
+	t.every = t.none + t.nr + 1;
+	t.ratio = t.every + t.nr + 1;
+	err = bench_stream_set(m->b, m->victim, NULL);
+	if (!err)
+		err = workload_victim(&m->work, work, bench_nr_sms(m->b, &all), m->victim, COST_US,
+				      &kernel);
+	if (!err)
+		err = take_turns(m, &kernel, &t);
+	if (!err) {
+		*ratio = stats_median(t.ratio, t.nr);
+		report_row(table, "[s,f,f,f,f,f]", work_name[work],
+			   stats_median(t.none, t.nr + 1), stats_median(t.every, t.nr), *ratio,
+			   t.mhz_none, t.mhz_every);
+	}
+	free(t.none);
+	return err;
+}
+
+static int measure_cost(struct meter *m, json_t *report)
+{
+	json_t *table = report_table(report, "What isolation costs (us, medians)",
+				     "kernel|no set|the set of all TPCs|ratio|MHz|MHz in the set");
+	static const enum work works[] = { WORK_FMA, WORK_L2, WORK_DRAM };
+	char what[128];
+	double ratio = 0, worst = 0;
+	int err = 0;
+
+	for (int i = 0; !err && i < 3; i++) {
+		err = measure_cost_of(m, works[i], table, &ratio);
+		if (err)
+			break;
+		snprintf(what, sizeof(what), "%s in a set of everything to no set",
+			 work_name[works[i]]);
+		report_check(report, !m->b->simulated, what, ratio, REPORT_AT_MOST, 1.005);
+		worst = ratio > worst ? ratio : worst;
+	}
+	if (!err)
+		report_mean(report, "What isolation itself costs a kernel: a set of everything "
+			    "takes at most %.4f times what no set takes.", worst);
+	return err;
+}
+
+/* Each kind of program beside each, in sets that are apart as far as this board has them. */
+static int measure_beside(struct meter *m, json_t *report)
+{
+	const struct sets *sets = &m->b->sets;
+	enum arrangement where = *sets->of[SETS_UGPU].why_not ? *sets->of[SETS_GPC].why_not ?
+				 SETS_INTERLEAVED : SETS_GPC : SETS_UGPU;
+	const struct gpupart_tpcset *own = &sets->of[where].victim,
+				    *other = &sets->of[where].neighbour;
+	json_t *table = report_table(report, "Beside others against alone (us, medians)",
+				     "program|alone|beside compute|beside L2 reads|"
+				     "beside a DRAM stream|worst ratio"),
+	       *chart = report_chart(report, "criteria.svg", REPORT_BARS,
+				     "Beside others against alone, in sets of their own", "",
+				     "time to alone", false),
+	       *series[3];
+	static const enum work works[] = { WORK_FMA, WORK_L2, WORK_DRAM };
+	struct kernel kernel, beside;
+	double worst[WORK_NR] = { 0 };
+	struct cell cell[3];
+	int err = 0;
+
+	for (int n = 0; n < 3; n++)
+		series[n] = report_series(chart, work_name[works[n]]);
+	for (int work = 0; !err && work < WORK_NR; work++) {
+		err = bench_stream_set(m->b, m->victim, own);
+		if (!err)
+			err = workload_victim(&m->work, work, bench_nr_sms(m->b, own), m->victim,
+					      VICTIM_US, &kernel);
+		for (int n = 0; !err && n < 3; n++) {
+			err = bench_stream_set(m->b, m->neighbour.streams[0], other);
+			if (!err)
+				err = workload_neighbour(&m->work, works[n],
+							 bench_nr_sms(m->b, other),
+							 m->neighbour.streams[0], NEIGHBOUR_US,
+							 &beside);
+			if (!err)
+				err = meter_cell(m, &kernel, own, &beside, other, &cell[n]);
+			if (err)
+				return err;
+			report_bar(series[n], work_name[work], cell[n].slowdown);
+			if (cell[n].slowdown > worst[work])
+				worst[work] = cell[n].slowdown;
+		}
+		if (err)
+			return err;
+		report_row(table, "[s,f,f,f,f,f]", work_name[work], cell[0].alone.median,
+			   cell[0].beside.median, cell[1].beside.median, cell[2].beside.median,
+			   worst[work]);
+	}
+	report_mean(report, "Beside others, %s: at worst %.3f times as long as alone for compute, "
+		    "%.3f for L2 reads, %.3f for a pointer chase, %.3f for a DRAM stream.",
+		    sets_name[where], worst[WORK_FMA], worst[WORK_L2], worst[WORK_CHASE],
+		    worst[WORK_DRAM]);
+	return 0;
+}
+
+int bench_criteria(struct bench *b, json_t *report)
+{
+	struct meter meter;
+	int err;
+
+	if (!b->sets.nr_tpcs)
+		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
+	err = measure_share(b, report);
+	if (!err)
+		err = meter_open(b, &meter, bench_count(b, 30, 10));
+	if (err)
+		return err;
+	err = measure_cost(&meter, report);
+	if (!err)
+		err = measure_beside(&meter, report);
+	meter_close(&meter);
+	return err;
+}

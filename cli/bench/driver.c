@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* See driver.h. Must not know what is measured. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "driver.h"
+
+int driver_open(struct driver *driver, char *why, size_t len)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (!lib) {
+		snprintf(why, len, "%s", dlerror());
+		return -ENOENT;
+	}
+	memset(driver, 0, sizeof(*driver));
+#define FIND(name, args) *(void **)&driver->name = dlsym(lib, #name);
+#define NEED(name, args) \
+	if (!driver->name) { \
+		snprintf(why, len, "libcuda.so.1 has no " #name); \
+		return -EOPNOTSUPP; \
+	}
+	DRIVER_NEEDED(FIND)
+	DRIVER_OPTIONAL(FIND)
+	DRIVER_NEEDED(NEED)
+	return 0;
+}
+
+int driver_check(const struct driver *driver, const char *call, int result, char *why, size_t len)
+{
+	const char *name;
+
+	if (!result)
+		return 0;
+	if (!driver->cuGetErrorName || driver->cuGetErrorName(result, &name))
+		name = "error";
+	snprintf(why, len, "%s: %s (%d)", call, name, result);
+	return -EIO;
+}
+
+static int find_device(struct driver *driver, const char *pci, char *why, size_t len)
+{
+	char at[32] = "";
+	int nr = 0, err;
+
+	err = driver_check(driver, "cuDeviceGetCount", driver->cuDeviceGetCount(&nr), why, len);
+	for (int i = 0; !err && i < nr; i++) {
+		err = driver_check(driver, "cuDeviceGet", driver->cuDeviceGet(&driver->device, i),
+				   why, len);
+		if (!err && *pci && driver->cuDeviceGetPCIBusId(at, sizeof(at), driver->device))
+			*at = 0;
+		if (!err && (!*pci || !strcasecmp(at, pci)))
+			return 0;
+	}
+	if (!err)
+		snprintf(why, len, "CUDA does not show the GPU %s", pci);
+	return err ? err : -ENODEV;
+}
+
+int driver_start(struct driver *driver, const char *pci, char *why, size_t len)
+{
+	int err;
+
+	err = driver_check(driver, "cuInit", driver->cuInit(0), why, len);
+	if (!err)
+		err = find_device(driver, pci, why, len);
+	if (!err)
+		err = driver_check(driver, "cuDevicePrimaryCtxRetain",
+				   driver->cuDevicePrimaryCtxRetain(&driver->ctx, driver->device),
+				   why, len);
+	if (!err)
+		err = driver_check(driver, "cuCtxSetCurrent", driver->cuCtxSetCurrent(driver->ctx),
+				   why, len);
+	return err;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NVIDIA's driver as bench uses it: entry points by their names, opened at run time.
+ * Numbers are CUDA's documented ABI. Knows nothing of sets.
+ */
+#ifndef GPUPART_CLI_BENCH_DRIVER_H
+#define GPUPART_CLI_BENCH_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t cuda_ptr;	/* CUdeviceptr */
+
+#define DRIVER_ATTR_L2_BYTES	38
+#define DRIVER_STREAM_NON_BLOCKING 1
+#define DRIVER_EVENT_TIMED	0
+#define DRIVER_EVENT_WAITED	3	/* the host sleeps for it; no time stamp */
+#define DRIVER_GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM */
+
+#define DRIVER_NEEDED(F) \
+	F(cuInit, (unsigned int)) \
+	F(cuDeviceGetCount, (int *)) \
+	F(cuDeviceGet, (int *, int)) \
+	F(cuDeviceGetPCIBusId, (char *, int, int)) \
+	F(cuDeviceGetAttribute, (int *, int, int)) \
+	F(cuDevicePrimaryCtxRetain, (void **, int)) \
+	F(cuCtxSetCurrent, (void *)) \
+	F(cuCtxSynchronize, (void)) \
+	F(cuStreamCreateWithPriority, (void **, unsigned int, int)) \
+	F(cuStreamDestroy_v2, (void *)) \
+	F(cuStreamSynchronize, (void *)) \
+	F(cuEventCreate, (void **, unsigned int)) \
+	F(cuEventRecord, (void *, void *)) \
+	F(cuEventSynchronize, (void *)) \
+	F(cuEventElapsedTime, (float *, void *, void *)) \
+	F(cuEventDestroy_v2, (void *)) \
+	F(cuModuleLoadData, (void **, const void *)) \
+	F(cuModuleGetFunction, (void **, void *, const char *)) \
+	F(cuMemAlloc_v2, (cuda_ptr *, size_t)) \
+	F(cuMemFree_v2, (cuda_ptr)) \
+	F(cuMemcpyHtoD_v2, (cuda_ptr, const void *, size_t)) \
+	F(cuMemcpyDtoH_v2, (void *, cuda_ptr, size_t)) \
+	F(cuLaunchKernel, (void *, unsigned int, unsigned int, unsigned int, unsigned int, \
+		unsigned int, unsigned int, unsigned int, void *, void **, void **))
+
+#define DRIVER_OPTIONAL(F) \
+	F(cuGetErrorName, (int, const char **)) \
+	F(cuCtxGetStreamPriorityRange, (int *, int *)) \
+	F(cuDeviceGetDevResource, (int, void *, int)) \
+	F(cuDevSmResourceSplitByCount, (void *, unsigned int *, const void *, void *, \
+		unsigned int, unsigned int)) \
+	F(cuDevResourceGenerateDesc, (void **, void *, unsigned int)) \
+	F(cuGreenCtxCreate, (void **, void *, int, unsigned int)) \
+	F(cuGreenCtxDestroy, (void *))
+
+struct driver {
+#define DRIVER_MEMBER(name, args) int (*name) args;
+	DRIVER_NEEDED(DRIVER_MEMBER)
+	DRIVER_OPTIONAL(DRIVER_MEMBER)
+#undef DRIVER_MEMBER
+	int device;		/* after driver_start() */
+	void *ctx;
+};
+
+/* Opens libcuda.so.1: 0 or -errno with a sentence in @why. */
+int driver_open(struct driver *driver, char *why, size_t len);
+
+/* cuInit, the device at @pci ("": the first), its primary context made current. */
+int driver_start(struct driver *driver, const char *pci, char *why, size_t len);
+
+/* 0 where @result is; else -EIO with "CALL: CUDA_ERROR_.. (N)" in @why. */
+int driver_check(const struct driver *driver, const char *call, int result, char *why, size_t len);
+
+#endif

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+/* Victims beside neighbours of each kind, in sets that share more or less of the GPU. */
+#include <errno.h>
+#include <stdio.h>
+#include "bench.h"
+
+#define VICTIM_US	200
+#define NEIGHBOUR_US	2000
+
+struct isolation {
+	struct bench *b;
+	struct meter meter;
+	struct kernel victims[WORK_NR];
+	json_t *details;
+	double slowdown[SETS_NR][WORK_NR][WORK_NR];	/* 0: not measured */
+	double least_share;
+	struct cell rest;		/* compute beside compute on all other TPCs */
+};
+
+static bool is_neighbour(enum work work)
+{
+	return work != WORK_CHASE;
+}
+
+/* The same work in all sets: as long as it takes in a GPC of its own. */
+static int size_victims(struct isolation *i)
+{
+	const struct sets *sets = &i->b->sets;
+	const struct gpupart_tpcset *set = &sets->of[SETS_REST].victim;
+	int err;
+
+	if (*sets->of[SETS_REST].why_not)
+		set = &sets->of[SETS_INTERLEAVED].victim;
+	err = bench_stream_set(i->b, i->meter.victim, set);
+	for (int work = 0; !err && work < WORK_NR; work++)
+		err = workload_victim(&i->meter.work, work, bench_nr_sms(i->b, set),
+				      i->meter.victim, VICTIM_US, &i->victims[work]);
+	return err;
+}
+
+static void note_cell(struct isolation *i, enum arrangement where, enum work victim,
+		      enum work neighbour, const struct cell *cell)
+{
+	i->slowdown[where][victim][neighbour] = cell->slowdown;
+	if (cell->share < i->least_share)
+		i->least_share = cell->share;
+	if (where == SETS_REST && victim == WORK_FMA && neighbour == WORK_FMA)
+		i->rest = *cell;
+	report_row(i->details, "[s,s,s,f,f,f,f,f,f,f,f,i,i,i]", sets_name[where], work_name[victim],
+		   work_name[neighbour], cell->alone.median, cell->beside.median,
+		   cell->beside.p99, cell->slowdown, cell->mhz_alone > 0 ?
+		   cell->slowdown * cell->mhz_beside / cell->mhz_alone : 0, cell->share,
+		   cell->mhz_alone, cell->mhz_beside, cell->nvml[0], cell->nvml[1], cell->nvml[2]);
+}
+
+static int measure_beside(struct isolation *i, enum arrangement where, enum work neighbour)
+{
+	const struct gpupart_tpcset *victim_set = &i->b->sets.of[where].victim,
+				    *set = &i->b->sets.of[where].neighbour;
+	struct kernel kernel;
+	struct cell cell;
+	int err;
+
+	err = bench_stream_set(i->b, i->meter.neighbour.streams[0], set);
+	if (!err)
+		err = workload_neighbour(&i->meter.work, neighbour, bench_nr_sms(i->b, set),
+					 i->meter.neighbour.streams[0], NEIGHBOUR_US, &kernel);
+	for (int victim = 0; !err && victim < WORK_NR; victim++) {
+		err = meter_cell(&i->meter, &i->victims[victim], victim_set, &kernel, set, &cell);
+		if (!err)
+			note_cell(i, where, victim, neighbour, &cell);
+	}
+	return err;
+}
+
+static void tell_sets(struct isolation *i, json_t *report)
+{
+	json_t *table = report_table(report, "Sets", "arrangement|victim|neighbour");
+
+	for (int where = 0; where < SETS_NR; where++) {
+		char victim[OUT_SET_STRLEN], neighbour[OUT_SET_STRLEN];
+
+		if (*i->b->sets.of[where].why_not) {
+			report_note(report, "%s: skipped: %s", sets_name[where],
+				    i->b->sets.of[where].why_not);
+			continue;
+		}
+		report_row(table, "[s,s,s]", sets_name[where],
+			   out_set(victim, sizeof(victim), i->b->topo,
+				   &i->b->sets.of[where].victim),
+			   out_set(neighbour, sizeof(neighbour), i->b->topo,
+				   &i->b->sets.of[where].neighbour));
+	}
+}
+
+/* Victim by neighbour, a column an arrangement. */
+static void tell_slowdowns(struct isolation *i, json_t *report)
+{
+	json_t *table = report_table(report, "Slowdown against alone in the same set (medians)",
+				     "victim|neighbour|no partition|interleaved|own GPC|own uGPU|"
+				     "all the rest"),
+	       *chart = report_chart(report, "isolation.svg", REPORT_BARS,
+				     "Slowdown beside a neighbour (victim / neighbour)", "",
+				     "slowdown against alone in the same set", true),
+	       *series[SETS_NR];
+
+	for (int where = 0; where < SETS_NR; where++)
+		series[where] = report_series(chart, sets_name[where]);
+	for (int victim = 0; victim < WORK_NR; victim++)
+		for (int neighbour = 0; neighbour < WORK_NR; neighbour++) {
+			json_t *cells[SETS_NR];
+			char pair[64];
+
+			if (!is_neighbour(neighbour))
+				continue;
+			snprintf(pair, sizeof(pair), "%s / %s", work_name[victim],
+				 work_name[neighbour]);
+			for (int where = 0; where < SETS_NR; where++) {
+				double value = i->slowdown[where][victim][neighbour];
+
+				cells[where] = value > 0 ? json_real(value) : json_null();
+				if (value > 0)
+					report_bar(series[where], pair, value);
+			}
+			report_row(table, "[s,s,o,o,o,o,o]", work_name[victim],
+				   work_name[neighbour], cells[0], cells[1], cells[2], cells[3],
+				   cells[4]);
+		}
+}
+
+static void check_slowdown(struct isolation *i, json_t *report, enum arrangement where,
+			   enum work victim, enum work neighbour, enum report_relation relation,
+			   double limit)
+{
+	double value = i->slowdown[where][victim][neighbour];
+	char what[160];
+
+	if (!(value > 0))
+		return;
+	snprintf(what, sizeof(what), "slowdown of %s beside %s, %s", work_name[victim],
+		 work_name[neighbour], sets_name[where]);
+	report_check(report, !i->b->simulated, what, value, relation, limit);
+}
+
+static void check_all(struct isolation *i, json_t *report)
+{
+	check_slowdown(i, report, SETS_UGPU, WORK_L2, WORK_L2, REPORT_AT_MOST, 1.02);
+	check_slowdown(i, report, SETS_INTERLEAVED, WORK_L2, WORK_L2, REPORT_AT_LEAST, 1.5);
+	check_slowdown(i, report, SETS_INTERLEAVED, WORK_FMA, WORK_FMA, REPORT_AT_MOST, 1.01);
+	check_slowdown(i, report, SETS_GPC, WORK_FMA, WORK_FMA, REPORT_AT_MOST, 1.01);
+	check_slowdown(i, report, SETS_UGPU, WORK_FMA, WORK_FMA, REPORT_AT_MOST, 1.01);
+	check_slowdown(i, report, SETS_NONE, WORK_FMA, WORK_FMA, REPORT_AT_LEAST, 5);
+	report_check(report, !i->b->simulated, "part of the victims' time that the neighbour ran",
+		     i->least_share, REPORT_AT_LEAST, 0.9999);
+}
+
+/* What the figures say, as far as there are any. */
+static void mean_cores(struct isolation *i, json_t *report)
+{
+	const struct cell *rest = &i->rest;
+
+	if (i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA] > 0)
+		report_mean(report, "Compute beside compute takes %.2f times as long without a "
+			    "partition, %.3f in sets of its own even within the same GPCs: blocks "
+			    "of others stay off its SMs.",
+			    i->slowdown[SETS_NONE][WORK_FMA][WORK_FMA],
+			    i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA]);
+	if (rest->slowdown > 0)
+		report_mean(report, "Beside compute on all the rest of the GPU it is %.3f, the "
+			    "clock going from %.0f to %.0f MHz: %.3f at the same clock.",
+			    rest->slowdown, rest->mhz_alone, rest->mhz_beside, rest->mhz_alone > 0 ?
+			    rest->slowdown * rest->mhz_beside / rest->mhz_alone : 0);
+}
+
+static void mean_memory(struct isolation *i, json_t *report)
+{
+	double l2 = i->slowdown[SETS_UGPU][WORK_L2][WORK_L2], least = 0;
+
+	if (l2 > 0)
+		report_mean(report, "L2 reads beside L2 reads: %.2f interleaved, %.3f with a GPC "
+			    "of its own, %.3f with one on another uGPU.",
+			    i->slowdown[SETS_INTERLEAVED][WORK_L2][WORK_L2],
+			    i->slowdown[SETS_GPC][WORK_L2][WORK_L2], l2);
+	for (int where = SETS_INTERLEAVED; where < SETS_NR; where++) {
+		double value = i->slowdown[where][WORK_CHASE][WORK_DRAM];
+
+		if (value > 0 && (least <= 0 || value < least))
+			least = value;
+	}
+	if (least > 1.1)
+		report_mean(report, "A pointer chase in the L2 beside a DRAM stream takes %.2f "
+			    "times as long at best, wherever the two are: no partition of TPCs "
+			    "keeps that apart.", least);
+	else if (least > 0)
+		report_mean(report, "A pointer chase in the L2 beside a DRAM stream: %.3f at best.",
+			    least);
+}
+
+static void tell(struct isolation *i, json_t *report)
+{
+	tell_slowdowns(i, report);
+	tell_sets(i, report);
+	check_all(i, report);
+	mean_cores(i, report);
+	mean_memory(i, report);
+	report_note(report, "Arrangements: both in the union of two GPCs of different uGPUs (no "
+		    "partition); half of each of two GPCs (interleaved); a GPC each in the same "
+		    "uGPU (own GPC), in different ones (own uGPU); a GPC, and all other TPCs of "
+		    "the GPU (all the rest).");
+	report_note(report, "Each figure: %u launches of the victim one behind the other, timed "
+		    "by the GPU, alone, beside the neighbour, alone again, in the same set. A "
+		    "tenant has %u TPCs. The neighbour launches on two streams without a gap, by "
+		    "grids that fill the SMs of its set; its own record says when it ran. Clocks: "
+		    "by the victim's own cycles, and as NVML tells before, during and after (-1: "
+		    "not told).", i->meter.nr, i->b->sets.nr_tpcs);
+}
+
+int bench_isolation(struct bench *b, json_t *report)
+{
+	struct isolation i = { .b = b, .least_share = 1 };
+	int err;
+
+	if (!b->sets.nr_tpcs)
+		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
+	err = meter_open(b, &i.meter, bench_count(b, 100, 30));
+	if (err)
+		return err;
+	/* Made first, shown last. */
+	i.details = json_incref(report_table(report, "All cells (us, MHz)",
+		"arrangement|victim|neighbour|alone|beside|beside 99%|slowdown|at the same clock|neighbour ran|"
+		"MHz alone|MHz beside|NVML before|NVML during|NVML after"));
+	json_array_remove(json_object_get(report, "tables"), 0);
+	err = size_victims(&i);
+	for (int where = 0; !err && where < SETS_NR; where++)
+		for (int neighbour = 0; !err && neighbour < WORK_NR; neighbour++)
+			if (!*b->sets.of[where].why_not && is_neighbour(neighbour))
+				err = measure_beside(&i, where, neighbour);
+	if (!err)
+		tell(&i, report);
+	json_array_append_new(json_object_get(report, "tables"), i.details);
+	meter_close(&i.meter);
+	return err;
+}

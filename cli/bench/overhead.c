@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What confining costs the host, and what else would: launches, sets, changes from outside,
+ * and beside them green contexts and MPS. What must not be in one process is done in
+ * children, before this one touches CUDA.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "bench.h"
+#include "overhead.h"
+
+/* -------------------------------------------------------------------- launches */
+
+#define NR_LAUNCHES	256
+#define NR_WARM		128
+#define MAX_BLOCKS	64
+#define MAX_GROUPS	9
+
+enum variant { NEVER, NEVER_AGAIN, NOTHING_SET, PROCESS_SET, STREAM_SET, NR_VARIANTS };
+
+static const char *const variant_name[NR_VARIANTS] = {
+	"never attached", "never attached, a second process", "attached, nothing set",
+	"a process set", "a stream set",
+};
+
+struct worker {
+	pid_t pid;
+	int in, out;
+};
+
+static int worker_ready(struct bench *b, enum variant variant, void **stream)
+{
+	struct gpupart_tpcset half;
+	int err = variant <= NEVER_AGAIN ? bench_start(b) : bench_attach(b);
+
+	if (!err)
+		err = CU(b, cuStreamCreateWithPriority, stream, DRIVER_STREAM_NON_BLOCKING, 0);
+	if (err || variant <= NOTHING_SET)
+		return err;
+	half = sets_packed(b->topo, (gpupart_topology_nr_tpcs(b->topo) + 1) / 2);
+	if (variant == STREAM_SET)
+		return bench_stream_set(b, *stream, &half);
+	return bench_library(b, gpupart_process_set(b->gp, b->gpu, &half));
+}
+
+/* @nr empty launches; the host's ns for all of them in *took. */
+static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *took)
+{
+	double start = bench_now_us();
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < nr; i++)
+		err = b->cu.cuLaunchKernel(b->function[BENCH_EMPTY], 1, 1, 1, 32, 1, 1, 0, stream,
+					   NULL, NULL);
+	*took = (bench_now_us() - start) * 1e3;
+	return err ? err : b->cu.cuStreamSynchronize(stream);
+}
+
+/* In a child: for each byte that comes, launches and says how long that took. */
+static void __attribute__((noreturn))
+be_worker(struct bench *b, enum variant variant, int cpu, int in, int out)
+{
+	double took, warm;
+	cpu_set_t one;
+	void *stream;
+	char go;
+	int err = worker_ready(b, variant, &stream);
+
+	/* They never run at the same time; one CPU is one clock and one cache. */
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	/* Below 0: it cannot. */
+	took = err ? -1 : 0;
+	if (write(out, &took, sizeof(took)) != sizeof(took) || err)
+		_exit(1);
+	while (read(in, &go, 1) == 1) {
+		if (launch_empty(b, stream, NR_WARM, &warm) ||
+		    launch_empty(b, stream, NR_LAUNCHES, &took) ||
+		    write(out, &took, sizeof(took)) != sizeof(took))
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static int worker_start(struct bench *b, enum variant variant, int cpu, struct worker *w,
+			const struct worker *others)
+{
+	int to[2], from[2];
+
+	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
+		return bench_fail(b, -errno, "no pipe: %s", strerror(errno));
+	fflush(NULL);
+	w->pid = fork();
+	if (w->pid < 0)
+		return bench_fail(b, -errno, "no process: %s", strerror(errno));
+	if (!w->pid) {
+		/* Those of the workers before: else nobody would see a side close. */
+		for (; others < w; others++) {
+			close(others->in);
+			close(others->out);
+		}
+		close(to[1]);
+		close(from[0]);
+		be_worker(b, variant, cpu, to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	w->in = to[1];
+	w->out = from[0];
+	return 0;
+}
+
+static void workers_stop(struct worker *workers, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		close(workers[i].in);
+		close(workers[i].out);
+		waitpid(workers[i].pid, NULL, 0);
+	}
+}
+
+static bool turn(const struct worker *w, double *took)
+{
+	return write(w->in, "g", 1) == 1 && read(w->out, took, sizeof(*took)) == sizeof(*took);
+}
+
+/* One process a variant, in turns; the median of each one's ratio to the first's turns. */
+static int measure_group(struct bench *b, double ratio[NR_VARIANTS], double ns[NR_VARIANTS])
+{
+	double took[NR_VARIANTS][MAX_BLOCKS], ratios[NR_VARIANTS][MAX_BLOCKS], ready;
+	unsigned int nr_blocks = bench_count(b, 40, 12), nr = 0, done = 0;
+	struct worker workers[NR_VARIANTS];
+	int err = 0, cpu = sched_getcpu();
+
+	while (!err && nr < NR_VARIANTS) {
+		err = worker_start(b, nr, cpu, &workers[nr], workers);
+		nr += !err;
+	}
+	for (unsigned int v = 0; !err && v < nr; v++)
+		if (read(workers[v].out, &ready, sizeof(ready)) != sizeof(ready) || ready < 0)
+			err = bench_fail(b, -ECHILD, "the process of \"%s\" did not start",
+					 variant_name[v]);
+	/* The first two turns warm up. */
+	for (unsigned int block = 0; !err && block < nr_blocks + 2; block++) {
+		for (unsigned int v = 0; !err && v < NR_VARIANTS; v++)
+			if (!turn(&workers[v], &took[v][done]))
+				err = bench_fail(b, -ECHILD, "the process of \"%s\" died",
+						 variant_name[v]);
+		done += !err && block >= 2;
+	}
+	workers_stop(workers, nr);
+	for (int v = 0; !err && v < NR_VARIANTS; v++) {
+		for (unsigned int block = 0; block < done; block++)
+			ratios[v][block] = took[v][block] / took[NEVER][block];
+		ratio[v] = stats_median(ratios[v], done);
+	}
+	for (int v = 0; !err && v < NR_VARIANTS; v++)
+		ns[v] = stats_median(took[v], done) / NR_LAUNCHES;
+	return err;
+}
+
+static int measure_launches(struct bench *b, json_t *report)
+{
+	double ratio[NR_VARIANTS][MAX_GROUPS], ns[NR_VARIANTS][MAX_GROUPS], r[NR_VARIANTS],
+		t[NR_VARIANTS];
+	unsigned int nr_groups = bench_count(b, 5, 2);
+	json_t *table;
+	int err = 0;
+
+	if (b->simulated)
+		nr_groups = 1;
+	for (unsigned int g = 0; !err && g < nr_groups; g++) {
+		err = measure_group(b, r, t);
+		for (int v = 0; !err && v < NR_VARIANTS; v++) {
+			ratio[v][g] = r[v];
+			ns[v][g] = t[v];
+		}
+	}
+	if (err)
+		return err;
+	table = report_table(report, "A launch (the host's time)",
+			     "process|ns|ratio to never attached|least|most");
+	for (int v = 0; v < NR_VARIANTS; v++) {
+		struct stats s = stats_of(ratio[v], nr_groups);
+
+		report_row(table, "[s,f,f,f,f]", variant_name[v], stats_median(ns[v], nr_groups),
+			   s.median, s.min, s.max);
+		if (v == STREAM_SET)
+			report_mean(report, "A launch with a set costs the host %.3f times one of "
+				    "a process that was never attached.", s.median);
+	}
+	report_note(report, "Launches: %u groups of processes that take turns of %d launches on "
+		    "one CPU; the second one that never attached shows how far equal processes "
+		    "differ.", nr_groups, NR_LAUNCHES);
+	return 0;
+}
+
+/* ------------------------------------------------------------------- from outside */
+
+struct shared {
+	struct gpupart_tpcset sets[2];
+	char pci[20];
+	atomic_int ready, go, done, nr_wrong;
+	double called;
+	int err;		/* of the launching process: why it is not ready */
+	char why[512];
+};
+
+static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared *shared)
+{
+	struct kernel kernel = { .code = BENCH_HOLD, .blocks = 64, .threads = 32, .n = 1 };
+	struct slots slots;
+	int asked = 0, err;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	err = bench_attach(b);
+	if (!err && !b->sets.nr_tpcs)
+		err = bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
+	if (!err)
+		err = bench_library(b, gpupart_process_publish(b->gp, "bench"));
+	if (!err)
+		err = slots_open(b, &slots, 1);
+	if (!err) {
+		shared->sets[0] = sets_packed(b->topo, b->sets.nr_tpcs);
+		shared->sets[1] = sets_packed(b->topo, b->sets.nr_tpcs * 2);
+		shared->sets[1] = gpupart_tpcset_andnot(&shared->sets[1], &shared->sets[0]);
+		snprintf(shared->pci, sizeof(shared->pci), "%s", b->pci);
+	}
+	shared->err = err;
+	snprintf(shared->why, sizeof(shared->why), "%s", err ? b->why : "");
+	atomic_store(&shared->ready, err ? -1 : 1);
+	while (!err) {
+		int go = atomic_load_explicit(&shared->go, memory_order_acquire);
+		struct gpupart_tpcset seen;
+
+		if (go == asked)
+			continue;
+		err = kernel_launch(b, NULL, &kernel, &slots, 0);
+		shared->called = bench_now_us();
+		if (!err)
+			err = CU(b, cuCtxSynchronize);
+		if (!err)
+			err = slots_fetch(&slots);
+		seen = slot_tpcs(b, &slots.host[0]);
+		if (err || !gpupart_tpcset_subset(&seen, &shared->sets[go % 2]))
+			atomic_fetch_add(&shared->nr_wrong, 1);
+		if (!err)
+			err = slots_clear(&slots);
+		asked = go;
+		atomic_store_explicit(&shared->done, go, memory_order_release);
+	}
+	_exit(0);
+}
+
+/* Leaves its status to be waited for: until then the number is no other's. */
+static bool lives(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid;
+}
+
+static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_t *report)
+{
+	enum { MAX_ROUNDS = 400 };
+	double write_us[MAX_ROUNDS], total_us[MAX_ROUNDS];
+	unsigned int nr = bench_count(b, MAX_ROUNDS, 100);
+	struct gpupart_remote *remote;
+	struct stats s;
+	int err = bench_library(b, gpupart_remote_open(b->gp, pid, shared->pci, &remote));
+
+	if (err)
+		return err;
+	for (unsigned int i = 0; !err && i < nr; i++) {
+		int go = i + 1;
+		double start;
+
+		usleep(500);
+		start = bench_now_us();
+		err = bench_library(b, gpupart_remote_set(b->gp, remote, &shared->sets[go % 2],
+							  NULL));
+		write_us[i] = bench_now_us() - start;
+		atomic_store_explicit(&shared->go, go, memory_order_release);
+		while (atomic_load_explicit(&shared->done, memory_order_acquire) != go)
+			if (sched_yield() || !lives(pid)) {
+				gpupart_remote_close(remote);
+				return bench_fail(b, -ECHILD, "the launching process died");
+			}
+		total_us[i] = shared->called - start;
+	}
+	gpupart_remote_close(remote);
+	if (err)
+		return err;
+	s = stats_of(total_us, nr);
+	overhead_row(report, "change from outside: the write", stats_median(write_us, nr), "us");
+	overhead_row(report, OUTSIDE_ROW, s.median, "us");
+	overhead_row(report, "the same, 99%", s.p99, "us");
+	report_check(report, true, "launches after a change from outside that did not obey it",
+		     atomic_load(&shared->nr_wrong), REPORT_AT_MOST, 0);
+	return 0;
+}
+
+static int measure_outside(struct bench *b, json_t *report)
+{
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+	int err;
+
+	if (shared == MAP_FAILED)
+		return bench_fail(b, -errno, "no shared memory: %s", strerror(errno));
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		be_launcher(b, shared);
+	if (pid < 0) {
+		err = bench_fail(b, -errno, "no process: %s", strerror(errno));
+		goto unmap_shared;
+	}
+	for (int i = 0; i < 60000 && !atomic_load(&shared->ready) && lives(pid); i++)
+		usleep(1000);
+	if (atomic_load(&shared->ready) == 1)
+		err = change_often(b, shared, pid, report);
+	else
+		err = bench_fail(b, shared->err ? shared->err : -ECHILD,
+				 "the launching process: %s",
+				 *shared->why ? shared->why : "it did not start");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+unmap_shared:
+	munmap(shared, sizeof(*shared));
+	return err;
+}
+
+/* --------------------------------------------------------------------------- sets */
+
+static int call_sets(struct bench *b, int which, void *stream, const struct gpupart_tpcset *set,
+		     unsigned int nr)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < nr; i++)
+		err = which == 0 ? gpupart_process_set(b->gp, b->gpu, set) :
+		      which == 1 ? gpupart_stream_set(b->gp, b->gpu, stream, set) :
+		      which == 2 ? gpupart_thread_set(b->gp, b->gpu, set) :
+				   gpupart_next_set(b->gp, b->gpu, set);
+	return bench_library(b, err);
+}
+
+static int measure_sets(struct bench *b, json_t *report)
+{
+	static const char *const names[] = { "set of the process", "set of a stream",
+					     "set of the thread", "set of the next launch" };
+	enum { NR_BLOCKS = 21 };
+	unsigned int nr = bench_count(b, 20000, 2000);
+	struct gpupart_tpcset half = sets_packed(b->topo, (b->sets.nr_tpcs + 1));
+	void *stream;
+	int err = bench_stream(b, &half, &stream);
+
+	for (int which = 0; !err && which < 4; which++) {
+		double ns[NR_BLOCKS];
+
+		for (int i = 0; !err && i < NR_BLOCKS; i++) {
+			double start = bench_now_us();
+
+			err = call_sets(b, which, stream, &half, nr);
+			ns[i] = (bench_now_us() - start) * 1e3 / nr;
+		}
+		if (!err)
+			overhead_row(report, names[which], stats_median(ns, NR_BLOCKS), "ns");
+	}
+	return err;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static json_t *table_of(const json_t *report)
+{
+	json_t *table;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "tables"), i, table)
+		if (!strcmp(json_string_value(json_object_get(table, "title")), OVERHEAD_TABLE))
+			return table;
+	return NULL;
+}
+
+void overhead_row(json_t *report, const char *what, double value, const char *unit)
+{
+	report_row(table_of(report), "[s,f,s]", what, value, unit);
+}
+
+static json_t *find_row(const json_t *report, const char *what)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(table_of(report), "rows"), i, row)
+		if (!strcmp(json_string_value(json_array_get(row, 0)), what))
+			return row;
+	return NULL;
+}
+
+/* The figures that are there, one beside the other. */
+static void mean_changes(json_t *report)
+{
+	static const struct {
+		const char *row, *words;
+	} all[] = {
+		{ "set of a stream", "a set of a stream" },
+		{ OUTSIDE_ROW, "a change from outside, until it is obeyed" },
+		{ GREEN_ROW, "a new green context" },
+		{ PROCESS_ROW, "a new process" },
+		{ MPS_ROW, "MPS started anew" },
+	};
+	char text[512] = "";
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		json_t *row = find_row(report, all[i].row);
+		char number[32];
+
+		if (!row)
+			continue;
+		report_number(json_real_value(json_array_get(row, 1)), number);
+		out_append(text, sizeof(text), "%s%s %s %s", *text ? "; " : "", all[i].words,
+			   number, json_string_value(json_array_get(row, 2)));
+	}
+	if (*text)
+		report_mean(report, "To change who has what: %s.", text);
+}
+
+/* The first of the failures, while the others go on: they are apart from each other. */
+struct first {
+	int err;
+	char why[512];
+};
+
+static void keep_going(struct bench *b, json_t *report, const char *what, int err,
+		       struct first *first)
+{
+	if (!err)
+		return;
+	report_note(report, "%s: %s: %s", what, err == -EOPNOTSUPP ? "skipped" : "failed", b->why);
+	if (err == -EOPNOTSUPP || first->err)
+		return;
+	first->err = err;
+	snprintf(first->why, sizeof(first->why), "%s", b->why);
+}
+
+int bench_overhead(struct bench *b, json_t *report)
+{
+	struct first first = { 0 };
+	int err;
+
+	report_table(report, OVERHEAD_TABLE, "what|median|unit");
+	keep_going(b, report, "launches", measure_launches(b, report), &first);
+	keep_going(b, report, "changes from outside", measure_outside(b, report), &first);
+	keep_going(b, report, "green contexts", overhead_green(b, report), &first);
+	keep_going(b, report, "MPS", overhead_mps(b, report), &first);
+	err = bench_attach(b);
+	if (!err)
+		err = measure_sets(b, report);
+	keep_going(b, report, "sets", err, &first);
+	mean_changes(report);
+	return first.err ? bench_fail(b, first.err, "%s", first.why) : 0;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+/* See report.h. Must not know how a report is shown. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report.h"
+
+json_t *report_new(const char *name, const char *title)
+{
+	return json_pack("{s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}", "name", name,
+			 "title", title, "status", "done", "why", "meaning", "tables", "checks",
+			 "charts", "notes");
+}
+
+__attribute__((format(printf, 3, 0)))
+static void add_words(json_t *report, const char *list, const char *fmt, va_list ap)
+{
+	json_array_append_new(json_object_get(report, list), json_vsprintf(fmt, ap));
+}
+
+void report_mean(json_t *report, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_words(report, "meaning", fmt, ap);
+	va_end(ap);
+}
+
+void report_note(json_t *report, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_words(report, "notes", fmt, ap);
+	va_end(ap);
+}
+
+json_t *report_table(json_t *report, const char *title, const char *columns)
+{
+	json_t *table = json_pack("{s:s, s:[], s:[]}", "title", title, "columns", "rows"),
+	       *list = json_object_get(table, "columns");
+
+	for (const char *at = columns; *at; at += strspn(at, "|")) {
+		size_t len = strcspn(at, "|");
+
+		json_array_append_new(list, json_stringn(at, len));
+		at += len;
+	}
+	json_array_append_new(json_object_get(report, "tables"), table);
+	return table;
+}
+
+void report_row(json_t *table, const char *fmt, ...)
+{
+	json_error_t error;
+	va_list ap;
+
+	va_start(ap, fmt);
+	json_array_append_new(json_object_get(table, "rows"), json_vpack_ex(&error, 0, fmt, ap));
+	va_end(ap);
+}
+
+void report_check(json_t *report, bool judged, const char *what, double value,
+		  enum report_relation relation, double limit)
+{
+	bool holds = relation == REPORT_AT_MOST ? value <= limit : value >= limit;
+
+	json_array_append_new(json_object_get(report, "checks"),
+		json_pack("{s:s, s:f, s:s, s:f, s:s}", "what", what, "value", value,
+			  "relation", relation == REPORT_AT_MOST ? "at most" : "at least",
+			  "limit", limit,
+			  "result", !judged ? "not judged" : holds ? "ok" : "not ok"));
+}
+
+json_t *report_chart(json_t *report, const char *file, enum report_kind kind, const char *title,
+		     const char *x, const char *y, bool log)
+{
+	static const char *const kinds[] = {
+		[REPORT_LINES] = "lines", [REPORT_BARS] = "bars", [REPORT_TIMELINE] = "timeline",
+	};
+	json_t *chart = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:[], s:[]}", "file", file,
+				  "kind", kinds[kind], "title", title, "x", x, "y", y, "log", log,
+				  "rows", "series");
+
+	json_array_append_new(json_object_get(report, "charts"), chart);
+	return chart;
+}
+
+void report_chart_row(json_t *chart, const char *row)
+{
+	json_array_append_new(json_object_get(chart, "rows"), json_string(row));
+}
+
+json_t *report_series(json_t *chart, const char *label)
+{
+	json_t *series = json_pack("{s:s, s:[]}", "label", label, "points");
+
+	json_array_append_new(json_object_get(chart, "series"), series);
+	return series;
+}
+
+void report_point(json_t *series, double x, double y)
+{
+	json_array_append_new(json_object_get(series, "points"), json_pack("[f,f]", x, y));
+}
+
+void report_bar(json_t *series, const char *category, double value)
+{
+	json_array_append_new(json_object_get(series, "points"),
+			      json_pack("[s,f]", category, value));
+}
+
+void report_span(json_t *series, const char *row, double start, double end)
+{
+	json_array_append_new(json_object_get(series, "points"),
+			      json_pack("[s,f,f]", row, start, end));
+}
+
+unsigned int report_nr_failed(const json_t *report)
+{
+	unsigned int nr = 0;
+	json_t *check;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "checks"), i, check)
+		nr += !strcmp(json_string_value(json_object_get(check, "result")), "not ok");
+	return nr;
+}
+
+const char *report_number(double value, char text[32])
+{
+	double size = fabs(value);
+
+	snprintf(text, 32, "%.*f", size >= 1000 || value == 0 ? 0 : size >= 100 ? 1 :
+		 size >= 10 ? 2 : 3, value);
+	return text;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a part of bench found, as one JSON object: {name, title, status, why, meaning,
+ * tables, checks, charts, notes}. Text, Markdown and SVG are drawn from it. Knows no
+ * measurement.
+ */
+#ifndef GPUPART_CLI_BENCH_REPORT_H
+#define GPUPART_CLI_BENCH_REPORT_H
+
+#include <stdbool.h>
+#include "../out.h"
+
+json_t *report_new(const char *name, const char *title);
+
+/* What the figures mean: sentences, one after the other. */
+__attribute__((format(printf, 2, 3)))
+void report_mean(json_t *report, const char *fmt, ...);
+
+/* How it was measured, what was left out. */
+__attribute__((format(printf, 2, 3)))
+void report_note(json_t *report, const char *fmt, ...);
+
+/* @columns: headings parted by '|'. */
+json_t *report_table(json_t *report, const char *title, const char *columns);
+
+/* A row as json_pack() has arrays: report_row(table, "[s,f]", "name", 1.0). */
+void report_row(json_t *table, const char *fmt, ...);
+
+enum report_relation { REPORT_AT_MOST, REPORT_AT_LEAST };
+
+/* A claim about @value; not judged where @judged is false (the simulated GPU). */
+void report_check(json_t *report, bool judged, const char *what, double value,
+		  enum report_relation relation, double limit);
+
+enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_TIMELINE };
+
+/*
+ * @file: "NAME.svg". Lines have series of points; bars a value a category; a timeline
+ * bars from start to end in rows. @log: the value's axis is logarithmic.
+ */
+json_t *report_chart(json_t *report, const char *file, enum report_kind kind, const char *title,
+		     const char *x, const char *y, bool log);
+
+/* Rows of a timeline in another order than that in which they come. */
+void report_chart_row(json_t *chart, const char *row);
+
+/* A series of a chart; points are added by report_point(). */
+json_t *report_series(json_t *chart, const char *label);
+void report_point(json_t *series, double x, double y);
+/* Of bars: categories, in the order in which they come first. */
+void report_bar(json_t *series, const char *category, double value);
+/* Of a timeline. */
+void report_span(json_t *series, const char *row, double start, double end);
+
+/* How many checks were judged and did not hold. */
+unsigned int report_nr_failed(const json_t *report);
+
+/* A number with as many places as it needs. */
+const char *report_number(double value, char text[32]);
+
+/* report_text.c */
+void report_text(struct out *out, const json_t *report);
+void report_markdown(FILE *file, const json_t *report, bool simulated, const char *gpu);
+
+/* report_svg.c */
+void report_svg(FILE *file, const json_t *chart, bool simulated);
+
+#endif

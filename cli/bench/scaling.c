@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/* The same work on 1 to all TPCs, packed into GPCs and spread over them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "bench.h"
+
+#define ALL_US	150	/* on all TPCs */
+
+static const enum work works[] = { WORK_FMA, WORK_L2, WORK_DRAM };
+#define NR_WORKS (sizeof(works) / sizeof(works[0]))
+
+static const char *const form_name[2] = { "packed", "spread" };
+
+struct scaling {
+	struct bench *b;
+	struct meter meter;
+	unsigned int nr_tpcs, *sizes, nr_sizes;
+	double *us[NR_WORKS][2];	/* medians, by size */
+};
+
+/* Small blocks, many more than fit: how many SMs there are shows, not how they divide. */
+static int size_kernel(struct scaling *s, enum work work, struct kernel *kernel)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(s->b->topo);
+	unsigned int nr_sms = bench_nr_sms(s->b, &all);
+	int err;
+
+	err = bench_stream_set(s->b, s->meter.victim, NULL);
+	if (!err)
+		err = workload_victim(&s->meter.work, work, nr_sms, s->meter.victim, ALL_US,
+				      kernel);
+	if (err || s->b->simulated)
+		return err;
+	kernel->threads = 256;
+	kernel->blocks = nr_sms * 64;
+	err = bench_calibrate(s->b, s->meter.victim, kernel, ALL_US);
+	if (kernel->step)
+		kernel->step = kernel->blocks * kernel->threads * 4 * kernel->n;
+	return err;
+}
+
+static int measure(struct scaling *s, unsigned int w)
+{
+	struct kernel kernel;
+	struct stats stats;
+	int err = size_kernel(s, works[w], &kernel);
+
+	for (unsigned int i = 0; !err && i < s->nr_sizes; i++)
+		for (int spread = 0; !err && spread < 2; spread++) {
+			struct gpupart_tpcset set = spread ?
+				sets_spread(s->b->topo, s->sizes[i]) :
+				sets_packed(s->b->topo, s->sizes[i]);
+
+			err = meter_alone(&s->meter, &kernel, &set, &stats, NULL);
+			s->us[w][spread][i] = stats.median;
+		}
+	return err;
+}
+
+static void tell_work(struct scaling *s, json_t *report, unsigned int w)
+{
+	char file[64], title[96];
+	unsigned int nr_worse = 0;
+	json_t *chart, *series;
+	double best[2] = { 0 };
+
+	snprintf(file, sizeof(file), "scaling-%s.svg", w == 0 ? "compute" : w == 1 ? "l2" : "dram");
+	snprintf(title, sizeof(title), "Time of the same work against TPCs: %s",
+		 work_name[works[w]]);
+	chart = report_chart(report, file, REPORT_LINES, title, "TPCs", "us", true);
+	for (int spread = 0; spread < 2; spread++) {
+		series = report_series(chart, form_name[spread]);
+		for (unsigned int i = 0; i < s->nr_sizes; i++) {
+			double us = s->us[w][spread][i];
+
+			report_point(series, s->sizes[i], us);
+			/* Above what launches differ by. */
+			nr_worse += i && us > best[spread] * 1.02;
+			if (!i || us < best[spread])
+				best[spread] = us;
+		}
+	}
+	report_note(report, "%s: %u of %u steps to more TPCs took over 2%% longer than some fewer "
+		    "TPCs did.", work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
+}
+
+/* A quarter of the TPCs: what packing costs there; and how few are enough. */
+static void mean_all(struct scaling *s, json_t *report)
+{
+	unsigned int some = 0, enough[NR_WORKS] = { 0 };
+
+	while (some + 1 < s->nr_sizes && s->sizes[some] < s->nr_tpcs / 4)
+		some++;
+	for (unsigned int w = 0; w < NR_WORKS; w++) {
+		const double *us = s->us[w][1];
+
+		while (enough[w] + 1 < s->nr_sizes &&
+		       us[enough[w]] > us[s->nr_sizes - 1] * 1.05)
+			enough[w]++;
+	}
+	report_mean(report, "On %u of %u TPCs, packed to spread: compute %.3f, L2 reads %.3f, "
+		    "DRAM stream %.3f times as long.", s->sizes[some], s->nr_tpcs,
+		    s->us[0][0][some] / s->us[0][1][some], s->us[1][0][some] / s->us[1][1][some],
+		    s->us[2][0][some] / s->us[2][1][some]);
+	report_mean(report, "Within 5%% of the time on all TPCs, spread: compute from %u TPCs on, "
+		    "L2 reads from %u, DRAM stream from %u.", s->sizes[enough[0]],
+		    s->sizes[enough[1]], s->sizes[enough[2]]);
+}
+
+static void tell(struct scaling *s, json_t *report)
+{
+	json_t *table = report_table(report, "Medians, us",
+				     "TPCs|compute packed|compute spread|L2 reads packed|"
+				     "L2 reads spread|DRAM packed|DRAM spread");
+
+	for (unsigned int i = 0; i < s->nr_sizes; i++)
+		report_row(table, "[i,f,f,f,f,f,f]", s->sizes[i], s->us[0][0][i], s->us[0][1][i],
+			   s->us[1][0][i], s->us[1][1][i], s->us[2][0][i], s->us[2][1][i]);
+	for (unsigned int w = 0; w < NR_WORKS; w++)
+		tell_work(s, report, w);
+	mean_all(s, report);
+	report_note(report, "Figures 13 and 14 of \"Hardware Compute Partitioning on NVIDIA GPUs\" "
+		    "(RTAS 2023). The same grid of small blocks in each set, %u launches each.",
+		    s->meter.nr);
+}
+
+/* All numbers, or a choice of them. */
+static void choose_sizes(struct scaling *s)
+{
+	unsigned int step = s->b->simulated ? s->nr_tpcs / 4 + 1 : s->b->quick ? 8 : 1;
+
+	for (unsigned int nr = 1; nr < s->nr_tpcs; nr = nr < 4 && step > 1 ? nr + 1 : nr + step)
+		s->sizes[s->nr_sizes++] = nr;
+	s->sizes[s->nr_sizes++] = s->nr_tpcs;
+}
+
+int bench_scaling(struct bench *b, json_t *report)
+{
+	struct scaling s = { .b = b, .nr_tpcs = gpupart_topology_nr_tpcs(b->topo) };
+	struct gpupart_check check;
+	bool room;
+	int err;
+
+	/* A lone TPC whose mask bit is another's would leave none, and such a launch never ends. */
+	gpupart_gpu_check(b->gpu, &check);
+	if (check.nr_proven != s.nr_tpcs)
+		return bench_fail(b, -EOPNOTSUPP, "the mask bits of %u of %u TPCs are proven: "
+				  "wants all",
+				  check.nr_proven, s.nr_tpcs);
+	s.sizes = calloc(s.nr_tpcs + 1, sizeof(*s.sizes));
+	room = s.sizes;
+	for (unsigned int w = 0; w < NR_WORKS * 2; w++) {
+		s.us[w / 2][w % 2] = calloc(s.nr_tpcs + 1, sizeof(double));
+		room = room && s.us[w / 2][w % 2];
+	}
+	err = room ? meter_open(b, &s.meter, bench_count(b, 9, 5)) :
+		     bench_fail(b, -ENOMEM, "no memory");
+	if (!err) {
+		choose_sizes(&s);
+		for (unsigned int w = 0; !err && w < NR_WORKS; w++)
+			err = measure(&s, w);
+		if (!err)
+			tell(&s, report);
+		meter_close(&s.meter);
+	}
+	for (unsigned int w = 0; w < NR_WORKS * 2; w++)
+		free(s.us[w / 2][w % 2]);
+	free(s.sizes);
+	return err;
+}

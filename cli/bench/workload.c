@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* The kernels that parts measure with, sized for a set. Must not know what they show. */
+#include <errno.h>
+#include <stdlib.h>
+#include "bench.h"
+
+#define PIECE		16u		/* bytes of one read */
+#define LINE		128u
+#define DRAM_BYTES	(1u << 30)
+#define SIMULATED_BYTES	(16u << 20)	/* there memory is the host's */
+#define BLOCKS_PER_SM	2		/* of 1024 threads: all that an SM holds */
+#define WAVES_HALVES	11		/* five waves and a half: who comes next begins in time */
+
+const char *const work_name[WORK_NR] = {
+	[WORK_FMA] = "compute", [WORK_L2] = "L2 reads", [WORK_CHASE] = "pointer chase",
+	[WORK_DRAM] = "DRAM stream",
+};
+
+unsigned int bench_nr_sms(const struct bench *b, const struct gpupart_tpcset *set)
+{
+	unsigned int nr = 0;
+
+	for (int t = gpupart_tpcset_next(set, 0); t >= 0; t = gpupart_tpcset_next(set, t + 1))
+		nr += gpupart_topology_tpc(b->topo, t)->nr_sms;
+	return nr;
+}
+
+/* One cycle through all lines, in no order that could be foreseen (Sattolo). */
+static int fill_chain(struct bench *b, cuda_ptr chain, unsigned int nr)
+{
+	uint32_t *lines = calloc(nr, LINE), *order = calloc(nr, sizeof(*order)), swap;
+	unsigned int seed = 1, step = LINE / sizeof(*lines);
+	int err;
+
+	if (!lines || !order) {
+		err = bench_fail(b, -ENOMEM, "no memory for a chain of %u lines", nr);
+		goto free_lines;
+	}
+	for (unsigned int i = 0; i < nr; i++)
+		order[i] = i;
+	for (unsigned int i = nr - 1; i; i--) {
+		unsigned int j = rand_r(&seed) % i;
+
+		swap = order[i];
+		order[i] = order[j];
+		order[j] = swap;
+	}
+	for (unsigned int i = 0; i < nr; i++)
+		lines[i * step] = order[i];
+	err = bench_upload(b, chain, lines, (size_t)nr * LINE);
+free_lines:
+	free(order);
+	free(lines);
+	return err;
+}
+
+int workload_open(struct bench *b, struct workload *w)
+{
+	uint32_t l2 = 1u << 20, dram = b->simulated ? SIMULATED_BYTES : DRAM_BYTES;
+	int err = 0;
+
+	*w = (struct workload){ .b = b };
+	/* Both tenants' buffers fit into one half of the L2, with room to spare. */
+	while (l2 * 2 <= b->l2_bytes / 8)
+		l2 *= 2;
+	w->l2_mask = l2 / PIECE - 1;
+	w->dram_mask = dram / PIECE - 1;
+	w->chain_mask = l2 / LINE - 1;
+	for (int i = 0; !err && i < 2; i++) {
+		err = bench_alloc(b, l2, &w->l2[i]);
+		if (!err)
+			err = bench_alloc(b, dram, &w->dram[i]);
+	}
+	if (!err)
+		err = bench_alloc(b, l2, &w->chain);
+	if (!err)
+		err = fill_chain(b, w->chain, w->chain_mask + 1);
+	if (err)
+		workload_close(w);
+	return err;
+}
+
+void workload_close(struct workload *w)
+{
+	cuda_ptr *all[] = { &w->l2[0], &w->l2[1], &w->dram[0], &w->dram[1], &w->chain };
+
+	for (int i = 0; i < 5; i++) {
+		if (*all[i])
+			w->b->cu.cuMemFree_v2(*all[i]);
+		*all[i] = 0;
+	}
+}
+
+static int size_kernel(struct workload *w, enum work work, bool neighbour, void *stream,
+		       double us, struct kernel *kernel)
+{
+	int err;
+
+	switch (work) {
+	case WORK_FMA:
+		kernel->code = BENCH_FMA;
+		break;
+	case WORK_L2:
+		kernel->code = BENCH_READ;
+		kernel->buffer = w->l2[neighbour];
+		kernel->mask = w->l2_mask;
+		break;
+	case WORK_DRAM:
+		kernel->code = BENCH_READ;
+		kernel->buffer = w->dram[neighbour];
+		kernel->mask = w->dram_mask;
+		/* On through the buffer, that nothing is read while it is still in the L2. */
+		kernel->step = 1u << 24;
+		break;
+	case WORK_CHASE:
+	case WORK_NR:
+		kernel->code = BENCH_CHASE;
+		kernel->buffer = w->chain;
+		kernel->mask = w->chain_mask;
+		break;
+	}
+	err = bench_calibrate(w->b, stream, kernel, us);
+	if (work == WORK_DRAM)
+		kernel->step = kernel->blocks * kernel->threads * 4 * kernel->n;
+	return err;
+}
+
+int workload_victim(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
+		    double us, struct kernel *kernel)
+{
+	*kernel = (struct kernel){ .blocks = nr_sms * BLOCKS_PER_SM, .threads = 1024 };
+	if (work == WORK_FMA)
+		kernel->threads = 512;
+	if (work == WORK_CHASE) {
+		kernel->blocks = nr_sms;
+		kernel->threads = 32;
+	}
+	return size_kernel(w, work, false, stream, us, kernel);
+}
+
+int workload_neighbour(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
+		       double us, struct kernel *kernel)
+{
+	*kernel = (struct kernel){ .blocks = nr_sms * BLOCKS_PER_SM * WAVES_HALVES / 2,
+				   .threads = 1024 };
+	return size_kernel(w, work, true, stream, us, kernel);
+}

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart bench: parts that measure, each in a process of its own, and where their reports
+ * go. Must not know what a part measures.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "args.h"
+#include "bench/bench.h"
+#include "child.h"
+#include "cmd.h"
+#include "out.h"
+
+const char bench_help[] =
+"Usage: gpupart bench [NAME ...] [--quick] [-i CAPTURE] [--gpu GPU] [--json] [-o DIR]\n"
+"Measures on this GPU what a partition is worth. A table and a sentence a part, and\n"
+"figures that are held to; all parts take a few minutes. Without NAME all of them:\n"
+"\n"
+"  isolation   victims beside neighbours: no partition, interleaved, aligned\n"
+"  scaling     time against TPCs, packed and spread\n"
+"  overlap     two kernels on overlapping sets\n"
+"  slots       how many kernels are held before an independent partition waits\n"
+"  dynamic     38 launches in 17 sets on two streams\n"
+"  protect     an inference loop beside a program that misbehaves\n"
+"  software    the same share by blocks that loop instead of a mask\n"
+"  overhead    launches, sets, changes from outside; green contexts and MPS beside\n"
+"  criteria    never more than the share, what isolation costs, beside as alone\n"
+"\n"
+"      --quick         fewer launches of each\n"
+"  -i, --input CAPTURE on the simulated GPU made of it: every step, no figure judged\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --json          as JSON, schema gpupart/1\n"
+"  -o, --output DIR    write Markdown, JSON and SVG there too; README.md is the index\n"
+"\n"
+"The GPU should be idle: what others do on it is measured as well.\n"
+"\n"
+"Exit status: 0 what could be judged held, 1 a figure did not hold or a part failed,\n"
+"2 it cannot run here.\n"
+"\n"
+"Examples:\n"
+"  gpupart bench -o results\n"
+"  gpupart bench isolation protect --quick\n"
+"  gpupart bench -i sample:h200 --quick -o simulated\n";
+
+#define REPORT_BYTES	(4 << 20)
+#define PART_SECONDS	240
+#define PROBE_SECONDS	60
+
+static const char *const titles[] = {
+	"a victim beside a neighbour", "time against TPCs", "overlapping sets",
+	"slots of the work distributor", "a set at each launch", "beside a faulty program",
+	"a share by software", "what it costs the host", "when sharing is acceptable",
+};
+
+const struct bench_part bench_parts[] = {
+	{ "isolation", titles[0], bench_isolation, false },
+	{ "scaling", titles[1], bench_scaling, false },
+	{ "overlap", titles[2], bench_overlap, false },
+	{ "slots", titles[3], bench_slots, false },
+	{ "dynamic", titles[4], bench_dynamic, false },
+	{ "protect", titles[5], bench_protect, false },
+	{ "software", titles[6], bench_software, false },
+	{ "overhead", titles[7], bench_overhead, true },
+	{ "criteria", titles[8], bench_criteria, false },
+};
+
+const unsigned int bench_nr_parts = sizeof(bench_parts) / sizeof(bench_parts[0]);
+
+/* What can be told of the GPU before anything is measured. */
+struct probe_answer {
+	int err;
+	char why[512];
+	char limit[GPUPART_TPCSET_STRLEN];	/* "" none */
+	struct gpupart_gpu_info info;
+};
+
+struct session {
+	const struct args *args;
+	const char *dir;		/* or NULL */
+	struct bench bench;		/* what each part begins with */
+	struct gpupart_gpu_info info;
+	json_t *reports;
+	struct out out;
+	unsigned int nr_failed, nr_skipped, nr_not_held;
+};
+
+static void be_probe(void *arg, void *result)
+{
+	struct probe_answer *answer = result;
+	struct gpupart_tpcset limit;
+	struct bench b = *(struct bench *)arg;
+
+	answer->err = gpupart_attach(b.gp, b.selector, &b.gpu);
+	if (answer->err) {
+		snprintf(answer->why, sizeof(answer->why), "%s", gpupart_error(b.gp));
+		return;
+	}
+	answer->info = *gpupart_topology_info(gpupart_gpu_topology(b.gpu));
+	if (gpupart_limit_get(b.gpu, &limit))
+		gpupart_tpcset_format_list(&limit, answer->limit, sizeof(answer->limit));
+}
+
+struct part_call {
+	struct bench bench;
+	const struct bench_part *part;
+};
+
+/* In the child: its report as JSON text, "" where that has no room. */
+static void be_part(void *arg, void *result)
+{
+	struct part_call *call = arg;
+	struct bench *b = &call->bench;
+	json_t *report = report_new(call->part->name, call->part->title);
+	int err = call->part->attaches_itself ? 0 : bench_attach(b);
+	size_t len;
+
+	if (!err)
+		err = call->part->run(b, report);
+	if (err) {
+		json_object_set_new(report, "status",
+				    json_string(err == -EOPNOTSUPP ? "skipped" : "failed"));
+		json_object_set_new(report, "why", json_string(out_clean(b->why)));
+	}
+	len = json_dumpb(report, result, REPORT_BYTES, JSON_COMPACT);
+	if (len >= REPORT_BYTES)
+		*(char *)result = 0;
+}
+
+static json_t *failed_report(const struct bench_part *part, const char *why)
+{
+	json_t *report = report_new(part->name, part->title);
+
+	json_object_set_new(report, "status", json_string("failed"));
+	json_object_set_new(report, "why", json_string(why));
+	return report;
+}
+
+static json_t *measure(const struct session *s, const struct bench_part *part)
+{
+	struct part_call call = { s->bench, part };
+	char *text = calloc(1, REPORT_BYTES), why[256];
+	json_t *report = NULL;
+
+	if (!text)
+		return failed_report(part, "no memory");
+	if (child_call(be_part, &call, text, REPORT_BYTES, PART_SECONDS, why, sizeof(why)))
+		report = failed_report(part, why);
+	else
+		report = json_loads(text, 0, NULL);
+	free(text);
+	return report ? report : failed_report(part, "its report could not be read");
+}
+
+/* ---------------------------------------------------------------------- files */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static FILE *file_in(const struct session *s, const char *name, int *status)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", s->dir, name);
+	file = fopen(path, "we");
+	if (!file)
+		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", path, strerror(errno));
+	return file;
+}
+
+static void file_done(const struct session *s, FILE *file, const char *name, int *status)
+{
+	bool bad = ferror(file);
+
+	if (fclose(file) || bad)
+		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s/%s: writing failed", s->dir,
+				   name);
+}
+
+/* The directory is there, and files can be made in it: before minutes are spent. */
+static int check_dir(const struct session *s)
+{
+	int status = EXIT_DONE;
+	FILE *file;
+
+	if (mkdir(s->dir, 0777) && errno != EEXIST)
+		return cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", s->dir, strerror(errno));
+	file = file_in(s, "README.md", &status);
+	if (file)
+		file_done(s, file, "README.md", &status);
+	return status ? status : -1;
+}
+
+static void gpu_words(const struct session *s, char *text, size_t len)
+{
+	snprintf(text, len, "%s%s%s, driver %s%s", s->info.name, *s->info.uuid ? ", " : "",
+		 s->info.uuid, s->info.driver, s->info.simulated ? " (simulated)" : "");
+}
+
+static json_t *json_head(const struct session *s)
+{
+	json_t *root = out_json_new("bench", s->info.simulated);
+
+	json_object_set_new(root, "gpu", out_json_gpu(&s->info));
+	json_object_set_new(root, "quick", json_boolean(s->bench.quick));
+	return root;
+}
+
+static void dump_json(const struct session *s, const char *name, json_t *root, int *status)
+{
+	FILE *file = file_in(s, name, status);
+
+	if (file) {
+		json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+		fputc('\n', file);
+		file_done(s, file, name, status);
+	}
+	json_decref(root);
+}
+
+static int write_part(const struct session *s, json_t *report)
+{
+	char name[64], gpu[256];
+	json_t *root = json_head(s), *chart;
+	int status = EXIT_DONE;
+	FILE *file;
+	size_t i;
+
+	gpu_words(s, gpu, sizeof(gpu));
+	json_object_update(root, report);
+	snprintf(name, sizeof(name), "%s.json", text_of(report, "name"));
+	dump_json(s, name, root, &status);
+	snprintf(name, sizeof(name), "%s.md", text_of(report, "name"));
+	file = file_in(s, name, &status);
+	if (file) {
+		report_markdown(file, report, s->info.simulated, gpu);
+		file_done(s, file, name, &status);
+	}
+	json_array_foreach(json_object_get(report, "charts"), i, chart) {
+		file = file_in(s, text_of(chart, "file"), &status);
+		if (!file)
+			continue;
+		report_svg(file, chart, s->info.simulated);
+		file_done(s, file, text_of(chart, "file"), &status);
+	}
+	return status;
+}
+
+static void index_part(FILE *file, json_t *report)
+{
+	const char *name = text_of(report, "name");
+	unsigned int nr_ok = 0, nr = 0;
+	json_t *check, *words;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "checks"), i, check) {
+		nr += strcmp(text_of(check, "result"), "not judged") != 0;
+		nr_ok += !strcmp(text_of(check, "result"), "ok");
+	}
+	fprintf(file, "\n## [%s](%s.md): %s\n\n", name, name, text_of(report, "title"));
+	if (strcmp(text_of(report, "status"), "done"))
+		fprintf(file, "**%s**: %s\n", text_of(report, "status"), text_of(report, "why"));
+	json_array_foreach(json_object_get(report, "meaning"), i, words)
+		fprintf(file, "%s\n", json_string_value(words));
+	if (nr)
+		fprintf(file, "\nHeld: %u of %u.\n", nr_ok, nr);
+	json_array_foreach(json_object_get(report, "charts"), i, words)
+		fprintf(file, "\n![%s](%s)\n", text_of(words, "title"), text_of(words, "file"));
+}
+
+static int write_index(const struct session *s)
+{
+	int status = EXIT_DONE;
+	FILE *file = file_in(s, "README.md", &status);
+	time_t now = time(NULL);
+	char gpu[256], day[32];
+	json_t *report, *root;
+	struct tm tm;
+	size_t i;
+
+	if (!file)
+		return status;
+	gpu_words(s, gpu, sizeof(gpu));
+	strftime(day, sizeof(day), "%Y-%m-%d", gmtime_r(&now, &tm));
+	fprintf(file, "# gpupart bench%s\n\n%s; gpupart %s; %s\n",
+		s->info.simulated ? " (simulated)" : "", gpu, gpupart_version(), day);
+	if (s->info.simulated)
+		fputs("\n**simulated**: times mean nothing, and ratios are not judged.\n", file);
+	json_array_foreach(s->reports, i, report)
+		index_part(file, report);
+	file_done(s, file, "README.md", &status);
+	root = json_head(s);
+	json_object_set(root, "parts", s->reports);
+	dump_json(s, "bench.json", root, &status);
+	return status;
+}
+
+/* -------------------------------------------------------------------- the run */
+
+static const struct bench_part *find_part(const char *name)
+{
+	for (unsigned int i = 0; i < bench_nr_parts; i++)
+		if (!strcmp(bench_parts[i].name, name))
+			return &bench_parts[i];
+	return NULL;
+}
+
+static int check_names(const struct args *args)
+{
+	char all[256] = "";
+
+	for (unsigned int i = 0; i < bench_nr_parts; i++)
+		out_append(all, sizeof(all), "%s%s", i ? ", " : "", bench_parts[i].name);
+	for (char **name = args->program; *name; name++)
+		if (!find_part(*name))
+			return cmd_fail(args->cmd, EXIT_USAGE, "'%s' is no part: %s", *name, all);
+	return -1;
+}
+
+static bool is_wanted(const struct args *args, const struct bench_part *part)
+{
+	for (char **name = args->program; *name; name++)
+		if (!strcmp(*name, part->name))
+			return true;
+	return !*args->program;
+}
+
+static int run_part(struct session *s, const struct bench_part *part)
+{
+	double start = bench_now_us();
+	const char *status;
+	json_t *report;
+
+	if (isatty(STDERR_FILENO))
+		cmd_note(s->args->cmd, "%s ...", part->name);
+	report = measure(s, part);
+	json_object_set_new(report, "seconds", json_real((bench_now_us() - start) / 1e6));
+	status = text_of(report, "status");
+	s->nr_failed += !strcmp(status, "failed");
+	s->nr_skipped += !strcmp(status, "skipped");
+	s->nr_not_held += report_nr_failed(report);
+	json_array_append_new(s->reports, report);
+	if (!s->args->json)
+		report_text(&s->out, report);
+	return s->dir ? write_part(s, report) : EXIT_DONE;
+}
+
+static int finish(struct session *s, int written, double seconds)
+{
+	unsigned int nr = json_array_size(s->reports);
+	int status = s->dir ? write_index(s) : EXIT_DONE;
+	json_t *root;
+
+	if (s->args->json) {
+		root = json_head(s);
+		json_object_set(root, "parts", s->reports);
+		json_object_set_new(root, "nr_failed", json_integer(s->nr_failed));
+		json_object_set_new(root, "nr_skipped", json_integer(s->nr_skipped));
+		json_object_set_new(root, "nr_not_held", json_integer(s->nr_not_held));
+		json_object_set_new(root, "seconds", json_real(seconds));
+		out_json_write(&s->out, root);
+	} else {
+		fprintf(s->out.file, "\n%u parts%s: %u failed, %u skipped; %u figures did not "
+			"hold; %.0f s\n", nr, s->info.simulated ? " (simulated)" : "",
+			s->nr_failed, s->nr_skipped, s->nr_not_held, seconds);
+	}
+	status = written ? written : status;
+	written = out_close(&s->out, s->args->cmd);
+	if (s->nr_failed || s->nr_not_held)
+		return EXIT_FAILED;
+	if (!status && nr == s->nr_skipped)
+		return cmd_fail(s->args->cmd, EXIT_USAGE, "nothing could be measured here");
+	return status ? status : written;
+}
+
+static int run_all(struct session *s)
+{
+	double start = bench_now_us();
+	char gpu[256];
+	int status = out_open(&s->out, NULL), written = EXIT_DONE;
+
+	if (status >= 0)
+		return status;
+	gpu_words(s, gpu, sizeof(gpu));
+	if (!s->args->json)
+		fprintf(s->out.file, "%s%s\n", gpu, s->info.simulated ?
+			": times mean nothing, and ratios are not judged" : "");
+	s->reports = json_array();
+	for (unsigned int i = 0; i < bench_nr_parts; i++)
+		if (is_wanted(s->args, &bench_parts[i])) {
+			status = run_part(s, &bench_parts[i]);
+			written = written ? written : status;
+		}
+	status = finish(s, written, (bench_now_us() - start) / 1e6);
+	json_decref(s->reports);
+	return status;
+}
+
+/* -1 to go on, or a status. */
+static int probe(struct session *s)
+{
+	struct probe_answer answer = { 0 };
+	char why[256];
+	int err = child_call(be_probe, &s->bench, &answer, sizeof(answer), PROBE_SECONDS, why,
+			     sizeof(why));
+
+	if (err)
+		return cmd_fail(s->args->cmd, EXIT_FAILED, "%s", why);
+	if (answer.err)
+		return cmd_fail(s->args->cmd, cmd_status(answer.err), "%s", answer.why);
+	if (*answer.limit)
+		return cmd_fail(s->args->cmd, EXIT_USAGE,
+				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+				answer.limit);
+	s->info = answer.info;
+	s->bench.simulated = s->info.simulated;
+	snprintf(s->bench.pci, sizeof(s->bench.pci), "%s", s->info.pci);
+	return -1;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+	bool quick = false;
+	const struct args_option own[] = { { .name = "quick", .given = &quick }, { 0 } };
+	struct args args = { 0 };
+	struct session s = { .args = &args };
+	int status;
+
+	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own,
+			    bench_help, argc, argv);
+	if (status < 0)
+		status = check_names(&args);
+	if (status < 0)
+		status = args_simulate(&args);
+	if (status >= 0)
+		return status;
+	s.dir = args.output;
+	s.bench.quick = quick;
+	/* A queue of its own for as many streams as there can be; before CUDA starts. */
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+	if (gpupart_open(&s.bench.gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	status = args_gpu(&args, s.bench.gp, &s.bench.selector);
+	if (status < 0)
+		status = probe(&s);
+	if (status < 0 && s.dir)
+		status = check_dir(&s);
+	if (status < 0)
+		status = run_all(&s);
+	gpupart_close(s.bench.gp);
+	return status;
+}

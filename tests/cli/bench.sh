@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart bench on the simulated GPU: every part runs through, files and JSON are there and
+# say simulated, nothing is judged that means nothing, a part that fails leaves the others alone.
+. "$(dirname "$0")/tap.subr"
+parts="isolation scaling overlap slots dynamic protect software overhead criteria"
+dir=$tmp/results
+
+try bench -i sample:h200-e --quick -o "$dir"
+is "$status$err" 0 "bench --quick: status"
+has "$(head -n 1 "$tmp/out")" "(simulated): times mean nothing" "the first line says simulated"
+has "$(tail -n 1 "$tmp/out")" "9 parts (simulated): 0 failed, 0 skipped; 0 figures did not hold" "the totals"
+for part in $parts; do
+	grep -q "^$part: " "$tmp/out"
+	ok $? "$part: in the text"
+	head -n 6 "$dir/$part.md" | grep -q '^\*\*simulated\*\*'
+	ok $? "$part.md says simulated"
+	has "$(cat "$dir/README.md")" "[$part]($part.md)" "the index names $part.md"
+done
+has "$(head -n 1 "$dir/README.md")" "(simulated)" "the index says simulated"
+is "$(for target in $(cat "$dir"/*.md | grep -oE '\]\([^)]*' | cut -c 3-); do
+	[ -s "$dir/$target" ] || echo "$target"; done)" "" "every link leads to a file"
+nr=0
+for svg in "$dir"/*.svg; do
+	nr=$((nr + 1))
+	grep -q '>simulated</text>' "$svg" && [ "$(tail -n 1 "$svg")" = "</svg>" ]
+	ok $? "$(basename "$svg") is whole and says simulated"
+	if command -v xmllint >/dev/null; then
+		xmllint --noout "$svg" 2>"$tmp/err"
+		is "$?$(cat "$tmp/err")" 0 "$(basename "$svg") is XML"
+	fi
+done
+[ $nr -ge 9 ]
+ok $? "there are pictures: $nr"
+grep -q '^ok  .*launches that ran a block outside of their set: 0' "$tmp/out"
+ok $? "where launches ran is judged"
+is "$(grep '^\(ok\|not ok\)  ' "$tmp/out" | grep -cE 'slowdown|a set of everything|alone|part of')" 0 \
+	"and no time is"
+
+if ! python3 -c '' 2>/dev/null; then
+	skip "no python3"
+	tap_done
+fi
+
+# ask FILE EXPRESSION: of the JSON object d.
+ask() {
+	python3 -c "
+import json, sys
+d = json.load(open(sys.argv[1]))
+print($2)" "$1" 2>&1
+}
+for part in $parts; do
+	is "$(ask "$dir/$part.json" '[list(d)[0], d["schema"], d["command"], d["simulated"], d["name"], d["status"],
+		d["why"], len(d["tables"]) > 0, len(d["meaning"]) > 0,
+		all(len(r) == len(t["columns"]) for t in d["tables"] for r in t["rows"])]')" \
+		"['schema', 'gpupart/1', 'bench', True, '$part', 'done', None, True, True, True]" "$part.json"
+done
+is "$(ask "$dir/bench.json" '[p["name"] for p in d["parts"]] == "'"$parts"'".split()')" True "bench.json has them all"
+is "$(ask "$dir/isolation.json" '[len(t["rows"]) for t in d["tables"]]')" "[12, 5, 60]" "isolation: every cell"
+is "$(ask "$dir/dynamic.json" '[len(d["tables"][0]["rows"]), len({r[2] for r in d["tables"][0]["rows"]}),
+	sum(r[5] for r in d["tables"][0]["rows"])]')" "[38, 17, 0]" "dynamic: 38 launches, 17 sets, none outside"
+is "$(ask "$dir/software.json" '[[r[0], r[6] <= r[1], r[8]] for r in d["tables"][0]["rows"]][:2]')" \
+	"[['mask', True, 0], ['loops inside the mask', True, 0]]" "software: the mask leaks nothing"
+is "$(ask "$dir/software.json" '[r[8] > 0 for r in d["tables"][0]["rows"]][2:]')" "[True, True]" \
+	"and without one the neighbour has the same SMs"
+is "$(ask "$dir/scaling.json" '[[r[1] >= s[1], r[2] >= s[2]] for r, s in zip(d["tables"][0]["rows"], d["tables"][0]["rows"][1:])].count([True, True]) == len(d["tables"][0]["rows"]) - 1')" \
+	True "scaling: more TPCs are never slower there"
+
+# Some parts, in any order among the options, as JSON.
+try bench dynamic --json -i sample:h200 criteria --quick
+is "$status$err" 0 "bench NAME NAME --json: status"
+is "$(ask "$tmp/out" '[list(d)[0], d["schema"], d["command"], d["simulated"], d["quick"], [p["name"] for p in d["parts"]],
+	d["nr_failed"], d["nr_not_held"], d["gpu"]["simulated"]]')" \
+	"['schema', 'gpupart/1', 'bench', True, True, ['dynamic', 'criteria'], 0, 0, True]" "and no other part"
+
+# Wrong mask bits: nothing is measured; and where they were right before, it is seen.
+moved() {
+	GPUPART_SIM_MOVE_BIT=7:0 "$gpupart" bench dynamic criteria -i sample:h200 --quick >"$tmp/out" 2>"$tmp/err"
+	status=$?
+}
+moved
+is "$status $(grep -c '^not ok  .*outside of their set: [1-9]' "$tmp/out")" "1 1" \
+	"blocks outside of the set are a figure that does not hold"
+rm -rf "$XDG_CACHE_HOME"
+moved
+is "$status $(wc -c <"$tmp/out")" "1 0" "wrong mask bits: refused"
+has "$(cat "$tmp/err")" "TPC" "wrong mask bits: names the TPC"
+
+# Stream sets are refused: the parts that need them fail with the sentence, others do not.
+GPUPART_SIM_STREAM_POINTER=0 "$gpupart" bench dynamic overlap -i sample:h200 --quick --json >"$tmp/out" 2>"$tmp/err"
+status=$?
+is "$(ask "$tmp/out" '[[p["name"], p["status"], bool(p["why"])] for p in d["parts"]]')" \
+	"[['overlap', 'skipped', True], ['dynamic', 'done', False]]" "a part that cannot leaves the others alone"
+is "$status" 0 "and is no failure"
+
+# A GPU with one TPC: what needs two sets is skipped and says so.
+try bench -i "$BUILD/tests/generated/15.capture" --quick
+is "$status $(grep -c '^skipped: .*\(one TPC\|too few TPCs\|one GPC\)' "$tmp/out")" "0 7" "one TPC: parts are skipped"
+has "$(tail -n 1 "$tmp/out")" "0 failed, 7 skipped" "and none fails"
+
+# Inside a run: its set is not bench's to measure.
+try run -i sample:h200 -t 0-3 -- "$gpupart" bench dynamic
+is "$status" 2 "inside a limit: refused"
+has "$err" "0-3" "inside a limit: says which"
+
+if [ -c /dev/full ]; then
+	"$gpupart" bench dynamic --quick -i sample:h200 >/dev/full 2>"$tmp/err"
+	is "$?" 1 "a full disk is noticed"
+	mkdir "$tmp/full" && ln -s /dev/full "$tmp/full/dynamic.json"
+	try bench dynamic --quick -i sample:h200 -o "$tmp/full"
+	is "$status" 1 "also for one file"
+	has "$err" "$tmp/full/dynamic.json" "and it is named"
+fi
+
+ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+if [ -x "$ptxas" ]; then
+	"$ptxas" -arch=sm_90 -o "$tmp/cubin" cli/bench/kernels.ptx >"$tmp/err" 2>&1
+	is "$?$(cat "$tmp/err")" 0 "the kernels assemble for sm_90"
+else
+	skip "no ptxas"
+fi
+tap_done
