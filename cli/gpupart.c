@@ -18,6 +18,7 @@ static const struct cmd cmds[] = {
 	{ "top", cmd_top, "the same, again and again", top_help },
 	{ "cdi", cmd_cdi, "what a container needs to run inside a set", cdi_help },
 	{ "verify", cmd_verify, "prove on the GPU that sets confine launches", verify_help },
+	{ "stat", cmd_stat, "what bounds a program: the CPU, the GPU or copies", stat_help },
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
 	{ "demo", cmd_demo, "the main job in a minute", demo_help },
 };
