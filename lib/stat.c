@@ -137,7 +137,7 @@ static void end_work(const struct cuda_api *cuda, const struct stat_call *call,
 	if (call->flags & STAT_WAITS)
 		end_wait(end);
 	else
-		add(&process->launch_ns, end - now.begin);
+		add(&process->launch_ns, end - now.begin + now.ticket.blocked);
 }
 
 static void end(const struct cuda_api *cuda, const struct stat_call *call,
@@ -159,6 +159,8 @@ static void end(const struct cuda_api *cuda, const struct stat_call *call,
 		now.asked_since = 0;
 	__atomic_store_n(&process->last_ns, over, __ATOMIC_RELAXED);
 	now.own += stat_time_now() - over;
+	if (is_work(call))
+		now.own -= now.ticket.blocked < now.own ? now.ticket.blocked : now.own;
 	/* A question that takes longer delays nothing but the next one. */
 	if (call->kind != STAT_QUERY)
 		add(&process->own_ns, now.own);

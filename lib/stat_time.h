@@ -18,6 +18,7 @@ struct stat_ticket {
 	uint64_t asked;		/* when it was to be recorded */
 	uint64_t begin;		/* what the call itself began */
 	bool waits, copy;
+	uint64_t blocked;	/* recording an event had to wait so long: no room in the buffer */
 	bool captured;		/* by the begin: it is put into a graph, and does not run */
 	uint64_t blocks;
 };
@@ -37,7 +38,7 @@ struct stat_ctx *stat_time_ctx(void *ctx);
  */
 void stat_time_begin(struct stat_ctx *ctx, const void *order, struct stat_ticket *ticket);
 
-/* After it; @good: it gave the GPU something to do. */
+/* After it; @good: it gave the GPU something to do. ticket->blocked is whole then. */
 void stat_time_end(struct stat_ticket *ticket, uint64_t end, bool good);
 
 /* The CPU waited for what is in this context. */
