@@ -126,8 +126,10 @@ void stat_text(struct out *out, const struct stat_result *r)
 	if (sum->gpus[0].timed)
 		print_gpu(out, r);
 	print_processes(out, r);
-	fprintf(out->file, "\n%s%s%s: ", out->bold, stat_word(r->verdict), out->plain);
-	fprintf(out->file, "%s\n", r->why);
+	fprintf(out->file, "\n%s", out->bold);
+	snprintf(ended, sizeof(ended), "%s:", stat_word(r->verdict));
+	out_wrap(out, 0, ended, r->why);
+	fputs(out->plain, out->file);
 	for (unsigned int i = 0; i < r->nr_advice; i++)
 		out_wrap(out, 0, "-", r->advice[i]);
 }

@@ -71,6 +71,13 @@ measure -- "$prog" contexts 50
 is "$(ask '[d["verdict"], t["kernels"], sum(g["timed"] for g in d["processes"][0]["gpus"])]')" \
 	"['GPU-bound', 100, 100]" "a context, its end, and another: all of it is timed"
 
+GPUPART_SIM_REUSE_CONTEXTS=1
+export GPUPART_SIM_REUSE_CONTEXTS
+measure -- "$prog" contexts 50
+is "$(ask '[d["verdict"], t["kernels"], [g["timed"] for g in d["processes"][0]["gpus"]]]')" \
+	"['GPU-bound', 100, [50, 50]]" "also where the other one is at the same address"
+unset GPUPART_SIM_REUSE_CONTEXTS
+
 # ---------------------------------------------------------------- how it ends
 measure -- "$prog" deep 20 7
 is "$status $(ask '[d["status"], t["kernels"]]')" "7 [7, 20]" "the program's status"
