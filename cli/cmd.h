@@ -29,12 +29,14 @@ int cmd_cdi(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 
 extern const char topology_help[], run_help[], set_help[], ps_help[], top_help[], cdi_help[],
-	plan_help[], trace_help[], verify_help[], bench_help[], doctor_help[], demo_help[];
+	plan_help[], trace_help[], verify_help[], bench_help[], stat_help[], doctor_help[],
+	demo_help[];
 
 /* main()'s own, for a command that starts itself anew (paths.c). */
 extern char **cmd_argv;

@@ -16,6 +16,7 @@
 #include "out.h"
 #include "paths.h"
 #include "plan_file.h"
+#include "run.h"
 
 const char run_help[] =
 "Usage: gpupart run SET | --plan FILE:NAME [-i CAPTURE] [--gpu GPU]\n"
@@ -138,7 +139,7 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 			out_set(limit, sizeof(limit), topo, outer));
 }
 
-static int inject(const struct args *args)
+int run_inject(const struct args *args)
 {
 	const char *taken = getenv("CUDA_INJECTION64_PATH"), *preload = getenv("LD_PRELOAD");
 	char path[PATH_MAX], *joined;
@@ -165,7 +166,7 @@ static int inject(const struct args *args)
 	return -1;
 }
 
-static int become(const struct args *args)
+int run_become(const struct args *args)
 {
 	int err;
 
@@ -193,15 +194,9 @@ static void begin_job(const struct args *args, struct gpupart *gp,
 			 gpupart_error(gp));
 }
 
-/* The options of its own. */
-struct wishes {
-	const char *name, *late, *plan;
-	bool sm_count, mps;
-};
-
 /* Everything between a topology and the program's environment. */
 static int prepare(const struct args *args, struct gpupart *gp,
-		   const struct gpupart_topology *topo, const struct wishes *wishes)
+		   const struct gpupart_topology *topo, const struct run_wishes *wishes)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
@@ -215,7 +210,7 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	if (status < 0)
 		status = check_in_child(args, gpu, &check);
 	if (status < 0)
-		status = inject(args);
+		status = run_inject(args);
 	if (status >= 0)
 		return status;
 	if (*check.pci)
@@ -261,7 +256,7 @@ static int check_late(const struct args *args, const char *late)
 }
 
 /* The plan's tenant in the place of SET, --name and --gpu: -1 to go on, or a status. */
-static int take_plan(struct args *args, struct wishes *wishes, struct plan_file *file)
+static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_file *file)
 {
 	int status;
 
@@ -273,6 +268,7 @@ static int take_plan(struct args *args, struct wishes *wishes, struct plan_file 
 		return status;
 	args->terms[args->nr_terms].option = "-t";
 	args->terms[args->nr_terms++].text = file->set;
+	wishes->topology_hash = file->topology_hash;
 	if (!wishes->name)
 		wishes->name = file->name;
 	/* A capture's GPU is the simulated one, whatever the address that it had. */
@@ -281,32 +277,66 @@ static int take_plan(struct args *args, struct wishes *wishes, struct plan_file 
 	return -1;
 }
 
+void run_inherit_gpu(struct args *args)
+{
+	const char *gpu = getenv("GPUPART_GPU"), *set = getenv("GPUPART_SET");
+
+	if (!args->gpu && set && *set && gpu && *gpu)
+		args->gpu = gpu;
+}
+
+int run_check_program(const struct args *args)
+{
+	if (args->program[0] && *args->program[0])
+		return -1;
+	if (args->program[0])
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+				"the program is '': wants a name or a path after --");
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no program: gpupart %s %s-- PROGRAM ARGS",
+			args->cmd, strcmp(args->cmd, "run") ? "" : "SET ");
+}
+
+int run_confine(struct args *args, const struct run_wishes *wishes)
+{
+	struct gpupart_topology *topo;
+	struct gpupart *gp;
+	int status;
+
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+	status = args_topology(args, gp, &topo);
+	if (status < 0) {
+		if (wishes->plan && gpupart_plan_check(gp, topo, wishes->topology_hash))
+			status = cmd_fail(args->cmd, EXIT_RUN_FAILED, "--plan %s: %s",
+					  wishes->plan, gpupart_error(gp));
+		else
+			status = prepare(args, gp, topo, wishes);
+		gpupart_topology_close(topo);
+	}
+	gpupart_close(gp);
+	return status;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	const char *disable = getenv("GPUPART_DISABLE");
-	const char *outer_gpu = getenv("GPUPART_GPU"), *outer_set = getenv("GPUPART_SET");
 	static struct plan_file file;
-	struct wishes wishes = { 0 };
+	struct run_wishes wishes = { 0 };
 	const struct args_option own[] = { { .name = "name", .value = &wishes.name },
 					   { .name = "late", .value = &wishes.late },
 					   { .name = "plan", .value = &wishes.plan },
 					   { .name = "sm-count", .given = &wishes.sm_count },
 					   { .name = "mps", .given = &wishes.mps }, { 0 } };
-	struct gpupart_topology *topo;
 	struct args args = { 0 };
-	struct gpupart *gp;
 	int status;
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_PROGRAM, own, run_help,
 			    argc, argv);
 	if (status >= 0)
 		return status;
-	if (args.program[0] && !*args.program[0])
-		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
-				"the program is '': wants a name or a path after --");
-	if (!args.program[0])
-		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
-				"no program: gpupart run SET -- PROGRAM ARGS");
+	status = run_check_program(&args);
+	if (status >= 0)
+		return status;
 	if (!args.nr_terms && !wishes.plan)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
 				"no set: give one with -t, -g, -u, -n, --hex or --plan");
@@ -325,28 +355,15 @@ int cmd_run(int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
-	/* Inside a run the GPU is the one that is limited. */
-	if (!args.gpu && outer_set && *outer_set && outer_gpu && *outer_gpu)
-		args.gpu = outer_gpu;
+	run_inherit_gpu(&args);
 	status = args_simulate(&args);
 	if (status >= 0)
 		return status;
 	if (disable && !strcmp(disable, "1")) {
 		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s runs on the whole GPU%s", args.program[0],
 			 args.simulated ? ", simulated" : "");
-		return become(&args);
+		return run_become(&args);
 	}
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
-	status = args_topology(&args, gp, &topo);
-	if (status < 0) {
-		if (wishes.plan && gpupart_plan_check(gp, topo, file.topology_hash))
-			status = cmd_fail(args.cmd, EXIT_RUN_FAILED, "--plan %s: %s", wishes.plan,
-					  gpupart_error(gp));
-		else
-			status = prepare(&args, gp, topo, &wishes);
-		gpupart_topology_close(topo);
-	}
-	gpupart_close(gp);
-	return status < 0 ? become(&args) : status;
+	status = run_confine(&args, &wishes);
+	return status < 0 ? run_become(&args) : status;
 }

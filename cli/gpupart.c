@@ -21,6 +21,7 @@ static const struct cmd cmds[] = {
 	{ "trace", cmd_trace, "which block runs on which SM, and when", trace_help },
 	{ "verify", cmd_verify, "prove on the GPU that sets confine launches", verify_help },
 	{ "bench", cmd_bench, "measure on the GPU what a partition is worth", bench_help },
+	{ "stat", cmd_stat, "what bounds a program: the CPU, the GPU or copies", stat_help },
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
 	{ "demo", cmd_demo, "the main job in a minute", demo_help },
 };

@@ -123,6 +123,14 @@ int api_cbid_questions(unsigned int n)
 	return nth(n, WHAT_ASK, WHAT_ASK);
 }
 
+bool api_wanted(int cbid, bool launches)
+{
+	for (unsigned int i = 0; i < NR_ROWS; i++)
+		if (rows[i].cbid == cbid)
+			return launches || rows[i].what != WHAT_LAUNCH;
+	return false;
+}
+
 /* The name that the driver was seen to give, once it was found right: its address is kept. */
 static _Atomic(const char *) names[NR_ROWS];
 

@@ -15,6 +15,9 @@ int api_cbid_graphs(unsigned int n);
 int api_cbid_launches(unsigned int n);
 int api_cbid_questions(unsigned int n);
 
+/* Whether api_callback() wants to know of @cbid; @launches: of those too. */
+bool api_wanted(int cbid, bool launches);
+
 /* What the driver calls at the begin and at the end of such a function. */
 void api_callback(const struct cuda_api *cuda, int cbid, const void *params);
 

@@ -16,6 +16,7 @@ typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 #define CUDA_ERROR_NO_DEVICE 100
 #define CUDA_ERROR_ALREADY_ACQUIRED 210
 #define CUDA_ERROR_NOT_FOUND 500
+#define CUDA_ERROR_NOT_READY 600
 
 /* CUdevice_attribute */
 enum {
@@ -157,6 +158,11 @@ struct cuda_graph_update {
 
 #define CUDA_OPTIONAL(F)                                                                 \
 	F(error_name, "cuGetErrorName", (cuda_result, const char **))                    \
+	F(event_create, "cuEventCreate", (void **, unsigned int))                        \
+	F(event_record, "cuEventRecord", (void *, void *))                               \
+	F(event_query, "cuEventQuery", (void *))                                         \
+	F(event_elapsed, "cuEventElapsedTime", (float *, void *, void *))                \
+	F(pointer_attr, "cuPointerGetAttribute", (void *, int, cuda_ptr))                \
 	F(launch_cooperative, "cuLaunchCooperativeKernel",                               \
 	  (void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, \
 	   unsigned int, unsigned int, void *, void **))                                 \

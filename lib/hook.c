@@ -14,6 +14,8 @@
 #include "hook.h"
 #include "module.h"
 #include "probe.h"
+#include "stat.h"
+#include "stat_calls.h"
 
 /* The export table and its use were measured: Documentation/hardware.md, "Callback". */
 static const unsigned char table_uuid[16] = {
@@ -77,7 +79,8 @@ struct module_params {
 #define MAX_GPUS SCOPE_MAX_GPUS
 
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool installed;
+static atomic_bool installed;
+static bool subscribed;
 static enable_fn enable_callback;
 static uint32_t subscription;
 static atomic_bool launches_asked;
@@ -420,6 +423,23 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 		on_resource(cbid, params);
 }
 
+/* In a process that is measured, and in no other: what is not asked for is not in the path. */
+static void on_observed(void *user, int domain, int cbid, const void *params)
+{
+	if (!params)
+		return;
+	if (domain == API_DOMAIN)
+		stat_callback(cuda, cbid, params);
+	else if (domain == DOMAIN_RESOURCE && cbid == CBID_CTX_GOES)
+		stat_ctx_goes(((const struct resource_params *)params)->ctx);
+	/* Launches and graphs that only stat.c asked to be told of are none of the sets'. */
+	if (!atomic_load_explicit(&installed, memory_order_acquire))
+		return;
+	if (domain != API_DOMAIN ||
+	    api_wanted(cbid, atomic_load_explicit(&launches_asked, memory_order_acquire)))
+		on_callback(user, domain, cbid, params);
+}
+
 /* -------------------------------------------------------------------- install */
 
 struct gpupart_gpu *hook_gpu(unsigned int n)
@@ -518,13 +538,12 @@ static void watch_graphs(const struct cuda_api *api, enable_fn enable, uint32_t 
 			 cuda_words(api, launched ? launched : made));
 }
 
-static int subscribe(struct gpupart *gp, const struct cuda_api *api)
+/* The driver has one place for a subscriber. */
+static int subscribe(struct gpupart *gp, const struct cuda_api *api, callback_fn callback)
 {
 	const void *found = NULL;
 	const void *const *table;
 	subscribe_fn subscribe_to;
-	enable_fn enable;
-	uint32_t handle = 0;
 	int result;
 
 	result = api->export_table(&found, table_uuid);
@@ -538,18 +557,29 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 				"this driver's callback table is not the one we know: its size is %zu, and %d is known",
 				(size_t)(uintptr_t)table[0], TABLE_SIZE);
 	memcpy(&subscribe_to, &table[SLOT_SUBSCRIBE], sizeof(subscribe_to));
-	memcpy(&enable, &table[SLOT_ENABLE], sizeof(enable));
-	if (!subscribe_to || !enable)
+	memcpy(&enable_callback, &table[SLOT_ENABLE], sizeof(enable_callback));
+	if (!subscribe_to || !enable_callback)
 		return ctx_fail(gp, -EOPNOTSUPP,
 				"this driver's callback table has no entry %d or %d",
 				SLOT_SUBSCRIBE, SLOT_ENABLE);
-	result = subscribe_to(&handle, on_callback, NULL);
+	result = subscribe_to(&subscription, callback, NULL);
 	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
 		return ctx_fail(gp, -EBUSY,
 				"another tool has the driver's one place for such: a profiler (CUPTI, ncu), or a second copy of gpupart");
 	if (result)
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused a launch callback: %s",
 				cuda_words(api, result));
+	cuda = api;
+	subscribed = true;
+	return 0;
+}
+
+static int watch(struct gpupart *gp, const struct cuda_api *api)
+{
+	enable_fn enable = enable_callback;
+	uint32_t handle = subscription;
+	int result;
+
 	result = enable(1, handle, DOMAIN_LAUNCH, CBID_TMD_BUILT);
 	if (result)
 		return ctx_fail(gp, -EOPNOTSUPP,
@@ -562,8 +592,6 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 	/* Without this one no module is known to launch from the GPU. */
 	enable(1, handle, DOMAIN_RESOURCE, CBID_MODULE_LOADED);
 	watch_graphs(api, enable, handle);
-	enable_callback = enable;
-	subscription = handle;
 	return 0;
 }
 
@@ -616,10 +644,35 @@ int hook_install(struct gpupart *gp, const struct cuda_api *api)
 
 	pthread_mutex_lock(&install_lock);
 	if (!installed) {
-		cuda = api;
-		err = subscribe(gp, api);
+		if (!subscribed)
+			err = subscribe(gp, api, on_callback);
+		if (!err)
+			err = watch(gp, api);
 		installed = !err;
 	}
+	pthread_mutex_unlock(&install_lock);
+	return err;
+}
+
+int hook_observe(struct gpupart *gp, const struct cuda_api *api)
+{
+	int err, refused = 0;
+
+	pthread_mutex_lock(&install_lock);
+	err = subscribed ? ctx_fail(gp, -EBUSY, "this process is attached already") :
+			   subscribe(gp, api, on_observed);
+	/* Some drivers lack some: cuLaunchKernel, the first, is the one that tells. */
+	for (unsigned int n = 0; !err && stat_calls_cbid(n) >= 0; n++) {
+		int result = enable_callback(1, subscription, API_DOMAIN, stat_calls_cbid(n));
+
+		if (!n)
+			refused = result;
+	}
+	if (!err)
+		enable_callback(1, subscription, DOMAIN_RESOURCE, CBID_CTX_GOES);
+	if (!err && refused)
+		err = ctx_fail(gp, -EOPNOTSUPP, "this driver does not tell of its functions: %s",
+			       cuda_words(api, refused));
 	pthread_mutex_unlock(&install_lock);
 	return err;
 }

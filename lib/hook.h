@@ -16,6 +16,12 @@
 int hook_install(struct gpupart *gp, const struct cuda_api *api);
 
 /*
+ * Subscribes, before hook_install() does, so that stat.c is told of the functions that it
+ * looks at. Needs nothing that launches are confined with.
+ */
+int hook_observe(struct gpupart *gp, const struct cuda_api *api);
+
+/*
  * From now on launches on the GPU with this object's PCI address are looked at. The
  * object must live for ever. -ENOSPC above 64 GPUs.
  */

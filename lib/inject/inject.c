@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-inject.so: brings the limit of `gpupart run` into a program that was not
- * built for it. The driver loads it at cuInit (CUDA_INJECTION64_PATH) and calls
- * InitializeInjection(); a process that never calls cuInit is not touched. Must not
- * know how a launch is confined.
+ * libgpupart-inject.so: brings the limit of `gpupart run`, or the measurement of `gpupart
+ * stat`, into a program that was not built for it. The driver loads it at cuInit
+ * (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never calls
+ * cuInit is not touched. Must not know how a launch is confined or measured.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -45,11 +45,12 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
-static bool wanted(void)
+/* GPUPART_SET: to be confined; GPUPART_STAT: to be measured. */
+static bool wanted(const char *name)
 {
 	const char *disable = getenv("GPUPART_DISABLE");
 
-	return getenv("GPUPART_SET") && !(disable && !strcmp(disable, "1"));
+	return getenv(name) && !(disable && !strcmp(disable, "1"));
 }
 
 static const char *own_path(void)
@@ -69,7 +70,9 @@ static void preloaded(void)
 {
 	const char *slot = getenv(SLOT), *own = own_path();
 
-	if (!wanted() || !own || (slot && !strcmp(slot, own)))
+	if (!wanted("GPUPART_SET") && !wanted("GPUPART_STAT"))
+		return;
+	if (!own || (slot && !strcmp(slot, own)))
 		return;
 	if (slot && slot[0])
 		setenv(NEXT, slot, 1);
@@ -113,6 +116,17 @@ static void tell_sm_count(struct gpupart *gp, struct gpupart_gpu *gpu)
 		return;
 	if (gpupart_sm_count_tell(gp, gpu, true))
 		say(true, "gpupart: GPUPART_SM_COUNT=1: %s\n", gpupart_error(gp));
+}
+
+static void measure(void)
+{
+	struct gpupart *gp;
+
+	if (gpupart_open(&gp))
+		return;
+	if (gpupart_stat_start(gp, getenv("GPUPART_STAT")))
+		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
+	gpupart_close(gp);
 }
 
 static void confine(void)
@@ -207,7 +221,10 @@ int InitializeInjection(void)
 
 	if (!done) {
 		done = true;
-		if (wanted())
+		/* First: who confines takes the driver's one place for a subscriber. */
+		if (wanted("GPUPART_STAT"))
+			measure();
+		if (wanted("GPUPART_SET"))
 			confine_when();
 		call_next();
 	}

@@ -138,7 +138,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+static CUresult primary_release(CUdevice device)
 {
 	CUresult error = device_there(device);
 	struct sim_ctx *ctx;
@@ -155,6 +155,16 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	if (last)
 		hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
 	return ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	struct args {
+		uint64_t device;
+	};
+
+	return API_CALL(cuDevicePrimaryCtxRelease_v2, struct args, primary_release(device),
+			API_NARROW(device));
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
@@ -192,7 +202,7 @@ CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxDestroy_v2(CUcontext ctx)
+static CUresult destroy(CUcontext ctx)
 {
 	CUresult error = CUDA_SUCCESS;
 
@@ -210,6 +220,15 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 		depth--;
 	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
 	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	struct args {
+		CUcontext ctx;
+	};
+
+	return API_CALL(cuCtxDestroy_v2, struct args, destroy(ctx), ctx);
 }
 
 CUresult cuCtxGetCurrent(CUcontext *ctx)
@@ -285,7 +304,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSynchronize(void)
+static CUresult synchronize(void)
 {
 	struct sim_ctx *ctx;
 	CUresult error;
@@ -298,6 +317,15 @@ CUresult cuCtxSynchronize(void)
 		error = engine_finish_ctx(ctx);
 	sim_leave();
 	return error;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	struct args {
+		uint64_t none;
+	};
+
+	return API_CALL(cuCtxSynchronize, struct args, synchronize(), 0);
 }
 
 static CUresult resource_of(CUcontext ctx, struct cu_resource *resource, int type)

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "sim.h"
 
 /* -------------------------------------------------------------------- moments */
@@ -32,6 +33,8 @@ void engine_moment_put(struct sim_moment *moment)
 
 /* ----------------------------------------------------------- queues of streams */
 
+static void catch_up(struct sim_gpu *gpu);
+
 bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 {
 	struct sim_gpu *gpu = stream->ctx->gpu;
@@ -41,6 +44,8 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 
 	if (!op)
 		return false;
+	if (sim_faults()->host_clock)
+		catch_up(gpu);
 	*op = *from;
 	op->next = NULL;
 	op->number = stream->ctx->nr_ops++;
@@ -315,6 +320,29 @@ static void end_kernel(struct sim_gpu *gpu, struct sim_kernel *kernel)
 	finish_head(gpu, stream);
 }
 
+/* Of the host, from where a GPU's begins at the first question. */
+static uint64_t host_ns(void)
+{
+	static uint64_t first;
+	struct timespec ts;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ns = ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	if (!first)
+		first = ns - SIM_CLOCK_START;
+	return ns - first;
+}
+
+static void sleep_until(uint64_t end)
+{
+	uint64_t now = host_ns();
+	struct timespec left = { (end - now) / 1000000000, (end - now) % 1000000000 };
+
+	if (end > now)
+		nanosleep(&left, NULL);
+}
+
 bool engine_step(struct sim_gpu *gpu)
 {
 	struct sim_kernel *kernel;
@@ -325,6 +353,8 @@ bool engine_step(struct sim_gpu *gpu)
 	start_blocks(gpu);
 	if (!gpu->nr_running)
 		return did;
+	if (sim_faults()->host_clock)
+		sleep_until(gpu->running[0]->end);
 	gpu->clock = gpu->running[0]->end;
 	while (gpu->nr_running && gpu->running[0]->end == gpu->clock) {
 		block = heap_pop(gpu);
@@ -336,6 +366,27 @@ bool engine_step(struct sim_gpu *gpu)
 			end_kernel(gpu, kernel);
 	}
 	return true;
+}
+
+/* Does what is due by the host's clock: an idle GPU's time goes by, too. */
+static void catch_up(struct sim_gpu *gpu)
+{
+	uint64_t now = host_ns();
+
+	do {
+		look_at_heads(gpu);
+		start_blocks(gpu);
+	} while (gpu->nr_running && gpu->running[0]->end <= now && engine_step(gpu));
+	if (gpu->clock < now)
+		gpu->clock = now;
+}
+
+void engine_asked(struct sim_gpu *gpu)
+{
+	if (sim_faults()->host_clock)
+		catch_up(gpu);
+	else
+		engine_step(gpu);
 }
 
 void engine_forget(struct sim_stream *stream)

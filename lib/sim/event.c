@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Events: a moment of a stream's work. Must not know what that work is. */
 #include <stdlib.h>
-#include "sim.h"
+#include "api.h"
 
 static struct sim_event *events;	/* never freed: a stale handle is found dead */
 
@@ -83,7 +83,7 @@ CUresult cuEventRecord(CUevent event, CUstream handle)
 	return error;
 }
 
-CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
+static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
 {
 	struct sim_op op = { .kind = SIM_OP_NOTHING };
 	struct sim_stream *stream = NULL;
@@ -119,7 +119,23 @@ leave:
 	return error;
 }
 
-CUresult cuEventSynchronize(CUevent event)
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+	struct args {
+		CUstream stream;
+		CUevent event;
+		uint64_t flags;
+	};
+
+	return API_CALL(cuStreamWaitEvent, struct args, wait_event(stream, event, flags), stream,
+			event, API_NARROW(flags));
+}
+
+struct event_args {
+	CUevent event;
+};
+
+static CUresult synchronize(CUevent event)
 {
 	CUresult error;
 
@@ -129,6 +145,38 @@ CUresult cuEventSynchronize(CUevent event)
 			event->capture ? CUDA_ERROR_CAPTURED_EVENT : engine_finish_event(event);
 	sim_leave();
 	return error;
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	return API_CALL(cuEventSynchronize, struct event_args, synchronize(event), event);
+}
+
+/* As of a stream: who asks again and again must see time go by. */
+static CUresult query(CUevent event)
+{
+	CUresult error;
+
+	sim_enter();
+	if (ctx_current(&error)) {
+		if (!event_valid(event))
+			error = CUDA_ERROR_INVALID_HANDLE;
+		else if (event->capture)
+			error = CUDA_ERROR_CAPTURED_EVENT;
+		if (!error && event->pending && !event->ctx->error)
+			engine_asked(event->ctx->gpu);
+		if (!error)
+			error = event->ctx->error;
+		if (!error && event->pending)
+			error = CUDA_ERROR_NOT_READY;
+	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	return API_CALL(cuEventQuery, struct event_args, query(event), event);
 }
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to)

@@ -79,6 +79,7 @@ static void fault_setup(void)
 	faults.no_stream_pointer = !number("GPUPART_SIM_STREAM_POINTER", 1);
 	faults.no_stream_events = number("GPUPART_SIM_NO_STREAM_EVENTS", 0);
 	faults.move_tmd = number("GPUPART_SIM_MOVE_TMD", 0);
+	faults.host_clock = number("GPUPART_SIM_HOST_CLOCK", 0);
 	faults.capturing = number("GPUPART_SIM_CAPTURING", 0);
 	faults.no_mps_attribute = number("GPUPART_SIM_NO_MPS_ATTRIBUTE", 0);
 	faults.no_api = number("GPUPART_SIM_NO_API", 0);

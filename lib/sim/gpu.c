@@ -121,7 +121,7 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu->info = *gpupart_topology_info(topo);
 	gpu->nr_tpcs = gpupart_topology_nr_tpcs(topo);
 	gpu->nr_sms = gpupart_topology_nr_sms(topo);
-	gpu->clock = 1000000000;	/* a clock that reads 0 looks like one never read */
+	gpu->clock = SIM_CLOCK_START;
 	gpu_set_sms(gpu, topo);
 	if (!gpu_set_bits(gpu, topo) || !gpu_make_room(gpu))
 		goto free_gpu;

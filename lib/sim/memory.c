@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sim.h"
+#include "api.h"
 
 #define ALIGN		512
 #define KERNEL_BYTES	65536	/* from here on the driver fills and copies with a kernel */
@@ -142,16 +142,26 @@ static CUresult copy_now(uint64_t device, void *to, const void *from, size_t byt
 	return error;
 }
 
+struct copy_args {
+	uint64_t to, from;
+	size_t bytes;
+	CUstream stream;
+};
+
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {
-	return from || !bytes ? copy_now(to, (void *)(uintptr_t)to, from, bytes) :
-				CUDA_ERROR_INVALID_VALUE;
+	return API_CALL(cuMemcpyHtoD_v2, struct copy_args,
+			from || !bytes ? copy_now(to, (void *)(uintptr_t)to, from, bytes) :
+					 CUDA_ERROR_INVALID_VALUE,
+			to, (uintptr_t)from, bytes, CU_STREAM_LEGACY);
 }
 
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 {
-	return to || !bytes ? copy_now(from, to, (void *)(uintptr_t)from, bytes) :
-			      CUDA_ERROR_INVALID_VALUE;
+	return API_CALL(cuMemcpyDtoH_v2, struct copy_args,
+			to || !bytes ? copy_now(from, to, (void *)(uintptr_t)from, bytes) :
+				       CUDA_ERROR_INVALID_VALUE,
+			(uintptr_t)to, from, bytes, CU_STREAM_LEGACY);
 }
 
 bool memory_work_valid(const struct sim_work *work)
@@ -217,20 +227,33 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
 	struct sim_work work = { .kind = SIM_OP_COPY,
 				 .args = { .address = to, .from = from, .bytes = bytes } };
 
-	return from || !bytes ? fill_or_copy(&work, stream) : CUDA_ERROR_INVALID_VALUE;
+	return API_CALL(cuMemcpyDtoDAsync_v2, struct copy_args,
+			from || !bytes ? fill_or_copy(&work, stream) : CUDA_ERROR_INVALID_VALUE,
+			to, from, bytes, stream);
 }
+
+struct fill_args {
+	uint64_t to, value;
+	size_t count;
+	CUstream stream;
+};
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
 {
 	struct sim_work work = { .kind = SIM_OP_SET8,
 				 .args = { .address = to, .bytes = count, .value = value } };
 
-	return fill_or_copy(&work, stream);
+	return API_CALL(cuMemsetD8Async, struct fill_args, fill_or_copy(&work, stream), to,
+			API_NARROW(value), count, stream);
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
 {
-	return cuMemsetD8Async(to, value, count, CU_STREAM_LEGACY);
+	struct sim_work work = { .kind = SIM_OP_SET8,
+				 .args = { .address = to, .bytes = count, .value = value } };
+
+	return API_CALL(cuMemsetD8_v2, struct fill_args, fill_or_copy(&work, CU_STREAM_LEGACY), to,
+			API_NARROW(value), count, CU_STREAM_LEGACY);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
@@ -238,7 +261,8 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUst
 	struct sim_work work = { .kind = SIM_OP_SET32,
 				 .args = { .address = to, .bytes = count * 4, .value = value } };
 
-	if (to % 4 || count > SIZE_MAX / 4)
-		return CUDA_ERROR_INVALID_VALUE;
-	return fill_or_copy(&work, stream);
+	return API_CALL(cuMemsetD32Async, struct fill_args,
+			to % 4 || count > SIZE_MAX / 4 ? CUDA_ERROR_INVALID_VALUE :
+							 fill_or_copy(&work, stream),
+			to, API_NARROW(value), count, stream);
 }

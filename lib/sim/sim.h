@@ -24,6 +24,7 @@
 #define SIM_TMD_BITS		128	/* V04_00 has four mask words */
 #define SIM_MAX_SUBSCRIBERS	4
 #define SIM_PART_SMS		8	/* what green contexts are parted in */
+#define SIM_CLOCK_START		1000000000	/* a clock that reads 0 looks like one never read */
 #define SIM_QUARTERS		4	/* an SM's partitions, each with its own registers */
 
 /* ------------------------------------------------------------ one SM's limits */
@@ -312,7 +313,7 @@ struct sim_faults {
 	uint64_t table_size;
 	uint32_t params_size;
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
-	bool reuse_contexts, no_api;
+	bool reuse_contexts, no_api, host_clock;
 	int nr_clusters;		/* what there is said to be room for; 0: what there is */
 	unsigned int renamed;		/* the call with this number is another; 0: none */
 	unsigned int subscribers;	/* at a time */
@@ -377,6 +378,8 @@ CUresult engine_finish_event(struct sim_event *event);
 void engine_forget(struct sim_stream *stream);
 /* One step of time; false when nothing is left to do. */
 bool engine_step(struct sim_gpu *gpu);
+/* Somebody asks whether something is over: a step, or what is due by the host's clock. */
+void engine_asked(struct sim_gpu *gpu);
 
 /* ---------------------------------------------------------------- kernels.c */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../hash.h"
-#include "sim.h"
+#include "api.h"
 
 #define OBJECT_BYTES	0x1400
 #define OBJECT_WORDS	(OBJECT_BYTES / 8)
@@ -365,7 +365,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	return error;
 }
 
-CUresult cuStreamSynchronize(CUstream handle)
+static CUresult synchronize(CUstream handle)
 {
 	struct sim_stream *stream;
 	CUresult error;
@@ -379,8 +379,16 @@ CUresult cuStreamSynchronize(CUstream handle)
 	return error;
 }
 
-/* Whoever asks again and again must see time go by: each question takes one step of it. */
-CUresult cuStreamQuery(CUstream handle)
+struct stream_args {
+	CUstream stream;
+};
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	return API_CALL(cuStreamSynchronize, struct stream_args, synchronize(stream), stream);
+}
+
+static CUresult query(CUstream handle)
 {
 	struct sim_stream *stream;
 	CUresult error;
@@ -390,13 +398,18 @@ CUresult cuStreamQuery(CUstream handle)
 		error = capture_forbids(stream);
 	if (!error) {
 		if (stream->head && !stream->ctx->error)
-			engine_step(stream->ctx->gpu);
+			engine_asked(stream->ctx->gpu);
 		error = stream->ctx->error;
 		if (!error && stream->head)
 			error = CUDA_ERROR_NOT_READY;
 	}
 	sim_leave();
 	return error;
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+	return API_CALL(cuStreamQuery, struct stream_args, query(stream), stream);
 }
 
 CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)

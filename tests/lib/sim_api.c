@@ -4,6 +4,7 @@
  * what they may do there. Must not know how it is told.
  */
 #include <stdatomic.h>
+#include <time.h>
 #include "sim_program.h"
 
 #define MAX_SEEN 256
@@ -61,7 +62,7 @@ static void on_event(void *user, int domain, int cbid, const void *params)
 }
 
 /* The entry points that tell, and how long their arguments are. */
-static const struct {
+static const struct entry {
 	int cbid;
 	const char *name;
 	unsigned int bytes;
@@ -87,6 +88,32 @@ static const struct {
 
 #define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
 
+/* What is asked for by itself: other scenarios make such calls beside. */
+static const struct entry waits[] = {
+	{ 17, "cuCtxSynchronize", 8 }, { 120, "cuEventQuery", 8 },
+	{ 121, "cuEventSynchronize", 8 }, { 125, "cuStreamQuery", 8 },
+	{ 126, "cuStreamSynchronize", 8 }, { 216, "cuMemsetD8Async", 32 },
+	{ 220, "cuMemsetD32Async", 32 }, { 249, "cuMemsetD8_v2", 24 },
+	{ 276, "cuMemcpyHtoD_v2", 24 }, { 278, "cuMemcpyDtoH_v2", 24 },
+	{ 281, "cuMemcpyDtoDAsync_v2", 32 }, { 295, "cuStreamWaitEvent", 24 },
+	{ 322, "cuCtxDestroy_v2", 8 }, { 544, "cuDevicePrimaryCtxRelease_v2", 8 },
+};
+
+#define NR_WAITS (sizeof(waits) / sizeof(waits[0]))
+
+static const struct entry *find_entry(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_ENTRIES; i++)
+		if (!strcmp(entries[i].name, name))
+			return &entries[i];
+	for (i = 0; i < NR_WAITS; i++)
+		if (!strcmp(waits[i].name, name))
+			return &waits[i];
+	return NULL;
+}
+
 static void start(void)
 {
 	unsigned int i;
@@ -97,6 +124,8 @@ static void start(void)
 		check(false, "the callback table");
 	for (i = 0; i < NR_ENTRIES; i++)
 		args_bytes[entries[i].cbid] = entries[i].bytes;
+	for (i = 0; i < NR_WAITS; i++)
+		args_bytes[waits[i].cbid] = waits[i].bytes;
 	begin_on(0);
 }
 
@@ -112,22 +141,20 @@ static void enable_calls(void)
 /* Whether one call came since the last question, whole and right; its arguments follow. */
 static bool told(const char *name, int result, unsigned int nr_args, const uint64_t *args)
 {
-	unsigned int i, half, bad = seen.nr != 2;
+	const struct entry *entry = find_entry(name);
+	unsigned int half, bad = seen.nr != 2 || !entry;
 
-	for (i = 0; !bad && i < NR_ENTRIES; i++)
-		if (!strcmp(entries[i].name, name))
-			break;
 	for (half = 0; !bad && half < 2; half++) {
 		const uint64_t *slot = seen.event[half].slot;
 
-		bad += i == NR_ENTRIES || seen.event[half].cbid != entries[i].cbid;
+		bad += seen.event[half].cbid != entry->cbid;
 		bad += (uint32_t)slot[0] != 104 || slot[1] != 1 || slot[2] || slot[3] || slot[4] ||
 		       slot[9] || slot[11] || slot[12];
 		bad += seen.event[half].result != (half ? result : 999);
 		bad += strcmp((const char *)(uintptr_t)slot[NAME], name) != 0;
 		bad += slot[CONTEXT] != (uintptr_t)ctx;
-		bad += !bad && slot[WHICH] != ((uint64_t)half << 32 | (uint32_t)entries[i].cbid);
-		bad += !bad && (nr_args * 8 != entries[i].bytes ||
+		bad += !bad && slot[WHICH] != ((uint64_t)half << 32 | (uint32_t)entry->cbid);
+		bad += !bad && (nr_args * 8 != entry->bytes ||
 				memcmp(seen.event[half].args, args, nr_args * 8));
 	}
 	seen.nr = 0;
@@ -650,6 +677,94 @@ static void *launches(void *unused)
 	return unused;
 }
 
+/* What gives the GPU work beside launches, and what waits for it. */
+static void work_and_waits(const char *arg)
+{
+	char host[64] = { 0 };
+	CUstream stream;
+	CUevent event;
+	CUcontext other;
+	unsigned int i;
+
+	(void)arg;
+	start();
+	out = memory(4096);
+	TRY(cu.cuStreamCreate(&stream, 0));
+	TRY(cu.cuEventCreate(&event, 0));
+	for (i = 0; i < NR_WAITS; i++)
+		TRY(enable(1, subscriber, 6, waits[i].cbid));
+	TRY(cu.cuMemcpyHtoD_v2(out, host, 64));
+	TOLD("cuMemcpyHtoD_v2", 0, out, P(host), 64);
+	TRY(cu.cuMemcpyDtoH_v2(host, out, 32));
+	TOLD("cuMemcpyDtoH_v2", 0, P(host), out, 32);
+	TRY(cu.cuMemcpyDtoDAsync_v2(out, out + 512, 128, stream));
+	TOLD("cuMemcpyDtoDAsync_v2", 0, out, out + 512, 128, P(stream));
+	TRY(cu.cuMemsetD8_v2(out, 3, 8));
+	TOLD("cuMemsetD8_v2", 0, out, NARROW(3), 8);
+	TRY(cu.cuMemsetD8Async(out, 3, 8, stream));
+	TOLD("cuMemsetD8Async", 0, out, NARROW(3), 8, P(stream));
+	check(cu.cuMemsetD32Async(out + 1, 3, 8, stream) == 1, "a fill that is refused");
+	TOLD("cuMemsetD32Async", 1, out + 1, NARROW(3), 8, P(stream));
+	TRY(cu.cuLaunchKernel(f_empty, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
+	TRY(cu.cuEventRecord(event, stream));
+	check(cu.cuStreamQuery(stream) == 600, "a stream with work in it");
+	TOLD("cuStreamQuery", 600, P(stream));
+	TRY(cu.cuStreamWaitEvent(NULL, event, 0));
+	TOLD("cuStreamWaitEvent", 0, 0, P(event), NARROW(0));
+	TRY(cu.cuEventSynchronize(event));
+	TOLD("cuEventSynchronize", 0, P(event));
+	TRY(cu.cuEventQuery(event));
+	TOLD("cuEventQuery", 0, P(event));
+	TRY(cu.cuStreamSynchronize(stream));
+	TOLD("cuStreamSynchronize", 0, P(stream));
+	TRY(cu.cuCtxSynchronize());
+	TOLD("cuCtxSynchronize", 0, 0);
+	TRY(cu.cuDevicePrimaryCtxRetain(&other, 0));
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
+	TOLD("cuDevicePrimaryCtxRelease_v2", 0, NARROW(0));
+	check(cu.cuCtxDestroy_v2(NULL) == 201, "no context to end");
+	TOLD("cuCtxDestroy_v2", 201, 0);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* Work takes its time, an idle GPU's goes by, and events tell both. */
+static void host_clock(const char *arg)
+{
+	CUevent event[3];
+	double begin;
+	float ms[2];
+	int i;
+
+	(void)arg;
+	start();
+	out = memory(4096);
+	for (i = 0; i < 3; i++)
+		TRY(cu.cuEventCreate(&event[i], 0));
+	duration = 20000000;
+	begin = seconds();
+	TRY(cu.cuEventRecord(event[0], NULL));
+	TRY(cu.cuLaunchKernel(f_census, 1, 1, 1, 32, 1, 1, 0, NULL, census_args, NULL));
+	TRY(cu.cuEventRecord(event[1], NULL));
+	check(cu.cuEventQuery(event[0]) == 0 && cu.cuEventQuery(event[1]) == 600,
+	      "what comes before a kernel is over, what comes after is not");
+	TRY(cu.cuCtxSynchronize());
+	check(seconds() - begin >= 0.0199, "who waits waits 20 ms");
+	usleep(30000);
+	TRY(cu.cuEventRecord(event[2], NULL));
+	TRY(cu.cuEventSynchronize(event[2]));
+	TRY(cu.cuEventElapsedTime_v2(&ms[0], event[0], event[1]));
+	TRY(cu.cuEventElapsedTime_v2(&ms[1], event[1], event[2]));
+	check(ms[0] >= 20 && ms[0] < 25, "the kernel's 20 ms: %.3f", ms[0]);
+	check(ms[1] >= 29, "and the 30 ms after it: %.3f", ms[1]);
+}
+
 static unsigned int nr_calls;
 
 static void on_call(void *user, int domain, int cbid, const void *params)
@@ -695,6 +810,9 @@ int main(void)
 	scenario("graph events", graph_events, "", b, "of another context");
 	scenario("look-ups", lookups, "", b, NULL);
 	scenario("coming and going", coming_and_going, "", b, NULL);
+	scenario("work and waits", work_and_waits, "", b, NULL);
+	b[1] = "GPUPART_SIM_HOST_CLOCK=1";
+	scenario("the host's clock", host_clock, "", b, NULL);
 	b[1] = "GPUPART_SIM_NO_API=1";
 	scenario("the fault", refused, "", b, NULL);
 	b[1] = "GPUPART_SIM_RENAMED=9";

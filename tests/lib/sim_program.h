@@ -49,6 +49,7 @@
 	F(cuMemcpyHtoD_v2) F(cuMemcpyDtoH_v2) F(cuMemcpyDtoDAsync_v2) F(cuMemsetD8_v2) \
 	F(cuMemsetD8Async) F(cuMemsetD32Async) F(cuMemAllocHost_v2) F(cuMemFreeHost) \
 	F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime_v2) \
+	F(cuEventQuery) \
 	F(cuEventElapsedTime) F(cuEventDestroy_v2) F(cuGetExportTable) F(cuGetProcAddress) \
 	F(cuGetProcAddress_v2) F(cuGreenCtxCreate) F(gpupart_sim_capture) \
 	F(cuStreamWaitEvent) F(cuStreamBeginCapture) F(cuStreamBeginCapture_v2) \

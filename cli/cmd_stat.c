@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart stat: starts a program as run does, with the injected library told to measure
+ * it, and shows what was found. Must not know how it is measured or judged.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "args.h"
+#include "cmd.h"
+#include "out.h"
+#include "run.h"
+#include "stat.h"
+
+const char stat_help[] =
+"Usage: gpupart stat [SET] [-i CAPTURE] [--gpu GPU] [--interval SECONDS] [--json]\n"
+"                    [-o FILE] -- PROGRAM ARGS\n"
+"Runs an unmodified program, inside a set or on the whole GPU, and tells how many\n"
+"kernels, graphs and copies it launched, how long the GPU waited for the CPU and the\n"
+"CPU for the GPU, whether copies ran beside kernels, and so whether it is CPU-bound or\n"
+"GPU-bound, with the advice that follows for the size of a partition: an estimate.\n"
+"\n"
+"SET as for run: -t, -g, -u, -n, --hex; see 'gpupart help run'.\n"
+"\n"
+"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --gpu GPU       the set's: an index in PCI order, a PCI address or a UUID\n"
+"      --interval SECONDS\n"
+"                      a line on stderr each so many seconds, 0.1-3600, of that time;\n"
+"                      with --json they are in \"intervals\"\n"
+"      --json          as JSON, schema gpupart/1\n"
+"  -o, --output FILE   write there, apart from what the program prints\n"
+"\n"
+"GPU-bound: the GPU was busy 90 % of the time or more between the program's first and\n"
+"last work. CPU-bound: half of that time or more it had nothing to do. Copy-bound:\n"
+"copies alone ran 40 % of it or more, and longer than kernels. Else: neither.\n"
+"The time of work is taken by events in the program's streams; where that would take\n"
+"more than 3 % of a thread's time, of parts of it alone. Of kernels shorter than 10 us\n"
+"it tells too much, as the time stamp takes 1 or 2 us. Graphs count as one piece of\n"
+"work. What a program waits for in memory that the GPU writes is not seen.\n"
+"\n"
+"The program is started with GPUPART_STAT and CUDA_INJECTION64_PATH in its\n"
+"environment; what it starts is measured, too, each process by itself. With\n"
+"GPUPART_DISABLE=1 it is run untouched. Profilers that use CUPTI cannot be used at\n"
+"the same time.\n"
+"\n"
+"Exit status: the program's, 128 and the signal's number where one ended it; 127 it is\n"
+"not there, 126 it cannot be executed, 125 anything else that went wrong.\n"
+"\n"
+"Examples:\n"
+"  gpupart stat -- python3 infer.py\n"
+"  gpupart stat -n 16 --json -o stat.json -- ./serve\n";
+
+struct session {
+	struct args *args;
+	struct gpupart_stat *stat;
+	struct out out;
+	struct stat_result result;
+	double interval;		/* 0: none */
+	json_t *intervals;
+	struct sigaction pipe_before;	/* what the program is to get */
+	sigset_t signals, before;
+	struct timespec start;
+};
+
+static double seconds_since(const struct timespec *start)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - start->tv_sec) + (now.tv_nsec - start->tv_nsec) / 1e9;
+}
+
+/* ------------------------------------------------------------------ the program */
+
+static void __attribute__((noreturn)) be_program(const struct session *session, int failed)
+{
+	int status;
+
+	sigaction(SIGPIPE, &session->pipe_before, NULL);
+	sigprocmask(SIG_SETMASK, &session->before, NULL);
+	status = run_become(session->args);
+	while (write(failed, &status, sizeof(status)) < 0 && errno == EINTR)
+		;
+	_exit(status);
+}
+
+/* -1 and *pid, or the status of what could not be started. */
+static int start(struct session *session, pid_t *pid)
+{
+	int fds[2], status = 0;
+	ssize_t len;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return cmd_fail(session->args->cmd, EXIT_RUN_FAILED, "no pipe: %s",
+				strerror(errno));
+	sigemptyset(&session->signals);
+	sigaddset(&session->signals, SIGCHLD);
+	sigaddset(&session->signals, SIGTERM);
+	sigaddset(&session->signals, SIGHUP);
+	/* The terminal sends these to the program as well: it decides. */
+	sigaddset(&session->signals, SIGINT);
+	sigaddset(&session->signals, SIGQUIT);
+	sigprocmask(SIG_BLOCK, &session->signals, &session->before);
+	fflush(NULL);
+	clock_gettime(CLOCK_MONOTONIC, &session->start);
+	*pid = fork();
+	if (!*pid) {
+		close(fds[0]);
+		be_program(session, fds[1]);
+	}
+	close(fds[1]);
+	if (*pid < 0) {
+		close(fds[0]);
+		return cmd_fail(session->args->cmd, EXIT_RUN_FAILED, "no process: %s",
+				strerror(errno));
+	}
+	/* Nothing comes, and the end, where the program took the child's place. */
+	do
+		len = read(fds[0], &status, sizeof(status));
+	while (len < 0 && errno == EINTR);
+	close(fds[0]);
+	if (len != sizeof(status))
+		return -1;
+	waitpid(*pid, NULL, 0);
+	return status;
+}
+
+static void take_ended(struct stat_result *result, int wstatus)
+{
+	if (WIFSIGNALED(wstatus)) {
+		result->signal = WTERMSIG(wstatus);
+		result->status = 128 + result->signal;
+	} else {
+		result->status = WEXITSTATUS(wstatus);
+	}
+}
+
+/* ------------------------------------------------------------------ what it left */
+
+static int read_processes(struct session *session, struct stat_result *result)
+{
+	unsigned int nr = 0;
+	struct gpupart_stat_process *more;
+
+	for (;; nr++) {
+		more = realloc(result->processes, (nr + 1) * sizeof(*more));
+		if (!more)
+			return cmd_fail(session->args->cmd, EXIT_RUN_FAILED, "no memory");
+		result->processes = more;
+		if (gpupart_stat_get(session->stat, nr, &more[nr]))
+			break;
+	}
+	result->nr_processes = nr;
+	result->nr_lost = gpupart_stat_lost(session->stat);
+	return -1;
+}
+
+/* Where the topology cannot be had, advice is in shares. */
+static void count_tpcs(const struct args *args, struct stat_result *result)
+{
+	struct gpupart_topology *topo;
+	struct gpupart_tpcset set;
+	const char *pci = NULL;
+	struct gpupart *gp;
+
+	for (unsigned int i = 0; i < result->nr_processes && !pci; i++)
+		if (result->processes[i].nr_gpus)
+			pci = result->processes[i].gpus[0].pci;
+	result->set = getenv("GPUPART_SET");
+	if (result->set && !*result->set)
+		result->set = NULL;
+	if (!pci || gpupart_open(&gp))
+		return;
+	if (!gpupart_topology_open(gp, args->simulated ? args->source : NULL,
+				   args->simulated ? NULL : pci, &topo)) {
+		result->gpu_tpcs = result->nr_tpcs = gpupart_topology_nr_tpcs(topo);
+		if (result->set && !gpupart_set_parse(gp, topo, result->set, &set))
+			result->nr_tpcs = gpupart_tpcset_count(&set);
+		gpupart_topology_close(topo);
+	}
+	gpupart_close(gp);
+}
+
+/* ------------------------------------------------------------------- intervals */
+
+/* What came since the last line: sums less the sums then. */
+static void subtract(struct stat_result *now, const struct stat_result *before)
+{
+	for (unsigned int i = 0; i < before->nr_processes && i < now->nr_processes; i++) {
+		struct gpupart_stat_process *p = &now->processes[i];
+		const struct gpupart_stat_process *q = &before->processes[i];
+
+		p->kernels -= q->kernels;
+		p->graphs -= q->graphs;
+		p->wait_ns -= q->wait_ns;
+		if (q->last_ns)
+			p->first_ns = q->last_ns;
+		for (unsigned int g = 0; g < q->nr_gpus; g++) {
+			p->gpus[g].stretches_ns -= q->gpus[g].stretches_ns;
+			p->gpus[g].own_ns -= q->gpus[g].own_ns;
+			p->gpus[g].busy_ns -= q->gpus[g].busy_ns;
+			p->gpus[g].kernels_ns -= q->gpus[g].kernels_ns;
+			p->gpus[g].copies_ns -= q->gpus[g].copies_ns;
+			p->gpus[g].starved_ns -= q->gpus[g].starved_ns;
+			p->gpus[g].held_ns -= q->gpus[g].held_ns;
+		}
+	}
+}
+
+static void tell_interval(struct session *session)
+{
+	struct stat_result now = { 0 };
+	uint64_t launches;
+
+	if (read_processes(session, &now) >= 0) {
+		free(now.processes);
+		return;
+	}
+	subtract(&now, &session->result);
+	stat_add_up(&now);
+	launches = now.sum.kernels + now.sum.graphs;
+	if (session->intervals)
+		json_array_append_new(session->intervals, json_pack(
+			"{s:f, s:I, s:f, s:f, s:f}", "seconds", seconds_since(&session->start),
+			"launches", (json_int_t)launches, "busy", now.busy, "copies", now.copies,
+			"wait_seconds", now.sum.wait_ns / 1e9));
+	else
+		cmd_note(session->args->cmd,
+			 "%.1f s: %.0f launches/s, GPU busy %.1f%%, CPU waits %.2f s",
+			 seconds_since(&session->start), launches / session->interval,
+			 100 * now.busy, now.sum.wait_ns / 1e9);
+	free(now.processes);
+	/* The sums themselves, for the next. */
+	read_processes(session, &session->result);
+}
+
+static void wait_for(struct session *session, pid_t pid)
+{
+	struct stat_result *result = &session->result;
+	double next = session->interval, left;
+	struct timespec timeout;
+	int wstatus, signal;
+
+	for (;;) {
+		left = session->interval ? next - seconds_since(&session->start) : 3600;
+		if (left < 0)
+			left = 0;
+		timeout.tv_sec = left;
+		timeout.tv_nsec = (left - timeout.tv_sec) * 1e9;
+		signal = sigtimedwait(&session->signals, NULL, &timeout);
+		if (signal == SIGTERM || signal == SIGHUP)
+			kill(pid, signal);
+		if (waitpid(pid, &wstatus, WNOHANG) == pid)
+			break;
+		if (session->interval && seconds_since(&session->start) >= next) {
+			tell_interval(session);
+			next += session->interval;
+		}
+	}
+	result->seconds = seconds_since(&session->start);
+	take_ended(result, wstatus);
+}
+
+/* ---------------------------------------------------------------------- command */
+
+static int show(struct session *session)
+{
+	struct stat_result *result = &session->result;
+	json_t *root;
+
+	if (session->args->json) {
+		root = out_json_new("stat", result->simulated);
+		stat_json(root, result);
+		if (session->intervals)
+			json_object_set(root, "intervals", session->intervals);
+		out_json_write(&session->out, root);
+	} else {
+		stat_text(&session->out, result);
+	}
+	return out_close(&session->out, session->args->cmd);
+}
+
+static int measure(struct session *session)
+{
+	struct stat_result *result = &session->result;
+	int status;
+	pid_t pid = -1;
+
+	if (session->interval && session->args->json)
+		session->intervals = json_array();
+	status = start(session, &pid);
+	if (status >= 0)
+		return status;
+	wait_for(session, pid);
+	status = read_processes(session, result);
+	if (status >= 0)
+		return status;
+	result->program = session->args->program;
+	result->simulated = session->args->simulated;
+	count_tpcs(session->args, result);
+	stat_judge(result);
+	status = show(session);
+	return status ? EXIT_RUN_FAILED : result->status;
+}
+
+static int with_block(struct session *session, struct gpupart *gp)
+{
+	const char *id;
+	int status;
+
+	if (gpupart_stat_open(gp, &session->stat, &id))
+		return cmd_fail(session->args->cmd, EXIT_RUN_FAILED, "%s", gpupart_error(gp));
+	setenv("GPUPART_STAT", id, 1);
+	sigaction(SIGPIPE, NULL, &session->pipe_before);
+	status = out_open(&session->out, session->args) < 0 ? measure(session) : EXIT_RUN_FAILED;
+	free(session->result.processes);
+	json_decref(session->intervals);
+	gpupart_stat_close(session->stat);
+	return status;
+}
+
+static int parse_interval(const struct args *args, const char *text, double *seconds)
+{
+	char *end = NULL;
+
+	*seconds = 0;
+	if (!text)
+		return -1;
+	*seconds = strtod(text, &end);
+	if (*text && !*end && *seconds >= 0.1 && *seconds <= 3600)
+		return -1;
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"--interval '%s': wants seconds, 0.1 to 3600", text);
+}
+
+int cmd_stat(int argc, char **argv)
+{
+	const char *disable = getenv("GPUPART_DISABLE"), *interval = NULL;
+	const struct args_option own[] = { { .name = "interval", .value = &interval }, { 0 } };
+	const struct run_wishes wishes = { 0 };
+	struct args args = { 0 };
+	struct session session = { .args = &args };
+	struct gpupart *gp;
+	int status;
+
+	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT |
+			    ARGS_PROGRAM, own, stat_help, argc, argv);
+	if (status < 0)
+		status = run_check_program(&args);
+	if (status < 0)
+		status = parse_interval(&args, interval, &session.interval);
+	if (status >= 0)
+		return status;
+	run_inherit_gpu(&args);
+	status = args_simulate(&args);
+	if (status >= 0)
+		return status;
+	if (disable && !strcmp(disable, "1")) {
+		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s is not measured", args.program[0]);
+		return run_become(&args);
+	}
+	status = args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args);
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&gp))
+		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
+	status = with_block(&session, gp);
+	gpupart_close(gp);
+	return status;
+}

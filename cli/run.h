@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* How a program is started inside a set, for the commands that do. Knows no measurement. */
+#ifndef GPUPART_CLI_RUN_H
+#define GPUPART_CLI_RUN_H
+
+#include "args.h"
+
+/* The options of run's own. */
+struct run_wishes {
+	const char *name, *late;
+	const char *plan;	/* FILE:NAME, the set is of this plan; NULL: of none */
+	uint64_t topology_hash;	/* that the plan was made for */
+	bool sm_count, mps;
+};
+
+/* Whether @args has a program: -1, or a status with the line written. */
+int run_check_program(const struct args *args);
+
+/* Inside a run the GPU is the one that is limited. Before args_simulate(). */
+void run_inherit_gpu(struct args *args);
+
+/*
+ * Works out the set, has the mask bits checked, and puts all that the program needs into
+ * the environment: -1 to go on, or a status.
+ */
+int run_confine(struct args *args, const struct run_wishes *wishes);
+
+/* Only the injected library into the environment: -1 to go on, or a status. */
+int run_inject(const struct args *args);
+
+/* The program in this process's place; returns a status where it could not be started. */
+int run_become(const struct args *args);
+
+#endif

@@ -1,0 +1,172 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart stat on the simulated GPU, whose clock is the host's for it: counts, verdicts,
+# how the program ends, sets, processes, and what cannot be measured.
+. "$(dirname "$0")/tap.subr"
+GPUPART_SIM_HOST_CLOCK=1
+export GPUPART_SIM_HOST_CLOCK
+prog=$BUILD/tests/gpu-stat_prog
+sim="-i tests/data/gh100-h200-b/capture.txt"
+if ! python3 -c '' 2>/dev/null; then
+	skip "no python3"
+	tap_done
+fi
+# ask EXPRESSION: of the JSON d in $tmp/json.
+ask() {
+	python3 -c "
+import json, sys
+d = json.load(open(sys.argv[1]))
+t = d['total']; s = d['shares']
+print($1)" "$tmp/json"
+}
+# measure ARGS: stat --json of them into $tmp/json, apart from what the program prints.
+measure() {
+	rm -f "$tmp/json"
+	# shellcheck disable=SC2086 # several words
+	try stat $sim --json -o "$tmp/json" "$@"
+}
+
+measure -- "$prog" host 300
+is "$status$out$err" 0 "a program with work on the host: its status, and nothing else is printed"
+is "$(ask '[d["schema"], d["command"], d["simulated"], d["verdict"]]')" \
+	"['gpupart/1', 'stat', True, 'CPU-bound']" "it is CPU-bound"
+is "$(ask '[t["kernels"], t["graphs"], t["fills"], t["waits"], d["status"], d["signal"]]')" \
+	"[300, 0, 0, 1, 0, None]" "its launches and its wait are counted"
+is "$(ask '0.02 < s["busy"] < 0.3 and s["starved"] > 0.6 and s["depth_median"] == 0')" True \
+	"a tenth of the time the GPU is busy, and its queue is empty"
+is "$(ask '"estimate" in d["advice"][0] and "of 66 TPCs" in d["advice"][0]')" True \
+	"the advice is an estimate of TPCs"
+is "$(ask '[len(d["processes"]), d["processes"][0]["name"], d["processes_left_out"]]')" \
+	"[1, 'gpu-stat_prog', 0]" "one process"
+
+measure -- "$prog" wait 300
+is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['CPU-bound', 300, 300]" \
+	"a wait after each tiny kernel: CPU-bound"
+
+measure -- "$prog" deep 200
+is "$(ask '[d["verdict"], t["kernels"], d["advice"][0].startswith("its speed depends")]')" \
+	"['GPU-bound', 200, True]" "200 kernels of 1 ms queued at once: GPU-bound"
+is "$(ask 's["busy"] > 0.95 and s["depth_max"] > 150 and s["depth_median"] > 50')" True \
+	"its queue is deep"
+is "$(ask 's["cpu_waits"] > 0.8 and 0.19 < d["processes"][0]["gpus"][0]["busy_seconds"] < 0.25')" \
+	True "busy for as long as the kernels take, and the CPU waits"
+
+measure -- "$prog" poll 50
+is "$(ask '[d["verdict"], t["queries"] > 10, t["waits"], s["cpu_waits"] > 0.6]')" \
+	"['GPU-bound', True, 0, True]" "who asks again and again waits"
+
+measure -- "$prog" graph 100
+is "$(ask '[d["verdict"], t["kernels"], t["graphs"]]')" "['GPU-bound', 0, 100]" \
+	"graphs are counted, and what is captured is not"
+is "$(ask '0.09 < d["processes"][0]["gpus"][0]["kernels_seconds"] < 0.14')" True \
+	"graphs are timed: 100 of 1 ms"
+
+measure -- "$prog" fetch 40
+is "$(ask '[t["copies"]["from_gpu"], t["kernels"], t["waits"]]')" \
+	"[{'count': 40, 'bytes': 40960}, 40, 40]" "copies by direction, with their bytes and waits"
+
+measure -- "$prog" threads 50
+is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['GPU-bound', 100, 2]" "two threads"
+measure -- "$prog" contexts 50
+is "$(ask '[d["verdict"], t["kernels"], sum(g["timed"] for g in d["processes"][0]["gpus"])]')" \
+	"['GPU-bound', 100, 100]" "a context, its end, and another: all of it is timed"
+
+GPUPART_SIM_REUSE_CONTEXTS=1
+export GPUPART_SIM_REUSE_CONTEXTS
+measure -- "$prog" contexts 50
+is "$(ask '[d["verdict"], t["kernels"], [g["timed"] for g in d["processes"][0]["gpus"]]]')" \
+	"['GPU-bound', 100, [50, 50]]" "also where the other one is at the same address"
+unset GPUPART_SIM_REUSE_CONTEXTS
+
+# ---------------------------------------------------------------- how it ends
+measure -- "$prog" deep 20 7
+is "$status $(ask '[d["status"], t["kernels"]]')" "7 [7, 20]" "the program's status"
+measure -- "$prog" deep 20 _exit
+is "$status $(ask 't["kernels"]')" "0 20" "_exit: counts are there"
+measure -- "$prog" deep 20 kill
+is "$status $(ask '[d["signal"], t["kernels"]]')" "137 [9, 20]" \
+	"a signal that cannot be caught: 128 and its number; counts are there"
+measure -- "$prog" leave 30
+is "$status $(ask '[t["kernels"], t["unresolved"], d["verdict"]]')" "0 [30, 0, 'GPU-bound']" \
+	"it ends without waiting: what still ran is waited for"
+measure -- "$prog" deep 20 nothing
+is "$status $(ask '[d["verdict"], d["why"], d["processes"]]')" \
+	"0 ['no CUDA call', 'the program made no CUDA call', []]" "a program without CUDA"
+try stat $sim -- sh -c 'echo printed; exit 3'
+is "$status" 3 "text: the program's status"
+has "$out" "printed" "what the program prints comes through"
+has "$out" "no CUDA call: the program made no CUDA call" "and the text after it"
+has "$out" "simulated" "which says simulated"
+
+"$gpupart" stat $sim -o "$tmp/text" -- sleep 60 &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+is "$?" 143 "SIGTERM reaches the program"
+has "$(cat "$tmp/text")" "ended by signal 15" "and it is told"
+
+# ------------------------------------------------------------------------- sets
+measure -n 8 -- "$prog" deep 20
+is "$status $(ask '[d["nr_tpcs"], len(d["set"]) > 0, d["verdict"]]')" "0 [8, True, 'GPU-bound']" \
+	"in a set: its TPCs are what is advised on"
+if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
+	try stat $sim -t 0,5 -o "$tmp/text" -- "$tmp/census" lib/probe.ptx 0
+	is "$out" "0 1 10 11" "in a set it is confined"
+	has "$(cat "$tmp/text")" "on TPCs 0,5" "and the set is told"
+	has "$(cat "$tmp/text")" "from it 1 (96.0 KiB)" "its copy is counted"
+	try run $sim -t 4 -- "$gpupart" stat -o "$tmp/text" -- "$tmp/census" lib/probe.ptx 0
+	is "$out" "8 9" "inside a run: that run's set"
+	has "$(cat "$tmp/text")" "1 kernels" "and it is measured"
+	try stat $sim -o "$tmp/text" -- "$gpupart" run -t 3 -- "$tmp/census" lib/probe.ptx 0
+	is "$out" "6 7" "a run inside stat"
+	has "$(cat "$tmp/text")" "1 kernels" "is measured, without the run's own check"
+else
+	skip "no C compiler"
+fi
+
+# -------------------------------------------------------------------- processes
+measure -- "$prog" deep 30 two
+is "$status $(ask '[len(d["processes"]), t["kernels"], sorted(p["kernels"] for p in d["processes"])]')" \
+	"0 [2, 60, [30, 30]]" "two processes: a row each, and their sum"
+
+# ------------------------------------------------------------------- intervals
+measure --interval 0.1 -- "$prog" poll 500
+is "$(ask 'len(d["intervals"]) >= 3 and all(i["busy"] > 0.9 for i in d["intervals"][1:])')" True \
+	"--interval: as it runs"
+try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" poll 300
+has "$err" "launches/s, GPU busy 100.0%" "--interval: lines on stderr"
+
+# ------------------------------------------------------- what cannot be measured
+GPUPART_SIM_TMD_VERSION=0x41
+export GPUPART_SIM_TMD_VERSION
+measure -- "$prog" deep 20
+is "$status $(ask '[d["verdict"], t["kernels"]]')" "0 ['GPU-bound', 20]" \
+	"a TMD that is not known is no hindrance"
+unset GPUPART_SIM_TMD_VERSION
+GPUPART_SIM_NO_API=1
+export GPUPART_SIM_NO_API
+measure -- "$prog" deep 20
+is "$status $(ask '[d["verdict"], d["processes_left_out"]]')" "0 ['not measured', 1]" \
+	"a driver that tells of no functions: the program runs"
+has "$err" "gpupart: this program is not measured: this driver does not tell of its functions" \
+	"and says why it is not measured"
+unset GPUPART_SIM_NO_API
+GPUPART_DISABLE=1
+export GPUPART_DISABLE
+try stat $sim -- "$prog" deep 20 5
+is "$status$out" 5 "GPUPART_DISABLE=1: run untouched"
+has "$err" "is not measured" "and it says so"
+unset GPUPART_DISABLE
+
+# -------------------------------------------------------------------- bad input
+refused 125 "no program" stat
+refused 125 "''" stat -- ''
+refused 125 "'x'" stat --interval x -- true
+refused 125 "'0'" stat --interval 0 -- true
+refused 125 "'nan'" stat --interval nan -- true
+refused 125 "$tmp/none/file" stat $sim -o "$tmp/none/file" -- "$prog" deep 1
+refused 125 "99" stat $sim -t 99 -- true
+refused 127 "$tmp/none" stat $sim -- "$tmp/none"
+refused 126 "$tmp/text" stat $sim -- "$tmp/text"
+tap_done
