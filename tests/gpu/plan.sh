@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Plans made for this GPU hold on it: each tenant's set under verify, and all of them at
+# once in a trace. As TAP. OUT=FOLDER keeps the plan, its picture and the trace.
+build=${BUILD:-build}
+gpupart=$build/bin/gpupart
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT INT TERM
+out=${OUT:-$tmp}
+mkdir -p "$out"
+export XDG_CACHE_HOME="$tmp/cache"
+unset GPUPART_SET GPUPART_GPU GPUPART_NAME GPUPART_JOB CUDA_INJECTION64_PATH
+if [ ! -e /dev/nvidiactl ]; then
+	echo "1..0 # SKIP no NVIDIA driver here"
+	exit 77
+fi
+nr=0 failed=0
+ok() {
+	nr=$((nr + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $nr - $2"; else echo "not ok $nr - $2"; failed=1; fi
+}
+set -- --tenant llm:min=8,max=17,gpcs,cluster=8,weight=2 --tenant batch:min=8,apart=llm \
+	--tenant video:min=4,max=6,spread --tenant small:max=2
+"$gpupart" plan "$@" >"$out/plan.txt" && "$gpupart" plan "$@" --json -o "$out/plan.json"
+ok $? "four tenants: a plan"
+"$gpupart" plan "$@" --of svg -o "$out/plan.svg"
+ok $? "its picture"
+! "$gpupart" plan -i sample:h200-a "$@" --json -o "$tmp/other.json" 2>/dev/null ||
+	! "$gpupart" run --plan "$tmp/other.json:llm" -- true 2>"$out/refused.txt"
+ok $? "another board's plan is refused: $(cat "$out/refused.txt" 2>/dev/null)"
+for tenant in llm batch video small; do
+	"$gpupart" run --plan "$out/plan.json:$tenant" -- "$gpupart" verify \
+		>"$out/verify-$tenant.txt" 2>&1
+	ok $? "verify in the set of $tenant: $(grep -E '^[0-9]+ passed' "$out/verify-$tenant.txt")"
+done
+sets=$(python3 -c '
+import json, sys
+print(*[t["name"] + "=" + t["set"]["list"] for t in json.load(open(sys.argv[1]))["tenants"]])' \
+	"$out/plan.json")
+# shellcheck disable=SC2086
+"$gpupart" trace $sets >"$out/trace.txt" && "$gpupart" trace $sets -o "$out/trace.svg"
+ok $? "all sets at once: $(grep -c 'all inside its TPCs' "$out/trace.txt") of 4 keep to theirs"
+[ "$(grep -c 'all inside its TPCs' "$out/trace.txt")" = 4 ]
+ok $? "each of the four"
+echo "1..$nr"
+exit $failed
