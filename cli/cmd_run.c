@@ -177,9 +177,14 @@ static void begin_job(const struct args *args, struct gpupart *gp,
 		      const struct gpupart_tpcset *set)
 {
 	char id[GPUPART_JOB_STRLEN];
-	const char *inherited = getenv("GPUPART_NAME");
+	const char *called = name ? name : getenv("GPUPART_NAME");
 
-	if (!gpupart_job_begin(gp, name ? name : inherited, topo, gpu, set, id)) {
+	if (called && *called && !check_is_name(called)) {
+		cmd_note(args->cmd,
+			 "GPUPART_NAME=%s is no name as --name takes it: the job has none", called);
+		called = NULL;
+	}
+	if (!gpupart_job_begin(gp, called, topo, gpu, set, id)) {
 		setenv("GPUPART_JOB", id, 1);
 		return;
 	}

@@ -445,7 +445,7 @@ struct gpupart_job {
 	char id[GPUPART_JOB_STRLEN];
 	char parent[GPUPART_JOB_STRLEN];	/* the job it was begun in, or "" */
 	char name[64];		/* or "" */
-	int pid;		/* of the process that began it; 0 as above */
+	int pid;		/* of the process that began it; 0 as above, and when it ended */
 	char pci[20];
 	char source[512];	/* of the topology, as a process has it */
 	bool simulated;		/* a capture's GPU */
@@ -455,10 +455,14 @@ struct gpupart_job {
 /*
  * The calling process, and what it becomes by exec and starts, is a job from now on: put
  * @id (GPUPART_JOB_STRLEN long) into GPUPART_JOB. Its parent is the job that GPUPART_JOB
- * names now. @name may be NULL; @pci is the address of the GPU that @topo is of (of a
- * capture the one that is simulated). A job is forgotten when it has no process any more.
- * -EINVAL for the set as gpupart_set_check() has it; -EROFS, -EACCES, .. where /dev/shm
- * cannot be written: the job is then limited by GPUPART_SET alone.
+ * names now; jobs may be begun inside one another to any depth. @name may be NULL, else it
+ * is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'; @pci is the address of the
+ * GPU that @topo is of (of a capture the one that is simulated). A job is forgotten when it
+ * has no process any more: none that began it, that shows itself, or that was started (by
+ * exec) with the id of it, or of a job inside it, in its environment.
+ * -EINVAL for the set as gpupart_set_check() has it, another name, no address; -EROFS,
+ * -EACCES, -EFBIG, .. where /dev/shm cannot be written: the job is then limited by
+ * GPUPART_SET alone.
  */
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id);
@@ -469,8 +473,9 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 /*
  * The limit of a job: of its processes now, those of jobs begun inside it included, and of
  * those that come. *before may be NULL. -ESRCH no such job, -EINVAL an empty set or a TPC
- * that is not there; else as above, for the processes that could not be changed: the others
- * are.
+ * that is not there, -EBUSY another sets a job and does not end; else as above, for the
+ * processes that could not be changed: the others are. Processes that begin to use the GPU
+ * at this moment take it from the note; a second at most is waited for them.
  */
 int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
 			  struct gpupart_tpcset *before);

@@ -214,6 +214,99 @@ before=$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)
 "$gpupart" ps >"$tmp/out"
 is "$before, $(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" "1, 0" "ps looks, too"
 
+# ------------------------------------------------- what the first program leaves behind
+# background SECONDS: a job whose first program ends after so long; its child comes later.
+background() {
+	touch "$go"
+	"$gpupart" run $e -t 0-3 --name "$name" -- sh -c '
+		(while [ -e "$2.wait" ]; do sleep 0.05; done; exec "$0" "$1" >"$2") &
+		sleep "$3"' "$tmp/launch" "$go" "$tmp/later" "$1" 2>/dev/null
+}
+touch "$tmp/later.wait"
+background 0
+is "$("$gpupart" run $e -t 60 -- echo ran 2>/dev/null)" ran "another run looks at the notes"
+try set "$name" -t 10-14
+is "$status $out" "0 job $name's current set: 0-3 (simulated)
+job $name's new set: 10-14 (simulated)" "a job whose first program ended, and its child did not"
+is "$("$gpupart" run $e -t 60 -- echo ran 2>/dev/null)" ran "and another run"
+rm "$tmp/later.wait"
+last "$tmp/later" 10 "the child begins in the new set"
+rm "$go"
+wait_rows "$name" 0
+try set "$name" -t 1
+is "$status" 2 "when it has ended too, the job is forgotten"
+touch "$tmp/later.wait"
+background 0.5 &
+job=$!
+for _ in $(seq 100); do
+	"$gpupart" set "$name" -t 20-21 >/dev/null 2>&1 && break
+	sleep 0.02
+done
+wait $job
+is "$("$gpupart" run $e -t 60 -- echo ran 2>/dev/null)" ran "set while the first program runs, which then ends"
+rm "$tmp/later.wait"
+last "$tmp/later" 4 "the child begins in that set"
+rm "$go"
+wait_rows "$name" 0
+
+# ------------------------------------------------------------- runs inside runs
+# nest DEPTH NAME PROGRAM ARG: that many runs, each in one and each with a shell around.
+cat >"$tmp/nest" <<'END'
+[ "$1" = 0 ] && exec "$3" "$4"
+"$GPUPART" run -t 0-3 --name "$2" -- sh "$0" $(($1 - 1)) "$2" "$3" "$4"
+exit
+END
+touch "$go"
+GPUPART=$gpupart "$gpupart" run $e -t 0-3 --name "$name" -- sh "$tmp/nest" 20 "$name-in" "$tmp/launch" \
+	"$go" >"$tmp/deep" 2>"$tmp/err" &
+job=$!
+wait_rows "$name-in" 1
+try set "$name" -t 2
+is "$status" 0 "twenty runs deep: set of the outermost"
+last "$tmp/deep" 2 "the program obeys"
+rm "$go"
+wait $job
+
+# ------------------------------------------------------------- waits and limits
+touch "$go"
+"$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+pid=$!
+wait_rows "$name" 1
+if command -v flock >/dev/null; then
+	flock -F "/dev/shm/gpupart-$(id -u)" sleep 20 &
+	holder=$!
+	sleep 0.2
+	start=$(date +%s)
+	bad 1 "has held the jobs' folder for 5 s" set "$name" -t 5
+	[ $(($(date +%s) - start)) -lt 15 ]
+	ok $? "set NAME does not wait for ever"
+	kill $holder
+	wait $holder 2>/dev/null
+else
+	skip "no flock(1)"
+fi
+try set "$name" -t 0-3
+# The pipes: files of the shell's own would be limited too.
+limited=$(ulimit -f 0
+	"$gpupart" set "$name" -t 5 2>&1 | cat
+	"$gpupart" run $e -t 0-3 -- echo ran 2>/dev/null | cat)
+has "$limited" "File too large" "ulimit -f 0: set says that the note cannot be written"
+has "$limited" ran "and run goes on"
+is "$(find "/dev/shm/gpupart-$(id -u)" -name ".job-*" | wc -l)" 0 "no half note is left"
+last "$tmp/one" 8 "and nothing was changed"
+rm "$go"
+wait $pid
+
+# ------------------------------------------------------------- names
+refused 125 "the first no '-'" run $e -t 0 --name -x -- true
+GPUPART_NAME=$(printf 'a\033[31m\303\244')
+export GPUPART_NAME
+try run $e -t 1 -- sh -c '"$0" set -p $$ -t 2' "$gpupart"
+is "$status $(printf %s "$out" | tr -d '\n -~' | wc -c) $(printf %s "$err" | tr -dc '\033' | wc -c)" "0 0 0" \
+	"an inherited name that is none: nothing of it steers the terminal"
+has "$err" "is no name" "and run says so"
+unset GPUPART_NAME
+
 # ------------------------------------------------------------- other users
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	touch "$go"
