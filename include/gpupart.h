@@ -411,6 +411,14 @@ struct gpupart_process {
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
 
 /*
+ * The GPUs of one of those: up to @max rows like @process into @list, each with pci, source,
+ * simulated and limit of another GPU, by PCI address. Returns how many there are (of one in
+ * another pid namespace the GPU that @process tells), or -ENOMEM.
+ */
+int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
+			     struct gpupart_process *list, unsigned int max);
+
+/*
  * The limit of a running process of this user's, on the GPU at PCI address @pci: from its
  * next launch on (CUDA graphs included), also where that process narrowed it from inside.
  * Where the two have nothing in common the one from outside holds alone. NULL takes it

@@ -262,8 +262,12 @@ GPUPART=$gpupart "$gpupart" run $e -t 0-3 --name "$name" -- sh "$tmp/nest" 20 "$
 job=$!
 wait_rows "$name-in" 1
 try set "$name" -t 2
-is "$status" 0 "twenty runs deep: set of the outermost"
+is "$status $(grep -c "^pid .*new set: 2 " "$tmp/out")" "0 1" \
+	"twenty runs deep: set of the outermost names the program's new set"
 last "$tmp/deep" 2 "the program obeys"
+try set "$name-in" -t 2-3
+is "$status $(grep -c "^job " "$tmp/out") $(grep -c "^pid " "$tmp/out")" "0 40 2" \
+	"twenty jobs of one name: the program is named once"
 rm "$go"
 wait $job
 
@@ -306,6 +310,77 @@ is "$status $(printf %s "$out" | tr -d '\n -~' | wc -c) $(printf %s "$err" | tr 
 	"an inherited name that is none: nothing of it steers the terminal"
 has "$err" "is no name" "and run says so"
 unset GPUPART_NAME
+
+# ------------------------------------------------------------- --gpu
+cat >"$tmp/two.c" <<'END'
+#include <stdio.h>
+#include <unistd.h>
+#include <gpupart.h>
+static void show(struct gpupart_gpu *gpu)
+{
+	struct gpupart_tpcset set;
+	char text[GPUPART_TPCSET_STRLEN];
+
+	gpupart_limit_get(gpu, &set);
+	gpupart_tpcset_format_list(&set, text, sizeof(text));
+	printf("%s ", text);
+}
+int main(int argc, char **argv)
+{
+	struct gpupart_gpu *one, *two;
+	struct gpupart *gp;
+
+	if (argc != 3 || gpupart_open(&gp) || gpupart_attach(gp, "cuda:0", &one) ||
+	    gpupart_attach(gp, "cuda:1", &two) || gpupart_process_publish(gp, argv[2]))
+		return 1;
+	while (!access(argv[1], F_OK))
+		usleep(10000);
+	show(one);
+	show(two);
+	return 0;
+}
+END
+touch "$go"
+${CC:-cc} -Iinclude -Iinclude/uapi -o "$tmp/two" "$tmp/two.c" -L"$BUILD/lib" -lgpupart -Wl,-rpath,"$(readlink -f "$BUILD")/lib"
+env LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" \
+	GPUPART_SIM="$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt" \
+	"$tmp/two" "$go" "$name" >"$tmp/both" &
+pid=$!
+wait_rows "$name" 1
+try set -p $pid --gpu 1 -g 0
+is "$status $(sed -n 2p "$tmp/out")" "0 pid $pid's new set: 4,12,20,28,35,42,49,56,63 (GPC 0) (simulated)" \
+	"two simulated GPUs: --gpu 1 is the second, with its own GPCs"
+try set -p $pid --gpu 0000:01:00.0 -t 5
+is "$status" 0 "two simulated GPUs: by address"
+try set "$name" --gpu 01:00.0 -t 6
+is "$status $(sed -n 1p "$tmp/out")" "0 pid $pid's current set: 5 (simulated)" "two simulated GPUs: by name"
+bad 2 "0000:01:00.0, 0000:02:00.0" set -p $pid --gpu 2 -t 1
+bad 2 "0000:01:00.0, 0000:02:00.0" set "$name" --gpu 0000:03:00.0 -t 1
+rm "$go"
+wait $pid
+is "$(cat "$tmp/both")" "6 4,12,20,28,35,42,49,56,63 " "two simulated GPUs: each has the set that it was given"
+touch "$go"
+"$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+pid=$!
+wait_rows "$name" 1
+bad 2 "is on" set "$name" --gpu 1 -t 9
+try set "$name" --gpu 0 -t 9
+is "$status" 0 "a job on the one GPU of a capture: --gpu 0"
+last "$tmp/one" 2 "it obeys"
+rm "$go"
+wait $pid
+
+# A capture whose path does not fit into a note.
+deep=$tmp/$(printf 'd%0200d/d%0200d/d%0200d' 0 0 0)
+mkdir -p "$deep"
+cp tests/data/gh100-h200-e/capture.txt "$deep"
+touch "$go"
+"$gpupart" run -i "$deep/capture.txt" -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+pid=$!
+wait_rows "$name" 1
+bad 2 "longer than 511 characters" set "$name" -t 1
+rm "$go"
+wait $pid
 
 # ------------------------------------------------------------- other users
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
