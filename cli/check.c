@@ -75,16 +75,24 @@ int check_in_child(const struct args *args, const char *pci, struct check *check
 	return -1;
 }
 
-int check_name(const struct args *args, const char *name)
+bool check_is_name(const char *name)
 {
 	size_t len = strlen(name);
 
 	for (const char *c = name; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
 			len = 0;
-	if (len && len <= NAME_MAX_LEN)
+	/* By that 'gpupart set' would take it for an option. */
+	if (*name == '-')
+		len = 0;
+	return len && len <= NAME_MAX_LEN;
+}
+
+int check_name(const struct args *args, const char *name)
+{
+	if (check_is_name(name))
 		return -1;
 	return cmd_fail(args->cmd, args->usage_status,
-			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-'",
+			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-', the first no '-'",
 			*name ? name : "''", NAME_MAX_LEN);
 }

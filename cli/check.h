@@ -18,7 +18,10 @@ struct check {
  */
 int check_in_child(const struct args *args, const char *pci, struct check *check);
 
-/* Whether @name can be a job's: -1 to go on, or a status with the line written. */
+/* Whether @name can be a job's, as gpupart_job_begin() takes it. */
+bool check_is_name(const char *name);
+
+/* The same: -1 to go on, or a status with the line written. */
 int check_name(const struct args *args, const char *name);
 
 #endif

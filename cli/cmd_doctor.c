@@ -442,6 +442,11 @@ static void ask_cache(struct doctor *doctor)
 		row(doctor, NOTE, "cache-folder", advice, "neither XDG_CACHE_HOME nor HOME is set");
 		return;
 	}
+	/* A home is not the library's to make. */
+	if (!(cache && *cache == '/') && access(home, F_OK)) {
+		row(doctor, NOTE, "cache-folder", advice, "HOME=%s: %s", home, strerror(errno));
+		return;
+	}
 	strcpy(folder, path);
 	while (access(folder, F_OK) && errno == ENOENT && strrchr(folder, '/') > folder)
 		*strrchr(folder, '/') = 0;
@@ -474,6 +479,13 @@ static void ask_namespaces(struct doctor *doctor)
 	namespaces_find(&ns);
 	if (!ns.pids_known || !ns.users_known) {
 		row(doctor, NOTE, "namespaces", "mount /proc", "/proc does not tell of them here");
+		return;
+	}
+	if (!ns.users_mapped) {
+		row(doctor, NOTE, "namespaces",
+		    "map them: 'unshare -r' does, or write /proc/PID/uid_map and gid_map from outside",
+		    "this has users of its own, and none of them is one outside (/proc/self/uid_map is empty): user %u here owns no file",
+		    geteuid());
 		return;
 	}
 	if (ns.own_users && ns.uid_outside >= 0)

@@ -43,7 +43,8 @@ const char run_help[] =
 "      --late SECONDS  confine it only then, 0-3600 after it starts to use CUDA: a\n"
 "                      program may make its green contexts before\n"
 "      --sm-count      where it asks CUDA, tell it the SMs of the set, not the GPU's:\n"
-"                      persistent kernels and cooperative grids then fit the set\n"
+"                      persistent kernels and cooperative grids then fit the set;\n"
+"                      GPUPART_SM_COUNT=1 in the environment does the same\n"
 "      --mps           at the same time as other programs run so, by NVIDIA's MPS: the\n"
 "                      daemon that CUDA_MPS_PIPE_DIRECTORY names, or one that is\n"
 "                      started and ends after the last of them; without it programs\n"
@@ -182,9 +183,14 @@ static void begin_job(const struct args *args, struct gpupart *gp,
 		      const struct gpupart_tpcset *set)
 {
 	char id[GPUPART_JOB_STRLEN];
-	const char *inherited = getenv("GPUPART_NAME");
+	const char *called = name ? name : getenv("GPUPART_NAME");
 
-	if (!gpupart_job_begin(gp, name ? name : inherited, topo, gpu, set, id)) {
+	if (called && *called && !check_is_name(called)) {
+		cmd_note(args->cmd,
+			 "GPUPART_NAME=%s is no name as --name takes it: the job has none", called);
+		called = NULL;
+	}
+	if (!gpupart_job_begin(gp, called, topo, gpu, set, id)) {
 		setenv("GPUPART_JOB", id, 1);
 		return;
 	}
@@ -222,10 +228,9 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	begin_job(args, gp, topo, wishes->name, gpu, &set);
 	if (wishes->name)
 		setenv("GPUPART_NAME", wishes->name, 1);
+	/* A wish from outside, a run's around this one too, stays. */
 	if (wishes->sm_count)
 		setenv("GPUPART_SM_COUNT", "1", 1);
-	else
-		unsetenv("GPUPART_SM_COUNT");
 	if (wishes->late) {
 		setenv("GPUPART_LATE", wishes->late, 1);
 		cmd_note(args->cmd, "what %s launches in its first %s s is not confined",

@@ -13,10 +13,11 @@
 #include "child.h"
 #include "cmd.h"
 #include "out.h"
+#include "which_gpu.h"
 
 const char set_help[] =
 "Usage: gpupart set -p PID SET [--gpu GPU] [--json]\n"
-"       gpupart set NAME SET [--json]\n"
+"       gpupart set NAME SET [--gpu GPU] [--json]\n"
 "Changes the limit of a running process, or of all processes of the jobs NAME (of\n"
 "'gpupart run --name NAME'), those that begin later included: from the next launch on.\n"
 "Prints the old set and the new one. Your own processes; root's -p takes any.\n"
@@ -30,8 +31,9 @@ const char set_help[] =
 "  -a, --all           all TPCs of the GPU\n"
 "\n"
 "  -p, --pid PID       this process, and not what it started\n"
-"      --gpu GPU       of a process that uses several: an index in PCI order, a PCI\n"
-"                      address or a UUID\n"
+"      --gpu GPU       of a process that uses several, or of jobs NAME on several: a\n"
+"                      PCI address, as 'gpupart ps' shows it, a UUID or an index in\n"
+"                      PCI order; without it the first that has a set\n"
 "      --json          as JSON, schema gpupart/1\n"
 "\n"
 "A launch that runs already ends where it is. A set wider than the one that a program\n"
@@ -61,8 +63,12 @@ struct targets {
 	bool all;
 	struct target *list;
 	unsigned int nr;
+	struct which_gpu which;
+	char others[256];		/* GPUs that --gpu does not mean */
 	struct gpupart_process *processes;
 	int nr_processes;
+	struct gpupart_job *jobs;	/* all of them, as they were at first */
+	int nr_jobs;
 };
 
 /* -------------------------------------------------------------------- whom */
@@ -72,7 +78,18 @@ static struct target *add_target(struct targets *t)
 	return t->nr < MAX_TARGETS ? &t->list[t->nr++] : NULL;
 }
 
-static void add_process(struct targets *t, const struct gpupart_process *p)
+/* Whether --gpu, where it is given, means this GPU, the @index'th of its program's. */
+static bool is_meant(struct targets *t, const char *pci, const char *source, bool simulated,
+		     unsigned int index)
+{
+	if (!t->args->gpu || which_gpu_is(&t->which, pci, source, simulated, index))
+		return true;
+	if (!strstr(t->others, pci))
+		out_append(t->others, sizeof(t->others), "%s%s", *t->others ? ", " : "", pci);
+	return false;
+}
+
+static void add_row(struct targets *t, const struct gpupart_process *p)
 {
 	struct target *target = add_target(t);
 
@@ -87,10 +104,32 @@ static void add_process(struct targets *t, const struct gpupart_process *p)
 		gpupart_tpcset_parse_list(NULL, p->limit, &target->before);
 }
 
+#define MAX_GPUS 64
+
+static void add_process(struct targets *t, const struct gpupart_process *p)
+{
+	struct gpupart_process *rows;
+	int nr;
+
+	if (!t->args->gpu) {
+		add_row(t, p);
+		return;
+	}
+	rows = calloc(MAX_GPUS, sizeof(*rows));
+	nr = rows ? gpupart_process_gpu_list(t->gp, p, rows, MAX_GPUS) : 0;
+	for (int i = 0; i < nr && i < MAX_GPUS; i++)
+		if (is_meant(t, rows[i].pci, rows[i].source, rows[i].simulated, i))
+			add_row(t, &rows[i]);
+	free(rows);
+}
+
 static void add_job(struct targets *t, const struct gpupart_job *job)
 {
-	struct target *target = add_target(t);
+	struct target *target;
 
+	if (!is_meant(t, job->pci, job->source, job->simulated, 0))
+		return;
+	target = add_target(t);
 	if (!target)
 		return;
 	snprintf(target->job, sizeof(target->job), "%s", job->id);
@@ -127,7 +166,9 @@ static int find_jobs(struct targets *t, const char *name, int pid)
 	for (int i = 0; i < nr && i < MAX_TARGETS; i++)
 		if (name ? !strcmp(jobs[i].name, name) : jobs[i].pid == pid)
 			add_job(t, &jobs[i]);
-	free(jobs);
+	free(t->jobs);
+	t->jobs = jobs;
+	t->nr_jobs = nr < MAX_TARGETS ? nr : MAX_TARGETS;
 	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp)) : -1;
 }
 
@@ -148,6 +189,13 @@ static bool is_own(int pid)
 	return !stat(path, &st) && st.st_uid == geteuid();
 }
 
+/* What --gpu means is none of @whose GPUs. */
+static int fail_gpu(const struct targets *t, const char *whose)
+{
+	return cmd_fail(t->args->cmd, EXIT_USAGE, "--gpu %s: %s is on %s", t->args->gpu, whose,
+			t->others);
+}
+
 static int find_name(struct targets *t, const char *name)
 {
 	int status = find_jobs(t, name, 0);
@@ -158,6 +206,8 @@ static int find_name(struct targets *t, const char *name)
 		    is_own(t->processes[i].pid) && !has_job(t, t->processes[i].job) &&
 		    *t->processes[i].pci)
 			add_process(t, &t->processes[i]);
+	if (status < 0 && !t->nr && *t->others)
+		return fail_gpu(t, name);
 	if (status < 0 && !t->nr)
 		return cmd_fail(t->args->cmd, EXIT_USAGE,
 				"'%s' is the name of nothing of yours that runs: see 'gpupart ps'",
@@ -179,10 +229,12 @@ static int find_pid(struct targets *t, const char *text)
 	for (int i = 0; i < t->nr_processes; i++)
 		if (t->processes[i].pid == pid && *t->processes[i].pci) {
 			add_process(t, &t->processes[i]);
-			return -1;
+			return t->nr ? -1 : fail_gpu(t, "the process");
 		}
 	/* It was started by run and has not called cuInit: its job is its own as yet. */
 	status = find_jobs(t, NULL, pid);
+	if (status < 0 && !t->nr && *t->others)
+		return fail_gpu(t, "the process");
 	if (status < 0 && !t->nr)
 		return cmd_fail(t->args->cmd, EXIT_USAGE,
 				"process %ld does not confine launches: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",
@@ -198,15 +250,11 @@ static int work_out(struct targets *t, struct target *target)
 	struct gpupart_topology *topo;
 	int status = -1, err;
 
-	if (args.gpu) {
-		/* Which address --gpu means the sources of this machine know. */
-		err = gpupart_topology_open(t->gp, NULL, args.gpu, &topo);
-		if (err)
-			return cmd_fail(args.cmd, cmd_status(err), "--gpu %s: %s", args.gpu,
-					gpupart_error(t->gp));
-		snprintf(target->pci, sizeof(target->pci), "%s", gpupart_topology_info(topo)->pci);
-		gpupart_topology_close(topo);
-	}
+	/* The library cuts a path that is too long for its notes. */
+	if (!strncmp(target->source, "...", 3))
+		return cmd_fail(args.cmd, EXIT_USAGE,
+				"the path of its capture, %s, is longer than %zu characters and cannot be found again: give 'gpupart run -i' a shorter one",
+				target->source, sizeof(target->source) - 1);
 	args.simulated = target->simulated;
 	args.ignored_pid = target->pid;
 	args.ignored_name = *target->job && *target->name ? target->name : NULL;
@@ -331,9 +379,39 @@ static json_t *json_change(const struct target *target, const struct gpupart_tpc
 			 "set", set_list(new_text, now));
 }
 
-/* What a job's processes have now, beside what they had when we looked first. */
+/* Whether job @id is @around, or was begun in it. */
+static bool is_inside(const struct targets *t, const char *id, const char *around)
+{
+	/* One job is passed at a step: more steps than jobs lead round. */
+	for (int steps = 0; *id && steps <= t->nr_jobs; steps++) {
+		const char *parent = "";
+
+		if (!strcmp(id, around))
+			return true;
+		for (int i = 0; i < t->nr_jobs; i++)
+			if (!strcmp(t->jobs[i].id, id))
+				parent = t->jobs[i].parent;
+		id = parent;
+	}
+	return false;
+}
+
+/* Whether a process of job @id is to be reported with @job: once, with the last that it is in. */
+static bool is_reported(const struct targets *t, const char *id, const struct target *job)
+{
+	bool inside = is_inside(t, id, job->job);
+
+	for (const struct target *later = job + 1; inside && later < t->list + t->nr; later++)
+		inside = !*later->job || !is_inside(t, id, later->job);
+	return inside;
+}
+
+/*
+ * What a job's processes have now, beside what they had when we looked first; where the job
+ * @failed to change whole, of those that did.
+ */
 static void report_processes(struct targets *t, struct out *out, json_t *rows,
-			     const struct target *job)
+			     const struct target *job, bool failed)
 {
 	struct gpupart_process *now = calloc(MAX_TARGETS, sizeof(*now));
 	int nr = now ? gpupart_process_list(t->gp, now, MAX_TARGETS) : 0;
@@ -344,7 +422,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 		};
 		struct gpupart_tpcset before = { 0 }, set = { 0 };
 
-		if (strcmp(now[i].job, job->job) || !now[i].pid)
+		if (!now[i].pid || !is_reported(t, now[i].job, job))
 			continue;
 		snprintf(one.name, sizeof(one.name), "%s", now[i].name);
 		snprintf(one.pci, sizeof(one.pci), "%s", now[i].pci);
@@ -353,6 +431,8 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 				gpupart_tpcset_parse_list(NULL, t->processes[k].limit, &before);
 		if (*now[i].limit)
 			gpupart_tpcset_parse_list(NULL, now[i].limit, &set);
+		if (failed && gpupart_tpcset_equal(&before, &set))
+			continue;
 		if (rows)
 			json_array_append_new(rows, json_change(&one, &before, &set));
 		else
@@ -376,17 +456,15 @@ static int change_all(struct targets *t)
 
 		change_target(t, target, &changed);
 		simulated |= target->simulated;
-		if (changed.err) {
+		if (changed.err)
 			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "%s", changed.why);
-			continue;
-		}
-		if (rows)
+		else if (rows)
 			json_array_append_new(rows, json_change(target, &changed.before,
 								&target->set));
 		else
 			print_change(&out, target, &changed.before, &target->set);
 		if (*target->job)
-			report_processes(t, &out, rows, target);
+			report_processes(t, &out, rows, target, changed.err);
 	}
 	if (rows) {
 		root = out_json_new("set", simulated);
@@ -404,6 +482,7 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 
 	if (gpupart_open(&t.gp))
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	t.which = (struct which_gpu){ .gp = t.gp, .selector = args->gpu };
 	status = list_processes(&t);
 	if (status < 0)
 		status = pid ? find_pid(&t, pid) : find_name(&t, name);
@@ -415,6 +494,7 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	for (unsigned int i = 0; i < t.nr; i++)
 		gpupart_topology_close(t.list[i].topo);
 	free(t.list);
+	free(t.jobs);
 	free(t.processes);
 	gpupart_close(t.gp);
 	return status;

@@ -15,16 +15,17 @@ static void find_users(struct namespaces *found)
 {
 	FILE *map = fopen("/proc/self/uid_map", "re");
 	unsigned long inside, outside, nr, self = geteuid();
-	unsigned int nr_lines = 0;
 
+	found->users_known = map;
+	/* Until somebody has written it the map is empty: everybody is nobody. */
+	found->own_users = map;
 	while (map && fscanf(map, "%lu %lu %lu", &inside, &outside, &nr) == 3) {
-		nr_lines++;
-		if (inside || outside || nr != 4294967295ul)
-			found->own_users = true;
+		found->users_mapped = true;
+		if (!inside && !outside && nr == 4294967295ul)
+			found->own_users = false;
 		if (self >= inside && self - inside < nr)
 			found->uid_outside = outside + (self - inside);
 	}
-	found->users_known = nr_lines;
 	if (map)
 		fclose(map);
 }

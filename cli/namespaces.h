@@ -9,6 +9,7 @@
 struct namespaces {
 	bool pids_known, own_pids;	/* pids that differ from the machine's */
 	bool users_known, own_users;
+	bool users_mapped;	/* some user here is one outside */
 	long uid_outside;	/* what this process's user is outside, -1 if not told */
 };
 

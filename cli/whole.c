@@ -57,11 +57,15 @@ static int make_beside(const char *path, char *beside, size_t len)
 int whole_write(const char *path, const char *text)
 {
 	char real[PATH_MAX], beside[PATH_MAX];
+	mode_t mode = 0644;
 	struct stat st;
 	int fd, err;
 
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : write_through(path, text);
+	if (!stat(path, &st)) {
+		if (!S_ISREG(st.st_mode))
+			return S_ISDIR(st.st_mode) ? -EISDIR : write_through(path, text);
+		mode = st.st_mode & 07777;
+	}
 	/* Where a link leads is replaced, the link stays. */
 	if (!paths_full(path, real, sizeof(real)))
 		path = real;
@@ -69,7 +73,7 @@ int whole_write(const char *path, const char *text)
 	if (fd < 0)
 		return fd;
 	err = write_all(fd, text);
-	if (!err && (fchmod(fd, 0644) || fsync(fd)))
+	if (!err && (fchmod(fd, mode) || fsync(fd)))
 		err = -errno;
 	if (close(fd) && !err)
 		err = -errno;

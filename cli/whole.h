@@ -4,8 +4,9 @@
 #define GPUPART_CLI_WHOLE_H
 
 /*
- * Writes @text to @path, mode 0644: at no time is less than all of the old or of the new
- * there. What is no regular file (a pipe, a device) is written to. 0 or -errno.
+ * Writes @text to @path, with the mode of the file that is there or 0644: at no time is less
+ * than all of the old or of the new there. What is no regular file (a pipe, a device) is
+ * written to. 0 or -errno.
  */
 int whole_write(const char *path, const char *text);
 

@@ -493,6 +493,14 @@ struct gpupart_process {
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
 
 /*
+ * The GPUs of one of those: up to @max rows like @process into @list, each with pci, source,
+ * simulated and limit of another GPU, by PCI address. Returns how many there are (of one in
+ * another pid namespace the GPU that @process tells), or -ENOMEM.
+ */
+int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
+			     struct gpupart_process *list, unsigned int max);
+
+/*
  * The limit of a running process of this user's, on the GPU at PCI address @pci: from its
  * next launch on (CUDA graphs included), also where that process narrowed it from inside.
  * Where the two have nothing in common the one from outside holds alone. NULL takes it
@@ -527,7 +535,7 @@ struct gpupart_job {
 	char id[GPUPART_JOB_STRLEN];
 	char parent[GPUPART_JOB_STRLEN];	/* the job it was begun in, or "" */
 	char name[64];		/* or "" */
-	int pid;		/* of the process that began it; 0 as above */
+	int pid;		/* of the process that began it; 0 as above, and when it ended */
 	char pci[20];
 	char source[512];	/* of the topology, as a process has it */
 	bool simulated;		/* a capture's GPU */
@@ -537,10 +545,14 @@ struct gpupart_job {
 /*
  * The calling process, and what it becomes by exec and starts, is a job from now on: put
  * @id (GPUPART_JOB_STRLEN long) into GPUPART_JOB. Its parent is the job that GPUPART_JOB
- * names now. @name may be NULL; @pci is the address of the GPU that @topo is of (of a
- * capture the one that is simulated). A job is forgotten when it has no process any more.
- * -EINVAL for the set as gpupart_set_check() has it; -EROFS, -EACCES, .. where /dev/shm
- * cannot be written: the job is then limited by GPUPART_SET alone.
+ * names now; jobs may be begun inside one another to any depth. @name may be NULL, else it
+ * is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'; @pci is the address of the
+ * GPU that @topo is of (of a capture the one that is simulated). A job is forgotten when it
+ * has no process any more: none that began it, that shows itself, or that was started (by
+ * exec) with the id of it, or of a job inside it, in its environment.
+ * -EINVAL for the set as gpupart_set_check() has it, another name, no address; -EROFS,
+ * -EACCES, -EFBIG, .. where /dev/shm cannot be written: the job is then limited by
+ * GPUPART_SET alone.
  */
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id);
@@ -551,8 +563,9 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 /*
  * The limit of a job: of its processes now, those of jobs begun inside it included, and of
  * those that come. *before may be NULL. -ESRCH no such job, -EINVAL an empty set or a TPC
- * that is not there; else as above, for the processes that could not be changed: the others
- * are.
+ * that is not there, -EBUSY another sets a job and does not end; else as above, for the
+ * processes that could not be changed: the others are. Processes that begin to use the GPU
+ * at this moment take it from the note; a second at most is waited for them.
  */
 int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
 			  struct gpupart_tpcset *before);

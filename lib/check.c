@@ -26,12 +26,14 @@
 static int cache_dir(char *path, size_t len, bool make)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	struct stat st;
 	char *slash;
 	int nr;
 
 	if (xdg && xdg[0] == '/')
 		nr = snprintf(path, len, "%s/gpupart/checked", xdg);
-	else if (home && home[0] == '/')
+	/* A home that is not there ("/nonexistent") is not ours to make. */
+	else if (home && home[0] == '/' && !stat(home, &st) && S_ISDIR(st.st_mode))
 		nr = snprintf(path, len, "%s/.cache/gpupart/checked", home);
 	else
 		return -ENOENT;

@@ -9,11 +9,13 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "control.h"
 #include "fsize.h"
 
 #define CONTROL_ROOT "/dev/shm"
+#define CONTROL_LOCK_SECONDS 5
 
 /* Whole pages, of whatever size they are. */
 #define CONTROL_PAGE	65536
@@ -340,11 +342,20 @@ static bool own_fd_good(void)
 	       st.st_ino == own.ino;
 }
 
+/*
+ * Others hold it for moments. One that was stopped meanwhile must not keep the program out
+ * of its GPU: it is passed by after a while, as long as they wait for one another.
+ */
 void control_lock(void)
 {
-	if (own_fd_good())
-		while (flock(own.fd, LOCK_EX) && errno == EINTR)
-			;
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; own_fd_good() && i < CONTROL_LOCK_SECONDS * 1000; i++) {
+		if (!flock(own.fd, LOCK_EX | LOCK_NB) ||
+		    (errno != EWOULDBLOCK && errno != EINTR))
+			return;
+		nanosleep(&pause, NULL);
+	}
 }
 
 void control_unlock(void)

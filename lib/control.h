@@ -120,7 +120,10 @@ void control_show_map(struct control_gpu *gpu, const struct tmd_map *map);
 /* Shows this process's block to others. Failing is no harm; 0 or -errno. */
 int control_publish(const char *name, const char *job);
 
-/* Who sets this process's outer limit holds it: others, and we where we read what it is to be. */
+/*
+ * Who sets this process's outer limit holds it: others, and we where we read what it is to
+ * be. Waits for 5 s at most.
+ */
 void control_lock(void);
 void control_unlock(void);
 

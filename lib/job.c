@@ -15,12 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 #include "control.h"
+#include "fsize.h"
 #include "job.h"
 #include "process.h"
 
 #define JOB_MAGIC	0x31626f6a757067u	/* "gpujob1", little endian */
 #define JOB_PREFIX	"job-"
-#define MAX_DEPTH	16	/* of runs inside runs */
+#define JOB_VARIABLE	"GPUPART_JOB"
+#define LOCK_SECONDS	5
+#define MAX_ENVIRONMENT	(8 << 20)	/* bytes; exec takes no more */
 
 struct record {
 	uint64_t magic;
@@ -73,6 +76,7 @@ static bool read_record(int dir, const char *id, struct record *record)
 static int write_record(int dir, const struct record *record)
 {
 	char file[GPUPART_JOB_STRLEN + 8], new_file[GPUPART_JOB_STRLEN + 32];
+	struct fsize_guard guard;
 	int fd, err = 0;
 	ssize_t n;
 
@@ -81,9 +85,11 @@ static int write_record(int dir, const struct record *record)
 	fd = openat(dir, new_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
+	fsize_guard_begin(&guard);
 	n = write(fd, record, sizeof(*record));
 	if (n != sizeof(*record))
 		err = n < 0 ? -errno : -ENOSPC;
+	fsize_guard_end(&guard);
 	close(fd);
 	if (!err && renameat(dir, new_file, dir, file))
 		err = -errno;
@@ -92,13 +98,35 @@ static int write_record(int dir, const struct record *record)
 	return err;
 }
 
+/*
+ * The way from a job to those that it was begun in, however long. Notes that were made to
+ * lead round end it: each id is compared with one that is moved on after 1, 2, 4.. steps.
+ */
+struct way {
+	char mark[GPUPART_JOB_STRLEN];
+	unsigned int steps, turn;
+};
+
+static bool leads_round(struct way *way, const char *id)
+{
+	if (!strcmp(way->mark, id))
+		return true;
+	if (way->steps++ == way->turn) {
+		snprintf(way->mark, sizeof(way->mark), "%s", id);
+		way->turn = 2 * way->turn + 1;
+		way->steps = 0;
+	}
+	return false;
+}
+
 /* What holds for @record: no more than what holds for the job that it was begun in. */
 static struct gpupart_tpcset effective(int dir, const struct record *record)
 {
 	struct gpupart_tpcset set = record->set, both;
 	struct record parent = *record;
+	struct way way = { 0 };
 
-	for (int depth = 0; depth < MAX_DEPTH && parent.parent[0]; depth++) {
+	while (parent.parent[0] && !leads_round(&way, parent.parent)) {
 		if (!read_record(dir, parent.parent, &parent) || strcmp(parent.pci, record->pci))
 			break;
 		both = gpupart_tpcset_and(&set, &parent.set);
@@ -126,8 +154,9 @@ bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set)
 static bool belongs(int dir, const char *id, const char *ancestor)
 {
 	struct record record;
+	struct way way = { 0 };
 
-	for (int depth = 0; depth <= MAX_DEPTH && id[0]; depth++) {
+	while (id[0] && !leads_round(&way, id)) {
 		if (!strcmp(id, ancestor))
 			return true;
 		if (!read_record(dir, id, &record))
@@ -151,18 +180,125 @@ static struct gpupart_process *processes(unsigned int *nr)
 	return list;
 }
 
-/* Whether the program of a job, or any process that confines launches in it, lives. */
-static bool job_lives(int dir, const struct record *record, const struct gpupart_process *list,
-		      unsigned int nr)
+/* --------------------------------------------------------------- which of them live */
+
+/* Who shows itself, and, looked for only when a job would be forgotten, who was started. */
+struct living {
+	struct gpupart_process *shown;
+	unsigned int nr_shown;
+	char (*started)[GPUPART_JOB_STRLEN];	/* jobs that some environment names */
+	unsigned int nr_started;
+	bool looked, unsure;
+};
+
+/* The value of GPUPART_JOB in the environment in @fd; "" where there is none. */
+static void read_job(int fd, char id[GPUPART_JOB_STRLEN])
 {
+	static const char name[] = JOB_VARIABLE "=";
+	const size_t end = sizeof(name) - 1;
+	size_t matched = 0, nr = 0, total = 0;	/* @matched above @end: another variable */
+	char text[4096];
+	ssize_t n;
+
+	memset(id, 0, GPUPART_JOB_STRLEN);
+	while (total < MAX_ENVIRONMENT && (n = read(fd, text, sizeof(text))) > 0) {
+		total += n;
+		for (ssize_t i = 0; i < n; i++) {
+			if (matched == end && (!text[i] || nr == GPUPART_JOB_STRLEN - 1))
+				return;
+			if (matched == end)
+				id[nr++] = text[i];
+			else if (!text[i])
+				matched = 0;
+			else if (matched < end && text[i] == name[matched])
+				matched++;
+			else
+				matched = end + 1;
+		}
+	}
+}
+
+static void add_started(struct living *living, const char *id)
+{
+	void *more;
+
+	if (!id_good(id))
+		return;
+	for (unsigned int i = 0; i < living->nr_started; i++)
+		if (!strcmp(living->started[i], id))
+			return;
+	more = realloc(living->started, (living->nr_started + 1) * sizeof(*living->started));
+	if (!more) {
+		living->unsure = true;
+		return;
+	}
+	living->started = more;
+	strcpy(living->started[living->nr_started++], id);
+}
+
+/* Of the processes whose environment may be read: this user's, for root all. */
+static void look_for_started(struct living *living)
+{
+	char path[300], id[GPUPART_JOB_STRLEN];
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int fd;
+
+	living->unsure |= !proc;
+	while (proc && (entry = readdir(proc))) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/environ", entry->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		read_job(fd, id);
+		close(fd);
+		add_started(living, id);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+static void living_init(struct living *living)
+{
+	memset(living, 0, sizeof(*living));
+	living->shown = processes(&living->nr_shown);
+	living->unsure = !living->shown;
+}
+
+static void living_fini(struct living *living)
+{
+	free(living->shown);
+	free(living->started);
+}
+
+/*
+ * Whether any process of a job lives: its program, one that confines launches in it, or
+ * one that was started with its id and may do so yet.
+ */
+static bool job_lives(int dir, const struct record *record, struct living *living)
+{
+	const struct timespec pause = { .tv_nsec = 2000000 };
+
 	if (record->pid_namespace != control_pid_namespace())
 		return true;	/* not ours to judge */
 	if (control_process_start(record->pid) == record->start)
 		return true;
-	for (unsigned int i = 0; i < nr; i++)
-		if (belongs(dir, list[i].job, record->id))
+	for (unsigned int i = 0; i < living->nr_shown; i++)
+		if (belongs(dir, living->shown[i].job, record->id))
 			return true;
-	return false;
+	if (!living->looked) {
+		/* Twice: who is in the middle of an exec shows nothing. */
+		look_for_started(living);
+		nanosleep(&pause, NULL);
+		look_for_started(living);
+		living->looked = true;
+	}
+	for (unsigned int i = 0; i < living->nr_started; i++)
+		if (belongs(dir, living->started[i], record->id))
+			return true;
+	return living->unsure;
 }
 
 static void fill(int dir, const struct record *record, struct gpupart_job *job)
@@ -172,11 +308,17 @@ static void fill(int dir, const struct record *record, struct gpupart_job *job)
 	memset(job, 0, sizeof(*job));
 	snprintf(job->id, sizeof(job->id), "%s", record->id);
 	snprintf(job->name, sizeof(job->name), "%s", record->name);
+	/* A note that the user wrote himself may name it by anything. */
+	for (char *c = job->name; *c; c++)
+		if (*c < 0x20 || *c > 0x7e)
+			*c = '?';
 	snprintf(job->parent, sizeof(job->parent), "%s", record->parent);
 	snprintf(job->pci, sizeof(job->pci), "%s", record->pci);
 	snprintf(job->source, sizeof(job->source), "%s", record->source);
 	job->simulated = strcmp(record->source, "rm") && strcmp(record->source, "kernel");
-	job->pid = record->pid_namespace == control_pid_namespace() ? record->pid : 0;
+	if (record->pid_namespace == control_pid_namespace() &&
+	    control_process_start(record->pid) == record->start)
+		job->pid = record->pid;
 	gpupart_tpcset_format_list(&set, job->limit, sizeof(job->limit));
 }
 
@@ -192,8 +334,8 @@ static void sweep_unfinished(int dir, const char *file)
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max)
 {
 	int fd = control_open_dir(geteuid(), false);
-	struct gpupart_process *own;
-	unsigned int nr_own, nr = 0;
+	struct living living;
+	unsigned int nr = 0;
 	struct dirent *entry;
 	struct record record;
 	DIR *dir;
@@ -207,14 +349,14 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 		close(fd);
 		return 0;
 	}
-	own = processes(&nr_own);
+	living_init(&living);
 	while ((entry = readdir(dir))) {
 		if (!strncmp(entry->d_name, "." JOB_PREFIX, strlen("." JOB_PREFIX)))
 			sweep_unfinished(fd, entry->d_name);
 		if (strncmp(entry->d_name, JOB_PREFIX, strlen(JOB_PREFIX)) ||
 		    !read_record(fd, entry->d_name + strlen(JOB_PREFIX), &record))
 			continue;
-		if (own && !job_lives(fd, &record, own, nr_own)) {
+		if (!job_lives(fd, &record, &living)) {
 			unlinkat(fd, entry->d_name, 0);
 			continue;
 		}
@@ -222,15 +364,37 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 			fill(fd, &record, &list[nr]);
 		nr++;
 	}
-	free(own);
+	living_fini(&living);
 	closedir(dir);
 	return nr;
+}
+
+/* As `gpupart run --name` takes them: others name the job by it. */
+static bool name_good(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len < sizeof(((struct record *)NULL)->name) && name[0] != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._-") == len;
+}
+
+/* "0000:0d:00.0": the domain has four digits or more. */
+static bool pci_good(const char *pci)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t domain = strspn(pci, digits);
+
+	return domain >= 4 && domain <= 8 && pci[domain] == ':' &&
+	       strspn(pci + domain + 1, digits) == 2 && pci[domain + 3] == ':' &&
+	       strspn(pci + domain + 4, digits) == 2 && pci[domain + 6] == '.' &&
+	       strspn(pci + domain + 7, digits) == 1 && !pci[domain + 8];
 }
 
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id)
 {
-	const char *parent = getenv("GPUPART_JOB");
+	const char *parent = getenv(JOB_VARIABLE);
 	struct record record = {
 		.magic = JOB_MAGIC, .pid = getpid(), .start = control_process_start(getpid()),
 		.pid_namespace = control_pid_namespace(), .set = *set,
@@ -240,6 +404,12 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 
 	if (err)
 		return err;
+	if (name && *name && !name_good(name))
+		return ctx_fail(gp, -EINVAL,
+				"a job cannot be named '%.80s': wants 1 to %zu letters, digits, '.', '_' or '-', the first no '-'",
+				name, sizeof(record.name) - 1);
+	if (!pci_good(pci))
+		return ctx_fail(gp, -EINVAL, "\"%.40s\" is no PCI address of a GPU", pci);
 	/* What nobody needs any more goes first. */
 	gpupart_job_list(gp, NULL, 0);
 	dir = control_open_dir(geteuid(), true);
@@ -263,27 +433,78 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 	return 0;
 }
 
-/* The limits of all processes of the job: those that are gone meanwhile are no failure. */
+/* The limit of one process of a job, its own job's: 0 too where it has not come so far. */
+static int set_process(struct gpupart *gp, int dir, const struct record *job,
+		       const struct gpupart_process *process, bool *early)
+{
+	struct gpupart_tpcset set;
+	int err;
+
+	*early = false;
+	/* A run inside a run is on its GPU. */
+	if (!process->pid || !belongs(dir, process->job, job->id) ||
+	    !job_limit(process->job, job->pci, &set))
+		return 0;
+	err = gpupart_process_limit_set(gp, process->pid, job->pci, &set, NULL);
+	/* It is gone. */
+	if (err == -ESRCH)
+		return 0;
+	*early = err == -ENODEV || err == -EAGAIN;
+	if (!*early)
+		return err;
+	return *process->problem ? ctx_fail(gp, err, "process %d is not confined: %s",
+					    process->pid, process->problem)
+				 : 0;
+}
+
+/*
+ * The limits of all processes of the job. One that shows itself and has no limit on the GPU
+ * yet will read the note, which was written first: that is waited for, if not for long,
+ * since who set the job looks at it next.
+ */
 static int set_processes(struct gpupart *gp, int dir, const struct record *job)
 {
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	bool early, again = true;
 	unsigned int nr;
 	struct gpupart_process *list = processes(&nr);
-	struct gpupart_tpcset set;
-	int err = 0, failed = 0;
+	int err, failed = 0;
 
 	if (!list)
 		return ctx_fail(gp, -ENOMEM, "no memory for a list of processes");
-	for (unsigned int i = 0; i < nr; i++) {
-		/* A run inside a run is on its GPU. */
-		if (!list[i].pid || !belongs(dir, list[i].job, job->id) ||
-		    !job_limit(list[i].job, job->pci, &set))
-			continue;
-		err = gpupart_process_limit_set(gp, list[i].pid, job->pci, &set, NULL);
-		if (err && err != -ESRCH && err != -EAGAIN)
-			failed = err;
+	for (int tries = 0; again && tries < 200; tries++) {
+		again = false;
+		if (tries)
+			nanosleep(&pause, NULL);
+		for (unsigned int i = 0; i < nr; i++) {
+			err = set_process(gp, dir, job, &list[i], &early);
+			if (err)
+				failed = err;
+			if (early && !err)
+				again = true;
+			else
+				list[i].pid = 0;	/* done with */
+		}
 	}
 	free(list);
 	return failed;
+}
+
+/* Two that set it at once take turns; who was stopped meanwhile must not stop us for ever. */
+static int lock_jobs(struct gpupart *gp, int dir, const char *id)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
+		if (!flock(dir, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return ctx_fail(gp, -errno, "job %s: %s", id, strerror(errno));
+		nanosleep(&pause, NULL);
+	}
+	return ctx_fail(gp, -EBUSY,
+			"job %s: another program has held the jobs' folder for %d s", id,
+			LOCK_SECONDS);
 }
 
 int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
@@ -304,11 +525,10 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 			       record.nr_tpcs - 1);
 		goto close_dir;
 	}
-	/* Two that set it at once: what the record says is what the processes get. */
-	if (flock(dir, LOCK_EX)) {
-		err = ctx_fail(gp, -errno, "job %s: %s", id, strerror(errno));
+	/* What the record says is what the processes get. */
+	err = lock_jobs(gp, dir, id);
+	if (err)
 		goto close_dir;
-	}
 	if (before)
 		*before = effective(dir, &record);
 	record.set = *set;

@@ -41,10 +41,20 @@ static void load_injection(void)
 		sim_say("CUDA_INJECTION64_PATH=%s has no InitializeInjection", path);
 }
 
+/* The child of a fork has no GPU any more, as with NVIDIA's driver: nor can it begin anew. */
+static CUresult init_result;
+
+static void after_fork(void)
+{
+	__atomic_store_n(&sim_ready, false, __ATOMIC_RELEASE);
+	init_result = CUDA_ERROR_NOT_INITIALIZED;
+	pthread_mutex_init(&sim_lock, NULL);
+	init_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
 CUresult cuInit(unsigned int flags)
 {
 	static bool begun;
-	static CUresult result;
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -54,16 +64,17 @@ CUresult cuInit(unsigned int flags)
 	pthread_mutex_lock(&init_lock);
 	if (!begun) {
 		begun = true;
-		result = CUDA_ERROR_NOT_INITIALIZED;
+		init_result = CUDA_ERROR_NOT_INITIALIZED;
+		pthread_atfork(NULL, NULL, after_fork);
 		sim_enter();
-		result = gpu_setup();
+		init_result = gpu_setup();
 		sim_leave();
 		/* The injected library may ask which GPUs there are, no more than that. */
 		load_injection();
-		__atomic_store_n(&sim_ready, result == CUDA_SUCCESS, __ATOMIC_RELEASE);
+		__atomic_store_n(&sim_ready, init_result == CUDA_SUCCESS, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&init_lock);
-	return result;
+	return init_result;
 }
 
 CUresult cuDriverGetVersion(int *version)

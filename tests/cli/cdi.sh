@@ -148,6 +148,9 @@ is "$(cat "$tmp/file.json")" old "the file stays as it was"
 # -o: whole, readable by the runtime whatever the umask, links kept, nothing left over.
 (umask 077; "$gpupart" cdi $e -t 0 -o "$tmp/new.json" 2>/dev/null)
 is "$? $(stat -c %a "$tmp/new.json") $(python3 "$tmp/valid.py" "$tmp/new.json")" "0 644 " "-o: mode 0644"
+chmod 400 "$tmp/new.json"
+"$gpupart" cdi $e -t 0 -o "$tmp/new.json" 2>/dev/null
+is "$? $(stat -c %a "$tmp/new.json")" "0 400" "-o: the mode of a file that is there stays"
 mkdir "$tmp/links"
 ln -s ../file.json "$tmp/links/link.json"
 try cdi $e -t 0 -o "$tmp/links/link.json"

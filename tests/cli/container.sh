@@ -100,6 +100,9 @@ in_state "a file in its place" ': >$mine' note "/dev/shm/gpupart-0 is no folder"
 # Users and pids of their own.
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 has "$(row namespaces)" "users of its own (0 here is $self outside)" "a user namespace: who it is outside"
+unshare -U "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
+has "$(row namespaces)" "none of them is one outside (/proc/self/uid_map is empty)" "a user namespace without a map: that is said"
+unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1 &&
 	setpriv --reuid 1234 --clear-groups unshare -r true 2>/dev/null; then
 	setpriv --reuid 1234 --clear-groups unshare -r "$gpupart" doctor --no-launch $e >"$tmp/other" 2>&1

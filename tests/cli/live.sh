@@ -214,6 +214,174 @@ before=$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)
 "$gpupart" ps >"$tmp/out"
 is "$before, $(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" "1, 0" "ps looks, too"
 
+# ------------------------------------------------- what the first program leaves behind
+# background SECONDS: a job whose first program ends after so long; its child comes later.
+background() {
+	touch "$go"
+	"$gpupart" run $e -t 0-3 --name "$name" -- sh -c '
+		(while [ -e "$2.wait" ]; do sleep 0.05; done; exec "$0" "$1" >"$2") &
+		sleep "$3"' "$tmp/launch" "$go" "$tmp/later" "$1" 2>/dev/null
+}
+touch "$tmp/later.wait"
+background 0
+is "$("$gpupart" run $e -t 60 -- echo ran 2>/dev/null)" ran "another run looks at the notes"
+try set "$name" -t 10-14
+is "$status $out" "0 job $name's current set: 0-3 (simulated)
+job $name's new set: 10-14 (simulated)" "a job whose first program ended, and its child did not"
+is "$("$gpupart" run $e -t 60 -- echo ran 2>/dev/null)" ran "and another run"
+rm "$tmp/later.wait"
+last "$tmp/later" 10 "the child begins in the new set"
+rm "$go"
+wait_rows "$name" 0
+try set "$name" -t 1
+is "$status" 2 "when it has ended too, the job is forgotten"
+touch "$tmp/later.wait"
+background 0.5 &
+job=$!
+for _ in $(seq 100); do
+	"$gpupart" set "$name" -t 20-21 >/dev/null 2>&1 && break
+	sleep 0.02
+done
+wait $job
+is "$("$gpupart" run $e -t 60 -- echo ran 2>/dev/null)" ran "set while the first program runs, which then ends"
+rm "$tmp/later.wait"
+last "$tmp/later" 4 "the child begins in that set"
+rm "$go"
+wait_rows "$name" 0
+
+# ------------------------------------------------------------- runs inside runs
+# nest DEPTH NAME PROGRAM ARG: that many runs, each in one and each with a shell around.
+cat >"$tmp/nest" <<'END'
+[ "$1" = 0 ] && exec "$3" "$4"
+"$GPUPART" run -t 0-3 --name "$2" -- sh "$0" $(($1 - 1)) "$2" "$3" "$4"
+exit
+END
+touch "$go"
+GPUPART=$gpupart "$gpupart" run $e -t 0-3 --name "$name" -- sh "$tmp/nest" 20 "$name-in" "$tmp/launch" \
+	"$go" >"$tmp/deep" 2>"$tmp/err" &
+job=$!
+wait_rows "$name-in" 1
+try set "$name" -t 2
+is "$status $(grep -c "^pid .*new set: 2 " "$tmp/out")" "0 1" \
+	"twenty runs deep: set of the outermost names the program's new set"
+last "$tmp/deep" 2 "the program obeys"
+try set "$name-in" -t 2-3
+is "$status $(grep -c "^job " "$tmp/out") $(grep -c "^pid " "$tmp/out")" "0 40 2" \
+	"twenty jobs of one name: the program is named once"
+rm "$go"
+wait $job
+
+# ------------------------------------------------------------- waits and limits
+touch "$go"
+"$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+pid=$!
+wait_rows "$name" 1
+if command -v flock >/dev/null; then
+	flock -F "/dev/shm/gpupart-$(id -u)" sleep 20 &
+	holder=$!
+	sleep 0.2
+	start=$(date +%s)
+	bad 1 "has held the jobs' folder for 5 s" set "$name" -t 5
+	[ $(($(date +%s) - start)) -lt 15 ]
+	ok $? "set NAME does not wait for ever"
+	kill $holder
+	wait $holder 2>/dev/null
+else
+	skip "no flock(1)"
+fi
+try set "$name" -t 0-3
+# The pipes: files of the shell's own would be limited too.
+limited=$(ulimit -f 0
+	"$gpupart" set "$name" -t 5 2>&1 | cat
+	"$gpupart" run $e -t 0-3 -- echo ran 2>/dev/null | cat)
+has "$limited" "File too large" "ulimit -f 0: set says that the note cannot be written"
+has "$limited" ran "and run goes on"
+is "$(find "/dev/shm/gpupart-$(id -u)" -name ".job-*" | wc -l)" 0 "no half note is left"
+last "$tmp/one" 8 "and nothing was changed"
+rm "$go"
+wait $pid
+
+# ------------------------------------------------------------- names
+refused 125 "the first no '-'" run $e -t 0 --name -x -- true
+GPUPART_NAME=$(printf 'a\033[31m\303\244')
+export GPUPART_NAME
+try run $e -t 1 -- sh -c '"$0" set -p $$ -t 2' "$gpupart"
+is "$status $(printf %s "$out" | tr -d '\n -~' | wc -c) $(printf %s "$err" | tr -dc '\033' | wc -c)" "0 0 0" \
+	"an inherited name that is none: nothing of it steers the terminal"
+has "$err" "is no name" "and run says so"
+unset GPUPART_NAME
+
+# ------------------------------------------------------------- --gpu
+cat >"$tmp/two.c" <<'END'
+#include <stdio.h>
+#include <unistd.h>
+#include <gpupart.h>
+static void show(struct gpupart_gpu *gpu)
+{
+	struct gpupart_tpcset set;
+	char text[GPUPART_TPCSET_STRLEN];
+
+	gpupart_limit_get(gpu, &set);
+	gpupart_tpcset_format_list(&set, text, sizeof(text));
+	printf("%s ", text);
+}
+int main(int argc, char **argv)
+{
+	struct gpupart_gpu *one, *two;
+	struct gpupart *gp;
+
+	if (argc != 3 || gpupart_open(&gp) || gpupart_attach(gp, "cuda:0", &one) ||
+	    gpupart_attach(gp, "cuda:1", &two) || gpupart_process_publish(gp, argv[2]))
+		return 1;
+	while (!access(argv[1], F_OK))
+		usleep(10000);
+	show(one);
+	show(two);
+	return 0;
+}
+END
+touch "$go"
+${CC:-cc} -Iinclude -Iinclude/uapi -o "$tmp/two" "$tmp/two.c" -L"$BUILD/lib" -lgpupart -Wl,-rpath,"$(readlink -f "$BUILD")/lib"
+env LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" \
+	GPUPART_SIM="$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt" \
+	"$tmp/two" "$go" "$name" >"$tmp/both" &
+pid=$!
+wait_rows "$name" 1
+try set -p $pid --gpu 1 -g 0
+is "$status $(sed -n 2p "$tmp/out")" "0 pid $pid's new set: 4,12,20,28,35,42,49,56,63 (GPC 0) (simulated)" \
+	"two simulated GPUs: --gpu 1 is the second, with its own GPCs"
+try set -p $pid --gpu 0000:01:00.0 -t 5
+is "$status" 0 "two simulated GPUs: by address"
+try set "$name" --gpu 01:00.0 -t 6
+is "$status $(sed -n 1p "$tmp/out")" "0 pid $pid's current set: 5 (simulated)" "two simulated GPUs: by name"
+bad 2 "0000:01:00.0, 0000:02:00.0" set -p $pid --gpu 2 -t 1
+bad 2 "0000:01:00.0, 0000:02:00.0" set "$name" --gpu 0000:03:00.0 -t 1
+rm "$go"
+wait $pid
+is "$(cat "$tmp/both")" "6 4,12,20,28,35,42,49,56,63 " "two simulated GPUs: each has the set that it was given"
+touch "$go"
+"$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+pid=$!
+wait_rows "$name" 1
+bad 2 "is on" set "$name" --gpu 1 -t 9
+try set "$name" --gpu 0 -t 9
+is "$status" 0 "a job on the one GPU of a capture: --gpu 0"
+last "$tmp/one" 2 "it obeys"
+rm "$go"
+wait $pid
+
+# A capture whose path does not fit into a note.
+deep=$tmp/$(printf 'd%0200d/d%0200d/d%0200d' 0 0 0)
+mkdir -p "$deep"
+cp tests/data/gh100-h200-e/capture.txt "$deep"
+touch "$go"
+"$gpupart" run -i "$deep/capture.txt" -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+pid=$!
+wait_rows "$name" 1
+bad 2 "longer than 511 characters" set "$name" -t 1
+rm "$go"
+wait $pid
+
 # ------------------------------------------------------------- other users
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	touch "$go"

@@ -73,6 +73,18 @@ is "$(echo in | "$gpupart" run $e -t 0 -- cat 2>/dev/null)" in "stdin is the pro
 "$gpupart" run $e -t 0 -- sh -c 'kill -PIPE $$' 2>/dev/null
 is $? 141 "SIGPIPE is the program's as it was"
 
+# A home that is not there is not made.
+is "$(env -u XDG_CACHE_HOME HOME="$tmp/nohome/user" "$gpupart" run $e -t 0 -- echo ran 2>&1 | tail -n 1)" ran \
+	"a home that is not there: it runs"
+[ ! -e "$tmp/nohome" ]
+ok $? "and is not made"
+has "$(env -u XDG_CACHE_HOME HOME="$tmp/nohome/user" "$gpupart" doctor --no-launch $e --json)" \
+	"nohome/user: No such file or directory" "doctor says so"
+mkdir "$tmp/home"
+is "$(env -u XDG_CACHE_HOME HOME="$tmp/home" "$gpupart" run $e -t 0 -- echo ran 2>&1 | tail -n 1)" ran "a home that is there"
+[ -d "$tmp/home/.cache/gpupart/checked" ]
+ok $? "has the cache"
+
 # What several options add up to.
 set_of() {
 	try run $e "$@" -- "$tmp/show"

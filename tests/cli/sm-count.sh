@@ -65,14 +65,19 @@ is "$status $out" "0 66 132" "a uGPU"
 try run $e -t 0-65 --sm-count -- "$tmp/ask"
 is "$status $out" "0 132 264" "all of it"
 
-# What was on the way in is not, without the option; a run inside has its own.
+# A wish in the environment is one as well; a run inside has it from the one around.
 GPUPART_SM_COUNT=1
 export GPUPART_SM_COUNT
 try run $e -t 0-7 -- "$tmp/ask"
-is "$status $out" "0 132 264" "without the option GPUPART_SM_COUNT does not reach the program"
+is "$status $out" "0 16 32" "GPUPART_SM_COUNT=1 in the environment of run"
+GPUPART_SM_COUNT=0
+try run $e -t 0-7 -- "$tmp/ask"
+is "$status $out" "0 132 264" "GPUPART_SM_COUNT=0 is no such wish"
 unset GPUPART_SM_COUNT
 try run $e -t 0-7 --sm-count -- "$gpupart" run -t 2,3 -- "$tmp/ask"
-is "$status $out" "0 132 264" "nor a run's the run inside"
+is "$status $out" "0 4 8" "a run inside a run with --sm-count: its set's"
+try run $e -t 0-7 --sm-count -- env GPUPART_SM_COUNT=0 "$gpupart" run -t 2,3 -- "$tmp/ask"
+is "$status $out" "0 132 264" "unless it is taken away"
 try run $e -t 0-7 --sm-count -- "$gpupart" run -t 2,3 --sm-count -- "$tmp/ask"
 is "$status $out" "0 4 8" "both: the inner set's"
 GPUPART_DISABLE=1

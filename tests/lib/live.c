@@ -322,6 +322,63 @@ static unsigned int nr_on(struct launcher *l, unsigned int nr, const struct gpup
 	return right;
 }
 
+/* A process of the job shows itself, and comes to its GPU only later. */
+static void launch_later(struct launcher *me, int go)
+{
+	char c;
+
+	if (gpupart_process_publish(gp, "later"))
+		_exit(1);
+	atomic_store(&me->ready, true);
+	if (read(go, &c, 1) != 1)
+		_exit(3);
+	atomic_store(&me->ready, false);
+	launch_on(me);
+}
+
+static void child_job_early(void)
+{
+	static const char *const bad_names[] = { "../../x\n", "-x", "a b", "\033[1m", "\xc3\xa4" };
+	static const char *const bad_pcis[] = { "", "0", "0000:01:00", "0000:01:00.0x", "../x" };
+	struct gpupart_tpcset first = list("0-7"), second = list("8-15");
+	struct launcher *me = launchers_map(1);
+	char id[GPUPART_JOB_STRLEN];
+	struct gpupart_topology *topo;
+	struct timespec begin, end;
+	int go[2], err, nr_bad = 0;
+	pid_t pid;
+
+	if (!tap_ok(me && !gpupart_open(&gp) && !pipe(go) &&
+			    !gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo),
+		    "opens"))
+		return;
+	for (int i = 0; i < 5; i++) {
+		nr_bad += gpupart_job_begin(gp, bad_names[i], topo, "0000:01:00.0", &first, id) ==
+			  -EINVAL;
+		nr_bad += gpupart_job_begin(gp, "x", topo, bad_pcis[i], &first, id) == -EINVAL;
+	}
+	tap_ok(nr_bad == 10, "what is no name or no address: %s", gpupart_error(gp));
+	err = gpupart_job_begin(gp, "early", topo, "0000:01:00.0", &first, id);
+	if (!tap_ok(!err, "a job begins: %s", err ? gpupart_error(gp) : ""))
+		return;
+	setenv("GPUPART_JOB", id, 1);
+	setenv("GPUPART_SET", "0-7", 1);
+	memset(me, 0, sizeof(*me));
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		launch_later(me, go[0]);
+	wait_ready(me);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	err = gpupart_job_limit_set(gp, id, &second, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	tap_ok(!err && end.tv_sec - begin.tv_sec < 10, "a process without a GPU as yet: %s",
+	       err ? gpupart_error(gp) : "");
+	tap_ok(write(go[1], "x", 1) == 1 && !usleep(100000) && wait_ready(me) && ran(me, &second),
+	       "it begins in the new set");
+	end_child(pid);
+}
+
 static void child_job(void)
 {
 	struct launcher *l = launchers_map(NR_OF_JOB + 2);
@@ -406,6 +463,7 @@ static const struct scenario scenarios[] = {
 	{ "change", child_change, "@b", { NULL }, NULL },
 	{ "kills", child_kills, "@b", { NULL }, NULL },
 	{ "job", child_job, "@b", { NULL }, NULL },
+	{ "job-early", child_job_early, "@b", { NULL }, NULL },
 };
 
 int main(int argc, char **argv)

@@ -624,6 +624,94 @@ static unsigned int strayed(const struct record *records, unsigned int nr, int t
  * after it waits for the fill on a blocking stream, and not on one that is not: there the
  * fill comes last and takes the records away.
  */
+/* The number of the first call of a forked child that is not refused with 3; 0 none. */
+static int calls_in_child(CUstream stream, CUevent event, CUfunction function, CUdeviceptr out,
+			  CUgraph graph, CUgraphExec exec)
+{
+	char text[64];
+	CUgraphExec other_exec;
+	CUdeviceptr address;
+	CUstream stream_2;
+	CUcontext other;
+	CUmodule module_2;
+	CUevent event_2;
+	CUgraph graph_2;
+	void *params[] = { NULL };
+	size_t bytes;
+	int nr;
+	const int results[] = {
+		cu.cuInit(0),
+		cu.cuDeviceGetCount(&nr),
+		cu.cuDeviceGet(&nr, 0),
+		cu.cuDeviceGetName(text, sizeof(text), 0),
+		cu.cuDeviceTotalMem_v2(&bytes, 0),
+		cu.cuDevicePrimaryCtxRetain(&other, 0),
+		cu.cuCtxCreate_v2(&other, 0, 0),
+		cu.cuCtxGetCurrent(&other),
+		cu.cuCtxSetCurrent(ctx),
+		cu.cuCtxSynchronize(),
+		cu.cuCtxDestroy_v2(ctx),
+		cu.cuStreamCreate(&stream_2, 0),
+		cu.cuStreamSynchronize(stream),
+		cu.cuStreamQuery(stream),
+		cu.cuStreamDestroy_v2(stream),
+		cu.cuModuleLoadData(&module_2, ptx),
+		cu.cuModuleGetFunction(&function, module, "gpupart_census"),
+		cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL),
+		cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
+		cu.cuModuleUnload(module),
+		cu.cuMemAlloc_v2(&address, 16),
+		cu.cuMemcpyDtoH_v2(text, out, 16),
+		cu.cuMemsetD8_v2(out, 0, 16),
+		cu.cuMemFree_v2(out),
+		cu.cuEventCreate(&event_2, 0),
+		cu.cuEventRecord(event, stream),
+		cu.cuEventSynchronize(event),
+		cu.cuEventDestroy_v2(event),
+		cu.cuGraphCreate(&graph_2, 0),
+		cu.cuGraphInstantiateWithFlags(&other_exec, graph, 0),
+		cu.cuGraphLaunch(exec, stream),
+		cu.cuGraphExecDestroy(exec),
+		cu.cuGraphDestroy(graph),
+	};
+
+	for (nr = 0; nr < (int)(sizeof(results) / sizeof(results[0])); nr++)
+		if (results[nr] != 3)
+			return nr + 1;
+	return 0;
+}
+
+/* As NVIDIA's driver: of what was begun the child of a fork has nothing. */
+static void forked(const char *arg)
+{
+	CUfunction function;
+	CUgraphExec exec;
+	CUdeviceptr out;
+	CUstream stream;
+	CUevent event;
+	CUgraph graph;
+	int status;
+	pid_t pid;
+
+	(void)arg;
+	begin_on(0);
+	TRY(cu.cuStreamCreate(&stream, 0));
+	TRY(cu.cuEventCreate(&event, 0));
+	TRY(cu.cuModuleGetFunction(&function, module, "gpupart_census"));
+	TRY(cu.cuMemAlloc_v2(&out, 4096));
+	TRY(cu.cuGraphCreate(&graph, 0));
+	TRY(cu.cuGraphInstantiateWithFlags(&exec, graph, 0));
+	fflush(report);
+	pid = fork();
+	if (!pid)
+		_exit(calls_in_child(stream, event, function, out, graph, exec));
+	check(waitpid(pid, &status, 0) == pid && !status,
+	      "each call in the child of a fork: 3 (%d)", WEXITSTATUS(status));
+	check(!cu.cuStreamSynchronize(stream) && !cu.cuCtxSynchronize() &&
+		      !cu.cuGraphLaunch(exec, stream),
+	      "its parent goes on");
+}
+
 static void fills(const char *arg)
 {
 	struct shape first = { .blocks = 1, .threads = 32, .value = 100000 };
@@ -780,6 +868,7 @@ int main(void)
 	b[1] = NULL;
 	with_injection();
 	scenario("default stream", fills, "", b, NULL);
+	scenario("fork", forked, "", b, NULL);
 	scenario("threads", threads, "", b, NULL);
 	return tap_done();
 }

@@ -18,6 +18,7 @@ NOT_BOUND = {"gpupart_tpcset_" + name for name in (
     "first", "add", "del", "has", "and", "or", "andnot", "empty", "equal", "subset", "intersects",
     "count", "next")} | {"gpupart_attach_early",
                                                            "gpupart_job_begin",
+                                                           "gpupart_process_gpu_list",
                                                            "gpupart_remote_open",
                                                            "gpupart_remote_set",
                                                            "gpupart_remote_close"} | {

@@ -9,8 +9,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "control.h"
 #include "tap.h"
@@ -116,10 +118,48 @@ static void test_child(void)
 	tap_ok(!status, "the child of a fork counts from 0, its parent's threads gone");
 }
 
+/* Somebody who was stopped while he set our limit. */
+static void test_lock(void)
+{
+	char file[256], c;
+	struct timespec begin, end;
+	int told[2];
+	pid_t pid;
+
+	snprintf(file, sizeof(file), "%s/%d.%llx", folder, getpid(),
+		 (unsigned long long)control_pid_namespace());
+	if (!tap_ok(!pipe(told), "a pipe"))
+		return;
+	pid = fork();
+	if (!pid) {
+		int fd = open(file, O_RDWR);
+
+		if (fd < 0 || flock(fd, LOCK_EX) || write(told[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(told[1]);
+	if (!tap_ok(read(told[0], &c, 1) == 1, "another process holds the block"))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	control_lock();
+	control_unlock();
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	tap_ok(end.tv_sec - begin.tv_sec >= 4 && end.tv_sec - begin.tv_sec < 20,
+	       "it is passed by after a while");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	control_lock();
+	control_unlock();
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	tap_ok(end.tv_sec - begin.tv_sec < 4, "when it is gone there is nothing to wait for");
+}
+
 int main(void)
 {
 	signal(SIGALRM, too_long);
-	alarm(30);
+	alarm(60);
 	snprintf(folder, sizeof(folder), "/dev/shm/gpupart-%u", geteuid());
 	if (gpupart_open(&gp) || gpupart_process_publish(gp, "job")) {
 		tap_skip("nothing can be published here: %s", gp ? gpupart_error(gp) : "");
@@ -135,6 +175,7 @@ int main(void)
 	       "counts are kept when it is shown");
 	test_threads();
 	test_child();
+	test_lock();
 
 	snprintf(path, sizeof(path), "%s/1-pipe", folder);
 	unlink(path);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/* Which GPU of a running program --gpu means. Must not know what is done with it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "cuda.h"
+#include "which_gpu.h"
+
+struct address {
+	unsigned int domain, bus, device, function;
+};
+
+static bool parse_address(const char *text, struct address *address)
+{
+	int end = 0;
+
+	memset(address, 0, sizeof(*address));
+	if (sscanf(text, "%x:%x:%x.%x%n", &address->domain, &address->bus, &address->device,
+		   &address->function, &end) == 4 && !text[end])
+		return true;
+	address->domain = 0;
+	return sscanf(text, "%x:%x.%x%n", &address->bus, &address->device, &address->function,
+		      &end) == 3 && !text[end];
+}
+
+static bool is_index(const char *text, unsigned int *index)
+{
+	size_t len = strlen(text);
+
+	*index = atoi(text);
+	return len && len < 6 && strspn(text, "0123456789") == len;
+}
+
+static bool has_uuid(const char *source, const char *uuid)
+{
+	struct gpupart_topology *topo;
+	bool same;
+
+	if (gpupart_topology_open(NULL, source, NULL, &topo))
+		return false;
+	same = *uuid && !strcasecmp(gpupart_topology_info(topo)->uuid, uuid);
+	gpupart_topology_close(topo);
+	return same;
+}
+
+static bool is_live(struct which_gpu *which, const char *pci)
+{
+	struct gpupart_topology *topo;
+
+	if (!which->live_asked &&
+	    !gpupart_topology_open(which->gp, NULL, which->selector, &topo)) {
+		snprintf(which->live, sizeof(which->live), "%s", gpupart_topology_info(topo)->pci);
+		gpupart_topology_close(topo);
+	}
+	which->live_asked = true;
+	return !strcmp(which->live, pci);
+}
+
+/* Its own driver is the program's, and nobody else's, unless it is in use here too. */
+static bool is_simulated(struct which_gpu *which, const char *pci, const char *source,
+			 unsigned int index)
+{
+	const char *captures = getenv("GPUPART_SIM");
+	struct cuda_simulated found;
+	unsigned int wanted;
+
+	if (!which->simulated_asked && captures && *captures &&
+	    !cuda_find_simulated(which->selector, &found) && found.simulated)
+		snprintf(which->simulated, sizeof(which->simulated), "%s", found.pci);
+	which->simulated_asked = true;
+	if (*which->simulated)
+		return !strcmp(which->simulated, pci);
+	return is_index(which->selector, &wanted) ? wanted == index :
+						    has_uuid(source, which->selector);
+}
+
+bool which_gpu_is(struct which_gpu *which, const char *pci, const char *source, bool simulated,
+		  unsigned int index)
+{
+	struct address wanted, found;
+
+	if (parse_address(which->selector, &wanted))
+		return parse_address(pci, &found) && !memcmp(&wanted, &found, sizeof(found));
+	return simulated ? is_simulated(which, pci, source, index) : is_live(which, pci);
+}
