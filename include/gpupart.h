@@ -280,8 +280,9 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * thread's, else the process's; functions have their own, and a next-launch set goes before
  * both, for all its nodes. The stream of a capture is the one that it began on, with the
  * set that it has at the launch, or had when it went; after cuGraphExecUpdate it is that of
- * the graph updated to. What cuGraphClone makes of a captured graph, or a graph that holds
- * one as a child, counts as not captured.
+ * the graph updated to. What cuGraphClone makes of a captured graph, a graph that holds one
+ * as a child, and one that was captured before the process attached its first GPU (early or
+ * not) count as not captured: nothing told of them.
  * Where other sets apply than at its last launch, the driver is made to build the nodes
  * again first (1.4 to 2 us a node); each executable graph keeps a clone of its graph for
  * that (1 us a node when it is instantiated). It cannot be made to for graphs that

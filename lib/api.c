@@ -237,7 +237,7 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 		   const struct api_params *params, const struct arguments *a)
 {
 	int result = *params->result;
-	struct graph_place place;
+	struct scope_id stream;
 
 	switch (row->what) {
 	case WHAT_INSTANTIATE:
@@ -261,8 +261,8 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 	case WHAT_END_CAPTURE:
 		if (result || !*(void **)a->second)
 			break;
-		place = place_of(cuda, row, a->first, params->ctx);
-		graph_captured(&place, *(void **)a->second);
+		stream_identify_in_call(a->first, row->per_thread, params->ctx, &stream);
+		graph_captured(&stream, *(void **)a->second);
 		break;
 	case WHAT_ASK:
 		if (!result)

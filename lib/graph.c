@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include "control.h"
 #include "graph.h"
 #include "hash.h"
@@ -26,12 +28,15 @@ struct graph_nodes {
 	struct graph_node node[];
 };
 
-/* The stream that a graph was captured on, under the lock. */
+/*
+ * The stream that a graph was captured on, under the lock. Its GPU may be attached later,
+ * and its sets come later still: it is looked for in the tables of all.
+ */
 struct origin {
-	struct gpupart_gpu *gpu;	/* NULL: none */
+	bool known, gone;
 	struct scope_id id;
 	uint64_t object;	/* the driver's; 0 for a default stream */
-	bool gone, has_set;	/* it went, and had @set then */
+	struct gpupart_gpu *gpu;	/* it went, and had @set on this one; NULL: none */
 	struct tmd_allow set;
 };
 
@@ -527,15 +532,26 @@ static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struc
 	return true;
 }
 
+/* The attached GPU on which the stream at @id has a set; NULL: none. */
+static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd_allow *allow)
+{
+	struct gpupart_gpu *gpu;
+	unsigned int n = 0;
+
+	while ((gpu = hook_gpu(n)) && !stream_set(gpu, id, allow))
+		n++;
+	return gpu;
+}
+
 /* Those of a stream that goes; it has its set yet. Under the lock. */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)
 {
-	if (!origin->gpu || origin->gone ||
+	if (!origin->known || origin->gone ||
 	    !((object && origin->object == object) || (ctx && origin->id.ctx == ctx) ||
 	      (thread && origin->id.thread == thread)))
 		return;
-	origin->has_set = stream_set(origin->gpu, &origin->id, &origin->set);
+	origin->gpu = find_stream_set(&origin->id, &origin->set);
 	origin->gone = true;
 }
 
@@ -551,42 +567,54 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-/* What the stream that @e was captured on has now, or had when it went; NULL: nothing. */
+/* The GPU of the set that @e's capture stream has, or had when it went; NULL: none. */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
-	struct gpupart_gpu *gpu;
-	bool has;
+	struct gpupart_gpu *gpu = NULL;
 
 	pthread_mutex_lock(&graph_lock);
-	gpu = e->origin.gpu;
-	has = e->origin.has_set;
-	if (gpu && e->origin.gone)
+	if (e->origin.gone) {
+		gpu = e->origin.gpu;
 		*allow = e->origin.set;
-	else
-		has = stream_set(gpu, &e->origin.id, allow);
+	} else if (e->origin.known) {
+		gpu = find_stream_set(&e->origin.id, allow);
+	}
 	pthread_mutex_unlock(&graph_lock);
-	return has ? gpu : NULL;
+	return gpu;
 }
 
-void graph_captured(const struct graph_place *place, void *graph)
+/*
+ * What the handle of a created stream points to: the driver names it when the stream goes.
+ * That both are so check.c finds out, perhaps after this: where they are not, no stream ever
+ * has a set. So a handle that is no address must do no harm. 0: none.
+ */
+static uint64_t object_of(void *handle)
+{
+	uint64_t object;
+	struct iovec local = { &object, 8 }, remote = { handle, 8 };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8 ? object : 0;
+}
+
+void graph_captured(const struct scope_id *stream, void *graph)
 {
 	struct captured *c, **at;
+	uint64_t object = 0;
 
-	/* Where streams have no sets there is none to remember. */
-	if (!place->gpu || !place->gpu->streams_known)
-		return;
 	/* Without its mark a later thread's stream would be taken for this one's. */
-	if (place->id.thread && stream_mark_thread(NULL))
+	if (stream->thread && stream_mark_thread(NULL))
 		return;
+	/* Nor would a created one be known from the next at its address. */
+	if (!stream->ctx) {
+		object = object_of(stream->handle);
+		if (!object)
+			return;
+	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return;
 	c->graph = graph;
-	c->origin.gpu = place->gpu;
-	c->origin.id = place->id;
-	/* A created stream's handle points to it: check.c found that out. It is there yet. */
-	if (!place->id.ctx)
-		memcpy(&c->origin.object, place->id.handle, sizeof(c->origin.object));
+	c->origin = (struct origin){ .known = true, .id = *stream, .object = object };
 	pthread_mutex_lock(&graph_lock);
 	at = capture_of(graph);
 	/* The address of one that went without a word. */

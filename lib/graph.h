@@ -70,7 +70,10 @@ enum graph_change {
 void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
 		   const void *params);
 
-/* @graph was captured on the stream @place. */
-void graph_captured(const struct graph_place *place, void *graph);
+/*
+ * @graph was captured on @stream, which is there yet. Its GPU may be attached later, and how
+ * streams are told apart there be learnt later.
+ */
+void graph_captured(const struct scope_id *stream, void *graph);
 
 #endif

@@ -291,7 +291,100 @@ static void stream_goes(void)
 	tap_ok(!lost, "of which %d lost its set", lost);
 }
 
+/* ------------------------------------------- captured before its stream can have a set */
+
+/* A census of @p captured on @stream; NULL: it failed. */
+static P exec_captured_on(struct program *p, P stream)
+{
+	P graph, exec;
+
+	return cuStreamBeginCapture(stream, 0) || program_launch(p, stream, NR_BLOCKS, 1000) ||
+	       cuStreamEndCapture(stream, &graph) || cuGraphInstantiate(&exec, graph, 0) ? NULL :
+										       exec;
+}
+
+static bool launched_on(struct program *p, P exec, P stream, const struct gpupart_tpcset *want)
+{
+	return !cuGraphLaunch(exec, stream) && !cuStreamSynchronize(stream) &&
+	       captured_ran_on(p, want);
+}
+
+static void child_attaches(void)
+{
+	tap_ok(!attach(NULL), "attached");
+}
+
+/* The mask bits are checked, so that the next child may attach without a launch. */
+static void prepare_checked(const struct scenario *s)
+{
+	static const struct scenario checked = { "checked", child_attaches, "@b", { NULL }, NULL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status = -1;
+
+	waitpid(child_start(&checked, null), &status, 0);
+	close(null);
+	tap_ok(!status, "%s: the mask bits were checked", s->name);
+}
+
+/* As under `gpupart run`: how streams are told apart is learnt only by a later attach. */
+static void captured_early(void)
+{
+	struct gpupart_tpcset set, other_set, all;
+	P s, gone, reused = NULL, own, o, exec[3];
+	struct program p;
+
+	if (!tap_ok(!gpupart_open(&gp) && !driver_open() && !cuInit(0) &&
+			    !gpupart_attach_early(gp, NULL, NULL, &gpu) && !program_start(&p, 0) &&
+			    graphs_open() && !cuStreamCreate(&s, 1) && !cuStreamCreate(&gone, 1) &&
+			    !cuStreamCreate(&o, 1), "attached early: %s", gpupart_error(gp)))
+		return;
+	own = (P)2;
+	exec[0] = exec_captured_on(&p, s);
+	exec[1] = exec_captured_on(&p, gone);
+	exec[2] = exec_captured_on(&p, own);
+	cuStreamDestroy(gone);
+	tap_ok(!cuStreamCreate(&reused, 1) && reused == gone,
+	       "one stream went, and the next has its handle");
+	if (!tap_ok(exec[0] && exec[1] && exec[2] && !gpupart_attach(gp, NULL, &gpu),
+		    "attached: %s", gpupart_error(gp)))
+		return;
+	all = gpupart_topology_all(gpupart_gpu_topology(gpu));
+	set = list("0-3");
+	other_set = list("8-9");
+	tap_ok(!gpupart_stream_set(gp, gpu, s, &set) &&
+		       !gpupart_stream_set(gp, gpu, reused, &other_set),
+	       "sets: %s", gpupart_error(gp));
+	tap_ok(launched_on(&p, exec[0], o, &set), "a graph has that of its capture's stream");
+	tap_ok(launched_on(&p, exec[1], o, &all), "and none of one at that stream's place");
+	gpupart_stream_set(gp, gpu, s, &other_set);
+	tap_ok(launched_on(&p, exec[0], o, &other_set), "it follows its stream");
+	tap_ok(!gpupart_stream_set(gp, gpu, own, &set) && launched_on(&p, exec[2], o, &set),
+	       "captured on the thread's own stream: the same");
+	cuStreamDestroy(s);
+	tap_ok(launched_on(&p, exec[0], o, &other_set), "what it had when it went stays");
+	tap_ok(!counted().graphs_stale, "none is counted as stale");
+}
+
+static void captured_elsewhere(void)
+{
+	struct gpupart_tpcset set;
+	struct program there;
+	P s, o, exec = NULL;
+
+	if (!tap_ok(!attach("cuda:0") && !program_start(&there, 1) && graphs_open() &&
+			    !cuStreamCreate(&s, 1) && !cuStreamCreate(&o, 1) &&
+			    (exec = exec_captured_on(&there, s)) &&
+			    !gpupart_attach(gp, "cuda:1", &gpu),
+		    "captured before that GPU was attached: %s", gpupart_error(gp)))
+		return;
+	set = list("0-3");
+	tap_ok(!gpupart_stream_set(gp, gpu, s, &set) && launched_on(&there, exec, o, &set),
+	       "it has its stream's set");
+}
+
 static const struct scenario scenarios[] = {
+	{ "captured-early", captured_early, "@b", { NULL }, prepare_checked },
+	{ "captured-elsewhere", captured_elsewhere, "@b:@e", { NULL }, NULL },
+	{ "checked", child_attaches, "@b", { NULL }, NULL },
 	{ "stream-goes", stream_goes, "@b", { NULL }, NULL },
 	{ "other-context", other_context, "@b:@e", { NULL }, NULL },
 	{ "set-changed", set_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
