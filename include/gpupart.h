@@ -335,7 +335,10 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
  * The calling thread's next launch on @gpu, once: of a kernel (or graph) of the
  * program's, not one with which the driver fills or copies. A launch that fails, or
  * becomes a graph's node, uses it up without effect (next_dropped). One waits on each
- * GPU: a launch on another, or a set for it, leaves it alone. -ENOMEM, -EAGAIN.
+ * GPU: a launch on another, or a set for it, leaves it alone. The process's first one makes
+ * an empty launch on a stream of its own. -ENOMEM, -EAGAIN, -EOPNOTSUPP on a driver that does
+ * not tell of launches by the names we know: where a program's own launch is the first to
+ * show that, it uses up what waits, as one that fails does.
  */
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
@@ -380,7 +383,7 @@ struct gpupart_counters {
 	uint64_t unconfinable_gpu;	/* launch on a GPU that was not attached */
 	uint64_t graphs_reapplied; /* graph launches whose nodes were built again first */
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
-	uint64_t next_dropped;	/* next-launch sets whose launch failed or was captured */
+	uint64_t next_dropped;	/* next-launch sets whose launch failed, was captured or unknown */
 	/*
 	 * Launches, counted above as well, of kernels whose module can launch kernels from
 	 * the GPU: those are not confined, and whether there were any is not known. A node

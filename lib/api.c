@@ -126,6 +126,49 @@ int api_cbid_questions(unsigned int n)
 /* The name that the driver was seen to give, once it was found right: its address is kept. */
 static _Atomic(const char *) names[NR_ROWS];
 
+/* A launch that the driver tells of by another name; NULL: none was seen. */
+static _Atomic(const struct row *) other_launch;
+
+/*
+ * What the driver has at this number is not the function that we know: what we do at that
+ * one's begin and end is not done.
+ */
+static void other_function(const struct row *row)
+{
+	if (row->what != WHAT_LAUNCH)
+		return;
+	atomic_store_explicit(&other_launch, row, memory_order_relaxed);
+	/* It may have been the launch that a set waits for: it does not wait for another. */
+	if (!scope_thread.own && scope_next_drop())
+		control_count(CONTROL_NEXT_DROPPED);
+}
+
+const char *api_other_launch(int *cbid)
+{
+	const struct row *row = atomic_load_explicit(&other_launch, memory_order_relaxed);
+
+	if (row)
+		*cbid = row->cbid;
+	return row ? row->name : NULL;
+}
+
+bool api_launch_told(void)
+{
+	/* cuLaunchKernel is the first row. A begin without an end is seen by what it left. */
+	return atomic_load_explicit(&names[0], memory_order_relaxed) && !scope_thread.in_launch;
+}
+
+/* Out of line, so that functions seen before pay nothing for it. */
+static __attribute__((noinline)) bool name_is_right(unsigned int i, const char *name)
+{
+	if (strcmp(name, rows[i].name)) {
+		other_function(&rows[i]);
+		return false;
+	}
+	atomic_store_explicit(&names[i], name, memory_order_relaxed);
+	return true;
+}
+
 /* NULL where the function is not one of ours, or the driver's is another. */
 static const struct row *row_of(int cbid, const char *name)
 {
@@ -133,13 +176,10 @@ static const struct row *row_of(int cbid, const char *name)
 
 	while (i < NR_ROWS && rows[i].cbid != cbid)
 		i++;
-	if (i == NR_ROWS || !name)
+	if (i == NR_ROWS || !name ||
+	    (atomic_load_explicit(&names[i], memory_order_relaxed) != name &&
+	     !name_is_right(i, name)))
 		return NULL;
-	if (atomic_load_explicit(&names[i], memory_order_relaxed) != name) {
-		if (strcmp(name, rows[i].name))
-			return NULL;
-		atomic_store_explicit(&names[i], name, memory_order_relaxed);
-	}
 	return &rows[i];
 }
 

@@ -23,4 +23,11 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
  */
 int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key);
 
+/*
+ * Whether next-launch sets find their launch: the driver tells of launches as expected, which
+ * a launch of our own shows once. After hook_watch_launches(). -EOPNOTSUPP. An attach without
+ * launches makes none here either: what the program's launches show counts then.
+ */
+int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu);
+
 #endif

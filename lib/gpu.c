@@ -454,7 +454,9 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 
 	if (!err && set) {
 		hook_watch_launches();
-		err = stream_mark_thread(gp);
+		err = check_launches(gp, gpu);
+		if (!err)
+			err = stream_mark_thread(gp);
 	}
 	return err ? err : scope_next_set(gp, gpu, set);
 }
