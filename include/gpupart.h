@@ -488,7 +488,8 @@ struct gpupart_check {
 	const char *streams;	/* "" or why stream sets are refused here */
 	/*
 	 * "" or why graphs keep the sets and the limit that their nodes were built with here:
-	 * no later one reaches them, and graphs_stale may not tell.
+	 * a later one may not reach them, and graphs_stale may not tell. As it is now: some
+	 * drivers show it only when the program calls one of their functions.
 	 */
 	const char *graphs;
 	char key[20];		/* hash of the checked map, in hexadecimal */

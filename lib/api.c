@@ -135,11 +135,25 @@ static _Atomic(const struct row *) other_launch;
  */
 static void other_function(const struct row *row)
 {
-	if (row->what != WHAT_LAUNCH)
-		return;
-	atomic_store_explicit(&other_launch, row, memory_order_relaxed);
+	switch (row->what) {
+	case WHAT_LAUNCH:
+		atomic_store_explicit(&other_launch, row, memory_order_relaxed);
+		break;
+	case WHAT_UPDATE:
+	case WHAT_CHANGE:
+		graph_changes_unseen();
+		__attribute__((fallthrough));
+	case WHAT_INSTANTIATE:
+	case WHAT_GRAPH_LAUNCH:
+	case WHAT_UPLOAD:
+	case WHAT_END_CAPTURE:
+		hook_graphs_amiss("what this driver tells of as function %d is not %s",
+				  row->cbid, row->name);
+		break;
+	}
 	/* It may have been the launch that a set waits for: it does not wait for another. */
-	if (!scope_thread.own && scope_next_drop())
+	if ((row->what == WHAT_LAUNCH || row->what == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
+	    scope_next_drop())
 		control_count(CONTROL_NEXT_DROPPED);
 }
 

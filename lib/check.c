@@ -182,7 +182,6 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 static void trust(struct gpupart_gpu *gpu, bool from_cache)
 {
 	gpu->check.layout = tmd_layout_name(gpu->map.layout);
-	gpu->check.graphs = hook_graphs();
 	gpu->check.from_cache = from_cache;
 	if (from_cache)
 		gpu->check.nr_proven = gpu->topo->nr_tpcs;

@@ -389,6 +389,9 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check)
 {
 	*check = gpu->check;
+	/* The program's own calls may have shown more since. */
+	if (atomic_load_explicit(&gpu->trusted, memory_order_acquire))
+		check->graphs = hook_graphs();
 }
 
 int gpupart_process_publish(struct gpupart *gp, const char *name)

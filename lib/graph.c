@@ -67,6 +67,9 @@ static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct executable *buckets[NR_BUCKETS];
 static struct captured *captures[NR_BUCKETS];
 
+/* Clones are no longer what the program made of their executables. */
+static atomic_bool changes_unseen;
+
 /* What this thread does; no call of it is inside another of its own, ours apart. */
 static _Thread_local struct {
 	struct scope_graph scope;
@@ -758,7 +761,8 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	now.publications = publications();
 	now.print = print_of_all(scope);
 	if (e && e->built && (!e->settled || e->print != now.print)) {
-		if (e->clone && rebuild(cuda, exec, e->clone)) {
+		if (e->clone && !atomic_load_explicit(&changes_unseen, memory_order_relaxed) &&
+		    rebuild(cuda, exec, e->clone)) {
 			control_count(CONTROL_GRAPH_REAPPLIED);
 		} else {
 			now.stale = true;
@@ -813,6 +817,11 @@ static void clone_replace(void *exec, void *clone, const void *graph)
 		throw_away(clone);
 	}
 	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_changes_unseen(void)
+{
+	atomic_store_explicit(&changes_unseen, true, memory_order_relaxed);
 }
 
 void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)

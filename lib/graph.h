@@ -59,6 +59,12 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 			bool launch);
 void graph_launch_end(int result);
 
+/*
+ * From now on the program changes executables without a word: none is built again, since
+ * that would undo what it did.
+ */
+void graph_changes_unseen(void);
+
 /* @exec was updated to what @graph is. */
 void graph_updated(const struct cuda_api *cuda, void *exec, void *graph);
 
