@@ -335,7 +335,9 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
  * The calling thread's next launch on @gpu, once: of a kernel (or graph) of the
  * program's, not one with which the driver fills or copies. A launch that fails, or
  * becomes a graph's node, uses it up without effect (next_dropped). One waits on each
- * GPU: a launch on another, or a set for it, leaves it alone. The process's first one makes
+ * GPU: a launch on another, or a set for it, leaves it alone. But a launch that fails as it
+ * names no live stream, function or context (CUDA's 400, 201, 709), so that nobody knows for
+ * which GPU it was meant, uses up those on all. The process's first one makes
  * an empty launch on a stream of its own. -ENOMEM, -EAGAIN, -EOPNOTSUPP on a driver that does
  * not tell of launches by the names we know: where a program's own launch is the first to
  * show that, it uses up what waits, as one that fails does.

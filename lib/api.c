@@ -256,17 +256,29 @@ static void *stream_of_launch(const struct row *row, const void *arguments)
 	return NULL;
 }
 
-/* A next-launch set is used up by the launch that it was set for, whatever became of it. */
-static void launch_ends(const struct cuda_api *cuda, const struct row *row,
-			const struct api_params *params)
+/* The driver did not find the stream, the function or the context that a launch named. */
+static bool names_nothing(int result)
 {
-	struct gpupart_gpu *gpu =
-		gpu_of_stream(cuda, stream_of_launch(row, params->arguments), params->ctx);
+	return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE ||
+	       result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
 
+/* A next-launch set is used up by the launch that it was set for, whatever became of it. */
+static __attribute__((noinline)) void launch_ends(const struct cuda_api *cuda, void *stream,
+						  const struct api_params *params)
+{
+	struct gpupart_gpu *gpu;
 	struct tmd_allow unused;
+	bool waited;
 
-	/* Without a context it failed, and where it was meant to go nobody knows. */
-	if (gpu ? scope_next_take(gpu, &unused) : !params->ctx && scope_next_drop())
+	/* It failed, and where it was meant to go nobody knows: none waits for it anywhere. */
+	if (*params->result && (!params->ctx || names_nothing(*params->result))) {
+		waited = scope_next_drop();
+	} else {
+		gpu = gpu_of_stream(cuda, stream, params->ctx);
+		waited = gpu && scope_next_take(gpu, &unused);
+	}
+	if (waited)
 		control_count(CONTROL_NEXT_DROPPED);
 }
 
@@ -301,6 +313,10 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 		graph_destroyed(cuda);
 		break;
 	case WHAT_GRAPH_LAUNCH:
+		graph_launch_end(result);
+		if (scope_thread.next_gpus)
+			launch_ends(cuda, a->second, params);
+		break;
 	case WHAT_UPLOAD:
 		graph_launch_end(result);
 		break;
@@ -354,7 +370,7 @@ void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 		if (scope_thread.in_launch || !scope_thread.next_gpus || scope_thread.own)
 			return;
 		inside = true;
-		launch_ends(cuda, row, params);
+		launch_ends(cuda, stream_of_launch(row, params->arguments), params);
 		inside = false;
 		return;
 	}

@@ -244,6 +244,65 @@ static void other_context(void)
 	tap_ok(ran_on(&there, elsewhere, &two), "which is for the second");
 }
 
+/* Where a launch that failed was meant to go is not always known: no set waits on for it. */
+static void failed_launch(void)
+{
+	struct gpupart_tpcset set, all[2];
+	struct gpupart_gpu *gpus[2];
+	struct program p[2];
+	P s[2], gone, exec = NULL;
+	U64 out, before;
+
+	if (!tap_ok(!attach("cuda:0"), "attached"))
+		return;
+	gpus[0] = gpu;
+	if (!tap_ok(!gpupart_attach(gp, "cuda:1", &gpus[1]) && graphs_open() &&
+			    !program_start(&p[0], 0) && !cuStreamCreate(&s[0], 1) &&
+			    !cuMemAlloc(&out, sizeof(records)) && (exec = graph_of(&p[0], out)) &&
+			    !program_start(&p[1], 1) && !cuStreamCreate(&s[1], 1) &&
+			    !cuStreamCreate(&gone, 1) && !cuStreamDestroy(gone),
+		    "two GPUs: %s", gpupart_error(gp)))
+		return;
+	set = list("0-3");
+	for (int i = 0; i < 2; i++)
+		all[i] = gpupart_topology_all(gpupart_gpu_topology(gpus[i]));
+	cuCtxSetCurrent(p[0].ctx);
+
+	before = counted().next_dropped;
+	gpupart_next_set(gp, gpus[1], &set);
+	tap_ok(program_launch(&p[1], gone, 1, 1000) && counted().next_dropped == before + 1,
+	       "a stream that went, with the first's context current: the second's set is used up");
+	gpu = gpus[1];
+	cuCtxSetCurrent(p[1].ctx);
+	tap_ok(ran_on(&p[1], s[1], &all[1]), "and a later launch has none");
+
+	cuCtxSetCurrent(p[0].ctx);
+	gpupart_next_set(gp, gpus[1], &set);
+	tap_ok(program_launch(&p[1], NULL, 1, 1000) && counted().next_dropped == before + 2,
+	       "a function of the second in a stream of the first: the same");
+	cuCtxSetCurrent(p[1].ctx);
+	tap_ok(ran_on(&p[1], s[1], &all[1]), "and a later launch has none");
+
+	gpu = gpus[0];
+	gpupart_next_set(gp, gpus[0], &set);
+	cuCtxSetCurrent(NULL);
+	tap_ok(cuGraphLaunch(exec, NULL) && counted().next_dropped == before + 3,
+	       "a graph, with no context current: the same");
+	cuCtxSetCurrent(p[0].ctx);
+	tap_ok(ran_on(&p[0], s[0], &all[0]), "and a later launch has none");
+
+	gpupart_next_set(gp, gpus[0], &set);
+	tap_ok(cuGraphLaunch(exec, gone) && counted().next_dropped == before + 4 &&
+		       ran_on(&p[0], s[0], &all[0]), "a graph, into a stream that went: the same");
+	gpupart_next_set(gp, gpus[1], &set);
+	tap_ok(cuLaunchKernel(p[0].function, 0, 1, 1, 32, 1, 1, 0, s[0], NULL, NULL) &&
+		       counted().next_dropped == before + 4,
+	       "one that fails on the first leaves the second's alone");
+	gpu = gpus[1];
+	cuCtxSetCurrent(p[1].ctx);
+	tap_ok(ran_on(&p[1], s[1], &set), "which is for a launch there");
+}
+
 /* ------------------------------------------------ a stream that goes while it is asked for */
 
 struct victim {
@@ -386,6 +445,7 @@ static const struct scenario scenarios[] = {
 	{ "captured-elsewhere", captured_elsewhere, "@b:@e", { NULL }, NULL },
 	{ "checked", child_attaches, "@b", { NULL }, NULL },
 	{ "stream-goes", stream_goes, "@b", { NULL }, NULL },
+	{ "failed-launch", failed_launch, "@b:@e", { NULL }, NULL },
 	{ "other-context", other_context, "@b:@e", { NULL }, NULL },
 	{ "set-changed", set_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
 	{ "limit-changed", limit_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
