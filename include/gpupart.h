@@ -287,9 +287,12 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * again first (1.4 to 2 us a node); each executable graph keeps a clone of its graph for
  * that (1 us a node when it is instantiated). It cannot be made to for graphs that
  * cuGraphClone refuses (conditional nodes, memory nodes), that were instantiated before the
- * GPU was attached, or changed in a way that cannot be repeated (host, event, semaphore and
- * child graph nodes): those keep the set of their last build, and each launch counts in
- * graphs_stale.
+ * GPU was attached, or changed in a way that cannot be repeated on the clone: at host, event,
+ * semaphore or child graph nodes, at nodes inside a child graph, at any node by
+ * cuGraphExecNodeSetParams or after cuGraphExecUpdate to another graph than the one it was
+ * instantiated from (a later cuGraphExecUpdate of the whole makes a new clone). Those keep
+ * the set of their last build, and each launch counts in graphs_stale; so does one of a graph
+ * in which a single node takes no change, whose others are built again.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
