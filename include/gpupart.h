@@ -243,7 +243,9 @@ struct gpupart_gpu;
  * -ENOENT no libcuda.so.1, -EOPNOTSUPP a driver without the callback, an unknown
  * chip or TMD version, MIG on, or MPS where the bits were not checked before,
  * -ECANCELED with GPUPART_DISABLE=1 in the environment, -EBUSY where a profiler (CUPTI)
- * has the driver's one place for a tool,
+ * has the driver's one place for a tool, or, the first time on this GPU, while a blocking
+ * stream of the context is captured, which reading the launches' records would spoil (again
+ * later is no harm; a capture that another thread begins meanwhile is not seen),
  * -EPROTO mask bits that do not mean on this GPU what the table says, or that could
  * not be proven (the sentence names the TPC), -ENODEV no such GPU.
  */
@@ -535,7 +537,9 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 /*
  * One launch on @stream (NULL: the legacy default stream) that records where its
  * blocks ran: the TPCs that were seen. It keeps every SM it may use busy for a
- * few microseconds, so on an idle GPU *seen is the set in force.
+ * few microseconds, so on an idle GPU *seen is the set in force. -EBUSY, and nothing is
+ * launched, while @stream or any blocking stream of its context is captured: reading the
+ * record would spoil the capture. One that another thread begins meanwhile is not seen.
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);

@@ -118,6 +118,21 @@ static bool tpc_seen(const struct gpupart_tpc *tpc, const unsigned int *sm_block
 	return any ? nr : nr == tpc->nr_sms;
 }
 
+int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream)
+{
+	const struct cuda_api *cuda = probe->cuda;
+	int capturing = 0;
+
+	if (cuda->stream_capturing(CUDA_STREAM_LEGACY, &capturing) ==
+	    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+		return ctx_fail(gp, -EBUSY,
+				"a stream that is captured waits for the legacy default stream: a launch that records where it ran would spoil the capture");
+	if (stream && !cuda->stream_capturing(stream, &capturing) && capturing)
+		return ctx_fail(gp, -EBUSY,
+				"stream %p is captured: a launch in it would not run now", stream);
+	return 0;
+}
+
 /*
  * Leaves out one TPC a launch, every TPC in turn, and looks which SMs ran. Safe
  * whatever the bits truly mean: one bit is set, so all TPCs but one, or but those
@@ -131,6 +146,9 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 	unsigned int nr_launches = 0, nr_proven = 0;
 	int err;
 
+	err = check_no_capture(gp, probe, NULL);
+	if (err)
+		return err;
 	for (int round = 0; round < MAX_ROUNDS && nr_proven < topo->nr_tpcs; round++) {
 		for (unsigned int out = 0; out < topo->nr_tpcs; out++) {
 			struct gpupart_tpcset left_out = { { 0 } };

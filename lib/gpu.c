@@ -594,7 +594,9 @@ int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		err = probe_enter(gp, probe, &mode);
 	if (err)
 		return err;
-	err = probe_census(gp, probe, stream, NULL, sm_blocks);
+	err = check_no_capture(gp, probe, stream);
+	if (!err)
+		err = probe_census(gp, probe, stream, NULL, sm_blocks);
 	probe_leave(probe, mode);
 	if (err)
 		return err;

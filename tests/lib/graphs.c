@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Graphs where more is needed than a program of one thread on one GPU: sets that change
- * while nodes are being built, streams of another GPU than the current context's, drivers
- * that do not tell all. On the simulated driver; tests/gpu/inside.c has what a real one has.
+ * while nodes are being built, streams of another GPU than the current context's, captures
+ * before a stream can have a set. On the simulated driver; tests/gpu/inside.c has what a real
+ * one has, untold.c drivers that do not tell all.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -440,7 +441,61 @@ static void captured_elsewhere(void)
 	       "it has its stream's set");
 }
 
+/* ------------------------------------------ launches of our own, and a program's capture */
+
+/* Ends the capture on @s: it is whole, and its launch runs. */
+static bool unspoilt(P s)
+{
+	P graph, exec;
+
+	return !cuStreamEndCapture(s, &graph) && !cuGraphInstantiate(&exec, graph, 0) &&
+	       !cuGraphLaunch(exec, s) && !cuStreamSynchronize(s);
+}
+
+static void while_captured(void)
+{
+	struct gpupart_tpcset seen, set;
+	struct program p;
+	P s, free_one;
+	int err;
+
+	if (!tap_ok(!gpupart_open(&gp) && !driver_open() && !program_start(&p, 0) &&
+			    graphs_open() && !cuStreamCreate(&s, 0) &&
+			    !cuStreamCreate(&free_one, 1), "a program"))
+		return;
+	cuStreamBeginCapture(s, 0);
+	program_launch(&p, s, NR_BLOCKS, 1000);
+	err = gpupart_attach(gp, NULL, &gpu);
+	tap_ok(err == -EBUSY, "the first attach while a blocking stream is captured: %d %s", err,
+	       gpupart_error(gp));
+	tap_ok(unspoilt(s), "spoils nothing");
+	if (!tap_ok(!gpupart_attach(gp, NULL, &gpu), "and works afterwards: %s", gpupart_error(gp)))
+		return;
+	set = list("0-3");
+
+	cuStreamBeginCapture(s, 0);
+	program_launch(&p, s, NR_BLOCKS, 1000);
+	err = gpupart_census(gp, gpu, NULL, &seen);
+	tap_ok(err == -EBUSY, "a census in the legacy stream: %d %s", err, gpupart_error(gp));
+	tap_ok(gpupart_census(gp, gpu, s, &seen) == -EBUSY, "in the captured one: %s",
+	       gpupart_error(gp));
+	tap_ok(gpupart_census(gp, gpu, free_one, &seen) == -EBUSY, "and in another: %s",
+	       gpupart_error(gp));
+	tap_ok(!gpupart_next_set(gp, gpu, &set) && !gpupart_next_set(gp, gpu, NULL),
+	       "the first next-launch set is none of it: %s", gpupart_error(gp));
+	tap_ok(unspoilt(s), "nothing is spoilt");
+
+	cuStreamBeginCapture(free_one, 0);
+	program_launch(&p, free_one, NR_BLOCKS, 1000);
+	tap_ok(gpupart_census(gp, gpu, free_one, &seen) == -EBUSY,
+	       "in a captured stream that waits for nobody: %s", gpupart_error(gp));
+	tap_ok(!gpupart_census(gp, gpu, NULL, &seen) && !gpupart_census(gp, gpu, s, &seen),
+	       "and elsewhere, meanwhile: %s", gpupart_error(gp));
+	tap_ok(unspoilt(free_one), "nothing is spoilt");
+}
+
 static const struct scenario scenarios[] = {
+	{ "while-captured", while_captured, "@b", { NULL }, NULL },
 	{ "captured-early", captured_early, "@b", { NULL }, prepare_checked },
 	{ "captured-elsewhere", captured_elsewhere, "@b:@e", { NULL }, NULL },
 	{ "checked", child_attaches, "@b", { NULL }, NULL },
