@@ -325,7 +325,9 @@ struct gpupart_gpu;
  * -ENOENT no libcuda.so.1, -EOPNOTSUPP a driver without the callback, an unknown
  * chip or TMD version, MIG on, or MPS where the bits were not checked before,
  * -ECANCELED with GPUPART_DISABLE=1 in the environment, -EBUSY where a profiler (CUPTI)
- * has the driver's one place for a tool,
+ * has the driver's one place for a tool, or, the first time on this GPU, while a blocking
+ * stream of the context is captured, which reading the launches' records would spoil (again
+ * later is no harm; a capture that another thread begins meanwhile is not seen),
  * -EPROTO mask bits that do not mean on this GPU what the table says, or that could
  * not be proven (the sentence names the TPC), -ENODEV no such GPU.
  */
@@ -362,15 +364,19 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * thread's, else the process's; functions have their own, and a next-launch set goes before
  * both, for all its nodes. The stream of a capture is the one that it began on, with the
  * set that it has at the launch, or had when it went; after cuGraphExecUpdate it is that of
- * the graph updated to. What cuGraphClone makes of a captured graph, or a graph that holds
- * one as a child, counts as not captured.
+ * the graph updated to. What cuGraphClone makes of a captured graph, a graph that holds one
+ * as a child, and one that was captured before the process attached its first GPU (early or
+ * not) count as not captured: nothing told of them.
  * Where other sets apply than at its last launch, the driver is made to build the nodes
  * again first (1.4 to 2 us a node); each executable graph keeps a clone of its graph for
  * that (1 us a node when it is instantiated). It cannot be made to for graphs that
  * cuGraphClone refuses (conditional nodes, memory nodes), that were instantiated before the
- * GPU was attached, or changed in a way that cannot be repeated (host, event, semaphore and
- * child graph nodes): those keep the set of their last build, and each launch counts in
- * graphs_stale.
+ * GPU was attached, or changed in a way that cannot be repeated on the clone: at host, event,
+ * semaphore or child graph nodes, at nodes inside a child graph, at any node by
+ * cuGraphExecNodeSetParams or after cuGraphExecUpdate to another graph than the one it was
+ * instantiated from (a later cuGraphExecUpdate of the whole makes a new clone). Those keep
+ * the set of their last build, and each launch counts in graphs_stale; so does one of a graph
+ * in which a single node takes no change, whose others are built again.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
@@ -416,7 +422,12 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
  * The calling thread's next launch on @gpu, once: of a kernel (or graph) of the
  * program's, not one with which the driver fills or copies. A launch that fails, or
  * becomes a graph's node, uses it up without effect (next_dropped). One waits on each
- * GPU: a launch on another, or a set for it, leaves it alone. -ENOMEM, -EAGAIN.
+ * GPU: a launch on another, or a set for it, leaves it alone. But a launch that fails as it
+ * names no live stream, function or context (CUDA's 400, 201, 709), so that nobody knows for
+ * which GPU it was meant, uses up those on all. The process's first one makes
+ * an empty launch on a stream of its own. -ENOMEM, -EAGAIN, -EOPNOTSUPP on a driver that does
+ * not tell of launches by the names we know: where a program's own launch is the first to
+ * show that, it uses up what waits, as one that fails does.
  */
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
@@ -461,7 +472,7 @@ struct gpupart_counters {
 	uint64_t unconfinable_gpu;	/* launch on a GPU that was not attached */
 	uint64_t graphs_reapplied; /* graph launches whose nodes were built again first */
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
-	uint64_t next_dropped;	/* next-launch sets whose launch failed or was captured */
+	uint64_t next_dropped;	/* next-launch sets whose launch failed, was captured or unknown */
 	/*
 	 * Launches, counted above as well, of kernels whose module can launch kernels from
 	 * the GPU: those are not confined, and whether there were any is not known. A node
@@ -579,7 +590,8 @@ struct gpupart_check {
 	const char *streams;	/* "" or why stream sets are refused here */
 	/*
 	 * "" or why graphs keep the sets and the limit that their nodes were built with here:
-	 * no later one reaches them, and graphs_stale may not tell.
+	 * a later one may not reach them, and graphs_stale may not tell. As it is now: some
+	 * drivers show it only when the program calls one of their functions.
 	 */
 	const char *graphs;
 	char key[20];		/* hash of the checked map, in hexadecimal */
@@ -620,7 +632,9 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 /*
  * One launch on @stream (NULL: the legacy default stream) that records where its
  * blocks ran: the TPCs that were seen. It keeps every SM it may use busy for a
- * few microseconds, so on an idle GPU *seen is the set in force.
+ * few microseconds, so on an idle GPU *seen is the set in force. -EBUSY, and nothing is
+ * launched, while @stream or any blocking stream of its context is captured: reading the
+ * record would spoil the capture. One that another thread begins meanwhile is not seen.
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);

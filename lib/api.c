@@ -134,6 +134,63 @@ bool api_wanted(int cbid, bool launches)
 /* The name that the driver was seen to give, once it was found right: its address is kept. */
 static _Atomic(const char *) names[NR_ROWS];
 
+/* A launch that the driver tells of by another name; NULL: none was seen. */
+static _Atomic(const struct row *) other_launch;
+
+/*
+ * What the driver has at this number is not the function that we know: what we do at that
+ * one's begin and end is not done.
+ */
+static void other_function(const struct row *row)
+{
+	switch (row->what) {
+	case WHAT_LAUNCH:
+		atomic_store_explicit(&other_launch, row, memory_order_relaxed);
+		break;
+	case WHAT_UPDATE:
+	case WHAT_CHANGE:
+		graph_changes_unseen();
+		__attribute__((fallthrough));
+	case WHAT_INSTANTIATE:
+	case WHAT_GRAPH_LAUNCH:
+	case WHAT_UPLOAD:
+	case WHAT_END_CAPTURE:
+		hook_graphs_amiss("what this driver tells of as function %d is not %s",
+				  row->cbid, row->name);
+		break;
+	}
+	/* It may have been the launch that a set waits for: it does not wait for another. */
+	if ((row->what == WHAT_LAUNCH || row->what == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
+	    scope_next_drop())
+		control_count(CONTROL_NEXT_DROPPED);
+}
+
+const char *api_other_launch(int *cbid)
+{
+	const struct row *row = atomic_load_explicit(&other_launch, memory_order_relaxed);
+
+	if (row)
+		*cbid = row->cbid;
+	return row ? row->name : NULL;
+}
+
+bool api_launch_told(void)
+{
+	/* cuLaunchKernel is the first row. A begin without an end is seen by what it left. */
+	return atomic_load_explicit(&names[0], memory_order_relaxed) && !scope_thread.in_launch;
+}
+
+/* Out of line, so that functions seen before pay nothing for it. */
+static __attribute__((noinline)) bool name_is_right(unsigned int i, const char *name)
+{
+	if (strcmp(name, rows[i].name)) {
+		other_function(&rows[i]);
+		return false;
+	}
+	atomic_store_explicit(&names[i], name, memory_order_relaxed);
+	return true;
+}
+
 /* NULL where the function is not one of ours, or the driver's is another. */
 static const struct row *row_of(int cbid, const char *name)
 {
@@ -141,13 +198,10 @@ static const struct row *row_of(int cbid, const char *name)
 
 	while (i < NR_ROWS && rows[i].cbid != cbid)
 		i++;
-	if (i == NR_ROWS || !name)
+	if (i == NR_ROWS || !name ||
+	    (atomic_load_explicit(&names[i], memory_order_relaxed) != name &&
+	     !name_is_right(i, name)))
 		return NULL;
-	if (atomic_load_explicit(&names[i], memory_order_relaxed) != name) {
-		if (strcmp(name, rows[i].name))
-			return NULL;
-		atomic_store_explicit(&names[i], name, memory_order_relaxed);
-	}
 	return &rows[i];
 }
 
@@ -210,17 +264,29 @@ static void *stream_of_launch(const struct row *row, const void *arguments)
 	return NULL;
 }
 
-/* A next-launch set is used up by the launch that it was set for, whatever became of it. */
-static void launch_ends(const struct cuda_api *cuda, const struct row *row,
-			const struct api_params *params)
+/* The driver did not find the stream, the function or the context that a launch named. */
+static bool names_nothing(int result)
 {
-	struct gpupart_gpu *gpu =
-		gpu_of_stream(cuda, stream_of_launch(row, params->arguments), params->ctx);
+	return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE ||
+	       result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
 
+/* A next-launch set is used up by the launch that it was set for, whatever became of it. */
+static __attribute__((noinline)) void launch_ends(const struct cuda_api *cuda, void *stream,
+						  const struct api_params *params)
+{
+	struct gpupart_gpu *gpu;
 	struct tmd_allow unused;
+	bool waited;
 
-	/* Without a context it failed, and where it was meant to go nobody knows. */
-	if (gpu ? scope_next_take(gpu, &unused) : !params->ctx && scope_next_drop())
+	/* It failed, and where it was meant to go nobody knows: none waits for it anywhere. */
+	if (*params->result && (!params->ctx || names_nothing(*params->result))) {
+		waited = scope_next_drop();
+	} else {
+		gpu = gpu_of_stream(cuda, stream, params->ctx);
+		waited = gpu && scope_next_take(gpu, &unused);
+	}
+	if (waited)
 		control_count(CONTROL_NEXT_DROPPED);
 }
 
@@ -245,7 +311,7 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 		   const struct api_params *params, const struct arguments *a)
 {
 	int result = *params->result;
-	struct graph_place place;
+	struct scope_id stream;
 
 	switch (row->what) {
 	case WHAT_INSTANTIATE:
@@ -255,6 +321,10 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 		graph_destroyed(cuda);
 		break;
 	case WHAT_GRAPH_LAUNCH:
+		graph_launch_end(result);
+		if (scope_thread.next_gpus)
+			launch_ends(cuda, a->second, params);
+		break;
 	case WHAT_UPLOAD:
 		graph_launch_end(result);
 		break;
@@ -269,8 +339,8 @@ static void at_end(const struct cuda_api *cuda, const struct row *row,
 	case WHAT_END_CAPTURE:
 		if (result || !*(void **)a->second)
 			break;
-		place = place_of(cuda, row, a->first, params->ctx);
-		graph_captured(&place, *(void **)a->second);
+		stream_identify_in_call(a->first, row->per_thread, params->ctx, &stream);
+		graph_captured(&stream, *(void **)a->second);
 		break;
 	case WHAT_ASK:
 		if (!result)
@@ -308,7 +378,7 @@ void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 		if (scope_thread.in_launch || !scope_thread.next_gpus || scope_thread.own)
 			return;
 		inside = true;
-		launch_ends(cuda, row, params);
+		launch_ends(cuda, stream_of_launch(row, params->arguments), params);
 		inside = false;
 		return;
 	}

@@ -17,6 +17,14 @@ int api_cbid_questions(unsigned int n);
 
 /* Whether api_callback() wants to know of @cbid; @launches: of those too. */
 bool api_wanted(int cbid, bool launches);
+/*
+ * The launch function that was expected where the driver was seen to have another, and its
+ * number; NULL: none yet.
+ */
+const char *api_other_launch(int *cbid);
+
+/* After a cuLaunchKernel of the calling thread's: whether its begin and end were told of. */
+bool api_launch_told(void);
 
 /* What the driver calls at the begin and at the end of such a function. */
 void api_callback(const struct cuda_api *cuda, int cbid, const void *params);

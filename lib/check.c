@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "api.h"
 #include "check.h"
 #include "fsize.h"
 #include "hook.h"
@@ -119,6 +120,21 @@ static bool tpc_seen(const struct gpupart_tpc *tpc, const unsigned int *sm_block
 	return any ? nr : nr == tpc->nr_sms;
 }
 
+int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream)
+{
+	const struct cuda_api *cuda = probe->cuda;
+	int capturing = 0;
+
+	if (cuda->stream_capturing(CUDA_STREAM_LEGACY, &capturing) ==
+	    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+		return ctx_fail(gp, -EBUSY,
+				"a stream that is captured waits for the legacy default stream: a launch that records where it ran would spoil the capture");
+	if (stream && !cuda->stream_capturing(stream, &capturing) && capturing)
+		return ctx_fail(gp, -EBUSY,
+				"stream %p is captured: a launch in it would not run now", stream);
+	return 0;
+}
+
 /*
  * Leaves out one TPC a launch, every TPC in turn, and looks which SMs ran. Safe
  * whatever the bits truly mean: one bit is set, so all TPCs but one, or but those
@@ -132,6 +148,9 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 	unsigned int nr_launches = 0, nr_proven = 0;
 	int err;
 
+	err = check_no_capture(gp, probe, NULL);
+	if (err)
+		return err;
 	for (int round = 0; round < MAX_ROUNDS && nr_proven < topo->nr_tpcs; round++) {
 		for (unsigned int out = 0; out < topo->nr_tpcs; out++) {
 			struct gpupart_tpcset left_out = { { 0 } };
@@ -183,7 +202,6 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 static void trust(struct gpupart_gpu *gpu, bool from_cache)
 {
 	gpu->check.layout = tmd_layout_name(gpu->map.layout);
-	gpu->check.graphs = hook_graphs();
 	gpu->check.from_cache = from_cache;
 	if (from_cache)
 		gpu->check.nr_proven = gpu->topo->nr_tpcs;
@@ -338,6 +356,64 @@ destroy:
 		if (stream[i])
 			cuda->stream_destroy(stream[i]);
 	return err;
+}
+
+/* ------------------------------------------------------------------- launches */
+
+/* One of our own, that the driver should tell of. */
+static int launch_one(struct gpupart *gp, struct gpupart_gpu *gpu, bool *told)
+{
+	struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
+	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
+	const struct cuda_api *cuda = cuda_loaded();
+	struct probe *probe;
+	int err, result, mode;
+
+	err = probe_get(gp, cuda, gpu, gpu->device, &probe);
+	if (!err)
+		err = probe_enter(gp, probe, &mode);
+	if (err)
+		return err;
+	result = cuda->stream_create(&launch.stream, CUDA_STREAM_NON_BLOCKING);
+	if (result) {
+		err = ctx_fail(gp, -EIO, "cuStreamCreate: %s", cuda_words(cuda, result));
+		goto leave;
+	}
+	err = probe_start(gp, probe, &launch, &own);
+	*told = api_launch_told();
+	cuda->stream_destroy(launch.stream);
+leave:
+	probe_leave(probe, mode);
+	return err;
+}
+
+int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
+{
+	static atomic_bool proven;
+	const char *expected;
+	bool told = false;
+	int err, cbid;
+
+	if (!atomic_load_explicit(&scope_launches_watched, memory_order_relaxed))
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"no next-launch sets here: this driver does not tell of launches");
+	if (!api_other_launch(&cbid)) {
+		if (gpu->device < 0 || atomic_load_explicit(&proven, memory_order_relaxed))
+			return 0;
+		err = launch_one(gp, gpu, &told);
+		if (err)
+			return err;
+		atomic_store_explicit(&proven, told, memory_order_relaxed);
+		if (told)
+			return 0;
+	}
+	expected = api_other_launch(&cbid);
+	if (expected)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"no next-launch sets here: what this driver tells of as function %d is not %s",
+				cbid, expected);
+	return ctx_fail(gp, -EOPNOTSUPP,
+			"no next-launch sets here: this driver did not tell of a launch as we know it");
 }
 
 /* ------------------------------------------------------------------------ all */

@@ -14,6 +14,14 @@
  */
 int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
 
+/*
+ * -EBUSY where a launch with records that are read back (of the probe that was entered)
+ * would spoil a capture of the program's: of any stream that waits for the legacy default
+ * stream, as reading back does, or of @stream (NULL: one that the program cannot capture).
+ * What another thread begins to capture afterwards is not seen.
+ */
+int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream);
+
 /* The launches of the check alone, on @stream, whatever is cached. */
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream);
 
@@ -22,5 +30,12 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
  * or by @key (hexadecimal, from a parent that checked; may be NULL).
  */
 int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key);
+
+/*
+ * Whether next-launch sets find their launch: the driver tells of launches as expected, which
+ * a launch of our own shows once. After hook_watch_launches(). -EOPNOTSUPP. An attach without
+ * launches makes none here either: what the program's launches show counts then.
+ */
+int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu);
 
 #endif

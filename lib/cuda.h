@@ -14,9 +14,13 @@ typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2
 #define CUDA_ERROR_NO_DEVICE 100
+#define CUDA_ERROR_INVALID_CONTEXT 201
 #define CUDA_ERROR_ALREADY_ACQUIRED 210
+#define CUDA_ERROR_INVALID_HANDLE 400
 #define CUDA_ERROR_NOT_FOUND 500
 #define CUDA_ERROR_NOT_READY 600
+#define CUDA_ERROR_CONTEXT_IS_DESTROYED 709
+#define CUDA_ERROR_STREAM_CAPTURE_IMPLICIT 906
 
 /* CUdevice_attribute */
 enum {
@@ -55,6 +59,13 @@ struct cuda_launch_attr {
 
 #define CUDA_LAUNCH_ATTR_COOPERATIVE	2
 #define CUDA_LAUNCH_ATTR_CLUSTER	4
+#define CUDA_LAUNCH_ATTR_PRIORITY	8
+
+/* CUlaunchAttributeValue */
+union cuda_attr_value {
+	int priority;
+	char bytes[64];
+};
 
 struct cuda_launch_config {
 	unsigned int grid[3], block[3], shared;
@@ -187,6 +198,10 @@ struct cuda_graph_update {
 	F(kernel_get, "cuGraphKernelNodeGetParams_v2", (void *, struct cuda_kernel_node *)) \
 	F(kernel_set, "cuGraphKernelNodeSetParams_v2", (void *, const struct cuda_kernel_node *)) \
 	F(kernel_set_old, "cuGraphKernelNodeSetParams", (void *, const void *))          \
+	F(kernel_attr_get, "cuGraphKernelNodeGetAttribute",                              \
+	  (void *, int, union cuda_attr_value *))                                        \
+	F(kernel_attr_set, "cuGraphKernelNodeSetAttribute",                              \
+	  (void *, int, const union cuda_attr_value *))                                  \
 	F(memset_get, "cuGraphMemsetNodeGetParams", (void *, struct cuda_memset_node *)) \
 	F(memset_set, "cuGraphMemsetNodeSetParams", (void *, const struct cuda_memset_node *)) \
 	F(memcpy_get, "cuGraphMemcpyNodeGetParams", (void *, struct cuda_memcpy_node *)) \

@@ -389,6 +389,9 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check)
 {
 	*check = gpu->check;
+	/* The program's own calls may have shown more since. */
+	if (atomic_load_explicit(&gpu->trusted, memory_order_acquire))
+		check->graphs = hook_graphs();
 }
 
 int gpupart_process_publish(struct gpupart *gp, const char *name)
@@ -454,7 +457,9 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 
 	if (!err && set) {
 		hook_watch_launches();
-		err = stream_mark_thread(gp);
+		err = check_launches(gp, gpu);
+		if (!err)
+			err = stream_mark_thread(gp);
 	}
 	return err ? err : scope_next_set(gp, gpu, set);
 }
@@ -589,7 +594,9 @@ int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		err = probe_enter(gp, probe, &mode);
 	if (err)
 		return err;
-	err = probe_census(gp, probe, stream, NULL, sm_blocks);
+	err = check_no_capture(gp, probe, stream);
+	if (!err)
+		err = probe_census(gp, probe, stream, NULL, sm_blocks);
 	probe_leave(probe, mode);
 	if (err)
 		return err;

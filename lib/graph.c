@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include "control.h"
 #include "graph.h"
 #include "hash.h"
@@ -26,12 +28,15 @@ struct graph_nodes {
 	struct graph_node node[];
 };
 
-/* The stream that a graph was captured on, under the lock. */
+/*
+ * The stream that a graph was captured on, under the lock. Its GPU may be attached later,
+ * and its sets come later still: it is looked for in the tables of all.
+ */
 struct origin {
-	struct gpupart_gpu *gpu;	/* NULL: none */
+	bool known, gone;
 	struct scope_id id;
 	uint64_t object;	/* the driver's; 0 for a default stream */
-	bool gone, has_set;	/* it went, and had @set then */
+	struct gpupart_gpu *gpu;	/* it went, and had @set on this one; NULL: none */
 	struct tmd_allow set;
 };
 
@@ -45,6 +50,7 @@ struct executable {
 	bool gone;		/* whoever uses it last frees it */
 	bool built;		/* launched or uploaded once */
 	bool settled;		/* and all of its nodes with what @print stands for */
+	bool partial;		/* all but some, which the driver refuses to change */
 	uint64_t print;
 };
 
@@ -62,13 +68,16 @@ static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct executable *buckets[NR_BUCKETS];
 static struct captured *captures[NR_BUCKETS];
 
+/* Clones are no longer what the program made of their executables. */
+static atomic_bool changes_unseen;
+
 /* What this thread does; no call of it is inside another of its own, ours apart. */
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
 	uint64_t print;		/* what applies to this launch */
 	uint64_t publications;	/* before it was asked for */
-	bool stale;
+	bool stale, rebuilt, partial;
 	bool next, captured;	/* it took the thread's next-launch set; and is none */
 	void *made;		/* by the instantiation that this thread is in */
 } now;
@@ -183,8 +192,10 @@ static bool between_devices(const struct cuda_memcpy_node *copy)
 struct before {
 	void *node;
 	int type;
+	bool is_priority;	/* of a kernel: that was changed, and not its shared memory */
 	union {
 		unsigned int shared;
+		union cuda_attr_value priority;
 		struct cuda_memset_node fill;
 		struct cuda_memcpy_node copy;
 	};
@@ -209,11 +220,50 @@ static struct before *list_add(struct list *list)
 	return &list->node[list->nr++];
 }
 
+/* Some refuse nothing: whatever shared memory a kernel may have, it may have another priority. */
+static int change_priority(const struct cuda_api *cuda, void *node, struct before *before)
+{
+	union cuda_attr_value other = { 0 };
+	int result;
+
+	if (!cuda->kernel_attr_get || !cuda->kernel_attr_set)
+		return CUDA_ERROR_NOT_FOUND;
+	before->is_priority = true;
+	result = cuda->kernel_attr_get(node, CUDA_LAUNCH_ATTR_PRIORITY, &before->priority);
+	if (result)
+		return result;
+	other.priority = before->priority.priority ? 0 : -1;
+	return cuda->kernel_attr_set(node, CUDA_LAUNCH_ATTR_PRIORITY, &other);
+}
+
 /*
- * Another value of what stands in a node's TMD. Of a kernel, a little more shared memory,
- * with which it would run as well if it came to that; where there may be no more, less.
+ * A little more shared memory, with which the kernel would run as well if it came to that.
+ * Where there may be no more, or @less is asked for, a little less; where it has none, another
+ * priority.
  */
-static int change_node(const struct cuda_api *cuda, void *node, int type, struct list *list)
+static int change_kernel(const struct cuda_api *cuda, void *node, struct before *before, bool less)
+{
+	struct cuda_kernel_node kernel;
+	int result = cuda->kernel_get(node, &kernel);
+	unsigned int shared;
+
+	if (result)
+		return result;
+	shared = kernel.shared;
+	before->is_priority = false;
+	before->shared = shared;
+	kernel.shared = shared + 16;
+	if (!less && shared < SHARED_PLENTY && !cuda->kernel_set(node, &kernel))
+		return 0;
+	kernel.shared = shared - 16;
+	if (shared >= 16 && !cuda->kernel_set(node, &kernel))
+		return 0;
+	return change_priority(cuda, node, before);
+}
+
+/* Another value of what stands in a node's TMD. */
+static int change_node(const struct cuda_api *cuda, void *node, int type, bool less,
+		       struct list *list)
 {
 	/* Its place first: a change that is not noted would stay. */
 	struct before *before = list_add(list);
@@ -225,14 +275,7 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, struct
 	before->node = node;
 	before->type = type;
 	if (type == CUDA_NODE_KERNEL) {
-		struct cuda_kernel_node kernel;
-
-		result = cuda->kernel_get(node, &kernel);
-		if (!result) {
-			before->shared = kernel.shared;
-			kernel.shared += kernel.shared < SHARED_PLENTY ? 16 : -16;
-			result = cuda->kernel_set(node, &kernel);
-		}
+		result = change_kernel(cuda, node, before, less);
 	} else if (type == CUDA_NODE_MEMSET) {
 		struct cuda_memset_node fill;
 
@@ -261,7 +304,9 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, struct
 	return result;
 }
 
-static int change_all(const struct cuda_api *cuda, void *graph, struct list *list)
+/* A node that refuses is left as it is, for *some. */
+static int change_all(const struct cuda_api *cuda, void *graph, bool less, struct list *list,
+		      bool *some)
 {
 	size_t nr = 0;
 	int result = cuda->graph_nodes(graph, NULL, &nr);
@@ -283,10 +328,10 @@ static int change_all(const struct cuda_api *cuda, void *graph, struct list *lis
 		if (type == CUDA_NODE_GRAPH) {
 			result = cuda->graph_child(node[n], &child);
 			if (!result)
-				result = change_all(cuda, child, list);
+				result = change_all(cuda, child, less, list, some);
 		} else if (type == CUDA_NODE_KERNEL || type == CUDA_NODE_MEMSET ||
 			   type == CUDA_NODE_MEMCPY) {
-			result = change_node(cuda, node[n], type, list);
+			*some |= change_node(cuda, node[n], type, less, list) != 0;
 		}
 	}
 	free(node);
@@ -301,7 +346,10 @@ static int change_back(const struct cuda_api *cuda, const struct list *list)
 		const struct before *before = &list->node[n];
 		int result;
 
-		if (before->type == CUDA_NODE_KERNEL) {
+		if (before->type == CUDA_NODE_KERNEL && before->is_priority) {
+			result = cuda->kernel_attr_set(before->node, CUDA_LAUNCH_ATTR_PRIORITY,
+						       &before->priority);
+		} else if (before->type == CUDA_NODE_KERNEL) {
 			struct cuda_kernel_node kernel;
 
 			result = cuda->kernel_get(before->node, &kernel);
@@ -320,17 +368,23 @@ static int change_back(const struct cuda_api *cuda, const struct list *list)
 }
 
 /*
- * True: all nodes are built at the next launch. Where the change itself is refused the
- * executable is as it was. Once it went through, going back has nothing new to refuse.
+ * True: all nodes are built at the next launch, all but *some. Where the change itself is
+ * refused the executable is as it was: tried once more with less, which none can be too much
+ * for. Once it went through, going back has nothing new to refuse.
  */
-static bool rebuild(const struct cuda_api *cuda, void *exec, void *clone)
+static bool rebuild(const struct cuda_api *cuda, void *exec, void *clone, bool *some)
 {
 	struct cuda_graph_update info = { 0 };
 	struct list list = { 0 };
-	bool changed, back;
+	bool changed = false, back = true;
 
-	changed = !change_all(cuda, clone, &list) && !cuda->graph_update(exec, clone, &info);
-	back = !change_back(cuda, &list);
+	for (int less = 0; less < 2 && !changed && back; less++) {
+		list.nr = 0;
+		*some = false;
+		changed = !change_all(cuda, clone, less, &list, some) &&
+			  !cuda->graph_update(exec, clone, &info);
+		back = !change_back(cuda, &list);
+	}
 	if (changed)
 		back = back && (!cuda->graph_update(exec, clone, &info) ||
 				!cuda->graph_update(exec, clone, &info));
@@ -527,15 +581,26 @@ static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struc
 	return true;
 }
 
+/* The attached GPU on which the stream at @id has a set; NULL: none. */
+static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd_allow *allow)
+{
+	struct gpupart_gpu *gpu;
+	unsigned int n = 0;
+
+	while ((gpu = hook_gpu(n)) && !stream_set(gpu, id, allow))
+		n++;
+	return gpu;
+}
+
 /* Those of a stream that goes; it has its set yet. Under the lock. */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)
 {
-	if (!origin->gpu || origin->gone ||
+	if (!origin->known || origin->gone ||
 	    !((object && origin->object == object) || (ctx && origin->id.ctx == ctx) ||
 	      (thread && origin->id.thread == thread)))
 		return;
-	origin->has_set = stream_set(origin->gpu, &origin->id, &origin->set);
+	origin->gpu = find_stream_set(&origin->id, &origin->set);
 	origin->gone = true;
 }
 
@@ -551,42 +616,54 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-/* What the stream that @e was captured on has now, or had when it went; NULL: nothing. */
+/* The GPU of the set that @e's capture stream has, or had when it went; NULL: none. */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
-	struct gpupart_gpu *gpu;
-	bool has;
+	struct gpupart_gpu *gpu = NULL;
 
 	pthread_mutex_lock(&graph_lock);
-	gpu = e->origin.gpu;
-	has = e->origin.has_set;
-	if (gpu && e->origin.gone)
+	if (e->origin.gone) {
+		gpu = e->origin.gpu;
 		*allow = e->origin.set;
-	else
-		has = stream_set(gpu, &e->origin.id, allow);
+	} else if (e->origin.known) {
+		gpu = find_stream_set(&e->origin.id, allow);
+	}
 	pthread_mutex_unlock(&graph_lock);
-	return has ? gpu : NULL;
+	return gpu;
 }
 
-void graph_captured(const struct graph_place *place, void *graph)
+/*
+ * What the handle of a created stream points to: the driver names it when the stream goes.
+ * That both are so check.c finds out, perhaps after this: where they are not, no stream ever
+ * has a set. So a handle that is no address must do no harm. 0: none.
+ */
+static uint64_t object_of(void *handle)
+{
+	uint64_t object;
+	struct iovec local = { &object, 8 }, remote = { handle, 8 };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8 ? object : 0;
+}
+
+void graph_captured(const struct scope_id *stream, void *graph)
 {
 	struct captured *c, **at;
+	uint64_t object = 0;
 
-	/* Where streams have no sets there is none to remember. */
-	if (!place->gpu || !place->gpu->streams_known)
-		return;
 	/* Without its mark a later thread's stream would be taken for this one's. */
-	if (place->id.thread && stream_mark_thread(NULL))
+	if (stream->thread && stream_mark_thread(NULL))
 		return;
+	/* Nor would a created one be known from the next at its address. */
+	if (!stream->ctx) {
+		object = object_of(stream->handle);
+		if (!object)
+			return;
+	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return;
 	c->graph = graph;
-	c->origin.gpu = place->gpu;
-	c->origin.id = place->id;
-	/* A created stream's handle points to it: check.c found that out. It is there yet. */
-	if (!place->id.ctx)
-		memcpy(&c->origin.object, place->id.handle, sizeof(c->origin.object));
+	c->origin = (struct origin){ .known = true, .id = *stream, .object = object };
 	pthread_mutex_lock(&graph_lock);
 	at = capture_of(graph);
 	/* The address of one that went without a word. */
@@ -709,7 +786,7 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 
 	memset(scope, 0, sizeof(*scope));
 	now.launched = e;
-	now.stale = false;
+	now.stale = now.rebuilt = now.partial = false;
 	scope->gpu = place->gpu;
 	scope->nodes = e ? e->nodes : NULL;
 	now.next = launch && place->gpu && scope_next_take(place->gpu, &scope->set);
@@ -730,13 +807,17 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	now.publications = publications();
 	now.print = print_of_all(scope);
 	if (e && e->built && (!e->settled || e->print != now.print)) {
-		if (e->clone && rebuild(cuda, exec, e->clone)) {
+		if (e->clone && !atomic_load_explicit(&changes_unseen, memory_order_relaxed) &&
+		    rebuild(cuda, exec, e->clone, &now.partial)) {
+			now.rebuilt = true;
 			control_count(CONTROL_GRAPH_REAPPLIED);
 		} else {
 			now.stale = true;
-			if (launch)
-				control_count(CONTROL_GRAPH_STALE);
 		}
+		if (launch && (now.stale || now.partial))
+			control_count(CONTROL_GRAPH_STALE);
+	} else if (e && e->partial && launch) {
+		control_count(CONTROL_GRAPH_STALE);
 	} else if (!e && launch && any_in_use()) {
 		/* It was there before us: whatever its nodes carry. */
 		control_count(CONTROL_GRAPH_STALE);
@@ -764,6 +845,8 @@ void graph_launch_end(int result)
 		e->built = true;
 	if (!result && !now.stale)
 		e->print = now.print;
+	if (now.rebuilt)
+		e->partial = now.partial;
 	executable_unuse(e);
 }
 
@@ -785,6 +868,11 @@ static void clone_replace(void *exec, void *clone, const void *graph)
 		throw_away(clone);
 	}
 	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_changes_unseen(void)
+{
+	atomic_store_explicit(&changes_unseen, true, memory_order_relaxed);
 }
 
 void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)

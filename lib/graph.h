@@ -59,6 +59,12 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 			bool launch);
 void graph_launch_end(int result);
 
+/*
+ * From now on the program changes executables without a word: none is built again, since
+ * that would undo what it did.
+ */
+void graph_changes_unseen(void);
+
 /* @exec was updated to what @graph is. */
 void graph_updated(const struct cuda_api *cuda, void *exec, void *graph);
 
@@ -70,7 +76,10 @@ enum graph_change {
 void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
 		   const void *params);
 
-/* @graph was captured on the stream @place. */
-void graph_captured(const struct graph_place *place, void *graph);
+/*
+ * @graph was captured on @stream, which is there yet. Its GPU may be attached later, and how
+ * streams are told apart there be learnt later.
+ */
+void graph_captured(const struct scope_id *stream, void *graph);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static bool subscribed;
 static enable_fn enable_callback;
 static uint32_t subscription;
 static atomic_bool launches_asked;
-static char graphs_why[160];
+static _Atomic(const char *) graphs_why = "";
 static const struct cuda_api *cuda;
 
 /* Attached GPUs: written under the lock, a pointer at a time, never taken away. */
@@ -514,6 +515,21 @@ int hook_add_gpu(struct gpupart *gp, struct gpupart_gpu *gpu)
 	return err;
 }
 
+void hook_graphs_amiss(const char *fmt, ...)
+{
+	static atomic_flag taken = ATOMIC_FLAG_INIT;
+	static char text[160];
+	va_list ap;
+
+	/* Who asks holds a pointer to it: it is written once. */
+	if (atomic_flag_test_and_set(&taken))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	atomic_store_explicit(&graphs_why, text, memory_order_release);
+}
+
 /*
  * Without these a graph keeps the sets that its nodes were built with. Some drivers lack
  * some functions: cuGraphLaunch is the one that tells.
@@ -532,10 +548,9 @@ static void watch_graphs(const struct cuda_api *api, enable_fn enable, uint32_t 
 			launched = refused;
 	}
 	if (made || launched)
-		snprintf(graphs_why, sizeof(graphs_why),
-			 "this driver does not tell when a graph is %s: %s",
-			 launched ? "launched" : "made",
-			 cuda_words(api, launched ? launched : made));
+		hook_graphs_amiss("this driver does not tell when a graph is %s: %s",
+				  launched ? "launched" : "made",
+				  cuda_words(api, launched ? launched : made));
 }
 
 /* The driver has one place for a subscriber. */
@@ -597,7 +612,7 @@ static int watch(struct gpupart *gp, const struct cuda_api *api)
 
 const char *hook_graphs(void)
 {
-	return graphs_why;
+	return atomic_load_explicit(&graphs_why, memory_order_acquire);
 }
 
 void hook_watch_launches(void)

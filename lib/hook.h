@@ -27,8 +27,11 @@ int hook_observe(struct gpupart *gp, const struct cuda_api *api);
  */
 int hook_add_gpu(struct gpupart *gp, struct gpupart_gpu *gpu);
 
-/* "" or why graphs keep the sets that their nodes were built with. After hook_install(). */
+/* "" or why graphs may keep the sets that their nodes were built with. After hook_install(). */
 const char *hook_graphs(void);
+/* The driver shows that now; what it showed first stays. */
+__attribute__((format(printf, 1, 2)))
+void hook_graphs_amiss(const char *fmt, ...);
 
 /* The attached GPU with this PCI address, or NULL. */
 struct gpupart_gpu *hook_find_gpu(const char *pci);

@@ -693,7 +693,9 @@ static void rows_run(struct verify *v, unsigned int flags)
 		if (held < 0)
 			detail_set(v, "%s", v->gp->error);
 		row_end(v, rows[i].name, rows[i].what,
-			held == 1 ? GPUPART_VERIFY_PASS : GPUPART_VERIFY_FAIL);
+			held == 1	     ? GPUPART_VERIFY_PASS :
+			held == -EOPNOTSUPP ? GPUPART_VERIFY_SKIP :
+					      GPUPART_VERIFY_FAIL);
 	}
 }
 

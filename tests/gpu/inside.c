@@ -562,25 +562,40 @@ static void graph_mixed(handle s)
 	free(have);
 }
 
-/* Nodes with as much shared memory as they may have. */
+/*
+ * Nodes with as much shared memory as they may have, beside one that may have more. The
+ * functions are of a module of their own: how much they may have stays with them.
+ */
 static void graph_shared(handle s)
 {
-	const U most = 200000;
-	struct cuda_kernel_node kernel = kernel_node(0, RECORDS);
-	handle graph, node, exec;
+	static const U most[] = { 200000, 8192, 1024, 0 };
+	uint64_t before = counted().graphs_stale;
+	handle own, function;
 
-	TRY(cuFuncSetAttribute(census, CUDA_FUNC_ATTR_DYNAMIC_SHARED, most));
-	kernel.shared = most;
-	TRY(cuGraphCreate(&graph, 0));
-	TRY(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
-	exec = instantiate(graph);
-	MUST(gpupart_process_set(gp, gpu, &a));
-	tap_ok(graph_in(exec, s, 1, &a), "graph: all the shared memory there is");
-	MUST(gpupart_process_set(gp, gpu, &b));
-	tap_ok(graph_in(exec, s, 1, &b), "graph: and another set");
-	MUST(gpupart_process_set(gp, gpu, NULL));
-	TRY(cuGraphExecDestroy(exec));
-	TRY(cuGraphDestroy(graph));
+	TRY(cuModuleLoadData(&own, ptx));
+	TRY(cuModuleGetFunction(&function, own, "gpupart_census"));
+	for (unsigned int i = 0; i < 4; i++) {
+		struct cuda_kernel_node kernel = kernel_node(0, RECORDS);
+		handle graph, node, exec;
+
+		TRY(cuFuncSetAttribute(function, CUDA_FUNC_ATTR_DYNAMIC_SHARED, most[i]));
+		kernel.function = function;
+		kernel.shared = most[i];
+		TRY(cuGraphCreate(&graph, 0));
+		TRY(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+		add(graph, node, 1);
+		exec = instantiate(graph);
+		MUST(gpupart_process_set(gp, gpu, &a));
+		tap_ok(graph_in(exec, s, 2, &a), "graph: all the shared memory there is, %u bytes",
+		       most[i]);
+		MUST(gpupart_process_set(gp, gpu, &b));
+		tap_ok(graph_in(exec, s, 2, &b), "graph: and another set");
+		MUST(gpupart_process_set(gp, gpu, NULL));
+		TRY(cuGraphExecDestroy(exec));
+		TRY(cuGraphDestroy(graph));
+	}
+	tap_ok(counted().graphs_stale == before, "graph: none of them kept an earlier set");
+	TRY(cuModuleUnload(own));
 }
 
 static void graph_large(handle s)

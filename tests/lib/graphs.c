@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Graphs where more is needed than a program of one thread on one GPU: sets that change
- * while nodes are being built, streams of another GPU than the current context's, drivers
- * that do not tell all. On the simulated driver; tests/gpu/inside.c has what a real one has.
+ * while nodes are being built, streams of another GPU than the current context's, captures
+ * before a stream can have a set. On the simulated driver; tests/gpu/inside.c has what a real
+ * one has, untold.c drivers that do not tell all.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -244,6 +245,65 @@ static void other_context(void)
 	tap_ok(ran_on(&there, elsewhere, &two), "which is for the second");
 }
 
+/* Where a launch that failed was meant to go is not always known: no set waits on for it. */
+static void failed_launch(void)
+{
+	struct gpupart_tpcset set, all[2];
+	struct gpupart_gpu *gpus[2];
+	struct program p[2];
+	P s[2], gone, exec = NULL;
+	U64 out, before;
+
+	if (!tap_ok(!attach("cuda:0"), "attached"))
+		return;
+	gpus[0] = gpu;
+	if (!tap_ok(!gpupart_attach(gp, "cuda:1", &gpus[1]) && graphs_open() &&
+			    !program_start(&p[0], 0) && !cuStreamCreate(&s[0], 1) &&
+			    !cuMemAlloc(&out, sizeof(records)) && (exec = graph_of(&p[0], out)) &&
+			    !program_start(&p[1], 1) && !cuStreamCreate(&s[1], 1) &&
+			    !cuStreamCreate(&gone, 1) && !cuStreamDestroy(gone),
+		    "two GPUs: %s", gpupart_error(gp)))
+		return;
+	set = list("0-3");
+	for (int i = 0; i < 2; i++)
+		all[i] = gpupart_topology_all(gpupart_gpu_topology(gpus[i]));
+	cuCtxSetCurrent(p[0].ctx);
+
+	before = counted().next_dropped;
+	gpupart_next_set(gp, gpus[1], &set);
+	tap_ok(program_launch(&p[1], gone, 1, 1000) && counted().next_dropped == before + 1,
+	       "a stream that went, with the first's context current: the second's set is used up");
+	gpu = gpus[1];
+	cuCtxSetCurrent(p[1].ctx);
+	tap_ok(ran_on(&p[1], s[1], &all[1]), "and a later launch has none");
+
+	cuCtxSetCurrent(p[0].ctx);
+	gpupart_next_set(gp, gpus[1], &set);
+	tap_ok(program_launch(&p[1], NULL, 1, 1000) && counted().next_dropped == before + 2,
+	       "a function of the second in a stream of the first: the same");
+	cuCtxSetCurrent(p[1].ctx);
+	tap_ok(ran_on(&p[1], s[1], &all[1]), "and a later launch has none");
+
+	gpu = gpus[0];
+	gpupart_next_set(gp, gpus[0], &set);
+	cuCtxSetCurrent(NULL);
+	tap_ok(cuGraphLaunch(exec, NULL) && counted().next_dropped == before + 3,
+	       "a graph, with no context current: the same");
+	cuCtxSetCurrent(p[0].ctx);
+	tap_ok(ran_on(&p[0], s[0], &all[0]), "and a later launch has none");
+
+	gpupart_next_set(gp, gpus[0], &set);
+	tap_ok(cuGraphLaunch(exec, gone) && counted().next_dropped == before + 4 &&
+		       ran_on(&p[0], s[0], &all[0]), "a graph, into a stream that went: the same");
+	gpupart_next_set(gp, gpus[1], &set);
+	tap_ok(cuLaunchKernel(p[0].function, 0, 1, 1, 32, 1, 1, 0, s[0], NULL, NULL) &&
+		       counted().next_dropped == before + 4,
+	       "one that fails on the first leaves the second's alone");
+	gpu = gpus[1];
+	cuCtxSetCurrent(p[1].ctx);
+	tap_ok(ran_on(&p[1], s[1], &set), "which is for a launch there");
+}
+
 /* ------------------------------------------------ a stream that goes while it is asked for */
 
 struct victim {
@@ -291,8 +351,156 @@ static void stream_goes(void)
 	tap_ok(!lost, "of which %d lost its set", lost);
 }
 
+/* ------------------------------------------- captured before its stream can have a set */
+
+/* A census of @p captured on @stream; NULL: it failed. */
+static P exec_captured_on(struct program *p, P stream)
+{
+	P graph, exec;
+
+	return cuStreamBeginCapture(stream, 0) || program_launch(p, stream, NR_BLOCKS, 1000) ||
+	       cuStreamEndCapture(stream, &graph) || cuGraphInstantiate(&exec, graph, 0) ? NULL :
+										       exec;
+}
+
+static bool launched_on(struct program *p, P exec, P stream, const struct gpupart_tpcset *want)
+{
+	return !cuGraphLaunch(exec, stream) && !cuStreamSynchronize(stream) &&
+	       captured_ran_on(p, want);
+}
+
+static void child_attaches(void)
+{
+	tap_ok(!attach(NULL), "attached");
+}
+
+/* The mask bits are checked, so that the next child may attach without a launch. */
+static void prepare_checked(const struct scenario *s)
+{
+	static const struct scenario checked = { "checked", child_attaches, "@b", { NULL }, NULL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status = -1;
+
+	waitpid(child_start(&checked, null), &status, 0);
+	close(null);
+	tap_ok(!status, "%s: the mask bits were checked", s->name);
+}
+
+/* As under `gpupart run`: how streams are told apart is learnt only by a later attach. */
+static void captured_early(void)
+{
+	struct gpupart_tpcset set, other_set, all;
+	P s, gone, reused = NULL, own, o, exec[3];
+	struct program p;
+
+	if (!tap_ok(!gpupart_open(&gp) && !driver_open() && !cuInit(0) &&
+			    !gpupart_attach_early(gp, NULL, NULL, &gpu) && !program_start(&p, 0) &&
+			    graphs_open() && !cuStreamCreate(&s, 1) && !cuStreamCreate(&gone, 1) &&
+			    !cuStreamCreate(&o, 1), "attached early: %s", gpupart_error(gp)))
+		return;
+	own = (P)2;
+	exec[0] = exec_captured_on(&p, s);
+	exec[1] = exec_captured_on(&p, gone);
+	exec[2] = exec_captured_on(&p, own);
+	cuStreamDestroy(gone);
+	tap_ok(!cuStreamCreate(&reused, 1) && reused == gone,
+	       "one stream went, and the next has its handle");
+	if (!tap_ok(exec[0] && exec[1] && exec[2] && !gpupart_attach(gp, NULL, &gpu),
+		    "attached: %s", gpupart_error(gp)))
+		return;
+	all = gpupart_topology_all(gpupart_gpu_topology(gpu));
+	set = list("0-3");
+	other_set = list("8-9");
+	tap_ok(!gpupart_stream_set(gp, gpu, s, &set) &&
+		       !gpupart_stream_set(gp, gpu, reused, &other_set),
+	       "sets: %s", gpupart_error(gp));
+	tap_ok(launched_on(&p, exec[0], o, &set), "a graph has that of its capture's stream");
+	tap_ok(launched_on(&p, exec[1], o, &all), "and none of one at that stream's place");
+	gpupart_stream_set(gp, gpu, s, &other_set);
+	tap_ok(launched_on(&p, exec[0], o, &other_set), "it follows its stream");
+	tap_ok(!gpupart_stream_set(gp, gpu, own, &set) && launched_on(&p, exec[2], o, &set),
+	       "captured on the thread's own stream: the same");
+	cuStreamDestroy(s);
+	tap_ok(launched_on(&p, exec[0], o, &other_set), "what it had when it went stays");
+	tap_ok(!counted().graphs_stale, "none is counted as stale");
+}
+
+static void captured_elsewhere(void)
+{
+	struct gpupart_tpcset set;
+	struct program there;
+	P s, o, exec = NULL;
+
+	if (!tap_ok(!attach("cuda:0") && !program_start(&there, 1) && graphs_open() &&
+			    !cuStreamCreate(&s, 1) && !cuStreamCreate(&o, 1) &&
+			    (exec = exec_captured_on(&there, s)) &&
+			    !gpupart_attach(gp, "cuda:1", &gpu),
+		    "captured before that GPU was attached: %s", gpupart_error(gp)))
+		return;
+	set = list("0-3");
+	tap_ok(!gpupart_stream_set(gp, gpu, s, &set) && launched_on(&there, exec, o, &set),
+	       "it has its stream's set");
+}
+
+/* ------------------------------------------ launches of our own, and a program's capture */
+
+/* Ends the capture on @s: it is whole, and its launch runs. */
+static bool unspoilt(P s)
+{
+	P graph, exec;
+
+	return !cuStreamEndCapture(s, &graph) && !cuGraphInstantiate(&exec, graph, 0) &&
+	       !cuGraphLaunch(exec, s) && !cuStreamSynchronize(s);
+}
+
+static void while_captured(void)
+{
+	struct gpupart_tpcset seen, set;
+	struct program p;
+	P s, free_one;
+	int err;
+
+	if (!tap_ok(!gpupart_open(&gp) && !driver_open() && !program_start(&p, 0) &&
+			    graphs_open() && !cuStreamCreate(&s, 0) &&
+			    !cuStreamCreate(&free_one, 1), "a program"))
+		return;
+	cuStreamBeginCapture(s, 0);
+	program_launch(&p, s, NR_BLOCKS, 1000);
+	err = gpupart_attach(gp, NULL, &gpu);
+	tap_ok(err == -EBUSY, "the first attach while a blocking stream is captured: %d %s", err,
+	       gpupart_error(gp));
+	tap_ok(unspoilt(s), "spoils nothing");
+	if (!tap_ok(!gpupart_attach(gp, NULL, &gpu), "and works afterwards: %s", gpupart_error(gp)))
+		return;
+	set = list("0-3");
+
+	cuStreamBeginCapture(s, 0);
+	program_launch(&p, s, NR_BLOCKS, 1000);
+	err = gpupart_census(gp, gpu, NULL, &seen);
+	tap_ok(err == -EBUSY, "a census in the legacy stream: %d %s", err, gpupart_error(gp));
+	tap_ok(gpupart_census(gp, gpu, s, &seen) == -EBUSY, "in the captured one: %s",
+	       gpupart_error(gp));
+	tap_ok(gpupart_census(gp, gpu, free_one, &seen) == -EBUSY, "and in another: %s",
+	       gpupart_error(gp));
+	tap_ok(!gpupart_next_set(gp, gpu, &set) && !gpupart_next_set(gp, gpu, NULL),
+	       "the first next-launch set is none of it: %s", gpupart_error(gp));
+	tap_ok(unspoilt(s), "nothing is spoilt");
+
+	cuStreamBeginCapture(free_one, 0);
+	program_launch(&p, free_one, NR_BLOCKS, 1000);
+	tap_ok(gpupart_census(gp, gpu, free_one, &seen) == -EBUSY,
+	       "in a captured stream that waits for nobody: %s", gpupart_error(gp));
+	tap_ok(!gpupart_census(gp, gpu, NULL, &seen) && !gpupart_census(gp, gpu, s, &seen),
+	       "and elsewhere, meanwhile: %s", gpupart_error(gp));
+	tap_ok(unspoilt(free_one), "nothing is spoilt");
+}
+
 static const struct scenario scenarios[] = {
+	{ "while-captured", while_captured, "@b", { NULL }, NULL },
+	{ "captured-early", captured_early, "@b", { NULL }, prepare_checked },
+	{ "captured-elsewhere", captured_elsewhere, "@b:@e", { NULL }, NULL },
+	{ "checked", child_attaches, "@b", { NULL }, NULL },
 	{ "stream-goes", stream_goes, "@b", { NULL }, NULL },
+	{ "failed-launch", failed_launch, "@b:@e", { NULL }, NULL },
 	{ "other-context", other_context, "@b:@e", { NULL }, NULL },
 	{ "set-changed", set_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },
 	{ "limit-changed", limit_changed, "@b", { "GPUPART_SIM_SUBSCRIBERS=2" }, NULL },

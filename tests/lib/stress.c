@@ -374,6 +374,11 @@ static void run(void)
 	}
 	topo = gpupart_gpu_topology(gpu);
 	families();
+	/* A process's first makes a launch of its own. */
+	if (gpupart_next_set(gp, gpu, &family[OWN][0]) || gpupart_next_set(gp, gpu, NULL)) {
+		tap_ok(0, "a next-launch set: %s", gpupart_error(gp));
+		return;
+	}
 	cuStreamCreate(&s, 1);
 	for (int i = 0; i <= BY_FUNCTION; i++)
 		cuStreamCreate(&streams[i], 1);
