@@ -516,8 +516,11 @@ struct gpupart_verify_row {
  * for the time and put back; a limit from outside stays, and so do sets of functions and
  * of created streams. No other thread should launch or set meanwhile. Returns the number
  * of rows that failed (0 good) or a negative errno where it could not run: -EINVAL for
- * flags that are none or a @gpu not attached, -EPERM, -EBUSY, .. where what there was
- * could not be put back (a default stream's set during a stream capture).
+ * flags that are none or a @gpu not attached; -EBUSY, and nothing was touched, during a
+ * capture of a default stream of the context or of a stream that waits for the legacy one
+ * (a non-blocking one's does no harm). -EPERM, -EBUSY, .. where something could not be put
+ * back, all else is: a limit when one from outside was narrowed meanwhile, a default
+ * stream's set when @row began a capture.
  */
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);
