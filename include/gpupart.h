@@ -376,7 +376,12 @@ struct gpupart_counters {
 	uint64_t widened_cooperative; /* the set could not hold the grid at once */
 	uint64_t unconfinable_version; /* unknown TMD version or launch type */
 	uint64_t unconfinable_map;	/* mask bits not proven on this GPU */
-	uint64_t unconfinable_gpu;	/* launch on a GPU that was not attached */
+	/*
+	 * Launch on a GPU that was not attached; or, where CUDA shows several, in a context
+	 * that is not current then, nor was at an attach or launch, and in which no stream was
+	 * made or given a set, and no module loaded, since the attach: its GPU is not known.
+	 */
+	uint64_t unconfinable_gpu;
 	uint64_t graphs_reapplied; /* graph launches whose nodes were built again first */
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
 	uint64_t next_dropped;	/* next-launch sets whose launch failed or was captured */

@@ -320,6 +320,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	struct gpupart_gpu *gpu;
 	struct probe *probe;
 	int err, result;
+	void *current;
 
 	err = keep_out(gp);
 	if (!err)
@@ -336,10 +337,15 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 		err = device_of_pci(gp, cuda, gpu->topo->info.pci, &gpu->device);
 		if (!err)
 			err = probe_get(gp, cuda, gpu, gpu->device, &probe);
-		if (!err)
+		if (!err) {
+			hook_context_on(probe->ctx, gpu->device);
 			err = check_gpu(gp, gpu, probe);
+		}
 		gpu->learned = !err;
 	}
+	/* Also of those that a second attach finds current. */
+	if (!err && !cuda->ctx_current(&current))
+		hook_gpu_of_context(current);
 	if (!err) {
 		control_show_map(gpu->shared, &gpu->map);
 		err = limit_from_environment(gp, cuda, false, gpu);

@@ -30,7 +30,14 @@ struct gpupart_gpu *hook_find_gpu(const char *pci);
 /* The @n'th attached GPU, or NULL after the last. */
 struct gpupart_gpu *hook_gpu(unsigned int n);
 
-/* The attached GPU that @ctx is on, or NULL: found for contexts that are current. */
+/*
+ * @ctx is on CUDA's @device: launches in it are found to be there also when another context
+ * is current. What makes streams, loads modules or launches while it is current need not say
+ * so.
+ */
+void hook_context_on(const void *ctx, int device);
+
+/* The attached GPU that @ctx is on, or NULL: found for contexts that are or were current. */
 struct gpupart_gpu *hook_gpu_of_context(void *ctx);
 
 /* The attached GPU that has this number in CUDA, or NULL. Calls the driver at first. */

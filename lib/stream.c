@@ -152,6 +152,7 @@ static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	if (cuda->ctx_device(&device))
 		device = -1;
 	cuda->ctx_pop(&(void *){ NULL });
+	hook_context_on(*ctx, device);
 	if (device != gpu->device)
 		return ctx_fail(gp, -EINVAL, "stream %p is not on the GPU at %s", id->handle,
 				gpu->topo->info.pci);
