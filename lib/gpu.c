@@ -19,6 +19,7 @@
 #include "stream.h"
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(attach_lock);
 
 /* ------------------------------------------------------------------- attaching */
 
@@ -197,7 +198,6 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
 		goto free_gpu;
 	}
-	fork_guard(&attach_lock);
 	err = hook_install(gp, cuda);
 	if (!err)
 		err = hook_add_gpu(gp, gpu);
@@ -322,6 +322,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	int err, result;
 	void *current;
 
+	fork_guard();
 	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
@@ -365,6 +366,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	struct gpupart_gpu *gpu;
 	int err;
 
+	fork_guard();
 	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
@@ -401,6 +403,7 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 {
 	int err;
 
+	fork_guard();
 	/* A limit that is set while the block moves would be lost. */
 	pthread_mutex_lock(&attach_lock);
 	process_list_own(NULL, 0);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "api.h"
 #include "control.h"
+#include "fork.h"
 #include "graph.h"
 #include "hook.h"
 #include "module.h"
@@ -78,6 +79,7 @@ struct module_params {
 #define MAX_GPUS SCOPE_MAX_GPUS
 
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(install_lock);
 static bool installed;
 static enable_fn enable_callback;
 static uint32_t subscription;
@@ -623,6 +625,20 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api)
 	enable_callback = enable;
 	subscription = handle;
 	return 0;
+}
+
+static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
+{
+	(void)on;
+	(void)handle;
+	(void)domain;
+	(void)cbid;
+	return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+void hook_in_child(void)
+{
+	enable_callback = enable_none;
 }
 
 const char *hook_graphs(void)

@@ -43,6 +43,12 @@ struct gpupart_gpu *hook_gpu_of_context(void *ctx);
 /* The attached GPU that has this number in CUDA, or NULL. Calls the driver at first. */
 struct gpupart_gpu *hook_gpu_of_device(int device);
 
+/*
+ * In the child of a fork: nothing more is watched. CUDA does not work there, and another
+ * thread of the parent may have been in the driver, whose locks then stay taken.
+ */
+void hook_in_child(void);
+
 /* From now on the begin and the end of launch functions are seen; harmless to repeat. */
 void hook_watch_launches(void);
 

@@ -82,6 +82,25 @@ bool smctrl_stands_aside(void)
 
 #define MAX_GPUS 64
 
+/* The first for moments; the others are held across calls of gpupart and of the driver. */
+static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t gpcs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A thread that the child of a fork has not may hold them: it has new ones. */
+static void in_child(void)
+{
+	pthread_mutex_init(&cap_lock, NULL);
+	pthread_mutex_init(&ready_lock, NULL);
+	pthread_mutex_init(&gpcs_lock, NULL);
+}
+
+__attribute__((constructor))
+static void guard_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
 /* --------------------------------------------------------- the driver, a few words of it */
 
 /* Only to learn which GPUs there are and where a thread is: confining is gpupart's. */
@@ -173,17 +192,16 @@ static bool cap_parse(struct mask *cap)
 /* Whether the cap came to @gpu before; from now on it has. */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static const struct gpupart_gpu *done[MAX_GPUS];
 	bool was = false;
 	int nr = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cap_lock);
 	while (nr < MAX_GPUS && done[nr] && !was)
 		was = done[nr++] == gpu;
 	if (!was && nr < MAX_GPUS)
 		done[nr] = gpu;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cap_lock);
 	return was;
 }
 
@@ -259,7 +277,6 @@ static struct device {
 	atomic_bool tells_streams;	/* attached to the full, which makes a context */
 } devices[MAX_GPUS];
 
-static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ready;	/* devices[] is filled and stays */
 static int nr_devices;		/* negative: why there are none */
 
@@ -643,7 +660,6 @@ static int gpcs_fill(struct gpcs *gpcs, const struct gpupart_topology *topo)
 
 static int gpcs_get(int dev, const struct gpcs **got)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	bool there = dev >= 0 && dev < MAX_GPUS;
 	struct gpupart_topology *topo;
 	struct gpupart *gp;
@@ -651,14 +667,14 @@ static int gpcs_get(int dev, const struct gpcs **got)
 
 	if (gpupart_open(&gp))
 		return ENOMEM;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&gpcs_lock);
 	if (!there || !gpcs_of_dev[dev].known)
 		err = there ? topology_of_dev(gp, dev, &topo) : -ENODEV;
 	if (there && !err && !gpcs_of_dev[dev].known) {
 		err = gpcs_fill(&gpcs_of_dev[dev], topo);
 		gpupart_topology_close(topo);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&gpcs_lock);
 	if (err)
 		err = topology_failed(gp, "PCI", dev, err);
 	else

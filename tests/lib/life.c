@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include "scenario.h"
 
 /* ---------------------------------------------------------------------- contexts */
@@ -204,6 +205,80 @@ static void child_fork_of_setter(void)
 	no_more = true;
 	pthread_join(setter, NULL);
 	tap_ok(nr_well == nr, "%d children of %d set and ask", nr_well, nr);
+}
+
+/* What a thread of the parent does all the time, and the child then. */
+static atomic_int doing;
+
+enum { TELLS, ATTACHES, COUNTS, NR_DOINGS };
+
+static int do_once(struct gpupart *own, int what)
+{
+	struct gpupart_tpcset set = list("3");
+	struct gpupart_gpu *found;
+
+	switch (what) {
+	case TELLS:
+		gpupart_sm_count_tell(own, gpu, true);
+		return gpupart_sm_count_tell(own, gpu, false);
+	case ATTACHES:
+		return gpupart_attach(own, "cuda:0", &found);
+	case COUNTS:
+		return gpupart_census(own, gpu, NULL, &set);
+	}
+	return gpupart_next_set(own, gpu, &set) || gpupart_next_set(own, gpu, NULL);
+}
+
+static void *keep_doing(void *ctx)
+{
+	struct gpupart *own;
+
+	if (cuCtxSetCurrent(ctx) || gpupart_open(&own))
+		return NULL;
+	while (!no_more)
+		do_once(own, doing);
+	gpupart_close(own);
+	return NULL;
+}
+
+/*
+ * The locks that are held across calls of the driver are new in the child. Whether CUDA
+ * works there is not our business: that all comes to an end is.
+ */
+static void child_fork_of_caller(void)
+{
+	static const char *const names[NR_DOINGS] = { "tells SMs", "attaches", "takes a census" };
+	struct program p;
+	pthread_t caller;
+
+	if (!tap_ok(!attach(NULL) && !program_start(&p, 0) &&
+			    !pthread_create(&caller, NULL, keep_doing, p.ctx), "attaches"))
+		return;
+	for (int what = 0; what < NR_DOINGS; what++) {
+		int nr, nr_ended = 0;
+
+		doing = what;
+		for (nr = 0; nr < 60 && nr_ended == nr; nr++) {
+			struct timespec pause = { .tv_nsec = 100000 * (nr % 7) };
+			int status = -1;
+			pid_t pid;
+
+			nanosleep(&pause, NULL);
+			pid = fork();
+			if (!pid) {
+				alarm(5);
+				/* The simulated driver has locks of its own. */
+				if (what != COUNTS)
+					do_once(gp, what);
+				_exit(do_once(gp, NR_DOINGS));
+			}
+			nr_ended += waitpid(pid, &status, 0) == pid && !status;
+		}
+		tap_ok(nr_ended == nr, "while a thread %s %d children of %d do too", names[what],
+		       nr_ended, nr);
+	}
+	no_more = true;
+	pthread_join(caller, NULL);
 }
 
 /* A child that only forked and ends takes nothing away. */
@@ -527,6 +602,7 @@ static const struct scenario scenarios[] = {
 	{ "capturing", child_capturing, "@b", { "GPUPART_SIM_CAPTURING=1" }, NULL },
 	{ "fork", child_fork, "@b", { NULL }, NULL },
 	{ "fork-of-setter", child_fork_of_setter, "@b", { NULL }, NULL },
+	{ "fork-of-caller", child_fork_of_caller, "@b", { NULL }, NULL },
 	{ "fork-unseen", child_fork_unseen, "@b", { NULL }, NULL },
 	{ "exit", child_exit, "@b", { NULL }, NULL },
 	{ "pid-again", child_pid_again, "@b", { NULL }, NULL },
