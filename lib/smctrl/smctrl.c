@@ -166,7 +166,7 @@ static bool cap_parse(struct mask *cap)
 {
 	const char *text = getenv("LIBSMCTRL_MASK"), *c = text;
 	uint128_t mask = 0;
-	bool invert;
+	bool invert, any = false;
 
 	if (!text || !text[0])
 		return false;
@@ -174,9 +174,9 @@ static bool cap_parse(struct mask *cap)
 	c += invert;
 	if (c[0] == '0' && (c[1] == 'x' || c[1] == 'X'))
 		c += 2;
-	for (; *c; c++) {
+	for (; *c || !any; c++) {
 		const char digits[] = "0123456789abcdef0123456789ABCDEF";
-		const char *digit = strchr(digits, *c);
+		const char *digit = *c ? strchr(digits, *c) : NULL;
 
 		if (!digit || mask >> (MASK_TPCS - 4)) {
 			say("LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits: ignored",
@@ -184,6 +184,7 @@ static bool cap_parse(struct mask *cap)
 			return false;
 		}
 		mask = mask << 4 | (digit - digits) % 16;
+		any = true;
 	}
 	*cap = mask_of_128(invert ? ~mask : mask);
 	return true;
