@@ -12,6 +12,11 @@
  * it takes a context, gpupart_error() then holds one sentence with the object and
  * the value in it. The library never prints and never exits.
  *
+ * Pointers. Objects (struct gpupart, gpupart_gpu, gpupart_topology, gpupart_remote) and
+ * places for results must be valid; NULL is for a function that says so, and harmless to
+ * the _close functions. A set or a string that is NULL where that means nothing is -EINVAL;
+ * to the functions on sets that cannot fail they must be valid.
+ *
  * Threads. A context (struct gpupart) is for one thread at a time; open one a
  * thread. Topologies and sets are plain values or immutable and may be shared.
  * Setting a set is safe from any thread at any time, also against launches.
@@ -310,7 +315,8 @@ int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu,
  * default stream; the first set on one of those three makes one empty launch on
  * it (-EBUSY during a stream capture). A set goes away with its stream.
  * -EINVAL a stream handle that is none, -EOPNOTSUPP where streams cannot be told
- * apart on this driver, -ENOSPC more than 4096 streams with sets.
+ * apart on this driver, -ENOSPC more than 4096 streams with sets. To take away (NULL)
+ * what a handle does not have is no error, also of a stream that went, or of none.
  */
 int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		       const struct gpupart_tpcset *set);
@@ -460,10 +466,11 @@ struct gpupart_job {
 /*
  * The calling process, and what it becomes by exec and starts, is a job from now on: put
  * @id (GPUPART_JOB_STRLEN long) into GPUPART_JOB. Its parent is the job that GPUPART_JOB
- * names now. @name may be NULL; @pci is the address of the GPU that @topo is of (of a
- * capture the one that is simulated). A job is forgotten when it has no process any more.
- * -EINVAL for the set as gpupart_set_check() has it; -EROFS, -EACCES, .. where /dev/shm
- * cannot be written: the job is then limited by GPUPART_SET alone.
+ * names now. @name may be NULL; @pci, "0000:0d:00.0", is the address of the GPU that @topo
+ * is of (of a capture the one that is simulated). A job is forgotten when it has no process
+ * any more. -EINVAL for the set as gpupart_set_check() has it, and for a @pci that is none;
+ * -EROFS, -EACCES, .. where /dev/shm cannot be written: the job is then limited by
+ * GPUPART_SET alone.
  */
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id);

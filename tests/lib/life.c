@@ -41,6 +41,9 @@ static void child_context(void)
 		bad += gpupart_stream_set(gp, gpu, stream[i], &one) || !ran_on(&p, stream[i], &one);
 	bad += gpupart_stream_set(gp, gpu, NULL, &one) || !ran_on(&p, NULL, &one);
 	tap_ok(!bad, "sets on %d streams of a context and on its default one", NR);
+	tap_ok(gpupart_stream_set(gp, gpu, (P)-1, &one) == -EINVAL &&
+		       !gpupart_stream_set(gp, gpu, (P)-1, NULL),
+	       "none on a handle that is none, which to take away is no error");
 	err = gpupart_census(gp, gpu, NULL, &seen);
 	tap_ok(!err && gpupart_tpcset_equal(&seen, &one), "and a census in it: %s",
 	       err ? gpupart_error(gp) : "");
