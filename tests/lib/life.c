@@ -210,26 +210,28 @@ static void child_fork_of_setter(void)
 	tap_ok(nr_well == nr, "%d children of %d set and ask", nr_well, nr);
 }
 
-/* What a thread of the parent does all the time, and the child then. */
+/* What a thread of the parent does all the time. */
 static atomic_int doing;
 
 enum { TELLS, ATTACHES, COUNTS, NR_DOINGS };
 
-static int do_once(struct gpupart *own, int what)
+static void do_once(struct gpupart *own, int what)
 {
-	struct gpupart_tpcset set = list("3");
+	struct gpupart_tpcset seen;
 	struct gpupart_gpu *found;
 
 	switch (what) {
 	case TELLS:
 		gpupart_sm_count_tell(own, gpu, true);
-		return gpupart_sm_count_tell(own, gpu, false);
+		gpupart_sm_count_tell(own, gpu, false);
+		break;
 	case ATTACHES:
-		return gpupart_attach(own, "cuda:0", &found);
+		gpupart_attach(own, "cuda:0", &found);
+		break;
 	case COUNTS:
-		return gpupart_census(own, gpu, NULL, &set);
+		gpupart_census(own, gpu, NULL, &seen);
+		break;
 	}
-	return gpupart_next_set(own, gpu, &set) || gpupart_next_set(own, gpu, NULL);
 }
 
 static void *keep_doing(void *ctx)
@@ -244,10 +246,18 @@ static void *keep_doing(void *ctx)
 	return NULL;
 }
 
-/*
- * The locks that are held across calls of the driver are new in the child. Whether CUDA
- * works there is not our business: that all comes to an end is.
- */
+/* All that needs one of our locks and no call of the driver, whose own may be taken. */
+static int child_sets(void)
+{
+	struct gpupart_tpcset set = list("3");
+
+	gpupart_sm_count_tell(gp, gpu, true);
+	return gpupart_sm_count_tell(gp, gpu, false) || gpupart_process_publish(gp, "child") ||
+	       gpupart_next_set(gp, gpu, &set) || gpupart_thread_set(gp, gpu, &set) ||
+	       gpupart_process_set(gp, gpu, &set);
+}
+
+/* The locks that are held across calls of the driver are new in the child. */
 static void child_fork_of_caller(void)
 {
 	static const char *const names[NR_DOINGS] = { "tells SMs", "attaches", "takes a census" };
@@ -269,16 +279,13 @@ static void child_fork_of_caller(void)
 			nanosleep(&pause, NULL);
 			pid = fork();
 			if (!pid) {
-				alarm(5);
-				/* The simulated driver has locks of its own. */
-				if (what != COUNTS)
-					do_once(gp, what);
-				_exit(do_once(gp, NR_DOINGS));
+				alarm(10);
+				_exit(child_sets());
 			}
 			nr_ended += waitpid(pid, &status, 0) == pid && !status;
 		}
-		tap_ok(nr_ended == nr, "while a thread %s %d children of %d do too", names[what],
-		       nr_ended, nr);
+		tap_ok(nr_ended == nr, "while a thread %s %d children of %d set and tell",
+		       names[what], nr_ended, nr);
 	}
 	no_more = true;
 	pthread_join(caller, NULL);
