@@ -12,6 +12,11 @@
  * it takes a context, gpupart_error() then holds one sentence with the object and
  * the value in it. The library never prints and never exits.
  *
+ * Pointers. Objects (struct gpupart, gpupart_gpu, gpupart_topology, gpupart_remote) and
+ * places for results must be valid; NULL is for a function that says so, and harmless to
+ * the _close functions. A set or a string that is NULL where that means nothing is -EINVAL;
+ * to the functions on sets that cannot fail they must be valid.
+ *
  * Threads. A context (struct gpupart) is for one thread at a time; open one a
  * thread. Topologies and sets are plain values or immutable and may be shared.
  * Setting a set is safe from any thread at any time, also against launches.
@@ -398,7 +403,8 @@ int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu,
  * default stream; the first set on one of those three makes one empty launch on
  * it (-EBUSY during a stream capture). A set goes away with its stream.
  * -EINVAL a stream handle that is none, -EOPNOTSUPP where streams cannot be told
- * apart on this driver, -ENOSPC more than 4096 streams with sets.
+ * apart on this driver, -ENOSPC more than 4096 streams with sets. To take away (NULL)
+ * what a handle does not have is no error, also of a stream that went, or of none.
  */
 int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		       const struct gpupart_tpcset *set);
@@ -469,7 +475,12 @@ struct gpupart_counters {
 	uint64_t widened_cooperative; /* the set could not hold the grid at once */
 	uint64_t unconfinable_version; /* unknown TMD version or launch type */
 	uint64_t unconfinable_map;	/* mask bits not proven on this GPU */
-	uint64_t unconfinable_gpu;	/* launch on a GPU that was not attached */
+	/*
+	 * Launch on a GPU that was not attached; or, where CUDA shows several, in a context
+	 * that is not current then, nor was at an attach or launch, and in which no stream was
+	 * made or given a set, and no module loaded, since the attach: its GPU is not known.
+	 */
+	uint64_t unconfinable_gpu;
 	uint64_t graphs_reapplied; /* graph launches whose nodes were built again first */
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
 	uint64_t next_dropped;	/* next-launch sets whose launch failed, was captured or unknown */
@@ -557,11 +568,11 @@ struct gpupart_job {
  * The calling process, and what it becomes by exec and starts, is a job from now on: put
  * @id (GPUPART_JOB_STRLEN long) into GPUPART_JOB. Its parent is the job that GPUPART_JOB
  * names now; jobs may be begun inside one another to any depth. @name may be NULL, else it
- * is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'; @pci is the address of the
- * GPU that @topo is of (of a capture the one that is simulated). A job is forgotten when it
- * has no process any more: none that began it, that shows itself, or that was started (by
- * exec) with the id of it, or of a job inside it, in its environment.
- * -EINVAL for the set as gpupart_set_check() has it, another name, no address; -EROFS,
+ * is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'; @pci, "0000:0d:00.0", is
+ * the address of the GPU that @topo is of (of a capture the one that is simulated). A job
+ * is forgotten when it has no process any more: none that began it, that shows itself, or
+ * that was started (by exec) with the id of it, or of a job inside it, in its environment.
+ * -EINVAL for the set as gpupart_set_check() has it, another name, no PCI address; -EROFS,
  * -EACCES, -EFBIG, .. where /dev/shm cannot be written: the job is then limited by
  * GPUPART_SET alone.
  */
@@ -623,8 +634,11 @@ struct gpupart_verify_row {
  * for the time and put back; a limit from outside stays, and so do sets of functions and
  * of created streams. No other thread should launch or set meanwhile. Returns the number
  * of rows that failed (0 good) or a negative errno where it could not run: -EINVAL for
- * flags that are none or a @gpu not attached, -EPERM, -EBUSY, .. where what there was
- * could not be put back (a default stream's set during a stream capture).
+ * flags that are none or a @gpu not attached; -EBUSY, and nothing was touched, during a
+ * capture of a default stream of the context or of a stream that waits for the legacy one
+ * (a non-blocking one's does no harm). -EPERM, -EBUSY, .. where something could not be put
+ * back, all else is: a limit when one from outside was narrowed meanwhile, a default
+ * stream's set when @row began a capture.
  */
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);

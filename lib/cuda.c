@@ -6,8 +6,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include "cuda.h"
+#include "fork.h"
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(open_lock);
 static struct cuda_api opened;
 static atomic_bool is_open;
 

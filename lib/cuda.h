@@ -13,6 +13,7 @@ typedef int cuda_result;		/* CUresult, 0 is success */
 typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2
+#define CUDA_ERROR_NOT_INITIALIZED 3
 #define CUDA_ERROR_NO_DEVICE 100
 #define CUDA_ERROR_INVALID_CONTEXT 201
 #define CUDA_ERROR_ALREADY_ACQUIRED 210

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * Waits for the locks that a thread holds for moments and never across a call of the
- * driver, which may fork itself. The child, where CUDA does not work, gets a new one in
- * place of the lock of who attaches.
+ * driver, which may fork itself. The child gets new ones in place of the others.
  */
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include "fork.h"
 #include "graph.h"
+#include "hook.h"
 #include "module.h"
+#include "probe.h"
 #include "scope.h"
 
-static pthread_mutex_t *renewed;
+/* The linker's names for the section of FORK_RENEWS(). */
+extern pthread_mutex_t *__start_gpupart_renewed[] __attribute__((visibility("hidden")));
+extern pthread_mutex_t *__stop_gpupart_renewed[] __attribute__((visibility("hidden")));
 
 /* graph.c asks scope.c under its own lock. */
 static void before(void)
@@ -19,10 +22,12 @@ static void before(void)
 	module_hold();
 	graph_hold();
 	scope_hold();
+	probe_hold();
 }
 
 static void after(void)
 {
+	probe_release();
 	scope_release();
 	graph_release();
 	module_release();
@@ -30,15 +35,24 @@ static void after(void)
 
 static void after_in_child(void)
 {
+	const uintptr_t end = (uintptr_t)__stop_gpupart_renewed;
+	pthread_mutex_t **lock;
+
+	hook_in_child();
+	probe_forget();
 	after();
-	pthread_mutex_init(renewed, NULL);
+	for (lock = __start_gpupart_renewed; (uintptr_t)lock < end; lock++)
+		pthread_mutex_init(*lock, NULL);
 }
 
-void fork_guard(pthread_mutex_t *attaching)
+static void guard(void)
 {
-	static bool guarded;
+	pthread_atfork(before, after, after_in_child);
+}
 
-	renewed = attaching;
-	if (!guarded)
-		guarded = !pthread_atfork(before, after, after_in_child);
+void fork_guard(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, guard);
 }

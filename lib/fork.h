@@ -9,9 +9,15 @@
 #include <pthread.h>
 
 /*
- * From now on forks wait for those locks; the child's @attaching is a new one. Any number
- * of times, one thread at a time.
+ * Behind the definition of a lock that is held across calls of the driver, which may fork
+ * itself: no fork waits for it, and the child, where CUDA does not work, has a new one. In a
+ * section of its own, so that it is known before anybody can hold it.
  */
-void fork_guard(pthread_mutex_t *attaching);
+#define FORK_RENEWS(lock) \
+	static pthread_mutex_t *lock##_renewed \
+		__attribute__((used, section("gpupart_renewed"))) = &(lock)
+
+/* From now on; any number of times, from any thread. Before any of those locks is taken. */
+void fork_guard(void);
 
 #endif

@@ -19,6 +19,7 @@
 #include "stream.h"
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(attach_lock);
 
 /* ------------------------------------------------------------------- attaching */
 
@@ -197,7 +198,6 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
 		goto free_gpu;
 	}
-	fork_guard(&attach_lock);
 	err = hook_install(gp, cuda);
 	if (!err)
 		err = hook_add_gpu(gp, gpu);
@@ -320,7 +320,9 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	struct gpupart_gpu *gpu;
 	struct probe *probe;
 	int err, result;
+	void *current;
 
+	fork_guard();
 	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
@@ -336,10 +338,15 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 		err = device_of_pci(gp, cuda, gpu->topo->info.pci, &gpu->device);
 		if (!err)
 			err = probe_get(gp, cuda, gpu, gpu->device, &probe);
-		if (!err)
+		if (!err) {
+			hook_context_on(probe->ctx, gpu->device);
 			err = check_gpu(gp, gpu, probe);
+		}
 		gpu->learned = !err;
 	}
+	/* Also of those that a second attach finds current. */
+	if (!err && !cuda->ctx_current(&current))
+		hook_gpu_of_context(current);
 	if (!err) {
 		control_show_map(gpu->shared, &gpu->map);
 		err = limit_from_environment(gp, cuda, false, gpu);
@@ -359,6 +366,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	struct gpupart_gpu *gpu;
 	int err;
 
+	fork_guard();
 	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
@@ -398,6 +406,7 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 {
 	int err;
 
+	fork_guard();
 	/* A limit that is set while the block moves would be lost. */
 	pthread_mutex_lock(&attach_lock);
 	process_list_own(NULL, 0);

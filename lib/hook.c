@@ -11,6 +11,7 @@
 #include <string.h>
 #include "api.h"
 #include "control.h"
+#include "fork.h"
 #include "graph.h"
 #include "hook.h"
 #include "module.h"
@@ -38,6 +39,7 @@ static const unsigned char table_uuid[16] = {
 #define CBID_TMD_BUILT		1
 #define DOMAIN_RESOURCE		2
 #define CBID_CTX_GOES		2
+#define CBID_STREAM_MADE	4
 #define CBID_STREAM_GOES	5
 #define CBID_MODULE_LOADED	17
 #define CBID_MODULE_GOES	18
@@ -80,6 +82,7 @@ struct module_params {
 #define MAX_GPUS SCOPE_MAX_GPUS
 
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(install_lock);
 static atomic_bool installed;
 static bool subscribed;
 static enable_fn enable_callback;
@@ -104,10 +107,12 @@ static atomic_uint known_gpus;	/* nr_gpus when by_device was filled */
 static _Atomic(struct gpupart_gpu *) only_gpu;
 
 /*
- * Contexts seen current in a launch, for launches whose context is not (graphs over GPUs):
- * address * MAX_GPUS + device in one word, so that nobody reads the one without the other.
+ * Contexts whose device is known, for launches whose context is not current (graphs over
+ * GPUs, a stream of another context): address * MAX_GPUS + device in one word, so that
+ * nobody reads the one without the other. Each in one of a few places.
  */
-#define NR_CONTEXTS 64
+#define NR_CONTEXTS 256
+#define NR_CONTEXT_PLACES 8
 static _Atomic uint64_t contexts[NR_CONTEXTS];
 
 static _Atomic uint64_t last_stream_gone[4];
@@ -171,44 +176,82 @@ static void devices_learn(void)
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
 }
 
-static _Atomic uint64_t *context_slot(const void *ctx)
+/* The @n'th place where @ctx may stand. */
+static _Atomic uint64_t *context_place(const void *ctx, unsigned int n)
 {
-	return &contexts[(uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 26];
+	return &contexts[(((uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 24) + n) % NR_CONTEXTS];
 }
 
-static void context_remember(const void *ctx, int device)
+static bool word_is_of(uint64_t word, const void *ctx)
 {
-	uint64_t word = (uintptr_t)ctx * (uint64_t)MAX_GPUS + device;
-
-	if (atomic_load_explicit(context_slot(ctx), memory_order_relaxed) != word)
-		atomic_store_explicit(context_slot(ctx), word, memory_order_relaxed);
+	return word / MAX_GPUS == (uintptr_t)ctx;
 }
 
-/* Only this context's word: one that another has put there meanwhile stays. */
+void hook_context_on(const void *ctx, int device)
+{
+	uint64_t word = (uintptr_t)ctx * (uint64_t)MAX_GPUS + device, found;
+	unsigned int n;
+
+	if (device < 0 || device >= MAX_GPUS)
+		return;
+	if (atomic_load_explicit(context_place(ctx, 0), memory_order_relaxed) == word)
+		return;
+	for (n = 0; n < NR_CONTEXT_PLACES; n++) {
+		found = atomic_load_explicit(context_place(ctx, n), memory_order_relaxed);
+		if (word_is_of(found, ctx)) {
+			/* Another device: nobody told that the one before it went. */
+			if (found != word)
+				atomic_store_explicit(context_place(ctx, n), word,
+						      memory_order_relaxed);
+			return;
+		}
+	}
+	/* Two threads that do this at once may leave it in two places: both say the same. */
+	for (n = 0; n < NR_CONTEXT_PLACES; n++) {
+		found = 0;
+		if (atomic_compare_exchange_strong(context_place(ctx, n), &found, word))
+			return;
+	}
+	atomic_store_explicit(context_place(ctx, 0), word, memory_order_relaxed);
+}
+
+/* Only this context's words: one that another has put there meanwhile stays. */
 static void context_forget(const void *ctx)
 {
-	uint64_t word = atomic_load_explicit(context_slot(ctx), memory_order_relaxed);
+	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
+		uint64_t word = atomic_load_explicit(context_place(ctx, n), memory_order_relaxed);
 
-	if (word / MAX_GPUS == (uintptr_t)ctx)
-		atomic_compare_exchange_strong(context_slot(ctx), &word, 0);
+		if (word_is_of(word, ctx))
+			atomic_compare_exchange_strong(context_place(ctx, n), &word, 0);
+	}
+}
+
+/* If @ctx is current the driver says which device it is on: true. Else nobody knows. */
+static bool context_ask(const void *ctx, int *device)
+{
+	void *current = NULL;
+
+	if (!ctx || cuda->ctx_current(&current) || current != ctx || cuda->ctx_device(device) ||
+	    *device < 0 || *device >= MAX_GPUS)
+		return false;
+	hook_context_on(ctx, *device);
+	return true;
 }
 
 static struct gpupart_gpu *gpu_by_context(void *ctx)
 {
-	void *current = NULL;
-	uint64_t word;
 	int device;
 
-	if (!cuda->ctx_current(&current) && current == ctx) {
-		if (cuda->ctx_device(&device) || device < 0 || device >= MAX_GPUS)
-			return NULL;
-		context_remember(ctx, device);
+	if (context_ask(ctx, &device))
 		return atomic_load_explicit(&by_device[device], memory_order_acquire);
+	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
+		uint64_t word = atomic_load_explicit(context_place(ctx, n), memory_order_relaxed);
+
+		if (word_is_of(word, ctx))
+			return atomic_load_explicit(&by_device[word % MAX_GPUS],
+						    memory_order_acquire);
 	}
-	word = atomic_load_explicit(context_slot(ctx), memory_order_relaxed);
-	if (word / MAX_GPUS != (uintptr_t)ctx)
-		return NULL;
-	return atomic_load_explicit(&by_device[word % MAX_GPUS], memory_order_acquire);
+	return NULL;
 }
 
 static void devices_know(void)
@@ -374,6 +417,18 @@ static void ctx_goes(void *ctx)
 	context_forget(ctx);
 }
 
+/*
+ * Something was made in @ctx, which is current then: a later launch in it may find another
+ * one current. Not asked for where CUDA shows one device.
+ */
+static void context_used(void *ctx)
+{
+	int device;
+
+	if (!atomic_load_explicit(&only_gpu, memory_order_acquire))
+		context_ask(ctx, &device);
+}
+
 static void module_goes(uint64_t module)
 {
 	struct gpupart_gpu *gpu;
@@ -388,6 +443,7 @@ static void module_comes(const struct module_params *params)
 	struct gpupart_gpu *gpu;
 
 	module_loaded(params->module, params->image, params->image_size, params->kind);
+	context_used(params->ctx);
 	for (unsigned int n = 0; module_any() && (gpu = hook_gpu(n)); n++)
 		scope_used(gpu, SCOPE_USED_MODULES);
 }
@@ -396,6 +452,8 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 {
 	if (cbid == CBID_STREAM_GOES && params->size >= RESOURCE_SIZE(object))
 		stream_goes(params->object);
+	else if (cbid == CBID_STREAM_MADE && params->size >= RESOURCE_SIZE(ctx))
+		context_used(params->ctx);
 	else if (cbid == CBID_CTX_GOES && params->size >= RESOURCE_SIZE(ctx))
 		ctx_goes(params->ctx);
 	else if (cbid == CBID_MODULE_LOADED &&
@@ -604,10 +662,26 @@ static int watch(struct gpupart *gp, const struct cuda_api *api)
 	enable(1, handle, DOMAIN_RESOURCE, CBID_STREAM_GOES);
 	enable(1, handle, DOMAIN_RESOURCE, CBID_CTX_GOES);
 	enable(1, handle, DOMAIN_RESOURCE, CBID_MODULE_GOES);
+	/* Without it a context is known by its modules, or when it is current in a launch. */
+	enable(1, handle, DOMAIN_RESOURCE, CBID_STREAM_MADE);
 	/* Without this one no module is known to launch from the GPU. */
 	enable(1, handle, DOMAIN_RESOURCE, CBID_MODULE_LOADED);
 	watch_graphs(api, enable, handle);
 	return 0;
+}
+
+static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
+{
+	(void)on;
+	(void)handle;
+	(void)domain;
+	(void)cbid;
+	return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+void hook_in_child(void)
+{
+	enable_callback = enable_none;
 }
 
 const char *hook_graphs(void)

@@ -39,11 +39,24 @@ struct gpupart_gpu *hook_find_gpu(const char *pci);
 /* The @n'th attached GPU, or NULL after the last. */
 struct gpupart_gpu *hook_gpu(unsigned int n);
 
-/* The attached GPU that @ctx is on, or NULL: found for contexts that are current. */
+/*
+ * @ctx is on CUDA's @device: launches in it are found to be there also when another context
+ * is current. What makes streams, loads modules or launches while it is current need not say
+ * so.
+ */
+void hook_context_on(const void *ctx, int device);
+
+/* The attached GPU that @ctx is on, or NULL: found for contexts that are or were current. */
 struct gpupart_gpu *hook_gpu_of_context(void *ctx);
 
 /* The attached GPU that has this number in CUDA, or NULL. Calls the driver at first. */
 struct gpupart_gpu *hook_gpu_of_device(int device);
+
+/*
+ * In the child of a fork: nothing more is watched. CUDA does not work there, and another
+ * thread of the parent may have been in the driver, whose locks then stay taken.
+ */
+void hook_in_child(void);
 
 /* From now on the begin and the end of launch functions are seen; harmless to repeat. */
 void hook_watch_launches(void);

@@ -18,6 +18,7 @@
 #include "fsize.h"
 #include "job.h"
 #include "process.h"
+#include "topo.h"
 
 #define JOB_MAGIC	0x31626f6a757067u	/* "gpujob1", little endian */
 #define JOB_PREFIX	"job-"
@@ -379,37 +380,28 @@ static bool name_good(const char *name)
 			    "0123456789._-") == len;
 }
 
-/* "0000:0d:00.0": the domain has four digits or more. */
-static bool pci_good(const char *pci)
-{
-	static const char digits[] = "0123456789abcdef";
-	size_t domain = strspn(pci, digits);
-
-	return domain >= 4 && domain <= 8 && pci[domain] == ':' &&
-	       strspn(pci + domain + 1, digits) == 2 && pci[domain + 3] == ':' &&
-	       strspn(pci + domain + 4, digits) == 2 && pci[domain + 6] == '.' &&
-	       strspn(pci + domain + 7, digits) == 1 && !pci[domain + 8];
-}
-
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id)
 {
 	const char *parent = getenv(JOB_VARIABLE);
 	struct record record = {
 		.magic = JOB_MAGIC, .pid = getpid(), .start = control_process_start(getpid()),
-		.pid_namespace = control_pid_namespace(), .set = *set,
+		.pid_namespace = control_pid_namespace(),
 		.nr_tpcs = gpupart_topology_nr_tpcs(topo),
 	};
 	int dir, err = gpupart_set_check(gp, topo, set);
 
+	if (!err && (!pci || !topo_pci_read(pci, record.pci)))
+		err = ctx_fail(gp, -EINVAL,
+			       "\"%.63s\" is no GPU's PCI address, as \"0000:0d:00.0\" is",
+			       pci ? pci : "");
 	if (err)
 		return err;
+	record.set = *set;
 	if (name && *name && !name_good(name))
 		return ctx_fail(gp, -EINVAL,
 				"a job cannot be named '%.80s': wants 1 to %zu letters, digits, '.', '_' or '-', the first no '-'",
 				name, sizeof(record.name) - 1);
-	if (!pci_good(pci))
-		return ctx_fail(gp, -EINVAL, "\"%.40s\" is no PCI address of a GPU", pci);
 	/* What nobody needs any more goes first. */
 	gpupart_job_list(gp, NULL, 0);
 	dir = control_open_dir(geteuid(), true);
@@ -419,7 +411,6 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 	snprintf(record.id, sizeof(record.id), "%d-%llx-%llx", record.pid,
 		 (unsigned long long)record.start, (unsigned long long)record.pid_namespace);
 	snprintf(record.name, sizeof(record.name), "%s", name ? name : "");
-	snprintf(record.pci, sizeof(record.pci), "%s", pci);
 	snprintf(record.source, sizeof(record.source), "%s", gpupart_topology_info(topo)->source);
 	/* A second begin of one process is a change of mind, no job inside itself. */
 	if (parent && id_good(parent) && strcmp(parent, record.id))
@@ -513,8 +504,12 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 	int dir = control_open_dir(geteuid(), false), err;
 	struct record record;
 
-	if (gpupart_tpcset_empty(set))
-		return ctx_fail(gp, -EINVAL, "the set for a job is empty");
+	if (!id || !set || gpupart_tpcset_empty(set)) {
+		err = ctx_fail(gp, -EINVAL, !id	 ? "no job's id is given"
+					    : !set ? "no set for the job is given"
+						   : "the set for a job is empty");
+		goto close_dir;
+	}
 	if (dir < 0 || !read_record(dir, id, &record)) {
 		err = ctx_fail(gp, -ESRCH, "\"%.63s\" is no job of this user's", id);
 		goto close_dir;

@@ -27,6 +27,21 @@ static const char *const kernel_name[PROBE_NR_KERNELS] = {
 static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct probe *probes;
 
+void probe_hold(void)
+{
+	pthread_mutex_lock(&probes_lock);
+}
+
+void probe_release(void)
+{
+	pthread_mutex_unlock(&probes_lock);
+}
+
+void probe_forget(void)
+{
+	probes = NULL;
+}
+
 static struct probe *probe_find(const void *ctx)
 {
 	struct probe *probe;

@@ -54,6 +54,12 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 /* The driver says that this context goes. */
 void probe_ctx_gone(const void *ctx);
 
+/* A fork waits for who writes the list. */
+void probe_hold(void);
+void probe_release(void);
+/* In the child, whose probes may be taken for ever by threads that it has not. */
+void probe_forget(void);
+
 /*
  * Takes the probe for this thread (which may enter it again), makes its context
  * current, and our calls no part of anybody's stream capture.

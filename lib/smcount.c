@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include "fork.h"
 #include "hook.h"
 #include "smcount.h"
 
@@ -15,6 +16,7 @@ struct part {
 };
 
 static pthread_mutex_t tell_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(tell_lock);
 
 static bool told(const struct gpupart_gpu *gpu)
 {

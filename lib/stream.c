@@ -89,6 +89,16 @@ static bool peek_word(uint64_t at, uint64_t *word)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8;
 }
 
+int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream)
+{
+	int capturing = 0;
+
+	if (cuda->stream_capturing(stream, &capturing) || capturing)
+		return ctx_fail(gp, -EBUSY,
+			"a default stream takes no launch of ours during a stream capture that it waits for or is in");
+	return 0;
+}
+
 /* A default stream shows its TMD's address only by a launch: one that does nothing. */
 static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 			      const struct cuda_api *cuda, const struct scope_id *id,
@@ -98,15 +108,16 @@ static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	struct probe_launch launch = {
 		.kernel = PROBE_EMPTY, .stream = id->handle, .blocks = 1, .threads = 32,
 	};
-	int err, mode, device, capturing = 0;
+	int err, mode, device;
 	struct probe *probe;
 
 	if (cuda->ctx_device(&device) || device != gpu->device)
 		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s",
 				gpu->topo->info.pci);
-	if (cuda->stream_capturing(id->handle, &capturing) || capturing)
-		return ctx_fail(gp, -EBUSY,
-			"a default stream gets its first set by an empty launch, which cannot be made during a stream capture");
+	err = stream_not_captured(gp, cuda, id->handle);
+	if (err)
+		return ctx_fail_because(gp, err,
+			"a default stream gets its first set by an empty launch");
 	err = probe_get(gp, cuda, gpu, gpu->device, &probe);
 	if (!err)
 		err = probe_enter(gp, probe, &mode);
@@ -141,6 +152,7 @@ static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	if (cuda->ctx_device(&device))
 		device = -1;
 	cuda->ctx_pop(&(void *){ NULL });
+	hook_context_on(*ctx, device);
 	if (device != gpu->device)
 		return ctx_fail(gp, -EINVAL, "stream %p is not on the GPU at %s", id->handle,
 				gpu->topo->info.pci);

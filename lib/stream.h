@@ -20,6 +20,13 @@ void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct sc
 /* This thread has something of its own, which goes with it. */
 int stream_mark_thread(struct gpupart *gp);
 
+/*
+ * -EBUSY with a sentence where a launch on @stream, a default stream of the current context,
+ * would become a node of a capture or end one: one of its own, or for the legacy stream one
+ * of any stream that it waits for.
+ */
+int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream);
+
 /* A stream's first set: finds its TMD. */
 int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 		     const struct scope_id *id, const struct gpupart_tpcset *set);

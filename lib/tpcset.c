@@ -373,11 +373,15 @@ bad_comma:
 
 int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set)
 {
+	if (!text)
+		return ctx_fail(gp, -EINVAL, "no list of TPCs is given");
 	return parse_list(gp, &any_tpc, text, strlen(text), set);
 }
 
 int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupart_tpcset *set)
 {
+	if (!text)
+		return ctx_fail(gp, -EINVAL, "no mask of TPCs is given");
 	return parse_hex(gp, &any_tpc, text, strlen(text), set);
 }
 
@@ -498,6 +502,8 @@ int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo, c
 	size_t len;
 	int err;
 
+	if (!words)
+		return ctx_fail(gp, -EINVAL, "no words for a set are given");
 	if (!*words)
 		return ctx_fail(gp, -EINVAL,
 				"the set is empty: write it as \"0-7\" or \"gpc:1,2\"");
@@ -530,6 +536,8 @@ int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 	struct list_kind tpcs = { "TPC", gpupart_topology_nr_tpcs(topo), true };
 	int tpc;
 
+	if (!set)
+		return ctx_fail(gp, -EINVAL, "no set is given");
 	if (gpupart_tpcset_empty(set))
 		return ctx_fail(gp, -EINVAL, "the set is empty: at least one TPC must be allowed");
 	tpc = gpupart_tpcset_next(set, tpcs.nr);

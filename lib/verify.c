@@ -737,7 +737,10 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 	}
 }
 
-/* Past what checks sets: they were good, and where the mask bits were disproven it refuses all. */
+/*
+ * Past what checks sets: they were good, and where the mask bits were disproven it refuses all.
+ * All that can be put back is, whatever failed before: the sentence is of the first.
+ */
 static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 			 const struct kept *kept)
 {
@@ -745,16 +748,23 @@ static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const stru
 	struct scope_id id;
 	int err = 0;
 
-	for (unsigned int i = 0; i < NR_DEFAULT_STREAMS && !err; i++) {
+	for (unsigned int i = 0; i < NR_DEFAULT_STREAMS; i++) {
+		struct gpupart *say = err ? NULL : gp;
+		int failed;
+
 		if (!kept->has_stream[i])
 			continue;
-		err = stream_identify(gp, cuda, default_stream[i], &id);
-		if (!err)
-			err = stream_set_first(gp, gpu, cuda, &id, &kept->stream[i]);
+		failed = stream_identify(say, cuda, default_stream[i], &id);
+		if (!failed)
+			failed = stream_set_first(say, gpu, cuda, &id, &kept->stream[i]);
+		err = err ? err : failed;
 	}
 	scope_ring_set(gpu, &gpu->process, kept->has_process ? &kept->process : NULL);
-	if (kept->has_thread && !err)
-		err = scope_sticky_set(gp, gpu, &kept->thread);
+	if (kept->has_thread) {
+		int failed = scope_sticky_set(err ? NULL : gp, gpu, &kept->thread);
+
+		err = err ? err : failed;
+	}
 	if (!gpupart_tpcset_empty(&kept->limit.inner))
 		inside = scope_limit_set(gpu, LIMIT_INNER, &kept->limit.inner);
 	if (kept->has_next)
@@ -763,6 +773,19 @@ static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const stru
 		return ctx_fail_because(gp, err, "a set could not be put back");
 	return inside ? 0 : ctx_fail(gp, -EPERM,
 			"the limit could not be put back: one from outside was narrowed meanwhile");
+}
+
+/*
+ * Rows launch on the default streams, and read records back in order with them: that would
+ * end a capture of the program's. A capture of a stream that does not wait for them goes on.
+ */
+static int nothing_captured(struct gpupart *gp, const struct cuda_api *cuda)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < NR_DEFAULT_STREAMS && !err; i++)
+		err = stream_not_captured(gp, cuda, default_stream[i]);
+	return err ? ctx_fail_because(gp, err, "nothing is verified now") : 0;
 }
 
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
@@ -792,6 +815,9 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		err = probe_enter(gp, v.probe, &mode);
 	if (err)
 		return err;
+	err = nothing_captured(gp, v.cuda);
+	if (err)
+		goto leave;
 	result = v.cuda->stream_create(&v.stream[0], 0);
 	if (!result)
 		result = v.cuda->stream_create(&v.stream[1], CUDA_STREAM_NON_BLOCKING);
@@ -812,6 +838,7 @@ destroy:
 	for (int i = 0; i < 3; i++)
 		if (v.stream[i])
 			v.cuda->stream_destroy(v.stream[i]);
+leave:
 	probe_leave(v.probe, mode);
 	return err ? err : (int)v.nr_failed;
 }

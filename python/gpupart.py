@@ -36,6 +36,8 @@ import ctypes
 import dataclasses
 import enum
 import errno
+import functools
+import inspect
 import operator
 import os
 import threading
@@ -723,16 +725,30 @@ class Topology:
         finally:
             _free(text)
 
+    def __reduce__(self) -> Any:
+        raise _of_this_process("Topology", "open its source in the other process, or pass what "
+                               "is in .info, .tpcs, .gpcs")
+
+    def __copy__(self) -> Topology:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Topology:
+        return self
+
     def __repr__(self) -> str:
         return (f"<Topology of {self.info.name} {self.info.pci}: {self.nr_gpcs} GPCs, "
                 f"{self.nr_tpcs} TPCs, {self.nr_sms} SMs>")
+
+
+def _of_this_process(what: str, instead: str) -> TypeError:
+    return TypeError(f"a {what} is of the process that made it, and cannot be pickled: {instead}")
 
 
 _free = ctypes.CDLL(None).free
 _free.restype, _free.argtypes = None, [c_void_p]
 
 
-def _all_of(function: Callable[..., int], structure: Any) -> list[Any]:
+def _all_of(function: Callable[..., Any], structure: Any) -> list[Any]:
     """What function(list, max) fills in, however many there are."""
     room = 16
     while True:
@@ -1060,7 +1076,7 @@ class Gpu:
 
     def stream_set(self, stream: Any, tpcs: Optional[TpcsLike]) -> None:
         """Gives @stream a set, or takes it away with None. It goes away with its stream."""
-        Stream(self, stream).set = tpcs
+        Stream(self, stream)._give(tpcs)
 
     def stream_get(self, stream: Any) -> Optional[TpcSet]:
         """@stream's set, None if it has none."""
@@ -1107,6 +1123,15 @@ class Gpu:
         _done(ret)
         return rows
 
+    def __reduce__(self) -> Any:
+        raise _of_this_process("Gpu", "attach() in the other process, to .topology.info.pci")
+
+    def __copy__(self) -> Gpu:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Gpu:
+        return self
+
     def __repr__(self) -> str:
         return f"<Gpu {self.topology.info.name} {self.topology.info.pci}>"
 
@@ -1132,6 +1157,9 @@ class Stream:
 
     @set.setter
     def set(self, tpcs: Optional[TpcsLike]) -> None:
+        self._give(tpcs)
+
+    def _give(self, tpcs: Optional[TpcsLike]) -> None:
         if tpcs is None:
             at = None
         else:
@@ -1263,6 +1291,36 @@ def publish(name: Optional[str] = None) -> None:
 
 _PROCESS = object()
 
+# Handles of the default streams: which one is meant depends on the current context, and of
+# the last on the thread too.
+_DEFAULT_STREAMS = (0, 1, 2)
+_PER_THREAD = 2
+
+
+@functools.lru_cache(maxsize=None)
+def _driver() -> ctypes.CDLL:
+    """The one that the library has opened."""
+    return ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+
+
+def _current_context() -> Optional[int]:
+    context = c_void_p()
+    return None if _driver().cuCtxGetCurrent(byref(context)) else context.value
+
+
+@contextlib.contextmanager
+def _in_context(context: Optional[int]) -> Iterator[bool]:
+    """With it current; False where it has gone."""
+    if context == _current_context():
+        yield True
+        return
+    there = not _driver().cuCtxPushCurrent_v2(c_void_p(context))
+    try:
+        yield there
+    finally:
+        if there:
+            _driver().cuCtxPopCurrent_v2(byref(c_void_p()))
+
 
 class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statement)
     """
@@ -1285,7 +1343,17 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
     overwrite each other.
 
     A stream whose set is another one when it is left keeps that: who changed it inside meant
-    it, and where the stream went its handle may be another stream's by now.
+    it, and where the stream went its handle may be another stream's by now. What cannot be told
+    apart: the stream went inside, a new one has its handle, and was given an equal set: that is
+    replaced by what the first one had.
+
+    A default stream is the one of the context that is current when it is entered, and that one
+    gets back what it had whichever is current when it is left. The per-thread default stream
+    (stream=2) is left in the thread that entered it, and several threads may use one object.
+
+    Decorates functions that do their work when they are called. A coroutine function or a
+    generator does it later, when all is put back: TypeError; use `with` inside of it (with
+    thread=True or a stream of its own: what runs in between is confined as well).
 
     Sets take effect at launches: work that was queued before is not moved. A CUDA graph
     takes what is in force when it is launched, with few exceptions (gpupart.h, "Graphs").
@@ -1318,9 +1386,18 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         self._stream = stream
         self._gpu = gpu
         self._place: Optional[_Place] = None
+        self._starting = threading.Lock()
         # What the process or a stream had is put back by whoever leaves last.
         self._entered: Union[_Entered, _EnteredByThread] = (_EnteredByThread() if thread
                                                             else _Entered())
+
+    def __call__(self, func: Any) -> Any:
+        for what in (func, getattr(func, "__call__", None)):
+            if (inspect.iscoroutinefunction(what) or inspect.isgeneratorfunction(what) or
+                    inspect.isasyncgenfunction(what)):
+                raise TypeError(f"partition() cannot confine {func!r} as its decorator, which "
+                                "returns before its work is done: use `with` inside of it")
+        return super().__call__(func)
 
     def _start(self) -> _Place:
         """Late, so that a decorated function's module can be imported where no GPU is."""
@@ -1336,27 +1413,41 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         self._tpcs = tpcs
         if self._thread:
             return _ThreadPlace(gpu)
-        return _ProcessPlace(gpu) if self._stream is _PROCESS else gpu.stream(self._stream)
+        if self._stream is _PROCESS:
+            return _ProcessPlace(gpu)
+        stream = gpu.stream(self._stream)
+        if stream.handle == _PER_THREAD:
+            self._entered = _EnteredByThread()
+        return stream
 
     def __enter__(self) -> TpcSet:
         place = self._place
         if place is None:
-            place = self._place = self._start()
+            with self._starting:
+                place = self._place = self._place or self._start()
         before = place.set
         place.set = self._tpcs
-        self._entered.before.append(before)
+        self._entered.before.append((before, _context_of(place)))
         return self._tpcs
 
     def __exit__(self, *_exception: Any) -> None:
         place = self._place
         if place is None or not self._entered.before:
-            raise RuntimeError("a partition is left that was not entered, or, with thread=True, "
-                               "in another thread")
-        before = self._entered.before.pop()
+            raise RuntimeError("a partition is left that was not entered, or, with thread=True "
+                               "or a per-thread default stream, in another thread")
+        before, context = self._entered.before.pop()
         if not isinstance(place, Stream):
             place.set = before
-        elif place.set == self._tpcs:
-            self._put_back(place, before)
+        elif context is None:
+            self._leave(place, before)
+        else:
+            with _in_context(context) as there:
+                if there:
+                    self._leave(place, before)
+
+    def _leave(self, stream: Stream, before: Optional[TpcSet]) -> None:
+        if stream.set == self._tpcs:
+            self._put_back(stream, before)
 
     @staticmethod
     def _put_back(stream: Stream, before: Optional[TpcSet]) -> None:
@@ -1368,18 +1459,28 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
                 raise
 
 
+def _context_of(place: _Place) -> Optional[int]:
+    """Which context's default stream it is; None: none's."""
+    if isinstance(place, Stream) and place.handle in _DEFAULT_STREAMS:
+        return _current_context()
+    return None
+
+
 class _Entered:
-    """What was there at each entry that was not left yet."""
+    """
+    What was there at each entry that was not left yet, and of a default stream the context
+    that it belongs to.
+    """
 
     def __init__(self) -> None:
-        self.before: list[Optional[TpcSet]] = []
+        self.before: list[tuple[Optional[TpcSet], Optional[int]]] = []
 
 
 class _EnteredByThread(threading.local):
     """The same for each thread."""
 
     def __init__(self) -> None:
-        self.before: list[Optional[TpcSet]] = []
+        self.before: list[tuple[Optional[TpcSet], Optional[int]]] = []
 
 
 class _ProcessPlace:

@@ -82,6 +82,25 @@ bool smctrl_stands_aside(void)
 
 #define MAX_GPUS 64
 
+/* The first for moments; the others are held across calls of gpupart and of the driver. */
+static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t gpcs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A thread that the child of a fork has not may hold them: it has new ones. */
+static void in_child(void)
+{
+	pthread_mutex_init(&cap_lock, NULL);
+	pthread_mutex_init(&ready_lock, NULL);
+	pthread_mutex_init(&gpcs_lock, NULL);
+}
+
+__attribute__((constructor))
+static void guard_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
 /* --------------------------------------------------------- the driver, a few words of it */
 
 /* Only to learn which GPUs there are and where a thread is: confining is gpupart's. */
@@ -147,7 +166,7 @@ static bool cap_parse(struct mask *cap)
 {
 	const char *text = getenv("LIBSMCTRL_MASK"), *c = text;
 	uint128_t mask = 0;
-	bool invert;
+	bool invert, any = false;
 
 	if (!text || !text[0])
 		return false;
@@ -155,9 +174,9 @@ static bool cap_parse(struct mask *cap)
 	c += invert;
 	if (c[0] == '0' && (c[1] == 'x' || c[1] == 'X'))
 		c += 2;
-	for (; *c; c++) {
+	for (; *c || !any; c++) {
 		const char digits[] = "0123456789abcdef0123456789ABCDEF";
-		const char *digit = strchr(digits, *c);
+		const char *digit = *c ? strchr(digits, *c) : NULL;
 
 		if (!digit || mask >> (MASK_TPCS - 4)) {
 			say("LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits: ignored",
@@ -165,6 +184,7 @@ static bool cap_parse(struct mask *cap)
 			return false;
 		}
 		mask = mask << 4 | (digit - digits) % 16;
+		any = true;
 	}
 	*cap = mask_of_128(invert ? ~mask : mask);
 	return true;
@@ -173,17 +193,16 @@ static bool cap_parse(struct mask *cap)
 /* Whether the cap came to @gpu before; from now on it has. */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static const struct gpupart_gpu *done[MAX_GPUS];
 	bool was = false;
 	int nr = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cap_lock);
 	while (nr < MAX_GPUS && done[nr] && !was)
 		was = done[nr++] == gpu;
 	if (!was && nr < MAX_GPUS)
 		done[nr] = gpu;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cap_lock);
 	return was;
 }
 
@@ -259,7 +278,6 @@ static struct device {
 	atomic_bool tells_streams;	/* attached to the full, which makes a context */
 } devices[MAX_GPUS];
 
-static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ready;	/* devices[] is filled and stays */
 static int nr_devices;		/* negative: why there are none */
 
@@ -643,7 +661,6 @@ static int gpcs_fill(struct gpcs *gpcs, const struct gpupart_topology *topo)
 
 static int gpcs_get(int dev, const struct gpcs **got)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	bool there = dev >= 0 && dev < MAX_GPUS;
 	struct gpupart_topology *topo;
 	struct gpupart *gp;
@@ -651,14 +668,14 @@ static int gpcs_get(int dev, const struct gpcs **got)
 
 	if (gpupart_open(&gp))
 		return ENOMEM;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&gpcs_lock);
 	if (!there || !gpcs_of_dev[dev].known)
 		err = there ? topology_of_dev(gp, dev, &topo) : -ENODEV;
 	if (there && !err && !gpcs_of_dev[dev].known) {
 		err = gpcs_fill(&gpcs_of_dev[dev], topo);
 		gpupart_topology_close(topo);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&gpcs_lock);
 	if (err)
 		err = topology_failed(gp, "PCI", dev, err);
 	else

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include "scenario.h"
 
 /* ---------------------------------------------------------------------- contexts */
@@ -40,6 +41,9 @@ static void child_context(void)
 		bad += gpupart_stream_set(gp, gpu, stream[i], &one) || !ran_on(&p, stream[i], &one);
 	bad += gpupart_stream_set(gp, gpu, NULL, &one) || !ran_on(&p, NULL, &one);
 	tap_ok(!bad, "sets on %d streams of a context and on its default one", NR);
+	tap_ok(gpupart_stream_set(gp, gpu, (P)-1, &one) == -EINVAL &&
+		       !gpupart_stream_set(gp, gpu, (P)-1, NULL),
+	       "none on a handle that is none, which to take away is no error");
 	err = gpupart_census(gp, gpu, NULL, &seen);
 	tap_ok(!err && gpupart_tpcset_equal(&seen, &one), "and a census in it: %s",
 	       err ? gpupart_error(gp) : "");
@@ -204,6 +208,89 @@ static void child_fork_of_setter(void)
 	no_more = true;
 	pthread_join(setter, NULL);
 	tap_ok(nr_well == nr, "%d children of %d set and ask", nr_well, nr);
+}
+
+/* What a thread of the parent does all the time. */
+static atomic_int doing;
+
+enum { TELLS, ATTACHES, COUNTS, NR_DOINGS };
+
+static void do_once(struct gpupart *own, int what)
+{
+	struct gpupart_tpcset seen;
+	struct gpupart_gpu *found;
+
+	switch (what) {
+	case TELLS:
+		gpupart_sm_count_tell(own, gpu, true);
+		gpupart_sm_count_tell(own, gpu, false);
+		break;
+	case ATTACHES:
+		gpupart_attach(own, "cuda:0", &found);
+		break;
+	case COUNTS:
+		gpupart_census(own, gpu, NULL, &seen);
+		break;
+	}
+}
+
+static void *keep_doing(void *ctx)
+{
+	struct gpupart *own;
+
+	if (cuCtxSetCurrent(ctx) || gpupart_open(&own))
+		return NULL;
+	while (!no_more)
+		do_once(own, doing);
+	gpupart_close(own);
+	return NULL;
+}
+
+/* All that needs one of our locks and no call of the driver, whose own may be taken. */
+static int child_sets(void)
+{
+	struct gpupart_tpcset set = list("3");
+
+	gpupart_sm_count_tell(gp, gpu, true);
+	/* May be refused, where no launch was proven to be told of before the fork. */
+	gpupart_next_set(gp, gpu, &set);
+	return gpupart_sm_count_tell(gp, gpu, false) || gpupart_process_publish(gp, "child") ||
+	       gpupart_thread_set(gp, gpu, &set) ||
+	       gpupart_process_set(gp, gpu, &set);
+}
+
+/* The locks that are held across calls of the driver are new in the child. */
+static void child_fork_of_caller(void)
+{
+	static const char *const names[NR_DOINGS] = { "tells SMs", "attaches", "takes a census" };
+	struct program p;
+	pthread_t caller;
+
+	if (!tap_ok(!attach(NULL) && !program_start(&p, 0) &&
+			    !pthread_create(&caller, NULL, keep_doing, p.ctx), "attaches"))
+		return;
+	for (int what = 0; what < NR_DOINGS; what++) {
+		int nr, nr_ended = 0;
+
+		doing = what;
+		for (nr = 0; nr < 60 && nr_ended == nr; nr++) {
+			struct timespec pause = { .tv_nsec = 100000 * (nr % 7) };
+			int status = -1;
+			pid_t pid;
+
+			nanosleep(&pause, NULL);
+			pid = fork();
+			if (!pid) {
+				alarm(10);
+				_exit(child_sets());
+			}
+			nr_ended += waitpid(pid, &status, 0) == pid && !status;
+		}
+		tap_ok(nr_ended == nr, "while a thread %s %d children of %d set and tell",
+		       names[what], nr_ended, nr);
+	}
+	no_more = true;
+	pthread_join(caller, NULL);
 }
 
 /* A child that only forked and ends takes nothing away. */
@@ -527,6 +614,7 @@ static const struct scenario scenarios[] = {
 	{ "capturing", child_capturing, "@b", { "GPUPART_SIM_CAPTURING=1" }, NULL },
 	{ "fork", child_fork, "@b", { NULL }, NULL },
 	{ "fork-of-setter", child_fork_of_setter, "@b", { NULL }, NULL },
+	{ "fork-of-caller", child_fork_of_caller, "@b", { NULL }, NULL },
 	{ "fork-unseen", child_fork_unseen, "@b", { NULL }, NULL },
 	{ "exit", child_exit, "@b", { NULL }, NULL },
 	{ "pid-again", child_pid_again, "@b", { NULL }, NULL },

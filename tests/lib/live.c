@@ -383,7 +383,7 @@ static void child_job(void)
 {
 	struct launcher *l = launchers_map(NR_OF_JOB + 2);
 	struct gpupart_tpcset first, second, third, before;
-	char id[GPUPART_JOB_STRLEN], inner[GPUPART_JOB_STRLEN];
+	char id[GPUPART_JOB_STRLEN], inner[GPUPART_JOB_STRLEN], none[GPUPART_JOB_STRLEN];
 	struct gpupart_topology *topo;
 	const struct gpupart_job *job;
 	pid_t pids[NR_OF_JOB + 2], begins;
@@ -451,6 +451,20 @@ static void child_job(void)
 	       gpupart_error(gp));
 	memset(&third, 0, sizeof(third));
 	tap_ok(gpupart_job_limit_set(gp, id, &third, NULL) == -EINVAL, "an empty set");
+	tap_ok(gpupart_job_limit_set(gp, id, NULL, NULL) == -EINVAL &&
+		       strstr(gpupart_error(gp), "no set"), "no set: %s", gpupart_error(gp));
+	tap_ok(gpupart_job_limit_set(gp, NULL, &first, NULL) == -EINVAL &&
+		       strstr(gpupart_error(gp), "id"), "no id: %s", gpupart_error(gp));
+	tap_ok(gpupart_set_parse(gp, topo, NULL, &third) == -EINVAL &&
+		       strstr(gpupart_error(gp), "no words"), "no words: %s", gpupart_error(gp));
+	tap_ok(gpupart_job_begin(gp, NULL, topo, "0000:01:00.0", NULL, none) == -EINVAL &&
+		       strstr(gpupart_error(gp), "no set"), "a job of no set: %s",
+	       gpupart_error(gp));
+	tap_ok(gpupart_job_begin(gp, NULL, topo, NULL, &first, none) == -EINVAL &&
+		       gpupart_job_begin(gp, NULL, topo, "../../etc", &first, none) == -EINVAL &&
+		       gpupart_job_begin(gp, NULL, topo, "01:00.0", &first, none) == -EINVAL &&
+		       strstr(gpupart_error(gp), "\"01:00.0\""), "a job of no GPU: %s",
+	       gpupart_error(gp));
 	tap_ok(gpupart_job_limit_set(gp, "../x", &first, NULL) == -ESRCH, "no job");
 	tap_ok(nr_on(l, NR_OF_JOB + 1, &first) == NR_OF_JOB + 1, "none of these changed it");
 	for (int i = 0; i < NR_OF_JOB + 2; i++)

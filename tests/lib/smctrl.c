@@ -840,6 +840,9 @@ static void parent(void)
 	     "LIBSMCTRL_MASK=~0xfff", "GPUPART_SET=4-30");
 	with("cap none", cap_ignored, "", BOARD_B, "LIBSMCTRL_MASK=", NULL);
 	with("cap of no word", cap_ignored, "is not a mask", BOARD_B, "LIBSMCTRL_MASK=0xfg", NULL);
+	with("cap of no digit", cap_ignored, "is not a mask", BOARD_B, "LIBSMCTRL_MASK=0x", NULL);
+	with("cap of no digit, inverted", cap_ignored, "is not a mask", BOARD_B,
+	     "LIBSMCTRL_MASK=~", NULL);
 	with("cap too long", cap_ignored, "is not a mask", BOARD_B,
 	     "LIBSMCTRL_MASK=0x1ffffffffffffffffffffffffffffffff", NULL);
 	with("cap leaves nothing", cap_ignored, "leaves no TPC", BOARD_B, "LIBSMCTRL_MASK=~0",

@@ -84,6 +84,20 @@ else
 fi
 program library -- "$root/python" "$BUILD/lib/libgpupart.so.0" "$tmp"
 
+# Its types, where somebody can judge them.
+count=$((count + 1))
+if command -v mypy >/dev/null 2>&1; then
+	if mypy --strict --cache-dir="$tmp/mypy" python/gpupart.py >"$tmp/out" 2>&1; then
+		echo "ok $count - mypy --strict finds nothing"
+	else
+		echo "not ok $count - mypy --strict finds nothing"
+		sed 's/^/# /' "$tmp/out"
+		failed=1
+	fi
+else
+	echo "ok $count # SKIP there is no mypy"
+fi
+
 # Installed: with a prefix of its own it finds its library without being told.
 ${MAKE:-make} -s B="$BUILD" PYTHON="$PYTHON" prefix="$tmp/p" install-python >"$tmp/out" 2>&1
 ok $? "make install-python"

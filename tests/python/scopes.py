@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Scopes and partitions on the simulated driver, one GPU of 66 TPCs."""
+import copy
 import ctypes
 import errno
+import functools
+import pickle
 import threading
 
 from tap import Driver, done, ok, raises, same
@@ -285,6 +288,92 @@ thread.start()
 thread.join()
 same(gpu.process, TpcSet(9), "both have left")
 gpu.process = None
+
+# Default streams, left where another context is current, or in another thread.
+other = ctypes.c_void_p()
+driver("cuCtxCreate_v2", ctypes.byref(other), 0, 0)
+driver.enter()
+for stream in None, 1, 2:
+    for context, where in ((other, "with another context"), (None, "with no context")):
+        gpu.stream_set(stream, "50")
+        with partition(tpcs="0-3", stream=stream):
+            driver("cuCtxSetCurrent", context)
+            if context:
+                gpu.stream_set(stream, "0-3")
+        current = ctypes.c_void_p()
+        driver("cuCtxGetCurrent", ctypes.byref(current))
+        same(current.value, context and context.value, f"stream={stream}, left {where}")
+        if context:
+            same(gpu.stream_get(stream), TpcSet("0-3"), "that one's set stays")
+            gpu.stream_set(stream, None)
+        driver.enter()
+        same(gpu.stream_get(stream), TpcSet(50), "the first one's is put back")
+    gpu.stream_set(stream, None)
+with partition(tpcs="0-3", stream=None):
+    def leaves():
+        with partition(tpcs="4-5", stream=None):
+            driver("cuCtxSetCurrent", other)
+    leaves()
+    driver.enter()
+    same(gpu.stream_get(None), TpcSet("0-3"), "nested, the outer one's is put back")
+driver("cuCtxSetCurrent", other)
+with partition(tpcs="0-3", stream=None):
+    driver.enter()
+    driver("cuCtxDestroy_v2", other)
+ok(True, "a default stream whose context goes inside takes its set along")
+shared = partition(tpcs="0-3", stream=2)
+shared.__enter__()
+errors = []
+
+
+def leaves_in_another_thread():
+    driver.enter()
+    errors.append(raises(RuntimeError, "another thread", shared.__exit__,
+                         "a per-thread default stream, left in another thread"))
+    with shared:
+        errors.append(gpu.stream_get(2))
+    errors.append(gpu.stream_get(2))
+
+
+thread = threading.Thread(target=leaves_in_another_thread)
+thread.start()
+thread.join()
+same(errors[1:], [TpcSet("0-3"), None], "which may use the object for its own")
+same(gpu.stream_get(2), TpcSet("0-3"), "the first thread's is there still")
+shared.__exit__()
+same(gpu.stream_get(2), None, "and left where it was entered")
+
+# What does its work later cannot be decorated.
+
+
+async def coroutine():
+    pass
+
+
+async def async_generator():
+    yield
+
+
+def generator():
+    yield
+
+
+class Later:
+    async def __call__(self):
+        pass
+
+
+for later in coroutine, async_generator, generator, functools.partial(generator), Later():
+    raises(TypeError, "before its work is done", lambda: partition(tpcs="0-3")(later),
+           f"a decorated {getattr(later, '__name__', type(later).__name__)}")
+same(partition(tpcs="0-3")(functools.partial(gpu.census))(), TpcSet("0-3"), "what does it at once")
+
+# Handles of this process are not another's.
+for what in gpu, topo, gpu.stream(one):
+    raises(TypeError, "cannot be pickled", lambda: pickle.dumps(what), f"pickling {what}")
+same((copy.copy(gpu), copy.deepcopy([gpu, topo]), copy.copy(topo)), (gpu, [gpu, topo], topo),
+     "copies are the same")
+same(pickle.loads(pickle.dumps(topo.gpcs[1])), topo.gpcs[1], "what a topology says can be pickled")
 
 # Counters, processes, verify.
 before = gpupart.counters()
