@@ -407,6 +407,11 @@ struct gpupart_process {
 	char limit[GPUPART_TPCSET_STRLEN];	/* list form; "" where there is none */
 	char problem[256];	/* why launches are not confined, or "" */
 	struct gpupart_counters counters;
+	/*
+	 * Whose it is: all of the above but @pid is the word of that user's processes, and
+	 * @source a name that another user made up.
+	 */
+	unsigned int uid;
 };
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
 

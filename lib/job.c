@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "control.h"
+#include "holder.h"
 #include "job.h"
 #include "process.h"
 
@@ -155,9 +156,9 @@ static struct gpupart_process *processes(unsigned int *nr)
 static bool job_lives(int dir, const struct record *record, const struct gpupart_process *list,
 		      unsigned int nr)
 {
-	if (record->pid_namespace != control_pid_namespace())
-		return true;	/* not ours to judge */
-	if (control_process_start(record->pid) == record->start)
+	if (record->pid_namespace != control_pid_namespace() ?
+		    !holder_namespace_gone(record->pid_namespace) :
+		    control_process_lives(record->pid, record->start))
 		return true;
 	for (unsigned int i = 0; i < nr; i++)
 		if (belongs(dir, list[i].job, record->id))

@@ -95,7 +95,7 @@ class _CProcess(Structure):
     _fields_ = [("pid", c_int), ("name", c_char * 64), ("job", c_char * _JOB_STRLEN),
                 ("pci", c_char * 20), ("source", c_char * 512), ("simulated", c_bool),
                 ("nr_gpus", c_uint), ("limit", c_char * _TPCSET_STRLEN),
-                ("problem", c_char * 256), ("counters", _CCounters)]
+                ("problem", c_char * 256), ("counters", _CCounters), ("uid", c_uint)]
 
 
 class _CJob(Structure):
