@@ -214,6 +214,15 @@ before=$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)
 "$gpupart" ps >"$tmp/out"
 is "$before, $(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" "1, 0" "ps looks, too"
 
+# ------------------------------------------------------------- a namespace that is gone
+if [ "$(id -u)" = 0 ] && unshare -p -f true 2>/dev/null; then
+	unshare -p -f --mount-proc "$gpupart" run $e -t 1 --name "$name-box" -- true 2>/dev/null
+	try set "$name-box" -t 2
+	is "$status" 2 "a job of a pid namespace that is gone is gone"
+else
+	skip "no pid namespace can be made here"
+fi
+
 # ------------------------------------------------------------- other users
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	touch "$go"
@@ -243,6 +252,38 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		try set -p "$pid" -t 9
 		is "$status" 0 "root changes another's: $err"
 		last "$tmp/other" 2 "and it obeys"
+		try set -p "$pid" -g 0
+		has "$status $out" "0 pid $pid's current set: 9 (simulated)" "a GPC, by that user's capture: $err"
+		last "$tmp/other" 18 "and it obeys"
+		rm -f "$go"
+		wait
+
+		# What another user names is not opened by root: a pipe would hold it for ever.
+		touch "$go"
+		cp tests/data/gh100-h200-e/capture.txt "$tmp/theirs/capture"
+		chmod 644 "$tmp/theirs/capture"
+		as "$gpupart" run -i "$tmp/theirs/capture" -t 0-3 --name "$name" -- "$tmp/launch" "$go" \
+			>"$tmp/other" 2>/dev/null &
+		wait_rows "$name" 1
+		pid=$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }')
+		rm "$tmp/theirs/capture"
+		mkfifo -m 666 "$tmp/theirs/capture"
+		timeout 5 "$gpupart" ps >"$tmp/out" 2>"$tmp/err"
+		has "$? $(grep " $name " "$tmp/out")" " 0-3 (simulated)" "ps goes on"
+		timeout 5 "$gpupart" set -p "$pid" -g 0 >"$tmp/out" 2>"$tmp/err"
+		is "$? $(wc -l <"$tmp/err") $(grep -c "a pipe" "$tmp/err")" "2 1 1" "set -p refuses it"
+		rm -f "$go" "$tmp/theirs/capture"
+		wait
+
+		# A program of root's run that becomes another user.
+		touch "$go"
+		"$gpupart" run -i sample:h200 -t 0-3 --name "$name" -- sh -c \
+			'setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$1"; exit $?' "$tmp/launch" "$go" \
+			>"$tmp/other" 2>/dev/null &
+		wait_rows "$name" 1
+		try set "$name" -t 20
+		is "$status" 0 "set NAME of a job whose program is another user's: $err"
+		last "$tmp/other" 2 "reaches it"
 		rm -f "$go"
 		wait
 	else
