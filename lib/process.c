@@ -20,6 +20,9 @@
 
 #define LOCK_SECONDS 5
 
+/* Nothing in a folder is followed or waited for. */
+#define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
 /* Bytes of another process: printable ASCII or a question mark, and an end. */
 static void copy_text(char *to, size_t len, const char *from, size_t room)
 {
@@ -143,7 +146,7 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 		describe(control_self, getpid(), look->uid, process);
 		return true;
 	}
-	fd = openat(look->dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = openat(look->dir, file, O_RDONLY | OPEN_FLAGS);
 	if (fd < 0)
 		return false;
 	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
@@ -268,26 +271,48 @@ static void close_block(struct opened *opened)
 	close(opened->fd);
 }
 
+/*
+ * Whether @file is the block of @pid. Not opened for writing: who would sweep it meanwhile
+ * would take us for its process.
+ */
+static bool is_block_of(int dir, const char *file, int pid, struct holder_table *table,
+			struct stat *st)
+{
+	int fd = openat(dir, file, O_RDONLY | OPEN_FLAGS), locker;
+	struct control_block *block = NULL;
+	bool is = false;
+
+	if (fd < 0)
+		return false;
+	locker = holder_lock_pid(fd);
+	if ((locker < 0 || locker == pid) && !fstat(fd, st) && S_ISREG(st->st_mode) &&
+	    st->st_uid == geteuid())
+		block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	if (block && copy_block(fd, block))
+		is = atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC &&
+		     holder_pid(fd, geteuid(), block, table) == pid;
+	free(block);
+	close(fd);
+	return is;
+}
+
 /* The block in @file if it is the one of @pid: 0, or -ESRCH. */
 static int open_block(int dir, const char *file, int pid, struct holder_table *table,
 		      struct opened *opened)
 {
-	struct stat st;
+	struct stat found, st;
 
-	opened->fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (!is_block_of(dir, file, pid, table, &found))
+		return -ESRCH;
+	opened->fd = openat(dir, file, O_RDWR | OPEN_FLAGS);
 	if (opened->fd < 0)
 		return -ESRCH;
-	if (fstat(opened->fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    st.st_size < (off_t)sizeof(*opened->block))
+	if (fstat(opened->fd, &st) || st.st_dev != found.st_dev || st.st_ino != found.st_ino)
 		goto close_fd;
 	opened->block = mmap(NULL, sizeof(*opened->block), PROT_READ | PROT_WRITE, MAP_SHARED,
 			     opened->fd, 0);
-	if (opened->block == MAP_FAILED)
-		goto close_fd;
-	if (atomic_load_explicit(&opened->block->magic, memory_order_acquire) == CONTROL_MAGIC &&
-	    holder_pid(opened->fd, geteuid(), opened->block, table) == pid)
+	if (opened->block != MAP_FAILED)
 		return 0;
-	munmap(opened->block, sizeof(*opened->block));
 close_fd:
 	close(opened->fd);
 	return -ESRCH;

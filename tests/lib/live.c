@@ -220,6 +220,9 @@ static void child_become(void)
 	err = gpupart_process_limit_set(gp, pid, process.pci, &set, NULL);
 	tap_ok(err == -ESRCH, "so does what is found anew: %s", gpupart_error(gp));
 	gpupart_remote_close(remote);
+	/* Another that sets limits of all there is may have it open. */
+	for (int i = 0; i < 1000 && !find_process(pid, &process) && has_file(pid); i++)
+		wait_a_moment();
 	tap_ok(!find_process(pid, &process) && !has_file(pid), "its block goes when nobody has it");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
