@@ -464,7 +464,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				"-n %u: %u TPCs are free to choose from%s", nr,
 				gpupart_tpcset_count(&free_tpcs),
 				within ? " inside GPUPART_SET" : "");
-	neighbours_lock();
+	neighbours_lock(args->cmd);
 	others = neighbours_tpcs(args, gp, topo, pci, within);
 	unused = gpupart_tpcset_andnot(&free_tpcs, &others);
 	if (gpupart_tpcset_count(&unused) >= nr) {

@@ -13,6 +13,7 @@
 #include "cmd.h"
 #include "nvml.h"
 #include "out.h"
+#include "shown.h"
 
 const char ps_help[] =
 "Usage: gpupart ps [--json] [-o FILE]\n"
@@ -46,8 +47,6 @@ const char top_help[] =
 "  gpupart top\n"
 "  gpupart top -d 5 -n 12 >minute.txt\n";
 
-#define MAX_PROCESSES 1024
-
 struct look {
 	struct gpupart_process *list;
 	int nr;
@@ -56,20 +55,14 @@ struct look {
 
 static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
 {
-	if (!look->list)
-		look->list = calloc(MAX_PROCESSES, sizeof(*look->list));
-	if (!look->list)
-		return cmd_fail(cmd, EXIT_FAILED, "no memory");
+	free(look->list);
 	clock_gettime(CLOCK_MONOTONIC, &look->at);
 	/* Forgets those that ended. */
 	gpupart_job_list(gp, NULL, 0);
-	look->nr = gpupart_process_list(gp, look->list, MAX_PROCESSES);
+	look->nr = shown_processes(gp, &look->list);
 	if (look->nr < 0)
-		return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
-	if (look->nr > MAX_PROCESSES) {
-		cmd_note(cmd, "%d processes: the first %d are shown", look->nr, MAX_PROCESSES);
-		look->nr = MAX_PROCESSES;
-	}
+		return cmd_fail(cmd, EXIT_FAILED, "%s",
+				look->nr == -ENOMEM ? "no memory" : gpupart_error(gp));
 	return -1;
 }
 
@@ -115,12 +108,18 @@ static const struct gpupart_topology *topology_of(const struct gpupart_process *
 {
 	static struct {
 		char pci[20], source[512];
+		unsigned int uid;
 		struct gpupart_topology *topo;
 	} known[MAX_GPUS];
+	const struct shown_gpu gpu = {
+		.source = p->source, .pci = p->pci, .simulated = p->simulated, .uid = p->uid,
+	};
 	static unsigned int nr;
 	unsigned int i = 0;
+	char why[160];
 
-	while (i < nr && (strcmp(known[i].pci, p->pci) || strcmp(known[i].source, p->source)))
+	while (i < nr && (strcmp(known[i].pci, p->pci) || strcmp(known[i].source, p->source) ||
+			  known[i].uid != p->uid))
 		i++;
 	if (i < nr)
 		return known[i].topo;
@@ -128,9 +127,11 @@ static const struct gpupart_topology *topology_of(const struct gpupart_process *
 		return NULL;
 	snprintf(known[nr].pci, sizeof(known[nr].pci), "%s", p->pci);
 	snprintf(known[nr].source, sizeof(known[nr].source), "%s", p->source);
-	if (gpupart_topology_open(NULL, *p->source ? p->source : NULL,
-				  p->simulated ? NULL : p->pci, &known[nr].topo))
-		known[nr].topo = NULL;
+	known[nr].uid = p->uid;
+	known[nr].topo = NULL;
+	/* What others name fills no place of ours unless there is something. */
+	if (shown_topology(&gpu, false, &known[nr].topo, why, sizeof(why)) && p->uid != geteuid())
+		return NULL;
 	return known[nr++].topo;
 }
 

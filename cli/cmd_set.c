@@ -4,15 +4,14 @@
  * how the change reaches a launch.
  */
 #include <errno.h>
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "args.h"
 #include "child.h"
 #include "cmd.h"
 #include "out.h"
+#include "shown.h"
 #include "which_gpu.h"
 
 const char set_help[] =
@@ -45,14 +44,14 @@ const char set_help[] =
 "  gpupart set -p 4711 -g 0-3\n"
 "  gpupart set train -u 0\n";
 
-#define MAX_TARGETS 1024
-
 /* One process, or one job, to be changed. */
 struct target {
 	int pid;			/* 0: a job that has no process of this number yet */
 	char job[GPUPART_JOB_STRLEN];	/* "" of a process that is changed alone */
 	char name[64], pci[20], source[512];
 	bool simulated;
+	bool elsewhere;			/* a job of another pid namespace */
+	unsigned int uid;		/* whose it is */
 	struct gpupart_topology *topo;	/* of its GPU */
 	struct gpupart_tpcset before, set;
 };
@@ -75,7 +74,12 @@ struct targets {
 
 static struct target *add_target(struct targets *t)
 {
-	return t->nr < MAX_TARGETS ? &t->list[t->nr++] : NULL;
+	struct target *list = realloc(t->list, (t->nr + 1) * sizeof(*list));
+
+	if (!list)
+		return NULL;
+	t->list = list;
+	return memset(&list[t->nr++], 0, sizeof(*list));
 }
 
 /* Whether --gpu, where it is given, means this GPU, the @index'th of its program's. */
@@ -96,6 +100,7 @@ static void add_row(struct targets *t, const struct gpupart_process *p)
 	if (!target)
 		return;
 	target->pid = p->pid;
+	target->uid = p->uid;
 	target->simulated = p->simulated;
 	snprintf(target->name, sizeof(target->name), "%s", p->name);
 	snprintf(target->pci, sizeof(target->pci), "%s", p->pci);
@@ -137,39 +142,33 @@ static void add_job(struct targets *t, const struct gpupart_job *job)
 	snprintf(target->pci, sizeof(target->pci), "%s", job->pci);
 	snprintf(target->source, sizeof(target->source), "%s", job->source);
 	target->simulated = job->simulated;
+	target->elsewhere = job->elsewhere;
+	target->uid = geteuid();
 	gpupart_tpcset_parse_list(NULL, job->limit, &target->before);
 }
 
 static int list_processes(struct targets *t)
 {
-	t->processes = calloc(MAX_TARGETS, sizeof(*t->processes));
-	t->list = calloc(MAX_TARGETS, sizeof(*t->list));
-	if (!t->processes || !t->list)
-		return cmd_fail(t->args->cmd, EXIT_FAILED, "no memory");
-	t->nr_processes = gpupart_process_list(t->gp, t->processes, MAX_TARGETS);
+	t->nr_processes = shown_processes(t->gp, &t->processes);
 	if (t->nr_processes < 0)
-		return cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp));
-	if (t->nr_processes > MAX_TARGETS)
-		t->nr_processes = MAX_TARGETS;
+		return cmd_fail(t->args->cmd, EXIT_FAILED, "%s",
+				t->nr_processes == -ENOMEM ? "no memory" : gpupart_error(t->gp));
 	return -1;
 }
 
 /* The jobs for which @wanted holds: all of that name, or the one that @pid began. */
 static int find_jobs(struct targets *t, const char *name, int pid)
 {
-	struct gpupart_job *jobs = calloc(MAX_TARGETS, sizeof(*jobs));
-	int nr;
+	struct gpupart_job *jobs;
+	int nr = shown_jobs(t->gp, &jobs);
 
-	if (!jobs)
-		return cmd_fail(t->args->cmd, EXIT_FAILED, "no memory");
-	nr = gpupart_job_list(t->gp, jobs, MAX_TARGETS);
-	for (int i = 0; i < nr && i < MAX_TARGETS; i++)
+	for (int i = 0; i < nr; i++)
 		if (name ? !strcmp(jobs[i].name, name) : jobs[i].pid == pid)
 			add_job(t, &jobs[i]);
 	free(t->jobs);
 	t->jobs = jobs;
-	t->nr_jobs = nr < MAX_TARGETS ? nr : MAX_TARGETS;
-	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp)) : -1;
+	t->nr_jobs = nr < 0 ? 0 : nr;
+	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "no memory") : -1;
 }
 
 static bool has_job(const struct targets *t, const char *job)
@@ -178,15 +177,6 @@ static bool has_job(const struct targets *t, const char *job)
 		if (*job && !strcmp(t->list[i].job, job))
 			return true;
 	return false;
-}
-
-static bool is_own(int pid)
-{
-	char path[32];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return !stat(path, &st) && st.st_uid == geteuid();
 }
 
 /* What --gpu means is none of @whose GPUs. */
@@ -203,7 +193,7 @@ static int find_name(struct targets *t, const char *name)
 	/* Programs that show themselves under a name, without a run. */
 	for (int i = 0; status < 0 && i < t->nr_processes; i++)
 		if (!strcmp(t->processes[i].name, name) && t->processes[i].pid &&
-		    is_own(t->processes[i].pid) && !has_job(t, t->processes[i].job) &&
+		    t->processes[i].uid == geteuid() && !has_job(t, t->processes[i].job) &&
 		    *t->processes[i].pci)
 			add_process(t, &t->processes[i]);
 	if (status < 0 && !t->nr && *t->others)
@@ -246,9 +236,14 @@ static int find_pid(struct targets *t, const char *text)
 
 static int work_out(struct targets *t, struct target *target)
 {
+	const struct shown_gpu gpu = {
+		.source = target->source, .pci = target->pci, .simulated = target->simulated,
+		.uid = target->uid, .pid = target->pid,
+	};
 	struct args args = *t->args;
 	struct gpupart_topology *topo;
 	int status = -1, err;
+	char why[512];
 
 	/* The library cuts a path that is too long for its notes. */
 	if (!strncmp(target->source, "...", 3))
@@ -258,25 +253,25 @@ static int work_out(struct targets *t, struct target *target)
 	args.simulated = target->simulated;
 	args.ignored_pid = target->pid;
 	args.ignored_name = *target->job && *target->name ? target->name : NULL;
-	err = gpupart_topology_open(t->gp, *target->source ? target->source : NULL,
-				    target->simulated ? NULL : target->pci, &topo);
+	err = shown_topology(&gpu, true, &topo, why, sizeof(why));
 	if (err)
-		return cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(t->gp));
+		return cmd_fail(args.cmd, cmd_status(err), "%s", why);
+	target->topo = topo;
+	/* A capture handed over has lost its name, by which those on the same GPU are known. */
+	for (unsigned int i = 0; i < args.nr_terms && target->simulated; i++)
+		if (!strcmp(args.terms[i].option, "-n") &&
+		    strcmp(gpupart_topology_info(topo)->source, target->source))
+			return cmd_fail(args.cmd, EXIT_USAGE,
+					"-n %s: the GPU of process %d is simulated from user %u's capture: -t, -g and -u can be used",
+					args.terms[i].text, target->pid, target->uid);
 	if (t->all)
 		target->set = gpupart_topology_all(topo);
 	else
 		status = args_set(&args, t->gp, topo, target->pci, NULL, &target->set);
-	target->topo = topo;
 	return status;
 }
 
 /* ------------------------------------------------------------------ change */
-
-struct change {
-	const struct target *target;
-	uid_t uid;
-	gid_t gid;
-};
 
 struct changed {
 	int err;
@@ -299,38 +294,29 @@ static void change(struct gpupart *gp, const struct target *target, struct chang
 /* Root becomes the user whose memory that is: nothing in it is to be trusted. */
 static void change_as(void *arg, void *result)
 {
-	const struct change *c = arg;
+	const struct target *target = arg;
 	struct changed *changed = result;
 	struct gpupart *gp;
 
-	if (setgroups(0, NULL) || setgid(c->gid) || setuid(c->uid)) {
-		changed->err = -errno;
-		snprintf(changed->why, sizeof(changed->why), "becoming user %u: %s", c->uid,
-			 strerror(errno));
+	changed->err = shown_become(target->uid, target->pid);
+	if (changed->err) {
+		snprintf(changed->why, sizeof(changed->why), "becoming user %u: %s", target->uid,
+			 strerror(-changed->err));
 	} else if (gpupart_open(&gp)) {
 		changed->err = -ENOMEM;
 		snprintf(changed->why, sizeof(changed->why), "no memory");
 	} else {
-		change(gp, c->target, changed);
+		change(gp, target, changed);
 	}
 }
 
 static void change_target(struct targets *t, const struct target *target, struct changed *changed)
 {
-	struct change c = { .target = target };
-	char path[32];
-	struct stat st;
-
 	memset(changed, 0, sizeof(*changed));
-	snprintf(path, sizeof(path), "/proc/%d", target->pid);
-	if (geteuid() || !target->pid || stat(path, &st) || !st.st_uid) {
+	if (target->uid == geteuid())
 		change(t->gp, target, changed);
-		return;
-	}
-	c.uid = st.st_uid;
-	c.gid = st.st_gid;
-	if (child_call(change_as, &c, changed, sizeof(*changed), 10, changed->why,
-		       sizeof(changed->why)))
+	else if (child_call(change_as, (void *)target, changed, sizeof(*changed), 10, changed->why,
+			    sizeof(changed->why)))
 		changed->err = -EIO;
 }
 
@@ -407,16 +393,48 @@ static bool is_reported(const struct targets *t, const char *id, const struct ta
 }
 
 /*
+ * Processes of a job of ours that have become other users: what they show is theirs, and so
+ * are their limits. What a job inside another may have at most the library works out.
+ */
+static int change_others(struct targets *t, const struct target *job,
+			 const struct gpupart_process *now, int nr)
+{
+	struct target one = *job;
+	struct gpupart_job *jobs;
+	struct changed changed;
+	int nr_jobs, failed = 0;
+
+	*one.job = 0;
+	nr_jobs = shown_jobs(t->gp, &jobs);
+	for (int i = 0; i < nr; i++) {
+		if (now[i].uid == geteuid() || !now[i].pid || !is_inside(t, now[i].job, job->job) ||
+		    strcmp(now[i].pci, job->pci))
+			continue;
+		one.pid = now[i].pid;
+		one.uid = now[i].uid;
+		for (int j = 0; j < nr_jobs; j++)
+			if (!strcmp(jobs[j].id, now[i].job))
+				gpupart_tpcset_parse_list(NULL, jobs[j].limit, &one.set);
+		change_target(t, &one, &changed);
+		if (changed.err && changed.err != -ESRCH)
+			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "pid %d, user %u's now: %s",
+					  one.pid, one.uid, changed.why);
+	}
+	free(jobs);
+	return failed;
+}
+
+/*
  * What a job's processes have now, beside what they had when we looked first; where the job
  * @failed to change whole, of those that did.
  */
 static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
 {
-	struct gpupart_process *now = calloc(MAX_TARGETS, sizeof(*now));
-	int nr = now ? gpupart_process_list(t->gp, now, MAX_TARGETS) : 0;
+	struct gpupart_process *now;
+	int nr = shown_processes(t->gp, &now);
 
-	for (int i = 0; i < nr && i < MAX_TARGETS; i++) {
+	for (int i = 0; i < nr; i++) {
 		struct target one = {
 			.pid = now[i].pid, .simulated = now[i].simulated, .topo = job->topo,
 		};
@@ -427,7 +445,8 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 		snprintf(one.name, sizeof(one.name), "%s", now[i].name);
 		snprintf(one.pci, sizeof(one.pci), "%s", now[i].pci);
 		for (int k = 0; k < t->nr_processes; k++)
-			if (t->processes[k].pid == now[i].pid && *t->processes[k].limit)
+			if (t->processes[k].pid == now[i].pid &&
+			    t->processes[k].uid == now[i].uid && *t->processes[k].limit)
 				gpupart_tpcset_parse_list(NULL, t->processes[k].limit, &before);
 		if (*now[i].limit)
 			gpupart_tpcset_parse_list(NULL, now[i].limit, &set);
@@ -439,6 +458,39 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			print_change(out, &one, &before, &set);
 	}
 	free(now);
+}
+
+/* Whether any process of a job is to be seen; of one that began here its program is. */
+static bool is_seen(const struct target *job, const struct gpupart_process *now, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		if (!strcmp(now[i].job, job->job))
+			return true;
+	return !job->elsewhere;
+}
+
+/* A job has changed: those of it that are not ours do too. 0, or EXIT_FAILED. */
+static int report_job(struct targets *t, struct out *out, json_t *rows, const struct target *job,
+		      const struct changed *changed)
+{
+	struct gpupart_process *now;
+	int nr = shown_processes(t->gp, &now);
+	int failed = change_others(t, job, now, nr);
+	bool seen = is_seen(job, now, nr);
+
+	free(now);
+	if (!seen) {
+		cmd_note(t->args->cmd,
+			 "job %s began in another pid namespace, and no process of it is seen: the set is noted for those that begin",
+			 *job->name ? job->name : job->job);
+		return failed;
+	}
+	if (rows)
+		json_array_append_new(rows, json_change(job, &changed->before, &job->set));
+	else
+		print_change(out, job, &changed->before, &job->set);
+	report_processes(t, out, rows, job, false);
+	return failed;
 }
 
 static int change_all(struct targets *t)
@@ -458,13 +510,15 @@ static int change_all(struct targets *t)
 		simulated |= target->simulated;
 		if (changed.err)
 			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "%s", changed.why);
+		else if (*target->job)
+			failed |= report_job(t, &out, rows, target, &changed);
 		else if (rows)
 			json_array_append_new(rows, json_change(target, &changed.before,
 								&target->set));
 		else
 			print_change(&out, target, &changed.before, &target->set);
-		if (*target->job)
-			report_processes(t, &out, rows, target, changed.err);
+		if (changed.err && *target->job)
+			report_processes(t, &out, rows, target, true);
 	}
 	if (rows) {
 		root = out_json_new("set", simulated);

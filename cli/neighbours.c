@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,36 +14,42 @@
 #include <sys/file.h>
 #include <unistd.h>
 #include "args.h"
+#include "blocks.h"
+#include "cmd.h"
 #include "neighbours.h"
-#include "paths.h"
+#include "shown.h"
 
 #define LOCK_SECONDS 5
-#define MAX_PROCESSES 256
+/* The kernel gives a program no more unless it is told to; root reads anybody's. */
+#define MAX_ENVIRONMENT (1u << 20)
 
-/* The environment of a process, a string after the other, two 0 at the end; NULL not ours. */
-static char *read_environment(const char *pid)
+/*
+ * The environment of a process, a string after the other, two 0 at the end; NULL: it is
+ * not ours, or too long, which is counted.
+ */
+static char *read_environment(const char *pid, unsigned int *nr_too_long)
 {
-	char path[300], *text = NULL, *more;
-	size_t used = 0, room = 0;
-	ssize_t n;
+	char path[300], *text;
+	size_t used = 0;
+	ssize_t n = 1;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	do {
-		if (room - used < 4096) {
-			room += 16384;
-			more = realloc(text, room);
-			if (!more)
-				break;
-			text = more;
-		}
-		n = read(fd, text + used, room - used - 2);
+	/* What is not written takes no memory. */
+	text = malloc(MAX_ENVIRONMENT + 2);
+	while (text && n > 0 && used < MAX_ENVIRONMENT) {
+		n = read(fd, text + used, MAX_ENVIRONMENT - used);
 		used += n > 0 ? n : 0;
-	} while (n > 0);
+	}
 	close(fd);
+	if (text && used == MAX_ENVIRONMENT) {
+		++*nr_too_long;
+		free(text);
+		return NULL;
+	}
 	if (text)
 		text[used] = text[used + 1] = 0;
 	return text;
@@ -68,6 +73,7 @@ struct neighbours {
 	struct gpupart_process *processes;
 	struct gpupart_job *jobs;
 	int nr_processes, nr_jobs;
+	unsigned int nr_too_long;	/* environments that were not read */
 };
 
 static bool is_ignored(const struct args *args, int pid, const char *name)
@@ -94,10 +100,10 @@ static const char *words_now(const struct neighbours *n, const char *job, const 
 }
 
 /* The limit that process @pid will have, by its environment, when it uses the GPU. */
-static bool limit_to_be(const struct neighbours *n, const char *pid, struct gpupart_tpcset *set)
+static bool limit_to_be(struct neighbours *n, const char *pid, struct gpupart_tpcset *set)
 {
 	const char *words, *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
-	char *environment = read_environment(pid);
+	char *environment = read_environment(pid, &n->nr_too_long);
 	bool found = false;
 
 	if (!environment)
@@ -143,16 +149,11 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 
-	n.processes = calloc(MAX_PROCESSES, sizeof(*n.processes));
-	n.jobs = calloc(MAX_PROCESSES, sizeof(*n.jobs));
-	if (n.processes)
-		n.nr_processes = gpupart_process_list(gp, n.processes, MAX_PROCESSES);
-	if (n.jobs)
-		n.nr_jobs = gpupart_job_list(gp, n.jobs, MAX_PROCESSES);
-	if (n.nr_processes > MAX_PROCESSES)
-		n.nr_processes = MAX_PROCESSES;
-	if (n.nr_jobs > MAX_PROCESSES)
-		n.nr_jobs = MAX_PROCESSES;
+	n.nr_processes = shown_processes(gp, &n.processes);
+	n.nr_jobs = shown_jobs(gp, &n.jobs);
+	if (n.nr_processes < 0)
+		cmd_note(args->cmd,
+			 "-n: other programs that run cannot be listed: their TPCs may be taken");
 	for (int i = 0; i < n.nr_processes; i++)
 		if (limit_shown(&n, &n.processes[i], &set))
 			add(&tpcs, &set, within);
@@ -163,23 +164,43 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 			add(&tpcs, &set, within);
 	if (proc)
 		closedir(proc);
+	if (n.nr_too_long)
+		cmd_note(args->cmd,
+			 "-n: the environments of %u processes are longer than %u KiB and were not read: whether those will be limited is not known",
+			 n.nr_too_long, MAX_ENVIRONMENT >> 10);
 	free(n.processes);
 	free(n.jobs);
 	return tpcs;
 }
 
-void neighbours_lock(void)
+/*
+ * A lock of this user's alone: one that others can take too, they can also keep. So runs of
+ * one user never get the same TPCs by beginning at once, those of two users may: an ordinary
+ * user sees no other's anyway, and root sees them when they have begun.
+ */
+void neighbours_lock(const char *cmd)
 {
-	char path[PATH_MAX];
-	int fd;
+	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8], why[160];
+	int fd = -1, err = blocks_make(geteuid(), why, sizeof(why)) ? -1 : 0;
 
-	if (paths_package(PATHS_INJECT, path, sizeof(path)))
-		return;
 	/* Left open: the program's start or this one's end closes it. */
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!err) {
+		snprintf(path, sizeof(path), "%s/lock", blocks_path(geteuid(), folder));
+		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			  0600);
+		if (fd < 0)
+			snprintf(why, sizeof(why), "%s: %s", path, strerror(errno));
+	}
 	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
-		if (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+		if (!flock(fd, LOCK_EX | LOCK_NB))
 			return;
+		snprintf(why, sizeof(why), "%s: %s", path,
+			 errno == EWOULDBLOCK ? "another run has held it for 5 s" :
+						strerror(errno));
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			break;
 		usleep(10000);
 	}
+	cmd_note(cmd, "-n: no lock was had, and a run that begins now may get the same TPCs: %s",
+		 why);
 }

@@ -18,10 +18,10 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 				      const struct gpupart_tpcset *within);
 
 /*
- * Lets one process at a time work out a set that is clear of the others, until it is
+ * Lets one process of a user's at a time work out a set that is clear of the others, until it is
  * started or ends: by then others see it. Without the lock, or after some seconds of
- * waiting, it goes on all the same.
+ * waiting, it goes on all the same, and says so.
  */
-void neighbours_lock(void);
+void neighbours_lock(const char *cmd);
 
 #endif

@@ -511,6 +511,11 @@ struct gpupart_process {
 	char limit[GPUPART_TPCSET_STRLEN];	/* list form; "" where there is none */
 	char problem[256];	/* why launches are not confined, or "" */
 	struct gpupart_counters counters;
+	/*
+	 * Whose it is: all of the above but @pid is the word of that user's processes, and
+	 * @source a name that another user made up.
+	 */
+	unsigned int uid;
 };
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
 
@@ -557,7 +562,8 @@ struct gpupart_job {
 	char id[GPUPART_JOB_STRLEN];
 	char parent[GPUPART_JOB_STRLEN];	/* the job it was begun in, or "" */
 	char name[64];		/* or "" */
-	int pid;		/* of the process that began it; 0 as above, and when it ended */
+	int pid;		/* of the process that began it; 0 elsewhere, and when it ended */
+	bool elsewhere;		/* in another pid namespace: not all of it may be seen */
 	char pci[20];
 	char source[512];	/* of the topology, as a process has it */
 	bool simulated;		/* a capture's GPU */

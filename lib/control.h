@@ -13,7 +13,7 @@
 #include "ctx.h"
 #include "limit.h"
 
-/* Another layout of the block is another version: it is passed over, and left alone. */
+/* Another layout of the block is another version: passed over, and removed with its process. */
 #define CONTROL_MAGIC	0x36747261707570u	/* "pupart6", little endian */
 
 /* Each launch is counted once in the first of them; their sum is the launches seen. */
@@ -133,8 +133,10 @@ void control_unlock(void);
 bool control_is_own(int dir, const char *file);
 /* 0700 and @uid's, or a negative errno; *path is made. */
 int control_open_dir(uid_t uid, bool make);
-/* When a process began, in clock ticks since boot; 0 where there is none. */
+/* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */
 uint64_t control_process_start(pid_t pid);
+/* Whether @pid is the process that began at @start; false where that is 0. */
+bool control_process_lives(pid_t pid, uint64_t start);
 uint64_t control_pid_namespace(void);
 void control_counters(const struct control_block *block, struct gpupart_counters *counters);
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "control.h"
 #include "fsize.h"
+#include "holder.h"
 #include "job.h"
 #include "process.h"
 #include "topo.h"
@@ -282,9 +283,9 @@ static bool job_lives(int dir, const struct record *record, struct living *livin
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
 
-	if (record->pid_namespace != control_pid_namespace())
-		return true;	/* not ours to judge */
-	if (control_process_start(record->pid) == record->start)
+	if (record->pid_namespace != control_pid_namespace() ?
+		    !holder_namespace_gone(record->pid_namespace) :
+		    control_process_lives(record->pid, record->start))
 		return true;
 	for (unsigned int i = 0; i < living->nr_shown; i++)
 		if (belongs(dir, living->shown[i].job, record->id))
@@ -317,8 +318,8 @@ static void fill(int dir, const struct record *record, struct gpupart_job *job)
 	snprintf(job->pci, sizeof(job->pci), "%s", record->pci);
 	snprintf(job->source, sizeof(job->source), "%s", record->source);
 	job->simulated = strcmp(record->source, "rm") && strcmp(record->source, "kernel");
-	if (record->pid_namespace == control_pid_namespace() &&
-	    control_process_start(record->pid) == record->start)
+	job->elsewhere = record->pid_namespace != control_pid_namespace();
+	if (!job->elsewhere && control_process_lives(record->pid, record->start))
 		job->pid = record->pid;
 	gpupart_tpcset_format_list(&set, job->limit, sizeof(job->limit));
 }

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 #include "control.h"
+#include "holder.h"
 #include "process.h"
 
 #define LOCK_SECONDS 5
+
+/* Nothing in a folder is followed or waited for. */
+#define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 /* Bytes of another process: printable ASCII or a question mark, and an end. */
 static void copy_text(char *to, size_t len, const char *from, size_t room)
@@ -37,35 +40,22 @@ static uint32_t nr_gpus_of(const struct control_block *block)
 	return nr < CONTROL_MAX_GPUS ? nr : CONTROL_MAX_GPUS;
 }
 
-/*
- * Whether the process of a block lives, and its pid here. One whose pids are not ours
- * holds a lock on its file instead, and the kernel tells the pid that it has here.
- */
-static bool is_alive(int fd, const struct control_block *block, int *pid)
-{
-	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-
-	*pid = block->pid;
-	if (block->pid_namespace == control_pid_namespace())
-		return block->pid > 0 && block->start &&
-		       control_process_start(block->pid) == block->start;
-	if (fd < 0 || fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK)
-		return false;
-	*pid = lock.l_pid > 0 ? lock.l_pid : 0;
-	return true;
-}
-
 /* The GPU to show: the first with a limit, else the first. */
 static void show_gpu(const struct control_block *block, struct gpupart_process *process)
 {
+	bool all_limited = nr_gpus_of(block);
+
 	for (uint32_t g = nr_gpus_of(block); g-- > 0; ) {
 		const struct control_gpu *gpu = &block->gpus[g];
 		struct limit_sets sets;
 
 		if (!limit_get(&gpu->limit, &sets))
 			memset(&sets, 0, sizeof(sets));
-		if (gpupart_tpcset_empty(&sets.in_force) && (g || process->limit[0]))
-			continue;
+		if (gpupart_tpcset_empty(&sets.in_force)) {
+			all_limited = false;
+			if (g || process->limit[0])
+				continue;
+		}
 		gpupart_tpcset_format_list(&sets.in_force, process->limit, sizeof(process->limit));
 		copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
 		copy_text(process->source, sizeof(process->source), gpu->source,
@@ -73,12 +63,17 @@ static void show_gpu(const struct control_block *block, struct gpupart_process *
 		process->simulated = *(const unsigned char *)&gpu->simulated;
 	}
 	process->nr_gpus = nr_gpus_of(block);
+	/* What came of its environment is past: it got a limit from elsewhere since. */
+	if (all_limited)
+		process->problem[0] = 0;
 }
 
-static void describe(const struct control_block *block, int pid, struct gpupart_process *process)
+static void describe(const struct control_block *block, int pid, uid_t uid,
+		     struct gpupart_process *process)
 {
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
+	process->uid = uid;
 	copy_text(process->name, sizeof(process->name), block->name, sizeof(block->name));
 	copy_text(process->job, sizeof(process->job), block->job, sizeof(block->job));
 	copy_text(process->problem, sizeof(process->problem), block->problem,
@@ -111,56 +106,67 @@ static bool copy_block(int fd, struct control_block *block)
 	return true;
 }
 
-/* Of one that died before its block was whole: all that is known of it is the file's name. */
-static void sweep_unfinished(int dir, const char *file)
+/* The block's name says whose it is, also where it is not whole. */
+static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 {
 	unsigned long long name_space;
-	int pid, end = 0;
+	char canonical[48];
 
-	if (sscanf(file, "%d.%llx%n", &pid, &name_space, &end) == 2 && !file[end] &&
-	    name_space == control_pid_namespace() && !control_process_start(pid))
-		unlinkat(dir, file, 0);
+	if (sscanf(file, "%d.%llx", pid, &name_space) != 2)
+		return false;
+	*pid_namespace = name_space;
+	snprintf(canonical, sizeof(canonical), "%d.%llx", *pid, name_space);
+	return !strcmp(canonical, file);
 }
 
+/* Who looks, at whose folder. */
+struct look {
+	int dir;
+	uid_t uid;
+	struct holder_table table;
+};
+
 /*
- * Reads one block into *process; false (and the file swept) where its process is gone.
- * The folder is another user's where root looks: nothing in it is trusted, nothing
- * mapped, and nothing waited for.
+ * Reads one block into *process; false where its process is gone, or is not found: then the
+ * file is swept if nobody has it open. The folder is another user's where root looks:
+ * nothing in it is trusted, nothing mapped, and nothing waited for.
  */
-static bool read_block(int dir, uid_t uid, const char *file, struct gpupart_process *process)
+static bool read_block(struct look *look, const char *file, struct gpupart_process *process)
 {
 	struct control_block *block;
-	bool alive = false;
+	uint64_t name_space, start = 0;
+	int fd, pid = -ESRCH, named;
 	struct stat st;
-	int fd, pid;
+	bool whole;
 
+	if (!parse_name(file, &named, &name_space))
+		return false;
 	/* To close a descriptor of our own file would give its lock up. */
-	if (control_is_own(dir, file)) {
-		describe(control_self, getpid(), process);
+	if (control_is_own(look->dir, file)) {
+		describe(control_self, getpid(), look->uid, process);
 		return true;
 	}
-	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = openat(look->dir, file, O_RDONLY | OPEN_FLAGS);
 	if (fd < 0)
 		return false;
 	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
-	if (!block || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
-	    !copy_block(fd, block)) {
-		sweep_unfinished(dir, file);
+	if (!block || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != look->uid)
 		goto close_fd;
+	whole = copy_block(fd, block);
+	/* Another version's is left alone while it is not known to be dead. */
+	if (whole && atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC &&
+	    block->pid == named && block->pid_namespace == name_space) {
+		pid = holder_pid(fd, look->uid, block, &look->table);
+		start = block->start;
 	}
-	if (atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC) {
-		alive = is_alive(fd, block, &pid);
-		if (!alive)
-			unlinkat(dir, file, 0);
-	} else {
-		sweep_unfinished(dir, file);
-	}
-	if (alive)
-		describe(block, pid, process);
+	if (pid >= 0)
+		describe(block, pid, look->uid, process);
+	else if (holder_none(fd, named, start, name_space))
+		unlinkat(look->dir, file, 0);
 close_fd:
 	free(block);
 	close(fd);
-	return alive;
+	return pid >= 0;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -170,16 +176,23 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+/* More files than a user has processes are no blocks; root does not look at all of them. */
+#define MAX_FILES 65536
+
+/* Adds to what is there; *nr may become more than @max, of which no more are written. */
 static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, unsigned int *nr)
 {
-	int fd = control_open_dir(uid, false);
+	struct look look = { .dir = control_open_dir(uid, false), .uid = uid };
 	struct gpupart_process *process = malloc(sizeof(*process));
-	DIR *dir = fd >= 0 && process ? fdopendir(fd) : NULL;
+	DIR *dir = look.dir >= 0 && process ? fdopendir(look.dir) : NULL;
+	unsigned int files = uid == geteuid() ? 0 : MAX_FILES;
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
+		if (files && !--files)
+			break;
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    !read_block(dirfd(dir), uid, entry->d_name, process))
+		    !read_block(&look, entry->d_name, process))
 			continue;
 		if (*nr < max)
 			list[*nr] = *process;
@@ -187,9 +200,16 @@ static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, 
 	}
 	if (dir)
 		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
+	else if (look.dir >= 0)
+		close(look.dir);
+	holder_table_free(&look.table);
 	free(process);
+}
+
+static void sort(struct gpupart_process *list, unsigned int nr, unsigned int max)
+{
+	if (nr && max)
+		qsort(list, nr < max ? nr : max, sizeof(*list), by_pid);
 }
 
 unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
@@ -197,27 +217,43 @@ unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
 	unsigned int nr = 0;
 
 	list_dir(geteuid(), list, max, &nr);
-	qsort(list, nr < max ? nr : max, sizeof(*list), by_pid);
+	sort(list, nr, max);
 	return nr;
+}
+
+/* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
+static bool parse_folder(const char *name, uid_t *uid)
+{
+	char canonical[48];
+	unsigned int number;
+
+	if (sscanf(name, "gpupart-%u", &number) != 1)
+		return false;
+	*uid = number;
+	snprintf(canonical, sizeof(canonical), "gpupart-%u", number);
+	return !strcmp(name, canonical);
 }
 
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max)
 {
-	unsigned int nr = 0, uid;
 	struct dirent *entry;
-	int end;
+	unsigned int nr = 0;
+	uid_t uid;
 	DIR *root;
 
 	if (geteuid())
 		return process_list_own(list, max);
+	/* Our own first: there is room for those, however many others show. */
+	list_dir(0, list, max, &nr);
 	root = opendir("/dev/shm");
-	if (!root)
+	if (!root && errno != ENOENT)
 		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
-	while ((entry = readdir(root)))
-		if (sscanf(entry->d_name, "gpupart-%u%n", &uid, &end) == 1 && !entry->d_name[end])
+	while (root && (entry = readdir(root)))
+		if (parse_folder(entry->d_name, &uid) && uid)
 			list_dir(uid, list, max, &nr);
-	closedir(root);
-	qsort(list, nr < max ? nr : max, sizeof(*list), by_pid);
+	if (root)
+		closedir(root);
+	sort(list, nr, max);
 	return nr;
 }
 
@@ -235,26 +271,48 @@ static void close_block(struct opened *opened)
 	close(opened->fd);
 }
 
-/* The block in @file if it is the one of @pid: 0, or -ESRCH. */
-static int open_block(int dir, uid_t uid, const char *file, int pid, struct opened *opened)
+/*
+ * Whether @file is the block of @pid. Not opened for writing: who would sweep it meanwhile
+ * would take us for its process.
+ */
+static bool is_block_of(int dir, const char *file, int pid, struct holder_table *table,
+			struct stat *st)
 {
-	struct stat st;
-	int found;
+	int fd = openat(dir, file, O_RDONLY | OPEN_FLAGS), locker;
+	struct control_block *block = NULL;
+	bool is = false;
 
-	opened->fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	locker = holder_lock_pid(fd);
+	if ((locker < 0 || locker == pid) && !fstat(fd, st) && S_ISREG(st->st_mode) &&
+	    st->st_uid == geteuid())
+		block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	if (block && copy_block(fd, block))
+		is = atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC &&
+		     holder_pid(fd, geteuid(), block, table) == pid;
+	free(block);
+	close(fd);
+	return is;
+}
+
+/* The block in @file if it is the one of @pid: 0, or -ESRCH. */
+static int open_block(int dir, const char *file, int pid, struct holder_table *table,
+		      struct opened *opened)
+{
+	struct stat found, st;
+
+	if (!is_block_of(dir, file, pid, table, &found))
+		return -ESRCH;
+	opened->fd = openat(dir, file, O_RDWR | OPEN_FLAGS);
 	if (opened->fd < 0)
 		return -ESRCH;
-	if (fstat(opened->fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
-	    st.st_size < (off_t)sizeof(*opened->block))
+	if (fstat(opened->fd, &st) || st.st_dev != found.st_dev || st.st_ino != found.st_ino)
 		goto close_fd;
 	opened->block = mmap(NULL, sizeof(*opened->block), PROT_READ | PROT_WRITE, MAP_SHARED,
 			     opened->fd, 0);
-	if (opened->block == MAP_FAILED)
-		goto close_fd;
-	if (atomic_load_explicit(&opened->block->magic, memory_order_acquire) == CONTROL_MAGIC &&
-	    is_alive(opened->fd, opened->block, &found) && found == pid)
+	if (opened->block != MAP_FAILED)
 		return 0;
-	munmap(opened->block, sizeof(*opened->block));
 close_fd:
 	close(opened->fd);
 	return -ESRCH;
@@ -264,12 +322,14 @@ static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 {
 	int fd = control_open_dir(geteuid(), false), err = -ESRCH;
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct holder_table table = { 0 };
 	struct dirent *entry;
 
-	while (dir && err && (entry = readdir(dir)))
+	while (dir && err && pid > 0 && (entry = readdir(dir)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    !control_is_own(dirfd(dir), entry->d_name))
-			err = open_block(dirfd(dir), geteuid(), entry->d_name, pid, opened);
+			err = open_block(dirfd(dir), entry->d_name, pid, &table, opened);
+	holder_table_free(&table);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
@@ -360,14 +420,28 @@ free_new:
 	return err;
 }
 
+/* Its number may be another's by now; its lock on the file is not. */
+static bool still_holds(const struct gpupart_remote *remote)
+{
+	struct holder_table table = { 0 };
+	int pid = holder_lock_pid(remote->opened.fd);
+
+	if (pid < 0) {
+		pid = holder_pid(remote->opened.fd, geteuid(), remote->opened.block, &table);
+		holder_table_free(&table);
+	}
+	return pid == remote->pid;
+}
+
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
 {
 	struct limit_sets sets;
 	int err = check_outside(gp, remote->pid, remote->gpu, set);
 
-	if (!err && kill(remote->pid, 0) && errno == ESRCH)
-		err = ctx_fail(gp, -ESRCH, "process %d is gone", remote->pid);
+	if (!err && !still_holds(remote))
+		err = ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+			       remote->pid);
 	if (!err)
 		err = lock_block(gp, remote->pid, &remote->opened);
 	if (err)

@@ -26,7 +26,7 @@ static bool is_of(const struct control_block *block, const struct gpupart_proces
 {
 	return atomic_load_explicit(&block->magic, memory_order_acquire) == CONTROL_MAGIC &&
 	       block->pid == process->pid && block->pid_namespace == control_pid_namespace() &&
-	       block->start == control_process_start(process->pid);
+	       control_process_lives(process->pid, block->start);
 }
 
 /*
@@ -35,13 +35,12 @@ static bool is_of(const struct control_block *block, const struct gpupart_proces
  */
 static struct control_block *read_block(const struct gpupart_process *process)
 {
-	char path[48], file[48];
+	char file[48];
 	struct control_block *block = NULL;
 	struct stat st;
 	int dir, fd;
 
-	snprintf(path, sizeof(path), "/proc/%d", process->pid);
-	dir = stat(path, &st) ? -1 : control_open_dir(st.st_uid, false);
+	dir = control_open_dir(process->uid, false);
 	if (dir < 0)
 		return NULL;
 	snprintf(file, sizeof(file), "%d.%llx", process->pid,

@@ -641,6 +641,31 @@ free_reader:
 	return err;
 }
 
+/* Nothing that may wait for ever, has no end, or does something when it is opened. */
+static int open_regular(struct gpupart *gp, const char *path)
+{
+	struct stat st;
+	int fd = -1, err = 0;
+
+	if (stat(path, &st)) {
+		err = -errno;
+	} else if (S_ISREG(st.st_mode)) {
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		err = fd < 0 || fstat(fd, &st) ? -errno : 0;
+	}
+	if (!err && S_ISREG(st.st_mode))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		return ctx_fail(gp, err, "%s: %s", path, strerror(-err));
+	return ctx_fail(gp, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
+			"%s: a %s, and no file that a capture can be in", path,
+			S_ISDIR(st.st_mode)  ? "folder" :
+			S_ISFIFO(st.st_mode) ? "pipe" :
+					       "device or socket");
+}
+
 static int read_file(struct gpupart *gp, const char *path, char **text, size_t *len)
 {
 	size_t room = 64 << 10;
@@ -648,11 +673,9 @@ static int read_file(struct gpupart *gp, const char *path, char **text, size_t *
 	int fd, err;
 	char *more;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		err = -errno;
-		return ctx_fail(gp, err, "%s: %s", path, strerror(-err));
-	}
+	fd = open_regular(gp, path);
+	if (fd < 0)
+		return fd;
 	*len = 0;
 	*text = malloc(room);
 	if (!*text) {

@@ -98,13 +98,13 @@ class _CProcess(Structure):
     _fields_ = [("pid", c_int), ("name", c_char * 64), ("job", c_char * _JOB_STRLEN),
                 ("pci", c_char * 20), ("source", c_char * 512), ("simulated", c_bool),
                 ("nr_gpus", c_uint), ("limit", c_char * _TPCSET_STRLEN),
-                ("problem", c_char * 256), ("counters", _CCounters)]
+                ("problem", c_char * 256), ("counters", _CCounters), ("uid", c_uint)]
 
 
 class _CJob(Structure):
     _fields_ = [("id", c_char * _JOB_STRLEN), ("parent", c_char * _JOB_STRLEN),
-                ("name", c_char * 64), ("pid", c_int), ("pci", c_char * 20),
-                ("source", c_char * 512), ("simulated", c_bool),
+                ("name", c_char * 64), ("pid", c_int), ("elsewhere", c_bool),
+                ("pci", c_char * 20), ("source", c_char * 512), ("simulated", c_bool),
                 ("limit", c_char * _TPCSET_STRLEN)]
 
 
@@ -836,7 +836,8 @@ class Job:
     id: str
     parent: str                 #: id of the job that it was begun in, or ""
     name: str
-    pid: int                    #: of the process that began it
+    pid: int                    #: of the process that began it, 0: elsewhere, or it ended
+    elsewhere: bool             #: in another pid namespace: not all of it may be seen
     pci: str
     source: str                 #: of that GPU's topology
     simulated: bool
@@ -1278,8 +1279,8 @@ def processes() -> list[Process]:
 def jobs() -> list[Job]:
     """This user's jobs."""
     rows = _all_of(lambda rows, room: _lib.gpupart_job_list(_thread.context, rows, room), _CJob)
-    return [Job(_str(c.id), _str(c.parent), _str(c.name), c.pid, _str(c.pci), _str(c.source),
-                c.simulated, TpcSet(_str(c.limit))) for c in rows]
+    return [Job(_str(c.id), _str(c.parent), _str(c.name), c.pid, c.elsewhere, _str(c.pci),
+                _str(c.source), c.simulated, TpcSet(_str(c.limit))) for c in rows]
 
 
 def publish(name: Optional[str] = None) -> None:

@@ -381,6 +381,84 @@ wait_rows "$name" 1
 bad 2 "longer than 511 characters" set "$name" -t 1
 rm "$go"
 wait $pid
+# ------------------------------------------------------------- -n: who is there
+touch "$go"
+"$gpupart" run $e -t 0-3 --name "$name" -- sh -c 'GPUPART_SET=0-300 exec "$0" "$1"' "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+wait_rows "$name" 1
+has "$("$gpupart" ps | grep " $name ")" "not confined" "a set in the environment that is bad confines nothing"
+pid=$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }')
+try set -p "$pid" -t 20-40
+last "$tmp/one" 42 "one from outside does"
+has "$("$gpupart" ps | grep " $name ")" " 20-40 " "and ps says so"
+try run $e -n 45 -- sh -c 'echo $GPUPART_SET'
+is "$out" "0-19,41-65" "-n leaves its TPCs alone"
+rm "$go"
+wait
+
+cat >"$tmp/many.c" <<'END'
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	for (int n = atoi(argv[2]); n > 1 && fork(); n--)
+		;
+	if (argc != 3 || !lib || ((int (*)(unsigned int))dlsym(lib, "cuInit"))(0))
+		return 1;
+	while (!access(argv[1], F_OK))
+		usleep(100000);
+	return 0;
+}
+END
+${CC:-cc} -o "$tmp/many" "$tmp/many.c" -ldl
+touch "$go"
+"$gpupart" run $e -t 0 --name "$name" -- "$tmp/many" "$go" 270 2>/dev/null &
+wait_rows "$name" 270
+is "$(rows "$name")" 270 "270 processes"
+for pid in $("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }' | sed -n '1p;135p;270p'); do
+	"$gpupart" set -p "$pid" -t $((nth += 10)) >"$tmp/out"
+done
+try run $e -n 62 -- sh -c 'echo $GPUPART_SET'
+is "$out" "1-9,11-19,21-29,31-65" "-n knows all of them"
+rm "$go"
+wait
+
+try run $e -n 2 -- true
+lock=/dev/shm/gpupart-$(id -u)/lock
+if command -v flock >/dev/null; then
+	flock "${gpupart%/bin/gpupart}/lib/gpupart/libgpupart-inject.so" sleep 8 &
+	other=$!
+	begun=$(date +%s)
+	try run $e -n 2 -- true
+	is "$status $(($(date +%s) - begun < 4))" "0 1" "who holds a file that all can read holds no -n up"
+	kill $other
+	flock "$lock" sleep 8 &
+	other=$!
+	sleep 0.2
+	try run $e -n 2 -- true
+	has "$status $err" "0 gpupart run: -n: no lock was had" "a lock that is not had is told of"
+	kill $other
+else
+	skip "no flock"
+fi
+long=$(head -c 100000 /dev/zero | tr '\0' x)
+if env A="$long" B="$long" C="$long" D="$long" E="$long" F="$long" G="$long" H="$long" I="$long" J="$long" K="$long" \
+	sleep 5 2>/dev/null & then
+	sleep 0.2
+	try run $e -n 2 -- true
+	has "$status $err" "0 gpupart run: -n: the environments of 1 processes are longer" \
+		"an environment of more than 1 MiB is not read"
+	kill $!
+fi
+# ------------------------------------------------------------- a namespace that is gone
+if [ "$(id -u)" = 0 ] && unshare -p -f true 2>/dev/null; then
+	unshare -p -f --mount-proc "$gpupart" run $e -t 1 --name "$name-box" -- true 2>/dev/null
+	try set "$name-box" -t 2
+	is "$status" 2 "a job of a pid namespace that is gone is gone"
+else
+	skip "no pid namespace can be made here"
+fi
 
 # ------------------------------------------------------------- other users
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
@@ -411,6 +489,38 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		try set -p "$pid" -t 9
 		is "$status" 0 "root changes another's: $err"
 		last "$tmp/other" 2 "and it obeys"
+		try set -p "$pid" -g 0
+		has "$status $out" "0 pid $pid's current set: 9 (simulated)" "a GPC, by that user's capture: $err"
+		last "$tmp/other" 18 "and it obeys"
+		rm -f "$go"
+		wait
+
+		# What another user names is not opened by root: a pipe would hold it for ever.
+		touch "$go"
+		cp tests/data/gh100-h200-e/capture.txt "$tmp/theirs/capture"
+		chmod 644 "$tmp/theirs/capture"
+		as "$gpupart" run -i "$tmp/theirs/capture" -t 0-3 --name "$name" -- "$tmp/launch" "$go" \
+			>"$tmp/other" 2>/dev/null &
+		wait_rows "$name" 1
+		pid=$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }')
+		rm "$tmp/theirs/capture"
+		mkfifo -m 666 "$tmp/theirs/capture"
+		timeout 5 "$gpupart" ps >"$tmp/out" 2>"$tmp/err"
+		has "$? $(grep " $name " "$tmp/out")" " 0-3 (simulated)" "ps goes on"
+		timeout 5 "$gpupart" set -p "$pid" -g 0 >"$tmp/out" 2>"$tmp/err"
+		is "$? $(wc -l <"$tmp/err") $(grep -c "a pipe" "$tmp/err")" "2 1 1" "set -p refuses it"
+		rm -f "$go" "$tmp/theirs/capture"
+		wait
+
+		# A program of root's run that becomes another user.
+		touch "$go"
+		"$gpupart" run -i sample:h200 -t 0-3 --name "$name" -- sh -c \
+			'setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$1"; exit $?' "$tmp/launch" "$go" \
+			>"$tmp/other" 2>/dev/null &
+		wait_rows "$name" 1
+		try set "$name" -t 20
+		is "$status" 0 "set NAME of a job whose program is another user's: $err"
+		last "$tmp/other" 2 "reaches it"
 		rm -f "$go"
 		wait
 	else

@@ -57,6 +57,7 @@ struct launcher {
 	atomic_bool ready, stop, told;
 	struct gpupart_tpcset seen;	/* of its last launch, when @told */
 	atomic_bool look;		/* the next launch is to be told of */
+	atomic_bool become;		/* another program */
 };
 
 static struct launcher *launchers_map(unsigned int nr)
@@ -75,6 +76,8 @@ static void launch_on(struct launcher *me)
 		_exit(1);
 	atomic_store(&me->ready, true);
 	while (!atomic_load(&me->stop)) {
+		if (atomic_load(&me->become))
+			execlp("sleep", "sleep", "60", NULL);
 		bool look = atomic_load(&me->look);
 		struct gpupart_tpcset seen;
 
@@ -186,6 +189,43 @@ static void child_change(void)
 	err = gpupart_remote_set(gp, remote, &set, NULL);
 	tap_ok(err == -ESRCH, "also one that was kept open: %s", gpupart_error(gp));
 	gpupart_remote_close(remote);
+}
+
+/* A process of the same number that is another program: nobody reads the limit any more. */
+static void child_become(void)
+{
+	struct launcher *me = launchers_map(1);
+	struct gpupart_tpcset set = list("3"), before;
+	struct gpupart_remote *remote = NULL;
+	struct gpupart_process process;
+	pid_t pid;
+	int err;
+
+	if (!tap_ok(me && !gpupart_open(&gp), "opens"))
+		return;
+	pid = start_launcher(me);
+	if (!tap_ok(pid > 0 && wait_ready(me) && find_process(pid, &process), "it is listed"))
+		return;
+	err = gpupart_remote_open(gp, pid, process.pci, &remote);
+	if (!err)
+		err = gpupart_remote_set(gp, remote, &set, &before);
+	tap_ok(!err, "a limit: %s", err ? gpupart_error(gp) : "");
+	atomic_store(&me->become, true);
+	for (int i = 0; i < 10000 && find_process(pid, &process); i++)
+		wait_a_moment();
+	tap_ok(!find_process(pid, &process) && !kill(pid, 0),
+	       "one that became another program is not listed");
+	err = gpupart_remote_set(gp, remote, &set, &before);
+	tap_ok(err == -ESRCH, "what was kept open says so: %s", gpupart_error(gp));
+	err = gpupart_process_limit_set(gp, pid, process.pci, &set, NULL);
+	tap_ok(err == -ESRCH, "so does what is found anew: %s", gpupart_error(gp));
+	gpupart_remote_close(remote);
+	/* Another that sets limits of all there is may have it open. */
+	for (int i = 0; i < 1000 && !find_process(pid, &process) && has_file(pid); i++)
+		wait_a_moment();
+	tap_ok(!find_process(pid, &process) && !has_file(pid), "its block goes when nobody has it");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 /* ------------------------------------------------------------------------- kills */
@@ -475,6 +515,7 @@ static void child_job(void)
 
 static const struct scenario scenarios[] = {
 	{ "change", child_change, "@b", { NULL }, NULL },
+	{ "become", child_become, "@b", { NULL }, NULL },
 	{ "kills", child_kills, "@b", { NULL }, NULL },
 	{ "job", child_job, "@b", { NULL }, NULL },
 	{ "job-early", child_job_early, "@b", { NULL }, NULL },

@@ -83,8 +83,9 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	return (struct gpupart_tpcset){ 0 };
 }
 
-void neighbours_lock(void)
+void neighbours_lock(const char *cmd)
 {
+	(void)cmd;
 }
 
 int paths_full(const char *path, char *full, size_t len)

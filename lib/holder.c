@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which process a block is of, by what the kernel says: who has a lock on the file, who
+ * has it mapped. Must not know what a limit is.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "holder.h"
+
+/* The first pid namespace, PROC_PID_INIT_INO of the kernel: all processes are seen in it. */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+
+/* What /proc/PID/status says. */
+struct status {
+	unsigned int uids[4];	/* real, effective, saved, of files */
+	int inner;		/* its pid in its own namespace, or 0 */
+	bool nested;		/* which is none of ours */
+};
+
+/* Whether /proc shows the pids of our own namespace: it may be mounted from another. */
+static bool proc_is_ours(void)
+{
+	char text[16];
+	ssize_t len = readlink("/proc/self", text, sizeof(text) - 1);
+
+	if (len <= 0)
+		return false;
+	text[len] = 0;
+	return atoi(text) == getpid();
+}
+
+static void read_inner(const char *text, struct status *status)
+{
+	int nr = 0, pid, len;
+
+	for (; sscanf(text, "%d%n", &pid, &len) == 1; text += len, nr++)
+		status->inner = pid;
+	status->nested = nr > 1;
+}
+
+static bool read_status(int pid, struct status *status)
+{
+	char path[32], *line = NULL;
+	size_t room = 0;
+	bool found = false;
+	FILE *file;
+
+	memset(status, 0, sizeof(*status));
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && getline(&line, &room, file) > 0)
+		if (!strncmp(line, "NSpid:", 6))
+			read_inner(line + 6, status);
+		else if (sscanf(line, "Uid: %u %u %u %u", &status->uids[0], &status->uids[1],
+				&status->uids[2], &status->uids[3]) == 4)
+			found = true;
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool has_uid(const struct status *status, uid_t uid)
+{
+	for (int i = 0; i < 4; i++)
+		if (status->uids[i] == uid)
+			return true;
+	return false;
+}
+
+/* The pid namespace of a process; 0: it is not told. */
+static uint64_t namespace_of(int pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/*
+ * Whether process @pid may be the one that @block in @uid's folder says it is of: one
+ * process has one block at most. In a folder that is ours, or root's, we believe who
+ * stands there: it may have become another user.
+ */
+static bool may_be(int pid, uid_t uid, const struct control_block *block)
+{
+	bool trusted = uid == geteuid() || !uid;
+	struct status status;
+	uint64_t name_space;
+
+	if (!proc_is_ours() || !read_status(pid, &status))
+		return trusted;
+	name_space = namespace_of(pid);
+	return (trusted || has_uid(&status, uid)) &&
+	       (!status.inner || status.inner == block->pid) &&
+	       (!name_space || !block->pid_namespace || name_space == block->pid_namespace);
+}
+
+/* Whether a process has the file mapped, shared: 1, 0, or -1 where it is not told. */
+static int has_mapped(int pid, const struct stat *st)
+{
+	char path[32], *line = NULL;
+	size_t room = 0;
+	int found = -1;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && found < 1 && getline(&line, &room, maps) > 0) {
+		unsigned int dev_major, dev_minor;
+		unsigned long long inode;
+		char mode[5];
+
+		found = sscanf(line, "%*s %4s %*x %x:%x %llu", mode, &dev_major, &dev_minor,
+			       &inode) == 4 &&
+			mode[3] == 's' && inode == st->st_ino &&
+			makedev(dev_major, dev_minor) == st->st_dev;
+	}
+	/* Nothing is mapped in a process that ends, nor in a kernel thread. */
+	if (maps && found < 0 && !ferror(maps))
+		found = 0;
+	free(line);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* For one that has closed descriptors that it did not know: its lock went with them. */
+static bool holds(int pid, uid_t uid, const struct stat *st, const struct control_block *block)
+{
+	int mapped;
+
+	if (pid <= 0 || !proc_is_ours())
+		return false;
+	mapped = has_mapped(pid, st);
+	if (mapped < 0)
+		mapped = control_process_lives(pid, block->start);
+	return mapped && may_be(pid, uid, block);
+}
+
+static void table_add(struct holder_table *table, int pid, int inner)
+{
+	struct holder_row *rows = table->rows;
+
+	if (table->nr == table->room) {
+		rows = realloc(rows, (table->room + 256) * sizeof(*rows));
+		if (!rows)
+			return;
+		table->rows = rows;
+		table->room += 256;
+	}
+	rows[table->nr++] = (struct holder_row){ .pid = pid, .inner = inner };
+}
+
+/* Once for all blocks that are looked at: somebody may have put thousands there. */
+static void table_make(struct holder_table *table)
+{
+	DIR *proc = proc_is_ours() ? opendir("/proc") : NULL;
+	struct dirent *entry;
+	struct status status;
+
+	table->made = true;
+	while (proc && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    read_status(atoi(entry->d_name), &status) && status.nested)
+			table_add(table, atoi(entry->d_name), status.inner);
+	if (proc)
+		closedir(proc);
+}
+
+void holder_table_free(struct holder_table *table)
+{
+	free(table->rows);
+	memset(table, 0, sizeof(*table));
+}
+
+int holder_lock_pid(int fd)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+	if (fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK)
+		return -ESRCH;
+	return lock.l_pid > 0 ? lock.l_pid : 0;
+}
+
+int holder_pid(int fd, uid_t uid, const struct control_block *block, struct holder_table *table)
+{
+	int pid = holder_lock_pid(fd);
+	struct stat st;
+
+	if (pid > 0)
+		return may_be(pid, uid, block) ? pid : -ESRCH;
+	if (!pid || fstat(fd, &st))
+		return pid;
+	if (block->pid_namespace == control_pid_namespace())
+		return holds(block->pid, uid, &st, block) ? block->pid : -ESRCH;
+	if (!table->made)
+		table_make(table);
+	for (unsigned int i = 0; i < table->nr; i++)
+		if (table->rows[i].inner == block->pid &&
+		    holds(table->rows[i].pid, uid, &st, block))
+			return table->rows[i].pid;
+	return -ESRCH;
+}
+
+bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
+{
+	uint64_t now;
+
+	/*
+	 * A lease for reading is had where no process writes the file. Who opens it for that
+	 * in the moment that we have it makes the kernel send us a signal: one that ends nobody.
+	 */
+	fcntl(fd, F_SETSIG, SIGURG);
+	if (!fcntl(fd, F_SETLEASE, F_RDLCK)) {
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+		return true;
+	}
+	if (errno == EAGAIN)
+		return false;
+	/* Leases are switched off, or this one is refused: only our own namespace is known. */
+	if (pid_namespace != control_pid_namespace())
+		return false;
+	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
+		return true;
+	now = proc_is_ours() ? control_process_start(pid) : 0;
+	return now && start && !control_process_lives(pid, start);
+}
+
+bool holder_namespace_gone(uint64_t pid_namespace)
+{
+	bool gone = control_pid_namespace() == FIRST_PID_NAMESPACE && proc_is_ours();
+	struct dirent *entry;
+	struct status status;
+	DIR *proc;
+
+	/* Mounted so that it hides other users' processes. */
+	if (!gone || !read_status(1, &status))
+		return false;
+	proc = opendir("/proc");
+	if (!proc)
+		return false;
+	while (gone && (entry = readdir(proc))) {
+		int pid = atoi(entry->d_name);
+		uint64_t of;
+
+		if (pid <= 0 || !read_status(pid, &status) || !status.nested)
+			continue;
+		of = namespace_of(pid);
+		gone = of ? of != pid_namespace : !has_uid(&status, geteuid());
+	}
+	closedir(proc);
+	return gone;
+}

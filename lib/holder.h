@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Which process a block is of. Knows nobody's limit. */
+#ifndef GPUPART_LIB_HOLDER_H
+#define GPUPART_LIB_HOLDER_H
+
+#include <sys/types.h>
+#include "control.h"
+
+/* Processes of other pid namespaces, looked up when first asked for; all zero at first. */
+struct holder_table {
+	bool made;
+	unsigned int nr, room;
+	struct holder_row {
+		int pid, inner;		/* here, and in its own namespace */
+	} *rows;
+};
+
+void holder_table_free(struct holder_table *table);
+
+/*
+ * The pid here of the process that shows itself by @block, the file @fd in the folder of
+ * @uid; 0: it lives, but has no number in this pid namespace; -ESRCH: none was found. What
+ * the block says of itself proves nothing: anybody may write it.
+ */
+int holder_pid(int fd, uid_t uid, const struct control_block *block, struct holder_table *table);
+
+/* The same by its lock on the file alone, which is cheap; -ESRCH also where it lost that. */
+int holder_lock_pid(int fd);
+
+/*
+ * Whether surely no process has the file open for writing, or mapped so, in whatever
+ * namespace: nobody's block, and it may be taken away. @fd must be open for reading alone.
+ * @pid and @pid_namespace are of who made it, @start when that began; 0: not known.
+ */
+bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace);
+
+/* Whether surely no process of this user's is in that pid namespace any more. */
+bool holder_namespace_gone(uint64_t pid_namespace);
+
+#endif
