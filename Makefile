@@ -39,6 +39,10 @@ SIM_SRC	   := $(wildcard lib/sim/*.c)
 # The simulated driver reads captures with the library's own reader, and takes no more of it.
 SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/lib/,ctx.o tpcset.o topo.o topo_file.o)
+# The scheduling pipeline: a library of its own, linked into what runs scenarios.
+PIPE_SRC   := $(wildcard lib/sim/pipe/*.c)
+PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
+PIPE	   := $(B)/obj/lib/sim/pipe/pipe.a
 INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 SMCTRL_SRC := $(wildcard lib/smctrl/*.c)
@@ -70,6 +74,10 @@ $(B)/obj/lib/topo_kernel.o: ALL_CFLAGS += -isystem /usr/include/libnl3
 $(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
 # The launch path: TLS that needs no call.
 $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o: ALL_CFLAGS += -ftls-model=initial-exec
+
+$(PIPE): $(PIPE_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(LIBGPUPART): $(B)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
@@ -166,7 +174,7 @@ clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
 
--include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d)
 
 .PHONY: all install install-python clean check check-gpu lint bench fuzz

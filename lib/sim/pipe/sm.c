@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An SM: which blocks are on it, what is left, and how fast each goes on. Its blocks share
+ * the issue slots of its quarters evenly; several clocks, each as fast as what it stands for
+ * lets go on, tell when a block has had what it needs. Must not know where blocks come from.
+ */
+#include "pipe.h"
+
+/* -------------------------------------------------------------------------- shapes */
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void shape_make(struct shape *shape, const struct pipe_chip *chip,
+		const struct pipe_kernel *kernel)
+{
+	unsigned int every = kernel->every ? kernel->every : chip->latency;
+	unsigned int registers = kernel->registers ? kernel->registers : 32;
+	uint64_t work, reads, rate;
+
+	*shape = (struct shape){ .warps = (kernel->threads + 31) / 32 };
+	shape->each = shape->warps / chip->quarters;
+	shape->rest = shape->warps % chip->quarters;
+	shape->warp_registers = (registers * 32 + chip->register_unit - 1) /
+				chip->register_unit * chip->register_unit;
+	shape->shared = (kernel->shared + chip->shared_reserved + chip->shared_unit - 1) /
+			chip->shared_unit * chip->shared_unit;
+	if (every < chip->issue)
+		every = chip->issue;
+	/* A block alone gets what its warps can ask for, and no more than the SM's share. */
+	rate = shape->warps * chip->warp_rate;
+	if (rate > chip->sm_rate)
+		rate = chip->sm_rate;
+	work = mul_div(kernel->work, 1000ull * every, chip->mhz);
+	reads = kernel->bytes ? mul_div(kernel->bytes, 1000, rate) : 0;
+	shape->ns = max(1, max(kernel->ns, max(work, reads)));
+	shape->issue = mul_div(kernel->work * chip->issue, 1000ull * ONE,
+			       shape->ns * chip->mhz);
+	shape->rate = mul_div(kernel->bytes, 16000, shape->ns);
+	shape->dram = !kernel->from_l2;
+	shape->slowed = kernel->work || kernel->bytes;
+}
+
+bool sm_fits(const struct sm *sm, const struct pipe_chip *chip, const struct shape *shape)
+{
+	unsigned int q, each, registers, more = 0;
+
+	if (sm->blocks >= chip->blocks || sm->shared + shape->shared > chip->shared)
+		return false;
+	for (q = 0; q < chip->quarters; q++) {
+		each = sm->quarter_warps[q] + shape->each;
+		registers = sm->quarter_registers[q] + shape->each * shape->warp_registers;
+		if (each > chip->warps || registers > chip->registers)
+			return false;
+		if (each < chip->warps && registers + shape->warp_registers <= chip->registers)
+			more++;
+	}
+	return more >= shape->rest;
+}
+
+unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kernel *kernel)
+{
+	struct sm sm = { 0 };
+	struct shape shape;
+	unsigned int q, nr;
+
+	shape_make(&shape, chip, kernel);
+	if (kernel->threads > chip->block_threads)
+		return 0;
+	for (nr = 0; nr < MAX_RESIDENT && sm_fits(&sm, chip, &shape); nr++) {
+		sm.blocks++;
+		sm.shared += shape.shared;
+		for (q = 0; q < chip->quarters; q++) {
+			unsigned int more = (q + nr * shape.rest) % chip->quarters < shape.rest;
+
+			sm.quarter_warps[q] += shape.each + more;
+			sm.quarter_registers[q] += (shape.each + more) * shape.warp_registers;
+		}
+	}
+	return nr;
+}
+
+/* -------------------------------------------------------------------------- clocks */
+
+void sm_advance(const struct pipe *pipe, struct sm *sm)
+{
+	uint64_t ns = pipe->now - sm->last;
+	unsigned int i;
+
+	if (!ns)
+		return;
+	sm->last = pipe->now;
+	for (i = 0; i < NR_CLOCKS; i++)
+		sm->clocks[i] += ns * sm->rates[i];
+}
+
+/* When the first of its blocks ends, as things are. */
+static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
+{
+	uint64_t first[NR_CLOCKS], next = NEVER, left, ns;
+	uint32_t used = sm->used, clocks = 0;
+	const struct resident *resident;
+	unsigned int i;
+
+	for (; used; used &= used - 1) {
+		resident = &sm->residents[__builtin_ctz(used)];
+		i = resident->clock;
+		if (!(clocks >> i & 1) || resident->end < first[i])
+			first[i] = resident->end;
+		clocks |= 1u << i;
+	}
+	for (; clocks; clocks &= clocks - 1) {
+		i = __builtin_ctz(clocks);
+		left = first[i] > sm->clocks[i] ? first[i] - sm->clocks[i] : 0;
+		if (!left)
+			return pipe->now;
+		ns = sm->rates[i] == ONE ? divide_up(left, ONE) : divide_up(left, sm->rates[i]);
+		if (pipe->now + ns < next)
+			next = pipe->now + ns;
+	}
+	return next;
+}
+
+/* A rate is at least 1, so that everything ends some day. */
+static uint32_t share(uint64_t cap, uint64_t demand)
+{
+	uint64_t rate = demand > cap ? cap * ONE / demand : ONE;
+
+	return rate ? rate : 1;
+}
+
+static void set_rates(struct sm *sm, unsigned int quarters)
+{
+	uint32_t slowest = ONE, memory;
+	unsigned int q;
+
+	for (q = 0; q < quarters; q++) {
+		sm->rates[CLOCK_QUARTER + q] = share(ONE, sm->quarter_issue[q]);
+		if (sm->rates[CLOCK_QUARTER + q] < slowest)
+			slowest = sm->rates[CLOCK_QUARTER + q];
+	}
+	sm->rates[CLOCK_SM] = slowest;
+	sm->rates[CLOCK_TIME] = ONE;
+	sm->rates[CLOCK_MEMORY] = slowest;
+	if (sm->demand[0]) {
+		memory = memory_rate(sm->machine, sm);
+		if (memory < slowest)
+			sm->rates[CLOCK_MEMORY] = memory;
+	}
+}
+
+void sm_settle(struct pipe *pipe, struct sm *sm)
+{
+	sm_advance(pipe, sm);
+	set_rates(sm, sm->machine->gpu->chip.quarters);
+	queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
+}
+
+void sm_freeze(struct pipe *pipe, struct sm *sm)
+{
+	sm_advance(pipe, sm);
+	queue_set(&pipe->queue, &sm->happening, NEVER);
+}
+
+void sm_thaw(struct pipe *pipe, struct sm *sm)
+{
+	sm->last = pipe->now;
+	if (sm->used)
+		queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
+}
+
+/* ---------------------------------------------------------------- blocks come and go */
+
+/* Whether quarter @q has one warp more than the others: @rest of them from @first on. */
+static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
+				    unsigned int first, unsigned int q)
+{
+	return (q + quarters - first) % quarters < shape->rest;
+}
+
+static void take_room(struct sm *sm, const struct shape *shape, unsigned int first, int sign)
+{
+	unsigned int quarters = sm->machine->gpu->chip.quarters, q;
+	int warps;
+
+	sm->blocks += sign;
+	sm->warps += sign * (int)shape->warps;
+	sm->shared += sign * (int)shape->shared;
+	for (q = 0; q < quarters; q++) {
+		warps = shape->each;
+		if (shape->rest)
+			warps += one_more(shape, quarters, first, q);
+		warps *= sign;
+		sm->quarter_warps[q] += warps;
+		sm->quarter_registers[q] += warps * (int)shape->warp_registers;
+		sm->quarter_issue[q] += (uint32_t)warps * shape->issue;
+	}
+	sm->demand[0] += (int64_t)sign * (int64_t)shape->rate;
+	if (shape->dram)
+		sm->demand[1] += (int64_t)sign * (int64_t)shape->rate;
+}
+
+/* The odd warps go to the quarters with fewest. */
+static unsigned int first_quarter(const struct sm *sm, const struct shape *shape)
+{
+	unsigned int quarters = sm->machine->gpu->chip.quarters, q, best = 0;
+
+	if (!shape->rest)
+		return 0;
+	for (q = 1; q < quarters; q++)
+		if (sm->quarter_warps[q] < sm->quarter_warps[best])
+			best = q;
+	return best;
+}
+
+static unsigned int clock_of(const struct shape *shape, unsigned int first)
+{
+	if (!shape->slowed)
+		return CLOCK_TIME;
+	if (shape->rate)
+		return CLOCK_MEMORY;
+	return shape->warps == 1 ? CLOCK_QUARTER + first : CLOCK_SM;
+}
+
+void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
+	    uint32_t cluster, uint64_t start)
+{
+	const struct shape *shape = task->shape;
+	unsigned int i = __builtin_ctz(~sm->used), before = sm->warps, first;
+	struct resident *resident = &sm->residents[i];
+
+	sm_advance(pipe, sm);
+	first = first_quarter(sm, shape);
+	if (!sm->used) {
+		sm->busy_from = pipe->now;
+		if (!sm->machine->nr_running++)
+			sm->machine->busy_from = pipe->now;
+	}
+	take_room(sm, shape, first, 1);
+	sm->used |= 1u << i;
+	resident->task = task;
+	resident->block = block;
+	resident->cluster = cluster;
+	resident->start = start;
+	resident->first = first;
+	resident->clock = clock_of(shape, first);
+	resident->end = sm->clocks[resident->clock] + (start - pipe->now + shape->ns) * ONE;
+	sm->machine->nr_resident++;
+	balance_moved(sm->machine, sm, before);
+	machine_sm_dirty(sm);
+}
+
+static void tell_block(struct pipe *pipe, const struct sm *sm, const struct resident *resident)
+{
+	const struct task *task = resident->task;
+	struct pipe_block block = {
+		.gpu = sm->machine->gpu_index, .smid = sm->smid, .kernel = task->launch.kernel,
+		.stream = task->launch.stream, .cluster = resident->cluster,
+		.launch = task->launch.launch, .block = resident->block,
+		.start = resident->start, .end = pipe->now,
+	};
+
+	pipe->watch->block(pipe->watch->user, &block);
+}
+
+static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
+{
+	struct pipe_gpu_result *result = &pipe->result->gpus[sm->machine->gpu_index];
+	struct resident *resident = &sm->residents[i];
+	struct task *task = resident->task;
+	unsigned int before = sm->warps;
+
+	take_room(sm, task->shape, resident->first, -1);
+	sm->used &= ~(1u << i);
+	sm->ended = pipe->now;
+	sm->machine->nr_resident--;
+	if (!sm->used) {
+		result->sm_ns += pipe->now - sm->busy_from;
+		if (!--sm->machine->nr_running)
+			result->busy_ns += pipe->now - sm->machine->busy_from;
+	}
+	balance_moved(sm->machine, sm, before);
+	if (pipe->watch && pipe->watch->block)
+		tell_block(pipe, sm, resident);
+	pipe->result->blocks++;
+	wdu_block_done(pipe, task);
+}
+
+/* One block has ended at least. */
+static void sm_comes(struct pipe *pipe, struct happening *what)
+{
+	struct sm *sm = (struct sm *)what;
+	const struct resident *resident;
+	uint32_t used;
+	bool any = false;
+
+	sm_advance(pipe, sm);
+	for (used = sm->used; used; used &= used - 1) {
+		resident = &sm->residents[__builtin_ctz(used)];
+		if (resident->end > sm->clocks[resident->clock])
+			continue;
+		went(pipe, sm, __builtin_ctz(used));
+		any = true;
+	}
+	if (any)
+		balance_room(sm->machine, sm);
+	machine_sm_dirty(sm);
+}
+
+void sm_init(struct sm *sm, struct machine *machine, unsigned int smid)
+{
+	const struct pipe_place *place = &machine->gpu->map.sms[smid];
+	unsigned int i;
+
+	sm->happening.come = sm_comes;
+	sm->machine = machine;
+	sm->smid = smid;
+	sm->ended = NEVER;
+	sm->vgpc = place->vgpc;
+	sm->gpc = place->gpc;
+	sm->ugpu = place->ugpu;
+	for (i = 0; i < NR_CLOCKS; i++)
+		sm->rates[i] = ONE;
+}
