@@ -52,13 +52,15 @@ CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
 CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,\
 		$(wildcard tests/data/gh100-*/capture.txt)) $(B)/share/gpupart/captures/h200.capture
 
+SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(wildcard share/scenarios/*.yaml))
+
 LIBGPUPART := $(B)/lib/libgpupart.so
 INJECT	   := $(B)/lib/gpupart/libgpupart-inject.so
 SIM	   := $(B)/lib/gpupart/sim/libcuda.so.1
 SMCTRL	   := $(B)/lib/libsmctrl.so
 CLI	   := $(B)/bin/gpupart
 
-all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(CLI) $(CAPTURES)
+all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(CLI) $(CAPTURES) $(SCENARIOS)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
@@ -121,10 +123,10 @@ $(SIM): $(SIM_OBJ) lib/sim/libcuda.map
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
 		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
 
-$(CLI): $(CLI_OBJ) $(LIBGPUPART)
+$(CLI): $(CLI_OBJ) $(PIPE) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) -L$(B)/lib -lgpupart -ljansson \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) -L$(B)/lib -lgpupart -ljansson -lyaml -lm \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
 # sample:h200 is board b: like a's tables, with measured bits.
@@ -135,10 +137,14 @@ $(B)/share/gpupart/captures/%.capture: tests/data/gh100-%/capture.txt
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
+$(B)/share/gpupart/scenarios/%.yaml: share/scenarios/%.yaml
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 install: all
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(mandir)/man1 \
+		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(datadir)/gpupart/scenarios $(DESTDIR)$(mandir)/man1 \
 		$(DESTDIR)$(mandir)/man7
 	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(DESTDIR)$(libdir)/$(SONAME)
@@ -152,6 +158,7 @@ install: all
 	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
+	$(Q)install -m 644 $(SCENARIOS) $(DESTDIR)$(datadir)/gpupart/scenarios
 	$(Q)install -m 644 Documentation/man/gpupart.1 $(DESTDIR)$(mandir)/man1/gpupart.1
 	$(Q)install -m 644 Documentation/man/gpupart-device-launches.7 $(DESTDIR)$(mandir)/man7/gpupart-device-launches.7
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \

@@ -29,9 +29,10 @@ int cmd_cdi(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
 
 extern const char topology_help[], run_help[], set_help[], ps_help[], top_help[], cdi_help[],
-	verify_help[], doctor_help[], demo_help[];
+	verify_help[], doctor_help[], demo_help[], sim_help[];
 
 /* main()'s own, for a command that starts itself anew (paths.c). */
 extern char **cmd_argv;

@@ -19,6 +19,7 @@ static const struct cmd cmds[] = {
 	{ "cdi", cmd_cdi, "what a container needs to run inside a set", cdi_help },
 	{ "verify", cmd_verify, "prove on the GPU that sets confine launches", verify_help },
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
+	{ "sim", cmd_sim, "run a scenario on the simulated GPU's scheduling pipeline", sim_help },
 	{ "demo", cmd_demo, "the main job in a minute", demo_help },
 };
 
