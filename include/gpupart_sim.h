@@ -129,6 +129,7 @@ struct pipe_step {
 	uint64_t amount;		/* ns of CPU, bytes of a copy, rounds of a loop */
 	enum pipe_way way;
 	const struct pipe_set *set;	/* of this launch alone; NULL: the stream's */
+	unsigned int turn;		/* 1 + whose turn it is when it begins; 0: as it stands */
 	const struct pipe_step *body;
 	unsigned int nr_body;
 	int line;

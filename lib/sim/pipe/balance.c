@@ -10,6 +10,7 @@
  * others and then after every six; the rest of a grid that does not go round first to first
  * SMs of TPCs, evenly by GPC, then to second ones.
  */
+#include <stddef.h>
 #include <string.h>
 #include "pipe.h"
 
@@ -217,7 +218,7 @@ static unsigned int least_loaded(struct task *task, uint64_t *open, uint64_t *fo
 struct wave {
 	struct pipe *pipe;
 	struct task *task;
-	const uint64_t *found;
+	const uint64_t *open, *found;
 	uint64_t left;
 };
 
@@ -344,18 +345,47 @@ static void give_rest(struct wave *wave)
 		give_quota(wave, group_at(machine, i), quotas[group_at(machine, i)]);
 }
 
-/* How often all found SMs take a block more, each at the same time as the others. */
+/* Blocks more that an SM takes, as it is now. */
+static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
+			    const struct shape *shape)
+{
+	unsigned int nr = 0, q;
+	struct sm more;
+
+	memcpy(&more, sm, offsetof(struct sm, residents));
+	for (; nr < MAX_RESIDENT && sm_fits(&more, chip, shape); nr++) {
+		more.blocks++;
+		more.shared += shape->shared;
+		for (q = 0; q < chip->quarters; q++) {
+			unsigned int warps = shape->each +
+				((q + nr * shape->rest) % chip->quarters < shape->rest);
+
+			more.quarter_warps[q] += warps;
+			more.quarter_registers[q] += warps * shape->warp_registers;
+		}
+	}
+	return nr;
+}
+
+/* How often all found SMs take a block more, where all that are open are found, and alike. */
 static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 {
 	const struct machine *machine = wave->task->machine;
-	unsigned int idle = mask_count(machine->with_load[0], machine->words);
+	const struct sm *first, *sm;
 	uint64_t rounds, room;
+	int rank;
 
-	/* Where SMs are not alike, one round at a time. */
-	if (idle != machine->gpu->map.nr_sms)
+	if (mask_count(wave->open, machine->words) != nr)
 		return 1;
+	rank = mask_next(wave->found, machine->words, 0);
+	first = machine->by_rank[rank];
+	while ((rank = mask_next(wave->found, machine->words, rank + 1)) >= 0) {
+		sm = machine->by_rank[rank];
+		if (sm->blocks != first->blocks || sm->shared != first->shared)
+			return 1;
+	}
 	rounds = wave->left / nr;
-	room = pipe_occupancy(&machine->gpu->chip, wave->task->kernel);
+	room = room_on(first, &machine->gpu->chip, wave->task->shape);
 	return rounds < room ? rounds : room;
 }
 
@@ -366,20 +396,18 @@ static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 static void give_rounds(struct wave *wave, uint64_t rounds)
 {
 	struct machine *machine = wave->task->machine;
-	unsigned int i, others = machine->nr_groups - machine->nr_singles, until = 0, at = 0;
-	uint64_t singles = 0, turns = 0, all;
+	unsigned int i, others = 0, at = 0, step;
+	uint64_t singles = 0, turns = 0, until = 0, all;
 
-	for (i = 0, all = 0; i < others; i++) {
-		unsigned int group = machine->nr_singles + i;
-
-		if (half_of(machine, wave->found, group, false))
-			all += rounds;
-	}
+	for (i = machine->nr_singles; i < machine->nr_groups; i++)
+		others += half_of(machine, wave->found, i, false) > 0;
+	all = others * rounds;
 	for (;;) {
 		if (singles < rounds && (turns >= until || turns == all)) {
 			for (i = 0; i < machine->nr_singles; i++)
 				give_group(wave, single_at(machine, i));
-			until += singles ? SINGLES_AGAIN : SINGLES_FIRST;
+			step = singles ? SINGLES_AGAIN : SINGLES_FIRST;
+			until += step < others ? step : others;
 			singles++;
 		}
 		if (turns == all) {
@@ -518,7 +546,7 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	struct machine *machine = task->machine;
 	uint64_t found[MAX_WORDS];
-	struct wave wave = { pipe, task, found, 0 };
+	struct wave wave = { pipe, task, open, found, 0 };
 	unsigned int nr;
 
 	while ((wave.left = task->units - task->given)) {
@@ -539,6 +567,10 @@ static void begin(struct task *task)
 		return;
 	task->begun = true;
 	task->machine->swapped = !task->machine->swapped;
+	if (task->turn) {
+		task->machine->turn = (task->turn - 1) >> 1;
+		task->machine->swapped = (task->turn - 1) & 1;
+	}
 }
 
 static void place_task(struct pipe *pipe, struct task *task, uint64_t *open)

@@ -50,7 +50,7 @@ struct task *launch_task(struct pipe *pipe, const struct command *command, unsig
 		return NULL;
 	*task = (struct task){
 		.machine = slices_machine(pipe, stream->gpu, stream->process), .kernel = spec,
-		.cluster = spec->cluster, .priority = stream->priority,
+		.cluster = spec->cluster, .priority = stream->priority, .turn = step->turn,
 		.units = spec->cluster ? spec->blocks / spec->cluster : spec->blocks,
 		.launch = {
 			.launch = pipe->nr_launches++, .gpu = stream->gpu, .kernel = kernel,

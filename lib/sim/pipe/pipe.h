@@ -52,15 +52,6 @@ struct happening *queue_next(struct queue *queue);
 
 /* ------------------------------------------------------------------- sm.c, memory.c */
 
-/* A block's progress is measured on one of its SM's clocks. */
-enum sm_clock {
-	CLOCK_TIME,		/* nothing slows it down */
-	CLOCK_QUARTER,		/* +0..3: one warp, the rate of its quarter */
-	CLOCK_SM = CLOCK_QUARTER + MAX_QUARTERS,	/* the slowest quarter's */
-	CLOCK_MEMORY,		/* that, or what bandwidth leaves */
-	NR_CLOCKS,
-};
-
 /* What a block of a kernel takes and asks for on a chip. */
 struct shape {
 	unsigned int warps, each, rest;	/* in all, in every quarter, in some quarters one more */
@@ -72,25 +63,24 @@ struct shape {
 };
 
 struct resident {
-	uint64_t end;			/* on its clock */
+	uint64_t left;			/* ns that it needs alone, times ONE */
 	uint64_t start;
 	struct task *task;
 	uint64_t block;
-	uint32_t cluster;
-	uint8_t clock, first;		/* first: the quarter of the one more */
+	uint32_t cluster, rate;		/* rate: ONE as if alone */
+	uint8_t first;			/* the quarter of the one more */
 };
 
 struct sm {
 	struct happening happening;	/* its next block's end */
 	struct machine *machine;
-	uint64_t last;			/* clocks are right at this time */
-	uint64_t clocks[NR_CLOCKS];
-	uint32_t rates[NR_CLOCKS];
+	uint64_t last;			/* what is left was right at this time */
 	uint32_t used;			/* residents, a bit each */
+	uint8_t age[MAX_RESIDENT];	/* their numbers, the oldest first */
 	uint16_t smid, rank, blocks, warps;
 	uint16_t quarter_warps[MAX_QUARTERS];
 	uint32_t quarter_registers[MAX_QUARTERS];
-	uint32_t quarter_issue[MAX_QUARTERS];
+	uint32_t quarter_issue[MAX_QUARTERS];	/* slots that its blocks could use */
 	uint32_t shared;
 	uint64_t demand[2];		/* bytes a us in 1/16; of these from DRAM */
 	uint64_t counted[2];		/* what the levels above know of it */
@@ -137,7 +127,7 @@ struct task {
 	const struct pipe_kernel *kernel;
 	const struct shape *shape;
 	struct pipe_launch launch;
-	unsigned int priority, cluster;
+	unsigned int priority, cluster, turn;
 	uint64_t units, given;		/* blocks or clusters; how many were handed out */
 	uint64_t resident;
 	bool slot, sorted, begun, stuck; /* stuck: found no room since blocks went */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An SM: which blocks are on it, what is left, and how fast each goes on. Its blocks share
- * the issue slots of its quarters evenly; several clocks, each as fast as what it stands for
- * lets go on, tell when a block has had what it needs. Must not know where blocks come from.
+ * An SM: which blocks are on it, what each still needs, and how fast it goes on. The issue
+ * slots of a quarter go to the oldest block first, as far as it can use them, then to the next
+ * (so do the schedulers of an H200, nearly: Documentation/results/h200-traces.md); bandwidth
+ * is shared evenly. Must not know where blocks come from.
  */
 #include "pipe.h"
 
@@ -82,73 +83,118 @@ unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kern
 	return nr;
 }
 
-/* -------------------------------------------------------------------------- clocks */
+/* ------------------------------------------------------------------------ progress */
+
+/* Whether quarter @q has one warp more than the others: @rest of them from @first on. */
+static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
+				    unsigned int first, unsigned int q)
+{
+	return (q + quarters - first) % quarters < shape->rest;
+}
 
 void sm_advance(const struct pipe *pipe, struct sm *sm)
 {
-	uint64_t ns = pipe->now - sm->last;
+	uint64_t ns = pipe->now - sm->last, done;
+	struct resident *resident;
 	unsigned int i;
 
 	if (!ns)
 		return;
 	sm->last = pipe->now;
-	for (i = 0; i < NR_CLOCKS; i++)
-		sm->clocks[i] += ns * sm->rates[i];
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		done = ns * resident->rate;
+		resident->left = done < resident->left ? resident->left - done : 0;
+	}
+}
+
+/* Issue slots that a block can use in quarter @q. */
+static uint32_t slots_used(const struct resident *resident, const struct shape *shape,
+			   unsigned int quarters, unsigned int q)
+{
+	return (shape->each + one_more(shape, quarters, resident->first, q)) * shape->issue;
+}
+
+/*
+ * What is left of the quarters' issue slots lets the block go on so fast, at most @rate;
+ * and takes it.
+ */
+static uint32_t take_slots(uint32_t *slots, const struct resident *resident,
+			   const struct shape *shape, unsigned int quarters, uint32_t rate)
+{
+	uint32_t need[MAX_QUARTERS];
+	unsigned int q;
+
+	for (q = 0; q < quarters; q++) {
+		need[q] = slots_used(resident, shape, quarters, q);
+		if (need[q] > slots[q] && (uint64_t)slots[q] * ONE / need[q] < rate)
+			rate = (uint64_t)slots[q] * ONE / need[q];
+	}
+	for (q = 0; q < quarters; q++)
+		slots[q] -= rate == ONE ? need[q] : (uint64_t)need[q] * rate / ONE;
+	return rate;
+}
+
+/* Even the oldest loses slots to the others: so much, if there are too few. Fitted. */
+#define SQUEEZE	(ONE * 16 / 17)
+
+static uint32_t squeeze(const struct sm *sm, unsigned int quarters)
+{
+	uint32_t most = ONE;
+	unsigned int q;
+
+	for (q = 0; q < quarters; q++)
+		if (sm->quarter_issue[q] > most)
+			most = sm->quarter_issue[q];
+	if (most == ONE)
+		return ONE;
+	return most > ONE / 16 * 17 ? SQUEEZE : (uint64_t)ONE * ONE / most;
+}
+
+static void set_rates(struct sm *sm, unsigned int quarters)
+{
+	uint32_t slots[MAX_QUARTERS] = { ONE, ONE, ONE, ONE }, memory = ONE;
+	uint32_t most = squeeze(sm, quarters);
+	struct resident *resident;
+	const struct shape *shape;
+	unsigned int i;
+
+	if (sm->demand[0])
+		memory = memory_rate(sm->machine, sm);
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		shape = resident->task->shape;
+		resident->rate = ONE;
+		if (!shape->slowed)
+			continue;
+		if (shape->issue)
+			resident->rate = take_slots(slots, resident, shape, quarters, most);
+		if (shape->rate && memory < resident->rate)
+			resident->rate = memory;
+	}
 }
 
 /* When the first of its blocks ends, as things are. */
 static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 {
-	uint64_t first[NR_CLOCKS], next = NEVER, left, ns;
-	uint32_t used = sm->used, clocks = 0;
 	const struct resident *resident;
+	uint64_t next = NEVER, ns;
 	unsigned int i;
 
-	for (; used; used &= used - 1) {
-		resident = &sm->residents[__builtin_ctz(used)];
-		i = resident->clock;
-		if (!(clocks >> i & 1) || resident->end < first[i])
-			first[i] = resident->end;
-		clocks |= 1u << i;
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		if (resident->rate == ONE)
+			ns = divide_up(resident->left, ONE);
+		else if (!resident->left)
+			ns = 0;
+		else if (resident->rate)
+			ns = divide_up(resident->left, resident->rate);
+		else
+			continue;
+		if (ns < next)
+			next = ns;
 	}
-	for (; clocks; clocks &= clocks - 1) {
-		i = __builtin_ctz(clocks);
-		left = first[i] > sm->clocks[i] ? first[i] - sm->clocks[i] : 0;
-		if (!left)
-			return pipe->now;
-		ns = sm->rates[i] == ONE ? divide_up(left, ONE) : divide_up(left, sm->rates[i]);
-		if (pipe->now + ns < next)
-			next = pipe->now + ns;
-	}
-	return next;
-}
-
-/* A rate is at least 1, so that everything ends some day. */
-static uint32_t share(uint64_t cap, uint64_t demand)
-{
-	uint64_t rate = demand > cap ? cap * ONE / demand : ONE;
-
-	return rate ? rate : 1;
-}
-
-static void set_rates(struct sm *sm, unsigned int quarters)
-{
-	uint32_t slowest = ONE, memory;
-	unsigned int q;
-
-	for (q = 0; q < quarters; q++) {
-		sm->rates[CLOCK_QUARTER + q] = share(ONE, sm->quarter_issue[q]);
-		if (sm->rates[CLOCK_QUARTER + q] < slowest)
-			slowest = sm->rates[CLOCK_QUARTER + q];
-	}
-	sm->rates[CLOCK_SM] = slowest;
-	sm->rates[CLOCK_TIME] = ONE;
-	sm->rates[CLOCK_MEMORY] = slowest;
-	if (sm->demand[0]) {
-		memory = memory_rate(sm->machine, sm);
-		if (memory < slowest)
-			sm->rates[CLOCK_MEMORY] = memory;
-	}
+	return next == NEVER ? NEVER : pipe->now + next;
 }
 
 void sm_settle(struct pipe *pipe, struct sm *sm)
@@ -172,13 +218,6 @@ void sm_thaw(struct pipe *pipe, struct sm *sm)
 }
 
 /* ---------------------------------------------------------------- blocks come and go */
-
-/* Whether quarter @q has one warp more than the others: @rest of them from @first on. */
-static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
-				    unsigned int first, unsigned int q)
-{
-	return (q + quarters - first) % quarters < shape->rest;
-}
 
 static void take_room(struct sm *sm, const struct shape *shape, unsigned int first, int sign)
 {
@@ -215,15 +254,6 @@ static unsigned int first_quarter(const struct sm *sm, const struct shape *shape
 	return best;
 }
 
-static unsigned int clock_of(const struct shape *shape, unsigned int first)
-{
-	if (!shape->slowed)
-		return CLOCK_TIME;
-	if (shape->rate)
-		return CLOCK_MEMORY;
-	return shape->warps == 1 ? CLOCK_QUARTER + first : CLOCK_SM;
-}
-
 void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	    uint32_t cluster, uint64_t start)
 {
@@ -233,6 +263,7 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 
 	sm_advance(pipe, sm);
 	first = first_quarter(sm, shape);
+	sm->age[sm->blocks] = i;
 	if (!sm->used) {
 		sm->busy_from = pipe->now;
 		if (!sm->machine->nr_running++)
@@ -245,8 +276,8 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	resident->cluster = cluster;
 	resident->start = start;
 	resident->first = first;
-	resident->clock = clock_of(shape, first);
-	resident->end = sm->clocks[resident->clock] + (start - pipe->now + shape->ns) * ONE;
+	resident->rate = 0;
+	resident->left = (start - pipe->now + shape->ns) * ONE;
 	sm->machine->nr_resident++;
 	balance_moved(sm->machine, sm, before);
 	machine_sm_dirty(sm);
@@ -292,19 +323,15 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 static void sm_comes(struct pipe *pipe, struct happening *what)
 {
 	struct sm *sm = (struct sm *)what;
-	const struct resident *resident;
-	uint32_t used;
-	bool any = false;
+	unsigned int i, nr = sm->blocks, kept = 0;
 
 	sm_advance(pipe, sm);
-	for (used = sm->used; used; used &= used - 1) {
-		resident = &sm->residents[__builtin_ctz(used)];
-		if (resident->end > sm->clocks[resident->clock])
-			continue;
-		went(pipe, sm, __builtin_ctz(used));
-		any = true;
-	}
-	if (any)
+	for (i = 0; i < nr; i++)
+		if (sm->residents[sm->age[i]].left)
+			sm->age[kept++] = sm->age[i];
+		else
+			went(pipe, sm, sm->age[i]);
+	if (kept < nr)
 		balance_room(sm->machine, sm);
 	machine_sm_dirty(sm);
 }
@@ -312,7 +339,6 @@ static void sm_comes(struct pipe *pipe, struct happening *what)
 void sm_init(struct sm *sm, struct machine *machine, unsigned int smid)
 {
 	const struct pipe_place *place = &machine->gpu->map.sms[smid];
-	unsigned int i;
 
 	sm->happening.come = sm_comes;
 	sm->machine = machine;
@@ -321,6 +347,4 @@ void sm_init(struct sm *sm, struct machine *machine, unsigned int smid)
 	sm->vgpc = place->vgpc;
 	sm->gpc = place->gpc;
 	sm->ugpu = place->ugpu;
-	for (i = 0; i < NR_CLOCKS; i++)
-		sm->rates[i] = ONE;
 }
