@@ -42,9 +42,12 @@ struct options {
 
 static bool folder_of(unsigned int i, char *folder, size_t len)
 {
+	char package[PATH_MAX];
+
 	if (i > 1)
 		return false;
-	if (i || paths_package("../../share/gpupart/scenarios", folder, len))
+	if (i || paths_package("../../share/gpupart/scenarios", package, sizeof(package)) ||
+	    paths_full(package, folder, len))
 		snprintf(folder, len, "%s", GPUPART_DATADIR "/scenarios");
 	return true;
 }

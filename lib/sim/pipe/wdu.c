@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "pipe.h"
 
 /* After those of its own priority. */
@@ -25,6 +26,9 @@ static void sort_in(struct task *task)
 		(*link)->above = task;
 	*link = task;
 	task->sorted = true;
+	/* Out of the table it was not told where there was room again. */
+	memset(task->closed, 0, sizeof(task->closed));
+	task->stuck = false;
 }
 
 void wdu_unsort(struct task *task)
