@@ -167,9 +167,16 @@ static int run_all(struct sim *sim, const struct options *options)
 static int show(struct sim *sim, const struct args *args, const struct options *options)
 {
 	bool svg = options->form && !strcmp(options->form, "svg");
+	struct sim_outcome *outcomes = NULL;
 	struct out out;
 	int status;
 
+	/* What cannot be read is said before anything is written. */
+	if (!options->run && !sim_expect(sim, &outcomes)) {
+		free(outcomes);
+		return EXIT_USAGE;
+	}
+	free(outcomes);
 	if (svg && sim->nr_runs > 1)
 		return cmd_fail("sim", EXIT_USAGE, "--of svg: %s has %u runs: choose one with --run",
 				sim->path, sim->nr_runs);

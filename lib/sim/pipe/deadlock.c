@@ -159,6 +159,7 @@ int deadlock_report(struct pipe *pipe)
 	do {
 		who = step_on(pipe, who, text, sizeof(text));
 	} while (who.kind != begin.kind || who.nr != begin.nr);
-	return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %sand so back to %s",
-			  (unsigned long long)pipe->now, text, name_of(pipe, begin));
+	return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %sand so back to %s %s",
+			  (unsigned long long)pipe->now, text,
+			  begin.kind == WHO_STREAM ? "stream" : "program", name_of(pipe, begin));
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """reduce.py TRACES >REDUCED: of what tests/gpu/traces.c wrote, what the comparison needs.
 
-Times are medians over all runs. "wave" is the order of SMs of a kernel's first wave (the
+Times are medians over all runs. "sms" are those that the first ten runs used, "vary" says that
+they did not all use the same. "wave" is the order of SMs of a kernel's first wave (the
 blocks that began before any block of the case ended), "order" the first 264 of them with how
 many runs had them, all kernels of the case together.
 """
@@ -69,7 +70,10 @@ def write(case):
         return
     sizes = waves(runs[0])
     for i in range(nr):
-        print('sms', i, ranges({sm for run in runs for sm in run[i]['order']}))
+        sets = [set(run[i]['order']) for run in runs[:10]]
+        print('sms', i, ranges(set.union(*sets)))
+        if any(each != sets[0] for each in sets):
+            print('vary', i)
         print('wave', i, *runs[0][i]['order'][:sizes[i]])
     orders = Counter(tuple(tuple(run[i]['order'][:min(sizes[i], 264)]) for i in range(nr))
                      for run in runs)
