@@ -178,7 +178,8 @@ static int show(struct sim *sim, const struct args *args, const struct options *
 	}
 	free(outcomes);
 	if (svg && sim->nr_runs > 1)
-		return cmd_fail("sim", EXIT_USAGE, "--of svg: %s has %u runs: choose one with --run",
+		return cmd_fail("sim", EXIT_USAGE,
+				"--of svg: %s has %u runs: choose one with --run",
 				sim->path, sim->nr_runs);
 	status = out_open(&out, args);
 	if (status >= 0)

@@ -62,8 +62,9 @@ static void legend(struct out *out, const struct sim_run *run)
 
 		if (!run->kernels[i].nr || x > LEFT + WIDTH - 100)
 			continue;
-		fprintf(out->file, "<rect x=\"%u\" y=\"26\" width=\"10\" height=\"10\" fill=\"%s\"/>"
-			"<text x=\"%u\" y=\"35\">", x, colours[i % NR_COLOURS], x + 14);
+		fprintf(out->file, "<rect x=\"%u\" y=\"26\" width=\"10\" height=\"10\" "
+			"fill=\"%s\"/><text x=\"%u\" y=\"35\">", x, colours[i % NR_COLOURS],
+			x + 14);
 		escape(out, name);
 		fputs("</text>\n", out->file);
 		x += 30 + 7 * strlen(name);

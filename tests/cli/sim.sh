@@ -50,6 +50,8 @@ is "$(jq -c '.runs[0].nr_launches' "$tmp/million.json")" 1000000 "million: so ma
 try sim figure-12 --json
 cmp -s "$tmp/out" "$tmp/figure-12.json"
 ok $? "the same answer twice"
+# dash and bash know it.
+# shellcheck disable=SC3045
 (ulimit -v 200000; "$gpupart" sim million >"$tmp/out" 2>"$tmp/err")
 is $? 0 "a million launches in 200 MB of address space"
 
