@@ -107,6 +107,11 @@ static void rank_by_tpc(struct machine *machine)
 				machine->by_rank[rank++] = &machine->sms[i];
 }
 
+static const struct pipe_place *place_of(const struct machine *machine, unsigned int rank)
+{
+	return &machine->gpu->map.sms[machine->by_rank[rank]->smid];
+}
+
 void balance_init(struct machine *machine)
 {
 	unsigned int i;
@@ -118,6 +123,8 @@ void balance_init(struct machine *machine)
 	for (i = 0; i < machine->gpu->map.nr_sms; i++) {
 		machine->by_rank[i]->rank = i;
 		mask_add(machine->with_load[0], i);
+		if (i && place_of(machine, i)->tpc == place_of(machine, i - 1)->tpc)
+			mask_add(machine->follows, i);
 	}
 	machine->loads[0] = 1;
 	machine->turn = machine->gpu->turn >> 1;
@@ -196,6 +203,12 @@ static unsigned int least_loaded(struct task *task, uint64_t *open, uint64_t *fo
 
 			for (w = 0; w < machine->words; w++) {
 				found[w] = 0;
+				/* check.c has seen to it that an idle one takes a block. */
+				if (with == machine->with_load[0]) {
+					found[w] = with[w] & open[w];
+					nr += __builtin_popcountll(found[w]);
+					continue;
+				}
 				for (both = with[w] & open[w]; both; both &= both - 1) {
 					rank = w * 64 + __builtin_ctzll(both);
 					if (sm_fits(machine->by_rank[rank], chip, task->shape)) {
@@ -220,6 +233,7 @@ struct wave {
 	struct task *task;
 	const uint64_t *open, *found;
 	uint64_t left;
+	uint64_t seconds[MAX_WORDS];
 };
 
 static void give(struct wave *wave, unsigned int rank)
@@ -257,24 +271,42 @@ static unsigned int group_at(const struct machine *machine, unsigned int nth)
 	return machine->nr_singles + (machine->turn + nth) % others;
 }
 
-/* Found SMs of a group that are first (@second: second) ones of their TPCs. */
-static unsigned int half_of(const struct machine *machine, const uint64_t *found,
-			    unsigned int group, bool second)
+/* Bits [from, to) that are set. */
+static unsigned int mask_count_range(const uint64_t *mask, unsigned int from, unsigned int to)
 {
-	unsigned int rank, nr = 0;
-	const struct sm *sm;
-	bool later;
+	unsigned int w, nr = 0;
+	uint64_t word;
 
-	for (rank = machine->group_start[group]; rank < machine->group_start[group + 1]; rank++) {
-		if (!mask_has(found, rank))
-			continue;
-		sm = machine->by_rank[rank];
-		later = rank > machine->group_start[group] && mask_has(found, rank - 1) &&
-			machine->gpu->map.sms[sm->smid].tpc ==
-			machine->gpu->map.sms[machine->by_rank[rank - 1]->smid].tpc;
-		nr += later == second;
+	for (w = from / 64; w * 64 < to; w++) {
+		word = mask[w];
+		if (w == from / 64)
+			word &= ~0ull << from % 64;
+		if (to - w * 64 < 64)
+			word &= ~(~0ull << (to - w * 64));
+		nr += __builtin_popcountll(word);
 	}
 	return nr;
+}
+
+/* Found SMs that follow another found one of their TPC. */
+static void find_seconds(struct wave *wave)
+{
+	const struct machine *machine = wave->task->machine;
+	unsigned int w;
+
+	for (w = 0; w < machine->words; w++)
+		wave->seconds[w] = wave->found[w] & machine->follows[w] &
+			(wave->found[w] << 1 | (w ? wave->found[w - 1] >> 63 : 0));
+}
+
+/* Found SMs of a group that are first (@second: second) ones of their TPCs. */
+static unsigned int half_of(const struct wave *wave, unsigned int group, bool second)
+{
+	const struct machine *machine = wave->task->machine;
+	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
+	unsigned int seconds = mask_count_range(wave->seconds, from, to);
+
+	return second ? seconds : mask_count_range(wave->found, from, to) - seconds;
 }
 
 /* Shares @left out one at a time among groups [@from, @to), at most @caps each. */
@@ -301,7 +333,7 @@ static void give_quota(struct wave *wave, unsigned int group, unsigned int quota
 {
 	const struct machine *machine = wave->task->machine;
 	const struct pipe_map *map = &machine->gpu->map;
-	unsigned int firsts = half_of(machine, wave->found, group, false), seconds, rank;
+	unsigned int firsts = half_of(wave, group, false), seconds, rank;
 	int tpc = -1;
 
 	seconds = quota > firsts ? quota - firsts : 0;
@@ -329,14 +361,14 @@ static void give_rest(struct wave *wave)
 	uint64_t left = wave->left;
 
 	for (i = 0; i < singles; i++)
-		caps[i] = half_of(machine, wave->found, i, false);
+		caps[i] = half_of(wave, i, false);
 	left = share_out(quotas, caps, 0, singles, left);
 	for (i = 0; i < singles; i++)
-		caps[i] += half_of(machine, wave->found, i, true);
+		caps[i] += half_of(wave, i, true);
 	left = share_out(quotas, caps, 0, singles, left);
 	for (second = 0; second < 2; second++) {
 		for (i = singles; i < groups; i++)
-			caps[i] = quotas[i] + half_of(machine, wave->found, i, second);
+			caps[i] = quotas[i] + half_of(wave, i, second);
 		left = share_out(quotas, caps, singles, groups, left);
 	}
 	for (i = 0; i < singles; i++)
@@ -400,7 +432,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 	uint64_t singles = 0, turns = 0, until = 0, all;
 
 	for (i = machine->nr_singles; i < machine->nr_groups; i++)
-		others += half_of(machine, wave->found, i, false) > 0;
+		others += half_of(wave, i, false) > 0;
 	all = others * rounds;
 	for (;;) {
 		if (singles < rounds && (turns >= until || turns == all)) {
@@ -415,7 +447,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 				return;
 			continue;
 		}
-		while (!half_of(machine, wave->found, group_at(machine, at), false))
+		while (!half_of(wave, group_at(machine, at), false))
 			at++;
 		give_group(wave, group_at(machine, at++));
 		turns++;
@@ -426,6 +458,7 @@ static void give_by_vgpc(struct wave *wave, unsigned int nr)
 {
 	uint64_t rounds;
 
+	find_seconds(wave);
 	if (wave->left < nr) {
 		give_rest(wave);
 		return;
@@ -546,7 +579,7 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	struct machine *machine = task->machine;
 	uint64_t found[MAX_WORDS];
-	struct wave wave = { pipe, task, open, found, 0 };
+	struct wave wave = { .pipe = pipe, .task = task, .open = open, .found = found };
 	unsigned int nr;
 
 	while ((wave.left = task->units - task->given)) {

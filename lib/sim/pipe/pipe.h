@@ -157,6 +157,7 @@ struct machine {
 	struct sm *sms;			/* by smid */
 	struct sm *by_rank[PIPE_MAX_SMS];
 	uint16_t group_start[PIPE_MAX_SMS + 1];	/* ranks of group g: [g], [g + 1] - 1 */
+	uint64_t follows[MAX_WORDS];	/* ranks whose SM is of the TPC of the one before */
 	unsigned int nr_groups, nr_singles;	/* singles: the first groups, of one TPC */
 	unsigned int turn;		/* the next group, singles not counted */
 	bool swapped;			/* the singles' second half goes first */

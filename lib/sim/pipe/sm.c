@@ -108,6 +108,8 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 	}
 }
 
+#define CRUMB	64	/* of ONE issue slots: what rounding leaves is no slot */
+
 /* Issue slots that a block can use in quarter @q. */
 static uint32_t slots_used(const struct resident *resident, const struct shape *shape,
 			   unsigned int quarters, unsigned int q)
@@ -130,9 +132,23 @@ static uint32_t take_slots(uint32_t *slots, const struct resident *resident,
 		if (need[q] > slots[q] && (uint64_t)slots[q] * ONE / need[q] < rate)
 			rate = (uint64_t)slots[q] * ONE / need[q];
 	}
-	for (q = 0; q < quarters; q++)
+	for (q = 0; q < quarters; q++) {
 		slots[q] -= rate == ONE ? need[q] : (uint64_t)need[q] * rate / ONE;
+		if (slots[q] < CRUMB)
+			slots[q] = 0;
+	}
 	return rate;
+}
+
+/* Nothing is left in one quarter: none for who needs all of them. */
+static bool is_dry(const uint32_t *slots, unsigned int quarters)
+{
+	unsigned int q;
+
+	for (q = 0; q < quarters; q++)
+		if (!slots[q])
+			return true;
+	return false;
 }
 
 /* Even the oldest loses slots to the others: so much, if there are too few. Fitted. */
@@ -157,6 +173,7 @@ static void set_rates(struct sm *sm, unsigned int quarters)
 	uint32_t most = squeeze(sm, quarters);
 	struct resident *resident;
 	const struct shape *shape;
+	bool dry = false;
 	unsigned int i;
 
 	if (sm->demand[0])
@@ -167,33 +184,47 @@ static void set_rates(struct sm *sm, unsigned int quarters)
 		resident->rate = ONE;
 		if (!shape->slowed)
 			continue;
-		if (shape->issue)
+		if (shape->issue && shape->each && dry)
+			resident->rate = 0;
+		else if (shape->issue)
 			resident->rate = take_slots(slots, resident, shape, quarters, most);
+		dry = dry || (shape->issue && is_dry(slots, quarters));
 		if (shape->rate && memory < resident->rate)
 			resident->rate = memory;
 	}
 }
 
-/* When the first of its blocks ends, as things are. */
+/* How long @left takes at @rate. */
+static uint64_t time_for(uint64_t left, uint32_t rate)
+{
+	if (!left)
+		return 0;
+	if (!rate)
+		return NEVER;
+	return rate == ONE ? divide_up(left, ONE) : divide_up(left, rate);
+}
+
+/* When the first of its blocks ends, as things are; neighbours in age often go as fast. */
 static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 {
+	uint64_t next = NEVER, least = NEVER, ns;
 	const struct resident *resident;
-	uint64_t next = NEVER, ns;
+	uint32_t rate = ONE;
 	unsigned int i;
 
 	for (i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
-		if (resident->rate == ONE)
-			ns = divide_up(resident->left, ONE);
-		else if (!resident->left)
-			ns = 0;
-		else if (resident->rate)
-			ns = divide_up(resident->left, resident->rate);
-		else
-			continue;
-		if (ns < next)
-			next = ns;
+		if (resident->rate != rate) {
+			ns = least == NEVER ? NEVER : time_for(least, rate);
+			next = ns < next ? ns : next;
+			rate = resident->rate;
+			least = NEVER;
+		}
+		if (resident->left < least)
+			least = resident->left;
 	}
+	ns = least == NEVER ? NEVER : time_for(least, rate);
+	next = ns < next ? ns : next;
 	return next == NEVER ? NEVER : pipe->now + next;
 }
 
