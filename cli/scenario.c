@@ -9,7 +9,7 @@
 #include "scenario.h"
 #include "scenario_parts.h"
 
-#define MOST_BLOCKS	1000000000000ull
+#define MOST_BLOCKS	2147483647ull
 #define MOST_THINGS	4096u	/* kernels, streams, events of a scenario */
 
 /* ------------------------------------------------------------------------- pieces */

@@ -149,6 +149,16 @@ static void make_sync(struct scenario *s, const yaml_node_t *node, struct pipe_s
 		step->stream = find_stream(s, node, "sync");
 }
 
+static bool does_anything(const struct pipe_step *steps, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (steps[i].kind != PIPE_LOOP || steps[i].amount)
+			return true;
+	return false;
+}
+
 static void make_repeat(struct scenario *s, const yaml_node_t *map, struct pipe_step *step,
 			unsigned int depth)
 {
@@ -165,6 +175,9 @@ static void make_repeat(struct scenario *s, const yaml_node_t *map, struct pipe_
 		return;
 	}
 	step->body = make_steps(s, body, depth + 1, &step->nr_body);
+	/* Loops of loops of nothing would take no simulated time, and all of the real. */
+	if (!does_anything(step->body, step->nr_body))
+		step->amount = 0;
 }
 
 static const struct {

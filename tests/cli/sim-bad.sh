@@ -154,6 +154,18 @@ while [ $i -lt 40 ]; do loops="{ repeat: 2, do: [ $loops ] }" i=$((i + 1)); done
 refused 2 "loops in each other" "loops in loops in loops" <<END
   main: [ $loops ]
 END
+{ base; cat; } >"$tmp/bad.yaml" <<'END'
+  main: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [] } ] } ] } ]
+END
+timeout 20 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>&1
+is $? 0 "loops of loops of nothing end"
+sed 's/time: 1us }$/work: 100000000000, every: 10000 }/' >"$tmp/base2" <<END
+$(base)
+END
+refused_file 2 "it takes longer than 19 hours" "a block that takes longer than the clock" <<END
+$(cat "$tmp/base2")
+  main: [ { launch: K, on: S } ]
+END
 refused 2 "there are more than 1000000 steps" "aliases of aliases" <<'END'
   main:
     - &a { repeat: 1, do: [ { launch: K, on: S }, { launch: K, on: S }, { launch: K, on: S }, { launch: K, on: S } ] }

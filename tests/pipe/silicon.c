@@ -440,11 +440,7 @@ static const struct {
 } known[] = {
 	{ "interleaved", WHAT_ORDER },
 	{ "few", WHAT_ORDER },
-	{ "thirds", WHAT_ORDER },
 	{ "streams-three", WHAT_ORDER },
-	{ "cluster2", WHAT_ORDER },
-	{ "cluster2-gpc", WHAT_ORDER },
-	{ "cluster2-full", WHAT_ORDER },
 	{ "cluster8", WHAT_ORDER | WHAT_COUNTS },
 	{ "chain-1056x192", WHAT_TIME },
 };

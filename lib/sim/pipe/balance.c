@@ -6,9 +6,9 @@
  * those with equally many is a column of the chip's row.
  *
  * PIPE_ORDER_VGPC is the order seen on H200s: virtual GPCs in turn, each an SM after the
- * other; TPCs that are a virtual GPC of their own (singletons) before all, again after five
- * others and then after every six; the rest of a grid that does not go round first to first
- * SMs of TPCs, evenly by GPC, then to second ones.
+ * other; TPCs that are a virtual GPC of their own (singletons) before all, in two halves that
+ * are a turn each, and again every eight turns (the first time after seven); the rest of a
+ * grid that does not go round first to first SMs of TPCs, evenly by GPC, then to second ones.
  */
 #include <stddef.h>
 #include <string.h>
@@ -421,8 +421,22 @@ static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 	return rounds < room ? rounds : room;
 }
 
-#define SINGLES_FIRST	5	/* others before the singletons' second turn, as measured */
-#define SINGLES_AGAIN	6	/* and before each after that */
+#define SINGLES_FIRST	7	/* turns from the singletons' first to their second, measured */
+#define SINGLES_AGAIN	8	/* and from then on; a half of them is a turn */
+
+/* Turns that the singletons take: one for each of their halves that has a found SM. */
+static unsigned int halves(const struct wave *wave)
+{
+	const struct machine *machine = wave->task->machine;
+	unsigned int i, nr = machine->nr_singles, first = 0, second = 0;
+
+	for (i = 0; i < nr; i++)
+		if (half_of(wave, i, false)) {
+			first |= i < nr / 2;
+			second |= i >= nr / 2;
+		}
+	return first + second;
+}
 
 /* All found SMs get @rounds blocks each. */
 static void give_rounds(struct wave *wave, uint64_t rounds)
@@ -438,7 +452,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 		if (singles < rounds && (turns >= until || turns == all)) {
 			for (i = 0; i < machine->nr_singles; i++)
 				give_group(wave, single_at(machine, i));
-			step = singles ? SINGLES_AGAIN : SINGLES_FIRST;
+			step = (singles ? SINGLES_AGAIN : SINGLES_FIRST) - halves(wave);
 			until += step < others ? step : others;
 			singles++;
 		}
@@ -511,13 +525,14 @@ static unsigned int pick(const struct task *task, const uint64_t *open, unsigned
 static bool place_cluster(struct pipe *pipe, struct task *task, const uint64_t *open)
 {
 	struct machine *machine = task->machine;
-	unsigned int i, load, best_load = ~0u, others = machine->nr_groups - machine->nr_singles;
+	unsigned int i, load, best_load = ~0u, singles = machine->nr_singles;
 	uint64_t picked[MAX_WORDS], best[MAX_WORDS], block = task->given * task->cluster;
 	unsigned int nth = 0;
 	int rank = -1;
 
 	for (i = 0; i < machine->nr_groups; i++) {
-		unsigned int group = i < others ? group_at(machine, i) : i - others;
+		unsigned int group = i < singles ? (i + machine->swapped) % singles :
+				     group_at(machine, i - singles);
 
 		if (!pick(task, open, group, picked, &load) || load >= best_load)
 			continue;
@@ -527,8 +542,9 @@ static bool place_cluster(struct pipe *pipe, struct task *task, const uint64_t *
 	}
 	if (best_load == ~0u)
 		return false;
-	if (nth < others)
-		machine->turn = (machine->turn + nth + 1) % others;
+	if (nth >= singles)
+		machine->turn = (machine->turn + nth - singles + 1) %
+				(machine->nr_groups - singles);
 	while ((rank = mask_next(best, machine->words, rank + 1)) >= 0)
 		place(pipe, task, machine->by_rank[rank], block++, task->given);
 	task->given++;

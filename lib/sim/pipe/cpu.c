@@ -5,8 +5,6 @@
  */
 #include "pipe.h"
 
-static void go_on(struct pipe *pipe, struct program *program);
-
 /* The next step that is no loop; NULL: the program has ended. */
 static const struct pipe_step *next_step(struct program *program)
 {
@@ -48,18 +46,19 @@ static uint64_t cost(const struct pipe_host *host, const struct pipe_step *step)
 	}
 }
 
-static void go_on(struct pipe *pipe, struct program *program)
+/* The next step; @late ns from now it begins. */
+static void go_on(struct pipe *pipe, struct program *program, uint64_t late)
 {
 	program->step = next_step(program);
 	if (!program->step) {
 		program->state = PROGRAM_DONE;
-		program->result->end = pipe->now;
+		program->result->end = pipe->now + late;
 		pipe->nr_running--;
 		return;
 	}
 	program->state = PROGRAM_RUNS;
 	queue_set(&pipe->queue, &program->happening,
-		  pipe->now + cost(&pipe->scenario->host, program->step));
+		  pipe->now + late + cost(&pipe->scenario->host, program->step));
 }
 
 /* ------------------------------------------------------------------------ commands */
@@ -118,7 +117,7 @@ static void put(struct pipe *pipe, struct program *program)
 	pipe->in_flight++;
 	if (step->kind == PIPE_RECORD)
 		pipe->events[step->what].asked++;
-	go_on(pipe, program);
+	go_on(pipe, program, 0);
 }
 
 void cpu_room(struct pipe *pipe, struct program *program)
@@ -194,7 +193,7 @@ static void try_to_go_on(struct pipe *pipe, struct program *program)
 		return;
 	if (slept)
 		program->result->sync_ns += pipe->now - program->since;
-	go_on(pipe, program);
+	go_on(pipe, program, slept ? pipe->scenario->host.sync_ns : 0);
 }
 
 void cpu_wake(struct pipe *pipe, struct program **list)
@@ -214,7 +213,7 @@ static void cpu_comes(struct pipe *pipe, struct happening *what)
 
 	switch (program->step->kind) {
 	case PIPE_CPU:
-		go_on(pipe, program);
+		go_on(pipe, program, 0);
 		break;
 	case PIPE_SYNC:
 	case PIPE_SYNC_EVENT:

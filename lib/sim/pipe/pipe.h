@@ -18,6 +18,7 @@
 #define MAX_LOAD	64
 #define MAX_LEVELS	(1 + 2 + 64)	/* GPU, uGPUs, GPCs */
 #define NEVER		UINT64_MAX
+#define PIPE_LAST_NS	(1ull << 46)	/* what is left of a block is kept in 1/65536 ns */
 
 struct pipe;
 struct machine;

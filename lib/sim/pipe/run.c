@@ -7,7 +7,6 @@
 #include <string.h>
 #include "pipe.h"
 
-#define LAST_NS		(1ull << 46)	/* clocks count in 1/65536 ns */
 #define CHUNK_BYTES	65536
 
 const struct pipe_host pipe_host_default = {
@@ -138,7 +137,7 @@ static void loop(struct pipe *pipe)
 	struct happening *what;
 
 	while (!pipe->error && (what = queue_next(&pipe->queue))) {
-		if (what->time > LAST_NS) {
+		if (what->time > PIPE_LAST_NS) {
 			pipe_error(pipe, -EOVERFLOW, 0, "it takes longer than 19 hours");
 			return;
 		}
@@ -170,6 +169,9 @@ int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watc
 				  &result->programs[i]);
 		loop(&pipe);
 		result->end = pipe.now;
+		for (i = 0; i < scenario->nr_programs; i++)
+			if (result->programs[i].end > result->end)
+				result->end = result->programs[i].end;
 		if (!pipe.error && !result->stopped && (pipe.nr_running || pipe.in_flight))
 			deadlock_report(&pipe);
 	}

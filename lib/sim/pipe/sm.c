@@ -37,6 +37,8 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 	work = mul_div(kernel->work, 1000ull * every, chip->mhz);
 	reads = kernel->bytes ? mul_div(kernel->bytes, 1000, rate) : 0;
 	shape->ns = max(1, max(kernel->ns, max(work, reads)));
+	if (shape->ns > PIPE_LAST_NS)
+		shape->ns = PIPE_LAST_NS + 1;	/* the run ends before the block */
 	shape->issue = mul_div(kernel->work * chip->issue, 1000ull * ONE,
 			       shape->ns * chip->mhz);
 	shape->rate = mul_div(kernel->bytes, 16000, shape->ns);
