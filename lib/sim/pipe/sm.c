@@ -131,6 +131,8 @@ static uint32_t take_slots(uint32_t *slots, const struct resident *resident,
 
 	for (q = 0; q < quarters; q++) {
 		need[q] = slots_used(resident, shape, quarters, q);
+		if (need[q] && !slots[q])
+			return 0;
 		if (need[q] > slots[q] && (uint64_t)slots[q] * ONE / need[q] < rate)
 			rate = (uint64_t)slots[q] * ONE / need[q];
 	}
@@ -186,11 +188,14 @@ static void set_rates(struct sm *sm, unsigned int quarters)
 		resident->rate = ONE;
 		if (!shape->slowed)
 			continue;
-		if (shape->issue && shape->each && dry)
-			resident->rate = 0;
-		else if (shape->issue)
-			resident->rate = take_slots(slots, resident, shape, quarters, most);
-		dry = dry || (shape->issue && is_dry(slots, quarters));
+		/* Where there are slots for all, nobody need take turns. */
+		if (shape->issue && most < ONE) {
+			if (shape->each && dry)
+				resident->rate = 0;
+			else
+				resident->rate = take_slots(slots, resident, shape, quarters, most);
+			dry = dry || is_dry(slots, quarters);
+		}
 		if (shape->rate && memory < resident->rate)
 			resident->rate = memory;
 	}
