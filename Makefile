@@ -39,6 +39,10 @@ SIM_SRC	   := $(wildcard lib/sim/*.c)
 # The simulated driver reads captures with the library's own reader, and takes no more of it.
 SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/lib/,ctx.o tpcset.o topo.o topo_file.o)
+# The scheduling pipeline: a library of its own, linked into what runs scenarios.
+PIPE_SRC   := $(wildcard lib/sim/pipe/*.c)
+PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
+PIPE	   := $(B)/obj/lib/sim/pipe/pipe.a
 INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 SMCTRL_SRC := $(wildcard lib/smctrl/*.c)
@@ -48,13 +52,15 @@ CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
 CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,\
 		$(wildcard tests/data/gh100-*/capture.txt)) $(B)/share/gpupart/captures/h200.capture
 
+SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(wildcard share/scenarios/*.yaml))
+
 LIBGPUPART := $(B)/lib/libgpupart.so
 INJECT	   := $(B)/lib/gpupart/libgpupart-inject.so
 SIM	   := $(B)/lib/gpupart/sim/libcuda.so.1
 SMCTRL	   := $(B)/lib/libsmctrl.so
 CLI	   := $(B)/bin/gpupart
 
-all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(CLI) $(CAPTURES)
+all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(CLI) $(CAPTURES) $(SCENARIOS)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
@@ -72,6 +78,10 @@ $(B)/obj/cli/trace_gpu.o: cli/trace.ptx
 $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 # The launch path: TLS that needs no call.
 $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o: ALL_CFLAGS += -ftls-model=initial-exec
+
+$(PIPE): $(PIPE_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(LIBGPUPART): $(B)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
@@ -115,10 +125,10 @@ $(SIM): $(SIM_OBJ) lib/sim/libcuda.map
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
 		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
 
-$(CLI): $(CLI_OBJ) $(LIBGPUPART)
+$(CLI): $(CLI_OBJ) $(PIPE) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) -L$(B)/lib -lgpupart -ljansson -lyaml -ldl -lpthread -lm \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) -L$(B)/lib -lgpupart -ljansson -lyaml -ldl -lpthread -lm \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
 # sample:h200 is board b: like a's tables, with measured bits.
@@ -129,10 +139,14 @@ $(B)/share/gpupart/captures/%.capture: tests/data/gh100-%/capture.txt
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
+$(B)/share/gpupart/scenarios/%.yaml: share/scenarios/%.yaml
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 install: all
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(mandir)/man1 \
+		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(datadir)/gpupart/scenarios $(DESTDIR)$(mandir)/man1 \
 		$(DESTDIR)$(mandir)/man7
 	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(DESTDIR)$(libdir)/$(SONAME)
@@ -146,6 +160,7 @@ install: all
 	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
+	$(Q)install -m 644 $(SCENARIOS) $(DESTDIR)$(datadir)/gpupart/scenarios
 	$(Q)install -m 644 Documentation/man/gpupart.1 $(DESTDIR)$(mandir)/man1/gpupart.1
 	$(Q)install -m 644 Documentation/man/gpupart-device-launches.7 $(DESTDIR)$(mandir)/man7/gpupart-device-launches.7
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
@@ -168,7 +183,7 @@ clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
 
--include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d)
 
 .PHONY: all install install-python clean check check-gpu lint bench fuzz

@@ -23,6 +23,7 @@ static const struct cmd cmds[] = {
 	{ "bench", cmd_bench, "measure on the GPU what a partition is worth", bench_help },
 	{ "stat", cmd_stat, "what bounds a program: the CPU, the GPU or copies", stat_help },
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
+	{ "sim", cmd_sim, "run a scenario on the simulated GPU's scheduling pipeline", sim_help },
 	{ "demo", cmd_demo, "the main job in a minute", demo_help },
 };
 

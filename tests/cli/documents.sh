@@ -5,7 +5,7 @@
 . "$(dirname "$0")/tap.subr"
 man=Documentation/man/gpupart.1
 
-for command in topology run cdi plan trace verify bench stat doctor demo; do
+for command in topology run cdi plan trace verify bench stat doctor sim demo; do
 	synopsis=$(sed -n "/^\.Sh SYNOPSIS/,/^\.Sh DESC/{/^\.Cm $command/,/^\.Nm/p;}" $man)
 	try $command --help
 	for option in $(sed -n '/^Examples/q;s/^  *\(-[a-z], \)*--\([a-z-]*\).*/\2/p' "$tmp/out"); do

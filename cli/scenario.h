@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A scenario file (Documentation/scenarios.md) as what the pipeline runs. Knows nothing of
+ * what comes out.
+ */
+#ifndef GPUPART_CLI_SCENARIO_H
+#define GPUPART_CLI_SCENARIO_H
+
+#include <gpupart.h>
+#include <gpupart_sim.h>
+#include "yaml.h"
+
+/* A pointer to free with the scenario. */
+struct scenario_piece {
+	struct scenario_piece *next;
+};
+
+struct scenario {
+	struct yaml *yaml;
+	struct gpupart *gp;
+	struct scenario_piece *pieces;
+	struct pipe_scenario pipe;
+	const char *gpu_names[PIPE_MAX_GPUS];
+	const char *processes[PIPE_MAX_PROGRAMS];
+	unsigned int nr_steps;
+};
+
+/* The run's name, NULL for the only one of a file without runs. False past the last. */
+bool scenario_run_name(struct yaml *yaml, unsigned int i, const char **name);
+
+/*
+ * Makes the @i'th run of the file. False: a line was written. Drop it with
+ * scenario_free() either way.
+ */
+bool scenario_make(struct scenario *scenario, struct yaml *yaml, struct gpupart *gp,
+		   unsigned int i);
+void scenario_free(struct scenario *scenario);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `gpupart sim` keeps of a run and how it shows it. Knows no scenario file but what
+ * scenario.h tells.
+ */
+#ifndef GPUPART_CLI_SIM_H
+#define GPUPART_CLI_SIM_H
+
+#include "out.h"
+#include "scenario.h"
+
+#define SIM_MAX_ROWS	10000	/* launches that are kept one by one */
+#define SIM_MAX_BLOCKS	100000	/* blocks that are kept for the picture */
+
+/* All launches of a kernel, or all copies in one direction (engine). */
+struct sim_kind {
+	uint64_t nr, blocks, bytes;
+	uint64_t first, last;		/* start of the first, end of the last */
+	uint64_t sum, min, max;		/* of how long each was on the GPU */
+	uint64_t waited;		/* from when the CPU had asked */
+	uint64_t evicted;
+	uint64_t sms[PIPE_MAX_SMS / 64];
+};
+
+struct sim_run {
+	const char *name;		/* NULL: the file has no runs */
+	struct scenario scenario;
+	struct pipe_result result;
+	struct sim_kind *kernels;
+	struct sim_kind copies;
+	struct pipe_launch *rows;
+	unsigned int nr_rows;
+	struct pipe_block *blocks;
+	unsigned int nr_blocks;
+	bool want_blocks;
+	uint64_t nr_dropped;		/* blocks that did not fit */
+};
+
+/* Runs it: 0, or a negative errno of pipe_run() with result.why. */
+int sim_run(struct sim_run *run);
+void sim_run_free(struct sim_run *run);
+
+struct sim {
+	const char *path;
+	struct yaml yaml;
+	struct gpupart *gp;
+	struct sim_run *runs;
+	unsigned int nr_runs;
+	unsigned int nr_expected, nr_failed;
+};
+
+/* "1.234 ms" */
+const char *sim_time(char text[32], uint64_t ns);
+/* "0-3,8": SMs, or TPCs, of a mask. */
+void sim_list(char *text, size_t len, const uint64_t *mask, unsigned int nr);
+
+/* @expect: what the file expects is judged too (all of its runs are there). */
+void sim_text(struct out *out, struct sim *sim, bool expect);
+json_t *sim_json(struct sim *sim, bool expect);
+void sim_svg(struct out *out, const struct sim_run *run);
+
+/* What the file's "expect" says, an outcome each. */
+struct sim_outcome {
+	const char *text;
+	bool holds;
+	char found[128];		/* the numbers behind it */
+};
+
+/* False: what is expected cannot be read; a line was written. Frees what was there. */
+bool sim_expect(struct sim *sim, struct sim_outcome **outcomes);
+
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a scenario's file says will come out, held against what came out: "[N *] NAME.WHAT
+ * < [N *] NAME.WHAT", where NAME may have a run before it ("packed/K1.end"). Without a run
+ * it must hold in each. Knows no scheduling.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim.h"
+
+enum side_kind { SIDE_PLAIN, SIDE_TIME };
+
+struct side {
+	double value;
+	enum side_kind kind;
+};
+
+static unsigned int popcount(const uint64_t *mask)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < PIPE_MAX_SMS / 64; i++)
+		nr += __builtin_popcountll(mask[i]);
+	return nr;
+}
+
+static bool of_kind(const struct sim_kind *kind, const char *what, struct side *side)
+{
+	side->kind = SIDE_TIME;
+	if (!strcmp(what, "start"))
+		side->value = kind->first;
+	else if (!strcmp(what, "end"))
+		side->value = kind->last;
+	else if (!strcmp(what, "time"))
+		side->value = kind->nr ? (double)kind->sum / kind->nr : 0;
+	else if (!strcmp(what, "total"))
+		side->value = kind->sum;
+	else if (!strcmp(what, "min"))
+		side->value = kind->min;
+	else if (!strcmp(what, "max"))
+		side->value = kind->max;
+	else if (!strcmp(what, "wait"))
+		side->value = kind->nr ? (double)kind->waited / kind->nr : 0;
+	else
+		side->kind = SIDE_PLAIN;
+	if (side->kind == SIDE_TIME)
+		return true;
+	if (!strcmp(what, "launches"))
+		side->value = kind->nr;
+	else if (!strcmp(what, "blocks"))
+		side->value = kind->blocks;
+	else if (!strcmp(what, "sms"))
+		side->value = popcount(kind->sms);
+	else if (!strcmp(what, "evicted"))
+		side->value = kind->evicted;
+	else
+		return false;
+	return true;
+}
+
+static bool of_gpu(const struct sim_run *run, const char *what, struct side *side)
+{
+	const struct pipe_gpu_result *gpu = run->result.gpus;
+	uint64_t first = UINT64_MAX, last = 0, busy = 0, switches = 0;
+	unsigned int i;
+
+	for (i = 0; i < run->scenario.pipe.nr_gpus; i++) {
+		if (gpu[i].last && gpu[i].first < first)
+			first = gpu[i].first;
+		if (gpu[i].last > last)
+			last = gpu[i].last;
+		busy += gpu[i].busy_ns;
+		switches += gpu[i].switches;
+	}
+	side->kind = SIDE_TIME;
+	if (!strcmp(what, "busy"))
+		side->value = busy;
+	else if (!strcmp(what, "idle"))
+		side->value = last ? (double)(last - first) - busy : 0;
+	else if (!strcmp(what, "end"))
+		side->value = run->result.end;
+	else if (!strcmp(what, "switches"))
+		*side = (struct side){ switches, SIDE_PLAIN };
+	else
+		return false;
+	return true;
+}
+
+static bool of_program(const struct pipe_program_result *program, const char *what,
+		       struct side *side)
+{
+	side->kind = SIDE_TIME;
+	if (!strcmp(what, "end"))
+		side->value = program->end;
+	else if (!strcmp(what, "full"))
+		side->value = program->full_ns;
+	else if (!strcmp(what, "sync"))
+		side->value = program->sync_ns;
+	else
+		return false;
+	return true;
+}
+
+/* NAME.WHAT in one run. */
+static bool look_up(const struct sim_run *run, const char *name, const char *what,
+		    struct side *side)
+{
+	const struct pipe_scenario *pipe = &run->scenario.pipe;
+	unsigned int i;
+
+	for (i = 0; i < pipe->nr_kernels; i++)
+		if (!strcmp(pipe->kernels[i].name, name))
+			return of_kind(&run->kernels[i], what, side);
+	for (i = 0; i < pipe->nr_programs; i++)
+		if (!strcmp(pipe->programs[i].name, name))
+			return of_program(&run->result.programs[i], what, side);
+	if (!strcmp(name, "copies"))
+		return of_kind(&run->copies, what, side);
+	return !strcmp(name, "gpu") && of_gpu(run, what, side);
+}
+
+static bool find_value(const struct sim *sim, const struct sim_run *run, char *word,
+		       struct side *side)
+{
+	char *slash = strchr(word, '/'), *dot = strrchr(word, '.');
+	unsigned int i;
+	uint64_t ns;
+
+	if (yaml_read_time(word, &ns)) {
+		*side = (struct side){ ns, SIDE_TIME };
+		return true;
+	}
+	if (slash && dot > slash) {
+		*slash = '\0';
+		for (run = NULL, i = 0; i < sim->nr_runs; i++)
+			if (sim->runs[i].name && !strcmp(sim->runs[i].name, word))
+				run = &sim->runs[i];
+		word = slash + 1;
+	}
+	if (!run || !dot)
+		return false;
+	*dot = '\0';
+	return look_up(run, word, dot + 1, side);
+}
+
+/* "[N *] WORD" or a number alone; @text is spoilt. */
+static bool read_side(const struct sim *sim, const struct sim_run *run, char *text,
+		      struct side *side)
+{
+	double factor = 1;
+	char *star = strchr(text, '*'), *end;
+
+	text[strcspn(text, "\n")] = '\0';
+	if (star) {
+		factor = strtod(text, &end);
+		if (end == text || end + strspn(end, " ") != star)
+			return false;
+		text = star + 1;
+	}
+	text += strspn(text, " ");
+	for (end = text + strlen(text); end > text && end[-1] == ' '; )
+		*--end = '\0';
+	*side = (struct side){ strtod(text, &end), SIDE_PLAIN };
+	if (end == text || *end)
+		if (!find_value(sim, run, text, side))
+			return false;
+	side->value *= factor;
+	return true;
+}
+
+static const char *const relations[] = { "<=", ">=", "<", ">", "=" };
+
+static bool holds(const char *relation, double left, double right)
+{
+	switch (relation[0]) {
+	case '<':
+		return relation[1] ? left <= right : left < right;
+	case '>':
+		return relation[1] ? left >= right : left > right;
+	default:
+		return left == right;
+	}
+}
+
+static void say_side(char *text, size_t len, const struct side *side)
+{
+	char time[32];
+
+	if (side->kind == SIDE_TIME)
+		out_append(text, len, "%s", sim_time(time, side->value));
+	else
+		out_append(text, len, "%g", side->value);
+}
+
+/* In one run; false: it cannot be read. */
+static bool judge(const struct sim *sim, const struct sim_run *run, struct sim_outcome *outcome)
+{
+	char left[YAML_TEXT], *right;
+	const char *relation = NULL, *at = NULL;
+	struct side sides[2];
+	unsigned int i;
+
+	snprintf(left, sizeof(left), "%s", outcome->text);
+	for (i = 0; i < sizeof(relations) / sizeof(relations[0]) && !at; i++) {
+		relation = relations[i];
+		at = strstr(left, relation);
+	}
+	if (!at)
+		return false;
+	right = left + (at - left) + strlen(relation);
+	left[at - left] = '\0';
+	if (!read_side(sim, run, left, &sides[0]) || !read_side(sim, run, right, &sides[1]))
+		return false;
+	if (!outcome->holds)
+		return true;	/* an earlier run's numbers stay */
+	outcome->holds = holds(relation, sides[0].value, sides[1].value);
+	outcome->found[0] = '\0';
+	say_side(outcome->found, sizeof(outcome->found), &sides[0]);
+	out_append(outcome->found, sizeof(outcome->found), " %s ", relation);
+	say_side(outcome->found, sizeof(outcome->found), &sides[1]);
+	return true;
+}
+
+bool sim_expect(struct sim *sim, struct sim_outcome **outcomes)
+{
+	yaml_node_t *list = yaml_get(&sim->yaml, yaml_root(&sim->yaml), "expect"), *key, *node;
+	struct sim_outcome *outcome;
+	unsigned int i, j;
+
+	*outcomes = NULL;
+	sim->nr_expected = sim->nr_failed = 0;
+	if (!list)
+		return true;
+	if (!yaml_is_list(&sim->yaml, list, "expect"))
+		return false;
+	*outcomes = calloc(yaml_size(list) + 1u, sizeof(**outcomes));
+	for (i = 0; *outcomes && yaml_entry(&sim->yaml, list, i, &key, &node); i++) {
+		outcome = &(*outcomes)[i];
+		outcome->holds = true;
+		if (node->type != YAML_SCALAR_NODE || node->data.scalar.length >= YAML_TEXT) {
+			yaml_fail(&sim->yaml, node, "expect: wants 'NAME.WHAT < NAME.WHAT'");
+			return false;
+		}
+		outcome->text = (const char *)node->data.scalar.value;
+		for (j = 0; j < sim->nr_runs; j++)
+			if (!judge(sim, &sim->runs[j], outcome)) {
+				yaml_fail(&sim->yaml, node, "expect: cannot read '%.100s'",
+					  outcome->text);
+				return false;
+			}
+		sim->nr_failed += !outcome->holds;
+	}
+	sim->nr_expected = i;
+	return *outcomes;
+}

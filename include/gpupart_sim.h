@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scheduling pipeline of a GPU in software: what a scenario is and what a run of it
+ * tells. Knows no file format and no driver. Not a part of libgpupart: linked into what
+ * uses it (lib/sim/pipe). Times are whole nanoseconds from the scenario's begin.
+ */
+#ifndef GPUPART_SIM_H
+#define GPUPART_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PIPE_MAX_SMS	512
+#define PIPE_SET_WORDS	4	/* 256 TPCs, bit set = allowed */
+#define PIPE_MAX_DEPTH	16	/* loops in loops */
+#define PIPE_WHY	1024	/* a sentence with a cycle in it */
+
+/* ------------------------------------------------------------------- what there is */
+
+/* In which order the load balancer takes SMs with equal load. */
+enum pipe_order {
+	PIPE_ORDER_TPC,		/* first SMs of all TPCs by number, then second ones */
+	PIPE_ORDER_VGPC,	/* as measured on an H200: virtual GPCs in turn, singletons first */
+};
+
+/* One row of chips.c. Rates in bytes a microsecond (MB/s), clocks of the SMs. */
+struct pipe_chip {
+	const char *name, *title;
+	unsigned int nr_gpcs, nr_tpcs, sms_per_tpc, nr_ugpus;
+	unsigned int quarters, warps, registers, register_unit;	/* three a quarter */
+	unsigned int shared, shared_reserved, shared_unit, blocks, block_threads, cluster;
+	unsigned int mhz;
+	unsigned int issue;	/* clocks that a quarter's FP32 unit is busy with a warp */
+	unsigned int latency;	/* clocks until a result can be used */
+	unsigned int slots, priorities, channels, pbdmas, copy_engines;
+	uint64_t sm_rate, gpc_rate, ugpu_rate, dram_rate, link_rate;
+	uint64_t warp_rate;	/* what one warp's reads alone get */
+	unsigned int doorbell_ns, fetch_ns, frontend_ns, done_ns;
+	unsigned int place_ps;	/* between two blocks that the load balancer hands out */
+	unsigned int begin_ns;	/* from one block's end to its successor's begin on that SM */
+	unsigned int copy_ns, node_ns, switch_ns, slice_ns;
+	enum pipe_order order;
+	bool beside;		/* a later task takes room beside one that has blocks left */
+	const char *sample;	/* capture that its map is from; NULL: an even one is made up */
+	const char *source;
+};
+
+/* NULL: no such row. */
+const struct pipe_chip *pipe_chip_find(const char *name);
+/* Row @i, or NULL past the last. */
+const struct pipe_chip *pipe_chip_row(unsigned int i);
+
+/* Where an SM is. A row each %smid. */
+struct pipe_place {
+	uint16_t tpc, gpc, vgpc, ugpu, sm_in_tpc;
+};
+
+struct pipe_map {
+	unsigned int nr_sms, nr_tpcs, nr_gpcs, nr_vgpcs;
+	struct pipe_place sms[PIPE_MAX_SMS];
+};
+
+/* TPCs dealt out to GPCs in turn, virtual GPCs as GPCs. */
+void pipe_map_even(struct pipe_map *map, const struct pipe_chip *chip);
+
+/* ------------------------------------------------------------------- what is asked */
+
+struct pipe_set {
+	uint64_t allowed[PIPE_SET_WORDS];	/* by TPC */
+};
+
+struct pipe_gpu {
+	struct pipe_chip chip;
+	struct pipe_map map;
+	bool mps;		/* processes share it; else they have it in turn */
+	bool one_queue;		/* copies and kernels in one queue of commands */
+	unsigned int turn;	/* PIPE_ORDER_VGPC: whose turn it is at the begin, 0 .. 15 */
+	int line;
+};
+
+/*
+ * What a block does; the longest of its three demands is how long it takes alone. One with
+ * nothing but @ns is slowed down by nobody.
+ */
+struct pipe_kernel {
+	const char *name;
+	uint64_t blocks;
+	unsigned int threads, registers, shared, cluster;
+	bool cooperative;
+	uint64_t ns;
+	uint64_t work;		/* instructions of each warp */
+	unsigned int every;	/* clocks from one to the next; 0: the chip's latency */
+	uint64_t bytes;		/* read by a block */
+	bool from_l2;		/* they are in L2: no DRAM is asked */
+	int line;
+};
+
+struct pipe_stream {
+	const char *name;
+	unsigned int gpu, process, priority;	/* 0 is the lowest */
+	const struct pipe_set *set;		/* NULL: all TPCs */
+	int line;
+};
+
+struct pipe_node {
+	unsigned int kernel;
+	const unsigned int *after;	/* earlier nodes of the graph */
+	unsigned int nr_after;
+};
+
+struct pipe_graph {
+	const char *name;
+	const struct pipe_node *nodes;
+	unsigned int nr_nodes;
+};
+
+enum pipe_step_kind {
+	PIPE_LAUNCH, PIPE_GRAPH, PIPE_COPY, PIPE_RECORD, PIPE_WAIT,
+	PIPE_SYNC, PIPE_SYNC_EVENT, PIPE_SYNC_ALL, PIPE_CPU, PIPE_LOOP,
+};
+
+enum pipe_way { PIPE_TO_GPU, PIPE_FROM_GPU };
+
+struct pipe_step {
+	enum pipe_step_kind kind;
+	unsigned int what;		/* kernel, graph or event */
+	unsigned int stream;
+	uint64_t amount;		/* ns of CPU, bytes of a copy, rounds of a loop */
+	enum pipe_way way;
+	const struct pipe_set *set;	/* of this launch alone; NULL: the stream's */
+	unsigned int turn;		/* 1 + whose turn it is when it begins; 0: as it stands */
+	const struct pipe_step *body;
+	unsigned int nr_body;
+	int line;
+};
+
+struct pipe_program {
+	const char *name;
+	unsigned int process;
+	uint64_t start_ns;
+	const struct pipe_step *steps;
+	unsigned int nr_steps;
+};
+
+/* What a call costs the CPU, ns; ring: commands that a channel's buffer holds. */
+struct pipe_host {
+	unsigned int launch_ns, graph_ns, copy_ns, call_ns, sync_ns, ring;
+};
+extern const struct pipe_host pipe_host_default;
+
+struct pipe_scenario {
+	struct pipe_host host;
+	const struct pipe_gpu *gpus;
+	const struct pipe_kernel *kernels;
+	const struct pipe_graph *graphs;
+	const struct pipe_stream *streams;
+	const char *const *events, *const *processes;
+	const struct pipe_program *programs;
+	unsigned int nr_gpus, nr_kernels, nr_graphs, nr_streams, nr_events, nr_processes,
+		     nr_programs;
+	uint64_t stop_ns;		/* 0: when all is done */
+};
+
+/* ------------------------------------------------------------------- what comes out */
+
+struct pipe_block {
+	unsigned int gpu, smid, kernel, stream, cluster;
+	uint64_t launch, block, start, end;
+};
+
+/* A launch, a node of a graph, or (kernel UINT_MAX) a copy. */
+struct pipe_launch {
+	uint64_t launch;	/* counts up from 0 in the order the host interface issues them */
+	unsigned int gpu, kernel, stream, engine;
+	uint64_t asked;		/* the CPU had put it into the command buffer */
+	uint64_t issued;	/* the host interface had passed it on */
+	uint64_t start, end;	/* of its first and last block; a copy's own */
+	uint64_t blocks, bytes;
+	uint64_t sms[PIPE_MAX_SMS / 64];	/* by %smid, those that had a block */
+	unsigned int evicted;	/* times that it lost its slot */
+};
+
+/* Either function may be NULL. What they are given is theirs for the call only. */
+struct pipe_watch {
+	void *user;
+	void (*block)(void *user, const struct pipe_block *block);
+	void (*launch)(void *user, const struct pipe_launch *launch);
+};
+
+struct pipe_gpu_result {
+	uint64_t first, last;	/* of all blocks; last 0: there were none */
+	uint64_t busy_ns;	/* at least one block was there */
+	uint64_t sm_ns;		/* summed over SMs with a block */
+	uint64_t copy_ns;	/* summed over copy engines */
+	uint64_t switches;	/* from one process to another */
+};
+
+struct pipe_program_result {
+	uint64_t end;
+	uint64_t full_ns;	/* it waited for room in a command buffer */
+	uint64_t sync_ns;	/* it waited for the GPU because it asked to */
+};
+
+#define PIPE_MAX_GPUS	8
+#define PIPE_MAX_PROGRAMS 64
+
+struct pipe_result {
+	uint64_t end;		/* when the last thing was done */
+	uint64_t launches, blocks, copies, events;
+	bool stopped;		/* at stop_ns, with work left */
+	int line;		/* of the scenario, that @why is about; 0: none */
+	char why[PIPE_WHY];
+	struct pipe_gpu_result gpus[PIPE_MAX_GPUS];
+	struct pipe_program_result programs[PIPE_MAX_PROGRAMS];
+};
+
+/*
+ * Runs @scenario. 0; -EINVAL what it asks for can never finish or is out of range;
+ * -EDEADLK it came to a standstill; -EOVERFLOW it would take longer than the clock has;
+ * -ENOMEM. result->why is then a sentence and result->line the place.
+ */
+int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watch,
+	     struct pipe_result *result);
+
+/* Blocks of @kernel that an idle SM of @chip holds; 0: it fits on none. */
+unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kernel *kernel);
+
+#endif

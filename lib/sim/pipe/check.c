@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a scenario asks for that can never finish, said before anything runs: a block that
+ * fits on no SM, a set with no TPC, a cluster or cooperative grid that has no room, an event
+ * that is waited for and recorded nowhere. Knows no file format.
+ */
+#include <errno.h>
+#include "pipe.h"
+
+/* ------------------------------------------------------------------------ launches */
+
+static int check_block(struct pipe *pipe, const struct pipe_chip *chip,
+		       const struct pipe_kernel *kernel, int line)
+{
+	if (kernel->threads > chip->block_threads)
+		return pipe_error(pipe, -EINVAL, line,
+				  "kernel %s: a block of %u threads: the %s takes %u at most",
+				  kernel->name, kernel->threads, chip->name, chip->block_threads);
+	if (!pipe_occupancy(chip, kernel))
+		return pipe_error(pipe, -EINVAL, line, "kernel %s: a block of %u threads, "
+				  "%u registers a thread and %u bytes of shared memory fits on "
+				  "no SM of the %s", kernel->name, kernel->threads,
+				  kernel->registers ? kernel->registers : 32, kernel->shared,
+				  chip->name);
+	if (kernel->cluster > chip->cluster)
+		return pipe_error(pipe, -EINVAL, line,
+				  "kernel %s: clusters of %u blocks: the %s has %s%u", kernel->name,
+				  kernel->cluster, chip->name,
+				  chip->cluster ? "at most " : "none, ", chip->cluster);
+	if (kernel->cluster && kernel->blocks % kernel->cluster)
+		return pipe_error(pipe, -EINVAL, line,
+				  "kernel %s: %llu blocks are no multiple of clusters of %u",
+				  kernel->name, (unsigned long long)kernel->blocks,
+				  kernel->cluster);
+	return 0;
+}
+
+static int check_launch(struct pipe *pipe, const struct pipe_step *step, unsigned int nr)
+{
+	const struct pipe_stream *stream = &pipe->scenario->streams[step->stream];
+	const struct pipe_kernel *kernel = &pipe->scenario->kernels[nr];
+	struct machine *machine = slices_machine(pipe, stream->gpu, stream->process);
+	const struct pipe_set *set = step->set ? step->set : stream->set;
+	uint64_t allowed[MAX_WORDS], any = 0, units, room;
+	unsigned int i;
+
+	if (check_block(pipe, &machine->gpu->chip, kernel, step->line))
+		return pipe->error;
+	balance_mask(machine, set, allowed);
+	for (i = 0; i < MAX_WORDS; i++)
+		any |= allowed[i];
+	if (!any)
+		return pipe_error(pipe, -EINVAL, step->line,
+				  "kernel %s on stream %s: its set has no TPC of this GPU",
+				  kernel->name, stream->name);
+	units = kernel->cluster ? kernel->blocks / kernel->cluster : kernel->blocks;
+	room = balance_capacity(machine, kernel, allowed);
+	if (!room)
+		return pipe_error(pipe, -EINVAL, step->line, "kernel %s on stream %s: a cluster "
+				  "of %u blocks fits into no virtual GPC of its set",
+				  kernel->name, stream->name, kernel->cluster);
+	if (kernel->cooperative && room < units)
+		return pipe_error(pipe, -EINVAL, step->line,
+				  "kernel %s on stream %s: cooperative, and its set holds %llu of "
+				  "its %llu %s at once", kernel->name, stream->name,
+				  (unsigned long long)room, (unsigned long long)units,
+				  kernel->cluster ? "clusters" : "blocks");
+	return 0;
+}
+
+static int check_graph(struct pipe *pipe, const struct pipe_step *step)
+{
+	const struct pipe_graph *graph = &pipe->scenario->graphs[step->what];
+	unsigned int i;
+
+	for (i = 0; i < graph->nr_nodes && !pipe->error; i++)
+		check_launch(pipe, step, graph->nodes[i].kernel);
+	return pipe->error;
+}
+
+/* -------------------------------------------------------------------------- events */
+
+static bool records(const struct pipe_step *steps, unsigned int nr, unsigned int event)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (steps[i].kind == PIPE_RECORD && steps[i].what == event)
+			return true;
+		if (steps[i].kind == PIPE_LOOP && steps[i].amount &&
+		    records(steps[i].body, steps[i].nr_body, event))
+			return true;
+	}
+	return false;
+}
+
+static int check_wait(struct pipe *pipe, const struct pipe_step *step)
+{
+	const struct pipe_scenario *scenario = pipe->scenario;
+	unsigned int i;
+
+	for (i = 0; i < scenario->nr_programs; i++)
+		if (records(scenario->programs[i].steps, scenario->programs[i].nr_steps,
+			    step->what))
+			return 0;
+	return pipe_error(pipe, -EINVAL, step->line,
+			  "event %s is waited for and recorded by nobody",
+			  scenario->events[step->what]);
+}
+
+static int check_steps(struct pipe *pipe, const struct pipe_step *steps, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr && !pipe->error; i++)
+		switch (steps[i].kind) {
+		case PIPE_LAUNCH:
+			check_launch(pipe, &steps[i], steps[i].what);
+			break;
+		case PIPE_GRAPH:
+			check_graph(pipe, &steps[i]);
+			break;
+		case PIPE_WAIT:
+		case PIPE_SYNC_EVENT:
+			check_wait(pipe, &steps[i]);
+			break;
+		case PIPE_LOOP:
+			check_steps(pipe, steps[i].body, steps[i].nr_body);
+			break;
+		default:
+			break;
+		}
+	return pipe->error;
+}
+
+int check_scenario(struct pipe *pipe)
+{
+	const struct pipe_scenario *scenario = pipe->scenario;
+	unsigned int i;
+
+	for (i = 0; i < scenario->nr_programs && !pipe->error; i++)
+		check_steps(pipe, scenario->programs[i].steps, scenario->programs[i].nr_steps);
+	return pipe->error;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Graphs on their way: one command, its nodes start as what they depend on is done, without
+ * the CPU and without the host interface. Knows no SM.
+ */
+#include <stdlib.h>
+#include "pipe.h"
+
+static void ready(struct graph_run *run, unsigned int node)
+{
+	run->ready[run->nr_ready++] = node;
+}
+
+static void run_end(struct pipe *pipe, struct graph_run *run)
+{
+	unsigned int stream = run->command.stream;
+	struct graph_run **link = &pipe->runs;
+
+	while (*link != run)
+		link = &(*link)->next;
+	*link = run->next;
+	free(run->waits);
+	free(run);
+	host_done_later(pipe, stream);
+}
+
+/* The nodes that are ready go to the front end. */
+static void graph_comes(struct pipe *pipe, struct happening *what)
+{
+	struct graph_run *run = (struct graph_run *)what;
+	struct task *task;
+	unsigned int i;
+
+	for (i = 0; i < run->nr_ready; i++) {
+		task = launch_task(pipe, &run->command, run->graph->nodes[run->ready[i]].kernel);
+		if (!task)
+			return;
+		task->run = run;
+		task->node = run->ready[i];
+		frontend_add(pipe, task);
+	}
+	run->nr_ready = 0;
+}
+
+void graph_start(struct pipe *pipe, const struct command *command)
+{
+	const struct pipe_graph *graph = &pipe->scenario->graphs[command->step->what];
+	struct graph_run *run = calloc(1, sizeof(*run));
+	unsigned int i;
+
+	if (run)
+		run->waits = calloc(2 * (size_t)graph->nr_nodes, sizeof(*run->waits));
+	if (!run || !run->waits) {
+		free(run);
+		pipe_error(pipe, -12, 0, "no memory");
+		return;
+	}
+	run->happening.come = graph_comes;
+	run->command = *command;
+	run->graph = graph;
+	run->left = graph->nr_nodes;
+	run->ready = run->waits + graph->nr_nodes;
+	run->next = pipe->runs;
+	pipe->runs = run;
+	for (i = 0; i < graph->nr_nodes; i++) {
+		run->waits[i] = graph->nodes[i].nr_after;
+		if (!run->waits[i])
+			ready(run, i);
+	}
+	queue_set(&pipe->queue, &run->happening, pipe->now);
+}
+
+void graph_node_done(struct pipe *pipe, struct graph_run *run, unsigned int node)
+{
+	const struct pipe_graph *graph = run->graph;
+	unsigned int gpu = pipe->scenario->streams[run->command.stream].gpu, i, j;
+
+	if (!--run->left) {
+		run_end(pipe, run);
+		return;
+	}
+	for (i = node + 1; i < graph->nr_nodes; i++)
+		for (j = 0; j < graph->nodes[i].nr_after; j++)
+			if (graph->nodes[i].after[j] == node && !--run->waits[i])
+				ready(run, i);
+	if (run->nr_ready && !run->happening.at)
+		queue_set(&pipe->queue, &run->happening,
+			  pipe->now + pipe->scenario->gpus[gpu].chip.node_ns);
+}

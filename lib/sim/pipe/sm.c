@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An SM: which blocks are on it, what each still needs, and how fast it goes on. The issue
+ * slots of a quarter go to the oldest block first, as far as it can use them, then to the next
+ * (so do the schedulers of an H200, nearly: Documentation/results/h200-traces.md); bandwidth
+ * is shared evenly. Must not know where blocks come from.
+ */
+#include "pipe.h"
+
+/* -------------------------------------------------------------------------- shapes */
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void shape_make(struct shape *shape, const struct pipe_chip *chip,
+		const struct pipe_kernel *kernel)
+{
+	unsigned int every = kernel->every ? kernel->every : chip->latency;
+	unsigned int registers = kernel->registers ? kernel->registers : 32;
+	uint64_t work, reads, rate;
+
+	*shape = (struct shape){ .warps = (kernel->threads + 31) / 32 };
+	shape->each = shape->warps / chip->quarters;
+	shape->rest = shape->warps % chip->quarters;
+	shape->warp_registers = (registers * 32 + chip->register_unit - 1) /
+				chip->register_unit * chip->register_unit;
+	shape->shared = (kernel->shared + chip->shared_reserved + chip->shared_unit - 1) /
+			chip->shared_unit * chip->shared_unit;
+	if (every < chip->issue)
+		every = chip->issue;
+	/* A block alone gets what its warps can ask for, and no more than the SM's share. */
+	rate = shape->warps * chip->warp_rate;
+	if (rate > chip->sm_rate)
+		rate = chip->sm_rate;
+	work = mul_div(kernel->work, 1000ull * every, chip->mhz);
+	reads = kernel->bytes ? mul_div(kernel->bytes, 1000, rate) : 0;
+	shape->ns = max(1, max(kernel->ns, max(work, reads)));
+	if (shape->ns > PIPE_LAST_NS)
+		shape->ns = PIPE_LAST_NS + 1;	/* the run ends before the block */
+	shape->issue = mul_div(kernel->work * chip->issue, 1000ull * ONE,
+			       shape->ns * chip->mhz);
+	shape->rate = mul_div(kernel->bytes, 16000, shape->ns);
+	shape->dram = !kernel->from_l2;
+	shape->slowed = kernel->work || kernel->bytes;
+}
+
+bool sm_fits(const struct sm *sm, const struct pipe_chip *chip, const struct shape *shape)
+{
+	unsigned int q, each, registers, more = 0;
+
+	if (sm->blocks >= chip->blocks || sm->shared + shape->shared > chip->shared)
+		return false;
+	for (q = 0; q < chip->quarters; q++) {
+		each = sm->quarter_warps[q] + shape->each;
+		registers = sm->quarter_registers[q] + shape->each * shape->warp_registers;
+		if (each > chip->warps || registers > chip->registers)
+			return false;
+		if (each < chip->warps && registers + shape->warp_registers <= chip->registers)
+			more++;
+	}
+	return more >= shape->rest;
+}
+
+unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kernel *kernel)
+{
+	struct sm sm = { 0 };
+	struct shape shape;
+	unsigned int q, nr;
+
+	shape_make(&shape, chip, kernel);
+	if (kernel->threads > chip->block_threads)
+		return 0;
+	for (nr = 0; nr < MAX_RESIDENT && sm_fits(&sm, chip, &shape); nr++) {
+		sm.blocks++;
+		sm.shared += shape.shared;
+		for (q = 0; q < chip->quarters; q++) {
+			unsigned int more = (q + nr * shape.rest) % chip->quarters < shape.rest;
+
+			sm.quarter_warps[q] += shape.each + more;
+			sm.quarter_registers[q] += (shape.each + more) * shape.warp_registers;
+		}
+	}
+	return nr;
+}
+
+/* ------------------------------------------------------------------------ progress */
+
+/* Whether quarter @q has one warp more than the others: @rest of them from @first on. */
+static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
+				    unsigned int first, unsigned int q)
+{
+	return (q + quarters - first) % quarters < shape->rest;
+}
+
+void sm_advance(const struct pipe *pipe, struct sm *sm)
+{
+	uint64_t ns = pipe->now - sm->last, done;
+	struct resident *resident;
+	unsigned int i;
+
+	if (!ns)
+		return;
+	sm->last = pipe->now;
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		done = ns * resident->rate;
+		resident->left = done < resident->left ? resident->left - done : 0;
+	}
+}
+
+#define CRUMB	64	/* of ONE issue slots: what rounding leaves is no slot */
+
+/* Issue slots that a block can use in quarter @q. */
+static uint32_t slots_used(const struct resident *resident, const struct shape *shape,
+			   unsigned int quarters, unsigned int q)
+{
+	return (shape->each + one_more(shape, quarters, resident->first, q)) * shape->issue;
+}
+
+/*
+ * What is left of the quarters' issue slots lets the block go on so fast, at most @rate;
+ * and takes it.
+ */
+static uint32_t take_slots(uint32_t *slots, const struct resident *resident,
+			   const struct shape *shape, unsigned int quarters, uint32_t rate)
+{
+	uint32_t need[MAX_QUARTERS];
+	unsigned int q;
+
+	for (q = 0; q < quarters; q++) {
+		need[q] = slots_used(resident, shape, quarters, q);
+		if (need[q] && !slots[q])
+			return 0;
+		if (need[q] > slots[q] && (uint64_t)slots[q] * ONE / need[q] < rate)
+			rate = (uint64_t)slots[q] * ONE / need[q];
+	}
+	for (q = 0; q < quarters; q++) {
+		slots[q] -= rate == ONE ? need[q] : (uint64_t)need[q] * rate / ONE;
+		if (slots[q] < CRUMB)
+			slots[q] = 0;
+	}
+	return rate;
+}
+
+/* Nothing is left in one quarter: none for who needs all of them. */
+static bool is_dry(const uint32_t *slots, unsigned int quarters)
+{
+	unsigned int q;
+
+	for (q = 0; q < quarters; q++)
+		if (!slots[q])
+			return true;
+	return false;
+}
+
+/* Even the oldest loses slots to the others: so much, if there are too few. Fitted. */
+#define SQUEEZE	(ONE * 16 / 17)
+
+static uint32_t squeeze(const struct sm *sm, unsigned int quarters)
+{
+	uint32_t most = ONE;
+	unsigned int q;
+
+	for (q = 0; q < quarters; q++)
+		if (sm->quarter_issue[q] > most)
+			most = sm->quarter_issue[q];
+	if (most == ONE)
+		return ONE;
+	return most > ONE / 16 * 17 ? SQUEEZE : (uint64_t)ONE * ONE / most;
+}
+
+static void set_rates(struct sm *sm, unsigned int quarters)
+{
+	uint32_t slots[MAX_QUARTERS] = { ONE, ONE, ONE, ONE }, memory = ONE;
+	uint32_t most = squeeze(sm, quarters);
+	struct resident *resident;
+	const struct shape *shape;
+	bool dry = false;
+	unsigned int i;
+
+	if (sm->demand[0])
+		memory = memory_rate(sm->machine, sm);
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		shape = resident->task->shape;
+		resident->rate = ONE;
+		if (!shape->slowed)
+			continue;
+		/* Where there are slots for all, nobody need take turns. */
+		if (shape->issue && most < ONE) {
+			if (shape->each && dry)
+				resident->rate = 0;
+			else
+				resident->rate = take_slots(slots, resident, shape, quarters, most);
+			dry = dry || is_dry(slots, quarters);
+		}
+		if (shape->rate && memory < resident->rate)
+			resident->rate = memory;
+	}
+}
+
+/* How long @left takes at @rate. */
+static uint64_t time_for(uint64_t left, uint32_t rate)
+{
+	if (!left)
+		return 0;
+	if (!rate)
+		return NEVER;
+	return rate == ONE ? divide_up(left, ONE) : divide_up(left, rate);
+}
+
+/* When the first of its blocks ends, as things are; neighbours in age often go as fast. */
+static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
+{
+	uint64_t next = NEVER, least = NEVER, ns;
+	const struct resident *resident;
+	uint32_t rate = ONE;
+	unsigned int i;
+
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		if (resident->rate != rate) {
+			ns = least == NEVER ? NEVER : time_for(least, rate);
+			next = ns < next ? ns : next;
+			rate = resident->rate;
+			least = NEVER;
+		}
+		if (resident->left < least)
+			least = resident->left;
+	}
+	ns = least == NEVER ? NEVER : time_for(least, rate);
+	next = ns < next ? ns : next;
+	return next == NEVER ? NEVER : pipe->now + next;
+}
+
+void sm_settle(struct pipe *pipe, struct sm *sm)
+{
+	sm_advance(pipe, sm);
+	set_rates(sm, sm->machine->gpu->chip.quarters);
+	queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
+}
+
+void sm_freeze(struct pipe *pipe, struct sm *sm)
+{
+	sm_advance(pipe, sm);
+	queue_set(&pipe->queue, &sm->happening, NEVER);
+}
+
+void sm_thaw(struct pipe *pipe, struct sm *sm)
+{
+	sm->last = pipe->now;
+	if (sm->used)
+		queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
+}
+
+/* ---------------------------------------------------------------- blocks come and go */
+
+static void take_room(struct sm *sm, const struct shape *shape, unsigned int first, int sign)
+{
+	unsigned int quarters = sm->machine->gpu->chip.quarters, q;
+	int warps;
+
+	sm->blocks += sign;
+	sm->warps += sign * (int)shape->warps;
+	sm->shared += sign * (int)shape->shared;
+	for (q = 0; q < quarters; q++) {
+		warps = shape->each;
+		if (shape->rest)
+			warps += one_more(shape, quarters, first, q);
+		warps *= sign;
+		sm->quarter_warps[q] += warps;
+		sm->quarter_registers[q] += warps * (int)shape->warp_registers;
+		sm->quarter_issue[q] += (uint32_t)warps * shape->issue;
+	}
+	sm->demand[0] += (int64_t)sign * (int64_t)shape->rate;
+	if (shape->dram)
+		sm->demand[1] += (int64_t)sign * (int64_t)shape->rate;
+}
+
+/* The odd warps go to the quarters with fewest. */
+static unsigned int first_quarter(const struct sm *sm, const struct shape *shape)
+{
+	unsigned int quarters = sm->machine->gpu->chip.quarters, q, best = 0;
+
+	if (!shape->rest)
+		return 0;
+	for (q = 1; q < quarters; q++)
+		if (sm->quarter_warps[q] < sm->quarter_warps[best])
+			best = q;
+	return best;
+}
+
+void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
+	    uint32_t cluster, uint64_t start)
+{
+	const struct shape *shape = task->shape;
+	unsigned int i = __builtin_ctz(~sm->used), before = sm->warps, first;
+	struct resident *resident = &sm->residents[i];
+
+	sm_advance(pipe, sm);
+	first = first_quarter(sm, shape);
+	sm->age[sm->blocks] = i;
+	if (!sm->used) {
+		sm->busy_from = pipe->now;
+		if (!sm->machine->nr_running++)
+			sm->machine->busy_from = pipe->now;
+	}
+	take_room(sm, shape, first, 1);
+	sm->used |= 1u << i;
+	resident->task = task;
+	resident->block = block;
+	resident->cluster = cluster;
+	resident->start = start;
+	resident->first = first;
+	resident->rate = 0;
+	resident->left = (start - pipe->now + shape->ns) * ONE;
+	sm->machine->nr_resident++;
+	balance_moved(sm->machine, sm, before);
+	machine_sm_dirty(sm);
+}
+
+static void tell_block(struct pipe *pipe, const struct sm *sm, const struct resident *resident)
+{
+	const struct task *task = resident->task;
+	struct pipe_block block = {
+		.gpu = sm->machine->gpu_index, .smid = sm->smid, .kernel = task->launch.kernel,
+		.stream = task->launch.stream, .cluster = resident->cluster,
+		.launch = task->launch.launch, .block = resident->block,
+		.start = resident->start, .end = pipe->now,
+	};
+
+	pipe->watch->block(pipe->watch->user, &block);
+}
+
+static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
+{
+	struct pipe_gpu_result *result = &pipe->result->gpus[sm->machine->gpu_index];
+	struct resident *resident = &sm->residents[i];
+	struct task *task = resident->task;
+	unsigned int before = sm->warps;
+
+	take_room(sm, task->shape, resident->first, -1);
+	sm->used &= ~(1u << i);
+	sm->ended = pipe->now;
+	sm->machine->nr_resident--;
+	if (!sm->used) {
+		result->sm_ns += pipe->now - sm->busy_from;
+		if (!--sm->machine->nr_running)
+			result->busy_ns += pipe->now - sm->machine->busy_from;
+	}
+	balance_moved(sm->machine, sm, before);
+	if (pipe->watch && pipe->watch->block)
+		tell_block(pipe, sm, resident);
+	pipe->result->blocks++;
+	wdu_block_done(pipe, task);
+}
+
+/* One block has ended at least. */
+static void sm_comes(struct pipe *pipe, struct happening *what)
+{
+	struct sm *sm = (struct sm *)what;
+	unsigned int i, nr = sm->blocks, kept = 0;
+
+	sm_advance(pipe, sm);
+	for (i = 0; i < nr; i++)
+		if (sm->residents[sm->age[i]].left)
+			sm->age[kept++] = sm->age[i];
+		else
+			went(pipe, sm, sm->age[i]);
+	if (kept < nr)
+		balance_room(sm->machine, sm);
+	machine_sm_dirty(sm);
+}
+
+void sm_init(struct sm *sm, struct machine *machine, unsigned int smid)
+{
+	const struct pipe_place *place = &machine->gpu->map.sms[smid];
+
+	sm->happening.come = sm_comes;
+	sm->machine = machine;
+	sm->smid = smid;
+	sm->ended = NEVER;
+	sm->vgpc = place->vgpc;
+	sm->gpc = place->gpc;
+	sm->ugpu = place->ugpu;
+}

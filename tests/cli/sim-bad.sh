@@ -1,0 +1,209 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart sim: files that are wrong are refused with line and key, what can never finish is
+# refused or reported with its cycle; nothing hangs.
+. "$(dirname "$0")/tap.subr"
+
+# The beginning that all of them share: 8 lines.
+base() {
+	cat <<'END'
+gpu: h200
+kernels:
+  K: { blocks: 10, threads: 128, time: 1us }
+  big: { blocks: 10, threads: 1024, registers: 128, time: 1us }
+streams:
+  S: {}
+  T: {}
+programs:
+END
+}
+
+# refused STATUS PART WORDS: the file on stdin, behind base.
+refused() {
+	{ base; cat; } >"$tmp/bad.yaml"
+	said "$@"
+}
+
+# The same with the whole file on stdin.
+refused_file() {
+	cat >"$tmp/bad.yaml"
+	said "$@"
+}
+
+said() {
+	timeout 20 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	is "$status $(wc -l <"$tmp/err") $(wc -c <"$tmp/out")" "$1 1 0" "$3: status $1, one line"
+	has "$(cat "$tmp/err")" "$2" "$3"
+}
+
+# ------------------------------------------------------------ can never finish
+refused 2 ":9: kernel big: a block of 1024 threads, 128 registers a thread and 0 bytes of shared memory fits on no SM of the h200" \
+	"a block that fits on no SM" <<'END'
+  main: [ { launch: big, on: S } ]
+END
+sed 's/^gpu: .*/gpu: gtx1060/; s/threads: 128, time/threads: 128, shared: 100K, time/' >"$tmp/base2" <<END
+$(base)
+END
+refused_file 2 "fits on no SM of the gtx1060" "shared memory that no SM has" <<END
+$(cat "$tmp/base2")
+  main: [ { launch: K, on: S } ]
+END
+refused 2 ":9: set: TPC 70 is not there: the GPU has 66" "a set with a TPC that is not there" <<'END'
+  main: [ { launch: K, on: S, set: "70" } ]
+END
+refused 2 ":9: set: '9' has no TPC of this GPU" "an empty set" <<'END'
+  main: [ { launch: K, on: S, set: "gpc:9" } ]
+END
+refused 2 ":9: set: " "a set that is no list" <<'END'
+  main: [ { launch: K, on: S, set: "1-" } ]
+END
+refused 2 ":10: event E is waited for and recorded by nobody" "a wait that nobody signals" <<'END'
+  main:
+    - { wait: E, on: S }
+    - { launch: K, on: S }
+END
+refused 2 ":9: event E is waited for and recorded by nobody" "a loop of no rounds signals nothing" <<'END'
+  main: [ { wait: E, on: S }, { repeat: 0, do: [ { record: E, on: T } ] } ]
+END
+sed 's/time: 1us }$/time: 1us, cooperative: yes }/; s/blocks: 10/blocks: 2113/' >"$tmp/base2" <<END
+$(base)
+END
+refused_file 2 "kernel K on stream S: cooperative, and its set holds 2112 of its 2113 blocks at once" \
+	"a cooperative grid that cannot be resident" <<END
+$(cat "$tmp/base2")
+  main: [ { launch: K, on: S } ]
+END
+sed 's/blocks: 10, threads: 128/blocks: 32, cluster: 16, threads: 128/' >"$tmp/base2" <<END
+$(base)
+END
+refused_file 2 "a cluster of 16 blocks fits into no virtual GPC of its set" "a cluster that no virtual GPC holds" <<END
+$(cat "$tmp/base2")
+  main: [ { launch: K, on: S, set: 0-7 } ]
+END
+refused 1 "deadlock at" "two streams that wait for each other" <<'END'
+  main:
+    - { wait: A, on: S }
+    - { record: B, on: S }
+    - { wait: B, on: T }
+    - { record: A, on: T }
+    - { sync: all }
+END
+has "$(cat "$tmp/err")" "stream S (line 10) waits for event A; stream T (line 12) waits for event B; and so back to stream S" \
+	"the cycle is named"
+refused 1 "program main (line 10) waits for event A; and so back to program main" \
+	"a program that waits for what it would do next" <<'END'
+  main:
+    - { await: A }
+    - { record: A, on: S }
+END
+{ base; cat; } >"$tmp/bad.yaml" <<'END'
+  main:
+    - { wait: A, on: S }
+    - { record: A, on: T }
+END
+try sim "$tmp/bad.yaml"
+is $status 0 "a wait in front of what ends it, in a channel of its own"
+sed -i 's/^gpu: .*/gpu: { chip: h200, one-queue: yes }/' "$tmp/bad.yaml"
+said 1 "stream T (line 11) waits behind stream S in one channel" "with one queue that is a deadlock"
+has "$(cat "$tmp/err")" "and so back to stream S" "with one queue: the cycle"
+refused 2 "it takes longer than 19 hours" "longer than the clock" <<'END'
+  main: [ { repeat: 1000000, do: [ { cpu: 100000s } ] } ]
+END
+
+# ------------------------------------------------------------------ wrong files
+refused 2 ":9: a step has one of" "a step that is none" <<'END'
+  main: [ { launhc: K, on: S } ]
+END
+refused 2 ":9: launch: 'Q' is not among kernels" "a kernel that is not there" <<'END'
+  main: [ { launch: Q, on: S } ]
+END
+refused 2 ":9: on: 'Q' is not among streams" "a stream that is not there" <<'END'
+  main: [ { launch: K, on: Q } ]
+END
+refused 2 ":9: on: is missing" "no stream" <<'END'
+  main: [ { launch: K } ]
+END
+refused 2 ":9: launch: the key 'to' is not known" "a key that is not known" <<'END'
+  main: [ { launch: K, on: S, to: gpu } ]
+END
+refused 2 ":9: launch: the key 'on' is there twice" "a key twice" <<'END'
+  main: [ { launch: K, on: S, on: T } ]
+END
+refused 2 ":9: cpu: '10' is no time such as 10us" "a time without a unit" <<'END'
+  main: [ { cpu: 10 } ]
+END
+refused 2 ":9: copy: '1Q' is no size" "a size that is none" <<'END'
+  main: [ { copy: 1Q, to: gpu, on: S } ]
+END
+refused 2 ":9: repeat: '-1' is no whole number" "a number below 0" <<'END'
+  main: [ { repeat: -1, do: [] } ]
+END
+refused 2 ":9: launch: '\$x': no run has that variable" "a variable that is not there" <<'END'
+  main: [ { launch: $x, on: S } ]
+END
+refused 2 ":10: did not find" "no YAML" <<'END'
+  main: [ { launch: K, on: S
+END
+refused 2 ":10: expect: cannot read 'K.speed < 1'" "an expectation that cannot be read" <<'END'
+  main: [ { launch: K, on: S } ]
+expect: [ K.speed < 1 ]
+END
+i=0 loops='{ launch: K, on: S }'
+while [ $i -lt 40 ]; do loops="{ repeat: 2, do: [ $loops ] }" i=$((i + 1)); done
+refused 2 "loops in each other" "loops in loops in loops" <<END
+  main: [ $loops ]
+END
+{ base; cat; } >"$tmp/bad.yaml" <<'END'
+  main: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [] } ] } ] } ]
+END
+timeout 20 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>&1
+is $? 0 "loops of loops of nothing end"
+sed 's/time: 1us }$/work: 100000000000, every: 10000 }/' >"$tmp/base2" <<END
+$(base)
+END
+refused_file 2 "it takes longer than 19 hours" "a block that takes longer than the clock" <<END
+$(cat "$tmp/base2")
+  main: [ { launch: K, on: S } ]
+END
+refused 2 "there are more than 1000000 steps" "aliases of aliases" <<'END'
+  main:
+    - &a { repeat: 1, do: [ { launch: K, on: S }, { launch: K, on: S }, { launch: K, on: S }, { launch: K, on: S } ] }
+    - &b { repeat: 1, do: [ *a, *a, *a, *a, *a, *a, *a, *a ] }
+    - &c { repeat: 1, do: [ *b, *b, *b, *b, *b, *b, *b, *b ] }
+    - &d { repeat: 1, do: [ *c, *c, *c, *c, *c, *c, *c, *c ] }
+    - &e { repeat: 1, do: [ *d, *d, *d, *d, *d, *d, *d, *d ] }
+    - &f { repeat: 1, do: [ *e, *e, *e, *e, *e, *e, *e, *e ] }
+    - { repeat: 1, do: [ *f, *f, *f, *f, *f, *f, *f, *f ] }
+END
+refused_file 2 "gpu: 'h300' is not known; there are gtx1060, p100" "a chip that is not there" <<'END'
+gpu: h300
+programs: {}
+END
+refused_file 2 "is empty" "an empty file" </dev/null
+refused_file 2 "has no programs" "no programs" <<'END'
+gpu: h200
+END
+refused_file 2 ":2: kernel K: has none of time, work and reads" "a kernel that does nothing" <<'END'
+gpu: h200
+kernels: { K: { blocks: 1 } }
+programs: {}
+END
+printf 'gpu: h200\nprograms:\n  main: [ { sync: \001 } ]\n' >"$tmp/bytes"
+refused_file 2 "bad.yaml" "a byte that is no text" <"$tmp/bytes"
+head -c 1100000 /dev/zero | tr '\0' '#' >"$tmp/long"
+refused_file 2 "is longer than 1048576 bytes" "a file that is too long" <"$tmp/long"
+try sim /nonexistent
+is "$status $err" "2 gpupart sim: /nonexistent: No such file or directory" "a file that is not there"
+try sim
+is "$status" 2 "no file"
+try sim figure-3 --of svg
+has "$status $err" "2 gpupart sim: --of svg: " "--of svg of two runs"
+has "$err" "has 2 runs: choose one with --run" "--of svg of two runs: what to do"
+try sim figure-3 --run none
+is "$status" 2 "--run with no such run"
+try sim figure-3 --of png
+is "$status" 2 "--of png"
+try sim figure-3 --json --of svg
+is "$status" 2 "--json and --of"
+tap_done
