@@ -8,6 +8,7 @@ here=$(dirname "$0")
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT INT TERM
 out=${OUT:-$tmp}
+mkdir -p "$out"
 export XDG_CACHE_HOME="$tmp/cache"
 nr=0 failed=0
 ok() {
