@@ -4,7 +4,7 @@
  * 256 TPCs, and a search that goes on from the slowest ones it finds. Prints a line a kind;
  * fails where one at random took longer than promised on a GPU that is like those there are.
  *
- *	bench-plan [INSTANCES A KIND] [SEED]
+ *	bench-plan [SECONDS A KIND] [SEED]
  */
 #include <errno.h>
 #include <stdio.h>
@@ -200,19 +200,29 @@ static int slower(const void *a, const void *b)
 	return (l->ms < r->ms) - (l->ms > r->ms);
 }
 
-/* Half of them at random, then from the slowest on. */
-static int run(struct gpupart *gp, const struct kind *kind, unsigned int nr)
+static double now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+/* Half the time at random, then from the slowest on. */
+static int run(struct gpupart *gp, const struct kind *kind, double ms)
 {
 	struct instance kept[NR_KEPT + 1] = { 0 }, in;
 	double slowest[2][2] = { 0 };	/* planned, refused; at random, searched for */
-	double *worst;
-	unsigned int planned = 0, undecided = 0, late = 0;
+	double *worst, start = now_ms(), spent;
+	unsigned int nr = 0, planned = 0, undecided = 0, late = 0;
 
-	for (unsigned int i = 0; i < nr; i++) {
-		if (i < nr / 2 || !kept[0].nr) {
+	for (; (spent = now_ms() - start) < ms; nr++) {
+		bool searched = spent > ms / 2 && kept[0].nr;
+
+		if (!searched) {
 			make(&in, kind);
 		} else {
-			in = kept[below(NR_KEPT)].nr ? kept[below(NR_KEPT)] : kept[0];
+			in = kept[below(NR_KEPT)];
 			if (!in.nr)
 				in = kept[0];
 			change(&in, kind);
@@ -221,13 +231,13 @@ static int run(struct gpupart *gp, const struct kind *kind, unsigned int nr)
 		planned += !in.err;
 		undecided += in.err == -E2BIG;
 		late += in.ms > PROMISED_MS;
-		worst = &slowest[!!in.err][i >= nr / 2];
+		worst = &slowest[!!in.err][searched];
 		if (in.ms > *worst)
 			*worst = in.ms;
 		kept[NR_KEPT] = in;
 		qsort(kept, NR_KEPT + 1, sizeof(in), slower);
 	}
-	printf("%s\n  %u planned, slowest %.3f ms, searched for %.3f; %u refused, %.3f, %.3f",
+	printf("%-40s %5u planned, %.3f ms, searched for %.3f; %5u refused, %.3f, %.3f",
 	       kind->what, planned, slowest[0][0], slowest[0][1], nr - planned, slowest[1][0],
 	       slowest[1][1]);
 	if (undecided)
@@ -241,7 +251,7 @@ static int run(struct gpupart *gp, const struct kind *kind, unsigned int nr)
 
 int main(int argc, char **argv)
 {
-	unsigned int nr = argc > 1 ? strtoul(argv[1], NULL, 10) : 4000;
+	double seconds = argc > 1 ? strtod(argv[1], NULL) : 3;
 	struct gpupart *gp;
 	int failed = 0;
 
@@ -250,7 +260,7 @@ int main(int argc, char **argv)
 	if (gpupart_open(&gp))
 		return 2;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		failed |= run(gp, &kinds[i], nr);
+		failed |= run(gp, &kinds[i], 1e3 * seconds);
 	gpupart_close(gp);
 	return failed;
 }
