@@ -56,10 +56,15 @@ struct plan_counts {
 	unsigned int steps;		/* of the search */
 };
 
-/* What GPCs have left. */
-struct plan_left {
-	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];
+/* What there is room for in each uGPU: TPCs, and at [level] homes of 2^level of them. */
+struct plan_room {
+	unsigned int nr_ugpus, nr[PLAN_MAX_UGPUS];
+	unsigned int places[PLAN_MAX_LEVELS][PLAN_MAX_UGPUS];
 };
+
+void plan_room_clear(struct plan_room *room, unsigned int nr_ugpus);
+void plan_room_add(struct plan_room *room, unsigned int ugpu, unsigned int nr,
+		   unsigned int nr_main);
 
 /* What one that shares GPCs still needs. */
 struct plan_need {
@@ -68,9 +73,8 @@ struct plan_need {
 	int ugpu;
 };
 
-/* Whether these needs can all be met from @left; exact. */
-bool plan_fits(const struct plan_gpu *gpu, const struct plan_left *left,
-	       const struct plan_need *needs, unsigned int nr);
+/* Whether these needs can all be met; exact. */
+bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsigned int nr);
 
 /*
  * Deals TPCs one by one: each to the tenant from @first on with the least for its weight,

@@ -167,14 +167,20 @@ static void describe(const struct plan_ask *ask, unsigned int tenant, struct wor
 			add(words, ",apart=%s", ask->tenants[i].name);
 }
 
-/* The first that does not fit beside those before it; the last where it was not found out. */
+/* The first that does not fit beside those before it. */
 static unsigned int first_refused(const struct plan_ask *ask)
 {
 	struct why why = { *ask, PLAN_MAX_WHY_STEPS };
+	unsigned int low = 1, high = ask->nr;
 
-	for (why.ask.nr = 1; why.ask.nr < ask->nr && decide(&why) != -ENOSPC; why.ask.nr++)
-		;
-	return why.ask.nr - 1;
+	while (low < high) {
+		why.ask.nr = (low + high) / 2;
+		if (decide(&why) == -ENOSPC)
+			high = why.ask.nr;
+		else
+			low = why.ask.nr + 1;
+	}
+	return low - 1;
 }
 
 int plan_explain(struct gpupart *gp, const struct plan_ask *ask)

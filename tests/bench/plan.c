@@ -4,7 +4,7 @@
  * 256 TPCs, and a search that goes on from the slowest ones it finds. Prints a line a kind;
  * fails where one at random took longer than promised on a GPU that is like those there are.
  *
- *	bench-plan [SECONDS A KIND] [SEED]
+ *	bench-plan [SECONDS A KIND] [SEED] [KIND, FROM 0]
  */
 #include <errno.h>
 #include <stdio.h>
@@ -260,7 +260,8 @@ int main(int argc, char **argv)
 	if (gpupart_open(&gp))
 		return 2;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		failed |= run(gp, &kinds[i], 1e3 * seconds);
+		if (argc < 4 || strtoul(argv[3], NULL, 10) == i)
+			failed |= run(gp, &kinds[i], 1e3 * seconds);
 	gpupart_close(gp);
 	return failed;
 }
