@@ -6,9 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "plan_price.h"
 #include "plan_whole.h"
 
 #define NODE_STEPS	30		/* what a node costs, in steps of the innermost loop */
+#define PRICED_AFTER	(200 * NODE_STEPS)	/* what is easy is done before */
+#define PRICE_STEPS	50000
 #define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 #define NOBODY		PLAN_MAX_TENANTS
@@ -23,18 +26,6 @@ struct reach {
 	struct sums any, homely;
 };
 
-/* GPCs between which no demand tells. */
-struct kind {
-	unsigned int nr, nr_main, ugpu;
-};
-
-/* What two tenants may share: where they may be and the home that they need. */
-struct key {
-	unsigned int ugpu, home;
-};
-
-#define ANY_UGPU PLAN_MAX_UGPUS
-
 /* A state that was decided. */
 struct known {
 	uint32_t epoch;
@@ -46,20 +37,21 @@ struct plan_whole {
 	const struct plan_ask *ask;
 	unsigned int nr_whole, steps, max_steps;
 	uint32_t epoch;
-	unsigned int nr_kinds, kind_of[PLAN_MAX_GPCS], words, levels;
-	struct kind kinds[PLAN_MAX_GPCS];
+	unsigned int kind_of[PLAN_MAX_GPCS], words, levels;
+	struct plan_market m;			/* nothing taken */
 	uint8_t left[PLAN_MAX_GPCS];		/* of each kind */
 	unsigned int whole_left, broken;	/* TPCs: in these, and in others */
 	struct plan_room room;			/* both */
 	unsigned int nr_shares, shares_nr;
 	struct plan_need shares[PLAN_MAX_TENANTS];
-	unsigned int nr_keys, key_of[PLAN_MAX_TENANTS][2];	/* without its home, with it */
-	struct key keys[2 * PLAN_MAX_TENANTS];
+	unsigned int key_of[PLAN_MAX_TENANTS][2];	/* without its home, with it */
 	unsigned int exact_tenant, exact_sum;
 	bool exact_home;
 	/* The last way that was found. */
 	uint32_t has_way;
 	uint8_t way[PLAN_MAX_TENANTS][PLAN_MAX_GPCS];
+	unsigned int priced_at;			/* steps */
+	struct plan_prices prices;
 	struct known known[NR_KNOWN];
 	uint8_t verdict[NR_KNOWN];	/* whether it fits */
 };
@@ -81,7 +73,7 @@ struct node {
 /* The sets of one tenant, while they are gone through. */
 struct cover {
 	const struct want *want;
-	const struct key *key;
+	const struct plan_key *key;
 	uint32_t others;
 	unsigned int sum;
 	uint8_t taken[PLAN_MAX_GPCS];
@@ -111,21 +103,21 @@ static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr
 	}
 }
 
-static bool holds(const struct plan_whole *w, const struct key *key, unsigned int kind)
+static bool holds(const struct plan_whole *w, const struct plan_key *key, unsigned int kind)
 {
-	return w->kinds[kind].nr_main >= key->home;
+	return w->m.kinds[kind].nr_main >= key->home;
 }
 
-static bool may_take(const struct plan_whole *w, const struct key *key, unsigned int kind)
+static bool may_take(const struct plan_whole *w, const struct plan_key *key, unsigned int kind)
 {
-	return key->ugpu == ANY_UGPU || key->ugpu == w->kinds[kind].ugpu;
+	return key->ugpu == PLAN_ANY_UGPU || key->ugpu == w->m.kinds[kind].ugpu;
 }
 
 /* Adds what one more kind makes possible. Without a home every set is homely. */
-static void reach_kind(const struct plan_whole *w, const struct key *key, unsigned int kind,
+static void reach_kind(const struct plan_whole *w, const struct plan_key *key, unsigned int kind,
 		       struct reach *reach)
 {
-	unsigned int nr = w->kinds[kind].nr;
+	unsigned int nr = w->m.kinds[kind].nr;
 
 	if (!may_take(w, key, kind))
 		return;
@@ -139,7 +131,7 @@ static void reach_kind(const struct plan_whole *w, const struct key *key, unsign
 	}
 }
 
-static const struct sums *reach_sums(const struct key *key, const struct reach *reach)
+static const struct sums *reach_sums(const struct plan_key *key, const struct reach *reach)
 {
 	return key->home > 1 ? &reach->homely : &reach->any;
 }
@@ -201,10 +193,10 @@ static bool find_wants(const struct plan_whole *w, struct node *node)
 		if (!(there >> want->key & 1)) {
 			there |= 1u << want->key;
 			reach[want->key] = (struct reach){ { { 1 } }, { { 0 } } };
-			for (unsigned int kind = 0; kind < w->nr_kinds; kind++)
-				reach_kind(w, &w->keys[want->key], kind, &reach[want->key]);
+			for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
+				reach_kind(w, &w->m.keys[want->key], kind, &reach[want->key]);
 		}
-		want->least = cut_sums(w, &want->sums, reach_sums(&w->keys[want->key],
+		want->least = cut_sums(w, &want->sums, reach_sums(&w->m.keys[want->key],
 								  &reach[want->key]),
 				       want->min, want->max);
 		if (!want->least)
@@ -220,11 +212,11 @@ static bool homes_have_gpcs(const struct plan_whole *w, const struct node *node)
 		unsigned int wanted = 0, there = 0;
 
 		for (uint32_t left = node->tenants; left; left &= left - 1)
-			wanted += w->keys[node->wants[__builtin_ctz(left)].key].home >= home;
+			wanted += w->m.keys[node->wants[__builtin_ctz(left)].key].home >= home;
 		if (!wanted)
 			return true;
-		for (unsigned int kind = 0; kind < w->nr_kinds; kind++)
-			there += w->kinds[kind].nr_main >= home ? w->left[kind] : 0;
+		for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
+			there += w->m.kinds[kind].nr_main >= home ? w->left[kind] : 0;
 		if (wanted > there)
 			return false;
 	}
@@ -244,9 +236,9 @@ static void find_next(const struct plan_whole *w, struct node *node, const struc
 	for (uint32_t left = node->tenants; left; left &= left - 1) {
 		unsigned int i = __builtin_ctz(left), most = spare, nr;
 		const struct want *want = &node->wants[i];
-		unsigned int ugpu = w->keys[want->key].ugpu;
+		unsigned int ugpu = w->m.keys[want->key].ugpu;
 
-		if (ugpu != ANY_UGPU && room.nr[ugpu] < most)
+		if (ugpu != PLAN_ANY_UGPU && room.nr[ugpu] < most)
 			most = room.nr[ugpu];
 		most += want->least;
 		nr = count_sums(w, &want->sums, most);
@@ -256,6 +248,24 @@ static void find_next(const struct plan_whole *w, struct node *node, const struc
 			node->most = most;
 		}
 	}
+}
+
+/* False only where prices show that they do not fit. */
+static bool may_pay(struct plan_whole *w, uint32_t tenants)
+{
+	bool exact = w->exact_tenant < NOBODY && tenants >> w->exact_tenant & 1;
+
+	if (w->steps - w->priced_at < PRICED_AFTER)
+		return true;
+	if (!w->prices.nr) {
+		plan_prices_find(&w->m, &w->prices);
+		w->steps += PRICE_STEPS;
+	}
+	if (exact)
+		tenants &= ~(1u << w->exact_tenant);
+	return plan_prices_allow(&w->m, &w->prices, w->left, tenants,
+				 exact ? w->key_of[w->exact_tenant][w->exact_home] : 0,
+				 exact ? w->exact_sum : 0);
 }
 
 /* False only where not all can have their least. */
@@ -269,9 +279,9 @@ static bool look(const struct plan_whole *w, struct node *node)
 	memcpy(needs, w->shares, nr * sizeof(*needs));
 	for (uint32_t left = node->tenants; left; left &= left - 1) {
 		const struct want *want = &node->wants[__builtin_ctz(left)];
-		unsigned int ugpu = w->keys[want->key].ugpu;
+		unsigned int ugpu = w->m.keys[want->key].ugpu;
 
-		needs[nr++] = (struct plan_need){ want->least, 0, ugpu == ANY_UGPU ?
+		needs[nr++] = (struct plan_need){ want->least, 0, ugpu == PLAN_ANY_UGPU ?
 						  PLAN_ANYWHERE : (int)ugpu };
 		whole += want->least;
 	}
@@ -307,7 +317,7 @@ static unsigned int known_place(const struct plan_whole *w, uint32_t tenants, st
 
 static void spend_kind(struct plan_whole *w, unsigned int kind, int nr)
 {
-	const struct kind *k = &w->kinds[kind];
+	const struct plan_kind *k = &w->m.kinds[kind];
 
 	w->left[kind] -= nr;
 	w->whole_left -= nr * (int)k->nr;
@@ -328,14 +338,14 @@ static bool way_holds(struct plan_whole *w, uint32_t tenants)
 	for (uint32_t left = tenants; left; left &= left - 1)
 		for (unsigned int kind = 0; kind < PLAN_MAX_GPCS; kind++)
 			used[kind] += w->way[__builtin_ctz(left)][kind];
-	for (unsigned int kind = 0; kind < w->nr_kinds; kind++)
+	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
 		if (used[kind] > w->left[kind])
 			return false;
-	for (unsigned int kind = 0; kind < w->nr_kinds; kind++)
+	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
 		if (used[kind])
 			spend_kind(w, kind, used[kind]);
 	fits = plan_fits(&w->room, w->shares, w->nr_shares);
-	for (unsigned int kind = 0; kind < w->nr_kinds; kind++)
+	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
 		if (used[kind])
 			spend_kind(w, kind, -(int)used[kind]);
 	return fits;
@@ -348,10 +358,10 @@ static bool has_too_many(const struct plan_whole *w, const struct cover *c)
 {
 	unsigned int homes = 0;
 
-	for (unsigned int kind = 0; kind < w->nr_kinds; kind++)
+	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
 		homes += holds(w, c->key, kind) ? c->taken[kind] : 0;
-	for (unsigned int kind = 0; kind < w->nr_kinds; kind++)
-		if (c->taken[kind] && c->sum - w->kinds[kind].nr >= c->want->min &&
+	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
+		if (c->taken[kind] && c->sum - w->m.kinds[kind].nr >= c->want->min &&
 		    homes > holds(w, c->key, kind))
 			return true;
 	return false;
@@ -370,7 +380,7 @@ static int cover(struct plan_whole *w, struct cover *c, unsigned int kind, unsig
 		return home || has_too_many(w, c) ? -ENOSPC : plan_whole_fit(w, c->others);
 	if (!sums_have(home ? &c->from[kind].homely : &c->from[kind].any, left))
 		return -ENOSPC;
-	nr = w->kinds[kind].nr;
+	nr = w->m.kinds[kind].nr;
 	most = may_take(w, c->key, kind) ? w->left[kind] : 0;
 	if (most > left / nr)
 		most = left / nr;
@@ -391,12 +401,12 @@ static int cover(struct plan_whole *w, struct cover *c, unsigned int kind, unsig
 static int branch(struct plan_whole *w, const struct node *node)
 {
 	const struct want *want = &node->wants[node->next];
-	struct cover c = { .want = want, .key = &w->keys[want->key],
+	struct cover c = { .want = want, .key = &w->m.keys[want->key],
 			   .others = node->tenants & ~(1u << node->next) };
 	int err = -ENOSPC;
 
-	c.from[w->nr_kinds] = (struct reach){ { { 1 } }, { { 0 } } };
-	for (unsigned int kind = w->nr_kinds; kind-- > 0;) {
+	c.from[w->m.nr_kinds] = (struct reach){ { { 1 } }, { { 0 } } };
+	for (unsigned int kind = w->m.nr_kinds; kind-- > 0;) {
 		c.from[kind] = c.from[kind + 1];
 		reach_kind(w, c.key, kind, &c.from[kind]);
 	}
@@ -427,7 +437,7 @@ int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
 	if (way_holds(w, node.tenants))
 		err = 0;
 	else
-		err = look(w, &node) ? branch(w, &node) : -ENOSPC;
+		err = may_pay(w, node.tenants) && look(w, &node) ? branch(w, &node) : -ENOSPC;
 	if (err == -E2BIG)
 		return err;
 	w->known[place] = key;
@@ -480,10 +490,10 @@ static unsigned int key_at(struct plan_whole *w, unsigned int ugpu, unsigned int
 {
 	unsigned int i = 0;
 
-	while (i < w->nr_keys && (w->keys[i].ugpu != ugpu || w->keys[i].home != home))
+	while (i < w->m.nr_keys && (w->m.keys[i].ugpu != ugpu || w->m.keys[i].home != home))
 		i++;
-	if (i == w->nr_keys)
-		w->keys[w->nr_keys++] = (struct key){ ugpu, home };
+	if (i == w->m.nr_keys)
+		w->m.keys[w->m.nr_keys++] = (struct plan_key){ ugpu, home };
 	return i;
 }
 
@@ -491,25 +501,29 @@ static unsigned int key_at(struct plan_whole *w, unsigned int ugpu, unsigned int
 static void bind_tenants(struct plan_whole *w, const int *ugpu, uint32_t tenants,
 			 const unsigned int *map)
 {
-	w->nr_shares = w->shares_nr = w->nr_keys = w->levels = 0;
+	w->nr_shares = w->shares_nr = w->m.nr_keys = w->levels = 0;
+	memset(w->m.min, 0, sizeof(w->m.min));
+	w->m.nr_tenants = w->nr_whole;
 	w->words = 1;
 	for (unsigned int i = 0; i < w->ask->nr; i++) {
 		const struct plan_tenant *t = &w->ask->tenants[i];
-		unsigned int at = ugpu[i] == PLAN_ANYWHERE ? ANY_UGPU : map[ugpu[i]];
+		unsigned int at = ugpu[i] == PLAN_ANYWHERE ? PLAN_ANY_UGPU : map[ugpu[i]];
 		unsigned int most = t->min + w->ask->gpu.largest;
 
 		if (!(tenants >> i & 1))
 			continue;
 		if (i < w->nr_whole) {
 			w->key_of[i][0] = key_at(w, at, 1);
-			w->key_of[i][1] = key_at(w, at, t->home);
+			w->key_of[i][1] = w->m.key[i] = key_at(w, at, t->home);
+			w->m.min[i] = t->min;
+			w->m.max[i] = t->max;
 			if (most >= 64 * w->words)
 				w->words = most / 64 + 1;
 			continue;
 		}
 		w->shares[w->nr_shares++] = (struct plan_need){
 			t->min, t->home > 1 ? t->home : 0,
-			at == ANY_UGPU ? PLAN_ANYWHERE : (int)at };
+			at == PLAN_ANY_UGPU ? PLAN_ANYWHERE : (int)at };
 		w->shares_nr += t->min;
 		while (t->home >> (w->levels + 1))
 			w->levels++;
@@ -518,31 +532,31 @@ static void bind_tenants(struct plan_whole *w, const int *ugpu, uint32_t tenants
 		w->words = SUM_WORDS;
 }
 
-static unsigned int find_kind(struct plan_whole *w, const struct kind *kind)
+static unsigned int find_kind(struct plan_whole *w, const struct plan_kind *kind)
 {
 	unsigned int at = 0;
 
-	while (at < w->nr_kinds && memcmp(&w->kinds[at], kind, sizeof(*kind)))
+	while (at < w->m.nr_kinds && memcmp(&w->m.kinds[at], kind, sizeof(*kind)))
 		at++;
 	return at;
 }
 
 /* The larger ones first. */
-static void add_kind(struct plan_whole *w, const struct kind *kind)
+static void add_kind(struct plan_whole *w, const struct plan_kind *kind)
 {
-	unsigned int at = w->nr_kinds++;
+	unsigned int at = w->m.nr_kinds++;
 
-	for (; at > 0 && w->kinds[at - 1].nr < kind->nr; at--)
-		w->kinds[at] = w->kinds[at - 1];
-	w->kinds[at] = *kind;
+	for (; at > 0 && w->m.kinds[at - 1].nr < kind->nr; at--)
+		w->m.kinds[at] = w->m.kinds[at - 1];
+	w->m.kinds[at] = *kind;
 }
 
 static void bind_gpcs(struct plan_whole *w, uint32_t tenants, const unsigned int *map, int only)
 {
 	const struct plan_gpu *gpu = &w->ask->gpu;
-	struct kind kinds[PLAN_MAX_GPCS];
+	struct plan_kind kinds[PLAN_MAX_GPCS];
 
-	w->nr_kinds = w->whole_left = w->broken = 0;
+	w->m.nr_kinds = w->whole_left = w->broken = 0;
 	memset(w->left, 0, sizeof(w->left));
 	for (unsigned int turn = 0; turn < 2; turn++)
 		for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++) {
@@ -551,10 +565,10 @@ static void bind_gpcs(struct plan_whole *w, uint32_t tenants, const unsigned int
 
 			if (only != PLAN_ANYWHERE && only != (int)g->ugpu)
 				continue;
-			kinds[gpc] = (struct kind){ g->nr, tell_main(w, tenants, g->nr_main),
+			kinds[gpc] = (struct plan_kind){ g->nr, tell_main(w, tenants, g->nr_main),
 						    map[g->ugpu] };
 			at = find_kind(w, &kinds[gpc]);
-			if (!turn && g->whole && g->nr && at == w->nr_kinds)
+			if (!turn && g->whole && g->nr && at == w->m.nr_kinds)
 				add_kind(w, &kinds[gpc]);
 			if (!turn)
 				continue;
@@ -579,8 +593,13 @@ void plan_whole_bind(struct plan_whole *w, const int *ugpu, uint32_t tenants, in
 	plan_room_clear(&w->room, nr);
 	bind_tenants(w, ugpu, tenants, map);
 	bind_gpcs(w, tenants, map, only);
+	memcpy(w->m.there, w->left, sizeof(w->left));
+	w->m.shares = w->shares_nr > w->broken ? w->shares_nr - w->broken : 0;
+	w->m.end = 64 * w->words < GPUPART_MAX_TPCS ? 64 * w->words : GPUPART_MAX_TPCS + 1;
 	w->exact_tenant = NOBODY;
 	w->has_way = 0;
+	w->prices.nr = 0;
+	w->priced_at = w->steps;
 	w->epoch++;
 	w->steps += NODE_STEPS;
 }
