@@ -12,6 +12,8 @@
 #define NODE_STEPS	30		/* what a node costs, in steps of the innermost loop */
 #define PRICED_AFTER	(200 * NODE_STEPS)	/* what is easy is done before */
 #define PRICE_STEPS	50000
+#define FIRST_TURN	(100 * NODE_STEPS)
+#define NR_TURNS	20
 #define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 #define NOBODY		PLAN_MAX_TENANTS
@@ -47,6 +49,8 @@ struct plan_whole {
 	unsigned int key_of[PLAN_MAX_TENANTS][2];	/* without its home, with it */
 	unsigned int exact_tenant, exact_sum;
 	bool exact_home;
+	/* Of a search that takes long, another order is tried. */
+	unsigned int turn, turn_end;		/* steps */
 	/* The last way that was found. */
 	uint32_t has_way;
 	uint8_t way[PLAN_MAX_TENANTS][PLAN_MAX_GPCS];
@@ -223,6 +227,15 @@ static bool homes_have_gpcs(const struct plan_whole *w, const struct node *node)
 	return true;
 }
 
+/* Whatever, but always the same. */
+static unsigned int shuffle(const struct plan_whole *w, unsigned int what)
+{
+	uint32_t hash = (w->turn * 64 + what) * 2654435761u;
+
+	hash = (hash ^ hash >> 15) * 2246822519u;
+	return w->turn ? hash >> 28 : 0;
+}
+
 /* The one with the fewest sums to choose from is next. */
 static void find_next(const struct plan_whole *w, struct node *node, const struct plan_need *needs,
 		      unsigned int nr_needs, unsigned int spare)
@@ -241,7 +254,7 @@ static void find_next(const struct plan_whole *w, struct node *node, const struc
 		if (ugpu != PLAN_ANY_UGPU && room.nr[ugpu] < most)
 			most = room.nr[ugpu];
 		most += want->least;
-		nr = count_sums(w, &want->sums, most);
+		nr = count_sums(w, &want->sums, most) * (16 + shuffle(w, 32 + i));
 		if (nr < fewest || (nr == fewest && want->min > node->wants[node->next].min)) {
 			fewest = nr;
 			node->next = i;
@@ -353,6 +366,8 @@ static bool way_holds(struct plan_whole *w, uint32_t tenants)
 
 /* ------------------------------------------------------------- the search */
 
+static int fit(struct plan_whole *w, uint32_t tenants);
+
 /* Whether it could do without one of its GPCs. */
 static bool has_too_many(const struct plan_whole *w, const struct cover *c)
 {
@@ -377,14 +392,16 @@ static int cover(struct plan_whole *w, struct cover *c, unsigned int kind, unsig
 	if (!plan_whole_spend(w, 1))
 		return -E2BIG;
 	if (!left)
-		return home || has_too_many(w, c) ? -ENOSPC : plan_whole_fit(w, c->others);
+		return home || has_too_many(w, c) ? -ENOSPC : fit(w, c->others);
 	if (!sums_have(home ? &c->from[kind].homely : &c->from[kind].any, left))
 		return -ENOSPC;
 	nr = w->m.kinds[kind].nr;
 	most = may_take(w, c->key, kind) ? w->left[kind] : 0;
 	if (most > left / nr)
 		most = left / nr;
-	for (unsigned int n = most + 1; n-- > 0;) {
+	for (unsigned int i = 0; i <= most; i++) {
+		unsigned int n = shuffle(w, kind) & 1 ? i : most - i;
+
 		c->taken[kind] = n;
 		spend_kind(w, kind, n);
 		err = cover(w, c, kind + 1, left - n * nr,
@@ -420,7 +437,7 @@ static int branch(struct plan_whole *w, const struct node *node)
 	return err;
 }
 
-int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
+static int fit(struct plan_whole *w, uint32_t tenants)
 {
 	struct node node = { .tenants = tenants & ((1u << w->nr_whole) - 1), .next = NOBODY };
 	struct known key;
@@ -434,15 +451,32 @@ int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
 		return w->verdict[place] ? 0 : -ENOSPC;
 	if (!plan_whole_spend(w, NODE_STEPS))
 		return -E2BIG;
+	if (w->steps > w->turn_end)
+		return -EAGAIN;
 	if (way_holds(w, node.tenants))
 		err = 0;
 	else
 		err = may_pay(w, node.tenants) && look(w, &node) ? branch(w, &node) : -ENOSPC;
-	if (err == -E2BIG)
+	if (err && err != -ENOSPC)
 		return err;
 	w->known[place] = key;
 	w->verdict[place] = !err;
 	return err;
+}
+
+/* What is known to be no way stays known, so that the turns before are not for nothing. */
+int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
+{
+	unsigned int steps = FIRST_TURN;
+	int err;
+
+	for (w->turn = 0;; w->turn++) {
+		w->turn_end = w->turn < NR_TURNS ? w->steps + steps : ~0u;
+		err = fit(w, tenants);
+		if (err != -EAGAIN)
+			return err;
+		steps += steps / 4;
+	}
 }
 
 int plan_whole_fit_exactly(struct plan_whole *w, uint32_t tenants, unsigned int tenant,
