@@ -66,48 +66,53 @@ static void find_least(const struct plan_market *m, unsigned int tenant, const s
 		used[sale->kind[unit]] += sale->with[1][best] >> unit & 1;
 }
 
-/* The least that the TPCs of all who share can cost, were GPCs sold in parts. */
-static void price_shares(const struct plan_market *m, struct plan_price *price, int *used)
+/* Buys the cheapest @need TPCs in @ugpu of what is not @sold yet, of GPCs sold in parts. */
+static void buy(const struct plan_market *m, struct plan_price *price, unsigned int ugpu,
+		unsigned int need, unsigned int *sold)
 {
-	unsigned int need = m->shares, nr;
-	uint32_t sold = 0;
-
-	price->shares = 0;
 	while (need) {
 		int best = -1;
+		unsigned int nr;
 
 		for (unsigned int kind = 0; kind < m->nr_kinds; kind++)
-			if (!(sold >> kind & 1) && m->there[kind] &&
+			if (sold[kind] < m->there[kind] * m->kinds[kind].nr &&
+			    (ugpu == PLAN_ANY_UGPU || ugpu == m->kinds[kind].ugpu) &&
 			    (best < 0 || price->of[kind] * m->kinds[best].nr <
 			     price->of[best] * m->kinds[kind].nr))
 				best = kind;
 		if (best < 0)
 			return;
-		sold |= 1u << best;
-		nr = m->there[best] * m->kinds[best].nr;
+		nr = m->there[best] * m->kinds[best].nr - sold[best];
 		nr = nr < need ? nr : need;
 		price->shares += price->of[best] * nr / m->kinds[best].nr;
-		used[best] += nr / m->kinds[best].nr;
+		sold[best] += nr;
 		need -= nr;
 	}
 }
 
 static void find_price(const struct plan_market *m, struct plan_price *price, int *used)
 {
+	unsigned int sold[PLAN_MAX_GPCS] = { 0 };
 	struct sale sale;
 
 	memset(used, 0, PLAN_MAX_GPCS * sizeof(*used));
 	for (unsigned int key = 0; key < m->nr_keys; key++) {
-		sell(m, key, price, &sale);
-		memcpy(price->sums[key], sale.price[m->keys[key].home > 1], sizeof(*price->sums));
-		for (unsigned int sum = 1; sum < m->end && m->keys[key].home < 2; sum++)
-			if (sale.price[1][sum] < price->sums[key][sum])
-				price->sums[key][sum] = sale.price[1][sum];
+		bool any = false;
+
+		for (unsigned int i = 0; i < m->nr_tenants; i++)
+			any |= m->min[i] && m->key[i] == key;
+		if (any)
+			sell(m, key, price, &sale);
 		for (unsigned int i = 0; i < m->nr_tenants; i++)
 			if (m->min[i] && m->key[i] == key)
 				find_least(m, i, &sale, price, used);
 	}
-	price_shares(m, price, used);
+	price->shares = 0;
+	for (unsigned int u = 0; u < m->nr_ugpus; u++)
+		buy(m, price, u, m->shares_at[u], sold);
+	buy(m, price, PLAN_ANY_UGPU, m->shares, sold);
+	for (unsigned int kind = 0; kind < m->nr_kinds; kind++)
+		used[kind] += sold[kind] / m->kinds[kind].nr;
 }
 
 void plan_prices_find(const struct plan_market *m, struct plan_prices *prices)
@@ -138,13 +143,10 @@ void plan_prices_find(const struct plan_market *m, struct plan_prices *prices)
 }
 
 static bool allows(const struct plan_market *m, const struct plan_price *price,
-		   const uint8_t *left, uint32_t tenants, unsigned int exact_key,
-		   unsigned int exact_sum)
+		   const uint8_t *left, uint32_t tenants)
 {
 	unsigned int cost = price->shares, worth = 0;
 
-	if (exact_sum && exact_sum < m->end)
-		cost += price->sums[exact_key][exact_sum];
 	for (; tenants; tenants &= tenants - 1)
 		cost += price->least[__builtin_ctz(tenants)];
 	for (unsigned int kind = 0; kind < m->nr_kinds; kind++)
@@ -153,14 +155,13 @@ static bool allows(const struct plan_market *m, const struct plan_price *price,
 }
 
 bool plan_prices_allow(const struct plan_market *m, struct plan_prices *prices,
-		       const uint8_t *left, uint32_t tenants, unsigned int exact_key,
-		       unsigned int exact_sum)
+		       const uint8_t *left, uint32_t tenants)
 {
 	/* What showed it the last time often does again. */
-	if (!allows(m, &prices->price[prices->last], left, tenants, exact_key, exact_sum))
+	if (!allows(m, &prices->price[prices->last], left, tenants))
 		return false;
 	for (unsigned int i = 0; i < prices->nr; i++)
-		if (!allows(m, &prices->price[i], left, tenants, exact_key, exact_sum)) {
+		if (!allows(m, &prices->price[i], left, tenants)) {
 			prices->last = i;
 			return false;
 		}

@@ -31,7 +31,8 @@ struct plan_market {
 	struct plan_key keys[PLAN_MAX_KEYS];
 	/* Who wants whole GPCs; min is 0 of one of whom the question is not. */
 	unsigned int min[PLAN_MAX_TENANTS], max[PLAN_MAX_TENANTS], key[PLAN_MAX_TENANTS];
-	unsigned int shares;	/* TPCs of these that the others need */
+	/* TPCs that the others need: in a uGPU, and then in all of them. */
+	unsigned int nr_ugpus, shares_at[PLAN_MAX_UGPUS], shares;
 	unsigned int end;	/* sums below this are of interest */
 };
 
@@ -39,7 +40,6 @@ struct plan_price {
 	uint16_t of[PLAN_MAX_GPCS];		/* a GPC of the kind */
 	uint16_t least[PLAN_MAX_TENANTS];	/* its cheapest set */
 	unsigned int shares;
-	uint16_t sums[PLAN_MAX_KEYS][GPUPART_MAX_TPCS + 1];	/* the cheapest of this sum */
 };
 
 struct plan_prices {
@@ -49,12 +49,8 @@ struct plan_prices {
 
 void plan_prices_find(const struct plan_market *m, struct plan_prices *prices);
 
-/*
- * False only where sets of @tenants cost more than what is @left; @exact_sum of key
- * @exact_key, 0 none, is in addition to them.
- */
+/* False only where sets of @tenants cost more than what is @left. */
 bool plan_prices_allow(const struct plan_market *m, struct plan_prices *prices,
-		       const uint8_t *left, uint32_t tenants, unsigned int exact_key,
-		       unsigned int exact_sum);
+		       const uint8_t *left, uint32_t tenants);
 
 #endif

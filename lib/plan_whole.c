@@ -10,11 +10,11 @@
 #include "plan_whole.h"
 
 #define NODE_STEPS	30		/* what a node costs, in steps of the innermost loop */
-#define PRICED_AFTER	(200 * NODE_STEPS)	/* what is easy is done before */
+#define PRICED_AT	2		/* turns: what is easy is done before */
 #define PRICE_STEPS	50000
 #define FIRST_TURN	(100 * NODE_STEPS)
 #define NR_TURNS	20
-#define NR_KNOWN	16384		/* a power of two */
+#define NR_KNOWN	65536		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 #define NOBODY		PLAN_MAX_TENANTS
 
@@ -39,7 +39,7 @@ struct plan_whole {
 	const struct plan_ask *ask;
 	unsigned int nr_whole, steps, max_steps;
 	uint32_t epoch;
-	unsigned int kind_of[PLAN_MAX_GPCS], words, levels;
+	unsigned int kind_of[PLAN_MAX_GPCS], words, first_level, levels;
 	struct plan_market m;			/* nothing taken */
 	uint8_t left[PLAN_MAX_GPCS];		/* of each kind */
 	unsigned int whole_left, broken;	/* TPCs: in these, and in others */
@@ -54,7 +54,6 @@ struct plan_whole {
 	/* The last way that was found. */
 	uint32_t has_way;
 	uint8_t way[PLAN_MAX_TENANTS][PLAN_MAX_GPCS];
-	unsigned int priced_at;			/* steps */
 	struct plan_prices prices;
 	struct known known[NR_KNOWN];
 	uint8_t verdict[NR_KNOWN];	/* whether it fits */
@@ -263,24 +262,6 @@ static void find_next(const struct plan_whole *w, struct node *node, const struc
 	}
 }
 
-/* False only where prices show that they do not fit. */
-static bool may_pay(struct plan_whole *w, uint32_t tenants)
-{
-	bool exact = w->exact_tenant < NOBODY && tenants >> w->exact_tenant & 1;
-
-	if (w->steps - w->priced_at < PRICED_AFTER)
-		return true;
-	if (!w->prices.nr) {
-		plan_prices_find(&w->m, &w->prices);
-		w->steps += PRICE_STEPS;
-	}
-	if (exact)
-		tenants &= ~(1u << w->exact_tenant);
-	return plan_prices_allow(&w->m, &w->prices, w->left, tenants,
-				 exact ? w->key_of[w->exact_tenant][w->exact_home] : 0,
-				 exact ? w->exact_sum : 0);
-}
-
 /* False only where not all can have their least. */
 static bool look(const struct plan_whole *w, struct node *node)
 {
@@ -362,6 +343,28 @@ static bool way_holds(struct plan_whole *w, uint32_t tenants)
 		if (used[kind])
 			spend_kind(w, kind, -(int)used[kind]);
 	return fits;
+}
+
+/* ------------------------------------------------------------------ prices */
+
+/* Prices for what is left now; as long as the question is the same. */
+static void find_prices(struct plan_whole *w, uint32_t tenants)
+{
+	struct plan_market *m = &w->m;
+
+	memcpy(m->there, w->left, sizeof(w->left));
+	m->nr_tenants = w->nr_whole;
+	m->end = 64 * w->words <= GPUPART_MAX_TPCS ? 64 * w->words : GPUPART_MAX_TPCS + 1;
+	for (unsigned int i = 0; i < w->nr_whole; i++) {
+		const struct plan_tenant *t = &w->ask->tenants[i];
+		bool exact = i == w->exact_tenant;
+
+		m->min[i] = !(tenants >> i & 1) ? 0 : exact ? w->exact_sum : t->min;
+		m->max[i] = exact ? w->exact_sum : t->max;
+		m->key[i] = w->key_of[i][!exact || w->exact_home];
+	}
+	plan_prices_find(m, &w->prices);
+	w->steps += PRICE_STEPS;
 }
 
 /* ------------------------------------------------------------- the search */
@@ -455,8 +458,10 @@ static int fit(struct plan_whole *w, uint32_t tenants)
 		return -EAGAIN;
 	if (way_holds(w, node.tenants))
 		err = 0;
+	else if (w->prices.nr && !plan_prices_allow(&w->m, &w->prices, w->left, node.tenants))
+		err = -ENOSPC;
 	else
-		err = may_pay(w, node.tenants) && look(w, &node) ? branch(w, &node) : -ENOSPC;
+		err = look(w, &node) ? branch(w, &node) : -ENOSPC;
 	if (err && err != -ENOSPC)
 		return err;
 	w->known[place] = key;
@@ -470,7 +475,10 @@ int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
 	unsigned int steps = FIRST_TURN;
 	int err;
 
+	w->prices.nr = 0;
 	for (w->turn = 0;; w->turn++) {
+		if (w->turn == PRICED_AT)
+			find_prices(w, tenants & ((1u << w->nr_whole) - 1));
 		w->turn_end = w->turn < NR_TURNS ? w->steps + steps : ~0u;
 		err = fit(w, tenants);
 		if (err != -EAGAIN)
@@ -516,7 +524,8 @@ static unsigned int tell_main(const struct plan_whole *w, uint32_t tenants, unsi
 	for (unsigned int i = 0; i < w->nr_whole; i++)
 		while (tenants >> i & 1 && whole < w->ask->tenants[i].home && 2 * whole <= nr_main)
 			whole *= 2;
-	nr_main = w->levels ? nr_main & ~1u : 0;
+	/* Who has room for a home has it for two of half the size. */
+	nr_main = w->levels ? nr_main >> w->first_level << w->first_level : 0;
 	return nr_main > whole ? nr_main : whole;
 }
 
@@ -536,9 +545,8 @@ static void bind_tenants(struct plan_whole *w, const int *ugpu, uint32_t tenants
 			 const unsigned int *map)
 {
 	w->nr_shares = w->shares_nr = w->m.nr_keys = w->levels = 0;
-	memset(w->m.min, 0, sizeof(w->m.min));
-	w->m.nr_tenants = w->nr_whole;
 	w->words = 1;
+	w->first_level = PLAN_MAX_LEVELS;
 	for (unsigned int i = 0; i < w->ask->nr; i++) {
 		const struct plan_tenant *t = &w->ask->tenants[i];
 		unsigned int at = ugpu[i] == PLAN_ANYWHERE ? PLAN_ANY_UGPU : map[ugpu[i]];
@@ -548,9 +556,7 @@ static void bind_tenants(struct plan_whole *w, const int *ugpu, uint32_t tenants
 			continue;
 		if (i < w->nr_whole) {
 			w->key_of[i][0] = key_at(w, at, 1);
-			w->key_of[i][1] = w->m.key[i] = key_at(w, at, t->home);
-			w->m.min[i] = t->min;
-			w->m.max[i] = t->max;
+			w->key_of[i][1] = key_at(w, at, t->home);
 			if (most >= 64 * w->words)
 				w->words = most / 64 + 1;
 			continue;
@@ -559,6 +565,8 @@ static void bind_tenants(struct plan_whole *w, const int *ugpu, uint32_t tenants
 			t->min, t->home > 1 ? t->home : 0,
 			at == PLAN_ANY_UGPU ? PLAN_ANYWHERE : (int)at };
 		w->shares_nr += t->min;
+		if (t->home > 1 && t->home < 1u << w->first_level)
+			w->first_level = __builtin_ctz(t->home);
 		while (t->home >> (w->levels + 1))
 			w->levels++;
 	}
@@ -617,6 +625,30 @@ static void bind_gpcs(struct plan_whole *w, uint32_t tenants, const unsigned int
 		}
 }
 
+/* Who shares has first what nobody can have whole. */
+static void bind_shares(struct plan_whole *w)
+{
+	struct plan_market *m = &w->m;
+	unsigned int broken[PLAN_MAX_UGPUS], spare = 0;
+
+	m->nr_ugpus = w->room.nr_ugpus;
+	m->shares = 0;
+	memset(m->shares_at, 0, sizeof(m->shares_at));
+	memcpy(broken, w->room.nr, sizeof(broken));
+	for (unsigned int kind = 0; kind < m->nr_kinds; kind++)
+		broken[m->kinds[kind].ugpu] -= w->left[kind] * m->kinds[kind].nr;
+	for (unsigned int i = 0; i < w->nr_shares; i++)
+		*(w->shares[i].ugpu == PLAN_ANYWHERE ? &m->shares :
+		  &m->shares_at[w->shares[i].ugpu]) += w->shares[i].nr;
+	for (unsigned int u = 0; u < m->nr_ugpus; u++) {
+		unsigned int nr = m->shares_at[u] < broken[u] ? m->shares_at[u] : broken[u];
+
+		m->shares_at[u] -= nr;
+		spare += broken[u] - nr;
+	}
+	m->shares -= m->shares < spare ? m->shares : spare;
+}
+
 void plan_whole_bind(struct plan_whole *w, const int *ugpu, uint32_t tenants, int only)
 {
 	unsigned int map[PLAN_MAX_UGPUS] = { 0 }, nr = 1;
@@ -627,13 +659,10 @@ void plan_whole_bind(struct plan_whole *w, const int *ugpu, uint32_t tenants, in
 	plan_room_clear(&w->room, nr);
 	bind_tenants(w, ugpu, tenants, map);
 	bind_gpcs(w, tenants, map, only);
-	memcpy(w->m.there, w->left, sizeof(w->left));
-	w->m.shares = w->shares_nr > w->broken ? w->shares_nr - w->broken : 0;
-	w->m.end = 64 * w->words < GPUPART_MAX_TPCS ? 64 * w->words : GPUPART_MAX_TPCS + 1;
+	bind_shares(w);
 	w->exact_tenant = NOBODY;
 	w->has_way = 0;
 	w->prices.nr = 0;
-	w->priced_at = w->steps;
 	w->epoch++;
 	w->steps += NODE_STEPS;
 }
