@@ -95,18 +95,22 @@ void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 #define PLAN_MAX_STEPS		100000000u
 #define PLAN_MAX_WHY_STEPS	400000u
 
+/* What a search works in; for one after the other, of one thread. NULL: no memory. */
+struct plan_search *plan_search_new(void);
+void plan_search_free(struct plan_search *s);
+
 /*
  * Who needs whole GPCs gets them, who is bound its uGPU: 0, -ENOSPC, -E2BIG not decided
  * within @max_steps. With @only_ask it says whether, and @counts is of no use.
  */
-int plan_search(const struct plan_ask *ask, unsigned int max_steps, bool only_ask,
-		struct plan_counts *counts);
+int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int max_steps,
+		bool only_ask, struct plan_counts *counts);
 
 /* The others' TPCs, in what plan_search() left. False: that was no such thing. */
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);
 
 /* Leaves the sentence of what does not fit and what would do. Returns -ENOSPC. */
-int plan_explain(struct gpupart *gp, const struct plan_ask *ask);
+int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask);
 
 /* A tenant's @home and its rank, after a change of what it asks for. */
 unsigned int plan_home(const struct plan_gpu *gpu, unsigned int cluster);

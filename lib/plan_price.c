@@ -95,17 +95,19 @@ static void find_price(const struct plan_market *m, struct plan_price *price, in
 	unsigned int sold[PLAN_MAX_GPCS] = { 0 };
 	struct sale sale;
 
+	sale.nr_units = 0;
 	memset(used, 0, PLAN_MAX_GPCS * sizeof(*used));
 	for (unsigned int key = 0; key < m->nr_keys; key++) {
-		bool any = false;
+		bool sold_already = false;
 
-		for (unsigned int i = 0; i < m->nr_tenants; i++)
-			any |= m->min[i] && m->key[i] == key;
-		if (any)
-			sell(m, key, price, &sale);
-		for (unsigned int i = 0; i < m->nr_tenants; i++)
-			if (m->min[i] && m->key[i] == key)
-				find_least(m, i, &sale, price, used);
+		for (unsigned int i = 0; i < m->nr_tenants; i++) {
+			if (!m->min[i] || m->key[i] != key)
+				continue;
+			if (!sold_already)
+				sell(m, key, price, &sale);
+			sold_already = true;
+			find_least(m, i, &sale, price, used);
+		}
 	}
 	price->shares = 0;
 	for (unsigned int u = 0; u < m->nr_ugpus; u++)

@@ -6,6 +6,7 @@
  * comes after.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan_whole.h"
@@ -26,15 +27,15 @@ typedef struct sums reach_table[PLAN_MAX_GPCS + 1][2][2][PLAN_MAX_UGPUS + 1];
 
 /* Whether these tenants fit into a uGPU of these GPCs. */
 struct host {
-	bool known, fits;
+	uint32_t epoch;
+	bool fits;
 	uint8_t alike;
 	uint16_t tenants;
 };
 
-struct search {
+struct plan_search {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
-	struct plan_whole *whole;
 	unsigned int nr_whole, nr_groups;
 	bool taken[PLAN_MAX_GPCS];
 	/* Of a group: bit i for the tenant in it, for the group it is apart from. */
@@ -42,6 +43,9 @@ struct search {
 	unsigned int group_min[PLAN_MAX_TENANTS];
 	int group_ugpu[PLAN_MAX_TENANTS], way[PLAN_MAX_TENANTS];	/* @way: in the last found */
 	unsigned int promised[PLAN_MAX_UGPUS], size[PLAN_MAX_UGPUS], alike[PLAN_MAX_UGPUS];
+	/* From here on it stays from search to search. */
+	struct plan_whole *whole;
+	uint32_t epoch;
 	struct host hosts[NR_HOSTS];
 	reach_table reach;
 };
@@ -74,7 +78,7 @@ static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr
 }
 
 /* Whether a tenant that wants whole GPCs may have this one. */
-static bool may_take(const struct search *s, unsigned int tenant, unsigned int gpc)
+static bool may_take(const struct plan_search *s, unsigned int tenant, unsigned int gpc)
 {
 	const struct plan_gpc *g = &s->ask->gpu.gpcs[gpc];
 	int ugpu = s->counts->ugpu[tenant];
@@ -83,7 +87,7 @@ static bool may_take(const struct search *s, unsigned int tenant, unsigned int g
 	       (ugpu == PLAN_ANYWHERE || ugpu == (int)g->ugpu);
 }
 
-static void fill_reach(struct search *s, const struct choice *c)
+static void fill_reach(struct plan_search *s, const struct choice *c)
 {
 	const struct plan_gpu *gpu = &s->ask->gpu;
 	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
@@ -116,7 +120,7 @@ static void fill_reach(struct search *s, const struct choice *c)
 
 /* ------------------------------------------------------------ whole GPCs */
 
-static void take(struct search *s, unsigned int tenant, unsigned int gpc)
+static void take(struct plan_search *s, unsigned int tenant, unsigned int gpc)
 {
 	s->counts->nr[tenant][gpc] = s->ask->gpu.gpcs[gpc].nr;
 	s->counts->total[tenant] += s->ask->gpu.gpcs[gpc].nr;
@@ -124,7 +128,7 @@ static void take(struct search *s, unsigned int tenant, unsigned int gpc)
 	plan_whole_take(s->whole, gpc);
 }
 
-static void put_back(struct search *s, unsigned int tenant, unsigned int gpc)
+static void put_back(struct plan_search *s, unsigned int tenant, unsigned int gpc)
 {
 	s->counts->total[tenant] -= s->counts->nr[tenant][gpc];
 	s->counts->nr[tenant][gpc] = 0;
@@ -133,13 +137,13 @@ static void put_back(struct search *s, unsigned int tenant, unsigned int gpc)
 }
 
 /* The tenants from @first on, as bits. */
-static uint32_t from_on(const struct search *s, unsigned int first)
+static uint32_t from_on(const struct plan_search *s, unsigned int first)
 {
 	return ((1u << s->ask->nr) - 1) & ~((1u << first) - 1);
 }
 
 /* Whether there is a way on where @tenant gets @sum more. */
-static int leaves_room(struct search *s, unsigned int tenant, unsigned int sum, bool home)
+static int leaves_room(struct plan_search *s, unsigned int tenant, unsigned int sum, bool home)
 {
 	if (!sum)
 		return plan_whole_fit(s->whole, from_on(s, tenant + 1));
@@ -151,7 +155,7 @@ static int leaves_room(struct search *s, unsigned int tenant, unsigned int sum, 
  * the first GPCs of the order first: 0 and taken where one leaves the tenants after it what
  * they need, -ENOSPC none does, -E2BIG.
  */
-static int pick(struct search *s, const struct choice *before, unsigned int i, unsigned int sum,
+static int pick(struct plan_search *s, const struct choice *before, unsigned int i, unsigned int sum,
 		unsigned int ugpus, bool touched, bool home)
 {
 	const struct plan_gpu *gpu = &s->ask->gpu;
@@ -189,7 +193,7 @@ static int pick(struct search *s, const struct choice *before, unsigned int i, u
 
 /* The question behind a fair share. */
 struct share {
-	const struct search *s;
+	const struct plan_search *s;
 	struct plan_room room;
 	unsigned int first;	/* the tenants before have their sets */
 };
@@ -197,7 +201,7 @@ struct share {
 static bool share_fits(void *arg, unsigned int tenant, const unsigned int *nr)
 {
 	const struct share *share = arg;
-	const struct search *s = share->s;
+	const struct plan_search *s = share->s;
 	struct plan_need needs[PLAN_MAX_TENANTS];
 	unsigned int nr_needs = 0;
 
@@ -208,7 +212,7 @@ static bool share_fits(void *arg, unsigned int tenant, const unsigned int *nr)
 }
 
 /* What @tenant would get of what is left were GPCs no matter. */
-static unsigned int fair_share(const struct search *s, unsigned int tenant)
+static unsigned int fair_share(const struct plan_search *s, unsigned int tenant)
 {
 	const struct plan_gpu *gpu = &s->ask->gpu;
 	struct share share = { .s = s, .first = tenant };
@@ -225,7 +229,7 @@ static unsigned int fair_share(const struct search *s, unsigned int tenant)
 }
 
 /* The sets of @sum TPCs in @ugpus uGPUs; @bad has the sums that leave no room. */
-static int choose_sum(struct search *s, const struct choice *c, unsigned int sum,
+static int choose_sum(struct plan_search *s, const struct choice *c, unsigned int sum,
 		      unsigned int ugpus, struct sums *bad)
 {
 	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
@@ -240,7 +244,7 @@ static int choose_sum(struct search *s, const struct choice *c, unsigned int sum
 }
 
 /* Takes the best of its sets; see gpupart.h for what is best. */
-static int choose(struct search *s, unsigned int tenant)
+static int choose(struct plan_search *s, unsigned int tenant)
 {
 	const struct plan_tenant *t = &s->ask->tenants[tenant];
 	unsigned int share = fair_share(s, tenant), most = s->ask->gpu.nr_ugpus;
@@ -274,7 +278,7 @@ static int choose(struct search *s, unsigned int tenant)
 /* ----------------------------------------------------------------- uGPUs */
 
 /* Those who are to be in one uGPU, and who not with whom. In rank order of their first. */
-static void find_groups(struct search *s)
+static void find_groups(struct plan_search *s)
 {
 	const struct plan_tenant *t = s->ask->tenants;
 	unsigned int of[PLAN_MAX_TENANTS], nr = s->ask->nr;
@@ -331,7 +335,7 @@ static unsigned int lowest_alike(const struct plan_gpu *gpu, unsigned int ugpu)
 
 /* ------------------------------------------------------- groups to uGPUs */
 
-static void bind(struct search *s, unsigned int group, int ugpu)
+static void bind(struct plan_search *s, unsigned int group, int ugpu)
 {
 	if (s->group_ugpu[group] != PLAN_ANYWHERE)
 		s->promised[s->group_ugpu[group]] -= s->group_min[group];
@@ -344,7 +348,7 @@ static void bind(struct search *s, unsigned int group, int ugpu)
 }
 
 /* By what is quickly seen. */
-static bool may_have(const struct search *s, unsigned int group, unsigned int ugpu)
+static bool may_have(const struct plan_search *s, unsigned int group, unsigned int ugpu)
 {
 	if (s->promised[ugpu] + s->group_min[group] > s->size[ugpu] ||
 	    s->apart[group] >> group & 1)
@@ -360,7 +364,7 @@ static bool may_have(const struct search *s, unsigned int group, unsigned int ug
 }
 
 /* Whether those bound to @ugpu fit into it, whatever the others do: 0, -ENOSPC, -E2BIG. */
-static int can_host(struct search *s, unsigned int ugpu)
+static int can_host(struct plan_search *s, unsigned int ugpu)
 {
 	uint32_t tenants = 0;
 	struct host *host;
@@ -370,17 +374,17 @@ static int can_host(struct search *s, unsigned int ugpu)
 		if (s->group_ugpu[group] == (int)ugpu)
 			tenants |= s->members[group];
 	host = &s->hosts[(tenants * 2654435761u + s->alike[ugpu] * 40503u) >> 16 & (NR_HOSTS - 1)];
-	if (host->known && host->alike == s->alike[ugpu] && host->tenants == tenants)
+	if (host->epoch == s->epoch && host->alike == s->alike[ugpu] && host->tenants == tenants)
 		return host->fits ? 0 : -ENOSPC;
 	plan_whole_bind(s->whole, s->counts->ugpu, tenants, ugpu);
 	err = plan_whole_fit(s->whole, tenants);
 	if (err != -E2BIG)
-		*host = (struct host){ true, !err, s->alike[ugpu], tenants };
+		*host = (struct host){ s->epoch, !err, s->alike[ugpu], tenants };
 	return err;
 }
 
 /* The uGPU with the most that is not promised, of those not @tried. */
-static unsigned int next_ugpu(const struct search *s, uint64_t tried)
+static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 {
 	unsigned int nr = s->ask->gpu.nr_bindable, best = nr;
 
@@ -392,7 +396,7 @@ static unsigned int next_ugpu(const struct search *s, uint64_t tried)
 }
 
 /* Of the groups @left the one with the fewest uGPUs, then the larger minimum. */
-static unsigned int hardest_group(const struct search *s, uint32_t left)
+static unsigned int hardest_group(const struct plan_search *s, uint32_t left)
 {
 	unsigned int best = PLAN_MAX_TENANTS, fewest = 0;
 
@@ -411,7 +415,7 @@ static unsigned int hardest_group(const struct search *s, uint32_t left)
 }
 
 /* Whether there is a way for the groups @left and all others; notes it. */
-static int groups_fit(struct search *s, uint32_t left)
+static int groups_fit(struct plan_search *s, uint32_t left)
 {
 	unsigned int group, ugpu, nr = s->ask->gpu.nr_bindable;
 	uint64_t tried = 0;
@@ -444,7 +448,7 @@ static int groups_fit(struct search *s, uint32_t left)
 }
 
 /* Binds @group to the first uGPU that leaves a way for those after it. */
-static int place_group(struct search *s, unsigned int group)
+static int place_group(struct plan_search *s, unsigned int group)
 {
 	uint32_t after = ((1u << s->nr_groups) - 1) & ~((2u << group) - 1);
 	uint64_t tried = 0;
@@ -469,7 +473,7 @@ static int place_group(struct search *s, unsigned int group)
 	return -ENOSPC;
 }
 
-static int search(struct search *s, bool only_ask)
+static int search(struct plan_search *s, bool only_ask)
 {
 	int err = groups_fit(s, (1u << s->nr_groups) - 1);
 
@@ -485,15 +489,17 @@ static int search(struct search *s, bool only_ask)
 	return err;
 }
 
-static void set_up(struct search *s)
+static void set_up(struct plan_search *s, const struct plan_ask *ask, struct plan_counts *counts)
 {
-	const struct plan_gpu *gpu = &s->ask->gpu;
+	const struct plan_gpu *gpu = &ask->gpu;
 
-	memset(s->counts, 0, sizeof(*s->counts));
+	memset(s, 0, offsetof(struct plan_search, whole));
+	memset(counts, 0, sizeof(*counts));
+	s->ask = ask;
+	s->counts = counts;
+	s->epoch++;
 	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
 		s->size[gpu->gpcs[gpc].ugpu] += gpu->gpcs[gpc].nr;
-	for (unsigned int u = 0; u < gpu->nr_ugpus; u++)
-		s->alike[u] = lowest_alike(gpu, u);
 	for (unsigned int i = 0; i < PLAN_MAX_TENANTS; i++) {
 		s->counts->ugpu[i] = s->group_ugpu[i] = PLAN_ANYWHERE;
 		s->counts->home[i] = -1;
@@ -501,26 +507,38 @@ static void set_up(struct search *s)
 	for (unsigned int i = 0; i < s->ask->nr; i++)
 		s->nr_whole += s->ask->tenants[i].whole;
 	find_groups(s);
+	for (unsigned int u = 0; u < gpu->nr_ugpus && s->nr_groups; u++)
+		s->alike[u] = lowest_alike(gpu, u);
 }
 
-int plan_search(const struct plan_ask *ask, unsigned int max_steps, bool only_ask,
-		struct plan_counts *counts)
+int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int max_steps,
+		bool only_ask, struct plan_counts *counts)
 {
-	struct search *s = calloc(1, sizeof(*s));
-	int err = -ENOMEM;
+	int err;
 
-	if (s) {
-		s->whole = plan_whole_new(ask, max_steps);
-		s->ask = ask;
-		s->counts = counts;
-		set_up(s);
+	set_up(s, ask, counts);
+	plan_whole_start(s->whole, ask, max_steps);
+	err = search(s, only_ask);
+	counts->steps = plan_whole_steps(s->whole);
+	return err;
+}
+
+struct plan_search *plan_search_new(void)
+{
+	struct plan_search *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->whole = plan_whole_new();
+	if (s && !s->whole) {
+		free(s);
+		return NULL;
 	}
-	if (s && s->whole) {
-		err = search(s, only_ask);
-		counts->steps = plan_whole_steps(s->whole);
-	}
+	return s;
+}
+
+void plan_search_free(struct plan_search *s)
+{
 	if (s)
 		plan_whole_free(s->whole);
 	free(s);
-	return err;
 }

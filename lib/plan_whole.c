@@ -14,7 +14,7 @@
 #define PRICE_STEPS	50000
 #define FIRST_TURN	(100 * NODE_STEPS)
 #define NR_TURNS	20
-#define NR_KNOWN	65536		/* a power of two */
+#define NR_KNOWN	32768		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 #define NOBODY		PLAN_MAX_TENANTS
 
@@ -688,17 +688,18 @@ unsigned int plan_whole_steps(const struct plan_whole *w)
 	return w->steps;
 }
 
-struct plan_whole *plan_whole_new(const struct plan_ask *ask, unsigned int max_steps)
+void plan_whole_start(struct plan_whole *w, const struct plan_ask *ask, unsigned int max_steps)
 {
-	struct plan_whole *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return NULL;
 	w->ask = ask;
 	w->max_steps = max_steps;
+	w->steps = w->nr_whole = 0;
 	for (unsigned int i = 0; i < ask->nr; i++)
 		w->nr_whole += ask->tenants[i].whole;
-	return w;
+}
+
+struct plan_whole *plan_whole_new(void)
+{
+	return calloc(1, sizeof(struct plan_whole));
 }
 
 void plan_whole_free(struct plan_whole *w)

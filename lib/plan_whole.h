@@ -11,8 +11,11 @@
 struct plan_whole;
 
 /* Of one question at a time, and of one thread. NULL: no memory. */
-struct plan_whole *plan_whole_new(const struct plan_ask *ask, unsigned int max_steps);
+struct plan_whole *plan_whole_new(void);
 void plan_whole_free(struct plan_whole *w);
+
+/* From now on it is about @ask. */
+void plan_whole_start(struct plan_whole *w, const struct plan_ask *ask, unsigned int max_steps);
 
 /* What was done so far, and whether that is too much. A step takes some ns. */
 unsigned int plan_whole_steps(const struct plan_whole *w);
