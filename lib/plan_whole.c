@@ -61,6 +61,7 @@ struct plan_whole {
 
 /* A tenant's demand at a node. */
 struct want {
+	unsigned int kinds, gpcs, tpcs;	/* there are for it */
 	unsigned int min, max, key;
 	unsigned int least;		/* that GPCs make */
 	struct sums sums;		/* that it may have */
@@ -175,6 +176,29 @@ static unsigned int count_sums(const struct plan_whole *w, const struct sums *su
 	return nr;
 }
 
+static void count_kinds(const struct plan_whole *w, struct want *want)
+{
+	want->kinds = want->gpcs = want->tpcs = 0;
+	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
+		if (w->left[kind] && may_take(w, &w->m.keys[want->key], kind) &&
+		    w->m.kinds[kind].nr <= want->max) {
+			want->kinds++;
+			want->gpcs += w->left[kind];
+			want->tpcs += w->left[kind] * w->m.kinds[kind].nr;
+		}
+}
+
+/* About how many sets it has, for each of its sums. */
+static unsigned int guess_sets(const struct want *want)
+{
+	unsigned int size = (want->least * want->gpcs + want->tpcs / 2) / (want->tpcs + 1);
+	uint64_t sets = want->kinds;
+
+	for (unsigned int i = 1; i < size && i < want->kinds && sets < 1 << 20; i++)
+		sets = sets * (want->kinds - i) / (i + 1);
+	return sets < 1 << 20 ? sets + 1 : 1 << 20;
+}
+
 /* Each tenant's own view. False: one of them cannot have anything that it wants. */
 static bool find_wants(const struct plan_whole *w, struct node *node)
 {
@@ -204,6 +228,7 @@ static bool find_wants(const struct plan_whole *w, struct node *node)
 				       want->min, want->max);
 		if (!want->least)
 			return false;
+		count_kinds(w, want);
 	}
 	return true;
 }
@@ -239,23 +264,24 @@ static unsigned int shuffle(const struct plan_whole *w, unsigned int what)
 static void find_next(const struct plan_whole *w, struct node *node, const struct plan_need *needs,
 		      unsigned int nr_needs, unsigned int spare)
 {
-	unsigned int fewest = ~0u;
+	uint64_t fewest = ~0ull, sets;
 	struct plan_room room = w->room;
 
 	for (unsigned int i = 0; i < nr_needs; i++)
 		if (needs[i].ugpu != PLAN_ANYWHERE)
 			room.nr[needs[i].ugpu] -= needs[i].nr;
 	for (uint32_t left = node->tenants; left; left &= left - 1) {
-		unsigned int i = __builtin_ctz(left), most = spare, nr;
+		unsigned int i = __builtin_ctz(left), most = spare;
 		const struct want *want = &node->wants[i];
 		unsigned int ugpu = w->m.keys[want->key].ugpu;
 
 		if (ugpu != PLAN_ANY_UGPU && room.nr[ugpu] < most)
 			most = room.nr[ugpu];
 		most += want->least;
-		nr = count_sums(w, &want->sums, most) * (16 + shuffle(w, 32 + i));
-		if (nr < fewest || (nr == fewest && want->min > node->wants[node->next].min)) {
-			fewest = nr;
+		sets = (uint64_t)count_sums(w, &want->sums, most) * guess_sets(want) *
+		       (16 + shuffle(w, 32 + i));
+		if (sets < fewest || (sets == fewest && want->min > node->wants[node->next].min)) {
+			fewest = sets;
 			node->next = i;
 			node->most = most;
 		}
