@@ -297,9 +297,14 @@ struct gpupart_plan {
  *
  * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
  * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
- * cannot be met and what would do (found by planning that). -E2BIG: not decided within 100 million
- * steps, some tenths of a second: many tenants that want GPCs of many sizes whole, to a TPC or
- * two. Never a plan that is not the best instead.
+ * cannot be met and what would do: each was planned; what that would take too long for is not
+ * said. -E2BIG: not decided within 100 million steps, about a second. Never a plan that is not
+ * the best instead.
+ *
+ * Whether GPCs can be dealt whole is bin packing, for which no quick way is known that always
+ * is. 16 tenants on 32 GPCs take under 10 ms in 99 cases of 100, refusals too. What takes
+ * longer, or is not decided: eight and more tenants with GPCs whole that leave a few TPCs of
+ * the GPU at most between what they need and what there is, on GPCs of three sizes or more.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,

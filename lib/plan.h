@@ -91,9 +91,9 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);
 
-/* Some ns a step. The reasons for there being no plan may take less. */
+/* Some 10 ns a step. The reasons for there being no plan may take less. */
 #define PLAN_MAX_STEPS		100000000u
-#define PLAN_MAX_WHY_STEPS	400000u
+#define PLAN_MAX_WHY_STEPS	150000u
 
 /* What a search works in; for one after the other, of one thread. NULL: no memory. */
 struct plan_search *plan_search_new(void);

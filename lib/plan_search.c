@@ -41,7 +41,8 @@ struct plan_search {
 	/* Of a group: bit i for the tenant in it, for the group it is apart from. */
 	uint32_t members[PLAN_MAX_TENANTS], apart[PLAN_MAX_TENANTS];
 	unsigned int group_min[PLAN_MAX_TENANTS];
-	int group_ugpu[PLAN_MAX_TENANTS], way[PLAN_MAX_TENANTS];	/* @way: in the last found */
+	int group_ugpu[PLAN_MAX_TENANTS];
+	int way[PLAN_MAX_TENANTS];	/* the same in the last way that was found */
 	unsigned int promised[PLAN_MAX_UGPUS], size[PLAN_MAX_UGPUS], alike[PLAN_MAX_UGPUS];
 	/* From here on it stays from search to search. */
 	struct plan_whole *whole;
@@ -155,8 +156,8 @@ static int leaves_room(struct plan_search *s, unsigned int tenant, unsigned int 
  * the first GPCs of the order first: 0 and taken where one leaves the tenants after it what
  * they need, -ENOSPC none does, -E2BIG.
  */
-static int pick(struct plan_search *s, const struct choice *before, unsigned int i, unsigned int sum,
-		unsigned int ugpus, bool touched, bool home)
+static int pick(struct plan_search *s, const struct choice *before, unsigned int i,
+		unsigned int sum, unsigned int ugpus, bool touched, bool home)
 {
 	const struct plan_gpu *gpu = &s->ask->gpu;
 	struct choice c = *before;

@@ -10,7 +10,7 @@
 #include "plan_whole.h"
 
 #define NODE_STEPS	30		/* what a node costs, in steps of the innermost loop */
-#define PRICED_AT	2		/* turns: what is easy is done before */
+#define PRICED_AT	1		/* turns: what is easy is done before */
 #define PRICE_STEPS	50000
 #define FIRST_TURN	(100 * NODE_STEPS)
 #define NR_TURNS	20

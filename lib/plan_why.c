@@ -41,7 +41,8 @@ static int decide(struct why *why)
 	if (!why->steps)
 		return -E2BIG;
 	plan_rank(&ranked);
-	err = plan_search(why->search, &ranked, why->steps, true, &counts);
+	/* One that takes long leaves something for the others. */
+	err = plan_search(why->search, &ranked, why->steps / 3 + 1000, true, &counts);
 	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
 	return err;
 }
