@@ -302,9 +302,15 @@ struct gpupart_plan {
  *
  * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
  * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
- * cannot be met and what would do (found by planning that). -E2BIG: not decided within 100 million
- * steps, some tenths of a second: many tenants that want GPCs of many sizes whole, to a TPC or
- * two. Never a plan that is not the best instead.
+ * cannot be met and what would do: each was planned; what that would take too long for is not
+ * said. -E2BIG: not decided within 100 million steps, about a second. Never a plan that is not
+ * the best instead.
+ *
+ * Whether GPCs can be dealt whole is bin packing, for which no way is known that is always
+ * quick. Of 16 tenants at random on up to 32 GPCs and 256 TPCs 99 of 100 take under 10 ms,
+ * planned or refused. What may take longer, up to about a second and then -E2BIG: many tenants
+ * with GPCs whole whose minima, each rounded up to GPCs, leave next to nothing of the GPU or of
+ * the uGPUs they are bound to. Without whole GPCs and on up to 8 GPCs no case was above 10 ms.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,

@@ -250,6 +250,25 @@ static void name_tpcs(const struct plan_ask *ask, const struct plan_counts *coun
 	}
 }
 
+/* Leaves the sentence where there is none. */
+static int find_counts(struct gpupart *gp, const struct plan_ask *ask, struct plan_counts *counts)
+{
+	struct plan_search *search = plan_search_new();
+	int err;
+
+	if (!search)
+		return ctx_fail(gp, -ENOMEM, "no memory");
+	err = plan_search(search, ask, PLAN_MAX_STEPS, false, counts);
+	if (err == -ENOSPC)
+		err = plan_explain(gp, search, ask);
+	else if (err)
+		err = ctx_fail(gp, err,
+			       "%u tenants on %u GPCs: not decided in %u steps: ask for less in whole GPCs",
+			       ask->nr, ask->gpu.nr_gpcs, counts->steps);
+	plan_search_free(search);
+	return err;
+}
+
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
 		      unsigned int nr, struct gpupart_plan *plan)
@@ -266,17 +285,10 @@ int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		err = describe_gpu(gp, topo, within ? within : &all, &ask.gpu, &members);
 	if (!err)
 		err = read_demands(gp, topo, demands, nr, &ask);
+	if (!err)
+		err = find_counts(gp, &ask, &counts);
 	if (err)
 		return err;
-	err = plan_search(&ask, PLAN_MAX_STEPS, false, &counts);
-	if (err == -ENOSPC)
-		return plan_explain(gp, &ask);
-	if (err == -ENOMEM)
-		return ctx_fail(gp, err, "no memory");
-	if (err)
-		return ctx_fail(gp, err,
-				"%u tenants on %u GPCs: not decided in %u steps: ask for less in whole GPCs",
-				nr, ask.gpu.nr_gpcs, counts.steps);
 	if (!plan_place(&ask, &counts))
 		return ctx_fail(gp, -EIO,
 				"the planner contradicts itself: please report the demands");

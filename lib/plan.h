@@ -56,10 +56,15 @@ struct plan_counts {
 	unsigned int steps;		/* of the search */
 };
 
-/* What GPCs have left. */
-struct plan_left {
-	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];
+/* What there is room for in each uGPU: TPCs, and at [level] homes of 2^level of them. */
+struct plan_room {
+	unsigned int nr_ugpus, nr[PLAN_MAX_UGPUS];
+	unsigned int places[PLAN_MAX_LEVELS][PLAN_MAX_UGPUS];
 };
+
+void plan_room_clear(struct plan_room *room, unsigned int nr_ugpus);
+void plan_room_add(struct plan_room *room, unsigned int ugpu, unsigned int nr,
+		   unsigned int nr_main);
 
 /* What one that shares GPCs still needs. */
 struct plan_need {
@@ -68,9 +73,8 @@ struct plan_need {
 	int ugpu;
 };
 
-/* Whether these needs can all be met from @left; exact. */
-bool plan_fits(const struct plan_gpu *gpu, const struct plan_left *left,
-	       const struct plan_need *needs, unsigned int nr);
+/* Whether these needs can all be met; exact. */
+bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsigned int nr);
 
 /*
  * Deals TPCs one by one: each to the tenant from @first on with the least for its weight,
@@ -87,22 +91,26 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);
 
-/* Some ns a step. The reasons for there being no plan may take less. */
+/* Some 10 ns a step. The reasons for there being no plan may take less. */
 #define PLAN_MAX_STEPS		100000000u
-#define PLAN_MAX_WHY_STEPS	400000u
+#define PLAN_MAX_WHY_STEPS	150000u
+
+/* What a search works in; for one after the other, of one thread. NULL: no memory. */
+struct plan_search *plan_search_new(void);
+void plan_search_free(struct plan_search *s);
 
 /*
  * Who needs whole GPCs gets them, who is bound its uGPU: 0, -ENOSPC, -E2BIG not decided
  * within @max_steps. With @only_ask it says whether, and @counts is of no use.
  */
-int plan_search(const struct plan_ask *ask, unsigned int max_steps, bool only_ask,
-		struct plan_counts *counts);
+int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int max_steps,
+		bool only_ask, struct plan_counts *counts);
 
 /* The others' TPCs, in what plan_search() left. False: that was no such thing. */
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);
 
 /* Leaves the sentence of what does not fit and what would do. Returns -ENOSPC. */
-int plan_explain(struct gpupart *gp, const struct plan_ask *ask);
+int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask);
 
 /* A tenant's @home and its rank, after a change of what it asks for. */
 unsigned int plan_home(const struct plan_gpu *gpu, unsigned int cluster);

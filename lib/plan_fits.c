@@ -12,20 +12,13 @@
  * and only if for every size the places that there are suffice for the homes from that
  * size on. Of a uGPU's places no more count than its TPCs that nobody else there needs.
  */
-static bool homes_fit(const struct plan_gpu *gpu, const struct plan_left *left,
-		      const struct plan_need *needs, unsigned int nr,
-		      const unsigned int *spare)
+static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
+		      unsigned int nr, const unsigned int *spare, unsigned int homes)
 {
-	for (unsigned int level = 1; level < PLAN_MAX_LEVELS; level++) {
-		unsigned int places[PLAN_MAX_UGPUS] = { 0 }, wanted = 0, room = 0;
-		bool any = false;
+	for (unsigned int level = 1; level < PLAN_MAX_LEVELS && homes >> level; level++) {
+		unsigned int places[PLAN_MAX_UGPUS], wanted = 0, there = 0;
 
-		for (unsigned int i = 0; i < nr; i++)
-			any |= needs[i].home >> level != 0;
-		if (!any)
-			return true;
-		for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
-			places[gpu->gpcs[gpc].ugpu] += left->nr_main[gpc] >> level;
+		memcpy(places, room->places[level], room->nr_ugpus * sizeof(*places));
 		for (unsigned int i = 0; i < nr; i++) {
 			unsigned int takes = needs[i].home >> level;
 
@@ -36,25 +29,24 @@ static bool homes_fit(const struct plan_gpu *gpu, const struct plan_left *left,
 			else
 				places[needs[i].ugpu] -= takes;
 		}
-		for (unsigned int u = 0; u < gpu->nr_ugpus; u++) {
+		for (unsigned int u = 0; u < room->nr_ugpus; u++) {
 			unsigned int most = spare[u] >> level;
 
-			room += places[u] < most ? places[u] : most;
+			there += places[u] < most ? places[u] : most;
 		}
-		if (wanted > room)
+		if (wanted > there)
 			return false;
 	}
 	return true;
 }
 
-bool plan_fits(const struct plan_gpu *gpu, const struct plan_left *left,
-	       const struct plan_need *needs, unsigned int nr)
+bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsigned int nr)
 {
-	unsigned int spare[PLAN_MAX_UGPUS] = { 0 }, anywhere = 0, room = 0;
+	unsigned int spare[PLAN_MAX_UGPUS], anywhere = 0, all = 0, homes = 0;
 
-	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
-		spare[gpu->gpcs[gpc].ugpu] += left->nr[gpc];
+	memcpy(spare, room->nr, room->nr_ugpus * sizeof(*spare));
 	for (unsigned int i = 0; i < nr; i++) {
+		homes |= needs[i].home;
 		if (needs[i].ugpu == PLAN_ANYWHERE)
 			anywhere += needs[i].nr;
 		else if (spare[needs[i].ugpu] < needs[i].nr)
@@ -62,9 +54,25 @@ bool plan_fits(const struct plan_gpu *gpu, const struct plan_left *left,
 		else
 			spare[needs[i].ugpu] -= needs[i].nr;
 	}
-	for (unsigned int u = 0; u < gpu->nr_ugpus; u++)
-		room += spare[u];
-	return anywhere <= room && homes_fit(gpu, left, needs, nr, spare);
+	for (unsigned int u = 0; u < room->nr_ugpus; u++)
+		all += spare[u];
+	return anywhere <= all && homes_fit(room, needs, nr, spare, homes);
+}
+
+void plan_room_clear(struct plan_room *room, unsigned int nr_ugpus)
+{
+	room->nr_ugpus = nr_ugpus;
+	memset(room->nr, 0, nr_ugpus * sizeof(*room->nr));
+	for (unsigned int level = 0; level < PLAN_MAX_LEVELS; level++)
+		memset(room->places[level], 0, nr_ugpus * sizeof(*room->nr));
+}
+
+void plan_room_add(struct plan_room *room, unsigned int ugpu, unsigned int nr,
+		   unsigned int nr_main)
+{
+	room->nr[ugpu] += nr;
+	for (unsigned int level = 1; level < PLAN_MAX_LEVELS; level++)
+		room->places[level][ugpu] += nr_main >> level;
 }
 
 void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,

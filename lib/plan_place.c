@@ -15,11 +15,19 @@
 struct place {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
-	struct plan_left left;
+	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];	/* that GPCs have left */
+	struct plan_room room;		/* the same by uGPU */
 	unsigned int first;		/* of those who share */
 	unsigned int rest[PLAN_MAX_TENANTS];	/* TPCs each is still to get */
 	bool packed[PLAN_MAX_GPCS];	/* has one in it that packs */
 };
+
+static void find_room(struct place *p)
+{
+	plan_room_clear(&p->room, p->ask->gpu.nr_ugpus);
+	for (unsigned int gpc = 0; gpc < p->ask->gpu.nr_gpcs; gpc++)
+		plan_room_add(&p->room, p->ask->gpu.gpcs[gpc].ugpu, p->nr[gpc], p->nr_main[gpc]);
+}
 
 static bool amounts_fit(void *arg, unsigned int tenant, const unsigned int *nr)
 {
@@ -34,37 +42,43 @@ static bool amounts_fit(void *arg, unsigned int tenant, const unsigned int *nr)
 		needs[nr_needs++] = (struct plan_need){ nr[i], home > 1 ? home : 0,
 							p->counts->ugpu[i] };
 	}
-	return plan_fits(&p->ask->gpu, &p->left, needs, nr_needs);
+	return plan_fits(&p->room, needs, nr_needs);
 }
 
 /* ------------------------------------------------------------------- homes */
+
+/* Gives a home, and a negative @size takes it back. */
+static void give_home(struct place *p, unsigned int tenant, unsigned int gpc, int size)
+{
+	p->counts->home[tenant] = size > 0 ? (int)gpc : -1;
+	p->counts->nr[tenant][gpc] += size;
+	p->nr[gpc] -= size;
+	p->nr_main[gpc] -= size;
+	p->rest[tenant] -= size;
+}
 
 static bool home_leaves_room(struct place *p, unsigned int tenant, unsigned int gpc)
 {
 	const struct plan_tenant *t = p->ask->tenants;
 	struct plan_need needs[PLAN_MAX_TENANTS];
-	struct plan_left left = p->left;
 	unsigned int nr = 0;
 
-	if (left.nr_main[gpc] < t[tenant].home)
+	if (p->nr_main[gpc] < t[tenant].home)
 		return false;
-	left.nr_main[gpc] -= t[tenant].home;
-	left.nr[gpc] -= t[tenant].home;
-	for (unsigned int i = p->first; i < p->ask->nr; i++) {
-		bool has_home = p->counts->home[i] >= 0 || t[i].home < 2 || i == tenant;
-
+	give_home(p, tenant, gpc, t[tenant].home);
+	find_room(p);
+	for (unsigned int i = p->first; i < p->ask->nr; i++)
 		needs[nr++] = (struct plan_need){
-			p->rest[i] - (i == tenant ? t[i].home : 0), has_home ? 0 : t[i].home,
+			p->rest[i], p->counts->home[i] >= 0 || t[i].home < 2 ? 0 : t[i].home,
 			p->counts->ugpu[i] };
-	}
-	return plan_fits(&p->ask->gpu, &left, needs, nr);
+	give_home(p, tenant, gpc, -(int)t[tenant].home);
+	return plan_fits(&p->room, needs, nr);
 }
 
 /* Where the fewest have theirs, then the tenant's order of GPCs. False: there is none. */
 static bool place_home(struct place *p, unsigned int tenant)
 {
 	unsigned int order[PLAN_MAX_GPCS], homes[PLAN_MAX_GPCS] = { 0 };
-	unsigned int size = p->ask->tenants[tenant].home;
 	int best = -1;
 
 	for (unsigned int i = p->first; i < tenant; i++)
@@ -81,11 +95,7 @@ static bool place_home(struct place *p, unsigned int tenant)
 	}
 	if (best < 0)
 		return false;
-	p->counts->home[tenant] = best;
-	p->counts->nr[tenant][best] = size;
-	p->left.nr[best] -= size;
-	p->left.nr_main[best] -= size;
-	p->rest[tenant] -= size;
+	give_home(p, tenant, best, p->ask->tenants[tenant].home);
 	return true;
 }
 
@@ -98,7 +108,7 @@ static void find_slack(const struct place *p, unsigned int tenant, unsigned int 
 
 	memset(slack, 0, ugpus * sizeof(*slack));
 	for (unsigned int gpc = 0; gpc < p->ask->gpu.nr_gpcs; gpc++)
-		slack[p->ask->gpu.gpcs[gpc].ugpu] += p->left.nr[gpc];
+		slack[p->ask->gpu.gpcs[gpc].ugpu] += p->nr[gpc];
 	for (unsigned int i = p->first; i < p->ask->nr; i++)
 		if (i != tenant && p->counts->ugpu[i] != PLAN_ANYWHERE)
 			slack[p->counts->ugpu[i]] -= p->rest[i];
@@ -111,7 +121,7 @@ static void take(struct place *p, unsigned int tenant, unsigned int gpc, unsigne
 		 unsigned int *slack)
 {
 	p->counts->nr[tenant][gpc] += nr;
-	p->left.nr[gpc] -= nr;
+	p->nr[gpc] -= nr;
 	p->rest[tenant] -= nr;
 	slack[p->ask->gpu.gpcs[gpc].ugpu] -= nr;
 }
@@ -194,7 +204,7 @@ static void describe_pack(const struct place *p, unsigned int tenant, const unsi
 			k->first_ugpu[k->nr_ugpus++] = i;
 		}
 		k->gpc[i] = gpc;
-		k->room[i] = p->left.nr[gpc];
+		k->room[i] = p->nr[gpc];
 		k->is[i] = k->room[i] ? FREE : LEFT;
 		k->score[i] = SCORE_GPC + (p->ask->gpu.gpcs[gpc].whole ? 0 : SCORE_OTHERS);
 		for (unsigned int other = 0; other < p->ask->nr; other++)
@@ -233,7 +243,7 @@ static void place_packed(struct place *p, unsigned int tenant)
 
 		if (k.is[i] != TAKEN)
 			continue;
-		nr = nr < p->left.nr[k.gpc[i]] ? nr : p->left.nr[k.gpc[i]];
+		nr = nr < p->nr[k.gpc[i]] ? nr : p->nr[k.gpc[i]];
 		nr = nr < slack[ugpu] ? nr : slack[ugpu];
 		take(p, tenant, k.gpc[i], nr, slack);
 	}
@@ -255,7 +265,7 @@ static void place_spread(struct place *p, unsigned int tenant)
 		for (unsigned int i = 0; i < p->ask->gpu.nr_gpcs; i++) {
 			unsigned int gpc = order[i];
 
-			if (!p->left.nr[gpc] || !slack[p->ask->gpu.gpcs[gpc].ugpu])
+			if (!p->nr[gpc] || !slack[p->ask->gpu.gpcs[gpc].ugpu])
 				continue;
 			if (best < 0 || (p->packed[gpc] != p->packed[best] ? p->packed[best] :
 					 has[gpc] < has[best]))
@@ -272,14 +282,15 @@ bool plan_place(const struct plan_ask *ask, struct plan_counts *counts)
 	struct place p = { .ask = ask, .counts = counts };
 
 	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++) {
-		p.left.nr[gpc] = ask->gpu.gpcs[gpc].nr;
-		p.left.nr_main[gpc] = ask->gpu.gpcs[gpc].nr_main;
+		p.nr[gpc] = ask->gpu.gpcs[gpc].nr;
+		p.nr_main[gpc] = ask->gpu.gpcs[gpc].nr_main;
 		p.packed[gpc] = !ask->gpu.gpcs[gpc].whole;
 	}
 	for (p.first = 0; p.first < ask->nr && ask->tenants[p.first].whole; p.first++)
 		for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++)
 			if (counts->nr[p.first][gpc])
-				p.left.nr[gpc] = p.left.nr_main[gpc] = 0;
+				p.nr[gpc] = p.nr_main[gpc] = 0;
+	find_room(&p);
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		counts->total[i] = ask->tenants[i].min;
 	plan_deal(ask, p.first, counts->total, amounts_fit, &p);

@@ -26,6 +26,7 @@ static void add(struct words *words, const char *fmt, ...)
 
 /* A question of this kind, and what may still be spent on such. */
 struct why {
+	struct plan_search *search;
 	struct plan_ask ask;
 	unsigned int steps;
 };
@@ -40,7 +41,8 @@ static int decide(struct why *why)
 	if (!why->steps)
 		return -E2BIG;
 	plan_rank(&ranked);
-	err = plan_search(&ranked, why->steps, true, &counts);
+	/* One that takes long leaves something for the others. */
+	err = plan_search(why->search, &ranked, why->steps / 3 + 1000, true, &counts);
 	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
 	return err;
 }
@@ -167,21 +169,27 @@ static void describe(const struct plan_ask *ask, unsigned int tenant, struct wor
 			add(words, ",apart=%s", ask->tenants[i].name);
 }
 
-/* The first that does not fit beside those before it; the last where it was not found out. */
-static unsigned int first_refused(const struct plan_ask *ask)
+/* The first that does not fit beside those before it. */
+static unsigned int first_refused(struct plan_search *search, const struct plan_ask *ask)
 {
-	struct why why = { *ask, PLAN_MAX_WHY_STEPS };
+	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS };
+	unsigned int low = 1, high = ask->nr;
 
-	for (why.ask.nr = 1; why.ask.nr < ask->nr && decide(&why) != -ENOSPC; why.ask.nr++)
-		;
-	return why.ask.nr - 1;
+	while (low < high) {
+		why.ask.nr = (low + high) / 2;
+		if (decide(&why) == -ENOSPC)
+			high = why.ask.nr;
+		else
+			low = why.ask.nr + 1;
+	}
+	return low - 1;
 }
 
-int plan_explain(struct gpupart *gp, const struct plan_ask *ask)
+int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask)
 {
 	struct words demand = { "" }, beside = { "" }, ways = { "" };
-	unsigned int tenant = first_refused(ask), others = 0, nr = 0;
-	struct why why = { *ask, PLAN_MAX_WHY_STEPS };
+	unsigned int tenant = first_refused(search, ask), others = 0, nr = 0;
+	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS };
 
 	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++)
 		nr += ask->gpu.gpcs[gpc].nr;
@@ -192,7 +200,7 @@ int plan_explain(struct gpupart *gp, const struct plan_ask *ask)
 	describe(ask, tenant, &demand);
 	find_ways(&why, tenant, &ways);
 	if (!*ways.text && tenant + 1 < ask->nr) {
-		why = (struct why){ *ask, PLAN_MAX_WHY_STEPS };
+		why = (struct why){ search, *ask, PLAN_MAX_WHY_STEPS };
 		why.ask.nr = tenant + 1;
 		find_ways(&why, tenant, &ways);
 		if (*ways.text)
