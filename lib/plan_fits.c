@@ -7,14 +7,19 @@
 #include "plan.h"
 
 /*
- * Homes are powers of two, which makes this exact: whichever GPC a home goes to, larger
- * ones first, it takes as many places of each smaller size as it holds. So homes fit if
- * and only if for every size the places that there are suffice for the homes from that
- * size on. Of a uGPU's places no more count than its TPCs that nobody else there needs.
+ * Homes are powers of two, which makes this exact: whichever GPC of a uGPU a home goes to,
+ * larger ones first, it takes as many places of each smaller size as it holds. So the homes
+ * bound to a uGPU fit if and only if for every size its places suffice for those from that
+ * size on. For the others a place counts if what it holds of every smaller size, down to
+ * TPCs, is left as well: a home that goes there takes just so many of those that count,
+ * whichever uGPU it is, so that again only their sum for every size matters.
  */
 static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
 		      unsigned int nr, const unsigned int *spare, unsigned int homes)
 {
+	unsigned int count[PLAN_MAX_UGPUS];	/* of the places of a size; of TPCs at first */
+
+	memcpy(count, spare, room->nr_ugpus * sizeof(*count));
 	for (unsigned int level = 1; level < PLAN_MAX_LEVELS && homes >> level; level++) {
 		unsigned int places[PLAN_MAX_UGPUS], wanted = 0, there = 0;
 
@@ -30,9 +35,8 @@ static bool homes_fit(const struct plan_room *room, const struct plan_need *need
 				places[needs[i].ugpu] -= takes;
 		}
 		for (unsigned int u = 0; u < room->nr_ugpus; u++) {
-			unsigned int most = spare[u] >> level;
-
-			there += places[u] < most ? places[u] : most;
+			count[u] = places[u] < count[u] / 2 ? places[u] : count[u] / 2;
+			there += count[u];
 		}
 		if (wanted > there)
 			return false;

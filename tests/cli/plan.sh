@@ -69,6 +69,10 @@ for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "
 done
 refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
 refused 2 "no tenants" plan -i $h200
+# The free home of 8 blocks leaves the GPC of the bound one of 4, which looks larger than it is.
+try plan -i sample:h200-e --tenant t0:cluster=7 --tenant t1:cluster=3,weight=2 --tenant t2:min=18,gpcs \
+	--tenant t3:min=26,gpcs --tenant t4:cluster=5 --tenant t5:cluster=3,same=t3
+is "$status" 0 "homes that anybody's TPCs hold beside homes bound to a uGPU"
 try plan -i $h200 --tenant llm:min=16,gpcs --tenant batch:min=8 --of picture
 is "$status $(grep -c '^ A    llm: \| B    batch: ' "$tmp/out")" "0 2" "plan --of picture: a line of the legend each"
 has "$(cat "$tmp/out")" " 0    A" "and TPCs in boxes"
