@@ -80,6 +80,15 @@ double stats_covered(const struct stats_span *spans, unsigned int nr,
 	return covered / (span->end - span->start);
 }
 
+unsigned int stats_settled(const double *values, unsigned int nr, double factor)
+{
+	unsigned int from = nr ? nr - 1 : 0;
+
+	while (from && values[from - 1] <= values[nr - 1] * factor)
+		from--;
+	return from;
+}
+
 double stats_step(double range, unsigned int max)
 {
 	static const double firsts[] = { 1, 2, 5, 10 };

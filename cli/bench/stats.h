@@ -27,6 +27,9 @@ unsigned int stats_join(struct stats_span *spans, unsigned int nr);
 double stats_covered(const struct stats_span *spans, unsigned int nr,
 		     const struct stats_span *span);
 
+/* From which on all of the @nr values are at most @factor times the last; of none 0. */
+unsigned int stats_settled(const double *values, unsigned int nr, double factor);
+
 /* A step of 1, 2 or 5 times a power of ten that makes at most @max steps of @range. */
 double stats_step(double range, unsigned int max);
 
