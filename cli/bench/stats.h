@@ -16,6 +16,9 @@ struct stats stats_of(double *values, unsigned int nr);
 /* The middle one, or the mean of the two in the middle; sorts. */
 double stats_median(double *values, unsigned int nr);
 
+/* Of @nr sorted values the smallest that @percent of 100 do not exceed; @percent 1 to 100. */
+double stats_quantile(const double *sorted, unsigned int nr, unsigned int percent);
+
 struct stats_span {
 	uint64_t start, end;
 };

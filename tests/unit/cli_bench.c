@@ -25,6 +25,9 @@ static void test_stats(void)
 	s = stats_of(hundred, 100);
 	tap_ok(s.p99 == 99 && s.max == 100 && s.min == 1 && s.nr == 100,
 	       "99%% of 1 to 100 do not exceed 99 (%g)", s.p99);
+	tap_ok(stats_quantile(hundred, 100, 1) == 1 && stats_quantile(hundred, 100, 50) == 50 &&
+	       stats_quantile(hundred, 99, 1) == 1 && stats_quantile(hundred, 0, 50) == 0,
+	       "1%% do not exceed 1, 50%% not 50; of none 0");
 	tap_ok(near(s.mean, 50.5) && near(s.sd, sqrt(100 * 101 / 12.0)),
 	       "mean and standard deviation (%g, %g)", s.mean, s.sd);
 	s = stats_of(one, 1);
