@@ -180,7 +180,8 @@ static FILE *file_in(const struct session *s, const char *name, int *status)
 	unlink(path);	/* of a run that was ended */
 	file = fopen(path, "wxe");
 	if (!file)
-		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", path, strerror(errno));
+		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s/%s: %s", s->dir, name,
+				   strerror(errno));
 	return file;
 }
 

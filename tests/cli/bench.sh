@@ -111,7 +111,7 @@ for name in dynamic.json .dynamic.json.new; do
 	mkdir -p "$tmp/no-$name/$name/x"
 	try bench dynamic --quick -i sample:h200 -o "$tmp/no-$name"
 	is "$status" 1 "a file that cannot be written is noticed: $name"
-	has "$err" "$tmp/no-$name/$name: " "and named: $name"
+	has "$err" "$tmp/no-$name/dynamic.json: " "and named: $name"
 done
 
 # A folder that is full: one part anew leaves the others, and a run that is ended all.
