@@ -35,6 +35,7 @@ const char bench_help[] =
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
 "      --json          as JSON, schema gpupart/1\n"
 "  -o, --output DIR    write Markdown, JSON and SVG there too; README.md is the index\n"
+"                      of all parts there, also of earlier runs\n"
 "\n"
 "The GPU should be idle: what others do on it is measured as well.\n"
 "\n"
@@ -164,39 +165,58 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
+/* Under this name until it is whole: what is there stays as it is until then. */
+static void new_path(const struct session *s, const char *name, char *path, size_t len)
+{
+	snprintf(path, len, "%s/.%s.new", s->dir, name);
+}
+
 static FILE *file_in(const struct session *s, const char *name, int *status)
 {
 	char path[4096];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", s->dir, name);
-	file = fopen(path, "we");
+	new_path(s, name, path, sizeof(path));
+	unlink(path);	/* of a run that was ended */
+	file = fopen(path, "wxe");
 	if (!file)
-		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", path, strerror(errno));
+		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s/%s: %s", s->dir, name,
+				   strerror(errno));
 	return file;
 }
 
 static void file_done(const struct session *s, FILE *file, const char *name, int *status)
 {
+	char path[4096], final[4096];
 	bool bad = ferror(file);
 
+	new_path(s, name, path, sizeof(path));
+	snprintf(final, sizeof(final), "%s/%s", s->dir, name);
 	if (fclose(file) || bad)
-		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s/%s: writing failed", s->dir,
-				   name);
+		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: writing failed", final);
+	else if (rename(path, final))
+		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", final, strerror(errno));
+	else
+		return;
+	unlink(path);
 }
 
 /* The directory is there, and files can be made in it: before minutes are spent. */
 static int check_dir(const struct session *s)
 {
 	int status = EXIT_DONE;
+	char path[4096];
 	FILE *file;
 
 	if (mkdir(s->dir, 0777) && errno != EEXIST)
 		return cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", s->dir, strerror(errno));
 	file = file_in(s, "README.md", &status);
-	if (file)
-		file_done(s, file, "README.md", &status);
-	return status ? status : -1;
+	if (!file)
+		return status;
+	fclose(file);
+	new_path(s, "README.md", path, sizeof(path));
+	unlink(path);
+	return -1;
 }
 
 static void gpu_words(const struct session *s, char *text, size_t len)
@@ -254,7 +274,40 @@ static int write_part(const struct session *s, json_t *report)
 	return status;
 }
 
-static void index_part(FILE *file, json_t *report)
+/* @part's report: of this run, or as the file of an earlier one has it; NULL none. */
+static json_t *report_of(const struct session *s, const struct bench_part *part, bool *earlier)
+{
+	json_t *report;
+	char path[4096];
+	size_t i;
+
+	*earlier = false;
+	json_array_foreach(s->reports, i, report)
+		if (!strcmp(text_of(report, "name"), part->name))
+			return json_incref(report);
+	*earlier = true;
+	snprintf(path, sizeof(path), "%s/%s.json", s->dir, part->name);
+	report = json_load_file(path, 0, NULL);
+	if (!strcmp(text_of(report, "command"), "bench") &&
+	    !strcmp(text_of(report, "name"), part->name))
+		return report;
+	json_decref(report);
+	return NULL;
+}
+
+/* It may be of another GPU, or of none. */
+static void index_earlier(FILE *file, const json_t *report)
+{
+	const json_t *gpu = json_object_get(report, "gpu");
+	bool simulated = json_is_true(json_object_get(report, "simulated"));
+
+	fprintf(file, "Of an earlier run: %s%s%s, driver %s%s\n\n",
+		text_of(gpu, "name"), *text_of(gpu, "uuid") ? ", " : "",
+		text_of(gpu, "uuid"), text_of(gpu, "driver"), simulated ?
+		" (simulated): times mean nothing, and ratios are not judged" : "");
+}
+
+static void index_part(FILE *file, json_t *report, bool earlier)
 {
 	const char *name = text_of(report, "name");
 	unsigned int nr_ok = 0, nr = 0;
@@ -266,6 +319,8 @@ static void index_part(FILE *file, json_t *report)
 		nr_ok += !strcmp(text_of(check, "result"), "ok");
 	}
 	fprintf(file, "\n## [%s](%s.md): %s\n\n", name, name, text_of(report, "title"));
+	if (earlier)
+		index_earlier(file, report);
 	if (strcmp(text_of(report, "status"), "done"))
 		fprintf(file, "**%s**: %s\n", text_of(report, "status"), text_of(report, "why"));
 	json_array_foreach(json_object_get(report, "meaning"), i, words)
@@ -276,15 +331,14 @@ static void index_part(FILE *file, json_t *report)
 		fprintf(file, "\n![%s](%s)\n", text_of(words, "title"), text_of(words, "file"));
 }
 
+/* After each part: of all pages that are in the directory, whoever wrote them. */
 static int write_index(const struct session *s)
 {
 	int status = EXIT_DONE;
 	FILE *file = file_in(s, "README.md", &status);
 	time_t now = time(NULL);
 	char gpu[256], day[32];
-	json_t *report, *root;
 	struct tm tm;
-	size_t i;
 
 	if (!file)
 		return status;
@@ -294,10 +348,24 @@ static int write_index(const struct session *s)
 		s->info.simulated ? " (simulated)" : "", gpu, gpupart_version(), day);
 	if (s->info.simulated)
 		fputs("\n**simulated**: times mean nothing, and ratios are not judged.\n", file);
-	json_array_foreach(s->reports, i, report)
-		index_part(file, report);
+	for (unsigned int i = 0; i < bench_nr_parts; i++) {
+		bool earlier;
+		json_t *report = report_of(s, &bench_parts[i], &earlier);
+
+		if (report)
+			index_part(file, report, earlier);
+		json_decref(report);
+	}
 	file_done(s, file, "README.md", &status);
-	root = json_head(s);
+	return status;
+}
+
+/* What this run found, once it is all there. */
+static int write_whole(const struct session *s)
+{
+	json_t *root = json_head(s);
+	int status = EXIT_DONE;
+
 	json_object_set(root, "parts", s->reports);
 	dump_json(s, "bench.json", root, &status);
 	return status;
@@ -336,6 +404,7 @@ static bool is_wanted(const struct args *args, const struct bench_part *part)
 static int run_part(struct session *s, const struct bench_part *part)
 {
 	double start = bench_now_us();
+	int written, indexed;
 	const char *status;
 	json_t *report;
 
@@ -350,13 +419,17 @@ static int run_part(struct session *s, const struct bench_part *part)
 	json_array_append_new(s->reports, report);
 	if (!s->args->json)
 		report_text(&s->out, report);
-	return s->dir ? write_part(s, report) : EXIT_DONE;
+	if (!s->dir)
+		return EXIT_DONE;
+	written = write_part(s, report);
+	indexed = write_index(s);
+	return written ? written : indexed;
 }
 
 static int finish(struct session *s, int written, double seconds)
 {
 	unsigned int nr = json_array_size(s->reports);
-	int status = s->dir ? write_index(s) : EXIT_DONE;
+	int status = s->dir ? write_whole(s) : EXIT_DONE;
 	json_t *root;
 
 	if (s->args->json) {

@@ -29,6 +29,7 @@ const char trace_help[] =
 "      --iterations N  how much a block does instead: 4 N multiply-adds a thread,\n"
 "                      1 to 1000000\n"
 "\n"
+"Without a NAME its words are the name; no two may have the same.\n"
 "An SM holds one block at a time. At most 52 sets and 20000 blocks of all launches.\n"
 "Exit status: 0 every block ran inside its set, 1 one did not, 2 it cannot run here.\n"
 "\n"
@@ -90,17 +91,23 @@ static int take_options(const struct args *args, const struct options *options,
 	return status;
 }
 
+/* The name in [NAME=]SET: how many bytes of @word; without one the words are the name. */
+static int name_len(const char *word)
+{
+	const char *end = strrchr(word, '=');
+
+	return end ? end - word : (int)strlen(word);
+}
+
 /* [NAME=]SET: -1 to go on, or a status. */
 static int take_set(const struct args *args, struct trace *trace, const char *word,
 		    struct picture_tenant *tenant)
 {
 	const char *words = strrchr(word, '=');
-	char *name;
+	char *name = strndup(word, name_len(word));
 	int err;
 
 	words = words ? words + 1 : word;
-	/* Without a name the words are the name. */
-	name = words == word ? strdup(word) : strndup(word, words - 1 - word);
 	if (!name)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	tenant->name = name;
@@ -229,6 +236,22 @@ static int trace_attached(const struct args *args, const struct options *options
 	return status;
 }
 
+/* Of the first @nr words: -1 to go on, or a status. */
+static int check_name(const struct args *args, unsigned int nr)
+{
+	const char *word = args->program[nr];
+	int len = name_len(word);
+
+	if (!len)
+		return cmd_fail(args->cmd, EXIT_USAGE, "'%s': an empty name: wants NAME=SET", word);
+	for (unsigned int i = 0; i < nr; i++)
+		if (name_len(args->program[i]) == len && !strncmp(args->program[i], word, len))
+			return cmd_fail(args->cmd, EXIT_USAGE,
+					"'%s' and '%s': two sets of the name '%.*s': give each its own, NAME=SET",
+					args->program[i], word, len, word);
+	return -1;
+}
+
 /* What can be seen before there is a GPU: -1 to go on, or a status. */
 static int check_words(const struct args *args)
 {
@@ -240,6 +263,12 @@ static int check_words(const struct args *args)
 		return cmd_fail(args->cmd, EXIT_USAGE, "no SET: see 'gpupart trace --help'");
 	if (nr > TRACE_MAX_SETS)
 		return cmd_fail(args->cmd, EXIT_USAGE, "%u sets: at most %d", nr, TRACE_MAX_SETS);
+	for (unsigned int i = 0; i < nr; i++) {
+		int status = check_name(args, i);
+
+		if (status >= 0)
+			return status;
+	}
 	return -1;
 }
 

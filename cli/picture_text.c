@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A picture of a GPU for a terminal, in 80 columns: a box a TPC, floorswept ones hatched,
- * tenants by letter and, where there is colour, in colour. Must not know where a topology
- * or a set comes from.
+ * A picture of a GPU for a terminal, in 80 columns (its words in fewer, where COLUMNS says
+ * so): a box a TPC, floorswept ones hatched, tenants by letter and, where there is colour, in
+ * colour. Must not know where a topology or a set comes from.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "picture.h"
 
@@ -272,24 +273,99 @@ static void print_tenants(const struct page *page)
 			 out_set(text, sizeof(text), page->picture->topo, &none));
 }
 
+/* How wide words may be: what COLUMNS says of a narrow terminal. Boxes need what they need. */
+static int columns(void)
+{
+	const char *text = getenv("COLUMNS");
+	int nr = text ? atoi(text) : 0;
+
+	return nr >= 20 && nr < COLUMNS ? nr : COLUMNS;
+}
+
+/* Bytes up to the next blank or the end; the columns they take, escapes none, in @wide. */
+static size_t word_len(const char *at, int *wide)
+{
+	const char *start = at;
+
+	for (*wide = 0; *at && *at != ' ' && *at != '\n'; at++) {
+		if (*at == '\033')
+			at += strcspn(at, "m\n");
+		else
+			*wide += (*at & 0xc0) != 0x80;
+		if (!*at)
+			break;
+	}
+	return at - start;
+}
+
+/* A line, which ends at '\n', in as many as it needs: the others stand below its first word. */
+static const char *fold_line(FILE *file, const char *at, int room)
+{
+	int indent = strspn(at, " "), column = 0, wide;
+
+	while (*at && *at != '\n') {
+		int blanks = strspn(at, " ");
+		size_t len = word_len(at + blanks, &wide);
+
+		if (column > indent && column + blanks + wide > room) {
+			fprintf(file, "\n%*s", indent, "");
+			column = indent;
+			at += blanks;
+			blanks = 0;
+		}
+		fprintf(file, "%.*s", (int)(blanks + len), at);
+		column += blanks + wide;
+		at += blanks + len;
+	}
+	fputc('\n', file);
+	return *at ? at + 1 : at;
+}
+
+/* What @print prints, no wider than the terminal. */
+static void print_folded(struct page *page, void (*print)(const struct page *page))
+{
+	struct out *out = page->out, narrow = *out;
+	char *text = NULL;
+	size_t len;
+
+	narrow.file = columns() < COLUMNS ? open_memstream(&text, &len) : NULL;
+	if (!narrow.file) {
+		print(page);
+		return;
+	}
+	page->out = &narrow;
+	print(page);
+	page->out = out;
+	fclose(narrow.file);
+	for (const char *at = text; at && *at;)
+		at = fold_line(out->file, at, columns());
+	free(text);
+}
+
+static void print_head(const struct page *page)
+{
+	char title[4 * COLUMNS + 1];
+	const char *rest;
+
+	if (page->picture->title) {
+		rest = picture_line(page->picture->title, COLUMNS - 3, title, sizeof(title));
+		fprintf(page->out->file, "%s%s%s%s\n", page->out->bold, out_clean(title),
+			*rest ? "..." : "", page->out->plain);
+	}
+	out_gpu_text(page->out, page->picture->topo);
+}
+
 void picture_text(struct out *out, const struct picture *picture)
 {
 	struct page page = {
 		.out = out, .picture = picture, .signs = out->utf8 ? &box : &ascii,
 	};
-	char title[4 * COLUMNS + 1];
-	const char *rest;
 
 	picture_layout(&page.layout, picture->topo);
 	measure(&page);
-	if (picture->title) {
-		rest = picture_line(picture->title, COLUMNS - 3, title, sizeof(title));
-		fprintf(out->file, "%s%s%s%s\n", out->bold, out_clean(title), *rest ? "..." : "",
-			out->plain);
-	}
-	out_gpu_text(out, picture->topo);
+	print_folded(&page, print_head);
 	print_panels(&page);
-	print_tenants(&page);
+	print_folded(&page, print_tenants);
 	fputc('\n', out->file);
-	print_signs(&page);
+	print_folded(&page, print_signs);
 }

@@ -1201,7 +1201,7 @@ class Demand:
     """What a tenant asks for; without arguments one TPC at least, and its share of all."""
 
     min: int = 1                            #: TPCs, at least
-    max: Optional[int] = None               #: at most; None is no bound
+    max: Optional[int] = None               #: at most, 1 or more; None is no bound
     gpcs: bool = False                      #: whole GPCs, shared with nobody
     cluster: int = 0                        #: blocks of the largest cluster it launches
     same: Iterable[str] = ()                #: tenants, or one, that share its uGPU
@@ -1225,6 +1225,23 @@ class Plan:
         _done(_lib.gpupart_plan_check(_thread.context, topology._pointer, self.topology_hash))
 
 
+def _check_demand(name: str, demand: Demand) -> None:
+    """What C would take for something else: 0 is no bound there, and any object is true."""
+    for field, least in (("min", 0), ("max", 1), ("cluster", 0), ("weight", 0)):
+        value = getattr(demand, field)
+        if value is None and field == "max":
+            continue
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"tenant {name}: {field}={value!r}: wants a number")
+        if not least <= operator.index(value) < 1 << 32:
+            words = "wants 1 or more, or None for no bound" if least else "wants 0 or more"
+            raise Error(errno.EINVAL, f"tenant {name}: {field}={value}: {words}")
+    for field in ("gpcs", "spread"):
+        value = getattr(demand, field)
+        if not isinstance(value, bool):
+            raise TypeError(f"tenant {name}: {field}={value!r}: wants True or False")
+
+
 def _names(names: Union[str, Iterable[str]]) -> Optional[bytes]:
     return _bytes(names if isinstance(names, str) else "+".join(names)) or None
 
@@ -1244,17 +1261,21 @@ def plan(topology: Topology, demands: Mapping[str, Demand],
     >>> plan(Topology.open("sample:h200-b"), {"a": Demand(40), "b": Demand(30, gpcs=True)})
     Traceback (most recent call last):
     gpupart.Error: tenant a: min=40 cannot be met beside b on 66 TPCs: min=34 would do
+    >>> plan(Topology.open("sample:h200-b"), {"a": Demand(max=0)})
+    Traceback (most recent call last):
+    gpupart.Error: tenant a: max=0: wants 1 or more, or None for no bound
+    >>> plan(Topology.open("sample:h200-b"), {"a": Demand(gpcs="no")})
+    Traceback (most recent call last):
+    TypeError: tenant a: gpcs='no': wants True or False
     >>> made.check(Topology.open("sample:h200-e"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     gpupart.Error: the plan was made for topology b750cf4a1a267bb7 and ...
     """
     rows = (_CDemand * max(len(demands), 1))()
     for row, (name, demand) in zip(rows, demands.items()):
-        for field, value in (("min_tpcs", demand.min), ("max_tpcs", demand.max or 0),
-                             ("cluster", demand.cluster), ("weight", demand.weight)):
-            if not 0 <= operator.index(value) < 1 << 32:
-                raise Error(errno.EINVAL, f"tenant {name}: {field}={value}: wants 0 or more")
-            setattr(row, field, value)
+        _check_demand(name, demand)
+        row.min_tpcs, row.max_tpcs = demand.min, demand.max or 0
+        row.cluster, row.weight = demand.cluster, demand.weight
         row.name, row.gpcs, row.spread = _bytes(name), demand.gpcs, demand.spread
         row.same, row.apart = _names(demand.same), _names(demand.apart)
     at = None if within is None else topology.set(within)

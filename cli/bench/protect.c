@@ -14,6 +14,8 @@
 #define FLOOD_US	2000
 #define LIMIT_US	3e6	/* of a case: where each takes long, fewer are measured */
 #define LEAST_NR	20
+#define NR_BARS		3	/* of a case: min, median, 99% */
+#define NO_SETS		"no sets"
 
 /* A fixed sequence of small kernels, again and again, one a period. */
 struct loop {
@@ -35,8 +37,9 @@ struct protect {
 	struct workload work;
 	struct neighbour faulty;
 	struct loop victim, good;
-	json_t *table, *samples;
+	json_t *table, *bars[NR_BARS], *spread;
 	unsigned int nr;
+	enum arrangement where;		/* the best this board has: held to a limit */
 	int mhz;			/* as NVML told at the end of the last loop */
 };
 
@@ -147,21 +150,36 @@ static int run_loop(struct protect *p, struct loop *l)
 	return 0;
 }
 
-static struct stats tell_case(struct protect *p, const char *name, double share)
+/* @where / @what: the name of a case. */
+static struct stats tell_case(struct protect *p, const char *where, const char *what, double share)
 {
-	struct stats s;
-	json_t *series = report_series(p->samples, name);
+	struct stats s = stats_of(p->victim.us, p->victim.nr);
+	const double bars[NR_BARS] = { s.min, s.median, s.p99 };
+	char name[64];
 
-	for (unsigned int i = 0; i < p->victim.nr; i++)
-		report_point(series, i + 1, p->victim.us[i]);
-	s = stats_of(p->victim.us, p->victim.nr);
+	snprintf(name, sizeof(name), "%s / %s", where, what);
+	for (int i = 0; i < NR_BARS; i++)
+		report_bar(p->bars[i], name, bars[i]);
 	report_row(p->table, "[s,f,f,f,f,f,f,i,o,i]", name, s.mean, s.sd, s.min, s.max,
 		   s.median, s.p99, p->victim.nr, share >= 0 ? json_real(share) : json_null(),
 		   p->mhz);
 	return s;
 }
 
-static int alone(struct protect *p, const char *name, const struct gpupart_tpcset *set,
+/* A line of the last case, its inferences by length: those in a hundred that take no longer. */
+static void tell_spread(struct protect *p, const char *where, const char *what, double alone)
+{
+	char name[64];
+	json_t *series;
+
+	snprintf(name, sizeof(name), "%s / %s", where, what);
+	series = report_series(p->spread, name);
+	for (unsigned int percent = 1; alone > 0 && percent < 100; percent++)
+		report_point(series, percent,
+			     stats_quantile(p->victim.us, p->victim.nr, percent) / alone);
+}
+
+static int alone(struct protect *p, const char *where, const struct gpupart_tpcset *set,
 		 struct stats *stats)
 {
 	int err = bench_stream_set(p->b, p->victim.stream, set);
@@ -169,11 +187,11 @@ static int alone(struct protect *p, const char *name, const struct gpupart_tpcse
 	if (!err)
 		err = run_loop(p, &p->victim);
 	if (!err)
-		*stats = tell_case(p, name, -1);
+		*stats = tell_case(p, where, "alone", -1);
 	return err;
 }
 
-static int beside_good(struct protect *p, struct stats *stats)
+static int beside_good(struct protect *p)
 {
 	int err = bench_stream_set(p->b, p->victim.stream, NULL);
 
@@ -189,17 +207,16 @@ static int beside_good(struct protect *p, struct stats *stats)
 	if (!err && p->good.err)
 		err = bench_fail(p->b, p->good.err, "the good neighbour: %s", p->good.why);
 	if (!err)
-		*stats = tell_case(p, "beside a good instance", -1);
+		tell_case(p, NO_SETS, "good beside", -1);
 	return err;
 }
 
 /* One record holds all of the victim's launches: from the first to the last of them. */
-static int beside_faulty(struct protect *p, const char *name, const struct gpupart_tpcset *set,
+static int beside_faulty(struct protect *p, const char *where, const struct gpupart_tpcset *set,
 			 const struct gpupart_tpcset *faulty_set, struct stats *stats)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
 	struct kernel flood;
-	double share;
 	int err, stopped;
 
 	err = bench_stream_set(p->b, p->victim.stream, set);
@@ -221,54 +238,100 @@ static int beside_faulty(struct protect *p, const char *name, const struct gpupa
 		err = stopped;
 	if (!err)
 		err = slots_fetch(&p->victim.slots);
+	if (!err)
+		*stats = tell_case(p, where, "faulty beside",
+				   neighbour_share(&p->faulty, &p->victim.slots, 1));
+	return err;
+}
+
+/* Alone and beside a faulty one in sets of one shape: how many times as long, 0 not there. */
+static int in_sets(struct protect *p, enum arrangement where, double *times)
+{
+	const struct gpupart_tpcset *set = &p->b->sets.of[where].victim;
+	struct stats own, beside;
+	int err;
+
+	*times = 0;
+	if (*p->b->sets.of[where].why_not)
+		return 0;
+	err = alone(p, sets_name[where], set, &own);
 	if (err)
 		return err;
-	share = neighbour_share(&p->faulty, &p->victim.slots, 1);
-	*stats = tell_case(p, name, share);
+	if (where == p->where)
+		tell_spread(p, sets_name[where], "alone", own.median);
+	err = beside_faulty(p, sets_name[where], set, &p->b->sets.of[where].neighbour, &beside);
+	if (err)
+		return err;
+	tell_spread(p, sets_name[where], "faulty beside", own.median);
+	*times = own.mean > 0 ? beside.mean / own.mean : 0;
 	return 0;
+}
+
+/* "interleaved 1.012, own GPC 1.013": of those that there are. */
+static void say_times(const double *times, char *text, size_t len)
+{
+	*text = 0;
+	for (int where = SETS_INTERLEAVED; where < SETS_NR; where++)
+		if (times[where] > 0)
+			out_append(text, len, "%s%s %.3f", *text ? ", " : "", sets_name[where],
+				   times[where]);
+}
+
+static void tell(struct protect *p, json_t *report, const struct stats *whole,
+		 const struct stats *faulty, const double *times)
+{
+	char text[256];
+
+	say_times(times, text, sizeof(text));
+	report_check(report, !p->b->simulated,
+		     "mean beside a faulty one, partitioned, to alone in the same set",
+		     times[p->where], REPORT_AT_MOST, 1.05);
+	report_mean(report, "A program that floods the GPU makes an inference take %.1f times as "
+		    "long (%.0f us instead of %.0f); in sets of their own so many times what it "
+		    "takes alone in the same set: %s.",
+		    whole->mean > 0 ? faulty->mean / whole->mean : 0, faulty->mean, whole->mean,
+		    text);
+	report_note(report, "Table III of \"Hardware Compute Partitioning on NVIDIA GPUs\" has it "
+		    "for YOLOv2. Here an inference is %d small kernels, reads and multiply-adds "
+		    "in turn, one each %d us; the faulty one launches grids that take the whole "
+		    "of its set for %d us, without a pause. It computes: one that reads the L2 or "
+		    "streams is in isolation. %u TPCs each, the faulty one all others "
+		    "in \"%s\"; held to a limit: %s. A case ends after %.0f s with fewer "
+		    "inferences. MHz: the SMs' clock by NVML at a case's end (-1: not told).",
+		    NR_STEPS, PERIOD_US, FLOOD_US, p->b->sets.nr_tpcs, sets_name[SETS_REST],
+		    sets_name[p->where], LIMIT_US / 1e6);
 }
 
 static int measure(struct protect *p, json_t *report)
 {
-	const struct sets *sets = &p->b->sets;
-	enum arrangement where = *sets->of[SETS_UGPU].why_not ? *sets->of[SETS_GPC].why_not ?
-				 SETS_INTERLEAVED : SETS_GPC : SETS_UGPU;
-	const struct gpupart_tpcset *own = &sets->of[where].victim;
-	struct stats whole, set, fair, faulty, apart, rest;
+	struct stats whole, faulty;
+	double times[SETS_NR] = { 0 };
 	int err;
 
-	err = alone(p, "alone", NULL, &whole);
+	err = alone(p, NO_SETS, NULL, &whole);
 	if (!err)
-		err = beside_good(p, &fair);
+		err = beside_good(p);
 	if (!err)
-		err = beside_faulty(p, "beside a faulty one", NULL, NULL, &faulty);
+		err = beside_faulty(p, NO_SETS, NULL, NULL, &faulty);
+	for (int where = SETS_INTERLEAVED; !err && where < SETS_NR; where++)
+		err = in_sets(p, where, &times[where]);
 	if (!err)
-		err = alone(p, "alone in its set", own, &set);
-	if (!err)
-		err = beside_faulty(p, "beside a faulty one, partitioned", own,
-				    &sets->of[where].neighbour, &apart);
-	if (!err && !*sets->of[SETS_REST].why_not)
-		err = beside_faulty(p, "the same, faulty on all the rest",
-				    &sets->of[SETS_REST].victim, &sets->of[SETS_REST].neighbour,
-				    &rest);
-	if (err)
-		return err;
-	report_check(report, !p->b->simulated,
-		     "mean beside a faulty one, partitioned, to alone in the same set",
-		     set.mean > 0 ? apart.mean / set.mean : 0, REPORT_AT_MOST, 1.05);
-	report_mean(report, "A program that floods the GPU makes an inference take %.1f times as "
-		    "long (%.0f us instead of %.0f); in sets of their own it takes %.3f times "
-		    "what it takes alone in its set.",
-		    whole.mean > 0 ? faulty.mean / whole.mean : 0,
-		    faulty.mean, whole.mean, set.mean > 0 ? apart.mean / set.mean : 0);
-	report_note(report, "Table III of \"Hardware Compute Partitioning on NVIDIA GPUs\" has it "
-		    "for YOLOv2. Here an inference is %d small kernels, reads and multiply-adds "
-		    "in turn, one each %d us; the faulty one launches grids that take the whole "
-		    "of its set for %d us, without a pause. Sets: %s, %u TPCs each. A case ends "
-		    "after %.0f s with fewer inferences. MHz: the SMs' clock by NVML at a "
-		    "case's end (-1: not told).", NR_STEPS, PERIOD_US, FLOOD_US,
-		    sets_name[where], sets->nr_tpcs, LIMIT_US / 1e6);
-	return 0;
+		tell(p, report, &whole, &faulty, times);
+	return err;
+}
+
+static void add_charts(struct protect *p, json_t *report)
+{
+	static const char *const bars[NR_BARS] = { "min", "median", "99%" };
+	json_t *chart = report_chart(report, "protect.svg", REPORT_BARS,
+				     "An inference, alone and beside others", "", "us", true);
+
+	for (int i = 0; i < NR_BARS; i++)
+		p->bars[i] = report_series(chart, bars[i]);
+	p->spread = report_chart(report, "protect-sets.svg", REPORT_LINES,
+				 "In sets: inferences by length", "shortest inferences, %",
+				 "times the median alone in the same set", false);
+	report_chart_near(p->spread);
 }
 
 int bench_protect(struct bench *b, json_t *report)
@@ -280,14 +343,15 @@ int bench_protect(struct bench *b, json_t *report)
 		return bench_fail(b, -ENOMEM, "no memory");
 	p->b = b;
 	p->nr = bench_count(b, 400, 60);
+	p->where = !*b->sets.of[SETS_UGPU].why_not ? SETS_UGPU :
+		   !*b->sets.of[SETS_GPC].why_not ? SETS_GPC : SETS_INTERLEAVED;
 	if (!b->sets.nr_tpcs) {
 		free(p);
 		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
 	}
 	p->table = report_table(report, "An inference (us)", "case|mean|standard deviation|min|max|"
 				"median|99%|inferences|faulty one ran|MHz");
-	p->samples = report_chart(report, "protect.svg", REPORT_LINES, "Inferences one by one",
-				  "inference", "us", true);
+	add_charts(p, report);
 	err = workload_open(b, &p->work);
 	if (!err)
 		err = neighbour_open(b, &p->faulty);

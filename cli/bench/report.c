@@ -88,6 +88,11 @@ json_t *report_chart(json_t *report, const char *file, enum report_kind kind, co
 	return chart;
 }
 
+void report_chart_near(json_t *chart)
+{
+	json_object_set_new(chart, "near", json_true());
+}
+
 void report_chart_row(json_t *chart, const char *row)
 {
 	json_array_append_new(json_object_get(chart, "rows"), json_string(row));

@@ -41,6 +41,9 @@ enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_TIMELINE };
 json_t *report_chart(json_t *report, const char *file, enum report_kind kind, const char *title,
 		     const char *x, const char *y, bool log);
 
+/* Lines whose axis does not begin at 0: what differs is little beside the value. */
+void report_chart_near(json_t *chart);
+
 /* Rows of a timeline in another order than that in which they come. */
 void report_chart_row(json_t *chart, const char *row);
 

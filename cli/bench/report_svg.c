@@ -319,7 +319,8 @@ static void draw_bars(struct frame *f)
 			fprintf(f->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
 				"height=\"%.1f\" fill=\"url(#s%zu)\" stroke=\"#222222\" "
 				"stroke-width=\"0.5\"/>\n", x, y, bar, base - y, i % MAX_SERIES);
-			snprintf(text, sizeof(text), number_at(point, 1) < 2 ? "%.4g" : "%.3g",
+			snprintf(text, sizeof(text), number_at(point, 1) < 2 ? "%.4g" :
+				 number_at(point, 1) < 1000 ? "%.3g" : "%.0f",
 				 number_at(point, 1));
 			fprintf(f->file, "<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
 				"font-size=\"9\">%s</text>\n", x + bar / 2 + 3, y - 3, text);
@@ -380,7 +381,7 @@ static void look_at_points(struct frame *f, const char *kind)
 	/* Bars begin at 0, or where the axis is logarithmic at 1 if they are about that. */
 	if (f->y.log && f->y.min > -0.2 && !lines)
 		f->y.min = 0;
-	axis_round(&f->y, !lines || !f->y.log);
+	axis_round(&f->y, !json_is_true(json_object_get(f->chart, "near")));
 }
 
 void report_svg(FILE *file, const json_t *chart, bool simulated)

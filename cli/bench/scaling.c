@@ -92,19 +92,15 @@ static void mean_all(struct scaling *s, json_t *report)
 
 	while (some + 1 < s->nr_sizes && s->sizes[some] < s->nr_tpcs / 4)
 		some++;
-	for (unsigned int w = 0; w < NR_WORKS; w++) {
-		const double *us = s->us[w][1];
-
-		while (enough[w] + 1 < s->nr_sizes &&
-		       us[enough[w]] > us[s->nr_sizes - 1] * 1.05)
-			enough[w]++;
-	}
+	for (unsigned int w = 0; w < NR_WORKS; w++)
+		enough[w] = stats_settled(s->us[w][1], s->nr_sizes, 1.05);
 	report_mean(report, "On %u of %u TPCs, packed to spread: compute %.3f, L2 reads %.3f, "
 		    "DRAM stream %.3f times as long.", s->sizes[some], s->nr_tpcs,
 		    s->us[0][0][some] / s->us[0][1][some], s->us[1][0][some] / s->us[1][1][some],
 		    s->us[2][0][some] / s->us[2][1][some]);
-	report_mean(report, "Within 5%% of the time on all TPCs, spread: compute from %u TPCs on, "
-		    "L2 reads from %u, DRAM stream from %u.", s->sizes[enough[0]],
+	report_mean(report, "Within 5%% of the time on all TPCs, spread, with that many TPCs and "
+		    "any more: compute from %u, L2 reads from %u, DRAM stream from %u.",
+		    s->sizes[enough[0]],
 		    s->sizes[enough[1]], s->sizes[enough[2]]);
 }
 

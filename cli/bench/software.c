@@ -29,6 +29,7 @@ struct row {
 
 struct outcome {
 	double alone, slowdown;
+	double tail;	/* beside: the slowest in a hundred to the median */
 };
 
 /* Over all launches of the last series: SMs that it had, and had in common with @others. */
@@ -100,6 +101,7 @@ static int measure(struct software *s, const struct row *row, struct outcome *ou
 	tell_sms(s, &nr_sms, &nr_common);
 	outcome->alone = cell.alone.median;
 	outcome->slowdown = cell.alone.median > 0 ? cell.beside.median / cell.alone.median : 0;
+	outcome->tail = cell.beside.median > 0 ? cell.beside.p99 / cell.beside.median : 0;
 	report_row(s->table, "[s,i,f,f,f,f,i,i,i]", row->name,
 		   row->set ? bench_nr_sms(s->b, row->set) : bench_nr_sms(s->b, &all),
 		   cell.alone.median, cell.beside.median, cell.beside.p99, outcome->slowdown,
@@ -140,9 +142,11 @@ static int measure_all(struct software *s, json_t *report)
 		    "kernel takes in the mask: that is the price in speed, apart from the kernel "
 		    "having to be rewritten. Without a mask they land wherever there is room: "
 		    "beside another such program the same blocks take %.2f times as long as "
-		    "alone, in the mask %.3f times.",
+		    "alone at the median, but the slowest in a hundred %.1f times the median; in "
+		    "the mask %.3f times, and the slowest in a hundred %.3f times the median.",
 		    outcome[0].alone > 0 ? outcome[1].alone / outcome[0].alone : 0,
-		    outcome[2].slowdown, outcome[0].slowdown);
+		    outcome[2].slowdown, outcome[2].tail, outcome[1].slowdown,
+		    outcome[1].tail);
 	report_note(report, "The share is %u TPCs, %u SMs: %u blocks of 1024 threads that take "
 		    "the work of %u. The neighbour has the other share by the same means: a mask, "
 		    "or as many blocks as the other SMs hold. SMs: that ran a block in any of the "

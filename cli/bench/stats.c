@@ -20,6 +20,11 @@ double stats_median(double *values, unsigned int nr)
 	return (values[(nr - 1) / 2] + values[nr / 2]) / 2;
 }
 
+double stats_quantile(const double *sorted, unsigned int nr, unsigned int percent)
+{
+	return nr ? sorted[(nr * percent + 99) / 100 - 1] : 0;
+}
+
 struct stats stats_of(double *values, unsigned int nr)
 {
 	struct stats stats = { .nr = nr };
@@ -30,8 +35,7 @@ struct stats stats_of(double *values, unsigned int nr)
 	stats.median = stats_median(values, nr);
 	stats.min = values[0];
 	stats.max = values[nr - 1];
-	/* The smallest value that 99 of 100 do not exceed. */
-	stats.p99 = values[(nr * 99 + 99) / 100 - 1];
+	stats.p99 = stats_quantile(values, nr, 99);
 	for (unsigned int i = 0; i < nr; i++)
 		stats.mean += values[i] / nr;
 	for (unsigned int i = 0; i < nr; i++)
@@ -78,6 +82,15 @@ double stats_covered(const struct stats_span *spans, unsigned int nr,
 			covered += end - start;
 	}
 	return covered / (span->end - span->start);
+}
+
+unsigned int stats_settled(const double *values, unsigned int nr, double factor)
+{
+	unsigned int from = nr ? nr - 1 : 0;
+
+	while (from && values[from - 1] <= values[nr - 1] * factor)
+		from--;
+	return from;
 }
 
 double stats_step(double range, unsigned int max)

@@ -106,11 +106,38 @@ has "$err" "0-3" "inside a limit: says which"
 if [ -c /dev/full ]; then
 	"$gpupart" bench dynamic --quick -i sample:h200 >/dev/full 2>"$tmp/err"
 	is "$?" 1 "a full disk is noticed"
-	mkdir "$tmp/full" && ln -s /dev/full "$tmp/full/dynamic.json"
-	try bench dynamic --quick -i sample:h200 -o "$tmp/full"
-	is "$status" 1 "also for one file"
-	has "$err" "$tmp/full/dynamic.json" "and it is named"
 fi
+for name in dynamic.json .dynamic.json.new; do
+	mkdir -p "$tmp/no-$name/$name/x"
+	try bench dynamic --quick -i sample:h200 -o "$tmp/no-$name"
+	is "$status" 1 "a file that cannot be written is noticed: $name"
+	has "$err" "$tmp/no-$name/dynamic.json: " "and named: $name"
+done
+
+# A folder that is full: one part anew leaves the others, and a run that is ended all.
+links() { grep -c '^## \[' "$dir/README.md"; }
+before=$(cksum <"$dir/scaling.json")
+try bench overlap --quick -i sample:h200 -o "$dir"
+is "$status$err $(links) $(cksum <"$dir/scaling.json")" "0 9 $before" "overlap alone: the index has all nine"
+is "$(grep -c '^Of an earlier run: .*(simulated)' "$dir/README.md")" 8 "and says of eight that they are older"
+is "$(sed -n '/^## \[overlap/,/^## \[slots/p' "$dir/README.md" | grep -c earlier)" 0 \
+	"not of the one that is new"
+is "$(find "$dir" -name '.*.new')" "" "nothing is left over"
+echo '{"command": "bench", "name": "else"}' >"$dir/slots.json"
+echo broken >"$dir/scaling.json"
+try bench overlap --quick -i sample:h200 -o "$dir"
+is "$status$err $(links)" "0 7" "what is no report of a part is not listed"
+cp "$dir/README.md" "$dir/bench.json" "$tmp"
+# It waits at the end of its first part: nobody reads, and the pipe is full.
+# shellcheck disable=SC2216
+sh -c 'echo $$ >"$1"; head -c 65536 /dev/zero; exec "$2" bench -i sample:h200 -o "$3"' sh \
+	"$tmp/pid" "$gpupart" "$dir" 2>/dev/null | sleep 2 &
+sleep 1
+kill -TERM "$(cat "$tmp/pid")"
+ok $? "a run is there to be ended"
+wait $!
+cmp "$dir/README.md" "$tmp/README.md" && cmp "$dir/bench.json" "$tmp/bench.json"
+ok $? "a run that was ended early changed nothing"
 
 ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
 if [ -x "$ptxas" ]; then

@@ -4,6 +4,7 @@
 # hatched, sets are told apart by letter, colour and grey, no text is cut or covered. UPDATE=1
 # writes the expected texts anew: read the diff.
 . "$(dirname "$0")/tap.subr"
+unset COLUMNS
 e=tests/data/gh100-h200-e/capture.txt
 
 golden() {	# NAME ARGS
@@ -145,4 +146,10 @@ if xmllint --version >/dev/null 2>&1; then
 else
 	skip "no xmllint"
 fi
+
+# A narrow terminal: words go on below, whole and in order; a word alone may be wider.
+"$gpupart" topology -i $e --of picture --mark 'a name of many words=0-7,9,11,13,20' >"$tmp/wide"
+COLUMNS=40 "$gpupart" topology -i $e --of picture --mark 'a name of many words=0-7,9,11,13,20' >"$tmp/narrow"
+is "$(grep -vE '^.{7}[|+]|^[^ ]*$' "$tmp/narrow" | grep -E '.{41}')" "" "COLUMNS=40: no line of words is wider"
+is "$(tr -s ' \n' ' ' <"$tmp/narrow")" "$(tr -s ' \n' ' ' <"$tmp/wide")" "and they are the same words"
 tap_done

@@ -25,12 +25,33 @@ static void test_stats(void)
 	s = stats_of(hundred, 100);
 	tap_ok(s.p99 == 99 && s.max == 100 && s.min == 1 && s.nr == 100,
 	       "99%% of 1 to 100 do not exceed 99 (%g)", s.p99);
+	tap_ok(stats_quantile(hundred, 100, 1) == 1 && stats_quantile(hundred, 100, 50) == 50 &&
+	       stats_quantile(hundred, 99, 1) == 1 && stats_quantile(hundred, 0, 50) == 0,
+	       "1%% do not exceed 1, 50%% not 50; of none 0");
 	tap_ok(near(s.mean, 50.5) && near(s.sd, sqrt(100 * 101 / 12.0)),
 	       "mean and standard deviation (%g, %g)", s.mean, s.sd);
 	s = stats_of(one, 1);
 	tap_ok(s.p99 == 7 && s.sd == 0 && s.median == 7, "of one: itself, no deviation");
 	s = stats_of(one, 0);
 	tap_ok(!s.nr && !s.mean && !s.p99, "of none: nothing");
+}
+
+/* A value that is low before others that are high again is not where it settles. */
+static void test_settled(void)
+{
+	const double dips[] = { 300, 150, 156, 155, 152, 145 }, falls[] = { 9, 8, 7 },
+		     flat[] = { 5, 5, 5 };
+	/* L2 reads spread over 31 to 40 of 66 TPCs of an H200, and on all. */
+	const double h200[] = { 150.6, 149.4, 152.1, 155.8, 154.9, 152.9, 150.1, 149.6, 148.6,
+				146.9, 145.2 };
+
+	tap_ok(stats_settled(dips, 6, 1.05) == 4, "settled where all behind are as low (%u)",
+	       stats_settled(dips, 6, 1.05));
+	tap_ok(stats_settled(h200, 11, 1.05) == 6, "on an H200 from 37 TPCs on (%u)",
+	       31 + stats_settled(h200, 11, 1.05));
+	tap_ok(stats_settled(falls, 3, 1.05) == 2, "what falls to the end: at the last");
+	tap_ok(stats_settled(flat, 3, 1.05) == 0, "what never changes: at the first");
+	tap_ok(stats_settled(flat, 0, 1.05) == 0, "of none: 0");
 }
 
 static void test_spans(void)
@@ -222,6 +243,7 @@ int main(void)
 	if (gpupart_open(&gp))
 		return 1;
 	test_stats();
+	test_settled();
 	test_spans();
 	test_axes();
 	test_charts();
