@@ -21,16 +21,18 @@ static json_t *json_ugpus(const struct gpupart_topology *topo, const struct gpup
 }
 
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
-		       const struct gpupart_tpcset *within)
+		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
+		       bool simulated)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
-	json_t *root = out_json_new("plan", info->simulated), *tenants = json_array();
+	json_t *root = out_json_new("plan", info->simulated || simulated), *tenants = json_array();
 	struct gpupart_tpcset left = *within;
 	char hash[20];
 
 	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)plan->topology_hash);
 	json_object_set_new(root, "gpu", out_json_gpu(info));
 	json_object_set_new(root, "topology_hash", json_string(hash));
+	json_object_set_new(root, "limit", limit ? out_json_set(topo, limit) : json_null());
 	json_object_set_new(root, "optimal", json_boolean(plan->optimal));
 	json_object_set_new(root, "nr_steps", json_integer(plan->nr_steps));
 	json_object_set_new(root, "tenants", tenants);

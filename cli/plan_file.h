@@ -13,8 +13,10 @@ struct plan_file {
 	char set[GPUPART_TPCSET_STRLEN];	/* list form */
 };
 
+/* @within: what was planned; @limit: of the run that this is in, or NULL. */
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
-		       const struct gpupart_tpcset *within);
+		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
+		       bool simulated);
 
 /* @words is "FILE:NAME": -1 to go on, or a status with the line written. */
 int plan_file_read(const struct args *args, const char *words, struct plan_file *file);

@@ -20,6 +20,14 @@ int run_check_program(const struct args *args);
 void run_inherit_gpu(struct args *args);
 
 /*
+ * The limit of a run around this command, on the GPU at @pci: in @set, with *outer to it,
+ * or NULL where there is none. -1 to go on, or a status: it is on another GPU, or no set.
+ */
+int run_outer_limit(const struct args *args, struct gpupart *gp,
+		    const struct gpupart_topology *topo, const char *pci,
+		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer);
+
+/*
  * Works out the set, has the mask bits checked, and puts all that the program needs into
  * the environment: -1 to go on, or a status.
  */

@@ -163,6 +163,36 @@ else
 	skip "no compiler here"
 fi
 
+# Inside a run: its limit is what is planned, and the lines hold where the run's job would.
+in_run() { "$gpupart" run -i $e -t 0-3 -- "$gpupart" plan "$@" >"$tmp/out" 2>"$tmp/err"; }
+in_run --tenant a --json
+is "$? $(set_of a) $(get "d['limit']['list'], d['simulated']")" "0 0-3 0-3 True" "in a run: the plan is inside its limit"
+in_run --tenant a
+has "$(cat "$tmp/out")" "inside TPCs 0-3, the limit that this runs in (GPUPART_SET)" "and it says so"
+has "$(cat "$tmp/out")" "simulated" "and that it is simulated"
+in_run --tenant a --of svg
+has "$(cat "$tmp/err")" "a plan for 0000:01:00.0, simulated" "in a drawing's place stderr says simulated"
+in_run --beside --tenant a:min=4 --json
+is "$? $(set_of a)" "0 0-3" "--beside: the run's own limit is no neighbour"
+in_run --tenant a:tpcs=8
+is "$?" 1 "more than the limit: refused"
+has "$(cat "$tmp/err")" "cannot be met on 4 TPCs: min=4 would do; this runs inside the limit 0-3 (GPUPART_SET)" \
+	"with the limit"
+in_run --gpu 9 --tenant a
+is "$?" 2 "in a run: another GPU is refused"
+in_run -i $h200 --tenant a --only a --of env
+is "$?$(cat "$tmp/out")" 2 "in a run: no lines of another GPU"
+has "$(cat "$tmp/err")" "-i $h200: this runs inside the limit 0-3" "and why"
+in_run -i $h200 --tenant a --json
+is "$? $(set_of a)" "0 0-65" "but a capture's plan is of all of it"
+if [ -x "$tmp/census" ]; then
+	smids=$("$gpupart" run -i $e -t 0-65 --late 60 -- sh -c 'eval "$("$1" plan --tenant a:max=4 --tenant b --only a --of env)"
+		"$2" lib/probe.ptx 0' sh "$gpupart" "$tmp/census" 2>"$tmp/err")
+	is "$smids" "8 9 24 25 40 41 126 127" "in a run, eval env; PROGRAM: it is confined to the tenant's set"
+else
+	skip "no compiler here"
+fi
+
 # What runs now is left out with --beside alone.
 mkfifo "$tmp/hold"
 "$gpupart" run -i $h200 -g 0 -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
