@@ -47,7 +47,7 @@ const char plan_help[] =
 "      --json          as JSON, which 'gpupart run --plan FILE:NAME' takes\n"
 "      --of FORM       text (the default); picture, for a terminal; svg; or env: lines\n"
 "                      for a shell\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.svg: as --of svg\n"
 "\n"
 "Inside a run only the TPCs of its limit are planned. With the lines of --of env what a\n"
 "shell starts is confined to the tenant's set; 'gpupart set' on a run around that shell\n"
@@ -425,6 +425,8 @@ int cmd_plan(int argc, char **argv)
 			    argc, argv);
 	if (status >= 0)
 		return status;
+	if (!wishes.form && !args.json && out_is_svg(args.output))
+		wishes.form = "svg";
 	status = check_wishes(&args, &wishes);
 	if (status < 0)
 		status = read_demands(&args, &wishes, &demands);

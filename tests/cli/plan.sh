@@ -59,7 +59,7 @@ done
 # Refused: whose demand and what would do, which then does.
 refused 1 "tenant b: min=30 cannot be met beside a on 66 TPCs: min=26 would do" \
 	plan -i $h200 --tenant a:min=40 --tenant b:min=30
-refused 1 "would do" plan -i $h200 --tenant a:min=34,apart=b --tenant b
+refused 1 "min=33, or no tie to others by same or apart would do" plan -i $h200 --tenant a:min=34,apart=b --tenant b
 try plan -i $h200 --tenant a:min=40 --tenant b:min=26
 is $status 0 "what would do does"
 for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "a:weight=1001" "a:nosuch" \
@@ -85,6 +85,14 @@ END
 else
 	skip "no python3"
 fi
+try plan -i $h200 --tenant a -o "$tmp/named.svg"
+is "$status $(head -c 5 "$tmp/named.svg")" "0 <?xml" "plan -o FILE.svg: a drawing"
+try plan -i $h200 --tenant a --of text -o "$tmp/named.svg"
+is "$status $(head -c 6 "$tmp/named.svg")" "0 NVIDIA" "but not where another form is given"
+try topology -i $h200 -o "$tmp/named.svg"
+is "$status $(head -c 5 "$tmp/named.svg")" "0 <?xml" "topology -o FILE.svg: a drawing"
+try topology -i $h200 --json -o "$tmp/named.svg"
+is "$status $(head -c 1 "$tmp/named.svg")" "0 {" "and with --json JSON"
 refused 2 svgg plan -i $h200 --tenant a --of svgg
 refused 2 "take one" plan -i $h200 --tenant a --of env --json
 refused 2 "--only b" plan -i $h200 --tenant a --only b
