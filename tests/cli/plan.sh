@@ -64,7 +64,8 @@ try plan -i $h200 --tenant a:min=40 --tenant b:min=26
 is $status 0 "what would do does"
 for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "a:weight=1001" "a:nosuch" \
 	"a:min=1,min=2" "a:gpcs=2" "a:min=1," "a:apart=" ":min=1" "" "a b:min=1" "a:same=zz" "a:apart=a" \
-	"a:min=3,max=2" "a:gpcs,spread" "a:cluster=8,max=3" "-a"; do
+	"a:min=3,max=2" "a:gpcs,spread" "a:cluster=8,max=3" "-a" "a:pack,spread" "a:spread,pack" "a:tpcs=2,max=4" \
+	"a:min=2,tpcs=2" "a:min=010" "a:min=00"; do
 	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
 done
 refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
@@ -129,6 +130,22 @@ wrong '{}' "nothing in it"
 wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: wants true or false"
 wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: wants a list"
 wrong 'tenants: &x\n  a: *x\n' "y:"
+wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: wants one"
+wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: no YAML"
+wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: wants a number without a 0 before it"
+wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: wants true or false"
+wrong 'tenants:\n  a: {min: ~}\n' "y:2: a.min: has no value"
+wrong 'tenants:\n  a: {min: Null}\n' "y:2: a.min: has no value"
+wrong 'tenants:\n  a: "null"\n' "'null' is not a key"
+wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: take one"
+yaml '%%YAML 1.1\n---\ntenants:\n  a: {tpcs: 9, gpcs: True}\n  b: {min: 1, gpcs: OFF}\n  c: Null\n  d: ~\n  e: NULL\n...\n# words\n'
+try plan -i $h200 -f "$tmp/y" --json
+is "$status $(get "[len(t['set']['whole_gpcs']) for t in d['tenants']][0], len(d['tenants'])")" "0 1 5" \
+	"true, false and null in YAML's spellings; an end and words after it"
+{ printf 'tenants:\n  a:\n'; head -c 1100000 /dev/zero | tr '\0' '#'; } >"$tmp/long"
+refused 2 "-f $tmp/long: wants a file of demands, at most 1048576 bytes" plan -i $h200 -f "$tmp/long"
+cat "$tmp/long" | "$gpupart" plan -i $h200 -f /dev/stdin >"$tmp/out" 2>"$tmp/err"
+is "$? $(grep -c "at most 1048576 bytes" "$tmp/err")" "2 1" "and from a pipe"
 refused 2 /nonexistent plan -f /nonexistent
 refused 2 "is no file" plan -f /
 head -c 4096 /dev/urandom >"$tmp/y"
