@@ -273,6 +273,7 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	args->terms[args->nr_terms].option = "-t";
 	args->terms[args->nr_terms++].text = file->set;
 	wishes->topology_hash = file->topology_hash;
+	wishes->plan_set = file->tpcs;
 	if (!wishes->name)
 		wishes->name = file->name;
 	/* A capture's GPU is the simulated one, whatever the address that it had. */
@@ -310,7 +311,8 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(args, gp, &topo);
 	if (status < 0) {
-		if (wishes->plan && gpupart_plan_check(gp, topo, wishes->topology_hash))
+		if (wishes->plan && (gpupart_plan_check(gp, topo, wishes->topology_hash) ||
+				     gpupart_set_check(gp, topo, &wishes->plan_set)))
 			status = cmd_fail(args->cmd, EXIT_RUN_FAILED, "--plan %s: %s",
 					  wishes->plan, gpupart_error(gp));
 		else

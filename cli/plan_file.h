@@ -11,6 +11,7 @@ struct plan_file {
 	char pci[20];			/* "" where the plan's source did not tell it */
 	char name[64];			/* the tenant */
 	char set[GPUPART_TPCSET_STRLEN];	/* list form */
+	struct gpupart_tpcset tpcs;	/* the same */
 };
 
 /* @within: what was planned; @limit: of the run that this is in, or NULL. */

@@ -10,6 +10,7 @@ struct run_wishes {
 	const char *name, *late;
 	const char *plan;	/* FILE:NAME, the set is of this plan; NULL: of none */
 	uint64_t topology_hash;	/* that the plan was made for */
+	struct gpupart_tpcset plan_set;	/* of the tenant */
 	bool sm_count, mps;
 };
 

@@ -167,8 +167,21 @@ refused 125 "wants FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
 refused 125 "no plan: wants what 'gpupart plan --json' writes" run -i $h200 --plan "$tmp/t.json:b" -- true
 refused 125 "line 1: no JSON" run -i $h200 --plan "$tmp/y:b" -- true
-sed 's/"list": "[^"]*"/"list": "0-99"/' "$tmp/plan.json" >"$tmp/bad.json"
-refused 125 "0-99" run -i $h200 --plan "$tmp/bad.json:b" -- true
+edited() {	# WANTED PYTHON: the plan changed so is refused
+	python3 -c "import json, sys
+d = json.load(open('$tmp/plan.json')); a, b = d['tenants'][0], d['tenants'][1]
+$2
+json.dump(d, open('$tmp/bad.json', 'w'))"
+	refused 125 "--plan $tmp/bad.json:b: $1" run -i $h200 --plan "$tmp/bad.json:b" -- true
+}
+edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set']['list'] = '0-99'"
+edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set']['nr_tpcs'] += 1"
+edited "list, hex and nr_tpcs of a tenant's set are not those of one set: a" "a['set']['hex'] = '0x1'"
+edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set'] = 3"
+edited "a tenant has TPCs of another: b" "b['set'] = a['set']"
+edited "a tenant is there twice: b" "a['name'] = 'b'"
+edited "a tenant has no name" "a['name'] = 1"
+edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
 
 # For a shell: all of them, and one with which a program is confined as by run.
 try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
