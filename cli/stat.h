@@ -30,11 +30,12 @@ struct stat_result {
 	unsigned int gpu_tpcs;	/* of the GPU; 0: not known */
 	/* stat_judge() fills in what follows. */
 	struct gpupart_stat_process sum;	/* of all processes; gpus[0] of all GPUs */
-	double span;		/* seconds from the first work to the last call, added up */
+	double span;		/* seconds from the first work of any to the last of any */
 	double rate;		/* launches a second of that */
-	double busy, kernels, copies, both;	/* shares of the stretches, without what was ours */
+	/* Shares of the span, from those of the stretches, without what was ours. */
+	double busy, kernels, copies, both;
 	double starved, held, starved_waiting, blocked;
-	double cpu_waits, cpu_launches, cost;	/* shares of the span */
+	double cpu_waits, cpu_launches, cost;	/* shares of the processes' spans, added up */
 	double fill;		/* of the SMs that kernels of known size fill, or negative */
 	double depth;		/* on average */
 	uint64_t depth_median;

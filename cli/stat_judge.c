@@ -49,10 +49,132 @@ static void add_process(struct stat_result *result, const struct gpupart_stat_pr
 		*to += *from;
 	sum->own_ns += process->own_ns;
 	sum->unresolved += process->unresolved;
-	if (process->last_ns > process->first_ns && process->first_ns)
-		result->span += (process->last_ns - process->first_ns) / 1e9;
 	for (unsigned int i = 0; i < process->nr_gpus; i++)
 		add_gpu(&sum->gpus[0], &process->gpus[i]);
+}
+
+/* -------------------------------------------------------------------- wall time */
+
+/* From its first work to its last call, or as long as its work was seen to take. */
+static uint64_t span_of(const struct gpupart_stat_process *process)
+{
+	uint64_t span = 0;
+
+	if (!process->first_ns)
+		return 0;
+	if (process->last_ns > process->first_ns)
+		span = process->last_ns - process->first_ns;
+	for (unsigned int i = 0; i < process->nr_gpus; i++)
+		if (process->gpus[i].stretches_ns > span)
+			span = process->gpus[i].stretches_ns;
+	return span;
+}
+
+/* All processes have one clock: what runs at once is no longer than the longest. */
+static double span_of_all(const struct stat_result *result)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (unsigned int i = 0; i < result->nr_processes; i++) {
+		const struct gpupart_stat_process *p = &result->processes[i];
+		uint64_t span = span_of(p);
+
+		if (!span)
+			continue;
+		first = p->first_ns < first ? p->first_ns : first;
+		last = p->first_ns + span > last ? p->first_ns + span : last;
+	}
+	return last ? (last - first) / 1e9 : 0;
+}
+
+/* Shares of the span of all. */
+struct shares {
+	double busy, kernels, copies, both, held;
+	bool seen;
+};
+
+/* What one process has of a GPU's time, for its own part of the span. */
+static void add_shares(struct shares *shares, const struct gpupart_stat_gpu *gpu, double part)
+{
+	double starved = 0, held, own = gpu->own_ns, all;
+
+	/* The GPU was idle while we measured, and would have been given work sooner. */
+	if (own < gpu->starved_ns)
+		starved = gpu->starved_ns - own;
+	own -= gpu->starved_ns - starved;
+	held = own < gpu->held_ns ? gpu->held_ns - own : 0;
+	all = gpu->busy_ns + starved + held;
+	shares->seen |= all > 0;
+	shares->busy += part * share(gpu->busy_ns, all);
+	shares->kernels += part * share(gpu->kernels_ns, all);
+	shares->copies += part * share(gpu->copies_ns, all);
+	shares->both += part * share((double)gpu->kernels_ns + gpu->copies_ns - gpu->busy_ns, all);
+	shares->held += part * share(held, all);
+}
+
+/* The GPU at @pci, which does not do more at once than it can: processes take turns. */
+static struct shares shares_of(const struct stat_result *result, const char *pci)
+{
+	struct shares shares = { 0 };
+
+	for (unsigned int i = 0; i < result->nr_processes; i++) {
+		const struct gpupart_stat_process *p = &result->processes[i];
+		struct gpupart_stat_gpu sum = { 0 };
+
+		for (unsigned int g = 0; g < p->nr_gpus; g++)
+			if (!strcmp(p->gpus[g].pci, pci))
+				add_gpu(&sum, &p->gpus[g]);
+		add_shares(&shares, &sum, share(span_of(p) / 1e9, result->span));
+	}
+	shares.busy = share(shares.busy, 1);
+	shares.kernels = share(shares.kernels, 1);
+	shares.copies = share(shares.copies, 1);
+	if (shares.kernels + shares.copies - shares.busy > shares.both)
+		shares.both = shares.kernels + shares.copies - shares.busy;
+	shares.held = share(shares.held, 1 - shares.busy);
+	return shares;
+}
+
+/* Whether the GPU of process @i's context @g was not met before. */
+static bool is_first(const struct stat_result *result, unsigned int i, unsigned int g)
+{
+	const char *pci = result->processes[i].gpus[g].pci;
+
+	for (unsigned int j = 0; j <= i; j++)
+		for (unsigned int h = 0; h < (j < i ? result->processes[j].nr_gpus : g); h++)
+			if (!strcmp(result->processes[j].gpus[h].pci, pci))
+				return false;
+	return true;
+}
+
+/* Of several GPUs the average. */
+static void take_shares(struct stat_result *result)
+{
+	struct shares sum = { 0 };
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < result->nr_processes; i++)
+		for (unsigned int g = 0; g < result->processes[i].nr_gpus; g++) {
+			struct shares one;
+
+			if (!is_first(result, i, g))
+				continue;
+			one = shares_of(result, result->processes[i].gpus[g].pci);
+			if (!one.seen)
+				continue;
+			nr++;
+			sum.busy += one.busy;
+			sum.kernels += one.kernels;
+			sum.copies += one.copies;
+			sum.both += one.both;
+			sum.held += one.held;
+		}
+	result->busy = share(sum.busy, nr);
+	result->kernels = share(sum.kernels, nr);
+	result->copies = share(sum.copies, nr);
+	result->both = share(sum.both, nr);
+	result->held = share(sum.held, nr);
+	result->starved = nr ? share(1 - result->busy - result->held, 1) : 0;
 }
 
 static uint64_t median_depth(const struct gpupart_stat_gpu *gpu)
@@ -71,31 +193,21 @@ void stat_add_up(struct stat_result *result)
 {
 	const struct gpupart_stat_gpu *gpu = &result->sum.gpus[0];
 	const struct gpupart_stat_process *sum = &result->sum;
-	double starved = 0, held, own, all;
+	double spans = 0;
 
 	memset(&result->sum, 0, sizeof(result->sum));
-	result->span = 0;
-	for (unsigned int i = 0; i < result->nr_processes; i++)
+	result->span = span_of_all(result);
+	for (unsigned int i = 0; i < result->nr_processes; i++) {
 		add_process(result, &result->processes[i]);
-	/* The GPU was idle while we measured, and would have been given work sooner. */
-	own = gpu->own_ns;
-	if (own < gpu->starved_ns)
-		starved = gpu->starved_ns - own;
-	own -= gpu->starved_ns - starved;
-	held = own < gpu->held_ns ? gpu->held_ns - own : 0;
-	all = gpu->busy_ns + starved + held;
+		spans += span_of(&result->processes[i]) / 1e9;
+	}
+	take_shares(result);
 	result->rate = result->span > 0 ? (sum->kernels + sum->graphs) / result->span : 0;
-	result->busy = share(gpu->busy_ns, all);
-	result->kernels = share(gpu->kernels_ns, all);
-	result->copies = share(gpu->copies_ns, all);
-	result->both = share((double)gpu->kernels_ns + gpu->copies_ns - gpu->busy_ns, all);
-	result->starved = share(starved, all);
-	result->held = share(held, all);
 	result->starved_waiting = share(gpu->both_ns, gpu->starved_ns);
 	result->blocked = share(gpu->blocked_ns, gpu->stretches_ns);
-	result->cpu_waits = result->span > 0 ? sum->wait_ns / 1e9 / result->span : 0;
-	result->cpu_launches = result->span > 0 ? sum->launch_ns / 1e9 / result->span : 0;
-	result->cost = result->span > 0 ? sum->own_ns / 1e9 / result->span : 0;
+	result->cpu_waits = spans > 0 ? sum->wait_ns / 1e9 / spans : 0;
+	result->cpu_launches = spans > 0 ? sum->launch_ns / 1e9 / spans : 0;
+	result->cost = spans > 0 ? sum->own_ns / 1e9 / spans : 0;
 	result->fill = gpu->sized_ns ? (double)gpu->filled_ns / gpu->sized_ns : -1;
 	result->depth = gpu->timed ? (double)gpu->depth_sum / gpu->timed : 0;
 	result->depth_median = median_depth(gpu);

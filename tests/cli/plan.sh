@@ -166,7 +166,7 @@ refused 125 "take one" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
 refused 125 "wants FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
 refused 125 "no plan: wants what 'gpupart plan --json' writes" run -i $h200 --plan "$tmp/t.json:b" -- true
-refused 125 "line 1: no JSON" run -i $h200 --plan "$tmp/y:b" -- true
+refused 125 ": no JSON" run -i $h200 --plan "$tmp/y:b" -- true
 edited() {	# WANTED PYTHON: the plan changed so is refused
 	python3 -c "import json, sys
 d = json.load(open('$tmp/plan.json')); a, b = d['tenants'][0], d['tenants'][1]

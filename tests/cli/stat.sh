@@ -130,6 +130,18 @@ measure -- "$prog" deep 30 two
 is "$status $(ask '[len(d["processes"]), t["kernels"], sorted(p["kernels"] for p in d["processes"])]')" \
 	"0 [2, 60, [30, 30]]" "two processes: a row each, and their sum"
 
+is "$(ask '0.02 < d["span_seconds"] <= d["seconds"] and s["busy"] <= 1 and s["starved"] + s["held"] < 0.2')" True \
+	"at once, so no longer than the program took, and a GPU is busy once"
+measure -- sh -c "for i in 1 2 3 4; do $prog host 300 & done; wait"
+is "$(ask '[len(d["processes"]), t["kernels"], d["span_seconds"] <= d["seconds"], d["launches_per_second"] >= 1200 / d["seconds"]]')" \
+	"[4, 1200, True, True]" "four at once: launches a second by the clock on the wall"
+is "$(ask 'abs(s["busy"] + s["starved"] + s["held"] - 1) < 0.01 and
+	s["busy"] > 1.5 * max(p["gpus"][0]["busy_seconds"] for p in d["processes"]) / d["span_seconds"]')" \
+	True "what they have of the GPU adds up"
+measure -- sh -c "$prog deep 100; $prog host 300"
+is "$(ask 'len(d["processes"]) == 2 and d["span_seconds"] > 0.15 and 0.3 < s["busy"] < 0.8')" True \
+	"one after the other: each counts for its time"
+
 # ------------------------------------------------------------------- intervals
 measure --interval 0.1 -- "$prog" poll 500
 is "$(ask 'len(d["intervals"]) >= 3 and all(i["busy"] > 0.9 for i in d["intervals"][1:])')" True \
