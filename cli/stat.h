@@ -17,6 +17,7 @@ enum stat_verdict {
 };
 
 struct stat_result {
+	double window;		/* seconds that the shares are of; 0: all from the first work on */
 	struct gpupart_stat_process *processes;
 	unsigned int nr_processes, nr_lost;
 	/* What became of the program. */

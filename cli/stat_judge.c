@@ -196,7 +196,7 @@ void stat_add_up(struct stat_result *result)
 	double spans = 0;
 
 	memset(&result->sum, 0, sizeof(result->sum));
-	result->span = span_of_all(result);
+	result->span = result->window > 0 ? result->window : span_of_all(result);
 	for (unsigned int i = 0; i < result->nr_processes; i++) {
 		add_process(result, &result->processes[i]);
 		spans += span_of(&result->processes[i]) / 1e9;

@@ -149,6 +149,14 @@ is "$(ask 'len(d["intervals"]) >= 3 and all(i["busy"] > 0.9 for i in d["interval
 try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" poll 300
 has "$err" "launches/s, GPU busy 100.0%" "--interval: lines on stderr"
 
+measure --interval 0.1 -- "$prog" deep 500
+is "$(ask 'len(d["intervals"]) >= 3 and all(i["busy"] > 0.9 and i["wait_seconds"] > 0.05 for i in d["intervals"][1:-1])')" \
+	True "in one long wait: what the GPU has done, and that the CPU waits"
+is "$(ask '0.3 < sum(i["wait_seconds"] for i in d["intervals"]) <= t["wait_seconds"] + 0.01')" True \
+	"no more than in the end"
+measure --interval 0.1 -- sh -c "$prog deep 150; sleep 0.5"
+is "$(ask '[i["busy"] for i in d["intervals"]][-1]')" 0.0 "after its process an interval is idle"
+
 # ------------------------------------------------------- what cannot be measured
 GPUPART_SIM_TMD_VERSION=0x41
 export GPUPART_SIM_TMD_VERSION
