@@ -393,9 +393,26 @@ static int with_block(struct session *session, struct gpupart *gp)
 	status = out_open(&session->out, session->args) < 0 ? measure(session) : EXIT_RUN_FAILED;
 	free(session->result.processes);
 	free(session->told.processes);
+	free(session->result.again);
 	json_decref(session->intervals);
 	gpupart_stat_close(session->stat);
 	return status;
+}
+
+/* A driver has one place for who measures: the stat around this one would see nothing. */
+static int check_alone(const struct args *args)
+{
+	static const char memory[] = "/memfd:gpupart-stat";
+	const char *id = getenv("GPUPART_STAT");
+	char is[64];
+	ssize_t len = id && *id ? readlink(id, is, sizeof(is)) : -1;
+
+	/* Of one that has ended the variable may still be there. */
+	if (len < (ssize_t)strlen(memory) || strncmp(is, memory, strlen(memory)))
+		return -1;
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"GPUPART_STAT=%.80s: what runs here is measured by another gpupart stat already",
+			id);
 }
 
 static int parse_interval(const struct args *args, const char *text, double *seconds)
@@ -419,6 +436,7 @@ int cmd_stat(int argc, char **argv)
 	const struct run_wishes wishes = { 0 };
 	struct args args = { 0 };
 	struct session session = { .args = &args };
+	struct stat_result *result = &session.result;
 	struct gpupart *gp;
 	int status;
 
@@ -430,6 +448,8 @@ int cmd_stat(int argc, char **argv)
 		status = parse_interval(&args, interval, &session.interval);
 	if (status >= 0)
 		return status;
+	result->source = args.source;
+	result->gpu = args.gpu;
 	run_inherit_gpu(&args);
 	status = args_simulate(&args);
 	if (status >= 0)
@@ -438,6 +458,9 @@ int cmd_stat(int argc, char **argv)
 		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s is not measured", args.program[0]);
 		return run_become(&args);
 	}
+	status = check_alone(&args);
+	if (status >= 0)
+		return status;
 	status = args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args);
 	if (status >= 0)
 		return status;

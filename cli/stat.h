@@ -22,6 +22,7 @@ struct stat_result {
 	unsigned int nr_processes, nr_lost;
 	/* What became of the program. */
 	char **program;
+	const char *source, *gpu;	/* -i and --gpu as they were given, or NULL */
 	int status;		/* as the command ends */
 	int signal;		/* that ended it, or 0 */
 	double seconds;
@@ -44,6 +45,7 @@ struct stat_result {
 	char why[512];
 	char advice[4][512];
 	unsigned int nr_advice;
+	char *again;		/* a command to try, as a shell takes it, or NULL; to be freed */
 };
 
 /* All of them at this moment: sums and shares alone. */

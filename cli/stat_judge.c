@@ -3,6 +3,8 @@
  * From what was measured of a program to what bounds it, and to what that means for the
  * size of its partition: an estimate, and it says so. Must not know how it is shown.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "stat.h"
 
@@ -299,6 +301,58 @@ static char *next_advice(struct stat_result *result)
 #define ADVISE(result, ...) \
 	out_append(next_advice(result), sizeof((result)->advice[0]), __VA_ARGS__)
 
+#define PLAIN_LETTERS \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_"
+
+/* In quotes where a shell would not take it as it is; false: it cannot be shown. */
+static bool print_word(FILE *to, const char *word)
+{
+	for (const char *c = word; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			return false;
+	if (*word && strspn(word, PLAIN_LETTERS) == strlen(word)) {
+		fprintf(to, " %s", word);
+		return true;
+	}
+	fputs(" '", to);
+	for (; *word; word++)
+		if (*word == '\'')
+			fputs("'\\''", to);
+		else
+			fputc(*word, to);
+	fputc('\'', to);
+	return true;
+}
+
+/* The same program on @nr TPCs: as a line that can be run, or in general words. */
+static void try_on(struct stat_result *result, unsigned int nr)
+{
+	size_t len = 0;
+	FILE *to = open_memstream(&result->again, &len);
+	bool good = true;
+
+	if (!to)
+		return;
+	fputs("gpupart stat", to);
+	if (result->source) {
+		fputs(" -i", to);
+		good &= print_word(to, result->source);
+	}
+	if (result->gpu) {
+		fputs(" --gpu", to);
+		good &= print_word(to, result->gpu);
+	}
+	fprintf(to, " -n %u --", nr);
+	for (char **word = result->program; *word && good; word++)
+		good &= print_word(to, *word);
+	/* What is no UTF-8 cannot stand in JSON, nor a control character on a terminal. */
+	if (!good) {
+		rewind(to);
+		fprintf(to, "gpupart stat -n %u -- PROGRAM", nr);
+	}
+	fclose(to);
+}
+
 /* How many TPCs hold all blocks of the largest kernel, one an SM; 0: not known. */
 static unsigned int tpcs_of_largest(const struct stat_result *result)
 {
@@ -335,8 +389,10 @@ static void advise_smaller(struct stat_result *result)
 		nr = 1;
 	if (nr < result->nr_tpcs)
 		ADVISE(result,
-		       "estimate: kernels ran %.0f%% of the time, so %u of %u TPCs may do; the rest is free for others. Try: gpupart stat -n %u -- %s",
-		       100 * result->kernels, nr, result->nr_tpcs, nr, result->program[0]);
+		       "estimate: kernels ran %.0f%% of the time, so %u of %u TPCs may do; the rest is free for others",
+		       100 * result->kernels, nr, result->nr_tpcs);
+	if (nr < result->nr_tpcs)
+		try_on(result, nr);
 	if (largest)
 		ADVISE(result, "its largest kernel has %llu blocks: %u TPCs give each an SM",
 		       (unsigned long long)result->sum.gpus[0].max_blocks, largest);
@@ -348,17 +404,23 @@ static void advise_gpu(struct stat_result *result)
 
 	if (largest)
 		ADVISE(result,
-		       "estimate: its largest kernel has %llu blocks, so %u of %u TPCs give each an SM: more make it no faster. Try: gpupart stat -n %u -- %s",
+		       "estimate: its largest kernel has %llu blocks, so %u of %u TPCs give each an SM: more make it no faster",
 		       (unsigned long long)result->sum.gpus[0].max_blocks, largest,
-		       result->nr_tpcs, largest, result->program[0]);
+		       result->nr_tpcs);
 	else if (result->fill >= 0 && result->fill < FILL_SMALL)
 		ADVISE(result,
 		       "its kernels have blocks for %.0f%% of the GPU's SMs, by their time: measure it in smaller sets",
 		       100 * result->fill);
+	else if (result->nr_tpcs == 1)
+		ADVISE(result,
+		       "its speed depends on its partition, which has one TPC: a larger one makes it faster");
 	else
 		ADVISE(result,
-		       "its speed depends on its partition: it is slower in a smaller one, the less the more its kernels wait for memory. Measure: gpupart stat -n %u -- %s",
-		       result->nr_tpcs > 1 ? result->nr_tpcs / 2 : 1, result->program[0]);
+		       "its speed depends on its partition: it is slower in a smaller one, the less the more its kernels wait for memory");
+	if (largest)
+		try_on(result, largest);
+	else if (result->nr_tpcs > 1)
+		try_on(result, result->nr_tpcs / 2);
 }
 
 static void advise_copies(struct stat_result *result)

@@ -39,6 +39,18 @@ is "$(ask '"estimate" in d["advice"][0] and "of 66 TPCs" in d["advice"][0]')" Tr
 is "$(ask '[len(d["processes"]), d["processes"][0]["name"], d["processes_left_out"]]')" \
 	"[1, 'gpu-stat_prog', 0]" "one process"
 
+is "$(ask 'd["try"].startswith("gpupart stat '"$sim"' -n ") and d["try"].endswith("gpu-stat_prog host 300")')" True \
+	"and there is a command to try"
+measure --gpu 0 -- sh -c "$prog host 50; echo 'a  b' >&2" sh 'x y' ''
+again=$(ask 'd["try"]')
+has "$again" " --gpu 0 -n " "the command to try has the GPU that was given"
+is "$(eval "set -- ${again##* -- }"; echo "$#:$3:$5:$6:")" "6:$prog host 50; echo 'a  b' >&2:x y::" \
+	"and the program's words, quoted for a shell"
+measure -- "$prog" deep 20 "0
+1"
+is "$(ask 'd["try"]')" "gpupart stat -n 33 -- PROGRAM" "what cannot stand in a line is told in general words"
+measure -n 1 -- "$prog" deep 20
+is "$(ask 'd["try"] is None and "which has one TPC" in d["advice"][0]')" True "of one TPC no smaller set is advised"
 measure -- "$prog" wait 300
 is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['CPU-bound', 300, 300]" \
 	"a wait after each tiny kernel: CPU-bound"
@@ -141,6 +153,13 @@ is "$(ask 'abs(s["busy"] + s["starved"] + s["held"] - 1) < 0.01 and
 measure -- sh -c "$prog deep 100; $prog host 300"
 is "$(ask 'len(d["processes"]) == 2 and d["span_seconds"] > 0.15 and 0.3 < s["busy"] < 0.8')" True \
 	"one after the other: each counts for its time"
+
+# One inside another: nobody would be measured.
+try stat $sim -- "$gpupart" stat -- "$prog" deep 3
+is "$status" 125 "stat inside stat is refused"
+has "$err" "what runs here is measured by another gpupart stat already" "and why"
+GPUPART_STAT=/proc/1/fd/9 "$gpupart" stat $sim -- "$prog" deep 3 >"$tmp/out" 2>&1
+is "$? $(grep -c GPU-bound "$tmp/out")" "0 1" "but not by the name of one that has ended"
 
 # ------------------------------------------------------------------- intervals
 measure --interval 0.1 -- "$prog" poll 500
