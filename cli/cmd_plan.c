@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include "args.h"
 #include "check.h"
@@ -16,6 +17,7 @@
 #include "paths.h"
 #include "picture.h"
 #include "plan_file.h"
+#include "run.h"
 
 const char plan_help[] =
 "Usage: gpupart plan [-f FILE] [--tenant NAME:DEMANDS]... [-i SOURCE] [--gpu GPU]\n"
@@ -45,13 +47,17 @@ const char plan_help[] =
 "      --json          as JSON, which 'gpupart run --plan FILE:NAME' takes\n"
 "      --of FORM       text (the default); picture, for a terminal; svg; or env: lines\n"
 "                      for a shell\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.svg: as --of svg\n"
+"\n"
+"Inside a run only the TPCs of its limit are planned. With the lines of --of env what\n"
+"a shell starts is confined to the tenant's set; 'gpupart set' on a run around that\n"
+"shell then does not reach it: it leaves that run's job.\n"
 "\n"
 "Examples:\n"
 "  gpupart plan --tenant llm:min=16,max=33,gpcs,apart=batch --tenant batch:min=8\n"
 "  gpupart plan -f tenants.yaml --json -o plan.json\n"
 "  gpupart run --plan plan.json:llm -- ./serve\n"
-"  eval \"$(gpupart plan -f tenants.yaml --only llm --of env)\"; ./serve\n";
+"  env=$(gpupart plan -f tenants.yaml --only llm --of env) && eval \"$env\" && ./serve\n";
 
 /* What was asked for beside the demands. */
 struct wishes {
@@ -67,6 +73,7 @@ struct result {
 	const struct gpupart_plan *plan;
 	const char *only, *gpu;		/* NULL; "" where it is not told */
 	struct gpupart_tpcset within;
+	const struct gpupart_tpcset *limit;	/* of the run that this is in, or NULL */
 	char key[20];			/* of the checked mask bits, or "" */
 };
 
@@ -114,8 +121,14 @@ static void print_set(struct out *out, const struct gpupart_topology *topo, cons
 static int write_text(struct out *out, const struct result *r)
 {
 	struct gpupart_tpcset left = r->within;
+	char text[OUT_SET_STRLEN];
 
 	out_gpu_text(out, r->topo);
+	if (r->args->simulated)
+		fputs("simulated: a plan for the simulated GPU made of it\n", out->file);
+	if (r->limit)
+		fprintf(out->file, "inside TPCs %s, the limit that this runs in (GPUPART_SET)\n",
+			out_set(text, sizeof(text), r->topo, r->limit));
 	fprintf(out->file, "topology %016llx; proven the best plan in %u steps\n",
 		(unsigned long long)r->plan->topology_hash, r->plan->nr_steps);
 	for (unsigned int i = 0; i < r->plan->nr_tenants; i++) {
@@ -144,7 +157,10 @@ static void print_variable(struct out *out, const char *name, const char *value)
 	fputs("'\n", out->file);
 }
 
-/* What run sets, so that a program that is started next is confined. */
+/*
+ * What run sets, so that a program that is started next is confined. The job of a run around
+ * the shell has a set of its own, which would hold instead: what the shell starts leaves it.
+ */
 static int write_one(struct out *out, const struct result *r, const struct gpupart_plan_tenant *t)
 {
 	char list[GPUPART_TPCSET_STRLEN], path[PATH_MAX];
@@ -154,6 +170,7 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 		return cmd_fail(r->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_INJECT,
 				strerror(-err));
 	gpupart_tpcset_format_list(&t->set, list, sizeof(list));
+	fputs("unset GPUPART_JOB GPUPART_LATE\n", out->file);
 	print_variable(out, "GPUPART_SET", list);
 	if (*r->gpu)
 		print_variable(out, "GPUPART_GPU", r->gpu);
@@ -205,7 +222,8 @@ static int write_env(struct out *out, const struct result *r)
 
 static int write_json(struct out *out, const struct result *r)
 {
-	json_t *root = plan_file_json(r->topo, r->plan, &r->within), *tenants;
+	json_t *root = plan_file_json(r->topo, r->plan, &r->within, r->limit,
+				      r->args->simulated), *tenants;
 
 	tenants = json_object_get(root, "tenants");
 	for (unsigned int i = r->plan->nr_tenants; i-- > 0;)
@@ -291,6 +309,52 @@ static int read_demands(const struct args *args, const struct wishes *wishes,
 	return cmd_fail(args->cmd, EXIT_USAGE, "--only %s: there is no such tenant", wishes->only);
 }
 
+static bool is_live(const char *source)
+{
+	return !source || !strcmp(source, "kernel") || !strcmp(source, "rm");
+}
+
+/* Of this machine's GPU the lines start a program; of another's they name a set. */
+static bool is_here(const struct args *args)
+{
+	return args->simulated || is_live(args->source);
+}
+
+/*
+ * What may be planned: all of a capture's GPU; of one that is here what the run around us
+ * has, less what others have where that is wished. -1 to go on, or a status.
+ */
+static int find_room(const struct wishes *wishes, struct gpupart *gp, struct result *r,
+		     struct gpupart_tpcset *limit)
+{
+	struct gpupart_tpcset others;
+	int status = -1;
+
+	r->within = gpupart_topology_all(r->topo);
+	if (is_here(r->args))
+		status = run_outer_limit(r->args, gp, r->topo, r->gpu, limit, &r->limit);
+	if (status >= 0)
+		return status;
+	if (r->limit)
+		r->within = *r->limit;
+	if (wishes->beside) {
+		others = neighbours_tpcs(r->args, gp, r->topo, r->gpu, r->limit);
+		r->within = gpupart_tpcset_andnot(&r->within, &others);
+	}
+	return -1;
+}
+
+static int not_met(const struct result *r, const struct gpupart *gp, int err)
+{
+	char text[OUT_SET_STRLEN];
+
+	if (!r->limit || err != -ENOSPC)
+		return cmd_fail(r->args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+	return cmd_fail(r->args->cmd, cmd_status(err),
+			"%s; this runs inside the limit %s (GPUPART_SET)", gpupart_error(gp),
+			out_set(text, sizeof(text), r->topo, r->limit));
+}
+
 /* The plan for a GPU that is known, and its form. */
 static int plan(const struct args *args, const struct wishes *wishes, struct gpupart *gp,
 		const struct gpupart_topology *topo, const struct demands *demands)
@@ -298,28 +362,49 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	const char *pci = gpupart_topology_info(topo)->pci;
 	struct result r = { .args = args, .topo = topo, .only = wishes->only,
 			    .gpu = args->simulated && args->gpu ? args->gpu : pci };
-	bool env = wishes->form && !strcmp(wishes->form, "env");
+	const struct form *form = find_form(wishes->form ? wishes->form : "text");
+	struct gpupart_tpcset limit;
 	struct gpupart_plan made;
-	struct gpupart_tpcset others;
 	struct check check = { 0 };
-	int err, status = -1;
+	int err, status;
 
-	r.within = gpupart_topology_all(topo);
-	if (wishes->beside) {
-		others = neighbours_tpcs(args, gp, topo, r.gpu, NULL);
-		r.within = gpupart_tpcset_andnot(&r.within, &others);
-	}
+	status = find_room(wishes, gp, &r, &limit);
+	if (status >= 0)
+		return status;
 	err = gpupart_plan_make(gp, topo, &r.within, demands->list, demands->nr, &made);
 	if (err)
-		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+		return not_met(&r, gp, err);
 	r.plan = &made;
-	/* Of this machine's GPU the lines start a program; of another's they name a set. */
-	if (env && r.only && (args->simulated || !args->source))
+	if (form->write == write_env && r.only && (args->simulated || !args->source))
 		status = check_in_child(args, r.gpu, &check);
 	if (status >= 0)
 		return status;
 	strcpy(r.key, check.key);
-	return show(&r, args->json ? NULL : find_form(wishes->form ? wishes->form : "text"));
+	if (args->simulated && !args->json && form->write != write_text)
+		cmd_note(args->cmd, "a plan for %s, simulated", *r.gpu ? r.gpu : args->source);
+	return show(&r, args->json ? NULL : form);
+}
+
+/* What does not go together: -1 to go on, or a status. */
+static int check_wishes(const struct args *args, const struct wishes *wishes)
+{
+	const char *limit = getenv("GPUPART_SET");
+	bool env = wishes->form && !strcmp(wishes->form, "env");
+
+	if (wishes->form && !find_form(wishes->form))
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"--of %s: wants text, picture, svg or env", wishes->form);
+	if (wishes->form && args->json)
+		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
+				wishes->form);
+	if (wishes->beside && !is_live(args->source))
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"--beside and -i %s: nothing runs on a capture", args->source);
+	if (env && wishes->only && !is_live(args->source) && limit && *limit)
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"--of env and -i %s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
+				args->source, limit);
+	return -1;
 }
 
 int cmd_plan(int argc, char **argv)
@@ -340,16 +425,13 @@ int cmd_plan(int argc, char **argv)
 			    argc, argv);
 	if (status >= 0)
 		return status;
-	if (wishes.form && !find_form(wishes.form))
-		return cmd_fail(args.cmd, EXIT_USAGE,
-				"--of %s: wants text, picture, svg or env", wishes.form);
-	if (wishes.form && args.json)
-		return cmd_fail(args.cmd, EXIT_USAGE, "--json and --of %s: take one", wishes.form);
-	if (wishes.beside && args.source && strcmp(args.source, "kernel") &&
-	    strcmp(args.source, "rm"))
-		return cmd_fail(args.cmd, EXIT_USAGE,
-				"--beside and -i %s: nothing runs on a capture", args.source);
-	status = read_demands(&args, &wishes, &demands);
+	if (!wishes.form && !args.json && out_is_svg(args.output))
+		wishes.form = "svg";
+	status = check_wishes(&args, &wishes);
+	if (status < 0)
+		status = read_demands(&args, &wishes, &demands);
+	if (status < 0 && is_live(args.source))
+		run_inherit_gpu(&args);
 	if (status < 0 && !args.source)
 		status = args_simulate(&args);
 	if (status >= 0)

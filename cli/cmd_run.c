@@ -80,26 +80,25 @@ static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu
 
 	if (args->simulated) {
 		if (cuda_find_simulated(gpu, &found))
-			return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_GPU=%s: %s", gpu,
+			return cmd_fail(args->cmd, args->usage_status, "GPUPART_GPU=%s: %s", gpu,
 					found.why);
 		snprintf(address, sizeof(address), "%s", found.pci);
 	} else {
 		if (gpupart_topology_open(gp, NULL, gpu, &limited))
-			return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_GPU=%s: %s", gpu,
+			return cmd_fail(args->cmd, args->usage_status, "GPUPART_GPU=%s: %s", gpu,
 					gpupart_error(gp));
 		snprintf(address, sizeof(address), "%s", gpupart_topology_info(limited)->pci);
 		gpupart_topology_close(limited);
 	}
 	if (!strcmp(address, pci))
 		return -1;
-	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+	return cmd_fail(args->cmd, args->usage_status,
 			"this runs inside a limit on GPU %s and cannot leave it for %s", gpu, pci);
 }
 
-/* The limit of a run around this one: *outer is NULL where there is none. */
-static int outer_limit(const struct args *args, struct gpupart *gp,
-		       const struct gpupart_topology *topo, const char *pci,
-		       struct gpupart_tpcset *set, const struct gpupart_tpcset **outer)
+int run_outer_limit(const struct args *args, struct gpupart *gp,
+		    const struct gpupart_topology *topo, const char *pci,
+		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer)
 {
 	const char *words = getenv("GPUPART_SET"), *gpu = getenv("GPUPART_GPU");
 	int status;
@@ -113,7 +112,7 @@ static int outer_limit(const struct args *args, struct gpupart *gp,
 			return status;
 	}
 	if (gpupart_set_parse(gp, topo, words, set))
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "GPUPART_SET=%s: %s", words,
+		return cmd_fail(args->cmd, args->usage_status, "GPUPART_SET=%s: %s", words,
 				gpupart_error(gp));
 	*outer = set;
 	return -1;
@@ -128,7 +127,7 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 	struct gpupart_tpcset outside, around;
 	int status;
 
-	status = outer_limit(args, gp, topo, pci, &around, &outer);
+	status = run_outer_limit(args, gp, topo, pci, &around, &outer);
 	if (status < 0)
 		status = args_set(args, gp, topo, pci, outer, set);
 	if (status >= 0 || !outer || gpupart_tpcset_subset(set, outer))
@@ -274,6 +273,7 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	args->terms[args->nr_terms].option = "-t";
 	args->terms[args->nr_terms++].text = file->set;
 	wishes->topology_hash = file->topology_hash;
+	wishes->plan_set = file->tpcs;
 	if (!wishes->name)
 		wishes->name = file->name;
 	/* A capture's GPU is the simulated one, whatever the address that it had. */
@@ -311,7 +311,8 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(args, gp, &topo);
 	if (status < 0) {
-		if (wishes->plan && gpupart_plan_check(gp, topo, wishes->topology_hash))
+		if (wishes->plan && (gpupart_plan_check(gp, topo, wishes->topology_hash) ||
+				     gpupart_set_check(gp, topo, &wishes->plan_set)))
 			status = cmd_fail(args->cmd, EXIT_RUN_FAILED, "--plan %s: %s",
 					  wishes->plan, gpupart_error(gp));
 		else

@@ -61,11 +61,21 @@ struct session {
 	struct out out;
 	struct stat_result result;
 	double interval;		/* 0: none */
+	struct stat_result told;	/* sums at the last line, at told_ns */
+	uint64_t told_ns;
 	json_t *intervals;
 	struct sigaction pipe_before;	/* what the program is to get */
 	sigset_t signals, before;
 	struct timespec start;
 };
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
 
 static double seconds_since(const struct timespec *start)
 {
@@ -108,6 +118,7 @@ static int start(struct session *session, pid_t *pid)
 	sigprocmask(SIG_BLOCK, &session->signals, &session->before);
 	fflush(NULL);
 	clock_gettime(CLOCK_MONOTONIC, &session->start);
+	session->told_ns = clock_ns();
 	*pid = fork();
 	if (!*pid) {
 		close(fds[0]);
@@ -188,8 +199,30 @@ static void count_tpcs(const struct args *args, struct stat_result *result)
 
 /* ------------------------------------------------------------------- intervals */
 
-/* What came since the last line: sums less the sums then. */
-static void subtract(struct stat_result *now, const struct stat_result *before)
+/* A wait that goes on counts up to now. */
+static void add_waits(struct stat_result *result, uint64_t until)
+{
+	for (unsigned int i = 0; i < result->nr_processes; i++) {
+		struct gpupart_stat_process *p = &result->processes[i];
+		uint64_t since = p->waits_since_ns;
+
+		if (kill(p->pid, 0) && errno == ESRCH)
+			continue;
+		if (since && since < until)
+			p->wait_ns += until - since;
+		if (p->first_ns && p->first_ns < until)
+			p->last_ns = until;
+	}
+}
+
+/* A wait that goes on may have been told of before by another one, of another thread. */
+static uint64_t less(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* What came since the last line, at @since: sums less the sums then. */
+static void subtract(struct stat_result *now, const struct stat_result *before, uint64_t since)
 {
 	for (unsigned int i = 0; i < before->nr_processes && i < now->nr_processes; i++) {
 		struct gpupart_stat_process *p = &now->processes[i];
@@ -197,9 +230,9 @@ static void subtract(struct stat_result *now, const struct stat_result *before)
 
 		p->kernels -= q->kernels;
 		p->graphs -= q->graphs;
-		p->wait_ns -= q->wait_ns;
-		if (q->last_ns)
-			p->first_ns = q->last_ns;
+		p->wait_ns = less(p->wait_ns, q->wait_ns);
+		if (p->first_ns && p->first_ns < since)
+			p->first_ns = since;
 		for (unsigned int g = 0; g < q->nr_gpus; g++) {
 			p->gpus[g].stretches_ns -= q->gpus[g].stretches_ns;
 			p->gpus[g].own_ns -= q->gpus[g].own_ns;
@@ -212,31 +245,71 @@ static void subtract(struct stat_result *now, const struct stat_result *before)
 	}
 }
 
-static void tell_interval(struct session *session)
+/* Whether some work is not known to be over: what the GPU did meanwhile is told later. */
+static bool is_unknown(const struct stat_result *all, const struct stat_result *now)
 {
-	struct stat_result now = { 0 };
-	uint64_t launches;
+	uint64_t given = 0, over = 0;
 
-	if (read_processes(session, &now) >= 0) {
-		free(now.processes);
+	if (now->busy + now->starved + now->held > 0)
+		return false;
+	for (unsigned int i = 0; i < all->nr_processes; i++) {
+		const struct gpupart_stat_process *p = &all->processes[i];
+
+		given += p->kernels + p->graphs + p->fills;
+		for (int d = 0; d < GPUPART_STAT_NR_DIRECTIONS; d++)
+			given += p->copies[d];
+		for (unsigned int g = 0; g < p->nr_gpus; g++)
+			over += p->gpus[g].timed + p->gpus[g].untimed;
+	}
+	return given > over;
+}
+
+static void show_interval(struct session *session, const struct stat_result *now, bool unknown)
+{
+	uint64_t launches = now->sum.kernels + now->sum.graphs;
+	double seconds = seconds_since(&session->start), waits = now->sum.wait_ns / 1e9;
+	char busy[40];
+
+	if (session->intervals) {
+		json_array_append_new(session->intervals, json_pack(
+			"{s:f, s:I, s:o, s:o, s:f}", "seconds", seconds,
+			"launches", (json_int_t)launches,
+			"busy", unknown ? json_null() : json_real(now->busy),
+			"copies", unknown ? json_null() : json_real(now->copies),
+			"wait_seconds", waits));
 		return;
 	}
-	subtract(&now, &session->result);
+	snprintf(busy, sizeof(busy), unknown ? "not known yet" : "%.1f%%", 100 * now->busy);
+	cmd_note(session->args->cmd, "%.1f s: %.0f launches/s, GPU busy %s, CPU waits %.2f s",
+		 seconds, launches / session->interval, busy, waits);
+}
+
+static void tell_interval(struct session *session)
+{
+	struct stat_result all = { 0 }, now;
+	uint64_t until = clock_ns();
+
+	if (read_processes(session, &all) >= 0)
+		goto free_all;
+	add_waits(&all, until);
+	now = all;
+	now.processes = calloc(all.nr_processes + 1, sizeof(*now.processes));
+	if (!now.processes)
+		goto free_all;
+	memcpy(now.processes, all.processes, all.nr_processes * sizeof(*now.processes));
+	subtract(&now, &session->told, session->told_ns);
+	now.window = (until - session->told_ns) / 1e9;
 	stat_add_up(&now);
-	launches = now.sum.kernels + now.sum.graphs;
-	if (session->intervals)
-		json_array_append_new(session->intervals, json_pack(
-			"{s:f, s:I, s:f, s:f, s:f}", "seconds", seconds_since(&session->start),
-			"launches", (json_int_t)launches, "busy", now.busy, "copies", now.copies,
-			"wait_seconds", now.sum.wait_ns / 1e9));
-	else
-		cmd_note(session->args->cmd,
-			 "%.1f s: %.0f launches/s, GPU busy %.1f%%, CPU waits %.2f s",
-			 seconds_since(&session->start), launches / session->interval,
-			 100 * now.busy, now.sum.wait_ns / 1e9);
+	show_interval(session, &now, is_unknown(&all, &now));
 	free(now.processes);
 	/* The sums themselves, for the next. */
-	read_processes(session, &session->result);
+	free(session->told.processes);
+	session->told = all;
+	session->told_ns = until;
+	return;
+
+free_all:
+	free(all.processes);
 }
 
 static void wait_for(struct session *session, pid_t pid)
@@ -319,9 +392,27 @@ static int with_block(struct session *session, struct gpupart *gp)
 	sigaction(SIGPIPE, NULL, &session->pipe_before);
 	status = out_open(&session->out, session->args) < 0 ? measure(session) : EXIT_RUN_FAILED;
 	free(session->result.processes);
+	free(session->told.processes);
+	free(session->result.again);
 	json_decref(session->intervals);
 	gpupart_stat_close(session->stat);
 	return status;
+}
+
+/* A driver has one place for who measures: the stat around this one would see nothing. */
+static int check_alone(const struct args *args)
+{
+	static const char memory[] = "/memfd:gpupart-stat";
+	const char *id = getenv("GPUPART_STAT");
+	char is[64];
+	ssize_t len = id && *id ? readlink(id, is, sizeof(is)) : -1;
+
+	/* Of one that has ended the variable may still be there. */
+	if (len < (ssize_t)strlen(memory) || strncmp(is, memory, strlen(memory)))
+		return -1;
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"GPUPART_STAT=%.80s: what runs here is measured by another gpupart stat already",
+			id);
 }
 
 static int parse_interval(const struct args *args, const char *text, double *seconds)
@@ -345,6 +436,7 @@ int cmd_stat(int argc, char **argv)
 	const struct run_wishes wishes = { 0 };
 	struct args args = { 0 };
 	struct session session = { .args = &args };
+	struct stat_result *result = &session.result;
 	struct gpupart *gp;
 	int status;
 
@@ -356,6 +448,8 @@ int cmd_stat(int argc, char **argv)
 		status = parse_interval(&args, interval, &session.interval);
 	if (status >= 0)
 		return status;
+	result->source = args.source;
+	result->gpu = args.gpu;
 	run_inherit_gpu(&args);
 	status = args_simulate(&args);
 	if (status >= 0)
@@ -364,6 +458,9 @@ int cmd_stat(int argc, char **argv)
 		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s is not measured", args.program[0]);
 		return run_become(&args);
 	}
+	status = check_alone(&args);
+	if (status >= 0)
+		return status;
 	status = args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args);
 	if (status >= 0)
 		return status;

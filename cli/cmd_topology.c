@@ -25,7 +25,7 @@ const char topology_help[] =
 "      --mark SET      in a picture, shows which TPCs are in SET, and in which of\n"
 "                      several: 0-7,16 or gpc:0,1 or ugpu:0 or hex:f0, joined by +;\n"
 "                      a name may stand before it: web=gpc:0,1\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.svg: as --of svg\n"
 "\n"
 "Examples:\n"
 "  gpupart topology\n"
@@ -176,6 +176,8 @@ int cmd_topology(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SOURCE | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own,
 			    topology_help, argc, argv);
+	if (status < 0 && !form && !args.json && out_is_svg(args.output))
+		form = "svg";
 	if (status < 0)
 		status = check_form(&args, form, &marks);
 	if (status >= 0)

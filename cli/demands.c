@@ -77,6 +77,10 @@ static int take_number(struct gpupart_demand *d, const struct key *key, const ch
 	char *end;
 	unsigned long nr;
 
+	/* Octal to YAML 1.1, decimal to 1.2. */
+	if (*value == '0' && value[1])
+		return wrong(where, "%s=%s: wants a number without a 0 before it, 1 to %u",
+			     key->name, value, key->most);
 	errno = 0;
 	nr = strtoul(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end || errno || !nr || nr > key->most)
@@ -87,18 +91,35 @@ static int take_number(struct gpupart_demand *d, const struct key *key, const ch
 	return -1;
 }
 
+/* In the spellings of YAML 1.1 and 1.2: none, Capitalised or CAPITAL. */
+static bool is_spelled(const char *value, const char *word)
+{
+	size_t len = strlen(word), nr = 0;
+
+	if (strcasecmp(value, word))
+		return false;
+	for (const char *c = value; *c; c++)
+		nr += *c >= 'A' && *c <= 'Z';
+	return !nr || nr == len || (nr == 1 && *value >= 'A' && *value <= 'Z');
+}
+
+static bool is_null(const char *value)
+{
+	return !*value || !strcmp(value, "~") || is_spelled(value, "null");
+}
+
 static int take_flag(struct gpupart_demand *d, const struct key *key, const char *value,
 		     const struct where *where)
 {
-	static const char *const yes[] = { "", "true", "yes", "on" };
-	static const char *const no[] = { "false", "no", "off" };
+	static const char *const yes[] = { "", "true", "yes", "on", "y" };
+	static const char *const no[] = { "false", "no", "off", "n" };
 	int is = -1;
 
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
-		if (!strcmp(value, yes[i]))
+		if (is_spelled(value, yes[i]))
 			is = 1;
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
-		if (!strcmp(value, no[i]))
+		if (is_spelled(value, no[i]))
 			is = 0;
 	if (is < 0)
 		return wrong(where, "%s=%s: wants true or false", key->name, value);
@@ -127,6 +148,24 @@ static int take_names(struct demands *demands, const struct key *key, const char
 	return -1;
 }
 
+/* The key that was given already and says otherwise, or NULL. */
+static const struct key *contradicted(const struct where *where, const struct key *key)
+{
+	static const char *const pairs[][2] = {
+		{ "pack", "spread" }, { "tpcs", "min" }, { "tpcs", "max" },
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		for (int j = 0; j < 2; j++) {
+			const struct key *other = find_key(pairs[i][!j], strlen(pairs[i][!j]));
+
+			if (!strcmp(pairs[i][j], key->name) &&
+			    where->given & 1u << (other - keys))
+				return other;
+		}
+	return NULL;
+}
+
 static int take_key(struct demands *demands, const char *name, size_t len, const char *value,
 		    struct where *where)
 {
@@ -138,6 +177,9 @@ static int take_key(struct demands *demands, const char *name, size_t len, const
 		return wrong(where, "'%.*s' is not a key: wants " KEY_NAMES, (int)len, name);
 	if (where->given & bit)
 		return wrong(where, "%s is there twice", key->name);
+	if (contradicted(where, key))
+		return wrong(where, "%s and %s: take one", contradicted(where, key)->name,
+			     key->name);
 	where->given |= bit;
 	switch (key->form) {
 	case NUMBER:
@@ -207,6 +249,12 @@ int demands_add(struct demands *demands, const char *cmd, const char *text)
 
 /* -------------------------------------------------------------------- files */
 
+struct text {
+	FILE *file;
+	size_t nr;
+	bool too_long;
+};
+
 struct file {
 	struct demands *demands;
 	const char *path;
@@ -228,6 +276,13 @@ static const char *scalar(const yaml_node_t *node)
 	const char *text = node->type == YAML_SCALAR_NODE ? (char *)node->data.scalar.value : NULL;
 
 	return text && strlen(text) == node->data.scalar.length ? text : NULL;
+}
+
+/* What is in quotes is text, whatever it looks like. */
+static bool is_plain(const yaml_node_t *node)
+{
+	return node->type == YAML_SCALAR_NODE &&
+	       node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
 /* One value, or a sequence of names joined. */
@@ -253,7 +308,7 @@ static int take_value(struct file *f, const char *tenant, const char *key, yaml_
 	if (!scalar(value))
 		return wrong(&f->where, "wants one value%s",
 			     known && known->form == NAMES ? " or a list of names" : "");
-	if (!*scalar(value) && known)
+	if (known && (!*scalar(value) || (is_plain(value) && is_null(scalar(value)))))
 		return wrong(&f->where, "has no value");
 	return take_key(f->demands, key, strlen(key), scalar(value), &f->where);
 }
@@ -274,8 +329,8 @@ static int take_node(struct file *f, yaml_node_t *name, yaml_node_t *demand)
 		return status;
 	point(f, demand, tenant, NULL);
 	if (words)
-		return take_words(f->demands, strcmp(words, "~") && strcmp(words, "null") ?
-				  words : "", &f->where);
+		return take_words(f->demands, is_plain(demand) && is_null(words) ? "" : words,
+				  &f->where);
 	if (demand->type != YAML_MAPPING_NODE)
 		return wrong(&f->where, "wants keys: " KEY_NAMES);
 	for (yaml_node_pair_t *p = demand->data.mapping.pairs.start;
@@ -328,22 +383,63 @@ static int take_document(struct file *f)
 	return status;
 }
 
+static int no_yaml(struct file *f, const yaml_parser_t *parser)
+{
+	const struct text *text = parser->read_handler_data;
+
+	if (text->too_long)
+		return wrong(&f->where, "wants a file of demands, at most %d bytes", MAX_FILE);
+	snprintf(f->where.text, sizeof(f->where.text), "%.200s:%zu: ", f->path,
+		 parser->problem_mark.line + 1);
+	return wrong(&f->where, "no YAML: %s",
+		     parser->problem ? parser->problem : "it cannot be read");
+}
+
+/* That nothing follows the one document. */
+static int take_end(struct file *f, yaml_parser_t *parser)
+{
+	yaml_node_t *root;
+	int status = -1;
+
+	if (!yaml_parser_load(parser, &f->doc))
+		return no_yaml(f, parser);
+	root = yaml_document_get_root_node(&f->doc);
+	if (root) {
+		point(f, root, NULL, NULL);
+		status = wrong(&f->where, "a second document: wants one");
+	}
+	yaml_document_delete(&f->doc);
+	return status;
+}
+
+/* A pipe does not tell how long it is. */
+static int read_text(void *data, unsigned char *buffer, size_t size, size_t *nr)
+{
+	struct text *text = data;
+
+	*nr = fread(buffer, 1, size, text->file);
+	text->nr += *nr;
+	text->too_long = text->nr > MAX_FILE;
+	return !text->too_long && !ferror(text->file);
+}
+
 static int read_open(struct file *f, FILE *file)
 {
+	struct text text = { .file = file };
 	yaml_parser_t parser;
 	int status;
 
+	snprintf(f->where.text, sizeof(f->where.text), "-f %.200s: ", f->path);
 	if (!yaml_parser_initialize(&parser))
 		return wrong(&f->where, "no memory");
-	yaml_parser_set_input_file(&parser, file);
+	yaml_parser_set_input(&parser, read_text, &text);
 	if (yaml_parser_load(&parser, &f->doc)) {
 		status = take_document(f);
 		yaml_document_delete(&f->doc);
+		if (status < 0)
+			status = take_end(f, &parser);
 	} else {
-		snprintf(f->where.text, sizeof(f->where.text), "%.200s:%zu: ", f->path,
-			 parser.problem_mark.line + 1);
-		status = wrong(&f->where, "no YAML: %s",
-			       parser.problem ? parser.problem : "it cannot be read");
+		status = no_yaml(f, &parser);
 	}
 	yaml_parser_delete(&parser);
 	return status;
@@ -360,10 +456,6 @@ int demands_read(struct demands *demands, const char *cmd, const char *path)
 		return cmd_fail(cmd, cmd_status(-err), "-f %s: %s", path, strerror(err));
 	if (fstat(fileno(file), &st) || S_ISDIR(st.st_mode))
 		status = cmd_fail(cmd, EXIT_USAGE, "-f %s: is no file", path);
-	else if (st.st_size > MAX_FILE)
-		status = cmd_fail(cmd, EXIT_USAGE,
-				  "-f %s: %lld bytes: wants a file of demands, at most %d",
-				  path, (long long)st.st_size, MAX_FILE);
 	else
 		status = read_open(&f, file);
 	fclose(file);

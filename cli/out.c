@@ -155,3 +155,10 @@ int out_close(struct out *out, const char *cmd)
 	return cmd_fail(cmd, EXIT_FAILED, "writing to %s: %s", out->path ? out->path :
 			"standard output", errno ? strerror(errno) : "failed");
 }
+
+bool out_is_svg(const char *path)
+{
+	size_t len = path ? strlen(path) : 0;
+
+	return len > 4 && !strcmp(path + len - 4, ".svg");
+}

@@ -31,6 +31,9 @@ int out_open(struct out *out, const struct args *args);
  */
 int out_close(struct out *out, const char *cmd);
 
+/* Whether @path, which may be NULL, ends as a drawing's: without --of it is one. */
+bool out_is_svg(const char *path);
+
 /*
  * Puts a '?' in the place of every byte of @text that is a control character, a part of
  * one, or no UTF-8. Returns @text.

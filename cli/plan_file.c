@@ -21,16 +21,18 @@ static json_t *json_ugpus(const struct gpupart_topology *topo, const struct gpup
 }
 
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
-		       const struct gpupart_tpcset *within)
+		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
+		       bool simulated)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
-	json_t *root = out_json_new("plan", info->simulated), *tenants = json_array();
+	json_t *root = out_json_new("plan", info->simulated || simulated), *tenants = json_array();
 	struct gpupart_tpcset left = *within;
 	char hash[20];
 
 	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)plan->topology_hash);
 	json_object_set_new(root, "gpu", out_json_gpu(info));
 	json_object_set_new(root, "topology_hash", json_string(hash));
+	json_object_set_new(root, "limit", limit ? out_json_set(topo, limit) : json_null());
 	json_object_set_new(root, "optimal", json_boolean(plan->optimal));
 	json_object_set_new(root, "nr_steps", json_integer(plan->nr_steps));
 	json_object_set_new(root, "tenants", tenants);
@@ -52,19 +54,50 @@ static int refuse(const struct args *args, const char *words, const char *what, 
 			value ? ": " : "", value ? value : "");
 }
 
-/* The tenant's entry in the array of them, or NULL. */
-static json_t *find_tenant(json_t *tenants, const char *name)
+/* The three forms of a set in a plan say the same, unless somebody edited one. */
+static bool read_set(json_t *set, struct gpupart_tpcset *tpcs)
 {
+	const char *list = json_string_value(json_object_get(set, "list"));
+	const char *hex = json_string_value(json_object_get(set, "hex"));
+	struct gpupart_tpcset same;
+
+	return list && hex && !gpupart_tpcset_parse_list(NULL, list, tpcs) &&
+	       !gpupart_tpcset_parse_hex(NULL, hex, &same) &&
+	       gpupart_tpcset_equal(tpcs, &same) && !gpupart_tpcset_empty(tpcs) &&
+	       json_integer_value(json_object_get(set, "nr_tpcs")) == gpupart_tpcset_count(tpcs);
+}
+
+/*
+ * All tenants, as one that was edited may lie on another: -1 to go on, or a status. The one
+ * that is looked for is in @file, with no set where it is not there.
+ */
+static int read_tenants(const struct args *args, const char *words, json_t *tenants,
+			struct plan_file *file)
+{
+	struct gpupart_tpcset all = { 0 }, tpcs;
 	size_t i;
 	json_t *t;
 
 	json_array_foreach(tenants, i, t) {
-		const char *is = json_string_value(json_object_get(t, "name"));
+		const char *name = json_string_value(json_object_get(t, "name"));
 
-		if (is && !strcmp(is, name))
-			return t;
+		if (!name)
+			return refuse(args, words, "a tenant has no name", NULL);
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(name, json_string_value(json_object_get(
+						json_array_get(tenants, j), "name"))))
+				return refuse(args, words, "a tenant is there twice", name);
+		if (!read_set(json_object_get(t, "set"), &tpcs))
+			return refuse(args, words,
+				      "list, hex and nr_tpcs of a tenant's set are not those of one set",
+				      name);
+		if (gpupart_tpcset_intersects(&all, &tpcs))
+			return refuse(args, words, "a tenant has TPCs of another", name);
+		all = gpupart_tpcset_or(&all, &tpcs);
+		if (!strcmp(name, file->name))
+			file->tpcs = tpcs;
 	}
-	return NULL;
+	return -1;
 }
 
 static int read_root(const struct args *args, const char *words, json_t *root,
@@ -74,10 +107,7 @@ static int read_root(const struct args *args, const char *words, json_t *root,
 	const char *command = json_string_value(json_object_get(root, "command"));
 	const char *hash = json_string_value(json_object_get(root, "topology_hash"));
 	const char *pci = json_string_value(json_object_get(json_object_get(root, "gpu"), "pci"));
-	json_t *tenant = find_tenant(json_object_get(root, "tenants"), file->name);
-	json_t *sets = json_object_get(tenant, "set");
-	const char *set = json_string_value(json_object_get(sets, "list"));
-	char *end;
+	int status;
 
 	if (!schema || strcmp(schema, "gpupart/1") || !command || strcmp(command, "plan"))
 		return refuse(args, words, "no plan: wants what 'gpupart plan --json' writes",
@@ -85,13 +115,14 @@ static int read_root(const struct args *args, const char *words, json_t *root,
 	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
 		return refuse(args, words, "topology_hash is not 16 hexadecimal digits",
 			      hash ? hash : "it is not there");
-	if (!tenant)
+	status = read_tenants(args, words, json_object_get(root, "tenants"), file);
+	if (status >= 0)
+		return status;
+	if (gpupart_tpcset_empty(&file->tpcs))
 		return refuse(args, words, "there is no such tenant in it", file->name);
-	if (!set || !*set || strlen(set) >= sizeof(file->set))
-		return refuse(args, words, "the tenant has no set", file->name);
-	file->topology_hash = strtoull(hash, &end, 16);
+	file->topology_hash = strtoull(hash, NULL, 16);
 	snprintf(file->pci, sizeof(file->pci), "%s", pci ? pci : "");
-	snprintf(file->set, sizeof(file->set), "%s", set);
+	gpupart_tpcset_format_list(&file->tpcs, file->set, sizeof(file->set));
 	return -1;
 }
 

@@ -10,6 +10,7 @@ struct run_wishes {
 	const char *name, *late;
 	const char *plan;	/* FILE:NAME, the set is of this plan; NULL: of none */
 	uint64_t topology_hash;	/* that the plan was made for */
+	struct gpupart_tpcset plan_set;	/* of the tenant */
 	bool sm_count, mps;
 };
 
@@ -18,6 +19,14 @@ int run_check_program(const struct args *args);
 
 /* Inside a run the GPU is the one that is limited. Before args_simulate(). */
 void run_inherit_gpu(struct args *args);
+
+/*
+ * The limit of a run around this command, on the GPU at @pci: in @set, with *outer to it,
+ * or NULL where there is none. -1 to go on, or a status: it is on another GPU, or no set.
+ */
+int run_outer_limit(const struct args *args, struct gpupart *gp,
+		    const struct gpupart_topology *topo, const char *pci,
+		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer);
 
 /*
  * Works out the set, has the mask bits checked, and puts all that the program needs into

@@ -17,10 +17,12 @@ enum stat_verdict {
 };
 
 struct stat_result {
+	double window;		/* seconds that the shares are of; 0: all from the first work on */
 	struct gpupart_stat_process *processes;
 	unsigned int nr_processes, nr_lost;
 	/* What became of the program. */
 	char **program;
+	const char *source, *gpu;	/* -i and --gpu as they were given, or NULL */
 	int status;		/* as the command ends */
 	int signal;		/* that ended it, or 0 */
 	double seconds;
@@ -30,11 +32,12 @@ struct stat_result {
 	unsigned int gpu_tpcs;	/* of the GPU; 0: not known */
 	/* stat_judge() fills in what follows. */
 	struct gpupart_stat_process sum;	/* of all processes; gpus[0] of all GPUs */
-	double span;		/* seconds from the first work to the last call, added up */
+	double span;		/* seconds from the first work of any to the last of any */
 	double rate;		/* launches a second of that */
-	double busy, kernels, copies, both;	/* shares of the stretches, without what was ours */
+	/* Shares of the span, from those of the stretches, without what was ours. */
+	double busy, kernels, copies, both;
 	double starved, held, starved_waiting, blocked;
-	double cpu_waits, cpu_launches, cost;	/* shares of the span */
+	double cpu_waits, cpu_launches, cost;	/* shares of the processes' spans, added up */
 	double fill;		/* of the SMs that kernels of known size fill, or negative */
 	double depth;		/* on average */
 	uint64_t depth_median;
@@ -42,6 +45,7 @@ struct stat_result {
 	char why[512];
 	char advice[4][512];
 	unsigned int nr_advice;
+	char *again;		/* a command to try, as a shell takes it, or NULL; to be freed */
 };
 
 /* All of them at this moment: sums and shares alone. */

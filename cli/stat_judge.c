@@ -3,6 +3,8 @@
  * From what was measured of a program to what bounds it, and to what that means for the
  * size of its partition: an estimate, and it says so. Must not know how it is shown.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "stat.h"
 
@@ -49,10 +51,132 @@ static void add_process(struct stat_result *result, const struct gpupart_stat_pr
 		*to += *from;
 	sum->own_ns += process->own_ns;
 	sum->unresolved += process->unresolved;
-	if (process->last_ns > process->first_ns && process->first_ns)
-		result->span += (process->last_ns - process->first_ns) / 1e9;
 	for (unsigned int i = 0; i < process->nr_gpus; i++)
 		add_gpu(&sum->gpus[0], &process->gpus[i]);
+}
+
+/* -------------------------------------------------------------------- wall time */
+
+/* From its first work to its last call, or as long as its work was seen to take. */
+static uint64_t span_of(const struct gpupart_stat_process *process)
+{
+	uint64_t span = 0;
+
+	if (!process->first_ns)
+		return 0;
+	if (process->last_ns > process->first_ns)
+		span = process->last_ns - process->first_ns;
+	for (unsigned int i = 0; i < process->nr_gpus; i++)
+		if (process->gpus[i].stretches_ns > span)
+			span = process->gpus[i].stretches_ns;
+	return span;
+}
+
+/* All processes have one clock: what runs at once is no longer than the longest. */
+static double span_of_all(const struct stat_result *result)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (unsigned int i = 0; i < result->nr_processes; i++) {
+		const struct gpupart_stat_process *p = &result->processes[i];
+		uint64_t span = span_of(p);
+
+		if (!span)
+			continue;
+		first = p->first_ns < first ? p->first_ns : first;
+		last = p->first_ns + span > last ? p->first_ns + span : last;
+	}
+	return last ? (last - first) / 1e9 : 0;
+}
+
+/* Shares of the span of all. */
+struct shares {
+	double busy, kernels, copies, both, held;
+	bool seen;
+};
+
+/* What one process has of a GPU's time, for its own part of the span. */
+static void add_shares(struct shares *shares, const struct gpupart_stat_gpu *gpu, double part)
+{
+	double starved = 0, held, own = gpu->own_ns, all;
+
+	/* The GPU was idle while we measured, and would have been given work sooner. */
+	if (own < gpu->starved_ns)
+		starved = gpu->starved_ns - own;
+	own -= gpu->starved_ns - starved;
+	held = own < gpu->held_ns ? gpu->held_ns - own : 0;
+	all = gpu->busy_ns + starved + held;
+	shares->seen |= all > 0;
+	shares->busy += part * share(gpu->busy_ns, all);
+	shares->kernels += part * share(gpu->kernels_ns, all);
+	shares->copies += part * share(gpu->copies_ns, all);
+	shares->both += part * share((double)gpu->kernels_ns + gpu->copies_ns - gpu->busy_ns, all);
+	shares->held += part * share(held, all);
+}
+
+/* The GPU at @pci, which does not do more at once than it can: processes take turns. */
+static struct shares shares_of(const struct stat_result *result, const char *pci)
+{
+	struct shares shares = { 0 };
+
+	for (unsigned int i = 0; i < result->nr_processes; i++) {
+		const struct gpupart_stat_process *p = &result->processes[i];
+		struct gpupart_stat_gpu sum = { 0 };
+
+		for (unsigned int g = 0; g < p->nr_gpus; g++)
+			if (!strcmp(p->gpus[g].pci, pci))
+				add_gpu(&sum, &p->gpus[g]);
+		add_shares(&shares, &sum, share(span_of(p) / 1e9, result->span));
+	}
+	shares.busy = share(shares.busy, 1);
+	shares.kernels = share(shares.kernels, 1);
+	shares.copies = share(shares.copies, 1);
+	if (shares.kernels + shares.copies - shares.busy > shares.both)
+		shares.both = shares.kernels + shares.copies - shares.busy;
+	shares.held = share(shares.held, 1 - shares.busy);
+	return shares;
+}
+
+/* Whether the GPU of process @i's context @g was not met before. */
+static bool is_first(const struct stat_result *result, unsigned int i, unsigned int g)
+{
+	const char *pci = result->processes[i].gpus[g].pci;
+
+	for (unsigned int j = 0; j <= i; j++)
+		for (unsigned int h = 0; h < (j < i ? result->processes[j].nr_gpus : g); h++)
+			if (!strcmp(result->processes[j].gpus[h].pci, pci))
+				return false;
+	return true;
+}
+
+/* Of several GPUs the average. */
+static void take_shares(struct stat_result *result)
+{
+	struct shares sum = { 0 };
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < result->nr_processes; i++)
+		for (unsigned int g = 0; g < result->processes[i].nr_gpus; g++) {
+			struct shares one;
+
+			if (!is_first(result, i, g))
+				continue;
+			one = shares_of(result, result->processes[i].gpus[g].pci);
+			if (!one.seen)
+				continue;
+			nr++;
+			sum.busy += one.busy;
+			sum.kernels += one.kernels;
+			sum.copies += one.copies;
+			sum.both += one.both;
+			sum.held += one.held;
+		}
+	result->busy = share(sum.busy, nr);
+	result->kernels = share(sum.kernels, nr);
+	result->copies = share(sum.copies, nr);
+	result->both = share(sum.both, nr);
+	result->held = share(sum.held, nr);
+	result->starved = nr ? share(1 - result->busy - result->held, 1) : 0;
 }
 
 static uint64_t median_depth(const struct gpupart_stat_gpu *gpu)
@@ -71,31 +195,21 @@ void stat_add_up(struct stat_result *result)
 {
 	const struct gpupart_stat_gpu *gpu = &result->sum.gpus[0];
 	const struct gpupart_stat_process *sum = &result->sum;
-	double starved = 0, held, own, all;
+	double spans = 0;
 
 	memset(&result->sum, 0, sizeof(result->sum));
-	result->span = 0;
-	for (unsigned int i = 0; i < result->nr_processes; i++)
+	result->span = result->window > 0 ? result->window : span_of_all(result);
+	for (unsigned int i = 0; i < result->nr_processes; i++) {
 		add_process(result, &result->processes[i]);
-	/* The GPU was idle while we measured, and would have been given work sooner. */
-	own = gpu->own_ns;
-	if (own < gpu->starved_ns)
-		starved = gpu->starved_ns - own;
-	own -= gpu->starved_ns - starved;
-	held = own < gpu->held_ns ? gpu->held_ns - own : 0;
-	all = gpu->busy_ns + starved + held;
+		spans += span_of(&result->processes[i]) / 1e9;
+	}
+	take_shares(result);
 	result->rate = result->span > 0 ? (sum->kernels + sum->graphs) / result->span : 0;
-	result->busy = share(gpu->busy_ns, all);
-	result->kernels = share(gpu->kernels_ns, all);
-	result->copies = share(gpu->copies_ns, all);
-	result->both = share((double)gpu->kernels_ns + gpu->copies_ns - gpu->busy_ns, all);
-	result->starved = share(starved, all);
-	result->held = share(held, all);
 	result->starved_waiting = share(gpu->both_ns, gpu->starved_ns);
 	result->blocked = share(gpu->blocked_ns, gpu->stretches_ns);
-	result->cpu_waits = result->span > 0 ? sum->wait_ns / 1e9 / result->span : 0;
-	result->cpu_launches = result->span > 0 ? sum->launch_ns / 1e9 / result->span : 0;
-	result->cost = result->span > 0 ? sum->own_ns / 1e9 / result->span : 0;
+	result->cpu_waits = spans > 0 ? sum->wait_ns / 1e9 / spans : 0;
+	result->cpu_launches = spans > 0 ? sum->launch_ns / 1e9 / spans : 0;
+	result->cost = spans > 0 ? sum->own_ns / 1e9 / spans : 0;
 	result->fill = gpu->sized_ns ? (double)gpu->filled_ns / gpu->sized_ns : -1;
 	result->depth = gpu->timed ? (double)gpu->depth_sum / gpu->timed : 0;
 	result->depth_median = median_depth(gpu);
@@ -187,6 +301,58 @@ static char *next_advice(struct stat_result *result)
 #define ADVISE(result, ...) \
 	out_append(next_advice(result), sizeof((result)->advice[0]), __VA_ARGS__)
 
+#define PLAIN_LETTERS \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_"
+
+/* In quotes where a shell would not take it as it is; false: it cannot be shown. */
+static bool print_word(FILE *to, const char *word)
+{
+	for (const char *c = word; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			return false;
+	if (*word && strspn(word, PLAIN_LETTERS) == strlen(word)) {
+		fprintf(to, " %s", word);
+		return true;
+	}
+	fputs(" '", to);
+	for (; *word; word++)
+		if (*word == '\'')
+			fputs("'\\''", to);
+		else
+			fputc(*word, to);
+	fputc('\'', to);
+	return true;
+}
+
+/* The same program on @nr TPCs: as a line that can be run, or in general words. */
+static void try_on(struct stat_result *result, unsigned int nr)
+{
+	size_t len = 0;
+	FILE *to = open_memstream(&result->again, &len);
+	bool good = true;
+
+	if (!to)
+		return;
+	fputs("gpupart stat", to);
+	if (result->source) {
+		fputs(" -i", to);
+		good &= print_word(to, result->source);
+	}
+	if (result->gpu) {
+		fputs(" --gpu", to);
+		good &= print_word(to, result->gpu);
+	}
+	fprintf(to, " -n %u --", nr);
+	for (char **word = result->program; *word && good; word++)
+		good &= print_word(to, *word);
+	/* What is no UTF-8 cannot stand in JSON, nor a control character on a terminal. */
+	if (!good) {
+		rewind(to);
+		fprintf(to, "gpupart stat -n %u -- PROGRAM", nr);
+	}
+	fclose(to);
+}
+
 /* How many TPCs hold all blocks of the largest kernel, one an SM; 0: not known. */
 static unsigned int tpcs_of_largest(const struct stat_result *result)
 {
@@ -223,8 +389,10 @@ static void advise_smaller(struct stat_result *result)
 		nr = 1;
 	if (nr < result->nr_tpcs)
 		ADVISE(result,
-		       "estimate: kernels ran %.0f%% of the time, so %u of %u TPCs may do; the rest is free for others. Try: gpupart stat -n %u -- %s",
-		       100 * result->kernels, nr, result->nr_tpcs, nr, result->program[0]);
+		       "estimate: kernels ran %.0f%% of the time, so %u of %u TPCs may do; the rest is free for others",
+		       100 * result->kernels, nr, result->nr_tpcs);
+	if (nr < result->nr_tpcs)
+		try_on(result, nr);
 	if (largest)
 		ADVISE(result, "its largest kernel has %llu blocks: %u TPCs give each an SM",
 		       (unsigned long long)result->sum.gpus[0].max_blocks, largest);
@@ -236,17 +404,23 @@ static void advise_gpu(struct stat_result *result)
 
 	if (largest)
 		ADVISE(result,
-		       "estimate: its largest kernel has %llu blocks, so %u of %u TPCs give each an SM: more make it no faster. Try: gpupart stat -n %u -- %s",
+		       "estimate: its largest kernel has %llu blocks, so %u of %u TPCs give each an SM: more make it no faster",
 		       (unsigned long long)result->sum.gpus[0].max_blocks, largest,
-		       result->nr_tpcs, largest, result->program[0]);
+		       result->nr_tpcs);
 	else if (result->fill >= 0 && result->fill < FILL_SMALL)
 		ADVISE(result,
 		       "its kernels have blocks for %.0f%% of the GPU's SMs, by their time: measure it in smaller sets",
 		       100 * result->fill);
+	else if (result->nr_tpcs == 1)
+		ADVISE(result,
+		       "its speed depends on its partition, which has one TPC: a larger one makes it faster");
 	else
 		ADVISE(result,
-		       "its speed depends on its partition: it is slower in a smaller one, the less the more its kernels wait for memory. Measure: gpupart stat -n %u -- %s",
-		       result->nr_tpcs > 1 ? result->nr_tpcs / 2 : 1, result->program[0]);
+		       "its speed depends on its partition: it is slower in a smaller one, the less the more its kernels wait for memory");
+	if (largest)
+		try_on(result, largest);
+	else if (result->nr_tpcs > 1)
+		try_on(result, result->nr_tpcs / 2);
 }
 
 static void advise_copies(struct stat_result *result)

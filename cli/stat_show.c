@@ -132,6 +132,9 @@ void stat_text(struct out *out, const struct stat_result *r)
 	fputs(out->plain, out->file);
 	for (unsigned int i = 0; i < r->nr_advice; i++)
 		out_wrap(out, 0, "-", r->advice[i]);
+	/* In one line, however long: to be run as it stands. */
+	if (r->again)
+		fprintf(out->file, "Try: %s\n", r->again);
 }
 
 /* ------------------------------------------------------------------------ JSON */
@@ -245,6 +248,7 @@ void stat_json(json_t *root, const struct stat_result *r)
 	json_object_set_new(root, "verdict", json_string(stat_word(r->verdict)));
 	json_object_set_new(root, "why", json_string(r->why));
 	json_object_set_new(root, "advice", advice);
+	json_object_set_new(root, "try", out_json_text(r->again ? r->again : ""));
 	json_object_set_new(root, "span_seconds", json_real(r->span));
 	json_object_set_new(root, "launches_per_second", json_real(r->rate));
 	json_object_set_new(root, "shares", json_shares(r));

@@ -719,6 +719,7 @@ struct gpupart_stat_process {
 	uint64_t launch_ns;	/* in calls that launch, fill or copy and do not wait */
 	uint64_t wait_ns;	/* in calls that wait, and between queries that say "not yet" */
 	uint64_t first_ns, last_ns;	/* the first work was submitted, the last call ended */
+	uint64_t waits_since_ns;	/* a wait that goes on, not yet in wait_ns; 0: none */
 	uint64_t own_ns;	/* measuring took this long, over all threads */
 	uint64_t unresolved;	/* work that was not seen to end before the process did */
 	uint64_t nr_gpus;

@@ -144,7 +144,7 @@ static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 		t->whole = true;
 	}
 	if ((t->same | t->apart) && feasible_unbound(why, tenant))
-		add(words, "%sno same or apart with it", *words->text ? ", or " : "");
+		add(words, "%sno tie to others by same or apart", *words->text ? ", or " : "");
 	if (!*words->text && feasible_without(why, tenant))
 		add(words, "the others without it");
 }

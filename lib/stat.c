@@ -38,6 +38,23 @@ static bool is_work(const struct stat_call *call)
 	return call->kind <= STAT_COPY;
 }
 
+/* Of several threads that wait, the last to begin is told of. */
+static void note_wait(uint64_t since)
+{
+	__atomic_store_n(&process->waits_since_ns, since, __ATOMIC_RELAXED);
+}
+
+static void note_wait_over(uint64_t since)
+{
+	__atomic_compare_exchange_n(&process->waits_since_ns, &since, 0, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+static bool waits(const struct stat_call *call)
+{
+	return call->kind == STAT_SYNC || call->flags & STAT_WAITS;
+}
+
 /* ----------------------------------------------------------------------- begin */
 
 static void begin_work(const struct stat_call *call, const struct stat_params *params)
@@ -80,6 +97,8 @@ static void begin(const struct stat_call *call, const struct stat_params *params
 		stat_time_depend(now.ctx);
 	now.begin = now.ticket.begin = stat_time_now();
 	now.own = now.begin - start;
+	if (waits(call))
+		note_wait(now.begin);
 }
 
 /* ------------------------------------------------------------------------- end */
@@ -94,10 +113,20 @@ static void end_query(uint64_t end, int result)
 	if (result != CUDA_ERROR_NOT_READY) {
 		if (now.asked_since)
 			add(&process->wait_ns, end - now.asked_since);
+		note_wait_over(now.asked_since);
 		now.asked_since = 0;
 	} else if (!now.asked_since) {
 		now.asked_since = now.begin;
+		note_wait(now.begin);
 	}
+}
+
+/* Who does something else has not waited for the answer. */
+static void forget_questions(void)
+{
+	if (now.asked_since)
+		note_wait_over(now.asked_since);
+	now.asked_since = 0;
 }
 
 static void end_wait(uint64_t end)
@@ -149,6 +178,8 @@ static void end(const struct cuda_api *cuda, const struct stat_call *call,
 	if (now.call != call)
 		return;
 	now.call = NULL;
+	if (waits(call))
+		note_wait_over(now.begin);
 	if (is_work(call))
 		end_work(cuda, call, params, over);
 	else if (call->kind == STAT_SYNC)
@@ -156,7 +187,7 @@ static void end(const struct cuda_api *cuda, const struct stat_call *call,
 	if (call->kind == STAT_QUERY)
 		end_query(over, *params->result);
 	else
-		now.asked_since = 0;
+		forget_questions();
 	__atomic_store_n(&process->last_ns, over, __ATOMIC_RELAXED);
 	now.own += stat_time_now() - over;
 	if (is_work(call))

@@ -337,10 +337,9 @@ static uint64_t host_ns(void)
 static void sleep_until(uint64_t end)
 {
 	uint64_t now = host_ns();
-	struct timespec left = { (end - now) / 1000000000, (end - now) % 1000000000 };
 
 	if (end > now)
-		nanosleep(&left, NULL);
+		engine_sleep(end - now);
 }
 
 bool engine_step(struct sim_gpu *gpu)
@@ -387,6 +386,24 @@ void engine_asked(struct sim_gpu *gpu)
 		catch_up(gpu);
 	else
 		engine_step(gpu);
+}
+
+uint64_t engine_idle_ns(struct sim_gpu *gpu)
+{
+	uint64_t now;
+
+	if (!sim_faults()->host_clock)
+		return 0;
+	catch_up(gpu);
+	now = host_ns();
+	return gpu->nr_running && gpu->running[0]->end > now ? gpu->running[0]->end - now : 0;
+}
+
+void engine_sleep(uint64_t ns)
+{
+	struct timespec left = { ns / 1000000000, ns % 1000000000 };
+
+	nanosleep(&left, NULL);
 }
 
 void engine_forget(struct sim_stream *stream)

@@ -380,6 +380,13 @@ void engine_forget(struct sim_stream *stream);
 bool engine_step(struct sim_gpu *gpu);
 /* Somebody asks whether something is over: a step, or what is due by the host's clock. */
 void engine_asked(struct sim_gpu *gpu);
+/*
+ * Who waits by the host's clock lets others in meanwhile: does what is due, and tells how
+ * many ns it is until more is; 0: by the simulated clock, or when nothing runs.
+ */
+uint64_t engine_idle_ns(struct sim_gpu *gpu);
+/* So long, without the lock. */
+void engine_sleep(uint64_t ns);
 
 /* ---------------------------------------------------------------- kernels.c */
 

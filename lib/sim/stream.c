@@ -365,17 +365,26 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	return error;
 }
 
+/* The host may go on meanwhile: the stream is looked up anew after each sleep. */
 static CUresult synchronize(CUstream handle)
 {
 	struct sim_stream *stream;
+	uint64_t idle_ns;
 	CUresult error;
 
-	stream = enter_stream(handle, &error);
-	if (stream)
-		error = capture_forbids(stream);
-	if (!error)
-		error = engine_finish_stream(stream);
-	sim_leave();
+	do {
+		stream = enter_stream(handle, &error);
+		if (stream)
+			error = capture_forbids(stream);
+		idle_ns = error || stream->ctx->error ? 0 : engine_idle_ns(stream->ctx->gpu);
+		if (!error && !stream->head)
+			idle_ns = 0;
+		if (!error && !idle_ns)
+			error = engine_finish_stream(stream);
+		sim_leave();
+		if (idle_ns)
+			engine_sleep(idle_ns);
+	} while (idle_ns);
 	return error;
 }
 

@@ -59,12 +59,13 @@ done
 # Refused: whose demand and what would do, which then does.
 refused 1 "tenant b: min=30 cannot be met beside a on 66 TPCs: min=26 would do" \
 	plan -i $h200 --tenant a:min=40 --tenant b:min=30
-refused 1 "would do" plan -i $h200 --tenant a:min=34,apart=b --tenant b
+refused 1 "min=33, or no tie to others by same or apart would do" plan -i $h200 --tenant a:min=34,apart=b --tenant b
 try plan -i $h200 --tenant a:min=40 --tenant b:min=26
 is $status 0 "what would do does"
 for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "a:weight=1001" "a:nosuch" \
 	"a:min=1,min=2" "a:gpcs=2" "a:min=1," "a:apart=" ":min=1" "" "a b:min=1" "a:same=zz" "a:apart=a" \
-	"a:min=3,max=2" "a:gpcs,spread" "a:cluster=8,max=3" "-a"; do
+	"a:min=3,max=2" "a:gpcs,spread" "a:cluster=8,max=3" "-a" "a:pack,spread" "a:spread,pack" "a:tpcs=2,max=4" \
+	"a:min=2,tpcs=2" "a:min=010" "a:min=00"; do
 	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
 done
 refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
@@ -89,6 +90,14 @@ END
 else
 	skip "no python3"
 fi
+try plan -i $h200 --tenant a -o "$tmp/named.svg"
+is "$status $(head -c 5 "$tmp/named.svg")" "0 <?xml" "plan -o FILE.svg: a drawing"
+try plan -i $h200 --tenant a --of text -o "$tmp/named.svg"
+is "$status $(head -c 6 "$tmp/named.svg")" "0 NVIDIA" "but not where another form is given"
+try topology -i $h200 -o "$tmp/named.svg"
+is "$status $(head -c 5 "$tmp/named.svg")" "0 <?xml" "topology -o FILE.svg: a drawing"
+try topology -i $h200 --json -o "$tmp/named.svg"
+is "$status $(head -c 1 "$tmp/named.svg")" "0 {" "and with --json JSON"
 refused 2 svgg plan -i $h200 --tenant a --of svgg
 refused 2 "take one" plan -i $h200 --tenant a --of env --json
 refused 2 "--only b" plan -i $h200 --tenant a --only b
@@ -125,6 +134,22 @@ wrong '{}' "nothing in it"
 wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: wants true or false"
 wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: wants a list"
 wrong 'tenants: &x\n  a: *x\n' "y:"
+wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: wants one"
+wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: no YAML"
+wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: wants a number without a 0 before it"
+wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: wants true or false"
+wrong 'tenants:\n  a: {min: ~}\n' "y:2: a.min: has no value"
+wrong 'tenants:\n  a: {min: Null}\n' "y:2: a.min: has no value"
+wrong 'tenants:\n  a: "null"\n' "'null' is not a key"
+wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: take one"
+yaml '%%YAML 1.1\n---\ntenants:\n  a: {tpcs: 9, gpcs: True}\n  b: {min: 1, gpcs: OFF}\n  c: Null\n  d: ~\n  e: NULL\n...\n# words\n'
+try plan -i $h200 -f "$tmp/y" --json
+is "$status $(get "[len(t['set']['whole_gpcs']) for t in d['tenants']][0], len(d['tenants'])")" "0 1 5" \
+	"true, false and null in YAML's spellings; an end and words after it"
+{ printf 'tenants:\n  a:\n'; head -c 1100000 /dev/zero | tr '\0' '#'; } >"$tmp/long"
+refused 2 "-f $tmp/long: wants a file of demands, at most 1048576 bytes" plan -i $h200 -f "$tmp/long"
+cat "$tmp/long" | "$gpupart" plan -i $h200 -f /dev/stdin >"$tmp/out" 2>"$tmp/err"
+is "$? $(grep -c "at most 1048576 bytes" "$tmp/err")" "2 1" "and from a pipe"
 refused 2 /nonexistent plan -f /nonexistent
 refused 2 "is no file" plan -f /
 head -c 4096 /dev/urandom >"$tmp/y"
@@ -145,9 +170,22 @@ refused 125 "take one" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
 refused 125 "wants FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
 refused 125 "no plan: wants what 'gpupart plan --json' writes" run -i $h200 --plan "$tmp/t.json:b" -- true
-refused 125 "line 1: no JSON" run -i $h200 --plan "$tmp/y:b" -- true
-sed 's/"list": "[^"]*"/"list": "0-99"/' "$tmp/plan.json" >"$tmp/bad.json"
-refused 125 "0-99" run -i $h200 --plan "$tmp/bad.json:b" -- true
+refused 125 ": no JSON" run -i $h200 --plan "$tmp/y:b" -- true
+edited() {	# WANTED PYTHON: the plan changed so is refused
+	python3 -c "import json, sys
+d = json.load(open('$tmp/plan.json')); a, b = d['tenants'][0], d['tenants'][1]
+$2
+json.dump(d, open('$tmp/bad.json', 'w'))"
+	refused 125 "--plan $tmp/bad.json:b: $1" run -i $h200 --plan "$tmp/bad.json:b" -- true
+}
+edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set']['list'] = '0-99'"
+edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set']['nr_tpcs'] += 1"
+edited "list, hex and nr_tpcs of a tenant's set are not those of one set: a" "a['set']['hex'] = '0x1'"
+edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set'] = 3"
+edited "a tenant has TPCs of another: b" "b['set'] = a['set']"
+edited "a tenant is there twice: b" "a['name'] = 'b'"
+edited "a tenant has no name" "a['name'] = 1"
+edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
 
 # For a shell: all of them, and one with which a program is confined as by run.
 try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
@@ -163,6 +201,36 @@ if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 	smids=$(. "$tmp/env"; sim "$tmp/census" lib/probe.ptx 0)
 	is "$(echo "$smids" | tr ' ' '\n' | sed '/^$/d' | sort -n | uniq | tr '\n' ' ')" \
 		"0 1 16 17 32 33 48 49 124 125 126 127 128 129 130 131 " "eval env; PROGRAM: it is confined"
+else
+	skip "no compiler here"
+fi
+
+# Inside a run: its limit is what is planned, and the lines hold where the run's job would.
+in_run() { "$gpupart" run -i $e -t 0-3 -- "$gpupart" plan "$@" >"$tmp/out" 2>"$tmp/err"; }
+in_run --tenant a --json
+is "$? $(set_of a) $(get "d['limit']['list'], d['simulated']")" "0 0-3 0-3 True" "in a run: the plan is inside its limit"
+in_run --tenant a
+has "$(cat "$tmp/out")" "inside TPCs 0-3, the limit that this runs in (GPUPART_SET)" "and it says so"
+has "$(cat "$tmp/out")" "simulated" "and that it is simulated"
+in_run --tenant a --of svg
+has "$(cat "$tmp/err")" "a plan for 0000:01:00.0, simulated" "in a drawing's place stderr says simulated"
+in_run --beside --tenant a:min=4 --json
+is "$? $(set_of a)" "0 0-3" "--beside: the run's own limit is no neighbour"
+in_run --tenant a:tpcs=8
+is "$?" 1 "more than the limit: refused"
+has "$(cat "$tmp/err")" "cannot be met on 4 TPCs: min=4 would do; this runs inside the limit 0-3 (GPUPART_SET)" \
+	"with the limit"
+in_run --gpu 9 --tenant a
+is "$?" 2 "in a run: another GPU is refused"
+in_run -i $h200 --tenant a --only a --of env
+is "$?$(cat "$tmp/out")" 2 "in a run: no lines of another GPU"
+has "$(cat "$tmp/err")" "-i $h200: this runs inside the limit 0-3" "and why"
+in_run -i $h200 --tenant a --json
+is "$? $(set_of a)" "0 0-65" "but a capture's plan is of all of it"
+if [ -x "$tmp/census" ]; then
+	smids=$("$gpupart" run -i $e -t 0-65 --late 60 -- sh -c 'eval "$("$1" plan --tenant a:max=4 --tenant b --only a --of env)"
+		"$2" lib/probe.ptx 0' sh "$gpupart" "$tmp/census" 2>"$tmp/err")
+	is "$smids" "8 9 24 25 40 41 126 127" "in a run, eval env; PROGRAM: it is confined to the tenant's set"
 else
 	skip "no compiler here"
 fi

@@ -39,6 +39,18 @@ is "$(ask '"estimate" in d["advice"][0] and "of 66 TPCs" in d["advice"][0]')" Tr
 is "$(ask '[len(d["processes"]), d["processes"][0]["name"], d["processes_left_out"]]')" \
 	"[1, 'gpu-stat_prog', 0]" "one process"
 
+is "$(ask 'd["try"].startswith("gpupart stat '"$sim"' -n ") and d["try"].endswith("gpu-stat_prog host 300")')" True \
+	"and there is a command to try"
+measure --gpu 0 -- sh -c "$prog host 50; echo 'a  b' >&2" sh 'x y' ''
+again=$(ask 'd["try"]')
+has "$again" " --gpu 0 -n " "the command to try has the GPU that was given"
+is "$(eval "set -- ${again##* -- }"; echo "$#:$3:$5:$6:")" "6:$prog host 50; echo 'a  b' >&2:x y::" \
+	"and the program's words, quoted for a shell"
+measure -- "$prog" deep 20 "0
+1"
+is "$(ask 'd["try"]')" "gpupart stat -n 33 -- PROGRAM" "what cannot stand in a line is told in general words"
+measure -n 1 -- "$prog" deep 20
+is "$(ask 'd["try"] is None and "which has one TPC" in d["advice"][0]')" True "of one TPC no smaller set is advised"
 measure -- "$prog" wait 300
 is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['CPU-bound', 300, 300]" \
 	"a wait after each tiny kernel: CPU-bound"
@@ -130,12 +142,39 @@ measure -- "$prog" deep 30 two
 is "$status $(ask '[len(d["processes"]), t["kernels"], sorted(p["kernels"] for p in d["processes"])]')" \
 	"0 [2, 60, [30, 30]]" "two processes: a row each, and their sum"
 
+is "$(ask '0.02 < d["span_seconds"] <= d["seconds"] and s["busy"] <= 1 and s["starved"] + s["held"] < 0.2')" True \
+	"at once, so no longer than the program took, and a GPU is busy once"
+measure -- sh -c "for i in 1 2 3 4; do $prog host 300 & done; wait"
+is "$(ask '[len(d["processes"]), t["kernels"], d["span_seconds"] <= d["seconds"], d["launches_per_second"] >= 1200 / d["seconds"]]')" \
+	"[4, 1200, True, True]" "four at once: launches a second by the clock on the wall"
+is "$(ask 'abs(s["busy"] + s["starved"] + s["held"] - 1) < 0.01 and
+	s["busy"] > 1.5 * max(p["gpus"][0]["busy_seconds"] for p in d["processes"]) / d["span_seconds"]')" \
+	True "what they have of the GPU adds up"
+measure -- sh -c "$prog deep 100; $prog host 300"
+is "$(ask 'len(d["processes"]) == 2 and d["span_seconds"] > 0.15 and 0.3 < s["busy"] < 0.8')" True \
+	"one after the other: each counts for its time"
+
+# One inside another: nobody would be measured.
+try stat $sim -- "$gpupart" stat -- "$prog" deep 3
+is "$status" 125 "stat inside stat is refused"
+has "$err" "what runs here is measured by another gpupart stat already" "and why"
+GPUPART_STAT=/proc/1/fd/9 "$gpupart" stat $sim -- "$prog" deep 3 >"$tmp/out" 2>&1
+is "$? $(grep -c GPU-bound "$tmp/out")" "0 1" "but not by the name of one that has ended"
+
 # ------------------------------------------------------------------- intervals
 measure --interval 0.1 -- "$prog" poll 500
 is "$(ask 'len(d["intervals"]) >= 3 and all(i["busy"] > 0.9 for i in d["intervals"][1:])')" True \
 	"--interval: as it runs"
 try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" poll 300
 has "$err" "launches/s, GPU busy 100.0%" "--interval: lines on stderr"
+
+measure --interval 0.1 -- "$prog" deep 500
+is "$(ask 'len(d["intervals"]) >= 3 and all(i["busy"] > 0.9 and i["wait_seconds"] > 0.05 for i in d["intervals"][1:-1])')" \
+	True "in one long wait: what the GPU has done, and that the CPU waits"
+is "$(ask '0.3 < sum(i["wait_seconds"] for i in d["intervals"]) <= t["wait_seconds"] + 0.01')" True \
+	"no more than in the end"
+measure --interval 0.1 -- sh -c "$prog deep 150; sleep 0.5"
+is "$(ask '[i["busy"] for i in d["intervals"]][-1]')" 0.0 "after its process an interval is idle"
 
 # ------------------------------------------------------- what cannot be measured
 GPUPART_SIM_TMD_VERSION=0x41
