@@ -196,7 +196,7 @@ caught lint support_matrix README.md stale
 printf '#!/bin/sh\n' >"$tree/build/tests/list-layouts"
 caught lint support_matrix 'no rows'
 plant lint confined README.md '<!-- confined -->'
-sed -i 's/^ok 1 - graph/not ok 1 - graph/' "$tree/Documentation/results/h200-inside/inside.txt"
+sed -i 's/^ok [0-9]* - graph: once/not &/' "$tree/Documentation/results/h200-inside/inside.txt"
 caught lint confined '1 failed'
 # shellcheck disable=SC2016 # to be planted as it stands
 plant lint shellcheck scripts/tool 'cd $1; rm -r $undefined/*'
