@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sim.h"
+#include "svg.h"
 
 #define WIDTH	1000
 #define LEFT	60
@@ -44,15 +45,6 @@ static unsigned int lane_of(uint64_t free_at[LANES], const struct pipe_block *bl
 	return i;
 }
 
-static void escape(struct out *out, const char *text)
-{
-	for (; *text; text++)
-		if (*text == '<' || *text == '>' || *text == '&' || *text == '"')
-			fprintf(out->file, "&#%d;", *text);
-		else if ((unsigned char)*text >= ' ')
-			fputc(*text, out->file);
-}
-
 static void legend(struct out *out, const struct sim_run *run)
 {
 	unsigned int i, x = LEFT;
@@ -65,7 +57,7 @@ static void legend(struct out *out, const struct sim_run *run)
 		fprintf(out->file, "<rect x=\"%u\" y=\"26\" width=\"10\" height=\"10\" "
 			"fill=\"%s\"/><text x=\"%u\" y=\"35\">", x, colours[i % NR_COLOURS],
 			x + 14);
-		escape(out, name);
+		svg_escape(out->file, name);
 		fputs("</text>\n", out->file);
 		x += 30 + 7 * strlen(name);
 	}
@@ -127,7 +119,7 @@ void sim_svg(struct out *out, const struct sim_run *run)
 		"font-family=\"sans-serif\" font-size=\"11\">\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"%d\" y=\"15\">",
 		WIDTH + LEFT + 20, TOP + rows * row + 24, LEFT);
-	escape(out, run->name ? run->name : run->scenario.pipe.gpus[0].chip.title);
+	svg_escape(out->file, run->name ? run->name : run->scenario.pipe.gpus[0].chip.title);
 	fprintf(out->file, " (simulated): blocks on SMs, 0 to %s", sim_time(text, end));
 	if (run->nr_dropped)
 		fprintf(out->file, "; %llu later blocks are left out",

@@ -13,19 +13,6 @@
 #include "smcount.h"
 #include "stream.h"
 
-struct api_params {
-	uint32_t size, pad;
-	uint64_t unused[4];
-	const int *result;
-	const char *name;
-	const void *arguments;
-	void *ctx;
-	uint64_t unused2;
-	uint32_t cbid, site;
-};
-
-enum { SITE_BEGIN, SITE_END };
-
 /* Arguments in their order, as every function here has them. */
 struct arguments {
 	void *first, *second;
@@ -273,7 +260,7 @@ static bool names_nothing(int result)
 
 /* A next-launch set is used up by the launch that it was set for, whatever became of it. */
 static __attribute__((noinline)) void launch_ends(const struct cuda_api *cuda, void *stream,
-						  const struct api_params *params)
+						  const struct cuda_call_params *params)
 {
 	struct gpupart_gpu *gpu;
 	struct tmd_allow unused;
@@ -291,7 +278,7 @@ static __attribute__((noinline)) void launch_ends(const struct cuda_api *cuda, v
 }
 
 static void at_begin(const struct cuda_api *cuda, const struct row *row,
-		     const struct api_params *params, const struct arguments *a)
+		     const struct cuda_call_params *params, const struct arguments *a)
 {
 	struct graph_place place;
 
@@ -308,7 +295,7 @@ static void at_begin(const struct cuda_api *cuda, const struct row *row,
 }
 
 static void at_end(const struct cuda_api *cuda, const struct row *row,
-		   const struct api_params *params, const struct arguments *a)
+		   const struct cuda_call_params *params, const struct arguments *a)
 {
 	int result = *params->result;
 	struct scope_id stream;
@@ -362,7 +349,7 @@ bool api_own(bool own)
 
 void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 {
-	const struct api_params *params = given;
+	const struct cuda_call_params *params = given;
 	const struct row *row;
 
 	if (inside || params->size < sizeof(*params) || params->cbid != (uint32_t)cbid ||
@@ -373,7 +360,7 @@ void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 		return;
 	/* The usual one calls nothing of the driver's. */
 	if (__builtin_expect(row->what == WHAT_LAUNCH, 1)) {
-		scope_thread.in_launch = params->site == SITE_BEGIN;
+		scope_thread.in_launch = params->site == CUDA_SITE_BEGIN;
 		/* One of our own is none that a set waits for. */
 		if (scope_thread.in_launch || !scope_thread.next_gpus || scope_thread.own)
 			return;
@@ -383,7 +370,7 @@ void api_callback(const struct cuda_api *cuda, int cbid, const void *given)
 		return;
 	}
 	inside = true;
-	if (params->site == SITE_BEGIN)
+	if (params->site == CUDA_SITE_BEGIN)
 		at_begin(cuda, row, params, params->arguments);
 	else
 		at_end(cuda, row, params, params->arguments);

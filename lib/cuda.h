@@ -208,6 +208,23 @@ struct cuda_graph_update {
 	F(memcpy_get, "cuGraphMemcpyNodeGetParams", (void *, struct cuda_memcpy_node *)) \
 	F(memcpy_set, "cuGraphMemcpyNodeSetParams", (void *, const struct cuda_memcpy_node *))
 
+/*
+ * What a callback at the begin or the end of one of the driver's functions gets, as it was
+ * measured: Documentation/hardware.md, "Functions".
+ */
+struct cuda_call_params {
+	uint32_t size, pad;
+	uint64_t unused[4];
+	const int *result;
+	const char *name;
+	const void *arguments;
+	void *ctx;
+	uint64_t unused2;
+	uint32_t cbid, site;
+};
+
+enum { CUDA_SITE_BEGIN, CUDA_SITE_END };
+
 struct cuda_api {
 #define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;
 	CUDA_NEEDED(CUDA_MEMBER)

@@ -23,8 +23,7 @@
 /* Nothing in a folder is followed or waited for. */
 #define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Bytes of another process: printable ASCII or a question mark, and an end. */
-static void copy_text(char *to, size_t len, const char *from, size_t room)
+void process_copy_text(char *to, size_t len, const char *from, size_t room)
 {
 	size_t i;
 
@@ -57,8 +56,8 @@ static void show_gpu(const struct control_block *block, struct gpupart_process *
 				continue;
 		}
 		gpupart_tpcset_format_list(&sets.in_force, process->limit, sizeof(process->limit));
-		copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
-		copy_text(process->source, sizeof(process->source), gpu->source,
+		process_copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
+		process_copy_text(process->source, sizeof(process->source), gpu->source,
 			  sizeof(gpu->source));
 		process->simulated = *(const unsigned char *)&gpu->simulated;
 	}
@@ -74,9 +73,9 @@ static void describe(const struct control_block *block, int pid, uid_t uid,
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
 	process->uid = uid;
-	copy_text(process->name, sizeof(process->name), block->name, sizeof(block->name));
-	copy_text(process->job, sizeof(process->job), block->job, sizeof(block->job));
-	copy_text(process->problem, sizeof(process->problem), block->problem,
+	process_copy_text(process->name, sizeof(process->name), block->name, sizeof(block->name));
+	process_copy_text(process->job, sizeof(process->job), block->job, sizeof(block->job));
+	process_copy_text(process->problem, sizeof(process->problem), block->problem,
 		  sizeof(block->problem));
 	show_gpu(block, process);
 	control_counters(block, &process->counters);

@@ -11,16 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "control.h"
-
-/* Bytes of another process: printable ASCII or a question mark, and an end. */
-static void copy_text(char *to, const char *from, size_t room)
-{
-	size_t i;
-
-	for (i = 0; i + 1 < room && from[i]; i++)
-		to[i] = from[i] >= 0x20 && from[i] < 0x7f ? from[i] : '?';
-	to[i] = 0;
-}
+#include "process.h"
 
 static bool is_of(const struct control_block *block, const struct gpupart_process *process)
 {
@@ -67,8 +58,8 @@ static void describe(const struct control_gpu *gpu, const struct gpupart_process
 	struct limit_sets sets;
 
 	*row = *process;
-	copy_text(row->pci, gpu->pci, sizeof(row->pci));
-	copy_text(row->source, gpu->source, sizeof(row->source));
+	process_copy_text(row->pci, sizeof(row->pci), gpu->pci, sizeof(gpu->pci));
+	process_copy_text(row->source, sizeof(row->source), gpu->source, sizeof(gpu->source));
 	row->simulated = *(const unsigned char *)&gpu->simulated;
 	if (limit_get(&gpu->limit, &sets))
 		gpupart_tpcset_format_list(&sets.in_force, row->limit, sizeof(row->limit));

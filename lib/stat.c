@@ -14,8 +14,6 @@
 #include "stat_calls.h"
 #include "stat_time.h"
 
-#define SITE_BEGIN 0
-
 static struct gpupart_stat_process *process;
 static atomic_bool off = true;
 
@@ -57,7 +55,7 @@ static bool waits(const struct stat_call *call)
 
 /* ----------------------------------------------------------------------- begin */
 
-static void begin_work(const struct stat_call *call, const struct stat_params *params)
+static void begin_work(const struct stat_call *call, const struct cuda_call_params *params)
 {
 	void *stream = stat_calls_stream(call, params->arguments);
 	bool own = stream == CUDA_STREAM_PER_THREAD ||
@@ -76,7 +74,7 @@ static void begin_work(const struct stat_call *call, const struct stat_params *p
 		stat_time_begin(now.ctx, order, &now.ticket);
 }
 
-static void begin(const struct stat_call *call, const struct stat_params *params)
+static void begin(const struct stat_call *call, const struct cuda_call_params *params)
 {
 	uint64_t start = stat_time_now(), none = 0;
 
@@ -147,7 +145,7 @@ static void count_copy(const struct cuda_api *cuda, const struct stat_call *call
 }
 
 static void end_work(const struct cuda_api *cuda, const struct stat_call *call,
-		     const struct stat_params *params, uint64_t end)
+		     const struct cuda_call_params *params, uint64_t end)
 {
 	bool good = !*params->result;
 
@@ -170,7 +168,7 @@ static void end_work(const struct cuda_api *cuda, const struct stat_call *call,
 }
 
 static void end(const struct cuda_api *cuda, const struct stat_call *call,
-		const struct stat_params *params)
+		const struct cuda_call_params *params)
 {
 	uint64_t over = stat_time_now();
 
@@ -201,7 +199,7 @@ static void end(const struct cuda_api *cuda, const struct stat_call *call,
 
 void stat_callback(const struct cuda_api *cuda, int cbid, const void *given)
 {
-	const struct stat_params *params = given;
+	const struct cuda_call_params *params = given;
 	const struct stat_call *call;
 	bool was;
 
@@ -214,7 +212,7 @@ void stat_callback(const struct cuda_api *cuda, int cbid, const void *given)
 		return;
 	/* Functions that we call are not the program's. */
 	was = api_own(true);
-	if (!was && params->site == SITE_BEGIN)
+	if (!was && params->site == CUDA_SITE_BEGIN)
 		begin(call, params);
 	else if (!was)
 		end(cuda, call, params);

@@ -31,18 +31,6 @@ struct stat_call {
 #define STAT_PER_THREAD	1	/* stream 0 is the thread's own default stream */
 #define STAT_WAITS	2	/* the CPU waits for what it asked for */
 
-/* The parameters of a callback, as they were measured: Documentation/hardware.md, "Functions". */
-struct stat_params {
-	uint32_t size, pad;
-	uint64_t unused[4];
-	const int *result;
-	const char *name;
-	const void *arguments;
-	void *ctx;
-	uint64_t unused2;
-	uint32_t cbid, site;
-};
-
 /* The @n'th of the callbacks to enable, or -1 after the last. */
 int stat_calls_cbid(unsigned int n);
 
