@@ -97,7 +97,8 @@ static void test_names(void)
 	       ledger_name_good("123-4592be-effffffc"), "names that are good");
 	tap_ok(!ledger_name_good("") && !ledger_name_good("-a") && !ledger_name_good("..") &&
 	       !ledger_name_good("a/b") && !ledger_name_good("a b") &&
-	       !ledger_name_good("0123456789012345678901234567890123456789012345678901234567890123"),
+	       !ledger_name_good("0123456789012345678901234567890123456789"
+				 "012345678901234567890123"),
 	       "names that are none");
 	tap_ok(ledger_join("../x", &ledger, why, sizeof(why)) == -EINVAL && strstr(why, "letters"),
 	       "such a name is refused: %s", why);
