@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "args.h"
+#include "audit.h"
 #include "blocks.h"
 #include "child.h"
 #include "cmd.h"
@@ -405,6 +406,19 @@ static void ask_injection(struct doctor *doctor)
 	ask_slot(doctor, err ? NULL : path);
 }
 
+/* What a quota of memory needs beyond the injected library. */
+static void ask_nvml(struct doctor *doctor)
+{
+	const char *advice, *others = getenv("LD_AUDIT");
+	char text[PATH_MAX + 256];
+	bool works = audit_works(text, sizeof(text), &advice);
+
+	if (works && others && *others && !strstr(others, PATHS_NVML))
+		row(doctor, OK, "nvml-library", "", "%s, beside LD_AUDIT=%s", text, others);
+	else
+		row(doctor, works ? OK : NOTE, "nvml-library", advice, "%s", text);
+}
+
 static void ask_environment(struct doctor *doctor)
 {
 	static const char *const names[] = {
@@ -640,6 +654,7 @@ static void ask_all(struct doctor *doctor, bool may_launch)
 	ask_libcuda(doctor);
 	ask_launches(doctor, may_launch);
 	ask_injection(doctor);
+	ask_nvml(doctor);
 	ask_cache(doctor);
 	ask_blocks(doctor);
 	ask_namespaces(doctor);

@@ -119,6 +119,9 @@ details 7 2:
 details 0 1: $b=500
 details 2 8:
 details 25 8:" "the detail list: compute, too short, graphics, no such mode, no such version"
+is "$(GPUPART_SIM_NVML_NEWER=1 inside "$ask" memory2 0 0x3000028 details 0 0 8 0x2000018 utilizations 0 8 7)" "memory2 25 untouched
+details 25 8:
+utilizations 25 8:" "structs that only a newer driver knows: refused, as by one that does not"
 is "$(inside "$ask" samples 0 8 samples 0 1 samples 0 -1)" "samples 0 4: $a $b $b $a
 samples 7 4:
 samples 7 1024:" "samples of use: the tenant's, too few, and the room for all"
