@@ -107,7 +107,8 @@ bool audit_works(char *text, size_t len, const char **advice)
 		snprintf(text, len, "%s: %s: inside 'run --mem' " WHOLE, path, strerror(errno));
 		return false;
 	}
-	*advice = "nothing: CUDA's own functions tell the share; glibc 2.35 and later take the library";
+	*advice =
+		"nothing: CUDA's own functions tell the share; glibc 2.35 and later take it";
 	err = child_call(try_it, path, &taken, sizeof(taken), 10, why, sizeof(why));
 	if (!err && taken) {
 		snprintf(text, len, "%s: inside 'run --mem' NVML tells the share (glibc %s)", path,
@@ -115,7 +116,8 @@ bool audit_works(char *text, size_t len, const char **advice)
 		*advice = "";
 		return true;
 	}
-	snprintf(text, len, "the loader of glibc %s does not take %s%s%s: inside 'run --mem' " WHOLE,
+	snprintf(text, len,
+		 "the loader of glibc %s does not take %s%s%s: inside 'run --mem' " WHOLE,
 		 gnu_get_libc_version(), path, err ? ": " : "", err ? why : "");
 	return false;
 }

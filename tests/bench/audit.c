@@ -15,7 +15,8 @@
 
 #define NR_STARTS	200
 #define NR_ROUNDS	20
-#define NR_CALLS	20000000
+#define NR_PIECES	40	/* of calls, each shorter than a turn on the CPU */
+#define NR_CALLS	1000000
 #define MOST		1.05	/* of the plain call: no more than it is itself from run to run */
 
 extern char **environ;
@@ -31,13 +32,18 @@ static double now_us(void)
 /* In a process of its own: ns a call of a function that does next to nothing, by the PLT. */
 static int measure_calls(void)
 {
-	double start;
+	double start, took, least = 1e12;
 
 	gpupart_version();
-	start = now_us();
-	for (int i = 0; i < NR_CALLS; i++)
-		gpupart_version();
-	printf("%.4f\n", (now_us() - start) * 1e3 / NR_CALLS);
+	for (int piece = 0; piece < NR_PIECES; piece++) {
+		start = now_us();
+		for (int i = 0; i < NR_CALLS; i++)
+			gpupart_version();
+		took = (now_us() - start) * 1e3 / NR_CALLS;
+		if (took < least)
+			least = took;
+	}
+	printf("%.4f\n", least);
 	return 0;
 }
 
