@@ -151,7 +151,7 @@ int ledger_join(const char *tenant, struct ledger **ledger, char *why, size_t le
 
 	if (!ledger_name_good(tenant)) {
 		say(why, len,
-		    "a tenant's name wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-' and no '.'",
+		    "a tenant's name wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 		    0);
 		return -EINVAL;
 	}

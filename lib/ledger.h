@@ -31,7 +31,7 @@
  */
 struct ledger;
 
-/* 1 to 63 letters, digits, '.', '_' and '-', the first no '-' and no '.'. */
+/* 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
 bool ledger_name_good(const char *tenant);
 
 /*

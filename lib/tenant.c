@@ -121,7 +121,7 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
 		name = variable;
 	if (name && !ledger_name_good(name))
 		return ctx_fail(gp, -EINVAL,
-				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-' and no '.'",
+				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 				name);
 	fork_guard();
 	pthread_mutex_lock(&own_lock);
@@ -442,7 +442,7 @@ static const char *name_of(struct gpupart *gp, const char *name, char pci[20], c
 		*err = ctx_fail(gp, -ESRCH, "this process is in no tenant");
 	else if (!ledger_name_good(name))
 		*err = ctx_fail(gp, -EINVAL,
-				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-' and no '.'",
+				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 				name);
 	else if (!given || !topo_pci_read(given, pci))
 		*err = ctx_fail(gp, -EINVAL,
