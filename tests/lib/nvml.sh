@@ -149,6 +149,7 @@ is "$(inside "$ask" again memory 0 again again memory 0)" "$share
 $share" "the library closed and opened anew"
 is "$(inside sh -c "exec env sh -c '\"$ask\" memory 0; true'")" "$share" "a program that a shell's shell starts"
 is "$(inside "$ask" threads 8)" "threads 8: $((8 * G)), 2 processes, 0 differ" "eight threads at once"
+is "$(inside "$ask" forks 200)" "forks: 0 bad" "children of a program whose other threads ask"
 if python3 -c 'import ctypes' 2>/dev/null; then
 	is "$(inside python3 tests/lib/nvml.py)" \
 		"$((8 * G)) $((3 * G)) $((5 * G)) $((8 * G)) $((3 * G)) $((5 * G)) $a=2000 $b=$((2 * G))" "Python by ctypes"
@@ -223,4 +224,20 @@ wait "$a"
 is "$(inside "$ask" memory 0 list $v3 0 8 24 samples 0 8)" "memory 0 $((8 * G)) 0 $((8 * G))
 list 0 0:
 samples 6 0:" "and the last has ended"
+
+# ------------------------------------------------------------------------- by the command
+run() { GPUPART_SIM_NVML=$tmp/told "$gpupart" run -i "$capture" --mem 8G --name "$tenant-run" "$@" 2>"$tmp/err"; }
+is "$(run -- "$ask" memory 0 memory2 0 2)" "memory 0 $((8 * G)) 0 $((8 * G))
+memory2 0 $((8 * G)) 0 0 $((8 * G))" "gpupart run --mem 8G: the quota"
+is "$(run -t 3 -- sh -c '"$0" memory 0' "$ask")" "memory 0 $((8 * G)) 0 $((8 * G))" "with a set, and below a shell"
+# shellcheck disable=SC2016 # for the shell inside
+{
+	is "$(run -- sh -c 'echo "$LD_AUDIT"')" "$(readlink -f "$nvml")" "LD_AUDIT is the library"
+	is "$(run -- "$gpupart" run -t 1 -- sh -c 'echo "$LD_AUDIT"')" "$(readlink -f "$nvml")" "and once, in a run inside"
+	is "$(LD_AUDIT=$other run -- sh -c 'echo "$LD_AUDIT"')" "$other:$(readlink -f "$nvml")" "behind another tool's"
+	is "$(GPUPART_SIM_NVML=$tmp/told "$gpupart" run -i "$capture" -t 1 -- sh -c 'echo "$LD_AUDIT"' 2>&1 | tail -n 1)" "" \
+		"without --mem there is none"
+}
+is "$(GPUPART_SIM_NVML=$tmp/told GPUPART_DISABLE=1 "$gpupart" run -i "$capture" --mem 8G -- "$ask" memory 0 2>/dev/null)" "$whole" \
+	"GPUPART_DISABLE=1: the whole GPU"
 tap_done

@@ -5,7 +5,7 @@
  *   memory GPU | memory2 GPU VERSION | protected GPU
  *   list FUNCTION GPU ROOM ENTRY_BYTES	ROOM -1: 5 entries and NULL
  *   details GPU MODE ROOM VERSION | samples GPU ROOM | utilizations GPU ROOM VERSION
- *   stats GPU PID | threads NR | fork | again | open LIBRARY | again-with LIBRARY
+ *   stats GPU PID | threads NR | forks NR | fork | again | open LIBRARY | again-with LIBRARY
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -243,6 +243,43 @@ static void ask_in_threads(int nr)
 	       bad);
 }
 
+static void *ask_always(void *stop)
+{
+	void *device = device_of("0");
+
+	while (!*(volatile bool *)stop)
+		ask_all(device);
+	return NULL;
+}
+
+/* Children of a program whose other threads ask at that moment. */
+static void ask_in_forks(int nr)
+{
+	struct asked wanted = ask_all(device_of("0")), asked;
+	void *device = device_of("0");
+	int bad = 0, status;
+	bool stop = false;
+	pthread_t threads[3];
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, ask_always, &stop);
+	for (int i = 0; i < nr; i++) {
+		if (!fork()) {
+			alarm(10);	/* ends one that waits for a lock of nobody */
+			asked = ask_all(device);
+			_exit(asked.rc || asked.nr != wanted.nr);
+		}
+		wait(&status);
+		bad += !!status;
+		if (bad > 2)
+			break;
+	}
+	stop = true;
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	printf("forks: %d bad\n", bad);
+}
+
 static int ask_one(char **argv, int left)
 {
 	if (!strcmp(argv[0], "memory") && left > 1)
@@ -261,6 +298,8 @@ static int ask_one(char **argv, int left)
 		return ask_utilizations(argv[1], atoi(argv[2]), argv[3]), 4;
 	if (!strcmp(argv[0], "stats") && left > 2)
 		return ask_stats(argv[1], atoi(argv[2])), 3;
+	if (!strcmp(argv[0], "forks") && left > 1)
+		return ask_in_forks(atoi(argv[1])), 2;
 	if (!strcmp(argv[0], "threads") && left > 1)
 		return ask_in_threads(atoi(argv[1])), 2;
 	return 0;
