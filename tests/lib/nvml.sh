@@ -226,6 +226,20 @@ list 0 0:
 samples 6 0:" "and the last has ended"
 
 # ------------------------------------------------------------------------- by the command
+# doctor_with LIBRARY: its row, in a build that has LIBRARY in the place of ours, or none.
+doctor_with() {
+	mkdir -p "$tmp/moved/lib/gpupart" "$tmp/moved/bin"
+	cp "$gpupart" "$tmp/moved/bin/"
+	cp "$BUILD"/lib/libgpupart.so.0 "$tmp/moved/lib/"
+	rm -f "$tmp/moved/lib/gpupart/libgpupart-nvml.so"
+	[ -z "$1" ] || cp "$1" "$tmp/moved/lib/gpupart/libgpupart-nvml.so"
+	cp -r "$sim" "$tmp/moved/lib/gpupart/"
+	"$tmp/moved/bin/gpupart" doctor --no-launch -i "$capture" 2>/dev/null | sed -n '/nvml-library/,/injection\|cache/p' |
+		tr -s ' \n' ' ' | grep -oE '^[a-z]* nvml-library|No such file|does not take|tells the share' | tr '\n' ' '
+}
+is "$(doctor_with "$nvml")" "ok nvml-library tells the share " "doctor: the loader takes it"
+is "$(doctor_with "$BUILD/tests/other_tool.so")" "note nvml-library does not take " "doctor: a library that the loader does not take"
+is "$(doctor_with "")" "note nvml-library No such file " "doctor: none is there"
 run() { GPUPART_SIM_NVML=$tmp/told "$gpupart" run -i "$capture" --mem 8G --name "$tenant-run" "$@" 2>"$tmp/err"; }
 is "$(run -- "$ask" memory 0 memory2 0 2)" "memory 0 $((8 * G)) 0 $((8 * G))
 memory2 0 $((8 * G)) 0 0 $((8 * G))" "gpupart run --mem 8G: the quota"
