@@ -70,6 +70,7 @@ program doctests "LD_LIBRARY_PATH=$at/gpupart/sim:$at" GPUPART_LIBRARY= GPUPART_
 program scopes "$sim" GPUPART_SIM=$b
 program faults "$sim" GPUPART_SIM=$b:$e -- two_gpus
 program faults "$sim" GPUPART_SIM=$b GPUPART_SET=0-7 -- outer
+program faults "$sim" GPUPART_SIM=$b GPUPART_TENANT=python-$$ GPUPART_MEM=8000 -- memory
 program faults "$sim" GPUPART_SIM=$b GPUPART_DISABLE=1 -- disabled
 rm -rf "$tmp/cache"
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_MOVE_BIT=17:120 -- moved
