@@ -248,6 +248,7 @@ is "$(run -t 3 -- sh -c '"$0" memory 0' "$ask")" "memory 0 $((8 * G)) 0 $((8 * G
 {
 	is "$(run -- sh -c 'echo "$LD_AUDIT"')" "$(readlink -f "$nvml")" "LD_AUDIT is the library"
 	is "$(run -- "$gpupart" run -t 1 -- sh -c 'echo "$LD_AUDIT"')" "$(readlink -f "$nvml")" "and once, in a run inside"
+	is "$(LD_AUDIT=$other:$nvml run -- sh -c 'echo "$LD_AUDIT"')" "$other:$nvml" "nor a second time where it stands already"
 	is "$(LD_AUDIT=$other run -- sh -c 'echo "$LD_AUDIT"')" "$other:$(readlink -f "$nvml")" "behind another tool's"
 	is "$(GPUPART_SIM_NVML=$tmp/told "$gpupart" run -i "$capture" -t 1 -- sh -c 'echo "$LD_AUDIT"' 2>&1 | tail -n 1)" "" \
 		"without --mem there is none"
