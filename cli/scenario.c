@@ -210,7 +210,7 @@ static void short_time(struct scenario *s, const yaml_node_t *map, const char *k
 }
 
 static void make_gpu(struct scenario *s, const yaml_node_t *node, struct pipe_gpu *gpu,
-		     const char **name)
+		     const char **name, bool *made_up)
 {
 	static const char *const known[] = {
 		"name", "chip", "topology", "mps", "one-queue", "slots", "channels",
@@ -239,6 +239,7 @@ static void make_gpu(struct scenario *s, const yaml_node_t *node, struct pipe_gp
 		map_from_capture(s, node, gpu->chip.sample, gpu);
 	else
 		pipe_map_even(&gpu->map, &gpu->chip);
+	*made_up = !source && !gpu->chip.sample;
 	named = yaml_get(s->yaml, node, "name");
 	*name = named ? scenario_name(s, named, "name") : NULL;
 	yaml_bool(s->yaml, node, "mps", &gpu->mps);
@@ -272,7 +273,7 @@ static void make_gpus(struct scenario *s)
 		node = one;
 		if (list)
 			yaml_entry(s->yaml, list, i, &key, &node);
-		make_gpu(s, node, &gpus[i], &s->gpu_names[i]);
+		make_gpu(s, node, &gpus[i], &s->gpu_names[i], &s->made_up[i]);
 	}
 	s->pipe.gpus = gpus;
 	s->pipe.nr_gpus = nr;
