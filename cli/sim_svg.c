@@ -252,6 +252,14 @@ static void draw_row_sums(struct plot *plot, unsigned int row, FILE *lines, unsi
 	}
 }
 
+static bool has_kind(const struct sim_blocks *b, unsigned int row, unsigned int kind)
+{
+	for (unsigned int slice = 0; slice < b->nr_slices; slice++)
+		if (sim_blocks_cell(b, row, slice)[kind] > 0)
+			return true;
+	return false;
+}
+
 static void begin_lines(FILE *file, unsigned int kind)
 {
 	fprintf(file, "<path class=\"lines\" fill=\"none\" stroke=\"%s\" stroke-width=\"0.7\" "
@@ -274,7 +282,8 @@ static void draw_lines(struct plot *plot, unsigned int kind)
 			svg_lines(file, lines_of(kind), box.x, box.y, box.width, box.height);
 	}
 	for (unsigned int row = 0; plot->sums && row < b->nr_rows; row++)
-		draw_row_sums(plot, row, file, kind);
+		if (has_kind(b, row, kind))
+			draw_row_sums(plot, row, file, kind);
 	fputs("\"/>\n", file);
 }
 
