@@ -309,6 +309,14 @@ static unsigned int half_of(const struct wave *wave, unsigned int group, bool se
 	return second ? seconds : mask_count_range(wave->found, from, to) - seconds;
 }
 
+static bool has_found(const struct wave *wave, unsigned int group)
+{
+	const struct machine *machine = wave->task->machine;
+	int rank = mask_next(wave->found, machine->words, machine->group_start[group]);
+
+	return rank >= 0 && rank < machine->group_start[group + 1];
+}
+
 /* Shares @left out one at a time among groups [@from, @to), at most @caps each. */
 static uint64_t share_out(unsigned int *quotas, const unsigned int *caps, unsigned int from,
 			  unsigned int to, uint64_t left)
@@ -431,7 +439,7 @@ static unsigned int halves(const struct wave *wave)
 	unsigned int i, nr = machine->nr_singles, first = 0, second = 0;
 
 	for (i = 0; i < nr; i++)
-		if (half_of(wave, i, false)) {
+		if (has_found(wave, i)) {
 			first |= i < nr / 2;
 			second |= i >= nr / 2;
 		}
@@ -446,7 +454,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 	uint64_t singles = 0, turns = 0, until = 0, all;
 
 	for (i = machine->nr_singles; i < machine->nr_groups; i++)
-		others += half_of(wave, i, false) > 0;
+		others += has_found(wave, i);
 	all = others * rounds;
 	for (;;) {
 		if (singles < rounds && (turns >= until || turns == all)) {
@@ -461,7 +469,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 				return;
 			continue;
 		}
-		while (!half_of(wave, group_at(machine, at), false))
+		while (!has_found(wave, group_at(machine, at)))
 			at++;
 		give_group(wave, group_at(machine, at++));
 		turns++;

@@ -60,7 +60,9 @@ struct shape {
 	uint64_t ns;			/* alone */
 	uint32_t issue;			/* of a quarter's slots, by a warp; ONE: all */
 	uint64_t rate;			/* bytes a us alone, in 1/16 */
-	bool dram, slowed;
+	bool dram;
+	/* Issue slots of each quarter that a block can use, by the quarter of its one more. */
+	uint32_t need[MAX_QUARTERS][MAX_QUARTERS];
 };
 
 struct resident {
@@ -69,7 +71,9 @@ struct resident {
 	struct task *task;
 	uint64_t block;
 	uint32_t cluster, rate;		/* rate: ONE as if alone */
+	uint32_t by_slots;		/* what the rate is without memory */
 	uint8_t first;			/* the quarter of the one more */
+	bool reads;
 };
 
 struct sm {
@@ -88,6 +92,7 @@ struct sm {
 	uint64_t busy_from, ended;	/* ended: when a block last went */
 	uint16_t vgpc, gpc, ugpu;
 	bool dirty;			/* in machine->dirty */
+	bool changed;			/* blocks came or went since slots were shared out */
 	struct resident residents[MAX_RESIDENT];
 };
 
