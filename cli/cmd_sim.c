@@ -150,6 +150,8 @@ static int run_all(struct sim *sim, const struct options *options)
 	const char *name;
 	int status = -1;
 
+	if (!yaml_root(&sim->yaml))
+		return cmd_fail("sim", EXIT_USAGE, "%s: is empty", sim->path);
 	while (scenario_run_name(&sim->yaml, nr, &name))
 		nr++;
 	sim->runs = calloc(nr + 1u, sizeof(*sim->runs));
@@ -162,6 +164,8 @@ static int run_all(struct sim *sim, const struct options *options)
 		sim->runs[sim->nr_runs].name = name;
 		status = run_one(sim, &sim->runs[sim->nr_runs++], i);
 	}
+	if (status < 0 && !nr)
+		return cmd_fail("sim", EXIT_USAGE, "%s: runs: has none", sim->path);
 	if (status < 0 && !sim->nr_runs)
 		return cmd_fail("sim", EXIT_USAGE, "--run %s: %s has no such run",
 				options->run ? options->run : "", sim->path);
@@ -259,7 +263,7 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 
 	if (gpupart_open(&sim->gp))
 		return cmd_fail("sim", EXIT_FAILED, "no memory");
-	status = yaml_open(&sim->yaml, "sim", sim->path);
+	status = yaml_open(&sim->yaml, "sim", "", sim->path, "a scenario");
 	if (status < 0) {
 		status = run_all(sim, options);
 		if (status < 0)

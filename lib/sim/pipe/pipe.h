@@ -19,6 +19,9 @@
 #define MAX_LEVELS	(1 + 2 + 64)	/* GPU, uGPUs, GPCs */
 #define NEVER		UINT64_MAX
 #define PIPE_LAST_NS	(1ull << 46)	/* what is left of a block is kept in 1/65536 ns */
+/* Of a program, with its loops: an hour or so of a core. */
+#define PIPE_MOST_STEPS	1000000000ull
+#define PIPE_MOST_BLOCKS 10000000000ull
 
 struct pipe;
 struct machine;
@@ -365,6 +368,8 @@ struct program {
 	unsigned int asleep_on;		/* stream or event */
 };
 
+/* What a step costs the CPU, ns. */
+uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step);
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result);
 /* There is room again; the progress value has risen. */
@@ -403,6 +408,8 @@ int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 
 /* check.c: what can never finish, before anything runs. */
 int check_scenario(struct pipe *pipe);
+/* Whether steps record @event, in loops that are walked too. */
+bool check_records(const struct pipe_step *steps, unsigned int nr, unsigned int event);
 /* deadlock.c: nothing will come any more; says who waits for whom. */
 int deadlock_report(struct pipe *pipe);
 const char *stream_name(const struct pipe *pipe, unsigned int stream);
