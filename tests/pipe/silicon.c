@@ -14,6 +14,7 @@
 #include <string.h>
 #include <gpupart.h>
 #include <gpupart_sim.h>
+#include "board.h"
 #include "tap.h"
 
 #define MAX_KERNELS	6
@@ -485,24 +486,6 @@ static void judge(const struct trace *trace, const struct verdict *verdict)
 	       100 * most_error(trace), expected & WHAT_TIME ? ", is known to differ" : "");
 }
 
-static void make_map(struct pipe_map *map)
-{
-	const struct gpupart_tpc *tpc;
-	unsigned int i, j;
-
-	map->nr_sms = gpupart_topology_nr_sms(topo);
-	map->nr_tpcs = gpupart_topology_nr_tpcs(topo);
-	map->nr_gpcs = gpupart_topology_nr_gpcs(topo);
-	map->nr_vgpcs = gpupart_topology_end_vgpc(topo);
-	for (i = 0; i < map->nr_tpcs; i++) {
-		tpc = gpupart_topology_tpc(topo, i);
-		for (j = 0; j < tpc->nr_sms; j++)
-			map->sms[tpc->sms[j]] = (struct pipe_place){
-				i, tpc->gpc, tpc->vgpc, tpc->ugpu, j,
-			};
-	}
-}
-
 int main(int argc, char **argv)
 {
 	const char *reduced = "tests/data/traces/h200.txt";
@@ -524,7 +507,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	gpu.chip = *pipe_chip_find("h200");
-	make_map(&gpu.map);
+	board_map(&gpu.map, topo);
 	for (; read_case(file, &trace, line); nr++) {
 		if (!tap_ok(!compare(&trace, &verdict), "%s: runs on the pipeline", trace.name))
 			continue;

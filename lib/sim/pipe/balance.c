@@ -179,7 +179,8 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	machine->balancer_ps += chip->place_ps;
 	if (start < machine->balancer_ps / 1000)
 		start = machine->balancer_ps / 1000;
-	if (!task->given && !task->resident)
+	/* An SM whose block has just gone begins later than one that is handed its own after it. */
+	if ((!task->given && !task->resident) || start < task->launch.start)
 		task->launch.start = start;
 	task->resident++;
 	mask_add(task->launch.sms, sm->smid);
