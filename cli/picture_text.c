@@ -185,7 +185,9 @@ static void print_panel(const struct page *page, const struct picture_panel *pan
 				 gpupart_topology_gpc(page->picture->topo, panel->gpc));
 
 	snprintf(label[0], sizeof(label[0]), "GPC %u", panel->gpc);
-	snprintf(label[1], sizeof(label[1]), vgpc >= 0 ? " v %d" : "", vgpc);
+	*label[1] = 0;
+	if (vgpc >= 0)
+		snprintf(label[1], sizeof(label[1]), " v %d", vgpc);
 	while (nr % page->per_line || !nr)
 		cells[nr++] = (struct cell){ -1, -1 };
 	for (unsigned int i = 0; i < nr; i += page->per_line) {
