@@ -32,6 +32,7 @@ static unsigned int nr_lines;	/* that were written about the input */
 static FILE *nowhere;
 
 /* In place of out.c's, which writes it on stderr (linked with --wrap). */
+__attribute__((format(printf, 3, 4)))
 int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...);
 
 int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...)
