@@ -211,6 +211,8 @@ plant check-layering tmd_write lib/scope.c 'void f(char *tmd) { *(unsigned int *
 plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { memcpy(tmd, "x", 1); }'
 plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { ((p)->tmd)[3] |= 1; p->tmd[3] |= 1; }'
 plant check-layering sim_own_decoder lib/sim/new.c '#include "../tmd.h"'
+plant check-layering pipe_integers lib/sim/pipe/sm.c 'static double rate(void) { return 1; }'
+plant check-layering pipe_integers lib/sim/pipe/sm.c 'static unsigned int rate(int x) { return x * 0.5; }'
 plant check-layering cli_public cli/main.c '#include "../lib/topo.h"'
 plant check-layering cli_public cli/main.c '#include "topo.h"'
 plant check-layering cli_public cli/bench/new.c '#include "../../lib/topo.h"'

@@ -179,7 +179,8 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	machine->balancer_ps += chip->place_ps;
 	if (start < machine->balancer_ps / 1000)
 		start = machine->balancer_ps / 1000;
-	if (!task->given && !task->resident)
+	/* An SM whose block has just gone begins later than one that is handed its own after it. */
+	if ((!task->given && !task->resident) || start < task->launch.start)
 		task->launch.start = start;
 	task->resident++;
 	mask_add(task->launch.sms, sm->smid);
@@ -309,6 +310,14 @@ static unsigned int half_of(const struct wave *wave, unsigned int group, bool se
 	return second ? seconds : mask_count_range(wave->found, from, to) - seconds;
 }
 
+static bool has_found(const struct wave *wave, unsigned int group)
+{
+	const struct machine *machine = wave->task->machine;
+	int rank = mask_next(wave->found, machine->words, machine->group_start[group]);
+
+	return rank >= 0 && rank < machine->group_start[group + 1];
+}
+
 /* Shares @left out one at a time among groups [@from, @to), at most @caps each. */
 static uint64_t share_out(unsigned int *quotas, const unsigned int *caps, unsigned int from,
 			  unsigned int to, uint64_t left)
@@ -431,7 +440,7 @@ static unsigned int halves(const struct wave *wave)
 	unsigned int i, nr = machine->nr_singles, first = 0, second = 0;
 
 	for (i = 0; i < nr; i++)
-		if (half_of(wave, i, false)) {
+		if (has_found(wave, i)) {
 			first |= i < nr / 2;
 			second |= i >= nr / 2;
 		}
@@ -446,7 +455,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 	uint64_t singles = 0, turns = 0, until = 0, all;
 
 	for (i = machine->nr_singles; i < machine->nr_groups; i++)
-		others += half_of(wave, i, false) > 0;
+		others += has_found(wave, i);
 	all = others * rounds;
 	for (;;) {
 		if (singles < rounds && (turns >= until || turns == all)) {
@@ -461,7 +470,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 				return;
 			continue;
 		}
-		while (!half_of(wave, group_at(machine, at), false))
+		while (!has_found(wave, group_at(machine, at)))
 			at++;
 		give_group(wave, group_at(machine, at++));
 		turns++;

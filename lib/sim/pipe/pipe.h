@@ -19,6 +19,9 @@
 #define MAX_LEVELS	(1 + 2 + 64)	/* GPU, uGPUs, GPCs */
 #define NEVER		UINT64_MAX
 #define PIPE_LAST_NS	(1ull << 46)	/* what is left of a block is kept in 1/65536 ns */
+/* Of a program, with its loops: an hour or so of a core. */
+#define PIPE_MOST_STEPS	1000000000ull
+#define PIPE_MOST_BLOCKS 10000000000ull
 
 struct pipe;
 struct machine;
@@ -60,7 +63,9 @@ struct shape {
 	uint64_t ns;			/* alone */
 	uint32_t issue;			/* of a quarter's slots, by a warp; ONE: all */
 	uint64_t rate;			/* bytes a us alone, in 1/16 */
-	bool dram, slowed;
+	bool dram;
+	/* Issue slots of each quarter that a block can use, by the quarter of its one more. */
+	uint32_t need[MAX_QUARTERS][MAX_QUARTERS];
 };
 
 struct resident {
@@ -69,7 +74,9 @@ struct resident {
 	struct task *task;
 	uint64_t block;
 	uint32_t cluster, rate;		/* rate: ONE as if alone */
+	uint32_t by_slots;		/* what the rate is without memory */
 	uint8_t first;			/* the quarter of the one more */
+	bool reads;
 };
 
 struct sm {
@@ -88,6 +95,7 @@ struct sm {
 	uint64_t busy_from, ended;	/* ended: when a block last went */
 	uint16_t vgpc, gpc, ugpu;
 	bool dirty;			/* in machine->dirty */
+	bool changed;			/* blocks came or went since slots were shared out */
 	struct resident residents[MAX_RESIDENT];
 };
 
@@ -360,6 +368,8 @@ struct program {
 	unsigned int asleep_on;		/* stream or event */
 };
 
+/* What a step costs the CPU, ns. */
+uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step);
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result);
 /* There is room again; the progress value has risen. */
@@ -398,6 +408,8 @@ int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 
 /* check.c: what can never finish, before anything runs. */
 int check_scenario(struct pipe *pipe);
+/* Whether steps record @event, in loops that are walked too. */
+bool check_records(const struct pipe_step *steps, unsigned int nr, unsigned int event);
 /* deadlock.c: nothing will come any more; says who waits for whom. */
 int deadlock_report(struct pipe *pipe);
 const char *stream_name(const struct pipe *pipe, unsigned int stream);
