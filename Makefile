@@ -39,7 +39,7 @@ SIM_SRC	   := $(wildcard lib/sim/*.c)
 # The simulated driver reads captures with the library's own reader, and takes no more of it.
 SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/lib/,ctx.o tpcset.o topo.o topo_file.o)
-# The scheduling pipeline: a library of its own, linked into what runs scenarios.
+# The scheduling pipeline: a library of its own, linked into the simulated driver and what runs scenarios.
 PIPE_SRC   := $(wildcard lib/sim/pipe/*.c)
 PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
 PIPE	   := $(B)/obj/lib/sim/pipe/pipe.a
@@ -119,11 +119,11 @@ $(B)/lib/libsmctrl.a: $(B)/obj/lib/smctrl/smctrl.o
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $<
 
-$(SIM): $(SIM_OBJ) lib/sim/libcuda.map
+$(SIM): $(SIM_OBJ) $(PIPE) lib/sim/libcuda.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
-		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) $(PIPE) -ldl -lpthread
 
 $(CLI): $(CLI_OBJ) $(PIPE) $(LIBGPUPART)
 	$(call say,LD,$@)

@@ -178,6 +178,7 @@ static struct sim_stream *stream_make(struct sim_ctx *ctx, bool default_one)
 		return NULL;
 	stream->ctx = ctx;
 	stream->blocking = true;
+	stream->pipe = -1;
 	pthread_mutex_init(&stream->launch, NULL);
 	if (!tmd_take(stream))
 		goto free_stream;
@@ -303,7 +304,6 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 	CUresult error;
 	void *object;
 
-	(void)priority;		/* the simulated GPU starts work in order */
 	if (!out || flags & ~CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_enter();
@@ -312,6 +312,7 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 		stream = stream_make(ctx, false);
 		if (stream) {
 			stream->blocking = !(flags & CU_STREAM_NON_BLOCKING);
+			stream->priority = priority;
 			*out = stream->handle;
 			object = stream->object;
 		} else {

@@ -155,6 +155,7 @@ static void times(const char *arg)
 	static struct record a[MAX_BLOCKS], b[MAX_BLOCKS];
 	unsigned int nr, i, inside = 0;
 	CUdeviceptr out_a, out_b;
+	uint64_t alone;
 	CUstream one, two, blocking;
 	CUevent from, to;
 	float ms;
@@ -176,6 +177,8 @@ static void times(const char *arg)
 	struct shape shape = { .blocks = nr, .threads = 1024, .function = f_work, .value = 250 };
 
 	off_unless(first_half);
+	TRY(run(&shape, a));
+	alone = a[0].end - a[0].start;
 	shape.stream = one;
 	TRY(launch(&shape, out_a));
 	off_unless(second_half);
@@ -189,13 +192,16 @@ static void times(const char *arg)
 	TRY(cu.cuMemcpyDtoH_v2(b, out_b, nr * sizeof(*b)));
 	for (i = 0; i < nr; i++)
 		inside += first_half(a[i].smid) && second_half(b[i].smid) &&
-			  a[i].start == b[i].start && a[i].end - a[i].start == 1000 &&
-			  b[i].end - b[i].start == 1000;
-	check(inside == nr, "disjoint halves run at once, undisturbed (%u of %u)", inside, nr);
+			  a[i].start < b[i].end && b[i].start < a[i].end &&
+			  a[i].end - a[i].start < alone * 21 / 20 &&
+			  b[i].end - b[i].start < alone * 21 / 20;
+	check(alone > 4000 && inside == nr, "disjoint halves run at once, undisturbed (%u of %u)",
+	      inside, nr);
+	/* From before the doorbell's work to after the kernel's end. */
 	TRY(cu.cuEventElapsedTime_v2(&ms, from, to));
-	check(ms > 0.00099 && ms < 0.00101, "an event pair says %f ms", ms);
+	check(ms * 1e6 > alone && ms * 1e6 < alone + 3000, "an event pair says %f ms", ms);
 
-	/* The same SMs: each block's work takes twice as long. */
+	/* The same SMs: both have what there is, the older one first. */
 	off_unless(first_half);
 	shape.stream = one;
 	TRY(launch(&shape, out_a));
@@ -203,9 +209,12 @@ static void times(const char *arg)
 	TRY(launch(&shape, out_b));
 	TRY(cu.cuCtxSynchronize());
 	TRY(cu.cuMemcpyDtoH_v2(a, out_a, nr * sizeof(*a)));
+	TRY(cu.cuMemcpyDtoH_v2(b, out_b, nr * sizeof(*b)));
 	for (inside = 0, i = 0; i < nr; i++)
-		inside += a[i].end - a[i].start == 2000;
-	check(inside == nr, "on the same SMs twice as long (%u of %u)", inside, nr);
+		inside += a[i].end - a[i].start < alone * 11 / 10 && b[i].end > a[i].end &&
+			  b[i].end - a[i].start > alone * 19 / 10 &&
+			  b[i].end - a[i].start < alone * 21 / 10;
+	check(inside == nr, "on the same SMs twice as long for both (%u of %u)", inside, nr);
 
 	/* One stream keeps order. */
 	hook.on = false;
@@ -239,7 +248,7 @@ static void times(const char *arg)
 	TRY(cu.cuCtxSynchronize());
 	TRY(cu.cuMemcpyDtoH_v2(a, out_a, sizeof(*a)));
 	TRY(cu.cuMemcpyDtoH_v2(b, out_b, sizeof(*b)));
-	check(b[0].start == a[0].start, "a non-blocking one does not");
+	check(b[0].start < a[0].end, "a non-blocking one does not");
 
 	/* More blocks than fit: the rest comes when there is room. */
 	shape.function = f_census;
@@ -249,8 +258,7 @@ static void times(const char *arg)
 		;
 	check(i > 0, "a query says not ready at first, and time goes by");
 	TRY(cu.cuMemcpyDtoH_v2(a, out_a, shape.blocks * sizeof(*a)));
-	for (nr = 0, i = 0; i < shape.blocks; i++)
-		nr += a[i].start == a[0].start;
+	nr = at_once(a, shape.blocks, 1);
 	check(nr == 4 * truth.nr_sms / 2, "2 blocks of 1024 threads an SM: %u at first", nr);
 }
 

@@ -447,6 +447,21 @@ static inline bool count(const struct record *records, unsigned int nr, unsigned
 	return true;
 }
 
+/* Of every @step'th record: how many began before any block had ended. */
+static inline unsigned int at_once(const struct record *records, unsigned int nr,
+				   unsigned int step)
+{
+	uint64_t first_end = UINT64_MAX;
+	unsigned int i, together = 0;
+
+	for (i = 0; i < nr; i++)
+		if (records[i].end < first_end)
+			first_end = records[i].end;
+	for (i = 0; i < nr; i += step)
+		together += records[i].start < first_end;
+	return together;
+}
+
 /* Every allowed SM ran a block and no other did. */
 static inline bool ran_exactly_on(const struct shape *shape, bool (*allowed)(unsigned int sm))
 {
