@@ -312,7 +312,7 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 		stream = stream_make(ctx, false);
 		if (stream) {
 			stream->blocking = !(flags & CU_STREAM_NON_BLOCKING);
-			stream->priority = priority;
+			stream->priority = -(int)launch_priority(priority);
 			*out = stream->handle;
 			object = stream->object;
 		} else {
@@ -434,4 +434,31 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 		*ctx = stream->ctx;
 	sim_leave();
 	return error;
+}
+
+CUresult cuStreamGetPriority(CUstream handle, int *priority)
+{
+	struct sim_stream *stream;
+	CUresult error;
+
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	stream = enter_stream(handle, &error);
+	if (stream)
+		*priority = stream->priority;
+	sim_leave();
+	return error;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	CUresult error;
+
+	if (!ctx_current(&error))
+		return error;
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = 1 - SIM_PRIORITIES;
+	return CUDA_SUCCESS;
 }
