@@ -41,6 +41,8 @@ static void take_block(void *user, const struct pipe_block *block)
 		seen->end[i] = block->end;
 }
 
+#define AS_IT_STANDS	(-1u)
+
 /* The case with kernel k beginning at turns[k]. */
 static int run_model(const struct trace *trace, const unsigned int *turns, struct seen *seen)
 {
@@ -79,7 +81,7 @@ static int run_model(const struct trace *trace, const unsigned int *turns, struc
 
 struct verdict {
 	bool sms, waves;
-	unsigned int nr_equal, nr_runs;
+	unsigned int nr_equal, nr_runs, nr_followed;
 	double worst;			/* of the whole case's time */
 	double chi_squared;		/* with as many SMs less one degrees of freedom */
 	unsigned int freedom;
@@ -107,6 +109,25 @@ static bool explain(const struct trace *trace, const struct order *order, unsign
 			return false;
 	}
 	return true;
+}
+
+/* Whether a turn of the first kernel explains all, those after it as it leaves the turn. */
+static bool follows(const struct trace *trace, const struct order *order)
+{
+	unsigned int k, turns[MAX_KERNELS];
+	static struct seen seen;
+
+	for (k = 1; k < MAX_KERNELS; k++)
+		turns[k] = AS_IT_STANDS;
+	for (turns[0] = 0; turns[0] < TURNS; turns[0]++) {
+		if (run_model(trace, turns, &seen))
+			return false;
+		for (k = 0; k < trace->nr_kernels && same_order(order, &seen, k); k++)
+			;
+		if (k == trace->nr_kernels)
+			return true;
+	}
+	return false;
 }
 
 /* The whole first wave of the first run, which may be longer than an order. */
@@ -237,6 +258,7 @@ static void compare_orders(const struct trace *trace, struct verdict *verdict)
 			continue;
 		}
 		verdict->nr_equal += order->count;
+		verdict->nr_followed += follows(trace, order) ? order->count : 0;
 		for (k = 0; k < trace->nr_kernels; k++)
 			count(model, seen.sm[k], order->nr[k], order->count);
 		if (is_first(trace, order) && !same_waves(trace, &seen))
@@ -310,6 +332,10 @@ static void judge(const struct trace *trace, const struct verdict *verdict)
 	if (trace->nr_orders)
 		tap_ok(!((differs ^ expected) & WHAT_ORDER), "%s: the order of the first wave%s",
 		       trace->name, expected & WHAT_ORDER ? " is known to differ" : "");
+	if (trace->nr_orders && trace->nr_kernels > 1)
+		tap_ok(verdict->nr_followed == verdict->nr_equal,
+		       "%s: whose turn it is follows from the kernel before (%u of %u)",
+		       trace->name, verdict->nr_followed, verdict->nr_equal);
 	if (trace->nr_orders)
 		tap_ok(!((differs ^ expected) & WHAT_COUNTS), "%s: blocks an SM%s", trace->name,
 		       expected & WHAT_COUNTS ? " are known to differ" : "");

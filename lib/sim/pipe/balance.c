@@ -9,6 +9,7 @@
  * other; TPCs that are a virtual GPC of their own (singletons) before all, in two halves that
  * are a turn each, and again every eight turns (the first time after seven); the rest of a
  * grid that does not go round first to first SMs of TPCs, evenly by GPC, then to second ones.
+ * What has gone round leaves the turn where it was, a rest moves it on by one.
  */
 #include <stddef.h>
 #include <string.h>
@@ -359,6 +360,7 @@ static void give_rest(struct wave *wave)
 	unsigned int quotas[PIPE_MAX_SMS] = { 0 }, caps[PIPE_MAX_SMS];
 	unsigned int i, second, singles = machine->nr_singles, groups = machine->nr_groups;
 	uint64_t left = wave->left;
+	bool others;
 
 	for (i = 0; i < singles; i++)
 		caps[i] = half_of(wave, i, false);
@@ -366,6 +368,7 @@ static void give_rest(struct wave *wave)
 	for (i = 0; i < singles; i++)
 		caps[i] += half_of(wave, i, true);
 	left = share_out(quotas, caps, 0, singles, left);
+	others = left;
 	for (second = 0; second < 2; second++) {
 		for (i = singles; i < groups; i++)
 			caps[i] = quotas[i] + half_of(wave, i, second);
@@ -375,6 +378,8 @@ static void give_rest(struct wave *wave)
 		give_quota(wave, single_at(machine, i), quotas[single_at(machine, i)]);
 	for (i = 0; i < groups - singles; i++)
 		give_quota(wave, group_at(machine, i), quotas[group_at(machine, i)]);
+	if (others)
+		machine->turn = (machine->turn + 1) % (groups - singles);
 }
 
 /* Blocks more that an SM takes, as it is now. */
