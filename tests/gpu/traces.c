@@ -2,7 +2,8 @@
 /*
  * On an H200: where and when each block of some sixty launches ran, as text to hold the
  * model in lib/sim/pipe against. traces [-n] FOLDER writes FOLDER/traces.txt and
- * FOLDER/board.capture; with -n no fill comes between repetitions: every launch is traced. Every kernel ends by itself: it counts its turns.
+ * FOLDER/board.capture; with -n no fill comes between repetitions: every launch is traced.
+ * Every kernel ends by itself: it counts its turns.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -36,7 +36,8 @@
 	F(cuCtxDestroy_v2) F(cuCtxGetCurrent) F(cuCtxSetCurrent) F(cuCtxPushCurrent_v2) \
 	F(cuCtxPopCurrent_v2) F(cuCtxGetDevice) F(cuCtxSynchronize) F(cuStreamCreate) \
 	F(cuStreamCreateWithPriority) F(cuStreamDestroy_v2) F(cuStreamSynchronize) \
-	F(cuStreamQuery) F(cuStreamGetCtx) F(cuStreamGetPriority) F(cuCtxGetStreamPriorityRange) F(cuStreamIsCapturing) \
+	F(cuStreamQuery) F(cuStreamGetCtx) F(cuStreamGetPriority) F(cuCtxGetStreamPriorityRange) \
+	F(cuStreamIsCapturing) \
 	F(cuThreadExchangeStreamCaptureMode) F(cuModuleLoadData) F(cuModuleUnload) \
 	F(cuModuleGetFunction) F(cuFuncGetAttribute) F(cuFuncSetAttribute) F(cuLaunchKernel) \
 	F(cuLaunchKernelEx) F(cuLaunchCooperativeKernel) \
