@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * graph.c with its insides: nodes that refuse a change, one way or altogether. The driver
+ * graph_rebuild.c with its insides: nodes that refuse a change, one way or altogether. The driver
  * here is a few functions of this test: a graph of kernels, each of which says what it takes.
  */
-#include "../../lib/graph.c"
+#include <string.h>
+#include "../../lib/graph_rebuild.c"
 #include "tap.h"
 
 #define NR 4
@@ -124,15 +125,15 @@ int main(void)
 	bool some;
 
 	begin();
-	tap_ok(rebuild(&api, NULL, NULL, &some) && !some && built_again(-1),
+	tap_ok(graph_rebuild(&api, NULL, NULL, &some) && !some && built_again(-1),
 	       "kernels with room, with none, without any: each is built again, and as it was");
 	begin();
 	kernels[1].stubborn = true;
-	tap_ok(rebuild(&api, NULL, NULL, &some) && some && built_again(1),
+	tap_ok(graph_rebuild(&api, NULL, NULL, &some) && some && built_again(1),
 	       "one that takes no change leaves the others to be built again, which is told");
 	begin();
 	update_refuses_more = true;
-	tap_ok(rebuild(&api, NULL, NULL, &some) && !some && built_again(-1),
+	tap_ok(graph_rebuild(&api, NULL, NULL, &some) && !some && built_again(-1),
 	       "where more shared memory is refused only by the update, less is tried");
 	return tap_done();
 }
