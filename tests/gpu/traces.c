@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * On an H200: where and when each block of some sixty launches ran, as text to hold the
- * model in lib/sim/pipe against. traces [-n] FOLDER writes FOLDER/traces.txt and
- * FOLDER/board.capture; with -n no fill comes between repetitions: every launch is traced.
- * Every kernel ends by itself: it counts its turns.
+ * model in lib/sim/pipe against. traces FOLDER writes FOLDER/traces.txt and
+ * FOLDER/board.capture. Every kernel ends by itself: it counts its turns.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -137,7 +136,7 @@ static int registers[NR_ENTRIES];
 static uint64_t out, data;
 static struct record *records;
 static FILE *file;
-static bool no_fills;
+static bool no_fills;	/* -n: none between repetitions, so every launch is traced */
 
 static int failed(const char *what, CU result)
 {
