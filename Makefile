@@ -42,7 +42,7 @@ SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
 # The simulated management library has its GPUs from the simulated driver's.
 SIM_NVML_SRC := $(wildcard lib/sim/nvml/*.c)
 SIM_NVML_OBJ := $(SIM_NVML_SRC:%.c=$(B)/obj/%.o) $(SIM_OBJ)
-# The scheduling pipeline: a library of its own, linked into what runs scenarios.
+# The scheduling pipeline: a library of its own, linked into the simulated driver and what runs scenarios.
 PIPE_SRC   := $(wildcard lib/sim/pipe/*.c)
 PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
 PIPE	   := $(B)/obj/lib/sim/pipe/pipe.a
@@ -136,17 +136,17 @@ $(B)/lib/libsmctrl.a: $(B)/obj/lib/smctrl/smctrl.o
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $<
 
-$(SIM): $(SIM_OBJ) lib/sim/libcuda.map
+$(SIM): $(SIM_OBJ) $(PIPE) lib/sim/libcuda.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
-		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) $(PIPE) -ldl -lpthread
 
-$(SIM_NVML): $(SIM_NVML_OBJ) lib/sim/nvml/libnvidia-ml.map
+$(SIM_NVML): $(SIM_NVML_OBJ) $(PIPE) lib/sim/nvml/libnvidia-ml.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script,lib/sim/nvml/libnvidia-ml.map \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_NVML_OBJ) -ldl -lpthread
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_NVML_OBJ) $(PIPE) -ldl -lpthread
 
 $(CLI): $(CLI_OBJ) $(PIPE) $(LIBGPUPART)
 	$(call say,LD,$@)

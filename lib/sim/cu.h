@@ -333,6 +333,8 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 CUresult cuStreamDestroy_v2(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamQuery(CUstream stream);
+CUresult cuStreamGetPriority(CUstream stream, int *priority);
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx);
 CUresult cuStreamIsCapturing(CUstream stream, int *status);
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);

@@ -285,7 +285,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 
 static CUresult attribute_of(int *value, int attribute, CUdevice device)
 {
-	const struct sim_limits *sm = &sim_limits;
+	const struct pipe_chip *sm = sim_chip();
 	struct address address = { 0 };
 	struct sim_gpu *gpu;
 	CUresult error;
@@ -311,7 +311,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 		*value = SIM_MAX_GRID_YZ;
 		break;
 	case CU_DEVICE_MAX_SHARED_PER_BLOCK:
-		*value = sm->shared_default;
+		*value = SIM_SHARED_DEFAULT;
 		break;
 	case CU_DEVICE_CONSTANT_MEMORY:
 		*value = 65536;
@@ -324,7 +324,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 		break;
 	case CU_DEVICE_MAX_REGISTERS_PER_BLOCK:
 	case CU_DEVICE_MAX_REGISTERS_PER_SM:
-		*value = sm->registers * SIM_QUARTERS;
+		*value = sm->registers * sm->quarters;
 		break;
 	case CU_DEVICE_CLOCK_KHZ:	/* of %globaltimer: one tick a nanosecond */
 		*value = 1000000;
@@ -335,10 +335,8 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 	case CU_DEVICE_CONCURRENT_KERNELS:
 	case CU_DEVICE_UNIFIED_ADDRESSING:
 	case CU_DEVICE_COOPERATIVE_LAUNCH:
+	case CU_DEVICE_STREAM_PRIORITIES:
 		*value = 1;
-		break;
-	case CU_DEVICE_STREAM_PRIORITIES:	/* taken, but all streams are alike */
-		*value = 0;
 		break;
 	case CU_DEVICE_PCI_BUS:
 		*value = address.bus;
@@ -350,7 +348,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 		*value = address.domain;
 		break;
 	case CU_DEVICE_MAX_THREADS_PER_SM:
-		*value = sm->warps * SIM_QUARTERS * 32;
+		*value = sm->warps * sm->quarters * 32;
 		break;
 	case CU_DEVICE_CC_MAJOR:
 		*value = sim_faults()->cc_major;

@@ -122,9 +122,29 @@ CUresult cuMemFreeHost(void *address)
 
 /* --------------------------------------------------------------- copy and fill */
 
-/* A copy that the host waits for, ordered as on the legacy default stream. */
-static CUresult copy_now(uint64_t device, void *to, const void *from, size_t bytes)
+/* On the legacy default stream; the host waits for it. */
+static CUresult copy_waited(struct sim_ctx *ctx, const struct sim_op *op)
 {
+	struct sim_stream *stream;
+	CUresult error;
+
+	if (ctx->error)
+		return ctx->error;
+	stream = stream_get(ctx, NULL, &error);
+	if (error || !op->args.bytes)
+		return error;
+	if (!engine_queue(stream, op))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return engine_finish_stream(stream);
+}
+
+static CUresult copy_now(uint64_t device, void *to, const void *from, size_t bytes,
+			 enum pipe_way way)
+{
+	const struct sim_op op = {
+		.kind = SIM_OP_COPY, .way = way,
+		.args = { .address = (uintptr_t)to, .from = (uintptr_t)from, .bytes = bytes },
+	};
 	struct sim_ctx *ctx;
 	CUresult error;
 
@@ -135,9 +155,7 @@ static CUresult copy_now(uint64_t device, void *to, const void *from, size_t byt
 	else if (ctx)
 		error = capture_forbids_legacy(ctx);
 	if (!error)
-		error = engine_finish_blocking(ctx);
-	if (!error)
-		memcpy(to, from, bytes);
+		error = copy_waited(ctx, &op);
 	sim_leave();
 	return error;
 }
@@ -151,7 +169,8 @@ struct copy_args {
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {
 	return API_CALL(cuMemcpyHtoD_v2, struct copy_args,
-			from || !bytes ? copy_now(to, (void *)(uintptr_t)to, from, bytes) :
+			from || !bytes ? copy_now(to, (void *)(uintptr_t)to, from, bytes,
+						      PIPE_TO_GPU) :
 					 CUDA_ERROR_INVALID_VALUE,
 			to, (uintptr_t)from, bytes, CU_STREAM_LEGACY);
 }
@@ -159,7 +178,8 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 {
 	return API_CALL(cuMemcpyDtoH_v2, struct copy_args,
-			to || !bytes ? copy_now(from, to, (void *)(uintptr_t)from, bytes) :
+			to || !bytes ? copy_now(from, to, (void *)(uintptr_t)from, bytes,
+						    PIPE_FROM_GPU) :
 				       CUDA_ERROR_INVALID_VALUE,
 			(uintptr_t)to, from, bytes, CU_STREAM_LEGACY);
 }

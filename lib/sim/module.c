@@ -48,7 +48,7 @@ static struct sim_function *function_make(struct sim_module *module, const char 
 	function->module = module;
 	function->code = kernels_find(function->name);
 	function->registers = function->code->registers;
-	function->shared_dynamic = sim_limits.shared_default;
+	function->shared_dynamic = SIM_SHARED_DEFAULT;
 	function->next = module->functions;
 	module->functions = function;
 	return function;
@@ -368,7 +368,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 		goto leave;
 	switch ((enum cu_function_attribute)attribute) {
 	case CU_FUNCTION_MAX_THREADS:
-		*value = sim_limits.block_threads;
+		*value = sim_chip()->block_threads;
 		break;
 	case CU_FUNCTION_STATIC_SHARED:
 		*value = function->shared_static;
@@ -407,7 +407,7 @@ leave:
 
 CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 {
-	unsigned int most = sim_limits.shared - sim_limits.shared_reserved;
+	unsigned int most = sim_chip()->shared - sim_chip()->shared_reserved;
 	struct sim_function *function;
 	CUresult error;
 

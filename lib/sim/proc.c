@@ -34,6 +34,7 @@ static const struct {
 	PLAIN(cuGreenCtxCreate),
 	PLAIN(cuStreamCreate), PLAIN(cuStreamCreateWithPriority), V2(cuStreamDestroy, 4000),
 	PLAIN(cuStreamSynchronize), PLAIN(cuStreamQuery), PLAIN(cuStreamGetCtx),
+	PLAIN(cuStreamGetPriority), PLAIN(cuCtxGetStreamPriorityRange),
 	PLAIN(cuStreamIsCapturing), PLAIN(cuThreadExchangeStreamCaptureMode),
 	PLAIN(cuStreamWaitEvent), PLAIN(cuStreamBeginCapture), V2(cuStreamBeginCapture, 10010),
 	PLAIN(cuStreamEndCapture), V2(cuStreamGetCaptureInfo, 11030),

@@ -136,6 +136,7 @@ static int registers[NR_ENTRIES];
 static uint64_t out, data;
 static struct record *records;
 static FILE *file;
+static bool no_fills;	/* -n: none between repetitions, so every launch is traced */
 
 static int failed(const char *what, CU result)
 {
@@ -220,7 +221,8 @@ static int run_once(const struct kernel *k, U nr)
 {
 	uint64_t bytes = (uint64_t)nr * MAX_BLOCKS * sizeof(struct record);
 
-	TRY(cuMemsetD8_v2(out, 0xff, bytes));
+	if (!no_fills)
+		TRY(cuMemsetD8_v2(out, 0xff, bytes));
 	TRY(cuCtxSynchronize());
 	for (U i = 0; i < nr; i++)
 		if (launch(&k[i], i))
@@ -570,8 +572,11 @@ int main(int argc, char **argv)
 {
 	char path[4096];
 
+	no_fills = argc > 1 && !strcmp(argv[1], "-n");
+	argv += no_fills;
+	argc -= no_fills;
 	if (argc != 2) {
-		fprintf(stderr, "usage: traces FOLDER\n");
+		fprintf(stderr, "usage: traces [-n] FOLDER\n");
 		return 2;
 	}
 	alarm(SECONDS);

@@ -136,6 +136,7 @@ struct task {
 	const struct pipe_kernel *kernel;
 	const struct shape *shape;
 	struct pipe_launch launch;
+	const struct pipe_ask *ask;	/* of a fed GPU */
 	unsigned int priority, cluster, turn;
 	uint64_t units, given;		/* blocks or clusters; how many were handed out */
 	uint64_t resident;
@@ -143,6 +144,7 @@ struct task {
 	struct graph_run *run;
 	unsigned int node;
 	uint64_t allowed[MAX_WORDS], closed[MAX_WORDS];	/* by rank; closed: no room there */
+	struct shape own;		/* a fed GPU has no table of shapes */
 };
 
 struct machine {
@@ -229,6 +231,16 @@ void slices_look(struct pipe *pipe, struct machine *machine);
 
 enum command_kind { DO_LAUNCH, DO_GRAPH, DO_COPY, DO_RECORD, DO_WAIT };
 
+/* What a fed GPU's command is about: a scenario has tables for that. */
+struct errand {
+	struct errand *next;		/* in its stream, the oldest first; or free */
+	struct pipe_step step;
+	const struct pipe_ask *const *asks;	/* by kernel; of a launch: &ask */
+	const struct pipe_ask *ask;
+	const struct pipe_graph *graph;
+	unsigned int other;		/* the stream that is waited for */
+};
+
 struct command {
 	struct command *next;
 	enum command_kind kind;
@@ -236,7 +248,8 @@ struct command {
 	uint64_t seq;			/* in its stream, from 1 */
 	uint64_t visible;		/* to the GPU, from then on */
 	const struct pipe_step *step;
-	uint64_t value;			/* of an event: which record */
+	const struct errand *errand;	/* NULL: a scenario's */
+	uint64_t value;			/* of an event: which record; of a stream: which command */
 };
 
 struct runlist;
@@ -269,6 +282,10 @@ struct stream {
 	struct channel *waiters;	/* whose head waits for this stream */
 	struct program *sleeper;	/* programs that wait for it */
 	struct channel *compute, *copies[2];
+	/* Of a fed GPU: */
+	struct channel *followers;	/* whose head waits for a command of this stream */
+	struct errand *errands, **last_errand;
+	void *user;
 };
 
 struct event {
@@ -319,6 +336,8 @@ void host_stream_done(struct pipe *pipe, unsigned int stream);
 void host_done_later(struct pipe *pipe, unsigned int stream);
 struct channel *host_channel(struct pipe *pipe, unsigned int stream,
 			     const struct pipe_step *step);
+/* The channels of a stream, the @nth of its process. */
+void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int stream, unsigned int nth);
 
 void copy_start(struct pipe *pipe, const struct command *command);
 void copy_init(struct copy_engine *engine, unsigned int gpu, unsigned int index);
@@ -397,9 +416,21 @@ struct pipe {
 	struct command *free_commands;
 	struct task *free_tasks;
 	struct copy *free_copies;
+	struct errand *free_errands;
+	const struct pipe_fed_watch *fed;	/* NULL: a scenario is run */
 	struct graph_run *runs;		/* on their way */
 	struct chunk *chunks;
 };
+
+/* Stages for so many streams; 0 or -ENOMEM, to be unmade either way. */
+int run_make(struct pipe *pipe, unsigned int nr_streams);
+void run_unmake(struct pipe *pipe);
+/* All that comes at the time of @first, which is out of the queue, and what follows from it. */
+void run_instant(struct pipe *pipe, struct happening *first);
+
+/* From host.c and graph.c: the oldest command of a fed GPU's stream is done, a node started. */
+void fed_done(struct pipe *pipe, struct stream *stream);
+void fed_node(struct pipe *pipe, const struct graph_run *run, unsigned int node);
 
 /* One of @size bytes, from memory that goes with the run; NULL: none left. */
 void *pool_new(struct pipe *pipe, void *free_list, size_t size);

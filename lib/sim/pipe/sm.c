@@ -345,7 +345,7 @@ static void tell_block(struct pipe *pipe, const struct sm *sm, const struct resi
 		.gpu = sm->machine->gpu_index, .smid = sm->smid, .kernel = task->launch.kernel,
 		.stream = task->launch.stream, .cluster = resident->cluster,
 		.launch = task->launch.launch, .block = resident->block,
-		.start = resident->start, .end = pipe->now,
+		.start = resident->start, .end = pipe->now, .ask = task->ask,
 	};
 
 	pipe->watch->block(pipe->watch->user, &block);
