@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which of the driver's functions get, give back or tell of a GPU's memory, and where their
+ * arguments say how much. Knows no quota and counts nothing.
+ */
+#ifndef GPUPART_LIB_MEMORY_CALLS_H
+#define GPUPART_LIB_MEMORY_CALLS_H
+
+#include "cuda.h"
+
+enum memory_kind {
+	/* What gets memory of its own: it can be refused before it happens. */
+	MEMORY_LINEAR, MEMORY_PITCH, MEMORY_MANAGED, MEMORY_ARRAY, MEMORY_ARRAY_3D,
+	MEMORY_MIPMAP, MEMORY_PHYSICAL,
+	MEMORY_LAST_ALLOCATION = MEMORY_PHYSICAL,
+	MEMORY_FREE, MEMORY_ARRAY_FREE,
+	/* Physical memory and where it is mapped; imported: another process's. */
+	MEMORY_RELEASE, MEMORY_MAP, MEMORY_UNMAP, MEMORY_RETAIN, MEMORY_IMPORT,
+	MEMORY_IPC_OPEN, MEMORY_IPC_CLOSE, MEMORY_EXTERNAL, MEMORY_EXTERNAL_FREE,
+	MEMORY_ASYNC, MEMORY_ASYNC_POOL,
+	MEMORY_POOL_MADE, MEMORY_POOL_GOES, MEMORY_POOL_CHANGED,
+	/* What the driver takes for itself, more or less of it. */
+	MEMORY_CTX_MADE, MEMORY_PRIMARY_MADE, MEMORY_CTX_GOES, MEMORY_PRIMARY_RELEASED,
+	MEMORY_PRIMARY_RESET, MEMORY_MODULE_MADE, MEMORY_MODULE_GOES,
+	MEMORY_LIBRARY_MADE, MEMORY_LIBRARY_GOES, MEMORY_LIMIT_SET,
+	/* Graphs with nodes that get memory. */
+	MEMORY_GRAPH_MADE, MEMORY_GRAPH_RUNS, MEMORY_GRAPH_GOES, MEMORY_GRAPH_TRIMMED,
+	MEMORY_ASK_FREE, MEMORY_ASK_TOTAL,
+	/* It gets memory, and how much nobody finds out. */
+	MEMORY_UNCOUNTED,
+};
+
+struct memory_call {
+	uint16_t cbid;
+	uint8_t kind;
+	bool later;		/* on the way of launches: watched once it must be */
+	const char *name;
+};
+
+/* The @n'th of the functions, or NULL after the last. */
+const struct memory_call *memory_calls_get(unsigned int n);
+
+/*
+ * NULL: not one of ours. @name: as the driver gives it; where that is another function's,
+ * *other becomes true.
+ */
+const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other);
+
+/* What one of MEMORY_LINEAR to MEMORY_LAST_ALLOCATION asks for; UINT64_MAX: no GPU has it. */
+uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments);
+
+/* Whether it asks for memory of a GPU, and not for a host's, a name without any memory. */
+bool memory_calls_on_gpu(const struct memory_call *call, const void *arguments);
+
+/* Of physical memory: CUDA's number of the GPU. */
+int memory_calls_device(const struct memory_call *call, const void *arguments);
+
+/* What was changed in a call's arguments, to be put back. */
+struct memory_change {
+	uint64_t *word, before;
+	uint64_t descriptor[5];
+};
+
+/* The driver refuses it from now on; of MEMORY_ASYNC, MEMORY_ASYNC_POOL and graphs too. */
+void memory_calls_spoil(const struct memory_call *call, const void *arguments,
+			struct memory_change *change);
+void memory_calls_mend(struct memory_change *change);
+
+#endif
