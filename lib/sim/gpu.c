@@ -247,9 +247,9 @@ static int by_address(const void *a, const void *b)
 	return strcasecmp((*x)->info.pci, (*y)->info.pci);
 }
 
-CUresult gpu_setup(void)
+CUresult gpu_open_all(void)
 {
-	const char *text = getenv("GPUPART_SIM"), *order = getenv("CUDA_DEVICE_ORDER");
+	const char *text = getenv("GPUPART_SIM");
 	char *list, *path, *rest = NULL;
 	struct sim_gpu *gpu;
 
@@ -268,14 +268,29 @@ CUresult gpu_setup(void)
 		sim_gpus[sim_nr_gpus++] = gpu;
 	}
 	free(list);
-	if (order && !strcmp(order, "PCI_BUS_ID"))
-		qsort(sim_gpus, sim_nr_gpus, sizeof(sim_gpus[0]), by_address);
-	gpu_filter();
-	return sim_nr_gpus ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+	return CUDA_SUCCESS;
 
 free_gpus:
 	while (sim_nr_gpus)
 		gpu_free(sim_gpus[--sim_nr_gpus]);
 	free(list);
 	return CUDA_ERROR_NO_DEVICE;
+}
+
+void gpu_sort_by_address(void)
+{
+	qsort(sim_gpus, sim_nr_gpus, sizeof(sim_gpus[0]), by_address);
+}
+
+CUresult gpu_setup(void)
+{
+	const char *order = getenv("CUDA_DEVICE_ORDER");
+	CUresult error = gpu_open_all();
+
+	if (error)
+		return error;
+	if (order && !strcmp(order, "PCI_BUS_ID"))
+		gpu_sort_by_address();
+	gpu_filter();
+	return sim_nr_gpus ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }

@@ -299,6 +299,10 @@ extern struct sim_gpu *sim_gpus[SIM_MAX_GPUS];
 extern unsigned int sim_nr_gpus;
 
 CUresult gpu_setup(void);
+/* Its two halves that CUDA's variables do not steer: all of them, in the order of their
+ * captures, and then by PCI address. */
+CUresult gpu_open_all(void);
+void gpu_sort_by_address(void);
 /* NULL before cuInit and for a device that is not there. */
 struct sim_gpu *gpu_get(CUdevice device);
 /* Its SMs, as a program parts them. */
