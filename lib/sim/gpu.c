@@ -122,6 +122,7 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu->nr_tpcs = gpupart_topology_nr_tpcs(topo);
 	gpu->nr_sms = gpupart_topology_nr_sms(topo);
 	gpu->clock = SIM_CLOCK_START;
+	gpu->memory = sim_faults()->memory;
 	gpu_set_sms(gpu, topo);
 	if (!gpu_set_bits(gpu, topo) || !gpu_make_room(gpu))
 		goto free_gpu;

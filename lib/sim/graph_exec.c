@@ -403,7 +403,9 @@ static CUresult upload_or_launch(CUgraphExec exec, CUstream handle, bool launch)
 	sim_leave();
 	good = exec_build(exec, launch);
 	sim_enter();
-	if (!launch || !good)
+	if (!exec_takes_memory(exec, stream->ctx->gpu))
+		error = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!launch || !good || error)
 		goto give;
 	error = exec_queue(exec, stream);
 give:
