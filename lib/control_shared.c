@@ -100,6 +100,18 @@ int control_open_dir(uid_t uid, bool make)
 	return fd;
 }
 
+bool control_folder_uid(const char *name, uid_t *uid)
+{
+	char canonical[48];
+	unsigned int number;
+
+	if (sscanf(name, "gpupart-%u", &number) != 1)
+		return false;
+	*uid = number;
+	snprintf(canonical, sizeof(canonical), "gpupart-%u", number);
+	return !strcmp(name, canonical);
+}
+
 bool control_proc_is_ours(void)
 {
 	char text[16];

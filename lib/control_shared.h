@@ -14,6 +14,8 @@
 
 /* 0700 and @uid's, or a negative errno; *path is made. */
 int control_open_dir(uid_t uid, bool make);
+/* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
+bool control_folder_uid(const char *name, uid_t *uid);
 /* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */
 uint64_t control_process_start(pid_t pid);
 /* Whether @pid is the process that began at @start; false where that is 0. */

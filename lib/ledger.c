@@ -217,6 +217,29 @@ static int reopen(const struct ledger *ledger, bool locked)
 	return -ENOENT;
 }
 
+void ledger_last_out(struct ledger *ledger)
+{
+	const off_t own = LEDGER_LOCK_OF(ledger->nr);
+	char name[LEDGER_NAME_LEN + 8];
+	int fd, dir;
+
+	if (!ledger->block)
+		return;
+	ledger_file_begin();
+	/* Who has the guard is in it, or comes. */
+	fd = reopen(ledger, true);
+	dir = fd >= 0 ? control_open_dir(geteuid(), false) : -1;
+	ledger_file_name(name, ledger->tenant);
+	if (dir >= 0 && !ledger_file_locked(fd, own + 1, 0) &&
+	    (!ledger->nr || !ledger_file_locked(fd, LEDGER_LOCK_OF(0), ledger->nr)))
+		unlinkat(dir, name, 0);
+	if (dir >= 0)
+		close(dir);
+	if (fd >= 0)
+		close(fd);
+	ledger_file_end();
+}
+
 /* --------------------------------------------------------------------------- GPUs */
 
 static bool has_gpu(const struct ledger *ledger, int gpu)

@@ -50,6 +50,12 @@ int ledger_join(const char *tenant, struct ledger **ledger, char *why, size_t le
 void ledger_leave(struct ledger *ledger, bool remove);
 
 /*
+ * At a process's end, when other threads may run yet: takes the file away where no other
+ * process is in it. The slot goes with the process.
+ */
+void ledger_last_out(struct ledger *ledger);
+
+/*
  * The index of the GPU at PCI address @pci in this tenant's file, 0..LEDGER_MAX_GPUS-1,
  * made where it is new; -EINVAL, -ENOSPC: 32 others are there; -EBUSY; -ESRCH after a fork.
  * It stays the same as long as the file is there.

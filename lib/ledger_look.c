@@ -127,7 +127,8 @@ int ledger_look(uid_t uid, const char *tenant, struct ledger_view **view)
 	err = fd < 0 ? fd : 0;
 	if (err)
 		goto end;
-	if (fstat(fd, &st) || pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	/* In this order: the file grows before the number of its slots does. */
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || fstat(fd, &st) ||
 	    !ledger_file_good(&header, st.st_size, tenant)) {
 		err = -EPROTO;
 		goto close_fd;
