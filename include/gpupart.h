@@ -471,38 +471,6 @@ int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 /* Whether it is told so; *nr_sms is how many SMs it would be told now. */
 bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms);
 
-/* ----------------------------------------------------------------------- memory */
-
-/*
- * What a tenant, and this process in it, has of a GPU's memory. Bytes; a process is charged
- * for what it asked for (in the driver's units), for what pools and graphs keep, and for what
- * the driver takes for its contexts and code.
- */
-struct gpupart_memory {
-	uint64_t quota;			/* 0: none */
-	uint64_t used;			/* by all processes of the tenant */
-	uint64_t own;			/* by this one */
-	uint64_t refused;		/* calls of this process that were out of memory by it */
-	uint64_t uncounted;		/* its calls that may have got memory nobody counts */
-	const char *uncounted_call;	/* the last of them, or NULL; lives for ever */
-};
-
-/*
- * From now on this process belongs to the tenant @tenant of its user, and what it gets of
- * GPUs' memory counts against the tenant's quota, over all its processes: @bytes on each GPU
- * where the tenant has none yet. A call that would go beyond it is out of memory, as on a
- * GPU that has no more; cuMemGetInfo and cuDeviceTotalMem tell of the quota alone. Works
- * before cuInit; where memory was got before, it counts from the next allocation on. Lasts
- * as long as the process; its children have none of it. Any thread, once: then -EBUSY, as
- * when another tool has the driver's one place for such. -EINVAL: no name, no bytes;
- * -EOPNOTSUPP: the driver does not tell of its functions; -EPERM, -EUSERS, -EPROTO: of the
- * tenant's file below /dev/shm.
- */
-int gpupart_memory_limit(struct gpupart *gp, const char *tenant, uint64_t bytes);
-
-/* Of the GPU at PCI address @pci. -ENOENT where this process has no quota. */
-int gpupart_memory_get(struct gpupart *gp, const char *pci, struct gpupart_memory *memory);
-
 /* What became of this process's launches since it attached, on all its GPUs. */
 struct gpupart_counters {
 	uint64_t launches;	/* launch callbacks seen */
@@ -711,11 +679,23 @@ int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, 
  * @name NULL: the one of GPUPART_TENANT, or else one of its own, which is this process's id.
  * @bytes: the quota on each GPU that the process comes to use and the tenant has none on; 0:
  * that of GPUPART_MEM, or else none. A second call may only give the same name, or NULL, and
- * does nothing. A child of a fork is in no tenant before it uses a GPU itself. -EINVAL no
- * tenant's name, or no number in GPUPART_MEM; -EBUSY: this process is in another tenant, or
- * as above.
+ * does nothing. A call that would go beyond the quota is out of memory, as on a GPU that has
+ * no more; cuMemGetInfo and cuDeviceTotalMem tell of the quota alone. Works before cuInit;
+ * what was got before it is charged at the next allocation. A child of a fork is in no tenant
+ * before it uses a GPU itself. -EINVAL no tenant's name, or no number in GPUPART_MEM; -EBUSY:
+ * this process is in another tenant, another tool has the driver's one place for such, or as
+ * above; -EOPNOTSUPP: this driver does not tell of its functions.
  */
 int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes);
+
+/* What became of this process's calls that get memory, since it is in a tenant. */
+struct gpupart_memory_counters {
+	uint64_t refused;	/* out of memory by the quota */
+	uint64_t uncounted;	/* may have got memory that is not counted */
+	const char *uncounted_call;	/* the last of those, or NULL; lives for ever */
+};
+
+void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
 
 /*
  * The quota of this process's tenant on one GPU, all its processes': as

@@ -754,7 +754,7 @@ int hook_watch_questions(struct gpupart *gp, bool on)
 	return 0;
 }
 
-/* All that are to be watched now, or those that are later. What the first one's was refused with. */
+/* All that are to be watched now, or those for later: how the first of them was refused. */
 static int watch_calls(bool later)
 {
 	const struct memory_call *call;

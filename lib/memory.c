@@ -16,6 +16,7 @@
 #include "memory_gpu.h"
 #include "memory_real.h"
 #include "memory_table.h"
+#include "tenant.h"
 
 #define MAX_EMPTY	4	/* slabs kept for what comes next */
 #define POOL_EACH	1024	/* of the credit, for the smallest allocation */
@@ -25,7 +26,6 @@ FORK_RENEWS(lock);
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(start_lock);
 static const struct cuda_api *cuda;
-static struct ledger *ledger;
 static atomic_bool on;
 static atomic_ulong nr_uncounted, nr_refused;
 static _Atomic(const char *) uncounted_name;
@@ -139,8 +139,11 @@ static void begin_allocation(const void *arguments)
 static void begin_free(enum memory_key by, uint64_t key)
 {
 	now.taken = memory_table_take(by, key);
-	if (now.taken)
-		fly(now.taken->gpu);
+	if (!now.taken)
+		return;
+	fly(now.taken->gpu);
+	if (by == MEMORY_BY_ADDRESS)
+		memory_slab_hide(key, false);
 }
 
 static void begin_async(const void *arguments, void *stream, void *pool)
@@ -253,12 +256,12 @@ static void at_begin(const void *arguments)
 		memory_gpu_pool_goes((void *)(uintptr_t)first(arguments));
 		break;
 	case MEMORY_CTX_MADE:
+	case MEMORY_PRIMARY_MADE:
+		begin_own(gpu_by_device(memory_calls_device(now.call, arguments)));
+		break;
 	case MEMORY_MODULE_MADE:
 	case MEMORY_LIBRARY_MADE:
 		begin_own(gpu_now());
-		break;
-	case MEMORY_PRIMARY_MADE:
-		begin_own(gpu_by_device((int)words[1]));
 		break;
 	case MEMORY_IMPORT:
 	case MEMORY_IPC_OPEN:
@@ -291,7 +294,7 @@ static struct memory_item *note(enum memory_key by, uint64_t key, uint64_t bytes
 static void undo(const void *arguments)
 {
 	uint64_t got = out(arguments);
-	void *handle = (void *)(uintptr_t)got;
+	void *handle = (void *)(uintptr_t)got, *stream;
 	const uint64_t *words = arguments;
 
 	switch ((enum memory_kind)now.call->kind) {
@@ -314,10 +317,11 @@ static void undo(const void *arguments)
 		cuda->external_destroy(handle);
 		break;
 	case MEMORY_ASYNC:
-		cuda->free_async(got, (void *)(uintptr_t)words[2]);
-		break;
 	case MEMORY_ASYNC_POOL:
-		cuda->free_async(got, (void *)(uintptr_t)words[3]);
+		stream = (void *)(uintptr_t)words[now.call->kind == MEMORY_ASYNC ? 2 : 3];
+		/* The pool lets go of it when somebody waits. */
+		if (!cuda->free_async(got, stream))
+			cuda->stream_sync(stream);
 		break;
 	case MEMORY_CTX_MADE:
 		cuda->ctx_destroy(handle);
@@ -364,7 +368,7 @@ static void end_allocation(const struct cuda_call_params *params)
 	uint64_t bytes = now.charged;
 	struct memory_item *item;
 
-	if (!now.in_flight)
+	if (!now.gpu)
 		return;
 	if (*params->result) {
 		memory_gpu_release(now.gpu, now.charged);
@@ -386,6 +390,8 @@ static void end_allocation(const struct cuda_call_params *params)
 	if (!item)
 		return;
 	item->unseen = kind == MEMORY_MANAGED;
+	if (item->by == MEMORY_BY_ADDRESS)
+		memory_slab_hide(item->key, true);
 	if (kind != MEMORY_PHYSICAL)
 		item->ctx = params->ctx;
 }
@@ -397,6 +403,8 @@ static void item_goes(struct memory_item *item)
 
 	if (item->by == MEMORY_BY_SLAB)
 		memory_slab_drop(item->key * MEMORY_SLAB, false);
+	else if (item->by == MEMORY_BY_ADDRESS)
+		memory_slab_hide(item->key, false);
 	if (item->foreign) {
 		gpu->foreign -= item->bytes < gpu->foreign ? item->bytes : gpu->foreign;
 	} else if (item->by == MEMORY_BY_OWNER) {
@@ -411,14 +419,21 @@ static void item_goes(struct memory_item *item)
 	free(item);
 }
 
+static void put_back(struct memory_item *item)
+{
+	memory_table_put(item);
+	if (item->by == MEMORY_BY_ADDRESS)
+		memory_slab_hide(item->key, true);
+}
+
 static void end_free(int result)
 {
 	if (!now.taken)
 		return;
-	if (result)
-		memory_table_put(now.taken);
-	else
+	if (!result)
 		item_goes(now.taken);
+	else
+		put_back(now.taken);
 	now.taken = NULL;
 }
 
@@ -488,10 +503,13 @@ static bool small_free(const struct cuda_call_params *params)
 	uint64_t address = first(params->arguments);
 	bool empty;
 
-	if (!memory_slab_there(address))
+	if (params->site == CUDA_SITE_BEGIN)
+		return memory_slab_there(address);
+	/* What was none at the begin is none: by now something else may be there. */
+	if (now.call && now.arguments == params->arguments)
 		return false;
-	if (params->site == CUDA_SITE_END && !*params->result && !nested(params->arguments) &&
-	    memory_slab_leave(address, &empty) && empty)
+	if (!*params->result && !nested(params->arguments) && memory_slab_leave(address, &empty) &&
+	    empty)
 		slab_emptied();
 	return true;
 }
@@ -618,9 +636,11 @@ static void end_external(const struct cuda_call_params *params)
 		return;
 	}
 	item = note(MEMORY_BY_EXTERNAL, out(params->arguments), bytes);
+	/* The driver's figure has it where it came from. */
 	now.gpu->held += bytes;
+	now.gpu->unseen += bytes;
 	if (item)
-		item->ctx = params->ctx;
+		item->unseen = true;
 }
 
 /* --------------------------------------------------- the end: the driver's own take */
@@ -651,8 +671,6 @@ static void end_own(const struct cuda_call_params *params)
 {
 	int err = 0;
 
-	if (!now.gpu && now.call->kind == MEMORY_CTX_MADE)
-		now.gpu = gpu_now();
 	if (!now.gpu)
 		return;
 	if (now.call->kind == MEMORY_PRIMARY_MADE)
@@ -715,10 +733,19 @@ static void owner_goes(uint64_t handle)
 {
 	struct memory_item *item = memory_table_take(MEMORY_BY_OWNER, handle);
 	struct memory_gpu *gpu;
+	int err;
 
 	if (item)
 		item_goes(item);
 	gpu = gpu_now();
+	if (gpu)
+		memory_gpu_measure(gpu, false, &err);
+}
+
+static void measure_later(void)
+{
+	struct memory_gpu *gpu = gpu_now();
+
 	if (gpu)
 		gpu->due = true;
 }
@@ -843,7 +870,7 @@ static void answer_total(const uint64_t *words)
 {
 	struct memory_gpu *gpu = gpu_by_device((int)words[1]);
 	size_t *total = (size_t *)(uintptr_t)words[0];
-	uint64_t quota = gpu ? ledger_quota(ledger, gpu->index) : 0;
+	uint64_t quota = gpu ? ledger_quota(tenant_ledger(), gpu->index) : 0;
 
 	if (quota && *total > quota)
 		*total = quota;
@@ -901,8 +928,11 @@ static void at_good_end(const struct cuda_call_params *params)
 		break;
 	case MEMORY_MODULE_GOES:
 	case MEMORY_LIBRARY_GOES:
-	case MEMORY_LIMIT_SET:
 		owner_goes(words[0]);
+		break;
+	case MEMORY_LIMIT_SET:
+		/* It is taken later, when the driver needs it. */
+		measure_later();
 		break;
 	case MEMORY_GRAPH_MADE:
 		end_graph_made(words);
@@ -973,7 +1003,7 @@ static void abandon(void)
 	if (now.charged)
 		memory_gpu_release(now.gpu, now.charged);
 	if (now.taken)
-		memory_table_put(now.taken);
+		put_back(now.taken);
 	land();
 }
 
@@ -1062,60 +1092,41 @@ static void after_fork(void)
 	atomic_store(&on, false);
 }
 
-static int start(struct gpupart *gp, const char *tenant, uint64_t bytes)
+/* Once; without a driver there is nothing to count. */
+static int watch(struct gpupart *gp)
 {
-	char why[256];
 	int err;
 
-	if (ledger)
-		return ctx_fail(gp, -EBUSY, "this process has a memory quota already");
+	if (atomic_load(&on) || !tenant_ledger())
+		return 0;
 	err = cuda_open(gp, &cuda);
 	if (err)
-		return err;
-	err = ledger_join(tenant, &ledger, why, sizeof(why));
-	if (err)
-		return ctx_fail(gp, err, "tenant %.64s: %s", tenant, why);
+		return err == -ENOENT ? 0 : err;
 	memory_real_open(cuda);
-	memory_gpu_start(ledger, cuda, bytes);
+	memory_gpu_start(cuda);
 	err = hook_watch_memory(gp, cuda);
-	if (err) {
-		ledger_leave(ledger, true);
-		ledger = NULL;
+	if (err)
 		return err;
-	}
-	fork_guard();
 	pthread_atfork(NULL, NULL, after_fork);
 	atomic_store(&on, true);
 	return 0;
 }
 
-int gpupart_memory_limit(struct gpupart *gp, const char *tenant, uint64_t bytes)
+int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
 {
-	int err;
+	int err = tenant_start(gp, name, bytes);
 
-	if (!tenant || !bytes)
-		return ctx_fail(gp, -EINVAL, "a memory quota wants a tenant's name and bytes");
+	if (err)
+		return err;
 	pthread_mutex_lock(&start_lock);
-	err = start(gp, tenant, bytes);
+	err = watch(gp);
 	pthread_mutex_unlock(&start_lock);
 	return err;
 }
 
-int gpupart_memory_get(struct gpupart *gp, const char *pci, struct gpupart_memory *memory)
+void gpupart_memory_counters_get(struct gpupart_memory_counters *counters)
 {
-	int gpu;
-
-	memset(memory, 0, sizeof(*memory));
-	if (!ledger)
-		return ctx_fail(gp, -ENOENT, "this process has no memory quota");
-	memory->refused = atomic_load(&nr_refused);
-	memory->uncounted = atomic_load(&nr_uncounted);
-	memory->uncounted_call = atomic_load(&uncounted_name);
-	gpu = ledger_gpu(ledger, pci);
-	if (gpu < 0)
-		return ctx_fail(gp, gpu, "%.32s: no GPU of this tenant's", pci ? pci : "NULL");
-	memory->quota = ledger_quota(ledger, gpu);
-	memory->used = ledger_used(ledger, gpu);
-	memory->own = ledger_used_own(ledger, gpu);
-	return 0;
+	counters->refused = atomic_load(&nr_refused);
+	counters->uncounted = atomic_load(&nr_uncounted);
+	counters->uncounted_call = atomic_load(&uncounted_name);
 }

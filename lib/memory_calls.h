@@ -35,6 +35,7 @@ struct memory_call {
 	uint8_t kind;
 	bool later;		/* on the way of launches: watched once it must be */
 	const char *name;
+	uint8_t device_at;	/* of contexts: where CUDA's number of the GPU is, in bytes */
 };
 
 /* The @n'th of the functions, or NULL after the last. */
@@ -52,7 +53,7 @@ uint64_t memory_calls_bytes(const struct memory_call *call, const void *argument
 /* Whether it asks for memory of a GPU, and not for a host's, a name without any memory. */
 bool memory_calls_on_gpu(const struct memory_call *call, const void *arguments);
 
-/* Of physical memory: CUDA's number of the GPU. */
+/* CUDA's number of the GPU, of physical memory and contexts; -1: the current context's. */
 int memory_calls_device(const struct memory_call *call, const void *arguments);
 
 /* What was changed in a call's arguments, to be put back. */

@@ -10,6 +10,7 @@
 #include "memory_gpu.h"
 #include "memory_real.h"
 #include "memory_table.h"
+#include "tenant.h"
 
 #define UNIT		(2ull << 20)	/* of physical memory */
 #define POOL_UNIT	(32ull << 20)	/* a pool grows in */
@@ -23,16 +24,12 @@
 #define PLENTY		16		/* that part of what is left of the quota, at most */
 #define MEASURE_NS	100000000ull
 
-static struct ledger *ledger;
 static const struct cuda_api *cuda;
-static uint64_t first_quota;
 static _Atomic(struct memory_gpu *) by_device[MEMORY_MAX_DEVICES];
 
-void memory_gpu_start(struct ledger *joined, const struct cuda_api *api, uint64_t quota)
+void memory_gpu_start(const struct cuda_api *api)
 {
-	ledger = joined;
 	cuda = api;
-	first_quota = quota;
 }
 
 struct memory_gpu *memory_gpu_known(int device)
@@ -52,11 +49,8 @@ static bool identify(struct memory_gpu *gpu)
 		if (*c >= 'A' && *c <= 'F')
 			*c += 'a' - 'A';
 	gpu->total = total;
-	gpu->index = ledger_gpu(ledger, gpu->pci);
-	if (gpu->index < 0)
-		return false;
-	ledger_set_quota_first(ledger, gpu->index, first_quota);
-	return true;
+	gpu->index = tenant_gpu(gpu->pci);
+	return gpu->index >= 0;
 }
 
 struct memory_gpu *memory_gpu_of_device(int device)
@@ -89,20 +83,20 @@ uint64_t memory_gpu_rounded(uint64_t bytes)
 
 void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes)
 {
-	ledger_charge_always(ledger, gpu->index, bytes);
+	ledger_charge_always(tenant_ledger(), gpu->index, bytes);
 }
 
 void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes)
 {
 	if (bytes)
-		ledger_release(ledger, gpu->index, bytes);
+		ledger_release(tenant_ledger(), gpu->index, bytes);
 }
 
 /* What is left of the quota, as far as this process can tell without asking the kernel. */
 static uint64_t plenty(const struct memory_gpu *gpu)
 {
-	uint64_t quota = ledger_quota(ledger, gpu->index);
-	uint64_t own = ledger_used_own(ledger, gpu->index);
+	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index);
+	uint64_t own = ledger_used_own(tenant_ledger(), gpu->index);
 
 	if (!quota || quota > gpu->total)
 		quota = gpu->total;
@@ -157,15 +151,15 @@ int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
 {
 	int err;
 
-	if (!ledger_charge(ledger, gpu->index, bytes))
+	if (!ledger_charge(tenant_ledger(), gpu->index, bytes))
 		return 0;
 	pools_tighten(gpu);
 	memory_gpu_drop_empty(gpu);
 	memory_gpu_measure(gpu, false, &err);
-	if (!ledger_charge(ledger, gpu->index, bytes))
+	if (!ledger_charge(tenant_ledger(), gpu->index, bytes))
 		return 0;
 	give_back(gpu);
-	return ledger_charge(ledger, gpu->index, bytes) ? -ENOMEM : 0;
+	return ledger_charge(tenant_ledger(), gpu->index, bytes) ? -ENOMEM : 0;
 }
 
 /* ---------------------------------------------------------------------------- slabs */
@@ -224,9 +218,9 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t bytes, bool strict)
 	if (bytes <= gpu->overhead)
 		memory_gpu_release(gpu, gpu->overhead - bytes);
 	else if (strict)
-		err = ledger_charge(ledger, gpu->index, bytes - gpu->overhead);
+		err = ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->overhead);
 	else
-		ledger_charge_always(ledger, gpu->index, bytes - gpu->overhead);
+		ledger_charge_always(tenant_ledger(), gpu->index, bytes - gpu->overhead);
 	if (!err)
 		gpu->overhead = bytes;
 	return err;
@@ -251,7 +245,7 @@ bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err)
 		return true;
 	*err = set_overhead(gpu, taken, strict);
 	/* The spare part is had where it fits. */
-	if (!*err && taken && !ledger_charge(ledger, gpu->index, SPARE))
+	if (!*err && taken && !ledger_charge(tenant_ledger(), gpu->index, SPARE))
 		gpu->overhead += SPARE;
 	return true;
 }
@@ -309,7 +303,7 @@ static int pools_set(struct memory_gpu *gpu, uint64_t bytes, bool reclaim)
 		memory_gpu_release(gpu, gpu->pools - bytes);
 	else if (bytes > gpu->pools)
 		err = reclaim ? memory_gpu_charge(gpu, bytes - gpu->pools) :
-				ledger_charge(ledger, gpu->index, bytes - gpu->pools);
+				ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools);
 	if (!err)
 		gpu->pools = bytes;
 	return err;
@@ -382,7 +376,7 @@ void memory_gpu_graph_after(struct memory_gpu *gpu)
 	uint64_t reserved = graphs_reserved(gpu);
 
 	if (reserved > gpu->graphs)
-		ledger_charge_always(ledger, gpu->index, reserved - gpu->graphs);
+		ledger_charge_always(tenant_ledger(), gpu->index, reserved - gpu->graphs);
 	else
 		memory_gpu_release(gpu, gpu->graphs - reserved);
 	gpu->graphs = reserved;
@@ -392,14 +386,14 @@ void memory_gpu_graph_after(struct memory_gpu *gpu)
 
 void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free_bytes, uint64_t *total)
 {
-	uint64_t quota = ledger_quota(ledger, gpu->index), used, left;
+	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index), used, left;
 
 	if (!quota)
 		return;
 	memory_gpu_measure_soon(gpu);
 	pools_tighten(gpu);
 	memory_gpu_drop_empty(gpu);
-	used = ledger_used(ledger, gpu->index);
+	used = ledger_used(tenant_ledger(), gpu->index);
 	left = used < quota ? quota - used : 0;
 	if (*free_bytes > left)
 		*free_bytes = left;

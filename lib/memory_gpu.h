@@ -34,8 +34,8 @@ struct memory_gpu {
 	unsigned int nr_pools;
 };
 
-/* Each GPU gets @quota in the ledger where it has none. Once. */
-void memory_gpu_start(struct ledger *ledger, const struct cuda_api *cuda, uint64_t quota);
+/* Once, before the others. */
+void memory_gpu_start(const struct cuda_api *cuda);
 
 /* NULL: no such device, or no room in the ledger. Calls the driver at first. */
 struct memory_gpu *memory_gpu_of_device(int device);

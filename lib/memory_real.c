@@ -55,7 +55,7 @@ bool memory_real_own(const char *pci, int device, uint64_t *bytes)
 	void *handle;
 
 	if (simulated)
-		return !simulated(device, bytes, &all);
+		return !simulated(device, bytes, &all) && *bytes != NOT_TOLD;
 	if (!find || !list || find(pci, &handle) || list(handle, &nr, infos))
 		return false;
 	for (unsigned int i = 0; i < nr && i < MAX_PROCESSES; i++)

@@ -128,8 +128,10 @@ struct memory_item *memory_table_search(bool (*wanted)(const struct memory_item 
 #define LEAF_BITS	14
 #define ROOT_BITS	14	/* 49 bits of address: what GPUs of today have */
 
-/* 0: no slab; else one more than the allocations in it. */
+/* 0: no slab; else one more than the allocations in it. HIDDEN: a large one begins there. */
 typedef _Atomic uint32_t slab_count;
+
+#define HIDDEN	(1u << 31)
 
 static _Atomic(slab_count *) leaves[1 << ROOT_BITS];
 
@@ -149,7 +151,7 @@ bool memory_slab_enter(uint64_t address)
 	slab_count *count = count_of(address);
 	uint32_t nr = count ? atomic_load_explicit(count, memory_order_relaxed) : 0;
 
-	while (nr)
+	while (nr & ~HIDDEN)
 		if (atomic_compare_exchange_weak(count, &nr, nr + 1))
 			return true;
 	return false;
@@ -160,9 +162,9 @@ bool memory_slab_leave(uint64_t address, bool *empty)
 	slab_count *count = count_of(address);
 	uint32_t nr = count ? atomic_load_explicit(count, memory_order_relaxed) : 0;
 
-	while (nr > 1)
+	while ((nr & ~HIDDEN) > 1)
 		if (atomic_compare_exchange_weak(count, &nr, nr - 1)) {
-			*empty = nr == 2;
+			*empty = (nr & ~HIDDEN) == 2;
 			return true;
 		}
 	return false;
@@ -172,7 +174,19 @@ bool memory_slab_there(uint64_t address)
 {
 	slab_count *count = count_of(address);
 
-	return count && atomic_load_explicit(count, memory_order_relaxed);
+	uint32_t nr = count ? atomic_load_explicit(count, memory_order_relaxed) : 0;
+
+	return nr && !(nr & HIDDEN);
+}
+
+void memory_slab_hide(uint64_t address, bool hide)
+{
+	slab_count *count = count_of(address);
+
+	if (count && hide)
+		atomic_fetch_or(count, HIDDEN);
+	else if (count)
+		atomic_fetch_and(count, ~HIDDEN);
 }
 
 bool memory_slab_make(uint64_t address)
@@ -188,6 +202,7 @@ bool memory_slab_make(uint64_t address)
 			return false;
 		atomic_store_explicit(&leaves[nr >> LEAF_BITS], leaf, memory_order_release);
 	}
+	/* Whatever large one began there is gone. */
 	atomic_store(count_of(address), 2);
 	return true;
 }
@@ -200,5 +215,5 @@ bool memory_slab_drop(uint64_t address, bool empty)
 	if (!count)
 		return false;
 	return empty ? atomic_compare_exchange_strong(count, &nr, 0) :
-		       atomic_exchange(count, 0) != 0;
+		       atomic_fetch_and(count, HIDDEN) & ~HIDDEN;
 }

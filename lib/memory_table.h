@@ -22,13 +22,13 @@ struct memory_item {
 	uint64_t key, bytes;
 	const void *ctx;		/* goes with it; NULL: with none */
 	struct memory_gpu *gpu;
-	struct memory_item *of;		/* a mapping: the physical memory, which need not be in the table */
+	struct memory_item *of;		/* a mapping: what is mapped, in the table or not */
 	unsigned int handles, mappings;	/* of physical memory */
 	uint8_t by;
 	bool unseen;			/* the driver's figure for a process does not have it */
 	bool foreign;			/* another process is charged for it */
 	bool managed;
-	uint64_t trims;			/* of a graph: how often memory was trimmed when it last ran */
+	uint64_t trims;			/* of a graph: as many as the GPU had in its last run, + 1 */
 };
 
 /* NULL: out of memory. It has one handle and belongs to the table. */
@@ -60,6 +60,11 @@ bool memory_slab_enter(uint64_t address);
 /* One less; false: there is none. *empty: it was the last. */
 bool memory_slab_leave(uint64_t address, bool *empty);
 bool memory_slab_there(uint64_t address);
+/*
+ * A large allocation begins at @address, where a slab was that is kept for what comes next, or
+ * that another thread has not left yet: memory_slab_there() says no until it is gone.
+ */
+void memory_slab_hide(uint64_t address, bool hide);
 /* With one allocation in it; false: out of memory, or no address. Under the caller's lock. */
 bool memory_slab_make(uint64_t address);
 /* Only if it is empty, or whatever is in it; whether it went. */

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * libgpupart-inject.so: brings the limit and the memory quota of `gpupart run`, or the
- * measurement of `gpupart stat`, into a program that was not built for it. The driver loads it at cuInit
- * (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never calls
- * cuInit is not touched. Must not know how a launch is confined or measured.
+ * measurement of `gpupart stat`, into a program that was not built for it. The driver loads
+ * it at cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never
+ * calls cuInit is not touched. Must not know how a launch is confined or measured.
  */
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -46,7 +45,7 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
-/* GPUPART_SET: to be confined; GPUPART_STAT: to be measured; GPUPART_MEM: to have a quota. */
+/* GPUPART_SET: to be confined; GPUPART_STAT: to be measured; GPUPART_TENANT: to have a quota. */
 static bool wanted(const char *name)
 {
 	const char *disable = getenv("GPUPART_DISABLE");
@@ -71,7 +70,7 @@ static void preloaded(void)
 {
 	const char *slot = getenv(SLOT), *own = own_path();
 
-	if (!wanted("GPUPART_SET") && !wanted("GPUPART_STAT") && !wanted("GPUPART_MEM"))
+	if (!wanted("GPUPART_SET") && !wanted("GPUPART_STAT") && !wanted("GPUPART_TENANT"))
 		return;
 	if (!own || (slot && !strcmp(slot, own)))
 		return;
@@ -134,44 +133,31 @@ static pid_t limited;		/* as @confined */
 
 static void tell_uncounted(void)
 {
-	struct gpupart_memory memory;
-	struct gpupart *gp;
+	struct gpupart_memory_counters counters;
 
-	if (getpid() != limited || gpupart_open(&gp))
+	if (getpid() != limited)
 		return;
-	/* Of which GPU does not matter: these are the process's. */
-	gpupart_memory_get(gp, "", &memory);
-	if (memory.uncounted)
+	gpupart_memory_counters_get(&counters);
+	if (counters.uncounted)
 		say(true,
 		    "gpupart: %llu calls may have got GPU memory that the quota does not count, %s the last of them\n",
-		    (unsigned long long)memory.uncounted,
-		    memory.uncounted_call ? memory.uncounted_call : "an unnamed one");
-	gpupart_close(gp);
+		    (unsigned long long)counters.uncounted,
+		    counters.uncounted_call ? counters.uncounted_call : "an unnamed one");
 }
 
-/* GPUPART_MEM=BYTES: of GPUPART_NAME's memory on each GPU, where it has no quota yet. */
+/* GPUPART_TENANT: whose; GPUPART_MEM: bytes of each GPU, where it has no quota yet. */
 static void limit_memory(void)
 {
-	const char *text = getenv("GPUPART_MEM"), *tenant = getenv("GPUPART_NAME");
-	unsigned long long bytes;
 	struct gpupart *gp;
-	char *end;
 
 	if (gpupart_open(&gp))
 		return;
-	errno = 0;
-	bytes = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || errno || !bytes)
-		say(true, "gpupart: GPUPART_MEM=%.40s: a number of bytes is wanted; GPU memory is not limited\n",
-		    text);
-	else if (!tenant || !tenant[0])
-		say(true, "gpupart: GPUPART_MEM wants GPUPART_NAME too; GPU memory is not limited\n");
-	else if (gpupart_memory_limit(gp, tenant, bytes))
+	if (gpupart_memory_start(gp, NULL, 0)) {
 		say(true, "gpupart: GPU memory is not limited: %s\n", gpupart_error(gp));
-	else
+	} else {
 		limited = getpid();
-	if (limited)
 		atexit(tell_uncounted);
+	}
 	gpupart_close(gp);
 }
 
@@ -270,7 +256,7 @@ int InitializeInjection(void)
 		/* First: who confines takes the driver's one place for a subscriber. */
 		if (wanted("GPUPART_STAT"))
 			measure();
-		if (wanted("GPUPART_MEM"))
+		if (wanted("GPUPART_TENANT"))
 			limit_memory();
 		if (wanted("GPUPART_SET"))
 			confine_when();

@@ -422,14 +422,14 @@ struct launch_args {
 
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-	return API_CALL(cuGraphUpload, struct launch_args, upload_or_launch(exec, stream, false),
-			exec, stream);
+	return API_CALL_CHANGED(cuGraphUpload, struct launch_args, args,
+				upload_or_launch(args.exec, args.stream, false), exec, stream);
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	return API_CALL(cuGraphLaunch, struct launch_args, upload_or_launch(exec, stream, true),
-			exec, stream);
+	return API_CALL_CHANGED(cuGraphLaunch, struct launch_args, args,
+				upload_or_launch(args.exec, args.stream, true), exec, stream);
 }
 
 /* What programs built for per-thread default streams call. */
@@ -437,16 +437,16 @@ CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
 
-	return API_CALL(cuGraphUpload_ptsz, struct launch_args,
-			upload_or_launch(exec, real, false), exec, stream);
+	return API_CALL_CHANGED(cuGraphUpload_ptsz, struct launch_args, args,
+				upload_or_launch(args.exec, real, false), exec, stream);
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
 
-	return API_CALL(cuGraphLaunch_ptsz, struct launch_args,
-			upload_or_launch(exec, real, true), exec, stream);
+	return API_CALL_CHANGED(cuGraphLaunch_ptsz, struct launch_args, args,
+				upload_or_launch(args.exec, real, true), exec, stream);
 }
 
 /* ----------------------------------------------------------------- instantiation */

@@ -88,7 +88,7 @@ struct sim_gpu {
 	uint64_t memory, memory_taken;	/* bytes: it has; this process has of it */
 	uint64_t graph_memory;		/* of that, what graphs' nodes keep */
 	unsigned int graph_trims;	/* how often they gave it back */
-	struct sim_pool *pool, *default_pool;	/* what comes without naming one; NULL: not used yet */
+	struct sim_pool *pool, *default_pool;	/* the one in use; NULL: not used yet */
 };
 
 /* ----------------------------------------------------------------- a launch */
