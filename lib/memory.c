@@ -48,6 +48,14 @@ static _Thread_local struct {
 /* Functions that we call are not the program's. */
 static _Thread_local bool inside;
 
+/* Whose memory pools gave this thread last: a context's that is no other's meanwhile. */
+static _Thread_local struct {
+	const void *ctx, *pool;
+	struct memory_gpu *gpu;
+	unsigned int contexts_gone;
+} last;
+static atomic_uint contexts_gone;
+
 static void count_uncounted(const char *name)
 {
 	atomic_fetch_add(&nr_uncounted, 1);
@@ -146,19 +154,23 @@ static void begin_free(enum memory_key by, uint64_t key)
 		memory_slab_hide(key, false);
 }
 
-static void begin_async(const void *arguments, void *stream, void *pool)
+static void begin_async(const void *arguments, void *stream, void *pool, const void *ctx)
 {
-	struct memory_gpu *gpu = gpu_now();
+	struct memory_gpu *gpu = pool ? memory_gpu_of_pool(pool) : NULL;
 	const struct {
 		void *out;
 		size_t bytes;
 	} *a = arguments;
 	int capturing = 0;
 
+	if (!gpu)
+		gpu = gpu_now();
+
 	if (!gpu || cuda->stream_capturing(stream, &capturing) || capturing)
 		return;
 	memory_gpu_measure_soon(gpu);
 	memory_gpu_pool(gpu, pool);
+	last.pool = pool;
 	if (!pool && cuda->device_pool(&pool, gpu->device))
 		return;
 	if (memory_gpu_pool_before(gpu, pool, a->bytes, &now.settle)) {
@@ -170,6 +182,9 @@ static void begin_async(const void *arguments, void *stream, void *pool)
 		}
 	}
 	now.gpu = gpu;
+	last.ctx = ctx;
+	last.gpu = gpu;
+	last.contexts_gone = atomic_load(&contexts_gone);
 }
 
 /* What the driver takes for itself is the difference, where it tells what we have. */
@@ -188,7 +203,7 @@ static void begin_foreign(void)
 {
 	struct memory_gpu *gpu = gpu_now();
 
-	if (gpu && memory_real_own(gpu->pci, gpu->device, &now.before))
+	if (gpu && !memory_real_own(gpu->pci, gpu->device, &now.before))
 		now.gpu = gpu;
 }
 
@@ -220,7 +235,7 @@ static uint64_t out(const void *arguments)
 	return *(const uint64_t *)(uintptr_t)first(arguments);
 }
 
-static void at_begin(const void *arguments)
+static void at_begin(const void *arguments, const void *ctx)
 {
 	const uint64_t *words = arguments;
 
@@ -247,10 +262,11 @@ static void at_begin(const void *arguments)
 		begin_free(MEMORY_BY_EXTERNAL, first(arguments));
 		break;
 	case MEMORY_ASYNC:
-		begin_async(arguments, (void *)(uintptr_t)words[2], NULL);
+		begin_async(arguments, (void *)(uintptr_t)words[2], NULL, ctx);
 		break;
 	case MEMORY_ASYNC_POOL:
-		begin_async(arguments, (void *)(uintptr_t)words[3], (void *)(uintptr_t)words[2]);
+		begin_async(arguments, (void *)(uintptr_t)words[3], (void *)(uintptr_t)words[2],
+			    ctx);
 		break;
 	case MEMORY_POOL_GOES:
 		memory_gpu_pool_goes((void *)(uintptr_t)first(arguments));
@@ -356,6 +372,18 @@ static void refused(const struct cuda_call_params *params)
 	out_of_memory(params);
 }
 
+/* It is in a slab, like what small_allocation() sees. */
+static void end_small(const struct cuda_call_params *params)
+{
+	uint64_t address = out(params->arguments);
+
+	memory_gpu_release(now.gpu, now.charged);
+	if (memory_slab_enter(address) || !memory_gpu_slab(now.gpu, address, params->ctx))
+		return;
+	undo(params->arguments);
+	out_of_memory(params);
+}
+
 static void end_allocation(const struct cuda_call_params *params)
 {
 	const void *arguments = params->arguments;
@@ -376,6 +404,10 @@ static void end_allocation(const struct cuda_call_params *params)
 	}
 	if (kind == MEMORY_PITCH) {
 		bytes = memory_gpu_rounded(*pitched->pitch * pitched->height);
+		if (bytes <= MEMORY_SMALL) {
+			end_small(params);
+			return;
+		}
 		if (bytes > now.charged)
 			memory_gpu_charge_always(now.gpu, bytes - now.charged);
 		else
@@ -515,7 +547,7 @@ static bool small_free(const struct cuda_call_params *params)
 }
 
 /* A pool that has been looked at hands out so much without being looked at again. */
-static bool pool_has_credit(const struct cuda_call_params *params)
+static bool pool_has_credit(const struct memory_call *call, const struct cuda_call_params *params)
 {
 	const uint64_t *words = params->arguments;
 	struct memory_gpu *gpu;
@@ -523,7 +555,10 @@ static bool pool_has_credit(const struct cuda_call_params *params)
 
 	if (params->site == CUDA_SITE_END)
 		return !now.call;
-	gpu = atomic_load_explicit(&only_gpu, memory_order_acquire);
+	if (params->ctx != last.ctx ||
+	    (uintptr_t)last.pool != (call->kind == MEMORY_ASYNC_POOL ? words[2] : 0) || last.contexts_gone != atomic_load(&contexts_gone))
+		return false;
+	gpu = last.gpu;
 	if (!gpu || now.call || bytes > INT64_MAX / 4 ||
 	    atomic_load_explicit(&gpu->credit, memory_order_relaxed) <= 0)
 		return false;
@@ -605,7 +640,7 @@ static void end_foreign(enum memory_key by, uint64_t key)
 	struct memory_item *item;
 	uint64_t own;
 
-	if (!now.gpu || !memory_real_own(now.gpu->pci, now.gpu->device, &own))
+	if (!now.gpu || memory_real_own(now.gpu->pci, now.gpu->device, &own))
 		return;
 	own = own > now.before ? own - now.before : 0;
 	item = note(by, key, own);
@@ -708,6 +743,7 @@ static void ctx_gone(void *ctx)
 
 	if (!ctx)
 		return;
+	atomic_fetch_add(&contexts_gone, 1);
 	while ((item = memory_table_take_if(is_of_ctx, ctx, &at)))
 		item_goes(item);
 	item = memory_table_take(MEMORY_BY_OWNER, (uintptr_t)ctx);
@@ -1007,7 +1043,7 @@ static void abandon(void)
 	land();
 }
 
-static void begin(const struct memory_call *call, const void *arguments)
+static void begin(const struct memory_call *call, const void *arguments, const void *ctx)
 {
 	if (nested(arguments))
 		return;
@@ -1016,7 +1052,7 @@ static void begin(const struct memory_call *call, const void *arguments)
 	memset(&now, 0, sizeof(now));
 	now.call = call;
 	now.arguments = arguments;
-	at_begin(arguments);
+	at_begin(arguments, ctx);
 }
 
 static void end(const struct memory_call *call, const struct cuda_call_params *params)
@@ -1034,7 +1070,7 @@ static __attribute__((noinline)) void in_turn(const struct memory_call *call,
 	inside = true;
 	pthread_mutex_lock(&lock);
 	if (params->site == CUDA_SITE_BEGIN)
-		begin(call, params->arguments);
+		begin(call, params->arguments, params->ctx);
 	else
 		end(call, params);
 	pthread_mutex_unlock(&lock);
@@ -1076,7 +1112,7 @@ void memory_callback(const struct cuda_api *api, int cbid, const void *given)
 		break;
 	case MEMORY_ASYNC:
 	case MEMORY_ASYNC_POOL:
-		if (pool_has_credit(params))
+		if (pool_has_credit(call, params))
 			return;
 		break;
 	default:

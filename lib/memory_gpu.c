@@ -19,9 +19,14 @@
  * launched first, and nobody looks there.
  */
 #define SPARE		(32ull << 20)
-/* Charged ahead for pools where there is plenty, so that most calls need not look. */
+/*
+ * Charged ahead for pools where there is plenty, so that most calls need not look: for some
+ * more of the size that is asked for now, and at most that part of what is left.
+ */
 #define POOL_AHEAD	(64ull << 20)
-#define PLENTY		16		/* that part of what is left of the quota, at most */
+#define POOL_AHEAD_NR	8
+#define POOL_AHEAD_MOST	(256ull << 20)
+#define PLENTY		16
 #define MEASURE_NS	100000000ull
 
 static const struct cuda_api *cuda;
@@ -226,6 +231,17 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t bytes, bool strict)
 	return err;
 }
 
+/* Who was among those that have something and no longer is, has nothing. */
+static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
+{
+	int err = memory_real_own(gpu->pci, gpu->device, own);
+
+	if (err == -ENOENT && gpu->told)
+		*own = err = 0;
+	gpu->told |= !err;
+	return !err;
+}
+
 bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err)
 {
 	uint64_t own, known, taken;
@@ -235,7 +251,7 @@ bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err)
 	if (gpu->due)
 		return true;
 	gpu->measured_ns = now_ns();
-	if (!memory_real_own(gpu->pci, gpu->device, &own))
+	if (!own_figure(gpu, &own))
 		return false;
 	known = gpu->held - gpu->unseen + gpu->foreign + pools_reserved(gpu) +
 		graphs_reserved(gpu);
@@ -276,6 +292,19 @@ void memory_gpu_pool(struct memory_gpu *gpu, void *pool)
 	more[gpu->nr_pools++] = pool;
 }
 
+struct memory_gpu *memory_gpu_of_pool(const void *pool)
+{
+	struct memory_gpu *gpu;
+
+	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
+		gpu = memory_gpu_known(device);
+		for (unsigned int i = 0; gpu && i < gpu->nr_pools; i++)
+			if (gpu->known_pools[i] == pool)
+				return gpu;
+	}
+	return NULL;
+}
+
 void memory_gpu_pool_goes(void *pool)
 {
 	struct memory_gpu *gpu;
@@ -286,6 +315,11 @@ void memory_gpu_pool_goes(void *pool)
 			if (gpu->known_pools[i] == pool)
 				gpu->known_pools[i--] = gpu->known_pools[--gpu->nr_pools];
 	}
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 /* The most that a pool can grow for so many bytes. */
@@ -327,9 +361,7 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes, b
 	if (!cuda->pool_attr || bytes > gpu->total)
 		return bytes > gpu->total ? -ENOMEM : 0;
 	reserved = pools_reserved(gpu);
-	ahead = plenty(gpu);
-	if (ahead > POOL_AHEAD + 8 * bytes)
-		ahead = POOL_AHEAD + 8 * bytes;
+	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
 	want = reserved + growth(bytes) + ahead;
 	if (ahead >= POOL_UNIT && !pools_set(gpu, want, false)) {
 		/* Each use may take twice what it asks for, and one unit for all of them. */

@@ -28,6 +28,7 @@ struct memory_gpu {
 	uint64_t measured_ns;
 	bool due;			/* to be measured at the next occasion */
 	bool has_graphs;		/* that get memory */
+	bool told;			/* the driver's figure for this process was there once */
 	void *primary;			/* the device's primary context, or NULL */
 	uint64_t trims;			/* how often graphs' memory was given back */
 	void **known_pools;
@@ -70,6 +71,8 @@ void memory_gpu_measure_soon(struct memory_gpu *gpu);
 /* A pool whose memory is this GPU's, or NULL for the one that is in use there now. */
 void memory_gpu_pool(struct memory_gpu *gpu, void *pool);
 void memory_gpu_pool_goes(void *pool);
+/* The GPU that it was named for, or NULL. */
+struct memory_gpu *memory_gpu_of_pool(const void *pool);
 /*
  * Before @bytes come out of a pool: 0, and what its growth could take is charged, or it has
  * room; -ENOMEM. *settle: memory_gpu_pool_after() is wanted when they came.

@@ -4,6 +4,7 @@
  * seldom. Must not know what for.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <unistd.h>
 #include "memory_real.h"
 
@@ -47,7 +48,7 @@ void memory_real_open(const struct cuda_api *cuda)
 	*(void **)&find = dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2");
 }
 
-bool memory_real_own(const char *pci, int device, uint64_t *bytes)
+int memory_real_own(const char *pci, int device, uint64_t *bytes)
 {
 	struct process_info infos[MAX_PROCESSES];
 	unsigned int nr = MAX_PROCESSES, own = getpid();
@@ -55,15 +56,15 @@ bool memory_real_own(const char *pci, int device, uint64_t *bytes)
 	void *handle;
 
 	if (simulated)
-		return !simulated(device, bytes, &all) && *bytes != NOT_TOLD;
+		return !simulated(device, bytes, &all) && *bytes != NOT_TOLD ? 0 : -EOPNOTSUPP;
 	if (!find || !list || find(pci, &handle) || list(handle, &nr, infos))
-		return false;
+		return -EOPNOTSUPP;
 	for (unsigned int i = 0; i < nr && i < MAX_PROCESSES; i++)
 		if (infos[i].pid == own && infos[i].used != NOT_TOLD) {
 			*bytes = infos[i].used;
-			return true;
+			return 0;
 		}
-	return false;
+	return -ENOENT;
 }
 
 bool memory_real_all(const char *pci, int device, uint64_t *bytes)

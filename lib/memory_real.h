@@ -13,10 +13,10 @@ void memory_real_open(const struct cuda_api *cuda);
 
 /*
  * Bytes that this process has of the GPU at @pci, which is CUDA's @device: contexts and code
- * too, managed memory not. False where that is not told, as in a namespace of pids that the
- * driver does not know of.
+ * too, managed memory not. -ENOENT: it is not among those that have any, which is also so in
+ * a namespace of pids that the driver does not know of; -EOPNOTSUPP: nobody tells.
  */
-bool memory_real_own(const char *pci, int device, uint64_t *bytes);
+int memory_real_own(const char *pci, int device, uint64_t *bytes);
 
 /* Bytes that all have. */
 bool memory_real_all(const char *pci, int device, uint64_t *bytes);

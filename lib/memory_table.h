@@ -28,7 +28,7 @@ struct memory_item {
 	bool unseen;			/* the driver's figure for a process does not have it */
 	bool foreign;			/* another process is charged for it */
 	bool managed;
-	uint64_t trims;			/* of a graph: as many as the GPU had in its last run, + 1 */
+	uint64_t trims;			/* of a graph: the GPU's at its last run, and 1 */
 };
 
 /* NULL: out of memory. It has one handle and belongs to the table. */

@@ -340,6 +340,14 @@ static void body_small(const char *arg)
 		TRY(cu.cuMemFree_v2(address[i]));
 	balanced("all freed");
 	check(real() == CONTEXT, "nothing but the context is left");
+	for (i = 0; i < 4000; i++)
+		TRY(i % 2 ? cu.cuMemAlloc_v2(&address[i], 1000) :
+			    mem.cuMemAllocPitch_v2(&address[i], &bytes, 1000, 1 + i % 10, 4));
+	balanced("pitched ones among them");
+	for (i = 0; i < 4000; i++)
+		TRY(cu.cuMemFree_v2(address[i]));
+	balanced("freed");
+	check(real() == CONTEXT, "and gone");
 }
 
 /* Small ones up to the quota: the last is refused, and its slab is not kept. */
