@@ -484,14 +484,25 @@ static bool sets_want(int cbid)
  */
 static __attribute__((noinline)) void on_memory(int cbid, const struct cuda_call_params *params)
 {
-	bool begins = params->site == CUDA_SITE_BEGIN;
+	const struct memory_call *call;
+	bool other = false, begins;
 
-	if (!begins)
-		memory_callback(cuda, cbid, params);
+	if (params->size < sizeof(*params) || params->cbid != (uint32_t)cbid)
+		return;
+	call = memory_calls_find(cbid, params->name, &other);
+	if (__builtin_expect(call && !memory_calls_shared(call), 1)) {
+		memory_callback(call, params);
+		return;
+	}
+	begins = params->site == CUDA_SITE_BEGIN;
+	if (other && begins)
+		memory_uncounted(params->name);
+	if (call && !begins)
+		memory_callback(call, params);
 	if (sets_want(cbid))
 		api_callback(cuda, cbid, params);
-	if (begins)
-		memory_callback(cuda, cbid, params);
+	if (call && begins)
+		memory_callback(call, params);
 }
 
 static void on_callback(void *user, int domain, int cbid, const void *params)

@@ -56,7 +56,7 @@ static _Thread_local struct {
 } last;
 static atomic_uint contexts_gone;
 
-static void count_uncounted(const char *name)
+void memory_uncounted(const char *name)
 {
 	atomic_fetch_add(&nr_uncounted, 1);
 	if (name)
@@ -298,7 +298,7 @@ static struct memory_item *note(enum memory_key by, uint64_t key, uint64_t bytes
 	struct memory_item *item = memory_table_add(by, key);
 
 	if (!item)
-		count_uncounted(now.call->name);
+		memory_uncounted(now.call->name);
 	if (!item)
 		return NULL;
 	item->bytes = bytes;
@@ -687,7 +687,7 @@ static int charge_blind(const struct cuda_call_params *params)
 	uint64_t all, bytes;
 
 	if (!now.blind || !memory_real_all(now.gpu->pci, now.gpu->device, &all)) {
-		count_uncounted(now.call->name);
+		memory_uncounted(now.call->name);
 		return 0;
 	}
 	bytes = all > now.before ? all - now.before : 0;
@@ -986,7 +986,7 @@ static void at_good_end(const struct cuda_call_params *params)
 		answer_total(words);
 		break;
 	case MEMORY_UNCOUNTED:
-		count_uncounted(now.call->name);
+		memory_uncounted(now.call->name);
 		break;
 	default:
 		break;
@@ -1077,29 +1077,10 @@ static __attribute__((noinline)) void in_turn(const struct memory_call *call,
 	inside = false;
 }
 
-bool memory_wanted(int cbid)
+void memory_callback(const struct memory_call *call, const struct cuda_call_params *params)
 {
-	for (unsigned int i = 0; memory_calls_get(i); i++)
-		if (memory_calls_get(i)->cbid == cbid)
-			return true;
-	return false;
-}
-
-void memory_callback(const struct cuda_api *api, int cbid, const void *given)
-{
-	const struct cuda_call_params *params = given;
-	const struct memory_call *call;
-	bool other = false;
-
-	(void)api;
-	if (inside || !atomic_load_explicit(&on, memory_order_acquire) ||
-	    params->size < sizeof(*params) || params->cbid != (uint32_t)cbid ||
-	    !params->arguments || !params->result)
-		return;
-	call = memory_calls_find(cbid, params->name, &other);
-	if (other && params->site == CUDA_SITE_BEGIN)
-		count_uncounted(params->name);
-	if (!call)
+	if (inside || !atomic_load_explicit(&on, memory_order_acquire) || !params->arguments ||
+	    !params->result)
 		return;
 	switch ((enum memory_kind)call->kind) {
 	case MEMORY_LINEAR:

@@ -6,12 +6,12 @@
 #ifndef GPUPART_LIB_MEMORY_H
 #define GPUPART_LIB_MEMORY_H
 
-#include "cuda.h"
-
-/* Whether @cbid is one of those functions. */
-bool memory_wanted(int cbid);
+#include "memory_calls.h"
 
 /* What the driver calls at the begin and at the end of such a function. */
-void memory_callback(const struct cuda_api *cuda, int cbid, const void *params);
+void memory_callback(const struct memory_call *call, const struct cuda_call_params *params);
+
+/* A call was seen that may get memory, and that nobody knows the arguments of. */
+void memory_uncounted(const char *name);
 
 #endif

@@ -4,7 +4,6 @@
  * arguments (generated_cuda_meta.h); structures as cuda.h has them. Must not know what is
  * counted.
  */
-#include <stdatomic.h>
 #include <string.h>
 #include "memory_calls.h"
 
@@ -153,14 +152,9 @@ const struct memory_call *memory_calls_get(unsigned int n)
 
 /* ------------------------------------------------------------------------ looking up */
 
-#define MAX_CBID 1024
+struct memory_seen memory_calls_seen[MEMORY_MAX_CBID];
 
-/* The row of a number, and the name that was found right: its address is kept. */
-static _Atomic(const struct memory_call *) by_cbid[MAX_CBID];
-static _Atomic(const char *) names[MAX_CBID];
-
-static __attribute__((noinline))
-const struct memory_call *find_first(int cbid, const char *name, bool *other)
+const struct memory_call *memory_calls_first(int cbid, const char *name, bool *other)
 {
 	for (unsigned int i = 0; i < NR_CALLS; i++) {
 		if (calls[i].cbid != cbid)
@@ -170,24 +164,12 @@ const struct memory_call *find_first(int cbid, const char *name, bool *other)
 			return NULL;
 		}
 		/* Two threads write the same. */
-		atomic_store_explicit(&by_cbid[cbid], &calls[i], memory_order_relaxed);
-		atomic_store_explicit(&names[cbid], name, memory_order_relaxed);
+		atomic_store_explicit(&memory_calls_seen[cbid].call, &calls[i],
+				      memory_order_relaxed);
+		atomic_store_explicit(&memory_calls_seen[cbid].name, name, memory_order_release);
 		return &calls[i];
 	}
 	return NULL;
-}
-
-const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other)
-{
-	const struct memory_call *call;
-
-	if (cbid < 0 || cbid >= MAX_CBID)
-		return NULL;
-	call = atomic_load_explicit(&by_cbid[cbid], memory_order_relaxed);
-	if (__builtin_expect(call && atomic_load_explicit(&names[cbid],
-							  memory_order_relaxed) == name, 1))
-		return call;
-	return find_first(cbid, name, other);
 }
 
 /* ------------------------------------------------------------------------- how much */

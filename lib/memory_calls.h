@@ -6,6 +6,7 @@
 #ifndef GPUPART_LIB_MEMORY_CALLS_H
 #define GPUPART_LIB_MEMORY_CALLS_H
 
+#include <stdatomic.h>
 #include "cuda.h"
 
 enum memory_kind {
@@ -41,11 +42,35 @@ struct memory_call {
 /* The @n'th of the functions, or NULL after the last. */
 const struct memory_call *memory_calls_get(unsigned int n);
 
-/*
- * NULL: not one of ours. @name: as the driver gives it; where that is another function's,
- * *other becomes true.
- */
-const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other);
+#define MEMORY_MAX_CBID 1024
+
+/* By number: the row, once the name that the driver gives was found right, and its address. */
+struct memory_seen {
+	_Atomic(const struct memory_call *) call;
+	_Atomic(const char *) name;
+};
+
+extern struct memory_seen memory_calls_seen[MEMORY_MAX_CBID];
+
+/* NULL: not one of ours; where @name is another function's, *other becomes true. */
+const struct memory_call *memory_calls_first(int cbid, const char *name, bool *other);
+
+/* The same, and quick from the second time on. */
+static inline const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other)
+{
+	const struct memory_seen *seen = &memory_calls_seen[cbid];
+
+	if (__builtin_expect((unsigned int)cbid < MEMORY_MAX_CBID && name &&
+			     atomic_load_explicit(&seen->name, memory_order_acquire) == name, 1))
+		return atomic_load_explicit(&seen->call, memory_order_relaxed);
+	return memory_calls_first(cbid, name, other);
+}
+
+/* Of those that make and run graphs, which others want to know of as well. */
+static inline bool memory_calls_shared(const struct memory_call *call)
+{
+	return call->kind >= MEMORY_GRAPH_MADE && call->kind <= MEMORY_GRAPH_GOES;
+}
 
 /* What one of MEMORY_LINEAR to MEMORY_LAST_ALLOCATION asks for; UINT64_MAX: no GPU has it. */
 uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments);
