@@ -11,7 +11,6 @@
 
 #define MIB		(1ull << 20)
 #define GIB		(1ull << 30)
-#define CONTEXT		(518 * MIB)
 /* Charged beyond what there is: for code, and slabs kept for what comes next. */
 #define SPARE		(64 * MIB + 16 * MIB)
 #define OUT_OF_MEMORY	CUDA_ERROR_OUT_OF_MEMORY
@@ -38,11 +37,44 @@ static struct {
 static struct gpupart *gp;
 static char pci[20];
 static CUcontext ctx;
+static uint64_t context;	/* what one takes */
+static bool on_gpu;		/* a real one, see tests/gpu/memory.c */
+
+/* NVML's nvmlProcessInfo_t. */
+static uint64_t figure(void)
+{
+	static int (*find)(const char *, void **), (*list)(void *, unsigned int *, void *);
+	struct {
+		unsigned int pid;
+		unsigned long long used;
+		unsigned int instance[2];
+	} infos[256];
+	unsigned int nr = 256;
+	void *lib, *device;
+
+	if (!list) {
+		int (*start)(void);
+
+		lib = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+		*(void **)&start = dlsym(lib, "nvmlInit_v2");
+		*(void **)&find = dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2");
+		*(void **)&list = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
+		start();
+	}
+	if (find(pci, &device) || list(device, &nr, infos))
+		return 0;
+	for (unsigned int i = 0; i < nr; i++)
+		if ((int)infos[i].pid == getpid())
+			return infos[i].used;
+	return 0;
+}
 
 static uint64_t real(void)
 {
 	uint64_t own = 0, all = 0;
 
+	if (on_gpu)
+		return figure();
 	mem.gpupart_sim_memory(0, &own, &all);
 	return all;
 }
@@ -71,20 +103,22 @@ static void balanced(const char *what)
 
 static void resolve(void)
 {
-	char uuid[48];
-
 #define FIND(name) *(void **)&mem.name = dlsym(libcuda, #name);
 	MEMORY(FIND)
 #undef FIND
 	gpupart_open(&gp);
 	TRY(cu.cuInit(0));
-	cu.gpupart_sim_gpu_info(0, pci, uuid);
+	on_gpu = getenv("TEST_LIBCUDA");
+	TRY(cu.cuDeviceGetPCIBusId(pci, sizeof(pci), 0));
+	for (char *c = pci; *c; c++)
+		*c += *c >= 'A' && *c <= 'F' ? 'a' - 'A' : 0;
 }
 
 static void begin(void)
 {
 	resolve();
 	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
+	context = real();
 	balanced("a context");
 }
 
@@ -289,7 +323,8 @@ static void body_ways(const char *arg)
 {
 	(void)arg;
 	begin();
-	for (unsigned int i = 0; i < NR_WAYS; i++)
+	/* The last wants another program's memory. */
+	for (unsigned int i = 0; i < NR_WAYS - on_gpu; i++)
 		one_way(&ways[i]);
 	balanced("after all ways");
 }
@@ -339,7 +374,7 @@ static void body_small(const char *arg)
 	for (i = 1; i < nr; i += 2)
 		TRY(cu.cuMemFree_v2(address[i]));
 	balanced("all freed");
-	check(real() == CONTEXT, "nothing but the context is left");
+	check(real() == context, "nothing but the context is left");
 	for (i = 0; i < 4000; i++)
 		TRY(i % 2 ? cu.cuMemAlloc_v2(&address[i], 1000) :
 			    mem.cuMemAllocPitch_v2(&address[i], &bytes, 1000, 1 + i % 10, 4));
@@ -347,7 +382,7 @@ static void body_small(const char *arg)
 	for (i = 0; i < 4000; i++)
 		TRY(cu.cuMemFree_v2(address[i]));
 	balanced("freed");
-	check(real() == CONTEXT, "and gone");
+	check(real() == context, "and gone");
 }
 
 /* Small ones up to the quota: the last is refused, and its slab is not kept. */
@@ -374,8 +409,10 @@ static void body_bad_frees(const char *arg)
 	TRY(cu.cuMemAlloc_v2(&big, 8 * MIB));
 	TRY(cu.cuMemAlloc_v2(&small, 100));
 	misaligned = big + MIB;
+	/* A real driver believes handles. */
 	check(cu.cuMemFree_v2(misaligned) && cu.cuMemFree_v2(0x123450000) &&
-		      mem.cuArrayDestroy(array) && mem.cuMemRelease(4711) && !cu.cuMemFree_v2(0),
+		      !cu.cuMemFree_v2(0) &&
+		      (on_gpu || (mem.cuArrayDestroy(array) && mem.cuMemRelease(4711))),
 	      "what is nothing cannot be freed, as without a quota");
 	balanced("and nothing is given back");
 	check(charged() >= before + 8 * MIB, "8 MiB are still charged for");
@@ -402,13 +439,13 @@ static void body_contexts(const char *arg)
 	begin();
 	before = charged();
 	TRY(cu.cuCtxCreate_v2(&second, 0, 0));
-	check(charged() >= before + CONTEXT, "a second context is charged for");
+	check(charged() >= before + context, "a second context is charged for");
 	TRY(cu.cuMemAlloc_v2(&address, 256 * MIB));
 	TRY(cu.cuMemAlloc_v2(&address, 1000));
 	TRY(cu.cuModuleLoadData(&loaded, image));
 	balanced("with memory and a module");
 	TRY(cu.cuCtxDestroy_v2(second));
-	check(real() == CONTEXT, "all of it goes with the context");
+	check(real() == context, "all of it goes with the context");
 	balanced("its account too");
 	TRY(cu.cuCtxSetCurrent(ctx));
 	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
@@ -417,16 +454,16 @@ static void body_contexts(const char *arg)
 	balanced("the primary context");
 	TRY(mem.cuDevicePrimaryCtxReset_v2(0));
 	balanced("it is reset");
-	check(real() == CONTEXT, "and its memory gone");
+	check(real() == context, "and its memory gone");
 	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
 	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
 	TRY(cu.cuCtxSetCurrent(primary));
 	TRY(cu.cuMemAlloc_v2(&address, 256 * MIB));
 	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
-	check(charged() > 2 * CONTEXT + 256 * MIB, "released once it stays");
+	check(charged() > 2 * context + 256 * MIB, "released once it stays");
 	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
 	balanced("released twice it goes");
-	check(real() == CONTEXT, "with its memory");
+	check(real() == context, "with its memory");
 }
 
 static void body_modules(const char *arg)
@@ -438,7 +475,7 @@ static void body_modules(const char *arg)
 	begin();
 	TRY(cu.cuModuleLoadData(&loaded[0], image));
 	balanced("a module of 64 MiB");
-	check(charged() >= CONTEXT + 64 * MIB, "is charged for");
+	check(charged() >= context + 64 * MIB, "is charged for");
 	TRY(cu.cuModuleUnload(loaded[0]));
 	balanced("unloaded");
 	TRY(mem.cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
@@ -488,9 +525,9 @@ static void body_pool_keeps(const char *arg)
 	TRY(mem.cuMemFreeAsync(address, NULL));
 	TRY(cu.cuStreamSynchronize(NULL));
 	TRY(mem.cuMemPoolGetAttribute(pool, 5, &reserved));
-	check(reserved == 2 * GIB && charged() >= CONTEXT + 2 * GIB, "a pool keeps 2 GiB");
+	check(reserved == 2 * GIB && charged() >= context + 2 * GIB, "a pool keeps 2 GiB");
 	TRY(mem.cuMemAllocAsync(&address, 2 * GIB, NULL));
-	check(real() == CONTEXT + 2 * GIB, "and uses them again");
+	check(real() == context + 2 * GIB, "and uses them again");
 	TRY(mem.cuMemFreeAsync(address, NULL));
 	check(!cu.cuMemAlloc_v2(&address, 3 * GIB), "3 GiB fit: the pool gives its own back");
 	check(real() <= 4 * GIB, "no more than the quota");
@@ -544,12 +581,12 @@ static void body_graphs(const char *arg)
 	balanced("a graph that has not run");
 	TRY(cu.cuGraphLaunch(exec, NULL));
 	balanced("it has run");
-	check(charged() >= CONTEXT + 512 * MIB, "its 512 MiB are charged for");
+	check(charged() >= context + 512 * MIB, "its 512 MiB are charged for");
 	TRY(cu.cuGraphLaunch(exec, NULL));
 	balanced("again");
 	TRY(mem.cuDeviceGraphMemTrim(0));
 	balanced("trimmed");
-	check(real() == CONTEXT, "given back");
+	check(real() == context, "given back");
 	/* Captured work that gets memory is a node like others. */
 	TRY(cu.cuStreamCreate(&stream, 1));
 	TRY(cu.cuStreamBeginCapture_v2(stream, 0));
@@ -644,7 +681,7 @@ static void body_two(const char *arg)
 	check(error == OUT_OF_MEMORY, "2 GiB more are out of memory in another: error %d", error);
 	resolve();
 	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
-	check(charged() >= 3 * CONTEXT + 2 * GIB, "all three count");
+	check(charged() >= 3 * context + 2 * GIB, "all three count");
 	TRY(mem.cuMemGetInfo_v2(&left, &total));
 	check(left < 700 * MIB, "here %llu MiB are left", (unsigned long long)(left / MIB));
 	check(cu.cuMemAlloc_v2(&address, 2 * GIB) == OUT_OF_MEMORY, "nor do they fit here");
@@ -659,11 +696,14 @@ static void body_two(const char *arg)
 /* Killed at any moment while they get and give back memory. */
 static void body_kills(const char *arg)
 {
+	const char *wanted = getenv("TEST_KILLS");
+	int kills = wanted ? atoi(wanted) : 60;
 	unsigned int seed = 42;
 	uint64_t address;
 
+	on_gpu = getenv("TEST_LIBCUDA");
 	(void)arg;
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < kills; i++) {
 		pid_t pid = fork();
 
 		if (!pid) {
@@ -679,12 +719,13 @@ static void body_kills(const char *arg)
 					cu.cuMemFree_v2(a[k]);
 			}
 		}
-		usleep(rand_r(&seed) % 60000);
+		usleep(rand_r(&seed) % (on_gpu ? 600000 : 60000));
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}
 	begin();
-	check(!cu.cuMemAlloc_v2(&address, 3 * GIB), "60 kills later the whole quota is there");
+	check(!cu.cuMemAlloc_v2(&address, 3 * GIB), "%d kills later the whole quota is there",
+	      kills);
 	balanced("and the accounts are right");
 }
 
@@ -711,7 +752,7 @@ static void body_change(const char *arg)
 	gpupart_tenant_quota_set(gp, NULL, pci, 1ull << 50, NULL);
 	TRY(cu.cuDeviceTotalMem_v2(&total, 0));
 	TRY(mem.cuMemGetInfo_v2(&left, &before));
-	check(total == 143771 * MIB && before == total && left == total - real(),
+	check(total > 8 * GIB && before <= total && left <= total - real() && left > 100 * GIB,
 	      "more than there is changes nothing");
 	check(cu.cuMemAlloc_v2(&b, 150 * GIB) == OUT_OF_MEMORY, "nor is there more");
 }
@@ -753,7 +794,7 @@ static void body_threads(const char *arg)
 		pthread_join(threads[i], &found);
 		wrong += *(uint64_t *)found;
 	}
-	check(!wrong && real() == CONTEXT, "four threads: %llu frees failed",
+	check(!wrong && real() == context, "four threads: %llu frees failed",
 	      (unsigned long long)wrong);
 	balanced("all freed");
 }
@@ -815,7 +856,8 @@ static void body_unlimited(const char *arg)
 	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
 	check(!cu.cuMemAlloc_v2(&address, 100 * GIB), "100 GiB");
 	TRY(mem.cuMemGetInfo_v2(&left, &total));
-	check(total == 143771 * MIB && left == total - real(), "it is told the truth");
+	check(total > 100 * GIB && left <= total - real() && left > 20 * GIB,
+	      "it is told the truth");
 	check(gpupart_tenant_get(gp, NULL, pci, &(struct gpupart_tenant){ .quota = 0 }) < 0,
 	      "and is in no tenant");
 }
@@ -828,9 +870,9 @@ static void body_blind(const char *arg)
 
 	(void)arg;
 	begin();
-	check(charged() >= CONTEXT, "a context is charged for by what the GPU has less");
+	check(charged() >= context, "a context is charged for by what the GPU has less");
 	TRY(cu.cuCtxCreate_v2(&second, 0, 0));
-	check(charged() >= 2 * CONTEXT, "a second one too");
+	check(charged() >= 2 * context, "a second one too");
 	TRY(cu.cuMemAlloc_v2(&address, GIB));
 	balanced("with 1 GiB");
 	TRY(cu.cuCtxDestroy_v2(second));
@@ -882,7 +924,7 @@ static void body_segments(const char *arg)
 	balanced("half of them unmapped at once");
 	TRY(mem.cuMemUnmap(base + nr / 2 * 20 * MIB, (nr - nr / 2) * 20 * MIB));
 	balanced("and the others");
-	check(real() == CONTEXT, "nothing is left");
+	check(real() == context, "nothing is left");
 }
 
 /* --------------------------------------------------------------------------- main */
@@ -892,11 +934,14 @@ static char name_variable[64], inject_variable[2200];
 static void quota(const char *name, void (*body)(const char *), const char *bytes,
 		const char *fault, const char *words)
 {
+	const char *only = getenv("TEST_ONLY");
 	static char bytes_variable[64];
 	const char *env[] = { "GPUPART_SIM=" BOARD_B, inject_variable, name_variable,
 			      bytes_variable, fault, NULL };
 	static int nr;
 
+	if (only && strcmp(only, name))
+		return;
 	snprintf(name_variable, sizeof(name_variable), "GPUPART_TENANT=test-%d-%d", getpid(), nr++);
 	snprintf(bytes_variable, sizeof(bytes_variable), "GPUPART_MEM=%s", bytes);
 	if (!bytes) {
@@ -908,16 +953,27 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 
 #define FOUR "4294967296"
 
+/* Faults of the driver, and what one process cannot do with a real one. */
+static void simulated_only(void)
+{
+	quota("every way, changed arguments ignored", body_ways, FOUR,
+	      "GPUPART_SIM_FIXED_ARGUMENTS=1", NULL);
+	quota("imported", body_import, FOUR, NULL, NULL);
+	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
+	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
+}
+
 int main(void)
 {
 	const char *build = getenv("BUILD");
 
+	on_gpu = getenv("TEST_LIBCUDA");
 	snprintf(inject_variable, sizeof(inject_variable),
 		 "CUDA_INJECTION64_PATH=%s/lib/gpupart/libgpupart-inject.so",
 		 build ? build : "build");
 	quota("every way", body_ways, FOUR, NULL, NULL);
-	quota("every way, changed arguments ignored", body_ways, FOUR,
-	    "GPUPART_SIM_FIXED_ARGUMENTS=1", NULL);
+	if (!on_gpu)
+		simulated_only();
 	quota("full", body_full, FOUR, NULL, NULL);
 	quota("small", body_small, FOUR, NULL, NULL);
 	quota("small and full", body_small_full, FOUR, NULL, NULL);
@@ -928,16 +984,13 @@ int main(void)
 	quota("false out of memory", body_pool_keeps, FOUR, NULL, NULL);
 	quota("pools", body_pool_steps, FOUR, NULL, NULL);
 	quota("graphs", body_graphs, FOUR, NULL, NULL);
-	quota("imported", body_import, FOUR, NULL, NULL);
 	quota("two processes", body_two, FOUR, NULL, NULL);
 	quota("kills", body_kills, FOUR, NULL, NULL);
 	quota("limit change", body_change, FOUR, NULL, NULL);
 	quota("threads", body_threads, FOUR, NULL, NULL);
 	quota("fork", body_fork, FOUR, NULL, NULL);
-	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("refused", body_refused_count, FOUR, NULL, NULL);
 	quota("no quota", body_unlimited, NULL, NULL, NULL);
-	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
 	quota("workspaces", body_workspaces, FOUR, NULL, NULL);
 	quota("segments", body_segments, FOUR, NULL, NULL);
 	return tap_done();
