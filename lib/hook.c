@@ -482,19 +482,12 @@ static bool sets_want(int cbid)
  * In a process with a memory quota. Of graphs both want to know: what memory.c changes in
  * the arguments at the begin is changed last, and is as it was when the others see the end.
  */
-static __attribute__((noinline)) void on_memory(int cbid, const struct cuda_call_params *params)
+static __attribute__((noinline)) void on_memory_rare(int cbid,
+						     const struct cuda_call_params *params)
 {
-	const struct memory_call *call;
-	bool other = false, begins;
+	bool other = false, begins = params->site == CUDA_SITE_BEGIN;
+	const struct memory_call *call = memory_calls_find(cbid, params->name, &other);
 
-	if (params->size < sizeof(*params) || params->cbid != (uint32_t)cbid)
-		return;
-	call = memory_calls_find(cbid, params->name, &other);
-	if (__builtin_expect(call && !memory_calls_shared(call), 1)) {
-		memory_callback(call, params);
-		return;
-	}
-	begins = params->site == CUDA_SITE_BEGIN;
 	if (other && begins)
 		memory_uncounted(params->name);
 	if (call && !begins)
@@ -503,6 +496,20 @@ static __attribute__((noinline)) void on_memory(int cbid, const struct cuda_call
 		api_callback(cuda, cbid, params);
 	if (call && begins)
 		memory_callback(call, params);
+}
+
+/* What gets and gives back memory does so often: then little is to be done. */
+static void on_memory(int cbid, const struct cuda_call_params *params)
+{
+	const struct memory_call *call;
+
+	if (params->size < sizeof(*params) || params->cbid != (uint32_t)cbid)
+		return;
+	call = memory_calls_known(cbid, params->name);
+	if (__builtin_expect(call && call->cbid == cbid && !memory_calls_shared(call), 1))
+		memory_callback(call, params);
+	else
+		on_memory_rare(cbid, params);
 }
 
 static void on_callback(void *user, int domain, int cbid, const void *params)

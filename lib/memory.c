@@ -1077,29 +1077,24 @@ static __attribute__((noinline)) void in_turn(const struct memory_call *call,
 	inside = false;
 }
 
+/* Out of line, so that the small and frequent save no register for it. */
+static __attribute__((noinline)) void others(const struct memory_call *call,
+					     const struct cuda_call_params *params)
+{
+	if ((call->kind == MEMORY_ASYNC || call->kind == MEMORY_ASYNC_POOL) &&
+	    pool_has_credit(call, params))
+		return;
+	in_turn(call, params);
+}
+
 void memory_callback(const struct memory_call *call, const struct cuda_call_params *params)
 {
 	if (inside || !atomic_load_explicit(&on, memory_order_acquire) || !params->arguments ||
 	    !params->result)
 		return;
-	switch ((enum memory_kind)call->kind) {
-	case MEMORY_LINEAR:
-		if (small_allocation(params))
-			return;
-		break;
-	case MEMORY_FREE:
-		if (small_free(params))
-			return;
-		break;
-	case MEMORY_ASYNC:
-	case MEMORY_ASYNC_POOL:
-		if (pool_has_credit(call, params))
-			return;
-		break;
-	default:
-		break;
-	}
-	in_turn(call, params);
+	if (!(call->kind == MEMORY_LINEAR && small_allocation(params)) &&
+	    !(call->kind == MEMORY_FREE && small_free(params)))
+		others(call, params);
 }
 
 /* ---------------------------------------------------------------------------- start */

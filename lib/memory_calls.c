@@ -154,7 +154,7 @@ const struct memory_call *memory_calls_get(unsigned int n)
 
 struct memory_seen memory_calls_seen[MEMORY_MAX_CBID];
 
-const struct memory_call *memory_calls_first(int cbid, const char *name, bool *other)
+const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other)
 {
 	for (unsigned int i = 0; i < NR_CALLS; i++) {
 		if (calls[i].cbid != cbid)

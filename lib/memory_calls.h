@@ -53,17 +53,16 @@ struct memory_seen {
 extern struct memory_seen memory_calls_seen[MEMORY_MAX_CBID];
 
 /* NULL: not one of ours; where @name is another function's, *other becomes true. */
-const struct memory_call *memory_calls_first(int cbid, const char *name, bool *other);
+const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other);
 
-/* The same, and quick from the second time on. */
-static inline const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other)
+/* That, quick, for those that it was found for before; NULL of the others. */
+static inline const struct memory_call *memory_calls_known(int cbid, const char *name)
 {
-	const struct memory_seen *seen = &memory_calls_seen[cbid];
+	const struct memory_seen *seen = &memory_calls_seen[cbid & (MEMORY_MAX_CBID - 1)];
 
-	if (__builtin_expect((unsigned int)cbid < MEMORY_MAX_CBID && name &&
-			     atomic_load_explicit(&seen->name, memory_order_acquire) == name, 1))
-		return atomic_load_explicit(&seen->call, memory_order_relaxed);
-	return memory_calls_first(cbid, name, other);
+	if (!name || atomic_load_explicit(&seen->name, memory_order_acquire) != name)
+		return NULL;
+	return atomic_load_explicit(&seen->call, memory_order_relaxed);
 }
 
 /* Of those that make and run graphs, which others want to know of as well. */

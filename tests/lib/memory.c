@@ -681,6 +681,7 @@ static void body_two(const char *arg)
 	check(error == OUT_OF_MEMORY, "2 GiB more are out of memory in another: error %d", error);
 	resolve();
 	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
+	context = real();
 	check(charged() >= 3 * context + 2 * GIB, "all three count");
 	TRY(mem.cuMemGetInfo_v2(&left, &total));
 	check(left < 700 * MIB, "here %llu MiB are left", (unsigned long long)(left / MIB));
