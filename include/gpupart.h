@@ -611,7 +611,7 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
  * GPU adds up, and where it has a quota there, memory beyond that is refused to them as the
  * driver refuses it on a full GPU. Sizes are bytes; a GPU is its PCI address as
  * gpupart_gpu_info has it; a name is 1 to 63 letters, digits, '.', '_' or '-', the first no
- * '-' and no '.'. A tenant is there while a process is in it, or a job lives that has its
+ * '-'. A tenant is there while a process is in it, or a job lives that has its
  * name, or its name for an id: then it is forgotten, and its quotas. What is counted and
  * what is not: Documentation/memory.md. All of these may be called from any thread.
  */

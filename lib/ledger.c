@@ -151,7 +151,7 @@ int ledger_join(const char *tenant, struct ledger **ledger, char *why, size_t le
 
 	if (!ledger_name_good(tenant)) {
 		say(why, len,
-		    "a tenant's name wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-' and no '.'",
+		    "a tenant's name wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 		    0);
 		return -EINVAL;
 	}
@@ -281,6 +281,12 @@ int ledger_gpu(struct ledger *ledger, const char *pci)
 	return gpu == -ENOENT ? -EBUSY : gpu;
 }
 
+void ledger_set_simulated(struct ledger *ledger)
+{
+	if (ledger->block)
+		atomic_store_explicit(&ledger->slot->simulated, 1, memory_order_relaxed);
+}
+
 int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *before)
 {
 	uint64_t old;
@@ -381,9 +387,10 @@ static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 }
 
 /*
- * The quick way found too much. With the guard those who are here take turns, without what
- * the dead left: of two that ask at once, and of which one fits, one gets it. Where the
- * guard is not to be had it is decided all the same, and never for too much.
+ * The quick way found too much: here what the dead left is not counted, and what another
+ * reserved and may yet not get is waited for. Who has the guard meanwhile is alone with those
+ * who have not; and it is decided without it too, since no decision is for too much: a
+ * process that was stopped with the guard stops nobody.
  */
 static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 {
@@ -396,15 +403,8 @@ static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 		fd = reopen(ledger, true);
 		if (fd >= 0)
 			sweep_slots(fd, ledger->block, ledger->pid_namespace);
-		if (fd != -EAGAIN)
-			err = decide(ledger, fd, gpu, bytes);
-		if (fd >= 0)
-			close(fd);
-		ledger_file_end();
-	}
-	if (err == -EAGAIN) {
-		ledger_file_begin();
-		fd = reopen(ledger, false);
+		else
+			fd = reopen(ledger, false);
 		err = decide(ledger, fd, gpu, bytes);
 		if (fd >= 0)
 			close(fd);

@@ -31,7 +31,7 @@
  */
 struct ledger;
 
-/* 1 to 63 letters, digits, '.', '_' and '-', the first no '-' and no '.'. */
+/* 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
 bool ledger_name_good(const char *tenant);
 
 /*
@@ -62,6 +62,9 @@ void ledger_last_out(struct ledger *ledger);
  */
 int ledger_gpu(struct ledger *ledger, const char *pci);
 
+/* This process's GPUs are not of silicon; whoever looks is told. */
+void ledger_set_simulated(struct ledger *ledger);
+
 /* All of @bytes, or -ENOMEM: then more than the quota would be used by the tenant. */
 int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes);
 /* What cannot be refused, as a context: may go beyond the quota. */
@@ -91,6 +94,7 @@ struct ledger_process {
 	int inner;		/* in its own pid namespace */
 	uint64_t pid_namespace, start;	/* of which, and when it began: control_shared.h */
 	char program[LEDGER_NAME_LEN];	/* printable ASCII */
+	bool simulated;		/* its GPUs are */
 	uint64_t used[LEDGER_MAX_GPUS];	/* bytes, by the index of the GPU */
 };
 

@@ -46,7 +46,7 @@ bool ledger_name_good(const char *tenant)
 {
 	size_t len = strlen(tenant);
 
-	return len && len < LEDGER_NAME_LEN && tenant[0] != '-' && tenant[0] != '.' &&
+	return len && len < LEDGER_NAME_LEN && tenant[0] != '-' &&
 	       strspn(tenant, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			      "0123456789._-") == len;
 }

@@ -10,7 +10,7 @@
 #include "ledger.h"
 
 /* Another layout is another version. */
-#define LEDGER_MAGIC	0x31726764656cu	/* "ledgr1", little endian */
+#define LEDGER_MAGIC	0x32726764656cu	/* "ledgr2", little endian */
 #define LEDGER_WAIT_MS	5000
 
 /* Locks of open file descriptions: byte 0 is the guard, the others are slots. */
@@ -24,6 +24,7 @@ struct ledger_account {
 /* Written by its process alone, and under the guard by whoever finds that dead. */
 struct ledger_slot {
 	_Alignas(64) _Atomic int32_t pid;	/* in its own namespace; 0: free */
+	_Atomic uint32_t simulated;
 	uint64_t start, pid_namespace;
 	char program[LEDGER_NAME_LEN];
 	struct ledger_account gpus[LEDGER_MAX_GPUS];

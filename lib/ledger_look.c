@@ -62,6 +62,7 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	process->pid_namespace = slot->pid_namespace;
 	process->pid = slot->pid_namespace == own_namespace ? process->inner : 0;
 	copy_printable(process->program, slot->program);
+	process->simulated = atomic_load(&slot->simulated);
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
 		process->used[gpu] = atomic_load(&slot->gpus[gpu].used);
 		view->gpus[gpu].used += process->used[gpu];

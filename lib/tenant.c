@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 #include "control.h"
+#include "cuda.h"
 #include "fork.h"
 #include "ledger.h"
 #include "tenant.h"
@@ -40,6 +41,15 @@ struct ledger *tenant_ledger(void)
 	return atomic_load_explicit(&own_ledger, memory_order_acquire);
 }
 
+/* The driver is there by then, or comes: asked again with each GPU. */
+static void mark_simulated(struct ledger *ledger)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+
+	if (cuda && cuda->sim_capture)
+		ledger_set_simulated(ledger);
+}
+
 /* Under the lock. */
 static int join(char *why, size_t len)
 {
@@ -49,6 +59,7 @@ static int join(char *why, size_t len)
 	if (err)
 		return err;
 	own.pid = getpid();
+	mark_simulated(ledger);
 	atomic_store_explicit(&own_ledger, ledger, memory_order_release);
 	return 0;
 }
@@ -67,6 +78,8 @@ int tenant_gpu(const char *pci)
 		gpu = join(NULL, 0);
 	if (!gpu)
 		gpu = ledger_gpu(tenant_ledger(), address);
+	if (gpu >= 0)
+		mark_simulated(tenant_ledger());
 	if (gpu >= 0 && own.quota)
 		ledger_set_quota_first(tenant_ledger(), gpu, own.quota);
 	pthread_mutex_unlock(&own_lock);
@@ -121,7 +134,7 @@ int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 		name = variable;
 	if (name && !ledger_name_good(name))
 		return ctx_fail(gp, -EINVAL,
-				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-' and no '.'",
+				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 				name);
 	fork_guard();
 	pthread_mutex_lock(&own_lock);
@@ -228,12 +241,11 @@ int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes)
 
 /* ------------------------------------------------------------------------ all of them */
 
-/* Jobs and processes that live, asked for once, when there is a tenant to ask for. */
+/* Jobs that live, asked for once, when there is a tenant to ask for. */
 struct living {
 	bool asked, unsure;
 	struct gpupart_job *jobs;
-	struct gpupart_process *processes;
-	int nr_jobs, nr_processes;
+	int nr_jobs;
 };
 
 static void ask(struct living *living)
@@ -246,18 +258,6 @@ static void ask(struct living *living)
 	/* Some may have begun in between. */
 	living->unsure = living->nr_jobs < 0 || living->nr_jobs > room;
 	living->nr_jobs = living->unsure ? 0 : living->nr_jobs;
-	room = gpupart_process_list(NULL, NULL, 0) + 16;
-	living->processes = room > 0 ? calloc(room, sizeof(*living->processes)) : NULL;
-	living->nr_processes = living->processes ?
-		gpupart_process_list(NULL, living->processes, room) : 0;
-	if (living->nr_processes > room)
-		living->nr_processes = room;
-}
-
-static void living_fini(struct living *living)
-{
-	free(living->jobs);
-	free(living->processes);
 }
 
 static const struct gpupart_job *job_of(const struct living *living, const char *tenant)
@@ -268,19 +268,15 @@ static const struct gpupart_job *job_of(const struct living *living, const char 
 	return NULL;
 }
 
-/* By its job, or by what its processes say of themselves. */
+/* By what its processes say, or its job, where none of them is there yet. */
 static bool is_simulated(const struct living *living, uid_t uid, const struct ledger_view *view)
 {
 	const struct gpupart_job *job = uid == geteuid() ? job_of(living, view->tenant) : NULL;
 
-	if (job)
-		return job->simulated;
-	for (int i = 0; i < living->nr_processes; i++)
-		for (unsigned int p = 0; p < view->nr_processes; p++)
-			if (view->processes[p].pid && living->processes[i].simulated &&
-			    living->processes[i].pid == view->processes[p].pid)
-				return true;
-	return false;
+	for (unsigned int i = 0; i < view->nr_processes; i++)
+		if (view->processes[i].simulated)
+			return true;
+	return job && job->simulated;
 }
 
 /* What is done with each tenant. */
@@ -340,7 +336,7 @@ static unsigned int visit_all(struct visit *visit)
 			visit_user(visit, uid);
 	if (root)
 		closedir(root);
-	living_fini(&visit->living);
+	free(visit->living.jobs);
 	return visit->nr;
 }
 
@@ -442,7 +438,7 @@ static const char *name_of(struct gpupart *gp, const char *name, char pci[20], c
 		*err = ctx_fail(gp, -ESRCH, "this process is in no tenant");
 	else if (!ledger_name_good(name))
 		*err = ctx_fail(gp, -EINVAL,
-				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-' and no '.'",
+				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 				name);
 	else if (!given || !topo_pci_read(given, pci))
 		*err = ctx_fail(gp, -EINVAL,
@@ -494,7 +490,7 @@ int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
 	fill_tenant(tenant, geteuid(), view);
 	ask(&living);
 	tenant->simulated = is_simulated(&living, geteuid(), view);
-	living_fini(&living);
+	free(living.jobs);
 	snprintf(tenant->pci, sizeof(tenant->pci), "%s", address);
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++)
 		if (!strcmp(view->gpus[gpu].pci, address)) {

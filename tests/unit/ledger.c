@@ -95,7 +95,7 @@ static void test_names(void)
 
 	tap_ok(ledger_name_good("a") && ledger_name_good("A_9.b-c") &&
 	       ledger_name_good("123-4592be-effffffc"), "names that are good");
-	tap_ok(!ledger_name_good("") && !ledger_name_good("-a") && !ledger_name_good("..") &&
+	tap_ok(!ledger_name_good("") && !ledger_name_good("-a") && !ledger_name_good("a\n") &&
 	       !ledger_name_good("a/b") && !ledger_name_good("a b") &&
 	       !ledger_name_good("0123456789012345678901234567890123456789"
 				 "012345678901234567890123"),
@@ -802,6 +802,42 @@ static void test_claims(void)
 	ledger_leave(ledger, true);
 }
 
+/* Of whom there is only a number to go by: by when he began, and in which namespace. */
+static void test_lives(void)
+{
+	uint64_t own = control_pid_namespace(), start = control_process_start(getpid());
+	struct ledger_slot slot = { .start = start, .pid_namespace = own };
+	struct ledger *ledger;
+	pid_t pid = fork();
+	int fd;
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	atomic_init(&slot.pid, getpid());
+	tap_ok(ledger_file_lives(-1, 0, &slot, own), "without the file: a process lives");
+	slot.start = start - 100;
+	tap_ok(!ledger_file_lives(-1, 0, &slot, own), "another that has its number now does not");
+	slot.pid_namespace = own + 1;
+	tap_ok(ledger_file_lives(-1, 0, &slot, own), "one of another namespace may");
+	slot.pid_namespace = own;
+	slot.start = start;
+	atomic_store(&slot.pid, pid);
+	tap_ok(!ledger_file_lives(-1, 0, &slot, own), "one that is gone does not");
+	/* Whoever has its lock now: a clone of it that nobody was told of. */
+	name_tenant("lives");
+	ledger = join();
+	atomic_store(&slot.gpus[ledger_gpu(ledger, GPU)].used, 77);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (pwrite(fd, &slot, sizeof(slot), LEDGER_END_OF(1)) != sizeof(slot) ||
+	    pwrite(fd, &(uint32_t){ 2 }, 4, offsetof(struct ledger_header, nr_slots)) != 4)
+		tap_ok(0, "the file can be written");
+	tap_ok(ledger_file_lock(fd, LEDGER_LOCK_OF(1)) && is_seen(0, 1),
+	       "not where somebody has its lock either");
+	close(fd);
+	ledger_leave(ledger, true);
+}
+
 /* What another has asked for is not had by it yet: that it may not get it is waited for. */
 static void *withdraw(void *arg)
 {
@@ -894,6 +930,7 @@ int main(void)
 	test_files_that_lie();
 	test_held();
 	test_claims();
+	test_lives();
 	test_reserved();
 	test_folder();
 	return tap_done();
