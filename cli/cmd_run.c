@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "args.h"
+#include "audit.h"
 #include "check.h"
 #include "cmd.h"
 #include "cuda.h"
@@ -58,7 +59,7 @@ const char run_help[] =
 "                      take turns on a GPU, whatever their sets\n"
 "\n"
 "The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME, with --sm-count\n"
-"GPUPART_SM_COUNT, with --mem GPUPART_TENANT and GPUPART_MEM, and with\n"
+"GPUPART_SM_COUNT, with --mem GPUPART_TENANT, GPUPART_MEM and LD_AUDIT, and with\n"
 "CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds that) in its environment.\n"
 "Inside a run, a second one must stay inside the first one's set.\n"
 "GPUPART_DISABLE=1 in the environment: the program is run untouched. GPUPART_LOG=FILE:\n"
@@ -253,6 +254,7 @@ static int begin_tenant(const struct args *args, struct gpupart *gp, const char 
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)wishes->mem_bytes);
 	setenv("GPUPART_TENANT", tenant, 1);
 	setenv("GPUPART_MEM", bytes, 1);
+	audit_join(args->cmd);
 	return -1;
 }
 

@@ -129,16 +129,14 @@ int answer_list(struct copy *copy, enum copy_function which, void *device, unsig
 	const size_t entry_bytes = v1 ? sizeof(struct nvml_process_v1) :
 					sizeof(struct nvml_process_v2);
 	struct asker asker = { .ask = ask_list, .real = copy->real[which], .device = device };
-	struct list list;
+	struct list list = { .entry_bytes = sizeof(struct nvml_process_detail),
+			     .pid_at = offsetof(struct nvml_process_v1, pid),
+			     .used_at = offsetof(struct nvml_process_v1, used) };
 	struct share share;
 	int rc;
 
 	if (!nr || (*nr && !processes) || !answer_open(copy, device, &share))
 		return ask_list(&asker, nr, processes);
-	list.large = NULL;
-	list.entry_bytes = sizeof(struct nvml_process_detail);
-	list.pid_at = offsetof(struct nvml_process_v1, pid);
-	list.used_at = offsetof(struct nvml_process_v1, used);
 	rc = fetch(&list, &asker);
 	if (rc == NVML_SUCCESS) {
 		if (v1 || !has_details(&list, entry_bytes))
@@ -166,7 +164,9 @@ int answer_details(struct copy *copy, enum copy_function which, void *device,
 	int (*real)(void *, struct nvml_detail_list *) = (void *)copy->real[which];
 	struct asker asker = { .ask = ask_details, .real = copy->real[which],
 			       .device = device };
-	struct list list;
+	struct list list = { .entry_bytes = sizeof(struct nvml_process_detail),
+			     .pid_at = offsetof(struct nvml_process_detail, pid),
+			     .used_at = offsetof(struct nvml_process_detail, used) };
 	struct share share;
 	int rc;
 
@@ -175,10 +175,6 @@ int answer_details(struct copy *copy, enum copy_function which, void *device,
 		return real(device, mine);
 	asker.version = mine->version;
 	asker.mode = mine->mode;
-	list.large = NULL;
-	list.entry_bytes = sizeof(struct nvml_process_detail);
-	list.pid_at = offsetof(struct nvml_process_detail, pid);
-	list.used_at = offsetof(struct nvml_process_detail, used);
 	rc = fetch(&list, &asker);
 	/* A version that only a newer driver knows: as by a driver that does not. */
 	if (rc == NVML_SUCCESS)
@@ -193,16 +189,14 @@ int answer_pids(struct copy *copy, enum copy_function which, void *device, unsig
 		unsigned int *pids)
 {
 	struct asker asker = { .ask = ask_list, .real = copy->real[which], .device = device };
-	struct list list;
+	struct list list = { .entry_bytes = sizeof(*pids),
+			     .pid_at = 0,
+			     .used_at = NO_FIGURE };
 	struct share share;
 	int rc;
 
 	if (!nr || (*nr && !pids) || !answer_open(copy, device, &share))
 		return ask_list(&asker, nr, pids);
-	list.large = NULL;
-	list.entry_bytes = sizeof(*pids);
-	list.pid_at = 0;
-	list.used_at = NO_FIGURE;
 	rc = fetch(&list, &asker);
 	if (rc == NVML_SUCCESS)
 		rc = give_own(&list, &share, nr, pids);
@@ -219,10 +213,13 @@ static int ask_samples(struct asker *asker, unsigned int *nr, void *entries)
 	return real(asker->device, entries, nr, asker->last_seen);
 }
 
-/* That none is there is an error to the library. */
-static int none_is_not_found(int rc, unsigned int nr)
+/* As give_own(); that there is none is an error here. */
+static int give_some(struct list *list, const struct share *share, unsigned int *nr,
+		     void *entries)
 {
-	return rc == NVML_SUCCESS && !nr ? NVML_ERROR_NOT_FOUND : rc;
+	int rc = give_own(list, share, nr, entries);
+
+	return rc == NVML_SUCCESS && !*nr ? NVML_ERROR_NOT_FOUND : rc;
 }
 
 int answer_samples(struct copy *copy, enum copy_function which, void *device,
@@ -230,19 +227,17 @@ int answer_samples(struct copy *copy, enum copy_function which, void *device,
 {
 	struct asker asker = { .ask = ask_samples, .real = copy->real[which],
 			       .device = device, .last_seen = last_seen };
-	struct list list;
+	struct list list = { .entry_bytes = sizeof(*samples),
+			     .pid_at = offsetof(struct nvml_sample, pid),
+			     .used_at = NO_FIGURE };
 	struct share share;
 	int rc;
 
 	if (!nr || !samples || !answer_open(copy, device, &share))
 		return ask_samples(&asker, nr, samples);
-	list.large = NULL;
-	list.entry_bytes = sizeof(*samples);
-	list.pid_at = offsetof(struct nvml_sample, pid);
-	list.used_at = NO_FIGURE;
 	rc = fetch(&list, &asker);
 	if (rc == NVML_SUCCESS)
-		rc = none_is_not_found(give_own(&list, &share, nr, samples), *nr);
+		rc = give_some(&list, &share, nr, samples);
 	end(&list, &share);
 	return rc;
 }
@@ -264,7 +259,9 @@ int answer_utilizations(struct copy *copy, enum copy_function which, void *devic
 	int (*real)(void *, struct nvml_utilizations *) = (void *)copy->real[which];
 	struct asker asker = { .ask = ask_utilizations, .real = copy->real[which],
 			       .device = device };
-	struct list list;
+	struct list list = { .entry_bytes = sizeof(struct nvml_utilization),
+			     .pid_at = offsetof(struct nvml_utilization, pid),
+			     .used_at = NO_FIGURE };
 	struct share share;
 	int rc;
 
@@ -273,16 +270,11 @@ int answer_utilizations(struct copy *copy, enum copy_function which, void *devic
 		return real(device, mine);
 	asker.version = mine->version;
 	asker.last_seen = mine->last_seen;
-	list.large = NULL;
-	list.entry_bytes = sizeof(struct nvml_utilization);
-	list.pid_at = offsetof(struct nvml_utilization, pid);
-	list.used_at = NO_FIGURE;
 	rc = fetch(&list, &asker);
 	/* A version that only a newer driver knows: as by a driver that does not. */
 	if (rc == NVML_SUCCESS)
 		rc = mine->version == NVML_UTILIZATIONS_V1 ?
-			     none_is_not_found(give_own(&list, &share, &mine->nr,
-							mine->processes), mine->nr) :
+			     give_some(&list, &share, &mine->nr, mine->processes) :
 			     NVML_ERROR_VERSION_MISMATCH;
 	end(&list, &share);
 	return rc;

@@ -3,6 +3,7 @@
  * The tenant's share of a GPU: by its ledger, and before the tenant has one by what
  * `gpupart run --mem` left in the environment. Must not know who asks.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,23 +13,28 @@
 
 /* As they were when the program started: it may change its environment in any thread. */
 static char tenant[LEDGER_NAME_LEN];
-static char first_gpu[LEDGER_PCI_LEN];	/* the GPU that first_quota is for; empty: any */
-static uint64_t first_quota;
+static uint64_t first_quota;	/* on each GPU on which the ledger has none; 0: none */
+
+/* As lib/tenant.c has it: what is no number is no quota. */
+static uint64_t read_bytes(const char *text)
+{
+	uint64_t bytes;
+	char *end;
+
+	errno = 0;
+	bytes = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno ? bytes : 0;
+}
 
 bool share_setup(void)
 {
 	const char *name = getenv("GPUPART_TENANT"), *bytes = getenv("GPUPART_MEM");
-	const char *gpu = getenv("GPUPART_GPU"), *off = getenv("GPUPART_DISABLE");
-	char *end;
+	const char *off = getenv("GPUPART_DISABLE");
 
 	if (!name || !ledger_name_good(name) || (off && !strcmp(off, "1")))
 		return false;
 	strcpy(tenant, name);
-	if (gpu && strlen(gpu) < sizeof(first_gpu))
-		strcpy(first_gpu, gpu);
-	first_quota = bytes ? strtoull(bytes, &end, 10) : 0;
-	if (bytes && *end)
-		first_quota = 0;
+	first_quota = bytes ? read_bytes(bytes) : 0;
 	return true;
 }
 
@@ -50,9 +56,9 @@ bool share_open(const char *pci, struct share *share)
 	if (share->gpu >= 0) {
 		share->quota = share->view->gpus[share->gpu].quota;
 		share->used = share->view->gpus[share->gpu].used;
-	} else if (!*first_gpu || !strcasecmp(first_gpu, pci)) {
-		share->quota = first_quota;
 	}
+	if (!share->quota)
+		share->quota = first_quota;
 	if (!share->quota)
 		share_close(share);
 	return share->quota;
