@@ -547,7 +547,8 @@ static bool small_free(const struct cuda_call_params *params)
 }
 
 /* A pool that has been looked at hands out so much without being looked at again. */
-static bool pool_has_credit(const struct memory_call *call, const struct cuda_call_params *params)
+static bool pool_has_credit(const struct memory_call *call,
+			    const struct cuda_call_params *params)
 {
 	const uint64_t *words = params->arguments;
 	struct memory_gpu *gpu;
@@ -555,8 +556,8 @@ static bool pool_has_credit(const struct memory_call *call, const struct cuda_ca
 
 	if (params->site == CUDA_SITE_END)
 		return !now.call;
-	if (params->ctx != last.ctx ||
-	    (uintptr_t)last.pool != (call->kind == MEMORY_ASYNC_POOL ? words[2] : 0) || last.contexts_gone != atomic_load(&contexts_gone))
+	if (params->ctx != last.ctx || last.contexts_gone != atomic_load(&contexts_gone) ||
+	    (uintptr_t)last.pool != (call->kind == MEMORY_ASYNC_POOL ? words[2] : 0))
 		return false;
 	gpu = last.gpu;
 	if (!gpu || now.call || bytes > INT64_MAX / 4 ||
