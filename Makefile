@@ -87,7 +87,7 @@ $(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
 $(B)/obj/cli/trace_gpu.o: cli/trace.ptx
 $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 # The launch path: TLS that needs no call.
-$(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o: ALL_CFLAGS += -ftls-model=initial-exec
+$(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o $(B)/obj/lib/memory.o: ALL_CFLAGS += -ftls-model=initial-exec
 
 $(PIPE): $(PIPE_OBJ)
 	$(call say,AR,$@)

@@ -679,11 +679,23 @@ int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, 
  * @name NULL: the one of GPUPART_TENANT, or else one of its own, which is this process's id.
  * @bytes: the quota on each GPU that the process comes to use and the tenant has none on; 0:
  * that of GPUPART_MEM, or else none. A second call may only give the same name, or NULL, and
- * does nothing. A child of a fork is in no tenant before it uses a GPU itself. -EINVAL no
- * tenant's name, or no number in GPUPART_MEM; -EBUSY: this process is in another tenant, or
- * as above.
+ * does nothing. A call that would go beyond the quota is out of memory, as on a GPU that has
+ * no more; cuMemGetInfo and cuDeviceTotalMem tell of the quota alone. Works before cuInit;
+ * what was got before it is charged at the next allocation. A child of a fork is in no tenant
+ * before it uses a GPU itself. -EINVAL no tenant's name, or no number in GPUPART_MEM; -EBUSY:
+ * this process is in another tenant, another tool has the driver's one place for such, or as
+ * above; -EOPNOTSUPP: this driver does not tell of its functions.
  */
 int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes);
+
+/* What became of this process's calls that get memory, since it is in a tenant. */
+struct gpupart_memory_counters {
+	uint64_t refused;	/* out of memory by the quota */
+	uint64_t uncounted;	/* may have got memory that is not counted */
+	const char *uncounted_call;	/* the last of those, or NULL; lives for ever */
+};
+
+void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
 
 /*
  * The quota of this process's tenant on one GPU, all its processes': as

@@ -125,7 +125,7 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 	return err ? ctx_fail(gp, err, "tenant %s: %s", own.name, why) : 0;
 }
 
-int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
+int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 {
 	const char *variable = getenv(NAME_VARIABLE);
 	int err = 0;

@@ -3,6 +3,7 @@
 #ifndef GPUPART_LIB_TENANT_H
 #define GPUPART_LIB_TENANT_H
 
+#include <gpupart.h>
 #include "ledger.h"
 
 /*
@@ -11,6 +12,9 @@
  * first call of tenant_gpu() on.
  */
 struct ledger *tenant_ledger(void);
+
+/* gpupart_memory_start() but for the counting. */
+int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes);
 
 /*
  * The number of the GPU at @pci in it, which has a quota from now on where one is given for

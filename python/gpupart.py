@@ -122,6 +122,10 @@ class _CTenantProcess(Structure):
                 ("used", c_uint64)]
 
 
+class _CMemoryCounters(Structure):
+    _fields_ = [("refused", c_uint64), ("uncounted", c_uint64), ("uncounted_call", c_char_p)]
+
+
 class _CDemand(Structure):
     _fields_ = [("name", c_char_p), ("min_tpcs", c_uint), ("max_tpcs", c_uint), ("gpcs", c_bool),
                 ("spread", c_bool), ("cluster", c_uint), ("weight", c_uint), ("same", c_char_p),
@@ -152,6 +156,7 @@ _STRUCTURES = {
     "gpupart_gpc": _CGpc, "gpupart_counters": _CCounters, "gpupart_process": _CProcess,
     "gpupart_job": _CJob, "gpupart_tenant": _CTenant,
     "gpupart_tenant_process": _CTenantProcess, "gpupart_demand": _CDemand,
+    "gpupart_memory_counters": _CMemoryCounters,
     "gpupart_plan_tenant": _CPlanTenant,
     "gpupart_plan": _CPlan, "gpupart_check": _CCheck, "gpupart_verify_row": _CVerifyRow,
 }
@@ -218,6 +223,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_tenant_get": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(_CTenant)]),
     "gpupart_tenant_quota_set": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64,
                                          POINTER(c_uint64)]),
+    "gpupart_memory_counters_get": (None, [POINTER(_CMemoryCounters)]),
     "gpupart_memory_start": (c_int, [c_void_p, c_char_p, c_uint64]),
     "gpupart_memory_limit": (c_int, [c_void_p, c_char_p, c_uint64]),
     "gpupart_memory_parse": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),

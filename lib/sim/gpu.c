@@ -114,6 +114,7 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu->info = *gpupart_topology_info(topo);
 	gpu->nr_tpcs = gpupart_topology_nr_tpcs(topo);
 	gpu->nr_sms = gpupart_topology_nr_sms(topo);
+	gpu->memory = sim_faults()->memory;
 	if (!gpu_set_bits(gpu, topo))
 		goto free_gpu;
 	gpu_set_sms(gpu, topo);		/* so many TPCs as have bits of their own fit there */

@@ -400,7 +400,9 @@ static CUresult upload_or_launch(CUgraphExec exec, CUstream handle, bool launch)
 	sim_leave();
 	good = exec_build(exec, launch);
 	sim_enter();
-	if (!launch || !good)
+	if (!exec_takes_memory(exec, stream->ctx->gpu))
+		error = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!launch || !good || error)
 		goto give;
 	error = exec_queue(exec, stream);
 give:
@@ -417,14 +419,14 @@ struct launch_args {
 
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-	return API_CALL(cuGraphUpload, struct launch_args, upload_or_launch(exec, stream, false),
-			exec, stream);
+	return API_CALL_CHANGED(cuGraphUpload, struct launch_args, args,
+				upload_or_launch(args.exec, args.stream, false), exec, stream);
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	return API_CALL(cuGraphLaunch, struct launch_args, upload_or_launch(exec, stream, true),
-			exec, stream);
+	return API_CALL_CHANGED(cuGraphLaunch, struct launch_args, args,
+				upload_or_launch(args.exec, args.stream, true), exec, stream);
 }
 
 /* What programs built for per-thread default streams call. */
@@ -432,16 +434,16 @@ CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
 
-	return API_CALL(cuGraphUpload_ptsz, struct launch_args,
-			upload_or_launch(exec, real, false), exec, stream);
+	return API_CALL_CHANGED(cuGraphUpload_ptsz, struct launch_args, args,
+				upload_or_launch(args.exec, real, false), exec, stream);
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
 
-	return API_CALL(cuGraphLaunch_ptsz, struct launch_args,
-			upload_or_launch(exec, real, true), exec, stream);
+	return API_CALL_CHANGED(cuGraphLaunch_ptsz, struct launch_args, args,
+				upload_or_launch(args.exec, real, true), exec, stream);
 }
 
 /* ----------------------------------------------------------------- instantiation */

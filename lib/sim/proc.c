@@ -76,6 +76,21 @@ static const struct {
 	PLAIN(cuGraphMemcpyNodeGetParams), PLAIN(cuGraphMemcpyNodeSetParams),
 	PLAIN(cuGraphExecMemsetNodeSetParams), PLAIN(cuGraphExecMemcpyNodeSetParams),
 	PLAIN(cuFuncGetModule), PLAIN(cuKernelGetFunction),
+	PLAIN(cuMemAllocManaged), V2(cuMemAllocPitch, 3020), V2(cuMemGetInfo, 3020),
+	V2(cuArrayCreate, 3020), V2(cuArray3DCreate, 3020), PLAIN(cuArrayDestroy),
+	PLAIN(cuMipmappedArrayCreate), PLAIN(cuMipmappedArrayDestroy), PLAIN(cuMemCreate),
+	PLAIN(cuMemRelease), PLAIN(cuMemAddressReserve), PLAIN(cuMemAddressFree), PLAIN(cuMemMap),
+	PLAIN(cuMemUnmap), PLAIN(cuMemSetAccess), PLAIN(cuMemRetainAllocationHandle),
+	PLAIN(cuMemExportToShareableHandle), PLAIN(cuMemImportFromShareableHandle),
+	PLAIN(cuIpcGetMemHandle), V2(cuIpcOpenMemHandle, 11000), PLAIN(cuIpcCloseMemHandle),
+	PLAIN(cuImportExternalMemory), PLAIN(cuDestroyExternalMemory), PLAIN(cuMemAllocAsync),
+	PLAIN(cuMemAllocFromPoolAsync), PLAIN(cuMemFreeAsync), PLAIN(cuMemPoolCreate),
+	PLAIN(cuMemPoolDestroy), PLAIN(cuMemPoolTrimTo), PLAIN(cuMemPoolSetAttribute),
+	PLAIN(cuMemPoolGetAttribute), PLAIN(cuDeviceGetDefaultMemPool), PLAIN(cuDeviceGetMemPool),
+	PLAIN(cuDeviceSetMemPool), PLAIN(cuDeviceGetGraphMemAttribute), PLAIN(cuDeviceGraphMemTrim),
+	PLAIN(cuGraphAddMemAllocNode), PLAIN(cuGraphMemAllocNodeGetParams),
+	PLAIN(cuLibraryLoadData), PLAIN(cuLibraryUnload), V2(cuDevicePrimaryCtxReset, 11000),
+	PLAIN(cuCtxSetLimit),
 };
 
 static void *find(const char *symbol, int version, int *status)

@@ -51,6 +51,10 @@ struct sim_gpu {
 	struct pipe_gpu hw;		/* its SMs, and what one has */
 	struct pipe_fed *fed;		/* what runs; its 0 is SIM_CLOCK_START of %globaltimer */
 	bool stands;			/* it never will again */
+	uint64_t memory, memory_taken;	/* bytes: it has; this process has of it */
+	uint64_t graph_memory;		/* of that, what graphs' nodes keep */
+	unsigned int graph_trims;	/* how often they gave it back */
+	struct sim_pool *pool, *default_pool;	/* the one in use; NULL: not used yet */
 };
 
 /* ----------------------------------------------------------------- a launch */
@@ -150,6 +154,7 @@ struct sim_function {
 
 struct sim_module {
 	struct sim_ctx *ctx;
+	uint64_t bytes;			/* of its variables, and of its code */
 	bool live, opaque;		/* opaque: not text, any name is taken to be in it */
 	struct sim_function *functions;
 	struct sim_module *next;
@@ -278,6 +283,8 @@ struct sim_faults {
 	uint32_t params_size;
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock;
+	bool fixed_arguments, no_memory_figure;
+	uint64_t memory;		/* bytes of every GPU */
 	int nr_clusters;		/* what there is said to be room for; 0: what there is */
 	unsigned int renamed;		/* the call with this number is another; 0: none */
 	unsigned int subscribers;	/* at a time */
@@ -438,7 +445,40 @@ void stream_destroy_all(struct sim_ctx *ctx);
 /* Another TMD buffer for the stream, as a driver might do that we do not know. */
 void stream_move_tmd(struct sim_stream *stream);
 
+/* ------------------------------------------------------------------- room.c */
+
+enum room_kind { ROOM_LINEAR, ROOM_MANAGED, ROOM_MAPPED, ROOM_POOL, ROOM_HOST };
+
+/* Address space, and what of the GPU's memory it takes. */
+struct room {
+	struct sim_gpu *gpu;
+	uint64_t address, space, bytes;
+	struct room_slab *slab;		/* shared with others; NULL: its own */
+};
+
+/* False: there is no more. */
+bool room_take(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, struct room *room);
+void room_give(struct room *room);
+/* Of the GPU alone, in the units that it has. */
+uint64_t room_rounded(uint64_t bytes);
+bool room_charge(struct sim_gpu *gpu, uint64_t bytes);
+void room_discharge(struct sim_gpu *gpu, uint64_t bytes);
+CUresult room_info(size_t *free_bytes, size_t *total);
+#define ROOM_CONTEXT	(518ull << 20)	/* as on an H200 */
+
+/* ------------------------------------------------------------------- pool.c */
+
+/* What is no longer used goes back, as far as pools are asked to: at each wait. */
+void pool_waited(struct sim_gpu *gpu);
+/* Whether it was a pool's. */
+bool pool_free(uint64_t address);
+
 /* ----------------------------------------------------------------- memory.c */
+
+CUresult memory_make(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes,
+		     uint64_t *address);
+bool memory_unmake(uint64_t address, enum room_kind kind);
+void memory_ctx_ends(struct sim_ctx *ctx);
 
 /* Whether [address, address + bytes) lies in one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);

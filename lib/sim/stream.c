@@ -382,6 +382,8 @@ static CUresult synchronize(CUstream handle)
 			idle_ns = 0;
 		if (!error && !idle_ns)
 			error = engine_finish_stream(stream);
+		if (!idle_ns && stream)
+			pool_waited(stream->ctx->gpu);
 		sim_leave();
 		if (idle_ns)
 			engine_sleep(idle_ns);

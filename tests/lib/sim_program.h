@@ -109,10 +109,12 @@ static inline bool check(bool good, const char *fmt, ...)
 
 static inline void load(void)
 {
-	const char *build = getenv("BUILD");
+	const char *build = getenv("BUILD"), *driver = getenv("TEST_LIBCUDA");
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/lib/gpupart/sim/libcuda.so.1", build ? build : "build");
+	if (driver)
+		snprintf(path, sizeof(path), "%s", driver);
 	libcuda = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!libcuda) {
 		check(false, "dlopen: %s", dlerror());
