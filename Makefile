@@ -43,6 +43,10 @@ SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
 PIPE_SRC   := $(wildcard lib/sim/pipe/*.c)
 PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
 PIPE	   := $(B)/obj/lib/sim/pipe/pipe.a
+# The QoS policy: likewise.
+QOS_SRC	   := $(wildcard lib/qos/*.c)
+QOS_OBJ	   := $(QOS_SRC:%.c=$(B)/obj/%.o)
+QOS	   := $(B)/obj/lib/qos/qos.a
 INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 SMCTRL_SRC := $(wildcard lib/smctrl/*.c)
@@ -80,6 +84,10 @@ $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o: ALL_CFLAGS += -ftls-model=initial-exec
 
 $(PIPE): $(PIPE_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(QOS): $(QOS_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -125,10 +133,10 @@ $(SIM): $(SIM_OBJ) lib/sim/libcuda.map
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
 		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
 
-$(CLI): $(CLI_OBJ) $(PIPE) $(LIBGPUPART)
+$(CLI): $(CLI_OBJ) $(PIPE) $(QOS) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) -L$(B)/lib -lgpupart -ljansson -lyaml -ldl -lpthread -lm \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) $(QOS) -L$(B)/lib -lgpupart -ljansson -lyaml -ldl -lpthread -lm \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
 # sample:h200 is board b: like a's tables, with measured bits.
@@ -183,7 +191,7 @@ clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
 
--include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(QOS_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d)
 
 .PHONY: all install install-python clean check check-gpu lint bench fuzz
