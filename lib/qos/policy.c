@@ -121,7 +121,8 @@ static int check(const struct qos_board *board, const struct qos_tenant *tenants
 	}
 	if (least > board->nr_tpcs)
 		return refuse(why, -ENOSPC,
-			      "the floors, at least a TPC each, are %u TPCs; the GPU has %u", least, board->nr_tpcs);
+			      "the floors, at least a TPC each, are %u TPCs; the GPU has %u",
+			      least, board->nr_tpcs);
 	return 0;
 }
 

@@ -57,7 +57,7 @@ struct qos_actor {
 	bool deaf;			/* more TPCs do not help */
 	unsigned int wait_stuck;	/* epochs left in which nothing is tried */
 
-	uint64_t curve[GPUPART_MAX_TPCS + 1];	/* speed (of a latency: score) by TPCs; 0 not seen */
+	uint64_t curve[GPUPART_MAX_TPCS + 1];	/* speed (latency: score) by TPCs; 0 not seen */
 	unsigned int strange;		/* epochs in a row that the curve does not explain */
 	enum qos_class class;
 	unsigned int optimum;
