@@ -94,8 +94,7 @@ static int print_list(const struct args *args)
 	return status < 0 ? out_close(&out, args->cmd) : status;
 }
 
-/* A file, or the name of one that ships. */
-static void find_scenario(const char *name, char *path, size_t len)
+void scenario_find(const char *name, char *path, size_t len)
 {
 	char folder[PATH_MAX];
 	unsigned int i;
@@ -257,7 +256,7 @@ int cmd_sim(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_USAGE, "--of %s: wants text or svg", options.form);
 	if (options.form && args.json)
 		return cmd_fail(args.cmd, EXIT_USAGE, "--json and --of %s: take one", options.form);
-	find_scenario(options.scenario, path, sizeof(path));
+	scenario_find(options.scenario, path, sizeof(path));
 	sim.path = path;
 	return sim_file(&sim, &args, &options);
 }

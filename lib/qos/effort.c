@@ -107,6 +107,11 @@ void qos_press(struct qos_policy *p)
 
 /* ------------------------------------------------------------------------- shares */
 
+static unsigned int most_of(unsigned int a, unsigned int b)
+{
+	return a > b ? a : b;
+}
+
 /* The most that each can make use of. */
 static void find_caps(struct qos_policy *p, unsigned int from, unsigned int *caps)
 {
@@ -170,7 +175,8 @@ void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts)
 		if (a->ramp < 4 && a->window.nr && a->state == QOS_GOOD)
 			a->ramp *= 2;
 		counts[i] = ramped(p, a, counts[i]);
-		room = a->nr > p->rules.step ? 2 * a->nr : a->nr + p->rules.step;
+		/* One that takes bandwidth is let go by and by. */
+		room = a->nr ? a->nr + most_of(a->nr, 1 + p->rules.step / 4) : p->rules.step;
 		if (counts[i] > room && counts[i] > a->least)
 			counts[i] = room > a->least ? room : a->least;
 		explain(a, caps[i], counts[i]);

@@ -336,6 +336,26 @@ static void decide(struct qos_policy *p)
 	qos_place(p, counts);
 }
 
+/* Beside a neighbour with another load, what failed before may do. */
+static void begin_anew(struct qos_policy *p)
+{
+	bool another = false;
+	unsigned int i;
+
+	for (i = 0; i < p->nr; i++)
+		another |= !qos_guaranteed(&p->actors[i]) && p->actors[i].forgot;
+	for (i = 0; i < p->nr && another && qos_guaranteed(&p->actors[i]); i++) {
+		struct qos_actor *a = &p->actors[i];
+		uint64_t here = a->curve[a->nr];
+
+		a->patience = p->rules.dwell;
+		a->failed_at = 0;
+		a->fresh = QOS_FRESH;
+		memset(a->curve, 0, sizeof(a->curve));
+		a->curve[a->nr] = here;
+	}
+}
+
 static void say_states(struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr; i++) {
@@ -372,6 +392,7 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 			qos_say(p, "%s: it ended", p->actors[i].t.name);
 	}
 	say_states(p);
+	begin_anew(p);
 	for (i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++)
 		p->wants[i] = qos_want(p, &p->actors[i]);
 	decide(p);

@@ -58,6 +58,7 @@ struct qos_actor {
 	unsigned int wait_stuck;	/* epochs left in which nothing is tried */
 
 	uint64_t curve[GPUPART_MAX_TPCS + 1];	/* speed (latency: score) by TPCs; 0 not seen */
+	bool forgot;			/* in this epoch: its load has changed */
 	unsigned int strange;		/* epochs in a row that the curve does not explain */
 	enum qos_class class;
 	unsigned int optimum;

@@ -16,7 +16,7 @@ static uint64_t times(uint64_t a, uint64_t b, uint64_t c)
 {
 	unsigned __int128 product = (unsigned __int128)a * b / (c ? c : 1);
 
-	return product > UINT64_MAX ? UINT64_MAX : product;
+	return product > INT64_MAX ? INT64_MAX : product;
 }
 
 static uint32_t score_of(uint64_t is, uint64_t wanted)
@@ -110,8 +110,12 @@ static void forget(struct qos_actor *a)
 	a->raise.from = a->raise.fruitless = 0;
 	a->tried = true;
 	a->strange = 0;
+	a->forgot = true;
 	a->fresh = QOS_FRESH;
 	a->window = (struct qos_window){ 0 };
+	/* Requests come in bursts, others' loads change for longer. */
+	if (a->t.goal != QOS_LATENCY && a->patience > 16)
+		a->patience /= 8;
 	if (!qos_guaranteed(a) && !a->next_ramp) {
 		a->ramp = 1;
 		a->next_ramp = 2 * QOS_CALM;
@@ -201,6 +205,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 {
 	uint64_t rate;
 
+	a->forgot = false;
 	if (a->next_ramp)
 		a->next_ramp--;
 	if (m->gone) {
