@@ -126,7 +126,8 @@ static void draw_share(struct plot *plot, unsigned int tenant)
 		bottom = y_of(plot, base);
 		if (nr)
 			svg_rect(plot->page.file, left, top, right - left, bottom - top,
-				 colour->fill, "#ffffff", " stroke-width=\"0.4\" class=\"share\"");
+				 colour->fill, "#ffffff",
+				 " stroke-width=\"0.4\" class=\"share\"");
 		if (right - left > 24 && bottom - top > 12)
 			svg_text(plot->page.file, (left + right) / 2, (top + bottom) / 2 + 4,
 				 SMALL, style, picture_tag(tenant, tag));
