@@ -48,11 +48,17 @@ struct qos_setup {
 	struct qos_phase phases[QOS_MOST_PHASES];
 };
 
+enum qos_file {
+	QOS_FILE_PROGRAMS,
+	QOS_FILE_CALIBRATE,	/* the same, whose speeds alone are not known */
+	QOS_FILE_SCENARIO,	/* a scenario's "qos" */
+};
+
 /*
- * Reads tenants from the mapping @node: of a scenario's "qos" (@scenario) or of a whole file
- * for programs. False: a line was written. Free it with qos_setup_free() either way.
+ * Reads tenants from the mapping @node: of a scenario or of a whole file. False: a line was written. Free it with qos_setup_free() either way.
  */
-bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node, bool scenario);
+bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
+		    enum qos_file kind);
 void qos_setup_free(struct qos_setup *setup);
 
 /* ------------------------------------------------------------------ one run of it */
@@ -141,11 +147,14 @@ void qos_sum(const struct qos_session *session, unsigned int tenant, struct qos_
 /* --------------------------------------------------------------------- commands */
 
 struct qos_options {
-	const char *of, *log, *file;
-	bool dry_run;
+	const char *of, *log, *file, *epochs, *seconds;
+	bool dry_run, mps;
+	bool *started;			/* a program was, or one was adopted */
 };
 
 int qos_replay(const struct args *args, const struct qos_options *options);
 int qos_sim(const struct args *args, const struct qos_options *options);
+int qos_run(const struct args *args, const struct qos_options *options);
+int qos_calibrate(const struct args *args, const struct qos_options *options);
 
 #endif

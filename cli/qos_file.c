@@ -81,7 +81,7 @@ static void take_percentile(struct yaml *yaml, const yaml_node_t *map, struct qo
 }
 
 static void take_goal(struct yaml *yaml, const yaml_node_t *map, struct qos_tenant *tenant,
-		      struct qos_spec *spec, bool scenario)
+		      struct qos_spec *spec, enum qos_file kind)
 {
 	static const char *const known[] = {
 		"alpha", "rate", "latency", "percentile", "alone", NULL,
@@ -114,7 +114,7 @@ static void take_goal(struct yaml *yaml, const yaml_node_t *map, struct qos_tena
 	take_percentile(yaml, node, spec);
 	if (tenant->goal != QOS_LATENCY && yaml_get(yaml, node, "percentile"))
 		yaml_fail(yaml, node, "percentile: is for a latency");
-	if (tenant->goal == QOS_ALPHA && !tenant->alone && !scenario && !yaml->failed)
+	if (tenant->goal == QOS_ALPHA && !tenant->alone && kind == QOS_FILE_PROGRAMS && !yaml->failed)
 		yaml_fail(yaml, node,
 			  "alpha: wants the speed alone: alone: UNITS A SECOND, as 'gpupart qos calibrate' measures it");
 }
@@ -204,8 +204,9 @@ static bool name_good(const char *name)
 }
 
 static void take_tenant(struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *key,
-			const yaml_node_t *node, bool scenario)
+			const yaml_node_t *node, enum qos_file kind)
 {
+	bool scenario = kind == QOS_FILE_SCENARIO;
 	static const char *const known[] = {
 		"goal", "weight", "floor", "ceiling", "program", "pid", "job", "signal", NULL,
 	};
@@ -229,7 +230,7 @@ static void take_tenant(struct qos_setup *setup, struct yaml *yaml, const yaml_n
 	spec->percentile = 990;
 	if (!yaml_only(yaml, node, name, scenario ? known_there : known))
 		return;
-	take_goal(yaml, node, tenant, spec, scenario);
+	take_goal(yaml, node, tenant, spec, kind);
 	take_count(yaml, node, "weight", 1, 1000, &tenant->weight);
 	take_count(yaml, node, "floor", 1, GPUPART_MAX_TPCS, &tenant->floor);
 	take_count(yaml, node, "ceiling", 1, GPUPART_MAX_TPCS, &tenant->ceiling);
@@ -242,7 +243,7 @@ static void take_tenant(struct qos_setup *setup, struct yaml *yaml, const yaml_n
 }
 
 static void take_tenants(struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *map,
-			 bool scenario)
+			 enum qos_file kind)
 {
 	yaml_node_t *tenants = yaml_get(yaml, map, "tenants"), *key, *node;
 	unsigned int i;
@@ -259,7 +260,7 @@ static void take_tenants(struct qos_setup *setup, struct yaml *yaml, const yaml_
 		return;
 	}
 	for (i = 0; yaml_entry(yaml, tenants, i, &key, &node) && !yaml->failed; i++)
-		take_tenant(setup, yaml, key, node, scenario);
+		take_tenant(setup, yaml, key, node, kind);
 }
 
 /* ------------------------------------------------------------------------ the rest */
@@ -322,8 +323,10 @@ static void take_rules(struct qos_setup *setup, struct yaml *yaml, const yaml_no
 	rules->hysteresis = value;
 }
 
-bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node, bool scenario)
+bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
+		    enum qos_file kind)
 {
+	bool scenario = kind == QOS_FILE_SCENARIO;
 	static const char *const known[] = {
 		"epoch", "step", "hysteresis", "dwell", "hold", "tenants", NULL,
 	};
@@ -344,7 +347,7 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 	if (!yaml->failed)
 		take_rules(setup, yaml, node);
 	if (!yaml->failed)
-		take_tenants(setup, yaml, node, scenario);
+		take_tenants(setup, yaml, node, kind);
 	if (!yaml->failed && scenario)
 		take_phases(setup, yaml, node);
 	return !yaml->failed;

@@ -322,7 +322,7 @@ static int sim_open(struct plant *plant, const struct qos_options *options)
 
 	if (!node)
 		yaml_fail(&plant->yaml, NULL, "has no qos: no tenants are in it");
-	if (!node || !qos_setup_read(&plant->setup, &plant->yaml, node, true))
+	if (!node || !qos_setup_read(&plant->setup, &plant->yaml, node, QOS_FILE_SCENARIO))
 		return EXIT_USAGE;
 	if (options->log) {
 		plant->session.log = fopen(options->log, "we");

@@ -140,7 +140,8 @@ static void draw_shares(struct plot *plot)
 	uint64_t step = step_of(plot->s->board.nr_tpcs, 6);
 	char text[32];
 
-	panel(plot, SHARES_HEIGHT, plot->s->board.nr_tpcs, "TPCs of each tenant; hatched: reserved");
+	panel(plot, SHARES_HEIGHT, plot->s->board.nr_tpcs,
+	      "TPCs of each tenant; hatched: off, reserved");
 	svg_hatch(plot->page.file, LEFT, plot->top, WIDTH, SHARES_HEIGHT, "");
 	for (unsigned int i = 0; i < plot->s->setup->nr && plot->s->nr_epochs; i++)
 		draw_share(plot, i);
