@@ -41,8 +41,8 @@ const char qos_help[] =
 "\n"
 "Documentation/qos.md says how it decides and how files are written.\n"
 "\n"
-"Programs tell their progress by gpupart_progress_add() or gpupart_latency_report(), or\n"
-"by a line to the datagram socket that GPUPART_QOS names: 'NAME units 12' or 'NAME\n"
+"Programs tell their progress by gpupart_progress_add(), gpupart_latency_report(), or\n"
+"a line to the datagram socket that GPUPART_QOS names: 'NAME units 12' or 'NAME\n"
 "latency 3.5ms'. Of one that tells nothing launches count.\n"
 "\n"
 "Exit status: 0 done, 1 failed, or another decision in a replay, 2 the file is wrong.\n"
@@ -71,7 +71,8 @@ static const struct command {
 /* An option that only other commands take. */
 static const char *misplaced(const struct command *command, const struct qos_options *options)
 {
-	bool runs = !strcmp(command->name, "run"), calibrates = !strcmp(command->name, "calibrate");
+	bool runs = !strcmp(command->name, "run");
+	bool calibrates = !strcmp(command->name, "calibrate");
 
 	if (options->file && command->wants)
 		return "-f";
@@ -92,8 +93,8 @@ static int check_options(const struct args *args, const struct command *command,
 	const char *wants = command->wants, *option = misplaced(command, options);
 
 	if (option)
-		return cmd_fail(args->cmd, EXIT_USAGE, "%s is no option of 'gpupart qos %s'", option,
-				command->name);
+		return cmd_fail(args->cmd, EXIT_USAGE, "%s is no option of 'gpupart qos %s'",
+				option, command->name);
 	if (wants ? !args->program[0] : !options->file)
 		return cmd_fail(args->cmd, EXIT_USAGE, "no %s: see 'gpupart qos --help'",
 				wants ? wants : "file (-f)");

@@ -55,7 +55,8 @@ enum qos_file {
 };
 
 /*
- * Reads tenants from the mapping @node: of a scenario or of a whole file. False: a line was written. Free it with qos_setup_free() either way.
+ * Reads tenants from the mapping @node: of a scenario or of a whole file. False: a line was
+ * written. Free it with qos_setup_free() either way.
  */
 bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
 		    enum qos_file kind);

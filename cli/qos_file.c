@@ -114,7 +114,8 @@ static void take_goal(struct yaml *yaml, const yaml_node_t *map, struct qos_tena
 	take_percentile(yaml, node, spec);
 	if (tenant->goal != QOS_LATENCY && yaml_get(yaml, node, "percentile"))
 		yaml_fail(yaml, node, "percentile: is for a latency");
-	if (tenant->goal == QOS_ALPHA && !tenant->alone && kind == QOS_FILE_PROGRAMS && !yaml->failed)
+	if (tenant->goal == QOS_ALPHA && !tenant->alone && kind == QOS_FILE_PROGRAMS &&
+	    !yaml->failed)
 		yaml_fail(yaml, node,
 			  "alpha: wants the speed alone: alone: UNITS A SECOND, as 'gpupart qos calibrate' measures it");
 }
