@@ -46,6 +46,10 @@ SIM_NVML_OBJ := $(SIM_NVML_SRC:%.c=$(B)/obj/%.o) $(SIM_OBJ)
 PIPE_SRC   := $(wildcard lib/sim/pipe/*.c)
 PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
 PIPE	   := $(B)/obj/lib/sim/pipe/pipe.a
+# The QoS policy: likewise.
+QOS_SRC	   := $(wildcard lib/qos/*.c)
+QOS_OBJ	   := $(QOS_SRC:%.c=$(B)/obj/%.o)
+QOS	   := $(B)/obj/lib/qos/qos.a
 INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 # What programs see of the management library; of ours it has what reads ledgers, and no more.
@@ -90,6 +94,10 @@ $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 $(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o $(B)/obj/lib/memory.o: ALL_CFLAGS += -ftls-model=initial-exec
 
 $(PIPE): $(PIPE_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(QOS): $(QOS_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -148,10 +156,10 @@ $(SIM_NVML): $(SIM_NVML_OBJ) $(PIPE) lib/sim/nvml/libnvidia-ml.map
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script,lib/sim/nvml/libnvidia-ml.map \
 		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_NVML_OBJ) $(PIPE) -ldl -lpthread
 
-$(CLI): $(CLI_OBJ) $(PIPE) $(LIBGPUPART)
+$(CLI): $(CLI_OBJ) $(PIPE) $(QOS) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) -L$(B)/lib -lgpupart -ljansson -lyaml -ldl -lpthread -lm \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) $(QOS) -L$(B)/lib -lgpupart -ljansson -lyaml -ldl -lpthread -lm \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
 # sample:h200 is board b: like a's tables, with measured bits.
@@ -208,8 +216,8 @@ clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
 
--include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(NVML_OBJ:.o=.d) \
-	$(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(QOS_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) \
+	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d)
 
 .PHONY: all install install-python clean check check-gpu lint bench fuzz

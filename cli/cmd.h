@@ -34,9 +34,11 @@ int cmd_doctor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_qos(int argc, char **argv);
 
 extern const char topology_help[], run_help[], set_help[], ps_help[], top_help[], cdi_help[],
 	plan_help[], trace_help[], verify_help[], bench_help[], stat_help[], sim_help[],
+	qos_help[],
 	doctor_help[], demo_help[];
 
 /* main()'s own, for a command that starts itself anew (paths.c). */

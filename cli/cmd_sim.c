@@ -100,8 +100,7 @@ static int print_list(const struct args *args)
 	return status < 0 ? out_close(&out, args->cmd) : status;
 }
 
-/* A file, or the name of one that ships. */
-static void find_scenario(const char *name, char *path, size_t len)
+void scenario_find(const char *name, char *path, size_t len)
 {
 	char folder[PATH_MAX];
 	unsigned int i;
@@ -350,7 +349,7 @@ int cmd_sim(int argc, char **argv)
 	status = check_options(&args, &options);
 	if (status >= 0)
 		return status;
-	find_scenario(options.scenario, path, sizeof(path));
+	scenario_find(options.scenario, path, sizeof(path));
 	sim.path = path;
 	return sim_file(&sim, &args, &options);
 }

@@ -24,6 +24,7 @@ static const struct cmd cmds[] = {
 	{ "stat", cmd_stat, "what bounds a program: the CPU, the GPU or copies", stat_help },
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
 	{ "sim", cmd_sim, "run a scenario on the simulated GPU's scheduling pipeline", sim_help },
+	{ "qos", cmd_qos, "keep a program at its goal and give the rest away", qos_help },
 	{ "demo", cmd_demo, "the main job in a minute", demo_help },
 };
 

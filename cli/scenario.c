@@ -582,7 +582,7 @@ bool scenario_make(struct scenario *s, struct yaml *yaml, struct gpupart *gp, un
 {
 	static const char *const known[] = {
 		"title", "about", "gpu", "gpus", "cpu", "kernels", "graphs", "streams", "programs",
-		"stop", "runs", "expect", NULL,
+		"stop", "runs", "expect", "qos", NULL,
 	};
 
 	const yaml_node_t *stop;

@@ -559,6 +559,32 @@ int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 void gpupart_remote_close(struct gpupart_remote *remote);
 
 /*
+ * What a program tells of its own progress to who decides about its sets (`gpupart qos`): @units
+ * of work that were done (images, tokens, steps), or the time that one request took. A few
+ * nanoseconds, from any thread, also before the process attaches a GPU or shows itself; others
+ * see it when it does. The child of a fork counts from 0.
+ */
+void gpupart_progress_add(uint64_t units);
+void gpupart_latency_report(uint64_t ns);
+
+#define GPUPART_NR_LATENCIES 512
+
+/* Since the process began to use the library. */
+struct gpupart_progress {
+	uint64_t units;
+	uint64_t launches;	/* struct gpupart_counters */
+	/* Requests by how long they took: see gpupart_latency_least(). */
+	uint64_t latencies[GPUPART_NR_LATENCIES];
+};
+
+/* The least nanoseconds that latencies[@place] counts: 6 % apart, the last one 32 s. */
+uint64_t gpupart_latency_least(unsigned int place);
+
+/* -ESRCH when the process is gone. Each number is whole; together they may be torn. */
+int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
+			    struct gpupart_progress *progress);
+
+/*
  * A job: one run of a program and of all that it starts, also later. Its id is in
  * GPUPART_JOB, which children inherit; its limit is noted below /dev/shm, and who begins
  * to use the GPU takes it from there instead of from GPUPART_SET. A job begun inside

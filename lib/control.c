@@ -55,6 +55,12 @@ static void place_make(void)
 	control_self = place;
 }
 
+struct control_block *control_place(void)
+{
+	pthread_once(&place_once, place_make);
+	return control_self;
+}
+
 static unsigned int lane_number(const struct control_lane *lane)
 {
 	return lane - control_self->lanes;
@@ -148,6 +154,7 @@ static void after_fork(void)
 	own.fd = -1;
 	atomic_store_explicit(&control_self->magic, 0, memory_order_relaxed);
 	memset(control_self->lanes, 0, sizeof(control_self->lanes));
+	memset(&control_self->progress, 0, sizeof(control_self->progress));
 	atomic_store_explicit(&lanes_taken,
 			      control_lane ? (uint64_t)1 << lane_number(control_lane) | 1 : 1,
 			      memory_order_relaxed);

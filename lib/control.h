@@ -15,7 +15,7 @@
 #include "limit.h"
 
 /* Another layout of the block is another version: passed over, and removed with its process. */
-#define CONTROL_MAGIC	0x36747261707570u	/* "pupart6", little endian */
+#define CONTROL_MAGIC	0x37747261707570u	/* "pupart7", little endian */
 
 /* Each launch is counted once in the first of them; their sum is the launches seen. */
 enum control_counter {
@@ -67,6 +67,14 @@ struct control_gpu {
 
 #define CONTROL_ID_LEN 64
 
+/* What the program tells of itself (progress.c). Written by its own threads. */
+#define CONTROL_NR_LATENCIES 512
+
+struct control_progress {
+	_Alignas(128) uint64_t units;
+	uint64_t latencies[CONTROL_NR_LATENCIES];
+};
+
 struct control_block {
 	_Atomic uint64_t magic;		/* written last: the rest is whole */
 	int32_t pid;			/* in its own namespace */
@@ -78,6 +86,7 @@ struct control_block {
 	_Atomic uint32_t nr_gpus;
 	struct control_lane lanes[CONTROL_NR_LANES];
 	struct control_gpu gpus[CONTROL_MAX_GPUS];
+	struct control_progress progress;
 };
 
 /*
@@ -88,6 +97,9 @@ extern struct control_block *control_self;
 
 /* This thread's lane in the block; NULL: it has none yet. */
 extern _Thread_local struct control_lane *control_lane;
+
+/* control_self, in the place where it stays: for what writes into it before it is shown. */
+struct control_block *control_place(void);
 
 /* Takes a lane where one is free, and counts there or in lane 0. */
 void control_count_first(enum control_counter which);

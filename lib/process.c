@@ -17,6 +17,7 @@
 #include "control.h"
 #include "holder.h"
 #include "process.h"
+#include "progress.h"
 
 #define LOCK_SECONDS 5
 
@@ -441,6 +442,16 @@ int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		*before = sets.in_force;
 	flock(remote->opened.fd, LOCK_UN);
 	return err;
+}
+
+int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
+			    struct gpupart_progress *progress)
+{
+	if (!still_holds(remote))
+		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+				remote->pid);
+	progress_read(remote->opened.block, progress);
+	return 0;
 }
 
 void gpupart_remote_close(struct gpupart_remote *remote)

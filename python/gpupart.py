@@ -51,8 +51,9 @@ from typing import Any, Optional, Union
 __version__ = "0.1.0"
 __all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job", "Plan",
            "Process", "Result", "Stream", "Tenant", "TenantProcess", "Topology", "Tpc", "TpcSet",
-           "Ugpu", "VerifyRow", "Vgpc", "attach", "counters", "gpus", "jobs", "partition", "plan",
-           "processes", "publish", "tenant_processes", "tenants"]
+           "Ugpu", "VerifyRow", "Vgpc", "attach", "counters", "gpus", "jobs", "latency_report",
+           "partition", "plan", "processes", "progress_add", "publish", "tenant_processes",
+           "tenants"]
 
 # ------------------------------------------------------------------- the C interface
 
@@ -213,6 +214,8 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_thread_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
     "gpupart_sm_count_tell": (c_int, [c_void_p, c_void_p, c_bool]),
     "gpupart_sm_count_get": (c_bool, [c_void_p, POINTER(c_uint)]),
+    "gpupart_progress_add": (None, [c_uint64]),
+    "gpupart_latency_report": (None, [c_uint64]),
     "gpupart_counters_get": (None, [POINTER(_CCounters)]),
     "gpupart_process_list": (c_int, [c_void_p, POINTER(_CProcess), c_uint]),
     "gpupart_process_limit_set": (c_int, [c_void_p, c_int, c_char_p, c_void_p, c_void_p]),
@@ -1305,6 +1308,26 @@ def counters() -> Counters:
     c = _CCounters()
     _lib.gpupart_counters_get(byref(c))
     return _counters(c)
+
+
+def progress_add(units: int = 1) -> None:
+    """Tells `gpupart qos`, where it watches, that so many units of work were done.
+
+    >>> progress_add(32)
+    """
+    if not 0 <= units < 1 << 64:
+        raise ValueError(f"{units} units of work: wants 0 or more")
+    _lib.gpupart_progress_add(units)
+
+
+def latency_report(seconds: float) -> None:
+    """Tells `gpupart qos`, where it watches, that one request took so long.
+
+    >>> latency_report(0.0125)
+    """
+    if not 0 <= seconds < 1e9:
+        raise ValueError(f"a request of {seconds} s: wants 0 or more")
+    _lib.gpupart_latency_report(int(seconds * 1e9))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -241,6 +241,9 @@ for call in 'writel(1, x)' 'iowrite32(1, x)' 'pci_request_regions(p, "x")' 'pci_
 	plant check-layering kmod_reads kmod/topo.c "void f(void) { $call; }"
 done
 plant check-layering kmod_pure kmod/topo.c '#include <linux/pci.h>'
+plant check-layering qos_pure lib/qos/policy.c 'long f(void) { return clock_gettime(0, 0); }'
+plant check-layering qos_pure lib/qos/place.c '#include <time.h>'
+plant check-layering qos_pure lib/qos/effort.c 'static double f(void);'
 plant check-layering test_in_product lib/topo.c '#ifdef GPUPART_TEST' '#endif'
 
 # planted OBJECT RULE PLACE CODE...: in an object, which the rule reads.

@@ -83,6 +83,8 @@ static void launch_on(struct launcher *me)
 
 		if (program_census(&p, gpupart_gpu_topology(gpu), NULL, &seen))
 			_exit(2);
+		gpupart_progress_add(3);
+		gpupart_latency_report(1000000);
 		if (look) {
 			me->seen = seen;
 			atomic_store(&me->look, false);
@@ -137,6 +139,9 @@ static void child_change(void)
 	struct gpupart_tpcset set, before, all;
 	struct gpupart_remote *remote = NULL;
 	struct gpupart_process process;
+	struct gpupart_progress progress;
+	unsigned int place = 0;
+	uint64_t units, reports = 0;
 	pid_t pid;
 	int err;
 
@@ -165,6 +170,22 @@ static void child_change(void)
 	       err ? gpupart_error(gp) : "");
 	err = gpupart_remote_set(gp, remote, NULL, NULL);
 	tap_ok(!err && ran(me, &all), "and none at the end");
+	err = gpupart_remote_progress(gp, remote, &progress);
+	tap_ok(!err && progress.launches > 0 && progress.units % 3 == 0 && progress.units > 0,
+	       "its progress: %llu launches, %llu units", (unsigned long long)progress.launches,
+	       (unsigned long long)progress.units);
+	units = progress.units;
+	tap_ok(ran(me, &all) && !gpupart_remote_progress(gp, remote, &progress) &&
+	       progress.units > units, "which goes on: %llu units",
+	       (unsigned long long)progress.units);
+	for (unsigned int i = 0; i < GPUPART_NR_LATENCIES; i++) {
+		if (gpupart_latency_least(i) <= 1000000)
+			place = i;
+		reports += progress.latencies[i];
+	}
+	tap_ok(progress.latencies[place] + 1 >= progress.units / 3 &&
+	       reports == progress.latencies[place] && gpupart_latency_least(place) > 930000,
+	       "and how long requests took: %llu", (unsigned long long)reports);
 	memset(&set, 0, sizeof(set));
 	err = gpupart_process_limit_set(gp, pid, process.pci, &set, NULL);
 	tap_ok(err == -EINVAL && strstr(gpupart_error(gp), "empty"), "an empty one: %s",
@@ -188,6 +209,7 @@ static void child_change(void)
 	tap_ok(err == -ESRCH, "a process that is gone: %s", gpupart_error(gp));
 	err = gpupart_remote_set(gp, remote, &set, NULL);
 	tap_ok(err == -ESRCH, "also one that was kept open: %s", gpupart_error(gp));
+	tap_ok(gpupart_remote_progress(gp, remote, &progress) == -ESRCH, "whose progress is none");
 	gpupart_remote_close(remote);
 }
 

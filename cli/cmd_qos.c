@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/* gpupart qos: its words and which of its commands is meant. Must not know what they do. */
+#include <stdlib.h>
+#include <string.h>
+#include "args.h"
+#include "cmd.h"
+#include "qos.h"
+
+const char qos_help[] =
+"Usage: gpupart qos run -f FILE [-i CAPTURE] [--gpu GPU] [--mps] [--log LOG]\n"
+"                       [--epochs N] [--dry-run] [--json | --of FORM] [-o FILE]\n"
+"       gpupart qos calibrate -f FILE [-i CAPTURE] [--gpu GPU] [--seconds S] [--json]\n"
+"       gpupart qos sim SCENARIO [--log LOG] [--json | --of FORM] [-o FILE]\n"
+"       gpupart qos replay LOG [--json | --of FORM] [-o FILE]\n"
+"Gives TPCs to programs so that those with a goal meet it and the rest get what is\n"
+"left, anew every epoch, from the progress that they made.\n"
+"\n"
+"  run                 starts the programs of FILE, or adopts running ones, and gives\n"
+"                      them sets; when it is killed the sets stay, and the next one\n"
+"                      takes them over\n"
+"  calibrate           each program of FILE by itself on all TPCs: its speed alone,\n"
+"                      against which a share (alpha) is measured; then it is ended\n"
+"  sim SCENARIO        the controller around the simulated GPU: a scenario of 'gpupart\n"
+"                      sim' with tenants in it (a file, or one that ships: qos-burst)\n"
+"  replay LOG          what was measured, from a log, through the policy once more:\n"
+"                      says where another decision comes of it\n"
+"\n"
+"  -f, --file FILE     tenants and their goals, as YAML\n"
+"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --mps           at the same time, by NVIDIA's MPS: see 'gpupart help run'\n"
+"      --epochs N      end after so many; the sets stay\n"
+"      --seconds S     how long each is measured, 1-3600; 10 without it\n"
+"      --dry-run       decide and say so, start and change nothing\n"
+"      --log LOG       every decision, with what was measured and the reason, as a\n"
+"                      JSON line\n"
+"      --json          as JSON, schema gpupart/1; of run the lines of the log\n"
+"      --of FORM       text (the default) or svg: goal, progress and TPCs of every\n"
+"                      tenant over time; what -o FILE.svg writes without it\n"
+"  -o, --output FILE   write there\n"
+"\n"
+"Documentation/qos.md says how it decides and how files are written.\n"
+"\n"
+"Programs tell their progress by gpupart_progress_add(), gpupart_latency_report(), or\n"
+"a line to the datagram socket that GPUPART_QOS names: 'NAME units 12' or 'NAME\n"
+"latency 3.5ms'. Of one that tells nothing launches count.\n"
+"\n"
+"Exit status: 0 done, 1 failed, or another decision in a replay, 2 the file is wrong.\n"
+"Of run: that of the first program that did not end with 0, 128 and the signal's\n"
+"number where one ended it; 127 it is not there, 126 it cannot be executed, 125\n"
+"anything that went wrong before they started.\n"
+"\n"
+"Examples:\n"
+"  gpupart qos run -f tenants.yaml --mps --log run.log\n"
+"  gpupart qos sim qos-neighbour -o run.svg\n"
+"  gpupart qos sim qos-burst --log run.log && gpupart qos replay run.log\n";
+
+/* @wants: a word, or NULL: it takes a file with -f. */
+static const struct command {
+	const char *name;
+	int (*run)(const struct args *args, const struct qos_options *options);
+	const char *wants;
+	unsigned int takes;
+} commands[] = {
+	{ "run", qos_run, NULL, ARGS_SIM | ARGS_GPU },
+	{ "calibrate", qos_calibrate, NULL, ARGS_SIM | ARGS_GPU },
+	{ "sim", qos_sim, "SCENARIO", 0 },
+	{ "replay", qos_replay, "LOG", 0 },
+};
+
+/* An option that only other commands take. */
+static const char *misplaced(const struct command *command, const struct qos_options *options)
+{
+	bool runs = !strcmp(command->name, "run");
+	bool calibrates = !strcmp(command->name, "calibrate");
+
+	if (options->file && command->wants)
+		return "-f";
+	if ((options->epochs || options->dry_run) && !runs)
+		return options->epochs ? "--epochs" : "--dry-run";
+	if (options->mps && command->wants)
+		return "--mps";
+	if (options->seconds && !calibrates)
+		return "--seconds";
+	if (options->log && (calibrates || !strcmp(command->name, "replay")))
+		return "--log";
+	return options->of && calibrates ? "--of" : NULL;
+}
+
+static int check_options(const struct args *args, const struct command *command,
+			 const struct qos_options *options)
+{
+	const char *wants = command->wants, *option = misplaced(command, options);
+
+	if (option)
+		return cmd_fail(args->cmd, EXIT_USAGE, "%s is no option of 'gpupart qos %s'",
+				option, command->name);
+	if (wants ? !args->program[0] : !options->file)
+		return cmd_fail(args->cmd, EXIT_USAGE, "no %s: see 'gpupart qos --help'",
+				wants ? wants : "file (-f)");
+	if (args->program[0] && (!wants || args->program[1]))
+		return cmd_fail(args->cmd, EXIT_USAGE, "'%s': one %s is enough",
+				args->program[!!wants], wants ? wants : "-f FILE");
+	if (options->of && strcmp(options->of, "text") && strcmp(options->of, "svg"))
+		return cmd_fail(args->cmd, EXIT_USAGE, "--of %s: wants text or svg", options->of);
+	if (options->of && args->json)
+		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
+				options->of);
+	return -1;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	bool started = false;
+	struct qos_options options = { .started = &started };
+	const struct args_option own[] = {
+		{ .name = "of", .value = &options.of }, { .name = "log", .value = &options.log },
+		{ .name = "file", .letter = 'f', .value = &options.file },
+		{ .name = "epochs", .value = &options.epochs },
+		{ .name = "seconds", .value = &options.seconds },
+		{ .name = "dry-run", .given = &options.dry_run },
+		{ .name = "mps", .given = &options.mps }, { 0 },
+	};
+	struct args args = { 0 };
+	int status;
+
+	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES | command->takes, own,
+			    qos_help, argc, argv);
+	if (status < 0)
+		status = check_options(&args, command, &options);
+	if (status < 0 && command->takes)
+		status = args_simulate(&args);
+	if (status < 0)
+		status = command->run(&args, &options);
+	return status && !strcmp(command->name, "run") && status <= EXIT_USAGE && !started ?
+	       EXIT_RUN_FAILED : status;
+}
+
+int cmd_qos(int argc, char **argv)
+{
+	const struct command *command = NULL;
+	char **words;
+	int status;
+
+	if (argc < 2)
+		return cmd_fail("qos", EXIT_USAGE, "no command: see 'gpupart qos --help'");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(argv[1], commands[i].name))
+			command = &commands[i];
+	if (!command && strcmp(argv[1], "--help"))
+		return cmd_fail("qos", EXIT_USAGE,
+				"'%s' is none of its commands: see 'gpupart qos --help'", argv[1]);
+	/* main()'s own words stay as they are: on the simulated GPU it is started anew. */
+	words = calloc(argc, sizeof(*words));
+	if (!words)
+		return cmd_fail("qos", EXIT_FAILED, "no memory");
+	memcpy(words, argv + 1, (argc - 1) * sizeof(*words));
+	words[0] = argv[0];
+	status = run_command(command ? command : commands, argc - 1, words);
+	free(words);
+	return status;
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs as tenants: which processes belong to one, what they did, and their sets. Must
+ * not know what is decided.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "blocks.h"
+#include "cmd.h"
+#include "qos_live.h"
+#include "shown.h"
+
+/*
+ * Reports: the second one began after the change. Launches are asked for ahead of time: they
+ * tell nothing of what has ended.
+ */
+#define DRAINED_BY	2
+
+#define LOOK_NS		1000000000ull	/* processes that begin are found so much later */
+
+uint64_t live_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* -------------------------------------------------------------------- who belongs */
+
+static void drop_member(struct live_tenant *t, unsigned int m)
+{
+	gpupart_remote_close(t->members[m].remote);
+	t->members[m] = t->members[--t->nr_members];
+}
+
+/* Whether job @id is @around, or was begun in it. */
+static bool is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
+{
+	for (int steps = 0; *id && steps <= nr; steps++) {
+		const char *parent = "";
+
+		if (!strcmp(id, around))
+			return true;
+		for (int i = 0; i < nr; i++)
+			if (!strcmp(jobs[i].id, id))
+				parent = jobs[i].parent;
+		id = parent;
+	}
+	return false;
+}
+
+static void take_member(struct live *live, struct live_tenant *t, const struct gpupart_process *p)
+{
+	struct live_member *m;
+
+	for (unsigned int i = 0; i < t->nr_members; i++)
+		if (t->members[i].pid == p->pid) {
+			t->members[i].seen = true;
+			return;
+		}
+	if (t->nr_members == LIVE_MAX_MEMBERS)
+		return;
+	m = &t->members[t->nr_members];
+	*m = (struct live_member){ .pid = p->pid, .seen = true };
+	/* It may not have come so far: the next look finds it. */
+	if (gpupart_remote_open(live->gp, p->pid, live->pci, &m->remote))
+		return;
+	t->nr_members++;
+	if (t->adopted)
+		gpupart_remote_progress(live->gp, m->remote, &m->last);
+}
+
+static void find_members(struct live *live, struct live_tenant *t,
+			 const struct gpupart_process *processes, int nr_processes,
+			 const struct gpupart_job *jobs, int nr_jobs)
+{
+	bool job_lives = false;
+	int i;
+
+	for (i = 0; i < nr_jobs; i++) {
+		if (!*t->job && t->child && jobs[i].pid == t->child)
+			snprintf(t->job, sizeof(t->job), "%s", jobs[i].id);
+		job_lives |= *t->job && !strcmp(jobs[i].id, t->job);
+	}
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		t->members[m].seen = false;
+	for (i = 0; i < nr_processes; i++)
+		if (processes[i].pid && processes[i].uid == geteuid() &&
+		    (t->pid ? processes[i].pid == t->pid :
+			      *t->job && is_inside(jobs, nr_jobs, processes[i].job, t->job)))
+			take_member(live, t, &processes[i]);
+	for (unsigned int m = t->nr_members; m-- > 0; )
+		if (!t->members[m].seen)
+			drop_member(t, m);
+	t->gone = !t->child && !t->nr_members && !job_lives;
+}
+
+void live_find(struct live *live, bool now)
+{
+	struct gpupart_process *processes = NULL;
+	struct gpupart_job *jobs = NULL;
+	int nr_processes, nr_jobs;
+
+	for (unsigned int i = 0; i < live->nr; i++)
+		now |= !live->tenants[i].nr_members && !live->tenants[i].gone;
+	if (!now && !live->look && live_now_ns() - live->found_ns < LOOK_NS)
+		return;
+	live->look = false;
+	live->found_ns = live_now_ns();
+	nr_processes = shown_processes(live->gp, &processes);
+	nr_jobs = shown_jobs(live->gp, &jobs);
+
+	for (unsigned int i = 0; nr_processes >= 0 && nr_jobs >= 0 && i < live->nr; i++)
+		find_members(live, &live->tenants[i], processes, nr_processes, jobs, nr_jobs);
+	free(processes);
+	free(jobs);
+}
+
+/* ------------------------------------------------------------------------ progress */
+
+void live_read(struct live *live)
+{
+	struct gpupart_progress now;
+
+	for (unsigned int i = 0; i < live->nr; i++) {
+		struct live_tenant *t = &live->tenants[i];
+
+		for (unsigned int m = 0; m < t->nr_members; m++) {
+			struct gpupart_progress *last = &t->members[m].last;
+			uint64_t reports = 0;
+
+			if (gpupart_remote_progress(live->gp, t->members[m].remote, &now)) {
+				live->look = true;
+				continue;
+			}
+			for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
+				reports += now.latencies[b] - last->latencies[b];
+				t->latencies[b] += now.latencies[b] - last->latencies[b];
+			}
+			t->units += now.units - last->units;
+			t->launches += now.launches - last->launches;
+			t->since_change += (now.units != last->units) + reports;
+			t->ever_told |= reports || now.units != last->units;
+			*last = now;
+		}
+	}
+}
+
+static uint64_t nr_requests(const struct live_tenant *t)
+{
+	uint64_t nr = 0;
+
+	for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++)
+		nr += t->latencies[b];
+	return nr;
+}
+
+/* Within a place of the table as if its requests were spread evenly. */
+static uint64_t percentile(const struct live_tenant *t, uint64_t nr, unsigned int thousandths)
+{
+	uint64_t rank = (nr * thousandths + 999) / 1000, below = 0, least, width;
+	unsigned int b;
+
+	for (b = 0; b + 1 < GPUPART_NR_LATENCIES && below + t->latencies[b] < rank; b++)
+		below += t->latencies[b];
+	least = gpupart_latency_least(b);
+	width = b + 1 < GPUPART_NR_LATENCIES ? gpupart_latency_least(b + 1) - least : 0;
+	return t->latencies[b] ? least + width * (rank - below) / t->latencies[b] : least;
+}
+
+void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
+	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured)
+{
+	struct live_tenant *t = &live->tenants[i];
+	uint64_t nr = nr_requests(t), told = t->told_milli + 1000 * t->units;
+	bool launches = spec->signal == QOS_SIGNAL_LAUNCHES ||
+			(spec->signal == QOS_SIGNAL_AUTO && !t->ever_told);
+
+	*measured = (struct qos_measured){
+		.gone = t->gone, .ns = ns, .nr = nr,
+		.work = launches ? 1000 * t->launches : told ? told : 1000 * nr,
+	};
+	if (tenant->goal == QOS_LATENCY && nr)
+		measured->latency_ns = percentile(t, nr, spec->percentile);
+	measured->valid = !t->gone && (t->nr_members || told || nr);
+	t->told_milli = t->units = t->launches = 0;
+	memset(t->latencies, 0, sizeof(t->latencies));
+}
+
+void live_forget(struct live *live)
+{
+	live_listen(live);
+	live_read(live);
+	for (unsigned int i = 0; i < live->nr; i++) {
+		live->tenants[i].told_milli = 0;
+		live->tenants[i].units = live->tenants[i].launches = 0;
+		memset(live->tenants[i].latencies, 0, sizeof(live->tenants[i].latencies));
+	}
+}
+
+bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns)
+{
+	const struct live_tenant *t = &live->tenants[i];
+
+	return t->gone || !t->nr_members || t->since_change >= DRAINED_BY ||
+	       live_now_ns() - t->changed_ns >= drain_ns;
+}
+
+/* ---------------------------------------------------------------------------- sets */
+
+int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set)
+{
+	struct live_tenant *t = &live->tenants[i];
+	int err = 0, failed = 0;
+
+	t->since_change = 0;
+	t->changed_ns = live_now_ns();
+	if (t->gone || gpupart_tpcset_empty(set))
+		return 0;
+	if (*t->job)
+		failed = gpupart_job_limit_set(live->gp, t->job, set, NULL);
+	for (unsigned int m = 0; !*t->job && m < t->nr_members; m++) {
+		err = gpupart_remote_set(live->gp, t->members[m].remote, set, NULL);
+		if (err && err != -ESRCH)
+			failed = err;
+	}
+	return failed == -ESRCH ? 0 : failed;
+}
+
+/* -------------------------------------------------------------------------- socket */
+
+/* "12" or "0.5": thousandths. */
+static bool read_milli(const char *text, uint64_t *milli)
+{
+	char *end;
+	double value;
+
+	errno = 0;
+	value = strtod(text, &end);
+	if (end == text || *end || errno || !(value >= 0 && value < 1e15))
+		return false;
+	*milli = value * 1000 + 0.5;
+	return true;
+}
+
+/* "NAME units 12" or "NAME latency 3.5ms". Others are passed over: anybody of ours may write. */
+static void take_line(struct live *live, char *line)
+{
+	char *save = NULL, *name = strtok_r(line, " \t\r\n", &save);
+	char *what = strtok_r(NULL, " \t\r\n", &save), *value = strtok_r(NULL, " \t\r\n", &save);
+	struct live_tenant *t = NULL;
+	uint64_t amount, ns;
+	unsigned int b;
+
+	for (unsigned int i = 0; name && i < live->nr; i++)
+		if (!strcmp(name, live->tenants[i].name))
+			t = &live->tenants[i];
+	if (!t || !what || !value)
+		return;
+	if (!strcmp(what, "units") && read_milli(value, &amount)) {
+		t->told_milli += amount;
+	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {
+		for (b = GPUPART_NR_LATENCIES - 1; b && gpupart_latency_least(b) > ns; b--)
+			;
+		t->latencies[b]++;
+	} else {
+		return;
+	}
+	t->ever_told = true;
+	t->since_change++;
+}
+
+void live_listen(struct live *live)
+{
+	char line[256];
+	ssize_t len;
+
+	/* So many at a time: who floods it must not stop us. */
+	for (int i = 0; live->socket >= 0 && i < 10000; i++) {
+		len = recv(live->socket, line, sizeof(line) - 1, MSG_DONTWAIT);
+		if (len < 0)
+			return;
+		line[len] = 0;
+		take_line(live, line);
+	}
+}
+
+void live_open_socket(struct live *live)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char folder[BLOCKS_PATH_LEN], why[160];
+
+	live->socket = -1;
+	if (blocks_make(geteuid(), why, sizeof(why))) {
+		cmd_note(live->cmd, "no socket for progress: %s", why);
+		return;
+	}
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/qos-%s.socket",
+		 blocks_path(geteuid(), folder), live->pci);
+	live->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Of a controller that was killed: the lock is ours. */
+	unlink(address.sun_path);
+	if (live->socket < 0 || bind(live->socket, (void *)&address, sizeof(address)) ||
+	    chmod(address.sun_path, 0600)) {
+		cmd_note(live->cmd, "no socket for progress: %s: %s", address.sun_path,
+			 strerror(errno));
+		if (live->socket >= 0)
+			close(live->socket);
+		live->socket = -1;
+		return;
+	}
+	snprintf(live->socket_path, sizeof(live->socket_path), "%s", address.sun_path);
+	setenv("GPUPART_QOS", live->socket_path, 1);
+}
+
+void live_close(struct live *live)
+{
+	for (unsigned int i = 0; i < live->nr; i++) {
+		while (live->tenants[i].nr_members)
+			drop_member(&live->tenants[i], 0);
+		free(live->tenants[i].members);
+	}
+	if (live->socket >= 0) {
+		close(live->socket);
+		unlink(live->socket_path);
+	}
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs as tenants: the sensor, what they did since it was asked last, and the actuator,
+ * which gives them sets. Knows no policy.
+ */
+#ifndef GPUPART_CLI_QOS_LIVE_H
+#define GPUPART_CLI_QOS_LIVE_H
+
+#include <sys/types.h>
+#include "qos.h"
+
+#define LIVE_MAX_MEMBERS 64	/* processes of a tenant that are watched */
+
+/* A process of a tenant's. */
+struct live_member {
+	int pid;
+	struct gpupart_remote *remote;
+	struct gpupart_progress last;	/* what was taken into account */
+	bool seen;			/* it is still listed */
+};
+
+struct live_tenant {
+	const char *name;
+	pid_t child;			/* started by us and not ended; 0 */
+	int status;			/* of one that ended */
+	bool adopted;			/* it runs, and was not started by us */
+	bool gone;
+	int pid;			/* adopted alone */
+	char job[GPUPART_JOB_STRLEN];	/* "" not known yet */
+	struct live_member *members;
+	unsigned int nr_members;
+	/* Since the last take. */
+	uint64_t told_milli, units, launches;
+	uint64_t latencies[GPUPART_NR_LATENCIES];
+	bool ever_told;			/* it reported once */
+	uint64_t since_change;		/* reports since its set changed */
+	uint64_t changed_ns;		/* when that was */
+};
+
+struct live {
+	struct gpupart *gp;
+	const char *cmd;
+	char pci[20];
+	struct live_tenant tenants[QOS_MAX_TENANTS];
+	unsigned int nr;
+	bool look;			/* something has changed: live_find() at once */
+	uint64_t found_ns;		/* when that was last */
+	int socket;			/* lines of programs that do not use the library; -1 none */
+	char socket_path[108];
+};
+
+uint64_t live_now_ns(void);
+
+/* Looks who belongs to each tenant now, and who is gone: once a second, or where it has to. */
+void live_find(struct live *live, bool now);
+
+/* Takes what came to the socket. */
+void live_listen(struct live *live);
+
+/* Adds what each did since it was read last. */
+void live_read(struct live *live);
+
+/* What tenant @i did since the last take, over @ns, as the policy wants it; begins anew. */
+void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
+	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured);
+
+/* Begins to measure anew: what came before does not count. */
+void live_forget(struct live *live);
+
+/*
+ * Whether what tenant @i had before its set changed has run out: it reported often enough
+ * since, or @drain_ns have passed.
+ */
+bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns);
+
+/* Gives tenant @i a set: 0, or -errno with a sentence in gpupart_error(). */
+int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);
+
+/* The socket that GPUPART_QOS names to programs. Failing is no harm: a line says so. */
+void live_open_socket(struct live *live);
+void live_close(struct live *live);
+
+#endif

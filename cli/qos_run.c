@@ -1,0 +1,681 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart qos run and calibrate: starts programs or adopts running ones, and each epoch has
+ * them measured, decided and set. Knows neither how progress is read nor how it is decided.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "blocks.h"
+#include "cmd.h"
+#include "qos_live.h"
+#include "run.h"
+#include "shown.h"
+
+#define SWAP_POLLS 8	/* looks an epoch, while something drains */
+
+struct control {
+	const struct args *args;
+	const struct qos_options *options;
+	struct yaml yaml;
+	struct gpupart *gp;
+	struct gpupart_topology *topo;
+	struct qos_setup setup;
+	struct qos_session session;
+	struct live live;
+	struct out out;
+	int lock, signals;
+	sigset_t mask, before;
+	uint64_t begin_ns, epoch_began_ns;
+	unsigned int most_epochs;	/* 0: no end */
+	int ended_by;			/* a signal to us; 0 none */
+	bool screen;
+};
+
+/* --------------------------------------------------------------------- one of them */
+
+/* A second controller of a GPU would undo what the first one does. */
+static int take_lock(struct control *c)
+{
+	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 40], why[160];
+
+	if (blocks_make(geteuid(), why, sizeof(why)))
+		return cmd_fail(c->args->cmd, EXIT_FAILED, "%s", why);
+	snprintf(path, sizeof(path), "%s/qos-%s.lock", blocks_path(geteuid(), folder), c->live.pci);
+	c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+		       0600);
+	if (c->lock < 0)
+		return cmd_fail(c->args->cmd, EXIT_FAILED, "%s: %s", path, strerror(errno));
+	if (!flock(c->lock, LOCK_EX | LOCK_NB))
+		return -1;
+	return cmd_fail(c->args->cmd, EXIT_FAILED, "%s: %s", path, errno == EWOULDBLOCK ?
+			"another gpupart qos runs on this GPU" : strerror(errno));
+}
+
+/* -------------------------------------------------------------------------- adopt */
+
+static void adopt_job(struct live_tenant *t, struct qos_tenant *tenant,
+		      const struct gpupart_job *job)
+{
+	t->adopted = true;
+	snprintf(t->job, sizeof(t->job), "%s", job->id);
+	gpupart_tpcset_parse_list(NULL, job->limit, &tenant->adopted);
+}
+
+static int adopt_pid(struct control *c, unsigned int i)
+{
+	struct live_tenant *t = &c->live.tenants[i];
+	struct gpupart_process *list;
+	int nr = shown_processes(c->gp, &list);
+	bool found = false;
+
+	for (int p = 0; p < nr; p++)
+		if (list[p].pid == c->setup.specs[i].pid && !strcmp(list[p].pci, c->live.pci)) {
+			found = true;
+			if (*list[p].limit)
+				gpupart_tpcset_parse_list(NULL, list[p].limit,
+							  &c->setup.tenants[i].adopted);
+		}
+	free(list);
+	t->pid = c->setup.specs[i].pid;
+	t->adopted = true;
+	if (found)
+		return -1;
+	return cmd_fail(c->args->cmd, EXIT_USAGE,
+			"%s:%d: %s: process %d does not confine launches on %s: see 'gpupart ps'",
+			c->yaml.path, c->setup.specs[i].line, t->name, t->pid, c->live.pci);
+}
+
+/*
+ * What runs already: what the file names, and what an earlier controller started under the
+ * tenant's name. -1 to go on, or a status.
+ */
+static int adopt(struct control *c)
+{
+	struct gpupart_job *jobs;
+	int nr = shown_jobs(c->gp, &jobs), status = -1;
+
+	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++) {
+		const struct qos_spec *spec = &c->setup.specs[i];
+		struct live_tenant *t = &c->live.tenants[i];
+		const char *name = *spec->job ? spec->job : t->name;
+
+		for (int j = 0; j < nr && !spec->pid && !t->adopted; j++)
+			if (!strcmp(jobs[j].name, name) && !strcmp(jobs[j].pci, c->live.pci))
+				adopt_job(t, &c->setup.tenants[i], &jobs[j]);
+		if (spec->pid)
+			status = adopt_pid(c, i);
+		else if (*spec->job && !t->adopted)
+			status = cmd_fail(c->args->cmd, EXIT_USAGE,
+					  "%s:%d: %s: no job '%s' runs on %s: see 'gpupart ps'",
+					  c->yaml.path, spec->line, t->name, spec->job,
+					  c->live.pci);
+		if (status < 0 && t->adopted && spec->program)
+			cmd_note(c->args->cmd, "%s: runs already, and is taken over", t->name);
+	}
+	free(jobs);
+	return status;
+}
+
+/* -------------------------------------------------------------------------- start */
+
+static void __attribute__((noreturn)) be_program(const struct control *c, unsigned int i,
+						 const char *list, int failed)
+{
+	const struct run_wishes wishes = {
+		.name = c->setup.tenants[i].name, .mps = c->options->mps,
+	};
+	struct args args = *c->args;
+	int status;
+
+	sigprocmask(SIG_SETMASK, &c->before, NULL);
+	args.program = c->setup.specs[i].program;
+	args.usage_status = EXIT_RUN_FAILED;
+	args.nr_terms = 1;
+	args.terms[0].option = "-t";
+	args.terms[0].text = list;
+	status = run_confine(&args, &wishes);
+	if (status < 0)
+		status = run_become(&args);
+	while (write(failed, &status, sizeof(status)) < 0 && errno == EINTR)
+		;
+	_exit(status);
+}
+
+/* Tenant @i's program in its set: -1, or the status of what could not be started. */
+static int start(struct control *c, unsigned int i, const struct gpupart_tpcset *set)
+{
+	struct live_tenant *t = &c->live.tenants[i];
+	char list[GPUPART_TPCSET_STRLEN];
+	int fds[2], status;
+	ssize_t len;
+
+	gpupart_tpcset_format_list(set, list, sizeof(list));
+	if (pipe2(fds, O_CLOEXEC))
+		return cmd_fail(c->args->cmd, EXIT_RUN_FAILED, "no pipe: %s", strerror(errno));
+	fflush(NULL);
+	t->child = fork();
+	if (!t->child) {
+		close(fds[0]);
+		be_program(c, i, list, fds[1]);
+	}
+	close(fds[1]);
+	if (t->child < 0) {
+		t->child = 0;
+		close(fds[0]);
+		return cmd_fail(c->args->cmd, EXIT_RUN_FAILED, "no process: %s", strerror(errno));
+	}
+	/* Nothing comes, and the end, where the program took the child's place. */
+	do
+		len = read(fds[0], &status, sizeof(status));
+	while (len < 0 && errno == EINTR);
+	close(fds[0]);
+	if (len != sizeof(status))
+		return -1;
+	waitpid(t->child, NULL, 0);
+	t->child = 0;
+	return status;
+}
+
+static int start_all(struct control *c)
+{
+	int status = -1;
+
+	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++)
+		if (c->setup.specs[i].program && !c->live.tenants[i].adopted)
+			status = start(c, i, &c->session.now.tenants[i].set);
+	/* What was started goes on for nobody. */
+	for (unsigned int i = 0; i < c->setup.nr && status >= 0; i++)
+		if (c->live.tenants[i].child)
+			kill(c->live.tenants[i].child, SIGTERM);
+	return status;
+}
+
+/* ---------------------------------------------------------------------------- end */
+
+static void take_ended(struct control *c)
+{
+	int wstatus;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &wstatus, WNOHANG)) > 0)
+		for (unsigned int i = 0; i < c->live.nr; i++) {
+			struct live_tenant *t = &c->live.tenants[i];
+
+			if (t->child != pid)
+				continue;
+			c->live.look = true;
+			t->child = 0;
+			t->status = WIFSIGNALED(wstatus) ? 128 + WTERMSIG(wstatus)
+							 : WEXITSTATUS(wstatus);
+		}
+}
+
+static bool all_gone(const struct control *c)
+{
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		if (!c->live.tenants[i].gone)
+			return false;
+	return true;
+}
+
+static int first_status(const struct control *c)
+{
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		if (c->live.tenants[i].status)
+			return c->live.tenants[i].status;
+	return EXIT_DONE;
+}
+
+/* ------------------------------------------------------------------------- a round */
+
+/* Sleeps until @until_ns; signals and lines that come are taken. */
+static void wait_until(struct control *c, uint64_t until_ns)
+{
+	struct pollfd fds[2] = {
+		{ .fd = c->signals, .events = POLLIN }, { .fd = c->live.socket, .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+	struct timespec left;
+	uint64_t now;
+
+	while (!c->ended_by && (now = live_now_ns()) < until_ns) {
+		left.tv_sec = (until_ns - now) / 1000000000;
+		left.tv_nsec = (until_ns - now) % 1000000000;
+		if (ppoll(fds, c->live.socket >= 0 ? 2 : 1, &left, NULL) <= 0)
+			continue;
+		/* At once: who writes would wait, as few lines fit in. */
+		if (fds[1].revents)
+			live_listen(&c->live);
+		while (read(c->signals, &info, sizeof(info)) == sizeof(info))
+			if (info.ssi_signo != SIGCHLD)
+				c->ended_by = info.ssi_signo;
+		take_ended(c);
+		live_find(&c->live, false);
+		if (all_gone(c))
+			return;
+	}
+}
+
+/* Carries the decision out: who gives first. */
+static void carry_out(struct control *c)
+{
+	const struct qos_decision *now = &c->session.now;
+
+	for (unsigned int i = 0; i < c->setup.nr && !c->options->dry_run; i++)
+		if (now->tenants[i].changed && live_set(&c->live, i, &now->tenants[i].set))
+			cmd_note(c->args->cmd, "%s: %s", c->setup.tenants[i].name,
+				 gpupart_error(c->gp));
+}
+
+static void show(struct control *c)
+{
+	if (c->args->json)
+		return;
+	if (c->screen) {
+		fputs("\033[H\033[J", stdout);
+		c->out.file = stdout;
+		qos_text(&c->out, &c->session);
+		fflush(stdout);
+	} else if (c->session.now.changed || *c->session.now.words) {
+		c->out.file = stdout;
+		qos_text_changes(&c->out, &c->session);
+		fflush(stdout);
+	}
+}
+
+static int step(struct control *c, const struct qos_measured *measured)
+{
+	int status = qos_session_step(&c->session, c->args->cmd, live_now_ns() - c->begin_ns,
+				      measured);
+
+	carry_out(c);
+	show(c);
+	return status;
+}
+
+/* Until all that others had is theirs no more; then an epoch begins. */
+static int swap(struct control *c)
+{
+	uint64_t epoch_ns = c->setup.epoch_ns;
+	int status = -1;
+
+	while (status < 0 && c->session.now.swapping && !c->ended_by) {
+		struct qos_measured measured[QOS_MAX_TENANTS] = { 0 };
+		bool any = false;
+
+		wait_until(c, live_now_ns() + epoch_ns / SWAP_POLLS);
+		live_listen(&c->live);
+		live_read(&c->live);
+		for (unsigned int i = 0; i < c->setup.nr; i++) {
+			measured[i].gone = c->live.tenants[i].gone;
+			measured[i].drained = live_drained(&c->live, i, epoch_ns);
+			any |= measured[i].drained;
+		}
+		if (any)
+			status = step(c, measured);
+	}
+	live_forget(&c->live);
+	c->epoch_began_ns = live_now_ns();
+	return status;
+}
+
+static int epoch(struct control *c)
+{
+	struct qos_measured measured[QOS_MAX_TENANTS];
+	uint64_t now;
+
+	wait_until(c, c->epoch_began_ns + c->setup.epoch_ns);
+	if (c->ended_by)
+		return -1;
+	live_listen(&c->live);
+	live_read(&c->live);
+	live_find(&c->live, false);
+	now = live_now_ns();
+	for (unsigned int i = 0; i < c->setup.nr; i++)
+		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
+			  now - c->epoch_began_ns, &measured[i]);
+	c->epoch_began_ns = now;
+	return step(c, measured);
+}
+
+static int loop(struct control *c)
+{
+	int status;
+
+	c->begin_ns = live_now_ns();
+	live_find(&c->live, true);
+	carry_out(c);
+	status = swap(c);
+	while (status < 0 && !c->ended_by && !all_gone(c) &&
+	       (!c->most_epochs || c->session.nr_epochs < c->most_epochs)) {
+		status = epoch(c);
+		if (status < 0 && c->session.now.swapping)
+			status = swap(c);
+	}
+	return status;
+}
+
+/* ------------------------------------------------------------------------- set up */
+
+static void find_gpu(struct control *c)
+{
+	const struct gpupart_gpu_info *info = gpupart_topology_info(c->topo);
+
+	snprintf(c->live.pci, sizeof(c->live.pci), "%s",
+		 !c->args->simulated ? info->pci : c->args->gpu ? c->args->gpu : "0");
+	qos_board_of(c->topo, &c->session.board);
+	c->session.simulated = c->args->simulated;
+	snprintf(c->session.gpu, sizeof(c->session.gpu), "%.30s, %.19s%s", info->name, c->live.pci,
+		 c->args->simulated ? " (simulated)" : "");
+}
+
+static int prepare_tenants(struct control *c)
+{
+	c->live.gp = c->gp;
+	c->live.cmd = c->args->cmd;
+	c->live.nr = c->setup.nr;
+	c->live.socket = -1;
+	for (unsigned int i = 0; i < c->setup.nr; i++) {
+		c->live.tenants[i].name = c->setup.tenants[i].name;
+		c->live.tenants[i].members = calloc(LIVE_MAX_MEMBERS,
+						    sizeof(*c->live.tenants[i].members));
+		if (!c->live.tenants[i].members)
+			return cmd_fail(c->args->cmd, EXIT_FAILED, "no memory");
+	}
+	return -1;
+}
+
+/* Signals come by a descriptor; the terminal's go to the programs as well. */
+static int take_signals(struct control *c)
+{
+	sigemptyset(&c->mask);
+	sigaddset(&c->mask, SIGCHLD);
+	sigaddset(&c->mask, SIGINT);
+	sigaddset(&c->mask, SIGTERM);
+	sigaddset(&c->mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &c->mask, &c->before);
+	c->signals = signalfd(-1, &c->mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return c->signals >= 0 ? -1 : cmd_fail(c->args->cmd, EXIT_FAILED, "no signalfd: %s",
+					       strerror(errno));
+}
+
+static int take_number(const struct args *args, const char *option, const char *text,
+		       unsigned int most, unsigned int *nr)
+{
+	char *end;
+	unsigned long value;
+
+	if (!text)
+		return -1;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || !value || value > most)
+		return cmd_fail(args->cmd, EXIT_USAGE, "%s '%s': wants a number from 1 to %u",
+				option, text, most);
+	*nr = value;
+	return -1;
+}
+
+static int open_log(struct control *c)
+{
+	if (c->options->log) {
+		c->session.log = fopen(c->options->log, "we");
+		if (!c->session.log)
+			return cmd_fail(c->args->cmd, EXIT_FAILED, "--log %s: %s",
+					c->options->log, strerror(errno));
+	} else if (c->args->json) {
+		c->session.log = stdout;
+	}
+	return -1;
+}
+
+static int control_open(struct control *c, enum qos_file kind)
+{
+	int status;
+
+	c->lock = c->signals = -1;
+	c->live.socket = -1;
+	status = take_number(c->args, "--epochs", c->options->epochs, 100000000, &c->most_epochs);
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&c->gp))
+		return cmd_fail(c->args->cmd, EXIT_FAILED, "no memory");
+	status = yaml_open(&c->yaml, c->args->cmd, "-f ", c->options->file, "a file of tenants");
+	if (status >= 0)
+		return status;
+	if (!qos_setup_read(&c->setup, &c->yaml, yaml_root(&c->yaml), kind))
+		status = EXIT_USAGE;
+	yaml_close(&c->yaml);
+	if (status < 0)
+		status = args_topology((struct args *)c->args, c->gp, &c->topo);
+	if (status >= 0)
+		return status;
+	find_gpu(c);
+	status = prepare_tenants(c);
+	if (status < 0)
+		status = take_signals(c);
+	return status < 0 ? open_log(c) : status;
+}
+
+static void control_close(struct control *c)
+{
+	live_close(&c->live);
+	qos_session_end(&c->session);
+	qos_setup_free(&c->setup);
+	if (c->session.log && c->session.log != stdout)
+		fclose(c->session.log);
+	if (c->signals >= 0)
+		close(c->signals);
+	if (c->lock >= 0)
+		close(c->lock);
+	gpupart_topology_close(c->topo);
+	gpupart_close(c->gp);
+}
+
+/* ---------------------------------------------------------------------------- run */
+
+/* The picture, or the summary, where one is asked for. */
+static int finish(struct control *c)
+{
+	bool svg = c->options->of ? !strcmp(c->options->of, "svg") : out_is_svg(c->args->output);
+	struct out out;
+	int err = 0, status;
+
+	if (c->args->json || (!c->args->output && !c->options->of))
+		return -1;
+	status = out_open(&out, c->args);
+	if (status >= 0)
+		return status;
+	if (svg)
+		err = qos_svg(&out, &c->session);
+	else
+		qos_text(&out, &c->session);
+	status = out_close(&out, c->args->cmd);
+	if (err)
+		status = cmd_fail(c->args->cmd, EXIT_FAILED, "no memory");
+	return status ? status : -1;
+}
+
+static bool any_adopted(const struct control *c)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		any |= c->live.tenants[i].adopted;
+	return any;
+}
+
+static int run_tenants(struct control *c)
+{
+	int status = -1;
+
+	c->session.setup = &c->setup;
+	status = qos_session_begin(&c->session, c->args->cmd);
+	if (status >= 0)
+		return status;
+	c->out.bold = c->out.plain = c->out.dim = c->out.red = "";
+	c->screen = isatty(1) && !c->options->dry_run;
+	show(c);
+	if (c->options->dry_run && !any_adopted(c))
+		return EXIT_DONE;
+	if (!c->options->dry_run)
+		status = start_all(c);
+	if (status >= 0)
+		return status;
+	*c->options->started = true;
+	status = loop(c);
+	if (status < 0)
+		status = finish(c);
+	if (status >= 0)
+		return status;
+	return c->ended_by ? 128 + c->ended_by : first_status(c);
+}
+
+int qos_run(const struct args *args, const struct qos_options *options)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	int status;
+
+	if (!c)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	c->args = args;
+	c->options = options;
+	status = control_open(c, QOS_FILE_PROGRAMS);
+	if (status < 0)
+		status = take_lock(c);
+	if (status < 0)
+		status = adopt(c);
+	if (status < 0) {
+		if (!options->dry_run)
+			live_open_socket(&c->live);
+		status = run_tenants(c);
+	}
+	control_close(c);
+	free(c);
+	return status;
+}
+
+/* ---------------------------------------------------------------------- calibrate */
+
+struct alone {
+	bool measured;
+	uint64_t milli;			/* units a second */
+	uint64_t latency_ns, requests;
+};
+
+/* One program on all TPCs: the second half of the time counts. */
+static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds,
+			 struct alone *alone)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(c->topo);
+	struct live_tenant *t = &c->live.tenants[i];
+	struct qos_measured m;
+	uint64_t from;
+	int status = start(c, i, &all);
+
+	if (status >= 0)
+		return status;
+	for (unsigned int half = 0; half < 2 && !c->ended_by; half++) {
+		from = live_now_ns();
+		wait_until(c, from + seconds * 500000000ull);
+		live_find(&c->live, true);
+		live_listen(&c->live);
+		live_read(&c->live);
+		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
+			  live_now_ns() - from, &m);
+	}
+	if (t->child) {
+		kill(t->child, SIGTERM);
+		waitpid(t->child, NULL, 0);
+		t->child = 0;
+	}
+	if (c->ended_by)
+		return 128 + c->ended_by;
+	*alone = (struct alone){
+		.measured = m.work, .milli = m.work * 1000000000 / m.ns,
+		.latency_ns = m.latency_ns, .requests = m.nr,
+	};
+	return -1;
+}
+
+static int tell_alone(struct control *c, const struct alone *alone)
+{
+	json_t *root = out_json_new("qos calibrate", c->args->simulated), *list = json_array();
+	int status = out_open(&c->out, c->args);
+	char text[48];
+
+	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++) {
+		const char *name = c->setup.tenants[i].name;
+
+		if (!c->setup.specs[i].program)
+			continue;
+		json_array_append_new(list, json_pack(
+			"{s:s, s:o, s:I}", "name", name, "alone_milli",
+			alone[i].measured ? json_integer(alone[i].milli) : json_null(),
+			"requests", (json_int_t)alone[i].requests));
+		if (c->args->json)
+			continue;
+		if (!alone[i].measured)
+			fprintf(c->out.file, "%-12s reported nothing\n", name);
+		else
+			fprintf(c->out.file, "%-12s alone: %s%s\n", name,
+				qos_number(alone[i].milli, text, sizeof(text)),
+				c->args->simulated ? "  # simulated" : "");
+	}
+	json_object_set_new(root, "tenants", list);
+	if (status < 0 && c->args->json)
+		out_json_write(&c->out, json_incref(root));
+	json_decref(root);
+	return status < 0 ? out_close(&c->out, c->args->cmd) : status;
+}
+
+static int calibrate_all(struct control *c, unsigned int seconds)
+{
+	struct alone alone[QOS_MAX_TENANTS] = { 0 };
+	unsigned int nr = 0;
+	int status = -1;
+
+	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++)
+		if (c->setup.specs[i].program) {
+			status = calibrate_one(c, i, seconds, &alone[i]);
+			nr++;
+		}
+	if (status < 0 && !nr)
+		return cmd_fail(c->args->cmd, EXIT_USAGE,
+				"%s: none of its tenants has a program", c->setup.path);
+	return status < 0 ? tell_alone(c, alone) : status;
+}
+
+int qos_calibrate(const struct args *args, const struct qos_options *options)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	unsigned int seconds = 10;
+	int status;
+
+	if (!c)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	c->args = args;
+	c->options = options;
+	status = take_number(args, "--seconds", options->seconds, 3600, &seconds);
+	if (status < 0)
+		status = control_open(c, QOS_FILE_CALIBRATE);
+	if (status < 0)
+		status = take_lock(c);
+	if (status < 0) {
+		live_open_socket(&c->live);
+		status = calibrate_all(c, seconds);
+	}
+	control_close(c);
+	free(c);
+	return status;
+}

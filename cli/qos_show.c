@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/* What came of a run of the controller, in words and as JSON. Decides nothing. */
+#include <inttypes.h>
+#include <string.h>
+#include "qos.h"
+
+const char *qos_number(uint64_t thousandths, char *text, size_t len)
+{
+	uint64_t whole = thousandths / 1000, rest = thousandths % 1000;
+
+	/* Four digits that count. */
+	if (whole >= 1000 || !thousandths)
+		snprintf(text, len, "%" PRIu64, whole + (rest >= 500));
+	else if (whole >= 100)
+		snprintf(text, len, "%" PRIu64 ".%" PRIu64, whole, rest / 100);
+	else
+		snprintf(text, len, "%" PRIu64 ".%02" PRIu64, whole, rest / 10);
+	return text;
+}
+
+static const char *time_words(uint64_t ns, char *text, size_t len)
+{
+	static const struct { const char *name; uint64_t ns; } units[] = {
+		{ "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 },
+	};
+	unsigned int i = 0;
+
+	while (i < 3 && ns < units[i].ns)
+		i++;
+	snprintf(text, len, "%g %s", (double)ns / units[i].ns, units[i].name);
+	return text;
+}
+
+const char *qos_goal_words(const struct qos_tenant *t, const struct qos_spec *spec, char *text,
+			   size_t len)
+{
+	char number[48];
+
+	switch (t->goal) {
+	case QOS_ALPHA:
+		snprintf(text, len, "%u.%u%% of %s/s", t->alpha / 10, t->alpha % 10,
+			 qos_number(t->alone, number, sizeof(number)));
+		break;
+	case QOS_RATE:
+		snprintf(text, len, "%s/s", qos_number(t->rate, number, sizeof(number)));
+		break;
+	case QOS_LATENCY:
+		snprintf(text, len, "%u.%u%% in %s", spec->percentile / 10, spec->percentile % 10,
+			 time_words(t->latency_ns, number, sizeof(number)));
+		break;
+	default:
+		snprintf(text, len, "best effort");
+	}
+	return text;
+}
+
+static const char *met_words(const struct qos_tenant *t, const struct qos_sum *sum, char *text,
+			     size_t len)
+{
+	unsigned int share = sum->heard ? sum->met * 1000 / sum->heard : 0;
+
+	if (t->goal == QOS_BEST_EFFORT)
+		snprintf(text, len, "-");
+	else
+		snprintf(text, len, "%u of %u (%u.%u%%)", sum->met, sum->heard, share / 10,
+			 share % 10);
+	return text;
+}
+
+static void tenant_row(struct out *out, const struct qos_session *s, unsigned int i)
+{
+	const struct qos_tenant *t = &s->setup->tenants[i];
+	char goal[96], met[64], speed[48], list[GPUPART_TPCSET_STRLEN];
+	const struct qos_verdict *v = &s->now.tenants[i];
+	struct qos_sum sum;
+
+	qos_sum(s, i, &sum);
+	qos_number(sum.speed, speed, sizeof(speed));
+	gpupart_tpcset_format_list(&v->set, list, sizeof(list));
+	fprintf(out->file, "%-12s %-20s %-19s %9s %3u %3u-%-3u %-7s %s\n", t->name,
+		qos_goal_words(t, &s->setup->specs[i], goal, sizeof(goal)),
+		met_words(t, &sum, met, sizeof(met)), t->goal == QOS_LATENCY ? "-" : speed,
+		v->nr_tpcs, sum.least, sum.most, qos_class_name(v->class), list);
+}
+
+static unsigned int nr_changes(const struct qos_session *s)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int e = 0; e < s->nr_epochs; e++)
+		nr += s->epochs[e].changed;
+	return nr;
+}
+
+void qos_text(struct out *out, const struct qos_session *s)
+{
+	char list[GPUPART_TPCSET_STRLEN], epoch[48];
+	unsigned int reserved = gpupart_tpcset_count(&s->now.reserved), changes = nr_changes(s);
+
+	fprintf(out->file, "%s, %u TPCs: %u epochs of %s, %u with a change\n\n", s->gpu,
+		s->board.nr_tpcs, s->nr_epochs,
+		time_words(s->setup->epoch_ns, epoch, sizeof(epoch)), changes);
+	fprintf(out->file, "%s%-12s %-20s %-19s %9s %3s %-7s %-7s %s%s\n", out->bold, "tenant",
+		"goal", "met in epochs", "mean/s", "now", "TPCs", "kind", "set now", out->plain);
+	for (unsigned int i = 0; i < s->setup->nr; i++)
+		tenant_row(out, s, i);
+	gpupart_tpcset_format_list(&s->now.reserved, list, sizeof(list));
+	fprintf(out->file, "reserved: %u TPC%s%s%s\n", reserved, reserved == 1 ? "" : "s",
+		reserved ? ": " : "", list);
+	if (*s->now.words)
+		out_wrap(out, 0, "", s->now.words);
+}
+
+void qos_text_changes(struct out *out, const struct qos_session *s)
+{
+
+	for (unsigned int i = 0; i < s->setup->nr; i++) {
+		const struct qos_verdict *v = &s->now.tenants[i];
+
+		if (!v->changed)
+			continue;
+		fprintf(out->file, "%6" PRIu64 " %-12s %3u TPCs: %s\n", s->now.epoch,
+			s->setup->tenants[i].name, v->nr_tpcs, v->why);
+	}
+	if (*s->now.words)
+		fprintf(out->file, "%6" PRIu64 " %s\n", s->now.epoch, s->now.words);
+}
+
+json_t *qos_json(const struct qos_session *s, const char *command)
+{
+	json_t *root = out_json_new(command, s->simulated), *tenants = json_array();
+	char set[GPUPART_TPCSET_STRLEN], reserved[GPUPART_TPCSET_STRLEN];
+
+	for (unsigned int i = 0; i < s->setup->nr; i++) {
+		const struct qos_tenant *t = &s->setup->tenants[i];
+		const struct qos_verdict *v = &s->now.tenants[i];
+		struct qos_sum sum;
+
+		qos_sum(s, i, &sum);
+		gpupart_tpcset_format_list(&v->set, set, sizeof(set));
+		json_array_append_new(tenants, json_pack(
+			"{s:s, s:s, s:i, s:o, s:I, s:i, s:i, s:i, s:i, s:s, s:s, s:s}",
+			"name", t->name, "goal", qos_goal_name(t->goal),
+			"epochs_heard", sum.heard, "epochs_met",
+			t->goal == QOS_BEST_EFFORT ? json_null() : json_integer(sum.met),
+			"speed_milli", (json_int_t)sum.speed, "changes", sum.changes,
+			"nr_tpcs", v->nr_tpcs, "least_tpcs", sum.least, "most_tpcs", sum.most,
+			"class", qos_class_name(v->class), "state", qos_state_name(v->state),
+			"set", set));
+	}
+	gpupart_tpcset_format_list(&s->now.reserved, reserved, sizeof(reserved));
+	json_object_set_new(root, "gpu", json_string(s->gpu));
+	json_object_set_new(root, "nr_tpcs", json_integer(s->board.nr_tpcs));
+	json_object_set_new(root, "epoch_ns", json_integer(s->setup->epoch_ns));
+	json_object_set_new(root, "epochs", json_integer(s->nr_epochs));
+	json_object_set_new(root, "epochs_changed", json_integer(nr_changes(s)));
+	json_object_set_new(root, "tenants", tenants);
+	json_object_set_new(root, "reserved", json_string(reserved));
+	json_object_set_new(root, "words", json_string(s->now.words));
+	return root;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart qos sim: the controller's loop around the scheduling pipeline in software. A
+ * scenario's streams are the tenants; each epoch is a run of the pipeline with the sets that
+ * were decided. Knows the policy by what it takes and gives alone.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd.h"
+#include "qos.h"
+#include "scenario.h"
+
+/* What the launches of an epoch took, of one tenant. */
+struct taken {
+	uint64_t work;			/* thousandths of blocks */
+	uint64_t *latencies;
+	unsigned int nr, room;
+	bool full;			/* there was no memory for all of them */
+};
+
+struct plant {
+	const struct args *args;
+	struct yaml yaml;
+	struct gpupart *gp;
+	struct qos_setup setup;
+	struct qos_session session;
+	struct scenario scenario;	/* of the phase */
+	struct pipe_gpu gpu;
+	struct pipe_stream *streams;
+	unsigned int tenant_of[PIPE_MAX_PROGRAMS * 4];	/* by stream; QOS_MAX_TENANTS: nobody's */
+	unsigned int nr_streams;
+	struct pipe_set sets[QOS_MAX_TENANTS];
+	struct taken taken[QOS_MAX_TENANTS];
+	struct pipe_result result;
+};
+
+static void take_block(void *user, const struct pipe_block *block)
+{
+	struct plant *plant = user;
+	unsigned int tenant = plant->tenant_of[block->stream];
+	uint64_t stop = plant->setup.epoch_ns, all = block->end - block->start;
+
+	if (tenant == QOS_MAX_TENANTS || block->start >= stop)
+		return;
+	/* Of one that the epoch's end cuts, the part before it. */
+	if (block->end <= stop)
+		plant->taken[tenant].work += 1000;
+	else if (all)
+		plant->taken[tenant].work += 1000 * (stop - block->start) / all;
+}
+
+static void take_launch(void *user, const struct pipe_launch *launch)
+{
+	struct plant *plant = user;
+	unsigned int tenant = plant->tenant_of[launch->stream];
+	struct taken *taken;
+	uint64_t *more;
+
+	if (tenant == QOS_MAX_TENANTS || launch->end > plant->setup.epoch_ns ||
+	    launch->kernel == UINT32_MAX)
+		return;
+	taken = &plant->taken[tenant];
+	if (taken->nr == taken->room) {
+		more = realloc(taken->latencies, (2 * taken->room + 64) * sizeof(*more));
+		taken->full |= !more;
+		if (!more)
+			return;
+		taken->latencies = more;
+		taken->room = 2 * taken->room + 64;
+	}
+	taken->latencies[taken->nr++] = launch->end - launch->asked;
+}
+
+/* ------------------------------------------------------------------------ a phase */
+
+static unsigned int tenant_named(const struct qos_setup *setup, const char *stream)
+{
+	for (unsigned int i = 0; i < setup->nr; i++)
+		if (!strcmp(setup->specs[i].stream, stream))
+			return i;
+	return QOS_MAX_TENANTS;
+}
+
+/* Each tenant has a stream, and the scenario one GPU that its processes share. */
+static bool check_scenario(struct plant *plant)
+{
+	const struct pipe_scenario *pipe = &plant->scenario.pipe;
+	unsigned int i, s;
+
+	if (pipe->nr_gpus != 1)
+		yaml_fail(&plant->yaml, NULL, "gpus: qos is for one GPU, not %u", pipe->nr_gpus);
+	if (pipe->nr_streams > PIPE_MAX_PROGRAMS * 4)
+		yaml_fail(&plant->yaml, NULL, "streams: are more than %d", PIPE_MAX_PROGRAMS * 4);
+	for (i = 0; i < plant->setup.nr && !plant->yaml.failed; i++) {
+		for (s = 0; s < pipe->nr_streams; s++)
+			if (!strcmp(pipe->streams[s].name, plant->setup.specs[i].stream))
+				break;
+		if (s < pipe->nr_streams)
+			continue;
+		plant->yaml.failed = true;
+		cmd_fail(plant->args->cmd, EXIT_USAGE, "%s:%d: %s: no stream is named '%s'",
+			 plant->yaml.path, plant->setup.specs[i].line, plant->setup.tenants[i].name,
+			 plant->setup.specs[i].stream);
+	}
+	return !plant->yaml.failed;
+}
+
+static void phase_free(struct plant *plant)
+{
+	scenario_free(&plant->scenario);
+	free(plant->streams);
+	plant->streams = NULL;
+}
+
+/* -1 to go on, or a status. */
+static int phase_make(struct plant *plant, unsigned int run)
+{
+	struct pipe_scenario *pipe = &plant->scenario.pipe;
+	unsigned int s, tenant;
+
+	phase_free(plant);
+	if (!scenario_make(&plant->scenario, &plant->yaml, plant->gp, run) ||
+	    !check_scenario(plant))
+		return EXIT_USAGE;
+	plant->gpu = pipe->gpus[0];
+	plant->gpu.mps = true;
+	pipe->gpus = &plant->gpu;
+	pipe->stop_ns = plant->setup.epoch_ns;
+	plant->streams = calloc(pipe->nr_streams, sizeof(*plant->streams));
+	if (!plant->streams)
+		return cmd_fail(plant->args->cmd, EXIT_FAILED, "no memory");
+	memcpy(plant->streams, pipe->streams, pipe->nr_streams * sizeof(*plant->streams));
+	for (s = 0; s < pipe->nr_streams; s++) {
+		tenant = tenant_named(&plant->setup, plant->streams[s].name);
+		plant->tenant_of[s] = tenant;
+		if (tenant < QOS_MAX_TENANTS)
+			plant->streams[s].set = &plant->sets[tenant];
+	}
+	pipe->streams = plant->streams;
+	plant->nr_streams = pipe->nr_streams;
+	return -1;
+}
+
+/* ------------------------------------------------------------------------ an epoch */
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t percentile(struct taken *taken, unsigned int thousandths)
+{
+	uint64_t rank;
+
+	if (!taken->nr)
+		return 0;
+	qsort(taken->latencies, taken->nr, sizeof(*taken->latencies), by_time);
+	rank = ((uint64_t)taken->nr * thousandths + 999) / 1000;
+	return taken->latencies[rank ? rank - 1 : 0];
+}
+
+static int run_epoch(struct plant *plant)
+{
+	struct pipe_watch watch = { .user = plant, .block = take_block, .launch = take_launch };
+	int err;
+
+	for (unsigned int i = 0; i < plant->setup.nr; i++) {
+		plant->taken[i].work = 0;
+		plant->taken[i].nr = 0;
+	}
+	err = pipe_run(&plant->scenario.pipe, &watch, &plant->result);
+	if (err)
+		return cmd_fail(plant->args->cmd, err == -EINVAL ? EXIT_USAGE : EXIT_FAILED,
+				"%s:%d: %s", plant->yaml.path, plant->result.line,
+				plant->result.why);
+	for (unsigned int i = 0; i < plant->setup.nr; i++)
+		if (plant->taken[i].full)
+			return cmd_fail(plant->args->cmd, EXIT_FAILED, "no memory");
+	return -1;
+}
+
+static void set_from(struct pipe_set *to, const struct gpupart_tpcset *set)
+{
+	memcpy(to->allowed, set->allowed, sizeof(to->allowed));
+}
+
+static int one_epoch(struct plant *plant, uint64_t *time_ns)
+{
+	struct qos_measured measured[QOS_MAX_TENANTS] = { 0 };
+	struct qos_session *session = &plant->session;
+	int status;
+
+	for (unsigned int i = 0; i < plant->setup.nr; i++)
+		set_from(&plant->sets[i], &session->now.tenants[i].set);
+	status = run_epoch(plant);
+	if (status >= 0)
+		return status;
+	*time_ns += plant->setup.epoch_ns;
+	for (unsigned int i = 0; i < plant->setup.nr; i++)
+		measured[i] = (struct qos_measured){
+			.valid = true, .ns = plant->setup.epoch_ns, .work = plant->taken[i].work,
+			.nr = plant->taken[i].nr,
+			.latency_ns = percentile(&plant->taken[i],
+						 plant->setup.specs[i].percentile),
+		};
+	status = qos_session_step(session, plant->args->cmd, *time_ns, measured);
+	/* An epoch begins on an idle GPU: all has drained by then. */
+	for (unsigned int i = 0; i < plant->setup.nr; i++)
+		measured[i].drained = true;
+	while (status < 0 && session->now.swapping)
+		status = qos_session_step(session, plant->args->cmd, *time_ns, measured);
+	return status;
+}
+
+/* Those of alpha, each by itself on all TPCs, in the first phase. */
+static int measure_alone(struct plant *plant)
+{
+	struct gpupart_tpcset all = gpupart_tpcset_first(plant->gpu.map.nr_tpcs);
+	const struct pipe_scenario whole = plant->scenario.pipe;
+	struct pipe_scenario *pipe = &plant->scenario.pipe;
+	struct pipe_program *alone;
+	unsigned int i, p, nr;
+	int status = -1;
+
+	alone = calloc(whole.nr_programs, sizeof(*alone));
+	if (!alone)
+		return cmd_fail(plant->args->cmd, EXIT_FAILED, "no memory");
+	for (i = 0; i < plant->setup.nr && status < 0; i++) {
+		struct qos_tenant *t = &plant->setup.tenants[i];
+
+		if (t->goal != QOS_ALPHA || t->alone)
+			continue;
+		/* The programs of its process. */
+		for (p = 0, nr = 0; p < whole.nr_programs; p++)
+			for (unsigned int s = 0; s < whole.nr_streams; s++)
+				if (plant->tenant_of[s] == i &&
+				    whole.programs[p].process == whole.streams[s].process) {
+					alone[nr++] = whole.programs[p];
+					break;
+				}
+		set_from(&plant->sets[i], &all);
+		pipe->programs = alone;
+		pipe->nr_programs = nr;
+		status = run_epoch(plant);
+		t->alone = plant->taken[i].work * 1000000000 / plant->setup.epoch_ns;
+		if (status < 0 && !t->alone)
+			status = cmd_fail(plant->args->cmd, EXIT_USAGE,
+					  "%s:%d: %s: alone it does nothing in an epoch",
+					  plant->yaml.path, plant->setup.specs[i].line, t->name);
+	}
+	pipe->programs = whole.programs;
+	pipe->nr_programs = whole.nr_programs;
+	free(alone);
+	return status;
+}
+
+static void find_board(struct plant *plant)
+{
+	const struct pipe_map *map = &plant->gpu.map;
+	struct qos_board *board = &plant->session.board;
+
+	board->nr_tpcs = map->nr_tpcs;
+	for (unsigned int s = 0; s < map->nr_sms; s++) {
+		board->gpc[map->sms[s].tpc] = map->sms[s].gpc;
+		board->ugpu[map->sms[s].tpc] = map->sms[s].ugpu;
+	}
+	snprintf(plant->session.gpu, sizeof(plant->session.gpu), "%s (simulated)",
+		 plant->gpu.chip.title);
+	plant->session.simulated = true;
+}
+
+/* ----------------------------------------------------------------------------- all */
+
+static int run_phases(struct plant *plant)
+{
+	struct qos_session *session = &plant->session;
+	uint64_t time_ns = 0;
+	int status;
+
+	status = phase_make(plant, plant->setup.phases[0].run);
+	if (status >= 0)
+		return status;
+	find_board(plant);
+	session->setup = &plant->setup;
+	status = measure_alone(plant);
+	if (status < 0)
+		status = qos_session_begin(session, plant->args->cmd);
+	for (unsigned int p = 0; p < plant->setup.nr_phases && status < 0; p++) {
+		status = phase_make(plant, plant->setup.phases[p].run);
+		for (unsigned int e = 0; e < plant->setup.phases[p].epochs && status < 0; e++)
+			status = one_epoch(plant, &time_ns);
+	}
+	return status;
+}
+
+static int show(struct plant *plant, const struct qos_options *options)
+{
+	bool svg = options->of ? !strcmp(options->of, "svg") : out_is_svg(plant->args->output);
+	struct out out;
+	int err = 0, status = out_open(&out, plant->args);
+
+	if (status >= 0)
+		return status;
+	if (plant->args->json)
+		out_json_write(&out, qos_json(&plant->session, "qos sim"));
+	else if (svg)
+		err = qos_svg(&out, &plant->session);
+	else
+		qos_text(&out, &plant->session);
+	status = out_close(&out, plant->args->cmd);
+	return err ? cmd_fail(plant->args->cmd, EXIT_FAILED, "no memory") : status;
+}
+
+static int sim_open(struct plant *plant, const struct qos_options *options)
+{
+	yaml_node_t *node = yaml_get(&plant->yaml, yaml_root(&plant->yaml), "qos");
+	int status = EXIT_USAGE;
+
+	if (!node)
+		yaml_fail(&plant->yaml, NULL, "has no qos: no tenants are in it");
+	if (!node || !qos_setup_read(&plant->setup, &plant->yaml, node, QOS_FILE_SCENARIO))
+		return EXIT_USAGE;
+	if (options->log) {
+		plant->session.log = fopen(options->log, "we");
+		if (!plant->session.log)
+			return cmd_fail(plant->args->cmd, EXIT_FAILED, "--log %s: %s", options->log,
+					strerror(errno));
+	}
+	status = run_phases(plant);
+	if (status < 0)
+		status = show(plant, options);
+	if (plant->session.log && fclose(plant->session.log))
+		status = cmd_fail(plant->args->cmd, EXIT_FAILED, "--log %s: %s", options->log,
+				  strerror(errno));
+	return status;
+}
+
+int qos_sim(const struct args *args, const struct qos_options *options)
+{
+	struct plant *plant = calloc(1, sizeof(*plant));
+	char path[PATH_MAX];
+	int status;
+
+	if (!plant || gpupart_open(&plant->gp)) {
+		free(plant);
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	}
+	plant->args = args;
+	scenario_find(args->program[0], path, sizeof(path));
+	status = yaml_open(&plant->yaml, args->cmd, "", path, "a scenario");
+	if (status < 0) {
+		status = sim_open(plant, options);
+		qos_setup_free(&plant->setup);
+		qos_session_end(&plant->session);
+		phase_free(plant);
+		for (unsigned int i = 0; i < QOS_MAX_TENANTS; i++)
+			free(plant->taken[i].latencies);
+		yaml_close(&plant->yaml);
+	}
+	gpupart_close(plant->gp);
+	free(plant);
+	return status;
+}

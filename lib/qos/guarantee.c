@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How many TPCs a guaranteed tenant asks for. Knows that tenant alone, and whether best
+ * effort has anything left to give.
+ */
+#include "policy.h"
+
+#define FRUITLESS	250	/* of one-to-one: less of an answer to more TPCs is none */
+#define LESS_PATIENT	8u	/* times as long is waited after a lowering that was wrong */
+
+static unsigned int least_of(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+static unsigned int most_of(unsigned int a, unsigned int b)
+{
+	return a > b ? a : b;
+}
+
+/* @nr TPCs times @by / @over, rounded up. */
+static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
+{
+	uint64_t n = over ? (nr * by + over - 1) / over : GPUPART_MAX_TPCS;
+
+	return n > GPUPART_MAX_TPCS ? GPUPART_MAX_TPCS : n;
+}
+
+/* Whether the raises since the first miss were for nothing. */
+static bool is_fruitless(const struct qos_actor *a)
+{
+	int64_t gain;
+
+	if (!a->raise.from || !a->raise.score || a->nr * 4 < a->raise.from * 5)
+		return false;
+	gain = ((int64_t)a->score - a->raise.score) * 1000 / a->raise.score;
+	return gain * a->raise.from < FRUITLESS * (int64_t)(a->nr - a->raise.from);
+}
+
+/* Once may be a change of load at the same time; the second time it is so. */
+static void find_deaf(struct qos_actor *a)
+{
+	if (!a->raise.fruitless++) {
+		a->raise.from = a->nr;
+		a->raise.score = a->score;
+		return;
+	}
+	a->deaf = true;
+	a->class = QOS_MEMORY;
+}
+
+static bool effort_is_least(const struct qos_policy *p)
+{
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (!qos_guaranteed(&p->actors[i]) && p->actors[i].nr > p->actors[i].least)
+			return false;
+	return true;
+}
+
+/*
+ * The TPCs that would do: in proportion to the score, and where one with fewer was seen, more
+ * by as much as the answer was less than that.
+ */
+static unsigned int enough(const struct qos_policy *p, const struct qos_actor *a, uint32_t score)
+{
+	unsigned int nr = scaled(a->nr, qos_target(p, a), score), n;
+	uint64_t missing, rise;
+
+	for (n = a->nr - 1; n && !a->curve[n]; n--)
+		;
+	/* Its shape counts, also where the load has changed since. */
+	if (!n || !a->curve[a->nr] || a->curve[n] >= a->curve[a->nr])
+		return nr;
+	rise = (a->curve[a->nr] - a->curve[n]) * 1000 / a->curve[a->nr] * score / 1000;
+	missing = qos_target(p, a) > score ? qos_target(p, a) - score : 0;
+	if (rise)
+		nr = most_of(nr, a->nr + least_of(2 * (nr - a->nr),
+						  (missing * (a->nr - n) + rise - 1) / rise));
+	return nr;
+}
+
+/* What was raised for nothing goes back, a step an epoch. */
+static unsigned int give_back(const struct qos_policy *p, const struct qos_actor *a)
+{
+	unsigned int back = a->raise.first && a->raise.first < a->nr ? a->raise.first : a->nr;
+
+	if (a->nr > p->rules.step)
+		back = most_of(back, a->nr - p->rules.step);
+	return most_of(back, a->least);
+}
+
+static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
+{
+	a->wait_stuck = 3 * QOS_CALM;
+	a->state = QOS_STUCK;
+	qos_say(p, "%s: the goal cannot be met: it is at %u.%u%% of it with %u TPCs, and was at "
+		"%u.%u%% with %u; best effort has no more to give", a->t.name,
+		a->score / 10, a->score % 10, a->nr, a->raise.score / 10, a->raise.score % 10,
+		a->raise.from);
+	qos_why(a, "missed, and neither more TPCs nor fewer for others help");
+	a->raise.from = a->raise.fruitless = 0;
+	return give_back(p, a);
+}
+
+static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
+{
+	bool slight = a->score + p->rules.hysteresis >= 1000;
+	unsigned int nr;
+
+	/* Long after a lowering it is not its fault; and while things are new it was a try. */
+	if (a->lowered && !a->fresh && p->calm < QOS_CALM * 3 / 2)
+		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
+	a->lowered = false;
+	a->failed_at = most_of(a->failed_at, a->nr);
+	if (!a->raise.from) {
+		a->raise.from = a->nr;
+		a->raise.score = a->score;
+	}
+	if (!a->raise.first)
+		a->raise.first = a->nr;
+	if (!a->deaf && is_fruitless(a))
+		find_deaf(a);
+	if (a->deaf || a->nr >= a->most) {
+		if (effort_is_least(p) && p->calm >= 2)
+			return give_up(p, a);
+		qos_why(a, "missed, and %s: best effort gives way",
+			a->deaf ? "more TPCs do not help" : "it has all it may have");
+		return a->nr;
+	}
+	nr = enough(p, a, slight && a->window.mean ? a->window.mean : a->score);
+	/* Missed by much: rather too many TPCs now than another epoch of it. */
+	if (a->score + 3 * p->rules.hysteresis < 1000)
+		nr += (nr - a->nr) / 4;
+	nr = most_of(nr, a->nr + 1);
+	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
+	qos_why(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10, a->score % 10,
+		a->nr);
+	return nr;
+}
+
+/* Met, but by less than the noise asks for, while things are new: better now than by a miss. */
+static unsigned int secure(struct qos_policy *p, struct qos_actor *a)
+{
+	unsigned int nr = enough(p, a, a->window.mean);
+
+	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
+	if (nr > a->nr)
+		qos_why(a, "met by little, at %u.%u%% of the goal: raised from %u",
+			a->window.mean / 10, a->window.mean % 10, a->nr);
+	return most_of(nr, a->nr);
+}
+
+/*
+ * Where fewer TPCs made little difference so far: down as far as that may go on, by a half at
+ * most. Not where it was more before: there is an edge.
+ */
+static unsigned int along_slope(const struct qos_policy *p, const struct qos_actor *a)
+{
+	uint64_t slope, spare = a->window.mean - qos_target(p, a), fall, best = 0;
+	unsigned int n, near = 0;
+
+	for (n = GPUPART_MAX_TPCS; n > a->nr; n--) {
+		if (a->curve[n])
+			near = n;
+		best = a->curve[n] > best ? a->curve[n] : best;
+	}
+	if (!near || !a->curve[a->nr])
+		return a->nr;
+	slope = a->curve[near] > a->curve[a->nr] ? a->curve[near] - a->curve[a->nr] : 0;
+	if (a->curve[a->nr] * 1000 < best * 970 &&
+	    slope * a->nr * 10 < a->curve[a->nr] * 3 * (near - a->nr))
+		return a->nr;
+	/* In thousandths of thousandths a TPC, and half as much again. */
+	slope = slope * 1500 / a->curve[a->nr] * a->window.mean / (near - a->nr);
+	fall = spare * 1000 / (slope + 1);
+	return a->nr > 2 * fall ? a->nr - fall : (a->nr + 1) / 2;
+}
+
+/* The fewest that what was seen with fewer lets expect to do. */
+static unsigned int not_below(const struct qos_policy *p, const struct qos_actor *a)
+{
+	uint64_t here = a->curve[a->nr], need;
+	unsigned int n;
+
+	if (!here || !a->window.mean)
+		return 1;
+	need = here * qos_target(p, a) / a->window.mean;
+	for (n = a->nr - 1; n && !a->curve[n]; n--)
+		;
+	if (!n || a->curve[n] >= need)
+		return n ? n : 1;
+	if (need >= here)
+		return a->nr;
+	return n + ((need - a->curve[n]) * (a->nr - n) + here - a->curve[n] - 1) /
+		   (here - a->curve[n]);
+}
+
+/* How many TPCs fewer would do. */
+static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
+{
+	unsigned int nr = scaled(a->nr, qos_target(p, a), a->window.mean);
+
+	nr = most_of(nr, scaled(a->nr, 1000 + p->rules.hysteresis / 2, a->window.worst));
+	/* Waiting times do not rise in proportion, and in no straight line. */
+	if (a->t.goal == QOS_LATENCY)
+		nr = most_of(nr, a->nr - a->nr / 4);
+	else if (a->fresh && a->window.mean > qos_target(p, a))
+		nr = least_of(nr, along_slope(p, a));
+	nr = most_of(nr, a->failed_at + 1);
+	nr = most_of(nr, not_below(p, a));
+	nr = most_of(nr, a->nr > p->rules.step ? a->nr - p->rules.step : 1);
+	return most_of(nr, a->least);
+}
+
+/*
+ * Once, when it is new: an eighth less than it seems to need. Where that makes no difference,
+ * more can go; where it does, it is back an epoch later.
+ */
+static unsigned int try_fewer(struct qos_actor *a)
+{
+	unsigned int nr = a->nr - a->nr / 8;
+
+	if (!a->fresh || a->tried || a->t.goal == QOS_LATENCY || nr < a->least ||
+	    nr <= a->failed_at)
+		return a->nr;
+	a->tried = true;
+	qos_why(a, "met, at %u.%u%% of the goal: tried with fewer than %u", a->score / 10,
+		a->score % 10, a->nr);
+	return nr;
+}
+
+static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
+{
+	unsigned int nr, patience = a->patience;
+
+	/* A lowering was never wrong, and much is new: the first good epoch is enough. */
+	if (a->fresh && patience == p->rules.dwell)
+		patience = 1;
+	else if (p->calm < QOS_CALM)
+		return a->nr;
+	/* Behind since the start: it is let catch up for longer. */
+	if (!a->fresh && a->sum < 1000 * a->sum_weight)
+		patience *= 4;
+	if (a->window.nr < patience || a->window.misses)
+		return a->nr;
+	nr = fewer(p, a);
+	if (nr + 1 + a->nr / 32 > a->nr)
+		return try_fewer(a);
+	qos_why(a, "at %u.%u%% of the goal for %u epoch%s: lowered from %u", a->window.mean / 10,
+		a->window.mean % 10, a->window.nr, a->window.nr > 1 ? "s" : "", a->nr);
+	return nr;
+}
+
+/* The plan stands for a while, then it goes back to what was promised. */
+static unsigned int unheard(const struct qos_policy *p, struct qos_actor *a)
+{
+	unsigned int step = p->rules.step;
+
+	if (a->state == QOS_WAITING) {
+		qos_why(a, "nothing was heard of it yet");
+		return a->nr;
+	}
+	if (a->silent <= p->rules.hold || a->nr == a->guarantee) {
+		qos_why(a, "no signal for %u epochs: %s", a->silent,
+			a->nr == a->guarantee ? "the guarantee stands" : "the plan stands");
+		return a->nr;
+	}
+	qos_why(a, "no signal for %u epochs: from %u to the guarantee of %u", a->silent, a->nr,
+		a->guarantee);
+	if (a->nr < a->guarantee)
+		return least_of(a->nr + step, a->guarantee);
+	return most_of(a->nr > step ? a->nr - step : 1, a->guarantee);
+}
+
+/* Long after: what was learnt of misses is old. */
+static void grow_old(struct qos_actor *a)
+{
+	if (a->window.nr < QOS_PATIENT || a->window.nr % QOS_PATIENT)
+		return;
+	a->failed_at = 0;
+	if (a->patience > 2)
+		a->patience /= 2;
+}
+
+unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
+{
+	if (a->state == QOS_GONE) {
+		qos_why(a, "it ended");
+		return 0;
+	}
+	/* It came back, or its set is below what it was promised. */
+	if (a->nr < a->least)
+		return a->guarantee;
+	if (qos_unheard(a))
+		return unheard(p, a);
+	if (a->state == QOS_IDLE) {
+		qos_why(a, "nothing was asked of it");
+		return a->nr;
+	}
+	grow_old(a);
+	if (a->wait_stuck && a->state == QOS_MISSED) {
+		a->wait_stuck--;
+		a->state = QOS_STUCK;
+		qos_why(a, "missed; TPCs did not help, and are tried again in %u epochs",
+			a->wait_stuck);
+		return give_back(p, a);
+	}
+	a->wait_stuck = 0;
+	if (a->state == QOS_MISSED)
+		return raise_it(p, a);
+	a->raise = (struct qos_raise){ 0 };
+	qos_why(a, "met, at %u.%u%% of the goal", a->score / 10, a->score % 10);
+	if (a->fresh && a->window.mean < qos_target(p, a) && !a->deaf)
+		return secure(p, a);
+	return lower_it(p, a);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What was measured, against the goal and against what was seen before: state, score, and
+ * whether a tenant is compute- or memory-intensive. Decides nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "policy.h"
+
+#define COMPUTE_FROM	500	/* of one-to-one, by which speed answers to TPCs */
+#define MEMORY_UP_TO	250
+#define NOISE_SCALE	16u	/* of what is remembered of it */
+#define PLATEAU		950u	/* of the best speed, which the optimum has to reach */
+
+static uint64_t times(uint64_t a, uint64_t b, uint64_t c)
+{
+	unsigned __int128 product = (unsigned __int128)a * b / (c ? c : 1);
+
+	return product > INT64_MAX ? INT64_MAX : product;
+}
+
+static uint32_t score_of(uint64_t is, uint64_t wanted)
+{
+	uint64_t score = times(is, 1000, wanted);
+
+	return score > QOS_SCORE_MOST ? QOS_SCORE_MOST : score;
+}
+
+static uint64_t goal_speed(const struct qos_actor *a)
+{
+	if (a->t.goal == QOS_RATE)
+		return a->t.rate;
+	return times(a->t.alone, a->t.alpha, 1000);
+}
+
+uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a)
+{
+	uint32_t margin = 3 * a->noise / NOISE_SCALE;
+
+	if (margin < p->rules.hysteresis)
+		margin = p->rules.hysteresis;
+	return 1000 + (margin > 250 ? 250 : margin);
+}
+
+/* ----------------------------------------------------------------------- the curve */
+
+bool qos_answer(const struct qos_actor *a, int *answer)
+{
+	unsigned int high, low;
+	int64_t gain, value;
+
+	for (high = GPUPART_MAX_TPCS; high && !a->curve[high]; high--)
+		;
+	for (low = high * 3 / 4; low && !a->curve[low]; low--)
+		;
+	if (!low)
+		return false;
+	gain = (int64_t)times(a->curve[high], 1000, a->curve[low]) - 1000;
+	value = gain * low / (int64_t)(high - low);
+	*answer = value > 5000 ? 5000 : value < -5000 ? -5000 : value;
+	return true;
+}
+
+/* The fewest TPCs that give nearly the best speed, straight lines between what was seen. */
+static unsigned int find_optimum(const struct qos_actor *a)
+{
+	uint64_t best = 0, enough;
+	unsigned int n, before = 0;
+
+	for (n = 1; n <= GPUPART_MAX_TPCS; n++)
+		if (a->curve[n] > best)
+			best = a->curve[n];
+	enough = times(best, PLATEAU, 1000);
+	for (n = 1; n <= GPUPART_MAX_TPCS; n++) {
+		if (!a->curve[n])
+			continue;
+		if (a->curve[n] >= enough)
+			break;
+		before = n;
+	}
+	if (!before || n > GPUPART_MAX_TPCS)
+		return n > GPUPART_MAX_TPCS ? 0 : n;
+	return before + 1 + times(enough - a->curve[before], n - before,
+				  a->curve[n] - a->curve[before] + 1);
+}
+
+static void classify(struct qos_actor *a)
+{
+	int answer;
+
+	if (!qos_answer(a, &answer))
+		return;
+	if (answer >= COMPUTE_FROM || (a->class == QOS_UNKNOWN && answer > MEMORY_UP_TO)) {
+		a->class = QOS_COMPUTE;
+		a->optimum = 0;
+	} else if (answer <= MEMORY_UP_TO && a->class != QOS_MEMORY) {
+		a->class = QOS_MEMORY;
+		a->optimum = find_optimum(a);
+	}
+}
+
+/* Another load: what was learnt is of the one before. */
+static void forget(struct qos_actor *a)
+{
+	memset(a->curve, 0, sizeof(a->curve));
+	a->class = QOS_UNKNOWN;
+	a->optimum = 0;
+	a->failed_at = 0;
+	a->deaf = false;
+	a->raise.from = a->raise.fruitless = 0;
+	a->tried = true;
+	a->strange = 0;
+	a->forgot = true;
+	a->fresh = QOS_FRESH;
+	a->window = (struct qos_window){ 0 };
+	/* Requests come in bursts, others' loads change for longer. */
+	if (a->t.goal != QOS_LATENCY && a->patience > 16)
+		a->patience /= 8;
+	if (!qos_guaranteed(a) && !a->next_ramp) {
+		a->ramp = 1;
+		a->next_ramp = 2 * QOS_CALM;
+	}
+}
+
+static void learn(struct qos_actor *a, uint64_t value)
+{
+	uint64_t *known = &a->curve[a->nr], off, room;
+
+	if (*known) {
+		off = value > *known ? value - *known : *known - value;
+		room = 150 + 4 * a->noise / NOISE_SCALE;
+		if (!qos_guaranteed(a))
+			room += 150;
+		if (times(off, 1000, *known) <= room) {
+			a->strange = 0;
+			*known += (int64_t)(value - *known) / 4;
+		} else if (++a->strange >= 2) {
+			forget(a);
+			*known = value;
+		}
+	} else {
+		*known = value;
+	}
+	classify(a);
+}
+
+/* ---------------------------------------------------------------------- the window */
+
+static void watch(struct qos_actor *a, uint32_t value, bool missed)
+{
+	struct qos_window *w = &a->window;
+	uint32_t off, weight;
+
+	if (w->nr && w->mean) {
+		off = value > w->mean ? value - w->mean : w->mean - value;
+		off = times(off, 1000 * NOISE_SCALE, w->mean);
+		/* A change of load is no noise. */
+		if (off <= 200 * NOISE_SCALE)
+			a->noise += ((int32_t)off - (int32_t)a->noise) / 8;
+	}
+	w->nr++;
+	weight = w->nr < 8 ? w->nr : 8;
+	w->mean += ((int32_t)value - (int32_t)w->mean) / (int32_t)weight;
+	if (w->nr == 1 || value < w->worst)
+		w->worst = value;
+	w->misses += missed;
+}
+
+static void heard(struct qos_actor *a, uint64_t speed, uint32_t score, uint64_t weight)
+{
+	bool latency = a->t.goal == QOS_LATENCY;
+
+	a->silent = 0;
+	if (!a->begun)
+		a->fresh = QOS_FRESH;
+	else if (a->fresh)
+		a->fresh--;
+	a->begun = true;
+	a->speed = latency ? 0 : speed;
+	a->score = qos_guaranteed(a) ? score : 0;
+	a->state = qos_guaranteed(a) && score < 1000 ? QOS_MISSED : QOS_GOOD;
+	a->sum += a->score * weight;
+	a->sum_weight += weight;
+	learn(a, latency ? score : speed);
+	watch(a, qos_guaranteed(a) ? score : 1000, a->state == QOS_MISSED);
+}
+
+static void not_heard(struct qos_policy *p, struct qos_actor *a)
+{
+	a->silent++;
+	a->speed = 0;
+	a->score = 0;
+	a->state = a->begun || a->silent > p->rules.hold ? QOS_LOST : QOS_WAITING;
+}
+
+static void idle(struct qos_actor *a)
+{
+	a->silent = 0;
+	a->speed = 0;
+	a->score = 0;
+	a->state = QOS_IDLE;
+}
+
+void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m)
+{
+	uint64_t rate;
+
+	a->forgot = false;
+	if (a->next_ramp)
+		a->next_ramp--;
+	if (m->gone) {
+		a->state = QOS_GONE;
+		a->speed = 0;
+		a->score = 0;
+		a->begun = false;
+		return;
+	}
+	if (a->state == QOS_GONE)
+		a->state = QOS_WAITING;
+	if (!m->valid || !m->ns) {
+		not_heard(p, a);
+	} else if (a->t.goal == QOS_LATENCY) {
+		if (!m->nr && a->begun)
+			idle(a);
+		else if (!m->nr)
+			not_heard(p, a);
+		else
+			heard(a, 0, score_of(a->t.latency_ns, m->latency_ns ? m->latency_ns : 1),
+			      m->nr);
+	} else if (!m->work) {
+		/* One piece of work may take longer than an epoch: it counts when it is done. */
+		a->carried_ns += a->begun ? m->ns : 0;
+		not_heard(p, a);
+	} else {
+		rate = times(m->work, 1000000000, m->ns + a->carried_ns);
+		heard(a, rate, score_of(rate, goal_speed(a)), (m->ns + a->carried_ns) / 1000);
+		a->carried_ns = 0;
+	}
+}

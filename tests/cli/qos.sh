@@ -1,0 +1,335 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart qos: scenarios on the simulated GPU keep their goals, logs replay byte for byte and a
+# changed one does not, pictures, files that are wrong.
+. "$(dirname "$0")/tap.subr"
+unset GPUPART_JOB
+
+# ------------------------------------------------------------- on the simulated GPU
+for name in qos-steady qos-burst qos-neighbour; do
+	try qos sim "$name" --log "$tmp/$name.log" --json
+	cp "$tmp/out" "$tmp/$name.json"
+	is "$status $(jq -c '[.schema, .command, .simulated, .nr_tpcs]' "$tmp/out")" \
+		'0 ["gpupart/1","qos sim",true,66]' "$name: runs, and says that it is simulated"
+	is "$(jq -rs '[.[] | .schema == "gpupart/1" and .simulated] | all' "$tmp/$name.log")" true \
+		"$name: every line of its log too"
+	try qos replay "$tmp/$name.log"
+	is "$status $(tail -n 1 "$tmp/out")" \
+		"0 replayed: $(wc -l <"$tmp/$name.log") decisions, all of them the same" "$name: its log replays"
+	is "$(jq -s '[.[] | [.decision.tenants[] | (.set + (if .coming == "" then "" else "," + .coming end)) | split(",")[] |
+		split("-") | if length == 2 then range(.[0] | tonumber; (.[1] | tonumber) + 1) else (.[0] | tonumber) end] |
+		length == (unique | length)] | all' "$tmp/$name.log")" true "$name: no TPC is given twice"
+	is "$(jq -s '[.[] | .decision.tenants[] | .set != ""] | all' "$tmp/$name.log")" true "$name: no set is empty"
+done
+# met NAME TENANT FIRST: in how many of 1000 epochs from FIRST on.
+met() {
+	jq -s --arg t "$2" --argjson first "$3" '[.[] | select(.event == "epoch" and .decision.epoch > $first) |
+		.decision.tenants[] | select(.name == $t) | .score_milli >= 1000] |
+		(map(select(.)) | length) * 1000 / length | floor' "$tmp/$1.log"
+}
+[ "$(met qos-steady infer 5)" -ge 990 ]
+ok $? "qos-steady: the goal is met in $(met qos-steady infer 5) of 1000 epochs after the first five"
+[ "$(met qos-burst serve 5)" -ge 980 ]
+ok $? "qos-burst: in $(met qos-burst serve 5)"
+[ "$(met qos-neighbour infer 5)" -ge 960 ]
+ok $? "qos-neighbour: in $(met qos-neighbour infer 5)"
+[ "$(jq '.epochs_changed' "$tmp/qos-steady.json")" -le 5 ]
+ok $? "qos-steady: it settles"
+[ "$(jq '[.tenants[] | select(.name == "train").nr_tpcs][0]' "$tmp/qos-steady.json")" -ge 20 ]
+ok $? "qos-steady: best effort has the rest"
+# The neighbour is good again at the end: best effort has more than half of the GPU.
+[ "$(jq '[.tenants[] | select(.name == "other") | .nr_tpcs][0]' "$tmp/qos-neighbour.json")" -gt 33 ]
+ok $? "qos-neighbour: what was taken for a bad time is given back"
+try qos sim qos-steady --log "$tmp/again.log" --json
+cmp -s "$tmp/again.log" "$tmp/qos-steady.log"
+ok $? "the same log again"
+
+# ------------------------------------------------------------------------ replay
+try qos replay "$tmp/qos-steady.log" --json
+is "$status $(jq -c '[.schema, .command, .same, .epochs]' "$tmp/out")" '0 ["gpupart/1","qos replay",true,150]' \
+	"replay --json"
+sed '10s/"score_milli":[0-9]*/"score_milli":1/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 1 "other.log:10: another decision: decision.tenants[0].score_milli was 1 and is now" qos replay "$tmp/other.log"
+sed '3s/"work_milli":[0-9]*/"work_milli":1000/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 1 "other.log:3: another decision: decision." qos replay "$tmp/other.log"
+sed '1s/"weight":0/"weight": 0/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 1 "other.log:1: another decision: the same values" qos replay "$tmp/other.log"
+sed '7s/^{/{{/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:7: is no JSON" qos replay "$tmp/other.log"
+sed '7s/"valid":true/"valid":1/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:7: valid is of another kind" qos replay "$tmp/other.log"
+sed '1s/gpupart.1/gpupart\/2/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "schema is 'gpupart/2'" qos replay "$tmp/other.log"
+sed 1d "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "event is 'epoch', not begin" qos replay "$tmp/other.log"
+: >"$tmp/other.log"
+refused 2 "nothing is in it" qos replay "$tmp/other.log"
+refused 2 "No such file" qos replay "$tmp/none.log"
+head -c 20000 "$tmp/qos-steady.log" >"$tmp/other.log"
+try qos replay "$tmp/other.log"
+is "$status $(grep -c "is cut, and passed over" "$tmp/err")" "0 1" "a log of a controller that was killed: what is whole"
+
+# ----------------------------------------------------------------------- pictures
+try qos replay "$tmp/qos-neighbour.log" -o "$tmp/run.svg"
+is "$status $out" "0 " "replay -o FILE.svg"
+python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$tmp/run.svg"
+ok $? "the picture is XML"
+has "$(cat "$tmp/run.svg")" "(simulated)" "it says simulated"
+is "$(grep -o 'class="missed"' "$tmp/run.svg" | wc -l)" \
+	"$(jq '[.tenants[] | select(.name == "infer") | .epochs_heard - .epochs_met][0]' "$tmp/qos-neighbour.json")" \
+	"it marks every epoch in which the goal was missed"
+is "$(grep -o 'class="goal"' "$tmp/run.svg" | wc -l) $(grep -o 'class="progress"' "$tmp/run.svg" | wc -l)" "1 2" \
+	"it has the goal and each tenant's progress"
+
+# ----------------------------------------------------------------------- bad files
+# wrong SED VALUE: the scenario, changed, is refused with that.
+wrong() {
+	sed "$1" share/scenarios/qos-steady.yaml >"$tmp/wrong.yaml"
+	refused 2 "$2" qos sim "$tmp/wrong.yaml"
+}
+wrong 's/alpha: 0.6/alpha: 1.2/' "alpha: '1.2': wants a share"
+wrong 's/alpha: 0.6/alpha: x/' "alpha: 'x'"
+wrong 's/alpha: 0.6/alpha: 0.6, rate: 5/' "wants one of alpha, rate and latency"
+wrong 's/alpha: 0.6/latency: 5/' "latency: '5' is no time"
+wrong 's/alpha: 0.6/rate: 5, percentile: 9/' "percentile: is for a latency"
+wrong 's/alpha: 0.6/beta: 0.6/' "the key 'beta' is not known"
+wrong 's/train: {}/train: { floor: 70 }/' "train: floor 70: the GPU has 66"
+wrong 's/train: {}/train: { floor: 9, ceiling: 4 }/' "the floor of 9 TPCs is above the ceiling of 4"
+wrong 's/train: {}/train: { weight: 0 }/' "weight: 0"
+wrong 's/train: {}/-x: {}/' "'-x': a name is"
+wrong 's/train: {}/train: { stream: gone }/' "no stream is named 'gone'"
+wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
+wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
+wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.1% to 25%"
+wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
+refused 2 "has no qos" qos sim figure-3
+refused 2 "no SCENARIO" qos sim
+refused 2 "no LOG" qos replay
+refused 2 "'frobnicate'" qos frobnicate
+refused 2 "no command" qos
+refused 2 "--of png" qos sim qos-steady --of png
+
+# ------------------------------------------------------------- programs, simulated GPU
+# Launches until its file is gone and reports as many units as it saw SMs.
+cat >"$tmp/work.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
+static const char ptx[] = ".version 4.2\n.target sm_30\n.address_size 64\n"
+	".visible .entry gpupart_census(.param .u64 out, .param .u32 ns)\n{ ret; }\n";
+static struct { unsigned int smid, zero; unsigned long long start, end; } records[1024];
+int main(int argc, char **argv)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function;
+	void (*add)(unsigned long long);
+	unsigned int ns = 1000;
+	unsigned long long out;
+	void *params[] = { &out, &ns };
+
+	if (argc != 2 || !lib || CALL("cuInit", (unsigned int), (0)) ||
+	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
+	    CALL("cuModuleLoadData", (void **, const void *), (&module, ptx)) ||
+	    CALL("cuModuleGetFunction", (void **, void *, const char *),
+		 (&function, module, "gpupart_census")) ||
+	    CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&out, sizeof(records))))
+		return 1;
+	void *part = dlopen("libgpupart.so.0", RTLD_NOW | RTLD_NOLOAD);
+	add = part ? dlsym(part, "gpupart_progress_add") : NULL;
+	while (!access(argv[1], F_OK)) {
+		char seen[1024] = { 0 };
+		unsigned int nr = 0;
+
+		if (CALL("cuLaunchKernel", (void *, unsigned int, unsigned int, unsigned int,
+					    unsigned int, unsigned int, unsigned int, unsigned int,
+					    void *, void **, void **),
+			 (function, 1024, 1, 1, 1024, 1, 1, 0, NULL, params, NULL)) ||
+		    CALL("cuCtxSynchronize", (void), ()) ||
+		    CALL("cuMemcpyDtoH_v2", (void *, unsigned long long, size_t),
+			 (records, out, sizeof(records))))
+			return 2;
+		for (int i = 0; i < 1024; i++) {
+			nr += !seen[records[i].smid];
+			seen[records[i].smid] = 1;
+		}
+		if (add)
+			add(nr);
+		usleep(5000);
+	}
+	return 0;
+}
+END
+if ! ${CC:-cc} -o "$tmp/work" "$tmp/work.c" -ldl 2>"$tmp/err"; then
+	cat "$tmp/err" >&2
+	skip "no C compiler"
+	tap_done
+fi
+e="-i tests/data/gh100-h200-e/capture.txt"
+go=$tmp/go
+name=qos$$
+cat >"$tmp/two.yaml" <<END
+epoch: 100ms
+tenants:
+  $name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }
+  $name-b: { program: [ $tmp/work, $go ] }
+END
+# rows NAME: how many processes ps has of that name; wait_rows NAME NR.
+rows() {
+	"$gpupart" ps | awk -v n="$1" '$2 == n' | wc -l
+}
+wait_rows() {
+	for _ in $(seq 500); do
+		[ "$(rows "$1")" = "$2" ] && return
+		sleep 0.02
+	done
+}
+# set_of NAME: what ps says.
+set_of() {
+	"$gpupart" ps --json | jq -r --arg n "$1" '[.processes[] | select(.name == $n).set.list][0]'
+}
+# wait_lines FILE NR: until it has as many.
+wait_lines() {
+	for _ in $(seq 500); do
+		[ "$(wc -l <"$1")" -ge "$2" ] && return
+		sleep 0.02
+	done
+}
+
+try qos run $e -f "$tmp/two.yaml" --dry-run
+is "$status $(grep -c TPCs "$tmp/out") $(rows "$name-a")" "0 2 0" "--dry-run says the first sets and starts nothing"
+
+touch "$go"
+"$gpupart" qos run $e -f "$tmp/two.yaml" --log "$tmp/live.log" >"$tmp/live.out" 2>"$tmp/live.err" &
+pid=$!
+wait_rows "$name-a" 1
+wait_rows "$name-b" 1
+wait_lines "$tmp/live.log" 8
+is "$(rows "$name-a") $(rows "$name-b")" "1 1" "run starts its programs"
+refused 125 "another gpupart qos runs on this GPU" qos run $e -f "$tmp/two.yaml"
+jq -s '[.[] | select(.event == "epoch").measured[].work_milli > 0] | any' "$tmp/live.log" >"$tmp/any"
+is "$(cat "$tmp/any")" true "their progress is read"
+is "$(jq -s '[.[] | .simulated] | all' "$tmp/live.log")" true "the log says simulated"
+# A log is written a line at a time: its last set is the one in force, or about to be.
+for _ in $(seq 100); do
+	a=$(set_of "$name-a")
+	decided=$(tail -n 1 "$tmp/live.log" | jq -r '.decision.tenants[0].set')
+	[ -n "$decided" ] && [ "$a" = "$decided" ] && break
+	sleep 0.02
+done
+is "$a" "$decided" "ps has the set that was decided"
+
+# Killed, it leaves the sets; another one takes programs and sets over.
+kill -9 $pid
+wait $pid 2>/dev/null
+before="$(set_of "$name-a") $(set_of "$name-b")"
+is "$(rows "$name-a") $(rows "$name-b")" "1 1" "killed: the programs go on"
+try qos replay "$tmp/live.log"
+is "$status" 0 "killed: its log replays"
+sleep 0.3
+is "$(set_of "$name-a") $(set_of "$name-b")" "$before" "killed: the sets stay"
+try qos run $e -f "$tmp/two.yaml" --epochs 3 --log "$tmp/next.log"
+is "$status $(grep -c "runs already, and is taken over" "$tmp/err")" "0 2" "a new one takes them over"
+# What waited to be drained when it was killed is nobody's, and goes to best effort.
+is "$(head -n 1 "$tmp/next.log" | jq -r '[.tenants[].adopted] | join(" ")')" "$before" "with their sets"
+is "$(head -n 1 "$tmp/next.log" | jq -r '.decision.tenants[0].set')" "${before% *}" "of which a guaranteed one stays as it is"
+is "$(rows "$name-a") $(rows "$name-b")" "1 1" "--epochs: it ends, and they go on"
+
+# One that dies is said, and the other keeps what it has.
+"$gpupart" qos run $e -f "$tmp/two.yaml" --log "$tmp/dies.log" >"$tmp/live.out" 2>"$tmp/live.err" &
+pid=$!
+wait_lines "$tmp/dies.log" 5
+kill -9 "$("$gpupart" ps | awk -v n="$name-b" '$2 == n { print $1 }')"
+for _ in $(seq 250); do
+	grep -q "$name-b: it ended" "$tmp/live.out" && break
+	sleep 0.02
+done
+has "$(cat "$tmp/live.out")" "$name-b: it ended" "one that dies is said"
+is "$(rows "$name-a")" 1 "and the other goes on"
+rm "$go"
+wait $pid
+is "$?" 0 "it ends when the last program does"
+is "$(tail -n 1 "$tmp/dies.log" | jq -c '[.decision.tenants[].state]')" '["gone","gone"]' "and says that they are gone"
+is "$(find "/dev/shm/gpupart-$(id -u)" -name 'qos-*.socket' | wc -l)" 0 "its socket is gone"
+
+# Lines to the socket; a status; what cannot be started.
+cat >"$tmp/lines.yaml" <<END
+epoch: 100ms
+tenants:
+  $name-s:
+    goal: { latency: 20ms, percentile: 90 }
+    program:
+      - python3
+      - -c
+      - |
+        import os, socket, time
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        for _ in range(60):
+            s.sendto(b"$name-s latency 5ms", os.environ["GPUPART_QOS"])
+            time.sleep(0.01)
+        os._exit(3)
+END
+try qos run $e -f "$tmp/lines.yaml" --json
+is "$status" 3 "the program's exit status"
+is "$(jq -s 'map(select(.event == "epoch").measured[0] | select(.requests > 0).latency_ns / 1e6 | . > 4.6 and . < 5.4) | length > 2 and all' \
+	"$tmp/out")" true "latencies come by the socket, to a tenth"
+sed 's/- python3/- no-such-program/' "$tmp/lines.yaml" >"$tmp/none.yaml"
+try qos run $e -f "$tmp/none.yaml"
+is "$status $(grep -c "no-such-program" "$tmp/err")" "127 1" "a program that is not there"
+
+# By pid, a program that knows nothing of it: launches count; calibrate.
+touch "$go"
+"$gpupart" run $e -t 0-7 --name "$name-p" -- "$tmp/work" "$go" 2>/dev/null &
+pid=$!
+wait_rows "$name-p" 1
+cat >"$tmp/pid.yaml" <<END
+epoch: 100ms
+tenants: { $name-q: { pid: $pid, signal: launches } }
+END
+try qos run $e -f "$tmp/pid.yaml" --epochs 4 --json
+is "$status $(jq -s '[.[] | select(.event == "epoch").measured[0].work_milli > 0] | any' "$tmp/out")" "0 true" \
+	"adopted by pid, by its launches"
+[ "$(set_of "$name-p" | tr ',' '\n' | wc -l)" -gt 1 ]
+ok $? "and its set was changed: $(set_of "$name-p")"
+before=$(set_of "$name-p")
+try qos run $e -f "$tmp/pid.yaml" --epochs 12 --dry-run --json
+is "$status $(jq -s '[.[] | select(.event == "epoch").measured[0].work_milli > 0] | any' "$tmp/out")" "0 true" \
+	"--dry-run watches it"
+is "$(set_of "$name-p")" "$before" "and changes nothing"
+rm "$go"
+wait $pid
+refused 125 "process $pid does not confine launches" qos run $e -f "$tmp/pid.yaml"
+touch "$go"
+try qos calibrate $e -f "$tmp/two.yaml" --seconds 1 --json
+is "$status $(jq -c '[.schema, .simulated, (.tenants | length), ([.tenants[].alone_milli > 0] | all)]' "$tmp/out")" \
+	'0 ["gpupart/1",true,2,true]' "calibrate"
+rm "$go"
+
+# Bad files and words.
+file() {
+	printf '%s\n' "$@" >"$tmp/bad.yaml"
+}
+file "tenants: { a: { goal: { alpha: 0.5 }, program: [ true ] } }"
+refused 125 "alpha: wants the speed alone" qos run $e -f "$tmp/bad.yaml"
+file "tenants: { a: {} }"
+refused 125 "a: wants one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
+file "tenants: { a: { program: [ true ], pid: 5 } }"
+refused 125 "a: wants one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
+file "tenants: { a: { program: sleep } }"
+refused 125 "bad.yaml:1: program: wants a list" qos run $e -f "$tmp/bad.yaml"
+file "tenants: { a: { job: no-such-job-$$ } }"
+refused 125 "no job 'no-such-job-$$' runs" qos run $e -f "$tmp/bad.yaml"
+file "tenants: { a: { program: [ true ], signal: smoke } }"
+refused 125 "signal: 'smoke'" qos run $e -f "$tmp/bad.yaml"
+file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
+refused 125 "bad.yaml:1: epoch: wants 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
+file "tenants: { a: { floor: 40, program: [ true ] }, b: { floor: 40, program: [ true ] } }"
+refused 125 "the floors, at least a TPC each, are 80 TPCs" qos run $e -f "$tmp/bad.yaml"
+refused 125 "none.yaml" qos run $e -f "$tmp/none.such/none.yaml"
+refused 125 "no file (-f)" qos run $e
+refused 125 "--epochs '0'" qos run $e -f "$tmp/two.yaml" --epochs 0
+refused 2 "--seconds" qos sim qos-steady --seconds 1
+refused 2 "--dry-run" qos calibrate -f "$tmp/two.yaml" --dry-run
+
+tap_done

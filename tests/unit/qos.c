@@ -1,0 +1,973 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The QoS policy: what must always hold of its decisions, on random GPUs, tenants and loads
+ * with noise; and what comes of it on loads that are known (qos_plant.h), against the best
+ * fixed split found by trying all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tap.h>
+#include "qos_plant.h"
+
+#define EPOCH_NS	200000000ull
+#define MOST_EPOCHS	400
+
+/* ---------------------------------------------------------------------- one closed loop */
+
+struct loop {
+	struct qos_board board;
+	struct qos_rules rules;
+	struct qos_tenant tenants[QOS_MAX_TENANTS];
+	struct plant plant;
+	unsigned int drain;		/* steps at most that a TPC takes to drain */
+	unsigned int nr;
+	struct qos_policy *policy;
+	struct qos_decision now;
+	unsigned int epoch;
+
+	/* What came of it, by epoch. */
+	unsigned int counts[MOST_EPOCHS][QOS_MAX_TENANTS];
+	uint32_t scores[MOST_EPOCHS][QOS_MAX_TENANTS];
+	uint64_t speeds[MOST_EPOCHS][QOS_MAX_TENANTS];
+	bool changed[MOST_EPOCHS];
+	char said[QOS_WORDS];		/* in the last epoch */
+	const char *broken;		/* the first thing that did not hold */
+};
+
+static void break_it(struct loop *loop, const char *what)
+{
+	if (!loop->broken)
+		loop->broken = what;
+}
+
+static struct gpupart_tpcset both(const struct qos_verdict *v)
+{
+	return gpupart_tpcset_or(&v->set, &v->coming);
+}
+
+/* What holds of every decision, by itself. */
+static void check_sets(struct loop *loop)
+{
+	struct gpupart_tpcset seen = { 0 }, in_force = { 0 }, all, has;
+	const struct qos_decision *d = &loop->now;
+
+	all = gpupart_tpcset_first(loop->board.nr_tpcs);
+	for (unsigned int i = 0; i < loop->nr; i++) {
+		const struct qos_verdict *v = &d->tenants[i];
+
+		has = both(v);
+		if (gpupart_tpcset_intersects(&has, &seen) ||
+		    gpupart_tpcset_intersects(&v->set, &in_force))
+			break_it(loop, "sets overlap");
+		seen = gpupart_tpcset_or(&seen, &has);
+		in_force = gpupart_tpcset_or(&in_force, &v->set);
+		if (gpupart_tpcset_count(&has) != v->nr_tpcs)
+			break_it(loop, "nr_tpcs is not the set's");
+		if (!gpupart_tpcset_subset(&has, &all))
+			break_it(loop, "a TPC is not there");
+		if (v->state == QOS_GONE) {
+			if (v->nr_tpcs)
+				break_it(loop, "one that ended has TPCs");
+			continue;
+		}
+		if (gpupart_tpcset_empty(&has))
+			break_it(loop, "a set is empty");
+		if (v->nr_tpcs < loop->tenants[i].floor)
+			break_it(loop, "below the floor");
+		if (loop->tenants[i].ceiling && v->nr_tpcs > loop->tenants[i].ceiling)
+			break_it(loop, "above the ceiling");
+		if (!v->why[0])
+			break_it(loop, "no reason");
+	}
+	has = gpupart_tpcset_andnot(&all, &seen);
+	if (!gpupart_tpcset_equal(&has, &d->reserved))
+		break_it(loop, "reserved is not what nobody has");
+	if (gpupart_tpcset_intersects(&d->reserved, &seen))
+		break_it(loop, "reserved overlaps");
+}
+
+static unsigned int difference(unsigned int a, unsigned int b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* What holds between one decision and the next of an epoch. */
+static void check_change(struct loop *loop, const struct qos_decision *before)
+{
+	unsigned int step = loop->rules.step ? loop->rules.step :
+			    loop->board.nr_tpcs / 3 > 2 ? loop->board.nr_tpcs / 3 : 2;
+	bool poor = false, rich = false, together = strstr(loop->now.words, "together");
+
+	for (unsigned int i = 0; i < loop->nr; i++) {
+		const struct qos_verdict *v = &loop->now.tenants[i], *old = &before->tenants[i];
+		bool guaranteed = loop->tenants[i].goal != QOS_BEST_EFFORT;
+
+		if (v->state == QOS_GONE || old->state == QOS_GONE)
+			continue;
+		if (guaranteed && difference(v->nr_tpcs, old->nr_tpcs) > step && !together)
+			break_it(loop, "a step is too large");
+		if (!guaranteed && v->nr_tpcs > 2 * old->nr_tpcs &&
+		    v->nr_tpcs > old->nr_tpcs + step)
+			break_it(loop, "best effort was raised too far");
+		/* Never traded: who misses keeps all, and gets more where there is any. */
+		if (guaranteed && v->state == QOS_MISSED) {
+			if (v->nr_tpcs < old->nr_tpcs && !together)
+				break_it(loop, "one that missed its goal lost TPCs");
+			if (v->nr_tpcs <= old->nr_tpcs && strstr(v->why, "raised"))
+				poor = true;
+		}
+		if (!guaranteed && v->nr_tpcs > (loop->tenants[i].floor ?
+						 loop->tenants[i].floor : 1))
+			rich = true;
+	}
+	if (poor && rich)
+		break_it(loop, "a guarantee was missed while best effort had more than its floor");
+}
+
+static void step(struct loop *loop, const struct qos_measured *m)
+{
+	struct qos_decision before = loop->now;
+
+	qos_policy_step(loop->policy, m, &loop->now);
+	check_sets(loop);
+	if (!before.swapping)
+		check_change(loop, &before);
+}
+
+/* Drains what waits, in a random order. */
+static void swap(struct loop *loop)
+{
+	struct qos_measured m[QOS_MAX_TENANTS];
+
+	for (unsigned int polls = 0; loop->now.swapping; polls++) {
+		memset(m, 0, sizeof(m));
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			m[i].gone = loop->plant.gone[i];
+			m[i].drained = polls >= loop->drain ||
+				       plant_random(&loop->plant) % (loop->drain + 1) == 0;
+		}
+		step(loop, m);
+	}
+}
+
+static bool begin(struct loop *loop)
+{
+	char why[QOS_WORDS];
+
+	loop->plant.nr = loop->nr;
+	loop->plant.nr_tpcs = loop->board.nr_tpcs;
+	if (qos_policy_new(&loop->board, &loop->rules, loop->tenants, loop->nr, &loop->policy,
+			   &loop->now, why)) {
+		printf("# %s\n", why);
+		break_it(loop, "refused");
+		return false;
+	}
+	check_sets(loop);
+	swap(loop);
+	return true;
+}
+
+static void epochs(struct loop *loop, unsigned int nr)
+{
+	struct qos_measured m[QOS_MAX_TENANTS];
+	unsigned int counts[QOS_MAX_TENANTS];
+
+	for (; nr && loop->epoch < MOST_EPOCHS; nr--, loop->epoch++) {
+		for (unsigned int i = 0; i < loop->nr; i++)
+			counts[i] = loop->now.tenants[i].nr_tpcs;
+		plant_epoch(&loop->plant, loop->tenants, counts, EPOCH_NS, m);
+		memcpy(loop->counts[loop->epoch], counts, sizeof(counts));
+		step(loop, m);
+		memcpy(loop->said, loop->now.words, sizeof(loop->said));
+		loop->changed[loop->epoch] = loop->now.changed || loop->now.swapping;
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			loop->scores[loop->epoch][i] = loop->now.tenants[i].score;
+			loop->speeds[loop->epoch][i] = loop->now.tenants[i].speed;
+		}
+		swap(loop);
+	}
+}
+
+static void end(struct loop *loop)
+{
+	qos_policy_free(loop->policy);
+	loop->policy = NULL;
+}
+
+/* An H200's: 66 TPCs in 8 GPCs in 2 uGPUs. */
+static void h200(struct qos_board *board)
+{
+	board->nr_tpcs = 66;
+	for (unsigned int t = 0; t < 66; t++) {
+		board->gpc[t] = t % 8;
+		board->ugpu[t] = t % 8 / 4;
+	}
+}
+
+static struct loop *new_loop(unsigned int nr)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop)
+		exit(1);
+	h200(&loop->board);
+	loop->nr = nr;
+	loop->drain = 2;
+	loop->plant.seed = 1;
+	for (unsigned int i = 0; i < nr; i++)
+		snprintf(loop->tenants[i].name, sizeof(loop->tenants[i].name), "t%u", i);
+	return loop;
+}
+
+/* -------------------------------------------------------------------- what is asked of it */
+
+/* Epochs from @from on, up to @to, in which tenant @i met its goal; thousandths. */
+static unsigned int met(const struct loop *loop, unsigned int i, unsigned int from,
+			unsigned int to)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int e = from; e < to; e++)
+		nr += loop->scores[e][i] >= 1000;
+	return nr * 1000 / (to - from);
+}
+
+static unsigned int changes(const struct loop *loop, unsigned int from, unsigned int to)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int e = from; e < to; e++)
+		nr += loop->changed[e];
+	return nr;
+}
+
+static uint64_t mean_speed(const struct loop *loop, unsigned int i, unsigned int from,
+			   unsigned int to)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int e = from; e < to; e++)
+		sum += loop->speeds[e][i];
+	return sum / (to - from);
+}
+
+/* In 99 of 100 epochs, which is what is asked: 2.33 standard deviations of the noise below. */
+static bool meets(const struct loop *loop, unsigned int i, uint64_t speed)
+{
+	const struct qos_tenant *t = &loop->tenants[i];
+
+	speed -= speed * loop->plant.noise * 233 / 100000;
+	if (t->goal == QOS_LATENCY)
+		return plant_latency(speed, loop->plant.loads[i].offered) <= t->latency_ns;
+	return speed >= (t->goal == QOS_RATE ? t->rate : t->alone * t->alpha / 1000);
+}
+
+/* Of two tenants: the second one's speed in the best split in which the first meets its goal. */
+static uint64_t best_split(const struct loop *loop)
+{
+	unsigned int counts[2], nr = loop->board.nr_tpcs;
+	uint64_t speeds[2], best = 0;
+
+	for (counts[0] = 1; counts[0] < nr; counts[0]++)
+		for (counts[1] = 1; counts[0] + counts[1] <= nr; counts[1]++) {
+			plant_speeds(&loop->plant, counts, speeds);
+			if (meets(loop, 0, speeds[0]) && speeds[1] > best)
+				best = speeds[1];
+		}
+	return best;
+}
+
+static void show(const struct loop *loop, unsigned int from, unsigned int to)
+{
+	if (!getenv("QOS_SHOW"))
+		return;
+	for (unsigned int e = from; e < to; e++) {
+		printf("# %3u%s", e, loop->changed[e] ? "*" : " ");
+		for (unsigned int i = 0; i < loop->nr; i++)
+			printf("  %2u %5u %8llu", loop->counts[e][i], loop->scores[e][i],
+			       (unsigned long long)loop->speeds[e][i]);
+		printf("\n");
+	}
+}
+
+static const struct plant_load compute = { .kind = PLANT_COMPUTE, .unit = 1000000 };
+static const struct plant_load memory = {
+	.kind = PLANT_MEMORY, .unit = 1000000, .knee = 20, .takes = 800, .minds = 200,
+};
+static const struct plant_load saturating = {
+	.kind = PLANT_SATURATING, .unit = 1000000, .knee = 40, .takes = 300, .minds = 500,
+};
+
+static void want_alpha(struct loop *loop, unsigned int i, unsigned int alpha)
+{
+	loop->tenants[i].goal = QOS_ALPHA;
+	loop->tenants[i].alpha = alpha;
+	loop->tenants[i].alone = plant_alone(&loop->plant.loads[i], loop->board.nr_tpcs);
+}
+
+/*
+ * Guarantee @load at @alpha beside @other, constant, with noise: the goal is met, best effort
+ * has at least nine tenths of what the best split gives it, and the plan stands still.
+ */
+static void steady(const char *name, const struct plant_load *load, unsigned int alpha,
+		   const struct plant_load *other, unsigned int noise)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int worst = 0, nr;
+	uint64_t best, got;
+
+	loop->plant.loads[0] = *load;
+	loop->plant.loads[1] = *other;
+	loop->plant.noise = noise;
+	want_alpha(loop, 0, alpha);
+	if (begin(loop))
+		epochs(loop, 200);
+	show(loop, 0, 60);
+	for (unsigned int e = 10; e + 20 <= 200; e++) {
+		nr = changes(loop, e, e + 20);
+		worst = nr > worst ? nr : worst;
+	}
+	best = best_split(loop);
+	got = mean_speed(loop, 1, 5, 200);
+	tap_ok(!loop->broken, "%s: %s", name, loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 5, 200) >= 990, "%s: the goal is met in %u of 1000 epochs", name,
+	       met(loop, 0, 5, 200));
+	tap_ok(got * 10 >= best * 9, "%s: best effort has %llu%% of the best split", name,
+	       best ? (unsigned long long)(got * 100 / best) : 0);
+	tap_ok(worst <= 1, "%s: at most %u changes in 20 epochs", name, worst);
+	end(loop);
+	free(loop);
+}
+
+
+/* ------------------------------------------------------------------------- other loads */
+
+/* Epochs after @from until nothing changes for 15 of them. */
+static unsigned int settled_after(const struct loop *loop, unsigned int from, unsigned int to)
+{
+	unsigned int last = from;
+
+	for (unsigned int e = from; e < to && e < from + 15; e++)
+		if (loop->changed[e])
+			last = e + 1;
+	return last - from;
+}
+
+static void latency(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[0].offered = 6000000;
+	loop->plant.loads[1] = compute;
+	loop->plant.noise = 15;
+	loop->tenants[0].goal = QOS_LATENCY;
+	loop->tenants[0].latency_ns = 200000000;
+	if (begin(loop))
+		epochs(loop, 200);
+	show(loop, 0, 60);
+	tap_ok(!loop->broken, "a latency: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 5, 200) >= 990, "a latency: met in %u of 1000 epochs",
+	       met(loop, 0, 5, 200));
+	tap_ok(mean_speed(loop, 1, 5, 200) * 10 >= best_split(loop) * 8,
+	       "a latency: best effort has %llu%% of the best split",
+	       (unsigned long long)(mean_speed(loop, 1, 5, 200) * 100 / best_split(loop)));
+	tap_ok(changes(loop, 20, 200) <= 9, "a latency: %u changes in 180 epochs",
+	       changes(loop, 20, 200));
+	end(loop);
+	free(loop);
+}
+
+/* Requests come in bursts: the answer to the first is remembered. */
+static void bursts(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[1] = compute;
+	loop->plant.noise = 15;
+	loop->tenants[0].goal = QOS_LATENCY;
+	loop->tenants[0].latency_ns = 200000000;
+	loop->plant.loads[0].offered = 9000000;
+	if (begin(loop))
+		for (unsigned int i = 0; i < 12; i++) {
+			loop->plant.loads[0].offered = i % 2 ? 3000000 : 9000000;
+			epochs(loop, 15);
+		}
+	show(loop, 0, 180);
+	tap_ok(!loop->broken, "bursts: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 5, 180) >= 990, "bursts: met in %u of 1000 epochs",
+	       met(loop, 0, 5, 180));
+	loop->plant.loads[0].offered = 9000000;
+	tap_ok(mean_speed(loop, 1, 5, 180) * 10 >= best_split(loop) * 9,
+	       "bursts: best effort has %llu%% of the best fixed split",
+	       (unsigned long long)(mean_speed(loop, 1, 5, 180) * 100 / best_split(loop)));
+	end(loop);
+	free(loop);
+}
+
+/* A neighbour that takes much of the bandwidth from epoch 60 on, to epoch 120. */
+static void bad_neighbour(void)
+{
+	struct loop *loop = new_loop(2);
+	uint64_t best = 0;
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[1] = compute;
+	loop->plant.noise = 10;
+	want_alpha(loop, 0, 650);
+	if (begin(loop)) {
+		epochs(loop, 60);
+		best += best_split(loop) * 55;
+		loop->plant.loads[1] = memory;
+		epochs(loop, 60);
+		best += best_split(loop) * 60;
+		loop->plant.loads[1] = compute;
+		epochs(loop, 60);
+		best += best_split(loop) * 60;
+	}
+	show(loop, 55, 180);
+	tap_ok(!loop->broken, "a bad neighbour: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 5, 180) >= 985, "a bad neighbour: met in %u of 1000 epochs",
+	       met(loop, 0, 5, 180));
+	tap_ok(settled_after(loop, 60, 120) <= 5, "a bad neighbour: settled in %u epochs",
+	       settled_after(loop, 60, 120));
+	tap_ok(settled_after(loop, 120, 180) <= 5, "a good one again: settled in %u epochs",
+	       settled_after(loop, 120, 180));
+	tap_ok(mean_speed(loop, 1, 5, 180) * 175 * 10 >= best * 9,
+	       "a bad neighbour: best effort has %llu%% of the best splits",
+	       best ? (unsigned long long)(mean_speed(loop, 1, 5, 180) * 175 * 100 / best) : 0);
+	end(loop);
+	free(loop);
+}
+
+/* TPCs do not help a tenant whose bandwidth is taken: who takes it gives way. */
+static void pressed(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = memory;
+	loop->plant.loads[0].minds = 2000;
+	loop->plant.loads[1] = memory;
+	loop->plant.loads[1].knee = 40;
+	want_alpha(loop, 0, 700);
+	loop->tenants[0].ceiling = 30;
+	if (begin(loop))
+		epochs(loop, 120);
+	show(loop, 0, 60);
+	tap_ok(!loop->broken, "pressed: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 30, 120) >= 950, "pressed: met in %u of 1000 epochs",
+	       met(loop, 0, 30, 120));
+	tap_ok(loop->now.tenants[1].nr_tpcs >= 2 && loop->now.tenants[1].nr_tpcs < 25,
+	       "pressed: best effort has %u TPCs", loop->now.tenants[1].nr_tpcs);
+	tap_ok(gpupart_tpcset_count(&loop->now.reserved) > 5, "pressed: others are reserved");
+	end(loop);
+	free(loop);
+}
+
+/* A memory-intensive tenant has its optimum, and its neighbour what it does not need. */
+static void optimum(void)
+{
+	struct loop *loop = new_loop(3);
+	unsigned int memory_tpcs, compute_tpcs;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = memory;
+	loop->plant.loads[1].knee = 10;
+	loop->plant.loads[2] = compute;
+	loop->plant.noise = 10;
+	want_alpha(loop, 0, 200);
+	if (begin(loop))
+		epochs(loop, 60);
+	show(loop, 0, 30);
+	memory_tpcs = loop->now.tenants[1].nr_tpcs;
+	compute_tpcs = loop->now.tenants[2].nr_tpcs;
+	tap_ok(!loop->broken, "an optimum: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(loop->now.tenants[1].class == QOS_MEMORY &&
+	       loop->now.tenants[2].class == QOS_COMPUTE,
+	       "an optimum: %s and %s", qos_class_name(loop->now.tenants[1].class),
+	       qos_class_name(loop->now.tenants[2].class));
+	tap_ok(memory_tpcs >= 9 && memory_tpcs <= 14, "an optimum: %u TPCs for the one of 10",
+	       memory_tpcs);
+	tap_ok(compute_tpcs + memory_tpcs + loop->now.tenants[0].nr_tpcs == 66,
+	       "an optimum: the other has the rest, %u", compute_tpcs);
+	tap_ok(changes(loop, 5, 60) <= 2, "an optimum: %u changes after five epochs",
+	       changes(loop, 5, 60));
+	end(loop);
+	/* Nobody to give them to: they are reserved. */
+	loop->nr = 2;
+	loop->epoch = 0;
+	if (begin(loop))
+		epochs(loop, 60);
+	tap_ok(gpupart_tpcset_count(&loop->now.reserved) >= 30, "alone they are reserved: %u TPCs",
+	       gpupart_tpcset_count(&loop->now.reserved));
+	tap_ok(!loop->broken, "reserved: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* Nothing helps: that is said, what was raised is given back, and best effort goes on. */
+static void stuck(void)
+{
+	struct loop *loop = new_loop(2);
+	bool told = false;
+
+	loop->plant.loads[0] = memory;
+	loop->plant.loads[0].minds = 0;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 950);
+	if (begin(loop))
+		epochs(loop, 30);
+	loop->plant.loads[0].unit /= 2;
+	for (unsigned int e = 0; e < 40; e++) {
+		epochs(loop, 1);
+		told |= !!strstr(loop->said, "t0: the goal cannot be met");
+	}
+	show(loop, 0, 80);
+	tap_ok(told && loop->now.tenants[0].state == QOS_STUCK,
+	       "a goal that cannot be met is said");
+	tap_ok(loop->now.tenants[0].nr_tpcs <= 40 && loop->now.tenants[1].nr_tpcs >= 26,
+	       "and best effort is not held down for it: %u and %u TPCs",
+	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs);
+	tap_ok(!loop->broken, "stuck: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+static void no_together(void)
+{
+	struct loop *loop = new_loop(3);
+	unsigned int told = 0;
+
+	for (unsigned int i = 0; i < 3; i++)
+		loop->plant.loads[i] = compute;
+	want_alpha(loop, 0, 700);
+	want_alpha(loop, 1, 700);
+	if (begin(loop))
+		for (unsigned int e = 0; e < 60; e++) {
+			epochs(loop, 1);
+			told += !!strstr(loop->said, "cannot be met together");
+		}
+	show(loop, 0, 20);
+	tap_ok(told >= 50, "goals that cannot be met together are said, in %u of 60 epochs", told);
+	tap_ok(loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs == 65 &&
+	       difference(loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs) <= 1,
+	       "they share what there is: %u and %u", loop->now.tenants[0].nr_tpcs,
+	       loop->now.tenants[1].nr_tpcs);
+	tap_ok(loop->now.tenants[2].nr_tpcs == 1, "best effort has its one TPC");
+	tap_ok(changes(loop, 5, 60) == 0, "and that stands");
+	end(loop);
+	free(loop);
+}
+
+/* ------------------------------------------------------------------------ what goes wrong */
+
+static void lost(void)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int before, promised, least = 66;
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 600);
+	if (!begin(loop))
+		return;
+	promised = loop->now.tenants[0].nr_tpcs;
+	epochs(loop, 40);
+	before = loop->now.tenants[0].nr_tpcs;
+	tap_ok(before < promised, "a saturating tenant needs %u TPCs, not the promised %u", before,
+	       promised);
+	loop->plant.silent[0] = true;
+	epochs(loop, 10);
+	tap_ok(loop->now.tenants[0].nr_tpcs == before && loop->now.tenants[0].state == QOS_LOST,
+	       "no signal for ten epochs: the plan stands");
+	for (unsigned int e = 0; e < 20; e++) {
+		epochs(loop, 1);
+		if (loop->now.tenants[0].nr_tpcs < least)
+			least = loop->now.tenants[0].nr_tpcs;
+	}
+	tap_ok(loop->now.tenants[0].nr_tpcs == promised && least >= before,
+	       "then it goes back to the guarantee, %u", loop->now.tenants[0].nr_tpcs);
+	loop->plant.silent[0] = false;
+	epochs(loop, 60);
+	tap_ok(difference(loop->now.tenants[0].nr_tpcs, before) <= 3,
+	       "the signal is back, and so is the plan: %u", loop->now.tenants[0].nr_tpcs);
+	tap_ok(!loop->broken, "a lost signal: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+static void never_reports(void)
+{
+	struct loop *loop = new_loop(2);
+	bool told = false;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 500);
+	loop->plant.silent[0] = true;
+	if (begin(loop))
+		for (unsigned int e = 0; e < 40; e++) {
+			epochs(loop, 1);
+			told |= !!strstr(loop->said, "t0: it has reported nothing");
+		}
+	tap_ok(told, "a program that never reports is said");
+	tap_ok(loop->now.tenants[0].nr_tpcs == 33, "and keeps its guarantee");
+	tap_ok(loop->now.tenants[1].nr_tpcs == 33, "the other has the rest");
+	tap_ok(!loop->broken, "it never reports: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+static void dies(void)
+{
+	struct loop *loop = new_loop(3);
+	struct gpupart_tpcset before, after, had;
+
+	for (unsigned int i = 0; i < 3; i++)
+		loop->plant.loads[i] = compute;
+	want_alpha(loop, 0, 400);
+	if (!begin(loop))
+		return;
+	epochs(loop, 30);
+	before = both(&loop->now.tenants[0]);
+	had = both(&loop->now.tenants[2]);
+	loop->plant.gone[2] = true;
+	epochs(loop, 1);
+	tap_ok(!!strstr(loop->said, "t2: it ended"), "one that ends is said");
+	epochs(loop, 30);
+	after = both(&loop->now.tenants[0]);
+	tap_ok(gpupart_tpcset_equal(&before, &after), "and the guaranteed one is not disturbed");
+	tap_ok(loop->now.tenants[1].nr_tpcs == 66 - loop->now.tenants[0].nr_tpcs,
+	       "its neighbour has its TPCs");
+	loop->plant.gone[2] = false;
+	epochs(loop, 30);
+	after = both(&loop->now.tenants[2]);
+	tap_ok(gpupart_tpcset_equal(&had, &after), "back again it has the same TPCs again");
+	tap_ok(!loop->broken, "one that ends: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* What a guarantee takes for a while goes back to whom it was taken from. */
+static void the_same_again(void)
+{
+	struct loop *loop = new_loop(3);
+	struct gpupart_tpcset before[3];
+	bool same = true;
+
+	for (unsigned int i = 0; i < 3; i++)
+		loop->plant.loads[i] = compute;
+	loop->tenants[1].weight = 2;
+	want_alpha(loop, 0, 300);
+	if (!begin(loop))
+		return;
+	epochs(loop, 20);
+	for (unsigned int i = 0; i < 3; i++)
+		before[i] = both(&loop->now.tenants[i]);
+	loop->plant.loads[0].unit = loop->plant.loads[0].unit * 6 / 10;
+	epochs(loop, 10);
+	tap_ok(loop->now.tenants[0].nr_tpcs > 30, "a load for a while: %u TPCs",
+	       loop->now.tenants[0].nr_tpcs);
+	loop->plant.loads[0].unit = compute.unit;
+	epochs(loop, 60);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct gpupart_tpcset now = both(&loop->now.tenants[i]);
+
+		same &= gpupart_tpcset_equal(&now, &before[i]) ||
+			(loop->now.tenants[i].nr_tpcs != gpupart_tpcset_count(&before[i]) &&
+			 (gpupart_tpcset_subset(&now, &before[i]) ||
+			  gpupart_tpcset_subset(&before[i], &now)));
+	}
+	tap_ok(same && !loop->broken, "after it everybody has the same TPCs again");
+	end(loop);
+	free(loop);
+}
+
+/* What is in use is awaited; a reserved one is not. */
+static void swaps(void)
+{
+	struct loop *loop = new_loop(2);
+	struct qos_measured m[2] = {
+		{ .valid = true, .ns = EPOCH_NS }, { .valid = true, .ns = EPOCH_NS },
+	};
+	struct gpupart_tpcset others, old;
+	unsigned int counts[2];
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 500);
+	if (!begin(loop))
+		return;
+	/* Best effort begins with a part of what is left: the rest is reserved. */
+	m[0].work = 33 * 200000 * 8 / 10;
+	m[1].work = 9 * 200000;
+	old = loop->now.tenants[0].set;
+	others = loop->now.reserved;
+	qos_policy_step(loop->policy, m, &loop->now);
+	others = gpupart_tpcset_or(&others, &old);
+	tap_ok(loop->now.tenants[0].nr_tpcs > 33 && !loop->now.swapping &&
+	       gpupart_tpcset_subset(&loop->now.tenants[0].set, &others),
+	       "reserved TPCs are taken at once: %u", loop->now.tenants[0].nr_tpcs);
+	/* It slows down: best effort has to give. */
+	loop->plant.loads[0].unit = 600000;
+	for (unsigned int e = 0; e < 8 &&
+	     gpupart_tpcset_empty(&loop->now.tenants[0].coming); e++) {
+		loop->drain = 0;
+		swap(loop);
+		counts[0] = loop->now.tenants[0].nr_tpcs;
+		counts[1] = loop->now.tenants[1].nr_tpcs;
+		plant_epoch(&loop->plant, loop->tenants, counts, EPOCH_NS, m);
+		qos_policy_step(loop->policy, m, &loop->now);
+	}
+	tap_ok(loop->now.swapping && loop->now.tenants[0].pending_since == loop->now.epoch &&
+	       !gpupart_tpcset_empty(&loop->now.tenants[0].coming),
+	       "those in use are pending, since epoch %llu",
+	       (unsigned long long)loop->now.tenants[0].pending_since);
+	old = both(&loop->now.tenants[0]);
+	qos_policy_step(loop->policy, m, &loop->now);
+	tap_ok(loop->now.swapping && !loop->now.changed, "as long as nothing drains");
+	m[0].drained = m[1].drained = true;
+	qos_policy_step(loop->policy, m, &loop->now);
+	tap_ok(!loop->now.swapping && gpupart_tpcset_equal(&old, &loop->now.tenants[0].set),
+	       "then they are handed over");
+	end(loop);
+	free(loop);
+}
+
+static void adopted(void)
+{
+	struct loop *loop = new_loop(2), *next;
+	bool same = true;
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 600);
+	if (!begin(loop))
+		return;
+	epochs(loop, 40);
+	next = new_loop(2);
+	memcpy(next->tenants, loop->tenants, sizeof(next->tenants));
+	for (unsigned int i = 0; i < 2; i++)
+		next->tenants[i].adopted = loop->now.tenants[i].set;
+	next->plant = loop->plant;
+	begin(next);
+	for (unsigned int i = 0; i < 2; i++)
+		same &= gpupart_tpcset_equal(&next->now.tenants[i].set, &loop->now.tenants[i].set);
+	tap_ok(same, "a new controller takes the sets over as they are");
+	epochs(next, 40);
+	tap_ok(!next->broken && met(next, 0, 0, 40) >= 975, "and goes on with them: %s",
+	       next->broken ? next->broken : "all holds");
+	end(loop);
+	end(next);
+	free(loop);
+	free(next);
+}
+
+/* ------------------------------------------------------------------------- all of them */
+
+/* The same tenants in another order have the same sets. */
+static void permuted(void)
+{
+	static const unsigned int orders[][4] = { { 1, 2, 3, 0 }, { 3, 2, 1, 0 }, { 2, 0, 3, 1 } };
+	struct loop *one = new_loop(4), *other;
+	unsigned int differ = 0;
+
+	one->plant.loads[0] = saturating;
+	one->plant.loads[1] = memory;
+	one->plant.loads[2] = one->plant.loads[3] = compute;
+	want_alpha(one, 0, 300);
+	want_alpha(one, 2, 200);
+	one->tenants[3].weight = 3;
+	begin(one);
+	epochs(one, 60);
+	for (unsigned int o = 0; o < 3; o++) {
+		other = new_loop(4);
+		for (unsigned int i = 0; i < 4; i++) {
+			other->tenants[i] = one->tenants[orders[o][i]];
+			other->plant.loads[i] = one->plant.loads[orders[o][i]];
+		}
+		other->drain = 0;
+		begin(other);
+		epochs(other, 60);
+		for (unsigned int i = 0; i < 4; i++) {
+			struct gpupart_tpcset a = both(&one->now.tenants[orders[o][i]]);
+			struct gpupart_tpcset b = both(&other->now.tenants[i]);
+
+			differ += !gpupart_tpcset_equal(&a, &b);
+		}
+		end(other);
+		free(other);
+	}
+	tap_ok(!differ, "in any order the same tenants have the same sets: %u differ", differ);
+	end(one);
+	free(one);
+}
+
+static void random_board(struct loop *loop)
+{
+	struct plant *plant = &loop->plant;
+	unsigned int gpcs = 1 + plant_random(plant) % 12;
+
+	loop->board.nr_tpcs = 4 + plant_random(plant) % 140;
+	for (unsigned int t = 0; t < loop->board.nr_tpcs; t++) {
+		loop->board.gpc[t] = t % gpcs;
+		loop->board.ugpu[t] = gpcs > 6 ? t % gpcs * 2 / gpcs : QOS_NOWHERE;
+	}
+}
+
+static void random_load(struct plant *plant, struct plant_load *load)
+{
+	*load = (struct plant_load){
+		.kind = plant_random(plant) % 3, .unit = 100000 + plant_random(plant) % 2000000,
+		.knee = 1 + plant_random(plant) % 60, .takes = plant_random(plant) % 1000,
+		.minds = plant_random(plant) % 1500, .offered = plant_random(plant) % 30000000,
+	};
+}
+
+static void random_tenant(struct loop *loop, unsigned int i)
+{
+	struct qos_tenant *t = &loop->tenants[i];
+	struct plant *plant = &loop->plant;
+	unsigned int share = loop->board.nr_tpcs / loop->nr;
+
+	random_load(plant, &plant->loads[i]);
+	t->goal = plant_random(plant) % 4;
+	t->alone = plant_alone(&plant->loads[i], loop->board.nr_tpcs);
+	t->alpha = 1 + plant_random(plant) % 1000;
+	t->rate = 1 + plant_random(plant) % 50000000;
+	t->latency_ns = 1000000 + plant_random(plant) % 2000000000;
+	t->weight = plant_random(plant) % 5;
+	t->floor = plant_random(plant) % 3 ? 0 : plant_random(plant) % (share + 1);
+	if (!(plant_random(plant) % 4))
+		t->ceiling = 1 + t->floor + plant_random(plant) % loop->board.nr_tpcs;
+	if (t->ceiling > loop->board.nr_tpcs)
+		t->ceiling = 0;
+}
+
+/* Signals come and go, programs end and begin, loads change. */
+static void disturb(struct loop *loop)
+{
+	unsigned int i = plant_random(&loop->plant) % loop->nr;
+
+	switch (plant_random(&loop->plant) % 60) {
+	case 0:
+		loop->plant.silent[i] = !loop->plant.silent[i];
+		break;
+	case 1:
+		loop->plant.gone[i] = !loop->plant.gone[i];
+		break;
+	case 2:
+		random_load(&loop->plant, &loop->plant.loads[i]);
+		break;
+	}
+}
+
+static void random_ones(unsigned int nr)
+{
+	const char *broken = NULL;
+	unsigned int seed, at = 0;
+
+	for (seed = 1; seed <= nr && !broken; seed++) {
+		struct loop *loop = new_loop(1);
+
+		loop->plant.seed = seed;
+		plant_random(&loop->plant);
+		random_board(loop);
+		loop->nr = 1 + plant_random(&loop->plant) % (loop->board.nr_tpcs < 16 ?
+							      loop->board.nr_tpcs : 16);
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			snprintf(loop->tenants[i].name, sizeof(loop->tenants[i].name), "t%u", i);
+			random_tenant(loop, i);
+		}
+		loop->plant.noise = plant_random(&loop->plant) % 60;
+		loop->drain = plant_random(&loop->plant) % 5;
+		if (begin(loop))
+			for (unsigned int e = 0; e < 120; e++) {
+				disturb(loop);
+				epochs(loop, 1);
+			}
+		broken = loop->broken;
+		at = seed;
+		end(loop);
+		free(loop);
+	}
+	tap_ok(!broken, "%u random GPUs, tenants, loads: %s%s", nr, broken ? broken : "all holds",
+	       broken ? " (the last seed)" : "");
+	if (broken)
+		printf("# seed %u\n", at);
+}
+
+static void refused_one(int wanted, const char *words, struct qos_tenant *tenants,
+			unsigned int nr)
+{
+	struct qos_rules rules = { 0 };
+	struct qos_policy *policy;
+	struct qos_decision first;
+	struct qos_board board;
+	char why[QOS_WORDS] = "";
+	int err;
+
+	h200(&board);
+	err = qos_policy_new(&board, &rules, tenants, nr, &policy, &first, why);
+	tap_ok(err == wanted && strstr(why, words), "refused: %s", why);
+}
+
+static void refused(void)
+{
+	struct qos_tenant t[2] = {
+		{ .name = "a", .goal = QOS_ALPHA, .alpha = 500, .alone = 1 }, { .name = "b" },
+	};
+
+	refused_one(-EINVAL, "0 tenants", t, 0);
+	t[0].alpha = 1001;
+	refused_one(-EINVAL, "a: a share", t, 2);
+	t[0].alpha = 500;
+	t[0].alone = 0;
+	refused_one(-EINVAL, "a: its speed alone", t, 2);
+	t[0].goal = QOS_RATE;
+	refused_one(-EINVAL, "a: the goal is 0", t, 2);
+	t[0].goal = QOS_BEST_EFFORT;
+	t[1].weight = 1001;
+	refused_one(-EINVAL, "b: weight 1001", t, 2);
+	t[1].weight = 0;
+	t[1].floor = 67;
+	refused_one(-EINVAL, "b: floor 67", t, 2);
+	t[1].floor = 5;
+	t[1].ceiling = 4;
+	refused_one(-EINVAL, "b: the floor of 5", t, 2);
+	t[1].ceiling = 0;
+	t[1].floor = 66;
+	refused_one(-ENOSPC, "are 67 TPCs", t, 2);
+	t[1].floor = 0;
+	strcpy(t[1].name, "a");
+	refused_one(-EINVAL, "named a", t, 2);
+}
+
+int main(void)
+{
+	steady("compute beside compute", &compute, 600, &compute, 0);
+	steady("compute beside compute, noise", &compute, 600, &compute, 15);
+	steady("compute beside memory, noise", &compute, 600, &memory, 15);
+	steady("saturating beside compute, noise", &saturating, 700, &compute, 15);
+	steady("saturating beside memory, noise", &saturating, 500, &memory, 15);
+	steady("memory beside compute, noise", &memory, 900, &compute, 15);
+	latency();
+	bursts();
+	bad_neighbour();
+	pressed();
+	optimum();
+	stuck();
+	no_together();
+	lost();
+	never_reports();
+	dies();
+	the_same_again();
+	swaps();
+	adopted();
+	permuted();
+	random_ones(1500);
+	refused();
+	return tap_done();
+}
