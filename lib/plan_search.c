@@ -43,6 +43,7 @@ struct plan_search {
 	unsigned int group_min[PLAN_MAX_TENANTS];
 	int group_ugpu[PLAN_MAX_TENANTS];
 	int way[PLAN_MAX_TENANTS];	/* the same in the last way that was found */
+	unsigned int patience;		/* steps until groups without a uGPU are priced */
 	unsigned int promised[PLAN_MAX_UGPUS], size[PLAN_MAX_UGPUS], alike[PLAN_MAX_UGPUS];
 	/* From here on it stays from search to search. */
 	struct plan_whole *whole;
@@ -349,7 +350,7 @@ static void bind(struct plan_search *s, unsigned int group, int ugpu)
 }
 
 /* By what is quickly seen. */
-static bool may_have(const struct plan_search *s, unsigned int group, unsigned int ugpu)
+static bool has_room(const struct plan_search *s, unsigned int group, unsigned int ugpu)
 {
 	if (s->promised[ugpu] + s->group_min[group] > s->size[ugpu] ||
 	    s->apart[group] >> group & 1)
@@ -357,11 +358,33 @@ static bool may_have(const struct plan_search *s, unsigned int group, unsigned i
 	for (unsigned int other = 0; other < s->nr_groups; other++)
 		if (s->group_ugpu[other] == (int)ugpu && s->apart[group] >> other & 1)
 			return false;
-	/* Of empty uGPUs that are alike the first will do. */
+	return true;
+}
+
+/* The next group to be bound: of empty uGPUs that are alike the first will do. */
+static bool may_have(const struct plan_search *s, unsigned int group, unsigned int ugpu)
+{
+	if (!has_room(s, group, ugpu))
+		return false;
 	for (unsigned int u = 0; u < ugpu && !s->promised[ugpu]; u++)
 		if (s->alike[u] == s->alike[ugpu] && !s->promised[u])
 			return false;
 	return true;
+}
+
+/* The question of @tenants, with groups where they are bound or, so far, may be. */
+static void ask_whole(struct plan_search *s, uint32_t tenants, int only)
+{
+	struct plan_unit units[PLAN_MAX_TENANTS];
+
+	for (unsigned int group = 0; group < s->nr_groups; group++) {
+		units[group] = (struct plan_unit){ s->members[group], 0 };
+		for (unsigned int u = 0; u < s->ask->gpu.nr_bindable; u++)
+			if (s->group_ugpu[group] == (int)u ||
+			    (s->group_ugpu[group] == PLAN_ANYWHERE && has_room(s, group, u)))
+				units[group].ugpus |= 1ull << u;
+	}
+	plan_whole_bind(s->whole, tenants, units, s->nr_groups, only);
 }
 
 /* Whether those bound to @ugpu fit into it, whatever the others do: 0, -ENOSPC, -E2BIG. */
@@ -377,7 +400,7 @@ static int can_host(struct plan_search *s, unsigned int ugpu)
 	host = &s->hosts[(tenants * 2654435761u + s->alike[ugpu] * 40503u) >> 16 & (NR_HOSTS - 1)];
 	if (host->epoch == s->epoch && host->alike == s->alike[ugpu] && host->tenants == tenants)
 		return host->fits ? 0 : -ENOSPC;
-	plan_whole_bind(s->whole, s->counts->ugpu, tenants, ugpu);
+	ask_whole(s, tenants, ugpu);
 	err = plan_whole_fit(s->whole, tenants);
 	if (err != -E2BIG)
 		*host = (struct host){ s->epoch, !err, s->alike[ugpu], tenants };
@@ -415,26 +438,43 @@ static unsigned int hardest_group(const struct plan_search *s, uint32_t left)
 	return best;
 }
 
+/* What has taken as long as that is looked at closely, the less often the less it helps. */
+static bool may_fit(struct plan_search *s, unsigned int start)
+{
+	unsigned int steps;
+	bool may;
+
+	if (plan_whole_steps(s->whole) - start <= s->patience)
+		return true;
+	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
+	may = plan_whole_may_closely(s->whole, &steps);
+	s->patience = may ? 2 * s->patience + steps : s->patience / 2;
+	return may;
+}
+
 /* Whether there is a way for the groups @left and all others; notes it. */
 static int groups_fit(struct plan_search *s, uint32_t left)
 {
-	unsigned int group, ugpu, nr = s->ask->gpu.nr_bindable;
+	unsigned int group, ugpu, nr = s->ask->gpu.nr_bindable, start;
 	uint64_t tried = 0;
 	int err = 0;
 
-	plan_whole_bind(s->whole, s->counts->ugpu, from_on(s, 0), PLAN_ANYWHERE);
+	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
+	if (!plan_whole_may(s->whole))
+		return -ENOSPC;
 	if (!left)
 		return plan_whole_fit(s->whole, from_on(s, 0));
-	if (!plan_whole_may(s->whole, from_on(s, 0)))
-		return -ENOSPC;
 	if (!plan_whole_spend(s->whole, 0))
 		return -E2BIG;
+	start = plan_whole_steps(s->whole);
 	group = hardest_group(s, left);
 	for (unsigned int turn = 0; turn < nr; turn++) {
 		ugpu = next_ugpu(s, tried);
 		tried |= 1ull << ugpu;
 		if (!may_have(s, group, ugpu))
 			continue;
+		if (turn && !may_fit(s, start))
+			return -ENOSPC;
 		bind(s, group, ugpu);
 		err = can_host(s, ugpu);
 		if (!err)
@@ -484,7 +524,8 @@ static int search(struct plan_search *s, bool only_ask)
 		err = place_group(s, group);
 	if (err)
 		return err;
-	plan_whole_bind(s->whole, s->counts->ugpu, from_on(s, 0), PLAN_ANYWHERE);
+	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
+	plan_whole_settle(s->whole);
 	for (unsigned int i = 0; i < s->nr_whole && !err; i++)
 		err = choose(s, i);
 	return err;
