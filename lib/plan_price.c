@@ -20,23 +20,15 @@
 
 typedef int16_t lanes __attribute__((vector_size(2 * LANES)));
 
-/* The cheapest ways to all sums, after so many GPCs: without the home, with it. */
-struct sale {
-	unsigned int nr_gpcs, end;
-	unsigned int kind[PLAN_MAX_GPCS], gain[PLAN_MAX_GPCS];
-	int16_t row[PLAN_MAX_GPCS + 1][2][PLAN_ROW];
-};
-
 /* One look for prices. */
 struct look {
 	struct plan_prices *all;
 	const struct plan_kinds *k;
 	const struct plan_question *q;
 	uint32_t tenants;
-	struct plan_price now;
+	struct plan_price *now;
 	int at[PLAN_MAX_GPCS], way[PLAN_MAX_GPCS], used[PLAN_MAX_GPCS];
-	uint8_t uses[PLAN_MAX_TENANTS][PLAN_ANY_UGPU + 1][PLAN_MAX_GPCS];
-	struct sale sale;
+	struct plan_price_work *work;
 };
 
 /* ------------------------------------------------------------------- rows */
@@ -72,7 +64,7 @@ static bool sold_in(const struct plan_kind *kind, unsigned int ugpu)
 }
 
 /* One more GPC of @nr TPCs. Where the row without a home is not of interest, @two is false. */
-static void add_gpc(struct sale *s, unsigned int kind, unsigned int nr, bool two, bool holds,
+static void add_gpc(struct plan_sale *s, unsigned int kind, unsigned int nr, bool two, bool holds,
 		    int16_t price)
 {
 	unsigned int n = s->nr_gpcs++;
@@ -94,7 +86,7 @@ static void add_gpc(struct sale *s, unsigned int kind, unsigned int nr, bool two
 }
 
 /* Sets in @ugpu, one GPC of which holds @home, by their sum below @end; the last row. */
-static const int16_t *sell(struct plan_prices *all, const struct plan_price *p, struct sale *s,
+static const int16_t *sell(struct plan_prices *all, const struct plan_price *p, struct plan_sale *s,
 			   unsigned int ugpu, unsigned int home, unsigned int end)
 {
 	const struct plan_kinds *k = all->kinds;
@@ -115,7 +107,7 @@ static const int16_t *sell(struct plan_prices *all, const struct plan_price *p, 
 
 /* GPCs in @ugpu with at least so many places; the last row. */
 static const int16_t *sell_places(struct plan_prices *all, const struct plan_price *p,
-				  struct sale *s, unsigned int ugpu, unsigned int level,
+				  struct plan_sale *s, unsigned int ugpu, unsigned int level,
 				  unsigned int end)
 {
 	const struct plan_kinds *k = all->kinds;
@@ -159,7 +151,7 @@ static unsigned int cheapest_sum(const int16_t *row, unsigned int min, unsigned 
 /* The GPCs of the cheapest set of @sum, by going back from the last row. */
 static void find_used(const struct look *l, unsigned int sum, unsigned int home, uint8_t *uses)
 {
-	const struct sale *s = &l->sale;
+	const struct plan_sale *s = &l->work->sale;
 	unsigned int has = 1;
 
 	memset(uses, 0, PLAN_MAX_GPCS);
@@ -172,7 +164,7 @@ static void find_used(const struct look *l, unsigned int sum, unsigned int home,
 		if (s->row[i][has][sum] == price)
 			continue;
 		uses[kind]++;
-		if (has && home > 1 && s->row[i][1][less] + l->now.of[kind] != price)
+		if (has && home > 1 && s->row[i][1][less] + l->now->of[kind] != price)
 			has = 0;
 		sum = less;
 	}
@@ -199,14 +191,14 @@ static void price_sets(struct look *l, const struct plan_question *q, unsigned i
 	for (uint32_t left = tenants; left; left &= left - 1)
 		if (end_of(l, q, __builtin_ctz(left)) > end)
 			end = end_of(l, q, __builtin_ctz(left));
-	row = sell(l->all, &l->now, &l->sale, ugpu, home, end);
+	row = sell(l->all, l->now, &l->work->sale, ugpu, home, end);
 	for (uint32_t left = tenants; left; left &= left - 1) {
 		unsigned int i = __builtin_ctz(left), sum;
 		struct plan_demand d = plan_question_demand(q, l->k, i);
 
 		sum = cheapest_sum(row, d.min, end_of(l, q, i) - 1);
-		l->now.least[i][ugpu] = row[sum];
-		find_used(l, sum, home, l->uses[i][ugpu]);
+		l->now->least[i][ugpu] = row[sum];
+		find_used(l, sum, home, l->work->uses[i][ugpu]);
 	}
 }
 
@@ -276,10 +268,10 @@ static int price_units(struct look *l)
 
 		if (!members)
 			continue;
-		ugpu = cheapest_ugpu(&l->now, unit, l->tenants, &cost);
+		ugpu = cheapest_ugpu(l->now, unit, l->tenants, &cost);
 		all += cost;
 		for (; members; members &= members - 1)
-			use(l, l->uses[__builtin_ctz(members)][ugpu]);
+			use(l, l->work->uses[__builtin_ctz(members)][ugpu]);
 	}
 	return all;
 }
@@ -292,12 +284,12 @@ static int price_pool(struct look *l, unsigned int ugpu, uint8_t *uses)
 	memset(uses, 0, PLAN_MAX_GPCS);
 	for (unsigned int level = 0; level <= l->k->levels; level++) {
 		unsigned int need = l->q->pool[level][ugpu], n = need;
-		struct sale *s = &l->sale;
+		struct plan_sale *s = &l->work->sale;
 		const int16_t *row;
 
 		if (!need)
 			continue;
-		row = sell_places(l->all, &l->now, s, ugpu, level, need + 1);
+		row = sell_places(l->all, l->now, s, ugpu, level, need + 1);
 		if (row[need] <= cost)
 			continue;
 		cost = row[need];
@@ -324,13 +316,13 @@ static int price_pools(struct look *l)
 		use(l, together);
 		return all;
 	}
-	memset(l->uses[0][0], 0, PLAN_MAX_GPCS);
+	memset(l->work->uses[0][0], 0, PLAN_MAX_GPCS);
 	for (unsigned int u = 0; u < l->k->nr_ugpus; u++) {
 		sum += price_pool(l, u, uses);
 		for (unsigned int kind = 0; kind < l->k->nr; kind++)
-			l->uses[0][0][kind] += uses[kind];
+			l->work->uses[0][0][kind] += uses[kind];
 	}
-	use(l, sum > all ? l->uses[0][0] : together);
+	use(l, sum > all ? l->work->uses[0][0] : together);
 	return sum > all ? sum : all;
 }
 
@@ -362,7 +354,7 @@ static void round_prices(struct look *l)
 	int64_t worth = 0;
 
 	for (unsigned int kind = 0; kind < l->k->nr; kind++)
-		worth += (int64_t)l->at[kind] * l->now.there[kind];
+		worth += (int64_t)l->at[kind] * l->now->there[kind];
 	for (unsigned int kind = 0; kind < l->k->nr; kind++) {
 		if (!worth)
 			l->at[kind] = l->k->kind[kind].nr << BITS;
@@ -370,7 +362,7 @@ static void round_prices(struct look *l)
 			l->at[kind] = l->at[kind] * (int64_t)(WORTH << BITS) / worth;
 		if (l->at[kind] > MAX_PRICE << BITS)
 			l->at[kind] = MAX_PRICE << BITS;
-		l->now.of[kind] = (l->at[kind] + (1 << (BITS - 1))) >> BITS;
+		l->now->of[kind] = (l->at[kind] + (1 << (BITS - 1))) >> BITS;
 	}
 }
 
@@ -382,8 +374,8 @@ static bool step_prices(struct look *l, int excess, int step)
 	for (unsigned int kind = 0; kind < l->k->nr; kind++) {
 		int *way = &l->way[kind];
 
-		*way = *way / 2 + 256 * (l->used[kind] - l->now.there[kind]);
-		if (!l->now.there[kind] || (!l->now.of[kind] && *way < 0))
+		*way = *way / 2 + 256 * (l->used[kind] - l->now->there[kind]);
+		if (!l->now->there[kind] || (!l->now->of[kind] && *way < 0))
 			*way = 0;
 		norm += (int64_t)*way * *way;
 	}
@@ -456,10 +448,9 @@ static int exact_price(struct plan_prices *all, const struct plan_question *q,
 		p->has_exact[0] = p->has_exact[1] = false;
 	p->exact_tenant = i;
 	if (!p->has_exact[q->exact_home]) {
-		struct sale sale;
 		const int16_t *row;
 
-		row = sell(all, p, &sale, ugpu == PLAN_ANYWHERE ? PLAN_ANY_UGPU : ugpu,
+		row = sell(all, p, &all->work.sale, ugpu == PLAN_ANYWHERE ? PLAN_ANY_UGPU : ugpu,
 			   q->exact_home ? all->kinds->ask->tenants[i].home : 1,
 			   GPUPART_MAX_TPCS + 1);
 		memcpy(p->exact[q->exact_home], row, sizeof(p->exact[0]));
@@ -505,7 +496,8 @@ static void keep_cover(struct look *l, int16_t *to, unsigned int ugpu, unsigned 
 {
 	unsigned int end = (GPUPART_MAX_TPCS >> level) + 2;
 
-	memcpy(to, sell_places(l->all, &l->now, &l->sale, ugpu, level, end), end * sizeof(*to));
+	memcpy(to, sell_places(l->all, l->now, &l->work->sale, ugpu, level, end),
+	       end * sizeof(*to));
 }
 
 /* All that may be asked of these prices later. */
@@ -521,9 +513,9 @@ static void keep_price(struct look *l)
 		any.units[any.nr_units++] = (struct plan_unit){ 1u << i,
 								k->grouped[i] ? bindable : 0 };
 	price_tenants(l, &any, (1u << k->nr_whole) - 1);
-	memcpy(p->there, l->now.there, sizeof(p->there));
-	memcpy(p->of, l->now.of, sizeof(p->of));
-	memcpy(p->least, l->now.least, sizeof(p->least));
+	memcpy(p->there, l->now->there, sizeof(p->there));
+	memcpy(p->of, l->now->of, sizeof(p->of));
+	memcpy(p->least, l->now->least, sizeof(p->least));
 	for (unsigned int level = 0; level <= k->levels; level++)
 		for (unsigned int u = 0; u <= PLAN_ANY_UGPU; u++)
 			if (u < k->nr_ugpus || u == PLAN_ANY_UGPU)
@@ -557,12 +549,13 @@ static void start_prices(struct look *l, const uint8_t *left)
 bool plan_prices_find(struct plan_prices *all, const struct plan_question *q,
 		      const uint8_t *left, uint32_t tenants, unsigned int turns)
 {
-	struct look l = { .all = all, .k = all->kinds, .q = q, .tenants = tenants };
+	struct look l = { .all = all, .k = all->kinds, .q = q, .tenants = tenants,
+			  .work = &all->work, .now = &all->work.now };
 	int16_t best[PLAN_MAX_GPCS];
 	int most = 0, step = FULL_STEP;
 	unsigned int stale = 0;
 
-	memcpy(l.now.there, left, sizeof(l.now.there));
+	memcpy(l.now->there, left, sizeof(l.now->there));
 	start_prices(&l, left);
 	for (unsigned int turn = 0; turn < turns; turn++) {
 		int excess;
@@ -571,11 +564,11 @@ bool plan_prices_find(struct plan_prices *all, const struct plan_question *q,
 		round_prices(&l);
 		memset(l.used, 0, sizeof(l.used));
 		price_tenants(&l, q, tenants);
-		excess = price_units(&l) + price_pools(&l) - worth_of(l.k, &l.now, left);
+		excess = price_units(&l) + price_pools(&l) - worth_of(l.k, l.now, left);
 		if (!turn || excess > most) {
 			most = excess;
 			stale = 0;
-			memcpy(best, l.now.of, sizeof(best));
+			memcpy(best, l.now->of, sizeof(best));
 		} else if (++stale > PATIENCE) {
 			step = step > 1 ? step * 3 / 4 : 1;
 			stale = 0;
@@ -583,7 +576,7 @@ bool plan_prices_find(struct plan_prices *all, const struct plan_question *q,
 		if (most > 0 || !step_prices(&l, excess, step))
 			break;
 	}
-	memcpy(l.now.of, best, sizeof(best));
+	memcpy(l.now->of, best, sizeof(best));
 	keep_price(&l);
 	return most > 0;
 }

@@ -30,11 +30,26 @@ struct plan_price {
 	int16_t exact[2][PLAN_ROW];		/* its sets by sum: without a home, with one */
 };
 
+/* The cheapest ways to all sums, after so many GPCs: without the home, with it. */
+struct plan_sale {
+	unsigned int nr_gpcs, end;
+	unsigned int kind[PLAN_MAX_GPCS], gain[PLAN_MAX_GPCS];
+	int16_t row[PLAN_MAX_GPCS + 1][2][PLAN_ROW];
+};
+
+/* What prices are looked for in. */
+struct plan_price_work {
+	struct plan_price now;
+	uint8_t uses[PLAN_MAX_TENANTS][PLAN_ANY_UGPU + 1][PLAN_MAX_GPCS];
+	struct plan_sale sale;
+};
+
 struct plan_prices {
 	const struct plan_kinds *kinds;
 	unsigned int nr, next, last, asked;
 	unsigned int steps;			/* spent here so far */
 	struct plan_price price[PLAN_NR_PRICES];
+	struct plan_price_work work;
 };
 
 void plan_prices_start(struct plan_prices *prices, const struct plan_kinds *kinds);

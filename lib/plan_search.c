@@ -11,6 +11,7 @@
 #include <string.h>
 #include "plan_whole.h"
 
+#define LOOK_AT		3000		/* steps, before groups without a uGPU are priced */
 #define NR_HOSTS	2048		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 
@@ -283,7 +284,7 @@ static int choose(struct plan_search *s, unsigned int tenant)
 static void find_groups(struct plan_search *s)
 {
 	const struct plan_tenant *t = s->ask->tenants;
-	unsigned int of[PLAN_MAX_TENANTS], nr = s->ask->nr;
+	unsigned int of[PLAN_MAX_TENANTS], in[PLAN_MAX_TENANTS], nr = s->ask->nr;
 
 	for (unsigned int i = 0; i < nr; i++)
 		of[i] = i;
@@ -299,17 +300,16 @@ static void find_groups(struct plan_search *s)
 			continue;
 		for (unsigned int j = i; j < nr; j++)
 			if (of[j] == i) {
+				in[j] = group;
 				s->members[group] |= 1u << j;
 				s->group_min[group] += t[j].min;
 			}
 		s->nr_groups++;
 	}
-	for (unsigned int a = 0; a < s->nr_groups; a++)
-		for (unsigned int b = 0; b < s->nr_groups; b++)
-			for (unsigned int i = 0; i < nr * nr; i++)
-				if (s->members[a] >> i / nr & 1 && s->members[b] >> i % nr & 1 &&
-				    t[i / nr].apart >> t[i % nr].given & 1)
-					s->apart[a] |= 1u << b;
+	for (unsigned int i = 0; i < nr; i++)
+		for (unsigned int j = 0; j < nr; j++)
+			if (t[i].apart >> t[j].given & 1)
+				s->apart[in[i]] |= 1u << in[j];
 }
 
 /* The lowest uGPU that has GPCs just like this one's. */
@@ -539,6 +539,7 @@ static void set_up(struct plan_search *s, const struct plan_ask *ask, struct pla
 	memset(counts, 0, sizeof(*counts));
 	s->ask = ask;
 	s->counts = counts;
+	s->patience = LOOK_AT;
 	s->epoch++;
 	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
 		s->size[gpu->gpcs[gpc].ugpu] += gpu->gpcs[gpc].nr;
