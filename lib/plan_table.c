@@ -78,12 +78,15 @@ void plan_table_start(struct plan_table *t, const struct plan_kinds *k)
 	t->nr_shares = ~0u;
 }
 
-bool plan_table_fits(const struct plan_table *t, int row, const uint8_t *left)
+void plan_table_seek(const struct plan_table *t, const uint8_t *left, unsigned int *at)
 {
-	unsigned int at[2] = { 0, 0 };
-
+	at[0] = at[1] = 0;
 	for (unsigned int kind = 0; kind < t->kinds->nr; kind++)
 		at[t->low[kind]] += left[kind] * t->stride[kind];
+}
+
+bool plan_table_fits(const struct plan_table *t, int row, const unsigned int *at)
+{
 	return t->bits[row + 1][at[0]] >> at[1] & 1;
 }
 

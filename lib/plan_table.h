@@ -8,7 +8,7 @@
 
 #include "plan_kind.h"
 
-#define PLAN_TABLE_WORDS	65536
+#define PLAN_TABLE_WORDS	131072
 #define PLAN_TABLE_PATTERNS	2048
 
 struct plan_table {
@@ -46,6 +46,9 @@ void plan_table_fill(struct plan_table *t, const struct plan_question *q);
 
 /* The row of just these, the last ones in rank order of those inside. */
 int plan_table_find(const struct plan_table *t, uint32_t tenants);
-bool plan_table_fits(const struct plan_table *t, int row, const uint8_t *left);
+
+/* Where the bit of a state is: [0] the word, [1] which; it moves by strides. */
+void plan_table_seek(const struct plan_table *t, const uint8_t *left, unsigned int *at);
+bool plan_table_fits(const struct plan_table *t, int row, const unsigned int *at);
 
 #endif

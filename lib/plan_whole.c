@@ -59,6 +59,7 @@ struct plan_whole {
 	struct plan_view views[NR_VIEWS];
 	unsigned int table_cost;
 	uint32_t inside;			/* tenants that it tells of */
+	unsigned int at[2];			/* what is left in it */
 	bool settled;
 	/* The last way that was found. */
 	uint32_t has_way;
@@ -387,6 +388,8 @@ static void spend_kind(struct plan_whole *w, unsigned int kind, int nr)
 	const struct plan_kind *k = &w->kinds.kind[kind];
 
 	w->left[kind] -= nr;
+	if (w->table_is == TABLE_USED)
+		w->at[w->table.low[kind]] -= nr * w->table.stride[kind];
 	w->whole_left -= nr * (int)k->nr;
 	w->room.nr[k->ugpu] -= nr * (int)k->nr;
 	for (unsigned int level = 1; level <= w->kinds.levels; level++)
@@ -489,8 +492,6 @@ static int cover(struct plan_whole *w, struct cover *c, unsigned int kind, unsig
 
 	if (!plan_whole_spend(w, 1))
 		return -E2BIG;
-	if (c->row >= 0 && !plan_table_fits(&w->table, c->row, w->left))
-		return -ENOSPC;
 	if (!left)
 		return home ? -ENOSPC : fit_others(w, c);
 	if (!sums_have(home ? &c->from[kind].homely : &c->from[kind].any, left))
@@ -504,7 +505,9 @@ static int cover(struct plan_whole *w, struct cover *c, unsigned int kind, unsig
 
 		c->taken[kind] = n;
 		spend_kind(w, kind, n);
-		err = cover(w, c, kind + 1, left - n * nr,
+		/* What is left only becomes less. */
+		err = n && c->row >= 0 && !plan_table_fits(&w->table, c->row, w->at) ? -ENOSPC :
+		      cover(w, c, kind + 1, left - n * nr,
 			    home && !(n && holds(w, c->want, kind)));
 		spend_kind(w, kind, -(int)n);
 		if (err != -ENOSPC)
@@ -529,6 +532,8 @@ static int branch(struct plan_whole *w, struct node *node)
 	int err = -ENOSPC;
 
 	c.row = row_of(w, c.others);
+	if (c.row >= 0 && !plan_table_fits(&w->table, c.row, w->at))
+		return -ENOSPC;
 	memcpy(node->left, w->left, sizeof(node->left));
 	node->start = w->steps;
 	node->limit = PRICED_AT;
@@ -566,7 +571,7 @@ static int fit(struct plan_whole *w, uint32_t tenants)
 	if (!tenants)
 		return shares_fit(w) ? 0 : -ENOSPC;
 	if (!(tenants & ~w->inside))
-		return plan_table_fits(&w->table, row_of(w, tenants), w->left) ? 0 : -ENOSPC;
+		return plan_table_fits(&w->table, row_of(w, tenants), w->at) ? 0 : -ENOSPC;
 	view = find_view(w, tenants);
 	place = known_place(w, tenants, view, &key);
 	if (!memcmp(&w->known[place], &key, sizeof(key)))
@@ -622,6 +627,7 @@ int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
 		if (w->table_is != TABLE_USED && want_table(w)) {
 			plan_table_fill(&w->table, &w->q);
 			w->table_is = TABLE_USED;
+			plan_table_seek(&w->table, w->left, w->at);
 		}
 		steps += steps / 4;
 	}
