@@ -44,22 +44,21 @@ static void add_kind(struct plan_kinds *k, const struct plan_kind *kind)
 static struct plan_kind kind_of(const struct plan_kinds *k, unsigned int homes,
 				const struct plan_gpc *g)
 {
-	return (struct plan_kind){ g->nr, tell_main(k, homes, g->nr_main),
-				   k->nr_ugpus > 1 ? g->ugpu : 0 };
+	return (struct plan_kind){ g->nr, tell_main(k, homes, g->nr_main), g->ugpu };
 }
 
 void plan_kinds_find(struct plan_kinds *k, const struct plan_ask *ask)
 {
 	unsigned int homes = 0;
 
-	*k = (struct plan_kinds){ .ask = ask, .nr_ugpus = 1, .first_level = PLAN_MAX_LEVELS };
+	*k = (struct plan_kinds){ .ask = ask, .nr_ugpus = ask->gpu.nr_ugpus,
+				   .first_level = PLAN_MAX_LEVELS };
 	for (unsigned int i = 0; i < ask->nr; i++) {
 		const struct plan_tenant *t = &ask->tenants[i];
 
 		k->nr_whole += t->whole;
 		k->grouped[i] = t->same | t->apart;
-		if (k->grouped[i])
-			k->nr_ugpus = ask->gpu.nr_ugpus;
+		k->groups |= k->grouped[i];
 		if (t->whole)
 			homes |= t->home;
 		if (t->whole || t->home < 2)
@@ -172,6 +171,8 @@ void plan_question_view(const struct plan_question *q, const struct plan_kinds *
 		unsigned int i = __builtin_ctz(tenants);
 
 		v->homes |= k->ask->tenants[i].home;
+		if (i == q->exact_tenant && q->exact_ugpus != ~0ull)
+			v->ugpus |= q->exact_ugpus;
 		if (q->ugpu[i] != PLAN_ANYWHERE)
 			v->ugpus |= 1ull << q->ugpu[i];
 	}

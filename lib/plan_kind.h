@@ -19,9 +19,9 @@ struct plan_kind {
 struct plan_kinds {
 	const struct plan_ask *ask;
 	unsigned int nr_whole;			/* tenants; they are first */
-	unsigned int nr_ugpus;			/* 1 where no tenant is bound to one */
+	unsigned int nr_ugpus;
 	unsigned int levels, first_level;	/* of homes of those who share */
-	bool grouped[PLAN_MAX_TENANTS];		/* it is bound to a uGPU */
+	bool groups, grouped[PLAN_MAX_TENANTS];	/* there are such that are bound to a uGPU */
 	unsigned int nr;
 	struct plan_kind kind[PLAN_MAX_GPCS];	/* the larger ones first */
 	uint8_t there[PLAN_MAX_GPCS];		/* of each, of which nothing is out of bounds */
@@ -61,6 +61,7 @@ struct plan_question {
 	/* One that is to have exactly so much, with a home or without; PLAN_NOBODY. */
 	unsigned int exact_tenant, exact_sum;
 	bool exact_home;
+	uint64_t exact_ugpus;			/* where, of those where it may be */
 };
 
 /* @units: of each tenant that is bound to a uGPU the one it is in. */

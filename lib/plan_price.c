@@ -312,7 +312,7 @@ static int price_pools(struct look *l)
 	all = price_pool(l, PLAN_ANY_UGPU, together);
 	if (!all)
 		return 0;
-	if (l->k->nr_ugpus == 1) {
+	if (!l->k->groups) {
 		use(l, together);
 		return all;
 	}
@@ -406,7 +406,7 @@ static void ask_pools(const struct plan_kinds *k, const struct plan_question *q,
 	for (unsigned int u = 0; u <= PLAN_ANY_UGPU; u++) {
 		int most = 0;
 
-		if (u >= k->nr_ugpus && u < PLAN_ANY_UGPU)
+		if ((u >= k->nr_ugpus || !k->groups) && u < PLAN_ANY_UGPU)
 			continue;
 		for (unsigned int level = 0; level <= k->levels; level++)
 			if (p->cover[level][u][q->pool[level][u]] > most)
@@ -518,7 +518,7 @@ static void keep_price(struct look *l)
 	memcpy(p->least, l->now->least, sizeof(p->least));
 	for (unsigned int level = 0; level <= k->levels; level++)
 		for (unsigned int u = 0; u <= PLAN_ANY_UGPU; u++)
-			if (u < k->nr_ugpus || u == PLAN_ANY_UGPU)
+			if ((u < k->nr_ugpus && k->groups) || u == PLAN_ANY_UGPU)
 				keep_cover(l, p->cover[level][u], u, level);
 	p->asked = 0;
 	all->last = all->next;

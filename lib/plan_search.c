@@ -12,6 +12,7 @@
 #include "plan_whole.h"
 
 #define LOOK_AT		3000		/* steps, before groups without a uGPU are priced */
+#define MAX_CHOICES	8		/* of uGPUs that are asked about one by one */
 #define NR_HOSTS	2048		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 
@@ -51,6 +52,12 @@ struct plan_search {
 	uint32_t epoch;
 	struct host hosts[NR_HOSTS];
 	reach_table reach;
+};
+
+/* What one is still to get. */
+struct rest {
+	unsigned int sum;
+	bool home;		/* a GPC that holds its home is among it */
 };
 
 /* One tenant's choice of whole GPCs, while it is made. */
@@ -145,53 +152,105 @@ static uint32_t from_on(const struct plan_search *s, unsigned int first)
 	return ((1u << s->ask->nr) - 1) & ~((1u << first) - 1);
 }
 
-/* Whether there is a way on where @tenant gets @sum more. */
-static int leaves_room(struct plan_search *s, unsigned int tenant, unsigned int sum, bool home)
+/* In how many ways @nr of @of can be chosen; no more than matter. */
+static unsigned int nr_choices(unsigned int of, unsigned int nr)
 {
-	if (!sum)
-		return plan_whole_fit(s->whole, from_on(s, tenant + 1));
-	return plan_whole_fit_exactly(s->whole, from_on(s, tenant), tenant, sum, home);
+	unsigned int choices = nr <= of;
+
+	for (unsigned int i = 0; i < nr && choices && choices <= MAX_CHOICES; i++)
+		choices = choices * (of - i) / (i + 1);
+	return choices;
+}
+
+/* The uGPUs after that of the @i'th GPC in its order. */
+static unsigned int ugpus_after(const struct plan_search *s, const struct choice *c, unsigned int i,
+				unsigned int *ugpus)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int at = i + 1; at < s->ask->gpu.nr_gpcs; at++) {
+		unsigned int ugpu = s->ask->gpu.gpcs[c->order[at]].ugpu;
+
+		if (ugpu != s->ask->gpu.gpcs[c->order[at - 1]].ugpu)
+			ugpus[nr++] = ugpu;
+	}
+	return nr;
+}
+
+/* Whether there is a way on where it gets @sum more in @ugpus and @more of the @nr that follow. */
+static int leaves_room_in(struct plan_search *s, unsigned int tenant, const struct rest *rest,
+			  uint64_t ugpus, const unsigned int *next, unsigned int nr,
+			  unsigned int more)
+{
+	int err = -ENOSPC;
+
+	if (!more)
+		return plan_whole_fit_exactly(s->whole, from_on(s, tenant), tenant, rest->sum,
+					      rest->home, ugpus);
+	for (unsigned int i = 0; i + more <= nr && err == -ENOSPC; i++)
+		err = leaves_room_in(s, tenant, rest, ugpus | 1ull << next[i], next + i + 1,
+				     nr - i - 1, more - 1);
+	return err;
 }
 
 /*
- * Goes through the sets of GPCs i.. of exactly @sum TPCs in @ugpus more uGPUs, those with
+ * Whether there is a way on where it gets @rest of GPCs after the @i'th, in the uGPU of that
+ * and @more others. Where these could be many, whether there is one somewhere.
+ */
+static int leaves_room(struct plan_search *s, const struct choice *c, unsigned int i,
+		       const struct rest *rest, unsigned int more)
+{
+	unsigned int next[PLAN_MAX_UGPUS], nr;
+
+	if (!rest->sum)
+		return plan_whole_fit(s->whole, from_on(s, c->tenant + 1));
+	nr = ugpus_after(s, c, i, next);
+	if (s->counts->ugpu[c->tenant] != PLAN_ANYWHERE || nr_choices(nr, more) > MAX_CHOICES)
+		return leaves_room_in(s, c->tenant, rest, ~0ull, NULL, 0, 0);
+	return leaves_room_in(s, c->tenant, rest, 1ull << s->ask->gpu.gpcs[c->order[i]].ugpu, next,
+			      nr, more);
+}
+
+/*
+ * Goes through the sets of GPCs i.. of exactly @rest in @ugpus more uGPUs, those with
  * the first GPCs of the order first: 0 and taken where one leaves the tenants after it what
  * they need, -ENOSPC none does, -E2BIG.
  */
 static int pick(struct plan_search *s, const struct choice *before, unsigned int i,
-		unsigned int sum, unsigned int ugpus, bool touched, bool home)
+		struct rest rest, unsigned int ugpus, bool touched)
 {
 	const struct plan_gpu *gpu = &s->ask->gpu;
 	struct choice c = *before;
 	unsigned int gpc = i < gpu->nr_gpcs ? c.order[i] : 0, nr;
 	bool last = i + 1 >= gpu->nr_gpcs || gpu->gpcs[c.order[i + 1]].ugpu != gpu->gpcs[gpc].ugpu;
-	bool home_left;
 	int err;
 
 	if (!plan_whole_spend(s->whole, 1))
 		return -E2BIG;
-	if (!sums_have(&s->reach[i][touched][home][ugpus], sum))
+	if (!sums_have(&s->reach[i][touched][rest.home][ugpus], rest.sum))
 		return -ENOSPC;
-	if (!sum)
+	if (!rest.sum)
 		return 0;
 	nr = gpu->gpcs[gpc].nr;
 	if (may_take(s, c.tenant, gpc)) {
 		/* Of GPCs that are alike the first ones are taken: others make no difference. */
-		if ((touched || ugpus) && nr <= sum &&
+		if ((touched || ugpus) && nr <= rest.sum &&
 		    !(c.skipped >> gpu->gpcs[gpc].alike & 1)) {
+			struct rest less = rest;
+
 			take(s, c.tenant, gpc);
-			home_left = home && gpu->gpcs[gpc].nr_main < s->ask->tenants[c.tenant].home;
-			err = leaves_room(s, c.tenant, sum - nr, home_left);
+			less.sum -= nr;
+			less.home &= gpu->gpcs[gpc].nr_main < s->ask->tenants[c.tenant].home;
+			err = leaves_room(s, &c, i, &less, ugpus - !touched);
 			if (!err)
-				err = pick(s, &c, i + 1, sum - nr, ugpus - !touched, !last,
-					   home_left);
+				err = pick(s, &c, i + 1, less, ugpus - !touched, !last);
 			if (err != -ENOSPC)
 				return err;
 			put_back(s, c.tenant, gpc);
 		}
 		c.skipped |= 1u << gpu->gpcs[gpc].alike;
 	}
-	return pick(s, &c, i + 1, sum, ugpus, touched && !last, home);
+	return pick(s, &c, i + 1, rest, ugpus, touched && !last);
 }
 
 /* The question behind a fair share. */
@@ -235,15 +294,15 @@ static unsigned int fair_share(const struct plan_search *s, unsigned int tenant)
 static int choose_sum(struct plan_search *s, const struct choice *c, unsigned int sum,
 		      unsigned int ugpus, struct sums *bad)
 {
-	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
+	const struct rest rest = { sum, true };
 	int err;
 
 	if (!sums_have(&s->reach[0][0][1][ugpus], sum) || sums_have(bad, sum))
 		return -ENOSPC;
-	err = leaves_room(s, c->tenant, sum, t->home > 1);
+	err = leaves_room_in(s, c->tenant, &rest, ~0ull, NULL, 0, 0);
 	if (err == -ENOSPC)
 		bad->has[sum / 64] |= 1ull << sum % 64;
-	return err ? err : pick(s, c, 0, sum, ugpus, false, true);
+	return err ? err : pick(s, c, 0, rest, ugpus, false);
 }
 
 /* Takes the best of its sets; see gpupart.h for what is best. */

@@ -37,6 +37,7 @@ struct reach {
 struct known {
 	uint32_t epoch;
 	uint16_t tenants, exact;	/* what the one with an exact sum wants; 0 nobody */
+	uint64_t ugpus;			/* where */
 	uint8_t left[PLAN_MAX_GPCS];
 };
 
@@ -61,7 +62,9 @@ struct plan_whole {
 	uint32_t inside;			/* tenants that it tells of */
 	unsigned int at[2];			/* what is left in it */
 	bool settled;
-	/* The last way that was found. */
+	/* The last way that was found; and of the last that had an exact sum what it had then. */
+	unsigned int last_exact;
+	uint8_t exact_way[PLAN_MAX_GPCS], taken_since[PLAN_MAX_GPCS];
 	uint32_t has_way;
 	uint8_t way[PLAN_MAX_TENANTS][PLAN_MAX_GPCS];
 	struct known known[NR_KNOWN];
@@ -75,6 +78,7 @@ struct want {
 	unsigned int kinds, gpcs, tpcs;	/* there are for it */
 	struct plan_demand d;
 	int ugpu;
+	uint64_t ugpus;			/* where it may have some, of those */
 	unsigned int least;		/* that GPCs make */
 	struct sums sums;		/* that it may have */
 };
@@ -131,7 +135,10 @@ static bool holds(const struct plan_whole *w, const struct want *want, unsigned 
 
 static bool may_take(const struct plan_whole *w, const struct want *want, unsigned int kind)
 {
-	return want->ugpu == PLAN_ANYWHERE || want->ugpu == (int)w->kinds.kind[kind].ugpu;
+	unsigned int ugpu = w->kinds.kind[kind].ugpu;
+
+	return (want->ugpu == PLAN_ANYWHERE || want->ugpu == (int)ugpu) &&
+	       want->ugpus >> ugpu & 1;
 }
 
 /* Adds what one more kind makes possible. Without a home every set is homely. */
@@ -226,6 +233,7 @@ static void find_reach(const struct plan_whole *w, const struct node *node, unsi
 		unsigned int other = __builtin_ctz(left);
 
 		if (node->wants[other].ugpu == want->ugpu &&
+		    node->wants[other].ugpus == want->ugpus &&
 		    node->wants[other].d.home == want->d.home) {
 			reach[tenant] = reach[other];
 			return;
@@ -247,6 +255,7 @@ static bool find_wants(const struct plan_whole *w, struct node *node)
 
 		want->d = plan_question_demand(&w->q, &w->kinds, i);
 		want->ugpu = w->q.ugpu[i];
+		want->ugpus = i == w->q.exact_tenant ? w->q.exact_ugpus : ~0ull;
 		find_reach(w, node, i, reach);
 		want->least = cut_sums(w, &want->sums, reach_sums(want, &reach[i]), want->d.min,
 				       want->d.max);
@@ -371,11 +380,12 @@ static unsigned int known_place(const struct plan_whole *w, uint32_t tenants,
 	key->tenants = tenants;
 	key->exact = wants_exactly(w, tenants) ? 0x8000 | w->q.exact_home << 13 |
 		     w->q.exact_tenant << 9 | w->q.exact_sum : 0;
+	key->ugpus = key->exact ? w->q.exact_ugpus : 0;
 	memset(key->left, 0, sizeof(key->left));
 	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
 		key->left[view->first[kind]] += w->left[kind];
 	hash = ((uint64_t)key->epoch << 32 | (uint32_t)key->tenants << 16 | key->exact) *
-	       0x9e3779b97f4a7c15ull;
+	       0x9e3779b97f4a7c15ull ^ key->ugpus * 0xd6e8feb86659fd93ull;
 	for (unsigned int i = 0; i < sizeof(key->left); i += sizeof(part)) {
 		memcpy(&part, key->left + i, sizeof(part));
 		hash = (hash ^ hash >> 29 ^ part) * 0xbf58476d1ce4e5b9ull;
@@ -401,13 +411,40 @@ static bool shares_fit(const struct plan_whole *w)
 	return plan_fits(&w->room, w->q.shares, w->q.nr_shares);
 }
 
+/* Whether what one had of an exact sum, without what it has got of that, is what it wants. */
+static bool exact_way_holds(const struct plan_whole *w, uint8_t *way)
+{
+	const struct plan_question *q = &w->q;
+	unsigned int sum = 0, home = q->exact_home ? w->ask->tenants[q->exact_tenant].home : 1;
+	bool homely = false;
+
+	if (w->last_exact != q->exact_tenant)
+		return false;
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++) {
+		const struct plan_kind *k = &w->kinds.kind[kind];
+
+		if (w->exact_way[kind] < w->taken_since[kind])
+			return false;
+		way[kind] = w->exact_way[kind] - w->taken_since[kind];
+		sum += way[kind] * k->nr;
+		homely |= way[kind] && k->nr_main >= home;
+		if (way[kind] && !(q->exact_ugpus >> k->ugpu & 1))
+			return false;
+	}
+	return sum == q->exact_sum && homely;
+}
+
 /* Whether the last way that was found still is one. */
 static bool way_holds(struct plan_whole *w, uint32_t tenants)
 {
 	uint8_t used[PLAN_MAX_GPCS] = { 0 };
 	bool fits;
 
-	/* Who wants an exact sum now did not, then. */
+	if (wants_exactly(w, tenants)) {
+		if (!exact_way_holds(w, used))
+			return false;
+		tenants &= ~(1u << w->q.exact_tenant);
+	}
 	if (tenants & ~w->has_way)
 		return false;
 	for (uint32_t left = tenants; left; left &= left - 1)
@@ -546,7 +583,11 @@ static int branch(struct plan_whole *w, struct node *node)
 	for (c.sum = want->least; c.sum <= node->most && err == -ENOSPC; c.sum++)
 		if (sums_have(&want->sums, c.sum))
 			err = cover(w, &c, 0, c.sum, want->d.home > 1);
-	if (!err) {
+	if (!err && node->next == w->q.exact_tenant) {
+		memcpy(w->exact_way, c.taken, sizeof(c.taken));
+		memset(w->taken_since, 0, sizeof(w->taken_since));
+		w->last_exact = node->next;
+	} else if (!err) {
 		memcpy(w->way[node->next], c.taken, sizeof(c.taken));
 		w->has_way |= 1u << node->next;
 	}
@@ -634,7 +675,7 @@ int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
 }
 
 int plan_whole_fit_exactly(struct plan_whole *w, uint32_t tenants, unsigned int tenant,
-			   unsigned int sum, bool home)
+			   unsigned int sum, bool home, uint64_t ugpus)
 {
 	unsigned int words = w->words;
 	int err;
@@ -642,11 +683,10 @@ int plan_whole_fit_exactly(struct plan_whole *w, uint32_t tenants, unsigned int 
 	w->q.exact_tenant = tenant;
 	w->q.exact_sum = sum;
 	w->q.exact_home = home;
+	w->q.exact_ugpus = ugpus;
 	if (w->words < sum / 64 + 1)
 		w->words = sum / 64 + 1;
-	w->has_way &= ~(1u << tenant);
 	err = plan_whole_fit(w, tenants);
-	w->has_way &= ~(1u << tenant);
 	w->words = words;
 	w->q.exact_tenant = PLAN_NOBODY;
 	return err;
@@ -717,6 +757,7 @@ void plan_whole_bind(struct plan_whole *w, uint32_t tenants, const struct plan_u
 	if (w->words > SUM_WORDS)
 		w->words = SUM_WORDS;
 	w->has_way = 0;
+	w->last_exact = PLAN_NOBODY;
 	w->settled = false;
 	/* The table is of all GPCs. */
 	w->table_is = only == PLAN_ANYWHERE ? TABLE_UNKNOWN : TABLE_NEVER;
@@ -734,11 +775,13 @@ void plan_whole_settle(struct plan_whole *w)
 void plan_whole_take(struct plan_whole *w, unsigned int gpc)
 {
 	spend_kind(w, w->kinds.of[gpc], 1);
+	w->taken_since[w->kinds.of[gpc]]++;
 }
 
 void plan_whole_put(struct plan_whole *w, unsigned int gpc)
 {
 	spend_kind(w, w->kinds.of[gpc], -1);
+	w->taken_since[w->kinds.of[gpc]]--;
 }
 
 unsigned int plan_whole_steps(const struct plan_whole *w)

@@ -45,8 +45,11 @@ bool plan_whole_may_closely(struct plan_whole *w, unsigned int *steps);
 /* For when each has one: whether @tenants, of those, fit: 0, -ENOSPC, -E2BIG not decided. */
 int plan_whole_fit(struct plan_whole *w, uint32_t tenants);
 
-/* The same where @tenant, one of them, is to have exactly @sum more, with or without a home. */
+/*
+ * The same where @tenant, one of them, is to have exactly @sum more, with or without a home,
+ * in @ugpus (bits; all: wherever).
+ */
 int plan_whole_fit_exactly(struct plan_whole *w, uint32_t tenants, unsigned int tenant,
-			   unsigned int sum, bool home);
+			   unsigned int sum, bool home, uint64_t ugpus);
 
 #endif
