@@ -22,6 +22,7 @@
 #define MOST_PRICES	120
 #define NR_VIEWS	32		/* a power of two */
 #define TABLE_AT	20000		/* steps in searches that were given up */
+#define ALL_AT		100000		/* of one question */
 
 /* Bit s: a sum of s TPCs can be had. */
 struct sums {
@@ -55,7 +56,7 @@ struct plan_whole {
 	/* Of a search that takes long, another order is tried. */
 	unsigned int turn, turn_end;		/* steps */
 	unsigned int patience;			/* steps until a state is priced, beside its own */
-	unsigned int hard;			/* steps in searches that took more than a turn */
+	unsigned int hard, hard_before;		/* steps in searches of more than a turn */
 	enum { TABLE_UNKNOWN, TABLE_NEVER, TABLE_LATER, TABLE_USED } table_is;
 	struct plan_view views[NR_VIEWS];
 	unsigned int table_cost;
@@ -636,10 +637,17 @@ static int fit(struct plan_whole *w, uint32_t tenants)
 
 /* ------------------------------------------------------------------ the table */
 
-/* After a search that took long: whether the table is the cheaper way from now on. */
+/*
+ * After a search that took long: whether the table is the cheaper way from now on. One of all
+ * tenants is, while groups may still move, only for a question that is a hard one by itself.
+ */
 static bool want_table(struct plan_whole *w)
 {
-	if (w->hard < TABLE_AT || w->table_is == TABLE_NEVER)
+	if (!w->settled && w->hard - w->hard_before > ALL_AT) {
+		w->settled = true;
+		w->table_is = TABLE_UNKNOWN;
+	}
+	if (w->hard < TABLE_AT || w->table_is == TABLE_NEVER || w->table_is == TABLE_USED)
 		return false;
 	if (w->table_is == TABLE_UNKNOWN) {
 		w->table_cost = plan_table_plan(&w->table, &w->q, w->settled);
@@ -655,7 +663,7 @@ int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
 	int err;
 
 	tenants &= (1u << w->kinds.nr_whole) - 1;
-	w->patience = 0;
+	w->patience /= 2;
 	for (w->turn = 0;; w->turn++) {
 		w->inside = w->table_is == TABLE_USED ? w->table.inside : 0;
 		if (w->q.exact_tenant < PLAN_NOBODY)
@@ -665,7 +673,7 @@ int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
 		if (err != -EAGAIN)
 			return err;
 		w->hard += steps;
-		if (w->table_is != TABLE_USED && want_table(w)) {
+		if (want_table(w)) {
 			plan_table_fill(&w->table, &w->q);
 			w->table_is = TABLE_USED;
 			plan_table_seek(&w->table, w->left, w->at);
@@ -757,6 +765,8 @@ void plan_whole_bind(struct plan_whole *w, uint32_t tenants, const struct plan_u
 	if (w->words > SUM_WORDS)
 		w->words = SUM_WORDS;
 	w->has_way = 0;
+	w->patience = 0;
+	w->hard_before = w->hard;
 	w->last_exact = PLAN_NOBODY;
 	w->settled = false;
 	/* The table is of all GPCs. */
