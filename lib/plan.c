@@ -260,7 +260,7 @@ static int find_counts(struct gpupart *gp, const struct plan_ask *ask, struct pl
 		return ctx_fail(gp, -ENOMEM, "no memory");
 	err = plan_search(search, ask, PLAN_MAX_STEPS, false, counts);
 	if (err == -ENOSPC)
-		err = plan_explain(gp, search, ask);
+		err = plan_explain(gp, search, ask, &counts->steps);
 	else if (err)
 		err = ctx_fail(gp, err,
 			       "%u tenants on %u GPCs: not decided in %u steps: ask for less in whole GPCs",
@@ -275,7 +275,7 @@ int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo), sets[PLAN_MAX_TENANTS] = { 0 };
 	struct plan_ask ask = { 0 };
-	struct plan_counts counts;
+	struct plan_counts counts = { .steps = 0 };
 	struct members members;
 	int err;
 
@@ -287,6 +287,7 @@ int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		err = read_demands(gp, topo, demands, nr, &ask);
 	if (!err)
 		err = find_counts(gp, &ask, &counts);
+	plan->nr_steps = counts.steps;
 	if (err)
 		return err;
 	if (!plan_place(&ask, &counts))

@@ -109,8 +109,9 @@ int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int 
 /* The others' TPCs, in what plan_search() left. False: that was no such thing. */
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);
 
-/* Leaves the sentence of what does not fit and what would do. Returns -ENOSPC. */
-int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask);
+/* Leaves the sentence of what does not fit and what would do, adds to @steps. -ENOSPC. */
+int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask,
+		 unsigned int *steps);
 
 /* A tenant's @home and its rank, after a change of what it asks for. */
 unsigned int plan_home(const struct plan_gpu *gpu, unsigned int cluster);

@@ -11,6 +11,8 @@
 #include <string.h>
 #include "plan_whole.h"
 
+#define LOOK_AT		3000		/* steps, before groups without a uGPU are priced */
+#define MAX_CHOICES	8		/* of uGPUs that are asked about one by one */
 #define NR_HOSTS	2048		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 
@@ -43,12 +45,19 @@ struct plan_search {
 	unsigned int group_min[PLAN_MAX_TENANTS];
 	int group_ugpu[PLAN_MAX_TENANTS];
 	int way[PLAN_MAX_TENANTS];	/* the same in the last way that was found */
+	unsigned int patience;		/* steps until groups without a uGPU are priced */
 	unsigned int promised[PLAN_MAX_UGPUS], size[PLAN_MAX_UGPUS], alike[PLAN_MAX_UGPUS];
 	/* From here on it stays from search to search. */
 	struct plan_whole *whole;
 	uint32_t epoch;
 	struct host hosts[NR_HOSTS];
 	reach_table reach;
+};
+
+/* What one is still to get. */
+struct rest {
+	unsigned int sum;
+	bool home;		/* a GPC that holds its home is among it */
 };
 
 /* One tenant's choice of whole GPCs, while it is made. */
@@ -143,53 +152,105 @@ static uint32_t from_on(const struct plan_search *s, unsigned int first)
 	return ((1u << s->ask->nr) - 1) & ~((1u << first) - 1);
 }
 
-/* Whether there is a way on where @tenant gets @sum more. */
-static int leaves_room(struct plan_search *s, unsigned int tenant, unsigned int sum, bool home)
+/* In how many ways @nr of @of can be chosen; no more than matter. */
+static unsigned int nr_choices(unsigned int of, unsigned int nr)
 {
-	if (!sum)
-		return plan_whole_fit(s->whole, from_on(s, tenant + 1));
-	return plan_whole_fit_exactly(s->whole, from_on(s, tenant), tenant, sum, home);
+	unsigned int choices = nr <= of;
+
+	for (unsigned int i = 0; i < nr && choices && choices <= MAX_CHOICES; i++)
+		choices = choices * (of - i) / (i + 1);
+	return choices;
+}
+
+/* The uGPUs after that of the @i'th GPC in its order. */
+static unsigned int ugpus_after(const struct plan_search *s, const struct choice *c, unsigned int i,
+				unsigned int *ugpus)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int at = i + 1; at < s->ask->gpu.nr_gpcs; at++) {
+		unsigned int ugpu = s->ask->gpu.gpcs[c->order[at]].ugpu;
+
+		if (ugpu != s->ask->gpu.gpcs[c->order[at - 1]].ugpu)
+			ugpus[nr++] = ugpu;
+	}
+	return nr;
+}
+
+/* Whether there is a way on where it gets @sum more in @ugpus and @more of the @nr that follow. */
+static int leaves_room_in(struct plan_search *s, unsigned int tenant, const struct rest *rest,
+			  uint64_t ugpus, const unsigned int *next, unsigned int nr,
+			  unsigned int more)
+{
+	int err = -ENOSPC;
+
+	if (!more)
+		return plan_whole_fit_exactly(s->whole, from_on(s, tenant), tenant, rest->sum,
+					      rest->home, ugpus);
+	for (unsigned int i = 0; i + more <= nr && err == -ENOSPC; i++)
+		err = leaves_room_in(s, tenant, rest, ugpus | 1ull << next[i], next + i + 1,
+				     nr - i - 1, more - 1);
+	return err;
 }
 
 /*
- * Goes through the sets of GPCs i.. of exactly @sum TPCs in @ugpus more uGPUs, those with
+ * Whether there is a way on where it gets @rest of GPCs after the @i'th, in the uGPU of that
+ * and @more others. Where these could be many, whether there is one somewhere.
+ */
+static int leaves_room(struct plan_search *s, const struct choice *c, unsigned int i,
+		       const struct rest *rest, unsigned int more)
+{
+	unsigned int next[PLAN_MAX_UGPUS], nr;
+
+	if (!rest->sum)
+		return plan_whole_fit(s->whole, from_on(s, c->tenant + 1));
+	nr = ugpus_after(s, c, i, next);
+	if (s->counts->ugpu[c->tenant] != PLAN_ANYWHERE || nr_choices(nr, more) > MAX_CHOICES)
+		return leaves_room_in(s, c->tenant, rest, ~0ull, NULL, 0, 0);
+	return leaves_room_in(s, c->tenant, rest, 1ull << s->ask->gpu.gpcs[c->order[i]].ugpu, next,
+			      nr, more);
+}
+
+/*
+ * Goes through the sets of GPCs i.. of exactly @rest in @ugpus more uGPUs, those with
  * the first GPCs of the order first: 0 and taken where one leaves the tenants after it what
  * they need, -ENOSPC none does, -E2BIG.
  */
 static int pick(struct plan_search *s, const struct choice *before, unsigned int i,
-		unsigned int sum, unsigned int ugpus, bool touched, bool home)
+		struct rest rest, unsigned int ugpus, bool touched)
 {
 	const struct plan_gpu *gpu = &s->ask->gpu;
 	struct choice c = *before;
 	unsigned int gpc = i < gpu->nr_gpcs ? c.order[i] : 0, nr;
 	bool last = i + 1 >= gpu->nr_gpcs || gpu->gpcs[c.order[i + 1]].ugpu != gpu->gpcs[gpc].ugpu;
-	bool home_left;
 	int err;
 
 	if (!plan_whole_spend(s->whole, 1))
 		return -E2BIG;
-	if (!sums_have(&s->reach[i][touched][home][ugpus], sum))
+	if (!sums_have(&s->reach[i][touched][rest.home][ugpus], rest.sum))
 		return -ENOSPC;
-	if (!sum)
+	if (!rest.sum)
 		return 0;
 	nr = gpu->gpcs[gpc].nr;
 	if (may_take(s, c.tenant, gpc)) {
 		/* Of GPCs that are alike the first ones are taken: others make no difference. */
-		if ((touched || ugpus) && nr <= sum &&
+		if ((touched || ugpus) && nr <= rest.sum &&
 		    !(c.skipped >> gpu->gpcs[gpc].alike & 1)) {
+			struct rest less = rest;
+
 			take(s, c.tenant, gpc);
-			home_left = home && gpu->gpcs[gpc].nr_main < s->ask->tenants[c.tenant].home;
-			err = leaves_room(s, c.tenant, sum - nr, home_left);
+			less.sum -= nr;
+			less.home &= gpu->gpcs[gpc].nr_main < s->ask->tenants[c.tenant].home;
+			err = leaves_room(s, &c, i, &less, ugpus - !touched);
 			if (!err)
-				err = pick(s, &c, i + 1, sum - nr, ugpus - !touched, !last,
-					   home_left);
+				err = pick(s, &c, i + 1, less, ugpus - !touched, !last);
 			if (err != -ENOSPC)
 				return err;
 			put_back(s, c.tenant, gpc);
 		}
 		c.skipped |= 1u << gpu->gpcs[gpc].alike;
 	}
-	return pick(s, &c, i + 1, sum, ugpus, touched && !last, home);
+	return pick(s, &c, i + 1, rest, ugpus, touched && !last);
 }
 
 /* The question behind a fair share. */
@@ -233,15 +294,15 @@ static unsigned int fair_share(const struct plan_search *s, unsigned int tenant)
 static int choose_sum(struct plan_search *s, const struct choice *c, unsigned int sum,
 		      unsigned int ugpus, struct sums *bad)
 {
-	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
+	const struct rest rest = { sum, true };
 	int err;
 
 	if (!sums_have(&s->reach[0][0][1][ugpus], sum) || sums_have(bad, sum))
 		return -ENOSPC;
-	err = leaves_room(s, c->tenant, sum, t->home > 1);
+	err = leaves_room_in(s, c->tenant, &rest, ~0ull, NULL, 0, 0);
 	if (err == -ENOSPC)
 		bad->has[sum / 64] |= 1ull << sum % 64;
-	return err ? err : pick(s, c, 0, sum, ugpus, false, true);
+	return err ? err : pick(s, c, 0, rest, ugpus, false);
 }
 
 /* Takes the best of its sets; see gpupart.h for what is best. */
@@ -282,7 +343,7 @@ static int choose(struct plan_search *s, unsigned int tenant)
 static void find_groups(struct plan_search *s)
 {
 	const struct plan_tenant *t = s->ask->tenants;
-	unsigned int of[PLAN_MAX_TENANTS], nr = s->ask->nr;
+	unsigned int of[PLAN_MAX_TENANTS], in[PLAN_MAX_TENANTS], nr = s->ask->nr;
 
 	for (unsigned int i = 0; i < nr; i++)
 		of[i] = i;
@@ -298,17 +359,16 @@ static void find_groups(struct plan_search *s)
 			continue;
 		for (unsigned int j = i; j < nr; j++)
 			if (of[j] == i) {
+				in[j] = group;
 				s->members[group] |= 1u << j;
 				s->group_min[group] += t[j].min;
 			}
 		s->nr_groups++;
 	}
-	for (unsigned int a = 0; a < s->nr_groups; a++)
-		for (unsigned int b = 0; b < s->nr_groups; b++)
-			for (unsigned int i = 0; i < nr * nr; i++)
-				if (s->members[a] >> i / nr & 1 && s->members[b] >> i % nr & 1 &&
-				    t[i / nr].apart >> t[i % nr].given & 1)
-					s->apart[a] |= 1u << b;
+	for (unsigned int i = 0; i < nr; i++)
+		for (unsigned int j = 0; j < nr; j++)
+			if (t[i].apart >> t[j].given & 1)
+				s->apart[in[i]] |= 1u << in[j];
 }
 
 /* The lowest uGPU that has GPCs just like this one's. */
@@ -349,7 +409,7 @@ static void bind(struct plan_search *s, unsigned int group, int ugpu)
 }
 
 /* By what is quickly seen. */
-static bool may_have(const struct plan_search *s, unsigned int group, unsigned int ugpu)
+static bool has_room(const struct plan_search *s, unsigned int group, unsigned int ugpu)
 {
 	if (s->promised[ugpu] + s->group_min[group] > s->size[ugpu] ||
 	    s->apart[group] >> group & 1)
@@ -357,11 +417,33 @@ static bool may_have(const struct plan_search *s, unsigned int group, unsigned i
 	for (unsigned int other = 0; other < s->nr_groups; other++)
 		if (s->group_ugpu[other] == (int)ugpu && s->apart[group] >> other & 1)
 			return false;
-	/* Of empty uGPUs that are alike the first will do. */
+	return true;
+}
+
+/* The next group to be bound: of empty uGPUs that are alike the first will do. */
+static bool may_have(const struct plan_search *s, unsigned int group, unsigned int ugpu)
+{
+	if (!has_room(s, group, ugpu))
+		return false;
 	for (unsigned int u = 0; u < ugpu && !s->promised[ugpu]; u++)
 		if (s->alike[u] == s->alike[ugpu] && !s->promised[u])
 			return false;
 	return true;
+}
+
+/* The question of @tenants, with groups where they are bound or, so far, may be. */
+static void ask_whole(struct plan_search *s, uint32_t tenants, int only)
+{
+	struct plan_unit units[PLAN_MAX_TENANTS];
+
+	for (unsigned int group = 0; group < s->nr_groups; group++) {
+		units[group] = (struct plan_unit){ s->members[group], 0 };
+		for (unsigned int u = 0; u < s->ask->gpu.nr_bindable; u++)
+			if (s->group_ugpu[group] == (int)u ||
+			    (s->group_ugpu[group] == PLAN_ANYWHERE && has_room(s, group, u)))
+				units[group].ugpus |= 1ull << u;
+	}
+	plan_whole_bind(s->whole, tenants, units, s->nr_groups, only);
 }
 
 /* Whether those bound to @ugpu fit into it, whatever the others do: 0, -ENOSPC, -E2BIG. */
@@ -377,7 +459,7 @@ static int can_host(struct plan_search *s, unsigned int ugpu)
 	host = &s->hosts[(tenants * 2654435761u + s->alike[ugpu] * 40503u) >> 16 & (NR_HOSTS - 1)];
 	if (host->epoch == s->epoch && host->alike == s->alike[ugpu] && host->tenants == tenants)
 		return host->fits ? 0 : -ENOSPC;
-	plan_whole_bind(s->whole, s->counts->ugpu, tenants, ugpu);
+	ask_whole(s, tenants, ugpu);
 	err = plan_whole_fit(s->whole, tenants);
 	if (err != -E2BIG)
 		*host = (struct host){ s->epoch, !err, s->alike[ugpu], tenants };
@@ -415,26 +497,43 @@ static unsigned int hardest_group(const struct plan_search *s, uint32_t left)
 	return best;
 }
 
+/* What has taken as long as that is looked at closely, the less often the less it helps. */
+static bool may_fit(struct plan_search *s, unsigned int start)
+{
+	unsigned int steps;
+	bool may;
+
+	if (plan_whole_steps(s->whole) - start <= s->patience)
+		return true;
+	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
+	may = plan_whole_may_closely(s->whole, &steps);
+	s->patience = may ? 2 * s->patience + steps : s->patience / 2;
+	return may;
+}
+
 /* Whether there is a way for the groups @left and all others; notes it. */
 static int groups_fit(struct plan_search *s, uint32_t left)
 {
-	unsigned int group, ugpu, nr = s->ask->gpu.nr_bindable;
+	unsigned int group, ugpu, nr = s->ask->gpu.nr_bindable, start;
 	uint64_t tried = 0;
 	int err = 0;
 
-	plan_whole_bind(s->whole, s->counts->ugpu, from_on(s, 0), PLAN_ANYWHERE);
+	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
+	if (!plan_whole_may(s->whole))
+		return -ENOSPC;
 	if (!left)
 		return plan_whole_fit(s->whole, from_on(s, 0));
-	if (!plan_whole_may(s->whole, from_on(s, 0)))
-		return -ENOSPC;
 	if (!plan_whole_spend(s->whole, 0))
 		return -E2BIG;
+	start = plan_whole_steps(s->whole);
 	group = hardest_group(s, left);
 	for (unsigned int turn = 0; turn < nr; turn++) {
 		ugpu = next_ugpu(s, tried);
 		tried |= 1ull << ugpu;
 		if (!may_have(s, group, ugpu))
 			continue;
+		if (turn && !may_fit(s, start))
+			return -ENOSPC;
 		bind(s, group, ugpu);
 		err = can_host(s, ugpu);
 		if (!err)
@@ -484,7 +583,8 @@ static int search(struct plan_search *s, bool only_ask)
 		err = place_group(s, group);
 	if (err)
 		return err;
-	plan_whole_bind(s->whole, s->counts->ugpu, from_on(s, 0), PLAN_ANYWHERE);
+	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
+	plan_whole_settle(s->whole);
 	for (unsigned int i = 0; i < s->nr_whole && !err; i++)
 		err = choose(s, i);
 	return err;
@@ -498,6 +598,7 @@ static void set_up(struct plan_search *s, const struct plan_ask *ask, struct pla
 	memset(counts, 0, sizeof(*counts));
 	s->ask = ask;
 	s->counts = counts;
+	s->patience = LOOK_AT;
 	s->epoch++;
 	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
 		s->size[gpu->gpcs[gpc].ugpu] += gpu->gpcs[gpc].nr;

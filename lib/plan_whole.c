@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether all fit: a search over kinds of GPCs that remembers every state it has decided.
+ * Whether all fit: a search over kinds of GPCs that remembers every state it has decided, has
+ * states that take long priced, and leaves questions to a table where that is the cheaper way.
  * Must not know which GPC is which, nor what is best.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan_price.h"
+#include "plan_table.h"
 #include "plan_whole.h"
 
 #define NODE_STEPS	30		/* what a node costs, in steps of the innermost loop */
-#define PRICED_AT	1		/* turns: what is easy is done before */
-#define PRICE_STEPS	50000
 #define FIRST_TURN	(100 * NODE_STEPS)
 #define NR_TURNS	20
-#define NR_KNOWN	32768		/* a power of two */
+#define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
-#define NOBODY		PLAN_MAX_TENANTS
+/* A state's search may take so many steps before it is priced, and that for so many turns. */
+#define PRICED_AT	3000
+#define FIRST_PRICES	30
+#define MOST_PRICES	120
+#define NR_VIEWS	32		/* a power of two */
+#define TABLE_AT	20000		/* steps in searches that were given up */
+#define ALL_AT		100000		/* of one question */
 
 /* Bit s: a sum of s TPCs can be had. */
 struct sums {
@@ -32,54 +38,70 @@ struct reach {
 struct known {
 	uint32_t epoch;
 	uint16_t tenants, exact;	/* what the one with an exact sum wants; 0 nobody */
+	uint64_t ugpus;			/* where */
 	uint8_t left[PLAN_MAX_GPCS];
 };
 
 struct plan_whole {
 	const struct plan_ask *ask;
-	unsigned int nr_whole, steps, max_steps;
+	struct plan_kinds kinds;
+	struct plan_question q;
+	unsigned int steps, max_steps;		/* here, without prices and table */
 	uint32_t epoch;
-	unsigned int kind_of[PLAN_MAX_GPCS], words, first_level, levels;
-	struct plan_market m;			/* nothing taken */
+	unsigned int words;			/* of sums that are of interest */
 	uint8_t left[PLAN_MAX_GPCS];		/* of each kind */
 	unsigned int whole_left, broken;	/* TPCs: in these, and in others */
 	struct plan_room room;			/* both */
-	unsigned int nr_shares, shares_nr;
-	struct plan_need shares[PLAN_MAX_TENANTS];
-	unsigned int key_of[PLAN_MAX_TENANTS][2];	/* without its home, with it */
-	unsigned int exact_tenant, exact_sum;
-	bool exact_home;
+	unsigned int shares_nr;
 	/* Of a search that takes long, another order is tried. */
 	unsigned int turn, turn_end;		/* steps */
-	/* The last way that was found. */
+	unsigned int patience;			/* steps until a state is priced, beside its own */
+	unsigned int hard, hard_before;		/* steps in searches of more than a turn */
+	enum { TABLE_UNKNOWN, TABLE_NEVER, TABLE_LATER, TABLE_USED } table_is;
+	struct plan_view views[NR_VIEWS];
+	unsigned int table_cost;
+	uint32_t inside;			/* tenants that it tells of */
+	unsigned int at[2];			/* what is left in it */
+	bool settled;
+	/* The last way that was found; and of the last that had an exact sum what it had then. */
+	unsigned int last_exact;
+	uint8_t exact_way[PLAN_MAX_GPCS], taken_since[PLAN_MAX_GPCS];
 	uint32_t has_way;
 	uint8_t way[PLAN_MAX_TENANTS][PLAN_MAX_GPCS];
-	struct plan_prices prices;
 	struct known known[NR_KNOWN];
 	uint8_t verdict[NR_KNOWN];	/* whether it fits */
+	struct plan_prices prices;
+	struct plan_table table;
 };
 
 /* A tenant's demand at a node. */
 struct want {
 	unsigned int kinds, gpcs, tpcs;	/* there are for it */
-	unsigned int min, max, key;
+	struct plan_demand d;
+	int ugpu;
+	uint64_t ugpus;			/* where it may have some, of those */
 	unsigned int least;		/* that GPCs make */
 	struct sums sums;		/* that it may have */
 };
 
 /* A node: what all tenants want, and who is next. */
 struct node {
-	uint32_t tenants;
+	uint32_t tenants, choice;	/* and of whom the next is chosen */
+	struct plan_view view;
 	unsigned int next, most;	/* the largest sum that leaves the others their least */
 	struct want wants[PLAN_MAX_TENANTS];
+	/* Until it is priced. */
+	uint8_t left[PLAN_MAX_GPCS];
+	unsigned int start, limit, prices;
 };
 
 /* The sets of one tenant, while they are gone through. */
 struct cover {
 	const struct want *want;
-	const struct plan_key *key;
+	struct node *node;
 	uint32_t others;
 	unsigned int sum;
+	int row;			/* of the table, that tells of the others; -1 none */
 	uint8_t taken[PLAN_MAX_GPCS];
 	struct reach from[PLAN_MAX_GPCS + 1];
 };
@@ -107,37 +129,40 @@ static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr
 	}
 }
 
-static bool holds(const struct plan_whole *w, const struct plan_key *key, unsigned int kind)
+static bool holds(const struct plan_whole *w, const struct want *want, unsigned int kind)
 {
-	return w->m.kinds[kind].nr_main >= key->home;
+	return w->kinds.kind[kind].nr_main >= want->d.home;
 }
 
-static bool may_take(const struct plan_whole *w, const struct plan_key *key, unsigned int kind)
+static bool may_take(const struct plan_whole *w, const struct want *want, unsigned int kind)
 {
-	return key->ugpu == PLAN_ANY_UGPU || key->ugpu == w->m.kinds[kind].ugpu;
+	unsigned int ugpu = w->kinds.kind[kind].ugpu;
+
+	return (want->ugpu == PLAN_ANYWHERE || want->ugpu == (int)ugpu) &&
+	       want->ugpus >> ugpu & 1;
 }
 
 /* Adds what one more kind makes possible. Without a home every set is homely. */
-static void reach_kind(const struct plan_whole *w, const struct plan_key *key, unsigned int kind,
+static void reach_kind(const struct plan_whole *w, const struct want *want, unsigned int kind,
 		       struct reach *reach)
 {
-	unsigned int nr = w->m.kinds[kind].nr;
+	unsigned int nr = w->kinds.kind[kind].nr;
 
-	if (!may_take(w, key, kind))
+	if (!may_take(w, want, kind))
 		return;
 	for (unsigned int i = 0; i < w->left[kind]; i++) {
-		if (key->home > 1) {
+		if (want->d.home > 1) {
 			sums_add(&reach->homely, &reach->homely, nr, w->words);
-			if (holds(w, key, kind))
+			if (holds(w, want, kind))
 				sums_add(&reach->homely, &reach->any, nr, w->words);
 		}
 		sums_add(&reach->any, &reach->any, nr, w->words);
 	}
 }
 
-static const struct sums *reach_sums(const struct plan_key *key, const struct reach *reach)
+static const struct sums *reach_sums(const struct want *want, const struct reach *reach)
 {
-	return key->home > 1 ? &reach->homely : &reach->any;
+	return want->d.home > 1 ? &reach->homely : &reach->any;
 }
 
 /* ------------------------------------------------------- what cannot be met */
@@ -179,12 +204,12 @@ static unsigned int count_sums(const struct plan_whole *w, const struct sums *su
 static void count_kinds(const struct plan_whole *w, struct want *want)
 {
 	want->kinds = want->gpcs = want->tpcs = 0;
-	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
-		if (w->left[kind] && may_take(w, &w->m.keys[want->key], kind) &&
-		    w->m.kinds[kind].nr <= want->max) {
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
+		if (w->left[kind] && may_take(w, want, kind) &&
+		    w->kinds.kind[kind].nr <= want->d.max) {
 			want->kinds++;
 			want->gpcs += w->left[kind];
-			want->tpcs += w->left[kind] * w->m.kinds[kind].nr;
+			want->tpcs += w->left[kind] * w->kinds.kind[kind].nr;
 		}
 }
 
@@ -199,33 +224,42 @@ static unsigned int guess_sets(const struct want *want)
 	return sets < 1 << 20 ? sets + 1 : 1 << 20;
 }
 
+/* What can be had of all that is left; the same for all that are alike. */
+static void find_reach(const struct plan_whole *w, const struct node *node, unsigned int tenant,
+		       struct reach *reach)
+{
+	const struct want *want = &node->wants[tenant];
+
+	for (uint32_t left = node->tenants & ((1u << tenant) - 1); left; left &= left - 1) {
+		unsigned int other = __builtin_ctz(left);
+
+		if (node->wants[other].ugpu == want->ugpu &&
+		    node->wants[other].ugpus == want->ugpus &&
+		    node->wants[other].d.home == want->d.home) {
+			reach[tenant] = reach[other];
+			return;
+		}
+	}
+	reach[tenant] = (struct reach){ { { 1 } }, { { 0 } } };
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
+		reach_kind(w, want, kind, &reach[tenant]);
+}
+
 /* Each tenant's own view. False: one of them cannot have anything that it wants. */
 static bool find_wants(const struct plan_whole *w, struct node *node)
 {
-	struct reach reach[2 * PLAN_MAX_TENANTS];
-	uint32_t there = 0;
+	struct reach reach[PLAN_MAX_TENANTS];
 
 	for (uint32_t left = node->tenants; left; left &= left - 1) {
 		unsigned int i = __builtin_ctz(left);
-		const struct plan_tenant *t = &w->ask->tenants[i];
 		struct want *want = &node->wants[i];
-		bool exact = i == w->exact_tenant;
 
-		want->min = exact ? w->exact_sum : t->min;
-		want->max = exact ? w->exact_sum : t->max;
-		/* What has more than that can do without a GPC. */
-		if (want->max > want->min + w->ask->gpu.largest)
-			want->max = want->min + w->ask->gpu.largest;
-		want->key = w->key_of[i][!exact || w->exact_home];
-		if (!(there >> want->key & 1)) {
-			there |= 1u << want->key;
-			reach[want->key] = (struct reach){ { { 1 } }, { { 0 } } };
-			for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
-				reach_kind(w, &w->m.keys[want->key], kind, &reach[want->key]);
-		}
-		want->least = cut_sums(w, &want->sums, reach_sums(&w->m.keys[want->key],
-								  &reach[want->key]),
-				       want->min, want->max);
+		want->d = plan_question_demand(&w->q, &w->kinds, i);
+		want->ugpu = w->q.ugpu[i];
+		want->ugpus = i == w->q.exact_tenant ? w->q.exact_ugpus : ~0ull;
+		find_reach(w, node, i, reach);
+		want->least = cut_sums(w, &want->sums, reach_sums(want, &reach[i]), want->d.min,
+				       want->d.max);
 		if (!want->least)
 			return false;
 		count_kinds(w, want);
@@ -240,11 +274,11 @@ static bool homes_have_gpcs(const struct plan_whole *w, const struct node *node)
 		unsigned int wanted = 0, there = 0;
 
 		for (uint32_t left = node->tenants; left; left &= left - 1)
-			wanted += w->m.keys[node->wants[__builtin_ctz(left)].key].home >= home;
+			wanted += node->wants[__builtin_ctz(left)].d.home >= home;
 		if (!wanted)
 			return true;
-		for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
-			there += w->m.kinds[kind].nr_main >= home ? w->left[kind] : 0;
+		for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
+			there += w->kinds.kind[kind].nr_main >= home ? w->left[kind] : 0;
 		if (wanted > there)
 			return false;
 	}
@@ -265,22 +299,24 @@ static void find_next(const struct plan_whole *w, struct node *node, const struc
 		      unsigned int nr_needs, unsigned int spare)
 {
 	uint64_t fewest = ~0ull, sets;
-	struct plan_room room = w->room;
+	unsigned int room[PLAN_MAX_UGPUS];
 
+	memcpy(room, w->room.nr, w->room.nr_ugpus * sizeof(*room));
 	for (unsigned int i = 0; i < nr_needs; i++)
 		if (needs[i].ugpu != PLAN_ANYWHERE)
-			room.nr[needs[i].ugpu] -= needs[i].nr;
-	for (uint32_t left = node->tenants; left; left &= left - 1) {
+			room[needs[i].ugpu] -= needs[i].nr;
+	for (uint32_t left = node->choice; left; left &= left - 1) {
 		unsigned int i = __builtin_ctz(left), most = spare;
 		const struct want *want = &node->wants[i];
-		unsigned int ugpu = w->m.keys[want->key].ugpu;
 
-		if (ugpu != PLAN_ANY_UGPU && room.nr[ugpu] < most)
-			most = room.nr[ugpu];
+		if (want->ugpu != PLAN_ANYWHERE && room[want->ugpu] < most)
+			most = room[want->ugpu];
 		most += want->least;
 		sets = (uint64_t)count_sums(w, &want->sums, most) * guess_sets(want) *
 		       (16 + shuffle(w, 32 + i));
-		if (sets < fewest || (sets == fewest && want->min > node->wants[node->next].min)) {
+		if (sets < fewest ||
+		    (sets == fewest && node->next < PLAN_NOBODY &&
+		     want->d.min > node->wants[node->next].d.min)) {
 			fewest = sets;
 			node->next = i;
 			node->most = most;
@@ -292,17 +328,15 @@ static void find_next(const struct plan_whole *w, struct node *node, const struc
 static bool look(const struct plan_whole *w, struct node *node)
 {
 	struct plan_need needs[PLAN_MAX_TENANTS];
-	unsigned int nr = w->nr_shares, whole = 0, spare, shares;
+	unsigned int nr = w->q.nr_shares, whole = 0, spare, shares;
 
 	if (!find_wants(w, node))
 		return false;
-	memcpy(needs, w->shares, nr * sizeof(*needs));
+	memcpy(needs, w->q.shares, nr * sizeof(*needs));
 	for (uint32_t left = node->tenants; left; left &= left - 1) {
 		const struct want *want = &node->wants[__builtin_ctz(left)];
-		unsigned int ugpu = w->m.keys[want->key].ugpu;
 
-		needs[nr++] = (struct plan_need){ want->least, 0, ugpu == PLAN_ANY_UGPU ?
-						  PLAN_ANYWHERE : (int)ugpu };
+		needs[nr++] = (struct plan_need){ want->least, 0, want->ugpu };
 		whole += want->least;
 	}
 	/* Who shares has first what nobody can have whole. */
@@ -317,17 +351,42 @@ static bool look(const struct plan_whole *w, struct node *node)
 
 /* ------------------------------------------------------------ what is known */
 
-static unsigned int known_place(const struct plan_whole *w, uint32_t tenants, struct known *key)
+static bool wants_exactly(const struct plan_whole *w, uint32_t tenants)
 {
-	bool exact = w->exact_tenant < NOBODY && tenants >> w->exact_tenant & 1;
+	return w->q.exact_tenant < PLAN_NOBODY && tenants >> w->q.exact_tenant & 1;
+}
+
+/* What those who are still without their set can tell. */
+static const struct plan_view *find_view(struct plan_whole *w, uint32_t tenants)
+{
+	struct plan_view view = { 0 }, *known;
+	uint64_t hash;
+
+	plan_question_view(&w->q, &w->kinds, tenants, &view);
+	hash = (view.ugpus * 64 + view.homes) * 0x9e3779b97f4a7c15ull;
+	known = &w->views[hash >> 32 & (NR_VIEWS - 1)];
+	if (known->ugpus != view.ugpus || known->homes != view.homes) {
+		plan_view_find(&w->kinds, &view);
+		*known = view;
+	}
+	return known;
+}
+
+static unsigned int known_place(const struct plan_whole *w, uint32_t tenants,
+				const struct plan_view *view, struct known *key)
+{
 	uint64_t hash, part;
 
 	key->epoch = w->epoch;
 	key->tenants = tenants;
-	key->exact = exact ? 0x8000 | w->exact_home << 13 | w->exact_tenant << 9 | w->exact_sum : 0;
-	memcpy(key->left, w->left, sizeof(key->left));
+	key->exact = wants_exactly(w, tenants) ? 0x8000 | w->q.exact_home << 13 |
+		     w->q.exact_tenant << 9 | w->q.exact_sum : 0;
+	key->ugpus = key->exact ? w->q.exact_ugpus : 0;
+	memset(key->left, 0, sizeof(key->left));
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
+		key->left[view->first[kind]] += w->left[kind];
 	hash = ((uint64_t)key->epoch << 32 | (uint32_t)key->tenants << 16 | key->exact) *
-	       0x9e3779b97f4a7c15ull;
+	       0x9e3779b97f4a7c15ull ^ key->ugpus * 0xd6e8feb86659fd93ull;
 	for (unsigned int i = 0; i < sizeof(key->left); i += sizeof(part)) {
 		memcpy(&part, key->left + i, sizeof(part));
 		hash = (hash ^ hash >> 29 ^ part) * 0xbf58476d1ce4e5b9ull;
@@ -337,13 +396,43 @@ static unsigned int known_place(const struct plan_whole *w, uint32_t tenants, st
 
 static void spend_kind(struct plan_whole *w, unsigned int kind, int nr)
 {
-	const struct plan_kind *k = &w->m.kinds[kind];
+	const struct plan_kind *k = &w->kinds.kind[kind];
 
 	w->left[kind] -= nr;
+	if (w->table_is == TABLE_USED)
+		w->at[w->table.low[kind]] -= nr * w->table.stride[kind];
 	w->whole_left -= nr * (int)k->nr;
 	w->room.nr[k->ugpu] -= nr * (int)k->nr;
-	for (unsigned int level = 1; level <= w->levels; level++)
+	for (unsigned int level = 1; level <= w->kinds.levels; level++)
 		w->room.places[level][k->ugpu] -= nr * (int)(k->nr_main >> level);
+}
+
+static bool shares_fit(const struct plan_whole *w)
+{
+	return plan_fits(&w->room, w->q.shares, w->q.nr_shares);
+}
+
+/* Whether what one had of an exact sum, without what it has got of that, is what it wants. */
+static bool exact_way_holds(const struct plan_whole *w, uint8_t *way)
+{
+	const struct plan_question *q = &w->q;
+	unsigned int sum = 0, home = q->exact_home ? w->ask->tenants[q->exact_tenant].home : 1;
+	bool homely = false;
+
+	if (w->last_exact != q->exact_tenant)
+		return false;
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++) {
+		const struct plan_kind *k = &w->kinds.kind[kind];
+
+		if (w->exact_way[kind] < w->taken_since[kind])
+			return false;
+		way[kind] = w->exact_way[kind] - w->taken_since[kind];
+		sum += way[kind] * k->nr;
+		homely |= way[kind] && k->nr_main >= home;
+		if (way[kind] && !(q->exact_ugpus >> k->ugpu & 1))
+			return false;
+	}
+	return sum == q->exact_sum && homely;
 }
 
 /* Whether the last way that was found still is one. */
@@ -352,45 +441,27 @@ static bool way_holds(struct plan_whole *w, uint32_t tenants)
 	uint8_t used[PLAN_MAX_GPCS] = { 0 };
 	bool fits;
 
-	/* Who wants an exact sum now did not, then. */
+	if (wants_exactly(w, tenants)) {
+		if (!exact_way_holds(w, used))
+			return false;
+		tenants &= ~(1u << w->q.exact_tenant);
+	}
 	if (tenants & ~w->has_way)
 		return false;
 	for (uint32_t left = tenants; left; left &= left - 1)
 		for (unsigned int kind = 0; kind < PLAN_MAX_GPCS; kind++)
 			used[kind] += w->way[__builtin_ctz(left)][kind];
-	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
 		if (used[kind] > w->left[kind])
 			return false;
-	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
 		if (used[kind])
 			spend_kind(w, kind, used[kind]);
-	fits = plan_fits(&w->room, w->shares, w->nr_shares);
-	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
+	fits = shares_fit(w);
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
 		if (used[kind])
 			spend_kind(w, kind, -(int)used[kind]);
 	return fits;
-}
-
-/* ------------------------------------------------------------------ prices */
-
-/* Prices for what is left now; as long as the question is the same. */
-static void find_prices(struct plan_whole *w, uint32_t tenants)
-{
-	struct plan_market *m = &w->m;
-
-	memcpy(m->there, w->left, sizeof(w->left));
-	m->nr_tenants = w->nr_whole;
-	m->end = 64 * w->words <= GPUPART_MAX_TPCS ? 64 * w->words : GPUPART_MAX_TPCS + 1;
-	for (unsigned int i = 0; i < w->nr_whole; i++) {
-		const struct plan_tenant *t = &w->ask->tenants[i];
-		bool exact = i == w->exact_tenant;
-
-		m->min[i] = !(tenants >> i & 1) ? 0 : exact ? w->exact_sum : t->min;
-		m->max[i] = exact ? w->exact_sum : t->max;
-		m->key[i] = w->key_of[i][!exact || w->exact_home];
-	}
-	plan_prices_find(m, &w->prices);
-	w->steps += PRICE_STEPS;
 }
 
 /* ------------------------------------------------------------- the search */
@@ -402,13 +473,52 @@ static bool has_too_many(const struct plan_whole *w, const struct cover *c)
 {
 	unsigned int homes = 0;
 
-	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
-		homes += holds(w, c->key, kind) ? c->taken[kind] : 0;
-	for (unsigned int kind = 0; kind < w->m.nr_kinds; kind++)
-		if (c->taken[kind] && c->sum - w->m.kinds[kind].nr >= c->want->min &&
-		    homes > holds(w, c->key, kind))
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
+		homes += holds(w, c->want, kind) ? c->taken[kind] : 0;
+	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
+		if (c->taken[kind] && c->sum - w->kinds.kind[kind].nr >= c->want->d.min &&
+		    homes > holds(w, c->want, kind))
 			return true;
 	return false;
+}
+
+/*
+ * A node whose search has taken as long as pricing it takes is priced, and the less often the
+ * less that helps. True: that shows that there is no way.
+ */
+static bool price_node(struct plan_whole *w, struct node *node)
+{
+	if (w->steps - node->start <= node->limit + w->patience)
+		return false;
+	if (plan_prices_find(&w->prices, &w->q, node->left, node->tenants, node->prices)) {
+		w->patience /= 2;
+		return true;
+	}
+	w->patience = 2 * (w->patience < PRICED_AT ? PRICED_AT : w->patience);
+	node->start = w->steps;
+	node->limit *= 4;
+	if (node->prices < MOST_PRICES)
+		node->prices *= 2;
+	return false;
+}
+
+/* The others' turn. -ECANCELED: there is no way, whatever this tenant has. */
+static int fit_others(struct plan_whole *w, struct cover *c)
+{
+	if (has_too_many(w, c))
+		return -ENOSPC;
+	/* The table has said that they fit. */
+	if (c->row >= 0 && !(c->others & ~w->inside))
+		return 0;
+	return price_node(w, c->node) ? -ECANCELED : fit(w, c->others);
+}
+
+/* How many of a kind. What makes no difference is taken of the first of twins. */
+static unsigned int can_take(const struct plan_whole *w, const struct cover *c, unsigned int kind)
+{
+	int twin = c->node->view.twin[kind];
+
+	return may_take(w, c->want, kind) && (twin < 0 || !w->left[twin]) ? w->left[kind] : 0;
 }
 
 /* Goes through the sets of @left more TPCs of GPCs of @kind and later ones. */
@@ -421,11 +531,11 @@ static int cover(struct plan_whole *w, struct cover *c, unsigned int kind, unsig
 	if (!plan_whole_spend(w, 1))
 		return -E2BIG;
 	if (!left)
-		return home || has_too_many(w, c) ? -ENOSPC : fit(w, c->others);
+		return home ? -ENOSPC : fit_others(w, c);
 	if (!sums_have(home ? &c->from[kind].homely : &c->from[kind].any, left))
 		return -ENOSPC;
-	nr = w->m.kinds[kind].nr;
-	most = may_take(w, c->key, kind) ? w->left[kind] : 0;
+	nr = w->kinds.kind[kind].nr;
+	most = can_take(w, c, kind);
 	if (most > left / nr)
 		most = left / nr;
 	for (unsigned int i = 0; i <= most; i++) {
@@ -433,8 +543,10 @@ static int cover(struct plan_whole *w, struct cover *c, unsigned int kind, unsig
 
 		c->taken[kind] = n;
 		spend_kind(w, kind, n);
-		err = cover(w, c, kind + 1, left - n * nr,
-			    home && !(n && holds(w, c->key, kind)));
+		/* What is left only becomes less. */
+		err = n && c->row >= 0 && !plan_table_fits(&w->table, c->row, w->at) ? -ENOSPC :
+		      cover(w, c, kind + 1, left - n * nr,
+			    home && !(n && holds(w, c->want, kind)));
 		spend_kind(w, kind, -(int)n);
 		if (err != -ENOSPC)
 			return err;
@@ -443,56 +555,105 @@ static int cover(struct plan_whole *w, struct cover *c, unsigned int kind, unsig
 	return -ENOSPC;
 }
 
+/* The row that tells of those of @tenants that the table is of. */
+static int row_of(const struct plan_whole *w, uint32_t tenants)
+{
+	return tenants & w->inside ? plan_table_find(&w->table, tenants & w->inside) : -1;
+}
+
 /* The next tenant's sets, those that leave the most first. */
-static int branch(struct plan_whole *w, const struct node *node)
+static int branch(struct plan_whole *w, struct node *node)
 {
 	const struct want *want = &node->wants[node->next];
-	struct cover c = { .want = want, .key = &w->m.keys[want->key],
+	struct cover c = { .want = want, .node = node,
 			   .others = node->tenants & ~(1u << node->next) };
 	int err = -ENOSPC;
 
-	c.from[w->m.nr_kinds] = (struct reach){ { { 1 } }, { { 0 } } };
-	for (unsigned int kind = w->m.nr_kinds; kind-- > 0;) {
+	c.row = row_of(w, c.others);
+	if (c.row >= 0 && !plan_table_fits(&w->table, c.row, w->at))
+		return -ENOSPC;
+	memcpy(node->left, w->left, sizeof(node->left));
+	node->start = w->steps;
+	node->limit = PRICED_AT;
+	node->prices = FIRST_PRICES;
+	c.from[w->kinds.nr] = (struct reach){ { { 1 } }, { { 0 } } };
+	for (unsigned int kind = w->kinds.nr; kind-- > 0;) {
 		c.from[kind] = c.from[kind + 1];
-		reach_kind(w, c.key, kind, &c.from[kind]);
+		reach_kind(w, want, kind, &c.from[kind]);
 	}
 	for (c.sum = want->least; c.sum <= node->most && err == -ENOSPC; c.sum++)
 		if (sums_have(&want->sums, c.sum))
-			err = cover(w, &c, 0, c.sum, c.key->home > 1);
-	if (!err) {
+			err = cover(w, &c, 0, c.sum, want->d.home > 1);
+	if (!err && node->next == w->q.exact_tenant) {
+		memcpy(w->exact_way, c.taken, sizeof(c.taken));
+		memset(w->taken_since, 0, sizeof(w->taken_since));
+		w->last_exact = node->next;
+	} else if (!err) {
 		memcpy(w->way[node->next], c.taken, sizeof(c.taken));
 		w->has_way |= 1u << node->next;
 	}
-	return err;
+	return err == -ECANCELED ? -ENOSPC : err;
+}
+
+static int open_node(struct plan_whole *w, uint32_t tenants, const struct plan_view *view)
+{
+	struct node node = { .tenants = tenants, .choice = tenants & ~w->inside, .view = *view,
+			     .next = PLAN_NOBODY };
+
+	return look(w, &node) ? branch(w, &node) : -ENOSPC;
 }
 
 static int fit(struct plan_whole *w, uint32_t tenants)
 {
-	struct node node = { .tenants = tenants & ((1u << w->nr_whole) - 1), .next = NOBODY };
+	const struct plan_view *view;
 	struct known key;
 	unsigned int place;
 	int err;
 
-	if (!node.tenants)
-		return plan_fits(&w->room, w->shares, w->nr_shares) ? 0 : -ENOSPC;
-	place = known_place(w, node.tenants, &key);
+	if (!tenants)
+		return shares_fit(w) ? 0 : -ENOSPC;
+	if (!(tenants & ~w->inside))
+		return plan_table_fits(&w->table, row_of(w, tenants), w->at) ? 0 : -ENOSPC;
+	view = find_view(w, tenants);
+	place = known_place(w, tenants, view, &key);
 	if (!memcmp(&w->known[place], &key, sizeof(key)))
 		return w->verdict[place] ? 0 : -ENOSPC;
 	if (!plan_whole_spend(w, NODE_STEPS))
 		return -E2BIG;
 	if (w->steps > w->turn_end)
 		return -EAGAIN;
-	if (way_holds(w, node.tenants))
+	if (way_holds(w, tenants))
 		err = 0;
-	else if (w->prices.nr && !plan_prices_allow(&w->m, &w->prices, w->left, node.tenants))
+	else if (!plan_prices_allow(&w->prices, &w->q, w->left, tenants))
 		err = -ENOSPC;
 	else
-		err = look(w, &node) ? branch(w, &node) : -ENOSPC;
+		err = open_node(w, tenants, view);
 	if (err && err != -ENOSPC)
 		return err;
 	w->known[place] = key;
 	w->verdict[place] = !err;
 	return err;
+}
+
+/* ------------------------------------------------------------------ the table */
+
+/*
+ * After a search that took long: whether the table is the cheaper way from now on. One of all
+ * tenants is, while groups may still move, only for a question that is a hard one by itself.
+ */
+static bool want_table(struct plan_whole *w)
+{
+	if (!w->settled && w->hard - w->hard_before > ALL_AT) {
+		w->settled = true;
+		w->table_is = TABLE_UNKNOWN;
+	}
+	if (w->hard < TABLE_AT || w->table_is == TABLE_NEVER || w->table_is == TABLE_USED)
+		return false;
+	if (w->table_is == TABLE_UNKNOWN) {
+		w->table_cost = plan_table_plan(&w->table, &w->q, w->settled);
+		w->table_is = w->table_cost ? TABLE_LATER : TABLE_NEVER;
+	}
+	return w->table_is != TABLE_NEVER && w->hard >= w->table_cost / 2;
 }
 
 /* What is known to be no way stays known, so that the turns before are not for nothing. */
@@ -501,226 +662,158 @@ int plan_whole_fit(struct plan_whole *w, uint32_t tenants)
 	unsigned int steps = FIRST_TURN;
 	int err;
 
-	w->prices.nr = 0;
+	tenants &= (1u << w->kinds.nr_whole) - 1;
+	w->patience /= 2;
 	for (w->turn = 0;; w->turn++) {
-		if (w->turn == PRICED_AT)
-			find_prices(w, tenants & ((1u << w->nr_whole) - 1));
+		w->inside = w->table_is == TABLE_USED ? w->table.inside : 0;
+		if (w->q.exact_tenant < PLAN_NOBODY)
+			w->inside &= ~(1u << w->q.exact_tenant);
 		w->turn_end = w->turn < NR_TURNS ? w->steps + steps : ~0u;
 		err = fit(w, tenants);
 		if (err != -EAGAIN)
 			return err;
+		w->hard += steps;
+		if (want_table(w)) {
+			plan_table_fill(&w->table, &w->q);
+			w->table_is = TABLE_USED;
+			plan_table_seek(&w->table, w->left, w->at);
+		}
 		steps += steps / 4;
 	}
 }
 
 int plan_whole_fit_exactly(struct plan_whole *w, uint32_t tenants, unsigned int tenant,
-			   unsigned int sum, bool home)
+			   unsigned int sum, bool home, uint64_t ugpus)
 {
 	unsigned int words = w->words;
 	int err;
 
-	w->exact_tenant = tenant;
-	w->exact_sum = sum;
-	w->exact_home = home;
+	w->q.exact_tenant = tenant;
+	w->q.exact_sum = sum;
+	w->q.exact_home = home;
+	w->q.exact_ugpus = ugpus;
 	if (w->words < sum / 64 + 1)
 		w->words = sum / 64 + 1;
-	w->has_way &= ~(1u << tenant);
 	err = plan_whole_fit(w, tenants);
-	w->has_way &= ~(1u << tenant);
 	w->words = words;
-	w->exact_tenant = NOBODY;
+	w->q.exact_tenant = PLAN_NOBODY;
 	return err;
 }
 
-bool plan_whole_may(struct plan_whole *w, uint32_t tenants)
+static uint32_t whole_ones(const struct plan_whole *w)
 {
-	struct node node = { .tenants = tenants & ((1u << w->nr_whole) - 1), .next = NOBODY };
+	return w->q.tenants & ((1u << w->kinds.nr_whole) - 1);
+}
+
+bool plan_whole_may(struct plan_whole *w)
+{
+	struct node node = { .tenants = whole_ones(w), .next = PLAN_NOBODY };
 
 	w->steps += NODE_STEPS;
-	return look(w, &node);
+	return look(w, &node) && plan_prices_allow(&w->prices, &w->q, w->left, node.tenants);
+}
+
+bool plan_whole_may_closely(struct plan_whole *w, unsigned int *steps)
+{
+	unsigned int before = w->prices.steps;
+	bool may = !plan_prices_find(&w->prices, &w->q, w->left, whole_ones(w), FIRST_PRICES);
+
+	*steps = w->prices.steps - before;
+	return may;
 }
 
 /* ---------------------------------------------------------------- set up */
 
-/* What of a GPC's largest virtual GPC any of these tenants can tell. */
-static unsigned int tell_main(const struct plan_whole *w, uint32_t tenants, unsigned int nr_main)
+static void bind_gpcs(struct plan_whole *w, int only)
 {
-	unsigned int whole = 1;
+	const struct plan_kinds *k = &w->kinds;
 
-	for (unsigned int i = 0; i < w->nr_whole; i++)
-		while (tenants >> i & 1 && whole < w->ask->tenants[i].home && 2 * whole <= nr_main)
-			whole *= 2;
-	/* Who has room for a home has it for two of half the size. */
-	nr_main = w->levels ? nr_main >> w->first_level << w->first_level : 0;
-	return nr_main > whole ? nr_main : whole;
+	w->room = k->broken;
+	w->whole_left = w->broken = 0;
+	memset(w->left, 0, sizeof(w->left));
+	for (unsigned int u = 0; u < k->nr_ugpus; u++)
+		if (only == PLAN_ANYWHERE || only == (int)u)
+			w->broken += k->broken.nr[u];
+	for (unsigned int kind = 0; kind < k->nr; kind++) {
+		const struct plan_kind *of = &k->kind[kind];
+
+		if (only != PLAN_ANYWHERE && only != (int)of->ugpu)
+			continue;
+		w->left[kind] = k->there[kind];
+		w->whole_left += k->there[kind] * of->nr;
+		w->room.nr[of->ugpu] += k->there[kind] * of->nr;
+		for (unsigned int level = 1; level < PLAN_MAX_LEVELS; level++)
+			w->room.places[level][of->ugpu] += k->there[kind] * (of->nr_main >> level);
+	}
 }
 
-static unsigned int key_at(struct plan_whole *w, unsigned int ugpu, unsigned int home)
+void plan_whole_bind(struct plan_whole *w, uint32_t tenants, const struct plan_unit *units,
+		     unsigned int nr_units, int only)
 {
-	unsigned int i = 0;
-
-	while (i < w->m.nr_keys && (w->m.keys[i].ugpu != ugpu || w->m.keys[i].home != home))
-		i++;
-	if (i == w->m.nr_keys)
-		w->m.keys[w->m.nr_keys++] = (struct plan_key){ ugpu, home };
-	return i;
-}
-
-/* Tenants' needs; @map has the uGPUs somebody is bound to, one for each, and 0 for others. */
-static void bind_tenants(struct plan_whole *w, const int *ugpu, uint32_t tenants,
-			 const unsigned int *map)
-{
-	w->nr_shares = w->shares_nr = w->m.nr_keys = w->levels = 0;
+	plan_question_set(&w->q, &w->kinds, tenants, units, nr_units);
+	bind_gpcs(w, only);
+	w->shares_nr = 0;
+	for (unsigned int i = 0; i < w->q.nr_shares; i++)
+		w->shares_nr += w->q.shares[i].nr;
 	w->words = 1;
-	w->first_level = PLAN_MAX_LEVELS;
-	for (unsigned int i = 0; i < w->ask->nr; i++) {
-		const struct plan_tenant *t = &w->ask->tenants[i];
-		unsigned int at = ugpu[i] == PLAN_ANYWHERE ? PLAN_ANY_UGPU : map[ugpu[i]];
-		unsigned int most = t->min + w->ask->gpu.largest;
+	for (unsigned int i = 0; i < w->kinds.nr_whole; i++) {
+		unsigned int most = w->ask->tenants[i].min + w->ask->gpu.largest;
 
-		if (!(tenants >> i & 1))
-			continue;
-		if (i < w->nr_whole) {
-			w->key_of[i][0] = key_at(w, at, 1);
-			w->key_of[i][1] = key_at(w, at, t->home);
-			if (most >= 64 * w->words)
-				w->words = most / 64 + 1;
-			continue;
-		}
-		w->shares[w->nr_shares++] = (struct plan_need){
-			t->min, t->home > 1 ? t->home : 0,
-			at == PLAN_ANY_UGPU ? PLAN_ANYWHERE : (int)at };
-		w->shares_nr += t->min;
-		if (t->home > 1 && t->home < 1u << w->first_level)
-			w->first_level = __builtin_ctz(t->home);
-		while (t->home >> (w->levels + 1))
-			w->levels++;
+		if (tenants >> i & 1 && most >= 64 * w->words)
+			w->words = most / 64 + 1;
 	}
 	if (w->words > SUM_WORDS)
 		w->words = SUM_WORDS;
-}
-
-static unsigned int find_kind(struct plan_whole *w, const struct plan_kind *kind)
-{
-	unsigned int at = 0;
-
-	while (at < w->m.nr_kinds && memcmp(&w->m.kinds[at], kind, sizeof(*kind)))
-		at++;
-	return at;
-}
-
-/* The larger ones first. */
-static void add_kind(struct plan_whole *w, const struct plan_kind *kind)
-{
-	unsigned int at = w->m.nr_kinds++;
-
-	for (; at > 0 && w->m.kinds[at - 1].nr < kind->nr; at--)
-		w->m.kinds[at] = w->m.kinds[at - 1];
-	w->m.kinds[at] = *kind;
-}
-
-static void bind_gpcs(struct plan_whole *w, uint32_t tenants, const unsigned int *map, int only)
-{
-	const struct plan_gpu *gpu = &w->ask->gpu;
-	struct plan_kind kinds[PLAN_MAX_GPCS];
-
-	w->m.nr_kinds = w->whole_left = w->broken = 0;
-	memset(w->left, 0, sizeof(w->left));
-	for (unsigned int turn = 0; turn < 2; turn++)
-		for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++) {
-			const struct plan_gpc *g = &gpu->gpcs[gpc];
-			unsigned int at;
-
-			if (only != PLAN_ANYWHERE && only != (int)g->ugpu)
-				continue;
-			kinds[gpc] = (struct plan_kind){ g->nr, tell_main(w, tenants, g->nr_main),
-						    map[g->ugpu] };
-			at = find_kind(w, &kinds[gpc]);
-			if (!turn && g->whole && g->nr && at == w->m.nr_kinds)
-				add_kind(w, &kinds[gpc]);
-			if (!turn)
-				continue;
-			plan_room_add(&w->room, map[g->ugpu], g->nr, g->nr_main);
-			w->kind_of[gpc] = at;
-			if (g->whole && g->nr) {
-				w->left[at]++;
-				w->whole_left += g->nr;
-			} else {
-				w->broken += g->nr;
-			}
-		}
-}
-
-/* Who shares has first what nobody can have whole. */
-static void bind_shares(struct plan_whole *w)
-{
-	struct plan_market *m = &w->m;
-	unsigned int broken[PLAN_MAX_UGPUS], spare = 0;
-
-	m->nr_ugpus = w->room.nr_ugpus;
-	m->shares = 0;
-	memset(m->shares_at, 0, sizeof(m->shares_at));
-	memcpy(broken, w->room.nr, sizeof(broken));
-	for (unsigned int kind = 0; kind < m->nr_kinds; kind++)
-		broken[m->kinds[kind].ugpu] -= w->left[kind] * m->kinds[kind].nr;
-	for (unsigned int i = 0; i < w->nr_shares; i++)
-		*(w->shares[i].ugpu == PLAN_ANYWHERE ? &m->shares :
-		  &m->shares_at[w->shares[i].ugpu]) += w->shares[i].nr;
-	for (unsigned int u = 0; u < m->nr_ugpus; u++) {
-		unsigned int nr = m->shares_at[u] < broken[u] ? m->shares_at[u] : broken[u];
-
-		m->shares_at[u] -= nr;
-		spare += broken[u] - nr;
-	}
-	m->shares -= m->shares < spare ? m->shares : spare;
-}
-
-void plan_whole_bind(struct plan_whole *w, const int *ugpu, uint32_t tenants, int only)
-{
-	unsigned int map[PLAN_MAX_UGPUS] = { 0 }, nr = 1;
-
-	for (unsigned int i = 0; i < w->ask->nr; i++)
-		if (tenants >> i & 1 && ugpu[i] != PLAN_ANYWHERE && !map[ugpu[i]])
-			map[ugpu[i]] = nr++;
-	plan_room_clear(&w->room, nr);
-	bind_tenants(w, ugpu, tenants, map);
-	bind_gpcs(w, tenants, map, only);
-	bind_shares(w);
-	w->exact_tenant = NOBODY;
 	w->has_way = 0;
-	w->prices.nr = 0;
+	w->patience = 0;
+	w->hard_before = w->hard;
+	w->last_exact = PLAN_NOBODY;
+	w->settled = false;
+	/* The table is of all GPCs. */
+	w->table_is = only == PLAN_ANYWHERE ? TABLE_UNKNOWN : TABLE_NEVER;
+	plan_prices_ask(&w->prices);
 	w->epoch++;
 	w->steps += NODE_STEPS;
 }
 
+void plan_whole_settle(struct plan_whole *w)
+{
+	w->settled = true;
+	w->table_is = TABLE_UNKNOWN;
+}
+
 void plan_whole_take(struct plan_whole *w, unsigned int gpc)
 {
-	spend_kind(w, w->kind_of[gpc], 1);
+	spend_kind(w, w->kinds.of[gpc], 1);
+	w->taken_since[w->kinds.of[gpc]]++;
 }
 
 void plan_whole_put(struct plan_whole *w, unsigned int gpc)
 {
-	spend_kind(w, w->kind_of[gpc], -1);
+	spend_kind(w, w->kinds.of[gpc], -1);
+	w->taken_since[w->kinds.of[gpc]]--;
+}
+
+unsigned int plan_whole_steps(const struct plan_whole *w)
+{
+	return w->steps + w->prices.steps + w->table.steps;
 }
 
 bool plan_whole_spend(struct plan_whole *w, unsigned int steps)
 {
 	w->steps += steps;
-	return w->steps <= w->max_steps;
-}
-
-unsigned int plan_whole_steps(const struct plan_whole *w)
-{
-	return w->steps;
+	return plan_whole_steps(w) <= w->max_steps;
 }
 
 void plan_whole_start(struct plan_whole *w, const struct plan_ask *ask, unsigned int max_steps)
 {
 	w->ask = ask;
 	w->max_steps = max_steps;
-	w->steps = w->nr_whole = 0;
-	for (unsigned int i = 0; i < ask->nr; i++)
-		w->nr_whole += ask->tenants[i].whole;
+	w->steps = w->hard = 0;
+	memset(w->views, 0, sizeof(w->views));
+	plan_kinds_find(&w->kinds, ask);
+	plan_prices_start(&w->prices, &w->kinds);
+	plan_table_start(&w->table, &w->kinds);
 }
 
 struct plan_whole *plan_whole_new(void)

@@ -6,7 +6,7 @@
 #ifndef GPUPART_LIB_PLAN_WHOLE_H
 #define GPUPART_LIB_PLAN_WHOLE_H
 
-#include "plan.h"
+#include "plan_kind.h"
 
 struct plan_whole;
 
@@ -22,23 +22,34 @@ unsigned int plan_whole_steps(const struct plan_whole *w);
 bool plan_whole_spend(struct plan_whole *w, unsigned int steps);
 
 /*
- * From now on the question is of @tenants (bits) alone, bound as @ugpu says, on all GPCs or
+ * From now on the question is of @tenants (bits) alone, bound as @units say, on all GPCs or
  * on those of uGPU @only, and nothing is taken.
  */
-void plan_whole_bind(struct plan_whole *w, const int *ugpu, uint32_t tenants, int only);
+void plan_whole_bind(struct plan_whole *w, uint32_t tenants, const struct plan_unit *units,
+		     unsigned int nr_units, int only);
+
+/* The question stays now, and more will be asked about parts of it. */
+void plan_whole_settle(struct plan_whole *w);
 
 /* GPCs are taken and put back, each once. */
 void plan_whole_take(struct plan_whole *w, unsigned int gpc);
 void plan_whole_put(struct plan_whole *w, unsigned int gpc);
 
-/* False only where these tenants, of those bound, and all who share cannot fit. */
-bool plan_whole_may(struct plan_whole *w, uint32_t tenants);
+/*
+ * For when units may still be in several uGPUs. False only where the tenants cannot fit; the
+ * second takes a closer look, which is worth as many steps as it says.
+ */
+bool plan_whole_may(struct plan_whole *w);
+bool plan_whole_may_closely(struct plan_whole *w, unsigned int *steps);
 
-/* Whether they fit: 0, -ENOSPC, -E2BIG not decided. */
+/* For when each has one: whether @tenants, of those, fit: 0, -ENOSPC, -E2BIG not decided. */
 int plan_whole_fit(struct plan_whole *w, uint32_t tenants);
 
-/* The same where @tenant, one of them, is to have exactly @sum more, with or without a home. */
+/*
+ * The same where @tenant, one of them, is to have exactly @sum more, with or without a home,
+ * in @ugpus (bits; all: wherever).
+ */
 int plan_whole_fit_exactly(struct plan_whole *w, uint32_t tenants, unsigned int tenant,
-			   unsigned int sum, bool home);
+			   unsigned int sum, bool home, uint64_t ugpus);
 
 #endif

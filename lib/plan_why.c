@@ -28,7 +28,7 @@ static void add(struct words *words, const char *fmt, ...)
 struct why {
 	struct plan_search *search;
 	struct plan_ask ask;
-	unsigned int steps;
+	unsigned int steps, *spent;
 };
 
 /* 0, -ENOSPC, or -E2BIG where that was not found out. */
@@ -43,6 +43,7 @@ static int decide(struct why *why)
 	plan_rank(&ranked);
 	/* One that takes long leaves something for the others. */
 	err = plan_search(why->search, &ranked, why->steps / 3 + 1000, true, &counts);
+	*why->spent += counts.steps;
 	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
 	return err;
 }
@@ -170,9 +171,10 @@ static void describe(const struct plan_ask *ask, unsigned int tenant, struct wor
 }
 
 /* The first that does not fit beside those before it. */
-static unsigned int first_refused(struct plan_search *search, const struct plan_ask *ask)
+static unsigned int first_refused(struct plan_search *search, const struct plan_ask *ask,
+				  unsigned int *steps)
 {
-	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS };
+	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS, steps };
 	unsigned int low = 1, high = ask->nr;
 
 	while (low < high) {
@@ -185,11 +187,12 @@ static unsigned int first_refused(struct plan_search *search, const struct plan_
 	return low - 1;
 }
 
-int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask)
+int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask,
+		 unsigned int *steps)
 {
 	struct words demand = { "" }, beside = { "" }, ways = { "" };
-	unsigned int tenant = first_refused(search, ask), others = 0, nr = 0;
-	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS };
+	unsigned int tenant = first_refused(search, ask, steps), others = 0, nr = 0;
+	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS, steps };
 
 	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++)
 		nr += ask->gpu.gpcs[gpc].nr;
@@ -200,7 +203,7 @@ int plan_explain(struct gpupart *gp, struct plan_search *search, const struct pl
 	describe(ask, tenant, &demand);
 	find_ways(&why, tenant, &ways);
 	if (!*ways.text && tenant + 1 < ask->nr) {
-		why = (struct why){ search, *ask, PLAN_MAX_WHY_STEPS };
+		why = (struct why){ search, *ask, PLAN_MAX_WHY_STEPS, steps };
 		why.ask.nr = tenant + 1;
 		find_ways(&why, tenant, &ways);
 		if (*ways.text)

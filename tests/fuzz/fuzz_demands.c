@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: what tenants ask for, as a file and as the words of --tenant. What the reader
+ * takes is within what it promises and is planned on a small GPU: what holds for every plan
+ * holds, or there is a sentence. What it refuses it refuses with one line.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <topo.h>
+#include "../../cli/cmd.h"
+#include "../../cli/demands.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(what)               \
+	do {                     \
+		if (!(what))     \
+			abort(); \
+	} while (0)
+
+#define NR_GPCS 6
+#define NR_TPCS 30		/* GPC i has TPCs i, i + 6, ..; two uGPUs */
+
+static struct gpupart *gp;
+static struct gpupart_topology *topo;
+static unsigned int nr_lines;
+
+/* The command's own writes to stderr. */
+int cmd_fail(const char *cmd, int status, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	MUST(cmd && vsnprintf(line, sizeof(line), fmt, ap) > 0);
+	va_end(ap);
+	nr_lines++;
+	return status;
+}
+
+int cmd_status(int err)
+{
+	MUST(err < 0);
+	return EXIT_USAGE;
+}
+
+static void set_up(void)
+{
+	static const struct gpupart_gpu_info info = { .mig = -1 };
+	static struct topo_sm sms[2 * NR_TPCS];
+
+	for (int i = 0; i < 2 * NR_TPCS; i++) {
+		int tpc = i / 2, gpc = tpc % NR_GPCS;
+
+		sms[i] = (struct topo_sm){ gpc, tpc / NR_GPCS, i % 2, tpc, -1, -1,
+					   gpc * 2 / NR_GPCS, -1, -1, -1 };
+	}
+	MUST(!gpupart_open(&gp));
+	MUST(!topo_build(gp, &info, sms, 2 * NR_TPCS, NULL, 0, &topo));
+}
+
+static void check_sets(const struct demands *demands, const struct gpupart_plan *plan)
+{
+	struct gpupart_tpcset seen = { 0 };
+
+	MUST(plan->nr_tenants == demands->nr && plan->optimal);
+	for (unsigned int i = 0; i < demands->nr; i++) {
+		const struct gpupart_demand *d = &demands->list[i];
+		const struct gpupart_tpcset *set = &plan->tenants[i].set;
+
+		MUST(!strcmp(plan->tenants[i].name, d->name));
+		MUST(!gpupart_set_check(gp, topo, set) && !gpupart_tpcset_intersects(set, &seen));
+		MUST(gpupart_tpcset_count(set) >= d->min_tpcs);
+		MUST(!d->max_tpcs || gpupart_tpcset_count(set) <= d->max_tpcs);
+		for (unsigned int gpc = 0; gpc < NR_GPCS && d->gpcs; gpc++) {
+			const struct gpupart_tpcset *of = &gpupart_topology_gpc(topo, gpc)->tpcs;
+
+			MUST(!gpupart_tpcset_intersects(set, of) ||
+			     gpupart_tpcset_subset(of, set));
+		}
+		seen = gpupart_tpcset_or(&seen, set);
+	}
+}
+
+static void check(const struct demands *demands, int status)
+{
+	struct gpupart_plan plan;
+	int err;
+
+	MUST(status == -1 ? !nr_lines : status == EXIT_USAGE && nr_lines == 1);
+	if (status != -1)
+		return;
+	MUST(demands->nr <= GPUPART_PLAN_MAX_TENANTS);
+	for (unsigned int i = 0; i < demands->nr; i++) {
+		const struct gpupart_demand *d = &demands->list[i];
+
+		MUST(d->name && *d->name && strlen(d->name) < 64);
+		MUST(d->min_tpcs <= GPUPART_MAX_TPCS && d->max_tpcs <= GPUPART_MAX_TPCS);
+		MUST(d->cluster <= 128 && d->weight <= 1000);
+	}
+	gp->error[0] = 0;
+	err = gpupart_plan_make(gp, topo, NULL, demands->list, demands->nr, &plan);
+	if (!err)
+		check_sets(demands, &plan);
+	else
+		MUST((err == -EINVAL || err == -ENOSPC) && gpupart_error(gp)[0]);
+}
+
+static void read_file(const uint8_t *data, size_t size)
+{
+	static struct demands demands;
+	int fd = memfd_create("demands", 0);
+	char path[32];
+
+	MUST(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	memset(&demands, 0, sizeof(demands));
+	nr_lines = 0;
+	check(&demands, demands_read(&demands, "plan", path));
+	close(fd);
+}
+
+/* A line is one --tenant. */
+static void read_words(const uint8_t *data, size_t size)
+{
+	static struct demands demands;
+	char *text = malloc(size + 1), *line, *rest = text;
+	int status = -1;
+
+	MUST(text);
+	memcpy(text, data, size);
+	text[size] = 0;
+	memset(&demands, 0, sizeof(demands));
+	nr_lines = 0;
+	while (status == -1 && (line = strsep(&rest, "\n")))
+		status = demands_add(&demands, "plan", line);
+	check(&demands, status);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!gp)
+		set_up();
+	read_file(data, size);
+	read_words(data, size);
+	return 0;
+}
