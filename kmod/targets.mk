@@ -66,13 +66,14 @@ dkms:
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink ynl library power faults leaks
+KMOD_PARTS  := pages plug netlink ynl library power tegra faults leaks
 
-$(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
+$(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/* tests/kmod/fakegpu/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
 	$(Q)nice tests/kmod/kernels $* >/dev/null
 	$(call say,MODULE,gpupart.ko.$*)
 	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && \
-		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/sleepy && touch $@
+		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/sleepy && \
+		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/fakegpu && touch $@
 .PRECIOUS: $(B)/kmod/%/.built
 
 # Programs of the guest: static, since it has no libraries.
