@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
 # An integrated GPU: a platform device over memory (TEGRA of the kernel's command line) with a
-# driver that powers it. Of no device tree, by its name; then of one, if the machine has it.
+# driver that powers it. Of no device tree, by its name; then of one, if this machine has it.
 drivers=/sys/bus/platform/drivers/gk20a
 
 # integrated ADDRESS: what is so of each of them, which is bound to its driver.
@@ -147,19 +147,28 @@ else
 	echo "ok - # SKIP an integrated GPU: this machine keeps no memory for one"
 fi
 
-# The same by its node of the device tree, which the kernel found at boot.
-node=$(ls /sys/bus/platform/devices | grep '\.gpu$' | head -n 1)
-if [ -n "$node" ]; then
+# The same by its node of the device tree, if this machine has one: it comes while the module is there.
+if [ -d /proc/device-tree ]; then
 	insmod /gpupart.ko
-	same "$(sed -n 's/^gpu  *//p' /proc/gpu0/topology)" "gpu0 $node" "of the device tree"
-	grep -q 'unreadable  asleep' /proc/gpu0/topology
+	host node >/dev/null
+	node=$(ls /sys/bus/platform/devices | grep '\.gpu$')
+	same "$(ls -d /proc/gpu[0-9]* | wc -l)" 9 "a GPU more, by the device tree"
+	same "$(sed -n 's/^address *//p' /proc/gpu8/platform)" "$node" "with its address"
+	same "$(sed -n 's/^compatible *//p' /proc/gpu8/platform)" nvidia,ga10b "and compatible"
+	grep -q 'unreadable  asleep' /proc/gpu8/topology
 	check $? "without a driver it is not read"
-	same "$(sed -n 's/^compatible *//p' /proc/gpu0/platform)" nvidia,ga10b "its compatible"
 	rmmod gpupart
 	insmod /tegra.ko base="0x${node%.gpu}"
 	echo gk20a >"/sys/bus/platform/devices/$node/driver_override"
 	echo "$node" >$drivers/bind
 	integrated "$node"
+	exec 4</proc/gpu0/topology
+	host nonode >/dev/null
+	[ ! -e /proc/gpu0 ] && ! cat <&4 >/dev/null 2>&1
+	check $? "the device goes while it is shown"
+	exec 4<&-
 	rmmod gpupart
 	rmmod tegra
+else
+	echo "ok - # SKIP an integrated GPU of a device tree: this machine has none"
 fi
