@@ -121,7 +121,7 @@ static void platform_gpu_describe(void *private, struct text *text)
 	text_add(text, "numa-node   %d\n", dev_to_node(dev));
 	text_add(text, "driver      %s\n", p->bound ? dev_driver_string(dev) : "none");
 	text_add(text, "power       %s\n", power(p));
-	text_add(text, "evidence    integrated GPUs: tested on an emulated machine, never on hardware\n");
+	text_add(text, "evidence    tested on an emulated machine, never on hardware\n");
 }
 
 static void platform_gpu_release(void *private)

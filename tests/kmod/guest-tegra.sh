@@ -151,7 +151,7 @@ fi
 if [ -d /proc/device-tree ]; then
 	insmod /gpupart.ko
 	host node >/dev/null
-	node=$(ls /sys/bus/platform/devices | grep '\.gpu$')
+	for node in /sys/bus/platform/devices/*.gpu; do node=$(basename "$node"); done
 	same "$(ls -d /proc/gpu[0-9]* | wc -l)" 9 "a GPU more, by the device tree"
 	same "$(sed -n 's/^address *//p' /proc/gpu8/platform)" "$node" "with its address"
 	same "$(sed -n 's/^compatible *//p' /proc/gpu8/platform)" nvidia,ga10b "and compatible"

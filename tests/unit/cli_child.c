@@ -58,7 +58,7 @@ static void test_orphan(void)
 
 	/* The orphan is ours to wait for. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1)) {
-		tap_skip("a child ends with the process that asked: nobody can adopt it here (qemu-user)");
+		tap_skip("a child ends with who asked: nobody can adopt it here (qemu-user)");
 		return;
 	}
 	if (pipe(told))
