@@ -54,12 +54,19 @@ SIM_SRC	   := $(wildcard lib/sim/*.c)
 # The simulated driver reads captures with the library's own reader, and takes no more of it.
 SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/lib/,ctx.o tpcset.o topo.o topo_file.o)
-# The scheduling pipeline: a library of its own, linked into what runs scenarios.
+# The simulated management library has its GPUs from the simulated driver's.
+SIM_NVML_SRC := $(wildcard lib/sim/nvml/*.c)
+SIM_NVML_OBJ := $(SIM_NVML_SRC:%.c=$(B)/obj/%.o) $(SIM_OBJ)
+# The scheduling pipeline: a library of its own, linked into the simulated driver and what runs scenarios.
 PIPE_SRC   := $(wildcard lib/sim/pipe/*.c)
 PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
 PIPE	   := $(B)/obj/lib/sim/pipe/pipe.a
 INJECT_SRC := $(wildcard lib/inject/*.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
+# What programs see of the management library; of ours it has what reads ledgers, and no more.
+NVML_SRC   := $(wildcard lib/nvml/*.c)
+NVML_OBJ   := $(NVML_SRC:%.c=$(B)/obj/%.o) \
+	      $(addprefix $(B)/obj/lib/,ledger_look.o ledger_file.o control_shared.o)
 SMCTRL_SRC := $(wildcard lib/smctrl/*.c)
 SMCTRL_OBJ := $(SMCTRL_SRC:%.c=$(B)/obj/%.o)
 CLI_SRC	   := $(wildcard cli/*.c cli/bench/*.c)
@@ -71,11 +78,14 @@ SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(wildcard share/scenarios
 
 LIBGPUPART := $(B)/lib/libgpupart.so
 INJECT	   := $(B)/lib/gpupart/libgpupart-inject.so
+NVML	   := $(B)/lib/gpupart/libgpupart-nvml.so
 SIM	   := $(B)/lib/gpupart/sim/libcuda.so.1
+SIM_NVML   := $(B)/lib/gpupart/sim/libnvidia-ml.so.1
 SMCTRL	   := $(B)/lib/libsmctrl.so
 CLI	   := $(B)/bin/gpupart
 
-all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(CLI) $(CAPTURES) $(SCENARIOS)
+all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(NVML) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(SIM_NVML) \
+	$(CLI) $(CAPTURES) $(SCENARIOS)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
@@ -92,7 +102,7 @@ $(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
 $(B)/obj/cli/trace_gpu.o: cli/trace.ptx
 $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 # The launch path: TLS that needs no call.
-$(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o: ALL_CFLAGS += -ftls-model=initial-exec
+$(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o $(B)/obj/lib/memory.o: ALL_CFLAGS += -ftls-model=initial-exec
 
 $(PIPE): $(PIPE_OBJ)
 	$(call say,AR,$@)
@@ -121,6 +131,13 @@ $(INJECT): $(INJECT_OBJ) $(LIBGPUPART)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-inject.so -Wl,-rpath,'$$ORIGIN/..' \
 		-Wl,-z,defs,-z,relro,-z,now -o $@ $(INJECT_OBJ) -L$(B)/lib -lgpupart -ldl
 
+# The loader opens it in a namespace of its own, where libc is all that it has.
+$(NVML): $(NVML_OBJ) lib/nvml/nvml.map
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-nvml.so -Wl,--version-script,lib/nvml/nvml.map \
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(NVML_OBJ)
+
 # The predecessor has no soname, so programs look for the file's name: that is ours.
 # nodelete: threads that set a mask call it when they end.
 $(SMCTRL): $(SMCTRL_OBJ) $(LIBGPUPART)
@@ -134,11 +151,17 @@ $(B)/lib/libsmctrl.a: $(B)/obj/lib/smctrl/smctrl.o
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $<
 
-$(SIM): $(SIM_OBJ) lib/sim/libcuda.map
+$(SIM): $(SIM_OBJ) $(PIPE) lib/sim/libcuda.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
-		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) -ldl -lpthread
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) $(PIPE) -ldl -lpthread
+
+$(SIM_NVML): $(SIM_NVML_OBJ) $(PIPE) lib/sim/nvml/libnvidia-ml.map
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script,lib/sim/nvml/libnvidia-ml.map \
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_NVML_OBJ) $(PIPE) -ldl -lpthread
 
 $(CLI): $(CLI_OBJ) $(PIPE) $(LIBGPUPART)
 	$(call say,LD,$@)
@@ -168,10 +191,12 @@ install: all
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(libdir)/libgpupart.so
 	$(Q)install -m 644 $(B)/lib/libgpupart.a $(DESTDIR)$(libdir)/libgpupart.a
 	$(Q)install -m 755 $(INJECT) $(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so
+	$(Q)install -m 755 $(NVML) $(DESTDIR)$(libdir)/gpupart/libgpupart-nvml.so
 	$(Q)install -m 755 $(SMCTRL) $(DESTDIR)$(libdir)/libsmctrl.so
 	$(Q)install -m 644 $(B)/lib/libsmctrl.a $(DESTDIR)$(libdir)/libsmctrl.a
 	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
 	$(Q)install -m 755 $(SIM) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
+	$(Q)install -m 755 $(SIM_NVML) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
 	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
@@ -198,7 +223,8 @@ clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
 
--include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) $(NVML_OBJ:.o=.d) \
+	$(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d)
 
 .PHONY: all install install-python clean check check-gpu lint bench fuzz

@@ -397,6 +397,20 @@ int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology
 	return -1;
 }
 
+int args_memory(const struct args *args, const char *text, uint64_t *bytes)
+{
+	struct gpupart *gp;
+	int status = -1;
+
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, args->usage_status, "no memory");
+	if (gpupart_memory_parse(gp, text, bytes))
+		status = cmd_fail(args->cmd, args->usage_status, "--mem %s: %s",
+				  *text ? text : "''", gpupart_error(gp));
+	gpupart_close(gp);
+	return status;
+}
+
 static int parse_number(const struct args *args, const char *text, unsigned int *nr)
 {
 	char *end;

@@ -69,6 +69,9 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
  */
 int args_simulate(struct args *args);
 
+/* The bytes that @text, --mem's, is: -1, or a status with the line written. */
+int args_memory(const struct args *args, const char *text, uint64_t *bytes);
+
 /* Opens the topology that -i and --gpu mean: -1 to go on, or a status. */
 int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo);
 

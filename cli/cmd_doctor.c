@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "args.h"
+#include "audit.h"
 #include "blocks.h"
 #include "child.h"
 #include "cmd.h"
@@ -405,13 +406,26 @@ static void ask_injection(struct doctor *doctor)
 	ask_slot(doctor, err ? NULL : path);
 }
 
+/* What a quota of memory needs beyond the injected library. */
+static void ask_nvml(struct doctor *doctor)
+{
+	const char *advice, *others = getenv("LD_AUDIT");
+	char text[PATH_MAX + 256];
+	bool works = audit_works(text, sizeof(text), &advice);
+
+	if (works && others && *others && !strstr(others, PATHS_NVML))
+		row(doctor, OK, "nvml-library", "", "%s, beside LD_AUDIT=%s", text, others);
+	else
+		row(doctor, works ? OK : NOTE, "nvml-library", advice, "%s", text);
+}
+
 static void ask_environment(struct doctor *doctor)
 {
 	static const char *const names[] = {
 		"GPUPART_SET", "GPUPART_GPU", "GPUPART_NAME", "GPUPART_DISABLE", "GPUPART_LOG",
 		"GPUPART_SIM", "GPUPART_CHECKED", "GPUPART_NEXT_INJECTION", "GPUPART_JOB",
-		"GPUPART_LATE", "GPUPART_SM_COUNT", "GPUPART_STAT", "CUDA_VISIBLE_DEVICES",
-		"CUDA_MPS_PIPE_DIRECTORY",
+		"GPUPART_LATE", "GPUPART_SM_COUNT", "GPUPART_STAT", "GPUPART_TENANT",
+		"GPUPART_MEM", "CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY",
 	};
 	char text[1024] = "";
 
@@ -640,6 +654,7 @@ static void ask_all(struct doctor *doctor, bool may_launch)
 	ask_libcuda(doctor);
 	ask_launches(doctor, may_launch);
 	ask_injection(doctor);
+	ask_nvml(doctor);
 	ask_cache(doctor);
 	ask_blocks(doctor);
 	ask_namespaces(doctor);

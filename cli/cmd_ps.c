@@ -14,6 +14,7 @@
 #include "nvml.h"
 #include "out.h"
 #include "shown.h"
+#include "tenants.h"
 
 const char ps_help[] =
 "Usage: gpupart ps [--json] [-o FILE]\n"
@@ -27,6 +28,8 @@ const char ps_help[] =
 "WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
 "UNCONFINED of these, those that could not be confined\n"
 "MEMORY     of the GPU, as NVIDIA's management library tells it\n"
+"Below them, where there are any, tenants of 'gpupart run --mem': what all processes\n"
+"of one use of a GPU's memory as it is counted, what they may, and who uses it.\n"
 "\n"
 "Exit status: 0, also where nothing runs.\n"
 "\n"
@@ -50,6 +53,7 @@ const char top_help[] =
 struct look {
 	struct gpupart_process *list;
 	int nr;
+	struct tenants tenants;
 	struct timespec at;
 };
 
@@ -63,7 +67,8 @@ static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
 	if (look->nr < 0)
 		return cmd_fail(cmd, EXIT_FAILED, "%s",
 				look->nr == -ENOMEM ? "no memory" : gpupart_error(gp));
-	return -1;
+	tenants_drop(&look->tenants);
+	return tenants_take(cmd, gp, &look->tenants);
 }
 
 static uint64_t nr_widened(const struct gpupart_counters *c)
@@ -189,6 +194,18 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 	}
 }
 
+static void print_look(struct out *out, const struct look *now, const struct look *before)
+{
+	print_rows(out, now, before);
+	tenants_print(out, &now->tenants);
+}
+
+static void drop_look(struct look *look)
+{
+	free(look->list);
+	tenants_drop(&look->tenants);
+}
+
 static json_t *json_process(const struct gpupart_process *p)
 {
 	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
@@ -217,8 +234,11 @@ static void print_json(struct out *out, const struct look *look)
 		simulated |= look->list[i].simulated;
 		json_array_append_new(list, json_process(&look->list[i]));
 	}
+	for (int i = 0; i < look->tenants.nr; i++)
+		simulated |= look->tenants.list[i].simulated;
 	root = out_json_new("ps", simulated);
 	json_object_set_new(root, "processes", list);
+	json_object_set_new(root, "tenants", tenants_json(&look->tenants));
 	out_json_write(out, root);
 }
 
@@ -241,10 +261,10 @@ int cmd_ps(int argc, char **argv)
 		if (args.json)
 			print_json(&out, &look);
 		else
-			print_rows(&out, &look, NULL);
+			print_look(&out, &look, NULL);
 		status = out_close(&out, args.cmd);
 	}
-	free(look.list);
+	drop_look(&look);
 	gpupart_close(gp);
 	return status;
 }
@@ -288,11 +308,11 @@ static int watch(const struct args *args, struct gpupart *gp, double delay, unsi
 			fputs("\033[H\033[J", out.file);
 		else if (n)
 			fputc('\n', out.file);
-		print_rows(&out, now, before);
+		print_look(&out, now, before);
 		status = out_close(&out, args->cmd) == EXIT_DONE ? -1 : EXIT_FAILED;
 	}
-	free(looks[0].list);
-	free(looks[1].list);
+	drop_look(&looks[0]);
+	drop_look(&looks[1]);
 	return status < 0 ? EXIT_DONE : status;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "args.h"
+#include "audit.h"
 #include "check.h"
 #include "cmd.h"
 #include "cuda.h"
@@ -17,11 +18,13 @@
 #include "paths.h"
 #include "plan_file.h"
 #include "run.h"
+#include "tenants.h"
 
 const char run_help[] =
-"Usage: gpupart run SET | --plan FILE:NAME [-i CAPTURE] [--gpu GPU]\n"
+"Usage: gpupart run SET | --plan FILE:NAME [--mem SIZE] [-i CAPTURE] [--gpu GPU]\n"
 "                   [--name NAME] [--late SECONDS] [--sm-count] [--mps]\n"
 "                   -- PROGRAM ARGS\n"
+"       gpupart run --mem SIZE [OPTIONS] -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
 "\n"
@@ -37,6 +40,11 @@ const char run_help[] =
 "      --plan FILE:NAME  the set of tenant NAME in a plan that 'gpupart plan --json'\n"
 "                      wrote; it gives --gpu and --name where they are not given\n"
 "\n"
+"      --mem SIZE      no more than that of a GPU's memory, for all processes of the\n"
+"                      tenant together: 20G, 512M, 1.5GiB (of 1024), 8GB (of 1000) or\n"
+"                      bytes. The tenant is --name's, which several runs may share, or\n"
+"                      this run alone. Without a SET on all TPCs. No security boundary\n"
+"\n"
 "  -i, --input CAPTURE run on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
@@ -51,8 +59,8 @@ const char run_help[] =
 "                      take turns on a GPU, whatever their sets\n"
 "\n"
 "The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME, with --sm-count\n"
-"GPUPART_SM_COUNT, and CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds\n"
-"that) in its environment.\n"
+"GPUPART_SM_COUNT, with --mem GPUPART_TENANT, GPUPART_MEM and LD_AUDIT, and with\n"
+"CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds that) in its environment.\n"
 "Inside a run, a second one must stay inside the first one's set.\n"
 "GPUPART_DISABLE=1 in the environment: the program is run untouched. GPUPART_LOG=FILE:\n"
 "what became of it is appended there, a line a process.\n"
@@ -68,7 +76,8 @@ const char run_help[] =
 "Examples:\n"
 "  gpupart run -u 0 -- python3 train.py\n"
 "  gpupart run -g 1,2 -t 40-43 -- ./serve\n"
-"  gpupart run -n 16 --name batch -- make bench\n";
+"  gpupart run -n 16 --name batch -- make bench\n"
+"  gpupart run --name train --mem 20G -- python3 train.py\n";
 
 /* Whether @gpu, the GPU of the run around this one, is the one at @pci: 0, or a status. */
 static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu,
@@ -128,6 +137,11 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 	int status;
 
 	status = run_outer_limit(args, gp, topo, pci, &around, &outer);
+	if (status < 0 && !args->nr_terms) {
+		/* For its memory alone. */
+		*set = outer ? *outer : gpupart_topology_all(topo);
+		return status;
+	}
 	if (status < 0)
 		status = args_set(args, gp, topo, pci, outer, set);
 	if (status >= 0 || !outer || gpupart_tpcset_subset(set, outer))
@@ -176,27 +190,72 @@ int run_become(const struct args *args)
 			"%s: %s", args->program[0], strerror(err));
 }
 
-/* From now on `gpupart set` finds what this becomes, also before it uses the GPU. */
-static void begin_job(const struct args *args, struct gpupart *gp,
-		      const struct gpupart_topology *topo, const char *name, const char *gpu,
-		      const struct gpupart_tpcset *set)
+/* What the job is called: --name's, or the variable's if that is a name; NULL: nothing. */
+static const char *job_name(const struct args *args, const char *name)
 {
-	char id[GPUPART_JOB_STRLEN];
 	const char *called = name ? name : getenv("GPUPART_NAME");
 
-	if (called && *called && !check_is_name(called)) {
-		cmd_note(args->cmd,
-			 "GPUPART_NAME=%s is no name as --name takes it: the job has none", called);
-		called = NULL;
-	}
+	if (!called || !*called || check_is_name(called))
+		return called && *called ? called : NULL;
+	cmd_note(args->cmd, "GPUPART_NAME=%s is no name as --name takes it: the job has none",
+		 called);
+	return NULL;
+}
+
+/*
+ * From now on `gpupart set` finds what this becomes, also before it uses the GPU: -1, or a
+ * status where the note cannot be done without.
+ */
+static int begin_job(const struct args *args, struct gpupart *gp,
+		     const struct gpupart_topology *topo, const struct run_wishes *wishes,
+		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
+		     char id[GPUPART_JOB_STRLEN])
+{
 	if (!gpupart_job_begin(gp, called, topo, gpu, set, id)) {
 		setenv("GPUPART_JOB", id, 1);
-		return;
+		return -1;
 	}
+	if (wishes->mem)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+				"--mem %s: the quota cannot be kept: %s", wishes->mem,
+				gpupart_error(gp));
 	unsetenv("GPUPART_JOB");
-	if (name)
-		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s", name,
-			 gpupart_error(gp));
+	if (wishes->name)
+		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s",
+			 wishes->name, gpupart_error(gp));
+	return -1;
+}
+
+/* The quota, before the program is there: -1, or a status. */
+static int begin_tenant(const struct args *args, struct gpupart *gp, const char *tenant,
+			const char *gpu, const struct run_wishes *wishes)
+{
+	char old[TENANTS_SIZE_STRLEN], new[TENANTS_SIZE_STRLEN], bytes[24];
+	struct gpupart_tenant now;
+	uint64_t before;
+
+	if (!wishes->mem) {
+		if (tenant && !gpupart_tenant_get(gp, tenant, gpu, &now) && now.quota &&
+		    !getenv("GPUPART_TENANT"))
+			cmd_note(args->cmd,
+				 "tenant %s has a quota of %s on %s: it does not hold for this program, which is run without --mem",
+				 tenant, tenants_size(old, now.quota), gpu);
+		return -1;
+	}
+	if (gpupart_tenant_begin(gp, tenant, gpu, wishes->mem_bytes, &before))
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "--mem %s: %s", wishes->mem,
+				gpupart_error(gp));
+	if (before && before != wishes->mem_bytes)
+		cmd_note(args->cmd, "tenant %s's quota on %s was %s and is %s now, for all of it",
+			 tenant, gpu, tenants_size(old, before),
+			 tenants_size(new, wishes->mem_bytes));
+	if (!gpupart_tenant_get(gp, tenant, gpu, &now))
+		tenants_note_above(args->cmd, &now);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)wishes->mem_bytes);
+	setenv("GPUPART_TENANT", tenant, 1);
+	setenv("GPUPART_MEM", bytes, 1);
+	audit_join(args->cmd);
+	return -1;
 }
 
 /* Everything between a topology and the program's environment. */
@@ -206,8 +265,9 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
 	const char *gpu = !args->simulated ? info->pci : args->gpu ? args->gpu : "0";
-	char list[GPUPART_TPCSET_STRLEN], text[OUT_SET_STRLEN];
+	char list[GPUPART_TPCSET_STRLEN], text[OUT_SET_STRLEN], id[GPUPART_JOB_STRLEN];
 	struct check check = { 0 };
+	const char *called;
 	struct gpupart_tpcset set;
 	int status;
 
@@ -224,7 +284,12 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	setenv("GPUPART_SET", list, 1);
 	setenv("GPUPART_GPU", gpu, 1);
 	setenv("GPUPART_CHECKED", check.key, 1);
-	begin_job(args, gp, topo, wishes->name, gpu, &set);
+	called = job_name(args, wishes->name);
+	status = begin_job(args, gp, topo, wishes, gpu, &set, called, id);
+	if (status < 0)
+		status = begin_tenant(args, gp, wishes->mem && !called ? id : called, gpu, wishes);
+	if (status >= 0)
+		return status;
 	if (wishes->name)
 		setenv("GPUPART_NAME", wishes->name, 1);
 	/* A wish from outside, a run's around this one too, stays. */
@@ -257,6 +322,19 @@ static int check_late(const struct args *args, const char *late)
 		return -1;
 	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
 			"--late '%s': wants seconds, more than 0 and at most 3600", late);
+}
+
+/* The quota that is asked for: -1, or a status. */
+static int take_mem(const struct args *args, struct run_wishes *wishes)
+{
+	const char *tenant = getenv("GPUPART_TENANT"), *quota = getenv("GPUPART_MEM");
+
+	/* What is used in there counts for that tenant, and for one alone. */
+	if (tenant && *tenant && quota && *quota)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+				"--mem %s: this runs inside tenant %s, whose quota holds here: 'gpupart set %s --mem' changes it",
+				wishes->mem, tenant, tenant);
+	return args_memory(args, wishes->mem, &wishes->mem_bytes);
 }
 
 /* The plan's tenant in the place of SET, --name and --gpu: -1 to go on, or a status. */
@@ -331,6 +409,7 @@ int cmd_run(int argc, char **argv)
 	const struct args_option own[] = { { .name = "name", .value = &wishes.name },
 					   { .name = "late", .value = &wishes.late },
 					   { .name = "plan", .value = &wishes.plan },
+					   { .name = "mem", .value = &wishes.mem },
 					   { .name = "sm-count", .given = &wishes.sm_count },
 					   { .name = "mps", .given = &wishes.mps }, { 0 } };
 	struct args args = { 0 };
@@ -343,9 +422,14 @@ int cmd_run(int argc, char **argv)
 	status = run_check_program(&args);
 	if (status >= 0)
 		return status;
-	if (!args.nr_terms && !wishes.plan)
+	if (!args.nr_terms && !wishes.plan && !wishes.mem)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
 				"no set: give one with -t, -g, -u, -n, --hex or --plan");
+	if (wishes.mem) {
+		status = take_mem(&args, &wishes);
+		if (status >= 0)
+			return status;
+	}
 	if (wishes.plan) {
 		status = take_plan(&args, &wishes, &file);
 		if (status >= 0)

@@ -12,11 +12,13 @@
 #include "cmd.h"
 #include "out.h"
 #include "shown.h"
+#include "tenants.h"
 #include "which_gpu.h"
 
 const char set_help[] =
 "Usage: gpupart set -p PID SET [--gpu GPU] [--json]\n"
 "       gpupart set NAME SET [--gpu GPU] [--json]\n"
+"       gpupart set -p PID | NAME --mem SIZE [--gpu GPU] [--json]\n"
 "Changes the limit of a running process, or of all processes of the jobs NAME (of\n"
 "'gpupart run --name NAME'), those that begin later included: from the next launch on.\n"
 "Prints the old set and the new one. Your own processes; root's -p takes any.\n"
@@ -28,6 +30,11 @@ const char set_help[] =
 "  -n, --nr-tpcs N     N more TPCs, packed, clear of the sets of others\n"
 "      --hex MASK      bit i allows TPC i\n"
 "  -a, --all           all TPCs of the GPU\n"
+"\n"
+"      --mem SIZE      in place of SET: the memory quota of tenant NAME ('gpupart run\n"
+"                      --mem'), or of that which the process is in: all of it, on all\n"
+"                      its GPUs. Less than it uses takes nothing away: what it asks\n"
+"                      for then fails until enough is given back\n"
 "\n"
 "  -p, --pid PID       this process, and not what it started\n"
 "      --gpu GPU       of a process that uses several, or of jobs NAME on several: a\n"
@@ -42,7 +49,8 @@ const char set_help[] =
 "\n"
 "Examples:\n"
 "  gpupart set -p 4711 -g 0-3\n"
-"  gpupart set train -u 0\n";
+"  gpupart set train -u 0\n"
+"  gpupart set train --mem 24G\n";
 
 /* One process, or one job, to be changed. */
 struct target {
@@ -556,10 +564,12 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 
 int cmd_set(int argc, char **argv)
 {
-	const char *pid = NULL, *name = NULL;
+	const char *pid = NULL, *name = NULL, *mem = NULL;
+	uint64_t bytes;
 	bool all = false;
 	const struct args_option own[] = { { .name = "pid", .letter = 'p', .value = &pid },
 					   { .name = "all", .letter = 'a', .given = &all },
+					   { .name = "mem", .value = &mem },
 					   { 0 } };
 	struct args args = { 0 };
 	int status;
@@ -579,6 +589,13 @@ int cmd_set(int argc, char **argv)
 				pid ? "both -p %s and the name '%s': one of them" :
 				      "whose set? give -p PID, or a job's NAME before the options",
 				pid, name);
+	if (mem && (args.nr_terms || all))
+		return cmd_fail(args.cmd, EXIT_USAGE, "both --mem %s and %s %s: one at a time", mem,
+				all ? "-a" : args.terms[0].option, all ? "" : args.terms[0].text);
+	if (mem) {
+		status = args_memory(&args, mem, &bytes);
+		return status < 0 ? tenants_set(&args, name, pid, bytes) : status;
+	}
 	if (!args.nr_terms && !all)
 		return cmd_fail(args.cmd, EXIT_USAGE,
 				"no set: give one with -t, -g, -u, -n, --hex or -a");

@@ -13,7 +13,8 @@
 #include "sim.h"
 
 const char sim_help[] =
-"Usage: gpupart sim SCENARIO [--run NAME] [--json | --of FORM] [-o FILE]\n"
+"Usage: gpupart sim SCENARIO [--run NAME] [--json | --of FORM] [--span FROM-TO]\n"
+"                   [-o FILE]\n"
 "Runs a scenario (a YAML file: GPUs, kernels, streams, programs) on the scheduling\n"
 "pipeline in software and says what came of it, and whether it is what the file\n"
 "expects. Documentation/scenarios.md says how to write one.\n"
@@ -22,7 +23,10 @@ const char sim_help[] =
 "      --list          the scenarios that ship\n"
 "      --run NAME      of a file with several runs only that one\n"
 "      --json          as JSON, schema gpupart/1\n"
-"      --of FORM       text (the default) or svg: which block ran on which SM when\n"
+"      --of FORM       which block ran on which SM when: text, below the summary, or\n"
+"                      svg, a drawing that is legible in grey: what -o FILE.svg writes\n"
+"                      without it. Of many blocks it has sums\n"
+"      --span FROM-TO  of that only so much of the time: --span 1ms-1.5ms\n"
 "  -o, --output FILE   write there\n"
 "\n"
 "Exit status: 0 it is what was expected, 1 it is not, or came to a standstill, 2 the\n"
@@ -31,10 +35,12 @@ const char sim_help[] =
 "Examples:\n"
 "  gpupart sim figure-3\n"
 "  gpupart sim my.yaml --json | jq '.runs[].kernels[]'\n"
-"  gpupart sim figure-3 --run partitioned --of svg -o blocks.svg\n";
+"  gpupart sim figure-3 --of text\n"
+"  gpupart sim figure-3 --run partitioned -o blocks.svg\n";
 
 struct options {
-	const char *scenario, *run, *form;
+	const char *scenario, *run, *form, *span;
+	uint64_t from, to;		/* of @span; to 0: to the end */
 	bool list;
 };
 
@@ -144,6 +150,8 @@ static int run_all(struct sim *sim, const struct options *options)
 	const char *name;
 	int status = -1;
 
+	if (!yaml_root(&sim->yaml))
+		return cmd_fail("sim", EXIT_USAGE, "%s: is empty", sim->path);
 	while (scenario_run_name(&sim->yaml, nr, &name))
 		nr++;
 	sim->runs = calloc(nr + 1u, sizeof(*sim->runs));
@@ -154,43 +162,95 @@ static int run_all(struct sim *sim, const struct options *options)
 		if (options->run && (!name || strcmp(name, options->run)))
 			continue;
 		sim->runs[sim->nr_runs].name = name;
-		sim->runs[sim->nr_runs].want_blocks = options->form &&
-						      !strcmp(options->form, "svg");
 		status = run_one(sim, &sim->runs[sim->nr_runs++], i);
 	}
+	if (status < 0 && !nr)
+		return cmd_fail("sim", EXIT_USAGE, "%s: runs: has none", sim->path);
 	if (status < 0 && !sim->nr_runs)
 		return cmd_fail("sim", EXIT_USAGE, "--run %s: %s has no such run",
 				options->run ? options->run : "", sim->path);
 	return status;
 }
 
-static int show(struct sim *sim, const struct args *args, const struct options *options)
+static bool is_form(const struct options *options, const char *form)
 {
-	bool svg = options->form && !strcmp(options->form, "svg");
-	struct sim_outcome *outcomes = NULL;
-	struct out out;
-	int status;
+	return options->form && !strcmp(options->form, form);
+}
 
-	/* What cannot be read is said before anything is written. */
-	if (!options->run && !sim_expect(sim, &outcomes)) {
-		free(outcomes);
-		return EXIT_USAGE;
+/* The end of what is drawn of a run; 0: it ended before that begins. */
+static uint64_t drawn_to(const struct sim_run *run, const struct options *options)
+{
+	uint64_t end = run->result.end ? run->result.end : 1;
+
+	if (options->to && options->to < end)
+		return options->to;
+	return options->from < end ? end : 0;
+}
+
+static int draw(struct out *out, struct sim *sim, const struct options *options)
+{
+	const yaml_node_t *node = yaml_get(&sim->yaml, yaml_root(&sim->yaml), "title");
+	const char *title = node && node->type == YAML_SCALAR_NODE ?
+			    (const char *)node->data.scalar.value : NULL;
+	unsigned int i;
+	int err = 0;
+
+	if (is_form(options, "svg"))
+		return sim_svg(out, &sim->runs[0], title, options->from,
+			       drawn_to(&sim->runs[0], options));
+	for (i = 0; i < sim->nr_runs && !err; i++) {
+		fputc('\n', out->file);
+		if (sim->runs[i].name)
+			fprintf(out->file, "%sblocks of run %s%s\n", out->bold,
+				sim->runs[i].name, out->plain);
+		err = sim_rows(out, &sim->runs[i], options->from,
+			       drawn_to(&sim->runs[i], options));
 	}
+	return err;
+}
+
+/* What cannot be shown is said before anything is written: -1 to go on, or a status. */
+static int check(struct sim *sim, const struct options *options)
+{
+	struct sim_outcome *outcomes = NULL;
+	bool good = options->run || sim_expect(sim, &outcomes);
+	char end[32];
+	unsigned int i;
+
 	free(outcomes);
-	if (svg && sim->nr_runs > 1)
+	if (!good)
+		return EXIT_USAGE;
+	if (is_form(options, "svg") && sim->nr_runs > 1)
 		return cmd_fail("sim", EXIT_USAGE,
 				"--of svg: %s has %u runs: choose one with --run",
 				sim->path, sim->nr_runs);
-	status = out_open(&out, args);
+	for (i = 0; i < sim->nr_runs; i++)
+		if (!drawn_to(&sim->runs[i], options))
+			return cmd_fail("sim", EXIT_USAGE, "--span %s: %s%sends at %s",
+					options->span, sim->runs[i].name ? sim->runs[i].name : "",
+					sim->runs[i].name ? " " : "it ",
+					sim_time(end, sim->runs[i].result.end));
+	return -1;
+}
+
+static int show(struct sim *sim, const struct args *args, const struct options *options)
+{
+	int status = check(sim, options), err = 0;
+	struct out out;
+
+	if (status < 0)
+		status = out_open(&out, args);
 	if (status >= 0)
 		return status;
-	if (svg)
-		sim_svg(&out, &sim->runs[0]);
-	else if (args->json)
+	if (args->json)
 		out_json_write(&out, sim_json(sim, !options->run));
-	else
+	else if (!is_form(options, "svg"))
 		sim_text(&out, sim, !options->run);
+	if (options->form)
+		err = draw(&out, sim, options);
 	status = out_close(&out, args->cmd);
+	if (err)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	if (sim->yaml.failed)
 		return EXIT_USAGE;
 	return sim->nr_failed ? EXIT_FAILED : status;
@@ -203,7 +263,7 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 
 	if (gpupart_open(&sim->gp))
 		return cmd_fail("sim", EXIT_FAILED, "no memory");
-	status = yaml_open(&sim->yaml, "sim", sim->path);
+	status = yaml_open(&sim->yaml, "sim", "", sim->path, "a scenario");
 	if (status < 0) {
 		status = run_all(sim, options);
 		if (status < 0)
@@ -234,11 +294,45 @@ static char *take_scenario(int *argc, char ***argv)
 	return NULL;
 }
 
+/* "1ms-1.5ms": -1 to go on, or a status. */
+static int read_span(struct options *options)
+{
+	const char *dash = options->span ? strchr(options->span, '-') : NULL;
+	char from[64];
+
+	if (!options->span)
+		return -1;
+	snprintf(from, sizeof(from), "%.*s", dash ? (int)(dash - options->span) : 0,
+		 options->span);
+	if (!dash || !yaml_read_time(from, &options->from) ||
+	    !yaml_read_time(dash + 1, &options->to) || options->from >= options->to)
+		return cmd_fail("sim", EXIT_USAGE, "--span %s: wants two times such as 1ms-1.5ms, "
+				"the earlier first", options->span);
+	return -1;
+}
+
+/* Which of the options go together: -1 to go on, or a status. */
+static int check_options(const struct args *args, struct options *options)
+{
+	if (!options->form && !args->json && out_is_svg(args->output))
+		options->form = "svg";
+	if (options->form && !is_form(options, "text") && !is_form(options, "svg"))
+		return cmd_fail(args->cmd, EXIT_USAGE, "--of %s: wants text or svg", options->form);
+	if (options->form && args->json)
+		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
+				options->form);
+	if (options->span && !options->form)
+		return cmd_fail(args->cmd, EXIT_USAGE, "--span %s: wants --of text or svg",
+				options->span);
+	return read_span(options);
+}
+
 int cmd_sim(int argc, char **argv)
 {
 	struct options options = { .scenario = take_scenario(&argc, &argv) };
 	const struct args_option own[] = {
 		{ .name = "run", .value = &options.run }, { .name = "of", .value = &options.form },
+		{ .name = "span", .value = &options.span },
 		{ .name = "list", .given = &options.list }, { 0 },
 	};
 	struct args args = { 0 };
@@ -253,10 +347,9 @@ int cmd_sim(int argc, char **argv)
 		return print_list(&args);
 	if (!options.scenario)
 		return cmd_fail(args.cmd, EXIT_USAGE, "no scenario: see 'gpupart sim --help'");
-	if (options.form && strcmp(options.form, "text") && strcmp(options.form, "svg"))
-		return cmd_fail(args.cmd, EXIT_USAGE, "--of %s: wants text or svg", options.form);
-	if (options.form && args.json)
-		return cmd_fail(args.cmd, EXIT_USAGE, "--json and --of %s: take one", options.form);
+	status = check_options(&args, &options);
+	if (status >= 0)
+		return status;
 	find_scenario(options.scenario, path, sizeof(path));
 	sim.path = path;
 	return sim_file(&sim, &args, &options);

@@ -8,12 +8,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <yaml.h>
 #include "cmd.h"
 #include "demands.h"
+#include "yaml.h"
 
-#define MAX_FILE (1 << 20)
 #define NONE ((size_t)-1)
 
 enum form { NUMBER, FLAG, UNFLAG, NAMES };
@@ -249,33 +247,18 @@ int demands_add(struct demands *demands, const char *cmd, const char *text)
 
 /* -------------------------------------------------------------------- files */
 
-struct text {
-	FILE *file;
-	size_t nr;
-	bool too_long;
-};
-
 struct file {
 	struct demands *demands;
-	const char *path;
-	yaml_document_t doc;
+	struct yaml yaml;
 	struct where where;
 };
 
 /* What is said next is about @node, and @key's value where it is not NULL. */
 static void point(struct file *f, const yaml_node_t *node, const char *tenant, const char *key)
 {
-	snprintf(f->where.text, sizeof(f->where.text), "%.150s:%zu: %.64s%s%.64s%s", f->path,
-		 node->start_mark.line + 1, tenant ? tenant : "", key ? "." : "", key ? key : "",
+	snprintf(f->where.text, sizeof(f->where.text), "%.150s:%d: %.64s%s%.64s%s", f->yaml.path,
+		 yaml_line(node), tenant ? tenant : "", key ? "." : "", key ? key : "",
 		 tenant ? ": " : "");
-}
-
-/* The text of a scalar; NULL: it is none, or has a zero byte in it. */
-static const char *scalar(const yaml_node_t *node)
-{
-	const char *text = node->type == YAML_SCALAR_NODE ? (char *)node->data.scalar.value : NULL;
-
-	return text && strlen(text) == node->data.scalar.length ? text : NULL;
 }
 
 /* What is in quotes is text, whatever it looks like. */
@@ -285,37 +268,63 @@ static bool is_plain(const yaml_node_t *node)
 	       node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* One value, or a sequence of names joined. */
-static int take_value(struct file *f, const char *tenant, const char *key, yaml_node_t *value)
+/* "same: [a, b]" is "a+b". */
+static int take_list(struct file *f, const char *key, const yaml_node_t *list)
 {
-	const struct key *known = find_key(key, strlen(key));
 	char names[DEMANDS_TEXT] = "";
+	yaml_node_t *none, *value;
+	const char *name;
 
-	point(f, value, tenant, key);
-	if (value->type == YAML_SEQUENCE_NODE && known && known->form == NAMES) {
-		for (yaml_node_item_t *i = value->data.sequence.items.start;
-		     i < value->data.sequence.items.top; i++) {
-			const char *name = scalar(yaml_document_get_node(&f->doc, *i));
-
-			if (!name || !*name || strlen(names) + strlen(name) + 2 > sizeof(names))
-				return wrong(&f->where, "wants a list of tenants' names");
-			if (*names)
-				strcat(names, "+");
-			strcat(names, name);
-		}
-		return take_key(f->demands, key, strlen(key), names, &f->where);
+	for (unsigned int i = 0; yaml_entry(&f->yaml, list, i, &none, &value); i++) {
+		name = yaml_scalar(value);
+		if (!name || !*name || strlen(names) + strlen(name) + 2 > sizeof(names))
+			return wrong(&f->where, "wants a list of tenants' names");
+		if (*names)
+			strcat(names, "+");
+		strcat(names, name);
 	}
-	if (!scalar(value))
-		return wrong(&f->where, "wants one value%s",
-			     known && known->form == NAMES ? " or a list of names" : "");
-	if (known && (!*scalar(value) || (is_plain(value) && is_null(scalar(value)))))
-		return wrong(&f->where, "has no value");
-	return take_key(f->demands, key, strlen(key), scalar(value), &f->where);
+	return take_key(f->demands, key, strlen(key), names, &f->where);
 }
 
-static int take_node(struct file *f, yaml_node_t *name, yaml_node_t *demand)
+/* One value, or a sequence of names joined. */
+static int take_value(struct file *f, const char *tenant, const char *key,
+		      const yaml_node_t *value)
 {
-	const char *tenant = scalar(name), *words = scalar(demand);
+	const struct key *known = find_key(key, strlen(key));
+	const char *text = yaml_scalar(value);
+
+	point(f, value, tenant, key);
+	if (value->type == YAML_SEQUENCE_NODE && known && known->form == NAMES)
+		return take_list(f, key, value);
+	if (!text)
+		return wrong(&f->where, "wants one value%s",
+			     known && known->form == NAMES ? " or a list of names" : "");
+	if (known && (!*text || (is_plain(value) && is_null(text))))
+		return wrong(&f->where, "has no value");
+	return take_key(f->demands, key, strlen(key), text, &f->where);
+}
+
+static int take_keys(struct file *f, const char *tenant, const yaml_node_t *demand)
+{
+	yaml_node_t *key, *value;
+	const char *name;
+	int status = -1;
+
+	for (unsigned int i = 0; status < 0 && yaml_entry(&f->yaml, demand, i, &key, &value); i++) {
+		name = yaml_scalar(key);
+		point(f, key, tenant, NULL);
+		if (!name)
+			return wrong(&f->where, "a key is not text: wants " KEY_NAMES);
+		if (!find_key(name, strlen(name)))
+			return wrong(&f->where, "'%s' is not a key: wants " KEY_NAMES, name);
+		status = take_value(f, tenant, name, value);
+	}
+	return status;
+}
+
+static int take_node(struct file *f, const yaml_node_t *name, const yaml_node_t *demand)
+{
+	const char *tenant = yaml_scalar(name), *words = yaml_scalar(demand);
 	int status;
 
 	point(f, name, tenant, NULL);
@@ -333,131 +342,49 @@ static int take_node(struct file *f, yaml_node_t *name, yaml_node_t *demand)
 				  &f->where);
 	if (demand->type != YAML_MAPPING_NODE)
 		return wrong(&f->where, "wants keys: " KEY_NAMES);
-	for (yaml_node_pair_t *p = demand->data.mapping.pairs.start;
-	     p < demand->data.mapping.pairs.top && status < 0; p++) {
-		yaml_node_t *key = yaml_document_get_node(&f->doc, p->key);
-
-		point(f, key, tenant, NULL);
-		if (!scalar(key))
-			return wrong(&f->where, "a key is not text: wants " KEY_NAMES);
-		if (!find_key(scalar(key), strlen(scalar(key))))
-			return wrong(&f->where, "'%s' is not a key: wants " KEY_NAMES, scalar(key));
-		status = take_value(f, tenant, scalar(key),
-				    yaml_document_get_node(&f->doc, p->value));
-	}
-	return status;
+	return take_keys(f, tenant, demand);
 }
 
 static int take_document(struct file *f)
 {
-	yaml_node_t *root = yaml_document_get_root_node(&f->doc), *key, *tenants;
-	yaml_node_pair_t *p;
+	yaml_node_t *root = yaml_root(&f->yaml), *key, *tenants = NULL, *value;
+	const char *name;
 	int status = -1;
 
-	snprintf(f->where.text, sizeof(f->where.text), "%.200s: ", f->path);
+	snprintf(f->where.text, sizeof(f->where.text), "%.200s: ", f->yaml.path);
 	if (!root)
 		return wrong(&f->where, "nothing in it: wants tenants:");
 	point(f, root, NULL, NULL);
 	if (root->type != YAML_MAPPING_NODE)
 		return wrong(&f->where, "wants tenants: with names below it");
-	p = root->data.mapping.pairs.start;
-	for (; p < root->data.mapping.pairs.top; p++) {
-		key = yaml_document_get_node(&f->doc, p->key);
+	for (unsigned int i = 0; yaml_entry(&f->yaml, root, i, &key, &value); i++) {
+		name = yaml_scalar(key);
 		point(f, key, NULL, NULL);
-		if (!scalar(key) || strcmp(scalar(key), "tenants"))
+		if (!name || strcmp(name, "tenants"))
 			return wrong(&f->where, "'%s' is not a key here: wants tenants",
-				     scalar(key) ? scalar(key) : "?");
-		if (p != root->data.mapping.pairs.start)
+				     name ? name : "?");
+		if (tenants)
 			return wrong(&f->where, "tenants is there twice");
+		tenants = value;
 	}
-	if (root->data.mapping.pairs.start == root->data.mapping.pairs.top)
+	if (!tenants)
 		return wrong(&f->where, "nothing in it: wants tenants:");
-	tenants = yaml_document_get_node(&f->doc, root->data.mapping.pairs.start->value);
 	point(f, tenants, "tenants", NULL);
 	if (tenants->type != YAML_MAPPING_NODE)
 		return wrong(&f->where, "wants names with their demands below it");
-	for (p = tenants->data.mapping.pairs.start;
-	     p < tenants->data.mapping.pairs.top && status < 0; p++)
-		status = take_node(f, yaml_document_get_node(&f->doc, p->key),
-				   yaml_document_get_node(&f->doc, p->value));
-	return status;
-}
-
-static int no_yaml(struct file *f, const yaml_parser_t *parser)
-{
-	const struct text *text = parser->read_handler_data;
-
-	if (text->too_long)
-		return wrong(&f->where, "wants a file of demands, at most %d bytes", MAX_FILE);
-	snprintf(f->where.text, sizeof(f->where.text), "%.200s:%zu: ", f->path,
-		 parser->problem_mark.line + 1);
-	return wrong(&f->where, "no YAML: %s",
-		     parser->problem ? parser->problem : "it cannot be read");
-}
-
-/* That nothing follows the one document. */
-static int take_end(struct file *f, yaml_parser_t *parser)
-{
-	yaml_node_t *root;
-	int status = -1;
-
-	if (!yaml_parser_load(parser, &f->doc))
-		return no_yaml(f, parser);
-	root = yaml_document_get_root_node(&f->doc);
-	if (root) {
-		point(f, root, NULL, NULL);
-		status = wrong(&f->where, "a second document: wants one");
-	}
-	yaml_document_delete(&f->doc);
-	return status;
-}
-
-/* A pipe does not tell how long it is. */
-static int read_text(void *data, unsigned char *buffer, size_t size, size_t *nr)
-{
-	struct text *text = data;
-
-	*nr = fread(buffer, 1, size, text->file);
-	text->nr += *nr;
-	text->too_long = text->nr > MAX_FILE;
-	return !text->too_long && !ferror(text->file);
-}
-
-static int read_open(struct file *f, FILE *file)
-{
-	struct text text = { .file = file };
-	yaml_parser_t parser;
-	int status;
-
-	snprintf(f->where.text, sizeof(f->where.text), "-f %.200s: ", f->path);
-	if (!yaml_parser_initialize(&parser))
-		return wrong(&f->where, "no memory");
-	yaml_parser_set_input(&parser, read_text, &text);
-	if (yaml_parser_load(&parser, &f->doc)) {
-		status = take_document(f);
-		yaml_document_delete(&f->doc);
-		if (status < 0)
-			status = take_end(f, &parser);
-	} else {
-		status = no_yaml(f, &parser);
-	}
-	yaml_parser_delete(&parser);
+	for (unsigned int i = 0; status < 0 && yaml_entry(&f->yaml, tenants, i, &key, &value); i++)
+		status = take_node(f, key, value);
 	return status;
 }
 
 int demands_read(struct demands *demands, const char *cmd, const char *path)
 {
-	struct file f = { .demands = demands, .path = path, .where = { .cmd = cmd } };
-	FILE *file = fopen(path, "re");
-	struct stat st;
-	int status, err = errno;
+	struct file f = { .demands = demands, .where = { .cmd = cmd } };
+	int status = yaml_open(&f.yaml, cmd, "-f ", path, "a file of demands");
 
-	if (!file)
-		return cmd_fail(cmd, cmd_status(-err), "-f %s: %s", path, strerror(err));
-	if (fstat(fileno(file), &st) || S_ISDIR(st.st_mode))
-		status = cmd_fail(cmd, EXIT_USAGE, "-f %s: is no file", path);
-	else
-		status = read_open(&f, file);
-	fclose(file);
+	if (status >= 0)
+		return status;
+	status = take_document(&f);
+	yaml_close(&f.yaml);
 	return status;
 }

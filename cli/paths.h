@@ -20,6 +20,9 @@ int paths_package(const char *name, char *path, size_t len);
 /* Whether @path has the injected library's name: ours, or of a gpupart elsewhere. */
 bool paths_is_inject(const char *path);
 
+/* The loader's audit library, for what programs of a tenant are told by NVML. */
+#define PATHS_NVML "libgpupart-nvml.so"
+
 #define PATHS_SIM "sim"
 
 /*

@@ -31,6 +31,12 @@ int picture_svg(struct out *out, const struct picture *picture);
  */
 void picture_text(struct out *out, const struct picture *picture);
 
+/*
+ * A column of a row over time: the tenant's letter, where there is colour in its colour; '.'
+ * of nobody (-1). @before is the column before it; after the last one the colour is ended.
+ */
+void picture_slice(const struct out *out, int tenant, int before);
+
 /* ------------------------------------------------- what both are drawn from: picture.c */
 
 /* One GPC's part of a picture. */

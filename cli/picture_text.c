@@ -88,17 +88,33 @@ static void print_edge(const struct page *page, enum edge edge, unsigned int nr)
 	fputc('\n', file);
 }
 
+static void put_colour(const struct out *out, unsigned int tenant)
+{
+	const struct picture_colour *colour = picture_colour(tenant);
+
+	fprintf(out->file, "\033[48;5;%d;38;5;%dm", colour->terminal_fill, colour->terminal_ink);
+}
+
+void picture_slice(const struct out *out, int tenant, int before)
+{
+	char tag[PICTURE_TAG_LEN];
+
+	if (*out->plain && tenant != before) {
+		fputs(out->plain, out->file);
+		if (tenant >= 0)
+			put_colour(out, tenant);
+	}
+	fputc(tenant < 0 ? '.' : *picture_tag(tenant, tag), out->file);
+}
+
 /* Begins the colour of who has the TPC first; nothing where there is no colour. */
 static bool begin_colour(const struct page *page, int tpc)
 {
-	const struct picture_colour *colour;
 	unsigned int owner;
 
 	if (!*page->out->plain || tpc < 0 || !picture_owners(page->picture, tpc, &owner, 1))
 		return false;
-	colour = picture_colour(owner);
-	fprintf(page->out->file, "\033[48;5;%d;38;5;%dm", colour->terminal_fill,
-		colour->terminal_ink);
+	put_colour(page->out, owner);
 	return true;
 }
 
@@ -169,7 +185,9 @@ static void print_panel(const struct page *page, const struct picture_panel *pan
 				 gpupart_topology_gpc(page->picture->topo, panel->gpc));
 
 	snprintf(label[0], sizeof(label[0]), "GPC %u", panel->gpc);
-	snprintf(label[1], sizeof(label[1]), vgpc >= 0 ? " v %d" : "", vgpc);
+	*label[1] = 0;
+	if (vgpc >= 0)
+		snprintf(label[1], sizeof(label[1]), " v %d", vgpc);
 	while (nr % page->per_line || !nr)
 		cells[nr++] = (struct cell){ -1, -1 };
 	for (unsigned int i = 0; i < nr; i += page->per_line) {

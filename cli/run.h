@@ -11,6 +11,8 @@ struct run_wishes {
 	const char *plan;	/* FILE:NAME, the set is of this plan; NULL: of none */
 	uint64_t topology_hash;	/* that the plan was made for */
 	struct gpupart_tpcset plan_set;	/* of the tenant */
+	const char *mem;	/* as it was given; NULL: no quota */
+	uint64_t mem_bytes;
 	bool sm_count, mps;
 };
 

@@ -10,7 +10,7 @@
 #include "scenario_parts.h"
 
 #define MOST_BLOCKS	2147483647ull
-#define MOST_THINGS	4096u	/* kernels, streams, events of a scenario */
+#define MOST_NODES	4096u	/* of a graph */
 
 /* ------------------------------------------------------------------------- pieces */
 
@@ -39,27 +39,26 @@ void scenario_free(struct scenario *s)
 
 char *scenario_name(struct scenario *s, const yaml_node_t *node, const char *what)
 {
-	char text[YAML_TEXT], *name;
+	char text[YAML_TEXT], *name, *c;
 
 	if (!yaml_text(s->yaml, node, what, text))
 		return NULL;
-	if (!*text || strlen(text) > 60) {
-		yaml_fail(s->yaml, node, "%s: a name has 1 to 60 characters", what);
+	for (c = text; *c && ((unsigned char)*c >= ' ' && *c != 127); c++)
+		;
+	if (!*text || *c || strlen(text) > 60) {
+		yaml_fail(s->yaml, node, "%s: a name has 1 to 60 characters, none of them a "
+			  "control character", what);
 		return NULL;
 	}
 	name = scenario_new(s, strlen(text) + 1, 1);
 	return name ? strcpy(name, text) : NULL;
 }
 
-/* The entries of a section, at most MOST_THINGS; false: it is not there. */
+/* The entries of a section; false: it is not there. */
 static bool section(struct scenario *s, const char *key, yaml_node_t **node)
 {
 	*node = yaml_get(s->yaml, yaml_root(s->yaml), key);
-	if (!*node || !yaml_only(s->yaml, *node, key, NULL))
-		return false;
-	if (yaml_size(*node) > MOST_THINGS)
-		yaml_fail(s->yaml, *node, "%s: are more than %u", key, MOST_THINGS);
-	return !s->yaml->failed;
+	return *node && yaml_only(s->yaml, *node, key, NULL);
 }
 
 /* --------------------------------------------------------------------------- sets */
@@ -210,7 +209,7 @@ static void short_time(struct scenario *s, const yaml_node_t *map, const char *k
 }
 
 static void make_gpu(struct scenario *s, const yaml_node_t *node, struct pipe_gpu *gpu,
-		     const char **name)
+		     const char **name, bool *made_up)
 {
 	static const char *const known[] = {
 		"name", "chip", "topology", "mps", "one-queue", "slots", "channels",
@@ -239,6 +238,7 @@ static void make_gpu(struct scenario *s, const yaml_node_t *node, struct pipe_gp
 		map_from_capture(s, node, gpu->chip.sample, gpu);
 	else
 		pipe_map_even(&gpu->map, &gpu->chip);
+	*made_up = !source && !gpu->chip.sample;
 	named = yaml_get(s->yaml, node, "name");
 	*name = named ? scenario_name(s, named, "name") : NULL;
 	yaml_bool(s->yaml, node, "mps", &gpu->mps);
@@ -250,6 +250,15 @@ static void make_gpu(struct scenario *s, const yaml_node_t *node, struct pipe_gp
 	short_time(s, node, "slice", &gpu->chip.slice_ns);
 	if (!gpu->chip.slice_ns)
 		yaml_fail(s->yaml, node, "slice: 0 is no time");
+}
+
+static void check_gpu_name(struct scenario *s, const yaml_node_t *node, unsigned int nth)
+{
+	unsigned int i;
+
+	for (i = 0; s->gpu_names[nth] && i < nth; i++)
+		if (s->gpu_names[i] && !strcmp(s->gpu_names[i], s->gpu_names[nth]))
+			yaml_fail(s->yaml, node, "gpus: two are named '%s'", s->gpu_names[nth]);
 }
 
 static void make_gpus(struct scenario *s)
@@ -272,7 +281,9 @@ static void make_gpus(struct scenario *s)
 		node = one;
 		if (list)
 			yaml_entry(s->yaml, list, i, &key, &node);
-		make_gpu(s, node, &gpus[i], &s->gpu_names[i]);
+		make_gpu(s, node, &gpus[i], &s->gpu_names[i], &s->made_up[i]);
+		if (i)
+			check_gpu_name(s, node, i);
 	}
 	s->pipe.gpus = gpus;
 	s->pipe.nr_gpus = nr;
@@ -362,6 +373,21 @@ static bool find_after(struct scenario *s, const yaml_node_t *list, const char *
 	return true;
 }
 
+/* A name that no node above has. */
+static const char *node_name(struct scenario *s, const yaml_node_t *node,
+			     const char *const *names, unsigned int nr)
+{
+	const char *name = scenario_name(s, node, "node");
+	unsigned int i;
+
+	for (i = 0; name && i < nr; i++)
+		if (!strcmp(names[i], name)) {
+			yaml_fail(s->yaml, node, "node: '%s' is there twice", name);
+			return NULL;
+		}
+	return name;
+}
+
 static void make_graph(struct scenario *s, const yaml_node_t *list, struct pipe_graph *graph)
 {
 	static const char *const known[] = { "node", "kernel", "after", NULL };
@@ -372,11 +398,14 @@ static void make_graph(struct scenario *s, const yaml_node_t *list, struct pipe_
 
 	if (!names || !nodes || !yaml_is_list(s->yaml, list, graph->name))
 		return;
-	for (i = 0; yaml_entry(s->yaml, list, i, &key, &node); i++) {
+	if (yaml_size(list) > MOST_NODES)
+		yaml_fail(s->yaml, list, "graph %s: has more than %u nodes", graph->name,
+			  MOST_NODES);
+	for (i = 0; !s->yaml->failed && yaml_entry(s->yaml, list, i, &key, &node); i++) {
 		if (!yaml_only(s->yaml, node, graph->name, known))
 			return;
 		name = yaml_get(s->yaml, node, "node");
-		names[i] = name ? scenario_name(s, name, "node") : "";
+		names[i] = name ? node_name(s, name, names, i) : "";
 		if (!scenario_find_kernel(s, node, &nodes[i].kernel))
 			return;
 		after = yaml_get(s->yaml, node, "after");
@@ -518,8 +547,21 @@ bool scenario_run_name(struct yaml *yaml, unsigned int i, const char **name)
 		return !i;
 	if (!yaml_entry(yaml, map, i, &key, &value))
 		return false;
-	*name = key && key->type == YAML_SCALAR_NODE ? (const char *)key->data.scalar.value : "?";
+	*name = key && yaml_scalar(key) ? yaml_scalar(key) : "?";
 	return true;
+}
+
+/* It stands in every output. */
+static bool is_run_name(struct yaml *yaml, const yaml_node_t *key)
+{
+	const char *name = yaml_scalar(key), *c;
+
+	for (c = name; c && (unsigned char)*c >= ' ' && *c != 127; c++)
+		;
+	if (!name || *c || !*name || strlen(name) > 60)
+		yaml_fail(yaml, key, "runs: a name has 1 to 60 characters, none of them a control "
+			  "character");
+	return !yaml->failed;
 }
 
 static void choose_run(struct yaml *yaml, unsigned int i)
@@ -531,8 +573,8 @@ static void choose_run(struct yaml *yaml, unsigned int i)
 		return;
 	if (!yaml_size(map))
 		yaml_fail(yaml, map, "runs: has none");
-	else if (yaml_entry(yaml, map, i, &key, &value) &&
-		 yaml_only(yaml, value, (const char *)key->data.scalar.value, NULL))
+	else if (yaml_entry(yaml, map, i, &key, &value) && is_run_name(yaml, key) &&
+		 yaml_only(yaml, value, yaml_scalar(key), NULL))
 		yaml->variables = value;
 }
 
@@ -542,6 +584,8 @@ bool scenario_make(struct scenario *s, struct yaml *yaml, struct gpupart *gp, un
 		"title", "about", "gpu", "gpus", "cpu", "kernels", "graphs", "streams", "programs",
 		"stop", "runs", "expect", NULL,
 	};
+
+	const yaml_node_t *stop;
 
 	*s = (struct scenario){ .yaml = yaml, .gp = gp };
 	if (!yaml_only(yaml, yaml_root(yaml), "scenario", known))
@@ -559,7 +603,10 @@ bool scenario_make(struct scenario *s, struct yaml *yaml, struct gpupart *gp, un
 		make_streams(s);
 	if (!yaml->failed)
 		scenario_programs(s);
+	stop = yaml_get(yaml, yaml_root(yaml), "stop");
 	yaml_time(yaml, yaml_root(yaml), "stop", &s->pipe.stop_ns);
+	if (stop && !s->pipe.stop_ns)
+		yaml_fail(yaml, stop, "stop: 0 is no time");
 	s->pipe.processes = s->processes;
 	return !yaml->failed;
 }

@@ -21,6 +21,7 @@ struct scenario {
 	struct scenario_piece *pieces;
 	struct pipe_scenario pipe;
 	const char *gpu_names[PIPE_MAX_GPUS];
+	bool made_up[PIPE_MAX_GPUS];	/* its GPCs: no capture tells them */
 	const char *processes[PIPE_MAX_PROGRAMS];
 	unsigned int nr_steps;
 };

@@ -10,7 +10,6 @@
 #include "scenario.h"
 
 #define SIM_MAX_ROWS	10000	/* launches that are kept one by one */
-#define SIM_MAX_BLOCKS	100000	/* blocks that are kept for the picture */
 
 /* All launches of a kernel, or all copies in one direction (engine). */
 struct sim_kind {
@@ -30,10 +29,6 @@ struct sim_run {
 	struct sim_kind copies;
 	struct pipe_launch *rows;
 	unsigned int nr_rows;
-	struct pipe_block *blocks;
-	unsigned int nr_blocks;
-	bool want_blocks;
-	uint64_t nr_dropped;		/* blocks that did not fit */
 };
 
 /* Runs it: 0, or a negative errno of pipe_run() with result.why. */
@@ -57,7 +52,14 @@ void sim_list(char *text, size_t len, const uint64_t *mask, unsigned int nr);
 /* @expect: what the file expects is judged too (all of its runs are there). */
 void sim_text(struct out *out, struct sim *sim, bool expect);
 json_t *sim_json(struct sim *sim, bool expect);
-void sim_svg(struct out *out, const struct sim_run *run);
+
+/*
+ * Pictures of which block ran on which SM from @from to @to: as SVG, @title over it; in 80
+ * columns. 0 or -ENOMEM.
+ */
+int sim_svg(struct out *out, const struct sim_run *run, const char *title, uint64_t from,
+	    uint64_t to);
+int sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_t to);
 
 /* What the file's "expect" says, an outcome each. */
 struct sim_outcome {

@@ -6,6 +6,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,14 @@ static bool find_value(const struct sim *sim, const struct sim_run *run, char *w
 	return look_up(run, word, dot + 1, side);
 }
 
+/* A number as people write it: none below 0, no "nan", no "inf". */
+static bool read_factor(const char *text, double *value, char **end)
+{
+	text += strspn(text, " ");
+	*value = strtod(text, end);
+	return isdigit((unsigned char)*text) && isfinite(*value);
+}
+
 /* "[N *] WORD" or a number alone; @text is spoilt. */
 static bool read_side(const struct sim *sim, const struct sim_run *run, char *text,
 		      struct side *side)
@@ -155,18 +164,16 @@ static bool read_side(const struct sim *sim, const struct sim_run *run, char *te
 
 	text[strcspn(text, "\n")] = '\0';
 	if (star) {
-		factor = strtod(text, &end);
-		if (end == text || end + strspn(end, " ") != star)
+		if (!read_factor(text, &factor, &end) || end + strspn(end, " ") != star)
 			return false;
 		text = star + 1;
 	}
 	text += strspn(text, " ");
 	for (end = text + strlen(text); end > text && end[-1] == ' '; )
 		*--end = '\0';
-	*side = (struct side){ strtod(text, &end), SIDE_PLAIN };
-	if (end == text || *end)
-		if (!find_value(sim, run, text, side))
-			return false;
+	*side = (struct side){ 0, SIDE_PLAIN };
+	if ((!read_factor(text, &side->value, &end) || *end) && !find_value(sim, run, text, side))
+		return false;
 	side->value *= factor;
 	return true;
 }

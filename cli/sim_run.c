@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is kept of a run: a sum a kernel, the first launches and blocks one by one. */
+/* What is kept of a run: a sum a kernel, the first launches one by one. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,29 +38,16 @@ static void take_launch(void *user, const struct pipe_launch *launch)
 		run->rows[run->nr_rows++] = *launch;
 }
 
-static void take_block(void *user, const struct pipe_block *block)
-{
-	struct sim_run *run = user;
-
-	if (run->nr_blocks < SIM_MAX_BLOCKS)
-		run->blocks[run->nr_blocks++] = *block;
-	else
-		run->nr_dropped++;
-}
-
 int sim_run(struct sim_run *run)
 {
 	struct pipe_watch watch = { .user = run, .launch = take_launch };
 
 	run->kernels = calloc(run->scenario.pipe.nr_kernels + 1u, sizeof(*run->kernels));
 	run->rows = malloc(SIM_MAX_ROWS * sizeof(*run->rows));
-	run->blocks = run->want_blocks ? malloc(SIM_MAX_BLOCKS * sizeof(*run->blocks)) : NULL;
-	if (!run->kernels || !run->rows || (run->want_blocks && !run->blocks)) {
+	if (!run->kernels || !run->rows) {
 		snprintf(run->result.why, sizeof(run->result.why), "no memory");
 		return -ENOMEM;
 	}
-	if (run->want_blocks)
-		watch.block = take_block;
 	return pipe_run(&run->scenario.pipe, &watch, &run->result);
 }
 
@@ -68,7 +55,6 @@ void sim_run_free(struct sim_run *run)
 {
 	free(run->kernels);
 	free(run->rows);
-	free(run->blocks);
 	scenario_free(&run->scenario);
 }
 

@@ -3,6 +3,7 @@
  * Text, boxes and hatching as SVG, so that any viewer draws them: no style sheet, no
  * script, no pattern. Must not know what is drawn.
  */
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,4 +93,38 @@ void svg_hatch(FILE *file, double x, double y, double width, double height, cons
 			y + bottom);
 	}
 	fputs("\"/>\n", file);
+}
+
+enum { LINES_STEP = 6 };
+
+/* The part of x + y = c in a box; of x - y = c where @falling. */
+static void slanted(FILE *file, double c, bool falling, double x, double y, double width,
+		    double height)
+{
+	double sign = falling ? -1 : 1;		/* y = (c - x) * sign */
+	double from = falling ? c + y : c - y - height, to = from + height;
+
+	from = from > x ? from : x;
+	to = smaller(to, x + width);
+	if (to - from > 0.2)
+		fprintf(file, "M%.1f %.1fL%.1f %.1f", from, (c - from) * sign, to,
+			(c - to) * sign);
+}
+
+void svg_lines(FILE *file, enum svg_lines lines, double x, double y, double width, double height)
+{
+	double c, low;
+
+	if (lines == SVG_RISING || lines == SVG_CROSSED)
+		for (c = ceil((x + y) / LINES_STEP) * LINES_STEP; c < x + y + width + height;
+		     c += LINES_STEP)
+			slanted(file, c, false, x, y, width, height);
+	if (lines == SVG_FALLING || lines == SVG_CROSSED) {
+		low = x - y - height;
+		for (c = ceil(low / LINES_STEP) * LINES_STEP; c < x - y + width; c += LINES_STEP)
+			slanted(file, c, true, x, y, width, height);
+	}
+	if (lines == SVG_UPRIGHT)
+		for (c = ceil(x / LINES_STEP) * LINES_STEP; c < x + width; c += LINES_STEP)
+			fprintf(file, "M%.1f %.1fv%.1f", c, y, height);
 }

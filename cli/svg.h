@@ -29,4 +29,10 @@ void svg_rect(FILE *file, double x, double y, double width, double height, const
 /* A hatched box: lines that every viewer draws, no pattern. */
 void svg_hatch(FILE *file, double x, double y, double width, double height, const char *style);
 
+/* Lines over a box that tell it from others of its colour; the same ones go on in the next box. */
+enum svg_lines { SVG_NONE, SVG_RISING, SVG_FALLING, SVG_UPRIGHT, SVG_CROSSED, SVG_NR_LINES };
+
+/* Path data for such a box: what stands in a path's d. */
+void svg_lines(FILE *file, enum svg_lines lines, double x, double y, double width, double height);
+
 #endif

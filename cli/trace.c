@@ -3,34 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "axis.h"
 #include "trace.h"
-
-uint64_t trace_step(uint64_t span_ns, unsigned int max, const char **unit, uint64_t *unit_ns)
-{
-	static const unsigned int factors[] = { 2, 5, 10 };
-	uint64_t power = 1, step = 1;
-
-	/* The last step is at most ten times the span, which fits. */
-	for (unsigned int i = 0; span_ns / step >= max; i = (i + 1) % 3) {
-		step = power * factors[i];
-		if (i == 2)
-			power = step;
-	}
-	*unit_ns = step >= 1000000 ? 1000000 : step >= 100 ? 1000 : 1;
-	*unit = *unit_ns == 1 ? "ns" : *unit_ns == 1000 ? "us" : "ms";
-	return step;
-}
-
-const char *trace_number(char *text, size_t len, uint64_t ns, uint64_t unit_ns)
-{
-	uint64_t tenths = (ns % unit_ns) * 10 / unit_ns;
-
-	if (tenths)
-		snprintf(text, len, "%" PRIu64 ".%" PRIu64, ns / unit_ns, tenths);
-	else
-		snprintf(text, len, "%" PRIu64, ns / unit_ns);
-	return text;
-}
 
 void trace_words(const struct trace *trace, unsigned int set, char *text, size_t len)
 {
@@ -55,12 +29,12 @@ void trace_words(const struct trace *trace, unsigned int set, char *text, size_t
 		}
 	}
 	free(seen);
-	trace_step(trace->span_ns, 10, &unit, &unit_ns);
+	axis_step(trace->span_ns, 10, &unit, &unit_ns);
 	snprintf(text, len, "%u launch%s of %u block%s on %u SM%s, %s to %s %s, ",
 		 trace->nr_launches, trace->nr_launches == 1 ? "" : "es", trace->blocks[set],
 		 trace->blocks[set] == 1 ? "" : "s", nr, nr == 1 ? "" : "s",
-		 trace_number(from, sizeof(from), first, unit_ns),
-		 trace_number(to, sizeof(to), last, unit_ns), unit);
+		 axis_number(from, sizeof(from), first, unit_ns),
+		 axis_number(to, sizeof(to), last, unit_ns), unit);
 	if (nr_outside)
 		out_append(text, len, "%u blocks OUTSIDE of its TPCs", nr_outside);
 	else

@@ -53,15 +53,6 @@ void trace_text(struct out *out, const struct trace *trace);
 
 /* ------------------------------------------------- what both are drawn from: trace.c */
 
-/*
- * A step for an axis of @span_ns with at most @max of them, 1, 2 or 5 times a power of
- * ten, and the unit ("ns", "us", "ms") it is best written in: that many ns.
- */
-uint64_t trace_step(uint64_t span_ns, unsigned int max, const char **unit, uint64_t *unit_ns);
-
-/* "12.5" of @ns in @unit_ns. Returns @text. */
-const char *trace_number(char *text, size_t len, uint64_t ns, uint64_t unit_ns);
-
 /* What is said of one set, for a legend: launches, blocks, SMs, from when to when. */
 void trace_words(const struct trace *trace, unsigned int set, char *text, size_t len);
 

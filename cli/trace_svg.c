@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "axis.h"
 #include "page.h"
 #include "trace.h"
 
@@ -20,7 +21,6 @@
 #define MIN_LABELLED	10		/* height of a TPC that has room for text of 9 */
 #define MAX_HEIGHT	2600
 #define MAX_LANES	16
-#define MAX_TICKS	12
 
 struct plot {
 	struct page page;
@@ -179,28 +179,14 @@ static void draw_rows(struct plot *plot)
 	}
 }
 
-/* Lines through the rows at round times, the times above and below. */
 static void draw_axis(struct plot *plot, double above, double below)
 {
-	const struct trace *trace = plot->trace;
-	uint64_t unit_ns, step;
-	const char *unit;
-	char text[80];
+	const struct axis_svg axis = {
+		.left = PLOT_LEFT, .width = PLOT_WIDTH, .above = above, .below = below,
+		.to = plot->trace->span_ns, .words = "since the first block began",
+	};
 
-	step = trace_step(trace->span_ns, MAX_TICKS, &unit, &unit_ns);
-	for (uint64_t ns = 0; ns <= trace->span_ns; ns += step) {
-		double x = x_of(plot, ns);
-
-		fprintf(plot->page.file,
-			"<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#777777\" "
-			"stroke-width=\"0.5\" stroke-dasharray=\"2 3\"/>\n",
-			x, above, x, below);
-		trace_number(text, sizeof(text), ns, unit_ns);
-		svg_text(plot->page.file, x, above - 4, SMALL, MIDDLE, text);
-		svg_text(plot->page.file, x, below + 13, SMALL, MIDDLE, text);
-	}
-	snprintf(text, sizeof(text), "time in %s since the first block began", unit);
-	svg_text(plot->page.file, PLOT_LEFT + PLOT_WIDTH / 2.0, below + 29, SMALL, MIDDLE, text);
+	axis_svg(plot->page.file, &axis);
 }
 
 static void draw_legend(struct plot *plot)

@@ -5,11 +5,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "axis.h"
 #include "trace.h"
 
 #define LABEL	12	/* "GPC 0   12 " and a blank less */
 #define SLICES	64
-#define TICKS	6
 #define MAX_NAME 72	/* columns of a set's name */
 
 struct rows {
@@ -50,23 +50,6 @@ static void fill_row(const struct rows *rows, unsigned int tpc, int longest[SLIC
 	}
 }
 
-static void print_slice(const struct rows *rows, int set, int before)
-{
-	const struct picture_colour *colour;
-	FILE *file = rows->out->file;
-	char tag[PICTURE_TAG_LEN];
-
-	if (*rows->out->plain && set != before) {
-		fputs(rows->out->plain, file);
-		if (set >= 0) {
-			colour = picture_colour(set);
-			fprintf(file, "\033[48;5;%d;38;5;%dm", colour->terminal_fill,
-				colour->terminal_ink);
-		}
-	}
-	fputc(set < 0 ? '.' : *picture_tag(set, tag), file);
-}
-
 /* Whether there was a block on it. */
 static bool print_row(const struct rows *rows, const char *label, unsigned int tpc)
 {
@@ -78,34 +61,11 @@ static bool print_row(const struct rows *rows, const char *label, unsigned int t
 	fill_row(rows, tpc, longest);
 	fprintf(rows->out->file, "%-7s%4u ", label, tpc);
 	for (unsigned int i = 0; i < SLICES; i++) {
-		print_slice(rows, longest[i], before);
+		picture_slice(rows->out, longest[i], before);
 		before = longest[i];
 	}
 	fprintf(rows->out->file, "%s\n", before >= 0 ? rows->out->plain : "");
 	return true;
-}
-
-/* The times above the columns, the first of a number over its column. */
-static void print_axis(const struct rows *rows)
-{
-	char line[SLICES + 32], number[32];
-	unsigned int at = 0;
-	uint64_t unit_ns, step;
-	const char *unit;
-
-	step = trace_step(rows->trace->span_ns, TICKS, &unit, &unit_ns);
-	memset(line, ' ', sizeof(line));
-	for (uint64_t ns = 0; ns <= rows->trace->span_ns; ns += step) {
-		at = ns / rows->slice_ns;
-		trace_number(number, sizeof(number), ns, unit_ns);
-		if (at + strlen(number) > SLICES)
-			break;
-		memcpy(line + at, number, strlen(number));
-		at += strlen(number);
-	}
-	line[at] = 0;
-	fprintf(rows->out->file, "%*s%s since the first block began\n%*s%s\n", LABEL, "", unit,
-		LABEL, "", line);
 }
 
 static void print_sets(const struct rows *rows)
@@ -140,7 +100,7 @@ void trace_text(struct out *out, const struct trace *trace)
 	fputc('\n', out->file);
 	print_sets(&rows);
 	fputc('\n', out->file);
-	print_axis(&rows);
+	axis_text(out->file, LABEL, SLICES, rows.slice_ns, 0, "since the first block began");
 	picture_layout(&layout, trace->picture.topo);
 	for (unsigned int i = 0; i < layout.nr_panels; i++) {
 		const struct gpupart_tpcset *tpcs = &layout.panels[i].tpcs;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "cmd.h"
 #include "yaml.h"
 
@@ -39,33 +40,71 @@ void yaml_fail(struct yaml *yaml, const yaml_node_t *node, const char *fmt, ...)
 
 /* --------------------------------------------------------------------- the file */
 
-/* NULL, and said: it cannot be read, or is too long. */
-static char *read_all(struct yaml *yaml, size_t *len)
+/* A pipe does not tell how long it is: one byte more than there may be. */
+static char *read_all(FILE *file, size_t *len)
 {
-	FILE *file = fopen(yaml->path, "r");
-	char *text = NULL;
+	char *text = malloc(YAML_MAX_BYTES + 1);
 
-	if (!file) {
-		yaml_fail(yaml, NULL, "%s", strerror(errno));
-		return NULL;
-	}
-	text = malloc(YAML_MAX_BYTES + 1);
 	*len = text ? fread(text, 1, YAML_MAX_BYTES + 1, file) : 0;
-	if (!text)
-		yaml_fail(yaml, NULL, "no memory");
-	else if (ferror(file))
-		yaml_fail(yaml, NULL, "%s", strerror(errno));
-	else if (*len > YAML_MAX_BYTES)
-		yaml_fail(yaml, NULL, "is longer than %d bytes", YAML_MAX_BYTES);
-	fclose(file);
-	if (yaml->failed) {
-		free(text);
-		return NULL;
-	}
 	return text;
 }
 
-static void parse(struct yaml *yaml, const char *text, size_t len)
+static void no_yaml(struct yaml *yaml, const yaml_parser_t *parser)
+{
+	yaml->failed = true;
+	cmd_fail(yaml->cmd, EXIT_USAGE, "%s:%zu: no YAML: %s", yaml->path,
+		 parser->problem_mark.line + 1,
+		 parser->problem ? parser->problem : "it cannot be read");
+}
+
+/* An event of the file: how deep it leads, how many documents there are. */
+static void look_at(struct yaml *yaml, const yaml_event_t *event, unsigned int *depth,
+		    unsigned int *documents)
+{
+	const char *why = NULL;
+
+	if (event->type == YAML_DOCUMENT_START_EVENT)
+		++*documents;
+	else if (*documents == 2)
+		why = "a second document: wants one";
+	if (event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT)
+		++*depth;
+	if (event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT)
+		--*depth;
+	if (*depth > YAML_MAX_DEPTH)
+		why = "too many lists and mappings in each other";
+	if (!why)
+		return;
+	yaml->failed = true;
+	cmd_fail(yaml->cmd, EXIT_USAGE, "%s:%zu: %s", yaml->path, event->start_mark.line + 1, why);
+}
+
+/* Event by event before it is loaded: libyaml takes for ever over what is nested deeply. */
+static void check(struct yaml *yaml, const char *text, size_t len)
+{
+	unsigned int depth = 0, documents = 0;
+	yaml_parser_t parser;
+	yaml_event_t event;
+	bool end = false;
+
+	if (!yaml_parser_initialize(&parser)) {
+		yaml_fail(yaml, NULL, "no memory");
+		return;
+	}
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	while (!end && !yaml->failed) {
+		if (!yaml_parser_parse(&parser, &event)) {
+			no_yaml(yaml, &parser);
+			break;
+		}
+		end = event.type == YAML_STREAM_END_EVENT;
+		look_at(yaml, &event, &depth, &documents);
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+}
+
+static void load(struct yaml *yaml, const char *text, size_t len)
 {
 	yaml_parser_t parser;
 
@@ -74,31 +113,54 @@ static void parse(struct yaml *yaml, const char *text, size_t len)
 		return;
 	}
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-	if (!yaml_parser_load(&parser, &yaml->document)) {
-		yaml->failed = true;
-		cmd_fail(yaml->cmd, EXIT_USAGE, "%s:%zu: %s", yaml->path,
-			 parser.problem_mark.line + 1, parser.problem ? parser.problem : "no YAML");
-	}
+	if (!yaml_parser_load(&parser, &yaml->document))
+		no_yaml(yaml, &parser);
 	yaml_parser_delete(&parser);
 }
 
-int yaml_open(struct yaml *yaml, const char *cmd, const char *path)
+/* What can be read: -1 to go on, or a status. */
+static int open_file(const struct yaml *yaml, const char *option, FILE **file)
 {
-	char *text;
+	struct stat st;
+	int err;
+
+	*file = fopen(yaml->path, "re");
+	err = errno;
+	if (!*file)
+		return cmd_fail(yaml->cmd, cmd_status(-err), "%s%s: %s", option, yaml->path,
+				strerror(err));
+	if (!fstat(fileno(*file), &st) && !S_ISDIR(st.st_mode))
+		return -1;
+	fclose(*file);
+	return cmd_fail(yaml->cmd, EXIT_USAGE, "%s%s: is no file", option, yaml->path);
+}
+
+int yaml_open(struct yaml *yaml, const char *cmd, const char *option, const char *path,
+	      const char *what)
+{
+	char *text = NULL;
+	FILE *file;
 	size_t len;
+	int status;
 
 	*yaml = (struct yaml){ .cmd = cmd, .path = path };
-	text = read_all(yaml, &len);
-	if (text)
-		parse(yaml, text, len);
+	status = open_file(yaml, option, &file);
+	if (status >= 0)
+		return status;
+	text = read_all(file, &len);
+	if (!text || ferror(file))
+		status = cmd_fail(cmd, EXIT_FAILED, "%s%s: %s", option, path,
+				  text ? strerror(errno) : "no memory");
+	else if (len > YAML_MAX_BYTES)
+		status = cmd_fail(cmd, EXIT_USAGE, "%s%s: wants %s, at most %d bytes", option,
+				  path, what, YAML_MAX_BYTES);
+	fclose(file);
+	if (status < 0)
+		check(yaml, text, len);
+	if (status < 0 && !yaml->failed)
+		load(yaml, text, len);
 	free(text);
-	if (yaml->failed)
-		return EXIT_USAGE;
-	if (!yaml_root(yaml))
-		yaml_fail(yaml, NULL, "is empty");
-	if (yaml->failed)
-		yaml_close(yaml);
-	return yaml->failed ? EXIT_USAGE : -1;
+	return yaml->failed ? EXIT_USAGE : status;
 }
 
 void yaml_close(struct yaml *yaml)
@@ -192,7 +254,10 @@ bool yaml_only(struct yaml *yaml, const yaml_node_t *node, const char *what,
 
 	if (!yaml_is_map(yaml, node, what))
 		return false;
-	for (i = 0; yaml_entry(yaml, node, i, &key, &value); i++) {
+	/* Each is held against all before it. */
+	if (yaml_size(node) > YAML_MAX_KEYS)
+		yaml_fail(yaml, node, "%s: has more than %d keys", what, YAML_MAX_KEYS);
+	for (i = 0; !yaml->failed && yaml_entry(yaml, node, i, &key, &value); i++) {
 		if (key->type != YAML_SCALAR_NODE) {
 			yaml_fail(yaml, key, "%s: a key is no word", what);
 			return false;
@@ -210,6 +275,14 @@ bool yaml_only(struct yaml *yaml, const yaml_node_t *node, const char *what,
 
 /* ------------------------------------------------------------------------ scalars */
 
+const char *yaml_scalar(const yaml_node_t *node)
+{
+	const char *text = node->type == YAML_SCALAR_NODE ?
+			   (const char *)node->data.scalar.value : NULL;
+
+	return text && strlen(text) == node->data.scalar.length ? text : NULL;
+}
+
 /* What $NAME at *@from stands for; moves on past it. NULL: a variable that is not there. */
 static const char *variable(struct yaml *yaml, const char **from)
 {
@@ -223,10 +296,10 @@ static const char *variable(struct yaml *yaml, const char **from)
 		return NULL;
 	snprintf(name, sizeof(name), "%.*s", (int)len - 1, *from + 1);
 	value = yaml_get(yaml, yaml->variables, name);
-	if (!value || value->type != YAML_SCALAR_NODE)
+	if (!value || !yaml_scalar(value))
 		return NULL;
 	*from += len;
-	return (const char *)value->data.scalar.value;
+	return yaml_scalar(value);
 }
 
 bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, char *text)
@@ -234,11 +307,12 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 	const char *from, *put;
 	size_t used = 0, len;
 
-	if (node->type != YAML_SCALAR_NODE) {
-		yaml_fail(yaml, node, "%s: wants one value", what);
+	if (!yaml_scalar(node)) {
+		yaml_fail(yaml, node, node->type == YAML_SCALAR_NODE ?
+			  "%s: has a zero byte in it" : "%s: wants one value", what);
 		return false;
 	}
-	for (from = (const char *)node->data.scalar.value; *from && used < YAML_TEXT; ) {
+	for (from = yaml_scalar(node); *from && used < YAML_TEXT; ) {
 		put = from;
 		len = 1;
 		if (*from == '$') {
@@ -264,12 +338,21 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 	return true;
 }
 
-/* "1.5" and what stands after it; false: no number, or one below 0. */
+static bool has_zero(const char *text)
+{
+	return text[0] == '0' && isdigit((unsigned char)text[1]);
+}
+
+/*
+ * "1.5" and what stands after it; false: no number, or one below 0. Not 010 either: octal to
+ * YAML 1.1, decimal to 1.2.
+ */
 static bool read_number(const char *text, double *value, const char **rest)
 {
 	char *end;
 
-	if (!isdigit((unsigned char)*text) || (text[0] == '0' && (text[1] | 32) == 'x'))
+	if (!isdigit((unsigned char)*text) || (text[0] == '0' && (text[1] | 32) == 'x') ||
+	    has_zero(text))
 		return false;
 	errno = 0;
 	*value = strtod(text, &end);
@@ -317,9 +400,10 @@ void yaml_number(struct yaml *yaml, const yaml_node_t *map, const char *key, uin
 		return;
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	if (!isdigit((unsigned char)*text) || *end || errno || *value > most)
-		yaml_fail(yaml, node, "%s: '%.60s' is no whole number from 0 to %llu", key, text,
-			  (unsigned long long)most);
+	if (!isdigit((unsigned char)*text) || *end || errno || *value > most || has_zero(text))
+		yaml_fail(yaml, node, "%s: '%.60s' is no whole number from 0 to %llu%s", key, text,
+			  (unsigned long long)most,
+			  has_zero(text) ? " without a 0 before it" : "");
 }
 
 void yaml_bytes(struct yaml *yaml, const yaml_node_t *map, const char *key, uint64_t most,

@@ -12,6 +12,8 @@
 
 #define YAML_MAX_BYTES	(1 << 20)
 #define YAML_TEXT	512	/* the longest value, with its variables put in */
+#define YAML_MAX_DEPTH	128	/* lists and mappings in each other */
+#define YAML_MAX_KEYS	4096	/* of a mapping */
 
 struct yaml {
 	const char *cmd, *path;
@@ -20,9 +22,14 @@ struct yaml {
 	bool failed;			/* a line was written */
 };
 
-/* -1 to go on, or a status, the line on stderr written. */
-int yaml_open(struct yaml *yaml, const char *cmd, const char *path);
+/*
+ * -1 to go on, or a status, the line on stderr written. @option is what stands before the
+ * file's name where it is told ("-f " or ""), @what what the file should be ("a scenario").
+ */
+int yaml_open(struct yaml *yaml, const char *cmd, const char *option, const char *path,
+	      const char *what);
 void yaml_close(struct yaml *yaml);
+/* NULL: there is nothing in it. */
 yaml_node_t *yaml_root(struct yaml *yaml);
 
 /* "gpupart CMD: FILE:LINE: ..." once; what comes after the first error is not said. */
@@ -42,6 +49,9 @@ bool yaml_only(struct yaml *yaml, const yaml_node_t *node, const char *what,
 /* It is a mapping (a sequence), or that is said. */
 bool yaml_is_map(struct yaml *yaml, const yaml_node_t *node, const char *what);
 bool yaml_is_list(struct yaml *yaml, const yaml_node_t *node, const char *what);
+
+/* A scalar's text as it stands; NULL: it is none, or has a zero byte in it. */
+const char *yaml_scalar(const yaml_node_t *node);
 
 /*
  * A scalar's text, variables put in: @text of YAML_TEXT bytes. False, and said: it is none.

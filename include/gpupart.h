@@ -608,6 +608,113 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
 			  struct gpupart_tpcset *before);
 
+/* ------------------------------------------------------------------- memory */
+
+/*
+ * A tenant: programs of one user that share memory of GPUs. What its processes use on a
+ * GPU adds up, and where it has a quota there, memory beyond that is refused to them as the
+ * driver refuses it on a full GPU. Sizes are bytes; a GPU is its PCI address as
+ * gpupart_gpu_info has it; a name is 1 to 63 letters, digits, '.', '_' or '-', the first no
+ * '-'. A tenant is there while a process is in it, or a job lives that has its
+ * name, or its name for an id: then it is forgotten, and its quotas. What is counted and
+ * what is not: Documentation/memory.md. All of these may be called from any thread.
+ */
+#define GPUPART_TENANT_STRLEN 64
+
+struct gpupart_tenant {
+	char name[GPUPART_TENANT_STRLEN];
+	unsigned int uid;	/* whose it is, and whose word the rest is */
+	char pci[20];		/* "" where it has neither quota nor use on any GPU */
+	bool simulated;		/* that GPU is */
+	uint64_t quota;		/* 0: none on this GPU */
+	uint64_t used;		/* by all its processes that live; may be above the quota */
+	unsigned int nr_processes;	/* in it now, whether they use this GPU or not */
+};
+
+/*
+ * A row a GPU of each tenant of this user (root: of all users), by user and name: up to
+ * @max of them into @list. Returns how many there are, or a negative errno. Forgets those
+ * that nobody is in and no job is.
+ */
+int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max);
+
+struct gpupart_tenant_process {
+	char tenant[GPUPART_TENANT_STRLEN];
+	unsigned int uid;
+	char pci[20];		/* "" of one that has used no GPU yet */
+	int pid;		/* 0: it has no number in this pid namespace */
+	int inner_pid;		/* in its own */
+	char program[64];	/* as it was called; printable ASCII */
+	uint64_t used;		/* on this GPU */
+};
+
+/* The same for their processes: a row a GPU that each uses something of, or one without. */
+int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
+				unsigned int max);
+
+/*
+ * One of this user's on one GPU. @name NULL: the one that this process is in, or is to be in
+ * (GPUPART_TENANT). -EINVAL no tenant's name or no PCI address; -ESRCH there is no such
+ * tenant, or this process is in none; -EPERM, -EPROTO its file is not to be trusted.
+ */
+int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
+		       struct gpupart_tenant *tenant);
+
+/*
+ * Its quota on that GPU from now on, also while its programs run: @bytes, 1 or more. Less
+ * than is used takes nothing away; what is asked for then fails until enough was given
+ * back. *before, which may be NULL, is what it was, 0 for none. Errors as above, and -EBUSY:
+ * another process holds the tenant's file and does not end.
+ */
+int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *pci,
+			     uint64_t bytes, uint64_t *before);
+
+/*
+ * The same for a tenant that need not be there yet: what is to become its first process, or
+ * to start it, is a job of that name or id. For that process GPUPART_TENANT, the name, and
+ * GPUPART_MEM, the bytes, belong into the environment. -ENOSPC, -EACCES, .. where /dev/shm
+ * cannot be written.
+ */
+int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
+			 uint64_t *before);
+
+/*
+ * This process is in a tenant from now on, and what it gets of GPUs' memory is counted there.
+ * @name NULL: the one of GPUPART_TENANT, or else one of its own, which is this process's id.
+ * @bytes: the quota on each GPU that the process comes to use and the tenant has none on; 0:
+ * that of GPUPART_MEM, or else none. A second call may only give the same name, or NULL, and
+ * does nothing. A call that would go beyond the quota is out of memory, as on a GPU that has
+ * no more; cuMemGetInfo and cuDeviceTotalMem tell of the quota alone. Works before cuInit;
+ * what was got before it is charged at the next allocation. A child of a fork is in no tenant
+ * before it uses a GPU itself. -EINVAL no tenant's name, or no number in GPUPART_MEM; -EBUSY:
+ * this process is in another tenant, another tool has the driver's one place for such, or as
+ * above; -EOPNOTSUPP: this driver does not tell of its functions.
+ */
+int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes);
+
+/* What became of this process's calls that get memory, since it is in a tenant. */
+struct gpupart_memory_counters {
+	uint64_t refused;	/* out of memory by the quota */
+	uint64_t uncounted;	/* may have got memory that is not counted */
+	const char *uncounted_call;	/* the last of those, or NULL; lives for ever */
+};
+
+void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
+
+/*
+ * The quota of this process's tenant on one GPU, all its processes': as
+ * gpupart_tenant_quota_set(), after gpupart_memory_start() of what the environment says where
+ * that was not called. Where GPUPART_MEM came from outside it may only become smaller: -EPERM.
+ */
+int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
+
+/*
+ * A size in words: a number, with a fraction where a unit follows, and K, M, G or T (or KiB,
+ * MiB, ..: of 1024) or KB, MB, .. (of 1000) or B behind it, in letters of any size; "20G" is
+ * 20 * 2^30. -EINVAL: it is none, 0 bytes, or more than 2^60.
+ */
+int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
+
 /* How the mask bits of an attached GPU became trusted. */
 struct gpupart_check {
 	const char *layout;	/* "V04_00" */

@@ -35,6 +35,7 @@ struct pipe_chip {
 	unsigned int latency;	/* clocks until a result can be used */
 	unsigned int slots, priorities, channels, pbdmas, copy_engines;
 	uint64_t sm_rate, gpc_rate, ugpu_rate, dram_rate, link_rate;
+	uint64_t gpc_dram_rate;	/* of a GPC whose reads all come from DRAM; 0: gpc_rate */
 	uint64_t warp_rate;	/* what one warp's reads alone get */
 	unsigned int doorbell_ns, fetch_ns, frontend_ns, done_ns;
 	unsigned int place_ps;	/* between two blocks that the load balancer hands out */
@@ -88,6 +89,7 @@ struct pipe_kernel {
 	uint64_t blocks;
 	unsigned int threads, registers, shared, cluster;
 	bool cooperative;
+	bool pack;		/* a cluster's blocks may share SMs; else an SM each */
 	uint64_t ns;
 	uint64_t work;		/* instructions of each warp */
 	unsigned int every;	/* clocks from one to the next; 0: the chip's latency */
@@ -102,6 +104,8 @@ struct pipe_stream {
 	const struct pipe_set *set;		/* NULL: all TPCs */
 	int line;
 };
+
+#define PIPE_NO_KERNEL	UINT32_MAX	/* a node of a fed GPU: done as soon as it may start */
 
 struct pipe_node {
 	unsigned int kernel;
@@ -167,6 +171,7 @@ struct pipe_scenario {
 struct pipe_block {
 	unsigned int gpu, smid, kernel, stream, cluster;
 	uint64_t launch, block, start, end;
+	const struct pipe_ask *ask;	/* of a fed GPU's launch; else NULL */
 };
 
 /* A launch, a node of a graph, or (kernel UINT_MAX) a copy. */
@@ -225,5 +230,75 @@ int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watc
 
 /* Blocks of @kernel that an idle SM of @chip holds; 0: it fits on none. */
 unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kernel *kernel);
+
+/* ------------------------------------------------------------- a GPU that is fed */
+
+/*
+ * The same stages without a scenario: commands are put into a GPU's buffers as they come up,
+ * and time goes on only when it is told to. Fed at the same times, it answers as pipe_run()
+ * does. Not thread-safe: one call at a time, and none from within a function of the watch.
+ */
+struct pipe_fed;
+
+#define PIPE_MAX_STREAMS 16384	/* of a fed GPU, at once */
+
+/* A kernel as it is launched. */
+struct pipe_ask {
+	struct pipe_kernel kernel;
+	struct pipe_set set;
+	unsigned int priority;	/* 0 is the lowest */
+	unsigned int turn;	/* as in struct pipe_step */
+};
+
+/* Any function may be NULL. @stream is what the stream was opened with. */
+struct pipe_fed_watch {
+	void *user;
+	/* A block is done. */
+	void (*block)(void *user, const struct pipe_block *block);
+	/* A node without a kernel may start, and has. */
+	void (*node)(void *user, void *stream, uint64_t number, unsigned int node);
+	/* The stream's command @number is done, and so are all before it. */
+	void (*done)(void *user, void *stream, uint64_t number);
+};
+
+/*
+ * @gpu and @watch are copied. What a launch or a graph is given must stay until it is done.
+ * 0 or -ENOMEM.
+ */
+int pipe_fed_open(struct pipe_fed **fed, const struct pipe_gpu *gpu,
+		  const struct pipe_fed_watch *watch);
+void pipe_fed_close(struct pipe_fed *fed);
+
+/* The number of a stream of its own order, whose commands count from 1; -ENOSPC, -ENOMEM. */
+int pipe_fed_stream(struct pipe_fed *fed, void *user);
+/* All of its commands are done. Its number may be given out again, and counts on. */
+void pipe_fed_stream_close(struct pipe_fed *fed, int stream);
+
+/*
+ * Puts a command behind those that the stream has: its number there; -EAGAIN: the command
+ * buffer is full, and has room again when time has gone on; -ENOMEM. What can never finish is
+ * the caller's to find, by pipe_fed_room().
+ */
+int64_t pipe_fed_launch(struct pipe_fed *fed, int stream, const struct pipe_ask *ask);
+/* Nodes' kernels are indices into @asks; the graph's own name is not looked at. */
+int64_t pipe_fed_graph(struct pipe_fed *fed, int stream, const struct pipe_graph *graph,
+		       const struct pipe_ask *const *asks);
+int64_t pipe_fed_copy(struct pipe_fed *fed, int stream, enum pipe_way way, uint64_t bytes);
+/* Does nothing: a moment that can be waited for. */
+int64_t pipe_fed_record(struct pipe_fed *fed, int stream);
+/* What comes behind it waits until command @number of stream @other is done. */
+int64_t pipe_fed_wait(struct pipe_fed *fed, int stream, int other, uint64_t number);
+
+/* Blocks, or clusters, that the idle GPU holds at once in the set; 0: it can never run. */
+uint64_t pipe_fed_room(const struct pipe_fed *fed, const struct pipe_ask *ask);
+
+/* ns since it was opened. */
+uint64_t pipe_fed_now(const struct pipe_fed *fed);
+/* When something comes next; UINT64_MAX: nothing is under way. */
+uint64_t pipe_fed_next(const struct pipe_fed *fed);
+/* All that comes next. 1; 0: nothing is under way; -ENOMEM, -EOVERFLOW: it stands for ever. */
+int pipe_fed_step(struct pipe_fed *fed);
+/* All that comes up to @ns, which it is then at least. 0 or as pipe_fed_step(). */
+int pipe_fed_until(struct pipe_fed *fed, uint64_t ns);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include "control_shared.h"
 #include "ctx.h"
 #include "limit.h"
 
@@ -131,13 +132,6 @@ void control_unlock(void);
 
 /* Of the calling process too where this is its own block's file; no descriptor is opened then. */
 bool control_is_own(int dir, const char *file);
-/* 0700 and @uid's, or a negative errno; *path is made. */
-int control_open_dir(uid_t uid, bool make);
-/* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */
-uint64_t control_process_start(pid_t pid);
-/* Whether @pid is the process that began at @start; false where that is 0. */
-bool control_process_lives(pid_t pid, uint64_t start);
-uint64_t control_pid_namespace(void);
 void control_counters(const struct control_block *block, struct gpupart_counters *counters);
 
 #endif

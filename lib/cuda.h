@@ -98,6 +98,7 @@ enum {
 	CUDA_NODE_MEMCPY = 1,
 	CUDA_NODE_MEMSET = 2,
 	CUDA_NODE_GRAPH = 4,
+	CUDA_NODE_ALLOC = 10,
 };
 
 /* CUDA_KERNEL_NODE_PARAMS_v2 */
@@ -130,6 +131,30 @@ struct cuda_memcpy_node {
 		size_t pitch, height;
 	} src, dst;
 	size_t width, height, depth;
+};
+
+/* CUmemPoolProps */
+struct cuda_pool_props {
+	int type, handles;
+	struct {
+		int type, id;
+	} location;
+	void *security;
+	size_t most;
+	unsigned char reserved[56];
+};
+
+#define CUDA_LOCATION_DEVICE	1
+#define CUDA_POOL_RESERVED	5	/* CUmemPool_attribute */
+#define CUDA_POOL_USED		7
+#define CUDA_GRAPH_RESERVED	2	/* CUgraphMem_attribute */
+
+/* CUDA_MEM_ALLOC_NODE_PARAMS */
+struct cuda_alloc_node {
+	struct cuda_pool_props pool;
+	const void *access;
+	size_t nr_access, bytes;
+	cuda_ptr address;
 };
 
 /* CUgraphExecUpdateResultInfo */
@@ -206,7 +231,24 @@ struct cuda_graph_update {
 	F(memset_get, "cuGraphMemsetNodeGetParams", (void *, struct cuda_memset_node *)) \
 	F(memset_set, "cuGraphMemsetNodeSetParams", (void *, const struct cuda_memset_node *)) \
 	F(memcpy_get, "cuGraphMemcpyNodeGetParams", (void *, struct cuda_memcpy_node *)) \
-	F(memcpy_set, "cuGraphMemcpyNodeSetParams", (void *, const struct cuda_memcpy_node *))
+	F(memcpy_set, "cuGraphMemcpyNodeSetParams", (void *, const struct cuda_memcpy_node *)) \
+	F(device_total, "cuDeviceTotalMem_v2", (size_t *, int))                          \
+	F(primary_state, "cuDevicePrimaryCtxGetState", (int, unsigned int *, int *))     \
+	F(primary_release, "cuDevicePrimaryCtxRelease_v2", (int))                        \
+	F(ctx_destroy, "cuCtxDestroy_v2", (void *))                                      \
+	F(library_unload, "cuLibraryUnload", (void *))                                   \
+	F(array_destroy, "cuArrayDestroy", (void *))                                     \
+	F(mipmap_destroy, "cuMipmappedArrayDestroy", (void *))                           \
+	F(physical_release, "cuMemRelease", (uint64_t))                                  \
+	F(external_destroy, "cuDestroyExternalMemory", (void *))                         \
+	F(free_async, "cuMemFreeAsync", (cuda_ptr, void *))                              \
+	F(device_pool, "cuDeviceGetMemPool", (void **, int))                             \
+	F(default_pool, "cuDeviceGetDefaultMemPool", (void **, int))                     \
+	F(pool_attr, "cuMemPoolGetAttribute", (void *, int, uint64_t *))                 \
+	F(pool_trim, "cuMemPoolTrimTo", (void *, size_t))                                \
+	F(graph_mem_attr, "cuDeviceGetGraphMemAttribute", (int, int, uint64_t *))        \
+	F(graph_mem_trim, "cuDeviceGraphMemTrim", (int))                                 \
+	F(alloc_node_get, "cuGraphMemAllocNodeGetParams", (void *, struct cuda_alloc_node *))
 
 /*
  * What a callback at the begin or the end of one of the driver's functions gets, as it was
@@ -233,6 +275,8 @@ struct cuda_api {
 	/* Of the simulated driver alone: which capture CUDA device N is made of. */
 	const char *(*sim_capture)(int device);
 	int (*sim_gpu_info)(int device, char pci[20], char uuid[48]);
+	/* Bytes of its memory that this process has, and all. */
+	int (*sim_memory)(int device, uint64_t *own, uint64_t *all);
 };
 
 /*

@@ -19,72 +19,12 @@
 /* The first pid namespace, PROC_PID_INIT_INO of the kernel: all processes are seen in it. */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
-/* What /proc/PID/status says. */
-struct status {
-	unsigned int uids[4];	/* real, effective, saved, of files */
-	int inner;		/* its pid in its own namespace, or 0 */
-	bool nested;		/* which is none of ours */
-};
-
-/* Whether /proc shows the pids of our own namespace: it may be mounted from another. */
-static bool proc_is_ours(void)
-{
-	char text[16];
-	ssize_t len = readlink("/proc/self", text, sizeof(text) - 1);
-
-	if (len <= 0)
-		return false;
-	text[len] = 0;
-	return atoi(text) == getpid();
-}
-
-static void read_inner(const char *text, struct status *status)
-{
-	int nr = 0, pid, len;
-
-	for (; sscanf(text, "%d%n", &pid, &len) == 1; text += len, nr++)
-		status->inner = pid;
-	status->nested = nr > 1;
-}
-
-static bool read_status(int pid, struct status *status)
-{
-	char path[32], *line = NULL;
-	size_t room = 0;
-	bool found = false;
-	FILE *file;
-
-	memset(status, 0, sizeof(*status));
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	while (file && getline(&line, &room, file) > 0)
-		if (!strncmp(line, "NSpid:", 6))
-			read_inner(line + 6, status);
-		else if (sscanf(line, "Uid: %u %u %u %u", &status->uids[0], &status->uids[1],
-				&status->uids[2], &status->uids[3]) == 4)
-			found = true;
-	free(line);
-	if (file)
-		fclose(file);
-	return found;
-}
-
-static bool has_uid(const struct status *status, uid_t uid)
+static bool has_uid(const struct control_status *status, uid_t uid)
 {
 	for (int i = 0; i < 4; i++)
 		if (status->uids[i] == uid)
 			return true;
 	return false;
-}
-
-/* The pid namespace of a process; 0: it is not told. */
-static uint64_t namespace_of(int pid)
-{
-	char path[32];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return stat(path, &st) ? 0 : st.st_ino;
 }
 
 /*
@@ -95,12 +35,12 @@ static uint64_t namespace_of(int pid)
 static bool may_be(int pid, uid_t uid, const struct control_block *block)
 {
 	bool trusted = uid == geteuid() || !uid;
-	struct status status;
+	struct control_status status;
 	uint64_t name_space;
 
-	if (!proc_is_ours() || !read_status(pid, &status))
+	if (!control_proc_is_ours() || !control_read_status(pid, &status))
 		return trusted;
-	name_space = namespace_of(pid);
+	name_space = control_namespace_of(pid);
 	return (trusted || has_uid(&status, uid)) &&
 	       (!status.inner || status.inner == block->pid) &&
 	       (!name_space || !block->pid_namespace || name_space == block->pid_namespace);
@@ -140,7 +80,7 @@ static bool holds(int pid, uid_t uid, const struct stat *st, const struct contro
 {
 	int mapped;
 
-	if (pid <= 0 || !proc_is_ours())
+	if (pid <= 0 || !control_proc_is_ours())
 		return false;
 	mapped = has_mapped(pid, st);
 	if (mapped < 0)
@@ -165,14 +105,14 @@ static void table_add(struct holder_table *table, int pid, int inner)
 /* Once for all blocks that are looked at: somebody may have put thousands there. */
 static void table_make(struct holder_table *table)
 {
-	DIR *proc = proc_is_ours() ? opendir("/proc") : NULL;
+	DIR *proc = control_proc_is_ours() ? opendir("/proc") : NULL;
 	struct dirent *entry;
-	struct status status;
+	struct control_status status;
 
 	table->made = true;
 	while (proc && (entry = readdir(proc)))
 		if (isdigit((unsigned char)entry->d_name[0]) &&
-		    read_status(atoi(entry->d_name), &status) && status.nested)
+		    control_read_status(atoi(entry->d_name), &status) && status.nested)
 			table_add(table, atoi(entry->d_name), status.inner);
 	if (proc)
 		closedir(proc);
@@ -233,19 +173,19 @@ bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
 		return false;
 	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
 		return true;
-	now = proc_is_ours() ? control_process_start(pid) : 0;
+	now = control_proc_is_ours() ? control_process_start(pid) : 0;
 	return now && start && !control_process_lives(pid, start);
 }
 
 bool holder_namespace_gone(uint64_t pid_namespace)
 {
-	bool gone = control_pid_namespace() == FIRST_PID_NAMESPACE && proc_is_ours();
+	bool gone = control_pid_namespace() == FIRST_PID_NAMESPACE && control_proc_is_ours();
 	struct dirent *entry;
-	struct status status;
+	struct control_status status;
 	DIR *proc;
 
 	/* Mounted so that it hides other users' processes. */
-	if (!gone || !read_status(1, &status))
+	if (!gone || !control_read_status(1, &status))
 		return false;
 	proc = opendir("/proc");
 	if (!proc)
@@ -254,9 +194,9 @@ bool holder_namespace_gone(uint64_t pid_namespace)
 		int pid = atoi(entry->d_name);
 		uint64_t of;
 
-		if (pid <= 0 || !read_status(pid, &status) || !status.nested)
+		if (pid <= 0 || !control_read_status(pid, &status) || !status.nested)
 			continue;
-		of = namespace_of(pid);
+		of = control_namespace_of(pid);
 		gone = of ? of != pid_namespace : !has_uid(&status, geteuid());
 	}
 	closedir(proc);

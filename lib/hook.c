@@ -14,6 +14,8 @@
 #include "fork.h"
 #include "graph.h"
 #include "hook.h"
+#include "memory.h"
+#include "memory_calls.h"
 #include "module.h"
 #include "probe.h"
 #include "stat.h"
@@ -87,7 +89,7 @@ static atomic_bool installed;
 static bool subscribed;
 static enable_fn enable_callback;
 static uint32_t subscription;
-static atomic_bool launches_asked;
+static atomic_bool launches_asked, memory_asked;
 static _Atomic(const char *) graphs_why = "";
 static const struct cuda_api *cuda;
 
@@ -469,6 +471,47 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 		graph_unmade(params->ctx);
 }
 
+/* Functions that others asked to be told of are none of the sets'. */
+static bool sets_want(int cbid)
+{
+	return atomic_load_explicit(&installed, memory_order_acquire) &&
+	       api_wanted(cbid, atomic_load_explicit(&launches_asked, memory_order_acquire));
+}
+
+/*
+ * In a process with a memory quota. Of graphs both want to know: what memory.c changes in
+ * the arguments at the begin is changed last, and is as it was when the others see the end.
+ */
+static __attribute__((noinline)) void on_memory_rare(int cbid,
+						     const struct cuda_call_params *params)
+{
+	bool other = false, begins = params->site == CUDA_SITE_BEGIN;
+	const struct memory_call *call = memory_calls_find(cbid, params->name, &other);
+
+	if (other && begins)
+		memory_uncounted(params->name);
+	if (call && !begins)
+		memory_callback(call, params);
+	if (sets_want(cbid))
+		api_callback(cuda, cbid, params);
+	if (call && begins)
+		memory_callback(call, params);
+}
+
+/* What gets and gives back memory does so often: then little is to be done. */
+static void on_memory(int cbid, const struct cuda_call_params *params)
+{
+	const struct memory_call *call;
+
+	if (params->size < sizeof(*params) || params->cbid != (uint32_t)cbid)
+		return;
+	call = memory_calls_known(cbid, params->name);
+	if (__builtin_expect(call && call->cbid == cbid && !memory_calls_shared(call), 1))
+		memory_callback(call, params);
+	else
+		on_memory_rare(cbid, params);
+}
+
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
 	(void)user;
@@ -476,6 +519,9 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 		return;
 	if (__builtin_expect(domain == DOMAIN_LAUNCH && cbid == CBID_TMD_BUILT, 1))
 		on_launch(params);
+	else if (domain == API_DOMAIN &&
+		 atomic_load_explicit(&memory_asked, memory_order_relaxed))
+		on_memory(cbid, params);
 	else if (domain == API_DOMAIN)
 		api_callback(cuda, cbid, params);
 	else if (domain == DOMAIN_RESOURCE)
@@ -491,11 +537,10 @@ static void on_observed(void *user, int domain, int cbid, const void *params)
 		stat_callback(cuda, cbid, params);
 	else if (domain == DOMAIN_RESOURCE && cbid == CBID_CTX_GOES)
 		stat_ctx_goes(((const struct resource_params *)params)->ctx);
-	/* Launches and graphs that only stat.c asked to be told of are none of the sets'. */
-	if (!atomic_load_explicit(&installed, memory_order_acquire))
-		return;
-	if (domain != API_DOMAIN ||
-	    api_wanted(cbid, atomic_load_explicit(&launches_asked, memory_order_acquire)))
+	if (domain == API_DOMAIN && atomic_load_explicit(&memory_asked, memory_order_relaxed))
+		on_memory(cbid, params);
+	else if (domain == API_DOMAIN ? sets_want(cbid) :
+					atomic_load_explicit(&installed, memory_order_acquire))
 		on_callback(user, domain, cbid, params);
 }
 
@@ -725,6 +770,47 @@ int hook_watch_questions(struct gpupart *gp, bool on)
 				"this driver does not tell of its functions: the program learns the true number of SMs: %s",
 				cuda_words(cuda, result));
 	return 0;
+}
+
+/* All that are to be watched now, or those for later: how the first of them was refused. */
+static int watch_calls(bool later)
+{
+	const struct memory_call *call;
+	int first = 0, refused;
+
+	for (unsigned int n = 0; (call = memory_calls_get(n)); n++) {
+		if (call->later != later)
+			continue;
+		refused = enable_callback(1, subscription, API_DOMAIN, call->cbid);
+		/* Some drivers lack some: cuMemAlloc_v2, the first, is the one that tells. */
+		if (!n)
+			first = refused;
+	}
+	return first;
+}
+
+int hook_watch_memory(struct gpupart *gp, const struct cuda_api *api)
+{
+	int err = 0, refused = 0;
+
+	pthread_mutex_lock(&install_lock);
+	if (!subscribed)
+		err = subscribe(gp, api, on_callback);
+	if (!err)
+		refused = watch_calls(false);
+	if (refused)
+		err = ctx_fail(gp, -EOPNOTSUPP, "this driver does not tell of its functions: %s",
+			       cuda_words(api, refused));
+	atomic_store(&memory_asked, !err);
+	pthread_mutex_unlock(&install_lock);
+	return err;
+}
+
+void hook_watch_memory_later(void)
+{
+	pthread_mutex_lock(&install_lock);
+	watch_calls(true);
+	pthread_mutex_unlock(&install_lock);
 }
 
 int hook_install(struct gpupart *gp, const struct cuda_api *api)

@@ -67,6 +67,14 @@ void hook_watch_launches(void);
  */
 int hook_watch_questions(struct gpupart *gp, bool on);
 
+/*
+ * From now on the begin and the end of functions that have to do with memory are seen;
+ * subscribes, where nobody has. -EOPNOTSUPP where the driver tells of none.
+ */
+int hook_watch_memory(struct gpupart *gp, const struct cuda_api *api);
+/* Of those, the ones that are on the way of launches: from now on, too. */
+void hook_watch_memory_later(void);
+
 /* The thread that had this as its mark ends, and its per-thread default streams with it. */
 void hook_thread_goes(const void *thread);
 

@@ -220,19 +220,6 @@ unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
 	return nr;
 }
 
-/* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
-static bool parse_folder(const char *name, uid_t *uid)
-{
-	char canonical[48];
-	unsigned int number;
-
-	if (sscanf(name, "gpupart-%u", &number) != 1)
-		return false;
-	*uid = number;
-	snprintf(canonical, sizeof(canonical), "gpupart-%u", number);
-	return !strcmp(name, canonical);
-}
-
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max)
 {
 	struct dirent *entry;
@@ -248,7 +235,7 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 	if (!root && errno != ENOENT)
 		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
 	while (root && (entry = readdir(root)))
-		if (parse_folder(entry->d_name, &uid) && uid)
+		if (control_folder_uid(entry->d_name, &uid) && uid)
 			list_dir(uid, list, max, &nr);
 	if (root)
 		closedir(root);

@@ -50,14 +50,16 @@ from typing import Any, Optional, Union
 
 __version__ = "0.1.0"
 __all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job", "Plan",
-           "Process", "Result", "Stream", "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc",
-           "attach", "counters", "gpus", "jobs", "partition", "plan", "processes", "publish"]
+           "Process", "Result", "Stream", "Tenant", "TenantProcess", "Topology", "Tpc", "TpcSet",
+           "Ugpu", "VerifyRow", "Vgpc", "attach", "counters", "gpus", "jobs", "partition", "plan",
+           "processes", "publish", "tenant_processes", "tenants"]
 
 # ------------------------------------------------------------------- the C interface
 
 MAX_TPCS = 256
 _TPCSET_STRLEN = 1024
 _JOB_STRLEN = 64
+_TENANT_STRLEN = 64
 _PLAN_MAX_TENANTS = 16
 _MAX_SMS_PER_TPC = 4
 _VERIFY_QUICK = 1
@@ -108,6 +110,22 @@ class _CJob(Structure):
                 ("limit", c_char * _TPCSET_STRLEN)]
 
 
+class _CTenant(Structure):
+    _fields_ = [("name", c_char * _TENANT_STRLEN), ("uid", c_uint), ("pci", c_char * 20),
+                ("simulated", c_bool), ("quota", c_uint64), ("used", c_uint64),
+                ("nr_processes", c_uint)]
+
+
+class _CTenantProcess(Structure):
+    _fields_ = [("tenant", c_char * _TENANT_STRLEN), ("uid", c_uint), ("pci", c_char * 20),
+                ("pid", c_int), ("inner_pid", c_int), ("program", c_char * 64),
+                ("used", c_uint64)]
+
+
+class _CMemoryCounters(Structure):
+    _fields_ = [("refused", c_uint64), ("uncounted", c_uint64), ("uncounted_call", c_char_p)]
+
+
 class _CDemand(Structure):
     _fields_ = [("name", c_char_p), ("min_tpcs", c_uint), ("max_tpcs", c_uint), ("gpcs", c_bool),
                 ("spread", c_bool), ("cluster", c_uint), ("weight", c_uint), ("same", c_char_p),
@@ -136,7 +154,10 @@ class _CVerifyRow(Structure):
 _STRUCTURES = {
     "gpupart_tpcset": _CTpcSet, "gpupart_gpu_info": _CGpuInfo, "gpupart_tpc": _CTpc,
     "gpupart_gpc": _CGpc, "gpupart_counters": _CCounters, "gpupart_process": _CProcess,
-    "gpupart_job": _CJob, "gpupart_demand": _CDemand, "gpupart_plan_tenant": _CPlanTenant,
+    "gpupart_job": _CJob, "gpupart_tenant": _CTenant,
+    "gpupart_tenant_process": _CTenantProcess, "gpupart_demand": _CDemand,
+    "gpupart_memory_counters": _CMemoryCounters,
+    "gpupart_plan_tenant": _CPlanTenant,
     "gpupart_plan": _CPlan, "gpupart_check": _CCheck, "gpupart_verify_row": _CVerifyRow,
 }
 _ROW = ctypes.CFUNCTYPE(None, POINTER(_CVerifyRow), c_void_p)
@@ -197,6 +218,15 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_process_limit_set": (c_int, [c_void_p, c_int, c_char_p, c_void_p, c_void_p]),
     "gpupart_job_list": (c_int, [c_void_p, POINTER(_CJob), c_uint]),
     "gpupart_job_limit_set": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p]),
+    "gpupart_tenant_list": (c_int, [c_void_p, POINTER(_CTenant), c_uint]),
+    "gpupart_tenant_process_list": (c_int, [c_void_p, POINTER(_CTenantProcess), c_uint]),
+    "gpupart_tenant_get": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(_CTenant)]),
+    "gpupart_tenant_quota_set": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64,
+                                         POINTER(c_uint64)]),
+    "gpupart_memory_counters_get": (None, [POINTER(_CMemoryCounters)]),
+    "gpupart_memory_start": (c_int, [c_void_p, c_char_p, c_uint64]),
+    "gpupart_memory_limit": (c_int, [c_void_p, c_char_p, c_uint64]),
+    "gpupart_memory_parse": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),
     "gpupart_gpu_check": (None, [c_void_p, POINTER(_CCheck)]),
     "gpupart_verify": (c_int, [c_void_p, c_void_p, c_uint, _ROW, c_void_p]),
     "gpupart_census": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_CTpcSet)]),
@@ -586,6 +616,7 @@ def _info(c: _CGpuInfo) -> GpuInfo:
 
 
 IndicesLike = Union[str, int, Iterable[int]]
+MemoryLike = Union[int, str]
 
 
 def _list(indices: IndicesLike) -> str:
@@ -830,6 +861,16 @@ class Process:
         return TpcSet._of_c(before) or None
 
 
+def _size(memory: MemoryLike) -> int:
+    """In bytes, of words as gpupart_memory_parse() has them."""
+    size = c_uint64()
+    if isinstance(memory, bool) or not (isinstance(memory, str) or hasattr(memory, "__index__")):
+        raise TypeError(f"memory={memory!r}: wants bytes as a number, or words as \"8G\"")
+    text = memory if isinstance(memory, str) else str(operator.index(memory))
+    _done(_lib.gpupart_memory_parse(_thread.context, _bytes(text), byref(size)))
+    return size.value
+
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """A run of `gpupart run`, and what it started."""
@@ -849,6 +890,40 @@ class Job:
         _done(_lib.gpupart_job_limit_set(_thread.context, _bytes(self.id), wanted._at,
                                          byref(before)))
         return TpcSet._of_c(before)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tenant:
+    """Programs of a user that share memory of a GPU, and their quota there. Sizes are bytes."""
+    name: str
+    uid: int                    #: whose it is
+    pci: str                    #: of the GPU; "" where it has neither quota nor use on any
+    simulated: bool             #: that GPU is
+    quota: Optional[int]        #: None where there is none
+    used: int                   #: by all its processes; may be above the quota
+    nr_processes: int           #: in it now
+
+    def set_quota(self, memory: MemoryLike) -> Optional[int]:
+        """
+        Its quota on that GPU from now on, as attach() has it. Less than is used takes nothing
+        away. Gives what it was. Tenants of this user only.
+        """
+        before = c_uint64()
+        _done(_lib.gpupart_tenant_quota_set(_thread.context, _bytes(self.name),
+                                            _bytes(self.pci), _size(memory), byref(before)))
+        return before.value or None
+
+
+@dataclasses.dataclass(frozen=True)
+class TenantProcess:
+    """A process of a tenant, and what it uses of one GPU."""
+    tenant: str
+    uid: int
+    pci: str                    #: "" of one that has used no GPU yet
+    pid: int                    #: 0: it has no number in this pid namespace
+    inner_pid: int              #: in its own
+    program: str
+    used: int                   #: bytes
 
 
 class Result(enum.IntEnum):
@@ -940,13 +1015,17 @@ class Gpu:
         self.topology = Topology(_lib.gpupart_gpu_topology(pointer), self)
 
     @classmethod
-    def attach(cls, gpu: Optional[str] = None) -> Gpu:
+    def attach(cls, gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None) -> Gpu:
         """
         Gets ready to confine launches on one GPU: @gpu is "cuda:N" for CUDA's own number,
         an index in PCI order ("0"), a PCI address or a UUID; None is CUDA's device 0. The
         first time on a GPU a few short launches make sure of the mask bits. Attaching
         twice gives the same object, which lives as long as the process. With
         GPUPART_DISABLE=1 in the environment it is refused (errno.ECANCELED).
+
+        @memory: no more of its memory than that for this process, and the others of its
+        tenant where it is in one: bytes, or words ("8G", "512M", "1.5GiB"). Inside of
+        `gpupart run --mem` it can only be made smaller.
         """
         if gpu is not None and not isinstance(gpu, str):
             raise TypeError(f"gpu={gpu!r}: a text is wanted, \"cuda:0\", a PCI address or a UUID")
@@ -959,7 +1038,39 @@ class Gpu:
             known = cls._by_pointer.get(pointer.value) or cls._by_pointer.setdefault(
                 pointer.value, cls(pointer.value))
             cls._by_name[gpu] = known
+        if memory is not None:
+            known._limit_memory(memory)
         return known
+
+    def _limit_memory(self, memory: MemoryLike) -> None:
+        _done(_lib.gpupart_memory_limit(_thread.context, _bytes(self.topology.info.pci),
+                                        _size(memory)))
+
+    @property
+    def memory(self) -> Optional[int]:
+        """
+        Bytes of its memory that this process's tenant may use, None if there is no quota.
+        What it uses, and who: tenants() and tenant_processes().
+
+        >>> gpu = attach(memory="8G")
+        >>> gpu.memory == 8 << 30
+        True
+        >>> gpu.memory = "8 apples"
+        Traceback (most recent call last):
+        gpupart.Error: '8 apples' has no unit that is known: wants K, M, G, T (of 1024), KB, \
+MB, .. (of 1000) or none, for bytes
+        """
+        c = _CTenant()
+        err = _lib.gpupart_tenant_get(_thread.context, None, _bytes(self.topology.info.pci),
+                                      byref(c))
+        if err == -errno.ESRCH:
+            return None
+        _done(err)
+        return c.quota or None
+
+    @memory.setter
+    def memory(self, memory: MemoryLike) -> None:
+        self._limit_memory(memory)
 
     def _apply(self, function: Any, tpcs: Optional[TpcsLike]) -> None:
         if tpcs is None:
@@ -1175,9 +1286,9 @@ class Stream:
         return f"<Stream {self.handle:#x} of {self.gpu!r}>"
 
 
-def attach(gpu: Optional[str] = None) -> Gpu:
+def attach(gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None) -> Gpu:
     """Gpu.attach()."""
-    return Gpu.attach(gpu)
+    return Gpu.attach(gpu, memory=memory)
 
 
 def counters() -> Counters:
@@ -1302,6 +1413,28 @@ def jobs() -> list[Job]:
     rows = _all_of(lambda rows, room: _lib.gpupart_job_list(_thread.context, rows, room), _CJob)
     return [Job(_str(c.id), _str(c.parent), _str(c.name), c.pid, c.elsewhere, _str(c.pci),
                 _str(c.source), c.simulated, TpcSet(_str(c.limit))) for c in rows]
+
+
+def tenants() -> list[Tenant]:
+    """A row a GPU of each tenant of this user (root: of all)."""
+    rows = _all_of(lambda rows, room: _lib.gpupart_tenant_list(_thread.context, rows, room),
+                   _CTenant)
+    return [Tenant(_str(c.name), c.uid, _str(c.pci), c.simulated, c.quota or None, c.used,
+                   c.nr_processes) for c in rows]
+
+
+def tenant_processes() -> list[TenantProcess]:
+    """Their processes: a row a GPU that each uses something of, or one without.
+
+    >>> gpu = attach(memory="8G")
+    >>> [p.pid for p in tenant_processes() if p.pid == os.getpid()] == [os.getpid()]
+    True
+    """
+    rows = _all_of(
+        lambda rows, room: _lib.gpupart_tenant_process_list(_thread.context, rows, room),
+        _CTenantProcess)
+    return [TenantProcess(_str(c.tenant), c.uid, _str(c.pci), c.pid, c.inner_pid,
+                          _str(c.program), c.used) for c in rows]
 
 
 def publish(name: Optional[str] = None) -> None:

@@ -211,10 +211,14 @@ plant check-layering tmd_write lib/scope.c 'void f(char *tmd) { *(unsigned int *
 plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { memcpy(tmd, "x", 1); }'
 plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { ((p)->tmd)[3] |= 1; p->tmd[3] |= 1; }'
 plant check-layering sim_own_decoder lib/sim/new.c '#include "../tmd.h"'
+plant check-layering pipe_integers lib/sim/pipe/sm.c 'static double rate(void) { return 1; }'
+plant check-layering pipe_integers lib/sim/pipe/sm.c 'static unsigned int rate(int x) { return x * 0.5; }'
 plant check-layering cli_public cli/main.c '#include "../lib/topo.h"'
 plant check-layering cli_public cli/main.c '#include "topo.h"'
 plant check-layering cli_public cli/bench/new.c '#include "../../lib/topo.h"'
 plant check-layering inject_public lib/inject/new.c '#include "../scope.h"'
+plant check-layering nvml_alone lib/nvml/new.c '#include "../scope.h"'
+plant check-layering nvml_alone lib/nvml/share.c '#include "../ctx.h"'
 plant check-layering smctrl_public lib/smctrl/new.c '#include "../scope.h"'
 plant check-layering smctrl_polarity lib/scope.c 'int scope_forbidden;'
 plant check-layering smctrl_polarity cli/main.c '#include <libsmctrl.h>'
@@ -256,6 +260,14 @@ planted topo silent_symbols 'topo.o: printf' '#include <stdio.h>' \
 	'void topo_bad(int x); void topo_bad(int x) { printf("%d", x); }'
 planted topo silent_symbols 'topo.o: abort' '#include <stdlib.h>' \
 	'void topo_bad(void); void topo_bad(void) { abort(); }'
+# What is in the objects of the audit library.
+for code in 'int f(void); int f(void) { return printf("x"); }' 'void f(void); void f(void) { abort(); }' \
+	'static _Thread_local int here; int *f(void); int *f(void) { return &here; }'; do
+	mkdir -p "$tree/build/obj/lib/nvml"
+	printf '%s\n' '#include <stdio.h>' '#include <stdlib.h>' "$code" >"$tree/new.c"
+	${CC:-gcc} -O0 -fPIC -c -o "$tree/build/obj/lib/nvml/new.o" "$tree/new.c"
+	caught check-layering nvml_silent 'new.o:'
+done
 planted new exports 'gpupart_more is exported' \
 	'int gpupart_more(void); int gpupart_more(void) { return 1; }'
 echo 'int gpupart_less(void);' >>"$tree/include/gpupart.h"

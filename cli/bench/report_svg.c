@@ -7,6 +7,7 @@
 #include <string.h>
 #include "report.h"
 #include "stats.h"
+#include "../svg.h"
 
 #define WIDTH		960
 #define LEFT		70
@@ -47,25 +48,11 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-static void put_text(FILE *file, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '<')
-			fputs("&lt;", file);
-		else if (*text == '>')
-			fputs("&gt;", file);
-		else if (*text == '&')
-			fputs("&amp;", file);
-		else
-			fputc(*text, file);
-	}
-}
-
 static void label(FILE *file, double x, double y, const char *anchor, int size, const char *text)
 {
 	fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\">", x, y,
 		anchor, size);
-	put_text(file, text);
+	svg_escape(file, text);
 	fputs("</text>\n", file);
 }
 
@@ -145,7 +132,7 @@ static void grid_y(const struct frame *f, double left)
 	}
 	fprintf(f->file, "<text transform=\"translate(18 %.1f) rotate(-90)\" "
 		"text-anchor=\"middle\" font-size=\"12\">", TOP + f->height / 2);
-	put_text(f->file, text_of(f->chart, "y"));
+	svg_escape(f->file, text_of(f->chart, "y"));
 	fputs("</text>\n", f->file);
 }
 

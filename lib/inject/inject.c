@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-inject.so: brings the limit of `gpupart run`, or the measurement of `gpupart
- * stat`, into a program that was not built for it. The driver loads it at cuInit
- * (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never calls
- * cuInit is not touched. Must not know how a launch is confined or measured.
+ * libgpupart-inject.so: brings the limit and the memory quota of `gpupart run`, or the
+ * measurement of `gpupart stat`, into a program that was not built for it. The driver loads
+ * it at cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never
+ * calls cuInit is not touched. Must not know how a launch is confined or measured.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
-/* GPUPART_SET: to be confined; GPUPART_STAT: to be measured. */
+/* GPUPART_SET: to be confined; GPUPART_STAT: to be measured; GPUPART_TENANT: to have a quota. */
 static bool wanted(const char *name)
 {
 	const char *disable = getenv("GPUPART_DISABLE");
@@ -70,7 +70,7 @@ static void preloaded(void)
 {
 	const char *slot = getenv(SLOT), *own = own_path();
 
-	if (!wanted("GPUPART_SET") && !wanted("GPUPART_STAT"))
+	if (!wanted("GPUPART_SET") && !wanted("GPUPART_STAT") && !wanted("GPUPART_TENANT"))
 		return;
 	if (!own || (slot && !strcmp(slot, own)))
 		return;
@@ -126,6 +126,38 @@ static void measure(void)
 		return;
 	if (gpupart_stat_start(gp, getenv("GPUPART_STAT")))
 		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
+	gpupart_close(gp);
+}
+
+static pid_t limited;		/* as @confined */
+
+static void tell_uncounted(void)
+{
+	struct gpupart_memory_counters counters;
+
+	if (getpid() != limited)
+		return;
+	gpupart_memory_counters_get(&counters);
+	if (counters.uncounted)
+		say(true,
+		    "gpupart: %llu calls may have got GPU memory that the quota does not count, %s the last of them\n",
+		    (unsigned long long)counters.uncounted,
+		    counters.uncounted_call ? counters.uncounted_call : "an unnamed one");
+}
+
+/* GPUPART_TENANT: whose; GPUPART_MEM: bytes of each GPU, where it has no quota yet. */
+static void limit_memory(void)
+{
+	struct gpupart *gp;
+
+	if (gpupart_open(&gp))
+		return;
+	if (gpupart_memory_start(gp, NULL, 0)) {
+		say(true, "gpupart: GPU memory is not limited: %s\n", gpupart_error(gp));
+	} else {
+		limited = getpid();
+		atexit(tell_uncounted);
+	}
 	gpupart_close(gp);
 }
 
@@ -224,6 +256,8 @@ int InitializeInjection(void)
 		/* First: who confines takes the driver's one place for a subscriber. */
 		if (wanted("GPUPART_STAT"))
 			measure();
+		if (wanted("GPUPART_TENANT"))
+			limit_memory();
 		if (wanted("GPUPART_SET"))
 			confine_when();
 		call_next();

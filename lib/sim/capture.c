@@ -131,11 +131,14 @@ CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
 		     const struct sim_work *work)
 {
 	struct sim_capture *capture = stream->capture;
+	struct sim_work own = *work;
 	struct sim_node *node;
 
 	if (capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	node = graph_add(capture->graph, type, work, stream->tips, stream->nr_tips);
+	if (!own.launch.prioritized)	/* the graph may be launched into another stream */
+		own.launch.priority = stream->priority;
+	node = graph_add(capture->graph, type, &own, stream->tips, stream->nr_tips);
 	if (!node || !tips_set(&stream->tips, &stream->nr_tips, &node, 1))
 		return invalidate(capture, CUDA_ERROR_OUT_OF_MEMORY);
 	return CUDA_SUCCESS;

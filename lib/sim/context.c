@@ -70,13 +70,19 @@ static struct sim_ctx *ctx_make(CUdevice device, bool primary)
 	ctx->device = device;
 	ctx->live = true;
 	ctx->primary = primary;
+	if (!room_charge(ctx->gpu, ROOM_CONTEXT))
+		goto free_ctx;
 	if (!module_make_builtin(ctx)) {
-		free(ctx);
-		return NULL;
+		room_discharge(ctx->gpu, ROOM_CONTEXT);
+		goto free_ctx;
 	}
 	ctx->next = contexts;
 	contexts = ctx;
 	return ctx;
+
+free_ctx:
+	free(ctx);
+	return NULL;
 }
 
 static void ctx_end(struct sim_ctx *ctx)
@@ -84,6 +90,8 @@ static void ctx_end(struct sim_ctx *ctx)
 	engine_finish_ctx(ctx);
 	stream_destroy_all(ctx);
 	module_unload_all(ctx);
+	memory_ctx_ends(ctx);
+	room_discharge(ctx->gpu, ROOM_CONTEXT);
 	__atomic_store_n(&ctx->live, false, __ATOMIC_RELEASE);
 }
 
@@ -111,7 +119,7 @@ static CUresult check_device(CUdevice device, const void *out)
 	return error || out ? error : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
+static CUresult primary_retain(CUcontext *out, CUdevice device)
 {
 	CUresult error = check_device(device, out);
 	struct sim_ctx *ctx;
@@ -136,6 +144,17 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 	}
 	*out = ctx;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
+{
+	struct args {
+		CUcontext *out;
+		uint64_t device;
+	};
+
+	return API_CALL(cuDevicePrimaryCtxRetain, struct args, primary_retain(out, device), out,
+			API_NARROW(device));
 }
 
 static CUresult primary_release(CUdevice device)
@@ -167,6 +186,34 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 			API_NARROW(device));
 }
 
+/* Whoever has it keeps a handle of what is no more. */
+static CUresult primary_reset(CUdevice device)
+{
+	CUresult error = device_there(device);
+	struct sim_ctx *ctx;
+
+	if (error)
+		return error;
+	sim_enter();
+	ctx = primary_of(device);
+	if (ctx)
+		ctx_end(ctx);
+	sim_leave();
+	if (ctx)
+		hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+	struct args {
+		uint64_t device;
+	};
+
+	return API_CALL(cuDevicePrimaryCtxReset_v2, struct args, primary_reset(device),
+			API_NARROW(device));
+}
+
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 {
 	CUresult error = check_device(device, flags && active ? flags : NULL);
@@ -180,12 +227,11 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *a
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
+static CUresult create(CUcontext *out, CUdevice device)
 {
 	CUresult error = check_device(device, out);
 	struct sim_ctx *ctx;
 
-	(void)flags;	/* how the host waits: it never does here */
 	if (error)
 		return error;
 	if (depth == MAX_DEPTH)
@@ -200,6 +246,17 @@ CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
 	module_tell_builtin(ctx);
 	*out = ctx;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
+{
+	struct args {
+		CUcontext *out;
+		unsigned int flags;	/* how the host waits: it never does here */
+		CUdevice device;
+	};
+
+	return API_CALL(cuCtxCreate_v2, struct args, create(out, device), out, flags, device);
 }
 
 static CUresult destroy(CUcontext ctx)
@@ -315,6 +372,8 @@ static CUresult synchronize(void)
 		error = capture_forbids_ctx(ctx);
 	if (!error)
 		error = engine_finish_ctx(ctx);
+	if (ctx)
+		pool_waited(ctx->gpu);
 	sim_leave();
 	return error;
 }
@@ -326,6 +385,26 @@ CUresult cuCtxSynchronize(void)
 	};
 
 	return API_CALL(cuCtxSynchronize, struct args, synchronize(), 0);
+}
+
+/* Stacks and heaps are as large as kernels that are not there want them: nothing is taken. */
+static CUresult set_limit(int limit)
+{
+	CUresult error;
+
+	if (ctx_current(&error) && (limit < 0 || limit > 6))
+		error = CUDA_ERROR_INVALID_VALUE;
+	return error;
+}
+
+CUresult cuCtxSetLimit(int limit, size_t value)
+{
+	struct args {
+		uint64_t limit;
+		size_t value;
+	};
+
+	return API_CALL(cuCtxSetLimit, struct args, set_limit(limit), API_NARROW(limit), value);
 }
 
 static CUresult resource_of(CUcontext ctx, struct cu_resource *resource, int type)

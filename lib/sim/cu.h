@@ -22,6 +22,9 @@ typedef void **CUstream;	/* a pointer to a word that points to the stream object
 typedef struct sim_graph *CUgraph;
 typedef struct sim_node *CUgraphNode;
 typedef struct sim_exec *CUgraphExec;
+typedef struct sim_array *CUarray;
+typedef struct sim_pool *CUmemoryPool;
+typedef struct sim_external *CUexternalMemory;
 
 struct cu_uuid {
 	unsigned char bytes[16];
@@ -169,6 +172,8 @@ enum cu_node_type {
 	CU_NODE_SET = 2,
 	CU_NODE_GRAPH = 4,
 	CU_NODE_EMPTY = 5,
+	CU_NODE_ALLOC = 10,
+	CU_NODE_FREE = 11,
 	CU_NODE_CONDITIONAL = 13,
 };
 
@@ -291,6 +296,65 @@ struct cu_affinity {
 	unsigned int nr_sms;
 };
 
+/* ---------------------------------------------------------------------- memory */
+
+struct cu_array_descriptor {
+	size_t width, height;
+	unsigned int format, channels;
+};
+
+struct cu_array_3d_descriptor {
+	size_t width, height, depth;
+	unsigned int format, channels, flags;
+};
+
+#define CU_LOCATION_DEVICE	1
+
+struct cu_location {
+	int type, id;
+};
+
+struct cu_memory_properties {
+	int type, handle_types;
+	struct cu_location location;
+	void *metadata;
+	unsigned char flags[8];
+};
+
+struct cu_pool_properties {
+	int type, handle_types;
+	struct cu_location location;
+	void *security;
+	size_t most;
+	unsigned char reserved[56];
+};
+
+enum cu_pool_attribute {
+	CU_POOL_RELEASE_THRESHOLD = 4,
+	CU_POOL_RESERVED = 5,
+	CU_POOL_USED = 7,
+};
+
+#define CU_GRAPH_MEMORY_RESERVED 2
+
+struct cu_alloc_node_params {
+	struct cu_pool_properties pool;
+	const void *access;
+	size_t nr_access, bytes;
+	CUdeviceptr address;
+};
+
+struct cu_ipc_handle {
+	char bytes[64];
+};
+
+struct cu_external_descriptor {
+	int type;
+	void *handle[2];
+	unsigned long long bytes;
+	unsigned int flags, reserved[16];
+};
+
 #pragma GCC visibility push(default)
 
 CUresult cuInit(unsigned int flags);
@@ -315,6 +379,7 @@ CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, i
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active);
 CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice device);
 CUresult cuCtxDestroy_v2(CUcontext ctx);
@@ -324,6 +389,7 @@ CUresult cuCtxPushCurrent_v2(CUcontext ctx);
 CUresult cuCtxPopCurrent_v2(CUcontext *ctx);
 CUresult cuCtxGetDevice(CUdevice *device);
 CUresult cuCtxSynchronize(void);
+CUresult cuCtxSetLimit(int limit, size_t value);
 CUresult cuCtxGetDevResource(CUcontext ctx, struct cu_resource *resource, int type);
 CUresult cuCtxGetExecAffinity(struct cu_affinity *affinity, int type);
 CUresult cuGreenCtxCreate(void **green, void *desc, CUdevice device, unsigned int flags);
@@ -333,6 +399,8 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 CUresult cuStreamDestroy_v2(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamQuery(CUstream stream);
+CUresult cuStreamGetPriority(CUstream stream, int *priority);
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx);
 CUresult cuStreamIsCapturing(CUstream stream, int *status);
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
@@ -419,6 +487,10 @@ CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int 
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);
+CUresult cuLibraryLoadData(CUmodule *library, const void *code, int *options, void **values,
+			   unsigned int nr_options, int *library_options, void **library_values,
+			   unsigned int nr_library_options);
+CUresult cuLibraryUnload(CUmodule library);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuFuncGetModule(CUmodule *module, CUfunction function);
 CUresult cuKernelGetFunction(CUfunction *function, void *kernel);
@@ -453,7 +525,54 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 				   unsigned int shared, CUstream stream, void **params);
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags);
+CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
+			    unsigned int element);
 CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
+CUresult cuArrayCreate_v2(CUarray *array, const struct cu_array_descriptor *descriptor);
+CUresult cuArray3DCreate_v2(CUarray *array, const struct cu_array_3d_descriptor *descriptor);
+CUresult cuArrayDestroy(CUarray array);
+CUresult cuMipmappedArrayCreate(CUarray *array, const struct cu_array_3d_descriptor *descriptor,
+				unsigned int levels);
+CUresult cuMipmappedArrayDestroy(CUarray array);
+CUresult cuMemCreate(uint64_t *handle, size_t bytes, const struct cu_memory_properties *what,
+		     uint64_t flags);
+CUresult cuMemRelease(uint64_t handle);
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment,
+			     CUdeviceptr wanted, uint64_t flags);
+CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes);
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, uint64_t handle,
+		  uint64_t flags);
+CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
+CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const void *access, size_t nr);
+CUresult cuMemRetainAllocationHandle(uint64_t *handle, void *address);
+CUresult cuMemExportToShareableHandle(void *shared, uint64_t handle, int type, uint64_t flags);
+CUresult cuMemImportFromShareableHandle(uint64_t *handle, void *shared, int type);
+CUresult cuIpcGetMemHandle(struct cu_ipc_handle *handle, CUdeviceptr address);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct cu_ipc_handle handle,
+			       unsigned int flags);
+CUresult cuIpcCloseMemHandle(CUdeviceptr address);
+CUresult cuImportExternalMemory(CUexternalMemory *memory,
+				const struct cu_external_descriptor *descriptor);
+CUresult cuDestroyExternalMemory(CUexternalMemory memory);
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+				 CUstream stream);
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const struct cu_pool_properties *properties);
+CUresult cuMemPoolDestroy(CUmemoryPool pool);
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value);
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value);
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device);
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device);
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool);
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value);
+CUresult cuDeviceGraphMemTrim(CUdevice device);
+CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+				size_t nr_before, struct cu_alloc_node_params *params);
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct cu_alloc_node_params *params);
 CUresult cuMemAllocHost_v2(void **address, size_t bytes);
 CUresult cuMemFreeHost(void *address);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes);
@@ -475,6 +594,8 @@ CUresult cuEventDestroy_v2(CUevent event);
 const char *gpupart_sim_capture(int device);
 /* The PCI address and UUID that CUDA device @device answers with. 0 or a CUresult. */
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
+/* Bytes of its memory that this process has (UINT64_MAX: a fault), and all. */
+int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all);
 /* Launches of this process so far that can never finish. */
 int gpupart_sim_hung(void);
 

@@ -1,187 +1,117 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which SM a block runs on, and which launch can never finish. Knows the room on SMs,
- * not time and not streams.
+ * From what a TMD says to a launch of the scheduling pipeline, and which launch can never
+ * finish. Must not know which SM anything runs on, nor when.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim.h"
 
-/* One SM of Hopper: CUDA's programming guide, compute capability 9.0. */
-const struct sim_limits sim_limits = {
-	.warps = 16, .registers = 16384, .register_unit = 256, .min_registers = 16,
-	.shared = 233472, .shared_reserved = 1024, .shared_unit = 128, .shared_default = 49152,
-	.blocks = 32, .block_threads = 1024, .cluster = 16, .cluster_portable = 8,
-};
+#define MIN_REGISTERS	16	/* a thread has at least so many, whatever its TMD says */
 
-/* What a block takes of an SM. */
-struct need {
-	unsigned int warps, warp_registers, shared;
-};
-
-static struct need need_of(unsigned int threads, unsigned int registers, unsigned int shared)
+const struct pipe_chip *sim_chip(void)
 {
-	unsigned int unit = sim_limits.register_unit;
-	struct need need = { .warps = (threads + 31) / 32, .shared = shared };
-
-	if (registers < sim_limits.min_registers)
-		registers = sim_limits.min_registers;
-	need.warp_registers = (registers * 32 + unit - 1) / unit * unit;
-	return need;
+	return pipe_chip_find("h200");
 }
 
-/* Warps that one quarter still takes. */
-static unsigned int quarter_room(const struct sim_sm *sm, unsigned int quarter,
-				 const struct need *need)
+/* The room that a block takes; @shared as a TMD says it, with what the driver has of it. */
+static void take_room(struct pipe_kernel *kernel, unsigned int threads, unsigned int registers,
+		      unsigned int shared)
 {
-	unsigned int warps = sim_limits.warps - sm->warps[quarter];
-	unsigned int by_registers = (sim_limits.registers - sm->registers[quarter]) /
-				    need->warp_registers;
+	unsigned int reserved = sim_chip()->shared_reserved;
 
-	return warps < by_registers ? warps : by_registers;
-}
-
-static bool sm_fits(const struct sim_sm *sm, const struct need *need)
-{
-	unsigned int i, room = 0;
-
-	if (sm->blocks >= sim_limits.blocks || sm->shared + need->shared > sim_limits.shared)
-		return false;
-	for (i = 0; i < SIM_QUARTERS; i++)
-		room += quarter_room(sm, i, need);
-	return room >= need->warps;
-}
-
-/* Each warp goes to the quarter with most room. Only after sm_fits(). */
-static void sm_take(struct sim_sm *sm, const struct need *need, uint8_t warps[SIM_QUARTERS])
-{
-	unsigned int i, best, left;
-
-	memset(warps, 0, SIM_QUARTERS);
-	sm->blocks++;
-	sm->shared += need->shared;
-	for (left = need->warps; left; left--) {
-		for (best = 0, i = 1; i < SIM_QUARTERS; i++)
-			if (quarter_room(sm, i, need) > quarter_room(sm, best, need))
-				best = i;
-		sm->warps[best]++;
-		sm->registers[best] += need->warp_registers;
-		warps[best]++;
-	}
-}
-
-static void sm_give(struct sim_sm *sm, const struct need *need,
-		    const uint8_t warps[SIM_QUARTERS])
-{
-	unsigned int i;
-
-	sm->blocks--;
-	sm->shared -= need->shared;
-	for (i = 0; i < SIM_QUARTERS; i++) {
-		sm->warps[i] -= warps[i];
-		sm->registers[i] -= warps[i] * need->warp_registers;
-	}
+	kernel->threads = threads;
+	kernel->registers = registers < MIN_REGISTERS ? MIN_REGISTERS : registers;
+	kernel->shared = shared < reserved ? 0 : shared - reserved;
 }
 
 unsigned int dispatch_occupancy(unsigned int threads, unsigned int registers,
 				unsigned int shared)
 {
-	struct need need = need_of(threads, registers, shared);
-	uint8_t warps[SIM_QUARTERS];
-	struct sim_sm sm = { 0 };
+	struct pipe_kernel kernel = { 0 };
 
-	while (sm_fits(&sm, &need))
-		sm_take(&sm, &need, warps);
-	return sm.blocks;
+	take_room(&kernel, threads, registers, shared);
+	return pipe_occupancy(sim_chip(), &kernel);
 }
 
-static struct need kernel_need(const struct sim_kernel *kernel)
+static void make_ask(struct sim_kernel *kernel, const struct sim_gpu *gpu)
 {
 	const struct sim_grid *grid = &kernel->grid;
+	struct pipe_kernel *asked = &kernel->ask.kernel;
+	unsigned int tpc;
 
-	return need_of(grid->threads, grid->registers, grid->shared);
+	asked->name = kernel->code->name;
+	asked->blocks = grid->nr_blocks;
+	asked->cluster = grid->clustered ? grid->cluster_blocks : 0;
+	asked->pack = !grid->spread;
+	asked->cooperative = grid->cooperative;
+	take_room(asked, grid->threads, grid->registers, grid->shared);
+	kernel->code->demand(asked, kernel);
+	for (tpc = 0; tpc < gpu->nr_tpcs; tpc++)
+		if (!(grid->tpc_off[tpc / 64] >> tpc % 64 & 1))
+			kernel->ask.set.allowed[tpc / 64] |= 1ull << tpc % 64;
 }
 
 /* ------------------------------------------------------ what can never finish */
 
-/*
- * Clusters that an idle virtual GPC holds with @sms of its SMs allowed. A spread
- * cluster needs as many SMs as it has blocks; several clusters may share them.
- */
-static uint64_t vgpc_holds(const struct sim_grid *grid, unsigned int sms, unsigned int occupancy)
+static bool has_tpc(const struct pipe_set *set)
 {
-	if (grid->spread && sms < grid->cluster_blocks)
-		return 0;
-	return (uint64_t)sms * occupancy / grid->cluster_blocks;
-}
-
-/* Units that the idle GPU holds at once; fills @why where not one fits. */
-static uint64_t gpu_holds(const struct sim_kernel *kernel, char why[160])
-{
-	const struct sim_grid *grid = &kernel->grid;
-	unsigned int occupancy = dispatch_occupancy(grid->threads, grid->registers, grid->shared);
-	unsigned int sms[SIM_MAX_VGPCS] = { 0 };
-	uint64_t units = 0;
 	unsigned int i;
 
-	if (!kernel->nr_places) {
-		snprintf(why, 160, "its mask leaves no TPC");
-		return 0;
-	}
-	if (!occupancy) {
-		snprintf(why, 160, "a block of %u threads, %u registers, %u bytes fits on no SM",
-			 grid->threads, grid->registers, grid->shared);
-		return 0;
-	}
-	if (!grid->clustered)
-		return (uint64_t)kernel->nr_places * occupancy;
-	for (i = 0; i < kernel->nr_places; i++)
-		sms[kernel->places[i].sm->vgpc]++;
-	for (i = 0; i < SIM_MAX_VGPCS; i++)
-		units += vgpc_holds(grid, sms[i], occupancy);
-	if (!units)
-		snprintf(why, 160, "a cluster of %u blocks fits into no virtual GPC of its mask",
-			 grid->cluster_blocks);
-	return units;
+	for (i = 0; i < PIPE_SET_WORDS; i++)
+		if (set->allowed[i])
+			return true;
+	return false;
 }
 
-static bool can_finish(const struct sim_kernel *kernel, char why[160])
+static bool can_finish(const struct sim_gpu *gpu, const struct sim_kernel *kernel, char why[160])
 {
-	uint64_t units = gpu_holds(kernel, why);
+	const struct sim_grid *grid = &kernel->grid;
+	uint64_t units = grid->clustered ? grid->nr_clusters : grid->nr_blocks, room;
 
-	if (!units)
+	if (!has_tpc(&kernel->ask.set)) {
+		snprintf(why, 160, "its mask leaves no TPC");
 		return false;
-	if (kernel->grid.cooperative && units < kernel->nr_units) {
+	}
+	if (!pipe_occupancy(&gpu->hw.chip, &kernel->ask.kernel)) {
+		snprintf(why, 160, "a block of %u threads, %u registers, %u bytes fits on no SM",
+			 grid->threads, grid->registers, grid->shared);
+		return false;
+	}
+	room = pipe_fed_room(gpu->fed, &kernel->ask);
+	if (!room) {
+		snprintf(why, 160, "a cluster of %u blocks fits into no virtual GPC of its mask",
+			 grid->cluster_blocks);
+		return false;
+	}
+	if (grid->cooperative && room < units) {
 		snprintf(why, 160, "cooperative, and its mask holds %llu of its %llu %s at once",
-			 (unsigned long long)units, (unsigned long long)kernel->nr_units,
-			 kernel->grid.clustered ? "clusters" : "blocks");
+			 (unsigned long long)room, (unsigned long long)units,
+			 grid->clustered ? "clusters" : "blocks");
 		return false;
 	}
 	return true;
 }
 
-/* First SMs of TPCs before second ones, so that few blocks take many TPCs. */
-static void kernel_choose(struct sim_kernel *kernel, struct sim_gpu *gpu)
+/* Under MPS a kernel's SMs are counted from 0 among those that it may use. */
+static bool number_sms(struct sim_kernel *kernel, const struct sim_gpu *gpu)
 {
-	uint32_t smids[SIM_MAX_SMS];
-	unsigned int smid, rank = 0, nth, tpc;
-	struct sim_sm *sm;
+	const struct pipe_map *map = &gpu->hw.map;
+	unsigned int smid, tpc;
+	uint16_t nr = 0;
 
-	for (smid = 0; smid < gpu->nr_sms; smid++) {
-		tpc = gpu->sms[smid].tpc;
-		if (kernel->grid.tpc_off[tpc / 64] >> tpc % 64 & 1)
-			smids[smid] = UINT32_MAX;
-		else
-			smids[smid] = sim_faults()->mps ? rank++ : smid;
+	if (!sim_faults()->mps)
+		return true;
+	kernel->smids = calloc(map->nr_sms, sizeof(*kernel->smids));
+	if (!kernel->smids)
+		return false;
+	for (smid = 0; smid < map->nr_sms; smid++) {
+		tpc = map->sms[smid].tpc;
+		if (kernel->ask.set.allowed[tpc / 64] >> tpc % 64 & 1)
+			kernel->smids[smid] = nr++;
 	}
-	for (nth = 0; nth < GPUPART_MAX_SMS_PER_TPC; nth++)
-		for (smid = 0; smid < gpu->nr_sms; smid++) {
-			sm = &gpu->sms[smid];
-			if (sm->sm_in_tpc == nth && smids[smid] != UINT32_MAX)
-				kernel->places[kernel->nr_places++] =
-					(struct sim_place){ sm, smids[smid] };
-		}
+	return true;
 }
 
 struct sim_kernel *dispatch_prepare(struct sim_gpu *gpu, const struct sim_code *code,
@@ -193,19 +123,12 @@ struct sim_kernel *dispatch_prepare(struct sim_gpu *gpu, const struct sim_code *
 	why[0] = '\0';
 	if (!kernel)
 		return NULL;
-	kernel->places = calloc(gpu->nr_sms, sizeof(*kernel->places));
-	if (!kernel->places)
-		goto free_kernel;
 	kernel->code = code;
 	kernel->args = *args;
 	kernel->grid = *grid;
-	kernel->nr_units = grid->clustered ? grid->nr_clusters : grid->nr_blocks;
-	kernel_choose(kernel, gpu);
-	if (!can_finish(kernel, why))
-		goto free_kernel;
-	return kernel;
-
-free_kernel:
+	make_ask(kernel, gpu);
+	if (can_finish(gpu, kernel, why) && number_sms(kernel, gpu))
+		return kernel;
 	dispatch_free(kernel);
 	return NULL;
 }
@@ -213,11 +136,11 @@ free_kernel:
 void dispatch_free(struct sim_kernel *kernel)
 {
 	if (kernel)
-		free(kernel->places);
+		free(kernel->smids);
 	free(kernel);
 }
 
-/* ------------------------------------------------------------------ placement */
+/* -------------------------------------------------------------- blocks that ran */
 
 /* Where block @nth of cluster @unit (without clusters: block @unit) stands in the grid. */
 static uint64_t block_index(const struct sim_grid *grid, uint64_t unit, unsigned int nth)
@@ -236,170 +159,19 @@ static uint64_t block_index(const struct sim_grid *grid, uint64_t unit, unsigned
 	return at[0] + grid->grid[0] * (at[1] + grid->grid[1] * at[2]);
 }
 
-static struct sim_block *block_put(struct sim_gpu *gpu, struct sim_kernel *kernel,
-				   const struct need *need, const struct sim_place *place,
-				   unsigned int nth)
+void dispatch_ran(const struct pipe_block *from)
 {
-	struct sim_block *block = gpu->free_blocks;
+	const struct sim_kernel *kernel = (const struct sim_kernel *)
+		((const char *)from->ask - offsetof(struct sim_kernel, ask));
+	const struct sim_grid *grid = &kernel->grid;
+	struct sim_block block = {
+		.start = SIM_CLOCK_START + from->start, .end = SIM_CLOCK_START + from->end,
+		.index = block_index(grid, from->block / grid->cluster_blocks,
+				     from->block % grid->cluster_blocks),
+		.cluster = grid->clustered ? from->cluster : 0,
+		.smid = kernel->smids ? kernel->smids[from->smid] : from->smid,
+	};
 
-	gpu->free_blocks = block->next;
-	block->kernel = kernel;
-	block->sm = place->sm;
-	block->smid = place->smid;
-	block->index = block_index(&kernel->grid, kernel->placed, nth);
-	block->cluster = kernel->grid.clustered ? kernel->placed : 0;
-	sm_take(place->sm, need, block->warps);
-	kernel->resident++;
-	return block;
-}
-
-void dispatch_retire(struct sim_gpu *gpu, struct sim_block *block)
-{
-	struct need need = kernel_need(block->kernel);
-
-	sm_give(block->sm, &need, block->warps);
-	block->kernel->resident--;
-	block->next = gpu->free_blocks;
-	gpu->free_blocks = block;
-}
-
-static void retire_until(struct sim_gpu *gpu, struct sim_block **list, struct sim_block *stop)
-{
-	struct sim_block *block;
-
-	while (*list != stop) {
-		block = *list;
-		*list = block->next;
-		dispatch_retire(gpu, block);
-	}
-}
-
-static bool in_cluster(const struct sim_block *block, const struct sim_block *stop,
-		       const struct sim_sm *sm)
-{
-	for (; block != stop; block = block->next)
-		if (block->sm == sm)
-			return true;
-	return false;
-}
-
-/*
- * The least loaded SM that takes a block. @vgpc -1: any. Blocks of @list up to @stop
- * belong to the same cluster.
- */
-static struct sim_place *choose(struct sim_kernel *kernel, const struct need *need, int vgpc,
-				const struct sim_block *list, const struct sim_block *stop)
-{
-	struct sim_place *place, *best = NULL;
-	unsigned int i;
-
-	for (i = 0; i < kernel->nr_places; i++) {
-		place = &kernel->places[i];
-		if (vgpc >= 0 && place->sm->vgpc != vgpc)
-			continue;
-		if (best && place->sm->blocks >= best->sm->blocks)
-			continue;
-		if (!sm_fits(place->sm, need))
-			continue;
-		if (vgpc >= 0 && kernel->grid.spread && in_cluster(list, stop, place->sm))
-			continue;
-		best = place;
-		if (!best->sm->blocks)
-			break;
-	}
-	return best;
-}
-
-/* All blocks of the next cluster into @vgpc, or none. */
-static bool place_cluster(struct sim_gpu *gpu, struct sim_kernel *kernel,
-			  const struct need *need, int vgpc, struct sim_block **list)
-{
-	struct sim_block *stop = *list, *block;
-	struct sim_place *place;
-	unsigned int nth;
-
-	for (nth = 0; nth < kernel->grid.cluster_blocks; nth++) {
-		place = choose(kernel, need, vgpc, *list, stop);
-		if (!place) {
-			retire_until(gpu, list, stop);
-			return false;
-		}
-		block = block_put(gpu, kernel, need, place, nth);
-		block->next = *list;
-		*list = block;
-	}
-	return true;
-}
-
-/* The next cluster into the virtual GPC with the fewest blocks an allowed SM that takes it. */
-static bool place_somewhere(struct sim_gpu *gpu, struct sim_kernel *kernel,
-			    const struct need *need, struct sim_block **list)
-{
-	unsigned int sms[SIM_MAX_VGPCS] = { 0 }, blocks[SIM_MAX_VGPCS] = { 0 };
-	bool tried[SIM_MAX_VGPCS] = { false };
-	int vgpc, best;
-	unsigned int i;
-
-	for (i = 0; i < kernel->nr_places; i++) {
-		vgpc = kernel->places[i].sm->vgpc;
-		sms[vgpc]++;
-		blocks[vgpc] += kernel->places[i].sm->blocks;
-	}
-	for (;;) {
-		best = -1;
-		for (vgpc = 0; vgpc < SIM_MAX_VGPCS; vgpc++) {
-			if (!sms[vgpc] || tried[vgpc])
-				continue;
-			if (best < 0 || (uint64_t)blocks[vgpc] * sms[best] <
-					(uint64_t)blocks[best] * sms[vgpc])
-				best = vgpc;
-		}
-		if (best < 0)
-			return false;
-		if (place_cluster(gpu, kernel, need, best, list))
-			return true;
-		tried[best] = true;
-	}
-}
-
-static bool place_unit(struct sim_gpu *gpu, struct sim_kernel *kernel,
-		       const struct need *need, struct sim_block **list)
-{
-	struct sim_place *place;
-	struct sim_block *block;
-
-	if (kernel->grid.clustered) {
-		if (!place_somewhere(gpu, kernel, need, list))
-			return false;
-	} else {
-		place = choose(kernel, need, -1, NULL, NULL);
-		if (!place)
-			return false;
-		block = block_put(gpu, kernel, need, place, 0);
-		block->next = *list;
-		*list = block;
-	}
-	kernel->placed++;
-	return true;
-}
-
-struct sim_block *dispatch_place(struct sim_gpu *gpu)
-{
-	struct sim_block *list = NULL, *stop;
-	struct sim_kernel *kernel;
-	struct need need;
-
-	for (kernel = gpu->active; kernel; kernel = kernel->next) {
-		need = kernel_need(kernel);
-		stop = list;
-		while (kernel->placed < kernel->nr_units)
-			if (!place_unit(gpu, kernel, &need, &list))
-				break;
-		/* A cooperative grid starts whole or waits. */
-		if (kernel->grid.cooperative && kernel->placed < kernel->nr_units) {
-			retire_until(gpu, &list, stop);
-			kernel->placed = 0;
-		}
-	}
-	return list;
+	if (kernel->code->finish)
+		kernel->code->finish(kernel, &block);
 }

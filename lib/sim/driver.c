@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "api.h"
 
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -273,19 +272,30 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* Device memory is host memory, so there is as much of it. */
-CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+static CUresult total_of(size_t *bytes, CUdevice device)
 {
 	CUresult error;
+	struct sim_gpu *gpu = device_get(device, bytes, &error);
 
-	if (device_get(device, bytes, &error))
-		*bytes = (size_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	if (gpu)
+		*bytes = gpu->memory;
 	return error;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+	struct args {
+		size_t *bytes;
+		uint64_t device;
+	};
+
+	return API_CALL(cuDeviceTotalMem_v2, struct args, total_of(bytes, device), bytes,
+			API_NARROW(device));
 }
 
 static CUresult attribute_of(int *value, int attribute, CUdevice device)
 {
-	const struct sim_limits *sm = &sim_limits;
+	const struct pipe_chip *sm = sim_chip();
 	struct address address = { 0 };
 	struct sim_gpu *gpu;
 	CUresult error;
@@ -311,7 +321,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 		*value = SIM_MAX_GRID_YZ;
 		break;
 	case CU_DEVICE_MAX_SHARED_PER_BLOCK:
-		*value = sm->shared_default;
+		*value = SIM_SHARED_DEFAULT;
 		break;
 	case CU_DEVICE_CONSTANT_MEMORY:
 		*value = 65536;
@@ -324,7 +334,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 		break;
 	case CU_DEVICE_MAX_REGISTERS_PER_BLOCK:
 	case CU_DEVICE_MAX_REGISTERS_PER_SM:
-		*value = sm->registers * SIM_QUARTERS;
+		*value = sm->registers * sm->quarters;
 		break;
 	case CU_DEVICE_CLOCK_KHZ:	/* of %globaltimer: one tick a nanosecond */
 		*value = 1000000;
@@ -335,10 +345,8 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 	case CU_DEVICE_CONCURRENT_KERNELS:
 	case CU_DEVICE_UNIFIED_ADDRESSING:
 	case CU_DEVICE_COOPERATIVE_LAUNCH:
+	case CU_DEVICE_STREAM_PRIORITIES:
 		*value = 1;
-		break;
-	case CU_DEVICE_STREAM_PRIORITIES:	/* taken, but all streams are alike */
-		*value = 0;
 		break;
 	case CU_DEVICE_PCI_BUS:
 		*value = address.bus;
@@ -350,7 +358,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 		*value = address.domain;
 		break;
 	case CU_DEVICE_MAX_THREADS_PER_SM:
-		*value = sm->warps * SIM_QUARTERS * 32;
+		*value = sm->warps * sm->quarters * 32;
 		break;
 	case CU_DEVICE_CC_MAJOR:
 		*value = sim_faults()->cc_major;
@@ -444,5 +452,18 @@ int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48])
 		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
 	snprintf(pci, 20, "%s", gpu->info.pci);
 	snprintf(uuid, 48, "%s", gpu->info.uuid);
+	return CUDA_SUCCESS;
+}
+
+int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all)
+{
+	struct sim_gpu *gpu = gpu_get(device);
+
+	if (!gpu || !own || !all)
+		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	sim_enter();
+	*all = gpu->memory_taken;
+	*own = sim_faults()->no_memory_figure ? UINT64_MAX : gpu->memory_taken;
+	sim_leave();
 	return CUDA_SUCCESS;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Time: the order of work on streams and a clock that jumps from one block's end to
- * the next. It runs when somebody waits; until then work is only queued, so that
- * everything queued by then starts together. A graph is one thing on a stream; its steps
- * start when those before them are done. Must not know where blocks go.
+ * The simulated driver's work as commands of the scheduling pipeline (pipe/), whose clock is
+ * the GPU's: what is queued on a stream becomes commands there, and is carried out when the
+ * pipeline says that it is done. Time goes on when somebody waits, or by the host's clock.
+ * Must not know where blocks go.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,121 +32,7 @@ void engine_moment_put(struct sim_moment *moment)
 		free(moment);
 }
 
-/* ----------------------------------------------------------- queues of streams */
-
-static void catch_up(struct sim_gpu *gpu);
-
-bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
-{
-	struct sim_gpu *gpu = stream->ctx->gpu;
-	struct sim_op *op = malloc(sizeof(*op));
-	struct sim_stream **last;
-	unsigned int i;
-
-	if (!op)
-		return false;
-	if (sim_faults()->host_clock)
-		catch_up(gpu);
-	*op = *from;
-	op->next = NULL;
-	op->number = stream->ctx->nr_ops++;
-	if (op->kernel)
-		op->kernel->op = op;
-	for (i = 0; op->run && i < op->run->nr_steps; i++)
-		if (op->run->steps[i].op.kernel)
-			op->run->steps[i].op.kernel->op = op;
-	if (op->event)
-		op->event->pending++;
-	if (!stream->head)
-		stream->tail = &stream->head;
-	*stream->tail = op;
-	stream->tail = &op->next;
-	if (!stream->busy) {	/* last in line: who comes first starts first */
-		stream->busy = true;
-		stream->next_busy = NULL;
-		for (last = &gpu->busy; *last; last = &(*last)->next_busy)
-			;
-		*last = stream;
-	}
-	gpu->stale = true;
-	return true;
-}
-
-/* The legacy default stream waits for every blocking stream and they for it. */
-static bool may_start(const struct sim_gpu *gpu, const struct sim_stream *stream)
-{
-	const struct sim_ctx *ctx = stream->ctx;
-	const struct sim_stream *other;
-
-	if (stream->head->after && !stream->head->after->over)
-		return false;
-	if (!stream->blocking)
-		return true;
-	if (!stream->legacy)
-		return !ctx->legacy || !ctx->legacy->head ||
-		       ctx->legacy->head->number > stream->head->number;
-	for (other = gpu->busy; other; other = other->next_busy)
-		if (other != stream && other->ctx == ctx && other->blocking && other->head &&
-		    other->head->number < stream->head->number)
-			return false;
-	return true;
-}
-
-static void finish_head(struct sim_gpu *gpu, struct sim_stream *stream)
-{
-	struct sim_op *op = stream->head;
-
-	stream->head = op->next;
-	if (op->moment)
-		op->moment->over = true;
-	engine_moment_put(op->moment);
-	engine_moment_put(op->after);
-	dispatch_free(op->kernel);
-	engine_run_free(op->run);
-	free(op);
-	gpu->stale = true;
-}
-
-/* Work that takes no SM is done at once, as if copy engines took no time. */
-static void perform(struct sim_gpu *gpu, const struct sim_op *op)
-{
-	uint32_t *word = (uint32_t *)(uintptr_t)op->args.address;
-	uint64_t i;
-
-	switch (op->kind) {
-	case SIM_OP_SET8:
-		memset((void *)(uintptr_t)op->args.address, op->args.value, op->args.bytes);
-		break;
-	case SIM_OP_SET32:
-		for (i = 0; i < op->args.bytes / 4; i++)
-			word[i] = op->args.value;
-		break;
-	case SIM_OP_COPY:
-		memmove((void *)(uintptr_t)op->args.address, (void *)(uintptr_t)op->args.from,
-			op->args.bytes);
-		break;
-	case SIM_OP_EVENT:
-		op->event->time = gpu->clock;
-		op->event->pending--;
-		break;
-	case SIM_OP_NOTHING:
-	case SIM_OP_KERNEL:
-	case SIM_OP_GRAPH:
-		break;
-	}
-}
-
-static void activate(struct sim_gpu *gpu, struct sim_op *op)
-{
-	struct sim_kernel **last = &gpu->active;
-
-	while (*last)
-		last = &(*last)->next;
-	*last = op->kernel;
-	op->active = true;
-}
-
-/* ------------------------------------------------------------ steps of a graph */
+/* ------------------------------------------------------------ what is carried out */
 
 void engine_run_free(struct sim_run *run)
 {
@@ -154,171 +41,96 @@ void engine_run_free(struct sim_run *run)
 	if (!run)
 		return;
 	for (i = 0; i < run->nr_steps; i++)
-		dispatch_free(run->steps[i].op.kernel);
+		dispatch_free(run->steps[i].kernel);
 	free(run->edges);
+	free(run->nodes);
+	free(run->asks);
 	free(run);
 }
 
-static void step_ready(struct sim_run *run, struct sim_step *step)
+/* What no SM does: at the moment when it is done. */
+static void perform(struct sim_gpu *gpu, enum sim_op_kind kind, const struct sim_args *args,
+		    struct sim_event *event)
 {
-	if (!run->ready)
-		run->last_ready = &run->ready;
-	step->next_ready = NULL;
-	*run->last_ready = step;
-	run->last_ready = &step->next_ready;
-}
+	uint32_t *word = (uint32_t *)(uintptr_t)args->address;
+	uint64_t i;
 
-static void step_done(struct sim_run *run, struct sim_step *step)
-{
-	unsigned int i;
-
-	run->left--;
-	for (i = 0; i < step->nr_next; i++)
-		if (!--run->steps[step->next[i]].waits)
-			step_ready(run, &run->steps[step->next[i]]);
-}
-
-/* Starts what waits for nothing any more, and what that lets start. */
-static void run_go_on(struct sim_gpu *gpu, struct sim_run *run)
-{
-	struct sim_step *step;
-
-	while ((step = run->ready)) {
-		run->ready = step->next_ready;
-		if (step->op.kind == SIM_OP_KERNEL) {
-			activate(gpu, &step->op);
-		} else {
-			perform(gpu, &step->op);
-			step_done(run, step);
-		}
+	switch (kind) {
+	case SIM_OP_SET8:
+		memset((void *)(uintptr_t)args->address, args->value, args->bytes);
+		break;
+	case SIM_OP_SET32:
+		for (i = 0; i < args->bytes / 4; i++)
+			word[i] = args->value;
+		break;
+	case SIM_OP_COPY:
+		memmove((void *)(uintptr_t)args->address, (void *)(uintptr_t)args->from,
+			args->bytes);
+		break;
+	case SIM_OP_EVENT:
+		event->time = pipe_fed_now(gpu->fed);
+		event->pending--;
+		break;
+	case SIM_OP_NOTHING:
+	case SIM_OP_KERNEL:
+	case SIM_OP_GRAPH:
+		break;
 	}
 }
 
-static void run_start(struct sim_gpu *gpu, struct sim_op *op)
+static void finish_head(struct sim_stream *stream)
 {
-	unsigned int i;
+	struct sim_op *op = stream->head;
 
-	op->active = true;
-	for (i = 0; i < op->run->nr_steps; i++)
-		if (!op->run->steps[i].waits)
-			step_ready(op->run, &op->run->steps[i]);
-	run_go_on(gpu, op->run);
+	stream->head = op->next;
+	if (op->moment)
+		op->moment->over = true;
+	engine_moment_put(op->moment);
+	dispatch_free(op->kernel);
+	engine_run_free(op->run);
+	free(op);
 }
 
-/* Starts what may start, again and again until that lets nothing new start. */
-static void look_at_heads(struct sim_gpu *gpu)
-{
-	struct sim_stream **link, *stream;
+/* ------------------------------------------------------ what the pipeline tells us */
 
-	while (gpu->stale) {
-		gpu->stale = false;
-		for (link = &gpu->busy; *link; ) {
-			stream = *link;
-			while (stream->head && !stream->head->active && may_start(gpu, stream)) {
-				if (stream->head->kind == SIM_OP_KERNEL) {
-					activate(gpu, stream->head);
-					break;
-				}
-				if (stream->head->kind == SIM_OP_GRAPH) {
-					run_start(gpu, stream->head);
-					if (stream->head->run->left)
-						break;
-				}
-				perform(gpu, stream->head);
-				finish_head(gpu, stream);
-			}
-			if (!stream->head) {
-				stream->busy = false;
-				*link = stream->next_busy;
-			} else {
-				link = &stream->next_busy;
-			}
-		}
-	}
+static void on_block(void *user, const struct pipe_block *block)
+{
+	(void)user;
+	dispatch_ran(block);
 }
 
-/* ------------------------------------------------------- blocks, by their ends */
-
-static bool ends_before(const struct sim_block *a, const struct sim_block *b)
+/* The graph is the oldest on its stream: what is before it is done. */
+static void on_node(void *user, void *of, uint64_t number, unsigned int node)
 {
-	return a->end != b->end ? a->end < b->end : a->order < b->order;
+	struct sim_stream *stream = of;
+	const struct sim_step *step = &stream->head->run->steps[node];
+
+	(void)number;
+	perform(user, step->kind, &step->args, NULL);
 }
 
-static void heap_push(struct sim_gpu *gpu, struct sim_block *block)
+static void on_done(void *user, void *of, uint64_t number)
 {
-	unsigned int i = gpu->nr_running++, up;
+	struct sim_stream *stream = of;
+	struct sim_op *op = stream->head;
 
-	for (; i; i = up) {
-		up = (i - 1) / 2;
-		if (!ends_before(block, gpu->running[up]))
-			break;
-		gpu->running[i] = gpu->running[up];
-	}
-	gpu->running[i] = block;
+	/* A wait in front of something is a command, too, and no end of it. */
+	if (!op || op->last != number)
+		return;
+	perform(user, op->kind, &op->args, op->event);
+	finish_head(stream);
 }
 
-static struct sim_block *heap_pop(struct sim_gpu *gpu)
+bool engine_open(struct sim_gpu *gpu)
 {
-	struct sim_block *first = gpu->running[0], *last = gpu->running[--gpu->nr_running];
-	unsigned int i = 0, down;
+	const struct pipe_fed_watch watch = {
+		.user = gpu, .block = on_block, .node = on_node, .done = on_done,
+	};
 
-	for (; (down = 2 * i + 1) < gpu->nr_running; i = down) {
-		if (down + 1 < gpu->nr_running &&
-		    ends_before(gpu->running[down + 1], gpu->running[down]))
-			down++;
-		if (!ends_before(gpu->running[down], last))
-			break;
-		gpu->running[i] = gpu->running[down];
-	}
-	gpu->running[i] = last;
-	return first;
+	return !pipe_fed_open(&gpu->fed, &gpu->hw, &watch);
 }
 
-static void start_blocks(struct sim_gpu *gpu)
-{
-	struct sim_block *block = dispatch_place(gpu), *next, *list = NULL;
-
-	/* It comes last first. */
-	for (; block; block = next) {
-		next = block->next;
-		block->next = list;
-		list = block;
-	}
-	for (block = list; block; block = block->next) {
-		block->start = gpu->clock;
-		block->order = gpu->nr_blocks++;
-		block->end = gpu->clock + block->kernel->code->duration(block->kernel, block);
-		heap_push(gpu, block);
-	}
-}
-
-static void deactivate(struct sim_gpu *gpu, const struct sim_kernel *kernel)
-{
-	struct sim_kernel **link = &gpu->active;
-
-	while (*link != kernel)
-		link = &(*link)->next;
-	*link = kernel->next;
-}
-
-static void end_kernel(struct sim_gpu *gpu, struct sim_kernel *kernel)
-{
-	struct sim_stream *stream = gpu->busy;
-	struct sim_step *step = kernel->step;
-	struct sim_op *op = kernel->op;
-
-	deactivate(gpu, kernel);
-	if (step) {
-		step->op.active = false;
-		step_done(op->run, step);
-		run_go_on(gpu, op->run);
-		if (op->run->left)
-			return;
-	}
-	while (stream->head != op)
-		stream = stream->next_busy;
-	finish_head(gpu, stream);
-}
+/* ------------------------------------------------------------------ the two clocks */
 
 /* Of the host, from where a GPU's begins at the first question. */
 static uint64_t host_ns(void)
@@ -330,54 +142,45 @@ static uint64_t host_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	ns = ts.tv_sec * 1000000000ull + ts.tv_nsec;
 	if (!first)
-		first = ns - SIM_CLOCK_START;
+		first = ns;
 	return ns - first;
 }
 
-static void sleep_until(uint64_t end)
+/* The pipeline is out of memory, or at the end of its clock: nothing will ever be done. */
+static void stands(struct sim_gpu *gpu)
 {
-	uint64_t now = host_ns();
+	struct sim_ctx *ctx;
 
-	if (end > now)
-		engine_sleep(end - now);
+	if (!gpu->stands)
+		sim_say("%s: the simulated GPU stands: no memory", gpu->info.pci);
+	gpu->stands = true;
+	for (ctx = ctx_first(); ctx; ctx = ctx->next)
+		if (ctx->gpu == gpu)
+			launch_failed(ctx, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 bool engine_step(struct sim_gpu *gpu)
 {
-	struct sim_kernel *kernel;
-	struct sim_block *block;
-	bool did = gpu->stale;
+	uint64_t next, now;
+	int did;
 
-	look_at_heads(gpu);
-	start_blocks(gpu);
-	if (!gpu->nr_running)
-		return did;
-	if (sim_faults()->host_clock)
-		sleep_until(gpu->running[0]->end);
-	gpu->clock = gpu->running[0]->end;
-	while (gpu->nr_running && gpu->running[0]->end == gpu->clock) {
-		block = heap_pop(gpu);
-		kernel = block->kernel;
-		if (kernel->code->finish)
-			kernel->code->finish(kernel, block);
-		dispatch_retire(gpu, block);
-		if (!kernel->resident && kernel->placed == kernel->nr_units)
-			end_kernel(gpu, kernel);
+	if (sim_faults()->host_clock) {
+		next = pipe_fed_next(gpu->fed);
+		now = host_ns();
+		if (next != UINT64_MAX && next > now)
+			engine_sleep(next - now);
 	}
-	return true;
+	did = pipe_fed_step(gpu->fed);
+	if (did < 0)
+		stands(gpu);
+	return did > 0;
 }
 
 /* Does what is due by the host's clock: an idle GPU's time goes by, too. */
 static void catch_up(struct sim_gpu *gpu)
 {
-	uint64_t now = host_ns();
-
-	do {
-		look_at_heads(gpu);
-		start_blocks(gpu);
-	} while (gpu->nr_running && gpu->running[0]->end <= now && engine_step(gpu));
-	if (gpu->clock < now)
-		gpu->clock = now;
+	if (pipe_fed_until(gpu->fed, host_ns()))
+		stands(gpu);
 }
 
 void engine_asked(struct sim_gpu *gpu)
@@ -390,13 +193,14 @@ void engine_asked(struct sim_gpu *gpu)
 
 uint64_t engine_idle_ns(struct sim_gpu *gpu)
 {
-	uint64_t now;
+	uint64_t now, next;
 
 	if (!sim_faults()->host_clock)
 		return 0;
 	catch_up(gpu);
 	now = host_ns();
-	return gpu->nr_running && gpu->running[0]->end > now ? gpu->running[0]->end - now : 0;
+	next = pipe_fed_next(gpu->fed);
+	return next != UINT64_MAX && next > now ? next - now : 0;
 }
 
 void engine_sleep(uint64_t ns)
@@ -406,26 +210,128 @@ void engine_sleep(uint64_t ns)
 	nanosleep(&left, NULL);
 }
 
-void engine_forget(struct sim_stream *stream)
+/* ----------------------------------------------------------- queues of streams */
+
+static int64_t put_wait(struct sim_stream *stream, int other, uint64_t number)
 {
 	struct sim_gpu *gpu = stream->ctx->gpu;
-	struct sim_stream **link = &gpu->busy;
-	struct sim_op *op;
-	unsigned int i;
+	int64_t put;
 
-	while ((op = stream->head)) {
-		if (op->active && op->kernel)
-			deactivate(gpu, op->kernel);
-		for (i = 0; op->run && i < op->run->nr_steps; i++)
-			if (op->run->steps[i].op.active)
-				deactivate(gpu, op->run->steps[i].op.kernel);
-		finish_head(gpu, stream);
+	while ((put = pipe_fed_wait(gpu->fed, stream->pipe, other, number)) == -EAGAIN &&
+	       engine_step(gpu))
+		;
+	return put;
+}
+
+/* Behind what @other has by now, unless the stream waits for that already. */
+static bool follow(struct sim_stream *stream, const struct sim_stream *other, uint64_t *followed)
+{
+	if (!other->head || *followed >= other->last)
+		return true;
+	*followed = other->last;
+	return put_wait(stream, other->pipe, other->last) > 0;
+}
+
+/* The legacy default stream waits for every blocking stream and they for it. */
+static bool put_legacy_waits(struct sim_stream *stream)
+{
+	struct sim_ctx *ctx = stream->ctx;
+	struct sim_stream *other;
+
+	if (!stream->blocking)
+		return true;
+	if (!stream->legacy)
+		return !ctx->legacy || follow(stream, ctx->legacy, &stream->followed);
+	for (other = ctx->streams; other; other = other->next)
+		if (other != stream && other->blocking &&
+		    !follow(stream, other, &other->followed_by))
+			return false;
+	return true;
+}
+
+static int64_t put_once(struct sim_stream *stream, struct sim_op *op)
+{
+	struct pipe_fed *fed = stream->ctx->gpu->fed;
+
+	switch (op->kind) {
+	case SIM_OP_KERNEL:
+		return pipe_fed_launch(fed, stream->pipe, &op->kernel->ask);
+	case SIM_OP_GRAPH:
+		return pipe_fed_graph(fed, stream->pipe, &op->run->graph, op->run->asks);
+	case SIM_OP_SET8:
+	case SIM_OP_SET32:
+	case SIM_OP_COPY:
+		return pipe_fed_copy(fed, stream->pipe, op->way, op->args.bytes);
+	case SIM_OP_EVENT:
+	case SIM_OP_NOTHING:
+		break;
 	}
-	if (!stream->busy)
-		return;
-	while (*link != stream)
-		link = &(*link)->next_busy;
-	*link = stream->next_busy;
+	return pipe_fed_record(fed, stream->pipe);
+}
+
+/* Its last command's number in the stream; none above 0: no memory. */
+static int64_t put(struct sim_stream *stream, struct sim_op *op)
+{
+	struct sim_gpu *gpu = stream->ctx->gpu;
+	int64_t number;
+
+	if (!put_legacy_waits(stream))
+		return -ENOMEM;
+	if (op->after && !op->after->over) {
+		number = put_wait(stream, op->after->stream, op->after->number);
+		if (number <= 0 || op->kind == SIM_OP_NOTHING)
+			return number;
+	}
+	/* The CPU waits where the command buffer is full. */
+	while ((number = put_once(stream, op)) == -EAGAIN && engine_step(gpu))
+		;
+	return number;
+}
+
+bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
+{
+	struct sim_gpu *gpu = stream->ctx->gpu;
+	struct sim_op *op = malloc(sizeof(*op));
+	int64_t number;
+
+	if (!op)
+		return false;
+	if (sim_faults()->host_clock)
+		catch_up(gpu);
+	*op = *from;
+	op->next = NULL;
+	if (stream->pipe < 0)
+		stream->pipe = pipe_fed_stream(gpu->fed, stream);
+	number = stream->pipe < 0 ? 0 : put(stream, op);
+	if (number <= 0) {
+		free(op);
+		return false;
+	}
+	op->last = number;
+	engine_moment_put(op->after);
+	op->after = NULL;
+	if (op->moment) {
+		op->moment->stream = stream->pipe;
+		op->moment->number = op->last;
+	}
+	if (op->event)
+		op->event->pending++;
+	if (!stream->head)
+		stream->tail = &stream->head;
+	*stream->tail = op;
+	stream->tail = &op->next;
+	stream->last = op->last;
+	return true;
+}
+
+/* Only where the GPU stands for ever is anything left. */
+void engine_forget(struct sim_stream *stream)
+{
+	while (stream->head)
+		finish_head(stream);
+	if (stream->pipe >= 0)
+		pipe_fed_stream_close(stream->ctx->gpu->fed, stream->pipe);
+	stream->pipe = -1;
 }
 
 /* ----------------------------------------------------------------------- waits */
@@ -439,27 +345,13 @@ CUresult engine_finish_stream(struct sim_stream *stream)
 	return ctx->error;
 }
 
-static bool has_work(const struct sim_ctx *ctx, bool all)
+CUresult engine_finish_ctx(struct sim_ctx *ctx)
 {
 	const struct sim_stream *stream;
 
-	for (stream = ctx->gpu->busy; stream; stream = stream->next_busy)
-		if (stream->ctx == ctx && stream->head && (all || stream->blocking))
-			return true;
-	return false;
-}
-
-CUresult engine_finish_blocking(struct sim_ctx *ctx)
-{
-	while (!ctx->error && has_work(ctx, false) && engine_step(ctx->gpu))
-		;
-	return ctx->error;
-}
-
-CUresult engine_finish_ctx(struct sim_ctx *ctx)
-{
-	while (!ctx->error && has_work(ctx, true) && engine_step(ctx->gpu))
-		;
+	for (stream = ctx->streams; stream; stream = stream->next)
+		while (!ctx->error && stream->head && engine_step(ctx->gpu))
+			;
 	return ctx->error;
 }
 

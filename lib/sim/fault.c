@@ -66,6 +66,8 @@ static void pair(const char *name, char between, int *first, int *second)
 	*second = b;
 }
 
+#define H200_MEMORY (143771ull << 20)	/* nvidia-smi's figure */
+
 static void fault_setup(void)
 {
 	pid_t pid = getpid();
@@ -79,6 +81,9 @@ static void fault_setup(void)
 	faults.no_stream_pointer = !number("GPUPART_SIM_STREAM_POINTER", 1);
 	faults.no_stream_events = number("GPUPART_SIM_NO_STREAM_EVENTS", 0);
 	faults.move_tmd = number("GPUPART_SIM_MOVE_TMD", 0);
+	faults.fixed_arguments = number("GPUPART_SIM_FIXED_ARGUMENTS", 0);
+	faults.no_memory_figure = number("GPUPART_SIM_NO_MEMORY_FIGURE", 0);
+	faults.memory = number("GPUPART_SIM_MEMORY", H200_MEMORY);
 	faults.host_clock = number("GPUPART_SIM_HOST_CLOCK", 0);
 	faults.capturing = number("GPUPART_SIM_CAPTURING", 0);
 	faults.no_mps_attribute = number("GPUPART_SIM_NO_MPS_ATTRIBUTE", 0);

@@ -56,48 +56,41 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 	return true;
 }
 
+/* Where nothing is known of virtual GPCs, TPCs have their turns by number. */
 static void gpu_set_sms(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
+	struct pipe_map *map = &gpu->hw.map;
 	const struct gpupart_tpc *tpc;
 	unsigned int i, nth;
-	struct sim_sm *sm;
 
 	gpu->clusters = true;
 	for (i = 0; i < gpu->nr_tpcs; i++) {
 		tpc = gpupart_topology_tpc(topo, i);
 		if (tpc->vgpc < 0 || tpc->vgpc >= SIM_MAX_VGPCS)
 			gpu->clusters = false;
-		for (nth = 0; nth < tpc->nr_sms; nth++) {
-			sm = &gpu->sms[tpc->sms[nth]];
-			sm->smid = tpc->sms[nth];
-			sm->tpc = i;
-			sm->vgpc = tpc->vgpc;
-			sm->sm_in_tpc = nth;
-		}
 	}
-}
-
-static bool gpu_make_room(struct sim_gpu *gpu)
-{
-	unsigned int i, nr = gpu->nr_sms * sim_limits.blocks;
-
-	gpu->blocks = calloc(nr, sizeof(*gpu->blocks));
-	gpu->running = calloc(nr, sizeof(*gpu->running));
-	if (!gpu->blocks || !gpu->running)
-		return false;
-	for (i = 0; i < nr; i++) {
-		gpu->blocks[i].next = gpu->free_blocks;
-		gpu->free_blocks = &gpu->blocks[i];
+	gpu->hw.chip = *sim_chip();
+	if (!gpu->clusters)
+		gpu->hw.chip.order = PIPE_ORDER_TPC;
+	map->nr_sms = gpu->nr_sms;
+	map->nr_tpcs = gpu->nr_tpcs;
+	map->nr_gpcs = GPUPART_MAX_GPCS;
+	map->nr_vgpcs = SIM_MAX_VGPCS;
+	for (i = 0; i < gpu->nr_tpcs; i++) {
+		tpc = gpupart_topology_tpc(topo, i);
+		for (nth = 0; nth < tpc->nr_sms; nth++)
+			map->sms[tpc->sms[nth]] = (struct pipe_place){
+				.tpc = i, .gpc = tpc->gpc < 0 ? 0 : tpc->gpc,
+				.vgpc = gpu->clusters ? tpc->vgpc : 0,
+				.ugpu = tpc->ugpu == 1, .sm_in_tpc = nth,
+			};
 	}
-	return true;
 }
 
 static void gpu_free(struct sim_gpu *gpu)
 {
-	if (gpu) {
-		free(gpu->running);
-		free(gpu->blocks);
-	}
+	if (gpu)
+		pipe_fed_close(gpu->fed);
 	free(gpu);
 }
 
@@ -121,9 +114,11 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu->info = *gpupart_topology_info(topo);
 	gpu->nr_tpcs = gpupart_topology_nr_tpcs(topo);
 	gpu->nr_sms = gpupart_topology_nr_sms(topo);
-	gpu->clock = SIM_CLOCK_START;
-	gpu_set_sms(gpu, topo);
-	if (!gpu_set_bits(gpu, topo) || !gpu_make_room(gpu))
+	gpu->memory = sim_faults()->memory;
+	if (!gpu_set_bits(gpu, topo))
+		goto free_gpu;
+	gpu_set_sms(gpu, topo);		/* so many TPCs as have bits of their own fit there */
+	if (!engine_open(gpu))
 		goto free_gpu;
 	gpupart_topology_close(topo);
 	gpupart_close(gp);
@@ -247,9 +242,9 @@ static int by_address(const void *a, const void *b)
 	return strcasecmp((*x)->info.pci, (*y)->info.pci);
 }
 
-CUresult gpu_setup(void)
+CUresult gpu_open_all(void)
 {
-	const char *text = getenv("GPUPART_SIM"), *order = getenv("CUDA_DEVICE_ORDER");
+	const char *text = getenv("GPUPART_SIM");
 	char *list, *path, *rest = NULL;
 	struct sim_gpu *gpu;
 
@@ -268,14 +263,29 @@ CUresult gpu_setup(void)
 		sim_gpus[sim_nr_gpus++] = gpu;
 	}
 	free(list);
-	if (order && !strcmp(order, "PCI_BUS_ID"))
-		qsort(sim_gpus, sim_nr_gpus, sizeof(sim_gpus[0]), by_address);
-	gpu_filter();
-	return sim_nr_gpus ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+	return CUDA_SUCCESS;
 
 free_gpus:
 	while (sim_nr_gpus)
 		gpu_free(sim_gpus[--sim_nr_gpus]);
 	free(list);
 	return CUDA_ERROR_NO_DEVICE;
+}
+
+void gpu_sort_by_address(void)
+{
+	qsort(sim_gpus, sim_nr_gpus, sizeof(sim_gpus[0]), by_address);
+}
+
+CUresult gpu_setup(void)
+{
+	const char *order = getenv("CUDA_DEVICE_ORDER");
+	CUresult error = gpu_open_all();
+
+	if (error)
+		return error;
+	if (order && !strcmp(order, "PCI_BUS_ID"))
+		gpu_sort_by_address();
+	gpu_filter();
+	return sim_nr_gpus ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }

@@ -448,6 +448,26 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
 	return error;
 }
 
+CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
+				size_t nr_before, struct cu_alloc_node_params *params)
+{
+	struct sim_work work = { .kind = SIM_OP_NOTHING };
+	static uint64_t next = 0x610000000000;
+	CUresult error;
+
+	if (!node || !params || !params->bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_graph(graph);
+	if (!error) {
+		params->address = work.args.address = next;
+		work.args.bytes = params->bytes;
+		next += room_rounded(params->bytes);
+		error = add(node, graph, CU_NODE_ALLOC, &work, before, nr_before);
+	}
+	sim_leave();
+	return error;
+}
+
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
 				  size_t nr_before, CUgraph child)
 {

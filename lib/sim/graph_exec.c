@@ -250,50 +250,44 @@ static bool exec_build(struct sim_exec *exec, bool launch)
 	return good;
 }
 
-/* What each step waits for, turned round into what waits for it. */
+/* Room for what a launch of the graph needs, and what each node waits for. */
 static struct sim_run *run_make(const struct sim_exec *exec)
 {
-	unsigned int i, j, before, at = 0;
-	struct sim_step *step;
+	unsigned int i, j, at = 0;
 	struct sim_run *run;
 
 	run = calloc(1, sizeof(*run) + exec->nr_nodes * sizeof(run->steps[0]));
 	if (!run)
 		return NULL;
-	run->edges = malloc((exec->nr_edges + 1) * sizeof(*run->edges));
-	if (!run->edges) {
-		free(run);
+	run->nr_steps = exec->nr_nodes;
+	run->nodes = calloc(exec->nr_nodes + 1u, sizeof(*run->nodes));
+	run->asks = calloc(exec->nr_nodes + 1u, sizeof(*run->asks));
+	run->edges = malloc((exec->nr_edges + 1u) * sizeof(*run->edges));
+	if (!run->nodes || !run->asks || !run->edges) {
+		engine_run_free(run);
 		return NULL;
 	}
-	run->nr_steps = run->left = exec->nr_nodes;
-	for (i = 0; i < exec->nr_nodes; i++)
+	run->graph = (struct pipe_graph){ .nodes = run->nodes, .nr_nodes = exec->nr_nodes };
+	for (i = 0; i < exec->nr_nodes; i++) {
+		run->nodes[i] = (struct pipe_node){
+			PIPE_NO_KERNEL, run->edges + at, exec->nodes[i].nr_before,
+		};
 		for (j = 0; j < exec->nodes[i].nr_before; j++)
-			run->steps[exec->nodes[i].before[j]].nr_next++;
-	for (i = 0; i < exec->nr_nodes; i++) {
-		step = &run->steps[i];
-		step->next = run->edges + at;
-		at += step->nr_next;
-		step->nr_next = 0;
-	}
-	for (i = 0; i < exec->nr_nodes; i++) {
-		run->steps[i].waits = exec->nodes[i].nr_before;
-		for (j = 0; j < exec->nodes[i].nr_before; j++) {
-			before = exec->nodes[i].before[j];
-			step = &run->steps[before];
-			step->next[step->nr_next++] = i;
-		}
+			run->edges[at++] = exec->nodes[i].before[j];
 	}
 	return run;
 }
 
-/* What the node does in this launch; false: nothing can run, *error may say why. */
-static bool step_fill(struct sim_exec *exec, struct exec_node *node, struct sim_step *step,
-		      CUresult *error)
+/* What node @i does in this launch; false: nothing can run, *error may say why. */
+static bool step_fill(struct sim_exec *exec, unsigned int i, struct sim_run *run, CUresult *error)
 {
+	struct exec_node *node = &exec->nodes[i];
+	struct sim_step *step = &run->steps[i];
+
 	if (!node->work.function || !node->enabled)
 		return true;
-	step->op.kind = node->work.kind;
-	step->op.args = node->work.args;
+	step->kind = node->work.kind;
+	step->args = node->work.args;
 	if (!exec_has_tmd(node)) {
 		if (memory_work_valid(&node->work))
 			return true;
@@ -302,10 +296,13 @@ static bool step_fill(struct sim_exec *exec, struct exec_node *node, struct sim_
 		launch_failed(exec->ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
 		return false;
 	}
-	step->op.kernel = launch_kernel(&node->work, node->device, node->number, error);
-	if (step->op.kernel)
-		step->op.kernel->step = step;
-	return step->op.kernel;
+	step->kernel = launch_kernel(&node->work, node->device, node->number, error);
+	if (!step->kernel)
+		return false;
+	step->kernel->ask.priority = launch_priority(node->work.launch.priority);
+	run->nodes[i].kernel = i;
+	run->asks[i] = &step->kernel->ask;
+	return true;
 }
 
 static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
@@ -322,7 +319,7 @@ static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
 		goto free_run;
 	}
 	for (i = 0; i < exec->nr_nodes; i++)
-		if (!step_fill(exec, &exec->nodes[i], &op.run->steps[i], &error))
+		if (!step_fill(exec, i, op.run, &error))
 			goto free_run;
 	if (stream->ctx->error)		/* nothing runs after a failure */
 		goto free_run;
@@ -403,7 +400,9 @@ static CUresult upload_or_launch(CUgraphExec exec, CUstream handle, bool launch)
 	sim_leave();
 	good = exec_build(exec, launch);
 	sim_enter();
-	if (!launch || !good)
+	if (!exec_takes_memory(exec, stream->ctx->gpu))
+		error = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!launch || !good || error)
 		goto give;
 	error = exec_queue(exec, stream);
 give:
@@ -420,14 +419,14 @@ struct launch_args {
 
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-	return API_CALL(cuGraphUpload, struct launch_args, upload_or_launch(exec, stream, false),
-			exec, stream);
+	return API_CALL_CHANGED(cuGraphUpload, struct launch_args, args,
+				upload_or_launch(args.exec, args.stream, false), exec, stream);
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	return API_CALL(cuGraphLaunch, struct launch_args, upload_or_launch(exec, stream, true),
-			exec, stream);
+	return API_CALL_CHANGED(cuGraphLaunch, struct launch_args, args,
+				upload_or_launch(args.exec, args.stream, true), exec, stream);
 }
 
 /* What programs built for per-thread default streams call. */
@@ -435,16 +434,16 @@ CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
 
-	return API_CALL(cuGraphUpload_ptsz, struct launch_args,
-			upload_or_launch(exec, real, false), exec, stream);
+	return API_CALL_CHANGED(cuGraphUpload_ptsz, struct launch_args, args,
+				upload_or_launch(args.exec, real, false), exec, stream);
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
 
-	return API_CALL(cuGraphLaunch_ptsz, struct launch_args,
-			upload_or_launch(exec, real, true), exec, stream);
+	return API_CALL_CHANGED(cuGraphLaunch_ptsz, struct launch_args, args,
+				upload_or_launch(args.exec, real, true), exec, stream);
 }
 
 /* ----------------------------------------------------------------- instantiation */

@@ -30,6 +30,7 @@ struct sim_exec {
 	struct exec_node *nodes;	/* each after what it waits for */
 	unsigned int nr_nodes, room, nr_edges;
 	struct sim_moment *last;	/* the end of its last launch */
+	unsigned int memory_trims;	/* it has its memory: as many as the GPU's then, and 1 */
 };
 
 /* Whether it is a kernel: a program's, or the driver's own. */
@@ -50,5 +51,8 @@ void exec_free(struct sim_exec *exec);
  */
 CUresult exec_enter(struct sim_exec *exec);
 void exec_give(struct sim_exec *exec);
+
+/* What its nodes get, unless it has it from its last launch; false: there is no more. */
+bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu);
 
 #endif

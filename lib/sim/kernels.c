@@ -7,8 +7,11 @@
 #include "sim.h"
 
 #define CHUNK		65536	/* bytes that a block of the driver's own kernels handles */
-#define CHUNK_NS	2000	/* about an SM's share of an H200's memory bandwidth */
 #define UNKNOWN_NS	1000
+
+/* Hundredths, of 16 multiply-adds in four chains: Documentation/results/h200-traces.md. */
+#define WIDE_CLOCKS	1767
+#define WIDE_SLOTS	1740	/* issue slots */
 
 /* What a census block leaves behind: the layout of lib/probe.ptx and cli/trace.ptx. */
 struct record {
@@ -22,38 +25,72 @@ struct slot {
 	uint32_t sms[32];
 };
 
-static uint64_t last_nothing(const struct sim_kernel *kernel, const struct sim_block *block)
+/* ---------------------------------------------------- what a block asks for */
+
+static void ask_nothing(struct pipe_kernel *asked, const struct sim_kernel *kernel)
+{
+	(void)asked;
+	(void)kernel;
+}
+
+static void ask_unknown(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	(void)kernel;
-	(void)block;
-	return 0;
+	asked->ns = UNKNOWN_NS;
 }
 
-static uint64_t last_unknown(const struct sim_kernel *kernel, const struct sim_block *block)
+static void ask_time(struct pipe_kernel *asked, const struct sim_kernel *kernel)
+{
+	asked->ns = kernel->args.value;
+}
+
+/* So many times 16 multiply-adds in four chains, and the loop around them. */
+static void ask_wide(struct pipe_kernel *asked, uint64_t quarters)
+{
+	asked->ns = quarters * WIDE_CLOCKS / 4 * 10 / sim_chip()->mhz;
+	asked->work = quarters * WIDE_SLOTS / 4 / 100;
+	asked->every = 1;
+}
+
+/* Four multiply-adds a round: the compiler makes one round of four. */
+static void ask_work(struct pipe_kernel *asked, const struct sim_kernel *kernel)
+{
+	ask_wide(asked, kernel->args.value);
+}
+
+static void ask_fma(struct pipe_kernel *asked, const struct sim_kernel *kernel)
+{
+	ask_wide(asked, 4ull * kernel->args.value);
+}
+
+/* The work of so many blocks, in turns. */
+static void ask_virtual(struct pipe_kernel *asked, const struct sim_kernel *kernel)
+{
+	uint64_t blocks = kernel->grid.nr_blocks;
+
+	ask_wide(asked, 4ull * kernel->args.value * ((kernel->args.count + blocks - 1) / blocks));
+}
+
+/* Four pieces of 16 bytes a thread and round, past the L1. */
+static void ask_read(struct pipe_kernel *asked, const struct sim_kernel *kernel)
+{
+	asked->ns = kernel->args.value * 1000ull / sim_chip()->mhz;
+	asked->bytes = 64ull * kernel->args.value * kernel->grid.threads;
+}
+
+static void ask_fill(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	(void)kernel;
-	(void)block;
-	return UNKNOWN_NS;
+	asked->bytes = CHUNK;
 }
 
-static uint64_t last_value(const struct sim_kernel *kernel, const struct sim_block *block)
-{
-	(void)block;
-	return kernel->args.value;
-}
-
-/* Counted work: blocks on the same SM share its issue slots, as they were at the start. */
-static uint64_t last_work(const struct sim_kernel *kernel, const struct sim_block *block)
-{
-	return 4ull * kernel->args.value * block->sm->blocks;
-}
-
-static uint64_t last_chunk(const struct sim_kernel *kernel, const struct sim_block *block)
+static void ask_copy(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	(void)kernel;
-	(void)block;
-	return CHUNK_NS;
+	asked->bytes = 2 * CHUNK;	/* read and written */
 }
+
+/* --------------------------------------------------------- what it leaves behind */
 
 static void record(const struct sim_kernel *kernel, const struct sim_block *block,
 		   uint32_t cluster)
@@ -126,25 +163,27 @@ static void finish_copy(const struct sim_kernel *kernel, const struct sim_block 
 		(char *)(uintptr_t)kernel->args.from + offset, bytes);
 }
 
-#define SLOT(name) { name, 32, 2, 0, sizeof(struct slot), last_value, finish_slot }
+#define RECORD(name, ask, finish) { name, 16, 2, sizeof(struct record), 0, ask, finish }
+#define SLOT(name, ask) { name, 32, 5, 0, sizeof(struct slot), ask, finish_slot }
 
 static const struct sim_code known[] = {
-	{ "gpupart_empty", 8, 0, 0, 0, last_nothing, NULL },
-	{ "gpupart_census", 16, 2, sizeof(struct record), 0, last_value, finish_census },
-	{ "gpupart_work", 16, 2, sizeof(struct record), 0, last_work, finish_census },
-	{ "gpupart_trace_timed", 16, 2, sizeof(struct record), 0, last_value, finish_census },
-	{ "gpupart_trace_counted", 16, 2, sizeof(struct record), 0, last_work, finish_census },
-	{ "gpupart_cluster", 16, 2, sizeof(struct record), 0, last_value, finish_cluster },
-	{ "bench_empty", 8, 0, 0, 0, last_nothing, NULL },
-	SLOT("bench_fma"), SLOT("bench_virtual"), SLOT("bench_read"), SLOT("bench_chase"),
-	SLOT("bench_hold"),
+	{ "gpupart_empty", 8, 0, 0, 0, ask_nothing, NULL },
+	RECORD("gpupart_census", ask_time, finish_census),
+	RECORD("gpupart_work", ask_work, finish_census),
+	RECORD("gpupart_trace_timed", ask_time, finish_census),
+	RECORD("gpupart_trace_counted", ask_work, finish_census),
+	RECORD("gpupart_cluster", ask_time, finish_cluster),
+	{ "bench_empty", 8, 0, 0, 0, ask_nothing, NULL },
+	SLOT("bench_fma", ask_fma), SLOT("bench_virtual", ask_virtual),
+	SLOT("bench_read", ask_read), SLOT("bench_chase", ask_time),
+	SLOT("bench_hold", ask_time),
 };
 
-static const struct sim_code unknown = { "unknown", 32, 0, 0, 0, last_unknown, NULL };
+static const struct sim_code unknown = { "unknown", 32, 0, 0, 0, ask_unknown, NULL };
 
-const struct sim_code kernels_set8 = { "memset", 16, 0, 0, 0, last_chunk, finish_set8 };
-const struct sim_code kernels_set32 = { "memset", 16, 0, 0, 0, last_chunk, finish_set32 };
-const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, last_chunk, finish_copy };
+const struct sim_code kernels_set8 = { "memset", 16, 0, 0, 0, ask_fill, finish_set8 };
+const struct sim_code kernels_set32 = { "memset", 16, 0, 0, 0, ask_fill, finish_set32 };
+const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, ask_copy, finish_copy };
 
 const struct sim_code *kernels_find(const char *name)
 {

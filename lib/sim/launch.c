@@ -81,6 +81,11 @@ struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd
 	return NULL;
 }
 
+unsigned int launch_priority(int priority)
+{
+	return priority >= 0 ? 0 : priority <= 1 - SIM_PRIORITIES ? SIM_PRIORITIES - 1 : -priority;
+}
+
 /* Queues what the TMD says by now, whatever it was built to say. */
 static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *work,
 			     const uint8_t *built, uint64_t number)
@@ -97,6 +102,8 @@ static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *w
 		dispatch_free(op.kernel);
 		return CUDA_SUCCESS;
 	}
+	op.kernel->ask.priority = launch_priority(work->launch.prioritized ?
+						  work->launch.priority : stream->priority);
 	if (engine_queue(stream, &op))
 		return CUDA_SUCCESS;
 	dispatch_free(op.kernel);
@@ -140,8 +147,8 @@ static CUresult check_cluster(const struct sim_gpu *gpu, const struct sim_functi
 			      const struct sim_launch *launch)
 {
 	unsigned int i, blocks = 1;
-	unsigned int most = function->non_portable_cluster ? sim_limits.cluster :
-							     sim_limits.cluster_portable;
+	unsigned int most = function->non_portable_cluster ? sim_chip()->cluster :
+							     SIM_CLUSTER_PORTABLE;
 
 	if (!launch->cluster[0] && !launch->cluster[1] && !launch->cluster[2])
 		return CUDA_SUCCESS;
@@ -160,7 +167,7 @@ CUresult launch_check(struct sim_function *function, struct sim_work *work)
 {
 	const struct sim_gpu *gpu = function->module->ctx->gpu;
 	struct sim_launch *launch = &work->launch;
-	unsigned int threads, occupancy;
+	unsigned int threads, occupancy, most = sim_chip()->block_threads;
 	uint64_t blocks;
 
 	work->kind = SIM_OP_KERNEL;
@@ -170,11 +177,10 @@ CUresult launch_check(struct sim_function *function, struct sim_work *work)
 	launch->shared = function->shared_static + work->dynamic;
 
 	if (!within(launch->grid, SIM_MAX_GRID_X, SIM_MAX_GRID_YZ, SIM_MAX_GRID_YZ) ||
-	    !within(launch->block, sim_limits.block_threads, sim_limits.block_threads,
-		    SIM_MAX_BLOCK_Z))
+	    !within(launch->block, most, most, SIM_MAX_BLOCK_Z))
 		return CUDA_ERROR_INVALID_VALUE;
 	threads = launch->block[0] * launch->block[1] * launch->block[2];
-	if (threads > sim_limits.block_threads || work->dynamic > function->shared_dynamic)
+	if (threads > most || work->dynamic > function->shared_dynamic)
 		return CUDA_ERROR_INVALID_VALUE;
 	occupancy = dispatch_occupancy(threads, launch->registers,
 				       shared_of_block(launch->shared, launch->bare));
@@ -206,6 +212,7 @@ CUresult launch_set_attribute(struct sim_launch *launch, int id,
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_PRIORITY:
 		launch->priority = value->priority;
+		launch->prioritized = true;
 		return CUDA_SUCCESS;
 	}
 	return CUDA_ERROR_INVALID_VALUE;
@@ -213,7 +220,7 @@ CUresult launch_set_attribute(struct sim_launch *launch, int id,
 
 /* ------------------------------------------------------------------- arguments */
 
-/* CUDA's packed form: the u64 first, the u32 after it. */
+/* CUDA's packed form: each at the next multiple of its own size. */
 static const void *find_buffer(void **extra)
 {
 	const void *buffer = NULL;
@@ -237,6 +244,8 @@ CUresult launch_read_args(const struct sim_code *code, void **params, void **ext
 	if (params) {
 		memcpy(&args->address, params[0], sizeof(args->address));
 		memcpy(&args->value, params[1], sizeof(args->value));
+		if (code->nr_params > 3)
+			memcpy(&args->count, params[3], sizeof(args->count));
 		return CUDA_SUCCESS;
 	}
 	buffer = extra ? find_buffer(extra) : NULL;
@@ -244,6 +253,8 @@ CUresult launch_read_args(const struct sim_code *code, void **params, void **ext
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&args->address, buffer, sizeof(args->address));
 	memcpy(&args->value, buffer + 8, sizeof(args->value));
+	if (code->nr_params > 3)
+		memcpy(&args->count, buffer + 24, sizeof(args->count));
 	return CUDA_SUCCESS;
 }
 

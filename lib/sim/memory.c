@@ -14,7 +14,9 @@
 struct allocation {
 	struct allocation *next;
 	uint64_t address, bytes;
-	bool host;
+	struct sim_ctx *ctx;
+	enum room_kind kind;
+	struct room room;		/* what it takes of the GPU */
 };
 
 static struct allocation *allocations;
@@ -30,51 +32,81 @@ bool memory_valid(uint64_t address, uint64_t bytes)
 	return false;
 }
 
-static CUresult allocate(uint64_t *address, size_t bytes, bool host)
+CUresult memory_make(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, uint64_t *address)
 {
-	struct allocation *a = malloc(sizeof(*a));
-	void *memory = NULL;
+	struct allocation *a = calloc(1, sizeof(*a));
 
-	if (!a || bytes > SIZE_MAX - ALIGN)
-		goto free_allocation;
-	memory = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
-	if (!memory)
-		goto free_allocation;
-	*a = (struct allocation){ allocations, (uintptr_t)memory, bytes, host };
+	if (!a || !room_take(ctx, kind, bytes, &a->room)) {
+		free(a);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	a->next = allocations;
+	a->address = a->room.address;
+	a->bytes = bytes;
+	a->ctx = ctx;
+	a->kind = kind;
 	allocations = a;
 	*address = a->address;
 	return CUDA_SUCCESS;
+}
 
-free_allocation:
+static void unmake(struct allocation **link)
+{
+	struct allocation *a = *link;
+
+	*link = a->next;
+	room_give(&a->room);
 	free(a);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+bool memory_unmake(uint64_t address, enum room_kind kind)
+{
+	struct allocation **link;
+
+	for (link = &allocations; *link; link = &(*link)->next)
+		if ((*link)->address == address && (*link)->kind == kind) {
+			unmake(link);
+			return true;
+		}
+	return false;
+}
+
+void memory_ctx_ends(struct sim_ctx *ctx)
+{
+	struct allocation **link = &allocations;
+
+	/* A host's memory is left to those who still look at it. */
+	while (*link)
+		if ((*link)->ctx == ctx &&
+		    ((*link)->kind == ROOM_LINEAR || (*link)->kind == ROOM_MANAGED))
+			unmake(link);
+		else
+			link = &(*link)->next;
 }
 
 /* Everything queued is done first: it may use the memory. */
 static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
 {
-	struct allocation **link, *a;
-
-	for (link = &allocations; (a = *link); link = &a->next)
-		if (a->address == address && a->host == host)
-			break;
-	if (!a)
-		return CUDA_ERROR_INVALID_VALUE;
 	while (engine_step(ctx->gpu))
 		;
-	*link = a->next;
-	free((void *)(uintptr_t)a->address);
-	free(a);
-	return ctx->error;
+	if (host ? memory_unmake(address, ROOM_HOST) :
+		   memory_unmake(address, ROOM_LINEAR) || memory_unmake(address, ROOM_MANAGED) ||
+		   pool_free(address))
+		return ctx->error;
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult enter_allocate(uint64_t *address, size_t bytes, bool host)
+static CUresult enter_allocate(uint64_t *address, uint64_t bytes, enum room_kind kind)
 {
+	struct sim_ctx *ctx;
 	CUresult error;
 
+	if (!address || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
 	sim_enter();
-	if (ctx_current(&error))
-		error = allocate(address, bytes, host);
+	ctx = ctx_current(&error);
+	if (ctx)
+		error = memory_make(ctx, kind, bytes, address);
 	sim_leave();
 	return error;
 }
@@ -94,12 +126,70 @@ static CUresult enter_release(uint64_t address, bool host)
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
-	return address && bytes ? enter_allocate(address, bytes, false) : CUDA_ERROR_INVALID_VALUE;
+	struct args {
+		CUdeviceptr *address;
+		size_t bytes;
+	};
+
+	return API_CALL_CHANGED(cuMemAlloc_v2, struct args, args,
+				enter_allocate(args.address, args.bytes, ROOM_LINEAR), address,
+				bytes);
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
+{
+	struct args {
+		CUdeviceptr *address;
+		size_t bytes;
+		uint64_t flags;
+	};
+
+	return API_CALL_CHANGED(cuMemAllocManaged, struct args, args,
+				enter_allocate(args.address, args.bytes, ROOM_MANAGED), address,
+				bytes, API_NARROW(flags));
+}
+
+#define PITCH 512
+
+static CUresult allocate_pitch(uint64_t *address, size_t *pitch, size_t width, size_t height)
+{
+	if (!pitch || !width || !height || width > INT32_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pitch = (width + PITCH - 1) / PITCH * PITCH;
+	return enter_allocate(address, *pitch * height, ROOM_LINEAR);
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
+			    unsigned int element)
+{
+	struct args {
+		CUdeviceptr *address;
+		size_t *pitch, width, height;
+		uint64_t element;
+	};
+
+	return API_CALL_CHANGED(cuMemAllocPitch_v2, struct args, args,
+				allocate_pitch(args.address, args.pitch, args.width, args.height),
+				address, pitch, width, height, API_NARROW(element));
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
-	return enter_release(address, false);
+	struct args {
+		CUdeviceptr address;
+	};
+
+	return API_CALL(cuMemFree_v2, struct args, enter_release(address, false), address);
+}
+
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+	struct args {
+		size_t *free_bytes, *total;
+	};
+
+	return API_CALL(cuMemGetInfo_v2, struct args, room_info(free_bytes, total), free_bytes,
+			total);
 }
 
 CUresult cuMemAllocHost_v2(void **out, size_t bytes)
@@ -109,7 +199,7 @@ CUresult cuMemAllocHost_v2(void **out, size_t bytes)
 
 	if (!out || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_allocate(&address, bytes, true);
+	error = enter_allocate(&address, bytes, ROOM_HOST);
 	if (!error)
 		*out = (void *)(uintptr_t)address;
 	return error;
@@ -122,9 +212,29 @@ CUresult cuMemFreeHost(void *address)
 
 /* --------------------------------------------------------------- copy and fill */
 
-/* A copy that the host waits for, ordered as on the legacy default stream. */
-static CUresult copy_now(uint64_t device, void *to, const void *from, size_t bytes)
+/* On the legacy default stream; the host waits for it. */
+static CUresult copy_waited(struct sim_ctx *ctx, const struct sim_op *op)
 {
+	struct sim_stream *stream;
+	CUresult error;
+
+	if (ctx->error)
+		return ctx->error;
+	stream = stream_get(ctx, NULL, &error);
+	if (error || !op->args.bytes)
+		return error;
+	if (!engine_queue(stream, op))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return engine_finish_stream(stream);
+}
+
+static CUresult copy_now(uint64_t device, void *to, const void *from, size_t bytes,
+			 enum pipe_way way)
+{
+	const struct sim_op op = {
+		.kind = SIM_OP_COPY, .way = way,
+		.args = { .address = (uintptr_t)to, .from = (uintptr_t)from, .bytes = bytes },
+	};
 	struct sim_ctx *ctx;
 	CUresult error;
 
@@ -135,9 +245,7 @@ static CUresult copy_now(uint64_t device, void *to, const void *from, size_t byt
 	else if (ctx)
 		error = capture_forbids_legacy(ctx);
 	if (!error)
-		error = engine_finish_blocking(ctx);
-	if (!error)
-		memcpy(to, from, bytes);
+		error = copy_waited(ctx, &op);
 	sim_leave();
 	return error;
 }
@@ -151,7 +259,8 @@ struct copy_args {
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {
 	return API_CALL(cuMemcpyHtoD_v2, struct copy_args,
-			from || !bytes ? copy_now(to, (void *)(uintptr_t)to, from, bytes) :
+			from || !bytes ? copy_now(to, (void *)(uintptr_t)to, from, bytes,
+						      PIPE_TO_GPU) :
 					 CUDA_ERROR_INVALID_VALUE,
 			to, (uintptr_t)from, bytes, CU_STREAM_LEGACY);
 }
@@ -159,7 +268,8 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 {
 	return API_CALL(cuMemcpyDtoH_v2, struct copy_args,
-			to || !bytes ? copy_now(from, to, (void *)(uintptr_t)from, bytes) :
+			to || !bytes ? copy_now(from, to, (void *)(uintptr_t)from, bytes,
+						    PIPE_FROM_GPU) :
 				       CUDA_ERROR_INVALID_VALUE,
 			(uintptr_t)to, from, bytes, CU_STREAM_LEGACY);
 }

@@ -7,7 +7,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sim.h"
+#include "api.h"
 
 static struct sim_module *modules;	/* never freed: a stale handle is found dead */
 
@@ -48,7 +48,7 @@ static struct sim_function *function_make(struct sim_module *module, const char 
 	function->module = module;
 	function->code = kernels_find(function->name);
 	function->registers = function->code->registers;
-	function->shared_dynamic = sim_limits.shared_default;
+	function->shared_dynamic = SIM_SHARED_DEFAULT;
 	function->next = module->functions;
 	module->functions = function;
 	return function;
@@ -121,13 +121,20 @@ void module_tell_builtin(const struct sim_ctx *ctx)
 	free(image);
 }
 
+static void module_end(struct sim_module *module)
+{
+	module->live = false;
+	room_discharge(module->ctx->gpu, module->bytes);
+	module->bytes = 0;
+}
+
 void module_unload_all(struct sim_ctx *ctx)
 {
 	struct sim_module *module;
 
 	for (module = modules; module; module = module->next)
-		if (module->ctx == ctx)
-			module->live = false;
+		if (module->ctx == ctx && module->live)
+			module_end(module);
 }
 
 /* ------------------------------------------------------------------------- PTX */
@@ -169,6 +176,22 @@ static unsigned int count_shared(const char *text, const char *end)
 		size = type < semicolon ? strtoul(type + 2, NULL, 10) / 8 : 0;
 		bytes += bracket ? size * strtoul(bracket + 1, NULL, 10) : size;
 		text = semicolon;
+	}
+	return bytes;
+}
+
+/* Bytes of the ".global .align 4 .b8 name[64];" of a module. */
+static uint64_t count_global(const char *text)
+{
+	uint64_t bytes = 0;
+	const char *bracket, *end;
+
+	while ((text = strstr(text, ".global .align "))) {
+		end = text + strcspn(text, ";");
+		bracket = memchr(text, '[', end - text);
+		if (bracket)
+			bytes += strtoull(bracket + 1, NULL, 10);
+		text = end;
 	}
 	return bytes;
 }
@@ -219,7 +242,7 @@ static bool module_scan(struct sim_module *module, char *text)
 
 /* ---------------------------------------------------------------- entry points */
 
-CUresult cuModuleLoadData(CUmodule *out, const void *image)
+static CUresult load(CUmodule *out, const void *image)
 {
 	struct sim_module *module = NULL;
 	bool elf;
@@ -255,6 +278,11 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
 		module->live = false;
 		goto leave;
 	}
+	module->bytes = text ? room_rounded(count_global(text)) : 0;
+	if (!room_charge(ctx->gpu, module->bytes)) {
+		module->live = false;
+		goto leave;
+	}
 	*out = module;
 	error = CUDA_SUCCESS;
 leave:
@@ -266,7 +294,32 @@ leave:
 	return error;
 }
 
-CUresult cuModuleUnload(CUmodule module)
+CUresult cuModuleLoadData(CUmodule *out, const void *image)
+{
+	struct args {
+		CUmodule *out;
+		const void *image;
+	};
+
+	return API_CALL(cuModuleLoadData, struct args, load(out, image), out, image);
+}
+
+/* A library is a module of the current context: it is loaded nowhere else. */
+CUresult cuLibraryLoadData(CUmodule *out, const void *code, int *options, void **values,
+			   unsigned int nr_options, int *library_options, void **library_values,
+			   unsigned int nr_library_options)
+{
+	struct args {
+		CUmodule *out;
+		const void *code;
+	};
+
+	(void)options, (void)values, (void)nr_options, (void)library_options;
+	(void)library_values, (void)nr_library_options;
+	return API_CALL(cuLibraryLoadData, struct args, load(out, code), out, code);
+}
+
+static CUresult unload(CUmodule module)
 {
 	struct sim_ctx *ctx;
 	CUresult error;
@@ -285,13 +338,27 @@ CUresult cuModuleUnload(CUmodule module)
 			error = CUDA_ERROR_INVALID_HANDLE;
 		} else {
 			engine_finish_ctx(module->ctx);
-			module->live = false;
+			module_end(module);
 		}
 	}
 	sim_leave();
 	if (!error)
 		hook_resource(ctx, module, HOOK_MODULE_UNLOADED);
 	return error;
+}
+
+struct unload_args {
+	CUmodule module;
+};
+
+CUresult cuModuleUnload(CUmodule module)
+{
+	return API_CALL(cuModuleUnload, struct unload_args, unload(module), module);
+}
+
+CUresult cuLibraryUnload(CUmodule library)
+{
+	return API_CALL(cuLibraryUnload, struct unload_args, unload(library), library);
 }
 
 CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
@@ -368,7 +435,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 		goto leave;
 	switch ((enum cu_function_attribute)attribute) {
 	case CU_FUNCTION_MAX_THREADS:
-		*value = sim_limits.block_threads;
+		*value = sim_chip()->block_threads;
 		break;
 	case CU_FUNCTION_STATIC_SHARED:
 		*value = function->shared_static;
@@ -407,7 +474,7 @@ leave:
 
 CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 {
-	unsigned int most = sim_limits.shared - sim_limits.shared_reserved;
+	unsigned int most = sim_chip()->shared - sim_chip()->shared_reserved;
 	struct sim_function *function;
 	CUresult error;
 

@@ -22,7 +22,7 @@ static struct sim_function *enter_function(CUfunction function, CUresult *error)
 static unsigned int blocks_of(const struct sim_function *function, unsigned int threads,
 			      size_t shared)
 {
-	if (threads > sim_limits.block_threads || shared > sim_limits.shared)
+	if (threads > sim_chip()->block_threads || shared > sim_chip()->shared)
 		return 0;
 	return dispatch_occupancy(threads, function->registers,
 				  shared_of_block(function->shared_static + shared, false));
@@ -56,7 +56,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 static CUresult best_block(int *grid, int *block, CUfunction handle,
 			   size_t (*shared_of)(int block), size_t shared, int most)
 {
-	unsigned int threads, best = 0, limit = sim_limits.block_threads;
+	unsigned int threads, best = 0, limit = sim_chip()->block_threads;
 	struct sim_function *function;
 	CUresult error;
 
@@ -160,7 +160,7 @@ static void sms_of_vgpcs(const struct sim_gpu *gpu, unsigned int sms[SIM_MAX_VGP
 	for (i = 0; i < SIM_MAX_VGPCS; i++)
 		sms[i] = 0;
 	for (i = 0; i < gpu->nr_sms; i++)
-		sms[gpu->sms[i].vgpc]++;
+		sms[gpu->hw.map.sms[i].vgpc]++;
 }
 
 /* How many clusters the GPU's virtual GPCs hold at once, a cluster's blocks an SM each. */
@@ -212,7 +212,7 @@ static CUresult largest_cluster(int *size, CUfunction handle, const struct cu_la
 	for (i = 0; i < SIM_MAX_VGPCS; i++)
 		if (sms[i] > largest)
 			largest = sms[i];
-	*size = handle->non_portable_cluster ? sim_limits.cluster : sim_limits.cluster_portable;
+	*size = handle->non_portable_cluster ? sim_chip()->cluster : SIM_CLUSTER_PORTABLE;
 	while ((unsigned int)*size > largest)
 		*size /= 2;
 	return CUDA_SUCCESS;

@@ -10,12 +10,13 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <gpupart.h>
+#include <gpupart_sim.h>
 #include "cu.h"
 
 #define SIM_MAX_GPUS		16
-#define SIM_MAX_SMS		(GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC)
 #define SIM_MAX_VGPCS		64
 #define SIM_MAX_GRID_X		INT32_MAX
 #define SIM_MAX_GRID_YZ		65535
@@ -25,47 +26,18 @@
 #define SIM_MAX_SUBSCRIBERS	4
 #define SIM_PART_SMS		8	/* what green contexts are parted in */
 #define SIM_CLOCK_START		1000000000	/* a clock that reads 0 looks like one never read */
-#define SIM_QUARTERS		4	/* an SM's partitions, each with its own registers */
-
-/* ------------------------------------------------------------ one SM's limits */
-
-struct sim_limits {
-	unsigned int warps;		/* a quarter */
-	unsigned int registers;		/* a quarter */
-	unsigned int register_unit;	/* registers are given to a warp in units of */
-	unsigned int min_registers;	/* a thread */
-	unsigned int shared;		/* bytes an SM */
-	unsigned int shared_reserved;	/* bytes a block, the driver's own */
-	unsigned int shared_unit;	/* granularity */
-	unsigned int shared_default;	/* a block without opting in */
-	unsigned int blocks;
-	unsigned int block_threads;
-	unsigned int cluster, cluster_portable;	/* blocks */
-};
-
-extern const struct sim_limits sim_limits;
+#define SIM_SHARED_DEFAULT	49152	/* bytes of shared memory a block has without opting in */
+#define SIM_CLUSTER_PORTABLE	8	/* blocks */
+#define SIM_PRIORITIES		6	/* of streams: 0 to -5 */
 
 /* ------------------------------------------------------------------- the GPU */
 
-struct sim_sm {
-	int tpc, vgpc;
-	unsigned int sm_in_tpc;
-	unsigned int smid;		/* as %smid without MPS */
-	unsigned int blocks, shared;	/* in use */
-	unsigned int warps[SIM_QUARTERS], registers[SIM_QUARTERS];
-};
-
-/* A block on an SM. */
+/* A block that ran. */
 struct sim_block {
-	uint64_t start, end;
+	uint64_t start, end;		/* as %globaltimer */
 	uint64_t index;			/* x fastest */
 	uint64_t cluster;		/* linear, 0 without clusters */
-	uint64_t order;			/* which of two with the same end comes first */
 	uint32_t smid;			/* as this kernel's %smid */
-	struct sim_kernel *kernel;
-	struct sim_sm *sm;
-	struct sim_block *next;		/* free, or placed at this instant */
-	uint8_t warps[SIM_QUARTERS];
 };
 
 struct sim_gpu {
@@ -76,15 +48,13 @@ struct sim_gpu {
 	unsigned int nr_tpcs, nr_sms;
 	bool clusters;			/* the capture tells virtual GPCs */
 	uint8_t tpc_bit[GPUPART_MAX_TPCS];	/* the mask bit that disables a TPC */
-	struct sim_sm sms[SIM_MAX_SMS];
-	uint64_t clock;			/* ns, what %globaltimer shows */
-	uint64_t nr_blocks;		/* started so far */
-	struct sim_kernel *active;	/* at the head of their streams, oldest first */
-	struct sim_stream *busy;	/* streams with queued work */
-	struct sim_block *blocks, *free_blocks;	/* as many as its SMs can hold */
-	struct sim_block **running;	/* a heap by end */
-	unsigned int nr_running;
-	bool stale;			/* queues changed since their heads were looked at */
+	struct pipe_gpu hw;		/* its SMs, and what one has */
+	struct pipe_fed *fed;		/* what runs; its 0 is SIM_CLOCK_START of %globaltimer */
+	bool stands;			/* it never will again */
+	uint64_t memory, memory_taken;	/* bytes: it has; this process has of it */
+	uint64_t graph_memory;		/* of that, what graphs' nodes keep */
+	unsigned int graph_trims;	/* how often they gave it back */
+	struct sim_pool *pool, *default_pool;	/* the one in use; NULL: not used yet */
 };
 
 /* ----------------------------------------------------------------- a launch */
@@ -97,7 +67,8 @@ struct sim_launch {
 	bool bare;			/* the driver's own kernel: nothing reserved */
 	bool cooperative;
 	enum cu_cluster_policy policy;
-	int priority;			/* changes no placement here */
+	bool prioritized;		/* else its stream's priority */
+	int priority;			/* as CUDA's: lower is more urgent */
 };
 
 /* What the hardware reads out of a TMD; output of the decoder. Blocks, not clusters, in grid. */
@@ -114,32 +85,23 @@ struct sim_grid {
 /* Kernel parameters as far as any known kernel has them. */
 struct sim_args {
 	uint64_t address, from, bytes;
-	uint32_t value;
-};
-
-struct sim_place {
-	struct sim_sm *sm;
-	uint32_t smid;			/* what a block there reads in %smid */
+	uint32_t value, count;
 };
 
 struct sim_kernel {
-	struct sim_kernel *next;	/* of gpu->active */
 	const struct sim_code *code;
 	struct sim_args args;
 	struct sim_grid grid;
-	struct sim_place *places;	/* the SMs its mask leaves, first choice first */
-	unsigned int nr_places;
-	uint64_t placed;		/* units: clusters, or blocks where there are none */
-	uint64_t nr_units;
-	uint64_t resident;		/* blocks */
-	struct sim_op *op;		/* at the head of its stream */
-	struct sim_step *step;		/* of a graph; NULL: a launch of its own */
+	struct pipe_ask ask;
+	uint16_t *smids;		/* what a block reads in %smid; NULL: the SM's own */
 };
 
-/* Something that others wait for; freed with its last user. */
+/* Something that others wait for: a command of the pipeline. Freed with its last user. */
 struct sim_moment {
 	unsigned int users;
 	bool over;
+	int stream;
+	uint64_t number;
 };
 
 enum sim_op_kind {
@@ -151,29 +113,30 @@ enum sim_op_kind {
 struct sim_op {
 	struct sim_op *next;
 	enum sim_op_kind kind;
-	uint64_t number;		/* counts up in a context */
-	bool active;
+	uint64_t last;			/* its last command's number there */
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
 	struct sim_moment *after;	/* does not start before it; NULL: none */
 	struct sim_moment *moment;	/* is over when this is done; NULL: nobody asks */
 	struct sim_args args;
+	enum pipe_way way;		/* of a copy */
 };
 
 /* A node of a graph that is being run. */
 struct sim_step {
-	struct sim_op op;
-	unsigned int waits;		/* for so many other steps */
-	unsigned int *next, nr_next;	/* the steps that wait for this one */
-	struct sim_step *next_ready;
+	enum sim_op_kind kind;
+	struct sim_kernel *kernel;
+	struct sim_args args;
 };
 
 /* One launch of a graph. */
 struct sim_run {
-	unsigned int nr_steps, left;
-	struct sim_step *ready, **last_ready;
-	unsigned int *edges;		/* what the steps' next point into */
+	struct pipe_graph graph;
+	struct pipe_node *nodes;
+	const struct pipe_ask **asks;	/* by node */
+	unsigned int *edges;		/* what the nodes' after point into */
+	unsigned int nr_steps;
 	struct sim_step steps[];
 };
 
@@ -191,6 +154,7 @@ struct sim_function {
 
 struct sim_module {
 	struct sim_ctx *ctx;
+	uint64_t bytes;			/* of its variables, and of its code */
 	bool live, opaque;		/* opaque: not text, any name is taken to be in it */
 	struct sim_function *functions;
 	struct sim_module *next;
@@ -216,10 +180,12 @@ struct sim_stream {
 	bool legacy, blocking;
 	uint64_t thread;		/* of a per-thread default stream, else 0 */
 	pthread_mutex_t launch;		/* one launch at a time; taken before sim_lock */
-	struct sim_op *head, **tail;
+	int priority;			/* as CUDA's: lower is more urgent */
+	int pipe;			/* the pipeline's stream; -1: none yet */
+	struct sim_op *head, **tail;	/* what is not done */
+	uint64_t last;			/* the last command of the last of them */
+	uint64_t followed, followed_by;	/* legacy's commands waited for, and own ones by legacy */
 	struct sim_stream *next, *next_hash;
-	struct sim_stream *next_busy;
-	bool busy;			/* is in gpu->busy */
 	struct sim_capture *capture;	/* NULL: work is done, not captured */
 	struct sim_node **tips;		/* what the next captured node depends on */
 	unsigned int nr_tips;
@@ -270,7 +236,6 @@ struct sim_ctx {
 	bool live, primary;
 	unsigned int users;		/* of the primary one */
 	CUresult error;			/* sticky */
-	uint64_t nr_ops;
 	struct sim_stream *streams, *legacy;
 	struct sim_function *builtin_set, *builtin_copy;	/* the driver's own kernels */
 	struct sim_ctx *next;
@@ -299,6 +264,10 @@ extern struct sim_gpu *sim_gpus[SIM_MAX_GPUS];
 extern unsigned int sim_nr_gpus;
 
 CUresult gpu_setup(void);
+/* Its two halves that CUDA's variables do not steer: all of them, in the order of their
+ * captures, and then by PCI address. */
+CUresult gpu_open_all(void);
+void gpu_sort_by_address(void);
 /* NULL before cuInit and for a device that is not there. */
 struct sim_gpu *gpu_get(CUdevice device);
 /* Its SMs, as a program parts them. */
@@ -314,6 +283,8 @@ struct sim_faults {
 	uint32_t params_size;
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock;
+	bool fixed_arguments, no_memory_figure;
+	uint64_t memory;		/* bytes of every GPU */
 	int nr_clusters;		/* what there is said to be room for; 0: what there is */
 	unsigned int renamed;		/* the call with this number is another; 0: none */
 	unsigned int subscribers;	/* at a time */
@@ -343,6 +314,8 @@ int tmd_foreign_edit(const uint8_t *before, const uint8_t *after);
 
 /* --------------------------------------------------------------- dispatch.c */
 
+/* One SM of the simulated GPUs, and how fast they are. */
+const struct pipe_chip *sim_chip(void);
 /*
  * A kernel ready to be queued. NULL: @why says why @grid can never finish on this
  * GPU, or is "" where memory is out.
@@ -351,16 +324,16 @@ struct sim_kernel *dispatch_prepare(struct sim_gpu *gpu, const struct sim_code *
 				    const struct sim_args *args, const struct sim_grid *grid,
 				    char why[160]);
 void dispatch_free(struct sim_kernel *kernel);
-/* Puts what it can of every active kernel onto SMs: a list of the blocks placed. */
-struct sim_block *dispatch_place(struct sim_gpu *gpu);
-/* Takes a finished block off its SM. */
-void dispatch_retire(struct sim_gpu *gpu, struct sim_block *block);
+/* The pipeline says that a block of one is done: does what it does. */
+void dispatch_ran(const struct pipe_block *block);
 /* How many blocks of this shape fit on an empty SM; @shared as a TMD says it. */
 unsigned int dispatch_occupancy(unsigned int threads, unsigned int registers,
 				unsigned int shared);
 
 /* ----------------------------------------------------------------- engine.c */
 
+/* The pipeline of a GPU whose @hw is there; false: no memory. */
+bool engine_open(struct sim_gpu *gpu);
 /* Appends a copy of @op to the stream, which then owns what it points to; false: no memory. */
 bool engine_queue(struct sim_stream *stream, const struct sim_op *op);
 /* Of one user; NULL: out of memory. */
@@ -371,7 +344,6 @@ void engine_moment_put(struct sim_moment *moment);
 void engine_run_free(struct sim_run *run);
 /* Each runs until nothing of its object is queued and returns the context's error. */
 CUresult engine_finish_stream(struct sim_stream *stream);
-CUresult engine_finish_blocking(struct sim_ctx *ctx);	/* all but non-blocking streams */
 CUresult engine_finish_ctx(struct sim_ctx *ctx);
 CUresult engine_finish_event(struct sim_event *event);
 /* The stream is about to go: what it still has queued is thrown away. */
@@ -393,11 +365,11 @@ void engine_sleep(uint64_t ns);
 struct sim_code {
 	const char *name;
 	unsigned int registers;
-	unsigned int nr_params;		/* u64 address, then u32 value */
+	unsigned int nr_params;		/* u64 address, u32 value; then u64, u32 count */
 	unsigned int record;		/* bytes written a block at args.address */
 	unsigned int slot;		/* bytes written there by the launch as a whole */
-	/* How long @block lasts, in ns; its SM's blocks include it. */
-	uint64_t (*duration)(const struct sim_kernel *kernel, const struct sim_block *block);
+	/* What a block of @kernel asks of its SM and of memory. */
+	void (*demand)(struct pipe_kernel *asked, const struct sim_kernel *kernel);
 	/* At a block's end; may be NULL. */
 	void (*finish)(const struct sim_kernel *kernel, const struct sim_block *block);
 };
@@ -473,7 +445,40 @@ void stream_destroy_all(struct sim_ctx *ctx);
 /* Another TMD buffer for the stream, as a driver might do that we do not know. */
 void stream_move_tmd(struct sim_stream *stream);
 
+/* ------------------------------------------------------------------- room.c */
+
+enum room_kind { ROOM_LINEAR, ROOM_MANAGED, ROOM_MAPPED, ROOM_POOL, ROOM_HOST };
+
+/* Address space, and what of the GPU's memory it takes. */
+struct room {
+	struct sim_gpu *gpu;
+	uint64_t address, space, bytes;
+	struct room_slab *slab;		/* shared with others; NULL: its own */
+};
+
+/* False: there is no more. */
+bool room_take(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, struct room *room);
+void room_give(struct room *room);
+/* Of the GPU alone, in the units that it has. */
+uint64_t room_rounded(uint64_t bytes);
+bool room_charge(struct sim_gpu *gpu, uint64_t bytes);
+void room_discharge(struct sim_gpu *gpu, uint64_t bytes);
+CUresult room_info(size_t *free_bytes, size_t *total);
+#define ROOM_CONTEXT	(518ull << 20)	/* as on an H200 */
+
+/* ------------------------------------------------------------------- pool.c */
+
+/* What is no longer used goes back, as far as pools are asked to: at each wait. */
+void pool_waited(struct sim_gpu *gpu);
+/* Whether it was a pool's. */
+bool pool_free(uint64_t address);
+
 /* ----------------------------------------------------------------- memory.c */
+
+CUresult memory_make(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes,
+		     uint64_t *address);
+bool memory_unmake(uint64_t address, enum room_kind kind);
+void memory_ctx_ends(struct sim_ctx *ctx);
 
 /* Whether [address, address + bytes) lies in one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);
@@ -499,6 +504,8 @@ CUresult launch_set_attribute(struct sim_launch *launch, int id,
 			      const union cu_launch_value *value);
 CUresult launch_read_args(const struct sim_code *code, void **params, void **extra,
 			  struct sim_args *args);
+/* The pipeline's for a priority of CUDA's. */
+unsigned int launch_priority(int priority);
 /* Counts up by one. */
 uint64_t launch_number(void);
 /* False: a callback changed in @tmd what is none of its business; said, and the context fails. */

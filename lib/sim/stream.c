@@ -178,6 +178,7 @@ static struct sim_stream *stream_make(struct sim_ctx *ctx, bool default_one)
 		return NULL;
 	stream->ctx = ctx;
 	stream->blocking = true;
+	stream->pipe = -1;
 	pthread_mutex_init(&stream->launch, NULL);
 	if (!tmd_take(stream))
 		goto free_stream;
@@ -303,7 +304,6 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 	CUresult error;
 	void *object;
 
-	(void)priority;		/* the simulated GPU starts work in order */
 	if (!out || flags & ~CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_enter();
@@ -312,6 +312,7 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 		stream = stream_make(ctx, false);
 		if (stream) {
 			stream->blocking = !(flags & CU_STREAM_NON_BLOCKING);
+			stream->priority = -(int)launch_priority(priority);
 			*out = stream->handle;
 			object = stream->object;
 		} else {
@@ -381,6 +382,8 @@ static CUresult synchronize(CUstream handle)
 			idle_ns = 0;
 		if (!error && !idle_ns)
 			error = engine_finish_stream(stream);
+		if (!idle_ns && stream)
+			pool_waited(stream->ctx->gpu);
 		sim_leave();
 		if (idle_ns)
 			engine_sleep(idle_ns);
@@ -433,4 +436,31 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 		*ctx = stream->ctx;
 	sim_leave();
 	return error;
+}
+
+CUresult cuStreamGetPriority(CUstream handle, int *priority)
+{
+	struct sim_stream *stream;
+	CUresult error;
+
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	stream = enter_stream(handle, &error);
+	if (stream)
+		*priority = stream->priority;
+	sim_leave();
+	return error;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	CUresult error;
+
+	if (!ctx_current(&error))
+		return error;
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = 1 - SIM_PRIORITIES;
+	return CUDA_SUCCESS;
 }

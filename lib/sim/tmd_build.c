@@ -42,10 +42,10 @@ static void put32(uint8_t *at, uint32_t value)
 
 unsigned int shared_of_block(unsigned int bytes, bool bare)
 {
-	unsigned int unit = sim_limits.shared_unit;
+	unsigned int unit = sim_chip()->shared_unit;
 
 	if (!bare)
-		bytes += sim_limits.shared_reserved;
+		bytes += sim_chip()->shared_reserved;
 	return (bytes + unit - 1) / unit * unit;
 }
 

@@ -92,7 +92,7 @@ try doctor -i sample:h200
 is $status 0 "doctor on the simulated GPU: status"
 has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
 for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs \
-	inject-library injection-slot cache-folder blocks-folder namespaces mps environment green-contexts device-launches; do
+	inject-library injection-slot nvml-library cache-folder blocks-folder namespaces mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
 done
 # A row is folded, and nothing of it is lost.

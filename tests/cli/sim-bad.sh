@@ -107,8 +107,39 @@ is $status 0 "a wait in front of what ends it, in a channel of its own"
 sed -i 's/^gpu: .*/gpu: { chip: h200, one-queue: yes }/' "$tmp/bad.yaml"
 said 1 "stream T (line 11) waits behind stream S in one channel" "with one queue that is a deadlock"
 has "$(cat "$tmp/err")" "and so back to stream S" "with one queue: the cycle"
-refused 2 "it takes longer than 19 hours" "longer than the clock" <<'END'
+refused 1 "program b (line 10) waits for event B; program a (line 9) waits for event A; and so back to program b" \
+	"two programs that wait for what the other would record" <<'END'
+  a: [ { await: A }, { record: B, on: S } ]
+  b: [ { await: B }, { record: A, on: T } ]
+END
+refused 1 "waits for room behind stream S; and so back to stream S" "a full buffer before what would empty it" <<'END'
+  a: [ { wait: A, on: S }, { repeat: 2000, do: [ { launch: K, on: S } ] }, { record: A, on: T } ]
+END
+refused 2 ":9: program main: it takes longer than 19 hours" "longer than the clock" <<'END'
   main: [ { repeat: 1000000, do: [ { cpu: 100000s } ] } ]
+END
+refused 2 ":9: program main: it takes longer than 19 hours" "loops in loops" <<'END'
+  main: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [ { launch: K, on: S } ] } ] } ]
+END
+refused 2 ":9: program main: more than 1000000000 steps" "steps that take no time, without end" <<'END'
+  main: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [ { cpu: 0ns } ] } ] } ]
+END
+refused 2 ":9: program main: more than 1000000000 steps" "and with one that never comes" <<'END'
+  main: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [ { cpu: 0ns } ] } ] } ]
+stop: 1ms
+END
+{ base; cat; } >"$tmp/bad.yaml" <<'END'
+  main: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [ { launch: K, on: S } ] } ] } ]
+stop: 1ms
+END
+timeout 20 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>&1
+is $? 0 "a program without end, stopped"
+sed 's/blocks: 10, threads: 128, time: 1us/blocks: 2147483647, time: 1s/' >"$tmp/base2" <<END
+$(base)
+END
+refused_file 2 ":9: kernel K on stream S: it takes longer than 19 hours" "more waves than the clock has" <<END
+$(cat "$tmp/base2")
+  main: [ { launch: K, on: S } ]
 END
 
 # ------------------------------------------------------------------ wrong files
@@ -136,13 +167,41 @@ END
 refused 2 ":9: copy: '1Q' is no size" "a size that is none" <<'END'
   main: [ { copy: 1Q, to: gpu, on: S } ]
 END
+# value WORDS KEY VALUE: in place of K's blocks.
+value() {
+	base | sed "s/K: { blocks: 10, threads: 128, time: 1us/K: { threads: 128, $2: $3/" >"$tmp/base2"
+	refused_file 2 ":3: $2: $1" "$2: $3" <<END
+$(cat "$tmp/base2")
+  main: [ { launch: K, on: S } ]
+END
+}
+value "'-1' is no whole number from 0 to 2147483647" blocks -1
+value "'18446744073709551616' is no whole number" blocks 18446744073709551616
+value "'1.5' is no whole number" blocks 1.5
+value "'0x10' is no whole number" blocks 0x10
+value "'.nan' is no whole number" blocks .nan
+value "'010' is no whole number from 0 to 2147483647 without a 0 before it" blocks 010
+value "'' is no whole number" blocks ""
+value "wants one value" blocks "[1]"
+value "wants one value" blocks "{ a: 1 }"
+value "has a zero byte in it" blocks '"1\\0"'
+value "0 is no grid" blocks 0
+value "0 is less than 1" cluster 0
+value "'nan' is no size" shared nan
+value "'-5' is no size" shared -5
+value "'1e300' is no size" reads 1e300
+value "'infus' is no time" time infus
+value "'1e400s' is no time" time 1e400s
+value "'-1us' is no time" time -1us
+value "'maybe' is neither yes nor no" cooperative maybe
+value "'l3' is neither l2 nor dram" from l3
 refused 2 ":9: repeat: '-1' is no whole number" "a number below 0" <<'END'
   main: [ { repeat: -1, do: [] } ]
 END
 refused 2 ":9: launch: '\$x': no run has that variable" "a variable that is not there" <<'END'
   main: [ { launch: $x, on: S } ]
 END
-refused 2 ":10: did not find" "no YAML" <<'END'
+refused 2 ":10: no YAML: did not find" "no YAML" <<'END'
   main: [ { launch: K, on: S
 END
 refused 2 ":10: expect: cannot read 'K.speed < 1'" "an expectation that cannot be read" <<'END'
@@ -181,6 +240,99 @@ gpu: h300
 programs: {}
 END
 refused_file 2 "is empty" "an empty file" </dev/null
+refused_file 2 ":3: a second document: wants one" "two documents" <<'END'
+gpu: h200
+---
+gpu: h200
+END
+refused_file 2 ":4: kernels: the key 'K' is there twice" "a kernel twice" <<'END'
+gpu: h200
+kernels:
+  K: { time: 1us }
+  K: { time: 2us }
+programs: {}
+END
+refused_file 2 ":3: scenario: the key 'gpu' is there twice" "a section twice" <<'END'
+gpu: h200
+programs: {}
+gpu: h200
+END
+refused_file 2 ":3: scenario: the key 'kernel' is not known" "a section that is not known" <<'END'
+gpu: h200
+programs: {}
+kernel: {}
+END
+refused_file 2 ":2: B: the key '<<' is not known" "a merge" <<'END'
+gpu: h200
+kernels: { A: &a { time: 1us }, B: { <<: *a } }
+programs: {}
+END
+refused_file 2 ":1: no YAML: found undefined alias" "an alias of nothing" <<'END'
+gpu: *x
+END
+refused_file 2 ":4: repeat: more than 15 loops in each other" "an alias of what it stands in" <<'END'
+gpu: h200
+programs:
+  main: &a
+    - { repeat: 2, do: *a }
+END
+refused_file 2 ":3: after: no node above is named 'B'" "a cycle in a graph" <<'END'
+gpu: h200
+kernels: { K: { time: 1us } }
+graphs: { G: [ { node: A, kernel: K, after: [B] }, { node: B, kernel: K, after: [A] } ] }
+programs: {}
+END
+refused_file 2 ":3: node: 'A' is there twice" "a node twice" <<'END'
+gpu: h200
+kernels: { K: { time: 1us } }
+graphs: { G: [ { node: A, kernel: K }, { node: A, kernel: K } ] }
+programs: {}
+END
+refused_file 2 ":1: gpus: two are named 'a'" "two GPUs of a name" <<'END'
+gpus: [ { name: a, chip: h200 }, { name: a, chip: h200 } ]
+programs: {}
+END
+refused_file 2 ":2: kernels: a name has 1 to 60 characters, none of them a control character" "a name with an escape" <<'END'
+gpu: h200
+kernels: { "K\e[31m": { time: 1us } }
+programs: {}
+END
+refused_file 2 ":2: runs: a name has 1 to 60 characters" "a run's name with a line's end" <<'END'
+gpu: h200
+runs: { "r\n": {} }
+programs: {}
+END
+refused_file 2 "runs: has none" "no runs" <<'END'
+gpu: h200
+runs: {}
+programs: {}
+END
+refused_file 2 ":3: stop: 0 is no time" "a stop at once" <<'END'
+gpu: h200
+programs: {}
+stop: 0ns
+END
+refused_file 2 ":3: expect: cannot read 'nan * gpu.end < inf'" "an expectation of no number" <<'END'
+gpu: h200
+programs: {}
+expect: [ 'nan * gpu.end < inf' ]
+END
+# Nested as deeply as the file has room for: libyaml alone takes minutes.
+for open in '[' '{ a: ' '- '; do
+	{ printf 'gpu: h200\nabout:\n  '; head -c 900000 /dev/zero | sed "s/\\x0/$open/g" | head -c 1000000; } >"$tmp/deep"
+	refused_file 2 ":3: " "nested deeply by $open" <"$tmp/deep"
+	has "$(cat "$tmp/err")" "too many lists and mappings in each other" "nested deeply by $open: why"
+done
+{
+	echo "kernels:"
+	i=0
+	while [ $i -lt 5000 ]; do echo "  K$i: { time: 1us }"; i=$((i + 1)); done
+} >"$tmp/keys"
+refused_file 2 ":2: kernels: has more than 4096 keys" "more kernels than there may be" <<END
+$(cat "$tmp/keys")
+gpu: h200
+programs: {}
+END
 refused_file 2 "has no programs" "no programs" <<'END'
 gpu: h200
 END
@@ -192,7 +344,7 @@ END
 printf 'gpu: h200\nprograms:\n  main: [ { sync: \001 } ]\n' >"$tmp/bytes"
 refused_file 2 "bad.yaml" "a byte that is no text" <"$tmp/bytes"
 head -c 1100000 /dev/zero | tr '\0' '#' >"$tmp/long"
-refused_file 2 "is longer than 1048576 bytes" "a file that is too long" <"$tmp/long"
+refused_file 2 "bad.yaml: wants a scenario, at most 1048576 bytes" "a file that is too long" <"$tmp/long"
 try sim /nonexistent
 is "$status $err" "2 gpupart sim: /nonexistent: No such file or directory" "a file that is not there"
 try sim

@@ -60,17 +60,52 @@ has "$out" "(simulated)" "text says simulated"
 has "$out" "holds  partitioned/K1.sms = 4" "text has what was expected"
 try sim figure-3 --run partitioned
 is "$status $(grep -c '^run ' "$tmp/out")" "0 1" "--run: one of the runs"
-try sim --run partitioned --of svg -o "$tmp/blocks.svg" figure-3
-is "$status $out" "0 " "--of svg -o"
-has "$(cat "$tmp/blocks.svg")" "(simulated)" "the picture says simulated"
-# 74 blocks, the paper, two colours in the legend.
-is "$(grep -o '<rect' "$tmp/blocks.svg" | wc -l)" 77 "the picture has every block"
-if command -v xmllint >/dev/null; then
-	xmllint --noout "$tmp/blocks.svg"
-	ok $? "the picture is XML"
-else
-	python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$tmp/blocks.svg"
-	ok $? "the picture is XML"
+# Drawings, against what the JSON tells of the launches.
+picture() {
+	name=$1 run=$2 what=$3
+	try sim "$name" ${run:+--run "$run"} --json
+	cp "$tmp/out" "$tmp/picture.json"
+	try sim ${run:+--run "$run"} -o "$tmp/blocks.svg" "$name"
+	is "$status$out$err" 0 "$name $run: is drawn by -o FILE.svg"
+	is "$(python3 tests/cli/sim_picture.py "$tmp/picture.json" "$tmp/blocks.svg" $what 2>&1)" "" "$name $run: the drawing is right"
+}
+picture figure-3 partitioned
+is "$(grep -c 'class="block"' "$tmp/blocks.svg")" 74 "the picture has every block"
+has "$(cat "$tmp/blocks.svg")" ">Which TPCs are one GPC is not known" "a made-up map is said to be one"
+picture figure-3 unpartitioned
+picture figure-10
+is "$(grep -c 'class="lines"' "$tmp/blocks.svg")" 68 "figure-10: lines over 30 of 38 kernels, and in the legend"
+picture figure-12 slots-full
+picture together
+has "$(cat "$tmp/blocks.svg")" ">GPC 7</text>" "together: GPCs of a capture are named"
+picture copies engines-by-stream
+has "$(cat "$tmp/blocks.svg")" ">copy engine 1</text>" "copies: copy engines have rows"
+picture table-3 beside-faulty sums
+has "$(cat "$tmp/blocks.svg")" ">No block on TPCs 8-39</text>" "idle TPCs of a large GPU are named, not drawn"
+picture million "" sums
+try sim figure-3 --run partitioned --of svg --span 6.5ms-7ms
+is "$status $(grep -c 'class="block"' "$tmp/out")" "0 6" "--span: what there was in that time"
+try sim figure-3 --of svg --run partitioned --span 8ms-9ms
+has "$status $err" "2 gpupart sim: --span 8ms-9ms: partitioned ends at 7.0" "--span after the end"
+try sim figure-3 --of svg --span 2ms-1ms
+is "$status" 2 "--span backwards"
+try sim figure-3 --of text --span 2ms
+is "$status" 2 "--span that is none"
+try sim figure-3 --span 1ms-2ms
+is "$status" 2 "--span of no picture"
+# UPDATE=1 writes it anew: read the diff.
+for name in figure-3 figure-11 together copies figure-10; do
+	echo "== $name"
+	"$gpupart" sim $name --of text | sed -n '/^A  /,$p'
+done >"$tmp/text"
+[ -n "$UPDATE" ] && cp "$tmp/text" tests/cli/expected/sim.txt
+diff -u tests/cli/expected/sim.txt "$tmp/text" >"$tmp/diff"
+ok $? "--of text is as in tests/cli/expected/sim.txt"
+sed 's/^/# /' "$tmp/diff"
+is "$(awk 'length > 80 { print FNR }' "$tmp/text")" "" "at most 80 columns"
+if command -v script >/dev/null; then
+	TERM=xterm-256color script -qec "'$gpupart' sim figure-3 --run partitioned --of text" /dev/null >"$tmp/out" 2>&1
+	has "$(cat "$tmp/out")" "$(printf '\033[48;5;24;38;5;231m')AAAA" "in colour on a terminal"
 fi
 
 # A file whose expectation does not hold.

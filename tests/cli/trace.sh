@@ -8,7 +8,7 @@ h200=sample:h200
 try trace -i $h200 web=gpc:0 7-9
 is "$status$err" 0 "trace: status"
 has "$out" "NVIDIA H200 (simulated)" "trace says simulated"
-has "$out" "3 launches of 36 blocks on 18 SMs, 0 to 120 us, all inside its TPCs" "the set's words"
+has "$out" "3 launches of 36 blocks on 18 SMs, 0 to 123.9 us, all inside its TPCs" "the set's words"
 is "$(awk 'length > 80 && !/^source/ { print FNR }' "$tmp/out")" "" "at most 80 columns"
 # A row has the set's letter and no other's.
 is "$(awk '$NF ~ /^[AB.]*$/ && length($NF) == 64 { print $(NF - 1) }' "$tmp/out" | sort -n | tr '\n' ' ')" \
@@ -26,7 +26,7 @@ sed 's/^/# /' "$tmp/diff"
 try trace -i $h200 --launches 1 --blocks 1 --ns 1500 3
 has "$out" "1 launch of 1 block on 1 SM, 0 to 1.5 us" "one block"
 try trace -i $h200 --launches 1 --iterations 1000 3
-has "$out" "1 launch of 4 blocks on 2 SMs, 0 to 8 us" "counted work"
+has "$out" "1 launch of 4 blocks on 2 SMs, 0 to 4.6 us" "counted work"
 try trace -i $h200 -o "$tmp/x.svg" 3
 is "$status$out$err$(head -c 5 "$tmp/x.svg")" "0<?xml" "-o FILE.svg is a drawing"
 has "$(cat "$tmp/x.svg")" ">NVIDIA H200 (simulated)," "which says simulated"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * On an H200: where and when each block of some sixty launches ran, as text to hold the
+ * On an H200: where and when each block of some hundred launches ran, as text to hold the
  * model in lib/sim/pipe against. traces FOLDER writes FOLDER/traces.txt and
  * FOLDER/board.capture. Every kernel ends by itself: it counts its turns.
  */
@@ -136,6 +136,7 @@ static int registers[NR_ENTRIES];
 static uint64_t out, data;
 static struct record *records;
 static FILE *file;
+static bool no_fills;	/* -n: none between repetitions, so every launch is traced */
 
 static int failed(const char *what, CU result)
 {
@@ -220,7 +221,8 @@ static int run_once(const struct kernel *k, U nr)
 {
 	uint64_t bytes = (uint64_t)nr * MAX_BLOCKS * sizeof(struct record);
 
-	TRY(cuMemsetD8_v2(out, 0xff, bytes));
+	if (!no_fills)
+		TRY(cuMemsetD8_v2(out, 0xff, bytes));
 	TRY(cuCtxSynchronize());
 	for (U i = 0; i < nr; i++)
 		if (launch(&k[i], i))
@@ -476,6 +478,59 @@ static int read_cases(U *number)
 	return 0;
 }
 
+/*
+ * What the cases above left open (Documentation/results/h200-traces.md): when singletons get a
+ * rest that is theirs alone; who gets the one that does not divide; clusters of 8 that do not
+ * go round; a second kernel on SMs that are loaded unevenly; reads of fewer SMs of a GPC.
+ */
+static int open_cases(U *number)
+{
+	static const struct {
+		const char *name;
+		struct kernel k[MAX_KERNELS];
+	} open[] = {
+		{ "rest-1", { { SPIN, 397, 256, 0, 0, US50, 0, NULL, 0 } } },
+		{ "rest-2", { { SPIN, 398, 256, 0, 0, US50, 0, NULL, 0 } } },
+		{ "rest-4", { { SPIN, 400, 256, 0, 0, US50, 0, NULL, 0 } } },
+		{ "rest-6", { { SPIN, 402, 256, 0, 0, US50, 0, NULL, 0 } } },
+		{ "rest-8", { { SPIN, 404, 256, 0, 0, US50, 0, NULL, 0 } } },
+		{ "rest-9", { { SPIN, 405, 256, 0, 0, US50, 0, NULL, 0 } } },
+		{ "rest-2-of-5", { { SPIN, 662, 256, 0, 0, US50, 0, NULL, 0 } } },
+		{ "rest-4-of-5", { { SPIN, 664, 256, 0, 0, US50, 0, NULL, 0 } } },
+		{ "odd-1", { { SPIN, 199, 256, 0, 0, US50, 0, "0-64:2", 0 } } },
+		{ "odd-3", { { SPIN, 201, 256, 0, 0, US50, 0, "0-64:2", 0 } } },
+		{ "one-over-a", { { SPIN, 8, 256, 0, 0, US50, 0, "3,17,30-33,61", 0 } } },
+		{ "one-over-b", { { SPIN, 9, 256, 0, 0, US50, 0, "3,17,30-33,61", 0 } } },
+		{ "one-over-c", { { SPIN, 7, 256, 0, 0, US50, 0, "1,2,9,18,27,36", 0 } } },
+		{ "one-over-d", { { SPIN, 10, 256, 0, 0, US50, 0, "1,2,9,18,27,36", 0 } } },
+		{ "cluster8-9", { { SPIN, 72, 256, 0, 8, US50, 0, NULL, 0 } } },
+		{ "cluster8-10", { { SPIN, 80, 256, 0, 8, US50, 0, NULL, 0 } } },
+		{ "cluster8-16", { { SPIN, 128, 256, 0, 8, US50, 0, NULL, 0 } } },
+		{ "cluster8-20", { { SPIN, 160, 256, 0, 8, US50, 0, NULL, 0 } } },
+		{ "uneven-a", { { SPIN, 100, 256, 0, 0, US50, 0, NULL, 0 },
+				{ SPIN, 66, 512, 0, 0, US50, 1, NULL, 0 } } },
+		{ "uneven-b", { { SPIN, 200, 256, 0, 0, US50, 0, NULL, 0 },
+				{ SPIN, 50, 256, 0, 0, US50, 1, NULL, 0 } } },
+	};
+	static const char *const part[] = { "0", "0,8", "0,8,16,24", "gpc:1", "gpc:1,2,3,4" };
+	struct kernel k = { READ_DATA, 0, 1024, 0, 0, 200, 0, NULL, 0 };
+	char name[64];
+	U i;
+
+	for (i = 0; i < sizeof(open) / sizeof(*open); i++)
+		if (trace(open[i].name, (*number)++, open[i].k, nr_kernels(open[i].k), true))
+			return -1;
+	for (i = 0; i < 2 * sizeof(part) / sizeof(*part); i++) {
+		k.set = part[i / 2];
+		k.blocks = 64;
+		k.footprint = i % 2 ? FOOTPRINT : 8 << 20;
+		snprintf(name, sizeof(name), "part-%s-%u", i % 2 ? "dram" : "l2", i / 2);
+		if (trace(name, (*number)++, &k, 1, false))
+			return -1;
+	}
+	return 0;
+}
+
 static int run_all(void)
 {
 	const struct kernel warm = { WIDE, 1056, 256, 0, 0, 4000, 0, NULL, 0 };
@@ -489,7 +544,7 @@ static int run_all(void)
 	for (U i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (trace(cases[i].name, number++, cases[i].k, nr_kernels(cases[i].k), true))
 			return -1;
-	return compute_cases(&number) || read_cases(&number) ? -1 : 0;
+	return compute_cases(&number) || read_cases(&number) || open_cases(&number) ? -1 : 0;
 }
 
 static int write_board(const char *folder)
@@ -517,8 +572,11 @@ int main(int argc, char **argv)
 {
 	char path[4096];
 
+	no_fills = argc > 1 && !strcmp(argv[1], "-n");
+	argv += no_fills;
+	argc -= no_fills;
 	if (argc != 2) {
-		fprintf(stderr, "usage: traces FOLDER\n");
+		fprintf(stderr, "usage: traces [-n] FOLDER\n");
 		return 2;
 	}
 	alarm(SECONDS);

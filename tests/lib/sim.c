@@ -185,7 +185,7 @@ static void clusters(const char *path)
 {
 	static struct record records[MAX_BLOCKS];
 	struct shape shape = { .threads = 1024, .cluster = 2 };
-	unsigned int i, sm, parent[MAX_SMS], bad = 0, shared = 0, lone = 0, at_once = 0, other;
+	unsigned int i, sm, parent[MAX_SMS], bad = 0, shared = 0, lone = 0, together, other;
 	unsigned int on_sm[MAX_SMS];
 	uint32_t words[4];
 
@@ -240,9 +240,8 @@ static void clusters(const char *path)
 	shape.cluster = 16;
 	shape.blocks = 20 * 16;
 	TRY(run(&shape, records));
-	for (i = 0; i < shape.blocks; i += 16)
-		at_once += records[i].start == records[0].start;
-	check(at_once == 14, "14 clusters of 16 fit at once, as measured; here %u", at_once);
+	together = at_once(records, shape.blocks, 16);
+	check(together == 14, "14 clusters of 16 fit at once, as measured; here %u", together);
 	TRY(cu.cuFuncSetAttribute(f_cluster, CU_FUNCTION_NON_PORTABLE_CLUSTER, 0));
 	check(launch(&shape, 0) == CUDA_ERROR_INVALID_CLUSTER_SIZE, "16 is not portable");
 	shape.cluster = 3;
@@ -350,7 +349,7 @@ static void cooperative(const char *arg)
 {
 	static struct record records[MAX_BLOCKS];
 	struct shape shape = { .threads = 1024, .cooperative = true };
-	unsigned int i, later = 0, nr;
+	unsigned int i, later, nr;
 	CUdeviceptr out, out2;
 	CUstream stream;
 	uint32_t spin = 500;
@@ -362,9 +361,8 @@ static void cooperative(const char *arg)
 	begin_on(0);
 	nr = shape.blocks = 2 * truth.nr_sms;
 	TRY(run(&shape, records));
-	for (i = 0; i < nr; i++)
-		later += records[i].start != records[0].start;
-	check(!later, "%u of %u blocks start later than the first", later, nr);
+	later = nr - at_once(records, nr, 1);
+	check(!later, "%u of %u blocks start when others have ended", later, nr);
 	shape.blocks++;
 	check(launch(&shape, 0) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "one more: 720");
 	check(cu.cuLaunchCooperativeKernel(f_census, nr + 1, 1, 1, 1024, 1, 1, 0, NULL, params) ==
@@ -380,8 +378,8 @@ static void cooperative(const char *arg)
 	TRY(cu.cuCtxSynchronize());
 	TRY(cu.cuMemcpyDtoH_v2(records, out, nr * sizeof(*records)));
 	TRY(cu.cuMemcpyDtoH_v2(records + nr, out2, sizeof(*records)));
-	for (later = 0, i = 0; i < nr; i++)
-		later += records[i].start != records[nr].end;
+	for (later = nr - at_once(records, nr, 1), i = 0; i < nr; i++)
+		later += records[i].start < records[nr].end;
 	check(!later, "waits for another kernel, then starts whole (%u do not)", later);
 }
 
@@ -398,7 +396,7 @@ static void occupancy(const char *arg)
 	};
 	static struct record records[MAX_BLOCKS];
 	struct shape shape = { .blocks = 264, .threads = 32, .shared = 200 * 1024 };
-	unsigned int i, at_once = 0;
+	unsigned int i, together;
 	CUmodule module_40;
 	CUfunction f_40;
 	int blocks;
@@ -411,9 +409,8 @@ static void occupancy(const char *arg)
 	check(blocks == 16, "40 registers, 96 threads: %d, not 16", blocks);
 	TRY(cu.cuFuncSetAttribute(f_census, CU_FUNCTION_MAX_DYNAMIC_SHARED, shape.shared));
 	TRY(run(&shape, records));
-	for (i = 0; i < shape.blocks; i++)
-		at_once += records[i].start == records[0].start;
-	check(at_once == 132, "of blocks with 200 KiB one an SM runs: %u at once", at_once);
+	together = at_once(records, shape.blocks, 1);
+	check(together == 132, "of blocks with 200 KiB one an SM runs: %u at once", together);
 	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		TRY(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f_census,
 								   row[i].threads, row[i].shared));

@@ -36,7 +36,8 @@
 	F(cuCtxDestroy_v2) F(cuCtxGetCurrent) F(cuCtxSetCurrent) F(cuCtxPushCurrent_v2) \
 	F(cuCtxPopCurrent_v2) F(cuCtxGetDevice) F(cuCtxSynchronize) F(cuStreamCreate) \
 	F(cuStreamCreateWithPriority) F(cuStreamDestroy_v2) F(cuStreamSynchronize) \
-	F(cuStreamQuery) F(cuStreamGetCtx) F(cuStreamIsCapturing) \
+	F(cuStreamQuery) F(cuStreamGetCtx) F(cuStreamGetPriority) F(cuCtxGetStreamPriorityRange) \
+	F(cuStreamIsCapturing) \
 	F(cuThreadExchangeStreamCaptureMode) F(cuModuleLoadData) F(cuModuleUnload) \
 	F(cuModuleGetFunction) F(cuFuncGetAttribute) F(cuFuncSetAttribute) F(cuLaunchKernel) \
 	F(cuLaunchKernelEx) F(cuLaunchCooperativeKernel) \
@@ -108,10 +109,12 @@ static inline bool check(bool good, const char *fmt, ...)
 
 static inline void load(void)
 {
-	const char *build = getenv("BUILD");
+	const char *build = getenv("BUILD"), *driver = getenv("TEST_LIBCUDA");
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/lib/gpupart/sim/libcuda.so.1", build ? build : "build");
+	if (driver)
+		snprintf(path, sizeof(path), "%s", driver);
 	libcuda = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!libcuda) {
 		check(false, "dlopen: %s", dlerror());
@@ -445,6 +448,21 @@ static inline bool count(const struct record *records, unsigned int nr, unsigned
 		on_sm[records[i].smid]++;
 	}
 	return true;
+}
+
+/* Of every @step'th record: how many began before any block had ended. */
+static inline unsigned int at_once(const struct record *records, unsigned int nr,
+				   unsigned int step)
+{
+	uint64_t first_end = UINT64_MAX;
+	unsigned int i, together = 0;
+
+	for (i = 0; i < nr; i++)
+		if (records[i].end < first_end)
+			first_end = records[i].end;
+	for (i = 0; i < nr; i += step)
+		together += records[i].start < first_end;
+	return together;
 }
 
 /* Every allowed SM ran a block and no other did. */

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What another machine or environment makes of it; the first argument names which."""
+import dataclasses
 import errno
+import os
 import sys
 
 from tap import Driver, done, ok, raises, same
@@ -42,6 +44,22 @@ def two_gpus():
     CuPy.device_id = -1
     raises(Error, zero.topology.info.pci, lambda: partition(tpcs=1, stream=CuPy()).__enter__(),
            "a stream that does not tell is one of CUDA's device 0", errno.EINVAL)
+
+
+def memory():
+    """Inside of `gpupart run --mem`, with 8000 bytes."""
+    gpu = attach()
+    raises(Error, "8001 are more", lambda: attach(memory=8001), "a quota of outside's stays",
+           errno.EPERM)
+    same(attach(memory="7K").memory, 7168, "smaller it may be")
+    raises(TypeError, "memory=True", lambda: attach(memory=True), "no size")
+    raises(Error, "'-5'", lambda: attach(memory=-5), "less than nothing", errno.EINVAL)
+    row = [t for t in gpupart.tenants() if t.name == os.environ["GPUPART_TENANT"]]
+    same([(t.pci, t.simulated, t.quota, t.nr_processes) for t in row],
+         [(gpu.topology.info.pci, True, 7168, 1)], "its tenant is shown")
+    same((row[0].set_quota("9K"), gpu.memory), (7168, 9216), "and given another, as from outside")
+    raises(Error, "no tenant", lambda: dataclasses.replace(row[0], name="nobody").set_quota(5),
+           "one that is not there", errno.ESRCH)
 
 
 def outer():

@@ -17,7 +17,7 @@ fi
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM
-unset GPUPART_SET GPUPART_GPU GPUPART_NAME GPUPART_DISABLE GPUPART_SIM GPUPART_CHECKED \
+unset GPUPART_SET GPUPART_GPU GPUPART_TENANT GPUPART_MEM GPUPART_NAME GPUPART_DISABLE GPUPART_SIM GPUPART_CHECKED \
 	CUDA_INJECTION64_PATH CUDA_VISIBLE_DEVICES LD_PRELOAD PYTHONPATH MAKEFLAGS MAKELEVEL MFLAGS
 export XDG_CACHE_HOME="$tmp/cache" LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 export GPUPART_LIBRARY="$BUILD/lib/libgpupart.so.0"
@@ -70,6 +70,7 @@ program doctests "LD_LIBRARY_PATH=$at/gpupart/sim:$at" GPUPART_LIBRARY= GPUPART_
 program scopes "$sim" GPUPART_SIM=$b
 program faults "$sim" GPUPART_SIM=$b:$e -- two_gpus
 program faults "$sim" GPUPART_SIM=$b GPUPART_SET=0-7 -- outer
+program faults "$sim" GPUPART_SIM=$b GPUPART_TENANT=python-$$ GPUPART_MEM=8000 -- memory
 program faults "$sim" GPUPART_SIM=$b GPUPART_DISABLE=1 -- disabled
 rm -rf "$tmp/cache"
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_MOVE_BIT=17:120 -- moved

@@ -9,6 +9,7 @@
  * other; TPCs that are a virtual GPC of their own (singletons) before all, in two halves that
  * are a turn each, and again every eight turns (the first time after seven); the rest of a
  * grid that does not go round first to first SMs of TPCs, evenly by GPC, then to second ones.
+ * What has gone round leaves the turn where it was, a rest moves it on by one.
  */
 #include <stddef.h>
 #include <string.h>
@@ -179,7 +180,8 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	machine->balancer_ps += chip->place_ps;
 	if (start < machine->balancer_ps / 1000)
 		start = machine->balancer_ps / 1000;
-	if (!task->given && !task->resident)
+	/* An SM whose block has just gone begins later than one that is handed its own after it. */
+	if ((!task->given && !task->resident) || start < task->launch.start)
 		task->launch.start = start;
 	task->resident++;
 	mask_add(task->launch.sms, sm->smid);
@@ -309,6 +311,14 @@ static unsigned int half_of(const struct wave *wave, unsigned int group, bool se
 	return second ? seconds : mask_count_range(wave->found, from, to) - seconds;
 }
 
+static bool has_found(const struct wave *wave, unsigned int group)
+{
+	const struct machine *machine = wave->task->machine;
+	int rank = mask_next(wave->found, machine->words, machine->group_start[group]);
+
+	return rank >= 0 && rank < machine->group_start[group + 1];
+}
+
 /* Shares @left out one at a time among groups [@from, @to), at most @caps each. */
 static uint64_t share_out(unsigned int *quotas, const unsigned int *caps, unsigned int from,
 			  unsigned int to, uint64_t left)
@@ -359,6 +369,7 @@ static void give_rest(struct wave *wave)
 	unsigned int quotas[PIPE_MAX_SMS] = { 0 }, caps[PIPE_MAX_SMS];
 	unsigned int i, second, singles = machine->nr_singles, groups = machine->nr_groups;
 	uint64_t left = wave->left;
+	bool others;
 
 	for (i = 0; i < singles; i++)
 		caps[i] = half_of(wave, i, false);
@@ -366,6 +377,7 @@ static void give_rest(struct wave *wave)
 	for (i = 0; i < singles; i++)
 		caps[i] += half_of(wave, i, true);
 	left = share_out(quotas, caps, 0, singles, left);
+	others = left;
 	for (second = 0; second < 2; second++) {
 		for (i = singles; i < groups; i++)
 			caps[i] = quotas[i] + half_of(wave, i, second);
@@ -375,6 +387,8 @@ static void give_rest(struct wave *wave)
 		give_quota(wave, single_at(machine, i), quotas[single_at(machine, i)]);
 	for (i = 0; i < groups - singles; i++)
 		give_quota(wave, group_at(machine, i), quotas[group_at(machine, i)]);
+	if (others)
+		machine->turn = (machine->turn + 1) % (groups - singles);
 }
 
 /* Blocks more that an SM takes, as it is now. */
@@ -431,7 +445,7 @@ static unsigned int halves(const struct wave *wave)
 	unsigned int i, nr = machine->nr_singles, first = 0, second = 0;
 
 	for (i = 0; i < nr; i++)
-		if (half_of(wave, i, false)) {
+		if (has_found(wave, i)) {
 			first |= i < nr / 2;
 			second |= i >= nr / 2;
 		}
@@ -446,7 +460,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 	uint64_t singles = 0, turns = 0, until = 0, all;
 
 	for (i = machine->nr_singles; i < machine->nr_groups; i++)
-		others += half_of(wave, i, false) > 0;
+		others += has_found(wave, i);
 	all = others * rounds;
 	for (;;) {
 		if (singles < rounds && (turns >= until || turns == all)) {
@@ -461,7 +475,7 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 				return;
 			continue;
 		}
-		while (!half_of(wave, group_at(machine, at), false))
+		while (!has_found(wave, group_at(machine, at)))
 			at++;
 		give_group(wave, group_at(machine, at++));
 		turns++;
@@ -491,6 +505,45 @@ static void give_by_rank(struct wave *wave, unsigned int words)
 }
 
 /* ----------------------------------------------------------------------- clusters */
+
+/* Where a cluster's blocks go; @load: warps on the fullest of the SMs. */
+struct picked {
+	uint64_t sms[MAX_WORDS];	/* by rank */
+	uint8_t blocks[PIPE_MAX_SMS];	/* by rank, where they may share an SM */
+	unsigned int load;
+};
+
+/* SMs of a group for a cluster that may share them: each block to the least loaded one. */
+static unsigned int pick_packed(const struct task *task, const uint64_t *open,
+				unsigned int group, struct picked *picked)
+{
+	const struct machine *machine = task->machine;
+	const struct pipe_chip *chip = &machine->gpu->chip;
+	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
+	unsigned int nr, rank, best, load, best_load = 0;
+
+	memset(picked->sms, 0, machine->words * sizeof(*picked->sms));
+	memset(picked->blocks + from, 0, to - from);
+	picked->load = 0;
+	for (nr = 0; nr < task->cluster; nr++) {
+		for (best = to, rank = from; rank < to; rank++) {
+			load = machine->by_rank[rank]->warps +
+			       picked->blocks[rank] * task->shape->warps;
+			if (!mask_has(open, rank) || (best < to && load >= best_load) ||
+			    picked->blocks[rank] >=
+				    room_on(machine->by_rank[rank], chip, task->shape))
+				continue;
+			best = rank;
+			best_load = load;
+		}
+		if (best == to)
+			return 0;
+		mask_add(picked->sms, best);
+		picked->blocks[best]++;
+		picked->load = best_load;
+	}
+	return nr;
+}
 
 /* SMs of a group for one cluster: the least loaded ones, one block each. */
 static unsigned int pick(const struct task *task, const uint64_t *open, unsigned int group,
@@ -525,28 +578,34 @@ static unsigned int pick(const struct task *task, const uint64_t *open, unsigned
 static bool place_cluster(struct pipe *pipe, struct task *task, const uint64_t *open)
 {
 	struct machine *machine = task->machine;
-	unsigned int i, load, best_load = ~0u, singles = machine->nr_singles;
-	uint64_t picked[MAX_WORDS], best[MAX_WORDS], block = task->given * task->cluster;
-	unsigned int nth = 0;
+	unsigned int i, singles = machine->nr_singles, nth = 0, nr;
+	uint64_t block = task->given * task->cluster;
+	struct picked picked, best = { .load = ~0u };
+	bool pack = task->kernel->pack;
 	int rank = -1;
 
 	for (i = 0; i < machine->nr_groups; i++) {
 		unsigned int group = i < singles ? (i + machine->swapped) % singles :
 				     group_at(machine, i - singles);
 
-		if (!pick(task, open, group, picked, &load) || load >= best_load)
+		nr = pack ? pick_packed(task, open, group, &picked) :
+			    pick(task, open, group, picked.sms, &picked.load);
+		if (!nr || picked.load >= best.load)
 			continue;
-		best_load = load;
 		nth = i;
-		memcpy(best, picked, sizeof(best));
+		memcpy(best.sms, picked.sms, sizeof(best.sms));
+		if (pack)
+			memcpy(best.blocks, picked.blocks, sizeof(best.blocks));
+		best.load = picked.load;
 	}
-	if (best_load == ~0u)
+	if (best.load == ~0u)
 		return false;
 	if (nth >= singles)
 		machine->turn = (machine->turn + nth - singles + 1) %
 				(machine->nr_groups - singles);
-	while ((rank = mask_next(best, machine->words, rank + 1)) >= 0)
-		place(pipe, task, machine->by_rank[rank], block++, task->given);
+	while ((rank = mask_next(best.sms, machine->words, rank + 1)) >= 0)
+		for (nr = pack ? best.blocks[rank] : 1; nr; nr--)
+			place(pipe, task, machine->by_rank[rank], block++, task->given);
 	task->given++;
 	return true;
 }
@@ -565,27 +624,54 @@ uint64_t balance_capacity(const struct machine *machine, const struct pipe_kerne
 		for (sms = 0, rank = machine->group_start[group];
 		     rank < machine->group_start[group + 1]; rank++)
 			sms += mask_has(allowed, rank);
-		units += sms / kernel->cluster * each;
+		/* Several clusters may share SMs, but each has its blocks on different ones. */
+		if (kernel->pack || sms >= kernel->cluster)
+			units += sms * each / kernel->cluster;
 	}
 	return units;
 }
 
-/* What is free now for blocks of a cooperative grid. */
+/* Whether the rooms of a group's SMs take so many clusters, with an SM for each block of one. */
+static bool group_takes(const uint8_t *rooms, unsigned int nr, const struct task *task,
+			uint64_t clusters)
+{
+	uint64_t blocks = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		blocks += task->kernel->pack || rooms[i] < clusters ? rooms[i] : clusters;
+	return blocks >= clusters * task->cluster;
+}
+
+static uint64_t clusters_now(const struct task *task, const uint64_t *open, unsigned int group)
+{
+	const struct machine *machine = task->machine;
+	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
+	uint8_t rooms[PIPE_MAX_SMS] = { 0 };
+	uint64_t clusters = 0;
+	unsigned int rank;
+
+	for (rank = from; rank < to; rank++)
+		if (mask_has(open, rank))
+			rooms[rank - from] = room_on(machine->by_rank[rank], &machine->gpu->chip,
+						     task->shape);
+	while (group_takes(rooms, to - from, task, clusters + 1))
+		clusters++;
+	return clusters;
+}
+
+/* Blocks, or clusters, of a cooperative grid that there is room for now. */
 static uint64_t room_now(const struct task *task, const uint64_t *open)
 {
 	const struct machine *machine = task->machine;
+	unsigned int group;
 	uint64_t nr = 0;
 	int rank = -1;
 
-	while ((rank = mask_next(open, machine->words, rank + 1)) >= 0) {
-		const struct sm *sm = machine->by_rank[rank];
-		unsigned int most = pipe_occupancy(&machine->gpu->chip, task->kernel);
-
-		if (!sm->blocks)
-			nr += most;
-		else if (sm_fits(sm, &machine->gpu->chip, task->shape))
-			nr++;
-	}
+	for (group = 0; task->cluster && group < machine->nr_groups; group++)
+		nr += clusters_now(task, open, group);
+	while (!task->cluster && (rank = mask_next(open, machine->words, rank + 1)) >= 0)
+		nr += room_on(machine->by_rank[rank], &machine->gpu->chip, task->shape);
 	return nr;
 }
 
@@ -626,7 +712,7 @@ static void place_task(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	begin(task);
 	/* All of its blocks at once, or none. */
-	if (task->kernel->cooperative && room_now(task, open) < task->kernel->blocks)
+	if (task->kernel->cooperative && room_now(task, open) < task->units - task->given)
 		return;
 	if (!task->cluster) {
 		place_blocks(pipe, task, open);

@@ -30,7 +30,7 @@ static const struct pipe_step *next_step(struct program *program)
 	return NULL;
 }
 
-static uint64_t cost(const struct pipe_host *host, const struct pipe_step *step)
+uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step)
 {
 	switch (step->kind) {
 	case PIPE_LAUNCH:
@@ -58,7 +58,7 @@ static void go_on(struct pipe *pipe, struct program *program, uint64_t late)
 	}
 	program->state = PROGRAM_RUNS;
 	queue_set(&pipe->queue, &program->happening,
-		  pipe->now + late + cost(&pipe->scenario->host, program->step));
+		  pipe->now + late + cpu_cost(&pipe->scenario->host, program->step));
 }
 
 /* ------------------------------------------------------------------------ commands */
@@ -243,5 +243,5 @@ void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_pro
 	}
 	program->state = PROGRAM_RUNS;
 	queue_set(&pipe->queue, &program->happening,
-		  spec->start_ns + cost(&pipe->scenario->host, program->step));
+		  spec->start_ns + cpu_cost(&pipe->scenario->host, program->step));
 }

@@ -52,6 +52,28 @@ static const struct channel *holds(const struct pipe *pipe, unsigned int nr,
 	return NULL;
 }
 
+static bool is_waiting(const struct program *program)
+{
+	return program->state == PROGRAM_FULL || program->state == PROGRAM_SLEEPS;
+}
+
+/* Among what a program has yet to do: the rest of each loop that it is in, or more rounds. */
+static bool will_record(const struct program *program, unsigned int event)
+{
+	const struct frame *frame;
+	unsigned int i, from;
+
+	if (program->step->kind == PIPE_RECORD && program->step->what == event)
+		return true;
+	for (i = 0; i < program->depth; i++) {
+		frame = &program->frames[i];
+		from = frame->left > 1 ? 0 : frame->at;
+		if (check_records(frame->steps + from, frame->nr - from, event))
+			return true;
+	}
+	return false;
+}
+
 /* Who has yet to record the event: a stream that holds the command, or a program. */
 static struct who recorder(const struct pipe *pipe, unsigned int event)
 {
@@ -64,8 +86,7 @@ static struct who recorder(const struct pipe *pipe, unsigned int event)
 			if (command->kind == DO_RECORD && command->step->what == event)
 				return (struct who){ WHO_STREAM, command->stream };
 	for (i = 0; i < scenario->nr_programs; i++)
-		if (pipe->programs[i].state == PROGRAM_FULL ||
-		    pipe->programs[i].state == PROGRAM_SLEEPS)
+		if (is_waiting(&pipe->programs[i]) && will_record(&pipe->programs[i], event))
 			return (struct who){ WHO_PROGRAM, i };
 	return (struct who){ WHO_NOBODY, 0 };
 }

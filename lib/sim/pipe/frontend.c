@@ -39,10 +39,22 @@ void frontend_add(struct pipe *pipe, struct task *task)
 		  pipe->now + task->machine->gpu->chip.frontend_ns);
 }
 
+/* What a fed GPU was asked for, in place of what the scenario's tables say. */
+static void take_ask(struct task *task, const struct pipe_ask *ask)
+{
+	task->ask = ask;
+	task->priority = ask->priority;
+	task->turn = ask->turn;
+	shape_make(&task->own, &task->machine->gpu->chip, &ask->kernel);
+	task->shape = &task->own;
+	balance_mask(task->machine, &ask->set, task->allowed);
+}
+
 struct task *launch_task(struct pipe *pipe, const struct command *command, unsigned int kernel)
 {
 	const struct pipe_stream *stream = &pipe->scenario->streams[command->stream];
-	const struct pipe_kernel *spec = &pipe->scenario->kernels[kernel];
+	const struct pipe_ask *ask = command->errand ? command->errand->asks[kernel] : NULL;
+	const struct pipe_kernel *spec = ask ? &ask->kernel : &pipe->scenario->kernels[kernel];
 	struct task *task = pool_new(pipe, &pipe->free_tasks, sizeof(*task));
 	const struct pipe_step *step = command->step;
 
@@ -58,11 +70,14 @@ struct task *launch_task(struct pipe *pipe, const struct command *command, unsig
 			.issued = pipe->now, .blocks = spec->blocks,
 		},
 	};
+	if (ask) {
+		take_ask(task, ask);
+		return task;
+	}
 	task->shape = &task->machine->shapes[kernel];
 	balance_mask(task->machine, step->set ? step->set : stream->set, task->allowed);
 	return task;
 }
-
 
 void launch_done(struct pipe *pipe, struct task *task)
 {

@@ -24,7 +24,21 @@ static void run_end(struct pipe *pipe, struct graph_run *run)
 	host_done_later(pipe, stream);
 }
 
-/* The nodes that are ready go to the front end. */
+/* A node is done: those that waited for nothing else are ready. */
+static void node_over(struct graph_run *run, unsigned int node)
+{
+	const struct pipe_graph *graph = run->graph;
+	unsigned int i, j;
+
+	if (!--run->left)
+		return;
+	for (i = node + 1; i < graph->nr_nodes; i++)
+		for (j = 0; j < graph->nodes[i].nr_after; j++)
+			if (graph->nodes[i].after[j] == node && !--run->waits[i])
+				ready(run, i);
+}
+
+/* The nodes that are ready go to the front end; one without a kernel lets others be ready. */
 static void graph_comes(struct pipe *pipe, struct happening *what)
 {
 	struct graph_run *run = (struct graph_run *)what;
@@ -32,6 +46,11 @@ static void graph_comes(struct pipe *pipe, struct happening *what)
 	unsigned int i;
 
 	for (i = 0; i < run->nr_ready; i++) {
+		if (run->graph->nodes[run->ready[i]].kernel == PIPE_NO_KERNEL) {
+			fed_node(pipe, run, run->ready[i]);
+			node_over(run, run->ready[i]);
+			continue;
+		}
 		task = launch_task(pipe, &run->command, run->graph->nodes[run->ready[i]].kernel);
 		if (!task)
 			return;
@@ -40,11 +59,14 @@ static void graph_comes(struct pipe *pipe, struct happening *what)
 		frontend_add(pipe, task);
 	}
 	run->nr_ready = 0;
+	if (!run->left)
+		run_end(pipe, run);
 }
 
 void graph_start(struct pipe *pipe, const struct command *command)
 {
-	const struct pipe_graph *graph = &pipe->scenario->graphs[command->step->what];
+	const struct pipe_graph *graph = command->errand ? command->errand->graph :
+					 &pipe->scenario->graphs[command->step->what];
 	struct graph_run *run = calloc(1, sizeof(*run));
 	unsigned int i;
 
@@ -72,18 +94,12 @@ void graph_start(struct pipe *pipe, const struct command *command)
 
 void graph_node_done(struct pipe *pipe, struct graph_run *run, unsigned int node)
 {
-	const struct pipe_graph *graph = run->graph;
-	unsigned int gpu = pipe->scenario->streams[run->command.stream].gpu, i, j;
+	unsigned int gpu = pipe->scenario->streams[run->command.stream].gpu;
 
-	if (!--run->left) {
+	node_over(run, node);
+	if (!run->left)
 		run_end(pipe, run);
-		return;
-	}
-	for (i = node + 1; i < graph->nr_nodes; i++)
-		for (j = 0; j < graph->nodes[i].nr_after; j++)
-			if (graph->nodes[i].after[j] == node && !--run->waits[i])
-				ready(run, i);
-	if (run->nr_ready && !run->happening.at)
+	else if (run->nr_ready && !run->happening.at)
 		queue_set(&pipe->queue, &run->happening,
 			  pipe->now + pipe->scenario->gpus[gpu].chip.node_ns);
 }

@@ -72,6 +72,21 @@ static void call_back(struct pipe *pipe, struct channel **waiters)
 	}
 }
 
+/* Of those who wait for a command of the stream, who has waited long enough. */
+static void call_followers(struct pipe *pipe, struct stream *stream)
+{
+	struct channel **link = &stream->followers, *channel;
+
+	while ((channel = *link)) {
+		if (channel->head->value > stream->done) {
+			link = &channel->next;
+			continue;
+		}
+		*link = channel->next;
+		runlist_add(pipe, channel);
+	}
+}
+
 /* --------------------------------------------------------------------- commands */
 
 void host_stream_done(struct pipe *pipe, unsigned int nr)
@@ -80,9 +95,13 @@ void host_stream_done(struct pipe *pipe, unsigned int nr)
 
 	stream->done++;
 	pipe->in_flight--;
+	if (stream->errands)
+		fed_done(pipe, stream);
 	call_back(pipe, &stream->waiters);
 	if (stream->sleeper)
 		cpu_wake(pipe, &stream->sleeper);
+	if (stream->followers)
+		call_followers(pipe, stream);
 }
 
 static void finish_comes(struct pipe *pipe, struct happening *what)
@@ -106,6 +125,10 @@ static void record(struct pipe *pipe, const struct command *command)
 {
 	struct event *event = &pipe->events[command->step->what];
 
+	if (command->errand) {
+		host_stream_done(pipe, command->stream);
+		return;
+	}
 	if (event->done < command->value)
 		event->done = command->value;
 	host_stream_done(pipe, command->stream);
@@ -153,6 +176,10 @@ static struct channel **what_for(struct pipe *pipe, const struct command *comman
 		return &stream->waiters;
 	if (command->kind != DO_WAIT)
 		return NULL;
+	if (command->errand) {
+		stream = &pipe->streams[command->errand->other];
+		return stream->done < command->value ? &stream->followers : NULL;
+	}
 	event = &pipe->events[command->step->what];
 	return event->done < command->value ? &event->waiters : NULL;
 }
@@ -189,28 +216,33 @@ struct channel *host_channel(struct pipe *pipe, unsigned int nr, const struct pi
 }
 
 /* Streams of a process share its channels where there are more of them. */
-static void assign(struct pipe *pipe, unsigned int gpu)
+void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int nr, unsigned int nth)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
 	const struct pipe_gpu *spec = &scenario->gpus[gpu];
 	struct host *host = &pipe->hosts[gpu];
-	unsigned int i, at, process, way, engine, seen;
-	struct stream *stream;
+	struct stream *stream = &pipe->streams[nr];
+	unsigned int at, way, engine;
+
+	at = scenario->streams[nr].process * host->nr_channels + nth % host->nr_channels;
+	stream->compute = &host->channels[at];
+	for (way = 0; way < 2; way++) {
+		engine = spec->one_queue ? 0 : 1 + way % spec->chip.copy_engines;
+		stream->copies[way] = &host->channels[at + engine * host->nr_channels *
+						      scenario->nr_processes];
+	}
+}
+
+static void assign(struct pipe *pipe, unsigned int gpu)
+{
+	const struct pipe_scenario *scenario = pipe->scenario;
+	unsigned int i, process, seen;
 
 	for (process = 0; process < scenario->nr_processes; process++)
-		for (i = 0, seen = 0; i < scenario->nr_streams; i++) {
-			if (scenario->streams[i].gpu != gpu ||
-			    scenario->streams[i].process != process)
-				continue;
-			at = process * host->nr_channels + seen++ % host->nr_channels;
-			stream = &pipe->streams[i];
-			stream->compute = &host->channels[at];
-			for (way = 0; way < 2; way++) {
-				engine = spec->one_queue ? 0 : 1 + way % spec->chip.copy_engines;
-				stream->copies[way] = &host->channels[at + engine *
-					host->nr_channels * scenario->nr_processes];
-			}
-		}
+		for (i = 0, seen = 0; i < scenario->nr_streams; i++)
+			if (scenario->streams[i].gpu == gpu &&
+			    scenario->streams[i].process == process)
+				host_attach(pipe, gpu, i, seen++);
 }
 
 static int runlist_init(struct runlist *runlist, unsigned int gpu, unsigned int nr_pbdmas)

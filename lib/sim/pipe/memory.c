@@ -30,6 +30,14 @@ void memory_init(struct machine *machine)
 	}
 }
 
+/* What is read from DRAM takes more of a GPC's port, as much as it gets less of it alone. */
+static uint64_t at_port(const struct pipe_chip *chip, const uint64_t demand[2])
+{
+	if (!chip->gpc_dram_rate)
+		return demand[0];
+	return demand[0] - demand[1] + mul_div(demand[1], chip->gpc_rate, chip->gpc_dram_rate);
+}
+
 static uint32_t rate_of(uint64_t cap, uint64_t demand)
 {
 	uint64_t rate = demand > cap ? mul_div(cap, ONE, demand) : ONE;
@@ -69,6 +77,7 @@ static void spread(struct machine *machine, uint64_t changed)
 
 void memory_settle(struct pipe *pipe, struct machine *machine)
 {
+	const struct pipe_chip *chip = &machine->gpu->chip;
 	uint64_t touched = 0, changed = 0;
 	unsigned int i, nr = machine->nr_dirty;
 	struct level *level;
@@ -81,7 +90,8 @@ void memory_settle(struct pipe *pipe, struct machine *machine)
 			continue;
 		machine->levels[0].demand += sm->demand[1] - sm->counted[1];
 		machine->levels[ugpu_level(sm)].demand += sm->demand[0] - sm->counted[0];
-		machine->levels[gpc_level(machine, sm)].demand += sm->demand[0] - sm->counted[0];
+		machine->levels[gpc_level(machine, sm)].demand +=
+			at_port(chip, sm->demand) - at_port(chip, sm->counted);
 		sm->counted[0] = sm->demand[0];
 		sm->counted[1] = sm->demand[1];
 		touched |= 1 | 1ull << ugpu_level(sm) | 1ull << gpc_level(machine, sm);

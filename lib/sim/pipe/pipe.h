@@ -19,6 +19,9 @@
 #define MAX_LEVELS	(1 + 2 + 64)	/* GPU, uGPUs, GPCs */
 #define NEVER		UINT64_MAX
 #define PIPE_LAST_NS	(1ull << 46)	/* what is left of a block is kept in 1/65536 ns */
+/* Of a program, with its loops: an hour or so of a core. */
+#define PIPE_MOST_STEPS	1000000000ull
+#define PIPE_MOST_BLOCKS 10000000000ull
 
 struct pipe;
 struct machine;
@@ -60,7 +63,9 @@ struct shape {
 	uint64_t ns;			/* alone */
 	uint32_t issue;			/* of a quarter's slots, by a warp; ONE: all */
 	uint64_t rate;			/* bytes a us alone, in 1/16 */
-	bool dram, slowed;
+	bool dram;
+	/* Issue slots of each quarter that a block can use, by the quarter of its one more. */
+	uint32_t need[MAX_QUARTERS][MAX_QUARTERS];
 };
 
 struct resident {
@@ -69,7 +74,9 @@ struct resident {
 	struct task *task;
 	uint64_t block;
 	uint32_t cluster, rate;		/* rate: ONE as if alone */
+	uint32_t by_slots;		/* what the rate is without memory */
 	uint8_t first;			/* the quarter of the one more */
+	bool reads;
 };
 
 struct sm {
@@ -88,6 +95,7 @@ struct sm {
 	uint64_t busy_from, ended;	/* ended: when a block last went */
 	uint16_t vgpc, gpc, ugpu;
 	bool dirty;			/* in machine->dirty */
+	bool changed;			/* blocks came or went since slots were shared out */
 	struct resident residents[MAX_RESIDENT];
 };
 
@@ -128,6 +136,7 @@ struct task {
 	const struct pipe_kernel *kernel;
 	const struct shape *shape;
 	struct pipe_launch launch;
+	const struct pipe_ask *ask;	/* of a fed GPU */
 	unsigned int priority, cluster, turn;
 	uint64_t units, given;		/* blocks or clusters; how many were handed out */
 	uint64_t resident;
@@ -135,6 +144,7 @@ struct task {
 	struct graph_run *run;
 	unsigned int node;
 	uint64_t allowed[MAX_WORDS], closed[MAX_WORDS];	/* by rank; closed: no room there */
+	struct shape own;		/* a fed GPU has no table of shapes */
 };
 
 struct machine {
@@ -221,6 +231,16 @@ void slices_look(struct pipe *pipe, struct machine *machine);
 
 enum command_kind { DO_LAUNCH, DO_GRAPH, DO_COPY, DO_RECORD, DO_WAIT };
 
+/* What a fed GPU's command is about: a scenario has tables for that. */
+struct errand {
+	struct errand *next;		/* in its stream, the oldest first; or free */
+	struct pipe_step step;
+	const struct pipe_ask *const *asks;	/* by kernel; of a launch: &ask */
+	const struct pipe_ask *ask;
+	const struct pipe_graph *graph;
+	unsigned int other;		/* the stream that is waited for */
+};
+
 struct command {
 	struct command *next;
 	enum command_kind kind;
@@ -228,7 +248,8 @@ struct command {
 	uint64_t seq;			/* in its stream, from 1 */
 	uint64_t visible;		/* to the GPU, from then on */
 	const struct pipe_step *step;
-	uint64_t value;			/* of an event: which record */
+	const struct errand *errand;	/* NULL: a scenario's */
+	uint64_t value;			/* of an event: which record; of a stream: which command */
 };
 
 struct runlist;
@@ -261,6 +282,10 @@ struct stream {
 	struct channel *waiters;	/* whose head waits for this stream */
 	struct program *sleeper;	/* programs that wait for it */
 	struct channel *compute, *copies[2];
+	/* Of a fed GPU: */
+	struct channel *followers;	/* whose head waits for a command of this stream */
+	struct errand *errands, **last_errand;
+	void *user;
 };
 
 struct event {
@@ -311,6 +336,8 @@ void host_stream_done(struct pipe *pipe, unsigned int stream);
 void host_done_later(struct pipe *pipe, unsigned int stream);
 struct channel *host_channel(struct pipe *pipe, unsigned int stream,
 			     const struct pipe_step *step);
+/* The channels of a stream, the @nth of its process. */
+void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int stream, unsigned int nth);
 
 void copy_start(struct pipe *pipe, const struct command *command);
 void copy_init(struct copy_engine *engine, unsigned int gpu, unsigned int index);
@@ -360,6 +387,8 @@ struct program {
 	unsigned int asleep_on;		/* stream or event */
 };
 
+/* What a step costs the CPU, ns. */
+uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step);
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result);
 /* There is room again; the progress value has risen. */
@@ -387,9 +416,21 @@ struct pipe {
 	struct command *free_commands;
 	struct task *free_tasks;
 	struct copy *free_copies;
+	struct errand *free_errands;
+	const struct pipe_fed_watch *fed;	/* NULL: a scenario is run */
 	struct graph_run *runs;		/* on their way */
 	struct chunk *chunks;
 };
+
+/* Stages for so many streams; 0 or -ENOMEM, to be unmade either way. */
+int run_make(struct pipe *pipe, unsigned int nr_streams);
+void run_unmake(struct pipe *pipe);
+/* All that comes at the time of @first, which is out of the queue, and what follows from it. */
+void run_instant(struct pipe *pipe, struct happening *first);
+
+/* From host.c and graph.c: the oldest command of a fed GPU's stream is done, a node started. */
+void fed_done(struct pipe *pipe, struct stream *stream);
+void fed_node(struct pipe *pipe, const struct graph_run *run, unsigned int node);
 
 /* One of @size bytes, from memory that goes with the run; NULL: none left. */
 void *pool_new(struct pipe *pipe, void *free_list, size_t size);
@@ -398,6 +439,8 @@ int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 
 /* check.c: what can never finish, before anything runs. */
 int check_scenario(struct pipe *pipe);
+/* Whether steps record @event, in loops that are walked too. */
+bool check_records(const struct pipe_step *steps, unsigned int nr, unsigned int event);
 /* deadlock.c: nothing will come any more; says who waits for whom. */
 int deadlock_report(struct pipe *pipe);
 const char *stream_name(const struct pipe *pipe, unsigned int stream);

@@ -61,9 +61,9 @@ int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 }
 
 /* How many happenings there can be at once: each stage has its own. */
-static uint64_t nr_happenings(const struct pipe_scenario *scenario)
+static uint64_t nr_happenings(const struct pipe_scenario *scenario, unsigned int nr_streams)
 {
-	uint64_t nr = scenario->nr_programs + 2ull * scenario->nr_streams;
+	uint64_t nr = scenario->nr_programs + 2ull * nr_streams;
 	unsigned int i;
 
 	for (i = 0; i < scenario->nr_gpus; i++)
@@ -72,18 +72,18 @@ static uint64_t nr_happenings(const struct pipe_scenario *scenario)
 	return nr;
 }
 
-static int make(struct pipe *pipe)
+int run_make(struct pipe *pipe, unsigned int nr_streams)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
 	unsigned int i;
 
-	pipe->streams = calloc(scenario->nr_streams + 1u, sizeof(*pipe->streams));
+	pipe->streams = calloc(nr_streams + 1u, sizeof(*pipe->streams));
 	pipe->events = calloc(scenario->nr_events + 1u, sizeof(*pipe->events));
 	pipe->programs = calloc(scenario->nr_programs + 1u, sizeof(*pipe->programs));
 	pipe->hosts = calloc(scenario->nr_gpus, sizeof(*pipe->hosts));
 	pipe->slices = calloc(scenario->nr_gpus, sizeof(*pipe->slices));
 	if (!pipe->streams || !pipe->events || !pipe->programs || !pipe->hosts || !pipe->slices ||
-	    queue_init(&pipe->queue, nr_happenings(scenario)))
+	    queue_init(&pipe->queue, nr_happenings(scenario, nr_streams)))
 		return pipe_error(pipe, -ENOMEM, 0, "no memory");
 	for (i = 0; i < scenario->nr_gpus; i++)
 		if (slices_init(pipe, i) || host_init(pipe, i))
@@ -91,7 +91,7 @@ static int make(struct pipe *pipe)
 	return 0;
 }
 
-static void unmake(struct pipe *pipe)
+void run_unmake(struct pipe *pipe)
 {
 	struct graph_run *run;
 	struct chunk *chunk;
@@ -130,7 +130,22 @@ static void settle(struct pipe *pipe)
 	}
 }
 
-/* All that comes at a time, then what follows from it. */
+static inline void instant(struct pipe *pipe, struct happening *what)
+{
+	pipe->now = what->time;
+	do {
+		pipe->result->events++;
+		what->come(pipe, what);
+	} while (pipe->queue.nr && pipe->queue.heap[0].time == pipe->now &&
+		 !pipe->error && (what = queue_next(&pipe->queue)));
+	settle(pipe);
+}
+
+void run_instant(struct pipe *pipe, struct happening *first)
+{
+	instant(pipe, first);
+}
+
 static void loop(struct pipe *pipe)
 {
 	uint64_t stop = pipe->scenario->stop_ns;
@@ -146,13 +161,7 @@ static void loop(struct pipe *pipe)
 			pipe->result->stopped = true;
 			return;
 		}
-		pipe->now = what->time;
-		do {
-			pipe->result->events++;
-			what->come(pipe, what);
-		} while (pipe->queue.nr && pipe->queue.heap[0].time == pipe->now &&
-			 !pipe->error && (what = queue_next(&pipe->queue)));
-		settle(pipe);
+		instant(pipe, what);
 	}
 }
 
@@ -163,7 +172,7 @@ int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watc
 	unsigned int i;
 
 	memset(result, 0, sizeof(*result));
-	if (!make(&pipe) && !check_scenario(&pipe)) {
+	if (!run_make(&pipe, scenario->nr_streams) && !check_scenario(&pipe)) {
 		for (i = 0; i < scenario->nr_programs; i++)
 			cpu_start(&pipe, &pipe.programs[i], &scenario->programs[i],
 				  &result->programs[i]);
@@ -175,6 +184,6 @@ int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watc
 		if (!pipe.error && !result->stopped && (pipe.nr_running || pipe.in_flight))
 			deadlock_report(&pipe);
 	}
-	unmake(&pipe);
+	run_unmake(&pipe);
 	return pipe.error;
 }

@@ -98,6 +98,7 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 
 	slices->happening.come = slices_come;
 	slices->nr = pipe->scenario->gpus[gpu].mps ? 1 : pipe->scenario->nr_processes;
+	slices->nr += !slices->nr;	/* a GPU that nobody uses */
 	slices->machines = calloc(slices->nr, sizeof(*slices->machines));
 	if (!slices->machines)
 		return -ENOMEM;

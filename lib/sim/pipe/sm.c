@@ -14,6 +14,23 @@ static uint64_t max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* Whether quarter @q has one warp more than the others: @rest of them from @first on. */
+static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
+				    unsigned int first, unsigned int q)
+{
+	return (q < first ? q + quarters - first : q - first) < shape->rest;
+}
+
+static void find_needs(struct shape *shape, unsigned int quarters)
+{
+	unsigned int first, q;
+
+	for (first = 0; first < quarters; first++)
+		for (q = 0; q < quarters; q++)
+			shape->need[first][q] = shape->issue *
+				(shape->each + one_more(shape, quarters, first, q));
+}
+
 void shape_make(struct shape *shape, const struct pipe_chip *chip,
 		const struct pipe_kernel *kernel)
 {
@@ -43,7 +60,7 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 			       shape->ns * chip->mhz);
 	shape->rate = mul_div(kernel->bytes, 16000, shape->ns);
 	shape->dram = !kernel->from_l2;
-	shape->slowed = kernel->work || kernel->bytes;
+	find_needs(shape, chip->quarters);
 }
 
 bool sm_fits(const struct sm *sm, const struct pipe_chip *chip, const struct shape *shape)
@@ -87,13 +104,6 @@ unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kern
 
 /* ------------------------------------------------------------------------ progress */
 
-/* Whether quarter @q has one warp more than the others: @rest of them from @first on. */
-static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
-				    unsigned int first, unsigned int q)
-{
-	return (q + quarters - first) % quarters < shape->rest;
-}
-
 void sm_advance(const struct pipe *pipe, struct sm *sm)
 {
 	uint64_t ns = pipe->now - sm->last, done;
@@ -112,31 +122,23 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 
 #define CRUMB	64	/* of ONE issue slots: what rounding leaves is no slot */
 
-/* Issue slots that a block can use in quarter @q. */
-static uint32_t slots_used(const struct resident *resident, const struct shape *shape,
-			   unsigned int quarters, unsigned int q)
-{
-	return (shape->each + one_more(shape, quarters, resident->first, q)) * shape->issue;
-}
-
 /*
  * What is left of the quarters' issue slots lets the block go on so fast, at most @rate;
- * and takes it.
+ * and takes it. A quarter that is not there needs none.
  */
-static uint32_t take_slots(uint32_t *slots, const struct resident *resident,
-			   const struct shape *shape, unsigned int quarters, uint32_t rate)
+static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 {
-	uint32_t need[MAX_QUARTERS];
 	unsigned int q;
 
-	for (q = 0; q < quarters; q++) {
-		need[q] = slots_used(resident, shape, quarters, q);
-		if (need[q] && !slots[q])
+	for (q = 0; q < MAX_QUARTERS; q++) {
+		if (need[q] <= slots[q])
+			continue;
+		if (!slots[q])
 			return 0;
-		if (need[q] > slots[q] && (uint64_t)slots[q] * ONE / need[q] < rate)
+		if ((uint64_t)slots[q] * ONE / need[q] < rate)
 			rate = (uint64_t)slots[q] * ONE / need[q];
 	}
-	for (q = 0; q < quarters; q++) {
+	for (q = 0; q < MAX_QUARTERS; q++) {
 		slots[q] -= rate == ONE ? need[q] : (uint64_t)need[q] * rate / ONE;
 		if (slots[q] < CRUMB)
 			slots[q] = 0;
@@ -145,11 +147,11 @@ static uint32_t take_slots(uint32_t *slots, const struct resident *resident,
 }
 
 /* Nothing is left in one quarter: none for who needs all of them. */
-static bool is_dry(const uint32_t *slots, unsigned int quarters)
+static bool is_dry(const uint32_t *slots)
 {
 	unsigned int q;
 
-	for (q = 0; q < quarters; q++)
+	for (q = 0; q < MAX_QUARTERS; q++)
 		if (!slots[q])
 			return true;
 	return false;
@@ -171,32 +173,45 @@ static uint32_t squeeze(const struct sm *sm, unsigned int quarters)
 	return most > ONE / 16 * 17 ? SQUEEZE : (uint64_t)ONE * ONE / most;
 }
 
-static void set_rates(struct sm *sm, unsigned int quarters)
+/* How fast issue slots let each block go on: that changes as blocks come and go. */
+static void share_slots(struct sm *sm, unsigned int quarters)
 {
-	uint32_t slots[MAX_QUARTERS] = { ONE, ONE, ONE, ONE }, memory = ONE;
+	uint32_t slots[MAX_QUARTERS] = { ONE, ONE, ONE, ONE };
 	uint32_t most = squeeze(sm, quarters);
 	struct resident *resident;
 	const struct shape *shape;
 	bool dry = false;
 	unsigned int i;
 
-	if (sm->demand[0])
-		memory = memory_rate(sm->machine, sm);
 	for (i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
 		shape = resident->task->shape;
-		resident->rate = ONE;
-		if (!shape->slowed)
-			continue;
+		resident->by_slots = ONE;
 		/* Where there are slots for all, nobody need take turns. */
-		if (shape->issue && most < ONE) {
-			if (shape->each && dry)
-				resident->rate = 0;
-			else
-				resident->rate = take_slots(slots, resident, shape, quarters, most);
-			dry = dry || is_dry(slots, quarters);
-		}
-		if (shape->rate && memory < resident->rate)
+		if (!shape->issue || most == ONE)
+			continue;
+		if (shape->each && dry)
+			resident->by_slots = 0;
+		else
+			resident->by_slots = take_slots(slots, shape->need[resident->first],
+							most);
+		dry = dry || is_dry(slots);
+	}
+}
+
+static void set_rates(struct sm *sm)
+{
+	uint32_t memory = sm->demand[0] ? memory_rate(sm->machine, sm) : ONE;
+	struct resident *resident;
+	unsigned int i;
+
+	if (sm->changed)
+		share_slots(sm, sm->machine->gpu->chip.quarters);
+	sm->changed = false;
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		resident->rate = resident->by_slots;
+		if (resident->reads && memory < resident->rate)
 			resident->rate = memory;
 	}
 }
@@ -238,7 +253,7 @@ static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 void sm_settle(struct pipe *pipe, struct sm *sm)
 {
 	sm_advance(pipe, sm);
-	set_rates(sm, sm->machine->gpu->chip.quarters);
+	set_rates(sm);
 	queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
 }
 
@@ -262,6 +277,7 @@ static void take_room(struct sm *sm, const struct shape *shape, unsigned int fir
 	unsigned int quarters = sm->machine->gpu->chip.quarters, q;
 	int warps;
 
+	sm->changed = true;
 	sm->blocks += sign;
 	sm->warps += sign * (int)shape->warps;
 	sm->shared += sign * (int)shape->shared;
@@ -314,6 +330,7 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	resident->cluster = cluster;
 	resident->start = start;
 	resident->first = first;
+	resident->reads = shape->rate;
 	resident->rate = 0;
 	resident->left = (start - pipe->now + shape->ns) * ONE;
 	sm->machine->nr_resident++;
@@ -328,7 +345,7 @@ static void tell_block(struct pipe *pipe, const struct sm *sm, const struct resi
 		.gpu = sm->machine->gpu_index, .smid = sm->smid, .kernel = task->launch.kernel,
 		.stream = task->launch.stream, .cluster = resident->cluster,
 		.launch = task->launch.launch, .block = resident->block,
-		.start = resident->start, .end = pipe->now,
+		.start = resident->start, .end = pipe->now, .ask = task->ask,
 	};
 
 	pipe->watch->block(pipe->watch->user, &block);

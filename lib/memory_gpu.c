@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See memory_gpu.h. What was measured of how the driver takes memory (slabs, units, pools)
+ * is in Documentation/hardware.md, "Memory". Must not know which call it was.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "memory_gpu.h"
+#include "memory_real.h"
+#include "memory_table.h"
+#include "tenant.h"
+
+#define UNIT		(2ull << 20)	/* of physical memory */
+#define POOL_UNIT	(32ull << 20)	/* a pool grows in */
+/*
+ * Charged beyond what the driver has taken for itself: kernels are loaded when they are
+ * launched first, and nobody looks there.
+ */
+#define SPARE		(32ull << 20)
+/*
+ * Charged ahead for pools where there is plenty, so that most calls need not look: for some
+ * more of the size that is asked for now, and at most that part of what is left.
+ */
+#define POOL_AHEAD	(64ull << 20)
+#define POOL_AHEAD_NR	8
+#define POOL_AHEAD_MOST	(256ull << 20)
+#define PLENTY		16
+#define MEASURE_NS	100000000ull
+
+static const struct cuda_api *cuda;
+static _Atomic(struct memory_gpu *) by_device[MEMORY_MAX_DEVICES];
+
+void memory_gpu_start(const struct cuda_api *api)
+{
+	cuda = api;
+}
+
+struct memory_gpu *memory_gpu_known(int device)
+{
+	return device >= 0 && device < MEMORY_MAX_DEVICES ?
+		       atomic_load_explicit(&by_device[device], memory_order_acquire) : NULL;
+}
+
+static bool identify(struct memory_gpu *gpu)
+{
+	size_t total;
+
+	if (!cuda->device_total || cuda->device_total(&total, gpu->device) ||
+	    cuda->device_pci(gpu->pci, sizeof(gpu->pci), gpu->device))
+		return false;
+	for (char *c = gpu->pci; *c; c++)
+		if (*c >= 'A' && *c <= 'F')
+			*c += 'a' - 'A';
+	gpu->total = total;
+	gpu->index = tenant_gpu(gpu->pci);
+	return gpu->index >= 0;
+}
+
+struct memory_gpu *memory_gpu_of_device(int device)
+{
+	struct memory_gpu *gpu = memory_gpu_known(device);
+
+	if (gpu || device < 0 || device >= MEMORY_MAX_DEVICES)
+		return gpu;
+	gpu = calloc(1, sizeof(*gpu));
+	if (!gpu)
+		return NULL;
+	gpu->device = device;
+	if (!identify(gpu)) {
+		free(gpu);
+		return NULL;
+	}
+	gpu->due = true;
+	atomic_store_explicit(&by_device[device], gpu, memory_order_release);
+	return gpu;
+}
+
+/* ------------------------------------------------------------------------- charging */
+
+uint64_t memory_gpu_rounded(uint64_t bytes)
+{
+	if (bytes <= MEMORY_SMALL)
+		return bytes;
+	return bytes > UINT64_MAX - UNIT ? bytes : (bytes + UNIT - 1) / UNIT * UNIT;
+}
+
+void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes)
+{
+	ledger_charge_always(tenant_ledger(), gpu->index, bytes);
+}
+
+void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (bytes)
+		ledger_release(tenant_ledger(), gpu->index, bytes);
+}
+
+/* What is left of the quota, as far as this process can tell without asking the kernel. */
+static uint64_t plenty(const struct memory_gpu *gpu)
+{
+	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index);
+	uint64_t own = ledger_used_own(tenant_ledger(), gpu->index);
+
+	if (!quota || quota > gpu->total)
+		quota = gpu->total;
+	return own < quota ? (quota - own) / PLENTY : 0;
+}
+
+static uint64_t pools_reserved(const struct memory_gpu *gpu)
+{
+	uint64_t sum = 0, bytes;
+
+	for (unsigned int i = 0; cuda->pool_attr && i < gpu->nr_pools; i++)
+		if (!cuda->pool_attr(gpu->known_pools[i], CUDA_POOL_RESERVED, &bytes))
+			sum += bytes;
+	return sum;
+}
+
+static uint64_t graphs_reserved(const struct memory_gpu *gpu)
+{
+	uint64_t bytes = 0;
+
+	if (!gpu->has_graphs || !cuda->graph_mem_attr ||
+	    cuda->graph_mem_attr(gpu->device, CUDA_GRAPH_RESERVED, &bytes))
+		return 0;
+	return bytes;
+}
+
+/* No more is charged for pools than they have: what they hand out next is looked at. */
+static void pools_tighten(struct memory_gpu *gpu)
+{
+	uint64_t reserved = pools_reserved(gpu);
+
+	atomic_store(&gpu->credit, 0);
+	if (gpu->pools > reserved) {
+		memory_gpu_release(gpu, gpu->pools - reserved);
+		gpu->pools = reserved;
+	}
+}
+
+/* As the driver does it by itself before it says that memory is out. */
+static void give_back(struct memory_gpu *gpu)
+{
+	for (unsigned int i = 0; cuda->pool_trim && i < gpu->nr_pools; i++)
+		cuda->pool_trim(gpu->known_pools[i], 0);
+	if (gpu->has_graphs && cuda->graph_mem_trim && !cuda->graph_mem_trim(gpu->device)) {
+		gpu->trims++;
+		memory_gpu_graph_after(gpu);
+	}
+	pools_tighten(gpu);
+}
+
+int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
+{
+	int err;
+
+	if (!ledger_charge(tenant_ledger(), gpu->index, bytes))
+		return 0;
+	pools_tighten(gpu);
+	memory_gpu_drop_empty(gpu);
+	memory_gpu_measure(gpu, false, &err);
+	if (!ledger_charge(tenant_ledger(), gpu->index, bytes))
+		return 0;
+	give_back(gpu);
+	return ledger_charge(tenant_ledger(), gpu->index, bytes) ? -ENOMEM : 0;
+}
+
+/* ---------------------------------------------------------------------------- slabs */
+
+int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
+{
+	struct memory_item *item;
+
+	if (memory_gpu_charge(gpu, MEMORY_SLAB))
+		return -ENOMEM;
+	item = memory_slab_make(address) ?
+		       memory_table_add(MEMORY_BY_SLAB, address / MEMORY_SLAB) : NULL;
+	gpu->held += MEMORY_SLAB;
+	if (!item)
+		return 0;	/* charged for ever: better than not at all */
+	item->bytes = MEMORY_SLAB;
+	item->gpu = gpu;
+	item->ctx = ctx;
+	return 0;
+}
+
+/* True of what it made go. */
+static bool drop_empty(const struct memory_item *item, const void *gpu)
+{
+	return item->by == MEMORY_BY_SLAB && item->gpu == gpu &&
+	       memory_slab_drop(item->key * MEMORY_SLAB, true);
+}
+
+void memory_gpu_drop_empty(struct memory_gpu *gpu)
+{
+	struct memory_item *item;
+	unsigned int at = 0;
+
+	atomic_store_explicit(&gpu->nr_empty, 0, memory_order_relaxed);
+	while ((item = memory_table_take_if(drop_empty, gpu, &at))) {
+		gpu->held -= item->bytes;
+		memory_gpu_release(gpu, item->bytes);
+		free(item);
+	}
+}
+
+/* ------------------------------------------------------------------------ measuring */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static int set_overhead(struct memory_gpu *gpu, uint64_t bytes, bool strict)
+{
+	int err = 0;
+
+	if (bytes <= gpu->overhead)
+		memory_gpu_release(gpu, gpu->overhead - bytes);
+	else if (strict)
+		err = ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->overhead);
+	else
+		ledger_charge_always(tenant_ledger(), gpu->index, bytes - gpu->overhead);
+	if (!err)
+		gpu->overhead = bytes;
+	return err;
+}
+
+/* Who was among those that have something and no longer is, has nothing. */
+static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
+{
+	int err = memory_real_own(gpu->pci, gpu->device, own);
+
+	if (err == -ENOENT && gpu->told)
+		*own = err = 0;
+	gpu->told |= !err;
+	return !err;
+}
+
+bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err)
+{
+	uint64_t own, known, taken;
+
+	*err = 0;
+	gpu->due = gpu->in_flight;
+	if (gpu->due)
+		return true;
+	gpu->measured_ns = now_ns();
+	if (!own_figure(gpu, &own))
+		return false;
+	known = gpu->held - gpu->unseen + gpu->foreign + pools_reserved(gpu) +
+		graphs_reserved(gpu);
+	taken = own > known ? own - known : 0;
+	/* Near enough: not up and down with every kernel. */
+	if (taken && gpu->overhead >= taken + SPARE / 2 && gpu->overhead <= taken + 2 * SPARE)
+		return true;
+	*err = set_overhead(gpu, taken, strict);
+	/* The spare part is had where it fits. */
+	if (!*err && taken && !ledger_charge(tenant_ledger(), gpu->index, SPARE))
+		gpu->overhead += SPARE;
+	return true;
+}
+
+void memory_gpu_measure_soon(struct memory_gpu *gpu)
+{
+	int err;
+
+	if (gpu->due || now_ns() - gpu->measured_ns >= MEASURE_NS)
+		memory_gpu_measure(gpu, false, &err);
+}
+
+/* ---------------------------------------------------------------------------- pools */
+
+void memory_gpu_pool(struct memory_gpu *gpu, void *pool)
+{
+	void **more;
+
+	if (!pool && (!cuda->device_pool || cuda->device_pool(&pool, gpu->device)))
+		return;
+	for (unsigned int i = 0; i < gpu->nr_pools; i++)
+		if (gpu->known_pools[i] == pool)
+			return;
+	more = realloc(gpu->known_pools, (gpu->nr_pools + 1) * sizeof(*more));
+	if (!more)
+		return;
+	gpu->known_pools = more;
+	more[gpu->nr_pools++] = pool;
+}
+
+struct memory_gpu *memory_gpu_of_pool(const void *pool)
+{
+	struct memory_gpu *gpu;
+
+	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
+		gpu = memory_gpu_known(device);
+		for (unsigned int i = 0; gpu && i < gpu->nr_pools; i++)
+			if (gpu->known_pools[i] == pool)
+				return gpu;
+	}
+	return NULL;
+}
+
+void memory_gpu_pool_goes(void *pool)
+{
+	struct memory_gpu *gpu;
+
+	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
+		gpu = memory_gpu_known(device);
+		for (unsigned int i = 0; gpu && i < gpu->nr_pools; i++)
+			if (gpu->known_pools[i] == pool)
+				gpu->known_pools[i--] = gpu->known_pools[--gpu->nr_pools];
+	}
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The most that a pool can grow for so many bytes. */
+static uint64_t growth(uint64_t bytes)
+{
+	return (bytes + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
+}
+
+/* Charged for pools becomes @bytes, or not. */
+static int pools_set(struct memory_gpu *gpu, uint64_t bytes, bool reclaim)
+{
+	int err = 0;
+
+	if (bytes < gpu->pools)
+		memory_gpu_release(gpu, gpu->pools - bytes);
+	else if (bytes > gpu->pools)
+		err = reclaim ? memory_gpu_charge(gpu, bytes - gpu->pools) :
+				ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools);
+	if (!err)
+		gpu->pools = bytes;
+	return err;
+}
+
+/* Whether it fits into what the pool has already, as far as one can tell. */
+static bool pool_has_room(void *pool, uint64_t bytes)
+{
+	uint64_t reserved, used;
+
+	return !cuda->pool_attr(pool, CUDA_POOL_RESERVED, &reserved) &&
+	       !cuda->pool_attr(pool, CUDA_POOL_USED, &used) && used < reserved &&
+	       reserved - used >= bytes;
+}
+
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes, bool *settle)
+{
+	uint64_t reserved, want, ahead;
+
+	*settle = false;
+	if (!cuda->pool_attr || bytes > gpu->total)
+		return bytes > gpu->total ? -ENOMEM : 0;
+	reserved = pools_reserved(gpu);
+	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
+	want = reserved + growth(bytes) + ahead;
+	if (ahead >= POOL_UNIT && !pools_set(gpu, want, false)) {
+		/* Each use may take twice what it asks for, and one unit for all of them. */
+		atomic_store(&gpu->credit, (int64_t)(ahead - POOL_UNIT));
+		return 0;
+	}
+	atomic_store(&gpu->credit, 0);
+	*settle = true;
+	if (pool_has_room(pool, bytes))
+		return 0;
+	/* What is given back on the way changes what is reserved. */
+	if (!pools_set(gpu, reserved + growth(bytes), false))
+		return 0;
+	pools_tighten(gpu);
+	if (!memory_gpu_charge(gpu, growth(bytes))) {
+		gpu->pools += growth(bytes);
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+int memory_gpu_pool_after(struct memory_gpu *gpu)
+{
+	uint64_t reserved = pools_reserved(gpu);
+
+	if (reserved <= gpu->pools && atomic_load(&gpu->credit) > 0)
+		return 0;
+	return pools_set(gpu, reserved, false);
+}
+
+/* --------------------------------------------------------------------------- graphs */
+
+int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes)
+{
+	int err = memory_gpu_charge(gpu, bytes);
+
+	if (!err)
+		gpu->graphs += bytes;
+	return err;
+}
+
+void memory_gpu_graph_after(struct memory_gpu *gpu)
+{
+	uint64_t reserved = graphs_reserved(gpu);
+
+	if (reserved > gpu->graphs)
+		ledger_charge_always(tenant_ledger(), gpu->index, reserved - gpu->graphs);
+	else
+		memory_gpu_release(gpu, gpu->graphs - reserved);
+	gpu->graphs = reserved;
+}
+
+/* --------------------------------------------------------------------------- answer */
+
+void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free_bytes, uint64_t *total)
+{
+	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index), used, left;
+
+	if (!quota)
+		return;
+	memory_gpu_measure_soon(gpu);
+	pools_tighten(gpu);
+	memory_gpu_drop_empty(gpu);
+	used = ledger_used(tenant_ledger(), gpu->index);
+	left = used < quota ? quota - used : 0;
+	if (*free_bytes > left)
+		*free_bytes = left;
+	if (*total > quota)
+		*total = quota;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which libnvidia-ml are loaded, and for each its functions and the ones of ours that
+ * are called in their place. Must not know what they answer. Found by walking the library's
+ * symbols: dlsym() would take the loader's lock in the middle of somebody's call.
+ */
+#include <stddef.h>
+#include <string.h>
+#include "answer.h"
+#include "copy.h"
+
+static struct copy copies[COPY_MAX];
+
+/* ------------------------------------------------------- ours, a copy and a name each */
+
+#define DEFINE_memory(copy, id) \
+	static int memory_##copy##_##id(void *device, struct nvml_memory *memory) \
+	{ \
+		return answer_memory(&copies[copy], COPY_##id, device, memory); \
+	}
+#define DEFINE_memory_v2(copy, id) \
+	static int memory_v2_##copy##_##id(void *device, struct nvml_memory_v2 *memory) \
+	{ \
+		return answer_memory_v2(&copies[copy], COPY_##id, device, memory); \
+	}
+#define DEFINE_list(copy, id) \
+	static int list_##copy##_##id(void *device, unsigned int *nr, void *processes) \
+	{ \
+		return answer_list(&copies[copy], COPY_##id, device, nr, processes); \
+	}
+#define DEFINE_details(copy, id) \
+	static int details_##copy##_##id(void *device, struct nvml_detail_list *list) \
+	{ \
+		return answer_details(&copies[copy], COPY_##id, device, list); \
+	}
+#define DEFINE_samples(copy, id) \
+	static int samples_##copy##_##id(void *device, struct nvml_sample *samples, \
+					 unsigned int *nr, unsigned long long last_seen) \
+	{ \
+		return answer_samples(&copies[copy], COPY_##id, device, samples, nr, last_seen); \
+	}
+#define DEFINE_utilizations(copy, id) \
+	static int utilizations_##copy##_##id(void *device, struct nvml_utilizations *list) \
+	{ \
+		return answer_utilizations(&copies[copy], COPY_##id, device, list); \
+	}
+#define DEFINE_pids(copy, id) \
+	static int pids_##copy##_##id(void *device, unsigned int *nr, unsigned int *pids) \
+	{ \
+		return answer_pids(&copies[copy], COPY_##id, device, nr, pids); \
+	}
+#define DEFINE_stats(copy, id) \
+	static int stats_##copy##_##id(void *device, unsigned int pid, void *stats) \
+	{ \
+		return answer_stats(&copies[copy], COPY_##id, device, pid, stats); \
+	}
+#define DEFINE(copy, kind, id, name) DEFINE_##kind(copy, id)
+#define ADDRESS(copy, kind, id, name) [COPY_##id] = (void *)kind##_##copy##_##id,
+#define NAME(copy, kind, id, name) [COPY_##id] = name,
+
+COPY_FUNCTIONS(DEFINE, 0)
+COPY_FUNCTIONS(DEFINE, 1)
+COPY_FUNCTIONS(DEFINE, 2)
+COPY_FUNCTIONS(DEFINE, 3)
+
+static void *const ours[COPY_MAX][COPY_NR_FUNCTIONS] = {
+	{ COPY_FUNCTIONS(ADDRESS, 0) },
+	{ COPY_FUNCTIONS(ADDRESS, 1) },
+	{ COPY_FUNCTIONS(ADDRESS, 2) },
+	{ COPY_FUNCTIONS(ADDRESS, 3) },
+};
+
+static const char *const names[COPY_NR_FUNCTIONS] = { COPY_FUNCTIONS(NAME, 0) };
+
+/* The newest comes last, and is the one that is kept. */
+static const char *const pci_names[] = { "nvmlDeviceGetPciInfo", "nvmlDeviceGetPciInfo_v2",
+					 "nvmlDeviceGetPciInfo_v3" };
+
+/* --------------------------------------------------------------------- its symbols */
+
+/* The loader has put the object's place on these for some objects and not for others. */
+static const void *at(const struct link_map *map, ElfW(Addr) address)
+{
+	return (const void *)(address < map->l_addr ? address + map->l_addr : address);
+}
+
+/* GNU's table does not say how many: the end of the chain that begins last does. */
+static size_t count_gnu(const uint32_t *hash)
+{
+	const uint32_t nr_buckets = hash[0], first = hash[1], nr_blooms = hash[2];
+	const uint32_t *buckets = hash + 4 + nr_blooms * (sizeof(ElfW(Addr)) / 4);
+	const uint32_t *chains = buckets + nr_buckets;
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < nr_buckets; i++)
+		if (buckets[i] > last)
+			last = buckets[i];
+	if (last < first)
+		return 0;
+	while (!(chains[last - first] & 1))
+		last++;
+	return last + 1;
+}
+
+static void take_symbol(struct copy *copy, const char *name, uintptr_t address)
+{
+	for (size_t i = 0; i < COPY_NR_FUNCTIONS; i++)
+		if (!strcmp(name, names[i]))
+			atomic_store(&copy->real[i], address);
+}
+
+static void take_symbols(struct copy *copy, const struct link_map *map)
+{
+	const size_t nr_pci = sizeof(pci_names) / sizeof(pci_names[0]);
+	const ElfW(Sym) *symbols = NULL;
+	const char *strings = NULL;
+	size_t nr = 0, rank = 0;
+
+	for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
+		if (dyn->d_tag == DT_SYMTAB)
+			symbols = at(map, dyn->d_un.d_ptr);
+		else if (dyn->d_tag == DT_STRTAB)
+			strings = at(map, dyn->d_un.d_ptr);
+		else if (dyn->d_tag == DT_GNU_HASH)
+			nr = count_gnu(at(map, dyn->d_un.d_ptr));
+		else if (dyn->d_tag == DT_HASH && !nr)
+			nr = ((const uint32_t *)at(map, dyn->d_un.d_ptr))[1];
+	}
+	for (size_t i = 0; symbols && strings && i < nr; i++) {
+		const char *name = strings + symbols[i].st_name;
+		uintptr_t address = map->l_addr + symbols[i].st_value;
+
+		if (symbols[i].st_shndx == SHN_UNDEF ||
+		    ELF64_ST_TYPE(symbols[i].st_info) != STT_FUNC)
+			continue;
+		take_symbol(copy, name, address);
+		for (size_t r = rank; r < nr_pci; r++)
+			if (!strcmp(name, pci_names[r])) {
+				copy->pci = (int (*)(void *, struct nvml_pci *))address;
+				rank = r;
+			}
+	}
+}
+
+/* ---------------------------------------------------------------------- the loader's */
+
+bool copy_is_nvml(const char *path)
+{
+	static const char file[] = "libnvidia-ml.so";
+	const char *slash = strrchr(path, '/');
+
+	return !strncmp(slash ? slash + 1 : path, file, sizeof(file) - 1);
+}
+
+struct copy *copy_open(const struct link_map *map)
+{
+	struct copy *copy = copies;
+
+	while (copy < copies + COPY_MAX && copy->taken)
+		copy++;
+	if (copy == copies + COPY_MAX)
+		return NULL;
+	copy->pci = NULL;
+	for (size_t i = 0; i < COPY_NR_FUNCTIONS; i++)
+		atomic_store(&copy->real[i], 0);
+	take_symbols(copy, map);
+	copy->taken = copy->pci;
+	return copy->taken ? copy : NULL;
+}
+
+struct copy *copy_of(uintptr_t cookie)
+{
+	uintptr_t first = (uintptr_t)copies;
+
+	return cookie >= first && cookie < first + sizeof(copies) ? (struct copy *)cookie : NULL;
+}
+
+void copy_close(struct copy *copy)
+{
+	copy->taken = false;
+}
+
+uintptr_t copy_bind(struct copy *copy, const char *name, uintptr_t address)
+{
+	for (size_t i = 0; i < COPY_NR_FUNCTIONS; i++)
+		if (address && !strcmp(name, names[i])) {
+			atomic_store(&copy->real[i], address);
+			return (uintptr_t)ours[copy - copies][i];
+		}
+	return address;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What code here takes of libc otherwise. The libc of the loader's audit namespace is another
+ * one than the program's: it never learns that a thread ended or that the program forks.
+ * Its malloc would keep the caches of ended threads, and its locks could be held for ever in
+ * the child of a fork. Must not know who needs it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define EXPORT	__attribute__((visibility("default")))
+#define HEAD	64	/* before each piece, for its alignment too */
+
+void *malloc(size_t bytes);
+void free(void *memory);
+void *calloc(size_t nr, size_t bytes);
+void *realloc(void *memory, size_t bytes);
+
+/* ----------------------------------- memory, for libc's own parts too: a mapping a piece */
+
+static size_t *head_of(void *memory)
+{
+	return (size_t *)((char *)memory - HEAD);
+}
+
+EXPORT void *malloc(size_t bytes)
+{
+	size_t *head;
+
+	if (bytes > PTRDIFF_MAX - HEAD)
+		goto none;
+	head = mmap(NULL, bytes + HEAD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	if (head == MAP_FAILED)
+		goto none;
+	*head = bytes;
+	return (char *)head + HEAD;
+none:
+	errno = ENOMEM;
+	return NULL;
+}
+
+EXPORT void free(void *memory)
+{
+	if (memory)
+		munmap(head_of(memory), *head_of(memory) + HEAD);
+}
+
+EXPORT void *calloc(size_t nr, size_t bytes)
+{
+	size_t all;
+
+	/* A mapping is zero as it comes. */
+	return malloc(__builtin_mul_overflow(nr, bytes, &all) ? SIZE_MAX : all);
+}
+
+EXPORT void *realloc(void *memory, size_t bytes)
+{
+	void *new = malloc(bytes);
+
+	if (new && memory) {
+		memcpy(new, memory, bytes < *head_of(memory) ? bytes : *head_of(memory));
+		free(memory);
+	}
+	return new;
+}
+
+/* ------------------------------------------------------------------ locks, for us alone */
+
+/*
+ * Of what is linked in here only ledger_look() is called, which reads and locks nothing: it
+ * takes its lock for callers that lock files, lest a fork should keep them.
+ */
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	(void)mutex;
+	return 0;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	(void)mutex;
+	return 0;
+}
+
+int pthread_once(pthread_once_t *once, void (*init)(void))
+{
+	(void)once, (void)init;
+	return 0;
+}

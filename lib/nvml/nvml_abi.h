@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What NVIDIA's management library passes to its callers, as far as it is answered here:
+ * after the public nvml.h of 11.0 (unversioned and _v2 lists), 12.2.140 (_v3, MemoryInfo_v2,
+ * detail lists) and 13.0 (ProcessesUtilizationInfo). Knows nobody's share.
+ */
+#ifndef GPUPART_LIB_NVML_ABI_H
+#define GPUPART_LIB_NVML_ABI_H
+
+#include <stdint.h>
+
+/* nvmlReturn_t, those that are made or looked for here. */
+#define NVML_SUCCESS			0
+#define NVML_ERROR_NOT_FOUND		6
+#define NVML_ERROR_INSUFFICIENT_SIZE	7
+#define NVML_ERROR_VERSION_MISMATCH	25
+
+/* NVML_VALUE_NOT_AVAILABLE of a memory figure. */
+#define NVML_NOT_AVAILABLE	UINT64_MAX
+
+/* NVML_STRUCT_VERSION: what a caller says that its struct is. */
+#define NVML_VERSION_OF(type, number)	((uint32_t)(sizeof(type) | (uint32_t)(number) << 24))
+
+struct nvml_memory {		/* nvmlMemory_t, bytes */
+	uint64_t total, free, used;
+};
+
+struct nvml_memory_v2 {		/* nvmlMemory_v2_t, bytes */
+	uint32_t version;
+	uint64_t total, reserved, free, used;
+};
+
+#define NVML_MEMORY_V2	NVML_VERSION_OF(struct nvml_memory_v2, 2)
+
+/* The start of nvmlPciInfo_t, the same in its three versions; the whole has 68 bytes. */
+struct nvml_pci {
+	char bus_id_legacy[16];
+	uint32_t domain, bus, device;
+	char rest[100];
+};
+
+struct nvml_process_v1 {	/* nvmlProcessInfo_v1_t */
+	uint32_t pid;
+	uint64_t used;
+};
+
+struct nvml_process_v2 {	/* nvmlProcessInfo_v2_t, of _v2 and _v3 */
+	uint32_t pid;
+	uint64_t used;
+	uint32_t gpu_instance, compute_instance;
+};
+
+/* nvmlProcessDetail_v1_t; drivers of 535 before 535.98 had it in the lists of _v3, too. */
+struct nvml_process_detail {
+	uint32_t pid;
+	uint64_t used;
+	uint32_t gpu_instance, compute_instance;
+	uint64_t used_protected;
+};
+
+struct nvml_detail_list {	/* nvmlProcessDetailList_v1_t */
+	uint32_t version, mode, nr;
+	struct nvml_process_detail *processes;
+};
+
+#define NVML_DETAIL_LIST_V1	NVML_VERSION_OF(struct nvml_detail_list, 1)
+
+struct nvml_sample {		/* nvmlProcessUtilizationSample_t */
+	uint32_t pid;
+	uint64_t time;
+	uint32_t sm, memory, encoder, decoder;
+};
+
+struct nvml_utilization {	/* nvmlProcessUtilizationInfo_v1_t */
+	uint64_t time;
+	uint32_t pid;
+	uint32_t sm, memory, encoder, decoder, jpeg, optical_flow;
+};
+
+struct nvml_utilizations {	/* nvmlProcessesUtilizationInfo_v1_t */
+	uint32_t version, nr;
+	uint64_t last_seen;
+	struct nvml_utilization *processes;
+};
+
+#define NVML_UTILIZATIONS_V1	NVML_VERSION_OF(struct nvml_utilizations, 1)
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The tenant's share of a GPU: by its ledger, and before the tenant has one by what
+ * `gpupart run --mem` left in the environment. Must not know who asks.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include "../ledger.h"
+#include "share.h"
+
+/* As they were when the program started: it may change its environment in any thread. */
+static char tenant[LEDGER_NAME_LEN];
+static uint64_t first_quota;	/* on each GPU on which the ledger has none; 0: none */
+
+/* As lib/tenant.c has it: what is no number is no quota. */
+static uint64_t read_bytes(const char *text)
+{
+	uint64_t bytes;
+	char *end;
+
+	errno = 0;
+	bytes = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno ? bytes : 0;
+}
+
+bool share_setup(void)
+{
+	const char *name = getenv("GPUPART_TENANT"), *bytes = getenv("GPUPART_MEM");
+	const char *off = getenv("GPUPART_DISABLE");
+
+	if (!name || !ledger_name_good(name) || (off && !strcmp(off, "1")))
+		return false;
+	strcpy(tenant, name);
+	first_quota = bytes ? read_bytes(bytes) : 0;
+	return true;
+}
+
+static int find_gpu(const struct ledger_view *view, const char *pci)
+{
+	for (unsigned int i = 0; i < view->nr_gpus; i++)
+		if (!strcasecmp(view->gpus[i].pci, pci))
+			return i;
+	return -1;
+}
+
+bool share_open(const char *pci, struct share *share)
+{
+	*share = (struct share){ .gpu = -1 };
+	if (ledger_look(geteuid(), tenant, &share->view))
+		share->view = NULL;
+	if (share->view)
+		share->gpu = find_gpu(share->view, pci);
+	if (share->gpu >= 0) {
+		share->quota = share->view->gpus[share->gpu].quota;
+		share->used = share->view->gpus[share->gpu].used;
+	}
+	if (!share->quota)
+		share->quota = first_quota;
+	if (!share->quota)
+		share_close(share);
+	return share->quota;
+}
+
+void share_close(struct share *share)
+{
+	free(share->view);
+	share->view = NULL;
+}
+
+bool share_has(const struct share *share, uint32_t pid, uint64_t *used)
+{
+	*used = 0;
+	for (unsigned int i = 0; share->view && i < share->view->nr_processes; i++) {
+		const struct ledger_process *process = &share->view->processes[i];
+
+		if (!pid || (uint32_t)process->pid != pid)
+			continue;
+		*used = share->gpu < 0 ? 0 : process->used[share->gpu];
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,208 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart run --mem, and what ps, top and set show and change of quotas: a tenant of several
+# processes and runs, quotas below what is used, bad sizes, runs inside runs, nothing left.
+. "$(dirname "$0")/tap.subr"
+h200=sample:h200
+unset GPUPART_JOB
+name=mem-$$
+folder=/dev/shm/gpupart-$(id -u)
+
+# Joins the tenant of its environment, uses $1 bytes there and waits for its file to go.
+cat >"$tmp/use.c" <<'END_OF_C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "ledger.h"
+int main(int argc, char **argv)
+{
+	struct ledger *ledger;
+	char why[200];
+	int gpu, err = ledger_join(getenv("GPUPART_TENANT"), &ledger, why, sizeof(why));
+
+	if (argc != 3 || err)
+		return 1;
+	gpu = ledger_gpu(ledger, getenv("GPUPART_GPU"));
+	ledger_set_quota_first(ledger, gpu, strtoull(getenv("GPUPART_MEM"), NULL, 10));
+	err = ledger_charge(ledger, gpu, strtoull(argv[1], NULL, 10));
+	printf("%s\n", err ? strerror(-err) : "ok");
+	fflush(stdout);
+	while (!err && !access(argv[2], F_OK))
+		usleep(2000);
+	return err != 0;
+}
+END_OF_C
+if ! ${CC:-cc} -D_GNU_SOURCE -Ilib -o "$tmp/use" "$tmp/use.c" lib/ledger.c lib/ledger_file.c lib/control_shared.c \
+	lib/ledger_look.c -lpthread 2>"$tmp/err"; then
+	cat "$tmp/err" >&2
+	skip "no C compiler"
+	tap_done
+fi
+
+# rows: what ps tells of our tenants, each "USED QUOTA PROCESSES SIMULATED".
+rows() {
+	"$gpupart" ps --json >"$tmp/ps" || echo "ps failed"
+	python3 - "$tmp/ps" "${1-$name}" <<'END_OF_PYTHON'
+import json, sys
+for row in json.load(open(sys.argv[1]))["tenants"]:
+    if row["tenant"] == sys.argv[2]:
+        assert all(p["pid"] and p["program"] for p in row["processes"])
+        print(row["used_bytes"], row["quota_bytes"], row["nr_processes"], row["simulated"],
+              "".join(f" {p['program']}={p['used_bytes']}" for p in row["processes"]))
+END_OF_PYTHON
+}
+
+# start NR BYTES ARGS: a program in a run with ARGS uses BYTES; its answer is in $tmp/said.NR.
+start() {
+	nr=$1
+	bytes=$2
+	shift 2
+	: >"$tmp/go.$nr"
+	: >"$tmp/said.$nr"
+	"$gpupart" run -i $h200 "$@" -- "$tmp/use" "$bytes" "$tmp/go.$nr" >"$tmp/said.$nr" 2>"$tmp/err.$nr" &
+	eval "pid_$nr=$!"
+	tries=0
+	until [ -s "$tmp/said.$nr" ] || ! kill -0 $! 2>/dev/null || [ $tries -gt 3000 ]; do
+		sleep 0.01
+		tries=$((tries + 1))
+	done
+}
+end() {
+	rm -f "$tmp/go.$1"
+	eval "wait \$pid_$1"
+}
+
+# ------------------------------------------------------------------ the environment
+try run -i $h200 --mem 20G --name $name -- sh -c 'echo $GPUPART_TENANT $GPUPART_MEM $GPUPART_SET'
+is "$status $out" "0 $name 21474836480 0-65" "--mem alone: on all TPCs, with tenant and bytes"
+try run -i $h200 -g 1 --mem 512M -- sh -c '[ "$GPUPART_TENANT" = "$GPUPART_JOB" ] && echo $GPUPART_MEM'
+is "$status $out" "0 536870912" "without --name the tenant is the run's own"
+try run -i $h200 -g 1 -- sh -c 'echo "${GPUPART_TENANT-none} ${GPUPART_MEM-none}"'
+is "$status $out" "0 none none" "without --mem there is none of it"
+is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "nothing is left of it after ps"
+
+# ---------------------------------------------------------------- a tenant of several
+start 1 600 --mem 1000 --name $name
+is "$(cat "$tmp/said.1")" ok "a program uses 600 bytes of 1000"
+is "$(rows)" "600 1000 1 True  use=600" "ps --json shows quota, use and who"
+try ps
+has "$out" "$name" "ps shows the tenant"
+has "$(grep "^$name" "$tmp/out")" "600 bytes 1000 bytes  $pid_1 use (600 bytes) (simulated)" "with sizes and processes"
+try top -n 1
+has "$(grep "^$name" "$tmp/out")" "600 bytes 1000 bytes" "top shows it"
+start 2 500 --mem 1000 --name $name
+is "$(cat "$tmp/said.2")" "Cannot allocate memory" "500 more in another run of that name do not fit"
+end 2
+start 2 400 --mem 1000 --name $name
+is "$(cat "$tmp/said.2")$(grep -v simulated "$tmp/err.2")" ok "400 do"
+is "$(rows)" "1000 1000 2 True  use=600 use=400" "they share it"
+start 3 900 --mem 1000 --name $name-other
+is "$(cat "$tmp/said.3")" ok "another tenant has its own"
+
+# ------------------------------------------------------------------------ set --mem
+try set $name --mem 1.5K
+is "$status $out" "0 tenant $name's current quota on 0000:01:00.0: 1000 bytes (simulated)
+tenant $name's new quota on 0000:01:00.0: 1.50 KiB (simulated)" "set NAME --mem prints old and new"
+is "$err" "" "and nothing more"
+is "$(rows | cut -d' ' -f1-3)" "1000 1536 2" "it holds while programs run"
+is "$(rows $name-other | cut -d' ' -f1-3)" "900 1000 1" "of that tenant alone"
+try set -p "$pid_2" --mem 100
+is "$status" 0 "set -p PID --mem"
+has "$err" "tenant $name uses 1000 bytes of 0000:01:00.0, more than 100 bytes: nothing is taken away" "says that more is used"
+is "$(rows | cut -d' ' -f1-3)" "1000 100 2" "takes nothing away"
+start 4 1 --mem 100 --name $name
+is "$(cat "$tmp/said.4")" "Cannot allocate memory" "and gives nothing"
+end 4
+try set $name --mem 2000 --json
+is "$(python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); r = d["quotas"][0]; print(d["schema"], d["simulated"], r["tenant"], r["gpu"], r["before_bytes"], r["quota_bytes"], r["used_bytes"])' "$tmp/out")" \
+	"gpupart/1 True $name 0000:01:00.0 100 2000 1000" "set --mem --json"
+try set $name --mem 2000 --gpu 0000:01:00.0
+is "$status" 0 "set --mem --gpu, an address"
+refused 2 "--gpu 0000:0d:00.0: tenant $name is on 0000:01:00.0" set $name --mem 5 --gpu 0000:0d:00.0
+
+# ------------------------------------------------- another quota by another run's --mem
+start 4 1 --mem 3000 --name $name
+has "$(cat "$tmp/err.4")" "tenant $name's quota on 0000:01:00.0 was 1.95 KiB and is 2.92 KiB now, for all of it" \
+	"a run with another --mem changes it and says so"
+is "$(rows | cut -d' ' -f1-3)" "1001 3000 3" "for all of it"
+end 4
+start 4 1 --mem 900 --name $name
+has "$(cat "$tmp/err.4")" "tenant $name uses 1000 bytes of 0000:01:00.0, more than 900 bytes" "also below what is used"
+end 4
+try run -i $h200 -g 1 --name $name -- sh -c 'echo "${GPUPART_TENANT-none}"'
+is "$status $out" "0 none" "a run of that name without --mem is not in it"
+has "$err" "tenant $name has a quota of 900 bytes on 0000:01:00.0: it does not hold for this program" "and says so"
+
+# -------------------------------------------------------------------- deaths and ends
+kill -9 "$pid_1"
+wait "$pid_1" 2>/dev/null
+is "$(rows | cut -d' ' -f1-3)" "400 900 1" "a killed process gives back what it had"
+end 2
+is "$(rows)" "" "the last one's end is the end of the tenant"
+end 3
+rows >/dev/null
+is "$(find "$folder" -name "mem-$name*")" "" "and no file is left"
+
+# A job that lives keeps its tenant's quota between its programs.
+: >"$tmp/hold"
+"$gpupart" run -i $h200 --mem 1000 --name $name -- sh -c 'echo >"$1"; while [ -e "$2" ]; do sleep 0.01; done; echo 5 >"$3"; "$4" 1500 "$3"' \
+	sh "$tmp/begun" "$tmp/hold" "$tmp/go.5" "$tmp/use" >"$tmp/said.5" 2>/dev/null &
+job=$!
+tries=0
+until [ -s "$tmp/begun" ] || [ $tries -gt 3000 ]; do sleep 0.01; tries=$((tries + 1)); done
+is "$(rows | cut -d' ' -f1-3)" "0 1000 0" "a tenant whose programs are to come is there"
+try set $name --mem 2000
+is "$status" 0 "and its quota can be changed"
+rm "$tmp/hold"
+tries=0
+until [ -s "$tmp/said.5" ] || [ $tries -gt 3000 ]; do sleep 0.01; tries=$((tries + 1)); done
+is "$(cat "$tmp/said.5")" ok "which holds for what begins then"
+rm -f "$tmp/go.5"
+wait $job
+rows >/dev/null
+
+# ---------------------------------------------------------------------- runs in runs
+try run -i $h200 --mem 1000 --name $name -- "$gpupart" run --mem 500 -- true
+is "$status" 125 "--mem inside of a run with a quota is refused"
+has "$err" "--mem 500: this runs inside tenant $name" "which is named"
+try run -i $h200 --mem 1000 --name $name -- "$gpupart" run -g 1 --name $name-in -- sh -c 'echo $GPUPART_TENANT $GPUPART_MEM $GPUPART_NAME'
+is "$status $out" "0 $name 1000 $name-in" "a run inside without --mem stays in the tenant"
+try run -i $h200 -g 1 -- sh -c 'echo $GPUPART_SET'
+set=$out
+try run -i $h200 -g 1 -- "$gpupart" run --mem 500 -- sh -c 'echo $GPUPART_SET $GPUPART_MEM'
+is "$status $out" "0 $set 500" "inside a run's set --mem alone takes that set"
+
+# ---------------------------------------------------------------------- bad input
+refused 125 "--mem '': " run -i $h200 --mem "" -- true
+refused 125 "--mem 5X: '5X' has no unit that is known" run -i $h200 --mem 5X -- true
+refused 125 "--mem 0: '0' is no memory" run -i $h200 --mem 0 -- true
+refused 125 "--mem -1: '-1' is no size" run -i $h200 --mem=-1 -- true
+refused 125 "--mem 1.5: " run -i $h200 --mem 1.5 -- true
+refused 125 "--mem 99999999T: " run -i $h200 --mem 99999999T -- true
+refused 125 "--mem wants a value" run -i $h200 --mem
+refused 2 "--mem 5X: " set $name --mem 5X
+refused 2 "both --mem 5 and -t 0" set $name --mem 5 -t 0
+refused 2 "both --mem 5 and -a" set $name --mem 5 -a
+refused 2 "'$name' is the name of no tenant" set $name --mem 5
+refused 2 "process 1 has no memory quota" set -p 1 --mem 5
+refused 2 "-p 'x'" set -p x --mem 5
+
+# ------------------------------------------------- files that are not to be trusted
+mkdir -p "$folder" && chmod 700 "$folder"
+ln -s "$tmp/target" "$folder/mem-$name"
+try run -i $h200 --mem 1000 --name $name -- true
+is "$status" 125 "a link in the place of the tenant's file"
+has "$err" "--mem 1000: tenant $name: its file" "is refused, and named"
+[ ! -e "$tmp/target" ]
+ok $? "and not followed"
+try ps
+is "$status" 0 "ps goes past it"
+rm "$folder/mem-$name"
+head -c 5000 /dev/urandom >"$folder/mem-$name"
+chmod 600 "$folder/mem-$name"
+try run -i $h200 --mem 1000 --name $name -- sh -c 'echo $GPUPART_MEM'
+is "$status $out" "0 1000" "garbage that nobody is in is written over"
+rows >/dev/null
+is "$(find "$folder" -name "mem-$name*")" "" "and goes as others do"
+tap_done

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: a scenario file is refused in one line, or each of its runs comes to an end:
+ * done, refused by the pipeline or at a standstill, with a sentence. What ran to its end is
+ * drawn, as SVG and as text. Runs are stopped after some simulated time, and long programs are
+ * not run: this looks for what is wrong and not for what is slow.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "../../cli/cmd.h"
+#include "../../cli/sim.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(what)               \
+	do {                     \
+		if (!(what))     \
+			abort(); \
+	} while (0)
+
+#define MOST_STEPS	2000
+#define MOST_BLOCKS	200000
+#define MOST_SHAPES	20000	/* kernels by processes by GPUs */
+#define STOP_NS		2000000
+
+static unsigned int nr_lines;	/* that were written about the input */
+static FILE *nowhere;
+
+/* In place of out.c's, which writes it on stderr (linked with --wrap). */
+__attribute__((format(printf, 3, 4)))
+int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...);
+
+int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...)
+{
+	va_list args;
+
+	MUST(cmd && status);
+	va_start(args, fmt);
+	vfprintf(nowhere, fmt, args);
+	va_end(args);
+	nr_lines++;
+	return status;
+}
+
+/* Steps that are walked, at most so many. */
+static uint64_t walked(const struct pipe_scenario *pipe, const struct pipe_step *steps,
+		       unsigned int nr, uint64_t *blocks)
+{
+	uint64_t sum = 0, body, inside;
+	unsigned int i;
+
+	for (i = 0; i < nr && sum <= MOST_STEPS; i++) {
+		sum++;
+		if (steps[i].kind == PIPE_LOOP) {
+			inside = 0;
+			body = walked(pipe, steps[i].body, steps[i].nr_body, &inside);
+			sum += steps[i].amount > MOST_STEPS ? MOST_STEPS + 1 :
+			       steps[i].amount * (body + 1);
+			*blocks += steps[i].amount > MOST_STEPS ? 0 : steps[i].amount * inside;
+		} else if (steps[i].kind == PIPE_LAUNCH) {
+			*blocks += pipe->kernels[steps[i].what].blocks;
+		} else if (steps[i].kind == PIPE_GRAPH) {
+			sum += pipe->graphs[steps[i].what].nr_nodes;
+		}
+	}
+	return sum;
+}
+
+static bool is_short(const struct pipe_scenario *pipe)
+{
+	uint64_t steps = 0, blocks = 0;
+	unsigned int i;
+
+	for (i = 0; i < pipe->nr_programs; i++)
+		steps += walked(pipe, pipe->programs[i].steps, pipe->programs[i].nr_steps,
+				&blocks);
+	for (i = 0; i < pipe->nr_graphs; i++)
+		if (pipe->graphs[i].nr_nodes > 50)
+			return false;
+	return steps <= MOST_STEPS && blocks <= MOST_BLOCKS &&
+	       (uint64_t)pipe->nr_kernels * pipe->nr_processes * pipe->nr_gpus <= MOST_SHAPES &&
+	       pipe->nr_processes * pipe->nr_gpus <= 16;
+}
+
+static void draw(struct sim_run *run)
+{
+	struct out out = { .file = nowhere, .bold = "", .dim = "", .red = "", .plain = "" };
+	uint64_t end = run->result.end ? run->result.end : 1;
+	const struct pipe_scenario *pipe = &run->scenario.pipe;
+
+	/* Of many SMs now and then: it takes its time. */
+	if (pipe->gpus[0].map.nr_sms * pipe->nr_gpus < 20 || !(end % 16))
+		MUST(!sim_svg(&out, run, "title", 0, end));
+	MUST(!sim_rows(&out, run, end / 3, end));
+}
+
+/* One of its runs; false: it has no more, or was refused. */
+static bool run_one(struct yaml *yaml, struct gpupart *gp, unsigned int i)
+{
+	struct sim sim = { .path = "it", .gp = gp, .nr_runs = 1 };
+	struct sim_outcome *outcomes = NULL;
+	struct sim_run run = { 0 };
+	bool good;
+	int err;
+
+	if (i > 3 || !scenario_run_name(yaml, i, &run.name))
+		return false;
+	good = scenario_make(&run.scenario, yaml, gp, i);
+	MUST(good == !nr_lines);
+	if (good && is_short(&run.scenario.pipe)) {
+		if (!run.scenario.pipe.stop_ns || run.scenario.pipe.stop_ns > STOP_NS)
+			run.scenario.pipe.stop_ns = STOP_NS;
+		err = sim_run(&run);
+		MUST(!err || ((err == -EINVAL || err == -EDEADLK || err == -EOVERFLOW) &&
+			      run.result.why[0] && run.result.line >= 0));
+		if (!err)
+			draw(&run);
+		sim.yaml = *yaml;
+		sim.runs = &run;
+		if (!err)
+			sim_expect(&sim, &outcomes);
+		MUST(nr_lines == sim.yaml.failed);
+		free(outcomes);
+		good = !sim.yaml.failed;
+	}
+	sim_run_free(&run);
+	return good;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct gpupart *gp;
+	static char path[32];
+	static int fd;
+	struct yaml yaml;
+	unsigned int i;
+
+	if (!gp) {
+		MUST(!gpupart_open(&gp));
+		fd = memfd_create("scenario", 0);
+		nowhere = fopen("/dev/null", "w");
+		MUST(fd >= 0 && nowhere);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	}
+	nr_lines = 0;
+	MUST(!ftruncate(fd, 0) && pwrite(fd, data, size, 0) == (ssize_t)size);
+	if (yaml_open(&yaml, "sim", "", path, "a scenario") >= 0) {
+		MUST(nr_lines == 1);
+		return 0;
+	}
+	MUST(!nr_lines);
+	for (i = 0; yaml_root(&yaml) && run_one(&yaml, gp, i); i++)
+		;
+	yaml_close(&yaml);
+	return 0;
+}

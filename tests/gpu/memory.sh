@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A memory quota on a GPU, as TAP: every way to get memory held against NVML's figure, kills,
+# and PyTorch, CuPy and JAX inside 8 GiB, with what nvidia-smi shows from outside meanwhile.
+# OUT=FOLDER keeps what the cases printed; KILLS=1000, CASES= some of the programs.
+build=$(cd "${BUILD:-build}" && pwd) || exit 1
+here=$(dirname "$0")
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT INT TERM
+out=${OUT:-$tmp}
+mkdir -p "$out"
+unset GPUPART_SET GPUPART_GPU GPUPART_MEM GPUPART_TENANT CUDA_INJECTION64_PATH LD_AUDIT
+if [ ! -e /dev/nvidiactl ]; then
+	echo "1..0 # SKIP no NVIDIA driver here"
+	exit 77
+fi
+nr=0 failed=0
+ok() {
+	nr=$((nr + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $nr - $2"; else echo "not ok $nr - $2"; failed=1; fi
+}
+# took NAME STATUS FILE: a case's lines, and that it ended.
+took() {
+	while read -r line; do
+		case $line in
+		"ok "*) nr=$((nr + 1)); echo "ok $nr - $1: ${line#*- }" ;;
+		"not ok "*) nr=$((nr + 1)); failed=1; echo "not ok $nr - $1: ${line#*- }" ;;
+		"skip - "*) nr=$((nr + 1)); echo "ok $nr # SKIP $1: ${line#skip - }" ;;
+		"# "*) echo "# $1: ${line#\# }" ;;
+		esac
+	done <"$3"
+	ok "$2" "$1: it ran to its end, status $2"
+	[ "$2" -eq 0 ] || tail -n 15 "$3" | sed 's/^/# | /'
+}
+# limited TENANT BYTES PROGRAM ARGS
+limited() {
+	tenant=$1 bytes=$2
+	shift 2
+	GPUPART_TENANT=$tenant GPUPART_MEM=$bytes \
+		CUDA_INJECTION64_PATH=$build/lib/gpupart/libgpupart-inject.so "$@"
+}
+# watch FILE: what nvidia-smi says of each process, again and again, until FILE.stop is there.
+watch() {
+	while [ ! -e "$1.stop" ]; do
+		nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits >>"$1" 2>/dev/null
+	done
+}
+# most FILE: the largest sum of all processes at one time is not known, that of one is.
+most() {
+	awk -F', ' '$2 > most { most = $2 } END { print most + 0 }' "$1"
+}
+
+TEST_LIBCUDA=libcuda.so.1 TEST_KILLS=${TEST_KILLS:-20} BUILD=$build \
+	timeout -k 5 300 "$build/tests/lib-memory" >"$out/memory-ways.txt" 2>&1
+took "ways" $? "$out/memory-ways.txt"
+if [ -n "$KILLS" ]; then
+	TEST_LIBCUDA=libcuda.so.1 TEST_KILLS=$KILLS TEST_ONLY=kills BUILD=$build \
+		timeout -k 5 570 "$build/tests/lib-memory" >"$out/memory-kills.txt" 2>&1
+	took "kills" $? "$out/memory-kills.txt"
+fi
+
+eight=$((8 << 30))
+for name in ${CASES-torch torch_async torch_segments cupy cupy_async jax cudnn nccl}; do
+	file=$out/memory-$name.txt
+	watch "$tmp/$name" &
+	watcher=$!
+	limited "gpu-$name-$$" $eight timeout -k 5 240 python3 "$here/memory.py" "$name" >"$file" 2>&1
+	status=$?
+	touch "$tmp/$name.stop"
+	wait $watcher
+	took "$name" $status "$file"
+	mib=$(most "$tmp/$name")
+	[ "$mib" -le 8192 ]
+	ok $? "$name: nvidia-smi never shows more than 8192 MiB from outside: $mib"
+done
+
+# Two processes of one tenant share, and what one gives back the other gets.
+file=$out/memory-two.txt
+watch "$tmp/two" &
+watcher=$!
+limited "gpu-two-$$" $eight timeout -k 5 240 python3 "$here/memory.py" share "$tmp/go" >"$file.1" 2>&1 &
+one=$!
+limited "gpu-two-$$" $eight timeout -k 5 240 python3 "$here/memory.py" share "$tmp/go" >"$file.2" 2>&1 &
+two=$!
+wait $one
+took "one of two" $? "$file.1"
+wait $two
+took "the other" $? "$file.2"
+touch "$tmp/two.stop"
+wait $watcher
+sum=$(awk -F', ' '$1 in last { if (last[$1] + 0 > most[$1]) most[$1] = last[$1] } { last[$1] = $2; if ($2 > most[$1]) most[$1] = $2 }
+	END { for (p in most) sum += most[p]; print sum + 0 }' "$tmp/two")
+[ "$sum" -le 8192 ]
+ok $? "two: the most of the one and of the other together, $sum MiB, are not more than 8192"
+echo "1..$nr"
+exit $failed
