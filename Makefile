@@ -18,7 +18,22 @@ DESTDIR	?=
 
 CC	?= gcc
 CFLAGS	?= -O2 -g
-ALL_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -Wformat=2 \
+# For another machine: CROSS_COMPILE=aarch64-linux-gnu- B=build/arm64. SYSROOT= is where its
+# libraries are, if they are not among this machine's own (Debian: multiarch). What is run to
+# build more is for this one.
+ifneq ($(CROSS_COMPILE),)
+CC	:= $(CROSS_COMPILE)gcc
+AR	:= $(CROSS_COMPILE)ar
+HOSTCC	?= gcc
+endif
+HOSTCC	?= $(CC)
+ifneq ($(SYSROOT),)
+CC	+= --sysroot=$(SYSROOT)
+endif
+NL_CFLAGS := -isystem $(SYSROOT)/usr/include/libnl3
+# No contraction: a machine that multiplies and adds at once rounds otherwise, and pictures, plans
+# and the simulated GPU are the same everywhere.
+ALL_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -Wformat=2 -ffp-contract=off \
 	      -fvisibility=hidden -fPIC -Iinclude -Iinclude/uapi -D_GNU_SOURCE \
 	      -DGPUPART_VERSION='"$(VERSION)"' -DGPUPART_DATADIR='"$(datadir)/gpupart"' $(CFLAGS)
 
@@ -86,7 +101,7 @@ $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/obj/lib/topo_kernel.o: ALL_CFLAGS += -isystem /usr/include/libnl3
+$(B)/obj/lib/topo_kernel.o: ALL_CFLAGS += $(NL_CFLAGS)
 $(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
 $(B)/obj/cli/trace_gpu.o: cli/trace.ptx
 $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx

@@ -121,7 +121,11 @@ struct gpupart_topology;
 /* What is known of the GPU itself. Unknown strings are "", unknown numbers -1 or 0 as said. */
 struct gpupart_gpu_info {
 	char name[64];		/* "NVIDIA H200" */
-	char pci[20];		/* "0000:0d:00.0", lower case; a GPU's identity */
+	/*
+	 * A GPU's identity: "0000:0d:00.0", lower case. An integrated GPU is not on PCI: it is
+	 * named as its platform device, "17000000.gpu".
+	 */
+	char pci[20];
 	char uuid[48];		/* "GPU-xxxxxxxx-..." */
 	char driver[32];	/* "580.159.04" */
 	char source[512];	/* "rm", "kernel", or the capture's path */
@@ -161,7 +165,7 @@ struct gpupart_gpc {
  * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, no privilege needed),
  *	    "sample:NAME" (a capture that ships), a capture's path, or NULL: the
  *	    first of kernel and rm that answers.
- * @gpu: an index in PCI order ("0"), a PCI address or a UUID; NULL is the first.
+ * @gpu: an index in PCI order ("0"), an address or a UUID; NULL is the first.
  *	 Captures hold one GPU: there it must match or be NULL.
  * The object is the caller's; close it. -ENODEV no such GPU, -ENOENT no such
  * file, -EACCES, -EBADMSG a capture that is cut or changed (the sentence has the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The GPUs that are there, their lifetime, the lock under which one is read and what
- * was read of it before. A provider (pci.c) adds and removes them, the faces (proc.c,
+ * was read of it before. Providers (pci.c, platform.c) add and remove them, the faces (proc.c,
  * netlink.c) show them. Knows no bus, no page and no message.
  */
 #ifndef GPUPART_KMOD_DEVICE_H
@@ -15,6 +15,7 @@
 
 /* How a provider lets a GPU be read. Called under the GPU's lock. */
 struct gpu_ops {
+	const char *bus;	/* the name of the page of what the bus knows */
 	/*
 	 * Makes reads possible until end(): wakes it. -EHOSTDOWN it sleeps and does
 	 * not wake, -ENXIO its registers are not decoded, -ENODEV it is gone.

@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include "netlink.h"
 #include "pci.h"
+#include "platform.h"
 #include "proc.h"
 
 static int __init gpupart_init(void)
@@ -17,10 +18,16 @@ static int __init gpupart_init(void)
 	err = netlink_face_init();
 	if (err)
 		goto proc;
-	err = pci_gpus_init();
+	/* Integrated ones first, as nvdebug numbers them. */
+	err = platform_gpus_init();
 	if (err)
 		goto netlink;
+	err = pci_gpus_init();
+	if (err)
+		goto platform;
 	return 0;
+platform:
+	platform_gpus_fini();
 netlink:
 	netlink_face_fini();
 proc:
@@ -31,6 +38,7 @@ proc:
 static void __exit gpupart_exit(void)
 {
 	pci_gpus_fini();
+	platform_gpus_fini();
 	netlink_face_fini();
 	proc_face_fini();
 }

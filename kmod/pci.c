@@ -125,6 +125,7 @@ static void pci_gpu_release(void *private)
 }
 
 static const struct gpu_ops pci_gpu_ops = {
+	.bus = "pci",
 	.begin = pci_gpu_begin,
 	.rd32 = pci_gpu_rd32,
 	.end = pci_gpu_end,

@@ -105,7 +105,7 @@ static int show_chip(struct gpu_session *session, struct text *text)
 	return 0;
 }
 
-static int show_pci(struct gpu_session *session, struct text *text)
+static int show_bus(struct gpu_session *session, struct text *text)
 {
 	session->gpu->ops->describe(session->gpu->private, text);
 	return 0;
@@ -247,7 +247,7 @@ static const struct proc_ops page ## _ops = { \
 
 PAGE_FILE(topology);
 PAGE_FILE(chip);
-PAGE_FILE(pci);
+PAGE_FILE(bus);
 PAGE_FILE(engines);
 PAGE_FILE(timer);
 PAGE_FILE(device_info);
@@ -360,7 +360,7 @@ static void proc_added(struct gpu *gpu)
 	gpu->proc = p;
 	proc_create_data("topology", 0444, p->dir, &topology_ops, gpu);
 	proc_create_data("chip", 0444, p->dir, &chip_ops, gpu);
-	proc_create_data("pci", 0444, p->dir, &pci_ops, gpu);
+	proc_create_data(gpu->ops->bus, 0444, p->dir, &bus_ops, gpu);
 	proc_create_data("engines", 0444, p->dir, &engines_ops, gpu);
 	proc_create_data("timer", 0444, p->dir, &timer_ops, gpu);
 }

@@ -66,13 +66,14 @@ dkms:
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink ynl library power faults leaks
+KMOD_PARTS  := pages plug netlink ynl library power tegra faults leaks
 
-$(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
+$(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/* tests/kmod/fakegpu/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
 	$(Q)nice tests/kmod/kernels $* >/dev/null
 	$(call say,MODULE,gpupart.ko.$*)
 	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && \
-		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/sleepy && touch $@
+		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/sleepy && \
+		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/fakegpu && touch $@
 .PRECIOUS: $(B)/kmod/%/.built
 
 # Programs of the guest: static, since it has no libraries.
@@ -91,6 +92,12 @@ $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/g
 		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/ynl.py tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(if $(filter debug,$*),$(filter-out ynl,$(KMOD_PARTS)),$(KMOD_PARTS))\n' >$@ && chmod +x $@
 
+# arm64, on QEMU's virt machine: its programs are cross-built. No Python is there for ynl.
+$(B)/tests/kmod-guest-%-arm64.sh: $(B)/kmod/%-arm64/.built $(B)/kmod/pages/.made tests/kmod/guest tests/kmod/vm-arm64
+	@root=$$(tests/arm64/sysroot) && $(MAKE) -s CROSS_COMPILE=aarch64-linux-gnu- SYSROOT="$$root" \
+		B=$(B)/arm64 $(patsubst %,$(B)/arm64/kmod/guest/%,gpunl failnth kerneltopo)
+	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $*-arm64 $(abspath $(B)) $${KMOD_PARTS:-$(filter-out ynl,$(KMOD_PARTS))}\n' >$@ && chmod +x $@
+
 $(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/hardware-chips.md
 	$(Q)printf '#!/bin/sh\n%s | cmp - %s && echo "ok 1 - Documentation/hardware-chips.md is the table" && echo 1..1\n' \
 		$(abspath $<) $(CURDIR)/Documentation/hardware-chips.md >$@ && chmod +x $@
@@ -108,8 +115,15 @@ check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
 check-kmod-debug: $(B)/tests/kmod-guest-debug.sh
 	@VM_TIMEOUT=2400 TEST_TIMEOUT=2500 tests/runtests.sh $<
 
+# On arm64; quick: the library on the module's answers, and integrated GPUs.
+check-kmod-arm64: $(B)/tests/kmod-guest-6.1-arm64.sh $(B)/tests/kmod-guest-6.12-arm64.sh
+	@VM_TIMEOUT=900 TEST_TIMEOUT=1000 tests/runtests.sh $^
+check-kmod-arm64-quick: $(B)/tests/kmod-guest-6.1-arm64.sh
+	@KMOD_PARTS="library tegra" TEST_TIMEOUT=500 tests/runtests.sh $<
+
 # The oldest and the newest kernel: 5.10 boots, 7.2 is built for only.
 check-kmod-compat: $(B)/tests/kmod-guest-5.10.sh $(B)/kmod/7.2/.built
 	@VM_TIMEOUT=500 TEST_TIMEOUT=600 tests/runtests.sh $<
 
-.PHONY: hardware-chips modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug check-kmod-compat
+.PHONY: hardware-chips modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug \
+	check-kmod-compat check-kmod-arm64 check-kmod-arm64-quick

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include "api.h"
 #include "check.h"
 #include "fsize.h"
 #include "hook.h"
+#include "peek.h"
 
 #define NR_ROUNDS	3	/* launches that leave a TPC out before it counts as proven */
 #define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
@@ -237,27 +237,11 @@ int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key
 
 #define OBJECT_WORDS 1024	/* of a stream object, that may hold the TMD's address */
 
-/* Reads our own memory so that a bad pointer is an error and not a fault. */
-static size_t peek(uint64_t at, void *into, size_t len)
-{
-	struct iovec local = { into, len }, remote = { (void *)(uintptr_t)at, len };
-	ssize_t nr;
-
-	/* A read stops at the first page that is not there: then page by page. */
-	nr = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-	while (nr < 0 && len > 4096) {
-		len -= 4096;
-		local.iov_len = remote.iov_len = len;
-		nr = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-	}
-	return nr < 0 ? 0 : nr;
-}
-
 /* What is left of @offsets (a bit a word) once this stream's object was looked at. */
 static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_WORDS / 64])
 {
 	uint64_t words[OBJECT_WORDS];
-	size_t nr = peek(object, words, sizeof(words)) / sizeof(words[0]);
+	size_t nr = peek((const void *)(uintptr_t)object, words, sizeof(words)) / sizeof(words[0]);
 
 	for (unsigned int i = 0; i < OBJECT_WORDS; i++)
 		if (i >= nr || words[i] != tmd)
@@ -306,7 +290,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 			goto destroy;
 		}
 		launch.stream = stream[i];
-		if (peek((uintptr_t)stream[i], &object[i], 8) != 8) {
+		if (peek(stream[i], &object[i], 8) != 8) {
 			err = streams_refused(gpu, "this driver's stream handles are not pointers");
 			goto destroy;
 		}

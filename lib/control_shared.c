@@ -36,9 +36,13 @@ uint64_t control_process_start(pid_t pid)
 	ssize_t len;
 	int fd;
 
-	/* /proc may be of another pid namespace, in which our number is another one's. */
+	/*
+	 * /proc may be of another pid namespace, in which our number is another one's. Written
+	 * as nobody else does it: emulators make the file of the usual name up for us, and what
+	 * others read of this process is the kernel's.
+	 */
 	if (pid == getpid())
-		snprintf(path, sizeof(path), "/proc/self/stat");
+		snprintf(path, sizeof(path), "/proc/./self/stat");
 	else
 		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -7,13 +7,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 #include "control.h"
 #include "graph.h"
 #include "graph_rebuild.h"
 #include "hash.h"
 #include "hook.h"
+#include "peek.h"
 #include "stream.h"
 
 struct graph_node {
@@ -418,9 +417,8 @@ static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *al
 static uint64_t object_of(void *handle)
 {
 	uint64_t object;
-	struct iovec local = { &object, 8 }, remote = { handle, 8 };
 
-	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8 ? object : 0;
+	return peek(handle, &object, 8) == 8 ? object : 0;
 }
 
 void graph_captured(const struct scope_id *stream, void *graph)

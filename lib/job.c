@@ -392,9 +392,9 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 	};
 	int dir, err = gpupart_set_check(gp, topo, set);
 
-	if (!err && (!pci || !topo_pci_read(pci, record.pci)))
+	if (!err && (!pci || !topo_address_read(pci, record.pci)))
 		err = ctx_fail(gp, -EINVAL,
-			       "\"%.63s\" is no GPU's PCI address, as \"0000:0d:00.0\" is",
+			       "\"%.63s\" is no GPU's address, as \"0000:0d:00.0\" is",
 			       pci ? pci : "");
 	if (err)
 		return err;

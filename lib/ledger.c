@@ -90,7 +90,7 @@ static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
 	}
 	fill_slot(&block->slots[i], own_namespace);
 	if (i >= nr)
-		atomic_store_explicit(&block->header.nr_slots, i + 1, memory_order_release);
+		atomic_store(&block->header.nr_slots, i + 1);
 	return i;
 }
 
@@ -336,7 +336,8 @@ static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 /* Of all slots that somebody took and nobody freed: no less than what the living have. */
 static struct sums sum_taken(struct ledger *ledger, int gpu)
 {
-	uint32_t nr = atomic_load_explicit(&ledger->block->header.nr_slots, memory_order_acquire);
+	/* In one order with what is reserved: who joins and reserves is seen, or sees us. */
+	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
 	struct sums sums = { 0 };
 
 	for (uint32_t i = 0; i < nr && i < LEDGER_MAX_SLOTS; i++)
@@ -346,7 +347,7 @@ static struct sums sum_taken(struct ledger *ledger, int gpu)
 
 static struct sums sum_living(struct ledger *ledger, int fd, int gpu)
 {
-	uint32_t nr = atomic_load_explicit(&ledger->block->header.nr_slots, memory_order_acquire);
+	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
 	struct sums sums = { 0 }, one;
 
 	for (uint32_t i = 0; i < nr && i < LEDGER_MAX_SLOTS; i++) {

@@ -5,9 +5,8 @@
  */
 #include <pthread.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 #include "module.h"
+#include "peek.h"
 
 /*
  * Names that a cubin keeps of the device runtime (Documentation/hardware.md, "The launch
@@ -107,11 +106,9 @@ static bool image_launches(const char *image, uint64_t size)
 		size = MAX_IMAGE;
 	while (at < size) {
 		size_t want = size - at < PIECE ? size - at : PIECE, len;
-		struct iovec local = { piece + kept, want };
-		struct iovec remote = { (void *)((uintptr_t)image + at), want };
-		ssize_t nr = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+		size_t nr = peek(image + at, piece + kept, want);
 
-		if (nr <= 0 || (!at && (nr < 4 || memcmp(piece, "\177ELF", 4))))
+		if (!nr || (!at && (nr < 4 || memcmp(piece, "\177ELF", 4))))
 			return false;
 		len = kept + nr;
 		if (memmem(piece, len, launch_kernel, sizeof(launch_kernel) - 1) ||

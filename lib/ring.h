@@ -37,12 +37,15 @@ static inline __attribute__((always_inline))
 void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
 		     const struct gpupart_tpcset *set, unsigned int nr_words)
 {
-	/* Who still reads the slot's last words and gets one of these must see the count moved. */
+	/*
+	 * Who still reads the slot's last words and gets one of these must see the count moved:
+	 * of TPCs as well, which limit_get() reads without a lock.
+	 */
 	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tmd_bits[i], allow->tmd_bits[i], memory_order_release);
 	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tpcs[i], set ? set->allowed[i] : 0,
-				      memory_order_relaxed);
+				      memory_order_release);
 }
 
 static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow,

@@ -82,8 +82,9 @@ int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 	if (n >= nr || n >= STAT_MAX_PROCESSES)
 		return -ENOENT;
 	from = (const uint64_t *)&stat->block->processes[n];
+	/* In order: what says how many GPUs there are stands before them. */
 	for (size_t i = 0; i < sizeof(*process) / 8; i++)
-		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
 	return 0;
 }
 

@@ -359,7 +359,7 @@ static struct stat_ctx *ctx_add(void *ctx)
 	cuda->capture_mode(&mode);
 	atomic_store(&ctxs[nr], c);
 	atomic_store(&nr_ctxs, nr + 1);
-	__atomic_store_n(&process->nr_gpus, nr + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&process->nr_gpus, nr + 1, __ATOMIC_RELEASE);
 	return c;
 }
 

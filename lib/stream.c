@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 #include "hook.h"
+#include "peek.h"
 #include "probe.h"
 #include "stream.h"
 
@@ -84,9 +83,7 @@ static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,
 
 static bool peek_word(uint64_t at, uint64_t *word)
 {
-	struct iovec local = { word, 8 }, remote = { (void *)(uintptr_t)at, 8 };
-
-	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8;
+	return peek((const void *)(uintptr_t)at, word, 8) == 8;
 }
 
 int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream)

@@ -69,7 +69,7 @@ int tenant_gpu(const char *pci)
 	char address[20];
 	int gpu = 0;
 
-	if (!pci || !topo_pci_read(pci, address))
+	if (!pci || !topo_address_read(pci, address))
 		return -EINVAL;
 	pthread_mutex_lock(&own_lock);
 	if (!tenant_ledger())
@@ -360,7 +360,7 @@ static void see_tenant(struct visit *visit, uid_t uid, const struct ledger_view 
 
 		if (last && shown)
 			break;
-		if (!last && !topo_pci_read(view->gpus[gpu].pci, row.pci))
+		if (!last && !topo_address_read(view->gpus[gpu].pci, row.pci))
 			continue;
 		row.quota = last ? 0 : view->gpus[gpu].quota;
 		row.used = last ? 0 : view->gpus[gpu].used;
@@ -399,7 +399,7 @@ static void see_processes(struct visit *visit, uid_t uid, const struct ledger_vi
 			bool last = gpu == view->nr_gpus;
 
 			if (last ? shown : !process->used[gpu] ||
-					   !topo_pci_read(view->gpus[gpu].pci, row.pci))
+					   !topo_address_read(view->gpus[gpu].pci, row.pci))
 				continue;
 			if (last)
 				row.pci[0] = 0;
@@ -440,7 +440,7 @@ static const char *name_of(struct gpupart *gp, const char *name, char pci[20], c
 		*err = ctx_fail(gp, -EINVAL,
 				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 				name);
-	else if (!given || !topo_pci_read(given, pci))
+	else if (!given || !topo_address_read(given, pci))
 		*err = ctx_fail(gp, -EINVAL,
 				"\"%.63s\" is no GPU's PCI address, as \"0000:0d:00.0\" is",
 				given ? given : "");

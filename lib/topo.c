@@ -512,7 +512,7 @@ static bool read_pci(const char *text, uint32_t address[4])
 	return !*text;
 }
 
-bool topo_pci_read(const char *text, char pci[20])
+static bool pci_address(const char *text, char address_text[20])
 {
 	static const char form[] = ":xx:xx.x";
 	size_t domain = 0, i;
@@ -529,8 +529,35 @@ bool topo_pci_read(const char *text, char pci[20])
 			return false;
 	if (!read_pci(text, address) || address[2] > 0x1f || address[3] > 7)
 		return false;
-	snprintf(pci, 20, "%04x:%02x:%02x.%x", address[0], address[1], address[2], address[3]);
+	snprintf(address_text, 20, "%04x:%02x:%02x.%x", address[0], address[1], address[2],
+		 address[3]);
 	return true;
+}
+
+/* An integrated GPU's: where its registers are, a point and a name, as the kernel calls it. */
+static bool platform_address(const char *text, char address_text[20])
+{
+	size_t digits = strspn(text, "0123456789abcdef");
+	size_t name = digits && text[digits] == '.' ?
+		      strspn(text + digits + 1, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+
+	if (!name || text[digits + 1 + name] || digits + 1 + name >= 20)
+		return false;
+	memcpy(address_text, text, digits + 1 + name + 1);
+	return true;
+}
+
+/* Each bus has its form; no text is of two. */
+static bool (*const address_forms[])(const char *text, char address_text[20]) = {
+	pci_address, platform_address,
+};
+
+bool topo_address_read(const char *text, char address[20])
+{
+	for (size_t i = 0; i < sizeof(address_forms) / sizeof(address_forms[0]); i++)
+		if (address_forms[i](text, address))
+			return true;
+	return false;
 }
 
 bool topo_is_uuid(const char *text)
@@ -564,6 +591,8 @@ bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, uns
 	}
 	if (read_pci(selector, wanted))
 		return read_pci(info->pci, has) && !memcmp(wanted, has, sizeof(has));
+	if (info->pci[0] && !strcmp(selector, info->pci))
+		return true;
 	return info->uuid[0] && !strcasecmp(without_prefix(selector), without_prefix(info->uuid));
 }
 

@@ -93,9 +93,10 @@ bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, uns
 bool topo_is_uuid(const char *text);
 
 /*
- * DOMAIN:BUS:DEVICE.FUNCTION in full, in any case and with a domain of 4 to 8 digits,
- * made what the library writes: "0000:0d:00.0". False: @text is no such address.
+ * A GPU's address, made what the library writes. On PCI: DOMAIN:BUS:DEVICE.FUNCTION in full,
+ * in any case and with a domain of 4 to 8 digits: "0000:0d:00.0". Of an integrated GPU: the
+ * kernel's name of its platform device, "17000000.gpu". False: @text is neither.
  */
-bool topo_pci_read(const char *text, char pci[20]);
+bool topo_address_read(const char *text, char address[20]);
 
 #endif

@@ -195,9 +195,10 @@ static int read_gpu_text(struct reader *r, const struct key *k, struct piece val
 	if (piece_is(value, UNKNOWN))
 		return 0;
 	memcpy(text, value.text, value.len);
-	if (k->form == KEY_PCI && !topo_pci_read(text, field))
-		return refuse(r, -EINVAL, "%s \"%s\" is not as 0000:0d:00.0 or unknown", k->name,
-			      text);
+	if (k->form == KEY_PCI && !topo_address_read(text, field))
+		return refuse(r, -EINVAL,
+			      "%s \"%s\" is not as 0000:0d:00.0, 17000000.gpu or unknown",
+			      k->name, text);
 	if (k->form == KEY_UUID && !topo_is_uuid(text))
 		return refuse(r, -EINVAL,
 			      "%s \"%s\" is not GPU- and 8-4-4-4-12 hexadecimal digits, or unknown",

@@ -103,7 +103,7 @@ is "$(ask '"deviceNodes" in d["containerEdits"], "hooks" in d["containerEdits"]'
 	"a simulated GPU has no node; there are no hooks"
 missing=$(ask '" ".join(x["hostPath"] for x in m.values())' | tr ' ' '\n' | while read -r path; do
 	[ -e "$path" ] || echo "$path"; done)
-is "$missing" "" "all that is mounted is there"
+emulated "has the libraries elsewhere: what is mounted" || is "$missing" "" "all that is mounted is there"
 is "$(stat -c %a "$blocks")" 700 "the folder of blocks is 0700"
 # Inside a run: the container is no child of it.
 try run $e -t 0-3 -- "$gpupart" cdi -t 10
@@ -158,10 +158,12 @@ try cdi $e -t 0 -o "$tmp/links/link.json"
 ok $? "-o a link: where it leads is replaced"
 echo old >"$tmp/file.json"
 # The limit of one block: less than a specification.
-(trap '' XFSZ; ulimit -f 1; "$gpupart" cdi $e -t 0 -o "$tmp/file.json" 2>"$tmp/err")
-is "$? $(cat "$tmp/file.json")" "1 old" "-o where there is no room: 1, and the file stays"
-has "$(cat "$tmp/err")" "-o $tmp/file.json: File too large" "and it says so"
-is "$(find "$tmp" -name '.gpupart-*')" "" "and leaves nothing beside it"
+if ! emulated "ends at the limit of a file's size itself: -o where there is no room"; then
+	(trap '' XFSZ; ulimit -f 1; "$gpupart" cdi $e -t 0 -o "$tmp/file.json" 2>"$tmp/err")
+	is "$? $(cat "$tmp/file.json")" "1 old" "-o where there is no room: 1, and the file stays"
+	has "$(cat "$tmp/err")" "-o $tmp/file.json: File too large" "and it says so"
+	is "$(find "$tmp" -name '.gpupart-*')" "" "and leaves nothing beside it"
+fi
 sh -c 'ulimit -f 1; "$@"; true' - "$gpupart" cdi $e -t 0 -o "$tmp/file.json" 2>/dev/null
 is "$(cat "$tmp/file.json")" old "-o, killed while it writes: the file stays"
 rm -f "$tmp"/.gpupart-*
@@ -224,6 +226,9 @@ else
 	skip "the command cannot be run as another user here"
 fi
 
+if emulated "has the libraries elsewhere: a container"; then
+	tap_done
+fi
 # A container: a root with the C library, this program and what the specification says.
 if ! ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 	skip "no C compiler"

@@ -290,12 +290,14 @@ else
 	skip "no flock(1)"
 fi
 try set "$name" -t 0-3
-# The pipes: files of the shell's own would be limited too.
-limited=$(ulimit -f 0
-	"$gpupart" set "$name" -t 5 2>&1 | cat
-	"$gpupart" run $e -t 0-3 -- echo ran 2>/dev/null | cat)
-has "$limited" "File too large" "ulimit -f 0: set says that the note cannot be written"
-has "$limited" ran "and run goes on"
+if ! emulated "ends at the limit of a file's size itself: ulimit -f 0"; then
+	# The pipes: files of the shell's own would be limited too.
+	limited=$(ulimit -f 0
+		"$gpupart" set "$name" -t 5 2>&1 | cat
+		"$gpupart" run $e -t 0-3 -- echo ran 2>/dev/null | cat)
+	has "$limited" "File too large" "ulimit -f 0: set says that the note cannot be written"
+	has "$limited" ran "and run goes on"
+fi
 is "$(find "/dev/shm/gpupart-$(id -u)" -name ".job-*" | wc -l)" 0 "no half note is left"
 last "$tmp/one" 8 "and nothing was changed"
 rm "$go"

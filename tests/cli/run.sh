@@ -239,7 +239,8 @@ case $BUILD in
 	refused 125 "LD_PRELOAD takes no path with a blank or colon" run $e -t 0 -- "$tmp/show" ;;
 *)
 	try run $e -t 0 -- "$tmp/show"
-	is "$status $(value next)" "42 /lib/other.so" "the slot is taken: that tool comes after ours"
+	emulated "starts a shell of this machine, which takes no library of the other: the slot is taken" ||
+		is "$status $(value next)" "42 /lib/other.so" "the slot is taken: that tool comes after ours"
 	[ "$(value preload)" -ef "$BUILD/lib/gpupart/libgpupart-inject.so" ]
 	ok $? "the slot is taken: LD_PRELOAD"
 	LD_PRELOAD=libm.so.6

@@ -64,7 +64,7 @@ static void put_name(uint16_t index, uint16_t bus_name, const char *name)
 {
 	uint32_t number = strtoul(name, NULL, 0);
 
-	if (strchr(name, ':'))
+	if (name[strspn(name, "0123456789")])
 		put(bus_name, name, strlen(name) + 1);
 	else
 		put(index, &number, sizeof(number));

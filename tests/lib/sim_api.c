@@ -761,7 +761,11 @@ static void host_clock(const char *arg)
 	TRY(cu.cuEventSynchronize(event[2]));
 	TRY(cu.cuEventElapsedTime_v2(&ms[0], event[0], event[1]));
 	TRY(cu.cuEventElapsedTime_v2(&ms[1], event[1], event[2]));
-	check(ms[0] >= 20 && ms[0] < 25, "the kernel's 20 ms: %.3f", ms[0]);
+	if (getenv("TEST_EMULATOR"))
+		tap_skip("%s takes ten times as long itself: the kernel's 20 ms",
+			 getenv("TEST_EMULATOR"));
+	else
+		check(ms[0] >= 20 && ms[0] < 25, "the kernel's 20 ms: %.3f", ms[0]);
 	check(ms[1] >= 29, "and the 30 ms after it: %.3f", ms[1]);
 }
 

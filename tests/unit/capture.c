@@ -210,7 +210,12 @@ static const struct {
 	{ "pci = unknown", "name = again", 0, "a second \"name\"" },
 	{ "pci = unknown", "pci = 0000:0d:00.0 and then some more", 0,
 	  "pci is longer than 19 bytes: \"0000:0d:00.0 and then" },
-	{ "pci = unknown", "pci = hello", 0, "pci \"hello\" is not as 0000:0d:00.0 or unknown" },
+	{ "pci = unknown", "pci = hello", 0,
+	  "pci \"hello\" is not as 0000:0d:00.0, 17000000.gpu or unknown" },
+	{ "pci = unknown", "pci = 17000000.GPU", 0, "pci \"17000000.GPU\" is not as" },
+	{ "pci = unknown", "pci = 17000000.", 0, "pci \"17000000.\" is not as" },
+	{ "pci = unknown", "pci = gpu.0", 0, "pci \"gpu.0\" is not as" },
+	{ "pci = unknown", "pci = 1700000000.gpugpugpu", 0, "pci is longer than 19 bytes" },
 	{ "pci = unknown", "pci = 0000:0d:00", 0, "pci \"0000:0d:00\"" },
 	{ "pci = unknown", "pci = 0d:00.0", 0, "pci \"0d:00.0\"" },
 	{ "pci = unknown", "pci = 000:0d:00.0", 0, "pci \"000:0d:00.0\"" },
@@ -345,6 +350,7 @@ static void test_pci(void)
 		{ "0000:0D:00.0", "0000:0d:00.0" },
 		{ "00000000:0D:1F.7", "0000:0d:1f.7" },
 		{ "00010000:0d:00.0", "10000:0d:00.0" },
+		{ "17000000.gpu", "17000000.gpu" },
 		{ "ABCD:EF:00.0", "abcd:ef:00.0" },
 	};
 	struct gpupart_topology *topo;

@@ -56,10 +56,13 @@ static void test_orphan(void)
 	char why[128];
 	int out;
 
+	/* The orphan is ours to wait for. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1)) {
+		tap_skip("a child ends with who asked: nobody can adopt it here (qemu-user)");
+		return;
+	}
 	if (pipe(told))
 		return;
-	/* The orphan is ours to wait for. */
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	fflush(stdout);
 	asker = fork();
 	if (!asker) {

@@ -736,6 +736,11 @@ int main(void)
 {
 	char *source = realpath("tests/other_mps.sh", NULL), path[4096], command[256];
 
+	/* Keepers have left their parents, and are looked for among our children. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1)) {
+		printf("1..0 # SKIP orphans cannot be adopted here (qemu-user)\n");
+		return 77;
+	}
 	strcpy(top, "/tmp/mps.XXXXXX");
 	if (!source || !mkdtemp(top))
 		return 1;
@@ -749,7 +754,6 @@ int main(void)
 	if (symlink(source, in(top, "bin/" CONTROL)))
 		return 1;
 	free(source);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
 
 	test_two_users();
 	test_end_of_file();

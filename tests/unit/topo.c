@@ -371,6 +371,13 @@ static void test_selectors(void)
 				!topo_selects(selectors[i].selector, &unknown, 3)),
 		       "\"%s\" %s GPU 3 at 0000:0d:00.0", selectors[i].selector,
 		       selectors[i].selects ? "is" : "is not");
+	snprintf(info.pci, sizeof(info.pci), "17000000.gpu");
+	tap_ok(topo_selects("17000000.gpu", &info, 3) && topo_selects("3", &info, 3) &&
+		       !topo_selects("17000000.gp", &info, 3) &&
+		       !topo_selects("17000000.gpu1", &info, 3) &&
+		       !topo_selects("17000000", &info, 3) && !topo_selects("gpu", &info, 3) &&
+		       !topo_selects("0000:0d:00.0", &info, 3),
+	       "an integrated GPU goes by its device's name");
 	tap_ok(!topo_selects("", &unknown, 0) && !topo_selects("GPU-", &unknown, 0) &&
 		       !topo_selects("00:00.0", &unknown, 0),
 	       "nothing but its index selects an unknown GPU");

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The provider of integrated GPUs (Tegra), which are platform devices: finds them, maps
+ * their registers to read them, and follows who drives them. Never tried on hardware.
+ * Beside whatever driver owns the device: it takes references, and never binds, enables,
+ * requests a region or writes.
+ */
+#include <linux/device.h>
+#include <linux/io.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/of.h>
+#include <linux/platform_device.h>
+#include <linux/pm_runtime.h>
+#include <linux/slab.h>
+#include "device.h"
+#include "platform.h"
+#include "regs.h"
+
+struct platform_gpu {
+	struct list_head node;
+	struct platform_device *pdev;
+	const struct resource *regs;	/* the first memory window is BAR0 */
+	void __iomem *bar0;		/* NULL until the first read */
+	/*
+	 * A driver has it. Without one its rail may be off, and then a read is no bad value
+	 * but the end of the machine. Under the GPU's lock.
+	 */
+	bool bound;
+	bool holds_power;
+	struct gpu *gpu;
+};
+
+/* Linux Documentation/devicetree/bindings/gpu/nvidia,gk20a; ga10b and tegraN: nvgpu's table. */
+static const struct of_device_id compatibles[] __maybe_unused = {
+	{ .compatible = "nvidia,gk20a" },
+	{ .compatible = "nvidia,tegra124-gk20a" },
+	{ .compatible = "nvidia,gm20b" },
+	{ .compatible = "nvidia,tegra210-gm20b" },
+	{ .compatible = "nvidia,gp10b" },
+	{ .compatible = "nvidia,tegra186-gp10b" },
+	{ .compatible = "nvidia,gv11b" },
+	{ .compatible = "nvidia,ga10b" },
+	{ }
+};
+
+/* Where there is no device tree's node to ask: nvdebug's. */
+static const char *const names[] = {
+	"17000000.gpu", "17000000.ga10b", "17000000.gv11b", "17000000.gp10b", "57000000.gpu",
+};
+
+static LIST_HEAD(platform_gpus);
+static DEFINE_MUTEX(platform_gpus_lock);	/* inside a device's lock, outside a GPU's */
+
+/* ---------------------------------------------------------- for device.c */
+
+static int platform_gpu_map(struct platform_gpu *p)
+{
+	if (p->bar0)
+		return 0;
+	if (!p->regs || resource_size(p->regs) < NV_BAR0_USED)
+		return -ENXIO;
+	p->bar0 = ioremap(p->regs->start, NV_BAR0_USED);
+	return p->bar0 ? 0 : -ENOMEM;
+}
+
+static void platform_gpu_end(void *private)
+{
+	struct platform_gpu *p = private;
+
+	if (p->holds_power)
+		pm_runtime_put(&p->pdev->dev);
+	p->holds_power = false;
+}
+
+static int platform_gpu_begin(void *private)
+{
+	struct platform_gpu *p = private;
+	int err;
+
+	if (!p->bound)
+		return -EHOSTDOWN;
+	/* -EACCES: its driver leaves runtime PM off, and so the GPU on as long as it has it. */
+	err = pm_runtime_get_sync(&p->pdev->dev);
+	p->holds_power = true;
+	if (err < 0 && err != -EACCES)
+		err = -EHOSTDOWN;
+	else
+		err = platform_gpu_map(p);
+	if (err)
+		platform_gpu_end(p);
+	return err;
+}
+
+static u32 platform_gpu_rd32(void *private, u32 offset)
+{
+	struct platform_gpu *p = private;
+
+	return readl(p->bar0 + offset);
+}
+
+static const char *power(const struct platform_gpu *p)
+{
+	if (!p->bound)
+		return "unknown without a driver: it is not read";
+	return pm_runtime_suspended(&p->pdev->dev) ? "asleep" : "awake";
+}
+
+static void platform_gpu_describe(void *private, struct text *text)
+{
+	struct platform_gpu *p = private;
+	struct device *dev = &p->pdev->dev;
+	const char *compatible;
+
+	text_add(text, "address     %s\n", dev_name(dev));
+	if (!of_property_read_string(dev->of_node, "compatible", &compatible))
+		text_add(text, "compatible  %s\n", compatible);
+	if (p->regs)
+		text_add(text, "bar0        0x%llx %llu\n", (unsigned long long)p->regs->start,
+			 (unsigned long long)resource_size(p->regs));
+	text_add(text, "numa-node   %d\n", dev_to_node(dev));
+	text_add(text, "driver      %s\n", p->bound ? dev_driver_string(dev) : "none");
+	text_add(text, "power       %s\n", power(p));
+	text_add(text, "evidence    tested on an emulated machine, never on hardware\n");
+}
+
+static void platform_gpu_release(void *private)
+{
+	struct platform_gpu *p = private;
+
+	if (p->bar0)
+		iounmap(p->bar0);
+	put_device(&p->pdev->dev);
+	kfree(p);
+}
+
+static const struct gpu_ops platform_gpu_ops = {
+	.bus = "platform",
+	.begin = platform_gpu_begin,
+	.rd32 = platform_gpu_rd32,
+	.end = platform_gpu_end,
+	.describe = platform_gpu_describe,
+	.release = platform_gpu_release,
+};
+
+/* -------------------------------------------------------- coming and going */
+
+static bool is_gpu(struct device *dev)
+{
+	unsigned int i;
+
+	if (dev->of_node)
+		return of_match_node(compatibles, dev->of_node) != NULL;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(dev_name(dev), names[i]))
+			return true;
+	return false;
+}
+
+static struct platform_gpu *find_known(struct device *dev)
+{
+	struct platform_gpu *p;
+
+	list_for_each_entry(p, &platform_gpus, node)
+		if (&p->pdev->dev == dev)
+			return p;
+	return NULL;
+}
+
+/* With the device's lock held, as who binds or unbinds it has it: it has a driver or not. */
+static void add_locked(struct device *dev)
+{
+	struct platform_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
+	struct gpu *gpu;
+
+	if (!p)
+		return;
+	get_device(dev);
+	p->pdev = to_platform_device(dev);
+	p->regs = platform_get_resource(p->pdev, IORESOURCE_MEM, 0);
+	p->bound = dev->driver;
+	gpu = gpu_add(&platform_gpu_ops, p, dev_name(dev));
+	if (IS_ERR(gpu))
+		return;
+	p->gpu = gpu;
+	list_add_tail(&p->node, &platform_gpus);
+	pr_info("gpupart: %s is an integrated GPU: never tried on hardware\n", dev_name(dev));
+}
+
+static int add(struct device *dev, void *unused)
+{
+	if (!is_gpu(dev))
+		return 0;
+	device_lock(dev);
+	mutex_lock(&platform_gpus_lock);
+	if (!find_known(dev))
+		add_locked(dev);
+	mutex_unlock(&platform_gpus_lock);
+	device_unlock(dev);
+	return 0;
+}
+
+static void remove_one(struct platform_gpu *p)
+{
+	list_del(&p->node);
+	gpu_remove(p->gpu);
+}
+
+/* Reads that are under way end first. Who takes a GPU may load its tables anew. */
+static void set_bound(struct platform_gpu *p, bool bound)
+{
+	mutex_lock(&p->gpu->lock);
+	p->bound = bound;
+	mutex_unlock(&p->gpu->lock);
+	gpu_forget(p->gpu);
+}
+
+static void follow(unsigned long event, struct device *dev)
+{
+	struct platform_gpu *p;
+
+	mutex_lock(&platform_gpus_lock);
+	p = find_known(dev);
+	if (p && (event == BUS_NOTIFY_DEL_DEVICE || event == BUS_NOTIFY_REMOVED_DEVICE))
+		remove_one(p);
+	else if (p)
+		set_bound(p, event == BUS_NOTIFY_BOUND_DRIVER);
+	mutex_unlock(&platform_gpus_lock);
+}
+
+static int on_bus_event(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct device *dev = data;
+
+	switch (event) {
+	case BUS_NOTIFY_ADD_DEVICE:
+		add(dev, NULL);
+		break;
+	case BUS_NOTIFY_DEL_DEVICE:
+	case BUS_NOTIFY_REMOVED_DEVICE:
+	case BUS_NOTIFY_BOUND_DRIVER:
+	case BUS_NOTIFY_UNBIND_DRIVER:
+		if (is_gpu(dev))
+			follow(event, dev);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block bus_events = { .notifier_call = on_bus_event };
+
+int platform_gpus_init(void)
+{
+	int err = bus_register_notifier(&platform_bus_type, &bus_events);
+
+	if (err)
+		return err;
+	bus_for_each_dev(&platform_bus_type, NULL, NULL, add);
+	return 0;
+}
+
+void platform_gpus_fini(void)
+{
+	struct platform_gpu *p, *next;
+
+	bus_unregister_notifier(&platform_bus_type, &bus_events);
+	mutex_lock(&platform_gpus_lock);
+	list_for_each_entry_safe(p, next, &platform_gpus, node)
+		remove_one(p);
+	mutex_unlock(&platform_gpus_lock);
+}
