@@ -795,7 +795,7 @@ static void end_async(const struct cuda_call_params *params)
 		return;
 	undo(params->arguments);
 	out_of_memory(params);
-	memory_gpu_pool_after(now.gpu);
+	memory_gpu_pool_undone(now.gpu);
 }
 
 static void end_pool_made(const uint64_t *words)
@@ -817,7 +817,8 @@ static void pools_changed(void)
 	if (!gpu)
 		return;
 	atomic_store(&gpu->credit, 0);
-	memory_gpu_pool_after(gpu);
+	if (memory_gpu_pool_after(gpu))
+		memory_gpu_pool_undone(gpu);
 }
 
 /* What the nodes of a graph get, one after the other, and @device: whose memory it is. */
@@ -971,6 +972,9 @@ static void at_good_end(const struct cuda_call_params *params)
 		/* It is taken later, when the driver needs it. */
 		measure_later();
 		break;
+	case MEMORY_CAPTURE_BEGINS:
+		memory_gpu_captures(1);
+		break;
 	case MEMORY_GRAPH_MADE:
 		end_graph_made(words);
 		break;
@@ -992,6 +996,13 @@ static void at_good_end(const struct cuda_call_params *params)
 	default:
 		break;
 	}
+}
+
+/* Also one that became invalid meanwhile; not by a thread that may not. */
+static bool capture_ended(int result)
+{
+	return !result || (result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+			   result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
 }
 
 static void at_end(const struct cuda_call_params *params)
@@ -1024,6 +1035,10 @@ static void at_end(const struct cuda_call_params *params)
 	case MEMORY_GRAPH_RUNS:
 		if (now.gpu)
 			memory_gpu_graph_after(now.gpu);
+		break;
+	case MEMORY_CAPTURE_ENDS:
+		if (capture_ended(*params->result))
+			memory_gpu_captures(-1);
 		break;
 	default:
 		if (!*params->result)

@@ -20,6 +20,7 @@ struct memory_gpu {
 	uint64_t total;			/* bytes that it really has */
 	/* Charged, in bytes; unseen: of that, what the driver's figure does not have. */
 	uint64_t held, unseen, overhead, pools, graphs;
+	uint64_t lacking;		/* of what is charged ahead for code: it did not fit */
 	uint64_t foreign;		/* in the driver's figure, and another's */
 	/* What pools may still hand out before they are looked at; without the lock. */
 	_Atomic int64_t credit;
@@ -45,7 +46,7 @@ struct memory_gpu *memory_gpu_known(int device);
 
 /*
  * 0, or -ENOMEM when all that the process could give back, pools' unused memory and its own
- * reckoning's slack, was given back.
+ * reckoning's slack, was given back. It must leave what is charged ahead for code.
  */
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes);
@@ -80,6 +81,11 @@ struct memory_gpu *memory_gpu_of_pool(const void *pool);
 int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes, bool *settle);
 /* As much as pools have now; -ENOMEM: that is more than fits. */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
+/* Then, when what was too much is free: pools give back what they keep; it is charged for. */
+void memory_gpu_pool_undone(struct memory_gpu *gpu);
+
+/* A capture began (1) or ended (-1): while there is one nobody waits for what runs. */
+void memory_gpu_captures(int more);
 
 /* Graphs' memory: before one that may take @bytes more runs, and as much as there is now. */
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes);
