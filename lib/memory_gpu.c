@@ -31,6 +31,7 @@
 #define MEASURE_NS	20000000ull
 
 static const struct cuda_api *cuda;
+atomic_uint memory_gpu_epoch;
 static _Atomic(struct memory_gpu *) by_device[MEMORY_MAX_DEVICES];
 
 void memory_gpu_start(const struct cuda_api *api)
@@ -129,12 +130,18 @@ static uint64_t graphs_reserved(const struct memory_gpu *gpu)
 	return bytes;
 }
 
+static void credits_end(struct memory_gpu *gpu)
+{
+	atomic_fetch_add(&memory_gpu_epoch, 1);
+	gpu->lent = 0;
+}
+
 /* No more is charged for pools than they have: what they hand out next is looked at. */
 static void pools_tighten(struct memory_gpu *gpu)
 {
 	uint64_t reserved = pools_reserved(gpu);
 
-	atomic_store(&gpu->credit, 0);
+	credits_end(gpu);
 	if (gpu->pools > reserved) {
 		memory_gpu_release(gpu, gpu->pools - reserved);
 		gpu->pools = reserved;
@@ -340,20 +347,24 @@ void memory_gpu_measure_soon(struct memory_gpu *gpu)
 
 /* ---------------------------------------------------------------------------- pools */
 
-void memory_gpu_pool(struct memory_gpu *gpu, void *pool)
+void *memory_gpu_pool(struct memory_gpu *gpu, void *pool)
 {
 	void **more;
 
-	if (!pool && (!cuda->device_pool || cuda->device_pool(&pool, gpu->device)))
-		return;
-	for (unsigned int i = 0; i < gpu->nr_pools; i++)
+	if (!pool && !gpu->pool &&
+	    (!cuda->device_pool || cuda->device_pool(&gpu->pool, gpu->device)))
+		gpu->pool = NULL;
+	if (!pool)
+		pool = gpu->pool;
+	for (unsigned int i = 0; pool && i < gpu->nr_pools; i++)
 		if (gpu->known_pools[i] == pool)
-			return;
-	more = realloc(gpu->known_pools, (gpu->nr_pools + 1) * sizeof(*more));
+			return pool;
+	more = pool ? realloc(gpu->known_pools, (gpu->nr_pools + 1) * sizeof(*more)) : NULL;
 	if (!more)
-		return;
+		return pool;
 	gpu->known_pools = more;
 	more[gpu->nr_pools++] = pool;
+	return pool;
 }
 
 struct memory_gpu *memory_gpu_of_pool(const void *pool)
@@ -373,8 +384,12 @@ void memory_gpu_pool_goes(void *pool)
 {
 	struct memory_gpu *gpu;
 
+	/* Another may come to be at its address. */
+	atomic_fetch_add(&memory_gpu_epoch, 1);
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
 		gpu = memory_gpu_known(device);
+		if (gpu)
+			gpu->pool = NULL;
 		for (unsigned int i = 0; gpu && i < gpu->nr_pools; i++)
 			if (gpu->known_pools[i] == pool)
 				gpu->known_pools[i--] = gpu->known_pools[--gpu->nr_pools];
@@ -416,23 +431,50 @@ static bool pool_has_room(void *pool, uint64_t bytes)
 	       reserved - used >= bytes;
 }
 
-int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes, bool *settle)
+/*
+ * A part of what is charged ahead for this thread: all where it is the only one. Where too
+ * little is left what others have ends, and all begin anew.
+ */
+static uint64_t credit_of(struct memory_gpu *gpu, uint64_t ahead, const void *thread)
 {
-	uint64_t reserved, want, ahead;
+	uint64_t share;
 
-	*settle = false;
+	if (gpu->last_thread && gpu->last_thread != thread)
+		gpu->many_threads = true;
+	gpu->last_thread = thread;
+	share = (ahead - least(gpu->lent, ahead)) / (gpu->many_threads ? 4 : 1);
+	if (share < ahead / 8) {
+		credits_end(gpu);
+		share = ahead / (gpu->many_threads ? 4 : 1);
+	}
+	gpu->lent += share;
+	return share;
+}
+
+bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *thread,
+			   uint64_t *credit)
+{
+	uint64_t ahead;
+
+	if (!cuda->pool_attr || gpu->lacking || bytes > gpu->total)
+		return false;
+	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
+	if (ahead < POOL_UNIT ||
+	    pools_set(gpu, pools_reserved(gpu) + growth(bytes) + ahead))
+		return false;
+	/* Each use may take twice what it asks for, and one unit for all of them. */
+	*credit = credit_of(gpu, ahead - POOL_UNIT, thread) / 2;
+	return true;
+}
+
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+{
+	uint64_t reserved;
+
+	credits_end(gpu);
 	if (!cuda->pool_attr || bytes > gpu->total)
 		return bytes > gpu->total ? -ENOMEM : 0;
 	reserved = pools_reserved(gpu);
-	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
-	want = reserved + growth(bytes) + ahead;
-	if (ahead >= POOL_UNIT && !gpu->lacking && !pools_set(gpu, want)) {
-		/* Each use may take twice what it asks for, and one unit for all of them. */
-		atomic_store(&gpu->credit, (int64_t)(ahead - POOL_UNIT));
-		return 0;
-	}
-	atomic_store(&gpu->credit, 0);
-	*settle = true;
 	if (pool_has_room(pool, bytes))
 		return 0;
 	/* What is given back on the way changes what is reserved. */
@@ -448,11 +490,7 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes, b
 
 int memory_gpu_pool_after(struct memory_gpu *gpu)
 {
-	uint64_t reserved = pools_reserved(gpu);
-
-	if (reserved <= gpu->pools && atomic_load(&gpu->credit) > 0)
-		return 0;
-	return pools_set(gpu, reserved);
+	return pools_set(gpu, pools_reserved(gpu));
 }
 
 void memory_gpu_pool_undone(struct memory_gpu *gpu)
