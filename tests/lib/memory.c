@@ -745,38 +745,86 @@ static void body_two(const char *arg)
 	balanced("all but this one are gone");
 }
 
-/* Killed at any moment while they get and give back memory. */
+#define KILLED_AT_ONCE 8
+
+static _Noreturn void churn_until_killed(void)
+{
+	uint64_t a[8];
+
+	report = fopen("/dev/null", "w");
+	begin();
+	for (unsigned int n = 0;; n++) {
+		for (int k = 0; k < 8; k++)
+			if (cu.cuMemAlloc_v2(&a[k], (1 + n * 7 % 90) * MIB / 3))
+				a[k] = 0;
+		for (int k = 0; k < 8; k++)
+			cu.cuMemFree_v2(a[k]);
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* So many at once, each killed at its own moment. */
+static void kill_round(int nr, unsigned int *seed)
+{
+	pid_t pids[KILLED_AT_ONCE];
+	int at[KILLED_AT_ONCE];
+
+	fflush(report);
+	for (int i = 0; i < nr; i++) {
+		at[i] = rand_r(seed) % (on_gpu ? 800000 : 100000);
+		pids[i] = fork();
+		if (!pids[i])
+			churn_until_killed();
+	}
+	qsort(at, nr, sizeof(*at), by_number);
+	for (int i = 0; i < nr; i++) {
+		usleep(at[i] - (i ? at[i - 1] : 0));
+		kill(pids[i], SIGKILL);
+	}
+	for (int i = 0; i < nr; i++)
+		waitpid(pids[i], NULL, 0);
+}
+
+/* Bytes that the tenant is charged for on any GPU, or processes in it: nobody lives. */
+static uint64_t still_used(void)
+{
+	static struct gpupart_tenant list[512];
+	const char *name = getenv("GPUPART_TENANT");
+	uint64_t sum = 0;
+	int nr = gpupart_tenant_list(gp, list, 512);
+
+	for (int i = 0; i < nr && i < 512; i++)
+		if (!strcmp(list[i].name, name) && list[i].uid == geteuid())
+			sum += list[i].used + list[i].nr_processes;
+	return nr < 0 ? 1 : sum;
+}
+
+/* Killed at any moment while they get and give back memory; this process is in no tenant yet. */
 static void body_kills(const char *arg)
 {
 	const char *wanted = getenv("TEST_KILLS");
-	int kills = wanted ? atoi(wanted) : 60;
-	unsigned int seed = 42;
+	int kills = wanted ? atoi(wanted) : 64, done = 0;
+	unsigned int seed = 42, wrong = 0;
 	uint64_t address;
 
 	on_gpu = getenv("TEST_LIBCUDA");
 	(void)arg;
-	for (int i = 0; i < kills; i++) {
-		pid_t pid = fork();
+	gpupart_open(&gp);
+	while (done < kills) {
+		int nr = kills - done < KILLED_AT_ONCE ? kills - done : KILLED_AT_ONCE;
 
-		if (!pid) {
-			report = fopen("/dev/null", "w");
-			begin();
-			for (unsigned int n = 0;; n++) {
-				uint64_t a[8];
-
-				for (int k = 0; k < 8; k++)
-					if (cu.cuMemAlloc_v2(&a[k], (1 + n * 7 % 90) * MIB / 3))
-						a[k] = 0;
-				for (int k = 0; k < 8; k++)
-					cu.cuMemFree_v2(a[k]);
-			}
-		}
-		usleep(rand_r(&seed) % (on_gpu ? 600000 : 60000));
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
+		kill_round(nr, &seed);
+		done += nr;
+		wrong += still_used();
 	}
+	check(!wrong, "after each %d of %d kills nothing is used (%u times)", KILLED_AT_ONCE,
+	      kills, wrong);
 	begin();
-	check(!cu.cuMemAlloc_v2(&address, 3 * GIB), "%d kills later the whole quota is there",
+	check(!cu.cuMemAlloc_v2(&address, 15 * GIB), "%d kills later the whole quota is there",
 	      kills);
 	balanced("and the accounts are right");
 }
@@ -1038,7 +1086,7 @@ int main(void)
 	quota("pools", body_pool_steps, FOUR, NULL, NULL);
 	quota("graphs", body_graphs, FOUR, NULL, NULL);
 	quota("two processes", body_two, FOUR, NULL, NULL);
-	quota("kills", body_kills, FOUR, NULL, NULL);
+	quota("kills", body_kills, "17179869184", NULL, NULL);
 	quota("limit change", body_change, FOUR, NULL, NULL);
 	quota("threads", body_threads, FOUR, NULL, NULL);
 	quota("fork", body_fork, FOUR, NULL, NULL);
