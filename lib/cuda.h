@@ -21,7 +21,9 @@ typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 #define CUDA_ERROR_NOT_FOUND 500
 #define CUDA_ERROR_NOT_READY 600
 #define CUDA_ERROR_CONTEXT_IS_DESTROYED 709
+#define CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED 900
 #define CUDA_ERROR_STREAM_CAPTURE_IMPLICIT 906
+#define CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD 908
 
 /* CUdevice_attribute */
 enum {
@@ -242,6 +244,7 @@ struct cuda_graph_update {
 	F(physical_release, "cuMemRelease", (uint64_t))                                  \
 	F(external_destroy, "cuDestroyExternalMemory", (void *))                         \
 	F(free_async, "cuMemFreeAsync", (cuda_ptr, void *))                              \
+	F(ctx_sync, "cuCtxSynchronize", (void))                                          \
 	F(device_pool, "cuDeviceGetMemPool", (void **, int))                             \
 	F(default_pool, "cuDeviceGetDefaultMemPool", (void **, int))                     \
 	F(pool_attr, "cuMemPoolGetAttribute", (void *, int, uint64_t *))                 \

@@ -520,8 +520,10 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 	if (__builtin_expect(domain == DOMAIN_LAUNCH && cbid == CBID_TMD_BUILT, 1))
 		on_launch(params);
 	else if (domain == API_DOMAIN &&
-		 atomic_load_explicit(&memory_asked, memory_order_relaxed))
-		on_memory(cbid, params);
+		 atomic_load_explicit(&memory_asked, memory_order_relaxed)) {
+		if (!memory_quickly(cbid, params))
+			on_memory(cbid, params);
+	}
 	else if (domain == API_DOMAIN)
 		api_callback(cuda, cbid, params);
 	else if (domain == DOMAIN_RESOURCE)

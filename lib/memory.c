@@ -19,7 +19,6 @@
 #include "tenant.h"
 
 #define MAX_EMPTY	4	/* slabs kept for what comes next */
-#define POOL_EACH	1024	/* of the credit, for the smallest allocation */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
@@ -42,19 +41,13 @@ static _Thread_local struct {
 	uint64_t charged, before;
 	struct memory_item *taken;
 	struct memory_change change;
-	bool refused, settle, in_flight, blind;
+	bool refused, in_flight, blind;
 } now;
 
 /* Functions that we call are not the program's. */
 static _Thread_local bool inside;
 
-/* Whose memory pools gave this thread last: a context's that is no other's meanwhile. */
-static _Thread_local struct {
-	const void *ctx, *pool;
-	struct memory_gpu *gpu;
-	unsigned int contexts_gone;
-} last;
-static atomic_uint contexts_gone;
+_Thread_local struct memory_quick memory_quick;
 
 void memory_uncounted(const char *name)
 {
@@ -154,6 +147,18 @@ static void begin_free(enum memory_key by, uint64_t key)
 		memory_slab_hide(key, false);
 }
 
+/* The thread has the credit for calls like this one. */
+static void quick_start(uint64_t credit, uint64_t pool, const void *ctx)
+{
+	memory_quick = (struct memory_quick){
+		.cbid = now.call->cbid,
+		.epoch = atomic_load(&memory_gpu_epoch),
+		.ctx = ctx,
+		.pool = pool,
+		.credit = credit,
+	};
+}
+
 static void begin_async(const void *arguments, void *stream, void *pool, const void *ctx)
 {
 	struct memory_gpu *gpu = pool ? memory_gpu_of_pool(pool) : NULL;
@@ -161,30 +166,32 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 		void *out;
 		size_t bytes;
 	} *a = arguments;
+	uint64_t credit, named = (uintptr_t)pool;
 	int capturing = 0;
 
 	if (!gpu)
 		gpu = gpu_now();
-
-	if (!gpu || cuda->stream_capturing(stream, &capturing) || capturing)
+	if (!gpu)
 		return;
 	memory_gpu_measure_soon(gpu);
-	memory_gpu_pool(gpu, pool);
-	last.pool = pool;
-	if (!pool && cuda->device_pool(&pool, gpu->device))
+	pool = memory_gpu_pool(gpu, pool);
+	if (!pool)
 		return;
-	if (memory_gpu_pool_before(gpu, pool, a->bytes, &now.settle)) {
-		/* What was freed in this stream's order may not be free yet. */
-		cuda->stream_sync(stream);
-		if (memory_gpu_pool_before(gpu, pool, a->bytes, &now.settle)) {
-			refuse(arguments);
-			return;
-		}
+	/* Of a capture, too: it does no harm, and most are none. */
+	if (memory_gpu_pool_ahead(gpu, a->bytes, &memory_quick, &credit)) {
+		quick_start(credit, named, ctx);
+		return;
 	}
+	memory_quick.credit = 0;
+	if (cuda->stream_capturing(stream, &capturing) || capturing)
+		return;
 	now.gpu = gpu;
-	last.ctx = ctx;
-	last.gpu = gpu;
-	last.contexts_gone = atomic_load(&contexts_gone);
+	if (!memory_gpu_pool_before(gpu, pool, a->bytes))
+		return;
+	/* What was freed in this stream's order may not be free yet. */
+	cuda->stream_sync(stream);
+	if (memory_gpu_pool_before(gpu, pool, a->bytes))
+		refuse(arguments);
 }
 
 /* What the driver takes for itself is the difference, where it tells what we have. */
@@ -546,27 +553,6 @@ static bool small_free(const struct cuda_call_params *params)
 	return true;
 }
 
-/* A pool that has been looked at hands out so much without being looked at again. */
-static bool pool_has_credit(const struct memory_call *call,
-			    const struct cuda_call_params *params)
-{
-	const uint64_t *words = params->arguments;
-	struct memory_gpu *gpu;
-	uint64_t bytes = words[1];
-
-	if (params->site == CUDA_SITE_END)
-		return !now.call;
-	if (params->ctx != last.ctx || last.contexts_gone != atomic_load(&contexts_gone) ||
-	    (uintptr_t)last.pool != (call->kind == MEMORY_ASYNC_POOL ? words[2] : 0))
-		return false;
-	gpu = last.gpu;
-	if (!gpu || now.call || bytes > INT64_MAX / 4 ||
-	    atomic_load_explicit(&gpu->credit, memory_order_relaxed) <= 0)
-		return false;
-	return atomic_fetch_sub(&gpu->credit, (int64_t)(2 * bytes + POOL_EACH)) >=
-	       (int64_t)(2 * bytes + POOL_EACH);
-}
-
 /* -------------------------------------------------------- the end: physical memory */
 
 static void physical_put(struct memory_item *item)
@@ -744,7 +730,7 @@ static void ctx_gone(void *ctx)
 
 	if (!ctx)
 		return;
-	atomic_fetch_add(&contexts_gone, 1);
+	atomic_fetch_add(&memory_gpu_epoch, 1);
 	while ((item = memory_table_take_if(is_of_ctx, ctx, &at)))
 		item_goes(item);
 	item = memory_table_take(MEMORY_BY_OWNER, (uintptr_t)ctx);
@@ -791,11 +777,15 @@ static void measure_later(void)
 
 static void end_async(const struct cuda_call_params *params)
 {
-	if (!now.gpu || !now.settle || !memory_gpu_pool_after(now.gpu) || *params->result)
+	if (!now.gpu || !memory_gpu_pool_after(now.gpu))
 		return;
+	if (*params->result) {
+		memory_gpu_pool_undone(now.gpu);
+		return;
+	}
 	undo(params->arguments);
 	out_of_memory(params);
-	memory_gpu_pool_after(now.gpu);
+	memory_gpu_pool_undone(now.gpu);
 }
 
 static void end_pool_made(const uint64_t *words)
@@ -816,8 +806,10 @@ static void pools_changed(void)
 
 	if (!gpu)
 		return;
-	atomic_store(&gpu->credit, 0);
-	memory_gpu_pool_after(gpu);
+	atomic_fetch_add(&memory_gpu_epoch, 1);
+	gpu->pool = NULL;
+	if (memory_gpu_pool_after(gpu))
+		memory_gpu_pool_undone(gpu);
 }
 
 /* What the nodes of a graph get, one after the other, and @device: whose memory it is. */
@@ -971,6 +963,9 @@ static void at_good_end(const struct cuda_call_params *params)
 		/* It is taken later, when the driver needs it. */
 		measure_later();
 		break;
+	case MEMORY_CAPTURE_BEGINS:
+		memory_gpu_captures(1);
+		break;
 	case MEMORY_GRAPH_MADE:
 		end_graph_made(words);
 		break;
@@ -992,6 +987,13 @@ static void at_good_end(const struct cuda_call_params *params)
 	default:
 		break;
 	}
+}
+
+/* Also one that became invalid meanwhile; not by a thread that may not. */
+static bool capture_ended(int result)
+{
+	return !result || (result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+			   result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
 }
 
 static void at_end(const struct cuda_call_params *params)
@@ -1025,6 +1027,10 @@ static void at_end(const struct cuda_call_params *params)
 		if (now.gpu)
 			memory_gpu_graph_after(now.gpu);
 		break;
+	case MEMORY_CAPTURE_ENDS:
+		if (capture_ended(*params->result))
+			memory_gpu_captures(-1);
+		break;
 	default:
 		if (!*params->result)
 			at_good_end(params);
@@ -1033,6 +1039,11 @@ static void at_end(const struct cuda_call_params *params)
 }
 
 /* ------------------------------------------------------------------------- callback */
+
+static bool is_async(const struct memory_call *call)
+{
+	return call->kind == MEMORY_ASYNC || call->kind == MEMORY_ASYNC_POOL;
+}
 
 /* Of a call that nobody told the end of. */
 static void abandon(void)
@@ -1054,6 +1065,11 @@ static void begin(const struct memory_call *call, const void *arguments, const v
 	now.call = call;
 	now.arguments = arguments;
 	at_begin(arguments, ctx);
+	if (!is_async(call))
+		return;
+	memory_quick.busy = now.gpu;
+	if (!now.gpu)
+		now.call = NULL;
 }
 
 static void end(const struct memory_call *call, const struct cuda_call_params *params)
@@ -1063,8 +1079,10 @@ static void end(const struct memory_call *call, const struct cuda_call_params *p
 	land();
 	at_end(params);
 	now.call = NULL;
+	memory_quick.busy = false;
 }
 
+/* Out of line, so that the small and frequent save no register for it. */
 static __attribute__((noinline)) void in_turn(const struct memory_call *call,
 					      const struct cuda_call_params *params)
 {
@@ -1078,16 +1096,6 @@ static __attribute__((noinline)) void in_turn(const struct memory_call *call,
 	inside = false;
 }
 
-/* Out of line, so that the small and frequent save no register for it. */
-static __attribute__((noinline)) void others(const struct memory_call *call,
-					     const struct cuda_call_params *params)
-{
-	if ((call->kind == MEMORY_ASYNC || call->kind == MEMORY_ASYNC_POOL) &&
-	    pool_has_credit(call, params))
-		return;
-	in_turn(call, params);
-}
-
 void memory_callback(const struct memory_call *call, const struct cuda_call_params *params)
 {
 	if (inside || !atomic_load_explicit(&on, memory_order_acquire) || !params->arguments ||
@@ -1095,7 +1103,7 @@ void memory_callback(const struct memory_call *call, const struct cuda_call_para
 		return;
 	if (!(call->kind == MEMORY_LINEAR && small_allocation(params)) &&
 	    !(call->kind == MEMORY_FREE && small_free(params)))
-		others(call, params);
+		in_turn(call, params);
 }
 
 /* ---------------------------------------------------------------------------- start */

@@ -25,7 +25,10 @@ enum memory_kind {
 	MEMORY_PRIMARY_RESET, MEMORY_MODULE_MADE, MEMORY_MODULE_GOES,
 	MEMORY_LIBRARY_MADE, MEMORY_LIBRARY_GOES, MEMORY_LIMIT_SET,
 	/* Graphs with nodes that get memory. */
-	MEMORY_GRAPH_MADE, MEMORY_GRAPH_RUNS, MEMORY_GRAPH_GOES, MEMORY_GRAPH_TRIMMED,
+	MEMORY_GRAPH_MADE, MEMORY_GRAPH_RUNS, MEMORY_CAPTURE_ENDS, MEMORY_GRAPH_GOES,
+	MEMORY_GRAPH_TRIMMED,
+	/* While a stream is captured nobody may wait for all that runs. */
+	MEMORY_CAPTURE_BEGINS,
 	MEMORY_ASK_FREE, MEMORY_ASK_TOTAL,
 	/* It gets memory, and how much nobody finds out. */
 	MEMORY_UNCOUNTED,
@@ -65,7 +68,7 @@ static inline const struct memory_call *memory_calls_known(int cbid, const char 
 	return atomic_load_explicit(&seen->call, memory_order_relaxed);
 }
 
-/* Of those that make and run graphs, which others want to know of as well. */
+/* Of those that capture, make and run graphs, which others want to know of as well. */
 static inline bool memory_calls_shared(const struct memory_call *call)
 {
 	return call->kind >= MEMORY_GRAPH_MADE && call->kind <= MEMORY_GRAPH_GOES;

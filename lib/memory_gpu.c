@@ -16,9 +16,10 @@
 #define POOL_UNIT	(32ull << 20)	/* a pool grows in */
 /*
  * Charged beyond what the driver has taken for itself: kernels are loaded when they are
- * launched first, and nobody looks there.
+ * launched first, and nobody looks there until memory is asked for again.
  */
-#define SPARE		(32ull << 20)
+#define SPARE		(64ull << 20)
+#define SPARE_SLACK	(8ull << 20)
 /*
  * Charged ahead for pools where there is plenty, so that most calls need not look: for some
  * more of the size that is asked for now, and at most that part of what is left.
@@ -27,9 +28,10 @@
 #define POOL_AHEAD_NR	8
 #define POOL_AHEAD_MOST	(256ull << 20)
 #define PLENTY		16
-#define MEASURE_NS	100000000ull
+#define MEASURE_NS	20000000ull
 
 static const struct cuda_api *cuda;
+atomic_uint memory_gpu_epoch;
 static _Atomic(struct memory_gpu *) by_device[MEMORY_MAX_DEVICES];
 
 void memory_gpu_start(const struct cuda_api *api)
@@ -128,21 +130,41 @@ static uint64_t graphs_reserved(const struct memory_gpu *gpu)
 	return bytes;
 }
 
+static void credits_end(struct memory_gpu *gpu)
+{
+	atomic_fetch_add(&memory_gpu_epoch, 1);
+	gpu->lent = 0;
+}
+
 /* No more is charged for pools than they have: what they hand out next is looked at. */
 static void pools_tighten(struct memory_gpu *gpu)
 {
 	uint64_t reserved = pools_reserved(gpu);
 
-	atomic_store(&gpu->credit, 0);
+	credits_end(gpu);
 	if (gpu->pools > reserved) {
 		memory_gpu_release(gpu, gpu->pools - reserved);
 		gpu->pools = reserved;
 	}
 }
 
-/* As the driver does it by itself before it says that memory is out. */
+static int nr_captures;
+
+void memory_gpu_captures(int more)
+{
+	nr_captures += more;
+	if (nr_captures < 0)
+		nr_captures = 0;
+}
+
+/*
+ * As the driver does it by itself before it says that memory is out. What was freed in a
+ * stream's order goes back once somebody has waited, which would end a capture.
+ */
 static void give_back(struct memory_gpu *gpu)
 {
+	if (!nr_captures && cuda->ctx_sync && pools_reserved(gpu))
+		cuda->ctx_sync();
 	for (unsigned int i = 0; cuda->pool_trim && i < gpu->nr_pools; i++)
 		cuda->pool_trim(gpu->known_pools[i], 0);
 	if (gpu->has_graphs && cuda->graph_mem_trim && !cuda->graph_mem_trim(gpu->device)) {
@@ -152,19 +174,30 @@ static void give_back(struct memory_gpu *gpu)
 	pools_tighten(gpu);
 }
 
+/* With what is lacking for code: the program does not get what that may need. */
+static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (bytes > UINT64_MAX - gpu->lacking ||
+	    ledger_charge(tenant_ledger(), gpu->index, bytes + gpu->lacking))
+		return -ENOMEM;
+	gpu->overhead += gpu->lacking;
+	gpu->lacking = 0;
+	return 0;
+}
+
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
 {
 	int err;
 
-	if (!ledger_charge(tenant_ledger(), gpu->index, bytes))
+	if (!charge_now(gpu, bytes))
 		return 0;
 	pools_tighten(gpu);
 	memory_gpu_drop_empty(gpu);
 	memory_gpu_measure(gpu, false, &err);
-	if (!ledger_charge(tenant_ledger(), gpu->index, bytes))
+	if (!charge_now(gpu, bytes))
 		return 0;
 	give_back(gpu);
-	return ledger_charge(tenant_ledger(), gpu->index, bytes) ? -ENOMEM : 0;
+	return charge_now(gpu, bytes);
 }
 
 /* ---------------------------------------------------------------------------- slabs */
@@ -216,19 +249,63 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-static int set_overhead(struct memory_gpu *gpu, uint64_t bytes, bool strict)
+/* Whether pools keep anything that nobody uses. */
+static bool pools_unused(const struct memory_gpu *gpu)
 {
-	int err = 0;
+	uint64_t reserved, used;
 
-	if (bytes <= gpu->overhead)
-		memory_gpu_release(gpu, gpu->overhead - bytes);
-	else if (strict)
-		err = ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->overhead);
-	else
-		ledger_charge_always(tenant_ledger(), gpu->index, bytes - gpu->overhead);
-	if (!err)
-		gpu->overhead = bytes;
-	return err;
+	for (unsigned int i = 0; cuda->pool_attr && i < gpu->nr_pools; i++)
+		if (!cuda->pool_attr(gpu->known_pools[i], CUDA_POOL_RESERVED, &reserved) &&
+		    !cuda->pool_attr(gpu->known_pools[i], CUDA_POOL_USED, &used) && used < reserved)
+			return true;
+	return false;
+}
+
+static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->overhead))
+		return false;
+	gpu->overhead = bytes;
+	return true;
+}
+
+/* The driver has taken @taken: it and some more is charged for, at the cost of pools. */
+static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
+{
+	if (overhead_fits(gpu, taken + SPARE))
+		return 0;
+	pools_tighten(gpu);
+	memory_gpu_drop_empty(gpu);
+	if (overhead_fits(gpu, taken + SPARE))
+		return 0;
+	if (pools_unused(gpu)) {
+		give_back(gpu);
+		if (overhead_fits(gpu, taken + SPARE))
+			return 0;
+	}
+	if (taken > gpu->overhead && !overhead_fits(gpu, taken)) {
+		if (strict)
+			return -ENOMEM;
+		ledger_charge_always(tenant_ledger(), gpu->index, taken - gpu->overhead);
+		gpu->overhead = taken;
+	}
+	gpu->lacking = taken + SPARE - gpu->overhead;
+	return 0;
+}
+
+static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
+{
+	uint64_t want = taken ? taken + SPARE : 0;
+
+	gpu->lacking = 0;
+	/* Near enough: not up and down with every kernel. */
+	if (gpu->overhead >= want - (taken ? SPARE / 2 : 0) && gpu->overhead <= want + SPARE_SLACK)
+		return 0;
+	if (want > gpu->overhead)
+		return overhead_grows(gpu, taken, strict);
+	memory_gpu_release(gpu, gpu->overhead - want);
+	gpu->overhead = want;
+	return 0;
 }
 
 /* Who was among those that have something and no longer is, has nothing. */
@@ -256,13 +333,7 @@ bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err)
 	known = gpu->held - gpu->unseen + gpu->foreign + pools_reserved(gpu) +
 		graphs_reserved(gpu);
 	taken = own > known ? own - known : 0;
-	/* Near enough: not up and down with every kernel. */
-	if (taken && gpu->overhead >= taken + SPARE / 2 && gpu->overhead <= taken + 2 * SPARE)
-		return true;
 	*err = set_overhead(gpu, taken, strict);
-	/* The spare part is had where it fits. */
-	if (!*err && taken && !ledger_charge(tenant_ledger(), gpu->index, SPARE))
-		gpu->overhead += SPARE;
 	return true;
 }
 
@@ -276,20 +347,24 @@ void memory_gpu_measure_soon(struct memory_gpu *gpu)
 
 /* ---------------------------------------------------------------------------- pools */
 
-void memory_gpu_pool(struct memory_gpu *gpu, void *pool)
+void *memory_gpu_pool(struct memory_gpu *gpu, void *pool)
 {
 	void **more;
 
-	if (!pool && (!cuda->device_pool || cuda->device_pool(&pool, gpu->device)))
-		return;
-	for (unsigned int i = 0; i < gpu->nr_pools; i++)
+	if (!pool && !gpu->pool &&
+	    (!cuda->device_pool || cuda->device_pool(&gpu->pool, gpu->device)))
+		gpu->pool = NULL;
+	if (!pool)
+		pool = gpu->pool;
+	for (unsigned int i = 0; pool && i < gpu->nr_pools; i++)
 		if (gpu->known_pools[i] == pool)
-			return;
-	more = realloc(gpu->known_pools, (gpu->nr_pools + 1) * sizeof(*more));
+			return pool;
+	more = pool ? realloc(gpu->known_pools, (gpu->nr_pools + 1) * sizeof(*more)) : NULL;
 	if (!more)
-		return;
+		return pool;
 	gpu->known_pools = more;
 	more[gpu->nr_pools++] = pool;
+	return pool;
 }
 
 struct memory_gpu *memory_gpu_of_pool(const void *pool)
@@ -309,8 +384,12 @@ void memory_gpu_pool_goes(void *pool)
 {
 	struct memory_gpu *gpu;
 
+	/* Another may come to be at its address. */
+	atomic_fetch_add(&memory_gpu_epoch, 1);
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
 		gpu = memory_gpu_known(device);
+		if (gpu)
+			gpu->pool = NULL;
 		for (unsigned int i = 0; gpu && i < gpu->nr_pools; i++)
 			if (gpu->known_pools[i] == pool)
 				gpu->known_pools[i--] = gpu->known_pools[--gpu->nr_pools];
@@ -329,15 +408,14 @@ static uint64_t growth(uint64_t bytes)
 }
 
 /* Charged for pools becomes @bytes, or not. */
-static int pools_set(struct memory_gpu *gpu, uint64_t bytes, bool reclaim)
+static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 {
 	int err = 0;
 
 	if (bytes < gpu->pools)
 		memory_gpu_release(gpu, gpu->pools - bytes);
 	else if (bytes > gpu->pools)
-		err = reclaim ? memory_gpu_charge(gpu, bytes - gpu->pools) :
-				ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools);
+		err = ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools);
 	if (!err)
 		gpu->pools = bytes;
 	return err;
@@ -353,27 +431,54 @@ static bool pool_has_room(void *pool, uint64_t bytes)
 	       reserved - used >= bytes;
 }
 
-int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes, bool *settle)
+/*
+ * A part of what is charged ahead for this thread: all where it is the only one. Where too
+ * little is left what others have ends, and all begin anew.
+ */
+static uint64_t credit_of(struct memory_gpu *gpu, uint64_t ahead, const void *thread)
 {
-	uint64_t reserved, want, ahead;
+	uint64_t share;
 
-	*settle = false;
+	if (gpu->last_thread && gpu->last_thread != thread)
+		gpu->many_threads = true;
+	gpu->last_thread = thread;
+	share = (ahead - least(gpu->lent, ahead)) / (gpu->many_threads ? 4 : 1);
+	if (share < ahead / 8) {
+		credits_end(gpu);
+		share = ahead / (gpu->many_threads ? 4 : 1);
+	}
+	gpu->lent += share;
+	return share;
+}
+
+bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *thread,
+			   uint64_t *credit)
+{
+	uint64_t ahead;
+
+	if (!cuda->pool_attr || gpu->lacking || bytes > gpu->total)
+		return false;
+	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
+	if (ahead < POOL_UNIT ||
+	    pools_set(gpu, pools_reserved(gpu) + growth(bytes) + ahead))
+		return false;
+	/* Each use may take twice what it asks for, and one unit for all of them. */
+	*credit = credit_of(gpu, ahead - POOL_UNIT, thread) / 2;
+	return true;
+}
+
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+{
+	uint64_t reserved;
+
+	credits_end(gpu);
 	if (!cuda->pool_attr || bytes > gpu->total)
 		return bytes > gpu->total ? -ENOMEM : 0;
 	reserved = pools_reserved(gpu);
-	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
-	want = reserved + growth(bytes) + ahead;
-	if (ahead >= POOL_UNIT && !pools_set(gpu, want, false)) {
-		/* Each use may take twice what it asks for, and one unit for all of them. */
-		atomic_store(&gpu->credit, (int64_t)(ahead - POOL_UNIT));
-		return 0;
-	}
-	atomic_store(&gpu->credit, 0);
-	*settle = true;
 	if (pool_has_room(pool, bytes))
 		return 0;
 	/* What is given back on the way changes what is reserved. */
-	if (!pools_set(gpu, reserved + growth(bytes), false))
+	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
 		return 0;
 	pools_tighten(gpu);
 	if (!memory_gpu_charge(gpu, growth(bytes))) {
@@ -385,11 +490,20 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes, b
 
 int memory_gpu_pool_after(struct memory_gpu *gpu)
 {
-	uint64_t reserved = pools_reserved(gpu);
+	return pools_set(gpu, pools_reserved(gpu));
+}
 
-	if (reserved <= gpu->pools && atomic_load(&gpu->credit) > 0)
-		return 0;
-	return pools_set(gpu, reserved, false);
+void memory_gpu_pool_undone(struct memory_gpu *gpu)
+{
+	uint64_t reserved;
+
+	give_back(gpu);
+	reserved = pools_reserved(gpu);
+	if (reserved > gpu->pools)
+		memory_gpu_charge_always(gpu, reserved - gpu->pools);
+	else
+		memory_gpu_release(gpu, gpu->pools - reserved);
+	gpu->pools = reserved;
 }
 
 /* --------------------------------------------------------------------------- graphs */
@@ -425,7 +539,7 @@ void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free_bytes, uint64_t *t
 	memory_gpu_measure_soon(gpu);
 	pools_tighten(gpu);
 	memory_gpu_drop_empty(gpu);
-	used = ledger_used(tenant_ledger(), gpu->index);
+	used = ledger_used(tenant_ledger(), gpu->index) + gpu->lacking;
 	left = used < quota ? quota - used : 0;
 	if (*free_bytes > left)
 		*free_bytes = left;

@@ -20,9 +20,13 @@ struct memory_gpu {
 	uint64_t total;			/* bytes that it really has */
 	/* Charged, in bytes; unseen: of that, what the driver's figure does not have. */
 	uint64_t held, unseen, overhead, pools, graphs;
+	uint64_t lacking;		/* of what is charged ahead for code: it did not fit */
 	uint64_t foreign;		/* in the driver's figure, and another's */
-	/* What pools may still hand out before they are looked at; without the lock. */
-	_Atomic int64_t credit;
+	void *pool;			/* the one in use; NULL: to be asked for */
+	/* Of what is charged ahead for pools, what threads have since the epoch began. */
+	uint64_t lent;
+	const void *last_thread;
+	bool many_threads;
 	atomic_uint nr_empty;		/* slabs with nothing in them; without the lock */
 	unsigned int in_flight;		/* calls that get or give back memory now */
 	uint64_t measured_ns;
@@ -45,7 +49,7 @@ struct memory_gpu *memory_gpu_known(int device);
 
 /*
  * 0, or -ENOMEM when all that the process could give back, pools' unused memory and its own
- * reckoning's slack, was given back.
+ * reckoning's slack, was given back. It must leave what is charged ahead for code.
  */
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes);
@@ -68,18 +72,32 @@ bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err);
 /* That, if it has not been done for a while. */
 void memory_gpu_measure_soon(struct memory_gpu *gpu);
 
-/* A pool whose memory is this GPU's, or NULL for the one that is in use there now. */
-void memory_gpu_pool(struct memory_gpu *gpu, void *pool);
+/* A pool whose memory is this GPU's, or NULL for the one that is in use there now; which. */
+void *memory_gpu_pool(struct memory_gpu *gpu, void *pool);
 void memory_gpu_pool_goes(void *pool);
 /* The GPU that it was named for, or NULL. */
 struct memory_gpu *memory_gpu_of_pool(const void *pool);
+/* Threads' credits of an earlier epoch are void. Without the lock. */
+extern atomic_uint memory_gpu_epoch;
+
 /*
- * Before @bytes come out of a pool: 0, and what its growth could take is charged, or it has
- * room; -ENOMEM. *settle: memory_gpu_pool_after() is wanted when they came.
+ * Before @bytes come out of a pool, where there is plenty: true, and what its growth could
+ * take is charged, also for @credit bytes more of @thread.
  */
-int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes, bool *settle);
+bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *thread,
+			   uint64_t *credit);
+/*
+ * Where there is not: 0, and its growth is charged, or it has room; -ENOMEM. After it
+ * memory_gpu_pool_after() is wanted.
+ */
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes);
 /* As much as pools have now; -ENOMEM: that is more than fits. */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
+/* Then, when what was too much is free: pools give back what they keep; it is charged for. */
+void memory_gpu_pool_undone(struct memory_gpu *gpu);
+
+/* A capture began (1) or ended (-1): while there is one nobody waits for what runs. */
+void memory_gpu_captures(int more);
 
 /* Graphs' memory: before one that may take @bytes more runs, and as much as there is now. */
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes);

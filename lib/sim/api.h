@@ -53,6 +53,7 @@ enum api_cbid {
 	API_cuGraphLaunch_ptsz = 515,
 	API_cuGraphExecDestroy = 516,
 	API_cuGraphExecKernelNodeSetParams = 538,
+	API_cuStreamBeginCapture_v2 = 539,
 	API_cuDevicePrimaryCtxRelease_v2 = 544,
 	API_cuDevicePrimaryCtxReset_v2 = 545,
 	API_cuMemCreate = 549,

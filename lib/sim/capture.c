@@ -257,7 +257,7 @@ static CUresult begin(struct sim_stream *stream, int mode)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuStreamBeginCapture_v2(CUstream handle, int mode)
+static CUresult begin_capture(CUstream handle, int mode)
 {
 	struct sim_stream *stream;
 	CUresult error;
@@ -269,6 +269,17 @@ CUresult cuStreamBeginCapture_v2(CUstream handle, int mode)
 		error = begin(stream, mode);
 	sim_leave();
 	return error;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream handle, int mode)
+{
+	struct args {
+		CUstream stream;
+		uint64_t mode;
+	};
+
+	return API_CALL(cuStreamBeginCapture_v2, struct args, begin_capture(handle, mode), handle,
+			API_NARROW(mode));
 }
 
 CUresult cuStreamBeginCapture(CUstream handle)

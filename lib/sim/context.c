@@ -134,7 +134,7 @@ static CUresult primary_retain(CUcontext *out, CUdevice device)
 		made = ctx;
 	}
 	if (ctx)
-		ctx->users++;
+		ctx->gpu->primary_users++;
 	sim_leave();
 	if (!ctx)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -161,19 +161,22 @@ static CUresult primary_release(CUdevice device)
 {
 	CUresult error = device_there(device);
 	struct sim_ctx *ctx;
-	bool last;
+	struct sim_gpu *gpu;
+	bool last, there;
 
 	if (error)
 		return error;
+	gpu = gpu_get(device);
 	sim_enter();
 	ctx = primary_of(device);
-	last = ctx && !--ctx->users;
+	there = gpu->primary_users;
+	last = there && !--gpu->primary_users && ctx;
 	if (last)
 		ctx_end(ctx);
 	sim_leave();
 	if (last)
 		hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
-	return ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	return there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
@@ -186,7 +189,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 			API_NARROW(device));
 }
 
-/* Whoever has it keeps a handle of what is no more. */
+/* Whoever has it keeps a handle of what is no more, and releases it as before: measured. */
 static CUresult primary_reset(CUdevice device)
 {
 	CUresult error = device_there(device);

@@ -321,6 +321,8 @@ struct cu_memory_properties {
 	unsigned char flags[8];
 };
 
+#define CU_MEMORY_PINNED 1	/* CUmemAllocationType: the only one for pools */
+
 struct cu_pool_properties {
 	int type, handle_types;
 	struct cu_location location;

@@ -84,6 +84,7 @@ static void fault_setup(void)
 	faults.fixed_arguments = number("GPUPART_SIM_FIXED_ARGUMENTS", 0);
 	faults.no_memory_figure = number("GPUPART_SIM_NO_MEMORY_FIGURE", 0);
 	faults.memory = number("GPUPART_SIM_MEMORY", H200_MEMORY);
+	faults.lazy_code = number("GPUPART_SIM_LAZY_CODE", 0);
 	faults.host_clock = number("GPUPART_SIM_HOST_CLOCK", 0);
 	faults.capturing = number("GPUPART_SIM_CAPTURING", 0);
 	faults.no_mps_attribute = number("GPUPART_SIM_NO_MPS_ATTRIBUTE", 0);

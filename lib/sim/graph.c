@@ -452,10 +452,10 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 				size_t nr_before, struct cu_alloc_node_params *params)
 {
 	struct sim_work work = { .kind = SIM_OP_NOTHING };
-	static uint64_t next = 0x610000000000;
+	static uint64_t next = GRAPH_MEMORY_NODES;
 	CUresult error;
 
-	if (!node || !params || !params->bytes)
+	if (!node || !params || !params->bytes || params->pool.type != CU_MEMORY_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	error = enter_graph(graph);
 	if (!error) {

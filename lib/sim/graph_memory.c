@@ -28,6 +28,12 @@ bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu)
 	return true;
 }
 
+/* It stays with the GPU until somebody trims. */
+bool graph_memory_given(uint64_t address)
+{
+	return address >= GRAPH_MEMORY && address < GRAPH_MEMORY_END;
+}
+
 CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value)
 {
 	struct sim_gpu *gpu = gpu_get(device);

@@ -110,12 +110,34 @@ static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *w
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* A function's code comes when it is launched first, and stays with its module. */
+static CUresult load_code(struct sim_function *function)
+{
+	uint64_t bytes = sim_faults()->lazy_code;
+	CUresult error = CUDA_SUCCESS;
+
+	if (!bytes)
+		return CUDA_SUCCESS;
+	sim_enter();
+	if (!function->launched && !room_charge(function->module->ctx->gpu, bytes)) {
+		error = CUDA_ERROR_OUT_OF_MEMORY;
+	} else if (!function->launched) {
+		function->launched = true;
+		function->module->bytes += bytes;
+	}
+	sim_leave();
+	return error;
+}
+
 CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work)
 {
 	uint8_t built[SIM_TMD_BYTES];
 	CUresult error;
 	uint64_t number;
 
+	error = load_code(work->function);
+	if (error)
+		return error;
 	pthread_mutex_lock(&stream->launch);
 	number = launch_number();
 	if (sim_faults()->move_tmd) {

@@ -2,7 +2,8 @@
 /*
  * Pools of memory in the order of streams: what they keep of the GPU grows in units of
  * 32 MiB and goes back when somebody waits, as measured on an H200. What is freed may be
- * used again at once. Must not know what is kept there.
+ * used again at once, but no trimming has it before somebody waited. Must not know what is
+ * kept there.
  */
 #include <stdlib.h>
 #include "api.h"
@@ -13,6 +14,7 @@ struct sim_pool {
 	struct sim_pool *next;
 	struct sim_gpu *gpu;
 	uint64_t reserved, used, threshold;
+	uint64_t unseen;		/* freed, and nobody has waited since: still kept */
 	bool is_default;
 };
 
@@ -64,7 +66,8 @@ static uint64_t in_units(uint64_t bytes)
 
 static void pool_keep(struct sim_pool *pool, uint64_t keep)
 {
-	uint64_t least = in_units(pool->used > keep ? pool->used : keep);
+	uint64_t held = pool->used + pool->unseen;
+	uint64_t least = in_units(held > keep ? held : keep);
 
 	if (least >= pool->reserved)
 		return;
@@ -76,9 +79,13 @@ void pool_waited(struct sim_gpu *gpu)
 {
 	struct sim_pool *pool;
 
-	for (pool = pools; pool; pool = pool->next)
-		if (pool->gpu == gpu && pool->threshold < pool->reserved)
+	for (pool = pools; pool; pool = pool->next) {
+		if (pool->gpu != gpu)
+			continue;
+		pool->unseen = 0;
+		if (pool->threshold < pool->reserved)
 			pool_keep(pool, pool->threshold);
+	}
 }
 
 static CUresult take(struct sim_ctx *ctx, struct sim_pool *pool, uint64_t bytes, uint64_t *address)
@@ -108,6 +115,8 @@ static CUresult take(struct sim_ctx *ctx, struct sim_pool *pool, uint64_t bytes,
 	*piece = (struct piece){ pieces, pool, *address, bytes };
 	pieces = piece;
 	pool->used += bytes;
+	/* What was freed is used first. */
+	pool->unseen -= bytes < pool->unseen ? bytes : pool->unseen;
 	return CUDA_SUCCESS;
 }
 
@@ -122,6 +131,7 @@ bool pool_free(uint64_t address)
 		return false;
 	*link = piece->next;
 	piece->pool->used -= piece->bytes;
+	piece->pool->unseen += piece->bytes;
 	free(piece);
 	return memory_unmake(address, ROOM_POOL);
 }
@@ -130,7 +140,7 @@ bool pool_free(uint64_t address)
 static CUresult capture(struct sim_stream *stream, uint64_t bytes, uint64_t *address)
 {
 	struct sim_work work = { .kind = SIM_OP_NOTHING, .args.bytes = bytes };
-	static uint64_t next = 0x600000000000;
+	static uint64_t next = GRAPH_MEMORY;
 
 	*address = work.args.address = next;
 	next += room_rounded(bytes);
@@ -206,7 +216,7 @@ static CUresult free_async(uint64_t address, CUstream handle)
 		/* What is queued before it may use the memory. */
 		while (engine_step(ctx->gpu))
 			;
-		if (!pool_free(address))
+		if (!graph_memory_given(address) && !pool_free(address))
 			error = CUDA_ERROR_INVALID_VALUE;
 	}
 	sim_leave();
@@ -229,7 +239,8 @@ static CUresult pool_create(CUmemoryPool *pool, const struct cu_pool_properties 
 {
 	struct sim_gpu *gpu;
 
-	if (!pool || !properties || properties->location.type != CU_LOCATION_DEVICE)
+	if (!pool || !properties || properties->type != CU_MEMORY_PINNED ||
+	    properties->location.type != CU_LOCATION_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
 	gpu = gpu_get(properties->location.id);
 	if (!gpu)

@@ -54,6 +54,7 @@ struct sim_gpu {
 	uint64_t memory, memory_taken;	/* bytes: it has; this process has of it */
 	uint64_t graph_memory;		/* of that, what graphs' nodes keep */
 	unsigned int graph_trims;	/* how often they gave it back */
+	unsigned int primary_users;	/* who retained its primary context, through resets */
 	struct sim_pool *pool, *default_pool;	/* the one in use; NULL: not used yet */
 };
 
@@ -145,6 +146,7 @@ struct sim_run {
 struct sim_function {
 	struct sim_module *module;
 	const struct sim_code *code;
+	bool launched;			/* once: its code is there */
 	char *name;
 	unsigned int registers;
 	unsigned int shared_static, shared_dynamic;	/* dynamic: what was opted in to */
@@ -234,7 +236,6 @@ struct sim_ctx {
 	struct sim_gpu *gpu;
 	CUdevice device;
 	bool live, primary;
-	unsigned int users;		/* of the primary one */
 	CUresult error;			/* sticky */
 	struct sim_stream *streams, *legacy;
 	struct sim_function *builtin_set, *builtin_copy;	/* the driver's own kernels */
@@ -285,6 +286,7 @@ struct sim_faults {
 	bool reuse_contexts, no_api, host_clock;
 	bool fixed_arguments, no_memory_figure;
 	uint64_t memory;		/* bytes of every GPU */
+	uint64_t lazy_code;		/* bytes that a function's first launch takes */
 	int nr_clusters;		/* what there is said to be room for; 0: what there is */
 	unsigned int renamed;		/* the call with this number is another; 0: none */
 	unsigned int subscribers;	/* at a time */
@@ -472,6 +474,16 @@ CUresult room_info(size_t *free_bytes, size_t *total);
 void pool_waited(struct sim_gpu *gpu);
 /* Whether it was a pool's. */
 bool pool_free(uint64_t address);
+
+/* ---------------------------------------------------------- graph_memory.c */
+
+/* Where graphs' memory is: addresses that are never written; of captures, of nodes. */
+#define GRAPH_MEMORY		0x600000000000
+#define GRAPH_MEMORY_NODES	0x610000000000
+#define GRAPH_MEMORY_END	0x620000000000
+
+/* Whether it is such an address. */
+bool graph_memory_given(uint64_t address);
 
 /* ----------------------------------------------------------------- memory.c */
 

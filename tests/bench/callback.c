@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: MIT
-/* Launches for callgrind to count: NR of them, under what argv[1] says. Simulated driver. */
+/*
+ * Launches for callgrind to count, or allocations out of a pool: NR of them, under what
+ * argv[1] says. Simulated driver.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <gpupart.h>
+
+/* Small ones, so that most find room without being looked at. */
+static int pool_hits(void *lib, struct gpupart *gp, void *stream, int nr)
+{
+	int (*alloc)(uint64_t *, size_t, void *), (*release)(uint64_t, void *);
+	uint64_t address;
+
+	*(void **)&alloc = dlsym(lib, "cuMemAllocAsync");
+	*(void **)&release = dlsym(lib, "cuMemFreeAsync");
+	if (gpupart_memory_start(gp, "bench-pool", 20ull << 30))
+		return 1;
+	for (int i = 0; i < nr; i++)
+		if (alloc(&address, 1024, stream) || release(address, stream))
+			return 1;
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -37,6 +56,8 @@ int main(int argc, char **argv)
 		 ".visible .entry gpupart_empty()\n{ ret; }\n") ||
 	    get(&function, module, "gpupart_empty"))
 		return 1;
+	if (!strcmp(what, "pool"))
+		return pool_hits(lib, gp, stream, nr);
 	set = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 1)->tpcs;
 	if ((strstr(what, "process") && gpupart_process_set(gp, gpu, &set)) ||
 	    (strstr(what, "stream") && gpupart_stream_set(gp, gpu, stream, &set)) ||

@@ -14,6 +14,7 @@
 /* Charged beyond what there is: for code, and slabs kept for what comes next. */
 #define SPARE		(64 * MIB + 16 * MIB)
 #define OUT_OF_MEMORY	CUDA_ERROR_OUT_OF_MEMORY
+#define LAZY		20	/* kernels */
 
 #define MEMORY(F) \
 	F(cuMemAllocManaged) F(cuMemAllocPitch_v2) F(cuMemGetInfo_v2) F(cuArrayCreate_v2) \
@@ -460,9 +461,10 @@ static void body_contexts(const char *arg)
 	TRY(cu.cuCtxSetCurrent(primary));
 	TRY(cu.cuMemAlloc_v2(&address, 256 * MIB));
 	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
-	check(charged() > 2 * context + 256 * MIB, "released once it stays");
 	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
-	balanced("released twice it goes");
+	check(charged() > 2 * context + 256 * MIB, "retained thrice and released twice it stays");
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
+	balanced("released as often it goes: the reset was no release");
 	check(real() == context, "with its memory");
 }
 
@@ -562,9 +564,55 @@ static void body_pool_steps(const char *arg)
 	check(!mem.cuMemAllocAsync(&address[nr], 30 * MIB, NULL), "what is freed can be had again");
 }
 
+/*
+ * Kernels' code comes when they are launched first, which nobody is told of, and a pool has
+ * the rest of the quota in its hands: it gives that back, before both are too much.
+ */
+static void body_lazy(const char *arg)
+{
+	static char text[8000] = ".version 4.2\n.target sm_30\n.address_size 64\n";
+	uint64_t address[64], threshold = UINT64_MAX, one;
+	unsigned int nr = 0, wrong = 0;
+	CUmemoryPool pool;
+	CUfunction function;
+	CUmodule loaded;
+	char name[16];
+
+	(void)arg;
+	begin();
+	for (int i = 0; i < LAZY; i++)
+		sprintf(text + strlen(text), ".visible .entry k%d()\n{ ret; }\n", i);
+	TRY(cu.cuModuleLoadData(&loaded, text));
+	TRY(mem.cuDeviceGetDefaultMemPool(&pool, 0));
+	TRY(mem.cuMemPoolSetAttribute(pool, 4, &threshold));
+	while (nr < 64 && !mem.cuMemAllocAsync(&address[nr], 100 * MIB, NULL))
+		nr++;
+	while (nr)
+		TRY(mem.cuMemFreeAsync(address[--nr], NULL));
+	check(real() > 4 * GIB - 256 * MIB, "a pool keeps the whole quota");
+	for (int i = 0; i < LAZY; i++) {
+		snprintf(name, sizeof(name), "k%d", i);
+		TRY(cu.cuModuleGetFunction(&function, loaded, name));
+		TRY(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+		wrong += real() > 4 * GIB;
+		/* It is looked at so often, and no oftener. */
+		usleep(30000);
+		TRY(mem.cuMemAllocAsync(&one, 20 * MIB, NULL));
+		wrong += real() > 4 * GIB || charged() > 4 * GIB;
+		TRY(mem.cuMemFreeAsync(one, NULL));
+	}
+	check(!wrong, "%d kernels of 24 MiB of code: never more than the quota (%u times)", LAZY,
+	      wrong);
+	/* What is charged ahead for pools goes. */
+	TRY(mem.cuMemGetInfo_v2(&one, &one));
+	balanced("the kernels are charged for");
+	check(charged() >= context + LAZY * 24 * MIB, "all of them");
+}
+
 static void body_graphs(const char *arg)
 {
 	struct cu_alloc_node_params params = { .bytes = 512 * MIB,
+					       .pool.type = CU_MEMORY_PINNED,
 					       .pool.location = { CU_LOCATION_DEVICE, 0 } };
 	CUgraphExec exec, large;
 	CUgraphNode node;
@@ -582,8 +630,11 @@ static void body_graphs(const char *arg)
 	TRY(cu.cuGraphLaunch(exec, NULL));
 	balanced("it has run");
 	check(charged() >= context + 512 * MIB, "its 512 MiB are charged for");
+	TRY(mem.cuMemFreeAsync(params.address, NULL));
 	TRY(cu.cuGraphLaunch(exec, NULL));
 	balanced("again");
+	TRY(mem.cuMemFreeAsync(params.address, NULL));
+	TRY(cu.cuCtxSynchronize());
 	TRY(mem.cuDeviceGraphMemTrim(0));
 	balanced("trimmed");
 	check(real() == context, "given back");
@@ -694,38 +745,86 @@ static void body_two(const char *arg)
 	balanced("all but this one are gone");
 }
 
-/* Killed at any moment while they get and give back memory. */
+#define KILLED_AT_ONCE 8
+
+static _Noreturn void churn_until_killed(void)
+{
+	uint64_t a[8];
+
+	report = fopen("/dev/null", "w");
+	begin();
+	for (unsigned int n = 0;; n++) {
+		for (int k = 0; k < 8; k++)
+			if (cu.cuMemAlloc_v2(&a[k], (1 + n * 7 % 90) * MIB / 3))
+				a[k] = 0;
+		for (int k = 0; k < 8; k++)
+			cu.cuMemFree_v2(a[k]);
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* So many at once, each killed at its own moment. */
+static void kill_round(int nr, unsigned int *seed)
+{
+	pid_t pids[KILLED_AT_ONCE];
+	int at[KILLED_AT_ONCE];
+
+	fflush(report);
+	for (int i = 0; i < nr; i++) {
+		at[i] = rand_r(seed) % (on_gpu ? 800000 : 100000);
+		pids[i] = fork();
+		if (!pids[i])
+			churn_until_killed();
+	}
+	qsort(at, nr, sizeof(*at), by_number);
+	for (int i = 0; i < nr; i++) {
+		usleep(at[i] - (i ? at[i - 1] : 0));
+		kill(pids[i], SIGKILL);
+	}
+	for (int i = 0; i < nr; i++)
+		waitpid(pids[i], NULL, 0);
+}
+
+/* Bytes that the tenant is charged for on any GPU, or processes in it: nobody lives. */
+static uint64_t still_used(void)
+{
+	static struct gpupart_tenant list[512];
+	const char *name = getenv("GPUPART_TENANT");
+	uint64_t sum = 0;
+	int nr = gpupart_tenant_list(gp, list, 512);
+
+	for (int i = 0; i < nr && i < 512; i++)
+		if (!strcmp(list[i].name, name) && list[i].uid == geteuid())
+			sum += list[i].used + list[i].nr_processes;
+	return nr < 0 ? 1 : sum;
+}
+
+/* Killed at any moment while they get and give back memory; this process is in no tenant yet. */
 static void body_kills(const char *arg)
 {
 	const char *wanted = getenv("TEST_KILLS");
-	int kills = wanted ? atoi(wanted) : 60;
-	unsigned int seed = 42;
+	int kills = wanted ? atoi(wanted) : 64, done = 0;
+	unsigned int seed = 42, wrong = 0;
 	uint64_t address;
 
 	on_gpu = getenv("TEST_LIBCUDA");
 	(void)arg;
-	for (int i = 0; i < kills; i++) {
-		pid_t pid = fork();
+	gpupart_open(&gp);
+	while (done < kills) {
+		int nr = kills - done < KILLED_AT_ONCE ? kills - done : KILLED_AT_ONCE;
 
-		if (!pid) {
-			report = fopen("/dev/null", "w");
-			begin();
-			for (unsigned int n = 0;; n++) {
-				uint64_t a[8];
-
-				for (int k = 0; k < 8; k++)
-					if (cu.cuMemAlloc_v2(&a[k], (1 + n * 7 % 90) * MIB / 3))
-						a[k] = 0;
-				for (int k = 0; k < 8; k++)
-					cu.cuMemFree_v2(a[k]);
-			}
-		}
-		usleep(rand_r(&seed) % (on_gpu ? 600000 : 60000));
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
+		kill_round(nr, &seed);
+		done += nr;
+		wrong += still_used();
 	}
+	check(!wrong, "after each %d of %d kills nothing is used (%u times)", KILLED_AT_ONCE,
+	      kills, wrong);
 	begin();
-	check(!cu.cuMemAlloc_v2(&address, 3 * GIB), "%d kills later the whole quota is there",
+	check(!cu.cuMemAlloc_v2(&address, 15 * GIB), "%d kills later the whole quota is there",
 	      kills);
 	balanced("and the accounts are right");
 }
@@ -960,6 +1059,7 @@ static void simulated_only(void)
 	quota("every way, changed arguments ignored", body_ways, FOUR,
 	      "GPUPART_SIM_FIXED_ARGUMENTS=1", NULL);
 	quota("imported", body_import, FOUR, NULL, NULL);
+	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_LAZY_CODE=25165824", NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
 }
@@ -986,7 +1086,7 @@ int main(void)
 	quota("pools", body_pool_steps, FOUR, NULL, NULL);
 	quota("graphs", body_graphs, FOUR, NULL, NULL);
 	quota("two processes", body_two, FOUR, NULL, NULL);
-	quota("kills", body_kills, FOUR, NULL, NULL);
+	quota("kills", body_kills, "17179869184", NULL, NULL);
 	quota("limit change", body_change, FOUR, NULL, NULL);
 	quota("threads", body_threads, FOUR, NULL, NULL);
 	quota("fork", body_fork, FOUR, NULL, NULL);
