@@ -169,6 +169,9 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 	uint64_t credit, named = (uintptr_t)pool;
 	int capturing = 0;
 
+	/* First of all: what is asked of the driver next may end a capture. */
+	if (cuda->stream_capturing(stream, &capturing) || capturing)
+		return;
 	if (!gpu)
 		gpu = gpu_now();
 	if (!gpu)
@@ -177,14 +180,11 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 	pool = memory_gpu_pool(gpu, pool);
 	if (!pool)
 		return;
-	/* Of a capture, too: it does no harm, and most are none. */
 	if (memory_gpu_pool_ahead(gpu, a->bytes, &memory_quick, &credit)) {
 		quick_start(credit, named, ctx);
 		return;
 	}
 	memory_quick.credit = 0;
-	if (cuda->stream_capturing(stream, &capturing) || capturing)
-		return;
 	now.gpu = gpu;
 	if (!memory_gpu_pool_before(gpu, pool, a->bytes))
 		return;
