@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Numbers and layouts of what NVIDIA's resource manager (RM) is asked: data only.
- * Included by rm.c and topo_rm.c.
+ * Included by rm.c and topo_rm.c; rm_ioctl.h has the calls themselves.
  *
  * From NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04; "ctrl/" below is
  * its src/common/sdk/nvidia/inc/ctrl/. Sizes are compared with those that its headers
@@ -11,47 +11,11 @@
 #define GPUPART_LIB_RM_LAYOUT_H
 
 #include <stddef.h>
-#include <sys/ioctl.h>
+#include "rm_ioctl.h"
 #include "topo.h"
 
 #define RM_MAX_GPUS	32		/* NV_MAX_DEVICES, nvlimits.h */
 #define RM_INVALID_ID	0xffffffffu	/* NV0000_CTRL_GPU_INVALID_ID, ctrl0000gpu.h */
-
-/* NVOS00, NVOS54, NVOS21: src/common/sdk/nvidia/inc/nvos.h, the same on every branch. */
-struct rm_free {
-	uint32_t client, parent, object, status;
-};
-
-struct rm_control {
-	uint32_t client, object, cmd, flags;
-	uint64_t params;
-	uint32_t params_size, status;
-};
-
-/*
- * Before 535 there was no params_size: the status stood in its place and the last
- * word was padding, which comes back as it was sent (both forms: gVisor, pkg/abi/nvgpu).
- */
-struct rm_alloc {
-	uint32_t client, parent, object, class_id;
-	uint64_t params;
-	uint32_t params_size_or_status, status;
-};
-#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* no status: they fit 16 bits, nvstatuscodes.h */
-
-/* Numbers: src/nvidia/arch/nvalloc/unix/include/nv_escape.h */
-#define RM_IOCTL_FREE		_IOWR('F', 0x29, struct rm_free)
-#define RM_IOCTL_CONTROL	_IOWR('F', 0x2a, struct rm_control)
-#define RM_IOCTL_ALLOC		_IOWR('F', 0x2b, struct rm_alloc)
-
-_Static_assert(sizeof(struct rm_free) == 16, "NVOS00");
-_Static_assert(sizeof(struct rm_control) == 32, "NVOS54");
-_Static_assert(offsetof(struct rm_control, params) == 16, "NVOS54");
-_Static_assert(offsetof(struct rm_control, status) == 28, "NVOS54");
-_Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
-_Static_assert(offsetof(struct rm_alloc, params) == 16, "NVOS21");
-_Static_assert(offsetof(struct rm_alloc, params_size_or_status) == 24, "NVOS21");
-_Static_assert(offsetof(struct rm_alloc, status) == 28, "NVOS21");
 
 /* class/cl0000.h, cl0080.h, cl2080.h */
 #define RM_CLASS_CLIENT		0x41

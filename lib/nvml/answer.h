@@ -44,4 +44,10 @@ int answer_utilizations(struct copy *copy, enum copy_function which, void *devic
 int answer_stats(struct copy *copy, enum copy_function which, void *device, unsigned int pid,
 		 void *stats);
 
+/*
+ * The ioctl that @copy calls, as it is; and where the answer is the list of a GPU's
+ * processes, and each GPU has a quota, what remains of it are the tenant's.
+ */
+int answer_ioctl(struct copy *copy, int fd, unsigned long request, void *arg);
+
 #endif

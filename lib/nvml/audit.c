@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * libgpupart-nvml.so: what the loader calls where LD_AUDIT names it. Puts our functions
- * where a program binds or looks up the management library's, and is in the way of no
- * call: it watches none. Must not know what is answered.
+ * where a program binds or looks up the management library's, and where that library binds
+ * ioctl; is in the way of no other call. Must not know what is answered.
  */
 #include "copy.h"
 #include "share.h"
@@ -25,8 +25,8 @@ EXPORT unsigned int la_version(unsigned int offered)
 }
 
 /*
- * Bound in the management library, from everywhere else: its calls of itself stay its own,
- * and of other libraries the loader tells nothing.
+ * Who binds something: everybody. In whom it is bound: the management library, and whoever
+ * has an ioctl, which is libc, or what was preloaded to be asked before it.
  */
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {
@@ -34,12 +34,12 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t
 
 	(void)namespace;
 	if (!map->l_name || !copy_is_nvml(map->l_name))
-		return LA_FLG_BINDFROM;
+		return copy_may_call(map) ? LA_FLG_BINDFROM | LA_FLG_BINDTO : LA_FLG_BINDFROM;
 	copy = copy_open(map);
 	if (!copy)
 		return 0;
 	*cookie = (uintptr_t)copy;
-	return LA_FLG_BINDTO;
+	return LA_FLG_BINDFROM | LA_FLG_BINDTO;
 }
 
 EXPORT unsigned int la_objclose(uintptr_t *cookie)
@@ -54,8 +54,11 @@ EXPORT unsigned int la_objclose(uintptr_t *cookie)
 EXPORT uintptr_t la_symbind64(ElfW(Sym) *sym, unsigned int nr, uintptr_t *from, uintptr_t *in,
 			      unsigned int *flags, const char *name)
 {
-	struct copy *copy = copy_of(*in);
+	struct copy *caller = copy_of(*from), *copy = copy_of(*in);
 
-	(void)nr, (void)from, (void)flags;
+	(void)nr, (void)flags;
+	/* Its calls of its own functions stay its own. */
+	if (caller)
+		return copy_bind_call(caller, name, sym->st_value);
 	return copy ? copy_bind(copy, name, sym->st_value) : sym->st_value;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Which libnvidia-ml are loaded, and for each its functions and the ones of ours that
- * are called in their place. Must not know what they answer. Found by walking the library's
- * symbols: dlsym() would take the loader's lock in the middle of somebody's call.
+ * are called in their place; and how it calls ioctl. Must not know what they answer.
  */
 #include <stddef.h>
 #include <string.h>
 #include "answer.h"
 #include "copy.h"
+#include "symbols.h"
 
 static struct copy copies[COPY_MAX];
 
@@ -70,6 +70,21 @@ static void *const ours[COPY_MAX][COPY_NR_FUNCTIONS] = {
 	{ COPY_FUNCTIONS(ADDRESS, 3) },
 };
 
+/* What it calls in the place of ioctl(). */
+#define IOCTL(copy) \
+	static int ioctl_##copy(int fd, unsigned long request, void *arg) \
+	{ \
+		return answer_ioctl(&copies[copy], fd, request, arg); \
+	}
+
+IOCTL(0)
+IOCTL(1)
+IOCTL(2)
+IOCTL(3)
+
+static void *const ioctls[COPY_MAX] = { (void *)ioctl_0, (void *)ioctl_1, (void *)ioctl_2,
+					(void *)ioctl_3 };
+
 static const char *const names[COPY_NR_FUNCTIONS] = { COPY_FUNCTIONS(NAME, 0) };
 
 /* The newest comes last, and is the one that is kept. */
@@ -77,30 +92,6 @@ static const char *const pci_names[] = { "nvmlDeviceGetPciInfo", "nvmlDeviceGetP
 					 "nvmlDeviceGetPciInfo_v3" };
 
 /* --------------------------------------------------------------------- its symbols */
-
-/* The loader has put the object's place on these for some objects and not for others. */
-static const void *at(const struct link_map *map, ElfW(Addr) address)
-{
-	return (const void *)(address < map->l_addr ? address + map->l_addr : address);
-}
-
-/* GNU's table does not say how many: the end of the chain that begins last does. */
-static size_t count_gnu(const uint32_t *hash)
-{
-	const uint32_t nr_buckets = hash[0], first = hash[1], nr_blooms = hash[2];
-	const uint32_t *buckets = hash + 4 + nr_blooms * (sizeof(ElfW(Addr)) / 4);
-	const uint32_t *chains = buckets + nr_buckets;
-	uint32_t last = 0;
-
-	for (uint32_t i = 0; i < nr_buckets; i++)
-		if (buckets[i] > last)
-			last = buckets[i];
-	if (last < first)
-		return 0;
-	while (!(chains[last - first] & 1))
-		last++;
-	return last + 1;
-}
 
 static void take_symbol(struct copy *copy, const char *name, uintptr_t address)
 {
@@ -112,26 +103,16 @@ static void take_symbol(struct copy *copy, const char *name, uintptr_t address)
 static void take_symbols(struct copy *copy, const struct link_map *map)
 {
 	const size_t nr_pci = sizeof(pci_names) / sizeof(pci_names[0]);
-	const ElfW(Sym) *symbols = NULL;
-	const char *strings = NULL;
-	size_t nr = 0, rank = 0;
+	const struct symbols symbols = symbols_of(map);
+	const size_t nr = symbols_count(&symbols);
+	size_t rank = 0;
 
-	for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
-		if (dyn->d_tag == DT_SYMTAB)
-			symbols = at(map, dyn->d_un.d_ptr);
-		else if (dyn->d_tag == DT_STRTAB)
-			strings = at(map, dyn->d_un.d_ptr);
-		else if (dyn->d_tag == DT_GNU_HASH)
-			nr = count_gnu(at(map, dyn->d_un.d_ptr));
-		else if (dyn->d_tag == DT_HASH && !nr)
-			nr = ((const uint32_t *)at(map, dyn->d_un.d_ptr))[1];
-	}
-	for (size_t i = 0; symbols && strings && i < nr; i++) {
-		const char *name = strings + symbols[i].st_name;
-		uintptr_t address = map->l_addr + symbols[i].st_value;
+	for (size_t i = 0; i < nr; i++) {
+		const ElfW(Sym) *symbol = &symbols.list[i];
+		const char *name = symbols.names + symbol->st_name;
+		uintptr_t address = map->l_addr + symbol->st_value;
 
-		if (symbols[i].st_shndx == SHN_UNDEF ||
-		    ELF64_ST_TYPE(symbols[i].st_info) != STT_FUNC)
+		if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
 			continue;
 		take_symbol(copy, name, address);
 		for (size_t r = rank; r < nr_pci; r++)
@@ -188,4 +169,19 @@ uintptr_t copy_bind(struct copy *copy, const char *name, uintptr_t address)
 			return (uintptr_t)ours[copy - copies][i];
 		}
 	return address;
+}
+
+bool copy_may_call(const struct link_map *map)
+{
+	const struct symbols symbols = symbols_of(map);
+
+	return symbols_define(&symbols, "ioctl");
+}
+
+uintptr_t copy_bind_call(struct copy *copy, const char *name, uintptr_t address)
+{
+	if (!address || strcmp(name, "ioctl"))
+		return address;
+	atomic_store(&copy->ioctl, address);
+	return (uintptr_t)ioctls[copy - copies];
 }

@@ -46,6 +46,7 @@ struct copy {
 	/* The library's own, or what another audit library put in their place before us. */
 	_Atomic uintptr_t real[COPY_NR_FUNCTIONS];
 	int (*pci)(void *device, struct nvml_pci *pci);
+	_Atomic uintptr_t ioctl;	/* what it would call itself */
 };
 
 /* Whether an object of this path is a libnvidia-ml. */
@@ -62,5 +63,10 @@ void copy_close(struct copy *copy);
 
 /* Our function in the place of @name at @address of @copy; @address where we have none. */
 uintptr_t copy_bind(struct copy *copy, const char *name, uintptr_t address);
+
+/* Whether @map defines what we may put ours in the place of where a copy calls it: ioctl. */
+bool copy_may_call(const struct link_map *map);
+/* The same of a function @name at @address that @copy calls. */
+uintptr_t copy_bind_call(struct copy *copy, const char *name, uintptr_t address);
 
 #endif

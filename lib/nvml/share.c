@@ -46,11 +46,16 @@ static int find_gpu(const struct ledger_view *view, const char *pci)
 	return -1;
 }
 
-bool share_open(const char *pci, struct share *share)
+static void look(struct share *share)
 {
 	*share = (struct share){ .gpu = -1 };
 	if (ledger_look(geteuid(), tenant, &share->view))
 		share->view = NULL;
+}
+
+bool share_open(const char *pci, struct share *share)
+{
+	look(share);
 	if (share->view)
 		share->gpu = find_gpu(share->view, pci);
 	if (share->gpu >= 0) {
@@ -62,6 +67,14 @@ bool share_open(const char *pci, struct share *share)
 	if (!share->quota)
 		share_close(share);
 	return share->quota;
+}
+
+bool share_open_everywhere(struct share *share)
+{
+	if (!first_quota)
+		return false;
+	look(share);
+	return true;
 }
 
 void share_close(struct share *share)

@@ -22,6 +22,11 @@ bool share_setup(void);
 
 /* The share of the GPU at @pci now, in any thread; false: no quota there, nothing to close. */
 bool share_open(const char *pci, struct share *share);
+/*
+ * Where a GPU is not known: the tenant's processes, on any, where each GPU has a quota;
+ * false: one may have none.
+ */
+bool share_open_everywhere(struct share *share);
 void share_close(struct share *share);
 
 /*

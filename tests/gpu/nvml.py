@@ -4,12 +4,14 @@
 nvml.py ask GPU: what the management library tells, as JSON, by ctypes as pynvml does.
 nvml.py protocol GPU: how it answers questions that are too short, or of no struct of its own;
     a line each, to be compared with what lib/sim/nvml does.
-nvml.py hold MIB: takes that much memory of device 0, prints its pid, waits for the end of stdin.
+nvml.py hold MIB [busy]: takes that much memory of device 0, prints its pid, waits for the end of
+    stdin; busy: and keeps the GPU at work meanwhile.
 nvml.py torch | cupy | jax: starts, works, prints what it saw of memory and how long a call took.
 """
 import ctypes
 import json
 import os
+import select
 import sys
 import time
 
@@ -180,7 +182,7 @@ def protocol(index):
         print(name, "%.2f us a call" % ((time.perf_counter() - start) / 2000 * 1e6))
 
 
-def hold(mib):
+def hold(mib, how=""):
     cuda = ctypes.CDLL("libcuda.so.1")
     context, address = ctypes.c_void_p(), u64()
     rc = cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or \
@@ -189,6 +191,9 @@ def hold(mib):
     if rc:
         sys.exit("CUDA: %d" % rc)
     print(os.getpid(), flush=True)
+    while how == "busy" and not select.select([sys.stdin], [], [], 0)[0]:
+        if cuda.cuMemsetD8_v2(address, 1, ctypes.c_size_t(mib << 20)) or cuda.cuCtxSynchronize():
+            sys.exit("CUDA: no work")
     sys.stdin.read()
 
 
@@ -237,7 +242,7 @@ def main():
             return
         framework(what)
     else:
-        {"ask": ask, "protocol": protocol, "hold": hold}[what](int(rest[0]))
+        {"ask": ask, "protocol": protocol, "hold": hold}[what](int(rest[0]), *rest[1:])
 
 
 main()

@@ -7,7 +7,7 @@ build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 here=$(dirname "$0")
 tmp=$(mktemp -d) || exit 1
-trap 'exec 7>&- 8>&-; wait; rm -rf "$tmp"' EXIT
+trap 'exec 7>&- 8>&- 9>&-; wait; rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM
 out=${OUT:-$tmp}
 mem=${MEM:-8}
@@ -113,12 +113,46 @@ if command -v nvidia-smi >/dev/null; then
 		[ "$(cut -d, -f1 "$out/smi-apps.txt")" = "$own" ]
 		result $? "nvidia-smi --query-compute-apps: $(tr '\n' ';' <"$out/smi-apps.txt") outside $(tr '\n' ';' <"$out/smi-apps-outside.txt")"
 		inside nvidia-smi pmon -c 1 >"$out/smi-pmon.txt"
+		timeout 60 nvidia-smi pmon -c 1 >"$out/smi-pmon-outside.txt"
 		! grep -qE "^ *[0-9]+ +$other " "$out/smi-pmon.txt" && ! grep -q " $other " "$out/smi-inside.txt"
 		result $? "nvidia-smi's table and pmon do not show the stranger"
+		grep -q " $own " "$out/smi-inside.txt" && grep -qE "^ *[0-9]+ +$own " "$out/smi-pmon.txt"
+		result $? "and show the tenant's process"
+		# One that is at work: it is in what the driver sampled, too.
+		mkfifo "$tmp/busy"
+		timeout 120 python3 "$here/nvml.py" hold 512 busy <"$tmp/busy" >"$tmp/busy.pid" 2>"$tmp/busy.err" &
+		exec 9>"$tmp/busy"
+		n=0
+		while [ ! -s "$tmp/busy.pid" ] && [ $n -lt 600 ]; do
+			n=$((n + 1))
+			sleep 0.1
+		done
+		busy=$(cat "$tmp/busy.pid")
+		inside nvidia-smi pmon -c 4 >"$out/smi-pmon-busy.txt"
+		timeout 60 nvidia-smi pmon -c 4 >"$out/smi-pmon-busy-outside.txt"
+		exec 9>&-
+		if [ -n "$busy" ] && grep -qE "^ *[0-9]+ +$busy " "$out/smi-pmon-busy-outside.txt"; then
+			! grep -qE "^ *[0-9]+ +($busy|$other) " "$out/smi-pmon-busy.txt"
+			result $? "pmon does not show one at work, either ($busy)"
+		else
+			result skip "pmon outside does not show one at work: $(tail -n 1 "$tmp/busy.err")"
+		fi
 	else
 		result skip "nvidia-smi outside does not list $other: nothing to tell apart"
 		result skip "the same of its table"
+		result skip "the same of the tenant's process"
+		result skip "the same of one at work"
 	fi
+	# By which control it has its lists; raw, since our library stands behind the one that notes.
+	for how in "" "--query-compute-apps=pid --format=csv" "pmon -c 1"; do
+		export NVML_CONTROLS="$out/controls${how:+-${how%%[ =]*}}.txt"
+		rm -f "$NVML_CONTROLS"
+		# shellcheck disable=SC2086 # several words
+		LD_AUDIT=$build/tests/nvml-controls.so inside nvidia-smi $how >/dev/null
+		grep -qs '^0x2080018d 3812 0: ' "$NVML_CONTROLS"
+		result $? "nvidia-smi $how asks the driver by the control that is answered: $(grep -s '^0x2080018d ' "$NVML_CONTROLS" | sort | uniq -c | tr -s ' \n' ' ')"
+	done
+	unset NVML_CONTROLS
 	inside nvidia-smi -q >"$out/smi-q.txt"
 	line=$(sed -n '/FB Memory Usage/,/Free/p' "$out/smi-q.txt" | tr -s ' \n' ' ')
 	case $line in

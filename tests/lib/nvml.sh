@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What programs of a tenant are told by the management library, on the simulated one: programs
-# that open it, are linked with it, are Python; memory and every list, in each form.
+# that open it, are linked with it, are Python; memory and every list, in each form; and what it
+# is told itself by the kernel's driver.
 . "$(dirname "$0")/../cli/tap.subr"
 nvml=$BUILD/lib/gpupart/libgpupart-nvml.so
 ask=$BUILD/tests/nvml-ask
@@ -186,6 +187,73 @@ $share
 $share
 $share
 $share" "five one after another: each"
+
+# What the library asks the kernel: nvidia-smi's own ways to a list go through here, and no other.
+if ! "$ask" kernel; then
+	skip "a kernel's ioctl: no seccomp here"
+else
+	all="1,$a,$b,4000000"
+	is "$("$ask" kernel control good "$all") $(inside "$ask" kernel control good "$all")" \
+		"control 0 333: untouched control 0 333: $a $b" "the driver's list of processes: the tenant's, and errno as it was"
+	is "$(inside "$ask" -z -l "$BUILD/tests/nvml-lazy/libnvidia-ml.so.1" kernel control good "$all" control good "$b,1")" \
+		"control 0 333: $a $b
+control 0 333: $b" "in a library that binds as it calls"
+	is "$(LD_BIND_NOW=1 inside "$ask" -l "$BUILD/tests/nvml-lazy/libnvidia-ml.so.1" kernel control good "$all")" \
+		"control 0 333: $a $b" "with LD_BIND_NOW"
+	is "$(NVML_IOCTL=1 LD_PRELOAD=$BUILD/tests/nvml-ioctl.so inside "$ask" control good "$all")" "control 0 333: $a $b" \
+		"where another's ioctl was preloaded"
+	is "$(inside "$ask" kernel control full "$b,1,$a" control good "$a,$b" control good 1 control good "1,$a")" \
+		"control 0 333: $b $a
+control 0 333: untouched
+control 0 333:
+control 0 333: $a" "a full list, one of the tenant's alone, one of none of it, one of one"
+	for form in type many cmd request flags longer shorter status null nothing; do
+		is "$(inside "$ask" kernel control $form "$all")" "control 0 333: untouched" "an answer that is not a known list ($form): as it is"
+	done
+	is "$(inside "$ask" kernel control fails "$all")" "control -1 19: untouched" "an ioctl that fails: its result and its errno"
+	is "$(joined "$ask" kernel control good "$all")" "control 0 333: untouched" "where a GPU may have no quota: as it is"
+	is "$(GPUPART_DISABLE=1 inside "$ask" kernel control good "$all")" "control 0 333: untouched" "GPUPART_DISABLE=1: as it is"
+	is "$(inside "$ask" kernel fork control good "$all")" "control 0 333: $a $b" "in the child of a fork"
+	controls=$BUILD/tests/nvml-controls.so
+	for list in "$controls:$nvml" "$nvml:$controls"; do
+		rm -f "$tmp/noted"
+		is "$(NVML_CONTROLS=$tmp/noted GPUPART_TENANT=$tenant GPUPART_MEM=$G LD_AUDIT=$list "$ask" kernel control good "$all")" \
+			"control 0 333: $a $b" "LD_AUDIT=${list##*/} last, and the other notes what ioctl is asked"
+		case $list in
+		"$nvml":*) wanted=2 ;;	# it stands between the program and us
+		*) wanted=4 ;;
+		esac
+		is "$(cat "$tmp/noted")" "0x2080018d 3812 0: $wanted of 0x77777777" "what it notes"
+	done
+	is "$(inside "$ask" list nvmlSimulatedPids 0 8 4)" "list 0 6: 1 $a $b 1 $b $a" "a function of no header has all processes,"
+	is "$(GPUPART_SIM_NVML_IOCTL=1000 inside "$ask" kernel list nvmlSimulatedPids 0 8 4 list nvmlSimulatedPids 1 8 4)" \
+		"list 0 4: $a $b $b $a
+list 0 1: $a" "and where it asks the driver the tenant's"
+	is "$(GPUPART_SIM_NVML_IOCTL=1000 inside "$ask" kernel list $v3 0 8 24 list $v3 0 0 24 list $v3 0 1 24 stats 0 1 stats 0 "$a" list nvmlDeviceGetAccountingPids 0 8 4 memory 0)" \
+		"list 0 2: $a=2000 $b=$((2 * G))
+list 7 2:
+list 7 2:
+stats 6 0
+stats 0 50
+list 0 4: $a $b $b $a
+$share" "the functions that are answered by name are then as they were"
+	is "$(GPUPART_SIM_NVML_IOCTL=1001 inside "$ask" kernel list $v3 0 8 24)" "list 999 8:" "a driver that does not answer: the library's own error"
+	is "$(GPUPART_SIM_NVML_IOCTL=1000 inside "$ask" kernel threads 8)" "threads 8: $((8 * G)), 2 processes, 0 differ" "eight threads at once"
+	is "$(GPUPART_SIM_NVML_IOCTL=1000 inside "$ask" kernel forks 100)" "forks: 0 bad" "children of a program whose other threads ask"
+	is "$(inside "$ask" kernel control fails "$all" apart "$tmp/1/libnvidia-ml.so.1" control good "$all" control fails "$all")" \
+		"control -1 19: untouched
+control 0 333: $a $b
+control -1 333: untouched" "a second one with a libc of its own: that one's ioctl"
+	set -- -l "$tmp/1/libnvidia-ml.so.1" kernel control good "$all"
+	for i in 2 3 4 5; do
+		set -- "$@" open "$tmp/$i/libnvidia-ml.so.1" control good "$all"
+	done
+	is "$(inside "$ask" "$@")" "control 0 333: $a $b
+control 0 333: $a $b
+control 0 333: $a $b
+control 0 333: $a $b
+control 0 333: untouched" "five copies of it: four are answered, the fifth is left as it is"
+fi
 
 # Another tool's audit library, before and behind.
 other=$BUILD/tests/other_audit.so

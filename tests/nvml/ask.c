@@ -1,27 +1,37 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program that opens libnvidia-ml itself, as nvidia-smi does, for tests: ask [-l LIBRARY]
- * [-n] QUESTION... prints a line a question. -n: without nvmlInit. Knows nothing of gpupart.
+ * [-n] [-z] QUESTION... prints a line a question. -n: without nvmlInit; -z: its calls are bound
+ * as they come. Knows nothing of gpupart.
  *   memory GPU | memory2 GPU VERSION | protected GPU
  *   list FUNCTION GPU ROOM ENTRY_BYTES	ROOM -1: 5 entries and NULL
  *   details GPU MODE ROOM VERSION | samples GPU ROOM | utilizations GPU ROOM VERSION
- *   stats GPU PID | threads NR | forks NR | fork | again | open LIBRARY | again-with LIBRARY
+ *   kernel	from here on ioctl succeeds for descriptor 1000, and for 1001 fails
+ *   control FORM PIDS	the simulated library's ioctl on them: which pids are left
+ *   stats GPU PID | threads NR | forks NR | fork | again
+ *   open LIBRARY | apart LIBRARY | again-with LIBRARY
  */
 #include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../../lib/nvml/nvml_abi.h"
+#include "../../lib/rm_ioctl.h"
 
 #define GUARD	0x77	/* what no answer may have changed */
 
 static const char *library = "libnvidia-ml.so.1";
 static void *lib;
-static bool no_init;
+static bool no_init, lazy, apart;
 
 static void *function(const char *name)
 {
@@ -47,7 +57,8 @@ static void open_library(void)
 {
 	int (*init)(void);
 
-	lib = dlopen(library, RTLD_NOW);
+	lib = apart ? dlmopen(LM_ID_NEWLM, library, RTLD_NOW) :
+		      dlopen(library, lazy ? RTLD_LAZY : RTLD_NOW);
 	if (!lib) {
 		printf("%s\n", dlerror());
 		exit(1);
@@ -191,6 +202,100 @@ static void ask_stats(const char *gpu, unsigned int pid)
 	printf("stats %d %u\n", rc, stats[0]);
 }
 
+/* -------------------------------------------------------------------- its own ioctl */
+
+#define ANSWERS	1000
+#define FAILS	1001
+
+/* No driver is needed where the kernel is told what its answer is: it writes nothing. */
+static void be_a_kernel(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ANSWERS, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FAILS, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENODEV),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+		printf("no seccomp: %s\n", strerror(errno));
+		exit(77);
+	}
+}
+
+/* A list of processes with room to spare, and what asks for it: good but for one thing. */
+struct question {
+	int fd;
+	unsigned long request;
+	struct rm_control control;
+	struct rm_gpu_pids list;
+	uint32_t behind[64];
+};
+
+static struct question question_of(const char *form, const char *pids)
+{
+	struct question q = { .fd = ANSWERS, .request = RM_IOCTL_CONTROL };
+	char *end;
+
+	q.control.cmd = RM_GPU_GET_PIDS;
+	q.control.params_size = sizeof(q.list);
+	memset(&q.list, GUARD, sizeof(q.list) + sizeof(q.behind));
+	q.list.id_type = q.list.nr = 0;
+	for (; *pids && q.list.nr < RM_GPU_PIDS_MAX; pids = *end ? end + 1 : end)
+		q.list.pids[q.list.nr++] = strtoul(pids, &end, 10);
+	if (!strcmp(form, "full"))
+		while (q.list.nr < RM_GPU_PIDS_MAX)
+			q.list.pids[q.list.nr++] = 1;
+	q.fd = strcmp(form, "fails") ? ANSWERS : FAILS;
+	q.request += !strcmp(form, "request");
+	q.control.cmd += !strcmp(form, "cmd");
+	q.control.flags = strcmp(form, "flags") ? 0 : 4;
+	q.control.params_size += !strcmp(form, "longer") ? 4 : !strcmp(form, "shorter") ? -4 : 0;
+	q.control.status = strcmp(form, "status") ? 0 : 0x56;
+	q.list.id_type = strcmp(form, "type") ? RM_GPU_PIDS_OF_CLASS : 1;
+	if (!strcmp(form, "many"))
+		q.list.nr = RM_GPU_PIDS_MAX + 1;
+	return q;
+}
+
+/* What of the table behind the list's end is neither as it was nor cleared. */
+static void print_pids(const struct question *q, const struct question *before)
+{
+	for (uint32_t i = 0; i < q->list.nr; i++)
+		printf(" %u", q->list.pids[i]);
+	for (uint32_t i = q->list.nr; i < RM_GPU_PIDS_MAX; i++)
+		if (q->list.pids[i] != (i < before->list.nr ? 0 : before->list.pids[i])) {
+			printf(" LEFT at %u", i);
+			break;
+		}
+	if (memcmp(q->behind, before->behind, sizeof(q->behind)))
+		printf(" OVERRUN");
+	printf("\n");
+}
+
+static void ask_control(const char *form, const char *pids)
+{
+	int (*by_library)(int, unsigned long, void *) = function("nvmlSimulatedIoctl");
+	struct question q = question_of(form, pids), before;
+	int rc;
+
+	q.control.params = strcmp(form, "null") ? (uintptr_t)&q.list : 0;
+	memcpy(&before, &q, sizeof(q));
+	errno = 333;
+	rc = by_library(q.fd, q.request, strcmp(form, "nothing") ? &q.control : NULL);
+	printf("control %d %d:", rc, errno);
+	if (!memcmp(&before, &q, sizeof(q)))
+		printf(" untouched\n");
+	else
+		print_pids(&q, &before);
+}
+
 /* --------------------------------------------------------------- who asks, and when */
 
 struct asked {
@@ -296,6 +401,10 @@ static int ask_one(char **argv, int left)
 		return ask_samples(argv[1], atoi(argv[2])), 3;
 	if (!strcmp(argv[0], "utilizations") && left > 3)
 		return ask_utilizations(argv[1], atoi(argv[2]), argv[3]), 4;
+	if (!strcmp(argv[0], "kernel"))
+		return be_a_kernel(), 1;
+	if (!strcmp(argv[0], "control") && left > 2)
+		return ask_control(argv[1], argv[2]), 3;
 	if (!strcmp(argv[0], "stats") && left > 2)
 		return ask_stats(argv[1], atoi(argv[2])), 3;
 	if (!strcmp(argv[0], "forks") && left > 1)
@@ -307,7 +416,8 @@ static int ask_one(char **argv, int left)
 
 /*
  * What comes after "fork" is asked by a child, after "again" with the library opened anew,
- * after "open" and "again-with" with another one, beside this one or in its place.
+ * after "open" and "again-with" with another one, beside this one or in its place; after
+ * "apart" with one that has a libc of its own.
  */
 static int change(char **argv, int left)
 {
@@ -316,7 +426,8 @@ static int change(char **argv, int left)
 
 	if (!strncmp(word, "again", 5))
 		dlclose(lib);
-	if ((!strcmp(word, "open") || !strcmp(word, "again-with")) && left > 1) {
+	apart = !strcmp(word, "apart");
+	if ((apart || !strcmp(word, "open") || !strcmp(word, "again-with")) && left > 1) {
 		library = argv[1];
 		open_library();
 		return 2;
@@ -340,6 +451,8 @@ int main(int argc, char **argv)
 	for (; i < argc && argv[i][0] == '-'; i++)
 		if (!strcmp(argv[i], "-n"))
 			no_init = true;
+		else if (!strcmp(argv[i], "-z"))
+			lazy = true;
 		else
 			library = argv[++i];
 	open_library();

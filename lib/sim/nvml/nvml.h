@@ -48,4 +48,10 @@ struct told {
 /* 0, or NVML_ERROR_UNKNOWN with a line on stderr: the file is not as README.md has it. */
 nvmlReturn_t told_read(unsigned int gpu, struct told *told);
 
+/*
+ * Leaves the processes that the kernel's driver lists, where GPUPART_SIM_NVML_IOCTL says
+ * which descriptor that is to be asked by; NVML_ERROR_UNKNOWN: it does not answer.
+ */
+nvmlReturn_t kernel_keep_listed(struct told *told);
+
 #endif

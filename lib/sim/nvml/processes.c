@@ -20,6 +20,7 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *nr,
 					 unsigned int *pids);
 nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid, void *stats);
+nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids);
 
 /* What is told of @device, to be freed, or NULL with what is wrong in *rc. */
 static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *rc)
@@ -34,12 +35,14 @@ static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *r
 		*rc = told ? told_read(nvml_index(device), told) : NVML_ERROR_UNKNOWN;
 	}
 	if (*rc == NVML_SUCCESS)
+		*rc = kernel_keep_listed(told);
+	if (*rc == NVML_SUCCESS)
 		return told;
 	free(told);
 	return NULL;
 }
 
-/* A driver that is newer than nvml.h of 13.0 may know structs that we do not. */
+/* A driver that is newer than nvml_abi.h may know structs that we do not. */
 static bool knows(uint32_t version, uint32_t known)
 {
 	const char *newer = getenv("GPUPART_SIM_NVML_NEWER");
@@ -221,6 +224,15 @@ EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned in
 						unsigned int *pids)
 {
 	return list(device, ALL, put_pid, nr, pids);
+}
+
+/*
+ * In the place of the functions that the real one has for nvidia-smi alone, in no header. Its
+ * call of a function that has a name goes by the loader, too.
+ */
+EXPORT nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids)
+{
+	return nvmlDeviceGetAccountingPids(device, nr, pids);
 }
 
 /* nvmlAccountingStats_t begins with two percentages; the rest stays as it was. */

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the library is told by the kernel's driver, where it asks that for a GPU's processes:
+ * the tenant's alone. nvidia-smi has its lists of the library by ways that no header has,
+ * and they all come from here. Must not know how we come between the two.
+ */
+#include <string.h>
+#include "../rm_ioctl.h"
+#include "answer.h"
+#include "share.h"
+
+/* The list in an answer, or NULL: it is another's, an error, or of a form not known here. */
+static struct rm_gpu_pids *find_list(const struct rm_control *control)
+{
+	struct rm_gpu_pids *list = (struct rm_gpu_pids *)(uintptr_t)control->params;
+
+	if (control->cmd != RM_GPU_GET_PIDS || control->params_size != sizeof(*list) ||
+	    control->status || control->flags & RM_CONTROL_SERIALIZED || !list)
+		return NULL;
+	return list->id_type == RM_GPU_PIDS_OF_CLASS && list->nr <= RM_GPU_PIDS_MAX ? list : NULL;
+}
+
+/* Those that are left out are not left behind the end, either. */
+static void keep_own(struct rm_gpu_pids *list, const struct share *share)
+{
+	uint32_t nr = 0;
+	uint64_t used;
+
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (share_has(share, list->pids[i], &used))
+			list->pids[nr++] = list->pids[i];
+	memset(list->pids + nr, 0, (list->nr - nr) * sizeof(list->pids[0]));
+	list->nr = nr;
+}
+
+/* It is the program's errno that ioctl() sets: no call here can change it. */
+int answer_ioctl(struct copy *copy, int fd, unsigned long request, void *arg)
+{
+	int (*real)(int, unsigned long, ...) = (void *)copy->ioctl;
+	int rc = real(fd, request, arg);
+	struct rm_gpu_pids *list = NULL;
+	struct share share;
+
+	if (!rc && request == RM_IOCTL_CONTROL && arg)
+		list = find_list(arg);
+	if (!list || !share_open_everywhere(&share))
+		return rc;
+	keep_own(list, &share);
+	share_close(&share);
+	return rc;
+}
