@@ -155,8 +155,8 @@ def judge(folder, goal):
         counts = counts[5:] if name.startswith("qos") else counts[1:]
         met[name] = sum(c + 1 > need for c in counts) / max(len(counts), 1)
         work[name] = {m: sum(x[1] == m for x in rest) / (end - begin) for m in ("train", "copy")}
-        print("# %-18s %4d epochs, goal met in %5.1f %%; inference %6.1f/s; training %6.1f steps/s, "
-              "%6.1f copies/s" % (name, len(counts), 100 * met[name],
+        print("# %-18s %4d epochs, goal met in %5.1f %%; inference %6.1f/s; "
+              "training %6.1f steps/s, %6.1f copies/s" % (name, len(counts), 100 * met[name],
                                   sum(counts) / max(len(counts), 1) / EPOCH,
                                   work[name]["train"], work[name]["copy"]))
     nr = 0
