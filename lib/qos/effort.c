@@ -120,7 +120,9 @@ static void find_caps(struct qos_policy *p, unsigned int from, unsigned int *cap
 
 		caps[i] = a->state == QOS_GONE ? 0 : a->most;
 		if (a->class == QOS_MEMORY && a->optimum && a->ramp == 4 && a->optimum < caps[i])
-			caps[i] = a->optimum > a->least ? a->optimum : a->least;
+			caps[i] = most_of(a->probe ? a->probe : a->optimum, a->least);
+		if (caps[i] > a->most && a->state != QOS_GONE)
+			caps[i] = a->most;
 		if (a->press && a->press < caps[i])
 			caps[i] = a->press;
 	}

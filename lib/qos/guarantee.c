@@ -110,6 +110,12 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	/* Long after a lowering it is not its fault; and while things are new it was a try. */
 	if (a->lowered && !a->fresh && p->calm < QOS_CALM * 3 / 2)
 		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
+	/* It did for a while, until a load came back. */
+	if (a->had_nr > a->nr && p->calm >= QOS_CALM / 2) {
+		a->keep = a->had_nr;
+		a->keep_for = QOS_KEEP;
+	}
+	a->had_nr = 0;
 	a->lowered = false;
 	a->failed_at = most_of(a->failed_at, a->nr);
 	if (!a->raise.from) {
@@ -207,6 +213,7 @@ static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
 	else if (a->fresh && a->window.mean > qos_target(p, a))
 		nr = least_of(nr, along_slope(p, a));
 	nr = most_of(nr, a->failed_at + 1);
+	nr = most_of(nr, least_of(a->keep, a->nr));
 	nr = most_of(nr, not_below(p, a));
 	nr = most_of(nr, a->nr > p->rules.step ? a->nr - p->rules.step : 1);
 	return most_of(nr, a->least);
@@ -220,13 +227,30 @@ static unsigned int try_fewer(struct qos_actor *a)
 {
 	unsigned int nr = a->nr - a->nr / 8;
 
-	if (!a->fresh || a->tried || a->t.goal == QOS_LATENCY || nr < a->least ||
+	if (a->fresh < 2 || a->tried || a->t.goal == QOS_LATENCY || nr < a->least ||
 	    nr <= a->failed_at)
 		return a->nr;
 	a->tried = true;
 	qos_why(a, "met, at %u.%u%% of the goal: tried with fewer than %u", a->score / 10,
 		a->score % 10, a->nr);
 	return nr;
+}
+
+/* Best effort that has nothing to do now: it gains nothing, and may come back. */
+static bool nobody_wants(const struct qos_policy *p)
+{
+	bool somebody = false;
+
+	for (unsigned int i = 0; i < p->nr; i++) {
+		const struct qos_actor *a = &p->actors[i];
+
+		if (qos_guaranteed(a) || a->state == QOS_GONE)
+			continue;
+		if (!a->begun || !qos_unheard(a))
+			return false;
+		somebody = true;
+	}
+	return somebody;
 }
 
 static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
@@ -241,7 +265,7 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 	/* Behind since the start: it is let catch up for longer. */
 	if (!a->fresh && a->sum < 1000 * a->sum_weight)
 		patience *= 4;
-	if (a->window.nr < patience || a->window.misses)
+	if (a->window.nr < patience || a->window.misses || nobody_wants(p) || qos_ramping(p))
 		return a->nr;
 	nr = fewer(p, a);
 	if (nr + 1 + a->nr / 32 > a->nr)

@@ -45,24 +45,32 @@ static uint64_t wish(const struct qos_policy *p, const struct gpupart_tpcset *ho
 	       (uint64_t)!p->drains[tpc] << 31 | nearness(p, &p->actors[a], tpc);
 }
 
-/* 1 + the epoch in which somebody who is to grow had @tpc last; 0: nobody had. */
-static uint32_t missed_since(const struct qos_policy *p, const unsigned int *counts,
-			     unsigned int tpc)
+/*
+ * 1 + the epoch in which somebody who is to grow by that many more had @tpc last, and @who: 0,
+ * nobody had.
+ */
+static uint32_t missed_since(const struct qos_policy *p, const unsigned int *more,
+			     unsigned int tpc, unsigned int *who)
 {
 	uint32_t last = 0;
 
 	for (unsigned int i = 0; i < p->nr; i++)
-		if (counts[i] > p->actors[i].nr && p->actors[i].had[tpc] > last)
+		if (more[i] && p->actors[i].had[tpc] > last) {
 			last = p->actors[i].had[tpc];
+			*who = i;
+		}
 	return last;
 }
 
 /* How gladly @a gives up @tpc, one of its own: what others miss, of that what fits it least. */
 static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset *hold,
-			 const unsigned int *counts, unsigned int a, unsigned int tpc,
+			 const unsigned int *more, unsigned int a, unsigned int tpc,
 			 unsigned int than)
 {
-	uint32_t missed[2] = { missed_since(p, counts, tpc), missed_since(p, counts, than) };
+	unsigned int who;
+	uint32_t missed[2] = {
+		missed_since(p, more, tpc, &who), missed_since(p, more, than, &who),
+	};
 	unsigned int own[2] = {
 		nr_in_gpc(&p->board, &hold[a], p->board.gpc[tpc]),
 		nr_in_gpc(&p->board, &hold[a], p->board.gpc[than]),
@@ -79,12 +87,19 @@ static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset
 static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		 unsigned int a)
 {
+	unsigned int more[QOS_MAX_TENANTS], who;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		more[i] = counts[i] > p->actors[i].nr ? counts[i] - p->actors[i].nr : 0;
 	while (gpupart_tpcset_count(&hold[a]) > counts[a]) {
 		int t = gpupart_tpcset_next(&hold[a], 0), tpc = t;
 
 		for (; t >= 0; t = gpupart_tpcset_next(&hold[a], t + 1))
-			if (gives_rather(p, hold, counts, a, t, tpc))
+			if (gives_rather(p, hold, more, a, t, tpc))
 				tpc = t;
+		/* No more of what one misses than it can take back: the rest is others'. */
+		if (missed_since(p, more, tpc, &who))
+			more[who]--;
 		gpupart_tpcset_del(&hold[a], tpc);
 		p->drains[tpc] = p->actors[a].state == QOS_GONE ? 0 : a + 1;
 		p->actors[a].had[tpc] = p->epoch + 1;

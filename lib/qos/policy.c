@@ -151,6 +151,7 @@ static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
 		a->patience = p->rules.dwell;
 		a->ramp = 1;
 		a->next_ramp = 2 * QOS_CALM;
+		a->retry = QOS_RETRY;
 	}
 	qsort(p->actors, p->nr, sizeof(p->actors[0]), by_rank);
 	for (unsigned int i = 0; i < p->nr; i++)
@@ -220,6 +221,17 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 	return total;
 }
 
+/* Whether somebody else has some of them as well: nobody decided that they are actor @i's. */
+static bool is_shared(const struct qos_policy *p, unsigned int i)
+{
+	const struct gpupart_tpcset *own = &p->actors[i].t.adopted;
+
+	for (unsigned int j = 0; j < p->nr; j++)
+		if (j != i && gpupart_tpcset_intersects(own, &p->actors[j].t.adopted))
+			return true;
+	return false;
+}
+
 /* TPCs that are there, and that nobody before it has adopted. */
 static void adopt(struct qos_policy *p)
 {
@@ -231,6 +243,9 @@ static void adopt(struct qos_policy *p)
 		a->set = gpupart_tpcset_and(&a->t.adopted, &free);
 		a->nr = gpupart_tpcset_count(&a->set);
 		free = gpupart_tpcset_andnot(&free, &a->set);
+		a->shared = is_shared(p, i);
+		if (a->shared)
+			continue;
 		if (a->nr >= a->least && a->nr <= a->most) {
 			a->ramp = 4;
 			a->tried = true;
@@ -249,8 +264,8 @@ static void first_wants(struct qos_policy *p)
 		if (!qos_guaranteed(a))
 			continue;
 		a->guarantee = promise(p, a);
-		p->wants[i] = a->nr ? a->nr : a->guarantee;
-		if (a->nr)
+		p->wants[i] = a->nr && !a->shared ? a->nr : a->guarantee;
+		if (a->nr && !a->shared)
 			qos_why(a, "adopted with %u", a->nr);
 		else
 			qos_why(a, "%u TPCs, from the goal", a->guarantee);
@@ -316,8 +331,14 @@ static void begin_windows(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 
+		a->stood++;
 		if (counts[i] != a->nr) {
 			a->lowered = counts[i] < a->nr;
+			if (!a->lowered || a->stood >= QOS_CALM / 2)
+				a->had_nr = a->lowered ? a->nr : 0;
+			a->stood = 0;
+			a->moved = true;
+			a->gathered = a->gathered_ns = 0;
 			p->calm = 0;
 		}
 		if (counts[i] != a->nr || (effort_grew && qos_guaranteed(a)))

@@ -12,6 +12,9 @@
 #define QOS_CALM	20u	/* epochs between changes that nothing calls for */
 #define QOS_FRESH	4u	/* epochs after its begin, or that of another load */
 #define QOS_PATIENT	256u	/* epochs: the longest that a lowering waits */
+#define QOS_UNITS	16u	/* fewer are no measure of a speed */
+#define QOS_RETRY	60u	/* epochs after which a class is looked at again, at first */
+#define QOS_KEEP	600u	/* epochs that a count is kept which a load that came back needed */
 
 /* What was seen since the plan changed last. */
 struct qos_window {
@@ -39,9 +42,13 @@ struct qos_actor {
 	uint32_t had[GPUPART_MAX_TPCS];	/* 1 + the epoch in which it had that TPC last; 0 never */
 
 	enum qos_state state;
+	bool shared;			/* what it adopted was others' too */
 	bool begun;			/* it made progress once */
 	unsigned int silent;		/* epochs without a signal */
 	uint64_t carried_ns;		/* of epochs in which a counter stood still */
+	uint64_t quantum, unit_ns;	/* a unit: thousandths, 1000 at most; the time of one */
+	uint64_t gathered, gathered_ns;	/* work with these TPCs, until it is enough to tell */
+	bool moved;			/* its TPCs changed before this epoch */
 	uint64_t speed;
 	uint32_t score;
 	uint64_t sum, sum_weight;	/* of all scores, each by its time or requests */
@@ -52,6 +59,9 @@ struct qos_actor {
 	unsigned int patience;		/* epochs that a lowering waits */
 	unsigned int failed_at;		/* TPCs with which the goal was missed; 0 none */
 	bool lowered;			/* the last change of its share was one downwards */
+	unsigned int stood;		/* epochs with these TPCs */
+	unsigned int had_nr;		/* TPCs with which it stood before it was lowered; 0 none */
+	unsigned int keep, keep_for;	/* TPCs that a load needs which comes back; epochs left */
 	struct qos_raise raise;
 	bool tried;			/* with fewer TPCs, to see what that does */
 	bool deaf;			/* more TPCs do not help */
@@ -62,6 +72,9 @@ struct qos_actor {
 	unsigned int strange;		/* epochs in a row that the curve does not explain */
 	enum qos_class class;
 	unsigned int optimum;
+	unsigned int no_memory;		/* epochs in which it is not taken for memory-intensive */
+	unsigned int at_optimum, retry;	/* epochs there; after which a few TPCs more are tried */
+	unsigned int probe;		/* most TPCs in such a try; 0 none */
 	unsigned int ramp;		/* of best effort: quarters of its share, 1, 2 or 4 */
 	unsigned int next_ramp;		/* epochs until it may be tried again */
 	unsigned int press;		/* most TPCs, for the sake of a guarantee; 0 none */
@@ -104,6 +117,8 @@ void qos_say(struct qos_policy *p, const char *fmt, ...);
 void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m);
 /* The score that a lowering or a raise aims at. */
 uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a);
+/* Whether best effort has less than its share, for now: it will take more of all else soon. */
+bool qos_ramping(const struct qos_policy *p);
 /* How speed answers to TPCs: thousandths of one-to-one. False: not seen. */
 bool qos_answer(const struct qos_actor *a, int *answer);
 

@@ -84,23 +84,83 @@ static unsigned int find_optimum(const struct qos_actor *a)
 				  a->curve[n] - a->curve[before] + 1);
 }
 
-static void classify(struct qos_actor *a)
+static unsigned int most_seen(const struct qos_actor *a)
+{
+	unsigned int n;
+
+	for (n = GPUPART_MAX_TPCS; n && !a->curve[n]; n--)
+		;
+	return n;
+}
+
+/* What the optimum promised did not come: seen with a third count, it is none. */
+static bool is_disproved(const struct qos_actor *a)
+{
+	uint64_t best = 0;
+
+	if (qos_guaranteed(a) || a->class != QOS_MEMORY || a->nr > a->optimum)
+		return false;
+	for (unsigned int n = 1; n <= GPUPART_MAX_TPCS; n++)
+		best = a->curve[n] > best ? a->curve[n] : best;
+	return times(a->curve[a->nr], 1000, best) < PLATEAU - 150;
+}
+
+static void classify(const struct qos_policy *p, struct qos_actor *a)
 {
 	int answer;
 
+	if (is_disproved(a)) {
+		a->class = QOS_COMPUTE;
+		a->optimum = a->probe = 0;
+		a->no_memory = QOS_RETRY;
+		return;
+	}
 	if (!qos_answer(a, &answer))
 		return;
 	if (answer >= COMPUTE_FROM || (a->class == QOS_UNKNOWN && answer > MEMORY_UP_TO)) {
 		a->class = QOS_COMPUTE;
-		a->optimum = 0;
-	} else if (answer <= MEMORY_UP_TO && a->class != QOS_MEMORY) {
+		a->optimum = a->probe = 0;
+	} else if (answer <= MEMORY_UP_TO && a->class != QOS_MEMORY && !a->no_memory &&
+		   most_seen(a) >= p->board.nr_tpcs / 8) {
 		a->class = QOS_MEMORY;
 		a->optimum = find_optimum(a);
+		a->at_optimum = 0;
+	}
+}
+
+bool qos_ramping(const struct qos_policy *p)
+{
+	for (unsigned int i = 0; i < p->nr; i++) {
+		const struct qos_actor *a = &p->actors[i];
+
+		if (!qos_guaranteed(a) && a->begun && !qos_unheard(a) && a->ramp < 4)
+			return true;
+	}
+	return false;
+}
+
+/* A class holds for a while: then a third more TPCs show whether they help by now. */
+static void look_again(struct qos_actor *a)
+{
+	if (a->no_memory)
+		a->no_memory--;
+	if (a->class != QOS_MEMORY || qos_guaranteed(a) || a->state != QOS_GOOD)
+		return;
+	a->at_optimum++;
+	if (a->probe && a->at_optimum >= 2 * QOS_CALM) {
+		a->at_optimum = a->probe = 0;
+		if (a->retry < QOS_PATIENT * 4)
+			a->retry *= 2;
+	} else if (!a->probe && a->at_optimum >= a->retry && a->nr >= a->optimum) {
+		a->probe = a->optimum * 4 / 3 + 1;
+		for (unsigned int n = a->probe; n <= GPUPART_MAX_TPCS; n++)
+			a->curve[n] = 0;
+		a->at_optimum = 0;
 	}
 }
 
 /* Another load: what was learnt is of the one before. */
-static void forget(struct qos_actor *a)
+static void forget(const struct qos_policy *p, struct qos_actor *a)
 {
 	memset(a->curve, 0, sizeof(a->curve));
 	a->class = QOS_UNKNOWN;
@@ -113,16 +173,26 @@ static void forget(struct qos_actor *a)
 	a->forgot = true;
 	a->fresh = QOS_FRESH;
 	a->window = (struct qos_window){ 0 };
+	a->probe = a->no_memory = 0;
+	a->retry = QOS_RETRY;
 	/* Requests come in bursts, others' loads change for longer. */
-	if (a->t.goal != QOS_LATENCY && a->patience > 16)
-		a->patience /= 8;
+	if (a->t.goal != QOS_LATENCY)
+		a->patience = a->patience > 8 * p->rules.dwell ? a->patience / 8 : p->rules.dwell;
 	if (!qos_guaranteed(a) && !a->next_ramp) {
 		a->ramp = 1;
 		a->next_ramp = 2 * QOS_CALM;
 	}
 }
 
-static void learn(struct qos_actor *a, uint64_t value)
+/* So far off that one epoch is enough to tell another load. */
+static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, uint64_t room)
+{
+	if (a->t.goal == QOS_LATENCY)
+		return false;
+	return times(off, 1000, known) > (qos_guaranteed(a) ? room * 3 / 2 : 1000);
+}
+
+static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t value)
 {
 	uint64_t *known = &a->curve[a->nr], off, room;
 
@@ -134,14 +204,56 @@ static void learn(struct qos_actor *a, uint64_t value)
 		if (times(off, 1000, *known) <= room) {
 			a->strange = 0;
 			*known += (int64_t)(value - *known) / 4;
-		} else if (++a->strange >= 2) {
-			forget(a);
+		} else if (++a->strange >= 2 || is_another(a, off, *known, room)) {
+			forget(p, a);
 			*known = value;
 		}
 	} else {
 		*known = value;
 	}
-	classify(a);
+	classify(p, a);
+}
+
+/* ------------------------------------------------------------------------ whole units */
+
+static uint64_t common(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/*
+ * Work comes in units: of a few, one more or less decides, and one that was begun with other
+ * TPCs counts as well. So much is gathered that this makes no difference.
+ */
+static void gather(const struct qos_policy *p, struct qos_actor *a, uint64_t work, uint64_t ns)
+{
+	uint64_t nr, each;
+
+	a->quantum = common(a->quantum ? a->quantum : 1000, work);
+	nr = work / a->quantum;
+	each = ns / nr;
+	a->unit_ns = a->unit_ns ? (3 * a->unit_ns + each) / 4 : each;
+	if (a->moved && nr < QOS_UNITS)
+		return;
+	a->gathered += work;
+	a->gathered_ns += ns;
+	if (a->gathered / a->quantum < QOS_UNITS)
+		return;
+	learn(p, a, times(a->gathered, 1000000000, a->gathered_ns));
+	a->gathered = a->gathered_ns = 0;
+}
+
+/* A unit that takes longer than an epoch is under way. */
+static bool is_under_way(const struct qos_actor *a)
+{
+	return !qos_guaranteed(a) && a->begun && a->state == QOS_GOOD &&
+	       a->carried_ns <= 3 * a->unit_ns;
 }
 
 /* ---------------------------------------------------------------------- the window */
@@ -166,22 +278,28 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 	w->misses += missed;
 }
 
-static void heard(struct qos_actor *a, uint64_t speed, uint32_t score, uint64_t weight)
+/* @ns: of this epoch, and of those before it in which the counter stood still. */
+static void heard(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
+		  uint32_t score, uint64_t ns)
 {
 	bool latency = a->t.goal == QOS_LATENCY;
+	uint64_t weight = latency ? m->nr : ns / 1000;
 
 	a->silent = 0;
 	if (!a->begun)
 		a->fresh = QOS_FRESH;
-	else if (a->fresh)
+	else if (a->fresh && !qos_ramping(p) && !(a->moved && a->lowered && a->fresh == 1))
 		a->fresh--;
 	a->begun = true;
-	a->speed = latency ? 0 : speed;
+	a->speed = latency ? 0 : times(m->work, 1000000000, ns);
 	a->score = qos_guaranteed(a) ? score : 0;
 	a->state = qos_guaranteed(a) && score < 1000 ? QOS_MISSED : QOS_GOOD;
 	a->sum += a->score * weight;
 	a->sum_weight += weight;
-	learn(a, latency ? score : speed);
+	if (latency)
+		learn(p, a, score);
+	else
+		gather(p, a, m->work, ns);
 	watch(a, qos_guaranteed(a) ? score : 1000, a->state == QOS_MISSED);
 }
 
@@ -203,9 +321,12 @@ static void idle(struct qos_actor *a)
 
 void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m)
 {
-	uint64_t rate;
+	uint64_t rate, ns;
 
 	a->forgot = false;
+	look_again(a);
+	if (a->keep_for && !--a->keep_for)
+		a->keep = 0;
 	if (a->next_ramp)
 		a->next_ramp--;
 	if (m->gone) {
@@ -225,15 +346,21 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 		else if (!m->nr)
 			not_heard(p, a);
 		else
-			heard(a, 0, score_of(a->t.latency_ns, m->latency_ns ? m->latency_ns : 1),
-			      m->nr);
+			heard(p, a, m, score_of(a->t.latency_ns,
+						m->latency_ns ? m->latency_ns : 1), m->ns);
 	} else if (!m->work) {
 		/* One piece of work may take longer than an epoch: it counts when it is done. */
 		a->carried_ns += a->begun ? m->ns : 0;
-		not_heard(p, a);
+		if (!is_under_way(a))
+			not_heard(p, a);
 	} else {
-		rate = times(m->work, 1000000000, m->ns + a->carried_ns);
-		heard(a, rate, score_of(rate, goal_speed(a)), (m->ns + a->carried_ns) / 1000);
+		/* One that was idle was not slow. */
+		if (!qos_guaranteed(a) && a->carried_ns > 3 * a->unit_ns)
+			a->carried_ns = 0;
+		ns = m->ns + a->carried_ns;
+		rate = times(m->work, 1000000000, ns);
+		heard(p, a, m, score_of(rate, goal_speed(a)), ns);
 		a->carried_ns = 0;
 	}
+	a->moved = false;
 }

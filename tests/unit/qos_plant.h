@@ -4,6 +4,7 @@
  * in proportion (compute), in proportion up to a knee (memory), or n / (n + k) (saturating);
  * each takes bandwidth for its speed, and each is slowed down by what others take. A latency
  * is that of a queue with one server of that speed. Whole numbers, and noise from a seed.
+ * At the end one of tables: what was measured on a GPU of 66 TPCs, in whole units of work.
  */
 #ifndef GPUPART_TESTS_QOS_PLANT_H
 #define GPUPART_TESTS_QOS_PLANT_H
@@ -105,6 +106,101 @@ static inline void plant_epoch(struct plant *plant, const struct qos_tenant *ten
 		} else {
 			m[i].work = speed * ns / 1000000000;
 		}
+	}
+}
+
+/* ------------------------------------------------------------------------------- tables */
+
+struct plant_point {
+	unsigned int nr_tpcs;
+	uint64_t speed;			/* units a second */
+};
+
+/*
+ * Requests a second of a ResNet-50 (half, 16 images) on an H200, by its TPCs: alone, beside
+ * training on all others, beside copies on all others; and what those two do on theirs.
+ */
+static const struct plant_point served_alone[] = {
+	{ 0, 0 }, { 8, 145 }, { 16, 226 }, { 24, 276 }, { 33, 474 }, { 38, 487 }, { 40, 491 },
+	{ 48, 508 }, { 56, 559 }, { 60, 581 }, { 66, 665 },
+};
+static const struct plant_point served_beside_training[] = {
+	{ 0, 0 }, { 8, 109 }, { 16, 168 }, { 24, 205 }, { 33, 384 }, { 38, 406 }, { 40, 412 },
+	{ 42, 416 }, { 46, 434 }, { 48, 445 }, { 56, 502 }, { 60, 535 }, { 64, 570 }, { 66, 665 },
+};
+static const struct plant_point served_beside_copies[] = {
+	{ 0, 0 }, { 16, 84 }, { 33, 260 }, { 38, 293 }, { 42, 319 }, { 46, 350 }, { 48, 370 },
+	{ 51, 414 }, { 56, 461 }, { 58, 479 }, { 60, 510 }, { 64, 550 }, { 66, 665 },
+};
+static const struct plant_point steps_trained[] = {
+	{ 0, 0 }, { 1, 4 }, { 2, 7 }, { 6, 19 }, { 10, 30 }, { 18, 52 }, { 20, 54 }, { 24, 66 },
+	{ 28, 72 }, { 33, 88 }, { 42, 101 }, { 50, 108 }, { 58, 111 }, { 66, 125 },
+};
+static const struct plant_point copies_made[] = {
+	{ 0, 0 }, { 6, 93 }, { 8, 120 }, { 10, 146 }, { 15, 209 }, { 20, 263 }, { 24, 301 },
+	{ 28, 331 }, { 33, 345 }, { 66, 380 },
+};
+
+enum plant_mode { PLANT_TRAINS, PLANT_IDLES, PLANT_COPIES };
+
+/* Between the points of @table; thousandths a second. */
+static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
+{
+	while (table[1].nr_tpcs < n)
+		table++;
+	return table[0].speed * 1000 + (table[1].speed - table[0].speed) * 1000 *
+	       (n - table[0].nr_tpcs) / (table[1].nr_tpcs - table[0].nr_tpcs);
+}
+
+/* Of the first of two tenants, and of the second, which is in @mode. */
+static inline void plant_served(enum plant_mode mode, const unsigned int *counts,
+				uint64_t *speeds)
+{
+	const struct plant_point *beside = mode == PLANT_COPIES ? served_beside_copies :
+					   served_beside_training;
+	uint64_t alone = plant_at(served_alone, counts[0]), slowed = plant_at(beside, counts[0]);
+
+	/* Half as many TPCs beside it slow it down half as much. */
+	if (mode == PLANT_IDLES || counts[0] == 66)
+		speeds[0] = alone;
+	else
+		speeds[0] = alone - (alone - slowed) * counts[1] / (66 - counts[0]);
+	speeds[1] = mode == PLANT_IDLES ? 0 :
+		    plant_at(mode == PLANT_COPIES ? copies_made : steps_trained, counts[1]);
+}
+
+/* A unit that is under way: how much of it is done, and how fast it goes. */
+struct plant_unit {
+	uint64_t done, speed;		/* thousandths */
+};
+
+/*
+ * An epoch of @ns. A unit that was begun goes on as fast as it began: what is on the GPU stays
+ * where it is. What is not a whole unit counts in the next epoch.
+ */
+static inline void plant_serve(struct plant *plant, enum plant_mode mode,
+			       const unsigned int *counts, uint64_t ns, struct plant_unit *unit,
+			       struct qos_measured *m)
+{
+	uint64_t speeds[2], us, first, work;
+
+	plant_served(mode, counts, speeds);
+	for (unsigned int i = 0; i < 2; i++) {
+		us = ns / 1000;
+		speeds[i] = speeds[i] * plant_noise(plant) / 1000;
+		if (!unit[i].speed)
+			unit[i].speed = speeds[i];
+		first = unit[i].speed ? (1000 - unit[i].done) * 1000000 / unit[i].speed : us;
+		if (first >= us) {
+			work = unit[i].done + unit[i].speed * us / 1000000;
+		} else {
+			work = 1000 + speeds[i] * (us - first) / 1000000;
+			unit[i].speed = speeds[i];
+		}
+		m[i] = (struct qos_measured){
+			.valid = true, .ns = ns, .work = work / 1000 * 1000,
+		};
+		unit[i].done = work % 1000;
 	}
 }
 
