@@ -205,6 +205,13 @@ void plan_question_set(struct plan_question *q, const struct plan_kinds *k, uint
 	plan_view_find(k, &q->view);
 }
 
+int plan_question_ugpu(const struct plan_question *q, unsigned int tenant)
+{
+	if (tenant == q->exact_tenant && !(q->exact_ugpus & (q->exact_ugpus - 1)))
+		return __builtin_ctzll(q->exact_ugpus);
+	return q->ugpu[tenant];
+}
+
 struct plan_demand plan_question_demand(const struct plan_question *q,
 					const struct plan_kinds *k, unsigned int tenant)
 {

@@ -78,6 +78,9 @@ void plan_question_view(const struct plan_question *q, const struct plan_kinds *
 			uint32_t tenants, struct plan_view *view);
 void plan_view_find(const struct plan_kinds *kinds, struct plan_view *view);
 
+/* The uGPU a tenant is bound to now, PLAN_ANYWHERE none. */
+int plan_question_ugpu(const struct plan_question *q, unsigned int tenant);
+
 struct plan_demand plan_question_demand(const struct plan_question *q,
 					const struct plan_kinds *kinds, unsigned int tenant);
 

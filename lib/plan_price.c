@@ -202,9 +202,14 @@ static void price_sets(struct look *l, const struct plan_question *q, unsigned i
 	}
 }
 
-static uint64_t ugpus_of(const struct plan_unit *unit)
+static uint64_t ugpus_of(const struct plan_question *q, const struct plan_unit *unit)
 {
-	return unit->ugpus ? unit->ugpus : 1ull << PLAN_ANY_UGPU;
+	int ugpu;
+
+	if (unit->ugpus)
+		return unit->ugpus;
+	ugpu = plan_question_ugpu(q, __builtin_ctz(unit->members));
+	return 1ull << (ugpu == PLAN_ANYWHERE ? PLAN_ANY_UGPU : (unsigned int)ugpu);
 }
 
 /* Each tenant that is asked about in each uGPU where it may be. */
@@ -213,7 +218,7 @@ static void price_tenants(struct look *l, const struct plan_question *q, uint32_
 	uint32_t in[PLAN_ANY_UGPU + 1] = { 0 };
 
 	for (unsigned int i = 0; i < q->nr_units; i++)
-		for (uint64_t left = ugpus_of(&q->units[i]); left; left &= left - 1)
+		for (uint64_t left = ugpus_of(q, &q->units[i]); left; left &= left - 1)
 			in[__builtin_ctzll(left)] |= q->units[i].members & tenants;
 	for (unsigned int u = 0; u <= PLAN_ANY_UGPU; u++)
 		while (in[u]) {
@@ -230,14 +235,14 @@ static void price_tenants(struct look *l, const struct plan_question *q, uint32_
 		}
 }
 
-/* A unit goes where all of it is cheapest. */
+/* Of these uGPUs, a unit goes where all of it is cheapest. */
 static unsigned int cheapest_ugpu(const struct plan_price *p, const struct plan_unit *unit,
-				  uint32_t tenants, int *cost)
+				  uint64_t ugpus, uint32_t tenants, int *cost)
 {
 	unsigned int best = PLAN_ANY_UGPU;
 
 	*cost = -1;
-	for (uint64_t left = ugpus_of(unit); left; left &= left - 1) {
+	for (uint64_t left = ugpus; left; left &= left - 1) {
 		unsigned int u = __builtin_ctzll(left);
 		int sum = 0;
 
@@ -268,7 +273,7 @@ static int price_units(struct look *l)
 
 		if (!members)
 			continue;
-		ugpu = cheapest_ugpu(l->now, unit, l->tenants, &cost);
+		ugpu = cheapest_ugpu(l->now, unit, ugpus_of(l->q, unit), l->tenants, &cost);
 		all += cost;
 		for (; members; members &= members - 1)
 			use(l, l->work->uses[__builtin_ctz(members)][ugpu]);
@@ -430,7 +435,8 @@ static void ask_price(struct plan_prices *all, const struct plan_question *q, st
 		int cost;
 
 		members &= q->tenants;
-		ugpu = cheapest_ugpu(p, &q->units[i], members, &cost);
+		ugpu = cheapest_ugpu(p, &q->units[i], q->units[i].ugpus ? q->units[i].ugpus :
+				     1ull << PLAN_ANY_UGPU, members, &cost);
 		for (; members; members &= members - 1)
 			p->now[__builtin_ctz(members)] = p->least[__builtin_ctz(members)][ugpu];
 	}
@@ -442,11 +448,12 @@ static int exact_price(struct plan_prices *all, const struct plan_question *q,
 		       struct plan_price *p)
 {
 	unsigned int i = q->exact_tenant;
-	int ugpu = q->ugpu[i];
+	int ugpu = plan_question_ugpu(q, i);
 
-	if (p->exact_tenant != i)
+	if (p->exact_tenant != i || p->exact_ugpu != ugpu)
 		p->has_exact[0] = p->has_exact[1] = false;
 	p->exact_tenant = i;
+	p->exact_ugpu = ugpu;
 	if (!p->has_exact[q->exact_home]) {
 		const int16_t *row;
 
@@ -509,9 +516,11 @@ static void keep_price(struct look *l)
 	struct plan_question any = { .exact_tenant = PLAN_NOBODY };
 	uint64_t bindable = (1ull << (k->nr_ugpus - 1)) - 1;
 
-	for (unsigned int i = 0; i < k->nr_whole; i++)
+	for (unsigned int i = 0; i < k->nr_whole; i++) {
 		any.units[any.nr_units++] = (struct plan_unit){ 1u << i,
 								k->grouped[i] ? bindable : 0 };
+		any.ugpu[i] = PLAN_ANYWHERE;
+	}
 	price_tenants(l, &any, (1u << k->nr_whole) - 1);
 	memcpy(p->there, l->now->there, sizeof(p->there));
 	memcpy(p->of, l->now->of, sizeof(p->of));

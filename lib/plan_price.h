@@ -22,10 +22,11 @@ struct plan_price {
 	/* The cheapest GPCs with so many TPCs, and at [level] places for homes. */
 	int16_t cover[PLAN_MAX_LEVELS][PLAN_ANY_UGPU + 1][PLAN_ROW];
 	/* The following is of the question @asked. */
-	unsigned int asked, exact_asked;
+	unsigned int asked;
 	int pools;				/* what those who share need */
 	int16_t now[PLAN_MAX_TENANTS];		/* its cheapest set */
 	unsigned int exact_tenant;
+	int exact_ugpu;
 	bool has_exact[2];
 	int16_t exact[2][PLAN_ROW];		/* its sets by sum: without a home, with one */
 };

@@ -255,7 +255,7 @@ static bool find_wants(const struct plan_whole *w, struct node *node)
 		struct want *want = &node->wants[i];
 
 		want->d = plan_question_demand(&w->q, &w->kinds, i);
-		want->ugpu = w->q.ugpu[i];
+		want->ugpu = plan_question_ugpu(&w->q, i);
 		want->ugpus = i == w->q.exact_tenant ? w->q.exact_ugpus : ~0ull;
 		find_reach(w, node, i, reach);
 		want->least = cut_sums(w, &want->sums, reach_sums(want, &reach[i]), want->d.min,

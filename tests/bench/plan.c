@@ -17,6 +17,7 @@
 
 #define NR_TENANTS GPUPART_PLAN_MAX_TENANTS
 #define MAX_GPCS GPUPART_MAX_GPCS
+#define MAX_SIZE 32		/* TPCs in a GPC that a topology may tell of */
 #define PROMISED_MS 10.0
 #define NR_FIRST 60		/* at random, before a climb from the worst of them */
 #define NR_STALE 300		/* steps of a climb without a worse one */
@@ -117,7 +118,7 @@ static bool is_instance(const struct instance *in)
 	unsigned int ugpus = 0;
 
 	for (unsigned int g = 0; g < in->nr_gpcs; g++) {
-		if (!in->size[g] || in->size[g] > GPUPART_MAX_TPCS || !in->nr_main[g] ||
+		if (!in->size[g] || in->size[g] > MAX_SIZE || !in->nr_main[g] ||
 		    in->nr_main[g] > in->size[g] || in->gone[g] >= in->size[g])
 			return false;
 		ugpus |= 1u << in->ugpu[g];
@@ -477,12 +478,15 @@ static void climb(struct gpupart *gp, const struct shape *kind, double end, stru
 		change(&in, &s);
 		r = measure(gp, &in);
 		count(t, &in, &r, true);
-		stale = r.steps > most ? 0 : stale + 1;
-		/* A little less is no reason not to go on from there. */
+		stale++;
+		/* A little less than the most is no reason not to go on from there. */
 		if (r.steps < most - most / 32)
 			continue;
 		top = in;
-		most = r.steps;
+		if (r.steps > most) {
+			most = r.steps;
+			stale = 0;
+		}
 	}
 }
 
