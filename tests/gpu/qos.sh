@@ -3,7 +3,7 @@
 # `gpupart qos` on a GPU, as TAP: PyTorch inference that is to keep a share of its speed alone
 # (ALPHA, 0.6) beside training under MPS, with three loads; without control, half and half, fixed
 # splits and the controller in one run, on the same two processes. OUT=FOLDER keeps all of it;
-# LOADS= some of "steady bursts bad", SECONDS= of each under control (64).
+# LOADS= some of "steady bursts bad", SECONDS_EACH= of each under control (64).
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 gpupart=$build/bin/gpupart
 here=$(cd "$(dirname "$0")" && pwd)
