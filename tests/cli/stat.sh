@@ -35,8 +35,9 @@ is "$(ask '[d["schema"], d["command"], d["simulated"], d["verdict"]]')" \
 	"['gpupart/1', 'stat', True, 'CPU-bound']" "it is CPU-bound"
 is "$(ask '[t["kernels"], t["graphs"], t["fills"], t["waits"], d["status"], d["signal"]]')" \
 	"[300, 0, 0, 1, 0, None]" "its launches and its wait are counted"
-is "$(ask '0.02 < s["busy"] < 0.3 and s["starved"] > 0.6 and s["depth_median"] == 0')" True \
-	"a tenth of the time the GPU is busy, and its queue is empty"
+# A loaded machine makes the host slower, and so the GPU less busy.
+is "$(ask '0 < s["busy"] < 0.3 and s["starved"] > 0.6 and s["depth_median"] == 0')" True \
+	"a tenth of the time at most the GPU is busy, and its queue is empty"
 is "$(ask '"estimate" in d["advice"][0] and "of 66 TPCs" in d["advice"][0]')" True \
 	"the advice is an estimate of TPCs"
 is "$(ask '[len(d["processes"]), d["processes"][0]["name"], d["processes_left_out"]]')" \
@@ -165,14 +166,17 @@ GPUPART_STAT=/proc/1/fd/9 "$gpupart" stat $sim -- "$prog" deep 3 >"$tmp/out" 2>&
 is "$? $(grep -c GPU-bound "$tmp/out")" "0 1" "but not by the name of one that has ended"
 
 # ------------------------------------------------------------------- intervals
+# Intervals after the one with the launches, where it is known what the GPU did: a loaded machine
+# may have the program begin later, and what is asked for come too late for one of them.
+running='[i for n, i in enumerate(d["intervals"]) if i["busy"] is not None and not i["launches"] and any(b["launches"] for b in d["intervals"][:n])][:3]'
 measure --interval 0.1 -- "$prog" poll 500
-is "$(ask 'len(d["intervals"]) >= 3 and all(i["busy"] > 0.9 for i in d["intervals"][1:])')" True \
+is "$(ask "(lambda seen: len(seen) >= 2 and all(i['busy'] > 0.9 for i in seen))($running)")" True \
 	"--interval: as it runs"
-try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" poll 300
+try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" deep 500
 has "$err" "launches/s, GPU busy 100.0%" "--interval: lines on stderr"
 
 measure --interval 0.1 -- "$prog" deep 500
-is "$(ask 'len(d["intervals"]) >= 3 and all(i["busy"] > 0.9 and i["wait_seconds"] > 0.05 for i in d["intervals"][1:-1])')" \
+is "$(ask "(lambda seen: len(seen) >= 2 and all(i['busy'] > 0.9 for i in seen) and sum(i['wait_seconds'] for i in seen) > 0.05 * len(seen))($running)")" \
 	True "in one long wait: what the GPU has done, and that the CPU waits"
 is "$(ask '0.3 < sum(i["wait_seconds"] for i in d["intervals"]) <= t["wait_seconds"] + 0.01')" True \
 	"no more than in the end"

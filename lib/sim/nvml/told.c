@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "nvml.h"
 
 static const char *const kinds[NR_TOLD_KINDS] = { "compute", "graphics", "mps" };
@@ -58,7 +57,7 @@ nvmlReturn_t told_read(unsigned int gpu, struct told *told)
 	char line[256];
 
 	told->nr = 0;
-	told->total = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	told->total = sim_faults()->memory;
 	told->reserved = told->used = 0;
 	if (path && *path && !file) {
 		sim_say("GPUPART_SIM_NVML=%s cannot be read", path);
