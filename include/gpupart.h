@@ -311,10 +311,9 @@ struct gpupart_plan {
  * the best instead.
  *
  * Whether GPCs can be dealt whole is bin packing, for which no way is known that is always
- * quick. Of 16 tenants at random on up to 32 GPCs and 256 TPCs 99 of 100 take under 10 ms,
- * planned or refused. What may take longer, up to about a second and then -E2BIG: many tenants
- * with GPCs whole whose minima, each rounded up to GPCs, leave next to nothing of the GPU or of
- * the uGPUs they are bound to. Without whole GPCs and on up to 8 GPCs no case was above 10 ms.
+ * quick. Of 16 tenants at random on up to 32 GPCs and 256 TPCs none of 840 took 10 ms, planned
+ * or refused, and on GPUs of 8 GPCs none was found that does. A search for slow ones on larger
+ * GPUs finds some that take up to about 0.4 s: tests/bench/plan.c.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
