@@ -12,17 +12,21 @@
 #include "plan_whole.h"
 
 #define NODE_STEPS	30		/* what a node costs, in steps of the innermost loop */
-#define FIRST_TURN	(100 * NODE_STEPS)
 #define NR_TURNS	20
 #define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
-/* A state's search may take so many steps before it is priced, and that for so many turns. */
-#define PRICED_AT	3000
-#define FIRST_PRICES	30
+#define FIRST_PRICES	30		/* turns a state is priced for, and more the next time */
 #define MOST_PRICES	120
 #define NR_VIEWS	32		/* a power of two */
-#define TABLE_AT	20000		/* steps in searches that were given up */
-#define ALL_AT		100000		/* of one question */
+
+/* When a closer look pays, in steps. Defined already: at other times, the answers are the same. */
+#ifndef PRICED_AT
+#define FIRST_TURN	(100 * NODE_STEPS)
+#define PRICED_AT	3000		/* in a state, before it is priced */
+#define TABLE_AT	20000		/* in searches that were given up, before a table is one */
+#define TABLE_SHARE	2		/* of what it costs: one in so many must have been spent */
+#define ALL_AT		100000		/* in one question, before one of all tenants is */
+#endif
 
 /* Bit s: a sum of s TPCs can be had. */
 struct sums {
@@ -48,6 +52,7 @@ struct plan_whole {
 	struct plan_question q;
 	unsigned int steps, max_steps;		/* here, without prices and table */
 	uint32_t epoch;
+	int only;				/* while it is of what is in one uGPU alone */
 	unsigned int words;			/* of sums that are of interest */
 	uint8_t left[PLAN_MAX_GPCS];		/* of each kind */
 	unsigned int whole_left, broken;	/* TPCs: in these, and in others */
@@ -267,6 +272,11 @@ static bool find_wants(const struct plan_whole *w, struct node *node)
 	return true;
 }
 
+static bool is_asked_about(const struct plan_whole *w, unsigned int kind)
+{
+	return w->only == PLAN_ANYWHERE || w->only == (int)w->kinds.kind[kind].ugpu;
+}
+
 /* From the larger homes down, each needs a GPC of its own that holds it. */
 static bool homes_have_gpcs(const struct plan_whole *w, const struct node *node)
 {
@@ -278,7 +288,8 @@ static bool homes_have_gpcs(const struct plan_whole *w, const struct node *node)
 		if (!wanted)
 			return true;
 		for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
-			there += w->kinds.kind[kind].nr_main >= home ? w->left[kind] : 0;
+			if (is_asked_about(w, kind) && w->kinds.kind[kind].nr_main >= home)
+				there += w->left[kind];
 		if (wanted > there)
 			return false;
 	}
@@ -324,15 +335,26 @@ static void find_next(const struct plan_whole *w, struct node *node, const struc
 	}
 }
 
+/* Of those who share. */
+static unsigned int find_needs(const struct plan_whole *w, struct plan_need *needs)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < w->q.nr_shares; i++)
+		if (w->only == PLAN_ANYWHERE || w->only == w->q.shares[i].ugpu)
+			needs[nr++] = w->q.shares[i];
+	return nr;
+}
+
 /* False only where not all can have their least. */
 static bool look(const struct plan_whole *w, struct node *node)
 {
 	struct plan_need needs[PLAN_MAX_TENANTS];
-	unsigned int nr = w->q.nr_shares, whole = 0, spare, shares;
+	unsigned int nr, whole = 0, spare, shares;
 
 	if (!find_wants(w, node))
 		return false;
-	memcpy(needs, w->q.shares, nr * sizeof(*needs));
+	nr = find_needs(w, needs);
 	for (uint32_t left = node->tenants; left; left &= left - 1) {
 		const struct want *want = &node->wants[__builtin_ctz(left)];
 
@@ -341,10 +363,11 @@ static bool look(const struct plan_whole *w, struct node *node)
 	}
 	/* Who shares has first what nobody can have whole. */
 	shares = w->shares_nr > w->broken ? w->shares_nr - w->broken : 0;
-	if (whole + shares > w->whole_left || !plan_fits(&w->room, needs, nr) ||
-	    !homes_have_gpcs(w, node))
+	if ((whole + shares > w->whole_left && w->only == PLAN_ANYWHERE) ||
+	    !plan_fits(&w->room, needs, nr) || !homes_have_gpcs(w, node))
 		return false;
-	spare = w->whole_left - whole - shares;
+	spare = w->only == PLAN_ANYWHERE ? w->whole_left - whole - shares :
+		w->room.nr[w->only];
 	find_next(w, node, needs, nr, spare);
 	return true;
 }
@@ -356,7 +379,7 @@ static bool wants_exactly(const struct plan_whole *w, uint32_t tenants)
 	return w->q.exact_tenant < PLAN_NOBODY && tenants >> w->q.exact_tenant & 1;
 }
 
-/* What those who are still without their set can tell. */
+/* What those who are still without their set can tell. Until the next one is asked for. */
 static const struct plan_view *find_view(struct plan_whole *w, uint32_t tenants)
 {
 	struct plan_view view = { 0 }, *known;
@@ -377,14 +400,15 @@ static unsigned int known_place(const struct plan_whole *w, uint32_t tenants,
 {
 	uint64_t hash, part;
 
-	key->epoch = w->epoch;
+	key->epoch = w->epoch * (PLAN_MAX_UGPUS + 1) + w->only + 1;
 	key->tenants = tenants;
 	key->exact = wants_exactly(w, tenants) ? 0x8000 | w->q.exact_home << 13 |
 		     w->q.exact_tenant << 9 | w->q.exact_sum : 0;
 	key->ugpus = key->exact ? w->q.exact_ugpus : 0;
 	memset(key->left, 0, sizeof(key->left));
 	for (unsigned int kind = 0; kind < w->kinds.nr; kind++)
-		key->left[view->first[kind]] += w->left[kind];
+		if (is_asked_about(w, kind))
+			key->left[view->first[kind]] += w->left[kind];
 	hash = ((uint64_t)key->epoch << 32 | (uint32_t)key->tenants << 16 | key->exact) *
 	       0x9e3779b97f4a7c15ull ^ key->ugpus * 0xd6e8feb86659fd93ull;
 	for (unsigned int i = 0; i < sizeof(key->left); i += sizeof(part)) {
@@ -409,7 +433,10 @@ static void spend_kind(struct plan_whole *w, unsigned int kind, int nr)
 
 static bool shares_fit(const struct plan_whole *w)
 {
-	return plan_fits(&w->room, w->q.shares, w->q.nr_shares);
+	struct plan_need needs[PLAN_MAX_TENANTS];
+	unsigned int nr = find_needs(w, needs);
+
+	return plan_fits(&w->room, needs, nr);
 }
 
 /* Whether what one had of an exact sum, without what it has got of that, is what it wants. */
@@ -488,13 +515,15 @@ static bool has_too_many(const struct plan_whole *w, const struct cover *c)
  */
 static bool price_node(struct plan_whole *w, struct node *node)
 {
-	if (w->steps - node->start <= node->limit + w->patience)
+	unsigned int before = w->prices.steps;
+
+	if (w->only != PLAN_ANYWHERE || w->steps - node->start <= node->limit + w->patience)
 		return false;
 	if (plan_prices_find(&w->prices, &w->q, node->left, node->tenants, node->prices)) {
 		w->patience /= 2;
 		return true;
 	}
-	w->patience = 2 * (w->patience < PRICED_AT ? PRICED_AT : w->patience);
+	w->patience = 2 * w->patience + (w->prices.steps - before);
 	node->start = w->steps;
 	node->limit *= 4;
 	if (node->prices < MOST_PRICES)
@@ -584,6 +613,8 @@ static int branch(struct plan_whole *w, struct node *node)
 	for (c.sum = want->least; c.sum <= node->most && err == -ENOSPC; c.sum++)
 		if (sums_have(&want->sums, c.sum))
 			err = cover(w, &c, 0, c.sum, want->d.home > 1);
+	if (w->only != PLAN_ANYWHERE)
+		return err;
 	if (!err && node->next == w->q.exact_tenant) {
 		memcpy(w->exact_way, c.taken, sizeof(c.taken));
 		memset(w->taken_since, 0, sizeof(w->taken_since));
@@ -595,17 +626,51 @@ static int branch(struct plan_whole *w, struct node *node)
 	return err == -ECANCELED ? -ENOSPC : err;
 }
 
-static int open_node(struct plan_whole *w, uint32_t tenants, const struct plan_view *view)
+static int open_node(struct plan_whole *w, uint32_t tenants)
 {
-	struct node node = { .tenants = tenants, .choice = tenants & ~w->inside, .view = *view,
-			     .next = PLAN_NOBODY };
+	struct node node = { .tenants = tenants, .choice = tenants & ~w->inside,
+			     .view = *find_view(w, tenants), .next = PLAN_NOBODY };
 
 	return look(w, &node) ? branch(w, &node) : -ENOSPC;
 }
 
+/* Whether those bound to a uGPU fit into what is left of it, each by itself. */
+static int fit_apart(struct plan_whole *w, uint32_t tenants)
+{
+	uint32_t in[PLAN_MAX_UGPUS] = { 0 }, inside = w->inside;
+	int err = 0;
+
+	if (w->only != PLAN_ANYWHERE)
+		return 0;
+	for (uint32_t left = tenants; left; left &= left - 1) {
+		int ugpu = plan_question_ugpu(&w->q, __builtin_ctz(left));
+
+		if (ugpu != PLAN_ANYWHERE)
+			in[ugpu] |= left & -left;
+	}
+	w->inside = 0;
+	for (unsigned int u = 0; u < w->kinds.nr_ugpus && !err; u++) {
+		w->only = u;
+		if (in[u] && in[u] != tenants)
+			err = fit(w, in[u]);
+	}
+	w->only = PLAN_ANYWHERE;
+	w->inside = inside;
+	return err;
+}
+
+static int look_closer(struct plan_whole *w, uint32_t tenants)
+{
+	int err;
+
+	if (w->only == PLAN_ANYWHERE && !plan_prices_allow(&w->prices, &w->q, w->left, tenants))
+		return -ENOSPC;
+	err = fit_apart(w, tenants);
+	return err ? err : open_node(w, tenants);
+}
+
 static int fit(struct plan_whole *w, uint32_t tenants)
 {
-	const struct plan_view *view;
 	struct known key;
 	unsigned int place;
 	int err;
@@ -614,20 +679,14 @@ static int fit(struct plan_whole *w, uint32_t tenants)
 		return shares_fit(w) ? 0 : -ENOSPC;
 	if (!(tenants & ~w->inside))
 		return plan_table_fits(&w->table, row_of(w, tenants), w->at) ? 0 : -ENOSPC;
-	view = find_view(w, tenants);
-	place = known_place(w, tenants, view, &key);
+	place = known_place(w, tenants, find_view(w, tenants), &key);
 	if (!memcmp(&w->known[place], &key, sizeof(key)))
 		return w->verdict[place] ? 0 : -ENOSPC;
 	if (!plan_whole_spend(w, NODE_STEPS))
 		return -E2BIG;
 	if (w->steps > w->turn_end)
 		return -EAGAIN;
-	if (way_holds(w, tenants))
-		err = 0;
-	else if (!plan_prices_allow(&w->prices, &w->q, w->left, tenants))
-		err = -ENOSPC;
-	else
-		err = open_node(w, tenants, view);
+	err = way_holds(w, tenants) ? 0 : look_closer(w, tenants);
 	if (err && err != -ENOSPC)
 		return err;
 	w->known[place] = key;
@@ -653,7 +712,7 @@ static bool want_table(struct plan_whole *w)
 		w->table_cost = plan_table_plan(&w->table, &w->q, w->settled);
 		w->table_is = w->table_cost ? TABLE_LATER : TABLE_NEVER;
 	}
-	return w->table_is != TABLE_NEVER && w->hard >= w->table_cost / 2;
+	return w->table_is != TABLE_NEVER && w->hard >= w->table_cost / TABLE_SHARE;
 }
 
 /* What is known to be no way stays known, so that the turns before are not for nothing. */
@@ -773,6 +832,7 @@ void plan_whole_bind(struct plan_whole *w, uint32_t tenants, const struct plan_u
 	w->table_is = only == PLAN_ANYWHERE ? TABLE_UNKNOWN : TABLE_NEVER;
 	plan_prices_ask(&w->prices);
 	w->epoch++;
+	w->only = PLAN_ANYWHERE;
 	w->steps += NODE_STEPS;
 }
 
