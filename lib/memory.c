@@ -184,7 +184,6 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 		quick_start(credit, named, ctx);
 		return;
 	}
-	memory_quick.credit = 0;
 	now.gpu = gpu;
 	if (!memory_gpu_pool_before(gpu, pool, a->bytes))
 		return;
@@ -1067,8 +1066,9 @@ static void begin(const struct memory_call *call, const void *arguments, const v
 	at_begin(arguments, ctx);
 	if (!is_async(call))
 		return;
-	memory_quick.busy = now.gpu;
-	if (!now.gpu)
+	if (now.gpu)
+		memory_quick.cbid = 0;
+	else
 		now.call = NULL;
 }
 
@@ -1079,7 +1079,6 @@ static void end(const struct memory_call *call, const struct cuda_call_params *p
 	land();
 	at_end(params);
 	now.call = NULL;
-	memory_quick.busy = false;
 }
 
 /* Out of line, so that the small and frequent save no register for it. */
