@@ -26,7 +26,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(start_lock);
 static const struct cuda_api *cuda;
 static atomic_bool on;
-static atomic_ulong nr_uncounted, nr_refused;
+static atomic_ulong nr_refused;
 static _Atomic(const char *) uncounted_name;
 static atomic_bool graphs_watched;
 
@@ -51,7 +51,8 @@ _Thread_local struct memory_quick memory_quick;
 
 void memory_uncounted(const char *name)
 {
-	atomic_fetch_add(&nr_uncounted, 1);
+	/* In the tenant's file, where others see it. */
+	ledger_note_uncounted(tenant_ledger());
 	if (name)
 		atomic_store(&uncounted_name, name);
 }
@@ -1147,6 +1148,6 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
 void gpupart_memory_counters_get(struct gpupart_memory_counters *counters)
 {
 	counters->refused = atomic_load(&nr_refused);
-	counters->uncounted = atomic_load(&nr_uncounted);
+	counters->uncounted = tenant_ledger() ? ledger_uncounted(tenant_ledger()) : 0;
 	counters->uncounted_call = atomic_load(&uncounted_name);
 }

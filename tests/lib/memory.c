@@ -956,8 +956,10 @@ static void body_fork(const char *arg)
 
 static void body_renamed(const char *arg)
 {
+	static struct gpupart_tenant_process processes[64];
 	struct gpupart_memory_counters counters;
 	struct cu_array_descriptor d = { 1024, 1024, 0x20, 4 };
+	int nr, told = 0;
 	CUarray array;
 
 	(void)arg;
@@ -967,6 +969,10 @@ static void body_renamed(const char *arg)
 	check(counters.uncounted == 1 && counters.uncounted_call &&
 		      !strcmp(counters.uncounted_call, "cuRenamed"),
 	      "a function that the driver gives another name is not counted, and that is said");
+	nr = gpupart_tenant_process_list(gp, processes, 64);
+	for (int i = 0; i < nr && i < 64; i++)
+		told += processes[i].pid == getpid() && processes[i].uncounted == 1;
+	check(told == 1, "others see it");
 	TRY(mem.cuArrayDestroy(array));
 }
 
