@@ -76,7 +76,7 @@ is "$(ask 's["busy"] > 0.95 and s["depth_max"] > 150 and s["depth_median"] > 50'
 is "$(ask 's["cpu_waits"] > 0.8 and 0.19 < d["processes"][0]["gpus"][0]["busy_seconds"] < 0.25')" \
 	True "busy for as long as the kernels take, and the CPU waits"
 
-measure -- "$prog" poll 50
+measure -- "$prog" poll 300
 is "$(ask '[d["verdict"], t["queries"] > 10, t["waits"], s["cpu_waits"] > 0.6]')" \
 	"['GPU-bound', True, 0, True]" "who asks again and again waits"
 
