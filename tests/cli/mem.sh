@@ -85,6 +85,14 @@ try run -i $h200 -g 1 -- sh -c 'echo "${GPUPART_TENANT-none} ${GPUPART_MEM-none}
 is "$status $out" "0 none none" "without --mem there is none of it"
 is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "nothing is left of it after ps"
 
+# The driver calls another function of ours where a quota is there before the set.
+if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
+	try run -i $h200 -t 0,5 --mem 8G -- "$tmp/census" lib/probe.ptx 0
+	is "$status $out" "0 0 1 10 11" "a set confines a program that has a quota, too"
+else
+	skip "no C compiler"
+fi
+
 # ---------------------------------------------------------------- a tenant of several
 start 1 600 --mem 1000 --name $name
 is "$(cat "$tmp/said.1")" ok "a program uses 600 bytes of 1000"
