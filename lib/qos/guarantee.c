@@ -156,7 +156,7 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	return nr;
 }
 
-/* Met, but by less than the noise asks for, while things are new: better now than by a miss. */
+/* Met, but by much less than the noise asks for, while things are new: better now than by a miss. */
 static unsigned int secure(struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int nr = enough(p, a, a->window.mean);
@@ -382,7 +382,7 @@ unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 		return raise_it(p, a);
 	a->raise = (struct qos_raise){ 0 };
 	qos_why(a, "met, at %u.%u%% of the goal", a->score / 10, a->score % 10);
-	if (a->fresh && a->window.mean < qos_target(p, a) && !a->deaf)
+	if (a->fresh && a->window.mean < 1000 + (qos_target(p, a) - 1000) * 2 / 3 && !a->deaf)
 		return secure(p, a);
 	return lower_it(p, a);
 }
