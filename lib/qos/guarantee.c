@@ -156,7 +156,7 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	return nr;
 }
 
-/* Met, but by much less than the noise asks for, while things are new: better now than by a miss. */
+/* Met, but by much less than noise asks for, while things are new: better now than by a miss. */
 static unsigned int secure(struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int nr = enough(p, a, a->window.mean);
