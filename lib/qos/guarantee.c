@@ -119,8 +119,8 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	bool slight = a->score + p->rules.hysteresis >= 1000;
 	unsigned int nr;
 
-	/* Long after a lowering it is not its fault; and while things are new it was a try. */
-	if (a->lowered && !a->fresh && p->calm < QOS_CALM * 3 / 2)
+	/* Long after a lowering it is not its fault. */
+	if (a->lowered && p->calm < QOS_CALM * 3 / 2)
 		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
 	/* It did for a while, until a load came back. */
 	if (a->had_nr > a->nr && p->calm >= QOS_CALM / 2) {
