@@ -236,6 +236,16 @@ is "$(head -n 1 "$tmp/next.log" | jq -r '[.tenants[].adopted] | join(" ")')" "$b
 is "$(head -n 1 "$tmp/next.log" | jq -r '.decision.tenants[0].set')" "${before% *}" "of which a guaranteed one stays as it is"
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "--epochs: it ends, and they go on"
 
+# Power and clocks, where NVML tells them; that of memory is not told.
+GPUPART_SIM_NVML_STATE=412500,1980 try qos run $e -f "$tmp/two.yaml" --epochs 4 --log "$tmp/power.log" --of text
+is "$(jq -s -c '[.[] | select(.event == "epoch") | .power_mw, .sm_mhz, .memory_mhz] | unique' "$tmp/power.log")" \
+	"[null,1980,412500]" "power and clocks are in the log"
+has "$(cat "$tmp/out")" "of the GPU, mean: 412.5 W, SMs at 1980 MHz" "and the means are in the table"
+try qos replay "$tmp/power.log" --json
+is "$status $(jq -c '[.mean_power_mw, .mean_sm_mhz, .mean_memory_mhz]' "$tmp/out")" "0 [412500,1980,null]" "a log with power replays"
+sed 's/"power_mw":412500/"power_mw":-5/' "$tmp/power.log" >"$tmp/power.bad"
+refused 2 "power_mw is -5" qos replay "$tmp/power.bad"
+
 # One that dies is said, and the other keeps what it has.
 "$gpupart" qos run $e -f "$tmp/two.yaml" --log "$tmp/dies.log" >"$tmp/live.out" 2>"$tmp/live.err" &
 pid=$!
