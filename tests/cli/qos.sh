@@ -332,6 +332,20 @@ file "tenants: { a: { job: no-such-job-$$ } }"
 refused 125 "no job 'no-such-job-$$' runs" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], signal: smoke } }"
 refused 125 "signal: 'smoke'" qos run $e -f "$tmp/bad.yaml"
+# Instructions per cycle: no library, one that is none, and one as CUPTI is.
+file "tenants: { a: { program: [ true ], signal: ipc } }"
+GPUPART_CUPTI=$tmp/no.so refused 125 "signal: ipc: no libcupti.so was found" qos run $e -f "$tmp/bad.yaml"
+echo 'int nothing;' >"$tmp/cupti.c"
+${CC:-cc} -shared -fPIC -o "$tmp/none.so" "$tmp/cupti.c"
+GPUPART_CUPTI=$tmp/none.so refused 125 "none.so is no CUPTI" qos run $e -f "$tmp/bad.yaml"
+echo 'int cuptiGetVersion(unsigned int *version) { *version = 130100; return 0; }' >"$tmp/cupti.c"
+${CC:-cc} -shared -fPIC -o "$tmp/cupti.so" "$tmp/cupti.c"
+if grep -q 'RmProfilingAdminOnly: 1' /proc/driver/nvidia/params 2>/dev/null && [ "$(id -u)" != 0 ]; then
+	words="may not count: RmProfilingAdminOnly is 1"
+else
+	words="(API 130100) counts a GPU's instructions, not those of each tenant"
+fi
+GPUPART_CUPTI=$tmp/cupti.so refused 125 "$words" qos run $e -f "$tmp/bad.yaml"
 file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
 refused 125 "bad.yaml:1: epoch: wants 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { floor: 40, program: [ true ] }, b: { floor: 40, program: [ true ] } }"
