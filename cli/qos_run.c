@@ -472,7 +472,10 @@ static int control_open(struct control *c, enum qos_file kind)
 	status = yaml_open(&c->yaml, c->args->cmd, "-f ", c->options->file, "a file of tenants");
 	if (status >= 0)
 		return status;
-	if (!qos_setup_read(&c->setup, &c->yaml, yaml_root(&c->yaml), kind))
+	if (!yaml_root(&c->yaml))
+		status = cmd_fail(c->args->cmd, EXIT_USAGE, "%s: nothing in it: wants tenants:",
+				  c->yaml.path);
+	else if (!qos_setup_read(&c->setup, &c->yaml, yaml_root(&c->yaml), kind))
 		status = EXIT_USAGE;
 	yaml_close(&c->yaml);
 	if (status < 0)

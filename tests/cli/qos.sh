@@ -350,6 +350,9 @@ file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
 refused 125 "bad.yaml:1: epoch: wants 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { floor: 40, program: [ true ] }, b: { floor: 40, program: [ true ] } }"
 refused 125 "the floors, at least a TPC each, are 80 TPCs" qos run $e -f "$tmp/bad.yaml"
+file "# nobody"
+refused 125 "bad.yaml: nothing in it" qos run $e -f "$tmp/bad.yaml"
+refused 2 "bad.yaml: nothing in it" qos calibrate $e -f "$tmp/bad.yaml"
 refused 125 "none.yaml" qos run $e -f "$tmp/none.such/none.yaml"
 refused 125 "no file (-f)" qos run $e
 refused 125 "--epochs '0'" qos run $e -f "$tmp/two.yaml" --epochs 0
