@@ -9,6 +9,7 @@
 
 #include <gpupart_qos.h>
 #include "args.h"
+#include "nvml.h"
 #include "out.h"
 #include "yaml.h"
 
@@ -79,6 +80,12 @@ struct qos_epoch {
 	struct qos_sample tenants[QOS_MAX_TENANTS];
 };
 
+/* Power and clocks, of all epochs in which they were looked at. */
+struct qos_gpu_sum {
+	uint64_t power_mw, sm_mhz, memory_mhz;
+	unsigned int nr_power, nr_sm, nr_memory;
+};
+
 /* A run as it goes on, and its log. */
 struct qos_session {
 	const struct qos_setup *setup;
@@ -91,6 +98,8 @@ struct qos_session {
 	unsigned int counts[QOS_MAX_TENANTS];	/* in force in this epoch */
 	struct qos_epoch *epochs;	/* those that ended */
 	unsigned int nr_epochs, room;
+	struct nvml_state state;	/* of the GPU, looked at in this epoch; -1: not */
+	struct qos_gpu_sum gpu_sum;
 };
 
 /* Makes the policy and logs its begin. -1 to go on, or a status with the line written. */
@@ -116,7 +125,7 @@ int qos_log_write(FILE *file, json_t *line);
 bool qos_log_read_begin(const json_t *line, struct qos_setup *setup, struct qos_session *session,
 			char *why);
 bool qos_log_read_step(const json_t *line, const struct qos_setup *setup, uint64_t *time_ns,
-		       struct qos_measured *measured, char *why);
+		       struct qos_measured *measured, struct nvml_state *state, char *why);
 /* Where two lines differ, as "decision.tenants[0].set", and both values; "" they do not. */
 void qos_log_difference(const json_t *logged, const json_t *now, char *text, size_t len);
 

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cupti.h"
 #include "qos.h"
 
 #define MOST_WORDS	256	/* of a program's command line */
@@ -154,7 +155,7 @@ static void take_signal(struct yaml *yaml, const yaml_node_t *map, struct qos_sp
 {
 	static const char *const names[] = { "auto", "reported", "launches" };
 	const yaml_node_t *node = yaml_get(yaml, map, "signal");
-	char text[YAML_TEXT];
+	char text[YAML_TEXT], why[512];
 
 	if (!node || !yaml_text(yaml, node, "signal", text))
 		return;
@@ -163,7 +164,10 @@ static void take_signal(struct yaml *yaml, const yaml_node_t *map, struct qos_sp
 			spec->signal = i;
 			return;
 		}
-	yaml_fail(yaml, node, "signal: '%.60s': wants auto, reported or launches", text);
+	if (!strcmp(text, "ipc"))
+		yaml_fail(yaml, node, "signal: ipc: %s", cupti_why_not(why, sizeof(why)));
+	else
+		yaml_fail(yaml, node, "signal: '%.60s': wants auto, reported or launches", text);
 }
 
 static void take_name(struct yaml *yaml, const yaml_node_t *map, const char *key, char name[64])

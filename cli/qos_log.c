@@ -4,6 +4,7 @@
  * lines read back. Decides nothing.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "qos.h"
@@ -27,6 +28,15 @@ static const char *signal_name(enum qos_signal signal)
 	static const char *const names[] = { "auto", "reported", "launches" };
 
 	return names[signal];
+}
+
+/* What is told of the GPU, where it is. */
+#define NR_STATES 3
+static const char *const state_keys[NR_STATES] = { "power_mw", "sm_mhz", "memory_mhz" };
+
+static int *state_value(struct nvml_state *state, unsigned int i)
+{
+	return i == 0 ? &state->power_mw : i == 1 ? &state->sm_mhz : &state->memory_mhz;
 }
 
 /* ------------------------------------------------------------------------- written */
@@ -108,6 +118,7 @@ json_t *qos_log_step(const struct qos_session *session, uint64_t time_ns, bool s
 		     const struct qos_measured *measured)
 {
 	json_t *line = line_new(session, swap ? "swap" : "epoch"), *list = json_array();
+	struct nvml_state state = session->state;
 
 	for (unsigned int i = 0; i < session->setup->nr; i++) {
 		const struct qos_measured *m = &measured[i];
@@ -121,6 +132,10 @@ json_t *qos_log_step(const struct qos_session *session, uint64_t time_ns, bool s
 	}
 	json_object_set_new(line, "time_ns", json_integer(time_ns));
 	json_object_set_new(line, "measured", list);
+	for (unsigned int i = 0; i < NR_STATES; i++)
+		if (*state_value(&state, i) >= 0)
+			json_object_set_new(line, state_keys[i],
+					    json_integer(*state_value(&state, i)));
 	json_object_set_new(line, "decision", decision_json(session->setup, &session->now));
 	return line;
 }
@@ -319,7 +334,7 @@ bool qos_log_read_begin(const json_t *line, struct qos_setup *setup, struct qos_
 }
 
 bool qos_log_read_step(const json_t *line, const struct qos_setup *setup, uint64_t *time_ns,
-		       struct qos_measured *measured, char *why)
+		       struct qos_measured *measured, struct nvml_state *state, char *why)
 {
 	struct reader r = { .why = why };
 	const json_t *list;
@@ -328,6 +343,9 @@ bool qos_log_read_step(const json_t *line, const struct qos_setup *setup, uint64
 	if (!read_kind(&r, line, NULL))
 		return false;
 	*time_ns = get_number(&r, line, "time_ns", INT64_MAX);
+	for (unsigned int i = 0; i < NR_STATES; i++)
+		*state_value(state, i) = json_object_get(line, state_keys[i]) ?
+					 (int)get_number(&r, line, state_keys[i], INT_MAX) : -1;
 	list = get(&r, line, "measured", JSON_ARRAY);
 	get(&r, line, "decision", JSON_OBJECT);
 	if (!r.bad && json_array_size(list) != setup->nr) {

@@ -112,7 +112,7 @@ static int replay_step(struct replay *r, const json_t *line)
 	uint64_t time_ns;
 	int status;
 
-	if (!qos_log_read_step(line, &r->setup, &time_ns, measured, why))
+	if (!qos_log_read_step(line, &r->setup, &time_ns, measured, &r->session.state, why))
 		return bad_line(r, EXIT_USAGE, "%s", why);
 	status = qos_session_step(&r->session, r->args->cmd, time_ns, measured);
 	if (status < 0)

@@ -22,6 +22,7 @@
 #include "shown.h"
 
 #define SWAP_POLLS 8	/* looks an epoch, while something drains */
+#define LOOK_SHARE 300	/* of the time: at most that part of it is spent on power and clocks */
 
 struct control {
 	const struct args *args;
@@ -37,6 +38,7 @@ struct control {
 	sigset_t mask, before;
 	uint64_t begin_ns, epoch_began_ns;
 	unsigned int most_epochs;	/* 0: no end */
+	uint64_t next_look_ns;		/* at the GPU's power and clocks */
 	int ended_by;			/* a signal to us; 0 none */
 	bool screen;
 };
@@ -298,6 +300,7 @@ static int step(struct control *c, const struct qos_measured *measured)
 	int status = qos_session_step(&c->session, c->args->cmd, live_now_ns() - c->begin_ns,
 				      measured);
 
+	c->session.state = (struct nvml_state){ -1, -1, -1 };
 	carry_out(c);
 	show(c);
 	return status;
@@ -329,6 +332,18 @@ static int swap(struct control *c)
 	return status;
 }
 
+/* Power and clocks: an epoch's, and less often where asking for them takes long. */
+static void look_at_gpu(struct control *c, uint64_t now)
+{
+	c->session.state = (struct nvml_state){ -1, -1, -1 };
+	if (now < c->next_look_ns)
+		return;
+	if (nvml_state(c->live.pci, &c->session.state))
+		c->next_look_ns = now + LOOK_SHARE * (live_now_ns() - now);
+	else
+		c->next_look_ns = UINT64_MAX;
+}
+
 static int epoch(struct control *c)
 {
 	struct qos_measured measured[QOS_MAX_TENANTS];
@@ -345,13 +360,17 @@ static int epoch(struct control *c)
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  now - c->epoch_began_ns, &measured[i]);
 	c->epoch_began_ns = now;
+	look_at_gpu(c, now);
 	return step(c, measured);
 }
 
 static int loop(struct control *c)
 {
+	struct nvml_state unused;
 	int status;
 
+	/* The library is loaded before an epoch begins. */
+	nvml_state(c->live.pci, &unused);
 	c->begin_ns = live_now_ns();
 	live_find(&c->live, true);
 	carry_out(c);
@@ -453,7 +472,10 @@ static int control_open(struct control *c, enum qos_file kind)
 	status = yaml_open(&c->yaml, c->args->cmd, "-f ", c->options->file, "a file of tenants");
 	if (status >= 0)
 		return status;
-	if (!qos_setup_read(&c->setup, &c->yaml, yaml_root(&c->yaml), kind))
+	if (!yaml_root(&c->yaml))
+		status = cmd_fail(c->args->cmd, EXIT_USAGE, "%s: nothing in it: wants tenants:",
+				  c->yaml.path);
+	else if (!qos_setup_read(&c->setup, &c->yaml, yaml_root(&c->yaml), kind))
 		status = EXIT_USAGE;
 	yaml_close(&c->yaml);
 	if (status < 0)

@@ -38,7 +38,23 @@ int qos_session_begin(struct qos_session *s, const char *cmd)
 		return cmd_fail(cmd, err == -ENOMEM ? EXIT_FAILED : EXIT_USAGE, "%s: %s",
 				setup->path, why);
 	count(s);
+	s->state = (struct nvml_state){ -1, -1, -1 };
 	return log_line(s, cmd, qos_log_begin(s));
+}
+
+static void add(int value, uint64_t *sum, unsigned int *nr)
+{
+	if (value < 0)
+		return;
+	*sum += value;
+	(*nr)++;
+}
+
+static void add_state(struct qos_gpu_sum *sum, const struct nvml_state *state)
+{
+	add(state->power_mw, &sum->power_mw, &sum->nr_power);
+	add(state->sm_mhz, &sum->sm_mhz, &sum->nr_sm);
+	add(state->memory_mhz, &sum->memory_mhz, &sum->nr_memory);
 }
 
 static int keep(struct qos_session *s, const char *cmd, uint64_t time_ns)
@@ -74,8 +90,10 @@ int qos_session_step(struct qos_session *s, const char *cmd, uint64_t time_ns,
 	int status = -1;
 
 	qos_policy_step(s->policy, measured, &s->now);
-	if (!swap)
+	if (!swap) {
+		add_state(&s->gpu_sum, &s->state);
 		status = keep(s, cmd, time_ns);
+	}
 	count(s);
 	if (status >= 0)
 		return status;

@@ -92,6 +92,27 @@ static unsigned int nr_changes(const struct qos_session *s)
 	return nr;
 }
 
+static void show_gpu(struct out *out, const struct qos_gpu_sum *sum)
+{
+	const char *between = "of the GPU, mean: ";
+
+	if (sum->nr_power) {
+		fprintf(out->file, "%s%.1f W", between, sum->power_mw / 1e3 / sum->nr_power);
+		between = ", ";
+	}
+	if (sum->nr_sm) {
+		fprintf(out->file, "%sSMs at %.0f MHz", between, (double)sum->sm_mhz / sum->nr_sm);
+		between = ", ";
+	}
+	if (sum->nr_memory) {
+		fprintf(out->file, "%smemory at %.0f MHz", between,
+			(double)sum->memory_mhz / sum->nr_memory);
+		between = ", ";
+	}
+	if (*between == ',')
+		fputc('\n', out->file);
+}
+
 void qos_text(struct out *out, const struct qos_session *s)
 {
 	char list[GPUPART_TPCSET_STRLEN], epoch[48];
@@ -107,6 +128,7 @@ void qos_text(struct out *out, const struct qos_session *s)
 	gpupart_tpcset_format_list(&s->now.reserved, list, sizeof(list));
 	fprintf(out->file, "reserved: %u TPC%s%s%s\n", reserved, reserved == 1 ? "" : "s",
 		reserved ? ": " : "", list);
+	show_gpu(out, &s->gpu_sum);
 	if (*s->now.words)
 		out_wrap(out, 0, "", s->now.words);
 }
@@ -124,6 +146,11 @@ void qos_text_changes(struct out *out, const struct qos_session *s)
 	}
 	if (*s->now.words)
 		fprintf(out->file, "%6" PRIu64 " %s\n", s->now.epoch, s->now.words);
+}
+
+static json_t *mean_json(uint64_t sum, unsigned int nr)
+{
+	return nr ? json_integer((sum + nr / 2) / nr) : json_null();
 }
 
 json_t *qos_json(const struct qos_session *s, const char *command)
@@ -155,6 +182,11 @@ json_t *qos_json(const struct qos_session *s, const char *command)
 	json_object_set_new(root, "epochs", json_integer(s->nr_epochs));
 	json_object_set_new(root, "epochs_changed", json_integer(nr_changes(s)));
 	json_object_set_new(root, "tenants", tenants);
+	json_object_set_new(root, "mean_power_mw",
+			    mean_json(s->gpu_sum.power_mw, s->gpu_sum.nr_power));
+	json_object_set_new(root, "mean_sm_mhz", mean_json(s->gpu_sum.sm_mhz, s->gpu_sum.nr_sm));
+	json_object_set_new(root, "mean_memory_mhz",
+			    mean_json(s->gpu_sum.memory_mhz, s->gpu_sum.nr_memory));
 	json_object_set_new(root, "reserved", json_string(reserved));
 	json_object_set_new(root, "words", json_string(s->now.words));
 	return root;

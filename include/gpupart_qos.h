@@ -46,7 +46,7 @@ struct qos_tenant {
 /* 0 anywhere takes the default, which stands behind it. */
 struct qos_rules {
 	unsigned int step;	/* TPCs, at most, by which one's share changes: a third of all */
-	uint32_t hysteresis;	/* of a goal, by which a goal is overfulfilled on purpose: 30 */
+	uint32_t hysteresis;	/* of a goal, by which a goal is overfulfilled on purpose: 20 */
 	unsigned int dwell;	/* good epochs before a guaranteed tenant is lowered: 2 */
 	unsigned int hold;	/* epochs without a signal in which the plan stands: 10 */
 };

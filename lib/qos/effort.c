@@ -166,6 +166,7 @@ void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts)
 	for (from = 0; from < p->nr && qos_guaranteed(&p->actors[from]); from++)
 		;
 	find_caps(p, from, caps);
+	p->growing = false;
 	for (i = from; i < p->nr; i++) {
 		counts[i] = p->actors[i].state == QOS_GONE ? 0 : p->actors[i].least;
 		rest -= counts[i];
@@ -179,8 +180,10 @@ void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts)
 		counts[i] = ramped(p, a, counts[i]);
 		/* One that takes bandwidth is let go by and by. */
 		room = a->nr ? a->nr + most_of(a->nr, 1 + p->rules.step / 4) : p->rules.step;
-		if (counts[i] > room && counts[i] > a->least)
+		if (counts[i] > room && counts[i] > a->least) {
 			counts[i] = room > a->least ? room : a->least;
+			p->growing = true;
+		}
 		explain(a, caps[i], counts[i]);
 	}
 }

@@ -57,6 +57,18 @@ static bool effort_is_least(const struct qos_policy *p)
 	return true;
 }
 
+/* The fewest of those above that did when they were seen; else @nr. */
+static unsigned int known_to_do(const struct qos_policy *p, const struct qos_actor *a,
+				unsigned int nr)
+{
+	uint64_t need = a->score ? a->curve[a->nr] * qos_target(p, a) / a->score : 0;
+
+	for (unsigned int n = most_of(a->nr, a->failed_at) + 1; need && n < nr; n++)
+		if (a->curve[n] >= need)
+			return n;
+	return nr;
+}
+
 /*
  * The TPCs that would do: in proportion to the score, and where one with fewer was seen, more
  * by as much as the answer was less than that.
@@ -107,8 +119,8 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	bool slight = a->score + p->rules.hysteresis >= 1000;
 	unsigned int nr;
 
-	/* Long after a lowering it is not its fault; and while things are new it was a try. */
-	if (a->lowered && !a->fresh && p->calm < QOS_CALM * 3 / 2)
+	/* Long after a lowering it is not its fault. */
+	if (a->lowered && p->calm < QOS_CALM * 3 / 2)
 		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
 	/* It did for a while, until a load came back. */
 	if (a->had_nr > a->nr && p->calm >= QOS_CALM / 2) {
@@ -137,14 +149,14 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	/* Missed by much: rather too many TPCs now than another epoch of it. */
 	if (a->score + 3 * p->rules.hysteresis < 1000)
 		nr += (nr - a->nr) / 4;
-	nr = most_of(nr, a->nr + 1);
+	nr = most_of(known_to_do(p, a, nr), a->nr + 1);
 	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
 	qos_why(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10, a->score % 10,
 		a->nr);
 	return nr;
 }
 
-/* Met, but by less than the noise asks for, while things are new: better now than by a miss. */
+/* Met, but by much less than noise asks for, while things are new: better now than by a miss. */
 static unsigned int secure(struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int nr = enough(p, a, a->window.mean);
@@ -186,19 +198,52 @@ static unsigned int along_slope(const struct qos_policy *p, const struct qos_act
 static unsigned int not_below(const struct qos_policy *p, const struct qos_actor *a)
 {
 	uint64_t here = a->curve[a->nr], need;
-	unsigned int n;
+	unsigned int n, least = a->nr;
 
 	if (!here || !a->window.mean)
 		return 1;
 	need = here * qos_target(p, a) / a->window.mean;
-	for (n = a->nr - 1; n && !a->curve[n]; n--)
-		;
-	if (!n || a->curve[n] >= need)
-		return n ? n : 1;
 	if (need >= here)
 		return a->nr;
-	return n + ((need - a->curve[n]) * (a->nr - n) + here - a->curve[n] - 1) /
+	/* Down to one that was too few; between it and the least that did is a straight line. */
+	for (n = a->nr - 1; n; n--) {
+		if (!a->curve[n])
+			continue;
+		if (a->curve[n] < need)
+			break;
+		least = n;
+		here = a->curve[n];
+	}
+	if (!n)
+		return least < a->nr ? least : 1;
+	return n + ((need - a->curve[n]) * (least - n) + here - a->curve[n] - 1) /
 		   (here - a->curve[n]);
+}
+
+static bool some_are_reserved(const struct qos_policy *p)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		nr += p->actors[i].nr;
+	return nr < p->board.nr_tpcs;
+}
+
+/*
+ * One TPC less, after a long time with more than it takes: where the goal is met as well if
+ * that costs twice its share, as at the edge of a wave of blocks.
+ */
+static unsigned int one_less(const struct qos_policy *p, const struct qos_actor *a)
+{
+	uint32_t worst = least_of(a->window.mean, a->window.worst + p->rules.hysteresis / 2);
+
+	if (a->t.goal == QOS_LATENCY || a->nr < 3 || a->window.nr < QOS_CALM ||
+	    a->window.misses || a->nr - 1 <= a->failed_at || a->nr - 1 < a->least ||
+	    (a->keep && a->nr <= a->keep) || some_are_reserved(p))
+		return a->nr;
+	if ((uint64_t)worst * (a->nr - 2) / a->nr < 1000 + p->rules.hysteresis / 2)
+		return a->nr;
+	return a->nr - 1;
 }
 
 /* How many TPCs fewer would do. */
@@ -223,12 +268,12 @@ static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
  * Once, when it is new: an eighth less than it seems to need. Where that makes no difference,
  * more can go; where it does, it is back an epoch later.
  */
-static unsigned int try_fewer(struct qos_actor *a)
+static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 {
-	unsigned int nr = a->nr - a->nr / 8;
+	unsigned int nr = most_of(a->nr - a->nr / 8, not_below(p, a));
 
 	if (a->fresh < 2 || a->tried || a->t.goal == QOS_LATENCY || nr < a->least ||
-	    nr <= a->failed_at)
+	    nr <= a->failed_at || nr + 1 + a->nr / 32 > a->nr)
 		return a->nr;
 	a->tried = true;
 	qos_why(a, "met, at %u.%u%% of the goal: tried with fewer than %u", a->score / 10,
@@ -265,11 +310,14 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 	/* Behind since the start: it is let catch up for longer. */
 	if (!a->fresh && a->sum < 1000 * a->sum_weight)
 		patience *= 4;
-	if (a->window.nr < patience || a->window.misses || nobody_wants(p) || qos_ramping(p))
+	if (a->window.nr < patience || a->window.misses || nobody_wants(p) ||
+	    qos_ramping(p) || p->growing)
 		return a->nr;
 	nr = fewer(p, a);
 	if (nr + 1 + a->nr / 32 > a->nr)
-		return try_fewer(a);
+		nr = a->fresh ? a->nr : one_less(p, a);
+	if (nr == a->nr)
+		return try_fewer(p, a);
 	qos_why(a, "at %u.%u%% of the goal for %u epoch%s: lowered from %u", a->window.mean / 10,
 		a->window.mean % 10, a->window.nr, a->window.nr > 1 ? "s" : "", a->nr);
 	return nr;
@@ -334,7 +382,7 @@ unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 		return raise_it(p, a);
 	a->raise = (struct qos_raise){ 0 };
 	qos_why(a, "met, at %u.%u%% of the goal", a->score / 10, a->score % 10);
-	if (a->fresh && a->window.mean < qos_target(p, a) && !a->deaf)
+	if (a->fresh && a->window.mean < 1000 + (qos_target(p, a) - 1000) * 2 / 3 && !a->deaf)
 		return secure(p, a);
 	return lower_it(p, a);
 }

@@ -367,8 +367,10 @@ static void begin_anew(struct qos_policy *p)
 		another |= !qos_guaranteed(&p->actors[i]) && p->actors[i].forgot;
 	for (i = 0; i < p->nr && another && qos_guaranteed(&p->actors[i]); i++) {
 		struct qos_actor *a = &p->actors[i];
-		uint64_t here = a->curve[a->nr];
+		uint64_t here = a->t.goal == QOS_LATENCY ? a->score : a->speed;
 
+		if (a->noise > a->noise_was)
+			a->noise = a->noise_was;
 		a->patience = p->rules.dwell;
 		a->failed_at = 0;
 		a->fresh = QOS_FRESH;
@@ -441,7 +443,7 @@ int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 	if (!p->rules.step)
 		p->rules.step = board->nr_tpcs / 3 > 2 ? board->nr_tpcs / 3 : 2;
 	if (!p->rules.hysteresis)
-		p->rules.hysteresis = 30;
+		p->rules.hysteresis = 20;
 	if (!p->rules.dwell)
 		p->rules.dwell = 2;
 	if (!p->rules.hold)

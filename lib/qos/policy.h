@@ -55,6 +55,7 @@ struct qos_actor {
 
 	struct qos_window window;
 	uint32_t noise;			/* mean distance of scores from their mean, thousandths */
+	uint32_t noise_was;		/* .. without the last epoch */
 	unsigned int fresh;		/* epochs left in which what is known of it is new */
 	unsigned int patience;		/* epochs that a lowering waits */
 	unsigned int failed_at;		/* TPCs with which the goal was missed; 0 none */
@@ -90,6 +91,7 @@ struct qos_policy {
 	struct qos_actor actors[QOS_MAX_TENANTS];	/* guaranteed ones first */
 	uint64_t epoch;
 	bool swapping;
+	bool growing;				/* best effort will have more in the next epoch */
 	uint8_t drains[GPUPART_MAX_TPCS];	/* 1 + the actor whose blocks may be on that TPC */
 	unsigned int calm;			/* epochs since the last change */
 	unsigned int wants[QOS_MAX_TENANTS];	/* what guaranteed ones ask for */

@@ -195,6 +195,7 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t value)
 {
 	uint64_t *known = &a->curve[a->nr], off, room;
+	bool sudden;
 
 	if (*known) {
 		off = value > *known ? value - *known : *known - value;
@@ -205,8 +206,10 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 			a->strange = 0;
 			*known += (int64_t)(value - *known) / 4;
 		} else if (++a->strange >= 2 || is_another(a, off, *known, room)) {
+			/* Of best effort the value may be of both loads. */
+			sudden = a->strange < 2 && !qos_guaranteed(a);
 			forget(p, a);
-			*known = value;
+			*known = sudden ? 0 : value;
 		}
 	} else {
 		*known = value;
@@ -263,10 +266,11 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 	struct qos_window *w = &a->window;
 	uint32_t off, weight;
 
-	if (w->nr && w->mean) {
+	a->noise_was = a->noise;
+	/* A change of load is no noise. */
+	if (w->nr && w->mean && !a->strange && !a->forgot) {
 		off = value > w->mean ? value - w->mean : w->mean - value;
 		off = times(off, 1000 * NOISE_SCALE, w->mean);
-		/* A change of load is no noise. */
 		if (off <= 200 * NOISE_SCALE)
 			a->noise += ((int32_t)off - (int32_t)a->noise) / 8;
 	}
@@ -288,7 +292,8 @@ static void heard(const struct qos_policy *p, struct qos_actor *a, const struct 
 	a->silent = 0;
 	if (!a->begun)
 		a->fresh = QOS_FRESH;
-	else if (a->fresh && !qos_ramping(p) && !(a->moved && a->lowered && a->fresh == 1))
+	else if (a->fresh && !qos_ramping(p) && !p->growing &&
+		 !(a->moved && a->lowered && a->fresh == 1))
 		a->fresh--;
 	a->begun = true;
 	a->speed = latency ? 0 : times(m->work, 1000000000, ns);

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: MIT
 """Run by tests/gpu/qos.sh: the two programs, and what is made of the times they leave.
 
-qos.py infer TIMES          inference without end: a ResNet-50's requests, one after another
+qos.py infer TIMES MODE     inference without end: a ResNet-50's requests, one after another;
+                            the file MODE says serve or idle
 qos.py train TIMES MODE     training without end; the file MODE says train, idle or copy
 qos.py phases MODE LOAD S   the load "steady", "bursts" or "bad" for S seconds
+qos.py power FILE           without end: power and clocks, as NVML tells them
 qos.py alone MARKS TIMES    requests a second in the segment "alone"
+qos.py fits FOLDER GOAL NAME  exits with 0 where the goal is met in that segment
 qos.py judge FOLDER GOAL    every segment against the goal, as TAP
 """
+import bisect
 import json
 import os
 import sys
 import time
 
 EPOCH = 0.2
+SHORT = 0.85     # of the few epochs of a fixed split: all but one
 
 
 def reporter():
@@ -21,7 +26,21 @@ def reporter():
     return gpupart.progress_add
 
 
-def infer(times):
+class Mode:
+    """The word in a file, looked at 50 times a second."""
+
+    def __init__(self, path):
+        self.path, self.word, self.asked = path, "", 0.0
+
+    def now(self):
+        if time.monotonic() - self.asked > 0.02:
+            self.asked = time.monotonic()
+            with open(self.path) as f:
+                self.word = f.read().strip() or self.word
+        return self.word
+
+
+def infer(times, mode_file):
     import torch
     import torchvision
     report = reporter()
@@ -37,7 +56,11 @@ def infer(times):
         with torch.cuda.graph(graph):
             model(x)
         f.write("ready\n")
+        mode = Mode(mode_file)
         while True:
+            if mode.now() == "idle":
+                time.sleep(0.005)
+                continue
             graph.replay()
             torch.cuda.synchronize()
             report()
@@ -62,14 +85,11 @@ def train(times, mode_file):
     for _ in range(3):
         step()
     torch.cuda.synchronize()
-    mode, asked = "train", 0.0
+    modes = Mode(mode_file)
     with open(times, "w", buffering=1) as f:
         f.write("ready\n")
         while True:
-            if time.monotonic() - asked > 0.02:
-                asked = time.monotonic()
-                with open(mode_file) as m:
-                    mode = m.read().strip() or mode
+            mode = modes.now()
             if mode == "idle":
                 time.sleep(0.005)
                 continue
@@ -105,6 +125,37 @@ def phases(mode_file, load, seconds):
         time.sleep(0.01)
 
 
+def power(path):
+    """Time, mW, MHz of the SMs and of the memory, ten times a second."""
+    import ctypes
+    nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    device = ctypes.c_void_p()
+    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
+        sys.exit("no NVML here")
+    value = ctypes.c_uint()
+    with open(path, "w", buffering=1) as f:
+        while True:
+            row = ["%.6f" % time.monotonic()]
+            rc = nvml.nvmlDeviceGetPowerUsage(device, ctypes.byref(value))
+            row.append("-" if rc else str(value.value))
+            for clock in (1, 2):
+                rc = nvml.nvmlDeviceGetClockInfo(device, clock, ctypes.byref(value))
+                row.append("-" if rc else str(value.value))
+            f.write(" ".join(row) + "\n")
+            time.sleep(0.1)
+
+
+def read_power(path, begin, end):
+    """Means of a segment; NVML's power is that of about a second."""
+    try:
+        with open(path) as f:
+            rows = [line.split() for line in f if line.endswith("\n")]
+    except OSError:
+        return None
+    rows = [r[1:] for r in rows if begin + 1.5 <= float(r[0]) < end and "-" not in r]
+    return [sum(float(r[i]) for r in rows) / len(rows) for i in range(3)] if rows else None
+
+
 def read_times(path):
     with open(path) as f:
         rows = [line.split() for line in f if line[0] != "r" and line.endswith("\n")]
@@ -119,13 +170,27 @@ def read_marks(path):
             if i + 1 < len(rows)]
 
 
+def done(times, at):
+    """
+    Requests that were done at @at, and the part of the one that was under way: an epoch's edge
+    is no reason to count one more or less.
+    """
+    i = bisect.bisect_right(times, at)
+    if not i or i == len(times):
+        return float(i)
+    return i + (at - times[i - 1]) / (times[i] - times[i - 1])
+
+
 def epochs(times, begin, end):
     """How many of @times are in each whole epoch."""
-    counts = [0] * int((end - begin) / EPOCH)
-    for t, _ in times:
-        if begin <= t < begin + len(counts) * EPOCH:
-            counts[int((t - begin) / EPOCH)] += 1
-    return counts
+    times = [t for t, _ in times]
+    edges = [done(times, begin + i * EPOCH) for i in range(int((end - begin) / EPOCH + 1e-6) + 1)]
+    return [b - a for a, b in zip(edges, edges[1:])]
+
+
+def is_met(counts, goal):
+    """The share of epochs in which the goal was met."""
+    return sum(c >= goal * EPOCH for c in counts) / max(len(counts), 1)
 
 
 def alone(marks, times):
@@ -135,80 +200,150 @@ def alone(marks, times):
             print("%.1f" % (sum(counts) / len(counts) / EPOCH))
 
 
-def changes(log):
-    """Epochs with a change of the log of a controller, and what it says of the goal."""
-    rows = [json.loads(line) for line in open(log)]
-    rows = [r["decision"] for r in rows if r["event"] == "epoch"]
-    return [r["changed"] for r in rows], [r["tenants"][0]["score_milli"] for r in rows]
+def fits(folder, goal, segment):
+    times = read_times(f"{folder}/infer.times")
+    found = [m for m in read_marks(f"{folder}/marks") if m[0] == segment]
+    return 0 if is_met(epochs(times, *found[-1][1:])[1:], goal) >= SHORT else 1
+
+
+class Log:
+    """Epochs of a controller's log."""
+
+    def __init__(self, path):
+        with open(path) as f:
+            rows = [json.loads(line) for line in f]
+        rows = [r for r in rows if r["event"] == "epoch"]
+        self.changed = [i for i, r in enumerate(rows) if r["decision"]["changed"]]
+        self.scores = [r["decision"]["tenants"][0]["score_milli"] for r in rows]
+        self.work = [r["measured"][-1]["work_milli"] for r in rows]
+        self.reserved = [r["decision"]["reserved"] for r in rows]
+        self.watts = [r["power_mw"] / 1000 for r in rows if "power_mw" in r]
+
+    def flips(self, load):
+        """Epochs in which the neighbour's load became another one, by its own work."""
+        w = self.work
+        if load == "bursts":
+            return [e for e in range(6, len(w) - 1) if (w[e] == 0) != (w[e - 1] == 0) and
+                    (w[e] == 0) == (w[e + 1] == 0)]
+        if load == "bad":
+            return [e for e in range(20, len(w)) if
+                    w[e] > 1.5 * sorted(w[e - 20:e])[10]][:1]
+        return []
+
+    def most_changes(self, flips):
+        """In 20 epochs of one load, its first five left out."""
+        begins, most = [0] + flips, 0
+        for begin, end in zip(begins, begins[1:] + [len(self.work)]):
+            late = [i for i in self.changed if begin + 5 <= i < end]
+            most = max([most] + [sum(i <= j < i + 20 for j in late) for i in late])
+        return most
+
+
+class Tap:
+    def __init__(self):
+        self.nr, self.good = 0, True
+
+    def ok(self, holds, words):
+        self.nr += 1
+        self.good &= bool(holds)
+        print(f"{'ok' if holds else 'not ok'} {self.nr} - {words}")
+
+
+def measure(folder, goal):
+    """Of every segment, the share of epochs with the goal met and the neighbour's work."""
+    times = {name: read_times(f"{folder}/{name}.times") for name in ("infer", "train")}
+    met, work, watts = {}, {}, {}
+    for name, begin, end in read_marks(f"{folder}/marks"):
+        if name == "-":
+            continue
+        counts = epochs(times["infer"], begin, end)[5 if name.startswith("qos") else 1:]
+        rest = [x for x in times["train"] if begin <= x[0] < end]
+        met[name] = is_met(counts, goal)
+        work[name] = {m: sum(x[1] == m for x in rest) / (end - begin) for m in ("train", "copy")}
+        work[name]["infer"] = sum(counts) / max(len(counts), 1) / EPOCH
+        watts[name] = read_power(f"{folder}/power", begin, end)
+        said = "" if name.startswith("power") else f"goal met in {100 * met[name]:5.1f} %; "
+        print("# %-18s %4d epochs, %sinference %6.1f/s; training %6.1f steps/s, "
+              "%6.1f copies/s%s" % (name, len(counts), said, work[name]["infer"],
+                                    work[name]["train"], work[name]["copy"],
+                                    "; %.1f W, SMs at %.0f MHz, memory at %.0f MHz" % (
+                                        watts[name][0] / 1000, *watts[name][1:])
+                                    if watts[name] else ""))
+    return met, work, watts
+
+
+def judge_best_effort(tap, load, run, met, work):
+    """Against one fixed split for all that the load does: that of its worst part."""
+    modes = ("train", "copy") if load == "bad" else ("train",)
+    fixed = {m: {int(n.split("-")[2]): work[n][m] for n in work
+                 if n.startswith(f"fixed-{m}-") and met[n] >= SHORT} for m in modes}
+    fit = set.intersection(*(set(fixed[m]) for m in modes))
+    if not fit:
+        tap.ok(False, f"{load}: a fixed split meets the goal")
+        return
+    best = min(fit)
+    factor = {"steady": 1.0, "bursts": 0.5, "bad": 0.5}[load]
+    for m in modes:
+        gain = work[run][m] / (fixed[m][best] * factor)
+        tap.ok(gain >= 0.9, f"{load}: {m}: {gain:.3f} of what the best fixed split gives, "
+               f"{best} TPCs for inference: {work[run][m]:.1f} and "
+               f"{fixed[m][best] * factor:.1f} a second")
+
+
+def judge_load(tap, folder, load, met, work):
+    run, log = f"qos-{load}", Log(f"{folder}/{load}.log")
+    share = sum(s >= 1000 for s in log.scores[5:]) / len(log.scores[5:])
+    tap.ok(share >= 0.99, f"{load}: by the log the goal was met in {100 * share:.1f} % of "
+           f"{len(log.scores) - 5} epochs, {100 * met[run]:.1f} % by the requests' own times")
+    for other, words in ("none", "no control"), ("half", "half and half"):
+        tap.ok(met[f"{other}-{load}"] < 0.99,
+               f"{load}: not with {words}: {100 * met[f'{other}-{load}']:.1f} %, "
+               f"{work[f'{other}-{load}']['infer']:.1f} requests a second")
+    judge_best_effort(tap, load, run, met, work)
+    flips = log.flips(load)
+    print(f"# {load}: another load from epochs {flips} on; changes in epochs {log.changed}")
+    for flip in flips:
+        late = [i for i in log.changed if flip <= i < flip + 15]
+        settled = late[-1] - flip + 1 if late else 0
+        tap.ok(settled <= 5, f"{load}: settled {settled} epochs after epoch {flip}")
+    if load == "bad":
+        tap.ok(len(flips) == 1, f"{load}: the log shows when the load changed")
+    most = log.most_changes(flips)
+    tap.ok(most <= 1, f"{load}: while the load stays, at most {most} changes in 20 epochs")
+    with open(f"{folder}/{load}.cpu") as f:
+        cpu = float(f.read())
+    tap.ok(cpu < 0.01, f"{load}: the controller took {100 * cpu:.2f} % of one core")
+
+
+def judge_power(tap, folder, work, watts):
+    """Reported, not judged, but for its being told, and for what the controller reserves."""
+    names = [n for n in work if n.startswith("power-")]
+    tap.ok(all(watts[n] for n in names), f"power: told in all of {len(names)} segments")
+    log = Log(f"{folder}/power.log")
+    tap.ok(log.reserved[-1], "power: the controller reserves what a memory-intensive tenant does "
+           f"not need: {log.reserved[-1] or 'nothing'}")
+    tap.ok(len(log.watts) >= len(log.work) / 3,
+           f"power: in the controller's log in {len(log.watts)} of {len(log.work)} epochs, mean "
+           f"{sum(log.watts) / max(len(log.watts), 1):.1f} W")
+    print(f"# power: changes in epochs {log.changed}")
 
 
 def judge(folder, goal):
-    times = {name: read_times(f"{folder}/{name}.times") for name in ("infer", "train")}
-    marks = read_marks(f"{folder}/marks")
-    need, met, work = goal * EPOCH, {}, {}
-    for name, begin, end in marks:
-        if name == "-":
-            continue
-        counts = epochs(times["infer"], begin, end)
-        rest = [x for x in times["train"] if begin <= x[0] < end]
-        # Timestamps fall into epochs of their own: one request more or less is no miss.
-        counts = counts[5:] if name.startswith("qos") else counts[1:]
-        met[name] = sum(c + 1 > need for c in counts) / max(len(counts), 1)
-        work[name] = {m: sum(x[1] == m for x in rest) / (end - begin) for m in ("train", "copy")}
-        print("# %-18s %4d epochs, goal met in %5.1f %%; inference %6.1f/s; "
-              "training %6.1f steps/s, %6.1f copies/s" % (name, len(counts), 100 * met[name],
-                                  sum(counts) / max(len(counts), 1) / EPOCH,
-                                  work[name]["train"], work[name]["copy"]))
-    nr = 0
-
-    def ok(holds, words):
-        nonlocal nr
-        nr += 1
-        print(f"{'ok' if holds else 'not ok'} {nr} - {words}")
-        return holds
-
-    good = True
-    fixed = {m: {int(n.split("-")[2]): work[n][m] for n in work
-                 if n.startswith(f"fixed-{m}-") and met[n] >= 0.99} for m in ("train", "copy")}
+    met, work, watts = measure(folder, goal)
+    tap = Tap()
     for load in ("steady", "bursts", "bad"):
-        run = f"qos-{load}"
-        if run not in met:
-            continue
-        changed, scores = changes(f"{folder}/{load}.log")
-        share = sum(s >= 1000 for s in scores[5:]) / len(scores[5:])
-        good &= ok(share >= 0.99, f"{load}: by the log the goal was met in {100 * share:.1f} % of "
-                   f"{len(scores) - 5} epochs, {100 * met[run]:.1f} % by the requests' own times")
-        for other in ("none", "half"):
-            good &= ok(met[f"{other}-{load}"] < 0.99, f"{load}: not with "
-                       f"{'no control' if other == 'none' else 'half and half'}: "
-                       f"{100 * met[f'{other}-{load}']:.1f} %")
-        # One split for all that the load does: that of its worst part.
-        modes = ("train", "copy") if load == "bad" else ("train",)
-        fit = set.intersection(*(set(fixed[m]) for m in modes))
-        best = min(fit) if fit else None
-        if best is None:
-            good &= ok(False, f"{load}: a fixed split meets the goal")
-            continue
-        factor = {"steady": 1.0, "bursts": 0.5, "bad": 0.5}[load]
-        for m in modes:
-            gain = work[run][m] / (fixed[m][best] * factor)
-            good &= ok(gain >= 0.9, f"{load}: {m}: {gain:.3f} of what the best fixed split gives, "
-                       f"{best} TPCs for inference: {work[run][m]:.1f} and "
-                       f"{fixed[m][best] * factor:.1f} a second")
-        late = [i for i, c in enumerate(changed) if c]
-        print(f"# {load}: changes in epochs {late}")
-        if load == "steady":
-            later = [i for i in late if i >= 5]
-            most = max([sum(i <= j < i + 20 for j in later) for i in later] or [0])
-            good &= ok(most <= 1, f"steady: after 5 epochs at most {most} changes in 20 epochs")
-        cpu = float(open(f"{folder}/{load}.cpu").read())
-        good &= ok(cpu < 0.01, f"{load}: the controller took {100 * cpu:.2f} % of one core")
-    print(f"1..{nr}")
-    return 0 if good else 1
+        if f"qos-{load}" in met:
+            judge_load(tap, folder, load, met, work)
+    if "power-alone-controlled" in work:
+        judge_power(tap, folder, work, watts)
+    print(f"1..{tap.nr}")
+    return 0 if tap.good else 1
 
 
 COMMANDS = {"infer": infer, "train": train, "alone": alone,
             "phases": lambda m, load, s: phases(m, load, float(s)),
+            "power": power,
+            "fits": lambda folder, goal, segment: fits(folder, float(goal), segment),
             "judge": lambda folder, goal: judge(folder, float(goal))}
 if __name__ == "__main__":
     sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]) or 0)

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # `gpupart qos` on a GPU, as TAP: PyTorch inference that is to keep a share of its speed alone
-# (ALPHA, 0.6) beside training under MPS, with three loads; without control, half and half, fixed
-# splits and the controller in one run, on the same two processes. OUT=FOLDER keeps all of it;
-# LOADS= some of "steady bursts bad", SECONDS_EACH= of each under control (64).
+# (ALPHA, 0.65) beside training under MPS, with three loads; without control, half and half, the
+# best fixed split and the controller in one run, on the same two processes; and the power of a
+# memory-intensive one, with TPCs left reserved and without. OUT=FOLDER keeps all of it; LOADS=
+# some of "steady bursts bad power", SECONDS_EACH= of each under control (64), SPLITS= TPCs of
+# fixed splits that are tried, in place of a search.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 gpupart=$build/bin/gpupart
 here=$(cd "$(dirname "$0")" && pwd)
-loads=${LOADS:-steady bursts bad} length=${SECONDS_EACH:-64} alpha=${ALPHA:-0.6}
+loads=${LOADS:-steady bursts bad power} length=${SECONDS_EACH:-64} alpha=${ALPHA:-0.65}
 skip_all() { echo "1..0 # SKIP $1"; exit 77; }
 [ -e /dev/nvidiactl ] || skip_all "no NVIDIA driver here"
 PATH=$PATH:/usr/local/nvidia/bin
@@ -24,8 +26,9 @@ mkdir -p "$out"
 mkdir -m 700 "$tmp/run"
 export XDG_RUNTIME_DIR="$tmp/run" XDG_CACHE_HOME="$tmp/cache" PYTHONPATH="$here/../../python" \
 	GPUPART_LIBRARY="$build/lib/libgpupart.so.0"
-mode=$tmp/mode
+mode=$tmp/mode serve=$tmp/serve
 echo train >"$mode"
+echo serve >"$serve"
 rm -f "$out/marks"
 mark() { python3 -c "import time; print('%.6f $1' % time.monotonic())" >>"$out/marks"; }
 tpcs=$("$gpupart" topology --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["tpcs"]))')
@@ -50,6 +53,30 @@ split() {	# split N: inference has the first N
 	"$gpupart" set train -t "$1-$((tpcs - 1))" >/dev/null
 	"$gpupart" set infer -t "0-$(($1 - 1))" >/dev/null
 }
+fits() {	# fits WHAT N: whether a fixed split with N for inference meets the goal
+	split "$2"
+	mark "fixed-$1-$2"
+	sleep 1.6
+	mark -
+	python3 "$here/qos.py" fits "$out" "$goal" "fixed-$1-$2"
+}
+# The fewest TPCs for inference that do: by halves, and then the four below one by one, for
+# speed does not rise in a smooth line. best= them, or nothing.
+search() {
+	low=8 high=$((tpcs - 2)) best=
+	while [ $low -le $high ]; do
+		middle=$(((low + high) / 2))
+		if fits "$1" $middle; then
+			best=$middle high=$((middle - 1))
+		else
+			low=$((middle + 1))
+		fi
+	done
+	[ -n "$best" ] || return
+	for n in $((best - 1)) $((best - 2)) $((best - 3)) $((best - 4)); do
+		grep -q " fixed-$1-$n\$" "$out/marks" || ! fits "$1" $n || best=$n
+	done
+}
 whole() { "$gpupart" set infer -a >/dev/null; "$gpupart" set train -a >/dev/null; }
 halves() { "$gpupart" set train -u 1 >/dev/null; "$gpupart" set infer -u 0 >/dev/null; }
 load() {	# load NAME SECONDS LABEL
@@ -60,7 +87,40 @@ load() {	# load NAME SECONDS LABEL
 	echo train >"$mode"
 }
 
-begin infer
+# power_of NAME: mean power of a segment is that of the samples in it.
+power_of() { mark "power-$1"; sleep 7; mark -; }
+# A memory-intensive one, the copies, by themselves and beside inference: with what it does not
+# need given away, kept, and reserved; and what the controller makes of it.
+power() {
+	echo copy >"$mode"
+	echo idle >"$serve"
+	"$gpupart" set train -a >/dev/null
+	power_of "alone-all"
+	"$gpupart" set train -t "0-$((tpcs / 2 - 1))" >/dev/null
+	power_of "alone-half"
+	# From a quarter on: what it makes of more is seen on the way up.
+	"$gpupart" set train -t "0-$((tpcs / 4 - 1))" >/dev/null
+	printf 'epoch: 200ms\ntenants:\n  train: { job: train, signal: reported }\n' \
+		>"$tmp/power.yaml"
+	mark "power-alone-controlled"
+	"$gpupart" qos run -f "$tmp/power.yaml" --mps --epochs 50 --log "$out/power.log" \
+		-o "$out/power.svg" >"$out/power.txt" 2>&1
+	mark -
+	echo serve >"$serve"
+	few=$((tpcs * 2 / 5)) half=$((tpcs / 2))
+	"$gpupart" set infer -t "0-$((few - 1))" >/dev/null
+	"$gpupart" set train -t "$few-$((tpcs - 1))" >/dev/null
+	power_of "beside-kept"
+	"$gpupart" set train -t "$half-$((tpcs - 1))" >/dev/null
+	power_of "beside-reserved"
+	"$gpupart" set infer -t "0-$((half - 1))" >/dev/null
+	power_of "beside-given-away"
+	echo train >"$mode"
+}
+
+python3 "$here/qos.py" power "$out/power" &
+pids="$pids $!"
+begin infer "$serve"
 mark alone
 sleep 3
 mark -
@@ -68,15 +128,26 @@ alone=$(python3 "$here/qos.py" alone "$out/marks" "$out/infer.times")
 goal=$(python3 -c "print('%.1f' % ($alone * $alpha))")
 echo "# alone $alone/s, the goal $goal/s"
 begin train "$mode"
-for what in train copy; do
-	echo $what >"$mode"
-	for n in ${SPLITS:-34 36 38 40 42 44 48 52 54 56 58 60}; do
-		[ "$n" -lt "$tpcs" ] || continue
-		split "$n"
-		mark "fixed-$what-$n"
-		sleep 1.6
-	done
-	mark -
+both=
+[ "$loads" = power ] || both='train copy'
+case " $loads " in *" bad "*) ;; *) both=${both%copy} ;; esac
+for what in $both; do
+	echo "$what" >"$mode"
+	if [ -n "${SPLITS:-}" ]; then
+		for n in $SPLITS; do
+			[ "$n" -ge "$tpcs" ] || fits "$what" "$n" || :
+		done
+		continue
+	fi
+	search "$what"
+	echo "# $what: the best fixed split has ${best:-none} TPCs for inference"
+	# What is best for one of them is looked at beside the other, too.
+	[ "$what" != train ] || best_train=$best
+	if [ "$what" = copy ] && [ -n "$best" ]; then
+		grep -q " fixed-copy-$best_train\$" "$out/marks" || fits copy "$best_train" || :
+		echo train >"$mode"
+		grep -q " fixed-train-$best\$" "$out/marks" || fits train "$best" || :
+	fi
 done
 echo train >"$mode"
 cat >"$tmp/tenants.yaml" <<YAML
@@ -86,6 +157,7 @@ tenants:
   train: { job: train, signal: reported }
 YAML
 for l in $loads; do
+	[ "$l" != power ] || continue
 	[ "$l" = steady ] && short=6 || short=20
 	whole
 	load "$l" "$short" "none-$l"
@@ -108,4 +180,5 @@ for l in $loads; do
 		echo "not ok - $l: the log does not replay: $(tail -n 1 "$out/$l.replay")"
 done
 cp "$tmp/tenants.yaml" "$out/"
+case " $loads " in *" power "*) power ;; esac
 python3 "$here/qos.py" judge "$out" "$goal"
