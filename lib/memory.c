@@ -49,6 +49,20 @@ static _Thread_local bool inside;
 
 _Thread_local struct memory_quick memory_quick;
 
+/*
+ * Nobody has the lock while he waits for a GPU: what runs there may end only once another
+ * thread has gone on.
+ */
+static void give_turn(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void take_turn(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
 void memory_uncounted(const char *name)
 {
 	atomic_fetch_add(&nr_uncounted, 1);
@@ -189,7 +203,9 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 	if (!memory_gpu_pool_before(gpu, pool, a->bytes))
 		return;
 	/* What was freed in this stream's order may not be free yet. */
+	give_turn();
 	cuda->stream_sync(stream);
+	take_turn();
 	if (memory_gpu_pool_before(gpu, pool, a->bytes))
 		refuse(arguments);
 }
@@ -313,8 +329,8 @@ static struct memory_item *note(enum memory_key by, uint64_t key, uint64_t bytes
 	return item;
 }
 
-/* It was given although it is more than fits: back with it. */
-static void undo(const void *arguments)
+/* It was given although it is more than fits: back with it, which may wait for the GPU. */
+static void take_back(const void *arguments)
 {
 	uint64_t got = out(arguments);
 	void *handle = (void *)(uintptr_t)got, *stream;
@@ -362,6 +378,13 @@ static void undo(const void *arguments)
 		return;
 	}
 	*(uint64_t *)(uintptr_t)first(arguments) = 0;
+}
+
+static void undo(const void *arguments)
+{
+	give_turn();
+	take_back(arguments);
+	take_turn();
 }
 
 static void out_of_memory(const struct cuda_call_params *params)
@@ -1124,7 +1147,7 @@ static int watch(struct gpupart *gp)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	memory_real_open(cuda);
-	memory_gpu_start(cuda);
+	memory_gpu_start(cuda, &lock);
 	err = hook_watch_memory(gp, cuda);
 	if (err)
 		return err;

@@ -31,12 +31,14 @@
 #define MEASURE_NS	20000000ull
 
 static const struct cuda_api *cuda;
+static pthread_mutex_t *turn;
 atomic_uint memory_gpu_epoch;
 static _Atomic(struct memory_gpu *) by_device[MEMORY_MAX_DEVICES];
 
-void memory_gpu_start(const struct cuda_api *api)
+void memory_gpu_start(const struct cuda_api *api, pthread_mutex_t *lock)
 {
 	cuda = api;
+	turn = lock;
 }
 
 struct memory_gpu *memory_gpu_known(int device)
@@ -159,12 +161,16 @@ void memory_gpu_captures(int more)
 
 /*
  * As the driver does it by itself before it says that memory is out. What was freed in a
- * stream's order goes back once somebody has waited, which would end a capture.
+ * stream's order goes back once somebody has waited, which would end a capture. Meanwhile
+ * other threads may have changed all that is told of @gpu.
  */
 static void give_back(struct memory_gpu *gpu)
 {
-	if (!nr_captures && cuda->ctx_sync && pools_reserved(gpu))
+	if (!nr_captures && cuda->ctx_sync && pools_reserved(gpu)) {
+		pthread_mutex_unlock(turn);
 		cuda->ctx_sync();
+		pthread_mutex_lock(turn);
+	}
 	for (unsigned int i = 0; cuda->pool_trim && i < gpu->nr_pools; i++)
 		cuda->pool_trim(gpu->known_pools[i], 0);
 	if (gpu->has_graphs && cuda->graph_mem_trim && !cuda->graph_mem_trim(gpu->device)) {
@@ -208,6 +214,11 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 
 	if (memory_gpu_charge(gpu, MEMORY_SLAB))
 		return -ENOMEM;
+	/* Another thread may have made it while a GPU was waited for. */
+	if (memory_slab_enter(address)) {
+		memory_gpu_release(gpu, MEMORY_SLAB);
+		return 0;
+	}
 	item = memory_slab_make(address) ?
 		       memory_table_add(MEMORY_BY_SLAB, address / MEMORY_SLAB) : NULL;
 	gpu->held += MEMORY_SLAB;
@@ -261,8 +272,11 @@ static bool pools_unused(const struct memory_gpu *gpu)
 	return false;
 }
 
+/* No less than @bytes are charged, if they fit. */
 static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 {
+	if (bytes <= gpu->overhead)
+		return true;
 	if (ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->overhead))
 		return false;
 	gpu->overhead = bytes;
@@ -280,10 +294,12 @@ static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
 		return 0;
 	if (pools_unused(gpu)) {
 		give_back(gpu);
+		/* That may have taken time, and what was measured be old. */
+		gpu->due = true;
 		if (overhead_fits(gpu, taken + SPARE))
 			return 0;
 	}
-	if (taken > gpu->overhead && !overhead_fits(gpu, taken)) {
+	if (!overhead_fits(gpu, taken)) {
 		if (strict)
 			return -ENOMEM;
 		ledger_charge_always(tenant_ledger(), gpu->index, taken - gpu->overhead);

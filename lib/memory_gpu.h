@@ -7,6 +7,7 @@
 #ifndef GPUPART_LIB_MEMORY_GPU_H
 #define GPUPART_LIB_MEMORY_GPU_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include "cuda.h"
 #include "ledger.h"
@@ -39,8 +40,11 @@ struct memory_gpu {
 	unsigned int nr_pools;
 };
 
-/* Once, before the others. */
-void memory_gpu_start(const struct cuda_api *cuda);
+/*
+ * Once, before the others. @lock is memory.c's: while a GPU is waited for it is another
+ * thread's to take, as what runs there may end only once that has gone on.
+ */
+void memory_gpu_start(const struct cuda_api *cuda, pthread_mutex_t *lock);
 
 /* NULL: no such device, or no room in the ledger. Calls the driver at first. */
 struct memory_gpu *memory_gpu_of_device(int device);

@@ -899,6 +899,84 @@ static void body_threads(const char *arg)
 	balanced("all freed");
 }
 
+/* ------------------------------------------------ threads that wait, several GPUs */
+
+static const char census[] =
+	".version 4.2\n.target sm_30\n.address_size 64\n"
+	".visible .entry gpupart_census(.param .u64 out, .param .u32 ns)\n{ ret; }\n";
+
+static CUstream busy;
+
+/* Work that lasts @ns, in @busy. */
+static void keep_busy(uint32_t ns)
+{
+	CUfunction function;
+	CUmodule loaded;
+	uint64_t out;
+	void *params[] = { &out, &ns };
+
+	TRY(cu.cuMemAlloc_v2(&out, MIB));
+	TRY(cu.cuStreamCreate(&busy, 1));
+	TRY(cu.cuModuleLoadData(&loaded, census));
+	TRY(cu.cuModuleGetFunction(&function, loaded, "gpupart_census"));
+	TRY(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, busy, params, NULL));
+}
+
+static void *ask_too_much(void *arg)
+{
+	CUresult *error = arg;
+	uint64_t address;
+
+	TRY(cu.cuCtxSetCurrent(ctx));
+	*error = cu.cuMemAlloc_v2(&address, 6 * GIB);
+	return NULL;
+}
+
+static void *ask_too_much_async(void *arg)
+{
+	CUresult *error = arg;
+	uint64_t address;
+
+	TRY(cu.cuCtxSetCurrent(ctx));
+	*error = mem.cuMemAllocAsync(&address, 6 * GIB, busy);
+	return NULL;
+}
+
+/* What it waits for may end only once another thread has gone on: NCCL, a thread a GPU. */
+static void body_waits(const char *arg)
+{
+	CUresult errors[2] = { CUDA_SUCCESS };
+	uint64_t address, other, small;
+	pthread_t threads[2];
+	CUcontext second;
+
+	(void)arg;
+	setenv("GPUPART_SIM_HOST_CLOCK", "1", 1);
+	begin();
+	TRY(cu.cuCtxCreate_v2(&second, 0, 1));
+	TRY(cu.cuMemAlloc_v2(&other, 64 * MIB));
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(mem.cuMemAllocAsync(&address, 100 * MIB, NULL));
+	keep_busy(4000000000u);
+	pthread_create(&threads[0], NULL, ask_too_much, &errors[0]);
+	pthread_create(&threads[1], NULL, ask_too_much_async, &errors[1]);
+	usleep(300000);
+	TRY(cu.cuCtxSetCurrent(second));
+	TRY(cu.cuMemFree_v2(other));
+	TRY(cu.cuMemAlloc_v2(&other, 64 * MIB));
+	TRY(cu.cuMemAlloc_v2(&small, 100));
+	TRY(mem.cuMemAllocAsync(&address, 64 * MIB, NULL));
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(cu.cuMemAlloc_v2(&other, 64 * MIB));
+	check(cu.cuStreamQuery(busy) == CUDA_ERROR_NOT_READY,
+	      "who asks too much and waits for the GPU keeps no thread from memory");
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	check(errors[0] == OUT_OF_MEMORY && errors[1] == OUT_OF_MEMORY,
+	      "and has none in the end: errors %d, %d", errors[0], errors[1]);
+	check(charged() >= context + 164 * MIB && real() <= 4 * GIB, "the accounts are right");
+}
+
 static void body_fork(const char *arg)
 {
 	uint64_t a, b;
@@ -1062,6 +1140,8 @@ static void simulated_only(void)
 	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_LAZY_CODE=25165824", NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
+	quota("others go on while one waits", body_waits, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E,
+	      NULL);
 }
 
 int main(void)
