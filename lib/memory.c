@@ -39,6 +39,7 @@ static _Thread_local struct {
 	const void *arguments;
 	struct memory_gpu *gpu;
 	uint64_t charged, before;
+	uint64_t grows;		/* asked of a pool, which may grow for it */
 	struct memory_item *taken;
 	struct memory_change change;
 	bool refused, in_flight, blind;
@@ -119,6 +120,17 @@ static void land(void)
 	if (now.in_flight)
 		now.gpu->in_flight--;
 	now.in_flight = false;
+	if (now.grows)
+		memory_gpu_pool_ends(now.gpu, now.grows);
+	now.grows = 0;
+}
+
+static int grow_pool(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+{
+	int err = memory_gpu_pool_before(gpu, pool, bytes);
+
+	now.grows = err ? 0 : bytes;
+	return err;
 }
 
 static void refuse(const void *arguments)
@@ -200,13 +212,13 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 	}
 	memory_quick.credit = 0;
 	now.gpu = gpu;
-	if (!memory_gpu_pool_before(gpu, pool, a->bytes))
+	if (!grow_pool(gpu, pool, a->bytes))
 		return;
 	/* What was freed in this stream's order may not be free yet. */
 	give_turn();
 	cuda->stream_sync(stream);
 	take_turn();
-	if (memory_gpu_pool_before(gpu, pool, a->bytes))
+	if (grow_pool(gpu, pool, a->bytes))
 		refuse(arguments);
 }
 

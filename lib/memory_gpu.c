@@ -29,6 +29,7 @@
 #define POOL_AHEAD_MOST	(256ull << 20)
 #define PLENTY		16
 #define MEASURE_NS	20000000ull
+#define GROWN_WAITS	10	/* ms, for calls of other threads to end */
 
 static const struct cuda_api *cuda;
 static pthread_mutex_t *turn;
@@ -138,16 +139,21 @@ static void credits_end(struct memory_gpu *gpu)
 	gpu->lent = 0;
 }
 
+/* No more than @bytes, and what the calls under way may take, is charged for pools. */
+static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
+{
+	bytes += gpu->growing;
+	if (gpu->pools <= bytes)
+		return;
+	memory_gpu_release(gpu, gpu->pools - bytes);
+	gpu->pools = bytes;
+}
+
 /* No more is charged for pools than they have: what they hand out next is looked at. */
 static void pools_tighten(struct memory_gpu *gpu)
 {
-	uint64_t reserved = pools_reserved(gpu);
-
 	credits_end(gpu);
-	if (gpu->pools > reserved) {
-		memory_gpu_release(gpu, gpu->pools - reserved);
-		gpu->pools = reserved;
-	}
+	pools_lower(gpu, pools_reserved(gpu));
 }
 
 static int nr_captures;
@@ -191,6 +197,25 @@ static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 	return 0;
 }
 
+/*
+ * A pool that has grown for a call whose end is yet to come counts twice until then, if
+ * another call has asked how large it is.
+ */
+static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < GROWN_WAITS && gpu->growing; i++) {
+		pthread_mutex_unlock(turn);
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(turn);
+		pools_tighten(gpu);
+		if (!charge_now(gpu, bytes))
+			return 0;
+	}
+	return -ENOMEM;
+}
+
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
 {
 	int err;
@@ -203,7 +228,9 @@ int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
 	if (!charge_now(gpu, bytes))
 		return 0;
 	give_back(gpu);
-	return charge_now(gpu, bytes);
+	if (!charge_now(gpu, bytes))
+		return 0;
+	return charge_when_grown(gpu, bytes);
 }
 
 /* ---------------------------------------------------------------------------- slabs */
@@ -423,25 +450,30 @@ static uint64_t growth(uint64_t bytes)
 	return (bytes + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
 }
 
-/* Charged for pools becomes @bytes, or not. */
+/* Charged for pools becomes no less than @bytes, or stays. */
+static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (bytes <= gpu->pools)
+		return 0;
+	if (ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools))
+		return -ENOMEM;
+	gpu->pools = bytes;
+	return 0;
+}
+
+/* Charged for pools becomes @bytes, and what the calls under way may take, or not. */
 static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 {
-	int err = 0;
-
-	if (bytes < gpu->pools)
-		memory_gpu_release(gpu, gpu->pools - bytes);
-	else if (bytes > gpu->pools)
-		err = ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools);
-	if (!err)
-		gpu->pools = bytes;
-	return err;
+	pools_lower(gpu, bytes);
+	return pools_raise(gpu, bytes + gpu->growing);
 }
 
 /* Whether it fits into what the pool has already, as far as one can tell. */
-static bool pool_has_room(void *pool, uint64_t bytes)
+static bool pool_has_room(const struct memory_gpu *gpu, void *pool, uint64_t bytes)
 {
 	uint64_t reserved, used;
 
+	bytes += gpu->growing;
 	return !cuda->pool_attr(pool, CUDA_POOL_RESERVED, &reserved) &&
 	       !cuda->pool_attr(pool, CUDA_POOL_USED, &used) && used < reserved &&
 	       reserved - used >= bytes;
@@ -472,7 +504,8 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *t
 {
 	uint64_t ahead;
 
-	if (!cuda->pool_attr || gpu->lacking || bytes > gpu->total)
+	/* The end of such a call is not seen: a large one's growth would be anybody's. */
+	if (!cuda->pool_attr || gpu->lacking || bytes > POOL_AHEAD)
 		return false;
 	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
 	if (ahead < POOL_UNIT ||
@@ -483,15 +516,24 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *t
 	return true;
 }
 
-int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+/* What threads may yet use of what they were lent. */
+static uint64_t lent_out(const struct memory_gpu *gpu)
+{
+	return gpu->lent ? gpu->lent + POOL_UNIT : 0;
+}
+
+static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 {
 	uint64_t reserved;
 
-	credits_end(gpu);
 	if (!cuda->pool_attr || bytes > gpu->total)
 		return bytes > gpu->total ? -ENOMEM : 0;
 	reserved = pools_reserved(gpu);
-	if (pool_has_room(pool, bytes))
+	if (gpu->lent && !gpu->lacking &&
+	    !pools_raise(gpu, reserved + gpu->growing + lent_out(gpu) + growth(bytes)))
+		return 0;
+	credits_end(gpu);
+	if (pool_has_room(gpu, pool, bytes))
 		return 0;
 	/* What is given back on the way changes what is reserved. */
 	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
@@ -504,9 +546,26 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 	return -ENOMEM;
 }
 
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+{
+	int err = pool_charge(gpu, pool, bytes);
+
+	if (!err)
+		gpu->growing += growth(bytes);
+	return err;
+}
+
+void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes)
+{
+	gpu->growing -= growth(bytes);
+}
+
 int memory_gpu_pool_after(struct memory_gpu *gpu)
 {
-	return pools_set(gpu, pools_reserved(gpu));
+	uint64_t reserved = pools_reserved(gpu);
+
+	pools_lower(gpu, reserved + lent_out(gpu));
+	return pools_raise(gpu, reserved);
 }
 
 void memory_gpu_pool_undone(struct memory_gpu *gpu)
@@ -515,10 +574,10 @@ void memory_gpu_pool_undone(struct memory_gpu *gpu)
 
 	give_back(gpu);
 	reserved = pools_reserved(gpu);
-	if (reserved > gpu->pools)
-		memory_gpu_charge_always(gpu, reserved - gpu->pools);
-	else
-		memory_gpu_release(gpu, gpu->pools - reserved);
+	pools_lower(gpu, reserved);
+	if (reserved <= gpu->pools)
+		return;
+	memory_gpu_charge_always(gpu, reserved - gpu->pools);
 	gpu->pools = reserved;
 }
 

@@ -23,6 +23,7 @@ struct memory_gpu {
 	uint64_t held, unseen, overhead, pools, graphs;
 	uint64_t lacking;		/* of what is charged ahead for code: it did not fit */
 	uint64_t foreign;		/* in the driver's figure, and another's */
+	uint64_t growing;		/* by which pools may grow in calls under way */
 	void *pool;			/* the one in use; NULL: to be asked for */
 	/* Of what is charged ahead for pools, what threads have since the epoch began. */
 	uint64_t lent;
@@ -91,10 +92,12 @@ extern atomic_uint memory_gpu_epoch;
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *thread,
 			   uint64_t *credit);
 /*
- * Where there is not: 0, and its growth is charged, or it has room; -ENOMEM. After it
- * memory_gpu_pool_after() is wanted.
+ * Where there is not: 0, and its growth is charged, or it has room; -ENOMEM. After 0
+ * memory_gpu_pool_ends() with the same @bytes is wanted, and then memory_gpu_pool_after().
  */
 int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes);
+/* The call has ended: what its pool grew by is in what pools have. */
+void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes);
 /* As much as pools have now; -ENOMEM: that is more than fits. */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
 /* Then, when what was too much is free: pools give back what they keep; it is charged for. */

@@ -6,6 +6,7 @@
  */
 #include <gpupart.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include "sim_program.h"
 
@@ -899,6 +900,53 @@ static void body_threads(const char *arg)
 	balanced("all freed");
 }
 
+static atomic_uint passed;	/* times that more than the quota was there */
+
+static void *churn_pool(void *arg)
+{
+	unsigned int seed = (uintptr_t)arg;
+	uint64_t address[8] = { 0 }, *slot;
+	CUstream stream;
+
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(cu.cuStreamCreate(&stream, 1));
+	for (int i = 0; i < 4000; i++) {
+		slot = &address[rand_r(&seed) % 8];
+		if (*slot) {
+			TRY(mem.cuMemFreeAsync(*slot, stream));
+			*slot = 0;
+			if (rand_r(&seed) % 3 == 0)
+				TRY(cu.cuStreamSynchronize(stream));
+		} else if (mem.cuMemAllocAsync(slot, (1 + rand_r(&seed) % 700) * MIB, stream)) {
+			*slot = 0;
+		}
+		passed += real() > 4 * GIB;
+	}
+	for (int i = 0; i < 8; i++)
+		if (address[i])
+			TRY(mem.cuMemFreeAsync(address[i], stream));
+	TRY(cu.cuStreamSynchronize(stream));
+	return NULL;
+}
+
+/* What one thread's pool is about to grow by is not there for the next. */
+static void body_pool_threads(const char *arg)
+{
+	uint64_t address, left, total;
+	pthread_t threads[4];
+
+	(void)arg;
+	begin();
+	for (uintptr_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, churn_pool, (void *)(i + 1));
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	check(!passed, "four threads' pools: never more than the quota (%u times)", passed);
+	TRY(mem.cuMemGetInfo_v2(&left, &total));
+	balanced("all freed");
+	check(!mem.cuMemAllocAsync(&address, 3 * GIB, NULL), "and all can be had again");
+}
+
 /* ------------------------------------------------ threads that wait, several GPUs */
 
 static const char census[] =
@@ -1169,6 +1217,7 @@ int main(void)
 	quota("kills", body_kills, "17179869184", NULL, NULL);
 	quota("limit change", body_change, FOUR, NULL, NULL);
 	quota("threads", body_threads, FOUR, NULL, NULL);
+	quota("threads and pools", body_pool_threads, FOUR, NULL, NULL);
 	quota("fork", body_fork, FOUR, NULL, NULL);
 	quota("refused", body_refused_count, FOUR, NULL, NULL);
 	quota("no quota", body_unlimited, NULL, NULL, NULL);
