@@ -185,6 +185,29 @@ static void quick_start(uint64_t credit, uint64_t pool, const void *ctx)
 	};
 }
 
+/* Memory is of the stream's GPU, whatever the current context's is. */
+static atomic_bool streams_cross;
+
+static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
+{
+	struct memory_gpu *gpu, *current = gpu_now();
+	int device, err;
+	void *own;
+
+	/* 1 and 2 are the current context's default streams. */
+	if (atomic_load_explicit(&only_gpu, memory_order_acquire) || (uintptr_t)stream <= 2 ||
+	    !cuda->stream_ctx || cuda->stream_ctx(stream, &own) || own == ctx ||
+	    cuda->ctx_push(own))
+		return current;
+	err = cuda->ctx_device(&device);
+	cuda->ctx_pop(&own);
+	gpu = err ? current : gpu_by_device(device);
+	/* A thread's credit is for one stream from now on. */
+	if (gpu != current && !atomic_exchange(&streams_cross, true))
+		atomic_fetch_add(&memory_gpu_epoch, 1);
+	return gpu;
+}
+
 static void begin_async(const void *arguments, void *stream, void *pool, const void *ctx)
 {
 	struct memory_gpu *gpu = pool ? memory_gpu_of_pool(pool) : NULL;
@@ -199,15 +222,19 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 	if (cuda->stream_capturing(stream, &capturing) || capturing)
 		return;
 	if (!gpu)
-		gpu = gpu_now();
+		gpu = gpu_of_stream(stream, ctx);
 	if (!gpu)
 		return;
+	/* The same argument of the other function. */
+	if (!pool && atomic_load_explicit(&streams_cross, memory_order_relaxed))
+		named = (uintptr_t)stream;
 	memory_gpu_measure_soon(gpu);
 	pool = memory_gpu_pool(gpu, pool);
 	if (!pool)
 		return;
 	if (memory_gpu_pool_ahead(gpu, a->bytes, &memory_quick, &credit)) {
-		quick_start(credit, named, ctx);
+		if (named || !atomic_load_explicit(&streams_cross, memory_order_relaxed))
+			quick_start(credit, named, ctx);
 		return;
 	}
 	memory_quick.credit = 0;

@@ -17,7 +17,7 @@ struct memory_quick {
 	unsigned int epoch;
 	bool busy;		/* in a call that was looked at, and whose end will be */
 	const void *ctx;
-	uint64_t pool;		/* NULL: the function has no such argument */
+	uint64_t pool;		/* or stream, what the third argument is; 0: any */
 	uint64_t credit;	/* bytes */
 };
 

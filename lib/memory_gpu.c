@@ -410,9 +410,18 @@ void *memory_gpu_pool(struct memory_gpu *gpu, void *pool)
 	return pool;
 }
 
+static bool is_pool_of(const void *pool, int device)
+{
+	void *own;
+
+	return (cuda->device_pool && !cuda->device_pool(&own, device) && own == pool) ||
+	       (cuda->default_pool && !cuda->default_pool(&own, device) && own == pool);
+}
+
 struct memory_gpu *memory_gpu_of_pool(const void *pool)
 {
 	struct memory_gpu *gpu;
+	int count;
 
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
 		gpu = memory_gpu_known(device);
@@ -420,6 +429,12 @@ struct memory_gpu *memory_gpu_of_pool(const void *pool)
 			if (gpu->known_pools[i] == pool)
 				return gpu;
 	}
+	/* One that nobody had to make. */
+	if (cuda->device_count(&count))
+		return NULL;
+	for (int device = 0; device < count && device < MEMORY_MAX_DEVICES; device++)
+		if (is_pool_of(pool, device))
+			return memory_gpu_of_device(device);
 	return NULL;
 }
 

@@ -80,7 +80,7 @@ void memory_gpu_measure_soon(struct memory_gpu *gpu);
 /* A pool whose memory is this GPU's, or NULL for the one that is in use there now; which. */
 void *memory_gpu_pool(struct memory_gpu *gpu, void *pool);
 void memory_gpu_pool_goes(void *pool);
-/* The GPU that it was named for, or NULL. */
+/* The GPU that it was named for, or is the default or current one of; or NULL. */
 struct memory_gpu *memory_gpu_of_pool(const void *pool);
 /* Threads' credits of an earlier epoch are void. Without the lock. */
 extern atomic_uint memory_gpu_epoch;

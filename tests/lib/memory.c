@@ -1025,6 +1025,62 @@ static void body_waits(const char *arg)
 	check(charged() >= context + 164 * MIB && real() <= 4 * GIB, "the accounts are right");
 }
 
+static uint64_t real_of(int device)
+{
+	uint64_t own = 0, all = 0;
+
+	mem.gpupart_sim_memory(device, &own, &all);
+	return all;
+}
+
+static uint64_t charged_of(const char *address)
+{
+	struct gpupart_tenant t = { .used = 0 };
+
+	gpupart_tenant_get(gp, NULL, address, &t);
+	return t.used;
+}
+
+/* Memory of one GPU that is got while another is current is that one's. */
+static void body_two_gpus(const char *arg)
+{
+	uint64_t address, threshold = UINT64_MAX, first;
+	CUcontext second;
+	CUmemoryPool pool;
+	CUstream stream;
+	char other[20];
+	int nr;
+
+	(void)arg;
+	begin();
+	TRY(cu.cuDeviceGetPCIBusId(other, sizeof(other), 1));
+	TRY(cu.cuCtxCreate_v2(&second, 0, 1));
+	TRY(cu.cuStreamCreate(&stream, 1));
+	TRY(cu.cuCtxSetCurrent(ctx));
+	first = charged();
+	TRY(mem.cuDeviceGetDefaultMemPool(&pool, 1));
+	TRY(mem.cuMemPoolSetAttribute(pool, 4, &threshold));
+	TRY(mem.cuMemAllocFromPoolAsync(&address, GIB, pool, stream));
+	check(charged() == first && charged_of(other) >= real_of(1),
+	      "the other GPU's pool is charged there: %llu MiB for %llu",
+	      (unsigned long long)(charged_of(other) / MIB), (unsigned long long)(real_of(1) / MIB));
+	TRY(mem.cuMemAllocAsync(&address, GIB, stream));
+	check(charged() == first && charged_of(other) >= real_of(1),
+	      "and what comes in the order of a stream of that GPU: %llu MiB for %llu",
+	      (unsigned long long)(charged_of(other) / MIB), (unsigned long long)(real_of(1) / MIB));
+	for (nr = 0; nr < 300; nr++)
+		if (mem.cuMemAllocAsync(&address, 20 * MIB, nr % 2 ? stream : NULL))
+			break;
+	check(nr > 100 && nr < 200 && real_of(1) <= 4 * GIB && charged_of(other) >= real_of(1) &&
+		      charged() >= real(),
+	      "in turns for both %d fit: %llu MiB are charged for %llu, %llu for %llu", nr,
+	      (unsigned long long)(charged() / MIB), (unsigned long long)(real() / MIB),
+	      (unsigned long long)(charged_of(other) / MIB),
+	      (unsigned long long)(real_of(1) / MIB));
+	check(mem.cuMemAllocFromPoolAsync(&address, 3 * GIB, pool, NULL) == OUT_OF_MEMORY &&
+		      !cu.cuMemAlloc_v2(&address, GIB), "each has a quota of its own");
+}
+
 static void body_fork(const char *arg)
 {
 	uint64_t a, b;
@@ -1188,6 +1244,7 @@ static void simulated_only(void)
 	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_LAZY_CODE=25165824", NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
+	quota("two GPUs", body_two_gpus, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
 	quota("others go on while one waits", body_waits, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E,
 	      NULL);
 }
