@@ -1041,6 +1041,37 @@ static uint64_t charged_of(const char *address)
 	return t.used;
 }
 
+static uint64_t total_of(int device)
+{
+	uint64_t total = 0;
+
+	TRY(cu.cuDeviceTotalMem_v2(&total, device));
+	return total;
+}
+
+/* What is asked for without a GPU holds on each, on those that come too. */
+static void body_two_quotas(const char *arg)
+{
+	const char *name = getenv("GPUPART_TENANT");
+	struct gpupart_tenant t;
+	char other[20];
+
+	(void)arg;
+	begin();
+	TRY(cu.cuDeviceGetPCIBusId(other, sizeof(other), 1));
+	check(!gpupart_tenant_quota_set(gp, NULL, NULL, 2 * GIB, NULL) && total_of(0) == 2 * GIB,
+	      "2 GiB on each GPU");
+	check(!gpupart_tenant_get(gp, NULL, other, &t) && t.quota == 2 * GIB && !t.used,
+	      "also on one that nobody has used yet");
+	check(total_of(1) == 2 * GIB, "where it then holds, whatever the program began with");
+	check(!gpupart_tenant_begin(gp, name, pci, 3 * GIB, NULL) && total_of(0) == 3 * GIB &&
+		      total_of(1) == 3 * GIB, "a run with another quota changes it on each");
+	check(!gpupart_tenant_quota_set(gp, NULL, other, GIB, NULL) && total_of(0) == 3 * GIB &&
+		      total_of(1) == GIB, "1 GiB on one of them");
+	check(!gpupart_tenant_begin(gp, name, pci, 3 * GIB, NULL) && total_of(1) == GIB,
+	      "stays where a run has the quota that is there");
+}
+
 /* Memory of one GPU that is got while another is current is that one's. */
 static void body_two_gpus(const char *arg)
 {
@@ -1244,6 +1275,7 @@ static void simulated_only(void)
 	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_LAZY_CODE=25165824", NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
+	quota("two GPUs' quotas", body_two_quotas, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
 	quota("two GPUs", body_two_gpus, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
 	quota("others go on while one waits", body_waits, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E,
 	      NULL);
