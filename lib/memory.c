@@ -947,14 +947,16 @@ static void answer_free(const uint64_t *words)
 {
 	size_t *free_bytes = (size_t *)(uintptr_t)words[0];
 	size_t *total = (size_t *)(uintptr_t)words[1];
-	uint64_t told_free = *free_bytes, told_total = *total;
+	uint64_t told_free = free_bytes ? *free_bytes : 0, told_total = total ? *total : 0;
 	struct memory_gpu *gpu = gpu_now();
 
 	if (!gpu)
 		return;
 	memory_gpu_answer(gpu, &told_free, &told_total);
-	*free_bytes = told_free;
-	*total = told_total;
+	if (free_bytes)
+		*free_bytes = told_free;
+	if (total)
+		*total = told_total;
 }
 
 static void answer_total(const uint64_t *words)
@@ -963,7 +965,7 @@ static void answer_total(const uint64_t *words)
 	size_t *total = (size_t *)(uintptr_t)words[0];
 	uint64_t quota = gpu ? ledger_quota(tenant_ledger(), gpu->index) : 0;
 
-	if (quota && *total > quota)
+	if (quota && total && *total > quota)
 		*total = quota;
 }
 
@@ -1170,9 +1172,14 @@ void memory_callback(const struct memory_call *call, const struct cuda_call_para
 
 /* ---------------------------------------------------------------------------- start */
 
+/*
+ * Where the parent had used a GPU, CUDA does not work in the child. Else the child has the
+ * driver's calls told as its parent would, and joins with its first GPU.
+ */
 static void after_fork(void)
 {
-	atomic_store(&on, false);
+	if (memory_gpu_any())
+		atomic_store(&on, false);
 }
 
 /* Once; without a driver there is nothing to count. */

@@ -48,6 +48,14 @@ struct memory_gpu *memory_gpu_known(int device)
 		       atomic_load_explicit(&by_device[device], memory_order_acquire) : NULL;
 }
 
+bool memory_gpu_any(void)
+{
+	for (int device = 0; device < MEMORY_MAX_DEVICES; device++)
+		if (memory_gpu_known(device))
+			return true;
+	return false;
+}
+
 static bool identify(struct memory_gpu *gpu)
 {
 	size_t total;

@@ -49,6 +49,8 @@ void memory_gpu_start(const struct cuda_api *cuda, pthread_mutex_t *lock);
 
 /* NULL: no such device, or no room in the ledger. Calls the driver at first. */
 struct memory_gpu *memory_gpu_of_device(int device);
+/* Whether it found any, ever. */
+bool memory_gpu_any(void);
 /* Found by memory_gpu_of_device() before; without the lock. */
 struct memory_gpu *memory_gpu_known(int device);
 

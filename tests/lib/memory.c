@@ -655,6 +655,26 @@ static void body_graphs(const char *arg)
 	TRY(cu.cuGraphExecDestroy(exec));
 }
 
+/* Nobody who finds too little ends what another captures: vLLM's warm-up. */
+static void body_captured(const char *arg)
+{
+	CUstream stream;
+	CUgraph graph;
+	uint64_t address;
+
+	(void)arg;
+	begin();
+	TRY(mem.cuMemAllocAsync(&address, 100 * MIB, NULL));
+	TRY(mem.cuMemFreeAsync(address, NULL));
+	TRY(cu.cuStreamCreate(&stream, 1));
+	TRY(cu.cuStreamBeginCapture_v2(stream, 0));
+	TRY(mem.cuMemAllocAsync(&address, 20 * MIB, stream));
+	check(cu.cuMemAlloc_v2(&address, 5 * GIB) == OUT_OF_MEMORY, "5 GiB are out of memory");
+	check(!cu.cuStreamEndCapture(stream, &graph) && graph,
+	      "what was captured meanwhile is a graph");
+	check(!cu.cuMemAlloc_v2(&address, 3 * GIB), "and what fits is had after it");
+}
+
 /* ------------------------------------------------------------------------- sharing */
 
 static void body_import(const char *arg)
@@ -1131,6 +1151,42 @@ static void body_fork(const char *arg)
 	balanced("and goes on");
 }
 
+/* 0: the quota holds in the child that has just begun to use a GPU. */
+static int use_in_child(void)
+{
+	uint64_t a;
+
+	resolve();
+	if (gpupart_memory_start(gp, NULL, 0) || cu.cuCtxCreate_v2(&ctx, 0, 0))
+		return 1;
+	if (cu.cuMemAlloc_v2(&a, GIB) || charged() < GIB || tenant().nr_processes != 2)
+		return 2;
+	return cu.cuMemAlloc_v2(&a, 4 * GIB) == OUT_OF_MEMORY ? 0 : 3;
+}
+
+/* A server that prepares all but CUDA, and forks. */
+static void body_fork_first(const char *arg)
+{
+	char name[32];
+	int status;
+	pid_t pid;
+
+	(void)arg;
+	gpupart_open(&gp);
+	snprintf(name, sizeof(name), "test-first-%d", getpid());
+	check(!gpupart_memory_start(gp, name, 4 * GIB), "in a tenant, before cuInit: %s",
+	      gpupart_error(gp));
+	pid = fork();
+	if (!pid)
+		_exit(use_in_child());
+	waitpid(pid, &status, 0);
+	check(!status, "the quota holds in the child of a fork that uses a GPU first: %d", status);
+	resolve();
+	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
+	balanced("and then in the parent");
+	gpupart_tenant_list(gp, NULL, 0);
+}
+
 static void body_renamed(const char *arg)
 {
 	struct gpupart_memory_counters counters;
@@ -1256,7 +1312,7 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 	if (only && strcmp(only, name))
 		return;
 	snprintf(name_variable, sizeof(name_variable), "GPUPART_TENANT=test-%d-%d", getpid(), nr++);
-	snprintf(bytes_variable, sizeof(bytes_variable), "GPUPART_MEM=%s", bytes);
+	snprintf(bytes_variable, sizeof(bytes_variable), "GPUPART_MEM=%s", bytes ? bytes : "");
 	if (!bytes) {
 		env[2] = fault;
 		env[3] = env[4] = NULL;
@@ -1302,12 +1358,14 @@ int main(void)
 	quota("false out of memory", body_pool_keeps, FOUR, NULL, NULL);
 	quota("pools", body_pool_steps, FOUR, NULL, NULL);
 	quota("graphs", body_graphs, FOUR, NULL, NULL);
+	quota("captured", body_captured, FOUR, NULL, NULL);
 	quota("two processes", body_two, FOUR, NULL, NULL);
 	quota("kills", body_kills, "17179869184", NULL, NULL);
 	quota("limit change", body_change, FOUR, NULL, NULL);
 	quota("threads", body_threads, FOUR, NULL, NULL);
 	quota("threads and pools", body_pool_threads, FOUR, NULL, NULL);
 	quota("fork", body_fork, FOUR, NULL, NULL);
+	quota("fork before CUDA", body_fork_first, NULL, NULL, NULL);
 	quota("refused", body_refused_count, FOUR, NULL, NULL);
 	quota("no quota", body_unlimited, NULL, NULL, NULL);
 	quota("workspaces", body_workspaces, FOUR, NULL, NULL);
