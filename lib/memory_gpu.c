@@ -22,11 +22,13 @@
 #define SPARE_SLACK	(8ull << 20)
 /*
  * Charged ahead for pools where there is plenty, so that most calls need not look: for some
- * more of the size that is asked for now, and at most that part of what is left.
+ * more of the size that is asked for now, twice as much where that was used up soon, and at
+ * most that part of what is left.
  */
 #define POOL_AHEAD	(64ull << 20)
 #define POOL_AHEAD_NR	8
 #define POOL_AHEAD_MOST	(256ull << 20)
+#define POOL_AHEAD_NS	20000000ull
 #define PLENTY		16
 #define MEASURE_NS	20000000ull
 #define GROWN_WAITS	10	/* ms, for calls of other threads to end */
@@ -161,6 +163,7 @@ static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 static void pools_tighten(struct memory_gpu *gpu)
 {
 	credits_end(gpu);
+	gpu->ahead = 0;
 	pools_lower(gpu, pools_reserved(gpu));
 }
 
@@ -522,6 +525,16 @@ static uint64_t credit_of(struct memory_gpu *gpu, uint64_t ahead, const void *th
 	return share;
 }
 
+static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
+{
+	uint64_t ahead = POOL_AHEAD + POOL_AHEAD_NR * bytes, now = now_ns();
+
+	if (now - gpu->ahead_ns <= POOL_AHEAD_NS && gpu->ahead * 2 > ahead)
+		ahead = gpu->ahead * 2;
+	gpu->ahead_ns = now;
+	return least(ahead, POOL_AHEAD_MOST);
+}
+
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *thread,
 			   uint64_t *credit)
 {
@@ -530,10 +543,11 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *t
 	/* The end of such a call is not seen: a large one's growth would be anybody's. */
 	if (!cuda->pool_attr || gpu->lacking || bytes > POOL_AHEAD)
 		return false;
-	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
+	ahead = least(plenty(gpu), ahead_wanted(gpu, bytes));
 	if (ahead < POOL_UNIT ||
 	    pools_set(gpu, pools_reserved(gpu) + growth(bytes) + ahead))
 		return false;
+	gpu->ahead = ahead;
 	/* Each use may take twice what it asks for, and one unit for all of them. */
 	*credit = credit_of(gpu, ahead - POOL_UNIT, thread) / 2;
 	return true;
@@ -556,6 +570,7 @@ static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 	    !pools_raise(gpu, reserved + gpu->growing + lent_out(gpu) + growth(bytes)))
 		return 0;
 	credits_end(gpu);
+	gpu->ahead = 0;
 	if (pool_has_room(gpu, pool, bytes))
 		return 0;
 	/* What is given back on the way changes what is reserved. */
