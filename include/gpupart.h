@@ -699,9 +699,9 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 /*
  * The same for a tenant that need not be there yet, and where @bytes is another quota than
  * was last given so, or with NULL, also for its other GPUs: what is to become its first
- * process, or to start it, is a job of that name or id. For that process GPUPART_TENANT, the name, and
- * GPUPART_MEM, the bytes, belong into the environment. -ENOSPC, -EACCES, .. where /dev/shm
- * cannot be written.
+ * process, or to start it, is a job of that name or id. For that process GPUPART_TENANT, the
+ * name, and GPUPART_MEM, the bytes, belong into the environment. -ENOSPC, -EACCES, .. where
+ * /dev/shm cannot be written.
  */
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before);

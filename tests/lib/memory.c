@@ -1150,11 +1150,13 @@ static void body_two_gpus(const char *arg)
 	TRY(mem.cuMemAllocFromPoolAsync(&address, GIB, pool, stream));
 	check(charged() == first && charged_of(other) >= real_of(1),
 	      "the other GPU's pool is charged there: %llu MiB for %llu",
-	      (unsigned long long)(charged_of(other) / MIB), (unsigned long long)(real_of(1) / MIB));
+	      (unsigned long long)(charged_of(other) / MIB),
+	      (unsigned long long)(real_of(1) / MIB));
 	TRY(mem.cuMemAllocAsync(&address, GIB, stream));
 	check(charged() == first && charged_of(other) >= real_of(1),
 	      "and what comes in the order of a stream of that GPU: %llu MiB for %llu",
-	      (unsigned long long)(charged_of(other) / MIB), (unsigned long long)(real_of(1) / MIB));
+	      (unsigned long long)(charged_of(other) / MIB),
+	      (unsigned long long)(real_of(1) / MIB));
 	for (nr = 0; nr < 300; nr++)
 		if (mem.cuMemAllocAsync(&address, 20 * MIB, nr % 2 ? stream : NULL))
 			break;
