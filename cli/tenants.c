@@ -192,6 +192,7 @@ void tenants_note_above(const char *cmd, const struct gpupart_tenant *tenant)
 
 struct change {
 	const struct gpupart_tenant *tenant;
+	const char *pci;	/* NULL: GPUs that it uses first later on, too */
 	uint64_t bytes;
 	int pid;		/* one of its processes, or 0 */
 };
@@ -207,9 +208,9 @@ static void change(struct gpupart *gp, const struct change *change, struct chang
 {
 	const struct gpupart_tenant *tenant = change->tenant;
 
-	changed->err = gpupart_tenant_quota_set(gp, tenant->name, tenant->pci, change->bytes,
+	changed->err = gpupart_tenant_quota_set(gp, tenant->name, change->pci, change->bytes,
 						&changed->before);
-	if (!changed->err)
+	if (!changed->err && change->pci)
 		changed->err = gpupart_tenant_get(gp, tenant->name, tenant->pci, &changed->now);
 	if (changed->err)
 		snprintf(changed->why, sizeof(changed->why), "%s", gpupart_error(gp));
@@ -234,20 +235,28 @@ static void change_as(void *arg, void *result)
 	}
 }
 
+/* -1, or a status. */
+static int change_by_owner(const struct args *args, struct gpupart *gp,
+			   const struct change *wanted, struct changed *changed)
+{
+	if (wanted->tenant->uid == geteuid())
+		change(gp, wanted, changed);
+	else if (child_call(change_as, (void *)wanted, changed, sizeof(*changed), CHANGE_SECONDS,
+			    changed->why, sizeof(changed->why)))
+		changed->err = -EIO;
+	return changed->err ? cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->why) : -1;
+}
+
 static int change_one(const struct args *args, struct gpupart *gp, const struct change *wanted,
 		      struct out *out, json_t *rows)
 {
 	const struct gpupart_tenant *tenant = wanted->tenant;
 	char old[TENANTS_SIZE_STRLEN], new[TENANTS_SIZE_STRLEN];
 	struct changed changed = { 0 };
+	int status = change_by_owner(args, gp, wanted, &changed);
 
-	if (tenant->uid == geteuid())
-		change(gp, wanted, &changed);
-	else if (child_call(change_as, (void *)wanted, &changed, sizeof(changed), CHANGE_SECONDS,
-			    changed.why, sizeof(changed.why)))
-		changed.err = -EIO;
-	if (changed.err)
-		return cmd_fail(args->cmd, EXIT_FAILED, "%s", changed.why);
+	if (status >= 0)
+		return status;
 	if (rows)
 		json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:I, s:I}",
 			"tenant", tenant->name, "gpu", tenant->pci,
@@ -296,6 +305,17 @@ static int read_pid(const struct args *args, const char *text, int *pid)
 	return -1;
 }
 
+/* GPUs that the tenant comes to use. */
+static int change_others(const struct args *args, struct gpupart *gp,
+			 const struct gpupart_tenant *tenant, int pid, uint64_t bytes)
+{
+	struct change wanted = { .tenant = tenant, .bytes = bytes, .pid = pid };
+	struct changed changed = { 0 };
+	int status = change_by_owner(args, gp, &wanted, &changed);
+
+	return status < 0 ? EXIT_DONE : status;
+}
+
 static int change_all(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
 		      const struct gpupart_tenant *meant, int pid, uint64_t bytes)
 {
@@ -308,7 +328,8 @@ static int change_all(const struct args *args, struct gpupart *gp, const struct 
 	status = out_open(&out, args);
 	for (int i = 0; status < 0 && i < tenants->nr; i++) {
 		const struct gpupart_tenant *tenant = &tenants->list[i];
-		struct change wanted = { .tenant = tenant, .bytes = bytes, .pid = pid };
+		struct change wanted = { .tenant = tenant, .pci = tenant->pci, .bytes = bytes,
+					 .pid = pid };
 
 		if (tenant->uid != meant->uid || strcmp(tenant->name, meant->name) ||
 		    !*tenant->pci)
@@ -322,6 +343,8 @@ static int change_all(const struct args *args, struct gpupart *gp, const struct 
 		failed |= change_one(args, gp, &wanted, &out, rows);
 		nr++;
 	}
+	if (nr && !failed && !args->gpu)
+		failed = change_others(args, gp, meant, pid, bytes);
 	if (status < 0 && rows) {
 		root = out_json_new("set", meant->simulated);
 		json_object_set_new(root, "quotas", rows);

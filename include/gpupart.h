@@ -687,19 +687,21 @@ int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
 		       struct gpupart_tenant *tenant);
 
 /*
- * Its quota on that GPU from now on, also while its programs run: @bytes, 1 or more. Less
- * than is used takes nothing away; what is asked for then fails until enough was given
- * back. *before, which may be NULL, is what it was, 0 for none. Errors as above, and -EBUSY:
- * another process holds the tenant's file and does not end.
+ * Its quota on that GPU from now on, also while its programs run: @bytes, 1 or more. @pci
+ * NULL: on each GPU, also on those that its programs use first later on. Less than is used
+ * takes nothing away; what is asked for then fails until enough was given back. *before,
+ * which may be NULL, is what it was, 0 for none and for @pci NULL. Errors as above, and
+ * -EBUSY: another process holds the tenant's file and does not end.
  */
 int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *pci,
 			     uint64_t bytes, uint64_t *before);
 
 /*
- * The same for a tenant that need not be there yet: what is to become its first process, or
- * to start it, is a job of that name or id. For that process GPUPART_TENANT, the name, and
- * GPUPART_MEM, the bytes, belong into the environment. -ENOSPC, -EACCES, .. where /dev/shm
- * cannot be written.
+ * The same for a tenant that need not be there yet, and where @bytes is another quota than
+ * was last given so, or with NULL, also for its other GPUs: what is to become its first
+ * process, or to start it, is a job of that name or id. For that process GPUPART_TENANT, the
+ * name, and GPUPART_MEM, the bytes, belong into the environment. -ENOSPC, -EACCES, .. where
+ * /dev/shm cannot be written.
  */
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before);

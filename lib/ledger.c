@@ -301,10 +301,12 @@ int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *b
 
 uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes)
 {
-	uint64_t quota = 0;
+	uint64_t quota = 0, told;
 
 	if (!has_gpu(ledger, gpu))
 		return 0;
+	told = atomic_load(&ledger->block->header.quota);
+	bytes = told ? told : bytes;
 	if (atomic_compare_exchange_strong(&ledger->block->header.gpus[gpu].quota, &quota, bytes))
 		return bytes;
 	return quota;

@@ -82,7 +82,7 @@ uint64_t ledger_uncounted(struct ledger *ledger);
  * in @before, if that is not NULL. 0 or -ESRCH.
  */
 int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *before);
-/* Only where it has none yet; what then holds. */
+/* Only where it has none yet: the tenant's for such, or else @bytes; what then holds. */
 uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes);
 uint64_t ledger_quota(struct ledger *ledger, int gpu);
 
@@ -111,6 +111,7 @@ struct ledger_share {
 
 struct ledger_view {
 	char tenant[LEDGER_NAME_LEN];
+	uint64_t quota;		/* of GPUs that are not here yet; 0: nothing is said */
 	unsigned int nr_gpus, nr_processes;
 	struct ledger_share gpus[LEDGER_MAX_GPUS];
 	struct ledger_process processes[];	/* those that live */
@@ -128,8 +129,9 @@ unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int
 
 /*
  * As ledger_set_quota(), of this user's tenant that this process need not be in; a GPU that
- * is new there is added. @make: makes the file where there is none, or it is -ENOENT. Else
- * as ledger_join().
+ * is new there is added. @pci NULL: on each GPU, also on those that are new there later.
+ * @make: makes the file where there is none, or it is -ENOENT; and where new GPUs were to
+ * have another quota, it is everyone's as for NULL. Else as ledger_join().
  */
 int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, bool make,
 			uint64_t *before);

@@ -10,7 +10,7 @@
 #include "ledger.h"
 
 /* Another layout is another version. */
-#define LEDGER_MAGIC	0x33726764656cu	/* "ledgr3", little endian */
+#define LEDGER_MAGIC	0x34726764656cu	/* "ledgr4", little endian */
 #define LEDGER_WAIT_MS	5000
 
 /* Locks of open file descriptions: byte 0 is the guard, the others are slots. */
@@ -42,6 +42,7 @@ struct ledger_header {
 	char tenant[LEDGER_NAME_LEN];
 	_Atomic uint32_t nr_gpus;
 	_Atomic uint32_t nr_slots;	/* no slot beyond is taken; the file holds all below */
+	_Atomic uint64_t quota;		/* of GPUs that have none yet; 0: as processes know */
 	struct ledger_header_gpu gpus[LEDGER_MAX_GPUS];
 };
 

@@ -103,6 +103,7 @@ static int fill_view(int fd, struct ledger_view *view, const struct ledger_heade
 	uint32_t nr_slots = atomic_load(&header->nr_slots);
 	struct ledger_slot slot;
 
+	view->quota = atomic_load(&header->quota);
 	view->nr_gpus = atomic_load(&header->nr_gpus);
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
 		memcpy(view->gpus[gpu].pci, header->gpus[gpu].pci, LEDGER_PCI_LEN - 1);
@@ -173,22 +174,37 @@ unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int
 	return nr;
 }
 
+static void set_everywhere(struct ledger_header *header, uint64_t bytes)
+{
+	uint32_t nr = atomic_load(&header->nr_gpus);
+
+	/* First for those to come: who adds one meanwhile has the guard, as we do. */
+	atomic_store(&header->quota, bytes);
+	for (uint32_t gpu = 0; gpu < nr && gpu < LEDGER_MAX_GPUS; gpu++)
+		atomic_store(&header->gpus[gpu].quota, bytes);
+}
+
 int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, bool make,
 			uint64_t *before)
 {
 	struct ledger_header *header;
-	uint64_t old;
-	int fd, gpu;
+	uint64_t old = 0;
+	int fd, gpu = 0;
 
-	if (!ledger_name_good(tenant) || !pci || !*pci || strlen(pci) >= LEDGER_PCI_LEN)
+	if (!ledger_name_good(tenant) || (pci && (!*pci || strlen(pci) >= LEDGER_PCI_LEN)))
 		return -EINVAL;
 	fd = ledger_file_open_wait(tenant, make);
 	if (fd < 0)
 		return fd;
 	header = mmap(NULL, sizeof(*header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	gpu = header == MAP_FAILED ? -errno : ledger_file_add_gpu(header, pci);
+	if (header == MAP_FAILED)
+		gpu = -errno;
+	else if (pci)
+		gpu = ledger_file_add_gpu(header, pci);
 	if (gpu >= 0) {
-		old = atomic_exchange(&header->gpus[gpu].quota, bytes);
+		old = pci ? atomic_exchange(&header->gpus[gpu].quota, bytes) : 0;
+		if (!pci || (make && atomic_load(&header->quota) != bytes))
+			set_everywhere(header, bytes);
 		if (before)
 			*before = old;
 	}

@@ -39,6 +39,7 @@ static _Thread_local struct {
 	const void *arguments;
 	struct memory_gpu *gpu;
 	uint64_t charged, before;
+	uint64_t grows;		/* asked of a pool, which may grow for it */
 	struct memory_item *taken;
 	struct memory_change change;
 	bool refused, in_flight, blind;
@@ -48,6 +49,20 @@ static _Thread_local struct {
 static _Thread_local bool inside;
 
 _Thread_local struct memory_quick memory_quick;
+
+/*
+ * Nobody has the lock while he waits for a GPU: what runs there may end only once another
+ * thread has gone on.
+ */
+static void give_turn(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void take_turn(void)
+{
+	pthread_mutex_lock(&lock);
+}
 
 void memory_uncounted(const char *name)
 {
@@ -106,6 +121,17 @@ static void land(void)
 	if (now.in_flight)
 		now.gpu->in_flight--;
 	now.in_flight = false;
+	if (now.grows)
+		memory_gpu_pool_ends(now.gpu, now.grows);
+	now.grows = 0;
+}
+
+static int grow_pool(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+{
+	int err = memory_gpu_pool_before(gpu, pool, bytes);
+
+	now.grows = err ? 0 : bytes;
+	return err;
 }
 
 static void refuse(const void *arguments)
@@ -160,6 +186,29 @@ static void quick_start(uint64_t credit, uint64_t pool, const void *ctx)
 	};
 }
 
+/* Memory is of the stream's GPU, whatever the current context's is. */
+static atomic_bool streams_cross;
+
+static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
+{
+	struct memory_gpu *gpu, *current = gpu_now();
+	int device, err;
+	void *own;
+
+	/* 1 and 2 are the current context's default streams. */
+	if (atomic_load_explicit(&only_gpu, memory_order_acquire) || (uintptr_t)stream <= 2 ||
+	    !cuda->stream_ctx || cuda->stream_ctx(stream, &own) || own == ctx ||
+	    cuda->ctx_push(own))
+		return current;
+	err = cuda->ctx_device(&device);
+	cuda->ctx_pop(&own);
+	gpu = err ? current : gpu_by_device(device);
+	/* A thread's credit is for one stream from now on. */
+	if (gpu != current && !atomic_exchange(&streams_cross, true))
+		atomic_fetch_add(&memory_gpu_epoch, 1);
+	return gpu;
+}
+
 static void begin_async(const void *arguments, void *stream, void *pool, const void *ctx)
 {
 	struct memory_gpu *gpu = pool ? memory_gpu_of_pool(pool) : NULL;
@@ -174,23 +223,29 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 	if (cuda->stream_capturing(stream, &capturing) || capturing)
 		return;
 	if (!gpu)
-		gpu = gpu_now();
+		gpu = gpu_of_stream(stream, ctx);
 	if (!gpu)
 		return;
+	/* The same argument of the other function. */
+	if (!pool && atomic_load_explicit(&streams_cross, memory_order_relaxed))
+		named = (uintptr_t)stream;
 	memory_gpu_measure_soon(gpu);
 	pool = memory_gpu_pool(gpu, pool);
 	if (!pool)
 		return;
 	if (memory_gpu_pool_ahead(gpu, a->bytes, &memory_quick, &credit)) {
-		quick_start(credit, named, ctx);
+		if (named || !atomic_load_explicit(&streams_cross, memory_order_relaxed))
+			quick_start(credit, named, ctx);
 		return;
 	}
 	now.gpu = gpu;
-	if (!memory_gpu_pool_before(gpu, pool, a->bytes))
+	if (!grow_pool(gpu, pool, a->bytes))
 		return;
 	/* What was freed in this stream's order may not be free yet. */
+	give_turn();
 	cuda->stream_sync(stream);
-	if (memory_gpu_pool_before(gpu, pool, a->bytes))
+	take_turn();
+	if (grow_pool(gpu, pool, a->bytes))
 		refuse(arguments);
 }
 
@@ -313,8 +368,8 @@ static struct memory_item *note(enum memory_key by, uint64_t key, uint64_t bytes
 	return item;
 }
 
-/* It was given although it is more than fits: back with it. */
-static void undo(const void *arguments)
+/* It was given although it is more than fits: back with it, which may wait for the GPU. */
+static void take_back(const void *arguments)
 {
 	uint64_t got = out(arguments);
 	void *handle = (void *)(uintptr_t)got, *stream;
@@ -362,6 +417,13 @@ static void undo(const void *arguments)
 		return;
 	}
 	*(uint64_t *)(uintptr_t)first(arguments) = 0;
+}
+
+static void undo(const void *arguments)
+{
+	give_turn();
+	take_back(arguments);
+	take_turn();
 }
 
 static void out_of_memory(const struct cuda_call_params *params)
@@ -885,14 +947,16 @@ static void answer_free(const uint64_t *words)
 {
 	size_t *free_bytes = (size_t *)(uintptr_t)words[0];
 	size_t *total = (size_t *)(uintptr_t)words[1];
-	uint64_t told_free = *free_bytes, told_total = *total;
+	uint64_t told_free = free_bytes ? *free_bytes : 0, told_total = total ? *total : 0;
 	struct memory_gpu *gpu = gpu_now();
 
 	if (!gpu)
 		return;
 	memory_gpu_answer(gpu, &told_free, &told_total);
-	*free_bytes = told_free;
-	*total = told_total;
+	if (free_bytes)
+		*free_bytes = told_free;
+	if (total)
+		*total = told_total;
 }
 
 static void answer_total(const uint64_t *words)
@@ -901,7 +965,7 @@ static void answer_total(const uint64_t *words)
 	size_t *total = (size_t *)(uintptr_t)words[0];
 	uint64_t quota = gpu ? ledger_quota(tenant_ledger(), gpu->index) : 0;
 
-	if (quota && *total > quota)
+	if (quota && total && *total > quota)
 		*total = quota;
 }
 
@@ -1108,9 +1172,14 @@ void memory_callback(const struct memory_call *call, const struct cuda_call_para
 
 /* ---------------------------------------------------------------------------- start */
 
+/*
+ * Where the parent had used a GPU, CUDA does not work in the child. Else the child has the
+ * driver's calls told as its parent would, and joins with its first GPU.
+ */
 static void after_fork(void)
 {
-	atomic_store(&on, false);
+	if (memory_gpu_any())
+		atomic_store(&on, false);
 }
 
 /* Once; without a driver there is nothing to count. */
@@ -1124,7 +1193,7 @@ static int watch(struct gpupart *gp)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	memory_real_open(cuda);
-	memory_gpu_start(cuda);
+	memory_gpu_start(cuda, &lock);
 	err = hook_watch_memory(gp, cuda);
 	if (err)
 		return err;

@@ -17,7 +17,7 @@ struct memory_quick {
 	unsigned int epoch;
 	uint64_t credit;	/* bytes */
 	const void *ctx;
-	uint64_t pool;		/* NULL: the function has no such argument */
+	uint64_t pool;		/* or stream, what the third argument is; 0: any */
 };
 
 extern _Thread_local struct memory_quick memory_quick __attribute__((visibility("hidden")));

@@ -69,6 +69,8 @@ static const struct memory_call calls[] = {
 	{ 496, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCapture_ptsz", 0 },
 	{ 539, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCapture_v2", 0 },
 	{ 540, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCapture_v2_ptsz", 0 },
+	{ 720, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCaptureToGraph", 0 },
+	{ 721, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCaptureToGraph_ptsz", 0 },
 	{ 497, MEMORY_CAPTURE_ENDS, false, "cuStreamEndCapture", 0 },
 	{ 498, MEMORY_CAPTURE_ENDS, false, "cuStreamEndCapture_ptsz", 0 },
 	{ 513, MEMORY_GRAPH_MADE, false, "cuGraphInstantiate", 0 },

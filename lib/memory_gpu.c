@@ -31,20 +31,31 @@
 #define POOL_AHEAD_NS	20000000ull
 #define PLENTY		16
 #define MEASURE_NS	20000000ull
+#define GROWN_WAITS	10	/* ms, for calls of other threads to end */
 
 static const struct cuda_api *cuda;
+static pthread_mutex_t *turn;
 atomic_uint memory_gpu_epoch;
 static _Atomic(struct memory_gpu *) by_device[MEMORY_MAX_DEVICES];
 
-void memory_gpu_start(const struct cuda_api *api)
+void memory_gpu_start(const struct cuda_api *api, pthread_mutex_t *lock)
 {
 	cuda = api;
+	turn = lock;
 }
 
 struct memory_gpu *memory_gpu_known(int device)
 {
 	return device >= 0 && device < MEMORY_MAX_DEVICES ?
 		       atomic_load_explicit(&by_device[device], memory_order_acquire) : NULL;
+}
+
+bool memory_gpu_any(void)
+{
+	for (int device = 0; device < MEMORY_MAX_DEVICES; device++)
+		if (memory_gpu_known(device))
+			return true;
+	return false;
 }
 
 static bool identify(struct memory_gpu *gpu)
@@ -138,17 +149,22 @@ static void credits_end(struct memory_gpu *gpu)
 	gpu->lent = 0;
 }
 
+/* No more than @bytes, and what the calls under way may take, is charged for pools. */
+static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
+{
+	bytes += gpu->growing;
+	if (gpu->pools <= bytes)
+		return;
+	memory_gpu_release(gpu, gpu->pools - bytes);
+	gpu->pools = bytes;
+}
+
 /* No more is charged for pools than they have: what they hand out next is looked at. */
 static void pools_tighten(struct memory_gpu *gpu)
 {
-	uint64_t reserved = pools_reserved(gpu);
-
 	credits_end(gpu);
 	gpu->ahead = 0;
-	if (gpu->pools > reserved) {
-		memory_gpu_release(gpu, gpu->pools - reserved);
-		gpu->pools = reserved;
-	}
+	pools_lower(gpu, pools_reserved(gpu));
 }
 
 static int nr_captures;
@@ -162,12 +178,16 @@ void memory_gpu_captures(int more)
 
 /*
  * As the driver does it by itself before it says that memory is out. What was freed in a
- * stream's order goes back once somebody has waited, which would end a capture.
+ * stream's order goes back once somebody has waited, which would end a capture. Meanwhile
+ * other threads may have changed all that is told of @gpu.
  */
 static void give_back(struct memory_gpu *gpu)
 {
-	if (!nr_captures && cuda->ctx_sync && pools_reserved(gpu))
+	if (!nr_captures && cuda->ctx_sync && pools_reserved(gpu)) {
+		pthread_mutex_unlock(turn);
 		cuda->ctx_sync();
+		pthread_mutex_lock(turn);
+	}
 	for (unsigned int i = 0; cuda->pool_trim && i < gpu->nr_pools; i++)
 		cuda->pool_trim(gpu->known_pools[i], 0);
 	if (gpu->has_graphs && cuda->graph_mem_trim && !cuda->graph_mem_trim(gpu->device)) {
@@ -188,6 +208,25 @@ static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 	return 0;
 }
 
+/*
+ * A pool that has grown for a call whose end is yet to come counts twice until then, if
+ * another call has asked how large it is.
+ */
+static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < GROWN_WAITS && gpu->growing; i++) {
+		pthread_mutex_unlock(turn);
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(turn);
+		pools_tighten(gpu);
+		if (!charge_now(gpu, bytes))
+			return 0;
+	}
+	return -ENOMEM;
+}
+
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
 {
 	int err;
@@ -200,7 +239,9 @@ int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
 	if (!charge_now(gpu, bytes))
 		return 0;
 	give_back(gpu);
-	return charge_now(gpu, bytes);
+	if (!charge_now(gpu, bytes))
+		return 0;
+	return charge_when_grown(gpu, bytes);
 }
 
 /* ---------------------------------------------------------------------------- slabs */
@@ -211,6 +252,11 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 
 	if (memory_gpu_charge(gpu, MEMORY_SLAB))
 		return -ENOMEM;
+	/* Another thread may have made it while a GPU was waited for. */
+	if (memory_slab_enter(address)) {
+		memory_gpu_release(gpu, MEMORY_SLAB);
+		return 0;
+	}
 	item = memory_slab_make(address) ?
 		       memory_table_add(MEMORY_BY_SLAB, address / MEMORY_SLAB) : NULL;
 	gpu->held += MEMORY_SLAB;
@@ -264,8 +310,11 @@ static bool pools_unused(const struct memory_gpu *gpu)
 	return false;
 }
 
+/* No less than @bytes are charged, if they fit. */
 static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 {
+	if (bytes <= gpu->overhead)
+		return true;
 	if (ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->overhead))
 		return false;
 	gpu->overhead = bytes;
@@ -283,10 +332,12 @@ static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
 		return 0;
 	if (pools_unused(gpu)) {
 		give_back(gpu);
+		/* That may have taken time, and what was measured be old. */
+		gpu->due = true;
 		if (overhead_fits(gpu, taken + SPARE))
 			return 0;
 	}
-	if (taken > gpu->overhead && !overhead_fits(gpu, taken)) {
+	if (!overhead_fits(gpu, taken)) {
 		if (strict)
 			return -ENOMEM;
 		ledger_charge_always(tenant_ledger(), gpu->index, taken - gpu->overhead);
@@ -370,9 +421,18 @@ void *memory_gpu_pool(struct memory_gpu *gpu, void *pool)
 	return pool;
 }
 
+static bool is_pool_of(const void *pool, int device)
+{
+	void *own;
+
+	return (cuda->device_pool && !cuda->device_pool(&own, device) && own == pool) ||
+	       (cuda->default_pool && !cuda->default_pool(&own, device) && own == pool);
+}
+
 struct memory_gpu *memory_gpu_of_pool(const void *pool)
 {
 	struct memory_gpu *gpu;
+	int count;
 
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
 		gpu = memory_gpu_known(device);
@@ -380,6 +440,12 @@ struct memory_gpu *memory_gpu_of_pool(const void *pool)
 			if (gpu->known_pools[i] == pool)
 				return gpu;
 	}
+	/* One that nobody had to make. */
+	if (cuda->device_count(&count))
+		return NULL;
+	for (int device = 0; device < count && device < MEMORY_MAX_DEVICES; device++)
+		if (is_pool_of(pool, device))
+			return memory_gpu_of_device(device);
 	return NULL;
 }
 
@@ -410,25 +476,30 @@ static uint64_t growth(uint64_t bytes)
 	return (bytes + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
 }
 
-/* Charged for pools becomes @bytes, or not. */
+/* Charged for pools becomes no less than @bytes, or stays. */
+static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (bytes <= gpu->pools)
+		return 0;
+	if (ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools))
+		return -ENOMEM;
+	gpu->pools = bytes;
+	return 0;
+}
+
+/* Charged for pools becomes @bytes, and what the calls under way may take, or not. */
 static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 {
-	int err = 0;
-
-	if (bytes < gpu->pools)
-		memory_gpu_release(gpu, gpu->pools - bytes);
-	else if (bytes > gpu->pools)
-		err = ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools);
-	if (!err)
-		gpu->pools = bytes;
-	return err;
+	pools_lower(gpu, bytes);
+	return pools_raise(gpu, bytes + gpu->growing);
 }
 
 /* Whether it fits into what the pool has already, as far as one can tell. */
-static bool pool_has_room(void *pool, uint64_t bytes)
+static bool pool_has_room(const struct memory_gpu *gpu, void *pool, uint64_t bytes)
 {
 	uint64_t reserved, used;
 
+	bytes += gpu->growing;
 	return !cuda->pool_attr(pool, CUDA_POOL_RESERVED, &reserved) &&
 	       !cuda->pool_attr(pool, CUDA_POOL_USED, &used) && used < reserved &&
 	       reserved - used >= bytes;
@@ -469,7 +540,8 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *t
 {
 	uint64_t ahead;
 
-	if (!cuda->pool_attr || gpu->lacking || bytes > gpu->total)
+	/* The end of such a call is not seen: a large one's growth would be anybody's. */
+	if (!cuda->pool_attr || gpu->lacking || bytes > POOL_AHEAD)
 		return false;
 	ahead = least(plenty(gpu), ahead_wanted(gpu, bytes));
 	if (ahead < POOL_UNIT ||
@@ -481,16 +553,25 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *t
 	return true;
 }
 
-int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+/* What threads may yet use of what they were lent. */
+static uint64_t lent_out(const struct memory_gpu *gpu)
+{
+	return gpu->lent ? gpu->lent + POOL_UNIT : 0;
+}
+
+static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 {
 	uint64_t reserved;
 
-	credits_end(gpu);
-	gpu->ahead = 0;
 	if (!cuda->pool_attr || bytes > gpu->total)
 		return bytes > gpu->total ? -ENOMEM : 0;
 	reserved = pools_reserved(gpu);
-	if (pool_has_room(pool, bytes))
+	if (gpu->lent && !gpu->lacking &&
+	    !pools_raise(gpu, reserved + gpu->growing + lent_out(gpu) + growth(bytes)))
+		return 0;
+	credits_end(gpu);
+	gpu->ahead = 0;
+	if (pool_has_room(gpu, pool, bytes))
 		return 0;
 	/* What is given back on the way changes what is reserved. */
 	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
@@ -503,9 +584,26 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 	return -ENOMEM;
 }
 
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+{
+	int err = pool_charge(gpu, pool, bytes);
+
+	if (!err)
+		gpu->growing += growth(bytes);
+	return err;
+}
+
+void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes)
+{
+	gpu->growing -= growth(bytes);
+}
+
 int memory_gpu_pool_after(struct memory_gpu *gpu)
 {
-	return pools_set(gpu, pools_reserved(gpu));
+	uint64_t reserved = pools_reserved(gpu);
+
+	pools_lower(gpu, reserved + lent_out(gpu));
+	return pools_raise(gpu, reserved);
 }
 
 void memory_gpu_pool_undone(struct memory_gpu *gpu)
@@ -514,10 +612,10 @@ void memory_gpu_pool_undone(struct memory_gpu *gpu)
 
 	give_back(gpu);
 	reserved = pools_reserved(gpu);
-	if (reserved > gpu->pools)
-		memory_gpu_charge_always(gpu, reserved - gpu->pools);
-	else
-		memory_gpu_release(gpu, gpu->pools - reserved);
+	pools_lower(gpu, reserved);
+	if (reserved <= gpu->pools)
+		return;
+	memory_gpu_charge_always(gpu, reserved - gpu->pools);
 	gpu->pools = reserved;
 }
 

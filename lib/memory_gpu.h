@@ -7,6 +7,7 @@
 #ifndef GPUPART_LIB_MEMORY_GPU_H
 #define GPUPART_LIB_MEMORY_GPU_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include "cuda.h"
 #include "ledger.h"
@@ -22,6 +23,7 @@ struct memory_gpu {
 	uint64_t held, unseen, overhead, pools, graphs;
 	uint64_t lacking;		/* of what is charged ahead for code: it did not fit */
 	uint64_t foreign;		/* in the driver's figure, and another's */
+	uint64_t growing;		/* by which pools may grow in calls under way */
 	void *pool;			/* the one in use; NULL: to be asked for */
 	/* Charged ahead for pools, when; and of it, what threads have since the epoch began. */
 	uint64_t ahead, ahead_ns, lent;
@@ -39,11 +41,16 @@ struct memory_gpu {
 	unsigned int nr_pools;
 };
 
-/* Once, before the others. */
-void memory_gpu_start(const struct cuda_api *cuda);
+/*
+ * Once, before the others. @lock is memory.c's: while a GPU is waited for it is another
+ * thread's to take, as what runs there may end only once that has gone on.
+ */
+void memory_gpu_start(const struct cuda_api *cuda, pthread_mutex_t *lock);
 
 /* NULL: no such device, or no room in the ledger. Calls the driver at first. */
 struct memory_gpu *memory_gpu_of_device(int device);
+/* Whether it found any, ever. */
+bool memory_gpu_any(void);
 /* Found by memory_gpu_of_device() before; without the lock. */
 struct memory_gpu *memory_gpu_known(int device);
 
@@ -75,7 +82,7 @@ void memory_gpu_measure_soon(struct memory_gpu *gpu);
 /* A pool whose memory is this GPU's, or NULL for the one that is in use there now; which. */
 void *memory_gpu_pool(struct memory_gpu *gpu, void *pool);
 void memory_gpu_pool_goes(void *pool);
-/* The GPU that it was named for, or NULL. */
+/* The GPU that it was named for, or is the default or current one of; or NULL. */
 struct memory_gpu *memory_gpu_of_pool(const void *pool);
 /* Threads' credits of an earlier epoch are void. Without the lock. */
 extern atomic_uint memory_gpu_epoch __attribute__((visibility("hidden")));
@@ -87,10 +94,12 @@ extern atomic_uint memory_gpu_epoch __attribute__((visibility("hidden")));
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *thread,
 			   uint64_t *credit);
 /*
- * Where there is not: 0, and its growth is charged, or it has room; -ENOMEM. After it
- * memory_gpu_pool_after() is wanted.
+ * Where there is not: 0, and its growth is charged, or it has room; -ENOMEM. After 0
+ * memory_gpu_pool_ends() with the same @bytes is wanted, and then memory_gpu_pool_after().
  */
 int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes);
+/* The call has ended: what its pool grew by is in what pools have. */
+void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes);
 /* As much as pools have now; -ENOMEM: that is more than fits. */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
 /* Then, when what was too much is free: pools give back what they keep; it is charged for. */

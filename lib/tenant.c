@@ -80,7 +80,7 @@ int tenant_gpu(const char *pci)
 		gpu = ledger_gpu(tenant_ledger(), address);
 	if (gpu >= 0)
 		mark_simulated(tenant_ledger());
-	if (gpu >= 0 && own.quota)
+	if (gpu >= 0)
 		ledger_set_quota_first(tenant_ledger(), gpu, own.quota);
 	pthread_mutex_unlock(&own_lock);
 	return gpu;
@@ -425,8 +425,7 @@ int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_proces
 /* ---------------------------------------------------------------------------- one */
 
 /* Ours where @name is NULL: its name, or NULL with the sentence kept. */
-static const char *name_of(struct gpupart *gp, const char *name, char pci[20], const char *given,
-			   int *err)
+static const char *name_of(struct gpupart *gp, const char *name, int *err)
 {
 	const char *variable = getenv(NAME_VARIABLE);
 
@@ -441,11 +440,15 @@ static const char *name_of(struct gpupart *gp, const char *name, char pci[20], c
 		*err = ctx_fail(gp, -EINVAL,
 				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 				name);
-	else if (!given || !topo_address_read(given, pci))
-		*err = ctx_fail(gp, -EINVAL,
-				"\"%.63s\" is no GPU's PCI address, as \"0000:0d:00.0\" is",
-				given ? given : "");
 	return *err ? NULL : name;
+}
+
+static int read_address(struct gpupart *gp, const char *given, char pci[20])
+{
+	if (given && topo_address_read(given, pci))
+		return 0;
+	return ctx_fail(gp, -EINVAL, "\"%.63s\" is no GPU's PCI address, as \"0000:0d:00.0\" is",
+			given ? given : "");
 }
 
 static int fail(struct gpupart *gp, const char *name, int err)
@@ -482,8 +485,10 @@ int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
 	char address[20];
 	int err;
 
-	name = name_of(gp, name, address, pci, &err);
-	if (!name)
+	name = name_of(gp, name, &err);
+	if (!err)
+		err = read_address(gp, pci, address);
+	if (err)
 		return err;
 	err = ledger_look(geteuid(), name, &view);
 	if (err)
@@ -493,6 +498,7 @@ int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
 	tenant->simulated = is_simulated(&living, geteuid(), view);
 	free(living.jobs);
 	snprintf(tenant->pci, sizeof(tenant->pci), "%s", address);
+	tenant->quota = view->quota;
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++)
 		if (!strcmp(view->gpus[gpu].pci, address)) {
 			tenant->quota = view->gpus[gpu].quota;
@@ -508,13 +514,15 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 	char address[20];
 	int err;
 
-	name = name_of(gp, name, address, pci, &err);
-	if (!name)
+	name = name_of(gp, name, &err);
+	if (!err && (pci || make))
+		err = read_address(gp, pci, address);
+	if (err)
 		return err;
 	if (!bytes)
 		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: wants 1 or more",
 				name);
-	err = ledger_set_quota_of(name, address, bytes, make, before);
+	err = ledger_set_quota_of(name, pci ? address : NULL, bytes, make, before);
 	return err ? fail(gp, name, err) : 0;
 }
 

@@ -56,8 +56,10 @@ static void look(struct share *share)
 bool share_open(const char *pci, struct share *share)
 {
 	look(share);
-	if (share->view)
+	if (share->view) {
 		share->gpu = find_gpu(share->view, pci);
+		share->quota = share->view->quota;
+	}
 	if (share->gpu >= 0) {
 		share->quota = share->view->gpus[share->gpu].quota;
 		share->used = share->view->gpus[share->gpu].used;

@@ -364,20 +364,39 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	return CUDA_SUCCESS;
 }
 
+static bool has_work(const struct sim_ctx *ctx)
+{
+	const struct sim_stream *stream;
+
+	for (stream = ctx->streams; stream; stream = stream->next)
+		if (stream->head)
+			return true;
+	return false;
+}
+
+/* The host may go on meanwhile: the context is looked up anew after each sleep. */
 static CUresult synchronize(void)
 {
 	struct sim_ctx *ctx;
+	uint64_t idle_ns;
 	CUresult error;
 
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		error = capture_forbids_ctx(ctx);
-	if (!error)
-		error = engine_finish_ctx(ctx);
-	if (ctx)
-		pool_waited(ctx->gpu);
-	sim_leave();
+	do {
+		sim_enter();
+		ctx = ctx_current(&error);
+		if (ctx)
+			error = capture_forbids_ctx(ctx);
+		idle_ns = error || ctx->error ? 0 : engine_idle_ns(ctx->gpu);
+		if (!error && !has_work(ctx))
+			idle_ns = 0;
+		if (!error && !idle_ns)
+			error = engine_finish_ctx(ctx);
+		if (!idle_ns && ctx)
+			pool_waited(ctx->gpu);
+		sim_leave();
+		if (idle_ns)
+			engine_sleep(idle_ns);
+	} while (idle_ns);
 	return error;
 }
 

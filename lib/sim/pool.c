@@ -159,6 +159,9 @@ static CUresult allocate(uint64_t *address, uint64_t bytes, struct sim_pool *poo
 	ctx = ctx_current(&error);
 	if (ctx)
 		stream = stream_get(ctx, handle, &error);
+	/* The stream's GPU, whatever the current context's is. */
+	if (stream)
+		ctx = stream->ctx;
 	if (stream && !pool) {
 		default_of(ctx->gpu);
 		pool = ctx->gpu->pool;
@@ -214,7 +217,7 @@ static CUresult free_async(uint64_t address, CUstream handle)
 		stream = stream_get(ctx, handle, &error);
 	if (stream && !stream->capture) {
 		/* What is queued before it may use the memory. */
-		while (engine_step(ctx->gpu))
+		while (engine_step(stream->ctx->gpu))
 			;
 		if (!graph_memory_given(address) && !pool_free(address))
 			error = CUDA_ERROR_INVALID_VALUE;

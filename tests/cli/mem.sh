@@ -63,7 +63,8 @@ start() {
 	shift 2
 	: >"$tmp/go.$nr"
 	: >"$tmp/said.$nr"
-	"$gpupart" run -i $h200 "$@" -- "$tmp/use" "$bytes" "$tmp/go.$nr" >"$tmp/said.$nr" 2>"$tmp/err.$nr" &
+	case " $* " in *" -- "*) ;; *) set -- "$@" -- ;; esac
+	"$gpupart" run -i $h200 "$@" "$tmp/use" "$bytes" "$tmp/go.$nr" >"$tmp/said.$nr" 2>"$tmp/err.$nr" &
 	eval "pid_$nr=$!"
 	tries=0
 	until [ -s "$tmp/said.$nr" ] || ! kill -0 $! 2>/dev/null || [ $tries -gt 3000 ]; do
@@ -138,6 +139,14 @@ end 4
 try set $name --mem 2000 --json
 is "$(python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); r = d["quotas"][0]; print(d["schema"], d["simulated"], r["tenant"], r["gpu"], r["before_bytes"], r["quota_bytes"], r["used_bytes"])' "$tmp/out")" \
 	"gpupart/1 True $name 0000:01:00.0 100 2000 1000" "set --mem --json"
+try set $name-other --mem 2000
+start 4 1600 --mem 2000 --name $name-other -- env GPUPART_GPU=0000:0e:00.0
+is "$(cat "$tmp/said.4")" ok "another GPU of a tenant has 2000 bytes, too"
+end 4
+try set $name-other --mem 1800
+start 4 1900 --mem 1800 --name $name-other -- env GPUPART_MEM=2000 GPUPART_GPU=0000:0f:00.0
+is "$(cat "$tmp/said.4")" "Cannot allocate memory" "what set gives holds on GPUs that come later: 1900 bytes of 1800"
+end 4
 try set $name --mem 2000 --gpu 0000:01:00.0
 is "$status" 0 "set --mem --gpu, an address"
 refused 2 "--gpu 0000:0d:00.0: tenant $name is on 0000:01:00.0" set $name --mem 5 --gpu 0000:0d:00.0

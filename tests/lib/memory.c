@@ -6,6 +6,7 @@
  */
 #include <gpupart.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include "sim_program.h"
 
@@ -690,6 +691,26 @@ static void body_graphs(const char *arg)
 	TRY(cu.cuGraphExecDestroy(exec));
 }
 
+/* Nobody who finds too little ends what another captures: vLLM's warm-up. */
+static void body_captured(const char *arg)
+{
+	CUstream stream;
+	CUgraph graph;
+	uint64_t address;
+
+	(void)arg;
+	begin();
+	TRY(mem.cuMemAllocAsync(&address, 100 * MIB, NULL));
+	TRY(mem.cuMemFreeAsync(address, NULL));
+	TRY(cu.cuStreamCreate(&stream, 1));
+	TRY(cu.cuStreamBeginCapture_v2(stream, 0));
+	TRY(mem.cuMemAllocAsync(&address, 20 * MIB, stream));
+	check(cu.cuMemAlloc_v2(&address, 5 * GIB) == OUT_OF_MEMORY, "5 GiB are out of memory");
+	check(!cu.cuStreamEndCapture(stream, &graph) && graph,
+	      "what was captured meanwhile is a graph");
+	check(!cu.cuMemAlloc_v2(&address, 3 * GIB), "and what fits is had after it");
+}
+
 /* ------------------------------------------------------------------------- sharing */
 
 static void body_import(const char *arg)
@@ -935,6 +956,220 @@ static void body_threads(const char *arg)
 	balanced("all freed");
 }
 
+static atomic_uint passed;	/* times that more than the quota was there */
+
+static void *churn_pool(void *arg)
+{
+	unsigned int seed = (uintptr_t)arg;
+	uint64_t address[8] = { 0 }, *slot;
+	CUstream stream;
+
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(cu.cuStreamCreate(&stream, 1));
+	for (int i = 0; i < 4000; i++) {
+		slot = &address[rand_r(&seed) % 8];
+		if (*slot) {
+			TRY(mem.cuMemFreeAsync(*slot, stream));
+			*slot = 0;
+			if (rand_r(&seed) % 3 == 0)
+				TRY(cu.cuStreamSynchronize(stream));
+		} else if (mem.cuMemAllocAsync(slot, (1 + rand_r(&seed) % 700) * MIB, stream)) {
+			*slot = 0;
+		}
+		passed += real() > 4 * GIB;
+	}
+	for (int i = 0; i < 8; i++)
+		if (address[i])
+			TRY(mem.cuMemFreeAsync(address[i], stream));
+	TRY(cu.cuStreamSynchronize(stream));
+	return NULL;
+}
+
+/* What one thread's pool is about to grow by is not there for the next. */
+static void body_pool_threads(const char *arg)
+{
+	uint64_t address, left, total;
+	pthread_t threads[4];
+
+	(void)arg;
+	begin();
+	for (uintptr_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, churn_pool, (void *)(i + 1));
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	check(!passed, "four threads' pools: never more than the quota (%u times)", passed);
+	TRY(mem.cuMemGetInfo_v2(&left, &total));
+	balanced("all freed");
+	check(!mem.cuMemAllocAsync(&address, 3 * GIB, NULL), "and all can be had again");
+}
+
+/* ------------------------------------------------ threads that wait, several GPUs */
+
+static const char census[] =
+	".version 4.2\n.target sm_30\n.address_size 64\n"
+	".visible .entry gpupart_census(.param .u64 out, .param .u32 ns)\n{ ret; }\n";
+
+static CUstream busy;
+
+/* Work that lasts @ns, in @busy. */
+static void keep_busy(uint32_t ns)
+{
+	CUfunction function;
+	CUmodule loaded;
+	uint64_t out;
+	void *params[] = { &out, &ns };
+
+	TRY(cu.cuMemAlloc_v2(&out, MIB));
+	TRY(cu.cuStreamCreate(&busy, 1));
+	TRY(cu.cuModuleLoadData(&loaded, census));
+	TRY(cu.cuModuleGetFunction(&function, loaded, "gpupart_census"));
+	TRY(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, busy, params, NULL));
+}
+
+static void *ask_too_much(void *arg)
+{
+	CUresult *error = arg;
+	uint64_t address;
+
+	TRY(cu.cuCtxSetCurrent(ctx));
+	*error = cu.cuMemAlloc_v2(&address, 6 * GIB);
+	return NULL;
+}
+
+static void *ask_too_much_async(void *arg)
+{
+	CUresult *error = arg;
+	uint64_t address;
+
+	TRY(cu.cuCtxSetCurrent(ctx));
+	*error = mem.cuMemAllocAsync(&address, 6 * GIB, busy);
+	return NULL;
+}
+
+/* What it waits for may end only once another thread has gone on: NCCL, a thread a GPU. */
+static void body_waits(const char *arg)
+{
+	CUresult errors[2] = { CUDA_SUCCESS };
+	uint64_t address, other, small;
+	pthread_t threads[2];
+	CUcontext second;
+
+	(void)arg;
+	setenv("GPUPART_SIM_HOST_CLOCK", "1", 1);
+	begin();
+	TRY(cu.cuCtxCreate_v2(&second, 0, 1));
+	TRY(cu.cuMemAlloc_v2(&other, 64 * MIB));
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(mem.cuMemAllocAsync(&address, 100 * MIB, NULL));
+	keep_busy(4000000000u);
+	pthread_create(&threads[0], NULL, ask_too_much, &errors[0]);
+	pthread_create(&threads[1], NULL, ask_too_much_async, &errors[1]);
+	usleep(300000);
+	TRY(cu.cuCtxSetCurrent(second));
+	TRY(cu.cuMemFree_v2(other));
+	TRY(cu.cuMemAlloc_v2(&other, 64 * MIB));
+	TRY(cu.cuMemAlloc_v2(&small, 100));
+	TRY(mem.cuMemAllocAsync(&address, 64 * MIB, NULL));
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(cu.cuMemAlloc_v2(&other, 64 * MIB));
+	check(cu.cuStreamQuery(busy) == CUDA_ERROR_NOT_READY,
+	      "who asks too much and waits for the GPU keeps no thread from memory");
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	check(errors[0] == OUT_OF_MEMORY && errors[1] == OUT_OF_MEMORY,
+	      "and has none in the end: errors %d, %d", errors[0], errors[1]);
+	check(charged() >= context + 164 * MIB && real() <= 4 * GIB, "the accounts are right");
+}
+
+static uint64_t real_of(int device)
+{
+	uint64_t own = 0, all = 0;
+
+	mem.gpupart_sim_memory(device, &own, &all);
+	return all;
+}
+
+static uint64_t charged_of(const char *address)
+{
+	struct gpupart_tenant t = { .used = 0 };
+
+	gpupart_tenant_get(gp, NULL, address, &t);
+	return t.used;
+}
+
+static uint64_t total_of(int device)
+{
+	uint64_t total = 0;
+
+	TRY(cu.cuDeviceTotalMem_v2(&total, device));
+	return total;
+}
+
+/* What is asked for without a GPU holds on each, on those that come too. */
+static void body_two_quotas(const char *arg)
+{
+	const char *name = getenv("GPUPART_TENANT");
+	struct gpupart_tenant t;
+	char other[20];
+
+	(void)arg;
+	begin();
+	TRY(cu.cuDeviceGetPCIBusId(other, sizeof(other), 1));
+	check(!gpupart_tenant_quota_set(gp, NULL, NULL, 2 * GIB, NULL) && total_of(0) == 2 * GIB,
+	      "2 GiB on each GPU");
+	check(!gpupart_tenant_get(gp, NULL, other, &t) && t.quota == 2 * GIB && !t.used,
+	      "also on one that nobody has used yet");
+	check(total_of(1) == 2 * GIB, "where it then holds, whatever the program began with");
+	check(!gpupart_tenant_begin(gp, name, pci, 3 * GIB, NULL) && total_of(0) == 3 * GIB &&
+		      total_of(1) == 3 * GIB, "a run with another quota changes it on each");
+	check(!gpupart_tenant_quota_set(gp, NULL, other, GIB, NULL) && total_of(0) == 3 * GIB &&
+		      total_of(1) == GIB, "1 GiB on one of them");
+	check(!gpupart_tenant_begin(gp, name, pci, 3 * GIB, NULL) && total_of(1) == GIB,
+	      "stays where a run has the quota that is there");
+}
+
+/* Memory of one GPU that is got while another is current is that one's. */
+static void body_two_gpus(const char *arg)
+{
+	uint64_t address, threshold = UINT64_MAX, first;
+	CUcontext second;
+	CUmemoryPool pool;
+	CUstream stream;
+	char other[20];
+	int nr;
+
+	(void)arg;
+	begin();
+	TRY(cu.cuDeviceGetPCIBusId(other, sizeof(other), 1));
+	TRY(cu.cuCtxCreate_v2(&second, 0, 1));
+	TRY(cu.cuStreamCreate(&stream, 1));
+	TRY(cu.cuCtxSetCurrent(ctx));
+	first = charged();
+	TRY(mem.cuDeviceGetDefaultMemPool(&pool, 1));
+	TRY(mem.cuMemPoolSetAttribute(pool, 4, &threshold));
+	TRY(mem.cuMemAllocFromPoolAsync(&address, GIB, pool, stream));
+	check(charged() == first && charged_of(other) >= real_of(1),
+	      "the other GPU's pool is charged there: %llu MiB for %llu",
+	      (unsigned long long)(charged_of(other) / MIB),
+	      (unsigned long long)(real_of(1) / MIB));
+	TRY(mem.cuMemAllocAsync(&address, GIB, stream));
+	check(charged() == first && charged_of(other) >= real_of(1),
+	      "and what comes in the order of a stream of that GPU: %llu MiB for %llu",
+	      (unsigned long long)(charged_of(other) / MIB),
+	      (unsigned long long)(real_of(1) / MIB));
+	for (nr = 0; nr < 300; nr++)
+		if (mem.cuMemAllocAsync(&address, 20 * MIB, nr % 2 ? stream : NULL))
+			break;
+	check(nr > 100 && nr < 200 && real_of(1) <= 4 * GIB && charged_of(other) >= real_of(1) &&
+		      charged() >= real(),
+	      "in turns for both %d fit: %llu MiB are charged for %llu, %llu for %llu", nr,
+	      (unsigned long long)(charged() / MIB), (unsigned long long)(real() / MIB),
+	      (unsigned long long)(charged_of(other) / MIB),
+	      (unsigned long long)(real_of(1) / MIB));
+	check(mem.cuMemAllocFromPoolAsync(&address, 3 * GIB, pool, NULL) == OUT_OF_MEMORY &&
+		      !cu.cuMemAlloc_v2(&address, GIB), "each has a quota of its own");
+}
+
 static void body_fork(const char *arg)
 {
 	uint64_t a, b;
@@ -952,6 +1187,42 @@ static void body_fork(const char *arg)
 	balanced("the parent's account is its own");
 	TRY(cu.cuMemFree_v2(a));
 	balanced("and goes on");
+}
+
+/* 0: the quota holds in the child that has just begun to use a GPU. */
+static int use_in_child(void)
+{
+	uint64_t a;
+
+	resolve();
+	if (gpupart_memory_start(gp, NULL, 0) || cu.cuCtxCreate_v2(&ctx, 0, 0))
+		return 1;
+	if (cu.cuMemAlloc_v2(&a, GIB) || charged() < GIB || tenant().nr_processes != 2)
+		return 2;
+	return cu.cuMemAlloc_v2(&a, 4 * GIB) == OUT_OF_MEMORY ? 0 : 3;
+}
+
+/* A server that prepares all but CUDA, and forks. */
+static void body_fork_first(const char *arg)
+{
+	char name[32];
+	int status;
+	pid_t pid;
+
+	(void)arg;
+	gpupart_open(&gp);
+	snprintf(name, sizeof(name), "test-first-%d", getpid());
+	check(!gpupart_memory_start(gp, name, 4 * GIB), "in a tenant, before cuInit: %s",
+	      gpupart_error(gp));
+	pid = fork();
+	if (!pid)
+		_exit(use_in_child());
+	waitpid(pid, &status, 0);
+	check(!status, "the quota holds in the child of a fork that uses a GPU first: %d", status);
+	resolve();
+	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
+	balanced("and then in the parent");
+	gpupart_tenant_list(gp, NULL, 0);
 }
 
 static void body_renamed(const char *arg)
@@ -1085,7 +1356,7 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 	if (only && strcmp(only, name))
 		return;
 	snprintf(name_variable, sizeof(name_variable), "GPUPART_TENANT=test-%d-%d", getpid(), nr++);
-	snprintf(bytes_variable, sizeof(bytes_variable), "GPUPART_MEM=%s", bytes);
+	snprintf(bytes_variable, sizeof(bytes_variable), "GPUPART_MEM=%s", bytes ? bytes : "");
 	if (!bytes) {
 		env[2] = fault;
 		env[3] = env[4] = NULL;
@@ -1104,6 +1375,10 @@ static void simulated_only(void)
 	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_LAZY_CODE=25165824", NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
+	quota("two GPUs' quotas", body_two_quotas, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
+	quota("two GPUs", body_two_gpus, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
+	quota("others go on while one waits", body_waits, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E,
+	      NULL);
 }
 
 int main(void)
@@ -1128,11 +1403,14 @@ int main(void)
 	quota("pools", body_pool_steps, FOUR, NULL, NULL);
 	quota("charged ahead", body_pool_ahead, FOUR, NULL, NULL);
 	quota("graphs", body_graphs, FOUR, NULL, NULL);
+	quota("captured", body_captured, FOUR, NULL, NULL);
 	quota("two processes", body_two, FOUR, NULL, NULL);
 	quota("kills", body_kills, "17179869184", NULL, NULL);
 	quota("limit change", body_change, FOUR, NULL, NULL);
 	quota("threads", body_threads, FOUR, NULL, NULL);
+	quota("threads and pools", body_pool_threads, FOUR, NULL, NULL);
 	quota("fork", body_fork, FOUR, NULL, NULL);
+	quota("fork before CUDA", body_fork_first, NULL, NULL, NULL);
 	quota("refused", body_refused_count, FOUR, NULL, NULL);
 	quota("no quota", body_unlimited, NULL, NULL, NULL);
 	quota("workspaces", body_workspaces, FOUR, NULL, NULL);
