@@ -74,13 +74,18 @@ static bool will_record(const struct program *program, unsigned int event)
 	return false;
 }
 
-/* Who has yet to record the event: a stream that holds the command, or a program. */
-static struct who recorder(const struct pipe *pipe, unsigned int event)
+/*
+ * Who has yet to record the event: @stream where it was asked to, else one that holds such a
+ * command, or a program.
+ */
+static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned int stream)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
 	const struct command *command;
 	unsigned int i;
 
+	if (stream != NO_STREAM)
+		return (struct who){ WHO_STREAM, stream };
 	for (i = 0; i < scenario->nr_streams; i++)
 		for (command = pipe->streams[i].compute->head; command; command = command->next)
 			if (command->kind == DO_RECORD && command->step->what == event)
@@ -104,8 +109,8 @@ static struct who after_program(const struct pipe *pipe, unsigned int nr, char *
 		return (struct who){ WHO_STREAM, stream };
 	}
 	if (program->step->kind == PIPE_SYNC_EVENT) {
-		say(text, len, "event %s; ", pipe->scenario->events[program->asleep_on]);
-		return recorder(pipe, program->asleep_on);
+		say(text, len, "event %s; ", pipe->scenario->events[program->step->what]);
+		return recorder(pipe, program->step->what, program->asleep_on);
 	}
 	say(text, len, "stream %s; ", stream_name(pipe, program->asleep_on));
 	return (struct who){ WHO_STREAM, program->asleep_on };
@@ -128,7 +133,7 @@ static struct who after_stream(const struct pipe *pipe, unsigned int nr, char *t
 	}
 	say(text, len, "stream %s (line %d) waits for event %s; ", stream_name(pipe, nr),
 	    command->step->line, pipe->scenario->events[command->step->what]);
-	return recorder(pipe, command->step->what);
+	return recorder(pipe, command->step->what, command->other);
 }
 
 static struct who first_one(const struct pipe *pipe)

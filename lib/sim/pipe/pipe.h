@@ -229,6 +229,8 @@ void slices_look(struct pipe *pipe, struct machine *machine);
 
 /* ---------------------------------------------------------- cmdbuf.c, host.c, frontend.c */
 
+#define NO_STREAM	UINT32_MAX
+
 enum command_kind { DO_LAUNCH, DO_GRAPH, DO_COPY, DO_RECORD, DO_WAIT };
 
 /* What a fed GPU's command is about: a scenario has tables for that. */
@@ -249,7 +251,9 @@ struct command {
 	uint64_t visible;		/* to the GPU, from then on */
 	const struct pipe_step *step;
 	const struct errand *errand;	/* NULL: a scenario's */
-	uint64_t value;			/* of an event: which record; of a stream: which command */
+	/* Of a wait: which command of that stream; NO_STREAM: of who records the event first. */
+	uint64_t value;
+	unsigned int other;
 };
 
 struct runlist;
@@ -288,9 +292,12 @@ struct stream {
 	void *user;
 };
 
+/* Who waits for a record that was asked for waits for the command of the stream that has it. */
 struct event {
-	uint64_t asked, done;		/* records */
-	struct channel *waiters;
+	unsigned int stream;		/* of the last record that was asked for, or NO_STREAM */
+	uint64_t seq;
+	bool done;			/* a record is */
+	struct channel *waiters;	/* until one is */
 	struct program *sleeper;
 };
 
@@ -384,7 +391,7 @@ struct program {
 	enum program_state state;
 	struct channel *waits_for;	/* of PROGRAM_FULL */
 	uint64_t since, value;		/* sleeps until that progress value */
-	unsigned int asleep_on;		/* stream or event */
+	unsigned int asleep_on;		/* of a stream, or NO_STREAM: until its event is recorded */
 };
 
 /* What a step costs the CPU, ns. */

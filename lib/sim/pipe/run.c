@@ -85,6 +85,8 @@ int run_make(struct pipe *pipe, unsigned int nr_streams)
 	if (!pipe->streams || !pipe->events || !pipe->programs || !pipe->hosts || !pipe->slices ||
 	    queue_init(&pipe->queue, nr_happenings(scenario, nr_streams)))
 		return pipe_error(pipe, -ENOMEM, 0, "no memory");
+	for (i = 0; i < scenario->nr_events; i++)
+		pipe->events[i].stream = NO_STREAM;
 	for (i = 0; i < scenario->nr_gpus; i++)
 		if (slices_init(pipe, i) || host_init(pipe, i))
 			return pipe_error(pipe, -ENOMEM, 0, "no memory");
