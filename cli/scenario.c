@@ -256,8 +256,10 @@ static void check_gpu_name(struct scenario *s, const yaml_node_t *node, unsigned
 {
 	unsigned int i;
 
+	if (!s->gpu_names[nth])
+		yaml_fail(s->yaml, node, "gpus: number %u has no name", nth + 1);
 	for (i = 0; s->gpu_names[nth] && i < nth; i++)
-		if (s->gpu_names[i] && !strcmp(s->gpu_names[i], s->gpu_names[nth]))
+		if (!strcmp(s->gpu_names[i], s->gpu_names[nth]))
 			yaml_fail(s->yaml, node, "gpus: two are named '%s'", s->gpu_names[nth]);
 }
 
@@ -282,7 +284,7 @@ static void make_gpus(struct scenario *s)
 		if (list)
 			yaml_entry(s->yaml, list, i, &key, &node);
 		make_gpu(s, node, &gpus[i], &s->gpu_names[i], &s->made_up[i]);
-		if (i)
+		if (nr > 1 && !s->yaml->failed)
 			check_gpu_name(s, node, i);
 	}
 	s->pipe.gpus = gpus;

@@ -18,7 +18,7 @@ struct sim_kind {
 	uint64_t sum, min, max;		/* of how long each was on the GPU */
 	uint64_t waited;		/* from when the CPU had asked */
 	uint64_t evicted;
-	uint64_t sms[PIPE_MAX_SMS / 64];
+	uint64_t sms[PIPE_MAX_GPUS][PIPE_MAX_SMS / 64];
 };
 
 struct sim_run {
@@ -44,6 +44,10 @@ struct sim {
 	unsigned int nr_expected, nr_failed;
 };
 
+/* Between the first block and the last one of all GPUs, how long there was none on any. */
+uint64_t sim_idle(const struct sim_run *run);
+/* On how many SMs, of all GPUs, there was a block. */
+unsigned int sim_nr_sms(const struct sim_kind *kind);
 /* "1.234 ms" */
 const char *sim_time(char text[32], uint64_t ns);
 /* "0-3,8": SMs, or TPCs, of a mask. */

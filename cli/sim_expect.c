@@ -12,49 +12,23 @@
 #include <string.h>
 #include "sim.h"
 
-enum side_kind { SIDE_PLAIN, SIDE_TIME };
+/* SIDE_NEVER: a time of what did not come to be: nothing is true of it. */
+enum side_kind { SIDE_PLAIN, SIDE_TIME, SIDE_NEVER };
 
 struct side {
 	double value;
 	enum side_kind kind;
 };
 
-static unsigned int popcount(const uint64_t *mask)
+static bool of_kind_count(const struct sim_kind *kind, const char *what, struct side *side)
 {
-	unsigned int i, nr = 0;
-
-	for (i = 0; i < PIPE_MAX_SMS / 64; i++)
-		nr += __builtin_popcountll(mask[i]);
-	return nr;
-}
-
-static bool of_kind(const struct sim_kind *kind, const char *what, struct side *side)
-{
-	side->kind = SIDE_TIME;
-	if (!strcmp(what, "start"))
-		side->value = kind->first;
-	else if (!strcmp(what, "end"))
-		side->value = kind->last;
-	else if (!strcmp(what, "time"))
-		side->value = kind->nr ? (double)kind->sum / kind->nr : 0;
-	else if (!strcmp(what, "total"))
-		side->value = kind->sum;
-	else if (!strcmp(what, "min"))
-		side->value = kind->min;
-	else if (!strcmp(what, "max"))
-		side->value = kind->max;
-	else if (!strcmp(what, "wait"))
-		side->value = kind->nr ? (double)kind->waited / kind->nr : 0;
-	else
-		side->kind = SIDE_PLAIN;
-	if (side->kind == SIDE_TIME)
-		return true;
+	side->kind = SIDE_PLAIN;
 	if (!strcmp(what, "launches"))
 		side->value = kind->nr;
 	else if (!strcmp(what, "blocks"))
 		side->value = kind->blocks;
 	else if (!strcmp(what, "sms"))
-		side->value = popcount(kind->sms);
+		side->value = sim_nr_sms(kind);
 	else if (!strcmp(what, "evicted"))
 		side->value = kind->evicted;
 	else
@@ -62,25 +36,42 @@ static bool of_kind(const struct sim_kind *kind, const char *what, struct side *
 	return true;
 }
 
+static bool of_kind(const struct sim_kind *kind, const char *what, struct side *side)
+{
+	uint64_t nr = kind->nr ? kind->nr : 1;
+
+	side->kind = kind->nr || !strcmp(what, "total") ? SIDE_TIME : SIDE_NEVER;
+	if (!strcmp(what, "start"))
+		side->value = kind->first;
+	else if (!strcmp(what, "end"))
+		side->value = kind->last;
+	else if (!strcmp(what, "time"))
+		side->value = (double)kind->sum / nr;
+	else if (!strcmp(what, "total"))
+		side->value = kind->sum;
+	else if (!strcmp(what, "min"))
+		side->value = kind->min;
+	else if (!strcmp(what, "max"))
+		side->value = kind->max;
+	else if (!strcmp(what, "wait"))
+		side->value = (double)kind->waited / nr;
+	else
+		return of_kind_count(kind, what, side);
+	return true;
+}
+
 static bool of_gpu(const struct sim_run *run, const char *what, struct side *side)
 {
-	const struct pipe_gpu_result *gpu = run->result.gpus;
-	uint64_t first = UINT64_MAX, last = 0, busy = 0, switches = 0;
+	uint64_t switches = 0;
 	unsigned int i;
 
-	for (i = 0; i < run->scenario.pipe.nr_gpus; i++) {
-		if (gpu[i].last && gpu[i].first < first)
-			first = gpu[i].first;
-		if (gpu[i].last > last)
-			last = gpu[i].last;
-		busy += gpu[i].busy_ns;
-		switches += gpu[i].switches;
-	}
+	for (i = 0; i < run->scenario.pipe.nr_gpus; i++)
+		switches += run->result.gpus[i].switches;
 	side->kind = SIDE_TIME;
 	if (!strcmp(what, "busy"))
-		side->value = busy;
+		side->value = run->result.busy_ns;
 	else if (!strcmp(what, "idle"))
-		side->value = last ? (double)(last - first) - busy : 0;
+		side->value = sim_idle(run);
 	else if (!strcmp(what, "end"))
 		side->value = run->result.end;
 	else if (!strcmp(what, "switches"))
@@ -95,7 +86,7 @@ static bool of_program(const struct pipe_program_result *program, const char *wh
 {
 	side->kind = SIDE_TIME;
 	if (!strcmp(what, "end"))
-		side->value = program->end;
+		*side = (struct side){ program->end, program->done ? SIDE_TIME : SIDE_NEVER };
 	else if (!strcmp(what, "full"))
 		side->value = program->full_ns;
 	else if (!strcmp(what, "sync"))
@@ -180,8 +171,12 @@ static bool read_side(const struct sim *sim, const struct sim_run *run, char *te
 
 static const char *const relations[] = { "<=", ">=", "<", ">", "=" };
 
-static bool holds(const char *relation, double left, double right)
+static bool holds(const char *relation, const struct side *sides)
 {
+	double left = sides[0].value, right = sides[1].value;
+
+	if (sides[0].kind == SIDE_NEVER || sides[1].kind == SIDE_NEVER)
+		return false;
 	switch (relation[0]) {
 	case '<':
 		return relation[1] ? left <= right : left < right;
@@ -198,6 +193,8 @@ static void say_side(char *text, size_t len, const struct side *side)
 
 	if (side->kind == SIDE_TIME)
 		out_append(text, len, "%s", sim_time(time, side->value));
+	else if (side->kind == SIDE_NEVER)
+		out_append(text, len, "never");
 	else
 		out_append(text, len, "%g", side->value);
 }
@@ -223,7 +220,7 @@ static bool judge(const struct sim *sim, const struct sim_run *run, struct sim_o
 		return false;
 	if (!outcome->holds)
 		return true;	/* an earlier run's numbers stay */
-	outcome->holds = holds(relation, sides[0].value, sides[1].value);
+	outcome->holds = holds(relation, sides);
 	outcome->found[0] = '\0';
 	say_side(outcome->found, sizeof(outcome->found), &sides[0]);
 	out_append(outcome->found, sizeof(outcome->found), " %s ", relation);

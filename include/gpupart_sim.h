@@ -195,14 +195,15 @@ struct pipe_watch {
 
 struct pipe_gpu_result {
 	uint64_t first, last;	/* of all blocks; last 0: there were none */
-	uint64_t busy_ns;	/* at least one block was there */
-	uint64_t sm_ns;		/* summed over SMs with a block */
+	uint64_t busy_ns;	/* at least one block was there, and went on */
+	uint64_t sm_ns;		/* summed over SMs with such a block */
 	uint64_t copy_ns;	/* summed over copy engines */
 	uint64_t switches;	/* from one process to another */
 };
 
 struct pipe_program_result {
-	uint64_t end;
+	bool done;		/* else it was stopped */
+	uint64_t end;		/* 0: it was stopped */
 	uint64_t full_ns;	/* it waited for room in a command buffer */
 	uint64_t sync_ns;	/* it waited for the GPU because it asked to */
 };
@@ -213,7 +214,8 @@ struct pipe_program_result {
 struct pipe_result {
 	uint64_t end;		/* when the last thing was done */
 	uint64_t launches, blocks, copies, events;
-	bool stopped;		/* at stop_ns, with work left */
+	bool stopped;		/* at stop_ns, with work left: what was under way counts to there */
+	uint64_t busy_ns;	/* at least one block was on any GPU, and went on */
 	int line;		/* of the scenario, that @why is about; 0: none */
 	char why[PIPE_WHY];
 	struct pipe_gpu_result gpus[PIPE_MAX_GPUS];

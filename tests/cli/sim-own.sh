@@ -55,4 +55,72 @@ programs:
   other: { start: 10us, steps: [ { record: E, on: T }, { await: E } ] }
 expect: [ main.end > 1ms, other.end < 0.1ms ]
 END
+
+# --------------------------------------------------------------------- a run that is stopped
+own "a stopped run counts what was under way" <<'END'
+gpu: h200
+kernels: { K: { blocks: 132, time: 10ms } }
+streams: { S: {} }
+programs: { main: [ { launch: K, on: S }, { launch: K, on: S }, { copy: 1G, to: host, on: S }, { sync: S } ] }
+stop: 15ms
+expect: [ gpu.busy > 14.9ms, gpu.idle < 0.1ms, K.launches = 1, main.sync > 14.9ms ]
+END
+has "$text" "busy 14.99" "stopped: text has the GPU busy to the end"
+has "$text" "SMs 100 %" "stopped: all SMs"
+has "$text" "program main: had not ended; waited 14.99" "stopped: a program that had not ended"
+has "$text" "GPU-bound" "stopped: and waited for the GPU"
+is "$(field '.runs[0].programs[0].end_ns')" null "stopped: JSON has no end of it"
+own "a stopped copy counts as far as it came" <<'END'
+gpu: h200
+streams: { S: {} }
+programs: { main: [ { copy: 1G, to: host, on: S }, { sync: S } ] }
+stop: 1ms
+END
+is "$(field '.runs[0].gpus[0].copy_ns > 990000')" true "stopped: of a copy"
+cat >"$tmp/own.yaml" <<'END'
+gpu: h200
+kernels: { K: { time: 10ms }, never: { time: 1us } }
+streams: { S: {} }
+programs: { main: [ { launch: K, on: S }, { sync: S } ] }
+stop: 1ms
+expect: [ main.end < 1ms, main.end > 1ms, never.start < 1us, never.time = 0ns, never.total = 0ns, copies.end < 1s ]
+END
+try sim "$tmp/own.yaml" --json
+is "$status $(jq -c '[.expect[].holds]' "$tmp/out")" "1 [false,false,false,false,true,false]" \
+	"nothing holds of a time that never came"
+has "$(jq -r '.expect[2].found' "$tmp/out")" "never < 1.000 us" "which is said"
+is "$(jq -c '.runs[0].kernels[1].start_ns' "$tmp/out")" null "a kernel that was not launched has no start"
+
+# --------------------------------------------------------------------------- several GPUs
+own "two GPUs: SMs and time of both" <<'END'
+gpus: [ { name: big, chip: h200 }, { name: small, chip: gtx1060 } ]
+kernels: { K: { blocks: 200, time: 1ms }, L: { blocks: 9, time: 1ms } }
+streams: { S: { gpu: small }, T: { gpu: big }, U: { gpu: small } }
+programs: { main: [ { launch: K, on: S }, { launch: K, on: T }, { sync: all }, { launch: L, on: U }, { sync: all } ] }
+expect: [ K.sms = 141, L.sms = 9, gpu.busy < 3.1ms, gpu.busy > 2ms, gpu.idle < 0.1ms ]
+END
+is "$(field '[.runs[0].kernels[] | [.nr_sms, .gpus]]')" \
+	'[[141,[{"gpu":0,"sms":"0-131"},{"gpu":1,"sms":"0-8"}]],[9,[{"gpu":1,"sms":"0-8"}]]]' "two GPUs: JSON has whose SMs"
+is "$(field '[.runs[0].gpus[].name]')" '["big","small"]' "two GPUs: and their names"
+has "$text" "SMs of big  0-131" "two GPUs: text"
+bad ":1: gpus: number 2 has no name" "a GPU that cannot be named" <<'END'
+gpus: [ { name: a, chip: h200 }, h200 ]
+programs: {}
+END
+own "slices: SMs are idle while their process has not the GPU" <<'END'
+gpu: h200
+kernels: { K: { blocks: 132, time: 20ms } }
+streams: { S: { process: a }, T: { process: b } }
+programs:
+  a: { process: a, steps: [ { launch: K, on: S }, { sync: all } ] }
+  b: { process: b, steps: [ { launch: K, on: T }, { sync: all } ] }
+END
+is "$(field '.runs[0].gpus[0] | .sm_ns <= 132 * .busy_ns')" true "slices: no more SMs than there are"
+
+# --------------------------------------------------------------------------- what JSON has
+try sim figure-12 --json
+is "$(jq -c '[.runs[] | [([.launches[].evicted] | add), ([.kernels[].evicted] | add), .launches_left_out]]' "$tmp/out" | tr -d ' ')" \
+	'[[0,0,0],[1,1,0]]' "JSON: evictions of launches are those of kernels"
+try sim million --json
+is "$(jq -c '.runs[0] | [(.launches | length), .launches_left_out]' "$tmp/out")" '[10000,990000]' "JSON: how many launches are left out"
 tap_done

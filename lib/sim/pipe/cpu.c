@@ -52,6 +52,7 @@ static void go_on(struct pipe *pipe, struct program *program, uint64_t late)
 	program->step = next_step(program);
 	if (!program->step) {
 		program->state = PROGRAM_DONE;
+		program->result->done = true;
 		program->result->end = pipe->now + late;
 		pipe->nr_running--;
 		return;
@@ -223,6 +224,15 @@ static void cpu_comes(struct pipe *pipe, struct happening *what)
 	}
 }
 
+/* A wait that is under way counts as far as it came. */
+void cpu_stop(struct pipe *pipe, struct program *program)
+{
+	if (program->state == PROGRAM_FULL)
+		program->result->full_ns += pipe->now - program->since;
+	if (program->state == PROGRAM_SLEEPS)
+		program->result->sync_ns += pipe->now - program->since;
+}
+
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result)
 {
@@ -236,6 +246,7 @@ void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_pro
 	program->step = next_step(program);
 	if (!program->step) {
 		program->state = PROGRAM_DONE;
+		result->done = true;
 		pipe->nr_running--;
 		return;
 	}

@@ -181,6 +181,10 @@ struct machine {
 	unsigned int nr_running;	/* SMs with a block */
 };
 
+/* It has a block now, and the GPU; or no more. */
+void machine_busy(struct pipe *pipe, struct machine *machine);
+void machine_idle(struct pipe *pipe, struct machine *machine);
+
 int machine_init(struct pipe *pipe, struct machine *machine, unsigned int gpu,
 		 unsigned int process);
 void machine_fini(struct machine *machine);
@@ -223,6 +227,8 @@ struct slices {
 
 int slices_init(struct pipe *pipe, unsigned int gpu);
 void slices_fini(struct slices *slices);
+/* The run is stopped: what is under way counts as far as it came. */
+void slices_stop(struct pipe *pipe, struct slices *slices);
 struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int process);
 /* A machine has got work, or has no more. */
 void slices_look(struct pipe *pipe, struct machine *machine);
@@ -347,6 +353,7 @@ struct channel *host_channel(struct pipe *pipe, unsigned int stream,
 void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int stream, unsigned int nth);
 
 void copy_start(struct pipe *pipe, const struct command *command);
+void copy_stop(struct pipe *pipe, const struct copy_engine *engine);
 void copy_init(struct copy_engine *engine, unsigned int gpu, unsigned int index);
 
 void frontend_init(struct frontend *frontend);
@@ -401,6 +408,7 @@ void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_pro
 /* There is room again; the progress value has risen. */
 void cpu_room(struct pipe *pipe, struct program *program);
 void cpu_wake(struct pipe *pipe, struct program **list);
+void cpu_stop(struct pipe *pipe, struct program *program);
 
 /* ------------------------------------------------------------------- run.c and others */
 
@@ -420,6 +428,8 @@ struct pipe {
 	uint64_t nr_launches;
 	uint64_t in_flight;		/* commands that are asked for and not done */
 	unsigned int nr_running;	/* programs that have not ended */
+	unsigned int nr_busy;		/* machines */
+	uint64_t busy_from;
 	struct command *free_commands;
 	struct task *free_tasks;
 	struct copy *free_copies;

@@ -260,12 +260,14 @@ void sm_settle(struct pipe *pipe, struct sm *sm)
 void sm_freeze(struct pipe *pipe, struct sm *sm)
 {
 	sm_advance(pipe, sm);
+	pipe->result->gpus[sm->machine->gpu_index].sm_ns += pipe->now - sm->busy_from;
 	queue_set(&pipe->queue, &sm->happening, NEVER);
 }
 
 void sm_thaw(struct pipe *pipe, struct sm *sm)
 {
 	sm->last = pipe->now;
+	sm->busy_from = pipe->now;
 	if (sm->used)
 		queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
 }
@@ -321,7 +323,7 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	if (!sm->used) {
 		sm->busy_from = pipe->now;
 		if (!sm->machine->nr_running++)
-			sm->machine->busy_from = pipe->now;
+			machine_busy(pipe, sm->machine);
 	}
 	take_room(sm, shape, first, 1);
 	sm->used |= 1u << i;
@@ -365,7 +367,7 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 	if (!sm->used) {
 		result->sm_ns += pipe->now - sm->busy_from;
 		if (!--sm->machine->nr_running)
-			result->busy_ns += pipe->now - sm->machine->busy_from;
+			machine_idle(pipe, sm->machine);
 	}
 	balance_moved(sm->machine, sm, before);
 	if (pipe->watch && pipe->watch->block)
