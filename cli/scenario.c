@@ -63,34 +63,49 @@ static bool section(struct scenario *s, const char *key, yaml_node_t **node)
 
 /* --------------------------------------------------------------------------- sets */
 
+/* Where an SM is, by the kind of number that a set has. */
+static unsigned int number_of(const struct pipe_place *place, const char *kind)
+{
+	return !strcmp(kind, "gpc") ? place->gpc : !strcmp(kind, "ugpu") ? place->ugpu : place->tpc;
+}
+
+/* Each that is wanted is there, or that is said. */
+static bool all_there(struct scenario *s, const yaml_node_t *node, const struct pipe_map *map,
+		      const char *kind, const struct gpupart_tpcset *wanted)
+{
+	const char *name = !strcmp(kind, "gpc") ? "GPC" : !strcmp(kind, "ugpu") ? "uGPU" : "TPC";
+	bool there[64 * PIPE_SET_WORDS] = { false };
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < map->nr_sms; i++) {
+		nr += !there[number_of(&map->sms[i], kind)];
+		there[number_of(&map->sms[i], kind)] = true;
+	}
+	for (i = 0; i < 64 * PIPE_SET_WORDS; i++)
+		if (gpupart_tpcset_has(wanted, i) && !there[i]) {
+			yaml_fail(s->yaml, node, "set: %s %u is not there: the GPU has %u", name, i,
+				  nr);
+			return false;
+		}
+	return true;
+}
+
 static bool add_list(struct scenario *s, const yaml_node_t *node, const struct pipe_map *map,
 		     const char *kind, const char *list, struct pipe_set *set)
 {
 	struct gpupart_tpcset wanted;
-	unsigned int i, of;
-	bool any = false;
+	unsigned int i;
 
 	if (gpupart_tpcset_parse_list(s->gp, list, &wanted)) {
 		yaml_fail(s->yaml, node, "set: %s", gpupart_error(s->gp));
 		return false;
 	}
-	for (i = 0; i < map->nr_sms; i++) {
-		of = !strcmp(kind, "gpc") ? map->sms[i].gpc :
-		     !strcmp(kind, "ugpu") ? map->sms[i].ugpu : map->sms[i].tpc;
-		if (!gpupart_tpcset_has(&wanted, of))
-			continue;
-		set->allowed[map->sms[i].tpc / 64] |= 1ull << map->sms[i].tpc % 64;
-		any = true;
-	}
-	for (i = 0; !strcmp(kind, "tpc") && i < 256; i++)
-		if (gpupart_tpcset_has(&wanted, i) && i >= map->nr_tpcs) {
-			yaml_fail(s->yaml, node, "set: TPC %u is not there: the GPU has %u", i,
-				  map->nr_tpcs);
-			return false;
-		}
-	if (!any)
-		yaml_fail(s->yaml, node, "set: '%.60s' has no TPC of this GPU", list);
-	return any;
+	if (!all_there(s, node, map, kind, &wanted))
+		return false;
+	for (i = 0; i < map->nr_sms; i++)
+		if (gpupart_tpcset_has(&wanted, number_of(&map->sms[i], kind)))
+			set->allowed[map->sms[i].tpc / 64] |= 1ull << map->sms[i].tpc % 64;
+	return true;
 }
 
 /* "0-3", "tpc:..", "gpc:1,2", "ugpu:0", joined by "+", or all. */
@@ -248,8 +263,11 @@ static void make_gpu(struct scenario *s, const yaml_node_t *node, struct pipe_gp
 	number(s, node, "copy-engines", 1, 16, &gpu->chip.copy_engines);
 	number(s, node, "turn", 0, 15, &gpu->turn);
 	short_time(s, node, "slice", &gpu->chip.slice_ns);
-	if (!gpu->chip.slice_ns)
-		yaml_fail(s->yaml, node, "slice: 0 is no time");
+	/* Whoever has the GPU for less gets nothing done, and the run takes for ever. */
+	if (gpu->chip.slice_ns < gpu->chip.switch_ns)
+		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is shorter than "
+			  "%uus, which a switch takes", gpu->chip.slice_ns,
+			  gpu->chip.switch_ns / 1000);
 }
 
 static void check_gpu_name(struct scenario *s, const yaml_node_t *node, unsigned int nth)

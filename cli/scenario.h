@@ -24,6 +24,7 @@ struct scenario {
 	bool made_up[PIPE_MAX_GPUS];	/* its GPCs: no capture tells them */
 	const char *processes[PIPE_MAX_PROGRAMS];
 	unsigned int nr_steps;
+	const struct pipe_program *program;	/* whose steps are read */
 };
 
 /* @path: a file, or that of one that ships by the name (cmd_sim.c). */

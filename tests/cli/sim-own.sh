@@ -117,6 +117,38 @@ programs:
 END
 is "$(field '.runs[0].gpus[0] | .sm_ns <= 132 * .busy_ns')" true "slices: no more SMs than there are"
 
+# ------------------------------------------------------------------------------ processes
+bad ":1: slice: 1ns is shorter than 100us, which a switch takes" "a slice that would take for ever" <<'END'
+gpu: { chip: h200, slice: 1ns }
+programs: {}
+END
+bad ":5: on: stream S is of process p, and program main of process main" "another process's stream" <<'END'
+gpu: h200
+kernels: { K: { time: 1us } }
+streams: { S: { process: p } }
+programs:
+  main: [ { repeat: 2, do: [ { launch: K, on: S } ] } ]
+END
+bad ":4: sync: stream S is of process p, and program main of process q" "waiting for another process's stream" <<'END'
+gpu: h200
+streams: { S: { process: p } }
+programs:
+  main: { process: q, steps: [ { sync: S } ] }
+END
+bad ":4: set: GPC 99 is not there: the GPU has 8" "a GPC that is not there among others" <<'END'
+gpu: h200
+kernels: { K: { time: 1us } }
+streams:
+  S: { set: "gpc:1,99" }
+programs: {}
+END
+bad ":3: set: uGPU 2 is not there: the GPU has 2" "a uGPU that is not there" <<'END'
+gpu: h200
+streams:
+  S: { set: "ugpu:0-2" }
+programs: {}
+END
+
 # --------------------------------------------------------------------------- what JSON has
 try sim figure-12 --json
 is "$(jq -c '[.runs[] | [([.launches[].evicted] | add), ([.kernels[].evicted] | add), .launches_left_out]]' "$tmp/out" | tr -d ' ')" \
