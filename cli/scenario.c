@@ -584,7 +584,7 @@ static bool is_run_name(struct yaml *yaml, const yaml_node_t *key)
 	return !yaml->failed;
 }
 
-static void choose_run(struct yaml *yaml, unsigned int i)
+void scenario_choose_run(struct yaml *yaml, unsigned int i)
 {
 	yaml_node_t *map = runs(yaml), *key, *value;
 
@@ -610,7 +610,7 @@ bool scenario_make(struct scenario *s, struct yaml *yaml, struct gpupart *gp, un
 	*s = (struct scenario){ .yaml = yaml, .gp = gp };
 	if (!yaml_only(yaml, yaml_root(yaml), "scenario", known))
 		return false;
-	choose_run(yaml, i);
+	scenario_choose_run(yaml, i);
 	if (!yaml->failed)
 		make_gpus(s);
 	if (!yaml->failed)

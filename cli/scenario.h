@@ -33,6 +33,9 @@ void scenario_find(const char *name, char *path, size_t len);
 /* The run's name, NULL for the only one of a file without runs. False past the last. */
 bool scenario_run_name(struct yaml *yaml, unsigned int i, const char **name);
 
+/* From then on $NAME stands for what the @i'th run says. */
+void scenario_choose_run(struct yaml *yaml, unsigned int i);
+
 /*
  * Makes the @i'th run of the file. False: a line was written. Drop it with
  * scenario_free() either way.

@@ -23,6 +23,7 @@ struct sim_kind {
 
 struct sim_run {
 	const char *name;		/* NULL: the file has no runs */
+	unsigned int nr;		/* in the file */
 	struct scenario scenario;
 	struct pipe_result result;
 	struct sim_kind *kernels;
@@ -53,9 +54,8 @@ const char *sim_time(char text[32], uint64_t ns);
 /* "0-3,8": SMs, or TPCs, of a mask. */
 void sim_list(char *text, size_t len, const uint64_t *mask, unsigned int nr);
 
-/* @expect: what the file expects is judged too (all of its runs are there). */
-void sim_text(struct out *out, struct sim *sim, bool expect);
-json_t *sim_json(struct sim *sim, bool expect);
+void sim_text(struct out *out, struct sim *sim);
+json_t *sim_json(struct sim *sim);
 
 /*
  * Pictures of which block ran on which SM from @from to @to: as SVG, @title over it; in 80
@@ -72,7 +72,10 @@ struct sim_outcome {
 	char found[128];		/* the numbers behind it */
 };
 
-/* False: what is expected cannot be read; a line was written. Frees what was there. */
+/*
+ * False: what is expected cannot be read; a line was written. What is expected of runs that were
+ * not asked for is left out.
+ */
 bool sim_expect(struct sim *sim, struct sim_outcome **outcomes);
 
 #endif

@@ -119,7 +119,7 @@ static void text_scalar(struct out *out, struct sim *sim, const char *key)
 	free(text);
 }
 
-void sim_text(struct out *out, struct sim *sim, bool expect)
+void sim_text(struct out *out, struct sim *sim)
 {
 	struct sim_outcome *outcomes = NULL;
 	unsigned int i;
@@ -130,7 +130,7 @@ void sim_text(struct out *out, struct sim *sim, bool expect)
 	text_scalar(out, sim, "about");
 	for (i = 0; i < sim->nr_runs; i++)
 		text_run(out, &sim->runs[i]);
-	if (expect && sim_expect(sim, &outcomes) && sim->nr_expected) {
+	if (sim_expect(sim, &outcomes) && sim->nr_expected) {
 		fprintf(out->file, "\nexpected\n");
 		for (i = 0; i < sim->nr_expected; i++)
 			fprintf(out->file, "  %s%-5s%s  %-48s %s%s%s\n",
@@ -255,7 +255,7 @@ static json_t *json_run(const struct sim_run *run)
 			 "launches_left_out", (json_int_t)(nr - run->nr_rows));
 }
 
-json_t *sim_json(struct sim *sim, bool expect)
+json_t *sim_json(struct sim *sim)
 {
 	json_t *root = out_json_new("sim", true), *runs = json_array(), *expected = json_array();
 	struct sim_outcome *outcomes = NULL;
@@ -263,7 +263,7 @@ json_t *sim_json(struct sim *sim, bool expect)
 
 	for (i = 0; i < sim->nr_runs; i++)
 		json_array_append_new(runs, json_run(&sim->runs[i]));
-	if (expect && sim_expect(sim, &outcomes))
+	if (sim_expect(sim, &outcomes))
 		for (i = 0; i < sim->nr_expected; i++)
 			json_array_append_new(expected, json_pack("{s:s, s:b, s:s}",
 				"text", outcomes[i].text, "holds", outcomes[i].holds,

@@ -149,6 +149,45 @@ streams:
 programs: {}
 END
 
+# ---------------------------------------------------------------------------- expectations
+expects() {
+	cat <<'END'
+gpu: h200
+runs: { short: { time: 1ms, most: 1.1ms }, long: { time: 3ms, most: 3.1ms } }
+kernels: { K: { time: $time } }
+streams: { S: {} }
+programs: { main: [ { launch: K, on: S }, { sync: S } ], K: [] }
+expect:
+END
+}
+# told PART TEXT: the expectation is refused with PART.
+told() {
+	{ expects; echo "  - $2"; } >"$tmp/told.yaml"
+	bad ":7: expect: cannot read '$2': $1" "$2" <"$tmp/told.yaml"
+}
+told "a time is held against a number" "main.end < 5"
+told "a time is held against a number" "K.sms = 132ns"
+told "no kernel or program is named 'Q'" "Q.end < 5ms"
+told "'speed' is nothing that main has" "main.speed < 5"
+told "a kernel and a program are named 'K'" "K.end < 5ms"
+told "no run is named 'middle'" "middle/main.end < 5ms"
+{ expects; echo '  - main.end < $least'; } >"$tmp/told.yaml"
+bad ":7: expect: '\$least': no run has that variable" "a variable that is not there" <"$tmp/told.yaml"
+told "it has none of < <= > >= =" "main.end"
+told "'5 5' is neither a number, a time nor NAME.WHAT" "main.end < 5 5"
+{ expects; echo "  - main.end < \$most"; echo "  - short/main.end < 1.1ms"; echo "  - K.launches = 1"; } >"$tmp/told.yaml"
+own "an expectation has each run's variables, and names that are told apart by what they have" <"$tmp/told.yaml"
+is "$(field '.expect[0].found')" '"3.007 ms < 3.100 ms"' "with the numbers of the last"
+{ expects; echo "  - main.end < 2ms"; echo "  - short/main.end < 1us"; } >"$tmp/own.yaml"
+try sim "$tmp/own.yaml" --run long --json
+is "$status $(jq -c '[.expect[] | [.text, .holds]]' "$tmp/out")" '1 [["main.end < 2ms",false]]' \
+	"--run: what is expected of that run, and not of others"
+try sim "$tmp/own.yaml" --run short
+is "$status $(grep -c holds "$tmp/out") $(grep -c FAILS "$tmp/out")" "1 1 1" "--run: and of the other"
+{ expects; echo "  - main.end <"; } >"$tmp/own.yaml"
+try sim "$tmp/own.yaml" --run short
+is "$status" 2 "--run: what cannot be read is refused there too"
+
 # --------------------------------------------------------------------------- what JSON has
 try sim figure-12 --json
 is "$(jq -c '[.runs[] | [([.launches[].evicted] | add), ([.kernels[].evicted] | add), .launches_left_out]]' "$tmp/out" | tr -d ' ')" \
