@@ -56,6 +56,15 @@ programs:
 expect: [ main.end > 1ms, other.end < 0.1ms ]
 END
 
+# ----------------------------------------------------------------------------- contention
+own "wave after wave, DRAM is read as fast as it is: 100 waves of 2112 blocks, 4.75 TB/s" <<'END'
+gpu: h200
+kernels: { K: { blocks: 211200, threads: 128, reads: 100K } }
+streams: { S: {} }
+programs: { main: [ { launch: K, on: S }, { sync: S } ] }
+expect: [ K.time > 4.55ms, K.time < 4.6ms ]
+END
+
 # --------------------------------------------------------------------- a run that is stopped
 own "a stopped run counts what was under way" <<'END'
 gpu: h200

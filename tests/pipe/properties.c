@@ -17,7 +17,7 @@
 #define MAX_THINGS	8
 #define MAX_STEPS	48
 #define MAX_LAUNCHES	4096
-#define ANSWER		0x8df6a26b07100707ull	/* another model, another number */
+#define ANSWER		0x24856035f2325d45ull	/* another model, another number */
 
 struct launch {
 	uint64_t *seen;			/* a bit a block */

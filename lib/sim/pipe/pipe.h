@@ -93,6 +93,7 @@ struct sm {
 	uint64_t demand[2];		/* bytes a us in 1/16; of these from DRAM */
 	uint64_t counted[2];		/* what the levels above know of it */
 	uint64_t busy_from, ended;	/* ended: when a block last went */
+	uint64_t begins;		/* from then on all blocks that are here go on */
 	uint16_t vgpc, gpc, ugpu;
 	bool dirty;			/* in machine->dirty */
 	bool changed;			/* blocks came or went since slots were shared out */
