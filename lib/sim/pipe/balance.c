@@ -545,37 +545,56 @@ static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 	return nr;
 }
 
+/* SMs of a group that take a block more, by rank; what takes none is closed for the task. */
+static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int group,
+				 uint16_t *ranks)
+{
+	struct machine *machine = task->machine;
+	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
+	unsigned int nr = 0, rank;
+
+	if (mask_count_range(open, from, to) < task->cluster)
+		return 0;
+	for (rank = from; rank < to; rank++) {
+		if (!mask_has(open, rank))
+			continue;
+		if (sm_fits(machine->by_rank[rank], &machine->gpu->chip, task->shape)) {
+			ranks[nr++] = rank;
+			continue;
+		}
+		mask_add(task->closed, rank);
+		mask_del(open, rank);
+	}
+	return nr;
+}
+
 /* SMs of a group for one cluster: the least loaded ones, one block each. */
-static unsigned int pick(const struct task *task, const uint64_t *open, unsigned int group,
+static unsigned int pick(struct task *task, uint64_t *open, unsigned int group,
 			 uint64_t *picked, unsigned int *load)
 {
 	const struct machine *machine = task->machine;
-	unsigned int nr = 0, rank, best;
+	uint16_t ranks[PIPE_MAX_SMS];
+	unsigned int i, nr, best, left, room = find_fitting(task, open, group, ranks);
 
+	if (room < task->cluster)
+		return 0;
 	memset(picked, 0, machine->words * sizeof(*picked));
 	*load = 0;
-	while (nr < task->cluster) {
-		best = PIPE_MAX_SMS;
-		for (rank = machine->group_start[group];
-		     rank < machine->group_start[group + 1]; rank++) {
-			if (!mask_has(open, rank) || mask_has(picked, rank) ||
-			    !sm_fits(machine->by_rank[rank], &machine->gpu->chip, task->shape))
-				continue;
-			if (best == PIPE_MAX_SMS ||
-			    machine->by_rank[rank]->warps < machine->by_rank[best]->warps)
-				best = rank;
-		}
-		if (best == PIPE_MAX_SMS)
-			return 0;
-		mask_add(picked, best);
-		*load = machine->by_rank[best]->warps;
-		nr++;
+	for (nr = 0; nr < task->cluster; nr++) {
+		for (i = 1, best = 0; i < room; i++)
+			if (machine->by_rank[ranks[i]]->warps <
+			    machine->by_rank[ranks[best]]->warps)
+				best = i;
+		mask_add(picked, ranks[best]);
+		*load = machine->by_rank[ranks[best]]->warps;
+		for (left = --room; best < left; best++)
+			ranks[best] = ranks[best + 1];
 	}
 	return nr;
 }
 
 /* The next cluster to the group whose SMs for it are least loaded, in turn. */
-static bool place_cluster(struct pipe *pipe, struct task *task, const uint64_t *open)
+static bool place_cluster(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	struct machine *machine = task->machine;
 	unsigned int i, singles = machine->nr_singles, nth = 0, nr;
