@@ -4,6 +4,7 @@
  * graphs, streams. The steps of programs are scenario_steps.c's. Knows nothing of what
  * comes out.
  */
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include "scenario.h"
@@ -368,70 +369,98 @@ static void make_kernels(struct scenario *s)
 
 /* ------------------------------------------------------------------------- graphs */
 
-static bool find_after(struct scenario *s, const yaml_node_t *list, const char *const *names,
-		       unsigned int nr, struct pipe_node *out)
+/* Nodes' names of a graph, in a tree too: thousands may come after thousands. */
+struct node_names {
+	const char **names;
+	void *tree;			/* of places in @names */
+};
+
+static int by_name(const void *left, const void *right)
 {
-	unsigned int i, j, *after = scenario_new(s, yaml_size(list), sizeof(*after));
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static bool find_after(struct scenario *s, const yaml_node_t *list,
+		       const struct node_names *above, struct pipe_node *out)
+{
+	unsigned int i, *after = scenario_new(s, yaml_size(list), sizeof(*after));
 	yaml_node_t *key, *node;
 	char text[YAML_TEXT];
+	const char *name = text;
+	void *found;
 
 	if (!after || !yaml_is_list(s->yaml, list, "after"))
 		return false;
 	for (i = 0; yaml_entry(s->yaml, list, i, &key, &node); i++) {
 		if (!yaml_text(s->yaml, node, "after", text))
 			return false;
-		for (j = 0; j < nr && strcmp(names[j], text); j++)
-			;
-		if (j == nr) {
+		found = tfind(&name, &above->tree, by_name);
+		if (!found) {
 			yaml_fail(s->yaml, node, "after: no node above is named '%.60s'", text);
 			return false;
 		}
-		after[i] = j;
+		after[i] = *(const char ***)found - above->names;
 	}
 	out->after = after;
 	out->nr_after = yaml_size(list);
 	return true;
 }
 
-/* A name that no node above has. */
-static const char *node_name(struct scenario *s, const yaml_node_t *node,
-			     const char *const *names, unsigned int nr)
+/* A name that no node above has; nodes below find it. */
+static void add_name(struct scenario *s, const yaml_node_t *node, struct node_names *names,
+		     unsigned int nr)
 {
-	const char *name = scenario_name(s, node, "node");
-	unsigned int i;
+	const char **place = &names->names[nr];
+	void *entry;
 
-	for (i = 0; name && i < nr; i++)
-		if (!strcmp(names[i], name)) {
-			yaml_fail(s->yaml, node, "node: '%s' is there twice", name);
-			return NULL;
-		}
-	return name;
+	*place = scenario_name(s, node, "node");
+	if (!*place)
+		return;
+	entry = tsearch(place, &names->tree, by_name);
+	if (!entry)
+		yaml_fail(s->yaml, NULL, "no memory");
+	else if (*(const char ***)entry != place)
+		yaml_fail(s->yaml, node, "node: '%s' is there twice", *place);
+}
+
+static void keep(void *place)
+{
+	(void)place;	/* the scenario's */
+}
+
+/* @out: node @nr; nodes above have @names. */
+static void make_node(struct scenario *s, const yaml_node_t *node, const char *graph,
+		      struct node_names *names, unsigned int nr, struct pipe_node *out)
+{
+	static const char *const known[] = { "node", "kernel", "after", NULL };
+	const yaml_node_t *name, *after;
+
+	if (!yaml_only(s->yaml, node, graph, known))
+		return;
+	after = yaml_get(s->yaml, node, "after");
+	if (!scenario_find_kernel(s, node, &out->kernel) ||
+	    (after && !find_after(s, after, names, out)))
+		return;
+	name = yaml_get(s->yaml, node, "node");
+	if (name)
+		add_name(s, name, names, nr);
 }
 
 static void make_graph(struct scenario *s, const yaml_node_t *list, struct pipe_graph *graph)
 {
-	static const char *const known[] = { "node", "kernel", "after", NULL };
-	const char **names = scenario_new(s, yaml_size(list), sizeof(*names));
+	struct node_names names = { .names = scenario_new(s, yaml_size(list), sizeof(char *)) };
 	struct pipe_node *nodes = scenario_new(s, yaml_size(list), sizeof(*nodes));
-	yaml_node_t *key, *node, *name, *after;
+	yaml_node_t *key, *node;
 	unsigned int i;
 
-	if (!names || !nodes || !yaml_is_list(s->yaml, list, graph->name))
+	if (!names.names || !nodes || !yaml_is_list(s->yaml, list, graph->name))
 		return;
 	if (yaml_size(list) > MOST_NODES)
 		yaml_fail(s->yaml, list, "graph %s: has more than %u nodes", graph->name,
 			  MOST_NODES);
-	for (i = 0; !s->yaml->failed && yaml_entry(s->yaml, list, i, &key, &node); i++) {
-		if (!yaml_only(s->yaml, node, graph->name, known))
-			return;
-		name = yaml_get(s->yaml, node, "node");
-		names[i] = name ? node_name(s, name, names, i) : "";
-		if (!scenario_find_kernel(s, node, &nodes[i].kernel))
-			return;
-		after = yaml_get(s->yaml, node, "after");
-		if (!names[i] || (after && !find_after(s, after, names, i, &nodes[i])))
-			return;
-	}
+	for (i = 0; !s->yaml->failed && yaml_entry(s->yaml, list, i, &key, &node); i++)
+		make_node(s, node, graph->name, &names, i, &nodes[i]);
+	tdestroy(names.tree, keep);
 	if (!i)
 		yaml_fail(s->yaml, list, "graph %s: has no node", graph->name);
 	graph->nodes = nodes;

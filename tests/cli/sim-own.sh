@@ -56,6 +56,41 @@ programs:
 expect: [ main.end > 1ms, other.end < 0.1ms ]
 END
 
+# ------------------------------------------------------------------------------ graphs
+own "a graph: who comes after whom" <<'END'
+gpu: h200
+kernels: { A: { time: 10us }, B: { time: 20us }, C: { time: 1us }, D: { time: 1us }, E: { time: 1us } }
+graphs:
+  G:
+    - { node: a, kernel: A }
+    - { node: b, kernel: B }
+    - { node: c, kernel: C, after: [a, a] }
+    - { node: d, kernel: D, after: [b, c] }
+    - { kernel: E, after: [a, d] }
+streams: { S: {} }
+programs: { main: [ { graph: G, on: S }, { sync: S } ] }
+expect: [ B.start < A.end, C.start > A.end, C.end < B.end, D.start > B.end, E.start > D.end ]
+END
+bad ":3: after: no node above is named ''" "a node without a name has none" <<'END'
+gpu: h200
+kernels: { K: { time: 1us } }
+graphs: { G: [ { kernel: K }, { kernel: K, after: [''] } ] }
+programs: {}
+END
+# Each time all nodes were looked through for each that was done, that took minutes.
+awk 'BEGIN {
+	print "gpu: h200\nkernels: { K: { time: 1us } }\ngraphs:\n  G:"
+	for (i = 0; i < 2000; i++) {
+		print "    - { node: a" i ", kernel: K }"
+		list = list (i ? ", a" : "a") i
+	}
+	for (i = 0; i < 2000; i++)
+		print "    - { kernel: K, after: " (i ? "*all" : "&all [" list "]") " }"
+	print "streams: { S: {} }\nprograms: { main: [ { repeat: 10, do: [ { graph: G, on: S } ] }, { sync: S } ] }"
+	print "expect: [ K.launches = 40000 ]"
+}' >"$tmp/dense.yaml"
+own "a graph of 4000 nodes, 2000 of them after all others" <"$tmp/dense.yaml"
+
 # ----------------------------------------------------------------------------- contention
 own "wave after wave, DRAM is read as fast as it is: 100 waves of 2112 blocks, 4.75 TB/s" <<'END'
 gpu: h200

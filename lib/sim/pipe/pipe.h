@@ -373,6 +373,8 @@ struct graph_run {
 	const struct pipe_graph *graph;
 	unsigned int left, nr_ready;
 	unsigned int *waits, *ready;
+	/* What comes after node n: next_nodes[first[n]] and on, to that of n + 1. */
+	unsigned int *first, *next_nodes;
 };
 
 void graph_start(struct pipe *pipe, const struct command *command);
