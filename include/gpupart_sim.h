@@ -30,6 +30,7 @@ struct pipe_chip {
 	unsigned int nr_gpcs, nr_tpcs, sms_per_tpc, nr_ugpus;
 	unsigned int quarters, warps, registers, register_unit;	/* three a quarter */
 	unsigned int shared, shared_reserved, shared_unit, blocks, block_threads, cluster;
+	unsigned int block_shared;	/* of one block; 0: what an SM has, less @shared_reserved */
 	unsigned int mhz;
 	unsigned int issue;	/* clocks that a quarter's FP32 unit is busy with a warp */
 	unsigned int latency;	/* clocks until a result can be used */

@@ -161,6 +161,25 @@ programs:
 END
 is "$(field '.runs[0].gpus[0] | .sm_ns <= 132 * .busy_ns')" true "slices: no more SMs than there are"
 
+# ---------------------------------------------------------------------- what a chip takes
+# CUDA's programming guide: 48 KiB a block for compute capability 6.x, half of what an SM has.
+for chip in gtx1060 p100; do
+	bad ":5: kernel K: a block with 49153 bytes of shared memory fits on no SM of the $chip: one has 49152 at most" \
+		"more shared memory than a block of the $chip has" <<END
+gpu: $chip
+kernels: { K: { shared: 49153, time: 1us } }
+streams: { S: {} }
+programs:
+  main: [ { launch: K, on: S } ]
+END
+	own "as much as it has" <<END
+gpu: $chip
+kernels: { K: { shared: 48K, time: 1us } }
+streams: { S: {} }
+programs: { main: [ { launch: K, on: S } ] }
+END
+done
+
 # ------------------------------------------------------------------------------ processes
 bad ":1: slice: 1ns is shorter than 100us, which a switch takes" "a slice that would take for ever" <<'END'
 gpu: { chip: h200, slice: 1ns }

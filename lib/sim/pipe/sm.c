@@ -87,7 +87,8 @@ unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kern
 	unsigned int q, nr;
 
 	shape_make(&shape, chip, kernel);
-	if (kernel->threads > chip->block_threads)
+	if (kernel->threads > chip->block_threads ||
+	    (chip->block_shared && kernel->shared > chip->block_shared))
 		return 0;
 	for (nr = 0; nr < MAX_RESIDENT && sm_fits(&sm, chip, &shape); nr++) {
 		sm.blocks++;
