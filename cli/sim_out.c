@@ -107,15 +107,14 @@ static void text_run(struct out *out, const struct sim_run *run)
 static void text_scalar(struct out *out, struct sim *sim, const char *key)
 {
 	const yaml_node_t *node = yaml_get(&sim->yaml, yaml_root(&sim->yaml), key);
-	char *text;
+	char *text, *rest, *line;
 
 	if (!node || node->type != YAML_SCALAR_NODE)
 		return;
-	text = strdup((const char *)node->data.scalar.value);
-	if (text) {
-		text[strcspn(text, "\n")] = '\0';
-		out_wrap(out, 0, "", out_clean(text));
-	}
+	text = rest = strdup((const char *)node->data.scalar.value);
+	while (rest && (line = strsep(&rest, "\n")))
+		if (*line)
+			out_wrap(out, 0, "", out_clean(line));
 	free(text);
 }
 

@@ -56,6 +56,21 @@ programs:
 expect: [ main.end > 1ms, other.end < 0.1ms ]
 END
 
+# A cycle of 40 streams with long names: no room for it in a line.
+awk 'BEGIN {
+	print "gpu: h200\nstreams:"
+	for (i = 0; i < 40; i++) print "  a_stream_whose_name_is_long_" i ": {}"
+	print "programs:\n  main:"
+	for (i = 0; i < 40; i++) {
+		print "    - { wait: an_event_whose_name_is_long_" (i + 1) % 40 ", on: a_stream_whose_name_is_long_" i " }"
+		print "    - { record: an_event_whose_name_is_long_" i ", on: a_stream_whose_name_is_long_" i " }"
+	}
+}' >"$tmp/own.yaml"
+try sim "$tmp/own.yaml"
+is "$status $(wc -l <"$tmp/err")" "1 1" "a deadlock of 40 streams: one line"
+is "$(grep -c 'event an_event_whose_name_is_long_[0-9]*; and so on; and so back to stream a_stream_whose_name_is_long_[0-9]*$' "$tmp/err")" 1 \
+	"and what does not fit is left out from link to link"
+
 # ------------------------------------------------------------------------------ graphs
 own "a graph: who comes after whom" <<'END'
 gpu: h200
@@ -159,6 +174,8 @@ programs:
   a: { process: a, steps: [ { launch: K, on: S }, { sync: all } ] }
   b: { process: b, steps: [ { launch: K, on: T }, { sync: all } ] }
 END
+try sim "$tmp/own.yaml" --of svg
+has "$out" "Processes have a GPU in turn: a box goes on while its process waits" "slices: the picture says what a box is"
 is "$(field '.runs[0].gpus[0] | .sm_ns <= 132 * .busy_ns')" true "slices: no more SMs than there are"
 
 # ---------------------------------------------------------------------- what a chip takes
@@ -250,6 +267,19 @@ is "$status $(grep -c holds "$tmp/out") $(grep -c FAILS "$tmp/out")" "1 1 1" "--
 { expects; echo "  - main.end <"; } >"$tmp/own.yaml"
 try sim "$tmp/own.yaml" --run short
 is "$status" 2 "--run: what cannot be read is refused there too"
+
+# ---------------------------------------------------------------------------------- words
+own "about: of several lines" <<'END'
+title: A title
+about: |
+  first line
+  second line
+
+  last line
+gpu: h200
+programs: { main: [] }
+END
+is "$(printf '%s\n' "$text" | head -4 | tr '\n' '|')" " A title| first line| second line| last line|" "all lines are shown"
 
 # --------------------------------------------------------------------------- what JSON has
 try sim figure-12 --json

@@ -162,6 +162,20 @@ static const char *name_of(const struct pipe *pipe, struct who who)
 					pipe->scenario->programs[who.nr].name;
 }
 
+/* A cycle that is too long for a line ends with a whole link. */
+static void cut(char *text, size_t len)
+{
+	static const char more[] = "and so on; ";
+	char *end;
+
+	if (strlen(text) + 1 < len)
+		return;
+	text[len - sizeof(more)] = '\0';
+	for (end = text + strlen(text); end > text + 2 && strncmp(end - 2, "; ", 2); end--)
+		;
+	strcpy(end, more);
+}
+
 int deadlock_report(struct pipe *pipe)
 {
 	unsigned int i, most = pipe->scenario->nr_streams + pipe->scenario->nr_programs + 1;
@@ -178,6 +192,7 @@ int deadlock_report(struct pipe *pipe)
 		who = first_one(pipe);
 		for (i = 0; i < most && who.kind != WHO_NOBODY; i++)
 			who = step_on(pipe, who, text, sizeof(text));
+		cut(text, sizeof(text));
 		return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %snobody is left who "
 				  "could signal that", (unsigned long long)pipe->now, text);
 	}
@@ -185,6 +200,7 @@ int deadlock_report(struct pipe *pipe)
 	do {
 		who = step_on(pipe, who, text, sizeof(text));
 	} while (who.kind != begin.kind || who.nr != begin.nr);
+	cut(text, sizeof(text));
 	return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %sand so back to %s %s",
 			  (unsigned long long)pipe->now, text,
 			  begin.kind == WHO_STREAM ? "stream" : "program", name_of(pipe, begin));
