@@ -126,7 +126,8 @@ static bool look_up(struct reader *reader, const struct sim_run *run, const char
 	unsigned int i;
 
 	if (!strcmp(name, "gpu") || !strcmp(name, "copies"))
-		return (*name == 'g' ? of_gpu(run, what, side) : of_kind(&run->copies, what, side)) ||
+		return (*name == 'g' ? of_gpu(run, what, side) :
+			of_kind(&run->copies, what, side)) ||
 		       unreadable(reader, "'%.40s' is nothing that %s has", what, name);
 	for (i = 0; i < pipe->nr_kernels; i++)
 		if (!strcmp(pipe->kernels[i].name, name)) {
@@ -149,7 +150,7 @@ static bool look_up(struct reader *reader, const struct sim_run *run, const char
 	return true;
 }
 
-/* The run of that name; where the file has it and it was not asked for, what is read is left out. */
+/* The run of that name; of one that the file has and that was not asked for nothing is judged. */
 static const struct sim_run *find_run(struct reader *reader, const char *wanted)
 {
 	const struct sim *sim = reader->sim;
@@ -179,7 +180,8 @@ static bool find_value(struct reader *reader, char *word, struct side *side)
 		return true;
 	}
 	if (!dot || dot < slash)
-		return unreadable(reader, "'%.60s' is neither a number, a time nor NAME.WHAT", word);
+		return unreadable(reader, "'%.60s' is neither a number, a time nor NAME.WHAT",
+				  word);
 	if (slash) {
 		*slash = '\0';
 		run = find_run(reader, word);

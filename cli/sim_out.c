@@ -204,8 +204,10 @@ static json_t *json_gpus(const struct sim_run *run)
 	unsigned int i;
 
 	for (i = 0; i < run->scenario.pipe.nr_gpus; i++)
-		json_array_append_new(list, json_pack("{s:s?, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
-			"name", run->scenario.gpu_names[i], "chip", run->scenario.pipe.gpus[i].chip.name,
+		json_array_append_new(list, json_pack(
+			"{s:s?, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
+			"name", run->scenario.gpu_names[i],
+			"chip", run->scenario.pipe.gpus[i].chip.name,
 			"nr_sms", run->scenario.pipe.gpus[i].map.nr_sms,
 			"first_ns", (json_int_t)gpu[i].first, "last_ns", (json_int_t)gpu[i].last,
 			"busy_ns", (json_int_t)gpu[i].busy_ns,
