@@ -161,6 +161,7 @@ static int run_all(struct sim *sim, const struct options *options)
 		if (options->run && (!name || strcmp(name, options->run)))
 			continue;
 		sim->runs[sim->nr_runs].name = name;
+		sim->runs[sim->nr_runs].nr = i;
 		status = run_one(sim, &sim->runs[sim->nr_runs++], i);
 	}
 	if (status < 0 && !nr)
@@ -212,7 +213,7 @@ static int draw(struct out *out, struct sim *sim, const struct options *options)
 static int check(struct sim *sim, const struct options *options)
 {
 	struct sim_outcome *outcomes = NULL;
-	bool good = options->run || sim_expect(sim, &outcomes);
+	bool good = sim_expect(sim, &outcomes);
 	char end[32];
 	unsigned int i;
 
@@ -242,9 +243,9 @@ static int show(struct sim *sim, const struct args *args, const struct options *
 	if (status >= 0)
 		return status;
 	if (args->json)
-		out_json_write(&out, sim_json(sim, !options->run));
+		out_json_write(&out, sim_json(sim));
 	else if (!is_form(options, "svg"))
-		sim_text(&out, sim, !options->run);
+		sim_text(&out, sim);
 	if (options->form)
 		err = draw(&out, sim, options);
 	status = out_close(&out, args->cmd);

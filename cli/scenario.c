@@ -4,6 +4,7 @@
  * graphs, streams. The steps of programs are scenario_steps.c's. Knows nothing of what
  * comes out.
  */
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include "scenario.h"
@@ -63,34 +64,49 @@ static bool section(struct scenario *s, const char *key, yaml_node_t **node)
 
 /* --------------------------------------------------------------------------- sets */
 
+/* Where an SM is, by the kind of number that a set has. */
+static unsigned int number_of(const struct pipe_place *place, const char *kind)
+{
+	return !strcmp(kind, "gpc") ? place->gpc : !strcmp(kind, "ugpu") ? place->ugpu : place->tpc;
+}
+
+/* Each that is wanted is there, or that is said. */
+static bool all_there(struct scenario *s, const yaml_node_t *node, const struct pipe_map *map,
+		      const char *kind, const struct gpupart_tpcset *wanted)
+{
+	const char *name = !strcmp(kind, "gpc") ? "GPC" : !strcmp(kind, "ugpu") ? "uGPU" : "TPC";
+	bool there[64 * PIPE_SET_WORDS] = { false };
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < map->nr_sms; i++) {
+		nr += !there[number_of(&map->sms[i], kind)];
+		there[number_of(&map->sms[i], kind)] = true;
+	}
+	for (i = 0; i < 64 * PIPE_SET_WORDS; i++)
+		if (gpupart_tpcset_has(wanted, i) && !there[i]) {
+			yaml_fail(s->yaml, node, "set: %s %u is not there: the GPU has %u", name, i,
+				  nr);
+			return false;
+		}
+	return true;
+}
+
 static bool add_list(struct scenario *s, const yaml_node_t *node, const struct pipe_map *map,
 		     const char *kind, const char *list, struct pipe_set *set)
 {
 	struct gpupart_tpcset wanted;
-	unsigned int i, of;
-	bool any = false;
+	unsigned int i;
 
 	if (gpupart_tpcset_parse_list(s->gp, list, &wanted)) {
 		yaml_fail(s->yaml, node, "set: %s", gpupart_error(s->gp));
 		return false;
 	}
-	for (i = 0; i < map->nr_sms; i++) {
-		of = !strcmp(kind, "gpc") ? map->sms[i].gpc :
-		     !strcmp(kind, "ugpu") ? map->sms[i].ugpu : map->sms[i].tpc;
-		if (!gpupart_tpcset_has(&wanted, of))
-			continue;
-		set->allowed[map->sms[i].tpc / 64] |= 1ull << map->sms[i].tpc % 64;
-		any = true;
-	}
-	for (i = 0; !strcmp(kind, "tpc") && i < 256; i++)
-		if (gpupart_tpcset_has(&wanted, i) && i >= map->nr_tpcs) {
-			yaml_fail(s->yaml, node, "set: TPC %u is not there: the GPU has %u", i,
-				  map->nr_tpcs);
-			return false;
-		}
-	if (!any)
-		yaml_fail(s->yaml, node, "set: '%.60s' has no TPC of this GPU", list);
-	return any;
+	if (!all_there(s, node, map, kind, &wanted))
+		return false;
+	for (i = 0; i < map->nr_sms; i++)
+		if (gpupart_tpcset_has(&wanted, number_of(&map->sms[i], kind)))
+			set->allowed[map->sms[i].tpc / 64] |= 1ull << map->sms[i].tpc % 64;
+	return true;
 }
 
 /* "0-3", "tpc:..", "gpc:1,2", "ugpu:0", joined by "+", or all. */
@@ -248,16 +264,21 @@ static void make_gpu(struct scenario *s, const yaml_node_t *node, struct pipe_gp
 	number(s, node, "copy-engines", 1, 16, &gpu->chip.copy_engines);
 	number(s, node, "turn", 0, 31, &gpu->turn);
 	short_time(s, node, "slice", &gpu->chip.slice_ns);
-	if (!gpu->chip.slice_ns)
-		yaml_fail(s->yaml, node, "slice: 0 is no time");
+	/* Whoever has the GPU for less gets nothing done, and the run takes for ever. */
+	if (gpu->chip.slice_ns < gpu->chip.switch_ns)
+		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is shorter than "
+			  "%uus, which a switch takes", gpu->chip.slice_ns,
+			  gpu->chip.switch_ns / 1000);
 }
 
 static void check_gpu_name(struct scenario *s, const yaml_node_t *node, unsigned int nth)
 {
 	unsigned int i;
 
+	if (!s->gpu_names[nth])
+		yaml_fail(s->yaml, node, "gpus: number %u has no name", nth + 1);
 	for (i = 0; s->gpu_names[nth] && i < nth; i++)
-		if (s->gpu_names[i] && !strcmp(s->gpu_names[i], s->gpu_names[nth]))
+		if (!strcmp(s->gpu_names[i], s->gpu_names[nth]))
 			yaml_fail(s->yaml, node, "gpus: two are named '%s'", s->gpu_names[nth]);
 }
 
@@ -282,7 +303,7 @@ static void make_gpus(struct scenario *s)
 		if (list)
 			yaml_entry(s->yaml, list, i, &key, &node);
 		make_gpu(s, node, &gpus[i], &s->gpu_names[i], &s->made_up[i]);
-		if (i)
+		if (nr > 1 && !s->yaml->failed)
 			check_gpu_name(s, node, i);
 	}
 	s->pipe.gpus = gpus;
@@ -348,70 +369,98 @@ static void make_kernels(struct scenario *s)
 
 /* ------------------------------------------------------------------------- graphs */
 
-static bool find_after(struct scenario *s, const yaml_node_t *list, const char *const *names,
-		       unsigned int nr, struct pipe_node *out)
+/* Nodes' names of a graph, in a tree too: thousands may come after thousands. */
+struct node_names {
+	const char **names;
+	void *tree;			/* of places in @names */
+};
+
+static int by_name(const void *left, const void *right)
 {
-	unsigned int i, j, *after = scenario_new(s, yaml_size(list), sizeof(*after));
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static bool find_after(struct scenario *s, const yaml_node_t *list,
+		       const struct node_names *above, struct pipe_node *out)
+{
+	unsigned int i, *after = scenario_new(s, yaml_size(list), sizeof(*after));
 	yaml_node_t *key, *node;
 	char text[YAML_TEXT];
+	const char *name = text;
+	void *found;
 
 	if (!after || !yaml_is_list(s->yaml, list, "after"))
 		return false;
 	for (i = 0; yaml_entry(s->yaml, list, i, &key, &node); i++) {
 		if (!yaml_text(s->yaml, node, "after", text))
 			return false;
-		for (j = 0; j < nr && strcmp(names[j], text); j++)
-			;
-		if (j == nr) {
+		found = tfind(&name, &above->tree, by_name);
+		if (!found) {
 			yaml_fail(s->yaml, node, "after: no node above is named '%.60s'", text);
 			return false;
 		}
-		after[i] = j;
+		after[i] = *(const char ***)found - above->names;
 	}
 	out->after = after;
 	out->nr_after = yaml_size(list);
 	return true;
 }
 
-/* A name that no node above has. */
-static const char *node_name(struct scenario *s, const yaml_node_t *node,
-			     const char *const *names, unsigned int nr)
+/* A name that no node above has; nodes below find it. */
+static void add_name(struct scenario *s, const yaml_node_t *node, struct node_names *names,
+		     unsigned int nr)
 {
-	const char *name = scenario_name(s, node, "node");
-	unsigned int i;
+	const char **place = &names->names[nr];
+	void *entry;
 
-	for (i = 0; name && i < nr; i++)
-		if (!strcmp(names[i], name)) {
-			yaml_fail(s->yaml, node, "node: '%s' is there twice", name);
-			return NULL;
-		}
-	return name;
+	*place = scenario_name(s, node, "node");
+	if (!*place)
+		return;
+	entry = tsearch(place, &names->tree, by_name);
+	if (!entry)
+		yaml_fail(s->yaml, NULL, "no memory");
+	else if (*(const char ***)entry != place)
+		yaml_fail(s->yaml, node, "node: '%s' is there twice", *place);
+}
+
+static void keep(void *place)
+{
+	(void)place;	/* the scenario's */
+}
+
+/* @out: node @nr; nodes above have @names. */
+static void make_node(struct scenario *s, const yaml_node_t *node, const char *graph,
+		      struct node_names *names, unsigned int nr, struct pipe_node *out)
+{
+	static const char *const known[] = { "node", "kernel", "after", NULL };
+	const yaml_node_t *name, *after;
+
+	if (!yaml_only(s->yaml, node, graph, known))
+		return;
+	after = yaml_get(s->yaml, node, "after");
+	if (!scenario_find_kernel(s, node, &out->kernel) ||
+	    (after && !find_after(s, after, names, out)))
+		return;
+	name = yaml_get(s->yaml, node, "node");
+	if (name)
+		add_name(s, name, names, nr);
 }
 
 static void make_graph(struct scenario *s, const yaml_node_t *list, struct pipe_graph *graph)
 {
-	static const char *const known[] = { "node", "kernel", "after", NULL };
-	const char **names = scenario_new(s, yaml_size(list), sizeof(*names));
+	struct node_names names = { .names = scenario_new(s, yaml_size(list), sizeof(char *)) };
 	struct pipe_node *nodes = scenario_new(s, yaml_size(list), sizeof(*nodes));
-	yaml_node_t *key, *node, *name, *after;
+	yaml_node_t *key, *node;
 	unsigned int i;
 
-	if (!names || !nodes || !yaml_is_list(s->yaml, list, graph->name))
+	if (!names.names || !nodes || !yaml_is_list(s->yaml, list, graph->name))
 		return;
 	if (yaml_size(list) > MOST_NODES)
 		yaml_fail(s->yaml, list, "graph %s: has more than %u nodes", graph->name,
 			  MOST_NODES);
-	for (i = 0; !s->yaml->failed && yaml_entry(s->yaml, list, i, &key, &node); i++) {
-		if (!yaml_only(s->yaml, node, graph->name, known))
-			return;
-		name = yaml_get(s->yaml, node, "node");
-		names[i] = name ? node_name(s, name, names, i) : "";
-		if (!scenario_find_kernel(s, node, &nodes[i].kernel))
-			return;
-		after = yaml_get(s->yaml, node, "after");
-		if (!names[i] || (after && !find_after(s, after, names, i, &nodes[i])))
-			return;
-	}
+	for (i = 0; !s->yaml->failed && yaml_entry(s->yaml, list, i, &key, &node); i++)
+		make_node(s, node, graph->name, &names, i, &nodes[i]);
+	tdestroy(names.tree, keep);
 	if (!i)
 		yaml_fail(s->yaml, list, "graph %s: has no node", graph->name);
 	graph->nodes = nodes;
@@ -564,7 +613,7 @@ static bool is_run_name(struct yaml *yaml, const yaml_node_t *key)
 	return !yaml->failed;
 }
 
-static void choose_run(struct yaml *yaml, unsigned int i)
+void scenario_choose_run(struct yaml *yaml, unsigned int i)
 {
 	yaml_node_t *map = runs(yaml), *key, *value;
 
@@ -590,7 +639,7 @@ bool scenario_make(struct scenario *s, struct yaml *yaml, struct gpupart *gp, un
 	*s = (struct scenario){ .yaml = yaml, .gp = gp };
 	if (!yaml_only(yaml, yaml_root(yaml), "scenario", known))
 		return false;
-	choose_run(yaml, i);
+	scenario_choose_run(yaml, i);
 	if (!yaml->failed)
 		make_gpus(s);
 	if (!yaml->failed)

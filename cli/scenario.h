@@ -24,6 +24,7 @@ struct scenario {
 	bool made_up[PIPE_MAX_GPUS];	/* its GPCs: no capture tells them */
 	const char *processes[PIPE_MAX_PROGRAMS];
 	unsigned int nr_steps;
+	const struct pipe_program *program;	/* whose steps are read */
 };
 
 /* @path: a file, or that of one that ships by the name (cmd_sim.c). */
@@ -31,6 +32,9 @@ void scenario_find(const char *name, char *path, size_t len);
 
 /* The run's name, NULL for the only one of a file without runs. False past the last. */
 bool scenario_run_name(struct yaml *yaml, unsigned int i, const char **name);
+
+/* From then on $NAME stands for what the @i'th run says. */
+void scenario_choose_run(struct yaml *yaml, unsigned int i);
 
 /*
  * Makes the @i'th run of the file. False: a line was written. Drop it with

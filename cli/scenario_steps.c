@@ -72,11 +72,17 @@ static unsigned int find_stream(struct scenario *s, const yaml_node_t *node, con
 
 	if (!yaml_text(s->yaml, node, what, text))
 		return 0;
-	for (i = 0; i < s->pipe.nr_streams; i++)
-		if (!strcmp(s->pipe.streams[i].name, text))
-			return i;
-	yaml_fail(s->yaml, node, "%s: '%.60s' is not among streams", what, text);
-	return 0;
+	for (i = 0; i < s->pipe.nr_streams && strcmp(s->pipe.streams[i].name, text); i++)
+		;
+	if (i == s->pipe.nr_streams) {
+		yaml_fail(s->yaml, node, "%s: '%.60s' is not among streams", what, text);
+		return 0;
+	}
+	if (s->pipe.streams[i].process != s->program->process)
+		yaml_fail(s->yaml, node, "%s: stream %s is of process %s, and program %s of "
+			  "process %s", what, text, s->processes[s->pipe.streams[i].process],
+			  s->program->name, s->processes[s->program->process]);
+	return i;
 }
 
 /* Events come to be by being named. */
@@ -296,6 +302,7 @@ static void make_program(struct scenario *s, const yaml_node_t *key, yaml_node_t
 		}
 	}
 	program->process = scenario_process(s, node);
+	s->program = program;
 	program->steps = make_steps(s, steps, 0, &program->nr_steps);
 }
 

@@ -18,11 +18,12 @@ struct sim_kind {
 	uint64_t sum, min, max;		/* of how long each was on the GPU */
 	uint64_t waited;		/* from when the CPU had asked */
 	uint64_t evicted;
-	uint64_t sms[PIPE_MAX_SMS / 64];
+	uint64_t sms[PIPE_MAX_GPUS][PIPE_MAX_SMS / 64];
 };
 
 struct sim_run {
 	const char *name;		/* NULL: the file has no runs */
+	unsigned int nr;		/* in the file */
 	struct scenario scenario;
 	struct pipe_result result;
 	struct sim_kind *kernels;
@@ -44,14 +45,17 @@ struct sim {
 	unsigned int nr_expected, nr_failed;
 };
 
+/* Between the first block and the last one of all GPUs, how long there was none on any. */
+uint64_t sim_idle(const struct sim_run *run);
+/* On how many SMs, of all GPUs, there was a block. */
+unsigned int sim_nr_sms(const struct sim_kind *kind);
 /* "1.234 ms" */
 const char *sim_time(char text[32], uint64_t ns);
 /* "0-3,8": SMs, or TPCs, of a mask. */
 void sim_list(char *text, size_t len, const uint64_t *mask, unsigned int nr);
 
-/* @expect: what the file expects is judged too (all of its runs are there). */
-void sim_text(struct out *out, struct sim *sim, bool expect);
-json_t *sim_json(struct sim *sim, bool expect);
+void sim_text(struct out *out, struct sim *sim);
+json_t *sim_json(struct sim *sim);
 
 /*
  * Pictures of which block ran on which SM from @from to @to: as SVG, @title over it; in 80
@@ -68,7 +72,10 @@ struct sim_outcome {
 	char found[128];		/* the numbers behind it */
 };
 
-/* False: what is expected cannot be read; a line was written. Frees what was there. */
+/*
+ * False: what is expected cannot be read; a line was written. What is expected of runs that were
+ * not asked for is left out.
+ */
 bool sim_expect(struct sim *sim, struct sim_outcome **outcomes);
 
 #endif

@@ -7,54 +7,29 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim.h"
 
-enum side_kind { SIDE_PLAIN, SIDE_TIME };
+/* SIDE_NEVER: a time of what did not come to be: nothing is true of it. */
+enum side_kind { SIDE_PLAIN, SIDE_TIME, SIDE_NEVER };
 
 struct side {
 	double value;
 	enum side_kind kind;
 };
 
-static unsigned int popcount(const uint64_t *mask)
+static bool of_kind_count(const struct sim_kind *kind, const char *what, struct side *side)
 {
-	unsigned int i, nr = 0;
-
-	for (i = 0; i < PIPE_MAX_SMS / 64; i++)
-		nr += __builtin_popcountll(mask[i]);
-	return nr;
-}
-
-static bool of_kind(const struct sim_kind *kind, const char *what, struct side *side)
-{
-	side->kind = SIDE_TIME;
-	if (!strcmp(what, "start"))
-		side->value = kind->first;
-	else if (!strcmp(what, "end"))
-		side->value = kind->last;
-	else if (!strcmp(what, "time"))
-		side->value = kind->nr ? (double)kind->sum / kind->nr : 0;
-	else if (!strcmp(what, "total"))
-		side->value = kind->sum;
-	else if (!strcmp(what, "min"))
-		side->value = kind->min;
-	else if (!strcmp(what, "max"))
-		side->value = kind->max;
-	else if (!strcmp(what, "wait"))
-		side->value = kind->nr ? (double)kind->waited / kind->nr : 0;
-	else
-		side->kind = SIDE_PLAIN;
-	if (side->kind == SIDE_TIME)
-		return true;
+	side->kind = SIDE_PLAIN;
 	if (!strcmp(what, "launches"))
 		side->value = kind->nr;
 	else if (!strcmp(what, "blocks"))
 		side->value = kind->blocks;
 	else if (!strcmp(what, "sms"))
-		side->value = popcount(kind->sms);
+		side->value = sim_nr_sms(kind);
 	else if (!strcmp(what, "evicted"))
 		side->value = kind->evicted;
 	else
@@ -62,25 +37,42 @@ static bool of_kind(const struct sim_kind *kind, const char *what, struct side *
 	return true;
 }
 
+static bool of_kind(const struct sim_kind *kind, const char *what, struct side *side)
+{
+	uint64_t nr = kind->nr ? kind->nr : 1;
+
+	side->kind = kind->nr || !strcmp(what, "total") ? SIDE_TIME : SIDE_NEVER;
+	if (!strcmp(what, "start"))
+		side->value = kind->first;
+	else if (!strcmp(what, "end"))
+		side->value = kind->last;
+	else if (!strcmp(what, "time"))
+		side->value = (double)kind->sum / nr;
+	else if (!strcmp(what, "total"))
+		side->value = kind->sum;
+	else if (!strcmp(what, "min"))
+		side->value = kind->min;
+	else if (!strcmp(what, "max"))
+		side->value = kind->max;
+	else if (!strcmp(what, "wait"))
+		side->value = (double)kind->waited / nr;
+	else
+		return of_kind_count(kind, what, side);
+	return true;
+}
+
 static bool of_gpu(const struct sim_run *run, const char *what, struct side *side)
 {
-	const struct pipe_gpu_result *gpu = run->result.gpus;
-	uint64_t first = UINT64_MAX, last = 0, busy = 0, switches = 0;
+	uint64_t switches = 0;
 	unsigned int i;
 
-	for (i = 0; i < run->scenario.pipe.nr_gpus; i++) {
-		if (gpu[i].last && gpu[i].first < first)
-			first = gpu[i].first;
-		if (gpu[i].last > last)
-			last = gpu[i].last;
-		busy += gpu[i].busy_ns;
-		switches += gpu[i].switches;
-	}
+	for (i = 0; i < run->scenario.pipe.nr_gpus; i++)
+		switches += run->result.gpus[i].switches;
 	side->kind = SIDE_TIME;
 	if (!strcmp(what, "busy"))
-		side->value = busy;
+		side->value = run->result.busy_ns;
 	else if (!strcmp(what, "idle"))
-		side->value = last ? (double)(last - first) - busy : 0;
+		side->value = sim_idle(run);
 	else if (!strcmp(what, "end"))
 		side->value = run->result.end;
 	else if (!strcmp(what, "switches"))
@@ -95,7 +87,7 @@ static bool of_program(const struct pipe_program_result *program, const char *wh
 {
 	side->kind = SIDE_TIME;
 	if (!strcmp(what, "end"))
-		side->value = program->end;
+		*side = (struct side){ program->end, program->done ? SIDE_TIME : SIDE_NEVER };
 	else if (!strcmp(what, "full"))
 		side->value = program->full_ns;
 	else if (!strcmp(what, "sync"))
@@ -105,46 +97,100 @@ static bool of_program(const struct pipe_program_result *program, const char *wh
 	return true;
 }
 
-/* NAME.WHAT in one run. */
-static bool look_up(const struct sim_run *run, const char *name, const char *what,
-		    struct side *side)
-{
-	const struct pipe_scenario *pipe = &run->scenario.pipe;
-	unsigned int i;
+/* Where an expectation is read, and what is wrong with it. */
+struct reader {
+	struct sim *sim;
+	const struct sim_run *run;
+	bool left_out;			/* it is about a run that was not asked for */
+	char why[256];
+};
 
-	for (i = 0; i < pipe->nr_kernels; i++)
-		if (!strcmp(pipe->kernels[i].name, name))
-			return of_kind(&run->kernels[i], what, side);
-	for (i = 0; i < pipe->nr_programs; i++)
-		if (!strcmp(pipe->programs[i].name, name))
-			return of_program(&run->result.programs[i], what, side);
-	if (!strcmp(name, "copies"))
-		return of_kind(&run->copies, what, side);
-	return !strcmp(name, "gpu") && of_gpu(run, what, side);
+__attribute__((format(printf, 2, 3)))
+static bool unreadable(struct reader *reader, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(reader->why, sizeof(reader->why), fmt, args);
+	va_end(args);
+	return false;
 }
 
-static bool find_value(const struct sim *sim, const struct sim_run *run, char *word,
-		       struct side *side)
+/* All that has the name: which of them has @what? One of them, or it cannot be told. */
+static bool look_up(struct reader *reader, const struct sim_run *run, const char *name,
+		    const char *what, struct side *side)
+{
+	const struct pipe_scenario *pipe = &run->scenario.pipe;
+	bool kernel = false, program = false, named = false;
+	struct side of_program_named;
+	unsigned int i;
+
+	if (!strcmp(name, "gpu") || !strcmp(name, "copies"))
+		return (*name == 'g' ? of_gpu(run, what, side) :
+			of_kind(&run->copies, what, side)) ||
+		       unreadable(reader, "'%.40s' is nothing that %s has", what, name);
+	for (i = 0; i < pipe->nr_kernels; i++)
+		if (!strcmp(pipe->kernels[i].name, name)) {
+			named = true;
+			kernel = of_kind(&run->kernels[i], what, side);
+		}
+	for (i = 0; i < pipe->nr_programs; i++)
+		if (!strcmp(pipe->programs[i].name, name)) {
+			named = true;
+			program = of_program(&run->result.programs[i], what, &of_program_named);
+		}
+	if (kernel && program)
+		return unreadable(reader, "a kernel and a program are named '%.60s'", name);
+	if (!named)
+		return unreadable(reader, "no kernel or program is named '%.60s'", name);
+	if (!kernel && !program)
+		return unreadable(reader, "'%.40s' is nothing that %.60s has", what, name);
+	if (program)
+		*side = of_program_named;
+	return true;
+}
+
+/* The run of that name; of one that the file has and that was not asked for nothing is judged. */
+static const struct sim_run *find_run(struct reader *reader, const char *wanted)
+{
+	const struct sim *sim = reader->sim;
+	const char *name;
+	unsigned int i;
+
+	for (i = 0; i < sim->nr_runs; i++)
+		if (sim->runs[i].name && !strcmp(sim->runs[i].name, wanted))
+			return &sim->runs[i];
+	for (i = 0; scenario_run_name(&reader->sim->yaml, i, &name); i++)
+		if (name && !strcmp(name, wanted)) {
+			reader->left_out = true;
+			return reader->run;
+		}
+	unreadable(reader, "no run is named '%.60s'", wanted);
+	return NULL;
+}
+
+static bool find_value(struct reader *reader, char *word, struct side *side)
 {
 	char *slash = strchr(word, '/'), *dot = strrchr(word, '.');
-	unsigned int i;
+	const struct sim_run *run = reader->run;
 	uint64_t ns;
 
 	if (yaml_read_time(word, &ns)) {
 		*side = (struct side){ ns, SIDE_TIME };
 		return true;
 	}
-	if (slash && dot > slash) {
+	if (!dot || dot < slash)
+		return unreadable(reader, "'%.60s' is neither a number, a time nor NAME.WHAT",
+				  word);
+	if (slash) {
 		*slash = '\0';
-		for (run = NULL, i = 0; i < sim->nr_runs; i++)
-			if (sim->runs[i].name && !strcmp(sim->runs[i].name, word))
-				run = &sim->runs[i];
+		run = find_run(reader, word);
 		word = slash + 1;
 	}
-	if (!run || !dot)
+	if (!run)
 		return false;
 	*dot = '\0';
-	return look_up(run, word, dot + 1, side);
+	return look_up(reader, run, word, dot + 1, side);
 }
 
 /* A number as people write it: none below 0, no "nan", no "inf". */
@@ -156,8 +202,7 @@ static bool read_factor(const char *text, double *value, char **end)
 }
 
 /* "[N *] WORD" or a number alone; @text is spoilt. */
-static bool read_side(const struct sim *sim, const struct sim_run *run, char *text,
-		      struct side *side)
+static bool read_side(struct reader *reader, char *text, struct side *side)
 {
 	double factor = 1;
 	char *star = strchr(text, '*'), *end;
@@ -165,14 +210,14 @@ static bool read_side(const struct sim *sim, const struct sim_run *run, char *te
 	text[strcspn(text, "\n")] = '\0';
 	if (star) {
 		if (!read_factor(text, &factor, &end) || end + strspn(end, " ") != star)
-			return false;
+			return unreadable(reader, "before * stands a number");
 		text = star + 1;
 	}
 	text += strspn(text, " ");
 	for (end = text + strlen(text); end > text && end[-1] == ' '; )
 		*--end = '\0';
 	*side = (struct side){ 0, SIDE_PLAIN };
-	if ((!read_factor(text, &side->value, &end) || *end) && !find_value(sim, run, text, side))
+	if ((!read_factor(text, &side->value, &end) || *end) && !find_value(reader, text, side))
 		return false;
 	side->value *= factor;
 	return true;
@@ -180,8 +225,12 @@ static bool read_side(const struct sim *sim, const struct sim_run *run, char *te
 
 static const char *const relations[] = { "<=", ">=", "<", ">", "=" };
 
-static bool holds(const char *relation, double left, double right)
+static bool holds(const char *relation, const struct side *sides)
 {
+	double left = sides[0].value, right = sides[1].value;
+
+	if (sides[0].kind == SIDE_NEVER || sides[1].kind == SIDE_NEVER)
+		return false;
 	switch (relation[0]) {
 	case '<':
 		return relation[1] ? left <= right : left < right;
@@ -198,32 +247,53 @@ static void say_side(char *text, size_t len, const struct side *side)
 
 	if (side->kind == SIDE_TIME)
 		out_append(text, len, "%s", sim_time(time, side->value));
+	else if (side->kind == SIDE_NEVER)
+		out_append(text, len, "never");
 	else
 		out_append(text, len, "%g", side->value);
 }
 
-/* In one run; false: it cannot be read. */
-static bool judge(const struct sim *sim, const struct sim_run *run, struct sim_outcome *outcome)
+/* Both sides and what stands between them; false: it cannot be read. */
+static bool read_both(struct reader *reader, char *left, struct side *sides,
+		      const char **relation)
 {
-	char left[YAML_TEXT], *right;
-	const char *relation = NULL, *at = NULL;
-	struct side sides[2];
+	char *right, *at = NULL;
 	unsigned int i;
 
-	snprintf(left, sizeof(left), "%s", outcome->text);
 	for (i = 0; i < sizeof(relations) / sizeof(relations[0]) && !at; i++) {
-		relation = relations[i];
-		at = strstr(left, relation);
+		*relation = relations[i];
+		at = strstr(left, *relation);
 	}
 	if (!at)
+		return unreadable(reader, "it has none of < <= > >= =");
+	right = at + strlen(*relation);
+	*at = '\0';
+	if (!read_side(reader, left, &sides[0]) || !read_side(reader, right, &sides[1]))
 		return false;
-	right = left + (at - left) + strlen(relation);
-	left[at - left] = '\0';
-	if (!read_side(sim, run, left, &sides[0]) || !read_side(sim, run, right, &sides[1]))
+	if ((sides[0].kind == SIDE_PLAIN) != (sides[1].kind == SIDE_PLAIN))
+		return unreadable(reader, "a time is held against a number");
+	return true;
+}
+
+/* In one run; false: it cannot be read. */
+static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_outcome *outcome)
+{
+	struct yaml *yaml = &reader->sim->yaml;
+	char text[YAML_TEXT];
+	const char *relation;
+	struct side sides[2];
+
+	scenario_choose_run(yaml, reader->run->nr);
+	if (!yaml_text(yaml, node, "expect", text))
 		return false;
-	if (!outcome->holds)
+	if (!read_both(reader, text, sides, &relation)) {
+		yaml_fail(yaml, node, "expect: cannot read '%.100s': %s", outcome->text,
+			  reader->why);
+		return false;
+	}
+	if (!outcome->holds || reader->left_out)
 		return true;	/* an earlier run's numbers stay */
-	outcome->holds = holds(relation, sides[0].value, sides[1].value);
+	outcome->holds = holds(relation, sides);
 	outcome->found[0] = '\0';
 	say_side(outcome->found, sizeof(outcome->found), &sides[0]);
 	out_append(outcome->found, sizeof(outcome->found), " %s ", relation);
@@ -231,11 +301,35 @@ static bool judge(const struct sim *sim, const struct sim_run *run, struct sim_o
 	return true;
 }
 
+/* In all runs; @counts: it is about one of them. False: it cannot be read. */
+static bool judge_all(struct sim *sim, const yaml_node_t *node, struct sim_outcome *outcome,
+		      bool *counts)
+{
+	struct reader reader = { .sim = sim };
+	unsigned int i;
+
+	if (node->type != YAML_SCALAR_NODE) {
+		yaml_fail(&sim->yaml, node, "expect: wants 'NAME.WHAT < NAME.WHAT'");
+		return false;
+	}
+	*outcome = (struct sim_outcome){
+		.text = (const char *)node->data.scalar.value, .holds = true,
+	};
+	for (i = 0; i < sim->nr_runs; i++) {
+		reader.run = &sim->runs[i];
+		if (!judge(&reader, node, outcome))
+			return false;
+	}
+	*counts = !reader.left_out;
+	return true;
+}
+
 bool sim_expect(struct sim *sim, struct sim_outcome **outcomes)
 {
 	yaml_node_t *list = yaml_get(&sim->yaml, yaml_root(&sim->yaml), "expect"), *key, *node;
 	struct sim_outcome *outcome;
-	unsigned int i, j;
+	unsigned int i;
+	bool counts;
 
 	*outcomes = NULL;
 	sim->nr_expected = sim->nr_failed = 0;
@@ -245,21 +339,11 @@ bool sim_expect(struct sim *sim, struct sim_outcome **outcomes)
 		return false;
 	*outcomes = calloc(yaml_size(list) + 1u, sizeof(**outcomes));
 	for (i = 0; *outcomes && yaml_entry(&sim->yaml, list, i, &key, &node); i++) {
-		outcome = &(*outcomes)[i];
-		outcome->holds = true;
-		if (node->type != YAML_SCALAR_NODE || node->data.scalar.length >= YAML_TEXT) {
-			yaml_fail(&sim->yaml, node, "expect: wants 'NAME.WHAT < NAME.WHAT'");
+		outcome = &(*outcomes)[sim->nr_expected];
+		if (!judge_all(sim, node, outcome, &counts))
 			return false;
-		}
-		outcome->text = (const char *)node->data.scalar.value;
-		for (j = 0; j < sim->nr_runs; j++)
-			if (!judge(sim, &sim->runs[j], outcome)) {
-				yaml_fail(&sim->yaml, node, "expect: cannot read '%.100s'",
-					  outcome->text);
-				return false;
-			}
-		sim->nr_failed += !outcome->holds;
+		sim->nr_expected += counts;
+		sim->nr_failed += counts && !outcome->holds;
 	}
-	sim->nr_expected = i;
 	return *outcomes;
 }

@@ -26,7 +26,7 @@ static void add(struct sim_kind *kind, const struct pipe_launch *launch)
 	kind->bytes += launch->bytes;
 	kind->evicted += launch->evicted;
 	for (i = 0; i < PIPE_MAX_SMS / 64; i++)
-		kind->sms[i] |= launch->sms[i];
+		kind->sms[launch->gpu][i] |= launch->sms[i];
 }
 
 static void take_launch(void *user, const struct pipe_launch *launch)
@@ -56,6 +56,32 @@ void sim_run_free(struct sim_run *run)
 	free(run->kernels);
 	free(run->rows);
 	scenario_free(&run->scenario);
+}
+
+uint64_t sim_idle(const struct sim_run *run)
+{
+	const struct pipe_gpu_result *gpu = run->result.gpus;
+	uint64_t first = UINT64_MAX, last = 0;
+	unsigned int i;
+
+	for (i = 0; i < run->scenario.pipe.nr_gpus; i++) {
+		if (gpu[i].last && gpu[i].first < first)
+			first = gpu[i].first;
+		if (gpu[i].last > last)
+			last = gpu[i].last;
+	}
+	/* A block that is handed out begins some nanoseconds later. */
+	return last && last - first > run->result.busy_ns ? last - first - run->result.busy_ns : 0;
+}
+
+unsigned int sim_nr_sms(const struct sim_kind *kind)
+{
+	unsigned int i, j, nr = 0;
+
+	for (i = 0; i < PIPE_MAX_GPUS; i++)
+		for (j = 0; j < PIPE_MAX_SMS / 64; j++)
+			nr += __builtin_popcountll(kind->sms[i][j]);
+	return nr;
 }
 
 const char *sim_time(char text[32], uint64_t ns)

@@ -462,6 +462,12 @@ static void draw_legend(struct plot *plot)
 			 "filled as blocks had of the SM. A full one is the most that was had.",
 			 b->nr_all, sim_time(slice, b->slice_ns));
 	page_words(&plot->page, MARGIN, SMALL, "", text);
+	for (unsigned int i = 0; i < gpus; i++)
+		if (b->run->scenario.pipe.nr_processes > 1 && !b->run->scenario.pipe.gpus[i].mps) {
+			page_words(&plot->page, MARGIN, SMALL, "", "Processes have a GPU in turn: "
+				   "a box goes on while its process waits for it.");
+			break;
+		}
 	for (unsigned int i = 0; b->nr_rows > MANY_ROWS && i < gpus; i++) {
 		snprintf(text, sizeof(text), "No block%s%s on TPCs ", gpus > 1 ? " of GPU " : "",
 			 gpus > 1 ? b->run->scenario.gpu_names[i] : "");

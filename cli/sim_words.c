@@ -97,15 +97,6 @@ static void use_words(const struct sim_blocks *b, const struct pipe_kernel *kern
 		out_append(text, len, "; and more");
 }
 
-static unsigned int nr_sms(const struct sim_kind *sum)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int i = 0; i < PIPE_MAX_SMS / 64; i++)
-		nr += __builtin_popcountll(sum->sms[i]);
-	return nr;
-}
-
 void sim_blocks_words(const struct sim_blocks *b, unsigned int kind, char *text, size_t len)
 {
 	const struct sim_kind *sum;
@@ -124,8 +115,8 @@ void sim_blocks_words(const struct sim_blocks *b, unsigned int kind, char *text,
 	out_append(text, len, "%llu launch%s of %llu block%s on %u SM%s, %s to %s",
 		   (unsigned long long)sum->nr, sum->nr == 1 ? "" : "es",
 		   (unsigned long long)b->kinds[kind].kernel->blocks,
-		   b->kinds[kind].kernel->blocks == 1 ? "" : "s", nr_sms(sum),
-		   nr_sms(sum) == 1 ? "" : "s", from, to);
+		   b->kinds[kind].kernel->blocks == 1 ? "" : "s", sim_nr_sms(sum),
+		   sim_nr_sms(sum) == 1 ? "" : "s", from, to);
 	use_words(b, b->kinds[kind].kernel, text, len);
 }
 

@@ -30,6 +30,7 @@ struct pipe_chip {
 	unsigned int nr_gpcs, nr_tpcs, sms_per_tpc, nr_ugpus;
 	unsigned int quarters, warps, registers, register_unit;	/* three a quarter */
 	unsigned int shared, shared_reserved, shared_unit, blocks, block_threads, cluster;
+	unsigned int block_shared;	/* of one block; 0: what an SM has, less @shared_reserved */
 	unsigned int mhz;
 	unsigned int issue;	/* clocks that a quarter's FP32 unit is busy with a warp */
 	unsigned int latency;	/* clocks until a result can be used */
@@ -195,14 +196,15 @@ struct pipe_watch {
 
 struct pipe_gpu_result {
 	uint64_t first, last;	/* of all blocks; last 0: there were none */
-	uint64_t busy_ns;	/* at least one block was there */
-	uint64_t sm_ns;		/* summed over SMs with a block */
+	uint64_t busy_ns;	/* at least one block was there, and went on */
+	uint64_t sm_ns;		/* summed over SMs with such a block */
 	uint64_t copy_ns;	/* summed over copy engines */
 	uint64_t switches;	/* from one process to another */
 };
 
 struct pipe_program_result {
-	uint64_t end;
+	bool done;		/* else it was stopped */
+	uint64_t end;		/* 0: it was stopped */
 	uint64_t full_ns;	/* it waited for room in a command buffer */
 	uint64_t sync_ns;	/* it waited for the GPU because it asked to */
 };
@@ -213,7 +215,8 @@ struct pipe_program_result {
 struct pipe_result {
 	uint64_t end;		/* when the last thing was done */
 	uint64_t launches, blocks, copies, events;
-	bool stopped;		/* at stop_ns, with work left */
+	bool stopped;		/* at stop_ns, with work left: what was under way counts to there */
+	uint64_t busy_ns;	/* at least one block was on any GPU, and went on */
 	int line;		/* of the scenario, that @why is about; 0: none */
 	char why[PIPE_WHY];
 	struct pipe_gpu_result gpus[PIPE_MAX_GPUS];

@@ -29,6 +29,7 @@ static const struct pipe_kernel kernels[] = {
 	{ .name = "other", .blocks = 70000, .threads = 96, .work = 7001 },
 	{ .name = "reads", .blocks = 70000, .threads = 128, .work = 1000, .bytes = 65536 },
 	{ .name = "one", .blocks = 1, .threads = 32, .ns = 1000 },
+	{ .name = "clusters", .blocks = 100000, .threads = 256, .cluster = 4, .ns = 10000 },
 };
 
 static const struct pipe_stream streams[] = {
@@ -85,6 +86,7 @@ int main(void)
 	const struct pipe_step reads[] = {
 		{ .kind = PIPE_LAUNCH, .what = 3 }, { .kind = PIPE_LAUNCH, .what = 2, .stream = 1 },
 	};
+	const struct pipe_step clusters[] = { { .kind = PIPE_LAUNCH, .what = 5 } };
 	const struct pipe_step small[] = { { .kind = PIPE_LAUNCH, .what = 4 } };
 	int failed = 0;
 
@@ -94,6 +96,7 @@ int main(void)
 	failed |= run("shared issue slots", shared, 1, 20, WANTED);
 	failed |= run("two kernels mixed", mixed, 2, 10, WANTED);
 	failed |= run("memory-bound, mixed", reads, 2, 5, WANTED);
+	failed |= run("clusters", clusters, 1, 20, WANTED);
 	failed |= run("a million launches", small, 1, 1000000, 0);
 	return failed;
 }

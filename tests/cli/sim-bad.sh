@@ -52,7 +52,7 @@ END
 refused 2 ":9: set: TPC 70 is not there: the GPU has 66" "a set with a TPC that is not there" <<'END'
   main: [ { launch: K, on: S, set: "70" } ]
 END
-refused 2 ":9: set: '9' has no TPC of this GPU" "an empty set" <<'END'
+refused 2 ":9: set: GPC 9 is not there: the GPU has 8" "an empty set" <<'END'
   main: [ { launch: K, on: S, set: "gpc:9" } ]
 END
 refused 2 ":9: set: " "a set that is no list" <<'END'

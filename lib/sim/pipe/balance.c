@@ -47,6 +47,23 @@ static unsigned int mask_count(const uint64_t *mask, unsigned int words)
 	return nr;
 }
 
+/* Bits [from, to) that are set. */
+static unsigned int mask_count_range(const uint64_t *mask, unsigned int from, unsigned int to)
+{
+	unsigned int w, nr = 0;
+	uint64_t word;
+
+	for (w = from / 64; w * 64 < to; w++) {
+		word = mask[w];
+		if (w == from / 64)
+			word &= ~0ull << from % 64;
+		if (to - w * 64 < 64)
+			word &= ~(~0ull << (to - w * 64));
+		nr += __builtin_popcountll(word);
+	}
+	return nr;
+}
+
 /* The first set bit from @from on, or -1. */
 static int mask_next(const uint64_t *mask, unsigned int words, unsigned int from)
 {
@@ -548,31 +565,50 @@ static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 	return nr;
 }
 
+/* SMs of a group that take a block more, by rank; what takes none is closed for the task. */
+static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int group,
+				 uint16_t *ranks)
+{
+	struct machine *machine = task->machine;
+	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
+	unsigned int nr = 0, rank;
+
+	if (mask_count_range(open, from, to) < task->cluster)
+		return 0;
+	for (rank = from; rank < to; rank++) {
+		if (!mask_has(open, rank))
+			continue;
+		if (sm_fits(machine->by_rank[rank], &machine->gpu->chip, task->shape)) {
+			ranks[nr++] = rank;
+			continue;
+		}
+		mask_add(task->closed, rank);
+		mask_del(open, rank);
+	}
+	return nr;
+}
+
 /* SMs of a group for one cluster: the least loaded ones, one block each. */
-static unsigned int pick(const struct task *task, const uint64_t *open, unsigned int group,
+static unsigned int pick(struct task *task, uint64_t *open, unsigned int group,
 			 uint64_t *picked, unsigned int *load)
 {
 	const struct machine *machine = task->machine;
-	unsigned int nr = 0, rank, best;
+	uint16_t ranks[PIPE_MAX_SMS];
+	unsigned int i, nr, best, left, room = find_fitting(task, open, group, ranks);
 
+	if (room < task->cluster)
+		return 0;
 	memset(picked, 0, machine->words * sizeof(*picked));
 	*load = 0;
-	while (nr < task->cluster) {
-		best = PIPE_MAX_SMS;
-		for (rank = machine->group_start[group];
-		     rank < machine->group_start[group + 1]; rank++) {
-			if (!mask_has(open, rank) || mask_has(picked, rank) ||
-			    !sm_fits(machine->by_rank[rank], &machine->gpu->chip, task->shape))
-				continue;
-			if (best == PIPE_MAX_SMS ||
-			    machine->by_rank[rank]->warps < machine->by_rank[best]->warps)
-				best = rank;
-		}
-		if (best == PIPE_MAX_SMS)
-			return 0;
-		mask_add(picked, best);
-		*load = machine->by_rank[best]->warps;
-		nr++;
+	for (nr = 0; nr < task->cluster; nr++) {
+		for (i = 1, best = 0; i < room; i++)
+			if (machine->by_rank[ranks[i]]->warps <
+			    machine->by_rank[ranks[best]]->warps)
+				best = i;
+		mask_add(picked, ranks[best]);
+		*load = machine->by_rank[ranks[best]]->warps;
+		for (left = --room; best < left; best++)
+			ranks[best] = ranks[best + 1];
 	}
 	return nr;
 }
@@ -596,7 +632,7 @@ static void cluster_moves_on(struct machine *machine, unsigned int nth)
 		machine->turn = (machine->turn + nth - singles + 1) % others;
 }
 
-static bool pick_for(const struct task *task, const uint64_t *open, unsigned int group,
+static bool pick_for(struct task *task, uint64_t *open, unsigned int group,
 		     struct picked *picked)
 {
 	return task->kernel->pack ? pick_packed(task, open, group, picked) :
@@ -619,7 +655,7 @@ static unsigned int clusters_beyond(const struct task *task, unsigned int group,
  * these those that have the fewest already; where fewer clusters are left than such groups,
  * those with the lowest numbers.
  */
-static bool groups_for_clusters(const struct task *task, const uint64_t *open, uint64_t *which)
+static bool groups_for_clusters(struct task *task, uint64_t *open, uint64_t *which)
 {
 	const struct machine *machine = task->machine;
 	uint64_t left = task->units - task->given, keys[PIPE_MAX_SMS], least = UINT64_MAX;
@@ -643,7 +679,7 @@ static bool groups_for_clusters(const struct task *task, const uint64_t *open, u
 	return least != UINT64_MAX;
 }
 
-static bool place_cluster(struct pipe *pipe, struct task *task, const uint64_t *open)
+static bool place_cluster(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	struct machine *machine = task->machine;
 	uint64_t block = task->given * task->cluster, which[MAX_WORDS] = { 0 };

@@ -28,6 +28,10 @@ static int check_block(struct pipe *pipe, const struct pipe_chip *chip,
 		return pipe_error(pipe, -EINVAL, line,
 				  "kernel %s: a block of %u threads: the %s takes %u at most",
 				  kernel->name, kernel->threads, chip->name, chip->block_threads);
+	if (chip->block_shared && kernel->shared > chip->block_shared)
+		return pipe_error(pipe, -EINVAL, line, "kernel %s: a block with %u bytes of "
+				  "shared memory fits on no SM of the %s: one has %u at most",
+				  kernel->name, kernel->shared, chip->name, chip->block_shared);
 	if (!pipe_occupancy(chip, kernel))
 		return pipe_error(pipe, -EINVAL, line, "kernel %s: a block of %u threads, "
 				  "%u registers a thread and %u bytes of shared memory fits on "

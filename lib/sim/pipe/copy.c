@@ -32,6 +32,12 @@ static void copy_comes(struct pipe *pipe, struct happening *what)
 	next_copy(pipe, engine);
 }
 
+void copy_stop(struct pipe *pipe, const struct copy_engine *engine)
+{
+	if (engine->busy)
+		pipe->result->gpus[engine->gpu].copy_ns += pipe->now - engine->head->launch.start;
+}
+
 void copy_init(struct copy_engine *engine, unsigned int gpu, unsigned int index)
 {
 	engine->happening.come = copy_comes;

@@ -52,6 +52,7 @@ static void go_on(struct pipe *pipe, struct program *program, uint64_t late)
 	program->step = next_step(program);
 	if (!program->step) {
 		program->state = PROGRAM_DONE;
+		program->result->done = true;
 		program->result->end = pipe->now + late;
 		pipe->nr_running--;
 		return;
@@ -79,17 +80,6 @@ static enum command_kind kind_of(const struct pipe_step *step)
 	}
 }
 
-/* A wait is for the last record that was asked for, or for the first one to come. */
-static uint64_t value_of(const struct pipe *pipe, const struct pipe_step *step)
-{
-	uint64_t asked;
-
-	if (step->kind != PIPE_RECORD && step->kind != PIPE_WAIT)
-		return 0;
-	asked = pipe->events[step->what].asked;
-	return step->kind == PIPE_RECORD ? asked + 1 : asked + !asked;
-}
-
 static void put(struct pipe *pipe, struct program *program)
 {
 	const struct pipe_step *step = program->step;
@@ -98,11 +88,16 @@ static void put(struct pipe *pipe, struct program *program)
 	struct command command = {
 		.kind = kind_of(step), .stream = step->stream, .seq = stream->asked + 1,
 		.visible = pipe->now + pipe->scenario->gpus[gpu].chip.doorbell_ns,
-		.step = step, .value = value_of(pipe, step),
+		.step = step,
 	};
 	struct channel *channel = host_channel(pipe, step->stream, step);
 	struct program **link;
 
+	/* A wait is for the last record that was asked for, or for the first one to come. */
+	if (step->kind == PIPE_WAIT) {
+		command.other = pipe->events[step->what].stream;
+		command.value = pipe->events[step->what].seq;
+	}
 	if (!cmdbuf_put(pipe, channel, &command)) {
 		program->state = PROGRAM_FULL;
 		program->since = pipe->now;
@@ -115,8 +110,10 @@ static void put(struct pipe *pipe, struct program *program)
 	}
 	stream->asked++;
 	pipe->in_flight++;
-	if (step->kind == PIPE_RECORD)
-		pipe->events[step->what].asked++;
+	if (step->kind == PIPE_RECORD) {
+		pipe->events[step->what].stream = step->stream;
+		pipe->events[step->what].seq = stream->asked;
+	}
 	go_on(pipe, program, 0);
 }
 
@@ -165,6 +162,7 @@ static bool wait_is_over(struct pipe *pipe, struct program *program)
 	struct stream *stream = &pipe->streams[step->stream];
 	struct event *event = &pipe->events[step->what];
 	uint64_t value;
+	unsigned int other;
 
 	switch (step->kind) {
 	case PIPE_SYNC:
@@ -174,11 +172,12 @@ static bool wait_is_over(struct pipe *pipe, struct program *program)
 		sleep_on(pipe, program, &stream->sleeper, step->stream, value);
 		return false;
 	case PIPE_SYNC_EVENT:
-		value = program->state == PROGRAM_SLEEPS ? program->value :
-			event->asked + !event->asked;
-		if (event->done >= value)
+		other = program->state == PROGRAM_SLEEPS ? program->asleep_on : event->stream;
+		value = program->state == PROGRAM_SLEEPS ? program->value : event->seq;
+		if (other == NO_STREAM ? event->done : pipe->streams[other].done >= value)
 			return true;
-		sleep_on(pipe, program, &event->sleeper, step->what, value);
+		sleep_on(pipe, program, other == NO_STREAM ? &event->sleeper :
+			 &pipe->streams[other].sleeper, other, value);
 		return false;
 	default:
 		return !sleep_on_any(pipe, program);
@@ -225,6 +224,15 @@ static void cpu_comes(struct pipe *pipe, struct happening *what)
 	}
 }
 
+/* A wait that is under way counts as far as it came. */
+void cpu_stop(struct pipe *pipe, struct program *program)
+{
+	if (program->state == PROGRAM_FULL)
+		program->result->full_ns += pipe->now - program->since;
+	if (program->state == PROGRAM_SLEEPS)
+		program->result->sync_ns += pipe->now - program->since;
+}
+
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result)
 {
@@ -238,6 +246,7 @@ void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_pro
 	program->step = next_step(program);
 	if (!program->step) {
 		program->state = PROGRAM_DONE;
+		result->done = true;
 		pipe->nr_running--;
 		return;
 	}

@@ -74,13 +74,18 @@ static bool will_record(const struct program *program, unsigned int event)
 	return false;
 }
 
-/* Who has yet to record the event: a stream that holds the command, or a program. */
-static struct who recorder(const struct pipe *pipe, unsigned int event)
+/*
+ * Who has yet to record the event: @stream where it was asked to, else one that holds such a
+ * command, or a program.
+ */
+static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned int stream)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
 	const struct command *command;
 	unsigned int i;
 
+	if (stream != NO_STREAM)
+		return (struct who){ WHO_STREAM, stream };
 	for (i = 0; i < scenario->nr_streams; i++)
 		for (command = pipe->streams[i].compute->head; command; command = command->next)
 			if (command->kind == DO_RECORD && command->step->what == event)
@@ -104,8 +109,8 @@ static struct who after_program(const struct pipe *pipe, unsigned int nr, char *
 		return (struct who){ WHO_STREAM, stream };
 	}
 	if (program->step->kind == PIPE_SYNC_EVENT) {
-		say(text, len, "event %s; ", pipe->scenario->events[program->asleep_on]);
-		return recorder(pipe, program->asleep_on);
+		say(text, len, "event %s; ", pipe->scenario->events[program->step->what]);
+		return recorder(pipe, program->step->what, program->asleep_on);
 	}
 	say(text, len, "stream %s; ", stream_name(pipe, program->asleep_on));
 	return (struct who){ WHO_STREAM, program->asleep_on };
@@ -128,7 +133,7 @@ static struct who after_stream(const struct pipe *pipe, unsigned int nr, char *t
 	}
 	say(text, len, "stream %s (line %d) waits for event %s; ", stream_name(pipe, nr),
 	    command->step->line, pipe->scenario->events[command->step->what]);
-	return recorder(pipe, command->step->what);
+	return recorder(pipe, command->step->what, command->other);
 }
 
 static struct who first_one(const struct pipe *pipe)
@@ -157,6 +162,20 @@ static const char *name_of(const struct pipe *pipe, struct who who)
 					pipe->scenario->programs[who.nr].name;
 }
 
+/* A cycle that is too long for a line ends with a whole link. */
+static void cut(char *text, size_t len)
+{
+	static const char more[] = "and so on; ";
+	char *end;
+
+	if (strlen(text) + 1 < len)
+		return;
+	text[len - sizeof(more)] = '\0';
+	for (end = text + strlen(text); end > text + 2 && strncmp(end - 2, "; ", 2); end--)
+		;
+	strcpy(end, more);
+}
+
 int deadlock_report(struct pipe *pipe)
 {
 	unsigned int i, most = pipe->scenario->nr_streams + pipe->scenario->nr_programs + 1;
@@ -173,6 +192,7 @@ int deadlock_report(struct pipe *pipe)
 		who = first_one(pipe);
 		for (i = 0; i < most && who.kind != WHO_NOBODY; i++)
 			who = step_on(pipe, who, text, sizeof(text));
+		cut(text, sizeof(text));
 		return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %snobody is left who "
 				  "could signal that", (unsigned long long)pipe->now, text);
 	}
@@ -180,6 +200,7 @@ int deadlock_report(struct pipe *pipe)
 	do {
 		who = step_on(pipe, who, text, sizeof(text));
 	} while (who.kind != begin.kind || who.nr != begin.nr);
+	cut(text, sizeof(text));
 	return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %sand so back to %s %s",
 			  (unsigned long long)pipe->now, text,
 			  begin.kind == WHO_STREAM ? "stream" : "program", name_of(pipe, begin));

@@ -115,6 +115,7 @@ static int64_t put(struct pipe_fed *fed, const struct errand *from, enum command
 	struct command command = {
 		.kind = kind, .stream = from->step.stream, .seq = stream->asked + 1,
 		.visible = pipe->now + fed->gpu.chip.doorbell_ns, .value = value,
+		.other = from->other,
 	};
 
 	if (pipe->error)

@@ -27,15 +27,39 @@ static void run_end(struct pipe *pipe, struct graph_run *run)
 /* A node is done: those that waited for nothing else are ready. */
 static void node_over(struct graph_run *run, unsigned int node)
 {
-	const struct pipe_graph *graph = run->graph;
-	unsigned int i, j;
+	unsigned int i;
 
 	if (!--run->left)
 		return;
-	for (i = node + 1; i < graph->nr_nodes; i++)
+	for (i = run->first[node]; i < run->first[node + 1]; i++)
+		if (!--run->waits[run->next_nodes[i]])
+			ready(run, run->next_nodes[i]);
+}
+
+static unsigned int nr_edges(const struct pipe_graph *graph)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < graph->nr_nodes; i++)
+		nr += graph->nodes[i].nr_after;
+	return nr;
+}
+
+/* Who comes after whom, the other way round than nodes tell it; each in rising order. */
+static void turn_round(struct graph_run *run)
+{
+	const struct pipe_graph *graph = run->graph;
+	unsigned int i, j, *first = run->first;
+
+	/* Counted one place further on, then summed up: where the next one goes. */
+	for (i = 0; i < graph->nr_nodes; i++)
 		for (j = 0; j < graph->nodes[i].nr_after; j++)
-			if (graph->nodes[i].after[j] == node && !--run->waits[i])
-				ready(run, i);
+			first[graph->nodes[i].after[j] + 2]++;
+	for (i = 2; i < graph->nr_nodes + 2; i++)
+		first[i] += first[i - 1];
+	for (i = 0; i < graph->nr_nodes; i++)
+		for (j = 0; j < graph->nodes[i].nr_after; j++)
+			run->next_nodes[first[graph->nodes[i].after[j] + 1]++] = i;
 }
 
 /* The nodes that are ready go to the front end; one without a kernel lets others be ready. */
@@ -71,7 +95,8 @@ void graph_start(struct pipe *pipe, const struct command *command)
 	unsigned int i;
 
 	if (run)
-		run->waits = calloc(2 * (size_t)graph->nr_nodes, sizeof(*run->waits));
+		run->waits = calloc(3 * (size_t)graph->nr_nodes + 2 + nr_edges(graph),
+				    sizeof(*run->waits));
 	if (!run || !run->waits) {
 		free(run);
 		pipe_error(pipe, -12, 0, "no memory");
@@ -82,6 +107,9 @@ void graph_start(struct pipe *pipe, const struct command *command)
 	run->graph = graph;
 	run->left = graph->nr_nodes;
 	run->ready = run->waits + graph->nr_nodes;
+	run->first = run->ready + graph->nr_nodes;
+	run->next_nodes = run->first + graph->nr_nodes + 2;
+	turn_round(run);
 	run->next = pipe->runs;
 	pipe->runs = run;
 	for (i = 0; i < graph->nr_nodes; i++) {

@@ -129,8 +129,7 @@ static void record(struct pipe *pipe, const struct command *command)
 		host_stream_done(pipe, command->stream);
 		return;
 	}
-	if (event->done < command->value)
-		event->done = command->value;
+	event->done = true;
 	host_stream_done(pipe, command->stream);
 	call_back(pipe, &event->waiters);
 	if (event->sleeper)
@@ -176,12 +175,12 @@ static struct channel **what_for(struct pipe *pipe, const struct command *comman
 		return &stream->waiters;
 	if (command->kind != DO_WAIT)
 		return NULL;
-	if (command->errand) {
-		stream = &pipe->streams[command->errand->other];
+	if (command->other != NO_STREAM) {
+		stream = &pipe->streams[command->other];
 		return stream->done < command->value ? &stream->followers : NULL;
 	}
 	event = &pipe->events[command->step->what];
-	return event->done < command->value ? &event->waiters : NULL;
+	return event->done ? NULL : &event->waiters;
 }
 
 static void pbdma_comes(struct pipe *pipe, struct happening *what)

@@ -92,6 +92,7 @@ struct sm {
 	uint64_t demand[2];		/* bytes a us in 1/16; of these from DRAM */
 	uint64_t counted[2];		/* what the levels above know of it */
 	uint64_t busy_from, ended;	/* ended: when a block last went */
+	uint64_t begins;		/* from then on all blocks that are here go on */
 	uint16_t vgpc, gpc, ugpu;
 	bool dirty;			/* in machine->dirty */
 	bool changed;			/* blocks came or went since slots were shared out */
@@ -181,6 +182,10 @@ struct machine {
 	unsigned int nr_running;	/* SMs with a block */
 };
 
+/* It has a block now, and the GPU; or no more. */
+void machine_busy(struct pipe *pipe, struct machine *machine);
+void machine_idle(struct pipe *pipe, struct machine *machine);
+
 int machine_init(struct pipe *pipe, struct machine *machine, unsigned int gpu,
 		 unsigned int process);
 void machine_fini(struct machine *machine);
@@ -222,11 +227,15 @@ struct slices {
 
 int slices_init(struct pipe *pipe, unsigned int gpu);
 void slices_fini(struct slices *slices);
+/* The run is stopped: what is under way counts as far as it came. */
+void slices_stop(struct pipe *pipe, struct slices *slices);
 struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int process);
 /* A machine has got work, or has no more. */
 void slices_look(struct pipe *pipe, struct machine *machine);
 
 /* ---------------------------------------------------------- cmdbuf.c, host.c, frontend.c */
+
+#define NO_STREAM	UINT32_MAX
 
 enum command_kind { DO_LAUNCH, DO_GRAPH, DO_COPY, DO_RECORD, DO_WAIT };
 
@@ -248,7 +257,9 @@ struct command {
 	uint64_t visible;		/* to the GPU, from then on */
 	const struct pipe_step *step;
 	const struct errand *errand;	/* NULL: a scenario's */
-	uint64_t value;			/* of an event: which record; of a stream: which command */
+	/* Of a wait: which command of that stream; NO_STREAM: of who records the event first. */
+	uint64_t value;
+	unsigned int other;
 };
 
 struct runlist;
@@ -287,9 +298,12 @@ struct stream {
 	void *user;
 };
 
+/* Who waits for a record that was asked for waits for the command of the stream that has it. */
 struct event {
-	uint64_t asked, done;		/* records */
-	struct channel *waiters;
+	unsigned int stream;		/* of the last record that was asked for, or NO_STREAM */
+	uint64_t seq;
+	bool done;			/* a record is */
+	struct channel *waiters;	/* until one is */
 	struct program *sleeper;
 };
 
@@ -339,6 +353,7 @@ struct channel *host_channel(struct pipe *pipe, unsigned int stream,
 void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int stream, unsigned int nth);
 
 void copy_start(struct pipe *pipe, const struct command *command);
+void copy_stop(struct pipe *pipe, const struct copy_engine *engine);
 void copy_init(struct copy_engine *engine, unsigned int gpu, unsigned int index);
 
 void frontend_init(struct frontend *frontend);
@@ -357,6 +372,8 @@ struct graph_run {
 	const struct pipe_graph *graph;
 	unsigned int left, nr_ready;
 	unsigned int *waits, *ready;
+	/* What comes after node n: next_nodes[first[n]] and on, to that of n + 1. */
+	unsigned int *first, *next_nodes;
 };
 
 void graph_start(struct pipe *pipe, const struct command *command);
@@ -383,7 +400,7 @@ struct program {
 	enum program_state state;
 	struct channel *waits_for;	/* of PROGRAM_FULL */
 	uint64_t since, value;		/* sleeps until that progress value */
-	unsigned int asleep_on;		/* stream or event */
+	unsigned int asleep_on;		/* of a stream, or NO_STREAM: until its event is recorded */
 };
 
 /* What a step costs the CPU, ns. */
@@ -393,6 +410,7 @@ void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_pro
 /* There is room again; the progress value has risen. */
 void cpu_room(struct pipe *pipe, struct program *program);
 void cpu_wake(struct pipe *pipe, struct program **list);
+void cpu_stop(struct pipe *pipe, struct program *program);
 
 /* ------------------------------------------------------------------- run.c and others */
 
@@ -412,6 +430,8 @@ struct pipe {
 	uint64_t nr_launches;
 	uint64_t in_flight;		/* commands that are asked for and not done */
 	unsigned int nr_running;	/* programs that have not ended */
+	unsigned int nr_busy;		/* machines */
+	uint64_t busy_from;
 	struct command *free_commands;
 	struct task *free_tasks;
 	struct copy *free_copies;

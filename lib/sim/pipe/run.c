@@ -85,6 +85,8 @@ int run_make(struct pipe *pipe, unsigned int nr_streams)
 	if (!pipe->streams || !pipe->events || !pipe->programs || !pipe->hosts || !pipe->slices ||
 	    queue_init(&pipe->queue, nr_happenings(scenario, nr_streams)))
 		return pipe_error(pipe, -ENOMEM, 0, "no memory");
+	for (i = 0; i < scenario->nr_events; i++)
+		pipe->events[i].stream = NO_STREAM;
 	for (i = 0; i < scenario->nr_gpus; i++)
 		if (slices_init(pipe, i) || host_init(pipe, i))
 			return pipe_error(pipe, -ENOMEM, 0, "no memory");
@@ -146,9 +148,25 @@ void run_instant(struct pipe *pipe, struct happening *first)
 	instant(pipe, first);
 }
 
+static void stop(struct pipe *pipe)
+{
+	const struct pipe_scenario *scenario = pipe->scenario;
+	unsigned int i, j;
+
+	pipe->now = scenario->stop_ns;
+	pipe->result->stopped = true;
+	for (i = 0; i < scenario->nr_programs; i++)
+		cpu_stop(pipe, &pipe->programs[i]);
+	for (i = 0; i < scenario->nr_gpus; i++) {
+		slices_stop(pipe, &pipe->slices[i]);
+		for (j = 0; j < scenario->gpus[i].chip.copy_engines; j++)
+			copy_stop(pipe, &pipe->hosts[i].copy_engines[j]);
+	}
+}
+
 static void loop(struct pipe *pipe)
 {
-	uint64_t stop = pipe->scenario->stop_ns;
+	uint64_t end = pipe->scenario->stop_ns;
 	struct happening *what;
 
 	while (!pipe->error && (what = queue_next(&pipe->queue))) {
@@ -156,9 +174,8 @@ static void loop(struct pipe *pipe)
 			pipe_error(pipe, -EOVERFLOW, 0, "it takes longer than 19 hours");
 			return;
 		}
-		if (stop && what->time > stop) {
-			pipe->now = stop;
-			pipe->result->stopped = true;
+		if (end && what->time > end) {
+			stop(pipe);
 			return;
 		}
 		instant(pipe, what);

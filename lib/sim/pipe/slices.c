@@ -31,7 +31,7 @@ static void stop(struct pipe *pipe, struct machine *machine)
 
 	machine->active = false;
 	if (machine->nr_running)
-		pipe->result->gpus[machine->gpu_index].busy_ns += pipe->now - machine->busy_from;
+		machine_idle(pipe, machine);
 	for (i = 0; i < machine->gpu->map.nr_sms; i++)
 		if (machine->sms[i].used)
 			sm_freeze(pipe, &machine->sms[i]);
@@ -42,7 +42,8 @@ static void go_on(struct pipe *pipe, struct machine *machine)
 	unsigned int i;
 
 	machine->active = true;
-	machine->busy_from = pipe->now;
+	if (machine->nr_running)
+		machine_busy(pipe, machine);
 	for (i = 0; i < machine->gpu->map.nr_sms; i++)
 		sm_thaw(pipe, &machine->sms[i]);
 	machine_dirty(machine);
@@ -107,6 +108,37 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 			return -ENOMEM;
 	slices->machines[0].active = true;
 	return 0;
+}
+
+/* What @sm's blocks tell of their launches, which are not done. */
+static void look_at(struct pipe_gpu_result *result, const struct sm *sm, uint64_t now)
+{
+	const struct resident *resident;
+	unsigned int i;
+
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		if (resident->start > now)
+			continue;
+		if (!result->last || resident->task->launch.start < result->first)
+			result->first = resident->task->launch.start;
+		result->last = now;
+	}
+}
+
+void slices_stop(struct pipe *pipe, struct slices *slices)
+{
+	struct machine *machine;
+	unsigned int i, j;
+
+	for (i = 0; i < slices->nr; i++) {
+		machine = &slices->machines[i];
+		for (j = 0; j < machine->gpu->map.nr_sms; j++)
+			look_at(&pipe->result->gpus[machine->gpu_index], &machine->sms[j],
+				pipe->now);
+		if (machine->active)
+			stop(pipe, machine);
+	}
 }
 
 void slices_fini(struct slices *slices)

@@ -87,7 +87,8 @@ unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kern
 	unsigned int q, nr;
 
 	shape_make(&shape, chip, kernel);
-	if (kernel->threads > chip->block_threads)
+	if (kernel->threads > chip->block_threads ||
+	    (chip->block_shared && kernel->shared > chip->block_shared))
 		return 0;
 	for (nr = 0; nr < MAX_RESIDENT && sm_fits(&sm, chip, &shape); nr++) {
 		sm.blocks++;
@@ -104,9 +105,18 @@ unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kern
 
 /* ------------------------------------------------------------------------ progress */
 
+/* Before a block begins nothing of it is done, however fast it will be. */
+static uint64_t begun_since(const struct resident *resident, uint64_t last, uint64_t now)
+{
+	if (resident->start > last)
+		last = resident->start;
+	return now > last ? now - last : 0;
+}
+
 void sm_advance(const struct pipe *pipe, struct sm *sm)
 {
-	uint64_t ns = pipe->now - sm->last, done;
+	uint64_t last = sm->last, ns = pipe->now - last, done;
+	bool all = last >= sm->begins;
 	struct resident *resident;
 	unsigned int i;
 
@@ -115,7 +125,7 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 	sm->last = pipe->now;
 	for (i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
-		done = ns * resident->rate;
+		done = (all ? ns : begun_since(resident, last, pipe->now)) * resident->rate;
 		resident->left = done < resident->left ? resident->left - done : 0;
 	}
 }
@@ -229,7 +239,8 @@ static uint64_t time_for(uint64_t left, uint32_t rate)
 /* When the first of its blocks ends, as things are; neighbours in age often go as fast. */
 static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 {
-	uint64_t next = NEVER, least = NEVER, ns;
+	uint64_t next = NEVER, least = NEVER, ns, left;
+	bool all = pipe->now >= sm->begins;
 	const struct resident *resident;
 	uint32_t rate = ONE;
 	unsigned int i;
@@ -242,8 +253,11 @@ static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 			rate = resident->rate;
 			least = NEVER;
 		}
-		if (resident->left < least)
-			least = resident->left;
+		left = resident->left;
+		if (!all && resident->start > pipe->now)
+			left += (resident->start - pipe->now) * rate;
+		if (left < least)
+			least = left;
 	}
 	ns = least == NEVER ? NEVER : time_for(least, rate);
 	next = ns < next ? ns : next;
@@ -260,12 +274,29 @@ void sm_settle(struct pipe *pipe, struct sm *sm)
 void sm_freeze(struct pipe *pipe, struct sm *sm)
 {
 	sm_advance(pipe, sm);
+	pipe->result->gpus[sm->machine->gpu_index].sm_ns += pipe->now - sm->busy_from;
 	queue_set(&pipe->queue, &sm->happening, NEVER);
+}
+
+/* What had not begun begins as much later. */
+static uint64_t put_off(const struct pipe *pipe, const struct sm *sm, uint64_t start)
+{
+	return start > sm->last && start < pipe->now ? start + pipe->now - sm->last : start;
 }
 
 void sm_thaw(struct pipe *pipe, struct sm *sm)
 {
+	struct resident *resident;
+	unsigned int i;
+
+	for (i = 0; i < sm->blocks; i++) {
+		resident = &sm->residents[sm->age[i]];
+		resident->start = put_off(pipe, sm, resident->start);
+		resident->task->launch.start = put_off(pipe, sm, resident->task->launch.start);
+	}
+	sm->begins = put_off(pipe, sm, sm->begins);
 	sm->last = pipe->now;
+	sm->busy_from = pipe->now;
 	if (sm->used)
 		queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
 }
@@ -322,7 +353,7 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 		balance_idle(sm->machine, sm, false);
 		sm->busy_from = pipe->now;
 		if (!sm->machine->nr_running++)
-			sm->machine->busy_from = pipe->now;
+			machine_busy(pipe, sm->machine);
 	}
 	take_room(sm, shape, first, 1);
 	sm->used |= 1u << i;
@@ -333,7 +364,9 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	resident->first = first;
 	resident->reads = shape->rate;
 	resident->rate = 0;
-	resident->left = (start - pipe->now + shape->ns) * ONE;
+	resident->left = shape->ns * ONE;
+	if (start > sm->begins)
+		sm->begins = start;
 	sm->machine->nr_resident++;
 	machine_sm_dirty(sm);
 }
@@ -365,7 +398,7 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 		balance_idle(sm->machine, sm, true);
 		result->sm_ns += pipe->now - sm->busy_from;
 		if (!--sm->machine->nr_running)
-			result->busy_ns += pipe->now - sm->machine->busy_from;
+			machine_idle(pipe, sm->machine);
 	}
 	if (pipe->watch && pipe->watch->block)
 		tell_block(pipe, sm, resident);

@@ -99,6 +99,20 @@ void wdu_block_done(struct pipe *pipe, struct task *task)
 
 /* --------------------------------------------------------------- a context's hardware */
 
+void machine_busy(struct pipe *pipe, struct machine *machine)
+{
+	machine->busy_from = pipe->now;
+	if (!pipe->nr_busy++)
+		pipe->busy_from = pipe->now;
+}
+
+void machine_idle(struct pipe *pipe, struct machine *machine)
+{
+	pipe->result->gpus[machine->gpu_index].busy_ns += pipe->now - machine->busy_from;
+	if (!--pipe->nr_busy)
+		pipe->result->busy_ns += pipe->now - pipe->busy_from;
+}
+
 int machine_init(struct pipe *pipe, struct machine *machine, unsigned int gpu,
 		 unsigned int process)
 {
