@@ -9,6 +9,7 @@
 unsigned int fuzz_lines, fuzz_notes;
 char fuzz_line[4096];
 const char *fuzz_words = "";
+char **cmd_argv;	/* main's, for a command that starts itself anew: none does here */
 
 /* In place of cli/out.c's, by the linker's --wrap. */
 __attribute__((format(printf, 3, 4)))
