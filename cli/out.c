@@ -101,6 +101,11 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	va_end(ap);
 }
 
+void out_no_memory(void)
+{
+	exit(cmd_fail(NULL, EXIT_FAILED, "no memory for the result"));
+}
+
 int cmd_status(int err)
 {
 	switch (err) {
@@ -123,6 +128,8 @@ int out_open(struct out *out, const struct args *args)
 	/* A closed pipe is a write that failed, and said so. run does not come here. */
 	signal(SIGPIPE, SIG_IGN);
 	setlocale(LC_CTYPE, "");
+	if (args && args->json)
+		out_json_whole();
 	out->file = stdout;
 	out->path = args ? args->output : NULL;
 	if (out->path) {

@@ -31,6 +31,9 @@ int out_open(struct out *out, const struct args *args);
  */
 int out_close(struct out *out, const char *cmd);
 
+/* Says so and ends the command: half a result looks like a whole one. */
+void out_no_memory(void) __attribute__((noreturn));
+
 /* Whether @path, which may be NULL, ends as a drawing's: without --of it is one. */
 bool out_is_svg(const char *path);
 
@@ -114,6 +117,9 @@ int out_floorswept_gpcs(const struct gpupart_topology *topo, unsigned int gpcs[G
 			unsigned int *nr_known);
 
 /* -------------------------------------------------------- JSON: out_json.c */
+
+/* From here on JSON for which there is no memory ends the command, as out_no_memory(). */
+void out_json_whole(void);
 
 /* An object with "schema", "command" and "simulated" in it. */
 json_t *out_json_new(const char *command, bool simulated);
