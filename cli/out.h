@@ -118,9 +118,6 @@ int out_floorswept_gpcs(const struct gpupart_topology *topo, unsigned int gpcs[G
 
 /* -------------------------------------------------------- JSON: out_json.c */
 
-/* From here on JSON for which there is no memory ends the command, as out_no_memory(). */
-void out_json_whole(void);
-
 /* An object with "schema", "command" and "simulated" in it. */
 json_t *out_json_new(const char *command, bool simulated);
 

@@ -3,23 +3,8 @@
  * Results as JSON, schema "gpupart/1": names are stable, what is not known is null, an
  * index is named by its space. Must not know where a topology comes from.
  */
-#include <stdlib.h>
 #include <string.h>
 #include "out.h"
-
-static void *allocate_or_end(size_t size)
-{
-	void *memory = malloc(size);
-
-	if (!memory)
-		out_no_memory();
-	return memory;
-}
-
-void out_json_whole(void)
-{
-	json_set_alloc_funcs(allocate_or_end, free);
-}
 
 json_t *out_json_new(const char *command, bool simulated)
 {

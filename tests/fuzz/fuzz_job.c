@@ -138,17 +138,17 @@ static void read_environment(const uint8_t *data, size_t size)
 {
 	int fd = open(fuzz_file(data, size), O_RDONLY | O_CLOEXEC);
 	char id[GPUPART_JOB_STRLEN];
-	const char *at = (const char *)data, *end = at + size, *found = "";
+	const char *at = (const char *)data, *end = at + size, *found = NULL;
 
 	MUST(fd >= 0);
 	read_job(fd, id);
 	close(fd);
 	/* The first variable of that name, looked for in another way. */
-	for (; at < end && !*found; at += strnlen(at, end - at) + 1)
+	for (; at < end && !found; at += strnlen(at, end - at) + 1)
 		if ((size_t)(end - at) > strlen(JOB_VARIABLE "=") &&
 		    !strncmp(at, JOB_VARIABLE "=", strlen(JOB_VARIABLE "=")))
 			found = at + strlen(JOB_VARIABLE "=");
-	if (*found)
+	if (found)
 		MUST(!strncmp(id, found, strnlen(found, end - found) < GPUPART_JOB_STRLEN - 1 ?
 						 strnlen(found, end - found) :
 						 GPUPART_JOB_STRLEN - 1));
