@@ -102,7 +102,8 @@ static void check_listed(const struct gpupart_job *job)
 {
 	struct gpupart_tpcset set;
 
-	MUST(fuzz_printable(job->id, sizeof(job->id)) && fuzz_printable(job->name, sizeof(job->name)));
+	MUST(fuzz_printable(job->id, sizeof(job->id)));
+	MUST(fuzz_printable(job->name, sizeof(job->name)));
 	MUST(fuzz_printable(job->parent, sizeof(job->parent)));
 	MUST(fuzz_printable(job->pci, sizeof(job->pci)));
 	MUST(fuzz_printable(job->source, sizeof(job->source)));

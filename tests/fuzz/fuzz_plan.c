@@ -25,8 +25,10 @@ static struct gpupart_topology *make_board(struct input *in)
 
 		for (unsigned int i = 0; i < nr_tpcs; i++, tpc++)
 			for (unsigned int s = 0; s < 2; s++)
-				sms[nr++] = (struct topo_sm){ gpc, i, s, tpc, -1, -1,
-							      gpc * nr_ugpus / nr_gpcs, -1, -1, -1 };
+				sms[nr++] = (struct topo_sm){
+					gpc, i, s, tpc, -1, -1,
+					gpc * nr_ugpus / nr_gpcs, -1, -1, -1,
+				};
 	}
 	return topo_build(gp, &info, sms, nr, NULL, 0, &topo) ? NULL : topo;
 }
@@ -82,7 +84,8 @@ static void make_plan(const struct gpupart_topology *topo, const struct gpupart_
 	gp->error[0] = 0;
 	err = gpupart_plan_make(gp, topo, within, list, nr, &plan);
 	if (err) {
-		MUST((err == -EINVAL || err == -ENOSPC || err == -EOPNOTSUPP || err == -E2BIG) && gpupart_error(gp)[0]);
+		MUST(err == -EINVAL || err == -ENOSPC || err == -EOPNOTSUPP || err == -E2BIG);
+		MUST(gpupart_error(gp)[0]);
 		return;
 	}
 	MUST(plan.nr_tenants == nr);

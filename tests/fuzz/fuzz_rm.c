@@ -272,7 +272,8 @@ static void set_up(struct input *in)
 
 	memset(&machine, 0, sizeof(machine));
 	machine.nr_gpus = how % 4;
-	strcpy(machine.version, "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.1  Tue\n");
+	strcpy(machine.version,
+	       "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.1  Tue\n");
 	if (how & 4) {
 		input_bytes(in, machine.version + 13, input_u8(in) % 128);
 		input_bytes(in, machine.information, input_u8(in) % 190);

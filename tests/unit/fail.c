@@ -137,15 +137,18 @@ CALLS_SYSTEM(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, o
 CALLS_SYSTEM(int, madvise, (void *at, size_t len, int advice), (at, len, advice), -1, EINVAL)
 CALLS_SYSTEM(int, ftruncate, (int fd, off_t len), (fd, len), -1, EFBIG)
 CALLS_SYSTEM(int, fchmod, (int fd, mode_t mode), (fd, mode), -1, EPERM)
-CALLS_SYSTEM(int, posix_fallocate, (int fd, off_t at, off_t len), (fd, at, len), ENOSPC, ENOSPC)
-CALLS_SYSTEM(int, memfd_create, (const char *name, unsigned int flags), (name, flags), -1, EMFILE)
+CALLS_SYSTEM(int, posix_fallocate, (int fd, off_t at, off_t len), (fd, at, len), ENOSPC,
+	     ENOSPC)
+CALLS_SYSTEM(int, memfd_create, (const char *name, unsigned int flags), (name, flags), -1,
+	     EMFILE)
 CALLS_SYSTEM(int, mkdir, (const char *path, mode_t mode), (path, mode), -1, EROFS)
 CALLS_SYSTEM(int, renameat, (int from, const char *old, int to, const char *new),
 	     (from, old, to, new), -1, ENOSPC)
 CALLS_SYSTEM(DIR *, opendir, (const char *path), (path), NULL, EMFILE)
 CALLS_SYSTEM(DIR *, fdopendir, (int fd), (fd), NULL, ENOMEM)
 CALLS_SYSTEM(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, EMFILE)
-CALLS_SYSTEM(ssize_t, readlink, (const char *path, char *to, size_t len), (path, to, len), -1, EACCES)
+CALLS_SYSTEM(ssize_t, readlink, (const char *path, char *to, size_t len), (path, to, len), -1,
+	     EACCES)
 
 int __real_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st);
@@ -380,7 +383,7 @@ static int walk(const char *what, int (*scenario)(void), bool system)
 			break;
 		good = err <= 0 && nr_descriptors() == descriptors && nr_live() == memory;
 		if (!good)
-			printf("# %s: %s, the %uth, failed: %d '%s', %u descriptors of %u, %u pieces of memory of %u\n",
+			printf("# %s: %s (%u): %d '%s', %u of %u descriptors, %u of %u in memory\n",
 			       what, faults->which, at, err, gp->error, nr_descriptors(),
 			       descriptors, nr_live(), memory);
 	}
@@ -406,7 +409,8 @@ int main(void)
 	if (shared == MAP_FAILED || gpupart_open(&gp) ||
 	    gpupart_topology_open(gp, "tests/data/gh100-h200-e/capture.txt", NULL, &board))
 		return 1;
-	tap_ok(!tenant_joined() && !processes_listed() && !job_begun(), "without a fault all goes well");
+	tap_ok(!tenant_joined() && !processes_listed() && !job_begun(),
+	       "without a fault all goes well");
 	faults = shared;
 	check("a capture, read and written", capture_read_and_written);
 	check("a sample", sample_opened);
