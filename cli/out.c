@@ -101,6 +101,20 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	va_end(ap);
 }
 
+void out_no_memory(void)
+{
+	exit(cmd_fail(NULL, EXIT_FAILED, "no memory for the result"));
+}
+
+static void *allocate_or_end(size_t size)
+{
+	void *memory = malloc(size);
+
+	if (!memory)
+		out_no_memory();
+	return memory;
+}
+
 int cmd_status(int err)
 {
 	switch (err) {
@@ -123,6 +137,9 @@ int out_open(struct out *out, const struct args *args)
 	/* A closed pipe is a write that failed, and said so. run does not come here. */
 	signal(SIGPIPE, SIG_IGN);
 	setlocale(LC_CTYPE, "");
+	/* JSON for which there is no memory ends the command from here on. */
+	if (args && args->json)
+		json_set_alloc_funcs(allocate_or_end, free);
 	out->file = stdout;
 	out->path = args ? args->output : NULL;
 	if (out->path) {

@@ -31,6 +31,9 @@ int out_open(struct out *out, const struct args *args);
  */
 int out_close(struct out *out, const char *cmd);
 
+/* Says so and ends the command: half a result looks like a whole one. */
+void out_no_memory(void) __attribute__((noreturn));
+
 /* Whether @path, which may be NULL, ends as a drawing's: without --of it is one. */
 bool out_is_svg(const char *path);
 

@@ -343,6 +343,10 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 	*setup = (struct qos_setup){
 		.path = yaml->path, .epoch_ns = scenario ? 1000000 : 200000000,
 	};
+	if (!node)
+		yaml_fail(yaml, NULL, "nothing is in it: wants tenants");
+	if (!node)
+		return false;
 	if (!yaml_only(yaml, node, scenario ? "qos" : "the file", scenario ? known_there : known))
 		return false;
 	yaml_time(yaml, node, "epoch", &setup->epoch_ns);

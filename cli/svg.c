@@ -35,7 +35,7 @@ void svg_escape(FILE *file, const char *text)
 	char *clean = strdup(text);
 
 	if (!clean)
-		return;
+		out_no_memory();
 	out_clean(clean);
 	for (const char *c = clean; *c; c++) {
 		/* No characters, and XML has no form for them: U+FFFE, U+FFFF. */

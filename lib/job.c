@@ -64,7 +64,8 @@ static bool read_record(int dir, const char *id, struct record *record)
 	if (fd < 0)
 		return false;
 	good = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	       read(fd, record, sizeof(*record)) == sizeof(*record) && record->magic == JOB_MAGIC;
+	       read(fd, record, sizeof(*record)) == sizeof(*record) &&
+	       record->magic == JOB_MAGIC && !strncmp(record->id, id, sizeof(record->id));
 	close(fd);
 	record->name[sizeof(record->name) - 1] = 0;
 	record->pci[sizeof(record->pci) - 1] = 0;
@@ -309,14 +310,13 @@ static void fill(int dir, const struct record *record, struct gpupart_job *job)
 
 	memset(job, 0, sizeof(*job));
 	snprintf(job->id, sizeof(job->id), "%s", record->id);
-	snprintf(job->name, sizeof(job->name), "%s", record->name);
-	/* A note that the user wrote himself may name it by anything. */
-	for (char *c = job->name; *c; c++)
-		if (*c < 0x20 || *c > 0x7e)
-			*c = '?';
-	snprintf(job->parent, sizeof(job->parent), "%s", record->parent);
-	snprintf(job->pci, sizeof(job->pci), "%s", record->pci);
-	snprintf(job->source, sizeof(job->source), "%s", record->source);
+	/* In a note that the user wrote himself there may be anything. */
+	process_copy_text(job->name, sizeof(job->name), record->name, sizeof(record->name));
+	process_copy_text(job->parent, sizeof(job->parent), record->parent,
+			  sizeof(record->parent));
+	process_copy_text(job->pci, sizeof(job->pci), record->pci, sizeof(record->pci));
+	process_copy_text(job->source, sizeof(job->source), record->source,
+			  sizeof(record->source));
 	job->simulated = strcmp(record->source, "rm") && strcmp(record->source, "kernel");
 	job->elsewhere = record->pid_namespace != control_pid_namespace();
 	if (!job->elsewhere && control_process_lives(record->pid, record->start))

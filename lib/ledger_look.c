@@ -65,8 +65,11 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	process->simulated = atomic_load(&slot->simulated);
 	process->uncounted = atomic_load(&slot->uncounted);
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
-		process->used[gpu] = atomic_load(&slot->gpus[gpu].used);
-		view->gpus[gpu].used += process->used[gpu];
+		uint64_t used = atomic_load(&slot->gpus[gpu].used);
+		uint64_t *all = &view->gpus[gpu].used;
+
+		process->used[gpu] = used;
+		*all = *all > UINT64_MAX - used ? UINT64_MAX : *all + used;
 	}
 }
 

@@ -71,6 +71,24 @@ void gpupart_stat_close(struct gpupart_stat *stat)
 	free(stat);
 }
 
+static void clean(char *text, size_t len)
+{
+	text[len - 1] = 0;
+	for (; *text; text++)
+		if (*text < 0x20 || *text > 0x7e)
+			*text = '?';
+}
+
+/* It is the program's memory too, and a program may have written anywhere. */
+static void make_good(struct gpupart_stat_process *process)
+{
+	if (process->nr_gpus > GPUPART_STAT_MAX_GPUS)
+		process->nr_gpus = GPUPART_STAT_MAX_GPUS;
+	clean(process->name, sizeof(process->name));
+	for (unsigned int i = 0; i < process->nr_gpus; i++)
+		clean(process->gpus[i].pci, sizeof(process->gpus[i].pci));
+}
+
 int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		     struct gpupart_stat_process *process)
 {
@@ -85,6 +103,7 @@ int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 	/* In order: what says how many GPUs there are stands before them. */
 	for (size_t i = 0; i < sizeof(*process) / 8; i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+	make_good(process);
 	return 0;
 }
 

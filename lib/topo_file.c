@@ -808,7 +808,7 @@ static bool sample_folder(unsigned int nr, char *folder, size_t len)
 		wrote = snprintf(folder, len, "%s%s", library, below_library[nr]);
 	else
 		wrote = 0;
-	if (wrote < 0 || (size_t)wrote >= len)
+	if (wrote <= 0 || (size_t)wrote >= len)
 		folder[0] = 0;
 	return true;
 }

@@ -56,7 +56,7 @@ static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *user
 	struct nlattr *text;
 
 	(void)from;
-	conn->refused = error->error;
+	conn->refused = error->error < 0 && error->error > -4096 ? error->error : -EBADMSG;
 	if (!(whole->nlmsg_flags & NLM_F_CAPPED))
 		head += error->msg.nlmsg_len - sizeof(error->msg);
 	head = NLMSG_ALIGN(head);
@@ -160,10 +160,12 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 	struct nlattr *a[GPUPART_A_GPU_MAX + 1], *trouble;
 	struct kernel_gpus *list = user;
 	struct kernel_gpu *gpu = &list->gpus[list->nr];
+	char address[sizeof(gpu->info.pci)];
 
 	if (list->nr == KERNEL_MAX_GPUS ||
 	    genlmsg_parse(nlmsg_hdr(msg), 0, a, GPUPART_A_GPU_MAX, policy) ||
-	    !a[GPUPART_A_GPU_BUS_NAME])
+	    !a[GPUPART_A_GPU_BUS_NAME] ||
+	    !topo_address_read(nla_get_string(a[GPUPART_A_GPU_BUS_NAME]), address))
 		return NL_SKIP;
 	memset(gpu, 0, sizeof(*gpu));
 	snprintf(gpu->info.pci, sizeof(gpu->info.pci), "%s",
@@ -279,7 +281,8 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 	unsigned int tpc, i, gpc, nr_map = 0, gpc_phys;
 	int err;
 
-	if (t->malformed || !t->max_gpcs)
+	if (t->malformed || !t->max_gpcs || t->max_gpcs > GPUPART_MAX_GPCS ||
+	    t->max_tpcs_per_gpc > GPUPART_MAX_TPCS)
 		return ctx_fail(gp, -EBADMSG, "%s: the module's answer is malformed", info->pci);
 	if (t->order == GPUPART_ORDER_UNKNOWN)
 		return ctx_fail(gp, -EOPNOTSUPP,

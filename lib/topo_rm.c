@@ -27,12 +27,19 @@ static void text_value(const char *text, const char *key, char *value, size_t le
 		snprintf(value, len, "%.*s", (int)n, at);
 }
 
-static bool is_printable(const char *text)
+/* A name as a capture can have it: without blanks around it; one that is no text is none. */
+static void take_name(char *name, size_t len, char *text)
 {
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			return false;
-	return true;
+	size_t n;
+
+	text += strspn(text, " ");
+	n = strlen(text);
+	while (n && text[n - 1] == ' ')
+		text[--n] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			return;
+	snprintf(name, len, "%s", text);
 }
 
 /* Address, UUID and name. RM is asked first; its text file under /proc knows too. */
@@ -57,16 +64,17 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 	}
 	if (!rm_control(s, s->subdevice, RM_GPU_GET_NAME_STRING, &name, sizeof(name))) {
 		name.ascii[sizeof(info->name) - 1] = '\0';
-		if (is_printable(name.ascii))
-			memcpy(info->name, name.ascii, strlen(name.ascii) + 1);
+		take_name(info->name, sizeof(info->name), name.ascii);
 	}
 	if (info->uuid[0] && info->name[0])
 		return;
 	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", info->pci);
 	if (s->io->read_text(path, text, sizeof(text)) < 0)
 		return;
-	if (!info->name[0])
-		text_value(text, "Model:", info->name, sizeof(info->name));
+	if (!info->name[0]) {
+		text_value(text, "Model:", name.ascii, sizeof(info->name));
+		take_name(info->name, sizeof(info->name), name.ascii);
+	}
 	if (!info->uuid[0]) {
 		text_value(text, "GPU UUID:", info->uuid, sizeof(info->uuid));
 		if (!topo_is_uuid(info->uuid))

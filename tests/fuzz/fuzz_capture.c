@@ -11,14 +11,7 @@
 #include <string.h>
 #include <hash.h>
 #include <topo.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)               \
-	do {                     \
-		if (!(what))     \
-			abort(); \
-	} while (0)
+#include "fuzz.h"
 
 static void read_back(struct gpupart *gp, const char *text, size_t len)
 {

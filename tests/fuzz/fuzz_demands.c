@@ -5,49 +5,17 @@
  * holds, or there is a sentence. What it refuses it refuses with one line.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <topo.h>
 #include "../../cli/cmd.h"
 #include "../../cli/demands.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)               \
-	do {                     \
-		if (!(what))     \
-			abort(); \
-	} while (0)
+#include "fuzz.h"
 
 #define NR_GPCS 6
 #define NR_TPCS 30		/* GPC i has TPCs i, i + 6, ..; two uGPUs */
 
 static struct gpupart *gp;
 static struct gpupart_topology *topo;
-static unsigned int nr_lines;
-
-/* The command's own writes to stderr. */
-int cmd_fail(const char *cmd, int status, const char *fmt, ...)
-{
-	char line[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	MUST(cmd && vsnprintf(line, sizeof(line), fmt, ap) > 0);
-	va_end(ap);
-	nr_lines++;
-	return status;
-}
-
-int cmd_status(int err)
-{
-	MUST(err < 0);
-	return EXIT_USAGE;
-}
 
 static void set_up(void)
 {
@@ -92,7 +60,7 @@ static void check(const struct demands *demands, int status)
 	struct gpupart_plan plan;
 	int err;
 
-	MUST(status == -1 ? !nr_lines : status == EXIT_USAGE && nr_lines == 1);
+	MUST(status == -1 ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);
 	if (status != -1)
 		return;
 	MUST(demands->nr <= GPUPART_PLAN_MAX_TENANTS);
@@ -114,29 +82,20 @@ static void check(const struct demands *demands, int status)
 static void read_file(const uint8_t *data, size_t size)
 {
 	static struct demands demands;
-	int fd = memfd_create("demands", 0);
-	char path[32];
-
-	MUST(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	memset(&demands, 0, sizeof(demands));
-	nr_lines = 0;
-	check(&demands, demands_read(&demands, "plan", path));
-	close(fd);
+	fuzz_lines = 0;
+	check(&demands, demands_read(&demands, "plan", fuzz_file(data, size)));
 }
 
 /* A line is one --tenant. */
 static void read_words(const uint8_t *data, size_t size)
 {
 	static struct demands demands;
-	char *text = malloc(size + 1), *line, *rest = text;
+	char *text = fuzz_text(data, size), *line, *rest = text;
 	int status = -1;
 
-	MUST(text);
-	memcpy(text, data, size);
-	text[size] = 0;
 	memset(&demands, 0, sizeof(demands));
-	nr_lines = 0;
+	fuzz_lines = 0;
 	while (status == -1 && (line = strsep(&rest, "\n")))
 		status = demands_add(&demands, "plan", line);
 	check(&demands, status);

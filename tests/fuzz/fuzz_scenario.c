@@ -6,46 +6,15 @@
  * not run: this looks for what is wrong and not for what is slow.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "../../cli/cmd.h"
 #include "../../cli/sim.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)               \
-	do {                     \
-		if (!(what))     \
-			abort(); \
-	} while (0)
+#include "fuzz.h"
 
 #define MOST_STEPS	2000
 #define MOST_BLOCKS	200000
 #define MOST_SHAPES	20000	/* kernels by processes by GPUs */
 #define STOP_NS		2000000
-
-static unsigned int nr_lines;	/* that were written about the input */
-static FILE *nowhere;
-
-/* In place of out.c's, which writes it on stderr (linked with --wrap). */
-__attribute__((format(printf, 3, 4)))
-int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...);
-
-int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...)
-{
-	va_list args;
-
-	MUST(cmd && status);
-	va_start(args, fmt);
-	vfprintf(nowhere, fmt, args);
-	va_end(args);
-	nr_lines++;
-	return status;
-}
 
 /* Steps that are walked, at most so many. */
 static uint64_t walked(const struct pipe_scenario *pipe, const struct pipe_step *steps,
@@ -89,7 +58,7 @@ static bool is_short(const struct pipe_scenario *pipe)
 
 static void draw(struct sim_run *run)
 {
-	struct out out = { .file = nowhere, .bold = "", .dim = "", .red = "", .plain = "" };
+	struct out out = { .file = fuzz_nowhere(), .bold = "", .dim = "", .red = "", .plain = "" };
 	uint64_t end = run->result.end ? run->result.end : 1;
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 
@@ -111,7 +80,7 @@ static bool run_one(struct yaml *yaml, struct gpupart *gp, unsigned int i)
 	if (i > 3 || !scenario_run_name(yaml, i, &run.name))
 		return false;
 	good = scenario_make(&run.scenario, yaml, gp, i);
-	MUST(good == !nr_lines);
+	MUST(good == !fuzz_lines);
 	if (good && is_short(&run.scenario.pipe)) {
 		if (!run.scenario.pipe.stop_ns || run.scenario.pipe.stop_ns > STOP_NS)
 			run.scenario.pipe.stop_ns = STOP_NS;
@@ -124,7 +93,7 @@ static bool run_one(struct yaml *yaml, struct gpupart *gp, unsigned int i)
 		sim.runs = &run;
 		if (!err)
 			sim_expect(&sim, &outcomes);
-		MUST(nr_lines == sim.yaml.failed);
+		MUST(fuzz_lines == sim.yaml.failed);
 		free(outcomes);
 		good = !sim.yaml.failed;
 	}
@@ -135,25 +104,17 @@ static bool run_one(struct yaml *yaml, struct gpupart *gp, unsigned int i)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct gpupart *gp;
-	static char path[32];
-	static int fd;
 	struct yaml yaml;
 	unsigned int i;
 
-	if (!gp) {
+	if (!gp)
 		MUST(!gpupart_open(&gp));
-		fd = memfd_create("scenario", 0);
-		nowhere = fopen("/dev/null", "w");
-		MUST(fd >= 0 && nowhere);
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	}
-	nr_lines = 0;
-	MUST(!ftruncate(fd, 0) && pwrite(fd, data, size, 0) == (ssize_t)size);
-	if (yaml_open(&yaml, "sim", "", path, "a scenario") >= 0) {
-		MUST(nr_lines == 1);
+	fuzz_lines = 0;
+	if (yaml_open(&yaml, "sim", "", fuzz_file(data, size), "a scenario") >= 0) {
+		MUST(fuzz_lines == 1);
 		return 0;
 	}
-	MUST(!nr_lines);
+	MUST(!fuzz_lines);
 	for (i = 0; yaml_root(&yaml) && run_one(&yaml, gp, i); i++)
 		;
 	yaml_close(&yaml);

@@ -8,17 +8,10 @@
 #include <string.h>
 #include <ctx.h>
 #include <topo.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static struct gpupart *gp;
 static struct gpupart_topology *topo;
-
-#define MUST(what)               \
-	do {                     \
-		if (!(what))     \
-			abort(); \
-	} while (0)
 
 /* 3 GPCs of 22 TPCs, 2 uGPUs, one SM a TPC. */
 static void set_up(void)
@@ -62,10 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!gp)
 		set_up();
-	text = malloc(size + 1);
-	MUST(text);
-	memcpy(text, data, size);
-	text[size] = 0;
+	text = fuzz_text(data, size);
 	memset(&before, 0xa5, sizeof(before));
 
 	gp->error[0] = 0;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the fuzz targets share. A target is a file fuzz_NAME.c here and a folder corpus/NAME;
+ * tests/Makefile.inc links it with libFuzzer, and with replay.c for `make check`.
+ */
+#ifndef GPUPART_TESTS_FUZZ_H
+#define GPUPART_TESTS_FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* For the message where something does not hold: a context's last sentence, if a target has one. */
+extern const char *fuzz_words;
+
+/* What must hold, whatever the input: else the input is kept, and this is what is said. */
+#define MUST(what)                                                             \
+	do {                                                                   \
+		if (!(what)) {                                                 \
+			fprintf(stderr, "%s:%d: does not hold: %s%s%s\n",       \
+				__FILE__, __LINE__, #what,                     \
+				*fuzz_words ? "; last words: " : "", fuzz_words); \
+			abort();                                               \
+		}                                                              \
+	} while (0)
+
+/* ------------------------------------------------------------------ input in pieces */
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+/* Behind the input's end are zeros. */
+static inline void input_bytes(struct input *in, void *to, size_t len)
+{
+	size_t have = len < in->left ? len : in->left;
+
+	if (have)
+		memcpy(to, in->at, have);
+	memset((char *)to + have, 0, len - have);
+	in->at += have;
+	in->left -= have;
+}
+
+static inline unsigned int input_u8(struct input *in)
+{
+	uint8_t value;
+
+	input_bytes(in, &value, sizeof(value));
+	return value;
+}
+
+static inline unsigned int input_u16(struct input *in)
+{
+	unsigned int low = input_u8(in);
+
+	return low | input_u8(in) << 8;
+}
+
+static inline uint64_t input_u64(struct input *in)
+{
+	uint64_t value;
+
+	input_bytes(in, &value, sizeof(value));
+	return value;
+}
+
+/*
+ * Writes over @block: pieces of the input of two bytes of an offset, one of a length and what
+ * is to be there, up to the input's end.
+ */
+static inline void input_patch(struct input *in, void *block, size_t size)
+{
+	while (in->left > 3) {
+		size_t at = input_u16(in), len = input_u8(in);
+
+		at %= size;
+		if (len > size - at)
+			len = size - at;
+		if (len > in->left)
+			len = in->left;
+		input_bytes(in, (char *)block + at, len);
+	}
+}
+
+/* ------------------------------------------------------------------------ common.c */
+
+/* A file with these bytes in it: its path, the same each time, of this process alone. */
+const char *fuzz_file(const void *data, size_t size);
+
+/* The input as a string: up to its first zero byte. To be freed. */
+char *fuzz_text(const uint8_t *data, size_t size);
+
+/* Lines that the command would have written on stderr, and the last of them. */
+extern unsigned int fuzz_lines, fuzz_notes;
+extern char fuzz_line[4096];
+
+/* Whether @text, of at most @room bytes, ends in there and is printable ASCII. */
+bool fuzz_printable(const char *text, size_t room);
+
+/* Where results are written to that nobody reads. */
+FILE *fuzz_nowhere(void);
+
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: the notes of jobs, three of them that may name each other as parents, and the
+ * environments of processes. What is listed is text and a set; a limit that is set holds, no
+ * more than the parent's; and no note leads on for ever.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+/* Its record is its own affair, and a file to everybody else. */
+#include "../../lib/job.c"
+#include "fuzz.h"
+
+#define NR_NOTES 3
+
+static char folder[] = "/dev/shm/fuzz-job.XXXXXX";
+static const char *const ids[NR_NOTES] = { "1-1-1", "2-2-1", "3-3-1" };
+
+int __wrap_control_open_dir(uid_t uid, bool make);
+bool __wrap_control_process_lives(pid_t pid, uint64_t start);
+bool __wrap_holder_namespace_gone(uint64_t pid_namespace);
+unsigned int __wrap_process_list_own(struct gpupart_process *list, unsigned int max);
+
+int __wrap_control_open_dir(uid_t uid, bool make)
+{
+	(void)make;
+	MUST(uid == geteuid());
+	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* All of them do: nobody is looked for. */
+bool __wrap_control_process_lives(pid_t pid, uint64_t start)
+{
+	(void)pid;
+	(void)start;
+	return true;
+}
+
+bool __wrap_holder_namespace_gone(uint64_t pid_namespace)
+{
+	(void)pid_namespace;
+	return false;
+}
+
+unsigned int __wrap_process_list_own(struct gpupart_process *list, unsigned int max)
+{
+	(void)list;
+	(void)max;
+	return 0;
+}
+
+static void path_of(char *path, size_t len, unsigned int i)
+{
+	snprintf(path, len, "%s/" JOB_PREFIX "%s", folder, ids[i]);
+}
+
+static void clean_up(void)
+{
+	char path[96];
+
+	for (unsigned int i = 0; i < NR_NOTES; i++) {
+		path_of(path, sizeof(path), i);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
+static void write_notes(struct input *in)
+{
+	char path[96];
+
+	for (unsigned int i = 0; i < NR_NOTES; i++) {
+		struct record record;
+		struct input part = { in->at, in->left / (NR_NOTES - i) };
+		unsigned int parent = input_u8(&part);
+		int fd;
+
+		in->at += in->left / (NR_NOTES - i);
+		in->left -= in->left / (NR_NOTES - i);
+		memset(&record, 0, sizeof(record));
+		record.magic = JOB_MAGIC;
+		record.pid = i + 1;
+		record.start = i + 1;
+		record.pid_namespace = control_pid_namespace();
+		strcpy(record.name, "job");
+		strcpy(record.id, ids[i]);
+		if (parent % 4 < NR_NOTES)
+			strcpy(record.parent, ids[parent % 4]);
+		strcpy(record.pci, "0000:01:00.0");
+		strcpy(record.source, "rm");
+		record.nr_tpcs = 10;
+		record.set.allowed[0] = input_u16(&part) & 0x3ff;
+		input_patch(&part, &record, sizeof(record));
+		path_of(path, sizeof(path), i);
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		MUST(fd >= 0 && write(fd, &record, sizeof(record)) == sizeof(record));
+		close(fd);
+	}
+}
+
+static void check_listed(const struct gpupart_job *job)
+{
+	struct gpupart_tpcset set;
+
+	MUST(fuzz_printable(job->id, sizeof(job->id)));
+	MUST(fuzz_printable(job->name, sizeof(job->name)));
+	MUST(fuzz_printable(job->parent, sizeof(job->parent)));
+	MUST(fuzz_printable(job->pci, sizeof(job->pci)));
+	MUST(fuzz_printable(job->source, sizeof(job->source)));
+	MUST(!job->limit[0] || !gpupart_tpcset_parse_list(NULL, job->limit, &set));
+}
+
+static void set_limit(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset before, now;
+	struct record record;
+	int err, dir;
+
+	gp->error[0] = 0;
+	err = gpupart_job_limit_set(gp, id, set, &before);
+	if (err) {
+		MUST(err < 0 && gp->error[0]);
+		return;
+	}
+	MUST(!gpupart_tpcset_empty(set));
+	dir = __wrap_control_open_dir(geteuid(), false);
+	/* It may name itself as it likes: then another file is written. */
+	if (read_record(dir, id, &record) && !strcmp(record.id, id)) {
+		MUST(gpupart_tpcset_equal(&record.set, set));
+		MUST(gpupart_tpcset_next(set, record.nr_tpcs) < 0);
+		now = effective(dir, &record);
+		if (!*record.parent)
+			MUST(gpupart_tpcset_equal(&now, set));
+	}
+	close(dir);
+}
+
+static void read_environment(const uint8_t *data, size_t size)
+{
+	int fd = open(fuzz_file(data, size), O_RDONLY | O_CLOEXEC);
+	char id[GPUPART_JOB_STRLEN];
+	const char *at = (const char *)data, *end = at + size, *found = NULL;
+
+	MUST(fd >= 0);
+	read_job(fd, id);
+	close(fd);
+	/* The first variable of that name, looked for in another way. */
+	for (; at < end && !found; at += strnlen(at, end - at) + 1)
+		if ((size_t)(end - at) > strlen(JOB_VARIABLE "=") &&
+		    !strncmp(at, JOB_VARIABLE "=", strlen(JOB_VARIABLE "=")))
+			found = at + strlen(JOB_VARIABLE "=");
+	if (found)
+		MUST(!strncmp(id, found, strnlen(found, end - found) < GPUPART_JOB_STRLEN - 1 ?
+						 strnlen(found, end - found) :
+						 GPUPART_JOB_STRLEN - 1));
+	else
+		MUST(!*id);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct gpupart *gp;
+	struct input in = { data, size };
+	struct gpupart_tpcset set = { { 0 } };
+	struct gpupart_job jobs[2];
+	int nr;
+
+	if (!gp) {
+		MUST(!gpupart_open(&gp) && mkdtemp(folder));
+		atexit(clean_up);
+	}
+	fuzz_words = gp->error;
+	read_environment(data, size);
+	set.allowed[0] = input_u16(&in);
+	write_notes(&in);
+	nr = gpupart_job_list(gp, jobs, 2);
+	MUST(nr >= 0 && nr <= NR_NOTES);
+	for (int i = 0; i < nr && i < 2; i++)
+		check_listed(&jobs[i]);
+	for (unsigned int i = 0; i < NR_NOTES; i++)
+		set_limit(gp, ids[i], &set);
+	return 0;
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: what the module gpupart answers over generic netlink, through libnl's own
+ * parser: messages that the input makes of attributes, or gives byte for byte. What comes of it
+ * is a GPU that can be captured and read back, or a sentence.
+ */
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/gpupart.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/netlink.h>
+#include <topo.h>
+#include "fuzz.h"
+
+#define FAMILY 0x20
+
+/* The kernel, by the linker's --wrap: connected at once, says what the input has. */
+#pragma GCC visibility push(default)
+int __wrap_genl_connect(struct nl_sock *sock);
+int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name);
+int __wrap_nl_send_auto(struct nl_sock *sock, struct nl_msg *msg);
+int __wrap_nl_recvmsgs(struct nl_sock *sock, struct nl_cb *cb);
+int __real_nl_recvmsgs(struct nl_sock *sock, struct nl_cb *cb);
+#pragma GCC visibility pop
+
+static struct gpupart *gp;
+static struct input said;
+static bool topology_asked;
+
+int __wrap_genl_connect(struct nl_sock *sock)
+{
+	MUST(sock);
+	return 0;
+}
+
+int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name)
+{
+	MUST(sock && !strcmp(name, GPUPART_FAMILY_NAME));
+	return FAMILY;
+}
+
+int __wrap_nl_send_auto(struct nl_sock *sock, struct nl_msg *msg)
+{
+	struct genlmsghdr *head = nlmsg_data(nlmsg_hdr(msg));
+
+	(void)sock;
+	topology_asked = head->cmd == GPUPART_CMD_TOPOLOGY_GET;
+	return 1;
+}
+
+/* ------------------------------------------------------------------ one answer */
+
+static void put(char *room, size_t *len, const void *what, size_t nr)
+{
+	memcpy(room + *len, what, nr);
+	memset(room + *len + nr, 0, NLMSG_ALIGN(nr) - nr);
+	*len += NLMSG_ALIGN(nr);
+}
+
+static void put_attribute(char *room, size_t *len, unsigned int type, const void *what, size_t nr)
+{
+	struct nlattr head = { .nla_len = NLA_HDRLEN + nr, .nla_type = type };
+
+	put(room, len, &head, sizeof(head));
+	put(room, len, what, nr);
+}
+
+/* A type, a length, and what stands there: raw, or bytes that count up from a number. */
+static void put_attributes(char *room, size_t *len)
+{
+	unsigned int nr = input_u8(&said) % 16;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		unsigned int type = input_u8(&said), n = input_u8(&said);
+		uint8_t bytes[256];
+
+		input_bytes(&said, bytes, n);
+		put_attribute(room, len, type, bytes, n);
+	}
+}
+
+/* A small GPU, which the attributes behind it, of which the last of a type counts, change. */
+static void put_gpu(char *room, size_t *len)
+{
+	uint32_t chip = 0x180;
+
+	put_attribute(room, len, GPUPART_A_GPU_BUS_NAME, "0000:01:00.0", 13);
+	put_attribute(room, len, GPUPART_A_GPU_CHIP_ID, &chip, 4);
+}
+
+static void put_topology(char *room, size_t *len)
+{
+	static const uint32_t four = 4, three = 3, two = 2, present = 15;
+	static const uint32_t tpcs[4] = { 7, 7, 3, 3 };
+	static const uint8_t phys[4] = { 1, 0, 3, 2 }, ugpu[4] = { 0, 0, 1, 1 };
+	static const uint8_t gpc[10] = { 0, 1, 2, 3, 0, 1, 2, 3, 0, 1 };
+	static const uint8_t in_gpc[10] = { 0, 0, 0, 0, 1, 1, 1, 1, 2, 2 };
+	static const uint32_t order = GPUPART_ORDER_UNKNOWN + 1;
+
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_MAX_GPCS, &four, 4);
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_MAX_TPCS_PER_GPC, &three, 4);
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_SMS_PER_TPC, &two, 4);
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_PRESENT_GPCS, &present, 4);
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_PRESENT_TPCS, tpcs, sizeof(tpcs));
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_GPC_PHYS, phys, sizeof(phys));
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_GPC_UGPU, ugpu, sizeof(ugpu));
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_TPC_GPC, gpc, sizeof(gpc));
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_TPC_IN_GPC, in_gpc, sizeof(in_gpc));
+	put_attribute(room, len, GPUPART_A_TOPOLOGY_ORDER, &order, 4);
+}
+
+/* The kernel refuses: an errno, perhaps a sentence. */
+static void put_error(char *room, size_t *len, struct nlmsghdr *head)
+{
+	struct nlmsgerr error = { .msg.nlmsg_len = sizeof(error.msg) };
+	unsigned int how = input_u8(&said);
+	char text[64];
+
+	error.error = how & 1 ? -(int)(input_u8(&said) % 134) : (int)input_u64(&said);
+	if (how & 2)
+		error.msg.nlmsg_len = input_u64(&said);
+	head->nlmsg_type = NLMSG_ERROR;
+	head->nlmsg_flags = how & 4 ? NLM_F_CAPPED : 0;
+	put(room, len, &error, sizeof(error));
+	if (!(how & 8))
+		return;
+	head->nlmsg_flags |= NLM_F_ACK_TLVS;
+	input_bytes(&said, text, sizeof(text));
+	put_attribute(room, len, NLMSGERR_ATTR_MSG, text, input_u8(&said) % sizeof(text));
+}
+
+static size_t make_message(char *room)
+{
+	struct genlmsghdr genl = { .version = GPUPART_FAMILY_VERSION };
+	struct nlmsghdr head = { .nlmsg_type = FAMILY, .nlmsg_flags = NLM_F_MULTI };
+	unsigned int kind = input_u8(&said) % 5;
+	size_t len = NLMSG_HDRLEN;
+
+	if (kind == 0) {
+		len = input_u16(&said) % 2048;
+		input_bytes(&said, room, len);
+		return len;
+	}
+	if (kind == 1) {
+		head.nlmsg_type = NLMSG_DONE;
+	} else if (kind == 2) {
+		put_error(room, &len, &head);
+	} else {
+		put(room, &len, &genl, sizeof(genl));
+		if (kind == 3)
+			topology_asked ? put_topology(room, &len) : put_gpu(room, &len);
+		put_attributes(room, &len);
+	}
+	head.nlmsg_len = len;
+	memcpy(room, &head, sizeof(head));
+	return len;
+}
+
+static int receive(struct nl_sock *sock, struct sockaddr_nl *from, unsigned char **buffer,
+		   struct ucred **creds)
+{
+	static char room[16384];
+	size_t len, nr;
+
+	(void)sock;
+	(void)creds;
+	if (!said.left)
+		return -NLE_AGAIN;
+	/* One to three in a datagram. */
+	len = make_message(room);
+	for (nr = 0; nr < 2 && said.left && input_u8(&said) & 1; nr++) {
+		len = NLMSG_ALIGN(len);
+		len += make_message(room + len);
+	}
+	if (!len)
+		return -NLE_AGAIN;
+	memset(from, 0, sizeof(*from));
+	from->nl_family = AF_NETLINK;
+	*buffer = malloc(len);
+	MUST(*buffer);
+	memcpy(*buffer, room, len);
+	return len;
+}
+
+static int any_sequence(struct nl_msg *msg, void *user)
+{
+	(void)msg;
+	(void)user;
+	return NL_OK;
+}
+
+int __wrap_nl_recvmsgs(struct nl_sock *sock, struct nl_cb *cb)
+{
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_sequence, NULL);
+	nl_cb_overwrite_recv(cb, receive);
+	return __real_nl_recvmsgs(sock, cb);
+}
+
+/* --------------------------------------------------------------------- what must hold */
+
+static void check_topology(struct gpupart_topology *topo)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(topo);
+	struct gpupart_topology *again;
+	char *text;
+
+	MUST(!gpupart_set_check(gp, topo, &all));
+	MUST(!gpupart_topology_capture(gp, topo, NULL, &text));
+	MUST(!topo_file_parse(gp, "it", text, strlen(text), &again));
+	MUST(gpupart_topology_hash(topo) == gpupart_topology_hash(again));
+	free(text);
+	gpupart_topology_close(again);
+	gpupart_topology_close(topo);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct gpupart_gpu_info list[4];
+	struct gpupart_topology *topo;
+	int nr, err;
+
+	if (!gp)
+		MUST(!gpupart_open(&gp));
+	fuzz_words = gp->error;
+	said = (struct input){ data, size };
+	gp->error[0] = 0;
+	nr = topo_kernel_list(gp, list, 4);
+	MUST(nr >= 0 ? nr <= 64 : nr > -4096 && gp->error[0]);
+	for (int i = 0; i < nr && i < 4; i++)
+		MUST(fuzz_printable(list[i].pci, sizeof(list[i].pci)));
+
+	said = (struct input){ data, size };
+	gp->error[0] = 0;
+	err = topo_kernel_open(gp, size % 2 ? "0" : NULL, &topo);
+	if (err)
+		MUST(err < 0 && err > -4096 && gp->error[0]);
+	else
+		check_topology(topo);
+	return 0;
+}

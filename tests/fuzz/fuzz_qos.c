@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: a file of tenants with goals. What is refused is refused in one line; what is
+ * taken keeps what the file promises, and is run: the policy's decisions hold together whatever
+ * is measured, and each line of their log is read back to the same line.
+ */
+#include <gpupart_qos.h>
+#include "../../cli/cmd.h"
+#include "../../cli/qos.h"
+#include "fuzz.h"
+
+#define NR_TPCS	24
+#define EPOCHS	12
+
+static void make_board(struct qos_board *board)
+{
+	memset(board, QOS_NOWHERE, sizeof(*board));
+	board->nr_tpcs = NR_TPCS;
+	for (unsigned int tpc = 0; tpc < NR_TPCS; tpc++) {
+		board->gpc[tpc] = tpc % 6;
+		board->ugpu[tpc] = tpc % 6 / 3;
+	}
+}
+
+static void check_setup(const struct qos_setup *setup)
+{
+	MUST(setup->nr && setup->nr <= QOS_MAX_TENANTS && setup->nr_phases <= QOS_MOST_PHASES);
+	MUST(setup->rules.hysteresis <= 250 && setup->rules.dwell <= 1000);
+	MUST(setup->rules.step <= GPUPART_MAX_TPCS && setup->rules.hold <= 100000);
+	for (unsigned int i = 0; i < setup->nr; i++) {
+		const struct qos_tenant *t = &setup->tenants[i];
+		const struct qos_spec *spec = &setup->specs[i];
+
+		MUST(t->name[0] && fuzz_printable(t->name, sizeof(t->name)));
+		MUST(t->alpha <= 1000 && t->weight <= 1000);
+		MUST(t->floor <= GPUPART_MAX_TPCS && t->ceiling <= GPUPART_MAX_TPCS);
+		MUST(t->goal != QOS_ALPHA || t->alpha);
+		MUST(t->goal != QOS_RATE || t->rate);
+		MUST(t->goal != QOS_LATENCY || t->latency_ns);
+		MUST(spec->percentile >= 10 && spec->percentile <= 999 && spec->pid >= 0);
+		for (char **word = spec->program; word && *word; word++)
+			MUST(strlen(*word) < YAML_TEXT);
+	}
+}
+
+/* Sets are apart, on the board, and as many TPCs as is said. */
+static void check_decision(const struct qos_setup *setup, const struct qos_decision *d)
+{
+	struct gpupart_tpcset seen = d->reserved, both;
+
+	for (unsigned int i = 0; i < setup->nr; i++) {
+		const struct qos_verdict *v = &d->tenants[i];
+
+		MUST(!gpupart_tpcset_intersects(&v->set, &seen));
+		seen = gpupart_tpcset_or(&seen, &v->set);
+		both = gpupart_tpcset_or(&v->set, &v->coming);
+		MUST(!gpupart_tpcset_intersects(&v->set, &v->coming));
+		MUST(gpupart_tpcset_count(&both) == v->nr_tpcs);
+		MUST(v->state == QOS_GONE ? gpupart_tpcset_empty(&both) :
+					    !gpupart_tpcset_empty(&both));
+		MUST(memchr(v->why, 0, sizeof(v->why)));
+		/* With room for all of them a floor is kept. */
+		if (setup->tenants[i].floor && v->state != QOS_GONE)
+			MUST(v->nr_tpcs >= setup->tenants[i].floor || *d->words || *v->why);
+	}
+	MUST(gpupart_tpcset_next(&seen, NR_TPCS) < 0);
+	MUST(memchr(d->words, 0, sizeof(d->words)));
+}
+
+/* As a run of this kind would find it: any numbers, some of them wild. */
+static void measure(struct input *in, const struct qos_setup *setup, struct qos_measured *m)
+{
+	for (unsigned int i = 0; i < setup->nr; i++) {
+		unsigned int how = input_u8(in);
+
+		m[i] = (struct qos_measured){
+			.valid = !(how & 1), .gone = (how & 0x70) == 0x70, .drained = !(how & 4),
+			.ns = how & 8 ? input_u64(in) >> 1 : setup->epoch_ns,
+			.work = how & 2 ? input_u64(in) >> 1 : 1000 * (uint64_t)how,
+			.nr = how, .latency_ns = how & 128 ? input_u64(in) >> 1 : 1000000,
+		};
+	}
+}
+
+/* A line of the log, read and written again. */
+static void read_back(const struct qos_setup *setup, const char *line, bool begin,
+		      const struct qos_measured *measured)
+{
+	static struct qos_setup again;
+	static struct qos_session session;
+	struct qos_measured read[QOS_MAX_TENANTS];
+	json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+	char why[QOS_WORDS] = "";
+	uint64_t time_ns;
+
+	MUST(json);
+	if (begin) {
+		memset(&again, 0, sizeof(again));
+		memset(&session, 0, sizeof(session));
+		fuzz_words = why;
+		MUST(qos_log_read_begin(json, &again, &session, why));
+		MUST(again.nr == setup->nr && again.epoch_ns == setup->epoch_ns);
+		MUST(!memcmp(&again.rules, &setup->rules, sizeof(again.rules)));
+		for (unsigned int i = 0; i < again.nr; i++)
+			MUST(!memcmp(&again.tenants[i], &setup->tenants[i],
+				     sizeof(again.tenants[i])));
+	} else {
+		fuzz_words = why;
+		MUST(qos_log_read_step(json, setup, &time_ns, read, why));
+		for (unsigned int i = 0; i < setup->nr; i++)
+			MUST(read[i].valid == measured[i].valid && read[i].ns == measured[i].ns &&
+			     read[i].work == measured[i].work && read[i].nr == measured[i].nr &&
+			     read[i].gone == measured[i].gone &&
+			     read[i].drained == measured[i].drained &&
+			     read[i].latency_ns == measured[i].latency_ns);
+	}
+	fuzz_words = "";
+	json_decref(json);
+}
+
+static void take_line(struct qos_session *session, char **text, size_t *len, bool begin,
+		      const struct qos_measured *measured)
+{
+	MUST(!fflush(session->log) && *len);
+	/* Behind it may be the end of a longer one. */
+	(*text)[*len] = 0;
+	read_back(session->setup, *text, begin, measured);
+	rewind(session->log);
+}
+
+static void run(const struct qos_setup *setup, struct input *in)
+{
+	static struct qos_session session;
+	struct qos_measured measured[QOS_MAX_TENANTS];
+	char *text = NULL;
+	size_t len = 0;
+
+	memset(&session, 0, sizeof(session));
+	session.setup = setup;
+	session.log = open_memstream(&text, &len);
+	make_board(&session.board);
+	MUST(session.log);
+	if (qos_session_begin(&session, "qos") >= 0) {
+		MUST(fuzz_lines == 1);
+	} else {
+		take_line(&session, &text, &len, true, NULL);
+		check_decision(setup, &session.now);
+		for (unsigned int i = 0; i < EPOCHS; i++) {
+			measure(in, setup, measured);
+			MUST(qos_session_step(&session, "qos", i, measured) < 0);
+			take_line(&session, &text, &len, false, measured);
+			check_decision(setup, &session.now);
+		}
+		MUST(!fuzz_lines);
+	}
+	qos_session_end(&session);
+	fclose(session.log);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct qos_setup setup;
+	struct input in = { data, size };
+	enum qos_file kind = input_u8(&in) % 3;
+	struct yaml yaml;
+	bool good;
+
+	fuzz_lines = 0;
+	if (yaml_open(&yaml, "qos", "-f ", fuzz_file(in.at, in.left), "a file of tenants") >= 0) {
+		MUST(fuzz_lines == 1);
+		return 0;
+	}
+	good = qos_setup_read(&setup, &yaml, yaml_root(&yaml), kind);
+	MUST(good == !fuzz_lines && fuzz_lines <= 1);
+	if (good) {
+		check_setup(&setup);
+		run(&setup, &in);
+	}
+	qos_setup_free(&setup);
+	yaml_close(&yaml);
+	return 0;
+}

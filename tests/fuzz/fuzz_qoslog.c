@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: a log of decisions, replayed and shown in one of three forms. It is the same
+ * decisions to the end, or one line says what is wrong.
+ */
+#include "../../cli/cmd.h"
+#include "../../cli/qos.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char *names[2];
+	static const char *const forms[] = { NULL, "svg" };
+	struct args args = { .cmd = "qos", .usage_status = EXIT_USAGE, .output = "/dev/null",
+			     .program = names, .json = size % 3 == 0 };
+	struct qos_options options = { .of = forms[size % 3 == 1] };
+	int status;
+
+	names[0] = (char *)fuzz_file(data, size);
+	fuzz_lines = 0;
+	status = qos_replay(&args, &options);
+	MUST(status == EXIT_DONE || status == EXIT_FAILED || status == EXIT_USAGE);
+	MUST(fuzz_lines == (status != EXIT_DONE));
+	return 0;
+}

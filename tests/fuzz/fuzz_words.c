@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: small texts that people, files and the environment give: addresses, UUIDs and
+ * what selects a GPU; sizes, times, names. What is taken is written and read back to the same;
+ * what is refused is refused with a sentence.
+ */
+#include <errno.h>
+#include <control_shared.h>
+#include <ledger.h>
+#include <topo.h>
+#include "../../cli/args.h"
+#include "../../cli/cmd.h"
+#include "../../cli/out.h"
+#include "../../cli/tenants.h"
+#include "../../cli/yaml.h"
+#include "fuzz.h"
+
+static void check_address(const char *text)
+{
+	struct gpupart_gpu_info info = { .uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef" };
+	char address[20], again[20];
+
+	topo_is_uuid(text);
+	strcpy(info.pci, "0000:0d:00.0");
+	topo_selects(text, &info, 3);
+	if (!topo_address_read(text, address))
+		return;
+	MUST(fuzz_printable(address, sizeof(address)) && address[0]);
+	MUST(topo_address_read(address, again) && !strcmp(address, again));
+	strcpy(info.pci, address);
+	MUST(topo_selects(text, &info, 3) && topo_selects(address, &info, 3));
+}
+
+static void check_size(struct gpupart *gp, const char *text)
+{
+	struct args args = { .cmd = "run", .usage_status = EXIT_RUN_FAILED };
+	char shown[TENANTS_SIZE_STRLEN];
+	uint64_t bytes = 0, again;
+	int err, status;
+
+	gp->error[0] = 0;
+	err = gpupart_memory_parse(gp, text, &bytes);
+	MUST(err ? err == -EINVAL && gp->error[0] : bytes > 0);
+	fuzz_lines = 0;
+	status = args_memory(&args, text, &again);
+	MUST(err ? status == EXIT_RUN_FAILED && fuzz_lines == 1 : status == -1 && again == bytes);
+	if (err)
+		return;
+	/* Shown with two decimals, it is never more, and less by a hundredth at most. */
+	tenants_size(shown, bytes);
+	if (strstr(shown, " bytes"))
+		*strstr(shown, " bytes") = 0;
+	if (strchr(shown, ' '))
+		memmove(strchr(shown, ' '), strchr(shown, ' ') + 1, strlen(strchr(shown, ' ')));
+	MUST(!gpupart_memory_parse(gp, shown, &again));
+	MUST(again <= bytes && bytes - again <= bytes / 100 + 1);
+}
+
+static void check_names(const char *text)
+{
+	char path[80];
+	uid_t uid;
+	uint64_t ns;
+
+	if (ledger_name_good(text))
+		MUST(fuzz_printable(text, 64) && !strchr(text, '/') && *text != '-');
+	if (control_folder_uid(text, &uid)) {
+		snprintf(path, sizeof(path), "gpupart-%u", uid);
+		MUST(!strcmp(path, text));
+	}
+	yaml_read_time(text, &ns);
+}
+
+/* What a terminal is given: once clean it stays as it is, as long, without controls. */
+static void check_clean(const char *text)
+{
+	char *clean = strdup(text), *again;
+
+	MUST(clean);
+	out_clean(clean);
+	MUST(strlen(clean) == strlen(text));
+	for (const char *c = clean; *c; c++)
+		MUST((unsigned char)*c >= ' ' && *c != 0x7f);
+	again = strdup(clean);
+	MUST(again && !strcmp(out_clean(again), clean));
+	free(clean);
+	free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct gpupart *gp;
+	char *text = fuzz_text(data, size);
+
+	if (!gp)
+		MUST(!gpupart_open(&gp));
+	fuzz_words = gp->error;
+	check_address(text);
+	check_size(gp, text);
+	check_names(text);
+	check_clean(text);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The main program of a fuzz target without libFuzzer: each file of its corpus once, a process
+ * each, as a test. The corpus is tests/fuzz/corpus/NAME of a program fuzz-NAME, or what is
+ * named: files, folders.
+ */
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../tap.h"
+#include "fuzz.h"
+
+#define MAX_BYTES (1 << 20)
+
+static void try_in_child(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	uint8_t *exact, *data = malloc(MAX_BYTES);
+	size_t size;
+
+	if (!file || !data)
+		exit(2);
+	size = fread(data, 1, MAX_BYTES, file);
+	/* So many bytes and no more, where a sanitizer sees who reads beyond. */
+	exact = malloc(size);
+	if (size)
+		memcpy(exact, data, size);
+	free(data);
+	fclose(file);
+	LLVMFuzzerTestOneInput(exact, size);
+	free(exact);
+	exit(0);
+}
+
+static void try_file(const char *path)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		try_in_child(path);
+	tap_ok(pid > 0 && waitpid(pid, &status, 0) == pid && !status, "%s", path);
+	if (status)
+		printf("# it ended with status %d\n", status);
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void try_all(const char *path)
+{
+	struct dirent **entries;
+	struct stat st;
+	char below[4096];
+	int nr;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		try_file(path);
+		return;
+	}
+	nr = scandir(path, &entries, not_hidden, alphasort);
+	tap_ok(nr > 0, "%s has inputs", path);
+	for (int i = 0; i < nr; i++) {
+		snprintf(below, sizeof(below), "%s/%s", path, entries[i]->d_name);
+		try_all(below);
+		free(entries[i]);
+	}
+	if (nr >= 0)
+		free(entries);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = strrchr(argv[0], '-');
+	char path[256];
+
+	for (int i = 1; i < argc; i++)
+		try_all(argv[i]);
+	if (argc == 1) {
+		snprintf(path, sizeof(path), "tests/fuzz/corpus/%s", name ? name + 1 : "");
+		try_all(path);
+	}
+	return tap_done();
+}
