@@ -20,6 +20,16 @@ is "$(python3 tests/cli/pages.py links "$tmp/b.md" | sed "s,.*b.md:,,")" "4: non
 5: a.md#three: there is no such heading
 6: a.md#two-2: there is no such heading" "bad ones are found"
 
+# What a reader of the public headers meets: its abbreviations, less errors and
+# those that anybody knows.
+known=" GPU CPU CUDA PCI NVIDIA ASCII NULL SPDX MIT GPL WITH OR AND LIST MASK MAJOR MINOR PATCH NAME PID KB MB "
+unexplained=$(python3 -c "import re
+text = ' '.join(open(f).read() for f in ('include/gpupart.h', 'include/uapi/linux/gpupart.h'))
+words = {w for c in re.findall(r'/[*].*?[*]/', text, re.S) for w in re.findall(r'\b[A-Z][A-Z]+\b', c)}
+print(*sorted(w for w in words if ' ' + w + ' ' not in '$known' and not re.match('E[A-Z]{3}', w)))" | tr ' ' '\n' | while read -r word; do
+	grep -qE "^\|[^|]*\b$word\b" Documentation/glossary.md || echo "$word"; done)
+is "$unexplained" "" "the glossary has the abbreviations of the public headers"
+
 commands=$("$gpupart" --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p')
 for command in $commands; do
 	"$gpupart" "$command" --help >"$tmp/help.$command"

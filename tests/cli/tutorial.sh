@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Documentation/tutorial.md: each command does what the page shows. tutorial-gpu.md: what it
-# shows of a GPU is in the transcripts that it names.
+# Documentation/tutorial.md: each command does what the page shows. tutorial-gpu.md and
+# README: what they show of a GPU is in the transcripts that they name.
 . "$(dirname "$0")/tap.subr"
 if ! python3 -c '' 2>/dev/null; then
 	skip "no python3"
@@ -65,6 +65,9 @@ is "$(quoted "$(printf 'one\nthree')")" "not ok" "a line that is left out and no
 python3 tests/cli/console.py Documentation/tutorial-gpu.md >"$tmp/quoted"
 is "$?" 0 "tutorial-gpu.md: what is shown is in the transcripts"
 sed -n 's/^not ok/# not ok/p' "$tmp/quoted"
+python3 tests/cli/console.py README.md >"$tmp/readme"
+is "$?" 0 "README.md: so is the demo's output"
+sed -n 's/^not ok/# not ok/p' "$tmp/readme"
 shown=$(grep -c '^\$ gpupart' Documentation/tutorial-gpu.md)
 [ "$(grep -c '^ok' "$tmp/quoted")" -ge 9 ] && [ "$shown" -ge 9 ]
 ok $? "of 9 commands or more"
