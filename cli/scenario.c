@@ -246,7 +246,7 @@ static void make_gpu(struct scenario *s, const yaml_node_t *node, struct pipe_gp
 	number(s, node, "slots", 1, 1024, &gpu->chip.slots);
 	number(s, node, "channels", 1, 1024, &gpu->chip.channels);
 	number(s, node, "copy-engines", 1, 16, &gpu->chip.copy_engines);
-	number(s, node, "turn", 0, 15, &gpu->turn);
+	number(s, node, "turn", 0, 31, &gpu->turn);
 	short_time(s, node, "slice", &gpu->chip.slice_ns);
 	if (!gpu->chip.slice_ns)
 		yaml_fail(s->yaml, node, "slice: 0 is no time");

@@ -17,7 +17,7 @@
 #define MAX_THINGS	8
 #define MAX_STEPS	48
 #define MAX_LAUNCHES	4096
-#define ANSWER		0x0fb7c2191efaa40eull	/* another model, another number */
+#define ANSWER		0x18fae82c237e070cull	/* another model, another number */
 
 struct launch {
 	uint64_t *seen;			/* a bit a block */

@@ -4,15 +4,17 @@
  * tests/gpu/traces.c is run as a scenario. Compared are the SMs that blocks ran on, the order
  * of SMs in the first wave, how many of its blocks each SM had (chi-squared, 1 %), and how
  * long the case took. Whose turn it is when a kernel begins is left behind by what ran before,
- * which the traces do not have: any of the 16 turns may explain an order, but one has to
- * explain all of it. What is known to differ is a table here, and must go on to differ.
+ * which the traces do not have: any of the 32 turns may explain an order, but one has to
+ * explain all of it. Where nothing else ran between the repetitions of a case, and all of its
+ * blocks began at once, each has to follow from the one before. What is known to differ is a
+ * table here, and must go on to differ.
  */
 #include <errno.h>
 #include <math.h>
 #include "tap.h"
 #include "traces.h"
 
-#define TURNS		16
+#define TURNS		32
 
 /* What a run of the model left behind. */
 struct seen {
@@ -27,10 +29,16 @@ static bool verbose;
 
 /* ------------------------------------------------------------------------ the model */
 
+struct run {
+	struct seen *seen;		/* of each repetition */
+	unsigned int nr_kernels, nr_reps;
+};
+
 static void take_block(void *user, const struct pipe_block *block)
 {
-	struct seen *seen = user;
-	unsigned int i = block->launch;
+	struct run *run = user;
+	struct seen *seen = &run->seen[block->launch / run->nr_kernels % run->nr_reps];
+	unsigned int i = block->launch % run->nr_kernels;
 
 	if (block->block < MAX_WAVE)
 		seen->sm[i][block->block] = block->smid;
@@ -43,38 +51,50 @@ static void take_block(void *user, const struct pipe_block *block)
 
 #define AS_IT_STANDS	(-1u)
 
-/* The case with kernel k beginning at turns[k]. */
-static int run_model(const struct trace *trace, const unsigned int *turns, struct seen *seen)
+/* The case, @nr_reps times, with kernel k beginning at turns[k] in the first. */
+static int run_reps(const struct trace *trace, const unsigned int *turns, struct seen *seen,
+		    unsigned int nr_reps)
 {
 	static const char *const process = "main";
 	struct pipe_stream streams[MAX_KERNELS];
-	struct pipe_step steps[MAX_KERNELS] = { 0 };
-	struct pipe_program program = {
-		.name = "main", .steps = steps, .nr_steps = trace->nr_kernels,
-	};
+	struct pipe_step steps[MAX_SEQ * (MAX_KERNELS + 1)] = { 0 };
+	struct pipe_program program = { .name = "main", .steps = steps };
 	struct pipe_scenario scenario = {
 		.host = pipe_host_default, .gpus = &gpu, .nr_gpus = 1, .kernels = trace->kernels,
 		.nr_kernels = trace->nr_kernels, .streams = streams,
 		.nr_streams = trace->nr_kernels, .processes = &process, .nr_processes = 1,
 		.programs = &program, .nr_programs = 1,
 	};
-	struct pipe_watch watch = { .user = seen, .block = take_block };
-	unsigned int i, j;
+	struct run run = { .seen = seen, .nr_kernels = trace->nr_kernels, .nr_reps = nr_reps };
+	struct pipe_watch watch = { .user = &run, .block = take_block };
+	unsigned int i, j, k;
 
-	memset(seen, 0, sizeof(*seen));
-	for (i = 0; i < trace->nr_kernels; i++) {
-		streams[i] = trace->streams[i];
-		streams[i].process = 0;
-		steps[i].kind = PIPE_LAUNCH;
-		steps[i].what = i;
-		steps[i].turn = 1 + turns[i];
-		/* Kernels of one stream of the traces go to the first of its entries here. */
-		for (j = 0; trace->streams[j].process != trace->streams[i].process; j++)
-			;
-		steps[i].stream = j;
-		steps[i].set = streams[i].set;
+	memset(seen, 0, nr_reps * sizeof(*seen));
+	for (k = 0; k < trace->nr_kernels; k++) {
+		streams[k] = trace->streams[k];
+		streams[k].process = 0;
+	}
+	for (i = 0; i < nr_reps; i++) {
+		for (k = 0; k < trace->nr_kernels; k++) {
+			struct pipe_step *step = &steps[program.nr_steps++];
+
+			step->kind = PIPE_LAUNCH;
+			step->what = k;
+			step->turn = i ? 0 : 1 + turns[k];
+			/* Kernels of one stream of the traces go to the first of its entries. */
+			for (j = 0; trace->streams[j].process != trace->streams[k].process; j++)
+				;
+			step->stream = j;
+			step->set = streams[k].set;
+		}
+		steps[program.nr_steps++].kind = PIPE_SYNC_ALL;
 	}
 	return pipe_run(&scenario, &watch, &result);
+}
+
+static int run_model(const struct trace *trace, const unsigned int *turns, struct seen *seen)
+{
+	return run_reps(trace, turns, seen, 1);
 }
 
 /* ----------------------------------------------------------------------- comparison */
@@ -128,6 +148,40 @@ static bool follows(const struct trace *trace, const struct order *order)
 			return true;
 	}
 	return false;
+}
+
+/* Repetitions whose orders follow, with a turn of the first kernel of the first. */
+static unsigned int follow_on(const struct trace *trace)
+{
+	static struct seen seen[MAX_SEQ];
+	unsigned int i, k, turns[MAX_KERNELS], most = 0;
+
+	for (k = 1; k < MAX_KERNELS; k++)
+		turns[k] = AS_IT_STANDS;
+	for (turns[0] = 0; turns[0] < TURNS; turns[0]++) {
+		if (run_reps(trace, turns, seen, trace->nr_seq))
+			return 0;
+		for (i = 0; i < trace->nr_seq; i++) {
+			for (k = 0; k < trace->nr_kernels; k++)
+				if (!same_order(&trace->orders[trace->seq[i]], &seen[i], k))
+					break;
+			if (k < trace->nr_kernels)
+				break;
+		}
+		most = i > most ? i : most;
+	}
+	return most;
+}
+
+/* Whether all blocks of all kernels began before one ended. */
+static bool one_wave(const struct trace *trace)
+{
+	unsigned int k;
+
+	for (k = 0; k < trace->nr_kernels; k++)
+		if (trace->nr_wave[k] < trace->kernels[k].blocks)
+			return false;
+	return true;
 }
 
 /* The whole first wave of the first run, which may be longer than an order. */
@@ -285,18 +339,23 @@ static int compare(const struct trace *trace, struct verdict *verdict)
 
 /* --------------------------------------------------------------- what is known to differ */
 
-enum what { WHAT_ORDER = 1, WHAT_TIME = 2, WHAT_COUNTS = 4 };
+enum what { WHAT_ORDER = 1, WHAT_TIME = 2, WHAT_COUNTS = 4, WHAT_SEQUENCE = 8 };
 
 /* Documentation/results/h200-traces.md says of each what differs. */
 static const struct {
 	const char *name;
 	enum what what;
 } known[] = {
-	{ "interleaved", WHAT_ORDER },
-	{ "few", WHAT_ORDER },
-	{ "streams-three", WHAT_ORDER },
-	{ "cluster8", WHAT_ORDER | WHAT_COUNTS },
+	{ "interleaved", WHAT_ORDER | WHAT_SEQUENCE },
+	{ "rest-1", WHAT_ORDER },
+	{ "rest-2", WHAT_ORDER },
+	{ "rest-4", WHAT_ORDER },
+	{ "rest-2-of-5", WHAT_ORDER },
+	{ "rest-4-of-5", WHAT_ORDER },
+	{ "odd-1", WHAT_ORDER | WHAT_SEQUENCE },
 	{ "chain-1056x192", WHAT_TIME },
+	{ "part-l2-4", WHAT_TIME },
+	{ "part-dram-4", WHAT_TIME },
 };
 
 static unsigned int known_of(const struct trace *trace)
@@ -336,6 +395,13 @@ static void judge(const struct trace *trace, const struct verdict *verdict)
 		tap_ok(verdict->nr_followed == verdict->nr_equal,
 		       "%s: whose turn it is follows from the kernel before (%u of %u)",
 		       trace->name, verdict->nr_followed, verdict->nr_equal);
+	if (trace->nr_seq && one_wave(trace)) {
+		unsigned int nr = follow_on(trace);
+
+		tap_ok((nr == trace->nr_seq) == !(expected & WHAT_SEQUENCE),
+		       "%s: %u of %u repetitions follow one from the other%s", trace->name, nr,
+		       trace->nr_seq, expected & WHAT_SEQUENCE ? ", is known to differ" : "");
+	}
 	if (trace->nr_orders)
 		tap_ok(!((differs ^ expected) & WHAT_COUNTS), "%s: blocks an SM%s", trace->name,
 		       expected & WHAT_COUNTS ? " are known to differ" : "");
@@ -343,36 +409,48 @@ static void judge(const struct trace *trace, const struct verdict *verdict)
 	       100 * most_error(trace), expected & WHAT_TIME ? ", is known to differ" : "");
 }
 
-int main(int argc, char **argv)
+static int compare_board(const char *reduced, const char *capture)
 {
-	const char *reduced = "tests/data/traces/h200.txt";
-	const char *capture = "tests/data/traces/h200.capture";
+	FILE *file = fopen(reduced, "r");
 	static struct trace trace;
 	static char line[MAX_LINE];
 	struct verdict verdict;
 	unsigned int nr = 0;
-	FILE *file;
 
-	verbose = argc > 1 && !strcmp(argv[1], "-v");
-	if (argc > 2 + verbose) {
-		reduced = argv[1 + verbose];
-		capture = argv[2 + verbose];
-	}
-	file = fopen(reduced, "r");
-	if (!file || gpupart_open(&gp) || gpupart_topology_open(gp, capture, NULL, &topo)) {
+	if (!file || gpupart_topology_open(gp, capture, NULL, &topo)) {
 		printf("Bail out! usage: silicon [-v] [REDUCED CAPTURE]\n");
-		return 1;
+		return -1;
 	}
-	gpu.chip = *pipe_chip_find("h200");
 	board_map(&gpu.map, topo);
+	*line = '\0';
 	for (; read_case(file, &trace, line); nr++) {
 		if (!tap_ok(!compare(&trace, &verdict), "%s: runs on the pipeline", trace.name))
 			continue;
 		judge(&trace, &verdict);
 	}
-	tap_ok(nr > 100, "there are %u cases", nr);
+	tap_ok(nr > 100, "%s has %u cases", reduced, nr);
 	fclose(file);
 	gpupart_topology_close(topo);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const boards[] = {
+		"tests/data/traces/h200.txt", "tests/data/traces/h200.capture",
+		"tests/data/traces/h200-2.txt", "tests/data/traces/h200-2.capture",
+	};
+	unsigned int i;
+
+	verbose = argc > 1 && !strcmp(argv[1], "-v");
+	gpu.chip = *pipe_chip_find("h200");
+	if (gpupart_open(&gp))
+		return 1;
+	if (argc > 2 + verbose)
+		return compare_board(argv[1 + verbose], argv[2 + verbose]) ? 1 : tap_done();
+	for (i = 0; i < sizeof(boards) / sizeof(*boards); i += 2)
+		if (compare_board(boards[i], boards[i + 1]))
+			return 1;
 	gpupart_close(gp);
 	return tap_done();
 }

@@ -13,6 +13,7 @@
 #define MAX_KERNELS	6
 #define MAX_WAVE	2048
 #define MAX_ORDERS	256
+#define MAX_SEQ		24
 #define MAX_LINE	65536
 
 /* Fitted on the cases marked "fit": clocks of a kernel's 16 multiply-adds and its loop. */
@@ -40,6 +41,8 @@ struct trace {
 	unsigned int nr_wave[MAX_KERNELS];
 	uint16_t wave[MAX_KERNELS][MAX_WAVE];
 	struct order orders[MAX_ORDERS];
+	uint16_t seq[MAX_SEQ];		/* which order the first runs had, one after the other */
+	unsigned int nr_seq;
 };
 
 static struct gpupart *gp;
@@ -140,6 +143,8 @@ static void read_line(struct trace *trace, char *line)
 		trace->sms_vary[i] = true;
 	} else if (sscanf(line, "wave %u%n", &i, &at) == 1 && at) {
 		trace->nr_wave[i] = read_numbers(line + at, trace->wave[i], MAX_WAVE);
+	} else if (!strncmp(line, "seq ", 4)) {
+		trace->nr_seq = read_numbers(line + 4, trace->seq, MAX_SEQ);
 	} else if (sscanf(line, "order %u", &value) == 1) {
 		order = &trace->orders[trace->nr_orders++];
 		memset(order, 0, sizeof(*order));

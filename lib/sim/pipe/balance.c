@@ -2,14 +2,20 @@
 /*
  * The load balancer: hands the blocks of the sorted table's tasks out, the first task's first.
  * What cannot be placed waits, and the next task gets what the first may not use or, on chips
- * that do so, has no room for. Among SMs it takes those with the fewest warps; in which order
- * those with equally many is a column of the chip's row.
+ * that do so, has no room for. Among SMs it takes those that have room for the most blocks of
+ * the task; in which order those with equally much is a column of the chip's row.
  *
  * PIPE_ORDER_VGPC is the order seen on H200s: virtual GPCs in turn, each an SM after the
  * other; TPCs that are a virtual GPC of their own (singletons) before all, in two halves that
  * are a turn each, and again every eight turns (the first time after seven); the rest of a
- * grid that does not go round first to first SMs of TPCs, evenly by GPC, then to second ones.
- * What has gone round leaves the turn where it was, a rest moves it on by one.
+ * grid that does not go round to singletons, then to first SMs of TPCs, then to second ones,
+ * by rising number of the TPC. Who has a share of the rest is known before; whose turn it is
+ * says in which order they get it. So it is with clusters, one a virtual GPC in a round.
+ *
+ * What a kernel leaves to the next: the turn is the virtual GPC's after the one that was last
+ * served, and one further where the next comes while blocks of a rest are there, or to an idle
+ * GPU with a set that leaves a virtual GPC out. Of the singletons' halves the one last served
+ * goes first; where SMs were given out and none of theirs was, the other.
  */
 #include <stddef.h>
 #include <string.h>
@@ -113,6 +119,40 @@ static const struct pipe_place *place_of(const struct machine *machine, unsigned
 	return &machine->gpu->map.sms[machine->by_rank[rank]->smid];
 }
 
+/* Whether a rest goes to an SM of rank @a before one of rank @b. */
+static bool rest_before(const struct machine *machine, unsigned int a, unsigned int b)
+{
+	const struct pipe_place *x = place_of(machine, a), *y = place_of(machine, b);
+	unsigned int others = machine->group_start[machine->nr_singles];
+
+	if ((a < others) != (b < others))
+		return a < others;
+	if (x->sm_in_tpc != y->sm_in_tpc)
+		return x->sm_in_tpc < y->sm_in_tpc;
+	return x->tpc < y->tpc;
+}
+
+static void order_rest(struct machine *machine)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < machine->gpu->map.nr_sms; i++) {
+		for (j = i; j && rest_before(machine, i, machine->by_rest[j - 1]); j--)
+			machine->by_rest[j] = machine->by_rest[j - 1];
+		machine->by_rest[j] = i;
+	}
+}
+
+/*
+ * A turn as it is told: bit 0 and 4 the single, bits 1 to 3 the group whose turn it is. Blocks
+ * begin with the half of the singles that the lowest bit says, clusters with the very single.
+ */
+static void set_turn(struct machine *machine, unsigned int turn)
+{
+	machine->turn = turn >> 1 & 7;
+	machine->single = (turn & 1) | (turn >> 3 & 2);
+}
+
 void balance_init(struct machine *machine)
 {
 	unsigned int i;
@@ -123,13 +163,10 @@ void balance_init(struct machine *machine)
 		rank_by_tpc(machine);
 	for (i = 0; i < machine->gpu->map.nr_sms; i++) {
 		machine->by_rank[i]->rank = i;
-		mask_add(machine->with_load[0], i);
-		if (i && place_of(machine, i)->tpc == place_of(machine, i - 1)->tpc)
-			mask_add(machine->follows, i);
+		mask_add(machine->idle, i);
 	}
-	machine->loads[0] = 1;
-	machine->turn = machine->gpu->turn >> 1;
-	machine->swapped = machine->gpu->turn & 1;
+	order_rest(machine);
+	set_turn(machine, machine->gpu->turn);
 }
 
 void balance_mask(const struct machine *machine, const struct pipe_set *set, uint64_t *allowed)
@@ -147,14 +184,12 @@ void balance_mask(const struct machine *machine, const struct pipe_set *set, uin
 
 /* ------------------------------------------------------------------- what is where */
 
-void balance_moved(struct machine *machine, struct sm *sm, unsigned int before)
+void balance_idle(struct machine *machine, const struct sm *sm, bool idle)
 {
-	mask_del(machine->with_load[before], sm->rank);
-	if (!machine->with_load[before][0] &&
-	    !mask_count(machine->with_load[before], machine->words))
-		machine->loads[before / 64] &= ~(1ull << before % 64);
-	mask_add(machine->with_load[sm->warps], sm->rank);
-	machine->loads[sm->warps / 64] |= 1ull << sm->warps % 64;
+	if (idle)
+		mask_add(machine->idle, sm->rank);
+	else
+		mask_del(machine->idle, sm->rank);
 }
 
 void balance_room(struct machine *machine, const struct sm *sm)
@@ -188,212 +223,9 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	sm_put(pipe, sm, task, block, cluster, start);
 }
 
-/*
- * SMs of @open with the fewest warps that take a block, into @found. What takes none is
- * closed for the task.
- */
-static unsigned int least_loaded(struct task *task, uint64_t *open, uint64_t *found)
-{
-	struct machine *machine = task->machine;
-	const struct pipe_chip *chip = &machine->gpu->chip;
-	unsigned int i, w, rank, nr = 0;
-	uint64_t loads, both;
-
-	for (i = 0; i < 2; i++)
-		for (loads = machine->loads[i]; loads; loads &= loads - 1) {
-			const uint64_t *with = machine->with_load[i * 64 + __builtin_ctzll(loads)];
-
-			for (w = 0; w < machine->words; w++) {
-				found[w] = 0;
-				/* check.c has seen to it that an idle one takes a block. */
-				if (with == machine->with_load[0]) {
-					found[w] = with[w] & open[w];
-					nr += __builtin_popcountll(found[w]);
-					continue;
-				}
-				for (both = with[w] & open[w]; both; both &= both - 1) {
-					rank = w * 64 + __builtin_ctzll(both);
-					if (sm_fits(machine->by_rank[rank], chip, task->shape)) {
-						found[w] |= both & -both;
-						nr++;
-					} else {
-						mask_add(task->closed, rank);
-						open[w] &= ~(both & -both);
-					}
-				}
-			}
-			if (nr)
-				return nr;
-		}
-	return 0;
-}
-
-/* -------------------------------------------------- the order of an H200's balancer */
-
-struct wave {
-	struct pipe *pipe;
-	struct task *task;
-	const uint64_t *open, *found;
-	uint64_t left;
-	uint64_t seconds[MAX_WORDS];
-};
-
-static void give(struct wave *wave, unsigned int rank)
-{
-	struct task *task = wave->task;
-
-	place(wave->pipe, task, task->machine->by_rank[rank], task->given, 0);
-	task->given++;
-	wave->left--;
-}
-
-/* One block for each found SM of a group. */
-static void give_group(struct wave *wave, unsigned int group)
-{
-	const struct machine *machine = wave->task->machine;
-	unsigned int rank;
-
-	for (rank = machine->group_start[group]; rank < machine->group_start[group + 1]; rank++)
-		if (mask_has(wave->found, rank) && wave->left)
-			give(wave, rank);
-}
-
-/* The @nth group to have its turn, singles among themselves and the others. */
-static unsigned int single_at(const struct machine *machine, unsigned int nth)
-{
-	unsigned int nr = machine->nr_singles;
-
-	return machine->swapped ? (nth + nr / 2) % nr : nth;
-}
-
-static unsigned int group_at(const struct machine *machine, unsigned int nth)
-{
-	unsigned int others = machine->nr_groups - machine->nr_singles;
-
-	return machine->nr_singles + (machine->turn + nth) % others;
-}
-
-/* Bits [from, to) that are set. */
-static unsigned int mask_count_range(const uint64_t *mask, unsigned int from, unsigned int to)
-{
-	unsigned int w, nr = 0;
-	uint64_t word;
-
-	for (w = from / 64; w * 64 < to; w++) {
-		word = mask[w];
-		if (w == from / 64)
-			word &= ~0ull << from % 64;
-		if (to - w * 64 < 64)
-			word &= ~(~0ull << (to - w * 64));
-		nr += __builtin_popcountll(word);
-	}
-	return nr;
-}
-
-/* Found SMs that follow another found one of their TPC. */
-static void find_seconds(struct wave *wave)
-{
-	const struct machine *machine = wave->task->machine;
-	unsigned int w;
-
-	for (w = 0; w < machine->words; w++)
-		wave->seconds[w] = wave->found[w] & machine->follows[w] &
-			(wave->found[w] << 1 | (w ? wave->found[w - 1] >> 63 : 0));
-}
-
-/* Found SMs of a group that are first (@second: second) ones of their TPCs. */
-static unsigned int half_of(const struct wave *wave, unsigned int group, bool second)
-{
-	const struct machine *machine = wave->task->machine;
-	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
-	unsigned int seconds = mask_count_range(wave->seconds, from, to);
-
-	return second ? seconds : mask_count_range(wave->found, from, to) - seconds;
-}
-
-static bool has_found(const struct wave *wave, unsigned int group)
-{
-	const struct machine *machine = wave->task->machine;
-	int rank = mask_next(wave->found, machine->words, machine->group_start[group]);
-
-	return rank >= 0 && rank < machine->group_start[group + 1];
-}
-
-/* Shares @left out one at a time among groups [@from, @to), at most @caps each. */
-static uint64_t share_out(unsigned int *quotas, const unsigned int *caps, unsigned int from,
-			  unsigned int to, uint64_t left)
-{
-	bool any = true;
-	unsigned int i;
-
-	while (left && any) {
-		any = false;
-		for (i = from; i < to && left; i++)
-			if (quotas[i] < caps[i]) {
-				quotas[i]++;
-				left--;
-				any = true;
-			}
-	}
-	return left;
-}
-
-/* First SMs of TPCs, as many as @quota has, second ones of the first TPCs for the rest. */
-static void give_quota(struct wave *wave, unsigned int group, unsigned int quota)
-{
-	const struct machine *machine = wave->task->machine;
-	const struct pipe_map *map = &machine->gpu->map;
-	unsigned int firsts = half_of(wave, group, false), seconds, rank;
-	int tpc = -1;
-
-	seconds = quota > firsts ? quota - firsts : 0;
-	for (rank = machine->group_start[group];
-	     rank < machine->group_start[group + 1] && quota && wave->left; rank++) {
-		if (!mask_has(wave->found, rank))
-			continue;
-		if (map->sms[machine->by_rank[rank]->smid].tpc == tpc) {
-			if (!seconds)
-				continue;
-			seconds--;
-		}
-		tpc = map->sms[machine->by_rank[rank]->smid].tpc;
-		quota--;
-		give(wave, rank);
-	}
-}
-
-/* Fewer blocks than SMs: singles have theirs first, the others evenly. */
-static void give_rest(struct wave *wave)
-{
-	struct machine *machine = wave->task->machine;
-	unsigned int quotas[PIPE_MAX_SMS] = { 0 }, caps[PIPE_MAX_SMS];
-	unsigned int i, second, singles = machine->nr_singles, groups = machine->nr_groups;
-	uint64_t left = wave->left;
-	bool others;
-
-	for (i = 0; i < singles; i++)
-		caps[i] = half_of(wave, i, false);
-	left = share_out(quotas, caps, 0, singles, left);
-	for (i = 0; i < singles; i++)
-		caps[i] += half_of(wave, i, true);
-	left = share_out(quotas, caps, 0, singles, left);
-	others = left;
-	for (second = 0; second < 2; second++) {
-		for (i = singles; i < groups; i++)
-			caps[i] = quotas[i] + half_of(wave, i, second);
-		left = share_out(quotas, caps, singles, groups, left);
-	}
-	for (i = 0; i < singles; i++)
-		give_quota(wave, single_at(machine, i), quotas[single_at(machine, i)]);
-	for (i = 0; i < groups - singles; i++)
-		give_quota(wave, group_at(machine, i), quotas[group_at(machine, i)]);
-	if (others)
-		machine->turn = (machine->turn + 1) % (groups - singles);
-}
-
-/* Blocks more that an SM takes, as it is now. */
-static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
-			    const struct shape *shape)
+/* Blocks more that an SM takes, as it is now, one at a time. */
+static unsigned int count_room(const struct sm *sm, const struct pipe_chip *chip,
+			       const struct shape *shape)
 {
 	unsigned int nr = 0, q;
 	struct sm more;
@@ -411,6 +243,177 @@ static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 		}
 	}
 	return nr;
+}
+
+static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int each)
+{
+	return used > limit ? 0 : each ? (limit - used) / each : MAX_RESIDENT;
+}
+
+/* The same, where a block has as many warps in every quarter without counting. */
+static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
+			    const struct shape *shape)
+{
+	unsigned int q, nr, limit;
+
+	if (shape->rest)
+		return count_room(sm, chip, shape);
+	nr = at_most(chip->blocks, sm->blocks, 1);
+	limit = at_most(chip->shared, sm->shared, shape->shared);
+	nr = limit < nr ? limit : nr;
+	for (q = 0; q < chip->quarters; q++) {
+		limit = at_most(chip->warps, sm->quarter_warps[q], shape->each);
+		nr = limit < nr ? limit : nr;
+		limit = at_most(chip->registers, sm->quarter_registers[q],
+				shape->each * shape->warp_registers);
+		nr = limit < nr ? limit : nr;
+	}
+	return nr < MAX_RESIDENT ? nr : MAX_RESIDENT;
+}
+
+/*
+ * SMs of @open that take the most blocks more, into @found. What takes none is closed for the
+ * task.
+ */
+static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found)
+{
+	struct machine *machine = task->machine;
+	const struct pipe_chip *chip = &machine->gpu->chip;
+	unsigned int room, best = 1, nr = 0, w, rank;
+	uint64_t both, bit;
+
+	/* Idle ones are alike, and none takes more; check.c has seen to it that they take one. */
+	for (w = 0; w < machine->words; w++) {
+		found[w] = open[w] & machine->idle[w];
+		if (found[w] && !nr)
+			best = room_on(machine->by_rank[w * 64 + __builtin_ctzll(found[w])], chip,
+				       task->shape);
+		nr += __builtin_popcountll(found[w]);
+	}
+	for (w = 0; w < machine->words; w++)
+		for (both = open[w] & ~machine->idle[w]; both; both ^= bit) {
+			rank = w * 64 + __builtin_ctzll(both);
+
+			bit = both & -both;
+			room = room_on(machine->by_rank[rank], chip, task->shape);
+			if (!room) {
+				mask_add(task->closed, rank);
+				open[w] ^= bit;
+			}
+			if (room < best)
+				continue;
+			if (room > best) {
+				memset(found, 0, machine->words * sizeof(*found));
+				nr = 0;
+				best = room;
+			}
+			found[w] |= bit;
+			nr++;
+		}
+	return nr;
+}
+
+/* -------------------------------------------------- the order of an H200's balancer */
+
+struct wave {
+	struct pipe *pipe;
+	struct task *task;
+	const uint64_t *open, *found;
+	uint64_t left;
+};
+
+static void give(struct wave *wave, unsigned int rank)
+{
+	struct task *task = wave->task;
+
+	place(wave->pipe, task, task->machine->by_rank[rank], task->given, 0);
+	task->given++;
+	wave->left--;
+}
+
+/* One block for each SM of a group that is in @which. */
+static void give_group(struct wave *wave, unsigned int group, const uint64_t *which)
+{
+	struct machine *machine = wave->task->machine;
+	unsigned int rank, others = machine->nr_groups - machine->nr_singles;
+
+	for (rank = machine->group_start[group]; rank < machine->group_start[group + 1]; rank++)
+		if (mask_has(which, rank) && wave->left) {
+			give(wave, rank);
+			if (group < machine->nr_singles)
+				machine->served_half = 1 + (group >= machine->nr_singles / 2);
+			else
+				machine->turn = (group + 1 - machine->nr_singles) % others;
+		}
+}
+
+/* The @nth group to have its turn, singles among themselves and the others. */
+static unsigned int single_at(const struct machine *machine, unsigned int nth)
+{
+	unsigned int nr = machine->nr_singles;
+
+	return machine->single & 1 ? (nth + nr / 2) % nr : nth;
+}
+
+static unsigned int group_at(const struct machine *machine, unsigned int nth)
+{
+	unsigned int others = machine->nr_groups - machine->nr_singles;
+
+	return machine->nr_singles + (machine->turn + nth) % others;
+}
+
+static bool has_any(const struct machine *machine, const uint64_t *which, unsigned int group)
+{
+	int rank = mask_next(which, machine->words, machine->group_start[group]);
+
+	return rank >= 0 && rank < machine->group_start[group + 1];
+}
+
+static bool has_found(const struct wave *wave, unsigned int group)
+{
+	return has_any(wave->task->machine, wave->found, group);
+}
+
+/* Before SMs in @which get a block each: whose turn it is. */
+static void pass_begins(const struct wave *wave, const uint64_t *which)
+{
+	struct machine *machine = wave->task->machine;
+	unsigned int i, others = machine->nr_groups - machine->nr_singles;
+	bool singles = mask_next(which, machine->words, 0) >= 0 &&
+		mask_next(which, machine->words, 0) < machine->group_start[machine->nr_singles];
+
+	if (!singles)
+		machine->single ^= 1;
+	for (i = 0; machine->skip && i < others; i++)
+		if (has_any(machine, which, group_at(machine, i))) {
+			machine->turn = (machine->turn + i + 1) % others;
+			machine->skip = false;
+		}
+}
+
+/* Fewer blocks than SMs: first who has one, then in turn. */
+static void give_rest(struct wave *wave)
+{
+	struct machine *machine = wave->task->machine;
+	unsigned int i, rank, singles = machine->nr_singles, others = machine->nr_groups - singles;
+	uint64_t which[MAX_WORDS] = { 0 }, left = wave->left;
+	bool any = false;
+	unsigned int turn;
+
+	for (i = 0; i < machine->gpu->map.nr_sms && left; i++) {
+		rank = machine->by_rest[i];
+		if (!mask_has(wave->found, rank))
+			continue;
+		mask_add(which, rank);
+		any |= rank >= machine->group_start[singles];
+		left--;
+	}
+	pass_begins(wave, which);
+	for (i = 0; i < singles; i++)
+		give_group(wave, single_at(machine, i), which);
+	for (i = 0, turn = machine->turn; i < others; i++)
+		give_group(wave, singles + (turn + i) % others, which);
+	machine->rested |= any;
 }
 
 /* How often all found SMs take a block more, where all that are open are found, and alike. */
@@ -456,16 +459,17 @@ static unsigned int halves(const struct wave *wave)
 static void give_rounds(struct wave *wave, uint64_t rounds)
 {
 	struct machine *machine = wave->task->machine;
-	unsigned int i, others = 0, at = 0, step;
+	unsigned int i, others = 0, at, step;
 	uint64_t singles = 0, turns = 0, until = 0, all;
 
+	pass_begins(wave, wave->found);
 	for (i = machine->nr_singles; i < machine->nr_groups; i++)
 		others += has_found(wave, i);
 	all = others * rounds;
 	for (;;) {
 		if (singles < rounds && (turns >= until || turns == all)) {
 			for (i = 0; i < machine->nr_singles; i++)
-				give_group(wave, single_at(machine, i));
+				give_group(wave, single_at(machine, i), wave->found);
 			step = (singles ? SINGLES_AGAIN : SINGLES_FIRST) - halves(wave);
 			until += step < others ? step : others;
 			singles++;
@@ -475,9 +479,9 @@ static void give_rounds(struct wave *wave, uint64_t rounds)
 				return;
 			continue;
 		}
-		while (!has_found(wave, group_at(machine, at)))
-			at++;
-		give_group(wave, group_at(machine, at++));
+		for (at = 0; !has_found(wave, group_at(machine, at)); at++)
+			;
+		give_group(wave, group_at(machine, at), wave->found);
 		turns++;
 	}
 }
@@ -486,7 +490,6 @@ static void give_by_vgpc(struct wave *wave, unsigned int nr)
 {
 	uint64_t rounds;
 
-	find_seconds(wave);
 	if (wave->left < nr) {
 		give_rest(wave);
 		return;
@@ -574,37 +577,88 @@ static unsigned int pick(const struct task *task, const uint64_t *open, unsigned
 	return nr;
 }
 
-/* The next cluster to the group whose SMs for it are least loaded, in turn. */
+/* The @nth group to have its turn for a cluster. */
+static unsigned int cluster_at(const struct machine *machine, unsigned int nth)
+{
+	unsigned int singles = machine->nr_singles;
+
+	return nth < singles ? (nth + machine->single) % singles :
+	       group_at(machine, nth - singles);
+}
+
+static void cluster_moves_on(struct machine *machine, unsigned int nth)
+{
+	unsigned int singles = machine->nr_singles, others = machine->nr_groups - singles;
+
+	if (nth < singles)
+		machine->single = (machine->single + nth + 1) % singles;
+	else
+		machine->turn = (machine->turn + nth - singles + 1) % others;
+}
+
+static bool pick_for(const struct task *task, const uint64_t *open, unsigned int group,
+		     struct picked *picked)
+{
+	return task->kernel->pack ? pick_packed(task, open, group, picked) :
+				    pick(task, open, group, picked->sms, &picked->load);
+}
+
+/* Clusters that a group has beyond a load: SMs with more on them. */
+static unsigned int clusters_beyond(const struct task *task, unsigned int group, unsigned int load)
+{
+	const struct machine *machine = task->machine;
+	unsigned int rank, nr = 0;
+
+	for (rank = machine->group_start[group]; rank < machine->group_start[group + 1]; rank++)
+		nr += machine->by_rank[rank]->warps > load;
+	return divide_up(nr, task->cluster);
+}
+
+/*
+ * The groups that are next to get a cluster: those whose SMs for it are least loaded, and of
+ * these those that have the fewest already; where fewer clusters are left than such groups,
+ * those with the lowest numbers.
+ */
+static bool groups_for_clusters(const struct task *task, const uint64_t *open, uint64_t *which)
+{
+	const struct machine *machine = task->machine;
+	uint64_t left = task->units - task->given, keys[PIPE_MAX_SMS], least = UINT64_MAX;
+	struct picked picked;
+	unsigned int group;
+
+	for (group = 0; group < machine->nr_groups; group++) {
+		keys[group] = UINT64_MAX;
+		if (!pick_for(task, open, group, &picked))
+			continue;
+		keys[group] = (uint64_t)picked.load << 32 |
+			      clusters_beyond(task, group, picked.load);
+		if (keys[group] < least)
+			least = keys[group];
+	}
+	for (group = 0; group < machine->nr_groups && least != UINT64_MAX; group++)
+		if (keys[group] == least && left) {
+			mask_add(which, group);
+			left--;
+		}
+	return least != UINT64_MAX;
+}
+
 static bool place_cluster(struct pipe *pipe, struct task *task, const uint64_t *open)
 {
 	struct machine *machine = task->machine;
-	unsigned int i, singles = machine->nr_singles, nth = 0, nr;
-	uint64_t block = task->given * task->cluster;
-	struct picked picked, best = { .load = ~0u };
-	bool pack = task->kernel->pack;
+	uint64_t block = task->given * task->cluster, which[MAX_WORDS] = { 0 };
+	unsigned int nth = 0, nr;
+	struct picked picked;
 	int rank = -1;
 
-	for (i = 0; i < machine->nr_groups; i++) {
-		unsigned int group = i < singles ? (i + machine->swapped) % singles :
-				     group_at(machine, i - singles);
-
-		nr = pack ? pick_packed(task, open, group, &picked) :
-			    pick(task, open, group, picked.sms, &picked.load);
-		if (!nr || picked.load >= best.load)
-			continue;
-		nth = i;
-		memcpy(best.sms, picked.sms, sizeof(best.sms));
-		if (pack)
-			memcpy(best.blocks, picked.blocks, sizeof(best.blocks));
-		best.load = picked.load;
-	}
-	if (best.load == ~0u)
+	if (!groups_for_clusters(task, open, which))
 		return false;
-	if (nth >= singles)
-		machine->turn = (machine->turn + nth - singles + 1) %
-				(machine->nr_groups - singles);
-	while ((rank = mask_next(best.sms, machine->words, rank + 1)) >= 0)
-		for (nr = pack ? best.blocks[rank] : 1; nr; nr--)
+	while (!mask_has(which, cluster_at(machine, nth)))
+		nth++;
+	pick_for(task, open, cluster_at(machine, nth), &picked);
+	cluster_moves_on(machine, nth);
+	while ((rank = mask_next(picked.sms, machine->words, rank + 1)) >= 0)
+		for (nr = task->kernel->pack ? picked.blocks[rank] : 1; nr; nr--)
 			place(pipe, task, machine->by_rank[rank], block++, task->given);
 	task->given++;
 	return true;
@@ -685,7 +739,7 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 	unsigned int nr;
 
 	while ((wave.left = task->units - task->given)) {
-		nr = least_loaded(task, open, found);
+		nr = most_room(task, open, found);
 		if (!nr)
 			return;
 		if (nr == 1 || machine->gpu->chip.order == PIPE_ORDER_TPC)
@@ -695,16 +749,33 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 	}
 }
 
-/* A task's first blocks: the singletons' halves change places. */
+/* Whether a virtual GPC has no SM that the task may use. */
+static bool leaves_out(const struct task *task)
+{
+	const struct machine *machine = task->machine;
+	unsigned int group;
+
+	for (group = machine->nr_singles; group < machine->nr_groups; group++)
+		if (!has_any(machine, task->allowed, group))
+			return true;
+	return false;
+}
+
+/* A task's first blocks: the half of the singletons that was last served is the first now. */
 static void begin(struct task *task)
 {
+	struct machine *machine = task->machine;
+
 	if (task->begun)
 		return;
 	task->begun = true;
-	task->machine->swapped = !task->machine->swapped;
+	if (!task->cluster && machine->served_half)
+		machine->single = (machine->single & ~1u) | (machine->served_half - 1);
+	machine->skip = machine->nr_resident ? machine->rested : leaves_out(task);
+	machine->rested = false;
 	if (task->turn) {
-		task->machine->turn = (task->turn - 1) >> 1;
-		task->machine->swapped = (task->turn - 1) & 1;
+		set_turn(machine, task->turn - 1);
+		machine->skip = false;
 	}
 }
 

@@ -15,7 +15,6 @@
 #define MAX_RESIDENT	32	/* blocks on an SM */
 #define MAX_QUARTERS	4
 #define MAX_WORDS	(PIPE_MAX_SMS / 64)
-#define MAX_LOAD	64
 #define MAX_LEVELS	(1 + 2 + 64)	/* GPU, uGPUs, GPCs */
 #define NEVER		UINT64_MAX
 #define PIPE_LAST_NS	(1ull << 46)	/* what is left of a block is kept in 1/65536 ns */
@@ -162,16 +161,17 @@ struct machine {
 	struct task *sorted;		/* highest priority first */
 	uint64_t work;			/* tasks in TMU and WDU */
 	uint64_t balancer_ps;		/* when the load balancer is free again */
-	/* load balancer: which SMs (by rank) have how much on them */
-	uint64_t with_load[MAX_LOAD + 1][MAX_WORDS];
-	uint64_t loads[2];		/* those that are not empty, a bit each */
+	/* load balancer */
+	uint64_t idle[MAX_WORDS];	/* SMs, by rank */
 	struct sm *sms;			/* by smid */
 	struct sm *by_rank[PIPE_MAX_SMS];
 	uint16_t group_start[PIPE_MAX_SMS + 1];	/* ranks of group g: [g], [g + 1] - 1 */
-	uint64_t follows[MAX_WORDS];	/* ranks whose SM is of the TPC of the one before */
+	uint16_t by_rest[PIPE_MAX_SMS];	/* ranks in the order that a grid's rest takes them */
 	unsigned int nr_groups, nr_singles;	/* singles: the first groups, of one TPC */
 	unsigned int turn;		/* the next group, singles not counted */
-	bool swapped;			/* the singles' second half goes first */
+	unsigned int single;		/* odd: the singles' second half goes first */
+	unsigned int served_half;	/* of the singles, the last: 1, 2; 0: none yet */
+	bool rested, skip;		/* a rest came since a kernel began; leave a group out */
 	struct sm *dirty[PIPE_MAX_SMS];
 	unsigned int nr_dirty;
 	struct level levels[MAX_LEVELS];
@@ -204,8 +204,7 @@ void wdu_block_done(struct pipe *pipe, struct task *task);
 void balance_init(struct machine *machine);
 /* Hands out what it can. */
 void balance(struct pipe *pipe, struct machine *machine);
-/* A block came to @sm, or went: its warps were @before. */
-void balance_moved(struct machine *machine, struct sm *sm, unsigned int before);
+void balance_idle(struct machine *machine, const struct sm *sm, bool idle);
 void balance_room(struct machine *machine, const struct sm *sm);
 /* Units that the idle machine holds at once within @allowed (by rank). */
 uint64_t balance_capacity(const struct machine *machine, const struct pipe_kernel *kernel,

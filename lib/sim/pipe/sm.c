@@ -312,13 +312,14 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	    uint32_t cluster, uint64_t start)
 {
 	const struct shape *shape = task->shape;
-	unsigned int i = __builtin_ctz(~sm->used), before = sm->warps, first;
+	unsigned int i = __builtin_ctz(~sm->used), first;
 	struct resident *resident = &sm->residents[i];
 
 	sm_advance(pipe, sm);
 	first = first_quarter(sm, shape);
 	sm->age[sm->blocks] = i;
 	if (!sm->used) {
+		balance_idle(sm->machine, sm, false);
 		sm->busy_from = pipe->now;
 		if (!sm->machine->nr_running++)
 			sm->machine->busy_from = pipe->now;
@@ -334,7 +335,6 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	resident->rate = 0;
 	resident->left = (start - pipe->now + shape->ns) * ONE;
 	sm->machine->nr_resident++;
-	balance_moved(sm->machine, sm, before);
 	machine_sm_dirty(sm);
 }
 
@@ -356,18 +356,17 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 	struct pipe_gpu_result *result = &pipe->result->gpus[sm->machine->gpu_index];
 	struct resident *resident = &sm->residents[i];
 	struct task *task = resident->task;
-	unsigned int before = sm->warps;
 
 	take_room(sm, task->shape, resident->first, -1);
 	sm->used &= ~(1u << i);
 	sm->ended = pipe->now;
 	sm->machine->nr_resident--;
 	if (!sm->used) {
+		balance_idle(sm->machine, sm, true);
 		result->sm_ns += pipe->now - sm->busy_from;
 		if (!--sm->machine->nr_running)
 			result->busy_ns += pipe->now - sm->machine->busy_from;
 	}
-	balance_moved(sm->machine, sm, before);
 	if (pipe->watch && pipe->watch->block)
 		tell_block(pipe, sm, resident);
 	pipe->result->blocks++;

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""reduce.py TRACES >REDUCED: of what tests/gpu/traces.c wrote, what the comparison needs.
+"""reduce.py [-s] TRACES >REDUCED: of what tests/gpu/traces.c wrote, what the comparison needs.
 
 Times are medians over all runs. "sms" are those that the first ten runs used, "vary" says that
 they did not all use the same. "wave" is the order of SMs of a kernel's first wave (the
 blocks that began before any block of the case ended), "order" the first 264 of them with how
-many runs had them, all kernels of the case together.
+many runs had them, all kernels of the case together. With -s, for traces between which nothing
+else ran (traces -n), "seq" says which order the first 24 runs had, one after the other.
 """
 import statistics
 import sys
@@ -59,7 +60,7 @@ def waves(run):
     return sizes
 
 
-def write(case):
+def write(case, sequence):
     runs, nr = case['runs'], len(case['kernels'])
     print('case', *case['head'], len(runs))
     for i in range(nr):
@@ -75,17 +76,19 @@ def write(case):
         if any(each != sets[0] for each in sets):
             print('vary', i)
         print('wave', i, *runs[0][i]['order'][:sizes[i]])
-    orders = Counter(tuple(tuple(run[i]['order'][:min(sizes[i], 264)]) for i in range(nr))
-                     for run in runs)
-    for order, count in orders.most_common():
+    each = [tuple(tuple(run[i]['order'][:min(sizes[i], 264)]) for i in range(nr)) for run in runs]
+    orders = Counter(each).most_common()
+    if sequence:
+        print('seq', *[[order for order, _ in orders].index(one) for one in each[:24]])
+    for order, count in orders:
         print('order', count)
         for i in range(nr):
             print('o', i, *order[i])
 
 
-for line in open(sys.argv[1]):
+for line in open(sys.argv[-1]):
     if line[0] != '#':
         break
     print(line.strip())
-for each in read(sys.argv[1]):
-    write(each)
+for one in read(sys.argv[-1]):
+    write(one, sys.argv[1] == '-s')
