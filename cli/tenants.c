@@ -86,22 +86,35 @@ static bool is_of(const struct gpupart_tenant_process *process,
 	return process->uid == tenant->uid && !strcmp(process->tenant, tenant->name);
 }
 
+/* " (7.5 GiB)", " (7.5 GiB, 2 calls not counted)", or nothing. */
+static void print_use(struct out *out, const struct gpupart_tenant_process *process)
+{
+	char size[TENANTS_SIZE_STRLEN];
+
+	if (!process->used && !process->uncounted)
+		return;
+	fprintf(out->file, " (%s", tenants_size(size, process->used));
+	if (process->uncounted)
+		fprintf(out->file, ", %llu call%s not counted",
+			(unsigned long long)process->uncounted, process->uncounted > 1 ? "s" : "");
+	fputc(')', out->file);
+}
+
 /* "4711 python3 (7.5 GiB), 4712 python3 (2 GiB)": those that use something of that GPU. */
 static void print_users(struct out *out, const struct tenants *tenants,
 			const struct gpupart_tenant *tenant)
 {
-	char size[TENANTS_SIZE_STRLEN], pid[16];
 	const char *before = "";
 
 	for (int i = 0; i < tenants->nr_processes; i++) {
 		const struct gpupart_tenant_process *process = &tenants->processes[i];
+		char pid[16];
 
 		if (!is_of(process, tenant) || strcmp(process->pci, tenant->pci))
 			continue;
 		snprintf(pid, sizeof(pid), process->pid ? "%d" : "?", process->pid);
 		fprintf(out->file, "%s%s %s", before, pid, process->program);
-		if (process->used)
-			fprintf(out->file, " (%s)", tenants_size(size, process->used));
+		print_use(out, process);
 		before = ", ";
 	}
 	if (!*before)
@@ -137,10 +150,11 @@ static json_t *json_users(const struct tenants *tenants, const struct gpupart_te
 		const struct gpupart_tenant_process *process = &tenants->processes[i];
 
 		if (is_of(process, tenant) && !strcmp(process->pci, tenant->pci))
-			json_array_append_new(list, json_pack("{s:o, s:o, s:I}", "pid",
+			json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:I}", "pid",
 				process->pid ? json_integer(process->pid) : json_null(),
 				"program", out_json_text(process->program), "used_bytes",
-				(json_int_t)process->used));
+				(json_int_t)process->used, "uncounted_calls",
+				(json_int_t)process->uncounted));
 	}
 	return list;
 }

@@ -671,6 +671,7 @@ struct gpupart_tenant_process {
 	int inner_pid;		/* in its own */
 	char program[64];	/* as it was called; printable ASCII */
 	uint64_t used;		/* on this GPU */
+	uint64_t uncounted;	/* its calls, on any GPU, that may have got what is not counted */
 };
 
 /* The same for their processes: a row a GPU that each uses something of, or one without. */
@@ -720,7 +721,7 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes);
 /* What became of this process's calls that get memory, since it is in a tenant. */
 struct gpupart_memory_counters {
 	uint64_t refused;	/* out of memory by the quota */
-	uint64_t uncounted;	/* may have got memory that is not counted */
+	uint64_t uncounted;	/* may have got memory that is not counted; others see it, too */
 	const char *uncounted_call;	/* the last of those, or NULL; lives for ever */
 };
 

@@ -461,6 +461,18 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes)
 		;
 }
 
+void ledger_note_uncounted(struct ledger *ledger)
+{
+	if (ledger->block)
+		atomic_fetch_add_explicit(&ledger->slot->uncounted, 1, memory_order_relaxed);
+}
+
+uint64_t ledger_uncounted(struct ledger *ledger)
+{
+	return ledger->block ?
+		atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed) : 0;
+}
+
 uint64_t ledger_used(struct ledger *ledger, int gpu)
 {
 	struct sums sums;

@@ -72,6 +72,10 @@ void ledger_charge_always(struct ledger *ledger, int gpu, uint64_t bytes);
 /* Of what this process was charged for; never below zero. */
 void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
 
+/* A call of this process may have got memory that is not charged; and how many did. */
+void ledger_note_uncounted(struct ledger *ledger);
+uint64_t ledger_uncounted(struct ledger *ledger);
+
 /*
  * In bytes; 0: no quota, everything fits. Holds for charges from now on, of every process;
  * less than is used takes nothing from anybody. ledger_set_quota() gives what was before
@@ -95,6 +99,7 @@ struct ledger_process {
 	uint64_t pid_namespace, start;	/* of which, and when it began: control_shared.h */
 	char program[LEDGER_NAME_LEN];	/* printable ASCII */
 	bool simulated;		/* its GPUs are */
+	uint64_t uncounted;	/* calls that may have got memory which is not in here */
 	uint64_t used[LEDGER_MAX_GPUS];	/* bytes, by the index of the GPU */
 };
 

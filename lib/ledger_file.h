@@ -10,7 +10,7 @@
 #include "ledger.h"
 
 /* Another layout is another version. */
-#define LEDGER_MAGIC	0x32726764656cu	/* "ledgr2", little endian */
+#define LEDGER_MAGIC	0x33726764656cu	/* "ledgr3", little endian */
 #define LEDGER_WAIT_MS	5000
 
 /* Locks of open file descriptions: byte 0 is the guard, the others are slots. */
@@ -27,6 +27,7 @@ struct ledger_slot {
 	_Atomic uint32_t simulated;
 	uint64_t start, pid_namespace;
 	char program[LEDGER_NAME_LEN];
+	_Atomic uint64_t uncounted;	/* calls that may have got memory nobody counts */
 	struct ledger_account gpus[LEDGER_MAX_GPUS];
 };
 

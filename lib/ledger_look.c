@@ -63,6 +63,7 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	process->pid = slot->pid_namespace == own_namespace ? process->inner : 0;
 	copy_printable(process->program, slot->program);
 	process->simulated = atomic_load(&slot->simulated);
+	process->uncounted = atomic_load(&slot->uncounted);
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
 		process->used[gpu] = atomic_load(&slot->gpus[gpu].used);
 		view->gpus[gpu].used += process->used[gpu];

@@ -26,7 +26,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(start_lock);
 static const struct cuda_api *cuda;
 static atomic_bool on;
-static atomic_ulong nr_uncounted, nr_refused;
+static atomic_ulong nr_refused;
 static _Atomic(const char *) uncounted_name;
 static atomic_bool graphs_watched;
 
@@ -51,7 +51,8 @@ _Thread_local struct memory_quick memory_quick;
 
 void memory_uncounted(const char *name)
 {
-	atomic_fetch_add(&nr_uncounted, 1);
+	/* In the tenant's file, where others see it. */
+	ledger_note_uncounted(tenant_ledger());
 	if (name)
 		atomic_store(&uncounted_name, name);
 }
@@ -184,7 +185,6 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 		quick_start(credit, named, ctx);
 		return;
 	}
-	memory_quick.credit = 0;
 	now.gpu = gpu;
 	if (!memory_gpu_pool_before(gpu, pool, a->bytes))
 		return;
@@ -1067,8 +1067,9 @@ static void begin(const struct memory_call *call, const void *arguments, const v
 	at_begin(arguments, ctx);
 	if (!is_async(call))
 		return;
-	memory_quick.busy = now.gpu;
-	if (!now.gpu)
+	if (now.gpu)
+		memory_quick.cbid = 0;
+	else
 		now.call = NULL;
 }
 
@@ -1079,7 +1080,6 @@ static void end(const struct memory_call *call, const struct cuda_call_params *p
 	land();
 	at_end(params);
 	now.call = NULL;
-	memory_quick.busy = false;
 }
 
 /* Out of line, so that the small and frequent save no register for it. */
@@ -1148,6 +1148,6 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
 void gpupart_memory_counters_get(struct gpupart_memory_counters *counters)
 {
 	counters->refused = atomic_load(&nr_refused);
-	counters->uncounted = atomic_load(&nr_uncounted);
+	counters->uncounted = tenant_ledger() ? ledger_uncounted(tenant_ledger()) : 0;
 	counters->uncounted_call = atomic_load(&uncounted_name);
 }

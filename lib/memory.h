@@ -13,16 +13,15 @@
  * takes for such a call, so that it is done here, in the hook's own function.
  */
 struct memory_quick {
-	int cbid;		/* of the function that it is for; 0: none */
+	int cbid;		/* of the function; 0: none, or in a call whose end is looked at */
 	unsigned int epoch;
-	bool busy;		/* in a call that was looked at, and whose end will be */
+	uint64_t credit;	/* bytes */
 	const void *ctx;
 	uint64_t pool;		/* NULL: the function has no such argument */
-	uint64_t credit;	/* bytes */
 };
 
-extern _Thread_local struct memory_quick memory_quick;
-extern atomic_uint memory_gpu_epoch;
+extern _Thread_local struct memory_quick memory_quick __attribute__((visibility("hidden")));
+extern atomic_uint memory_gpu_epoch __attribute__((visibility("hidden")));
 
 #define MEMORY_QUICK_EACH 512	/* of the credit, for the smallest */
 
@@ -30,20 +29,21 @@ extern atomic_uint memory_gpu_epoch;
 static inline bool memory_quickly(int cbid, const struct cuda_call_params *params)
 {
 	struct memory_quick *quick = &memory_quick;
-	const uint64_t *words = params->arguments;
-	uint64_t bytes;
+	const uint64_t *words;
+	uint64_t left;
 
+	/* Of a function that was looked at before: its calls come with all of this. */
 	if (cbid != quick->cbid)
 		return false;
 	if (params->site != CUDA_SITE_BEGIN)
-		return !quick->busy;
+		return true;
+	words = params->arguments;
 	/* What no GPU has may wrap around: the driver refuses it. */
-	bytes = words[1] + MEMORY_QUICK_EACH;
-	if (params->ctx != quick->ctx || bytes > quick->credit ||
-	    (quick->pool && quick->pool != words[2]) ||
+	if (__builtin_sub_overflow(quick->credit, words[1] + MEMORY_QUICK_EACH, &left) ||
+	    params->ctx != quick->ctx || (quick->pool && quick->pool != words[2]) ||
 	    atomic_load_explicit(&memory_gpu_epoch, memory_order_relaxed) != quick->epoch)
 		return false;
-	quick->credit -= bytes;
+	quick->credit = left;
 	return true;
 }
 

@@ -22,11 +22,13 @@
 #define SPARE_SLACK	(8ull << 20)
 /*
  * Charged ahead for pools where there is plenty, so that most calls need not look: for some
- * more of the size that is asked for now, and at most that part of what is left.
+ * more of the size that is asked for now, twice as much where that was used up soon, and at
+ * most that part of what is left.
  */
 #define POOL_AHEAD	(64ull << 20)
 #define POOL_AHEAD_NR	8
 #define POOL_AHEAD_MOST	(256ull << 20)
+#define POOL_AHEAD_NS	20000000ull
 #define PLENTY		16
 #define MEASURE_NS	20000000ull
 
@@ -142,6 +144,7 @@ static void pools_tighten(struct memory_gpu *gpu)
 	uint64_t reserved = pools_reserved(gpu);
 
 	credits_end(gpu);
+	gpu->ahead = 0;
 	if (gpu->pools > reserved) {
 		memory_gpu_release(gpu, gpu->pools - reserved);
 		gpu->pools = reserved;
@@ -451,6 +454,16 @@ static uint64_t credit_of(struct memory_gpu *gpu, uint64_t ahead, const void *th
 	return share;
 }
 
+static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
+{
+	uint64_t ahead = POOL_AHEAD + POOL_AHEAD_NR * bytes, now = now_ns();
+
+	if (now - gpu->ahead_ns <= POOL_AHEAD_NS && gpu->ahead * 2 > ahead)
+		ahead = gpu->ahead * 2;
+	gpu->ahead_ns = now;
+	return least(ahead, POOL_AHEAD_MOST);
+}
+
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *thread,
 			   uint64_t *credit)
 {
@@ -458,10 +471,11 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *t
 
 	if (!cuda->pool_attr || gpu->lacking || bytes > gpu->total)
 		return false;
-	ahead = least(plenty(gpu), least(POOL_AHEAD + POOL_AHEAD_NR * bytes, POOL_AHEAD_MOST));
+	ahead = least(plenty(gpu), ahead_wanted(gpu, bytes));
 	if (ahead < POOL_UNIT ||
 	    pools_set(gpu, pools_reserved(gpu) + growth(bytes) + ahead))
 		return false;
+	gpu->ahead = ahead;
 	/* Each use may take twice what it asks for, and one unit for all of them. */
 	*credit = credit_of(gpu, ahead - POOL_UNIT, thread) / 2;
 	return true;
@@ -472,6 +486,7 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 	uint64_t reserved;
 
 	credits_end(gpu);
+	gpu->ahead = 0;
 	if (!cuda->pool_attr || bytes > gpu->total)
 		return bytes > gpu->total ? -ENOMEM : 0;
 	reserved = pools_reserved(gpu);

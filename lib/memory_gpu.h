@@ -23,8 +23,8 @@ struct memory_gpu {
 	uint64_t lacking;		/* of what is charged ahead for code: it did not fit */
 	uint64_t foreign;		/* in the driver's figure, and another's */
 	void *pool;			/* the one in use; NULL: to be asked for */
-	/* Of what is charged ahead for pools, what threads have since the epoch began. */
-	uint64_t lent;
+	/* Charged ahead for pools, when; and of it, what threads have since the epoch began. */
+	uint64_t ahead, ahead_ns, lent;
 	const void *last_thread;
 	bool many_threads;
 	atomic_uint nr_empty;		/* slabs with nothing in them; without the lock */
@@ -78,7 +78,7 @@ void memory_gpu_pool_goes(void *pool);
 /* The GPU that it was named for, or NULL. */
 struct memory_gpu *memory_gpu_of_pool(const void *pool);
 /* Threads' credits of an earlier epoch are void. Without the lock. */
-extern atomic_uint memory_gpu_epoch;
+extern atomic_uint memory_gpu_epoch __attribute__((visibility("hidden")));
 
 /*
  * Before @bytes come out of a pool, where there is plenty: true, and what its growth could

@@ -25,6 +25,7 @@
 #define SETUP_NS	20000000	/* at most, until the first comparison */
 #define FINISH_NS	200000000	/* at most, for what is still running at the end */
 #define RECORD_NS	20000		/* recording an event takes 1 us, or longer: no room */
+#define OWN_MOST_NS	(2 * RECORD_NS)	/* a call's; longer: another thread had the CPU */
 #define POLL_NS		500000
 #define IDLE_NS		5000000
 
@@ -641,8 +642,11 @@ void stat_time_depend(struct stat_ctx *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* On a busy host a thread may stand still anywhere: that is no cost of measuring. */
 void stat_time_own(struct stat_ctx *c, uint64_t ns)
 {
+	if (ns > OWN_MOST_NS)
+		ns = OWN_MOST_NS;
 	pthread_mutex_lock(&c->lock);
 	if (c->stretch) {
 		c->slice_own += ns;

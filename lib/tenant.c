@@ -393,6 +393,7 @@ static void see_processes(struct visit *visit, uid_t uid, const struct ledger_vi
 		bool shown = false;
 
 		row.pid = process->pid;
+		row.uncounted = process->uncounted;
 		row.inner_pid = process->inner;
 		snprintf(row.program, sizeof(row.program), "%s", process->program);
 		for (unsigned int gpu = 0; gpu <= view->nr_gpus; gpu++) {

@@ -120,7 +120,7 @@ class _CTenant(Structure):
 class _CTenantProcess(Structure):
     _fields_ = [("tenant", c_char * _TENANT_STRLEN), ("uid", c_uint), ("pci", c_char * 20),
                 ("pid", c_int), ("inner_pid", c_int), ("program", c_char * 64),
-                ("used", c_uint64)]
+                ("used", c_uint64), ("uncounted", c_uint64)]
 
 
 class _CMemoryCounters(Structure):
@@ -927,6 +927,7 @@ class TenantProcess:
     inner_pid: int              #: in its own
     program: str
     used: int                   #: bytes
+    uncounted: int              #: its calls that may have got memory that is not counted
 
 
 class Result(enum.IntEnum):
@@ -1457,7 +1458,7 @@ def tenant_processes() -> list[TenantProcess]:
         lambda rows, room: _lib.gpupart_tenant_process_list(_thread.context, rows, room),
         _CTenantProcess)
     return [TenantProcess(_str(c.tenant), c.uid, _str(c.pci), c.pid, c.inner_pid,
-                          _str(c.program), c.used) for c in rows]
+                          _str(c.program), c.used, c.uncounted) for c in rows]
 
 
 def publish(name: Optional[str] = None) -> None:

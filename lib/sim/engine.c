@@ -176,11 +176,14 @@ bool engine_step(struct sim_gpu *gpu)
 	return did > 0;
 }
 
-/* Does what is due by the host's clock: an idle GPU's time goes by, too. */
-static void catch_up(struct sim_gpu *gpu)
+/* Does what is due by the host's clock, which it gives: an idle GPU's time goes by, too. */
+static uint64_t catch_up(struct sim_gpu *gpu)
 {
-	if (pipe_fed_until(gpu->fed, host_ns()))
+	uint64_t now = host_ns();
+
+	if (pipe_fed_until(gpu->fed, now))
 		stands(gpu);
+	return now;
 }
 
 void engine_asked(struct sim_gpu *gpu)
@@ -197,8 +200,8 @@ uint64_t engine_idle_ns(struct sim_gpu *gpu)
 
 	if (!sim_faults()->host_clock)
 		return 0;
-	catch_up(gpu);
-	now = host_ns();
+	/* Of that moment: what comes due while this thread stands still is no end of the wait. */
+	now = catch_up(gpu);
 	next = pipe_fed_next(gpu->fed);
 	return next != UINT64_MAX && next > now ? next - now : 0;
 }

@@ -9,18 +9,16 @@
 #include <string.h>
 #include <gpupart.h>
 
-/* Small ones, so that most find room without being looked at. */
-static int pool_hits(void *lib, struct gpupart *gp, void *stream, int nr)
+/* Most find room without being looked at. */
+static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
 {
 	int (*alloc)(uint64_t *, size_t, void *), (*release)(uint64_t, void *);
 	uint64_t address;
 
 	*(void **)&alloc = dlsym(lib, "cuMemAllocAsync");
 	*(void **)&release = dlsym(lib, "cuMemFreeAsync");
-	if (gpupart_memory_start(gp, "bench-pool", 20ull << 30))
-		return 1;
 	for (int i = 0; i < nr; i++)
-		if (alloc(&address, 1024, stream) || release(address, stream))
+		if (alloc(&address, bytes, stream) || release(address, stream))
 			return 1;
 	return 0;
 }
@@ -39,7 +37,10 @@ int main(int argc, char **argv)
 	struct gpupart *gp;
 	int nr = argc > 2 ? atoi(argv[2]) : 1000;
 
-	if (gpupart_open(&gp) || gpupart_attach(gp, "cuda:0", &gpu)) {
+	/* In this order, as `gpupart run` has it. */
+	if (gpupart_open(&gp) || ((!strncmp(what, "pool", 4) || !strcmp(what, "quota")) &&
+				  gpupart_memory_start(gp, "bench-pool", 20ull << 30)) ||
+	    gpupart_attach(gp, "cuda:0", &gpu)) {
 		fprintf(stderr, "%s\n", gp ? gpupart_error(gp) : "no memory");
 		return 77;
 	}
@@ -56,8 +57,8 @@ int main(int argc, char **argv)
 		 ".visible .entry gpupart_empty()\n{ ret; }\n") ||
 	    get(&function, module, "gpupart_empty"))
 		return 1;
-	if (!strcmp(what, "pool"))
-		return pool_hits(lib, gp, stream, nr);
+	if (!strncmp(what, "pool", 4))
+		return pool_hits(lib, stream, strcmp(what, "pool") ? 1 << 20 : 1 << 10, nr);
 	set = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 1)->tpcs;
 	if ((strstr(what, "process") && gpupart_process_set(gp, gpu, &set)) ||
 	    (strstr(what, "stream") && gpupart_stream_set(gp, gpu, stream, &set)) ||

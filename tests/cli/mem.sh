@@ -8,7 +8,8 @@ unset GPUPART_JOB
 name=mem-$$
 folder=/dev/shm/gpupart-$(id -u)
 
-# Joins the tenant of its environment, uses $1 bytes there and waits for its file to go.
+# Joins the tenant of its environment, uses $1 bytes there and waits for its file to go. As many calls
+# as $UNCOUNTED says may have got more.
 cat >"$tmp/use.c" <<'END_OF_C'
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@ int main(int argc, char **argv)
 	gpu = ledger_gpu(ledger, getenv("GPUPART_GPU"));
 	ledger_set_quota_first(ledger, gpu, strtoull(getenv("GPUPART_MEM"), NULL, 10));
 	err = ledger_charge(ledger, gpu, strtoull(argv[1], NULL, 10));
+	for (int i = getenv("UNCOUNTED") ? atoi(getenv("UNCOUNTED")) : 0; i; i--)
+		ledger_note_uncounted(ledger);
 	printf("%s\n", err ? strerror(-err) : "ok");
 	fflush(stdout);
 	while (!err && !access(argv[2], F_OK))
@@ -82,6 +85,14 @@ try run -i $h200 -g 1 -- sh -c 'echo "${GPUPART_TENANT-none} ${GPUPART_MEM-none}
 is "$status $out" "0 none none" "without --mem there is none of it"
 is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "nothing is left of it after ps"
 
+# The driver calls another function of ours where a quota is there before the set.
+if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
+	try run -i $h200 -t 0,5 --mem 8G -- "$tmp/census" lib/probe.ptx 0
+	is "$status $out" "0 0 1 10 11" "a set confines a program that has a quota, too"
+else
+	skip "no C compiler"
+fi
+
 # ---------------------------------------------------------------- a tenant of several
 start 1 600 --mem 1000 --name $name
 is "$(cat "$tmp/said.1")" ok "a program uses 600 bytes of 1000"
@@ -97,8 +108,18 @@ end 2
 start 2 400 --mem 1000 --name $name
 is "$(cat "$tmp/said.2")$(grep -v simulated "$tmp/err.2")" ok "400 do"
 is "$(rows)" "1000 1000 2 True  use=600 use=400" "they share it"
+UNCOUNTED=2
+export UNCOUNTED
 start 3 900 --mem 1000 --name $name-other
+unset UNCOUNTED
 is "$(cat "$tmp/said.3")" ok "another tenant has its own"
+try ps
+has "$(grep "^$name-other" "$tmp/out")" "use (900 bytes, 2 calls not counted) (simulated)" "ps: what may have got memory that is not counted"
+has "$(grep "^$name " "$tmp/out")" "use (600 bytes), $pid_2 use (400 bytes) (simulated)" "and nothing of those who have none"
+try top -n 1
+has "$(grep "^$name-other" "$tmp/out")" "(900 bytes, 2 calls not counted)" "top has it"
+is "$("$gpupart" ps --json | python3 -c 'import json, sys; print(sorted((p["used_bytes"], p["uncounted_calls"]) for t in json.load(sys.stdin)["tenants"] if t["tenant"].startswith(sys.argv[1]) for p in t["processes"]))' $name)" \
+	"[(400, 0), (600, 0), (900, 2)]" "ps --json has it"
 
 # ------------------------------------------------------------------------ set --mem
 try set $name --mem 1.5K

@@ -29,6 +29,15 @@ measure() {
 	try stat $sim --json -o "$tmp/json" "$@"
 }
 
+# Where the host has other things to do while the program launches, stat leaves some out: then it is
+# not known what the GPU did, and the program is measured again.
+measure_whole() {
+	for _ in 1 2 3 4 5 6 7 8; do
+		measure "$@"
+		[ "$(ask 'sum(g["untimed"] for p in d["processes"] for g in p["gpus"])')" = 0 ] && break
+	done
+}
+
 measure -- "$prog" host 300
 is "$status$out$err" 0 "a program with work on the host: its status, and nothing else is printed"
 is "$(ask '[d["schema"], d["command"], d["simulated"], d["verdict"]]')" \
@@ -67,7 +76,7 @@ is "$(ask 's["busy"] > 0.95 and s["depth_max"] > 150 and s["depth_median"] > 50'
 is "$(ask 's["cpu_waits"] > 0.8 and 0.19 < d["processes"][0]["gpus"][0]["busy_seconds"] < 0.25')" \
 	True "busy for as long as the kernels take, and the CPU waits"
 
-measure -- "$prog" poll 50
+measure -- "$prog" poll 300
 is "$(ask '[d["verdict"], t["queries"] > 10, t["waits"], s["cpu_waits"] > 0.6]')" \
 	"['GPU-bound', True, 0, True]" "who asks again and again waits"
 
@@ -154,8 +163,12 @@ is "$(ask '[len(d["processes"]), t["kernels"], d["span_seconds"] <= d["seconds"]
 is "$(ask 'abs(s["busy"] + s["starved"] + s["held"] - 1) < 0.01 and
 	s["busy"] > 1.5 * max(p["gpus"][0]["busy_seconds"] for p in d["processes"]) / d["span_seconds"]')" \
 	True "what they have of the GPU adds up"
-measure -- sh -c "$prog deep 100; $prog host 300"
-is "$(ask 'len(d["processes"]) == 2 and d["span_seconds"] > 0.15 and 0.3 < s["busy"] < 0.8')" True \
+measure_whole -- sh -c "$prog deep 100; $prog host 300"
+# The GPU has 106 ms to do, however long the host takes for its part of it: a process's idle time is
+# no other's.
+is "$(ask 'len(d["processes"]) == 2 and d["span_seconds"] > 0.15 and s["busy"] * d["span_seconds"] > 0.09 and
+	abs(s["busy"] * d["span_seconds"] - sum(p["gpus"][0]["busy_seconds"] for p in d["processes"])) <
+	0.02 * d["span_seconds"] + t["measuring_seconds"]')" True \
 	"one after the other: each counts for its time"
 
 # One inside another: nobody would be measured.
@@ -169,13 +182,16 @@ is "$? $(grep -c GPU-bound "$tmp/out")" "0 1" "but not by the name of one that h
 # Intervals after the one with the launches, where it is known what the GPU did: a loaded machine
 # may have the program begin later, and what is asked for come too late for one of them.
 running='[i for n, i in enumerate(d["intervals"]) if i["busy"] is not None and not i["launches"] and any(b["launches"] for b in d["intervals"][:n])][:3]'
-measure --interval 0.1 -- "$prog" poll 500
+measure_whole --interval 0.1 -- "$prog" poll 500
 is "$(ask "(lambda seen: len(seen) >= 2 and all(i['busy'] > 0.9 for i in seen))($running)")" True \
 	"--interval: as it runs"
-try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" deep 500
+for _ in 1 2 3 4 5 6 7 8; do
+	try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" deep 500
+	grep -q '500 of 500 launches' "$tmp/text" && break
+done
 has "$err" "launches/s, GPU busy 100.0%" "--interval: lines on stderr"
 
-measure --interval 0.1 -- "$prog" deep 500
+measure_whole --interval 0.1 -- "$prog" deep 500
 is "$(ask "(lambda seen: len(seen) >= 2 and all(i['busy'] > 0.9 for i in seen) and sum(i['wait_seconds'] for i in seen) > 0.05 * len(seen))($running)")" \
 	True "in one long wait: what the GPU has done, and that the CPU waits"
 is "$(ask '0.3 < sum(i["wait_seconds"] for i in d["intervals"]) <= t["wait_seconds"] + 0.01')" True \

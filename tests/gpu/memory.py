@@ -145,7 +145,7 @@ def share_case(go):
     import torch
     torch.cuda.init()
     torch.empty(1, device="cuda")
-    deadline = time.time() + 180
+    deadline = time.time() + 45
     got = refused = 0
     while time.time() < deadline and not (got and (refused or os.path.exists(go))):
         try:

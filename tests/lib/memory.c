@@ -565,6 +565,42 @@ static void body_pool_steps(const char *arg)
 }
 
 /*
+ * Much that comes out of a pool one after the other: more is charged ahead of it, which is
+ * nothing that is lost when memory gets scarce.
+ */
+static void body_pool_ahead(const char *arg)
+{
+	static uint64_t address[4096];
+	uint64_t one, excess, most = 0, threshold = UINT64_MAX;
+	unsigned int nr = 0, wrong = 0;
+	CUmemoryPool pool;
+
+	(void)arg;
+	begin();
+	TRY(mem.cuDeviceGetDefaultMemPool(&pool, 0));
+	TRY(mem.cuMemPoolSetAttribute(pool, 4, &threshold));
+	for (int i = 0; i < 20000; i++) {
+		TRY(mem.cuMemAllocAsync(&one, MIB, NULL));
+		TRY(mem.cuMemFreeAsync(one, NULL));
+		if (i % 50)
+			continue;
+		wrong += charged() < real();
+		excess = charged() - real();
+		most = excess > most ? excess : most;
+	}
+	check(!wrong && most >= 200 * MIB && most <= 4 * GIB / 16 + 32 * MIB + SPARE,
+	      "of 4 GiB up to %llu MiB are charged ahead, wrong %u",
+	      (unsigned long long)(most / MIB), wrong);
+	TRY(mem.cuMemGetInfo_v2(&one, &one));
+	balanced("not where it is asked what is free");
+	while (nr < 4096 && !mem.cuMemAllocAsync(&address[nr], MIB, NULL))
+		wrong += nr++ % 16 == 0 && charged() < real();
+	check(!wrong && nr < 4096 && real() <= 4 * GIB && real() > 4 * GIB - SPARE - 64 * MIB,
+	      "nor where it is scarce: %u of 1 MiB, %llu MiB in all, wrong %u", nr,
+	      (unsigned long long)(real() / MIB), wrong);
+}
+
+/*
  * Kernels' code comes when they are launched first, which nobody is told of, and a pool has
  * the rest of the quota in its hands: it gives that back, before both are too much.
  */
@@ -920,8 +956,10 @@ static void body_fork(const char *arg)
 
 static void body_renamed(const char *arg)
 {
+	static struct gpupart_tenant_process processes[64];
 	struct gpupart_memory_counters counters;
 	struct cu_array_descriptor d = { 1024, 1024, 0x20, 4 };
+	int nr, told = 0;
 	CUarray array;
 
 	(void)arg;
@@ -931,6 +969,10 @@ static void body_renamed(const char *arg)
 	check(counters.uncounted == 1 && counters.uncounted_call &&
 		      !strcmp(counters.uncounted_call, "cuRenamed"),
 	      "a function that the driver gives another name is not counted, and that is said");
+	nr = gpupart_tenant_process_list(gp, processes, 64);
+	for (int i = 0; i < nr && i < 64; i++)
+		told += processes[i].pid == getpid() && processes[i].uncounted == 1;
+	check(told == 1, "others see it");
 	TRY(mem.cuArrayDestroy(array));
 }
 
@@ -1084,6 +1126,7 @@ int main(void)
 	quota("too small for a context", body_tight, "268435456", NULL, NULL);
 	quota("false out of memory", body_pool_keeps, FOUR, NULL, NULL);
 	quota("pools", body_pool_steps, FOUR, NULL, NULL);
+	quota("charged ahead", body_pool_ahead, FOUR, NULL, NULL);
 	quota("graphs", body_graphs, FOUR, NULL, NULL);
 	quota("two processes", body_two, FOUR, NULL, NULL);
 	quota("kills", body_kills, "17179869184", NULL, NULL);

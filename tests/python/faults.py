@@ -58,6 +58,8 @@ def memory():
     same([(t.pci, t.simulated, t.quota, t.nr_processes) for t in row],
          [(gpu.topology.info.pci, True, 7168, 1)], "its tenant is shown")
     same((row[0].set_quota("9K"), gpu.memory), (7168, 9216), "and given another, as from outside")
+    same([p.uncounted for p in gpupart.tenant_processes() if p.pid == os.getpid()], [0],
+         "none of its calls got memory that is not counted")
     raises(Error, "no tenant", lambda: dataclasses.replace(row[0], name="nobody").set_quota(5),
            "one that is not there", errno.ESRCH)
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <gpupart.h>
 #include "control_shared.h"
+#include "memory.h"
 #include "tap.h"
 #include "tenant.h"
 
@@ -115,8 +116,11 @@ static void test_inside(void)
 	       tenant.nr_processes == 1 && !tenant.simulated, "as this process's tenant shows");
 	tap_ok(find_process(getpid(), &process) && !strcmp(process.pci, GPU) &&
 	       process.used == 1500 && process.inner_pid == getpid() && process.uid == geteuid() &&
-	       !strcmp(process.program, program_invocation_short_name),
+	       !strcmp(process.program, program_invocation_short_name) && !process.uncounted,
 	       "and its process, with its name");
+	memory_uncounted("cuOther");
+	tap_ok(find_process(getpid(), &process) && process.uncounted == 1,
+	       "and its calls that may have got what is not counted");
 }
 
 /* A child that uses a GPU is in the tenant with a slot of its own. */
