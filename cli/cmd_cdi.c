@@ -15,6 +15,7 @@
 #include "needed.h"
 #include "out.h"
 #include "paths.h"
+#include "plan_file.h"
 #include "whole.h"
 
 /*
@@ -33,24 +34,32 @@
 
 #define LIBGPUPART "libgpupart.so.0"
 #define LIBCUDA "libcuda.so.1"
+#define LIBNVML "libnvidia-ml.so.1"
 #define MAX_NEEDED 16
-#define DEVICE_NAME_LEN (GPUPART_TPCSET_STRLEN + 8)
+#define DEVICE_NAME_LEN (GPUPART_TPCSET_STRLEN + 72)
 
 const char cdi_help[] =
-"Usage: gpupart cdi [SET] [-i CAPTURE] [--gpu GPU] [--device NAME] [--name NAME]\n"
+"Usage: gpupart cdi [SET] [-i CAPTURE] [--gpu GPU] [--device NAME]\n"
+"                   [--name NAME [--mem SIZE]] [--uid UID[:INSIDE]] [-o FILE]\n"
+"       gpupart cdi --plan FILE [-i CAPTURE] [--gpu GPU] [--device PREFIX]\n"
 "                   [--uid UID[:INSIDE]] [-o FILE]\n"
 "Writes what a container needs to run inside a set of TPCs, as a specification of the\n"
 "Container Device Interface (CDI), which docker, podman, containerd and CRI-O read\n"
 "from /etc/cdi: the limit, the injected library, the folder in which its processes\n"
 "show themselves. The driver comes from NVIDIA's own CDI device, given beside it.\n"
 "\n"
-"SET as run has it, -t, -g, -u, -n, --hex; without it all TPCs.\n"
+"SET as run has it, -t, -g, -u, -n, --hex; without it all TPCs. With --plan a device\n"
+"for each tenant of a plan.\n"
 "  -i, --input CAPTURE for the simulated GPU made of it (sample:h200 or a file); the\n"
 "                      kind is then " KIND_SIMULATED "\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --plan FILE     what 'plan --json' wrote, - for stdin: its tenants are devices\n"
+"                      of their names, with their sets, names and quotas\n"
 "      --device NAME   the device's name; without it that of the set, with an\n"
-"                      underscore for each comma: tpc0-7_16, or all\n"
+"                      underscore for each comma: tpc0-7_16, or all; with --plan what\n"
+"                      stands before the tenants' names: PREFIX-TENANT\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
+"      --mem SIZE      a quota of the GPU's memory for all containers of that name\n"
 "      --uid UID[:INSIDE]\n"
 "                      the user that the container's processes are, outside and, where\n"
 "                      it has users of its own, inside; without it the caller\n"
@@ -64,14 +73,27 @@ const char cdi_help[] =
 "Examples:\n"
 "  gpupart cdi -g 0,1 --device half -o /etc/cdi/gpupart-half.json\n"
 "  docker run --device nvidia.com/gpu=0 --device " KIND "=half IMAGE\n"
-"  gpupart cdi -n 16 --name batch --uid 1000:0 -o /etc/cdi/batch.json\n";
+"  gpupart cdi -n 16 --name batch --uid 1000:0 -o /etc/cdi/batch.json\n"
+"  gpupart plan -f tenants.yaml --json | gpupart cdi --plan - -o /etc/cdi/plan.json\n";
+
+/* One share: what its containers are told that those of others are not. */
+struct share {
+	char device[DEVICE_NAME_LEN];
+	const char *name;		/* GPUPART_NAME, or NULL */
+	char list[GPUPART_TPCSET_STRLEN];
+	struct gpupart_tpcset set;
+	uint64_t mem;			/* bytes; 0: no quota */
+};
 
 struct cdi {
 	const struct args *args;
-	const char *device, *name;	/* --device, --name or NULL */
+	const char *device, *name, *mem, *plan;	/* options, or NULL */
 	uid_t uid, uid_inside;
-	char pci[20], key[20], list[GPUPART_TPCSET_STRLEN];
-	char device_name[DEVICE_NAME_LEN];
+	char pci[20], key[20];
+	struct plan_file *file;		/* @plan, read */
+	unsigned int nr;
+	struct share shares[GPUPART_PLAN_MAX_TENANTS];
+	/* What all of them have: containers of one get it once. */
 	json_t *env, *nodes, *mounts;
 };
 
@@ -119,23 +141,75 @@ static int take_uid(struct cdi *cdi, const char *text)
 			"--uid '%s': wants a user's number, or OUTSIDE:INSIDE", text);
 }
 
-static int take_options(struct cdi *cdi, const char *uid)
+#define DEVICE_NAME_RULE \
+	"wants two or more letters, digits, '_', '-', '.' or ':', the first and the last a letter or digit"
+
+/* A device that stands for one tenant has that one's name and its quota. */
+static int take_mem(struct cdi *cdi)
+{
+	if (!cdi->name)
+		return cmd_fail(cdi->args->cmd, EXIT_USAGE,
+				"--mem %s: wants --name, the tenant whose quota it is", cdi->mem);
+	return args_memory(cdi->args, cdi->mem, &cdi->shares[0].mem);
+}
+
+/* A tenant of the plan is a device: -1, or a status. */
+static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
+{
+	struct share *share = &cdi->shares[cdi->nr++];
+
+	snprintf(share->device, sizeof(share->device), "%s%s%s", cdi->device ? cdi->device : "",
+		 cdi->device ? "-" : "", tenant->name);
+	if (!is_device_name(share->device))
+		return cmd_fail(cdi->args->cmd, EXIT_USAGE,
+				"--plan %s: '%s' cannot be a device's name: " DEVICE_NAME_RULE
+				"; --device gives all of them a prefix",
+				cdi->plan, share->device);
+	share->name = tenant->name;
+	share->set = tenant->tpcs;
+	share->mem = tenant->mem;
+	return -1;
+}
+
+/* Once it is known who reads: stdin can be read by one process only. */
+static int take_plan(struct cdi *cdi, struct args *args)
+{
+	int status = plan_file_read(args, cdi->plan, cdi->file);
+
+	for (unsigned int i = 0; i < cdi->file->nr && status < 0; i++)
+		status = take_tenant(cdi, &cdi->file->tenants[i]);
+	/* As in run. */
+	if (!args->gpu && !args->simulated && *cdi->file->pci)
+		args->gpu = cdi->file->pci;
+	return status;
+}
+
+static int take_options(struct cdi *cdi, const struct args *args, const char *uid)
 {
 	int status = take_uid(cdi, uid);
 
 	if (status < 0 && cdi->name)
-		status = check_name(cdi->args, cdi->name);
-	if (status >= 0 || !cdi->device || is_device_name(cdi->device))
+		status = check_name(args, cdi->name);
+	if (status < 0 && cdi->device && !is_device_name(cdi->device))
+		status = cmd_fail(args->cmd, EXIT_USAGE, "--device '%s': " DEVICE_NAME_RULE,
+				  cdi->device);
+	if (status >= 0)
 		return status;
-	return cmd_fail(cdi->args->cmd, EXIT_USAGE,
-			"--device '%s': wants two or more letters, digits, '_', '-', '.' or ':', the first and the last a letter or digit",
-			cdi->device);
+	if (cdi->plan && (args->nr_terms || cdi->name || cdi->mem))
+		return cmd_fail(args->cmd, EXIT_USAGE, "--plan %s and %s: take one", cdi->plan,
+				args->nr_terms ? args->terms[0].option :
+				cdi->name ? "--name" : "--mem");
+	if (cdi->plan)
+		return -1;
+	cdi->nr = 1;
+	cdi->shares[0].name = cdi->name;
+	return cdi->mem ? take_mem(cdi) : -1;
 }
 
 /* --------------------------------------------------------------- the pieces */
 
-__attribute__((format(printf, 2, 3)))
-static int add_env(struct cdi *cdi, const char *fmt, ...)
+__attribute__((format(printf, 3, 4)))
+static int add_env(const struct cdi *cdi, json_t *env, const char *fmt, ...)
 {
 	va_list ap;
 	char *text;
@@ -146,7 +220,7 @@ static int add_env(struct cdi *cdi, const char *fmt, ...)
 	va_end(ap);
 	if (len < 0)
 		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
-	err = json_array_append_new(cdi->env, json_string(text));
+	err = json_array_append_new(env, json_string(text));
 	free(text);
 	return err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory") : -1;
 }
@@ -261,45 +335,96 @@ static int add_simulated(struct cdi *cdi)
 		status = add_mount(cdi, path, inside, false);
 	}
 	if (status < 0)
-		status = add_env(cdi, "GPUPART_SIM=%s", sim);
-	return status < 0 ? add_env(cdi, "LD_LIBRARY_PATH=" INSIDE_SIM) : status;
+		status = add_env(cdi, cdi->env, "GPUPART_SIM=%s", sim);
+	return status < 0 ? add_env(cdi, cdi->env, "LD_LIBRARY_PATH=" INSIDE_SIM) : status;
+}
+
+static bool has_quota(const struct cdi *cdi)
+{
+	for (unsigned int i = 0; i < cdi->nr; i++)
+		if (cdi->shares[i].mem)
+			return true;
+	return false;
+}
+
+/* What tells programs that ask NVML of the quota, and asks it for what a process really has. */
+static int add_nvml(struct cdi *cdi)
+{
+	char path[PATH_MAX];
+	int err = paths_package(PATHS_NVML, path, sizeof(path)), status;
+
+	if (err)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_NVML,
+				strerror(-err));
+	status = add_mount(cdi, path, INSIDE_PACKAGE "/" PATHS_NVML, false);
+	if (status >= 0 || !cdi->args->simulated)
+		return status;
+	err = paths_package(PATHS_SIM "/" LIBNVML, path, sizeof(path));
+	if (err)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_SIM,
+				strerror(-err));
+	return add_mount(cdi, path, INSIDE_SIM "/" LIBNVML, false);
 }
 
 static int add_all(struct cdi *cdi)
 {
-	int status = add_env(cdi, "GPUPART_SET=%s", cdi->list);
+	int status = add_env(cdi, cdi->env, "GPUPART_GPU=%s", cdi->pci);
 
 	if (status < 0)
-		status = add_env(cdi, "GPUPART_GPU=%s", cdi->pci);
+		status = add_env(cdi, cdi->env, "GPUPART_CHECKED=%s", cdi->key);
 	if (status < 0)
-		status = add_env(cdi, "GPUPART_CHECKED=%s", cdi->key);
-	if (status < 0 && cdi->name)
-		status = add_env(cdi, "GPUPART_NAME=%s", cdi->name);
-	if (status < 0)
-		status = add_env(cdi, "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
+		status = add_env(cdi, cdi->env,
+				 "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
 	if (status < 0)
 		status = add_libraries(cdi);
+	if (status < 0 && has_quota(cdi))
+		status = add_nvml(cdi);
 	if (status < 0)
 		status = cdi->args->simulated ? add_simulated(cdi) : add_nodes(cdi);
 	/* Last: it leaves a folder behind. */
 	return status < 0 ? add_blocks(cdi) : status;
 }
 
+/* The device of one share, added to @devices: -1, or a status. */
+static int add_device(const struct cdi *cdi, const struct share *share, json_t *devices)
+{
+	json_t *env = json_array();
+	int status = add_env(cdi, env, "GPUPART_SET=%s", share->list);
+
+	if (status < 0 && share->name)
+		status = add_env(cdi, env, "GPUPART_NAME=%s", share->name);
+	if (status < 0 && share->mem) {
+		status = add_env(cdi, env, "GPUPART_TENANT=%s", share->name);
+		if (status < 0)
+			status = add_env(cdi, env, "GPUPART_MEM=%llu",
+					 (unsigned long long)share->mem);
+		if (status < 0)
+			status = add_env(cdi, env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
+	}
+	if (json_array_append_new(devices, json_pack("{s:s, s:{s:o}}", "name", share->device,
+						     "containerEdits", "env", env)))
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
+	return status;
+}
+
 /* ---------------------------------------------------------------- the whole */
 
 static char *text_of(const struct cdi *cdi)
 {
-	json_t *edits = json_pack("{s:O}", "env", cdi->env), *root;
-	char *text, *line = NULL;
+	json_t *edits = json_pack("{s:O}", "env", cdi->env), *devices = json_array(), *root;
+	char *text = NULL, *line = NULL;
+	int status = -1;
 
 	if (json_array_size(cdi->nodes))
 		json_object_set(edits, "deviceNodes", cdi->nodes);
 	json_object_set(edits, "mounts", cdi->mounts);
-	root = json_pack("{s:s, s:s, s:[{s:s, s:o}]}", "cdiVersion", CDI_VERSION,
+	for (unsigned int i = 0; i < cdi->nr && status < 0; i++)
+		status = add_device(cdi, &cdi->shares[i], devices);
+	root = json_pack("{s:s, s:s, s:o, s:o}", "cdiVersion", CDI_VERSION,
 			 "kind", cdi->args->simulated ? KIND_SIMULATED : KIND,
-			 "devices", "name", cdi->device ? cdi->device : cdi->device_name,
-			 "containerEdits", edits);
-	text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+			 "containerEdits", edits, "devices", devices);
+	if (status < 0)
+		text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	json_decref(root);
 	if (text && asprintf(&line, "%s\n", text) < 0)
 		line = NULL;
@@ -330,15 +455,51 @@ static int write_out(const struct cdi *cdi)
 }
 
 /* "tpc" and the list, which has commas that a device's name must not have. */
-static void name_device(struct cdi *cdi)
+static void name_device(const struct cdi *cdi, struct share *share)
 {
-	if (!cdi->args->nr_terms)
-		snprintf(cdi->device_name, sizeof(cdi->device_name), "all");
+	if (cdi->device)
+		snprintf(share->device, sizeof(share->device), "%s", cdi->device);
+	else if (!cdi->args->nr_terms)
+		snprintf(share->device, sizeof(share->device), "all");
 	else
-		snprintf(cdi->device_name, sizeof(cdi->device_name), "tpc%s", cdi->list);
-	for (char *c = cdi->device_name; *c; c++)
+		snprintf(share->device, sizeof(share->device), "tpc%s", share->list);
+	for (char *c = share->device; *c; c++)
 		if (*c == ',')
 			*c = '_';
+}
+
+/* The sets: of the plan, which is of this GPU, or the one that is asked for. */
+static int work_out_shares(struct cdi *cdi, struct gpupart *gp,
+			   const struct gpupart_topology *topo, const char *gpu)
+{
+	int status = -1;
+
+	if (cdi->plan) {
+		status = plan_file_check(cdi->args, cdi->plan, gp, topo, cdi->file);
+	} else {
+		cdi->shares[0].set = gpupart_topology_all(topo);
+		/* A limit around this process is none of the container's, no child of it. */
+		if (cdi->args->nr_terms)
+			status = args_set(cdi->args, gp, topo, gpu, NULL, &cdi->shares[0].set);
+	}
+	for (unsigned int i = 0; i < cdi->nr; i++)
+		gpupart_tpcset_format_list(&cdi->shares[i].set, cdi->shares[i].list,
+					   sizeof(cdi->shares[i].list));
+	if (status < 0 && !cdi->plan)
+		name_device(cdi, &cdi->shares[0]);
+	return status;
+}
+
+static void note_simulated(const struct cdi *cdi, const struct gpupart_topology *topo)
+{
+	char text[OUT_SET_STRLEN];
+
+	if (cdi->plan)
+		cmd_note(cdi->args->cmd, "%u device%s of %s, simulated: what has one uses no GPU",
+			 cdi->nr, cdi->nr == 1 ? "" : "s", cdi->pci);
+	else
+		cmd_note(cdi->args->cmd, "TPCs %s of %s, simulated: what has it uses no GPU",
+			 out_set(text, sizeof(text), topo, &cdi->shares[0].set), cdi->pci);
 }
 
 static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_topology *topo)
@@ -347,22 +508,15 @@ static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_top
 	/* As in run: a capture need not tell the address that is simulated. */
 	const char *gpu = !args->simulated ? gpupart_topology_info(topo)->pci :
 			  args->gpu ? args->gpu : "0";
-	struct gpupart_tpcset set = gpupart_topology_all(topo);
 	struct check check = { 0 };
-	char text[OUT_SET_STRLEN];
-	int status = -1;
+	int status = work_out_shares(cdi, gp, topo, gpu);
 
-	/* A limit around this process is none of the container's, which is no child of it. */
-	if (args->nr_terms)
-		status = args_set(args, gp, topo, gpu, NULL, &set);
 	if (status < 0)
 		status = check_in_child(args, gpu, &check);
 	if (status >= 0)
 		return status;
 	snprintf(cdi->pci, sizeof(cdi->pci), "%s", *check.pci ? check.pci : gpu);
 	snprintf(cdi->key, sizeof(cdi->key), "%s", check.key);
-	gpupart_tpcset_format_list(&set, cdi->list, sizeof(cdi->list));
-	name_device(cdi);
 	cdi->env = json_array();
 	cdi->nodes = json_array();
 	cdi->mounts = json_array();
@@ -373,8 +527,7 @@ static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_top
 	json_decref(cdi->nodes);
 	json_decref(cdi->mounts);
 	if (!status && args->simulated)
-		cmd_note(args->cmd, "TPCs %s of %s, simulated: what has it uses no GPU",
-			 out_set(text, sizeof(text), topo, &set), cdi->pci);
+		note_simulated(cdi, topo);
 	return status;
 }
 
@@ -382,20 +535,26 @@ int cmd_cdi(int argc, char **argv)
 {
 	const char *uid = NULL;
 	struct args args = { 0 };
-	struct cdi cdi = { .args = &args };
+	static struct plan_file file;
+	static struct cdi cdi = { .file = &file };
 	const struct args_option own[] = { { .name = "device", .value = &cdi.device },
 					   { .name = "name", .value = &cdi.name },
+					   { .name = "mem", .value = &cdi.mem },
+					   { .name = "plan", .value = &cdi.plan },
 					   { .name = "uid", .value = &uid }, { 0 } };
 	struct gpupart_topology *topo;
 	struct gpupart *gp;
 	int status;
 
+	cdi.args = &args;
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_OUTPUT, own, cdi_help,
 			    argc, argv);
 	if (status < 0)
-		status = take_options(&cdi, uid);
+		status = take_options(&cdi, &args, uid);
 	if (status < 0)
 		status = args_simulate(&args);
+	if (status < 0 && cdi.plan)
+		status = take_plan(&cdi, &args);
 	if (status >= 0)
 		return status;
 	if (gpupart_open(&gp))

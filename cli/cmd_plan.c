@@ -18,6 +18,7 @@
 #include "picture.h"
 #include "plan_file.h"
 #include "run.h"
+#include "tenants.h"
 
 const char plan_help[] =
 "Usage: gpupart plan [-f FILE] [--tenant NAME:DEMANDS]... [-i SOURCE] [--gpu GPU]\n"
@@ -35,6 +36,7 @@ const char plan_help[] =
 "                        weight=N      of its share of what is left over\n"
 "                        pack, spread  few GPCs for isolation (the default), or many\n"
 "                                      for speed\n"
+"                        mem=SIZE      a quota of GPU memory: as run --mem\n"
 "                      Without demands: 1 TPC at least, and its share\n"
 "  -f, --file FILE     tenants from a YAML file:\n"
 "                        tenants:\n"
@@ -71,6 +73,7 @@ struct result {
 	const struct args *args;
 	const struct gpupart_topology *topo;
 	const struct gpupart_plan *plan;
+	const uint64_t *mem;		/* the tenants' quotas, 0 for none */
 	const char *only, *gpu;		/* NULL; "" where it is not told */
 	struct gpupart_tpcset within;
 	const struct gpupart_tpcset *limit;	/* of the run that this is in, or NULL */
@@ -100,8 +103,9 @@ static void name_ugpus(const struct gpupart_topology *topo, const struct gpupart
 }
 
 static void print_set(struct out *out, const struct gpupart_topology *topo, const char *name,
-		      const struct gpupart_tpcset *set)
+		      const struct gpupart_tpcset *set, uint64_t mem)
 {
+	char size[TENANTS_SIZE_STRLEN];
 	unsigned int nr_gpcs = 0, nr_sms = 0, nr = gpupart_tpcset_count(set);
 	char text[OUT_SET_STRLEN], ugpus[160];
 
@@ -112,8 +116,9 @@ static void print_set(struct out *out, const struct gpupart_topology *topo, cons
 		nr_sms += gpupart_topology_tpc(topo, tpc)->nr_sms;
 	name_ugpus(topo, set, ugpus, sizeof(ugpus));
 	fprintf(out->file, "\n%s%s%s: ", out->bold, name, out->plain);
-	fprintf(out->file, "%u TPC%s, %u SMs in %u GPC%s%s\n", nr, nr == 1 ? "" : "s", nr_sms,
-		nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus);
+	fprintf(out->file, "%u TPC%s, %u SMs in %u GPC%s%s%s%s\n", nr, nr == 1 ? "" : "s", nr_sms,
+		nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus, mem ? ", " : "",
+		mem ? tenants_size(size, mem) : "");
 	out_wrap(out, 2, "TPCs", out_set(text, sizeof(text), topo, set));
 	out_strip(out, topo, " ", set);
 }
@@ -136,10 +141,10 @@ static int write_text(struct out *out, const struct result *r)
 
 		left = gpupart_tpcset_andnot(&left, &t->set);
 		if (is_shown(r, i))
-			print_set(out, r->topo, t->name, &t->set);
+			print_set(out, r->topo, t->name, &t->set, r->mem[i]);
 	}
 	if (!r->only && !gpupart_tpcset_empty(&left))
-		print_set(out, r->topo, "left over", &left);
+		print_set(out, r->topo, "left over", &left, 0);
 	return -1;
 }
 
@@ -166,6 +171,11 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 	char list[GPUPART_TPCSET_STRLEN], path[PATH_MAX];
 	int err = paths_package(PATHS_INJECT, path, sizeof(path));
 
+	/* What a tenant with a quota begins with is not in variables alone. */
+	if (r->mem[t - r->plan->tenants])
+		return cmd_fail(r->args->cmd, EXIT_USAGE,
+				"--of env --only %s: it has mem=, which lines for a shell cannot give it: 'gpupart run --plan' does",
+				t->name);
 	if (err)
 		return cmd_fail(r->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_INJECT,
 				strerror(-err));
@@ -223,7 +233,7 @@ static int write_env(struct out *out, const struct result *r)
 static int write_json(struct out *out, const struct result *r)
 {
 	json_t *root = plan_file_json(r->topo, r->plan, &r->within, r->limit,
-				      r->args->simulated), *tenants;
+				      r->mem, r->args->simulated), *tenants;
 
 	tenants = json_object_get(root, "tenants");
 	for (unsigned int i = r->plan->nr_tenants; i-- > 0;)
@@ -375,6 +385,7 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	if (err)
 		return not_met(&r, gp, err);
 	r.plan = &made;
+	r.mem = demands->mem;
 	if (form->write == write_env && r.only && (args->simulated || !args->source))
 		status = check_in_child(args, r.gpu, &check);
 	if (status >= 0)

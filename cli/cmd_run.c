@@ -340,20 +340,25 @@ static int take_mem(const struct args *args, struct run_wishes *wishes)
 /* The plan's tenant in the place of SET, --name and --gpu: -1 to go on, or a status. */
 static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_file *file)
 {
+	const struct plan_file_tenant *tenant;
+	static char bytes[24];
 	int status;
 
 	if (args->nr_terms)
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "--plan %s and %s %s: take one",
 				wishes->plan, args->terms[0].option, args->terms[0].text);
-	status = plan_file_read(args, wishes->plan, file);
+	status = plan_file_read_one(args, wishes->plan, file, &tenant);
 	if (status >= 0)
 		return status;
 	args->terms[args->nr_terms].option = "-t";
-	args->terms[args->nr_terms++].text = file->set;
-	wishes->topology_hash = file->topology_hash;
-	wishes->plan_set = file->tpcs;
+	args->terms[args->nr_terms++].text = tenant->set;
+	wishes->file = file;
 	if (!wishes->name)
-		wishes->name = file->name;
+		wishes->name = tenant->name;
+	if (!wishes->mem && tenant->mem) {
+		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)tenant->mem);
+		wishes->mem = bytes;
+	}
 	/* A capture's GPU is the simulated one, whatever the address that it had. */
 	if (!args->gpu && !args->source && !getenv("GPUPART_SIM") && *file->pci)
 		args->gpu = file->pci;
@@ -389,11 +394,9 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
 	status = args_topology(args, gp, &topo);
 	if (status < 0) {
-		if (wishes->plan && (gpupart_plan_check(gp, topo, wishes->topology_hash) ||
-				     gpupart_set_check(gp, topo, &wishes->plan_set)))
-			status = cmd_fail(args->cmd, EXIT_RUN_FAILED, "--plan %s: %s",
-					  wishes->plan, gpupart_error(gp));
-		else
+		if (wishes->plan)
+			status = plan_file_check(args, wishes->plan, gp, topo, wishes->file);
+		if (status < 0)
 			status = prepare(args, gp, topo, wishes);
 		gpupart_topology_close(topo);
 	}
@@ -425,13 +428,13 @@ int cmd_run(int argc, char **argv)
 	if (!args.nr_terms && !wishes.plan && !wishes.mem)
 		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
 				"no set: give one with -t, -g, -u, -n, --hex or --plan");
-	if (wishes.mem) {
-		status = take_mem(&args, &wishes);
+	if (wishes.plan) {
+		status = take_plan(&args, &wishes, &file);
 		if (status >= 0)
 			return status;
 	}
-	if (wishes.plan) {
-		status = take_plan(&args, &wishes, &file);
+	if (wishes.mem) {
+		status = take_mem(&args, &wishes);
 		if (status >= 0)
 			return status;
 	}

@@ -14,9 +14,9 @@
 
 #define NONE ((size_t)-1)
 
-enum form { NUMBER, FLAG, UNFLAG, NAMES };
+enum form { NUMBER, FLAG, UNFLAG, NAMES, SIZE };
 
-/* Where a number or flag goes, by offset; and a second place. */
+/* Where a number or flag goes, by offset; and a second place. A size is no demand on a plan. */
 static const struct key {
 	const char *name;
 	enum form form;
@@ -34,9 +34,10 @@ static const struct key {
 	{ "pack", UNFLAG, offsetof(struct gpupart_demand, spread), NONE, 0 },
 	{ "same", NAMES, 0, NONE, 0 },
 	{ "apart", NAMES, 1, NONE, 0 },
+	{ "mem", SIZE, 0, NONE, 0 },
 };
 
-#define KEY_NAMES "min, max, tpcs, gpcs, cluster, same, apart, weight, spread or pack"
+#define KEY_NAMES "min, max, tpcs, gpcs, cluster, same, apart, weight, spread, pack or mem"
 
 /* Whose text is read, for the line about what is wrong with it. */
 struct where {
@@ -146,6 +147,20 @@ static int take_names(struct demands *demands, const struct key *key, const char
 	return -1;
 }
 
+static int take_size(struct demands *demands, const struct key *key, const char *value,
+		     const struct where *where)
+{
+	struct gpupart *gp;
+	int status = -1;
+
+	if (gpupart_open(&gp))
+		return wrong(where, "no memory");
+	if (gpupart_memory_parse(gp, value, &demands->mem[demands->nr - 1]))
+		status = wrong(where, "%s=%s: %s", key->name, value, gpupart_error(gp));
+	gpupart_close(gp);
+	return status;
+}
+
 /* The key that was given already and says otherwise, or NULL. */
 static const struct key *contradicted(const struct where *where, const struct key *key)
 {
@@ -184,6 +199,8 @@ static int take_key(struct demands *demands, const char *name, size_t len, const
 		return take_number(d, key, value, where);
 	case NAMES:
 		return take_names(demands, key, value, where);
+	case SIZE:
+		return take_size(demands, key, value, where);
 	default:
 		return take_flag(d, key, value, where);
 	}

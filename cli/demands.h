@@ -13,6 +13,7 @@ struct demands {
 	struct {
 		char name[64], same[DEMANDS_TEXT], apart[DEMANDS_TEXT];
 	} texts[GPUPART_PLAN_MAX_TENANTS];
+	uint64_t mem[GPUPART_PLAN_MAX_TENANTS];	/* bytes of each GPU; 0: no quota */
 };
 
 /* Adds "NAME:KEY=VALUE,KEY,.." (--tenant): -1 to go on, or a status with the line written. */

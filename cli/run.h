@@ -5,12 +5,13 @@
 
 #include "args.h"
 
+struct plan_file;
+
 /* The options of run's own. */
 struct run_wishes {
 	const char *name, *late;
 	const char *plan;	/* FILE:NAME, the set is of this plan; NULL: of none */
-	uint64_t topology_hash;	/* that the plan was made for */
-	struct gpupart_tpcset plan_set;	/* of the tenant */
+	const struct plan_file *file;	/* the same, read */
 	const char *mem;	/* as it was given; NULL: no quota */
 	uint64_t mem_bytes;
 	bool sm_count, mps;

@@ -122,7 +122,7 @@ clean() {
 	cp -r "$top/Documentation/results/h200-inside" "$tree/Documentation/results/"
 	cp -r "$top/Documentation/results/h200-live" "$tree/Documentation/results/"
 	cp "$top/Documentation/results/h200-spine/verify.txt" "$tree/Documentation/results/h200-spine/"
-	printf '%s\n' '' '<!-- confined -->' '<!-- /confined -->' >>"$tree/README.md"
+	printf '%s\n' '' '<!-- confined -->' '<!-- /confined -->' >"$tree/Documentation/isolation.md"
 	"$tree/scripts/confined"
 }
 
@@ -195,7 +195,7 @@ sed -i 's/V04_00/V04_01/' "$tree/README.md"
 caught lint support_matrix README.md stale
 printf '#!/bin/sh\n' >"$tree/build/tests/list-layouts"
 caught lint support_matrix 'no rows'
-plant lint confined README.md '<!-- confined -->'
+plant lint confined Documentation/isolation.md '<!-- confined -->'
 sed -i 's/^ok [0-9]* - graph: once/not &/' "$tree/Documentation/results/h200-inside/inside.txt"
 caught lint confined '1 failed'
 # shellcheck disable=SC2016 # to be planted as it stands

@@ -39,7 +39,8 @@ rule(len(spec["devices"]) >= 1, "no device")
 for device in spec["devices"]:
     keys(device, "a device", ("name", "containerEdits"))
     rule(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.:-]*[A-Za-z0-9]", device["name"]), "device name")
-    edits = device["containerEdits"]
+    rule([d["name"] for d in spec["devices"]].count(device["name"]) == 1, "a name twice")
+for edits in [d["containerEdits"] for d in spec["devices"]] + [spec.get("containerEdits", {"env": []})]:
     keys(edits, "containerEdits", (), ("env", "deviceNodes", "mounts", "hooks"))
     rule(edits, "empty containerEdits")
     for variable in edits.get("env", []):
@@ -56,15 +57,18 @@ for device in spec["devices"]:
         rule(all(isinstance(o, str) for o in mount.get("options", [])), "options")
 print("; ".join(wrong))
 END
-# ask EXPRESSION: of the specification s in $tmp/spec, its device d and that one's env v.
+# ask EXPRESSION: of the specification s in $tmp/spec, its device d (the one named $device, or the
+# first), what a container of it gets: e, of that the variables v and by their places the mounts m.
 ask() {
 	python3 -c "
 import json, sys
 s = json.load(open(sys.argv[1]))
-d = s['devices'][0]
-v = dict(e.split('=', 1) for e in d['containerEdits']['env'])
-m = {m['containerPath']: m for m in d['containerEdits']['mounts']}
-print($1)" "$tmp/spec" 2>&1
+d = next(d for d in s['devices'] if sys.argv[2] in ('', d['name']))
+e = {k: s['containerEdits'].get(k, []) + d['containerEdits'].get(k, [])
+     for k in set(s['containerEdits']) | set(d['containerEdits'])}
+v = dict(x.split('=', 1) for x in e['env'])
+m = {m['containerPath']: m for m in e['mounts']}
+print($1)" "$tmp/spec" "${device-}" 2>&1
 }
 # spec WORDS ARGS: a specification in $tmp/spec, valid.
 spec() {
@@ -99,7 +103,7 @@ is "$(ask 'v["CUDA_INJECTION64_PATH"] in m, v["GPUPART_SIM"] in m, v["LD_LIBRARY
 is "$(ask '[p for p in m if m[p]["hostPath"] == "'"$blocks"'"]')" "['$blocks']" "the folder of blocks is mounted"
 is "$(ask 'sorted(p for p in m if "rw" in m[p]["options"])')" "['$blocks']" "it alone can be written"
 is "$(ask 'sum("ro" in x["options"] for x in m.values()) == len(m) - 1')" True "all else is read only"
-is "$(ask '"deviceNodes" in d["containerEdits"], "hooks" in d["containerEdits"]')" "False False" \
+is "$(ask '"deviceNodes" in e, "hooks" in e')" "False False" \
 	"a simulated GPU has no node; there are no hooks"
 missing=$(ask '" ".join(x["hostPath"] for x in m.values())' | tr ' ' '\n' | while read -r path; do
 	[ -e "$path" ] || echo "$path"; done)
@@ -118,6 +122,46 @@ is "$(ask '" ".join(m[c]["hostPath"].split("/")[-2] for c in v["GPUPART_SIM"].sp
 	"gh100-h200-b gh100-h200-e" "both captures, in their order"
 has "$(cat "$tmp/err")" "of $(ask 'v["GPUPART_GPU"]'), simulated" "and the address of the second"
 
+# A plan: a device for each tenant, and what all have once.
+"$gpupart" plan $e --tenant llm:gpcs,min=8,mem=1G --tenant batch:min=8,spread --tenant a.b:tpcs=2 --json >"$tmp/plan.json"
+spec "a plan" $e --plan "$tmp/plan.json"
+has "$err" "3 devices of 0000:01:00.0, simulated: what has one uses no GPU" "and says that they are simulated"
+is "$(ask '[d["name"] for d in s["devices"]]')" "['llm', 'batch', 'a.b']" "a plan: the tenants' names"
+is "$(python3 - "$tmp/plan.json" "$tmp/spec" <<'END'
+import json, sys
+plan, spec = (json.load(open(path)) for path in sys.argv[1:])
+def tpcs(words):
+    parts = [p.split("-") for p in words.split(",")]
+    return {t for p in parts for t in range(int(p[0]), int(p[-1]) + 1)}
+seen = set()
+for tenant, device in zip(plan["tenants"], spec["devices"]):
+    env = dict(e.split("=", 1) for e in device["containerEdits"]["env"])
+    mine = tpcs(env["GPUPART_SET"])
+    assert env["GPUPART_NAME"] == tenant["name"], env
+    assert len(mine) == tenant["set"]["nr_tpcs"] and mine == tpcs(tenant["set"]["list"]), env
+    assert not seen & mine, env
+    seen |= mine
+print(len(seen))
+END
+)" "$(python3 -c "import json; print(sum(t['set']['nr_tpcs'] for t in json.load(open('$tmp/plan.json'))['tenants']))")" \
+	"each device has its tenant's set and name, and no two a TPC in common"
+device=llm
+is "$(ask 'v["GPUPART_TENANT"], v["GPUPART_MEM"], v["LD_AUDIT"] in m')" "llm 1073741824 True" "a quota, and what tells NVML of it"
+device="batch"
+is "$(ask 'any(k in v for k in ("GPUPART_TENANT", "GPUPART_MEM", "LD_AUDIT")), "GPUPART_CHECKED" in v')" "False True" \
+	"a tenant without one has none of it"
+device=
+cp "$tmp/spec" "$tmp/first"
+"$gpupart" plan $e --tenant llm:gpcs,min=8,mem=1G --tenant batch:min=8,spread --tenant a.b:tpcs=2 --json |
+	"$gpupart" cdi $e --plan - >"$tmp/spec" 2>"$tmp/err"
+cmp -s "$tmp/first" "$tmp/spec"
+ok $? "from a pipe: the same, byte for byte"
+spec "a prefix" $e --plan "$tmp/plan.json" --device gpu0
+is "$(ask '[d["name"] for d in s["devices"]], v["GPUPART_NAME"]')" "['gpu0-llm', 'gpu0-batch', 'gpu0-a.b'] llm" \
+	"--device: before the names of devices, not those of tenants"
+spec "a quota of one set" $e -t 0-3 --name solo --mem 512M
+is "$(ask 'v["GPUPART_TENANT"], v["GPUPART_MEM"], v["LD_AUDIT"] in m')" "solo 536870912 True" "--name and --mem"
+
 # Bad values: named, and the file stays.
 echo old >"$tmp/file.json"
 for bad in '' a -a a- _a a/b 'a b' a,b "$(printf 'a\nb')" 'ä1'; do
@@ -127,6 +171,18 @@ done
 for bad in '' x -1 1x 4294967295 99999999999 1: :1 1:x 1:2:3 ' 1'; do
 	refused 2 "--uid '$bad'" cdi $e -t 0 --uid "$bad" -o "$tmp/file.json"
 done
+"$gpupart" plan -i sample:h200 --tenant llm --json >"$tmp/other.json"
+"$gpupart" plan $e --tenant a --json >"$tmp/short.json"
+refused 2 "--plan $tmp/other.json: the plan was made for topology" cdi $e --plan "$tmp/other.json" -o "$tmp/file.json"
+refused 2 "'a' cannot be a device's name" cdi $e --plan "$tmp/short.json" -o "$tmp/file.json"
+refused 2 "--plan $tmp/plan.json and -t: take one" cdi $e --plan "$tmp/plan.json" -t 0 -o "$tmp/file.json"
+refused 2 "--plan $tmp/plan.json and --name: take one" cdi $e --plan "$tmp/plan.json" --name x -o "$tmp/file.json"
+refused 2 "--plan $tmp/plan.json and --mem: take one" cdi $e --plan "$tmp/plan.json" --mem 1G -o "$tmp/file.json"
+refused 2 "--mem 1G: wants --name" cdi $e -t 0 --mem 1G -o "$tmp/file.json"
+refused 2 "--mem none" cdi $e -t 0 --name x --mem none -o "$tmp/file.json"
+refused 2 "--plan $tmp/none.json" cdi $e --plan "$tmp/none.json" -o "$tmp/file.json"
+echo '{"schema": "gpupart/1", "command": "plan", "topology_hash": "0123456789abcdef", "tenants": []}' >"$tmp/empty.json"
+refused 2 "there is no tenant in it" cdi $e --plan "$tmp/empty.json" -o "$tmp/file.json"
 refused 2 "--name a b" cdi $e -t 0 --name "a b" -o "$tmp/file.json"
 refused 2 66 cdi $e -t 66 -o "$tmp/file.json"
 refused 2 "-n 67" cdi $e -n 67 -o "$tmp/file.json"
@@ -237,7 +293,13 @@ fi
 cat >"$tmp/contain.py" <<'END'
 import json, os, shutil, subprocess, sys
 spec, root, program, arguments = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
-edits = {} if spec == "-" else json.load(open(spec))["devices"][0]["containerEdits"]
+device = os.environ.get("DEVICE")
+spec = {} if spec == "-" else json.load(open(spec))
+edits = {}
+# What a runtime does: the edits of all devices of the file, then those of the one that is asked for.
+for one in [spec] + [d for d in spec.get("devices", []) if device in (None, d["name"])][:1]:
+    for key, values in one.get("containerEdits", {}).items():
+        edits[key] = edits.get(key, []) + values
 def mount(*words):
     subprocess.check_call(["mount"] + list(words))
 mount("-t", "tmpfs", "none", root)
@@ -247,8 +309,10 @@ for line in subprocess.check_output(["ldd", program], text=True).splitlines():
     library = next((w for w in line.split() if w.startswith("/")), None)
     if not library:
         continue
-    # The C library is a folder's: libdl and others of it, where they are files of their own.
-    for name in [os.path.basename(library), "libdl.so.2", "libpthread.so.0", "libm.so.6", "librt.so.1"]:
+    # The C library is a folder's: libdl and others of it, where they are files of their own, and
+    # its loader, which what LD_AUDIT names looks for by name.
+    for name in [os.path.basename(library), "libdl.so.2", "libpthread.so.0", "libm.so.6", "librt.so.1",
+                 "ld-linux-x86-64.so.2"]:
         beside = os.path.join(os.path.dirname(library), name)
         if os.path.exists(beside):
             os.makedirs(root + os.path.dirname(beside), exist_ok=True)
@@ -288,6 +352,55 @@ is "$status $out" "42 $smids" "in the container: its status, on the SMs of the s
 is "$err" "" "and nothing is said"
 contained "$tmp/spec" GPUPART_DISABLE=1
 is "$status $(echo "$out" | wc -w)" "42 132" "with GPUPART_DISABLE=1: on all"
+# Shares of a plan: each on its set, none on the other's, and the quota is what there is.
+"$gpupart" plan $e --tenant one:tpcs=8,gpcs,mem=2G --tenant two:tpcs=5 --json |
+	"$gpupart" cdi $e --plan - -o "$tmp/shares" 2>/dev/null
+for share in one two; do
+	set=$(python3 -c "import json
+print(next(e[12:] for d in json.load(open('$tmp/shares'))['devices'] if d['name'] == '$share'
+           for e in d['containerEdits']['env'] if e.startswith('GPUPART_SET=')))")
+	"$gpupart" run $e -t "$set" -- "$tmp/census" lib/probe.ptx 0 2>/dev/null | tr ' ' '\n' >"$tmp/wanted.$share"
+	DEVICE=$share contained "$tmp/shares" X=
+	echo "$out" | tr ' ' '\n' >"$tmp/got.$share"
+	is "$status $(cat "$tmp/got.$share")" "42 $(cat "$tmp/wanted.$share")" "share $share: on the SMs of its set"
+done
+is "$(cat "$tmp/got.one" "$tmp/got.two" | wc -l) $(cat "$tmp/got.one" "$tmp/got.two" | sort | uniq -d | wc -l)" "26 0" \
+	"two shares: 13 TPCs, no SM of both"
+cat >"$tmp/memory.c" <<'END'
+/* What a CUDA program sees of the GPU's memory, and whether it gets 512 MiB of it and 1 GiB more. */
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx;
+	size_t free, total;
+	unsigned long long at;
+	int first;
+#define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
+	if (!lib || CALL("cuInit", (unsigned int), (0)) ||
+	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
+	    CALL("cuMemGetInfo_v2", (size_t *, size_t *), (&free, &total)))
+		return 100;
+	first = CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&at, 512ul << 20));
+	printf("%zu MiB, %d %d\n", total >> 20, first,
+	       CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&at, 1ul << 30)));
+	return 42;
+}
+END
+mv "$tmp/census" "$tmp/census.kept"
+${CC:-cc} -o "$tmp/census" "$tmp/memory.c" -ldl
+DEVICE=one contained "$tmp/shares" X=
+is "$status $out" "42 2048 MiB, 0 2" "share one: 2 GiB of memory, and no more to be had"
+is "$err" "" "and nothing is said"
+DEVICE=two contained "$tmp/shares" X=
+is "$status $(echo "$out" | sed 's/.*MiB/MiB/')" "42 MiB, 0 0" "share two has no quota: both"
+mv "$tmp/census.kept" "$tmp/census"
+# The specification of one board where another one is now: not confined to TPCs of other GPCs.
+sed "s,$PWD/tests/data/gh100-h200-e/capture.txt,$PWD/tests/data/gh100-h200-b/capture.txt," "$tmp/shares" >"$tmp/moved"
+DEVICE=one contained "$tmp/moved" X=
+is "$status $(echo "$out" | wc -w)" "42 132" "on another board: it runs, and not on the set of the first"
+has "$err" "gpupart: this program's launches are not confined: the mask bits of NVIDIA H200 (0000:01:00.0) were not checked" \
+	"and says so"
 # Seen from outside while it runs.
 mkfifo "$tmp/in"
 unshare -m python3 "$tmp/contain.py" "$tmp/spec" "$tmp/root" "$tmp/census" 42 wait <"$tmp/in" >"$tmp/seen" 2>&1 &

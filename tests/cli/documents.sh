@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The man page knows every option that the commands take, every variable that the code
-# reads and the files it makes; README the variables.
+# reads and the files it makes.
 . "$(dirname "$0")/tap.subr"
 man=Documentation/man/gpupart.1
 
@@ -20,8 +20,6 @@ variables=$(cat cli/*.c cli/bench/*.c lib/*.c lib/inject/*.c | grep -o '"GPUPART
 for variable in $variables XDG_CACHE_HOME; do
 	grep -q "$variable" $man
 	ok $? "man page: $variable"
-	grep -q "$variable" README.md
-	ok $? "README: $variable"
 done
 for file in .cache/gpupart/checked /dev/shm/gpupart-UID; do
 	has "$(sed -n '/^\.Sh FILES/,/^\.Sh EXIT/p' $man)" "$file" "man page: FILES has $file"

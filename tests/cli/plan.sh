@@ -65,7 +65,7 @@ is $status 0 "what would do does"
 for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "a:weight=1001" "a:nosuch" \
 	"a:min=1,min=2" "a:gpcs=2" "a:min=1," "a:apart=" ":min=1" "" "a b:min=1" "a:same=zz" "a:apart=a" \
 	"a:min=3,max=2" "a:gpcs,spread" "a:cluster=8,max=3" "-a" "a:pack,spread" "a:spread,pack" "a:tpcs=2,max=4" \
-	"a:min=2,tpcs=2" "a:min=010" "a:min=00"; do
+	"a:min=2,tpcs=2" "a:min=010" "a:min=00" "a:mem" "a:mem=" "a:mem=0" "a:mem=20Q" "a:mem=-1G" "a:mem=1G,mem=1G"; do
 	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
 done
 refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
@@ -185,7 +185,35 @@ edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b[
 edited "a tenant has TPCs of another: b" "b['set'] = a['set']"
 edited "a tenant is there twice: b" "a['name'] = 'b'"
 edited "a tenant has no name" "a['name'] = 1"
+edited "no name of a tenant: -a" "a['name'] = '-a'"
+edited "mem_bytes is no number of bytes: a" "a['mem_bytes'] = '20G'"
+edited "mem_bytes is no number of bytes: a" "a['mem_bytes'] = 0"
+edited "more tenants than a plan can have" "d['tenants'] *= 5"
 edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
+
+# A quota: in words, in the file, in the program's environment; --mem goes before it.
+try plan -i $h200 --tenant a:gpcs,min=8,mem=1.5G --tenant b
+has "$out" "a: 33 TPCs, 66 SMs in 4 GPCs, uGPU 0, 1.50 GiB" "mem=: in the tenant's line"
+try plan -i $h200 --tenant a:gpcs,min=8,mem=1.5G --tenant b --json
+is "$(get "[t['mem_bytes'] for t in d['tenants']]")" "[1610612736, None]" "mem=: in the file"
+cp "$tmp/out" "$tmp/mem.json"
+env_of='echo $GPUPART_TENANT $GPUPART_MEM'
+try run -i $h200 --plan "$tmp/mem.json:a" -- sh -c "$env_of"
+is "$status $out" "0 a 1610612736" "run --plan: the tenant's quota"
+try run -i $h200 --plan "$tmp/mem.json:a" --name other --mem 512 -- sh -c "$env_of"
+is "$status $out" "0 other 512" "--name and --mem go before the plan's"
+try run -i $h200 --plan "$tmp/mem.json:b" -- sh -c "$env_of"
+is "$status $out" "0 " "a tenant without one has none"
+python3 -c "import json; d = json.load(open('$tmp/mem.json')); [t.pop('mem_bytes') for t in d['tenants']]
+json.dump(d, open('$tmp/old.json', 'w'))"
+try run -i $h200 --plan "$tmp/old.json:a" -- sh -c "$env_of"
+is "$status $out" "0 " "a plan of an earlier version has none"
+yaml 'tenants:\n  a: {min: 8, mem: 20G}\n'
+try plan -i $h200 -f "$tmp/y" --json
+is "$(get "d['tenants'][0]['mem_bytes']")" 21474836480 "mem: in a file of demands"
+wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is no size"
+refused 2 "--only a: it has mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
+refused 125 "wants a file" run -i $h200 --plan "-:a" -- true
 
 # For a shell: all of them, and one with which a program is confined as by run.
 try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
