@@ -246,6 +246,10 @@ install-python:
 	$(Q)install -d '$(DESTDIR)$(pythondir)'
 	$(Q)install -m 644 python/gpupart.py '$(DESTDIR)$(pythondir)/gpupart.py'
 
+# Debian's, built in a clean chroot and tried in another; PACKAGES=DIR keeps them.
+packages:
+	@scripts/packages $(if $(PACKAGES),-o '$(PACKAGES)')
+
 clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
@@ -254,5 +258,5 @@ clean:
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d)
 
-.PHONY: all install install-python clean check check-gpu lint bench fuzz
+.PHONY: all install install-python packages clean check check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/tap.subr"
 lib=$BUILD/lib/libgpupart.so.0
 
-nm -D --defined-only "$lib" | awk '$2 == "T" { sub(/@@/, "@", $3); print $3 }' | sort >"$tmp/built"
+readelf --dyn-syms -W "$lib" | awk '$4 == "FUNC" && $7 != "UND" { sub(/@@/, "@", $8); print $8 }' | sort >"$tmp/built"
 sed -n 's/^ \(gpupart_[^ ]*\) [0-9].*/\1/p' debian/libgpupart0.symbols | sort >"$tmp/listed"
 sed 's/@.*//' "$tmp/built" >"$tmp/names"
 # A prototype begins a line, its name stands before the first bracket.
