@@ -151,7 +151,7 @@ exit \$(cat $tmp/\$target.status 2>/dev/null || echo 0)
 END
 program clang </dev/null
 # shellcheck disable=SC2046,SC2086
-given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck gcc-aarch64-linux-gnu qemu-user-static \
+given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck gcc-aarch64-linux-gnu qemu-user-static mandoc bash-completion zsh abigail-tools \
 	$(sed 's/#.*//' "$top/scripts/packages-kmod")
 check() {
 	: >"$tmp/made"
