@@ -6,6 +6,7 @@
 unset GPUPART_JOB
 dest=$tmp/dest
 env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install install-python B="$BUILD" DESTDIR="$dest" prefix=/usr libdir=/usr/lib/here \
+	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \
 	unitdir=/lib/systemd/system pythondir=/usr/lib/python3/dist-packages >"$tmp/log" 2>&1
 ok $? "make install: $(tail -n 1 "$tmp/log")"
 for file in bin/gpupart lib/here/libgpupart.so lib/here/libgpupart.so.0 lib/here/libgpupart.a lib/here/gpupart/libgpupart-inject.so \
