@@ -9,6 +9,10 @@ libdir	?= $(prefix)/lib
 includedir ?= $(prefix)/include
 datadir	?= $(prefix)/share
 mandir	?= $(datadir)/man
+docdir	?= $(datadir)/doc/gpupart
+unitdir	?= $(prefix)/lib/systemd/system
+bashcompdir ?= $(datadir)/bash-completion/completions
+zshcompdir ?= $(datadir)/zsh/site-functions
 PYTHON	?= python3
 # Where $(PYTHON) looks for modules below $(prefix); it looks elsewhere where it is no python of that prefix.
 pythondir ?= $(shell $(PYTHON) -c 'import site, sys; p = sys.argv[1] + "/lib/"; \
@@ -79,6 +83,9 @@ CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captu
 		$(wildcard tests/data/gh100-*/capture.txt)) $(B)/share/gpupart/captures/h200.capture
 
 SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(wildcard share/scenarios/*.yaml))
+
+# Pages of the public functions, made of the header; the examples in them are programs of their own.
+MAN3	   := $(B)/man/man3/.made
 
 LIBGPUPART := $(B)/lib/libgpupart.so
 INJECT	   := $(B)/lib/gpupart/libgpupart-inject.so
@@ -189,11 +196,17 @@ $(B)/share/gpupart/scenarios/%.yaml: share/scenarios/%.yaml
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-install: all
+$(MAN3): scripts/man3.py include/gpupart.h $(wildcard Documentation/man/examples/*.c)
+	$(call say,GEN,$(@D))
+	@rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)$(PYTHON) scripts/man3.py include/gpupart.h Documentation/man/examples $(@D) && touch $@
+
+install: all $(MAN3)
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(datadir)/gpupart/scenarios $(DESTDIR)$(mandir)/man1 \
-		$(DESTDIR)$(mandir)/man7
+		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(datadir)/gpupart/scenarios \
+		$(addprefix $(DESTDIR)$(mandir)/man,1 3 4 7) $(DESTDIR)$(unitdir) $(DESTDIR)$(bashcompdir) \
+		$(DESTDIR)$(zshcompdir) $(DESTDIR)$(docdir)/examples $(DESTDIR)$(datadir)/gpupart/completion
 	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(DESTDIR)$(libdir)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(libdir)/libgpupart.so
@@ -209,8 +222,14 @@ install: all
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
 	$(Q)install -m 644 $(SCENARIOS) $(DESTDIR)$(datadir)/gpupart/scenarios
-	$(Q)install -m 644 Documentation/man/gpupart.1 $(DESTDIR)$(mandir)/man1/gpupart.1
-	$(Q)install -m 644 Documentation/man/gpupart-device-launches.7 $(DESTDIR)$(mandir)/man7/gpupart-device-launches.7
+	$(Q)for page in $(wildcard Documentation/man/*.[1-9]); do \
+		install -m 644 $$page $(DESTDIR)$(mandir)/man$${page##*.} || exit; done
+	$(Q)cp -dR --no-preserve=ownership $(B)/man/man3/*.3 $(DESTDIR)$(mandir)/man3
+	$(Q)install -m 755 share/completion/words $(DESTDIR)$(datadir)/gpupart/completion/words
+	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/gpupart.bash >$(DESTDIR)$(bashcompdir)/gpupart
+	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/_gpupart >$(DESTDIR)$(zshcompdir)/_gpupart
+	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/gpupart-qos@.service >$(DESTDIR)$(unitdir)/gpupart-qos@.service
+	$(Q)install -m 644 $(wildcard share/examples/*) $(DESTDIR)$(docdir)/examples
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -lgpupart' 'Libs.private: $(LIBS)' 'Cflags: -I$${includedir}' \
@@ -227,6 +246,10 @@ install-python:
 	$(Q)install -d '$(DESTDIR)$(pythondir)'
 	$(Q)install -m 644 python/gpupart.py '$(DESTDIR)$(pythondir)/gpupart.py'
 
+# Debian's, built in a clean chroot and tried in another; PACKAGES=DIR keeps them.
+packages:
+	@scripts/packages $(if $(PACKAGES),-o '$(PACKAGES)')
+
 clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
@@ -235,5 +258,5 @@ clean:
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d)
 
-.PHONY: all install install-python clean check check-gpu lint bench fuzz
+.PHONY: all install install-python packages clean check check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

@@ -108,6 +108,14 @@ boot
 [ $? -eq 2 ] && grep -q usage "$tmp/said"
 ok "bootstrap without a job: usage"
 
+given 1000
+PATH="$fake:$PATH" GPUPART_PACKAGES="$tmp/store" "$top/scripts/packages" >"$tmp/said" 2>&1
+[ $? -eq 2 ] && grep -qx 'packages: needs root, for chroot' "$tmp/said" && [ ! -e "$tmp/store" ]
+ok "packages: an ordinary user is told that it needs root, and nothing is made"
+GPUPART_PACKAGES="$tmp/store" "$top/scripts/packages" --frobnicate >"$tmp/said" 2>&1
+[ $? -eq 2 ] && grep -q '^usage: packages' "$tmp/said" && [ ! -e "$tmp/store" ]
+ok "packages: usage"
+
 # On a terminal of its own, with an answer.
 on_terminal() {
 	printf '%s\n' "$1" | PATH=$fake:$PATH CI='' script -qec "'$top/scripts/bootstrap' build" /dev/null \
@@ -143,7 +151,7 @@ exit \$(cat $tmp/\$target.status 2>/dev/null || echo 0)
 END
 program clang </dev/null
 # shellcheck disable=SC2046,SC2086
-given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck gcc-aarch64-linux-gnu qemu-user-static \
+given 1000 $all valgrind jq clang libclang-rt-dev cppcheck shellcheck gcc-aarch64-linux-gnu qemu-user-static mandoc bash-completion zsh abigail-tools \
 	$(sed 's/#.*//' "$top/scripts/packages-kmod")
 check() {
 	: >"$tmp/made"

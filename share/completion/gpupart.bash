@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# gpupart for bash-completion: asks completion/words and knows nothing of gpupart itself.
+# shellcheck shell=bash
+_gpupart()
+{
+	local cur prev words cword line before
+
+	_init_completion -n := || return
+	COMPREPLY=()
+	# readline has a word begin behind each of these, whatever _init_completion says.
+	before=${cur%"${cur##*[:=]}"}
+	while IFS= read -r line; do
+		case $line in
+		$'\tfiles')
+			cur=${cur##*=}
+			_filedir ;;
+		$'\tprogram '*)
+			_command_offset "${line##* }"
+			return ;;
+		*)
+			line=${line%%$'\t'*}
+			COMPREPLY+=("${line#"$before"}") ;;
+		esac
+	done < <(@datadir@/gpupart/completion/words "$cword" "${words[@]}" 2>/dev/null)
+} &&
+	complete -F _gpupart gpupart

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What make install puts where: libraries and pkg-config files, manual pages, completion, the unit,
+# the example configurations, which are tried; and that debian/*.install leaves nothing of it out.
+. "$(dirname "$0")/tap.subr"
+unset GPUPART_JOB
+dest=$tmp/dest
+env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install install-python B="$BUILD" DESTDIR="$dest" prefix=/usr libdir=/usr/lib/here \
+	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \
+	unitdir=/lib/systemd/system pythondir=/usr/lib/python3/dist-packages >"$tmp/log" 2>&1
+ok $? "make install: $(tail -n 1 "$tmp/log")"
+for file in bin/gpupart lib/here/libgpupart.so lib/here/libgpupart.so.0 lib/here/libgpupart.a lib/here/gpupart/libgpupart-inject.so \
+	lib/here/gpupart/sim/libcuda.so.1 include/gpupart.h include/linux/gpupart.h lib/here/pkgconfig/libgpupart.pc \
+	share/man/man1/gpupart.1 share/man/man3/gpupart_attach.3 share/man/man4/gpupart.4 share/man/man7/gpupart.7 \
+	share/bash-completion/completions/gpupart share/zsh/site-functions/_gpupart share/gpupart/completion/words \
+	share/gpupart/captures/h200.capture share/doc/gpupart/examples/qos.yaml lib/python3/dist-packages/gpupart.py; do
+	[ -e "$dest/usr/$file" ]
+	ok $? "installs $file"
+done
+is "$(ls "$dest"/usr/share/man/man3/*.3 | wc -l)" "$(ls "$BUILD"/man/man3/*.3 | wc -l)" "all pages of man 3"
+is "$(ls Documentation/man/*.[1-9] | wc -l)" "$(ls "$dest"/usr/share/man/man[1478]/* | wc -l)" "and the others"
+! grep -rl '@[a-z]*dir@' "$dest/lib" "$dest/usr/share/bash-completion" "$dest/usr/share/zsh"
+ok $? "no place of a folder was left in"
+grep -q '/usr/share/gpupart/completion/words ' "$dest/usr/share/bash-completion/completions/gpupart"
+ok $? "bash's completion knows where its words are"
+
+# pkg-config, as a program's build uses it.
+if command -v pkg-config >/dev/null 2>&1; then
+	config() {
+		PKG_CONFIG_PATH="$dest/usr/lib/here/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$dest" pkg-config "$@"
+	}
+	is "$(config --modversion libgpupart libsmctrl | sort -u)" "$("$gpupart" --version)" "pkg-config: the version"
+	source=Documentation/man/examples/gpupart_set_parse.c
+	# shellcheck disable=SC2046 # lists of words
+	${CC:-gcc} -o "$tmp/program" "$source" $(config --cflags --libs libgpupart) 2>"$tmp/err" &&
+		LD_LIBRARY_PATH="$BUILD/lib" "$tmp/program" >"$tmp/out" 2>&1
+	is "$? $(cat "$tmp/err" "$tmp/out" | tail -n 1)" "0 $(sed -n '/^\/\* Prints:/,$s/^ \* //p' "$source" | tail -n 1)" "a program is built by it"
+	has "$(config --static --libs libgpupart)" "-lnl-genl-3" "statically with what the library needs"
+	has "$(config --libs libsmctrl)" "-lsmctrl" "libsmctrl"
+else
+	skip "no pkg-config"
+fi
+
+# The unit.
+unit=$dest/lib/systemd/system/gpupart-qos@.service
+is "$(sed -n 's/^ExecStart=//p' "$unit")" "/usr/bin/gpupart qos run -f /etc/gpupart/qos/%i.yaml" "the unit starts what was installed"
+is "$(sed -n 's/^User=//p' "$unit")" "%i" "as its user, not as root"
+if command -v systemd-analyze >/dev/null 2>&1; then
+	sed "s|^ExecStart=/usr/bin/gpupart|ExecStart=$gpupart|" "$unit" >"$tmp/gpupart-qos@.service"
+	cp "$tmp/gpupart-qos@.service" "$tmp/gpupart-qos@root.service"
+	is "$(systemd-analyze verify --man=no "$tmp/gpupart-qos@root.service" 2>&1 | grep gpupart)" "" "systemd-analyze verify finds nothing"
+else
+	skip "no systemd-analyze"
+fi
+
+# The example configurations are what the commands take.
+is "$(ls "$dest/usr/share/doc/gpupart/examples" | tr '\n' ' ')" "plan.yaml qos.yaml scenario.yaml " "three examples, all of which are tried here"
+cd "$dest/usr/share/doc/gpupart/examples" || exit 1
+try plan -i sample:h200 -f plan.yaml --json -o "$tmp/plan.json"
+is "$status $err" "0 " "plan.yaml"
+try run -i sample:h200 --plan "$tmp/plan.json:llm" -- env
+has "$status $out" "GPUPART_NAME=llm" "plan.yaml: a program in a tenant's set"
+try qos run -i sample:h200 --dry-run --epochs 2 -f qos.yaml
+has "$status $out" "serve" "qos.yaml"
+is "$status" 0 "qos.yaml: is right"
+try sim scenario.yaml
+has "$status $(echo "$out" | tail -n 1)" "0 " "scenario.yaml"
+cd "$root" || exit 1
+
+# Every file is in a package: debian/*.install has it, or a folder of it.
+installed=$(cd "$dest" && find . ! -type d | sed 's|^\./||; s|zsh/site-functions|zsh/vendor-completions|' | sort)
+left=
+for file in $installed; do
+	found=
+	for pattern in $(cat debian/*.install); do
+		# shellcheck disable=SC2254 # patterns
+		case $file in
+		$pattern | $pattern/*) found=1 ;;
+		esac
+	done
+	[ -n "$found" ] || left="$left $file"
+done
+is "$left" "" "each file that is installed belongs to a package: $(echo "$installed" | wc -l)"
+tap_done
