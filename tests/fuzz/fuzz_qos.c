@@ -91,6 +91,7 @@ static void read_back(const struct qos_setup *setup, const char *line, bool begi
 	struct qos_measured read[QOS_MAX_TENANTS];
 	json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 	char why[QOS_WORDS] = "";
+	struct nvml_state state;
 	uint64_t time_ns;
 
 	MUST(json);
@@ -106,7 +107,7 @@ static void read_back(const struct qos_setup *setup, const char *line, bool begi
 				     sizeof(again.tenants[i])));
 	} else {
 		fuzz_words = why;
-		MUST(qos_log_read_step(json, setup, &time_ns, read, why));
+		MUST(qos_log_read_step(json, setup, &time_ns, read, &state, why));
 		for (unsigned int i = 0; i < setup->nr; i++)
 			MUST(read[i].valid == measured[i].valid && read[i].ns == measured[i].ns &&
 			     read[i].work == measured[i].work && read[i].nr == measured[i].nr &&
