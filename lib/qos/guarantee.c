@@ -156,11 +156,20 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	return nr;
 }
 
+static uint32_t least_secure(const struct qos_policy *p, const struct qos_actor *a)
+{
+	return 1000 + (qos_target(p, a) - 1000) * 2 / 3;
+}
+
 /* Met, but by much less than noise asks for, while things are new: better now than by a miss. */
-static unsigned int secure(struct qos_policy *p, struct qos_actor *a)
+static unsigned int secure(struct qos_policy *p, struct qos_actor *a, bool raised)
 {
 	unsigned int nr = enough(p, a, a->window.mean);
 
+	/* Just raised, and two requests more would be enough: an epoch more tells; no miss yet. */
+	if (raised && a->window.nr < 2 && a->took_ns &&
+	    a->window.mean + 2000 * a->unit_ns / a->took_ns >= least_secure(p, a))
+		return a->nr;
 	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
 	if (nr > a->nr)
 		qos_why(a, "met by little, at %u.%u%% of the goal: raised from %u",
@@ -356,6 +365,8 @@ static void grow_old(struct qos_actor *a)
 
 unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 {
+	bool raised;
+
 	if (a->state == QOS_GONE) {
 		qos_why(a, "it ended");
 		return 0;
@@ -380,9 +391,10 @@ unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 	a->wait_stuck = 0;
 	if (a->state == QOS_MISSED)
 		return raise_it(p, a);
+	raised = a->raise.first;
 	a->raise = (struct qos_raise){ 0 };
 	qos_why(a, "met, at %u.%u%% of the goal", a->score / 10, a->score % 10);
-	if (a->fresh && a->window.mean < 1000 + (qos_target(p, a) - 1000) * 2 / 3 && !a->deaf)
-		return secure(p, a);
+	if (a->fresh && a->window.mean < least_secure(p, a) && !a->deaf)
+		return secure(p, a, raised);
 	return lower_it(p, a);
 }

@@ -296,6 +296,7 @@ static void heard(const struct qos_policy *p, struct qos_actor *a, const struct 
 		 !(a->moved && a->lowered && a->fresh == 1))
 		a->fresh--;
 	a->begun = true;
+	a->took_ns = ns;
 	a->speed = latency ? 0 : times(m->work, 1000000000, ns);
 	a->score = qos_guaranteed(a) ? score : 0;
 	a->state = qos_guaranteed(a) && score < 1000 ? QOS_MISSED : QOS_GOOD;
