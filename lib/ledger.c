@@ -459,16 +459,17 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes)
 		;
 }
 
-void ledger_note_uncounted(struct ledger *ledger)
+void ledger_tell_uncounted(struct ledger *ledger, uint64_t nr)
 {
-	if (ledger->block)
-		atomic_fetch_add_explicit(&ledger->slot->uncounted, 1, memory_order_relaxed);
-}
+	uint64_t told;
 
-uint64_t ledger_uncounted(struct ledger *ledger)
-{
-	return ledger->block ?
-		atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed) : 0;
+	if (!ledger->block)
+		return;
+	told = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
+	/* Another thread may have told of later ones. */
+	while (told < nr &&
+	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &told, nr))
+		;
 }
 
 uint64_t ledger_used(struct ledger *ledger, int gpu)

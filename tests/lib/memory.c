@@ -4,6 +4,7 @@
  * to get memory counts, is refused where it must be, and gives back what it had. What the
  * driver itself says that the process has is the truth that accounts are held against.
  */
+#include <fcntl.h>
 #include <gpupart.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -1225,6 +1226,53 @@ static void body_fork_first(const char *arg)
 	gpupart_tenant_list(gp, NULL, 0);
 }
 
+/* 0: what it gets is not counted, told so, and it waits for the tenant's file but once. */
+static int use_unjoined(int guard)
+{
+	struct flock none = { .l_type = F_UNLCK, .l_len = 1 };
+	struct gpupart_memory_counters counters;
+	uint64_t a;
+
+	resolve();
+	if (gpupart_memory_start(gp, NULL, 0) || cu.cuCtxCreate_v2(&ctx, 0, 0))
+		return 1;
+	if (cu.cuMemAlloc_v2(&a, 8 * GIB) || cu.cuMemAlloc_v2(&a, 4096) ||
+	    mem.cuMemAllocAsync(&a, MIB, NULL) || cu.cuMemAlloc_v2(&a, 1000 * GIB) != OUT_OF_MEMORY)
+		return 2;
+	gpupart_memory_counters_get(&counters);
+	if (counters.uncounted != 4 || strcmp(counters.uncounted_call, "cuMemAllocAsync"))
+		return 3;
+	/* It is not asked for at each call: that may take 5 s each time. */
+	fcntl(guard, F_OFD_SETLK, &none);
+	if (cu.cuMemAlloc_v2(&a, 2 * MIB))
+		return 4;
+	gpupart_memory_counters_get(&counters);
+	return counters.uncounted == 5 ? 0 : 5;
+}
+
+/* Somebody was stopped with the guard of the tenant's file. */
+static void body_unjoined(const char *arg)
+{
+	struct flock guard = { .l_type = F_WRLCK, .l_len = 1 };
+	char name[32], path[100];
+	int status, fd;
+	pid_t pid;
+
+	(void)arg;
+	gpupart_open(&gp);
+	snprintf(name, sizeof(name), "test-held-%d", getpid());
+	snprintf(path, sizeof(path), "/dev/shm/gpupart-%u/mem-%s", geteuid(), name);
+	check(!gpupart_memory_start(gp, name, 4 * GIB), "in a tenant: %s", gpupart_error(gp));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	check(fd >= 0 && !fcntl(fd, F_OFD_SETLK, &guard), "its file is held");
+	pid = fork();
+	if (!pid)
+		_exit(use_unjoined(fd));
+	waitpid(pid, &status, 0);
+	check(!status, "a child that cannot join is not counted, which is told: %x", status);
+	gpupart_tenant_list(gp, NULL, 0);
+}
+
 static void body_renamed(const char *arg)
 {
 	static struct gpupart_tenant_process processes[64];
@@ -1373,6 +1421,7 @@ static void simulated_only(void)
 	      "GPUPART_SIM_FIXED_ARGUMENTS=1", NULL);
 	quota("imported", body_import, FOUR, NULL, NULL);
 	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_LAZY_CODE=25165824", NULL);
+	quota("not joined", body_unjoined, NULL, NULL, NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
 	quota("two GPUs' quotas", body_two_quotas, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
