@@ -222,12 +222,14 @@ static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
 	return gpu;
 }
 
-static void begin_async(const void *arguments, void *stream, void *pool, const void *ctx)
+static void begin_async(const void *arguments, void *pool, const void *ctx)
 {
+	void *stream = memory_calls_stream(now.call, arguments);
 	struct memory_gpu *gpu = pool ? memory_gpu_of_pool(pool) : NULL;
 	const struct {
 		void *out;
 		size_t bytes;
+		uint64_t stream;	/* or pool */
 	} *a = arguments;
 	uint64_t credit, named = (uintptr_t)pool;
 	int capturing = 0;
@@ -242,7 +244,7 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 		return;
 	/* The same argument of the other function. */
 	if (!pool && atomic_load_explicit(&streams_cross, memory_order_relaxed))
-		named = (uintptr_t)stream;
+		named = a->stream;
 	memory_gpu_measure_soon(gpu);
 	pool = memory_gpu_pool(gpu, pool);
 	if (!pool)
@@ -339,11 +341,10 @@ static void at_begin(const void *arguments, const void *ctx)
 		begin_free(MEMORY_BY_EXTERNAL, first(arguments));
 		break;
 	case MEMORY_ASYNC:
-		begin_async(arguments, (void *)(uintptr_t)words[2], NULL, ctx);
+		begin_async(arguments, NULL, ctx);
 		break;
 	case MEMORY_ASYNC_POOL:
-		begin_async(arguments, (void *)(uintptr_t)words[3], (void *)(uintptr_t)words[2],
-			    ctx);
+		begin_async(arguments, (void *)(uintptr_t)words[2], ctx);
 		break;
 	case MEMORY_POOL_GOES:
 		memory_gpu_pool_goes((void *)(uintptr_t)first(arguments));
@@ -411,7 +412,7 @@ static void take_back(const void *arguments)
 		break;
 	case MEMORY_ASYNC:
 	case MEMORY_ASYNC_POOL:
-		stream = (void *)(uintptr_t)words[now.call->kind == MEMORY_ASYNC ? 2 : 3];
+		stream = memory_calls_stream(now.call, arguments);
 		/* The pool lets go of it when somebody waits. */
 		if (!cuda->free_async(got, stream))
 			cuda->stream_sync(stream);

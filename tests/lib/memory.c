@@ -714,6 +714,39 @@ static void body_captured(const char *arg)
 
 /* ------------------------------------------------------------------------- sharing */
 
+/* Of a program that was built for each thread's own default stream. */
+static void body_own_streams(const char *arg)
+{
+	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), (*pool_alloc)(CUdeviceptr *, size_t,
+									  CUmemoryPool, CUstream);
+	CUmemoryPool pool;
+	uint64_t address;
+	CUstream stream;
+	CUgraph graph;
+
+	(void)arg;
+	begin();
+	TRY(cu.cuGetProcAddress("cuMemAllocAsync", (void **)&alloc, 12000, 2));
+	TRY(cu.cuGetProcAddress("cuMemAllocFromPoolAsync", (void **)&pool_alloc, 12000, 2));
+	TRY(mem.cuDeviceGetDefaultMemPool(&pool, 0));
+	check((void *)alloc != (void *)mem.cuMemAllocAsync, "functions of another name");
+	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
+		      pool_alloc(&address, 5 * GIB, pool, NULL) == OUT_OF_MEMORY,
+	      "5 GiB are out of memory");
+	/* By that nobody may ask of the old default stream. */
+	TRY(cu.cuStreamCreate(&stream, 0));
+	TRY(cu.cuStreamBeginCapture_v2(stream, 2));
+	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
+		      pool_alloc(&address, 5 * GIB, pool, NULL) == OUT_OF_MEMORY,
+	      "also while another stream is captured");
+	check(!alloc(&address, GIB, NULL), "1 GiB is had");
+	check(!cu.cuStreamEndCapture(stream, &graph) && graph, "which harms no capture");
+	TRY(mem.cuMemFreeAsync(address, CU_STREAM_PER_THREAD));
+	TRY(cu.cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, 2));
+	check(!alloc(&address, 5 * GIB, NULL), "a captured call gets none, and is not refused");
+	check(!cu.cuStreamEndCapture(CU_STREAM_PER_THREAD, &graph) && graph, "and is in a graph");
+}
+
 static void body_import(const char *arg)
 {
 	struct got got = { 0 };
@@ -1421,6 +1454,7 @@ static void simulated_only(void)
 	      "GPUPART_SIM_FIXED_ARGUMENTS=1", NULL);
 	quota("imported", body_import, FOUR, NULL, NULL);
 	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_LAZY_CODE=25165824", NULL);
+	quota("threads' own streams", body_own_streams, FOUR, NULL, NULL);
 	quota("not joined", body_unjoined, NULL, NULL, NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
