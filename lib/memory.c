@@ -749,17 +749,40 @@ static void end_external(const struct cuda_call_params *params)
 
 /* --------------------------------------------------- the end: the driver's own take */
 
-/* Where nobody tells what is ours: what the GPU has more than before. */
+/* What one takes of an H200, measured: Documentation/hardware.md, "Memory". */
+#define CONTEXT_BYTES (518ull << 20)
+
+/*
+ * Where nobody tells what is ours: what the GPU has more than before, if nobody else is on
+ * it. Else it may be the others', who are not to be charged for here: a context is then what
+ * one is known to take, and of other things that is not known. False: so it is.
+ */
+static bool blind_bytes(uint64_t *bytes)
+{
+	const struct memory_gpu *gpu = now.gpu;
+	int nr = memory_real_processes(gpu->pci, gpu->device);
+	uint64_t all;
+
+	if (nr >= 0 && nr <= 1 && now.blind && memory_real_all(gpu->pci, gpu->device, &all)) {
+		*bytes = all > now.before ? all - now.before : 0;
+		return true;
+	}
+	*bytes = CONTEXT_BYTES;
+	return now.call->kind == MEMORY_CTX_MADE || now.call->kind == MEMORY_PRIMARY_MADE;
+}
+
 static int charge_blind(const struct cuda_call_params *params)
 {
 	struct memory_item *item;
-	uint64_t all, bytes;
+	uint64_t bytes;
 
-	if (!now.blind || !memory_real_all(now.gpu->pci, now.gpu->device, &all)) {
+	/* A primary context that was there before. */
+	if (memory_table_find(MEMORY_BY_OWNER, out(params->arguments)))
+		return 0;
+	if (!blind_bytes(&bytes)) {
 		memory_uncounted(now.call->name);
 		return 0;
 	}
-	bytes = all > now.before ? all - now.before : 0;
 	if (!bytes)
 		return 0;
 	if (memory_gpu_charge(now.gpu, bytes))

@@ -601,6 +601,8 @@ const char *gpupart_sim_capture(int device);
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
 /* Bytes of its memory that this process has (UINT64_MAX: a fault), and all. */
 int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all);
+/* How many processes use the GPU; -1 no such GPU. */
+int gpupart_sim_processes(int device);
 /* Launches of this process so far that can never finish. */
 int gpupart_sim_hung(void);
 

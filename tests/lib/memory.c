@@ -1375,6 +1375,37 @@ static void body_blind(const char *arg)
 	check(cu.cuMemAlloc_v2(&address, 4 * GIB) == OUT_OF_MEMORY, "4 GiB are out of memory");
 }
 
+/* There another process gets 1 GiB in each of our calls: it is not charged for here. */
+static void body_blind_others(const char *arg)
+{
+	const uint64_t expected = 518 * MIB;	/* of an H200 */
+	struct gpupart_memory_counters counters;
+	CUcontext second, primary;
+	uint64_t address;
+	CUmodule loaded;
+
+	(void)arg;
+	resolve();
+	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
+	check(charged() == expected, "a context is what one is known to take: %llu MiB",
+	      (unsigned long long)(charged() / MIB));
+	TRY(cu.cuCtxCreate_v2(&second, 0, 0));
+	check(charged() == 2 * expected, "a second one too");
+	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
+	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
+	check(charged() == 3 * expected, "the primary one once");
+	TRY(cu.cuModuleLoadData(&loaded, image));
+	gpupart_memory_counters_get(&counters);
+	check(charged() == 3 * expected && counters.uncounted == 1,
+	      "what a module takes nobody knows, which is told");
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(cu.cuMemAlloc_v2(&address, 2 * GIB));
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
+	TRY(cu.cuCtxDestroy_v2(second));
+	check(charged() == expected + 2 * GIB, "contexts give it back");
+}
+
 /* Workspaces as cuDNN and cuBLAS have them: larger and larger, each before the last goes. */
 static void body_workspaces(const char *arg)
 {
@@ -1424,6 +1455,7 @@ static void body_segments(const char *arg)
 /* --------------------------------------------------------------------------- main */
 
 static char name_variable[64], inject_variable[2200];
+static const char *other_memory;
 
 static void quota(const char *name, void (*body)(const char *), const char *bytes,
 		const char *fault, const char *words)
@@ -1431,7 +1463,7 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 	const char *only = getenv("TEST_ONLY");
 	static char bytes_variable[64];
 	const char *env[] = { "GPUPART_SIM=" BOARD_B, inject_variable, name_variable,
-			      bytes_variable, fault, NULL };
+			      bytes_variable, fault, fault ? other_memory : NULL, NULL };
 	static int nr;
 
 	if (only && strcmp(only, name))
@@ -1458,6 +1490,10 @@ static void simulated_only(void)
 	quota("not joined", body_unjoined, NULL, NULL, NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
+	other_memory = "GPUPART_SIM_OTHER_MEMORY=1073741824";
+	quota("no figure, and others", body_blind_others, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1",
+	      NULL);
+	other_memory = NULL;
 	quota("two GPUs' quotas", body_two_quotas, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
 	quota("two GPUs", body_two_gpus, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
 	quota("others go on while one waits", body_waits, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E,

@@ -960,7 +960,7 @@ static void test_full(void)
 	if (WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 77)
 		tap_skip("a /dev/shm of its own cannot be made here");
 	else
-		tap_ok(!wstatus, "full later on, processes join a tenant that is there; full before, it is refused: %x",
+		tap_ok(!wstatus, "full later on, processes join; full before, it is refused: %x",
 		       wstatus);
 }
 
