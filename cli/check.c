@@ -11,6 +11,7 @@
 #include "check.h"
 #include "child.h"
 #include "cmd.h"
+#include "cuda.h"
 
 #define CHECK_SECONDS 60
 #define NAME_MAX_LEN 63
@@ -40,6 +41,7 @@ static void check_gpu(void *arg, void *result)
 	snprintf(check->key, sizeof(check->key), "%s", found.key);
 	snprintf(check->pci, sizeof(check->pci), "%s",
 		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
+	check->memory = cuda_memory_here(check->pci);
 }
 
 static void check_gpu_alone(void *arg, void *result)

@@ -9,6 +9,7 @@ struct check {
 	int err;
 	char key[20];
 	char pci[20];		/* of the GPU that was checked */
+	uint64_t memory;	/* its bytes; 0: not told */
 	char why[512];
 };
 

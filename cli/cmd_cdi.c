@@ -16,6 +16,7 @@
 #include "out.h"
 #include "paths.h"
 #include "plan_file.h"
+#include "tenants.h"
 #include "whole.h"
 
 /*
@@ -516,6 +517,12 @@ static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_top
 	if (status >= 0)
 		return status;
 	snprintf(cdi->pci, sizeof(cdi->pci), "%s", *check.pci ? check.pci : gpu);
+	for (unsigned int i = 0; i < cdi->nr && status < 0; i++)
+		if (cdi->shares[i].mem)
+			status = tenants_check_size(args, cdi->pci, check.memory,
+						    cdi->shares[i].mem);
+	if (status >= 0)
+		return status;
 	snprintf(cdi->key, sizeof(cdi->key), "%s", check.key);
 	cdi->env = json_array();
 	cdi->nodes = json_array();

@@ -276,10 +276,12 @@ static int prepare(const struct args *args, struct gpupart *gp,
 		status = check_in_child(args, gpu, &check);
 	if (status < 0)
 		status = run_inject(args);
-	if (status >= 0)
-		return status;
 	if (*check.pci)
 		gpu = check.pci;
+	if (status < 0 && wishes->mem)
+		status = tenants_check_size(args, gpu, check.memory, wishes->mem_bytes);
+	if (status >= 0)
+		return status;
 	gpupart_tpcset_format_list(&set, list, sizeof(list));
 	setenv("GPUPART_SET", list, 1);
 	setenv("GPUPART_GPU", gpu, 1);

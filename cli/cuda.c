@@ -165,3 +165,50 @@ int cuda_find_simulated(const char *selector, struct cuda_simulated *found)
 	snprintf(found->why, sizeof(found->why), "libcuda.so.1: %s", why);
 	return err;
 }
+
+struct memory_question {
+	const char *pci;
+	bool simulated;
+};
+
+uint64_t cuda_memory_here(const char *pci)
+{
+	int (*init)(unsigned int), (*by_pci)(int *, const char *), (*total)(size_t *, int);
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	size_t bytes;
+	int device;
+
+	if (!lib)
+		return 0;
+	init = dlsym(lib, "cuInit");
+	by_pci = dlsym(lib, "cuDeviceGetByPCIBusId");
+	total = dlsym(lib, "cuDeviceTotalMem_v2");
+	if (!init || !by_pci || !total || init(0) || by_pci(&device, pci) || total(&bytes, device))
+		return 0;
+	return bytes;
+}
+
+static void ask_memory(void *arg, void *result)
+{
+	const struct memory_question *question = arg;
+	void *lib;
+
+	leave_alone();
+	/* The GPU's address says which it is, whichever this process would see. */
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	lib = dlopen("libcuda.so.1", RTLD_NOW);
+	if (lib && question->simulated == !!dlsym(lib, "gpupart_sim_capture"))
+		*(uint64_t *)result = cuda_memory_here(question->pci);
+}
+
+uint64_t cuda_memory(const char *pci, bool simulated)
+{
+	struct memory_question question = { pci, simulated };
+	uint64_t bytes = 0;
+	char why[128];
+
+	if (child_call(ask_memory, &question, &bytes, sizeof(bytes), PROBE_SECONDS, why,
+		       sizeof(why)))
+		return 0;
+	return bytes;
+}

@@ -4,6 +4,7 @@
 #define GPUPART_CLI_CUDA_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct cuda_probe {
 	char path[256];		/* the file that was loaded */
@@ -31,5 +32,13 @@ int cuda_probe(struct cuda_probe *probe);
  * is not asked anything; -ENODEV no such GPU, -EIO the driver did not start.
  */
 int cuda_find_simulated(const char *selector, struct cuda_simulated *found);
+
+/*
+ * Bytes of memory of the GPU at @pci, as CUDA tells them to programs; 0: not told, which is
+ * also so where @simulated is not what libcuda.so.1 is. cuda_memory_here() asks in this
+ * process, of which CUDA then has a part.
+ */
+uint64_t cuda_memory(const char *pci, bool simulated);
+uint64_t cuda_memory_here(const char *pci);
 
 #endif

@@ -9,11 +9,15 @@
 #include <unistd.h>
 #include "child.h"
 #include "cmd.h"
+#include "cuda.h"
 #include "shown.h"
 #include "tenants.h"
 #include "which_gpu.h"
 
 #define CHANGE_SECONDS 10
+
+/* Of an H200, measured: Documentation/hardware.md, "Memory"; with what is kept for code. */
+#define CONTEXT_BYTES ((518ull + 64) << 20)
 
 /* Some may begin between the question how many there are and the list. */
 #define SPARE 64
@@ -64,7 +68,8 @@ const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes)
 	int i = 0;
 
 	if (bytes < 1024) {
-		snprintf(text, TENANTS_SIZE_STRLEN, "%llu bytes", (unsigned long long)bytes);
+		snprintf(text, TENANTS_SIZE_STRLEN, "%llu byte%s", (unsigned long long)bytes,
+			 bytes == 1 ? "" : "s");
 		return text;
 	}
 	for (; i < 3 && bytes / unit >= 1024; i++)
@@ -78,6 +83,11 @@ const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes)
 			 (unsigned long long)(bytes / unit),
 			 (unsigned long long)(bytes % unit * 100 / unit), units[i]);
 	return text;
+}
+
+static bool is_same(const struct gpupart_tenant *a, const struct gpupart_tenant *b)
+{
+	return a->uid == b->uid && !strcmp(a->name, b->name);
 }
 
 static bool is_of(const struct gpupart_tenant_process *process,
@@ -186,6 +196,22 @@ void tenants_note_above(const char *cmd, const struct gpupart_tenant *tenant)
 			 "tenant %s uses %s of %s, more than %s: nothing is taken away, and what it asks for fails until enough is given back",
 			 tenant->name, tenants_size(used, tenant->used), tenant->pci,
 			 tenants_size(quota, tenant->quota));
+}
+
+int tenants_check_size(const struct args *args, const char *pci, uint64_t memory, uint64_t bytes)
+{
+	char wanted[TENANTS_SIZE_STRLEN], there[TENANTS_SIZE_STRLEN];
+
+	tenants_size(wanted, bytes);
+	if (memory && bytes > memory)
+		return cmd_fail(args->cmd, args->usage_status,
+				"a quota of %s is more than GPU %s has, %s", wanted, pci,
+				tenants_size(there, memory));
+	if (bytes < CONTEXT_BYTES)
+		cmd_note(args->cmd,
+			 "a quota of %s is less than the %s that a context takes on an H200: programs may get none",
+			 wanted, tenants_size(there, CONTEXT_BYTES));
+	return -1;
 }
 
 /* ------------------------------------------------------------------------- changing */
@@ -316,6 +342,30 @@ static int change_others(const struct args *args, struct gpupart *gp,
 	return status < 0 ? EXIT_DONE : status;
 }
 
+/* Whether each of the GPUs that is meant has so much: -1, or a status. */
+static int check_sizes(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
+		       const struct gpupart_tenant *meant, uint64_t bytes)
+{
+	struct which_gpu which = { .gp = gp, .selector = args->gpu };
+	uint64_t memory, least = 0;
+	const char *pci = NULL;
+
+	for (int i = 0; i < tenants->nr; i++) {
+		const struct gpupart_tenant *tenant = &tenants->list[i];
+
+		if (!is_same(tenant, meant) || !*tenant->pci ||
+		    (args->gpu && !which_gpu_is(&which, tenant->pci, "", tenant->simulated,
+						tenant - meant)))
+			continue;
+		memory = cuda_memory(tenant->pci, tenant->simulated);
+		if (!pci || (memory && (!least || memory < least))) {
+			least = memory;
+			pci = tenant->pci;
+		}
+	}
+	return pci ? tenants_check_size(args, pci, least, bytes) : -1;
+}
+
 static int change_all(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
 		      const struct gpupart_tenant *meant, int pid, uint64_t bytes)
 {
@@ -331,8 +381,7 @@ static int change_all(const struct args *args, struct gpupart *gp, const struct 
 		struct change wanted = { .tenant = tenant, .pci = tenant->pci, .bytes = bytes,
 					 .pid = pid };
 
-		if (tenant->uid != meant->uid || strcmp(tenant->name, meant->name) ||
-		    !*tenant->pci)
+		if (!is_same(tenant, meant) || !*tenant->pci)
 			continue;
 		if (args->gpu && !which_gpu_is(&which, tenant->pci, "", tenant->simulated,
 					       tenant - meant)) {
@@ -377,12 +426,14 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 		goto close_gp;
 	meant = find(&tenants, name, number);
 	if (meant)
+		status = check_sizes(args, gp, &tenants, meant, bytes);
+	if (meant && status < 0)
 		status = change_all(args, gp, &tenants, meant, number, bytes);
-	else if (pid)
+	else if (!meant && pid)
 		status = cmd_fail(args->cmd, EXIT_USAGE,
 				  "process %d has no memory quota: it was started without --mem, or has not called cuInit: see 'gpupart ps'",
 				  number);
-	else
+	else if (!meant)
 		status = cmd_fail(args->cmd, EXIT_USAGE,
 				  "'%s' is the name of no tenant of yours: it was started without --mem, or does not run: see 'gpupart ps'",
 				  name);

@@ -723,7 +723,8 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes);
 /* What became of this process's calls that get memory, since it is in a tenant. */
 struct gpupart_memory_counters {
 	uint64_t refused;	/* out of memory by the quota */
-	uint64_t uncounted;	/* may have got memory that is not counted; others see it, too */
+	/* May have got memory that is not counted; others see it, too, of who is in a tenant. */
+	uint64_t uncounted;
 	const char *uncounted_call;	/* the last of those, or NULL; lives for ever */
 };
 

@@ -280,6 +280,7 @@ struct cuda_api {
 	int (*sim_gpu_info)(int device, char pci[20], char uuid[48]);
 	/* Bytes of its memory that this process has, and all. */
 	int (*sim_memory)(int device, uint64_t *own, uint64_t *all);
+	int (*sim_processes)(int device);
 };
 
 /*

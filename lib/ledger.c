@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "control_shared.h"
-#include "fsize.h"
 #include "ledger_file.h"
 
 /* In pages of its own, that the child of a fork finds empty. */
@@ -43,6 +42,9 @@ static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespa
 {
 	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed);
 
+	/* Whatever the file says. */
+	if (nr > LEDGER_MAX_SLOTS)
+		nr = LEDGER_MAX_SLOTS;
 	for (uint32_t i = 0; i < nr; i++) {
 		struct ledger_slot *slot = &block->slots[i];
 
@@ -73,21 +75,15 @@ static void fill_slot(struct ledger_slot *slot, uint64_t own_namespace)
 static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
 {
 	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed), i = 0;
-	struct fsize_guard guard;
 	int err;
 
 	while (i < LEDGER_MAX_SLOTS && !ledger_file_lock(fd, LEDGER_LOCK_OF(i)))
 		i++;
 	if (i == LEDGER_MAX_SLOTS)
 		return -EUSERS;
-	if (i >= nr) {
-		/* Memory that is not there when it is written would end the program. */
-		fsize_guard_begin(&guard);
-		err = posix_fallocate(fd, 0, LEDGER_END_OF(i + 1));
-		fsize_guard_end(&guard);
-		if (err)
-			return -err;
-	}
+	err = i >= nr ? ledger_file_make_room(fd, i + 1) : 0;
+	if (err)
+		return err;
 	fill_slot(&block->slots[i], own_namespace);
 	if (i >= nr)
 		atomic_store(&block->header.nr_slots, i + 1);
@@ -463,16 +459,17 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes)
 		;
 }
 
-void ledger_note_uncounted(struct ledger *ledger)
+void ledger_tell_uncounted(struct ledger *ledger, uint64_t nr)
 {
-	if (ledger->block)
-		atomic_fetch_add_explicit(&ledger->slot->uncounted, 1, memory_order_relaxed);
-}
+	uint64_t told;
 
-uint64_t ledger_uncounted(struct ledger *ledger)
-{
-	return ledger->block ?
-		atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed) : 0;
+	if (!ledger->block)
+		return;
+	told = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
+	/* Another thread may have told of later ones. */
+	while (told < nr &&
+	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &told, nr))
+		;
 }
 
 uint64_t ledger_used(struct ledger *ledger, int gpu)

@@ -72,9 +72,8 @@ void ledger_charge_always(struct ledger *ledger, int gpu, uint64_t bytes);
 /* Of what this process was charged for; never below zero. */
 void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
 
-/* A call of this process may have got memory that is not charged; and how many did. */
-void ledger_note_uncounted(struct ledger *ledger);
-uint64_t ledger_uncounted(struct ledger *ledger);
+/* So many calls of this process, up to now, may have got memory that is not charged. */
+void ledger_tell_uncounted(struct ledger *ledger, uint64_t nr);
 
 /*
  * In bytes; 0: no quota, everything fits. Holds for charges from now on, of every process;

@@ -115,6 +115,20 @@ bool ledger_file_good(const struct ledger_header *header, off_t size, const char
 	       nr_slots <= LEDGER_MAX_SLOTS && size >= LEDGER_END_OF(nr_slots);
 }
 
+int ledger_file_make_room(int fd, uint32_t nr_slots)
+{
+	struct fsize_guard guard;
+	int err;
+
+	if (nr_slots > LEDGER_MAX_SLOTS)
+		nr_slots = LEDGER_MAX_SLOTS;
+	/* Memory that is not there when it is written would end the program. */
+	fsize_guard_begin(&guard);
+	err = posix_fallocate(fd, 0, LEDGER_END_OF(nr_slots));
+	fsize_guard_end(&guard);
+	return -err;
+}
+
 /* An empty ledger in a file that nobody is in. */
 static int make_empty(int fd, const char *tenant)
 {
@@ -126,9 +140,9 @@ static int make_empty(int fd, const char *tenant)
 	atomic_init(&header.magic, LEDGER_MAGIC);
 	fsize_guard_begin(&guard);
 	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
-	/* Memory that is not there when it is written would end the program. */
+	/* Refused now, and not when it is too late to say so: the program runs. */
 	if (!err)
-		err = posix_fallocate(fd, 0, LEDGER_END_OF(0));
+		err = -ledger_file_make_room(fd, LEDGER_ROOM);
 	/* The magic number last, since we may die in between. */
 	if (!err && pwrite(fd, (char *)&header + sizeof(header.magic),
 			   sizeof(header) - sizeof(header.magic),

@@ -12,6 +12,7 @@
 /* Another layout is another version. */
 #define LEDGER_MAGIC	0x34726764656cu	/* "ledgr4", little endian */
 #define LEDGER_WAIT_MS	5000
+#define LEDGER_ROOM	64	/* slots beyond those taken, for which there is room at first */
 
 /* Locks of open file descriptions: byte 0 is the guard, the others are slots. */
 #define LEDGER_GUARD		0
@@ -79,6 +80,9 @@ int ledger_file_open_read(uid_t uid, const char *tenant);
 
 /* Whether @header, of a file of @size bytes, is one of this version's and of @tenant. */
 bool ledger_file_good(const struct ledger_header *header, off_t size, const char *tenant);
+
+/* Makes room in the file for @nr_slots slots, which may then be written: 0 or -errno. */
+int ledger_file_make_room(int fd, uint32_t nr_slots);
 
 /* The index of a GPU, -ENOENT; and, under the guard, of one that is added, -ENOSPC. */
 int ledger_file_find_gpu(const struct ledger_header *header, const char *pci);

@@ -202,7 +202,10 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 	header = mmap(NULL, sizeof(*header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (header == MAP_FAILED)
 		gpu = -errno;
-	else if (pci)
+	/* Who begins a program with it is told when that one could not join. */
+	else if (make)
+		gpu = ledger_file_make_room(fd, atomic_load(&header->nr_slots) + LEDGER_ROOM);
+	if (gpu >= 0 && pci)
 		gpu = ledger_file_add_gpu(header, pci);
 	if (gpu >= 0) {
 		old = pci ? atomic_exchange(&header->gpus[gpu].quota, bytes) : 0;

@@ -26,7 +26,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(start_lock);
 static const struct cuda_api *cuda;
 static atomic_bool on;
-static atomic_ulong nr_refused;
+static atomic_ulong nr_refused, nr_uncounted;
 static _Atomic(const char *) uncounted_name;
 static atomic_bool graphs_watched;
 
@@ -43,6 +43,7 @@ static _Thread_local struct {
 	struct memory_item *taken;
 	struct memory_change change;
 	bool refused, in_flight, blind;
+	bool lost;		/* nobody knows of which GPU: uncounted, if it gets any */
 } now;
 
 /* Functions that we call are not the program's. */
@@ -66,21 +67,30 @@ static void take_turn(void)
 
 void memory_uncounted(const char *name)
 {
-	/* In the tenant's file, where others see it. */
-	ledger_note_uncounted(tenant_ledger());
+	unsigned long nr = atomic_fetch_add(&nr_uncounted, 1) + 1;
+
+	/* In the tenant's file, where others see it; if we are in that. */
+	ledger_tell_uncounted(tenant_ledger(), nr);
 	if (name)
 		atomic_store(&uncounted_name, name);
 }
 
 /* ------------------------------------------------------------------ which GPU it is */
 
+/* NULL: there is none, or the tenant's file cannot be joined: what is got is not counted. */
 static struct memory_gpu *gpu_by_device(int device)
 {
-	struct memory_gpu *gpu = memory_gpu_of_device(device);
+	struct memory_gpu *gpu = memory_gpu_known(device);
 	int count;
 
-	if (gpu && !device && !atomic_load_explicit(&only_gpu, memory_order_relaxed) &&
-	    !cuda->device_count(&count) && count == 1)
+	if (gpu)
+		return gpu;
+	gpu = memory_gpu_of_device(device);
+	if (!gpu)
+		return NULL;
+	/* Of the time when it could not be joined. */
+	ledger_tell_uncounted(tenant_ledger(), atomic_load(&nr_uncounted));
+	if (!device && !cuda->device_count(&count) && count == 1)
 		atomic_store_explicit(&only_gpu, gpu, memory_order_release);
 	return gpu;
 }
@@ -146,7 +156,10 @@ static void begin_allocation(const void *arguments)
 	struct memory_gpu *gpu = device < 0 ? gpu_now() : gpu_by_device(device);
 	uint64_t bytes;
 
-	if (!gpu || !memory_calls_on_gpu(now.call, arguments))
+	if (!memory_calls_on_gpu(now.call, arguments))
+		return;
+	now.lost = !gpu;
+	if (!gpu)
 		return;
 	bytes = memory_gpu_rounded(memory_calls_bytes(now.call, arguments));
 	memory_gpu_measure_soon(gpu);
@@ -209,12 +222,14 @@ static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
 	return gpu;
 }
 
-static void begin_async(const void *arguments, void *stream, void *pool, const void *ctx)
+static void begin_async(const void *arguments, void *pool, const void *ctx)
 {
+	void *stream = memory_calls_stream(now.call, arguments);
 	struct memory_gpu *gpu = pool ? memory_gpu_of_pool(pool) : NULL;
 	const struct {
 		void *out;
 		size_t bytes;
+		uint64_t stream;	/* or pool */
 	} *a = arguments;
 	uint64_t credit, named = (uintptr_t)pool;
 	int capturing = 0;
@@ -224,11 +239,12 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 		return;
 	if (!gpu)
 		gpu = gpu_of_stream(stream, ctx);
+	now.lost = !gpu;
 	if (!gpu)
 		return;
 	/* The same argument of the other function. */
 	if (!pool && atomic_load_explicit(&streams_cross, memory_order_relaxed))
-		named = (uintptr_t)stream;
+		named = a->stream;
 	memory_gpu_measure_soon(gpu);
 	pool = memory_gpu_pool(gpu, pool);
 	if (!pool)
@@ -254,6 +270,7 @@ static void begin_own(struct memory_gpu *gpu)
 {
 	int err;
 
+	now.lost = !gpu;
 	if (!gpu)
 		return;
 	now.gpu = gpu;
@@ -324,11 +341,10 @@ static void at_begin(const void *arguments, const void *ctx)
 		begin_free(MEMORY_BY_EXTERNAL, first(arguments));
 		break;
 	case MEMORY_ASYNC:
-		begin_async(arguments, (void *)(uintptr_t)words[2], NULL, ctx);
+		begin_async(arguments, NULL, ctx);
 		break;
 	case MEMORY_ASYNC_POOL:
-		begin_async(arguments, (void *)(uintptr_t)words[3], (void *)(uintptr_t)words[2],
-			    ctx);
+		begin_async(arguments, (void *)(uintptr_t)words[2], ctx);
 		break;
 	case MEMORY_POOL_GOES:
 		memory_gpu_pool_goes((void *)(uintptr_t)first(arguments));
@@ -396,7 +412,7 @@ static void take_back(const void *arguments)
 		break;
 	case MEMORY_ASYNC:
 	case MEMORY_ASYNC_POOL:
-		stream = (void *)(uintptr_t)words[now.call->kind == MEMORY_ASYNC ? 2 : 3];
+		stream = memory_calls_stream(now.call, arguments);
 		/* The pool lets go of it when somebody waits. */
 		if (!cuda->free_async(got, stream))
 			cuda->stream_sync(stream);
@@ -555,6 +571,8 @@ static __attribute__((noinline)) void new_slab(const struct cuda_call_params *pa
 		err = memory_gpu_slab(gpu, address, params->ctx);
 	}
 	pthread_mutex_unlock(&lock);
+	if (!gpu)
+		memory_uncounted(params->name);
 	if (err) {
 		cuda->mem_free(address);
 		*(uint64_t *)(uintptr_t)first(params->arguments) = 0;
@@ -711,8 +729,10 @@ static void end_external(const struct cuda_call_params *params)
 	uint64_t bytes;
 
 	now.gpu = gpu_now();
-	if (!now.gpu)
+	if (!now.gpu) {
+		memory_uncounted(now.call->name);
 		return;
+	}
 	bytes = memory_gpu_rounded((*descriptor)->bytes);
 	if (memory_gpu_charge(now.gpu, bytes)) {
 		undo(params->arguments);
@@ -729,17 +749,40 @@ static void end_external(const struct cuda_call_params *params)
 
 /* --------------------------------------------------- the end: the driver's own take */
 
-/* Where nobody tells what is ours: what the GPU has more than before. */
+/* What one takes of an H200, measured: Documentation/hardware.md, "Memory". */
+#define CONTEXT_BYTES (518ull << 20)
+
+/*
+ * Where nobody tells what is ours: what the GPU has more than before, if nobody else is on
+ * it. Else it may be the others', who are not to be charged for here: a context is then what
+ * one is known to take, and of other things that is not known. False: so it is.
+ */
+static bool blind_bytes(uint64_t *bytes)
+{
+	const struct memory_gpu *gpu = now.gpu;
+	int nr = memory_real_processes(gpu->pci, gpu->device);
+	uint64_t all;
+
+	if (nr >= 0 && nr <= 1 && now.blind && memory_real_all(gpu->pci, gpu->device, &all)) {
+		*bytes = all > now.before ? all - now.before : 0;
+		return true;
+	}
+	*bytes = CONTEXT_BYTES;
+	return now.call->kind == MEMORY_CTX_MADE || now.call->kind == MEMORY_PRIMARY_MADE;
+}
+
 static int charge_blind(const struct cuda_call_params *params)
 {
 	struct memory_item *item;
-	uint64_t all, bytes;
+	uint64_t bytes;
 
-	if (!now.blind || !memory_real_all(now.gpu->pci, now.gpu->device, &all)) {
+	/* A primary context that was there before. */
+	if (memory_table_find(MEMORY_BY_OWNER, out(params->arguments)))
+		return 0;
+	if (!blind_bytes(&bytes)) {
 		memory_uncounted(now.call->name);
 		return 0;
 	}
-	bytes = all > now.before ? all - now.before : 0;
 	if (!bytes)
 		return 0;
 	if (memory_gpu_charge(now.gpu, bytes))
@@ -912,6 +955,8 @@ static void end_graph_made(const uint64_t *words)
 		return;
 	bytes = graph_bytes((void *)(uintptr_t)words[1], &device, 0);
 	now.gpu = bytes ? gpu_by_device(device) : NULL;
+	if (bytes && !now.gpu)
+		memory_uncounted(now.call->name);
 	if (!now.gpu)
 		return;
 	now.gpu->has_graphs = true;
@@ -1067,6 +1112,11 @@ static void at_end(const struct cuda_call_params *params)
 		refused(params);
 		return;
 	}
+	if (now.lost) {
+		if (!*params->result)
+			memory_uncounted(now.call->name);
+		return;
+	}
 	switch ((enum memory_kind)now.call->kind) {
 	case MEMORY_LINEAR:
 	case MEMORY_PITCH:
@@ -1131,7 +1181,7 @@ static void begin(const struct memory_call *call, const void *arguments, const v
 	at_begin(arguments, ctx);
 	if (!is_async(call))
 		return;
-	if (now.gpu)
+	if (now.gpu || now.lost)
 		memory_quick.cbid = 0;
 	else
 		now.call = NULL;
@@ -1180,6 +1230,8 @@ static void after_fork(void)
 {
 	if (memory_gpu_any())
 		atomic_store(&on, false);
+	memory_gpu_forked();
+	atomic_store(&nr_uncounted, 0);
 }
 
 /* Once; without a driver there is nothing to count. */
@@ -1217,6 +1269,6 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
 void gpupart_memory_counters_get(struct gpupart_memory_counters *counters)
 {
 	counters->refused = atomic_load(&nr_refused);
-	counters->uncounted = tenant_ledger() ? ledger_uncounted(tenant_ledger()) : 0;
+	counters->uncounted = atomic_load(&nr_uncounted);
 	counters->uncounted_call = atomic_load(&uncounted_name);
 }

@@ -31,9 +31,9 @@ static const struct memory_call calls[] = {
 	{ 485, MEMORY_EXTERNAL, false, "cuImportExternalMemory", 0 },
 	{ 488, MEMORY_EXTERNAL_FREE, false, "cuDestroyExternalMemory", 0 },
 	{ 598, MEMORY_ASYNC, false, "cuMemAllocAsync", 0 },
-	{ 599, MEMORY_ASYNC, false, "cuMemAllocAsync_ptsz", 0 },
+	{ 599, MEMORY_ASYNC, false, "cuMemAllocAsync_ptsz", MEMORY_OWN_STREAM },
 	{ 611, MEMORY_ASYNC_POOL, false, "cuMemAllocFromPoolAsync", 0 },
-	{ 612, MEMORY_ASYNC_POOL, false, "cuMemAllocFromPoolAsync_ptsz", 0 },
+	{ 612, MEMORY_ASYNC_POOL, false, "cuMemAllocFromPoolAsync_ptsz", MEMORY_OWN_STREAM },
 	{ 607, MEMORY_POOL_MADE, false, "cuMemPoolCreate", 0 },
 	{ 608, MEMORY_POOL_GOES, false, "cuMemPoolDestroy", 0 },
 	{ 602, MEMORY_POOL_CHANGED, false, "cuMemPoolTrimTo", 0 },
@@ -281,6 +281,13 @@ uint64_t memory_calls_bytes(const struct memory_call *call, const void *argument
 	default:
 		return linear->bytes;
 	}
+}
+
+void *memory_calls_stream(const struct memory_call *call, const void *arguments)
+{
+	void *const *words = arguments, *stream = words[call->kind == MEMORY_ASYNC ? 2 : 3];
+
+	return !stream && call->device_at == MEMORY_OWN_STREAM ? CUDA_STREAM_PER_THREAD : stream;
 }
 
 bool memory_calls_on_gpu(const struct memory_call *call, const void *arguments)

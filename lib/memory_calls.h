@@ -34,12 +34,15 @@ enum memory_kind {
 	MEMORY_UNCOUNTED,
 };
 
+#define MEMORY_OWN_STREAM 1	/* stream 0 is the thread's own */
+
 struct memory_call {
 	uint16_t cbid;
 	uint8_t kind;
 	bool later;		/* on the way of launches: watched once it must be */
 	const char *name;
-	uint8_t device_at;	/* of contexts: where CUDA's number of the GPU is, in bytes */
+	/* Of contexts: where CUDA's number of the GPU is, in bytes; or MEMORY_OWN_STREAM. */
+	uint8_t device_at;
 };
 
 /* The @n'th of the functions, or NULL after the last. */
@@ -76,6 +79,9 @@ static inline bool memory_calls_shared(const struct memory_call *call)
 
 /* What one of MEMORY_LINEAR to MEMORY_LAST_ALLOCATION asks for; UINT64_MAX: no GPU has it. */
 uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments);
+
+/* In whose order one of MEMORY_ASYNC or MEMORY_ASYNC_POOL is: 0 may be the thread's own. */
+void *memory_calls_stream(const struct memory_call *call, const void *arguments);
 
 /* Whether it asks for memory of a GPU, and not for a host's, a name without any memory. */
 bool memory_calls_on_gpu(const struct memory_call *call, const void *arguments);

@@ -38,6 +38,11 @@ static pthread_mutex_t *turn;
 atomic_uint memory_gpu_epoch;
 static _Atomic(struct memory_gpu *) by_device[MEMORY_MAX_DEVICES];
 
+/* The ledger is not tried before, after a failure that may have been waiting all along. */
+#define REST_FACTOR	10
+#define REST_LEAST_NS	1000000000ull
+static uint64_t rest_until;
+
 void memory_gpu_start(const struct cuda_api *api, pthread_mutex_t *lock)
 {
 	cuda = api;
@@ -58,6 +63,28 @@ bool memory_gpu_any(void)
 	return false;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static bool join(struct memory_gpu *gpu)
+{
+	uint64_t begun = now_ns(), ended;
+
+	if (begun < rest_until)
+		return false;
+	gpu->index = tenant_gpu(gpu->pci);
+	if (gpu->index >= 0)
+		return true;
+	ended = now_ns();
+	rest_until = ended + REST_FACTOR * (ended - begun) + REST_LEAST_NS;
+	return false;
+}
+
 static bool identify(struct memory_gpu *gpu)
 {
 	size_t total;
@@ -69,8 +96,12 @@ static bool identify(struct memory_gpu *gpu)
 		if (*c >= 'A' && *c <= 'F')
 			*c += 'a' - 'A';
 	gpu->total = total;
-	gpu->index = tenant_gpu(gpu->pci);
-	return gpu->index >= 0;
+	return join(gpu);
+}
+
+void memory_gpu_forked(void)
+{
+	rest_until = 0;
 }
 
 struct memory_gpu *memory_gpu_of_device(int device)
@@ -289,14 +320,6 @@ void memory_gpu_drop_empty(struct memory_gpu *gpu)
 }
 
 /* ------------------------------------------------------------------------ measuring */
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
 
 /* Whether pools keep anything that nobody uses. */
 static bool pools_unused(const struct memory_gpu *gpu)

@@ -49,8 +49,13 @@ struct memory_gpu {
  */
 void memory_gpu_start(const struct cuda_api *cuda, pthread_mutex_t *lock);
 
-/* NULL: no such device, or no room in the ledger. Calls the driver at first. */
+/*
+ * NULL: no such device, or the ledger cannot be joined for it, which may take some s; then it
+ * is not tried again for ten times as long. Calls the driver at first.
+ */
 struct memory_gpu *memory_gpu_of_device(int device);
+/* In the child of a fork: what could not be joined then may be now. */
+void memory_gpu_forked(void);
 /* Whether it found any, ever. */
 bool memory_gpu_any(void);
 /* Found by memory_gpu_of_device() before; without the lock. */

@@ -29,6 +29,7 @@ static int (*find)(const char *pci, void **device);
 static int (*list)(void *device, unsigned int *nr, struct process_info *infos);
 static int (*info)(void *device, struct memory_info *memory);
 static int (*simulated)(int device, uint64_t *own, uint64_t *all);
+static int (*simulated_processes)(int device);
 
 /* ------------------------------------------------------------- the library's own symbols */
 
@@ -122,6 +123,7 @@ void memory_real_open(const struct cuda_api *cuda)
 	void *lib;
 
 	simulated = cuda->sim_memory;
+	simulated_processes = cuda->sim_processes;
 	if (cuda->sim_capture)
 		return;
 	/* Never closed: the program may use it as well. */
@@ -167,4 +169,17 @@ bool memory_real_all(const char *pci, int device, uint64_t *bytes)
 		return false;
 	*bytes = memory.used;
 	return true;
+}
+
+int memory_real_processes(const char *pci, int device)
+{
+	struct process_info infos[MAX_PROCESSES];
+	unsigned int nr = MAX_PROCESSES;
+	void *handle;
+
+	if (simulated_processes)
+		return simulated_processes(device);
+	if (!find || !list || find(pci, &handle) || list(handle, &nr, infos))
+		return -1;
+	return nr;
 }

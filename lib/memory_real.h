@@ -21,4 +21,7 @@ int memory_real_own(const char *pci, int device, uint64_t *bytes);
 /* Bytes that all have. */
 bool memory_real_all(const char *pci, int device, uint64_t *bytes);
 
+/* How many processes have some, this one among them or not; -1: nobody tells. */
+int memory_real_processes(const char *pci, int device);
+
 #endif

@@ -299,6 +299,10 @@ class Error(OSError):
         return self.strerror or ""
 
 
+class _Pointer(int):
+    """A C object's address that the library gave: nothing else is taken for one."""
+
+
 class _Context:
     """One for each thread, as the library asks for; it holds the last sentence."""
 
@@ -652,8 +656,10 @@ class Topology:
     gpupart.Error: GPC 9 is not there: this GPU has GPCs 0-7
     """
 
-    def __init__(self, pointer: int, keeps: Any = None) -> None:
+    def __init__(self, pointer: _Pointer, keeps: Any = None) -> None:
         """Not to be called: see open(), and Gpu.topology."""
+        if not isinstance(pointer, _Pointer):
+            raise TypeError(f"Topology({pointer!r}): wants Topology.open(), or Gpu.topology")
         self._pointer = pointer
         self._keeps = keeps
         lib = _lib
@@ -692,7 +698,7 @@ class Topology:
         _done(_lib.gpupart_topology_open(_thread.context, _bytes(source), _bytes(gpu),
                                          byref(pointer)))
         assert pointer.value
-        topology = cls(pointer.value)
+        topology = cls(_Pointer(pointer.value))
         weakref.finalize(topology, _lib.gpupart_topology_close, pointer.value).atexit = False
         return topology
 
@@ -1012,11 +1018,13 @@ class Gpu:
     _by_name: dict[Optional[str], Gpu] = {}
     _by_pointer: dict[int, Gpu] = {}
 
-    def __init__(self, pointer: int) -> None:
+    def __init__(self, pointer: _Pointer) -> None:
         """Not to be called: see attach()."""
+        if not isinstance(pointer, _Pointer):
+            raise TypeError(f"Gpu({pointer!r}): wants attach()")
         self._pointer = pointer
         #: The topology it was attached with.
-        self.topology = Topology(_lib.gpupart_gpu_topology(pointer), self)
+        self.topology = Topology(_Pointer(_lib.gpupart_gpu_topology(pointer)), self)
 
     @classmethod
     def attach(cls, gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None) -> Gpu:
@@ -1040,7 +1048,7 @@ class Gpu:
             _done(_lib.gpupart_attach(_thread.context, _bytes(gpu), byref(pointer)))
             assert pointer.value
             known = cls._by_pointer.get(pointer.value) or cls._by_pointer.setdefault(
-                pointer.value, cls(pointer.value))
+                pointer.value, cls(_Pointer(pointer.value)))
             cls._by_name[gpu] = known
         if memory is not None:
             known._limit_memory(memory)

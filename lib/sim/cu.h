@@ -561,6 +561,9 @@ CUresult cuDestroyExternalMemory(CUexternalMemory memory);
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
 				 CUstream stream);
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream);
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+				      CUstream stream);
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const struct cu_pool_properties *properties);
 CUresult cuMemPoolDestroy(CUmemoryPool pool);
@@ -598,6 +601,8 @@ const char *gpupart_sim_capture(int device);
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
 /* Bytes of its memory that this process has (UINT64_MAX: a fault), and all. */
 int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all);
+/* How many processes use the GPU; -1 no such GPU. */
+int gpupart_sim_processes(int device);
 /* Launches of this process so far that can never finish. */
 int gpupart_sim_hung(void);
 

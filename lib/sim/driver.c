@@ -458,12 +458,24 @@ int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48])
 int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all)
 {
 	struct sim_gpu *gpu = gpu_get(device);
+	static uint64_t others;
 
 	if (!gpu || !own || !all)
 		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
 	sim_enter();
-	*all = gpu->memory_taken;
+	/* The other process has more each time that somebody looks. */
+	others += sim_faults()->other_memory;
+	*all = gpu->memory_taken + others;
 	*own = sim_faults()->no_memory_figure ? UINT64_MAX : gpu->memory_taken;
 	sim_leave();
 	return CUDA_SUCCESS;
+}
+
+int gpupart_sim_processes(int device)
+{
+	struct sim_gpu *gpu = gpu_get(device);
+
+	if (!gpu)
+		return -1;
+	return (gpu->memory_taken > 0) + (sim_faults()->other_memory > 0);
 }

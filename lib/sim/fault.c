@@ -83,6 +83,7 @@ static void fault_setup(void)
 	faults.move_tmd = number("GPUPART_SIM_MOVE_TMD", 0);
 	faults.fixed_arguments = number("GPUPART_SIM_FIXED_ARGUMENTS", 0);
 	faults.no_memory_figure = number("GPUPART_SIM_NO_MEMORY_FIGURE", 0);
+	faults.other_memory = number("GPUPART_SIM_OTHER_MEMORY", 0);
 	faults.memory = number("GPUPART_SIM_MEMORY", H200_MEMORY);
 	faults.lazy_code = number("GPUPART_SIM_LAZY_CODE", 0);
 	faults.host_clock = number("GPUPART_SIM_HOST_CLOCK", 0);

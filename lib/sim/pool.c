@@ -176,33 +176,57 @@ static CUresult allocate(uint64_t *address, uint64_t bytes, struct sim_pool *poo
 	return error;
 }
 
+struct async_args {
+	CUdeviceptr *address;
+	size_t bytes;
+	CUstream stream;
+};
+
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
 {
-	struct args {
-		CUdeviceptr *address;
-		size_t bytes;
-		CUstream stream;
-	};
-
-	return API_CALL_CHANGED(cuMemAllocAsync, struct args, args,
+	return API_CALL_CHANGED(cuMemAllocAsync, struct async_args, args,
 				allocate(args.address, args.bytes, NULL, args.stream), address,
 				bytes, stream);
+}
+
+static CUstream own_of(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
+{
+	return API_CALL_CHANGED(cuMemAllocAsync_ptsz, struct async_args, args,
+				allocate(args.address, args.bytes, NULL, own_of(args.stream)),
+				address, bytes, stream);
+}
+
+struct pool_args {
+	CUdeviceptr *address;
+	size_t bytes;
+	CUmemoryPool pool;
+	CUstream stream;
+};
+
+static CUresult allocate_from(const struct pool_args *args, CUstream stream)
+{
+	return args->pool ? allocate(args->address, args->bytes, args->pool, stream) :
+			    CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
 				 CUstream stream)
 {
-	struct args {
-		CUdeviceptr *address;
-		size_t bytes;
-		CUmemoryPool pool;
-		CUstream stream;
-	};
+	return API_CALL_CHANGED(cuMemAllocFromPoolAsync, struct pool_args, args,
+				allocate_from(&args, args.stream), address, bytes, pool, stream);
+}
 
-	return API_CALL_CHANGED(cuMemAllocFromPoolAsync, struct args, args,
-				args.pool ? allocate(args.address, args.bytes, args.pool,
-						     args.stream) : CUDA_ERROR_INVALID_VALUE,
-				address, bytes, pool, stream);
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+				      CUstream stream)
+{
+	return API_CALL_CHANGED(cuMemAllocFromPoolAsync_ptsz, struct pool_args, args,
+				allocate_from(&args, own_of(args.stream)), address, bytes, pool,
+				stream);
 }
 
 static CUresult free_async(uint64_t address, CUstream handle)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Entry points by name. Must not know what they do. */
+#include <stdio.h>
 #include <string.h>
 #include "sim.h"
+
+#define CU_PROC_PER_THREAD 2	/* default streams are each thread's own */
 
 #define FOUND		0
 #define NOT_FOUND	1
@@ -84,6 +87,7 @@ static const struct {
 	PLAIN(cuMemExportToShareableHandle), PLAIN(cuMemImportFromShareableHandle),
 	PLAIN(cuIpcGetMemHandle), V2(cuIpcOpenMemHandle, 11000), PLAIN(cuIpcCloseMemHandle),
 	PLAIN(cuImportExternalMemory), PLAIN(cuDestroyExternalMemory), PLAIN(cuMemAllocAsync),
+	PLAIN(cuMemAllocAsync_ptsz), PLAIN(cuMemAllocFromPoolAsync_ptsz),
 	PLAIN(cuMemAllocFromPoolAsync), PLAIN(cuMemFreeAsync), PLAIN(cuMemPoolCreate),
 	PLAIN(cuMemPoolDestroy), PLAIN(cuMemPoolTrimTo), PLAIN(cuMemPoolSetAttribute),
 	PLAIN(cuMemPoolGetAttribute), PLAIN(cuDeviceGetDefaultMemPool), PLAIN(cuDeviceGetMemPool),
@@ -120,12 +124,18 @@ static void *find(const char *symbol, int version, int *status)
 CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
 			     int *status)
 {
+	char own[128];
 	int what;
 
-	(void)flags;	/* per-thread default streams by another name are not simulated */
 	if (!symbol || !function)
 		return CUDA_ERROR_INVALID_VALUE;
-	*function = find(symbol, version, &what);
+	*function = NULL;
+	/* Not every function that has such a form is simulated in it. */
+	snprintf(own, sizeof(own), "%s_ptsz", symbol);
+	if (flags & CU_PROC_PER_THREAD)
+		*function = find(own, version, &what);
+	if (!*function)
+		*function = find(symbol, version, &what);
 	if (status)
 		*status = what;
 	return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;

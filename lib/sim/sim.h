@@ -285,6 +285,7 @@ struct sim_faults {
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock;
 	bool fixed_arguments, no_memory_figure;
+	uint64_t other_memory;		/* bytes that another process gets each time one looks */
 	uint64_t memory;		/* bytes of every GPU */
 	uint64_t lazy_code;		/* bytes that a function's first launch takes */
 	int nr_clusters;		/* what there is said to be room for; 0: what there is */

@@ -27,8 +27,7 @@ int main(int argc, char **argv)
 	gpu = ledger_gpu(ledger, getenv("GPUPART_GPU"));
 	ledger_set_quota_first(ledger, gpu, strtoull(getenv("GPUPART_MEM"), NULL, 10));
 	err = ledger_charge(ledger, gpu, strtoull(argv[1], NULL, 10));
-	for (int i = getenv("UNCOUNTED") ? atoi(getenv("UNCOUNTED")) : 0; i; i--)
-		ledger_note_uncounted(ledger);
+	ledger_tell_uncounted(ledger, getenv("UNCOUNTED") ? atoi(getenv("UNCOUNTED")) : 0);
 	printf("%s\n", err ? strerror(-err) : "ok");
 	fflush(stdout);
 	while (!err && !access(argv[2], F_OK))
@@ -94,6 +93,20 @@ else
 	skip "no C compiler"
 fi
 
+# ----------------------------------------------- more than there is, less than it takes
+small="is less than the 582 MiB that a context takes on an H200: programs may get none"
+refused 125 "a quota of 200 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" run -i $h200 --mem 200G --name $name -- true
+is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "and begins no tenant"
+refused 2 "a quota of 200 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" cdi -i $h200 --mem 200G --name $name
+try run -i $h200 --mem 143771M -- true
+is "$status $(grep -c quota "$tmp/err")" "0 0" "all of the GPU is a quota like others"
+try run -i $h200 --mem 1 -- true
+is "$status $(grep quota "$tmp/err")" "0 gpupart run: a quota of 1 byte $small" "less than a context takes is said, and taken"
+try run -i $h200 --mem 582M -- true
+is "$status $(grep -c quota "$tmp/err")" "0 0" "as much is not"
+try cdi -i $h200 --mem 100M --name $name
+is "$status $(grep quota "$tmp/err")" "0 gpupart cdi: a quota of 100 MiB $small" "cdi says it, too"
+
 # ---------------------------------------------------------------- a tenant of several
 start 1 600 --mem 1000 --name $name
 is "$(cat "$tmp/said.1")" ok "a program uses 600 bytes of 1000"
@@ -107,7 +120,7 @@ start 2 500 --mem 1000 --name $name
 is "$(cat "$tmp/said.2")" "Cannot allocate memory" "500 more in another run of that name do not fit"
 end 2
 start 2 400 --mem 1000 --name $name
-is "$(cat "$tmp/said.2")$(grep -v simulated "$tmp/err.2")" ok "400 do"
+is "$(cat "$tmp/said.2")$(grep -v -e simulated -e "$small" "$tmp/err.2")" ok "400 do"
 is "$(rows)" "1000 1000 2 True  use=600 use=400" "they share it"
 UNCOUNTED=2
 export UNCOUNTED
@@ -126,7 +139,10 @@ is "$("$gpupart" ps --json | python3 -c 'import json, sys; print(sorted((p["used
 try set $name --mem 1.5K
 is "$status $out" "0 tenant $name's current quota on 0000:01:00.0: 1000 bytes (simulated)
 tenant $name's new quota on 0000:01:00.0: 1.50 KiB (simulated)" "set NAME --mem prints old and new"
-is "$err" "" "and nothing more"
+is "$err" "gpupart set: a quota of 1.50 KiB $small" "and that it is little, and nothing more"
+export GPUPART_SIM=$BUILD/share/gpupart/captures/h200.capture LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim
+refused 2 "a quota of 150 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" set $name --mem 150G
+unset GPUPART_SIM LD_LIBRARY_PATH
 is "$(rows | cut -d' ' -f1-3)" "1000 1536 2" "it holds while programs run"
 is "$(rows $name-other | cut -d' ' -f1-3)" "900 1000 1" "of that tenant alone"
 try set -p "$pid_2" --mem 100

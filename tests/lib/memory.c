@@ -4,6 +4,7 @@
  * to get memory counts, is refused where it must be, and gives back what it had. What the
  * driver itself says that the process has is the truth that accounts are held against.
  */
+#include <fcntl.h>
 #include <gpupart.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -714,6 +715,39 @@ static void body_captured(const char *arg)
 
 /* ------------------------------------------------------------------------- sharing */
 
+/* Of a program that was built for each thread's own default stream. */
+static void body_own_streams(const char *arg)
+{
+	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), (*pool_alloc)(CUdeviceptr *, size_t,
+									  CUmemoryPool, CUstream);
+	CUmemoryPool pool;
+	uint64_t address;
+	CUstream stream;
+	CUgraph graph;
+
+	(void)arg;
+	begin();
+	TRY(cu.cuGetProcAddress("cuMemAllocAsync", (void **)&alloc, 12000, 2));
+	TRY(cu.cuGetProcAddress("cuMemAllocFromPoolAsync", (void **)&pool_alloc, 12000, 2));
+	TRY(mem.cuDeviceGetDefaultMemPool(&pool, 0));
+	check((void *)alloc != (void *)mem.cuMemAllocAsync, "functions of another name");
+	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
+		      pool_alloc(&address, 5 * GIB, pool, NULL) == OUT_OF_MEMORY,
+	      "5 GiB are out of memory");
+	/* By that nobody may ask of the old default stream. */
+	TRY(cu.cuStreamCreate(&stream, 0));
+	TRY(cu.cuStreamBeginCapture_v2(stream, 2));
+	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
+		      pool_alloc(&address, 5 * GIB, pool, NULL) == OUT_OF_MEMORY,
+	      "also while another stream is captured");
+	check(!alloc(&address, GIB, NULL), "1 GiB is had");
+	check(!cu.cuStreamEndCapture(stream, &graph) && graph, "which harms no capture");
+	TRY(mem.cuMemFreeAsync(address, CU_STREAM_PER_THREAD));
+	TRY(cu.cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, 2));
+	check(!alloc(&address, 5 * GIB, NULL), "a captured call gets none, and is not refused");
+	check(!cu.cuStreamEndCapture(CU_STREAM_PER_THREAD, &graph) && graph, "and is in a graph");
+}
+
 static void body_import(const char *arg)
 {
 	struct got got = { 0 };
@@ -1235,6 +1269,53 @@ static void body_fork_first(const char *arg)
 	gpupart_tenant_list(gp, NULL, 0);
 }
 
+/* 0: what it gets is not counted, told so, and it waits for the tenant's file but once. */
+static int use_unjoined(int guard)
+{
+	struct flock none = { .l_type = F_UNLCK, .l_len = 1 };
+	struct gpupart_memory_counters counters;
+	uint64_t a;
+
+	resolve();
+	if (gpupart_memory_start(gp, NULL, 0) || cu.cuCtxCreate_v2(&ctx, 0, 0))
+		return 1;
+	if (cu.cuMemAlloc_v2(&a, 8 * GIB) || cu.cuMemAlloc_v2(&a, 4096) ||
+	    mem.cuMemAllocAsync(&a, MIB, NULL) || cu.cuMemAlloc_v2(&a, 1000 * GIB) != OUT_OF_MEMORY)
+		return 2;
+	gpupart_memory_counters_get(&counters);
+	if (counters.uncounted != 4 || strcmp(counters.uncounted_call, "cuMemAllocAsync"))
+		return 3;
+	/* It is not asked for at each call: that may take 5 s each time. */
+	fcntl(guard, F_OFD_SETLK, &none);
+	if (cu.cuMemAlloc_v2(&a, 2 * MIB))
+		return 4;
+	gpupart_memory_counters_get(&counters);
+	return counters.uncounted == 5 ? 0 : 5;
+}
+
+/* Somebody was stopped with the guard of the tenant's file. */
+static void body_unjoined(const char *arg)
+{
+	struct flock guard = { .l_type = F_WRLCK, .l_len = 1 };
+	char name[32], path[100];
+	int status, fd;
+	pid_t pid;
+
+	(void)arg;
+	gpupart_open(&gp);
+	snprintf(name, sizeof(name), "test-held-%d", getpid());
+	snprintf(path, sizeof(path), "/dev/shm/gpupart-%u/mem-%s", geteuid(), name);
+	check(!gpupart_memory_start(gp, name, 4 * GIB), "in a tenant: %s", gpupart_error(gp));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	check(fd >= 0 && !fcntl(fd, F_OFD_SETLK, &guard), "its file is held");
+	pid = fork();
+	if (!pid)
+		_exit(use_unjoined(fd));
+	waitpid(pid, &status, 0);
+	check(!status, "a child that cannot join is not counted, which is told: %x", status);
+	gpupart_tenant_list(gp, NULL, 0);
+}
+
 static void body_renamed(const char *arg)
 {
 	static struct gpupart_tenant_process processes[64];
@@ -1304,6 +1385,37 @@ static void body_blind(const char *arg)
 	check(cu.cuMemAlloc_v2(&address, 4 * GIB) == OUT_OF_MEMORY, "4 GiB are out of memory");
 }
 
+/* There another process gets 1 GiB in each of our calls: it is not charged for here. */
+static void body_blind_others(const char *arg)
+{
+	const uint64_t expected = 518 * MIB;	/* of an H200 */
+	struct gpupart_memory_counters counters;
+	CUcontext second, primary;
+	uint64_t address;
+	CUmodule loaded;
+
+	(void)arg;
+	resolve();
+	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
+	check(charged() == expected, "a context is what one is known to take: %llu MiB",
+	      (unsigned long long)(charged() / MIB));
+	TRY(cu.cuCtxCreate_v2(&second, 0, 0));
+	check(charged() == 2 * expected, "a second one too");
+	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
+	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
+	check(charged() == 3 * expected, "the primary one once");
+	TRY(cu.cuModuleLoadData(&loaded, image));
+	gpupart_memory_counters_get(&counters);
+	check(charged() == 3 * expected && counters.uncounted == 1,
+	      "what a module takes nobody knows, which is told");
+	TRY(cu.cuCtxSetCurrent(ctx));
+	TRY(cu.cuMemAlloc_v2(&address, 2 * GIB));
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
+	TRY(cu.cuCtxDestroy_v2(second));
+	check(charged() == expected + 2 * GIB, "contexts give it back");
+}
+
 /* Workspaces as cuDNN and cuBLAS have them: larger and larger, each before the last goes. */
 static void body_workspaces(const char *arg)
 {
@@ -1353,6 +1465,7 @@ static void body_segments(const char *arg)
 /* --------------------------------------------------------------------------- main */
 
 static char name_variable[64], inject_variable[2200];
+static const char *other_memory;
 
 static void quota(const char *name, void (*body)(const char *), const char *bytes,
 		const char *fault, const char *words)
@@ -1360,7 +1473,7 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 	const char *only = getenv("TEST_ONLY");
 	static char bytes_variable[64];
 	const char *env[] = { "GPUPART_SIM=" BOARD_B, inject_variable, name_variable,
-			      bytes_variable, fault, NULL };
+			      bytes_variable, fault, fault ? other_memory : NULL, NULL };
 	static int nr;
 
 	if (only && strcmp(only, name))
@@ -1383,8 +1496,14 @@ static void simulated_only(void)
 	      "GPUPART_SIM_FIXED_ARGUMENTS=1", NULL);
 	quota("imported", body_import, FOUR, NULL, NULL);
 	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_LAZY_CODE=25165824", NULL);
+	quota("threads' own streams", body_own_streams, FOUR, NULL, NULL);
+	quota("not joined", body_unjoined, NULL, NULL, NULL);
 	quota("unknown function", body_renamed, FOUR, "GPUPART_SIM_RENAMED=272", NULL);
 	quota("no figure", body_blind, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1", NULL);
+	other_memory = "GPUPART_SIM_OTHER_MEMORY=1073741824";
+	quota("no figure, and others", body_blind_others, FOUR, "GPUPART_SIM_NO_MEMORY_FIGURE=1",
+	      NULL);
+	other_memory = NULL;
 	quota("two GPUs' quotas", body_two_quotas, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
 	quota("two GPUs", body_two_gpus, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E, NULL);
 	quota("others go on while one waits", body_waits, FOUR, "GPUPART_SIM=" BOARD_B ":" BOARD_E,

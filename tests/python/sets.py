@@ -13,7 +13,7 @@ import weakref
 from tap import done, ok, raises, same
 
 import gpupart
-from gpupart import Error, Topology, TpcSet
+from gpupart import Error, Gpu, Topology, TpcSet
 
 # Against Python's own sets.
 rng = random.Random(7)
@@ -88,6 +88,9 @@ raises(Error, "63", lambda: topo.vgpc_tpcs(63), "a virtual GPC that is not there
 raises(Error, "-1", lambda: topo.gpc_tpcs(-1), "GPC -1", errno.EINVAL)
 raises(Error, "GPCs is empty", lambda: topo.gpc_tpcs([]), "no GPC at all", errno.EINVAL)
 raises(TypeError, "", lambda: topo.gpc_tpcs([1.5]), "half a GPC")
+raises(TypeError, "Topology.open()", lambda: Topology("sample:h200"),
+       "a topology made by its class")
+raises(TypeError, "attach()", lambda: Gpu(1), "a GPU made by its class")
 raises(TypeError, "text", lambda: topo.gpc_tpcs(b"\1"), "GPCs in bytes")
 raises(TypeError, "text", lambda: topo.set(b"0-3"), "words in bytes")
 with tempfile.TemporaryDirectory() as folder:

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -911,6 +912,58 @@ static void test_folder(void)
 	rmdir(CONTROL_ROOT "/gpupart-4243");
 }
 
+/* ------------------------------------------------------------------- a full /dev/shm */
+
+#define SMALL_SHM "size=512k,mode=1777"
+
+/* All but @left pages of /dev/shm. */
+static bool fill_shm(int left)
+{
+	int fd = open(CONTROL_ROOT "/fill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	static char page[4096];
+	off_t size = 0;
+
+	while (fd >= 0 && write(fd, page, sizeof(page)) == sizeof(page))
+		size += sizeof(page);
+	return fd >= 0 && size > left * 4096 && !ftruncate(fd, size - left * 4096) && !close(fd);
+}
+
+/* In a /dev/shm of its own: 0, or what was wrong; 77: there can be none. */
+static int in_full_shm(void)
+{
+	uint64_t before;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", "/dev/shm", "tmpfs", 0, SMALL_SHM))
+		return 77;
+	if (ledger_set_quota_of(tenant, GPU, 1000, true, &before) || !fill_shm(0))
+		return 1;
+	/* A page has five slots or six. */
+	for (int i = 0; i < 20; i++)
+		if (!join())
+			return 2;
+	if (unlink(CONTROL_ROOT "/fill") || unlink(path) || !fill_shm(2))
+		return 3;
+	return ledger_set_quota_of(tenant, GPU, 1000, true, &before) == -ENOSPC ? 0 : 4;
+}
+
+static void test_full(void)
+{
+	int wstatus;
+	pid_t pid;
+
+	name_tenant("full");
+	pid = fork();
+	if (!pid)
+		_exit(in_full_shm());
+	waitpid(pid, &wstatus, 0);
+	if (WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 77)
+		tap_skip("a /dev/shm of its own cannot be made here");
+	else
+		tap_ok(!wstatus, "full later on, processes join; full before, it is refused: %x",
+		       wstatus);
+}
+
 int main(void)
 {
 	test_names();
@@ -937,5 +990,6 @@ int main(void)
 	test_lives();
 	test_reserved();
 	test_folder();
+	test_full();
 	return tap_done();
 }

@@ -31,6 +31,28 @@ static void test_captures(void)
 		       "%d ends one", ends[i]);
 }
 
+/* In whose order memory is got: of the "ptsz" forms each thread's own, where it is 0. */
+static void test_streams(void)
+{
+	static const struct {
+		int cbid, at;
+		void *zero;
+	} calls[] = {
+		{ 598, 2, NULL }, { 599, 2, CUDA_STREAM_PER_THREAD },
+		{ 611, 3, NULL }, { 612, 3, CUDA_STREAM_PER_THREAD },
+	};
+	uint64_t words[4] = { 7, 7, 7, 7 };
+
+	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		bool named = memory_calls_stream(find(calls[i].cbid), words) == (void *)7;
+
+		words[calls[i].at] = 0;
+		tap_ok(named && memory_calls_stream(find(calls[i].cbid), words) == calls[i].zero,
+		       "the stream of %s", find(calls[i].cbid)->name);
+		words[calls[i].at] = 7;
+	}
+}
+
 /* "CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2 = 243," */
 static void test_header(FILE *header)
 {
@@ -61,6 +83,7 @@ int main(void)
 		twice += find(call->cbid) != call || call->cbid >= MEMORY_MAX_CBID;
 	tap_ok(n > 70 && !twice, "%u functions, none twice", n);
 	test_captures();
+	test_streams();
 	if (header) {
 		test_header(header);
 		fclose(header);

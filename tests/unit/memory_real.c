@@ -55,6 +55,8 @@ static void child(void)
 	fclose(file);
 	tap_ok(!memory_real_own(pci, 0, &bytes) && bytes == 1234567890,
 	       "what this process really has: %llu", (unsigned long long)bytes);
+	tap_ok(memory_real_processes(pci, 0) == 2 && memory_real_processes("0000:ee:00.0", 0) == -1,
+	       "how many processes have some: %d", memory_real_processes(pci, 0));
 	tap_ok(memory_real_all(pci, 0, &bytes) && bytes == 7000000000,
 	       "what all really have: %llu", (unsigned long long)bytes);
 	tap_ok(memory_real_own("0000:ee:00.0", 0, &bytes) == -EOPNOTSUPP, "of no such GPU nothing");
