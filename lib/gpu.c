@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "check.h"
 #include "control.h"
 #include "fork.h"
 #include "hook.h"
 #include "job.h"
+#include "node.h"
 #include "probe.h"
 #include "process.h"
 #include "smcount.h"
@@ -265,6 +267,17 @@ static int keep_out(struct gpupart *gp)
 	return ctx_fail(gp, -ECANCELED, "GPUPART_DISABLE=1: nothing is touched");
 }
 
+/* Where the node gives this user parts of GPUs, *set is no more than he was given. */
+static void keep_given(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset given, both;
+
+	if (!node_tpcs(geteuid(), gpu->topo->info.pci, &given))
+		return;
+	both = gpupart_tpcset_and(set, &given);
+	*set = gpupart_tpcset_empty(&both) ? given : both;
+}
+
 /*
  * GPUPART_SET is the limit that `gpupart run` gave this process, GPUPART_GPU the GPU it
  * is for (without it: any). It holds for programs that link the library too. What the
@@ -284,6 +297,8 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 	/* Once: what the program puts there later is from inside. */
 	if (!words) {
 		gpu->has_environment = true;
+		if (node_tpcs(geteuid(), gpu->topo->info.pci, &set) && !may_set(NULL, gpu, &set))
+			scope_limit_set(gpu, LIMIT_OUTER, &set);
 		return 0;
 	}
 	if (selector && strcmp(selector, gpu->topo->info.pci)) {
@@ -308,6 +323,7 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 	control_lock();
 	if (job && job_limit(job, gpu->topo->info.pci, &changed) && !may_set(NULL, gpu, &changed))
 		set = changed;
+	keep_given(gpu, &set);
 	scope_limit_set(gpu, LIMIT_OUTER, &set);
 	control_unlock();
 	gpu->has_environment = true;

@@ -17,6 +17,7 @@
 #include "cuda.h"
 #include "fork.h"
 #include "ledger.h"
+#include "node.h"
 #include "tenant.h"
 #include "topo.h"
 
@@ -67,6 +68,7 @@ static int join(char *why, size_t len)
 int tenant_gpu(const char *pci)
 {
 	char address[20];
+	uint64_t given = 0;
 	int gpu = 0;
 
 	if (!pci || !topo_address_read(pci, address))
@@ -80,8 +82,12 @@ int tenant_gpu(const char *pci)
 		gpu = ledger_gpu(tenant_ledger(), address);
 	if (gpu >= 0)
 		mark_simulated(tenant_ledger());
-	if (gpu >= 0 && own.quota)
-		ledger_set_quota_first(tenant_ledger(), gpu, own.quota);
+	if (gpu >= 0)
+		given = node_memory(geteuid(), address, own.name);
+	if (gpu >= 0 && (own.quota || given))
+		ledger_set_quota_first(tenant_ledger(), gpu,
+				       given && (!own.quota || given < own.quota) ? given
+										  : own.quota);
 	pthread_mutex_unlock(&own_lock);
 	return gpu;
 }
@@ -505,6 +511,7 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 		     bool make, uint64_t *before)
 {
 	char address[20];
+	uint64_t given;
 	int err;
 
 	name = name_of(gp, name, address, pci, &err);
@@ -513,6 +520,11 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 	if (!bytes)
 		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: wants 1 or more",
 				name);
+	given = node_memory(geteuid(), address, name);
+	if (given && bytes > given)
+		return ctx_fail(gp, -EPERM,
+				"tenant %s: %llu bytes are more than the %llu that this node gave its user",
+				name, (unsigned long long)bytes, (unsigned long long)given);
 	err = ledger_set_quota_of(name, address, bytes, make, before);
 	return err ? fail(gp, name, err) : 0;
 }
