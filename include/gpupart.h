@@ -645,7 +645,7 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
  * root drops it, or the node boots. Root alone changes its limit; while a user who is not
  * root was given TPCs of a GPU, no limit of his processes there, whether by GPUPART_SET, by a
  * job or from outside, holds more than all that he was given (-EPERM), nor a tenant's quota
- * more memory. Any user may read it.
+ * more memory, and GPUPART_DISABLE changes nothing. Any user may read it.
  */
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
 
@@ -655,6 +655,7 @@ struct gpupart_grant {
 	unsigned int uid;
 	char pci[20];		/* of the GPU, as gpupart_job_begin() has it */
 	char source[512];	/* of its topology: "rm", "kernel" or a capture's path */
+	char key[20];		/* of its checked map, as struct gpupart_check has it, or "" */
 	unsigned int nr_tpcs;	/* of the GPU */
 	struct gpupart_tpcset set;	/* empty: it was given nothing, @why says why */
 	uint64_t memory;	/* bytes; 0: no quota */

@@ -257,12 +257,12 @@ static const char *env_value(const char *name)
 	return value && value[0] ? value : NULL;
 }
 
-/* GPUPART_DISABLE=1: as if we were not there. */
+/* GPUPART_DISABLE=1: as if we were not there; but parts that a node gives are not the user's to leave. */
 static int keep_out(struct gpupart *gp)
 {
 	const char *out = env_value("GPUPART_DISABLE");
 
-	if (!out || strcmp(out, "1"))
+	if (!out || strcmp(out, "1") || node_gives(geteuid()))
 		return 0;
 	return ctx_fail(gp, -ECANCELED, "GPUPART_DISABLE=1: nothing is touched");
 }
@@ -276,6 +276,18 @@ static void keep_given(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set
 		return;
 	both = gpupart_tpcset_and(set, &given);
 	*set = gpupart_tpcset_empty(&both) ? given : both;
+}
+
+/* The same where the environment says nothing of this GPU. */
+static void limit_to_given(struct gpupart_gpu *gpu)
+{
+	struct gpupart_tpcset given;
+
+	if (!node_tpcs(geteuid(), gpu->topo->info.pci, &given) || may_set(NULL, gpu, &given))
+		return;
+	control_lock();
+	scope_limit_set(gpu, LIMIT_OUTER, &given);
+	control_unlock();
 }
 
 /*
@@ -297,8 +309,7 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 	/* Once: what the program puts there later is from inside. */
 	if (!words) {
 		gpu->has_environment = true;
-		if (node_tpcs(geteuid(), gpu->topo->info.pci, &set) && !may_set(NULL, gpu, &set))
-			scope_limit_set(gpu, LIMIT_OUTER, &set);
+		limit_to_given(gpu);
 		return 0;
 	}
 	if (selector && strcmp(selector, gpu->topo->info.pci)) {
@@ -311,8 +322,10 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 		same = !strcmp(meant->info.pci, gpu->topo->info.pci);
 		gpupart_topology_close(meant);
 		gpu->has_environment = !same;
-		if (!same)
+		if (!same) {
+			limit_to_given(gpu);
 			return 0;
+		}
 	}
 	err = gpupart_set_parse(gp, gpu->topo, words, &set);
 	if (!err)

@@ -136,7 +136,7 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 
 struct sum {
 	unsigned int uid;
-	const char *pci, *tenant;
+	const char *pci, *tenant;	/* @pci NULL: any */
 	bool found;
 	struct gpupart_tpcset set;
 	uint64_t memory, named;
@@ -146,7 +146,7 @@ static void see_given(const struct gpupart_grant *grant, void *arg)
 {
 	struct sum *sum = arg;
 
-	if (grant->uid != sum->uid || strcmp(grant->pci, sum->pci) ||
+	if (grant->uid != sum->uid || (sum->pci && strcmp(grant->pci, sum->pci)) ||
 	    gpupart_tpcset_empty(&grant->set))
 		return;
 	sum->found = true;
@@ -154,6 +154,15 @@ static void see_given(const struct gpupart_grant *grant, void *arg)
 	sum->memory += grant->memory;
 	if (sum->tenant && !strcmp(grant->name, sum->tenant))
 		sum->named = grant->memory;
+}
+
+bool node_gives(unsigned int uid)
+{
+	struct sum sum = { .uid = uid };
+
+	if (uid)
+		walk(see_given, &sum);
+	return sum.found;
 }
 
 bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set)

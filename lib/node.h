@@ -17,6 +17,9 @@ bool node_get(const char *id, struct gpupart_grant *grant);
 /* The folder, to take turns by a lock on it; a negative errno where there is none. */
 int node_open_dir(bool make);
 
+/* Whether @uid, who is not root, was given anything. */
+bool node_gives(unsigned int uid);
+
 /*
  * All that @uid was given on the GPU at @pci, by all jobs. False: nothing, or it is root,
  * to whom nothing is forbidden.

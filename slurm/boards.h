@@ -27,4 +27,7 @@ void boards_close(struct board *board);
 /* The same without the topology, which stays NULL: by the GPU's address. */
 int boards_find(const char *pci, struct board *board, char *why, size_t len);
 
+/* The captures of all of them, as GPUPART_SIM has them; false where that is too long. */
+bool boards_simulated(char *captures, size_t len);
+
 #endif

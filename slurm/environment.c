@@ -66,14 +66,15 @@ static int inject(spank_t spank, char *why, size_t len)
 											: -EINVAL;
 }
 
-static int simulate(spank_t spank, const struct board *board)
+static int simulate(spank_t spank)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], captures[8 * PATH_MAX];
 	int err = -ENOENT;
 
 	if (environment_package(true, "sim", path, sizeof(path)))
 		err = join(spank, "LD_LIBRARY_PATH", path, true);
-	if (!err && spank_setenv(spank, "GPUPART_SIM", board->source, 1) != ESPANK_SUCCESS)
+	if (!err && (!boards_simulated(captures, sizeof(captures)) ||
+		     spank_setenv(spank, "GPUPART_SIM", captures, 1) != ESPANK_SUCCESS))
 		err = -EINVAL;
 	return err;
 }
@@ -129,7 +130,7 @@ int environment_set(spank_t spank, const struct gpupart_grant *grant, char *why,
 	if (!err)
 		err = inject(spank, why, len);
 	if (!err && board.simulated)
-		err = simulate(spank, &board);
+		err = simulate(spank);
 	if (!err && grant->memory)
 		err = set_memory(spank, grant);
 	return err;

@@ -277,6 +277,7 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 	if (!err) {
 		snprintf(grant->pci, sizeof(grant->pci), "%s", board.pci);
 		snprintf(grant->source, sizeof(grant->source), "%s", board.source);
+		snprintf(grant->key, sizeof(grant->key), "%s", board.key);
 		grant->nr_tpcs = gpupart_topology_nr_tpcs(board.topo);
 		err = give_on(job, &board, grant, why, len);
 		boards_close(&board);

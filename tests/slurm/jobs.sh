@@ -178,9 +178,9 @@ E
 as games sbatch -W -w n1 --array=1-3 --gpupart tpcs=10 -o "$tmp/out/array.%a" "$tmp/out/array" >/dev/null 2>&1
 is "$(cat "$tmp/out"/array.[123] | while read -r id list; do spread_list "$list" | tr , '\n'; done | sort -n | uniq | wc -l)" 30 \
 	"an array's three tasks have ten TPCs each, none twice"
-as games srun -w n1 --gpupart tpcs=10 sh -c 'echo $GPUPART_SET >a; sleep 1' : -w n1 --gpupart tpcs=20 sh -c 'echo $GPUPART_SET >b; sleep 1' >"$tmp/het" 2>&1
-is "$(cat "$tmp/out/a" "$tmp/out/b" | while read -r list; do spread_list "$list" | tr , '\n'; done | sort -n | uniq | wc -l) $(count "$(cat "$tmp/out/b")")" \
-	"30 20" "the parts of a heterogeneous job have their own" || sed 's/^/# /' "$tmp/het"
+as games srun -w n1 --gpupart tpcs=10 sh -c 'echo $GPUPART_SET >a; sleep 1' : -w n2 --gpupart tpcs=20 sh -c 'echo $GPUPART_SET >b; sleep 1' >"$tmp/het" 2>&1
+is "$(count "$(cat "$tmp/out/a")") $(count "$(cat "$tmp/out/b")")" "10 20" "the parts of a heterogeneous job have their own" ||
+	sed 's/^/# /' "$tmp/het"
 until_true nothing_held
 ok $? "nothing is held after them"
 
@@ -205,7 +205,8 @@ wait
 echo "seen \$(cat $tmp/out/widen.seen)"
 echo "env \$(GPUPART_SET=0-65 GPUPART_MEM=90000000000 $job 2048 0)"
 echo "job \$(GPUPART_SET=0-65 GPUPART_JOB= $job 0 0)"
-echo "none \$(unset GPUPART_SET GPUPART_JOB; $job 0 0)"
+echo "none \$(unset GPUPART_SET GPUPART_JOB GPUPART_GPU GPUPART_CHECKED GPUPART_TENANT GPUPART_MEM; $job 2048 0)"
+echo "off \$(GPUPART_DISABLE=1 $job 2048 0)"
 E
 chmod 755 "$tmp/out/widen"
 as games srun -w n1 --gpupart tpcs=6,mem=1G "$tmp/out/widen" >"$tmp/inside" 2>/dev/null
@@ -221,6 +222,10 @@ is "$(said env | sed 's/ .*//')" "$six" "another GPUPART_SET is cut down"
 [ "$(said env | sed 's/.* //')" -lt 1024 ]
 ok $? "so is another GPUPART_MEM ($(said env | sed 's/.* //'))"
 is "$(said job | sed 's/ .*//')" "$six" "also where the job is forgotten"
+is "$(said none | sed 's/ .*//')" "$six" "and where all of the environment is"
+is "$(said off | sed 's/ .*//')" "$six" "GPUPART_DISABLE=1 changes nothing"
+[ "$(said none | sed 's/.* //')" -lt 1024 ] && [ "$(said off | sed 's/.* //')" -lt 1024 ]
+ok $? "nor do they help to more memory"
 sed 's/^/# /' "$tmp/inside"
 
 # ------------------------------------------------------------------ fragments
@@ -265,8 +270,10 @@ begin k2 games -w n1 --gpupart tpcs=30
 until_true holds n1 1
 id=$(id_of k2)
 kill -KILL $(pgrep -f "slurmstepd: \[$id\.")
+is "$(nr_held n1)" 1 "its slurmstepd killed: it has what its program uses"
+scancel -n k2
 until_true nothing_held
-ok $? "its slurmstepd killed, too"
+ok $? "and gives it back when Slurm ends it"
 rm -f "$tmp/out/k2.hold"
 begin k3 games -w n1 --gpupart tpcs=30
 until_true holds n1 1
@@ -280,12 +287,12 @@ ok $? "it ended meanwhile: slurmd is started and gives them back"
 begin k4 games -w n1 --gpupart tpcs=30
 until_true holds n1 1
 kill -KILL "$(cat "$cluster/slurmctld.pid")"
-sleep 0.3
-cluster_start_ctl
-sleep 1
+until_true cluster_start_ctl
+until_true sh -c 'scontrol ping | grep -q UP'
 begin k5 news -w n1 --gpupart tpcs=40
 sleep 1.5
-is "$(squeue -h -n k5 -o %T)" PENDING "slurmctld killed and restarted: what runs is counted"
+is "$(squeue -h -n k5 -o %T)" PENDING "slurmctld killed and restarted: what runs is counted" ||
+	tail -n 20 "$tmp/out/k5.err" "$cluster/start.log" | sed 's/^/# /'
 end k4 k5
 is "$(count "$(sed 's/ .*//' "$tmp/out/k5")")" 40 "and what waited runs"
 begin k6 games -w n1 --gpupart tpcs=30
