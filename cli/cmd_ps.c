@@ -193,8 +193,8 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 	bool users = has_others(now);
 
 	fprintf(out->file, "%s%7s %s%-16s %-12s %9s %12s%s %8s %10s  SET%s\n", out->bold, "PID",
-		users ? "USER     " : "", "NAME", "GPU", "MEMORY", "LAUNCHES", before ? "       /S" : "", "WIDENED",
-		"UNCONFINED", out->plain);
+		users ? "USER     " : "", "NAME", "GPU", "MEMORY", "LAUNCHES",
+		before ? "       /S" : "", "WIDENED", "UNCONFINED", out->plain);
 	for (int i = 0; i < now->nr; i++) {
 		const struct gpupart_process *p = &now->list[i];
 		char pid[16], user[32] = "", memory[32], rate[32] = "", set[OUT_SET_STRLEN];

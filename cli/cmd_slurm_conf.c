@@ -178,7 +178,8 @@ static void print_boards(FILE *file, const struct conf *conf)
 	for (unsigned int i = 0; i < conf->gpus.nr; i++) {
 		board_of(&conf->gpus.gpus[i], &board);
 		fprintf(file,
-			"board { node = \"%s\", gpu = \"%s\", tpcs = %u, memory = %llu, ugpu = %u, gpc = %u, home = %u }\n",
+			"board { node = \"%s\", gpu = \"%s\", tpcs = %u, memory = %llu, "
+			"ugpu = %u, gpc = %u, home = %u }\n",
 			conf->node, board.type, board.tpcs, (unsigned long long)board.mib,
 			board.ugpu, board.gpc, board.home);
 	}

@@ -127,7 +127,8 @@ static int clean(const struct args *args, struct gpupart *gp)
 		if (gpupart_grant_drop(gp, held.list[i].id))
 			status = cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 		else
-			cmd_note(args->cmd, "job %s does not run here any more: what it held is free",
+			cmd_note(args->cmd,
+				 "job %s does not run here any more: what it held is free",
 				 held.list[i].name);
 	}
 	free(running.jobs);
@@ -162,7 +163,8 @@ static int check(const struct args *args, struct gpupart *gp)
 		status = ask_slurm(args, &running);
 	for (int i = 0; status < 0 && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {
-			cmd_note(args->cmd, "job %s of user %u does not run here and holds TPCs of %s",
+			cmd_note(args->cmd,
+				 "job %s of user %u does not run here and holds TPCs of %s",
 				 held.list[i].name, held.list[i].uid, held.list[i].pci);
 			found++;
 		}

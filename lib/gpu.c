@@ -257,7 +257,7 @@ static const char *env_value(const char *name)
 	return value && value[0] ? value : NULL;
 }
 
-/* GPUPART_DISABLE=1: as if we were not there; but parts that a node gives are not the user's to leave. */
+/* GPUPART_DISABLE=1: as if we were not there. What a node gave is not its user's to leave. */
 static int keep_out(struct gpupart *gp)
 {
 	const char *out = env_value("GPUPART_DISABLE");

@@ -575,7 +575,8 @@ static int write_limit(struct gpupart *gp, int dir, struct record *record,
 		if (gpupart_tpcset_equal(&record->set, set))
 			return 0;
 		gpupart_tpcset_format_list(&record->set, given, sizeof(given));
-		return ctx_fail(gp, -EPERM, "job %s was given TPCs %s by this node: root changes it",
+		return ctx_fail(gp, -EPERM,
+				"job %s was given TPCs %s by this node: root changes it",
 				record->name, given);
 	}
 	record->set = *set;

@@ -38,7 +38,8 @@ static int find(const char *pci, unsigned int number, struct board *board, char 
 		    (pci ? !strcmp(board->pci, pci) : board->number == number))
 			err = 0;
 	if (!file)
-		snprintf(why, len, "%s: %s: the GPUs of this node were not looked at: run 'gpupart slurm-node'",
+		snprintf(why, len,
+			 "%s: %s: the GPUs of this node were not looked at: run 'gpupart slurm-node'",
 			 BOARDS_FILE, strerror(-err));
 	else
 		fclose(file);

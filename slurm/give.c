@@ -268,7 +268,7 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 	grant->uid = job->uid;
 	snprintf(grant->asked, sizeof(grant->asked), "%s", job->asked);
 	if (job->gpu < 0) {
-		snprintf(grant->why, sizeof(grant->why),
+		snprintf(grant->why, sizeof(grant->why), "%s",
 			 "Slurm counts no TPCs for this job: is gpupart.lua in slurmctld's job_submit.lua?");
 		err = -ENODEV;
 	} else {

@@ -79,7 +79,7 @@ static int run_node(const char *argument)
 static void begin_node(void)
 {
 	if (run_node("--boot"))
-		slurm_error("gpupart: 'gpupart slurm-node --boot' failed: see what it says when run by hand");
+		slurm_error("gpupart: 'gpupart slurm-node --boot' failed: run it by hand");
 }
 
 int slurm_spank_init(spank_t spank, int ac, char **av)
@@ -188,7 +188,8 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	/* A step's own option says nothing that Slurm counted: what the job was given holds. */
 	if (give_find(job, &grant) || grant.uid != uid) {
 		if (asked)
-			refuse(job, "it was given no TPCs on this node: --gpupart is for srun, sbatch or salloc when they make the job, not for a step of it");
+			refuse(job, "it was given no TPCs on this node: --gpupart is for a job, "
+				    "not for a step of it");
 		return 0;
 	}
 	if (!give_is_given(&grant))

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* --gpupart tpcs=16,gpcs,mem=20G: what it says. Must not know a GPU, a node or a job. */
+/*
+ * Reads what stands behind --gpupart, as tpcs=16,gpcs,mem=20G. Must not know a GPU, a node or
+ * a job.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
