@@ -93,9 +93,10 @@ SPANK_SRC  := $(wildcard slurm/*.c)
 SPANK_OBJ  := $(SPANK_SRC:%.c=$(B)/obj/%.o)
 SPANK	   := $(B)/lib/gpupart/gpupart_spank.so
 SLURM_LUA  := $(B)/lib/gpupart/gpupart.lua
+SLURM_HEALTH := $(B)/lib/gpupart/slurm-health
 ifneq ($(wildcard $(SYSROOT)/usr/include/slurm/spank.h),)
 ifeq ($(CROSS_COMPILE),)
-SLURM	   := $(SPANK) $(SLURM_LUA)
+SLURM	   := $(SPANK) $(SLURM_LUA) $(SLURM_HEALTH)
 endif
 endif
 
@@ -189,7 +190,7 @@ $(SPANK): $(SPANK_OBJ) $(B)/lib/libgpupart.a
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,gpupart_spank.so -Wl,--exclude-libs,ALL -Wl,-Bsymbolic \
 		-Wl,-z,relro,-z,now -o $@ $(SPANK_OBJ) $(B)/lib/libgpupart.a $(LIBS)
 
-$(SLURM_LUA): slurm/gpupart.lua
+$(SLURM_LUA) $(SLURM_HEALTH): $(B)/lib/gpupart/%: slurm/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
@@ -227,7 +228,7 @@ install: all
 	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
 	$(Q)install -m 755 $(SIM) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
 	$(Q)install -m 755 $(SIM_NVML) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
-	$(Q)for f in $(SLURM); do install -m 644 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
+	$(Q)for f in $(SLURM); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
 	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures

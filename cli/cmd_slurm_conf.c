@@ -187,11 +187,15 @@ static void print_boards(FILE *file, const struct conf *conf)
 
 static void print_cluster(FILE *file, const struct conf *conf)
 {
+	char path[4096];
+
 	(void)conf;
 	fputs("GresTypes=gpu,shard,tpcmem\n"
 	      "SelectType=select/cons_tres\n"
-	      "JobSubmitPlugins=lua\n"
-	      "# what is counted may be limited, too (sacctmgr: GrpTRES=gres/shard=32):\n"
+	      "JobSubmitPlugins=lua\n", file);
+	if (!paths_package("slurm-health", path, sizeof(path)))
+		fprintf(file, "HealthCheckProgram=%s\nHealthCheckInterval=60\n", path);
+	fputs("# what is counted may be limited, too (sacctmgr: GrpTRES=gres/shard=32):\n"
 	      "# AccountingStorageTRES=gres/gpu,gres/shard,gres/tpcmem\n", file);
 }
 

@@ -90,7 +90,7 @@ static void check_processes(const struct gpupart_process *list, int nr, long at)
 	struct gpupart_tpcset a, b;
 
 	for (int i = 0; i < nr; i++) {
-		if (*list[i].problem || (*list[i].pci && !*list[i].limit))
+		if (*list[i].problem || (list[i].counters.launches && !*list[i].limit))
 			fprintf(out, "bad %ld process %d of job %s is not confined: %s\n", at,
 				list[i].pid, list[i].name, list[i].problem);
 		for (int j = 0; j < i; j++)
