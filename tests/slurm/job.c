@@ -20,7 +20,15 @@ static unsigned int records[NR_BLOCKS * RECORD_WORDS];
 static unsigned char seen[MAX_SMS];
 static void *lib;
 
-#define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
+#define CALL(name, types, args) failed(name, ((int (*)types)dlsym(lib, name)) args)
+
+/* Whether a call failed: it is told, so that a test's log has it. */
+static int failed(const char *what, int result)
+{
+	if (result)
+		fprintf(stderr, "job: %s: %d\n", what, result);
+	return result;
+}
 
 static int read_all(const char *path, char *text, size_t len)
 {
@@ -84,6 +92,8 @@ int main(int argc, char **argv)
 	static char ptx[1 << 16];
 
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
+	if (!lib)
+		fprintf(stderr, "job: %s\n", dlerror());
 	if (argc < 4 || !lib || read_all(argv[1], ptx, sizeof(ptx)) ||
 	    CALL("cuInit", (unsigned int), (0)) ||
 	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||

@@ -159,7 +159,26 @@ cluster_in n1 "$gpupart" set "$(id_of one)" -t "${one%%,*}" >"$tmp/changed" 2>&1
 ok $? "an operator changes a job" || sed 's/^/# /' "$tmp/changed"
 is "$(cluster_in n1 "$gpupart" ps --json | jq -r ".processes[] | select(.pid == $pid) | .set.list")" "${one%%,*}" "its process has that set"
 is "$(set_of n1 "$(id_of one)")" "${one%%,*}" "and its note"
-end one two three
+# A run inside a job is a job of the user's, which obeys this one.
+cat >"$tmp/out/nested" <<E
+#!/bin/sh
+exec $gpupart run -t \$GPUPART_SET --name inner -- $job 0 0 $tmp/out/four.hold
+E
+chmod 755 "$tmp/out/nested"
+touch "$tmp/out/four.hold"
+as games srun -J four -w n2 --gpupart tpcs=6 "$tmp/out/nested" >"$tmp/out/four" 2>/dev/null &
+started+=($!)
+inner_list() {
+	cluster_in n2 "$gpupart" ps --json | jq -r '.processes[] | select(.name == "inner") | .set.list'
+}
+inner_runs() {
+	[ -n "$(inner_list)" ]
+}
+until_true inner_runs
+four=$(spread_list "$(set_of n2 "$(id_of four)")")
+cluster_in n2 "$gpupart" set "$(id_of four)" -t "${four%%,*}" >"$tmp/changed" 2>&1
+is "$(inner_list)" "${four%%,*}" "a run inside a job follows it"
+end one two three four
 is "$(count "$(sed 's/ .*//' "$tmp/out/three")")" 10 "the one that waited has run"
 
 # ------------------------------------------------------------------ steps, arrays, het jobs
