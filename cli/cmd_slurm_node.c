@@ -97,7 +97,8 @@ static int ask_slurm(const struct args *args, struct running *running)
 	if (!name_is_plain(node))
 		return cmd_fail(args->cmd, EXIT_FAILED, "'%s' is no node's name", node);
 	/* Words of ours alone, so that a shell may read them. */
-	snprintf(command, sizeof(command), "exec squeue -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
+	snprintf(command, sizeof(command),
+		 "exec squeue -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
 	pipe = popen(command, "re");
 	while (pipe && fgets(line, sizeof(line), pipe)) {
 		more = realloc(running->jobs, (running->nr + 1) * sizeof(*more));

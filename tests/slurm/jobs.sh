@@ -96,7 +96,7 @@ spread_list() {
 }
 
 # ------------------------------------------------------------------ what a job gets
-out=$(as games srun -w n1 --gpupart tpcs=16,mem=1G sh -c "$job 2048 0; echo \$GPUPART_SET \$SLURM_JOB_ID \$GPUPART_NAME" 2>&1 | grep -v '^srun: job')
+out=$(as games srun -w n1 --gpupart tpcs=16,mem=1G sh -c "$job 2048 0; echo \$GPUPART_SET \$SLURM_JOB_ID \$GPUPART_NAME" 2>&1 | grep -v '^srun: job\|^job:')
 seen=$(echo "$out" | head -1)
 is "$(count "${seen% *}")" 16 "a job of 16 TPCs is seen on 16"
 is "${seen% *}" "$(spread_list "$(echo "$out" | sed -n '2s/ .*//p')")" "on those of its set"

@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 
-SHAPES = [(2, 12), (4, 18), (6, 12), (8, 20), (12, 12), (16, 12), (24, 7), (33, 4), (48, 2), (66, 1)]
+# TPCs, and how often.
+SHAPES = [(2, 12), (4, 18), (6, 12), (8, 20), (12, 12), (16, 12), (24, 7), (33, 4), (48, 2),
+          (66, 1)]
 USERS = ["games", "news"]
 
 
@@ -35,21 +37,24 @@ def shape(chance):
     return words, tpcs, mib
 
 
-# submit SEED NR LEAST MOST FOLDER JOB PTX: arrays of five, of two users; a line a job in FOLDER/jobs.
+# submit SEED NR LEAST MOST FOLDER JOB PTX: arrays of five, of two users; a line a job in
+# FOLDER/jobs.
 def submit(seed, nr, least, most, folder, program, ptx):
     chance = random.Random(int(seed))
     script = os.path.join(folder, "script")
     with open(script, "w") as out:
-        out.write('#!/bin/sh\necho "set $GPUPART_SET"\necho "seen $(%s %s 64 $1)"\n' % (program, ptx))
+        out.write('#!/bin/sh\necho "set $GPUPART_SET"\n')
+        out.write('echo "seen $(%s %s 64 $1)"\n' % (program, ptx))
     with open(os.path.join(folder, "jobs"), "a") as jobs:
         for _ in range(int(nr) // 5):
             words, tpcs, mib = shape(chance)
             seconds = "%.2f" % chance.uniform(float(least), float(most))
             user = chance.choice(USERS)
-            got = subprocess.run(
-                ["setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups", "--", "sbatch", "--parsable",
-                 "--array=0-4", "--gpupart=" + words, "-t", "10", "-o", folder + "/out.%A_%a", "-D", folder, script, seconds],
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+            become = ["setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups", "--"]
+            sbatch = ["sbatch", "--parsable", "--array=0-4", "--gpupart=" + words, "-t", "10",
+                      "-o", folder + "/out.%A_%a", "-D", folder, script, seconds]
+            got = subprocess.run(become + sbatch, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, universal_newlines=True)
             if got.returncode:
                 sys.exit("sbatch --gpupart=%s: %s" % (words, got.stderr))
             at = time.time() * 1000
@@ -74,8 +79,8 @@ def events(files):
     return held, bad, looks
 
 
-# The same jobs, each as long as it was held, as they came: each begins on the first node with room
-# as soon as there is some, the oldest first. When the last one ends.
+# The same jobs, each as long as it was held, as they came: each begins on the first node with
+# room as soon as there is some, the oldest first. When the last one ends.
 def greedy(jobs, nodes, tpcs, mib):
     free = [[tpcs, mib] for _ in range(nodes)]
     waiting, running = sorted(jobs), []
@@ -117,8 +122,9 @@ def report(folder, *watched):
     jobs, wrong, refused, done = [], 0, 0, 0
     for line in open(os.path.join(folder, "jobs")):
         name, tpcs, mib, at, words = line.split()
-        lines = dict(l.rstrip("\n").partition(" ")[::2] for l in open(folder + "/out." + name)) if os.path.exists(
-            folder + "/out." + name) else {}
+        path, lines = folder + "/out." + name, {}
+        if os.path.exists(path):
+            lines = dict(text.rstrip("\n").partition(" ")[::2] for text in open(path))
         refused += "set" not in lines
         seen = lines.get("seen", "").split()
         if seen:
@@ -126,7 +132,8 @@ def report(folder, *watched):
             wrong += spread(seen[0]) != spread(lines["set"])
         hold = held.get(number_of.get(name))
         if hold and hold[3]:
-            jobs.append((int(at), int(tpcs), int(mib), hold[3] - hold[2], hold[2], hold[3], hold[1]))
+            jobs.append((int(at), int(tpcs), int(mib), hold[3] - hold[2], hold[2], hold[3],
+                         hold[1]))
     first, last = min(j[4] for j in jobs), max(j[5] for j in jobs)
     work = sum(j[6] * j[3] for j in jobs)
     capacity = 66 * len(watched)
@@ -135,13 +142,15 @@ def report(folder, *watched):
     theirs = 100.0 * work / (capacity * best)
     for line in bad[:20]:
         print("# " + line)
-    print("done=%d refused=%d held=%d wrong=%d bad=%d looks=%d left=%d" % (
-        done, refused, len(held), wrong, len(bad), looks, sum(1 for h in held.values() if not h[3])))
-    print("seconds=%.1f greedy_seconds=%.1f utilisation=%.1f greedy_utilisation=%.1f ratio=%.3f" % (
-        (last - first) / 1000, best / 1000, mine, theirs, mine / theirs))
+    left = sum(1 for h in held.values() if not h[3])
+    print("ran=%d refused=%d held=%d wrong=%d bad=%d looks=%d left=%d" % (
+        done, refused, len(held), wrong, len(bad), looks, left))
+    print("seconds=%.1f greedy_seconds=%.1f" % ((last - first) / 1000, best / 1000))
+    print("utilisation=%.1f greedy_utilisation=%.1f ratio=%.3f" % (mine, theirs, mine / theirs))
 
 
-COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f", "#ff9da7", "#bab0ac"]
+COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f",
+           "#ff9da7", "#bab0ac"]
 
 
 # picture TITLE OUT WATCHED..: TPCs over time, a strip a node, a colour a job.
@@ -151,13 +160,16 @@ def picture(title, path, *watched):
     width, strip, left = 1000.0, 2, 60
     per_ms = width / (last - first)
     height = 66 * strip + 24
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">'
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
+           'font-family="sans-serif" font-size="11">'
            % (width + left + 10, height * len(watched) + 60),
-           '<rect width="100%" height="100%" fill="#ffffff"/>', '<text x="%d" y="18">%s</text>' % (left, title)]
+           '<rect width="100%" height="100%" fill="#ffffff"/>',
+           '<text x="%d" y="18">%s</text>' % (left, title)]
     for node in range(len(watched)):
         top = 30 + node * height
         out.append('<text x="6" y="%d">n%d</text>' % (top + 70, node + 1))
-        out.append('<rect x="%d" y="%d" width="%d" height="%d" fill="#f3f3f3"/>' % (left, top, width, 66 * strip))
+        out.append('<rect x="%d" y="%d" width="%d" height="%d" fill="#f3f3f3"/>'
+                   % (left, top, width, 66 * strip))
     for nr, hold in enumerate(sorted(held, key=lambda h: h[2])):
         top, runs, tpcs = 30 + hold[0] * height, [], sorted(hold[4])
         for tpc in tpcs:
@@ -167,11 +179,13 @@ def picture(title, path, *watched):
                 runs.append([tpc, tpc])
         for a, b in runs:
             out.append('<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>' % (
-                left + (hold[2] - first) * per_ms, top + a * strip, max((hold[3] - hold[2]) * per_ms - 0.3, 0.3),
+                left + (hold[2] - first) * per_ms, top + a * strip,
+                max((hold[3] - hold[2]) * per_ms - 0.3, 0.3),
                 (b - a + 1) * strip, COLOURS[nr % len(COLOURS)]))
     bottom = 30 + len(watched) * height
     for second in range(0, int((last - first) / 1000) + 1, 10):
-        out.append('<text x="%.1f" y="%d" text-anchor="middle">%d s</text>' % (left + second * 1000 * per_ms, bottom, second))
+        out.append('<text x="%.1f" y="%d" text-anchor="middle">%d s</text>'
+                   % (left + second * 1000 * per_ms, bottom, second))
     out.append("</svg>\n")
     with open(path, "w") as file:
         file.write("\n".join(out))
