@@ -4,6 +4,7 @@
  * Must not know how a job gets its part.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,6 +115,20 @@ static int ask_slurm(const struct args *args, struct running *running)
 	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);
 }
 
+/* How many processes live that were started in it; they are killed. */
+static int end_left(struct gpupart *gp, const struct gpupart_grant *grant)
+{
+	struct gpupart_process *list;
+	int nr = shown_processes(gp, &list), left = 0;
+
+	for (int i = 0; i < nr; i++)
+		if (list[i].uid == grant->uid && !strcmp(list[i].job, grant->id) &&
+		    list[i].pid > 1 && !kill(list[i].pid, SIGKILL))
+			left++;
+	free(list);
+	return left;
+}
+
 static int clean(const struct args *args, struct gpupart *gp)
 {
 	struct running running = { 0 };
@@ -125,6 +140,12 @@ static int clean(const struct args *args, struct gpupart *gp)
 	for (int i = 0; status < 0 && i < held.nr; i++) {
 		if (runs(&running, held.list[i].name))
 			continue;
+		/* What they use is free when they are gone: the next time. */
+		if (end_left(gp, &held.list[i])) {
+			cmd_note(args->cmd, "job %s does not run here any more: its processes are killed",
+				 held.list[i].name);
+			continue;
+		}
 		if (gpupart_grant_drop(gp, held.list[i].id))
 			status = cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 		else

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "boards.h"
 #include "give.h"
+#include "left.h"
 
 #define LOCK_FILE "/run/gpupart/lock"
 #define LOCK_SECONDS 5
@@ -309,13 +310,21 @@ int give_back(unsigned int job, char *why, size_t len)
 {
 	struct gpupart_grant grant;
 	struct gpupart *gp;
-	int err = gpupart_open(&gp);
+	unsigned int left;
+	int err;
 
+	if (give_find(job, &grant))
+		return 0;
+	left = left_kill(job, &grant);
+	if (left) {
+		snprintf(why, len, "%u of its processes do not end: it holds what they use", left);
+		return -EBUSY;
+	}
+	err = gpupart_open(&gp);
 	if (err) {
 		snprintf(why, len, "no memory");
 		return err;
 	}
-	name_job(job, &grant);
 	err = gpupart_grant_drop(gp, grant.id);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(gp));

@@ -23,7 +23,7 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 /* What was noted; -ESRCH where nothing was. */
 int give_find(unsigned int job, struct gpupart_grant *grant);
 
-/* Everything back. */
+/* Everything back; what still uses it is killed before. No error where nothing was given. */
 int give_back(unsigned int job, char *why, size_t len);
 
 /* Whether @grant is something. */

@@ -26,8 +26,9 @@ NOT_BOUND = {"gpupart_tpcset_" + name for name in (
                                                            "gpupart_remote_progress",
                                                            "gpupart_latency_least"} | {
     "gpupart_stat_" + name for name in ("depth", "open", "close", "get", "lost", "start")} | {
-    "gpupart_grant_list", "gpupart_grant_put", "gpupart_grant_drop"}
-STRUCTURES_NOT_BOUND = ["gpupart_grant", "gpupart_stat_gpu", "gpupart_stat_process", "gpupart_progress"]
+    "gpupart_grant_" + name for name in ("list", "put", "drop")}
+STRUCTURES_NOT_BOUND = ["gpupart_grant", "gpupart_stat_gpu", "gpupart_stat_process",
+                        "gpupart_progress"]
 
 with open(os.path.join(FOLDERS[0], "gpupart.h"), encoding="utf-8") as f:
     header = f.read()

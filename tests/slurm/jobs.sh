@@ -300,6 +300,7 @@ is "$(nr_held n1)" 1 "its slurmstepd killed: it has what its program uses"
 scancel -n k2
 until_true nothing_held
 ok $? "and gives it back when Slurm ends it"
+is "$(cluster_in n1 "$gpupart" ps --json | jq '.processes | length')" 0 "when its program is gone, which nobody had ended"
 rm -f "$tmp/out/k2.hold"
 begin k3 games -w n1 --gpupart tpcs=30
 until_true holds n1 1

@@ -29,7 +29,7 @@ def shape(chance):
         words += ",mem=%dM" % mib
     kind = chance.random()
     if kind < 0.15 and tpcs >= 8:
-        words += ",cluster=8"
+        words += ",cluster=8,wait=60"
     elif kind < 0.19 and tpcs in (8, 16):
         words += ",gpcs,wait=60"
     elif kind < 0.23 and tpcs <= 16:
