@@ -28,7 +28,7 @@ const char ps_help[] =
 "LAUNCHES   kernel launches since it began\n"
 "WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
 "UNCONFINED of these, those that could not be confined\n"
-"USER       whose it is, where it is not all yours\n"
+"USER       whose it is, on a node of Slurm's\n"
 "MEMORY     of the GPU, as NVIDIA's management library tells it\n"
 "Below them, where there are any, tenants of 'gpupart run --mem': what all processes\n"
 "of one use of a GPU's memory as it is counted, what they may, and who uses it.\n"
@@ -167,9 +167,11 @@ static const char *pid_text(char *text, size_t len, int pid)
 	return text;
 }
 
-/* Whether there is somebody else: with one user alone his name says nothing. */
+/* Whether a node's jobs are there, and of somebody else: then it is asked whose they are. */
 static bool has_others(const struct look *now)
 {
+	if (gpupart_grant_list(NULL, NULL, 0) <= 0)
+		return false;
 	for (int i = 0; i < now->nr; i++)
 		if (now->list[i].uid != geteuid())
 			return true;
