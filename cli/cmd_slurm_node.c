@@ -142,7 +142,8 @@ static int clean(const struct args *args, struct gpupart *gp)
 			continue;
 		/* What they use is free when they are gone: the next time. */
 		if (end_left(gp, &held.list[i])) {
-			cmd_note(args->cmd, "job %s does not run here any more: its processes are killed",
+			cmd_note(args->cmd,
+				 "job %s does not run here any more: its processes are killed",
 				 held.list[i].name);
 			continue;
 		}
