@@ -94,9 +94,21 @@ SIM	   := $(B)/lib/gpupart/sim/libcuda.so.1
 SIM_NVML   := $(B)/lib/gpupart/sim/libnvidia-ml.so.1
 SMCTRL	   := $(B)/lib/libsmctrl.so
 CLI	   := $(B)/bin/gpupart
+# Slurm's plugin, where Slurm's headers are; it has the library inside, so that slurmd's
+# processes load nothing else.
+SPANK_SRC  := $(wildcard slurm/*.c)
+SPANK_OBJ  := $(SPANK_SRC:%.c=$(B)/obj/%.o)
+SPANK	   := $(B)/lib/gpupart/gpupart_spank.so
+SLURM_LUA  := $(B)/lib/gpupart/gpupart.lua
+SLURM_HEALTH := $(B)/lib/gpupart/slurm-health
+ifneq ($(wildcard $(SYSROOT)/usr/include/slurm/spank.h),)
+ifeq ($(CROSS_COMPILE),)
+SLURM	   := $(SPANK) $(SLURM_LUA) $(SLURM_HEALTH)
+endif
+endif
 
 all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(NVML) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(SIM_NVML) \
-	$(CLI) $(CAPTURES) $(SCENARIOS)
+	$(CLI) $(CAPTURES) $(SCENARIOS) $(SLURM)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
@@ -178,6 +190,17 @@ $(SIM_NVML): $(SIM_NVML_OBJ) $(PIPE) lib/sim/nvml/libnvidia-ml.map
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script,lib/sim/nvml/libnvidia-ml.map \
 		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_NVML_OBJ) $(PIPE) -ldl -lpthread
 
+# No symbol of the library is seen by Slurm, nor the other way round.
+$(SPANK): $(SPANK_OBJ) $(B)/lib/libgpupart.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,gpupart_spank.so -Wl,--exclude-libs,ALL -Wl,-Bsymbolic \
+		-Wl,-z,relro,-z,now -o $@ $(SPANK_OBJ) $(B)/lib/libgpupart.a $(LIBS)
+
+$(SLURM_LUA) $(SLURM_HEALTH): $(B)/lib/gpupart/%: slurm/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 $(CLI): $(CLI_OBJ) $(PIPE) $(QOS) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -218,6 +241,7 @@ install: all $(MAN3)
 	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
 	$(Q)install -m 755 $(SIM) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
 	$(Q)install -m 755 $(SIM_NVML) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
+	$(Q)for f in $(SLURM); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
 	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
@@ -256,7 +280,7 @@ clean:
 
 -include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(QOS_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) \
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
-	$(CLI_OBJ:.o=.d)
+	$(CLI_OBJ:.o=.d) $(SPANK_OBJ:.o=.d)
 
-.PHONY: all install install-python packages clean check check-gpu lint bench fuzz
+.PHONY: all install install-python packages clean check check-slurm check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

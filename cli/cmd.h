@@ -35,10 +35,12 @@ int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_qos(int argc, char **argv);
+int cmd_slurm_conf(int argc, char **argv);
+int cmd_slurm_node(int argc, char **argv);
 
 extern const char topology_help[], run_help[], set_help[], ps_help[], top_help[], cdi_help[],
 	plan_help[], trace_help[], verify_help[], bench_help[], stat_help[], sim_help[],
-	qos_help[],
+	qos_help[], slurm_conf_help[], slurm_node_help[],
 	doctor_help[], demo_help[];
 
 /* main()'s own, for a command that starts itself anew (paths.c). */

@@ -4,6 +4,7 @@
  * know where the library has it from.
  */
 #include <errno.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ const char ps_help[] =
 "LAUNCHES   kernel launches since it began\n"
 "WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
 "UNCONFINED of these, those that could not be confined\n"
+"USER       whose it is, on a node of Slurm's\n"
 "MEMORY     of the GPU, as NVIDIA's management library tells it\n"
 "Below them, where there are any, tenants of 'gpupart run --mem': what all processes\n"
 "of one use of a GPU's memory as it is counted, what they may, and who uses it; of a\n"
@@ -166,23 +168,49 @@ static const char *pid_text(char *text, size_t len, int pid)
 	return text;
 }
 
+/* Whether a node's jobs are there, and of somebody else: then it is asked whose they are. */
+static bool has_others(const struct look *now)
+{
+	if (gpupart_grant_list(NULL, NULL, 0) <= 0)
+		return false;
+	for (int i = 0; i < now->nr; i++)
+		if (now->list[i].uid != geteuid())
+			return true;
+	return false;
+}
+
+/* " games" in nine columns, or a number where it has no name here. */
+static const char *user_text(char *text, size_t len, unsigned int uid)
+{
+	const struct passwd *user = getpwuid(uid);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", uid);
+	snprintf(text, len, "%-8.16s ", user ? user->pw_name : number);
+	return out_clean(text);
+}
+
 /* The columns but the last, SET, which has all the room there is. */
 static void print_rows(struct out *out, const struct look *now, const struct look *before)
 {
-	fprintf(out->file, "%s%7s %-16s %-12s %9s %12s%s %8s %10s  SET%s\n", out->bold, "PID",
-		"NAME", "GPU", "MEMORY", "LAUNCHES", before ? "       /S" : "", "WIDENED",
-		"UNCONFINED", out->plain);
+	bool users = has_others(now);
+
+	fprintf(out->file, "%s%7s %s%-16s %-12s %9s %12s%s %8s %10s  SET%s\n", out->bold, "PID",
+		users ? "USER     " : "", "NAME", "GPU", "MEMORY", "LAUNCHES",
+		before ? "       /S" : "", "WIDENED", "UNCONFINED", out->plain);
 	for (int i = 0; i < now->nr; i++) {
 		const struct gpupart_process *p = &now->list[i];
-		char pid[16], memory[32], rate[32] = "", set[OUT_SET_STRLEN];
+		char pid[16], user[32] = "", memory[32], rate[32] = "", set[OUT_SET_STRLEN];
 		double per_second = before ? rate_of(p, now, before) : -1;
 
 		if (before && per_second >= 0)
 			snprintf(rate, sizeof(rate), " %8.0f", per_second);
 		else if (before)
 			snprintf(rate, sizeof(rate), " %8s", "-");
-		fprintf(out->file, "%7s %-16s %-12s %9s %12llu%s %8llu %10llu  %s%s%s\n",
-			pid_text(pid, sizeof(pid), p->pid), *p->name ? p->name : "-",
+		if (users)
+			user_text(user, sizeof(user), p->uid);
+		fprintf(out->file, "%7s %s%-16s %-12s %9s %12llu%s %8llu %10llu  %s%s%s\n",
+			pid_text(pid, sizeof(pid), p->pid), user, *p->name ? p->name : "-",
 			*p->pci ? p->pci : "-", memory_text(memory, sizeof(memory), p),
 			(unsigned long long)p->counters.launches, rate,
 			(unsigned long long)nr_widened(&p->counters),
@@ -216,8 +244,9 @@ static json_t *json_process(const struct gpupart_process *p)
 	if (*p->limit && !gpupart_tpcset_parse_list(NULL, p->limit, &set))
 		tpcs = json_pack("{s:s, s:i}", "list", p->limit, "nr_tpcs",
 				 gpupart_tpcset_count(&set));
-	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o}",
 			 "pid", p->pid ? json_integer(p->pid) : json_null(),
+			 "uid", (json_int_t)p->uid,
 			 "name", out_json_text(p->name), "job", out_json_text(p->job),
 			 "gpu", out_json_text(p->pci), "simulated", p->simulated,
 			 "nr_gpus", p->nr_gpus, "set", tpcs,

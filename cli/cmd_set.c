@@ -151,7 +151,7 @@ static void add_job(struct targets *t, const struct gpupart_job *job)
 	snprintf(target->source, sizeof(target->source), "%s", job->source);
 	target->simulated = job->simulated;
 	target->elsewhere = job->elsewhere;
-	target->uid = geteuid();
+	target->uid = job->uid;
 	gpupart_tpcset_parse_list(NULL, job->limit, &target->before);
 }
 
@@ -320,12 +320,20 @@ static void change_as(void *arg, void *result)
 
 static void change_target(struct targets *t, const struct target *target, struct changed *changed)
 {
+	struct changed first;
+
 	memset(changed, 0, sizeof(*changed));
-	if (target->uid == geteuid())
+	/* What a node gave is root's to change; its processes are the user's. */
+	if (target->uid == geteuid() || *target->job)
 		change(t->gp, target, changed);
-	else if (child_call(change_as, (void *)target, changed, sizeof(*changed), 10, changed->why,
+	first = *changed;
+	if (target->uid == geteuid() || changed->err)
+		return;
+	if (child_call(change_as, (void *)target, changed, sizeof(*changed), 10, changed->why,
 			    sizeof(changed->why)))
 		changed->err = -EIO;
+	if (*target->job)
+		changed->before = first.before;
 }
 
 /* ------------------------------------------------------------------- print */

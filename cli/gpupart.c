@@ -25,6 +25,10 @@ static const struct cmd cmds[] = {
 	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
 	{ "sim", cmd_sim, "run a scenario on the simulated GPU's scheduling pipeline", sim_help },
 	{ "qos", cmd_qos, "keep a program at its goal and give the rest away", qos_help },
+	{ "slurm-conf", cmd_slurm_conf, "what Slurm's files say of this node's GPUs",
+	  slurm_conf_help },
+	{ "slurm-node", cmd_slurm_node, "this node's GPUs for Slurm's plugin; what jobs hold",
+	  slurm_node_help },
 	{ "demo", cmd_demo, "the main job in a minute", demo_help },
 };
 

@@ -603,6 +603,7 @@ struct gpupart_job {
 	char source[512];	/* of the topology, as a process has it */
 	bool simulated;		/* a capture's GPU */
 	char limit[GPUPART_TPCSET_STRLEN];	/* that holds now, list form */
+	unsigned int uid;	/* whose it is: this user, but of a node's jobs, below */
 };
 
 /*
@@ -620,7 +621,10 @@ struct gpupart_job {
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id);
 
-/* This user's jobs: up to @max of them into @list. Returns how many there are. */
+/*
+ * This user's jobs, and what the node gave him (root: all that it gave): up to @max of them
+ * into @list. Returns how many there are.
+ */
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max);
 
 /*
@@ -632,6 +636,45 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
  */
 int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
 			  struct gpupart_tpcset *before);
+
+/* ------------------------------------------------------------- a node's jobs */
+
+/*
+ * What a scheduler, as root, gives a user of one GPU of this node: TPCs, and memory. It is a
+ * job like those above, with an id of its own, and no process keeps it: it is there until
+ * root drops it, or the node boots. Root alone changes its limit; while a user who is not
+ * root was given TPCs of a GPU, no limit of his processes there, whether by GPUPART_SET, by a
+ * job or from outside, holds more than all that he was given (-EPERM), nor a tenant's quota
+ * more memory, and GPUPART_DISABLE changes nothing. Any user may read it.
+ */
+#define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
+
+struct gpupart_grant {
+	char id[GPUPART_JOB_STRLEN];	/* "0-" and hexadecimal digits or '-': for GPUPART_JOB */
+	char name[64];		/* as of a job, and of its tenant */
+	unsigned int uid;
+	char pci[20];		/* of the GPU, as gpupart_job_begin() has it */
+	char source[512];	/* of its topology: "rm", "kernel" or a capture's path */
+	char key[20];		/* of its checked map, as struct gpupart_check has it, or "" */
+	unsigned int nr_tpcs;	/* of the GPU */
+	struct gpupart_tpcset set;	/* empty: it was given nothing, @why says why */
+	uint64_t memory;	/* bytes; 0: no quota */
+	char asked[128];	/* what was asked for, in the scheduler's words */
+	char why[512];
+};
+
+/* All of the node's: up to @max into @list, by id. Returns how many there are. */
+int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max);
+
+/*
+ * Writes one, or another in its place: whole or not at all, whenever the caller dies. Who
+ * plans around others must take turns. -EINVAL another id, name or address; -EACCES, .. who
+ * is not root.
+ */
+int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant);
+
+/* No error where there is none. */
+int gpupart_grant_drop(struct gpupart *gp, const char *id);
 
 /* ------------------------------------------------------------------- memory */
 

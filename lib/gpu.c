@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "check.h"
 #include "control.h"
 #include "fork.h"
 #include "hook.h"
 #include "job.h"
+#include "node.h"
 #include "probe.h"
 #include "process.h"
 #include "smcount.h"
@@ -255,14 +257,37 @@ static const char *env_value(const char *name)
 	return value && value[0] ? value : NULL;
 }
 
-/* GPUPART_DISABLE=1: as if we were not there. */
+/* GPUPART_DISABLE=1: as if we were not there. What a node gave is not its user's to leave. */
 static int keep_out(struct gpupart *gp)
 {
 	const char *out = env_value("GPUPART_DISABLE");
 
-	if (!out || strcmp(out, "1"))
+	if (!out || strcmp(out, "1") || node_gives(geteuid()))
 		return 0;
 	return ctx_fail(gp, -ECANCELED, "GPUPART_DISABLE=1: nothing is touched");
+}
+
+/* Where the node gives this user parts of GPUs, *set is no more than he was given. */
+static void keep_given(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset given, both;
+
+	if (!node_tpcs(geteuid(), gpu->topo->info.pci, &given))
+		return;
+	both = gpupart_tpcset_and(set, &given);
+	*set = gpupart_tpcset_empty(&both) ? given : both;
+}
+
+/* The same where the environment says nothing of this GPU. */
+static void limit_to_given(struct gpupart_gpu *gpu)
+{
+	struct gpupart_tpcset given;
+
+	if (!node_tpcs(geteuid(), gpu->topo->info.pci, &given) || may_set(NULL, gpu, &given))
+		return;
+	control_lock();
+	scope_limit_set(gpu, LIMIT_OUTER, &given);
+	control_unlock();
 }
 
 /*
@@ -284,6 +309,7 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 	/* Once: what the program puts there later is from inside. */
 	if (!words) {
 		gpu->has_environment = true;
+		limit_to_given(gpu);
 		return 0;
 	}
 	if (selector && strcmp(selector, gpu->topo->info.pci)) {
@@ -296,8 +322,10 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 		same = !strcmp(meant->info.pci, gpu->topo->info.pci);
 		gpupart_topology_close(meant);
 		gpu->has_environment = !same;
-		if (!same)
+		if (!same) {
+			limit_to_given(gpu);
 			return 0;
+		}
 	}
 	err = gpupart_set_parse(gp, gpu->topo, words, &set);
 	if (!err)
@@ -308,6 +336,7 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 	control_lock();
 	if (job && job_limit(job, gpu->topo->info.pci, &changed) && !may_set(NULL, gpu, &changed))
 		set = changed;
+	keep_given(gpu, &set);
 	scope_limit_set(gpu, LIMIT_OUTER, &set);
 	control_unlock();
 	gpu->has_environment = true;

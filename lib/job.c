@@ -18,6 +18,7 @@
 #include "fsize.h"
 #include "holder.h"
 #include "job.h"
+#include "node.h"
 #include "process.h"
 #include "topo.h"
 
@@ -50,6 +51,24 @@ static void file_of(char *file, size_t len, const char *id)
 	snprintf(file, len, JOB_PREFIX "%.63s", id);
 }
 
+/* A job that root gave: a user's file of that name, had he made one, is not looked at. */
+static bool read_node(const char *id, struct record *record)
+{
+	struct gpupart_grant grant;
+
+	if (!node_get(id, &grant))
+		return false;
+	memset(record, 0, sizeof(*record));
+	record->pid_namespace = control_pid_namespace();
+	snprintf(record->name, sizeof(record->name), "%s", grant.name);
+	snprintf(record->id, sizeof(record->id), "%s", grant.id);
+	snprintf(record->pci, sizeof(record->pci), "%s", grant.pci);
+	snprintf(record->source, sizeof(record->source), "%s", grant.source);
+	record->nr_tpcs = grant.nr_tpcs;
+	record->set = grant.set;
+	return true;
+}
+
 static bool read_record(int dir, const char *id, struct record *record)
 {
 	char file[GPUPART_JOB_STRLEN + 8];
@@ -57,6 +76,8 @@ static bool read_record(int dir, const char *id, struct record *record)
 	bool good;
 	int fd;
 
+	if (node_is_id(id))
+		return read_node(id, record);
 	if (!id_good(id))
 		return false;
 	file_of(file, sizeof(file), id);
@@ -76,6 +97,16 @@ static bool read_record(int dir, const char *id, struct record *record)
 }
 
 /* Whole or not at all, whenever we die: another file takes the place of the old one. */
+static int write_node(const struct record *record)
+{
+	struct gpupart_grant grant;
+
+	if (!node_get(record->id, &grant))
+		return -ESRCH;
+	grant.set = record->set;
+	return gpupart_grant_put(NULL, &grant);
+}
+
 static int write_record(int dir, const struct record *record)
 {
 	char file[GPUPART_JOB_STRLEN + 8], new_file[GPUPART_JOB_STRLEN + 32];
@@ -83,6 +114,8 @@ static int write_record(int dir, const struct record *record)
 	int fd, err = 0;
 	ssize_t n;
 
+	if (node_is_id(record->id))
+		return write_node(record);
 	file_of(file, sizeof(file), record->id);
 	snprintf(new_file, sizeof(new_file), ".%s.%d", file, getpid());
 	fd = openat(dir, new_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -144,12 +177,13 @@ bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set)
 	struct record record;
 	bool found;
 
-	if (dir < 0)
+	if (dir < 0 && !node_is_id(id))
 		return false;
 	found = read_record(dir, id, &record) && !strcmp(record.pci, pci);
 	if (found)
 		*set = effective(dir, &record);
-	close(dir);
+	if (dir >= 0)
+		close(dir);
 	return found;
 }
 
@@ -322,6 +356,27 @@ static void fill(int dir, const struct record *record, struct gpupart_job *job)
 	if (!job->elsewhere && control_process_lives(record->pid, record->start))
 		job->pid = record->pid;
 	gpupart_tpcset_format_list(&set, job->limit, sizeof(job->limit));
+	job->uid = geteuid();
+}
+
+/* Adds those that root gave; *nr may become more than @max. */
+static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *nr)
+{
+	int room = gpupart_grant_list(NULL, NULL, 0) + 16, found;
+	struct gpupart_grant *grants = calloc(room, sizeof(*grants));
+	struct record record;
+
+	found = grants ? gpupart_grant_list(NULL, grants, room) : 0;
+	for (int i = 0; i < found && i < room; i++) {
+		if ((geteuid() && grants[i].uid != geteuid()) || !read_node(grants[i].id, &record))
+			continue;
+		if (*nr < max) {
+			fill(-1, &record, &list[*nr]);
+			list[*nr].uid = grants[i].uid;
+		}
+		++*nr;
+	}
+	free(grants);
 }
 
 /* Of a writer that died before its file had its name. */
@@ -343,13 +398,14 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 	DIR *dir;
 
 	(void)gp;
+	list_node(list, max, &nr);
 	/* Nothing was begun here. */
 	if (fd < 0)
-		return 0;
+		return nr;
 	dir = fdopendir(fd);
 	if (!dir) {
 		close(fd);
-		return 0;
+		return nr;
 	}
 	living_init(&living);
 	while ((entry = readdir(dir))) {
@@ -499,18 +555,45 @@ static int lock_jobs(struct gpupart *gp, int dir, const char *id)
 			LOCK_SECONDS);
 }
 
+static int check_job_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set)
+{
+	if (id && set && !gpupart_tpcset_empty(set))
+		return 0;
+	return ctx_fail(gp, -EINVAL, !id ? "no job's id is given"
+				     : !set ? "no set for the job is given"
+					    : "the set for a job is empty");
+}
+
+/* A node's job is root's to change; who else says what it is already may tell his processes. */
+static int write_limit(struct gpupart *gp, int dir, struct record *record,
+		       const struct gpupart_tpcset *set)
+{
+	char given[GPUPART_TPCSET_STRLEN];
+	int err;
+
+	if (node_is_id(record->id) && geteuid()) {
+		if (gpupart_tpcset_equal(&record->set, set))
+			return 0;
+		gpupart_tpcset_format_list(&record->set, given, sizeof(given));
+		return ctx_fail(gp, -EPERM,
+				"job %s was given TPCs %s by this node: root changes it",
+				record->name, given);
+	}
+	record->set = *set;
+	err = write_record(dir, record);
+	return err ? ctx_fail(gp, err, "job %s: %s", record->id, strerror(-err)) : 0;
+}
+
 int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
 			  struct gpupart_tpcset *before)
 {
-	int dir = control_open_dir(geteuid(), false), err;
+	int dir, err = check_job_set(gp, id, set);
+	bool node = !err && node_is_id(id);
 	struct record record;
 
-	if (!id || !set || gpupart_tpcset_empty(set)) {
-		err = ctx_fail(gp, -EINVAL, !id	 ? "no job's id is given"
-					    : !set ? "no set for the job is given"
-						   : "the set for a job is empty");
-		goto close_dir;
-	}
+	if (err)
+		return err;
+	dir = node ? node_open_dir(false) : control_open_dir(geteuid(), false);
 	if (dir < 0 || !read_record(dir, id, &record)) {
 		err = ctx_fail(gp, -ESRCH, "\"%.63s\" is no job of this user's", id);
 		goto close_dir;
@@ -522,17 +605,19 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 		goto close_dir;
 	}
 	/* What the record says is what the processes get. */
-	err = lock_jobs(gp, dir, id);
+	err = node && geteuid() ? 0 : lock_jobs(gp, dir, id);
 	if (err)
 		goto close_dir;
 	if (before)
 		*before = effective(dir, &record);
-	record.set = *set;
 	/* First the record: a process that begins now reads it, or is found below. */
-	err = write_record(dir, &record);
-	if (err)
-		ctx_fail(gp, err, "job %s: %s", id, strerror(-err));
-	else
+	err = write_limit(gp, dir, &record, set);
+	if (!err && node) {
+		close(dir);
+		/* Jobs that were begun inside it are the user's. */
+		dir = control_open_dir(geteuid(), false);
+	}
+	if (!err)
 		err = set_processes(gp, dir, &record);
 close_dir:
 	if (dir >= 0)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "control.h"
 #include "holder.h"
+#include "node.h"
 #include "process.h"
 #include "progress.h"
 
@@ -371,6 +372,25 @@ static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *
 	return 0;
 }
 
+/* What the node gave this user is no process's to leave; NULL, no limit, becomes that. */
+static int keep_given(struct gpupart *gp, int pid, const struct control_gpu *gpu,
+		      const struct gpupart_tpcset **set, struct gpupart_tpcset *given)
+{
+	char list[GPUPART_TPCSET_STRLEN], pci[20];
+
+	snprintf(pci, sizeof(pci), "%.19s", gpu->pci);
+	if (!node_tpcs(geteuid(), pci, given))
+		return 0;
+	if (!*set)
+		*set = given;
+	if (gpupart_tpcset_subset(*set, given))
+		return 0;
+	gpupart_tpcset_format_list(given, list, sizeof(list));
+	return ctx_fail(gp, -EPERM,
+			"process %d cannot have TPCs that this node did not give its user: those are %s of %s",
+			pid, list, pci);
+}
+
 struct gpupart_remote {
 	struct opened opened;
 	struct control_gpu *gpu;
@@ -423,9 +443,12 @@ static bool still_holds(const struct gpupart_remote *remote)
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
 {
+	struct gpupart_tpcset given;
 	struct limit_sets sets;
 	int err = check_outside(gp, remote->pid, remote->gpu, set);
 
+	if (!err)
+		err = keep_given(gp, remote->pid, remote->gpu, &set, &given);
 	if (!err && !still_holds(remote))
 		err = ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
 			       remote->pid);

@@ -17,6 +17,7 @@
 #include "cuda.h"
 #include "fork.h"
 #include "ledger.h"
+#include "node.h"
 #include "tenant.h"
 #include "topo.h"
 
@@ -67,6 +68,7 @@ static int join(char *why, size_t len)
 int tenant_gpu(const char *pci)
 {
 	char address[20];
+	uint64_t given = 0;
 	int gpu = 0;
 
 	if (!pci || !topo_address_read(pci, address))
@@ -81,7 +83,15 @@ int tenant_gpu(const char *pci)
 	if (gpu >= 0)
 		mark_simulated(tenant_ledger());
 	if (gpu >= 0)
-		ledger_set_quota_first(tenant_ledger(), gpu, own.quota);
+		given = node_memory(geteuid(), address, own.name);
+	if (gpu >= 0) {
+		uint64_t bytes = given && (!own.quota || given < own.quota) ? given : own.quota;
+
+		/* What is told for all GPUs comes first, but is no more than the node gave. */
+		bytes = ledger_set_quota_first(tenant_ledger(), gpu, bytes);
+		if (given && bytes > given)
+			ledger_set_quota(tenant_ledger(), gpu, given, NULL);
+	}
 	pthread_mutex_unlock(&own_lock);
 	return gpu;
 }
@@ -512,6 +522,7 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 		     bool make, uint64_t *before)
 {
 	char address[20];
+	uint64_t given;
 	int err;
 
 	name = name_of(gp, name, &err);
@@ -522,6 +533,11 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 	if (!bytes)
 		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: wants 1 or more",
 				name);
+	given = node_memory(geteuid(), pci || make ? address : NULL, name);
+	if (given && bytes > given)
+		return ctx_fail(gp, -EPERM,
+				"tenant %s: %llu bytes are more than the %llu that this node gave its user",
+				name, (unsigned long long)bytes, (unsigned long long)given);
 	err = ledger_set_quota_of(name, pci ? address : NULL, bytes, make, before);
 	return err ? fail(gp, name, err) : 0;
 }

@@ -108,7 +108,7 @@ class _CJob(Structure):
     _fields_ = [("id", c_char * _JOB_STRLEN), ("parent", c_char * _JOB_STRLEN),
                 ("name", c_char * 64), ("pid", c_int), ("elsewhere", c_bool),
                 ("pci", c_char * 20), ("source", c_char * 512), ("simulated", c_bool),
-                ("limit", c_char * _TPCSET_STRLEN)]
+                ("limit", c_char * _TPCSET_STRLEN), ("uid", c_uint)]
 
 
 class _CTenant(Structure):

@@ -45,12 +45,43 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
+/* How well a part fits what the environment says: 0 not this user's, more is better. */
+static int fits(const struct gpupart_grant *grant)
+{
+	const char *gpu = getenv("GPUPART_GPU"), *tenant = getenv("GPUPART_TENANT");
+
+	if (grant->uid != geteuid() || gpupart_tpcset_empty(&grant->set))
+		return 0;
+	return 1 + 2 * (gpu && !strcmp(gpu, grant->pci)) +
+	       (tenant && !strcmp(tenant, grant->name));
+}
+
+/*
+ * What a node gave this user, who is not root: of several parts the one that his environment
+ * names, else the first. False: nothing, as everywhere but in a scheduler's jobs.
+ */
+static bool given(struct gpupart_grant *grant)
+{
+	int nr = geteuid() ? gpupart_grant_list(NULL, NULL, 0) : 0, room = nr + 16, best = 0;
+	struct gpupart_grant *list = nr > 0 ? calloc(room, sizeof(*list)) : NULL;
+
+	nr = list ? gpupart_grant_list(NULL, list, room) : 0;
+	for (int i = 0; i < nr && i < room; i++)
+		if (fits(&list[i]) > best) {
+			best = fits(&list[i]);
+			*grant = list[i];
+		}
+	free(list);
+	return best;
+}
+
 /* GPUPART_SET: to be confined; GPUPART_STAT: to be measured; GPUPART_TENANT: to have a quota. */
 static bool wanted(const char *name)
 {
 	const char *disable = getenv("GPUPART_DISABLE");
+	struct gpupart_grant grant;
 
-	return getenv(name) && !(disable && !strcmp(disable, "1"));
+	return getenv(name) && (!disable || strcmp(disable, "1") || given(&grant));
 }
 
 static const char *own_path(void)
@@ -146,13 +177,14 @@ static void tell_uncounted(void)
 }
 
 /* GPUPART_TENANT: whose; GPUPART_MEM: bytes of each GPU, where it has no quota yet. */
-static void limit_memory(void)
+static void limit_memory(const struct gpupart_grant *grant)
 {
 	struct gpupart *gp;
 
 	if (gpupart_open(&gp))
 		return;
-	if (gpupart_memory_start(gp, NULL, 0)) {
+	if (gpupart_memory_start(gp, grant ? grant->name : NULL,
+				 grant ? grant->memory : 0)) {
 		say(true, "gpupart: GPU memory is not limited: %s\n", gpupart_error(gp));
 	} else {
 		limited = getpid();
@@ -163,15 +195,22 @@ static void limit_memory(void)
 
 static void confine(void)
 {
+	const char *selector = getenv("GPUPART_GPU"), *key = getenv("GPUPART_CHECKED");
 	char list[GPUPART_TPCSET_STRLEN];
+	struct gpupart_grant grant;
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
 	int err;
 
 	if (gpupart_open(&gp))
 		return;
+	/* The GPU of which the user has a part, whatever his environment became. */
+	if (given(&grant)) {
+		selector = grant.pci;
+		key = grant.key;
+	}
 	gpupart_process_publish(gp, getenv("GPUPART_NAME"));
-	err = gpupart_attach_early(gp, getenv("GPUPART_GPU"), getenv("GPUPART_CHECKED"), &gpu);
+	err = gpupart_attach_early(gp, selector, key, &gpu);
 	if (err) {
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
@@ -249,6 +288,7 @@ static void call_next(void)
 
 int InitializeInjection(void)
 {
+	struct gpupart_grant grant;
 	static bool done;
 
 	if (!done) {
@@ -256,9 +296,13 @@ int InitializeInjection(void)
 		/* First: who confines takes the driver's one place for a subscriber. */
 		if (wanted("GPUPART_STAT"))
 			measure();
-		if (wanted("GPUPART_TENANT"))
-			limit_memory();
-		if (wanted("GPUPART_SET"))
+		if (given(&grant) && grant.memory)
+			limit_memory(&grant);
+		else if (wanted("GPUPART_TENANT"))
+			limit_memory(NULL);
+		if (given(&grant))
+			confine();
+		else if (wanted("GPUPART_SET"))
 			confine_when();
 		call_next();
 	}

@@ -25,8 +25,10 @@ NOT_BOUND = {"gpupart_tpcset_" + name for name in (
                                                            "gpupart_remote_close",
                                                            "gpupart_remote_progress",
                                                            "gpupart_latency_least"} | {
-    "gpupart_stat_" + name for name in ("depth", "open", "close", "get", "lost", "start")}
-STRUCTURES_NOT_BOUND = ["gpupart_stat_gpu", "gpupart_stat_process", "gpupart_progress"]
+    "gpupart_stat_" + name for name in ("depth", "open", "close", "get", "lost", "start")} | {
+    "gpupart_grant_" + name for name in ("list", "put", "drop")}
+STRUCTURES_NOT_BOUND = ["gpupart_grant", "gpupart_stat_gpu", "gpupart_stat_process",
+                        "gpupart_progress"]
 
 with open(os.path.join(FOLDERS[0], "gpupart.h"), encoding="utf-8") as f:
     header = f.read()

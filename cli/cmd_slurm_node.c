@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart slurm-node: what Slurm's plugin has to know of this node, and what jobs hold here.
+ * Must not know how a job gets its part.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "args.h"
+#include "cmd.h"
+#include "node_gpus.h"
+#include "out.h"
+#include "shown.h"
+
+const char slurm_node_help[] =
+"Usage: gpupart slurm-node [-i CAPTURE]\n"
+"       gpupart slurm-node --clean | --check | --list [--json]\n"
+"Looks at this node's GPUs for Slurm's plugin: their topology, the check of their mask\n"
+"bits, their memory; as root, into /run/gpupart. The plugin has slurmd do it when it\n"
+"begins, so that no job's start has to.\n"
+"\n"
+"  -i, --input CAPTURE the node's GPU is the simulated one made of it\n"
+"      --boot          as slurmd does: simulated GPUs stay what they were, then --clean\n"
+"      --clean         takes back what jobs hold that Slurm does not run here any more,\n"
+"                      after a crash of the node's daemons; asks squeue\n"
+"      --check         for a prolog or an epilog: fails where something is held for a job\n"
+"                      that Slurm does not run here, or a process of such a job uses a\n"
+"                      GPU; changes nothing\n"
+"      --list          what jobs hold here, and of whom\n"
+"      --json          as JSON, schema gpupart/1\n"
+"\n"
+"Exit status: 0 done, 1 a GPU could not be looked at, squeue not asked, or --check found\n"
+"something, 2 bad values.\n"
+"\n"
+"Examples:\n"
+"  gpupart slurm-node\n"
+"  gpupart slurm-node --check || scontrol update nodename=$(hostname -s) state=drain \\\n"
+"    reason='gpupart: something is left'\n";
+
+struct held {
+	struct gpupart_grant *list;
+	int nr;
+};
+
+static int take_held(const struct args *args, struct gpupart *gp, struct held *held)
+{
+	int room = gpupart_grant_list(gp, NULL, 0) + 64;
+
+	held->list = calloc(room, sizeof(*held->list));
+	held->nr = held->list ? gpupart_grant_list(gp, held->list, room) : 0;
+	if (held->nr > room)
+		held->nr = room;
+	return held->list ? -1 : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+}
+
+/* ------------------------------------------------------------- Slurm's word */
+
+struct running {
+	unsigned int *jobs, nr;
+};
+
+static bool runs(const struct running *running, const char *name)
+{
+	unsigned int job = strtoul(name, NULL, 10);
+
+	for (unsigned int i = 0; i < running->nr; i++)
+		if (running->jobs[i] == job)
+			return true;
+	return false;
+}
+
+static bool name_is_plain(const char *name)
+{
+	return *name && *name != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._-") == strlen(name);
+}
+
+/* Jobs that Slurm has on this node, whether they run, start or end. */
+static int ask_slurm(const struct args *args, struct running *running)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	char name[256], command[320], line[64];
+	unsigned int *more;
+	FILE *pipe;
+	int status;
+
+	if (!node || !*node) {
+		if (gethostname(name, sizeof(name)))
+			return cmd_fail(args->cmd, EXIT_FAILED, "this node has no name: %s",
+					strerror(errno));
+		name[sizeof(name) - 1] = 0;
+		name[strcspn(name, ".")] = 0;
+		node = name;
+	}
+	if (!name_is_plain(node))
+		return cmd_fail(args->cmd, EXIT_FAILED, "'%s' is no node's name", node);
+	/* Words of ours alone, so that a shell may read them. */
+	snprintf(command, sizeof(command),
+		 "exec squeue -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
+	pipe = popen(command, "re");
+	while (pipe && fgets(line, sizeof(line), pipe)) {
+		more = realloc(running->jobs, (running->nr + 1) * sizeof(*more));
+		if (!more)
+			break;
+		running->jobs = more;
+		running->jobs[running->nr++] = strtoul(line, NULL, 10);
+	}
+	status = pipe ? pclose(pipe) : -1;
+	if (!status)
+		return -1;
+	/* Nothing is taken from anybody on no answer. */
+	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);
+}
+
+/* How many processes live that were started in it; they are killed. */
+static int end_left(struct gpupart *gp, const struct gpupart_grant *grant)
+{
+	struct gpupart_process *list;
+	int nr = shown_processes(gp, &list), left = 0;
+
+	for (int i = 0; i < nr; i++)
+		if (list[i].uid == grant->uid && !strcmp(list[i].job, grant->id) &&
+		    list[i].pid > 1 && !kill(list[i].pid, SIGKILL))
+			left++;
+	free(list);
+	return left;
+}
+
+static int clean(const struct args *args, struct gpupart *gp)
+{
+	struct running running = { 0 };
+	struct held held;
+	int status = take_held(args, gp, &held);
+
+	if (status < 0 && held.nr)
+		status = ask_slurm(args, &running);
+	for (int i = 0; status < 0 && i < held.nr; i++) {
+		if (runs(&running, held.list[i].name))
+			continue;
+		/* What they use is free when they are gone: the next time. */
+		if (end_left(gp, &held.list[i])) {
+			cmd_note(args->cmd,
+				 "job %s does not run here any more: its processes are killed",
+				 held.list[i].name);
+			continue;
+		}
+		if (gpupart_grant_drop(gp, held.list[i].id))
+			status = cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+		else
+			cmd_note(args->cmd,
+				 "job %s does not run here any more: what it held is free",
+				 held.list[i].name);
+	}
+	free(running.jobs);
+	free(held.list);
+	return status < 0 ? EXIT_DONE : status;
+}
+
+/* Processes that were started in the job, whatever Slurm says. */
+static int check_processes(const struct args *args, struct gpupart *gp,
+			   const struct running *running)
+{
+	struct gpupart_process *list;
+	int nr = shown_processes(gp, &list), found = 0;
+
+	for (int i = 0; i < nr; i++)
+		if (!strncmp(list[i].job, "0-", 2) && !runs(running, list[i].name)) {
+			cmd_note(args->cmd, "pid %d of user %u is left of job %s, and uses %s",
+				 list[i].pid, list[i].uid, list[i].name, list[i].pci);
+			found++;
+		}
+	free(list);
+	return found;
+}
+
+static int check(const struct args *args, struct gpupart *gp)
+{
+	struct running running = { 0 };
+	struct held held;
+	int found = 0, status = take_held(args, gp, &held);
+
+	if (status < 0)
+		status = ask_slurm(args, &running);
+	for (int i = 0; status < 0 && i < held.nr; i++)
+		if (!runs(&running, held.list[i].name)) {
+			cmd_note(args->cmd,
+				 "job %s of user %u does not run here and holds TPCs of %s",
+				 held.list[i].name, held.list[i].uid, held.list[i].pci);
+			found++;
+		}
+	if (status < 0)
+		found += check_processes(args, gp, &running);
+	free(running.jobs);
+	free(held.list);
+	return status >= 0 ? status : found ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* --------------------------------------------------------------------- list */
+
+static bool is_simulated(const struct gpupart_grant *grant)
+{
+	return *grant->source && strcmp(grant->source, "rm") && strcmp(grant->source, "kernel");
+}
+
+static json_t *json_held(const struct gpupart_grant *grant)
+{
+	char list[GPUPART_TPCSET_STRLEN];
+
+	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
+	return json_pack("{s:o, s:i, s:o, s:o, s:i, s:I, s:o, s:o, s:b}",
+			 "job", out_json_text(grant->name), "uid", (int)grant->uid,
+			 "gpu", out_json_text(grant->pci), "list", out_json_text(list),
+			 "nr_tpcs", (int)gpupart_tpcset_count(&grant->set),
+			 "memory_bytes", (json_int_t)grant->memory,
+			 "asked", out_json_text(grant->asked), "refused", out_json_text(grant->why),
+			 "simulated", is_simulated(grant));
+}
+
+static void print_held(struct out *out, const struct gpupart_grant *grant)
+{
+	char list[GPUPART_TPCSET_STRLEN];
+
+	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
+	fprintf(out->file, "%-10s %6u %-12s %5u %6llu MiB  %s%s\n", grant->name, grant->uid,
+		*grant->pci ? grant->pci : "-", gpupart_tpcset_count(&grant->set),
+		(unsigned long long)(grant->memory >> 20), *list ? list : grant->why,
+		is_simulated(grant) ? " (simulated)" : "");
+}
+
+static int list_held(const struct args *args, struct gpupart *gp)
+{
+	json_t *rows = json_array(), *root;
+	bool simulated = false;
+	struct held held;
+	struct out out;
+	int status = take_held(args, gp, &held);
+
+	if (status < 0)
+		status = out_open(&out, args);
+	if (status >= 0)
+		goto free_list;
+	if (!args->json)
+		fprintf(out.file, "%s%-10s %6s %-12s %5s %10s  SET%s\n", out.bold, "JOB", "UID",
+			"GPU", "TPCS", "MEMORY", out.plain);
+	for (int i = 0; i < held.nr; i++) {
+		simulated |= is_simulated(&held.list[i]);
+		if (args->json)
+			json_array_append_new(rows, json_held(&held.list[i]));
+		else
+			print_held(&out, &held.list[i]);
+	}
+	if (args->json) {
+		root = out_json_new("slurm-node", simulated);
+		json_object_set(root, "jobs", rows);
+		out_json_write(&out, root);
+	}
+	status = out_close(&out, args->cmd);
+free_list:
+	json_decref(rows);
+	free(held.list);
+	return status;
+}
+
+/* ------------------------------------------------------------------ the GPUs */
+
+static int look(struct args *args, struct gpupart *gp)
+{
+	static struct node_gpus node;
+	int status = node_gpus_look(args, gp, &node);
+
+	if (status < 0)
+		status = node_gpus_write(args, gp, &node);
+	for (unsigned int i = 0; status < 0 && i < node.nr; i++)
+		cmd_note(args->cmd, "GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number,
+			 node.gpus[i].pci, gpupart_topology_nr_tpcs(node.gpus[i].topo),
+			 (unsigned long long)(node.gpus[i].memory >> 20),
+			 node.gpus[i].simulated ? ", simulated" : "");
+	node_gpus_close(&node);
+	return status < 0 ? EXIT_DONE : status;
+}
+
+/* Whether simulated GPUs were noted since the node booted: no driver tells of those. */
+static bool noted_simulated(void)
+{
+	FILE *file = fopen(NODE_GPUS_FILE, "re");
+	unsigned int simulated = 0;
+
+	if (file && fscanf(file, "%*u %*s %*s %u", &simulated) != 1)
+		simulated = 0;
+	if (file)
+		fclose(file);
+	return simulated;
+}
+
+static int boot(struct args *args, struct gpupart *gp)
+{
+	int status = noted_simulated() ? EXIT_DONE : look(args, gp);
+
+	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
+	clean(args, gp);
+	return status;
+}
+
+int cmd_slurm_node(int argc, char **argv)
+{
+	bool wants_boot = false, wants_clean = false, wants_check = false, wants_list = false;
+	const struct args_option own[] = { { .name = "boot", .given = &wants_boot },
+					   { .name = "clean", .given = &wants_clean },
+					   { .name = "check", .given = &wants_check },
+					   { .name = "list", .given = &wants_list },
+					   { 0 } };
+	struct args args = { 0 };
+	struct gpupart *gp;
+	int status;
+
+	status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, slurm_node_help, argc, argv);
+	if (status >= 0)
+		return status;
+	if (wants_boot + wants_clean + wants_check + wants_list > 1)
+		return cmd_fail(args.cmd, EXIT_USAGE,
+				"--boot, --clean, --check and --list: one at a time");
+	if (args.json && !wants_list)
+		return cmd_fail(args.cmd, EXIT_USAGE, "--json: goes with --list");
+	if (args.source && (wants_clean || wants_check || wants_list))
+		return cmd_fail(args.cmd, EXIT_USAGE, "-i %s: is for looking at the GPUs",
+				args.source);
+	if (gpupart_open(&gp))
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	status = wants_clean ? clean(&args, gp) : wants_check ? check(&args, gp) :
+		 wants_list ? list_held(&args, gp) : wants_boot ? boot(&args, gp) :
+							     look(&args, gp);
+	gpupart_close(gp);
+	return status;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The GPUs of this node: their topologies, the maps of their mask bits, their memory, and what
+ * Slurm calls them. Must not know what is made of it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "check.h"
+#include "child.h"
+#include "cmd.h"
+#include "cuda.h"
+#include "node_gpus.h"
+
+#define FOLDER "/run/gpupart"
+#define CAPTURE FOLDER "/gpu-%u.capture"
+#define MEMORY_SECONDS 60
+
+struct memory {
+	uint64_t bytes;
+};
+
+/* In a child: the driver is ended best with its process. */
+static void ask_memory(void *arg, void *result)
+{
+	struct memory *memory = result;
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	int (*init)(unsigned int) = lib ? dlsym(lib, "cuInit") : NULL;
+	int (*by_pci)(int *, const char *) = lib ? dlsym(lib, "cuDeviceGetByPCIBusId") : NULL;
+	int (*total)(size_t *, int) = lib ? dlsym(lib, "cuDeviceTotalMem_v2") : NULL;
+	size_t bytes;
+	int device;
+
+	unsetenv("CUDA_INJECTION64_PATH");
+	if (init && by_pci && total && !init(0) && !by_pci(&device, arg) &&
+	    !total(&bytes, device))
+		memory->bytes = bytes;
+}
+
+/* The N of /dev/nvidiaN; of what the driver does not tell, the place in PCI order. */
+static unsigned int device_number(const struct node_gpu *gpu, unsigned int place)
+{
+	char path[96], line[128];
+	unsigned int number = place;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", gpu->pci);
+	file = gpu->simulated ? NULL : fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Device Minor: %u", &number) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return number;
+}
+
+/* One whose topology is open: its map and its memory. */
+static int look_closer(const struct args *args, struct node_gpus *node)
+{
+	struct node_gpu *gpu = &node->gpus[node->nr];
+	struct memory memory = { 0 };
+	struct check check = { 0 };
+	char why[128];
+	int status;
+
+	status = check_in_child(args, gpu->pci, &check);
+	if (status >= 0)
+		return status;
+	if (*check.pci)
+		snprintf(gpu->pci, sizeof(gpu->pci), "%s", check.pci);
+	snprintf(gpu->key, sizeof(gpu->key), "%s", check.key);
+	child_call(ask_memory, gpu->pci, &memory, sizeof(memory), MEMORY_SECONDS, why,
+		   sizeof(why));
+	gpu->memory = memory.bytes;
+	gpu->number = device_number(gpu, node->nr);
+	snprintf(gpu->source, sizeof(gpu->source), "%s", gpupart_topology_info(gpu->topo)->source);
+	node->nr++;
+	return -1;
+}
+
+static int look_at(const struct args *args, struct gpupart *gp, struct node_gpus *node,
+		   const char *source, const char *selector, const char *pci)
+{
+	struct node_gpu *gpu = &node->gpus[node->nr];
+	int err = gpupart_topology_open(gp, source, selector, &gpu->topo), status;
+
+	if (err)
+		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+	gpu->simulated = args->simulated;
+	snprintf(gpu->pci, sizeof(gpu->pci), "%s", pci);
+	status = look_closer(args, node);
+	if (status >= 0) {
+		gpupart_topology_close(gpu->topo);
+		gpu->topo = NULL;
+	}
+	return status;
+}
+
+static int look_simulated(const struct args *args, struct gpupart *gp, struct node_gpus *node)
+{
+	struct cuda_simulated found;
+	char index[8];
+	int status = -1;
+
+	for (unsigned int i = 0; status < 0 && i < NODE_GPUS_MAX; i++) {
+		snprintf(index, sizeof(index), "%u", i);
+		if (cuda_find_simulated(index, &found))
+			break;
+		status = look_at(args, gp, node, found.capture, NULL, found.pci);
+	}
+	return status;
+}
+
+int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node)
+{
+	struct gpupart_gpu_info *list;
+	int nr, status = args_simulate(args);
+
+	if (status >= 0)
+		return status;
+	if (args->simulated)
+		return look_simulated(args, gp, node);
+	list = calloc(NODE_GPUS_MAX, sizeof(*list));
+	if (!list)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX);
+	if (nr <= 0)
+		status = cmd_fail(args->cmd, nr ? cmd_status(nr) : EXIT_FAILED, "%s",
+				  nr ? gpupart_error(gp) : "this node has no GPU");
+	for (int i = 0; status < 0 && i < nr && i < NODE_GPUS_MAX; i++)
+		status = look_at(args, gp, node, NULL, list[i].pci, list[i].pci);
+	free(list);
+	return status;
+}
+
+void node_gpus_close(struct node_gpus *node)
+{
+	for (unsigned int i = 0; i < node->nr; i++)
+		gpupart_topology_close(node->gpus[i].topo);
+	node->nr = 0;
+}
+
+/* ------------------------------------------------------------------- the file */
+
+/* Whole or not at all, whenever we die. */
+static int write_file(const struct args *args, const char *path, const char *text)
+{
+	char new_path[128];
+	int err = 0, fd;
+	ssize_t n, len = strlen(text);
+
+	snprintf(new_path, sizeof(new_path), "%s.new", path);
+	fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		err = errno;
+	n = fd < 0 ? -1 : write(fd, text, len);
+	if (!err && n != len)
+		err = n < 0 ? errno : ENOSPC;
+	if (fd >= 0)
+		close(fd);
+	if (!err && rename(new_path, path))
+		err = errno;
+	return err ? cmd_fail(args->cmd, EXIT_FAILED, "%s: %s", path, strerror(err)) : -1;
+}
+
+int node_gpus_write(const struct args *args, struct gpupart *gp, const struct node_gpus *node)
+{
+	char *text = NULL, path[64];
+	int status = -1;
+	size_t len;
+	FILE *file;
+
+	if (mkdir(FOLDER, 0755) && errno != EEXIST)
+		return cmd_fail(args->cmd, EXIT_FAILED, FOLDER ": %s", strerror(errno));
+	/* Captures first: what the list names is there. */
+	for (unsigned int i = 0; status < 0 && i < node->nr; i++) {
+		if (gpupart_topology_capture(gp, node->gpus[i].topo, "gpupart slurm-node", &text))
+			return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+		snprintf(path, sizeof(path), CAPTURE, node->gpus[i].number);
+		status = write_file(args, path, text);
+		free(text);
+		text = NULL;
+	}
+	file = status < 0 ? open_memstream(&text, &len) : NULL;
+	for (unsigned int i = 0; file && i < node->nr; i++)
+		fprintf(file, "%u %s %s %d %llu %s\n", node->gpus[i].number, node->gpus[i].pci,
+			node->gpus[i].key, node->gpus[i].simulated,
+			(unsigned long long)node->gpus[i].memory, node->gpus[i].source);
+	if (file)
+		fclose(file);
+	if (status < 0)
+		status = text ? write_file(args, NODE_GPUS_FILE, text)
+			      : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	free(text);
+	return status;
+}
+
+static int read_row(const struct args *args, struct gpupart *gp, struct node_gpus *node,
+		    const char *line)
+{
+	struct node_gpu *gpu = &node->gpus[node->nr];
+	unsigned long long memory;
+	unsigned int simulated;
+	char path[64];
+
+	if (node->nr == NODE_GPUS_MAX ||
+	    sscanf(line, "%u %19s %19s %u %llu %511[^\n]", &gpu->number, gpu->pci, gpu->key,
+		   &simulated, &memory, gpu->source) != 6)
+		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPUS_FILE
+				": row %u is none of ours: run 'gpupart slurm-node' anew",
+				node->nr + 1);
+	gpu->simulated = simulated;
+	gpu->memory = memory;
+	snprintf(path, sizeof(path), CAPTURE, gpu->number);
+	if (gpupart_topology_open(gp, path, NULL, &gpu->topo))
+		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+	node->nr++;
+	return -1;
+}
+
+int node_gpus_read(const struct args *args, struct gpupart *gp, struct node_gpus *node)
+{
+	FILE *file = fopen(NODE_GPUS_FILE, "re");
+	char line[1024];
+	int status = -1;
+
+	if (!file)
+		return cmd_fail(args->cmd, EXIT_FAILED,
+				NODE_GPUS_FILE ": %s: run 'gpupart slurm-node' as root first",
+				strerror(errno));
+	while (status < 0 && fgets(line, sizeof(line), file))
+		status = read_row(args, gp, node, line);
+	fclose(file);
+	return status;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A node's jobs: what a scheduler, as root, gave users of this node's GPUs. A file each below
+ * /run, which is empty after a boot. Must not know what a process does with it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "ctx.h"
+#include "node.h"
+#include "topo.h"
+
+#define NODE_MAGIC	0x31646f6e707067u	/* "gppnod1", little endian */
+#define NODE_PREFIX	"0-"
+#define FILE_LEN	(GPUPART_JOB_STRLEN + 24)
+
+struct node_file {
+	uint64_t magic;
+	struct gpupart_grant grant;
+};
+
+bool node_is_id(const char *id)
+{
+	return !strncmp(id, NODE_PREFIX, strlen(NODE_PREFIX)) &&
+	       strlen(id) > strlen(NODE_PREFIX) && strlen(id) < GPUPART_JOB_STRLEN &&
+	       strspn(id, "0123456789abcdef-") == strlen(id);
+}
+
+int node_open_dir(bool make)
+{
+	struct stat st;
+	int fd;
+
+	if (make && ((mkdir("/run/gpupart", 0755) && errno != EEXIST) ||
+		     (mkdir(GPUPART_GRANT_ROOT, 0755) && errno != EEXIST)))
+		return -errno;
+	fd = open(GPUPART_GRANT_ROOT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Not one that somebody else could have filled. */
+	if (fstat(fd, &st) || st.st_uid || (st.st_mode & 022)) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+static bool read_file(int dir, const char *id, struct gpupart_grant *grant)
+{
+	int fd = openat(dir, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct node_file file;
+	struct stat st;
+	bool good;
+
+	if (fd < 0)
+		return false;
+	good = !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_uid &&
+	       read(fd, &file, sizeof(file)) == sizeof(file) && file.magic == NODE_MAGIC &&
+	       !strcmp(file.grant.id, id);
+	close(fd);
+	if (good)
+		*grant = file.grant;
+	return good;
+}
+
+bool node_get(const char *id, struct gpupart_grant *grant)
+{
+	int dir = node_is_id(id) ? node_open_dir(false) : -ENOENT;
+	bool found;
+
+	if (dir < 0)
+		return false;
+	found = read_file(dir, id, grant) && !gpupart_tpcset_empty(&grant->set);
+	close(dir);
+	return found;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct gpupart_grant *x = a, *y = b;
+	size_t nx = strlen(x->id), ny = strlen(y->id);
+
+	return nx != ny ? (nx > ny) - (nx < ny) : strcmp(x->id, y->id);
+}
+
+/* Calls @see with each; how many there are. */
+static unsigned int walk(void (*see)(const struct gpupart_grant *grant, void *arg), void *arg)
+{
+	int fd = node_open_dir(false);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct gpupart_grant grant;
+	struct dirent *entry;
+	unsigned int nr = 0;
+
+	while (dir && (entry = readdir(dir)))
+		if (node_is_id(entry->d_name) && read_file(fd, entry->d_name, &grant)) {
+			see(&grant, arg);
+			nr++;
+		}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return nr;
+}
+
+struct listing {
+	struct gpupart_grant *list;
+	unsigned int max, nr;
+};
+
+static void see_listed(const struct gpupart_grant *grant, void *arg)
+{
+	struct listing *listing = arg;
+
+	if (listing->nr < listing->max)
+		listing->list[listing->nr] = *grant;
+	listing->nr++;
+}
+
+int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max)
+{
+	struct listing listing = { .list = list, .max = max };
+	unsigned int nr = walk(see_listed, &listing);
+
+	(void)gp;
+	if (list && nr)
+		qsort(list, nr < max ? nr : max, sizeof(*list), by_id);
+	return nr;
+}
+
+struct sum {
+	unsigned int uid;
+	const char *pci, *tenant;	/* @pci NULL: any */
+	bool found;
+	struct gpupart_tpcset set;
+	uint64_t memory, named;
+};
+
+static void see_given(const struct gpupart_grant *grant, void *arg)
+{
+	struct sum *sum = arg;
+
+	if (grant->uid != sum->uid || (sum->pci && strcmp(grant->pci, sum->pci)) ||
+	    gpupart_tpcset_empty(&grant->set))
+		return;
+	sum->found = true;
+	sum->set = gpupart_tpcset_or(&sum->set, &grant->set);
+	sum->memory += grant->memory;
+	if (sum->tenant && !strcmp(grant->name, sum->tenant))
+		sum->named = grant->memory;
+}
+
+bool node_gives(unsigned int uid)
+{
+	struct sum sum = { .uid = uid };
+
+	if (uid)
+		walk(see_given, &sum);
+	return sum.found;
+}
+
+bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set)
+{
+	struct sum sum = { .uid = uid, .pci = pci };
+
+	if (!uid)
+		return false;
+	walk(see_given, &sum);
+	*set = sum.set;
+	return sum.found;
+}
+
+uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
+{
+	struct sum sum = { .uid = uid, .pci = pci, .tenant = tenant };
+
+	if (!uid)
+		return 0;
+	walk(see_given, &sum);
+	return sum.named ? sum.named : sum.memory;
+}
+
+static bool name_good(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && name[0] != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._-") == len;
+}
+
+static int write_file(const struct gpupart_grant *grant)
+{
+	struct node_file file;
+	char new_file[FILE_LEN];
+	int fd, err = 0, dir = node_open_dir(true);
+	ssize_t n;
+
+	if (dir < 0)
+		return dir;
+	memset(&file, 0, sizeof(file));
+	file.magic = NODE_MAGIC;
+	file.grant = *grant;
+	snprintf(new_file, sizeof(new_file), ".%s.%d", grant->id, getpid());
+	fd = openat(dir, new_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		err = -errno;
+		goto close_dir;
+	}
+	n = write(fd, &file, sizeof(file));
+	if (n != sizeof(file))
+		err = n < 0 ? -errno : -ENOSPC;
+	/* Whatever the mask of who calls: everybody is to read it. */
+	if (!err && fchmod(fd, 0644))
+		err = -errno;
+	close(fd);
+	/* Whole or not at all, whenever we die. */
+	if (!err && renameat(dir, new_file, dir, grant->id))
+		err = -errno;
+	if (err)
+		unlinkat(dir, new_file, 0);
+close_dir:
+	close(dir);
+	return err;
+}
+
+int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
+{
+	char address[20];
+	int err;
+
+	if (!node_is_id(grant->id) || !name_good(grant->name))
+		return ctx_fail(gp, -EINVAL, "'%.63s' (%.63s) cannot be a job of this node",
+				grant->name, grant->id);
+	if (!gpupart_tpcset_empty(&grant->set) && !topo_address_read(grant->pci, address))
+		return ctx_fail(gp, -EINVAL,
+				"job %s: \"%.19s\" is no GPU's address, as \"0000:0d:00.0\" is",
+				grant->name, grant->pci);
+	err = write_file(grant);
+	return err ? ctx_fail(gp, err, "job %s cannot be noted below " GPUPART_GRANT_ROOT ": %s",
+			      grant->name, strerror(-err))
+		   : 0;
+}
+
+int gpupart_grant_drop(struct gpupart *gp, const char *id)
+{
+	int dir = node_is_id(id) ? node_open_dir(false) : -EINVAL, err = 0;
+
+	if (dir == -ENOENT)
+		return 0;
+	if (dir >= 0 && unlinkat(dir, id, 0) && errno != ENOENT)
+		err = -errno;
+	if (dir >= 0)
+		close(dir);
+	else
+		err = dir;
+	return err ? ctx_fail(gp, err, "job %.63s cannot be taken from below " GPUPART_GRANT_ROOT
+			      ": %s", id, strerror(-err))
+		   : 0;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The environment of a job's tasks: its set, its memory, and the libraries by which they hold.
+ * Must not know where they come from.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "boards.h"
+#include "environment.h"
+
+#define VALUE_MAX (64 << 10)
+
+bool environment_package(bool lib, const char *name, char *path, size_t len)
+{
+	static char found;
+	char own[PATH_MAX];
+	Dl_info info;
+
+	if (!dladdr(&found, &info) || !realpath(info.dli_fname, own))
+		return false;
+	/* We are lib/gpupart/gpupart_spank.so. */
+	*strrchr(own, '/') = 0;
+	if (snprintf(path, len, "%s/%s%s", own, lib ? "" : "../../bin/", name) >= (int)len)
+		return false;
+	return !access(path, F_OK);
+}
+
+/* Puts @path before, or behind, what the job has in @variable, where it is not there yet. */
+static int join(spank_t spank, const char *variable, const char *path, bool before)
+{
+	char *old = calloc(1, VALUE_MAX), *joined = NULL;
+	int err = old ? 0 : -ENOMEM;
+
+	if (!err && spank_getenv(spank, variable, old, VALUE_MAX) == ESPANK_SUCCESS && *old) {
+		if (strstr(old, path))
+			goto free_old;
+		if (asprintf(&joined, "%s:%s", before ? path : old, before ? old : path) < 0)
+			err = -ENOMEM;
+	}
+	if (!err && spank_setenv(spank, variable, joined ? joined : path, 1) != ESPANK_SUCCESS)
+		err = -EINVAL;
+	free(joined);
+free_old:
+	free(old);
+	return err;
+}
+
+/* The driver's one place for a library, or, where another tool has that, the loader's list. */
+static int inject(spank_t spank, char *why, size_t len)
+{
+	char path[PATH_MAX], taken[PATH_MAX] = "";
+
+	if (!environment_package(true, "libgpupart-inject.so", path, sizeof(path))) {
+		snprintf(why, len, "libgpupart-inject.so is not installed beside the plugin");
+		return -ENOENT;
+	}
+	spank_getenv(spank, "CUDA_INJECTION64_PATH", taken, sizeof(taken));
+	if (*taken && !strstr(taken, "libgpupart-inject.so"))
+		return join(spank, "LD_PRELOAD", path, true);
+	return spank_setenv(spank, "CUDA_INJECTION64_PATH", path, 1) == ESPANK_SUCCESS ? 0
+											: -EINVAL;
+}
+
+static int simulate(spank_t spank)
+{
+	char path[PATH_MAX], captures[8 * PATH_MAX];
+	int err = -ENOENT;
+
+	if (environment_package(true, "sim", path, sizeof(path)))
+		err = join(spank, "LD_LIBRARY_PATH", path, true);
+	if (!err && (!boards_simulated(captures, sizeof(captures)) ||
+		     spank_setenv(spank, "GPUPART_SIM", captures, 1) != ESPANK_SUCCESS))
+		err = -EINVAL;
+	return err;
+}
+
+static int set_memory(spank_t spank, const struct gpupart_grant *grant)
+{
+	char path[PATH_MAX], bytes[24];
+	int err = 0;
+
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)grant->memory);
+	if (spank_setenv(spank, "GPUPART_TENANT", grant->name, 1) != ESPANK_SUCCESS ||
+	    spank_setenv(spank, "GPUPART_MEM", bytes, 1) != ESPANK_SUCCESS)
+		return -EINVAL;
+	/* Without it the quota holds as well, and nvidia-smi shows the whole GPU. */
+	if (environment_package(true, "libgpupart-nvml.so", path, sizeof(path)) &&
+	    !strpbrk(path, ":$"))
+		err = join(spank, "LD_AUDIT", path, false);
+	return err;
+}
+
+static int set_all(spank_t spank, const struct gpupart_grant *grant, const struct board *board)
+{
+	char list[GPUPART_TPCSET_STRLEN];
+	const struct {
+		const char *name, *value;
+	} values[] = {
+		{ "GPUPART_SET", list }, { "GPUPART_GPU", grant->pci },
+		{ "GPUPART_NAME", grant->name }, { "GPUPART_JOB", grant->id },
+		{ "GPUPART_CHECKED", board->key },
+	};
+	/* Of where the job was submitted from: another node, and perhaps another run. */
+	static const char *const others[] = { "GPUPART_DISABLE", "GPUPART_LATE", "GPUPART_TENANT",
+					      "GPUPART_MEM" };
+
+	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		spank_unsetenv(spank, others[i]);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (spank_setenv(spank, values[i].name, values[i].value, 1) != ESPANK_SUCCESS)
+			return -EINVAL;
+	return 0;
+}
+
+int environment_set(spank_t spank, const struct gpupart_grant *grant, char *why, size_t len)
+{
+	struct board board;
+	int err = boards_find(grant->pci, &board, why, len);
+
+	if (err)
+		return err;
+	snprintf(why, len, "the environment of its tasks cannot be set");
+	err = set_all(spank, grant, &board);
+	if (!err)
+		err = inject(spank, why, len);
+	if (!err && board.simulated)
+		err = simulate(spank);
+	if (!err && grant->memory)
+		err = set_memory(spank, grant);
+	return err;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tasks of a job are started with, as 'gpupart run' does it. Knows no plan. */
+#ifndef GPUPART_SLURM_ENVIRONMENT_H
+#define GPUPART_SLURM_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <slurm/spank.h>
+#include <gpupart.h>
+
+/* This package's file @name below bin/ or, @lib, lib/gpupart/: false where it is not there. */
+bool environment_package(bool lib, const char *name, char *path, size_t len);
+
+/* 0, or -errno with a sentence in @why. */
+int environment_set(spank_t spank, const struct gpupart_grant *grant, char *why, size_t len);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* A job's part of a GPU of this node. Knows no SPANK. */
+#ifndef GPUPART_SLURM_GIVE_H
+#define GPUPART_SLURM_GIVE_H
+
+#include <gpupart.h>
+#include "words.h"
+
+struct give_job {
+	unsigned int job, uid;
+	int gpu;		/* as Slurm numbers it; -1: it counts none for this job */
+	const struct words *words;
+	const char *asked;	/* the same as text */
+};
+
+/*
+ * Plans around what other jobs have and notes what @job gets, or why it gets nothing. A job
+ * that has something keeps that. 0, also where it gets nothing; -errno where not even that
+ * could be noted, with a sentence in @why.
+ */
+int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len);
+
+/* What was noted; -ESRCH where nothing was. */
+int give_find(unsigned int job, struct gpupart_grant *grant);
+
+/* Everything back; what still uses it is killed before. No error where nothing was given. */
+int give_back(unsigned int job, char *why, size_t len);
+
+/* Whether @grant is something. */
+bool give_is_given(const struct gpupart_grant *grant);
+
+#endif

@@ -1,0 +1,145 @@
+-- SPDX-License-Identifier: MIT
+-- What slurmctld counts of a job with --gpupart, for its job_submit.lua: TPCs as shards of a
+-- GPU, its memory quota as tpcmem, in MiB. Knows boards by what 'gpupart slurm-conf' wrote.
+local gpupart = { boards = {} }
+
+local OPTION = "_SLURM_SPANK_OPTION_gpupart_gpupart="
+local UNITS = { [""] = 1, k = 1024, m = 1024 ^ 2, g = 1024 ^ 3, t = 1024 ^ 4,
+		kb = 1000, mb = 1000 ^ 2, gb = 1000 ^ 3, tb = 1000 ^ 4 }
+
+-- The words behind --gpupart, or nil. Slurm's table begins at 0.
+function gpupart.words_of(job_desc)
+	local env, text = job_desc.spank_job_env, nil
+	if type(env) ~= "table" then return nil end
+	for _, value in pairs(env) do
+		if string.sub(value, 1, #OPTION) == OPTION then
+			text = string.sub(value, #OPTION + 1)
+		end
+	end
+	return text
+end
+
+-- A size to whole MiB, or nil.
+local function mib(text)
+	local number, unit = string.match(string.lower(text), "^(%d+%.?%d*)(%a*)$")
+	unit = unit and string.gsub(unit, "ib$", "")
+	if unit == "b" then unit = "" end
+	if not number or not UNITS[unit] then return nil end
+	return math.ceil(tonumber(number) * UNITS[unit] / 1024 ^ 2)
+end
+
+-- What the words ask for, or nil and a sentence. The plugin has read them before; who comes
+-- by without it is read here.
+function gpupart.read(text)
+	local want = { mem = 0, cluster = 0 }
+	for word in string.gmatch(text, "[^,]+") do
+		local name, value = string.match(word, "^(%l+)=(.+)$")
+		local number = value and string.match(value, "^%d+$") and tonumber(value)
+		if word == "gpcs" or word == "ugpu" then
+			want[word] = true
+		elseif name == "mem" and mib(value) then
+			want.mem = mib(value)
+		elseif (name == "tpcs" or name == "cluster" or name == "wait") and number then
+			want[name] = number
+		else
+			return nil, "--gpupart " .. text .. ": '" .. word .. "' is not known"
+		end
+	end
+	if not want.tpcs or want.tpcs < 1 then
+		return nil, "--gpupart " .. text .. ": how many TPCs? tpcs=N is needed"
+	end
+	return want
+end
+
+-- TPCs that a cluster of so many blocks needs at home: two SMs a TPC, a power of two.
+local function home(blocks)
+	local room = 1
+	while room < blocks do room = room * 2 end
+	return math.max(room / 2, 1)
+end
+
+-- Why a board alone on its node cannot hold it, or nil.
+local function misfit(want, board)
+	if want.tpcs > board.tpcs then
+		return "has " .. board.tpcs .. " TPCs"
+	elseif want.mem > board.memory then
+		return "has " .. board.memory .. " MiB"
+	elseif want.ugpu and want.tpcs > board.ugpu then
+		return "has " .. board.ugpu .. " TPCs in its largest uGPU"
+	elseif want.gpcs and want.tpcs < board.gpc then
+		return "has no GPC of fewer than " .. board.gpc .. " TPCs"
+	elseif want.cluster > 0 and (home(want.cluster) > board.home or
+				     home(want.cluster) > want.tpcs) then
+		return "holds clusters of " .. 2 * math.min(board.home, want.tpcs) ..
+			" blocks at most in so many TPCs"
+	end
+	return nil
+end
+
+-- A sentence where no board can ever hold it, or nil.
+function gpupart.never(text, want)
+	local seen, why = {}, {}
+	for _, board in ipairs(gpupart.boards) do
+		local one = misfit(want, board)
+		if not one then return nil end
+		one = board.gpu .. " " .. one
+		if not seen[one] then
+			seen[one] = true
+			why[#why + 1] = one
+		end
+	end
+	if #why == 0 then return nil end
+	return "--gpupart " .. text .. " can never run here: " .. table.concat(why, "; ")
+end
+
+local function asks_for(job_desc, name)
+	for _, field in ipairs({ "gres", "tres_per_node", "tres_per_job", "tres_per_task",
+				 "tres_per_socket" }) do
+		local value = job_desc[field]
+		if type(value) == "string" and
+		   string.find("," .. value, "[,:/]" .. name .. "[:,=]") then
+			return true
+		end
+	end
+	return false
+end
+
+-- True to go on; false after a line to the user.
+function gpupart.submit(job_desc)
+	local text = gpupart.words_of(job_desc)
+	if not text then
+		if asks_for(job_desc, "shard") or asks_for(job_desc, "tpcmem") then
+			slurm.log_user("gpupart: shard and tpcmem are asked for with --gpupart tpcs=N[,mem=SIZE]")
+			return false
+		end
+		return true
+	end
+	local want, why = gpupart.read(text)
+	why = why or gpupart.never(text, want)
+	if not why and (asks_for(job_desc, "shard") or asks_for(job_desc, "tpcmem") or
+			asks_for(job_desc, "gpu")) then
+		why = "--gpupart " .. text .. " and a --gres or --gpus of gpu, shard or tpcmem: take one"
+	end
+	if why then
+		slurm.log_user("gpupart: %s", why)
+		return false
+	end
+	local gres = "gres:shard:" .. want.tpcs
+	if want.mem > 0 then gres = gres .. ",gres:tpcmem:" .. want.mem end
+	if type(job_desc.gres) == "string" and job_desc.gres ~= "" then
+		gres = job_desc.gres .. "," .. gres
+	end
+	job_desc.gres = gres
+	return true
+end
+
+-- What was counted stays so: nobody but root changes it for a job that waits.
+function gpupart.modify(job_desc, uid)
+	if uid ~= 0 and (asks_for(job_desc, "shard") or asks_for(job_desc, "tpcmem")) then
+		slurm.log_user("gpupart: what --gpupart asked for cannot be changed: submit the job anew")
+		return false
+	end
+	return true
+end
+
+return gpupart

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart_spank.so: --gpupart of srun, sbatch and salloc. slurmd's prolog notes a job's part of
+ * a GPU, its tasks start in it, slurmd's epilog gives it back. Must not know how a part is
+ * planned, nor how it holds.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <slurm/spank.h>
+#include "boards.h"
+#include "environment.h"
+#include "give.h"
+#include "words.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* As SPANK_PLUGIN() has it, and seen by Slurm though all else is hidden. */
+PUBLIC const char plugin_name[] = "gpupart";
+PUBLIC const char plugin_type[] = "spank";
+PUBLIC const unsigned int plugin_version = SLURM_VERSION_NUMBER;
+PUBLIC const unsigned int spank_plugin_version = 1;
+
+PUBLIC spank_f slurm_spank_init, slurm_spank_job_prolog, slurm_spank_task_init_privileged,
+	slurm_spank_job_epilog;
+
+#define EXIT_AGAIN 75	/* EX_TEMPFAIL of sysexits.h: Slurm's RequeueExit may name it */
+
+extern char **environ;
+
+/* Where it is given it is checked, so that a wrong word is told at once. */
+static int take(int val, const char *text, int remote)
+{
+	struct words words;
+	char why[256];
+
+	(void)val;
+	if (remote || !words_read(text, &words, why, sizeof(why)))
+		return 0;
+	slurm_error("--gpupart %s", why);
+	return -1;
+}
+
+static struct spank_option option = {
+	.name = "gpupart",
+	.arginfo = "tpcs=N[,gpcs][,ugpu][,cluster=N][,mem=SIZE][,wait=S]",
+	.usage = "a part of one GPU of each node: N TPCs; see gpupart's slurm.md",
+	.has_arg = 1,
+	.cb = take,
+};
+
+/* This package's own command: 0, or what it says. */
+static int run_node(const char *argument)
+{
+	char path[PATH_MAX], *argv[] = { "gpupart", "slurm-node", (char *)argument, NULL };
+	int status = 0;
+	pid_t pid;
+
+	if (!environment_package(false, "gpupart", path, sizeof(path)) ||
+	    posix_spawn(&pid, path, NULL, NULL, argv, environ))
+		return -1;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return status;
+}
+
+/*
+ * slurmd begins: its GPUs are looked at once, not at each job; simulated ones stay what they
+ * were said to be. What was noted for jobs that ended while it was away goes.
+ */
+static void begin_node(void)
+{
+	if (run_node("--boot"))
+		slurm_error("gpupart: 'gpupart slurm-node --boot' failed: run it by hand");
+}
+
+int slurm_spank_init(spank_t spank, int ac, char **av)
+{
+	(void)ac;
+	(void)av;
+	if (spank_context() == S_CTX_SLURMD) {
+		begin_node();
+		return 0;
+	}
+	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
+}
+
+/* The GPU that Slurm took the TPCs from: it is Slurm's word, a prolog's environment is root's. */
+static int counted_gpu(void)
+{
+	const char *gpus = getenv("SLURM_JOB_GPUS");
+
+	return gpus && *gpus >= '0' && *gpus <= '9' ? atoi(gpus) : -1;
+}
+
+static void give(const struct give_job *job)
+{
+	struct gpupart_grant grant;
+	char why[512];
+	int err = give_job(job, &grant, why, sizeof(why));
+
+	/* Perhaps what is in the way is of a job that ended while the node was away. */
+	if (!err && !give_is_given(&grant) && job->gpu >= 0 && !run_node("--clean"))
+		err = give_job(job, &grant, why, sizeof(why));
+	if (err)
+		slurm_error("gpupart: %s", why);
+}
+
+/* Never a failure, which would drain the node: the job's tasks say what there is to say. */
+int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
+{
+	struct give_job job = { .gpu = counted_gpu() };
+	char *text = NULL, why[256];
+	struct words words;
+
+	(void)ac;
+	(void)av;
+	if (spank_option_getopt(spank, &option, &text) != ESPANK_SUCCESS || !text)
+		return 0;
+	if (spank_get_item(spank, S_JOB_ID, &job.job) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_UID, &job.uid) != ESPANK_SUCCESS) {
+		slurm_error("gpupart: Slurm does not tell whose job this is");
+		return 0;
+	}
+	if (words_read(text, &words, why, sizeof(why))) {
+		slurm_error("gpupart: job %u: --gpupart %s", job.job, why);
+		return 0;
+	}
+	job.words = &words;
+	job.asked = text;
+	give(&job);
+	return 0;
+}
+
+/* Another try, as long as the words allow it, for what was refused: as of the prolog. */
+static void wait_for(struct gpupart_grant *grant)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+	struct give_job job = { .uid = grant->uid, .asked = grant->asked };
+	struct words words;
+	struct board board;
+	time_t end;
+	char why[512], asked[sizeof(grant->asked)];
+
+	snprintf(asked, sizeof(asked), "%s", grant->asked);
+	if (words_read(asked, &words, why, sizeof(why)) || !*grant->pci ||
+	    boards_find(grant->pci, &board, why, sizeof(why)))
+		return;
+	job.job = atoi(grant->name);
+	job.gpu = board.number;
+	job.words = &words;
+	job.asked = asked;
+	end = time(NULL) + words.wait;
+	while (words.wait && !give_is_given(grant) && time(NULL) <= end) {
+		nanosleep(&pause, NULL);
+		if (give_job(&job, grant, why, sizeof(why)))
+			break;
+	}
+}
+
+static void refuse(unsigned int job, const char *why)
+{
+	dprintf(STDERR_FILENO, "gpupart: job %u: %s\n", job, why);
+	_exit(EXIT_AGAIN);
+}
+
+int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
+{
+	struct gpupart_grant grant;
+	unsigned int job = 0, uid = 0;
+	char *text = NULL, why[512];
+	bool asked;
+
+	(void)ac;
+	(void)av;
+	asked = spank_option_getopt(spank, &option, &text) == ESPANK_SUCCESS;
+	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
+		return asked ? -1 : 0;
+	/* A step's own option says nothing that Slurm counted: what the job was given holds. */
+	if (give_find(job, &grant) || grant.uid != uid) {
+		if (asked)
+			refuse(job, "it was given no TPCs on this node: --gpupart is for a job, "
+				    "not for a step of it");
+		return 0;
+	}
+	if (!give_is_given(&grant))
+		wait_for(&grant);
+	if (!give_is_given(&grant))
+		refuse(job, grant.why);
+	if (environment_set(spank, &grant, why, sizeof(why)))
+		refuse(job, why);
+	return 0;
+}
+
+int slurm_spank_job_epilog(spank_t spank, int ac, char **av)
+{
+	unsigned int job;
+	char why[512];
+
+	(void)ac;
+	(void)av;
+	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
+		return 0;
+	if (give_back(job, why, sizeof(why)))
+		slurm_error("gpupart: job %u: %s", job, why);
+	return 0;
+}

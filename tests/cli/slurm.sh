@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart slurm-conf and slurm-node where there is no Slurm: what is written of captures, and
+# what is refused. Jobs are tests/slurm's.
+. "$(dirname "$0")/tap.subr"
+
+conf() {
+	"$gpupart" slurm-conf --node n7 --mem 141G "$@" 2>"$tmp/err"
+}
+
+is "$(conf --of gres -i sample:h200 -i sample:h200-e)" "NodeName=n7 Name=gpu Type=h200 File=/dev/nvidia0
+NodeName=n7 Name=gpu Type=h200 File=/dev/nvidia1
+NodeName=n7 Name=shard Count=66 File=/dev/nvidia0
+NodeName=n7 Name=shard Count=66 File=/dev/nvidia1
+NodeName=n7 Name=tpcmem Count=288768" "gres.conf: a line a GPU, its TPCs, all memory in MiB"
+has "$(conf --of node -i sample:h200 -i sample:h200-e)" "Gres=gpu:h200:2,shard:132,tpcmem:288768" "slurm.conf: the same in sum"
+is "$(conf --of boards -i sample:h200-e)" \
+	'board { node = "n7", gpu = "h200", tpcs = 66, memory = 144384, ugpu = 33, gpc = 6, home = 8 }' "what fits a board"
+has "$(conf --of cluster -i sample:h200)" "GresTypes=gpu,shard,tpcmem" "the cluster's lines"
+has "$(conf --of plugstack -i sample:h200)" "gpupart_spank.so" "plugstack.conf names the plugin"
+has "$(conf --of submit -i sample:h200)" "gpupart.submit(job_desc)" "job_submit.lua calls it"
+is "$(conf --json -i sample:h200-e | jq -c '[.schema, .node, .gres, .simulated, .gpus[0].nr_tpcs]')" \
+	'["gpupart/1","n7","gpu:h200:1,shard:66,tpcmem:144384",true,66]' "--json"
+is "$(conf -i sample:h200 | grep -cE '^(#|--) (gres.conf|slurm.conf|gpupart-boards.lua|plugstack.conf|job_submit.lua)$')" 6 \
+	"all of it, under the files' names"
+
+# bad STATUS PART OPTIONS..
+bad() {
+	bad_status=$1
+	bad_part=$2
+	shift 2
+	"$gpupart" "$@" >"$tmp/out" 2>"$tmp/err"
+	is "$? $(wc -l <"$tmp/err")" "$bad_status 1" "$*: status $bad_status, a line"
+	has "$(cat "$tmp/err")" "$bad_part" "it says $bad_part"
+}
+bad 2 "--of blue" slurm-conf --of blue -i sample:h200 --mem 1G
+bad 2 "give --mem" slurm-conf -i sample:h200
+bad 2 "goes with -i" slurm-conf --mem 1G
+bad 2 "--mem x" slurm-conf -i sample:h200 --mem x
+bad 2 "--node 'a b'" slurm-conf --node 'a b' -i sample:h200 --mem 1G
+bad 2 "nosuch" slurm-conf -i sample:nosuch --mem 1G
+bad 2 "one at a time" slurm-node --check --list
+bad 2 "goes with --list" slurm-node --check --json
+bad 2 "looking at the GPUs" slurm-node --list -i sample:h200
+is "$("$gpupart" slurm-node --list --json | jq -r .schema)" gpupart/1 "what jobs hold, as JSON"
+tap_done

@@ -1,0 +1,352 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Jobs with --gpupart, one matter after the other, on two nodes of simulated GPUs: what a job
+# gets, shares and may not; what is refused where; what is left after kills and restarts.
+. "$(dirname "$0")/../cli/tap.subr"
+. tests/slurm/cluster.subr
+
+started=()
+missing=$(cluster_missing)
+if [ -n "$missing" ]; then
+	skip "$missing"
+	tap_done
+	exit
+fi
+cluster_nodes="n1=h200-e n2=h200-c,h200-d"
+trap 'cluster_stop; rm -rf "$tmp"' EXIT
+cluster_start
+ok $? "munge, slurmctld and two slurmd, three simulated GPUs" || cat "$cluster/start.log"
+cp "$BUILD/tests/slurm-job" lib/probe.ptx "$tmp"
+mkdir -m 1777 "$tmp/out"
+job="$tmp/slurm-job $tmp/probe.ptx"
+
+# Users of every Debian, who are not root.
+as() {
+	as_user=$1
+	shift
+	(cd "$tmp/out" && exec setpriv --reuid="$as_user" --regid="$as_user" --clear-groups -- env HOME="$tmp/out" XDG_CACHE_HOME="$tmp/out/cache-$as_user" "$@")
+}
+
+held() {
+	cluster_in "$1" "$gpupart" slurm-node --list --json
+}
+
+nr_held() {
+	held "$1" | jq '[.jobs[] | select(.nr_tpcs > 0)] | length'
+}
+
+# until_true COMMAND...: for 30 s at most, in which slurmctld asks nodes that it lost.
+until_true() {
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] || return 1
+		sleep 0.1
+	done
+}
+
+nothing_held() {
+	[ "$(nr_held n1)$(nr_held n2)" = 00 ]
+}
+
+holds() {
+	[ "$(nr_held "$1")" = "$2" ]
+}
+
+# begin NAME USER OPTIONS..: a job that runs until $tmp/out/NAME.hold goes.
+begin() {
+	begin_name=$1 begin_user=$2
+	shift 2
+	touch "$tmp/out/$begin_name.hold"
+	as "$begin_user" srun -J "$begin_name" "$@" "$tmp/slurm-job" "$tmp/probe.ptx" 0 0 "$tmp/out/$begin_name.hold" \
+		>"$tmp/out/$begin_name" 2>"$tmp/out/$begin_name.err" &
+	started+=($!)
+}
+
+none_started() {
+	! ps -o pid= -p "$(echo "${started[@]}" | tr ' ' ,)" >/dev/null
+}
+
+end() {
+	for name in "$@"; do
+		rm -f "$tmp/out/$name.hold"
+	done
+	until_true none_started
+	until_true nothing_held
+	kill "${started[@]}" 2>/dev/null
+	started=()
+}
+
+# id_of NAME: its job's.
+id_of() {
+	squeue -h -n "$1" -o %A
+}
+
+set_of() {
+	held "$1" | jq -r ".jobs[] | select(.job == \"$2\") | .list"
+}
+
+# count LIST: of how many TPCs it is.
+count() {
+	echo "$1" | tr , '\n' | awk -F- '/./ { n += ($2 == "" ? 1 : $2 - $1 + 1) } END { print n + 0 }'
+}
+
+spread_list() {
+	echo "$1" | tr , '\n' | awk -F- '/./ { for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' | sort -n | paste -sd,
+}
+
+# ------------------------------------------------------------------ what a job gets
+out=$(as games srun -w n1 --gpupart tpcs=16,mem=1G sh -c "$job 2048 0; echo \$GPUPART_SET \$SLURM_JOB_ID \$GPUPART_NAME" 2>&1 | grep -v '^srun: job\|^job:')
+seen=$(echo "$out" | head -1)
+is "$(count "${seen% *}")" 16 "a job of 16 TPCs is seen on 16"
+is "${seen% *}" "$(spread_list "$(echo "$out" | sed -n '2s/ .*//p')")" "on those of its set"
+[ "${seen#* }" -lt 1024 ] && [ "${seen#* }" -gt 256 ]
+ok $? "of 2048 MiB that it asks the driver for it gets its quota of 1 GiB (${seen#* })"
+is "$(echo "$out" | sed -n 2p | awk '{ print ($2 == $3) }')" 1 "its name is the job's number"
+until_true nothing_held
+ok $? "it holds nothing when it has ended"
+is "$(as games srun -w n1 sh -c 'echo "${GPUPART_SET-none}"' 2>/dev/null)" none "a job without the option has no set"
+
+as games srun -w n1 --gpupart tpcs=16,gpcs sh -c 'echo $GPUPART_SET' >"$tmp/out/gpcs" 2>/dev/null
+is "$(count "$(cat "$tmp/out/gpcs")")" 16 "whole GPCs: 16 TPCs"
+set_words=$("$gpupart" plan -i sample:h200-e --tenant a:min=16,max=16,gpcs --json | jq -r '.tenants[0].set.list // .tenants[0].set')
+is "$(cat "$tmp/out/gpcs")" "$set_words" "those that 'gpupart plan' takes"
+as games srun -w n1 --gpupart tpcs=20,ugpu sh -c 'echo $GPUPART_SET' >"$tmp/out/ugpu" 2>/dev/null
+inside=$("$gpupart" topology -i sample:h200-e --json | jq -r --argjson s "[$(spread_list "$(cat "$tmp/out/ugpu")")]" \
+	'[.tpcs[] | select(.tpc as $t | $s | index($t)) | .ugpu] | unique | length')
+is "$(count "$(cat "$tmp/out/ugpu")") $inside" "20 1" "20 TPCs of one uGPU"
+
+# ------------------------------------------------------------------ submission
+never() {
+	as games srun --gpupart "$1" true 2>"$tmp/err"
+	status=$?
+	[ $status -ne 0 ] && grep -q "$2" "$tmp/err"
+	ok $? "--gpupart $1 is refused when it is submitted: $2" || sed 's/^/# /' "$tmp/err"
+}
+never tpcs=67 "can never run here: h200 has 66 TPCs"
+never tpcs=8,mem=200G "h200 has 143771 MiB"
+never tpcs=40,ugpu "TPCs in its largest uGPU"
+never tpcs=16,cluster=32 "holds clusters of 16 blocks at most"
+never tpcs=2,gpcs "has no GPC of fewer than 6 TPCs"
+never tpcs=0 "wants a number"
+never gpcs "how many TPCs"
+never tpcs=4,colour=red "colour=red"
+as games srun --gres=shard:4 true 2>"$tmp/err"
+has "$(cat "$tmp/err")" "asked for with --gpupart" "shards without --gpupart are refused"
+as games srun --gpupart tpcs=4 --gres=gpu:1 true 2>"$tmp/err"
+has "$(cat "$tmp/err")" "take one" "so are they with a whole GPU"
+is "$(squeue -h | wc -l)" 0 "nothing of these waits"
+
+# ------------------------------------------------------------------ two users
+begin one games -w n1 --gpupart tpcs=40
+until_true holds n1 1
+begin two news -w n1 --gpupart tpcs=20
+until_true holds n1 2
+ok $? "jobs of two users on one GPU"
+one=$(spread_list "$(set_of n1 "$(id_of one)")") two=$(spread_list "$(set_of n1 "$(id_of two)")")
+is "$(printf '%s,%s' "$one" "$two" | tr , '\n' | sort | uniq -d | wc -l)" 0 "have no TPC in common"
+begin three news -w n1 --gpupart tpcs=10
+sleep 1.5
+is "$(squeue -h -n three -o '%T %r')" "PENDING Resources" "a third, for which TPCs are short, waits and says why"
+until_true sh -c "grep -q queued '$tmp/out/three.err'"
+has "$(cat "$tmp/out/three.err")" "queued and waiting for resources" "its user is told so"
+until_true sh -c "$(declare -f cluster_in); cluster=$cluster; [ \$(cluster_in n1 $gpupart ps --json | jq '.processes | length') = 2 ]"
+shown=$(cluster_in n1 "$gpupart" ps)
+has "$shown" "$(id_of one)" "gpupart ps shows the job"
+has "$shown" games "and its user"
+pid=$(cluster_in n1 "$gpupart" ps --json | jq -r ".processes[] | select(.name == \"$(id_of one)\") | .pid")
+cluster_in n1 "$gpupart" set "$(id_of one)" -t "${one%%,*}" >"$tmp/changed" 2>&1
+ok $? "an operator changes a job" || sed 's/^/# /' "$tmp/changed"
+is "$(cluster_in n1 "$gpupart" ps --json | jq -r ".processes[] | select(.pid == $pid) | .set.list")" "${one%%,*}" "its process has that set"
+is "$(set_of n1 "$(id_of one)")" "${one%%,*}" "and its note"
+# A run inside a job is a job of the user's, which obeys this one.
+cat >"$tmp/out/nested" <<E
+#!/bin/sh
+exec $gpupart run -t \$GPUPART_SET --name inner -- $job 0 0 $tmp/out/four.hold
+E
+chmod 755 "$tmp/out/nested"
+touch "$tmp/out/four.hold"
+as games srun -J four -w n2 --gpupart tpcs=6 "$tmp/out/nested" >"$tmp/out/four" 2>/dev/null &
+started+=($!)
+inner_list() {
+	cluster_in n2 "$gpupart" ps --json | jq -r '.processes[] | select(.name == "inner") | .set.list'
+}
+inner_runs() {
+	[ -n "$(inner_list)" ]
+}
+until_true inner_runs
+four=$(spread_list "$(set_of n2 "$(id_of four)")")
+cluster_in n2 "$gpupart" set "$(id_of four)" -t "${four%%,*}" >"$tmp/changed" 2>&1
+is "$(inner_list)" "${four%%,*}" "a run inside a job follows it"
+end one two three four
+is "$(count "$(sed 's/ .*//' "$tmp/out/three")")" 10 "the one that waited has run"
+
+# ------------------------------------------------------------------ steps, arrays, het jobs
+cat >"$tmp/out/batch" <<E
+#!/bin/sh
+echo batch \$GPUPART_SET
+srun sh -c 'echo step \$GPUPART_SET'
+srun --gpupart tpcs=60 sh -c 'echo wide \$GPUPART_SET'
+E
+as games sbatch -W -w n1 --gpupart tpcs=12 -o "$tmp/out/steps" "$tmp/out/batch" >/dev/null 2>&1
+is "$(awk '/^(batch|step|wide)/ { print $2 }' "$tmp/out/steps" | sort | uniq -c | awk '{ print $1 }')" 3 \
+	"the script and its steps have one set, whatever a step asks for"
+cat >"$tmp/out/forged" <<'E'
+#!/bin/sh
+srun --gpupart tpcs=60 true
+E
+as games sbatch -W -w n1 -o "$tmp/out/forged.out" "$tmp/out/forged" >/dev/null 2>&1
+has "$(cat "$tmp/out/forged.out")" "was given no TPCs on this node" "a step gets nothing that the job did not ask for"
+cat >"$tmp/out/array" <<'E'
+#!/bin/sh
+echo "$SLURM_JOB_ID $GPUPART_SET"
+sleep 1
+E
+as games sbatch -W -w n1 --array=1-3 --gpupart tpcs=10 -o "$tmp/out/array.%a" "$tmp/out/array" >/dev/null 2>&1
+is "$(cat "$tmp/out"/array.[123] | while read -r id list; do spread_list "$list" | tr , '\n'; done | sort -n | uniq | wc -l)" 30 \
+	"an array's three tasks have ten TPCs each, none twice"
+as games srun -w n1 --gpupart tpcs=10 sh -c 'echo $GPUPART_SET >a; sleep 1' : -w n2 --gpupart tpcs=20 sh -c 'echo $GPUPART_SET >b; sleep 1' >"$tmp/het" 2>&1
+is "$(count "$(cat "$tmp/out/a")") $(count "$(cat "$tmp/out/b")")" "10 20" "the parts of a heterogeneous job have their own"
+until_true nothing_held
+ok $? "nothing is held after them"
+
+# ------------------------------------------------------------------ from inside
+cat >"$tmp/out/widen" <<E
+#!/bin/sh
+echo "set \$GPUPART_SET"
+echo "run \$($gpupart run -t 0-65 -- true 2>&1 | tail -1)"
+echo "note \$($gpupart set \$SLURM_JOB_ID -t 0-65 2>&1 | tail -1)"
+echo "mem \$($gpupart set \$SLURM_JOB_ID --mem 100G 2>&1 | tail -1)"
+touch $tmp/out/widen.hold
+$job 2048 0 $tmp/out/widen.hold >$tmp/out/widen.seen &
+for try in 1 2 3 4 5 6 7 8 9 10; do
+	sleep 0.2
+	pid=\$($gpupart ps --json | jq -r '.processes[0].pid')
+	[ "\$pid" != null ] && break
+done
+echo "pid \$($gpupart set -p \$pid -t 0-65 2>&1 | tail -1)"
+echo "quota \$($gpupart set \$SLURM_JOB_ID --mem 100G 2>&1 | tail -1)"
+rm $tmp/out/widen.hold
+wait
+echo "seen \$(cat $tmp/out/widen.seen)"
+echo "env \$(GPUPART_SET=0-65 GPUPART_MEM=90000000000 $job 2048 0)"
+echo "job \$(GPUPART_SET=0-65 GPUPART_JOB= $job 0 0)"
+echo "none \$(unset GPUPART_SET GPUPART_JOB GPUPART_GPU GPUPART_CHECKED GPUPART_TENANT GPUPART_MEM; $job 2048 0)"
+echo "off \$(GPUPART_DISABLE=1 $job 2048 0)"
+E
+chmod 755 "$tmp/out/widen"
+as games srun -w n1 --gpupart tpcs=6,mem=1G "$tmp/out/widen" >"$tmp/inside" 2>/dev/null
+said() { sed -n "s/^$1 //p" "$tmp/inside"; }
+six=$(spread_list "$(said set)")
+is "$(count "$six")" 6 "a job of six TPCs, of a user who wants more"
+has "$(said run)" "outside the limit" "he cannot by a run"
+has "$(said note)" "root changes it" "nor by its job"
+has "$(said pid)" "did not give its user" "nor by its process"
+has "$(said quota)" "more than" "nor has his quota changed"
+is "$(said seen | sed 's/ .*//')" "$six" "the program stayed inside"
+is "$(said env | sed 's/ .*//')" "$six" "another GPUPART_SET is cut down"
+[ "$(said env | sed 's/.* //')" -lt 1024 ]
+ok $? "so is another GPUPART_MEM ($(said env | sed 's/.* //'))"
+is "$(said job | sed 's/ .*//')" "$six" "also where the job is forgotten"
+is "$(said none | sed 's/ .*//')" "$six" "and where all of the environment is"
+is "$(said off | sed 's/ .*//')" "$six" "GPUPART_DISABLE=1 changes nothing"
+[ "$(said none | sed 's/.* //')" -lt 1024 ] && [ "$(said off | sed 's/.* //')" -lt 1024 ]
+ok $? "nor do they help to more memory"
+sed 's/^/# /' "$tmp/inside"
+
+# ------------------------------------------------------------------ fragments
+for i in 1 2 3 4 5 6 7 8; do
+	begin "f$i" games -w n1 --gpupart tpcs=2
+	until_true holds n1 $i
+done
+as games srun -w n1 --gpupart tpcs=8,gpcs true 2>"$tmp/err"
+is $? 75 "no whole GPC is free: the job ends with 75, for RequeueExit"
+has "$(cat "$tmp/err")" "in whole GPCs are free together" "its output has the sentence"
+has "$(cat "$tmp/err")" "tpcs=8 of any kind would do now" "and says what would do"
+sed 's/^/# /' "$tmp/err"
+begin waits games -w n1 --gpupart tpcs=8,gpcs,wait=60
+sleep 1
+is "$(squeue -h -n waits -o %T)" RUNNING "one that may wait waits on the node"
+end f1 f2 f3 f4 f5 f6 f7 f8 waits
+is "$(count "$(sed 's/ .*//' "$tmp/out/waits")")" 8 "and gets its GPC when one is free"
+
+# ------------------------------------------------------------------ several GPUs
+begin g1 games -w n2 --gpupart tpcs=40
+until_true holds n2 1
+begin g2 news -w n2 --gpupart tpcs=40
+until_true holds n2 2
+ok $? "two jobs of 40 TPCs on a node of two GPUs"
+is "$(held n2 | jq '[.jobs[].gpu] | unique | length')" 2 "are on one each"
+begin g3 news -w n2 --gpupart tpcs=40
+sleep 1
+is "$(squeue -h -n g3 -o %T)" PENDING "a third waits, though 52 are free"
+end g1 g2 g3
+for name in g1 g2 g3; do
+	is "$(count "$(sed 's/ .*//' "$tmp/out/$name")")" 40 "$name is seen on 40"
+done
+
+# ------------------------------------------------------------------ kills and restarts
+begin k1 games -w n1 --gpupart tpcs=30
+until_true holds n1 1
+scancel -s KILL -n k1
+until_true nothing_held
+ok $? "a job killed gives everything back"
+rm -f "$tmp/out/k1.hold"
+begin k2 games -w n1 --gpupart tpcs=30
+until_true holds n1 1
+id=$(id_of k2)
+kill -KILL $(pgrep -f "slurmstepd: \[$id\.")
+is "$(nr_held n1)" 1 "its slurmstepd killed: it has what its program uses"
+scancel -n k2
+until_true nothing_held
+ok $? "and gives it back when Slurm ends it"
+is "$(cluster_in n1 "$gpupart" ps --json | jq '.processes | length')" 0 "when its program is gone, which nobody had ended"
+rm -f "$tmp/out/k2.hold"
+begin k3 games -w n1 --gpupart tpcs=30
+until_true holds n1 1
+kill -KILL "$(cat "$cluster/n1.pid")"
+is "$(nr_held n1)" 1 "slurmd killed: the job has its TPCs"
+rm -f "$tmp/out/k3.hold"
+sleep 0.5
+cluster_start_node n1
+until_true nothing_held
+ok $? "it ended meanwhile: slurmd is started and gives them back"
+begin k4 games -w n1 --gpupart tpcs=30
+until_true holds n1 1
+# What slurmctld has not saved when it is killed it forgets, and gives numbers anew.
+sleep 7
+kill -KILL "$(cat "$cluster/slurmctld.pid")"
+sleep 0.5
+cluster_start_ctl
+until_true sh -c 'scontrol ping | grep -q UP'
+until_true sh -c '! sinfo -h -N -o %t | grep -q "[*]"'
+begin k5 news -w n1 --gpupart tpcs=40
+sleep 1.5
+is "$(squeue -h -n k5 -o %T)" PENDING "slurmctld killed and restarted: what runs is counted"
+sed 's/^/# /' "$tmp/out/k5.err"
+rm -f "$tmp/out/k4.hold"
+until_true holds n1 0
+# Nodes that slurmctld lost get nothing before it has asked them.
+scontrol reconfigure
+end k4 k5
+is "$(count "$(sed 's/ .*//' "$tmp/out/k5")")" 40 "and what waited runs"
+begin k6 games -w n1 --gpupart tpcs=30
+until_true holds n1 1
+id=$(id_of k6)
+cluster_kill_node n1
+scontrol update nodename=n1 state=down reason=crash
+sleep 0.5
+scontrol update nodename=n1 state=resume
+is "$(nr_held n1)" 1 "a node that crashed and did not boot has a note of a job that is none"
+cluster_in n1 "$gpupart" slurm-node --check 2>"$tmp/err"
+is "$? $(grep -c 'does not run here' "$tmp/err")" "1 1" "slurm-node --check finds it"
+cluster_start_node n1
+until_true holds n1 0
+ok $? "slurmd begins, and takes it away"
+rm -f "$tmp/out/k6.hold"
+cluster_wait_idle
+ok $? "all nodes are idle"
+cluster_in n1 "$gpupart" slurm-node --check && cluster_in n2 "$gpupart" slurm-node --check
+ok $? "slurm-node --check finds nothing"
+is "$(grep -hc 'gpupart: ' "$cluster"/n1.log | paste -sd' ')" 0 "slurmd was told of nothing wrong"
+tap_done

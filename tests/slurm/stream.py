@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+# A stream of jobs of mixed shapes: stream.py submit .., and what became of it: report ..
+# Knows Slurm's commands and the watchers' lines; nothing of the plugin.
+import os
+import random
+import subprocess
+import sys
+import time
+
+# TPCs, and how often.
+SHAPES = [(2, 12), (4, 18), (6, 12), (8, 20), (12, 12), (16, 12), (24, 7), (33, 4), (48, 2),
+          (66, 1)]
+USERS = ["games", "news"]
+
+
+def spread(text):
+    tpcs = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        tpcs.update(range(int(first), int(last or first) + 1))
+    return tpcs
+
+
+def shape(chance):
+    tpcs = chance.choices([s[0] for s in SHAPES], [s[1] for s in SHAPES])[0]
+    words, mib = "tpcs=%d" % tpcs, 0
+    if chance.random() < 0.5:
+        mib = chance.choice([2, 4, 8, 16, 30]) * 1024
+        words += ",mem=%dM" % mib
+    kind = chance.random()
+    if kind < 0.15 and tpcs >= 8:
+        words += ",cluster=8,wait=60"
+    elif kind < 0.19 and tpcs in (8, 16):
+        words += ",gpcs,wait=60"
+    elif kind < 0.23 and tpcs <= 16:
+        words += ",ugpu,wait=60"
+    return words, tpcs, mib
+
+
+# submit SEED NR LEAST MOST FOLDER JOB PTX: arrays of five, of two users; a line a job in
+# FOLDER/jobs.
+def submit(seed, nr, least, most, folder, program, ptx):
+    chance = random.Random(int(seed))
+    script = os.path.join(folder, "script")
+    with open(script, "w") as out:
+        out.write('#!/bin/sh\necho "set $GPUPART_SET"\n')
+        out.write('echo "seen $(%s %s 64 $1)"\n' % (program, ptx))
+    with open(os.path.join(folder, "jobs"), "a") as jobs:
+        for _ in range(int(nr) // 5):
+            words, tpcs, mib = shape(chance)
+            seconds = "%.2f" % chance.uniform(float(least), float(most))
+            user = chance.choice(USERS)
+            become = ["setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups", "--"]
+            sbatch = ["sbatch", "--parsable", "--array=0-4", "--gpupart=" + words, "-t", "10",
+                      "-o", folder + "/out.%A_%a", "-D", folder, script, seconds]
+            got = subprocess.run(become + sbatch, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, universal_newlines=True)
+            if got.returncode:
+                sys.exit("sbatch --gpupart=%s: %s" % (words, got.stderr))
+            at = time.time() * 1000
+            for task in range(5):
+                jobs.write("%s_%d %d %d %d %s\n" % (got.stdout.strip(), task, tpcs, mib, at, words))
+
+
+def events(files):
+    held, bad, looks = {}, [], 0
+    for node, path in enumerate(files):
+        for line in open(path):
+            word = line.split(None, 3)
+            if word[0] == "held":
+                nr, tpcs = word[3].split()
+                held[word[2]] = [node, int(nr), int(word[1]), None, spread(tpcs)]
+            elif word[0] == "free":
+                held[word[2]][3] = int(word[1])
+            elif word[0] == "bad":
+                bad.append(line.strip())
+            elif word[0] == "end":
+                looks += int(word[2])
+    return held, bad, looks
+
+
+# The same jobs, each as long as it was held, as they came: each begins on the first node with
+# room as soon as there is some, the oldest first. When the last one ends.
+def greedy(jobs, nodes, tpcs, mib):
+    free = [[tpcs, mib] for _ in range(nodes)]
+    waiting, running = sorted(jobs), []
+    now = waiting[0][0]
+    while waiting:
+        for job in list(waiting):
+            if job[0] > now:
+                break
+            for node in range(nodes):
+                if job[1] <= free[node][0] and job[2] <= free[node][1]:
+                    free[node][0] -= job[1]
+                    free[node][1] -= job[2]
+                    running.append((now + job[3], node, job[1], job[2]))
+                    waiting.remove(job)
+                    break
+        coming = [r[0] for r in running] + [j[0] for j in waiting if j[0] > now]
+        if not coming:
+            break
+        now = min(coming)
+        for r in [r for r in running if r[0] <= now]:
+            free[r[1]][0] += r[2]
+            free[r[1]][1] += r[3]
+            running.remove(r)
+    return max([r[0] for r in running] + [now])
+
+
+def names(folder):
+    table = {}
+    for line in open(os.path.join(folder, "numbers")):
+        number, name = line.split()
+        table[name] = number
+    return table
+
+
+# report FOLDER WATCHED..: sentences for people after "#", "key=value" for the test.
+def report(folder, *watched):
+    held, bad, looks = events(watched)
+    number_of = names(folder)
+    jobs, wrong, refused, done = [], 0, 0, 0
+    for line in open(os.path.join(folder, "jobs")):
+        name, tpcs, mib, at, words = line.split()
+        path, lines = folder + "/out." + name, {}
+        if os.path.exists(path):
+            lines = dict(text.rstrip("\n").partition(" ")[::2] for text in open(path))
+        refused += "set" not in lines
+        seen = lines.get("seen", "").split()
+        if seen:
+            done += 1
+            wrong += spread(seen[0]) != spread(lines["set"])
+        hold = held.get(number_of.get(name))
+        if hold and hold[3]:
+            jobs.append((int(at), int(tpcs), int(mib), hold[3] - hold[2], hold[2], hold[3],
+                         hold[1]))
+    first, last = min(j[4] for j in jobs), max(j[5] for j in jobs)
+    work = sum(j[6] * j[3] for j in jobs)
+    capacity = 66 * len(watched)
+    best = greedy([j[:4] for j in jobs], len(watched), 66, 143771) - min(j[0] for j in jobs)
+    mine = 100.0 * work / (capacity * (last - first))
+    theirs = 100.0 * work / (capacity * best)
+    for line in bad[:20]:
+        print("# " + line)
+    left = sum(1 for h in held.values() if not h[3])
+    print("ran=%d refused=%d held=%d wrong=%d bad=%d looks=%d left=%d" % (
+        done, refused, len(held), wrong, len(bad), looks, left))
+    print("seconds=%.1f greedy_seconds=%.1f" % ((last - first) / 1000, best / 1000))
+    print("utilisation=%.1f greedy_utilisation=%.1f ratio=%.3f" % (mine, theirs, mine / theirs))
+
+
+COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f",
+           "#ff9da7", "#bab0ac"]
+
+
+# picture TITLE OUT WATCHED..: TPCs over time, a strip a node, a colour a job.
+def picture(title, path, *watched):
+    held = [h for h in events(watched)[0].values() if h[3]]
+    first, last = min(h[2] for h in held), max(h[3] for h in held)
+    width, strip, left = 1000.0, 2, 60
+    per_ms = width / (last - first)
+    height = 66 * strip + 24
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
+           'font-family="sans-serif" font-size="11">'
+           % (width + left + 10, height * len(watched) + 60),
+           '<rect width="100%" height="100%" fill="#ffffff"/>',
+           '<text x="%d" y="18">%s</text>' % (left, title)]
+    for node in range(len(watched)):
+        top = 30 + node * height
+        out.append('<text x="6" y="%d">n%d</text>' % (top + 70, node + 1))
+        out.append('<rect x="%d" y="%d" width="%d" height="%d" fill="#f3f3f3"/>'
+                   % (left, top, width, 66 * strip))
+    for nr, hold in enumerate(sorted(held, key=lambda h: h[2])):
+        top, runs, tpcs = 30 + hold[0] * height, [], sorted(hold[4])
+        for tpc in tpcs:
+            if runs and runs[-1][1] == tpc - 1:
+                runs[-1][1] = tpc
+            else:
+                runs.append([tpc, tpc])
+        for a, b in runs:
+            out.append('<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>' % (
+                left + (hold[2] - first) * per_ms, top + a * strip,
+                max((hold[3] - hold[2]) * per_ms - 0.3, 0.3),
+                (b - a + 1) * strip, COLOURS[nr % len(COLOURS)]))
+    bottom = 30 + len(watched) * height
+    for second in range(0, int((last - first) / 1000) + 1, 10):
+        out.append('<text x="%.1f" y="%d" text-anchor="middle">%d s</text>'
+                   % (left + second * 1000 * per_ms, bottom, second))
+    out.append("</svg>\n")
+    with open(path, "w") as file:
+        file.write("\n".join(out))
+
+
+{"submit": submit, "report": report, "picture": picture}[sys.argv[1]](*sys.argv[2:])
