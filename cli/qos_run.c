@@ -34,6 +34,7 @@ struct control {
 	struct qos_session session;
 	struct live live;
 	struct out out;
+	struct out result;		/* what is asked for with --json, --of and -o; or no file */
 	int lock, signals;
 	sigset_t mask, before;
 	uint64_t begin_ns, epoch_began_ns;
@@ -140,6 +141,7 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	int status;
 
 	sigprocmask(SIG_SETMASK, &c->before, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	args.program = c->setup.specs[i].program;
 	args.usage_status = EXIT_RUN_FAILED;
 	args.nr_terms = 1;
@@ -445,17 +447,26 @@ static int take_number(const struct args *args, const char *option, const char *
 	return -1;
 }
 
-static int open_log(struct control *c)
+/*
+ * What was in these files is lost from here on: not before it is certain that no other
+ * controller writes them. And what cannot be written is said before hours have passed.
+ */
+static int open_results(struct control *c)
 {
+	int status = -1;
+
 	if (c->options->log) {
 		c->session.log = fopen(c->options->log, "we");
 		if (!c->session.log)
 			return cmd_fail(c->args->cmd, EXIT_FAILED, "--log %s: %s",
 					c->options->log, strerror(errno));
-	} else if (c->args->json) {
-		c->session.log = stdout;
+		c->session.log_may_end = true;
 	}
-	return -1;
+	if (c->args->json || c->args->output || c->options->of)
+		status = out_open(&c->result, c->args);
+	if (c->args->json)
+		c->session.lines = c->result.file;
+	return status;
 }
 
 static int control_open(struct control *c, enum qos_file kind)
@@ -484,9 +495,7 @@ static int control_open(struct control *c, enum qos_file kind)
 		return status;
 	find_gpu(c);
 	status = prepare_tenants(c);
-	if (status < 0)
-		status = take_signals(c);
-	return status < 0 ? open_log(c) : status;
+	return status < 0 ? take_signals(c) : status;
 }
 
 static void control_close(struct control *c)
@@ -494,8 +503,10 @@ static void control_close(struct control *c)
 	live_close(&c->live);
 	qos_session_end(&c->session);
 	qos_setup_free(&c->setup);
-	if (c->session.log && c->session.log != stdout)
+	if (c->session.log)
 		fclose(c->session.log);
+	if (c->result.file && c->result.path)
+		fclose(c->result.file);
 	if (c->signals >= 0)
 		close(c->signals);
 	if (c->lock >= 0)
@@ -506,23 +517,19 @@ static void control_close(struct control *c)
 
 /* ---------------------------------------------------------------------------- run */
 
-/* The picture, or the summary, where one is asked for. */
+/* The picture, or the summary, where one is asked for; the lines of --json are written. */
 static int finish(struct control *c)
 {
-	bool svg = c->options->of ? !strcmp(c->options->of, "svg") : out_is_svg(c->args->output);
-	struct out out;
 	int err = 0, status;
 
-	if (c->args->json || (!c->args->output && !c->options->of))
+	if (!c->result.file)
 		return -1;
-	status = out_open(&out, c->args);
-	if (status >= 0)
-		return status;
-	if (svg)
-		err = qos_svg(&out, &c->session);
-	else
-		qos_text(&out, &c->session);
-	status = out_close(&out, c->args->cmd);
+	if (c->session.picture)
+		err = qos_svg(&c->result, &c->session);
+	else if (!c->args->json)
+		qos_text(&c->result, &c->session);
+	status = out_close(&c->result, c->args->cmd);
+	c->result.file = NULL;
 	if (err)
 		status = cmd_fail(c->args->cmd, EXIT_FAILED, "no memory");
 	return status ? status : -1;
@@ -542,14 +549,21 @@ static int run_tenants(struct control *c)
 	int status = -1;
 
 	c->session.setup = &c->setup;
+	c->session.picture = qos_wants_svg(c->args, c->options);
 	status = qos_session_begin(&c->session, c->args->cmd);
+	if (status < 0)
+		status = open_results(c);
+	if (status < 0)
+		status = qos_session_log_begin(&c->session, c->args->cmd);
 	if (status >= 0)
 		return status;
 	c->out.bold = c->out.plain = c->out.dim = c->out.red = "";
 	c->screen = isatty(1) && !c->options->dry_run;
 	show(c);
-	if (c->options->dry_run && !any_adopted(c))
-		return EXIT_DONE;
+	if (c->options->dry_run && !any_adopted(c)) {
+		status = finish(c);
+		return status < 0 ? EXIT_DONE : status;
+	}
 	if (!c->options->dry_run)
 		status = start_all(c);
 	if (status >= 0)
