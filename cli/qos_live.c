@@ -133,11 +133,13 @@ void live_read(struct live *live)
 	for (unsigned int i = 0; i < live->nr; i++) {
 		struct live_tenant *t = &live->tenants[i];
 
-		for (unsigned int m = 0; m < t->nr_members; m++) {
+		for (unsigned int m = t->nr_members; m-- > 0; ) {
 			struct gpupart_progress *last = &t->members[m].last;
 			uint64_t reports = 0;
 
 			if (gpupart_remote_progress(live->gp, t->members[m].remote, &now)) {
+				/* Or it became another program, which the next look finds. */
+				drop_member(t, m);
 				live->look = true;
 				continue;
 			}

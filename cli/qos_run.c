@@ -66,11 +66,30 @@ static int take_lock(struct control *c)
 
 /* -------------------------------------------------------------------------- adopt */
 
+/* One program cannot have two sets. -1 to go on, or a status. */
+static int check_adopted(const struct control *c)
+{
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		for (unsigned int j = 0; j < i; j++) {
+			const struct live_tenant *a = &c->live.tenants[i], *b = &c->live.tenants[j];
+
+			if (!a->adopted || !b->adopted ||
+			    (a->pid && b->pid ? a->pid != b->pid
+					      : !*a->within || strcmp(a->within, b->within)))
+				continue;
+			return cmd_fail(c->args->cmd, EXIT_USAGE,
+					"%s:%d: %s: is what %s has: one program cannot be two tenants",
+					c->yaml.path, c->setup.specs[i].line, a->name, b->name);
+		}
+	return -1;
+}
+
 static void adopt_job(struct live_tenant *t, struct qos_tenant *tenant,
 		      const struct gpupart_job *job)
 {
 	t->adopted = true;
 	snprintf(t->job, sizeof(t->job), "%s", job->id);
+	snprintf(t->within, sizeof(t->within), "%s", job->id);
 	gpupart_tpcset_parse_list(NULL, job->limit, &tenant->adopted);
 }
 
@@ -84,6 +103,7 @@ static int adopt_pid(struct control *c, unsigned int i)
 	for (int p = 0; p < nr; p++)
 		if (list[p].pid == c->setup.specs[i].pid && !strcmp(list[p].pci, c->live.pci)) {
 			found = true;
+			snprintf(t->within, sizeof(t->within), "%s", list[p].job);
 			if (*list[p].limit)
 				gpupart_tpcset_parse_list(NULL, list[p].limit,
 							  &c->setup.tenants[i].adopted);
@@ -112,9 +132,17 @@ static int adopt(struct control *c)
 		struct live_tenant *t = &c->live.tenants[i];
 		const char *name = *spec->job ? spec->job : t->name;
 
-		for (int j = 0; j < nr && !spec->pid && !t->adopted; j++)
-			if (!strcmp(jobs[j].name, name) && !strcmp(jobs[j].pci, c->live.pci))
-				adopt_job(t, &c->setup.tenants[i], &jobs[j]);
+		for (int j = 0; j < nr && !spec->pid; j++) {
+			if (strcmp(jobs[j].name, name) || strcmp(jobs[j].pci, c->live.pci))
+				continue;
+			if (t->adopted)
+				cmd_note(c->args->cmd,
+					 "%s: several jobs are named '%s': the first one is taken",
+					 t->name, name);
+			if (t->adopted)
+				break;
+			adopt_job(t, &c->setup.tenants[i], &jobs[j]);
+		}
 		if (spec->pid)
 			status = adopt_pid(c, i);
 		else if (*spec->job && !t->adopted)
@@ -126,13 +154,29 @@ static int adopt(struct control *c)
 			cmd_note(c->args->cmd, "%s: runs already, and is taken over", t->name);
 	}
 	free(jobs);
-	return status;
+	return status < 0 ? check_adopted(c) : status;
 }
 
 /* -------------------------------------------------------------------------- start */
 
+/* From a child to us: the job that it is, while @status is -1; else it was not started. */
+struct word {
+	int status;
+	char job[GPUPART_JOB_STRLEN];
+};
+
+static void tell_parent(int fd, int status)
+{
+	struct word word = { .status = status };
+	const char *job = getenv("GPUPART_JOB");
+
+	snprintf(word.job, sizeof(word.job), "%s", job ? job : "");
+	while (write(fd, &word, sizeof(word)) < 0 && errno == EINTR)
+		;
+}
+
 static void __attribute__((noreturn)) be_program(const struct control *c, unsigned int i,
-						 const char *list, int failed)
+						 const char *list, int fd)
 {
 	const struct run_wishes wishes = {
 		.name = c->setup.tenants[i].name, .mps = c->options->mps,
@@ -148,10 +192,11 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	args.terms[0].option = "-t";
 	args.terms[0].text = list;
 	status = run_confine(&args, &wishes);
-	if (status < 0)
+	if (status < 0) {
+		tell_parent(fd, -1);
 		status = run_become(&args);
-	while (write(failed, &status, sizeof(status)) < 0 && errno == EINTR)
-		;
+	}
+	tell_parent(fd, status);
 	_exit(status);
 }
 
@@ -160,7 +205,8 @@ static int start(struct control *c, unsigned int i, const struct gpupart_tpcset 
 {
 	struct live_tenant *t = &c->live.tenants[i];
 	char list[GPUPART_TPCSET_STRLEN];
-	int fds[2], status;
+	struct word word;
+	int fds[2], status = -1;
 	ssize_t len;
 
 	gpupart_tpcset_format_list(set, list, sizeof(list));
@@ -178,12 +224,19 @@ static int start(struct control *c, unsigned int i, const struct gpupart_tpcset 
 		close(fds[0]);
 		return cmd_fail(c->args->cmd, EXIT_RUN_FAILED, "no process: %s", strerror(errno));
 	}
-	/* Nothing comes, and the end, where the program took the child's place. */
-	do
-		len = read(fds[0], &status, sizeof(status));
-	while (len < 0 && errno == EINTR);
+	/*
+	 * The end comes when the program took the child's place. Its job is learnt here: the
+	 * program may end at once, and what it started go on.
+	 */
+	while ((len = read(fds[0], &word, sizeof(word))) == sizeof(word) ||
+	       (len < 0 && errno == EINTR)) {
+		if (len < 0)
+			continue;
+		status = word.status;
+		memcpy(t->job, word.job, sizeof(t->job));
+	}
 	close(fds[0]);
-	if (len != sizeof(status))
+	if (status < 0)
 		return -1;
 	waitpid(t->child, NULL, 0);
 	t->child = 0;

@@ -273,7 +273,7 @@ file() {
 file "tenants: { a: { goal: { alpha: 0.5 }, program: [ true ] } }"
 refused 125 "alpha: wants the speed alone" qos run $e -f "$tmp/bad.yaml"
 file ""
-refused 125 "nothing is in it" qos run $e -f "$tmp/bad.yaml"
+refused 125 "nothing in it: wants tenants" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: {} }"
 refused 125 "a: wants one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], pid: 5 } }"

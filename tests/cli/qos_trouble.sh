@@ -85,4 +85,71 @@ tenants "a: { floor: 3, program: [ true ] }"
 try qos run $e -f "$tmp/t.yaml" --dry-run -o "$tmp/dry.svg"
 is "$status $(grep -c "0 epochs" "$tmp/dry.svg")" "0 1" "--dry-run -o FILE.svg"
 
+
+# ---------------------------------------------------- programs that are not one process
+touch "$go"
+tenants "$name-g: { goal: { rate: 1000 }, program: [ $tmp/work, $go ] }" \
+	"$name-f: { program: [ sh, -c, '$tmp/work $go & $tmp/work $go & exit 0' ] }"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/fork.log" >/dev/null 2>&1 &
+pid=$!
+until_true has_lines "$tmp/fork.log" 9
+is "$(tail -n 1 "$tmp/fork.log" | jq -r '.decision.tenants[1].state') $(rows "$name-f")" "good 2" \
+	"what an ended program has started is the tenant"
+rm "$go"
+wait $pid
+is "$? $(tail -n 1 "$tmp/fork.log" | jq -c '[.decision.tenants[].state]')" '0 ["gone","gone"]' "until it ends as well"
+cat >"$tmp/again.py" <<'END'
+import ctypes, os, sys, time
+cuda = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+cuda.cuInit(0)
+cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+part = ctypes.CDLL("libgpupart.so.0")
+part.gpupart_progress_add.argtypes = [ctypes.c_uint64]
+while not os.path.exists(sys.argv[1] + sys.argv[2]):
+    part.gpupart_progress_add(100)
+    time.sleep(0.01)
+if sys.argv[2] == "1":
+    os.execvp("python3", ["python3", sys.argv[0], sys.argv[1], "2"])
+END
+tenants "$name-e: { goal: { rate: 1000 }, program: [ python3, $tmp/again.py, $tmp/now, '1' ] }"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/exec.log" >/dev/null 2>&1 &
+pid=$!
+# heard FILE: work was done in its last epoch.
+heard() {
+	[ "$(tail -n 1 "$1" | jq '.measured[0].work_milli > 0')" = true ]
+}
+until_true heard "$tmp/exec.log"
+touch "$tmp/now1"
+deaf() {
+	! heard "$1"
+}
+until_true deaf "$tmp/exec.log"
+until_true heard "$tmp/exec.log"
+ok $? "one that becomes another program by exec is heard again"
+touch "$tmp/now2"
+wait $pid
+is "$?" 0 "and its end is seen"
+
+# ---------------------------------------------------------------- tenants that are one
+touch "$go"
+"$gpupart" run $e -t 0-9 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
+pid=$!
+until_true has_rows "$name-j" 1
+before=$(set_of "$name-j")
+tenants "x: { goal: { rate: 5 }, job: $name-j }" "y: { job: $name-j }"
+refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
+tenants "x: { goal: { rate: 5 }, pid: $pid }" "y: { pid: $pid }"
+refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
+tenants "x: { goal: { rate: 5 }, pid: $pid }" "y: { job: $name-j }"
+refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
+is "$(set_of "$name-j")" "$before" "and nothing was changed"
+"$gpupart" run $e -t 30-31 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
+until_true has_rows "$name-j" 2
+tenants "x: { goal: { rate: 5 }, job: $name-j }"
+try qos run $e -f "$tmp/t.yaml" --epochs 1
+is "$status $(echo "$err" | grep -c "several jobs are named '$name-j'")" "0 1" "two jobs of one name: said"
+rm "$go"
+wait
+
 tap_done
