@@ -42,6 +42,7 @@ struct control {
 	uint64_t next_look_ns;		/* at the GPU's power and clocks */
 	int ended_by;			/* a signal to us; 0 none */
 	bool screen;
+	bool calibrating;		/* what is started is ended by us */
 };
 
 /* --------------------------------------------------------------------- one of them */
@@ -186,6 +187,8 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 
 	sigprocmask(SIG_SETMASK, &c->before, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	if (c->calibrating)
+		setpgid(0, 0);
 	args.program = c->setup.specs[i].program;
 	args.usage_status = EXIT_RUN_FAILED;
 	args.nr_terms = 1;
@@ -660,7 +663,35 @@ struct alone {
 	bool measured;
 	uint64_t milli;			/* units a second */
 	uint64_t latency_ns, requests;
+	bool ended;
+	int status;			/* of one that ended by itself */
 };
+
+#define PATIENCE_NS	3000000000ull	/* for who is asked to end */
+
+/* @group: what it has started as well, which may go on when it ended. */
+static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
+{
+	kill(-group, number);
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		kill(t->members[m].pid, number);
+}
+
+/* Nothing of it may go on beside the next one that is measured. */
+static void end_tenant(struct control *c, struct live_tenant *t, pid_t group)
+{
+	uint64_t until = live_now_ns() + PATIENCE_NS;
+
+	signal_tenant(t, group, SIGTERM);
+	while (t->child && live_now_ns() < until) {
+		poll(NULL, 0, 10);
+		take_ended(c);
+	}
+	signal_tenant(t, group, SIGKILL);
+	if (t->child)
+		waitpid(t->child, NULL, 0);
+	t->child = 0;
+}
 
 /* One program on all TPCs: the second half of the time counts. */
 static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds,
@@ -671,6 +702,8 @@ static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds
 	struct qos_measured m;
 	uint64_t from;
 	int status = start(c, i, &all);
+	pid_t group = t->child;
+	bool ended;
 
 	if (status >= 0)
 		return status;
@@ -683,16 +716,16 @@ static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  live_now_ns() - from, &m);
 	}
-	if (t->child) {
-		kill(t->child, SIGTERM);
-		waitpid(t->child, NULL, 0);
-		t->child = 0;
-	}
+	ended = t->gone;
+	status = t->status;
+	end_tenant(c, t, group);
 	if (c->ended_by)
 		return 128 + c->ended_by;
+	/* Tokens or bytes may be many: 64 bits hold them, not a product of them. */
 	*alone = (struct alone){
-		.measured = m.work, .milli = m.work * 1000000000 / m.ns,
-		.latency_ns = m.latency_ns, .requests = m.nr,
+		.measured = m.work && !ended,
+		.milli = (unsigned __int128)m.work * 1000000000 / (m.ns ? m.ns : 1),
+		.latency_ns = m.latency_ns, .requests = m.nr, .ended = ended, .status = status,
 	};
 	return -1;
 }
@@ -701,6 +734,7 @@ static int tell_alone(struct control *c, const struct alone *alone)
 {
 	json_t *root = out_json_new("qos calibrate", c->args->simulated), *list = json_array();
 	int status = out_open(&c->out, c->args);
+	bool unmeasured = false;
 	char text[48];
 
 	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++) {
@@ -709,12 +743,17 @@ static int tell_alone(struct control *c, const struct alone *alone)
 		if (!c->setup.specs[i].program)
 			continue;
 		json_array_append_new(list, json_pack(
-			"{s:s, s:o, s:I}", "name", name, "alone_milli",
+			"{s:s, s:o, s:I, s:o}", "name", name, "alone_milli",
 			alone[i].measured ? json_integer(alone[i].milli) : json_null(),
-			"requests", (json_int_t)alone[i].requests));
+			"requests", (json_int_t)alone[i].requests, "ended_with",
+			alone[i].ended ? json_integer(alone[i].status) : json_null()));
+		unmeasured |= !alone[i].measured;
 		if (c->args->json)
 			continue;
-		if (!alone[i].measured)
+		if (alone[i].ended)
+			fprintf(c->out.file, "%-12s ended with status %d before it was measured\n",
+				name, alone[i].status);
+		else if (!alone[i].measured)
 			fprintf(c->out.file, "%-12s reported nothing\n", name);
 		else
 			fprintf(c->out.file, "%-12s alone: %s%s\n", name,
@@ -725,7 +764,9 @@ static int tell_alone(struct control *c, const struct alone *alone)
 	if (status < 0 && c->args->json)
 		out_json_write(&c->out, json_incref(root));
 	json_decref(root);
-	return status < 0 ? out_close(&c->out, c->args->cmd) : status;
+	if (status < 0)
+		status = out_close(&c->out, c->args->cmd);
+	return status ? status : unmeasured ? EXIT_FAILED : EXIT_DONE;
 }
 
 static int calibrate_all(struct control *c, unsigned int seconds)
@@ -755,6 +796,7 @@ int qos_calibrate(const struct args *args, const struct qos_options *options)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	c->args = args;
 	c->options = options;
+	c->calibrating = true;
 	status = take_number(args, "--seconds", options->seconds, 3600, &seconds);
 	if (status < 0)
 		status = control_open(c, QOS_FILE_CALIBRATE);

@@ -246,7 +246,8 @@ static int measure_alone(struct plant *plant)
 		pipe->programs = alone;
 		pipe->nr_programs = nr;
 		status = run_epoch(plant);
-		t->alone = plant->taken[i].work * 1000000000 / plant->setup.epoch_ns;
+		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
+			   plant->setup.epoch_ns;
 		if (status < 0 && !t->alone)
 			status = cmd_fail(plant->args->cmd, EXIT_USAGE,
 					  "%s:%d: %s: alone it does nothing in an epoch",

@@ -88,12 +88,13 @@ is "$status $(grep -c "0 epochs" "$tmp/dry.svg")" "0 1" "--dry-run -o FILE.svg"
 
 # ---------------------------------------------------- programs that are not one process
 touch "$go"
-tenants "$name-g: { goal: { rate: 1000 }, program: [ $tmp/work, $go ] }" \
-	"$name-f: { program: [ sh, -c, '$tmp/work $go & $tmp/work $go & exit 0' ] }"
+# The one after it takes a while to start: by then the first process of the other has ended.
+tenants "$name-f: { program: [ sh, -c, '$tmp/work $go & $tmp/work $go & exit 0' ] }" \
+	"$name-g: { goal: { rate: 1000 }, program: [ $tmp/work, $go ] }"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/fork.log" >/dev/null 2>&1 &
 pid=$!
 until_true has_lines "$tmp/fork.log" 9
-is "$(tail -n 1 "$tmp/fork.log" | jq -r '.decision.tenants[1].state') $(rows "$name-f")" "good 2" \
+is "$(tail -n 1 "$tmp/fork.log" | jq -r '.decision.tenants[0].state') $(rows "$name-f")" "good 2" \
 	"what an ended program has started is the tenant"
 rm "$go"
 wait $pid
@@ -151,5 +152,33 @@ try qos run $e -f "$tmp/t.yaml" --epochs 1
 is "$status $(echo "$err" | grep -c "several jobs are named '$name-j'")" "0 1" "two jobs of one name: said"
 rm "$go"
 wait
+
+# --------------------------------------------------------------------------- calibrate
+# said NAME UNITS: a program that writes lines of so many units, a hundred a second or less.
+said() {
+	cat <<END
+$1:
+    program:
+      - python3
+      - -c
+      - |
+        import os, socket, time
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        while True:
+            s.sendto(b"$1 units $2", os.environ["GPUPART_QOS"])
+            time.sleep(0.01)
+END
+}
+tenants "$(said big 10000000000)"
+try qos calibrate $e -f "$tmp/t.yaml" --seconds 1 --json
+is "$status $(jq '.tenants[0].alone_milli / 1e15 | . > 0.02 and . < 1.1' "$tmp/out")" "0 true" \
+	"calibrate: 1e12 units a second: $(jq '.tenants[0].alone_milli' "$tmp/out") thousandths"
+tenants "a: { program: [ sh, -c, 'exit 3' ] }"
+try qos calibrate $e -f "$tmp/t.yaml" --seconds 1
+is "$status $out" "1 a            ended with status 3 before it was measured" "calibrate: one that ends"
+tenants "a: { program: [ sh, -c, 'echo on >$tmp/deaf; trap : TERM; while :; do sleep 7$$; done' ] }"
+timeout 60 "$gpupart" qos calibrate $e -f "$tmp/t.yaml" --seconds 1 >"$tmp/out" 2>&1
+is "$? $(grep -c "reported nothing" "$tmp/out") $(ps -eo args | grep -c "^sleep 7$$")" "1 1 0" \
+	"calibrate: one that does not want to end, and what it has started"
 
 tap_done
