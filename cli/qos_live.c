@@ -178,11 +178,20 @@ static uint64_t percentile(const struct live_tenant *t, uint64_t nr, unsigned in
 	return t->latencies[b] ? least + width * (rank - below) / t->latencies[b] : least;
 }
 
+/* Programs say what they like: more than there can be is as much as there can be. */
+static uint64_t add_milli(uint64_t milli, uint64_t units)
+{
+	uint64_t sum;
+
+	return __builtin_mul_overflow(units, 1000, &units) ||
+	       __builtin_add_overflow(milli, units, &sum) ? UINT64_MAX : sum;
+}
+
 void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
 	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured)
 {
 	struct live_tenant *t = &live->tenants[i];
-	uint64_t nr = nr_requests(t), told = t->told_milli + 1000 * t->units;
+	uint64_t nr = nr_requests(t), told = add_milli(t->told_milli, t->units);
 	bool launches = spec->signal == QOS_SIGNAL_LAUNCHES ||
 			(spec->signal == QOS_SIGNAL_AUTO && !t->ever_told);
 
@@ -190,6 +199,9 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 		.gone = t->gone, .ns = ns, .nr = nr,
 		.work = launches ? 1000 * t->launches : told ? told : 1000 * nr,
 	};
+	/* A log's numbers have a sign. */
+	if (measured->work > INT64_MAX)
+		measured->work = INT64_MAX;
 	if (tenant->goal == QOS_LATENCY && nr)
 		measured->latency_ns = percentile(t, nr, spec->percentile);
 	measured->valid = !t->gone && (t->nr_members || told || nr);
@@ -268,7 +280,8 @@ static void take_line(struct live *live, char *line)
 	if (!t || !what || !value)
 		return;
 	if (!strcmp(what, "units") && read_milli(value, &amount)) {
-		t->told_milli += amount;
+		if (__builtin_add_overflow(t->told_milli, amount, &t->told_milli))
+			t->told_milli = UINT64_MAX;
 	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {
 		for (b = GPUPART_NR_LATENCIES - 1; b && gpupart_latency_least(b) > ns; b--)
 			;

@@ -169,6 +169,13 @@ $1:
             time.sleep(0.01)
 END
 }
+tenants "$(said huge 999999999999999)"
+try qos run $e -f "$tmp/t.yaml" --epochs 10 --json
+is "$status $(jq -s '[.[] | .measured // [] | .[].work_milli] | (min >= 0 and max == 9223372036854775807)' "$tmp/out")" "0 true" \
+	"more units than there are numbers: as many as there are"
+cp "$tmp/out" "$tmp/huge.log"
+try qos replay "$tmp/huge.log"
+is "$status" 0 "and the log replays"
 tenants "$(said big 10000000000)"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 1 --json
 is "$status $(jq '.tenants[0].alone_milli / 1e15 | . > 0.02 and . < 1.1' "$tmp/out")" "0 true" \
