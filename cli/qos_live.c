@@ -24,6 +24,7 @@
 #define DRAINED_BY	2
 
 #define LOOK_NS		1000000000ull	/* processes that begin are found so much later */
+#define LOOK_SOON_NS	50000000ull	/* .. of a tenant that has none */
 
 uint64_t live_now_ns(void)
 {
@@ -109,9 +110,13 @@ void live_find(struct live *live, bool now)
 	struct gpupart_job *jobs = NULL;
 	int nr_processes, nr_jobs;
 
+	uint64_t since = live_now_ns() - live->found_ns;
+	bool awaited = false;
+
+	/* Each line that comes wakes us: who has no process yet is not looked for each time. */
 	for (unsigned int i = 0; i < live->nr; i++)
-		now |= !live->tenants[i].nr_members && !live->tenants[i].gone;
-	if (!now && !live->look && live_now_ns() - live->found_ns < LOOK_NS)
+		awaited |= !live->tenants[i].nr_members && !live->tenants[i].gone;
+	if (!now && !live->look && since < (awaited ? LOOK_SOON_NS : LOOK_NS))
 		return;
 	live->look = false;
 	live->found_ns = live_now_ns();
@@ -304,7 +309,8 @@ void live_listen(struct live *live)
 		if (len < 0)
 			return;
 		line[len] = 0;
-		take_line(live, line);
+		for (char *rest = line, *one; (one = strsep(&rest, "\n")); )
+			take_line(live, one);
 	}
 }
 

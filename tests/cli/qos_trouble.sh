@@ -81,7 +81,7 @@ is "$status $(echo "$err" | grep -c "is cut")" "0 1" "and what is in it replays"
 ok $? "the line that is cut is not counted: $(tail -n 1 "$tmp/out")"
 rm "$go"
 until_true has_rows "$name-a" 0
-tenants "a: { floor: 3, program: [ true ] }"
+tenants "$name-d: { floor: 3, program: [ true ] }"
 try qos run $e -f "$tmp/t.yaml" --dry-run -o "$tmp/dry.svg"
 is "$status $(grep -c "0 epochs" "$tmp/dry.svg")" "0 1" "--dry-run -o FILE.svg"
 
@@ -176,6 +176,10 @@ is "$status $(jq -s '[.[] | .measured // [] | .[].work_milli] | (min >= 0 and ma
 cp "$tmp/out" "$tmp/huge.log"
 try qos replay "$tmp/huge.log"
 is "$status" 0 "and the log replays"
+tenants "$(said two '1\ntwo units 2\n')"
+try qos run $e -f "$tmp/t.yaml" --epochs 10 --json
+is "$status $(jq -s '[.[] | .measured // [] | .[].work_milli] | max > 0 and (map(. % 3000) | max == 0)' "$tmp/out")" "0 true" \
+	"two lines at once: both count"
 tenants "$(said big 10000000000)"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 1 --json
 is "$status $(jq '.tenants[0].alone_milli / 1e15 | . > 0.02 and . < 1.1' "$tmp/out")" "0 true" \
