@@ -86,6 +86,15 @@ struct qos_gpu_sum {
 	unsigned int nr_power, nr_sm, nr_memory;
 };
 
+/* What came of a tenant, of all epochs. */
+struct qos_sum {
+	unsigned int heard, met;	/* epochs */
+	unsigned __int128 speeds;	/* of those heard: no count of epochs is too much */
+	uint64_t speed;			/* their mean */
+	unsigned int changes;
+	unsigned int least, most;	/* TPCs */
+};
+
 /* A run as it goes on, and its log. */
 struct qos_session {
 	const struct qos_setup *setup;
@@ -95,15 +104,21 @@ struct qos_session {
 	struct qos_policy *policy;
 	struct qos_decision now;
 	FILE *log;			/* JSON lines; NULL: none */
+	FILE *lines;			/* the same, for who asked for JSON; NULL: nobody */
+	bool log_may_end;		/* a log that cannot be written is no reason to end */
 	unsigned int counts[QOS_MAX_TENANTS];	/* in force in this epoch */
-	struct qos_epoch *epochs;	/* those that ended */
-	unsigned int nr_epochs, room;
+	bool picture;			/* epochs are kept: it grows with each */
+	struct qos_epoch *epochs;	/* those that ended, or NULL */
+	unsigned int nr_epochs, nr_changed, room;
+	struct qos_sum sums[QOS_MAX_TENANTS];
 	struct nvml_state state;	/* of the GPU, looked at in this epoch; -1: not */
 	struct qos_gpu_sum gpu_sum;
 };
 
-/* Makes the policy and logs its begin. -1 to go on, or a status with the line written. */
+/* Makes the policy. -1 to go on, or a status with the line written. */
 int qos_session_begin(struct qos_session *session, const char *cmd);
+/* The first line of its log, where it has one. */
+int qos_session_log_begin(struct qos_session *session, const char *cmd);
 /* A step of the policy with what was measured, logged. -1 or a status. */
 int qos_session_step(struct qos_session *session, const char *cmd, uint64_t time_ns,
 		     const struct qos_measured *measured);
@@ -116,7 +131,7 @@ json_t *qos_log_begin(const struct qos_session *session);
 json_t *qos_log_step(const struct qos_session *session, uint64_t time_ns, bool swap,
 		     const struct qos_measured *measured);
 /* One line, ended; 0 or -EIO. */
-int qos_log_write(FILE *file, json_t *line);
+int qos_log_write(FILE *file, const json_t *line);
 
 /*
  * What a line says, back: false with a sentence in @why of QOS_WORDS bytes: it is none of a
@@ -145,15 +160,6 @@ const char *qos_goal_words(const struct qos_tenant *tenant, const struct qos_spe
 /* "1234.5" of thousandths. Returns @text. */
 const char *qos_number(uint64_t thousandths, char *text, size_t len);
 
-/* What came of a tenant, of all epochs. */
-struct qos_sum {
-	unsigned int heard, met;	/* epochs */
-	uint64_t speed;			/* mean of those heard */
-	unsigned int changes;
-	unsigned int least, most;	/* TPCs */
-};
-void qos_sum(const struct qos_session *session, unsigned int tenant, struct qos_sum *sum);
-
 /* --------------------------------------------------------------------- commands */
 
 struct qos_options {
@@ -161,6 +167,9 @@ struct qos_options {
 	bool dry_run, mps;
 	bool *started;			/* a program was, or one was adopted */
 };
+
+/* Whether a picture is to be made of it. */
+bool qos_wants_svg(const struct args *args, const struct qos_options *options);
 
 int qos_replay(const struct args *args, const struct qos_options *options);
 int qos_sim(const struct args *args, const struct qos_options *options);

@@ -24,6 +24,7 @@
 #define DRAINED_BY	2
 
 #define LOOK_NS		1000000000ull	/* processes that begin are found so much later */
+#define LOOK_SOON_NS	50000000ull	/* .. of a tenant that has none */
 
 uint64_t live_now_ns(void)
 {
@@ -109,9 +110,13 @@ void live_find(struct live *live, bool now)
 	struct gpupart_job *jobs = NULL;
 	int nr_processes, nr_jobs;
 
+	uint64_t since = live_now_ns() - live->found_ns;
+	bool awaited = false;
+
+	/* Each line that comes wakes us: who has no process yet is not looked for each time. */
 	for (unsigned int i = 0; i < live->nr; i++)
-		now |= !live->tenants[i].nr_members && !live->tenants[i].gone;
-	if (!now && !live->look && live_now_ns() - live->found_ns < LOOK_NS)
+		awaited |= !live->tenants[i].nr_members && !live->tenants[i].gone;
+	if (!now && !live->look && since < (awaited ? LOOK_SOON_NS : LOOK_NS))
 		return;
 	live->look = false;
 	live->found_ns = live_now_ns();
@@ -133,11 +138,13 @@ void live_read(struct live *live)
 	for (unsigned int i = 0; i < live->nr; i++) {
 		struct live_tenant *t = &live->tenants[i];
 
-		for (unsigned int m = 0; m < t->nr_members; m++) {
+		for (unsigned int m = t->nr_members; m-- > 0; ) {
 			struct gpupart_progress *last = &t->members[m].last;
 			uint64_t reports = 0;
 
 			if (gpupart_remote_progress(live->gp, t->members[m].remote, &now)) {
+				/* Or it became another program, which the next look finds. */
+				drop_member(t, m);
 				live->look = true;
 				continue;
 			}
@@ -176,11 +183,20 @@ static uint64_t percentile(const struct live_tenant *t, uint64_t nr, unsigned in
 	return t->latencies[b] ? least + width * (rank - below) / t->latencies[b] : least;
 }
 
+/* Programs say what they like: more than there can be is as much as there can be. */
+static uint64_t add_milli(uint64_t milli, uint64_t units)
+{
+	uint64_t sum;
+
+	return __builtin_mul_overflow(units, 1000, &units) ||
+	       __builtin_add_overflow(milli, units, &sum) ? UINT64_MAX : sum;
+}
+
 void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
 	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured)
 {
 	struct live_tenant *t = &live->tenants[i];
-	uint64_t nr = nr_requests(t), told = t->told_milli + 1000 * t->units;
+	uint64_t nr = nr_requests(t), told = add_milli(t->told_milli, t->units);
 	bool launches = spec->signal == QOS_SIGNAL_LAUNCHES ||
 			(spec->signal == QOS_SIGNAL_AUTO && !t->ever_told);
 
@@ -188,6 +204,9 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 		.gone = t->gone, .ns = ns, .nr = nr,
 		.work = launches ? 1000 * t->launches : told ? told : 1000 * nr,
 	};
+	/* A log's numbers have a sign. */
+	if (measured->work > INT64_MAX)
+		measured->work = INT64_MAX;
 	if (tenant->goal == QOS_LATENCY && nr)
 		measured->latency_ns = percentile(t, nr, spec->percentile);
 	measured->valid = !t->gone && (t->nr_members || told || nr);
@@ -266,7 +285,8 @@ static void take_line(struct live *live, char *line)
 	if (!t || !what || !value)
 		return;
 	if (!strcmp(what, "units") && read_milli(value, &amount)) {
-		t->told_milli += amount;
+		if (__builtin_add_overflow(t->told_milli, amount, &t->told_milli))
+			t->told_milli = UINT64_MAX;
 	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {
 		for (b = GPUPART_NR_LATENCIES - 1; b && gpupart_latency_least(b) > ns; b--)
 			;
@@ -289,7 +309,8 @@ void live_listen(struct live *live)
 		if (len < 0)
 			return;
 		line[len] = 0;
-		take_line(live, line);
+		for (char *rest = line, *one; (one = strsep(&rest, "\n")); )
+			take_line(live, one);
 	}
 }
 

@@ -27,6 +27,7 @@ struct live_tenant {
 	bool gone;
 	int pid;			/* adopted alone */
 	char job[GPUPART_JOB_STRLEN];	/* "" not known yet */
+	char within[GPUPART_JOB_STRLEN];	/* of an adopted one: its job, or that of its pid */
 	struct live_member *members;
 	unsigned int nr_members;
 	/* Since the last take. */

@@ -140,11 +140,10 @@ json_t *qos_log_step(const struct qos_session *session, uint64_t time_ns, bool s
 	return line;
 }
 
-int qos_log_write(FILE *file, json_t *line)
+int qos_log_write(FILE *file, const json_t *line)
 {
 	int bad = json_dumpf(line, file, JSON_COMPACT | JSON_PRESERVE_ORDER);
 
-	json_decref(line);
 	fputc('\n', file);
 	return bad || fflush(file) || ferror(file) ? -EIO : 0;
 }

@@ -17,7 +17,7 @@ struct replay {
 	const char *path;
 	FILE *file;
 	char *text;			/* of a line */
-	unsigned int line;
+	unsigned int line, nr;		/* of the file; of those the whole ones */
 	struct qos_setup setup;
 	struct qos_session session;
 };
@@ -56,6 +56,7 @@ static int next_line(struct replay *r, json_t **line)
 		cmd_note(r->args->cmd, "%s:%u: is cut, and passed over", r->path, r->line);
 		return -1;
 	}
+	r->nr++;
 	r->text[--len] = 0;
 	*line = json_loads(r->text, JSON_REJECT_DUPLICATES, &error);
 	if (!*line)
@@ -135,9 +136,8 @@ static int replay_all(struct replay *r)
 	return status;
 }
 
-static int show(struct replay *r, const struct qos_options *options)
+static int show(struct replay *r)
 {
-	bool svg = options->of ? !strcmp(options->of, "svg") : out_is_svg(r->args->output);
 	struct out out;
 	json_t *root;
 	int err = 0, status = out_open(&out, r->args);
@@ -146,14 +146,14 @@ static int show(struct replay *r, const struct qos_options *options)
 		return status;
 	if (r->args->json) {
 		root = qos_json(&r->session, "qos replay");
-		json_object_set_new(root, "decisions", json_integer(r->line));
+		json_object_set_new(root, "decisions", json_integer(r->nr));
 		json_object_set_new(root, "same", json_true());
 		out_json_write(&out, root);
-	} else if (svg) {
+	} else if (r->session.picture) {
 		err = qos_svg(&out, &r->session);
 	} else {
 		qos_text(&out, &r->session);
-		fprintf(out.file, "replayed: %u decisions, all of them the same\n", r->line);
+		fprintf(out.file, "replayed: %u decisions, all of them the same\n", r->nr);
 	}
 	status = out_close(&out, r->args->cmd);
 	return err ? cmd_fail(r->args->cmd, EXIT_FAILED, "no memory") : status;
@@ -168,9 +168,10 @@ int qos_replay(const struct args *args, const struct qos_options *options)
 	if (!r.file)
 		return cmd_fail(args->cmd, EXIT_USAGE, "%s: %s", r.path, strerror(errno));
 	r.text = malloc(MOST_LINE);
+	r.session.picture = qos_wants_svg(args, options);
 	status = r.text ? replay_all(&r) : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	if (status < 0)
-		status = show(&r, options);
+		status = show(&r);
 	qos_session_end(&r.session);
 	free(r.text);
 	fclose(r.file);

@@ -34,6 +34,7 @@ struct control {
 	struct qos_session session;
 	struct live live;
 	struct out out;
+	struct out result;		/* what is asked for with --json, --of and -o; or no file */
 	int lock, signals;
 	sigset_t mask, before;
 	uint64_t begin_ns, epoch_began_ns;
@@ -41,6 +42,7 @@ struct control {
 	uint64_t next_look_ns;		/* at the GPU's power and clocks */
 	int ended_by;			/* a signal to us; 0 none */
 	bool screen;
+	bool calibrating;		/* what is started is ended by us */
 };
 
 /* --------------------------------------------------------------------- one of them */
@@ -65,11 +67,30 @@ static int take_lock(struct control *c)
 
 /* -------------------------------------------------------------------------- adopt */
 
+/* One program cannot have two sets. -1 to go on, or a status. */
+static int check_adopted(const struct control *c)
+{
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		for (unsigned int j = 0; j < i; j++) {
+			const struct live_tenant *a = &c->live.tenants[i], *b = &c->live.tenants[j];
+
+			if (!a->adopted || !b->adopted ||
+			    (a->pid && b->pid ? a->pid != b->pid
+					      : !*a->within || strcmp(a->within, b->within)))
+				continue;
+			return cmd_fail(c->args->cmd, EXIT_USAGE,
+					"%s:%d: %s: is what %s has: one program cannot be two tenants",
+					c->yaml.path, c->setup.specs[i].line, a->name, b->name);
+		}
+	return -1;
+}
+
 static void adopt_job(struct live_tenant *t, struct qos_tenant *tenant,
 		      const struct gpupart_job *job)
 {
 	t->adopted = true;
 	snprintf(t->job, sizeof(t->job), "%s", job->id);
+	snprintf(t->within, sizeof(t->within), "%s", job->id);
 	gpupart_tpcset_parse_list(NULL, job->limit, &tenant->adopted);
 }
 
@@ -83,6 +104,7 @@ static int adopt_pid(struct control *c, unsigned int i)
 	for (int p = 0; p < nr; p++)
 		if (list[p].pid == c->setup.specs[i].pid && !strcmp(list[p].pci, c->live.pci)) {
 			found = true;
+			snprintf(t->within, sizeof(t->within), "%s", list[p].job);
 			if (*list[p].limit)
 				gpupart_tpcset_parse_list(NULL, list[p].limit,
 							  &c->setup.tenants[i].adopted);
@@ -111,9 +133,17 @@ static int adopt(struct control *c)
 		struct live_tenant *t = &c->live.tenants[i];
 		const char *name = *spec->job ? spec->job : t->name;
 
-		for (int j = 0; j < nr && !spec->pid && !t->adopted; j++)
-			if (!strcmp(jobs[j].name, name) && !strcmp(jobs[j].pci, c->live.pci))
-				adopt_job(t, &c->setup.tenants[i], &jobs[j]);
+		for (int j = 0; j < nr && !spec->pid; j++) {
+			if (strcmp(jobs[j].name, name) || strcmp(jobs[j].pci, c->live.pci))
+				continue;
+			if (t->adopted)
+				cmd_note(c->args->cmd,
+					 "%s: several jobs are named '%s': the first one is taken",
+					 t->name, name);
+			if (t->adopted)
+				break;
+			adopt_job(t, &c->setup.tenants[i], &jobs[j]);
+		}
 		if (spec->pid)
 			status = adopt_pid(c, i);
 		else if (*spec->job && !t->adopted)
@@ -125,13 +155,29 @@ static int adopt(struct control *c)
 			cmd_note(c->args->cmd, "%s: runs already, and is taken over", t->name);
 	}
 	free(jobs);
-	return status;
+	return status < 0 ? check_adopted(c) : status;
 }
 
 /* -------------------------------------------------------------------------- start */
 
+/* From a child to us: the job that it is, while @status is -1; else it was not started. */
+struct word {
+	int status;
+	char job[GPUPART_JOB_STRLEN];
+};
+
+static void tell_parent(int fd, int status)
+{
+	struct word word = { .status = status };
+	const char *job = getenv("GPUPART_JOB");
+
+	snprintf(word.job, sizeof(word.job), "%s", job ? job : "");
+	while (write(fd, &word, sizeof(word)) < 0 && errno == EINTR)
+		;
+}
+
 static void __attribute__((noreturn)) be_program(const struct control *c, unsigned int i,
-						 const char *list, int failed)
+						 const char *list, int fd)
 {
 	const struct run_wishes wishes = {
 		.name = c->setup.tenants[i].name, .mps = c->options->mps,
@@ -140,16 +186,20 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	int status;
 
 	sigprocmask(SIG_SETMASK, &c->before, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (c->calibrating)
+		setpgid(0, 0);
 	args.program = c->setup.specs[i].program;
 	args.usage_status = EXIT_RUN_FAILED;
 	args.nr_terms = 1;
 	args.terms[0].option = "-t";
 	args.terms[0].text = list;
 	status = run_confine(&args, &wishes);
-	if (status < 0)
+	if (status < 0) {
+		tell_parent(fd, -1);
 		status = run_become(&args);
-	while (write(failed, &status, sizeof(status)) < 0 && errno == EINTR)
-		;
+	}
+	tell_parent(fd, status);
 	_exit(status);
 }
 
@@ -158,7 +208,8 @@ static int start(struct control *c, unsigned int i, const struct gpupart_tpcset 
 {
 	struct live_tenant *t = &c->live.tenants[i];
 	char list[GPUPART_TPCSET_STRLEN];
-	int fds[2], status;
+	struct word word;
+	int fds[2], status = -1;
 	ssize_t len;
 
 	gpupart_tpcset_format_list(set, list, sizeof(list));
@@ -176,12 +227,19 @@ static int start(struct control *c, unsigned int i, const struct gpupart_tpcset 
 		close(fds[0]);
 		return cmd_fail(c->args->cmd, EXIT_RUN_FAILED, "no process: %s", strerror(errno));
 	}
-	/* Nothing comes, and the end, where the program took the child's place. */
-	do
-		len = read(fds[0], &status, sizeof(status));
-	while (len < 0 && errno == EINTR);
+	/*
+	 * The end comes when the program took the child's place. Its job is learnt here: the
+	 * program may end at once, and what it started go on.
+	 */
+	while ((len = read(fds[0], &word, sizeof(word))) == sizeof(word) ||
+	       (len < 0 && errno == EINTR)) {
+		if (len < 0)
+			continue;
+		status = word.status;
+		memcpy(t->job, word.job, sizeof(t->job));
+	}
 	close(fds[0]);
-	if (len != sizeof(status))
+	if (status < 0)
 		return -1;
 	waitpid(t->child, NULL, 0);
 	t->child = 0;
@@ -445,17 +503,26 @@ static int take_number(const struct args *args, const char *option, const char *
 	return -1;
 }
 
-static int open_log(struct control *c)
+/*
+ * What was in these files is lost from here on: not before it is certain that no other
+ * controller writes them. And what cannot be written is said before hours have passed.
+ */
+static int open_results(struct control *c)
 {
+	int status = -1;
+
 	if (c->options->log) {
 		c->session.log = fopen(c->options->log, "we");
 		if (!c->session.log)
 			return cmd_fail(c->args->cmd, EXIT_FAILED, "--log %s: %s",
 					c->options->log, strerror(errno));
-	} else if (c->args->json) {
-		c->session.log = stdout;
+		c->session.log_may_end = true;
 	}
-	return -1;
+	if (c->args->json || c->args->output || c->options->of)
+		status = out_open(&c->result, c->args);
+	if (c->args->json)
+		c->session.lines = c->result.file;
+	return status;
 }
 
 static int control_open(struct control *c, enum qos_file kind)
@@ -484,9 +551,7 @@ static int control_open(struct control *c, enum qos_file kind)
 		return status;
 	find_gpu(c);
 	status = prepare_tenants(c);
-	if (status < 0)
-		status = take_signals(c);
-	return status < 0 ? open_log(c) : status;
+	return status < 0 ? take_signals(c) : status;
 }
 
 static void control_close(struct control *c)
@@ -494,8 +559,10 @@ static void control_close(struct control *c)
 	live_close(&c->live);
 	qos_session_end(&c->session);
 	qos_setup_free(&c->setup);
-	if (c->session.log && c->session.log != stdout)
+	if (c->session.log)
 		fclose(c->session.log);
+	if (c->result.file && c->result.path)
+		fclose(c->result.file);
 	if (c->signals >= 0)
 		close(c->signals);
 	if (c->lock >= 0)
@@ -506,23 +573,19 @@ static void control_close(struct control *c)
 
 /* ---------------------------------------------------------------------------- run */
 
-/* The picture, or the summary, where one is asked for. */
+/* The picture, or the summary, where one is asked for; the lines of --json are written. */
 static int finish(struct control *c)
 {
-	bool svg = c->options->of ? !strcmp(c->options->of, "svg") : out_is_svg(c->args->output);
-	struct out out;
 	int err = 0, status;
 
-	if (c->args->json || (!c->args->output && !c->options->of))
+	if (!c->result.file)
 		return -1;
-	status = out_open(&out, c->args);
-	if (status >= 0)
-		return status;
-	if (svg)
-		err = qos_svg(&out, &c->session);
-	else
-		qos_text(&out, &c->session);
-	status = out_close(&out, c->args->cmd);
+	if (c->session.picture)
+		err = qos_svg(&c->result, &c->session);
+	else if (!c->args->json)
+		qos_text(&c->result, &c->session);
+	status = out_close(&c->result, c->args->cmd);
+	c->result.file = NULL;
 	if (err)
 		status = cmd_fail(c->args->cmd, EXIT_FAILED, "no memory");
 	return status ? status : -1;
@@ -542,14 +605,21 @@ static int run_tenants(struct control *c)
 	int status = -1;
 
 	c->session.setup = &c->setup;
+	c->session.picture = qos_wants_svg(c->args, c->options);
 	status = qos_session_begin(&c->session, c->args->cmd);
+	if (status < 0)
+		status = open_results(c);
+	if (status < 0)
+		status = qos_session_log_begin(&c->session, c->args->cmd);
 	if (status >= 0)
 		return status;
 	c->out.bold = c->out.plain = c->out.dim = c->out.red = "";
 	c->screen = isatty(1) && !c->options->dry_run;
 	show(c);
-	if (c->options->dry_run && !any_adopted(c))
-		return EXIT_DONE;
+	if (c->options->dry_run && !any_adopted(c)) {
+		status = finish(c);
+		return status < 0 ? EXIT_DONE : status;
+	}
 	if (!c->options->dry_run)
 		status = start_all(c);
 	if (status >= 0)
@@ -593,7 +663,35 @@ struct alone {
 	bool measured;
 	uint64_t milli;			/* units a second */
 	uint64_t latency_ns, requests;
+	bool ended;
+	int status;			/* of one that ended by itself */
 };
+
+#define PATIENCE_NS	3000000000ull	/* for who is asked to end */
+
+/* @group: what it has started as well, which may go on when it ended. */
+static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
+{
+	kill(-group, number);
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		kill(t->members[m].pid, number);
+}
+
+/* Nothing of it may go on beside the next one that is measured. */
+static void end_tenant(struct control *c, struct live_tenant *t, pid_t group)
+{
+	uint64_t until = live_now_ns() + PATIENCE_NS;
+
+	signal_tenant(t, group, SIGTERM);
+	while (t->child && live_now_ns() < until) {
+		poll(NULL, 0, 10);
+		take_ended(c);
+	}
+	signal_tenant(t, group, SIGKILL);
+	if (t->child)
+		waitpid(t->child, NULL, 0);
+	t->child = 0;
+}
 
 /* One program on all TPCs: the second half of the time counts. */
 static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds,
@@ -604,6 +702,8 @@ static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds
 	struct qos_measured m;
 	uint64_t from;
 	int status = start(c, i, &all);
+	pid_t group = t->child;
+	bool ended;
 
 	if (status >= 0)
 		return status;
@@ -616,16 +716,16 @@ static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  live_now_ns() - from, &m);
 	}
-	if (t->child) {
-		kill(t->child, SIGTERM);
-		waitpid(t->child, NULL, 0);
-		t->child = 0;
-	}
+	ended = t->gone;
+	status = t->status;
+	end_tenant(c, t, group);
 	if (c->ended_by)
 		return 128 + c->ended_by;
+	/* Tokens or bytes may be many: 64 bits hold them, not a product of them. */
 	*alone = (struct alone){
-		.measured = m.work, .milli = m.work * 1000000000 / m.ns,
-		.latency_ns = m.latency_ns, .requests = m.nr,
+		.measured = m.work && !ended,
+		.milli = (unsigned __int128)m.work * 1000000000 / (m.ns ? m.ns : 1),
+		.latency_ns = m.latency_ns, .requests = m.nr, .ended = ended, .status = status,
 	};
 	return -1;
 }
@@ -634,6 +734,7 @@ static int tell_alone(struct control *c, const struct alone *alone)
 {
 	json_t *root = out_json_new("qos calibrate", c->args->simulated), *list = json_array();
 	int status = out_open(&c->out, c->args);
+	bool unmeasured = false;
 	char text[48];
 
 	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++) {
@@ -642,12 +743,17 @@ static int tell_alone(struct control *c, const struct alone *alone)
 		if (!c->setup.specs[i].program)
 			continue;
 		json_array_append_new(list, json_pack(
-			"{s:s, s:o, s:I}", "name", name, "alone_milli",
+			"{s:s, s:o, s:I, s:o}", "name", name, "alone_milli",
 			alone[i].measured ? json_integer(alone[i].milli) : json_null(),
-			"requests", (json_int_t)alone[i].requests));
+			"requests", (json_int_t)alone[i].requests, "ended_with",
+			alone[i].ended ? json_integer(alone[i].status) : json_null()));
+		unmeasured |= !alone[i].measured;
 		if (c->args->json)
 			continue;
-		if (!alone[i].measured)
+		if (alone[i].ended)
+			fprintf(c->out.file, "%-12s ended with status %d before it was measured\n",
+				name, alone[i].status);
+		else if (!alone[i].measured)
 			fprintf(c->out.file, "%-12s reported nothing\n", name);
 		else
 			fprintf(c->out.file, "%-12s alone: %s%s\n", name,
@@ -658,7 +764,9 @@ static int tell_alone(struct control *c, const struct alone *alone)
 	if (status < 0 && c->args->json)
 		out_json_write(&c->out, json_incref(root));
 	json_decref(root);
-	return status < 0 ? out_close(&c->out, c->args->cmd) : status;
+	if (status < 0)
+		status = out_close(&c->out, c->args->cmd);
+	return status ? status : unmeasured ? EXIT_FAILED : EXIT_DONE;
 }
 
 static int calibrate_all(struct control *c, unsigned int seconds)
@@ -688,6 +796,7 @@ int qos_calibrate(const struct args *args, const struct qos_options *options)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	c->args = args;
 	c->options = options;
+	c->calibrating = true;
 	status = take_number(args, "--seconds", options->seconds, 3600, &seconds);
 	if (status < 0)
 		status = control_open(c, QOS_FILE_CALIBRATE);

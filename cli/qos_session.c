@@ -11,12 +11,20 @@
 
 static int log_line(struct qos_session *s, const char *cmd, json_t *line)
 {
-	if (!s->log) {
-		json_decref(line);
+	bool bad_lines = s->lines && qos_log_write(s->lines, line);
+	bool bad_log = s->log && qos_log_write(s->log, line);
+
+	json_decref(line);
+	if (bad_lines)
+		return cmd_fail(cmd, EXIT_FAILED, "the lines of --json could not be written");
+	if (!bad_log)
 		return -1;
-	}
-	if (qos_log_write(s->log, line))
+	if (!s->log_may_end)
 		return cmd_fail(cmd, EXIT_FAILED, "the log could not be written");
+	/* Programs that have a goal need us more than a log. What is cut stays its last line. */
+	cmd_note(cmd, "the log could not be written, and ends: %s", strerror(errno));
+	fclose(s->log);
+	s->log = NULL;
 	return -1;
 }
 
@@ -39,7 +47,35 @@ int qos_session_begin(struct qos_session *s, const char *cmd)
 				setup->path, why);
 	count(s);
 	s->state = (struct nvml_state){ -1, -1, -1 };
-	return log_line(s, cmd, qos_log_begin(s));
+	return -1;
+}
+
+int qos_session_log_begin(struct qos_session *s, const char *cmd)
+{
+	return s->log || s->lines ? log_line(s, cmd, qos_log_begin(s)) : -1;
+}
+
+static void add_epoch(struct qos_session *s)
+{
+	s->nr_epochs++;
+	s->nr_changed += s->now.changed || s->now.swapping;
+	for (unsigned int i = 0; i < s->setup->nr; i++) {
+		bool guaranteed = s->setup->tenants[i].goal != QOS_BEST_EFFORT;
+		const struct qos_verdict *v = &s->now.tenants[i];
+		struct qos_sum *sum = &s->sums[i];
+
+		if (s->nr_epochs == 1 || s->counts[i] < sum->least)
+			sum->least = s->counts[i];
+		if (s->counts[i] > sum->most)
+			sum->most = s->counts[i];
+		sum->changes += v->nr_tpcs != s->counts[i];
+		if (v->state != QOS_GOOD && v->state != QOS_MISSED && v->state != QOS_STUCK)
+			continue;
+		sum->heard++;
+		sum->met += guaranteed && v->score >= 1000;
+		sum->speeds += v->speed;
+		sum->speed = sum->speeds / sum->heard;
+	}
 }
 
 static void add(int value, uint64_t *sum, unsigned int *nr)
@@ -68,7 +104,7 @@ static int keep(struct qos_session *s, const char *cmd, uint64_t time_ns)
 			return cmd_fail(cmd, EXIT_FAILED, "no memory for %u epochs", s->room);
 		s->epochs = epochs;
 	}
-	epoch = &s->epochs[s->nr_epochs++];
+	epoch = &s->epochs[s->nr_epochs];
 	memset(epoch, 0, sizeof(*epoch));
 	epoch->time_ns = time_ns;
 	epoch->changed = s->now.changed || s->now.swapping;
@@ -92,10 +128,12 @@ int qos_session_step(struct qos_session *s, const char *cmd, uint64_t time_ns,
 	qos_policy_step(s->policy, measured, &s->now);
 	if (!swap) {
 		add_state(&s->gpu_sum, &s->state);
-		status = keep(s, cmd, time_ns);
+		if (s->picture)
+			status = keep(s, cmd, time_ns);
+		add_epoch(s);
 	}
 	count(s);
-	if (status >= 0)
+	if (status >= 0 || (!s->log && !s->lines))
 		return status;
 	return log_line(s, cmd, qos_log_step(s, time_ns, swap, measured));
 }
@@ -106,30 +144,4 @@ void qos_session_end(struct qos_session *s)
 	free(s->epochs);
 	s->policy = NULL;
 	s->epochs = NULL;
-}
-
-void qos_sum(const struct qos_session *s, unsigned int tenant, struct qos_sum *sum)
-{
-	bool guaranteed = s->setup->tenants[tenant].goal != QOS_BEST_EFFORT;
-	uint64_t speed = 0;
-
-	*sum = (struct qos_sum){ .least = GPUPART_MAX_TPCS };
-	for (unsigned int e = 0; e < s->nr_epochs; e++) {
-		const struct qos_sample *t = &s->epochs[e].tenants[tenant];
-
-		if (t->nr_tpcs < sum->least)
-			sum->least = t->nr_tpcs;
-		if (t->nr_tpcs > sum->most)
-			sum->most = t->nr_tpcs;
-		sum->changes += t->changed;
-		if (t->state != QOS_GOOD && t->state != QOS_MISSED && t->state != QOS_STUCK)
-			continue;
-		sum->heard++;
-		sum->met += guaranteed && t->score >= 1000;
-		speed += t->speed;
-	}
-	if (sum->heard)
-		sum->speed = speed / sum->heard;
-	if (!s->nr_epochs)
-		sum->least = 0;
 }

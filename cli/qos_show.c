@@ -4,6 +4,13 @@
 #include <string.h>
 #include "qos.h"
 
+bool qos_wants_svg(const struct args *args, const struct qos_options *options)
+{
+	if (args->json)
+		return false;
+	return options->of ? !strcmp(options->of, "svg") : out_is_svg(args->output);
+}
+
 const char *qos_number(uint64_t thousandths, char *text, size_t len)
 {
 	uint64_t whole = thousandths / 1000, rest = thousandths % 1000;
@@ -72,24 +79,14 @@ static void tenant_row(struct out *out, const struct qos_session *s, unsigned in
 	const struct qos_tenant *t = &s->setup->tenants[i];
 	char goal[96], met[64], speed[48], list[GPUPART_TPCSET_STRLEN];
 	const struct qos_verdict *v = &s->now.tenants[i];
-	struct qos_sum sum;
+	const struct qos_sum *sum = &s->sums[i];
 
-	qos_sum(s, i, &sum);
-	qos_number(sum.speed, speed, sizeof(speed));
+	qos_number(sum->speed, speed, sizeof(speed));
 	gpupart_tpcset_format_list(&v->set, list, sizeof(list));
 	fprintf(out->file, "%-12s %-20s %-19s %9s %3u %3u-%-3u %-7s %s\n", t->name,
 		qos_goal_words(t, &s->setup->specs[i], goal, sizeof(goal)),
-		met_words(t, &sum, met, sizeof(met)), t->goal == QOS_LATENCY ? "-" : speed,
-		v->nr_tpcs, sum.least, sum.most, qos_class_name(v->class), list);
-}
-
-static unsigned int nr_changes(const struct qos_session *s)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int e = 0; e < s->nr_epochs; e++)
-		nr += s->epochs[e].changed;
-	return nr;
+		met_words(t, sum, met, sizeof(met)), t->goal == QOS_LATENCY ? "-" : speed,
+		v->nr_tpcs, sum->least, sum->most, qos_class_name(v->class), list);
 }
 
 static void show_gpu(struct out *out, const struct qos_gpu_sum *sum)
@@ -116,11 +113,11 @@ static void show_gpu(struct out *out, const struct qos_gpu_sum *sum)
 void qos_text(struct out *out, const struct qos_session *s)
 {
 	char list[GPUPART_TPCSET_STRLEN], epoch[48];
-	unsigned int reserved = gpupart_tpcset_count(&s->now.reserved), changes = nr_changes(s);
+	unsigned int reserved = gpupart_tpcset_count(&s->now.reserved);
 
 	fprintf(out->file, "%s, %u TPCs: %u epochs of %s, %u with a change\n\n", s->gpu,
 		s->board.nr_tpcs, s->nr_epochs,
-		time_words(s->setup->epoch_ns, epoch, sizeof(epoch)), changes);
+		time_words(s->setup->epoch_ns, epoch, sizeof(epoch)), s->nr_changed);
 	fprintf(out->file, "%s%-12s %-20s %-19s %9s %3s %-7s %-7s %s%s\n", out->bold, "tenant",
 		"goal", "met in epochs", "mean/s", "now", "TPCs", "kind", "set now", out->plain);
 	for (unsigned int i = 0; i < s->setup->nr; i++)
@@ -161,17 +158,16 @@ json_t *qos_json(const struct qos_session *s, const char *command)
 	for (unsigned int i = 0; i < s->setup->nr; i++) {
 		const struct qos_tenant *t = &s->setup->tenants[i];
 		const struct qos_verdict *v = &s->now.tenants[i];
-		struct qos_sum sum;
+		const struct qos_sum *sum = &s->sums[i];
 
-		qos_sum(s, i, &sum);
 		gpupart_tpcset_format_list(&v->set, set, sizeof(set));
 		json_array_append_new(tenants, json_pack(
 			"{s:s, s:s, s:i, s:o, s:I, s:i, s:i, s:i, s:i, s:s, s:s, s:s}",
 			"name", t->name, "goal", qos_goal_name(t->goal),
-			"epochs_heard", sum.heard, "epochs_met",
-			t->goal == QOS_BEST_EFFORT ? json_null() : json_integer(sum.met),
-			"speed_milli", (json_int_t)sum.speed, "changes", sum.changes,
-			"nr_tpcs", v->nr_tpcs, "least_tpcs", sum.least, "most_tpcs", sum.most,
+			"epochs_heard", sum->heard, "epochs_met",
+			t->goal == QOS_BEST_EFFORT ? json_null() : json_integer(sum->met),
+			"speed_milli", (json_int_t)sum->speed, "changes", sum->changes,
+			"nr_tpcs", v->nr_tpcs, "least_tpcs", sum->least, "most_tpcs", sum->most,
 			"class", qos_class_name(v->class), "state", qos_state_name(v->state),
 			"set", set));
 	}
@@ -180,7 +176,7 @@ json_t *qos_json(const struct qos_session *s, const char *command)
 	json_object_set_new(root, "nr_tpcs", json_integer(s->board.nr_tpcs));
 	json_object_set_new(root, "epoch_ns", json_integer(s->setup->epoch_ns));
 	json_object_set_new(root, "epochs", json_integer(s->nr_epochs));
-	json_object_set_new(root, "epochs_changed", json_integer(nr_changes(s)));
+	json_object_set_new(root, "epochs_changed", json_integer(s->nr_changed));
 	json_object_set_new(root, "tenants", tenants);
 	json_object_set_new(root, "mean_power_mw",
 			    mean_json(s->gpu_sum.power_mw, s->gpu_sum.nr_power));

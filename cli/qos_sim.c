@@ -246,7 +246,8 @@ static int measure_alone(struct plant *plant)
 		pipe->programs = alone;
 		pipe->nr_programs = nr;
 		status = run_epoch(plant);
-		t->alone = plant->taken[i].work * 1000000000 / plant->setup.epoch_ns;
+		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
+			   plant->setup.epoch_ns;
 		if (status < 0 && !t->alone)
 			status = cmd_fail(plant->args->cmd, EXIT_USAGE,
 					  "%s:%d: %s: alone it does nothing in an epoch",
@@ -289,6 +290,8 @@ static int run_phases(struct plant *plant)
 	status = measure_alone(plant);
 	if (status < 0)
 		status = qos_session_begin(session, plant->args->cmd);
+	if (status < 0)
+		status = qos_session_log_begin(session, plant->args->cmd);
 	for (unsigned int p = 0; p < plant->setup.nr_phases && status < 0; p++) {
 		status = phase_make(plant, plant->setup.phases[p].run);
 		for (unsigned int e = 0; e < plant->setup.phases[p].epochs && status < 0; e++)
@@ -297,9 +300,8 @@ static int run_phases(struct plant *plant)
 	return status;
 }
 
-static int show(struct plant *plant, const struct qos_options *options)
+static int show(struct plant *plant)
 {
-	bool svg = options->of ? !strcmp(options->of, "svg") : out_is_svg(plant->args->output);
 	struct out out;
 	int err = 0, status = out_open(&out, plant->args);
 
@@ -307,7 +309,7 @@ static int show(struct plant *plant, const struct qos_options *options)
 		return status;
 	if (plant->args->json)
 		out_json_write(&out, qos_json(&plant->session, "qos sim"));
-	else if (svg)
+	else if (plant->session.picture)
 		err = qos_svg(&out, &plant->session);
 	else
 		qos_text(&out, &plant->session);
@@ -330,9 +332,10 @@ static int sim_open(struct plant *plant, const struct qos_options *options)
 			return cmd_fail(plant->args->cmd, EXIT_FAILED, "--log %s: %s", options->log,
 					strerror(errno));
 	}
+	plant->session.picture = qos_wants_svg(plant->args, options);
 	status = run_phases(plant);
 	if (status < 0)
-		status = show(plant, options);
+		status = show(plant);
 	if (plant->session.log && fclose(plant->session.log))
 		status = cmd_fail(plant->args->cmd, EXIT_FAILED, "--log %s: %s", options->log,
 				  strerror(errno));

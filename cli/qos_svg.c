@@ -249,9 +249,8 @@ static void draw_tenant(struct plot *plot, unsigned int tenant, bool last)
 {
 	const struct qos_tenant *t = &plot->s->setup->tenants[tenant];
 	char title[320], goal[96], tag[PICTURE_TAG_LEN];
-	struct qos_sum sum;
+	const struct qos_sum *sum = &plot->s->sums[tenant];
 
-	qos_sum(plot->s, tenant, &sum);
 	qos_goal_words(t, &plot->s->setup->specs[tenant], goal, sizeof(goal));
 	if (t->goal == QOS_BEST_EFFORT) {
 		snprintf(title, sizeof(title), "%s  %s: best effort, progress a second",
@@ -260,7 +259,7 @@ static void draw_tenant(struct plot *plot, unsigned int tenant, bool last)
 	} else {
 		snprintf(title, sizeof(title),
 			 "%s  %s: progress against its goal, %s; met in %u of %u epochs",
-			 picture_tag(tenant, tag), t->name, goal, sum.met, sum.heard);
+			 picture_tag(tenant, tag), t->name, goal, sum->met, sum->heard);
 		draw_guaranteed(plot, tenant, title);
 	}
 	time_axis(plot, last);

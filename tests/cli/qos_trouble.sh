@@ -1,0 +1,195 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart qos run and calibrate in trouble: files that another controller writes, programs that
+# fork, exec, end or do not want to end, tenants that are one program, numbers beyond all bounds.
+. "$(dirname "$0")/tap.subr"
+unset GPUPART_JOB
+
+if ! ${CC:-cc} -o "$tmp/work" tests/cli/qos_work.c -ldl 2>"$tmp/err"; then
+	cat "$tmp/err" >&2
+	skip "no C compiler"
+	tap_done
+fi
+e="-i tests/data/gh100-h200-e/capture.txt"
+go=$tmp/go
+name=trouble$$
+# until COMMAND..: true within ten seconds.
+until_true() {
+	for _ in $(seq 500); do
+		"$@" && return
+		sleep 0.02
+	done
+	return 1
+}
+has_lines() {
+	[ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
+}
+# rows NAME: how many processes ps has of that name.
+rows() {
+	"$gpupart" ps | awk -v n="$1" '$2 == n' | wc -l
+}
+has_rows() {
+	[ "$(rows "$1")" = "$2" ]
+}
+set_of() {
+	"$gpupart" ps --json | jq -r --arg n "$1" '[.processes[] | select(.name == $n).set.list][0]'
+}
+# tenants LINE..: a file of them, with epochs of 100 ms.
+tenants() {
+	printf 'epoch: 100ms\ntenants:\n' >"$tmp/t.yaml"
+	printf '  %s\n' "$@" >>"$tmp/t.yaml"
+}
+
+# ------------------------------------------------------------------- files it writes
+touch "$go"
+tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }"
+cp "$tmp/t.yaml" "$tmp/one.yaml"
+"$gpupart" qos run $e -f "$tmp/one.yaml" --log "$tmp/log" >/dev/null 2>&1 &
+pid=$!
+until_true has_lines "$tmp/log" 3
+try qos run $e -f "$tmp/one.yaml" --log "$tmp/log" -o "$tmp/log"
+is "$status $(head -n 1 "$tmp/log" | jq -r .event)" "125 begin" "a second controller leaves the first one's log as it is"
+kill -9 $pid
+wait $pid 2>/dev/null
+cp "$tmp/log" "$tmp/old"
+tenants "a: { job: no-such-job-$$ }"
+try qos run $e -f "$tmp/t.yaml" --log "$tmp/log"
+tenants "a: { floor: 100, program: [ true ] }"
+try qos run $e -f "$tmp/t.yaml" --log "$tmp/log"
+cmp -s "$tmp/log" "$tmp/old"
+ok $? "and so does one whose file is wrong"
+try qos run $e -f "$tmp/one.yaml" --epochs 3 --json --log "$tmp/log"
+is "$status $(wc -l <"$tmp/log")" "0 $(wc -l <"$tmp/out")" "--json and --log: both"
+[ -s "$tmp/out" ] && cmp -s "$tmp/log" "$tmp/out"
+ok $? "with the same lines"
+try qos run $e -f "$tmp/one.yaml" --epochs 3 --json -o "$tmp/lines"
+is "$status $(head -n 1 "$tmp/lines" | jq -r .event) $out" "0 begin " "--json -o FILE"
+try qos run $e -f "$tmp/one.yaml" --epochs 1000 -o "$tmp/none/x.svg"
+is "$status $(echo "$err" | grep -c "none/x.svg: No such file")" "125 1" "-o where no folder is: said before it begins"
+is "$(rows "$name-a")" 1 "and the program goes on"
+try qos run $e -f "$tmp/one.yaml" --epochs 3 -o "$tmp/x.svg"
+is "$status $(grep -c "3 epochs of 100 ms" "$tmp/x.svg")" "0 1" "a picture of three epochs"
+(
+	trap '' XFSZ
+	ulimit -f 4
+	exec "$gpupart" qos run $e -f "$tmp/one.yaml" --epochs 12 --log "$tmp/short" >/dev/null 2>"$tmp/err"
+)
+is "$? $(grep -c "the log could not be written, and ends" "$tmp/err")" "0 1" "a log that is full is no reason to end: said once"
+try qos replay "$tmp/short"
+is "$status $(echo "$err" | grep -c "is cut")" "0 1" "and what is in it replays"
+[ "$(tail -n 1 "$tmp/out")" = "replayed: $(wc -l <"$tmp/short") decisions, all of them the same" ]
+ok $? "the line that is cut is not counted: $(tail -n 1 "$tmp/out")"
+rm "$go"
+until_true has_rows "$name-a" 0
+tenants "$name-d: { floor: 3, program: [ true ] }"
+try qos run $e -f "$tmp/t.yaml" --dry-run -o "$tmp/dry.svg"
+is "$status $(grep -c "0 epochs" "$tmp/dry.svg")" "0 1" "--dry-run -o FILE.svg"
+
+
+# ---------------------------------------------------- programs that are not one process
+touch "$go"
+# The one after it takes a while to start: by then the first process of the other has ended.
+tenants "$name-f: { program: [ sh, -c, '$tmp/work $go & $tmp/work $go & exit 0' ] }" \
+	"$name-g: { goal: { rate: 1000 }, program: [ $tmp/work, $go ] }"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/fork.log" >/dev/null 2>&1 &
+pid=$!
+until_true has_lines "$tmp/fork.log" 9
+is "$(tail -n 1 "$tmp/fork.log" | jq -r '.decision.tenants[0].state') $(rows "$name-f")" "good 2" \
+	"what an ended program has started is the tenant"
+rm "$go"
+wait $pid
+is "$? $(tail -n 1 "$tmp/fork.log" | jq -c '[.decision.tenants[].state]')" '0 ["gone","gone"]' "until it ends as well"
+cat >"$tmp/again.py" <<'END'
+import ctypes, os, sys, time
+cuda = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+cuda.cuInit(0)
+cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+part = ctypes.CDLL("libgpupart.so.0")
+part.gpupart_progress_add.argtypes = [ctypes.c_uint64]
+while not os.path.exists(sys.argv[1] + sys.argv[2]):
+    part.gpupart_progress_add(100)
+    time.sleep(0.01)
+if sys.argv[2] == "1":
+    os.execvp("python3", ["python3", sys.argv[0], sys.argv[1], "2"])
+END
+tenants "$name-e: { goal: { rate: 1000 }, program: [ python3, $tmp/again.py, $tmp/now, '1' ] }"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/exec.log" >/dev/null 2>&1 &
+pid=$!
+# heard FILE: work was done in its last epoch.
+heard() {
+	[ "$(tail -n 1 "$1" | jq '.measured[0].work_milli > 0')" = true ]
+}
+until_true heard "$tmp/exec.log"
+touch "$tmp/now1"
+deaf() {
+	! heard "$1"
+}
+until_true deaf "$tmp/exec.log"
+until_true heard "$tmp/exec.log"
+ok $? "one that becomes another program by exec is heard again"
+touch "$tmp/now2"
+wait $pid
+is "$?" 0 "and its end is seen"
+
+# ---------------------------------------------------------------- tenants that are one
+touch "$go"
+"$gpupart" run $e -t 0-9 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
+pid=$!
+until_true has_rows "$name-j" 1
+before=$(set_of "$name-j")
+tenants "x: { goal: { rate: 5 }, job: $name-j }" "y: { job: $name-j }"
+refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
+tenants "x: { goal: { rate: 5 }, pid: $pid }" "y: { pid: $pid }"
+refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
+tenants "x: { goal: { rate: 5 }, pid: $pid }" "y: { job: $name-j }"
+refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
+is "$(set_of "$name-j")" "$before" "and nothing was changed"
+"$gpupart" run $e -t 30-31 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
+until_true has_rows "$name-j" 2
+tenants "x: { goal: { rate: 5 }, job: $name-j }"
+try qos run $e -f "$tmp/t.yaml" --epochs 1
+is "$status $(echo "$err" | grep -c "several jobs are named '$name-j'")" "0 1" "two jobs of one name: said"
+rm "$go"
+wait
+
+# --------------------------------------------------------------------------- calibrate
+# said NAME UNITS: a program that writes lines of so many units, a hundred a second or less.
+said() {
+	cat <<END
+$1:
+    program:
+      - python3
+      - -c
+      - |
+        import os, socket, time
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        while True:
+            s.sendto(b"$1 units $2", os.environ["GPUPART_QOS"])
+            time.sleep(0.01)
+END
+}
+tenants "$(said huge 999999999999999)"
+try qos run $e -f "$tmp/t.yaml" --epochs 10 --json
+is "$status $(jq -s '[.[] | .measured // [] | .[].work_milli] | (min >= 0 and max == 9223372036854775807)' "$tmp/out")" "0 true" \
+	"more units than there are numbers: as many as there are"
+cp "$tmp/out" "$tmp/huge.log"
+try qos replay "$tmp/huge.log"
+is "$status" 0 "and the log replays"
+tenants "$(said two '1\ntwo units 2\n')"
+try qos run $e -f "$tmp/t.yaml" --epochs 10 --json
+is "$status $(jq -s '[.[] | .measured // [] | .[].work_milli] | max > 0 and (map(. % 3000) | max == 0)' "$tmp/out")" "0 true" \
+	"two lines at once: both count"
+tenants "$(said big 10000000000)"
+try qos calibrate $e -f "$tmp/t.yaml" --seconds 1 --json
+is "$status $(jq '.tenants[0].alone_milli / 1e15 | . > 0.02 and . < 1.1' "$tmp/out")" "0 true" \
+	"calibrate: 1e12 units a second: $(jq '.tenants[0].alone_milli' "$tmp/out") thousandths"
+tenants "a: { program: [ sh, -c, 'exit 3' ] }"
+try qos calibrate $e -f "$tmp/t.yaml" --seconds 1
+is "$status $out" "1 a            ended with status 3 before it was measured" "calibrate: one that ends"
+tenants "a: { program: [ sh, -c, 'echo on >$tmp/deaf; trap : TERM; while :; do sleep 7$$; done' ] }"
+timeout 60 "$gpupart" qos calibrate $e -f "$tmp/t.yaml" --seconds 1 >"$tmp/out" 2>&1
+is "$? $(grep -c "reported nothing" "$tmp/out") $(ps -eo args | grep -c "^sleep 7$$")" "1 1 0" \
+	"calibrate: one that does not want to end, and what it has started"
+
+tap_done
