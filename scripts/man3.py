@@ -35,7 +35,7 @@ PAGES = [
     ("gpupart_progress", "what a program tells of its progress",
      "gpupart_progress_* gpupart_latency_* gpupart_remote_progress"),
     ("gpupart_remote", "change a process's limit again and again", "gpupart_remote_*"),
-    ("gpupart_job", "a run of a program and of all that it starts", "gpupart_job_*"),
+    ("gpupart_job", "a run of a program and of all that it starts", "gpupart_job_* gpupart_grant_*"),
     ("gpupart_memory", "tenants and their memory quotas", "gpupart_memory_* gpupart_tenant_*"),
     ("gpupart_verify", "prove that sets confine", "gpupart_verify gpupart_census"),
     ("gpupart_stat", "what bounds a program", "gpupart_stat_*"),

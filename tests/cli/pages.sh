@@ -30,7 +30,7 @@ print(*sorted(w for w in words if ' ' + w + ' ' not in '$known' and not re.match
 	grep -qE "^\|[^|]*\b$word\b" Documentation/glossary.md || echo "$word"; done)
 is "$unexplained" "" "the glossary has the abbreviations of the public headers"
 
-commands=$("$gpupart" --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p')
+commands=$("$gpupart" --help | sed -n 's,^  \([a-z-]*\)  *[a-zA-Z].*,\1,p' | grep -vx -e help -e '--.*')
 for command in $commands; do
 	"$gpupart" "$command" --help >"$tmp/help.$command"
 	grep -q "^\.It Cm $command" Documentation/man/gpupart.1
