@@ -77,11 +77,10 @@ static void set_up(void)
 static void make_block(struct input *in)
 {
 	struct control_gpu *gpu = &block->gpus[0];
-	struct tmd_map map = { .nr_tpcs = 10 };
 
 	memset(block, 0, sizeof(*block));
 	for (unsigned int i = 0; i < GPUPART_MAX_TPCS; i++)
-		map.bit_of_tpc[i] = gpu->bit_of_tpc[i] = GPUPART_MAX_TMD_BITS - 1 - i;
+		gpu->bit_of_tpc[i] = GPUPART_MAX_TMD_BITS - 1 - i;
 	atomic_init(&block->magic, CONTROL_MAGIC);
 	block->pid = PID;
 	block->start = 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: a plan as JSON, as `run --plan` reads it: any bytes, and a good plan with
- * pieces of it written over. What is refused is refused in one line; what is taken is a set
- * that is not empty, in two forms that are the same.
+ * pieces of it written over. What is refused is refused in one line; what is taken are sets
+ * that are not empty, in two forms that are the same.
  */
 #include "../../cli/args.h"
 #include "../../cli/cmd.h"
@@ -16,27 +16,37 @@ static const char good[] =
 "  {\"name\": \"a\", \"set\": {\"list\": \"0-3\", \"hex\": \"f\", \"nr_tpcs\": 4}},\n"
 "  {\"name\": \"b\", \"set\": {\"list\": \"4,6\", \"hex\": \"50\", \"nr_tpcs\": 2}}]}\n";
 
+static void tenant_is_whole(const struct plan_file_tenant *tenant)
+{
+	struct gpupart_tpcset set;
+
+	MUST(memchr(tenant->name, 0, sizeof(tenant->name)));
+	MUST(!gpupart_tpcset_empty(&tenant->tpcs));
+	MUST(!gpupart_tpcset_parse_list(NULL, tenant->set, &set));
+	MUST(gpupart_tpcset_equal(&set, &tenant->tpcs));
+}
+
 static void read_plan(const void *text, size_t len, bool must_be_good)
 {
 	struct args args = { .cmd = "run", .usage_status = EXIT_RUN_FAILED };
-	struct gpupart_tpcset set;
-	struct plan_file file;
+	const struct plan_file_tenant *tenant;
+	static struct plan_file file;
 	char words[64];
 	int status;
 
 	snprintf(words, sizeof(words), "%s:a", fuzz_file(text, len));
 	fuzz_lines = 0;
-	status = plan_file_read(&args, words, &file);
+	status = plan_file_read_one(&args, words, &file, &tenant);
 	MUST(status == -1 ? !fuzz_lines : status == EXIT_RUN_FAILED && fuzz_lines == 1);
 	MUST(status == -1 || !must_be_good);
 	if (status != -1)
 		return;
-	MUST(!strcmp(file.name, "a") && memchr(file.pci, 0, sizeof(file.pci)));
-	MUST(!gpupart_tpcset_empty(&file.tpcs));
-	MUST(!gpupart_tpcset_parse_list(NULL, file.set, &set));
-	MUST(gpupart_tpcset_equal(&set, &file.tpcs));
+	MUST(!strcmp(tenant->name, "a") && memchr(file.pci, 0, sizeof(file.pci)));
+	MUST(file.nr && file.nr <= GPUPART_PLAN_MAX_TENANTS);
+	for (unsigned int i = 0; i < file.nr; i++)
+		tenant_is_whole(&file.tenants[i]);
 	if (must_be_good)
-		MUST(!strcmp(file.set, "0-3") && file.topology_hash == 0x123456789abcdef);
+		MUST(!strcmp(tenant->set, "0-3") && file.topology_hash == 0x123456789abcdef);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

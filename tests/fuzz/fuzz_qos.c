@@ -82,10 +82,20 @@ static void measure(struct input *in, const struct qos_setup *setup, struct qos_
 	}
 }
 
+/* -1: not told. */
+static int measure_state(struct input *in)
+{
+	unsigned int how = input_u8(in);
+
+	return how & 1 ? -1 : (int)(how << 20);
+}
+
 /* A line of the log, read and written again. */
-static void read_back(const struct qos_setup *setup, const char *line, bool begin,
+static void read_back(const struct qos_session *run, const char *line, bool begin,
 		      const struct qos_measured *measured)
 {
+	const struct qos_setup *setup = run->setup;
+	struct nvml_state state;
 	static struct qos_setup again;
 	static struct qos_session session;
 	struct qos_measured read[QOS_MAX_TENANTS];
@@ -106,7 +116,8 @@ static void read_back(const struct qos_setup *setup, const char *line, bool begi
 				     sizeof(again.tenants[i])));
 	} else {
 		fuzz_words = why;
-		MUST(qos_log_read_step(json, setup, &time_ns, read, why));
+		MUST(qos_log_read_step(json, setup, &time_ns, read, &state, why));
+		MUST(!memcmp(&state, &run->state, sizeof(state)));
 		for (unsigned int i = 0; i < setup->nr; i++)
 			MUST(read[i].valid == measured[i].valid && read[i].ns == measured[i].ns &&
 			     read[i].work == measured[i].work && read[i].nr == measured[i].nr &&
@@ -124,7 +135,7 @@ static void take_line(struct qos_session *session, char **text, size_t *len, boo
 	MUST(!fflush(session->log) && *len);
 	/* Behind it may be the end of a longer one. */
 	(*text)[*len] = 0;
-	read_back(session->setup, *text, begin, measured);
+	read_back(session, *text, begin, measured);
 	rewind(session->log);
 }
 
@@ -147,6 +158,9 @@ static void run(const struct qos_setup *setup, struct input *in)
 		check_decision(setup, &session.now);
 		for (unsigned int i = 0; i < EPOCHS; i++) {
 			measure(in, setup, measured);
+			session.state = (struct nvml_state){
+				measure_state(in), measure_state(in), measure_state(in),
+			};
 			MUST(qos_session_step(&session, "qos", i, measured) < 0);
 			take_line(&session, &text, &len, false, measured);
 			check_decision(setup, &session.now);
