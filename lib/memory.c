@@ -126,9 +126,9 @@ static void land(void)
 	now.grows = 0;
 }
 
-static int grow_pool(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+static int grow_pool(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes)
 {
-	int err = memory_gpu_pool_before(gpu, pool, bytes);
+	int err = memory_gpu_pool_before(gpu, pool, stream, bytes);
 
 	now.grows = err ? 0 : bytes;
 	return err;
@@ -239,13 +239,13 @@ static void begin_async(const void *arguments, void *stream, void *pool, const v
 		return;
 	}
 	now.gpu = gpu;
-	if (!grow_pool(gpu, pool, a->bytes))
+	if (!grow_pool(gpu, pool, stream, a->bytes))
 		return;
 	/* What was freed in this stream's order may not be free yet. */
 	give_turn();
 	cuda->stream_sync(stream);
 	take_turn();
-	if (grow_pool(gpu, pool, a->bytes))
+	if (grow_pool(gpu, pool, stream, a->bytes))
 		refuse(arguments);
 }
 

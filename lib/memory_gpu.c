@@ -571,7 +571,8 @@ static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 		return 0;
 	credits_end(gpu);
 	gpu->ahead = 0;
-	if (pool_has_room(gpu, pool, bytes))
+	/* What another stream has freed may not be this one's yet, and the pool grows. */
+	if (!gpu->many_streams && pool_has_room(gpu, pool, bytes))
 		return 0;
 	/* What is given back on the way changes what is reserved. */
 	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
@@ -584,9 +585,15 @@ static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 	return -ENOMEM;
 }
 
-int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes)
 {
-	int err = pool_charge(gpu, pool, bytes);
+	int err;
+
+	if (!stream)
+		stream = gpu;	/* the default stream: anything but NULL */
+	gpu->many_streams |= gpu->stream && gpu->stream != stream;
+	gpu->stream = stream;
+	err = pool_charge(gpu, pool, bytes);
 
 	if (!err)
 		gpu->growing += growth(bytes);

@@ -29,6 +29,8 @@ struct memory_gpu {
 	uint64_t ahead, ahead_ns, lent;
 	const void *last_thread;
 	bool many_threads;
+	const void *stream;	/* of the last call on a pool that was looked at */
+	bool many_streams;
 	atomic_uint nr_empty;		/* slabs with nothing in them; without the lock */
 	unsigned int in_flight;		/* calls that get or give back memory now */
 	uint64_t measured_ns;
@@ -97,7 +99,7 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes, const void *t
  * Where there is not: 0, and its growth is charged, or it has room; -ENOMEM. After 0
  * memory_gpu_pool_ends() with the same @bytes is wanted, and then memory_gpu_pool_after().
  */
-int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, uint64_t bytes);
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes);
 /* The call has ended: what its pool grew by is in what pools have. */
 void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes);
 /* As much as pools have now; -ENOMEM: that is more than fits. */

@@ -5,6 +5,8 @@
  * alike; each block begins with calls that are not timed. A pair's figure is the median over
  * its blocks of the ratio of neighbours; printed is the median of several pairs, beside that
  * of two processes without a quota, which differ by what the method cannot see.
+ *
+ *	bench-memory_cost [PART OF THE NAME OF THOSE WANTED]
  */
 #include <dlfcn.h>
 #include <sched.h>
@@ -223,7 +225,7 @@ static bool pairs(uint32_t kind, bool quota, double *found, double *ns)
 	return true;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	int failed = 0;
 
@@ -232,6 +234,8 @@ int main(void)
 	for (uint32_t kind = 0; kind < NR_KINDS; kind++) {
 		double with, equal, ns;
 
+		if (argc > 1 && !strstr(kinds[kind].name, argv[1]))
+			continue;
 		if (!pairs(kind, true, &with, &ns) || !pairs(kind, false, &equal, &ns)) {
 			printf("%-42s a call failed\n", kinds[kind].name);
 			failed = 1;
