@@ -17,16 +17,6 @@ static const char good[] =
 "   \"set\": {\"list\": \"0-3\", \"hex\": \"f\", \"nr_tpcs\": 4}},\n"
 "  {\"name\": \"b\", \"set\": {\"list\": \"4,6\", \"hex\": \"50\", \"nr_tpcs\": 2}}]}\n";
 
-static void tenant_is_whole(const struct plan_file_tenant *tenant)
-{
-	struct gpupart_tpcset set;
-
-	MUST(memchr(tenant->name, 0, sizeof(tenant->name)));
-	MUST(!gpupart_tpcset_empty(&tenant->tpcs));
-	MUST(!gpupart_tpcset_parse_list(NULL, tenant->set, &set));
-	MUST(gpupart_tpcset_equal(&set, &tenant->tpcs));
-}
-
 static void read_plan(const void *text, size_t len, bool must_be_good)
 {
 	struct args args = { .cmd = "run", .usage_status = EXIT_RUN_FAILED };

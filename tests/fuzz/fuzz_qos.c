@@ -82,20 +82,10 @@ static void measure(struct input *in, const struct qos_setup *setup, struct qos_
 	}
 }
 
-/* -1: not told. */
-static int measure_state(struct input *in)
-{
-	unsigned int how = input_u8(in);
-
-	return how & 1 ? -1 : (int)(how << 20);
-}
-
 /* A line of the log, read and written again. */
-static void read_back(const struct qos_session *run, const char *line, bool begin,
+static void read_back(const struct qos_setup *setup, const char *line, bool begin,
 		      const struct qos_measured *measured)
 {
-	const struct qos_setup *setup = run->setup;
-	struct nvml_state state;
 	static struct qos_setup again;
 	static struct qos_session session;
 	struct qos_measured read[QOS_MAX_TENANTS];
@@ -135,7 +125,7 @@ static void take_line(struct qos_session *session, char **text, size_t *len, boo
 	MUST(!fflush(session->log) && *len);
 	/* Behind it may be the end of a longer one. */
 	(*text)[*len] = 0;
-	read_back(session, *text, begin, measured);
+	read_back(session->setup, *text, begin, measured);
 	rewind(session->log);
 }
 
@@ -158,9 +148,6 @@ static void run(const struct qos_setup *setup, struct input *in)
 		check_decision(setup, &session.now);
 		for (unsigned int i = 0; i < EPOCHS; i++) {
 			measure(in, setup, measured);
-			session.state = (struct nvml_state){
-				measure_state(in), measure_state(in), measure_state(in),
-			};
 			MUST(qos_session_step(&session, "qos", i, measured) < 0);
 			take_line(&session, &text, &len, false, measured);
 			check_decision(setup, &session.now);
