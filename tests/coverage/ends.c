@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include "ends.h"
 
+#define PUBLIC __attribute__((visibility("default")))
+
 /* Programs, libraries, and what tests load a second time; one that is too many keeps its habit. */
 static struct coverage_unit {
 	void (*dump)(void);
@@ -55,7 +57,7 @@ static void reset_all(void)
 	errno = err;
 }
 
-__attribute__((visibility("default"), noreturn)) void _exit(int status)
+PUBLIC __attribute__((noreturn)) void _exit(int status)
 {
 	void (*end)(int) = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
 
@@ -64,7 +66,7 @@ __attribute__((visibility("default"), noreturn)) void _exit(int status)
 	__builtin_unreachable();
 }
 
-__attribute__((visibility("default"))) int execve(const char *path, char *const argv[], char *const env[])
+PUBLIC int execve(const char *path, char *const argv[], char *const env[])
 {
 	int (*become)(const char *, char *const *, char *const *) =
 		(int (*)(const char *, char *const *, char *const *))dlsym(RTLD_NEXT, "execve");
@@ -76,12 +78,12 @@ __attribute__((visibility("default"))) int execve(const char *path, char *const 
 	return ret;
 }
 
-__attribute__((visibility("default"))) int execv(const char *path, char *const argv[])
+PUBLIC int execv(const char *path, char *const argv[])
 {
 	return execve(path, argv, environ);
 }
 
-__attribute__((visibility("default"))) int execvpe(const char *file, char *const argv[], char *const env[])
+PUBLIC int execvpe(const char *file, char *const argv[], char *const env[])
 {
 	int (*become)(const char *, char *const *, char *const *) =
 		(int (*)(const char *, char *const *, char *const *))dlsym(RTLD_NEXT, "execvpe");
@@ -93,7 +95,7 @@ __attribute__((visibility("default"))) int execvpe(const char *file, char *const
 	return ret;
 }
 
-__attribute__((visibility("default"))) int execvp(const char *file, char *const argv[])
+PUBLIC int execvp(const char *file, char *const argv[])
 {
 	return execvpe(file, argv, environ);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* In each program and library of a coverage build: makes its counters known to ends.c, if that is there. */
+/* In each program and library of a coverage build: makes its counters known to ends.c. */
 #include "ends.h"
 
 void __gcov_dump(void);
