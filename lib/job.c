@@ -69,9 +69,10 @@ static bool read_node(const char *id, struct record *record)
 	return true;
 }
 
+/* @id may lie in @record, as the parent of the one before. */
 static bool read_record(int dir, const char *id, struct record *record)
 {
-	char file[GPUPART_JOB_STRLEN + 8];
+	char file[GPUPART_JOB_STRLEN + 8], wanted[GPUPART_JOB_STRLEN];
 	struct stat st;
 	bool good;
 	int fd;
@@ -80,13 +81,14 @@ static bool read_record(int dir, const char *id, struct record *record)
 		return read_node(id, record);
 	if (!id_good(id))
 		return false;
+	strcpy(wanted, id);
 	file_of(file, sizeof(file), id);
 	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	good = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	       read(fd, record, sizeof(*record)) == sizeof(*record) &&
-	       record->magic == JOB_MAGIC && !strncmp(record->id, id, sizeof(record->id));
+	       record->magic == JOB_MAGIC && !strncmp(record->id, wanted, sizeof(record->id));
 	close(fd);
 	record->name[sizeof(record->name) - 1] = 0;
 	record->pci[sizeof(record->pci) - 1] = 0;

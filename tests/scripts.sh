@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# scripts/bootstrap, demo, check, support-matrix and capture-gpu against programs of our own in
-# place of apt-get, dpkg-query, id, make and gpupart: nothing is installed or built. TAP.
+# scripts/bootstrap, demo, check, coverage-table, support-matrix and capture-gpu against programs of our
+# own in place of apt-get, dpkg-query, id, make, gcovr and gpupart: nothing is installed or built. TAP.
 set -u
 top=$(readlink -f -- "$(dirname -- "$(readlink -f -- "$0")")/..")
 tmp=$(mktemp -d) || exit 1
@@ -104,6 +104,10 @@ ok "bootstrap: a removed package whose settings are left is missing"
 given 0 $all
 boot check </dev/null && grep -q 'valgrind' "$tmp/apt" && grep -q ' clang ' "$tmp/apt"
 ok "bootstrap check wants more than bootstrap build"
+# shellcheck disable=SC2086
+given 0 $all
+boot check </dev/null && ! grep -q gcovr "$tmp/apt" && boot coverage </dev/null && grep -q 'recommends gcovr frontend' "$tmp/apt"
+ok "bootstrap coverage wants gcovr, which no other does"
 boot
 [ $? -eq 2 ] && grep -q usage "$tmp/said"
 ok "bootstrap without a job: usage"
@@ -115,6 +119,31 @@ ok "packages: an ordinary user is told that it needs root, and nothing is made"
 GPUPART_PACKAGES="$tmp/store" "$top/scripts/packages" --frobnicate >"$tmp/said" 2>&1
 [ $? -eq 2 ] && grep -q '^usage: packages' "$tmp/said" && [ ! -e "$tmp/store" ]
 ok "packages: usage"
+
+# What gcovr would say of three files, of which one is below.
+program gcovr <<'END'
+#!/bin/sh
+echo filename,line_total,line_covered,line_percent,branch_total,branch_covered,branch_percent
+printf '%s\n' lib/a.c,10,9,0.9,4,1,0.25 lib/b.c,1000,899,0.899,4,1,0.25 lib/c.c,7,7,1.0,0,0,
+END
+table() {
+	printf '%b' "$1" >"$tmp/reasons"
+	PATH="$fake:$PATH" "$top/scripts/coverage-table" "$tmp" "$tmp/reasons" >"$tmp/table" 2>"$tmp/said"
+}
+table '# a comment\n'
+[ $? -eq 1 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ] && grep -q '^coverage: lib/b.c: 89.9% of lines, and no reason in ' "$tmp/said"
+ok "coverage-table: below 90% of lines without a reason: named, and status 1"
+# shellcheck disable=SC2016 # Markdown's, not the shell's
+table 'lib/b.c\tits words\n' && [ ! -s "$tmp/said" ] &&
+	grep -qx '| `lib/b.c` | 1000 | 899 | 89.9 | 4 | 1 | 25.0 | its words |' "$tmp/table" &&
+	grep -qx '| `lib/a.c` | 10 | 9 | 90.0 | 4 | 1 | 25.0 |  |' "$tmp/table" &&
+	grep -qx '| \*\*all\*\* | 1017 | 915 | 90.0 | 8 | 2 | 25.0 | |' "$tmp/table"
+ok "coverage-table: with its reason: status 0, a row a file and all"
+table 'lib/b.c\tits words\nlib/a.c\tof old\n' && grep -q '^coverage: lib/a.c: 90.0% of lines: wants no reason' "$tmp/said"
+ok "coverage-table: a reason that is not needed is named"
+table 'lib/b.c\tits words\nlib/gone.c\tof old\n'
+[ $? -eq 1 ] && grep -q '^coverage: lib/gone.c: no such file' "$tmp/said"
+ok "coverage-table: a reason for what is no file: status 1"
 
 # On a terminal of its own, with an answer.
 on_terminal() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: a plan as JSON, as `cdi --plan` and `run --plan` read it: any bytes, and a good
- * plan with pieces of it written over. What is refused is refused in one line; what is taken is a set
- * that is not empty, in two forms that are the same.
+ * plan with pieces of it written over. What is refused is refused in one line; what is taken is
+ * a set that is not empty, in two forms that are the same.
  */
 #include "../../cli/args.h"
 #include "../../cli/cmd.h"

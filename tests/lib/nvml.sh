@@ -330,4 +330,35 @@ is "$(run -t 3 -- sh -c '"$0" memory 0' "$ask")" "memory 0 $((8 * G)) 0 $((8 * G
 }
 is "$(GPUPART_SIM_NVML=$tmp/told GPUPART_DISABLE=1 "$gpupart" run -i "$capture" --mem 8G -- "$ask" memory 0 2>/dev/null)" "$whole" \
 	"GPUPART_DISABLE=1: the whole GPU"
+
+# ------------------------------------------------------- what the simulated library says of its GPUs
+if command -v python3 >/dev/null; then
+	is "$(python3 - <<'END'
+import ctypes
+lib = ctypes.CDLL("libnvidia-ml.so.1")
+lib.nvmlErrorString.restype = ctypes.c_char_p
+text, small = ctypes.create_string_buffer(96), ctypes.create_string_buffer(4)
+gpu, nr = ctypes.c_void_p(), ctypes.c_uint()
+print(lib.nvmlShutdown(), lib.nvmlSystemGetDriverVersion(text, 96), lib.nvmlDeviceGetCount(ctypes.byref(nr)))
+print(lib.nvmlInit(), lib.nvmlInitWithFlags(0), lib.nvmlShutdown())
+print(lib.nvmlDeviceGetCount(ctypes.byref(nr)), nr.value, lib.nvmlDeviceGetHandleByIndex(1, ctypes.byref(gpu)),
+      lib.nvmlDeviceGetHandleByIndex(2, ctypes.byref(ctypes.c_void_p())))
+print(lib.nvmlDeviceGetIndex(gpu, ctypes.byref(nr)), nr.value, lib.nvmlDeviceGetIndex(gpu, None))
+print(lib.nvmlDeviceGetName(gpu, text, 96), text.value.decode(), lib.nvmlDeviceGetName(gpu, small, 4),
+      lib.nvmlDeviceGetName(gpu, None, 96), lib.nvmlSystemGetDriverVersion(text, 96))
+again = ctypes.c_void_p()
+print(lib.nvmlDeviceGetUUID(gpu, text, 96), lib.nvmlDeviceGetHandleByUUID(text, ctypes.byref(again)), again.value == gpu.value,
+      lib.nvmlDeviceGetHandleByUUID(b"GPU-none", ctypes.byref(again)))
+for rc in 0, 1, 2, 3, 6, 7, 9, 25, 999:
+    print(lib.nvmlErrorString(rc).decode(), end=";")
+END
+)" "1 1 1
+0 0 0
+0 2 0 2
+0 1 2
+0 NVIDIA H200 (simulated) 7 2 0
+0 0 True 6
+Success;Uninitialized;Invalid Argument;Not Supported;Not Found;Insufficient Size;Driver Not Loaded;Argument version mismatch;Unknown Error;" \
+		"the simulated library alone: versions, names, UUIDs, errors"
+fi
 tap_done

@@ -280,6 +280,39 @@ static void three_dimensions(const char *arg)
 	      "the TMD counts clusters, their size and threads");
 }
 
+/* ------------------------------------------------------------- what is asked once */
+
+/* As a GPU of this kind answers: numbers, attributes by CUDA's own. */
+static void attributes(const char *arg)
+{
+	static const struct {
+		int attribute, value;
+	} device[] = {
+		{ 1, 1024 }, { 2, 1024 }, { 3, 1024 }, { 4, 64 }, { 5, INT32_MAX }, { 6, 65535 },
+		{ 7, 65535 }, { 8, 49152 }, { 9, 65536 }, { 10, 32 }, { 11, INT32_MAX },
+		{ 12, 65536 }, { 13, 1000000 }, { 16, 132 }, { 31, 1 }, { 34, 0 }, { 39, 2048 },
+		{ 41, 1 }, { 50, 0 }, { 75, 9 }, { 76, 0 }, { 82, 65536 }, { 95, 1 }, { 106, 32 },
+		{ 111, 1024 }, { 120, 1 },
+	}, function[] = {
+		{ 0, 1024 }, { 2, 0 }, { 3, 0 }, { 5, 90 }, { 6, 90 }, { 9, -1 }, { 11, 0 },
+		{ 14, 0 },
+	};
+	int value;
+
+	(void)arg;
+	begin_on(0);
+	for (size_t i = 0; i < sizeof(device) / sizeof(device[0]); i++)
+		check(cu.cuDeviceGetAttribute(&value, device[i].attribute, 0) == 0 &&
+		      value == device[i].value, "attribute %d of the GPU: %d",
+		      device[i].attribute, value);
+	for (size_t i = 0; i < sizeof(function) / sizeof(function[0]); i++)
+		check(cu.cuFuncGetAttribute(&value, function[i].attribute, f_census) == 0 &&
+		      value == function[i].value, "attribute %d of a function: %d",
+		      function[i].attribute, value);
+	check(cu.cuFuncGetAttribute(&value, 99, f_census) == 1, "one that is none");
+	check(cu.cuFuncGetAttribute(NULL, 0, f_census) == 1, "told nowhere");
+}
+
 /* -------------------------------------------------------------------- TMD bytes */
 
 static unsigned int tmd_field(unsigned int high, unsigned int low)
@@ -503,6 +536,7 @@ int main(void)
 	scenario("clusters b", clusters, BOARD_B, b, NULL);
 	scenario("clusters e", clusters, BOARD_E, e, NULL);
 	scenario("three dimensions", three_dimensions, "", b, NULL);
+	scenario("attributes", attributes, "", b, NULL);
 	scenario("TMD bytes", tmd_bytes, "", b, NULL);
 	scenario("cooperative", cooperative, "", b, NULL);
 	scenario("occupancy", occupancy, "", b, NULL);

@@ -974,7 +974,8 @@ static void as_on_an_h200(void)
 		before = loop->now.tenants[0].nr_tpcs;
 		for (i = 0; i < 2; i++)
 			m[i] = (struct qos_measured){
-				.valid = h200_bad[row].heard[i], .drained = h200_bad[row].drained[i],
+				.valid = h200_bad[row].heard[i],
+				.drained = h200_bad[row].drained[i],
 				.ns = !h200_bad[row].heard[i] ? 0 :
 				      (200000 + h200_bad[row].us[i]) * 1000ull,
 				.work = h200_bad[row].work[i] * 1000,

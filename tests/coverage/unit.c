@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+/* In each program and library of a coverage build: makes its counters known to ends.c. */
+#include "ends.h"
+
+void __gcov_dump(void);
+void __gcov_reset(void);
+
+static void __attribute__((constructor)) here(void)
+{
+	if (coverage_add)
+		coverage_add(__gcov_dump, __gcov_reset);
+}
+
+static void __attribute__((destructor)) gone(void)
+{
+	if (coverage_remove)
+		coverage_remove(__gcov_dump);
+}
