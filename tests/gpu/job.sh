@@ -83,7 +83,9 @@ cat >"$tmp/contain.py" <<'END'
 import json, os, subprocess, sys
 
 spec, program, go = sys.argv[1:]
-edits = json.load(open(spec))["devices"][0]["containerEdits"]
+spec = json.load(open(spec))
+# What all devices share, and this one's own.
+parts = [part for part in (spec.get("containerEdits"), spec["devices"][0]["containerEdits"]) if part]
 def mount(*words):
     subprocess.run(["mount", *words], check=True)
 mount("--make-rprivate", "/")
@@ -91,7 +93,7 @@ mount("-t", "proc", "none", "/proc")
 mount("--bind", "/dev/shm", "/mnt")
 mount("-t", "tmpfs", "none", "/dev/shm")
 mount("-t", "tmpfs", "none", "/usr/lib/gpupart-host")
-for m in edits["mounts"]:
+for m in (m for part in parts for m in part.get("mounts", ())):
     host, inside = m["hostPath"], m["containerPath"]
     if host.startswith("/dev/shm/"):
         host = "/mnt/" + host[len("/dev/shm/"):]
@@ -102,7 +104,7 @@ for m in edits["mounts"]:
         open(inside, "a").close()
     mount("--bind", host, inside)
 keep = {k: v for k, v in os.environ.items() if not k.startswith(("GPUPART", "CUDA_"))}
-keep.update(e.split("=", 1) for e in edits["env"])
+keep.update(e.split("=", 1) for part in parts for e in part.get("env", ()))
 os.execve(program, [program, "launch", go], keep)
 END
 made=
