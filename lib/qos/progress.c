@@ -192,6 +192,19 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 	return times(off, 1000, known) > (qos_guaranteed(a) ? room * 3 / 2 : 1000);
 }
 
+/* Slower than it was with fewer TPCs, by more than noise and steps of its blocks make. */
+static bool slower_with_more(const struct qos_actor *a, uint64_t value)
+{
+	uint64_t room = 100 + 4 * a->noise / NOISE_SCALE;
+
+	if (!qos_guaranteed(a) || a->t.goal == QOS_LATENCY || room >= 1000)
+		return false;
+	for (unsigned int n = 1; n < a->nr; n++)
+		if (times(a->curve[n], 1000 - room, 1000) > value)
+			return true;
+	return false;
+}
+
 static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t value)
 {
 	uint64_t *known = &a->curve[a->nr], off, room;
@@ -212,6 +225,8 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 			*known = sudden ? 0 : value;
 		}
 	} else {
+		if (slower_with_more(a, value))
+			forget(p, a);
 		*known = value;
 	}
 	classify(p, a);

@@ -948,6 +948,43 @@ static void all_served(void)
 								      seed });
 }
 
+/* What an H200 measured, up to the last of @nr rows; the TPCs before that in *before. */
+static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, uint64_t alone,
+				const unsigned char *gpc, const unsigned char *ugpu,
+				unsigned int *before)
+{
+	struct loop *loop = new_loop(2);
+	struct qos_measured m[2];
+	unsigned int row, i;
+
+	for (i = 0; i < 66; i++) {
+		loop->board.gpc[i] = gpc[i];
+		loop->board.ugpu[i] = ugpu[i];
+	}
+	loop->tenants[0].goal = QOS_ALPHA;
+	loop->tenants[0].alpha = 650;
+	loop->tenants[0].alone = alone;
+	for (i = 0; i < 2; i++)
+		loop->tenants[i].adopted = gpupart_tpcset_first(66);
+	if (!begin(loop))
+		exit(1);
+	for (row = 0; row < nr; row++) {
+		*before = loop->now.tenants[0].nr_tpcs;
+		for (i = 0; i < 2; i++)
+			m[i] = (struct qos_measured){
+				.valid = rows[row].heard[i],
+				.drained = rows[row].drained[i],
+				.ns = !rows[row].heard[i] ? 0 :
+				      (200000 + rows[row].us[i]) * 1000ull,
+				.work = rows[row].work[i] * 1000,
+			};
+		qos_policy_step(loop->policy, m, &loop->now);
+	}
+	return loop;
+}
+
+#define NR(rows)	(sizeof(rows) / sizeof(*(rows)))
+
 /*
  * As an H200 had it until its neighbour began to copy: raised twice, and then an epoch with two
  * requests of 87 more than the goal and one fewer than the margin asks for. With the next one,
@@ -955,33 +992,10 @@ static void all_served(void)
  */
 static void as_on_an_h200(void)
 {
-	struct loop *loop = new_loop(2);
+	unsigned int before = 0;
+	struct loop *loop = as_measured(h200_bad, NR(h200_bad), 666900, h200_gpc, h200_ugpu, &before);
 	struct qos_measured m[2];
-	unsigned int before = 0, row, i;
 
-	for (i = 0; i < 66; i++) {
-		loop->board.gpc[i] = h200_gpc[i];
-		loop->board.ugpu[i] = h200_ugpu[i];
-	}
-	loop->tenants[0].goal = QOS_ALPHA;
-	loop->tenants[0].alpha = 650;
-	loop->tenants[0].alone = 666900;
-	for (i = 0; i < 2; i++)
-		loop->tenants[i].adopted = gpupart_tpcset_first(66);
-	if (!begin(loop))
-		exit(1);
-	for (row = 0; row < sizeof(h200_bad) / sizeof(*h200_bad); row++) {
-		before = loop->now.tenants[0].nr_tpcs;
-		for (i = 0; i < 2; i++)
-			m[i] = (struct qos_measured){
-				.valid = h200_bad[row].heard[i],
-				.drained = h200_bad[row].drained[i],
-				.ns = !h200_bad[row].heard[i] ? 0 :
-				      (200000 + h200_bad[row].us[i]) * 1000ull,
-				.work = h200_bad[row].work[i] * 1000,
-			};
-		qos_policy_step(loop->policy, m, &loop->now);
-	}
 	tap_ok(before == 54, "an H200's neighbour begins to copy: raised to %u TPCs", before);
 	tap_ok(loop->now.tenants[0].nr_tpcs == before,
 	       "met, by two requests too few for the margin: %u stay %u", before,
@@ -990,6 +1004,14 @@ static void as_on_an_h200(void)
 	m[1] = (struct qos_measured){ .valid = true, .ns = EPOCH_NS, .work = 36000 };
 	qos_policy_step(loop->policy, m, &loop->now);
 	tap_ok(loop->now.tenants[0].nr_tpcs > before, "once more, and %u become %u", before,
+	       loop->now.tenants[0].nr_tpcs);
+	end(loop);
+	free(loop);
+
+	/* 48 that do less than 47 did are of another load: raised to too many, lowered at once. */
+	loop = as_measured(h200_again, NR(h200_again), 664500, h200_gpc, h200_ugpu, &before);
+	tap_ok(before == 60 && loop->now.tenants[0].nr_tpcs < 58,
+	       "with both loads in an epoch: raised to %u, and then %u", before,
 	       loop->now.tenants[0].nr_tpcs);
 	end(loop);
 	free(loop);
