@@ -13,7 +13,7 @@
 
 #include <gpupart.h>
 
-#define QOS_MAX_TENANTS	16
+#define QOS_MAX_TENANTS	64
 #define QOS_WHY		192	/* a sentence about a tenant */
 #define QOS_WORDS	1024	/* one about all of them */
 #define QOS_NOWHERE	255	/* a GPC or uGPU that is not told */

@@ -169,7 +169,8 @@ static unsigned int promise(const struct qos_policy *p, const struct qos_actor *
 	uint64_t alpha = a->t.alpha;
 
 	if (a->t.goal == QOS_RATE && a->t.alone)
-		alpha = a->t.rate >= a->t.alone ? 1000 : a->t.rate * 1000 / a->t.alone;
+		alpha = a->t.rate >= a->t.alone ? 1000 :
+			(unsigned __int128)a->t.rate * 1000 / a->t.alone;
 	for (unsigned int i = 0; i < p->nr; i++)
 		weights += p->actors[i].t.weight;
 	if (alpha)

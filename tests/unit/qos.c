@@ -1017,6 +1017,32 @@ static void as_on_an_h200(void)
 	free(loop);
 }
 
+/* More than anybody has: sets stay disjoint (check_sets()), and the goals are met. */
+static void many(void)
+{
+	struct loop *loop = new_loop(40);
+
+	for (unsigned int i = 0; i < 40; i++)
+		loop->plant.loads[i] = compute;
+	want_alpha(loop, 0, 200);
+	want_alpha(loop, 39, 100);
+	/* Above 2^64 / 1000 in thousandths. */
+	loop->tenants[1].goal = QOS_RATE;
+	loop->tenants[1].alone = UINT64_MAX / 50;
+	loop->tenants[1].rate = UINT64_MAX / 500;
+	if (begin(loop))
+		tap_ok(loop->now.tenants[1].nr_tpcs >= 7 && loop->now.tenants[1].nr_tpcs < 10,
+		       "a tenth of a rate of 3.7e17: %u TPCs", loop->now.tenants[1].nr_tpcs);
+	loop->plant.silent[1] = true;
+	epochs(loop, 60);
+	tap_ok(!loop->broken, "40 tenants: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 10, 60) >= 980 && met(loop, 39, 10, 60) >= 980,
+	       "goals are met in %u and %u of 1000 epochs", met(loop, 0, 10, 60),
+	       met(loop, 39, 10, 60));
+	end(loop);
+	free(loop);
+}
+
 /* ------------------------------------------------------------------------- all of them */
 
 /* The same tenants in another order have the same sets. */
@@ -1222,6 +1248,7 @@ int main(void)
 	permuted();
 	all_served();
 	as_on_an_h200();
+	many();
 	random_ones(1500);
 	refused();
 	return tap_done();
