@@ -270,8 +270,25 @@ static bool read_milli(const char *text, uint64_t *milli)
 	return true;
 }
 
-/* "NAME units 12" or "NAME latency 3.5ms". Others are passed over: anybody of ours may write. */
-static void take_line(struct live *live, char *line)
+/* What cannot be taken is said, once: who writes it would wonder for ever. */
+static void pass_over(struct live *live, const char *line)
+{
+	char shown[48];
+
+	if (live->passed_over || !*line)
+		return;
+	live->passed_over = true;
+	snprintf(shown, sizeof(shown), "%.47s", line);
+	for (char *c = shown; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	cmd_note(live->cmd,
+		 "the socket: \"%s\" is passed over, as are others like it: wants NAME units NUMBER or NAME latency TIME, of a tenant",
+		 shown);
+}
+
+/* "NAME units 12" or "NAME latency 3.5ms". False: another. */
+static bool take_line(struct live *live, char *line)
 {
 	char *save = NULL, *name = strtok_r(line, " \t\r\n", &save);
 	char *what = strtok_r(NULL, " \t\r\n", &save), *value = strtok_r(NULL, " \t\r\n", &save);
@@ -283,7 +300,7 @@ static void take_line(struct live *live, char *line)
 		if (!strcmp(name, live->tenants[i].name))
 			t = &live->tenants[i];
 	if (!t || !what || !value)
-		return;
+		return false;
 	if (!strcmp(what, "units") && read_milli(value, &amount)) {
 		if (__builtin_add_overflow(t->told_milli, amount, &t->told_milli))
 			t->told_milli = UINT64_MAX;
@@ -292,15 +309,16 @@ static void take_line(struct live *live, char *line)
 			;
 		t->latencies[b]++;
 	} else {
-		return;
+		return false;
 	}
 	t->ever_told = true;
 	t->since_change++;
+	return true;
 }
 
 void live_listen(struct live *live)
 {
-	char line[256];
+	char line[256], copy[256];
 	ssize_t len;
 
 	/* So many at a time: who floods it must not stop us. */
@@ -309,8 +327,11 @@ void live_listen(struct live *live)
 		if (len < 0)
 			return;
 		line[len] = 0;
-		for (char *rest = line, *one; (one = strsep(&rest, "\n")); )
-			take_line(live, one);
+		for (char *rest = line, *one; (one = strsep(&rest, "\n")); ) {
+			snprintf(copy, sizeof(copy), "%s", one);
+			if (!take_line(live, one))
+				pass_over(live, copy);
+		}
 	}
 }
 

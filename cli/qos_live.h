@@ -48,6 +48,7 @@ struct live {
 	uint64_t found_ns;		/* when that was last */
 	int socket;			/* lines of programs that do not use the library; -1 none */
 	char socket_path[108];
+	bool passed_over;		/* a line on it was, and that was said */
 };
 
 uint64_t live_now_ns(void);

@@ -180,6 +180,10 @@ tenants "$(said two '1\ntwo units 2\n')"
 try qos run $e -f "$tmp/t.yaml" --epochs 10 --json
 is "$status $(jq -s '[.[] | .measured // [] | .[].work_milli] | max > 0 and (map(. % 3000) | max == 0)' "$tmp/out")" "0 true" \
 	"two lines at once: both count"
+tenants "$(said told '1\nnobody units 2\ntold latency soon\n')"
+try qos run $e -f "$tmp/t.yaml" --epochs 5 --json
+is "$status $(echo "$err" | grep -c 'the socket: "nobody units 2" is passed over')$(echo "$err" | grep -c 'passed over')" "0 11" \
+	"a line for nobody is said, once"
 tenants "$(said big 10000000000)"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 1 --json
 is "$status $(jq '.tenants[0].alone_milli / 1e15 | . > 0.02 and . < 1.1' "$tmp/out")" "0 true" \
