@@ -63,7 +63,8 @@ static unsigned int known_to_do(const struct qos_policy *p, const struct qos_act
 {
 	uint64_t need = a->score ? a->curve[a->nr] * qos_target(p, a) / a->score : 0;
 
-	for (unsigned int n = most_of(a->nr, a->failed_at) + 1; need && n < nr; n++)
+	for (unsigned int n = most_of(a->nr, a->failed_at) + 1;
+	     need && n < nr && n <= GPUPART_MAX_TPCS; n++)
 		if (a->curve[n] >= need)
 			return n;
 	return nr;

@@ -144,6 +144,7 @@ static void run(const struct qos_setup *setup, struct input *in)
 	if (qos_session_begin(&session, "qos") >= 0) {
 		MUST(fuzz_lines == 1);
 	} else {
+		MUST(qos_session_log_begin(&session, "qos") < 0);
 		take_line(&session, &text, &len, true, NULL);
 		check_decision(setup, &session.now);
 		for (unsigned int i = 0; i < EPOCHS; i++) {
