@@ -283,7 +283,8 @@ static void pass_over(struct live *live, const char *line)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
 	cmd_note(live->cmd,
-		 "the socket: \"%s\" is passed over, as are others like it: wants NAME units NUMBER or NAME latency TIME, of a tenant",
+		 "the socket: \"%s\" is passed over, as are others like it: wants NAME units "
+		 "NUMBER or NAME latency TIME, of a tenant",
 		 shown);
 }
 

@@ -993,7 +993,8 @@ static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, ui
 static void as_on_an_h200(void)
 {
 	unsigned int before = 0;
-	struct loop *loop = as_measured(h200_bad, NR(h200_bad), 666900, h200_gpc, h200_ugpu, &before);
+	struct loop *loop = as_measured(h200_bad, NR(h200_bad), 666900, h200_gpc, h200_ugpu,
+					&before);
 	struct qos_measured m[2];
 
 	tap_ok(before == 54, "an H200's neighbour begins to copy: raised to %u TPCs", before);
