@@ -48,8 +48,8 @@ static void check_size(struct gpupart *gp, const char *text)
 		return;
 	/* Shown with two decimals, it is never more, and less by a hundredth at most. */
 	tenants_size(shown, bytes);
-	if (strstr(shown, " bytes"))
-		*strstr(shown, " bytes") = 0;
+	if (strstr(shown, " byte"))
+		*strstr(shown, " byte") = 0;
 	if (strchr(shown, ' '))
 		memmove(strchr(shown, ' '), strchr(shown, ' ') + 1, strlen(strchr(shown, ' ')));
 	MUST(!gpupart_memory_parse(gp, shown, &again));
