@@ -3,44 +3,19 @@
  * The GPUs of this node: their topologies, the maps of their mask bits, their memory, and what
  * Slurm calls them. Must not know what is made of it.
  */
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "check.h"
-#include "child.h"
 #include "cmd.h"
 #include "cuda.h"
 #include "node_gpus.h"
+#include "whole.h"
 
 #define FOLDER "/run/gpupart"
 #define CAPTURE FOLDER "/gpu-%u.capture"
-#define MEMORY_SECONDS 60
-
-struct memory {
-	uint64_t bytes;
-};
-
-/* In a child: the driver is ended best with its process. */
-static void ask_memory(void *arg, void *result)
-{
-	struct memory *memory = result;
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-	int (*init)(unsigned int) = lib ? dlsym(lib, "cuInit") : NULL;
-	int (*by_pci)(int *, const char *) = lib ? dlsym(lib, "cuDeviceGetByPCIBusId") : NULL;
-	int (*total)(size_t *, int) = lib ? dlsym(lib, "cuDeviceTotalMem_v2") : NULL;
-	size_t bytes;
-	int device;
-
-	unsetenv("CUDA_INJECTION64_PATH");
-	if (init && by_pci && total && !init(0) && !by_pci(&device, arg) &&
-	    !total(&bytes, device))
-		memory->bytes = bytes;
-}
 
 /* The N of /dev/nvidiaN; of what the driver does not tell, the place in PCI order. */
 static unsigned int device_number(const struct node_gpu *gpu, unsigned int place)
@@ -63,9 +38,7 @@ static unsigned int device_number(const struct node_gpu *gpu, unsigned int place
 static int look_closer(const struct args *args, struct node_gpus *node)
 {
 	struct node_gpu *gpu = &node->gpus[node->nr];
-	struct memory memory = { 0 };
 	struct check check = { 0 };
-	char why[128];
 	int status;
 
 	status = check_in_child(args, gpu->pci, &check);
@@ -74,9 +47,7 @@ static int look_closer(const struct args *args, struct node_gpus *node)
 	if (*check.pci)
 		snprintf(gpu->pci, sizeof(gpu->pci), "%s", check.pci);
 	snprintf(gpu->key, sizeof(gpu->key), "%s", check.key);
-	child_call(ask_memory, gpu->pci, &memory, sizeof(memory), MEMORY_SECONDS, why,
-		   sizeof(why));
-	gpu->memory = memory.bytes;
+	gpu->memory = check.memory;
 	gpu->number = device_number(gpu, node->nr);
 	snprintf(gpu->source, sizeof(gpu->source), "%s", gpupart_topology_info(gpu->topo)->source);
 	node->nr++;
@@ -147,25 +118,11 @@ void node_gpus_close(struct node_gpus *node)
 
 /* ------------------------------------------------------------------- the file */
 
-/* Whole or not at all, whenever we die. */
 static int write_file(const struct args *args, const char *path, const char *text)
 {
-	char new_path[128];
-	int err = 0, fd;
-	ssize_t n, len = strlen(text);
+	int err = whole_write(path, text);
 
-	snprintf(new_path, sizeof(new_path), "%s.new", path);
-	fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0)
-		err = errno;
-	n = fd < 0 ? -1 : write(fd, text, len);
-	if (!err && n != len)
-		err = n < 0 ? errno : ENOSPC;
-	if (fd >= 0)
-		close(fd);
-	if (!err && rename(new_path, path))
-		err = errno;
-	return err ? cmd_fail(args->cmd, EXIT_FAILED, "%s: %s", path, strerror(err)) : -1;
+	return err ? cmd_fail(args->cmd, EXIT_FAILED, "%s: %s", path, strerror(-err)) : -1;
 }
 
 int node_gpus_write(const struct args *args, struct gpupart *gp, const struct node_gpus *node)

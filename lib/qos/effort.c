@@ -107,11 +107,6 @@ void qos_press(struct qos_policy *p)
 
 /* ------------------------------------------------------------------------- shares */
 
-static unsigned int most_of(unsigned int a, unsigned int b)
-{
-	return a > b ? a : b;
-}
-
 /* The most that each can make use of. */
 static void find_caps(struct qos_policy *p, unsigned int from, unsigned int *caps)
 {

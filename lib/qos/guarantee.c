@@ -8,16 +8,6 @@
 #define FRUITLESS	250	/* of one-to-one: less of an answer to more TPCs is none */
 #define LESS_PATIENT	8u	/* times as long is waited after a lowering that was wrong */
 
-static unsigned int least_of(unsigned int a, unsigned int b)
-{
-	return a < b ? a : b;
-}
-
-static unsigned int most_of(unsigned int a, unsigned int b)
-{
-	return a > b ? a : b;
-}
-
 /* @nr TPCs times @by / @over, rounded up. */
 static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
 {

@@ -99,6 +99,16 @@ struct qos_policy {
 	char words[QOS_WORDS];
 };
 
+static inline unsigned int least_of(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+static inline unsigned int most_of(unsigned int a, unsigned int b)
+{
+	return a > b ? a : b;
+}
+
 static inline bool qos_guaranteed(const struct qos_actor *a)
 {
 	return a->t.goal != QOS_BEST_EFFORT;

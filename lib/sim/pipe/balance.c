@@ -396,10 +396,8 @@ static void pass_begins(const struct wave *wave, const uint64_t *which)
 {
 	struct machine *machine = wave->task->machine;
 	unsigned int i, others = machine->nr_groups - machine->nr_singles;
-	bool singles = mask_next(which, machine->words, 0) >= 0 &&
-		mask_next(which, machine->words, 0) < machine->group_start[machine->nr_singles];
 
-	if (!singles)
+	if (!mask_count_range(which, 0, machine->group_start[machine->nr_singles]))
 		machine->single ^= 1;
 	for (i = 0; machine->skip && i < others; i++)
 		if (has_any(machine, which, group_at(machine, i))) {
