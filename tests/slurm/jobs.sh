@@ -107,6 +107,14 @@ until_true nothing_held
 ok $? "it holds nothing when it has ended"
 is "$(as games srun -w n1 sh -c 'echo "${GPUPART_SET-none}"' 2>/dev/null)" none "a job without the option has no set"
 
+# Another job of the same user, with a quota: it is that job's alone, in a run inside too.
+begin quota games -w n1 --gpupart tpcs=4,mem=1G
+until_true holds n1 1
+as games srun -w n1 --gpupart tpcs=4 sh -c "$job 2048 0; $gpupart run -t \$GPUPART_SET -- $job 2048 0" >"$tmp/out/free" 2>"$tmp/err"
+is "$(sed 's/.* //' "$tmp/out/free" | paste -sd' ')" "2048 2048" "beside a job with a quota, one of the same user without has none" ||
+	sed 's/^/# /' "$tmp/err"
+end quota
+
 as games srun -w n1 --gpupart tpcs=16,gpcs sh -c 'echo $GPUPART_SET' >"$tmp/out/gpcs" 2>/dev/null
 is "$(count "$(cat "$tmp/out/gpcs")")" 16 "whole GPCs: 16 TPCs"
 set_words=$("$gpupart" plan -i sample:h200-e --tenant a:min=16,max=16,gpcs --json | jq -r '.tenants[0].set.list // .tenants[0].set')
