@@ -275,7 +275,7 @@ int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
 	if (!set_good(grant))
 		return ctx_fail(gp, -EINVAL,
-				"job %s: TPCs %s of %u of GPU \"%s\" are none, as 0-7 of 66 of \"0000:0d:00.0\" are",
+				"job %s: TPCs %s of the %u of GPU \"%s\" cannot be given",
 				grant->name, *list ? list : "-", grant->nr_tpcs, grant->pci);
 	err = write_file(grant);
 	return err ? ctx_fail(gp, err, "job %s cannot be noted below " GPUPART_GRANT_ROOT ": %s",
