@@ -31,9 +31,13 @@ end
 -- What the words ask for, or nil and a sentence. The plugin has read them before; who comes
 -- by without it is read here.
 function gpupart.read(text)
-	local want = { mem = 0, cluster = 0 }
+	local want, seen = { mem = 0, cluster = 0 }, {}
 	for word in string.gmatch(text, "[^,]+") do
 		local name, value = string.match(word, "^(%l+)=(.+)$")
+		if seen[name or word] then
+			return nil, "--gpupart " .. text .. ": '" .. word .. "' is there already"
+		end
+		seen[name or word] = true
 		local number = value and string.match(value, "^%d+$") and tonumber(value)
 		if word == "gpcs" or word == "ugpu" then
 			want[word] = true

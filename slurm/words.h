@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define WORDS_LEN 128	/* with its end: what is noted of a job has no more room */
+
 struct words {
 	unsigned int tpcs;	/* that Slurm counts: 1 .. 256 */
 	bool gpcs;		/* whole GPCs alone */
@@ -16,7 +18,7 @@ struct words {
 	unsigned int wait;	/* seconds for TPCs that fit, once Slurm has begun the job */
 };
 
-/* 0, or -EINVAL with a sentence in @why that names the word. */
+/* 0, or -EINVAL with a sentence in @why that names the word, which is text on one line. */
 int words_read(const char *text, struct words *words, char *why, size_t len);
 
 #endif
