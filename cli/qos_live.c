@@ -264,7 +264,9 @@ static bool read_milli(const char *text, uint64_t *milli)
 
 	errno = 0;
 	value = strtod(text, &end);
-	if (end == text || *end || errno || !(value >= 0 && value < 1e15))
+	/* strtod() knows 0x10 as well, and words. */
+	if (strspn(text, "0123456789.eE+-") != strlen(text) || end == text || *end || errno ||
+	    !(value >= 0 && value < 1e15))
 		return false;
 	*milli = value * 1000 + 0.5;
 	return true;
@@ -324,9 +326,15 @@ void live_listen(struct live *live)
 
 	/* So many at a time: who floods it must not stop us. */
 	for (int i = 0; live->socket >= 0 && i < 10000; i++) {
-		len = recv(live->socket, line, sizeof(line) - 1, MSG_DONTWAIT);
+		len = recv(live->socket, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_TRUNC);
 		if (len < 0)
 			return;
+		/* Of a number that was cut nobody knows what it was. */
+		if ((size_t)len >= sizeof(line)) {
+			line[sizeof(line) - 1] = 0;
+			pass_over(live, line);
+			continue;
+		}
 		line[len] = 0;
 		for (char *rest = line, *one; (one = strsep(&rest, "\n")); ) {
 			snprintf(copy, sizeof(copy), "%s", one);
