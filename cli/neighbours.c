@@ -168,7 +168,9 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 				      const struct gpupart_tpcset *within)
 {
 	struct sum sum = { .within = within };
-	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add, .user = &sum };
+	struct neighbours n = {
+		.args = args, .topo = topo, .pci = pci, .found = add, .user = &sum,
+	};
 	struct gpupart_process *processes;
 	struct gpupart_job *jobs;
 	unsigned int nr_too_long;

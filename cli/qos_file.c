@@ -215,7 +215,8 @@ static void check_stream(const struct qos_setup *setup, struct yaml *yaml, const
 
 	for (unsigned int i = 0; i < last; i++)
 		if (!strcmp(setup->specs[i].stream, setup->specs[last].stream))
-			yaml_fail(yaml, key, "%s: its stream '%s' is that of %s: one stream cannot be two tenants",
+			yaml_fail(yaml, key,
+				  "%s: its stream '%s' is that of %s: one stream cannot be two tenants",
 				  setup->tenants[last].name, setup->specs[last].stream,
 				  setup->tenants[i].name);
 }

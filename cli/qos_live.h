@@ -16,7 +16,7 @@ struct live_member {
 	int pid;
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
-	struct gpupart_tpcset given;	/* its set, when it was given or seen first; empty: not yet */
+	struct gpupart_tpcset given;	/* its set, when it was given or seen first; or empty */
 	bool seen;			/* it is still listed */
 };
 
@@ -31,7 +31,7 @@ struct live_tenant {
 	char within[GPUPART_JOB_STRLEN];	/* of an adopted one: its job, or that of its pid */
 	struct live_member *members;
 	unsigned int nr_members;
-	char note[GPUPART_TPCSET_STRLEN];	/* its job's set, as it was given; "" not seen yet */
+	char note[GPUPART_TPCSET_STRLEN];	/* its job's set, as it was given; or "" */
 	bool changed;			/* somebody else set another one */
 	struct gpupart_tpcset found;	/* .. this one */
 	uint64_t said_ns;		/* when that was said last */

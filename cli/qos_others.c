@@ -57,30 +57,37 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 {
 	struct gpupart_tpcset all = gpupart_topology_all(s->n.topo);
 	struct qos_other *last;
+	char clean[sizeof(last->name)];
 
+	snprintf(clean, sizeof(clean), "%.63s", name);
+	/* Of an environment, which anybody writes. */
+	for (char *c = clean; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 	/* One that runs everywhere keeps nothing for itself. */
 	if (gpupart_tpcset_equal(set, &all)) {
 		if (!s->live->told_everywhere)
 			cmd_note(s->live->cmd,
-				 "%.63s (pid %d) runs on all TPCs: tenants have them too, and their progress depends on it",
-				 *name ? name : "a program", pid);
+				 "%s (pid %d) runs on all TPCs: tenants have them too, and their progress depends on it",
+				 *clean ? clean : "a program", pid);
 		s->live->told_everywhere = true;
 		return;
 	}
+	/* One of many of one program's: the first stands for them. */
+	for (unsigned int i = 0; i < s->to->nr; i++)
+		if (!strcmp(s->to->list[i].name, clean) &&
+		    gpupart_tpcset_equal(&s->to->list[i].set, set))
+			return;
 	if (s->to->nr == QOS_MOST_OTHERS) {
 		last = &s->to->list[QOS_MOST_OTHERS - 1];
 		*last = (struct qos_other){
-			.name = "and-others", .set = gpupart_tpcset_or(&last->set, set),
+			.name = "and others", .set = gpupart_tpcset_or(&last->set, set),
 		};
 		return;
 	}
 	last = &s->to->list[s->to->nr++];
 	*last = (struct qos_other){ .pid = pid, .set = *set };
-	snprintf(last->name, sizeof(last->name), "%.63s", name);
-	/* Of an environment, which anybody writes. */
-	for (char *c = last->name; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
+	strcpy(last->name, clean);
 }
 
 static void found_shown(void *user, const struct neighbour *found)
@@ -172,7 +179,17 @@ static void look_at_grants(struct search *s)
 	/* Who is not root has no more than what he was given. */
 	set = gpupart_tpcset_andnot(&all, &own);
 	if (geteuid() && !gpupart_tpcset_empty(&own) && !gpupart_tpcset_empty(&set))
-		add(s, 0, "not-given-by-this-node", &set);
+		add(s, 0, "not given by this node", &set);
+}
+
+/* What this command runs in holds for what it starts. */
+static void look_outside(struct search *s)
+{
+	struct gpupart_tpcset set = gpupart_topology_all(s->n.topo);
+
+	set = gpupart_tpcset_andnot(&set, &s->live->around);
+	if (s->live->has_around && !gpupart_tpcset_empty(&set))
+		add(s, 0, "outside of the run around this", &set);
 }
 
 /* ----------------------------------------------------------------------------- a look */
@@ -237,6 +254,7 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 		},
 	};
 
+	look_outside(&s);
 	neighbours_shown(&s.n);
 	look_at_jobs(&s);
 	look_at_grants(&s);
@@ -264,7 +282,8 @@ void live_look_around(struct live *live)
 	if (nr_processes >= 0 && nr_jobs >= 0)
 		live_find_others(live, processes, nr_processes, jobs, nr_jobs);
 	else
-		cmd_note(live->cmd, "other programs that run cannot be listed: their TPCs may be given to tenants");
+		cmd_note(live->cmd,
+			 "other programs that run cannot be listed: tenants may be given their TPCs");
 	free(processes);
 	free(jobs);
 }

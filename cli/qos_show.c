@@ -97,7 +97,7 @@ static void show_held(struct out *out, const struct qos_session *s)
 	if (!held)
 		return;
 	gpupart_tpcset_format_list(&s->now.held, list, sizeof(list));
-	fprintf(out->file, "others': %u TPC%s: %s\n", held, held == 1 ? "" : "s", list);
+	fprintf(out->file, "of others: %u TPC%s: %s\n", held, held == 1 ? "" : "s", list);
 }
 
 /* What stands in nobody's set or count. */

@@ -211,8 +211,8 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 		qos_say(p, "%s: the goal cannot be met: it takes %u TPCs or more, and there are "
 			"%u for it%s", p->actors[0].t.name, sum, total, others);
 	else
-		qos_say(p, "the goals cannot be met together: they take %u TPCs, and there are %u%s",
-			sum, total, others);
+		qos_say(p, "the goals cannot be met together: they take %u TPCs, and there are "
+			"%u%s", sum, total, others);
 	sum = 0;
 	for (i = 0; i < nr; i++) {
 		counts[i] = p->wants[i] < p->actors[i].least ? p->wants[i] : p->actors[i].least;

@@ -1084,8 +1084,8 @@ static void others_come(void)
 	       "what others have is left out from the begin: %s", loop->now.words);
 	epochs(loop, 30);
 	nr = loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs;
-	tap_ok(met(loop, 0, 5, 30) >= 960 && nr == 55, "the goal is met, and best effort has all but "
-	       "theirs: %u TPCs of both", nr);
+	tap_ok(met(loop, 0, 5, 30) >= 960 && nr == 55,
+	       "the goal is met, and best effort has all but theirs: %u TPCs of both", nr);
 	before = loop->now.tenants[0].nr_tpcs;
 	others_have(loop, "0-20");
 	/* The epoch in which they came: two programs on the same TPCs. */
@@ -1193,7 +1193,8 @@ static void set_from_outside(void)
 	epochs(loop, 20);
 	tap_ok(loop->now.tenants[0].nr_tpcs == before[0] &&
 	       loop->now.tenants[1].nr_tpcs == before[1] &&
-	       loop->now.tenants[1].class == class && met(loop, 0, loop->epoch - 20, loop->epoch) == 1000,
+	       loop->now.tenants[1].class == class &&
+	       met(loop, 0, loop->epoch - 20, loop->epoch) == 1000,
 	       "and nothing is learnt of them: %u and %u TPCs, %s", loop->now.tenants[0].nr_tpcs,
 	       loop->now.tenants[1].nr_tpcs, qos_class_name(loop->now.tenants[1].class));
 	tap_ok(!loop->broken, "other sets: %s", loop->broken ? loop->broken : "all holds");
