@@ -835,7 +835,8 @@ int qos_calibrate(const struct args *args, const struct qos_options *options)
 		live_open_socket(&c->live);
 		live_look_around(&c->live);
 		if (c->live.others.nr)
-			live_tell_others(&c->live, "speeds alone are measured beside programs that have TPCs:");
+			live_tell_others(&c->live,
+					 "speeds alone are measured beside programs that have TPCs:");
 		status = calibrate_all(c, seconds);
 	}
 	control_close(c);
