@@ -242,7 +242,6 @@ static void adopt(struct qos_policy *p)
 {
 	struct gpupart_tpcset free = gpupart_tpcset_first(p->board.nr_tpcs);
 
-	free = gpupart_tpcset_andnot(&free, &p->held);
 	for (unsigned int i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 

@@ -15,7 +15,7 @@ cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
 e="-i $tmp/board.txt"
 go=$tmp/go
 name=others$$
-trap 'rm -f "$go"; wait; rm -rf "$tmp"' EXIT
+trap 'rm -f "$go" "$go".*; wait; rm -rf "$tmp"' EXIT
 # until COMMAND..: true within ten seconds.
 until_true() {
 	for _ in $(seq 500); do
@@ -64,13 +64,13 @@ kept() {
 }
 
 # ------------------------------------------------------------------------ from the begin
-touch "$go"
+touch "$go" "$go.first"
 two
 "$gpupart" run $e -t 10-20 --name "$name-works" -- "$tmp/work" "$go" 2>/dev/null &
-"$gpupart" run $e -t 30-31 --name "$name-sleeps" -- sh -c "while [ -e $go ]; do sleep 0.1; done" 2>/dev/null &
+"$gpupart" run $e -t 30-31 --name "$name-sleeps" -- sh -c "while [ -e $go.first ]; do sleep 0.1; done" 2>/dev/null &
 # Of no job any more, and not on the GPU: its environment alone says it.
 "$gpupart" run $e -t 40-42 --name "$name-env" -- \
-	sh -c "env -u GPUPART_JOB sh -c 'while [ -e $go ]; do sleep 0.1; done' & exit 0" 2>/dev/null
+	sh -c "env -u GPUPART_JOB sh -c 'while [ -e $go.first ]; do sleep 0.1; done; touch $go.gone' & exit 0" 2>/dev/null
 until_true has_rows "$name-works" 1
 try qos run $e -f "$tmp/t.yaml" --dry-run
 is "$status $(grep -c "TPCs 10-20,30-31,40-42 are others' now" "$tmp/out")" "0 1" "what others have is said in a dry run"
@@ -89,8 +89,9 @@ sed '1s/"others":\[/"others":[5,/' "$tmp/begin.log" >"$tmp/other.log"
 refused 2 "name is missing" qos replay "$tmp/other.log"
 sed '1s/"others":\[[^]]*\]/"others":7/' "$tmp/begin.log" >"$tmp/other.log"
 refused 2 "others is of another kind" qos replay "$tmp/other.log"
-rm "$go"
+rm "$go" "$go.first"
 until_true has_rows "$name-a" 0
+until_true test -e "$go.gone"
 wait
 
 # ------------------------------------------------------------------- while it runs
@@ -155,7 +156,23 @@ is "$(grep -c disturbed "$tmp/quiet.log") $(grep -c '"others"' "$tmp/quiet.log")
 rm "$go"
 until_true has_rows "$name-b" 0
 
+# One that has not used the GPU yet: its job's note is what it will have.
+touch "$go"
+tenants "$name-n: { program: [ sh, -c, 'while [ -e $go ]; do sleep 0.1; done' ] }"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/note.log" >/dev/null 2>"$tmp/note.err" &
+pid=$!
+until_true has_lines "$tmp/note.log" 6
+"$gpupart" set "$name-n" -t 3 >/dev/null 2>&1
+until_true grep -q '"disturbed":true' "$tmp/note.log"
+nr=$(wc -l <"$tmp/note.log")
+until_true has_lines "$tmp/note.log" $((nr + 3))
+is "$("$gpupart" set "$name-n" -t 3 | sed -n 's/.*current set: \([^ ]*\).*/\1/p') $(grep -c "somebody else set its TPCs to 3:" "$tmp/note.err")" \
+	"$(sed -n "${nr}p" "$tmp/note.log" | jq -r '.decision.tenants[0].set') 1" "one that is not on the GPU yet: its job has its own set again"
+rm "$go"
+wait $pid
+
 # ------------------------------------------------------------------- what is no other
+two
 touch "$go"
 "$gpupart" run $e -t 0-65 --name "$name-all" -- "$tmp/work" "$go" 2>/dev/null &
 until_true has_rows "$name-all" 1
@@ -167,15 +184,10 @@ until_true has_rows "$name-all" 0
 touch "$go"
 "$gpupart" run $e -t 0-40 --name "$name-around" -- "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 4 --log "$tmp/around.log" >/dev/null 2>"$tmp/err"
 is "$? $(others "$tmp/around.log")" '0 [["41-65"]]' "inside a run: what is around it is no other, and it stays inside"
-# One of two processes of a job, by its pid: the other one has the same set and is no tenant.
-"$gpupart" run $e -t 3-9 --name "$name-pair" -- sh -c "$tmp/work $go & $tmp/work $go & wait" 2>/dev/null &
-until_true has_rows "$name-pair" 2
-tenants "x: { goal: { rate: 5 }, pid: $(pid_of "$name-pair" | head -n 1) }"
 rm "$go"
 until_true has_rows "$name-a" 0
-until_true has_rows "$name-pair" 0
-wait
 touch "$go"
+# One of two processes of a job, by its pid: the other one has the same set and is no tenant.
 "$gpupart" run $e -t 3-9 --name "$name-pair" -- sh -c "$tmp/work $go & $tmp/work $go & wait" 2>/dev/null &
 until_true has_rows "$name-pair" 2
 tenants "x: { goal: { rate: 5 }, pid: $(pid_of "$name-pair" | head -n 1) }"

@@ -1135,18 +1135,23 @@ static void others_come(void)
 static void others_and_floors(void)
 {
 	struct loop *loop = new_loop(2);
-	struct gpupart_tpcset before, now;
+	struct gpupart_tpcset before, now, had;
 	unsigned int words = 0;
 
 	loop->plant.loads[0] = compute;
 	loop->plant.loads[1] = compute;
 	want_alpha(loop, 0, 300);
 	loop->tenants[1].floor = 6;
+	loop->tenants[1].ceiling = 8;
 	if (!begin(loop))
 		return;
 	epochs(loop, 10);
+	had = gpupart_tpcset_or(&loop->now.tenants[0].set, &loop->now.tenants[1].set);
 	others_have(loop, "0-63");
 	epochs(loop, 1);
+	now = gpupart_tpcset_andnot(&loop->others, &loop->now.held);
+	tap_ok(gpupart_tpcset_count(&now) == 5 && gpupart_tpcset_subset(&now, &had),
+	       "those that are shared tenants had already");
 	tap_ok(loop->now.tenants[0].nr_tpcs == 1 && loop->now.tenants[1].nr_tpcs == 6 &&
 	       told(loop, "are shared with others: too few are left for the floors"),
 	       "others have nearly all: floors are kept, and said: %s", loop->said);
@@ -1158,6 +1163,28 @@ static void others_and_floors(void)
 	now = both(&loop->now.tenants[1]);
 	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "that stands, and is said once");
 	tap_ok(!loop->broken, "floors: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* A new controller finds others on TPCs of tenants: these have as many others. */
+static void others_and_adopted(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 400);
+	gpupart_tpcset_parse_list(NULL, "0-29", &loop->tenants[0].adopted);
+	gpupart_tpcset_parse_list(NULL, "30-65", &loop->tenants[1].adopted);
+	others_have(loop, "20-39");
+	if (begin(loop))
+		tap_ok(loop->now.tenants[0].nr_tpcs == 30 && loop->now.tenants[1].nr_tpcs == 16,
+		       "adopted, and others on their TPCs: %u and %u", loop->now.tenants[0].nr_tpcs,
+		       loop->now.tenants[1].nr_tpcs);
+	epochs(loop, 20);
+	tap_ok(!loop->broken && met(loop, 0, 5, 20) == 1000, "and it goes on: %s",
+	       loop->broken ? loop->broken : "all holds");
 	end(loop);
 	free(loop);
 }
@@ -1483,6 +1510,7 @@ int main(void)
 	as_on_an_h200();
 	others_come();
 	others_and_floors();
+	others_and_adopted();
 	set_from_outside();
 	beyond_all(2, 65);
 	beyond_all(1, 66);
