@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "control_shared.h"
 #include "ctx.h"
 #include "node.h"
 #include "topo.h"
@@ -186,15 +187,6 @@ uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
 	return sum.named ? sum.named : sum.memory;
 }
 
-static bool name_good(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len && name[0] != '-' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "0123456789._-") == len;
-}
-
 static int write_file(const struct gpupart_grant *grant)
 {
 	struct node_file file;
@@ -235,7 +227,7 @@ int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
 	char address[20];
 	int err;
 
-	if (!node_is_id(grant->id) || !name_good(grant->name))
+	if (!node_is_id(grant->id) || !control_name_good(grant->name))
 		return ctx_fail(gp, -EINVAL, "'%.63s' (%.63s) cannot be a job of this node",
 				grant->name, grant->id);
 	if (!gpupart_tpcset_empty(&grant->set) && !topo_address_read(grant->pci, address))

@@ -62,7 +62,7 @@ static void check_names(const char *text)
 	uid_t uid;
 	uint64_t ns;
 
-	if (ledger_name_good(text))
+	if (control_name_good(text))
 		MUST(fuzz_printable(text, 64) && !strchr(text, '/') && *text != '-');
 	if (control_folder_uid(text, &uid)) {
 		snprintf(path, sizeof(path), "gpupart-%u", uid);
