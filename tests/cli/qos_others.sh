@@ -91,6 +91,7 @@ sed '1s/"others":\[[^]]*\]/"others":7/' "$tmp/begin.log" >"$tmp/other.log"
 refused 2 "others is of another kind" qos replay "$tmp/other.log"
 rm "$go" "$go.first"
 until_true has_rows "$name-a" 0
+until_true has_rows "$name-b" 0
 until_true test -e "$go.gone"
 wait
 
@@ -186,6 +187,7 @@ touch "$go"
 is "$? $(others "$tmp/around.log")" '0 [["41-65"]]' "inside a run: what is around it is no other, and it stays inside"
 rm "$go"
 until_true has_rows "$name-a" 0
+until_true has_rows "$name-b" 0
 touch "$go"
 # One of two processes of a job, by its pid: the other one has the same set and is no tenant.
 "$gpupart" run $e -t 3-9 --name "$name-pair" -- sh -c "$tmp/work $go & $tmp/work $go & wait" 2>/dev/null &
