@@ -209,7 +209,7 @@ json_t *qos_json(const struct qos_session *s, const char *command)
 			    mean_json(s->gpu_sum.memory_mhz, s->gpu_sum.nr_memory));
 	json_object_set_new(root, "reserved", json_string(reserved));
 	gpupart_tpcset_format_list(&s->now.held, held, sizeof(held));
-	json_object_set_new(root, "others", json_string(held));
+	json_object_set_new(root, "held", json_string(held));
 	json_object_set_new(root, "words", json_string(s->now.words));
 	return root;
 }

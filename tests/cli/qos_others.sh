@@ -80,7 +80,7 @@ try qos run $e -f "$tmp/t.yaml" --epochs 5 --log "$tmp/begin.log"
 is "$status $(others "$tmp/begin.log" | jq -c '.[0] | sort') $(kept "$tmp/begin.log")" '0 ["10-20","30-31","40-42"] true' \
 	"none of it is given, also to what it starts"
 try qos replay "$tmp/begin.log" --json
-is "$status $(jq -r .others "$tmp/out")" "0 10-20,30-31,40-42" "and the log replays"
+is "$status $(jq -r .held "$tmp/out")" "0 10-20,30-31,40-42" "and the log replays"
 sed '1s/"set":"10-20"/"set":"10-21"/' "$tmp/begin.log" >"$tmp/other.log"
 refused 1 "other.log:1: another decision: decision." qos replay "$tmp/other.log"
 sed '1s/"set":"10-20"/"set":"ten"/' "$tmp/begin.log" >"$tmp/other.log"
