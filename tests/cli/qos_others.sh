@@ -240,6 +240,11 @@ else
 	unshare -m sh -c "mount -t tmpfs none /run && $tmp/give 4711 $pci $tmp/board.txt 20-29 && $gpupart qos run $e -f $tmp/t.yaml --dry-run" \
 		>"$tmp/out" 2>"$tmp/err"
 	is "$? $(grep -c "TPCs 7,20-29 are others' now" "$tmp/out") $(grep -c "20-29 (slurm7)" "$tmp/err")" "0 1 1" "what root gave another user is left out"
+	chmod 755 "$tmp"
+	unshare -m sh -c "mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && $tmp/give 4711 $pci $tmp/board.txt 0-29 && $tmp/give 4712 $pci $tmp/board.txt 30-39 && exec \
+		setpriv --reuid 4711 --clear-groups env XDG_CACHE_HOME=/dev/null $gpupart qos run $e -f $tmp/t.yaml --dry-run" >"$tmp/out" 2>"$tmp/err"
+	is "$? $(grep -c "TPCs 30-65 are others' now" "$tmp/out") $(grep -c "30-65 (not given by this node)" "$tmp/err")" "0 1 1" \
+		"and for a user all that was not given to him"
 fi
 rm "$go"
 wait
