@@ -239,13 +239,14 @@ static void print_submit(FILE *file, const struct conf *conf)
 static const struct piece {
 	const char *name, *file;
 	void (*print)(FILE *file, const struct conf *conf);
+	bool of_gpus;		/* else it is the same on all hosts, also those without a GPU */
 } pieces[] = {
-	{ "gres", "gres.conf", print_gres },
-	{ "node", "slurm.conf", print_node },
-	{ "boards", "gpupart-boards.lua", print_boards },
-	{ "cluster", "slurm.conf", print_cluster },
-	{ "plugstack", "plugstack.conf", print_plugstack },
-	{ "submit", "job_submit.lua", print_submit },
+	{ "gres", "gres.conf", print_gres, true },
+	{ "node", "slurm.conf", print_node, true },
+	{ "boards", "gpupart-boards.lua", print_boards, true },
+	{ "cluster", "slurm.conf", print_cluster, false },
+	{ "plugstack", "plugstack.conf", print_plugstack, false },
+	{ "submit", "job_submit.lua", print_submit, false },
 };
 
 #define NR_PIECES (sizeof(pieces) / sizeof(pieces[0]))
@@ -393,8 +394,12 @@ int cmd_slurm_conf(int argc, char **argv)
 	conf.node = name;
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
-	status = captures.nr ? take_captures(&args, gp, &captures, memory, &conf.gpus)
-			     : node_gpus_read(&args, gp, &conf.gpus);
+	if (captures.nr)
+		status = take_captures(&args, gp, &captures, memory, &conf.gpus);
+	else if (!piece || piece->of_gpus || args.json)
+		status = node_gpus_read(&args, gp, &conf.gpus);
+	else
+		status = -1;
 	if (status < 0)
 		status = print(&args, piece, &conf);
 	node_gpus_close(&conf.gpus);

@@ -78,12 +78,28 @@ static bool name_is_plain(const char *name)
 			    "0123456789._-") == strlen(name);
 }
 
+/* What squeue would leave out jobs by, or ask another cluster for. */
+static void forget_squeue_variables(void)
+{
+	for (char **at = environ; *at; ) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
+		if ((!strncmp(name, "SQUEUE_", 7) || !strcmp(name, "SLURM_CLUSTERS")) &&
+		    !unsetenv(name))
+			at = environ;
+		else
+			at++;
+	}
+}
+
 /* Jobs that Slurm has on this node, whether they run, start or end. */
 static int ask_slurm(const struct args *args, struct running *running)
 {
 	const char *node = getenv("SLURMD_NODENAME");
 	char name[256], command[320], line[64];
 	unsigned int *more;
+	bool whole = true;
 	FILE *pipe;
 	int status;
 
@@ -99,17 +115,19 @@ static int ask_slurm(const struct args *args, struct running *running)
 		return cmd_fail(args->cmd, EXIT_FAILED, "'%s' is no node's name", node);
 	/* Words of ours alone, so that a shell may read them. */
 	snprintf(command, sizeof(command),
-		 "exec squeue -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
+		 "exec squeue -a -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
+	forget_squeue_variables();
 	pipe = popen(command, "re");
 	while (pipe && fgets(line, sizeof(line), pipe)) {
 		more = realloc(running->jobs, (running->nr + 1) * sizeof(*more));
+		whole &= more != NULL;
 		if (!more)
 			break;
 		running->jobs = more;
 		running->jobs[running->nr++] = strtoul(line, NULL, 10);
 	}
 	status = pipe ? pclose(pipe) : -1;
-	if (!status)
+	if (!status && whole)
 		return -1;
 	/* Nothing is taken from anybody on no answer. */
 	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);

@@ -242,8 +242,9 @@ static int give_on(const struct give_job *job, const struct board *board,
 	if (fd < 0)
 		return fd;
 	err = look(grant->id, board->pci, &taken, &own);
-	/* A second step, or a prolog that was begun anew. */
-	if (!err && own.id[0] && own.uid == job->uid && give_is_given(&own)) {
+	/* A prolog that was begun anew; no job that had its number before slurmctld forgot it. */
+	if (!err && own.id[0] && own.uid == job->uid && give_is_given(&own) &&
+	    !strcmp(own.asked, grant->asked) && !strcmp(own.pci, grant->pci)) {
 		*grant = own;
 		goto close_fd;
 	}
@@ -252,11 +253,37 @@ static int give_on(const struct give_job *job, const struct board *board,
 		err = gpupart_grant_put(NULL, grant);
 	}
 	if (err)
-		snprintf(why, len, "job %u cannot be noted below " GPUPART_GRANT_ROOT ": %s",
-			 job->job, strerror(-err));
+		snprintf(why, len, "what it gets cannot be noted below " GPUPART_GRANT_ROOT ": %s",
+			 strerror(-err));
 close_fd:
 	close(fd);
 	return err;
+}
+
+static void name_grant(const struct give_job *job, struct gpupart_grant *grant)
+{
+	memset(grant, 0, sizeof(*grant));
+	name_job(job->job, grant);
+	grant->uid = job->uid;
+	snprintf(grant->asked, sizeof(grant->asked), "%s", job->asked);
+}
+
+static int note_refused(const struct gpupart_grant *grant, char *why, size_t len)
+{
+	int err = gpupart_grant_put(NULL, grant);
+
+	if (err)
+		snprintf(why, len, "%s, and that cannot be noted: %s", grant->why, strerror(-err));
+	return err;
+}
+
+int give_nothing(const struct give_job *job, const char *because, char *why, size_t len)
+{
+	struct gpupart_grant grant;
+
+	name_grant(job, &grant);
+	snprintf(grant.why, sizeof(grant.why), "%s", because);
+	return note_refused(&grant, why, len);
 }
 
 int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len)
@@ -264,29 +291,24 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 	struct board board = { 0 };
 	int err;
 
-	memset(grant, 0, sizeof(*grant));
-	name_job(job->job, grant);
-	grant->uid = job->uid;
-	snprintf(grant->asked, sizeof(grant->asked), "%s", job->asked);
+	name_grant(job, grant);
 	if (job->gpu < 0) {
 		snprintf(grant->why, sizeof(grant->why), "%s",
 			 "Slurm counts no TPCs for this job: is gpupart.lua in slurmctld's job_submit.lua?");
-		err = -ENODEV;
-	} else {
-		err = boards_open(job->gpu, &board, grant->why, sizeof(grant->why));
+		return note_refused(grant, why, len);
 	}
-	if (!err) {
-		snprintf(grant->pci, sizeof(grant->pci), "%s", board.pci);
-		snprintf(grant->source, sizeof(grant->source), "%s", board.source);
-		snprintf(grant->key, sizeof(grant->key), "%s", board.key);
-		grant->nr_tpcs = gpupart_topology_nr_tpcs(board.topo);
-		err = give_on(job, &board, grant, why, len);
-		boards_close(&board);
+	err = boards_open(job->gpu, &board, grant->why, sizeof(grant->why));
+	if (err) {
+		snprintf(why, len, "%s", grant->why);
+		note_refused(grant, why, len);
 		return err;
 	}
-	err = gpupart_grant_put(NULL, grant);
-	if (err)
-		snprintf(why, len, "%s, and that cannot be noted: %s", grant->why, strerror(-err));
+	snprintf(grant->pci, sizeof(grant->pci), "%s", board.pci);
+	snprintf(grant->source, sizeof(grant->source), "%s", board.source);
+	snprintf(grant->key, sizeof(grant->key), "%s", board.key);
+	grant->nr_tpcs = gpupart_topology_nr_tpcs(board.topo);
+	err = give_on(job, &board, grant, why, len);
+	boards_close(&board);
 	return err;
 }
 

@@ -15,10 +15,13 @@ struct give_job {
 
 /*
  * Plans around what other jobs have and notes what @job gets, or why it gets nothing. A job
- * that has something keeps that. 0, also where it gets nothing; -errno where not even that
- * could be noted, with a sentence in @why.
+ * that has something keeps that. 0, also where it gets nothing; -errno with a sentence in @why
+ * where no job would fare better here: the GPU is not known, or nothing can be noted.
  */
 int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len);
+
+/* Notes that @job, whose words say nothing, gets nothing, for @because. */
+int give_nothing(const struct give_job *job, const char *because, char *why, size_t len);
 
 /* What was noted; -ESRCH where nothing was. */
 int give_find(unsigned int job, struct gpupart_grant *grant);

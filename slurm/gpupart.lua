@@ -7,16 +7,18 @@ local OPTION = "_SLURM_SPANK_OPTION_gpupart_gpupart="
 local UNITS = { [""] = 1, k = 1024, m = 1024 ^ 2, g = 1024 ^ 3, t = 1024 ^ 4,
 		kb = 1000, mb = 1000 ^ 2, gb = 1000 ^ 3, tb = 1000 ^ 4 }
 
--- The words behind --gpupart, or nil. Slurm's table begins at 0.
+-- The words behind --gpupart, or nil, and how often they are there: srun puts them there once,
+-- and of two it would not be known which the node reads. Slurm's table begins at 0.
 function gpupart.words_of(job_desc)
-	local env, text = job_desc.spank_job_env, nil
-	if type(env) ~= "table" then return nil end
+	local env, text, nr = job_desc.spank_job_env, nil, 0
+	if type(env) ~= "table" then return nil, 0 end
 	for _, value in pairs(env) do
 		if string.sub(value, 1, #OPTION) == OPTION then
 			text = string.sub(value, #OPTION + 1)
+			nr = nr + 1
 		end
 	end
-	return text
+	return text, nr
 end
 
 -- A size to whole MiB, or nil.
@@ -31,10 +33,14 @@ end
 -- What the words ask for, or nil and a sentence. The plugin has read them before; who comes
 -- by without it is read here.
 function gpupart.read(text)
-	local want = { mem = 0, cluster = 0 }
+	local want, seen = { mem = 0, cluster = 0 }, {}
 	for word in string.gmatch(text, "[^,]+") do
 		local name, value = string.match(word, "^(%l+)=(.+)$")
 		local number = value and string.match(value, "^%d+$") and tonumber(value)
+		if seen[name or word] then
+			return nil, "--gpupart " .. text .. ": " .. word .. ": is there twice"
+		end
+		seen[name or word] = true
 		if word == "gpcs" or word == "ugpu" then
 			want[word] = true
 		elseif name == "mem" and mib(value) then
@@ -97,7 +103,7 @@ local function asks_for(job_desc, name)
 				 "tres_per_socket" }) do
 		local value = job_desc[field]
 		if type(value) == "string" and
-		   string.find("," .. value, "[,:/]" .. name .. "[:,=]") then
+		   string.find("," .. value .. ",", "[,:/]" .. name .. "[:,=]") then
 			return true
 		end
 	end
@@ -106,7 +112,11 @@ end
 
 -- True to go on; false after a line to the user.
 function gpupart.submit(job_desc)
-	local text = gpupart.words_of(job_desc)
+	local text, nr = gpupart.words_of(job_desc)
+	if nr > 1 then
+		slurm.log_user("gpupart: --gpupart is there %d times: once is wanted", nr)
+		return false
+	end
 	if not text then
 		if asks_for(job_desc, "shard") or asks_for(job_desc, "tpcmem") then
 			slurm.log_user("gpupart: shard and tpcmem are asked for with --gpupart tpcs=N[,mem=SIZE]")
@@ -119,6 +129,10 @@ function gpupart.submit(job_desc)
 	if not why and (asks_for(job_desc, "shard") or asks_for(job_desc, "tpcmem") or
 			asks_for(job_desc, "gpu")) then
 		why = "--gpupart " .. text .. " and a --gres or --gpus of gpu, shard or tpcmem: take one"
+	end
+	-- Slurm would give all of the node's gres to it, and then not find what was asked for.
+	if not why and job_desc.shared == 0 then
+		why = "--gpupart " .. text .. " and --exclusive, which takes whole GPUs: take one"
 	end
 	if why then
 		slurm.log_user("gpupart: %s", why)

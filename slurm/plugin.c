@@ -101,25 +101,29 @@ static int counted_gpu(void)
 	return gpus && *gpus >= '0' && *gpus <= '9' ? atoi(gpus) : -1;
 }
 
-static void give(const struct give_job *job)
+static int give(const struct give_job *job, char *why, size_t len)
 {
 	struct gpupart_grant grant;
-	char why[512];
-	int err = give_job(job, &grant, why, sizeof(why));
+	int err = give_job(job, &grant, why, len);
 
 	/* Perhaps what is in the way is of a job that ended while the node was away. */
 	if (!err && !give_is_given(&grant) && job->gpu >= 0 && !run_node("--clean"))
-		err = give_job(job, &grant, why, sizeof(why));
-	if (err)
-		slurm_error("gpupart: %s", why);
+		err = give_job(job, &grant, why, len);
+	return err;
 }
 
-/* Never a failure, which would drain the node: the job's tasks say what there is to say. */
+/*
+ * What is the job's own matter is no failure: its tasks say what there is to say. What would
+ * end every job here is: Slurm then drains the node and queues the job anew. That is by the
+ * status of this process, which is the prolog's alone: Slurm does not look at what an optional
+ * plugin returns.
+ */
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
 	struct give_job job = { .gpu = counted_gpu() };
-	char *text = NULL, why[256];
+	char *text = NULL, why[1024];
 	struct words words;
+	int err;
 
 	(void)ac;
 	(void)av;
@@ -130,13 +134,16 @@ int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 		slurm_error("gpupart: Slurm does not tell whose job this is");
 		return 0;
 	}
-	if (words_read(text, &words, why, sizeof(why))) {
-		slurm_error("gpupart: job %u: --gpupart %s", job.job, why);
-		return 0;
-	}
 	job.words = &words;
 	job.asked = text;
-	give(&job);
+	if (words_read(text, &words, why, sizeof(why)))
+		err = give_nothing(&job, why, why, sizeof(why));
+	else
+		err = give(&job, why, sizeof(why));
+	if (err) {
+		slurm_error("gpupart: job %u: %s", job.job, why);
+		exit(EXIT_FAILURE);
+	}
 	return 0;
 }
 
@@ -146,6 +153,7 @@ static void wait_for(struct gpupart_grant *grant)
 	const struct timespec pause = { .tv_nsec = 20000000 };
 	struct give_job job = { .uid = grant->uid, .asked = grant->asked };
 	struct words words;
+	struct timespec now;
 	struct board board;
 	time_t end;
 	char why[512], asked[sizeof(grant->asked)];
@@ -158,11 +166,14 @@ static void wait_for(struct gpupart_grant *grant)
 	job.gpu = board.number;
 	job.words = &words;
 	job.asked = asked;
-	end = time(NULL) + words.wait;
-	while (words.wait && !give_is_given(grant) && time(NULL) <= end) {
+	/* Whoever sets the clock meanwhile. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = now.tv_sec + words.wait;
+	while (words.wait && !give_is_given(grant) && now.tv_sec <= end) {
 		nanosleep(&pause, NULL);
 		if (give_job(&job, grant, why, sizeof(why)))
 			break;
+		clock_gettime(CLOCK_MONOTONIC, &now);
 	}
 }
 
@@ -189,7 +200,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	if (give_find(job, &grant) || grant.uid != uid) {
 		if (asked)
 			refuse(job, "it was given no TPCs on this node: --gpupart is for a job, "
-				    "not for a step of it");
+				    "not for a step of it alone");
 		return 0;
 	}
 	if (!give_is_given(&grant))

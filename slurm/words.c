@@ -82,19 +82,38 @@ static int read_word(const char *word, struct words *words, char *why, size_t le
 	return -EINVAL;
 }
 
+/* Whether @text up to @word has one of the same name: of two it would be a guess. */
+static bool is_second(const char *text, const char *word)
+{
+	size_t name = strcspn(word, "=,");
+
+	for (; text < word; text += strcspn(text, ",") + 1)
+		if (strcspn(text, "=,") == name && !strncmp(text, word, name))
+			return true;
+	return false;
+}
+
 int words_read(const char *text, struct words *words, char *why, size_t len)
 {
-	char *copy = strdup(text ? text : ""), *rest = copy, *word;
-	int err = copy ? 0 : -ENOMEM;
+	char copy[WORDS_MAX], *rest = copy, *word;
+	int err = 0;
 
+	if (!text)
+		text = "";
 	memset(words, 0, sizeof(*words));
-	if (err)
-		snprintf(why, len, "no memory");
-	while (!err && (word = strsep(&rest, ",")))
+	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy)) {
+		snprintf(why, len, "'%.40s..': more than %d characters", text, WORDS_MAX - 1);
+		return -EINVAL;
+	}
+	while (!err && (word = strsep(&rest, ","))) {
 		err = read_word(word, words, why, len);
-	free(copy);
+		if (!err && is_second(text, text + (word - copy))) {
+			snprintf(why, len, "%s: is there twice", word);
+			err = -EINVAL;
+		}
+	}
 	if (err || words->tpcs)
 		return err;
-	snprintf(why, len, "'%.100s': how many TPCs? tpcs=N is needed", text ? text : "");
+	snprintf(why, len, "'%.100s': how many TPCs? tpcs=N is needed", text);
 	return -EINVAL;
 }

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* As long as what was asked for can be noted: gpupart.h, struct gpupart_grant. */
+#define WORDS_MAX 128
+
 struct words {
 	unsigned int tpcs;	/* that Slurm counts: 1 .. 256 */
 	bool gpcs;		/* whole GPCs alone */

@@ -45,14 +45,39 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
+/* The job that all of this was begun in, through runs inside runs; "" where none is named. */
+static void outermost_job(char *id)
+{
+	const char *named = getenv("GPUPART_JOB");
+	struct gpupart_job *list;
+	int room, nr, i;
+
+	snprintf(id, GPUPART_JOB_STRLEN, "%s", named ? named : "");
+	/* A node's own is in none. */
+	if (!*id || !strncmp(id, "0-", 2))
+		return;
+	room = gpupart_job_list(NULL, NULL, 0) + 16;
+	list = calloc(room, sizeof(*list));
+	nr = list ? gpupart_job_list(NULL, list, room) : 0;
+	/* No more steps than there are jobs: notes of the user's may lead round. */
+	for (int steps = 0; steps < nr && steps < room; steps++) {
+		for (i = 0; i < nr && i < room && strcmp(list[i].id, id); i++)
+			;
+		if (i == nr || i == room || !list[i].parent[0])
+			break;
+		snprintf(id, GPUPART_JOB_STRLEN, "%s", list[i].parent);
+	}
+	free(list);
+}
+
 /* How well a part fits what the environment says: 0 not this user's, more is better. */
-static int fits(const struct gpupart_grant *grant)
+static int fits(const struct gpupart_grant *grant, const char *job)
 {
 	const char *gpu = getenv("GPUPART_GPU"), *tenant = getenv("GPUPART_TENANT");
 
 	if (grant->uid != geteuid() || gpupart_tpcset_empty(&grant->set))
 		return 0;
-	return 1 + 2 * (gpu && !strcmp(gpu, grant->pci)) +
+	return 1 + 4 * !strcmp(job, grant->id) + 2 * (gpu && !strcmp(gpu, grant->pci)) +
 	       (tenant && !strcmp(tenant, grant->name));
 }
 
@@ -64,11 +89,14 @@ static bool given(struct gpupart_grant *grant)
 {
 	int nr = geteuid() ? gpupart_grant_list(NULL, NULL, 0) : 0, room = nr + 16, best = 0;
 	struct gpupart_grant *list = nr > 0 ? calloc(room, sizeof(*list)) : NULL;
+	char job[GPUPART_JOB_STRLEN];
 
 	nr = list ? gpupart_grant_list(NULL, list, room) : 0;
+	if (nr > 0)
+		outermost_job(job);
 	for (int i = 0; i < nr && i < room; i++)
-		if (fits(&list[i]) > best) {
-			best = fits(&list[i]);
+		if (fits(&list[i], job) > best) {
+			best = fits(&list[i], job);
 			*grant = list[i];
 		}
 	free(list);

@@ -21,6 +21,9 @@ has "$(conf --of plugstack -i sample:h200)" "gpupart_spank.so" "plugstack.conf n
 has "$(conf --of submit -i sample:h200)" "gpupart.submit(job_desc)" "job_submit.lua calls it"
 is "$(conf --json -i sample:h200-e | jq -c '[.schema, .node, .gres, .simulated, .gpus[0].nr_tpcs]')" \
 	'["gpupart/1","n7","gpu:h200:1,shard:66,tpcmem:144384",true,66]' "--json"
+for piece in cluster plugstack submit; do
+	is "$("$gpupart" slurm-conf --of $piece 2>&1)" "$(conf --of $piece -i sample:h200)" "--of $piece: also on a host without a GPU"
+done
 is "$(conf -i sample:h200 | grep -cE '^(#|--) (gres.conf|slurm.conf|gpupart-boards.lua|plugstack.conf|job_submit.lua)$')" 6 \
 	"all of it, under the files' names"
 

@@ -6,6 +6,7 @@
  * FILE is there.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ static int read_all(const char *path, char *text, size_t len)
 	FILE *file = fopen(path, "r");
 	size_t n = file ? fread(text, 1, len - 1, file) : 0;
 
+	if (!n)
+		fprintf(stderr, "job: %s: %s\n", path, file ? "empty" : strerror(errno));
 	if (file)
 		fclose(file);
 	text[n] = 0;
@@ -71,7 +74,7 @@ static void pass(double seconds, const char *file)
 	}
 }
 
-static void print(unsigned long mib)
+static int print(unsigned long mib)
 {
 	const char *between = "";
 
@@ -81,7 +84,10 @@ static void print(unsigned long mib)
 			between = ",";
 		}
 	printf(" %lu\n", mib);
-	fflush(stdout);
+	if (!fflush(stdout))
+		return 0;
+	fprintf(stderr, "job: stdout: %s\n", strerror(errno));
+	return 103;
 }
 
 int main(int argc, char **argv)
@@ -91,10 +97,14 @@ int main(int argc, char **argv)
 	unsigned long long out, memory;
 	static char ptx[1 << 16];
 
+	if (argc < 4) {
+		fprintf(stderr, "job: PTX MIB SECONDS are wanted\n");
+		return 2;
+	}
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!lib)
 		fprintf(stderr, "job: %s\n", dlerror());
-	if (argc < 4 || !lib || read_all(argv[1], ptx, sizeof(ptx)) ||
+	if (!lib || read_all(argv[1], ptx, sizeof(ptx)) ||
 	    CALL("cuInit", (unsigned int), (0)) ||
 	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
 	    CALL("cuModuleLoadData", (void **, const void *), (&module, ptx)) ||
@@ -111,6 +121,5 @@ int main(int argc, char **argv)
 	pass(strtod(argv[3], NULL), argc > 4 ? argv[4] : NULL);
 	if (launch(function, out))
 		return 102;
-	print(got);
-	return 0;
+	return print(got);
 }

@@ -107,6 +107,14 @@ until_true nothing_held
 ok $? "it holds nothing when it has ended"
 is "$(as games srun -w n1 sh -c 'echo "${GPUPART_SET-none}"' 2>/dev/null)" none "a job without the option has no set"
 
+# Another job of the same user, with a quota: it is that job's alone, in a run inside too.
+begin quota games -w n1 --gpupart tpcs=4,mem=1G
+until_true holds n1 1
+as games srun -w n1 --gpupart tpcs=4 sh -c "$job 2048 0; $gpupart run -t \$GPUPART_SET -- $job 2048 0" >"$tmp/out/free" 2>"$tmp/err"
+is "$(sed 's/.* //' "$tmp/out/free" | paste -sd' ')" "2048 2048" "beside a job with a quota, one of the same user without has none" ||
+	sed 's/^/# /' "$tmp/err"
+end quota
+
 as games srun -w n1 --gpupart tpcs=16,gpcs sh -c 'echo $GPUPART_SET' >"$tmp/out/gpcs" 2>/dev/null
 is "$(count "$(cat "$tmp/out/gpcs")")" 16 "whole GPCs: 16 TPCs"
 set_words=$("$gpupart" plan -i sample:h200-e --tenant a:min=16,max=16,gpcs --json | jq -r '.tenants[0].set.list // .tenants[0].set')
@@ -131,8 +139,14 @@ never tpcs=2,gpcs "has no GPC of fewer than 6 TPCs"
 never tpcs=0 "wants a number"
 never gpcs "how many TPCs"
 never tpcs=4,colour=red "colour=red"
-as games srun --gres=shard:4 true 2>"$tmp/err"
-has "$(cat "$tmp/err")" "asked for with --gpupart" "shards without --gpupart are refused"
+never tpcs=4,tpcs=8 "tpcs=8: is there twice"
+never "tpcs=8,mem=$(printf '%0130d' 1)G" "more than 127 characters"
+for gres in shard:4 shard tpcmem; do
+	as games srun --gres=$gres true 2>"$tmp/err"
+	has "$(cat "$tmp/err")" "asked for with --gpupart" "--gres=$gres without --gpupart is refused"
+done
+as games srun --gpupart tpcs=4 --exclusive true 2>"$tmp/err"
+has "$(cat "$tmp/err")" "--exclusive, which takes whole GPUs: take one" "an exclusive node and a part of its GPU are refused"
 as games srun --gpupart tpcs=4 --gres=gpu:1 true 2>"$tmp/err"
 has "$(cat "$tmp/err")" "take one" "so are they with a whole GPU"
 is "$(squeue -h | wc -l)" 0 "nothing of these waits"
@@ -145,6 +159,8 @@ until_true holds n1 2
 ok $? "jobs of two users on one GPU"
 one=$(spread_list "$(set_of n1 "$(id_of one)")") two=$(spread_list "$(set_of n1 "$(id_of two)")")
 is "$(printf '%s,%s' "$one" "$two" | tr , '\n' | sort | uniq -d | wc -l)" 0 "have no TPC in common"
+SQUEUE_PARTITION=none SQUEUE_USERS=root cluster_in n1 "$gpupart" slurm-node --check
+ok $? "what root's environment has squeue leave out is no job that ended"
 begin three news -w n1 --gpupart tpcs=10
 sleep 1.5
 is "$(squeue -h -n three -o '%T %r')" "PENDING Resources" "a third, for which TPCs are short, waits and says why"
@@ -268,7 +284,11 @@ begin waits games -w n1 --gpupart tpcs=8,gpcs,wait=60
 sleep 1
 is "$(squeue -h -n waits -o %T)" RUNNING "one that may wait waits on the node"
 end f1 f2 f3 f4 f5 f6 f7 f8 waits
-is "$(count "$(sed 's/ .*//' "$tmp/out/waits")")" 8 "and gets its GPC when one is free"
+# Which one that is, of 6 TPCs or of 8, is as they end.
+waits=$(sed 's/ .*//' "$tmp/out/waits")
+whole=$("$gpupart" topology -i sample:h200-e --json | jq -c --argjson s "[$waits]" \
+	'[.gpcs[].tpcs | select(any(.[]; IN($s[])))] | add | sort')
+is "[$waits]" "$whole" "and gets its GPC when one is free"
 
 # ------------------------------------------------------------------ several GPUs
 begin g1 games -w n2 --gpupart tpcs=40
@@ -284,6 +304,23 @@ end g1 g2 g3
 for name in g1 g2 g3; do
 	is "$(count "$(sed 's/ .*//' "$tmp/out/$name")")" 40 "$name is seen on 40"
 done
+
+# ------------------------------------------------------------------ a node that is broken
+# Else it would end job after job, as it is always free.
+cluster_in n2 sh -c 'mount -t tmpfs -o size=4k,mode=755 none /run/gpupart/jobs && head -c 8192 /dev/zero >/run/gpupart/jobs/fill' 2>/dev/null
+as games sbatch -W --requeue -w n2 --gpupart tpcs=5 -o "$tmp/out/full" --wrap 'echo $GPUPART_SET' >/dev/null 2>&1 &
+started+=($!)
+until_true sh -c 'sinfo -h -n n2 -N -o "%t %E" | grep -q "^drain Prolog error"'
+ok $? "where nothing can be noted the node is drained"
+has "$(cat "$cluster/n2.log")" "cannot be noted below /run/gpupart/jobs: No space left on device" "slurmd's log says why"
+cluster_in n2 umount /run/gpupart/jobs
+scontrol update nodename=n2 state=resume
+until_true sh -c 'squeue -h -o "%T %r" | grep -q "^PENDING launch failed requeued held"'
+id=$(squeue -h -o %A)
+scontrol release "$id"
+scontrol update jobid="$id" starttime=now
+end
+is "$(count "$(cat "$tmp/out/full")")" 5 "and the job runs when that is mended"
 
 # ------------------------------------------------------------------ kills and restarts
 begin k1 games -w n1 --gpupart tpcs=30

@@ -44,7 +44,8 @@ def submit(seed, nr, least, most, folder, program, ptx):
     script = os.path.join(folder, "script")
     with open(script, "w") as out:
         out.write('#!/bin/sh\necho "set $GPUPART_SET"\n')
-        out.write('echo "seen $(%s %s 64 $1)"\n' % (program, ptx))
+        out.write('seen=$(%s %s 64 $1)\nstatus=$?\n' % (program, ptx))
+        out.write('echo "seen $seen"\necho "end $status"\n')
     with open(os.path.join(folder, "jobs"), "a") as jobs:
         for _ in range(int(nr) // 5):
             words, tpcs, mib = shape(chance)
