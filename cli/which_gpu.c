@@ -16,11 +16,14 @@ static bool parse_address(const char *text, struct address *address)
 	int end = 0;
 
 	memset(address, 0, sizeof(*address));
-	if (sscanf(text, "%x:%x:%x.%x%n", &address->domain, &address->bus, &address->device,
+	/* No sign, and nothing beyond its room, which would be another GPU's. */
+	if (strspn(text, "0123456789abcdefABCDEF:.") != strlen(text))
+		return false;
+	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &address->domain, &address->bus, &address->device,
 		   &address->function, &end) == 4 && !text[end])
 		return true;
 	address->domain = 0;
-	return sscanf(text, "%x:%x.%x%n", &address->bus, &address->device, &address->function,
+	return sscanf(text, "%2x:%2x.%1x%n", &address->bus, &address->device, &address->function,
 		      &end) == 3 && !text[end];
 }
 
