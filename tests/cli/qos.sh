@@ -160,6 +160,9 @@ wait_rows "$name-b" 1
 wait_lines "$tmp/live.log" 8
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "run starts its programs"
 refused 125 "another gpupart qos runs on this GPU" qos run $e -f "$tmp/two.yaml"
+"$gpupart" qos run $e -f "$tmp/two.yaml" --dry-run --epochs 1 >"$tmp/dry" 2>&1
+is $? 0 "a dry run beside it is let by"
+has "$(cat "$tmp/dry")" " TPCs: " "and says what it would do"
 jq -s '[.[] | select(.event == "epoch").measured[].work_milli > 0] | any' "$tmp/live.log" >"$tmp/any"
 is "$(cat "$tmp/any")" true "their progress is read"
 is "$(jq -s '[.[] | .simulated] | all' "$tmp/live.log")" true "the log says simulated"
