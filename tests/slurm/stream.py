@@ -165,8 +165,9 @@ def report(folder, *watched):
         done, refused, len(held), wrong, len(bad), looks, left))
     turn, turns = between(folder)
     print("turns=%d turn_ms=%.0f" % (turns, turn))
-    compare("ran", jobs, turn, len(watched))
-    compare("held", jobs, 0, len(watched))
+    if jobs:
+        compare("ran", jobs, turn, len(watched))
+        compare("held", jobs, 0, len(watched))
 
 
 # TPCs in use from the first submission on, by when jobs ran or had their TPCs, and the packer's:

@@ -132,7 +132,7 @@ fi
 
 # ------------------------------------------------------------------ 100 among kills
 watch "$tmp/kills"
-python3 "$tmp/stream.py" submit 2 100 2 4 "$tmp/kills" "$tmp/slurm-job" "$tmp/probe.ptx"
+python3 "$tmp/stream.py" submit 2 100 3 6 "$tmp/kills" "$tmp/slurm-job" "$tmp/probe.ptx"
 ok $? "100 more"
 sleep 2
 for id in $(squeue -h -t R -o %A | head -n 4); do
@@ -143,6 +143,12 @@ sleep 1
 cluster_start_node n2
 for pid in $(pgrep slurmstepd | head -n 2); do
 	[ "$(readlink "/proc/$pid/ns/mnt")" = "$(readlink "/proc/$(cat "$cluster/n3.keeper")/ns/mnt")" ] && kill -KILL "$pid"
+done
+# What it has not saved it forgets: the jobs that wait, too.
+tries=0
+until [ "$cluster/state/job_state" -nt "$tmp/kills/jobs" ] || [ $tries -ge 150 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
 done
 kill -KILL "$(cat "$cluster/slurmctld.pid")"
 sleep 1
