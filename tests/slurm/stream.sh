@@ -40,8 +40,9 @@ numbers() {
 	scontrol -o show job | sed -n 's/^JobId=\([0-9]*\) ArrayJobId=\([0-9]*\) ArrayTaskId=\([0-9]*\) .*/\1 \2_\3/p' >"$1/numbers"
 }
 
-# Jobs without the option, one after the other on n1 for as long as the stream runs: what Slurm takes
-# in between. Each has a line in FOLDER/turns.
+# Jobs without the option, one after the other for as long as the stream runs, by a gres of n1: what Slurm
+# takes in between. They name no node, which would be kept from others for them.
+# Each has a line in FOLDER/turns.
 take_turns() {
 	cat >"$tmp/turn" <<'E'
 #!/bin/sh
@@ -49,7 +50,7 @@ from=$(date +%s%3N)
 sleep 0.5
 echo "$from $(date +%s%3N)"
 E
-	(cd "$tmp" && sbatch -Q -J turn --array=0-400 -w n1 --gres=turn:1 --open-mode=append -o "$1/turns" "$tmp/turn")
+	(cd "$tmp" && sbatch -Q -J turn --array=0-400 --gres=turn:1 --open-mode=append -o "$1/turns" "$tmp/turn")
 }
 
 # drain SECONDS wait|ask: until no job of the stream is left.
