@@ -324,7 +324,8 @@ static void index_part(FILE *file, json_t *report, bool earlier)
 	if (strcmp(text_of(report, "status"), "done"))
 		fprintf(file, "**%s**: %s\n", text_of(report, "status"), text_of(report, "why"));
 	json_array_foreach(json_object_get(report, "meaning"), i, words)
-		fprintf(file, "%s\n", json_string_value(words));
+		if (json_is_string(words))
+			fprintf(file, "%s\n", json_string_value(words));
 	if (nr)
 		fprintf(file, "\nHeld: %u of %u.\n", nr_ok, nr);
 	json_array_foreach(json_object_get(report, "charts"), i, words)

@@ -4,6 +4,7 @@
  * Must not know how a job gets its part.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,14 +159,34 @@ static void forget_squeue_variables(void)
 	}
 }
 
+/* A job's number a line, and nothing else: all of them, or false. */
+static bool read_jobs(FILE *file, struct running *running)
+{
+	unsigned int *more;
+	unsigned long job;
+	char line[64], *end;
+
+	while (fgets(line, sizeof(line), file)) {
+		errno = 0;
+		job = *line >= '0' && *line <= '9' ? strtoul(line, &end, 10) : 0;
+		if (!job || errno || job > UINT_MAX || strcmp(end + strspn(end, " "), "\n"))
+			return false;
+		more = realloc(running->jobs, (running->nr + 1) * sizeof(*more));
+		if (!more)
+			return false;
+		running->jobs = more;
+		running->jobs[running->nr++] = job;
+	}
+	return !ferror(file);
+}
+
 /* Jobs that Slurm has on this node, whether they run, start or end. */
 static int ask_slurm(const struct args *args, struct running *running)
 {
-	char name[256], command[320], line[64];
-	unsigned int *more;
+	char name[256], command[320];
 	const char *node;
-	bool whole = true;
 	FILE *pipe;
+	bool good;
 	int status;
 
 	take_slurmd();
@@ -185,18 +206,11 @@ static int ask_slurm(const struct args *args, struct running *running)
 		 "exec squeue -a -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
 	forget_squeue_variables();
 	pipe = popen(command, "re");
-	while (pipe && fgets(line, sizeof(line), pipe)) {
-		more = realloc(running->jobs, (running->nr + 1) * sizeof(*more));
-		whole &= more != NULL;
-		if (!more)
-			break;
-		running->jobs = more;
-		running->jobs[running->nr++] = strtoul(line, NULL, 10);
-	}
+	good = pipe && read_jobs(pipe, running);
 	status = pipe ? pclose(pipe) : -1;
-	if (!status && whole)
+	if (good && !status)
 		return -1;
-	/* Nothing is taken from anybody on no answer. */
+	/* Nothing is taken from anybody on no answer, nor on half of one. */
 	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);
 }
 
@@ -295,8 +309,8 @@ static json_t *json_held(const struct gpupart_grant *grant)
 	char list[GPUPART_TPCSET_STRLEN];
 
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
-	return json_pack("{s:o, s:i, s:o, s:o, s:i, s:I, s:o, s:o, s:b}",
-			 "job", out_json_text(grant->name), "uid", (int)grant->uid,
+	return json_pack("{s:o, s:I, s:o, s:o, s:i, s:I, s:o, s:o, s:b}",
+			 "job", out_json_text(grant->name), "uid", (json_int_t)grant->uid,
 			 "gpu", out_json_text(grant->pci), "list", out_json_text(list),
 			 "nr_tpcs", (int)gpupart_tpcset_count(&grant->set),
 			 "memory_bytes", (json_int_t)grant->memory,

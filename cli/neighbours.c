@@ -65,17 +65,6 @@ static const char *value_of(const char *environment, const char *name)
 	return "";
 }
 
-/* Who is asked for, and what is known of everybody. */
-struct neighbours {
-	const struct args *args;
-	const struct gpupart_topology *topo;
-	const char *pci;
-	struct gpupart_process *processes;
-	struct gpupart_job *jobs;
-	int nr_processes, nr_jobs;
-	unsigned int nr_too_long;	/* environments that were not read */
-};
-
 static bool is_ignored(const struct args *args, int pid, const char *name)
 {
 	return pid == getpid() || (args->ignored_pid && pid == args->ignored_pid) ||
@@ -100,77 +89,108 @@ static const char *words_now(const struct neighbours *n, const char *job, const 
 }
 
 /* The limit that process @pid will have, by its environment, when it uses the GPU. */
-static bool limit_to_be(struct neighbours *n, const char *pid, struct gpupart_tpcset *set)
+static void look_at_environment(const struct neighbours *n, const char *pid,
+				unsigned int *nr_too_long)
 {
 	const char *words, *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
-	char *environment = read_environment(pid, &n->nr_too_long);
-	bool found = false;
+	char *environment = read_environment(pid, nr_too_long);
+	struct neighbour found = { .pid = atoi(pid) };
 
 	if (!environment)
-		return false;
-	words = words_now(n, value_of(environment, "GPUPART_JOB"),
-			  value_of(environment, "GPUPART_SET"));
+		return;
+	found.name = value_of(environment, "GPUPART_NAME");
+	found.job = value_of(environment, "GPUPART_JOB");
+	words = words_now(n, found.job, value_of(environment, "GPUPART_SET"));
 	/* A simulated GPU is its captures: the same address may be another one. */
 	if (*words && !strcasecmp(value_of(environment, "GPUPART_GPU"), n->pci) &&
 	    (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
 	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
-	    !is_ignored(n->args, atoi(pid), value_of(environment, "GPUPART_NAME")))
-		found = !gpupart_set_parse(NULL, n->topo, words, set);
+	    !is_ignored(n->args, found.pid, found.name) &&
+	    !gpupart_set_parse(NULL, n->topo, words, &found.set))
+		n->found(n->user, &found);
 	free(environment);
-	return found;
 }
 
-/* The limit that a process shows. */
-static bool limit_shown(const struct neighbours *n, const struct gpupart_process *process,
-			struct gpupart_tpcset *set)
+bool neighbours_is_here(const struct neighbours *n, const char *pci, const char *source,
+			bool simulated)
 {
-	const char *source = gpupart_topology_info(n->topo)->source;
-
-	return *process->limit && !*process->problem && !strcasecmp(process->pci, n->pci) &&
-	       process->simulated == n->args->simulated &&
-	       (!process->simulated || !strcmp(process->source, source)) &&
-	       !is_ignored(n->args, process->pid, process->name) &&
-	       !gpupart_set_parse(NULL, n->topo, process->limit, set);
+	return !strcasecmp(pci, n->pci) && simulated == n->args->simulated &&
+	       (!simulated || !strcmp(source, gpupart_topology_info(n->topo)->source));
 }
 
-static void add(struct gpupart_tpcset *tpcs, const struct gpupart_tpcset *set,
-		const struct gpupart_tpcset *within)
+void neighbours_shown(const struct neighbours *n)
 {
-	if (!within || !gpupart_tpcset_equal(set, within))
-		*tpcs = gpupart_tpcset_or(tpcs, set);
+	for (int i = 0; i < n->nr_processes; i++) {
+		const struct gpupart_process *process = &n->processes[i];
+		struct neighbour found = {
+			.pid = process->pid, .name = process->name, .job = process->job,
+		};
+
+		if (*process->limit && !*process->problem &&
+		    neighbours_is_here(n, process->pci, process->source, process->simulated) &&
+		    !is_ignored(n->args, process->pid, process->name) &&
+		    !gpupart_set_parse(NULL, n->topo, process->limit, &found.set))
+			n->found(n->user, &found);
+	}
+}
+
+unsigned int neighbours_to_be(const struct neighbours *n)
+{
+	DIR *proc = opendir("/proc");
+	unsigned int nr_too_long = 0;
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc)))
+		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
+		    !shows_itself(n, atoi(entry->d_name)))
+			look_at_environment(n, entry->d_name, &nr_too_long);
+	if (proc)
+		closedir(proc);
+	return nr_too_long;
+}
+
+/* The TPCs of all of them, but for those that have just what is around us. */
+struct sum {
+	const struct gpupart_tpcset *within;
+	struct gpupart_tpcset tpcs;
+};
+
+static void add(void *user, const struct neighbour *found)
+{
+	struct sum *sum = user;
+
+	if (!sum->within || !gpupart_tpcset_equal(&found->set, sum->within))
+		sum->tpcs = gpupart_tpcset_or(&sum->tpcs, &found->set);
 }
 
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
 				      const struct gpupart_topology *topo, const char *pci,
 				      const struct gpupart_tpcset *within)
 {
-	struct neighbours n = { .args = args, .topo = topo, .pci = pci };
-	struct gpupart_tpcset tpcs = { 0 }, set;
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
+	struct sum sum = { .within = within };
+	struct neighbours n = {
+		.args = args, .topo = topo, .pci = pci, .found = add, .user = &sum,
+	};
+	struct gpupart_process *processes;
+	struct gpupart_job *jobs;
+	unsigned int nr_too_long;
 
-	n.nr_processes = shown_processes(gp, &n.processes);
-	n.nr_jobs = shown_jobs(gp, &n.jobs);
+	n.nr_processes = shown_processes(gp, &processes);
+	n.nr_jobs = shown_jobs(gp, &jobs);
+	n.processes = processes;
+	n.jobs = jobs;
 	if (n.nr_processes < 0)
 		cmd_note(args->cmd,
 			 "-n: other programs that run cannot be listed: their TPCs may be taken");
-	for (int i = 0; i < n.nr_processes; i++)
-		if (limit_shown(&n, &n.processes[i], &set))
-			add(&tpcs, &set, within);
-	while (proc && (entry = readdir(proc)))
-		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
-		    !shows_itself(&n, atoi(entry->d_name)) &&
-		    limit_to_be(&n, entry->d_name, &set))
-			add(&tpcs, &set, within);
-	if (proc)
-		closedir(proc);
-	if (n.nr_too_long)
+	neighbours_shown(&n);
+	nr_too_long = neighbours_to_be(&n);
+	if (nr_too_long)
 		cmd_note(args->cmd,
 			 "-n: the environments of %u processes are longer than %u KiB and were not read: whether those will be limited is not known",
-			 n.nr_too_long, MAX_ENVIRONMENT >> 10);
-	free(n.processes);
-	free(n.jobs);
-	return tpcs;
+			 nr_too_long, MAX_ENVIRONMENT >> 10);
+	free(processes);
+	free(jobs);
+	return sum.tpcs;
 }
 
 /*

@@ -118,6 +118,9 @@ void node_gpus_close(struct node_gpus *node)
 
 /* ------------------------------------------------------------------- the file */
 
+/* A GPU's row: number, address, key, simulated, memory, source. slurm/boards.c reads it, too. */
+#define ROW "%u %s %s %u %llu %s\n"
+
 static int write_file(const struct args *args, const char *path, const char *text)
 {
 	int err = whole_write(path, text);
@@ -145,9 +148,9 @@ int node_gpus_write(const struct args *args, struct gpupart *gp, const struct no
 	}
 	file = status < 0 ? open_memstream(&text, &len) : NULL;
 	for (unsigned int i = 0; file && i < node->nr; i++)
-		fprintf(file, "%u %s %s %d %llu %s\n", node->gpus[i].number, node->gpus[i].pci,
-			node->gpus[i].key, node->gpus[i].simulated,
-			(unsigned long long)node->gpus[i].memory, node->gpus[i].source);
+		fprintf(file, ROW, node->gpus[i].number, node->gpus[i].pci, node->gpus[i].key,
+			node->gpus[i].simulated, (unsigned long long)node->gpus[i].memory,
+			node->gpus[i].source);
 	if (file)
 		fclose(file);
 	if (status < 0)
@@ -162,12 +165,19 @@ static int read_row(const struct args *args, struct gpupart *gp, struct node_gpu
 {
 	struct node_gpu *gpu = &node->gpus[node->nr];
 	unsigned long long memory;
+	char path[64], again[1024];
 	unsigned int simulated;
-	char path[64];
+	bool good;
 
-	if (node->nr == NODE_GPUS_MAX ||
-	    sscanf(line, "%u %19s %19s %u %llu %511[^\n]", &gpu->number, gpu->pci, gpu->key,
-		   &simulated, &memory, gpu->source) != 6)
+	good = node->nr < NODE_GPUS_MAX &&
+	       sscanf(line, "%u %19s %19s %u %llu %511[^\n]", &gpu->number, gpu->pci, gpu->key,
+		      &simulated, &memory, gpu->source) == 6 && simulated <= 1 &&
+	       strspn(gpu->key, "0123456789abcdef") == strlen(gpu->key);
+	/* A number with a sign, or beyond its room, would not be written so. */
+	if (good)
+		snprintf(again, sizeof(again), ROW, gpu->number, gpu->pci, gpu->key, simulated,
+			 memory, gpu->source);
+	if (!good || strcmp(line, again))
 		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPUS_FILE
 				": row %u is none of ours: run 'gpupart slurm-node' anew",
 				node->nr + 1);

@@ -139,6 +139,8 @@ static int read_root(const struct args *args, const char *words, json_t *root,
 	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
 		return refuse(args, words, "topology_hash is not 16 hexadecimal digits",
 			      hash ? hash : "it is not there");
+	if (pci && strlen(pci) >= sizeof(file->pci))
+		return refuse(args, words, "no address of a GPU", pci);
 	file->topology_hash = strtoull(hash, NULL, 16);
 	snprintf(file->pci, sizeof(file->pci), "%s", pci ? pci : "");
 	return read_tenants(args, words, json_object_get(root, "tenants"), file);
@@ -153,7 +155,8 @@ static int read_file(const struct args *args, const char *words, const char *pat
 	int status;
 
 	memset(file, 0, sizeof(*file));
-	root = strcmp(path, "-") ? json_load_file(path, 0, &error) : json_loadf(stdin, 0, &error);
+	root = strcmp(path, "-") ? json_load_file(path, JSON_REJECT_DUPLICATES, &error) :
+				   json_loadf(stdin, JSON_REJECT_DUPLICATES, &error);
 	if (!root && error.line < 1)
 		return refuse(args, words, error.text, NULL);
 	if (!root)

@@ -14,6 +14,7 @@
 #include "yaml.h"
 
 #define QOS_MOST_PHASES	64
+#define QOS_MOST_OTHERS	64	/* programs that are no tenants; of more the last is their sum */
 
 /* Which progress of a program counts. */
 enum qos_signal {
@@ -86,6 +87,18 @@ struct qos_gpu_sum {
 	unsigned int nr_power, nr_sm, nr_memory;
 };
 
+/* A program that is no tenant, and the TPCs that it has. */
+struct qos_other {
+	char name[64];		/* or "" */
+	int pid;		/* 0: of none that is seen here */
+	struct gpupart_tpcset set;
+};
+
+struct qos_others {
+	unsigned int nr;
+	struct qos_other list[QOS_MOST_OTHERS];
+};
+
 /* What came of a tenant, of all epochs. */
 struct qos_sum {
 	unsigned int heard, met;	/* epochs */
@@ -111,10 +124,14 @@ struct qos_session {
 	struct qos_epoch *epochs;	/* those that ended, or NULL */
 	unsigned int nr_epochs, nr_changed, room;
 	struct qos_sum sums[QOS_MAX_TENANTS];
+	struct qos_others others;
+	bool others_changed;		/* before this step */
 	struct nvml_state state;	/* of the GPU, looked at in this epoch; -1: not */
 	struct qos_gpu_sum gpu_sum;
 };
 
+/* What @session->others are, for the policy: from the next epoch's end on, or its begin. */
+void qos_session_hold(struct qos_session *session);
 /* Makes the policy. -1 to go on, or a status with the line written. */
 int qos_session_begin(struct qos_session *session, const char *cmd);
 /* The first line of its log, where it has one. */
@@ -134,13 +151,13 @@ json_t *qos_log_step(const struct qos_session *session, uint64_t time_ns, bool s
 int qos_log_write(FILE *file, const json_t *line);
 
 /*
- * What a line says, back: false with a sentence in @why of QOS_WORDS bytes: it is none of a
- * log's. @setup's tenants point nowhere else.
+ * What a line says, back, into @session what is not of tenants: false with a sentence in @why
+ * of QOS_WORDS bytes: it is none of a log's. @setup's tenants point nowhere else.
  */
 bool qos_log_read_begin(const json_t *line, struct qos_setup *setup, struct qos_session *session,
 			char *why);
-bool qos_log_read_step(const json_t *line, const struct qos_setup *setup, uint64_t *time_ns,
-		       struct qos_measured *measured, struct nvml_state *state, char *why);
+bool qos_log_read_step(const json_t *line, struct qos_session *session, uint64_t *time_ns,
+		       struct qos_measured *measured, char *why);
 /* Where two lines differ, as "decision.tenants[0].set", and both values; "" they do not. */
 void qos_log_difference(const json_t *logged, const json_t *now, char *text, size_t len);
 

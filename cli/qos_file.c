@@ -208,6 +208,19 @@ static bool name_good(const char *name)
 	return *name && *name != '-' && strlen(name) < 64 && strspn(name, letters) == strlen(name);
 }
 
+/* What a stream did is one tenant's. */
+static void check_stream(const struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *key)
+{
+	unsigned int last = setup->nr - 1;
+
+	for (unsigned int i = 0; i < last; i++)
+		if (!strcmp(setup->specs[i].stream, setup->specs[last].stream))
+			yaml_fail(yaml, key,
+				  "%s: its stream '%s' is that of %s: one stream cannot be two tenants",
+				  setup->tenants[last].name, setup->specs[last].stream,
+				  setup->tenants[i].name);
+}
+
 static void take_tenant(struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *key,
 			const yaml_node_t *node, enum qos_file kind)
 {
@@ -243,8 +256,11 @@ static void take_tenant(struct qos_setup *setup, struct yaml *yaml, const yaml_n
 		take_name(yaml, node, "stream", spec->stream);
 	else
 		take_whom(yaml, node, name, spec);
-	if (scenario && !*spec->stream && !yaml->failed)
+	if (!scenario || yaml->failed)
+		return;
+	if (!*spec->stream)
 		strcpy(spec->stream, name);
+	check_stream(setup, yaml, key);
 }
 
 static void take_tenants(struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *map,
@@ -340,6 +356,8 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 	};
 	uint64_t least = scenario ? 1000 : 10000000, most = scenario ? 1000000000 : 60000000000;
 
+	/* What a shell in a program makes of "$PORT" is the shell's. */
+	yaml->verbatim = !scenario;
 	*setup = (struct qos_setup){
 		.path = yaml->path, .epoch_ns = scenario ? 1000000 : 200000000,
 	};

@@ -25,6 +25,7 @@
 
 #define LOOK_NS		1000000000ull	/* processes that begin are found so much later */
 #define LOOK_SOON_NS	50000000ull	/* .. of a tenant that has none */
+#define SAID_NS		60000000000ull	/* who sets it all the time is told of once a minute */
 
 uint64_t live_now_ns(void)
 {
@@ -42,8 +43,7 @@ static void drop_member(struct live_tenant *t, unsigned int m)
 	t->members[m] = t->members[--t->nr_members];
 }
 
-/* Whether job @id is @around, or was begun in it. */
-static bool is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
+bool live_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
 {
 	for (int steps = 0; *id && steps <= nr; steps++) {
 		const char *parent = "";
@@ -79,6 +79,16 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 		gpupart_remote_progress(live->gp, m->remote, &m->last);
 }
 
+/* Its job's set, which processes that come will have. */
+static void look_at_note(struct live_tenant *t, const struct gpupart_job *job)
+{
+	if (*t->note && strcmp(t->note, job->limit)) {
+		t->changed = true;
+		gpupart_tpcset_parse_list(NULL, job->limit, &t->found);
+	}
+	snprintf(t->note, sizeof(t->note), "%s", job->limit);
+}
+
 static void find_members(struct live *live, struct live_tenant *t,
 			 const struct gpupart_process *processes, int nr_processes,
 			 const struct gpupart_job *jobs, int nr_jobs)
@@ -89,14 +99,17 @@ static void find_members(struct live *live, struct live_tenant *t,
 	for (i = 0; i < nr_jobs; i++) {
 		if (!*t->job && t->child && jobs[i].pid == t->child)
 			snprintf(t->job, sizeof(t->job), "%s", jobs[i].id);
-		job_lives |= *t->job && !strcmp(jobs[i].id, t->job);
+		if (!*t->job || strcmp(jobs[i].id, t->job))
+			continue;
+		job_lives = true;
+		look_at_note(t, &jobs[i]);
 	}
 	for (unsigned int m = 0; m < t->nr_members; m++)
 		t->members[m].seen = false;
 	for (i = 0; i < nr_processes; i++)
 		if (processes[i].pid && processes[i].uid == geteuid() &&
 		    (t->pid ? processes[i].pid == t->pid :
-			      *t->job && is_inside(jobs, nr_jobs, processes[i].job, t->job)))
+			      *t->job && live_is_inside(jobs, nr_jobs, processes[i].job, t->job)))
 			take_member(live, t, &processes[i]);
 	for (unsigned int m = t->nr_members; m-- > 0; )
 		if (!t->members[m].seen)
@@ -125,6 +138,8 @@ void live_find(struct live *live, bool now)
 
 	for (unsigned int i = 0; nr_processes >= 0 && nr_jobs >= 0 && i < live->nr; i++)
 		find_members(live, &live->tenants[i], processes, nr_processes, jobs, nr_jobs);
+	if (nr_processes >= 0 && nr_jobs >= 0)
+		live_find_others(live, processes, nr_processes, jobs, nr_jobs);
 	free(processes);
 	free(jobs);
 }
@@ -235,6 +250,52 @@ bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns)
 
 /* ---------------------------------------------------------------------------- sets */
 
+/* What each of its processes has is what the next look has to find. */
+static void note_given(struct live *live, struct live_tenant *t)
+{
+	t->changed = false;
+	t->note[0] = 0;
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		if (gpupart_remote_get(live->gp, t->members[m].remote, &t->members[m].given))
+			t->members[m].given = (struct gpupart_tpcset){ 0 };
+}
+
+static void say_changed(struct live *live, struct live_tenant *t)
+{
+	char list[GPUPART_TPCSET_STRLEN];
+	uint64_t now = live_now_ns();
+
+	if (t->said_ns && now - t->said_ns < SAID_NS)
+		return;
+	t->said_ns = now;
+	gpupart_tpcset_format_list(&t->found, list, sizeof(list));
+	cmd_note(live->cmd,
+		 "%s: somebody else set its TPCs to %.300s: the epoch does not count, and it is given its own again",
+		 t->name, *list ? list : "none");
+}
+
+bool live_is_changed(struct live *live, unsigned int i)
+{
+	struct live_tenant *t = &live->tenants[i];
+	struct gpupart_tpcset now;
+
+	for (unsigned int m = 0; m < t->nr_members; m++) {
+		struct gpupart_tpcset *given = &t->members[m].given;
+
+		if (gpupart_remote_get(live->gp, t->members[m].remote, &now))
+			continue;
+		if (gpupart_tpcset_empty(given)) {
+			*given = now;
+		} else if (!gpupart_tpcset_equal(given, &now)) {
+			t->changed = true;
+			t->found = now;
+		}
+	}
+	if (t->changed && !t->gone)
+		say_changed(live, t);
+	return t->changed && !t->gone;
+}
+
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set)
 {
 	struct live_tenant *t = &live->tenants[i];
@@ -251,6 +312,7 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 		if (err && err != -ESRCH)
 			failed = err;
 	}
+	note_given(live, t);
 	return failed == -ESRCH ? 0 : failed;
 }
 
@@ -264,7 +326,9 @@ static bool read_milli(const char *text, uint64_t *milli)
 
 	errno = 0;
 	value = strtod(text, &end);
-	if (end == text || *end || errno || !(value >= 0 && value < 1e15))
+	/* strtod() knows 0x10 as well, and words. */
+	if (strspn(text, "0123456789.eE+-") != strlen(text) || end == text || *end || errno ||
+	    !(value >= 0 && value < 1e15))
 		return false;
 	*milli = value * 1000 + 0.5;
 	return true;
@@ -324,9 +388,15 @@ void live_listen(struct live *live)
 
 	/* So many at a time: who floods it must not stop us. */
 	for (int i = 0; live->socket >= 0 && i < 10000; i++) {
-		len = recv(live->socket, line, sizeof(line) - 1, MSG_DONTWAIT);
+		len = recv(live->socket, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_TRUNC);
 		if (len < 0)
 			return;
+		/* Of a number that was cut nobody knows what it was. */
+		if ((size_t)len >= sizeof(line)) {
+			line[sizeof(line) - 1] = 0;
+			pass_over(live, line);
+			continue;
+		}
 		line[len] = 0;
 		for (char *rest = line, *one; (one = strsep(&rest, "\n")); ) {
 			snprintf(copy, sizeof(copy), "%s", one);

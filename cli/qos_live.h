@@ -16,6 +16,7 @@ struct live_member {
 	int pid;
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
+	struct gpupart_tpcset given;	/* its set, when it was given or seen first; or empty */
 	bool seen;			/* it is still listed */
 };
 
@@ -30,6 +31,10 @@ struct live_tenant {
 	char within[GPUPART_JOB_STRLEN];	/* of an adopted one: its job, or that of its pid */
 	struct live_member *members;
 	unsigned int nr_members;
+	char note[GPUPART_TPCSET_STRLEN];	/* its job's set, as it was given; or "" */
+	bool changed;			/* somebody else set another one */
+	struct gpupart_tpcset found;	/* .. this one */
+	uint64_t said_ns;		/* when that was said last */
 	/* Since the last take. */
 	uint64_t told_milli, units, launches;
 	uint64_t latencies[GPUPART_NR_LATENCIES];
@@ -49,12 +54,34 @@ struct live {
 	int socket;			/* lines of programs that do not use the library; -1 none */
 	char socket_path[108];
 	bool passed_over;		/* a line on it was, and that was said */
+	/* For programs that are no tenants: qos_others.c. */
+	const struct args *args;
+	const struct gpupart_topology *topo;
+	bool has_around, told_everywhere;
+	struct gpupart_tpcset around;	/* that this command itself runs in */
+	struct qos_others others, to_be;	/* all of them; those known by their environment */
+	bool others_changed;		/* since the caller looked at it last */
+	uint64_t next_environments_ns;
 };
 
 uint64_t live_now_ns(void);
 
 /* Looks who belongs to each tenant now, and who is gone: once a second, or where it has to. */
 void live_find(struct live *live, bool now);
+
+/* Whether job @id is @around, or was begun in it. */
+bool live_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
+
+/*
+ * Who has TPCs and is no tenant, into live->others: from lists that were made already. Costs
+ * little but now and then, when the environments of all processes are read.
+ */
+void live_find_others(struct live *live, const struct gpupart_process *processes,
+		      int nr_processes, const struct gpupart_job *jobs, int nr_jobs);
+/* The same before anything runs. */
+void live_look_around(struct live *live);
+/* A line: @what, and who has which TPCs. */
+void live_tell_others(const struct live *live, const char *what);
 
 /* Takes what came to the socket. */
 void live_listen(struct live *live);
@@ -74,6 +101,9 @@ void live_forget(struct live *live);
  * since, or @drain_ns have passed.
  */
 bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns);
+
+/* Whether somebody else has set another set than tenant @i was given; said, not too often. */
+bool live_is_changed(struct live *live, unsigned int i);
 
 /* Gives tenant @i a set: 0, or -errno with a sentence in gpupart_error(). */
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);

@@ -64,6 +64,18 @@ static json_t *decision_json(const struct qos_setup *setup, const struct qos_dec
 			 "tenants", tenants);
 }
 
+/* Programs that are no tenants, where that is news. */
+static json_t *others_json(const struct qos_others *others)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < others->nr; i++)
+		json_array_append_new(list, json_pack(
+			"{s:s, s:i, s:o}", "name", others->list[i].name, "pid",
+			others->list[i].pid, "set", set_json(&others->list[i].set)));
+	return list;
+}
+
 static json_t *tenants_json(const struct qos_setup *setup)
 {
 	json_t *tenants = json_array();
@@ -110,6 +122,8 @@ json_t *qos_log_begin(const struct qos_session *session)
 		"{s:o, s:o}", "gpc", places_json(board->gpc, board->nr_tpcs), "ugpu",
 		places_json(board->ugpu, board->nr_tpcs)));
 	json_object_set_new(line, "tenants", tenants_json(setup));
+	if (session->others.nr)
+		json_object_set_new(line, "others", others_json(&session->others));
 	json_object_set_new(line, "decision", decision_json(setup, &session->now));
 	return line;
 }
@@ -122,16 +136,21 @@ json_t *qos_log_step(const struct qos_session *session, uint64_t time_ns, bool s
 
 	for (unsigned int i = 0; i < session->setup->nr; i++) {
 		const struct qos_measured *m = &measured[i];
-
-		json_array_append_new(list, json_pack(
+		json_t *tenant = json_pack(
 			"{s:s, s:b, s:b, s:b, s:I, s:I, s:I, s:I}",
 			"name", session->setup->tenants[i].name, "valid", m->valid,
 			"gone", m->gone, "drained", m->drained, "ns", (json_int_t)m->ns,
 			"work_milli", (json_int_t)m->work, "requests", (json_int_t)m->nr,
-			"latency_ns", (json_int_t)m->latency_ns));
+			"latency_ns", (json_int_t)m->latency_ns);
+
+		if (m->disturbed)
+			json_object_set_new(tenant, "disturbed", json_true());
+		json_array_append_new(list, tenant);
 	}
 	json_object_set_new(line, "time_ns", json_integer(time_ns));
 	json_object_set_new(line, "measured", list);
+	if (session->others_changed)
+		json_object_set_new(line, "others", others_json(&session->others));
 	for (unsigned int i = 0; i < NR_STATES; i++)
 		if (*state_value(&state, i) >= 0)
 			json_object_set_new(line, state_keys[i],
@@ -247,11 +266,49 @@ static const char *signal_of(unsigned int i)
 	return signal_name(i);
 }
 
-static void read_tenant(struct reader *r, const json_t *object, struct qos_tenant *t,
-			struct qos_spec *spec)
+static void get_set(struct reader *r, const json_t *object, const char *key,
+		    struct gpupart_tpcset *set)
 {
 	char list[GPUPART_TPCSET_STRLEN];
 
+	get_text(r, object, key, list, sizeof(list));
+	if (!*list || !gpupart_tpcset_parse_list(NULL, list, set))
+		return;
+	if (!r->bad)
+		snprintf(r->why, QOS_WORDS, "%s is '%.100s'", key, list);
+	r->bad = true;
+}
+
+/* Where there are some, or they changed; whether it is there. */
+static bool get_others(struct reader *r, const json_t *line, struct qos_others *others)
+{
+	const json_t *list;
+	size_t nr;
+
+	if (!json_object_get(line, "others"))
+		return false;
+	list = get(r, line, "others", JSON_ARRAY);
+	nr = list ? json_array_size(list) : 0;
+	if (nr > QOS_MOST_OTHERS) {
+		if (!r->bad)
+			snprintf(r->why, QOS_WORDS, "others are %zu", nr);
+		r->bad = true;
+		nr = 0;
+	}
+	*others = (struct qos_others){ .nr = nr };
+	for (size_t i = 0; i < nr && !r->bad; i++) {
+		const json_t *other = json_array_get(list, i);
+
+		get_text(r, other, "name", others->list[i].name, sizeof(others->list[i].name));
+		others->list[i].pid = get_number(r, other, "pid", INT_MAX);
+		get_set(r, other, "set", &others->list[i].set);
+	}
+	return true;
+}
+
+static void read_tenant(struct reader *r, const json_t *object, struct qos_tenant *t,
+			struct qos_spec *spec)
+{
 	*t = (struct qos_tenant){ 0 };
 	*spec = (struct qos_spec){ 0 };
 	get_text(r, object, "name", t->name, sizeof(t->name));
@@ -265,12 +322,7 @@ static void read_tenant(struct reader *r, const json_t *object, struct qos_tenan
 	t->weight = get_number(r, object, "weight", 1000);
 	t->floor = get_number(r, object, "floor", GPUPART_MAX_TPCS);
 	t->ceiling = get_number(r, object, "ceiling", GPUPART_MAX_TPCS);
-	get_text(r, object, "adopted", list, sizeof(list));
-	if (*list && gpupart_tpcset_parse_list(NULL, list, &t->adopted)) {
-		if (!r->bad)
-			snprintf(r->why, QOS_WORDS, "adopted is '%.100s'", list);
-		r->bad = true;
-	}
+	get_set(r, object, "adopted", &t->adopted);
 }
 
 static bool read_kind(struct reader *r, const json_t *line, const char *event)
@@ -329,12 +381,21 @@ bool qos_log_read_begin(const json_t *line, struct qos_setup *setup, struct qos_
 	for (unsigned int i = 0; i < setup->nr && !r.bad; i++)
 		read_tenant(&r, json_array_get(tenants, i), &setup->tenants[i],
 			    &setup->specs[i]);
+	get_others(&r, line, &session->others);
+	qos_session_hold(session);
 	return !r.bad;
 }
 
-bool qos_log_read_step(const json_t *line, const struct qos_setup *setup, uint64_t *time_ns,
-		       struct qos_measured *measured, struct nvml_state *state, char *why)
+static bool is_disturbed(struct reader *r, const json_t *measured)
 {
+	return json_object_get(measured, "disturbed") && get_bool(r, measured, "disturbed");
+}
+
+bool qos_log_read_step(const json_t *line, struct qos_session *session, uint64_t *time_ns,
+		       struct qos_measured *measured, char *why)
+{
+	const struct qos_setup *setup = session->setup;
+	struct nvml_state *state = &session->state;
 	struct reader r = { .why = why };
 	const json_t *list;
 	char name[64];
@@ -345,6 +406,7 @@ bool qos_log_read_step(const json_t *line, const struct qos_setup *setup, uint64
 	for (unsigned int i = 0; i < NR_STATES; i++)
 		*state_value(state, i) = json_object_get(line, state_keys[i]) ?
 					 (int)get_number(&r, line, state_keys[i], INT_MAX) : -1;
+	session->others_changed = get_others(&r, line, &session->others);
 	list = get(&r, line, "measured", JSON_ARRAY);
 	get(&r, line, "decision", JSON_OBJECT);
 	if (!r.bad && json_array_size(list) != setup->nr) {
@@ -363,7 +425,7 @@ bool qos_log_read_step(const json_t *line, const struct qos_setup *setup, uint64
 		}
 		measured[i] = (struct qos_measured){
 			.valid = get_bool(&r, m, "valid"), .gone = get_bool(&r, m, "gone"),
-			.drained = get_bool(&r, m, "drained"),
+			.drained = get_bool(&r, m, "drained"), .disturbed = is_disturbed(&r, m),
 			.ns = get_number(&r, m, "ns", INT64_MAX),
 			.work = get_number(&r, m, "work_milli", INT64_MAX),
 			.nr = get_number(&r, m, "requests", INT64_MAX),

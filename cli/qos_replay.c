@@ -113,8 +113,10 @@ static int replay_step(struct replay *r, const json_t *line)
 	uint64_t time_ns;
 	int status;
 
-	if (!qos_log_read_step(line, &r->setup, &time_ns, measured, &r->session.state, why))
+	if (!qos_log_read_step(line, &r->session, &time_ns, measured, why))
 		return bad_line(r, EXIT_USAGE, "%s", why);
+	if (r->session.others_changed)
+		qos_session_hold(&r->session);
 	status = qos_session_step(&r->session, r->args->cmd, time_ns, measured);
 	if (status < 0)
 		status = compare(r, line, qos_log_step(&r->session, time_ns, swap, measured));

@@ -332,7 +332,8 @@ static void carry_out(struct control *c)
 	const struct qos_decision *now = &c->session.now;
 
 	for (unsigned int i = 0; i < c->setup.nr && !c->options->dry_run; i++)
-		if (now->tenants[i].changed && live_set(&c->live, i, &now->tenants[i].set))
+		if ((now->tenants[i].changed || c->live.tenants[i].changed) &&
+		    live_set(&c->live, i, &now->tenants[i].set))
 			cmd_note(c->args->cmd, "%s: %s", c->setup.tenants[i].name,
 				 gpupart_error(c->gp));
 }
@@ -359,6 +360,7 @@ static int step(struct control *c, const struct qos_measured *measured)
 				      measured);
 
 	c->session.state = (struct nvml_state){ -1, -1, -1 };
+	c->session.others_changed = false;
 	carry_out(c);
 	show(c);
 	return status;
@@ -402,6 +404,18 @@ static void look_at_gpu(struct control *c, uint64_t now)
 		c->next_look_ns = UINT64_MAX;
 }
 
+/* Programs that are no tenants came, went, or have other TPCs. */
+static void take_others(struct control *c)
+{
+	if (!c->live.others_changed)
+		return;
+	c->live.others_changed = false;
+	c->session.others = c->live.others;
+	c->session.others_changed = true;
+	qos_session_hold(&c->session);
+	live_tell_others(&c->live, "TPCs of programs that are no tenants, and left out, are now:");
+}
+
 static int epoch(struct control *c)
 {
 	struct qos_measured measured[QOS_MAX_TENANTS];
@@ -414,9 +428,12 @@ static int epoch(struct control *c)
 	live_read(&c->live);
 	live_find(&c->live, false);
 	now = live_now_ns();
-	for (unsigned int i = 0; i < c->setup.nr; i++)
+	for (unsigned int i = 0; i < c->setup.nr; i++) {
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  now - c->epoch_began_ns, &measured[i]);
+		measured[i].disturbed = !c->options->dry_run && live_is_changed(&c->live, i);
+	}
+	take_others(c);
 	c->epoch_began_ns = now;
 	look_at_gpu(c, now);
 	return step(c, measured);
@@ -460,6 +477,8 @@ static int prepare_tenants(struct control *c)
 {
 	c->live.gp = c->gp;
 	c->live.cmd = c->args->cmd;
+	c->live.args = c->args;
+	c->live.topo = c->topo;
 	c->live.nr = c->setup.nr;
 	c->live.socket = -1;
 	for (unsigned int i = 0; i < c->setup.nr; i++) {
@@ -633,6 +652,15 @@ static int run_tenants(struct control *c)
 	return c->ended_by ? 128 + c->ended_by : first_status(c);
 }
 
+/* What others have is left out from the begin. */
+static void look_around(struct control *c)
+{
+	live_look_around(&c->live);
+	take_others(c);
+	/* The first line of the log has them all. */
+	c->session.others_changed = false;
+}
+
 int qos_run(const struct args *args, const struct qos_options *options)
 {
 	struct control *c = calloc(1, sizeof(*c));
@@ -643,13 +671,15 @@ int qos_run(const struct args *args, const struct qos_options *options)
 	c->args = args;
 	c->options = options;
 	status = control_open(c, QOS_FILE_PROGRAMS);
-	if (status < 0)
+	/* A dry run changes nobody's set: it may be while another runs. */
+	if (status < 0 && !options->dry_run)
 		status = take_lock(c);
 	if (status < 0)
 		status = adopt(c);
 	if (status < 0) {
 		if (!options->dry_run)
 			live_open_socket(&c->live);
+		look_around(c);
 		status = run_tenants(c);
 	}
 	control_close(c);
@@ -804,6 +834,10 @@ int qos_calibrate(const struct args *args, const struct qos_options *options)
 		status = take_lock(c);
 	if (status < 0) {
 		live_open_socket(&c->live);
+		live_look_around(&c->live);
+		if (c->live.others.nr)
+			live_tell_others(&c->live,
+					 "speeds alone are measured beside programs that have TPCs:");
 		status = calibrate_all(c, seconds);
 	}
 	control_close(c);

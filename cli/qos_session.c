@@ -34,6 +34,18 @@ static void count(struct qos_session *s)
 		s->counts[i] = s->now.tenants[i].nr_tpcs;
 }
 
+void qos_session_hold(struct qos_session *s)
+{
+	struct gpupart_tpcset held = { 0 };
+
+	for (unsigned int i = 0; i < s->others.nr; i++)
+		held = gpupart_tpcset_or(&held, &s->others.list[i].set);
+	if (s->policy)
+		qos_policy_hold(s->policy, &held);
+	else
+		s->board.held = held;
+}
+
 int qos_session_begin(struct qos_session *s, const char *cmd)
 {
 	const struct qos_setup *setup = s->setup;

@@ -89,6 +89,27 @@ static void tenant_row(struct out *out, const struct qos_session *s, unsigned in
 		v->nr_tpcs, sum->least, sum->most, qos_class_name(v->class), list);
 }
 
+static void show_held(struct out *out, const struct qos_session *s)
+{
+	unsigned int held = gpupart_tpcset_count(&s->now.held);
+	char list[GPUPART_TPCSET_STRLEN];
+
+	if (!held)
+		return;
+	gpupart_tpcset_format_list(&s->now.held, list, sizeof(list));
+	fprintf(out->file, "of others: %u TPC%s: %s\n", held, held == 1 ? "" : "s", list);
+}
+
+/* What stands in nobody's set or count. */
+static void show_troubles(struct out *out, const struct qos_session *s)
+{
+	for (unsigned int i = 0; i < s->setup->nr; i++)
+		if (s->now.tenants[i].state == QOS_STUCK ||
+		    s->now.tenants[i].state == QOS_DISTURBED)
+			fprintf(out->file, "%s: %s\n", s->setup->tenants[i].name,
+				s->now.tenants[i].why);
+}
+
 static void show_gpu(struct out *out, const struct qos_gpu_sum *sum)
 {
 	const char *between = "of the GPU, mean: ";
@@ -125,7 +146,9 @@ void qos_text(struct out *out, const struct qos_session *s)
 	gpupart_tpcset_format_list(&s->now.reserved, list, sizeof(list));
 	fprintf(out->file, "reserved: %u TPC%s%s%s\n", reserved, reserved == 1 ? "" : "s",
 		reserved ? ": " : "", list);
+	show_held(out, s);
 	show_gpu(out, &s->gpu_sum);
+	show_troubles(out, s);
 	if (*s->now.words)
 		out_wrap(out, 0, "", s->now.words);
 }
@@ -154,6 +177,7 @@ json_t *qos_json(const struct qos_session *s, const char *command)
 {
 	json_t *root = out_json_new(command, s->simulated), *tenants = json_array();
 	char set[GPUPART_TPCSET_STRLEN], reserved[GPUPART_TPCSET_STRLEN];
+	char held[GPUPART_TPCSET_STRLEN];
 
 	for (unsigned int i = 0; i < s->setup->nr; i++) {
 		const struct qos_tenant *t = &s->setup->tenants[i];
@@ -184,6 +208,8 @@ json_t *qos_json(const struct qos_session *s, const char *command)
 	json_object_set_new(root, "mean_memory_mhz",
 			    mean_json(s->gpu_sum.memory_mhz, s->gpu_sum.nr_memory));
 	json_object_set_new(root, "reserved", json_string(reserved));
+	gpupart_tpcset_format_list(&s->now.held, held, sizeof(held));
+	json_object_set_new(root, "held", json_string(held));
 	json_object_set_new(root, "words", json_string(s->now.words));
 	return root;
 }

@@ -11,17 +11,33 @@ struct address {
 	unsigned int domain, bus, device, function;
 };
 
+static bool take_hex(const char **text, size_t most, unsigned int *value)
+{
+	size_t digits = strspn(*text, "0123456789abcdefABCDEF");
+
+	if (!digits || digits > most)
+		return false;
+	*value = strtoul(*text, NULL, 16);
+	*text += digits;
+	return true;
+}
+
+/* [DOMAIN:]BUS:DEVICE[.FUNCTION], as 'gpupart topology --gpu' takes it. */
 static bool parse_address(const char *text, struct address *address)
 {
-	int end = 0;
+	const char *point = strrchr(text, ':');
+	bool has_domain = point && memchr(text, ':', point - text);
 
 	memset(address, 0, sizeof(*address));
-	if (sscanf(text, "%x:%x:%x.%x%n", &address->domain, &address->bus, &address->device,
-		   &address->function, &end) == 4 && !text[end])
-		return true;
-	address->domain = 0;
-	return sscanf(text, "%x:%x.%x%n", &address->bus, &address->device, &address->function,
-		      &end) == 3 && !text[end];
+	if (has_domain && (!take_hex(&text, 8, &address->domain) || *text++ != ':'))
+		return false;
+	if (!take_hex(&text, 8, &address->bus) || *text++ != ':' ||
+	    !take_hex(&text, 8, &address->device))
+		return false;
+	if (*text != '.')
+		return !*text;
+	text++;
+	return take_hex(&text, 1, &address->function) && !*text;
 }
 
 static bool is_index(const char *text, unsigned int *index)

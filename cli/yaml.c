@@ -315,7 +315,7 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 	for (from = yaml_scalar(node); *from && used < YAML_TEXT; ) {
 		put = from;
 		len = 1;
-		if (*from == '$') {
+		if (*from == '$' && !yaml->verbatim) {
 			put = variable(yaml, &from);
 			if (!put) {
 				yaml_fail(yaml, node, "%s: '%.60s': no run has that variable", what,

@@ -19,6 +19,7 @@ struct yaml {
 	const char *cmd, *path;
 	yaml_document_t document;
 	yaml_node_t *variables;		/* a mapping: what $NAME stands for; NULL: nothing */
+	bool verbatim;			/* it has none: a "$" stands for itself */
 	bool failed;			/* a line was written */
 };
 

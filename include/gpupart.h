@@ -559,6 +559,12 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 			struct gpupart_remote **remote);
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
+/*
+ * What its limit was set to last from outside, or empty for none: who else changes it is seen.
+ * No system call waits for that process. -ESRCH it is gone, -EBUSY it is changed all the time.
+ */
+int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
+		       struct gpupart_tpcset *set);
 void gpupart_remote_close(struct gpupart_remote *remote);
 
 /*

@@ -22,6 +22,7 @@
 struct qos_board {
 	unsigned int nr_tpcs;		/* 1 .. 256 */
 	uint8_t gpc[GPUPART_MAX_TPCS], ugpu[GPUPART_MAX_TPCS];
+	struct gpupart_tpcset held;	/* at the begin, by programs that are no tenants */
 };
 
 enum qos_goal {
@@ -56,6 +57,7 @@ struct qos_measured {
 	bool valid;		/* there was a signal */
 	bool gone;		/* the program ended */
 	bool drained;		/* what it gave up is free of its blocks */
+	bool disturbed;		/* its set was not the one decided: the epoch does not count */
 	uint64_t ns;		/* that its epoch lasted */
 	uint64_t work;		/* done in it, thousandths of a unit */
 	uint64_t nr;		/* requests that were answered, of a latency */
@@ -72,6 +74,7 @@ enum qos_state {
 	QOS_LOST,		/* the signal is */
 	QOS_STUCK,		/* missed, and TPCs do not help */
 	QOS_GONE,		/* it ended; the set is empty */
+	QOS_DISTURBED,		/* others changed its set, or came to its TPCs: nothing counts */
 };
 
 /* What is decided of one tenant. */
@@ -95,6 +98,7 @@ struct qos_decision {
 	bool changed;			/* any set is another than before */
 	bool swapping;			/* TPCs wait to be drained: no epoch has begun */
 	struct gpupart_tpcset reserved;	/* off: nobody's */
+	struct gpupart_tpcset held;	/* others have them: given to nobody */
 	struct qos_verdict tenants[QOS_MAX_TENANTS];	/* in the order they were given */
 	char words[QOS_WORDS];		/* what people should know, or "" */
 };
@@ -102,7 +106,7 @@ struct qos_decision {
 struct qos_policy;
 
 /*
- * A policy for @nr tenants (1 .. 16), and its first decision. All memory that it ever takes
+ * A policy for @nr tenants (1 .. 64), and its first decision. All memory that it ever takes
  * is the object. 0, or with a sentence in @why of QOS_WORDS bytes: -EINVAL what is asked for
  * contradicts itself, -ENOSPC floors that the GPU does not have the TPCs for, -ENOMEM.
  */
@@ -110,6 +114,13 @@ int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 		   const struct qos_tenant *tenants, unsigned int nr, struct qos_policy **policy,
 		   struct qos_decision *first, char *why);
 void qos_policy_free(struct qos_policy *policy);
+
+/*
+ * @held: what programs that are no tenants have from now on. No tenant has any of it after the
+ * next epoch's end, but where too few TPCs would be left for the floors, at least one each:
+ * then those that are missing are shared with the others, and that is said.
+ */
+void qos_policy_hold(struct qos_policy *policy, const struct gpupart_tpcset *held);
 
 /*
  * The end of an epoch. While the last decision was `swapping`, only drained and gone are

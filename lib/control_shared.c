@@ -12,6 +12,15 @@
 #include <unistd.h>
 #include "control_shared.h"
 
+bool control_name_good(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len < CONTROL_NAME_LEN && name[0] != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._-") == len;
+}
+
 /* By how much the clock of our time namespace is ahead, in clock ticks. */
 static int64_t ticks_ahead(void)
 {

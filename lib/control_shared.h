@@ -11,7 +11,10 @@
 #include <sys/types.h>
 
 #define CONTROL_ROOT "/dev/shm"
+#define CONTROL_NAME_LEN 64	/* of a job, a tenant, a program, with its end */
 
+/* Of a job or a tenant: 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
+bool control_name_good(const char *name);
 /* 0700 and @uid's, or a negative errno; *path is made. */
 int control_open_dir(uid_t uid, bool make);
 /* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */

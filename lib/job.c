@@ -32,7 +32,7 @@ struct record {
 	uint64_t magic;
 	int32_t pid;		/* of the run, and of the program that it became */
 	uint64_t start, pid_namespace;
-	char name[64];
+	char name[CONTROL_NAME_LEN];
 	char id[GPUPART_JOB_STRLEN], parent[GPUPART_JOB_STRLEN];
 	char pci[20], source[512];
 	uint32_t nr_tpcs;
@@ -429,16 +429,6 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 	return nr;
 }
 
-/* As `gpupart run --name` takes them: others name the job by it. */
-static bool name_good(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len && len < sizeof(((struct record *)NULL)->name) && name[0] != '-' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "0123456789._-") == len;
-}
-
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id)
 {
@@ -457,7 +447,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 	if (err)
 		return err;
 	record.set = *set;
-	if (name && *name && !name_good(name))
+	if (name && *name && !control_name_good(name))
 		return ctx_fail(gp, -EINVAL,
 				"a job cannot be named '%.80s': wants 1 to %zu letters, digits, '.', '_' or '-', the first no '-'",
 				name, sizeof(record.name) - 1);

@@ -145,7 +145,7 @@ int ledger_join(const char *tenant, struct ledger **ledger, char *why, size_t le
 	struct ledger *new;
 	int fd, err;
 
-	if (!ledger_name_good(tenant)) {
+	if (!control_name_good(tenant)) {
 		say(why, len,
 		    "a tenant's name wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 		    0);

@@ -11,10 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "control_shared.h"
 
 #define LEDGER_MAX_GPUS		32
 #define LEDGER_MAX_SLOTS	4096	/* processes of a tenant at one time */
-#define LEDGER_NAME_LEN		64	/* of a tenant and of a program, with its end */
+#define LEDGER_NAME_LEN		CONTROL_NAME_LEN
 #define LEDGER_PCI_LEN		20	/* "0000:0d:00.0" as gpupart_gpu_info has it */
 
 /*
@@ -30,9 +31,6 @@
  * most, for one that was stopped in the middle.
  */
 struct ledger;
-
-/* 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
-bool ledger_name_good(const char *tenant);
 
 /*
  * Makes or opens the file of this user's tenant and takes a slot: 0 or -errno with a

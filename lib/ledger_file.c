@@ -42,15 +42,6 @@ void ledger_file_end(void)
 	pthread_mutex_unlock(&open_lock);
 }
 
-bool ledger_name_good(const char *tenant)
-{
-	size_t len = strlen(tenant);
-
-	return len && len < LEDGER_NAME_LEN && tenant[0] != '-' &&
-	       strspn(tenant, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			      "0123456789._-") == len;
-}
-
 void ledger_file_name(char name[LEDGER_NAME_LEN + 8], const char *tenant)
 {
 	snprintf(name, LEDGER_NAME_LEN + 8, "mem-%.63s", tenant);

@@ -126,7 +126,7 @@ int ledger_look(uid_t uid, const char *tenant, struct ledger_view **view)
 	struct stat st;
 	int fd, err = 0;
 
-	if (!ledger_name_good(tenant))
+	if (!control_name_good(tenant))
 		return -ENOENT;
 	ledger_file_begin();
 	fd = ledger_file_open_read(uid, tenant);
@@ -164,7 +164,7 @@ unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int
 	while (dir && (entry = readdir(dir))) {
 		const char *name = entry->d_name + strlen(PREFIX);
 
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) || !ledger_name_good(name))
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) || !control_name_good(name))
 			continue;
 		if (nr < max)
 			strcpy(names[nr], name);
@@ -194,7 +194,7 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 	uint64_t old = 0;
 	int fd, gpu = 0;
 
-	if (!ledger_name_good(tenant) || (pci && (!*pci || strlen(pci) >= LEDGER_PCI_LEN)))
+	if (!control_name_good(tenant) || (pci && (!*pci || strlen(pci) >= LEDGER_PCI_LEN)))
 		return -EINVAL;
 	fd = ledger_file_open_wait(tenant, make);
 	if (fd < 0)
@@ -227,7 +227,7 @@ bool ledger_sweep(const char *tenant)
 	bool removed = false;
 	int fd, dir;
 
-	if (!ledger_name_good(tenant))
+	if (!control_name_good(tenant))
 		return false;
 	ledger_file_begin();
 	/* Who has the guard joins, or does as we do. */

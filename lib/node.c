@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "control_shared.h"
 #include "ctx.h"
 #include "node.h"
 #include "topo.h"
@@ -50,6 +51,38 @@ int node_open_dir(bool make)
 	return fd;
 }
 
+static bool ends(const char *text, size_t room)
+{
+	return strnlen(text, room) < room;
+}
+
+static bool is_whole(const struct gpupart_grant *grant)
+{
+	return ends(grant->id, sizeof(grant->id)) && ends(grant->name, sizeof(grant->name)) &&
+	       ends(grant->pci, sizeof(grant->pci)) &&
+	       ends(grant->source, sizeof(grant->source)) &&
+	       ends(grant->key, sizeof(grant->key)) &&
+	       ends(grant->asked, sizeof(grant->asked)) && ends(grant->why, sizeof(grant->why));
+}
+
+/* As check_gpu() names a map. */
+static bool key_good(const char *key)
+{
+	return strspn(key, "0123456789abcdef") == strlen(key);
+}
+
+/* Of whole texts: none that was given has a set of no GPU, or one that its GPU has not. */
+static bool set_good(const struct gpupart_grant *grant)
+{
+	char address[20];
+
+	if (*grant->pci && !topo_address_read(grant->pci, address))
+		return false;
+	return grant->nr_tpcs <= GPUPART_MAX_TPCS &&
+	       gpupart_tpcset_next(&grant->set, grant->nr_tpcs) < 0 &&
+	       (*grant->pci || gpupart_tpcset_empty(&grant->set));
+}
+
 static bool read_file(int dir, const char *id, struct gpupart_grant *grant)
 {
 	int fd = openat(dir, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -61,7 +94,9 @@ static bool read_file(int dir, const char *id, struct gpupart_grant *grant)
 		return false;
 	good = !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_uid &&
 	       read(fd, &file, sizeof(file)) == sizeof(file) && file.magic == NODE_MAGIC &&
-	       !strcmp(file.grant.id, id);
+	       is_whole(&file.grant) && !strcmp(file.grant.id, id) &&
+	       control_name_good(file.grant.name) && key_good(file.grant.key) &&
+	       set_good(&file.grant);
 	close(fd);
 	if (good)
 		*grant = file.grant;
@@ -186,15 +221,6 @@ uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
 	return sum.named ? sum.named : sum.memory;
 }
 
-static bool name_good(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len && name[0] != '-' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "0123456789._-") == len;
-}
-
 static int write_file(const struct gpupart_grant *grant)
 {
 	struct node_file file;
@@ -232,16 +258,18 @@ close_dir:
 
 int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
 {
-	char address[20];
+	char list[GPUPART_TPCSET_STRLEN];
 	int err;
 
-	if (!node_is_id(grant->id) || !name_good(grant->name))
+	if (!is_whole(grant) || !node_is_id(grant->id) || !control_name_good(grant->name) ||
+	    !key_good(grant->key))
 		return ctx_fail(gp, -EINVAL, "'%.63s' (%.63s) cannot be a job of this node",
 				grant->name, grant->id);
-	if (!gpupart_tpcset_empty(&grant->set) && !topo_address_read(grant->pci, address))
+	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
+	if (!set_good(grant))
 		return ctx_fail(gp, -EINVAL,
-				"job %s: \"%.19s\" is no GPU's address, as \"0000:0d:00.0\" is",
-				grant->name, grant->pci);
+				"job %s: TPCs %s of the %u of GPU \"%s\" cannot be given",
+				grant->name, *list ? list : "-", grant->nr_tpcs, grant->pci);
 	err = write_file(grant);
 	return err ? ctx_fail(gp, err, "job %s cannot be noted below " GPUPART_GRANT_ROOT ": %s",
 			      grant->name, strerror(-err))

@@ -467,6 +467,21 @@ int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 	return err;
 }
 
+int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
+		       struct gpupart_tpcset *set)
+{
+	struct limit_sets sets;
+
+	if (!still_holds(remote))
+		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+				remote->pid);
+	if (!limit_get(&remote->gpu->limit, &sets))
+		return ctx_fail(gp, -EBUSY, "the limit of process %d is changed all the time",
+				remote->pid);
+	*set = sets.outer;
+	return 0;
+}
+
 int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
 			    struct gpupart_progress *progress)
 {

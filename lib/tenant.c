@@ -142,7 +142,7 @@ int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 
 	if (!name && variable && *variable)
 		name = variable;
-	if (name && !ledger_name_good(name))
+	if (name && !control_name_good(name))
 		return ctx_fail(gp, -EINVAL,
 				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 				name);
@@ -446,7 +446,7 @@ static const char *name_of(struct gpupart *gp, const char *name, int *err)
 		name = variable;
 	if (!name)
 		*err = ctx_fail(gp, -ESRCH, "this process is in no tenant");
-	else if (!ledger_name_good(name))
+	else if (!control_name_good(name))
 		*err = ctx_fail(gp, -EINVAL,
 				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
 				name);

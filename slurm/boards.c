@@ -11,15 +11,22 @@
 
 #define CAPTURE "/run/gpupart/gpu-%u.capture"
 
-/* "0 0000:0d:00.0 KEY 0 BYTES SOURCE": cli/cmd_slurm_node.c writes it. */
+/* "0 0000:0d:00.0 KEY 0 BYTES SOURCE": cli/node_gpus.c writes it. */
 static bool read_row(const char *line, struct board *board)
 {
 	unsigned long long memory;
 	unsigned int simulated;
+	char again[1024];
 
 	memset(board, 0, sizeof(*board));
 	if (sscanf(line, "%u %19s %19s %u %llu %511[^\n]", &board->number, board->pci,
-		   board->key, &simulated, &memory, board->source) != 6)
+		   board->key, &simulated, &memory, board->source) != 6 || simulated > 1 ||
+	    strspn(board->key, "0123456789abcdef") != strlen(board->key))
+		return false;
+	/* A number with a sign, or beyond its room, would not be written so. */
+	snprintf(again, sizeof(again), "%u %s %s %u %llu %s\n", board->number, board->pci,
+		 board->key, simulated, memory, board->source);
+	if (strcmp(line, again))
 		return false;
 	board->simulated = simulated;
 	board->memory = memory;

@@ -265,6 +265,8 @@ static void name_grant(const struct give_job *job, struct gpupart_grant *grant)
 	memset(grant, 0, sizeof(*grant));
 	name_job(job->job, grant);
 	grant->uid = job->uid;
+	/* All of it: a task that waits reads it again. */
+	_Static_assert(sizeof(grant->asked) >= WORDS_LEN, "it was read, so it fits");
 	snprintf(grant->asked, sizeof(grant->asked), "%s", job->asked);
 }
 

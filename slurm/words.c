@@ -14,6 +14,13 @@
 #define MAX_WAIT 86400
 #define MIB (1ull << 20)
 
+/* What counts then, the scheduler and the node would have to agree on. */
+static int read_twice(const char *word, char *why, size_t len)
+{
+	snprintf(why, len, "%s: is there twice", word);
+	return -EINVAL;
+}
+
 static int read_number(const char *word, const char *value, unsigned long max, unsigned int *number,
 		       char *why, size_t len)
 {
@@ -26,6 +33,8 @@ static int read_number(const char *word, const char *value, unsigned long max, u
 		snprintf(why, len, "%s: wants a number, 1 to %lu", word, max);
 		return -EINVAL;
 	}
+	if (*number)
+		return read_twice(word, why, len);
 	*number = found;
 	return 0;
 }
@@ -34,8 +43,11 @@ static int read_memory(const char *word, const char *value, struct words *words,
 		       size_t len)
 {
 	struct gpupart *gp;
-	int err = gpupart_open(&gp);
+	int err;
 
+	if (words->memory)
+		return read_twice(word, why, len);
+	err = gpupart_open(&gp);
 	if (err) {
 		snprintf(why, len, "no memory");
 		return err;
@@ -55,6 +67,8 @@ static int read_flag(const char *word, const char *value, bool *flag, char *why,
 		snprintf(why, len, "%s: takes no value", word);
 		return -EINVAL;
 	}
+	if (*flag)
+		return read_twice(word, why, len);
 	*flag = true;
 	return 0;
 }
@@ -82,38 +96,34 @@ static int read_word(const char *word, struct words *words, char *why, size_t le
 	return -EINVAL;
 }
 
-/* Whether @text up to @word has one of the same name: of two it would be a guess. */
-static bool is_second(const char *text, const char *word)
+static int read_all(const char *text, struct words *words, char *why, size_t len)
 {
-	size_t name = strcspn(word, "=,");
-
-	for (; text < word; text += strcspn(text, ",") + 1)
-		if (strcspn(text, "=,") == name && !strncmp(text, word, name))
-			return true;
-	return false;
-}
-
-int words_read(const char *text, struct words *words, char *why, size_t len)
-{
-	char copy[WORDS_MAX], *rest = copy, *word;
+	char copy[WORDS_LEN], *rest = copy, *word;
 	int err = 0;
 
-	if (!text)
-		text = "";
-	memset(words, 0, sizeof(*words));
-	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy)) {
-		snprintf(why, len, "'%.40s..': more than %d characters", text, WORDS_MAX - 1);
+	if (strlen(text) >= sizeof(copy)) {
+		snprintf(why, len, "'%.40s..': more than %zu characters", text,
+			 sizeof(copy) - 1);
 		return -EINVAL;
 	}
-	while (!err && (word = strsep(&rest, ","))) {
+	strcpy(copy, text);
+	while (!err && (word = strsep(&rest, ",")))
 		err = read_word(word, words, why, len);
-		if (!err && is_second(text, text + (word - copy))) {
-			snprintf(why, len, "%s: is there twice", word);
-			err = -EINVAL;
-		}
-	}
 	if (err || words->tpcs)
 		return err;
 	snprintf(why, len, "'%.100s': how many TPCs? tpcs=N is needed", text);
 	return -EINVAL;
+}
+
+int words_read(const char *text, struct words *words, char *why, size_t len)
+{
+	int err;
+
+	memset(words, 0, sizeof(*words));
+	err = read_all(text ? text : "", words, why, len);
+	/* Its user's text, which is one line of a log of root's. */
+	for (char *c = why; err && *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return err;
 }

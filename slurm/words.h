@@ -7,8 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As long as what was asked for can be noted: gpupart.h, struct gpupart_grant. */
-#define WORDS_MAX 128
+#define WORDS_LEN 128	/* with its end: what is noted of a job has no more room */
 
 struct words {
 	unsigned int tpcs;	/* that Slurm counts: 1 .. 256 */
@@ -19,7 +18,7 @@ struct words {
 	unsigned int wait;	/* seconds for TPCs that fit, once Slurm has begun the job */
 };
 
-/* 0, or -EINVAL with a sentence in @why that names the word. */
+/* 0, or -EINVAL with a sentence in @why that names the word, which is text on one line. */
 int words_read(const char *text, struct words *words, char *why, size_t len);
 
 #endif

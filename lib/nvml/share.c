@@ -31,7 +31,7 @@ bool share_setup(void)
 	const char *name = getenv("GPUPART_TENANT"), *bytes = getenv("GPUPART_MEM");
 	const char *off = getenv("GPUPART_DISABLE");
 
-	if (!name || !ledger_name_good(name) || (off && !strcmp(off, "1")))
+	if (!name || !control_name_good(name) || (off && !strcmp(off, "1")))
 		return false;
 	strcpy(tenant, name);
 	first_quota = bytes ? read_bytes(bytes) : 0;

@@ -143,6 +143,8 @@ static void explain(struct qos_actor *a, unsigned int cap, unsigned int now)
 		qos_why(a, "it ended");
 	else if (a->state == QOS_LOST)
 		qos_why(a, "no signal for %u epochs: a share of what is left", a->silent);
+	else if (a->state == QOS_DISTURBED)
+		qos_why(a, "disturbed by others: the epoch does not count");
 	else if (a->press && now == a->press)
 		qos_why(a, "held down to %u for a guarantee", a->press);
 	else if (a->ramp < 4)

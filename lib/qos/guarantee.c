@@ -6,6 +6,7 @@
 #include "policy.h"
 
 #define FRUITLESS	250	/* of one-to-one: less of an answer to more TPCs is none */
+#define SURE	3u	/* misses with all TPCs, before the goal is beyond them */
 #define LESS_PATIENT	8u	/* times as long is waited after a lowering that was wrong */
 
 /* @nr TPCs times @by / @over, rounded up. */
@@ -105,6 +106,34 @@ static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
 	return give_back(p, a);
 }
 
+/* The TPCs that are left where all others have no more than they must. */
+static unsigned int all_for(const struct qos_policy *p, const struct qos_actor *a)
+{
+	unsigned int nr = qos_free(p);
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (&p->actors[i] != a && p->actors[i].state != QOS_GONE)
+			nr -= p->actors[i].least;
+	return nr;
+}
+
+/* Missed with all of them, which help: it keeps them, and that it is in vain is said, once. */
+static unsigned int beyond(struct qos_policy *p, struct qos_actor *a)
+{
+	qos_why(a, "missed, at %u.%u%% of the goal, with all %u TPCs that it can have",
+		a->score / 10, a->score % 10, a->nr);
+	if (a->window.misses < SURE)
+		return a->nr;
+	a->state = QOS_STUCK;
+	if (!a->beyond || p->epoch - a->beyond > QOS_CALM)
+		qos_say(p, "%s: the goal cannot be met even by all %u TPCs that it can have: "
+			"it is at %u.%u%% of it", a->t.name, a->nr, a->score / 10, a->score % 10);
+	a->beyond = p->epoch;
+	qos_why(a, "the goal cannot be met even by all %u TPCs: at %u.%u%% of it", a->nr,
+		a->score / 10, a->score % 10);
+	return a->nr;
+}
+
 static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 {
 	bool slight = a->score + p->rules.hysteresis >= 1000;
@@ -129,6 +158,8 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 		a->raise.first = a->nr;
 	if (!a->deaf && is_fruitless(a))
 		find_deaf(a);
+	if (!a->deaf && a->nr >= all_for(p, a))
+		return beyond(p, a);
 	if (a->deaf || a->nr >= a->most) {
 		if (effort_is_least(p) && p->calm >= 2)
 			return give_up(p, a);
@@ -226,7 +257,7 @@ static bool some_are_reserved(const struct qos_policy *p)
 
 	for (unsigned int i = 0; i < p->nr; i++)
 		nr += p->actors[i].nr;
-	return nr < p->board.nr_tpcs;
+	return nr < qos_free(p);
 }
 
 /*
@@ -367,6 +398,10 @@ unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 		return a->guarantee;
 	if (qos_unheard(a))
 		return unheard(p, a);
+	if (a->state == QOS_DISTURBED) {
+		qos_why(a, "disturbed by others: the epoch does not count");
+		return a->nr;
+	}
 	if (a->state == QOS_IDLE) {
 		qos_why(a, "nothing was asked of it");
 		return a->nr;

@@ -83,14 +83,34 @@ static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset
 	return nearness(p, &p->actors[a], tpc) < nearness(p, &p->actors[a], than);
 }
 
+/* Its blocks may be on @tpc until it has drained. */
+static void leave(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
+		  unsigned int tpc)
+{
+	gpupart_tpcset_del(&hold[a], tpc);
+	p->drains[tpc] = p->actors[a].state == QOS_GONE ? 0 : a + 1;
+	p->actors[a].had[tpc] = p->epoch + 1;
+}
+
+/* @a gives up what others have come to. */
+static void give_way(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
+{
+	struct gpupart_tpcset lost = gpupart_tpcset_and(&hold[a], &p->held);
+
+	for (int t = gpupart_tpcset_next(&lost, 0); t >= 0; t = gpupart_tpcset_next(&lost, t + 1))
+		leave(p, hold, a, t);
+}
+
 /* @a gives up until it has no more than it is to have. */
 static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		 unsigned int a)
 {
-	unsigned int more[QOS_MAX_TENANTS], who;
+	unsigned int more[QOS_MAX_TENANTS], who, nr;
 
-	for (unsigned int i = 0; i < p->nr; i++)
-		more[i] = counts[i] > p->actors[i].nr ? counts[i] - p->actors[i].nr : 0;
+	for (unsigned int i = 0; i < p->nr; i++) {
+		nr = gpupart_tpcset_count(&hold[i]);
+		more[i] = counts[i] > nr ? counts[i] - nr : 0;
+	}
 	while (gpupart_tpcset_count(&hold[a]) > counts[a]) {
 		int t = gpupart_tpcset_next(&hold[a], 0), tpc = t;
 
@@ -100,9 +120,7 @@ static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 		/* No more of what one misses than it can take back: the rest is others'. */
 		if (missed_since(p, more, tpc, &who))
 			more[who]--;
-		gpupart_tpcset_del(&hold[a], tpc);
-		p->drains[tpc] = p->actors[a].state == QOS_GONE ? 0 : a + 1;
-		p->actors[a].had[tpc] = p->epoch + 1;
+		leave(p, hold, a, tpc);
 	}
 }
 
@@ -168,7 +186,10 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		hold[i] = p->actors[i].set;
 	for (i = 0; i < p->nr; i++)
+		give_way(p, hold, i);
+	for (i = 0; i < p->nr; i++)
 		drop(p, hold, counts, i);
+	pool = gpupart_tpcset_andnot(&pool, &p->held);
 	for (i = 0; i < p->nr; i++)
 		pool = gpupart_tpcset_andnot(&pool, &hold[i]);
 	for (i = 0; i < p->nr; i++)

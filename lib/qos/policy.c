@@ -54,7 +54,7 @@ const char *qos_class_name(enum qos_class class)
 const char *qos_state_name(enum qos_state state)
 {
 	static const char *const names[] = {
-		"waiting", "good", "missed", "idle", "lost", "stuck", "gone",
+		"waiting", "good", "missed", "idle", "lost", "stuck", "gone", "disturbed",
 	};
 
 	return names[state];
@@ -176,7 +176,7 @@ static unsigned int promise(const struct qos_policy *p, const struct qos_actor *
 	if (alpha)
 		nr = (p->board.nr_tpcs * alpha + 999) / 1000;
 	else
-		nr = (p->board.nr_tpcs * a->t.weight + weights - 1) / weights;
+		nr = (qos_free(p) * a->t.weight + weights - 1) / weights;
 	nr = nr < a->least ? a->least : nr;
 	return nr > a->most ? a->most : nr;
 }
@@ -184,7 +184,7 @@ static unsigned int promise(const struct qos_policy *p, const struct qos_actor *
 /* The TPCs that best effort need not have. */
 static unsigned int for_guarantees(const struct qos_policy *p)
 {
-	unsigned int nr = p->board.nr_tpcs;
+	unsigned int nr = qos_free(p);
 
 	for (unsigned int i = 0; i < p->nr; i++)
 		if (!qos_guaranteed(&p->actors[i]) && p->actors[i].state != QOS_GONE)
@@ -196,6 +196,8 @@ static unsigned int for_guarantees(const struct qos_policy *p)
 static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 {
 	unsigned int total = for_guarantees(p), sum = 0, nr, i;
+	unsigned int held = gpupart_tpcset_count(&p->held);
+	char others[48] = "";
 
 	for (nr = 0; nr < p->nr && qos_guaranteed(&p->actors[nr]); nr++)
 		sum += p->wants[nr];
@@ -203,12 +205,14 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 		counts[i] = p->wants[i];
 	if (sum <= total)
 		return sum;
+	if (held)
+		snprintf(others, sizeof(others), "; others have %u", held);
 	if (nr == 1)
 		qos_say(p, "%s: the goal cannot be met: it takes %u TPCs or more, and there are "
-			"%u for it", p->actors[0].t.name, sum, total);
+			"%u for it%s", p->actors[0].t.name, sum, total, others);
 	else
-		qos_say(p, "the goals cannot be met together: they take %u TPCs, and there are %u",
-			sum, total);
+		qos_say(p, "the goals cannot be met together: they take %u TPCs, and there are "
+			"%u%s", sum, total, others);
 	sum = 0;
 	for (i = 0; i < nr; i++) {
 		counts[i] = p->wants[i] < p->actors[i].least ? p->wants[i] : p->actors[i].least;
@@ -279,6 +283,7 @@ static struct gpupart_tpcset reserved(const struct qos_policy *p)
 {
 	struct gpupart_tpcset set = gpupart_tpcset_first(p->board.nr_tpcs);
 
+	set = gpupart_tpcset_andnot(&set, &p->held);
 	for (unsigned int i = 0; i < p->nr; i++) {
 		set = gpupart_tpcset_andnot(&set, &p->actors[i].set);
 		set = gpupart_tpcset_andnot(&set, &p->actors[i].coming);
@@ -293,6 +298,7 @@ static void tell(const struct qos_policy *p, const struct gpupart_tpcset *before
 	d->epoch = p->epoch;
 	d->swapping = p->swapping;
 	d->reserved = reserved(p);
+	d->held = p->held;
 	for (unsigned int i = 0; i < p->nr; i++) {
 		const struct qos_actor *a = &p->actors[i];
 		struct qos_verdict *v = &d->tenants[p->order[i]];
@@ -353,7 +359,7 @@ static void decide(struct qos_policy *p)
 
 	qos_press(p);
 	given = grant(p, counts);
-	qos_share(p, p->board.nr_tpcs - given, counts);
+	qos_share(p, qos_free(p) - given, counts);
 	begin_windows(p, counts);
 	qos_place(p, counts);
 }
@@ -385,10 +391,18 @@ static void say_states(struct qos_policy *p)
 	for (unsigned int i = 0; i < p->nr; i++) {
 		const struct qos_actor *a = &p->actors[i];
 
+		if (a->disturbed == 1 && a->state == QOS_DISTURBED)
+			qos_say(p, "%s: somebody else changed its set: the epoch does not count",
+				a->t.name);
 		if (a->state == QOS_LOST && a->silent == p->rules.hold + 1)
 			qos_say(p, "%s: %s for %u epochs", a->t.name,
 				a->begun ? "no signal" : "it has reported nothing", a->silent);
 	}
+}
+
+void qos_policy_hold(struct qos_policy *p, const struct gpupart_tpcset *held)
+{
+	p->board.held = *held;
 }
 
 void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
@@ -396,6 +410,7 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 {
 	struct gpupart_tpcset before[QOS_MAX_TENANTS];
 	bool drained[QOS_MAX_TENANTS];
+	struct qos_measured m;
 	enum qos_state was;
 	unsigned int i;
 
@@ -411,10 +426,15 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 	p->epoch++;
 	for (i = 0; i < p->nr; i++) {
 		was = p->actors[i].state;
-		qos_take(p, &p->actors[i], &measured[p->order[i]]);
+		m = measured[p->order[i]];
+		p->actors[i].disturbed = m.disturbed ? p->actors[i].disturbed + 1 : 0;
+		m.disturbed |= qos_came_to(p, &p->actors[i]);
+		qos_take(p, &p->actors[i], &m);
 		if (p->actors[i].state == QOS_GONE && was != QOS_GONE)
 			qos_say(p, "%s: it ended", p->actors[i].t.name);
 	}
+	qos_find_held(p);
+	qos_tell_held(p);
 	say_states(p);
 	begin_anew(p);
 	for (i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++)
@@ -451,6 +471,8 @@ int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 		p->rules.hold = 10;
 	p->nr = nr;
 	enlist(p, tenants);
+	qos_find_held(p);
+	qos_tell_held(p);
 	adopt(p);
 	first_wants(p);
 	decide(p);

@@ -44,6 +44,7 @@ struct qos_actor {
 	enum qos_state state;
 	bool shared;			/* what it adopted was others' too */
 	bool begun;			/* it made progress once */
+	unsigned int disturbed;		/* epochs in a row in which its set was another one */
 	unsigned int silent;		/* epochs without a signal */
 	uint64_t carried_ns;		/* of epochs in which a counter stood still */
 	uint64_t quantum, unit_ns;	/* a unit: thousandths, 1000 at most; the time of one */
@@ -67,6 +68,7 @@ struct qos_actor {
 	struct qos_raise raise;
 	bool tried;			/* with fewer TPCs, to see what that does */
 	bool deaf;			/* more TPCs do not help */
+	uint64_t beyond;		/* 1 + the last epoch in which all TPCs were not enough */
 	unsigned int wait_stuck;	/* epochs left in which nothing is tried */
 
 	uint64_t curve[GPUPART_MAX_TPCS + 1];	/* speed (latency: score) by TPCs; 0 not seen */
@@ -94,6 +96,8 @@ struct qos_policy {
 	bool swapping;
 	bool growing;				/* best effort will have more in the next epoch */
 	uint8_t drains[GPUPART_MAX_TPCS];	/* 1 + the actor whose blocks may be on that TPC */
+	struct gpupart_tpcset held, shared;	/* others': not to be given; given all the same */
+	struct gpupart_tpcset told;		/* others', as it was said last */
 	unsigned int calm;			/* epochs since the last change */
 	unsigned int wants[QOS_MAX_TENANTS];	/* what guaranteed ones ask for */
 	char words[QOS_WORDS];
@@ -126,6 +130,12 @@ void qos_why(struct qos_actor *a, const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))
 void qos_say(struct qos_policy *p, const char *fmt, ...);
 
+/* TPCs that are tenants' to have. */
+static inline unsigned int qos_free(const struct qos_policy *p)
+{
+	return p->board.nr_tpcs - gpupart_tpcset_count(&p->held);
+}
+
 /* progress.c: takes what was measured; sets state, score, window, curve, class. */
 void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m);
 /* The score that a lowering or a raise aims at. */
@@ -134,6 +144,13 @@ uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a);
 bool qos_ramping(const struct qos_policy *p);
 /* How speed answers to TPCs: thousandths of one-to-one. False: not seen. */
 bool qos_answer(const struct qos_actor *a, int *answer);
+
+/* others.c: which TPCs of others nobody is given, and which are shared for the floors. */
+void qos_find_held(struct qos_policy *p);
+/* Whether others have come to its TPCs since that was told last. */
+bool qos_came_to(const struct qos_policy *p, const struct qos_actor *a);
+/* What came and went since then, in words. */
+void qos_tell_held(struct qos_policy *p);
 
 /* guarantee.c: the TPCs that a guaranteed tenant asks for. */
 unsigned int qos_want(struct qos_policy *p, struct qos_actor *a);

@@ -340,6 +340,17 @@ static void idle(struct qos_actor *a)
 	a->state = QOS_IDLE;
 }
 
+/* What it did was with TPCs that nobody decided, and nothing can be learnt of that. */
+static void disturb(struct qos_actor *a)
+{
+	a->state = QOS_DISTURBED;
+	a->speed = 0;
+	a->score = 0;
+	a->carried_ns = a->gathered = a->gathered_ns = 0;
+	/* What is under way with them counts in the next epoch. */
+	a->moved = true;
+}
+
 void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m)
 {
 	uint64_t rate, ns;
@@ -359,6 +370,10 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 	}
 	if (a->state == QOS_GONE)
 		a->state = QOS_WAITING;
+	if (m->disturbed) {
+		disturb(a);
+		return;
+	}
 	if (!m->valid || !m->ns) {
 		not_heard(p, a);
 	} else if (a->t.goal == QOS_LATENCY) {

@@ -59,6 +59,10 @@ static void say(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
 	va_end(ap);
+	/* A variable's text steers no terminal. */
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 	strcat(line, "\n");
 	fputs(line, stderr);
 }

@@ -125,8 +125,10 @@ is "$(sed -n '/^## \[overlap/,/^## \[slots/p' "$dir/README.md" | grep -c earlier
 is "$(find "$dir" -name '.*.new')" "" "nothing is left over"
 echo '{"command": "bench", "name": "else"}' >"$dir/slots.json"
 echo broken >"$dir/scaling.json"
+echo '{"command": "bench", "name": "protect", "gpu": [], "meaning": [1, null], "charts": [7]}' >"$dir/protect.json"
 try bench overlap --quick -i sample:h200 -o "$dir"
 is "$status$err $(links)" "0 7" "what is no report of a part is not listed"
+is "$(grep -c null "$dir/README.md")" 0 "and of one that is nobody's only what is text is shown"
 cp "$dir/README.md" "$dir/bench.json" "$tmp"
 # It waits at the end of its first part: nobody reads, and the pipe is full.
 # shellcheck disable=SC2216

@@ -97,6 +97,14 @@ is "$(offers 4 topology -- x '')" "" "but not of a command that runs none"
 "$gpupart" plan -i sample:h200 --tenant llm:min=4 --tenant batch --json -o "$tmp/plan.json"
 is "$(offers 3 run --plan "$tmp/plan.json:" | line)" "$tmp/plan.json:batch $tmp/plan.json:llm" "--plan: tenants of a plan"
 is "$(offers 3 run --nr-tpcs '')" "" "a number is nobody's to guess"
+# Names that a pattern or a script could be made of: sed would run the first's command.
+hostile='touch owned #|e;i&'
+cp "$tmp/plan.json" "$tmp/$hostile"
+is "$(cd "$tmp" && "$root/$words" 3 "$gpupart" run --plan "$hostile:" | line)" "$hostile:batch $hostile:llm" "--plan: of any file's name"
+[ ! -e "$tmp/owned" ]
+ok $? "and no command in it is run"
+is "$(offers 4 trace -i sample:h200 'a&|b=ug' | line)" 'a&|b=ugpu:0 a&|b=ugpu:1' "trace: any name"
+is "$(offers 5 run -i sample:h200 -g '0\t,' | line)" "$(for i in 0 1 2 3 4 5 6 7; do printf '%s ' "0\t,$i"; done | sed 's/ $//')" "-g: what is typed stays"
 
 # ---------------------------------------------------------------------- what runs now
 # A program that uses the GPU until its standard input ends.

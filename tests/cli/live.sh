@@ -358,6 +358,8 @@ try set "$name" --gpu 01:00.0 -t 6
 is "$status $(sed -n 1p "$tmp/out")" "0 pid $pid's current set: 5 (simulated)" "two simulated GPUs: by name"
 bad 2 "0000:01:00.0, 0000:02:00.0" set -p $pid --gpu 2 -t 1
 bad 2 "0000:01:00.0, 0000:02:00.0" set "$name" --gpu 0000:03:00.0 -t 1
+bad 2 "100000000:01:00.0" set "$name" --gpu 100000000:01:00.0 -t 1
+bad 2 "+01:00.0" set "$name" --gpu +01:00.0 -t 1
 rm "$go"
 wait $pid
 is "$(cat "$tmp/both")" "6 4,12,20,28,35,42,49,56,63 " "two simulated GPUs: each has the set that it was given"

@@ -98,6 +98,8 @@ wrong 's/train: {}/train: { floor: 9, ceiling: 4 }/' "the floor of 9 TPCs is abo
 wrong 's/train: {}/train: { weight: 0 }/' "weight: 0"
 wrong 's/train: {}/-x: {}/' "'-x': a name is"
 wrong 's/train: {}/train: { stream: gone }/' "no stream is named 'gone'"
+wrong 's/train: {}/train: { stream: infer }/' "train: its stream 'infer' is that of infer: one stream cannot be two tenants"
+wrong 's/alpha: 0.6/alpha: $x/' "no run has that variable"
 wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
 wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"

@@ -46,4 +46,34 @@ bad 2 "one at a time" slurm-node --check --list
 bad 2 "goes with --list" slurm-node --check --json
 bad 2 "looking at the GPUs" slurm-node --list -i sample:h200
 is "$("$gpupart" slurm-node --list --json | jq -r .schema)" gpupart/1 "what jobs hold, as JSON"
+
+# squeue, as --check asks it: an answer is job numbers, all of it; on any other nothing is judged.
+mkdir "$tmp/bin"
+squeue_says() {
+	printf '#!/bin/sh\nprintf "%s"\nexit %d\n' "$1" "${2:-0}" >"$tmp/bin/squeue"
+	chmod +x "$tmp/bin/squeue"
+	PATH="$tmp/bin:$PATH" "$gpupart" slurm-node --check >"$tmp/out" 2>"$tmp/err"
+	echo "$? $(grep -c 'did not say' "$tmp/err")"
+}
+is "$(squeue_says '17\n4711\n')" "0 0" "squeue: two jobs"
+is "$(squeue_says '')" "0 0" "squeue: none"
+is "$(squeue_says '17\n' 1)" "1 1" "squeue: fails in the middle"
+is "$(squeue_says 'slurm_load_jobs error: Unable to contact slurm controller\n')" "1 1" "squeue: words"
+is "$(squeue_says '17\n47')" "1 1" "squeue: half a line"
+is "$(squeue_says '99999999999\n')" "1 1" "squeue: a number beyond any job's"
+
+# What slurmctld counts of the words is what the plugin reads of them (tests/fuzz/fuzz_slurm.c).
+counted() {
+	echo "$1" | lua -e 'local want, why = dofile("slurm/gpupart.lua").read(io.read())
+		print(want and want.tpcs .. " " .. want.mem or "no: " .. why)'
+}
+if command -v lua >/dev/null 2>&1; then
+	is "$(counted tpcs=16,mem=1.5G,gpcs,wait=60)" "16 1536" "job_submit.lua: TPCs and MiB"
+	is "$(counted tpcs=16,mem=1)" "16 1" "a byte is counted as a MiB"
+	has "$(counted tpcs=16,tpcs=3)" "no: " "a word twice is refused"
+	has "$(counted mem=1G,tpcs=3,gpcs,gpcs)" "no: " "and one without a value"
+	has "$(counted tpcs=16,mem=1Q)" "no: " "and a size that is none"
+else
+	skip "no lua"
+fi
 tap_done

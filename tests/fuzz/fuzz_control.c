@@ -184,7 +184,7 @@ static void set_limit(struct gpupart *gp, const struct gpupart_tpcset *set)
 	static struct control_block before, after;
 	struct gpupart_remote *remote;
 	struct gpupart_progress *progress = malloc(sizeof(*progress));
-	struct gpupart_tpcset was;
+	struct gpupart_tpcset was, now;
 	int err;
 
 	gp->error[0] = 0;
@@ -207,7 +207,10 @@ static void set_limit(struct gpupart *gp, const struct gpupart_tpcset *set)
 	}
 	if (err)
 		MUST(err < 0 && gp->error[0]);
-	else if (set)
+	else
+		MUST(!gpupart_remote_get(gp, remote, &now) &&
+		     (set ? gpupart_tpcset_equal(&now, set) : gpupart_tpcset_empty(&now)));
+	if (!err && set)
 		MUST(gpupart_tpcset_next(set, atomic_load(&after.gpus[0].nr_tpcs)) < 0 ||
 		     strncmp(after.gpus[0].pci, PCI, sizeof(after.gpus[0].pci)));
 	gpupart_remote_close(remote);

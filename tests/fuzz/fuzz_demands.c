@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: what tenants ask for, as a file and as the words of --tenant. What the reader
- * takes is within what it promises and is planned on a small GPU: what holds for every plan
- * holds, or there is a sentence. What it refuses it refuses with one line.
+ * takes is what stands there, within what it promises, and is planned on a small GPU: what holds
+ * for every plan holds, or there is a sentence. What it refuses it refuses with one line.
  */
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <topo.h>
 #include "../../cli/cmd.h"
 #include "../../cli/demands.h"
@@ -79,6 +80,71 @@ static void check(const struct demands *demands, int status)
 		MUST((err == -EINVAL || err == -ENOSPC) && gpupart_error(gp)[0]);
 }
 
+/* Of "KEY=VALUE" that was taken: what it stands for in @d, worked out apart. */
+static void expect_key(struct gpupart_demand *d, const char *key, const char *value)
+{
+	const struct {
+		const char *name;
+		unsigned int *to, *also, most;
+	} numbers[] = {
+		{ "min", &d->min_tpcs, NULL, GPUPART_MAX_TPCS },
+		{ "max", &d->max_tpcs, NULL, GPUPART_MAX_TPCS },
+		{ "tpcs", &d->min_tpcs, &d->max_tpcs, GPUPART_MAX_TPCS },
+		{ "cluster", &d->cluster, NULL, 128 }, { "weight", &d->weight, NULL, 1000 },
+	};
+	static const char *const yes[] = { "true", "yes", "on", "y" };
+	static const char *const no[] = { "false", "no", "off", "n" };
+	int is = value ? -1 : 1;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (strcmp(key, numbers[i].name))
+			continue;
+		MUST(value && *value >= '1' && *value <= '9' && strlen(value) < 6);
+		MUST(strspn(value, "0123456789") == strlen(value));
+		*numbers[i].to = atoi(value);
+		MUST(*numbers[i].to <= numbers[i].most);
+		if (numbers[i].also)
+			*numbers[i].also = *numbers[i].to;
+		return;
+	}
+	if (!strcmp(key, "same") || !strcmp(key, "apart")) {
+		const char *names = *key == 's' ? d->same : d->apart;
+
+		/* More of them are joined. */
+		MUST(names && value && *value && strstr(names, value));
+		return;
+	}
+	if (!strcmp(key, "mem"))
+		return;
+	for (int i = 0; i < 4 && value; i++)
+		is = !strcasecmp(value, yes[i]) ? 1 : !strcasecmp(value, no[i]) ? 0 : is;
+	MUST(is >= 0);
+	if (!strcmp(key, "gpcs"))
+		d->gpcs = is;
+	else if (!strcmp(key, "spread"))
+		d->spread = is;
+	else
+		MUST(!strcmp(key, "pack") && ((d->spread = !is), true));
+}
+
+static void check_words(const struct gpupart_demand *d, const char *line)
+{
+	char *copy = strdup(line), *rest = copy, *word;
+	struct gpupart_demand expected = { .same = d->same, .apart = d->apart };
+
+	MUST(copy && !strcmp(strsep(&rest, ":"), d->name));
+	while (rest && *rest && (word = strsep(&rest, ","))) {
+		char *value = word;
+
+		strsep(&value, "=");
+		expect_key(&expected, word, value);
+	}
+	MUST(d->min_tpcs == expected.min_tpcs && d->max_tpcs == expected.max_tpcs);
+	MUST(d->cluster == expected.cluster && d->weight == expected.weight);
+	MUST(d->gpcs == expected.gpcs && d->spread == expected.spread);
+	free(copy);
+}
+
 static void read_file(const uint8_t *data, size_t size)
 {
 	static struct demands demands;
@@ -91,13 +157,17 @@ static void read_file(const uint8_t *data, size_t size)
 static void read_words(const uint8_t *data, size_t size)
 {
 	static struct demands demands;
-	char *text = fuzz_text(data, size), *line, *rest = text;
+	char *text = fuzz_text(data, size), *line, *rest = text, before[256];
 	int status = -1;
 
 	memset(&demands, 0, sizeof(demands));
 	fuzz_lines = 0;
-	while (status == -1 && (line = strsep(&rest, "\n")))
+	while (status == -1 && (line = strsep(&rest, "\n"))) {
+		snprintf(before, sizeof(before), "%s", line);
 		status = demands_add(&demands, "plan", line);
+		if (status == -1 && strlen(line) < sizeof(before))
+			check_words(&demands.list[demands.nr - 1], before);
+	}
 	check(&demands, status);
 	free(text);
 }

@@ -102,7 +102,7 @@ static void check_listed(const struct gpupart_job *job)
 {
 	struct gpupart_tpcset set;
 
-	MUST(fuzz_printable(job->id, sizeof(job->id)));
+	MUST(!strcmp(job->id, ids[0]) || !strcmp(job->id, ids[1]) || !strcmp(job->id, ids[2]));
 	MUST(fuzz_printable(job->name, sizeof(job->name)));
 	MUST(fuzz_printable(job->parent, sizeof(job->parent)));
 	MUST(fuzz_printable(job->pci, sizeof(job->pci)));
@@ -110,29 +110,47 @@ static void check_listed(const struct gpupart_job *job)
 	MUST(!job->limit[0] || !gpupart_tpcset_parse_list(NULL, job->limit, &set));
 }
 
-static void set_limit(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set)
+static void read_notes(struct record notes[NR_NOTES])
 {
+	char path[96];
+	int fd;
+
+	memset(notes, 0, NR_NOTES * sizeof(*notes));
+	for (unsigned int i = 0; i < NR_NOTES; i++) {
+		path_of(path, sizeof(path), i);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		MUST(fd >= 0 && read(fd, &notes[i], sizeof(notes[i])) == sizeof(notes[i]));
+		close(fd);
+	}
+}
+
+/* Nothing but the set of the job that it is set for is written. */
+static void set_limit(struct gpupart *gp, unsigned int nr, const struct gpupart_tpcset *set)
+{
+	static struct record notes[NR_NOTES], after[NR_NOTES];
 	struct gpupart_tpcset before, now;
-	struct record record;
+	struct record *record = &after[nr];
 	int err, dir;
 
+	read_notes(notes);
 	gp->error[0] = 0;
-	err = gpupart_job_limit_set(gp, id, set, &before);
+	err = gpupart_job_limit_set(gp, ids[nr], set, &before);
+	read_notes(after);
 	if (err) {
 		MUST(err < 0 && gp->error[0]);
+		MUST(!memcmp(notes, after, sizeof(notes)));
 		return;
 	}
-	MUST(!gpupart_tpcset_empty(set));
+	MUST(!gpupart_tpcset_empty(set) && !strncmp(record->id, ids[nr], sizeof(record->id)));
+	MUST(record->magic == JOB_MAGIC);
+	MUST(gpupart_tpcset_equal(&record->set, set));
+	MUST(gpupart_tpcset_next(set, record->nr_tpcs) < 0);
 	dir = __wrap_control_open_dir(geteuid(), false);
-	/* It may name itself as it likes: then another file is written. */
-	if (read_record(dir, id, &record) && !strcmp(record.id, id)) {
-		MUST(gpupart_tpcset_equal(&record.set, set));
-		MUST(gpupart_tpcset_next(set, record.nr_tpcs) < 0);
-		now = effective(dir, &record);
-		if (!*record.parent)
-			MUST(gpupart_tpcset_equal(&now, set));
-	}
+	now = effective(dir, record);
 	close(dir);
+	MUST(*record->parent || gpupart_tpcset_equal(&now, set));
+	for (unsigned int i = 0; i < NR_NOTES; i++)
+		MUST(i == nr || !memcmp(&notes[i], &after[i], sizeof(notes[i])));
 }
 
 static void read_environment(const uint8_t *data, size_t size)
@@ -177,7 +195,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(nr >= 0 && nr <= NR_NOTES);
 	for (int i = 0; i < nr && i < 2; i++)
 		check_listed(&jobs[i]);
+	MUST(nr < 2 || strcmp(jobs[0].id, jobs[1].id));
 	for (unsigned int i = 0; i < NR_NOTES; i++)
-		set_limit(gp, ids[i], &set);
+		set_limit(gp, i, &set);
 	return 0;
 }

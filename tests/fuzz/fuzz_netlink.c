@@ -2,7 +2,7 @@
 /*
  * Fuzz target: what the module gpupart answers over generic netlink, through libnl's own
  * parser: messages that the input makes of attributes, or gives byte for byte. What comes of it
- * is a GPU that can be captured and read back, or a sentence.
+ * is the GPU that one of them tells of, which can be captured and read back, or a sentence.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -58,10 +58,29 @@ static void put(char *room, size_t *len, const void *what, size_t nr)
 	*len += NLMSG_ALIGN(nr);
 }
 
+/* What each message about a topology said: of a type the last that is in it. */
+#define MOST_TOLD 64
+static struct told {
+	struct {
+		unsigned int len;
+		uint8_t bytes[256];
+		bool there;
+	} a[GPUPART_A_TOPOLOGY_MAX + 1];
+} told[MOST_TOLD];
+static unsigned int nr_told;
+static bool told_raw;	/* a message that is bytes of the input may say anything */
+
 static void put_attribute(char *room, size_t *len, unsigned int type, const void *what, size_t nr)
 {
 	struct nlattr head = { .nla_len = NLA_HDRLEN + nr, .nla_type = type };
+	struct told *last = nr_told ? &told[nr_told - 1] : NULL;
 
+	if (topology_asked && last && type <= GPUPART_A_TOPOLOGY_MAX) {
+		last->a[type].there = true;
+		last->a[type].len = nr;
+		if (nr)
+			memcpy(last->a[type].bytes, what, nr);
+	}
 	put(room, len, &head, sizeof(head));
 	put(room, len, what, nr);
 }
@@ -138,6 +157,7 @@ static size_t make_message(char *room)
 	size_t len = NLMSG_HDRLEN;
 
 	if (kind == 0) {
+		told_raw = true;
 		len = input_u16(&said) % 2048;
 		input_bytes(&said, room, len);
 		return len;
@@ -148,6 +168,9 @@ static size_t make_message(char *room)
 		put_error(room, &len, &head);
 	} else {
 		put(room, &len, &genl, sizeof(genl));
+		told_raw |= nr_told == MOST_TOLD;
+		if (topology_asked && nr_told < MOST_TOLD)
+			memset(&told[nr_told++], 0, sizeof(told[0]));
 		if (kind == 3)
 			topology_asked ? put_topology(room, &len) : put_gpu(room, &len);
 		put_attributes(room, &len);
@@ -199,12 +222,65 @@ int __wrap_nl_recvmsgs(struct nl_sock *sock, struct nl_cb *cb)
 
 /* --------------------------------------------------------------------- what must hold */
 
+static unsigned int u32_of(const struct told *t, unsigned int type)
+{
+	uint32_t value = 0;
+
+	if (t->a[type].there)
+		memcpy(&value, t->a[type].bytes, sizeof(value));
+	return value;
+}
+
+/* Whether this message, and nothing else, says what is in @topo. */
+static bool says(const struct told *t, const struct gpupart_topology *topo)
+{
+	static const unsigned int numbers[] = {
+		GPUPART_A_TOPOLOGY_MAX_GPCS, GPUPART_A_TOPOLOGY_MAX_TPCS_PER_GPC,
+		GPUPART_A_TOPOLOGY_SMS_PER_TPC, GPUPART_A_TOPOLOGY_PRESENT_GPCS,
+		GPUPART_A_TOPOLOGY_ORDER,
+	};
+	unsigned int nr = t->a[GPUPART_A_TOPOLOGY_TPC_GPC].len;
+	unsigned int per_tpc = u32_of(t, GPUPART_A_TOPOLOGY_SMS_PER_TPC);
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (t->a[numbers[i]].there && t->a[numbers[i]].len < 4)
+			return false;
+	if (u32_of(t, GPUPART_A_TOPOLOGY_ORDER) == GPUPART_ORDER_UNKNOWN ||
+	    t->a[GPUPART_A_TOPOLOGY_TPC_IN_GPC].len != nr ||
+	    t->a[GPUPART_A_TOPOLOGY_GPC_UGPU].len != t->a[GPUPART_A_TOPOLOGY_GPC_PHYS].len ||
+	    topo->nr_sms != nr * per_tpc ||
+	    topo->info.max_gpcs != u32_of(t, GPUPART_A_TOPOLOGY_MAX_GPCS))
+		return false;
+	for (unsigned int i = 0; i < topo->nr_sms; i++) {
+		const struct topo_sm *sm = &topo->sms[i];
+		unsigned int tpc = i / per_tpc, gpc = t->a[GPUPART_A_TOPOLOGY_TPC_GPC].bytes[tpc];
+
+		if (sm->tpc != (int)tpc || sm->gpc != (int)gpc ||
+		    sm->virtual_tpc != t->a[GPUPART_A_TOPOLOGY_TPC_IN_GPC].bytes[tpc])
+			return false;
+		if (gpc < t->a[GPUPART_A_TOPOLOGY_GPC_UGPU].len &&
+		    (uint8_t)sm->ugpu != t->a[GPUPART_A_TOPOLOGY_GPC_UGPU].bytes[gpc])
+			return false;
+	}
+	return true;
+}
+
+static void check_told(const struct gpupart_topology *topo)
+{
+	bool any = told_raw;
+
+	for (unsigned int i = 0; i < nr_told && !any; i++)
+		any = says(&told[i], topo);
+	MUST(any);
+}
+
 static void check_topology(struct gpupart_topology *topo)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo);
 	struct gpupart_topology *again;
 	char *text;
 
+	check_told(topo);
 	MUST(!gpupart_set_check(gp, topo, &all));
 	MUST(!gpupart_topology_capture(gp, topo, NULL, &text));
 	MUST(!topo_file_parse(gp, "it", text, strlen(text), &again));
@@ -218,6 +294,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct gpupart_gpu_info list[4];
 	struct gpupart_topology *topo;
+	char address[20];
 	int nr, err;
 
 	if (!gp)
@@ -228,7 +305,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	nr = topo_kernel_list(gp, list, 4);
 	MUST(nr >= 0 ? nr <= 64 : nr > -4096 && gp->error[0]);
 	for (int i = 0; i < nr && i < 4; i++)
-		MUST(fuzz_printable(list[i].pci, sizeof(list[i].pci)));
+		MUST(fuzz_printable(list[i].pci, sizeof(list[i].pci)) &&
+		     topo_address_read(list[i].pci, address));
 
 	said = (struct input){ data, size };
 	gp->error[0] = 0;
@@ -237,5 +315,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(err < 0 && err > -4096 && gp->error[0]);
 	else
 		check_topology(topo);
+	nr_told = 0;
+	told_raw = false;
 	return 0;
 }

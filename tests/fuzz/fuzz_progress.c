@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: the lines that programs write to the socket of `gpupart qos`, a datagram a line
- * of the input. Each counts for the tenant that it names, once, or not at all.
+ * of the input. Each counts for the tenant that it names, for what it says, once, or not at all.
  */
+#include <errno.h>
 #include <sys/socket.h>
 #include "../../cli/qos_live.h"
+#include "../../cli/yaml.h"
 #include "fuzz.h"
 
 static const char *left;
@@ -15,7 +17,6 @@ ssize_t __wrap_recv(int fd, void *room, size_t len, int flags)
 {
 	size_t nr;
 
-	(void)flags;
 	MUST(fd == 5);
 	if (!*left)
 		return -1;
@@ -23,19 +24,69 @@ ssize_t __wrap_recv(int fd, void *room, size_t len, int flags)
 	memcpy(room, left, nr < len ? nr : len);
 	left += nr;
 	left += *left == '\n';
-	return nr < len ? nr : len;
+	return nr < len || flags & MSG_TRUNC ? nr : len;
 }
 
-static uint64_t nr_lines_of(const char *text, const char *name)
+/* What the lines say of a tenant, by a reader of its own. */
+struct told {
+	uint64_t nr, milli, latencies[GPUPART_NR_LATENCIES];
+};
+
+/* The next of @text's words, of a line short enough; "" where there is none. */
+static const char *next_word(const char **text, char word[256])
 {
-	uint64_t nr = 0;
+	size_t len;
 
-	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
-		const char *word = text + strspn(text, " \t\r");
+	*text += strspn(*text, " \t\r");
+	len = strcspn(*text, " \t\r\n");
+	MUST(len < 256);
+	memcpy(word, *text, len);
+	word[len] = 0;
+	*text += len;
+	return word;
+}
 
-		nr += !strncmp(word, name, strlen(name));
+static void expect_line(const char *line, const char *name, struct told *told)
+{
+	char word[256], value[256], *end;
+	uint64_t ns, more;
+	double number;
+	bool units;
+	int bucket = 0;
+
+	if (strcmp(next_word(&line, word), name))
+		return;
+	next_word(&line, word);
+	units = !strcmp(word, "units");
+	if (!units && strcmp(word, "latency"))
+		return;
+	next_word(&line, value);
+	if (units) {
+		if (!*value || strspn(value, "0123456789.eE+-") != strlen(value))
+			return;
+		errno = 0;
+		number = strtod(value, &end);
+		if (*end || errno || !(number >= 0 && number < 1e15))
+			return;
+		more = number * 1000 + 0.5;
+		told->milli = told->milli > UINT64_MAX - more ? UINT64_MAX : told->milli + more;
+	} else {
+		if (!yaml_read_time(value, &ns))
+			return;
+		while (bucket + 1 < GPUPART_NR_LATENCIES && gpupart_latency_least(bucket + 1) <= ns)
+			bucket++;
+		told->latencies[bucket]++;
 	}
-	return nr;
+	told->nr++;
+}
+
+/* A datagram has room for so much; of a longer one nothing is taken. */
+static void expect(const char *text, const char *name, struct told *told)
+{
+	memset(told, 0, sizeof(*told));
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+		if (strcspn(text, "\n") < 256)
+			expect_line(text, name, told);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -43,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const names[] = { "llm", "batch" };
 	static struct live live;
 	char *text = fuzz_text(data, size);
+	struct told told;
 
 	memset(&live, 0, sizeof(live));
 	live.cmd = "qos";
@@ -54,14 +106,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	live_listen(&live);
 	for (int i = 0; i < 2; i++) {
 		struct live_tenant *t = &live.tenants[i];
-		uint64_t latencies = 0;
 
+		expect(text, names[i], &told);
+		MUST(t->since_change == told.nr && t->ever_told == !!told.nr);
+		MUST(t->told_milli == told.milli);
 		for (int k = 0; k < GPUPART_NR_LATENCIES; k++)
-			latencies += t->latencies[k];
-		MUST(latencies <= t->since_change && t->ever_told == !!t->since_change);
-		MUST(t->since_change <= nr_lines_of(text, names[i]));
-		if (!t->since_change)
-			MUST(!t->told_milli);
+			MUST(t->latencies[k] == told.latencies[k]);
 	}
 	free(text);
 	return 0;

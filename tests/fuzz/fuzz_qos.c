@@ -16,6 +16,7 @@ static void make_board(struct qos_board *board)
 {
 	memset(board, QOS_NOWHERE, sizeof(*board));
 	board->nr_tpcs = NR_TPCS;
+	board->held = (struct gpupart_tpcset){ 0 };
 	for (unsigned int tpc = 0; tpc < NR_TPCS; tpc++) {
 		board->gpc[tpc] = tpc % 6;
 		board->ugpu[tpc] = tpc % 6 / 3;
@@ -46,7 +47,9 @@ static void check_setup(const struct qos_setup *setup)
 /* Sets are apart, on the board, and as many TPCs as is said. */
 static void check_decision(const struct qos_setup *setup, const struct qos_decision *d)
 {
-	struct gpupart_tpcset seen = d->reserved, both;
+	struct gpupart_tpcset seen = gpupart_tpcset_or(&d->reserved, &d->held), both;
+
+	MUST(!gpupart_tpcset_intersects(&d->reserved, &d->held));
 
 	for (unsigned int i = 0; i < setup->nr; i++) {
 		const struct qos_verdict *v = &d->tenants[i];
@@ -75,6 +78,7 @@ static void measure(struct input *in, const struct qos_setup *setup, struct qos_
 
 		m[i] = (struct qos_measured){
 			.valid = !(how & 1), .gone = (how & 0x70) == 0x70, .drained = !(how & 4),
+			.disturbed = (how & 0x38) == 0x38,
 			.ns = how & 8 ? input_u64(in) >> 1 : setup->epoch_ns,
 			.work = how & 2 ? input_u64(in) >> 1 : 1000 * (uint64_t)how,
 			.nr = how, .latency_ns = how & 128 ? input_u64(in) >> 1 : 1000000,
@@ -82,16 +86,45 @@ static void measure(struct input *in, const struct qos_setup *setup, struct qos_
 	}
 }
 
+/* Others come and go; any TPCs are theirs. */
+static void change_others(struct input *in, struct qos_session *session)
+{
+	struct qos_others *others = &session->others;
+
+	session->others_changed = input_u8(in) % 4 == 3;
+	if (!session->others_changed)
+		return;
+	*others = (struct qos_others){ .nr = input_u8(in) % 3 };
+	for (unsigned int i = 0; i < others->nr; i++) {
+		struct qos_other *other = &others->list[i];
+
+		other->pid = 1 + input_u8(in);
+		snprintf(other->name, sizeof(other->name), "o%u", i);
+		other->set.allowed[0] = input_u64(in);
+		gpupart_tpcset_add(&other->set, i);
+	}
+	qos_session_hold(session);
+}
+
+static void check_others(const struct qos_others *a, const struct qos_others *b)
+{
+	MUST(a->nr == b->nr);
+	for (unsigned int i = 0; i < a->nr; i++)
+		MUST(a->list[i].pid == b->list[i].pid &&
+		     !strcmp(a->list[i].name, b->list[i].name) &&
+		     gpupart_tpcset_equal(&a->list[i].set, &b->list[i].set));
+}
+
 /* A line of the log, read and written again. */
-static void read_back(const struct qos_setup *setup, const char *line, bool begin,
+static void read_back(const struct qos_session *written, const char *line, bool begin,
 		      const struct qos_measured *measured)
 {
 	static struct qos_setup again;
 	static struct qos_session session;
+	const struct qos_setup *setup = written->setup;
 	struct qos_measured read[QOS_MAX_TENANTS];
 	json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 	char why[QOS_WORDS] = "";
-	struct nvml_state state;
 	uint64_t time_ns;
 
 	MUST(json);
@@ -107,12 +140,17 @@ static void read_back(const struct qos_setup *setup, const char *line, bool begi
 				     sizeof(again.tenants[i])));
 	} else {
 		fuzz_words = why;
-		MUST(qos_log_read_step(json, setup, &time_ns, read, &state, why));
+		session.setup = setup;
+		MUST(qos_log_read_step(json, &session, &time_ns, read, why));
+		MUST(session.others_changed == written->others_changed);
+		if (session.others_changed)
+			check_others(&session.others, &written->others);
 		for (unsigned int i = 0; i < setup->nr; i++)
 			MUST(read[i].valid == measured[i].valid && read[i].ns == measured[i].ns &&
 			     read[i].work == measured[i].work && read[i].nr == measured[i].nr &&
 			     read[i].gone == measured[i].gone &&
 			     read[i].drained == measured[i].drained &&
+			     read[i].disturbed == measured[i].disturbed &&
 			     read[i].latency_ns == measured[i].latency_ns);
 	}
 	fuzz_words = "";
@@ -125,7 +163,7 @@ static void take_line(struct qos_session *session, char **text, size_t *len, boo
 	MUST(!fflush(session->log) && *len);
 	/* Behind it may be the end of a longer one. */
 	(*text)[*len] = 0;
-	read_back(session->setup, *text, begin, measured);
+	read_back(session, *text, begin, measured);
 	rewind(session->log);
 }
 
@@ -149,6 +187,7 @@ static void run(const struct qos_setup *setup, struct input *in)
 		check_decision(setup, &session.now);
 		for (unsigned int i = 0; i < EPOCHS; i++) {
 			measure(in, setup, measured);
+			change_others(in, &session);
 			MUST(qos_session_step(&session, "qos", i, measured) < 0);
 			take_line(&session, &text, &len, false, measured);
 			check_decision(setup, &session.now);

@@ -15,12 +15,27 @@
 #include "../../cli/yaml.h"
 #include "fuzz.h"
 
+static bool is_uuid(const char *text)
+{
+	static const unsigned int groups[] = { 8, 4, 4, 4, 12 };
+
+	if (strncmp(text, "GPU", 3))
+		return false;
+	text += 3;
+	for (int i = 0; i < 5; i++) {
+		if (*text != '-' || strspn(text + 1, "0123456789abcdefABCDEF") != groups[i])
+			return false;
+		text += 1 + groups[i];
+	}
+	return !*text;
+}
+
 static void check_address(const char *text)
 {
 	struct gpupart_gpu_info info = { .uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef" };
 	char address[20], again[20];
 
-	topo_is_uuid(text);
+	MUST(topo_is_uuid(text) == is_uuid(text));
 	strcpy(info.pci, "0000:0d:00.0");
 	topo_selects(text, &info, 3);
 	if (!topo_address_read(text, address))
@@ -29,6 +44,39 @@ static void check_address(const char *text)
 	MUST(topo_address_read(address, again) && !strcmp(address, again));
 	strcpy(info.pci, address);
 	MUST(topo_selects(text, &info, 3) && topo_selects(address, &info, 3));
+}
+
+/* A size, read in another way: to a millionth of its unit, which is cut off; 0: it is none. */
+static uint64_t expect_size(const char *text)
+{
+	static const struct { const char *name; uint64_t bytes; } units[] = {
+		{ "", 1 }, { "b", 1 },
+		{ "k", 1ull << 10 }, { "kib", 1ull << 10 }, { "kb", 1000 },
+		{ "m", 1ull << 20 }, { "mib", 1ull << 20 }, { "mb", 1000000 },
+		{ "g", 1ull << 30 }, { "gib", 1ull << 30 }, { "gb", 1000000000 },
+		{ "t", 1ull << 40 }, { "tib", 1ull << 40 }, { "tb", 1000000000000 },
+	};
+	size_t digits = strspn(text, "0123456789"), more = 0;
+	unsigned __int128 millionths = 0;
+
+	if (!digits)
+		return 0;
+	if (text[digits] == '.')
+		more = strspn(text + digits + 1, "0123456789");
+	for (size_t i = 0; i < digits && millionths < (unsigned __int128)1 << 100; i++)
+		millionths = millionths * 10 + (text[i] - '0');
+	for (size_t i = 0; i < 6; i++)
+		millionths = millionths * 10 + (i < more ? text[digits + 1 + i] - '0' : 0);
+	text += digits + (more ? more + 1 : 0);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcasecmp(text, units[i].name) || (more && units[i].bytes == 1))
+			continue;
+		if (millionths / 1000000 > 1ull << 60 ||
+		    millionths * units[i].bytes / 1000000 > 1ull << 60)
+			return 0;
+		return millionths * units[i].bytes / 1000000;
+	}
+	return 0;
 }
 
 static void check_size(struct gpupart *gp, const char *text)
@@ -41,6 +89,7 @@ static void check_size(struct gpupart *gp, const char *text)
 	gp->error[0] = 0;
 	err = gpupart_memory_parse(gp, text, &bytes);
 	MUST(err ? err == -EINVAL && gp->error[0] : bytes > 0);
+	MUST(expect_size(text) == (err ? 0 : bytes));
 	fuzz_lines = 0;
 	status = args_memory(&args, text, &again);
 	MUST(err ? status == EXIT_RUN_FAILED && fuzz_lines == 1 : status == -1 && again == bytes);
@@ -62,7 +111,7 @@ static void check_names(const char *text)
 	uid_t uid;
 	uint64_t ns;
 
-	if (ledger_name_good(text))
+	if (control_name_good(text))
 		MUST(fuzz_printable(text, 64) && !strchr(text, '/') && *text != '-');
 	if (control_folder_uid(text, &uid)) {
 		snprintf(path, sizeof(path), "gpupart-%u", uid);

@@ -15,24 +15,7 @@ if ! python3 -c 'import torch, triton; torch.cuda.get_device_name()' 2>/dev/null
 	echo "1..0 # SKIP no PyTorch with Triton and a GPU here"
 	exit 77
 fi
-nr=0 failed=0
-# took NAME STATUS FILE: a case's lines, and that it ended.
-took() {
-	while read -r line; do
-		case $line in
-		"ok - "*) nr=$((nr + 1)); echo "ok $nr - ${line#ok - }" ;;
-		"not ok - "*) nr=$((nr + 1)); failed=1; echo "not ok $nr - ${line#not ok - }" ;;
-		esac
-	done <"$3"
-	nr=$((nr + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $nr - $1: it ran to its end"
-	else
-		failed=1
-		echo "not ok $nr - $1: status $2"
-		tail -n 15 "$3" | sed 's/^/# /'
-	fi
-}
+. "$here/cases.subr"
 for name in ${CASES-eager compiled graphs cublas cudnn attention}; do
 	timeout 120 "$gpupart" run -g 1 -- python3 "$here/frameworks.py" "$name" >"$out/$name.txt" 2>&1
 	took "$name" $? "$out/$name.txt"
@@ -43,16 +26,10 @@ if [ -z "${CASES-x}" ]; then
 elif command -v nvcc >/dev/null && nvcc -arch=native -rdc=true -w -o "$tmp/parent" "$here/parent.cu" -lcudadevrt 2>"$tmp/err"; then
 	timeout 60 "$gpupart" run -g 1 -- "$tmp/parent" >"$out/parent.txt" 2>&1
 	status=$?
-	nr=$((nr + 1))
-	if [ $status -eq 0 ] && grep -q 'launches of kernels that can launch others from the GPU' "$out/parent.txt"; then
-		echo "ok $nr - dynamic parallelism is seen: $(paste -sd' ' "$out/parent.txt")"
-	else
-		failed=1
-		echo "not ok $nr - dynamic parallelism is seen: status $status, $(paste -sd' ' "$out/parent.txt")"
-	fi
+	[ $status -eq 0 ] && grep -q 'launches of kernels that can launch others from the GPU' "$out/parent.txt"
+	ok $? "dynamic parallelism is seen: status $status, $(paste -sd' ' "$out/parent.txt")"
 else
-	nr=$((nr + 1))
-	echo "ok $nr # SKIP dynamic parallelism: no nvcc here"
+	skip "dynamic parallelism: no nvcc here"
 fi
 # A rank a GPU, each in two GPCs of its own.
 gpus=$("$gpupart" doctor --no-launch --json 2>/dev/null | grep -oE '[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9]' |
@@ -68,8 +45,6 @@ if [ $# -ge 2 ]; then
 	took nccl-0 $? "$out/nccl-0.txt"
 	took nccl-1 $second "$out/nccl-1.txt"
 else
-	nr=$((nr + 1))
-	echo "ok $nr # SKIP NCCL: fewer than two GPUs here"
+	skip "NCCL: fewer than two GPUs here"
 fi
-echo "1..$nr"
-exit $failed
+cases_done

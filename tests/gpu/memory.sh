@@ -18,7 +18,7 @@ if [ ! -e /dev/nvidiactl ] && [ -n "$libcuda" ]; then
 	echo "1..0 # SKIP no NVIDIA driver here"
 	exit 77
 fi
-nr=0 failed=0
+. "$here/cases.subr"
 end=$(($(date +%s) + ${SECONDS_ALL:-190} + ${KILLS:+570} + 0))
 # within_time SECONDS PROGRAM ARGS: so long at most, and not beyond the end of all.
 within_time() {
@@ -28,23 +28,7 @@ within_time() {
 	[ "$left" -gt 0 ] || { echo "no time left"; return 124; }
 	timeout -k 5 "$left" "$@"
 }
-ok() {
-	nr=$((nr + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $nr - $2"; else echo "not ok $nr - $2"; failed=1; fi
-}
-# took NAME STATUS FILE: a case's lines, and that it ended.
-took() {
-	while read -r line; do
-		case $line in
-		"ok "*) nr=$((nr + 1)); echo "ok $nr - $1: ${line#*- }" ;;
-		"not ok "*) nr=$((nr + 1)); failed=1; echo "not ok $nr - $1: ${line#*- }" ;;
-		"skip - "*) nr=$((nr + 1)); echo "ok $nr # SKIP $1: ${line#skip - }" ;;
-		"# "*) echo "# $1: ${line#\# }" ;;
-		esac
-	done <"$3"
-	ok "$2" "$1: it ran to its end, status $2, $((end - $(date +%s))) s are left"
-	[ "$2" -eq 0 ] || tail -n 15 "$3" | sed 's/^/# | /'
-}
+time_left() { echo ", $((end - $(date +%s))) s are left"; }
 # limited TENANT BYTES PROGRAM ARGS
 limited() {
 	tenant=$1 bytes=$2
@@ -67,8 +51,7 @@ most() {
 # within FILE WHAT: something was seen, and never more than the quota.
 within() {
 	if [ -z "$libcuda" ]; then
-		nr=$((nr + 1))
-		echo "ok $nr # SKIP $2: the simulated GPU is not shown from outside"
+		skip "$2: the simulated GPU is not shown from outside"
 		return
 	fi
 	mib=$(most "$1")
@@ -78,10 +61,10 @@ within() {
 
 [ -z "$libcuda" ] || export TEST_LIBCUDA=$libcuda
 TEST_KILLS=${TEST_KILLS:-20} BUILD=$build within_time 120 "$build/tests/lib-memory" >"$out/memory-ways.txt" 2>&1
-took "ways" $? "$out/memory-ways.txt"
+took "ways" $? "$out/memory-ways.txt" "$(time_left)"
 if [ -n "$KILLS" ]; then
 	TEST_KILLS=$KILLS TEST_ONLY=kills BUILD=$build timeout -k 5 570 "$build/tests/lib-memory" >"$out/memory-kills.txt" 2>&1
-	took "kills" $? "$out/memory-kills.txt"
+	took "kills" $? "$out/memory-kills.txt" "$(time_left)"
 fi
 
 eight=$((8 << 30))
@@ -93,7 +76,7 @@ for name in ${CASES-torch torch_async torch_segments cupy cupy_async jax cudnn n
 	status=$?
 	touch "$tmp/$name.stop"
 	wait $watcher
-	took "$name" $status "$file"
+	took "$name" $status "$file" "$(time_left)"
 	within "$tmp/$name" "$name"
 done
 
@@ -106,11 +89,10 @@ one=$!
 limited "gpu-two-$$" $eight python3 "$here/memory.py" share "$tmp/go" >"$file.2" 2>&1 &
 two=$!
 wait $one
-took "one of two" $? "$file.1"
+took "one of two" $? "$file.1" "$(time_left)"
 wait $two
-took "the other" $? "$file.2"
+took "the other" $? "$file.2" "$(time_left)"
 touch "$tmp/two.stop"
 wait $watcher
 within "$tmp/two" "the two together"
-echo "1..$nr"
-exit $failed
+cases_done

@@ -26,30 +26,11 @@ skip_all() {
 python3 -c '' 2>/dev/null || skip_all "no python3 here"
 count=$(python3 "$here/memory_gpus.py" gpus 2>"$tmp/err" | wc -w)
 [ "$count" -ge 2 ] || skip_all "$count GPUs here, two are wanted: $(tail -n 1 "$tmp/err")"
-nr=0 failed=0
-# took NAME STATUS FILE: a case's lines, and that it ended.
-took() {
-	while read -r line; do
-		case $line in
-		"ok - "*) nr=$((nr + 1)); echo "ok $nr - $1: ${line#ok - }" ;;
-		"not ok - "*) nr=$((nr + 1)); failed=1; echo "not ok $nr - $1: ${line#not ok - }" ;;
-		"skip - "*) nr=$((nr + 1)); echo "ok $nr # SKIP $1: ${line#skip - }" ;;
-		esac
-	done <"$3"
-	nr=$((nr + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $nr - $1: it ran to its end"
-	else
-		failed=1
-		echo "not ok $nr - $1: it ran to its end, status $2"
-		tail -n 15 "$3" | sed 's/^/# | /'
-	fi
-}
+. "$here/cases.subr"
 for case in ${CASES-each ranks}; do
 	file=$out/memory-gpus-$case.txt
 	if [ "$case" = ranks ] && { [ -n "$GPUPART_SIM" ] || ! python3 -c 'import torch' 2>/dev/null; }; then
-		nr=$((nr + 1))
-		echo "ok $nr # SKIP ranks: no PyTorch on real GPUs here"
+		skip "ranks: no PyTorch on real GPUs here"
 		continue
 	fi
 	# The ranks as users start them; the other's environment is all that it needs, also of the simulator.
@@ -61,5 +42,4 @@ for case in ${CASES-each ranks}; do
 	fi
 	took "$case" $? "$file"
 done
-echo "1..$nr"
-exit $failed
+cases_done

@@ -16,26 +16,7 @@ if [ ! -e /dev/nvidiactl ]; then
 	echo "1..0 # SKIP no NVIDIA driver here"
 	exit 77
 fi
-nr=0 failed=0
-# took NAME STATUS FILE: a case's lines, and that it ended.
-took() {
-	while read -r line; do
-		case $line in
-		"ok - "*) nr=$((nr + 1)); echo "ok $nr - $1: ${line#ok - }" ;;
-		"not ok - "*) nr=$((nr + 1)); failed=1; echo "not ok $nr - $1: ${line#not ok - }" ;;
-		"skip - "*) nr=$((nr + 1)); echo "ok $nr # SKIP $1: ${line#skip - }" ;;
-		"# "*) echo "# $1: ${line#\# }" ;;
-		esac
-	done <"$3"
-	nr=$((nr + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $nr - $1: it ran to its end"
-	else
-		failed=1
-		echo "not ok $nr - $1: status $2"
-		tail -n 15 "$3" | sed 's/^/# | /'
-	fi
-}
+. "$here/cases.subr"
 for tpcs in ${SETS-33 16 8}; do
 	for name in ${CASES-driver cooperative barrier told_torch told_triton told_cupy told_jax persistent cublas attention}; do
 		for how in "" --sm-count; do
@@ -49,5 +30,4 @@ for tpcs in ${SETS-33 16 8}; do
 		done
 	done
 done
-echo "1..$nr"
-exit $failed
+cases_done

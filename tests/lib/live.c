@@ -168,8 +168,16 @@ static void child_change(void)
 	}
 	tap_ok(!err && ran(me, &set) && gpupart_tpcset_count(&before) == 3, "a thousand sets: %s",
 	       err ? gpupart_error(gp) : "");
+	err = gpupart_remote_get(gp, remote, &before);
+	tap_ok(!err && gpupart_tpcset_equal(&before, &set), "the last one is read back");
+	before = list("5");
+	err = gpupart_process_limit_set(gp, pid, process.pci, &before, NULL);
+	tap_ok(!err && !gpupart_remote_get(gp, remote, &set) && gpupart_tpcset_equal(&before, &set),
+	       "what another sets is seen");
 	err = gpupart_remote_set(gp, remote, NULL, NULL);
 	tap_ok(!err && ran(me, &all), "and none at the end");
+	tap_ok(!gpupart_remote_get(gp, remote, &set) && gpupart_tpcset_empty(&set),
+	       "which is read back as none");
 	err = gpupart_remote_progress(gp, remote, &progress);
 	tap_ok(!err && progress.launches > 0 && progress.units % 3 == 0 && progress.units > 0,
 	       "its progress: %llu launches, %llu units", (unsigned long long)progress.launches,
@@ -210,6 +218,7 @@ static void child_change(void)
 	err = gpupart_remote_set(gp, remote, &set, NULL);
 	tap_ok(err == -ESRCH, "also one that was kept open: %s", gpupart_error(gp));
 	tap_ok(gpupart_remote_progress(gp, remote, &progress) == -ESRCH, "whose progress is none");
+	tap_ok(gpupart_remote_get(gp, remote, &set) == -ESRCH, "and whose limit is none");
 	gpupart_remote_close(remote);
 }
 

@@ -22,6 +22,7 @@ NOT_BOUND = {"gpupart_tpcset_" + name for name in (
                                                            "gpupart_process_gpu_list",
                                                            "gpupart_remote_open",
                                                            "gpupart_remote_set",
+                                                           "gpupart_remote_get",
                                                            "gpupart_remote_close",
                                                            "gpupart_remote_progress",
                                                            "gpupart_latency_least"} | {

@@ -94,11 +94,11 @@ static void test_names(void)
 	struct ledger *ledger;
 	char why[200] = "";
 
-	tap_ok(ledger_name_good("a") && ledger_name_good("A_9.b-c") &&
-	       ledger_name_good("123-4592be-effffffc"), "names that are good");
-	tap_ok(!ledger_name_good("") && !ledger_name_good("-a") && !ledger_name_good("a\n") &&
-	       !ledger_name_good("a/b") && !ledger_name_good("a b") &&
-	       !ledger_name_good("0123456789012345678901234567890123456789"
+	tap_ok(control_name_good("a") && control_name_good("A_9.b-c") &&
+	       control_name_good("123-4592be-effffffc"), "names that are good");
+	tap_ok(!control_name_good("") && !control_name_good("-a") && !control_name_good("a\n") &&
+	       !control_name_good("a/b") && !control_name_good("a b") &&
+	       !control_name_good("0123456789012345678901234567890123456789"
 				 "012345678901234567890123"),
 	       "names that are none");
 	tap_ok(ledger_join("../x", &ledger, why, sizeof(why)) == -EINVAL && strstr(why, "letters"),

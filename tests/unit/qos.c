@@ -26,6 +26,8 @@ struct loop {
 	struct qos_policy *policy;
 	struct qos_decision now;
 	unsigned int epoch;
+	struct gpupart_tpcset others;	/* no tenants' */
+	bool disturbed[QOS_MAX_TENANTS];	/* in the next epoch */
 
 	/* What came of it, by epoch. */
 	unsigned int counts[MOST_EPOCHS][QOS_MAX_TENANTS];
@@ -81,11 +83,33 @@ static void check_sets(struct loop *loop)
 		if (!v->why[0])
 			break_it(loop, "no reason");
 	}
+	if (gpupart_tpcset_intersects(&d->held, &seen))
+		break_it(loop, "what others have was given");
+	seen = gpupart_tpcset_or(&d->held, &seen);
 	has = gpupart_tpcset_andnot(&all, &seen);
 	if (!gpupart_tpcset_equal(&has, &d->reserved))
 		break_it(loop, "reserved is not what nobody has");
 	if (gpupart_tpcset_intersects(&d->reserved, &seen))
 		break_it(loop, "reserved overlaps");
+}
+
+/* With an epoch's end all that others have is left out, but for what the floors take. */
+static void check_others(struct loop *loop)
+{
+	struct gpupart_tpcset all = gpupart_tpcset_first(loop->board.nr_tpcs), others, shared;
+	unsigned int least = 0, left, nr;
+
+	others = gpupart_tpcset_and(&loop->others, &all);
+	shared = gpupart_tpcset_andnot(&others, &loop->now.held);
+	for (unsigned int i = 0; i < loop->nr; i++)
+		if (loop->now.tenants[i].state != QOS_GONE)
+			least += loop->tenants[i].floor ? loop->tenants[i].floor : 1;
+	left = loop->board.nr_tpcs - gpupart_tpcset_count(&others);
+	nr = gpupart_tpcset_count(&shared);
+	if (!gpupart_tpcset_subset(&loop->now.held, &others))
+		break_it(loop, "what is nobody's is left out");
+	if (nr != (least > left ? least - left : 0))
+		break_it(loop, "shared with others is not what the floors take");
 }
 
 static unsigned int difference(unsigned int a, unsigned int b)
@@ -134,8 +158,22 @@ static void step(struct loop *loop, const struct qos_measured *m)
 
 	qos_policy_step(loop->policy, m, &loop->now);
 	check_sets(loop);
-	if (!before.swapping)
+	if (before.swapping)
+		return;
+	check_others(loop);
+	if (gpupart_tpcset_equal(&before.held, &loop->now.held))
 		check_change(loop, &before);
+}
+
+static void others_have(struct loop *loop, const char *list)
+{
+	memset(&loop->others, 0, sizeof(loop->others));
+	if (*list)
+		gpupart_tpcset_parse_list(NULL, list, &loop->others);
+	if (loop->policy)
+		qos_policy_hold(loop->policy, &loop->others);
+	else
+		loop->board.held = loop->others;
 }
 
 /* Drains what waits, in a random order. */
@@ -180,6 +218,10 @@ static void epochs(struct loop *loop, unsigned int nr)
 		for (unsigned int i = 0; i < loop->nr; i++)
 			counts[i] = loop->now.tenants[i].nr_tpcs;
 		plant_epoch(&loop->plant, loop->tenants, counts, EPOCH_NS, m);
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			m[i].disturbed = loop->disturbed[i];
+			loop->disturbed[i] = false;
+		}
 		memcpy(loop->counts[loop->epoch], counts, sizeof(counts));
 		step(loop, m);
 		memcpy(loop->said, loop->now.words, sizeof(loop->said));
@@ -201,7 +243,7 @@ static void end(struct loop *loop)
 /* An H200's: 66 TPCs in 8 GPCs in 2 uGPUs. */
 static void h200(struct qos_board *board)
 {
-	board->nr_tpcs = 66;
+	*board = (struct qos_board){ .nr_tpcs = 66 };
 	for (unsigned int t = 0; t < 66; t++) {
 		board->gpc[t] = t % 8;
 		board->ugpu[t] = t % 8 / 4;
@@ -1018,6 +1060,205 @@ static void as_on_an_h200(void)
 	free(loop);
 }
 
+/* ------------------------------------------------------------------ others on the GPU */
+
+static unsigned int told(const struct loop *loop, const char *words)
+{
+	return !!strstr(loop->said, words);
+}
+
+/* Programs that are no tenants come to TPCs, and go. */
+static void others_come(void)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int nr, score, before, words = 0;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 500);
+	others_have(loop, "10-20");
+	if (!begin(loop))
+		return;
+	tap_ok(gpupart_tpcset_count(&loop->now.held) == 11 &&
+	       strstr(loop->now.words, "TPCs 10-20 are others' now"),
+	       "what others have is left out from the begin: %s", loop->now.words);
+	epochs(loop, 30);
+	nr = loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs;
+	tap_ok(met(loop, 0, 5, 30) >= 960 && nr == 55,
+	       "the goal is met, and best effort has all but theirs: %u TPCs of both", nr);
+	before = loop->now.tenants[0].nr_tpcs;
+	others_have(loop, "0-20");
+	/* The epoch in which they came: two programs on the same TPCs. */
+	loop->plant.loads[0].unit /= 2;
+	epochs(loop, 1);
+	loop->plant.loads[0].unit *= 2;
+	tap_ok(loop->now.tenants[0].state == QOS_DISTURBED &&
+	       loop->now.tenants[0].nr_tpcs == before && told(loop, "TPCs 0-9 are others' now"),
+	       "others come to its TPCs: that epoch is no miss, and it has as many others: %s",
+	       loop->said);
+	epochs(loop, 1);
+	score = loop->now.tenants[0].score;
+	tap_ok(score >= 1000 && loop->now.tenants[0].state == QOS_GOOD, "with which it goes on: %u",
+	       score);
+	epochs(loop, 20);
+	tap_ok(difference(loop->now.tenants[0].nr_tpcs, before) <= 2 &&
+	       loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs == 45,
+	       "best effort gave way: %u and %u TPCs", loop->now.tenants[0].nr_tpcs,
+	       loop->now.tenants[1].nr_tpcs);
+	others_have(loop, "0-45");
+	epochs(loop, 1);
+	tap_ok(told(loop, "the goal cannot be met: it takes") && told(loop, "others have 46") &&
+	       loop->now.tenants[0].nr_tpcs == 19 && loop->now.tenants[1].nr_tpcs == 1,
+	       "more than can be: it has the best that is left, %u: %s",
+	       loop->now.tenants[0].nr_tpcs, loop->said);
+	for (unsigned int e = 0; e < 40; e++) {
+		epochs(loop, 1);
+		words += told(loop, "cannot be met even by all 19 TPCs");
+	}
+	tap_ok(words == 1 && loop->now.tenants[0].state == QOS_STUCK &&
+	       loop->now.tenants[0].nr_tpcs == 19, "which is said once, in %u of 40 epochs", words);
+	others_have(loop, "");
+	epochs(loop, 1);
+	tap_ok(told(loop, "TPCs 0-45 are free again"), "they go: %s", loop->said);
+	epochs(loop, 30);
+	show(loop, 0, loop->epoch);
+	tap_ok(met(loop, 0, loop->epoch - 20, loop->epoch) >= 950 &&
+	       difference(loop->now.tenants[0].nr_tpcs, before) <= 3,
+	       "and it is as it was: %u and %u TPCs", loop->now.tenants[0].nr_tpcs,
+	       loop->now.tenants[1].nr_tpcs);
+	tap_ok(!loop->broken, "others: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* Others have more than floors leave: those are shared, the same ones as long as it is so. */
+static void others_and_floors(void)
+{
+	struct loop *loop = new_loop(2);
+	struct gpupart_tpcset before, now, had;
+	unsigned int words = 0;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 300);
+	loop->tenants[1].floor = 6;
+	loop->tenants[1].ceiling = 8;
+	if (!begin(loop))
+		return;
+	epochs(loop, 10);
+	had = gpupart_tpcset_or(&loop->now.tenants[0].set, &loop->now.tenants[1].set);
+	others_have(loop, "0-63");
+	epochs(loop, 1);
+	now = gpupart_tpcset_andnot(&loop->others, &loop->now.held);
+	tap_ok(gpupart_tpcset_count(&now) == 5 && gpupart_tpcset_subset(&now, &had),
+	       "those that are shared tenants had already");
+	tap_ok(loop->now.tenants[0].nr_tpcs == 1 && loop->now.tenants[1].nr_tpcs == 6 &&
+	       told(loop, "are shared with others: too few are left for the floors"),
+	       "others have nearly all: floors are kept, and said: %s", loop->said);
+	before = both(&loop->now.tenants[1]);
+	for (unsigned int e = 0; e < 20; e++) {
+		epochs(loop, 1);
+		words += told(loop, "shared with others");
+	}
+	now = both(&loop->now.tenants[1]);
+	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "that stands, and is said once");
+	tap_ok(!loop->broken, "floors: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* A new controller finds others on TPCs of tenants: these have as many others. */
+static void others_and_adopted(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 400);
+	gpupart_tpcset_parse_list(NULL, "0-29", &loop->tenants[0].adopted);
+	gpupart_tpcset_parse_list(NULL, "30-65", &loop->tenants[1].adopted);
+	others_have(loop, "20-39");
+	if (begin(loop))
+		tap_ok(loop->now.tenants[0].nr_tpcs == 30 && loop->now.tenants[1].nr_tpcs == 16,
+		       "adopted, and others on their TPCs: %u and %u", loop->now.tenants[0].nr_tpcs,
+		       loop->now.tenants[1].nr_tpcs);
+	epochs(loop, 20);
+	tap_ok(!loop->broken && met(loop, 0, 5, 20) == 1000, "and it goes on: %s",
+	       loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* Somebody else set other TPCs in an epoch: nothing of it is learnt. */
+static void set_from_outside(void)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int before[2], words = 0, nr = 0;
+	enum qos_class class;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 400);
+	if (!begin(loop))
+		return;
+	epochs(loop, 30);
+	class = loop->now.tenants[1].class;
+	for (unsigned int i = 0; i < 2; i++)
+		before[i] = loop->now.tenants[i].nr_tpcs;
+	for (unsigned int e = 0; e < 8; e++) {
+		for (unsigned int i = 0; i < 2; i++) {
+			loop->plant.loads[i].unit /= 10;
+			loop->disturbed[i] = true;
+		}
+		epochs(loop, 1);
+		for (unsigned int i = 0; i < 2; i++)
+			loop->plant.loads[i].unit *= 10;
+		words += told(loop, "t0: somebody else changed its set");
+		nr += loop->now.tenants[0].state == QOS_DISTURBED;
+	}
+	tap_ok(nr == 8 && words == 1, "other sets are said once, in %u of %u epochs", words, nr);
+	epochs(loop, 20);
+	tap_ok(loop->now.tenants[0].nr_tpcs == before[0] &&
+	       loop->now.tenants[1].nr_tpcs == before[1] &&
+	       loop->now.tenants[1].class == class &&
+	       met(loop, 0, loop->epoch - 20, loop->epoch) == 1000,
+	       "and nothing is learnt of them: %u and %u TPCs, %s", loop->now.tenants[0].nr_tpcs,
+	       loop->now.tenants[1].nr_tpcs, qos_class_name(loop->now.tenants[1].class));
+	tap_ok(!loop->broken, "other sets: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* A latency that nothing can meet: all TPCs are not enough, and that is said once. */
+static void beyond_all(unsigned int nr_tenants, unsigned int all)
+{
+	struct loop *loop = new_loop(nr_tenants);
+	unsigned int words = 0, raised = 0;
+	char wanted[96];
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[0].offered = 6000000;
+	loop->plant.loads[1] = compute;
+	loop->tenants[0].goal = QOS_LATENCY;
+	loop->tenants[0].latency_ns = 1;
+	snprintf(wanted, sizeof(wanted), "t0: the goal cannot be met even by all %u TPCs", all);
+	if (!begin(loop))
+		return;
+	for (unsigned int e = 0; e < 100; e++) {
+		epochs(loop, 1);
+		words += told(loop, wanted);
+		raised += e >= 10 && strstr(loop->now.tenants[0].why, "raised");
+	}
+	tap_ok(words == 1 && !raised && loop->now.tenants[0].nr_tpcs == all &&
+	       loop->now.tenants[0].state == QOS_STUCK &&
+	       strstr(loop->now.tenants[0].why, "cannot be met even by all"),
+	       "1 ns: said in %u of 100 epochs, with %u TPCs: %s", words,
+	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[0].why);
+	tap_ok(!loop->broken, "1 ns: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
 /* More than anybody has: sets stay disjoint (check_sets()), and the goals are met. */
 static void many(void)
 {
@@ -1125,6 +1366,18 @@ static void random_tenant(struct loop *loop, unsigned int i)
 		t->ceiling = 0;
 }
 
+/* Of none up to all TPCs. */
+static void random_others(struct loop *loop)
+{
+	unsigned int from = plant_random(&loop->plant) % loop->board.nr_tpcs;
+	unsigned int nr = plant_random(&loop->plant) % loop->board.nr_tpcs;
+
+	memset(&loop->others, 0, sizeof(loop->others));
+	for (unsigned int t = from; t < from + nr; t++)
+		gpupart_tpcset_add(&loop->others, t % loop->board.nr_tpcs);
+	qos_policy_hold(loop->policy, &loop->others);
+}
+
 /* Signals come and go, programs end and begin, loads change. */
 static void disturb(struct loop *loop)
 {
@@ -1139,6 +1392,12 @@ static void disturb(struct loop *loop)
 		break;
 	case 2:
 		random_load(&loop->plant, &loop->plant.loads[i]);
+		break;
+	case 3:
+		loop->disturbed[i] = true;
+		break;
+	case 4:
+		random_others(loop);
 		break;
 	}
 }
@@ -1249,6 +1508,12 @@ int main(void)
 	permuted();
 	all_served();
 	as_on_an_h200();
+	others_come();
+	others_and_floors();
+	others_and_adopted();
+	set_from_outside();
+	beyond_all(2, 65);
+	beyond_all(1, 66);
 	many();
 	random_ones(1500);
 	refused();

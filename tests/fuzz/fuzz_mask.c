@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: LIBSMCTRL_MASK. What is taken as a mask is hexadecimal digits and no more than it
+ * has room for, and stands for the bits that they say; what is not is said, on one line.
+ */
+#include <ctype.h>
+/* How the variable is read is its own affair. */
+#include "../../lib/smctrl/smctrl.c"
+#include "fuzz.h"
+
+static unsigned int said;
+
+/* What libsmctrl says goes to stderr: by the linker's --wrap. */
+int __wrap_fputs(const char *text, FILE *file);
+
+int __wrap_fputs(const char *text, FILE *file)
+{
+	MUST(file == stderr && *text);
+	said++;
+	/* One line, whatever the variable has in it. */
+	MUST(strchr(text, '\n') == text + strlen(text) - 1);
+	return 0;
+}
+
+/* The digits of a mask, without what may stand before them; NULL: it is none. */
+static const char *digits_of(const char *text)
+{
+	text += *text == '~';
+	if (text[0] == '0' && tolower((unsigned char)text[1]) == 'x')
+		text += 2;
+	return *text && strspn(text, "0123456789abcdefABCDEF") == strlen(text) ? text : NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mask cap, expected;
+	char *text = fuzz_text(data, size);
+	const char *digits = digits_of(text);
+	uint128_t bits = 0;
+	bool good;
+
+	MUST(!setenv("LIBSMCTRL_MASK", text, 1));
+	said = 0;
+	good = cap_parse(&cap);
+	while (digits && *digits == '0' && digits[1])
+		digits++;
+	MUST(good == (digits && strlen(digits) <= MASK_TPCS / 4));
+	MUST(said == (*text && !good));
+	if (good) {
+		for (; *digits; digits++)
+			bits = bits * 16 + (isdigit((unsigned char)*digits) ? *digits - '0' :
+					    tolower((unsigned char)*digits) - 'a' + 10);
+		expected = mask_of_128(*text == '~' ? ~bits : bits);
+		MUST(!memcmp(&cap, &expected, sizeof(cap)));
+	}
+	free(text);
+	return 0;
+}

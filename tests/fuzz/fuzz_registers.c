@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target: what a GPU's registers say to the kernel module's pure files, of every chip: any
+ * values, refusals, and no answer at all. What is shown as present is what the fuses leave, a
+ * map is a map, an order has each TPC once, and a page that had a refusal is not complete.
+ */
+#include <errno.h>
+#include "../../kmod/regs.h"
+#include "../../kmod/text.h"
+#include "fuzz.h"
+
+#define MOST_READS	8192	/* more than all pages together ask for */
+#define PAGE_BYTES	(1 << 18)
+
+static struct input in;
+static struct answer {
+	u32 offset, value;
+	int err;
+} answers[MOST_READS];
+static unsigned int nr_answers;
+static bool refused;		/* some read since it was last cleared */
+
+static struct gpu_engines engines;
+static char page[PAGE_BYTES], again[PAGE_BYTES];
+
+/* ------------------------------------------------------------------------ a GPU */
+
+/* A register is what it was when it was first asked for: a byte of how, and what follows. */
+static struct answer *answer_of(u32 offset)
+{
+	static const u32 bad[] = { 0xffffffff, 0xbadf5040, 0xbadf1201, 0xbad00100 };
+	unsigned int i, how;
+
+	for (i = 0; i < nr_answers; i++)
+		if (answers[i].offset == offset)
+			return &answers[i];
+	MUST(nr_answers < MOST_READS);
+	answers[i] = (struct answer){ .offset = offset };
+	nr_answers++;
+	how = input_u8(&in);
+	switch (how % 8) {
+	case 0:
+	case 1:
+		answers[i].value = how >> 3;
+		break;
+	case 2:
+		answers[i].value = ~(u32)input_u8(&in);
+		break;
+	case 3:
+		answers[i].value = how >> 3 | input_u8(&in) << 8;
+		break;
+	case 4:
+		answers[i].value = bad[(how >> 3) % ARRAY_SIZE(bad)];
+		break;
+	case 5:
+		answers[i].err = how & 0x80 ? -ENODEV : -EHOSTDOWN;
+		break;
+	default:
+		input_bytes(&in, &answers[i].value, sizeof(answers[i].value));
+	}
+	return &answers[i];
+}
+
+static int rd32(struct topo_reader *reader, u32 offset, u32 *value)
+{
+	const struct answer *answer = answer_of(offset);
+
+	(void)reader;
+	MUST(offset < NV_BAR0_USED && !(offset & 3));
+	*value = answer->value;
+	refused |= answer->err || topo_bad_read(answer->value);
+	return answer->err;
+}
+
+/* One of the table's chips, or whatever the input has there. */
+static void choose_chip(void)
+{
+	unsigned int chip = input_u8(&in);
+
+	nr_answers = 0;
+	if (chip >= nr_chips)
+		return;
+	answers[0] = (struct answer){ NV_PMC_BOOT_0, (u32)chips[chip].id << 20 | 0xa1, 0 };
+	answers[1] = (struct answer){ NV_PMC_BOOT_42, (u32)chips[chip].id << 20 | 0xa1000, 0 };
+	answers[2] = (struct answer){ NV_PMC_BOOT_1, 0, 0 };
+	nr_answers = 3;
+	/* Older ones tell of themselves in BOOT_0 only; these are not. */
+	answers[0].value |= 1 << 8;
+}
+
+/* ----------------------------------------------------------------- what must hold */
+
+static u32 raw(u32 offset)
+{
+	for (unsigned int i = 0; i < nr_answers; i++)
+		if (answers[i].offset == offset)
+			return answers[i].value;
+	MUST(!"a register that was not asked for");
+	return 0;
+}
+
+static u32 present(const struct chip_cell *fuse, unsigned int index, unsigned int nr)
+{
+	u32 floorswept = raw(fuse->at + 4 * index);
+
+	if (fuse->at2)
+		floorswept |= raw(fuse->at2 + 4 * index);
+	return ~floorswept & (u32)((1ull << nr) - 1);
+}
+
+static void check_present(const struct gpu_floorsweep *fs)
+{
+	unsigned int nr_gpcs = 0, nr_tpcs = 0;
+
+	MUST(fs->max_gpcs && fs->max_gpcs <= GPUPART_MAX_GPCS);
+	MUST(fs->max_tpcs_per_gpc && fs->max_tpcs_per_gpc < 32);
+	MUST(fs->present_gpcs == present(chip_cell(fs->chip, CHIP_FUSE_GPC), 0, fs->max_gpcs));
+	for (unsigned int gpc = 0; gpc < GPUPART_MAX_GPCS; gpc++) {
+		if (gpc >= fs->max_gpcs || !(fs->present_gpcs >> gpc & 1)) {
+			MUST(!fs->present_tpcs[gpc]);
+			continue;
+		}
+		MUST(fs->present_tpcs[gpc] == present(chip_cell(fs->chip, CHIP_FUSE_TPC), gpc,
+						      fs->max_tpcs_per_gpc));
+		nr_tpcs += __builtin_popcount(fs->present_tpcs[gpc]);
+		nr_gpcs++;
+	}
+	MUST(fs->nr_gpcs == nr_gpcs && fs->nr_tpcs == nr_tpcs);
+}
+
+static void check_map(const struct gpu_floorsweep *fs)
+{
+	u32 seen = 0;
+
+	for (unsigned int gpc = 0; gpc < GPUPART_MAX_GPCS; gpc++) {
+		unsigned int phys = fs->gpc_phys[gpc];
+
+		if (!fs->has_map || gpc >= fs->nr_gpcs) {
+			MUST(phys == TOPO_UNKNOWN && fs->ugpu[gpc] == TOPO_UNKNOWN);
+			continue;
+		}
+		MUST(phys < fs->max_gpcs && fs->present_gpcs >> phys & 1 && !(seen >> phys & 1));
+		MUST(fs->ugpu[gpc] < 2 || fs->ugpu[gpc] == TOPO_UNKNOWN);
+		seen |= 1u << phys;
+	}
+	MUST(!fs->has_map || seen == fs->present_gpcs);
+	MUST(fs->has_map || fuzz_printable(fs->map_why, sizeof(fs->map_why)));
+}
+
+static int ascending(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* As many TPCs in each GPC as its fuses leave; where no map says which it is, in some order. */
+static void check_sizes(const struct gpu_floorsweep *fs, const int *ordered)
+{
+	int of[GPUPART_MAX_GPCS] = { 0 }, fused[GPUPART_MAX_GPCS] = { 0 };
+	unsigned int nr = 0;
+
+	memcpy(of, ordered, sizeof(of));
+	for (unsigned int gpc = 0; gpc < fs->nr_gpcs && fs->has_map; gpc++)
+		fused[gpc] = __builtin_popcount(fs->present_tpcs[fs->gpc_phys[gpc]]);
+	for (unsigned int gpc = 0; gpc < fs->max_gpcs && !fs->has_map; gpc++)
+		if (fs->present_gpcs >> gpc & 1)
+			fused[nr++] = __builtin_popcount(fs->present_tpcs[gpc]);
+	if (!fs->has_map) {
+		qsort(of, GPUPART_MAX_GPCS, sizeof(of[0]), ascending);
+		qsort(fused, GPUPART_MAX_GPCS, sizeof(fused[0]), ascending);
+	}
+	MUST(!memcmp(of, fused, sizeof(of)));
+}
+
+static void check_order(const struct gpu_floorsweep *fs)
+{
+	static bool seen[GPUPART_MAX_GPCS][32];
+	int of[GPUPART_MAX_GPCS] = { 0 };
+
+	MUST(fuzz_printable(fs->order_why, sizeof(fs->order_why)));
+	MUST(fuzz_printable(fs->disagree, sizeof(fs->disagree)));
+	if (fs->order == TOPO_ORDER_UNKNOWN) {
+		MUST(*fs->order_why && !topo_cwd_words(fs));
+		for (unsigned int i = 0; i < GPUPART_MAX_TPCS; i++)
+			MUST(fs->tpcs[i].gpc == TOPO_UNKNOWN);
+		return;
+	}
+	MUST(fs->nr_ordered <= GPUPART_MAX_TPCS);
+	memset(seen, 0, sizeof(seen));
+	for (unsigned int i = 0; i < fs->nr_ordered; i++) {
+		const struct gpu_tpc *tpc = &fs->tpcs[i];
+
+		MUST(tpc->gpc < GPUPART_MAX_GPCS && tpc->tpc_in_gpc < 32);
+		MUST(!seen[tpc->gpc][tpc->tpc_in_gpc]);
+		seen[tpc->gpc][tpc->tpc_in_gpc] = true;
+		of[tpc->gpc]++;
+	}
+	/* What disagrees with the fuses says so; what is computed from them cannot. */
+	MUST(fs->order == TOPO_ORDER_READ || !*fs->disagree);
+	if (*fs->disagree)
+		return;
+	MUST(fs->nr_ordered == fs->nr_tpcs);
+	check_sizes(fs, of);
+	for (unsigned int gpc = 0; gpc < GPUPART_MAX_GPCS; gpc++)
+		for (int i = 0; fs->order == TOPO_ORDER_COMPUTED && i < of[gpc]; i++)
+			MUST(seen[gpc][i]);
+}
+
+/* Words, and at its end whether they are all that there is to say. */
+static void check_page(const struct text *text, bool complete)
+{
+	static const char yes[] = "\ncomplete    yes\n", no[] = "\ncomplete    no\n";
+	const char *end = complete ? yes : no;
+
+	MUST(!text->overflow && text->len == strlen(text->buf));
+	for (size_t i = 0; i < text->len; i++)
+		MUST(text->buf[i] == '\n' || (text->buf[i] >= ' ' && text->buf[i] <= '~'));
+	MUST(text->len >= strlen(end) && !strcmp(text->buf + text->len - strlen(end), end));
+}
+
+/* ------------------------------------------------------------------------ pages */
+
+/* False: there is no such page, for a reason. */
+static bool show_topology(char *room)
+{
+	struct topo_reader reader = { .rd32 = rd32 };
+	struct text text = { .buf = room, .size = PAGE_BYTES };
+	struct text_topology shown = { .name = "gpu0", .bus_name = "0000:01:00.0" };
+	struct gpu_floorsweep fs;
+	struct gpu_memory memory;
+	struct gpu_id id;
+	bool any;
+	u64 bytes;
+	int err;
+
+	refused = false;
+	if (topo_identify(&reader, &id))
+		return false;
+	MUST(!id.chip == !!id.why);
+	if (!id.chip) {
+		text_refused(&text, &id);
+		return false;
+	}
+	MUST(!refused && id.chip->id == id.chip_id);
+	err = topo_read(id.chip, &reader, &fs);
+	if (err) {
+		MUST(err == -EOPNOTSUPP || reader.fault.err == err);
+		return false;
+	}
+	MUST(!(refused && fs.complete) && (fs.complete || reader.fault.err));
+	any = !fs.complete;
+	check_present(&fs);
+	check_map(&fs);
+	check_order(&fs);
+	shown.id = &id;
+	shown.fs = &fs;
+	err = topo_read_memory(id.chip, &reader, &memory);
+	if (err && err != -EOPNOTSUPP)
+		shown.memory_fault = reader.fault;
+	shown.memory = err ? NULL : &memory;
+	any |= err && err != -EOPNOTSUPP;
+	MUST(err || memory.nr_fbps == (unsigned int)__builtin_popcount(memory.present_fbps));
+	MUST(err || memory.nr_ltcs <= (int)(memory.nr_fbps * memory.ltcs_per_fbp));
+	err = topo_read_local_memory(id.chip, &reader, &bytes);
+	if (err && err != -EOPNOTSUPP)
+		shown.local_memory_fault = reader.fault;
+	shown.local_memory = err ? NULL : &bytes;
+	any |= err && err != -EOPNOTSUPP;
+	MUST(any || !refused);
+	text_topology(&text, &shown);
+	check_page(&text, !any);
+	text_chip(&text, &id);
+	MUST(!text.overflow);
+	return true;
+}
+
+static void show_engines(void)
+{
+	struct topo_reader reader = { .rd32 = rd32 };
+	struct text text = { .buf = page, .size = sizeof(page) };
+	struct text_engines shown = { .engines = &engines };
+	struct gpu_copy copy;
+	struct gpu_id id;
+	u64 ns;
+	int err;
+
+	MUST(!topo_identify(&reader, &id) && id.chip);
+	refused = false;
+	err = topo_read_engines(id.chip, &reader, &engines);
+	if (err)
+		return;
+	MUST(!refused && engines.nr <= TOPO_MAX_ENGINES && engines.nr_rows <= TOPO_MAX_ROWS);
+	MUST(engines.rows_die1 <= engines.nr_rows);
+	shown.chip = id.chip;
+	err = topo_read_copy(id.chip, &reader, &copy);
+	MUST(err || !refused);
+	shown.copy = err ? NULL : &copy;
+	if (err && err != -EOPNOTSUPP)
+		shown.copy_fault = reader.fault;
+	for (unsigned int i = 0; i < 32 && !err; i++)
+		MUST(copy.pce_lce[i] == TOPO_UNKNOWN ||
+		     (copy.pce_lce[i] < 16 && copy.present_pces >> i & 1));
+	text_engines(&text, &shown);
+	check_page(&text, !shown.copy_fault.err);
+	text = (struct text){ .buf = page, .size = sizeof(page) };
+	text_device_info(&text, id.chip, &engines);
+	if (!err)
+		text_copy_topology(&text, &copy);
+	MUST(!text.overflow);
+	/* Of a clock that stands still nothing is said, and it is not waited for. */
+	err = topo_read_timer(id.chip, &reader, &ns);
+	MUST(err || !(ns & 0x1f));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	in = (struct input){ data, size };
+	choose_chip();
+	if (!show_topology(page))
+		return 0;
+	MUST(show_topology(again) && !strcmp(page, again));
+	show_engines();
+	return 0;
+}
