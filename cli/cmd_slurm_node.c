@@ -14,6 +14,9 @@
 #include "node_gpus.h"
 #include "out.h"
 #include "shown.h"
+#include "whole.h"
+
+#define SLURMD_FILE "/run/gpupart/slurmd"
 
 const char slurm_node_help[] =
 "Usage: gpupart slurm-node [-i CAPTURE]\n"
@@ -79,6 +82,68 @@ static bool name_is_plain(const char *name)
 			    "0123456789._-") == strlen(name);
 }
 
+/*
+ * Where slurmd's Slurm is, for HealthCheckProgram, to which slurmd tells nothing of it: noted when
+ * slurmd begins.
+ */
+static const char *const slurmd_variables[] = { "SLURM_CONF", "SLURMD_NODENAME", "PATH" };
+
+#define NR_VARIABLES (sizeof(slurmd_variables) / sizeof(slurmd_variables[0]))
+
+static int note_slurmd(const struct args *args)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *file = open_memstream(&text, &len);
+	int err;
+
+	for (size_t i = 0; file && i < NR_VARIABLES; i++) {
+		const char *value = getenv(slurmd_variables[i]);
+
+		if (value && *value && !strchr(value, '\n'))
+			fprintf(file, "%s=%s\n", slurmd_variables[i], value);
+	}
+	if (file)
+		fclose(file);
+	err = text ? whole_write(SLURMD_FILE, text) : -ENOMEM;
+	free(text);
+	return err ? cmd_fail(args->cmd, EXIT_FAILED, SLURMD_FILE ": %s", strerror(-err)) : -1;
+}
+
+/* What is there already holds; squeue may be in a folder that slurmd knows and we do not. */
+static void take_variable(const char *name, const char *value)
+{
+	const char *own = getenv(name);
+	char *both;
+
+	if (strcmp(name, "PATH") || !own) {
+		setenv(name, value, 0);
+	} else if (asprintf(&both, "%s:%s", own, value) >= 0) {
+		setenv(name, both, 1);
+		free(both);
+	}
+}
+
+static void take_slurmd(void)
+{
+	FILE *file = getenv("SLURM_CONF") ? NULL : fopen(SLURMD_FILE, "re");
+	char *line = NULL;
+	size_t room = 0;
+
+	while (file && getline(&line, &room, file) > 0) {
+		char *value = line;
+
+		line[strcspn(line, "\n")] = 0;
+		strsep(&value, "=");
+		for (size_t i = 0; value && i < NR_VARIABLES; i++)
+			if (!strcmp(line, slurmd_variables[i]))
+				take_variable(line, value);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+}
+
 /* What squeue would leave out jobs by, or ask another cluster for. */
 static void forget_squeue_variables(void)
 {
@@ -118,12 +183,14 @@ static bool read_jobs(FILE *file, struct running *running)
 /* Jobs that Slurm has on this node, whether they run, start or end. */
 static int ask_slurm(const struct args *args, struct running *running)
 {
-	const char *node = getenv("SLURMD_NODENAME");
 	char name[256], command[320];
+	const char *node;
 	FILE *pipe;
 	bool good;
 	int status;
 
+	take_slurmd();
+	node = getenv("SLURMD_NODENAME");
 	if (!node || !*node) {
 		if (gethostname(name, sizeof(name)))
 			return cmd_fail(args->cmd, EXIT_FAILED, "this node has no name: %s",
@@ -331,6 +398,8 @@ static int boot(struct args *args, struct gpupart *gp)
 {
 	int status = noted_simulated() ? EXIT_DONE : look(args, gp);
 
+	if (status == EXIT_DONE && note_slurmd(args) >= 0)
+		status = EXIT_FAILED;
 	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
 	clean(args, gp);
 	return status;

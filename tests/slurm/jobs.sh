@@ -15,7 +15,10 @@ fi
 cluster_nodes="n1=h200-e n2=h200-c,h200-d"
 trap 'cluster_stop; rm -rf "$tmp"' EXIT
 cluster_start
-ok $? "munge, slurmctld and two slurmd, three simulated GPUs" || cat "$cluster/start.log"
+status=$?
+ok $status "munge, slurmctld and two slurmd, three simulated GPUs"
+# Nothing below would end.
+[ $status -eq 0 ] || { sed 's/^/# /' "$cluster/start.log"; tap_done; }
 cp "$BUILD/tests/slurm-job" lib/probe.ptx "$tmp"
 mkdir -m 1777 "$tmp/out"
 job="$tmp/slurm-job $tmp/probe.ptx"
@@ -381,6 +384,17 @@ cluster_start_node n1
 until_true holds n1 0
 ok $? "slurmd begins, and takes it away"
 rm -f "$tmp/out/k6.hold"
+# What is left while slurmd lives: its health check has it.
+begin k7 games -w n1 --gpupart tpcs=30
+until_true holds n1 1
+note=0-$(printf %x "$(id_of k7)")
+cluster_in n1 cp -a "/run/gpupart/jobs/$note" /run/gpupart/left
+end k7
+cluster_in n1 mv /run/gpupart/left "/run/gpupart/jobs/$note"
+is "$(nr_held n1)" 1 "a note that was left while slurmd runs"
+until_true holds n1 0
+ok $? "goes by Slurm's health check"
+is "$(grep -hc 'health_check failed' "$cluster/n1.log")" 0 "which never failed, though slurmd tells it no SLURM_CONF"
 cluster_wait_idle
 ok $? "all nodes are idle"
 cluster_in n1 "$gpupart" slurm-node --check && cluster_in n2 "$gpupart" slurm-node --check

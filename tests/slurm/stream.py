@@ -43,9 +43,9 @@ def submit(seed, nr, least, most, folder, program, ptx):
     chance = random.Random(int(seed))
     script = os.path.join(folder, "script")
     with open(script, "w") as out:
-        out.write('#!/bin/sh\necho "set $GPUPART_SET"\n')
+        out.write('#!/bin/sh\necho "from $(date +%s%3N)"\necho "set $GPUPART_SET"\n')
         out.write('seen=$(%s %s 64 $1)\nstatus=$?\n' % (program, ptx))
-        out.write('echo "seen $seen"\necho "end $status"\n')
+        out.write('echo "seen $seen"\necho "status $status"\necho "to $(date +%s%3N)"\n')
     with open(os.path.join(folder, "jobs"), "a") as jobs:
         for _ in range(int(nr) // 5):
             words, tpcs, mib = shape(chance)
@@ -80,11 +80,11 @@ def events(files):
     return held, bad, looks
 
 
-# The same jobs, each as long as it was held, as they came: each begins on the first node with
-# room as soon as there is some, the oldest first. When the last one ends.
-def greedy(jobs, nodes, tpcs, mib):
+# The same jobs, as they came: each begins on the first node with room as soon as there is some,
+# the oldest first, and after it nobody has its TPCs for so many ms. (from, to, TPCs) of each.
+def greedy(jobs, between_ms, nodes, tpcs, mib):
     free = [[tpcs, mib] for _ in range(nodes)]
-    waiting, running = sorted(jobs), []
+    waiting, running, runs = sorted(jobs), [], []
     now = waiting[0][0]
     while waiting:
         for job in list(waiting):
@@ -94,7 +94,8 @@ def greedy(jobs, nodes, tpcs, mib):
                 if job[1] <= free[node][0] and job[2] <= free[node][1]:
                     free[node][0] -= job[1]
                     free[node][1] -= job[2]
-                    running.append((now + job[3], node, job[1], job[2]))
+                    runs.append((now + between_ms, now + between_ms + job[3], job[1]))
+                    running.append((now + between_ms + job[3], node, job[1], job[2]))
                     waiting.remove(job)
                     break
         coming = [r[0] for r in running] + [j[0] for j in waiting if j[0] > now]
@@ -105,7 +106,17 @@ def greedy(jobs, nodes, tpcs, mib):
             free[r[1]][0] += r[2]
             free[r[1]][1] += r[3]
             running.remove(r)
-    return max([r[0] for r in running] + [now])
+    return runs
+
+
+# When so much of all TPC-seconds was done.
+def done_at(runs, share):
+    wanted, done, use, last = share * sum(r[2] * (r[1] - r[0]) for r in runs), 0, 0, 0
+    for at, tpcs in sorted([(r[0], r[2]) for r in runs] + [(r[1], -r[2]) for r in runs]):
+        if use and done + use * (at - last) >= wanted:
+            return last + (wanted - done) / use
+        done, use, last = done + use * (at - last), use + tpcs, at
+    return last
 
 
 def names(folder):
@@ -114,6 +125,17 @@ def names(folder):
         number, name = line.split()
         table[name] = number
     return table
+
+
+# What Slurm itself takes between two jobs of which one waits for the other, on this machine at
+# this time: jobs without --gpupart, that have the one gres "turn" one after the other. In ms.
+def between(folder):
+    path, turns = os.path.join(folder, "turns"), []
+    if os.path.exists(path):
+        turns = sorted(tuple(map(int, line.split())) for line in open(path)
+                       if len(line.split()) == 2 and line[0].isdigit())
+    gaps = [b[0] - a[1] for a, b in zip(turns, turns[1:])]
+    return sum(gaps) / max(len(gaps), 1), len(gaps)
 
 
 # report FOLDER WATCHED..: sentences for people after "#", "key=value" for the test.
@@ -126,28 +148,45 @@ def report(folder, *watched):
         path, lines = folder + "/out." + name, {}
         if os.path.exists(path):
             lines = dict(text.rstrip("\n").partition(" ")[::2] for text in open(path))
-        refused += "set" not in lines
+        refused += not lines.get("set")
         seen = lines.get("seen", "").split()
         if seen:
             done += 1
             wrong += spread(seen[0]) != spread(lines["set"])
         hold = held.get(number_of.get(name))
-        if hold and hold[3]:
-            jobs.append((int(at), int(tpcs), int(mib), hold[3] - hold[2], hold[2], hold[3],
-                         hold[1]))
-    first, last = min(j[4] for j in jobs), max(j[5] for j in jobs)
-    work = sum(j[6] * j[3] for j in jobs)
-    capacity = 66 * len(watched)
-    best = greedy([j[:4] for j in jobs], len(watched), 66, 143771) - min(j[0] for j in jobs)
-    mine = 100.0 * work / (capacity * (last - first))
-    theirs = 100.0 * work / (capacity * best)
+        if hold and hold[3] and "to" in lines:
+            jobs.append({"at": int(at), "tpcs": int(tpcs), "mib": int(mib), "nr": hold[1],
+                         "ran": (int(lines["from"]), int(lines["to"])),
+                         "held": (hold[2], hold[3])})
     for line in bad[:20]:
         print("# " + line)
     left = sum(1 for h in held.values() if not h[3])
     print("ran=%d refused=%d held=%d wrong=%d bad=%d looks=%d left=%d" % (
         done, refused, len(held), wrong, len(bad), looks, left))
-    print("seconds=%.1f greedy_seconds=%.1f" % ((last - first) / 1000, best / 1000))
-    print("utilisation=%.1f greedy_utilisation=%.1f ratio=%.3f" % (mine, theirs, mine / theirs))
+    turn, turns = between(folder)
+    print("turns=%d turn_ms=%.0f" % (turns, turn))
+    if jobs:
+        compare("ran", jobs, turn, len(watched))
+        compare("held", jobs, 0, len(watched))
+
+
+# TPCs in use from the first submission on, by when jobs ran or had their TPCs, and the packer's:
+# all of the time, and up to nine tenths of the work. The last few jobs end by chance, which of
+# them is the longest, and no packer at fault.
+def compare(kind, jobs, between_ms, nodes):
+    first, all_tpcs = min(j["at"] for j in jobs), 66.0 * nodes
+    mine = [(j[kind][0], j[kind][1], j["nr"]) for j in jobs]
+    packer = greedy([(j["at"], j["tpcs"], j["mib"], j[kind][1] - j[kind][0]) for j in jobs],
+                    between_ms, nodes, 66, 143771)
+    work = sum(r[2] * (r[1] - r[0]) for r in mine)
+    for name, share in ((kind, 1.0), (kind + "_most", 0.9)):
+        took = done_at(mine, share) - first
+        best = done_at(packer, share) - first
+        print("%s_seconds=%.1f %s_packer_seconds=%.1f %s_use=%.1f %s_packer_use=%.1f "
+              "%s_ratio=%.3f" % (
+                  name, took / 1000, name, best / 1000, name,
+                  100 * share * work / (all_tpcs * took), name,
+                  100 * share * work / (all_tpcs * best), name, best / took))
 
 
 COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f",

@@ -14,11 +14,15 @@ if [ -n "$missing" ]; then
 	exit
 fi
 cluster_nodes="n1=h200-e n2=h200 n3=h200-c n4=h200-d"
+cluster_gres=turn:1
 names="n1 n2 n3 n4"
 watchers=
 trap 'kill $watchers 2>/dev/null; cluster_stop; rm -rf "$tmp"' EXIT
 cluster_start
-ok $? "munge, slurmctld and four slurmd, four captures"
+status=$?
+ok $status "munge, slurmctld and four slurmd, four captures"
+# Nothing below would end.
+[ $status -eq 0 ] || { sed 's/^/# /' "$cluster/start.log"; tap_done; }
 cp "$BUILD/tests/slurm-job" lib/probe.ptx tests/slurm/stream.py "$tmp"
 
 watch() {
@@ -36,10 +40,23 @@ numbers() {
 	scontrol -o show job | sed -n 's/^JobId=\([0-9]*\) ArrayJobId=\([0-9]*\) ArrayTaskId=\([0-9]*\) .*/\1 \2_\3/p' >"$1/numbers"
 }
 
-# drain SECONDS wait|ask: until no job is left.
+# Jobs without the option, one after the other for as long as the stream runs, by a gres of n1: what Slurm
+# takes in between. They name no node, which would be kept from others for them.
+# Each has a line in FOLDER/turns.
+take_turns() {
+	cat >"$tmp/turn" <<'E'
+#!/bin/sh
+from=$(date +%s%3N)
+sleep 0.5
+echo "$from $(date +%s%3N)"
+E
+	(cd "$tmp" && sbatch -Q -J turn --array=0-400 --gres=turn:1 --open-mode=append -o "$1/turns" "$tmp/turn")
+}
+
+# drain SECONDS wait|ask: until no job of the stream is left.
 drain() {
 	tries=0
-	while [ -n "$(squeue -h 2>&1)" ]; do
+	while squeue -h -o %j 2>&1 | grep -qv '^turn$'; do
 		tries=$((tries + 1))
 		[ $tries -lt $((2 * $1)) ] || return 1
 		# slurmctld asks nodes what runs there.
@@ -61,22 +78,32 @@ start_ms() {
 	echo $(((at - begin) / 10000))
 	sleep 0.2
 }
-for _ in $(seq 21); do
+turns=5
+[ -z "${STREAM_RESULTS-}" ] || turns=21
+for _ in $(seq $turns); do
 	start_ms >>"$tmp/without"
 	start_ms --gpupart tpcs=16,mem=4G >>"$tmp/with"
 done
-median() { sort -n "$1" | sed -n 11p; }
-placed="# placement: a job starts $(median "$tmp/without" | sed 's/..$/.&/') ms after srun without --gpupart, $(median "$tmp/with" | sed 's/..$/.&/') ms with it: medians of 21 in turns"
+median() { sort -n "$1" | sed -n $((turns / 2 + 1))p; }
+placed="# placement: a job starts $(median "$tmp/without" | sed 's/..$/.&/') ms after srun without --gpupart, $(median "$tmp/with" | sed 's/..$/.&/') ms with it: medians of $turns in turns"
 echo "$placed"
 
 # ------------------------------------------------------------------ 400 in peace
 mkdir -m 1777 "$tmp/peace" "$tmp/kills"
 watch "$tmp/peace"
+take_turns "$tmp/peace"
 python3 "$tmp/stream.py" submit 1 400 3 7 "$tmp/peace" "$tmp/slurm-job" "$tmp/probe.ptx"
 ok $? "400 jobs are submitted"
-has "$(squeue -h -t PD -o %r | sort -u)" Resources "those that wait say why"
-drain 300 wait
+tries=0
+# Until they were looked at they have no reason.
+until squeue -h -t PD -n script -o %r | grep -q '^Resources$' || [ $tries -ge 100 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
+done
+has "$(squeue -h -t PD -n script -o %r | sort -u)" Resources "those that wait say why"
+drain 400 wait
 ok $? "and end"
+scancel -n turn
 numbers "$tmp/peace"
 sleep 0.3
 kill $watchers
@@ -85,13 +112,15 @@ wait $watchers
 python3 "$tmp/stream.py" report "$tmp/peace" $watched >"$tmp/report"
 sed 's/^/# /' "$tmp/report"
 value() { tr ' ' '\n' <"$tmp/report" | sed -n "s/^$1=//p"; }
-grep -L '^seen .' "$tmp"/peace/out.* | head -n 5 | while read -r file; do sed "s/^/# ${file##*/}: /" "$file"; done
+grep -L '^status 0$' "$tmp"/peace/out.* | head -n 5 | while read -r file; do sed "s/^/# ${file##*/}: /" "$file"; done
 is "$(value ran)" 400 "all of them ran"
 is "$(value wrong)" 0 "each was seen on the TPCs of its set"
 is "$(value bad)" 0 "no two had a TPC in common, nor more memory than there is, as looked at from outside"
 is "$(value left)" 0 "nothing is held that was"
-awk -v r="$(value ratio)" 'BEGIN { exit !(r >= 0.95) }'
-ok $? "TPCs are used within 5% of what a greedy packer makes of the same jobs ($(value ratio))"
+# The packer waits between two jobs for what Slurm takes there without us: this machine may be slow, or
+# busy. What one makes that need not wait is told.
+awk -v r="$(value ran_most_ratio)" -v n="$(value turns)" 'BEGIN { exit !(r >= 0.95 && n >= 10) }'
+ok $? "TPCs are used within 5% of what a greedy packer makes of the same jobs ($(value ran_most_ratio); $(value held_most_ratio) of one for whom Slurm takes no time)"
 if [ -n "${STREAM_RESULTS-}" ]; then
 	mkdir -p "$STREAM_RESULTS"
 	# shellcheck disable=SC2086
@@ -104,7 +133,7 @@ fi
 
 # ------------------------------------------------------------------ 100 among kills
 watch "$tmp/kills"
-python3 "$tmp/stream.py" submit 2 100 2 4 "$tmp/kills" "$tmp/slurm-job" "$tmp/probe.ptx"
+python3 "$tmp/stream.py" submit 2 100 3 6 "$tmp/kills" "$tmp/slurm-job" "$tmp/probe.ptx"
 ok $? "100 more"
 sleep 2
 for id in $(squeue -h -t R -o %A | head -n 4); do
@@ -115,6 +144,12 @@ sleep 1
 cluster_start_node n2
 for pid in $(pgrep slurmstepd | head -n 2); do
 	[ "$(readlink "/proc/$pid/ns/mnt")" = "$(readlink "/proc/$(cat "$cluster/n3.keeper")/ns/mnt")" ] && kill -KILL "$pid"
+done
+# What it has not saved it forgets: the jobs that wait, too.
+tries=0
+until [ "$cluster/state/job_state" -nt "$tmp/kills/jobs" ] || [ $tries -ge 150 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
 done
 kill -KILL "$(cat "$cluster/slurmctld.pid")"
 sleep 1
