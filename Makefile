@@ -77,7 +77,8 @@ NVML_OBJ   := $(NVML_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/lib/,ledger_look.o ledger_file.o control_shared.o)
 SMCTRL_SRC := $(wildcard lib/smctrl/*.c)
 SMCTRL_OBJ := $(SMCTRL_SRC:%.c=$(B)/obj/%.o)
-CLI_SRC	   := $(wildcard cli/*.c cli/bench/*.c)
+# The file of a node's GPUs, and who is left of a job, are the plugin's affair and the command's.
+CLI_SRC	   := $(wildcard cli/*.c cli/bench/*.c) slurm/node_gpu.c slurm/left.c
 CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
 CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,\
 		$(wildcard tests/data/gh100-*/capture.txt)) $(B)/share/gpupart/captures/h200.capture

@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "args.h"
 #include "cmd.h"
@@ -15,6 +15,7 @@
 #include "out.h"
 #include "shown.h"
 #include "whole.h"
+#include "../slurm/left.h"
 
 #define SLURMD_FILE "/run/gpupart/slurmd"
 
@@ -48,10 +49,28 @@ struct held {
 	int nr;
 };
 
+/* Of a folder that others could fill nothing is read by anybody: not the same as none. */
+static int check_folder(const struct args *args)
+{
+	struct stat st;
+
+	if (lstat(GPUPART_GRANT_ROOT, &st))
+		return errno == ENOENT ? -1 : cmd_fail(args->cmd, EXIT_FAILED,
+						       GPUPART_GRANT_ROOT ": %s", strerror(errno));
+	if (S_ISDIR(st.st_mode) && !st.st_uid && !(st.st_mode & 022))
+		return -1;
+	return cmd_fail(args->cmd, EXIT_FAILED, "%s: is no folder of root's alone: %s",
+			GPUPART_GRANT_ROOT, "what it says of jobs does not count");
+}
+
 static int take_held(const struct args *args, struct gpupart *gp, struct held *held)
 {
-	int room = gpupart_grant_list(gp, NULL, 0) + 64;
+	int room, status = check_folder(args);
 
+	*held = (struct held){ 0 };
+	if (status >= 0)
+		return status;
+	room = gpupart_grant_list(gp, NULL, 0) + 64;
 	held->list = calloc(room, sizeof(*held->list));
 	held->nr = held->list ? gpupart_grant_list(gp, held->list, room) : 0;
 	if (held->nr > room)
@@ -214,24 +233,11 @@ static int ask_slurm(const struct args *args, struct running *running)
 	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);
 }
 
-/* How many processes live that were started in it; they are killed. */
-static int end_left(struct gpupart *gp, const struct gpupart_grant *grant)
-{
-	struct gpupart_process *list;
-	int nr = shown_processes(gp, &list), left = 0;
-
-	for (int i = 0; i < nr; i++)
-		if (list[i].uid == grant->uid && !strcmp(list[i].job, grant->id) &&
-		    list[i].pid > 1 && !kill(list[i].pid, SIGKILL))
-			left++;
-	free(list);
-	return left;
-}
-
 static int clean(const struct args *args, struct gpupart *gp)
 {
 	struct running running = { 0 };
 	struct held held;
+	unsigned int left;
 	int status = take_held(args, gp, &held);
 
 	if (status < 0 && held.nr)
@@ -239,11 +245,12 @@ static int clean(const struct args *args, struct gpupart *gp)
 	for (int i = 0; status < 0 && i < held.nr; i++) {
 		if (runs(&running, held.list[i].name))
 			continue;
+		left = left_kill(strtoul(held.list[i].name, NULL, 10), &held.list[i]);
 		/* What they use is free when they are gone: the next time. */
-		if (end_left(gp, &held.list[i])) {
+		if (left) {
 			cmd_note(args->cmd,
-				 "job %s does not run here any more: its processes are killed",
-				 held.list[i].name);
+				 "job %s does not run here any more: %u of its processes were killed and do not end yet",
+				 held.list[i].name, left);
 			continue;
 		}
 		if (gpupart_grant_drop(gp, held.list[i].id))
@@ -384,11 +391,12 @@ static int look(struct args *args, struct gpupart *gp)
 /* Whether simulated GPUs were noted since the node booted: no driver tells of those. */
 static bool noted_simulated(void)
 {
-	FILE *file = fopen(NODE_GPUS_FILE, "re");
-	unsigned int simulated = 0;
+	FILE *file = fopen(NODE_GPU_FILE, "re");
+	char line[NODE_GPU_ROW];
+	struct node_gpu gpu;
+	bool simulated = file && fgets(line, sizeof(line), file) && node_gpu_read(line, &gpu) &&
+			 gpu.simulated;
 
-	if (file && fscanf(file, "%*u %*s %*s %u", &simulated) != 1)
-		simulated = 0;
 	if (file)
 		fclose(file);
 	return simulated;

@@ -14,9 +14,6 @@
 #include "node_gpus.h"
 #include "whole.h"
 
-#define FOLDER "/run/gpupart"
-#define CAPTURE FOLDER "/gpu-%u.capture"
-
 /* The N of /dev/nvidiaN; of what the driver does not tell, the place in PCI order. */
 static unsigned int device_number(const struct node_gpu *gpu, unsigned int place)
 {
@@ -118,9 +115,6 @@ void node_gpus_close(struct node_gpus *node)
 
 /* ------------------------------------------------------------------- the file */
 
-/* A GPU's row: number, address, key, simulated, memory, source. slurm/boards.c reads it, too. */
-#define ROW "%u %s %s %u %llu %s\n"
-
 static int write_file(const struct args *args, const char *path, const char *text)
 {
 	int err = whole_write(path, text);
@@ -130,31 +124,31 @@ static int write_file(const struct args *args, const char *path, const char *tex
 
 int node_gpus_write(const struct args *args, struct gpupart *gp, const struct node_gpus *node)
 {
-	char *text = NULL, path[64];
+	char *text = NULL, path[NODE_GPU_PATH], row[NODE_GPU_ROW];
 	int status = -1;
 	size_t len;
 	FILE *file;
 
-	if (mkdir(FOLDER, 0755) && errno != EEXIST)
-		return cmd_fail(args->cmd, EXIT_FAILED, FOLDER ": %s", strerror(errno));
+	if (mkdir(NODE_GPU_FOLDER, 0755) && errno != EEXIST)
+		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPU_FOLDER ": %s", strerror(errno));
 	/* Captures first: what the list names is there. */
 	for (unsigned int i = 0; status < 0 && i < node->nr; i++) {
 		if (gpupart_topology_capture(gp, node->gpus[i].topo, "gpupart slurm-node", &text))
 			return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
-		snprintf(path, sizeof(path), CAPTURE, node->gpus[i].number);
+		node_gpu_capture(&node->gpus[i], path);
 		status = write_file(args, path, text);
 		free(text);
 		text = NULL;
 	}
 	file = status < 0 ? open_memstream(&text, &len) : NULL;
-	for (unsigned int i = 0; file && i < node->nr; i++)
-		fprintf(file, ROW, node->gpus[i].number, node->gpus[i].pci, node->gpus[i].key,
-			node->gpus[i].simulated, (unsigned long long)node->gpus[i].memory,
-			node->gpus[i].source);
+	for (unsigned int i = 0; file && i < node->nr; i++) {
+		node_gpu_row(&node->gpus[i], row);
+		fputs(row, file);
+	}
 	if (file)
 		fclose(file);
 	if (status < 0)
-		status = text ? write_file(args, NODE_GPUS_FILE, text)
+		status = text ? write_file(args, NODE_GPU_FILE, text)
 			      : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	free(text);
 	return status;
@@ -163,28 +157,11 @@ int node_gpus_write(const struct args *args, struct gpupart *gp, const struct no
 static int read_row(const struct args *args, struct gpupart *gp, struct node_gpus *node,
 		    const char *line)
 {
-	struct node_gpu *gpu = &node->gpus[node->nr];
-	unsigned long long memory;
-	char path[64], again[1024];
-	unsigned int simulated;
-	bool good;
-
-	good = node->nr < NODE_GPUS_MAX &&
-	       sscanf(line, "%u %19s %19s %u %llu %511[^\n]", &gpu->number, gpu->pci, gpu->key,
-		      &simulated, &memory, gpu->source) == 6 && simulated <= 1 &&
-	       strspn(gpu->key, "0123456789abcdef") == strlen(gpu->key);
-	/* A number with a sign, or beyond its room, would not be written so. */
-	if (good)
-		snprintf(again, sizeof(again), ROW, gpu->number, gpu->pci, gpu->key, simulated,
-			 memory, gpu->source);
-	if (!good || strcmp(line, again))
-		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPUS_FILE
+	if (node->nr == NODE_GPUS_MAX || !node_gpu_read(line, &node->gpus[node->nr]))
+		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPU_FILE
 				": row %u is none of ours: run 'gpupart slurm-node' anew",
 				node->nr + 1);
-	gpu->simulated = simulated;
-	gpu->memory = memory;
-	snprintf(path, sizeof(path), CAPTURE, gpu->number);
-	if (gpupart_topology_open(gp, path, NULL, &gpu->topo))
+	if (node_gpu_open(gp, &node->gpus[node->nr]))
 		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	node->nr++;
 	return -1;
@@ -192,13 +169,13 @@ static int read_row(const struct args *args, struct gpupart *gp, struct node_gpu
 
 int node_gpus_read(const struct args *args, struct gpupart *gp, struct node_gpus *node)
 {
-	FILE *file = fopen(NODE_GPUS_FILE, "re");
-	char line[1024];
+	FILE *file = fopen(NODE_GPU_FILE, "re");
+	char line[NODE_GPU_ROW];
 	int status = -1;
 
 	if (!file)
 		return cmd_fail(args->cmd, EXIT_FAILED,
-				NODE_GPUS_FILE ": %s: run 'gpupart slurm-node' as root first",
+				NODE_GPU_FILE ": %s: run 'gpupart slurm-node' as root first",
 				strerror(errno));
 	while (status < 0 && fgets(line, sizeof(line), file))
 		status = read_row(args, gp, node, line);

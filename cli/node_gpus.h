@@ -7,18 +7,9 @@
 #define GPUPART_CLI_NODE_GPUS_H
 
 #include "args.h"
+#include "../slurm/node_gpu.h"
 
-#define NODE_GPUS_FILE "/run/gpupart/gpus"
 #define NODE_GPUS_MAX 32
-
-struct node_gpu {
-	unsigned int number;	/* Slurm's, the N of /dev/nvidiaN */
-	char pci[20], key[20];	/* @key: of the map of mask bits, that was checked */
-	bool simulated;
-	uint64_t memory;	/* bytes; 0 not known */
-	char source[512];
-	struct gpupart_topology *topo;
-};
 
 struct node_gpus {
 	unsigned int nr;

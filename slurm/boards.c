@@ -9,62 +9,37 @@
 #include <string.h>
 #include "boards.h"
 
-#define CAPTURE "/run/gpupart/gpu-%u.capture"
-
-/* "0 0000:0d:00.0 KEY 0 BYTES SOURCE": cli/node_gpus.c writes it. */
-static bool read_row(const char *line, struct board *board)
-{
-	unsigned long long memory;
-	unsigned int simulated;
-	char again[1024];
-
-	memset(board, 0, sizeof(*board));
-	if (sscanf(line, "%u %19s %19s %u %llu %511[^\n]", &board->number, board->pci,
-		   board->key, &simulated, &memory, board->source) != 6 || simulated > 1 ||
-	    strspn(board->key, "0123456789abcdef") != strlen(board->key))
-		return false;
-	/* A number with a sign, or beyond its room, would not be written so. */
-	snprintf(again, sizeof(again), "%u %s %s %u %llu %s\n", board->number, board->pci,
-		 board->key, simulated, memory, board->source);
-	if (strcmp(line, again))
-		return false;
-	board->simulated = simulated;
-	board->memory = memory;
-	return true;
-}
-
 /* The first for which @pci, or else @number, is right. */
-static int find(const char *pci, unsigned int number, struct board *board, char *why, size_t len)
+static int find(const char *pci, unsigned int number, struct node_gpu *board, char *why, size_t len)
 {
-	FILE *file = fopen(BOARDS_FILE, "re");
-	char line[1024];
+	FILE *file = fopen(NODE_GPU_FILE, "re");
+	char line[NODE_GPU_ROW];
 	int err = file ? -ENODEV : -errno;
 
 	while (file && err && fgets(line, sizeof(line), file))
-		if (read_row(line, board) &&
+		if (node_gpu_read(line, board) &&
 		    (pci ? !strcmp(board->pci, pci) : board->number == number))
 			err = 0;
 	if (!file)
 		snprintf(why, len,
 			 "%s: %s: the GPUs of this node were not looked at: run 'gpupart slurm-node'",
-			 BOARDS_FILE, strerror(-err));
+			 NODE_GPU_FILE, strerror(-err));
 	else
 		fclose(file);
 	if (file && err && pci)
-		snprintf(why, len, "%s knows no GPU %s", BOARDS_FILE, pci);
+		snprintf(why, len, "%s knows no GPU %s", NODE_GPU_FILE, pci);
 	else if (file && err)
-		snprintf(why, len, "%s knows no GPU %u, which Slurm chose", BOARDS_FILE, number);
+		snprintf(why, len, "%s knows no GPU %u, which Slurm chose", NODE_GPU_FILE, number);
 	return err;
 }
 
-int boards_find(const char *pci, struct board *board, char *why, size_t len)
+int boards_find(const char *pci, struct node_gpu *board, char *why, size_t len)
 {
 	return find(pci, 0, board, why, len);
 }
 
-int boards_open(unsigned int number, struct board *board, char *why, size_t len)
+int boards_open(unsigned int number, struct node_gpu *board, char *why, size_t len)
 {
-	char path[64];
 	struct gpupart *gp;
 	int err = find(NULL, number, board, why, len);
 
@@ -75,15 +50,14 @@ int boards_open(unsigned int number, struct board *board, char *why, size_t len)
 		snprintf(why, len, "no memory");
 		return err;
 	}
-	snprintf(path, sizeof(path), CAPTURE, number);
-	err = gpupart_topology_open(gp, path, NULL, &board->topo);
+	err = node_gpu_open(gp, board);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(gp));
 	gpupart_close(gp);
 	return err;
 }
 
-void boards_close(struct board *board)
+void boards_close(struct node_gpu *board)
 {
 	gpupart_topology_close(board->topo);
 	board->topo = NULL;
@@ -91,14 +65,14 @@ void boards_close(struct board *board)
 
 bool boards_simulated(char *captures, size_t len)
 {
-	FILE *file = fopen(BOARDS_FILE, "re");
-	struct board board;
-	char line[1024];
+	FILE *file = fopen(NODE_GPU_FILE, "re");
+	struct node_gpu board;
+	char line[NODE_GPU_ROW];
 	size_t used = 0;
 
 	*captures = 0;
 	while (file && used < len && fgets(line, sizeof(line), file))
-		if (read_row(line, &board))
+		if (node_gpu_read(line, &board))
 			used += snprintf(captures + used, len - used, "%s%s", used ? ":" : "",
 					 board.source);
 	if (file)

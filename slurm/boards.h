@@ -3,29 +3,17 @@
 #ifndef GPUPART_SLURM_BOARDS_H
 #define GPUPART_SLURM_BOARDS_H
 
-#include <gpupart.h>
-
-#define BOARDS_FILE "/run/gpupart/gpus"
-
-struct board {
-	unsigned int number;	/* Slurm's */
-	char pci[20];
-	char key[20];		/* of the map of its mask bits, that was checked */
-	bool simulated;
-	uint64_t memory;	/* bytes */
-	char source[512];	/* of its topology */
-	struct gpupart_topology *topo;
-};
+#include "node_gpu.h"
 
 /*
  * The one that Slurm calls @number, the N of its /dev/nvidiaN: 0, or -errno with a sentence
  * in @why. boards_close() frees what is in it.
  */
-int boards_open(unsigned int number, struct board *board, char *why, size_t len);
-void boards_close(struct board *board);
+int boards_open(unsigned int number, struct node_gpu *board, char *why, size_t len);
+void boards_close(struct node_gpu *board);
 
 /* The same without the topology, which stays NULL: by the GPU's address. */
-int boards_find(const char *pci, struct board *board, char *why, size_t len);
+int boards_find(const char *pci, struct node_gpu *board, char *why, size_t len);
 
 /* The captures of all of them, as GPUPART_SIM has them; false where that is too long. */
 bool boards_simulated(char *captures, size_t len);

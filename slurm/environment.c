@@ -95,7 +95,7 @@ static int set_memory(spank_t spank, const struct gpupart_grant *grant)
 	return err;
 }
 
-static int set_all(spank_t spank, const struct gpupart_grant *grant, const struct board *board)
+static int set_all(spank_t spank, const struct gpupart_grant *grant, const struct node_gpu *board)
 {
 	char list[GPUPART_TPCSET_STRLEN];
 	const struct {
@@ -120,7 +120,7 @@ static int set_all(spank_t spank, const struct gpupart_grant *grant, const struc
 
 int environment_set(spank_t spank, const struct gpupart_grant *grant, char *why, size_t len)
 {
-	struct board board;
+	struct node_gpu board;
 	int err = boards_find(grant->pci, &board, why, len);
 
 	if (err)

@@ -186,7 +186,7 @@ static void say_kind(const struct words *words, char *text, size_t len)
 		snprintf(text + n, len - n, " with room for clusters of %u blocks", words->cluster);
 }
 
-static void say_refused(const struct board *board, const struct words *words,
+static void say_refused(const struct node_gpu *board, const struct words *words,
 			const struct gpupart_tpcset *within, char *why, size_t len)
 {
 	char list[GPUPART_TPCSET_STRLEN], kind[128], instead[256] = "";
@@ -208,8 +208,8 @@ static void say_refused(const struct board *board, const struct words *words,
 }
 
 /* Under the lock: the set and the memory, or a sentence in grant->why. */
-static void place(const struct board *board, const struct words *words, const struct taken *taken,
-		  struct gpupart_grant *grant)
+static void place(const struct node_gpu *board, const struct words *words,
+		  const struct taken *taken, struct gpupart_grant *grant)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(board->topo), within;
 
@@ -231,7 +231,7 @@ static void place(const struct board *board, const struct words *words, const st
 	grant->why[0] = 0;
 }
 
-static int give_on(const struct give_job *job, const struct board *board,
+static int give_on(const struct give_job *job, const struct node_gpu *board,
 		   struct gpupart_grant *grant, char *why, size_t len)
 {
 	struct gpupart_grant own;
@@ -290,7 +290,7 @@ int give_nothing(const struct give_job *job, const char *because, char *why, siz
 
 int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len)
 {
-	struct board board = { 0 };
+	struct node_gpu board = { 0 };
 	int err;
 
 	name_grant(job, grant);

@@ -154,7 +154,7 @@ static void wait_for(struct gpupart_grant *grant)
 	struct give_job job = { .uid = grant->uid, .asked = grant->asked };
 	struct words words;
 	struct timespec now;
-	struct board board;
+	struct node_gpu board;
 	time_t end;
 	char why[512], asked[sizeof(grant->asked)];
 

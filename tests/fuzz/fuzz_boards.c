@@ -43,7 +43,7 @@ int __wrap_stat(const char *path, struct stat *st)
 
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
-	if (strcmp(path, NODE_GPUS_FILE))
+	if (strcmp(path, NODE_GPU_FILE))
 		return __real_fopen(path, mode);
 	MUST(!strcmp(mode, "re"));
 	/* Of nothing there is no file in memory. */
@@ -63,7 +63,7 @@ static void set_up(void)
 	gpupart_topology_close(topo);
 }
 
-static bool same(const struct node_gpu *gpu, const struct board *board)
+static bool same(const struct node_gpu *gpu, const struct node_gpu *board)
 {
 	return gpu->number == board->number && !strcmp(gpu->pci, board->pci) &&
 	       !strcmp(gpu->key, board->key) && gpu->simulated == board->simulated &&
@@ -82,7 +82,7 @@ static const struct node_gpu *first(const struct node_gpus *node, const char *pc
 static void check_taken(const struct node_gpus *node)
 {
 	char *text = NULL, why[256], captures[4096];
-	struct board board;
+	struct node_gpu board;
 	size_t len = 0;
 	FILE *file = open_memstream(&text, &len);
 
@@ -112,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct args args = { .cmd = "slurm-conf", .usage_status = EXIT_USAGE };
 	static struct node_gpus node;
-	struct board board;
+	struct node_gpu board;
 	char why[256] = "";
 	int status;
 

@@ -317,6 +317,10 @@ until_true sh -c 'sinfo -h -n n2 -N -o "%t %E" | grep -q "^drain Prolog error"'
 ok $? "where nothing can be noted the node is drained"
 has "$(cat "$cluster/n2.log")" "cannot be noted below /run/gpupart/jobs: No space left on device" "slurmd's log says why"
 cluster_in n2 umount /run/gpupart/jobs
+cluster_in n2 chown games /run/gpupart/jobs
+cluster_in n2 "$gpupart" slurm-node --check 2>"$tmp/err"
+is "$? $(grep -c "no folder of root's alone" "$tmp/err")" "1 1" "--check says so where anybody could have noted jobs"
+cluster_in n2 chown root /run/gpupart/jobs
 scontrol update nodename=n2 state=resume
 until_true sh -c 'squeue -h -o "%T %r" | grep -q "^PENDING launch failed requeued held"'
 id=$(squeue -h -o %A)
@@ -387,13 +391,27 @@ rm -f "$tmp/out/k6.hold"
 # What is left while slurmd lives: its health check has it.
 begin k7 games -w n1 --gpupart tpcs=30
 until_true holds n1 1
-note=0-$(printf %x "$(id_of k7)")
+id=$(id_of k7)
+note=0-$(printf %x "$id")
 cluster_in n1 cp -a "/run/gpupart/jobs/$note" /run/gpupart/left
 end k7
+# With a program that had a set of its own in the job, and so another name in its block.
+cluster_in n1 setpriv --reuid=games --regid=games --clear-groups -- env HOME="$tmp/out" XDG_CACHE_HOME="$tmp/out/cache-games" \
+	SLURM_JOB_ID="$id" "$gpupart" run -i sample:h200-e -t 0-3 -- "$tmp/slurm-job" "$tmp/probe.ptx" 0 100 >"$tmp/out/own" 2>&1 &
+own=$!
+nr_processes() {
+	cluster_in n1 "$gpupart" ps --json | jq '.processes | length'
+}
+one_process() {
+	[ "$(nr_processes)" = 1 ]
+}
+until_true one_process
 cluster_in n1 mv /run/gpupart/left "/run/gpupart/jobs/$note"
 is "$(nr_held n1)" 1 "a note that was left while slurmd runs"
 until_true holds n1 0
 ok $? "goes by Slurm's health check"
+wait $own
+is "$? $(nr_processes)" "137 0" "and a program of that job, in a set of its own"
 is "$(grep -hc 'health_check failed' "$cluster/n1.log")" 0 "which never failed, though slurmd tells it no SLURM_CONF"
 cluster_wait_idle
 ok $? "all nodes are idle"
