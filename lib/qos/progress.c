@@ -192,15 +192,26 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 	return times(off, 1000, known) > (qos_guaranteed(a) ? room * 3 / 2 : 1000);
 }
 
-/* Slower than it was with fewer TPCs, by more than noise and steps of its blocks make. */
-static bool slower_with_more(const struct qos_actor *a, uint64_t value)
+/* How far off a value is that the load explains, thousandths: noise, steps of its blocks, others. */
+static uint64_t room_of(const struct qos_actor *a)
 {
-	uint64_t room = 100 + 4 * a->noise / NOISE_SCALE;
+	return (qos_guaranteed(a) ? 100 : 300) + 4 * a->noise / NOISE_SCALE;
+}
 
-	if (!qos_guaranteed(a) || a->t.goal == QOS_LATENCY || room >= 1000)
+/*
+ * Slower than it was with fewer TPCs, or, of best effort, faster than with more, by more than
+ * can be: what a guaranteed one has beside it may have changed with its TPCs.
+ */
+static bool contradicts(const struct qos_actor *a, uint64_t value)
+{
+	uint64_t room = room_of(a);
+
+	if (a->t.goal == QOS_LATENCY || room >= 1000)
 		return false;
-	for (unsigned int n = 1; n < a->nr; n++)
-		if (times(a->curve[n], 1000 - room, 1000) > value)
+	for (unsigned int n = 1; n <= GPUPART_MAX_TPCS; n++)
+		if (n < a->nr ? times(a->curve[n], 1000 - room, 1000) > value :
+		    n > a->nr && !qos_guaranteed(a) && a->curve[n] &&
+		    times(value, 1000 - room, 1000) > a->curve[n])
 			return true;
 	return false;
 }
@@ -225,7 +236,7 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 			*known = sudden ? 0 : value;
 		}
 	} else {
-		if (slower_with_more(a, value))
+		if (contradicts(a, value))
 			forget(p, a);
 		*known = value;
 	}

@@ -873,7 +873,37 @@ static unsigned int served_split(const struct loop *loop, enum served load)
 	return counts[0];
 }
 
-static void serve(struct loop *loop, enum served load)
+/* How much of an epoch the load before still has, thousandths: it turns in one or two of them. */
+struct turn {
+	unsigned int before[2];
+};
+
+static unsigned int before_it_turned(enum served load, const struct turn *turn, unsigned int epoch)
+{
+	unsigned int half = SERVED_EPOCHS / 2;
+
+	return load == BAD && epoch >= half && epoch < half + 2 ? turn->before[epoch - half] : 0;
+}
+
+/* An epoch of which a part is as long as the load before lasts. */
+static void serve_epoch(struct loop *loop, enum served load, unsigned int e,
+			const struct turn *turn, const unsigned int *counts,
+			struct plant_unit *units, struct qos_measured *m)
+{
+	uint64_t before = EPOCH_NS / 1000 * before_it_turned(load, turn, e);
+	struct qos_measured part[2];
+
+	plant_serve(&loop->plant, served_mode(load, e), counts, EPOCH_NS - before, units, m);
+	if (!before)
+		return;
+	plant_serve(&loop->plant, PLANT_TRAINS, counts, before, units, part);
+	for (unsigned int i = 0; i < 2; i++) {
+		m[i].work += part[i].work;
+		m[i].ns = EPOCH_NS;
+	}
+}
+
+static void serve(struct loop *loop, enum served load, const struct turn *turn)
 {
 	struct plant_unit units[2] = { { 0 }, { .done = 100 } };
 	struct qos_measured m[2];
@@ -882,7 +912,7 @@ static void serve(struct loop *loop, enum served load)
 	for (unsigned int e = 0; e < SERVED_EPOCHS; e++, loop->epoch++) {
 		for (unsigned int i = 0; i < 2; i++)
 			counts[i] = loop->now.tenants[i].nr_tpcs;
-		plant_serve(&loop->plant, served_mode(load, e), counts, EPOCH_NS, units, m);
+		serve_epoch(loop, load, e, turn, counts, units, m);
 		memcpy(loop->counts[e], counts, sizeof(counts));
 		step(loop, m);
 		loop->changed[e] = loop->now.changed || loop->now.swapping;
@@ -920,10 +950,16 @@ static unsigned int most_changes(const struct loop *loop, unsigned int from, uns
 	return worst;
 }
 
+/* Cases whose load turned within an epoch; of these, what may be where noise meets the turn. */
+static struct {
+	unsigned int nr, missed, lost, taken_back;
+} turned;
+
 struct served_case {
 	enum served load;
 	unsigned int alpha, noise;	/* thousandths */
 	unsigned int seed;
+	struct turn turn;
 };
 
 /*
@@ -935,10 +971,11 @@ static void served(const struct served_case *s)
 	static const char *const names[] = { "steady", "bursts", "bad" };
 	struct loop *loop = new_loop(2);
 	unsigned int half = SERVED_EPOCHS / 2, first = (66 * s->alpha + 999) / 1000;
+	unsigned int turning = !!s->turn.before[0] + !!s->turn.before[1];
 	char name[64];
 
-	snprintf(name, sizeof(name), "as measured, %s, %u with noise %u, %u", names[s->load],
-		 s->alpha, s->noise, s->seed);
+	snprintf(name, sizeof(name), "as measured, %s, %u with noise %u, %u, turned %u %u",
+		 names[s->load], s->alpha, s->noise, s->seed, s->turn.before[0], s->turn.before[1]);
 	loop->plant.seed = s->seed;
 	loop->plant.noise = s->noise;
 	loop->tenants[0].goal = QOS_ALPHA;
@@ -947,14 +984,15 @@ static void served(const struct served_case *s)
 	for (unsigned int i = 0; i < 2; i++)
 		loop->tenants[i].adopted = gpupart_tpcset_first(66);
 	if (begin(loop))
-		serve(loop, s->load);
+		serve(loop, s->load, &s->turn);
 	show(loop, 0, SERVED_EPOCHS);
 	tap_ok(loop->counts[0][0] == first && loop->counts[0][1] < 66 - first,
 	       "%s: what both had before is nobody's: begins with %u and %u TPCs", name,
 	       loop->counts[0][0], loop->counts[0][1]);
 	tap_ok(!loop->broken, "%s: %s", name, loop->broken ? loop->broken : "all holds");
-	tap_ok(met(loop, 0, 5, SERVED_EPOCHS) >= 990, "%s: met in %u of 1000 epochs", name,
-	       met(loop, 0, 5, SERVED_EPOCHS));
+	if (!turning)
+		tap_ok(met(loop, 0, 5, SERVED_EPOCHS) >= 990, "%s: met in %u of 1000 epochs", name,
+		       met(loop, 0, 5, SERVED_EPOCHS));
 	tap_ok(served_share(loop, s->load, PLANT_TRAINS) >= 900,
 	       "%s: training has %u of 1000 of the best fixed split, that of %u", name,
 	       served_share(loop, s->load, PLANT_TRAINS), served_split(loop, s->load));
@@ -962,13 +1000,24 @@ static void served(const struct served_case *s)
 			    s->load == BAD ? half : 50) <= 1,
 	       "%s: at most one change in 20 epochs", name);
 	if (s->load == BAD) {
-		tap_ok(served_share(loop, s->load, PLANT_COPIES) >= 900,
-		       "%s: copies have %u of 1000 of the best fixed split", name,
-		       served_share(loop, s->load, PLANT_COPIES));
-		tap_ok(settled_after(loop, half, SERVED_EPOCHS) <= 5, "%s: settled in %u epochs",
-		       name, settled_after(loop, half, SERVED_EPOCHS));
-		tap_ok(most_changes(loop, half + 5, SERVED_EPOCHS) <= 1,
-		       "%s: then at most one change in 20 epochs", name);
+		if (!turning)
+			tap_ok(served_share(loop, s->load, PLANT_COPIES) >= 900,
+			       "%s: copies have %u of 1000 of the best fixed split", name,
+			       served_share(loop, s->load, PLANT_COPIES));
+		tap_ok(settled_after(loop, half, SERVED_EPOCHS) <= 5 + turning,
+		       "%s: settled in %u epochs", name, settled_after(loop, half, SERVED_EPOCHS));
+		if (turning) {
+			turned.nr++;
+			/* Of a load that takes two epochs to turn each may be a miss. */
+			turned.missed += met(loop, 0, 5, SERVED_EPOCHS) <
+					 (turning > 1 ? 985 : 990);
+			turned.lost += served_share(loop, s->load, PLANT_COPIES) < 900;
+			turned.taken_back +=
+				most_changes(loop, half + 5 + turning, SERVED_EPOCHS) > 1;
+		} else {
+			tap_ok(most_changes(loop, half + 5, SERVED_EPOCHS) <= 1,
+			       "%s: then at most one change in 20 epochs", name);
+		}
 	}
 	for (unsigned int e = 50; s->load == BURSTS && e < SERVED_EPOCHS; e += 50)
 		tap_ok(settled_after(loop, e, SERVED_EPOCHS) <= 5,
@@ -981,13 +1030,26 @@ static void served(const struct served_case *s)
 static void all_served(void)
 {
 	static const unsigned int alphas[] = { 600, 620, 640, 650, 700 };
+	static const struct turn turns[] = {
+		{ { 250 } }, { { 500 } }, { { 750 } }, { { 900 } }, { { 975 } }, { { 900, 100 } },
+		{ { 900, 500 } }, { { 750, 250 } }, { { 975, 900 } },
+	};
 
 	for (unsigned int a = 0; a < sizeof(alphas) / sizeof(alphas[0]); a++)
 		for (unsigned int noise = 0; noise <= 4; noise += 4)
 			for (unsigned int seed = 1; seed <= (noise ? 5 : 1); seed++)
 				for (enum served load = STEADY; load <= BAD; load++)
 					served(&(struct served_case){ load, alphas[a], noise,
-								      seed });
+								      seed, { { 0 } } });
+	/* With 0.7 copies have 10 TPCs: one more or less is more than may be lost. */
+	for (unsigned int a = 0; alphas[a] < 700; a++)
+		for (unsigned int seed = 1; seed <= 10; seed++)
+			for (unsigned int t = 0; t < sizeof(turns) / sizeof(turns[0]); t++)
+				served(&(struct served_case){ BAD, alphas[a], 4, seed, turns[t] });
+	tap_ok(turned.missed * 50 <= turned.nr && turned.lost * 50 <= turned.nr &&
+	       turned.taken_back * 50 <= turned.nr,
+	       "of %u loads that turned within an epoch %u met the goal in less than 990, %u left copies less than 900, %u had two changes in 20 epochs later on",
+	       turned.nr, turned.missed, turned.lost, turned.taken_back);
 }
 
 /* What an H200 measured, up to the last of @nr rows; the TPCs before that in *before. */
