@@ -192,7 +192,7 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 	return times(off, 1000, known) > (qos_guaranteed(a) ? room * 3 / 2 : 1000);
 }
 
-/* How far off a value is that the load explains, thousandths: noise, steps of its blocks, others. */
+/* How far off a value may be of the same load, thousandths: noise, steps of its blocks, others. */
 static uint64_t room_of(const struct qos_actor *a)
 {
 	return (qos_guaranteed(a) ? 100 : 300) + 4 * a->noise / NOISE_SCALE;
