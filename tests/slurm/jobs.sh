@@ -397,7 +397,7 @@ cluster_in n1 cp -a "/run/gpupart/jobs/$note" /run/gpupart/left
 end k7
 # With a program that had a set of its own in the job, and so another name in its block.
 cluster_in n1 setpriv --reuid=games --regid=games --clear-groups -- env HOME="$tmp/out" XDG_CACHE_HOME="$tmp/out/cache-games" \
-	SLURM_JOB_ID="$id" "$gpupart" run -i sample:h200-e -t 0-3 -- "$tmp/slurm-job" "$tmp/probe.ptx" 0 100 >"$tmp/out/own" 2>&1 &
+	SLURM_JOB_ID="$id" "$gpupart" run -i "$cluster/h200-e.capture" -t 0-3 -- "$tmp/slurm-job" "$tmp/probe.ptx" 0 100 >"$tmp/out/own" 2>&1 &
 own=$!
 nr_processes() {
 	cluster_in n1 "$gpupart" ps --json | jq '.processes | length'
