@@ -192,10 +192,13 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 	return times(off, 1000, known) > (qos_guaranteed(a) ? room * 3 / 2 : 1000);
 }
 
-/* How far off a value may be of the same load, thousandths: noise, steps of its blocks, others. */
-static uint64_t room_of(const struct qos_actor *a)
+/*
+ * How far off a value may be of the same load, thousandths: noise, steps of its blocks, others.
+ * @guaranteed: without noise, of a tenant with a goal.
+ */
+static uint64_t room_of(const struct qos_actor *a, unsigned int guaranteed)
 {
-	return (qos_guaranteed(a) ? 100 : 300) + 4 * a->noise / NOISE_SCALE;
+	return (qos_guaranteed(a) ? guaranteed : 300) + 4 * a->noise / NOISE_SCALE;
 }
 
 /*
@@ -204,7 +207,7 @@ static uint64_t room_of(const struct qos_actor *a)
  */
 static bool contradicts(const struct qos_actor *a, uint64_t value)
 {
-	uint64_t room = room_of(a);
+	uint64_t room = room_of(a, 100);
 
 	if (a->t.goal == QOS_LATENCY || room >= 1000)
 		return false;
@@ -223,9 +226,7 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 
 	if (*known) {
 		off = value > *known ? value - *known : *known - value;
-		room = 150 + 4 * a->noise / NOISE_SCALE;
-		if (!qos_guaranteed(a))
-			room += 150;
+		room = room_of(a, 150);
 		if (times(off, 1000, *known) <= room) {
 			a->strange = 0;
 			*known += (int64_t)(value - *known) / 4;
