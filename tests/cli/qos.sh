@@ -113,13 +113,8 @@ refused 2 "no command" qos
 refused 2 "--of png" qos sim qos-steady --of png
 
 # ------------------------------------------------------------- programs, simulated GPU
-if ! ${CC:-cc} -o "$tmp/work" tests/cli/qos_work.c -ldl 2>"$tmp/err"; then
-	cat "$tmp/err" >&2
-	skip "no C compiler"
-	tap_done
-fi
+. tests/cli/qos.subr
 e="-i tests/data/gh100-h200-e/capture.txt"
-go=$tmp/go
 name=qos$$
 cat >"$tmp/two.yaml" <<END
 epoch: 100ms
@@ -127,19 +122,12 @@ tenants:
   $name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }
   $name-b: { program: [ $tmp/work, $go ] }
 END
-# rows NAME: how many processes ps has of that name; wait_rows NAME NR.
-rows() {
-	"$gpupart" ps | awk -v n="$1" '$2 == n' | wc -l
-}
+# wait_rows NAME NR: until ps has so many.
 wait_rows() {
 	for _ in $(seq 500); do
 		[ "$(rows "$1")" = "$2" ] && return
 		sleep 0.02
 	done
-}
-# set_of NAME: what ps says.
-set_of() {
-	"$gpupart" ps --json | jq -r --arg n "$1" '[.processes[] | select(.name == $n).set.list][0]'
 }
 # wait_lines FILE NR: until it has as many.
 wait_lines() {

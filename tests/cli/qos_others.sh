@@ -3,45 +3,15 @@
 # gpupart qos run beside programs that are no tenants: their TPCs are left out, from the begin
 # and when they come and go; a set that somebody else gives a tenant does not last.
 . "$(dirname "$0")/tap.subr"
-unset GPUPART_JOB
+. tests/cli/qos.subr
 
-if ! ${CC:-cc} -o "$tmp/work" tests/cli/qos_work.c -ldl 2>"$tmp/err"; then
-	cat "$tmp/err" >&2
-	skip "no C compiler"
-	tap_done
-fi
 # A GPU of our own: another file is another one, which nobody else is on.
 cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
 e="-i $tmp/board.txt"
-go=$tmp/go
 name=others$$
 trap 'rm -f "$go" "$go".*; wait; rm -rf "$tmp"' EXIT
-# until COMMAND..: true within ten seconds.
-until_true() {
-	for _ in $(seq 500); do
-		"$@" && return
-		sleep 0.02
-	done
-	return 1
-}
-has_lines() {
-	[ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
-}
-rows() {
-	"$gpupart" ps | awk -v n="$1" '$2 == n' | wc -l
-}
-has_rows() {
-	[ "$(rows "$1")" = "$2" ]
-}
 pid_of() {
 	"$gpupart" ps | awk -v n="$1" '$2 == n { print $1 }'
-}
-set_of() {
-	"$gpupart" ps --json | jq -r --arg n "$1" '[.processes[] | select(.name == $n).set.list][0]'
-}
-tenants() {
-	printf 'epoch: 100ms\ntenants:\n' >"$tmp/t.yaml"
-	printf '  %s\n' "$@" >>"$tmp/t.yaml"
 }
 two() {
 	tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }" \

@@ -3,42 +3,10 @@
 # gpupart qos run and calibrate in trouble: files that another controller writes, programs that
 # fork, exec, end or do not want to end, tenants that are one program, numbers beyond all bounds.
 . "$(dirname "$0")/tap.subr"
-unset GPUPART_JOB
+. tests/cli/qos.subr
 
-if ! ${CC:-cc} -o "$tmp/work" tests/cli/qos_work.c -ldl 2>"$tmp/err"; then
-	cat "$tmp/err" >&2
-	skip "no C compiler"
-	tap_done
-fi
 e="-i tests/data/gh100-h200-e/capture.txt"
-go=$tmp/go
 name=trouble$$
-# until COMMAND..: true within ten seconds.
-until_true() {
-	for _ in $(seq 500); do
-		"$@" && return
-		sleep 0.02
-	done
-	return 1
-}
-has_lines() {
-	[ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
-}
-# rows NAME: how many processes ps has of that name.
-rows() {
-	"$gpupart" ps | awk -v n="$1" '$2 == n' | wc -l
-}
-has_rows() {
-	[ "$(rows "$1")" = "$2" ]
-}
-set_of() {
-	"$gpupart" ps --json | jq -r --arg n "$1" '[.processes[] | select(.name == $n).set.list][0]'
-}
-# tenants LINE..: a file of them, with epochs of 100 ms.
-tenants() {
-	printf 'epoch: 100ms\ntenants:\n' >"$tmp/t.yaml"
-	printf '  %s\n' "$@" >>"$tmp/t.yaml"
-}
 
 # ------------------------------------------------------------------- files it writes
 touch "$go"
