@@ -8,6 +8,7 @@
 #include <rm_layout.h>
 #include <topo_rm.h>
 #include "fuzz.h"
+#include "topology.h"
 
 #define MAX_CHANGES	24
 #define MAX_FDS		64
@@ -246,17 +247,8 @@ static void check_failed(int err)
 
 static void check_topology(struct gpupart_topology *topo)
 {
-	struct gpupart_tpcset all = gpupart_topology_all(topo);
-	struct gpupart_topology *again;
-	char *text;
-
 	check_info(&topo->info);
-	MUST(!gpupart_set_check(gp, topo, &all));
-	MUST(!gpupart_topology_capture(gp, topo, NULL, &text));
-	MUST(!topo_file_parse(gp, "it", text, strlen(text), &again));
-	MUST(gpupart_topology_hash(topo) == gpupart_topology_hash(again));
-	free(text);
-	gpupart_topology_close(again);
+	fuzz_check_topology(gp, topo);
 	gpupart_topology_close(topo);
 }
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What holds of any topology that a reader has made, for the targets whose input becomes one. */
+#ifndef GPUPART_TESTS_FUZZ_TOPOLOGY_H
+#define GPUPART_TESTS_FUZZ_TOPOLOGY_H
+
+#include <topo.h>
+#include "fuzz.h"
+
+/* All of it is a set, and a capture of it is read back to the same. */
+static inline void fuzz_check_topology(struct gpupart *gp, struct gpupart_topology *topo)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(topo);
+	struct gpupart_topology *again;
+	char *text;
+
+	MUST(!gpupart_set_check(gp, topo, &all));
+	MUST(!gpupart_topology_capture(gp, topo, NULL, &text));
+	MUST(!topo_file_parse(gp, "it", text, strlen(text), &again));
+	MUST(gpupart_topology_hash(topo) == gpupart_topology_hash(again));
+	free(text);
+	gpupart_topology_close(again);
+}
+
+#endif
