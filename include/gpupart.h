@@ -569,9 +569,10 @@ void gpupart_remote_close(struct gpupart_remote *remote);
 
 /*
  * What a program tells of its own progress to who decides about its sets (`gpupart qos`): @units
- * of work that were done (images, tokens, steps), or the time that one request took. A few
- * nanoseconds, from any thread, also before the process attaches a GPU or shows itself; others
- * see it when it does. The child of a fork counts from 0.
+ * of work that were done (images, tokens, steps; 0 is no report), or the time that one request
+ * took. Some 30 ns, for the clock is read: that and how many there were tell how far the next
+ * one is. From any thread, also before the process attaches a GPU or shows itself; others see
+ * it when it does. The child of a fork counts from 0.
  */
 void gpupart_progress_add(uint64_t units);
 void gpupart_latency_report(uint64_t ns);
@@ -581,6 +582,9 @@ void gpupart_latency_report(uint64_t ns);
 /* Since the process began to use the library. */
 struct gpupart_progress {
 	uint64_t units;
+	uint64_t reports;	/* calls in which they were told */
+	/* CLOCK_MONOTONIC of the last report of units, and of a latency; 0: there was none. */
+	uint64_t told_ns, answered_ns;
 	uint64_t launches;	/* struct gpupart_counters */
 	/* Requests by how long they took: see gpupart_latency_least(). */
 	uint64_t latencies[GPUPART_NR_LATENCIES];

@@ -15,7 +15,7 @@
 #include "limit.h"
 
 /* Another layout of the block is another version: passed over, and removed with its process. */
-#define CONTROL_MAGIC	0x37747261707570u	/* "pupart7", little endian */
+#define CONTROL_MAGIC	0x38747261707570u	/* "pupart8", little endian */
 
 /* Each launch is counted once in the first of them; their sum is the launches seen. */
 enum control_counter {
@@ -72,6 +72,8 @@ struct control_gpu {
 
 struct control_progress {
 	_Alignas(128) uint64_t units;
+	uint64_t reports;		/* in which they were told */
+	uint64_t told_ns, answered_ns;	/* the last report of units, and of a latency */
 	uint64_t latencies[CONTROL_NR_LATENCIES];
 };
 

@@ -4,6 +4,7 @@
  * that it shows of itself. Must not know who reads them, nor what a limit is.
  */
 #include <string.h>
+#include <time.h>
 #include "control.h"
 #include "progress.h"
 
@@ -31,15 +32,46 @@ uint64_t gpupart_latency_least(unsigned int place)
 			     : (uint64_t)(PARTS + place % PARTS) << (place / PARTS - 1);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
 void gpupart_progress_add(uint64_t units)
 {
-	__atomic_fetch_add(&control_place()->progress.units, units, __ATOMIC_RELAXED);
+	struct control_progress *progress = &control_place()->progress;
+	uint64_t now;
+
+	if (!units)
+		return;
+	now = now_ns();
+	__atomic_fetch_add(&progress->units, units, __ATOMIC_RELAXED);
+	__atomic_store_n(&progress->told_ns, now, __ATOMIC_RELAXED);
+	/* The last: who reads it twice knows that the others belong together. */
+	__atomic_fetch_add(&progress->reports, 1, __ATOMIC_RELEASE);
 }
 
 void gpupart_latency_report(uint64_t ns)
 {
-	__atomic_fetch_add(&control_place()->progress.latencies[place_of(ns)], 1,
-			   __ATOMIC_RELAXED);
+	struct control_progress *progress = &control_place()->progress;
+
+	__atomic_store_n(&progress->answered_ns, now_ns(), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&progress->latencies[place_of(ns)], 1, __ATOMIC_RELAXED);
+}
+
+/* Units and when they were told; a report that comes meanwhile is rare, a second one more so. */
+static void read_units(const struct control_progress *from, struct gpupart_progress *progress)
+{
+	for (int i = 0; i < 4; i++) {
+		progress->reports = __atomic_load_n(&from->reports, __ATOMIC_ACQUIRE);
+		progress->told_ns = __atomic_load_n(&from->told_ns, __ATOMIC_RELAXED);
+		progress->units = __atomic_load_n(&from->units, __ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&from->reports, __ATOMIC_RELAXED) == progress->reports)
+			return;
+	}
 }
 
 void progress_read(const struct control_block *block, struct gpupart_progress *progress)
@@ -48,7 +80,8 @@ void progress_read(const struct control_block *block, struct gpupart_progress *p
 
 	control_counters(block, &counters);
 	progress->launches = counters.launches;
-	progress->units = __atomic_load_n(&block->progress.units, __ATOMIC_RELAXED);
+	read_units(&block->progress, progress);
+	progress->answered_ns = __atomic_load_n(&block->progress.answered_ns, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < GPUPART_NR_LATENCIES; i++)
 		progress->latencies[i] = __atomic_load_n(&block->progress.latencies[i],
 							 __ATOMIC_RELAXED);

@@ -140,6 +140,8 @@ static void child_change(void)
 	struct gpupart_remote *remote = NULL;
 	struct gpupart_process process;
 	struct gpupart_progress progress;
+	uint64_t told_ns, now_ns;
+	struct timespec now;
 	unsigned int place = 0;
 	uint64_t units, reports = 0;
 	pid_t pid;
@@ -182,9 +184,17 @@ static void child_change(void)
 	tap_ok(!err && progress.launches > 0 && progress.units % 3 == 0 && progress.units > 0,
 	       "its progress: %llu launches, %llu units", (unsigned long long)progress.launches,
 	       (unsigned long long)progress.units);
+	tap_ok(progress.reports == progress.units / 3, "told in %llu reports",
+	       (unsigned long long)progress.reports);
+	told_ns = progress.told_ns;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = now.tv_sec * 1000000000ull + now.tv_nsec;
+	tap_ok(told_ns <= now_ns && now_ns - told_ns < 60000000000 &&
+	       progress.answered_ns + 60000000000 > told_ns && progress.answered_ns <= now_ns,
+	       "the last of them %llu ns ago", (unsigned long long)(now_ns - told_ns));
 	units = progress.units;
 	tap_ok(ran(me, &all) && !gpupart_remote_progress(gp, remote, &progress) &&
-	       progress.units > units, "which goes on: %llu units",
+	       progress.units > units && progress.told_ns > told_ns, "which goes on: %llu units",
 	       (unsigned long long)progress.units);
 	for (unsigned int i = 0; i < GPUPART_NR_LATENCIES; i++) {
 		if (gpupart_latency_least(i) <= 1000000)
