@@ -75,8 +75,10 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	if (gpupart_remote_open(live->gp, p->pid, live->pci, &m->remote))
 		return;
 	t->nr_members++;
-	if (t->adopted)
-		gpupart_remote_progress(live->gp, m->remote, &m->last);
+	if (!t->adopted || gpupart_remote_progress(live->gp, m->remote, &m->last))
+		return;
+	m->paces.told.told_ns = m->last.told_ns;
+	m->paces.answered.told_ns = m->last.answered_ns;
 }
 
 /* Its job's set, which processes that come will have. */
@@ -146,33 +148,79 @@ void live_find(struct live *live, bool now)
 
 /* ------------------------------------------------------------------------ progress */
 
+/* Programs say what they like: more than there can be is as much as there can be. */
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t add_milli(uint64_t milli, uint64_t units)
+{
+	return __builtin_mul_overflow(units, 1000, &units) ? UINT64_MAX : add_up(milli, units);
+}
+
+static void read_member(struct live_tenant *t, struct live_member *m,
+			const struct gpupart_progress *now)
+{
+	struct gpupart_progress *last = &m->last;
+	uint64_t answers = 0, units = now->units - last->units;
+	uint64_t reports = now->reports - last->reports;
+
+	for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
+		answers += now->latencies[b] - last->latencies[b];
+		t->latencies[b] += now->latencies[b] - last->latencies[b];
+	}
+	pace_told(&m->paces.told, add_milli(0, units), reports, now->told_ns);
+	pace_told(&m->paces.answered, add_milli(0, answers), answers, now->answered_ns);
+	t->units += units;
+	t->reports += reports;
+	t->launches += now->launches - last->launches;
+	t->since_change += !!units + answers;
+	t->ever_told |= answers || units;
+	*last = *now;
+}
+
+static void take_lines(struct live_lines *lines, struct pace *pace)
+{
+	pace_told(pace, lines->milli, lines->reports, lines->told_ns);
+	*lines = (struct live_lines){ 0 };
+}
+
+/* Of what its processes and its lines have under way. */
+static void find_parts(struct live_tenant *t, uint64_t now_ns)
+{
+	take_lines(&t->told_lines, &t->lines.told);
+	take_lines(&t->answered_lines, &t->lines.answered);
+	t->told.now = pace_part(&t->lines.told, now_ns);
+	t->answered.now = pace_part(&t->lines.answered, now_ns);
+	for (unsigned int m = 0; m < t->nr_members; m++) {
+		const struct live_paces *paces = &t->members[m].paces;
+
+		t->told.now = add_up(t->told.now, pace_part(&paces->told, now_ns));
+		t->answered.now = add_up(t->answered.now, pace_part(&paces->answered, now_ns));
+	}
+}
+
 void live_read(struct live *live)
 {
 	struct gpupart_progress now;
 
+	live->read_ns = live_now_ns();
 	for (unsigned int i = 0; i < live->nr; i++) {
 		struct live_tenant *t = &live->tenants[i];
 
 		for (unsigned int m = t->nr_members; m-- > 0; ) {
-			struct gpupart_progress *last = &t->members[m].last;
-			uint64_t reports = 0;
-
-			if (gpupart_remote_progress(live->gp, t->members[m].remote, &now)) {
-				/* Or it became another program, which the next look finds. */
-				drop_member(t, m);
-				live->look = true;
+			if (!gpupart_remote_progress(live->gp, t->members[m].remote, &now)) {
+				read_member(t, &t->members[m], &now);
 				continue;
 			}
-			for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
-				reports += now.latencies[b] - last->latencies[b];
-				t->latencies[b] += now.latencies[b] - last->latencies[b];
-			}
-			t->units += now.units - last->units;
-			t->launches += now.launches - last->launches;
-			t->since_change += (now.units != last->units) + reports;
-			t->ever_told |= reports || now.units != last->units;
-			*last = now;
+			/* Or it became another program, which the next look finds. */
+			drop_member(t, m);
+			live->look = true;
 		}
+		find_parts(t, live->read_ns);
 	}
 }
 
@@ -198,13 +246,24 @@ static uint64_t percentile(const struct live_tenant *t, uint64_t nr, unsigned in
 	return t->latencies[b] ? least + width * (rank - below) / t->latencies[b] : least;
 }
 
-/* Programs say what they like: more than there can be is as much as there can be. */
-static uint64_t add_milli(uint64_t milli, uint64_t units)
+/* @milli were told: with the part of what is under way, and without what that was before. */
+static uint64_t with_part(struct live_part *part, uint64_t milli)
 {
-	uint64_t sum;
+	uint64_t before = part->taken, sum = add_up(milli, part->now);
 
-	return __builtin_mul_overflow(units, 1000, &units) ||
-	       __builtin_add_overflow(milli, units, &sum) ? UINT64_MAX : sum;
+	/* One that takes longer than an epoch counts when it is done. */
+	if (!milli && part->now)
+		return 0;
+	part->taken = part->now;
+	if (!milli)
+		return 0;
+	return sum > before ? sum - before : 1;
+}
+
+static void begin_anew(struct live_tenant *t)
+{
+	t->told_milli = t->units = t->reports = t->launches = 0;
+	memset(t->latencies, 0, sizeof(t->latencies));
 }
 
 void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
@@ -215,18 +274,24 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	bool launches = spec->signal == QOS_SIGNAL_LAUNCHES ||
 			(spec->signal == QOS_SIGNAL_AUTO && !t->ever_told);
 
-	*measured = (struct qos_measured){
-		.gone = t->gone, .ns = ns, .nr = nr,
-		.work = launches ? 1000 * t->launches : told ? told : 1000 * nr,
-	};
+	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = nr };
+	if (launches) {
+		measured->work = add_milli(0, t->launches);
+	} else if (told) {
+		measured->work = with_part(&t->told, told);
+		measured->reports = t->reports;
+	} else {
+		with_part(&t->told, 0);
+		measured->work = with_part(&t->answered, add_milli(0, nr));
+		measured->reports = nr;
+	}
 	/* A log's numbers have a sign. */
 	if (measured->work > INT64_MAX)
 		measured->work = INT64_MAX;
 	if (tenant->goal == QOS_LATENCY && nr)
 		measured->latency_ns = percentile(t, nr, spec->percentile);
 	measured->valid = !t->gone && (t->nr_members || told || nr);
-	t->told_milli = t->units = t->launches = 0;
-	memset(t->latencies, 0, sizeof(t->latencies));
+	begin_anew(t);
 }
 
 void live_forget(struct live *live)
@@ -234,9 +299,11 @@ void live_forget(struct live *live)
 	live_listen(live);
 	live_read(live);
 	for (unsigned int i = 0; i < live->nr; i++) {
-		live->tenants[i].told_milli = 0;
-		live->tenants[i].units = live->tenants[i].launches = 0;
-		memset(live->tenants[i].latencies, 0, sizeof(live->tenants[i].latencies));
+		struct live_tenant *t = &live->tenants[i];
+
+		begin_anew(t);
+		t->told.taken = t->told.now;
+		t->answered.taken = t->answered.now;
 	}
 }
 
@@ -352,6 +419,13 @@ static void pass_over(struct live *live, const char *line)
 		 shown);
 }
 
+static void note_line(struct live_lines *lines, uint64_t milli)
+{
+	lines->milli = add_up(lines->milli, milli);
+	lines->reports++;
+	lines->told_ns = live_now_ns();
+}
+
 /* "NAME units 12" or "NAME latency 3.5ms". False: another. */
 static bool take_line(struct live *live, char *line)
 {
@@ -367,12 +441,14 @@ static bool take_line(struct live *live, char *line)
 	if (!t || !what || !value)
 		return false;
 	if (!strcmp(what, "units") && read_milli(value, &amount)) {
-		if (__builtin_add_overflow(t->told_milli, amount, &t->told_milli))
-			t->told_milli = UINT64_MAX;
+		t->told_milli = add_up(t->told_milli, amount);
+		t->reports++;
+		note_line(&t->told_lines, amount);
 	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {
 		for (b = GPUPART_NR_LATENCIES - 1; b && gpupart_latency_least(b) > ns; b--)
 			;
 		t->latencies[b]++;
+		note_line(&t->answered_lines, 1000);
 	} else {
 		return false;
 	}

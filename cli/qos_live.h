@@ -8,14 +8,31 @@
 
 #include <sys/types.h>
 #include "qos.h"
+#include "qos_pace.h"
 
 #define LIVE_MAX_MEMBERS 64	/* processes of a tenant that are watched */
+
+/* Units told, or requests answered, of one that tells it. */
+struct live_paces {
+	struct pace told, answered;
+};
+
+/* Of what is under way, thousandths: now, and what was counted of it already. */
+struct live_part {
+	uint64_t now, taken;
+};
+
+/* What came by the socket since it was looked at last. */
+struct live_lines {
+	uint64_t milli, reports, told_ns;
+};
 
 /* A process of a tenant's. */
 struct live_member {
 	int pid;
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
+	struct live_paces paces;
 	struct gpupart_tpcset given;	/* its set, when it was given or seen first; or empty */
 	bool seen;			/* it is still listed */
 };
@@ -36,9 +53,12 @@ struct live_tenant {
 	struct gpupart_tpcset found;	/* .. this one */
 	uint64_t said_ns;		/* when that was said last */
 	/* Since the last take. */
-	uint64_t told_milli, units, launches;
+	uint64_t told_milli, units, reports, launches;
 	uint64_t latencies[GPUPART_NR_LATENCIES];
 	bool ever_told;			/* it reported once */
+	struct live_lines told_lines, answered_lines;
+	struct live_paces lines;	/* their pace */
+	struct live_part told, answered;
 	uint64_t since_change;		/* reports since its set changed */
 	uint64_t changed_ns;		/* when that was */
 };
@@ -51,6 +71,7 @@ struct live {
 	unsigned int nr;
 	bool look;			/* something has changed: live_find() at once */
 	uint64_t found_ns;		/* when that was last */
+	uint64_t read_ns;		/* when live_read() was */
 	int socket;			/* lines of programs that do not use the library; -1 none */
 	char socket_path[108];
 	bool passed_over;		/* a line on it was, and that was said */
@@ -86,7 +107,7 @@ void live_tell_others(const struct live *live, const char *what);
 /* Takes what came to the socket. */
 void live_listen(struct live *live);
 
-/* Adds what each did since it was read last. */
+/* Adds what each did since it was read last; live->read_ns is when. */
 void live_read(struct live *live);
 
 /* What tenant @i did since the last take, over @ns, as the policy wants it; begins anew. */

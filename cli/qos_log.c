@@ -143,6 +143,8 @@ json_t *qos_log_step(const struct qos_session *session, uint64_t time_ns, bool s
 			"work_milli", (json_int_t)m->work, "requests", (json_int_t)m->nr,
 			"latency_ns", (json_int_t)m->latency_ns);
 
+		if (m->reports)
+			json_object_set_new(tenant, "reports", json_integer(m->reports));
 		if (m->disturbed)
 			json_object_set_new(tenant, "disturbed", json_true());
 		json_array_append_new(list, tenant);
@@ -430,6 +432,8 @@ bool qos_log_read_step(const json_t *line, struct qos_session *session, uint64_t
 			.work = get_number(&r, m, "work_milli", INT64_MAX),
 			.nr = get_number(&r, m, "requests", INT64_MAX),
 			.latency_ns = get_number(&r, m, "latency_ns", INT64_MAX),
+			.reports = json_object_get(m, "reports") ?
+				   get_number(&r, m, "reports", INT64_MAX) : 0,
 		};
 	}
 	return !r.bad;

@@ -388,7 +388,7 @@ static int swap(struct control *c)
 			status = step(c, measured);
 	}
 	live_forget(&c->live);
-	c->epoch_began_ns = live_now_ns();
+	c->epoch_began_ns = c->live.read_ns;
 	return status;
 }
 
@@ -426,8 +426,9 @@ static int epoch(struct control *c)
 		return -1;
 	live_listen(&c->live);
 	live_read(&c->live);
+	/* What is looked for after it takes time in which they go on. */
+	now = c->live.read_ns;
 	live_find(&c->live, false);
-	now = live_now_ns();
 	for (unsigned int i = 0; i < c->setup.nr; i++) {
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  now - c->epoch_began_ns, &measured[i]);
@@ -730,7 +731,7 @@ static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds
 	struct gpupart_tpcset all = gpupart_topology_all(c->topo);
 	struct live_tenant *t = &c->live.tenants[i];
 	struct qos_measured m;
-	uint64_t from;
+	uint64_t from = 0;
 	int status = start(c, i, &all);
 	pid_t group = t->child;
 	bool ended;
@@ -738,13 +739,13 @@ static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds
 	if (status >= 0)
 		return status;
 	for (unsigned int half = 0; half < 2 && !c->ended_by; half++) {
-		from = live_now_ns();
+		from = half ? c->live.read_ns : live_now_ns();
 		wait_until(c, from + seconds * 500000000ull);
 		live_find(&c->live, true);
 		live_listen(&c->live);
 		live_read(&c->live);
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
-			  live_now_ns() - from, &m);
+			  c->live.read_ns - from, &m);
 	}
 	ended = t->gone;
 	status = t->status;

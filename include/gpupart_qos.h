@@ -60,6 +60,7 @@ struct qos_measured {
 	bool disturbed;		/* its set was not the one decided: the epoch does not count */
 	uint64_t ns;		/* that its epoch lasted */
 	uint64_t work;		/* done in it, thousandths of a unit */
+	uint64_t reports;	/* in which that was told; 0: not known, and @work is whole */
 	uint64_t nr;		/* requests that were answered, of a latency */
 	uint64_t latency_ns;	/* the percentile asked for, of those */
 };

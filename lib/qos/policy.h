@@ -47,7 +47,7 @@ struct qos_actor {
 	unsigned int disturbed;		/* epochs in a row in which its set was another one */
 	unsigned int silent;		/* epochs without a signal */
 	uint64_t carried_ns;		/* of epochs in which a counter stood still */
-	uint64_t quantum, unit_ns;	/* a unit: thousandths, 1000 at most; the time of one */
+	uint64_t quantum, unit_ns;	/* what is told at once: thousandths; the time of one */
 	uint64_t gathered, gathered_ns;	/* work with these TPCs, until it is enough to tell */
 	uint64_t took_ns;		/* its last epoch of which there was a signal */
 	bool moved;			/* its TPCs changed before this epoch */

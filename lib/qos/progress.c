@@ -261,11 +261,15 @@ static uint64_t common(uint64_t a, uint64_t b)
  * Work comes in units: of a few, one more or less decides, and one that was begun with other
  * TPCs counts as well. So much is gathered that this makes no difference.
  */
-static void gather(const struct qos_policy *p, struct qos_actor *a, uint64_t work, uint64_t ns)
+static void gather(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
+		   uint64_t ns)
 {
-	uint64_t nr, each;
+	uint64_t work = m->work, nr, each;
 
-	a->quantum = common(a->quantum ? a->quantum : 1000, work);
+	if (m->reports)
+		a->quantum = m->reports < work ? work / m->reports : 1;
+	else
+		a->quantum = common(a->quantum ? a->quantum : 1000, work);
 	nr = work / a->quantum;
 	each = ns / nr;
 	a->unit_ns = a->unit_ns ? (3 * a->unit_ns + each) / 4 : each;
@@ -332,7 +336,7 @@ static void heard(const struct qos_policy *p, struct qos_actor *a, const struct 
 	if (latency)
 		learn(p, a, score);
 	else
-		gather(p, a, m->work, ns);
+		gather(p, a, m, ns);
 	watch(a, qos_guaranteed(a) ? score : 1000, a->state == QOS_MISSED);
 }
 

@@ -249,6 +249,8 @@ before=$(set_of "$name-p")
 try qos run $e -f "$tmp/pid.yaml" --epochs 12 --dry-run --json
 is "$status $(jq -s '[.[] | select(.event == "epoch").measured[0].work_milli > 0] | any' "$tmp/out")" "0 true" \
 	"--dry-run watches it"
+is "$(jq -s '[.[] | .measured // [] | .[] | (.work_milli % 1000 == 0) and (has("reports") | not)] | all' "$tmp/out")" \
+	true "launches are whole"
 is "$(set_of "$name-p")" "$before" "and changes nothing"
 rm "$go"
 wait $pid
