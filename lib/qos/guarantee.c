@@ -65,9 +65,9 @@ static unsigned int known_to_do(const struct qos_policy *p, const struct qos_act
  * The TPCs that would do: in proportion to the score, and where one with fewer was seen, more
  * by as much as the answer was less than that.
  */
-static unsigned int enough(const struct qos_policy *p, const struct qos_actor *a, uint32_t score)
+static unsigned int enough(const struct qos_actor *a, uint32_t score, uint32_t target)
 {
-	unsigned int nr = scaled(a->nr, qos_target(p, a), score), n;
+	unsigned int nr = scaled(a->nr, target, score), n;
 	uint64_t missing, rise;
 
 	for (n = a->nr - 1; n && !a->curve[n]; n--)
@@ -76,7 +76,7 @@ static unsigned int enough(const struct qos_policy *p, const struct qos_actor *a
 	if (!n || !a->curve[a->nr] || a->curve[n] >= a->curve[a->nr])
 		return nr;
 	rise = (a->curve[a->nr] - a->curve[n]) * 1000 / a->curve[a->nr] * score / 1000;
-	missing = qos_target(p, a) > score ? qos_target(p, a) - score : 0;
+	missing = target > score ? target - score : 0;
 	if (rise)
 		nr = most_of(nr, a->nr + least_of(2 * (nr - a->nr),
 						  (missing * (a->nr - n) + rise - 1) / rise));
@@ -134,6 +134,26 @@ static unsigned int beyond(struct qos_policy *p, struct qos_actor *a)
 	return a->nr;
 }
 
+/*
+ * Long after the last change of load a little is missing for a while, and then it is back: all
+ * of the margin on top of that would be too much.
+ */
+static uint32_t enough_for(const struct qos_policy *p, const struct qos_actor *a, bool slight)
+{
+	uint32_t margin = qos_target(p, a) - 1000;
+
+	return 1000 + (slight && a->exact && !a->fresh ? margin / 2 : margin);
+}
+
+/*
+ * What is slower all of a sudden, under a load that it had before, gains next to nothing by one
+ * TPC more, and misses again: seen on H200s. What was too much goes back when it is over.
+ */
+static unsigned int least_raise(const struct qos_actor *a)
+{
+	return a->exact && !a->fresh ? most_of((a->nr + 8) / 16, 1) : 1;
+}
+
 static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 {
 	bool slight = a->score + p->rules.hysteresis >= 1000;
@@ -167,11 +187,12 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 			a->deaf ? "more TPCs do not help" : "it has all it may have");
 		return a->nr;
 	}
-	nr = enough(p, a, slight && a->window.mean ? a->window.mean : a->score);
+	nr = enough(a, slight && a->window.mean && !a->exact ? a->window.mean : a->score,
+		    enough_for(p, a, slight));
 	/* Missed by much: rather too many TPCs now than another epoch of it. */
 	if (a->score + 3 * p->rules.hysteresis < 1000)
 		nr += (nr - a->nr) / 4;
-	nr = most_of(known_to_do(p, a, nr), a->nr + 1);
+	nr = most_of(known_to_do(p, a, nr), a->nr + least_raise(a));
 	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
 	qos_why(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10, a->score % 10,
 		a->nr);
@@ -186,7 +207,7 @@ static uint32_t least_secure(const struct qos_policy *p, const struct qos_actor 
 /* Met, but by much less than noise asks for, while things are new: better now than by a miss. */
 static unsigned int secure(struct qos_policy *p, struct qos_actor *a, bool raised)
 {
-	unsigned int nr = enough(p, a, a->window.mean);
+	unsigned int nr = enough(a, a->window.mean, qos_target(p, a));
 
 	/* Just raised, and two requests more would be enough: an epoch more tells; no miss yet. */
 	if (raised && a->window.nr < 2 && a->took_ns &&
@@ -260,21 +281,41 @@ static bool some_are_reserved(const struct qos_policy *p)
 	return nr < qos_free(p);
 }
 
+/* The score with one TPC less: by what one was seen to cost, at least its share; 0 not seen. */
+static uint32_t without_one(const struct qos_actor *a)
+{
+	uint64_t here = a->curve[a->nr], fall = 0, loss = here / a->nr;
+	unsigned int n;
+
+	for (n = a->nr - 1; n && !a->curve[n]; n--)
+		;
+	if (!here || !n || a->curve[n] >= here)
+		return 0;
+	fall = (here - a->curve[n] + a->nr - n - 1) / (a->nr - n);
+	if (fall > loss)
+		loss = fall;
+	return a->window.mean * ((here - loss) * 1000 / here) / 1000;
+}
+
 /*
  * One TPC less, after a long time with more than it takes: where the goal is met as well if
- * that costs twice its share, as at the edge of a wave of blocks.
+ * that costs twice its share, as at the edge of a wave of blocks; or, where what one costs was
+ * seen and is measured well, also when it is as far below the mean as it ever was.
  */
 static unsigned int one_less(const struct qos_policy *p, const struct qos_actor *a)
 {
 	uint32_t worst = least_of(a->window.mean, a->window.worst + p->rules.hysteresis / 2);
+	uint32_t without = a->exact ? without_one(a) : 0;
 
 	if (a->t.goal == QOS_LATENCY || a->nr < 3 || a->window.nr < QOS_CALM ||
 	    a->window.misses || a->nr - 1 <= a->failed_at || a->nr - 1 < a->least ||
 	    (a->keep && a->nr <= a->keep) || some_are_reserved(p))
 		return a->nr;
-	if ((uint64_t)worst * (a->nr - 2) / a->nr < 1000 + p->rules.hysteresis / 2)
-		return a->nr;
-	return a->nr - 1;
+	if ((uint64_t)worst * (a->nr - 2) / a->nr >= 1000 + p->rules.hysteresis / 2 ||
+	    (a->window.nr >= QOS_CALM * 3 / 2 && without >= 1000 + p->rules.hysteresis / 2 &&
+	     without >= 1000 + p->rules.hysteresis / 4 + a->dip))
+		return a->nr - 1;
+	return a->nr;
 }
 
 /* How many TPCs fewer would do. */

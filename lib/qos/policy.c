@@ -380,6 +380,7 @@ static void begin_anew(struct qos_policy *p)
 			a->noise = a->noise_was;
 		a->patience = p->rules.dwell;
 		a->failed_at = 0;
+		a->dip = 0;
 		a->fresh = QOS_FRESH;
 		memset(a->curve, 0, sizeof(a->curve));
 		a->curve[a->nr] = here;

@@ -50,6 +50,7 @@ struct qos_actor {
 	uint64_t quantum, unit_ns;	/* what is told at once: thousandths; the time of one */
 	uint64_t gathered, gathered_ns;	/* work with these TPCs, until it is enough to tell */
 	uint64_t took_ns;		/* its last epoch of which there was a signal */
+	bool exact;			/* parts of units are measured */
 	bool moved;			/* its TPCs changed before this epoch */
 	uint64_t speed;
 	uint32_t score;
@@ -58,6 +59,7 @@ struct qos_actor {
 	struct qos_window window;
 	uint32_t noise;			/* mean distance of scores from their mean, thousandths */
 	uint32_t noise_was;		/* .. without the last epoch */
+	uint32_t dip;			/* the most that a score was below the mean, of this load */
 	unsigned int fresh;		/* epochs left in which what is known of it is new */
 	unsigned int patience;		/* epochs that a lowering waits */
 	unsigned int failed_at;		/* TPCs with which the goal was missed; 0 none */

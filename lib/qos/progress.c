@@ -304,6 +304,8 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 		off = times(off, 1000 * NOISE_SCALE, w->mean);
 		if (off <= 200 * NOISE_SCALE)
 			a->noise += ((int32_t)off - (int32_t)a->noise) / 8;
+		if (!a->fresh && value + a->dip < w->mean)
+			a->dip = w->mean - value;
 	}
 	w->nr++;
 	weight = w->nr < 8 ? w->nr : 8;
@@ -328,6 +330,7 @@ static void heard(const struct qos_policy *p, struct qos_actor *a, const struct 
 		a->fresh--;
 	a->begun = true;
 	a->took_ns = ns;
+	a->exact = m->reports;
 	a->speed = latency ? 0 : times(m->work, 1000000000, ns);
 	a->score = qos_guaranteed(a) ? score : 0;
 	a->state = qos_guaranteed(a) && score < 1000 ? QOS_MISSED : QOS_GOOD;

@@ -861,11 +861,12 @@ static enum plant_mode served_mode(enum served load, unsigned int epoch)
 static unsigned int served_split(const struct loop *loop, enum served load)
 {
 	uint64_t speeds[2], goal = loop->tenants[0].alone * loop->tenants[0].alpha / 1000;
+	enum plant_mode worst = load == BAD ? PLANT_COPIES : PLANT_TRAINS;
 	unsigned int counts[2];
 
 	for (counts[0] = 1; counts[0] < 66; counts[0]++) {
 		counts[1] = 66 - counts[0];
-		plant_served(load == BAD ? PLANT_COPIES : PLANT_TRAINS, counts, speeds);
+		plant_served(&loop->plant, worst, counts, speeds);
 		/* A unit an epoch is five a second. */
 		if (speeds[0] >= goal + 5000)
 			break;
@@ -899,6 +900,7 @@ static void serve_epoch(struct loop *loop, enum served load, unsigned int e,
 	plant_serve(&loop->plant, PLANT_TRAINS, counts, before, units, part);
 	for (unsigned int i = 0; i < 2; i++) {
 		m[i].work += part[i].work;
+		m[i].reports += part[i].reports;
 		m[i].ns = EPOCH_NS;
 	}
 }
@@ -930,7 +932,7 @@ static unsigned int served_share(const struct loop *loop, enum served load, enum
 	unsigned int counts[2] = { served_split(loop, load), 66 - served_split(loop, load) };
 	uint64_t speeds[2], got = 0, best = 0;
 
-	plant_served(mode, counts, speeds);
+	plant_served(&loop->plant, mode, counts, speeds);
 	for (unsigned int e = 5; e < SERVED_EPOCHS; e++)
 		if (served_mode(load, e) == mode) {
 			got += loop->speeds[e][1];
@@ -960,6 +962,7 @@ struct served_case {
 	unsigned int alpha, noise;	/* thousandths */
 	unsigned int seed;
 	struct turn turn;
+	unsigned int dips;		/* thousandths */
 };
 
 /*
@@ -1027,6 +1030,131 @@ static void served(const struct served_case *s)
 	free(loop);
 }
 
+/*
+ * Work of the second one, a second, in @mode, with the fewest TPCs for the first with which it
+ * meets its goal in as many epochs as it has to, with the same noise and dips; 0: with none.
+ */
+static uint64_t best_fixed(const struct served_case *s, enum plant_mode mode)
+{
+	uint64_t goal = 665000ull * s->alpha / 1000, work;
+	unsigned int counts[2], nr_met, nr;
+
+	for (counts[0] = 30; counts[0] < 66; counts[0]++) {
+		struct plant plant = {
+			.seed = s->seed, .noise = s->noise, .precise = true, .dips = s->dips,
+		};
+		struct plant_unit units[2] = { { 0 } };
+		struct qos_measured m[2];
+
+		counts[1] = 66 - counts[0];
+		work = nr_met = nr = 0;
+		for (unsigned int e = 0; e < SERVED_EPOCHS; e++) {
+			enum plant_mode now = served_mode(s->load, e);
+
+			plant_serve(&plant, now, counts, EPOCH_NS, units, m);
+			nr_met += e >= 5 && m[0].work * 5 >= goal;
+			if (now == mode) {
+				work += m[1].work;
+				nr++;
+			}
+		}
+		if (nr_met * 1000 >= (SERVED_EPOCHS - 5) * 990)
+			return work * 5 / nr;
+	}
+	return 0;
+}
+
+/* What did not hold, of all cases whose programs report and whose speed dips that deep. */
+struct told_sums {
+	unsigned int nr, missed, train, copies, restless, spare;
+};
+
+/* Best effort's work in @mode against that of the best fixed split; thousandths. */
+static unsigned int told_share(const struct loop *loop, const struct served_case *s,
+			       enum plant_mode mode)
+{
+	uint64_t best = best_fixed(s, mode), got = 0;
+	unsigned int nr = 0;
+
+	for (unsigned int e = 5; e < SERVED_EPOCHS; e++)
+		if (served_mode(s->load, e) == mode) {
+			got += loop->speeds[e][1];
+			nr++;
+		}
+	return best ? got / nr * 1000 / best : 0;
+}
+
+/*
+ * As `qos run` measures programs that report, to parts of a unit, with an inference that is
+ * slower now and then beside training, as it was on H200s.
+ */
+static void told_served(const struct served_case *s, struct told_sums *sums)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int half = SERVED_EPOCHS / 2, changes = 0;
+
+	loop->plant.seed = s->seed;
+	loop->plant.noise = s->noise;
+	loop->plant.precise = true;
+	loop->plant.dips = s->dips;
+	loop->tenants[0].goal = QOS_ALPHA;
+	loop->tenants[0].alpha = s->alpha;
+	loop->tenants[0].alone = 665000;
+	for (unsigned int i = 0; i < 2; i++)
+		loop->tenants[i].adopted = gpupart_tpcset_first(66);
+	if (begin(loop))
+		serve(loop, s->load, &s->turn);
+	show(loop, 0, SERVED_EPOCHS);
+	changes = most_changes(loop, 5, s->load == STEADY ? SERVED_EPOCHS :
+			       s->load == BAD ? half : 50);
+	sums->nr++;
+	sums->missed += met(loop, 0, 5, SERVED_EPOCHS) < 990;
+	sums->train += told_share(loop, s, PLANT_TRAINS) < 900;
+	if (s->load == BAD) {
+		sums->copies += told_share(loop, s, PLANT_COPIES) < 900;
+		/* With one TPC less it would be met, by 1 % and more. */
+		sums->spare += loop->scores[SERVED_EPOCHS - 1][0] > 1038;
+		if (most_changes(loop, half + 5, SERVED_EPOCHS) > changes)
+			changes = most_changes(loop, half + 5, SERVED_EPOCHS);
+	}
+	sums->restless += changes > 1;
+	tap_ok(!loop->broken, "told, dips of %u, load %u, %u, seed %u: %s", s->dips, s->load,
+	       s->alpha, s->seed, loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+static void all_told(void)
+{
+	/* In how many of 420 each may not hold: a dip of 35 is nearly twice what is kept for it. */
+	static const struct {
+		unsigned int dips;
+		struct told_sums most;
+	} rows[] = {
+		{ 0, { .spare = 14 } },
+		{ 20, { .missed = 6, .train = 8, .copies = 4, .restless = 10, .spare = 14 } },
+		{ 35, { .missed = 16, .train = 18, .copies = 4, .restless = 40, .spare = 14 } },
+	};
+
+	for (unsigned int r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		const struct told_sums *most = &rows[r].most;
+		struct told_sums sums = { 0 };
+
+		for (unsigned int alpha = 600; alpha <= 660; alpha += 10)
+			for (unsigned int seed = 1; seed <= 20; seed++)
+				for (enum served load = STEADY; load <= BAD; load++)
+					told_served(&(struct served_case){
+						load, alpha, 1, seed, { { seed * 70 % 1000 } },
+						rows[r].dips }, &sums);
+		tap_ok(sums.missed <= most->missed && sums.train <= most->train &&
+		       sums.copies <= most->copies && sums.restless <= most->restless &&
+		       sums.spare <= most->spare,
+		       "with dips of %u, of %u: %u missed the goal in more than 1 %%; best effort less than 0.9 of the best fixed split: %u beside training, %u beside copies; %u changed twice in 20 epochs; %u with a TPC to spare at the end",
+		       rows[r].dips, sums.nr, sums.missed, sums.train, sums.copies, sums.restless,
+		       sums.spare);
+	}
+}
+
 static void all_served(void)
 {
 	static const unsigned int alphas[] = { 600, 620, 640, 650, 700 };
@@ -1040,12 +1168,13 @@ static void all_served(void)
 			for (unsigned int seed = 1; seed <= (noise ? 5 : 1); seed++)
 				for (enum served load = STEADY; load <= BAD; load++)
 					served(&(struct served_case){ load, alphas[a], noise,
-								      seed, { { 0 } } });
+								      seed, { { 0 } }, 0 });
 	/* With 0.7 copies have 10 TPCs: one more or less is more than may be lost. */
 	for (unsigned int a = 0; alphas[a] < 700; a++)
 		for (unsigned int seed = 1; seed <= 10; seed++)
 			for (unsigned int t = 0; t < sizeof(turns) / sizeof(turns[0]); t++)
-				served(&(struct served_case){ BAD, alphas[a], 4, seed, turns[t] });
+				served(&(struct served_case){ BAD, alphas[a], 4, seed,
+							      turns[t], 0 });
 	tap_ok(turned.missed * 50 <= turned.nr && turned.lost * 50 <= turned.nr &&
 	       turned.taken_back * 50 <= turned.nr,
 	       "of %u loads that turned within an epoch %u met the goal in less than 990, %u left copies less than 900, %u had two changes in 20 epochs later on",
@@ -1547,6 +1676,7 @@ static void refused(void)
 
 int main(void)
 {
+
 	steady("compute beside compute", &compute, 600, &compute, 0);
 	steady("compute beside compute, noise", &compute, 600, &compute, 15);
 	steady("compute beside memory, noise", &compute, 600, &memory, 15);
@@ -1569,6 +1699,7 @@ int main(void)
 	adopted();
 	permuted();
 	all_served();
+	all_told();
 	as_on_an_h200();
 	others_come();
 	others_and_floors();

@@ -28,6 +28,10 @@ struct plant {
 	struct plant_load loads[QOS_MAX_TENANTS];
 	unsigned int noise;	/* thousandths, about a standard deviation */
 	uint64_t seed;
+	/* Of tables: parts of units count, told by reports; the first one dips now and then. */
+	bool precise;
+	unsigned int dips;	/* how deep they are at most, thousandths */
+	unsigned int dip, dip_left;
 	bool silent[QOS_MAX_TENANTS], gone[QOS_MAX_TENANTS];
 };
 
@@ -129,6 +133,12 @@ static const struct plant_point served_beside_training[] = {
 	{ 38, 406 }, { 40, 411 }, { 42, 416 }, { 44, 425 }, { 46, 434 }, { 48, 439 }, { 52, 476 },
 	{ 54, 488 }, { 56, 504 }, { 58, 513 }, { 60, 534 }, { 64, 570 }, { 66, 665 },
 };
+/* The same on another one, TPC by TPC where it matters. */
+static const struct plant_point served_beside_training_again[] = {
+	{ 0, 0 }, { 36, 400 }, { 41, 414 }, { 42, 416 }, { 43, 423 }, { 44, 426 }, { 45, 436 },
+	{ 46, 438 }, { 47, 441 }, { 48, 445 }, { 49, 463 }, { 50, 468 }, { 52, 477 }, { 54, 488 },
+	{ 58, 513 }, { 60, 534 }, { 64, 570 }, { 66, 665 },
+};
 static const struct plant_point served_beside_copies[] = {
 	{ 0, 0 }, { 16, 84 }, { 33, 260 }, { 36, 278 }, { 38, 293 }, { 40, 307 }, { 42, 320 },
 	{ 44, 337 }, { 46, 350 }, { 49, 393 }, { 50, 401 }, { 51, 411 }, { 52, 423 }, { 53, 436 },
@@ -158,10 +168,11 @@ static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
 }
 
 /* Of the first of two tenants, and of the second, which is in @mode. */
-static inline void plant_served(enum plant_mode mode, const unsigned int *counts,
-				uint64_t *speeds)
+static inline void plant_served(const struct plant *plant, enum plant_mode mode,
+				const unsigned int *counts, uint64_t *speeds)
 {
 	const struct plant_point *beside = mode == PLANT_COPIES ? served_beside_copies :
+					   plant->precise ? served_beside_training_again :
 					   served_beside_training;
 	uint64_t alone = plant_at(served_alone, counts[0]), slowed = plant_at(beside, counts[0]);
 
@@ -177,7 +188,28 @@ static inline void plant_served(enum plant_mode mode, const unsigned int *counts
 /* A unit that is under way: how much of it is done, and how fast it goes. */
 struct plant_unit {
 	uint64_t done, speed;		/* thousandths */
+	uint64_t counted;		/* of what is done, in an epoch before */
 };
+
+/*
+ * As inference beside training on an H200: in about one of 60 epochs it begins to be slower, by
+ * half of the deepest at least, for one to sixteen of them.
+ */
+static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
+{
+	if (!plant->dips)
+		return speed;
+	if (plant->dip_left) {
+		plant->dip_left--;
+	} else {
+		plant->dip = 0;
+		if (plant_random(plant) % 60 == 0) {
+			plant->dip = plant->dips / 2 + plant_random(plant) % (plant->dips / 2 + 1);
+			plant->dip_left = plant_random(plant) % 16;
+		}
+	}
+	return speed * (1000 - plant->dip) / 1000;
+}
 
 /*
  * An epoch of @ns. A unit that was begun goes on as fast as it began: what is on the GPU stays
@@ -189,7 +221,9 @@ static inline void plant_serve(struct plant *plant, enum plant_mode mode,
 {
 	uint64_t speeds[2], us, first, work;
 
-	plant_served(mode, counts, speeds);
+	plant_served(plant, mode, counts, speeds);
+	if (mode == PLANT_TRAINS)
+		speeds[0] = plant_dip(plant, speeds[0]);
 	for (unsigned int i = 0; i < 2; i++) {
 		us = ns / 1000;
 		speeds[i] = speeds[i] * plant_noise(plant) / 1000;
@@ -202,9 +236,13 @@ static inline void plant_serve(struct plant *plant, enum plant_mode mode,
 			work = 1000 + speeds[i] * (us - first) / 1000000;
 			unit[i].speed = speeds[i];
 		}
-		m[i] = (struct qos_measured){
-			.valid = true, .ns = ns, .work = work / 1000 * 1000,
-		};
+		m[i] = (struct qos_measured){ .valid = true, .ns = ns, .work = work / 1000 * 1000 };
+		if (plant->precise) {
+			m[i].reports = work / 1000;
+			m[i].work = m[i].reports ? work - unit[i].counted : 0;
+			if (m[i].reports)
+				unit[i].counted = work % 1000;
+		}
 		unit[i].done = work % 1000;
 	}
 }
