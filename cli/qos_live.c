@@ -442,8 +442,9 @@ static bool take_line(struct live *live, char *line)
 		return false;
 	if (!strcmp(what, "units") && read_milli(value, &amount)) {
 		t->told_milli = add_up(t->told_milli, amount);
-		t->reports++;
-		note_line(&t->told_lines, amount);
+		t->reports += !!amount;
+		if (amount)
+			note_line(&t->told_lines, amount);
 	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {
 		for (b = GPUPART_NR_LATENCIES - 1; b && gpupart_latency_least(b) > ns; b--)
 			;

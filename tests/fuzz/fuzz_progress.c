@@ -5,11 +5,26 @@
  */
 #include <errno.h>
 #include <sys/socket.h>
+#include <time.h>
 #include "../../cli/qos_live.h"
 #include "../../cli/yaml.h"
 #include "fuzz.h"
 
 static const char *left;
+static uint64_t now_us;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+
+/* A line comes every 100 us; then there is one under way. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	if (clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, ts);
+	now_us += 100;
+	*ts = (struct timespec){ now_us / 1000000, now_us % 1000000 * 1000 };
+	return 0;
+}
 
 ssize_t __wrap_recv(int fd, void *room, size_t len, int flags);
 
@@ -29,7 +44,7 @@ ssize_t __wrap_recv(int fd, void *room, size_t len, int flags)
 
 /* What the lines say of a tenant, by a reader of its own. */
 struct told {
-	uint64_t nr, milli, latencies[GPUPART_NR_LATENCIES];
+	uint64_t nr, milli, reports, answers, latencies[GPUPART_NR_LATENCIES];
 };
 
 /* The next of @text's words, of a line short enough; "" where there is none. */
@@ -70,12 +85,14 @@ static void expect_line(const char *line, const char *name, struct told *told)
 			return;
 		more = number * 1000 + 0.5;
 		told->milli = told->milli > UINT64_MAX - more ? UINT64_MAX : told->milli + more;
+		told->reports += !!more;
 	} else {
 		if (!yaml_read_time(value, &ns))
 			return;
 		while (bucket + 1 < GPUPART_NR_LATENCIES && gpupart_latency_least(bucket + 1) <= ns)
 			bucket++;
 		told->latencies[bucket]++;
+		told->answers++;
 	}
 	told->nr++;
 }
@@ -87,6 +104,43 @@ static void expect(const char *text, const char *name, struct told *told)
 	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
 		if (strcspn(text, "\n") < 256)
 			expect_line(text, name, told);
+}
+
+/*
+ * The work of epochs with the same lines: all that was told, and of what is under way at
+ * their ends less than one report tells of, which is not known before the second one.
+ */
+static void check_work(struct live *live, const char *text, int i, const struct told *told)
+{
+	const struct qos_tenant tenant = { .goal = QOS_RATE };
+	const struct qos_spec spec = { 0 };
+	struct qos_measured m;
+	uint64_t all, reports = told->milli ? told->reports : told->answers, each, sum;
+
+	all = told->milli ? told->milli : 1000 * told->answers;
+	if (all > INT64_MAX / 4)
+		return;
+	each = reports ? all / reports : 0;
+	live_read(live);
+	live_take(live, i, &tenant, &spec, 200000000, &m);
+	MUST(m.work == all && m.reports == reports && m.nr == told->answers);
+	left = text;
+	live_listen(live);
+	live_read(live);
+	live_take(live, i, &tenant, &spec, 200000000, &m);
+	MUST(m.work >= all && m.work <= all + each && m.reports == reports);
+	sum = m.work;
+	left = text;
+	live_listen(live);
+	live_read(live);
+	live_take(live, i, &tenant, &spec, 200000000, &m);
+	/* What was counted ahead is not counted again. */
+	sum += m.work;
+	MUST(!all || (sum >= 2 * all && sum <= 2 * all + each));
+	/* And nothing more: what is under way is no work before it is told. */
+	live_read(live);
+	live_take(live, i, &tenant, &spec, 200000000, &m);
+	MUST(!m.work && !m.reports);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -112,6 +166,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(t->told_milli == told.milli);
 		for (int k = 0; k < GPUPART_NR_LATENCIES; k++)
 			MUST(t->latencies[k] == told.latencies[k]);
+		MUST(t->reports == told.reports);
+	}
+	for (int i = 0; i < 2; i++) {
+		expect(text, names[i], &told);
+		live_forget(&live);
+		memset(&live.tenants[i].told, 0, sizeof(live.tenants[i].told));
+		memset(&live.tenants[i].answered, 0, sizeof(live.tenants[i].answered));
+		memset(&live.tenants[i].lines, 0, sizeof(live.tenants[i].lines));
+		left = text;
+		live_listen(&live);
+		check_work(&live, text, i, &told);
 	}
 	free(text);
 	return 0;
