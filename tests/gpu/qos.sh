@@ -185,8 +185,7 @@ for l in $loads; do
 		"/proc/$(cat "$tmp/pid")/stat" >"$out/$l.cpu"
 	kill -INT "$(cat "$tmp/pid")"
 	wait $controller
-	"$gpupart" qos replay "$out/$l.log" >"$out/$l.replay" 2>&1 ||
-		echo "not ok - $l: the log does not replay: $(tail -n 1 "$out/$l.replay")"
+	"$gpupart" qos replay "$out/$l.log" >"$out/$l.replay" 2>&1
 done
 cp "$tmp/tenants.yaml" "$out/"
 case " $loads " in *" power "*) power ;; esac
