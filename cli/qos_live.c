@@ -37,8 +37,13 @@ uint64_t live_now_ns(void)
 
 /* -------------------------------------------------------------------- who belongs */
 
+/* What it has told counts. */
 static void drop_member(struct live_tenant *t, unsigned int m)
 {
+	const struct live_teller *teller = &t->members[m].teller;
+
+	t->rest_units = pace_add(t->rest_units, pace_rest(&teller->units));
+	t->rest_answers = pace_add(t->rest_answers, pace_rest(&teller->answers));
 	gpupart_remote_close(t->members[m].remote);
 	t->members[m] = t->members[--t->nr_members];
 }
@@ -77,8 +82,8 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	t->nr_members++;
 	if (!t->adopted || gpupart_remote_progress(live->gp, m->remote, &m->last))
 		return;
-	m->paces.told.told_ns = m->last.told_ns;
-	m->paces.answered.told_ns = m->last.answered_ns;
+	m->teller.units.told_ns = m->last.told_ns;
+	m->teller.answers.told_ns = m->last.answered_ns;
 }
 
 /* Its job's set, which processes that come will have. */
@@ -148,59 +153,49 @@ void live_find(struct live *live, bool now)
 
 /* ------------------------------------------------------------------------ progress */
 
-/* Programs say what they like: more than there can be is as much as there can be. */
-static uint64_t add_up(uint64_t a, uint64_t b)
+static uint64_t milli(uint64_t units)
 {
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+	return __builtin_mul_overflow(units, 1000, &units) ? UINT64_MAX : units;
 }
 
-static uint64_t add_milli(uint64_t milli, uint64_t units)
+/* A counter that went back tells nothing: the block is that process's word. */
+static uint64_t more(uint64_t now, uint64_t before)
 {
-	return __builtin_mul_overflow(units, 1000, &units) ? UINT64_MAX : add_up(milli, units);
+	return now > before ? now - before : 0;
+}
+
+static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
+{
+	t->told_milli = pace_add(t->told_milli, work);
+	t->reports = pace_add(t->reports, reports);
+	t->ever_units |= !!work;
 }
 
 static void read_member(struct live_tenant *t, struct live_member *m,
 			const struct gpupart_progress *now)
 {
 	struct gpupart_progress *last = &m->last;
-	uint64_t answers = 0, units = now->units - last->units;
-	uint64_t reports = now->reports - last->reports;
+	uint64_t answers = 0, units = more(now->units, last->units);
+	uint64_t reports = more(now->reports, last->reports), came;
 
 	for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
-		answers += now->latencies[b] - last->latencies[b];
-		t->latencies[b] += now->latencies[b] - last->latencies[b];
+		came = more(now->latencies[b], last->latencies[b]);
+		answers = pace_add(answers, came);
+		t->latencies[b] = pace_add(t->latencies[b], came);
 	}
-	pace_told(&m->paces.told, add_milli(0, units), reports, now->told_ns);
-	pace_told(&m->paces.answered, add_milli(0, answers), answers, now->answered_ns);
-	t->units += units;
-	t->reports += reports;
-	t->launches += now->launches - last->launches;
+	pace_told(&m->teller.units, milli(units), reports, now->told_ns);
+	pace_told(&m->teller.answers, milli(answers), answers, now->answered_ns);
+	tell_units(t, milli(units), reports);
+	t->launches += more(now->launches, last->launches);
 	t->since_change += !!units + answers;
 	t->ever_told |= answers || units;
 	*last = *now;
 }
 
-static void take_lines(struct live_lines *lines, struct pace *pace)
+static void read_lines(struct live_lines *lines, struct pace *pace)
 {
 	pace_told(pace, lines->milli, lines->reports, lines->told_ns);
 	*lines = (struct live_lines){ 0 };
-}
-
-/* Of what its processes and its lines have under way. */
-static void find_parts(struct live_tenant *t, uint64_t now_ns)
-{
-	take_lines(&t->told_lines, &t->lines.told);
-	take_lines(&t->answered_lines, &t->lines.answered);
-	t->told.now = pace_part(&t->lines.told, now_ns);
-	t->answered.now = pace_part(&t->lines.answered, now_ns);
-	for (unsigned int m = 0; m < t->nr_members; m++) {
-		const struct live_paces *paces = &t->members[m].paces;
-
-		t->told.now = add_up(t->told.now, pace_part(&paces->told, now_ns));
-		t->answered.now = add_up(t->answered.now, pace_part(&paces->answered, now_ns));
-	}
 }
 
 void live_read(struct live *live)
@@ -220,7 +215,8 @@ void live_read(struct live *live)
 			drop_member(t, m);
 			live->look = true;
 		}
-		find_parts(t, live->read_ns);
+		read_lines(&t->told_lines, &t->lines.units);
+		read_lines(&t->answered_lines, &t->lines.answers);
 	}
 }
 
@@ -246,52 +242,73 @@ static uint64_t percentile(const struct live_tenant *t, uint64_t nr, unsigned in
 	return t->latencies[b] ? least + width * (rank - below) / t->latencies[b] : least;
 }
 
-/* @milli were told: with the part of what is under way, and without what that was before. */
-static uint64_t with_part(struct live_part *part, uint64_t milli)
-{
-	uint64_t before = part->taken, sum = add_up(milli, part->now);
-
-	/* One that takes longer than an epoch counts when it is done. */
-	if (!milli && part->now)
-		return 0;
-	part->taken = part->now;
-	if (!milli)
-		return 0;
-	return sum > before ? sum - before : 1;
-}
-
 static void begin_anew(struct live_tenant *t)
 {
-	t->told_milli = t->units = t->reports = t->launches = 0;
+	t->told_milli = t->reports = t->launches = t->rest_units = t->rest_answers = 0;
 	memset(t->latencies, 0, sizeof(t->latencies));
+}
+
+/* Of all who tell of it: units, or requests. */
+static uint64_t take_units(struct live_tenant *t, uint64_t now_ns, bool *exact)
+{
+	uint64_t work = pace_add(t->rest_units, pace_take(&t->lines.units, now_ns,
+							 t->told_milli, exact));
+
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		work = pace_add(work, pace_take(&t->members[m].teller.units, now_ns,
+						t->told_milli, exact));
+	return work;
+}
+
+static uint64_t take_answers(struct live_tenant *t, uint64_t now_ns, bool any, bool *exact)
+{
+	uint64_t work = pace_add(t->rest_answers, pace_take(&t->lines.answers, now_ns, any,
+							   exact));
+
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		work = pace_add(work, pace_take(&t->members[m].teller.answers, now_ns, any,
+						exact));
+	return work;
+}
+
+/* A log's numbers have a sign. */
+static uint64_t signed_most(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : value;
 }
 
 void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
 	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured)
 {
 	struct live_tenant *t = &live->tenants[i];
-	uint64_t nr = nr_requests(t), told = add_milli(t->told_milli, t->units);
 	bool launches = spec->signal == QOS_SIGNAL_LAUNCHES ||
 			(spec->signal == QOS_SIGNAL_AUTO && !t->ever_told);
+	bool exact_units = true, exact_answers = true;
+	uint64_t nr = nr_requests(t), units = take_units(t, live->read_ns, &exact_units);
+	uint64_t answers = take_answers(t, live->read_ns, nr, &exact_answers);
 
-	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = nr };
+	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = signed_most(nr) };
 	if (launches) {
-		measured->work = add_milli(0, t->launches);
-	} else if (told) {
-		measured->work = with_part(&t->told, told);
-		measured->reports = t->reports;
+		measured->work = signed_most(milli(t->launches));
+	} else if (t->ever_units) {
+		measured->work = signed_most(units);
+		measured->reports = signed_most(t->reports);
+		measured->exact = measured->reports && exact_units;
 	} else {
-		with_part(&t->told, 0);
-		measured->work = with_part(&t->answered, add_milli(0, nr));
-		measured->reports = nr;
+		measured->work = signed_most(answers);
+		measured->reports = signed_most(nr);
+		measured->exact = nr && exact_answers;
 	}
-	/* A log's numbers have a sign. */
-	if (measured->work > INT64_MAX)
-		measured->work = INT64_MAX;
 	if (tenant->goal == QOS_LATENCY && nr)
 		measured->latency_ns = percentile(t, nr, spec->percentile);
-	measured->valid = !t->gone && (t->nr_members || told || nr);
+	measured->valid = !t->gone && (t->nr_members || t->told_milli || nr);
 	begin_anew(t);
+}
+
+static void forget_teller(struct live_teller *teller, uint64_t now_ns)
+{
+	pace_forget(&teller->units, now_ns);
+	pace_forget(&teller->answers, now_ns);
 }
 
 void live_forget(struct live *live)
@@ -302,8 +319,9 @@ void live_forget(struct live *live)
 		struct live_tenant *t = &live->tenants[i];
 
 		begin_anew(t);
-		t->told.taken = t->told.now;
-		t->answered.taken = t->answered.now;
+		forget_teller(&t->lines, live->read_ns);
+		for (unsigned int m = 0; m < t->nr_members; m++)
+			forget_teller(&t->members[m].teller, live->read_ns);
 	}
 }
 
@@ -419,9 +437,9 @@ static void pass_over(struct live *live, const char *line)
 		 shown);
 }
 
-static void note_line(struct live_lines *lines, uint64_t milli)
+static void note_line(struct live_lines *lines, uint64_t work)
 {
-	lines->milli = add_up(lines->milli, milli);
+	lines->milli = pace_add(lines->milli, work);
 	lines->reports++;
 	lines->told_ns = live_now_ns();
 }
@@ -441,8 +459,7 @@ static bool take_line(struct live *live, char *line)
 	if (!t || !what || !value)
 		return false;
 	if (!strcmp(what, "units") && read_milli(value, &amount)) {
-		t->told_milli = add_up(t->told_milli, amount);
-		t->reports += !!amount;
+		tell_units(t, amount, !!amount);
 		if (amount)
 			note_line(&t->told_lines, amount);
 	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {

@@ -12,14 +12,9 @@
 
 #define LIVE_MAX_MEMBERS 64	/* processes of a tenant that are watched */
 
-/* Units told, or requests answered, of one that tells it. */
-struct live_paces {
-	struct pace told, answered;
-};
-
-/* Of what is under way, thousandths: now, and what was counted of it already. */
-struct live_part {
-	uint64_t now, taken;
+/* One that tells of units, or of requests that were answered. */
+struct live_teller {
+	struct pace units, answers;
 };
 
 /* What came by the socket since it was looked at last. */
@@ -32,7 +27,7 @@ struct live_member {
 	int pid;
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
-	struct live_paces paces;
+	struct live_teller teller;
 	struct gpupart_tpcset given;	/* its set, when it was given or seen first; or empty */
 	bool seen;			/* it is still listed */
 };
@@ -53,12 +48,13 @@ struct live_tenant {
 	struct gpupart_tpcset found;	/* .. this one */
 	uint64_t said_ns;		/* when that was said last */
 	/* Since the last take. */
-	uint64_t told_milli, units, reports, launches;
+	uint64_t told_milli, reports, launches;
+	uint64_t rest_units, rest_answers;	/* of processes that ended, thousandths */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
 	bool ever_told;			/* it reported once */
+	bool ever_units;		/* .. units: requests are none then */
 	struct live_lines told_lines, answered_lines;
-	struct live_paces lines;	/* their pace */
-	struct live_part told, answered;
+	struct live_teller lines;	/* who sends them, as if it were one */
 	uint64_t since_change;		/* reports since its set changed */
 	uint64_t changed_ns;		/* when that was */
 };

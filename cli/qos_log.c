@@ -145,6 +145,8 @@ json_t *qos_log_step(const struct qos_session *session, uint64_t time_ns, bool s
 
 		if (m->reports)
 			json_object_set_new(tenant, "reports", json_integer(m->reports));
+		if (m->exact)
+			json_object_set_new(tenant, "exact", json_true());
 		if (m->disturbed)
 			json_object_set_new(tenant, "disturbed", json_true());
 		json_array_append_new(list, tenant);
@@ -388,9 +390,10 @@ bool qos_log_read_begin(const json_t *line, struct qos_setup *setup, struct qos_
 	return !r.bad;
 }
 
-static bool is_disturbed(struct reader *r, const json_t *measured)
+/* What is not there is false. */
+static bool is_true(struct reader *r, const json_t *measured, const char *key)
 {
-	return json_object_get(measured, "disturbed") && get_bool(r, measured, "disturbed");
+	return json_object_get(measured, key) && get_bool(r, measured, key);
 }
 
 bool qos_log_read_step(const json_t *line, struct qos_session *session, uint64_t *time_ns,
@@ -427,7 +430,8 @@ bool qos_log_read_step(const json_t *line, struct qos_session *session, uint64_t
 		}
 		measured[i] = (struct qos_measured){
 			.valid = get_bool(&r, m, "valid"), .gone = get_bool(&r, m, "gone"),
-			.drained = get_bool(&r, m, "drained"), .disturbed = is_disturbed(&r, m),
+			.drained = get_bool(&r, m, "drained"),
+			.disturbed = is_true(&r, m, "disturbed"), .exact = is_true(&r, m, "exact"),
 			.ns = get_number(&r, m, "ns", INT64_MAX),
 			.work = get_number(&r, m, "work_milli", INT64_MAX),
 			.nr = get_number(&r, m, "requests", INT64_MAX),

@@ -698,6 +698,7 @@ struct alone {
 	int status;			/* of one that ended by itself */
 };
 
+#define LOOKS	4	/* in each half of the time */
 #define PATIENCE_NS	3000000000ull	/* for who is asked to end */
 
 /* @group: what it has started as well, which may go on when it ended. */
@@ -740,10 +741,13 @@ static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds
 		return status;
 	for (unsigned int half = 0; half < 2 && !c->ended_by; half++) {
 		from = half ? c->live.read_ns : live_now_ns();
-		wait_until(c, from + seconds * 500000000ull);
-		live_find(&c->live, true);
-		live_listen(&c->live);
-		live_read(&c->live);
+		/* Now and then, so that the pace is known when the first half ends. */
+		for (unsigned int look = 1; look <= LOOKS && !c->ended_by; look++) {
+			wait_until(c, from + seconds * 500000000ull / LOOKS * look);
+			live_find(&c->live, true);
+			live_listen(&c->live);
+			live_read(&c->live);
+		}
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  c->live.read_ns - from, &m);
 	}
@@ -752,6 +756,10 @@ static int calibrate_one(struct control *c, unsigned int i, unsigned int seconds
 	end_tenant(c, t, group);
 	if (c->ended_by)
 		return 128 + c->ended_by;
+	if (m.work == INT64_MAX)
+		cmd_note(c->args->cmd,
+			 "%s: tells of more units than can be counted: it is faster than this",
+			 t->name);
 	/* Tokens or bytes may be many: 64 bits hold them, not a product of them. */
 	*alone = (struct alone){
 		.measured = m.work && !ended,

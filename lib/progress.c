@@ -68,7 +68,8 @@ static void read_units(const struct control_progress *from, struct gpupart_progr
 	for (int i = 0; i < 4; i++) {
 		progress->reports = __atomic_load_n(&from->reports, __ATOMIC_ACQUIRE);
 		progress->told_ns = __atomic_load_n(&from->told_ns, __ATOMIC_RELAXED);
-		progress->units = __atomic_load_n(&from->units, __ATOMIC_ACQUIRE);
+		progress->units = __atomic_load_n(&from->units, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&from->reports, __ATOMIC_RELAXED) == progress->reports)
 			return;
 	}

@@ -52,7 +52,7 @@ static bool effort_is_least(const struct qos_policy *p)
 static unsigned int known_to_do(const struct qos_policy *p, const struct qos_actor *a,
 				unsigned int nr)
 {
-	uint64_t need = a->score ? a->curve[a->nr] * qos_target(p, a) / a->score : 0;
+	uint64_t need = a->score ? qos_times(a->curve[a->nr], qos_target(p, a), a->score) : 0;
 
 	for (unsigned int n = most_of(a->nr, a->failed_at) + 1;
 	     need && n < nr && n <= GPUPART_MAX_TPCS; n++)
@@ -75,7 +75,7 @@ static unsigned int enough(const struct qos_actor *a, uint32_t score, uint32_t t
 	/* Its shape counts, also where the load has changed since. */
 	if (!n || !a->curve[a->nr] || a->curve[n] >= a->curve[a->nr])
 		return nr;
-	rise = (a->curve[a->nr] - a->curve[n]) * 1000 / a->curve[a->nr] * score / 1000;
+	rise = qos_times(a->curve[a->nr] - a->curve[n], 1000, a->curve[a->nr]) * score / 1000;
 	missing = target > score ? target - score : 0;
 	if (rise)
 		nr = most_of(nr, a->nr + least_of(2 * (nr - a->nr),
@@ -237,11 +237,12 @@ static unsigned int along_slope(const struct qos_policy *p, const struct qos_act
 	if (!near || !a->curve[a->nr])
 		return a->nr;
 	slope = a->curve[near] > a->curve[a->nr] ? a->curve[near] - a->curve[a->nr] : 0;
-	if (a->curve[a->nr] * 1000 < best * 970 &&
-	    slope * a->nr * 10 < a->curve[a->nr] * 3 * (near - a->nr))
+	if (qos_times(a->curve[a->nr], 1000, 970) < best &&
+	    (unsigned __int128)slope * a->nr * 10 <
+	    (unsigned __int128)a->curve[a->nr] * 3 * (near - a->nr))
 		return a->nr;
 	/* In thousandths of thousandths a TPC, and half as much again. */
-	slope = slope * 1500 / a->curve[a->nr] * a->window.mean / (near - a->nr);
+	slope = qos_times(slope, 1500, a->curve[a->nr]) * a->window.mean / (near - a->nr);
 	fall = spare * 1000 / (slope + 1);
 	return a->nr > 2 * fall ? a->nr - fall : (a->nr + 1) / 2;
 }
@@ -254,7 +255,7 @@ static unsigned int not_below(const struct qos_policy *p, const struct qos_actor
 
 	if (!here || !a->window.mean)
 		return 1;
-	need = here * qos_target(p, a) / a->window.mean;
+	need = qos_times(here, qos_target(p, a), a->window.mean);
 	if (need >= here)
 		return a->nr;
 	/* Down to one that was too few; between it and the least that did is a straight line. */
@@ -268,8 +269,9 @@ static unsigned int not_below(const struct qos_policy *p, const struct qos_actor
 	}
 	if (!n)
 		return least < a->nr ? least : 1;
-	return n + ((need - a->curve[n]) * (least - n) + here - a->curve[n] - 1) /
-		   (here - a->curve[n]);
+	here -= a->curve[n];
+	need -= a->curve[n];
+	return n + ((unsigned __int128)need * (least - n) + here - 1) / here;
 }
 
 static bool some_are_reserved(const struct qos_policy *p)
@@ -294,7 +296,7 @@ static uint32_t without_one(const struct qos_actor *a)
 	fall = (here - a->curve[n] + a->nr - n - 1) / (a->nr - n);
 	if (fall > loss)
 		loss = fall;
-	return a->window.mean * ((here - loss) * 1000 / here) / 1000;
+	return a->window.mean * qos_times(here - loss, 1000, here) / 1000;
 }
 
 /*
@@ -422,6 +424,7 @@ static void grow_old(struct qos_actor *a)
 	if (a->window.nr < QOS_PATIENT || a->window.nr % QOS_PATIENT)
 		return;
 	a->failed_at = 0;
+	a->dip /= 2;
 	if (a->patience > 2)
 		a->patience /= 2;
 }

@@ -110,6 +110,14 @@ static inline unsigned int least_of(unsigned int a, unsigned int b)
 	return a < b ? a : b;
 }
 
+/* @a times @b / @c; speeds may be as large as 64 bits are. */
+static inline uint64_t qos_times(uint64_t a, uint64_t b, uint64_t c)
+{
+	unsigned __int128 product = (unsigned __int128)a * b / (c ? c : 1);
+
+	return product > INT64_MAX ? INT64_MAX : product;
+}
+
 static inline unsigned int most_of(unsigned int a, unsigned int b)
 {
 	return a > b ? a : b;

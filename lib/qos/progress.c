@@ -12,16 +12,9 @@
 #define NOISE_SCALE	16u	/* of what is remembered of it */
 #define PLATEAU		950u	/* of the best speed, which the optimum has to reach */
 
-static uint64_t times(uint64_t a, uint64_t b, uint64_t c)
-{
-	unsigned __int128 product = (unsigned __int128)a * b / (c ? c : 1);
-
-	return product > INT64_MAX ? INT64_MAX : product;
-}
-
 static uint32_t score_of(uint64_t is, uint64_t wanted)
 {
-	uint64_t score = times(is, 1000, wanted);
+	uint64_t score = qos_times(is, 1000, wanted);
 
 	return score > QOS_SCORE_MOST ? QOS_SCORE_MOST : score;
 }
@@ -30,7 +23,7 @@ static uint64_t goal_speed(const struct qos_actor *a)
 {
 	if (a->t.goal == QOS_RATE)
 		return a->t.rate;
-	return times(a->t.alone, a->t.alpha, 1000);
+	return qos_times(a->t.alone, a->t.alpha, 1000);
 }
 
 uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a)
@@ -55,7 +48,7 @@ bool qos_answer(const struct qos_actor *a, int *answer)
 		;
 	if (!low)
 		return false;
-	gain = (int64_t)times(a->curve[high], 1000, a->curve[low]) - 1000;
+	gain = (int64_t)qos_times(a->curve[high], 1000, a->curve[low]) - 1000;
 	value = gain * low / (int64_t)(high - low);
 	*answer = value > 5000 ? 5000 : value < -5000 ? -5000 : value;
 	return true;
@@ -70,7 +63,7 @@ static unsigned int find_optimum(const struct qos_actor *a)
 	for (n = 1; n <= GPUPART_MAX_TPCS; n++)
 		if (a->curve[n] > best)
 			best = a->curve[n];
-	enough = times(best, PLATEAU, 1000);
+	enough = qos_times(best, PLATEAU, 1000);
 	for (n = 1; n <= GPUPART_MAX_TPCS; n++) {
 		if (!a->curve[n])
 			continue;
@@ -80,7 +73,7 @@ static unsigned int find_optimum(const struct qos_actor *a)
 	}
 	if (!before || n > GPUPART_MAX_TPCS)
 		return n > GPUPART_MAX_TPCS ? 0 : n;
-	return before + 1 + times(enough - a->curve[before], n - before,
+	return before + 1 + qos_times(enough - a->curve[before], n - before,
 				  a->curve[n] - a->curve[before] + 1);
 }
 
@@ -102,7 +95,7 @@ static bool is_disproved(const struct qos_actor *a)
 		return false;
 	for (unsigned int n = 1; n <= GPUPART_MAX_TPCS; n++)
 		best = a->curve[n] > best ? a->curve[n] : best;
-	return times(a->curve[a->nr], 1000, best) < PLATEAU - 150;
+	return qos_times(a->curve[a->nr], 1000, best) < PLATEAU - 150;
 }
 
 static void classify(const struct qos_policy *p, struct qos_actor *a)
@@ -166,6 +159,7 @@ static void forget(const struct qos_policy *p, struct qos_actor *a)
 	a->class = QOS_UNKNOWN;
 	a->optimum = 0;
 	a->failed_at = 0;
+	a->dip = 0;
 	a->deaf = false;
 	a->raise.from = a->raise.fruitless = 0;
 	a->tried = true;
@@ -189,7 +183,7 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 {
 	if (a->t.goal == QOS_LATENCY)
 		return false;
-	return times(off, 1000, known) > (qos_guaranteed(a) ? room * 3 / 2 : 1000);
+	return qos_times(off, 1000, known) > (qos_guaranteed(a) ? room * 3 / 2 : 1000);
 }
 
 /*
@@ -212,9 +206,9 @@ static bool contradicts(const struct qos_actor *a, uint64_t value)
 	if (a->t.goal == QOS_LATENCY || room >= 1000)
 		return false;
 	for (unsigned int n = 1; n <= GPUPART_MAX_TPCS; n++)
-		if (n < a->nr ? times(a->curve[n], 1000 - room, 1000) > value :
+		if (n < a->nr ? qos_times(a->curve[n], 1000 - room, 1000) > value :
 		    n > a->nr && !qos_guaranteed(a) && a->curve[n] &&
-		    times(value, 1000 - room, 1000) > a->curve[n])
+		    qos_times(value, 1000 - room, 1000) > a->curve[n])
 			return true;
 	return false;
 }
@@ -227,7 +221,7 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 	if (*known) {
 		off = value > *known ? value - *known : *known - value;
 		room = room_of(a, 150);
-		if (times(off, 1000, *known) <= room) {
+		if (qos_times(off, 1000, *known) <= room) {
 			a->strange = 0;
 			*known += (int64_t)(value - *known) / 4;
 		} else if (++a->strange >= 2 || is_another(a, off, *known, room)) {
@@ -279,7 +273,7 @@ static void gather(const struct qos_policy *p, struct qos_actor *a, const struct
 	a->gathered_ns += ns;
 	if (a->gathered / a->quantum < QOS_UNITS)
 		return;
-	learn(p, a, times(a->gathered, 1000000000, a->gathered_ns));
+	learn(p, a, qos_times(a->gathered, 1000000000, a->gathered_ns));
 	a->gathered = a->gathered_ns = 0;
 }
 
@@ -301,7 +295,7 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 	/* A change of load is no noise. */
 	if (w->nr && w->mean && !a->strange && !a->forgot) {
 		off = value > w->mean ? value - w->mean : w->mean - value;
-		off = times(off, 1000 * NOISE_SCALE, w->mean);
+		off = qos_times(off, 1000 * NOISE_SCALE, w->mean);
 		if (off <= 200 * NOISE_SCALE)
 			a->noise += ((int32_t)off - (int32_t)a->noise) / 8;
 		if (!a->fresh && value + a->dip < w->mean)
@@ -330,8 +324,8 @@ static void heard(const struct qos_policy *p, struct qos_actor *a, const struct 
 		a->fresh--;
 	a->begun = true;
 	a->took_ns = ns;
-	a->exact = m->reports;
-	a->speed = latency ? 0 : times(m->work, 1000000000, ns);
+	a->exact = m->exact && !latency;
+	a->speed = latency ? 0 : qos_times(m->work, 1000000000, ns);
 	a->score = qos_guaranteed(a) ? score : 0;
 	a->state = qos_guaranteed(a) && score < 1000 ? QOS_MISSED : QOS_GOOD;
 	a->sum += a->score * weight;
@@ -413,7 +407,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 		if (!qos_guaranteed(a) && a->carried_ns > 3 * a->unit_ns)
 			a->carried_ns = 0;
 		ns = m->ns + a->carried_ns;
-		rate = times(m->work, 1000000000, ns);
+		rate = qos_times(m->work, 1000000000, ns);
 		heard(p, a, m, score_of(rate, goal_speed(a)), ns);
 		a->carried_ns = 0;
 	}

@@ -171,9 +171,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < 2; i++) {
 		expect(text, names[i], &told);
 		live_forget(&live);
-		memset(&live.tenants[i].told, 0, sizeof(live.tenants[i].told));
-		memset(&live.tenants[i].answered, 0, sizeof(live.tenants[i].answered));
 		memset(&live.tenants[i].lines, 0, sizeof(live.tenants[i].lines));
+		live.tenants[i].ever_units = false;
 		left = text;
 		live_listen(&live);
 		check_work(&live, text, i, &told);

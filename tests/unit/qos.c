@@ -901,6 +901,7 @@ static void serve_epoch(struct loop *loop, enum served load, unsigned int e,
 	for (unsigned int i = 0; i < 2; i++) {
 		m[i].work += part[i].work;
 		m[i].reports += part[i].reports;
+		m[i].exact |= part[i].exact;
 		m[i].ns = EPOCH_NS;
 	}
 }

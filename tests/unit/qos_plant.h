@@ -239,6 +239,7 @@ static inline void plant_serve(struct plant *plant, enum plant_mode mode,
 		m[i] = (struct qos_measured){ .valid = true, .ns = ns, .work = work / 1000 * 1000 };
 		if (plant->precise) {
 			m[i].reports = work / 1000;
+			m[i].exact = m[i].reports;
 			m[i].work = m[i].reports ? work - unit[i].counted : 0;
 			if (m[i].reports)
 				unit[i].counted = work % 1000;
