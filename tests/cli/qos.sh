@@ -122,20 +122,6 @@ tenants:
   $name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }
   $name-b: { program: [ $tmp/work, $go ] }
 END
-# wait_rows NAME NR: until ps has so many.
-wait_rows() {
-	for _ in $(seq 500); do
-		[ "$(rows "$1")" = "$2" ] && return
-		sleep 0.02
-	done
-}
-# wait_lines FILE NR: until it has as many.
-wait_lines() {
-	for _ in $(seq 500); do
-		[ "$(wc -l <"$1")" -ge "$2" ] && return
-		sleep 0.02
-	done
-}
 
 try qos run $e -f "$tmp/two.yaml" --dry-run
 is "$status $(grep -c TPCs "$tmp/out") $(rows "$name-a")" "0 2 0" "--dry-run says the first sets and starts nothing"
@@ -143,9 +129,9 @@ is "$status $(grep -c TPCs "$tmp/out") $(rows "$name-a")" "0 2 0" "--dry-run say
 touch "$go"
 "$gpupart" qos run $e -f "$tmp/two.yaml" --log "$tmp/live.log" >"$tmp/live.out" 2>"$tmp/live.err" &
 pid=$!
-wait_rows "$name-a" 1
-wait_rows "$name-b" 1
-wait_lines "$tmp/live.log" 8
+until_true has_rows "$name-a" 1
+until_true has_rows "$name-b" 1
+until_true has_lines "$tmp/live.log" 8
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "run starts its programs"
 refused 125 "another gpupart qos runs on this GPU" qos run $e -f "$tmp/two.yaml"
 "$gpupart" qos run $e -f "$tmp/two.yaml" --dry-run --epochs 1 >"$tmp/dry" 2>&1
@@ -192,7 +178,7 @@ refused 2 "power_mw is -5" qos replay "$tmp/power.bad"
 # One that dies is said, and the other keeps what it has.
 "$gpupart" qos run $e -f "$tmp/two.yaml" --log "$tmp/dies.log" >"$tmp/live.out" 2>"$tmp/live.err" &
 pid=$!
-wait_lines "$tmp/dies.log" 5
+until_true has_lines "$tmp/dies.log" 5
 kill -9 "$("$gpupart" ps | awk -v n="$name-b" '$2 == n { print $1 }')"
 for _ in $(seq 250); do
 	grep -q "$name-b: it ended" "$tmp/live.out" && break
@@ -235,7 +221,7 @@ is "$status $(grep -c "no-such-program" "$tmp/err")" "127 1" "a program that is 
 touch "$go"
 "$gpupart" run $e -t 0-7 --name "$name-p" -- "$tmp/work" "$go" 2>/dev/null &
 pid=$!
-wait_rows "$name-p" 1
+until_true has_rows "$name-p" 1
 cat >"$tmp/pid.yaml" <<END
 epoch: 100ms
 tenants: { $name-q: { pid: $pid, signal: launches } }
