@@ -61,17 +61,25 @@ static unsigned int known_to_do(const struct qos_policy *p, const struct qos_act
 	return nr;
 }
 
+/* The most TPCs below its own with which it was seen; 0: with none. */
+static unsigned int seen_below(const struct qos_actor *a)
+{
+	unsigned int n;
+
+	for (n = a->nr - 1; n && !a->curve[n]; n--)
+		;
+	return n;
+}
+
 /*
  * The TPCs that would do: in proportion to the score, and where one with fewer was seen, more
  * by as much as the answer was less than that.
  */
 static unsigned int enough(const struct qos_actor *a, uint32_t score, uint32_t target)
 {
-	unsigned int nr = scaled(a->nr, target, score), n;
+	unsigned int nr = scaled(a->nr, target, score), n = seen_below(a);
 	uint64_t missing, rise;
 
-	for (n = a->nr - 1; n && !a->curve[n]; n--)
-		;
 	/* Its shape counts, also where the load has changed since. */
 	if (!n || !a->curve[a->nr] || a->curve[n] >= a->curve[a->nr])
 		return nr;
@@ -286,11 +294,9 @@ static bool some_are_reserved(const struct qos_policy *p)
 /* The score with one TPC less: by what one was seen to cost, at least its share; 0 not seen. */
 static uint32_t without_one(const struct qos_actor *a)
 {
-	uint64_t here = a->curve[a->nr], fall = 0, loss = here / a->nr;
-	unsigned int n;
+	uint64_t here = a->curve[a->nr], fall, loss = here / a->nr;
+	unsigned int n = seen_below(a);
 
-	for (n = a->nr - 1; n && !a->curve[n]; n--)
-		;
 	if (!here || !n || a->curve[n] >= here)
 		return 0;
 	fall = (here - a->curve[n] + a->nr - n - 1) / (a->nr - n);
@@ -307,12 +313,13 @@ static uint32_t without_one(const struct qos_actor *a)
 static unsigned int one_less(const struct qos_policy *p, const struct qos_actor *a)
 {
 	uint32_t worst = least_of(a->window.mean, a->window.worst + p->rules.hysteresis / 2);
-	uint32_t without = a->exact ? without_one(a) : 0;
+	uint32_t without;
 
 	if (a->t.goal == QOS_LATENCY || a->nr < 3 || a->window.nr < QOS_CALM ||
 	    a->window.misses || a->nr - 1 <= a->failed_at || a->nr - 1 < a->least ||
 	    (a->keep && a->nr <= a->keep) || some_are_reserved(p))
 		return a->nr;
+	without = a->exact ? without_one(a) : 0;
 	if ((uint64_t)worst * (a->nr - 2) / a->nr >= 1000 + p->rules.hysteresis / 2 ||
 	    (a->window.nr >= QOS_CALM * 3 / 2 && without >= 1000 + p->rules.hysteresis / 2 &&
 	     without >= 1000 + p->rules.hysteresis / 4 + a->dip))
