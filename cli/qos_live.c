@@ -40,10 +40,8 @@ uint64_t live_now_ns(void)
 /* What it has told counts. */
 static void drop_member(struct live_tenant *t, unsigned int m)
 {
-	const struct live_teller *teller = &t->members[m].teller;
-
-	t->rest_units = pace_add(t->rest_units, pace_rest(&teller->units));
-	t->rest_answers = pace_add(t->rest_answers, pace_rest(&teller->answers));
+	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
+		t->rest[k] = pace_add(t->rest[k], pace_rest(&t->members[m].paces[k]));
 	gpupart_remote_close(t->members[m].remote);
 	t->members[m] = t->members[--t->nr_members];
 }
@@ -82,8 +80,8 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	t->nr_members++;
 	if (!t->adopted || gpupart_remote_progress(live->gp, m->remote, &m->last))
 		return;
-	m->teller.units.told_ns = m->last.told_ns;
-	m->teller.answers.told_ns = m->last.answered_ns;
+	m->paces[LIVE_UNITS].told_ns = m->last.told_ns;
+	m->paces[LIVE_ANSWERS].told_ns = m->last.answered_ns;
 }
 
 /* Its job's set, which processes that come will have. */
@@ -183,8 +181,8 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 		answers = pace_add(answers, came);
 		t->latencies[b] = pace_add(t->latencies[b], came);
 	}
-	pace_told(&m->teller.units, milli(units), reports, now->told_ns);
-	pace_told(&m->teller.answers, milli(answers), answers, now->answered_ns);
+	pace_told(&m->paces[LIVE_UNITS], milli(units), reports, now->told_ns);
+	pace_told(&m->paces[LIVE_ANSWERS], milli(answers), answers, now->answered_ns);
 	tell_units(t, milli(units), reports);
 	t->launches += more(now->launches, last->launches);
 	t->since_change += !!units + answers;
@@ -192,10 +190,13 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 	*last = *now;
 }
 
-static void read_lines(struct live_lines *lines, struct pace *pace)
+static void read_lines(struct live_tenant *t)
 {
-	pace_told(pace, lines->milli, lines->reports, lines->told_ns);
-	*lines = (struct live_lines){ 0 };
+	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++) {
+		pace_told(&t->paces[k], t->lines[k].milli, t->lines[k].reports,
+			  t->lines[k].told_ns);
+		t->lines[k] = (struct live_lines){ 0 };
+	}
 }
 
 void live_read(struct live *live)
@@ -215,8 +216,7 @@ void live_read(struct live *live)
 			drop_member(t, m);
 			live->look = true;
 		}
-		read_lines(&t->told_lines, &t->lines.units);
-		read_lines(&t->answered_lines, &t->lines.answers);
+		read_lines(t);
 	}
 }
 
@@ -244,30 +244,19 @@ static uint64_t percentile(const struct live_tenant *t, uint64_t nr, unsigned in
 
 static void begin_anew(struct live_tenant *t)
 {
-	t->told_milli = t->reports = t->launches = t->rest_units = t->rest_answers = 0;
+	t->told_milli = t->reports = t->launches = 0;
+	memset(t->rest, 0, sizeof(t->rest));
 	memset(t->latencies, 0, sizeof(t->latencies));
 }
 
-/* Of all who tell of it: units, or requests. */
-static uint64_t take_units(struct live_tenant *t, uint64_t now_ns, bool *exact)
+/* Of all who tell of it; @any: somebody did. */
+static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t now_ns, bool any,
+			  bool *exact)
 {
-	uint64_t work = pace_add(t->rest_units, pace_take(&t->lines.units, now_ns,
-							 t->told_milli, exact));
+	uint64_t work = pace_add(t->rest[kind], pace_take(&t->paces[kind], now_ns, any, exact));
 
 	for (unsigned int m = 0; m < t->nr_members; m++)
-		work = pace_add(work, pace_take(&t->members[m].teller.units, now_ns,
-						t->told_milli, exact));
-	return work;
-}
-
-static uint64_t take_answers(struct live_tenant *t, uint64_t now_ns, bool any, bool *exact)
-{
-	uint64_t work = pace_add(t->rest_answers, pace_take(&t->lines.answers, now_ns, any,
-							   exact));
-
-	for (unsigned int m = 0; m < t->nr_members; m++)
-		work = pace_add(work, pace_take(&t->members[m].teller.answers, now_ns, any,
-						exact));
+		work = pace_add(work, pace_take(&t->members[m].paces[kind], now_ns, any, exact));
 	return work;
 }
 
@@ -283,21 +272,22 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	struct live_tenant *t = &live->tenants[i];
 	bool launches = spec->signal == QOS_SIGNAL_LAUNCHES ||
 			(spec->signal == QOS_SIGNAL_AUTO && !t->ever_told);
-	bool exact_units = true, exact_answers = true;
-	uint64_t nr = nr_requests(t), units = take_units(t, live->read_ns, &exact_units);
-	uint64_t answers = take_answers(t, live->read_ns, nr, &exact_answers);
+	enum live_kind kind = t->ever_units ? LIVE_UNITS : LIVE_ANSWERS;
+	uint64_t work[LIVE_NR_KINDS], nr = nr_requests(t);
+	const uint64_t reports = kind == LIVE_UNITS ? t->reports : nr;
+	bool exact[LIVE_NR_KINDS] = { true, true };
 
+	/* Of both: what does not count now is no debt later. */
+	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->told_milli,
+				     &exact[LIVE_UNITS]);
+	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
 	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = signed_most(nr) };
 	if (launches) {
 		measured->work = signed_most(milli(t->launches));
-	} else if (t->ever_units) {
-		measured->work = signed_most(units);
-		measured->reports = signed_most(t->reports);
-		measured->exact = measured->reports && exact_units;
 	} else {
-		measured->work = signed_most(answers);
-		measured->reports = signed_most(nr);
-		measured->exact = nr && exact_answers;
+		measured->work = signed_most(work[kind]);
+		measured->reports = signed_most(reports);
+		measured->exact = reports && exact[kind];
 	}
 	if (tenant->goal == QOS_LATENCY && nr)
 		measured->latency_ns = percentile(t, nr, spec->percentile);
@@ -305,10 +295,10 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	begin_anew(t);
 }
 
-static void forget_teller(struct live_teller *teller, uint64_t now_ns)
+static void forget_paces(struct pace *paces, uint64_t now_ns)
 {
-	pace_forget(&teller->units, now_ns);
-	pace_forget(&teller->answers, now_ns);
+	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
+		pace_forget(&paces[k], now_ns);
 }
 
 void live_forget(struct live *live)
@@ -319,9 +309,9 @@ void live_forget(struct live *live)
 		struct live_tenant *t = &live->tenants[i];
 
 		begin_anew(t);
-		forget_teller(&t->lines, live->read_ns);
+		forget_paces(t->paces, live->read_ns);
 		for (unsigned int m = 0; m < t->nr_members; m++)
-			forget_teller(&t->members[m].teller, live->read_ns);
+			forget_paces(t->members[m].paces, live->read_ns);
 	}
 }
 
@@ -461,12 +451,12 @@ static bool take_line(struct live *live, char *line)
 	if (!strcmp(what, "units") && read_milli(value, &amount)) {
 		tell_units(t, amount, !!amount);
 		if (amount)
-			note_line(&t->told_lines, amount);
+			note_line(&t->lines[LIVE_UNITS], amount);
 	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {
 		for (b = GPUPART_NR_LATENCIES - 1; b && gpupart_latency_least(b) > ns; b--)
 			;
 		t->latencies[b]++;
-		note_line(&t->answered_lines, 1000);
+		note_line(&t->lines[LIVE_ANSWERS], 1000);
 	} else {
 		return false;
 	}

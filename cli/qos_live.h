@@ -12,10 +12,8 @@
 
 #define LIVE_MAX_MEMBERS 64	/* processes of a tenant that are watched */
 
-/* One that tells of units, or of requests that were answered. */
-struct live_teller {
-	struct pace units, answers;
-};
+/* What is told of: units of work, and requests that were answered. */
+enum live_kind { LIVE_UNITS, LIVE_ANSWERS, LIVE_NR_KINDS };
 
 /* What came by the socket since it was looked at last. */
 struct live_lines {
@@ -27,7 +25,7 @@ struct live_member {
 	int pid;
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
-	struct live_teller teller;
+	struct pace paces[LIVE_NR_KINDS];
 	struct gpupart_tpcset given;	/* its set, when it was given or seen first; or empty */
 	bool seen;			/* it is still listed */
 };
@@ -49,12 +47,12 @@ struct live_tenant {
 	uint64_t said_ns;		/* when that was said last */
 	/* Since the last take. */
 	uint64_t told_milli, reports, launches;
-	uint64_t rest_units, rest_answers;	/* of processes that ended, thousandths */
+	uint64_t rest[LIVE_NR_KINDS];	/* of processes that ended, thousandths */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
 	bool ever_told;			/* it reported once */
 	bool ever_units;		/* .. units: requests are none then */
-	struct live_lines told_lines, answered_lines;
-	struct live_teller lines;	/* who sends them, as if it were one */
+	struct live_lines lines[LIVE_NR_KINDS];
+	struct pace paces[LIVE_NR_KINDS];	/* who sends them, as if it were one */
 	uint64_t since_change;		/* reports since its set changed */
 	uint64_t changed_ns;		/* when that was */
 };

@@ -171,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < 2; i++) {
 		expect(text, names[i], &told);
 		live_forget(&live);
-		memset(&live.tenants[i].lines, 0, sizeof(live.tenants[i].lines));
+		memset(live.tenants[i].paces, 0, sizeof(live.tenants[i].paces));
 		live.tenants[i].ever_units = false;
 		left = text;
 		live_listen(&live);
