@@ -18,6 +18,7 @@ import time
 
 EPOCH = 0.2
 SHORT = 0.85     # of the few epochs of a fixed split: all but one
+CALM = 5         # epochs that a change of load may take, and that in a row show it is over
 LONG = 50        # epochs, from which on it has to do as often as the controller
 
 
@@ -239,11 +240,17 @@ class Log:
                     w[e] > 1.5 * sorted(w[e - 20:e])[10]][:1]
         return []
 
+    def settled(self, flip):
+        """How many epochs after @flip the first five in a row begin in which the goal is met and
+        nothing is changed. What is changed after these most_changes() counts."""
+        calm = [s >= 1000 and i not in self.changed for i, s in enumerate(self.scores)]
+        return next((i - flip for i in range(flip, len(calm)) if all(calm[i:i + CALM])), len(calm))
+
     def most_changes(self, flips):
         """In 20 epochs of one load, its first five left out."""
         begins, most = [0] + flips, 0
         for begin, end in zip(begins, begins[1:] + [len(self.work)]):
-            late = [i for i in self.changed if begin + 5 <= i < end]
+            late = [i for i in self.changed if begin + CALM <= i < end]
             most = max([most] + [sum(i <= j < i + 20 for j in late) for i in late])
         return most
 
@@ -322,9 +329,8 @@ def judge_load(tap, folder, load, met, work):
     flips = log.flips(load)
     print(f"# {load}: another load from epochs {flips} on; changes in epochs {log.changed}")
     for flip in flips:
-        late = [i for i in log.changed if flip <= i < flip + 15]
-        settled = late[-1] - flip + 1 if late else 0
-        tap.ok(settled <= 5, f"{load}: settled {settled} epochs after epoch {flip}")
+        settled = log.settled(flip)
+        tap.ok(settled <= CALM, f"{load}: settled {settled} epochs after epoch {flip}")
     if load == "bad":
         tap.ok(len(flips) == 1, f"{load}: the log shows when the load changed")
     most = log.most_changes(flips)
