@@ -131,6 +131,19 @@ int cmd_status(int err)
 
 int out_open(struct out *out, const struct args *args)
 {
+	FILE *file = stdout;
+
+	if (args && args->output)
+		file = fopen(args->output, "we");
+	if (!file)
+		return cmd_fail(args->cmd, EXIT_FAILED, "-o %s: %s", args->output,
+				strerror(errno));
+	out_use(out, args, file);
+	return -1;
+}
+
+void out_use(struct out *out, const struct args *args, FILE *file)
+{
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	bool colour;
 
@@ -140,14 +153,8 @@ int out_open(struct out *out, const struct args *args)
 	/* JSON for which there is no memory ends the command from here on. */
 	if (args && args->json)
 		json_set_alloc_funcs(allocate_or_end, free);
-	out->file = stdout;
+	out->file = file;
 	out->path = args ? args->output : NULL;
-	if (out->path) {
-		out->file = fopen(out->path, "we");
-		if (!out->file)
-			return cmd_fail(args->cmd, EXIT_FAILED, "-o %s: %s", out->path,
-					strerror(errno));
-	}
 	out->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	colour = isatty(fileno(out->file)) && !(no_color && *no_color) &&
 		 !(term && !strcmp(term, "dumb"));
@@ -155,7 +162,6 @@ int out_open(struct out *out, const struct args *args)
 	out->dim = colour ? "\033[2m" : "";
 	out->red = colour ? "\033[1;31m" : "";
 	out->plain = colour ? "\033[0m" : "";
-	return -1;
 }
 
 int out_close(struct out *out, const char *cmd)

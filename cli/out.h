@@ -25,6 +25,9 @@ struct out {
 /* @args may be NULL (stdout). A status with the line written, or -1 to go on. */
 int out_open(struct out *out, const struct args *args);
 
+/* The same with -o's file, or stdout, open already. */
+void out_use(struct out *out, const struct args *args, FILE *file);
+
 /*
  * Says on stderr if anything written since out_open() did not arrive: EXIT_DONE or
  * EXIT_FAILED. @cmd may be NULL.

@@ -70,8 +70,13 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 			t->members[i].seen = true;
 			return;
 		}
-	if (t->nr_members == LIVE_MAX_MEMBERS)
+	if (t->nr_members == LIVE_MAX_MEMBERS) {
+		if (!t->many)
+			cmd_note(live->cmd, "%s: has more than %u processes: what more of them do does not count",
+				 t->name, LIVE_MAX_MEMBERS);
+		t->many = true;
 		return;
+	}
 	m = &t->members[t->nr_members];
 	*m = (struct live_member){ .pid = p->pid, .seen = true };
 	/* It may not have come so far: the next look finds it. */

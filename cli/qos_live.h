@@ -45,6 +45,7 @@ struct live_tenant {
 	bool changed;			/* somebody else set another one */
 	struct gpupart_tpcset found;	/* .. this one */
 	uint64_t said_ns;		/* when that was said last */
+	bool many;			/* more processes than are watched, which was said */
 	/* Since the last take. */
 	uint64_t told_milli, reports, launches;
 	uint64_t rest[LIVE_NR_KINDS];	/* of processes that ended, thousandths */

@@ -18,6 +18,7 @@
 #include "blocks.h"
 #include "cmd.h"
 #include "qos_live.h"
+#include "qos_results.h"
 #include "run.h"
 #include "shown.h"
 
@@ -34,7 +35,7 @@ struct control {
 	struct qos_session session;
 	struct live live;
 	struct out out;
-	struct out result;		/* what is asked for with --json, --of and -o; or no file */
+	struct qos_results results;
 	int lock, signals;
 	sigset_t mask, before;
 	uint64_t begin_ns, epoch_began_ns;
@@ -65,21 +66,55 @@ static int take_lock(struct control *c)
 			"another gpupart qos runs on this GPU" : strerror(errno));
 }
 
+/*
+ * Another user's controller does not see our programs, nor we theirs: it cannot be kept from
+ * TPCs that it thinks are free. Sockets that are bound have their paths in /proc.
+ */
+static void note_other_users(const struct control *c)
+{
+	FILE *file = fopen("/proc/net/unix", "re");
+	char line[512], end[64], ours[BLOCKS_PATH_LEN];
+	const char *path;
+
+	snprintf(end, sizeof(end), "/qos-%.19s.socket\n", c->live.pci);
+	blocks_path(geteuid(), ours);
+	while (file && fgets(line, sizeof(line), file)) {
+		path = strstr(line, BLOCKS_ROOT "/gpupart-");
+		if (!path || strlen(path) < strlen(end) ||
+		    strcmp(path + strlen(path) - strlen(end), end) ||
+		    (!strncmp(path, ours, strlen(ours)) && path[strlen(ours)] == '/'))
+			continue;
+		cmd_note(c->args->cmd,
+			 "another user's 'gpupart qos' runs on this GPU (uid %lu): neither knows what the other one gives, and TPCs may be given twice",
+			 strtoul(path + strlen(BLOCKS_ROOT "/gpupart-"), NULL, 10));
+	}
+	if (file)
+		fclose(file);
+}
+
 /* -------------------------------------------------------------------------- adopt */
 
+/* Whether one has processes that are the other's. */
+static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
+		    const struct gpupart_job *jobs, int nr)
+{
+	if (a->pid && b->pid)
+		return a->pid == b->pid;
+	return (!b->pid && *b->within && live_is_inside(jobs, nr, a->within, b->within)) ||
+	       (!a->pid && *a->within && live_is_inside(jobs, nr, b->within, a->within));
+}
+
 /* One program cannot have two sets. -1 to go on, or a status. */
-static int check_adopted(const struct control *c)
+static int check_adopted(const struct control *c, const struct gpupart_job *jobs, int nr)
 {
 	for (unsigned int i = 0; i < c->live.nr; i++)
 		for (unsigned int j = 0; j < i; j++) {
 			const struct live_tenant *a = &c->live.tenants[i], *b = &c->live.tenants[j];
 
-			if (!a->adopted || !b->adopted ||
-			    (a->pid && b->pid ? a->pid != b->pid
-					      : !*a->within || strcmp(a->within, b->within)))
+			if (!a->adopted || !b->adopted || !overlap(a, b, jobs, nr))
 				continue;
 			return cmd_fail(c->args->cmd, EXIT_USAGE,
-					"%s:%d: %s: is what %s has: one program cannot be two tenants",
+					"%s:%d: %s: is what %s has, or part of it: one program cannot be two tenants",
 					c->yaml.path, c->setup.specs[i].line, a->name, b->name);
 		}
 	return -1;
@@ -99,11 +134,12 @@ static int adopt_pid(struct control *c, unsigned int i)
 	struct live_tenant *t = &c->live.tenants[i];
 	struct gpupart_process *list;
 	int nr = shown_processes(c->gp, &list);
-	bool found = false;
+	bool found = false, others = false;
 
 	for (int p = 0; p < nr; p++)
 		if (list[p].pid == c->setup.specs[i].pid && !strcmp(list[p].pci, c->live.pci)) {
 			found = true;
+			others = list[p].uid != geteuid();
 			snprintf(t->within, sizeof(t->within), "%s", list[p].job);
 			if (*list[p].limit)
 				gpupart_tpcset_parse_list(NULL, list[p].limit,
@@ -112,6 +148,10 @@ static int adopt_pid(struct control *c, unsigned int i)
 	free(list);
 	t->pid = c->setup.specs[i].pid;
 	t->adopted = true;
+	if (others)
+		return cmd_fail(c->args->cmd, EXIT_USAGE,
+				"%s:%d: %s: process %d is another user's: their own 'gpupart qos' can have it",
+				c->yaml.path, c->setup.specs[i].line, t->name, t->pid);
 	if (found)
 		return -1;
 	return cmd_fail(c->args->cmd, EXIT_USAGE,
@@ -154,8 +194,10 @@ static int adopt(struct control *c)
 		if (status < 0 && t->adopted && spec->program)
 			cmd_note(c->args->cmd, "%s: runs already, and is taken over", t->name);
 	}
+	if (status < 0)
+		status = check_adopted(c, jobs, nr);
 	free(jobs);
-	return status < 0 ? check_adopted(c) : status;
+	return status;
 }
 
 /* -------------------------------------------------------------------------- start */
@@ -342,16 +384,18 @@ static void show(struct control *c)
 {
 	if (c->args->json)
 		return;
-	if (c->screen) {
-		fputs("\033[H\033[J", stdout);
-		c->out.file = stdout;
+	if (!c->screen && !c->session.now.changed && !*c->session.now.words)
+		return;
+	c->out.file = qos_results_shown(&c->results, c->screen);
+	if (!c->out.file)
+		return;
+	if (c->screen)
+		fputs("\033[H\033[J", c->out.file);
+	if (c->screen)
 		qos_text(&c->out, &c->session);
-		fflush(stdout);
-	} else if (c->session.now.changed || *c->session.now.words) {
-		c->out.file = stdout;
+	else
 		qos_text_changes(&c->out, &c->session);
-		fflush(stdout);
-	}
+	fflush(c->out.file);
 }
 
 static int step(struct control *c, const struct qos_measured *measured)
@@ -500,6 +544,8 @@ static int take_signals(struct control *c)
 	sigaddset(&c->mask, SIGINT);
 	sigaddset(&c->mask, SIGTERM);
 	sigaddset(&c->mask, SIGHUP);
+	/* Ignored, as we may have been started, it leaves nothing of who ended. */
+	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &c->mask, &c->before);
 	c->signals = signalfd(-1, &c->mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return c->signals >= 0 ? -1 : cmd_fail(c->args->cmd, EXIT_FAILED, "no signalfd: %s",
@@ -521,28 +567,6 @@ static int take_number(const struct args *args, const char *option, const char *
 				option, text, most);
 	*nr = value;
 	return -1;
-}
-
-/*
- * What was in these files is lost from here on: not before it is certain that no other
- * controller writes them. And what cannot be written is said before hours have passed.
- */
-static int open_results(struct control *c)
-{
-	int status = -1;
-
-	if (c->options->log) {
-		c->session.log = fopen(c->options->log, "we");
-		if (!c->session.log)
-			return cmd_fail(c->args->cmd, EXIT_FAILED, "--log %s: %s",
-					c->options->log, strerror(errno));
-		c->session.log_may_end = true;
-	}
-	if (c->args->json || c->args->output || c->options->of)
-		status = out_open(&c->result, c->args);
-	if (c->args->json)
-		c->session.lines = c->result.file;
-	return status;
 }
 
 static int control_open(struct control *c, enum qos_file kind)
@@ -570,8 +594,7 @@ static int control_open(struct control *c, enum qos_file kind)
 	if (status >= 0)
 		return status;
 	find_gpu(c);
-	status = prepare_tenants(c);
-	return status < 0 ? take_signals(c) : status;
+	return prepare_tenants(c);
 }
 
 static void control_close(struct control *c)
@@ -579,10 +602,7 @@ static void control_close(struct control *c)
 	live_close(&c->live);
 	qos_session_end(&c->session);
 	qos_setup_free(&c->setup);
-	if (c->session.log)
-		fclose(c->session.log);
-	if (c->result.file && c->result.path)
-		fclose(c->result.file);
+	qos_results_close(&c->results);
 	if (c->signals >= 0)
 		close(c->signals);
 	if (c->lock >= 0)
@@ -592,24 +612,6 @@ static void control_close(struct control *c)
 }
 
 /* ---------------------------------------------------------------------------- run */
-
-/* The picture, or the summary, where one is asked for; the lines of --json are written. */
-static int finish(struct control *c)
-{
-	int err = 0, status;
-
-	if (!c->result.file)
-		return -1;
-	if (c->session.picture)
-		err = qos_svg(&c->result, &c->session);
-	else if (!c->args->json)
-		qos_text(&c->result, &c->session);
-	status = out_close(&c->result, c->args->cmd);
-	c->result.file = NULL;
-	if (err)
-		status = cmd_fail(c->args->cmd, EXIT_FAILED, "no memory");
-	return status ? status : -1;
-}
 
 static bool any_adopted(const struct control *c)
 {
@@ -626,31 +628,33 @@ static int run_tenants(struct control *c)
 
 	c->session.setup = &c->setup;
 	c->session.picture = qos_wants_svg(c->args, c->options);
-	status = qos_session_begin(&c->session, c->args->cmd);
-	if (status < 0)
-		status = open_results(c);
-	if (status < 0)
-		status = qos_session_log_begin(&c->session, c->args->cmd);
-	if (status >= 0)
-		return status;
 	c->out.bold = c->out.plain = c->out.dim = c->out.red = "";
 	c->screen = isatty(1) && !c->options->dry_run;
-	show(c);
-	if (c->options->dry_run && !any_adopted(c)) {
-		status = finish(c);
-		return status < 0 ? EXIT_DONE : status;
-	}
-	if (!c->options->dry_run)
+	status = qos_session_begin(&c->session, c->args->cmd);
+	if (status < 0)
+		status = qos_results_open(&c->results, c->args, c->options, &c->session,
+					  c->yaml.path);
+	/* Until here whoever waits for a pipe's reader can be ended by what ends anybody. */
+	if (status < 0)
+		status = take_signals(c);
+	if (status < 0 && !c->options->dry_run)
 		status = start_all(c);
 	if (status >= 0)
 		return status;
-	*c->options->started = true;
-	status = loop(c);
-	if (status < 0)
-		status = finish(c);
+	*c->options->started = !c->options->dry_run || any_adopted(c);
+	status = qos_results_begin(&c->results);
 	if (status >= 0)
 		return status;
-	return c->ended_by ? 128 + c->ended_by : first_status(c);
+	show(c);
+	if (!c->options->dry_run || any_adopted(c))
+		status = loop(c);
+	/* Who does not read the summary is no reason to stay. */
+	sigprocmask(SIG_SETMASK, &c->before, NULL);
+	if (status < 0)
+		status = qos_results_end(&c->results);
+	if (status >= 0)
+		return status;
+	return c->ended_by ? 128 + c->ended_by : c->options->dry_run ? EXIT_DONE : first_status(c);
 }
 
 /* What others have is left out from the begin. */
@@ -678,8 +682,10 @@ int qos_run(const struct args *args, const struct qos_options *options)
 	if (status < 0)
 		status = adopt(c);
 	if (status < 0) {
-		if (!options->dry_run)
+		if (!options->dry_run) {
+			note_other_users(c);
 			live_open_socket(&c->live);
+		}
 		look_around(c);
 		status = run_tenants(c);
 	}
@@ -841,6 +847,8 @@ int qos_calibrate(const struct args *args, const struct qos_options *options)
 		status = control_open(c, QOS_FILE_CALIBRATE);
 	if (status < 0)
 		status = take_lock(c);
+	if (status < 0)
+		status = take_signals(c);
 	if (status < 0) {
 		live_open_socket(&c->live);
 		live_look_around(&c->live);

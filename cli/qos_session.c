@@ -23,7 +23,6 @@ static int log_line(struct qos_session *s, const char *cmd, json_t *line)
 		return cmd_fail(cmd, EXIT_FAILED, "the log could not be written");
 	/* Programs that have a goal need us more than a log. What is cut stays its last line. */
 	cmd_note(cmd, "the log could not be written, and ends: %s", strerror(errno));
-	fclose(s->log);
 	s->log = NULL;
 	return -1;
 }

@@ -53,6 +53,56 @@ tenants "$name-d: { floor: 3, program: [ true ] }"
 try qos run $e -f "$tmp/t.yaml" --dry-run -o "$tmp/dry.svg"
 is "$status $(grep -c "0 epochs" "$tmp/dry.svg")" "0 1" "--dry-run -o FILE.svg"
 
+# ------------------------------------------------------------- who reads it does not
+touch "$go"
+cp "$tmp/one.yaml" "$tmp/again.yaml"
+try qos run $e -f "$tmp/again.yaml" --epochs 1 --log "$tmp/again.yaml"
+is "$status $(echo "$err" | grep -c -- "--log $tmp/again.yaml: is the file of tenants")" "125 1" "--log on the file of tenants"
+cmp -s "$tmp/one.yaml" "$tmp/again.yaml"
+ok $? "which stays as it is"
+try qos run $e -f "$tmp/one.yaml" --epochs 1 --log "$tmp/both" -o "$tmp/both"
+is "$status $(echo "$err" | grep -c "are one file") $(ls "$tmp/both" 2>/dev/null)" "125 1 " "--log and -o on one file"
+echo old >"$tmp/old.svg"
+echo old >"$tmp/old.log"
+tenants "$name-n: { program: [ $tmp/not-there ] }"
+try qos run $e -f "$tmp/t.yaml" -o "$tmp/old.svg" --log "$tmp/old.log"
+is "$status $(cat "$tmp/old.svg" "$tmp/old.log" | tr '\n' ' ')" "127 old old " "nothing started: files are as they were"
+try qos run $e -f "$tmp/t.yaml" -o "$tmp/new.svg" --log "$tmp/new.log"
+is "$status $(ls "$tmp"/new.* 2>/dev/null)" "127 " "and none are made"
+mkfifo "$tmp/fifo"
+"$gpupart" qos run $e -f "$tmp/one.yaml" --log "$tmp/fifo" >/dev/null 2>&1 &
+pid=$!
+sleep 0.5
+kill $pid
+wait $pid
+is $? 143 "--log FIFO that nobody reads: ends as it is told to"
+tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }"
+sed -i 's/100ms/10ms/' "$tmp/t.yaml"
+sleep 60 <"$tmp/fifo" &
+reader=$!
+"$gpupart" qos run $e -f "$tmp/t.yaml" --json --log "$tmp/stalled" >"$tmp/fifo" 2>"$tmp/err" &
+pid=$!
+# A pipe holds some fifty lines.
+until_true has_lines "$tmp/stalled" 150
+ok $? "a reader that reads nothing does not hold it up"
+kill $pid
+wait $pid
+is "$? $(grep -c "writing to standard output: nobody reads it" "$tmp/err")" "1 1" "its end is not, either; and that is said"
+kill $reader
+try qos replay "$tmp/stalled"
+is "$status" 0 "and its log replays"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 >/dev/full 2>"$tmp/err"
+is "$? $(grep -c "writing to standard output: No space left" "$tmp/err")" "1 1" "decisions that nobody gets: said"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 --log /dev/full >/dev/null 2>"$tmp/err"
+is "$? $(grep -c "No space left" "$tmp/err")" "0 1" "a log that nobody gets, too"
+rm "$go"
+until_true has_rows "$name-a" 0
+tenants "$name-c: { program: [ sh, -c, 'exit 7' ] }"
+(
+	trap '' CHLD
+	exec timeout 20 "$gpupart" qos run $e -f "$tmp/t.yaml" >/dev/null 2>&1
+)
+is $? 7 "started with SIGCHLD ignored, it sees its programs end"
 
 # ---------------------------------------------------- programs that are not one process
 touch "$go"
@@ -113,6 +163,12 @@ refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
 tenants "x: { goal: { rate: 5 }, pid: $pid }" "y: { job: $name-j }"
 refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
 is "$(set_of "$name-j")" "$before" "and nothing was changed"
+"$gpupart" run $e -t 0-31 --name "$name-o" -- sh -c "'$gpupart' run $e -t 0-7 --name '$name-i' -- '$tmp/work' '$go'" 2>/dev/null &
+until_true has_rows "$name-i" 1
+tenants "o: { goal: { rate: 5 }, job: $name-o }" "i: { job: $name-i }"
+refused 125 "t.yaml:4: i: is what o has, or part of it" qos run $e -f "$tmp/t.yaml"
+tenants "i: { job: $name-i }" "o: { goal: { rate: 5 }, job: $name-o }"
+refused 125 "t.yaml:4: o: is what i has, or part of it" qos run $e -f "$tmp/t.yaml"
 "$gpupart" run $e -t 30-31 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
 until_true has_rows "$name-j" 2
 tenants "x: { goal: { rate: 5 }, job: $name-j }"
