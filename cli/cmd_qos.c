@@ -7,9 +7,11 @@
 #include "qos.h"
 
 const char qos_help[] =
-"Usage: gpupart qos run -f FILE [-i CAPTURE] [--gpu GPU] [--mps] [--log LOG]\n"
-"                       [--epochs N] [--dry-run] [--json | --of FORM] [-o FILE]\n"
-"       gpupart qos calibrate -f FILE [-i CAPTURE] [--gpu GPU] [--seconds S] [--json]\n"
+"Usage: gpupart qos run {-f FILE | --tenant NAME:GOAL,..}... [--epoch TIME]\n"
+"                       [-i CAPTURE] [--gpu GPU] [--mps] [--log LOG] [--epochs N]\n"
+"                       [--dry-run] [--json | --of FORM] [-o FILE] [[--] PROGRAM ARGS]\n"
+"       gpupart qos calibrate {-f FILE | --tenant NAME:..} [-i CAPTURE] [--gpu GPU]\n"
+"                       [--mps] [--seconds S] [--json] [-o FILE] [[--] PROGRAM ARGS]\n"
 "       gpupart qos sim SCENARIO [--log LOG] [--json | --of FORM] [-o FILE]\n"
 "       gpupart qos replay LOG [--json | --of FORM] [-o FILE]\n"
 "Gives TPCs to programs so that those with a goal meet it and the rest get what is\n"
@@ -26,6 +28,11 @@ const char qos_help[] =
 "                      says where another decision comes of it\n"
 "\n"
 "  -f, --file FILE     tenants and their goals, as YAML\n"
+"      --tenant NAME:GOAL,..  the same in words, one for each tenant: alpha=SHARE and\n"
+"                      alone=RATE, rate=RATE, or latency=TIME and percentile=P; without\n"
+"                      a goal it is best effort; weight=, floor=, ceiling=, signal=;\n"
+"                      job=NAME or pid=PID: what runs; one without has PROGRAM\n"
+"      --epoch TIME    with --tenant: 200ms without it\n"
 "  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
 "      --mps           at the same time, by NVIDIA's MPS: see 'gpupart help run'\n"
@@ -52,6 +59,7 @@ const char qos_help[] =
 "\n"
 "Examples:\n"
 "  gpupart qos run -f tenants.yaml --mps --log run.log\n"
+"  gpupart qos run --tenant serve:latency=20ms --tenant train:job=train -- ./serve\n"
 "  gpupart qos sim qos-neighbour -o run.svg\n"
 "  gpupart qos sim qos-burst --log run.log && gpupart qos replay run.log\n";
 
@@ -76,6 +84,8 @@ static const char *misplaced(const struct command *command, const struct qos_opt
 
 	if (options->file && command->wants)
 		return "-f";
+	if ((options->tenants.nr || options->epoch) && command->wants)
+		return options->epoch ? "--epoch" : "--tenant";
 	if ((options->epochs || options->dry_run) && !runs)
 		return options->epochs ? "--epochs" : "--dry-run";
 	if (options->mps && command->wants)
@@ -95,10 +105,16 @@ static int check_options(const struct args *args, const struct command *command,
 	if (option)
 		return cmd_fail(args->cmd, EXIT_USAGE, "%s is no option of 'gpupart qos %s'",
 				option, command->name);
-	if (wants ? !args->program[0] : !options->file)
+	if (wants ? !args->program[0] : !options->file && !options->tenants.nr)
 		return cmd_fail(args->cmd, EXIT_USAGE, "no %s: see 'gpupart qos --help'",
-				wants ? wants : "file (-f)");
-	if (args->program[0] && (!wants || args->program[1]))
+				wants ? wants : "file (-f) and no --tenant");
+	if (options->file && options->tenants.nr)
+		return cmd_fail(args->cmd, EXIT_USAGE, "-f %s and --tenant %s: take one",
+				options->file, options->tenants.texts[0]);
+	if (options->file && options->epoch)
+		return cmd_fail(args->cmd, EXIT_USAGE, "--epoch %s: is the file's, with -f",
+				options->epoch);
+	if (args->program[0] && !options->tenants.nr && (!wants || args->program[1]))
 		return cmd_fail(args->cmd, EXIT_USAGE, "'%s': one %s is enough",
 				args->program[!!wants], wants ? wants : "-f FILE");
 	if (options->of && strcmp(options->of, "text") && strcmp(options->of, "svg"))
@@ -116,6 +132,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 	const struct args_option own[] = {
 		{ .name = "of", .value = &options.of }, { .name = "log", .value = &options.log },
 		{ .name = "file", .letter = 'f', .value = &options.file },
+		{ .name = "tenant", .values = &options.tenants },
+		{ .name = "epoch", .value = &options.epoch },
 		{ .name = "epochs", .value = &options.epochs },
 		{ .name = "seconds", .value = &options.seconds },
 		{ .name = "dry-run", .given = &options.dry_run },
@@ -124,8 +142,13 @@ static int run_command(const struct command *command, int argc, char **argv)
 	struct args args = { 0 };
 	int status;
 
-	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES | command->takes, own,
+	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT |
+			    (command->wants ? ARGS_NAMES : ARGS_PROGRAM) | command->takes, own,
 			    qos_help, argc, argv);
+	/* A program among its words makes none a 'run'. */
+	args.usage_status = EXIT_USAGE;
+	if (status == EXIT_RUN_FAILED)
+		status = EXIT_USAGE;
 	if (status < 0)
 		status = check_options(&args, command, &options);
 	if (status < 0 && command->takes)

@@ -180,10 +180,18 @@ const char *qos_number(uint64_t thousandths, char *text, size_t len);
 /* --------------------------------------------------------------------- commands */
 
 struct qos_options {
-	const char *of, *log, *file, *epochs, *seconds;
+	const char *of, *log, *file, *epoch, *epochs, *seconds;
+	struct args_texts tenants;	/* in place of a file */
 	bool dry_run, mps;
 	bool *started;			/* a program was, or one was adopted */
 };
+
+/*
+ * The document that a file with those tenants would be: --tenant, --epoch, and @program for the
+ * one that has neither a job nor a pid. -1, or a status; close it where it is -1. qos_words.c
+ */
+int qos_words_open(struct yaml *yaml, const char *cmd, const struct qos_options *options,
+		   char **program);
 
 /* Whether a picture is to be made of it. */
 bool qos_wants_svg(const struct args *args, const struct qos_options *options);

@@ -580,7 +580,9 @@ static int control_open(struct control *c, enum qos_file kind)
 		return status;
 	if (gpupart_open(&c->gp))
 		return cmd_fail(c->args->cmd, EXIT_FAILED, "no memory");
-	status = yaml_open(&c->yaml, c->args->cmd, "-f ", c->options->file, "a file of tenants");
+	status = c->options->tenants.nr ?
+		 qos_words_open(&c->yaml, c->args->cmd, c->options, c->args->program) :
+		 yaml_open(&c->yaml, c->args->cmd, "-f ", c->options->file, "a file of tenants");
 	if (status >= 0)
 		return status;
 	if (!yaml_root(&c->yaml))

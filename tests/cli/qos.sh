@@ -292,4 +292,26 @@ refused 125 "--epochs '0'" qos run $e -f "$tmp/two.yaml" --epochs 0
 refused 2 "--seconds" qos sim qos-steady --seconds 1
 refused 2 "--dry-run" qos calibrate -f "$tmp/two.yaml" --dry-run
 
+# -------------------------------------------------------------- tenants in words
+touch "$go"
+try qos run $e --tenant "w$$:rate=100,floor=3" --epoch 50ms --epochs 4 --json -o "$tmp/words.log" -- "$tmp/work" "$go"
+is "$status $(head -n 1 "$tmp/words.log" | jq -c '[.epoch_ns, (.tenants[] | .goal, .rate_milli, .floor)]')" '0 [50000000,"rate",100000,3]' \
+	"--tenant is what a file says"
+ps -eo args | grep -q "^$tmp/work $go\$"
+ok $? "and PROGRAM is started as it stands"
+try qos run $e --tenant "a:latency=20ms,percentile=95" --tenant "b:job=w$$,weight=3" --dry-run --epochs 1 --json -- "$tmp/work"
+is "$status $(head -n 1 "$tmp/out" | jq -c '[.tenants[] | .latency_ns, .percentile_milli, .weight, .adopted != ""]')" \
+	'0 [20000000,950,0,false,0,990,3,true]' "of several, who has no job has the program"
+rm "$go"
+refused 125 "--tenant:2: alpha: '2': wants a share" qos run $e --tenant a:job=x --tenant b:alpha=2,alone=1 true
+refused 125 "--tenant:1: a: the key 'color' is not known" qos run $e --tenant a:color=red true
+refused 125 "--tenant a:rate: 'rate': wants KEY=VALUE" qos run $e --tenant a:rate true
+refused 125 "--tenant:2: tenants: the key 'a' is there twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
+refused 125 "'true': each --tenant has a job or a pid" qos run $e --tenant a:job=x true
+refused 125 "--tenant:1: a: wants one of program, pid and job" qos run $e --tenant a:rate=1
+refused 125 "-f f and --tenant a: take one" qos run $e -f f --tenant a true
+refused 125 "--epoch 1s: is the file's" qos run $e -f f --epoch 1s
+refused 2 "--tenant is no option of 'gpupart qos replay'" qos replay x --tenant a
+refused 2 "--tenant: none of its tenants has a program" qos calibrate $e --tenant a:job=x
+
 tap_done
