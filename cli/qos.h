@@ -64,6 +64,11 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 		    enum qos_file kind);
 void qos_setup_free(struct qos_setup *setup);
 
+/* Of a tenant, as 'gpupart run --name' takes them: it becomes a job's. */
+#define QOS_NAME_WANTS \
+	"a name is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'"
+bool qos_name_good(const char *name);
+
 /* ------------------------------------------------------------------ one run of it */
 
 /* A tenant in an epoch, as a picture needs it. */

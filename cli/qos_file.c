@@ -199,8 +199,7 @@ static void take_whom(struct yaml *yaml, const yaml_node_t *map, const char *nam
 		yaml_fail(yaml, map, "%s: wants one of program, pid and job", name);
 }
 
-/* As 'gpupart run --name' takes them: it becomes a job's. */
-static bool name_good(const char *name)
+bool qos_name_good(const char *name)
 {
 	static const char letters[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -237,10 +236,8 @@ static void take_tenant(struct qos_setup *setup, struct yaml *yaml, const yaml_n
 
 	if (!yaml_text(yaml, key, "tenants", name))
 		return;
-	if (!name_good(name)) {
-		yaml_fail(yaml, key,
-			  "tenants: '%.60s': a name is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
-			  name);
+	if (!qos_name_good(name)) {
+		yaml_fail(yaml, key, "tenants: '%.60s': " QOS_NAME_WANTS, name);
 		return;
 	}
 	strcpy(tenant->name, name);

@@ -68,6 +68,28 @@ refused 2 "No such file" qos replay "$tmp/none.log"
 head -c 20000 "$tmp/qos-steady.log" >"$tmp/other.log"
 try qos replay "$tmp/other.log"
 is "$status $(grep -c "is cut, and passed over" "$tmp/err")" "0 1" "a log of a controller that was killed: what is whole"
+# A zero byte is the end of nothing: what comes after it is looked at, or refused.
+sed '51s/"event"/\x00event"/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+sed '51s/./\x00/g' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+sed '51s/$/\x00garbage/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+{ sed 50q "$tmp/qos-steady.log"; head -c 1048577 /dev/zero | tr '\0' ' '; } >"$tmp/other.log"
+refused 2 "other.log:51: is longer than 1048576 bytes" qos replay "$tmp/other.log"
+cat "$tmp/qos-steady.log" "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:152: another run begins here: a log is of one" qos replay "$tmp/other.log"
+sed '7s/"event":"epoch"/"event":"lunch"/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:7: event is 'lunch', neither epoch nor swap" qos replay "$tmp/other.log"
+# What a log says in letters comes to the terminal: names as a file may have them, no controls.
+for name in '' '\\u001B[31m' 'a\\nb' '-x' 'a b'; do
+	sed "s/\"name\":\"train\"/\"name\":\"$name\"/g" "$tmp/qos-steady.log" >"$tmp/other.log"
+	refused 2 "other.log:1: is no begin of a log of gpupart qos: name" qos replay "$tmp/other.log"
+done
+for gpu in 'evil\\u001B]0;x\\u0007' 'a\\nb' '\\u009b31m'; do
+	sed "1s/\"gpu\":\"[^\"]*\"/\"gpu\":\"$gpu\"/" "$tmp/qos-steady.log" >"$tmp/other.log"
+	refused 2 "other.log:1: is no begin of a log of gpupart qos: gpu has a control character in it" qos replay "$tmp/other.log"
+done
 
 # ----------------------------------------------------------------------- pictures
 try qos replay "$tmp/qos-neighbour.log" -o "$tmp/run.svg"
