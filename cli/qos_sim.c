@@ -216,35 +216,64 @@ static int one_epoch(struct plant *plant, uint64_t *time_ns)
 	return status;
 }
 
-/* Those of alpha, each by itself on all TPCs, in the first phase. */
+/*
+ * Of @nr steps those that put nothing on other streams than tenant @i's, into *@room, which has
+ * room for all of them: how many. Events are recorded and waited for as ever.
+ */
+static unsigned int steps_alone(const struct plant *plant, unsigned int i,
+				const struct pipe_step *steps, unsigned int nr,
+				struct pipe_step **room)
+{
+	struct pipe_step *alone = *room;
+	unsigned int kept = 0;
+
+	*room += nr;
+	for (; nr; nr--, steps++) {
+		bool work = steps->kind == PIPE_LAUNCH || steps->kind == PIPE_GRAPH ||
+			    steps->kind == PIPE_COPY;
+
+		if (work && plant->tenant_of[steps->stream] != i)
+			continue;
+		alone[kept] = *steps;
+		if (steps->kind == PIPE_LOOP) {
+			alone[kept].body = *room;
+			alone[kept].nr_body = steps_alone(plant, i, steps->body, steps->nr_body,
+							  room);
+			if (!alone[kept].nr_body)
+				continue;
+		}
+		kept++;
+	}
+	return kept;
+}
+
+/* Those of alpha, each one's stream by itself on all TPCs, in the first phase. */
 static int measure_alone(struct plant *plant)
 {
 	struct gpupart_tpcset all = gpupart_tpcset_first(plant->gpu.map.nr_tpcs);
 	const struct pipe_scenario whole = plant->scenario.pipe;
 	struct pipe_scenario *pipe = &plant->scenario.pipe;
-	struct pipe_program *alone;
-	unsigned int i, p, nr;
+	struct pipe_program *alone = calloc(whole.nr_programs + 1, sizeof(*alone));
+	struct pipe_step *steps = calloc(plant->scenario.nr_steps + 1, sizeof(*steps));
+	unsigned int i, p;
 	int status = -1;
 
-	alone = calloc(whole.nr_programs, sizeof(*alone));
-	if (!alone)
-		return cmd_fail(plant->args->cmd, EXIT_FAILED, "no memory");
+	if (!alone || !steps)
+		status = cmd_fail(plant->args->cmd, EXIT_FAILED, "no memory");
 	for (i = 0; i < plant->setup.nr && status < 0; i++) {
 		struct qos_tenant *t = &plant->setup.tenants[i];
+		struct pipe_step *room = steps;
 
 		if (t->goal != QOS_ALPHA || t->alone)
 			continue;
-		/* The programs of its process. */
-		for (p = 0, nr = 0; p < whole.nr_programs; p++)
-			for (unsigned int s = 0; s < whole.nr_streams; s++)
-				if (plant->tenant_of[s] == i &&
-				    whole.programs[p].process == whole.streams[s].process) {
-					alone[nr++] = whole.programs[p];
-					break;
-				}
+		for (p = 0; p < whole.nr_programs; p++) {
+			alone[p] = whole.programs[p];
+			alone[p].steps = room;
+			alone[p].nr_steps = steps_alone(plant, i, whole.programs[p].steps,
+							whole.programs[p].nr_steps, &room);
+		}
 		set_from(&plant->sets[i], &all);
 		pipe->programs = alone;
-		pipe->nr_programs = nr;
 		status = run_epoch(plant);
 		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
 			   plant->setup.epoch_ns;
@@ -254,8 +283,8 @@ static int measure_alone(struct plant *plant)
 					  plant->yaml.path, plant->setup.specs[i].line, t->name);
 	}
 	pipe->programs = whole.programs;
-	pipe->nr_programs = whole.nr_programs;
 	free(alone);
+	free(steps);
 	return status;
 }
 

@@ -44,6 +44,50 @@ try qos sim qos-steady --log "$tmp/again.log" --json
 cmp -s "$tmp/again.log" "$tmp/qos-steady.log"
 ok $? "the same log again"
 
+# Alone is the stream alone: what its programs put on others' streams is left out, and what it
+# waits for is not.
+# shared STREAM... : one process with these, the first with a goal; said is its speed alone.
+shared() {
+	{
+		printf '%s\n' "title: t" "gpu: { chip: h200, mps: yes }" "stop: 4ms" \
+			"kernels: { k: { blocks: 528, threads: 256, work: 20000 } }" "streams:"
+		printf '  %s: {}\n' "$@"
+		printf '%s\n' "programs:" "  main:" "    - repeat: 100000" "      do:"
+		for stream; do
+			printf '        - { launch: k, on: %s }\n' "$stream"
+			[ "$stream" = "$1" ] || printf '        - repeat: 1\n          do: [ { launch: k, on: %s } ]\n' "$stream"
+		done
+		printf '%s\n' "qos:" "  epoch: 4ms" "  phases: [ { epochs: 5 } ]" "  tenants:" "    $1: { goal: { alpha: 0.5 } }"
+		for stream; do
+			[ "$stream" = "$1" ] || [ "$stream" = nobody ] || printf '    %s: {}\n' "$stream"
+		done
+	} >"$tmp/shared.yaml"
+	try qos sim "$tmp/shared.yaml" --log "$tmp/shared.log"
+	said=$status.$(sed 1q "$tmp/shared.log" | jq '.tenants[0].alone_milli')
+}
+shared infer
+alone=$said
+is "${alone%%.*}" 0 "one process, one tenant: its speed alone is measured"
+shared infer other
+is "$said" "$alone" "one process, two tenants: alone is its stream alone"
+shared infer other nobody
+is "$said" "$alone" "and without a stream that is nobody's"
+cat >"$tmp/waits.yaml" <<END
+gpu: { chip: h200, mps: yes }
+stop: 4ms
+kernels: { k: { blocks: 528, threads: 256, work: 20000 } }
+streams: { infer: { process: infer }, feed: { process: feed } }
+programs:
+  infer: { process: infer, steps: [ { wait: E, on: infer }, { repeat: 100000, do: [ { launch: k, on: infer } ] } ] }
+  feed: { process: feed, steps: [ { launch: k, on: feed }, { cpu: 1ms }, { record: E, on: feed } ] }
+qos:
+  epoch: 4ms
+  phases: [ { epochs: 5 } ]
+  tenants: { infer: { goal: { alpha: 0.5 } }, feed: {} }
+END
+try qos sim "$tmp/waits.yaml" --json
+is "$status $(jq '.tenants[0].epochs_met' "$tmp/out")" "0 5" "what another process records is waited for alone too"
+
 # ------------------------------------------------------------------------ replay
 try qos replay "$tmp/qos-steady.log" --json
 is "$status $(jq -c '[.schema, .command, .same, .epochs]' "$tmp/out")" '0 ["gpupart/1","qos replay",true,150]' \
