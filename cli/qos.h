@@ -36,6 +36,7 @@ struct qos_spec {
 struct qos_phase {
 	unsigned int run;		/* of the scenario's runs */
 	unsigned int epochs;
+	int line;			/* of the file */
 };
 
 /* A file of tenants. */

@@ -309,6 +309,7 @@ static void take_phases(struct qos_setup *setup, struct yaml *yaml, const yaml_n
 		if (!yaml_only(yaml, node, "phases", known))
 			return;
 		phase->epochs = 1;
+		phase->line = yaml_line(node);
 		take_count(yaml, node, "epochs", 1, 100000, &phase->epochs);
 		value = yaml_get(yaml, node, "run");
 		if (value && !yaml_text(yaml, value, "run", text))

@@ -288,19 +288,50 @@ static int measure_alone(struct plant *plant)
 	return status;
 }
 
-static void find_board(struct plant *plant)
+static void find_board(const struct pipe_map *map, struct qos_board *board)
 {
-	const struct pipe_map *map = &plant->gpu.map;
-	struct qos_board *board = &plant->session.board;
-
-	board->nr_tpcs = map->nr_tpcs;
+	*board = (struct qos_board){ .nr_tpcs = map->nr_tpcs };
 	for (unsigned int s = 0; s < map->nr_sms; s++) {
 		board->gpc[map->sms[s].tpc] = map->sms[s].gpc;
 		board->ugpu[map->sms[s].tpc] = map->sms[s].ugpu;
 	}
+}
+
+/* The first phase's, which all others have: the one that is made when this returns -1. */
+static int find_gpu(struct plant *plant)
+{
+	const struct qos_setup *setup = &plant->setup;
+	const struct qos_board *first = &plant->session.board;
+	struct qos_board board;
+	const char *title;
+	int status;
+
+	status = phase_make(plant, setup->phases[0].run);
+	if (status >= 0)
+		return status;
+	title = plant->gpu.chip.title;
+	find_board(&plant->gpu.map, &plant->session.board);
+	for (unsigned int p = 1; p < setup->nr_phases; p++) {
+		status = phase_make(plant, setup->phases[p].run);
+		if (status >= 0)
+			return status;
+		find_board(&plant->gpu.map, &board);
+		if (strcmp(plant->gpu.chip.title, title) || board.nr_tpcs != first->nr_tpcs)
+			return cmd_fail(plant->args->cmd, EXIT_USAGE,
+					"%s:%d: phase %u is on %s with %u TPCs, phase 1 on %s with %u: qos is for one GPU",
+					plant->yaml.path, setup->phases[p].line, p + 1,
+					plant->gpu.chip.title, board.nr_tpcs, title,
+					first->nr_tpcs);
+		if (memcmp(board.gpc, first->gpc, sizeof(board.gpc)) ||
+		    memcmp(board.ugpu, first->ugpu, sizeof(board.ugpu)))
+			return cmd_fail(plant->args->cmd, EXIT_USAGE,
+					"%s:%d: phase %u has TPCs in other GPCs than phase 1: qos is for one GPU",
+					plant->yaml.path, setup->phases[p].line, p + 1);
+	}
 	snprintf(plant->session.gpu, sizeof(plant->session.gpu), "%s (simulated)",
 		 plant->gpu.chip.title);
 	plant->session.simulated = true;
+	return phase_make(plant, setup->phases[0].run);
 }
 
 /* ----------------------------------------------------------------------------- all */
@@ -311,10 +342,9 @@ static int run_phases(struct plant *plant)
 	uint64_t time_ns = 0;
 	int status;
 
-	status = phase_make(plant, plant->setup.phases[0].run);
+	status = find_gpu(plant);
 	if (status >= 0)
 		return status;
-	find_board(plant);
 	session->setup = &plant->setup;
 	status = measure_alone(plant);
 	if (status < 0)

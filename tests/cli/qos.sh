@@ -171,6 +171,21 @@ wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.1% to 25%"
 wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
+# Phases are on one GPU: sets and what was learnt of TPCs go from one to the next.
+sed 's/chip: h200/chip: $c/; s/^kernels:/runs: { first: { c: a100 }, then: { c: h200 }, small: { c: p100 } }\n&/
+	s/- { epochs: 150 }/- { run: first, epochs: 2 }\n    - { run: first }\n    - { run: then, epochs: 2 }/' share/scenarios/qos-steady.yaml \
+	>"$tmp/chips.yaml"
+refused 2 "chips.yaml:22: phase 3 is on H200 with 66 TPCs, phase 1 on A100 with 54: qos is for one GPU" \
+	qos sim "$tmp/chips.yaml" --log "$tmp/chips.log"
+[ ! -s "$tmp/chips.log" ]
+ok $? "before the first phase runs"
+sed -i 's/run: first/run: small/; s/run: then/run: small/' "$tmp/chips.yaml"
+try qos sim "$tmp/chips.yaml" --json
+is "$status $(jq .epochs "$tmp/out")" "0 5" "phases on the same chip by a variable"
+sed 's/chip: h200/chip: h200, topology: $t/
+	s/^kernels:/runs: { first: { t: tests\/data\/gh100-h200-a\/capture.txt }, then: { t: tests\/data\/gh100-h200-e\/capture.txt } }\n&/
+	s/- { epochs: 150 }/- { run: first }\n    - { run: then }/' share/scenarios/qos-steady.yaml >"$tmp/chips.yaml"
+refused 2 "chips.yaml:21: phase 2 has TPCs in other GPCs than phase 1: qos is for one GPU" qos sim "$tmp/chips.yaml"
 refused 2 "has no qos" qos sim figure-3
 refused 2 "no SCENARIO" qos sim
 refused 2 "no LOG" qos replay
