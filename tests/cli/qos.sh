@@ -170,6 +170,14 @@ wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
 wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.1% to 25%"
+# Octal to some, in every number of the file.
+wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a 0 before it"
+wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a 0 before it"
+wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a 0 before it"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': wants 1 to 99.9, one digit behind the point, without a 0 before it"
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': wants 0.1% to 25%, with the sign, without a 0 before it"
+wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is no whole number from 0 to 1000 without a 0 before it"
+wrong 's/train: {}/train: { floor: 010 }/' "floor: '010' is no whole number"
 wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
 # Phases are on one GPU: sets and what was learnt of TPCs go from one to the next.
 sed 's/chip: h200/chip: $c/; s/^kernels:/runs: { first: { c: a100 }, then: { c: h200 }, small: { c: p100 } }\n&/
