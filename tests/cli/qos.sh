@@ -370,7 +370,7 @@ fi
 GPUPART_CUPTI=$tmp/cupti.so refused 125 "$words" qos run $e -f "$tmp/bad.yaml"
 file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
 refused 125 "bad.yaml:1: epoch: wants 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
-file "tenants: { a: { floor: 40, program: [ true ] }, b: { floor: 40, program: [ true ] } }"
+file "tenants: { $name-a: { floor: 40, program: [ true ] }, $name-b: { floor: 40, program: [ true ] } }"
 refused 125 "the floors, at least a TPC each, are 80 TPCs" qos run $e -f "$tmp/bad.yaml"
 file "# nobody"
 refused 125 "bad.yaml: nothing in it" qos run $e -f "$tmp/bad.yaml"
