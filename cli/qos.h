@@ -36,6 +36,7 @@ struct qos_spec {
 struct qos_phase {
 	unsigned int run;		/* of the scenario's runs */
 	unsigned int epochs;
+	int line;			/* of the file */
 };
 
 /* A file of tenants. */
@@ -63,6 +64,11 @@ enum qos_file {
 bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
 		    enum qos_file kind);
 void qos_setup_free(struct qos_setup *setup);
+
+/* Of a tenant, as 'gpupart run --name' takes them: it becomes a job's. */
+#define QOS_NAME_WANTS \
+	"a name is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'"
+bool qos_name_good(const char *name);
 
 /* ------------------------------------------------------------------ one run of it */
 

@@ -18,7 +18,7 @@ static bool read_thousandths(const char *text, bool percent, uint64_t *value)
 {
 	uint64_t n = 0, unit = percent ? 10 : 1000, digits = 0;
 
-	if (!isdigit((unsigned char)*text))
+	if (!isdigit((unsigned char)*text) || yaml_has_zero(text))
 		return false;
 	for (; isdigit((unsigned char)*text); text++) {
 		if (n > UINT64_MAX / 100000)
@@ -39,6 +39,14 @@ static bool read_thousandths(const char *text, bool percent, uint64_t *value)
 	return !strcmp(text, percent ? "%" : "");
 }
 
+/* @text is not what is wanted: @what. */
+static void refuse_number(struct yaml *yaml, const yaml_node_t *node, const char *key,
+			  const char *text, const char *what)
+{
+	yaml_fail(yaml, node, "%s: '%.60s': wants %s%s", key, text, what,
+		  yaml_has_zero(text) ? ", without a 0 before it" : "");
+}
+
 static void take_thousandths(struct yaml *yaml, const yaml_node_t *map, const char *key,
 			     uint64_t least, uint64_t most, const char *what, uint64_t *value)
 {
@@ -48,7 +56,7 @@ static void take_thousandths(struct yaml *yaml, const yaml_node_t *map, const ch
 	if (!node || !yaml_text(yaml, node, key, text))
 		return;
 	if (!read_thousandths(text, false, value) || *value < least || *value > most)
-		yaml_fail(yaml, node, "%s: '%.60s': wants %s", key, text, what);
+		refuse_number(yaml, node, key, text, what);
 }
 
 static void take_count(struct yaml *yaml, const yaml_node_t *map, const char *key,
@@ -76,8 +84,8 @@ static void take_percentile(struct yaml *yaml, const yaml_node_t *map, struct qo
 	if (node && yaml_text(yaml, node, "percentile", text) &&
 	    (!read_thousandths(text, false, &value) || value < 1000 || value > 99900 ||
 	     value % 100))
-		yaml_fail(yaml, node,
-			  "percentile: '%.60s': wants 1 to 99.9, one digit behind the point", text);
+		refuse_number(yaml, node, "percentile", text,
+			      "1 to 99.9, one digit behind the point");
 	spec->percentile = value / 100;
 }
 
@@ -199,8 +207,7 @@ static void take_whom(struct yaml *yaml, const yaml_node_t *map, const char *nam
 		yaml_fail(yaml, map, "%s: wants one of program, pid and job", name);
 }
 
-/* As 'gpupart run --name' takes them: it becomes a job's. */
-static bool name_good(const char *name)
+bool qos_name_good(const char *name)
 {
 	static const char letters[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -237,10 +244,8 @@ static void take_tenant(struct qos_setup *setup, struct yaml *yaml, const yaml_n
 
 	if (!yaml_text(yaml, key, "tenants", name))
 		return;
-	if (!name_good(name)) {
-		yaml_fail(yaml, key,
-			  "tenants: '%.60s': a name is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
-			  name);
+	if (!qos_name_good(name)) {
+		yaml_fail(yaml, key, "tenants: '%.60s': " QOS_NAME_WANTS, name);
 		return;
 	}
 	strcpy(tenant->name, name);
@@ -312,6 +317,7 @@ static void take_phases(struct qos_setup *setup, struct yaml *yaml, const yaml_n
 		if (!yaml_only(yaml, node, "phases", known))
 			return;
 		phase->epochs = 1;
+		phase->line = yaml_line(node);
 		take_count(yaml, node, "epochs", 1, 100000, &phase->epochs);
 		value = yaml_get(yaml, node, "run");
 		if (value && !yaml_text(yaml, value, "run", text))
@@ -339,8 +345,7 @@ static void take_rules(struct qos_setup *setup, struct yaml *yaml, const yaml_no
 	if (!node || !yaml_text(yaml, node, "hysteresis", text))
 		return;
 	if (!read_thousandths(text, true, &value) || !value || value > 250)
-		yaml_fail(yaml, node, "hysteresis: '%.60s': wants 0.1%% to 25%%, with the sign",
-			  text);
+		refuse_number(yaml, node, "hysteresis", text, "0.1% to 25%, with the sign");
 	rules->hysteresis = value;
 }
 

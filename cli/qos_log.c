@@ -219,6 +219,12 @@ static void get_text(struct reader *r, const json_t *object, const char *key, ch
 		is = "";
 	}
 	strcpy(text, is);
+	/* Some of it is shown as it stands. */
+	if (!strcmp(out_clean(text), is))
+		return;
+	if (!r->bad)
+		snprintf(r->why, QOS_WORDS, "%s has a control character in it", key);
+	r->bad = true;
 }
 
 static bool get_bool(struct reader *r, const json_t *object, const char *key)
@@ -316,6 +322,10 @@ static void read_tenant(struct reader *r, const json_t *object, struct qos_tenan
 	*t = (struct qos_tenant){ 0 };
 	*spec = (struct qos_spec){ 0 };
 	get_text(r, object, "name", t->name, sizeof(t->name));
+	if (!r->bad && !qos_name_good(t->name)) {
+		snprintf(r->why, QOS_WORDS, "name '%s': " QOS_NAME_WANTS, t->name);
+		r->bad = true;
+	}
 	t->goal = get_name(r, object, "goal", goal_of, 4);
 	t->alpha = get_number(r, object, "alpha_milli", 1000);
 	t->alone = get_number(r, object, "alone_milli", INT64_MAX);
@@ -329,7 +339,7 @@ static void read_tenant(struct reader *r, const json_t *object, struct qos_tenan
 	get_set(r, object, "adopted", &t->adopted);
 }
 
-static bool read_kind(struct reader *r, const json_t *line, const char *event)
+static bool read_kind(struct reader *r, const json_t *line, char event[32])
 {
 	char text[32];
 
@@ -343,11 +353,7 @@ static bool read_kind(struct reader *r, const json_t *line, const char *event)
 		snprintf(r->why, QOS_WORDS, "is of command '%s', not of qos", text);
 		r->bad = true;
 	}
-	get_text(r, line, "event", text, sizeof(text));
-	if (!r->bad && event && strcmp(text, event)) {
-		snprintf(r->why, QOS_WORDS, "event is '%s', not %s", text, event);
-		r->bad = true;
-	}
+	get_text(r, line, "event", event, 32);
 	return !r->bad;
 }
 
@@ -357,9 +363,14 @@ bool qos_log_read_begin(const json_t *line, struct qos_setup *setup, struct qos_
 	struct reader r = { .why = why };
 	const json_t *rules, *board, *tenants;
 	struct qos_board *b = &session->board;
+	char event[32];
 
-	if (!read_kind(&r, line, "begin"))
+	if (!read_kind(&r, line, event))
 		return false;
+	if (strcmp(event, "begin")) {
+		snprintf(why, QOS_WORDS, "event is '%s', not begin", event);
+		return false;
+	}
 	session->simulated = get_bool(&r, line, "simulated");
 	get_text(&r, line, "gpu", session->gpu, sizeof(session->gpu));
 	setup->epoch_ns = get_number(&r, line, "epoch_ns", INT64_MAX);
@@ -402,11 +413,19 @@ bool qos_log_read_step(const json_t *line, struct qos_session *session, uint64_t
 	const struct qos_setup *setup = session->setup;
 	struct nvml_state *state = &session->state;
 	struct reader r = { .why = why };
+	char name[64], event[32];
 	const json_t *list;
-	char name[64];
 
-	if (!read_kind(&r, line, NULL))
+	if (!read_kind(&r, line, event))
 		return false;
+	if (!strcmp(event, "begin")) {
+		snprintf(why, QOS_WORDS, "another run begins here: a log is of one");
+		return false;
+	}
+	if (strcmp(event, "epoch") && strcmp(event, "swap")) {
+		snprintf(why, QOS_WORDS, "event is '%s', neither epoch nor swap", event);
+		return false;
+	}
 	*time_ns = get_number(&r, line, "time_ns", INT64_MAX);
 	for (unsigned int i = 0; i < NR_STATES; i++)
 		*state_value(state, i) = json_object_get(line, state_keys[i]) ?

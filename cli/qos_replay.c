@@ -38,26 +38,28 @@ static int bad_line(const struct replay *r, int status, const char *fmt, ...)
 static int next_line(struct replay *r, json_t **line)
 {
 	json_error_t error;
-	size_t len;
+	size_t len = 0;
+	int c;
 
 	*line = NULL;
-	if (!fgets(r->text, MOST_LINE, r->file)) {
-		if (ferror(r->file))
-			return cmd_fail(r->args->cmd, EXIT_FAILED, "%s: %s", r->path,
-					strerror(errno));
+	while ((c = getc(r->file)) != EOF && c != '\n' && len < MOST_LINE)
+		r->text[len++] = c;
+	if (ferror(r->file))
+		return cmd_fail(r->args->cmd, EXIT_FAILED, "%s: %s", r->path, strerror(errno));
+	if (c == EOF && !len)
 		return -1;
-	}
 	r->line++;
-	len = strlen(r->text);
 	/* The last one of a controller that was killed may be cut: what is whole counts. */
-	if (!len || r->text[len - 1] != '\n') {
-		if (len == MOST_LINE - 1)
-			return bad_line(r, EXIT_USAGE, "is longer than %d bytes", MOST_LINE);
+	if (c == EOF) {
 		cmd_note(r->args->cmd, "%s:%u: is cut, and passed over", r->path, r->line);
 		return -1;
 	}
+	if (c != '\n')
+		return bad_line(r, EXIT_USAGE, "is longer than %d bytes", MOST_LINE);
+	if (memchr(r->text, 0, len))
+		return bad_line(r, EXIT_USAGE, "has a zero byte in it");
 	r->nr++;
-	r->text[--len] = 0;
+	r->text[len] = 0;
 	*line = json_loads(r->text, JSON_REJECT_DUPLICATES, &error);
 	if (!*line)
 		return bad_line(r, EXIT_USAGE, "is no JSON: %s", error.text);
@@ -169,7 +171,7 @@ int qos_replay(const struct args *args, const struct qos_options *options)
 	r.file = fopen(r.path, "re");
 	if (!r.file)
 		return cmd_fail(args->cmd, EXIT_USAGE, "%s: %s", r.path, strerror(errno));
-	r.text = malloc(MOST_LINE);
+	r.text = malloc(MOST_LINE + 1);
 	r.session.picture = qos_wants_svg(args, options);
 	status = r.text ? replay_all(&r) : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	if (status < 0)

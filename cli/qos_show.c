@@ -64,7 +64,7 @@ const char *qos_goal_words(const struct qos_tenant *t, const struct qos_spec *sp
 static const char *met_words(const struct qos_tenant *t, const struct qos_sum *sum, char *text,
 			     size_t len)
 {
-	unsigned int share = sum->heard ? sum->met * 1000 / sum->heard : 0;
+	unsigned int share = sum->heard ? (uint64_t)sum->met * 1000 / sum->heard : 0;
 
 	if (t->goal == QOS_BEST_EFFORT)
 		snprintf(text, len, "-");

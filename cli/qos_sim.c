@@ -216,35 +216,64 @@ static int one_epoch(struct plant *plant, uint64_t *time_ns)
 	return status;
 }
 
-/* Those of alpha, each by itself on all TPCs, in the first phase. */
+/*
+ * Of @nr steps those that put nothing on other streams than tenant @i's, into *@room, which has
+ * room for all of them: how many. Events are recorded and waited for as ever.
+ */
+static unsigned int steps_alone(const struct plant *plant, unsigned int i,
+				const struct pipe_step *steps, unsigned int nr,
+				struct pipe_step **room)
+{
+	struct pipe_step *alone = *room;
+	unsigned int kept = 0;
+
+	*room += nr;
+	for (; nr; nr--, steps++) {
+		bool work = steps->kind == PIPE_LAUNCH || steps->kind == PIPE_GRAPH ||
+			    steps->kind == PIPE_COPY;
+
+		if (work && plant->tenant_of[steps->stream] != i)
+			continue;
+		alone[kept] = *steps;
+		if (steps->kind == PIPE_LOOP) {
+			alone[kept].body = *room;
+			alone[kept].nr_body = steps_alone(plant, i, steps->body, steps->nr_body,
+							  room);
+			if (!alone[kept].nr_body)
+				continue;
+		}
+		kept++;
+	}
+	return kept;
+}
+
+/* Those of alpha, each one's stream by itself on all TPCs, in the first phase. */
 static int measure_alone(struct plant *plant)
 {
 	struct gpupart_tpcset all = gpupart_tpcset_first(plant->gpu.map.nr_tpcs);
 	const struct pipe_scenario whole = plant->scenario.pipe;
 	struct pipe_scenario *pipe = &plant->scenario.pipe;
-	struct pipe_program *alone;
-	unsigned int i, p, nr;
+	struct pipe_program *alone = calloc(whole.nr_programs + 1, sizeof(*alone));
+	struct pipe_step *steps = calloc(plant->scenario.nr_steps + 1, sizeof(*steps));
+	unsigned int i, p;
 	int status = -1;
 
-	alone = calloc(whole.nr_programs, sizeof(*alone));
-	if (!alone)
-		return cmd_fail(plant->args->cmd, EXIT_FAILED, "no memory");
+	if (!alone || !steps)
+		status = cmd_fail(plant->args->cmd, EXIT_FAILED, "no memory");
 	for (i = 0; i < plant->setup.nr && status < 0; i++) {
 		struct qos_tenant *t = &plant->setup.tenants[i];
+		struct pipe_step *room = steps;
 
 		if (t->goal != QOS_ALPHA || t->alone)
 			continue;
-		/* The programs of its process. */
-		for (p = 0, nr = 0; p < whole.nr_programs; p++)
-			for (unsigned int s = 0; s < whole.nr_streams; s++)
-				if (plant->tenant_of[s] == i &&
-				    whole.programs[p].process == whole.streams[s].process) {
-					alone[nr++] = whole.programs[p];
-					break;
-				}
+		for (p = 0; p < whole.nr_programs; p++) {
+			alone[p] = whole.programs[p];
+			alone[p].steps = room;
+			alone[p].nr_steps = steps_alone(plant, i, whole.programs[p].steps,
+							whole.programs[p].nr_steps, &room);
+		}
 		set_from(&plant->sets[i], &all);
 		pipe->programs = alone;
-		pipe->nr_programs = nr;
 		status = run_epoch(plant);
 		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
 			   plant->setup.epoch_ns;
@@ -254,24 +283,55 @@ static int measure_alone(struct plant *plant)
 					  plant->yaml.path, plant->setup.specs[i].line, t->name);
 	}
 	pipe->programs = whole.programs;
-	pipe->nr_programs = whole.nr_programs;
 	free(alone);
+	free(steps);
 	return status;
 }
 
-static void find_board(struct plant *plant)
+static void find_board(const struct pipe_map *map, struct qos_board *board)
 {
-	const struct pipe_map *map = &plant->gpu.map;
-	struct qos_board *board = &plant->session.board;
-
-	board->nr_tpcs = map->nr_tpcs;
+	*board = (struct qos_board){ .nr_tpcs = map->nr_tpcs };
 	for (unsigned int s = 0; s < map->nr_sms; s++) {
 		board->gpc[map->sms[s].tpc] = map->sms[s].gpc;
 		board->ugpu[map->sms[s].tpc] = map->sms[s].ugpu;
 	}
+}
+
+/* The first phase's, which all others have: the one that is made when this returns -1. */
+static int find_gpu(struct plant *plant)
+{
+	const struct qos_setup *setup = &plant->setup;
+	const struct qos_board *first = &plant->session.board;
+	struct qos_board board;
+	const char *title;
+	int status;
+
+	status = phase_make(plant, setup->phases[0].run);
+	if (status >= 0)
+		return status;
+	title = plant->gpu.chip.title;
+	find_board(&plant->gpu.map, &plant->session.board);
+	for (unsigned int p = 1; p < setup->nr_phases; p++) {
+		status = phase_make(plant, setup->phases[p].run);
+		if (status >= 0)
+			return status;
+		find_board(&plant->gpu.map, &board);
+		if (strcmp(plant->gpu.chip.title, title) || board.nr_tpcs != first->nr_tpcs)
+			return cmd_fail(plant->args->cmd, EXIT_USAGE,
+					"%s:%d: phase %u is on %s with %u TPCs, phase 1 on %s with %u: qos is for one GPU",
+					plant->yaml.path, setup->phases[p].line, p + 1,
+					plant->gpu.chip.title, board.nr_tpcs, title,
+					first->nr_tpcs);
+		if (memcmp(board.gpc, first->gpc, sizeof(board.gpc)) ||
+		    memcmp(board.ugpu, first->ugpu, sizeof(board.ugpu)))
+			return cmd_fail(plant->args->cmd, EXIT_USAGE,
+					"%s:%d: phase %u has TPCs in other GPCs than phase 1: qos is for one GPU",
+					plant->yaml.path, setup->phases[p].line, p + 1);
+	}
 	snprintf(plant->session.gpu, sizeof(plant->session.gpu), "%s (simulated)",
 		 plant->gpu.chip.title);
 	plant->session.simulated = true;
+	return phase_make(plant, setup->phases[0].run);
 }
 
 /* ----------------------------------------------------------------------------- all */
@@ -282,10 +342,9 @@ static int run_phases(struct plant *plant)
 	uint64_t time_ns = 0;
 	int status;
 
-	status = phase_make(plant, plant->setup.phases[0].run);
+	status = find_gpu(plant);
 	if (status >= 0)
 		return status;
-	find_board(plant);
 	session->setup = &plant->setup;
 	status = measure_alone(plant);
 	if (status < 0)

@@ -338,21 +338,18 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 	return true;
 }
 
-static bool has_zero(const char *text)
+bool yaml_has_zero(const char *text)
 {
 	return text[0] == '0' && isdigit((unsigned char)text[1]);
 }
 
-/*
- * "1.5" and what stands after it; false: no number, or one below 0. Not 010 either: octal to
- * YAML 1.1, decimal to 1.2.
- */
+/* "1.5" and what stands after it; false: no number, or one below 0. */
 static bool read_number(const char *text, double *value, const char **rest)
 {
 	char *end;
 
 	if (!isdigit((unsigned char)*text) || (text[0] == '0' && (text[1] | 32) == 'x') ||
-	    has_zero(text))
+	    yaml_has_zero(text))
 		return false;
 	errno = 0;
 	*value = strtod(text, &end);
@@ -400,10 +397,11 @@ void yaml_number(struct yaml *yaml, const yaml_node_t *map, const char *key, uin
 		return;
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	if (!isdigit((unsigned char)*text) || *end || errno || *value > most || has_zero(text))
+	if (!isdigit((unsigned char)*text) || *end || errno || *value > most ||
+	    yaml_has_zero(text))
 		yaml_fail(yaml, node, "%s: '%.60s' is no whole number from 0 to %llu%s", key, text,
 			  (unsigned long long)most,
-			  has_zero(text) ? " without a 0 before it" : "");
+			  yaml_has_zero(text) ? " without a 0 before it" : "");
 }
 
 void yaml_bytes(struct yaml *yaml, const yaml_node_t *map, const char *key, uint64_t most,

@@ -70,6 +70,9 @@ void yaml_bytes(struct yaml *yaml, const yaml_node_t *map, const char *key, uint
 		uint64_t *bytes);
 void yaml_bool(struct yaml *yaml, const yaml_node_t *map, const char *key, bool *value);
 
+/* A number has a 0 before it: 010 is octal to YAML 1.1, decimal to 1.2, and refused. */
+bool yaml_has_zero(const char *text);
+
 /* "10us" alone; false: it is no time. */
 bool yaml_read_time(const char *text, uint64_t *ns);
 

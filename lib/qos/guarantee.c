@@ -219,7 +219,7 @@ static unsigned int secure(struct qos_policy *p, struct qos_actor *a, bool raise
 
 	/* Just raised, and two requests more would be enough: an epoch more tells; no miss yet. */
 	if (raised && a->window.nr < 2 && a->took_ns &&
-	    a->window.mean + 2000 * a->unit_ns / a->took_ns >= least_secure(p, a))
+	    a->window.mean + qos_times(2000, a->unit_ns, a->took_ns) >= least_secure(p, a))
 		return a->nr;
 	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
 	if (nr > a->nr)
@@ -250,7 +250,8 @@ static unsigned int along_slope(const struct qos_policy *p, const struct qos_act
 	    (unsigned __int128)a->curve[a->nr] * 3 * (near - a->nr))
 		return a->nr;
 	/* In thousandths of thousandths a TPC, and half as much again. */
-	slope = qos_times(slope, 1500, a->curve[a->nr]) * a->window.mean / (near - a->nr);
+	slope = qos_times(slope, 1500, a->curve[a->nr]);
+	slope = qos_times(slope, a->window.mean, near - a->nr);
 	fall = spare * 1000 / (slope + 1);
 	return a->nr > 2 * fall ? a->nr - fall : (a->nr + 1) / 2;
 }
@@ -389,7 +390,7 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 	else if (p->calm < QOS_CALM)
 		return a->nr;
 	/* Behind since the start: it is let catch up for longer. */
-	if (!a->fresh && a->sum < 1000 * a->sum_weight)
+	if (!a->fresh && a->sum < (unsigned __int128)1000 * a->sum_weight)
 		patience *= 4;
 	if (a->window.nr < patience || a->window.misses || nobody_wants(p) ||
 	    qos_ramping(p) || p->growing)

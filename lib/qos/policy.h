@@ -48,13 +48,15 @@ struct qos_actor {
 	unsigned int silent;		/* epochs without a signal */
 	uint64_t carried_ns;		/* of epochs in which a counter stood still */
 	uint64_t quantum, unit_ns;	/* what is told at once: thousandths; the time of one */
-	uint64_t gathered, gathered_ns;	/* work with these TPCs, until it is enough to tell */
+	unsigned __int128 gathered;	/* work with these TPCs, until it is enough to tell */
+	uint64_t gathered_ns;
 	uint64_t took_ns;		/* its last epoch of which there was a signal */
 	bool exact;			/* parts of units are measured */
 	bool moved;			/* its TPCs changed before this epoch */
 	uint64_t speed;
 	uint32_t score;
-	uint64_t sum, sum_weight;	/* of all scores, each by its time or requests */
+	unsigned __int128 sum;		/* of all scores, each by its time or requests */
+	uint64_t sum_weight;
 
 	struct qos_window window;
 	uint32_t noise;			/* mean distance of scores from their mean, thousandths */
@@ -110,10 +112,10 @@ static inline unsigned int least_of(unsigned int a, unsigned int b)
 	return a < b ? a : b;
 }
 
-/* @a times @b / @c; speeds may be as large as 64 bits are. */
-static inline uint64_t qos_times(uint64_t a, uint64_t b, uint64_t c)
+/* @a times @b / @c; speeds may be as large as 64 bits are, @a a sum of some, @b less then. */
+static inline uint64_t qos_times(unsigned __int128 a, uint64_t b, uint64_t c)
 {
-	unsigned __int128 product = (unsigned __int128)a * b / (c ? c : 1);
+	unsigned __int128 product = a * b / (c ? c : 1);
 
 	return product > INT64_MAX ? INT64_MAX : product;
 }

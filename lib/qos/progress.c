@@ -40,7 +40,7 @@ uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a)
 bool qos_answer(const struct qos_actor *a, int *answer)
 {
 	unsigned int high, low;
-	int64_t gain, value;
+	__int128 gain, value;
 
 	for (high = GPUPART_MAX_TPCS; high && !a->curve[high]; high--)
 		;
@@ -48,8 +48,8 @@ bool qos_answer(const struct qos_actor *a, int *answer)
 		;
 	if (!low)
 		return false;
-	gain = (int64_t)qos_times(a->curve[high], 1000, a->curve[low]) - 1000;
-	value = gain * low / (int64_t)(high - low);
+	gain = (__int128)qos_times(a->curve[high], 1000, a->curve[low]) - 1000;
+	value = gain * low / (int)(high - low);
 	*answer = value > 5000 ? 5000 : value < -5000 ? -5000 : value;
 	return true;
 }
@@ -328,7 +328,7 @@ static void heard(const struct qos_policy *p, struct qos_actor *a, const struct 
 	a->speed = latency ? 0 : qos_times(m->work, 1000000000, ns);
 	a->score = qos_guaranteed(a) ? score : 0;
 	a->state = qos_guaranteed(a) && score < 1000 ? QOS_MISSED : QOS_GOOD;
-	a->sum += a->score * weight;
+	a->sum += (unsigned __int128)a->score * weight;
 	a->sum_weight += weight;
 	if (latency)
 		learn(p, a, score);

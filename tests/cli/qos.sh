@@ -44,6 +44,50 @@ try qos sim qos-steady --log "$tmp/again.log" --json
 cmp -s "$tmp/again.log" "$tmp/qos-steady.log"
 ok $? "the same log again"
 
+# Alone is the stream alone: what its programs put on others' streams is left out, and what it
+# waits for is not.
+# shared STREAM... : one process with these, the first with a goal; said is its speed alone.
+shared() {
+	{
+		printf '%s\n' "title: t" "gpu: { chip: h200, mps: yes }" "stop: 4ms" \
+			"kernels: { k: { blocks: 528, threads: 256, work: 20000 } }" "streams:"
+		printf '  %s: {}\n' "$@"
+		printf '%s\n' "programs:" "  main:" "    - repeat: 100000" "      do:"
+		for stream; do
+			printf '        - { launch: k, on: %s }\n' "$stream"
+			[ "$stream" = "$1" ] || printf '        - repeat: 1\n          do: [ { launch: k, on: %s } ]\n' "$stream"
+		done
+		printf '%s\n' "qos:" "  epoch: 4ms" "  phases: [ { epochs: 5 } ]" "  tenants:" "    $1: { goal: { alpha: 0.5 } }"
+		for stream; do
+			[ "$stream" = "$1" ] || [ "$stream" = nobody ] || printf '    %s: {}\n' "$stream"
+		done
+	} >"$tmp/shared.yaml"
+	try qos sim "$tmp/shared.yaml" --log "$tmp/shared.log"
+	said=$status.$(sed 1q "$tmp/shared.log" | jq '.tenants[0].alone_milli')
+}
+shared infer
+alone=$said
+is "${alone%%.*}" 0 "one process, one tenant: its speed alone is measured"
+shared infer other
+is "$said" "$alone" "one process, two tenants: alone is its stream alone"
+shared infer other nobody
+is "$said" "$alone" "and without a stream that is nobody's"
+cat >"$tmp/waits.yaml" <<END
+gpu: { chip: h200, mps: yes }
+stop: 4ms
+kernels: { k: { blocks: 528, threads: 256, work: 20000 } }
+streams: { infer: { process: infer }, feed: { process: feed } }
+programs:
+  infer: { process: infer, steps: [ { wait: E, on: infer }, { repeat: 100000, do: [ { launch: k, on: infer } ] } ] }
+  feed: { process: feed, steps: [ { launch: k, on: feed }, { cpu: 1ms }, { record: E, on: feed } ] }
+qos:
+  epoch: 4ms
+  phases: [ { epochs: 5 } ]
+  tenants: { infer: { goal: { alpha: 0.5 } }, feed: {} }
+END
+try qos sim "$tmp/waits.yaml" --json
+is "$status $(jq '.tenants[0].epochs_met' "$tmp/out")" "0 5" "what another process records is waited for alone too"
+
 # ------------------------------------------------------------------------ replay
 try qos replay "$tmp/qos-steady.log" --json
 is "$status $(jq -c '[.schema, .command, .same, .epochs]' "$tmp/out")" '0 ["gpupart/1","qos replay",true,150]' \
@@ -68,6 +112,28 @@ refused 2 "No such file" qos replay "$tmp/none.log"
 head -c 20000 "$tmp/qos-steady.log" >"$tmp/other.log"
 try qos replay "$tmp/other.log"
 is "$status $(grep -c "is cut, and passed over" "$tmp/err")" "0 1" "a log of a controller that was killed: what is whole"
+# A zero byte is the end of nothing: what comes after it is looked at, or refused.
+sed '51s/"event"/\x00event"/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+sed '51s/./\x00/g' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+sed '51s/$/\x00garbage/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+{ sed 50q "$tmp/qos-steady.log"; head -c 1048577 /dev/zero | tr '\0' ' '; } >"$tmp/other.log"
+refused 2 "other.log:51: is longer than 1048576 bytes" qos replay "$tmp/other.log"
+cat "$tmp/qos-steady.log" "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:152: another run begins here: a log is of one" qos replay "$tmp/other.log"
+sed '7s/"event":"epoch"/"event":"lunch"/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:7: event is 'lunch', neither epoch nor swap" qos replay "$tmp/other.log"
+# What a log says in letters comes to the terminal: names as a file may have them, no controls.
+for name in '' '\\u001B[31m' 'a\\nb' '-x' 'a b'; do
+	sed "s/\"name\":\"train\"/\"name\":\"$name\"/g" "$tmp/qos-steady.log" >"$tmp/other.log"
+	refused 2 "other.log:1: is no begin of a log of gpupart qos: name" qos replay "$tmp/other.log"
+done
+for gpu in 'evil\\u001B]0;x\\u0007' 'a\\nb' '\\u009b31m'; do
+	sed "1s/\"gpu\":\"[^\"]*\"/\"gpu\":\"$gpu\"/" "$tmp/qos-steady.log" >"$tmp/other.log"
+	refused 2 "other.log:1: is no begin of a log of gpupart qos: gpu has a control character in it" qos replay "$tmp/other.log"
+done
 
 # ----------------------------------------------------------------------- pictures
 try qos replay "$tmp/qos-neighbour.log" -o "$tmp/run.svg"
@@ -104,7 +170,30 @@ wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
 wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.1% to 25%"
+# Octal to some, in every number of the file.
+wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a 0 before it"
+wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a 0 before it"
+wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a 0 before it"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': wants 1 to 99.9, one digit behind the point, without a 0 before it"
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': wants 0.1% to 25%, with the sign, without a 0 before it"
+wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is no whole number from 0 to 1000 without a 0 before it"
+wrong 's/train: {}/train: { floor: 010 }/' "floor: '010' is no whole number"
 wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
+# Phases are on one GPU: sets and what was learnt of TPCs go from one to the next.
+sed 's/chip: h200/chip: $c/; s/^kernels:/runs: { first: { c: a100 }, then: { c: h200 }, small: { c: p100 } }\n&/
+	s/- { epochs: 150 }/- { run: first, epochs: 2 }\n    - { run: first }\n    - { run: then, epochs: 2 }/' share/scenarios/qos-steady.yaml \
+	>"$tmp/chips.yaml"
+refused 2 "chips.yaml:22: phase 3 is on H200 with 66 TPCs, phase 1 on A100 with 54: qos is for one GPU" \
+	qos sim "$tmp/chips.yaml" --log "$tmp/chips.log"
+[ ! -s "$tmp/chips.log" ]
+ok $? "before the first phase runs"
+sed -i 's/run: first/run: small/; s/run: then/run: small/' "$tmp/chips.yaml"
+try qos sim "$tmp/chips.yaml" --json
+is "$status $(jq .epochs "$tmp/out")" "0 5" "phases on the same chip by a variable"
+sed 's/chip: h200/chip: h200, topology: $t/
+	s/^kernels:/runs: { first: { t: tests\/data\/gh100-h200-a\/capture.txt }, then: { t: tests\/data\/gh100-h200-e\/capture.txt } }\n&/
+	s/- { epochs: 150 }/- { run: first }\n    - { run: then }/' share/scenarios/qos-steady.yaml >"$tmp/chips.yaml"
+refused 2 "chips.yaml:21: phase 2 has TPCs in other GPCs than phase 1: qos is for one GPU" qos sim "$tmp/chips.yaml"
 refused 2 "has no qos" qos sim figure-3
 refused 2 "no SCENARIO" qos sim
 refused 2 "no LOG" qos replay
@@ -281,7 +370,7 @@ fi
 GPUPART_CUPTI=$tmp/cupti.so refused 125 "$words" qos run $e -f "$tmp/bad.yaml"
 file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
 refused 125 "bad.yaml:1: epoch: wants 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
-file "tenants: { a: { floor: 40, program: [ true ] }, b: { floor: 40, program: [ true ] } }"
+file "tenants: { $name-a: { floor: 40, program: [ true ] }, $name-b: { floor: 40, program: [ true ] } }"
 refused 125 "the floors, at least a TPC each, are 80 TPCs" qos run $e -f "$tmp/bad.yaml"
 file "# nobody"
 refused 125 "bad.yaml: nothing in it" qos run $e -f "$tmp/bad.yaml"

@@ -1629,6 +1629,45 @@ static void random_ones(unsigned int nr)
 		printf("# seed %u\n", at);
 }
 
+/* One tenant, all that is measured of it the same in each of @nr epochs. */
+static void same_epochs(struct loop *loop, unsigned int nr, struct qos_measured m)
+{
+	m.valid = m.drained = true;
+	while (nr--)
+		do
+			qos_policy_step(loop->policy, &m, &loop->now);
+		while (loop->now.swapping);
+}
+
+/* As large as a program can tell them: whole numbers, and no sum of them, come to their end. */
+static void large_numbers(void)
+{
+	const struct qos_measured slow = { .ns = 1000000000, .work = 2500, .reports = 16 };
+	struct qos_measured fast = slow;
+	struct loop *loop = new_loop(1);
+
+	if (begin(loop)) {
+		same_epochs(loop, 2, slow);
+		fast.work = 999999999999999000;
+		same_epochs(loop, 1, fast);
+	}
+	tap_ok(!loop->broken && loop->now.tenants[0].class == QOS_COMPUTE,
+	       "4e14 times as fast with twice the TPCs: %s",
+	       qos_class_name(loop->now.tenants[0].class));
+	end(loop);
+	loop->tenants[0].goal = QOS_LATENCY;
+	loop->tenants[0].latency_ns = 1000000000;
+	if (begin(loop))
+		same_epochs(loop, 1, (struct qos_measured){
+			.ns = 1000000000, .nr = 100000000000000, .latency_ns = 1,
+		});
+	tap_ok(!loop->broken && loop->now.tenants[0].since_start == 1000000,
+	       "1e14 requests a thousand times as fast as asked for: %u since the start",
+	       loop->now.tenants[0].since_start);
+	end(loop);
+	free(loop);
+}
+
 static void refused_one(int wanted, const char *words, struct qos_tenant *tenants,
 			unsigned int nr)
 {
@@ -1709,6 +1748,7 @@ int main(void)
 	beyond_all(1, 66);
 	many();
 	random_ones(1500);
+	large_numbers();
 	refused();
 	return tap_done();
 }
