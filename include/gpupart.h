@@ -359,6 +359,8 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 /*
  * Shows this process in gpupart_process_list(), under @name (may be NULL). Failing
  * is no harm to anything else. What other threads launch meanwhile may not be counted.
+ * A process that is shown keeps its name: a second call returns 0 and does nothing, also
+ * under another name. The child of a fork is not shown until it calls this itself.
  */
 int gpupart_process_publish(struct gpupart *gp, const char *name);
 
