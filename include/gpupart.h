@@ -675,7 +675,10 @@ struct gpupart_grant {
 	char why[512];
 };
 
-/* All of the node's: up to @max into @list, by id. Returns how many there are. */
+/*
+ * All of the node's: up to @max into @list, by id. Returns how many there are, or a negative
+ * errno: -EPERM where the folder is not root's alone, so that nothing in it counts.
+ */
 int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max);
 
 /*
@@ -685,7 +688,7 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
  */
 int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant);
 
-/* No error where there is none. */
+/* No error where there is none. -EINVAL another id; -EACCES, .. who is not root. */
 int gpupart_grant_drop(struct gpupart *gp, const char *id);
 
 /* ------------------------------------------------------------------- memory */
