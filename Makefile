@@ -263,6 +263,8 @@ install: all $(MAN3)
 		'Description: the interface of libsmctrl, by gpupart' 'Version: $(VERSION)' \
 		'Requires.private: libgpupart' 'Libs: -L$${libdir} -lsmctrl' 'Cflags: -I$${includedir}' \
 		> $(DESTDIR)$(libdir)/pkgconfig/libsmctrl.pc
+	$(Q)grep -qaF '$(datadir)/gpupart' $(B)/lib/libgpupart.a || echo 'install: libgpupart.a was built for another folder' \
+		'than $(datadir)/gpupart: a program linked with it finds no samples; make clean, and make with the same prefix=' >&2
 
 # One file; it finds the library by the loader, or in $(prefix)/lib.
 install-python:

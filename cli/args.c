@@ -411,6 +411,23 @@ int args_memory(const struct args *args, const char *text, uint64_t *bytes)
 	return status;
 }
 
+int args_seconds(const struct args *args, const char *option, const char *text, double least,
+		 double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	/* strtod() knows 0x10 as well, and words. */
+	if (*text && !*end && strspn(text, "0123456789.eE+-") == strlen(text) && *seconds > 0 &&
+	    *seconds >= least && *seconds <= 3600)
+		return -1;
+	if (least > 0)
+		return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants seconds, %g to 3600",
+				option, text, least);
+	return cmd_fail(args->cmd, args->usage_status,
+			"%s '%s': wants seconds, more than 0 and at most 3600", option, text);
+}
+
 static int parse_number(const struct args *args, const char *text, unsigned int *nr)
 {
 	char *end;

@@ -72,6 +72,13 @@ int args_simulate(struct args *args);
 /* The bytes that @text, --mem's, is: -1, or a status with the line written. */
 int args_memory(const struct args *args, const char *text, uint64_t *bytes);
 
+/*
+ * The seconds that @text, the value of @option, is: @least (0: more than 0) to 3600, in decimal:
+ * -1, or a status with the line written.
+ */
+int args_seconds(const struct args *args, const char *option, const char *text, double least,
+		 double *seconds);
+
 /* Opens the topology that -i and --gpu mean: -1 to go on, or a status. */
 int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo);
 

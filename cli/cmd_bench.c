@@ -442,9 +442,10 @@ static int finish(struct session *s, int written, double seconds)
 		json_object_set_new(root, "seconds", json_real(seconds));
 		out_json_write(&s->out, root);
 	} else {
-		fprintf(s->out.file, "\n%u parts%s: %u failed, %u skipped; %u figures did not "
-			"hold; %.0f s\n", nr, s->info.simulated ? " (simulated)" : "",
-			s->nr_failed, s->nr_skipped, s->nr_not_held, seconds);
+		fprintf(s->out.file, "\n%u part%s%s: %u failed, %u skipped; %u figure%s did not "
+			"hold; %.0f s\n", nr, nr == 1 ? "" : "s",
+			s->info.simulated ? " (simulated)" : "", s->nr_failed, s->nr_skipped,
+			s->nr_not_held, s->nr_not_held == 1 ? "" : "s", seconds);
 	}
 	status = written ? written : status;
 	written = out_close(&s->out, s->args->cmd);

@@ -362,12 +362,10 @@ int cmd_top(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (delay) {
-		seconds = strtod(delay, &end);
-		if (!*delay || *end || !(seconds >= 0.1 && seconds <= 3600))
-			return cmd_fail(args.cmd, EXIT_USAGE,
-					"-d '%s': wants seconds, 0.1 to 3600", delay);
-	}
+	if (delay)
+		status = args_seconds(&args, "-d", delay, 0.1, &seconds);
+	if (status >= 0)
+		return status;
 	if (count) {
 		errno = 0;
 		looks = strtoul(count, &end, 10);

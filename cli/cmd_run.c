@@ -315,17 +315,6 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	return -1;
 }
 
-static int check_late(const struct args *args, const char *late)
-{
-	char *end = NULL;
-	double seconds = strtod(late, &end);
-
-	if (*late && !*end && seconds > 0 && seconds <= 3600)
-		return -1;
-	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
-			"--late '%s': wants seconds, more than 0 and at most 3600", late);
-}
-
 /* The quota that is asked for: -1, or a status. */
 static int take_mem(const struct args *args, struct run_wishes *wishes)
 {
@@ -418,6 +407,7 @@ int cmd_run(int argc, char **argv)
 					   { .name = "sm-count", .given = &wishes.sm_count },
 					   { .name = "mps", .given = &wishes.mps }, { 0 } };
 	struct args args = { 0 };
+	double late;
 	int status;
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_PROGRAM, own, run_help,
@@ -446,7 +436,7 @@ int cmd_run(int argc, char **argv)
 			return status;
 	}
 	if (wishes.late) {
-		status = check_late(&args, wishes.late);
+		status = args_seconds(&args, "--late", wishes.late, 0, &late);
 		if (status >= 0)
 			return status;
 	}

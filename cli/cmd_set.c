@@ -598,8 +598,9 @@ int cmd_set(int argc, char **argv)
 				      "whose set? give -p PID, or a job's NAME before the options",
 				pid, name);
 	if (mem && (args.nr_terms || all))
-		return cmd_fail(args.cmd, EXIT_USAGE, "both --mem %s and %s %s: one at a time", mem,
-				all ? "-a" : args.terms[0].option, all ? "" : args.terms[0].text);
+		return cmd_fail(args.cmd, EXIT_USAGE, "both --mem %s and %s%s%s: one at a time",
+				mem, all ? "-a" : args.terms[0].option, all ? "" : " ",
+				all ? "" : args.terms[0].text);
 	if (mem) {
 		status = args_memory(&args, mem, &bytes);
 		return status < 0 ? tenants_set(&args, name, pid, bytes) : status;

@@ -15,6 +15,7 @@
 const char sim_help[] =
 "Usage: gpupart sim SCENARIO [--run NAME] [--json | --of FORM] [--span FROM-TO]\n"
 "                   [-o FILE]\n"
+"       gpupart sim --list [--json] [-o FILE]\n"
 "Runs a scenario (a YAML file: GPUs, kernels, streams, programs) on the scheduling\n"
 "pipeline in software and says what came of it, and whether it is what the file\n"
 "expects. Documentation/scenarios.md says how to write one.\n"
@@ -84,20 +85,33 @@ static int list_scenarios(struct dirent ***entries)
 
 static int print_list(const struct args *args)
 {
+	json_t *root, *names;
 	struct dirent **entries;
-	int i, nr = list_scenarios(&entries), status;
 	struct out out;
+	int nr, status;
 
 	status = out_open(&out, args);
-	for (i = 0; i < nr; i++) {
-		if (status < 0)
-			fprintf(out.file, "%.*s\n", (int)strlen(entries[i]->d_name) - 5,
-				entries[i]->d_name);
+	if (status >= 0)
+		return status;
+	names = json_array();
+	nr = list_scenarios(&entries);
+	for (int i = 0; i < nr; i++) {
+		entries[i]->d_name[strlen(entries[i]->d_name) - 5] = 0;
+		if (args->json)
+			json_array_append_new(names, out_json_text(entries[i]->d_name));
+		else
+			fprintf(out.file, "%s\n", entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (nr)
 		free(entries);
-	return status < 0 ? out_close(&out, args->cmd) : status;
+	if (args->json) {
+		root = out_json_new("sim", true);
+		json_object_set(root, "scenarios", names);
+		out_json_write(&out, root);
+	}
+	json_decref(names);
+	return out_close(&out, args->cmd);
 }
 
 void scenario_find(const char *name, char *path, size_t len)
@@ -277,23 +291,6 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 	return status;
 }
 
-/* SCENARIO stands first, or last behind options. */
-static char *take_scenario(int *argc, char ***argv)
-{
-	char *name;
-
-	if (*argc > 1 && (*argv)[1][0] != '-') {
-		name = (*argv)[1];
-		(*argv)[1] = (*argv)[0];
-		(*argv)++;
-		(*argc)--;
-		return name;
-	}
-	if (*argc > 2 && (*argv)[*argc - 1][0] != '-')
-		return (*argv)[--*argc];
-	return NULL;
-}
-
 /* "1ms-1.5ms": -1 to go on, or a status. */
 static int read_span(struct options *options)
 {
@@ -314,6 +311,21 @@ static int read_span(struct options *options)
 /* Which of the options go together: -1 to go on, or a status. */
 static int check_options(const struct args *args, struct options *options)
 {
+	const char *extra = options->list || !*args->program ? *args->program : args->program[1];
+
+	if (extra)
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"'%s' is not expected: see 'gpupart sim --help'", extra);
+	if (options->list && (options->run || options->form || options->span))
+		return cmd_fail(args->cmd, EXIT_USAGE, "--list and %s %s: take one",
+				options->run ? "--run" : options->form ? "--of" : "--span",
+				options->run ? options->run :
+				options->form ? options->form : options->span);
+	if (options->list)
+		return -1;
+	options->scenario = *args->program;
+	if (!options->scenario)
+		return cmd_fail(args->cmd, EXIT_USAGE, "no scenario: see 'gpupart sim --help'");
 	if (!options->form && !args->json && out_is_svg(args->output))
 		options->form = "svg";
 	if (options->form && !is_form(options, "text") && !is_form(options, "svg"))
@@ -329,7 +341,7 @@ static int check_options(const struct args *args, struct options *options)
 
 int cmd_sim(int argc, char **argv)
 {
-	struct options options = { .scenario = take_scenario(&argc, &argv) };
+	struct options options = { 0 };
 	const struct args_option own[] = {
 		{ .name = "run", .value = &options.run }, { .name = "of", .value = &options.form },
 		{ .name = "span", .value = &options.span },
@@ -340,16 +352,13 @@ int cmd_sim(int argc, char **argv)
 	char path[PATH_MAX];
 	int status;
 
-	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, own, sim_help, argc, argv);
+	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own, sim_help, argc, argv);
+	if (status < 0)
+		status = check_options(&args, &options);
 	if (status >= 0)
 		return status;
 	if (options.list)
 		return print_list(&args);
-	if (!options.scenario)
-		return cmd_fail(args.cmd, EXIT_USAGE, "no scenario: see 'gpupart sim --help'");
-	status = check_options(&args, &options);
-	if (status >= 0)
-		return status;
 	scenario_find(options.scenario, path, sizeof(path));
 	sim.path = path;
 	return sim_file(&sim, &args, &options);

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "args.h"
 #include "cmd.h"
@@ -27,17 +26,17 @@ const char slurm_node_help[] =
 "begins, so that no job's start has to.\n"
 "\n"
 "  -i, --input CAPTURE the node's GPU is the simulated one made of it\n"
-"      --boot          as slurmd does: simulated GPUs stay what they were, then --clean\n"
-"      --clean         takes back what jobs hold that Slurm does not run here any more,\n"
-"                      after a crash of the node's daemons; asks squeue\n"
-"      --check         for a prolog or an epilog: fails where something is held for a job\n"
-"                      that Slurm does not run here, or a process of such a job uses a\n"
-"                      GPU; changes nothing\n"
+"      --boot          as slurmd does: simulated GPUs stay what they were; --clean\n"
+"      --clean         takes back what jobs hold that Slurm does not run here any\n"
+"                      more, after a crash of the node's daemons; asks squeue\n"
+"      --check         for a prolog or an epilog: fails where something is held for a\n"
+"                      job that Slurm does not run here, or a process of such a job\n"
+"                      uses a GPU; changes nothing\n"
 "      --list          what jobs hold here, and of whom\n"
 "      --json          as JSON, schema gpupart/1\n"
 "\n"
-"Exit status: 0 done, 1 a GPU could not be looked at, squeue not asked, or --check found\n"
-"something, 2 bad values.\n"
+"Exit status: 0 done, 1 a GPU could not be looked at, squeue not asked, or --check\n"
+"found something, 2 bad values.\n"
 "\n"
 "Examples:\n"
 "  gpupart slurm-node\n"
@@ -49,33 +48,21 @@ struct held {
 	int nr;
 };
 
-/* Of a folder that others could fill nothing is read by anybody: not the same as none. */
-static int check_folder(const struct args *args)
-{
-	struct stat st;
-
-	if (lstat(GPUPART_GRANT_ROOT, &st))
-		return errno == ENOENT ? -1 : cmd_fail(args->cmd, EXIT_FAILED,
-						       GPUPART_GRANT_ROOT ": %s", strerror(errno));
-	if (S_ISDIR(st.st_mode) && !st.st_uid && !(st.st_mode & 022))
-		return -1;
-	return cmd_fail(args->cmd, EXIT_FAILED, "%s: is no folder of root's alone: %s",
-			GPUPART_GRANT_ROOT, "what it says of jobs does not count");
-}
-
 static int take_held(const struct args *args, struct gpupart *gp, struct held *held)
 {
-	int room, status = check_folder(args);
+	int nr = gpupart_grant_list(gp, NULL, 0), room = nr + 64;
 
 	*held = (struct held){ 0 };
-	if (status >= 0)
-		return status;
-	room = gpupart_grant_list(gp, NULL, 0) + 64;
-	held->list = calloc(room, sizeof(*held->list));
-	held->nr = held->list ? gpupart_grant_list(gp, held->list, room) : 0;
-	if (held->nr > room)
-		held->nr = room;
-	return held->list ? -1 : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	if (nr >= 0) {
+		held->list = calloc(room, sizeof(*held->list));
+		if (!held->list)
+			return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+		nr = gpupart_grant_list(gp, held->list, room);
+	}
+	if (nr < 0)
+		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+	held->nr = nr < room ? nr : room;
+	return -1;
 }
 
 /* ------------------------------------------------------------- Slurm's word */

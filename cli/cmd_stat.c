@@ -415,20 +415,6 @@ static int check_alone(const struct args *args)
 			id);
 }
 
-static int parse_interval(const struct args *args, const char *text, double *seconds)
-{
-	char *end = NULL;
-
-	*seconds = 0;
-	if (!text)
-		return -1;
-	*seconds = strtod(text, &end);
-	if (*text && !*end && *seconds >= 0.1 && *seconds <= 3600)
-		return -1;
-	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
-			"--interval '%s': wants seconds, 0.1 to 3600", text);
-}
-
 int cmd_stat(int argc, char **argv)
 {
 	const char *disable = getenv("GPUPART_DISABLE"), *interval = NULL;
@@ -444,8 +430,8 @@ int cmd_stat(int argc, char **argv)
 			    ARGS_PROGRAM, own, stat_help, argc, argv);
 	if (status < 0)
 		status = run_check_program(&args);
-	if (status < 0)
-		status = parse_interval(&args, interval, &session.interval);
+	if (status < 0 && interval)
+		status = args_seconds(&args, "--interval", interval, 0.1, &session.interval);
 	if (status >= 0)
 		return status;
 	result->source = args.source;

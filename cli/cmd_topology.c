@@ -106,6 +106,9 @@ static int take_mark(const struct args *args, struct gpupart *gp,
 	char *name;
 	int err;
 
+	if (!*value || *value == '=')
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"--mark '%s': an empty name: wants [NAME=]SET", value);
 	words = words ? words + 1 : value;
 	/* Without a name the words are the name. */
 	name = words == value ? strdup(value) : strndup(value, words - 1 - value);

@@ -65,6 +65,11 @@ static int usage(void)
 	return out_close(&out, NULL);
 }
 
+static int extra(const char *word)
+{
+	return cmd_fail(NULL, EXIT_USAGE, "'%s' is not expected: see 'gpupart --help'", word);
+}
+
 int main(int argc, char **argv)
 {
 	const struct cmd *cmd;
@@ -78,7 +83,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return cmd_fail(NULL, EXIT_USAGE, "no command: see 'gpupart --help'");
 	if (!strcmp(argv[1], "--version"))
-		return print(gpupart_version(), "\n");
+		return argc > 2 ? extra(argv[2]) : print(gpupart_version(), "\n");
 	help = !strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
 	if (help && argc == 2)
 		return usage();
@@ -86,6 +91,8 @@ int main(int argc, char **argv)
 	if (!cmd)
 		return cmd_fail(NULL, EXIT_USAGE, "'%s' is not a command: see 'gpupart --help'",
 				argv[1 + help]);
+	if (help && argc > 3)
+		return extra(argv[3]);
 	if (help || (argc == 3 && !strcmp(argv[2], "--help")))
 		return print(cmd->help, "");
 	return cmd->run(argc - 1, argv + 1);

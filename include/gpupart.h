@@ -359,6 +359,8 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 /*
  * Shows this process in gpupart_process_list(), under @name (may be NULL). Failing
  * is no harm to anything else. What other threads launch meanwhile may not be counted.
+ * A process that is shown keeps its name: a second call returns 0 and does nothing, also
+ * under another name. The child of a fork is not shown until it calls this itself.
  */
 int gpupart_process_publish(struct gpupart *gp, const char *name);
 
@@ -673,7 +675,10 @@ struct gpupart_grant {
 	char why[512];
 };
 
-/* All of the node's: up to @max into @list, by id. Returns how many there are. */
+/*
+ * All of the node's: up to @max into @list, by id. Returns how many there are, or a negative
+ * errno: -EPERM where the folder is not root's alone, so that nothing in it counts.
+ */
 int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max);
 
 /*
@@ -683,7 +688,7 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
  */
 int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant);
 
-/* No error where there is none. */
+/* No error where there is none. -EINVAL another id; -EACCES, .. who is not root. */
 int gpupart_grant_drop(struct gpupart *gp, const char *id);
 
 /* ------------------------------------------------------------------- memory */

@@ -364,8 +364,8 @@ static void fill(int dir, const struct record *record, struct gpupart_job *job)
 /* Adds those that root gave; *nr may become more than @max. */
 static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *nr)
 {
-	int room = gpupart_grant_list(NULL, NULL, 0) + 16, found;
-	struct gpupart_grant *grants = calloc(room, sizeof(*grants));
+	int nr_given = gpupart_grant_list(NULL, NULL, 0), room = nr_given + 16, found;
+	struct gpupart_grant *grants = nr_given > 0 ? calloc(room, sizeof(*grants)) : NULL;
 	struct record record;
 
 	found = grants ? gpupart_grant_list(NULL, grants, room) : 0;

@@ -27,7 +27,7 @@ struct node_file {
 
 bool node_is_id(const char *id)
 {
-	return !strncmp(id, NODE_PREFIX, strlen(NODE_PREFIX)) &&
+	return id && !strncmp(id, NODE_PREFIX, strlen(NODE_PREFIX)) &&
 	       strlen(id) > strlen(NODE_PREFIX) && strlen(id) < GPUPART_JOB_STRLEN &&
 	       strspn(id, "0123456789abcdef-") == strlen(id);
 }
@@ -42,7 +42,7 @@ int node_open_dir(bool make)
 		return -errno;
 	fd = open(GPUPART_GRANT_ROOT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
 	/* Not one that somebody else could have filled. */
 	if (fstat(fd, &st) || st.st_uid || (st.st_mode & 022)) {
 		close(fd);
@@ -123,25 +123,27 @@ static int by_id(const void *a, const void *b)
 	return nx != ny ? (nx > ny) - (nx < ny) : strcmp(x->id, y->id);
 }
 
-/* Calls @see with each; how many there are. */
-static unsigned int walk(void (*see)(const struct gpupart_grant *grant, void *arg), void *arg)
+/* Calls @see with each; a negative errno where the folder is there and cannot be read. */
+static int walk(void (*see)(const struct gpupart_grant *grant, void *arg), void *arg)
 {
-	int fd = node_open_dir(false);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	int err, fd = node_open_dir(false);
 	struct gpupart_grant grant;
 	struct dirent *entry;
-	unsigned int nr = 0;
+	DIR *dir;
 
-	while (dir && (entry = readdir(dir)))
-		if (node_is_id(entry->d_name) && read_file(fd, entry->d_name, &grant)) {
-			see(&grant, arg);
-			nr++;
-		}
-	if (dir)
-		closedir(dir);
-	else if (fd >= 0)
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		err = -errno;
 		close(fd);
-	return nr;
+		return err;
+	}
+	while ((entry = readdir(dir)))
+		if (node_is_id(entry->d_name) && read_file(fd, entry->d_name, &grant))
+			see(&grant, arg);
+	closedir(dir);
+	return 0;
 }
 
 struct listing {
@@ -161,12 +163,15 @@ static void see_listed(const struct gpupart_grant *grant, void *arg)
 int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max)
 {
 	struct listing listing = { .list = list, .max = max };
-	unsigned int nr = walk(see_listed, &listing);
+	int err = walk(see_listed, &listing);
 
-	(void)gp;
-	if (list && nr)
-		qsort(list, nr < max ? nr : max, sizeof(*list), by_id);
-	return nr;
+	if (err)
+		return ctx_fail(gp, err, GPUPART_GRANT_ROOT ": %s", err == -EPERM ?
+				"is no folder of root's alone: what it says of jobs does not count"
+				: strerror(-err));
+	if (list && listing.nr)
+		qsort(list, listing.nr < max ? listing.nr : max, sizeof(*list), by_id);
+	return listing.nr;
 }
 
 struct sum {
@@ -289,6 +294,6 @@ int gpupart_grant_drop(struct gpupart *gp, const char *id)
 	else
 		err = dir;
 	return err ? ctx_fail(gp, err, "job %.63s cannot be taken from below " GPUPART_GRANT_ROOT
-			      ": %s", id, strerror(-err))
+			      ": %s", id ? id : "''", strerror(-err))
 		   : 0;
 }

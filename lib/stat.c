@@ -261,6 +261,8 @@ int gpupart_stat_start(struct gpupart *gp, const char *id)
 	struct stat_block *block;
 	int err;
 
+	if (!id)
+		return ctx_fail(gp, -EINVAL, "no place to be measured for is given");
 	if (process)
 		return ctx_fail(gp, -EBUSY, "this process is measured already");
 	err = stat_block_map(gp, id, &block);

@@ -66,6 +66,8 @@ free_stat:
 
 void gpupart_stat_close(struct gpupart_stat *stat)
 {
+	if (!stat)
+		return;
 	munmap(stat->block, sizeof(*stat->block));
 	close(stat->fd);
 	free(stat);

@@ -1470,7 +1470,7 @@ def tenant_processes() -> list[TenantProcess]:
 
 
 def publish(name: Optional[str] = None) -> None:
-    """Shows this process in processes(), under @name."""
+    """Shows this process in processes(), under @name; one that is shown keeps its name."""
     _done(_lib.gpupart_process_publish(_thread.context, _bytes(name)))
 
 

@@ -67,12 +67,13 @@ struct taken {
 /* All grants of the node but @job's own; a job's own is put into *own. */
 static int look(const char *id, const char *pci, struct taken *taken, struct gpupart_grant *own)
 {
-	int room = gpupart_grant_list(NULL, NULL, 0) + 16, nr;
-	struct gpupart_grant *list = calloc(room, sizeof(*list));
+	int nr = gpupart_grant_list(NULL, NULL, 0), room = nr + 16;
+	struct gpupart_grant *list = nr >= 0 ? calloc(room, sizeof(*list)) : NULL;
 
 	memset(taken, 0, sizeof(*taken));
 	own->id[0] = 0;
-	nr = list ? gpupart_grant_list(NULL, list, room) : -ENOMEM;
+	if (nr >= 0)
+		nr = list ? gpupart_grant_list(NULL, list, room) : -ENOMEM;
 	/* Under the lock there can be no more meanwhile. */
 	for (int i = 0; i < nr && i < room; i++) {
 		if (!strcmp(list[i].id, id)) {
@@ -316,11 +317,13 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 
 int give_find(unsigned int job, struct gpupart_grant *grant)
 {
-	int room = gpupart_grant_list(NULL, NULL, 0) + 16, nr, err = -ESRCH;
-	struct gpupart_grant *list = calloc(room, sizeof(*list)), wanted;
+	int nr = gpupart_grant_list(NULL, NULL, 0), room = nr + 16, err;
+	struct gpupart_grant *list = nr >= 0 ? calloc(room, sizeof(*list)) : NULL, wanted;
 
 	name_job(job, &wanted);
-	nr = list ? gpupart_grant_list(NULL, list, room) : 0;
+	if (nr >= 0)
+		nr = list ? gpupart_grant_list(NULL, list, room) : -ENOMEM;
+	err = nr < 0 ? nr : -ESRCH;
 	for (int i = 0; err && i < nr && i < room; i++)
 		if (!strcmp(list[i].id, wanted.id)) {
 			*grant = list[i];
@@ -335,10 +338,14 @@ int give_back(unsigned int job, char *why, size_t len)
 	struct gpupart_grant grant;
 	struct gpupart *gp;
 	unsigned int left;
-	int err;
+	int err = give_find(job, &grant);
 
-	if (give_find(job, &grant))
+	if (err == -ESRCH)
 		return 0;
+	if (err) {
+		snprintf(why, len, GPUPART_GRANT_ROOT ": %s", strerror(-err));
+		return err;
+	}
 	left = left_kill(job, &grant);
 	if (left) {
 		snprintf(why, len, "%u of its processes do not end: it holds what they use", left);

@@ -23,7 +23,7 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 /* Notes that @job, whose words say nothing, gets nothing, for @because. */
 int give_nothing(const struct give_job *job, const char *because, char *why, size_t len);
 
-/* What was noted; -ESRCH where nothing was. */
+/* What was noted; -ESRCH where nothing was, -EPERM, .. where that cannot be read. */
 int give_find(unsigned int job, struct gpupart_grant *grant);
 
 /* Everything back; what still uses it is killed before. No error where nothing was given. */

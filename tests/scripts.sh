@@ -247,14 +247,17 @@ given 1000 $all
 cat >"$tree/build/bin/gpupart" <<'END'
 #!/bin/sh
 echo "gpupart $*"
-case "$*" in *verify*) echo "no GPU" >&2; exit 1 ;; esac
+case "$*" in
+*verify*) echo "no GPU" >&2; exit 1 ;;
+doctor) exit 1 ;;
+esac
 END
 chmod +x "$tree/build/bin/gpupart"
 (cd / && PATH=$fake:$PATH "$tree/scripts/demo" --fast) >"$tmp/said" 2>&1 && last 'gpupart demo --fast'
 ok "demo builds and runs gpupart demo with its arguments"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0000:0d:00.0 "$tmp/captured") >"$tmp/said" 2>&1
 [ $? -eq 1 ] && grep -q -- '--of capture' "$tmp/captured/capture.txt" && grep -q 'no GPU' "$tmp/captured/verify.json.err" &&
-	grep -q 'verify.json: status 1: no GPU' "$tmp/said"
+	grep -q 'verify.json: status 1: no GPU' "$tmp/said" && grep -q 'doctor.txt: status 1$' "$tmp/said"
 ok "capture-gpu keeps what it can, and says what failed"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0 "$tmp/captured") >"$tmp/said" 2>&1
 [ $? -eq 2 ] && grep -q 'is there already' "$tmp/said"

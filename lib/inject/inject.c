@@ -283,7 +283,8 @@ static void confine_when(void)
 		return;
 	}
 	seconds = strtod(late, &end);
-	if (*end || !(seconds > 0 && seconds <= 3600)) {
+	/* strtod() knows 0x10 as well. */
+	if (*end || strpbrk(late, "xX") || !(seconds > 0 && seconds <= 3600)) {
 		say(true,
 		    "gpupart: GPUPART_LATE=%.40s: 0 to 3600 seconds are wanted; confined at once\n",
 		    late);

@@ -7,6 +7,9 @@ h200=sample:h200
 refused 2 "no command"
 refused 2 nosuch nosuch
 refused 2 nosuch help nosuch
+refused 2 "'set' is not expected" help run set
+refused 2 "'x' is not expected" --help run x
+refused 2 "'x' is not expected" --version x
 refused 2 --nosuch --nosuch
 
 # topology
@@ -26,6 +29,9 @@ refused 2 7 topology -i $h200 --gpu 7
 refused 2 GPU-1 topology -i $h200 --gpu GPU-1
 refused 2 "/dev/null: no regular file" topology -i /dev/null
 refused 2 "/: no regular file" topology -i /
+refused 2 "--mark '': an empty name" topology -i $h200 --mark ""
+refused 2 "--mark '=gpc:0': an empty name" topology -i $h200 --mark =gpc:0
+refused 2 "--mark a=: the set is empty" topology -i $h200 --mark a=
 refused 2 "'--o' may mean --output, --of" topology --o text
 refused 2 "unknown option '--ox'" topology --ox
 mkfifo "$tmp/fifo"
@@ -100,6 +106,31 @@ for command in verify doctor demo; do
 	has "$err" "sample:h200-e can" "$command: names a sample that can"
 done
 refused 125 "cannot be simulated: TPC 0 has no measured mask bit" run -i sample:h200-a -t 0 -- true
+
+# Seconds, wherever they are read.
+for bad in 0x10 0x1 0X1p1 -1 0 3601 inf nan x 1x 1,5 '' ' 1'; do
+	refused 125 "--late '$bad': wants seconds, more than 0 and at most 3600" run -i $h200 -t 0 --late "$bad" -- true
+	refused 125 "--interval '$bad': wants seconds, 0.1 to 3600" stat --interval "$bad" -- true
+	refused 2 "-d '$bad': wants seconds, 0.1 to 3600" top -d "$bad"
+done
+refused 125 "--interval '0.09'" stat --interval 0.09 -- true
+
+# sim: one scenario, or the list of them.
+refused 2 "no scenario" sim
+refused 2 "no scenario" sim --json
+refused 2 "'events' is not expected" sim copies events
+refused 2 "'events' is not expected" sim copies --json events
+refused 2 "'x' is not expected" sim --list x
+refused 2 "'figure-3' is not expected" sim figure-3 --list
+refused 2 "--list and --of svg: take one" sim --list --of svg
+refused 2 "--list and --run a: take one" sim --list --run a
+refused 2 "--list and --span 1-2: take one" sim --list --span 1-2
+refused 2 "--of wants a value" sim copies --of
+refused 1 /nonexistent/file sim --list -o /nonexistent/file
+
+# set
+refused 2 "both --mem 1G and -a: one at a time" set job -a --mem 1G
+refused 2 "both --mem 1G and -t 0: one at a time" set job -t 0 --mem 1G
 
 # bench
 refused 2 "'nosuch' is no part" bench isolation nosuch

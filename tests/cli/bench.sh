@@ -73,6 +73,9 @@ is "$(ask "$tmp/out" '[list(d)[0], d["schema"], d["command"], d["simulated"], d[
 	d["nr_failed"], d["nr_not_held"], d["gpu"]["simulated"]]')" \
 	"['schema', 'gpupart/1', 'bench', True, True, ['dynamic', 'criteria'], 0, 0, True]" "and no other part"
 
+try bench dynamic -i sample:h200 --quick
+has "$(tail -n 1 "$tmp/out")" "1 part (simulated): 0 failed, 0 skipped; 0 figures did not hold" "and of one"
+
 # Wrong mask bits: nothing is measured; and where they were right before, it is seen.
 moved() {
 	GPUPART_SIM_MOVE_BIT=7:0 "$gpupart" bench dynamic criteria -i sample:h200 --quick >"$tmp/out" 2>"$tmp/err"

@@ -19,11 +19,14 @@ line() {
 }
 
 # ---------------------------------------------------------------- commands and options
-commands=$("$gpupart" --help | sed -n 's,^  \([a-z]*\) .*,\1,p')
-[ "$(echo "$commands" | wc -w)" -ge 15 ]
+commands=$("$gpupart" --help | sed -n '/^Commands:/,/^$/s,^  \([a-z-]*\) .*,\1,p')
+[ "$(echo "$commands" | wc -w)" -ge 18 ]
 ok $? "the command has commands"
 is "$(offers 1 '' | line)" "$(echo "$commands" | line)" "each of them is offered"
 is "$(offers 1 to | line)" "top topology" "those that begin so"
+is "$(offers 1 slurm- | line)" "slurm-conf slurm-node" "a name may have a hyphen"
+is "$("$words" 1 "$gpupart" help)" "help	how to use a command, with examples; also gpupart CMD --help" "and what each does"
+is "$("$words" 1 "$gpupart" '' | grep -vc '^[a-z-]*	[a-z]')" 0 "without a column of the help's"
 is "$(offers 2 help '' | line)" "$(echo "$commands" | grep -vx help | line)" "help: each of them"
 
 # An option is known if the command says something else than that it does not know it.
@@ -45,9 +48,11 @@ for command in $(echo "$commands" | grep -vx help); do
 		[ -s "$tmp/help" ]
 		ok $? "$*: --help has options"
 		if [ "$sub" = - ]; then
+			is "$(echo "$given" | sort | uniq -d | line)" "" "$*: and each once"
 			missing=$(echo "$given" | sort -u | comm -13 - "$tmp/help" | line)
 			is "$missing" "" "$*: every option of --help is offered"
 		fi
+		is "$("$words" $(($# + 1)) "$gpupart" "$@" - | grep -v '^--	' | grep -v '	[A-Za-z0-9]')" "" "$*: each says what it is"
 		unknown=
 		for option in $given; do
 			[ "$option" = -- ] || [ "$option" = --help ] || known "$@" "$option" || unknown="$unknown $option"
@@ -59,7 +64,7 @@ known topology --frobnicate
 is $? 1 "one that is not there is not known"
 is "$(offers 3 qos replay - | line)" "--help --json --of --output -o" "qos replay: its own options alone"
 has "$(offers 2 stat - | line)" "--nr-tpcs" "stat: takes a set, as run does"
-for command in topology plan sim trace 'qos sim'; do
+for command in topology plan sim trace slurm-conf 'qos sim'; do
 	# shellcheck disable=SC2086 # one or two words
 	set -- $command
 	wanted=$("$gpupart" "$@" --of frobnicate 2>&1 </dev/null | sed -n 's/.*wants //p' | sed 's/,/ /g; s/ or / /' | tr -s ' ' '\n' | line)

@@ -5,23 +5,33 @@
 . "$(dirname "$0")/tap.subr"
 man=Documentation/man/gpupart.1
 
-for command in topology run cdi plan trace verify bench stat doctor sim demo; do
+commands=$("$gpupart" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' | grep -vx help)
+[ "$(echo "$commands" | wc -w)" -ge 17 ]
+ok $? "there are commands"
+for command in $commands; do
 	synopsis=$(sed -n "/^\.Sh SYNOPSIS/,/^\.Sh DESC/{/^\.Cm $command/,/^\.Nm/p;}" $man)
 	try $command --help
-	for option in $(sed -n '/^Examples/q;s/^  *\(-[a-z], \)*--\([a-z-]*\).*/\2/p' "$tmp/out"); do
-		grep -qE "(Fl|,) -$option( |$)" $man
-		ok $? "man page: $command --$option"
-		case $option in json | gpu | quick | no-launch | of | name | device | uid | mark | launches | blocks | threads | ns | iterations)
-			has "$synopsis" "-$option" "man page: $command --$option in the synopsis" ;;
+	# "-o --output", or "- --json" where there is no short form.
+	sed -nE '/^Examples/q; s/^  (-[a-z]), (--[a-z-]*).*/\1 \2/p; s/^      (--[a-z-]*).*/- \1/p' "$tmp/out" >"$tmp/options"
+	while read -r short long; do
+		grep -qE "(Fl|,) $(echo "$long" | cut -c 2-)( |$)" $man
+		ok $? "man page: $command $long"
+		case $long in
+		--tpcs | --gpcs | --ugpus | --nr-tpcs | --hex) echo "$synopsis" | grep -q '^\.\(Op \)*Ar SET' ;;
+		*) echo "$synopsis" | grep -qE "Fl (${short#-}|$(echo "$long" | cut -c 2-))( |$)" ;;
 		esac
-	done
+		ok $? "man page: $command $long in the synopsis"
+	done <"$tmp/options"
 done
-variables=$(cat cli/*.c cli/bench/*.c lib/*.c lib/inject/*.c | grep -o '"GPUPART_[A-Z_]*"' | tr -d '"' | sort -u)
-for variable in $variables XDG_CACHE_HOME; do
-	grep -q "$variable" $man
+# What it reads, but for what all programs read, and what Slurm's daemons tell.
+variables=$(cat cli/*.c cli/bench/*.c lib/*.c lib/inject/*.c lib/smctrl/*.c |
+	grep -oE '"GPUPART_[A-Z_]+"|getenv\("[A-Z_]*"' | grep -oE '[A-Z_]{2,}' |
+	grep -vxE 'HOME|PATH|SLURM_CONF|SLURMD_NODENAME' | sort -u)
+for variable in $variables; do
+	sed -n '/^\.Sh ENV/,/^\.Sh FILES/p' $man | grep -qE "Ev (.* , )?$variable( |$)"
 	ok $? "man page: $variable"
 done
-for file in .cache/gpupart/checked /dev/shm/gpupart-UID; do
+for file in .cache/gpupart/checked /dev/shm/gpupart-UID mem-NAME job-ID qos-PCI.lock qos-PCI.socket; do
 	has "$(sed -n '/^\.Sh FILES/,/^\.Sh EXIT/p' $man)" "$file" "man page: FILES has $file"
 done
 if mandoc -T lint $man >/dev/null 2>&1 || command -v mandoc >/dev/null; then

@@ -9,6 +9,14 @@ env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install install-python B="$BUILD" 
 	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \
 	unitdir=/lib/systemd/system pythondir=/usr/lib/python3/dist-packages >"$tmp/log" 2>&1
 ok $? "make install: $(tail -n 1 "$tmp/log")"
+# Of libgpupart.a nothing tells where it lies, so that it looks where it was built for.
+built=$(grep -aoE '/[a-z/]+/gpupart/captures' "$BUILD/lib/libgpupart.a" | head -n 1)
+built=${built%/gpupart/captures}
+for share in "$built" /elsewhere/share; do
+	env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install B="$BUILD" DESTDIR="$tmp/other" datadir="$share" >"$tmp/log" 2>&1
+	is "$? $(grep -c "libgpupart.a was built for another folder than $share/gpupart" "$tmp/log")" \
+		"0 $([ "$share" = "$built" ] && echo 0 || echo 1)" "libgpupart.a: what make install into $share says of it"
+done
 for file in bin/gpupart lib/here/libgpupart.so lib/here/libgpupart.so.0 lib/here/libgpupart.a lib/here/gpupart/libgpupart-inject.so \
 	lib/here/gpupart/sim/libcuda.so.1 include/gpupart.h include/linux/gpupart.h lib/here/pkgconfig/libgpupart.pc \
 	share/man/man1/gpupart.1 share/man/man3/gpupart_attach.3 share/man/man4/gpupart.4 share/man/man7/gpupart.7 \
@@ -66,6 +74,11 @@ is "$status" 0 "qos.yaml: is right"
 try sim scenario.yaml
 has "$status $(echo "$out" | tail -n 1)" "0 " "scenario.yaml"
 cd "$root" || exit 1
+
+# So are the pages that README and the manual send to; the index of them has README's name.
+pages=$(cat README.md Documentation/man/*.[1-9] cli/*.c | grep -oE 'Documentation/[a-z0-9-]+\.md' | sort -u)
+is "$(echo "$pages" | grep -vxFf debian/gpupart.docs)" "" "gpupart.docs has each page that is named: $(echo "$pages" | wc -l)"
+is "$(while read -r page; do [ -e "$page" ] || echo "$page"; done <debian/gpupart.docs)" "" "and all are there"
 
 # Every file is in a package: debian/*.install has it, or a folder of it.
 installed=$(cd "$dest" && find . ! -type d | sed 's|^\./||; s|zsh/site-functions|zsh/vendor-completions|' | sort)

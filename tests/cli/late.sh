@@ -46,9 +46,12 @@ for bad in 0 -1 3601 x 1x '' nan; do
 	is "$status $(grep -c -- "--late '$bad': wants seconds" "$tmp/err")" "125 1" "--late '$bad' is refused"
 done
 log=$tmp/log
-GPUPART_LOG=$log GPUPART_LATE=oops GPUPART_SET=0-7 GPUPART_SIM=tests/data/gh100-h200-e/capture.txt \
-	LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" CUDA_INJECTION64_PATH="$BUILD/lib/gpupart/libgpupart-inject.so" \
-	"$tmp/green" 0 >"$tmp/out" 2>"$tmp/err"
-grep -q "GPUPART_LATE=oops: 0 to 3600 seconds are wanted" "$log"
-ok $? "a bad GPUPART_LATE is said, and confines at once: $(cat "$tmp/out")"
+for bad in oops 0x10; do
+	rm -f "$log"
+	GPUPART_LOG=$log GPUPART_LATE=$bad GPUPART_SET=0-7 GPUPART_SIM=tests/data/gh100-h200-e/capture.txt \
+		LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" CUDA_INJECTION64_PATH="$BUILD/lib/gpupart/libgpupart-inject.so" \
+		"$tmp/green" 0 >"$tmp/out" 2>"$tmp/err"
+	grep -q "GPUPART_LATE=$bad: 0 to 3600 seconds are wanted" "$log"
+	ok $? "GPUPART_LATE=$bad is said, and confines at once: $(cat "$tmp/out")"
+done
 tap_done

@@ -9,6 +9,14 @@ is "$status $(tr '\n' ' ' <"$tmp/out")" \
 	"0 copies cpu-or-gpu-bound events figure-10 figure-11 figure-12 figure-13 figure-14 figure-3 figure-4 graph million priorities processes qos-burst qos-neighbour qos-steady speed-up table-3 together turing-puzzle " \
 	"--list has all that ship"
 scenarios=$(cat "$tmp/out")
+try sim --list -o "$tmp/list"
+is "$status $out $(cat "$tmp/list")" "0  $scenarios" "--list -o: written there"
+try sim --list --json
+is "$status $(jq -c '[keys_unsorted, .schema, .command, .simulated, .scenarios]' "$tmp/out")" \
+	"0 $(echo "$scenarios" | jq -cRn '[["schema", "command", "simulated", "scenarios"], "gpupart/1", "sim", true, [inputs]]')" \
+	"--list --json: the same as JSON"
+try sim --json copies -o "$tmp/copies"
+is "$status $(jq -c "[.expect[].holds] | all" "$tmp/copies")" "0 true" "SCENARIO may stand among the options"
 for name in $scenarios; do
 	try sim "$name" --json
 	is $status 0 "$name: status"

@@ -412,11 +412,16 @@ int main(void)
 	signal(SIGALRM, too_long);
 	alarm(60);
 	snprintf(folder, sizeof(folder), "/dev/shm/gpupart-%u", geteuid());
+	struct gpupart_process self;
+
 	if (gpupart_open(&gp) || gpupart_process_publish(gp, "job")) {
 		tap_skip("nothing can be published here: %s", gp ? gpupart_error(gp) : "");
 		return tap_done();
 	}
 	tap_ok(times_listed() == 1, "this process is listed");
+	tap_ok(!gpupart_process_publish(gp, "other") && times_listed() == 1 &&
+	       times_named("job", &self) == 1 && self.pid == getpid() &&
+	       !times_named("other", &self), "under its first name, whatever a second call says");
 	control_count(CONTROL_CONFINED);
 	control_count(CONTROL_FREE);
 	struct gpupart_counters counters;

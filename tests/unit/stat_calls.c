@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a call's arguments say, in the layouts that CUDA's headers have. */
+#include <errno.h>
 #include <string.h>
 #include <gpupart.h>
 #include "stat_calls.h"
@@ -158,5 +159,7 @@ int main(void)
 	test_launches();
 	test_copies();
 	test_fills();
+	gpupart_stat_close(NULL);
+	tap_ok(gpupart_stat_start(NULL, NULL) == -EINVAL, "nothing is measured for no place");
 	return tap_done();
 }
