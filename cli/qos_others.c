@@ -153,7 +153,7 @@ static struct gpupart_grant *list_grants(struct gpupart *gp, unsigned int *nr)
 	struct gpupart_grant *list = room > 0 ? calloc(room, sizeof(*list)) : NULL;
 
 	found = list ? gpupart_grant_list(gp, list, room) : 0;
-	*nr = found < room ? found : room;
+	*nr = found < 0 ? 0 : found < room ? found : room;
 	return list;
 }
 
