@@ -72,7 +72,8 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 		}
 	if (t->nr_members == LIVE_MAX_MEMBERS) {
 		if (!t->many)
-			cmd_note(live->cmd, "%s: has more than %u processes: what more of them do does not count",
+			cmd_note(live->cmd,
+				 "%s: has more than %u processes: what the rest do does not count",
 				 t->name, LIVE_MAX_MEMBERS);
 		t->many = true;
 		return;

@@ -78,6 +78,7 @@ wait $pid
 is $? 143 "--log FIFO that nobody reads: ends as it is told to"
 tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }"
 sed -i 's/100ms/10ms/' "$tmp/t.yaml"
+# shellcheck disable=SC2217 # that it reads nothing is what is wanted
 sleep 60 <"$tmp/fifo" &
 reader=$!
 "$gpupart" qos run $e -f "$tmp/t.yaml" --json --log "$tmp/stalled" >"$tmp/fifo" 2>"$tmp/err" &
