@@ -120,6 +120,9 @@ static int check_options(const struct args *args, const struct command *command,
 				args->program[!!wants], wants ? wants : "-f FILE");
 	if (options->of && strcmp(options->of, "text") && strcmp(options->of, "svg"))
 		return cmd_fail(args->cmd, EXIT_USAGE, "--of %s: wants text or svg", options->of);
+	if (!strcmp(command->name, "calibrate") && out_is_svg(args->output))
+		return cmd_fail(args->cmd, EXIT_USAGE, "-o %s: calibrate draws no picture",
+				args->output);
 	if (options->of && args->json)
 		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
 				options->of);

@@ -401,6 +401,7 @@ refused 125 "--tenant:1: a: wants one of program, pid and job" qos run $e --tena
 refused 125 "-f f and --tenant a: take one" qos run $e -f f --tenant a true
 refused 125 "--epoch 1s: is the file's" qos run $e -f f --epoch 1s
 refused 2 "--tenant is no option of 'gpupart qos replay'" qos replay x --tenant a
+refused 2 "-o x.svg: calibrate draws no picture" qos calibrate $e --tenant a -o x.svg true
 refused 2 "--tenant: none of its tenants has a program" qos calibrate $e --tenant a:job=x
 
 tap_done
