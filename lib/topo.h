@@ -10,6 +10,7 @@
 
 #define TOPO_MAX_SMS	(GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC)
 #define TOPO_MAX_VGPCS	64
+#define TOPO_MAX_CHIP_ID 0x3ff	/* six bits of architecture above four of implementation */
 
 /* One SM as RM control 0x2080121B tells of it; -1 where a driver does not. Row index is %smid. */
 struct topo_sm {

@@ -87,7 +87,7 @@ static const struct key {
 	KEY("pci", KEY_PCI, pci),
 	KEY("uuid", KEY_UUID, uuid),
 	KEY("driver", KEY_TEXT, driver),
-	KEY_UP_TO("chip-id", KEY_CHIP, chip_id, 0x3ff),
+	KEY_UP_TO("chip-id", KEY_CHIP, chip_id, TOPO_MAX_CHIP_ID),
 	KEY("mig", KEY_MIG, mig),
 	KEY_UP_TO("max-gpcs", KEY_NUMBER, max_gpcs, GPUPART_MAX_GPCS),
 	KEY_UP_TO("max-tpcs-per-gpc", KEY_NUMBER, max_tpcs_per_gpc, GPUPART_MAX_TPCS),

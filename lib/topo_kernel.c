@@ -172,7 +172,8 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 		 nla_get_string(a[GPUPART_A_GPU_BUS_NAME]));
 	snprintf(gpu->info.source, sizeof(gpu->info.source), "kernel");
 	gpu->info.mig = -1;
-	if (a[GPUPART_A_GPU_CHIP_ID])
+	/* More than a chip has bits for is none that is known. */
+	if (a[GPUPART_A_GPU_CHIP_ID] && nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]) <= TOPO_MAX_CHIP_ID)
 		gpu->info.chip_id = nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]);
 	trouble = a[GPUPART_A_GPU_REFUSED];
 	if (!trouble)
