@@ -2,6 +2,8 @@
 /* gpupart qos: its words and which of its commands is meant. Must not know what they do. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "args.h"
 #include "cmd.h"
 #include "qos.h"
@@ -98,6 +100,32 @@ static const char *misplaced(const struct command *command, const struct qos_opt
 	return options->of && calibrates ? "--of" : NULL;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return a && b && !stat(a, &one) && !stat(b, &other) && S_ISREG(one.st_mode) &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* What is read and what is written: -1, or a status. */
+static int check_files(const struct args *args, const struct command *command,
+		       const struct qos_options *options)
+{
+	const char *input = command->wants ? args->program[0] : options->file;
+	const char *log = options->log, *output = args->output;
+
+	if (same_file(input, log) || same_file(input, output))
+		return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: is what it reads",
+				same_file(input, log) ? "--log" : "-o",
+				same_file(input, log) ? log : output);
+	if (log && output && (!strcmp(log, output) || same_file(log, output)) &&
+	    (same_file(log, log) || access(log, F_OK)))
+		return cmd_fail(args->cmd, EXIT_USAGE, "--log %s and -o %s: are one file", log,
+				output);
+	return -1;
+}
+
 static int check_options(const struct args *args, const struct command *command,
 			 const struct qos_options *options)
 {
@@ -126,7 +154,7 @@ static int check_options(const struct args *args, const struct command *command,
 	if (options->of && args->json)
 		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
 				options->of);
-	return -1;
+	return check_files(args, command, options);
 }
 
 static int run_command(const struct command *command, int argc, char **argv)

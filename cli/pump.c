@@ -3,6 +3,7 @@
  * Writes on a thread of their own. Must not know what is written, nor to whom.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "pump.h"
 
 #define BUFFER		(1 << 16)	/* a line of a log as one piece */
+#define CHUNK		4096		/* so that it is seen whether somebody reads */
 #define PATIENCE_S	2
 
 struct pump {
@@ -21,22 +23,35 @@ struct pump {
 	char *bytes;			/* that wait */
 	size_t nr, room;
 	bool writing;			/* some more are being written */
+	unsigned long chunks;		/* that were taken */
 	bool ending, ended;
 };
 
-static int write_all(int fd, const char *bytes, size_t nr)
+static int write_some(int fd, const char *bytes, size_t *nr)
 {
-	while (nr) {
-		ssize_t len = write(fd, bytes, nr);
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+	ssize_t len = write(fd, bytes, *nr < CHUNK ? *nr : CHUNK);
 
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len <= 0)
-			return len < 0 ? errno : EIO;
-		bytes += len;
-		nr -= len;
+	*nr = len > 0 ? len : 0;
+	if (len > 0 || (len < 0 && errno == EINTR))
+		return 0;
+	if (len < 0 && errno == EAGAIN)
+		return poll(&poll_fd, 1, -1) < 0 && errno != EINTR ? errno : 0;
+	return len < 0 ? errno : EIO;
+}
+
+static int write_all(struct pump *p, const char *bytes, size_t nr)
+{
+	int err = 0;
+
+	for (size_t done = 0, len; done < nr && !err; done += len) {
+		len = nr - done;
+		err = write_some(p->fd, bytes + done, &len);
+		pthread_mutex_lock(&p->lock);
+		p->chunks += !!len;
+		pthread_mutex_unlock(&p->lock);
 	}
-	return 0;
+	return err;
 }
 
 static void *work(void *arg)
@@ -57,7 +72,7 @@ static void *work(void *arg)
 		p->nr = p->room = 0;
 		p->writing = true;
 		pthread_mutex_unlock(&p->lock);
-		err = write_all(p->fd, bytes, nr);
+		err = write_all(p, bytes, nr);
 		free(bytes);
 		pthread_mutex_lock(&p->lock);
 		p->writing = false;
@@ -148,17 +163,27 @@ bool pump_waits(struct pump *p)
 	return waits;
 }
 
-int pump_close(struct pump *p)
+/* Whether it has ended, or goes on to be read. */
+static bool ends(struct pump *p)
 {
-	int err = fclose(p->file) ? -errno : 0;
+	unsigned long before = p->chunks;
 	struct timespec until;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_S;
+	while (!p->ended && !pthread_cond_timedwait(&p->changed, &p->lock, &until))
+		;
+	return p->ended || p->chunks == before;
+}
+
+int pump_close(struct pump *p)
+{
+	int err = fclose(p->file) ? -errno : 0;
+
 	pthread_mutex_lock(&p->lock);
 	p->ending = true;
 	pthread_cond_broadcast(&p->changed);
-	while (!p->ended && !pthread_cond_timedwait(&p->changed, &p->lock, &until))
+	while (!ends(p))
 		;
 	if (!p->ended) {
 		/* It waits in a write: what it has in hand is its own, until we end. */

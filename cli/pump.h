@@ -18,7 +18,10 @@ struct pump *pump_open(int fd);
 FILE *pump_file(struct pump *pump);
 /* Something was not taken yet. */
 bool pump_waits(struct pump *pump);
-/* Waits 2 s for who reads. 0, or a negative errno: not all of it was passed on. */
+/*
+ * Waits while somebody reads, and 2 s for nobody. 0, or a negative errno: not all of it was
+ * passed on.
+ */
 int pump_close(struct pump *pump);
 
 #endif

@@ -198,6 +198,8 @@ struct qos_options {
  */
 int qos_words_open(struct yaml *yaml, const char *cmd, const struct qos_options *options,
 		   char **program);
+/* Puts @program's own words, which may be any bytes, into what was read of it. False: no memory. */
+bool qos_words_program(struct qos_setup *setup, char **program);
 
 /* Whether a picture is to be made of it. */
 bool qos_wants_svg(const struct args *args, const struct qos_options *options);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cmd.h"
@@ -22,6 +23,12 @@ static int open_one(const char *cmd, struct qos_result *result)
 	result->made = fd >= 0;
 	if (fd < 0 && errno == EEXIST)
 		fd = open(result->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	/* A dry run may be beside a controller, not in its log. */
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		close(fd);
+		return cmd_fail(cmd, EXIT_FAILED, "%s %s: another gpupart qos writes it",
+				result->option, result->path);
+	}
 	result->file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (result->file)
 		return -1;
@@ -39,25 +46,23 @@ static bool same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static int check_distinct(const struct qos_results *r, const char *tenants)
+static int check_distinct(const struct qos_results *r)
 {
 	const struct qos_result *both[] = { &r->log, &r->output };
 	struct stat st[2], of;
 
-	for (unsigned int i = 0; i < 2; i++)
-		if (is_regular(both[i], &st[i]) && tenants && !stat(tenants, &of) &&
-		    same(&st[i], &of))
-			return cmd_fail(r->args->cmd, EXIT_USAGE, "%s %s: is the file of tenants",
+	for (unsigned int i = 0; i < 2; i++) {
+		if (!is_regular(both[i], &st[i]))
+			continue;
+		if (!fstat(1, &of) && same(&st[i], &of))
+			return cmd_fail(r->args->cmd, EXIT_USAGE, "%s %s: is standard output",
 					both[i]->option, both[i]->path);
-	if (is_regular(both[0], &st[0]) && is_regular(both[1], &st[1]) && same(&st[0], &st[1]))
-		return cmd_fail(r->args->cmd, EXIT_USAGE, "--log %s and -o %s: are one file",
-				both[0]->path, both[1]->path);
+	}
 	return -1;
 }
 
 int qos_results_open(struct qos_results *r, const struct args *args,
-		     const struct qos_options *options, struct qos_session *session,
-		     const char *tenants)
+		     const struct qos_options *options, struct qos_session *session)
 {
 	int status;
 
@@ -69,7 +74,7 @@ int qos_results_open(struct qos_results *r, const struct args *args,
 	if (status < 0)
 		status = open_one(args->cmd, &r->output);
 	if (status < 0)
-		status = check_distinct(r, tenants);
+		status = check_distinct(r);
 	if (status < 0 && (args->json || args->output || options->of))
 		out_use(&r->out, args, r->output.file ? r->output.file : stdout);
 	return status;
@@ -137,19 +142,10 @@ static int end_pump(const struct qos_results *r, struct pump **pump, const char 
 			err == -EAGAIN ? "nobody reads it" : strerror(-err));
 }
 
-int qos_results_end(struct qos_results *r)
+static int write_result(struct qos_results *r)
 {
 	int status, err = 0;
 
-	/* One that ended before was said. No log is a reason for another status. */
-	if (r->session->log)
-		end_pump(r, &r->log_pump, r->log.path);
-	r->session->log = r->session->lines = NULL;
-	status = end_pump(r, &r->lines_pump, r->output.path ? r->output.path : "standard output");
-	if (status < 0)
-		status = end_pump(r, &r->shown_pump, "standard output");
-	if (status >= 0)
-		return status;
 	if (!r->args->json)
 		empty(&r->output);
 	if (!r->out.file)
@@ -163,6 +159,22 @@ int qos_results_end(struct qos_results *r)
 	if (err)
 		status = cmd_fail(r->args->cmd, EXIT_FAILED, "no memory");
 	return status ? status : -1;
+}
+
+int qos_results_end(struct qos_results *r)
+{
+	int status, shown;
+
+	/* One that ended before was said. No log is a reason for another status. */
+	if (r->session->log)
+		end_pump(r, &r->log_pump, r->log.path);
+	r->session->log = r->session->lines = NULL;
+	status = end_pump(r, &r->lines_pump, r->output.path ? r->output.path : "standard output");
+	shown = end_pump(r, &r->shown_pump, "standard output");
+	/* What -o names has nothing to do with who does not read the rest. */
+	if (status < 0 && (shown < 0 || r->output.file))
+		status = write_result(r);
+	return status < 0 ? shown : status;
 }
 
 static void close_one(struct qos_result *result)

@@ -24,11 +24,10 @@ struct qos_results {
 
 /*
  * Opens what is asked for, and leaves in it what is in it: nobody knows yet whether anything
- * comes of it. Refuses files that are one another, or @tenants. -1 to go on, or a status.
+ * comes of it. Refuses one that stdout is, too, or that another controller writes. -1, or a status.
  */
 int qos_results_open(struct qos_results *results, const struct args *args,
-		     const struct qos_options *options, struct qos_session *session,
-		     const char *tenants);
+		     const struct qos_options *options, struct qos_session *session);
 
 /*
  * Empties them and begins the log. From here on no writing holds the caller up. -1 or a status.

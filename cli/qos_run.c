@@ -288,13 +288,22 @@ static int start(struct control *c, unsigned int i, const struct gpupart_tpcset 
 	return status;
 }
 
+/*
+ * Where all of its TPCs are still in use it begins on those that come to it, and shares them
+ * until who has them gave them up.
+ */
+static const struct gpupart_tpcset *first_set(const struct qos_verdict *verdict)
+{
+	return gpupart_tpcset_empty(&verdict->set) ? &verdict->coming : &verdict->set;
+}
+
 static int start_all(struct control *c)
 {
 	int status = -1;
 
 	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++)
 		if (c->setup.specs[i].program && !c->live.tenants[i].adopted)
-			status = start(c, i, &c->session.now.tenants[i].set);
+			status = start(c, i, first_set(&c->session.now.tenants[i]));
 	/* What was started goes on for nobody. */
 	for (unsigned int i = 0; i < c->setup.nr && status >= 0; i++)
 		if (c->live.tenants[i].child)
@@ -590,6 +599,8 @@ static int control_open(struct control *c, enum qos_file kind)
 				  c->yaml.path);
 	else if (!qos_setup_read(&c->setup, &c->yaml, yaml_root(&c->yaml), kind))
 		status = EXIT_USAGE;
+	else if (c->options->tenants.nr && !qos_words_program(&c->setup, c->args->program))
+		status = cmd_fail(c->args->cmd, EXIT_FAILED, "no memory");
 	yaml_close(&c->yaml);
 	if (status < 0)
 		status = args_topology((struct args *)c->args, c->gp, &c->topo);
@@ -634,8 +645,7 @@ static int run_tenants(struct control *c)
 	c->screen = isatty(1) && !c->options->dry_run;
 	status = qos_session_begin(&c->session, c->args->cmd);
 	if (status < 0)
-		status = qos_results_open(&c->results, c->args, c->options, &c->session,
-					  c->yaml.path);
+		status = qos_results_open(&c->results, c->args, c->options, &c->session);
 	/* Until here whoever waits for a pipe's reader can be ended by what ends anybody. */
 	if (status < 0)
 		status = take_signals(c);

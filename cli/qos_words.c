@@ -3,6 +3,7 @@
  * Tenants in words (--tenant) as the document that a file of them would be: one reader for
  * both. Must not know what a key means, but for those that a file has in "goal".
  */
+#include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
 #include "qos.h"
@@ -81,16 +82,25 @@ static int add_demand(struct writer *w, const char *cmd, const char *option, cha
 	return -1;
 }
 
-static void add_program(struct writer *w, int map, char **program)
+/* That it has one: its words are bytes, and no YAML. */
+static void add_program(struct writer *w, int map)
 {
 	int list = made(w, yaml_document_add_sequence(w->document, NULL,
 						      YAML_ANY_SEQUENCE_STYLE));
+	int word = scalar(w, "program", 7);
 
-	for (char **word = program; *word && !w->full; word++)
-		if (!yaml_document_append_sequence_item(w->document, list,
-							scalar(w, *word, strlen(*word))))
-			w->full = true;
+	if (!w->full && !yaml_document_append_sequence_item(w->document, list, word))
+		w->full = true;
 	pair(w, map, scalar(w, "program", 7), list);
+}
+
+/* What is none no document takes. */
+static bool is_utf8(const char *text)
+{
+	json_t *string = json_string(text);
+
+	json_decref(string);
+	return string;
 }
 
 /* NAME:KEY=VALUE,.. and, *@program, what nobody before it was given. */
@@ -104,6 +114,8 @@ static int add_tenant(struct writer *w, const char *cmd, const char *option, int
 	if (strlen(option) >= sizeof(text))
 		return cmd_fail(cmd, EXIT_USAGE, "--tenant %.60s..: is longer than %d letters",
 				option, TEXT - 1);
+	if (!is_utf8(option))
+		return cmd_fail(cmd, EXIT_USAGE, "--tenant %s: is no UTF-8", option);
 	strcpy(text, option);
 	demands = strchr(text, ':');
 	if (demands)
@@ -115,7 +127,7 @@ static int add_tenant(struct writer *w, const char *cmd, const char *option, int
 		status = add_demand(w, cmd, option, word, map, &goal);
 	}
 	if (status < 0 && !runs && *program) {
-		add_program(w, map, *program);
+		add_program(w, map);
 		*program = NULL;
 	}
 	return status;
@@ -129,6 +141,8 @@ int qos_words_open(struct yaml *yaml, const char *cmd, const struct qos_options 
 	int root, tenants, status = -1;
 
 	*yaml = (struct yaml){ .cmd = cmd, .path = "--tenant" };
+	if (options->epoch && !is_utf8(options->epoch))
+		return cmd_fail(cmd, EXIT_USAGE, "--epoch %s: is no UTF-8", options->epoch);
 	if (!yaml_document_initialize(&yaml->document, NULL, NULL, NULL, 1, 1))
 		return cmd_fail(cmd, EXIT_FAILED, "no memory");
 	root = mapping(&w);
@@ -147,4 +161,29 @@ int qos_words_open(struct yaml *yaml, const char *cmd, const struct qos_options 
 	if (status >= 0)
 		yaml_close(yaml);
 	return status;
+}
+
+bool qos_words_program(struct qos_setup *setup, char **program)
+{
+	unsigned int nr = 0;
+
+	while (program && program[nr])
+		nr++;
+	for (unsigned int i = 0; i < setup->nr && nr; i++) {
+		char ***words = &setup->specs[i].program;
+
+		if (!*words)
+			continue;
+		for (char **word = *words; *word; word++)
+			free(*word);
+		free(*words);
+		*words = calloc(nr + 1, sizeof(**words));
+		for (unsigned int w = 0; *words && w < nr; w++) {
+			(*words)[w] = strdup(program[w]);
+			if (!(*words)[w])
+				return false;
+		}
+		return *words;
+	}
+	return true;
 }

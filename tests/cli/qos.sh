@@ -401,6 +401,13 @@ refused 125 "--tenant:1: a: wants one of program, pid and job" qos run $e --tena
 refused 125 "-f f and --tenant a: take one" qos run $e -f f --tenant a true
 refused 125 "--epoch 1s: is the file's" qos run $e -f f --epoch 1s
 refused 2 "--tenant is no option of 'gpupart qos replay'" qos replay x --tenant a
+cp "$tmp/words.log" "$tmp/kept.log"
+refused 2 "-o $tmp/kept.log: is what it reads" qos replay "$tmp/kept.log" -o "$tmp/kept.log"
+cp share/scenarios/qos-steady.yaml "$tmp/kept.yaml"
+refused 2 "--log $tmp/kept.yaml: is what it reads" qos sim "$tmp/kept.yaml" --log "$tmp/kept.yaml"
+refused 2 "are one file" qos sim "$tmp/kept.yaml" --log "$tmp/one" -o "$tmp/one"
+cmp -s share/scenarios/qos-steady.yaml "$tmp/kept.yaml" && cmp -s "$tmp/words.log" "$tmp/kept.log"
+ok $? "and what is read is as it was"
 refused 2 "-o x.svg: calibrate draws no picture" qos calibrate $e --tenant a -o x.svg true
 refused 2 "--tenant: none of its tenants has a program" qos calibrate $e --tenant a:job=x
 

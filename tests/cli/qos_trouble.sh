@@ -57,7 +57,7 @@ is "$status $(grep -c "0 epochs" "$tmp/dry.svg")" "0 1" "--dry-run -o FILE.svg"
 touch "$go"
 cp "$tmp/one.yaml" "$tmp/again.yaml"
 try qos run $e -f "$tmp/again.yaml" --epochs 1 --log "$tmp/again.yaml"
-is "$status $(echo "$err" | grep -c -- "--log $tmp/again.yaml: is the file of tenants")" "125 1" "--log on the file of tenants"
+is "$status $(echo "$err" | grep -c -- "--log $tmp/again.yaml: is what it reads")" "125 1" "--log on the file of tenants"
 cmp -s "$tmp/one.yaml" "$tmp/again.yaml"
 ok $? "which stays as it is"
 try qos run $e -f "$tmp/one.yaml" --epochs 1 --log "$tmp/both" -o "$tmp/both"
@@ -94,10 +94,56 @@ try qos replay "$tmp/stalled"
 is "$status" 0 "and its log replays"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 >/dev/full 2>"$tmp/err"
 is "$? $(grep -c "writing to standard output: No space left" "$tmp/err")" "1 1" "decisions that nobody gets: said"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 -o "$tmp/whole.svg" >/dev/full 2>/dev/null
+is "$? $(grep -c "3 epochs of 10 ms" "$tmp/whole.svg")" "1 1" "the picture has nothing to do with it"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 --log "$tmp/mixed" >"$tmp/mixed" 2>"$tmp/err"
+is "$? $(grep -c -- "--log $tmp/mixed: is standard output" "$tmp/err")" "125 1" "a log that is standard output: refused"
+"$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/used" >/dev/null 2>&1 &
+pid=$!
+until_true has_lines "$tmp/used" 5
+try qos run $e -f "$tmp/one.yaml" --dry-run --epochs 1 --log "$tmp/used"
+is "$status $(echo "$err" | grep -c "another gpupart qos writes it") $(head -n 1 "$tmp/used" | jq .epoch_ns)" "125 1 10000000" \
+	"a dry run leaves the log of one that runs as it is"
+kill $pid
+wait $pid
+# read_some NONBLOCK: the lines that come to one who begins late, and takes his time.
+read_some() {
+	python3 - "$1" "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 120 --json --log "$tmp/read.log" <<'END'
+import os, subprocess, sys, time
+r, w = os.pipe()
+os.set_blocking(w, sys.argv[1] == "no")
+p = subprocess.Popen(sys.argv[2:], stdout=w)
+os.close(w)
+time.sleep(1)
+got = b""
+while more := os.read(r, 2048):
+    got += more
+    time.sleep(0.04)
+sys.stdout.buffer.write(got)
+sys.exit(p.wait())
+END
+}
+read_some no >"$tmp/got" 2>/dev/null
+is $? 0 "one who reads slowly gets all of it"
+cmp -s "$tmp/got" "$tmp/read.log"
+ok $? "though it takes longer than the run"
+read_some yes >"$tmp/got" 2>/dev/null
+is "$? $(cmp "$tmp/got" "$tmp/read.log" 2>&1)" "0 " "and so does one whose pipe does not block"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 --log /dev/full >/dev/null 2>"$tmp/err"
 is "$? $(grep -c "No space left" "$tmp/err")" "0 1" "a log that nobody gets, too"
 rm "$go"
 until_true has_rows "$name-a" 0
+touch "$go"
+"$gpupart" run $e -t 0-65 --name "$name-all" -- "$tmp/work" "$go" 2>/dev/null &
+until_true has_rows "$name-all" 1
+try qos run $e --tenant "$name-s:rate=100,floor=8" --tenant "$name-all:job=$name-all" --epoch 50ms --epochs 4 --json -- "$tmp/work" "$go"
+is "$status $(tail -n 1 "$tmp/out" | jq -c '.decision.tenants[0] | .nr_tpcs >= 8 and .set != ""')" "0 true" \
+	"one begins beside one that has all TPCs"
+"$gpupart" qos run $e --tenant "$name-b" --epoch 50ms --epochs 1 -- sh -c 'printf %s "$0" >"$1"' "$(printf 'f\351')" "$tmp/bytes" >/dev/null 2>&1
+is "$(until_true test -s "$tmp/bytes"; od -An -tx1 "$tmp/bytes" | tr -d ' ')" 66e9 "a program's words are bytes"
+refused 125 "is no UTF-8" qos run $e --tenant "$(printf 'f\351')" true
+rm "$go"
+until_true has_rows "$name-all" 0
 tenants "$name-c: { program: [ sh, -c, 'exit 7' ] }"
 (
 	trap '' CHLD
