@@ -64,18 +64,28 @@ struct taken {
 	uint64_t memory;
 };
 
+/* All grants of the node, into *@list for the caller to free: how many, or a negative errno. */
+static int list_grants(struct gpupart_grant **list)
+{
+	int nr = gpupart_grant_list(NULL, NULL, 0), room = nr + 16;
+
+	*list = nr >= 0 ? calloc(room, sizeof(**list)) : NULL;
+	if (nr < 0)
+		return nr;
+	nr = *list ? gpupart_grant_list(NULL, *list, room) : -ENOMEM;
+	return nr < room ? nr : room;
+}
+
 /* All grants of the node but @job's own; a job's own is put into *own. */
 static int look(const char *id, const char *pci, struct taken *taken, struct gpupart_grant *own)
 {
-	int nr = gpupart_grant_list(NULL, NULL, 0), room = nr + 16;
-	struct gpupart_grant *list = nr >= 0 ? calloc(room, sizeof(*list)) : NULL;
+	struct gpupart_grant *list;
+	int nr = list_grants(&list);
 
 	memset(taken, 0, sizeof(*taken));
 	own->id[0] = 0;
-	if (nr >= 0)
-		nr = list ? gpupart_grant_list(NULL, list, room) : -ENOMEM;
 	/* Under the lock there can be no more meanwhile. */
-	for (int i = 0; i < nr && i < room; i++) {
+	for (int i = 0; i < nr; i++) {
 		if (!strcmp(list[i].id, id)) {
 			*own = list[i];
 		} else if (!strcmp(list[i].pci, pci) && give_is_given(&list[i])) {
@@ -317,14 +327,11 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 
 int give_find(unsigned int job, struct gpupart_grant *grant)
 {
-	int nr = gpupart_grant_list(NULL, NULL, 0), room = nr + 16, err;
-	struct gpupart_grant *list = nr >= 0 ? calloc(room, sizeof(*list)) : NULL, wanted;
+	struct gpupart_grant *list, wanted;
+	int nr = list_grants(&list), err = nr < 0 ? nr : -ESRCH;
 
 	name_job(job, &wanted);
-	if (nr >= 0)
-		nr = list ? gpupart_grant_list(NULL, list, room) : -ENOMEM;
-	err = nr < 0 ? nr : -ESRCH;
-	for (int i = 0; err && i < nr && i < room; i++)
+	for (int i = 0; err && i < nr; i++)
 		if (!strcmp(list[i].id, wanted.id)) {
 			*grant = list[i];
 			err = 0;
