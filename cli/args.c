@@ -411,15 +411,19 @@ int args_memory(const struct args *args, const char *text, uint64_t *bytes)
 	return status;
 }
 
-int args_seconds(const struct args *args, const char *option, const char *text, double least,
-		 double *seconds)
+bool args_decimal(const char *text, double *value)
 {
 	char *end;
 
-	*seconds = strtod(text, &end);
+	*value = strtod(text, &end);
 	/* strtod() knows 0x10 as well, and words. */
-	if (*text && !*end && strspn(text, "0123456789.eE+-") == strlen(text) && *seconds > 0 &&
-	    *seconds >= least && *seconds <= 3600)
+	return end != text && !*end && strspn(text, "0123456789.eE+-") == strlen(text);
+}
+
+int args_seconds(const struct args *args, const char *option, const char *text, double least,
+		 double *seconds)
+{
+	if (args_decimal(text, seconds) && *seconds > 0 && *seconds >= least && *seconds <= 3600)
 		return -1;
 	if (least > 0)
 		return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants seconds, %g to 3600",

@@ -72,6 +72,9 @@ int args_simulate(struct args *args);
 /* The bytes that @text, --mem's, is: -1, or a status with the line written. */
 int args_memory(const struct args *args, const char *text, uint64_t *bytes);
 
+/* All of @text is a number, in decimal. */
+bool args_decimal(const char *text, double *value);
+
 /*
  * The seconds that @text, the value of @option, is: @least (0: more than 0) to 3600, in decimal:
  * -1, or a status with the line written.

@@ -402,14 +402,10 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 /* "12" or "0.5": thousandths. */
 static bool read_milli(const char *text, uint64_t *milli)
 {
-	char *end;
 	double value;
 
 	errno = 0;
-	value = strtod(text, &end);
-	/* strtod() knows 0x10 as well, and words. */
-	if (strspn(text, "0123456789.eE+-") != strlen(text) || end == text || *end || errno ||
-	    !(value >= 0 && value < 1e15))
+	if (!args_decimal(text, &value) || errno || !(value >= 0 && value < 1e15))
 		return false;
 	*milli = value * 1000 + 0.5;
 	return true;
