@@ -119,8 +119,7 @@ static int check_files(const struct args *args, const struct command *command,
 		return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: is what it reads",
 				same_file(input, log) ? "--log" : "-o",
 				same_file(input, log) ? log : output);
-	if (log && output && (!strcmp(log, output) || same_file(log, output)) &&
-	    (same_file(log, log) || access(log, F_OK)))
+	if (same_file(log, output) || (log && output && !strcmp(log, output) && access(log, F_OK)))
 		return cmd_fail(args->cmd, EXIT_USAGE, "--log %s and -o %s: are one file", log,
 				output);
 	return -1;
