@@ -55,10 +55,10 @@ done
 examples() {
 	sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$1" | sed -n '/^\.Bd/,/^\.Ed/{/^\.[BE]d/!p;}' | sed 's/\\e/\\/g'
 }
-mkdir "$tmp/bin" "$tmp/work" "$tmp/etc"
+mkdir "$tmp/bin" "$tmp/dir" "$tmp/etc"
 ln -s "$gpupart" "$tmp/bin/gpupart"
 # In place of the programs that the examples start: one that uses the GPU for a moment.
-for program in bin/python3 bin/make work/serve; do
+for program in bin/python3 bin/make dir/serve; do
 	printf '#!/bin/sh\necho "ran in $GPUPART_SET"\n' >"$tmp/$program"
 	chmod +x "$tmp/$program"
 done
@@ -66,7 +66,7 @@ done
 run_example() {
 	line=$(echo "$1" | sed -E 's/gpupart (run|stat|cdi|verify) /&-i sample:h200 /g; s/-i sample:h200 (.*)-i sample:h200/\1-i sample:h200/;
 		s|/etc/cdi/|'"$tmp"'/etc/|')
-	(cd "$tmp/work" && PATH=$tmp/bin:$PATH timeout 100 sh -c "set -e; $line; wait" >"$tmp/out" 2>"$tmp/err" </dev/null)
+	(cd "$tmp/dir" && PATH=$tmp/bin:$PATH timeout 100 sh -c "set -e; $line; wait" >"$tmp/out" 2>"$tmp/err" </dev/null)
 }
 examples Documentation/man/gpupart.1 >"$tmp/lines"
 [ "$(wc -l <"$tmp/lines")" -ge 10 ]
@@ -100,7 +100,7 @@ while IFS= read -r line; do
 		esac ;;
 	esac
 done <"$tmp/lines"
-has "$(cat "$tmp/work/stat.txt")" "simulated" "gpupart.1: stat's file"
+has "$(cat "$tmp/dir/stat.txt")" "simulated" "gpupart.1: stat's file"
 [ -s "$tmp/etc/batch.json" ]
 ok $? "gpupart.1: cdi's file"
 
@@ -110,7 +110,7 @@ ok $? "gpupart.7 has examples"
 while IFS= read -r line; do
 	run_example "$line"
 	is $? 0 "gpupart.7: $line: $(head -n 1 "$tmp/err")"
-	[ -s "$tmp/out" ] || [ -s "$tmp/work/plan.json" ]
+	[ -s "$tmp/out" ] || [ -s "$tmp/dir/plan.json" ]
 	ok $? "gpupart.7: it shows something"
 done <"$tmp/lines"
 
