@@ -38,7 +38,7 @@ NL_CFLAGS := -isystem $(SYSROOT)/usr/include/libnl3
 # No contraction: a machine that multiplies and adds at once rounds otherwise, and pictures, plans
 # and the simulated GPU are the same everywhere.
 ALL_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -Wformat=2 -ffp-contract=off \
-	      -fvisibility=hidden -fPIC -Iinclude -Iinclude/uapi -D_GNU_SOURCE \
+	      -fvisibility=hidden -fPIC -iquote . -Iinclude -Iinclude/uapi -D_GNU_SOURCE \
 	      -DGPUPART_VERSION='"$(VERSION)"' -DGPUPART_DATADIR='"$(datadir)/gpupart"' $(CFLAGS)
 
 B	:= build
@@ -52,38 +52,35 @@ Q := @
 say = @printf '  %-7s %s\n' $(1) $(2)
 endif
 
-LIB_SRC	   := $(wildcard lib/*.c)
+# Which file is part of what. What is below includes by its path from here: "lib/topo/topology.h".
+include lib/sources.mk sim/sources.mk cli/sources.mk slurm/sources.mk share/sources.mk tests/sources.mk
+
 LIB_OBJ	   := $(LIB_SRC:%.c=$(B)/obj/%.o)
-SIM_SRC	   := $(wildcard lib/sim/*.c)
 # The simulated driver reads captures with the library's own reader, and takes no more of it.
 SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
-	      $(addprefix $(B)/obj/lib/,ctx.o tpcset.o topo.o topo_file.o)
+	      $(addprefix $(B)/obj/,lib/core/ctx.o lib/topo/tpcset.o lib/topo/topology.o lib/topo/capture.o)
+# What is installed plays no faults: the driver of a build does, for tests (sim/cuda/fault.c).
+SIM_PLAIN  := $(B)/plain/libcuda.so.1
+SIM_NVML_PLAIN := $(B)/plain/libnvidia-ml.so.1
+SIM_PLAIN_OBJ := $(B)/obj/plain/fault.o
 # The simulated management library has its GPUs from the simulated driver's.
-SIM_NVML_SRC := $(wildcard lib/sim/nvml/*.c)
 SIM_NVML_OBJ := $(SIM_NVML_SRC:%.c=$(B)/obj/%.o) $(SIM_OBJ)
 # The scheduling pipeline: a library of its own, linked into the simulated driver and what runs scenarios.
-PIPE_SRC   := $(wildcard lib/sim/pipe/*.c)
 PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
-PIPE	   := $(B)/obj/lib/sim/pipe/pipe.a
+PIPE	   := $(B)/obj/sim/pipe/pipe.a
 # The QoS policy: likewise.
-QOS_SRC	   := $(wildcard lib/qos/*.c)
 QOS_OBJ	   := $(QOS_SRC:%.c=$(B)/obj/%.o)
-QOS	   := $(B)/obj/lib/qos/qos.a
-INJECT_SRC := $(wildcard lib/inject/*.c)
+QOS	   := $(B)/obj/cli/qos/policy/qos.a
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 # What programs see of the management library; of ours it has what reads ledgers, and no more.
-NVML_SRC   := $(wildcard lib/nvml/*.c)
 NVML_OBJ   := $(NVML_SRC:%.c=$(B)/obj/%.o) \
-	      $(addprefix $(B)/obj/lib/,ledger_look.o ledger_file.o control_shared.o)
-SMCTRL_SRC := $(wildcard lib/smctrl/*.c)
+	      $(addprefix $(B)/obj/,lib/ledger/query.o lib/ledger/file.o lib/core/state_dir.o lib/core/shared_header.o)
 SMCTRL_OBJ := $(SMCTRL_SRC:%.c=$(B)/obj/%.o)
-# The file of a node's GPUs, and who is left of a job, are the plugin's affair and the command's.
-CLI_SRC	   := $(wildcard cli/*.c cli/bench/*.c) slurm/node_gpu.c slurm/left.c
 CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
-CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,\
-		$(wildcard tests/data/gh100-*/capture.txt)) $(B)/share/gpupart/captures/h200.capture
+CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,$(CAPTURE_SRC)) \
+	      $(B)/share/gpupart/captures/h200.capture
 
-SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(wildcard share/scenarios/*.yaml))
+SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(SCENARIO_SRC))
 
 # Pages of the public functions, made of the header; the examples in them are programs of their own.
 MAN3	   := $(B)/man/man3/.made
@@ -97,7 +94,6 @@ SMCTRL	   := $(B)/lib/libsmctrl.so
 CLI	   := $(B)/bin/gpupart
 # Slurm's plugin, where Slurm's headers are; it has the library inside, so that slurmd's
 # processes load nothing else.
-SPANK_SRC  := $(wildcard slurm/*.c)
 SPANK_OBJ  := $(SPANK_SRC:%.c=$(B)/obj/%.o)
 SPANK	   := $(B)/lib/gpupart/gpupart_spank.so
 SLURM_LUA  := $(B)/lib/gpupart/gpupart.lua
@@ -109,6 +105,7 @@ endif
 endif
 
 all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(NVML) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(SIM_NVML) \
+	$(SIM_PLAIN) $(SIM_NVML_PLAIN) \
 	$(CLI) $(CAPTURES) $(SCENARIOS) $(SLURM)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
@@ -121,12 +118,18 @@ $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/obj/lib/topo_kernel.o: ALL_CFLAGS += $(NL_CFLAGS)
-$(B)/obj/lib/probe.o: lib/probe.ptx lib/probe_cluster.ptx
-$(B)/obj/cli/trace_gpu.o: cli/trace.ptx
+$(SIM_PLAIN_OBJ): sim/cuda/fault.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/obj/sim/cuda/fault.o: ALL_CFLAGS += -DSIM_FAULTS
+$(B)/obj/lib/topo/source_netlink.o: ALL_CFLAGS += $(NL_CFLAGS)
+$(B)/obj/lib/confine/probe.o: lib/confine/probe.ptx lib/confine/probe_cluster.ptx
+$(B)/obj/cli/trace/gpu.o: cli/trace/trace.ptx
 $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 # The launch path: TLS that needs no call.
-$(B)/obj/lib/hook.o $(B)/obj/lib/scope.o $(B)/obj/lib/graph.o $(B)/obj/lib/api.o $(B)/obj/lib/stream.o $(B)/obj/lib/memory.o: ALL_CFLAGS += -ftls-model=initial-exec
+$(B)/obj/lib/driver/callback.o $(B)/obj/lib/confine/launch.o $(B)/obj/lib/confine/scope.o $(B)/obj/lib/confine/graph.o $(B)/obj/lib/confine/calls.o $(B)/obj/lib/confine/stream.o $(B)/obj/lib/memory/calls_begin_end.o: ALL_CFLAGS += -ftls-model=initial-exec
 
 $(PIPE): $(PIPE_OBJ)
 	$(call say,AR,$@)
@@ -179,17 +182,21 @@ $(B)/lib/libsmctrl.a: $(B)/obj/lib/smctrl/smctrl.o
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $<
 
-$(SIM): $(SIM_OBJ) $(PIPE) lib/sim/libcuda.map
+$(SIM): $(SIM_OBJ)
+$(SIM_PLAIN): $(SIM_OBJ:%/sim/cuda/fault.o=%/plain/fault.o)
+$(SIM) $(SIM_PLAIN): $(PIPE) sim/cuda/libcuda.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,lib/sim/libcuda.map \
-		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SIM_OBJ) $(PIPE) -ldl -lpthread
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script,sim/cuda/libcuda.map \
+		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(filter %.o,$^) $(PIPE) -ldl -lpthread
 
-$(SIM_NVML): $(SIM_NVML_OBJ) $(PIPE) lib/sim/nvml/libnvidia-ml.map
+$(SIM_NVML): $(SIM_NVML_OBJ)
+$(SIM_NVML_PLAIN): $(SIM_NVML_OBJ:%/lib/sim/fault.o=%/plain/fault.o)
+$(SIM_NVML) $(SIM_NVML_PLAIN): $(PIPE) sim/nvml/libnvidia-ml.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script,lib/sim/nvml/libnvidia-ml.map \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(SIM_NVML_OBJ) $(PIPE) -ldl -lpthread
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script,sim/nvml/libnvidia-ml.map \
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(filter %.o,$^) $(PIPE) -ldl -lpthread
 
 # No symbol of the library is seen by Slurm, nor the other way round.
 $(SPANK): $(SPANK_OBJ) $(B)/lib/libgpupart.a
@@ -220,7 +227,7 @@ $(B)/share/gpupart/scenarios/%.yaml: share/scenarios/%.yaml
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-$(MAN3): scripts/man3.py include/gpupart.h $(wildcard Documentation/man/examples/*.c)
+$(MAN3): scripts/man3.py include/gpupart.h $(MAN_EXAMPLE_SRC)
 	$(call say,GEN,$(@D))
 	@rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)$(PYTHON) scripts/man3.py include/gpupart.h Documentation/man/examples $(@D) && touch $@
@@ -240,21 +247,22 @@ install: all $(MAN3)
 	$(Q)install -m 755 $(SMCTRL) $(DESTDIR)$(libdir)/libsmctrl.so
 	$(Q)install -m 644 $(B)/lib/libsmctrl.a $(DESTDIR)$(libdir)/libsmctrl.a
 	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
-	$(Q)install -m 755 $(SIM) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
-	$(Q)install -m 755 $(SIM_NVML) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
+	$(Q)install -m 755 $(SIM_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
+	$(Q)install -m 755 $(SIM_NVML_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
 	$(Q)for f in $(SLURM); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
 	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
 	$(Q)install -m 644 $(SCENARIOS) $(DESTDIR)$(datadir)/gpupart/scenarios
-	$(Q)for page in $(wildcard Documentation/man/*.[1-9]); do \
+	$(Q)for page in $(MAN_SRC); do \
 		install -m 644 $$page $(DESTDIR)$(mandir)/man$${page##*.} || exit; done
 	$(Q)cp -dR --no-preserve=ownership $(B)/man/man3/*.3 $(DESTDIR)$(mandir)/man3
 	$(Q)install -m 755 share/completion/words $(DESTDIR)$(datadir)/gpupart/completion/words
 	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/gpupart.bash >$(DESTDIR)$(bashcompdir)/gpupart
 	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/_gpupart >$(DESTDIR)$(zshcompdir)/_gpupart
 	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/gpupart-qos@.service >$(DESTDIR)$(unitdir)/gpupart-qos@.service
-	$(Q)install -m 644 $(wildcard share/examples/*) $(DESTDIR)$(docdir)/examples
+	$(Q)install -m 644 share/systemd/gpupart-mps.service $(DESTDIR)$(unitdir)/gpupart-mps.service
+	$(Q)install -m 644 $(EXAMPLE_SRC) $(DESTDIR)$(docdir)/examples
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -lgpupart' 'Libs.private: $(LIBS)' 'Cflags: -I$${includedir}' \
@@ -281,7 +289,7 @@ clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
 
--include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(QOS_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(SIM_PLAIN_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(QOS_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) \
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d) $(SPANK_OBJ:.o=.d)
 

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command is to the table in gpupart.c. Knows no command's insides. */
+/* The commands, for the table in gpupart.c. */
 #ifndef GPUPART_CLI_CMD_H
 #define GPUPART_CLI_CMD_H
 
-/* Exit statuses, as Documentation/man/gpupart.1 promises them. */
-enum {
-	EXIT_DONE = 0,
-	EXIT_FAILED = 1,	/* a check that did not hold, an output that could not be written */
-	EXIT_USAGE = 2,		/* or not supported here */
-	EXIT_RUN_FAILED = 125,	/* of run: everything before the program starts */
-	EXIT_RUN_NOT_EXECUTABLE = 126,
-	EXIT_RUN_NOT_FOUND = 127,
-};
+#include "cli/util/message.h"
 
 struct cmd {
 	const char *name;
-	int (*run)(int argc, char **argv);	/* argv[0] is the command's name */
+	/* argv[0] is the command's name, argv[-1] the program's. */
+	int (*run)(int argc, char **argv);
 	const char *summary;
 	const char *help;
 };
@@ -42,22 +35,5 @@ extern const char topology_help[], run_help[], set_help[], ps_help[], top_help[]
 	plan_help[], trace_help[], verify_help[], bench_help[], stat_help[], sim_help[],
 	qos_help[], slurm_conf_help[], slurm_node_help[],
 	doctor_help[], demo_help[];
-
-/* main()'s own, for a command that starts itself anew (paths.c). */
-extern char **cmd_argv;
-
-/*
- * One line on stderr, "gpupart CMD: ...", whatever bytes the values in it have;
- * returns @status.
- */
-__attribute__((format(printf, 3, 4)))
-int cmd_fail(const char *cmd, int status, const char *fmt, ...);
-
-/* The same for a remark; "gpupart: ..." where @cmd is NULL. */
-__attribute__((format(printf, 2, 3)))
-void cmd_note(const char *cmd, const char *fmt, ...);
-
-/* The status for a failure of the library: a bad value or not supported here, or failed. */
-int cmd_status(int err);
 
 #endif

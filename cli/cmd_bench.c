@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "args.h"
-#include "bench/bench.h"
-#include "child.h"
-#include "cmd.h"
-#include "out.h"
+#include "cli/bench/bench.h"
+#include "cli/cmd.h"
+#include "cli/target/args.h"
+#include "cli/util/child.h"
+#include "cli/util/out.h"
 
 const char bench_help[] =
 "Usage: gpupart bench [NAME ...] [--quick] [-i CAPTURE] [--gpu GPU] [--json] [-o DIR]\n"

@@ -8,16 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "args.h"
-#include "blocks.h"
-#include "check.h"
-#include "cmd.h"
-#include "needed.h"
-#include "out.h"
-#include "paths.h"
-#include "plan_file.h"
-#include "tenants.h"
-#include "whole.h"
+#include "cli/target/args.h"
+#include "cli/target/blocks.h"
+#include "cli/target/check.h"
+#include "cli/target/clusters.h"
+#include "cli/cmd.h"
+#include "cli/util/shared_objects.h"
+#include "cli/util/out.h"
+#include "cli/util/paths.h"
+#include "cli/plan/file.h"
+#include "cli/target/tenants.h"
+#include "cli/util/atomic_file.h"
+#include "cli/util/tunables_value.h"
 
 /*
  * The lowest version with all that is used here (a name that begins with a digit); one that
@@ -369,6 +371,7 @@ static int add_nvml(struct cdi *cdi)
 
 static int add_all(struct cdi *cdi)
 {
+	char *tls = tunables_join(NULL, has_quota(cdi) ? TUNABLES_TLS_AUDIT : TUNABLES_TLS);
 	int status = add_env(cdi, cdi->env, "GPUPART_GPU=%s", cdi->pci);
 
 	if (status < 0)
@@ -376,6 +379,11 @@ static int add_all(struct cdi *cdi)
 	if (status < 0)
 		status = add_env(cdi, cdi->env,
 				 "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
+	/* What the image's environment has there does not hold: the runtime replaces it. */
+	if (status < 0)
+		status = tls ? add_env(cdi, cdi->env, TUNABLES "=%s", tls) :
+			       cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
+	free(tls);
 	if (status < 0)
 		status = add_libraries(cdi);
 	if (status < 0 && has_quota(cdi))
@@ -473,6 +481,8 @@ static void name_device(const struct cdi *cdi, struct share *share)
 static int work_out_shares(struct cdi *cdi, struct gpupart *gp,
 			   const struct gpupart_topology *topo, const char *gpu)
 {
+	struct gpupart_tpcset left = gpupart_topology_all(topo);
+	char whose[96];
 	int status = -1;
 
 	if (cdi->plan) {
@@ -483,9 +493,15 @@ static int work_out_shares(struct cdi *cdi, struct gpupart *gp,
 		if (cdi->args->nr_terms)
 			status = args_set(cdi->args, gp, topo, gpu, NULL, &cdi->shares[0].set);
 	}
-	for (unsigned int i = 0; i < cdi->nr; i++)
+	for (unsigned int i = 0; i < cdi->nr; i++) {
 		gpupart_tpcset_format_list(&cdi->shares[i].set, cdi->shares[i].list,
 					   sizeof(cdi->shares[i].list));
+		left = gpupart_tpcset_andnot(&left, &cdi->shares[i].set);
+	}
+	for (unsigned int i = 0; i < cdi->nr && cdi->plan && status < 0; i++) {
+		snprintf(whose, sizeof(whose), "tenant %s: ", cdi->shares[i].name);
+		clusters_note(cdi->args->cmd, whose, topo, &cdi->shares[i].set, &left);
+	}
 	if (status < 0 && !cdi->plan)
 		name_device(cdi, &cdi->shares[0]);
 	return status;

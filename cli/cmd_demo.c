@@ -5,9 +5,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "args.h"
-#include "cmd.h"
-#include "out.h"
+#include "cli/cmd.h"
+#include "cli/draw/topology_text.h"
+#include "cli/target/args.h"
+#include "cli/util/out.h"
 
 #define SAMPLE "sample:h200"
 
@@ -56,7 +57,7 @@ static int launch(struct demo *demo, const struct gpupart_tpcset *set, const cha
 			"set", set ? out_json_set(demo->topo, set) : json_null(),
 			"seen", out_json_set(demo->topo, seen)));
 	else
-		out_strip(&demo->out, demo->topo, label, seen);
+		topology_strip(&demo->out, demo->topo, label, seen);
 	if (!set)
 		return 0;
 	demo->nr_launches++;
@@ -155,7 +156,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 		demo->launches = json_array();
 	} else {
 		out_gpu_text(&demo->out, demo->topo);
-		out_picture(&demo->out, demo->topo);
+		topology_picture(&demo->out, demo->topo);
 		fputc('\n', demo->out.file);
 	}
 	err = show(demo);

@@ -8,17 +8,19 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "args.h"
-#include "check.h"
-#include "cmd.h"
-#include "demands.h"
-#include "neighbours.h"
-#include "out.h"
-#include "paths.h"
-#include "picture.h"
-#include "plan_file.h"
-#include "run.h"
-#include "tenants.h"
+#include "cli/cmd.h"
+#include "cli/draw/picture.h"
+#include "cli/draw/topology_text.h"
+#include "cli/plan/demands.h"
+#include "cli/plan/file.h"
+#include "cli/start/run.h"
+#include "cli/target/args.h"
+#include "cli/target/check.h"
+#include "cli/target/clusters.h"
+#include "cli/target/neighbours.h"
+#include "cli/target/tenants.h"
+#include "cli/util/out.h"
+#include "cli/util/paths.h"
 
 const char plan_help[] =
 "Usage: gpupart plan [-f FILE] [--tenant NAME:DEMANDS]... [-i SOURCE] [--gpu GPU]\n"
@@ -120,7 +122,7 @@ static void print_set(struct out *out, const struct gpupart_topology *topo, cons
 		nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus, mem ? ", " : "",
 		mem ? tenants_size(size, mem) : "");
 	out_wrap(out, 2, "TPCs", out_set(text, sizeof(text), topo, set));
-	out_strip(out, topo, " ", set);
+	topology_strip(out, topo, " ", set);
 }
 
 static int write_text(struct out *out, const struct result *r)
@@ -365,6 +367,21 @@ static int not_met(const struct result *r, const struct gpupart *gp, int err)
 			out_set(text, sizeof(text), r->topo, r->limit));
 }
 
+static void note_clusters(const struct result *r)
+{
+	struct gpupart_tpcset left = r->within;
+	char whose[96];
+
+	for (unsigned int i = 0; i < r->plan->nr_tenants; i++)
+		left = gpupart_tpcset_andnot(&left, &r->plan->tenants[i].set);
+	for (unsigned int i = 0; i < r->plan->nr_tenants; i++) {
+		snprintf(whose, sizeof(whose), "tenant %s: ", r->plan->tenants[i].name);
+		if (is_shown(r, i))
+			clusters_note(r->args->cmd, whose, r->topo, &r->plan->tenants[i].set,
+				      &left);
+	}
+}
+
 /* The plan for a GPU that is known, and its form. */
 static int plan(const struct args *args, const struct wishes *wishes, struct gpupart *gp,
 		const struct gpupart_topology *topo, const struct demands *demands)
@@ -393,6 +410,7 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	strcpy(r.key, check.key);
 	if (args->simulated && !args->json && form->write != write_text)
 		cmd_note(args->cmd, "a plan for %s, simulated", *r.gpu ? r.gpu : args->source);
+	note_clusters(&r);
 	return show(&r, args->json ? NULL : form);
 }
 

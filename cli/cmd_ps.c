@@ -10,12 +10,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "args.h"
-#include "cmd.h"
-#include "nvml.h"
-#include "out.h"
-#include "shown.h"
-#include "tenants.h"
+#include "cli/cmd.h"
+#include "cli/target/args.h"
+#include "cli/target/nvml.h"
+#include "cli/target/shown.h"
+#include "cli/target/tenants.h"
+#include "cli/util/out.h"
 
 const char ps_help[] =
 "Usage: gpupart ps [--json] [-o FILE]\n"
@@ -29,6 +29,8 @@ const char ps_help[] =
 "WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
 "UNCONFINED of these, those that could not be confined\n"
 "USER       whose it is, on a node of Slurm's\n"
+"SET        its TPCs; 'of another version': another gpupart confines it, and only the\n"
+"           'gpupart set' of that version changes it\n"
 "MEMORY     of the GPU, as NVIDIA's management library tells it\n"
 "Below them, where there are any, tenants of 'gpupart run --mem': what all processes\n"
 "of one use of a GPU's memory as it is counted, what they may, and who uses it; of a\n"
@@ -190,6 +192,13 @@ static const char *user_text(char *text, size_t len, unsigned int uid)
 	return out_clean(text);
 }
 
+/* Another version's counters are not known. */
+static const char *count_text(char text[24], const struct gpupart_process *p, uint64_t nr)
+{
+	snprintf(text, 24, p->other_version ? "-" : "%llu", (unsigned long long)nr);
+	return text;
+}
+
 /* The columns but the last, SET, which has all the room there is. */
 static void print_rows(struct out *out, const struct look *now, const struct look *before)
 {
@@ -200,6 +209,7 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 		before ? "       /S" : "", "WIDENED", "UNCONFINED", out->plain);
 	for (int i = 0; i < now->nr; i++) {
 		const struct gpupart_process *p = &now->list[i];
+		char launches[24], widened[24], unconfined[24];
 		char pid[16], user[32] = "", memory[32], rate[32] = "", set[OUT_SET_STRLEN];
 		double per_second = before ? rate_of(p, now, before) : -1;
 
@@ -209,14 +219,15 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 			snprintf(rate, sizeof(rate), " %8s", "-");
 		if (users)
 			user_text(user, sizeof(user), p->uid);
-		fprintf(out->file, "%7s %s%-16s %-12s %9s %12llu%s %8llu %10llu  %s%s%s\n",
+		fprintf(out->file, "%7s %s%-16s %-12s %9s %12s%s %8s %10s  %s%s%s%s\n",
 			pid_text(pid, sizeof(pid), p->pid), user, *p->name ? p->name : "-",
 			*p->pci ? p->pci : "-", memory_text(memory, sizeof(memory), p),
-			(unsigned long long)p->counters.launches, rate,
-			(unsigned long long)nr_widened(&p->counters),
-			(unsigned long long)nr_unconfined(&p->counters),
+			count_text(launches, p, p->counters.launches), rate,
+			count_text(widened, p, nr_widened(&p->counters)),
+			count_text(unconfined, p, nr_unconfined(&p->counters)),
 			set_text(set, sizeof(set), p),
 			p->nr_gpus > 1 ? ", and other GPUs" : "",
+			p->other_version ? ", of another version" : "",
 			p->simulated ? " (simulated)" : "");
 		if (*p->problem)
 			fprintf(out->file, "%7s %s\n", "", p->problem);
@@ -244,7 +255,7 @@ static json_t *json_process(const struct gpupart_process *p)
 	if (*p->limit && !gpupart_tpcset_parse_list(NULL, p->limit, &set))
 		tpcs = json_pack("{s:s, s:i}", "list", p->limit, "nr_tpcs",
 				 gpupart_tpcset_count(&set));
-	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:b}",
 			 "pid", p->pid ? json_integer(p->pid) : json_null(),
 			 "uid", (json_int_t)p->uid,
 			 "name", out_json_text(p->name), "job", out_json_text(p->job),
@@ -252,7 +263,9 @@ static json_t *json_process(const struct gpupart_process *p)
 			 "nr_gpus", p->nr_gpus, "set", tpcs,
 			 "memory_bytes", bytes < 0 ? json_null() : json_integer(bytes),
 			 "problem", out_json_text(p->problem),
-			 "counters", out_json_counters(&p->counters));
+			 "counters", p->other_version ? json_null() :
+							out_json_counters(&p->counters),
+			 "other_version", p->other_version);
 }
 
 static void print_json(struct out *out, const struct look *look)

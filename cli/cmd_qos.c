@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "args.h"
-#include "cmd.h"
-#include "qos.h"
+#include "cli/cmd.h"
+#include "cli/qos/qos.h"
+#include "cli/target/args.h"
 
 const char qos_help[] =
 "Usage: gpupart qos run {-f FILE | --tenant NAME:GOALS...} [--epoch TIME]\n"
@@ -49,7 +49,7 @@ const char qos_help[] =
 "                      tenant over time; what -o FILE.svg writes without it\n"
 "  -o, --output FILE   write there\n"
 "\n"
-"Documentation/qos.md says how it decides and how files are written.\n"
+"Documentation/user/qos.md says how it decides and how files are written.\n"
 "\n"
 "Programs tell their progress by gpupart_progress_add(), gpupart_latency_report(), or\n"
 "a line to the datagram socket that GPUPART_QOS names: 'NAME units 12' or 'NAME\n"
@@ -79,25 +79,21 @@ static const struct command {
 	{ "replay", qos_replay, "LOG", 0 },
 };
 
-/* An option that only other commands take. */
-static const char *misplaced(const struct command *command, const struct qos_options *options)
+/* An option that only other commands take, or NULL. */
+static const char *misplaced(const struct command *command, const struct qos_options *o)
 {
-	bool runs = !strcmp(command->name, "run");
-	bool calibrates = !strcmp(command->name, "calibrate");
+	const struct { bool given; const char *option, *commands; } rows[] = {
+		{ o->file, "-f", "run calibrate" }, { o->tenants.nr, "--tenant", "run calibrate" },
+		{ o->epoch, "--epoch", "run calibrate" }, { o->mps, "--mps", "run calibrate" },
+		{ o->epochs, "--epochs", "run" }, { o->dry_run, "--dry-run", "run" },
+		{ o->seconds, "--seconds", "calibrate" }, { o->log, "--log", "run sim" },
+		{ o->of, "--of", "run sim replay" },
+	};
 
-	if (options->file && command->wants)
-		return "-f";
-	if ((options->tenants.nr || options->epoch) && command->wants)
-		return options->epoch ? "--epoch" : "--tenant";
-	if ((options->epochs || options->dry_run) && !runs)
-		return options->epochs ? "--epochs" : "--dry-run";
-	if (options->mps && command->wants)
-		return "--mps";
-	if (options->seconds && !calibrates)
-		return "--seconds";
-	if (options->log && (calibrates || !strcmp(command->name, "replay")))
-		return "--log";
-	return options->of && calibrates ? "--of" : NULL;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].given && !strstr(rows[i].commands, command->name))
+			return rows[i].option;
+	return NULL;
 }
 
 static bool same_file(const char *a, const char *b)

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "args.h"
-#include "child.h"
-#include "cmd.h"
-#include "out.h"
-#include "shown.h"
-#include "tenants.h"
-#include "which_gpu.h"
+#include "cli/cmd.h"
+#include "cli/target/args.h"
+#include "cli/target/shown.h"
+#include "cli/target/tenants.h"
+#include "cli/target/which_gpu.h"
+#include "cli/util/child.h"
+#include "cli/util/out.h"
 
 const char set_help[] =
 "Usage: gpupart set -p PID SET [--gpu GPU] [--json]\n"
@@ -59,6 +59,7 @@ struct target {
 	char name[64], pci[20], source[512];
 	bool simulated;
 	bool elsewhere;			/* a job of another pid namespace */
+	bool other_version;		/* of gpupart: not to be changed */
 	unsigned int uid;		/* whose it is */
 	struct gpupart_topology *topo;	/* of its GPU */
 	struct gpupart_tpcset before, set;
@@ -110,6 +111,7 @@ static void add_row(struct targets *t, const struct gpupart_process *p)
 	target->pid = p->pid;
 	target->uid = p->uid;
 	target->simulated = p->simulated;
+	target->other_version = p->other_version;
 	snprintf(target->name, sizeof(target->name), "%s", p->name);
 	snprintf(target->pci, sizeof(target->pci), "%s", p->pci);
 	snprintf(target->source, sizeof(target->source), "%s", p->source);
@@ -151,6 +153,7 @@ static void add_job(struct targets *t, const struct gpupart_job *job)
 	snprintf(target->source, sizeof(target->source), "%s", job->source);
 	target->simulated = job->simulated;
 	target->elsewhere = job->elsewhere;
+	target->other_version = job->other_version;
 	target->uid = job->uid;
 	gpupart_tpcset_parse_list(NULL, job->limit, &target->before);
 }
@@ -253,6 +256,15 @@ static int work_out(struct targets *t, struct target *target)
 	int status = -1, err;
 	char why[512];
 
+	if (target->other_version && *target->job)
+		snprintf(why, sizeof(why), "job %.64s",
+			 *target->name ? target->name : target->job);
+	else
+		snprintf(why, sizeof(why), "process %d", target->pid);
+	if (target->other_version)
+		return cmd_fail(args.cmd, EXIT_FAILED,
+				"%s runs under another version of gpupart: only 'gpupart set' of that version changes its limit, which stays as it is",
+				why);
 	/* The library cuts a path that is too long for its notes. */
 	if (!strncmp(target->source, "...", 3))
 		return cmd_fail(args.cmd, EXIT_USAGE,

@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include "args.h"
-#include "cmd.h"
-#include "paths.h"
-#include "sim.h"
+#include "cli/cmd.h"
+#include "cli/sim/scenario_files.h"
+#include "cli/sim/sim.h"
+#include "cli/target/args.h"
 
 const char sim_help[] =
 "Usage: gpupart sim SCENARIO [--run NAME] [--json | --of FORM] [--span FROM-TO]\n"
@@ -18,7 +17,7 @@ const char sim_help[] =
 "       gpupart sim --list [--json] [-o FILE]\n"
 "Runs a scenario (a YAML file: GPUs, kernels, streams, programs) on the scheduling\n"
 "pipeline in software and says what came of it, and whether it is what the file\n"
-"expects. Documentation/scenarios.md says how to write one.\n"
+"expects. Documentation/user/scenarios.md says how to write one.\n"
 "\n"
 "  SCENARIO            a file, or the name of one that ships: see 'gpupart sim --list'\n"
 "      --list          the scenarios that ship\n"
@@ -47,42 +46,6 @@ struct options {
 
 /* --------------------------------------------------------------- those that ship */
 
-static bool folder_of(unsigned int i, char *folder, size_t len)
-{
-	char package[PATH_MAX];
-
-	if (i > 1)
-		return false;
-	if (i || paths_package("../../share/gpupart/scenarios", package, sizeof(package)) ||
-	    paths_full(package, folder, len))
-		snprintf(folder, len, "%s", GPUPART_DATADIR "/scenarios");
-	return true;
-}
-
-static int is_scenario(const struct dirent *entry)
-{
-	size_t len = strlen(entry->d_name);
-
-	return len > 5 && !strcmp(entry->d_name + len - 5, ".yaml");
-}
-
-/* The first folder that has any: how many. */
-static int list_scenarios(struct dirent ***entries)
-{
-	char folder[PATH_MAX];
-	unsigned int i;
-	int nr;
-
-	for (i = 0; folder_of(i, folder, sizeof(folder)); i++) {
-		nr = scandir(folder, entries, is_scenario, alphasort);
-		if (nr > 0)
-			return nr;
-		if (!nr)
-			free(*entries);
-	}
-	return 0;
-}
-
 static int print_list(const struct args *args)
 {
 	json_t *root, *names;
@@ -94,7 +57,7 @@ static int print_list(const struct args *args)
 	if (status >= 0)
 		return status;
 	names = json_array();
-	nr = list_scenarios(&entries);
+	nr = scenario_list(&entries);
 	for (int i = 0; i < nr; i++) {
 		entries[i]->d_name[strlen(entries[i]->d_name) - 5] = 0;
 		if (args->json)
@@ -112,19 +75,6 @@ static int print_list(const struct args *args)
 	}
 	json_decref(names);
 	return out_close(&out, args->cmd);
-}
-
-void scenario_find(const char *name, char *path, size_t len)
-{
-	char folder[PATH_MAX];
-	unsigned int i;
-
-	for (i = 0; !strchr(name, '/') && access(name, F_OK) &&
-	     folder_of(i, folder, sizeof(folder)); i++)
-		if (snprintf(path, len, "%s/%s.yaml", folder, name) < (int)len &&
-		    !access(path, F_OK))
-			return;
-	snprintf(path, len, "%s", name);
 }
 
 /* -------------------------------------------------------------------------- runs */

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "args.h"
-#include "cmd.h"
-#include "node_gpus.h"
-#include "out.h"
-#include "paths.h"
+#include "cli/cmd.h"
+#include "cli/slurm/node_gpus.h"
+#include "cli/target/args.h"
+#include "cli/util/out.h"
+#include "cli/util/paths.h"
 
 const char slurm_conf_help[] =
 "Usage: gpupart slurm-conf [--of FORM] [--node NAME] [-i CAPTURE ...] [--mem SIZE]\n"

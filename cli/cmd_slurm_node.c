@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "args.h"
-#include "cmd.h"
-#include "node_gpus.h"
-#include "out.h"
-#include "shown.h"
-#include "whole.h"
-#include "../slurm/left.h"
+#include "cli/target/args.h"
+#include "cli/cmd.h"
+#include "cli/mps/mps_daemon.h"
+#include "cli/slurm/node_gpus.h"
+#include "cli/util/out.h"
+#include "cli/target/shown.h"
+#include "cli/util/atomic_file.h"
+#include "slurm/orphans.h"
 
 #define SLURMD_FILE "/run/gpupart/slurmd"
 
@@ -31,12 +32,13 @@ const char slurm_node_help[] =
 "                      more, after a crash of the node's daemons; asks squeue\n"
 "      --check         for a prolog or an epilog: fails where something is held for a\n"
 "                      job that Slurm does not run here, or a process of such a job\n"
-"                      uses a GPU; changes nothing\n"
+"                      uses a GPU, or the node's MPS daemon does not answer;\n"
+"                      changes nothing\n"
 "      --list          what jobs hold here, and of whom\n"
 "      --json          as JSON, schema gpupart/1\n"
 "\n"
-"Exit status: 0 done, 1 a GPU could not be looked at, squeue not asked, or --check\n"
-"found something, 2 bad values.\n"
+"Exit status: 0 done, 1 a GPU could not be looked at, squeue not asked, --check found\n"
+"something, or with --clean the node's MPS daemon does not answer, 2 bad values.\n"
 "\n"
 "Examples:\n"
 "  gpupart slurm-node\n"
@@ -220,10 +222,25 @@ static int ask_slurm(const struct args *args, struct running *running)
 	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);
 }
 
+/* Whether the node is to have an MPS daemon and it does not answer. */
+static bool mps_is_lost(const struct args *args)
+{
+	static struct mps_daemon daemon;
+	int err = mps_daemon_find_node(&daemon);
+
+	if (!err || err == -ENOENT)
+		return false;
+	cmd_note(args->cmd,
+		 "%s: jobs take turns on a GPU: see 'systemctl status gpupart-mps', then restart it",
+		 daemon.why);
+	return true;
+}
+
 static int clean(const struct args *args, struct gpupart *gp)
 {
 	struct running running = { 0 };
 	struct held held;
+	const char *why;
 	unsigned int left;
 	int status = take_held(args, gp, &held);
 
@@ -232,12 +249,12 @@ static int clean(const struct args *args, struct gpupart *gp)
 	for (int i = 0; status < 0 && i < held.nr; i++) {
 		if (runs(&running, held.list[i].name))
 			continue;
-		left = left_kill(strtoul(held.list[i].name, NULL, 10), &held.list[i]);
+		left = left_kill(strtoul(held.list[i].name, NULL, 10), &held.list[i], &why);
 		/* What they use is free when they are gone: the next time. */
 		if (left) {
 			cmd_note(args->cmd,
-				 "job %s does not run here any more: %u of its processes were killed and do not end yet",
-				 held.list[i].name, left);
+				 "job %s does not run here any more: %u of its processes %s",
+				 held.list[i].name, left, why);
 			continue;
 		}
 		if (gpupart_grant_drop(gp, held.list[i].id))
@@ -249,6 +266,9 @@ static int clean(const struct args *args, struct gpupart *gp)
 	}
 	free(running.jobs);
 	free(held.list);
+	/* slurmd logs what a health check says only if that fails. */
+	if (mps_is_lost(args) && status < 0)
+		status = EXIT_FAILED;
 	return status < 0 ? EXIT_DONE : status;
 }
 
@@ -285,7 +305,7 @@ static int check(const struct args *args, struct gpupart *gp)
 			found++;
 		}
 	if (status < 0)
-		found += check_processes(args, gp, &running);
+		found += check_processes(args, gp, &running) + mps_is_lost(args);
 	free(running.jobs);
 	free(held.list);
 	return status >= 0 ? status : found ? EXIT_FAILED : EXIT_DONE;
@@ -295,7 +315,8 @@ static int check(const struct args *args, struct gpupart *gp)
 
 static bool is_simulated(const struct gpupart_grant *grant)
 {
-	return *grant->source && strcmp(grant->source, "rm") && strcmp(grant->source, "kernel");
+	return (*grant->source || grant->other_version) && strcmp(grant->source, "rm") &&
+	       strcmp(grant->source, "kernel");
 }
 
 static json_t *json_held(const struct gpupart_grant *grant)
@@ -303,13 +324,13 @@ static json_t *json_held(const struct gpupart_grant *grant)
 	char list[GPUPART_TPCSET_STRLEN];
 
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
-	return json_pack("{s:o, s:I, s:o, s:o, s:i, s:I, s:o, s:o, s:b}",
+	return json_pack("{s:o, s:I, s:o, s:o, s:i, s:I, s:o, s:o, s:b, s:b}",
 			 "job", out_json_text(grant->name), "uid", (json_int_t)grant->uid,
 			 "gpu", out_json_text(grant->pci), "list", out_json_text(list),
 			 "nr_tpcs", (int)gpupart_tpcset_count(&grant->set),
 			 "memory_bytes", (json_int_t)grant->memory,
 			 "asked", out_json_text(grant->asked), "refused", out_json_text(grant->why),
-			 "simulated", is_simulated(grant));
+			 "simulated", is_simulated(grant), "other_version", grant->other_version);
 }
 
 static void print_held(struct out *out, const struct gpupart_grant *grant)
@@ -317,9 +338,10 @@ static void print_held(struct out *out, const struct gpupart_grant *grant)
 	char list[GPUPART_TPCSET_STRLEN];
 
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
-	fprintf(out->file, "%-10s %6u %-12s %5u %6llu MiB  %s%s\n", grant->name, grant->uid,
+	fprintf(out->file, "%-10s %6u %-12s %5u %6llu MiB  %s%s%s\n", grant->name, grant->uid,
 		*grant->pci ? grant->pci : "-", gpupart_tpcset_count(&grant->set),
 		(unsigned long long)(grant->memory >> 20), *list ? list : grant->why,
+		grant->other_version ? ", of another version" : "",
 		is_simulated(grant) ? " (simulated)" : "");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * gpupart stat: starts a program as run does, with the injected library told to measure
- * it, and shows what was found. Must not know how it is measured or judged.
+ * it, and shows what was found.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "args.h"
-#include "cmd.h"
-#include "out.h"
-#include "run.h"
-#include "stat.h"
+#include "cli/cmd.h"
+#include "cli/start/run.h"
+#include "cli/stat/stat.h"
+#include "cli/target/args.h"
+#include "cli/util/out.h"
 
 const char stat_help[] =
 "Usage: gpupart stat [SET] [-i CAPTURE] [--gpu GPU] [--interval SECONDS] [--json]\n"
@@ -23,7 +23,7 @@ const char stat_help[] =
 "Runs an unmodified program, inside a set or on the whole GPU, and tells how many\n"
 "kernels, graphs and copies it launched, how long the GPU waited for the CPU and the\n"
 "CPU for the GPU, whether copies ran beside kernels, and so whether it is CPU-bound or\n"
-"GPU-bound, with the advice that follows for the size of a partition: an estimate.\n"
+"GPU-bound.\n"
 "\n"
 "SET as for run: -t, -g, -u, -n, --hex; see 'gpupart help run'.\n"
 "\n"
@@ -38,10 +38,7 @@ const char stat_help[] =
 "GPU-bound: the GPU was busy 90 % of the time or more between the program's first and\n"
 "last work. CPU-bound: half of that time or more it had nothing to do. Copy-bound:\n"
 "copies alone ran 40 % of it or more, and longer than kernels. Else: neither.\n"
-"The time of work is taken by events in the program's streams; where that would take\n"
-"more than 3 % of a thread's time, of parts of it alone. Of kernels shorter than 10 us\n"
-"it tells too much, as the time stamp takes 1 or 2 us. Graphs count as one piece of\n"
-"work. What a program waits for in memory that the GPU writes is not seen.\n"
+"gpupart(1), \"What bounds a program\", says how the time of work is taken.\n"
 "\n"
 "The program is started with GPUPART_STAT and CUDA_INJECTION64_PATH in its\n"
 "environment; what it starts is measured, too, each process by itself. With\n"
@@ -62,11 +59,10 @@ struct session {
 	struct stat_result result;
 	double interval;		/* 0: none */
 	struct stat_result told;	/* sums at the last line, at told_ns */
-	uint64_t told_ns;
+	uint64_t start_ns, told_ns;
 	json_t *intervals;
 	struct sigaction pipe_before;	/* what the program is to get */
 	sigset_t signals, before;
-	struct timespec start;
 };
 
 static uint64_t clock_ns(void)
@@ -77,15 +73,10 @@ static uint64_t clock_ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-static double seconds_since(const struct timespec *start)
+static double seconds_since(uint64_t start)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - start->tv_sec) + (now.tv_nsec - start->tv_nsec) / 1e9;
+	return (clock_ns() - start) / 1e9;
 }
-
-/* ------------------------------------------------------------------ the program */
 
 static void __attribute__((noreturn)) be_program(const struct session *session, int failed)
 {
@@ -117,8 +108,7 @@ static int start(struct session *session, pid_t *pid)
 	sigaddset(&session->signals, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &session->signals, &session->before);
 	fflush(NULL);
-	clock_gettime(CLOCK_MONOTONIC, &session->start);
-	session->told_ns = clock_ns();
+	session->start_ns = session->told_ns = clock_ns();
 	*pid = fork();
 	if (!*pid) {
 		close(fds[0]);
@@ -151,8 +141,6 @@ static void take_ended(struct stat_result *result, int wstatus)
 	}
 }
 
-/* ------------------------------------------------------------------ what it left */
-
 static int read_processes(struct session *session, struct stat_result *result)
 {
 	unsigned int nr = 0;
@@ -171,33 +159,15 @@ static int read_processes(struct session *session, struct stat_result *result)
 	return -1;
 }
 
-/* Where the topology cannot be had, advice is in shares. */
-static void count_tpcs(const struct args *args, struct stat_result *result)
+static void find_set(struct stat_result *result)
 {
-	struct gpupart_topology *topo;
-	struct gpupart_tpcset set;
-	const char *pci = NULL;
-	struct gpupart *gp;
+	const char *set = getenv("GPUPART_SET");
+	struct gpupart_tpcset tpcs;
 
-	for (unsigned int i = 0; i < result->nr_processes && !pci; i++)
-		if (result->processes[i].nr_gpus)
-			pci = result->processes[i].gpus[0].pci;
-	result->set = getenv("GPUPART_SET");
-	if (result->set && !*result->set)
-		result->set = NULL;
-	if (!pci || gpupart_open(&gp))
-		return;
-	if (!gpupart_topology_open(gp, args->simulated ? args->source : NULL,
-				   args->simulated ? NULL : pci, &topo)) {
-		result->gpu_tpcs = result->nr_tpcs = gpupart_topology_nr_tpcs(topo);
-		if (result->set && !gpupart_set_parse(gp, topo, result->set, &set))
-			result->nr_tpcs = gpupart_tpcset_count(&set);
-		gpupart_topology_close(topo);
-	}
-	gpupart_close(gp);
+	result->set = set && *set ? set : NULL;
+	if (result->set && !gpupart_tpcset_parse_list(NULL, set, &tpcs))
+		result->nr_tpcs = gpupart_tpcset_count(&tpcs);
 }
-
-/* ------------------------------------------------------------------- intervals */
 
 /* A wait that goes on counts up to now. */
 static void add_waits(struct stat_result *result, uint64_t until)
@@ -250,7 +220,7 @@ static bool is_unknown(const struct stat_result *all, const struct stat_result *
 {
 	uint64_t given = 0, over = 0;
 
-	if (now->busy + now->starved + now->held > 0)
+	if (now->shares[STAT_BUSY] + now->shares[STAT_STARVED] + now->shares[STAT_HELD] > 0)
 		return false;
 	for (unsigned int i = 0; i < all->nr_processes; i++) {
 		const struct gpupart_stat_process *p = &all->processes[i];
@@ -267,19 +237,20 @@ static bool is_unknown(const struct stat_result *all, const struct stat_result *
 static void show_interval(struct session *session, const struct stat_result *now, bool unknown)
 {
 	uint64_t launches = now->sum.kernels + now->sum.graphs;
-	double seconds = seconds_since(&session->start), waits = now->sum.wait_ns / 1e9;
+	double seconds = seconds_since(session->start_ns), waits = now->sum.wait_ns / 1e9;
 	char busy[40];
 
 	if (session->intervals) {
 		json_array_append_new(session->intervals, json_pack(
 			"{s:f, s:I, s:o, s:o, s:f}", "seconds", seconds,
 			"launches", (json_int_t)launches,
-			"busy", unknown ? json_null() : json_real(now->busy),
-			"copies", unknown ? json_null() : json_real(now->copies),
+			"busy", unknown ? json_null() : json_real(now->shares[STAT_BUSY]),
+			"copies", unknown ? json_null() : json_real(now->shares[STAT_COPIES]),
 			"wait_seconds", waits));
 		return;
 	}
-	snprintf(busy, sizeof(busy), unknown ? "not known yet" : "%.1f%%", 100 * now->busy);
+	snprintf(busy, sizeof(busy), unknown ? "not known yet" : "%.1f%%",
+		 100 * now->shares[STAT_BUSY]);
 	cmd_note(session->args->cmd, "%.1f s: %.0f launches/s, GPU busy %s, CPU waits %.2f s",
 		 seconds, launches / session->interval, busy, waits);
 }
@@ -320,7 +291,7 @@ static void wait_for(struct session *session, pid_t pid)
 	int wstatus, signal;
 
 	for (;;) {
-		left = session->interval ? next - seconds_since(&session->start) : 3600;
+		left = session->interval ? next - seconds_since(session->start_ns) : 3600;
 		if (left < 0)
 			left = 0;
 		timeout.tv_sec = left;
@@ -330,16 +301,14 @@ static void wait_for(struct session *session, pid_t pid)
 			kill(pid, signal);
 		if (waitpid(pid, &wstatus, WNOHANG) == pid)
 			break;
-		if (session->interval && seconds_since(&session->start) >= next) {
+		if (session->interval && seconds_since(session->start_ns) >= next) {
 			tell_interval(session);
 			next += session->interval;
 		}
 	}
-	result->seconds = seconds_since(&session->start);
+	result->seconds = seconds_since(session->start_ns);
 	take_ended(result, wstatus);
 }
-
-/* ---------------------------------------------------------------------- command */
 
 static int show(struct session *session)
 {
@@ -375,7 +344,7 @@ static int measure(struct session *session)
 		return status;
 	result->program = session->args->program;
 	result->simulated = session->args->simulated;
-	count_tpcs(session->args, result);
+	find_set(result);
 	stat_judge(result);
 	status = show(session);
 	return status ? EXIT_RUN_FAILED : result->status;
@@ -393,7 +362,6 @@ static int with_block(struct session *session, struct gpupart *gp)
 	status = out_open(&session->out, session->args) < 0 ? measure(session) : EXIT_RUN_FAILED;
 	free(session->result.processes);
 	free(session->told.processes);
-	free(session->result.again);
 	json_decref(session->intervals);
 	gpupart_stat_close(session->stat);
 	return status;
@@ -422,7 +390,6 @@ int cmd_stat(int argc, char **argv)
 	const struct run_wishes wishes = { 0 };
 	struct args args = { 0 };
 	struct session session = { .args = &args };
-	struct stat_result *result = &session.result;
 	struct gpupart *gp;
 	int status;
 
@@ -434,8 +401,6 @@ int cmd_stat(int argc, char **argv)
 		status = args_seconds(&args, "--interval", interval, 0.1, &session.interval);
 	if (status >= 0)
 		return status;
-	result->source = args.source;
-	result->gpu = args.gpu;
 	run_inherit_gpu(&args);
 	status = args_simulate(&args);
 	if (status >= 0)
@@ -447,7 +412,7 @@ int cmd_stat(int argc, char **argv)
 	status = check_alone(&args);
 	if (status >= 0)
 		return status;
-	status = args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args);
+	status = args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args, false);
 	if (status >= 0)
 		return status;
 	if (gpupart_open(&gp))

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "args.h"
-#include "cmd.h"
-#include "out.h"
-#include "picture.h"
+#include "cli/cmd.h"
+#include "cli/draw/picture.h"
+#include "cli/draw/topology_json.h"
+#include "cli/draw/topology_text.h"
+#include "cli/target/args.h"
+#include "cli/util/out.h"
 
 const char topology_help[] =
 "Usage: gpupart topology [-i SOURCE] [--gpu GPU] [--json | --of FORM] [-o FILE]\n"
@@ -58,14 +60,14 @@ static int draw(const struct args *args, const char *form, struct out *out,
 
 	if (args->json) {
 		root = out_json_new("topology", gpupart_topology_info(picture->topo)->simulated);
-		out_json_topology(root, picture->topo);
+		topology_json(root, picture->topo);
 		out_json_write(out, root);
 	} else if (!strcmp(form, "svg")) {
 		return picture_svg(out, picture);
 	} else if (!strcmp(form, "picture")) {
 		picture_text(out, picture);
 	} else {
-		out_topology_text(out, picture->topo);
+		topology_text(out, picture->topo);
 	}
 	return 0;
 }

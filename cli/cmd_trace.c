@@ -4,9 +4,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "args.h"
-#include "cmd.h"
-#include "trace.h"
+#include "cli/cmd.h"
+#include "cli/draw/topology.h"
+#include "cli/target/args.h"
+#include "cli/trace/trace.h"
 
 const char trace_help[] =
 "Usage: gpupart trace [-i CAPTURE] [--gpu GPU] [--json | --of FORM] [-o FILE]\n"
@@ -129,7 +130,7 @@ static int take_sets(const struct args *args, struct trace *trace, unsigned int 
 		status = take_set(args, trace, args->program[i], &tenants[i]);
 		trace->picture.nr_tenants++;
 		trace->blocks[i] = blocks ? blocks :
-				   2 * out_nr_sms(trace->picture.topo, &tenants[i].set);
+				   2 * topology_nr_sms(trace->picture.topo, &tenants[i].set);
 		nr += (unsigned long)trace->blocks[i] * trace->nr_launches;
 	}
 	if (status < 0 && nr > TRACE_MAX_BLOCKS)
@@ -173,13 +174,6 @@ static void write_json(struct out *out, const struct trace *trace)
 	out_json_write(out, root);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t len = text ? strlen(text) : 0;
-
-	return len >= strlen(end) && !strcmp(text + len - strlen(end), end);
-}
-
 /* Where the file opens is known before anything runs. */
 static int run_and_show(const struct args *args, const char *form, struct trace *trace)
 {
@@ -197,10 +191,10 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 	}
 	if (args->json)
 		write_json(&out, trace);
-	else if (form ? !strcmp(form, "svg") : ends_with(args->output, ".svg"))
+	else if (form ? !strcmp(form, "svg") : out_is_svg(args->output))
 		shown = trace_svg(&out, trace);
 	else
-		trace_text(&out, trace);
+		shown = trace_text(&out, trace);
 	status = out_close(&out, args->cmd);
 	if (shown)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-#include "args.h"
-#include "cmd.h"
-#include "out.h"
+#include "cli/cmd.h"
+#include "cli/target/args.h"
+#include "cli/util/out.h"
 
 const char verify_help[] =
 "Usage: gpupart verify [--quick] [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"

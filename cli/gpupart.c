@@ -6,8 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 #include <gpupart.h>
-#include "cmd.h"
-#include "out.h"
+#include "cli/cmd.h"
+#include "cli/util/out.h"
+#include "cli/util/paths.h"
 
 static const struct cmd cmds[] = {
 	{ "topology", cmd_topology, "show a GPU's GPCs, virtual GPCs, TPCs and SMs",
@@ -31,8 +32,6 @@ static const struct cmd cmds[] = {
 	  slurm_node_help },
 	{ "demo", cmd_demo, "the main job in a minute", demo_help },
 };
-
-char **cmd_argv;
 
 static const struct cmd *find(const char *name)
 {
@@ -79,7 +78,7 @@ int main(int argc, char **argv)
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
-	cmd_argv = argv;
+	paths_set_argv(argv);
 	if (argc < 2)
 		return cmd_fail(NULL, EXIT_USAGE, "no command: see 'gpupart --help'");
 	if (!strcmp(argv[1], "--version"))

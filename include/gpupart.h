@@ -164,7 +164,7 @@ struct gpupart_gpc {
  * Opens the topology of a GPU.
  * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, no privilege needed),
  *	    "sample:NAME" (a capture that ships), a capture's path, or NULL: the
- *	    first of kernel and rm that answers.
+ *	    first of kernel and rm that answers; kernel's has its virtual GPCs from rm then.
  * @gpu: an index in PCI order ("0"), an address or a UUID; NULL is the first.
  *	 Captures hold one GPU: there it must match or be NULL.
  * The object is the caller's; close it. -ENODEV no such GPU, -ENOENT no such
@@ -228,6 +228,27 @@ int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo,
 /* -EINVAL for an empty set or a TPC that is not there, with its number in the sentence. */
 int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *set);
+
+/* Blocks of the largest cluster that CUDA lets a program launch on every GPU that has clusters. */
+#define GPUPART_PORTABLE_CLUSTER 8
+
+/*
+ * The blocks of the largest cluster that @set holds: an SM each, all in one virtual GPC. A launch
+ * of a larger one is given more TPCs than @set. Where virtual GPCs are not told, GPCs count as
+ * such, and the result is the most that it can be.
+ */
+unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
+				 const struct gpupart_tpcset *set);
+
+/*
+ * Picks @nr TPCs that hold a cluster of @cluster blocks: all of @keep (may be empty), and the rest
+ * from @from, as many of them as possible from @prefer (may be empty); the same for the same
+ * arguments. -ENOSPC: there are no such TPCs; *set is as it was.
+ */
+int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
+		     const struct gpupart_tpcset *keep, const struct gpupart_tpcset *prefer,
+		     const struct gpupart_tpcset *from, unsigned int nr,
+		     struct gpupart_tpcset *set);
 
 /*
  * Writes @topo as a capture (a text format that opens again, with a checksum).
@@ -303,6 +324,12 @@ struct gpupart_plan {
  * uGPU, then by GPC. In a GPC those with a home there have its lowest TPCs in the virtual GPC;
  * then the lowest of what is left, who launches clusters first from inside the virtual GPC,
  * the others from outside.
+ *
+ * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. If the set of a tenant has
+ * TPCs enough for one and holds none, the plan is made anew with a home for it, and for those
+ * before it in rank whose sets hold one, as if their demands had said so (ranks stay). This is
+ * done for one tenant after the other in rank order. If there is no such plan, the demands as
+ * they are come first: gpupart_set_cluster() tells which sets hold none.
  *
  * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
  * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
@@ -508,6 +535,8 @@ void gpupart_counters_get(struct gpupart_counters *counters);
 /*
  * The processes of this user (root: of all users) that confine launches now: up to
  * @max of them into @list, by pid. Returns how many there are, or a negative errno.
+ * Of another user's folder no more than 4096 files and 4 MiB of /proc/PID/maps are read: a
+ * user that has more gets one more row, @pid 0 and no GPU, whose @problem says it.
  */
 #define GPUPART_JOB_STRLEN 64
 
@@ -527,8 +556,20 @@ struct gpupart_process {
 	 * @source a name that another user made up.
 	 */
 	unsigned int uid;
+	/* It runs under another version of this library: no counters, and no limit can be set. */
+	bool other_version;
 };
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
+
+/*
+ * Sends @signal to @process of the list, by its @pid and @uid, and to no process that got its
+ * number since: a pidfd is opened, then the process is looked at again (its block's lock or
+ * mapping, its uids), and @still (may be NULL) is asked with what it shows now, then the
+ * signal is sent through the pidfd. -ESRCH it is gone, or is not the one that was listed;
+ * -ENOSYS the kernel has no pidfd (before Linux 5.3): nothing is sent.
+ */
+int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *process, int signal,
+			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg);
 
 /*
  * The GPUs of one of those: up to @max rows like @process into @list, each with pci, source,
@@ -616,6 +657,7 @@ struct gpupart_job {
 	bool simulated;		/* a capture's GPU */
 	char limit[GPUPART_TPCSET_STRLEN];	/* that holds now, list form */
 	unsigned int uid;	/* whose it is: this user, but of a node's jobs, below */
+	bool other_version;	/* another version's: its limit cannot be set */
 };
 
 /*
@@ -673,6 +715,8 @@ struct gpupart_grant {
 	uint64_t memory;	/* bytes; 0: no quota */
 	char asked[128];	/* what was asked for, in the scheduler's words */
 	char why[512];
+	bool other_version;	/* another version gave it: it can be dropped, and not put */
+	bool strict;		/* its user's processes are confined or do not use the GPU */
 };
 
 /*
@@ -700,7 +744,7 @@ int gpupart_grant_drop(struct gpupart *gp, const char *id);
  * gpupart_gpu_info has it; a name is 1 to 63 letters, digits, '.', '_' or '-', the first no
  * '-'. A tenant is there while a process is in it, or a job lives that has its
  * name, or its name for an id: then it is forgotten, and its quotas. What is counted and
- * what is not: Documentation/memory.md. All of these may be called from any thread.
+ * what is not: Documentation/user/memory.md. All of these may be called from any thread.
  */
 #define GPUPART_TENANT_STRLEN 64
 
@@ -712,6 +756,7 @@ struct gpupart_tenant {
 	uint64_t quota;		/* 0: none on this GPU */
 	uint64_t used;		/* by all its processes that live; may be above the quota */
 	unsigned int nr_processes;	/* in it now, whether they use this GPU or not */
+	bool other_version;	/* its processes are not known, and its quota cannot be set */
 };
 
 /*
@@ -818,6 +863,15 @@ struct gpupart_check {
 	char key[20];		/* hash of the checked map, in hexadecimal */
 };
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);
+
+/* The driver's interface for callbacks, as an attached process found it; sizes in bytes. */
+struct gpupart_driver {
+	unsigned int table_bytes;
+	int nr_features;		/* that a tool can declare; -1: this table does not tell */
+	unsigned int params_bytes;	/* of a launch */
+};
+/* -EAGAIN: this process has not subscribed yet. */
+int gpupart_driver_get(struct gpupart *gp, struct gpupart_driver *driver);
 
 /* ------------------------------------------------------------------- verify */
 
@@ -955,6 +1009,98 @@ unsigned int gpupart_stat_lost(const struct gpupart_stat *stat);
  * .. for @id; -ENOSPC where there is no room.
  */
 int gpupart_stat_start(struct gpupart *gp, const char *id);
+
+/* ------------------------------------------------------------------- report */
+
+/*
+ * What the processes of a run leave for it: which of them used CUDA, and which launches ran
+ * outside of the run's limit, with more TPCs than it or on another GPU.
+ */
+#define GPUPART_REPORT_NR_KERNELS 16
+
+/* Why: the counters of struct gpupart_counters that may leave a limit, in their order. */
+enum gpupart_outside {
+	GPUPART_OUTSIDE_DRIVER = 2,
+	GPUPART_OUTSIDE_CLUSTER,
+	GPUPART_OUTSIDE_COOPERATIVE,
+	GPUPART_OUTSIDE_VERSION,
+	GPUPART_OUTSIDE_MAP,
+	GPUPART_OUTSIDE_GPU,
+};
+
+struct gpupart_report_kernel {
+	char name[160];		/* as the driver has it; "" where it was not found out */
+	unsigned int outside;	/* enum gpupart_outside */
+	uint64_t count;		/* launches; nodes of graphs count when they are built */
+	unsigned int cluster;	/* blocks of one cluster, or 0 */
+	unsigned int nr_tpcs;	/* that the first such launch was given; 0: not known */
+	struct gpupart_tpcset limit;	/* that it left; empty: not known */
+};
+
+enum gpupart_report_state {
+	GPUPART_REPORT_BEGUN,	/* it began to use CUDA, and is not confined, for @why */
+	GPUPART_REPORT_CONFINED,	/* on the GPU at @pci */
+	GPUPART_REPORT_REFUSED,	/* strict: calls of the driver fail, for @why */
+	GPUPART_REPORT_NOT_REFUSED,	/* strict: the driver cannot be made to fail them */
+};
+
+struct gpupart_report_process {
+	int pid;		/* in @pid_namespace */
+	unsigned int state;	/* enum gpupart_report_state */
+	bool simulated;
+	uint64_t start;		/* clock ticks since boot */
+	uint64_t pid_namespace;	/* the inode of its /proc/PID/ns/pid */
+	char name[16];
+	char pci[20];
+	char source[512];	/* of that GPU's topology, as struct gpupart_process has it */
+	char why[256];
+	struct gpupart_report_kernel kernels[GPUPART_REPORT_NR_KERNELS];	/* @count 0: none */
+	uint64_t others;	/* launches outside of further kernels */
+};
+
+struct gpupart_report;
+
+/*
+ * A place for such reports, gone with gpupart_report_close(). @id is for GPUPART_REPORT, and
+ * holds for processes of this user while the caller lives. There is room for 256 processes.
+ */
+int gpupart_report_open(struct gpupart *gp, struct gpupart_report **report, const char **id);
+void gpupart_report_close(struct gpupart_report *report);
+
+/*
+ * What the @n'th process has left up to now, from 0: -ENOENT after the last. It is that process's
+ * word; texts are printable ASCII. By any thread.
+ */
+int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
+		       struct gpupart_report_process *process);
+
+/* Processes that found no room. */
+unsigned int gpupart_report_lost(const struct gpupart_report *report);
+
+/*
+ * The calling process began to use CUDA, and reports to the place that @id names: for the library
+ * that the driver loads at cuInit, before gpupart_attach_early(). -EINVAL, -ENOENT, .. for @id;
+ * -ENOSPC where there is no room.
+ */
+int gpupart_report_start(struct gpupart *gp, const char *id);
+
+/* Finds the names of kernels that are still missing, where the process ends normally. */
+void gpupart_report_end(void);
+
+/*
+ * A strict process: after the first launch that ran outside of its limit each call of the driver
+ * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now
+ * on, and so does what initializes CUDA or makes a context: for one that cannot be confined.
+ * -EBUSY where another tool has the driver's callback; -EOPNOTSUPP where this driver does not
+ * tell of its functions.
+ */
+int gpupart_strict_start(struct gpupart *gp, bool refuse);
+
+/*
+ * Whether /etc/gpupart/config, which root writes, has the line "strict = yes": 1 or 0. -EPERM
+ * where another user could have written it, which is then ignored; -EINVAL for another value.
+ */
+int gpupart_config_strict(struct gpupart *gp);
 
 #pragma GCC visibility pop
 

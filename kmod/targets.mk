@@ -2,7 +2,10 @@
 # The kernel module: build, install, package, test. Included by the top Makefile.
 KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
 KMOD_PURE  := kmod/chip.c kmod/topo.c kmod/text.c
-KMOD_HDR   := $(wildcard kmod/*.h) include/uapi/linux/gpupart.h
+KMOD_HDR   := $(addprefix kmod/,chip.h compat.h device.h netlink.h pci.h platform.h proc.h regs.h text.h topo.h) \
+	      include/uapi/linux/gpupart.h
+KMOD_SRC   := $(addprefix kmod/,chip.c device.c main.c netlink.c pci.c platform.c proc.c text.c topo.c)
+KMOD_FAKES := $(addprefix tests/kmod/,sleepy/Kbuild sleepy/sleepy.c fakegpu/Kbuild fakegpu/fakegpu.c fakegpu/tegra.c)
 KMOD_TESTS := $(B)/tests/kmod-unit.sh $(B)/tests/kmod-pages.sh $(B)/tests/kmod-chips.sh \
 	      tests/kmod/spec
 
@@ -11,7 +14,7 @@ $(B)/tests/kmod-unit $(B)/tests/kmod-page: $(B)/tests/kmod-%: tests/kmod/%.c $(K
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=address,undefined -o $@ $< $(KMOD_PURE)
 
-$(B)/kmod/regs/.made: tests/kmod/regfiles $(wildcard tests/data/gh100-*/capture.txt)
+$(B)/kmod/regs/.made: tests/kmod/regfiles $(CAPTURE_SRC)
 	$(call say,GEN,$(@D))
 	@mkdir -p $(@D)
 	$(Q)tests/kmod/regfiles $(@D) && touch $@
@@ -22,8 +25,8 @@ $(B)/tests/kmod-chips: tests/kmod/chips.c kmod/chip.c $(KMOD_HDR)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< kmod/chip.c
 hardware-chips: $(B)/tests/kmod-chips
-	$(call say,GEN,Documentation/$@.md)
-	$(Q)$< >Documentation/$@.md
+	$(call say,GEN,Documentation/internals/$@.md)
+	$(Q)$< >Documentation/internals/$@.md
 
 # The pages that the module must show of each register file.
 $(B)/kmod/pages/.made: $(B)/tests/kmod-page $(B)/kmod/regs/.made
@@ -68,7 +71,7 @@ dkms:
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
 KMOD_PARTS  := pages plug netlink ynl library power tegra faults leaks
 
-$(B)/kmod/%/.built: $(wildcard kmod/*.[ch] kmod/Kbuild tests/kmod/sleepy/* tests/kmod/fakegpu/*) tests/kmod/kernels tests/kmod/build include/uapi/linux/gpupart.h
+$(B)/kmod/%/.built: $(KMOD_SRC) $(KMOD_HDR) kmod/Kbuild $(KMOD_FAKES) tests/kmod/kernels tests/kmod/build
 	$(Q)nice tests/kmod/kernels $* >/dev/null
 	$(call say,MODULE,gpupart.ko.$*)
 	$(Q)nice tests/kmod/build $* $(abspath $(@D)) && \
@@ -98,9 +101,9 @@ $(B)/tests/kmod-guest-%-arm64.sh: $(B)/kmod/%-arm64/.built $(B)/kmod/pages/.made
 		B=$(B)/arm64 $(patsubst %,$(B)/arm64/kmod/guest/%,gpunl failnth kerneltopo)
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $*-arm64 $(abspath $(B)) $${KMOD_PARTS:-$(filter-out ynl,$(KMOD_PARTS))}\n' >$@ && chmod +x $@
 
-$(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/hardware-chips.md
-	$(Q)printf '#!/bin/sh\n%s | cmp - %s && echo "ok 1 - Documentation/hardware-chips.md is the table" && echo 1..1\n' \
-		$(abspath $<) $(CURDIR)/Documentation/hardware-chips.md >$@ && chmod +x $@
+$(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/internals/hardware-chips.md
+	$(Q)printf '#!/bin/sh\n%s | cmp - %s && echo "ok 1 - Documentation/internals/hardware-chips.md is the table" && echo 1..1\n' \
+		$(abspath $<) $(CURDIR)/Documentation/internals/hardware-chips.md >$@ && chmod +x $@
 
 # The pure files in user space: seconds, no kernel needed.
 check-kmod-pure: $(KMOD_TESTS)

@@ -101,20 +101,22 @@ class _CProcess(Structure):
     _fields_ = [("pid", c_int), ("name", c_char * 64), ("job", c_char * _JOB_STRLEN),
                 ("pci", c_char * 20), ("source", c_char * 512), ("simulated", c_bool),
                 ("nr_gpus", c_uint), ("limit", c_char * _TPCSET_STRLEN),
-                ("problem", c_char * 256), ("counters", _CCounters), ("uid", c_uint)]
+                ("problem", c_char * 256), ("counters", _CCounters), ("uid", c_uint),
+                ("other_version", c_bool)]
 
 
 class _CJob(Structure):
     _fields_ = [("id", c_char * _JOB_STRLEN), ("parent", c_char * _JOB_STRLEN),
                 ("name", c_char * 64), ("pid", c_int), ("elsewhere", c_bool),
                 ("pci", c_char * 20), ("source", c_char * 512), ("simulated", c_bool),
-                ("limit", c_char * _TPCSET_STRLEN), ("uid", c_uint)]
+                ("limit", c_char * _TPCSET_STRLEN), ("uid", c_uint),
+                ("other_version", c_bool)]
 
 
 class _CTenant(Structure):
     _fields_ = [("name", c_char * _TENANT_STRLEN), ("uid", c_uint), ("pci", c_char * 20),
                 ("simulated", c_bool), ("quota", c_uint64), ("used", c_uint64),
-                ("nr_processes", c_uint)]
+                ("nr_processes", c_uint), ("other_version", c_bool)]
 
 
 class _CTenantProcess(Structure):

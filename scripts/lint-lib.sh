@@ -64,7 +64,7 @@ lint_code() {
 
 # code FILES PATTERN: lines of code in files whose name matches the one that match the other.
 code() {
-	lint_code | grep -E "^$1:[0-9]+:" | grep -E "^[^:]*:[0-9]+:.*($2)"
+	lint_code | grep -E "^($1):[0-9]+:" | grep -E "^[^:]*:[0-9]+:.*($2)"
 }
 
 # Reads lines, keeps those whose file does not match.

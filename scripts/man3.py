@@ -24,9 +24,10 @@ PAGES = [
     ("gpupart_set_parse", "a set in words, for one GPU", "gpupart_set_*"),
     ("gpupart_plan", "disjoint sets for several tenants", "gpupart_plan_*"),
     ("gpupart_attach", "get ready to confine launches",
-     "gpupart_attach* gpupart_gpu_topology gpupart_gpu_check gpupart_process_publish"),
+     "gpupart_attach* gpupart_gpu_topology gpupart_gpu_check gpupart_process_publish"
+     " gpupart_driver_get"),
     ("gpupart_process_list", "processes that confine launches, and their limits",
-     "gpupart_process_list gpupart_process_gpu_list gpupart_process_limit_set"),
+     "gpupart_process_list gpupart_process_gpu_list gpupart_process_signal gpupart_process_limit_set"),
     ("gpupart_process_set", "which set applies to a launch",
      "gpupart_limit_* gpupart_process_* gpupart_stream_* gpupart_function_* gpupart_thread_*"
      " gpupart_next_*"),
@@ -40,6 +41,8 @@ PAGES = [
     ("gpupart_memory", "tenants and their memory quotas", "gpupart_memory_* gpupart_tenant_*"),
     ("gpupart_verify", "prove that sets confine", "gpupart_verify gpupart_census"),
     ("gpupart_stat", "what bounds a program", "gpupart_stat_*"),
+    ("gpupart_report", "what ran outside of its limit",
+     "gpupart_report_* gpupart_strict_start gpupart_config_strict"),
 ]
 
 

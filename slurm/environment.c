@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "boards.h"
-#include "environment.h"
+#include "cli/util/tunables_value.h"
+#include "slurm/environment.h"
+#include "slurm/node_file.h"
 
 #define VALUE_MAX (64 << 10)
 
@@ -51,7 +52,7 @@ free_old:
 }
 
 /* The driver's one place for a library, or, where another tool has that, the loader's list. */
-static int inject(spank_t spank, char *why, size_t len)
+static int inject(spank_t spank, bool strict, char *why, size_t len)
 {
 	char path[PATH_MAX], taken[PATH_MAX] = "";
 
@@ -62,8 +63,27 @@ static int inject(spank_t spank, char *why, size_t len)
 	spank_getenv(spank, "CUDA_INJECTION64_PATH", taken, sizeof(taken));
 	if (*taken && !strstr(taken, "libgpupart-inject.so"))
 		return join(spank, "LD_PRELOAD", path, true);
+	/* Loaded at the start, it has its thread-local memory whatever the program loads. */
+	if (strict && join(spank, "LD_PRELOAD", path, true))
+		return -EINVAL;
 	return spank_setenv(spank, "CUDA_INJECTION64_PATH", path, 1) == ESPANK_SUCCESS ? 0
 											: -EINVAL;
+}
+
+/* Room for the static TLS of what is loaded later: @bytes; other tunables of the job's stay. */
+static int raise_tls(spank_t spank, size_t bytes)
+{
+	char *old = calloc(1, VALUE_MAX), *joined = NULL;
+
+	if (old && spank_getenv(spank, TUNABLES, old, VALUE_MAX) != ESPANK_SUCCESS)
+		*old = 0;
+	if (old)
+		joined = tunables_join(old, bytes);
+	free(old);
+	if (joined && spank_setenv(spank, TUNABLES, joined, 1) == ESPANK_SUCCESS)
+		bytes = 0;
+	free(joined);
+	return bytes ? -ENOMEM : 0;
 }
 
 static int simulate(spank_t spank)
@@ -107,7 +127,7 @@ static int set_all(spank_t spank, const struct gpupart_grant *grant, const struc
 	};
 	/* Of where the job was submitted from: another node, and perhaps another run. */
 	static const char *const others[] = { "GPUPART_DISABLE", "GPUPART_LATE", "GPUPART_TENANT",
-					      "GPUPART_MEM" };
+					      "GPUPART_MEM", "GPUPART_STRICT", "GPUPART_REPORT" };
 
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -115,6 +135,8 @@ static int set_all(spank_t spank, const struct gpupart_grant *grant, const struc
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		if (spank_setenv(spank, values[i].name, values[i].value, 1) != ESPANK_SUCCESS)
 			return -EINVAL;
+	if (grant->strict && spank_setenv(spank, "GPUPART_STRICT", "1", 1) != ESPANK_SUCCESS)
+		return -EINVAL;
 	return 0;
 }
 
@@ -128,7 +150,9 @@ int environment_set(spank_t spank, const struct gpupart_grant *grant, char *why,
 	snprintf(why, len, "the environment of its tasks cannot be set");
 	err = set_all(spank, grant, &board);
 	if (!err)
-		err = inject(spank, why, len);
+		err = inject(spank, grant->strict, why, len);
+	if (!err)
+		err = raise_tls(spank, grant->memory ? TUNABLES_TLS_AUDIT : TUNABLES_TLS);
 	if (!err && board.simulated)
 		err = simulate(spank);
 	if (!err && grant->memory)

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "node_gpu.h"
+#include "slurm/node_gpu.h"
 
 void node_gpu_row(const struct node_gpu *gpu, char row[NODE_GPU_ROW])
 {

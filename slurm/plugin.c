@@ -15,10 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 #include <slurm/spank.h>
-#include "boards.h"
-#include "environment.h"
-#include "give.h"
-#include "words.h"
+#include "slurm/allocate.h"
+#include "slurm/environment.h"
+#include "slurm/mps.h"
+#include "slurm/node_file.h"
+#include "slurm/options.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -101,14 +102,30 @@ static int counted_gpu(void)
 	return gpus && *gpus >= '0' && *gpus <= '9' ? atoi(gpus) : -1;
 }
 
+/* The word "strict" behind the plugin's path in plugstack.conf. */
+static bool is_strict(int ac, char **av)
+{
+	bool strict = false;
+
+	for (int i = 0; i < ac; i++)
+		if (!strcmp(av[i], "strict"))
+			strict = true;
+		else
+			slurm_error("gpupart: plugstack.conf: '%s': wants strict or nothing",
+				    av[i]);
+	return strict;
+}
+
 static int give(const struct give_job *job, char *why, size_t len)
 {
 	struct gpupart_grant grant;
 	int err = give_job(job, &grant, why, len);
 
 	/* Perhaps what is in the way is of a job that ended while the node was away. */
-	if (!err && !give_is_given(&grant) && job->gpu >= 0 && !run_node("--clean"))
+	if (!err && !give_is_given(&grant) && job->gpu >= 0) {
+		run_node("--clean");
 		err = give_job(job, &grant, why, len);
+	}
 	return err;
 }
 
@@ -120,13 +137,11 @@ static int give(const struct give_job *job, char *why, size_t len)
  */
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
-	struct give_job job = { .gpu = counted_gpu() };
+	struct give_job job = { .gpu = counted_gpu(), .strict = is_strict(ac, av) };
 	char *text = NULL, why[1024];
 	struct words words;
 	int err;
 
-	(void)ac;
-	(void)av;
 	if (spank_option_getopt(spank, &option, &text) != ESPANK_SUCCESS || !text)
 		return 0;
 	if (spank_get_item(spank, S_JOB_ID, &job.job) != ESPANK_SUCCESS ||
@@ -151,7 +166,8 @@ int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 static void wait_for(struct gpupart_grant *grant)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };
-	struct give_job job = { .uid = grant->uid, .asked = grant->asked };
+	struct give_job job = { .uid = grant->uid, .asked = grant->asked,
+				.strict = grant->strict };
 	struct words words;
 	struct timespec now;
 	struct node_gpu board;
@@ -183,6 +199,30 @@ static void refuse(unsigned int job, const char *why)
 	_exit(EXIT_AGAIN);
 }
 
+/* For the job's first task: notes a set that holds no cluster of 8 although its size allows one. */
+static void note_clusters(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
+{
+	unsigned int task, cluster, nr = gpupart_tpcset_count(&grant->set);
+	struct gpupart_tpcset one = gpupart_tpcset_first(1);
+	char list[GPUPART_TPCSET_STRLEN], why[512];
+	struct node_gpu board;
+
+	if (spank_get_item(spank, S_TASK_GLOBAL_ID, &task) != ESPANK_SUCCESS || task ||
+	    boards_find(grant->pci, &board, why, sizeof(why)) ||
+	    boards_open(board.number, &board, why, sizeof(why)))
+		return;
+	cluster = gpupart_set_cluster(board.topo, &grant->set);
+	if (cluster < GPUPART_PORTABLE_CLUSTER && gpupart_topology_end_vgpc(board.topo) &&
+	    nr * gpupart_set_cluster(board.topo, &one) >= GPUPART_PORTABLE_CLUSTER) {
+		gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
+		dprintf(STDERR_FILENO,
+			"gpupart: job %u: TPCs %s hold clusters of at most %u blocks: a kernel with larger clusters is given more TPCs; no %u free TPCs held clusters of %d; cluster=%d asks for such\n",
+			job, list, cluster, nr, GPUPART_PORTABLE_CLUSTER,
+			GPUPART_PORTABLE_CLUSTER);
+	}
+	boards_close(&board);
+}
+
 int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 {
 	struct gpupart_grant grant;
@@ -209,6 +249,8 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 		refuse(job, grant.why);
 	if (environment_set(spank, &grant, why, sizeof(why)))
 		refuse(job, why);
+	mps_join_task(spank, job, &grant);
+	note_clusters(spank, job, &grant);
 	return 0;
 }
 

@@ -25,14 +25,16 @@ put() {
 }
 
 compile() {
-	mkdir -p "$tree/build/obj/lib" "$tree/build/lib"
-	for source in "$tree"/lib/*.c; do
-		name=${source##*/}
-		${CC:-gcc} -fPIC -I"$tree/include" -c -o "$tree/build/obj/lib/${name%.c}.o" "$source" || return 1
+	mkdir -p "$tree/build/lib"
+	for source in "$tree"/lib/*/*.c; do
+		object=${source#"$tree/"}
+		object=$tree/build/obj/${object%.c}.o
+		mkdir -p "${object%/*}"
+		${CC:-gcc} -fPIC -iquote "$tree" -I"$tree/include" -c -o "$object" "$source" || return 1
 	done
 	echo '{ global: gpupart_*; local: *; };' >"$tree/build/map"
 	${CC:-gcc} -shared -Wl,--version-script,"$tree/build/map" \
-		-o "$tree/build/lib/libgpupart.so" "$tree"/build/obj/lib/*.o
+		-o "$tree/build/lib/libgpupart.so" "$tree"/build/obj/lib/*/*.o
 }
 
 mit='/* SPDX-License-Identifier: MIT */'
@@ -50,20 +52,20 @@ clean() {
 		/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 		/* The contract. */
 	END
-	put lib/tmd.h <<-END
+	put lib/tmd/tmd.h <<-END
 		$mit
 		/* Writing a TMD. */
 		void tmd_apply(unsigned int *tmd, unsigned int allowed);
 	END
-	put lib/tmd_layout.h <<-END
+	put lib/tmd/layouts.h <<-END
 		$mit
 		/* Rows. */
 	END
-	put lib/tmd.c <<-END
+	put lib/tmd/tmd.c <<-END
 		$mit
 		/* Writes a TMD; the only place that knows a disabled bit. */
-		#include "tmd.h"
-		#include "tmd_layout.h"
+		#include "lib/tmd/layouts.h"
+		#include "lib/tmd/tmd.h"
 		void tmd_apply(unsigned int *tmd, unsigned int allowed)
 		{
 			unsigned int disabled = ~allowed;
@@ -71,7 +73,7 @@ clean() {
 			tmd[76] |= disabled;
 		}
 	END
-	put lib/topo.c <<-END
+	put lib/topo/topology.c <<-END
 		$mit
 		/* The topology. Says "disabled" and printf( in a comment only. */
 		#include <gpupart.h>
@@ -82,7 +84,7 @@ clean() {
 			return gpu ? text[0] : 0;
 		}
 	END
-	put lib/scope.c <<-END
+	put lib/confine/scope.c <<-END
 		$mit
 		/* Sets of a process. */
 		#include <gpupart.h>
@@ -96,6 +98,8 @@ clean() {
 		/* The command. */
 		#include <gpupart.h>
 	END
+	printf '%s\n' '# SPDX-License-Identifier: MIT' '# What is built.' 'SRC := lib/tmd/tmd.c lib/topo/topology.c' \
+		'SRC += lib/confine/scope.c cli/main.c' | put lib/sources.mk
 	put kmod/topo.c <<-END
 		$gpl
 		/* Fuses to a topology. */
@@ -118,11 +122,11 @@ clean() {
 	chmod +x "$tree/build/tests/list-layouts"
 	cp "$top/scripts/support-matrix" "$tree/scripts/"
 	cp "$top/scripts/confined" "$tree/scripts/"
-	mkdir -p "$tree/Documentation/results/h200-spine"
+	mkdir -p "$tree/Documentation/results/h200-spine" "$tree/Documentation/user"
 	cp -r "$top/Documentation/results/h200-inside" "$tree/Documentation/results/"
 	cp -r "$top/Documentation/results/h200-live" "$tree/Documentation/results/"
 	cp "$top/Documentation/results/h200-spine/verify.txt" "$tree/Documentation/results/h200-spine/"
-	printf '%s\n' '' '<!-- confined -->' '<!-- /confined -->' >"$tree/Documentation/isolation.md"
+	printf '%s\n' '' '<!-- confined -->' '<!-- /confined -->' >"$tree/Documentation/user/isolation.md"
 	"$tree/scripts/confined"
 }
 
@@ -190,80 +194,117 @@ plant lint machine_path README.md "see /hom""e/somebody/file"
 chmod -x "$tree/scripts/tool"
 caught lint run_bit scripts/tool
 plant lint links README.md '[a picture](Documentation/none.md)'
+plant lint sources lib/tmd/new.c 'int x;'
 plant lint support_matrix README.md '<!-- support-matrix -->'
 sed -i 's/V04_00/V04_01/' "$tree/README.md"
 caught lint support_matrix README.md stale
 printf '#!/bin/sh\n' >"$tree/build/tests/list-layouts"
 caught lint support_matrix 'no rows'
-plant lint confined Documentation/isolation.md '<!-- confined -->'
+plant lint confined Documentation/user/isolation.md '<!-- confined -->'
 sed -i 's/^ok [0-9]* - graph: once/not &/' "$tree/Documentation/results/h200-inside/inside.txt"
 caught lint confined '1 failed'
 # shellcheck disable=SC2016 # to be planted as it stands
 plant lint shellcheck scripts/tool 'cd $1; rm -r $undefined/*'
 plant lint cppcheck lib/new.c 'int new_bad(void);' 'int new_bad(void) { int a[2]; return a[2]; }'
 
-plant check-layering polarity lib/scope.c 'int scope_disabled;'
+plant check-layering polarity lib/confine/scope.c 'int scope_disabled;'
 plant check-layering polarity cli/main.c 'unsigned int disable_mask;'
 plant check-layering polarity include/gpupart.h '#define GPUPART_DISABLED 1'
-plant check-layering tmd_layout lib/scope.c '#include "tmd_layout.h"'
-plant check-layering tmd_write lib/scope.c 'static void f(unsigned int *tmd) { tmd[76] = 1; }'
-plant check-layering tmd_write lib/scope.c 'void f(char *tmd) { *(unsigned int *)(tmd + 304) |= 1; }'
-plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { memcpy(tmd, "x", 1); }'
-plant check-layering tmd_write lib/scope.c 'static void f(char *tmd) { ((p)->tmd)[3] |= 1; p->tmd[3] |= 1; }'
-plant check-layering sim_own_decoder lib/sim/new.c '#include "../tmd.h"'
-plant check-layering pipe_integers lib/sim/pipe/sm.c 'static double rate(void) { return 1; }'
-plant check-layering pipe_integers lib/sim/pipe/sm.c 'static unsigned int rate(int x) { return x * 0.5; }'
-plant check-layering cli_public cli/main.c '#include "../lib/topo.h"'
+plant check-layering tmd_layout lib/confine/scope.c '#include "lib/tmd/layouts.h"'
+plant check-layering tmd_write lib/confine/scope.c 'static void f(unsigned int *tmd) { tmd[76] = 1; }'
+plant check-layering tmd_write lib/confine/scope.c 'void f(char *tmd) { *(unsigned int *)(tmd + 304) |= 1; }'
+plant check-layering tmd_write lib/confine/scope.c 'static void f(char *tmd) { memcpy(tmd, "x", 1); }'
+plant check-layering tmd_write lib/confine/scope.c 'static void f(char *tmd) { ((p)->tmd)[3] |= 1; p->tmd[3] |= 1; }'
+plant check-layering sim_own_decoder sim/cuda/new.c '#include "lib/tmd/tmd.h"'
+plant check-layering pipe_integers sim/pipe/sm.c 'static double rate(void) { return 1; }'
+plant check-layering pipe_integers sim/pipe/sm.c 'static unsigned int rate(int x) { return x * 0.5; }'
+plant check-layering cli_public cli/main.c '#include "lib/topo/topology.h"'
 plant check-layering cli_public cli/main.c '#include "topo.h"'
-plant check-layering cli_public cli/bench/new.c '#include "../../lib/topo.h"'
-plant check-layering inject_public lib/inject/new.c '#include "../scope.h"'
-plant check-layering nvml_alone lib/nvml/new.c '#include "../scope.h"'
-plant check-layering nvml_alone lib/nvml/share.c '#include "../ctx.h"'
-plant check-layering slurm_public slurm/new.c '#include "../lib/topo.h"'
+plant check-layering cli_public cli/bench/new.c '#include "lib/topo/topology.h"'
+plant check-layering include_path lib/confine/scope.c '#include "scope.h"'
+plant check-layering include_path tests/new.c '#include "../lib/core/ctx.h"'
+plant check-layering inject_public lib/inject/new.c '#include "lib/confine/scope.h"'
+plant check-layering nvml_alone lib/nvml/new.c '#include "lib/confine/scope.h"'
+plant check-layering nvml_alone lib/nvml/share.c '#include "lib/core/ctx.h"'
+plant check-layering slurm_public slurm/new.c '#include "lib/topo/topology.h"'
 plant check-layering slurm_public slurm/new.c '#include <slurm/slurm.h>'
-plant check-layering smctrl_public lib/smctrl/new.c '#include "../scope.h"'
-plant check-layering smctrl_polarity lib/scope.c 'int scope_forbidden;'
+plant check-layering smctrl_public lib/smctrl/new.c '#include "lib/confine/scope.h"'
+plant check-layering smctrl_polarity lib/confine/scope.c 'int scope_forbidden;'
 plant check-layering smctrl_polarity cli/main.c '#include <libsmctrl.h>'
-plant check-layering lib_down lib/topo.c '#include "scope.h"'
-plant check-layering lib_down lib/tmd.c '#include "hook.h"'
-plant check-layering lib_down lib/topo.c '#include "sim/board.h"'
+plant check-layering folders lib/topo/topology.c '#include "lib/confine/scope.h"'
+plant check-layering folders lib/tmd/tmd.c '#include "lib/confine/launch.h"'
+plant check-layering folders lib/driver/new.c '#include "lib/state/limit.h"'
+plant check-layering lib_down lib/topo/topology.c '#include "sim/board.h"'
 for call in 'printf("x")' 'fprintf(f, "x")' 'perror("x")' 'puts("x")' 'exit(1)' '_exit(1)' 'abort()' 'assert(x)'; do
-	plant check-layering silent lib/topo.c "void f(void) { $call; }"
+	plant check-layering silent lib/topo/topology.c "void f(void) { $call; }"
 done
-plant check-layering silent lib/topo.c 'void f(void) { fputs("x", stderr); }'
-plant check-layering exact_versions lib/topo.c 'if (driver_major >= 535) f();'
-plant check-layering exact_versions lib/topo.c 'if (info->chip_id < 0x180) f();'
-plant check-layering exact_versions lib/topo.c 'if (compute_class > HOPPER_COMPUTE_A) f();'
-plant check-layering exact_versions lib/topo.c 'if (535 <= driver) f();'
+plant check-layering silent lib/topo/topology.c 'void f(void) { fputs("x", stderr); }'
+plant check-layering exact_versions lib/topo/topology.c 'if (driver_major >= 535) f();'
+plant check-layering exact_versions lib/topo/topology.c 'if (info->chip_id < 0x180) f();'
+plant check-layering exact_versions lib/topo/topology.c 'if (compute_class > HOPPER_COMPUTE_A) f();'
+plant check-layering exact_versions lib/topo/topology.c 'if (535 <= driver) f();'
 plant check-layering exact_versions kmod/topo.c 'if (chip >= 0x170) f();'
-plant check-layering rm_reads lib/topo.c 'void f(void) { reg_op.regOp = 1; }'
-plant check-layering rm_reads lib/topo.c '#define GR_SET_TPC_PARTITION_MODE 0x2080122C'
-plant check-layering rm_reads lib/topo.c 'void f(void) { x.op = REG_OP_WRITE_32; }'
+plant check-layering rm_reads lib/topo/topology.c 'void f(void) { reg_op.regOp = 1; }'
+plant check-layering rm_reads lib/topo/topology.c '#define GR_SET_TPC_PARTITION_MODE 0x2080122C'
+plant check-layering rm_reads lib/topo/topology.c 'void f(void) { x.op = REG_OP_WRITE_32; }'
 for call in 'writel(1, x)' 'iowrite32(1, x)' 'pci_request_regions(p, "x")' 'pci_enable_device(p)' 'pci_set_master(p)' 'pci_register_driver(&d)' 'pci_write_config_word(p, 4, 0)'; do
 	plant check-layering kmod_reads kmod/topo.c "void f(void) { $call; }"
 done
 plant check-layering kmod_pure kmod/topo.c '#include <linux/pci.h>'
-plant check-layering qos_pure lib/qos/policy.c 'long f(void) { return clock_gettime(0, 0); }'
-plant check-layering qos_pure lib/qos/place.c '#include <time.h>'
-plant check-layering qos_pure lib/qos/effort.c 'static double f(void);'
-plant check-layering test_in_product lib/topo.c '#ifdef GPUPART_TEST' '#endif'
+plant check-layering qos_pure cli/qos/policy/policy.c 'long f(void) { return clock_gettime(0, 0); }'
+plant check-layering qos_pure cli/qos/policy/place.c '#include <time.h>'
+plant check-layering qos_pure cli/qos/policy/effort.c 'static double f(void);'
+plant check-layering test_in_product lib/topo/topology.c '#ifdef GPUPART_TEST' '#endif'
 
 # planted OBJECT RULE PLACE CODE...: in an object, which the rule reads.
 planted() {
 	object=$1 rule=$2 place=$3
 	shift 3
+	mkdir -p "$tree/lib/${object%/*}"
 	printf '%s\n' "$mit" '/* Planted. */' "$@" >"$tree/lib/$object.c"
 	compile
 	caught check-layering "$rule" "$place"
 }
 
-planted topo symbols_down 'topo.o: tmd_apply' 'void tmd_apply(void);' \
+planted topo/topology folders 'lib/topo/topology needs lib/tmd/tmd for tmd_apply' 'void tmd_apply(void);' \
 	'void topo_bad(void); void topo_bad(void) { tmd_apply(); }'
-planted tmd symbols_down 'tmd.o: hook_x' 'void hook_x(void);' \
-	'void tmd_bad(void); void tmd_bad(void) { hook_x(); }'
-planted topo silent_symbols 'topo.o: printf' '#include <stdio.h>' \
+put lib/driver/new.c <<-END
+	$mit
+	/* Beside lib/state. */
+	void driver_x(void);
+	void driver_x(void) {}
+END
+planted state/new folders 'lib/state/new needs lib/driver/new for driver_x' 'void driver_x(void);' \
+	'void state_bad(void); void state_bad(void) { driver_x(); }'
+# Circles: of two files, and of two folders that no row of the layers holds.
+put lib/tmd/new.c <<-END
+	$mit
+	/* Calls tmd.c. */
+	void tmd_y(void); void tmd_x(void);
+	void tmd_x(void) { tmd_y(); }
+END
+planted tmd/tmd folders 'a circle of files: lib/tmd/new needs lib/tmd/tmd for tmd_y' \
+	'void tmd_x(void); void tmd_y(void); void tmd_y(void) { tmd_x(); }'
+put cli/target/new.c <<-END
+	$mit
+	/* Calls another folder. */
+	void util_x(void); void target_x(void);
+	void target_x(void) { util_x(); }
+END
+put cli/util/new.c <<-END
+	$mit
+	/* Calls it back. */
+	void util_x(void); void target_x(void);
+	void util_x(void) { target_x(); }
+END
+for folder in target util; do
+	mkdir -p "$tree/build/obj/cli/$folder"
+	${CC:-gcc} -c -o "$tree/build/obj/cli/$folder/new.o" "$tree/cli/$folder/new.c"
+done
+caught check-layering folders 'a circle of the folders cli/target cli/util'
+planted topo/topology silent_symbols 'topo/topology.o: printf' '#include <stdio.h>' \
 	'void topo_bad(int x); void topo_bad(int x) { printf("%d", x); }'
-planted topo silent_symbols 'topo.o: abort' '#include <stdlib.h>' \
+planted topo/topology silent_symbols 'topo/topology.o: abort' '#include <stdlib.h>' \
 	'void topo_bad(void); void topo_bad(void) { abort(); }'
 # What is in the objects of the audit library.
 for code in 'int f(void); int f(void) { return printf("x"); }' 'void f(void); void f(void) { abort(); }' \
@@ -273,7 +314,7 @@ for code in 'int f(void); int f(void) { return printf("x"); }' 'void f(void); vo
 	${CC:-gcc} -O0 -fPIC -c -o "$tree/build/obj/lib/nvml/new.o" "$tree/new.c"
 	caught check-layering nvml_silent 'new.o:'
 done
-planted new exports 'gpupart_more is exported' \
+planted confine/new exports 'gpupart_more is exported' \
 	'int gpupart_more(void); int gpupart_more(void) { return 1; }'
 echo 'int gpupart_less(void);' >>"$tree/include/gpupart.h"
 compile
@@ -282,19 +323,19 @@ compile
 mkdir -p "$tree/cuda"
 echo 'int cuInit(unsigned int x); int cuInit(unsigned int x) { return x; }' >"$tree/cuda/cuda.c"
 ${CC:-gcc} -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$tree/cuda/libcuda.so.1" "$tree/cuda/cuda.c"
-${CC:-gcc} -shared -Wl,--no-as-needed -o "$tree/build/lib/libgpupart.so" "$tree"/build/obj/lib/*.o "$tree/cuda/libcuda.so.1"
+${CC:-gcc} -shared -Wl,--no-as-needed -o "$tree/build/lib/libgpupart.so" "$tree"/build/obj/lib/*/*.o "$tree/cuda/libcuda.so.1"
 caught check-layering no_libcuda 'libgpupart.so'
 compile
-plant check-layering no_libcuda lib/topo.c '#include <cuda.h>'
+plant check-layering no_libcuda lib/topo/topology.c '#include <cuda.h>'
 compile
-plant check-layering no_libcuda lib/topo.c '#include "cuda.h"'
+plant check-layering no_libcuda lib/topo/topology.c '#include "cuda.h"'
 compile
-plant check-layering no_libcuda lib/topo.c '#include <nvml.h>'
+plant check-layering no_libcuda lib/topo/topology.c '#include <nvml.h>'
 
 # A rule that nobody planted a violation for is a failed check.
 for program in lint check-layering; do
 	for rule in $(sed -nE 's/^rule ([a-z_]+) .*/\1/p' "$top/scripts/$program"); do
-		grep -qE "(plant|caught) $program $rule |planted [a-z]+ $rule " "$0"
+		grep -qE "(plant|caught) $program $rule |planted [a-z/]+ $rule " "$0"
 		ok $? "$program: a violation of $rule is planted here"
 	done
 done

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of lib/tmd_layout.c for scripts/support-matrix, tab-separated, a compute
+ * The tables of lib/tmd/layouts.c for scripts/support-matrix, tab-separated, a compute
  * class a row: chips, class, layouts with their mask bits, tried on, refused layouts.
  * Knows no Markdown.
  */
 #include <stdio.h>
-#include "tmd_layout.h"
+#include "lib/tmd/layouts.h"
 
 static const struct tmd_layout *layout_of(unsigned int i, unsigned int compute_class)
 {

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Stands for nvidia-cuda-mps-control in tests, which put it on PATH by that name. $FAKE_MPS is a
-# folder: what was done is in its files log, env and marker; its files fails, hangs and clients
-# say what is logged as it fails, that it answers nobody, and that there are clients to wait for.
+# folder: what was done is in its files log, env and marker. Its files fails and clients say what is
+# logged as it fails, and that there are clients to wait for; servers are those that it lists; it
+# gives no answer to words that begin with what is in hangs, and refuses all if there is refuses.
 dir=$CUDA_MPS_PIPE_DIRECTORY
 pid=$dir/nvidia-cuda-mps-control.pid
 case $1 in
@@ -29,13 +30,23 @@ serve)
 	exit 0 ;;
 esac
 read -r word
-[ ! -e "$FAKE_MPS/hangs" ] || sleep 60
+if [ -e "$FAKE_MPS/hangs" ]; then
+	case $word in "$(cat "$FAKE_MPS/hangs")"*) sleep 60 ;; esac
+fi
 case $(cat "/proc/$(cat "$pid" 2>/dev/null)/stat" 2>/dev/null) in
 *\(nvidia-cuda-mps*\)\ [RSD]*) ;;
 *) echo 'Cannot find the daemon'; exit 1 ;;
 esac
-if [ "$word" = quit ]; then
+case $word in
+quit)
 	echo quit >>"$FAKE_MPS/log"
-	: >"$dir/quit"
-fi
+	: >"$dir/quit" ;;
+get_server_list) cat "$FAKE_MPS/servers" 2>/dev/null ;;
+terminate_client\ *)
+	# What it is asked for, and whether that process is there still.
+	state=$(sed -n 's/^State:.\([A-Z]\).*/\1/p' "/proc/${word##* }/status" 2>/dev/null)
+	case $state in [RSD]) state=lives ;; *) state=gone ;; esac
+	echo "$word $state" >>"$FAKE_MPS/log"
+	[ ! -e "$FAKE_MPS/refuses" ] || exit 1 ;;
+esac
 exit 0

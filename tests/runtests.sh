@@ -11,7 +11,7 @@ if [ "$TEST_ENVIRONMENT" != keep ]; then
 	done
 	unset LD_PRELOAD NO_COLOR
 fi
-limit=${TEST_TIMEOUT:-120}
+limit=${TEST_TIMEOUT:-300}
 passed=0 failed=0 skipped=0
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT INT TERM

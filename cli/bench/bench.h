@@ -4,16 +4,16 @@
  * they ran, series of them, a neighbour that runs beside, sets to put them in. A function
  * that returns int returns 0 or a negative errno with its sentence in bench->why.
  */
-#ifndef GPUPART_CLI_BENCH_H
-#define GPUPART_CLI_BENCH_H
+#ifndef GPUPART_CLI_BENCH_BENCH_H
+#define GPUPART_CLI_BENCH_BENCH_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <gpupart.h>
-#include "driver.h"
-#include "report.h"
-#include "sets.h"
-#include "stats.h"
+#include "cli/bench/driver.h"
+#include "cli/bench/report.h"
+#include "cli/bench/sets.h"
+#include "cli/bench/stats.h"
 
 enum bench_code {
 	BENCH_FMA, BENCH_READ, BENCH_CHASE, BENCH_HOLD, BENCH_VIRTUAL, BENCH_EMPTY,

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../nvml.h"
-#include "bench.h"
+#include "cli/bench/bench.h"
+#include "cli/target/nvml.h"
 
 int meter_open(struct bench *b, struct meter *m, unsigned int nr)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 #define BLOCK_NS	4000
 #define COST_US		1000

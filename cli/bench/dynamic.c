@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 #define NR_LAUNCHES	38
 #define NR_SETS		17

@@ -2,7 +2,7 @@
 /* Victims beside neighbours of each kind, in sets that share more or less of the GPU. */
 #include <errno.h>
 #include <stdio.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 #define VICTIM_US	200
 #define NEIGHBOUR_US	2000

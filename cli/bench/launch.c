@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 /* The PTX is part of the command: the driver compiles it for the GPU at hand. */
 __asm__(".section .rodata\n.global bench_ptx\n.hidden bench_ptx\nbench_ptx:\n"

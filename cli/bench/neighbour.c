@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 int neighbour_open(struct bench *b, struct neighbour *n)
 {

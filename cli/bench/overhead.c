@@ -15,8 +15,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "bench.h"
-#include "overhead.h"
+#include "cli/bench/bench.h"
+#include "cli/bench/overhead_others.h"
 
 /* -------------------------------------------------------------------- launches */
 
@@ -302,9 +302,10 @@ static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_
 	if (err)
 		return err;
 	s = stats_of(total_us, nr);
-	overhead_row(report, "change from outside: the write", stats_median(write_us, nr), "us");
-	overhead_row(report, OUTSIDE_ROW, s.median, "us");
-	overhead_row(report, "the same, 99%", s.p99, "us");
+	report_figure(report, OVERHEAD_TABLE, "change from outside: the write",
+		      stats_median(write_us, nr), "us");
+	report_figure(report, OVERHEAD_TABLE, OUTSIDE_ROW, s.median, "us");
+	report_figure(report, OVERHEAD_TABLE, "the same, 99%", s.p99, "us");
 	report_check(report, true, "launches after a change from outside that did not obey it",
 		     atomic_load(&shared->nr_wrong), REPORT_AT_MOST, 0);
 	return 0;
@@ -377,35 +378,21 @@ static int measure_sets(struct bench *b, json_t *report)
 			ns[i] = (bench_now_us() - start) * 1e3 / nr;
 		}
 		if (!err)
-			overhead_row(report, names[which], stats_median(ns, NR_BLOCKS), "ns");
+			report_figure(report, OVERHEAD_TABLE, names[which],
+				      stats_median(ns, NR_BLOCKS), "ns");
 	}
 	return err;
 }
 
 /* ------------------------------------------------------------------ all of it */
 
-static json_t *table_of(const json_t *report)
-{
-	json_t *table;
-	size_t i;
-
-	json_array_foreach(json_object_get(report, "tables"), i, table)
-		if (!strcmp(json_string_value(json_object_get(table, "title")), OVERHEAD_TABLE))
-			return table;
-	return NULL;
-}
-
-void overhead_row(json_t *report, const char *what, double value, const char *unit)
-{
-	report_row(table_of(report), "[s,f,s]", what, value, unit);
-}
-
 static json_t *find_row(const json_t *report, const char *what)
 {
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(table_of(report), "rows"), i, row)
+	json_array_foreach(json_object_get(report_find_table(report, OVERHEAD_TABLE),
+					   "rows"), i, row)
 		if (!strcmp(json_string_value(json_array_get(row, 0)), what))
 			return row;
 	return NULL;

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../child.h"
-#include "../mps_daemon.h"
-#include "overhead.h"
+#include "cli/bench/overhead_others.h"
+#include "cli/mps/mps_daemon.h"
+#include "cli/util/child.h"
 
 struct answer {
 	int err;
@@ -94,7 +94,7 @@ int overhead_green(struct bench *b, json_t *report)
 	int err = ask(b, be_green, &us);
 
 	if (!err)
-		overhead_row(report, GREEN_ROW, us, "us");
+		report_figure(report, OVERHEAD_TABLE, GREEN_ROW, us, "us");
 	return err;
 }
 
@@ -178,8 +178,8 @@ static int restart(struct bench *b, struct mps_daemon *daemon, json_t *report)
 	mps_daemon_end(daemon);
 	err = daemon_and_client(b, daemon, &client);
 	if (!err)
-		overhead_row(report, MPS_ROW,
-			     (bench_now_us() - start) / 1e3, "ms");
+		report_figure(report, OVERHEAD_TABLE, MPS_ROW,
+			      (bench_now_us() - start) / 1e3, "ms");
 	return err;
 }
 
@@ -194,7 +194,7 @@ int overhead_mps(struct bench *b, json_t *report)
 	err = ask(b, be_client, &us);
 	if (err)
 		return err;
-	overhead_row(report, PROCESS_ROW, us / 1e3, "ms");
+	report_figure(report, OVERHEAD_TABLE, PROCESS_ROW, us / 1e3, "ms");
 	if (b->simulated)
 		return bench_fail(b, -EOPNOTSUPP, "not with the simulated driver");
 	if (mps_daemon_find_control(&daemon))

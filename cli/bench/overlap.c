@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 #define BLOCK_NS	200000
 #define WAVES		4

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "../nvml.h"
-#include "bench.h"
+#include "cli/bench/bench.h"
+#include "cli/target/nvml.h"
 
 #define NR_STEPS	20
 #define STEP_US		35

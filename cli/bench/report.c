@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report.h"
+#include "cli/bench/report.h"
 
 json_t *report_new(const char *name, const char *title)
 {
@@ -60,6 +60,23 @@ void report_row(json_t *table, const char *fmt, ...)
 	va_start(ap, fmt);
 	json_array_append_new(json_object_get(table, "rows"), json_vpack_ex(&error, 0, fmt, ap));
 	va_end(ap);
+}
+
+json_t *report_find_table(const json_t *report, const char *title)
+{
+	json_t *table;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "tables"), i, table)
+		if (!strcmp(json_string_value(json_object_get(table, "title")), title))
+			return table;
+	return NULL;
+}
+
+void report_figure(json_t *report, const char *title, const char *what, double value,
+		   const char *unit)
+{
+	report_row(report_find_table(report, title), "[s,f,s]", what, value, unit);
 }
 
 void report_check(json_t *report, bool judged, const char *what, double value,

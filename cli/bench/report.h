@@ -8,7 +8,7 @@
 #define GPUPART_CLI_BENCH_REPORT_H
 
 #include <stdbool.h>
-#include "../out.h"
+#include "cli/util/out.h"
 
 json_t *report_new(const char *name, const char *title);
 
@@ -25,6 +25,13 @@ json_t *report_table(json_t *report, const char *title, const char *columns);
 
 /* A row as json_pack() has arrays: report_row(table, "[s,f]", "name", 1.0). */
 void report_row(json_t *table, const char *fmt, ...);
+
+/* The table with that title; NULL: the report has none. */
+json_t *report_find_table(const json_t *report, const char *title);
+
+/* Adds a row to the table @title, whose columns are what, value and unit. */
+void report_figure(json_t *report, const char *title, const char *what, double value,
+		   const char *unit);
 
 enum report_relation { REPORT_AT_MOST, REPORT_AT_LEAST };
 

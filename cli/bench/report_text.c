@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A report as text for a terminal and as Markdown. Must not know what was measured. */
 #include <string.h>
-#include "report.h"
+#include "cli/bench/report.h"
 
 #define MAX_COLUMNS	16
 #define MAX_TEXT_ROWS	24	/* longer tables are in the files */

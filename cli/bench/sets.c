@@ -2,7 +2,7 @@
 /* See sets.h. Must not know what runs in them. */
 #include <stdio.h>
 #include <string.h>
-#include "sets.h"
+#include "cli/bench/sets.h"
 
 const char *const sets_name[SETS_NR] = {
 	[SETS_NONE] = "no partition",

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 #define MAX_HOLDERS	256
 #define HOLD_NS		8000000

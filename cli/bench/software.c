@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 #define VICTIM_US	400
 #define NEIGHBOUR_US	2000

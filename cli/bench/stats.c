@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "stats.h"
+#include "cli/bench/stats.h"
 
 static int by_value(const void *a, const void *b)
 {

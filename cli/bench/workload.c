@@ -2,7 +2,7 @@
 /* The kernels that parts measure with, sized for a set. Must not know what they show. */
 #include <errno.h>
 #include <stdlib.h>
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 #define PIECE		16u		/* bytes of one read */
 #define LINE		128u

@@ -6,6 +6,7 @@
  * calls cuInit is not touched. Must not know how a launch is confined or measured.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -221,7 +222,54 @@ static void limit_memory(const struct gpupart_grant *grant)
 	gpupart_close(gp);
 }
 
-static void confine(void)
+/* By --strict. */
+static bool asked_strict(void)
+{
+	const char *asked = getenv("GPUPART_STRICT");
+
+	return asked && !strcmp(asked, "1");
+}
+
+/* No launch outside of the set: a node and its grants ask for it, too. */
+static bool strict(void)
+{
+	struct gpupart_grant grant;
+	struct gpupart *gp;
+	int found;
+
+	if (asked_strict() || (given(&grant) && grant.strict))
+		return true;
+	if (gpupart_open(&gp))
+		return false;
+	found = gpupart_config_strict(gp);
+	if (found < 0)
+		say(true, "gpupart: %s\n", gpupart_error(gp));
+	gpupart_close(gp);
+	/* A file that cannot be read or understood may ask for it. */
+	return found > 0 || found == -EINVAL || found == -EACCES;
+}
+
+/*
+ * A strict process that cannot be confined uses no GPU: cuInit finds none, since the driver reads
+ * the variable after this call (measured: Documentation/internals/hardware.md, "The injected
+ * library").
+ * Contexts and launches fail, too.
+ */
+static void refuse(const char *why)
+{
+	struct gpupart *gp;
+
+	say(true,
+	    "gpupart: strict: no CUDA for this process, whose launches are not confined: %s\n",
+	    why);
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	if (gpupart_open(&gp))
+		return;
+	gpupart_strict_start(gp, true);
+	gpupart_close(gp);
+}
+
+static void confine(bool strictly)
 {
 	const char *selector = getenv("GPUPART_GPU"), *key = getenv("GPUPART_CHECKED");
 	char list[GPUPART_TPCSET_STRLEN];
@@ -230,16 +278,23 @@ static void confine(void)
 	struct gpupart *gp;
 	int err;
 
-	if (gpupart_open(&gp))
+	if (gpupart_open(&gp)) {
+		if (strictly)
+			refuse("no memory");
 		return;
+	}
 	/* The GPU of which the user has a part, whatever his environment became. */
 	if (given(&grant)) {
 		selector = grant.pci;
-		key = grant.key;
+		key = grant.other_version ? key : grant.key;
 	}
 	gpupart_process_publish(gp, getenv("GPUPART_NAME"));
 	err = gpupart_attach_early(gp, selector, key, &gpu);
-	if (err) {
+	if (!err && strictly)
+		err = gpupart_strict_start(gp, false);
+	if (err && strictly) {
+		refuse(gpupart_error(gp));
+	} else if (err) {
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
 	} else {
@@ -267,7 +322,7 @@ static void *confine_late(void *given)
 	left.tv_nsec = (long)((*seconds - (double)left.tv_sec) * 1e9);
 	while (nanosleep(&left, &left))
 		;
-	confine();
+	confine(false);
 	return NULL;
 }
 
@@ -278,8 +333,14 @@ static void confine_when(void)
 	char *end = NULL;
 	pthread_t thread;
 
+	if (strict()) {
+		if (late && late[0])
+			say(true, "gpupart: GPUPART_LATE=%.40s: strict: confined at once\n", late);
+		confine(true);
+		return;
+	}
 	if (!late || !late[0]) {
-		confine();
+		confine(false);
 		return;
 	}
 	seconds = strtod(late, &end);
@@ -288,10 +349,10 @@ static void confine_when(void)
 		say(true,
 		    "gpupart: GPUPART_LATE=%.40s: 0 to 3600 seconds are wanted; confined at once\n",
 		    late);
-		confine();
+		confine(false);
 	} else if (pthread_create(&thread, NULL, confine_late, &seconds)) {
 		say(true, "gpupart: no thread for GPUPART_LATE: confined at once\n");
-		confine();
+		confine(false);
 	} else {
 		pthread_detach(thread);
 	}
@@ -315,6 +376,19 @@ static void call_next(void)
 		initialize();
 }
 
+static void report(void)
+{
+	const char *id = getenv("GPUPART_REPORT");
+	struct gpupart *gp;
+
+	if (!id || gpupart_open(&gp))
+		return;
+	/* The run may have ended, or be another user's: what it is not told is no failure. */
+	if (!gpupart_report_start(gp, id))
+		atexit(gpupart_report_end);
+	gpupart_close(gp);
+}
+
 int InitializeInjection(void)
 {
 	struct gpupart_grant grant;
@@ -322,6 +396,7 @@ int InitializeInjection(void)
 
 	if (!done) {
 		done = true;
+		report();
 		/* First: who confines takes the driver's one place for a subscriber. */
 		if (wanted("GPUPART_STAT"))
 			measure();
@@ -330,9 +405,11 @@ int InitializeInjection(void)
 		else if (wanted("GPUPART_TENANT"))
 			limit_memory(NULL);
 		if (given(&grant))
-			confine();
+			confine(strict());
 		else if (wanted("GPUPART_SET"))
 			confine_when();
+		else if (getenv("GPUPART_SET") ? strict() : asked_strict())
+			refuse("GPUPART_DISABLE=1, or no GPUPART_SET, in its environment");
 		call_next();
 	}
 	return 1;

@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
-#include "share.h"
+#include "lib/nvml/answer.h"
+#include "lib/nvml/share.h"
 
 bool answer_open(struct copy *copy, void *device, struct share *share)
 {

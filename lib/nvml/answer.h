@@ -8,8 +8,8 @@
 #ifndef GPUPART_LIB_NVML_ANSWER_H
 #define GPUPART_LIB_NVML_ANSWER_H
 
-#include "copy.h"
-#include "nvml_abi.h"
+#include "lib/nvml/copy.h"
+#include "lib/nvml/nvml_abi.h"
 
 struct share;
 

@@ -5,9 +5,9 @@
  * and they all come from here. Must not know how we come between the two.
  */
 #include <string.h>
-#include "../rm_ioctl.h"
-#include "answer.h"
-#include "share.h"
+#include "lib/nvml/answer.h"
+#include "lib/nvml/share.h"
+#include "lib/topo/rm_ioctl.h"
 
 /* The list in an answer, or NULL: it is another's, an error, or of a form not known here. */
 static struct rm_gpu_pids *find_list(const struct rm_control *control)

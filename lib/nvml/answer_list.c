@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "answer.h"
-#include "share.h"
+#include "lib/nvml/answer.h"
+#include "lib/nvml/share.h"
 
 #define MAX_ENTRIES	65536	/* of a list; no GPU has as many processes */
 #define FILL		0x5a	/* where the library wrote nothing */

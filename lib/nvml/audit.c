@@ -4,8 +4,8 @@
  * where a program binds or looks up the management library's, and where that library binds
  * ioctl; is in the way of no other call. Must not know what is answered.
  */
-#include "copy.h"
-#include "share.h"
+#include "lib/nvml/copy.h"
+#include "lib/nvml/share.h"
 
 /* What the interface has to have; earlier loaders (glibc before 2.35) slow every call down. */
 #define INTERFACE	2

@@ -5,9 +5,9 @@
  */
 #include <stddef.h>
 #include <string.h>
-#include "answer.h"
-#include "copy.h"
-#include "symbols.h"
+#include "lib/nvml/answer.h"
+#include "lib/nvml/copy.h"
+#include "lib/nvml/symbols.h"
 
 static struct copy copies[COPY_MAX];
 

@@ -5,8 +5,8 @@
  * detail lists); ProcessesUtilizationInfo, which came with drivers of 550, after NVIDIA's
  * pynvml.py of 2025. Knows nobody's share.
  */
-#ifndef GPUPART_LIB_NVML_ABI_H
-#define GPUPART_LIB_NVML_ABI_H
+#ifndef GPUPART_LIB_NVML_NVML_ABI_H
+#define GPUPART_LIB_NVML_NVML_ABI_H
 
 #include <stdint.h>
 

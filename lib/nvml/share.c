@@ -8,14 +8,14 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include "../ledger.h"
-#include "share.h"
+#include "lib/ledger/ledger.h"
+#include "lib/nvml/share.h"
 
 /* As they were when the program started: it may change its environment in any thread. */
 static char tenant[LEDGER_NAME_LEN];
 static uint64_t first_quota;	/* on each GPU on which the ledger has none; 0: none */
 
-/* As lib/tenant.c has it: what is no number is no quota. */
+/* As lib/memory/tenant.c has it: what is no number is no quota. */
 static uint64_t read_bytes(const char *text)
 {
 	uint64_t bytes;

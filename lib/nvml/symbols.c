@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* See symbols.h. */
 #include <string.h>
-#include "symbols.h"
+#include "lib/nvml/symbols.h"
 
 /* GNU's hash table: four words, a filter, a first symbol for each bucket, a chain for it. */
 struct gnu {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "smctrl.h"
+#include "lib/smctrl/smctrl.h"
 
 #define SLOT "CUDA_INJECTION64_PATH"
 #define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that had the slot before us */

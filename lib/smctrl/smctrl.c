@@ -17,7 +17,7 @@
 #pragma GCC visibility push(default)
 #include <libsmctrl.h>
 #pragma GCC visibility pop
-#include "smctrl.h"
+#include "lib/smctrl/smctrl.h"
 
 /* The functions themselves are defined here, not the header's choice between them. */
 #undef libsmctrl_set_global_mask

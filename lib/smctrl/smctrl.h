@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the two files of libsmctrl share. Knows no mask. */
-#ifndef GPUPART_LIB_SMCTRL_H
-#define GPUPART_LIB_SMCTRL_H
+#ifndef GPUPART_LIB_SMCTRL_SMCTRL_H
+#define GPUPART_LIB_SMCTRL_SMCTRL_H
 
 #include <stdbool.h>
 

@@ -77,7 +77,10 @@ static void nothing(void *user, int domain, int cbid, const void *params)
 	(void)params;
 }
 
-/* What the driver itself takes for calling anybody: Documentation/hardware.md, "Callback". */
+/*
+ * What the driver itself takes for calling anybody: Documentation/internals/hardware.md,
+ * "Callback".
+ */
 static int subscribe_by_hand(P lib, bool told)
 {
 	static const unsigned char uuid[16] = {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include "ledger.h"
+#include "lib/ledger/ledger.h"
 
 #define NR_BLOCKS	41
 #define NR_CALLS	20000

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <gpupart_sim.h>
+#include "sim/pipe/gpupart_sim.h"
 
 #define WANTED	5e6	/* block events a second */
 #define REPEATS	3	/* the fastest counts */

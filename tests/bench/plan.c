@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "topo.h"
+#include "lib/topo/topology.h"
 
 #define NR_TENANTS GPUPART_PLAN_MAX_TENANTS
 #define MAX_GPCS GPUPART_MAX_GPCS
@@ -69,7 +69,7 @@ static const struct shape shapes[] = {
 
 /* Where climbs ended: GPCs as SIZE/OUTSIDE SINGLETONS-OUT OF BOUNDS@UGPU, and demands. */
 static const char *const hard[] = {
-#include "plan_hard.h"
+#include "tests/bench/plan_hard.h"
 };
 
 #define NR_HARD (sizeof(hard) / sizeof(hard[0]))

@@ -78,7 +78,7 @@ has "$(tail -n 1 "$tmp/out")" "1 part (simulated): 0 failed, 0 skipped; 0 figure
 
 # Wrong mask bits: nothing is measured; and where they were right before, it is seen.
 moved() {
-	GPUPART_SIM_MOVE_BIT=7:0 "$gpupart" bench dynamic criteria -i sample:h200 --quick >"$tmp/out" 2>"$tmp/err"
+	GPUPART_SIM_FAULTS=move-bit=7:0 "$gpupart" bench dynamic criteria -i sample:h200 --quick >"$tmp/out" 2>"$tmp/err"
 	status=$?
 }
 moved
@@ -90,7 +90,7 @@ is "$status $(wc -c <"$tmp/out")" "1 0" "wrong mask bits: refused"
 has "$(cat "$tmp/err")" "TPC" "wrong mask bits: names the TPC"
 
 # Stream sets are refused: the parts that need them fail with the sentence, others do not.
-GPUPART_SIM_STREAM_POINTER=0 "$gpupart" bench dynamic overlap -i sample:h200 --quick --json >"$tmp/out" 2>"$tmp/err"
+GPUPART_SIM_FAULTS=no-stream-pointer "$gpupart" bench dynamic overlap -i sample:h200 --quick --json >"$tmp/out" 2>"$tmp/err"
 status=$?
 is "$(ask "$tmp/out" '[[p["name"], p["status"], bool(p["why"])] for p in d["parts"]]')" \
 	"[['overlap', 'skipped', True], ['dynamic', 'done', False]]" "a part that cannot leaves the others alone"

@@ -147,6 +147,7 @@ END
 	"each device has its tenant's set and name, and no two a TPC in common"
 device=llm
 is "$(ask 'v["GPUPART_TENANT"], v["GPUPART_MEM"], v["LD_AUDIT"] in m')" "llm 1073741824 True" "a quota, and what tells NVML of it"
+is "$(ask 'v["GLIBC_TUNABLES"]')" glibc.rtld.optional_static_tls=163840 "and room for static TLS beside it"
 device="batch"
 is "$(ask 'any(k in v for k in ("GPUPART_TENANT", "GPUPART_MEM", "LD_AUDIT")), "GPUPART_CHECKED" in v')" "False True" \
 	"a tenant without one has none of it"
@@ -192,7 +193,7 @@ refused 2 /nonexistent cdi -i /nonexistent -o "$tmp/file.json"
 refused 2 extra cdi $e -o "$tmp/file.json" extra
 refused 2 --nosuch cdi --nosuch
 (
-	export GPUPART_SIM_MOVE_BIT=7:0 XDG_CACHE_HOME="$tmp/unchecked"
+	export GPUPART_SIM_FAULTS=move-bit=7:0 XDG_CACHE_HOME="$tmp/unchecked"
 	try cdi $e -t 0 -o "$tmp/file.json"
 	has "$status $err" "1 gpupart cdi: mask bit" "mask bits that do not prove right: refused"
 	exit $tap_failed
@@ -318,7 +319,7 @@ for line in subprocess.check_output(["ldd", program], text=True).splitlines():
             os.makedirs(root + os.path.dirname(beside), exist_ok=True)
             shutil.copy(beside, root + beside)
 shutil.copy(program, root + "/program")
-shutil.copy("lib/probe.ptx", root + "/probe.ptx")
+shutil.copy("lib/confine/probe.ptx", root + "/probe.ptx")
 mount("-t", "tmpfs", "none", root + "/dev/shm")
 mount("--rbind", "/proc", root + "/proc")
 for m in edits.get("mounts", []):
@@ -345,7 +346,7 @@ contained() {
 	err=$(cat "$tmp/err")
 }
 "$gpupart" cdi $e -t 0-7 --name inside -o "$tmp/spec" 2>/dev/null
-smids=$("$gpupart" run $e -t 0-7 -- "$tmp/census" lib/probe.ptx 0 2>/dev/null)
+smids=$("$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 0 2>/dev/null)
 is "$(echo "$smids" | wc -w)" 16 "8 TPCs are 16 SMs"
 contained "$tmp/spec" X=
 is "$status $out" "42 $smids" "in the container: its status, on the SMs of the set"
@@ -359,7 +360,7 @@ for share in one two; do
 	set=$(python3 -c "import json
 print(next(e[12:] for d in json.load(open('$tmp/shares'))['devices'] if d['name'] == '$share'
            for e in d['containerEdits']['env'] if e.startswith('GPUPART_SET=')))")
-	"$gpupart" run $e -t "$set" -- "$tmp/census" lib/probe.ptx 0 2>/dev/null | tr ' ' '\n' >"$tmp/wanted.$share"
+	"$gpupart" run $e -t "$set" -- "$tmp/census" lib/confine/probe.ptx 0 2>/dev/null | tr ' ' '\n' >"$tmp/wanted.$share"
 	DEVICE=$share contained "$tmp/shares" X=
 	echo "$out" | tr ' ' '\n' >"$tmp/got.$share"
 	is "$status $(cat "$tmp/got.$share")" "42 $(cat "$tmp/wanted.$share")" "share $share: on the SMs of its set"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define NR_BLOCKS 4096
-#define RECORD_WORDS 6	/* of lib/probe.ptx */
+#define RECORD_WORDS 6	/* of lib/confine/probe.ptx */
 
 static unsigned int records[NR_BLOCKS * RECORD_WORDS];
 

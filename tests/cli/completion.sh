@@ -130,7 +130,7 @@ int main(void)
 END
 ${CC:-gcc} -o "$tmp/hold" "$tmp/hold.c" -ldl || exit 1
 mkfifo "$tmp/hold.in" "$tmp/hold.out"
-"$gpupart" run -i sample:h200 --name held-$$ --mem 1G -t 3-9 -- "$tmp/hold" <"$tmp/hold.in" >"$tmp/hold.out" 2>"$tmp/err" &
+"$gpupart" run --exec -i sample:h200 --name held-$$ --mem 1G -t 3-9 -- "$tmp/hold" <"$tmp/hold.in" >"$tmp/hold.out" 2>"$tmp/err" &
 exec 8>"$tmp/hold.in" 9<"$tmp/hold.out"
 read -r ready <&9
 is "$ready" ready "a program runs"

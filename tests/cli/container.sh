@@ -73,7 +73,7 @@ mount -t tmpfs -o mode=1777 none /dev/shm || exit 120
 mine=/dev/shm/gpupart-0
 $2
 "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>"$tmp/err"
-exec "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/probe.ptx 42
+exec "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42
 END
 	unshare -r -m sh "$tmp/state" >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out")" "42 $smids" "$1: the program runs, confined"
@@ -113,7 +113,7 @@ fi
 has "$(row namespaces)" "-> name jobs (--name) and set by name; 'gpupart cdi --uid'" "what to do"
 unshare -r -m -p -f --mount-proc "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 has "$(row namespaces)" "this has pids of its own and users of its own" "a pid namespace too"
-unshare -r -m -p -f --mount-proc "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/probe.ptx 42 >"$tmp/out" 2>"$tmp/err"
+unshare -r -m -p -f --mount-proc "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42 >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "42 $smids" "in both: the program runs, confined"
 
 # The folder of somebody else, seen through the map of users: only root can make one.
@@ -125,7 +125,7 @@ for owner in 1234 0; do
 	cat >"$tmp/state" <<END
 mount -t tmpfs none /dev/shm && mkdir -m 700 /dev/shm/gpupart-0 && chown 1234 /dev/shm/gpupart-0 || exit 120
 \$1 "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>"$tmp/err"
-exec \$1 "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/probe.ptx 42
+exec \$1 "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42
 END
 	case $owner in
 	1234) words="another user's folder" inside='' part="is user 1234's, and this is user 0: $unseen" advice="-> have its owner or root remove it" ;;

@@ -52,31 +52,31 @@ fi
 e="-i tests/data/gh100-h200-e/capture.txt"
 said() { grep "launch others from the GPU" "$tmp/err"; }
 
-try run $e -t 0-7 -- "$tmp/parent" 3 cudaLaunchDeviceV2
+try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status $(wc -l <"$tmp/err")" "7 2" "a program that may launch from the GPU: its status, a line more"
 is "$(said)" "gpupart: 3 launches of kernels that can launch others from the GPU: those are not confined, see gpupart-device-launches(7)" \
 	"the line has their number and says where to read on"
-try run $e -t 0-7 -- "$tmp/parent" 3 nothing
+try run $e -g 0 -- "$tmp/parent" 3 nothing
 is "$status $(wc -l <"$tmp/err")" "7 1" "a program that does not: no line"
-try run $e -t 0-7 -- "$tmp/parent" 0 cudaLaunchDeviceV2
+try run $e -g 0 -- "$tmp/parent" 0 cudaLaunchDeviceV2
 is "$status $(wc -l <"$tmp/err")" "7 1" "one that could and launches nothing: no line"
-try run $e -t 0-7 -- sh -c '"$0" 1 cudaGraphLaunch; "$0" 2 cudaLaunchDevice; "$0" 3 nothing' "$tmp/parent"
+try run $e -g 0 -- sh -c '"$0" 1 cudaGraphLaunch; "$0" 2 cudaLaunchDevice; "$0" 3 nothing' "$tmp/parent"
 is "$(said | sed 's/ launches.*//' | tr '\n' ,)" "gpupart: 1,gpupart: 2," "a line a process"
 GPUPART_LOG=$tmp/log
 export GPUPART_LOG
-try run $e -t 0-7 -- "$tmp/parent" 3 cudaLaunchDeviceV2
+try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$(said) $(grep -c 'launch others from the GPU' "$tmp/log") $(wc -l <"$tmp/log")" " 1 2" \
 	"with GPUPART_LOG: it is there, and not on stderr"
 unset GPUPART_LOG
 GPUPART_DISABLE=1
 export GPUPART_DISABLE
-try run $e -t 0-7 -- "$tmp/parent" 3 cudaLaunchDeviceV2
+try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status$(said)" 7 "GPUPART_DISABLE=1: nothing is said"
 unset GPUPART_DISABLE
 
 # Doctor, while it runs.
 mkfifo "$tmp/in" "$tmp/out.parent"
-"$gpupart" run $e -t 0-7 --name sorter -- "$tmp/parent" 5 cudaLaunchDeviceV2 wait \
+"$gpupart" run --exec $e -t 0-7 --name sorter -- "$tmp/parent" 5 cudaLaunchDeviceV2 wait \
 	<"$tmp/in" >"$tmp/out.parent" 2>/dev/null &
 pid=$!
 exec 8>"$tmp/in" 9<"$tmp/out.parent"

@@ -24,7 +24,7 @@ for command in $commands; do
 	done <"$tmp/options"
 done
 # What it reads, but for what all programs read, and what Slurm's daemons tell.
-variables=$(cat cli/*.c cli/bench/*.c lib/*.c lib/inject/*.c lib/smctrl/*.c |
+variables=$(find cli lib -name '*.c' ! -path 'lib/nvml/*' -exec cat {} + |
 	grep -oE '"GPUPART_[A-Z_]+"|getenv\("[A-Z_]*"' | grep -oE '[A-Z_]{2,}' |
 	grep -vxE 'HOME|PATH|SLURM_CONF|SLURMD_NODENAME' | sort -u)
 for variable in $variables; do
@@ -43,7 +43,7 @@ else
 fi
 # Pages that are named are there; tests/cli/installed.sh has whether they are installed.
 for page in $(cat Documentation/man/*.[1-9] | sed -n 's/^\.Xr \(gpupart[a-z_-]*\) \([0-9]\).*/\1.\2/p' | sort -u) \
-	$(cat cli/*.c lib/inject/*.c | grep -oE 'gpupart-[a-z-]+\([0-9]\)' | tr '(' . | tr -d ')' | sort -u); do
+	$(find cli lib/inject -name '*.c' -exec cat {} + | grep -oE 'gpupart-[a-z-]+\([0-9]\)' | tr '(' . | tr -d ')' | sort -u); do
 	[ -e "Documentation/man/$page" ] || grep -q "^int ${page%.3}(\|[ *]${page%.3}(" include/gpupart.h
 	ok $? "man page $page is there, or made of the header"
 done

@@ -32,6 +32,13 @@ ok $? "no place of a folder was left in"
 grep -q '/usr/share/gpupart/completion/words ' "$dest/usr/share/bash-completion/completions/gpupart"
 ok $? "bash's completion knows where its words are"
 
+# The simulated driver: faults are a build's, for tests.
+faulty() {
+	GPUPART_SIM_FAULTS=no-table GPUPART_SIM=tests/data/gh100-h200-e/capture.txt LD_LIBRARY_PATH="$1" \
+		"$gpupart" verify --quick 2>&1 | grep -c 'offers no launch callback'
+}
+is "$(faulty "$BUILD/lib/gpupart/sim") $(faulty "$dest/usr/lib/here/gpupart/sim")" "1 0" "the simulated driver that is installed plays no faults"
+
 # pkg-config, as a program's build uses it.
 if command -v pkg-config >/dev/null 2>&1; then
 	config() {
@@ -53,10 +60,16 @@ fi
 unit=$dest/lib/systemd/system/gpupart-qos@.service
 is "$(sed -n 's/^ExecStart=//p' "$unit")" "/usr/bin/gpupart qos run -f /etc/gpupart/qos/%i.yaml" "the unit starts what was installed"
 is "$(sed -n 's/^User=//p' "$unit")" "%i" "as its user, not as root"
+mps=$dest/lib/systemd/system/gpupart-mps.service
+is "$(sed -n 's/^ExecStart=[^ ]*//p' "$mps")" " -d -M" "the node's MPS daemon is one of several users"
+is "$(sed -n 's/^Environment=CUDA_MPS_PIPE_DIRECTORY=//p' "$mps")" "$(sed -n 's/^#define MPS_DAEMON_NODE "\(.*\)"/\1/p' cli/mps/mps_daemon.h)" "it is where the command and the plugin look for it"
+is "$(sed -n 's|^RuntimeDirectory=|/run/|p; s|^PIDFile=\(.*\)/nvidia-cuda-mps-control.pid|\1|p' "$mps" | uniq)" /run/gpupart/mps "so are its directory and its pid file"
 if command -v systemd-analyze >/dev/null 2>&1; then
 	sed "s|^ExecStart=/usr/bin/gpupart|ExecStart=$gpupart|" "$unit" >"$tmp/gpupart-qos@.service"
 	cp "$tmp/gpupart-qos@.service" "$tmp/gpupart-qos@root.service"
 	is "$(systemd-analyze verify --man=no "$tmp/gpupart-qos@root.service" 2>&1 | grep gpupart)" "" "systemd-analyze verify finds nothing"
+	sed "s|/usr/bin/nvidia-cuda-mps-control|$gpupart|" "$mps" >"$tmp/gpupart-mps.service"
+	is "$(systemd-analyze verify --man=no "$tmp/gpupart-mps.service" 2>&1 | grep gpupart)" "" "nor in the unit of the node's MPS daemon"
 else
 	skip "no systemd-analyze"
 fi
@@ -76,7 +89,7 @@ has "$status $(echo "$out" | tail -n 1)" "0 " "scenario.yaml"
 cd "$root" || exit 1
 
 # So are the pages that README and the manual send to; the index of them has README's name.
-pages=$(cat README.md Documentation/man/*.[1-9] cli/*.c | grep -oE 'Documentation/[a-z0-9-]+\.md' | sort -u)
+pages=$(find README.md Documentation/man cli \( -name README.md -o -name '*.[1-9c]' \) -exec cat {} + | grep -oE 'Documentation/(user|internals)/[a-z0-9-]+\.md' | sort -u)
 is "$(echo "$pages" | grep -vxFf debian/gpupart.docs)" "" "gpupart.docs has each page that is named: $(echo "$pages" | wc -l)"
 is "$(while read -r page; do [ -e "$page" ] || echo "$page"; done <debian/gpupart.docs)" "" "and all are there"
 

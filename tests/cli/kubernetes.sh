@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The files of Documentation/examples/kubernetes fit together: the shares are planned and are
+# The files of Documentation/user/examples/kubernetes fit together: the shares are planned and are
 # devices, the plugin's resources are those that the pods ask for, paths and users are the same
 # everywhere. No cluster is asked.
 . "$(dirname "$0")/tap.subr"
-examples=Documentation/examples/kubernetes
+examples=Documentation/user/examples/kubernetes
 if ! python3 -c '' 2>/dev/null; then
 	skip "no python3"
 	tap_done
@@ -22,22 +22,22 @@ print(*sorted('gpupart.dev/set-' + d['name'] for d in json.load(open('$tmp/cdi.j
 is "$resources" "gpupart.dev/set-batch gpupart.dev/set-llm gpupart.dev/set-notebook" "the resources of the shares"
 strange=$(echo "$resources" | tr ' ' '\n' | grep -vE '^[a-z.]+/[A-Za-z0-9][A-Za-z0-9_.-]{0,61}[A-Za-z0-9]$')
 is "$strange" "" "names that Kubernetes takes"
-for file in $examples/pods.yaml Documentation/kubernetes.md; do
+for file in $examples/pods.yaml Documentation/user/kubernetes.md; do
 	strange=$(grep -oE 'gpupart\.dev/set-[A-Za-z0-9_.-]+' $file | sort -u | while read -r name; do
 		case " $resources " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 	is "$strange" "" "$file: asks for shares that there are"
 	has "$(cat $file)" gpupart.dev/set-llm "$file: and for one"
 done
-for file in $examples/device-plugin.yaml Documentation/kubernetes.md $examples/gpupart-cdi.service; do
+for file in $examples/device-plugin.yaml Documentation/user/kubernetes.md $examples/gpupart-cdi.service; do
 	has "$(cat $file)" /etc/cdi/gpupart.json "$file: the specification's path"
 done
-for file in $examples/device-plugin.yaml Documentation/kubernetes.md; do
+for file in $examples/device-plugin.yaml Documentation/user/kubernetes.md; do
 	has "$(cat $file)" /etc/cdi/nvidia.json "$file: the path of NVIDIA's"
 done
-for file in $examples/pods.yaml Documentation/kubernetes.md; do
+for file in $examples/pods.yaml Documentation/user/kubernetes.md; do
 	is "$(grep -o 'runAsUser: [0-9]*' $file | sort -u)" "runAsUser: 1000" "$file: the user"
 done
-for file in $examples/gpupart-cdi.service Documentation/kubernetes.md; do
+for file in $examples/gpupart-cdi.service Documentation/user/kubernetes.md; do
 	is "$(grep -o -- '--uid [0-9]*' $file | sort -u)" "--uid 1000" "$file: the same"
 done
 # What the unit starts the command takes, as it stands there.

@@ -87,7 +87,7 @@ last() {
 }
 
 # ------------------------------------------------------------- one process
-"$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
 pid=$!
 wait_rows "$name" 1
 last "$tmp/one" 8 "a program starts in its set"
@@ -179,7 +179,7 @@ is "$(rows "$name")" 0 "and is no longer listed"
 
 # ------------------------------------------------------------- a job of eight
 touch "$go"
-"$gpupart" run $e -g 1 --name "$name" -- sh -c '
+"$gpupart" run --exec $e -g 1 --name "$name" -- sh -c '
 	for i in 1 2 3 4 5 6 7 8; do "$0" "$1" >"$2.$i" & done
 	while [ ! -e "$2.more" ]; do sleep 0.02; done
 	"$0" "$1" >"$2.9" &
@@ -209,7 +209,7 @@ try set "$name" -t 1
 is "$status" 2 "then it is gone"
 is "$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" 0 "and its note with it"
 
-job=$(sh -c 'echo $$; exec "$0" run "$@" -t 1 -- true' "$gpupart" $e 2>"$tmp/err")
+job=$(sh -c 'echo $$; exec "$0" run --exec "$@" -t 1 -- true' "$gpupart" $e 2>"$tmp/err")
 before=$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)
 "$gpupart" ps >"$tmp/out"
 is "$before, $(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" "1, 0" "ps looks, too"
@@ -257,7 +257,7 @@ cat >"$tmp/nest" <<'END'
 exit
 END
 touch "$go"
-GPUPART=$gpupart "$gpupart" run $e -t 0-3 --name "$name" -- sh "$tmp/nest" 20 "$name-in" "$tmp/launch" \
+GPUPART=$gpupart "$gpupart" run --exec $e -t 0-3 --name "$name" -- sh "$tmp/nest" 20 "$name-in" "$tmp/launch" \
 	"$go" >"$tmp/deep" 2>"$tmp/err" &
 job=$!
 wait_rows "$name-in" 1
@@ -273,7 +273,7 @@ wait $job
 
 # ------------------------------------------------------------- waits and limits
 touch "$go"
-"$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
 pid=$!
 wait_rows "$name" 1
 if command -v flock >/dev/null; then
@@ -365,7 +365,7 @@ rm "$go"
 wait $pid
 is "$(cat "$tmp/both")" "6 4,12,20,28,35,42,49,56,63 " "two simulated GPUs: each has the set that it was given"
 touch "$go"
-"$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
 pid=$!
 wait_rows "$name" 1
 bad 2 "is on" set "$name" --gpu 1 -t 9
@@ -380,7 +380,7 @@ deep=$tmp/$(printf 'd%0200d/d%0200d/d%0200d' 0 0 0)
 mkdir -p "$deep"
 cp tests/data/gh100-h200-e/capture.txt "$deep"
 touch "$go"
-"$gpupart" run -i "$deep/capture.txt" -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+"$gpupart" run --exec -i "$deep/capture.txt" -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
 pid=$!
 wait_rows "$name" 1
 bad 2 "longer than 511 characters" set "$name" -t 1
@@ -388,7 +388,7 @@ rm "$go"
 wait $pid
 # ------------------------------------------------------------- -n: who is there
 touch "$go"
-"$gpupart" run $e -t 0-3 --name "$name" -- sh -c 'GPUPART_SET=0-300 exec "$0" "$1"' "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-3 --name "$name" -- sh -c 'GPUPART_SET=0-300 exec "$0" "$1"' "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
 wait_rows "$name" 1
 has "$("$gpupart" ps | grep " $name ")" "not confined" "a set in the environment that is bad confines nothing"
 pid=$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }')
@@ -418,7 +418,7 @@ int main(int argc, char **argv)
 END
 ${CC:-cc} -o "$tmp/many" "$tmp/many.c" -ldl
 touch "$go"
-"$gpupart" run $e -t 0 --name "$name" -- "$tmp/many" "$go" 270 2>/dev/null &
+"$gpupart" run --exec $e -t 0 --name "$name" -- "$tmp/many" "$go" 270 2>/dev/null &
 wait_rows "$name" 270
 is "$(rows "$name")" 270 "270 processes"
 for pid in $("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }' | sed -n '1p;135p;270p'); do
@@ -477,10 +477,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		)
 	}
 	if as "$gpupart" run $e -t 0-3 -- true 2>/dev/null; then
-		as "$gpupart" run $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/other" 2>/dev/null &
+		as "$gpupart" run --exec $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/other" 2>/dev/null &
 		wait_rows "$name" 1
 		pid=$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }')
-		"$gpupart" run $e -t 8 --name "$name-root" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
+		"$gpupart" run --exec $e -t 8 --name "$name-root" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
 		wait_rows "$name-root" 1
 		root_pid=$("$gpupart" ps | awk -v n="$name-root" '$2 == n { print $1 }')
 		as "$gpupart" ps >"$tmp/out" 2>&1
@@ -504,7 +504,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		touch "$go"
 		cp tests/data/gh100-h200-e/capture.txt "$tmp/theirs/capture"
 		chmod 644 "$tmp/theirs/capture"
-		as "$gpupart" run -i "$tmp/theirs/capture" -t 0-3 --name "$name" -- "$tmp/launch" "$go" \
+		as "$gpupart" run --exec -i "$tmp/theirs/capture" -t 0-3 --name "$name" -- "$tmp/launch" "$go" \
 			>"$tmp/other" 2>/dev/null &
 		wait_rows "$name" 1
 		pid=$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1 }')
@@ -519,7 +519,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 
 		# A program of root's run that becomes another user.
 		touch "$go"
-		"$gpupart" run -i sample:h200 -t 0-3 --name "$name" -- sh -c \
+		"$gpupart" run --exec -i sample:h200 -t 0-3 --name "$name" -- sh -c \
 			'setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$1"; exit $?' "$tmp/launch" "$go" \
 			>"$tmp/other" 2>/dev/null &
 		wait_rows "$name" 1

@@ -75,7 +75,7 @@ while IFS= read -r line; do
 	case $line in
 	*'gpupart set train'*)
 		# There must be such a tenant: as the line before has it.
-		"$gpupart" run -i sample:h200 --name train --mem 20G -- sleep 20 2>/dev/null &
+		"$gpupart" run --exec -i sample:h200 --name train --mem 20G -- sleep 20 2>/dev/null &
 		pid=$!
 		for _ in 1 2 3 4 5 6 7 8 9 10; do
 			"$gpupart" ps | grep -q '^train ' && break

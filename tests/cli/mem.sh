@@ -15,7 +15,7 @@ cat >"$tmp/use.c" <<'END_OF_C'
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "ledger.h"
+#include "lib/ledger/ledger.h"
 int main(int argc, char **argv)
 {
 	struct ledger *ledger;
@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 	return err != 0;
 }
 END_OF_C
-if ! ${CC:-cc} -D_GNU_SOURCE -Ilib -o "$tmp/use" "$tmp/use.c" lib/ledger.c lib/ledger_file.c lib/control_shared.c \
-	lib/ledger_look.c -lpthread 2>"$tmp/err"; then
+if ! ${CC:-cc} -D_GNU_SOURCE -iquote . -Iinclude -o "$tmp/use" "$tmp/use.c" lib/ledger/ledger.c lib/ledger/file.c lib/core/state_dir.c \
+	lib/ledger/query.c lib/core/shared_header.c -lpthread 2>"$tmp/err"; then
 	cat "$tmp/err" >&2
 	skip "no C compiler"
 	tap_done
@@ -63,7 +63,7 @@ start() {
 	: >"$tmp/go.$nr"
 	: >"$tmp/said.$nr"
 	case " $* " in *" -- "*) ;; *) set -- "$@" -- ;; esac
-	"$gpupart" run -i $h200 "$@" "$tmp/use" "$bytes" "$tmp/go.$nr" >"$tmp/said.$nr" 2>"$tmp/err.$nr" &
+	"$gpupart" run --exec -i $h200 "$@" "$tmp/use" "$bytes" "$tmp/go.$nr" >"$tmp/said.$nr" 2>"$tmp/err.$nr" &
 	eval "pid_$nr=$!"
 	tries=0
 	until [ -s "$tmp/said.$nr" ] || ! kill -0 $! 2>/dev/null || [ $tries -gt 3000 ]; do
@@ -87,7 +87,7 @@ is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "n
 
 # The driver calls another function of ours where a quota is there before the set.
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
-	try run -i $h200 -t 0,5 --mem 8G -- "$tmp/census" lib/probe.ptx 0
+	try run -i $h200 -t 0,5 --mem 8G -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$status $out" "0 0 1 10 11" "a set confines a program that has a quota, too"
 else
 	skip "no C compiler"
@@ -192,7 +192,7 @@ is "$(find "$folder" -name "mem-$name*")" "" "and no file is left"
 
 # A job that lives keeps its tenant's quota between its programs.
 : >"$tmp/hold"
-"$gpupart" run -i $h200 --mem 1000 --name $name -- sh -c 'echo >"$1"; while [ -e "$2" ]; do sleep 0.01; done; echo 5 >"$3"; "$4" 1500 "$3"' \
+"$gpupart" run --exec -i $h200 --mem 1000 --name $name -- sh -c 'echo >"$1"; while [ -e "$2" ]; do sleep 0.01; done; echo 5 >"$3"; "$4" 1500 "$3"' \
 	sh "$tmp/begun" "$tmp/hold" "$tmp/go.5" "$tmp/use" >"$tmp/said.5" 2>/dev/null &
 job=$!
 tries=0

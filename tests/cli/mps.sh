@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run --mps where nothing may be started: on the simulated GPU, with GPUPART_DISABLE=1. And the
-# mask bits are checked under a daemon's variables too. Who starts and ends one: unit-cli_mps.
+# mask bits are checked under a daemon's variables too. Who starts and ends one: unit-cli-mps.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 mkdir -m 700 "$tmp/bin" "$tmp/fake" "$tmp/run" "$tmp/pipes"
@@ -40,10 +40,10 @@ is "$(awk 'length($0) > 85' "$tmp/out")" "" "no line of run --help is wider than
 
 # A driver that does not tell whether there is MPS: a client is who has a daemon's pipes.
 : >"$tmp/pipes/control"
-GPUPART_SIM_NO_MPS_ATTRIBUTE=1
+GPUPART_SIM_FAULTS=no-mps-attribute
 CUDA_MPS_PIPE_DIRECTORY=$tmp/pipes
 XDG_CACHE_HOME=$tmp/unchecked
-export GPUPART_SIM_NO_MPS_ATTRIBUTE CUDA_MPS_PIPE_DIRECTORY XDG_CACHE_HOME
+export GPUPART_SIM_FAULTS CUDA_MPS_PIPE_DIRECTORY XDG_CACHE_HOME
 try verify $e --quick
 has "$out$err" "under MPS they cannot be" "the mask bits are not checked as a client of MPS"
 try run $e -t 0 -- sh -c "$show"

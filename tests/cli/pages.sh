@@ -27,7 +27,7 @@ unexplained=$(python3 -c "import re
 text = ' '.join(open(f).read() for f in ('include/gpupart.h', 'include/uapi/linux/gpupart.h'))
 words = {w for c in re.findall(r'/[*].*?[*]/', text, re.S) for w in re.findall(r'\b[A-Z][A-Z]+\b', c)}
 print(*sorted(w for w in words if ' ' + w + ' ' not in '$known' and not re.match('E[A-Z]{3}', w)))" | tr ' ' '\n' | while read -r word; do
-	grep -qE "^\|[^|]*\b$word\b" Documentation/glossary.md || echo "$word"; done)
+	grep -qE "^\|[^|]*\b$word\b" Documentation/user/glossary.md || echo "$word"; done)
 is "$unexplained" "" "the glossary has the abbreviations of the public headers"
 
 commands=$("$gpupart" --help | sed -n 's,^  \([a-z-]*\)  *[a-zA-Z].*,\1,p' | grep -vx -e help -e '--.*')

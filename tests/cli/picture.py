@@ -36,7 +36,11 @@ def overlap(a, b):
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def grey(colour):
+def grey(fill):
+    """Of a colour, or of the one below a pattern's lines."""
+    below = [e[0].get("fill") for e in root.iter(NS + "pattern")
+             if fill == "url(#%s)" % e.get("id")]
+    colour = (below + [fill])[0]
     return sum(int(colour[i:i + 2], 16) * w for i, w in ((1, .299), (3, .587), (5, .114)))
 
 

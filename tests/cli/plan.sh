@@ -226,7 +226,7 @@ is "$(. "$tmp/env"; env | grep -c '^GPUPART_\(SET\|GPU\|NAME\|CHECKED\)=\|^CUDA_
 	"env: all that run sets"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 	# A program that knows nothing of gpupart, started by that shell: SMs of GPC 1's TPCs.
-	smids=$(. "$tmp/env"; sim "$tmp/census" lib/probe.ptx 0)
+	smids=$(. "$tmp/env"; sim "$tmp/census" lib/confine/probe.ptx 0)
 	is "$(echo "$smids" | tr ' ' '\n' | sed '/^$/d' | sort -n | uniq | tr '\n' ' ')" \
 		"0 1 16 17 32 33 48 49 124 125 126 127 128 129 130 131 " "eval env; PROGRAM: it is confined"
 else
@@ -257,8 +257,8 @@ in_run -i $h200 --tenant a --json
 is "$? $(set_of a)" "0 0-65" "but a capture's plan is of all of it"
 if [ -x "$tmp/census" ]; then
 	smids=$("$gpupart" run -i $e -t 0-65 --late 60 -- sh -c 'eval "$("$1" plan --tenant a:max=4 --tenant b --only a --of env)"
-		"$2" lib/probe.ptx 0' sh "$gpupart" "$tmp/census" 2>"$tmp/err")
-	is "$smids" "8 9 24 25 40 41 126 127" "in a run, eval env; PROGRAM: it is confined to the tenant's set"
+		"$2" lib/confine/probe.ptx 0' sh "$gpupart" "$tmp/census" 2>"$tmp/err")
+	is "$smids" "8 9 24 25 40 41 56 57" "in a run, eval env; PROGRAM: it is confined to the tenant's set"
 else
 	skip "no compiler here"
 fi

@@ -35,41 +35,41 @@ with() {	# VARIABLE=VALUE ARGS
 	out=$(cat "$tmp/out")
 	err=$(cat "$tmp/err")
 }
-with GPUPART_SIM_MOVE_BIT=7:0 verify -i sample:h200
+with GPUPART_SIM_FAULTS=move-bit=7:0 verify -i sample:h200
 is $status 1 "verify with a bit moved: status"
 has "$(grep -A 1 ^FAIL "$tmp/out" | head -n 2)" "TPC 7 " "verify with a bit moved: names the TPC"
 is "$(grep -c ^FAIL "$tmp/out")" "$(sed -n 's/.* passed, \([0-9]*\) failed.*/\1/p' "$tmp/out")" \
 	"verify with a bit moved: the total counts what failed"
-with GPUPART_SIM_MOVE_BIT=7:0 demo -i sample:h200
+with GPUPART_SIM_FAULTS=move-bit=7:0 demo -i sample:h200
 is $status 1 "demo with a bit moved: status"
 has "$out" "proof (simulated): 6 of 9" "demo with a bit moved: not all on their set"
 has "$out" "65 TPCs seen inside, 1 outside" "demo with a bit moved: the TPC is seen outside"
 
 # What cannot run here is said in a line, by each with its own status.
-for fault in NO_TABLE=1:callback TMD_VERSION=80:0x50 MOVE_BIT=7:0:TPC\ 7; do
+for fault in no-table:callback tmd-version=80:0x50 move-bit=7:0:TPC\ 7; do
 	export XDG_CACHE_HOME="$tmp/empty"
 	case $fault in
-	MOVE_BIT*) want=1 ;;	# a check that did not hold
+	move-bit*) want=1 ;;	# a check that did not hold
 	*) want=2 ;;		# not supported here
 	esac
-	with GPUPART_SIM_${fault%:*} verify -i sample:h200
+	with "GPUPART_SIM_FAULTS=${fault%:*}" verify -i sample:h200
 	is "$status $(wc -l <"$tmp/err")$out" "$want 1" "verify with ${fault%:*}: $want and a line"
 	has "$err" "${fault##*:}" "verify with ${fault%:*}: says what"
-	with GPUPART_SIM_${fault%:*} run -i sample:h200 -t 0 -- true
+	with "GPUPART_SIM_FAULTS=${fault%:*}" run -i sample:h200 -t 0 -- true
 	is "$status $(wc -l <"$tmp/err")" "125 1" "run with ${fault%:*}: 125 and a line"
-	with GPUPART_SIM_${fault%:*} doctor -i sample:h200
+	with "GPUPART_SIM_FAULTS=${fault%:*}" doctor -i sample:h200
 	is "$status $(grep -c '^bad ' "$tmp/out")" "1 1" "doctor with ${fault%:*}: 1 and a bad row"
 	has "$(sed -n '/^bad /,/->/p' "$tmp/out" | tr -s '\n ' ' ')" "${fault##*:}" "doctor with ${fault%:*}: says what"
 	XDG_CACHE_HOME=$tmp/cache
 done
 # The row that is bad is the one whose fault it is, and it does not point at rows that are good.
-for fault in NO_TABLE=1:launch-callback DROP_CALLBACK=1:launch-callback TABLE_SIZE=8:launch-callback \
-	TABLE_SIZE=104:launch-callback PARAMS_SIZE=80:launch-callback PARAMS_SIZE=96:launch-callback \
-	TMD_VERSION=80:mask-bits MOVE_BIT=7.0:mask-bits MPS=1:mask-bits; do
+for fault in no-table:launch-callback drop-callback:launch-callback table-size=8:launch-callback \
+	table-size=48:launch-callback params-size=32:launch-callback params-size=520:launch-callback tmd-pointer=4096:launch-callback \
+	tmd-version=80:mask-bits move-bit=7.0:mask-bits mps:mask-bits; do
 	setting=$(echo "${fault%:*}" | tr . :)
 	row=${fault##*:}
 	export XDG_CACHE_HOME="$tmp/empty"
-	with GPUPART_SIM_$setting doctor -i sample:h200
+	with "GPUPART_SIM_FAULTS=$setting" doctor -i sample:h200
 	is "$status $(sed -n 's/^bad *\([a-z-]*\) .*/\1/p' "$tmp/out")" "1 $row" \
 		"doctor with $setting: the bad row is $row"
 	is "$(grep -c 'see the rows above' "$tmp/out")" 0 "doctor with $setting: the advice is its own"
@@ -77,14 +77,14 @@ for fault in NO_TABLE=1:launch-callback DROP_CALLBACK=1:launch-callback TABLE_SI
 		"doctor with $setting: the callback is good"
 	XDG_CACHE_HOME=$tmp/cache
 done
-with GPUPART_SIM_STREAM_POINTER=0 verify --quick -i sample:h200
+with GPUPART_SIM_FAULTS=no-stream-pointer verify --quick -i sample:h200
 has "$out" "stream sets: refused here" "verify where streams cannot be told apart: says so"
-with GPUPART_SIM_STREAM_POINTER=0 doctor -i sample:h200
+with GPUPART_SIM_FAULTS=no-stream-pointer doctor -i sample:h200
 is "$status $(grep -c '^note  streams ' "$tmp/out")" "0 1" "doctor where streams cannot be told apart: a note"
-for setting in NO_API NO_STREAM_EVENTS; do
-	with GPUPART_SIM_$setting=1 verify --quick -i sample:h200
+for setting in no-api no-stream-events; do
+	with GPUPART_SIM_FAULTS=$setting verify --quick -i sample:h200
 	has "$out" "graphs: keep their first set here" "verify with $setting: says so of graphs"
-	with GPUPART_SIM_$setting=1 doctor -i sample:h200
+	with GPUPART_SIM_FAULTS=$setting doctor -i sample:h200
 	is "$status $(grep -c '^note  graphs ' "$tmp/out")" "0 1" "doctor with $setting: a note on graphs"
 done
 
@@ -92,15 +92,26 @@ try doctor -i sample:h200
 is $status 0 "doctor on the simulated GPU: status"
 has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
 for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs \
-	inject-library injection-slot nvml-library cache-folder blocks-folder namespaces mps environment green-contexts device-launches; do
+	inject-library injection-slot nvml-library cache-folder blocks-folder namespaces mps node-mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
+done
+for sizes in 72:88:no.count.of 80:40:no.count.of 88:104:11 96:88:11; do
+	IFS=: read -r table params features <<-END
+		$sizes
+	END
+	export XDG_CACHE_HOME="$tmp/empty-$table"
+	with GPUPART_SIM_FAULTS="table-size=$table,params-size=$params" doctor -i sample:h200 --json
+	XDG_CACHE_HOME=$tmp/cache
+	is "$status" 0 "doctor with a table of $table bytes and parameters of $params"
+	has "$(jq -r '.rows[] | select(.name == "launch-callback") | .answer' "$tmp/out")" \
+		"a table of $table bytes, $(echo "$features" | tr . ' ') features, parameters of $params bytes" "doctor says so"
 done
 # A row is folded, and nothing of it is lost.
 for command in "verify --quick" doctor; do
 	try $command -i sample:h200
 	is "$(awk 'length > 100 && !/\//' "$tmp/out")" "" "$command: at most 100 columns"
 done
-with GPUPART_SIM_MOVE_BIT=7:0 verify -i sample:h200
+with GPUPART_SIM_FAULTS=move-bit=7:0 verify -i sample:h200
 is "$(awk 'length > 100' "$tmp/out")" "" "verify with a bit moved: at most 100 columns"
 GPUPART_NAME=0,$(printf '%0150d' 0)
 export GPUPART_NAME
@@ -164,7 +175,7 @@ if jq --version >/dev/null 2>&1; then
 		"$tmp/out")" '["0,8,16,24,62,65","0,8,16,24,62,65",[1]]' "demo --json: a launch"
 	is "$(jq -c '[.launches[0].set, .launches[0].seen.nr_tpcs]' "$tmp/out")" '[null,66]' \
 		"demo --json: the launch without a set"
-	with GPUPART_SIM_MOVE_BIT=7:0 demo -i sample:h200 --json
+	with GPUPART_SIM_FAULTS=move-bit=7:0 demo -i sample:h200 --json
 	is "$status $(jq -c '[.good, .nr_exact, .seen_outside.nr_tpcs]' "$tmp/out")" '1 [false,6,1]' \
 		"demo --json with a bit moved"
 else

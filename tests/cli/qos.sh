@@ -135,6 +135,16 @@ for gpu in 'evil\\u001B]0;x\\u0007' 'a\\nb' '\\u009b31m'; do
 	refused 2 "other.log:1: is no begin of a log of gpupart qos: gpu has a control character in it" qos replay "$tmp/other.log"
 done
 
+# A replay or a simulation that fails leaves its results as they were.
+echo old >"$tmp/kept.svg"
+sed '10s/"score_milli":[0-9]*/"score_milli":1/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 1 "another decision" qos replay "$tmp/other.log" -o "$tmp/kept.svg"
+refused 1 "another decision" qos replay "$tmp/other.log" -o "$tmp/made.svg"
+sed 's/train: {}/train: { floor: 70 }/' share/scenarios/qos-steady.yaml >"$tmp/wrong.yaml"
+refused 2 "floor 70" qos sim "$tmp/wrong.yaml" --log "$tmp/kept.svg"
+refused 2 "floor 70" qos sim "$tmp/wrong.yaml" --log "$tmp/made.svg"
+is "$(cat "$tmp/kept.svg") $(ls "$tmp/made.svg" 2>/dev/null)" "old " "what fails leaves -o and --log as they were"
+
 # ----------------------------------------------------------------------- pictures
 try qos replay "$tmp/qos-neighbour.log" -o "$tmp/run.svg"
 is "$status $out" "0 " "replay -o FILE.svg"
@@ -170,6 +180,12 @@ wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
 wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.1% to 25%"
+# A digit more than is kept is not cut off.
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3.05%/' "hysteresis: '3.05%': wants 0.1% to 25%, with the sign"
+wrong 's/alpha: 0.6/alpha: 0.6001/' "alpha: '0.6001': wants a share"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': wants 1 to 99.9, one digit behind the point"
+wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is there twice"
+wrong 's/  tenants:/  tenants: []\n  tenant:/' "qos: the key 'tenant' is not known"
 # Octal to some, in every number of the file.
 wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a 0 before it"
 wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a 0 before it"
@@ -255,7 +271,7 @@ is "$(head -n 1 "$tmp/next.log" | jq -r '.decision.tenants[0].set')" "${before% 
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "--epochs: it ends, and they go on"
 
 # Power and clocks, where NVML tells them; that of memory is not told.
-GPUPART_SIM_NVML_STATE=412500,1980 try qos run $e -f "$tmp/two.yaml" --epochs 4 --log "$tmp/power.log" --of text
+GPUPART_SIM_FAULTS=nvml-state=412500:1980 try qos run $e -f "$tmp/two.yaml" --epochs 4 --log "$tmp/power.log" --of text
 is "$(jq -s -c '[.[] | select(.event == "epoch") | .power_mw, .sm_mhz, .memory_mhz] | unique' "$tmp/power.log")" \
 	"[null,1980,412500]" "power and clocks are in the log"
 has "$(cat "$tmp/out")" "of the GPU, mean: 412.5 W, SMs at 1980 MHz" "and the means are in the table"
@@ -308,7 +324,7 @@ is "$status $(grep -c "no-such-program" "$tmp/err")" "127 1" "a program that is 
 
 # By pid, a program that knows nothing of it: launches count; calibrate.
 touch "$go"
-"$gpupart" run $e -t 0-7 --name "$name-p" -- "$tmp/work" "$go" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-7 --name "$name-p" -- "$tmp/work" "$go" 2>/dev/null &
 pid=$!
 until_true has_rows "$name-p" 1
 cat >"$tmp/pid.yaml" <<END
@@ -354,20 +370,8 @@ file "tenants: { a: { job: no-such-job-$$ } }"
 refused 125 "no job 'no-such-job-$$' runs" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], signal: smoke } }"
 refused 125 "signal: 'smoke'" qos run $e -f "$tmp/bad.yaml"
-# Instructions per cycle: no library, one that is none, and one as CUPTI is.
 file "tenants: { a: { program: [ true ], signal: ipc } }"
-GPUPART_CUPTI=$tmp/no.so refused 125 "signal: ipc: no libcupti.so was found" qos run $e -f "$tmp/bad.yaml"
-echo 'int nothing;' >"$tmp/cupti.c"
-${CC:-cc} -shared -fPIC -o "$tmp/none.so" "$tmp/cupti.c"
-GPUPART_CUPTI=$tmp/none.so refused 125 "none.so is no CUPTI" qos run $e -f "$tmp/bad.yaml"
-echo 'int cuptiGetVersion(unsigned int *version) { *version = 130100; return 0; }' >"$tmp/cupti.c"
-${CC:-cc} -shared -fPIC -o "$tmp/cupti.so" "$tmp/cupti.c"
-if grep -q 'RmProfilingAdminOnly: 1' /proc/driver/nvidia/params 2>/dev/null && [ "$(id -u)" != 0 ]; then
-	words="may not count: RmProfilingAdminOnly is 1"
-else
-	words="(API 130100) counts a GPU's instructions, not those of each tenant"
-fi
-GPUPART_CUPTI=$tmp/cupti.so refused 125 "$words" qos run $e -f "$tmp/bad.yaml"
+refused 125 "signal: 'ipc': wants auto, reported or launches" qos run $e -f "$tmp/bad.yaml"
 file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
 refused 125 "bad.yaml:1: epoch: wants 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { $name-a: { floor: 40, program: [ true ] }, $name-b: { floor: 40, program: [ true ] } }"

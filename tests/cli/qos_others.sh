@@ -36,8 +36,8 @@ kept() {
 # ------------------------------------------------------------------------ from the begin
 touch "$go" "$go.first"
 two
-"$gpupart" run $e -t 10-20 --name "$name-works" -- "$tmp/work" "$go" 2>/dev/null &
-"$gpupart" run $e -t 30-31 --name "$name-sleeps" -- sh -c "while [ -e $go.first ]; do sleep 0.1; done" 2>/dev/null &
+"$gpupart" run --exec $e -t 10-20 --name "$name-works" -- "$tmp/work" "$go" 2>/dev/null &
+"$gpupart" run --exec $e -t 30-31 --name "$name-sleeps" -- sh -c "while [ -e $go.first ]; do sleep 0.1; done" 2>/dev/null &
 # Of no job any more, and not on the GPU: its environment alone says it.
 "$gpupart" run $e -t 40-42 --name "$name-env" -- \
 	sh -c "env -u GPUPART_JOB sh -c 'while [ -e $go.first ]; do sleep 0.1; done; touch $go.gone' & exit 0" 2>/dev/null
@@ -70,7 +70,7 @@ touch "$go" "$go.late"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/live.log" >"$tmp/live.out" 2>"$tmp/live.err" &
 pid=$!
 until_true has_lines "$tmp/live.log" 6
-"$gpupart" run $e -t 5-14,50 --name "$name-late" -- "$tmp/work" "$go.late" 2>/dev/null &
+"$gpupart" run --exec $e -t 5-14,50 --name "$name-late" -- "$tmp/work" "$go.late" 2>/dev/null &
 late=$!
 until_true has_others "$tmp/live.log" '[["5-14,50"]]'
 ok $? "one that comes is seen: $(others "$tmp/live.log")"
@@ -160,7 +160,7 @@ wait $pid
 # ------------------------------------------------------------------- what is no other
 two
 touch "$go"
-"$gpupart" run $e -t 0-65 --name "$name-all" -- "$tmp/work" "$go" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-65 --name "$name-all" -- "$tmp/work" "$go" 2>/dev/null &
 until_true has_rows "$name-all" 1
 try qos run $e -f "$tmp/t.yaml" --dry-run
 is "$status $(echo "$err" | grep -c "$name-all (pid .*) runs on all TPCs") $(grep -c "others' now" "$tmp/out")" "0 1 0" \
@@ -175,7 +175,7 @@ until_true has_rows "$name-a" 0
 until_true has_rows "$name-b" 0
 touch "$go"
 # One of two processes of a job, by its pid: the other one has the same set and is no tenant.
-"$gpupart" run $e -t 3-9 --name "$name-pair" -- sh -c "$tmp/work $go & $tmp/work $go & wait" 2>/dev/null &
+"$gpupart" run --exec $e -t 3-9 --name "$name-pair" -- sh -c "$tmp/work $go & $tmp/work $go & wait" 2>/dev/null &
 until_true has_rows "$name-pair" 2
 tenants "x: { goal: { rate: 5 }, pid: $(pid_of "$name-pair" | head -n 1) }"
 try qos run $e -f "$tmp/t.yaml" --epochs 2 --log "$tmp/pair.log"
@@ -186,7 +186,7 @@ is "$status $(others "$tmp/job.log")" "0 []" "the whole job: there is no other"
 rm "$go"
 wait
 touch "$go"
-"$gpupart" run $e -t 7 --name "$name-beside" -- "$tmp/work" "$go" 2>/dev/null &
+"$gpupart" run --exec $e -t 7 --name "$name-beside" -- "$tmp/work" "$go" 2>/dev/null &
 until_true has_rows "$name-beside" 1
 tenants "$name-c: { program: [ $tmp/work, $go ] }"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 1

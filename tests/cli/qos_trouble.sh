@@ -134,7 +134,7 @@ is "$? $(grep -c "No space left" "$tmp/err")" "0 1" "a log that nobody gets, too
 rm "$go"
 until_true has_rows "$name-a" 0
 touch "$go"
-"$gpupart" run $e -t 0-65 --name "$name-all" -- "$tmp/work" "$go" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-65 --name "$name-all" -- "$tmp/work" "$go" 2>/dev/null &
 until_true has_rows "$name-all" 1
 try qos run $e --tenant "$name-s:rate=100,floor=8" --tenant "$name-all:job=$name-all" --epoch 50ms --epochs 4 --json -- "$tmp/work" "$go"
 is "$status $(tail -n 1 "$tmp/out" | jq -c '.decision.tenants[0] | .nr_tpcs >= 8 and .set != ""')" "0 true" \
@@ -199,7 +199,7 @@ is "$?" 0 "and its end is seen"
 
 # ---------------------------------------------------------------- tenants that are one
 touch "$go"
-"$gpupart" run $e -t 0-9 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-9 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
 pid=$!
 until_true has_rows "$name-j" 1
 before=$(set_of "$name-j")
@@ -210,13 +210,13 @@ refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
 tenants "x: { goal: { rate: 5 }, pid: $pid }" "y: { job: $name-j }"
 refused 125 "t.yaml:4: y: is what x has" qos run $e -f "$tmp/t.yaml"
 is "$(set_of "$name-j")" "$before" "and nothing was changed"
-"$gpupart" run $e -t 0-31 --name "$name-o" -- sh -c "'$gpupart' run $e -t 0-7 --name '$name-i' -- '$tmp/work' '$go'" 2>/dev/null &
+"$gpupart" run --exec $e -t 0-31 --name "$name-o" -- sh -c "'$gpupart' run $e -t 0-7 --name '$name-i' -- '$tmp/work' '$go'" 2>/dev/null &
 until_true has_rows "$name-i" 1
 tenants "o: { goal: { rate: 5 }, job: $name-o }" "i: { job: $name-i }"
 refused 125 "t.yaml:4: i: is what o has, or part of it" qos run $e -f "$tmp/t.yaml"
 tenants "i: { job: $name-i }" "o: { goal: { rate: 5 }, job: $name-o }"
 refused 125 "t.yaml:4: o: is what i has, or part of it" qos run $e -f "$tmp/t.yaml"
-"$gpupart" run $e -t 30-31 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
+"$gpupart" run --exec $e -t 30-31 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
 until_true has_rows "$name-j" 2
 tenants "x: { goal: { rate: 5 }, job: $name-j }"
 try qos run $e -f "$tmp/t.yaml" --epochs 1
@@ -257,7 +257,7 @@ is "$status $(jq -s '[.[] | .measured // [] | .[] | [.work_milli, .reports // 0]
 is "$(jq -s '[.[] | .measured // [] | .[].work_milli % 1000 != 0] | any' "$tmp/out")" true \
 	"and a part of those that are under way"
 tenants "$(said told '1\nnobody units 2\ntold latency soon\n')"
-try qos run $e -f "$tmp/t.yaml" --epochs 5 --json
+try qos run $e -f "$tmp/t.yaml" --epochs 30 --json
 is "$status $(echo "$err" | grep -c 'the socket: "nobody units 2" is passed over')$(echo "$err" | grep -c 'passed over')" "0 11" \
 	"a line for nobody is said, once"
 tenants "$(said big 10000000000)"

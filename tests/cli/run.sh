@@ -33,7 +33,7 @@ case $gpu in
 esac
 [ -n "$(value checked)" ]
 ok $? "GPUPART_CHECKED is the key of the checked map"
-is "$(wc -l <"$tmp/err")" 1 "one line on stderr"
+is "$(wc -l <"$tmp/err") $(grep -c "hold clusters of at most 4 blocks" "$tmp/err")" "2 1" "two lines on stderr, one of the cluster it holds"
 has "$err" simulated "it says simulated"
 has "$err" "0,5,8-11" "it names the set"
 has "$err" "simulated" "it says that the GPU is simulated"
@@ -67,8 +67,8 @@ try run $e -t 0 -- sh -c 'exit 0'
 is "$status$out" 0 "status 0"
 try run $e -t 0 -- sh -c 'kill -TERM $$'
 is $status 143 "a signal stays a signal"
-pid=$(sh -c 'echo $$; exec "$0" run '"$e"' -t 0 -- sh -c "echo \$\$"' "$gpupart" 2>/dev/null | uniq | wc -l)
-is "$pid" 1 "the pid stays"
+pid=$(sh -c 'echo $$; exec "$0" run '"$e"' --exec -t 0 -- sh -c "echo \$\$"' "$gpupart" 2>/dev/null | uniq | wc -l)
+is "$pid" 1 "--exec: the pid stays"
 is "$(echo in | "$gpupart" run $e -t 0 -- cat 2>/dev/null)" in "stdin is the program's"
 "$gpupart" run $e -t 0 -- sh -c 'kill -PIPE $$' 2>/dev/null
 is $? 141 "SIGPIPE is the program's as it was"

@@ -82,7 +82,8 @@ is "$(grep -c 'class="block"' "$tmp/blocks.svg")" 74 "the picture has every bloc
 has "$(cat "$tmp/blocks.svg")" ">Which TPCs are one GPC is not known" "a made-up map is said to be one"
 picture figure-3 unpartitioned
 picture figure-10
-is "$(grep -c 'class="lines"' "$tmp/blocks.svg")" 68 "figure-10: lines over 30 of 38 kernels, and in the legend"
+is "$(grep 'class="block"' "$tmp/blocks.svg" | grep -o 'url(#k[0-9]*)' | sort -u | wc -l)" 38 "figure-10: each of 38 kernels has a colour with lines of its own"
+is "$(grep '<pattern id="k' "$tmp/blocks.svg" | sed 's/ id="[^"]*"//' | sort -u | wc -l)" 40 "of 40 that differ"
 picture figure-12 slots-full
 picture together
 has "$(cat "$tmp/blocks.svg")" ">GPC 7</text>" "together: GPCs of a capture are named"

@@ -32,7 +32,7 @@ if "(simulated)" not in words or "time in " not in words:
 for kernel in run["kernels"]:
     if kernel["launches"] and kernel["name"] not in words:
         wrong("no name in the legend", kernel["name"])
-swatches = [r for r in root.iter(svg + "rect") if r.get("class") == "kernel"]
+swatches = [r for r in root.iter(svg + "rect") if r.get("class") == "tenant"]
 kinds = [k for k in run["kernels"] if k["launches"]] + ([1] if run["copies"]["launches"] else [])
 if len(swatches) != len(kinds):
     wrong("swatches", len(swatches), len(kinds))

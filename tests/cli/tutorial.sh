@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Documentation/tutorial.md: each command does what the page shows. tutorial-gpu.md and
+# Documentation/user/tutorial.md: each command does what the page shows. tutorial-gpu.md and
 # README: what they show of a GPU is in the transcripts that they name.
 . "$(dirname "$0")/tap.subr"
 if ! python3 -c '' 2>/dev/null; then
@@ -47,7 +47,7 @@ alone() {
 	done
 	"$@"
 }
-LC_ALL=C.UTF-8 alone python3 tests/cli/console.py Documentation/tutorial.md "$tmp/folder" >"$tmp/steps"
+LC_ALL=C.UTF-8 alone python3 tests/cli/console.py Documentation/user/tutorial.md "$tmp/folder" >"$tmp/steps"
 is "$?" 0 "tutorial.md: all commands do what is shown"
 grep -v '^ok\|^1\.\.' "$tmp/steps" | sed 's/^not ok/# not ok/'
 [ "$(grep -c '^ok' "$tmp/steps")" -ge 20 ]
@@ -62,13 +62,13 @@ quoted() {
 is "$(quoted "$(printf '$ command\none\n...\nthree')")" ok "a quotation"
 is "$(quoted "$(printf 'three\n...\none')")" "not ok" "in another order"
 is "$(quoted "$(printf 'one\nthree')")" "not ok" "a line that is left out and not said"
-python3 tests/cli/console.py Documentation/tutorial-gpu.md >"$tmp/quoted"
+python3 tests/cli/console.py Documentation/user/tutorial-gpu.md >"$tmp/quoted"
 is "$?" 0 "tutorial-gpu.md: what is shown is in the transcripts"
 sed -n 's/^not ok/# not ok/p' "$tmp/quoted"
 python3 tests/cli/console.py README.md >"$tmp/readme"
 is "$?" 0 "README.md: so is the demo's output"
 sed -n 's/^not ok/# not ok/p' "$tmp/readme"
-shown=$(grep -c '^\$ gpupart' Documentation/tutorial-gpu.md)
+shown=$(grep -c '^\$ gpupart' Documentation/user/tutorial-gpu.md)
 [ "$(grep -c '^ok' "$tmp/quoted")" -ge 9 ] && [ "$shown" -ge 9 ]
 ok $? "of 9 commands or more"
 tap_done

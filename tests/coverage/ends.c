@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "ends.h"
+#include "tests/coverage/ends.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 

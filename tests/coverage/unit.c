@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* In each program and library of a coverage build: makes its counters known to ends.c. */
-#include "ends.h"
+#include "tests/coverage/ends.h"
 
 void __gcov_dump(void);
 void __gcov_reset(void);

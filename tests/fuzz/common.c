@@ -3,15 +3,14 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "fuzz.h"
-#include "../../cli/cmd.h"
+#include "tests/fuzz/fuzz.h"
+#include "cli/util/message.h"
 
 unsigned int fuzz_lines, fuzz_notes;
 char fuzz_line[4096];
 const char *fuzz_words = "";
-char **cmd_argv;	/* main's, for a command that starts itself anew: none does here */
 
-/* In place of cli/out.c's, by the linker's --wrap. */
+/* In place of cli/util/message.c's, by the linker's --wrap. */
 __attribute__((format(printf, 3, 4)))
 int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))

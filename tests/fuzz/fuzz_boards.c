@@ -6,11 +6,11 @@
  */
 #include <errno.h>
 #include <sys/stat.h>
-#include <topo.h>
-#include "../../cli/cmd.h"
-#include "../../cli/node_gpus.h"
-#include "../../slurm/boards.h"
-#include "fuzz.h"
+#include "lib/topo/topology.h"
+#include "cli/slurm/node_gpus.h"
+#include "cli/util/message.h"
+#include "slurm/node_file.h"
+#include "tests/fuzz/fuzz.h"
 
 static struct gpupart *gp;
 static char *capture, *list;	/* of every GPU; what the file has */

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <hash.h>
-#include <topo.h>
-#include "fuzz.h"
+#include "lib/core/hash.h"
+#include "lib/topo/topology.h"
+#include "tests/fuzz/fuzz.h"
 
 /* ---------------------------------------------------------- the rows, by another reader */
 

@@ -9,10 +9,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <control.h>
-#include <holder.h>
-#include <process.h>
-#include "fuzz.h"
+#include "lib/state/process_block.h"
+#include "lib/state/holder.h"
+#include "lib/state/process.h"
+#include "tests/fuzz/fuzz.h"
 
 #define PID 4242
 #define PCI "0000:01:00.0"
@@ -24,7 +24,8 @@ static struct control_block *block;
 /* A folder of this target's own, and a process that lives: by the linker's --wrap. */
 int __wrap_control_open_dir(uid_t uid, bool make);
 bool __wrap_control_process_lives(pid_t pid, uint64_t start);
-int __wrap_holder_pid(int fd, uid_t uid, const struct control_block *b, struct holder_table *table);
+int __wrap_holder_pid(int fd, uid_t uid, const struct shared_header *b,
+			struct holder_table *table);
 int __wrap_holder_lock_pid(int fd);
 bool __wrap_holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace);
 
@@ -39,7 +40,8 @@ bool __wrap_control_process_lives(pid_t pid, uint64_t start)
 	return pid == PID && start;
 }
 
-int __wrap_holder_pid(int fd, uid_t uid, const struct control_block *b, struct holder_table *table)
+int __wrap_holder_pid(int fd, uid_t uid, const struct shared_header *b,
+			struct holder_table *table)
 {
 	MUST(fd >= 0 && uid == geteuid() && b && table);
 	return PID;
@@ -81,14 +83,22 @@ static void make_block(struct input *in)
 	memset(block, 0, sizeof(*block));
 	for (unsigned int i = 0; i < GPUPART_MAX_TPCS; i++)
 		gpu->bit_of_tpc[i] = GPUPART_MAX_TMD_BITS - 1 - i;
-	atomic_init(&block->magic, CONTROL_MAGIC);
-	block->pid = PID;
-	block->start = 1;
-	block->pid_namespace = control_pid_namespace();
-	strcpy(block->name, "name");
+	shared_init(&block->header, CONTROL_LAYOUT, sizeof(*block));
+	atomic_init(&block->header.magic, SHARED_MAGIC(SHARED_PROCESS));
+	block->header.pid = PID;
+	block->header.start = 1;
+	block->header.pid_namespace = control_pid_namespace();
+	strcpy(block->header.name, "name");
+	strcpy(block->shared[0].pci, PCI);
+	block->shared[0].nr_tpcs = 10;
+	block->shared[0].set = (struct shared_place){
+		.at = offsetof(struct control_block, gpus[0].limit.slot[0].tpcs),
+		.stride = sizeof(struct ring_slot), .nr = LIMIT_SLOTS,
+		.count_at = offsetof(struct control_block, gpus[0].limit.published),
+	};
 	strcpy(gpu->pci, PCI);
 	strcpy(gpu->source, "rm");
-	atomic_init(&block->nr_gpus, 1);
+	atomic_init(&block->header.nr_gpus, 1);
 	atomic_init(&gpu->nr_tpcs, 10);
 	/* Where what matters lies is not where a random offset would be. */
 	switch (input_u8(in) % 3) {
@@ -128,12 +138,13 @@ static void check_shown(const struct gpupart_process *p)
 	MUST(fuzz_printable(p->source, sizeof(p->source)));
 	MUST(fuzz_printable(p->problem, sizeof(p->problem)));
 	MUST(!p->limit[0] || !gpupart_tpcset_parse_list(NULL, p->limit, &set));
-	MUST(p->nr_gpus <= CONTROL_MAX_GPUS && p->pid == PID);
+	MUST(p->nr_gpus <= (p->other_version ? SHARED_MAX_GPUS : CONTROL_MAX_GPUS));
+	MUST(p->pid == PID);
 }
 
 static bool look(struct gpupart *gp)
 {
-	static struct gpupart_process list[2], gpus[CONTROL_MAX_GPUS];
+	static struct gpupart_process list[2], gpus[SHARED_MAX_GPUS];
 	unsigned int nr = process_list_own(list, 2);
 	int nr_gpus;
 
@@ -141,8 +152,8 @@ static bool look(struct gpupart *gp)
 	if (!nr)
 		return false;
 	check_shown(&list[0]);
-	nr_gpus = gpupart_process_gpu_list(gp, &list[0], gpus, CONTROL_MAX_GPUS);
-	MUST(nr_gpus >= 0 && nr_gpus <= CONTROL_MAX_GPUS);
+	nr_gpus = gpupart_process_gpu_list(gp, &list[0], gpus, SHARED_MAX_GPUS);
+	MUST(nr_gpus >= 0 && nr_gpus <= SHARED_MAX_GPUS);
 	for (int i = 0; i < nr_gpus; i++)
 		check_shown(&gpus[i]);
 	return true;

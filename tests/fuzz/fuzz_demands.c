@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
-#include <topo.h>
-#include "../../cli/cmd.h"
-#include "../../cli/demands.h"
-#include "fuzz.h"
+#include "lib/topo/topology.h"
+#include "cli/plan/demands.h"
+#include "cli/util/message.h"
+#include "tests/fuzz/fuzz.h"
 
 #define NR_GPCS 6
 #define NR_TPCS 30		/* GPC i has TPCs i, i + 6, ..; two uGPUs */

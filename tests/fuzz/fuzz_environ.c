@@ -6,9 +6,9 @@
  */
 #include <stdarg.h>
 /* What is made of one process is its own affair. */
-#include "../../cli/neighbours.c"
-#include <topo.h>
-#include "fuzz.h"
+#include "cli/target/neighbours.c"
+#include "lib/topo/topology.h"
+#include "tests/fuzz/fuzz.h"
 
 #define PCI	"0000:01:00.0"
 

@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 /* Its record is its own affair, and a file to everybody else. */
-#include "../../lib/job.c"
-#include "fuzz.h"
+#include "lib/state/job.c"
+#include "tests/fuzz/fuzz.h"
 
 #define NR_NOTES 3
 
@@ -78,18 +78,20 @@ static void write_notes(struct input *in)
 		in->at += in->left / (NR_NOTES - i);
 		in->left -= in->left / (NR_NOTES - i);
 		memset(&record, 0, sizeof(record));
-		record.magic = JOB_MAGIC;
-		record.pid = i + 1;
-		record.start = i + 1;
-		record.pid_namespace = control_pid_namespace();
-		strcpy(record.name, "job");
-		strcpy(record.id, ids[i]);
+		shared_init(&record.header, JOB_LAYOUT, sizeof(record));
+		atomic_init(&record.header.magic, SHARED_MAGIC(SHARED_JOB));
+		atomic_init(&record.header.nr_gpus, 1);
+		record.header.pid = i + 1;
+		record.header.start = i + 1;
+		record.header.pid_namespace = control_pid_namespace();
+		strcpy(record.header.name, "job");
+		strcpy(record.header.id, ids[i]);
 		if (parent % 4 < NR_NOTES)
-			strcpy(record.parent, ids[parent % 4]);
-		strcpy(record.pci, "0000:01:00.0");
+			strcpy(record.header.parent, ids[parent % 4]);
+		strcpy(record.gpu.pci, "0000:01:00.0");
 		strcpy(record.source, "rm");
-		record.nr_tpcs = 10;
-		record.set.allowed[0] = input_u16(&part) & 0x3ff;
+		record.gpu.nr_tpcs = 10;
+		record.gpu.tpcs.allowed[0] = input_u16(&part) & 0x3ff;
 		input_patch(&part, &record, sizeof(record));
 		path_of(path, sizeof(path), i);
 		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -141,14 +143,15 @@ static void set_limit(struct gpupart *gp, unsigned int nr, const struct gpupart_
 		MUST(!memcmp(notes, after, sizeof(notes)));
 		return;
 	}
-	MUST(!gpupart_tpcset_empty(set) && !strncmp(record->id, ids[nr], sizeof(record->id)));
-	MUST(record->magic == JOB_MAGIC);
-	MUST(gpupart_tpcset_equal(&record->set, set));
-	MUST(gpupart_tpcset_next(set, record->nr_tpcs) < 0);
+	MUST(!gpupart_tpcset_empty(set));
+	MUST(!strncmp(record->header.id, ids[nr], sizeof(record->header.id)));
+	MUST(shared_is(&record->header, SHARED_JOB, JOB_LAYOUT));
+	MUST(gpupart_tpcset_equal(&record->gpu.tpcs, set));
+	MUST(gpupart_tpcset_next(set, record->gpu.nr_tpcs) < 0);
 	dir = __wrap_control_open_dir(geteuid(), false);
 	now = effective(dir, record);
 	close(dir);
-	MUST(*record->parent || gpupart_tpcset_equal(&now, set));
+	MUST(*record->header.parent || gpupart_tpcset_equal(&now, set));
 	for (unsigned int i = 0; i < NR_NOTES; i++)
 		MUST(i == nr || !memcmp(&notes[i], &after[i], sizeof(notes[i])));
 }

@@ -5,8 +5,8 @@
  */
 #include <ctype.h>
 /* How the variable is read is its own affair. */
-#include "../../lib/smctrl/smctrl.c"
-#include "fuzz.h"
+#include "lib/smctrl/smctrl.c"
+#include "tests/fuzz/fuzz.h"
 
 static unsigned int said;
 

@@ -10,9 +10,9 @@
 #include <netlink/genl/ctrl.h>
 #include <netlink/genl/genl.h>
 #include <netlink/netlink.h>
-#include <topo.h>
-#include "fuzz.h"
-#include "topology.h"
+#include "lib/topo/topology.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/topology.h"
 
 #define FAMILY 0x20
 

@@ -6,11 +6,11 @@
  */
 #include <errno.h>
 #include <unistd.h>
-#include <ledger.h>
-#include <nvml/answer.h>
-#include <nvml/share.h>
-#include <rm_ioctl.h>
-#include "fuzz.h"
+#include "lib/ledger/ledger.h"
+#include "lib/nvml/answer.h"
+#include "lib/nvml/share.h"
+#include "lib/topo/rm_ioctl.h"
+#include "tests/fuzz/fuzz.h"
 
 #define OWN		3	/* processes of the tenant: pids 1, 2, 3 */
 #define MOST		40

@@ -5,8 +5,8 @@
  * again; or there is a sentence.
  */
 #include <errno.h>
-#include <topo.h>
-#include "fuzz.h"
+#include "lib/topo/topology.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MOST 5		/* tenants: this looks for what is wrong, not for what is slow */
 

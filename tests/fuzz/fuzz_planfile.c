@@ -4,10 +4,10 @@
  * plan with pieces of it written over. What is refused is refused in one line; what is taken is
  * a set that is not empty, in two forms that are the same.
  */
-#include "../../cli/args.h"
-#include "../../cli/cmd.h"
-#include "../../cli/plan_file.h"
-#include "fuzz.h"
+#include "cli/plan/file.h"
+#include "cli/target/args.h"
+#include "cli/util/message.h"
+#include "tests/fuzz/fuzz.h"
 
 static const char good[] =
 "{\"schema\": \"gpupart/1\", \"command\": \"plan\", \"simulated\": false,\n"

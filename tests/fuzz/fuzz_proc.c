@@ -9,11 +9,11 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <control_shared.h>
-#include <holder.h>
-#include "../../cli/namespaces.h"
-#include "../../cli/process.h"
-#include "fuzz.h"
+#include "cli/util/namespaces.h"
+#include "cli/util/process.h"
+#include "lib/core/state_dir.h"
+#include "lib/state/holder.h"
+#include "tests/fuzz/fuzz.h"
 
 #define PID 4242
 
@@ -122,7 +122,7 @@ static void check_any(const uint8_t *data, size_t size)
 	struct control_block *block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
 	struct holder_table table = { 0 };
 	struct control_status status;
-	struct namespaces found;
+	char how[512];
 	struct process process;
 	int fd;
 
@@ -131,14 +131,14 @@ static void check_any(const uint8_t *data, size_t size)
 	control_process_start(PID);
 	process_find(PID, &process);
 	control_read_status(PID, &status);
-	namespaces_find(&found);
+	namespaces_advice(how, sizeof(how));
 	/* Who has a file mapped, by its maps. */
 	memset(block, 0, sizeof(*block));
-	block->pid = PID;
-	block->pid_namespace = control_pid_namespace();
+	block->header.pid = PID;
+	block->header.pid_namespace = control_pid_namespace();
 	fd = __real_open("/dev/null", O_RDONLY | O_CLOEXEC);
 	MUST(fd >= 0);
-	holder_pid(fd, geteuid(), block, &table);
+	holder_pid(fd, geteuid(), &block->header, &table);
 	holder_table_free(&table);
 	close(fd);
 	free(block);

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <time.h>
-#include "../../cli/qos_live.h"
-#include "../../cli/yaml.h"
-#include "fuzz.h"
+#include "cli/qos/live.h"
+#include "cli/util/yaml.h"
+#include "tests/fuzz/fuzz.h"
 
 static const char *left;
 static uint64_t now_us;
@@ -151,7 +151,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct told told;
 
 	memset(&live, 0, sizeof(live));
-	live.cmd = "qos";
 	live.nr = 2;
 	live.socket = 5;
 	for (int i = 0; i < 2; i++)

@@ -4,10 +4,10 @@
  * taken keeps what the file promises, and is run: the policy's decisions hold together whatever
  * is measured, and each line of their log is read back to the same line.
  */
-#include <gpupart_qos.h>
-#include "../../cli/cmd.h"
-#include "../../cli/qos.h"
-#include "fuzz.h"
+#include "cli/qos/policy/gpupart_qos.h"
+#include "cli/qos/qos.h"
+#include "cli/util/message.h"
+#include "tests/fuzz/fuzz.h"
 
 #define NR_TPCS	24
 #define EPOCHS	12
@@ -17,8 +17,10 @@ static void make_board(struct qos_board *board)
 	memset(board, QOS_NOWHERE, sizeof(*board));
 	board->nr_tpcs = NR_TPCS;
 	board->held = (struct gpupart_tpcset){ 0 };
+	board->cluster_tpcs = 4;
 	for (unsigned int tpc = 0; tpc < NR_TPCS; tpc++) {
 		board->gpc[tpc] = tpc % 6;
+		board->vgpc[tpc] = tpc % 6;
 		board->ugpu[tpc] = tpc % 6 / 3;
 	}
 }
@@ -103,7 +105,6 @@ static void change_others(struct input *in, struct qos_session *session)
 		other->set.allowed[0] = input_u64(in);
 		gpupart_tpcset_add(&other->set, i);
 	}
-	qos_session_hold(session);
 }
 
 static void check_others(const struct qos_others *a, const struct qos_others *b)
@@ -125,7 +126,6 @@ static void read_back(const struct qos_session *written, const char *line, bool 
 	struct qos_measured read[QOS_MAX_TENANTS];
 	json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 	char why[QOS_WORDS] = "";
-	uint64_t time_ns;
 
 	MUST(json);
 	if (begin) {
@@ -141,7 +141,7 @@ static void read_back(const struct qos_session *written, const char *line, bool 
 	} else {
 		fuzz_words = why;
 		session.setup = setup;
-		MUST(qos_log_read_step(json, &session, &time_ns, read, why));
+		MUST(qos_log_read_step(json, &session, read, why));
 		MUST(session.others_changed == written->others_changed);
 		if (session.others_changed)
 			check_others(&session.others, &written->others);
@@ -179,16 +179,17 @@ static void run(const struct qos_setup *setup, struct input *in)
 	session.log = open_memstream(&text, &len);
 	make_board(&session.board);
 	MUST(session.log);
-	if (qos_session_begin(&session, "qos") >= 0) {
+	if (qos_session_begin(&session) >= 0) {
 		MUST(fuzz_lines == 1);
 	} else {
-		MUST(qos_session_log_begin(&session, "qos") < 0);
+		MUST(qos_session_log_begin(&session) < 0);
 		take_line(&session, &text, &len, true, NULL);
 		check_decision(setup, &session.now);
 		for (unsigned int i = 0; i < EPOCHS; i++) {
 			measure(in, setup, measured);
 			change_others(in, &session);
-			MUST(qos_session_step(&session, "qos", i, measured) < 0);
+			session.time_ns = i;
+			MUST(qos_session_step(&session, measured) < 0);
 			take_line(&session, &text, &len, false, measured);
 			check_decision(setup, &session.now);
 		}

@@ -3,9 +3,9 @@
  * Fuzz target: a log of decisions, replayed and shown in one of three forms. It is the same
  * decisions to the end, or one line says what is wrong.
  */
-#include "../../cli/cmd.h"
-#include "../../cli/qos.h"
-#include "fuzz.h"
+#include "cli/qos/qos.h"
+#include "cli/util/message.h"
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,9 +5,9 @@
  * map is a map, an order has each TPC once, and a page that had a refusal is not complete.
  */
 #include <errno.h>
-#include "../../kmod/regs.h"
-#include "../../kmod/text.h"
-#include "fuzz.h"
+#include "kmod/regs.h"
+#include "kmod/text.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MOST_READS	8192	/* more than all pages together ask for */
 #define PAGE_BYTES	(1 << 18)

@@ -5,10 +5,10 @@
  * be captured and read back, or a sentence; and all that was opened and made is given back.
  */
 #include <errno.h>
-#include <rm_layout.h>
-#include <topo_rm.h>
-#include "fuzz.h"
-#include "topology.h"
+#include "lib/topo/rm_layout.h"
+#include "lib/topo/rm_client.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/topology.h"
 
 #define MAX_CHANGES	24
 #define MAX_FDS		64

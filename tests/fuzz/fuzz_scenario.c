@@ -7,9 +7,9 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "../../cli/cmd.h"
-#include "../../cli/sim.h"
-#include "fuzz.h"
+#include "cli/sim/sim.h"
+#include "cli/util/message.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MOST_STEPS	2000
 #define MOST_BLOCKS	200000

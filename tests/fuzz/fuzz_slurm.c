@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 #include <gpupart.h>
-#include "../../slurm/words.h"
-#include "fuzz.h"
+#include "slurm/options.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MIB (1ull << 20)
 

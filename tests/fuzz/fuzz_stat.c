@@ -5,9 +5,9 @@
  * what is shown as JSON is JSON.
  */
 /* The block is its own affair. */
-#include "../../lib/stat_block.c"
-#include "../../cli/stat.h"
-#include "fuzz.h"
+#include "lib/stat/block.c"
+#include "cli/stat/stat.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MOST 2
 
@@ -23,22 +23,17 @@ static void check(struct stat_result *r)
 	char *text;
 
 	stat_judge(r);
-	check_share(r->busy);
-	check_share(r->kernels);
-	check_share(r->copies);
-	check_share(r->both);
-	check_share(r->starved);
-	check_share(r->held);
+	for (int i = 0; i < STAT_NR_SHARES; i++)
+		check_share(r->shares[i]);
 	/* Of the threads of all processes: may be more than all of the time. */
 	MUST(r->cpu_waits >= 0 && r->cpu_launches >= 0 && r->cost >= 0);
-	MUST(*stat_word(r->verdict) && r->nr_advice <= 4);
+	MUST(*r->verdict);
 	MUST(memchr(r->why, 0, sizeof(r->why)));
 	stat_text(&out, r);
 	stat_json(root, r);
 	text = json_dumps(root, 0);
 	MUST(text);
 	free(text);
-	free(r->again);
 	json_decref(root);
 }
 

@@ -5,9 +5,9 @@
  * or what the outcome says, never nothing, and putting the mask back gives the same bytes.
  */
 #include <errno.h>
-#include <tmd.h>
-#include <tmd_layout.h>
-#include "fuzz.h"
+#include "lib/tmd/tmd.h"
+#include "lib/tmd/layouts.h"
+#include "tests/fuzz/fuzz.h"
 
 /* Bits of a TMD, numbered as the layouts have them. */
 struct bytes {

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ctx.h>
-#include <topo.h>
-#include "fuzz.h"
+#include "lib/core/ctx.h"
+#include "lib/topo/topology.h"
+#include "tests/fuzz/fuzz.h"
 
 static struct gpupart *gp;
 static struct gpupart_topology *topo;

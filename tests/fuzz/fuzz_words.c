@@ -5,15 +5,15 @@
  * what is refused is refused with a sentence.
  */
 #include <errno.h>
-#include <control_shared.h>
-#include <ledger.h>
-#include <topo.h>
-#include "../../cli/args.h"
-#include "../../cli/cmd.h"
-#include "../../cli/out.h"
-#include "../../cli/tenants.h"
-#include "../../cli/yaml.h"
-#include "fuzz.h"
+#include "cli/target/args.h"
+#include "cli/target/tenants.h"
+#include "cli/util/message.h"
+#include "cli/util/out.h"
+#include "cli/util/yaml.h"
+#include "lib/core/state_dir.h"
+#include "lib/ledger/ledger.h"
+#include "lib/topo/topology.h"
+#include "tests/fuzz/fuzz.h"
 
 static bool is_uuid(const char *text)
 {

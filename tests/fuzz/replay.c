@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../tap.h"
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/tap.h"
 
 #define MAX_BYTES (1 << 20)
 

@@ -3,8 +3,8 @@
 #ifndef GPUPART_TESTS_FUZZ_TOPOLOGY_H
 #define GPUPART_TESTS_FUZZ_TOPOLOGY_H
 
-#include <topo.h>
-#include "fuzz.h"
+#include "lib/topo/topology.h"
+#include "tests/fuzz/fuzz.h"
 
 /* All of it is a set, and a capture of it is read back to the same. */
 static inline void fuzz_check_topology(struct gpupart *gp, struct gpupart_topology *topo)

@@ -43,6 +43,8 @@ timeout 60 "$gpupart" verify --json >"$out/verify.json"
 ok $? "verify --json"
 timeout 60 "$gpupart" doctor >"$out/doctor.txt" 2>&1
 ok $? "doctor: all that is needed works"
+callback=$(sed -n '/^ok  *launch-callback /,/^[a-z]/p' "$out/doctor.txt" | tr -s ' \n' ' ' | grep -Eo 'a table of [0-9]+ bytes, .*, parameters of [0-9]+ bytes')
+ok $? "doctor: the callback is $callback"
 timeout 60 "$gpupart" demo >"$out/demo.txt" 2>&1
 ok $? "demo"
 grep -qi simulated "$out"/topology.txt "$out"/verify.txt "$out"/demo.txt

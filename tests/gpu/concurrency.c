@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Run by tests/gpu/concurrency.sh, under gpupart run: a fixed number of multiply-adds on
- * all SMs of its set, in seconds from a start that other processes have too. It never
- * looks at a clock to see how much to do. concurrency READY START: makes the file READY
- * when it is warm, and begins when START is there; the time counts from when that was made.
+ * Run by tests/gpu/concurrency.sh and mps_users.sh, under gpupart run: a fixed number of
+ * multiply-adds on all SMs of its set, in seconds from a start that other processes have too. It
+ * never looks at a clock to see how much to do. concurrency READY START [LAUNCHES | fault]: makes
+ * the file READY, with its pid, when it is warm, and begins when START is there; the time counts
+ * from when that was made. fault: one launch that reads an address that is not mapped.
  */
 #include <dlfcn.h>
-#include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,9 +74,22 @@ static const char ptx[] =
 #define DECLARE(name, args) static CU (*name) args;
 FUNCTIONS(DECLARE)
 
+static double seconds(struct timespec ts)
+{
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return seconds(ts);
+}
+
 static int failed(const char *what, CU result)
 {
-	fprintf(stderr, "%s: %d\n", what, result);
+	fprintf(stderr, "%s: %d at %.3f\n", what, result, now());
 	return 1;
 }
 
@@ -142,11 +156,6 @@ static void count_launches(uint64_t *confined, uint64_t *others)
 	free(list);
 }
 
-static double seconds(struct timespec ts)
-{
-	return ts.tv_sec + ts.tv_nsec / 1e9;
-}
-
 /* Until @path is there: its time, or 0 where it does not come. */
 static double wait_for(const char *path)
 {
@@ -173,7 +182,7 @@ static int launch(P work, U nr, U blocks, uint64_t out)
 }
 
 /* Every thread has done all of its multiply-adds. */
-static int check(uint64_t out, U threads)
+static int check(uint64_t out, U threads, U launches)
 {
 	uint32_t *done = calloc(threads, sizeof(*done));
 	U wrong = 0;
@@ -182,22 +191,36 @@ static int check(uint64_t out, U threads)
 		return failed("no memory", 0);
 	TRY(cuMemcpyDtoH_v2(done, out, threads * sizeof(*done)));
 	for (U i = 0; i < threads; i++)
-		wrong += done[i] != (NR_WARM + NR_LAUNCHES) * 8 * ITERATIONS;
+		wrong += done[i] != (NR_WARM + launches) * 8 * ITERATIONS;
 	free(done);
 	return wrong ? failed("threads that did not do their work", wrong) : 0;
 }
 
+/* Whole or not at all. */
+static int say_ready(const char *path)
+{
+	char fresh[4096];
+	FILE *file;
+
+	snprintf(fresh, sizeof(fresh), "%s.new", path);
+	file = fopen(fresh, "we");
+	if (!file || fprintf(file, "%d\n", getpid()) < 0 || fclose(file) || rename(fresh, path))
+		return failed(path, 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	U sms = sms_of_set(), blocks;
-	int threads = 0, mps = -1, fd;
+	U sms = sms_of_set(), blocks, launches = argc > 3 ? atoi(argv[3]) : NR_LAUNCHES;
+	bool fault = argc > 3 && !strcmp(argv[3], "fault");
+	int threads = 0, mps = -1;
 	uint64_t out, confined, others;
 	P ctx, module, work;
-	struct timespec now;
-	double start;
+	double start, begin, end;
 
-	if (argc != 3 || !sms) {
-		fprintf(stderr, "usage: gpupart run SET -- concurrency READY START\n");
+	if (argc < 3 || argc > 4 || !sms || (!launches && !fault)) {
+		fprintf(stderr,
+			"usage: gpupart run SET -- concurrency READY START [LAUNCHES | fault]\n");
 		return 2;
 	}
 	if (driver_open())
@@ -217,20 +240,22 @@ int main(int argc, char **argv)
 	TRY(cuMemsetD8_v2(out, 0, blocks * BLOCK * sizeof(uint32_t)));
 	if (launch(work, NR_WARM, blocks, out))
 		return 1;
-	fd = open(argv[1], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0 || close(fd))
-		return failed(argv[1], 0);
+	if (say_ready(argv[1]))
+		return 1;
 	start = wait_for(argv[2]);
 	if (!start)
 		return failed("no start", 0);
-	if (launch(work, NR_LAUNCHES, blocks, out))
+	begin = now();
+	if (fault)
+		return launch(work, 1, blocks, 0) ? 1 : failed("no fault", 0);
+	if (launch(work, launches, blocks, out))
 		return 1;
-	clock_gettime(CLOCK_REALTIME, &now);
-	if (check(out, blocks * BLOCK))
+	end = now();
+	if (check(out, blocks * BLOCK, launches))
 		return 1;
 	count_launches(&confined, &others);
-	printf("seconds %.3f sms %u launches %d mps %d confined %llu others %llu\n",
-	       seconds(now) - start, sms, NR_LAUNCHES, mps, (unsigned long long)confined,
-	       (unsigned long long)others);
+	printf("seconds %.3f sms %u launches %u mps %d confined %llu others %llu ", end - start,
+	       sms, launches, mps, (unsigned long long)confined, (unsigned long long)others);
+	printf("begin %.3f end %.3f\n", begin, end);
 	return 0;
 }

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 #include <gpupart.h>
-#include "../../lib/cuda.h"
-#include "tap.h"
+#include "lib/driver/cuda.h"
+#include "tests/tap.h"
 
 typedef int CUresult;
 typedef void *handle;
@@ -1184,7 +1184,7 @@ int main(void)
 	size_t bytes = (size_t)REGIONS * RECORDS * RECORD;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	ptx = file("lib/probe.ptx");
+	ptx = file("lib/confine/probe.ptx");
 	host = malloc(bytes);
 	if (driver_open() || cuInit(0) || gpupart_open(&gp) || !ptx || !host) {
 		printf("1..0 # SKIP no GPU here\n");

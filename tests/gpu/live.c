@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <gpupart.h>
-#include "tap.h"
+#include "tests/tap.h"
 
 typedef int CUresult;
 typedef void *handle;

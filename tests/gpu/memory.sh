@@ -60,10 +60,10 @@ within() {
 }
 
 [ -z "$libcuda" ] || export TEST_LIBCUDA=$libcuda
-TEST_KILLS=${TEST_KILLS:-20} BUILD=$build within_time 120 "$build/tests/lib-memory" >"$out/memory-ways.txt" 2>&1
+TEST_KILLS=${TEST_KILLS:-20} BUILD=$build within_time 120 "$build/tests/lib-memory-memory" >"$out/memory-ways.txt" 2>&1
 took "ways" $? "$out/memory-ways.txt" "$(time_left)"
 if [ -n "$KILLS" ]; then
-	TEST_KILLS=$KILLS TEST_ONLY=kills BUILD=$build timeout -k 5 570 "$build/tests/lib-memory" >"$out/memory-kills.txt" 2>&1
+	TEST_KILLS=$KILLS TEST_ONLY=kills BUILD=$build timeout -k 5 570 "$build/tests/lib-memory-memory" >"$out/memory-kills.txt" 2>&1
 	took "kills" $? "$out/memory-kills.txt" "$(time_left)"
 fi
 

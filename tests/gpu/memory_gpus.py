@@ -21,7 +21,7 @@ import time
 MIB = 1 << 20
 GIB = 1 << 30
 QUOTA = 8 * GIB
-# Charged beyond what there is: for code, and slabs kept for what comes next (lib/memory_gpu.c).
+# Charged beyond what there is: for code, and slabs kept for what comes next (lib/memory/account.c).
 SPARE = 80 * MIB
 OUT_OF_MEMORY = 2
 u64 = ctypes.c_uint64

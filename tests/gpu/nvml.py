@@ -3,7 +3,7 @@
 
 nvml.py ask GPU: what the management library tells, as JSON, by ctypes as pynvml does.
 nvml.py protocol GPU: how it answers questions that are too short, or of no struct of its own;
-    a line each, to be compared with what lib/sim/nvml does.
+    a line each, to be compared with what sim/nvml does.
 nvml.py hold MIB [busy]: takes that much memory of device 0, prints its pid, waits for the end of
     stdin; busy: and keeps the GPU at work meanwhile.
 nvml.py torch | cupy | jax: starts, works, prints what it saw of memory and how long a call took.

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "tap.h"
-#include "topo.h"
+#include "lib/topo/topology.h"
+#include "tests/tap.h"
 
 #define NR_RUNS 20
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <libsmctrl.h>
-#include "tap.h"
+#include "tests/tap.h"
 
 static int (*cuDevicePrimaryCtxRetain)(void **, int);
 static int (*cuCtxSetCurrent)(void *);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * On an H200: where and when each block of some hundred launches ran, as text to hold the
- * model in lib/sim/pipe against. traces FOLDER writes FOLDER/traces.txt and
+ * model in sim/pipe against. traces FOLDER writes FOLDER/traces.txt and
  * FOLDER/board.capture. Every kernel ends by itself: it counts its turns.
  */
 #include <dlfcn.h>

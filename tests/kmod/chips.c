@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes Documentation/hardware-chips.md from the table of chips.
+ * Writes Documentation/internals/hardware-chips.md from the table of chips.
  */
 #include <stdio.h>
 #include <string.h>
-#include "../../kmod/chip.h"
+#include "kmod/chip.h"
 
 static bool same_cell(const struct chip_cell *a, const struct chip_cell *b)
 {

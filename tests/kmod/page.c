@@ -3,8 +3,8 @@
  * page REGFILE topology|chip|engines|device_info|copy_topology [NAME BUS]: the page that
  * the module must show of a GPU with these registers. Exit 2 where it shows none.
  */
-#include "regfile.h"
-#include "../../kmod/text.h"
+#include "tests/kmod/regfile.h"
+#include "kmod/text.h"
 
 static char buffer[1 << 16];
 static struct regfile file;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../kmod/topo.h"
+#include "kmod/topo.h"
 
 #define REGFILE_MAX 4096
 #define REGFILE_NO_SUCH_ADDRESS 0xbadf5040

@@ -3,10 +3,10 @@
  * kmod's pure files against register files (arguments: every .regs there is): chips,
  * refusals, and each register read badly in turn.
  */
-#include "regfile.h"
-#include "../../kmod/regs.h"
-#include "../../kmod/text.h"
-#include "../tap.h"
+#include "tests/kmod/regfile.h"
+#include "kmod/regs.h"
+#include "kmod/text.h"
+#include "tests/tap.h"
 
 static struct regfile file;
 static struct gpu_engines engines, engines_good;

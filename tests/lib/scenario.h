@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <gpupart.h>
-#include "../../lib/hash.h"
-#include "tap.h"
+#include "lib/core/hash.h"
+#include "tests/tap.h"
 
 #define BOARD "tests/data/gh100-h200-%c/capture.txt"
 

@@ -17,9 +17,11 @@ FOLDERS = [os.path.join(ROOT, "include"), os.path.join(ROOT, "include", "uapi")]
 NOT_BOUND = {"gpupart_tpcset_" + name for name in (
     "first", "add", "del", "has", "and", "or", "andnot", "empty", "equal", "subset", "intersects",
     "count", "next")} | {"gpupart_attach_early",
+                                                           "gpupart_driver_get",
                                                            "gpupart_job_begin",
                                                            "gpupart_tenant_begin",
                                                            "gpupart_process_gpu_list",
+                                                           "gpupart_process_signal",
                                                            "gpupart_remote_open",
                                                            "gpupart_remote_set",
                                                            "gpupart_remote_get",
@@ -27,9 +29,12 @@ NOT_BOUND = {"gpupart_tpcset_" + name for name in (
                                                            "gpupart_remote_progress",
                                                            "gpupart_latency_least"} | {
     "gpupart_stat_" + name for name in ("depth", "open", "close", "get", "lost", "start")} | {
-    "gpupart_grant_" + name for name in ("list", "put", "drop")}
-STRUCTURES_NOT_BOUND = ["gpupart_grant", "gpupart_stat_gpu", "gpupart_stat_process",
-                        "gpupart_progress"]
+    "gpupart_grant_" + name for name in ("list", "put", "drop")} | {
+    "gpupart_report_" + name for name in ("open", "close", "get", "lost", "start", "end")} | {
+    "gpupart_strict_start", "gpupart_config_strict", "gpupart_set_cluster", "gpupart_set_pick"}
+STRUCTURES_NOT_BOUND = ["gpupart_driver", "gpupart_grant", "gpupart_stat_gpu",
+                        "gpupart_stat_process", "gpupart_progress", "gpupart_report_kernel",
+                        "gpupart_report_process"]
 
 with open(os.path.join(FOLDERS[0], "gpupart.h"), encoding="utf-8") as f:
     header = f.read()

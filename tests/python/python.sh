@@ -73,10 +73,10 @@ program faults "$sim" GPUPART_SIM=$b GPUPART_SET=0-7 -- outer
 program faults "$sim" GPUPART_SIM=$b GPUPART_TENANT=python-$$ GPUPART_MEM=8000 -- memory
 program faults "$sim" GPUPART_SIM=$b GPUPART_DISABLE=1 -- disabled
 rm -rf "$tmp/cache"
-program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_MOVE_BIT=17:120 -- moved
-program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_NO_TABLE=1 -- no_table
-program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_STREAM_POINTER=0 -- no_streams
-program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_NO_API=1 -- no_calls
+program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=move-bit=17:120 -- moved
+program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-table -- no_table
+program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-stream-pointer -- no_streams
+program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-api -- no_calls
 if [ -e /dev/nvidiactl ]; then
 	count=$((count + 1))
 	echo "ok $count # SKIP no_driver: there is a driver here"

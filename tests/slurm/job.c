@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define NR_BLOCKS 2048
-#define RECORD_WORDS 6	/* of lib/probe.ptx */
+#define RECORD_WORDS 6	/* of lib/confine/probe.ptx */
 #define MAX_SMS 1024
 
 static unsigned int records[NR_BLOCKS * RECORD_WORDS];

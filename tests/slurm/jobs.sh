@@ -19,7 +19,7 @@ status=$?
 ok $status "munge, slurmctld and two slurmd, three simulated GPUs"
 # Nothing below would end.
 [ $status -eq 0 ] || { sed 's/^/# /' "$cluster/start.log"; tap_done; }
-cp "$BUILD/tests/slurm-job" lib/probe.ptx "$tmp"
+cp "$BUILD/tests/slurm-job" lib/confine/probe.ptx "$tmp"
 mkdir -m 1777 "$tmp/out"
 job="$tmp/slurm-job $tmp/probe.ptx"
 
@@ -99,13 +99,14 @@ spread_list() {
 }
 
 # ------------------------------------------------------------------ what a job gets
-out=$(as games srun -w n1 --gpupart tpcs=16,mem=1G sh -c "$job 2048 0; echo \$GPUPART_SET \$SLURM_JOB_ID \$GPUPART_NAME" 2>&1 | grep -v '^srun: job\|^job:')
+out=$(as games srun -w n1 --gpupart tpcs=16,mem=1G sh -c "$job 2048 0; echo \$GPUPART_SET \$SLURM_JOB_ID \$GPUPART_NAME; echo \$GLIBC_TUNABLES" 2>&1 | grep -v '^srun: job\|^job:')
 seen=$(echo "$out" | head -1)
 is "$(count "${seen% *}")" 16 "a job of 16 TPCs is seen on 16"
 is "${seen% *}" "$(spread_list "$(echo "$out" | sed -n '2s/ .*//p')")" "on those of its set"
 [ "${seen#* }" -lt 1024 ] && [ "${seen#* }" -gt 256 ]
 ok $? "of 2048 MiB that it asks the driver for it gets its quota of 1 GiB (${seen#* })"
 is "$(echo "$out" | sed -n 2p | awk '{ print ($2 == $3) }')" 1 "its name is the job's number"
+is "$(echo "$out" | sed -n 3p)" glibc.rtld.optional_static_tls=163840 "its libraries have room for static TLS"
 until_true nothing_held
 ok $? "it holds nothing when it has ended"
 is "$(as games srun -w n1 sh -c 'echo "${GPUPART_SET-none}"' 2>/dev/null)" none "a job without the option has no set"
@@ -292,6 +293,25 @@ waits=$(sed 's/ .*//' "$tmp/out/waits")
 whole=$("$gpupart" topology -i sample:h200-e --json | jq -c --argjson s "[$waits]" \
 	'[.gpcs[].tpcs | select(any(.[]; IN($s[])))] | add | sort')
 is "[$waits]" "$whole" "and gets its GPC when one is free"
+
+# Five whole GPCs, and of each other one all but 3 TPCs at most: no 4 hold a cluster of 8 blocks.
+begin most games -w n1 --gpupart tpcs=40
+until_true holds n1 1
+for i in 1 2 3 4 5 6 7; do
+	begin "t$i" games -w n1 --gpupart tpcs=3
+	until_true holds n1 $((i + 1))
+done
+as games srun -w n1 -n 2 --overcommit --gpupart tpcs=4 sh -c 'echo $GPUPART_SET' >"$tmp/out/poor" 2>"$tmp/err"
+is "$? $(wc -l <"$tmp/out/poor")" "0 2" "4 TPCs that hold no cluster are given"
+is "$(grep -c "hold clusters of at most [246] blocks: .*; no 4 free TPCs held clusters of 8; cluster=8 asks for such" "$tmp/err")" 1 \
+	"one line says so, of the first task"
+sed 's/^/# /' "$tmp/err"
+as games srun -w n1 --gpupart tpcs=4,cluster=8 true 2>"$tmp/err"
+is $? 75 "cluster=8 refuses it"
+end t1 t2 t3 t4 t5 t6 t7
+as games srun -w n1 --gpupart tpcs=4 true 2>"$tmp/err"
+is "$? $(grep -c "hold clusters" "$tmp/err")" "0 0" "4 that hold one are chosen where there are such"
+end most
 
 # ------------------------------------------------------------------ several GPUs
 begin g1 games -w n2 --gpupart tpcs=40

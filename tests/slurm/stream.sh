@@ -23,7 +23,7 @@ status=$?
 ok $status "munge, slurmctld and four slurmd, four captures"
 # Nothing below would end.
 [ $status -eq 0 ] || { sed 's/^/# /' "$cluster/start.log"; tap_done; }
-cp "$BUILD/tests/slurm-job" lib/probe.ptx tests/slurm/stream.py "$tmp"
+cp "$BUILD/tests/slurm-job" lib/confine/probe.ptx tests/slurm/stream.py "$tmp"
 
 watch() {
 	watchers=

@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "control.h"
-#include "ledger.h"
-#include "process.h"
-#include "stat_block.h"
-#include "tap.h"
-#include "topo.h"
+#include "lib/ledger/ledger.h"
+#include "lib/stat/block.h"
+#include "lib/state/process.h"
+#include "lib/state/process_block.h"
+#include "lib/topo/topology.h"
+#include "tests/tap.h"
 
 #define PCI "0000:0d:00.0"
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/* What every drawing is made of and has around it. Must not know what it shows. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/draw/page.h"
+
+#define SWATCH_WIDTH	44
+#define SWATCH_HEIGHT	16
+#define NAME_WIDTH	130	/* in the legend */
+
+void svg_escape(FILE *file, const char *text)
+{
+	char *clean = strdup(text);
+
+	if (!clean)
+		out_no_memory();
+	out_clean(clean);
+	for (const char *c = clean; *c; c++) {
+		/* No characters, and XML has no form for them: U+FFFE, U+FFFF. */
+		if (!strncmp(c, "\xef\xbf\xbe", 3) || !strncmp(c, "\xef\xbf\xbf", 3)) {
+			fputc('?', file);
+			c += 2;
+			continue;
+		}
+		switch (*c) {
+		case '&': fputs("&amp;", file); break;
+		case '<': fputs("&lt;", file); break;
+		case '>': fputs("&gt;", file); break;
+		case '"': fputs("&quot;", file); break;
+		case '\'': fputs("&#39;", file); break;
+		default: fputc(*c, file);
+		}
+	}
+	free(clean);
+}
+
+void svg_text(FILE *file, double x, double y, double size, const char *style, const char *text)
+{
+	if (!*text)
+		return;
+	fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%g\"%s>", x, y, size, style);
+	svg_escape(file, text);
+	fputs("</text>\n", file);
+}
+
+void svg_rect(FILE *file, double x, double y, double width, double height, const char *fill,
+	      const char *stroke, const char *style)
+{
+	fprintf(file,
+		"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" "
+		"stroke=\"%s\"%s/>\n",
+		x, y, width, height, fill, stroke, style);
+}
+
+void svg_line(FILE *file, double x1, double y1, double x2, double y2, const char *style)
+{
+	fprintf(file, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"%s/>\n", x1, y1, x2, y2,
+		style);
+}
+
+void svg_tag(FILE *file, double x, double y, unsigned int tenant)
+{
+	const struct palette_colour *colour = palette_tenant(tenant);
+	char style[64], tag[PICTURE_TAG_LEN];
+	double width = page_text_width(strlen(picture_tag(tenant, tag)), SMALL) + 4;
+
+	svg_rect(file, x - width / 2, y - 6, width, 12, colour->fill, "none", " rx=\"2\"");
+	snprintf(style, sizeof(style), BOLD MIDDLE " fill=\"%s\"", colour->ink);
+	svg_text(file, x, y + 4, SMALL, style, tag);
+}
+
+double page_text_width(unsigned int columns, double size)
+{
+	return columns * size * PALETTE_COLUMN;
+}
+
+double page_larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+void page_words(struct page *page, double x, double size, const char *style, const char *text)
+{
+	unsigned int columns = (page->width - MARGIN - x) / (size * PALETTE_COLUMN);
+	char line[4096];
+
+	do {
+		text = picture_line(text, columns, line, sizeof(line));
+		page->y += size + 5;
+		svg_text(page->file, x, page->y, size, style, line);
+	} while (*text);
+}
+
+int page_head(struct page *page, const struct picture *picture)
+{
+	struct out plain = { .bold = "", .dim = "", .red = "", .plain = "" };
+	char *text = NULL, *line, *rest;
+	size_t len = 0;
+
+	plain.file = open_memstream(&text, &len);
+	if (!plain.file)
+		return -ENOMEM;
+	out_gpu_text(&plain, picture->topo);
+	if (fclose(plain.file)) {
+		free(text);
+		return -ENOMEM;
+	}
+	page->y = MARGIN - 4;
+	if (picture->title)
+		page_words(page, MARGIN, 18, BOLD, picture->title);
+	rest = text;
+	for (unsigned int i = 0; (line = strsep(&rest, "\n")) && *line; i++)
+		page_words(page, MARGIN, NORMAL, i || picture->title ? "" : BOLD, line);
+	page->y += 10;
+	free(text);
+	return 0;
+}
+
+void page_legend(struct page *page, unsigned int tenant, const char *name, const char *text)
+{
+	double top = page->y, x = MARGIN + SWATCH_WIDTH + 10;
+	char fill[16];
+
+	svg_rect(page->file, MARGIN, top, SWATCH_WIDTH, SWATCH_HEIGHT, palette_fill(tenant, fill),
+		 PALETTE_INK, " class=\"tenant\"");
+	svg_tag(page->file, MARGIN + SWATCH_WIDTH / 2.0, top + SWATCH_HEIGHT / 2.0, tenant);
+	page->y = top - 4;
+	page_words(page, x, SMALL, BOLD, *name ? name : "(no name)");
+	x += page_larger(NAME_WIDTH, page_text_width(picture_columns(name) + 2, SMALL));
+	if (page->y < top + 13 && x < page->width / 2)	/* one line: the text is behind it */
+		page->y = top - 4;
+	else
+		x = MARGIN + SWATCH_WIDTH + 10;
+	if (*text)
+		page_words(page, x, SMALL, "", text);
+	page->y = page_larger(page->y + 8, top + SWATCH_HEIGHT + 6);
+}
+
+int page_begin(struct page *page)
+{
+	page->file = open_memstream(&page->body, &page->len);
+	return page->file ? 0 : -ENOMEM;
+}
+
+int page_end(struct page *page, struct out *out, const char *title, unsigned int nr, int err)
+{
+	double height = page->y + MARGIN;
+	FILE *file = out->file;
+
+	if (fclose(page->file) && !err)
+		err = -ENOMEM;
+	if (err)
+		goto free_body;
+	fprintf(file,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+		"viewBox=\"0 0 %.0f %.0f\" font-family=\"" PALETTE_FONT "\" role=\"img\">\n<title>",
+		page->width, height, page->width, height);
+	svg_escape(file, title);
+	fputs("</title>\n", file);
+	palette_write(file, nr);
+	/* Paper: a viewer in the dark would show black on black. */
+	svg_rect(file, 0, 0, page->width, height, PALETTE_PAPER, "none", "");
+	fwrite(page->body, 1, page->len, file);
+	fputs("</svg>\n", file);
+free_body:
+	free(page->body);
+	return err;
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+/* See topology_text.h. */
+#include <stdlib.h>
+#include "cli/draw/topology.h"
+#include "cli/draw/topology_text.h"
+
+static int compare_numbers(const void *a, const void *b)
+{
+	unsigned int left = *(const unsigned int *)a, right = *(const unsigned int *)b;
+
+	return (left > right) - (left < right);
+}
+
+static void print_sms(struct out *out, int indent, const struct gpupart_topology *topo,
+		      const struct gpupart_tpcset *tpcs)
+{
+	unsigned int sms[GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC], nr = 0;
+	char text[8192];
+
+	for (int tpc = gpupart_tpcset_next(tpcs, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(tpcs, tpc + 1)) {
+		const struct gpupart_tpc *t = gpupart_topology_tpc(topo, tpc);
+
+		for (unsigned int i = 0; i < t->nr_sms; i++)
+			sms[nr++] = t->sms[i];
+	}
+	qsort(sms, nr, sizeof(sms[0]), compare_numbers);
+	out_numbers(text, sizeof(text), sms, nr);
+	out_wrap(out, indent, "SMs ", text);
+}
+
+/* The positions a GPC has: the design's, or as many as are seen where that is not told. */
+static unsigned int nr_positions(const struct gpupart_topology *topo)
+{
+	unsigned int nr = gpupart_topology_info(topo)->max_tpcs_per_gpc;
+
+	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++) {
+		const struct gpupart_gpc *g = gpupart_topology_gpc(topo, gpc);
+		unsigned int count = gpupart_tpcset_count(&g->tpcs);
+
+		if (count > nr)
+			nr = count;
+		while (nr < 32 && g->present_tpcs >> nr)
+			nr++;
+	}
+	return nr;
+}
+
+struct picture {
+	unsigned int nr;	/* cells a row */
+	int digits, pad;
+	bool fuses;		/* with the column of fuse positions */
+	const char *side, *line, *left[3], *mid[3], *right[3];	/* top, between, bottom */
+	const char *present, *absent;
+};
+
+static int picture_width(const struct picture *pic)
+{
+	return 14 + (int)pic->nr * (pic->pad + pic->digits + 2) + 1 +
+	       (pic->fuses ? 2 + (int)pic->nr : 0);
+}
+
+static void picture_line(struct out *out, const struct picture *pic, int which)
+{
+	fprintf(out->file, "%14s%s", "", pic->left[which]);
+	for (unsigned int i = 0; i < pic->nr; i++) {
+		for (int j = 0; j < pic->pad + pic->digits + 1; j++)
+			fputs(pic->line, out->file);
+		fputs(i + 1 < pic->nr ? pic->mid[which] : pic->right[which], out->file);
+	}
+	fputc('\n', out->file);
+}
+
+static void picture_row(struct out *out, const struct picture *pic,
+			const struct gpupart_topology *topo, unsigned int gpc, bool first)
+{
+	const struct gpupart_gpc *g = gpupart_topology_gpc(topo, gpc);
+	int tpc = gpupart_tpcset_next(&g->tpcs, 0);
+
+	if (first && g->ugpu >= 0)
+		fprintf(out->file, "%suGPU %-2d%s ", out->bold, g->ugpu, out->plain);
+	else
+		fprintf(out->file, "%8s", "");
+	fprintf(out->file, "GPC %-2u%s", gpc, pic->side);
+	for (unsigned int i = 0; i < pic->nr; i++) {
+		if (tpc >= 0) {
+			fprintf(out->file, "%*d%s%s", pic->pad + pic->digits, tpc,
+				topology_is_singleton(topo, tpc) ? "*" : " ", pic->side);
+			tpc = gpupart_tpcset_next(&g->tpcs, tpc + 1);
+		} else {
+			fprintf(out->file, "%s%*s%s %s", out->dim, pic->pad + pic->digits, "-",
+				out->plain, pic->side);
+		}
+	}
+	if (pic->fuses) {
+		fputs("  ", out->file);
+		for (unsigned int i = 0; i < pic->nr && g->present_tpcs; i++)
+			fputs(g->present_tpcs >> i & 1 ? pic->present : pic->absent, out->file);
+		if (!g->present_tpcs)
+			fputc('?', out->file);
+	}
+	fputc('\n', out->file);
+}
+
+void topology_picture(struct out *out, const struct gpupart_topology *topo)
+{
+	static const struct picture ascii = {
+		.side = "|", .line = "-", .left = { "+", "+", "+" }, .mid = { "+", "+", "+" },
+		.right = { "+", "+", "+" }, .present = "#", .absent = ".",
+	}, box = {
+		.side = "│", .line = "─", .left = { "┌", "├", "└" }, .mid = { "┬", "┼", "┴" },
+		.right = { "┐", "┤", "┘" }, .present = "■", .absent = "·",
+	};
+	struct picture pic = out->utf8 ? box : ascii;
+	unsigned int order[GPUPART_MAX_GPCS], nr = topology_order_gpcs(topo, order);
+	bool fuses = false, singletons = false, absent = false;
+	int ugpu = -2;
+
+	pic.nr = nr_positions(topo);
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct gpupart_gpc *g = gpupart_topology_gpc(topo, order[i]);
+
+		fuses |= g->present_tpcs != 0;
+		absent |= gpupart_tpcset_count(&g->tpcs) < pic.nr;
+	}
+	for (unsigned int tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++)
+		singletons |= topology_is_singleton(topo, tpc);
+	pic.digits = gpupart_topology_nr_tpcs(topo) > 100 ? 3 : 2;
+	pic.pad = 1;
+	pic.fuses = fuses;
+	if (picture_width(&pic) > OUT_COLUMNS)
+		pic.pad = 0;
+	if (picture_width(&pic) > OUT_COLUMNS)
+		pic.fuses = false;
+	if (!nr || picture_width(&pic) > OUT_COLUMNS)
+		return;		/* the lists say it all the same */
+
+	fputc('\n', out->file);
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct gpupart_gpc *g = gpupart_topology_gpc(topo, order[i]);
+
+		if (!i && pic.fuses) {
+			int before = picture_width(&pic) - (int)pic.nr;
+
+			/* The digits of the positions, over their column. */
+			fprintf(out->file, "%*s", before, "");
+			for (unsigned int j = 0; j < pic.nr; j++)
+				fprintf(out->file, "%u", j % 10);
+			fputc('\n', out->file);
+		}
+		if (g->ugpu != ugpu)
+			picture_line(out, &pic, i ? 1 : 0);
+		picture_row(out, &pic, topo, order[i], g->ugpu != ugpu);
+		ugpu = g->ugpu;
+	}
+	picture_line(out, &pic, 2);
+	fprintf(out->file, "%14sTPC numbers%s%s\n", "",
+		singletons ? ", * a singleton (virtual GPC of its own)" : "",
+		absent ? ", - absent" : "");
+	if (pic.fuses)
+		fprintf(out->file,
+			"%14son the right the fuses' positions: %s present, %s floorswept\n", "",
+			pic.present, pic.absent);
+}
+
+static void print_floorswept(struct out *out, const struct gpupart_topology *topo,
+			     const struct gpupart_gpc *g)
+{
+	unsigned int max = gpupart_topology_info(topo)->max_tpcs_per_gpc;
+	unsigned int absent[32], nr = 0;
+	char text[256];
+
+	if (!g->present_tpcs || !max) {
+		fprintf(out->file, "    floorswept positions: " OUT_NOT_TOLD "\n");
+		return;
+	}
+	for (unsigned int i = 0; i < max && i < 32; i++)
+		if (!(g->present_tpcs >> i & 1))
+			absent[nr++] = i;
+	out_numbers(text, sizeof(text), absent, nr);
+	fprintf(out->file, "    floorswept positions: %s\n", nr ? text : "none");
+}
+
+static void print_gpc(struct out *out, const struct gpupart_topology *topo, unsigned int gpc)
+{
+	const struct gpupart_gpc *g = gpupart_topology_gpc(topo, gpc);
+	char text[GPUPART_TPCSET_STRLEN], singletons[1024] = "";
+	int vgpc = topology_main_vgpc(topo, g);
+
+	fprintf(out->file, "  %sGPC %u%s: physical GPC ", out->bold, gpc, out->plain);
+	if (g->gpc_phys >= 0)
+		fprintf(out->file, "%d", g->gpc_phys);
+	else
+		fputs(OUT_NOT_TOLD, out->file);
+	if (vgpc >= 0)
+		fprintf(out->file, ", virtual GPC %d", vgpc);
+	fprintf(out->file, ", %u TPCs, %u SMs\n", gpupart_tpcset_count(&g->tpcs),
+		topology_nr_sms(topo, &g->tpcs));
+	gpupart_tpcset_format_list(&g->tpcs, text, sizeof(text));
+	out_wrap(out, 4, "TPCs", text);
+	print_sms(out, 4, topo, &g->tpcs);
+	print_floorswept(out, topo, g);
+	for (int tpc = gpupart_tpcset_next(&g->tpcs, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(&g->tpcs, tpc + 1))
+		if (topology_is_singleton(topo, tpc))
+			out_append(singletons, sizeof(singletons), "%sTPC %d (virtual GPC %d)",
+			       *singletons ? ", " : "", tpc, gpupart_topology_tpc(topo, tpc)->vgpc);
+	if (*singletons)
+		out_wrap(out, 4, "singletons:", singletons);
+}
+
+static void print_floorswept_gpcs(struct out *out, const struct gpupart_topology *topo)
+{
+	unsigned int max = gpupart_topology_info(topo)->max_gpcs;
+	unsigned int absent[GPUPART_MAX_GPCS], nr_known;
+	int nr = topology_floorswept_gpcs(topo, absent, &nr_known);
+	char text[256];
+
+	fputs("floorswept GPCs: ", out->file);
+	if (nr < 0) {
+		fputs(OUT_NOT_TOLD "\n", out->file);
+	} else if (!nr) {
+		fprintf(out->file, "none of %u\n", max);
+	} else if (!nr_known) {
+		fprintf(out->file, "%d of %u, which ones is " OUT_NOT_TOLD "\n", nr, max);
+	} else {
+		out_numbers(text, sizeof(text), absent, nr_known);
+		fprintf(out->file, "physical %s of %u\n", text, max);
+	}
+}
+
+void topology_text(struct out *out, const struct gpupart_topology *topo)
+{
+	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
+	unsigned int order[GPUPART_MAX_GPCS], nr = topology_order_gpcs(topo, order), measured = 0;
+	struct gpupart_tpcset all = gpupart_topology_all(topo), ugpu_tpcs;
+	int ugpu = -2;
+
+	out_gpu_text(out, topo);
+	if (*info->origin)
+		out_wrap(out, 0, "captured:", info->origin);
+	fprintf(out->file, "UUID: %s\n", *info->uuid ? info->uuid : OUT_NOT_TOLD);
+	fprintf(out->file, "MIG: %s\n", info->mig < 0 ? OUT_NOT_TOLD : info->mig ? "on" : "off");
+	print_floorswept_gpcs(out, topo);
+	if (!gpupart_topology_nr_ugpus(topo))
+		fputs("uGPUs: " OUT_NOT_TOLD "\n", out->file);
+	if (!gpupart_topology_end_vgpc(topo))
+		fputs("virtual GPCs: " OUT_NOT_TOLD "\n", out->file);
+	for (unsigned int tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++)
+		measured += gpupart_topology_tpc(topo, tpc)->measured_bit >= 0;
+	if (measured)
+		fprintf(out->file, "mask bits measured: %u of %u TPCs\n", measured,
+			gpupart_topology_nr_tpcs(topo));
+	topology_picture(out, topo);
+	if (!nr) {
+		fputs("GPCs: " OUT_NOT_TOLD "\n", out->file);
+		print_sms(out, 0, topo, &all);
+	}
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct gpupart_gpc *g = gpupart_topology_gpc(topo, order[i]);
+
+		if (g->ugpu != ugpu) {
+			ugpu_tpcs = gpupart_topology_ugpu(topo, g->ugpu);
+			fputc('\n', out->file);
+			if (g->ugpu >= 0)
+				fprintf(out->file, "%suGPU %d%s: %u TPCs, %u SMs\n", out->bold,
+					g->ugpu, out->plain, gpupart_tpcset_count(&ugpu_tpcs),
+					topology_nr_sms(topo, &ugpu_tpcs));
+		}
+		ugpu = g->ugpu;
+		print_gpc(out, topo, order[i]);
+	}
+}
+
+void topology_strip(struct out *out, const struct gpupart_topology *topo, const char *label,
+		    const struct gpupart_tpcset *set)
+{
+	unsigned int order[GPUPART_MAX_GPCS], nr = topology_order_gpcs(topo, order), column = 0;
+	bool gaps = 10 + gpupart_topology_nr_tpcs(topo) + nr <= OUT_COLUMNS + 4;
+	const char *in = out->utf8 ? "■" : "#", *not_in = out->utf8 ? "·" : ".";
+	int width = gaps ? OUT_COLUMNS : OUT_COLUMNS - 8;
+
+	fprintf(out->file, "%-7s", label);
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct gpupart_gpc *g = gpupart_topology_gpc(topo, order[i]);
+
+		if (gaps && i)
+			fputc(' ', out->file);
+		for (int tpc = gpupart_tpcset_next(&g->tpcs, 0); tpc >= 0;
+		     tpc = gpupart_tpcset_next(&g->tpcs, tpc + 1)) {
+			if (column && !(column % width))
+				fprintf(out->file, "\n%7s", "");
+			column++;
+			fputs(gpupart_tpcset_has(set, tpc) ? in : not_in, out->file);
+		}
+	}
+	fputc('\n', out->file);
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+/*
+ * NVIDIA's MPS for run: joining a daemon, or having one of our own that ends after the
+ * last program that needed it. Must not know sets, topologies or what the program is.
+ *
+ * Ours is in a directory of the user's own, with two files of ours in it: gpupart.lock is
+ * held while a daemon is looked for, started or ended; gpupart.users is shared by a keeper
+ * for each program, and who can have it alone is the last.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "cli/mps/mps.h"
+#include "cli/mps/mps_daemon.h"
+#include "cli/util/message.h"
+#include "cli/util/process.h"
+
+/* Where the driver looks of its own accord. */
+#define DEFAULT_PIPES	"/tmp/nvidia-mps"
+/* A client of MPS gets two without it, and its streams then wait for one another. */
+#define CONNECTIONS	"8"
+
+#define LOCK_SECONDS	20	/* another's start, and more */
+#define QUIT_SECONDS	5	/* one without clients is gone in one */
+#define END_MS		5000	/* for the end of a client's work */
+#define MAX_PROCESSES	256
+
+/* The longest name of a socket in the directory, and what that leaves for the directory's. */
+#define LONGEST_SOCKET	"/control_privileged"
+#define MAX_DIR		(sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof(LONGEST_SOCKET))
+
+/* ------------------------------------------------------------------ our directory */
+
+/* Below the user's runtime directory, or else by number in /tmp. */
+static void own_directory(char *dir, size_t len)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+
+	if (runtime && *runtime == '/' && !stat(runtime, &st) && S_ISDIR(st.st_mode))
+		snprintf(dir, len, "%s/gpupart-mps", runtime);
+	else
+		snprintf(dir, len, "/tmp/gpupart-mps-%u", geteuid());
+}
+
+/* Makes a directory that nobody else can get at, or makes sure that it is one. */
+static int make_private(struct mps_daemon *own, const char *dir)
+{
+	struct stat st;
+
+	if ((mkdir(dir, 0700) && errno != EEXIST) || lstat(dir, &st))
+		return mps_daemon_fail(own, -errno, "%s: %s", dir, strerror(errno));
+	if (S_ISLNK(st.st_mode))
+		return mps_daemon_fail(own, -ENOTDIR, "%s is a link: wants a directory", dir);
+	if (!S_ISDIR(st.st_mode))
+		return mps_daemon_fail(own, -ENOTDIR, "%s is no directory", dir);
+	if (st.st_uid != geteuid())
+		return mps_daemon_fail(own, -EPERM, "%s belongs to user %u", dir, st.st_uid);
+	if (st.st_mode & 077)
+		return mps_daemon_fail(own, -EPERM, "%s is open to others (mode %03o): wants 700",
+				       dir, st.st_mode & 0777);
+	return 0;
+}
+
+static int make_directory(struct mps_daemon *own)
+{
+	char log[PATH_MAX];
+	int err;
+
+	if (strlen(own->dir) > MAX_DIR)
+		return mps_daemon_fail(own, -ENAMETOOLONG,
+				       "%s is too long for a socket's path: at most %zu bytes",
+				       own->dir, MAX_DIR);
+	err = make_private(own, own->dir);
+	if (err)
+		return err;
+	mps_daemon_path(own, "log", log);
+	return make_private(own, log);
+}
+
+static int open_own(struct mps_daemon *own, const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	mps_daemon_path(own, name, path);
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? mps_daemon_fail(own, -errno, "%s: %s", path, strerror(errno)) : fd;
+}
+
+static int take_lock(struct mps_daemon *own, int lock)
+{
+	long start = process_now_ms(), waited;
+
+	while (flock(lock, LOCK_EX | LOCK_NB)) {
+		waited = process_now_ms() - start;
+		if (waited >= QUIT_SECONDS * 1000L && mps_daemon_busy(own))
+			return -EBUSY;
+		if (waited >= LOCK_SECONDS * 1000L)
+			return mps_daemon_fail(own, -EBUSY, "%s/gpupart.lock is held too long",
+					       own->dir);
+		process_pause(waited);
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------ its users */
+
+/* With the lock held. A keeper that was killed may be about to let go of it still. */
+static int add_user(struct mps_daemon *own)
+{
+	int users = open_own(own, "gpupart.users");
+	long start = process_now_ms();
+
+	if (users < 0)
+		return users;
+	while (flock(users, LOCK_SH | LOCK_NB)) {
+		if (process_now_ms() - start >= 1000) {
+			close(users);
+			return mps_daemon_fail(own, -EBUSY, "%s/gpupart.users is held", own->dir);
+		}
+		process_pause(0);
+	}
+	return users;
+}
+
+/* With the lock held: one user less, and the end of our daemon if that was the last. */
+static void drop_user(struct mps_daemon *own, int users)
+{
+	flock(users, LOCK_UN);
+	if (flock(users, LOCK_EX | LOCK_NB))
+		return;
+	mps_daemon_end(own);
+	flock(users, LOCK_UN);
+}
+
+static void wait_for_program(int pidfd, const struct process *program)
+{
+	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
+
+	while (pidfd >= 0 && poll(&pfd, 1, -1) < 0 && errno == EINTR)
+		;
+	while (pidfd < 0 && process_lives(program))
+		usleep(200000);
+}
+
+static void __attribute__((noreturn))
+keep(struct mps_daemon *own, int users, int pidfd, const struct process *program)
+{
+	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE };
+	sigset_t none;
+	int lock;
+
+	/* Who ends all of a job's processes means the program; the daemon is still to be ended. */
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_NAME, "gpupart-mps");
+	process_let_go(-1, -1, users, pidfd);
+	(void)!chdir("/");	/* where it is allowed, no folder is kept busy */
+	wait_for_program(pidfd, program);
+	lock = open_own(own, "gpupart.lock");
+	while (lock >= 0 && flock(lock, LOCK_EX) && errno == EINTR)
+		;
+	if (lock >= 0)
+		drop_user(own, users);
+	_exit(0);
+}
+
+/*
+ * Leaves a process that holds @users until this process, and what it becomes, has ended.
+ * It is nobody's child: the program must not wait for one it did not start.
+ */
+static int leave_keeper(struct mps_daemon *own, int users)
+{
+	struct sigaction before, usual = { .sa_handler = SIG_DFL };
+	int pidfd = syscall(SYS_pidfd_open, getpid(), 0), status;
+	struct process program;
+	pid_t pid;
+
+	process_find(getpid(), &program);
+	sigaction(SIGCHLD, &usual, &before);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		setsid();
+		pid = fork();
+		if (!pid)
+			keep(own, users, pidfd, &program);
+		_exit(pid < 0);
+	}
+	status = pid < 0 ? -EAGAIN : process_wait(pid, 0);
+	sigaction(SIGCHLD, &before, NULL);
+	if (pidfd >= 0)
+		close(pidfd);
+	return status ? mps_daemon_fail(own, -EAGAIN, "no process to look after the daemon") : 0;
+}
+
+/* With the lock held: a daemon, and a keeper that counts as its user. */
+static int use_daemon(struct mps_daemon *own)
+{
+	int users = add_user(own), err;
+
+	if (users < 0)
+		return users;
+	err = mps_daemon_have(own);
+	if (!err) {
+		err = leave_keeper(own, users);
+		if (err)
+			drop_user(own, users);
+	}
+	/* The keeper's lock is this very one, and holds as long as the keeper has it. */
+	close(users);
+	return err;
+}
+
+static int use_own(struct mps_daemon *own)
+{
+	int lock, err;
+
+	if (!*own->control)
+		return -ENOENT;
+	err = make_directory(own);
+	lock = err ? err : open_own(own, "gpupart.lock");
+	if (lock < 0)
+		return lock;
+	err = take_lock(own, lock);
+	if (!err)
+		err = use_daemon(own);
+	close(lock);
+	return err;
+}
+
+/* ------------------------------------------------------------------ for run */
+
+/* Whether a daemon answers in @dir, which is not the one of @own. */
+static bool other_answers(const struct mps_daemon *own, const char *dir)
+{
+	struct mps_daemon other = *own;
+
+	return strcmp(dir, own->dir) &&
+	       snprintf(other.dir, sizeof(other.dir), "%s", dir) < (int)sizeof(other.dir) &&
+	       mps_daemon_answers(&other);
+}
+
+bool mps_join(const char *cmd, bool simulated)
+{
+	static const char turns[] =
+		"programs on this GPU take turns (time slices) instead of running at the same time";
+	const char *named = getenv(MPS_DAEMON_PIPES);
+	struct mps_daemon own = { 0 }, node = { 0 }, *used;
+	char log[PATH_MAX];
+	int err;
+
+	if (simulated) {
+		cmd_note(cmd, "--mps: the simulated driver has no MPS: %s", turns);
+		return false;
+	}
+	named = named ? named : "";
+	mps_daemon_find_control(&own);
+	own_directory(own.dir, sizeof(own.dir));
+	if (!*named || !strcmp(named, MPS_DAEMON_NODE) || !other_answers(&own, named)) {
+		err = mps_daemon_find_node(&node);
+		if (err && err != -ENOENT)
+			cmd_note(cmd, "--mps: %s", node.why);
+		used = err ? &own : &node;
+		if (err && use_own(&own)) {
+			cmd_note(cmd, "--mps: %s: %s", own.why, turns);
+			return false;
+		}
+		if (*named && strcmp(named, used->dir))
+			cmd_note(cmd, "--mps: no daemon answers in %s (%s): %s is used", named,
+				 MPS_DAEMON_PIPES, used->dir);
+		setenv(MPS_DAEMON_PIPES, used->dir, 1);
+		if (used == &own) {
+			mps_daemon_path(&own, "log", log);
+			setenv(MPS_DAEMON_LOGS, log, 1);
+		}
+	}
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", CONNECTIONS, 0);
+	return true;
+}
+
+void mps_end_client(int pid)
+{
+	const char *named = getenv(MPS_DAEMON_PIPES);
+	long until = process_now_ms() + END_MS;
+	struct mps_daemon own, daemon;
+	struct stat st;
+
+	own_directory(own.dir, sizeof(own.dir));
+	const char *const dirs[] = {
+		named && *named ? named : DEFAULT_PIPES, own.dir, MPS_DAEMON_NODE
+	};
+
+	mps_daemon_find_control(&daemon);
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		/* Another user's takes no commands from this one. */
+		if (snprintf(daemon.dir, sizeof(daemon.dir), "%s", dirs[i]) < PATH_MAX &&
+		    !lstat(daemon.dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+			mps_daemon_terminate(&daemon, pid, until);
+}
+
+/*
+ * Whether this process would be a client of MPS as things are. Only the kernel is asked: any user
+ * can listen in the default directory and answer nothing.
+ */
+static bool is_client(void)
+{
+	const char *named = getenv(MPS_DAEMON_PIPES);
+	struct mps_daemon nowhere = { 0 };
+
+	return other_answers(&nowhere, named && *named ? named : DEFAULT_PIPES);
+}
+
+void mps_note_turns(const char *cmd, struct gpupart *gp, const char *pci)
+{
+	struct gpupart_process *list = calloc(MAX_PROCESSES, sizeof(*list));
+	int nr = list ? gpupart_process_list(gp, list, MAX_PROCESSES) : 0, others = 0, first = 0;
+
+	for (int i = 0; i < nr && i < MAX_PROCESSES; i++)
+		if (list[i].pid != getpid() && !strcasecmp(list[i].pci, pci) && !others++)
+			first = list[i].pid;
+	free(list);
+	if (!others || is_client())
+		return;
+	cmd_note(cmd,
+		 "process %d%s uses GPU %s too: programs take turns on it (time slices); started with --mps, each of them, they run at the same time",
+		 first, others > 1 ? " and others" : "", pci);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What tenants ask for, as words or from a YAML file. Knows no GPU and makes no plan. */
+#ifndef GPUPART_CLI_PLAN_DEMANDS_H
+#define GPUPART_CLI_PLAN_DEMANDS_H
+
+#include <gpupart.h>
+
+#define DEMANDS_TEXT 1088	/* 16 names of 63 letters, joined */
+
+struct demands {
+	unsigned int nr;
+	struct gpupart_demand list[GPUPART_PLAN_MAX_TENANTS];
+	struct {
+		char name[64], same[DEMANDS_TEXT], apart[DEMANDS_TEXT];
+	} texts[GPUPART_PLAN_MAX_TENANTS];
+	uint64_t mem[GPUPART_PLAN_MAX_TENANTS];	/* bytes of each GPU; 0: no quota */
+};
+
+/* Adds "NAME:KEY=VALUE,KEY,.." (--tenant): -1 to go on, or a status with the line written. */
+int demands_add(struct demands *demands, const char *cmd, const char *text);
+
+/* Adds those of a file; likewise. What is wrong is told with its line and key. */
+int demands_read(struct demands *demands, const char *cmd, const char *path);
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/* A plan as JSON, out and in again. Must not trust what it reads. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/plan/file.h"
+#include "cli/target/args.h"
+#include "cli/target/check.h"
+#include "cli/util/message.h"
+
+static json_t *json_ugpus(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	json_t *ugpus = json_array();
+	struct gpupart_tpcset of;
+
+	for (unsigned int ugpu = 0; ugpu < gpupart_topology_nr_ugpus(topo); ugpu++) {
+		of = gpupart_topology_ugpu(topo, ugpu);
+		if (gpupart_tpcset_intersects(&of, set))
+			json_array_append_new(ugpus, json_integer(ugpu));
+	}
+	return ugpus;
+}
+
+json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
+		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
+		       const uint64_t *mem, bool simulated)
+{
+	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
+	json_t *root = out_json_new("plan", info->simulated || simulated), *tenants = json_array();
+	struct gpupart_tpcset left = *within;
+	char hash[20];
+
+	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)plan->topology_hash);
+	json_object_set_new(root, "gpu", out_json_gpu(info));
+	json_object_set_new(root, "topology_hash", json_string(hash));
+	json_object_set_new(root, "limit", limit ? out_json_set(topo, limit) : json_null());
+	json_object_set_new(root, "optimal", json_boolean(plan->optimal));
+	json_object_set_new(root, "nr_steps", json_integer(plan->nr_steps));
+	json_object_set_new(root, "tenants", tenants);
+	for (unsigned int i = 0; i < plan->nr_tenants; i++) {
+		const struct gpupart_plan_tenant *t = &plan->tenants[i];
+
+		json_array_append_new(tenants, json_pack("{s:s, s:o, s:o, s:o, s:o}",
+			"name", t->name, "set", out_json_set(topo, &t->set),
+			"ugpus", json_ugpus(topo, &t->set),
+			"bound_to_ugpu", out_json_index(t->ugpu),
+			"mem_bytes", mem[i] ? json_integer(mem[i]) : json_null()));
+		left = gpupart_tpcset_andnot(&left, &t->set);
+	}
+	json_object_set_new(root, "left", out_json_set(topo, &left));
+	return root;
+}
+
+static int refuse(const struct args *args, const char *words, const char *what, const char *value)
+{
+	return cmd_fail(args->cmd, args->usage_status, "--plan %s: %s%s%s", words, what,
+			value ? ": " : "", value ? value : "");
+}
+
+/* The three forms of a set in a plan say the same, unless somebody edited one. */
+static bool read_set(json_t *set, struct gpupart_tpcset *tpcs)
+{
+	const char *list = json_string_value(json_object_get(set, "list"));
+	const char *hex = json_string_value(json_object_get(set, "hex"));
+	struct gpupart_tpcset same;
+
+	return list && hex && !gpupart_tpcset_parse_list(NULL, list, tpcs) &&
+	       !gpupart_tpcset_parse_hex(NULL, hex, &same) &&
+	       gpupart_tpcset_equal(tpcs, &same) && !gpupart_tpcset_empty(tpcs) &&
+	       json_integer_value(json_object_get(set, "nr_tpcs")) == gpupart_tpcset_count(tpcs);
+}
+
+/* A quota, of which a plan of an earlier version says nothing. */
+static bool read_mem(json_t *mem, uint64_t *bytes)
+{
+	*bytes = json_is_integer(mem) && json_integer_value(mem) > 0 ? json_integer_value(mem) : 0;
+	return *bytes || !mem || json_is_null(mem);
+}
+
+static int read_tenant(const struct args *args, const char *words, json_t *json,
+		       struct plan_file_tenant *t)
+{
+	const char *name = json_string_value(json_object_get(json, "name"));
+
+	if (!name)
+		return refuse(args, words, "a tenant has no name", NULL);
+	if (!check_is_name(name))
+		return refuse(args, words, "no name of a tenant", name);
+	if (!read_set(json_object_get(json, "set"), &t->tpcs))
+		return refuse(args, words,
+			      "list, hex and nr_tpcs of a tenant's set are not those of one set",
+			      name);
+	if (!read_mem(json_object_get(json, "mem_bytes"), &t->mem))
+		return refuse(args, words, "mem_bytes is no number of bytes", name);
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	gpupart_tpcset_format_list(&t->tpcs, t->set, sizeof(t->set));
+	return -1;
+}
+
+/* One that was edited may lie on another: -1 to go on, or a status. */
+static int read_tenants(const struct args *args, const char *words, json_t *tenants,
+			struct plan_file *file)
+{
+	struct gpupart_tpcset all = { 0 };
+	struct plan_file_tenant *t;
+	int status;
+	size_t i;
+	json_t *json;
+
+	if (json_array_size(tenants) > GPUPART_PLAN_MAX_TENANTS)
+		return refuse(args, words, "more tenants than a plan can have", NULL);
+	json_array_foreach(tenants, i, json) {
+		t = &file->tenants[file->nr];
+		status = read_tenant(args, words, json, t);
+		if (status >= 0)
+			return status;
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(t->name, file->tenants[j].name))
+				return refuse(args, words, "a tenant is there twice", t->name);
+		if (gpupart_tpcset_intersects(&all, &t->tpcs))
+			return refuse(args, words, "a tenant has TPCs of another", t->name);
+		all = gpupart_tpcset_or(&all, &t->tpcs);
+		file->nr++;
+	}
+	return -1;
+}
+
+static int read_root(const struct args *args, const char *words, json_t *root,
+		     struct plan_file *file)
+{
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+	const char *command = json_string_value(json_object_get(root, "command"));
+	const char *hash = json_string_value(json_object_get(root, "topology_hash"));
+	const char *pci = json_string_value(json_object_get(json_object_get(root, "gpu"), "pci"));
+
+	if (!schema || strcmp(schema, "gpupart/1") || !command || strcmp(command, "plan"))
+		return refuse(args, words, "no plan: wants what 'gpupart plan --json' writes",
+			      NULL);
+	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
+		return refuse(args, words, "topology_hash is not 16 hexadecimal digits",
+			      hash ? hash : "it is not there");
+	if (pci && strlen(pci) >= sizeof(file->pci))
+		return refuse(args, words, "no address of a GPU", pci);
+	file->topology_hash = strtoull(hash, NULL, 16);
+	snprintf(file->pci, sizeof(file->pci), "%s", pci ? pci : "");
+	return read_tenants(args, words, json_object_get(root, "tenants"), file);
+}
+
+/* @words are --plan's, which need not be a path alone. */
+static int read_file(const struct args *args, const char *words, const char *path,
+		     struct plan_file *file)
+{
+	json_error_t error;
+	json_t *root;
+	int status;
+
+	memset(file, 0, sizeof(*file));
+	root = strcmp(path, "-") ? json_load_file(path, JSON_REJECT_DUPLICATES, &error) :
+				   json_loadf(stdin, JSON_REJECT_DUPLICATES, &error);
+	if (!root && error.line < 1)
+		return refuse(args, words, error.text, NULL);
+	if (!root)
+		return cmd_fail(args->cmd, args->usage_status, "--plan %s: line %d: no JSON: %s",
+				words, error.line, error.text);
+	status = read_root(args, words, root, file);
+	json_decref(root);
+	return status;
+}
+
+int plan_file_read(const struct args *args, const char *path, struct plan_file *file)
+{
+	int status = read_file(args, *path ? path : "''", path, file);
+
+	if (status < 0 && !file->nr)
+		return refuse(args, path, "there is no tenant in it", NULL);
+	return status;
+}
+
+int plan_file_read_one(const struct args *args, const char *words, struct plan_file *file,
+		       const struct plan_file_tenant **tenant)
+{
+	const char *colon = strrchr(words, ':');
+	char *path;
+	int status;
+
+	if (!colon || colon == words || !colon[1] || strlen(colon + 1) >= sizeof((*tenant)->name))
+		return refuse(args, *words ? words : "''",
+			      "wants FILE:NAME, a plan and a tenant in it", NULL);
+	path = strndup(words, colon - words);
+	if (!path)
+		return cmd_fail(args->cmd, args->usage_status, "no memory");
+	/* What stdin holds is the program's. */
+	status = strcmp(path, "-") ? read_file(args, words, path, file) :
+				     refuse(args, words, "wants a file", NULL);
+	free(path);
+	for (unsigned int i = 0; i < file->nr && status < 0; i++)
+		if (!strcmp(file->tenants[i].name, colon + 1)) {
+			*tenant = &file->tenants[i];
+			return -1;
+		}
+	return status < 0 ? refuse(args, words, "there is no such tenant in it", colon + 1) :
+			    status;
+}
+
+int plan_file_check(const struct args *args, const char *words, struct gpupart *gp,
+		    const struct gpupart_topology *topo, const struct plan_file *file)
+{
+	int err = gpupart_plan_check(gp, topo, file->topology_hash);
+
+	for (unsigned int i = 0; i < file->nr && !err; i++)
+		err = gpupart_set_check(gp, topo, &file->tenants[i].tpcs);
+	return err ? refuse(args, words, gpupart_error(gp), NULL) : -1;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A plan as JSON: written by plan, read by run and cdi. Knows not how it is made. */
+#ifndef GPUPART_CLI_PLAN_FILE_H
+#define GPUPART_CLI_PLAN_FILE_H
+
+#include "cli/util/out.h"
+
+/* What run and cdi take from it. */
+struct plan_file_tenant {
+	char name[64];
+	char set[GPUPART_TPCSET_STRLEN];	/* list form */
+	struct gpupart_tpcset tpcs;	/* the same */
+	uint64_t mem;			/* bytes of its GPU; 0: no quota */
+};
+
+struct plan_file {
+	uint64_t topology_hash;
+	char pci[20];			/* "" where the plan's source did not tell it */
+	unsigned int nr;
+	struct plan_file_tenant tenants[GPUPART_PLAN_MAX_TENANTS];
+};
+
+/*
+ * @within: what was planned; @limit: of the run that this is in, or NULL; @mem: the quota
+ * of each tenant, 0 for none.
+ */
+json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
+		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
+		       const uint64_t *mem, bool simulated);
+
+/* All of the plan at @path, "-" for stdin: -1 to go on, or a status with the line written. */
+int plan_file_read(const struct args *args, const char *path, struct plan_file *file);
+
+/* @words is "FILE:NAME", and @tenant in @file the one of that name: likewise. */
+int plan_file_read_one(const struct args *args, const char *words, struct plan_file *file,
+		       const struct plan_file_tenant **tenant);
+
+/* That it is of @topo, and no set beyond it; @words are --plan's: likewise. */
+int plan_file_check(const struct args *args, const char *words, struct gpupart *gp,
+		    const struct gpupart_topology *topo, const struct plan_file *file);
+
+#endif

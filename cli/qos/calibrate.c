@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/* gpupart qos calibrate: the speed of each program alone on all TPCs. */
+#include <errno.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include "cli/qos/control.h"
+
+#define LOOKS		4		/* in each half of the time */
+#define PATIENCE_NS	3000000000ull	/* for a program that is asked to end */
+
+struct alone {
+	bool ended;
+	int status;			/* of one that ended by itself */
+	struct qos_measured m;
+	uint64_t milli;			/* units a second; 0 not measured */
+};
+
+/* @group: what it has started as well, which may go on when it ended. */
+static void signal_tenant(const struct control *c, const struct live_tenant *t, pid_t group,
+			  int number)
+{
+	kill(-group, number);
+	for (unsigned int m = 0; m < t->nr_members; m++) {
+		const struct gpupart_process member = {
+			.pid = t->members[m].pid, .uid = geteuid(),
+		};
+
+		if (gpupart_process_signal(c->live.gp, &member, number, NULL, NULL) == -ENOSYS)
+			qos_note("%s: %s", t->name, gpupart_error(c->live.gp));
+	}
+}
+
+/* Nothing of it may go on beside the next one that is measured. */
+static void end_tenant(struct control *c, struct live_tenant *t, pid_t group)
+{
+	uint64_t until = live_now_ns() + PATIENCE_NS;
+
+	signal_tenant(c, t, group, SIGTERM);
+	while (t->child && live_now_ns() < until) {
+		poll(NULL, 0, 10);
+		control_reap(c);
+	}
+	signal_tenant(c, t, group, SIGKILL);
+	if (t->child)
+		waitpid(t->child, NULL, 0);
+	t->child = 0;
+}
+
+/* One program on all TPCs: the second half of the time counts. */
+static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(c->live.topo);
+	struct live_tenant *t = &c->live.tenants[i];
+	struct qos_measured *m = &alone->m;
+	int status = control_start(c, i, &all);
+	pid_t group = t->child;
+	uint64_t from;
+
+	if (status >= 0)
+		return status;
+	for (unsigned int half = 0; half < 2 && !c->ended_by; half++) {
+		from = half ? c->live.read_ns : live_now_ns();
+		/* Now and then, so that the pace is known when the first half ends. */
+		for (unsigned int look = 1; look <= LOOKS && !c->ended_by; look++) {
+			control_wait(c, from + c->number * 500000000ull / LOOKS * look);
+			live_find(&c->live, true);
+			live_listen(&c->live);
+			live_read(&c->live);
+		}
+		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
+			  c->live.read_ns - from, m);
+	}
+	alone->ended = t->gone;
+	alone->status = t->status;
+	end_tenant(c, t, group);
+	if (c->ended_by)
+		return 128 + c->ended_by;
+	if (m->work == INT64_MAX)
+		qos_note("%s: tells of more units than can be counted: it is faster than this",
+			 t->name);
+	/* Tokens or bytes may be many: 64 bits hold them, not a product of them. */
+	if (!alone->ended)
+		alone->milli = (unsigned __int128)m->work * 1000000000 / (m->ns ? m->ns : 1);
+	return -1;
+}
+
+static int show(const struct control *c, const struct args *args, const struct alone *alone)
+{
+	json_t *root = out_json_new("qos calibrate", args->simulated), *list = json_array();
+	unsigned int nr_unmeasured = 0;
+	char text[48];
+	struct out out;
+	int status = out_open(&out, args);
+
+	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++, alone++) {
+		const char *name = c->setup.tenants[i].name;
+
+		if (!c->setup.specs[i].program)
+			continue;
+		json_array_append_new(list, json_pack(
+			"{s:s, s:o, s:I, s:o}", "name", name, "alone_milli",
+			alone->milli ? json_integer(alone->milli) : json_null(),
+			"requests", (json_int_t)alone->m.nr, "ended_with",
+			alone->ended ? json_integer(alone->status) : json_null()));
+		nr_unmeasured += !alone->milli;
+		if (args->json)
+			continue;
+		if (alone->ended)
+			fprintf(out.file, "%-12s ended with status %d before it was measured\n",
+				name, alone->status);
+		else if (!alone->milli)
+			fprintf(out.file, "%-12s reported nothing\n", name);
+		else
+			fprintf(out.file, "%-12s alone: %s%s\n", name,
+				qos_number(alone->milli, text, sizeof(text)),
+				args->simulated ? "  # simulated" : "");
+	}
+	json_object_set_new(root, "tenants", list);
+	if (status < 0 && args->json)
+		out_json_write(&out, json_incref(root));
+	json_decref(root);
+	if (status < 0)
+		status = out_close(&out, "qos");
+	return status ? status : nr_unmeasured ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int calibrate_all(struct control *c, const struct args *args)
+{
+	struct alone alone[QOS_MAX_TENANTS] = { 0 };
+	unsigned int nr = 0;
+	int status = -1;
+
+	live_open_socket(&c->live);
+	live_find(&c->live, true);
+	if (c->live.others.nr)
+		live_tell_others(&c->live,
+				 "speeds alone are measured beside programs that have TPCs:");
+	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++)
+		if (c->setup.specs[i].program) {
+			status = calibrate_one(c, i, &alone[i]);
+			nr++;
+		}
+	if (status < 0 && !nr)
+		return qos_fail(EXIT_USAGE, "%s: none of its tenants has a program", c->setup.path);
+	return status < 0 ? show(c, args, alone) : status;
+}
+
+int qos_calibrate(const struct args *args, const struct qos_options *options)
+{
+	static struct control c = { .calibrating = true, .number = 10 };
+	int status = control_open(&c, args, options);
+
+	if (status < 0)
+		status = control_take_signals(&c);
+	if (status < 0)
+		status = calibrate_all(&c, args);
+	control_close(&c);
+	return status;
+}

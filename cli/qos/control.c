@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The programs of gpupart qos run and calibrate: which tenants there are, the lock of their GPU,
+ * adopting and starting programs, waiting for them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cli/qos/control.h"
+#include "cli/target/blocks.h"
+#include "cli/start/run.h"
+#include "cli/target/shown.h"
+
+/* ------------------------------------------------------------------------- set up */
+
+static int take_lock(struct control *c)
+{
+	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 40], why[160];
+
+	if (blocks_make(geteuid(), why, sizeof(why)))
+		return qos_fail(EXIT_FAILED, "%s", why);
+	snprintf(path, sizeof(path), "%s/qos-%s.lock", blocks_path(geteuid(), folder), c->live.pci);
+	c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+		       0600);
+	if (c->lock >= 0 && !flock(c->lock, LOCK_EX | LOCK_NB))
+		return -1;
+	return qos_fail(EXIT_FAILED, "%s: %s", path, c->lock >= 0 && errno == EWOULDBLOCK ?
+			"another gpupart qos runs on this GPU" : strerror(errno));
+}
+
+static int read_number(struct control *c, const char *option, const char *text, unsigned int most)
+{
+	char *end;
+	unsigned long value;
+
+	if (!text)
+		return -1;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || !value || value > most)
+		return qos_fail(EXIT_USAGE, "%s '%s': wants a number from 1 to %u", option, text,
+				most);
+	c->number = value;
+	return -1;
+}
+
+static int read_tenants(struct control *c, const struct args *args)
+{
+	const struct qos_options *options = c->options;
+	struct yaml yaml;
+	int status = options->tenants.nr ?
+		     qos_words_open(&yaml, options, args->program) :
+		     yaml_open(&yaml, "qos", "-f ", options->file, "a file of tenants");
+
+	if (status >= 0)
+		return status;
+	if (!yaml_root(&yaml))
+		status = qos_fail(EXIT_USAGE, "%s: nothing in it: wants tenants:", yaml.path);
+	else if (!qos_setup_read(&c->setup, &yaml, yaml_root(&yaml), c->calibrating ?
+				 QOS_FILE_CALIBRATE : QOS_FILE_PROGRAMS))
+		status = EXIT_USAGE;
+	else if (options->tenants.nr && !qos_words_program(&c->setup, args->program))
+		status = qos_fail(EXIT_FAILED, "no memory");
+	yaml_close(&yaml);
+	return status;
+}
+
+int control_open(struct control *c, const struct args *args, const struct qos_options *options)
+{
+	struct live *live = &c->live;
+	int status;
+
+	c->options = options;
+	c->lock = c->signals = live->socket = -1;
+	live->args = args;
+	status = c->calibrating ? read_number(c, "--seconds", options->seconds, 3600) :
+				  read_number(c, "--epochs", options->epochs, 100000000);
+	if (status < 0 && gpupart_open(&live->gp))
+		status = qos_fail(EXIT_FAILED, "no memory");
+	if (status < 0)
+		status = read_tenants(c, args);
+	if (status < 0)
+		status = args_topology((struct args *)args, live->gp, &live->topo);
+	if (status >= 0)
+		return status;
+	snprintf(live->pci, sizeof(live->pci), "%s", !args->simulated ?
+		 gpupart_topology_info(live->topo)->pci : args->gpu ? args->gpu : "0");
+	for (live->nr = 0; live->nr < c->setup.nr; live->nr++) {
+		struct live_tenant *t = &live->tenants[live->nr];
+
+		t->name = c->setup.tenants[live->nr].name;
+		t->members = calloc(LIVE_MAX_MEMBERS, sizeof(*t->members));
+		if (!t->members)
+			return qos_fail(EXIT_FAILED, "no memory");
+	}
+	/* A dry run changes no set: it may be while another runs. */
+	return options->dry_run ? -1 : take_lock(c);
+}
+
+void control_close(struct control *c)
+{
+	live_close(&c->live);
+	qos_setup_free(&c->setup);
+	if (c->signals >= 0)
+		close(c->signals);
+	if (c->lock >= 0)
+		close(c->lock);
+	gpupart_topology_close(c->live.topo);
+	gpupart_close(c->live.gp);
+}
+
+/* -------------------------------------------------------------------------- adopt */
+
+/* Whether one has processes that are the other's. */
+static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
+		    const struct gpupart_job *jobs, int nr)
+{
+	if (a->pid && b->pid)
+		return a->pid == b->pid;
+	return (!b->pid && *b->within && live_is_inside(jobs, nr, a->within, b->within)) ||
+	       (!a->pid && *a->within && live_is_inside(jobs, nr, b->within, a->within));
+}
+
+#define bad_tenant(c, i, fmt, ...) \
+	qos_fail(EXIT_USAGE, "%s:%d: %s: " fmt, (c)->setup.path, (c)->setup.specs[i].line, \
+		 (c)->setup.tenants[i].name, __VA_ARGS__)
+
+/* One program cannot have two sets. */
+static int check_adopted(const struct control *c, const struct gpupart_job *jobs, int nr)
+{
+	const struct live_tenant *t = c->live.tenants;
+
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		for (unsigned int j = 0; j < i; j++)
+			if (t[i].adopted && t[j].adopted && overlap(&t[i], &t[j], jobs, nr))
+				return bad_tenant(c, i,
+						  "is what %s has, or part of it: one program cannot be two tenants",
+						  t[j].name);
+	return -1;
+}
+
+/* Its job and its set, as they are shown. */
+static void take_shown(struct control *c, unsigned int i, const char *job, const char *limit)
+{
+	struct live_tenant *t = &c->live.tenants[i];
+
+	t->adopted = true;
+	snprintf(t->within, sizeof(t->within), "%s", job);
+	if (*limit)
+		gpupart_tpcset_parse_list(NULL, limit, &c->setup.tenants[i].adopted);
+}
+
+static int adopt_pid(struct control *c, unsigned int i)
+{
+	struct live_tenant *t = &c->live.tenants[i];
+	struct gpupart_process *list;
+	int nr = shown_processes(c->live.gp, &list);
+	bool others = false;
+
+	t->pid = c->setup.specs[i].pid;
+	for (int p = 0; p < nr; p++)
+		if (list[p].pid == t->pid && !strcmp(list[p].pci, c->live.pci)) {
+			others = list[p].uid != geteuid();
+			take_shown(c, i, list[p].job, list[p].limit);
+		}
+	free(list);
+	if (others)
+		return bad_tenant(c, i,
+				  "process %d is another user's: their own 'gpupart qos' can have it",
+				  t->pid);
+	return t->adopted ? -1 :
+	       bad_tenant(c, i, "process %d does not confine launches on %s: see 'gpupart ps'",
+			  t->pid, c->live.pci);
+}
+
+static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job *jobs, int nr)
+{
+	const char *wanted = c->setup.specs[i].job;
+	struct live_tenant *t = &c->live.tenants[i];
+
+	for (int j = 0; j < nr; j++) {
+		if (strcmp(jobs[j].name, *wanted ? wanted : t->name) ||
+		    strcmp(jobs[j].pci, c->live.pci))
+			continue;
+		if (t->adopted) {
+			qos_note("%s: several jobs are named '%s': the first one is taken",
+				 t->name, jobs[j].name);
+			break;
+		}
+		snprintf(t->job, sizeof(t->job), "%s", jobs[j].id);
+		take_shown(c, i, jobs[j].id, jobs[j].limit);
+	}
+	return t->adopted || !*wanted ? -1 :
+	       bad_tenant(c, i, "no job '%s' runs on %s: see 'gpupart ps'", wanted, c->live.pci);
+}
+
+int control_adopt(struct control *c)
+{
+	struct gpupart_job *jobs;
+	int nr = shown_jobs(c->live.gp, &jobs), status = -1;
+
+	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++) {
+		status = c->setup.specs[i].pid ? adopt_pid(c, i) : adopt_job(c, i, jobs, nr);
+		if (status < 0 && c->live.tenants[i].adopted && c->setup.specs[i].program)
+			qos_note("%s: runs already, and is taken over", c->setup.tenants[i].name);
+	}
+	if (status < 0)
+		status = check_adopted(c, jobs, nr);
+	free(jobs);
+	return status;
+}
+
+/* -------------------------------------------------------------------------- start */
+
+/* From a child: the job that it is, while @status is -1; else it was not started. */
+struct word {
+	int status;
+	char job[GPUPART_JOB_STRLEN];
+};
+
+static void tell_parent(int fd, int status)
+{
+	struct word word = { .status = status };
+	const char *job = getenv("GPUPART_JOB");
+
+	snprintf(word.job, sizeof(word.job), "%s", job ? job : "");
+	while (write(fd, &word, sizeof(word)) < 0 && errno == EINTR)
+		;
+}
+
+static void __attribute__((noreturn)) be_program(const struct control *c, unsigned int i,
+						 const char *list, int fd)
+{
+	const struct run_wishes wishes = {
+		.name = c->setup.tenants[i].name, .mps = c->options->mps,
+	};
+	struct args args = *c->live.args;
+	int status;
+
+	sigprocmask(SIG_SETMASK, &c->before, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (c->calibrating)
+		setpgid(0, 0);
+	args.program = c->setup.specs[i].program;
+	args.usage_status = EXIT_RUN_FAILED;
+	args.nr_terms = 1;
+	args.terms[0].option = "-t";
+	args.terms[0].text = list;
+	status = run_confine(&args, &wishes);
+	if (status < 0) {
+		tell_parent(fd, -1);
+		status = run_become(&args);
+	}
+	tell_parent(fd, status);
+	_exit(status);
+}
+
+int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set)
+{
+	struct live_tenant *t = &c->live.tenants[i];
+	struct word word = { .status = -1 };
+	char list[GPUPART_TPCSET_STRLEN];
+	int fds[2];
+	ssize_t len;
+
+	gpupart_tpcset_format_list(set, list, sizeof(list));
+	if (pipe2(fds, O_CLOEXEC))
+		return qos_fail(EXIT_RUN_FAILED, "no pipe: %s", strerror(errno));
+	fflush(NULL);
+	t->gone = false;
+	t->child = fork();
+	if (!t->child)
+		be_program(c, i, list, fds[1]);
+	close(fds[1]);
+	if (t->child < 0)
+		word.status = qos_fail(EXIT_RUN_FAILED, "no process: %s", strerror(errno));
+	/*
+	 * The end comes when the program took the child's place. Its job is learnt here: the
+	 * program may end at once, and what it started go on.
+	 */
+	do
+		len = read(fds[0], &word, sizeof(word));
+	while (len > 0 || (len < 0 && errno == EINTR));
+	close(fds[0]);
+	if (word.status < 0) {
+		memcpy(t->job, word.job, sizeof(t->job));
+		return -1;
+	}
+	if (t->child > 0)
+		waitpid(t->child, NULL, 0);
+	t->child = 0;
+	return word.status;
+}
+
+/* ------------------------------------------------------------------------ signals */
+
+int control_take_signals(struct control *c)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	/* The terminal's go to the programs as well. */
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	/* Where it was ignored when this command was started no status would be kept. */
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_BLOCK, &mask, &c->before);
+	c->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return c->signals >= 0 ? -1 : qos_fail(EXIT_FAILED, "no signalfd: %s", strerror(errno));
+}
+
+void control_reap(struct control *c)
+{
+	int wstatus;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &wstatus, WNOHANG)) > 0)
+		for (unsigned int i = 0; i < c->live.nr; i++) {
+			struct live_tenant *t = &c->live.tenants[i];
+
+			if (t->child != pid)
+				continue;
+			c->live.look = true;
+			t->child = 0;
+			t->status = WIFSIGNALED(wstatus) ? 128 + WTERMSIG(wstatus)
+							 : WEXITSTATUS(wstatus);
+		}
+}
+
+bool control_all_gone(const struct control *c)
+{
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		if (!c->live.tenants[i].gone)
+			return false;
+	return true;
+}
+
+void control_wait(struct control *c, uint64_t until_ns)
+{
+	struct pollfd fds[2] = {
+		{ .fd = c->signals, .events = POLLIN }, { .fd = c->live.socket, .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+	struct timespec left;
+	uint64_t now;
+
+	while (!c->ended_by && (now = live_now_ns()) < until_ns) {
+		left.tv_sec = (until_ns - now) / 1000000000;
+		left.tv_nsec = (until_ns - now) % 1000000000;
+		/* A descriptor of -1 is passed over. */
+		if (ppoll(fds, 2, &left, NULL) <= 0)
+			continue;
+		/* At once: a writer would wait, as few lines fit in. */
+		if (fds[1].revents)
+			live_listen(&c->live);
+		while (read(c->signals, &info, sizeof(info)) == sizeof(info))
+			if (info.ssi_signo != SIGCHLD)
+				c->ended_by = info.ssi_signo;
+		control_reap(c);
+		live_find(&c->live, false);
+		if (control_all_gone(c))
+			return;
+	}
+}

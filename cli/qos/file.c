@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads a file of tenants with their goals (Documentation/user/qos.md). What contradicts the GPU
+ * is reported by the policy.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/qos/qos.h"
+
+#define MOST_WORDS	256	/* of a program's command line */
+
+/* A tenant that is read. */
+struct entry {
+	struct qos_tenant tenant;
+	struct qos_spec spec;
+	enum qos_file kind;
+};
+
+/* ------------------------------------------------------------------------- a goal */
+
+#define ENTRY(member)	YAML_AT(struct entry, member)
+#define UNITS		": wants units a second, more than 0"
+
+/* The goals are the first ones, as in enum qos_goal. */
+static const struct yaml_key goal_keys[] = {
+	{ "alpha", YAML_DECIMAL, ENTRY(tenant.alpha), 1, 1000,
+	  ": wants a share, more than 0 and up to 1" },
+	{ "rate", YAML_DECIMAL, ENTRY(tenant.rate), 1, 0, UNITS },
+	{ "latency", YAML_TIME, ENTRY(tenant.latency_ns), 1, 0, "0: wants a time such as 20ms" },
+	{ "alone", YAML_DECIMAL, ENTRY(tenant.alone), 1, 0, UNITS },
+	{ "percentile", YAML_DECIMAL, ENTRY(spec.percentile), 10, 999,
+	  ": wants 1 to 99.9, one digit behind the point", .unit = 100 },
+	{ 0 },
+};
+
+static void take_goal(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node, void *to)
+{
+	struct entry *e = to;
+	unsigned int nr = 0;
+
+	if (!yaml_read(yaml, node, key->name, goal_keys, e))
+		return;
+	for (unsigned int i = 0; i < 3; i++)
+		if (yaml_get(yaml, node, goal_keys[i].name)) {
+			e->tenant.goal = QOS_ALPHA + i;
+			nr++;
+		}
+	if (nr != 1)
+		yaml_fail(yaml, node, "goal: wants one of alpha, rate and latency");
+	if (e->tenant.goal != QOS_LATENCY && yaml_get(yaml, node, "percentile"))
+		yaml_fail(yaml, node, "percentile: is for a latency");
+	if (e->tenant.goal == QOS_ALPHA && !e->tenant.alone && e->kind == QOS_FILE_PROGRAMS)
+		yaml_fail(yaml, node,
+			  "alpha: wants the speed alone: alone: UNITS A SECOND, as 'gpupart qos calibrate' measures it");
+}
+
+/* ----------------------------------------------------------------------- a tenant */
+
+static void take_program(struct yaml *yaml, const struct yaml_key *row, yaml_node_t *node,
+			 void *to)
+{
+	unsigned int nr = yaml_size(node);
+	char text[YAML_TEXT], ***program = to, **words = NULL;
+	yaml_node_t *key, *word;
+
+	if (!yaml_is_list(yaml, node, row->name))
+		return;
+	if (nr && nr <= MOST_WORDS)
+		words = *program = calloc(nr + 1, sizeof(*words));
+	if (!words)
+		yaml_fail(yaml, node, "program: wants a list of 1 to %d words: [python3, serve.py]",
+			  MOST_WORDS);
+	for (unsigned int i = 0; yaml_entry(yaml, node, i, &key, &word); i++) {
+		if (!yaml_text(yaml, word, row->name, text))
+			return;
+		words[i] = strdup(text);
+		if (!words[i])
+			yaml_fail(yaml, word, "no memory");
+	}
+}
+
+#define TENANT \
+	{ "goal", .take = take_goal }, \
+	{ "weight", YAML_NUMBER, ENTRY(tenant.weight), 1, 1000 }, \
+	{ "floor", YAML_NUMBER, ENTRY(tenant.floor), 1, GPUPART_MAX_TPCS }, \
+	{ "ceiling", YAML_NUMBER, ENTRY(tenant.ceiling), 1, GPUPART_MAX_TPCS }
+
+static const struct yaml_key program_keys[] = {
+	TENANT,
+	{ "program", .take = take_program, ENTRY(spec.program) },
+	{ "pid", YAML_NUMBER, ENTRY(spec.pid), 1, 0x7fffffff },
+	{ "job", YAML_CHARS, ENTRY(spec.job) },
+	{ "signal", YAML_WORD, ENTRY(spec.signal), .wants = ": wants auto, reported or launches",
+	  .with = (const char *const[]){ "auto", "reported", "launches", NULL } },
+	{ 0 },
+};
+
+static const struct yaml_key stream_keys[] = {
+	TENANT, { "stream", YAML_CHARS, ENTRY(spec.stream) }, { 0 },
+};
+
+bool qos_name_good(const char *name)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	return *name && *name != '-' && strlen(name) < 64 && strspn(name, letters) == strlen(name);
+}
+
+/* One stream is one tenant's, one program is named in one of three ways. */
+static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *key,
+			 const yaml_node_t *node, const struct entry *e)
+{
+	const char *stream = e->spec.stream;
+
+	if (e->kind != QOS_FILE_SCENARIO) {
+		if (!!e->spec.program + !!e->spec.pid + !!*e->spec.job != 1)
+			yaml_fail(yaml, node, "%s: wants one of program, pid and job",
+				  e->tenant.name);
+		return;
+	}
+	for (unsigned int i = 0; i < setup->nr - 1; i++)
+		if (!strcmp(setup->specs[i].stream, stream))
+			yaml_fail(yaml, key,
+				  "%s: its stream '%s' is that of %s: one stream cannot be two tenants",
+				  e->tenant.name, stream, setup->tenants[i].name);
+}
+
+static void take_tenants(struct yaml *yaml, const struct yaml_key *row, yaml_node_t *map, void *to)
+{
+	enum qos_file kind = *(const enum qos_file *)yaml->context;
+	bool scenario = kind == QOS_FILE_SCENARIO;
+	struct qos_setup *setup = to;
+	yaml_node_t *key, *node;
+	char name[YAML_TEXT];
+
+	yaml_only(yaml, map, row->name, NULL);
+	if (!yaml_size(map) || yaml_size(map) > QOS_MAX_TENANTS)
+		yaml_fail(yaml, map, "tenants: are %u: wants 1 to %d", yaml_size(map),
+			  QOS_MAX_TENANTS);
+	while (yaml_entry(yaml, map, setup->nr, &key, &node)) {
+		struct entry e = { .spec = { .percentile = 990, .line = yaml_line(key) },
+				   .kind = kind };
+
+		if (!yaml_text(yaml, key, row->name, name))
+			return;
+		if (!qos_name_good(name)) {
+			yaml_fail(yaml, key, "tenants: '%.60s': " QOS_NAME_WANTS, name);
+			return;
+		}
+		strcpy(e.tenant.name, name);
+		strcpy(e.spec.stream, scenario ? name : "");
+		yaml_read(yaml, node, name, scenario ? stream_keys : program_keys, &e);
+		setup->tenants[setup->nr] = e.tenant;
+		setup->specs[setup->nr++] = e.spec;
+		check_tenant(setup, yaml, key, node, &e);
+	}
+}
+
+/* ------------------------------------------------------------------------- phases */
+
+static const struct yaml_key phase_keys[] = {
+	{ "epochs", YAML_NUMBER, YAML_AT(struct qos_phase, epochs), 1, 100000 },
+	{ .name = "run" },
+	{ 0 },
+};
+
+static void find_run(struct yaml *yaml, const yaml_node_t *map, unsigned int *run)
+{
+	yaml_node_t *runs = yaml_get(yaml, yaml_root(yaml), "runs"), *name, *value;
+	const yaml_node_t *node = yaml_get(yaml, map, "run");
+	char text[YAML_TEXT] = "";
+
+	if (node && !yaml_text(yaml, node, "run", text))
+		return;
+	for (; yaml_entry(yaml, runs, *run, &name, &value); ++*run)
+		if (name && yaml_scalar(name) && !strcmp(yaml_scalar(name), text))
+			return;
+	if (runs || *text)
+		yaml_fail(yaml, map, "run: '%.60s': the file has no such run", text);
+}
+
+static void take_phases(struct yaml *yaml, const struct yaml_key *row, yaml_node_t *list, void *to)
+{
+	struct qos_setup *setup = to;
+	yaml_node_t *key, *node;
+
+	yaml_is_list(yaml, list, row->name);
+	if (!yaml_size(list) || yaml_size(list) > QOS_MOST_PHASES)
+		yaml_fail(yaml, list, "phases: are %u: wants 1 to %d", yaml_size(list),
+			  QOS_MOST_PHASES);
+	while (yaml_entry(yaml, list, setup->nr_phases, &key, &node)) {
+		struct qos_phase *phase = &setup->phases[setup->nr_phases++];
+
+		*phase = (struct qos_phase){ .epochs = 1, .line = yaml_line(node) };
+		if (yaml_read(yaml, node, row->name, phase_keys, phase))
+			find_run(yaml, node, &phase->run);
+	}
+}
+
+/* ---------------------------------------------------------------------------- all */
+
+#define SETUP(member)	YAML_AT(struct qos_setup, member)
+#define RULES \
+	{ "step", YAML_NUMBER, SETUP(rules.step), 1, GPUPART_MAX_TPCS }, \
+	{ "dwell", YAML_NUMBER, SETUP(rules.dwell), 1, 1000 }, \
+	{ "hold", YAML_NUMBER, SETUP(rules.hold), 1, 100000 }, \
+	{ "hysteresis", YAML_PERCENT, SETUP(rules.hysteresis), 1, 250, \
+	  ": wants 0.1% to 25%, with the sign", .unit = 100 }
+
+static const struct yaml_key file_keys[] = {
+	{ "epoch", YAML_TIME, SETUP(epoch_ns), 10000000, 60000000000, "wants 10ms to 60s" },
+	RULES,
+	{ "tenants", .take = take_tenants, .required = "" },
+	{ 0 },
+};
+
+static const struct yaml_key scenario_keys[] = {
+	{ "epoch", YAML_TIME, SETUP(epoch_ns), 1000, 1000000000, "wants 1us to 1s" },
+	RULES,
+	{ "tenants", .take = take_tenants, .required = "" },
+	{ "phases", .take = take_phases, .required = "a list of { run: NAME, epochs: N }" },
+	{ 0 },
+};
+
+bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
+		    enum qos_file kind)
+{
+	bool scenario = kind == QOS_FILE_SCENARIO;
+
+	/* What a shell in a program makes of "$PORT" is the shell's. */
+	yaml->verbatim = !scenario;
+	yaml->context = &kind;
+	*setup = (struct qos_setup){
+		.path = yaml->path, .epoch_ns = scenario ? 1000000 : 200000000,
+	};
+	if (!node)
+		yaml_fail(yaml, NULL, "nothing is in it: wants tenants");
+	return node && yaml_read(yaml, node, scenario ? "qos" : "the file",
+				 scenario ? scenario_keys : file_keys, setup);
+}
+
+void qos_setup_free(struct qos_setup *setup)
+{
+	for (unsigned int i = 0; i < QOS_MAX_TENANTS; i++) {
+		for (char **word = setup->specs[i].program; word && *word; word++)
+			free(*word);
+		free(setup->specs[i].program);
+		setup->specs[i].program = NULL;
+	}
+}

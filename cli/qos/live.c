@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs as tenants: which processes belong to one, what they did, and their sets. Must
+ * not know what is decided.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/qos/live.h"
+#include "cli/target/blocks.h"
+#include "cli/target/shown.h"
+#include "cli/util/message.h"
+
+/*
+ * Reports: the second one began after the change. Launches are asked for ahead of time: they
+ * tell nothing of what has ended.
+ */
+#define DRAINED_BY	2
+
+#define LOOK_NS		1000000000ull	/* processes that begin are found so much later */
+#define LOOK_SOON_NS	50000000ull	/* .. of a tenant that has none */
+#define SAID_NS		60000000000ull	/* who sets it all the time is told of once a minute */
+
+/* -------------------------------------------------------------------- who belongs */
+
+/* What it has told counts. */
+static void drop_member(struct live_tenant *t, unsigned int m)
+{
+	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
+		t->rest[k] = pace_add(t->rest[k], pace_rest(&t->members[m].paces[k]));
+	gpupart_remote_close(t->members[m].remote);
+	t->members[m] = t->members[--t->nr_members];
+}
+
+static void take_member(struct live *live, struct live_tenant *t, const struct gpupart_process *p)
+{
+	struct live_member *m;
+
+	for (unsigned int i = 0; i < t->nr_members; i++)
+		if (t->members[i].pid == p->pid) {
+			t->members[i].seen = true;
+			return;
+		}
+	if (t->nr_members == LIVE_MAX_MEMBERS) {
+		if (!t->many)
+			qos_note("%s: has more than %u processes: what the rest do does not count",
+				 t->name, LIVE_MAX_MEMBERS);
+		t->many = true;
+		return;
+	}
+	m = &t->members[t->nr_members];
+	*m = (struct live_member){ .pid = p->pid, .seen = true };
+	/* It may not have come so far: the next look finds it. */
+	if (gpupart_remote_open(live->gp, p->pid, live->pci, &m->remote))
+		return;
+	t->nr_members++;
+	if (!t->adopted || gpupart_remote_progress(live->gp, m->remote, &m->last))
+		return;
+	m->paces[LIVE_UNITS].told_ns = m->last.told_ns;
+	m->paces[LIVE_ANSWERS].told_ns = m->last.answered_ns;
+}
+
+/* Its job's set, which processes that come will have. */
+static void look_at_note(struct live_tenant *t, const struct gpupart_job *job)
+{
+	if (*t->note && strcmp(t->note, job->limit)) {
+		t->changed = true;
+		gpupart_tpcset_parse_list(NULL, job->limit, &t->found);
+	}
+	snprintf(t->note, sizeof(t->note), "%s", job->limit);
+}
+
+static void find_members(struct live *live, struct live_tenant *t,
+			 const struct gpupart_process *processes, int nr_processes,
+			 const struct gpupart_job *jobs, int nr_jobs)
+{
+	bool job_lives = false;
+	int i;
+
+	for (i = 0; i < nr_jobs; i++) {
+		if (!*t->job && t->child && jobs[i].pid == t->child)
+			snprintf(t->job, sizeof(t->job), "%s", jobs[i].id);
+		if (!*t->job || strcmp(jobs[i].id, t->job))
+			continue;
+		job_lives = true;
+		look_at_note(t, &jobs[i]);
+	}
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		t->members[m].seen = false;
+	for (i = 0; i < nr_processes; i++)
+		if (processes[i].pid && processes[i].uid == geteuid() &&
+		    (t->pid ? processes[i].pid == t->pid :
+			      *t->job && live_is_inside(jobs, nr_jobs, processes[i].job, t->job)))
+			take_member(live, t, &processes[i]);
+	for (unsigned int m = t->nr_members; m-- > 0; )
+		if (!t->members[m].seen)
+			drop_member(t, m);
+	t->gone = !t->child && !t->nr_members && !job_lives;
+}
+
+void live_find(struct live *live, bool now)
+{
+	struct gpupart_process *processes = NULL;
+	struct gpupart_job *jobs = NULL;
+	uint64_t since = live_now_ns() - live->found_ns;
+	int nr_processes, nr_jobs;
+	bool awaited = false;
+
+	/* Each line that comes wakes us: who has no process yet is not looked for each time. */
+	for (unsigned int i = 0; i < live->nr; i++)
+		awaited |= !live->tenants[i].nr_members && !live->tenants[i].gone;
+	if (!now && !live->look && since < (awaited ? LOOK_SOON_NS : LOOK_NS))
+		return;
+	live->look = false;
+	live->found_ns = live_now_ns();
+	nr_processes = shown_processes(live->gp, &processes);
+	nr_jobs = shown_jobs(live->gp, &jobs);
+	if (nr_processes >= 0 && nr_jobs >= 0) {
+		for (unsigned int i = 0; i < live->nr; i++)
+			find_members(live, &live->tenants[i], processes, nr_processes, jobs,
+				     nr_jobs);
+		live_find_others(live, processes, nr_processes, jobs, nr_jobs);
+	} else if (!live->told_unlisted) {
+		qos_note("programs that run cannot be listed: tenants may be given TPCs of others");
+		live->told_unlisted = true;
+	}
+	free(processes);
+	free(jobs);
+}
+
+/* ------------------------------------------------------------------------ progress */
+
+static uint64_t milli(uint64_t units)
+{
+	return __builtin_mul_overflow(units, 1000, &units) ? UINT64_MAX : units;
+}
+
+/* A counter that went back tells nothing: the block is that process's word. */
+static uint64_t more(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
+{
+	t->told_milli = pace_add(t->told_milli, work);
+	t->reports = pace_add(t->reports, reports);
+	t->ever_units |= !!work;
+}
+
+static void read_member(struct live_tenant *t, struct live_member *m,
+			const struct gpupart_progress *now)
+{
+	struct gpupart_progress *last = &m->last;
+	uint64_t answers = 0, units = more(now->units, last->units);
+	uint64_t reports = more(now->reports, last->reports), came;
+
+	for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
+		came = more(now->latencies[b], last->latencies[b]);
+		answers = pace_add(answers, came);
+		t->latencies[b] = pace_add(t->latencies[b], came);
+	}
+	pace_told(&m->paces[LIVE_UNITS], milli(units), reports, now->told_ns);
+	pace_told(&m->paces[LIVE_ANSWERS], milli(answers), answers, now->answered_ns);
+	tell_units(t, milli(units), reports);
+	t->launches += more(now->launches, last->launches);
+	t->since_change += !!units + answers;
+	t->ever_told |= answers || units;
+	*last = *now;
+}
+
+static void read_lines(struct live_tenant *t)
+{
+	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++) {
+		pace_told(&t->paces[k], t->lines[k].milli, t->lines[k].reports,
+			  t->lines[k].told_ns);
+		t->lines[k] = (struct live_lines){ 0 };
+	}
+}
+
+void live_read(struct live *live)
+{
+	struct gpupart_progress now;
+
+	live->read_ns = live_now_ns();
+	for (unsigned int i = 0; i < live->nr; i++) {
+		struct live_tenant *t = &live->tenants[i];
+
+		for (unsigned int m = t->nr_members; m-- > 0; ) {
+			if (!gpupart_remote_progress(live->gp, t->members[m].remote, &now)) {
+				read_member(t, &t->members[m], &now);
+				continue;
+			}
+			/* Or it became another program, which the next look finds. */
+			drop_member(t, m);
+			live->look = true;
+		}
+		read_lines(t);
+	}
+}
+
+static uint64_t nr_requests(const struct live_tenant *t)
+{
+	uint64_t nr = 0;
+
+	for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++)
+		nr += t->latencies[b];
+	return nr;
+}
+
+/* Within a place of the table as if its requests were spread evenly. */
+static uint64_t percentile(const struct live_tenant *t, uint64_t nr, unsigned int thousandths)
+{
+	uint64_t rank = (nr * thousandths + 999) / 1000, below = 0, least, width;
+	unsigned int b;
+
+	for (b = 0; b + 1 < GPUPART_NR_LATENCIES && below + t->latencies[b] < rank; b++)
+		below += t->latencies[b];
+	least = gpupart_latency_least(b);
+	width = b + 1 < GPUPART_NR_LATENCIES ? gpupart_latency_least(b + 1) - least : 0;
+	return t->latencies[b] ? least + width * (rank - below) / t->latencies[b] : least;
+}
+
+static void begin_anew(struct live_tenant *t)
+{
+	t->told_milli = t->reports = t->launches = 0;
+	memset(t->rest, 0, sizeof(t->rest));
+	memset(t->latencies, 0, sizeof(t->latencies));
+}
+
+/* Of all who tell of it; @any: somebody did. */
+static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t now_ns, bool any,
+			  bool *exact)
+{
+	uint64_t work = pace_add(t->rest[kind], pace_take(&t->paces[kind], now_ns, any, exact));
+
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		work = pace_add(work, pace_take(&t->members[m].paces[kind], now_ns, any, exact));
+	return work;
+}
+
+/* A log's numbers have a sign. */
+static uint64_t signed_most(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : value;
+}
+
+void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
+	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured)
+{
+	struct live_tenant *t = &live->tenants[i];
+	bool launches = spec->signal == QOS_SIGNAL_LAUNCHES ||
+			(spec->signal == QOS_SIGNAL_AUTO && !t->ever_told);
+	enum live_kind kind = t->ever_units ? LIVE_UNITS : LIVE_ANSWERS;
+	uint64_t work[LIVE_NR_KINDS], nr = nr_requests(t);
+	const uint64_t reports = kind == LIVE_UNITS ? t->reports : nr;
+	bool exact[LIVE_NR_KINDS] = { true, true };
+
+	/* Of both: what does not count now is no debt later. */
+	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->told_milli,
+				     &exact[LIVE_UNITS]);
+	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
+	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = signed_most(nr) };
+	if (launches) {
+		measured->work = signed_most(milli(t->launches));
+	} else {
+		measured->work = signed_most(work[kind]);
+		measured->reports = signed_most(reports);
+		measured->exact = reports && exact[kind];
+	}
+	if (tenant->goal == QOS_LATENCY && nr)
+		measured->latency_ns = percentile(t, nr, spec->percentile);
+	measured->valid = !t->gone && (t->nr_members || t->told_milli || nr);
+	begin_anew(t);
+}
+
+static void forget_paces(struct pace *paces, uint64_t now_ns)
+{
+	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
+		pace_forget(&paces[k], now_ns);
+}
+
+void live_forget(struct live *live)
+{
+	live_listen(live);
+	live_read(live);
+	for (unsigned int i = 0; i < live->nr; i++) {
+		struct live_tenant *t = &live->tenants[i];
+
+		begin_anew(t);
+		forget_paces(t->paces, live->read_ns);
+		for (unsigned int m = 0; m < t->nr_members; m++)
+			forget_paces(t->members[m].paces, live->read_ns);
+	}
+}
+
+bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns)
+{
+	const struct live_tenant *t = &live->tenants[i];
+
+	return t->gone || !t->nr_members || t->since_change >= DRAINED_BY ||
+	       live_now_ns() - t->changed_ns >= drain_ns;
+}
+
+/* ---------------------------------------------------------------------------- sets */
+
+/* What each of its processes has is what the next look has to find. */
+static void note_given(struct live *live, struct live_tenant *t)
+{
+	t->changed = false;
+	t->note[0] = 0;
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		if (gpupart_remote_get(live->gp, t->members[m].remote, &t->members[m].given))
+			t->members[m].given = (struct gpupart_tpcset){ 0 };
+}
+
+static void say_changed(struct live_tenant *t)
+{
+	char list[GPUPART_TPCSET_STRLEN];
+	uint64_t now = live_now_ns();
+
+	if (t->said_ns && now - t->said_ns < SAID_NS)
+		return;
+	t->said_ns = now;
+	gpupart_tpcset_format_list(&t->found, list, sizeof(list));
+	qos_note("%s: somebody else set its TPCs to %.300s: the epoch does not count, and it is "
+		 "given its own again",
+		 t->name, *list ? list : "none");
+}
+
+bool live_is_changed(struct live *live, unsigned int i)
+{
+	struct live_tenant *t = &live->tenants[i];
+	struct gpupart_tpcset now;
+
+	for (unsigned int m = 0; m < t->nr_members; m++) {
+		struct gpupart_tpcset *given = &t->members[m].given;
+
+		if (gpupart_remote_get(live->gp, t->members[m].remote, &now))
+			continue;
+		if (gpupart_tpcset_empty(given)) {
+			*given = now;
+		} else if (!gpupart_tpcset_equal(given, &now)) {
+			t->changed = true;
+			t->found = now;
+		}
+	}
+	if (t->changed && !t->gone)
+		say_changed(t);
+	return t->changed && !t->gone;
+}
+
+int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set)
+{
+	struct live_tenant *t = &live->tenants[i];
+	int err = 0, failed = 0;
+
+	t->since_change = 0;
+	t->changed_ns = live_now_ns();
+	if (t->gone || gpupart_tpcset_empty(set))
+		return 0;
+	if (*t->job)
+		failed = gpupart_job_limit_set(live->gp, t->job, set, NULL);
+	for (unsigned int m = 0; !*t->job && m < t->nr_members; m++) {
+		err = gpupart_remote_set(live->gp, t->members[m].remote, set, NULL);
+		if (err && err != -ESRCH)
+			failed = err;
+	}
+	note_given(live, t);
+	return failed == -ESRCH ? 0 : failed;
+}
+
+/* -------------------------------------------------------------------------- socket */
+
+/* "12" or "0.5": thousandths. */
+static bool read_milli(const char *text, uint64_t *milli)
+{
+	double value;
+
+	errno = 0;
+	if (!args_decimal(text, &value) || errno || !(value >= 0 && value < 1e15))
+		return false;
+	*milli = value * 1000 + 0.5;
+	return true;
+}
+
+/* What cannot be taken is said, once: its writer would not learn it otherwise. */
+static void pass_over(struct live *live, const char *line)
+{
+	if (live->passed_over || !*line)
+		return;
+	live->passed_over = true;
+	qos_note("the socket: \"%.47s\" is passed over, as are others like it: wants NAME units "
+		 "NUMBER or NAME latency TIME, of a tenant", line);
+}
+
+static void note_line(struct live_lines *lines, uint64_t work)
+{
+	lines->milli = pace_add(lines->milli, work);
+	lines->reports++;
+	lines->told_ns = live_now_ns();
+}
+
+/* "NAME units 12" or "NAME latency 3.5ms". False: another. */
+static bool take_line(struct live *live, char *line)
+{
+	char *save = NULL, *name = strtok_r(line, " \t\r\n", &save);
+	char *what = strtok_r(NULL, " \t\r\n", &save), *value = strtok_r(NULL, " \t\r\n", &save);
+	struct live_tenant *t = NULL;
+	uint64_t amount, ns;
+	unsigned int b;
+
+	for (unsigned int i = 0; name && i < live->nr; i++)
+		if (!strcmp(name, live->tenants[i].name))
+			t = &live->tenants[i];
+	if (!t || !what || !value)
+		return false;
+	if (!strcmp(what, "units") && read_milli(value, &amount)) {
+		tell_units(t, amount, !!amount);
+		if (amount)
+			note_line(&t->lines[LIVE_UNITS], amount);
+	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {
+		for (b = GPUPART_NR_LATENCIES - 1; b && gpupart_latency_least(b) > ns; b--)
+			;
+		t->latencies[b]++;
+		note_line(&t->lines[LIVE_ANSWERS], 1000);
+	} else {
+		return false;
+	}
+	t->ever_told = true;
+	t->since_change++;
+	return true;
+}
+
+void live_listen(struct live *live)
+{
+	char line[256], copy[256];
+	ssize_t len;
+
+	/* So many at a time: who floods it must not stop us. */
+	for (int i = 0; live->socket >= 0 && i < 10000; i++) {
+		len = recv(live->socket, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_TRUNC);
+		if (len < 0)
+			return;
+		/* Of a number that was cut nobody knows what it was. */
+		if ((size_t)len >= sizeof(line)) {
+			line[sizeof(line) - 1] = 0;
+			pass_over(live, line);
+			continue;
+		}
+		line[len] = 0;
+		for (char *rest = line, *one; (one = strsep(&rest, "\n")); ) {
+			snprintf(copy, sizeof(copy), "%s", one);
+			if (!take_line(live, one))
+				pass_over(live, copy);
+		}
+	}
+}
+
+void live_open_socket(struct live *live)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char folder[BLOCKS_PATH_LEN], why[160];
+
+	live->socket = -1;
+	if (blocks_make(geteuid(), why, sizeof(why))) {
+		qos_note("no socket for progress: %s", why);
+		return;
+	}
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/qos-%s.socket",
+		 blocks_path(geteuid(), folder), live->pci);
+	live->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Of a controller that was killed: the lock is ours. */
+	unlink(address.sun_path);
+	if (live->socket < 0 || bind(live->socket, (void *)&address, sizeof(address)) ||
+	    chmod(address.sun_path, 0600)) {
+		qos_note("no socket for progress: %s: %s", address.sun_path,
+			 strerror(errno));
+		if (live->socket >= 0)
+			close(live->socket);
+		live->socket = -1;
+		return;
+	}
+	snprintf(live->socket_path, sizeof(live->socket_path), "%s", address.sun_path);
+	setenv("GPUPART_QOS", live->socket_path, 1);
+}
+
+void live_close(struct live *live)
+{
+	for (unsigned int i = 0; i < live->nr; i++) {
+		while (live->tenants[i].nr_members)
+			drop_member(&live->tenants[i], 0);
+		free(live->tenants[i].members);
+	}
+	if (live->socket >= 0) {
+		close(live->socket);
+		unlink(live->socket_path);
+	}
+}

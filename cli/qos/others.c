@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which TPCs programs have that are no tenants: this user's, and what a node gave away. Must
+ * not know what is decided about them.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/qos/live.h"
+#include "cli/target/neighbours.h"
+#include "cli/target/shown.h"
+#include "cli/util/message.h"
+
+uint64_t live_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+bool live_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
+{
+	for (int steps = 0; *id && steps <= nr; steps++) {
+		const char *parent = "";
+
+		if (!strcmp(id, around))
+			return true;
+		for (int i = 0; i < nr; i++)
+			if (!strcmp(jobs[i].id, id))
+				parent = jobs[i].parent;
+		id = parent;
+	}
+	return false;
+}
+
+#define ENVIRONMENTS_SHARE 500	/* of the time: at most that part of it is spent on them */
+
+/* One look around. */
+struct search {
+	struct live *live;
+	struct neighbours n;
+	const char *own_job;		/* that this command runs in, or "" */
+	struct qos_others *to;
+};
+
+/* ---------------------------------------------------------------------- who is no other */
+
+static bool job_is_inside(const struct search *s, const char *id, const char *around)
+{
+	return *around && live_is_inside(s->n.jobs, s->n.nr_jobs, id, around);
+}
+
+/* @runs: it uses the GPU. What an adopted process has started and does not is its own. */
+static bool is_tenants(const struct search *s, int pid, const char *job, bool runs)
+{
+	for (unsigned int i = 0; i < s->live->nr; i++) {
+		const struct live_tenant *t = &s->live->tenants[i];
+
+		if ((pid && (pid == t->pid || pid == t->child)) ||
+		    job_is_inside(s, job, t->job) ||
+		    (!runs && job_is_inside(s, job, t->within)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_around(const struct search *s, const char *job, const struct gpupart_tpcset *set)
+{
+	return (s->live->has_around && gpupart_tpcset_equal(set, &s->live->around)) ||
+	       (*job && job_is_inside(s, s->own_job, job));
+}
+
+/* ------------------------------------------------------------------------ one that is */
+
+static void add(struct search *s, int pid, const char *name, const struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(s->n.topo);
+	struct qos_other *last;
+	char clean[sizeof(last->name)];
+
+	snprintf(clean, sizeof(clean), "%.63s", name);
+	/* Of an environment: any bytes. */
+	out_clean(clean);
+	/* One that runs everywhere keeps nothing for itself. */
+	if (gpupart_tpcset_equal(set, &all)) {
+		if (!s->live->told_everywhere)
+			qos_note("%s (pid %d) runs on all TPCs: tenants have them too, and their "
+				 "progress depends on it",
+				 *clean ? clean : "a program", pid);
+		s->live->told_everywhere = true;
+		return;
+	}
+	/* One of many of one program's: the first stands for them. */
+	for (unsigned int i = 0; i < s->to->nr; i++)
+		if (!strcmp(s->to->list[i].name, clean) &&
+		    gpupart_tpcset_equal(&s->to->list[i].set, set))
+			return;
+	if (s->to->nr == QOS_MOST_OTHERS) {
+		last = &s->to->list[QOS_MOST_OTHERS - 1];
+		*last = (struct qos_other){
+			.name = "and others", .set = gpupart_tpcset_or(&last->set, set),
+		};
+		return;
+	}
+	last = &s->to->list[s->to->nr++];
+	*last = (struct qos_other){ .pid = pid, .set = *set };
+	strcpy(last->name, clean);
+}
+
+static void found_shown(void *user, const struct neighbour *found)
+{
+	struct search *s = user;
+
+	if (!is_tenants(s, found->pid, found->job, true) && !is_around(s, "", &found->set))
+		add(s, found->pid, found->name, &found->set);
+}
+
+/* By its environment alone: jobs that are listed tell of themselves. */
+static void found_to_be(void *user, const struct neighbour *found)
+{
+	struct search *s = user;
+
+	for (int i = 0; i < s->n.nr_jobs; i++)
+		if (!strcmp(s->n.jobs[i].id, found->job))
+			return;
+	if (!is_tenants(s, found->pid, found->job, false) && !is_around(s, found->job, &found->set))
+		add(s, found->pid, found->name, &found->set);
+}
+
+/* Whether it is told of by a process of its own, or became the job inside it. */
+static bool job_is_told(const struct search *s, const struct gpupart_job *job)
+{
+	for (int i = 0; i < s->n.nr_processes; i++)
+		if (!strcmp(s->n.processes[i].job, job->id) && !*s->n.processes[i].problem)
+			return true;
+	for (int i = 0; i < s->n.nr_jobs; i++)
+		if (job->pid && s->n.jobs[i].pid == job->pid &&
+		    !strcmp(s->n.jobs[i].parent, job->id))
+			return true;
+	return false;
+}
+
+/* A node's job, which has no process to it: what it gave others is found_given()'s. */
+static bool is_node_job(const struct gpupart_job *job)
+{
+	return !strncmp(job->id, "0-", 2);
+}
+
+static void look_at_jobs(struct search *s)
+{
+	struct gpupart_tpcset set;
+
+	for (int i = 0; i < s->n.nr_jobs; i++) {
+		const struct gpupart_job *job = &s->n.jobs[i];
+
+		if (!is_node_job(job) &&
+		    neighbours_is_here(&s->n, job->pci, job->source, job->simulated) &&
+		    !job_is_told(s, job) && !is_tenants(s, job->pid, job->id, false) &&
+		    !gpupart_set_parse(NULL, s->n.topo, job->limit, &set) &&
+		    !is_around(s, job->id, &set))
+			add(s, job->pid, job->name, &set);
+	}
+}
+
+/* --------------------------------------------------------------- what a node gave away */
+
+static void look_at_grants(struct search *s)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(s->n.topo), own = { 0 }, set;
+	int room = gpupart_grant_list(s->live->gp, NULL, 0);
+	struct gpupart_grant *list = room > 0 ? calloc(room, sizeof(*list)) : NULL;
+	int nr = list ? gpupart_grant_list(s->live->gp, list, room) : 0;
+
+	for (int i = 0; i < nr && i < room; i++) {
+		bool live = !strcmp(list[i].source, "rm") || !strcmp(list[i].source, "kernel");
+
+		set = gpupart_tpcset_and(&list[i].set, &all);
+		if (gpupart_tpcset_empty(&set) ||
+		    !neighbours_is_here(&s->n, list[i].pci, list[i].source, !live))
+			continue;
+		if (list[i].uid == geteuid())
+			own = gpupart_tpcset_or(&own, &set);
+		else if (!is_tenants(s, 0, list[i].id, false) && !is_around(s, list[i].id, &set))
+			add(s, 0, list[i].name, &set);
+	}
+	free(list);
+	/* Who is not root has no more than what he was given. */
+	set = gpupart_tpcset_andnot(&all, &own);
+	if (geteuid() && !gpupart_tpcset_empty(&own) && !gpupart_tpcset_empty(&set))
+		add(s, 0, "not given by this node", &set);
+}
+
+/* What this command runs in holds for what it starts. */
+static void look_outside(struct search *s)
+{
+	struct gpupart_tpcset set = gpupart_topology_all(s->n.topo);
+
+	set = gpupart_tpcset_andnot(&set, &s->live->around);
+	if (s->live->has_around && !gpupart_tpcset_empty(&set))
+		add(s, 0, "outside of the run around this", &set);
+}
+
+/* ----------------------------------------------------------------------------- a look */
+
+static bool shows_itself(const struct search *s, int pid)
+{
+	for (int i = 0; i < s->n.nr_processes; i++)
+		if (s->n.processes[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Read now and then: it takes a while. Between that those that were found, as long as they live. */
+static void look_at_environments(struct search *s)
+{
+	struct qos_others *found = &s->live->to_be, *to = s->to;
+	uint64_t now = live_now_ns();
+
+	if (now >= s->live->next_environments_ns) {
+		found->nr = 0;
+		s->to = found;
+		s->n.found = found_to_be;
+		neighbours_to_be(&s->n);
+		s->to = to;
+		s->live->next_environments_ns = now + ENVIRONMENTS_SHARE * (live_now_ns() - now);
+	}
+	for (unsigned int i = 0; i < found->nr; i++)
+		if (!shows_itself(s, found->list[i].pid) &&
+		    (!found->list[i].pid || !kill(found->list[i].pid, 0) || errno == EPERM))
+			add(s, found->list[i].pid, found->list[i].name, &found->list[i].set);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct qos_other *x = a, *y = b;
+
+	return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid) : strcmp(x->name, y->name);
+}
+
+static bool are_same(const struct qos_others *a, const struct qos_others *b)
+{
+	bool same = a->nr == b->nr;
+
+	for (unsigned int i = 0; same && i < a->nr; i++)
+		same = a->list[i].pid == b->list[i].pid &&
+		       !strcmp(a->list[i].name, b->list[i].name) &&
+		       gpupart_tpcset_equal(&a->list[i].set, &b->list[i].set);
+	return same;
+}
+
+void live_find_others(struct live *live, const struct gpupart_process *processes,
+		      int nr_processes, const struct gpupart_job *jobs, int nr_jobs)
+{
+	const char *own_job = getenv("GPUPART_JOB"), *words = getenv("GPUPART_SET");
+	const char *gpu = getenv("GPUPART_GPU");
+	struct qos_others found = { 0 };
+	struct search s = {
+		.live = live, .own_job = own_job ? own_job : "", .to = &found,
+		.n = {
+			.args = live->args, .topo = live->topo, .pci = live->pci,
+			.processes = processes, .nr_processes = nr_processes, .jobs = jobs,
+			.nr_jobs = nr_jobs, .found = found_shown, .user = &s,
+		},
+	};
+
+	/* A program that has just what this command runs in is of its kin. */
+	live->has_around = words && *words && (!gpu || !*gpu || !strcasecmp(gpu, live->pci)) &&
+			   !gpupart_set_parse(NULL, live->topo, words, &live->around);
+	look_outside(&s);
+	neighbours_shown(&s.n);
+	look_at_jobs(&s);
+	look_at_grants(&s);
+	look_at_environments(&s);
+	if (found.nr)
+		qsort(found.list, found.nr, sizeof(found.list[0]), by_pid);
+	if (are_same(&found, &live->others))
+		return;
+	live->others = found;
+	live->others_changed = true;
+}
+
+void live_tell_others(const struct live *live, const char *what)
+{
+	char text[2 * GPUPART_TPCSET_STRLEN] = "", list[GPUPART_TPCSET_STRLEN], pid[24] = "";
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < live->others.nr && len < 400; i++) {
+		const struct qos_other *o = &live->others.list[i];
+
+		gpupart_tpcset_format_list(&o->set, list, sizeof(list));
+		if (o->pid)
+			snprintf(pid, sizeof(pid), ", pid %d", o->pid);
+		len += snprintf(text + len, sizeof(text) - len, "%s%.200s (%s%s)", i ? "; " : "",
+				list, *o->name ? o->name : "a program", pid);
+	}
+	qos_note("%s %s", what, *text ? text : "none");
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The pace of reports, what it says of the one that comes next, and the account of what was
+ * counted of it. Must not know a clock, a process nor a tenant.
+ */
+#include "cli/qos/pace.h"
+
+#define LATE 3	/* times as long as those before: it does not go on */
+
+uint64_t pace_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t above(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+void pace_told(struct pace *pace, uint64_t work, uint64_t reports, uint64_t told_ns)
+{
+	pace->told = pace_add(pace->told, work);
+	if (!reports)
+		return;
+	if (pace->told_ns && told_ns > pace->told_ns)
+		pace->each_ns = (told_ns - pace->told_ns) / reports;
+	pace->told_ns = told_ns;
+	pace->each = work / reports;
+}
+
+/* Told just now, or so long ago that the next one may well be under way. */
+static bool is_known(const struct pace *pace, uint64_t now_ns)
+{
+	return pace->each_ns && above(pace->told_ns, now_ns) <= pace->each_ns &&
+	       above(now_ns, pace->told_ns) / LATE <= pace->each_ns;
+}
+
+uint64_t pace_part(const struct pace *pace, uint64_t now_ns)
+{
+	uint64_t since = above(now_ns, pace->told_ns);
+
+	if (!is_known(pace, now_ns))
+		return 0;
+	if (since > pace->each_ns)
+		since = pace->each_ns;
+	return (unsigned __int128)pace->each * since / pace->each_ns;
+}
+
+uint64_t pace_take(struct pace *pace, uint64_t now_ns, bool any, bool *exact)
+{
+	uint64_t work = 0, done, part = pace_part(pace, now_ns);
+	bool known = is_known(pace, now_ns);
+
+	if ((pace->told || part) && !(known && pace->known))
+		*exact = false;
+	/* What is known for the first time may have been under way before. */
+	if (!pace->begun)
+		pace->ahead = pace_add(pace->ahead, part);
+	pace->begun = pace->each_ns;
+	pace->known = known;
+	pace->part = part;
+	if (!any)
+		return 0;
+	done = pace_add(pace_add(pace->told, pace->owed), part);
+	if (done > pace->ahead) {
+		work = done - pace->ahead;
+		pace->ahead = part;
+	} else {
+		pace->ahead -= done - part;
+	}
+	pace->told = pace->owed = 0;
+	return work;
+}
+
+void pace_forget(struct pace *pace, uint64_t now_ns)
+{
+	uint64_t part = pace_part(pace, now_ns);
+
+	pace->owed = pace_add(pace->owed, above(pace->part, pace->ahead));
+	pace->ahead = pace_add(part, above(pace->ahead, pace->part));
+	pace->part = part;
+	pace->told = 0;
+	pace->begun = pace->each_ns;
+	pace->known = is_known(pace, now_ns);
+}
+
+uint64_t pace_rest(const struct pace *pace)
+{
+	return above(pace_add(pace->told, pace->owed), pace->ahead);
+}

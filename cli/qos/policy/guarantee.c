@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How many TPCs a guaranteed tenant asks for. Knows that tenant alone, and whether best
+ * effort has anything left to give.
+ */
+#include "cli/qos/policy/internal.h"
+
+#define FRUITLESS	250	/* of one-to-one: less of an answer to more TPCs is none */
+#define SURE	3u	/* misses with all TPCs, before the goal is beyond them */
+#define LESS_PATIENT	8u	/* times as long is waited after a lowering that was wrong */
+
+/* @nr TPCs times @by / @over, rounded up. */
+static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
+{
+	uint64_t n = over ? (nr * by + over - 1) / over : GPUPART_MAX_TPCS;
+
+	return n > GPUPART_MAX_TPCS ? GPUPART_MAX_TPCS : n;
+}
+
+/* Whether the raises since the first miss were for nothing. */
+static bool is_fruitless(const struct qos_actor *a)
+{
+	int64_t gain;
+
+	if (!a->raise.from || !a->raise.score || a->nr * 4 < a->raise.from * 5)
+		return false;
+	gain = ((int64_t)a->score - a->raise.score) * 1000 / a->raise.score;
+	return gain * a->raise.from < FRUITLESS * (int64_t)(a->nr - a->raise.from);
+}
+
+/* Once may be a change of load at the same time; the second time it is so. */
+static void find_deaf(struct qos_actor *a)
+{
+	if (!a->raise.fruitless++) {
+		a->raise.from = a->nr;
+		a->raise.score = a->score;
+		return;
+	}
+	a->deaf = true;
+	a->class = QOS_MEMORY;
+}
+
+static bool effort_is_least(const struct qos_policy *p)
+{
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (!qos_guaranteed(&p->actors[i]) && p->actors[i].nr > p->actors[i].least)
+			return false;
+	return true;
+}
+
+/* The fewest of those above that did when they were seen; else @nr. */
+static unsigned int known_to_do(const struct qos_policy *p, const struct qos_actor *a,
+				unsigned int nr)
+{
+	uint64_t need = a->score ? qos_times(a->curve[a->nr], qos_target(p, a), a->score) : 0;
+
+	for (unsigned int n = most_of(a->nr, a->failed_at) + 1;
+	     need && n < nr && n <= GPUPART_MAX_TPCS; n++)
+		if (a->curve[n] >= need)
+			return n;
+	return nr;
+}
+
+/* The most TPCs below its own with which it was seen; 0: with none. */
+static unsigned int seen_below(const struct qos_actor *a)
+{
+	unsigned int n;
+
+	for (n = a->nr - 1; n && !a->curve[n]; n--)
+		;
+	return n;
+}
+
+/*
+ * The TPCs that would do: in proportion to the score, and where one with fewer was seen, more
+ * by as much as the answer was less than that.
+ */
+static unsigned int enough(const struct qos_actor *a, uint32_t score, uint32_t target)
+{
+	unsigned int nr = scaled(a->nr, target, score), n = seen_below(a);
+	uint64_t missing, rise;
+
+	/* Its shape counts, also where the load has changed since. */
+	if (!n || !a->curve[a->nr] || a->curve[n] >= a->curve[a->nr])
+		return nr;
+	rise = qos_times(a->curve[a->nr] - a->curve[n], 1000, a->curve[a->nr]) * score / 1000;
+	missing = target > score ? target - score : 0;
+	if (rise)
+		nr = most_of(nr, a->nr + least_of(2 * (nr - a->nr),
+						  (missing * (a->nr - n) + rise - 1) / rise));
+	return nr;
+}
+
+/* What was raised for nothing goes back, a step an epoch. */
+static unsigned int give_back(const struct qos_policy *p, const struct qos_actor *a)
+{
+	unsigned int back = a->raise.first && a->raise.first < a->nr ? a->raise.first : a->nr;
+
+	if (a->nr > p->rules.step)
+		back = most_of(back, a->nr - p->rules.step);
+	return most_of(back, a->least);
+}
+
+static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
+{
+	a->wait_stuck = 3 * QOS_CALM;
+	a->state = QOS_STUCK;
+	qos_say(p, "%s: the goal cannot be met: it is at %u.%u%% of it with %u TPCs, and was at "
+		"%u.%u%% with %u; best effort has no more to give", a->t.name,
+		a->score / 10, a->score % 10, a->nr, a->raise.score / 10, a->raise.score % 10,
+		a->raise.from);
+	qos_why(a, "missed, and neither more TPCs nor fewer for others help");
+	a->raise.from = a->raise.fruitless = 0;
+	return give_back(p, a);
+}
+
+/* The TPCs that are left where all others have no more than they must. */
+static unsigned int all_for(const struct qos_policy *p, const struct qos_actor *a)
+{
+	unsigned int nr = qos_free(p);
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (&p->actors[i] != a && p->actors[i].state != QOS_GONE)
+			nr -= p->actors[i].least;
+	return nr;
+}
+
+/* Missed with all of them, which help: it keeps them, and that it is in vain is said, once. */
+static unsigned int beyond(struct qos_policy *p, struct qos_actor *a)
+{
+	qos_why(a, "missed, at %u.%u%% of the goal, with all %u TPCs that it can have",
+		a->score / 10, a->score % 10, a->nr);
+	if (a->window.misses < SURE)
+		return a->nr;
+	a->state = QOS_STUCK;
+	if (!a->beyond || p->epoch - a->beyond > QOS_CALM)
+		qos_say(p, "%s: the goal cannot be met even by all %u TPCs that it can have: "
+			"it is at %u.%u%% of it", a->t.name, a->nr, a->score / 10, a->score % 10);
+	a->beyond = p->epoch;
+	qos_why(a, "the goal cannot be met even by all %u TPCs: at %u.%u%% of it", a->nr,
+		a->score / 10, a->score % 10);
+	return a->nr;
+}
+
+/*
+ * Long after the last change of load a little is missing for a while, and then it is back: all
+ * of the margin on top of that would be too much.
+ */
+static uint32_t enough_for(const struct qos_policy *p, const struct qos_actor *a, bool slight)
+{
+	uint32_t margin = qos_target(p, a) - 1000;
+
+	return 1000 + (slight && a->exact && !a->fresh ? margin / 2 : margin);
+}
+
+/*
+ * What is slower all of a sudden, under a load that it had before, gains next to nothing by one
+ * TPC more, and misses again: seen on H200s. What was too much goes back when it is over.
+ */
+static unsigned int least_raise(const struct qos_actor *a)
+{
+	return a->exact && !a->fresh ? most_of((a->nr + 8) / 16, 1) : 1;
+}
+
+static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
+{
+	bool slight = a->score + p->rules.hysteresis >= 1000;
+	unsigned int nr;
+
+	/* Long after a lowering it is not its fault. */
+	if (a->lowered && p->calm < QOS_CALM * 3 / 2)
+		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
+	/* It did for a while, until a load came back. */
+	if (a->had_nr > a->nr && p->calm >= QOS_CALM / 2) {
+		a->keep = a->had_nr;
+		a->keep_for = QOS_KEEP;
+	}
+	a->had_nr = 0;
+	a->lowered = false;
+	a->failed_at = most_of(a->failed_at, a->nr);
+	if (!a->raise.from) {
+		a->raise.from = a->nr;
+		a->raise.score = a->score;
+	}
+	if (!a->raise.first)
+		a->raise.first = a->nr;
+	if (!a->deaf && is_fruitless(a))
+		find_deaf(a);
+	if (!a->deaf && a->nr >= all_for(p, a))
+		return beyond(p, a);
+	if (a->deaf || a->nr >= a->most) {
+		if (effort_is_least(p) && p->calm >= 2)
+			return give_up(p, a);
+		qos_why(a, "missed, and %s: best effort gives way",
+			a->deaf ? "more TPCs do not help" : "it has all it may have");
+		return a->nr;
+	}
+	nr = enough(a, slight && a->window.mean && !a->exact ? a->window.mean : a->score,
+		    enough_for(p, a, slight));
+	/* Missed by much: rather too many TPCs now than another epoch of it. */
+	if (a->score + 3 * p->rules.hysteresis < 1000)
+		nr += (nr - a->nr) / 4;
+	nr = most_of(known_to_do(p, a, nr), a->nr + least_raise(a));
+	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
+	qos_why(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10, a->score % 10,
+		a->nr);
+	return nr;
+}
+
+static uint32_t least_secure(const struct qos_policy *p, const struct qos_actor *a)
+{
+	return 1000 + (qos_target(p, a) - 1000) * 2 / 3;
+}
+
+/* Met, but by much less than noise asks for, while things are new: better now than by a miss. */
+static unsigned int secure(struct qos_policy *p, struct qos_actor *a, bool raised)
+{
+	unsigned int nr = enough(a, a->window.mean, qos_target(p, a));
+
+	/* Just raised, and two requests more would be enough: an epoch more tells; no miss yet. */
+	if (raised && a->window.nr < 2 && a->took_ns &&
+	    a->window.mean + qos_times(2000, a->unit_ns, a->took_ns) >= least_secure(p, a))
+		return a->nr;
+	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
+	if (nr > a->nr)
+		qos_why(a, "met by little, at %u.%u%% of the goal: raised from %u",
+			a->window.mean / 10, a->window.mean % 10, a->nr);
+	return most_of(nr, a->nr);
+}
+
+/*
+ * Where fewer TPCs made little difference so far: down as far as that may go on, by a half at
+ * most. Not where it was more before: there is an edge.
+ */
+static unsigned int along_slope(const struct qos_policy *p, const struct qos_actor *a)
+{
+	uint64_t slope, spare = a->window.mean - qos_target(p, a), fall, best = 0;
+	unsigned int n, near = 0;
+
+	for (n = GPUPART_MAX_TPCS; n > a->nr; n--) {
+		if (a->curve[n])
+			near = n;
+		best = a->curve[n] > best ? a->curve[n] : best;
+	}
+	if (!near || !a->curve[a->nr])
+		return a->nr;
+	slope = a->curve[near] > a->curve[a->nr] ? a->curve[near] - a->curve[a->nr] : 0;
+	if (qos_times(a->curve[a->nr], 1000, 970) < best &&
+	    (unsigned __int128)slope * a->nr * 10 <
+	    (unsigned __int128)a->curve[a->nr] * 3 * (near - a->nr))
+		return a->nr;
+	/* In thousandths of thousandths a TPC, and half as much again. */
+	slope = qos_times(slope, 1500, a->curve[a->nr]);
+	slope = qos_times(slope, a->window.mean, near - a->nr);
+	fall = spare * 1000 / (slope + 1);
+	return a->nr > 2 * fall ? a->nr - fall : (a->nr + 1) / 2;
+}
+
+/* The fewest that what was seen with fewer lets expect to do. */
+static unsigned int not_below(const struct qos_policy *p, const struct qos_actor *a)
+{
+	uint64_t here = a->curve[a->nr], need;
+	unsigned int n, least = a->nr;
+
+	if (!here || !a->window.mean)
+		return 1;
+	need = qos_times(here, qos_target(p, a), a->window.mean);
+	if (need >= here)
+		return a->nr;
+	/* Down to one that was too few; between it and the least that did is a straight line. */
+	for (n = a->nr - 1; n; n--) {
+		if (!a->curve[n])
+			continue;
+		if (a->curve[n] < need)
+			break;
+		least = n;
+		here = a->curve[n];
+	}
+	if (!n)
+		return least < a->nr ? least : 1;
+	here -= a->curve[n];
+	need -= a->curve[n];
+	return n + ((unsigned __int128)need * (least - n) + here - 1) / here;
+}
+
+static bool some_are_reserved(const struct qos_policy *p)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		nr += p->actors[i].nr;
+	return nr < qos_free(p);
+}
+
+/* The score with one TPC less: by what one was seen to cost, at least its share; 0 not seen. */
+static uint32_t without_one(const struct qos_actor *a)
+{
+	uint64_t here = a->curve[a->nr], fall, loss = here / a->nr;
+	unsigned int n = seen_below(a);
+
+	if (!here || !n || a->curve[n] >= here)
+		return 0;
+	fall = (here - a->curve[n] + a->nr - n - 1) / (a->nr - n);
+	if (fall > loss)
+		loss = fall;
+	return a->window.mean * qos_times(here - loss, 1000, here) / 1000;
+}
+
+/*
+ * One TPC less, after a long time with more than it takes: where the goal is met as well if
+ * that costs twice its share, as at the edge of a wave of blocks; or, where what one costs was
+ * seen and is measured well, also when it is as far below the mean as it ever was.
+ */
+static unsigned int one_less(const struct qos_policy *p, const struct qos_actor *a)
+{
+	uint32_t worst = least_of(a->window.mean, a->window.worst + p->rules.hysteresis / 2);
+	uint32_t without;
+
+	if (a->t.goal == QOS_LATENCY || a->nr < 3 || a->window.nr < QOS_CALM ||
+	    a->window.misses || a->nr - 1 <= a->failed_at || a->nr - 1 < a->least ||
+	    (a->keep && a->nr <= a->keep) || some_are_reserved(p))
+		return a->nr;
+	without = a->exact ? without_one(a) : 0;
+	if ((uint64_t)worst * (a->nr - 2) / a->nr >= 1000 + p->rules.hysteresis / 2 ||
+	    (a->window.nr >= QOS_CALM * 3 / 2 && without >= 1000 + p->rules.hysteresis / 2 &&
+	     without >= 1000 + p->rules.hysteresis / 4 + a->dip))
+		return a->nr - 1;
+	return a->nr;
+}
+
+/* How many TPCs fewer would do. */
+static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
+{
+	unsigned int nr = scaled(a->nr, qos_target(p, a), a->window.mean);
+
+	nr = most_of(nr, scaled(a->nr, 1000 + p->rules.hysteresis / 2, a->window.worst));
+	/* Waiting times do not rise in proportion, and in no straight line. */
+	if (a->t.goal == QOS_LATENCY)
+		nr = most_of(nr, a->nr - a->nr / 4);
+	else if (a->fresh && a->window.mean > qos_target(p, a))
+		nr = least_of(nr, along_slope(p, a));
+	nr = most_of(nr, a->failed_at + 1);
+	nr = most_of(nr, least_of(a->keep, a->nr));
+	nr = most_of(nr, not_below(p, a));
+	nr = most_of(nr, a->nr > p->rules.step ? a->nr - p->rules.step : 1);
+	return most_of(nr, a->least);
+}
+
+/*
+ * Once, when it is new: an eighth less than it seems to need. Where that makes no difference,
+ * more can go; where it does, it is back an epoch later.
+ */
+static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
+{
+	unsigned int nr = most_of(a->nr - a->nr / 8, not_below(p, a));
+
+	if (a->fresh < 2 || a->tried || a->t.goal == QOS_LATENCY || nr < a->least ||
+	    nr <= a->failed_at || nr + 1 + a->nr / 32 > a->nr)
+		return a->nr;
+	a->tried = true;
+	qos_why(a, "met, at %u.%u%% of the goal: tried with fewer than %u", a->score / 10,
+		a->score % 10, a->nr);
+	return nr;
+}
+
+/* Best effort that has nothing to do now: it gains nothing, and may come back. */
+static bool nobody_wants(const struct qos_policy *p)
+{
+	bool somebody = false;
+
+	for (unsigned int i = 0; i < p->nr; i++) {
+		const struct qos_actor *a = &p->actors[i];
+
+		if (qos_guaranteed(a) || a->state == QOS_GONE)
+			continue;
+		if (!a->begun || !qos_unheard(a))
+			return false;
+		somebody = true;
+	}
+	return somebody;
+}
+
+static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
+{
+	unsigned int nr, patience = a->patience;
+
+	/* A lowering was never wrong, and much is new: the first good epoch is enough. */
+	if (a->fresh && patience == p->rules.dwell)
+		patience = 1;
+	else if (p->calm < QOS_CALM)
+		return a->nr;
+	/* Behind since the start: it is let catch up for longer. */
+	if (!a->fresh && a->sum < (unsigned __int128)1000 * a->sum_weight)
+		patience *= 4;
+	if (a->window.nr < patience || a->window.misses || nobody_wants(p) ||
+	    qos_ramping(p) || p->growing)
+		return a->nr;
+	nr = fewer(p, a);
+	if (nr + 1 + a->nr / 32 > a->nr)
+		nr = a->fresh ? a->nr : one_less(p, a);
+	if (nr == a->nr)
+		return try_fewer(p, a);
+	qos_why(a, "at %u.%u%% of the goal for %u epoch%s: lowered from %u", a->window.mean / 10,
+		a->window.mean % 10, a->window.nr, a->window.nr > 1 ? "s" : "", a->nr);
+	return nr;
+}
+
+/* The plan stands for a while, then it goes back to what was promised. */
+static unsigned int unheard(const struct qos_policy *p, struct qos_actor *a)
+{
+	unsigned int step = p->rules.step;
+
+	if (a->state == QOS_WAITING) {
+		qos_why(a, "nothing was heard of it yet");
+		return a->nr;
+	}
+	if (a->silent <= p->rules.hold || a->nr == a->guarantee) {
+		qos_why(a, "no signal for %u epochs: %s", a->silent,
+			a->nr == a->guarantee ? "the guarantee stands" : "the plan stands");
+		return a->nr;
+	}
+	qos_why(a, "no signal for %u epochs: from %u to the guarantee of %u", a->silent, a->nr,
+		a->guarantee);
+	if (a->nr < a->guarantee)
+		return least_of(a->nr + step, a->guarantee);
+	return most_of(a->nr > step ? a->nr - step : 1, a->guarantee);
+}
+
+/* Long after: what was learnt of misses is old. */
+static void grow_old(struct qos_actor *a)
+{
+	if (a->window.nr < QOS_PATIENT || a->window.nr % QOS_PATIENT)
+		return;
+	a->failed_at = 0;
+	a->dip /= 2;
+	if (a->patience > 2)
+		a->patience /= 2;
+}
+
+unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
+{
+	bool raised;
+
+	if (a->state == QOS_GONE) {
+		qos_why(a, "it ended");
+		return 0;
+	}
+	/* It came back, or its set is below what it was promised. */
+	if (a->nr < a->least)
+		return a->guarantee;
+	if (qos_unheard(a))
+		return unheard(p, a);
+	if (a->state == QOS_DISTURBED) {
+		qos_why(a, "disturbed by others: the epoch does not count");
+		return a->nr;
+	}
+	if (a->state == QOS_IDLE) {
+		qos_why(a, "nothing was asked of it");
+		return a->nr;
+	}
+	grow_old(a);
+	if (a->wait_stuck && a->state == QOS_MISSED) {
+		a->wait_stuck--;
+		a->state = QOS_STUCK;
+		qos_why(a, "missed; TPCs did not help, and are tried again in %u epochs",
+			a->wait_stuck);
+		return give_back(p, a);
+	}
+	a->wait_stuck = 0;
+	if (a->state == QOS_MISSED)
+		return raise_it(p, a);
+	raised = a->raise.first;
+	a->raise = (struct qos_raise){ 0 };
+	qos_why(a, "met, at %u.%u%% of the goal", a->score / 10, a->score % 10);
+	if (a->fresh && a->window.mean < least_secure(p, a) && !a->deaf)
+		return secure(p, a, raised);
+	return lower_it(p, a);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which TPCs: a tenant grows along GPCs, takes again what it had before, and gives up what
+ * it needs least. Knows counts, not why they are what they are.
+ */
+#include <string.h>
+#include "cli/qos/policy/internal.h"
+
+/* Along uGPUs, then GPCs, then numbers. */
+static unsigned int position(const struct qos_board *board, unsigned int tpc)
+{
+	return (unsigned int)board->ugpu[tpc] << 16 | (unsigned int)board->gpc[tpc] << 8 | tpc;
+}
+
+/* Guaranteed tenants begin at the low end of the GPU, best effort at the high one. */
+static uint64_t nearness(const struct qos_policy *p, const struct qos_actor *a, unsigned int tpc)
+{
+	unsigned int at = position(&p->board, tpc);
+
+	return qos_guaranteed(a) ? (1u << 24) - at : at;
+}
+
+static unsigned int nr_in_gpc(const struct qos_board *board, const struct gpupart_tpcset *set,
+			      unsigned int gpc)
+{
+	unsigned int nr = 0;
+
+	for (int t = gpupart_tpcset_next(set, 0); t >= 0; t = gpupart_tpcset_next(set, t + 1))
+		nr += board->gpc[t] == gpc;
+	return nr;
+}
+
+/*
+ * How gladly @a takes the free @tpc, among those that it had at the same time or never; @hold:
+ * what everybody has by now.
+ */
+static uint64_t wish(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+		     unsigned int a, unsigned int tpc)
+{
+	unsigned int gpc = p->board.gpc[tpc], own, others = 0, i;
+
+	own = nr_in_gpc(&p->board, &hold[a], gpc);
+	for (i = 0; i < p->nr && !own; i++)
+		others += nr_in_gpc(&p->board, &hold[i], gpc);
+	return (uint64_t)own << 41 | (uint64_t)(256 - others) << 32 |
+	       (uint64_t)!p->drains[tpc] << 31 | nearness(p, &p->actors[a], tpc);
+}
+
+/*
+ * 1 + the epoch in which somebody who is to grow by that many more had @tpc last, and @who: 0,
+ * nobody had.
+ */
+static uint32_t missed_since(const struct qos_policy *p, const unsigned int *more,
+			     unsigned int tpc, unsigned int *who)
+{
+	uint32_t last = 0;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (more[i] && p->actors[i].had[tpc] > last) {
+			last = p->actors[i].had[tpc];
+			*who = i;
+		}
+	return last;
+}
+
+/* How gladly @a gives up @tpc, one of its own: what others miss, of that what fits it least. */
+static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+			 const unsigned int *more, unsigned int a, unsigned int tpc,
+			 unsigned int than)
+{
+	unsigned int who;
+	uint32_t missed[2] = {
+		missed_since(p, more, tpc, &who), missed_since(p, more, than, &who),
+	};
+	unsigned int own[2] = {
+		nr_in_gpc(&p->board, &hold[a], p->board.gpc[tpc]),
+		nr_in_gpc(&p->board, &hold[a], p->board.gpc[than]),
+	};
+
+	if (missed[0] != missed[1])
+		return missed[0] > missed[1];
+	if (own[0] != own[1])
+		return own[0] < own[1];
+	return nearness(p, &p->actors[a], tpc) < nearness(p, &p->actors[a], than);
+}
+
+/* Its blocks may be on @tpc until it has drained. */
+static void leave(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
+		  unsigned int tpc)
+{
+	gpupart_tpcset_del(&hold[a], tpc);
+	p->drains[tpc] = p->actors[a].state == QOS_GONE ? 0 : a + 1;
+	p->actors[a].had[tpc] = p->epoch + 1;
+}
+
+/* @a gives up what others have come to. */
+static void give_way(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
+{
+	struct gpupart_tpcset lost = gpupart_tpcset_and(&hold[a], &p->held);
+
+	for (int t = gpupart_tpcset_next(&lost, 0); t >= 0; t = gpupart_tpcset_next(&lost, t + 1))
+		leave(p, hold, a, t);
+}
+
+/* @a gives up until it has no more than it is to have. */
+static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
+		 unsigned int a)
+{
+	unsigned int more[QOS_MAX_TENANTS], who, nr;
+
+	for (unsigned int i = 0; i < p->nr; i++) {
+		nr = gpupart_tpcset_count(&hold[i]);
+		more[i] = counts[i] > nr ? counts[i] - nr : 0;
+	}
+	while (gpupart_tpcset_count(&hold[a]) > counts[a]) {
+		int t = gpupart_tpcset_next(&hold[a], 0), tpc = t;
+
+		for (; t >= 0; t = gpupart_tpcset_next(&hold[a], t + 1))
+			if (gives_rather(p, hold, more, a, t, tpc))
+				tpc = t;
+		/* No more of what one misses than it can take back: the rest is others'. */
+		if (missed_since(p, more, tpc, &who))
+			more[who]--;
+		leave(p, hold, a, tpc);
+	}
+}
+
+/* @a takes of @pool until it has as many as it is to have: what it gave up last comes first. */
+static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
+		 unsigned int a, struct gpupart_tpcset *pool)
+{
+	while (gpupart_tpcset_count(&hold[a]) < counts[a]) {
+		uint64_t best = 0, now;
+		int t, tpc = -1;
+
+		for (t = gpupart_tpcset_next(pool, 0); t >= 0;
+		     t = gpupart_tpcset_next(pool, t + 1)) {
+			if (tpc >= 0 && p->actors[a].had[t] < p->actors[a].had[tpc])
+				continue;
+			now = wish(p, hold, a, t);
+			if (tpc < 0 || p->actors[a].had[t] > p->actors[a].had[tpc] || now > best) {
+				best = now;
+				tpc = t;
+			}
+		}
+		if (tpc < 0)
+			return;
+		gpupart_tpcset_del(pool, tpc);
+		gpupart_tpcset_add(&hold[a], tpc);
+	}
+}
+
+static unsigned int nr_in_vgpc(const struct qos_board *board, const struct gpupart_tpcset *set,
+			       unsigned int vgpc)
+{
+	unsigned int nr = 0;
+
+	for (int t = gpupart_tpcset_next(set, 0); t >= 0; t = gpupart_tpcset_next(set, t + 1))
+		nr += board->vgpc[t] == vgpc;
+	return nr;
+}
+
+/* Whether @set has the TPCs of one virtual GPC that a cluster takes, or is too small for that. */
+static bool holds(const struct qos_board *board, const struct gpupart_tpcset *set)
+{
+	bool held = gpupart_tpcset_count(set) < board->cluster_tpcs;
+
+	for (int t = gpupart_tpcset_next(set, 0); t >= 0 && !held;
+	     t = gpupart_tpcset_next(set, t + 1))
+		held = nr_in_vgpc(board, set, board->vgpc[t]) >= board->cluster_tpcs;
+	return held;
+}
+
+/* The TPC outside of @vgpc that @a is to give for one there; -1: it has none. */
+static int give_for(const struct qos_policy *p, const struct gpupart_tpcset *hold, unsigned int a,
+		    unsigned int vgpc)
+{
+	static const unsigned int no_more[QOS_MAX_TENANTS];
+	int tpc = -1;
+
+	for (int t = gpupart_tpcset_next(&hold[a], 0); t >= 0;
+	     t = gpupart_tpcset_next(&hold[a], t + 1))
+		if (p->board.vgpc[t] != vgpc &&
+		    (tpc < 0 || gives_rather(p, hold, no_more, a, t, tpc)))
+			tpc = t;
+	return tpc;
+}
+
+/*
+ * Exchanges TPCs of @a for others of @vgpc in *hold, free ones first and then, with @others,
+ * those whose owners hold a cluster without them, until @a has what a cluster takes there.
+ */
+static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
+		     unsigned int vgpc, bool others)
+{
+	for (unsigned int t = 0; t < p->board.nr_tpcs; t++) {
+		unsigned int owner = 0;
+		int gives;
+
+		if (p->board.vgpc[t] != vgpc || gpupart_tpcset_has(&hold[a], t) ||
+		    gpupart_tpcset_has(&p->held, t))
+			continue;
+		while (owner < p->nr && !gpupart_tpcset_has(&hold[owner], t))
+			owner++;
+		gives = give_for(p, hold, a, vgpc);
+		if (gives < 0 || (owner < p->nr && !others))
+			continue;
+		if (owner < p->nr) {
+			struct gpupart_tpcset was = hold[owner];
+
+			gpupart_tpcset_del(&hold[owner], t);
+			gpupart_tpcset_add(&hold[owner], gives);
+			if (holds(&p->board, &was) && !holds(&p->board, &hold[owner])) {
+				hold[owner] = was;
+				continue;
+			}
+		}
+		gpupart_tpcset_del(&hold[a], gives);
+		gpupart_tpcset_add(&hold[a], t);
+		if (nr_in_vgpc(&p->board, &hold[a], vgpc) >= p->board.cluster_tpcs)
+			return true;
+	}
+	return false;
+}
+
+/* Makes @a's set hold a cluster with the fewest exchanges, first of such without others'. */
+static void hold_cluster(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
+{
+	struct gpupart_tpcset trial[QOS_MAX_TENANTS], lost;
+
+	for (unsigned int has = p->board.cluster_tpcs; has-- > 0;)
+		for (unsigned int way = 0; way < 2 * (QOS_NOWHERE + 1); way++) {
+			if (nr_in_vgpc(&p->board, &hold[a], way / 2) != has)
+				continue;
+			memcpy(trial, hold, p->nr * sizeof(*hold));
+			if (exchange(p, trial, a, way / 2, way % 2))
+				goto found;
+		}
+	return;
+found:
+	for (unsigned int i = 0; i < p->nr; i++) {
+		lost = gpupart_tpcset_andnot(&hold[i], &trial[i]);
+		lost = gpupart_tpcset_and(&lost, &p->actors[i].set);
+		for (int t = gpupart_tpcset_next(&lost, 0); t >= 0;
+		     t = gpupart_tpcset_next(&lost, t + 1))
+			leave(p, hold, i, t);
+		p->actors[i].moved |= !gpupart_tpcset_empty(&lost);
+		hold[i] = trial[i];
+	}
+}
+
+static struct gpupart_tpcset draining(const struct qos_policy *p)
+{
+	struct gpupart_tpcset set = { 0 };
+
+	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
+		if (p->drains[t])
+			gpupart_tpcset_add(&set, t);
+	return set;
+}
+
+/* What somebody else's blocks may be on is awaited; all else is taken at once. */
+static void hold_on(struct qos_policy *p, const struct gpupart_tpcset *hold)
+{
+	struct gpupart_tpcset busy = draining(p);
+
+	p->swapping = !gpupart_tpcset_empty(&busy);
+	for (unsigned int i = 0; i < p->nr; i++) {
+		struct qos_actor *a = &p->actors[i];
+
+		a->coming = gpupart_tpcset_and(&hold[i], &busy);
+		a->set = gpupart_tpcset_andnot(&hold[i], &busy);
+		if (gpupart_tpcset_empty(&a->coming))
+			a->pending_since = 0;
+		else if (!a->pending_since)
+			a->pending_since = p->epoch;
+	}
+}
+
+void qos_place(struct qos_policy *p, const unsigned int *counts)
+{
+	struct gpupart_tpcset hold[QOS_MAX_TENANTS];
+	struct gpupart_tpcset pool = gpupart_tpcset_first(p->board.nr_tpcs);
+	unsigned int i;
+
+	for (i = 0; i < p->nr; i++)
+		hold[i] = p->actors[i].set;
+	for (i = 0; i < p->nr; i++)
+		give_way(p, hold, i);
+	for (i = 0; i < p->nr; i++)
+		drop(p, hold, counts, i);
+	pool = gpupart_tpcset_andnot(&pool, &p->held);
+	for (i = 0; i < p->nr; i++)
+		pool = gpupart_tpcset_andnot(&pool, &hold[i]);
+	for (i = 0; i < p->nr; i++)
+		grow(p, hold, counts, i, &pool);
+	for (i = 0; i < p->nr; i++)
+		if (!holds(&p->board, &hold[i]))
+			hold_cluster(p, hold, i);
+	/* One that takes back what it has just given up: its own blocks are no hindrance. */
+	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
+		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))
+			p->drains[t] = 0;
+	hold_on(p, hold);
+	for (i = 0; i < p->nr; i++)
+		p->actors[i].nr = gpupart_tpcset_count(&hold[i]);
+}
+
+void qos_hand_over(struct qos_policy *p, const bool *drained)
+{
+	struct gpupart_tpcset hold[QOS_MAX_TENANTS];
+	unsigned int i;
+
+	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
+		if (p->drains[t] && drained[p->drains[t] - 1])
+			p->drains[t] = 0;
+	for (i = 0; i < p->nr; i++)
+		hold[i] = gpupart_tpcset_or(&p->actors[i].set, &p->actors[i].coming);
+	hold_on(p, hold);
+}

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The policy: who is there, the first allocation from the goals, and an epoch's round of
+ * measuring, asking, sharing and placing. Must not know a clock, a process or a file.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/qos/policy/internal.h"
+
+/* ------------------------------------------------------------------------- words */
+
+__attribute__((format(printf, 3, 4)))
+static int refuse(char *why, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, QOS_WORDS, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+const char *qos_class_name(enum qos_class class)
+{
+	return class == QOS_COMPUTE ? "compute" : class == QOS_MEMORY ? "memory" : "unknown";
+}
+
+const char *qos_state_name(enum qos_state state)
+{
+	static const char *const names[] = {
+		"waiting", "good", "missed", "idle", "lost", "stuck", "gone", "disturbed",
+	};
+
+	return names[state];
+}
+
+const char *qos_goal_name(enum qos_goal goal)
+{
+	static const char *const names[] = { "best effort", "alpha", "rate", "latency" };
+
+	return names[goal];
+}
+
+void qos_board_of(const struct gpupart_topology *topo, struct qos_board *board)
+{
+	struct gpupart_tpcset one = gpupart_tpcset_first(1), all = gpupart_topology_all(topo);
+	unsigned int sms = gpupart_set_cluster(topo, &one);
+
+	*board = (struct qos_board){ .nr_tpcs = gpupart_topology_nr_tpcs(topo) };
+	if (gpupart_set_cluster(topo, &all) >= GPUPART_PORTABLE_CLUSTER)
+		board->cluster_tpcs = (GPUPART_PORTABLE_CLUSTER + sms - 1) / sms;
+	for (unsigned int i = 0; i < board->nr_tpcs; i++) {
+		const struct gpupart_tpc *tpc = gpupart_topology_tpc(topo, i);
+
+		board->gpc[i] = tpc->gpc < 0 ? QOS_NOWHERE : tpc->gpc;
+		board->ugpu[i] = tpc->ugpu < 0 ? QOS_NOWHERE : tpc->ugpu;
+		/* As gpupart_set_cluster() has it where virtual GPCs are not told. */
+		board->vgpc[i] = tpc->vgpc >= 0 ? (unsigned int)tpc->vgpc :
+				 gpupart_topology_end_vgpc(topo) + tpc->gpc;
+	}
+}
+
+/* ---------------------------------------------------------------------- who is there */
+
+static int check_tenant(const struct qos_tenant *t, const struct qos_board *board, char *why)
+{
+	if (t->goal == QOS_ALPHA && (t->alpha < 1 || t->alpha > 1000))
+		return refuse(why, -EINVAL, "%s: a share of its speed alone is above 0, up to 1",
+			      t->name);
+	if (t->goal == QOS_ALPHA && !t->alone)
+		return refuse(why, -EINVAL, "%s: its speed alone is not known", t->name);
+	if ((t->goal == QOS_RATE && !t->rate) || (t->goal == QOS_LATENCY && !t->latency_ns))
+		return refuse(why, -EINVAL, "%s: the goal is 0", t->name);
+	if (t->weight > 1000)
+		return refuse(why, -EINVAL, "%s: weight %u: at most 1000", t->name, t->weight);
+	if (t->floor > board->nr_tpcs || t->ceiling > board->nr_tpcs)
+		return refuse(why, -EINVAL, "%s: %s %u: the GPU has %u TPCs", t->name,
+			      t->floor > board->nr_tpcs ? "floor" : "ceiling",
+			      t->floor > board->nr_tpcs ? t->floor : t->ceiling, board->nr_tpcs);
+	if (t->ceiling && t->floor > t->ceiling)
+		return refuse(why, -EINVAL, "%s: the floor of %u TPCs is above the ceiling of %u",
+			      t->name, t->floor, t->ceiling);
+	return 0;
+}
+
+static int check(const struct qos_board *board, const struct qos_tenant *tenants,
+		 unsigned int nr, char *why)
+{
+	unsigned int least = 0;
+	int err;
+
+	if (!nr || nr > QOS_MAX_TENANTS)
+		return refuse(why, -EINVAL, "%u tenants: wants 1 to %d", nr, QOS_MAX_TENANTS);
+	for (unsigned int i = 0; i < nr; i++) {
+		err = check_tenant(&tenants[i], board, why);
+		if (err)
+			return err;
+		for (unsigned int j = 0; j < i; j++)
+			if (!strcmp(tenants[i].name, tenants[j].name))
+				return refuse(why, -EINVAL, "two tenants are named %s",
+					      tenants[i].name);
+		least += tenants[i].floor ? tenants[i].floor : 1;
+	}
+	if (least > board->nr_tpcs)
+		return refuse(why, -ENOSPC,
+			      "the floors, at least a TPC each, are %u TPCs; the GPU has %u",
+			      least, board->nr_tpcs);
+	return 0;
+}
+
+/* Guaranteed tenants first; the heavier; by name. Never equal. */
+static int by_rank(const void *a, const void *b)
+{
+	const struct qos_actor *x = a, *y = b;
+
+	if (qos_guaranteed(x) != qos_guaranteed(y))
+		return qos_guaranteed(x) ? -1 : 1;
+	if (x->t.weight != y->t.weight)
+		return x->t.weight > y->t.weight ? -1 : 1;
+	return strcmp(x->t.name, y->t.name);
+}
+
+static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
+{
+	for (unsigned int i = 0; i < p->nr; i++) {
+		struct qos_actor *a = &p->actors[i];
+
+		a->t = tenants[i];
+		if (!a->t.weight)
+			a->t.weight = 1;
+		a->least = a->t.floor ? a->t.floor : 1;
+		a->most = a->t.ceiling ? a->t.ceiling : p->board.nr_tpcs;
+		a->patience = p->rules.dwell;
+		a->ramp = 1;
+		a->next_ramp = 2 * QOS_CALM;
+		a->retry = QOS_RETRY;
+	}
+	qsort(p->actors, p->nr, sizeof(p->actors[0]), by_rank);
+	for (unsigned int i = 0; i < p->nr; i++)
+		for (unsigned int j = 0; j < p->nr; j++)
+			if (!strcmp(p->actors[i].t.name, tenants[j].name))
+				p->order[i] = j;
+}
+
+/* ---------------------------------------------------------------- the first allocation */
+
+/* What the goal alone says: its share of all TPCs, of a latency by weight. */
+static unsigned int promise(const struct qos_policy *p, const struct qos_actor *a)
+{
+	unsigned int nr, weights = 0;
+	uint64_t alpha = a->t.alpha;
+
+	if (a->t.goal == QOS_RATE && a->t.alone)
+		alpha = a->t.rate >= a->t.alone ? 1000 :
+			(unsigned __int128)a->t.rate * 1000 / a->t.alone;
+	for (unsigned int i = 0; i < p->nr; i++)
+		weights += p->actors[i].t.weight;
+	if (alpha)
+		nr = (p->board.nr_tpcs * alpha + 999) / 1000;
+	else
+		nr = (qos_free(p) * a->t.weight + weights - 1) / weights;
+	nr = nr < a->least ? a->least : nr;
+	return nr > a->most ? a->most : nr;
+}
+
+/* The TPCs that best effort need not have. */
+static unsigned int for_guarantees(const struct qos_policy *p)
+{
+	unsigned int nr = qos_free(p);
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (!qos_guaranteed(&p->actors[i]) && p->actors[i].state != QOS_GONE)
+			nr -= p->actors[i].least;
+	return nr;
+}
+
+/* Guaranteed tenants get what they want, or, where that is too much, a share by weight. */
+static unsigned int grant(struct qos_policy *p, unsigned int *counts)
+{
+	unsigned int total = for_guarantees(p), sum = 0, nr, i;
+	unsigned int held = gpupart_tpcset_count(&p->held);
+	char others[48] = "";
+
+	for (nr = 0; nr < p->nr && qos_guaranteed(&p->actors[nr]); nr++)
+		sum += p->wants[nr];
+	for (i = 0; i < nr; i++)
+		counts[i] = p->wants[i];
+	if (sum <= total)
+		return sum;
+	if (held)
+		snprintf(others, sizeof(others), "; others have %u", held);
+	if (nr == 1)
+		qos_say(p, "%s: the goal cannot be met: it takes %u TPCs or more, and there are "
+			"%u for it%s", p->actors[0].t.name, sum, total, others);
+	else
+		qos_say(p, "the goals cannot be met together: they take %u TPCs, and there are "
+			"%u%s", sum, total, others);
+	sum = 0;
+	for (i = 0; i < nr; i++) {
+		counts[i] = p->wants[i] < p->actors[i].least ? p->wants[i] : p->actors[i].least;
+		sum += counts[i];
+	}
+	qos_deal(p, 0, nr, total - sum, p->wants, counts);
+	for (i = 0; i < nr; i++)
+		if (counts[i] < p->wants[i])
+			qos_why(&p->actors[i], "its share of %u where %u were wanted: %s",
+				counts[i], p->wants[i], "there are no more");
+	return total;
+}
+
+/* Whether somebody else has some of them as well: nobody decided that they are actor @i's. */
+static bool is_shared(const struct qos_policy *p, unsigned int i)
+{
+	const struct gpupart_tpcset *own = &p->actors[i].t.adopted;
+
+	for (unsigned int j = 0; j < p->nr; j++)
+		if (j != i && gpupart_tpcset_intersects(own, &p->actors[j].t.adopted))
+			return true;
+	return false;
+}
+
+/* TPCs that are there, and that nobody before it has adopted. */
+static void adopt(struct qos_policy *p)
+{
+	struct gpupart_tpcset free = gpupart_tpcset_first(p->board.nr_tpcs);
+
+	for (unsigned int i = 0; i < p->nr; i++) {
+		struct qos_actor *a = &p->actors[i];
+
+		a->set = gpupart_tpcset_and(&a->t.adopted, &free);
+		a->nr = gpupart_tpcset_count(&a->set);
+		free = gpupart_tpcset_andnot(&free, &a->set);
+		a->shared = is_shared(p, i);
+		if (a->shared)
+			continue;
+		if (a->nr >= a->least && a->nr <= a->most) {
+			a->ramp = 4;
+			a->tried = true;
+			continue;
+		}
+		a->set = (struct gpupart_tpcset){ 0 };
+		a->nr = 0;
+	}
+}
+
+static void first_wants(struct qos_policy *p)
+{
+	for (unsigned int i = 0; i < p->nr; i++) {
+		struct qos_actor *a = &p->actors[i];
+
+		if (!qos_guaranteed(a))
+			continue;
+		a->guarantee = promise(p, a);
+		p->wants[i] = a->nr && !a->shared ? a->nr : a->guarantee;
+		if (a->nr && !a->shared)
+			qos_why(a, "adopted with %u", a->nr);
+		else
+			qos_why(a, "%u TPCs, from the goal", a->guarantee);
+	}
+}
+
+/* ----------------------------------------------------------------------------- rounds */
+
+static struct gpupart_tpcset reserved(const struct qos_policy *p)
+{
+	struct gpupart_tpcset set = gpupart_tpcset_first(p->board.nr_tpcs);
+
+	set = gpupart_tpcset_andnot(&set, &p->held);
+	for (unsigned int i = 0; i < p->nr; i++) {
+		set = gpupart_tpcset_andnot(&set, &p->actors[i].set);
+		set = gpupart_tpcset_andnot(&set, &p->actors[i].coming);
+	}
+	return set;
+}
+
+static void tell(const struct qos_policy *p, const struct gpupart_tpcset *before,
+		 struct qos_decision *d)
+{
+	memset(d, 0, sizeof(*d));
+	d->epoch = p->epoch;
+	d->swapping = p->swapping;
+	d->reserved = reserved(p);
+	d->held = p->held;
+	for (unsigned int i = 0; i < p->nr; i++) {
+		const struct qos_actor *a = &p->actors[i];
+		struct qos_verdict *v = &d->tenants[p->order[i]];
+
+		v->set = a->set;
+		v->coming = a->coming;
+		v->nr_tpcs = a->nr;
+		v->changed = !gpupart_tpcset_equal(&a->set, &before[i]);
+		v->pending_since = a->pending_since;
+		v->state = a->state;
+		v->class = a->class;
+		v->optimum = a->optimum;
+		v->speed = a->speed;
+		v->score = a->score;
+		v->since_start = a->sum_weight && qos_guaranteed(a) ? a->sum / a->sum_weight : 0;
+		memcpy(v->why, a->why, sizeof(v->why));
+		d->changed |= v->changed;
+	}
+	memcpy(d->words, p->words, sizeof(d->words));
+}
+
+static void remember_sets(const struct qos_policy *p, struct gpupart_tpcset *before)
+{
+	for (unsigned int i = 0; i < p->nr; i++)
+		before[i] = p->actors[i].set;
+}
+
+/* What was seen before a change tells nothing of what comes after it. */
+static void begin_windows(struct qos_policy *p, const unsigned int *counts)
+{
+	bool effort_grew = false;
+	unsigned int i;
+
+	for (i = 0; i < p->nr; i++)
+		effort_grew |= !qos_guaranteed(&p->actors[i]) && counts[i] > p->actors[i].nr;
+	p->calm++;
+	for (i = 0; i < p->nr; i++) {
+		struct qos_actor *a = &p->actors[i];
+
+		a->stood++;
+		if (counts[i] != a->nr) {
+			a->lowered = counts[i] < a->nr;
+			if (!a->lowered || a->stood >= QOS_CALM / 2)
+				a->had_nr = a->lowered ? a->nr : 0;
+			a->stood = 0;
+			a->moved = true;
+			a->gathered = a->gathered_ns = 0;
+			p->calm = 0;
+		}
+		if (counts[i] != a->nr || (effort_grew && qos_guaranteed(a)))
+			a->window = (struct qos_window){ 0 };
+	}
+}
+
+static void decide(struct qos_policy *p)
+{
+	unsigned int counts[QOS_MAX_TENANTS] = { 0 }, given;
+
+	qos_press(p);
+	given = grant(p, counts);
+	qos_share(p, qos_free(p) - given, counts);
+	begin_windows(p, counts);
+	qos_place(p, counts);
+}
+
+/* Beside a neighbour with another load, what failed before may do. */
+static void begin_anew(struct qos_policy *p)
+{
+	bool another = false;
+	unsigned int i;
+
+	for (i = 0; i < p->nr; i++)
+		another |= !qos_guaranteed(&p->actors[i]) && p->actors[i].forgot;
+	for (i = 0; i < p->nr && another && qos_guaranteed(&p->actors[i]); i++) {
+		struct qos_actor *a = &p->actors[i];
+		uint64_t here = a->t.goal == QOS_LATENCY ? a->score : a->speed;
+
+		if (a->noise > a->noise_was)
+			a->noise = a->noise_was;
+		a->patience = p->rules.dwell;
+		a->failed_at = 0;
+		a->dip = 0;
+		a->fresh = QOS_FRESH;
+		memset(a->curve, 0, sizeof(a->curve));
+		a->curve[a->nr] = here;
+	}
+}
+
+static void say_states(struct qos_policy *p)
+{
+	for (unsigned int i = 0; i < p->nr; i++) {
+		const struct qos_actor *a = &p->actors[i];
+
+		if (a->disturbed == 1 && a->state == QOS_DISTURBED)
+			qos_say(p, "%s: somebody else changed its set: the epoch does not count",
+				a->t.name);
+		if (a->state == QOS_LOST && a->silent == p->rules.hold + 1)
+			qos_say(p, "%s: %s for %u epochs", a->t.name,
+				a->begun ? "no signal" : "it has reported nothing", a->silent);
+	}
+}
+
+void qos_policy_hold(struct qos_policy *p, const struct gpupart_tpcset *held)
+{
+	p->board.held = *held;
+}
+
+void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
+		     struct qos_decision *decision)
+{
+	struct gpupart_tpcset before[QOS_MAX_TENANTS];
+	bool drained[QOS_MAX_TENANTS];
+	struct qos_measured m;
+	enum qos_state was;
+	unsigned int i;
+
+	remember_sets(p, before);
+	p->words[0] = 0;
+	if (p->swapping) {
+		for (i = 0; i < p->nr; i++)
+			drained[i] = measured[p->order[i]].drained || measured[p->order[i]].gone;
+		qos_hand_over(p, drained);
+		tell(p, before, decision);
+		return;
+	}
+	p->epoch++;
+	for (i = 0; i < p->nr; i++) {
+		was = p->actors[i].state;
+		m = measured[p->order[i]];
+		p->actors[i].disturbed = m.disturbed ? p->actors[i].disturbed + 1 : 0;
+		m.disturbed |= qos_came_to(p, &p->actors[i]);
+		qos_take(p, &p->actors[i], &m);
+		if (p->actors[i].state == QOS_GONE && was != QOS_GONE)
+			qos_say(p, "%s: it ended", p->actors[i].t.name);
+	}
+	qos_find_held(p);
+	qos_tell_held(p);
+	say_states(p);
+	begin_anew(p);
+	for (i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++)
+		p->wants[i] = qos_want(p, &p->actors[i]);
+	decide(p);
+	tell(p, before, decision);
+}
+
+int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
+		   const struct qos_tenant *tenants, unsigned int nr, struct qos_policy **policy,
+		   struct qos_decision *first, char *why)
+{
+	static const struct gpupart_tpcset none[QOS_MAX_TENANTS];
+	struct qos_policy *p;
+	int err;
+
+	if (!board->nr_tpcs || board->nr_tpcs > GPUPART_MAX_TPCS)
+		return refuse(why, -EINVAL, "a GPU of %u TPCs", board->nr_tpcs);
+	err = check(board, tenants, nr, why);
+	if (err)
+		return err;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return refuse(why, -ENOMEM, "no memory");
+	p->board = *board;
+	p->rules = *rules;
+	if (!p->rules.step)
+		p->rules.step = board->nr_tpcs / 3 > 2 ? board->nr_tpcs / 3 : 2;
+	if (!p->rules.hysteresis)
+		p->rules.hysteresis = 20;
+	if (!p->rules.dwell)
+		p->rules.dwell = 2;
+	if (!p->rules.hold)
+		p->rules.hold = 10;
+	p->nr = nr;
+	enlist(p, tenants);
+	qos_find_held(p);
+	qos_tell_held(p);
+	adopt(p);
+	first_wants(p);
+	decide(p);
+	tell(p, none, first);
+	*policy = p;
+	return 0;
+}
+
+void qos_policy_free(struct qos_policy *p)
+{
+	free(p);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart qos replay: a log drives the policy once more: it decides the same, or the first
+ * difference is said.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/qos/qos.h"
+#include "cli/util/message.h"
+
+#define MOST_LINE	(1 << 20)
+
+static char text_of_line[MOST_LINE + 1];
+
+struct replay {
+	const char *path;
+	FILE *file;
+	json_t *logged;			/* a line; NULL: the log is at its end */
+	unsigned int line;		/* of the file */
+	struct qos_setup setup;
+	struct qos_session session;
+};
+
+#define bad_line(r, status, fmt, ...) \
+	qos_fail(status, "%s:%u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
+
+/* The next line: -1, or a status. */
+static int next_line(struct replay *r)
+{
+	json_error_t error;
+	size_t len = 0;
+	int c;
+
+	json_decref(r->logged);
+	r->logged = NULL;
+	while ((c = getc(r->file)) != EOF && c != '\n' && len < MOST_LINE)
+		text_of_line[len++] = c;
+	if (ferror(r->file))
+		return qos_fail(EXIT_FAILED, "%s: %s", r->path, strerror(errno));
+	if (c == EOF && !len)
+		return -1;
+	r->line++;
+	/* The last one of a controller that was killed may be cut: what is whole counts. */
+	if (c == EOF) {
+		qos_note("%s:%u: is cut, and passed over", r->path, r->line);
+		return -1;
+	}
+	if (c != '\n')
+		return bad_line(r, EXIT_USAGE, "is longer than %d bytes", MOST_LINE);
+	if (memchr(text_of_line, 0, len))
+		return bad_line(r, EXIT_USAGE, "has a zero byte in it");
+	text_of_line[len] = 0;
+	r->logged = json_loads(text_of_line, JSON_REJECT_DUPLICATES, &error);
+	return r->logged ? -1 : bad_line(r, EXIT_USAGE, "is no JSON: %s", error.text);
+}
+
+static int measure(struct qos_session *s, struct qos_measured *measured)
+{
+	struct replay *r = s->user;
+	char why[QOS_WORDS] = "";
+	int status = next_line(r);
+
+	s->over = !r->logged;
+	if (status >= 0 || s->over || qos_log_read_step(r->logged, s, measured, why))
+		return status;
+	return bad_line(r, EXIT_USAGE, "%s", why);
+}
+
+static int compare(struct qos_session *s, json_t *now)
+{
+	char *text = json_dumps(now, JSON_COMPACT | JSON_PRESERVE_ORDER), difference[1024];
+	struct replay *r = s->user;
+	bool same = text && !strcmp(text, text_of_line);
+
+	free(text);
+	s->nr_replayed++;
+	if (same || !text)
+		return same ? -1 : qos_fail(EXIT_FAILED, "no memory");
+	qos_log_difference(r->logged, now, difference, sizeof(difference));
+	return bad_line(r, EXIT_FAILED, "another decision: %s",
+			*difference ? difference : "the same values, written otherwise");
+}
+
+static int replay(struct replay *r)
+{
+	char why[QOS_WORDS] = "";
+	int status = next_line(r);
+
+	if (status >= 0)
+		return status;
+	if (!r->logged)
+		return qos_fail(EXIT_USAGE, "%s: nothing is in it", r->path);
+	if (!qos_log_read_begin(r->logged, &r->setup, &r->session, why))
+		return bad_line(r, EXIT_USAGE, "is no begin of a log of gpupart qos: %s", why);
+	status = qos_session_run(&r->session);
+	return status < 0 ? EXIT_DONE : status;
+}
+
+int qos_replay(const struct args *args, const struct qos_options *options)
+{
+	static const struct qos_driver driver = {
+		.command = "qos replay", .measure = measure, .decided = compare,
+	};
+	static struct replay r;
+	int status;
+
+	r = (struct replay){
+		.path = args->program[0], .setup.path = args->program[0],
+		.session = { .args = args, .options = options, .driver = &driver, .user = &r,
+			     .setup = &r.setup },
+	};
+	r.file = fopen(r.path, "re");
+	if (!r.file)
+		return qos_fail(EXIT_USAGE, "%s: %s", r.path, strerror(errno));
+	status = replay(&r);
+	json_decref(r.logged);
+	fclose(r.file);
+	return status;
+}

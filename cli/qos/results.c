@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A run's log, lines, table and picture: a file keeps its content until there is something to
+ * write, and a slow reader does not hold up a run that is live.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cli/qos/async_writer.h"
+#include "cli/qos/qos.h"
+#include "cli/util/message.h"
+
+static bool is_regular(int fd, struct stat *st)
+{
+	return !fstat(fd, st) && S_ISREG(st->st_mode);
+}
+
+static int open_sink(const struct qos_session *s, struct qos_sink *to)
+{
+	struct stat st, out;
+	int fd;
+
+	if (!to->path)
+		return -1;
+	fd = open(to->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	to->made = fd >= 0;
+	if (fd < 0 && errno == EEXIST)
+		fd = open(to->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	to->file = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (!to->file)
+		return qos_fail(EXIT_FAILED, "%s %s: %s", to->option, to->path, strerror(errno));
+	if (!is_regular(fd, &st))
+		return -1;
+	/* A dry run may be beside a controller, not in its log. */
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return qos_fail(EXIT_FAILED, "%s %s: another gpupart qos writes it", to->option,
+				to->path);
+	if (s->driver->live && !fstat(1, &out) && st.st_dev == out.st_dev &&
+	    st.st_ino == out.st_ino)
+		return qos_fail(EXIT_USAGE, "%s %s: is standard output", to->option, to->path);
+	return -1;
+}
+
+int qos_results_open(struct qos_session *s)
+{
+	const struct args *args = s->args;
+	int status;
+
+	s->log_to = (struct qos_sink){ .option = "--log", .path = s->options->log };
+	s->result_to = (struct qos_sink){ .option = "-o", .path = args->output };
+	s->shown_to = (struct qos_sink){ .file = stdout };
+	status = open_sink(s, &s->log_to);
+	if (status < 0)
+		status = open_sink(s, &s->result_to);
+	if (status < 0 && (!s->driver->live || args->json || args->output || s->options->of))
+		out_use(&s->out, args, s->result_to.file ? s->result_to.file : stdout);
+	return status;
+}
+
+/* A file that cannot be emptied is not on a disk. */
+static void empty(struct qos_sink *to)
+{
+	struct stat st;
+
+	if (to->file && is_regular(fileno(to->file), &st) && ftruncate(fileno(to->file), 0))
+		clearerr(to->file);
+	to->made = false;
+}
+
+static int begin_pump(struct qos_sink *to, FILE **file)
+{
+	to->pump = pump_open(fileno(to->file));
+	if (!to->pump)
+		return qos_fail(EXIT_FAILED, "no thread that writes: %s", strerror(errno));
+	*file = pump_file(to->pump);
+	return -1;
+}
+
+int qos_results_begin(struct qos_session *s)
+{
+	bool json = s->args->json;
+	FILE *shown;
+	int status = -1;
+
+	/* A closed pipe is a write that failed, and said so. */
+	signal(SIGPIPE, SIG_IGN);
+	fflush(NULL);
+	empty(&s->log_to);
+	s->log = s->log_to.file;
+	if (!s->driver->live)
+		return -1;
+	s->result_to.made = false;
+	if (json)
+		empty(&s->result_to);
+	if (s->log)
+		status = begin_pump(&s->log_to, &s->log);
+	if (status < 0)
+		status = begin_pump(json && s->result_to.file ? &s->result_to : &s->shown_to,
+				    json ? &s->lines : &shown);
+	return status;
+}
+
+FILE *qos_results_shown(struct qos_session *s, bool whole)
+{
+	struct pump *pump = s->args->json ? NULL : s->shown_to.pump;
+
+	return pump && !(whole && pump_waits(pump)) ? pump_file(pump) : NULL;
+}
+
+static int end_pump(struct qos_sink *to)
+{
+	int err = to->pump ? pump_close(to->pump) : 0;
+
+	to->pump = NULL;
+	if (!err)
+		return -1;
+	return qos_fail(EXIT_FAILED, "writing to %s: %s", to->path ? to->path : "standard output",
+			err == -EAGAIN ? "nobody reads it" : strerror(-err));
+}
+
+static int write_result(struct qos_session *s)
+{
+	bool json = s->args->json;
+	int status, err = 0;
+
+	if (!s->out.file)
+		return -1;
+	if (!json || !s->driver->live)
+		empty(&s->result_to);
+	if (s->picture)
+		err = qos_svg(&s->out, s);
+	else if (!json)
+		qos_text(&s->out, s);
+	else if (!s->driver->live)
+		out_json_write(&s->out, qos_json(s));
+	status = out_close(&s->out, "qos");
+	s->result_to.file = NULL;
+	if (err)
+		status = qos_fail(EXIT_FAILED, "no memory");
+	return status ? status : -1;
+}
+
+int qos_results_end(struct qos_session *s)
+{
+	int status = -1, shown;
+
+	/* Of a live run a log that ended before was said, and is no reason for another status. */
+	if (s->log && s->driver->live)
+		end_pump(&s->log_to);
+	s->log = s->lines = NULL;
+	status = end_pump(&s->result_to);
+	shown = end_pump(&s->shown_to);
+	/* What -o names does not depend on a reader of the rest. */
+	if (status < 0 && (shown < 0 || s->result_to.file))
+		status = write_result(s);
+	if (s->driver->live || !s->log_to.file)
+		return status < 0 ? shown : status;
+	if (fclose(s->log_to.file))
+		status = qos_fail(EXIT_FAILED, "--log %s: %s", s->log_to.path, strerror(errno));
+	s->log_to.file = NULL;
+	return status;
+}
+
+void qos_results_close(struct qos_session *s)
+{
+	struct qos_sink *all[] = { &s->log_to, &s->result_to, &s->shown_to };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		if (all[i]->pump)
+			pump_close(all[i]->pump);
+		if (all[i]->path && all[i]->file)
+			fclose(all[i]->file);
+		if (all[i]->made)
+			unlink(all[i]->path);
+	}
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart qos run: programs drive the policy. Each epoch their progress is measured, and they are
+ * given the sets that were decided.
+ */
+#include <string.h>
+#include <unistd.h>
+#include "cli/qos/control.h"
+#include "cli/start/run.h"
+#include "cli/target/blocks.h"
+#include "cli/util/message.h"
+
+#define SWAP_POLLS 8	/* looks an epoch, while something drains */
+#define LOOK_SHARE 300	/* of the time: at most that part of it is spent on power and clocks */
+
+struct run {
+	struct control c;
+	struct qos_session session;
+	struct out out;			/* the screen */
+	bool screen;
+	bool forget;			/* an epoch begins: what was measured so far is of none */
+	uint64_t begin_ns, epoch_began_ns;
+	uint64_t next_look_ns;		/* at the GPU's power and clocks */
+};
+
+/*
+ * Another user's controller does not see this user's programs, nor this one the other's: it cannot
+ * be kept from TPCs that it takes for free. Sockets that are bound have their paths in /proc.
+ */
+static void note_other_users(const struct live *live)
+{
+	FILE *file = fopen("/proc/net/unix", "re");
+	char line[512], end[64], own[BLOCKS_PATH_LEN];
+	const char *path;
+
+	snprintf(end, sizeof(end), "/qos-%.19s.socket\n", live->pci);
+	blocks_path(geteuid(), own);
+	while (file && fgets(line, sizeof(line), file)) {
+		path = strstr(line, BLOCKS_ROOT "/gpupart-");
+		if (!path || strlen(path) < strlen(end) ||
+		    strcmp(path + strlen(path) - strlen(end), end) ||
+		    (!strncmp(path, own, strlen(own)) && path[strlen(own)] == '/'))
+			continue;
+		qos_note("another user's 'gpupart qos' runs on this GPU (uid %lu): neither knows "
+			 "what the other one gives, and TPCs may be given twice",
+			 strtoul(path + strlen(BLOCKS_ROOT "/gpupart-"), NULL, 10));
+	}
+	if (file)
+		fclose(file);
+}
+
+/* -------------------------------------------------------------------------- start */
+
+/* From here on a signal ends this command, also while it waits for a reader of the summary. */
+static void end(struct qos_session *s)
+{
+	const struct run *run = s->user;
+
+	s->over = true;
+	sigprocmask(SIG_SETMASK, &run->c.before, NULL);
+}
+
+/*
+ * If all of a tenant's TPCs are still in use it begins on those that come to it, and shares them
+ * until they are given up.
+ */
+static const struct gpupart_tpcset *first_set(const struct qos_verdict *verdict)
+{
+	return gpupart_tpcset_empty(&verdict->set) ? &verdict->coming : &verdict->set;
+}
+
+static int start(struct qos_session *s)
+{
+	struct run *run = s->user;
+	struct control *c = &run->c;
+	bool dry = c->options->dry_run, adopted = false;
+	int status = control_take_signals(c);
+	struct nvml_state unused;
+	unsigned int i;
+
+	for (i = 0; i < c->setup.nr && status < 0; i++) {
+		adopted |= c->live.tenants[i].adopted;
+		if (!dry && c->setup.specs[i].program && !c->live.tenants[i].adopted)
+			status = control_start(c, i, first_set(&s->now.tenants[i]));
+	}
+	/* One that could not be started: the others end. */
+	for (i = 0; i < c->setup.nr && status >= 0; i++)
+		if (c->live.tenants[i].child)
+			kill(c->live.tenants[i].child, SIGTERM);
+	if (status >= 0)
+		return status;
+	*c->options->started = !dry || adopted;
+	if (dry && !adopted)
+		end(s);
+	/* The library is loaded before an epoch begins. */
+	nvml_state(c->live.pci, &unused);
+	run->begin_ns = live_now_ns();
+	run->forget = true;
+	live_find(&c->live, true);
+	return -1;
+}
+
+/* ------------------------------------------------------------------------ measure */
+
+/* Power and clocks: an epoch's, and less often where asking for them takes long. */
+static void look_at_gpu(struct run *run, uint64_t now)
+{
+	if (now < run->next_look_ns)
+		return;
+	run->next_look_ns = nvml_state(run->c.live.pci, &run->session.state) ?
+			    now + LOOK_SHARE * (live_now_ns() - now) : UINT64_MAX;
+}
+
+/* Programs that are no tenants came, went, or have other TPCs. */
+static void take_others(struct run *run)
+{
+	struct live *live = &run->c.live;
+
+	if (!live->others_changed)
+		return;
+	live->others_changed = false;
+	run->session.others = live->others;
+	run->session.others_changed = true;
+	live_tell_others(live, "TPCs of programs that are no tenants, and left out, are now:");
+}
+
+/* Until something that others have is drained, or all is. */
+static void measure_swap(struct run *run, struct qos_measured *measured)
+{
+	struct control *c = &run->c;
+	uint64_t epoch_ns = c->setup.epoch_ns;
+	bool any = false;
+
+	memset(measured, 0, c->setup.nr * sizeof(*measured));
+	while (!any && !c->ended_by) {
+		control_wait(c, live_now_ns() + epoch_ns / SWAP_POLLS);
+		live_listen(&c->live);
+		live_read(&c->live);
+		for (unsigned int i = 0; i < c->setup.nr; i++) {
+			measured[i].gone = c->live.tenants[i].gone;
+			measured[i].drained = live_drained(&c->live, i, epoch_ns);
+			any |= measured[i].drained;
+		}
+	}
+	run->forget = true;
+}
+
+static void measure_epoch(struct run *run, struct qos_measured *measured)
+{
+	struct control *c = &run->c;
+	uint64_t now;
+
+	if (run->forget) {
+		live_forget(&c->live);
+		run->epoch_began_ns = c->live.read_ns;
+		run->forget = false;
+	}
+	control_wait(c, run->epoch_began_ns + c->setup.epoch_ns);
+	live_listen(&c->live);
+	live_read(&c->live);
+	/* What is looked for after it takes time in which programs go on. */
+	now = c->live.read_ns;
+	live_find(&c->live, false);
+	for (unsigned int i = 0; i < c->setup.nr; i++) {
+		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
+			  now - run->epoch_began_ns, &measured[i]);
+		measured[i].disturbed = !c->options->dry_run && live_is_changed(&c->live, i);
+	}
+	take_others(run);
+	run->epoch_began_ns = now;
+	look_at_gpu(run, now);
+}
+
+static int measure(struct qos_session *s, struct qos_measured *measured)
+{
+	struct run *run = s->user;
+
+	if (s->now.swapping)
+		measure_swap(run, measured);
+	else if (!control_all_gone(&run->c) &&
+		 (!run->c.number || s->nr_epochs < run->c.number))
+		measure_epoch(run, measured);
+	else
+		end(s);
+	if (run->c.ended_by)
+		end(s);
+	s->time_ns = live_now_ns() - run->begin_ns;
+	return -1;
+}
+
+/* -------------------------------------------------------------------- carried out */
+
+static void show(struct run *run)
+{
+	const struct qos_decision *now = &run->session.now;
+
+	if (!run->screen && !now->changed && !*now->words)
+		return;
+	run->out.file = qos_results_shown(&run->session, run->screen);
+	if (!run->out.file)
+		return;
+	if (run->screen) {
+		fputs("\033[H\033[J", run->out.file);
+		qos_text(&run->out, &run->session);
+	} else {
+		qos_text_changes(&run->out, &run->session);
+	}
+	fflush(run->out.file);
+}
+
+/* Gives each tenant its set, and shows what was decided. */
+static int carry_out(struct qos_session *s, json_t *line)
+{
+	struct run *run = s->user;
+	struct live *live = &run->c.live;
+
+	(void)line;
+	for (unsigned int i = 0; i < live->nr && !s->options->dry_run; i++)
+		if ((s->now.tenants[i].changed || live->tenants[i].changed) &&
+		    live_set(live, i, &s->now.tenants[i].set))
+			qos_note("%s: %s", live->tenants[i].name, gpupart_error(live->gp));
+	show(run);
+	return -1;
+}
+
+/* ---------------------------------------------------------------------------- run */
+
+static int run_tenants(struct run *run, const struct args *args)
+{
+	struct qos_session *s = &run->session;
+	struct live *live = &run->c.live;
+	int status;
+
+	snprintf(s->gpu, sizeof(s->gpu), "%.30s, %.19s%s", gpupart_topology_info(live->topo)->name,
+		 live->pci, args->simulated ? " (simulated)" : "");
+	qos_board_of(live->topo, &s->board);
+	if (!s->options->dry_run) {
+		note_other_users(live);
+		live_open_socket(live);
+	}
+	/* What others have is left out from the begin. */
+	live_find(live, true);
+	take_others(run);
+	run->out.bold = run->out.plain = run->out.dim = run->out.red = "";
+	run->screen = isatty(1) && !s->options->dry_run;
+	status = qos_session_run(s);
+	if (status >= 0)
+		return status;
+	if (run->c.ended_by)
+		return 128 + run->c.ended_by;
+	for (unsigned int i = 0; i < live->nr && !s->options->dry_run; i++)
+		if (live->tenants[i].status)
+			return live->tenants[i].status;
+	return EXIT_DONE;
+}
+
+int qos_run(const struct args *args, const struct qos_options *options)
+{
+	static const struct qos_driver driver = {
+		.live = true, .start = start, .measure = measure, .decided = carry_out,
+	};
+	static struct run run;
+	int status;
+
+	run.session = (struct qos_session){
+		.args = args, .options = options, .driver = &driver, .user = &run,
+		.setup = &run.c.setup, .simulated = args->simulated,
+	};
+	status = control_open(&run.c, args, options);
+	if (status < 0)
+		status = control_adopt(&run.c);
+	if (status < 0)
+		status = run_tenants(&run, args);
+	control_close(&run.c);
+	return status;
+}

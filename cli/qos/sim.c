@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart qos sim: the scheduling pipeline in software drives the policy. A scenario's streams
+ * are the tenants; each epoch is a run of the pipeline with the sets that were decided.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/qos/qos.h"
+#include "cli/sim/scenario.h"
+#include "cli/sim/scenario_files.h"
+#include "cli/util/message.h"
+
+/* What the launches of an epoch took, of one tenant. */
+struct taken {
+	uint64_t work;			/* thousandths of blocks */
+	uint64_t *latencies;
+	unsigned int nr, room;
+	bool full;			/* there was no memory for all of them */
+};
+
+struct plant {
+	struct yaml yaml;
+	struct gpupart *gp;
+	struct qos_setup setup;
+	struct qos_session session;
+	unsigned int phase, nr_run;	/* that runs; its epochs so far */
+	struct scenario scenario;	/* of the phase */
+	struct pipe_gpu gpu;
+	struct pipe_stream *streams;
+	unsigned int tenant_of[PIPE_MAX_PROGRAMS * 4];	/* by stream; QOS_MAX_TENANTS: nobody's */
+	struct pipe_set sets[QOS_MAX_TENANTS];
+	struct taken taken[QOS_MAX_TENANTS];
+	struct pipe_result result;
+};
+
+static void take_block(void *user, const struct pipe_block *block)
+{
+	struct plant *plant = user;
+	unsigned int tenant = plant->tenant_of[block->stream];
+	uint64_t stop = plant->setup.epoch_ns, all = block->end - block->start;
+
+	if (tenant == QOS_MAX_TENANTS || block->start >= stop)
+		return;
+	/* Of one that the epoch's end cuts, the part before it. */
+	if (block->end <= stop)
+		plant->taken[tenant].work += 1000;
+	else if (all)
+		plant->taken[tenant].work += 1000 * (stop - block->start) / all;
+}
+
+static void take_launch(void *user, const struct pipe_launch *launch)
+{
+	struct plant *plant = user;
+	unsigned int tenant = plant->tenant_of[launch->stream];
+	struct taken *taken;
+	uint64_t *more;
+
+	if (tenant == QOS_MAX_TENANTS || launch->end > plant->setup.epoch_ns ||
+	    launch->kernel == UINT32_MAX)
+		return;
+	taken = &plant->taken[tenant];
+	if (taken->nr == taken->room) {
+		more = realloc(taken->latencies, (2 * taken->room + 64) * sizeof(*more));
+		taken->full |= !more;
+		if (!more)
+			return;
+		taken->latencies = more;
+		taken->room = 2 * taken->room + 64;
+	}
+	taken->latencies[taken->nr++] = launch->end - launch->asked;
+}
+
+/* ------------------------------------------------------------------------ a phase */
+
+static unsigned int tenant_named(const struct qos_setup *setup, const char *stream)
+{
+	for (unsigned int i = 0; i < setup->nr; i++)
+		if (!strcmp(setup->specs[i].stream, stream))
+			return i;
+	return QOS_MAX_TENANTS;
+}
+
+/* Each tenant has a stream, and the scenario one GPU that its processes share. */
+static bool check_scenario(struct plant *plant)
+{
+	const struct pipe_scenario *pipe = &plant->scenario.pipe;
+	const struct qos_setup *setup = &plant->setup;
+	unsigned int i, s;
+
+	if (pipe->nr_gpus != 1)
+		yaml_fail(&plant->yaml, NULL, "gpus: qos is for one GPU, not %u", pipe->nr_gpus);
+	if (pipe->nr_streams > PIPE_MAX_PROGRAMS * 4)
+		yaml_fail(&plant->yaml, NULL, "streams: are more than %d", PIPE_MAX_PROGRAMS * 4);
+	for (i = 0; i < setup->nr && !plant->yaml.failed; i++) {
+		for (s = 0; s < pipe->nr_streams; s++)
+			if (!strcmp(pipe->streams[s].name, setup->specs[i].stream))
+				break;
+		plant->yaml.failed = s == pipe->nr_streams;
+		if (plant->yaml.failed)
+			qos_fail(EXIT_USAGE, "%s:%d: %s: no stream is named '%s'", setup->path,
+				 setup->specs[i].line, setup->tenants[i].name,
+				 setup->specs[i].stream);
+	}
+	return !plant->yaml.failed;
+}
+
+static void phase_free(struct plant *plant)
+{
+	scenario_free(&plant->scenario);
+	free(plant->streams);
+	plant->streams = NULL;
+}
+
+/* -1 to go on, or a status. */
+static int phase_make(struct plant *plant, unsigned int run)
+{
+	struct pipe_scenario *pipe = &plant->scenario.pipe;
+	unsigned int s, tenant;
+
+	phase_free(plant);
+	if (!scenario_make(&plant->scenario, &plant->yaml, plant->gp, run) ||
+	    !check_scenario(plant))
+		return EXIT_USAGE;
+	plant->gpu = pipe->gpus[0];
+	plant->gpu.mps = true;
+	pipe->gpus = &plant->gpu;
+	pipe->stop_ns = plant->setup.epoch_ns;
+	plant->streams = calloc(pipe->nr_streams, sizeof(*plant->streams));
+	if (!plant->streams)
+		return qos_fail(EXIT_FAILED, "no memory");
+	memcpy(plant->streams, pipe->streams, pipe->nr_streams * sizeof(*plant->streams));
+	for (s = 0; s < pipe->nr_streams; s++) {
+		tenant = tenant_named(&plant->setup, plant->streams[s].name);
+		plant->tenant_of[s] = tenant;
+		if (tenant < QOS_MAX_TENANTS)
+			plant->streams[s].set = &plant->sets[tenant];
+	}
+	pipe->streams = plant->streams;
+	return -1;
+}
+
+/* ------------------------------------------------------------------------ an epoch */
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t percentile(struct taken *taken, unsigned int thousandths)
+{
+	uint64_t rank;
+
+	if (!taken->nr)
+		return 0;
+	qsort(taken->latencies, taken->nr, sizeof(*taken->latencies), by_time);
+	rank = ((uint64_t)taken->nr * thousandths + 999) / 1000;
+	return taken->latencies[rank ? rank - 1 : 0];
+}
+
+static int run_epoch(struct plant *plant)
+{
+	struct pipe_watch watch = { .user = plant, .block = take_block, .launch = take_launch };
+	int err;
+
+	for (unsigned int i = 0; i < plant->setup.nr; i++) {
+		plant->taken[i].work = 0;
+		plant->taken[i].nr = 0;
+	}
+	err = pipe_run(&plant->scenario.pipe, &watch, &plant->result);
+	if (err)
+		return qos_fail(err == -EINVAL ? EXIT_USAGE : EXIT_FAILED,
+				"%s:%d: %s", plant->yaml.path, plant->result.line,
+				plant->result.why);
+	for (unsigned int i = 0; i < plant->setup.nr; i++)
+		if (plant->taken[i].full)
+			return qos_fail(EXIT_FAILED, "no memory");
+	return -1;
+}
+
+static void set_from(struct pipe_set *to, const struct gpupart_tpcset *set)
+{
+	memcpy(to->allowed, set->allowed, sizeof(to->allowed));
+}
+
+static int measure(struct qos_session *session, struct qos_measured *measured)
+{
+	struct plant *plant = session->user;
+	const struct qos_setup *setup = &plant->setup;
+	int status = -1;
+	unsigned int i;
+
+	/* An epoch begins on an idle GPU: all has drained by then. */
+	for (i = 0; i < setup->nr && session->now.swapping; i++)
+		measured[i].drained = true;
+	if (session->now.swapping)
+		return -1;
+	if (plant->nr_run == setup->phases[plant->phase].epochs) {
+		plant->nr_run = 0;
+		session->over = ++plant->phase == setup->nr_phases;
+		if (session->over)
+			return -1;
+		status = phase_make(plant, setup->phases[plant->phase].run);
+	}
+	for (i = 0; i < setup->nr; i++)
+		set_from(&plant->sets[i], &session->now.tenants[i].set);
+	if (status < 0)
+		status = run_epoch(plant);
+	for (i = 0; i < setup->nr; i++)
+		measured[i] = (struct qos_measured){
+			.valid = true, .ns = setup->epoch_ns, .work = plant->taken[i].work,
+			.nr = plant->taken[i].nr,
+			.latency_ns = percentile(&plant->taken[i], setup->specs[i].percentile),
+		};
+	session->time_ns += setup->epoch_ns;
+	plant->nr_run++;
+	return status;
+}
+
+/*
+ * Of @nr steps those that put nothing on other streams than tenant @i's, into *@room, which has
+ * room for all of them: how many. Events are recorded and waited for as ever.
+ */
+static unsigned int steps_alone(const struct plant *plant, unsigned int i,
+				const struct pipe_step *steps, unsigned int nr,
+				struct pipe_step **room)
+{
+	struct pipe_step *alone = *room;
+	unsigned int kept = 0;
+
+	*room += nr;
+	for (; nr; nr--, steps++) {
+		bool work = steps->kind == PIPE_LAUNCH || steps->kind == PIPE_GRAPH ||
+			    steps->kind == PIPE_COPY;
+
+		if (work && plant->tenant_of[steps->stream] != i)
+			continue;
+		alone[kept] = *steps;
+		if (steps->kind == PIPE_LOOP) {
+			alone[kept].body = *room;
+			alone[kept].nr_body = steps_alone(plant, i, steps->body, steps->nr_body,
+							  room);
+			if (!alone[kept].nr_body)
+				continue;
+		}
+		kept++;
+	}
+	return kept;
+}
+
+/* Those of alpha, each one's stream by itself on all TPCs, in the first phase. */
+static int measure_alone(struct plant *plant)
+{
+	struct gpupart_tpcset all = gpupart_tpcset_first(plant->gpu.map.nr_tpcs);
+	const struct pipe_scenario whole = plant->scenario.pipe;
+	struct pipe_scenario *pipe = &plant->scenario.pipe;
+	struct pipe_program *alone = calloc(whole.nr_programs + 1, sizeof(*alone));
+	struct pipe_step *steps = calloc(plant->scenario.nr_steps + 1, sizeof(*steps));
+	unsigned int i, p;
+	int status = -1;
+
+	if (!alone || !steps)
+		status = qos_fail(EXIT_FAILED, "no memory");
+	for (i = 0; i < plant->setup.nr && status < 0; i++) {
+		struct qos_tenant *t = &plant->setup.tenants[i];
+		struct pipe_step *room = steps;
+
+		if (t->goal != QOS_ALPHA || t->alone)
+			continue;
+		for (p = 0; p < whole.nr_programs; p++) {
+			alone[p] = whole.programs[p];
+			alone[p].steps = room;
+			alone[p].nr_steps = steps_alone(plant, i, whole.programs[p].steps,
+							whole.programs[p].nr_steps, &room);
+		}
+		set_from(&plant->sets[i], &all);
+		pipe->programs = alone;
+		status = run_epoch(plant);
+		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
+			   plant->setup.epoch_ns;
+		if (status < 0 && !t->alone)
+			status = qos_fail(EXIT_USAGE,
+					  "%s:%d: %s: alone it does nothing in an epoch",
+					  plant->yaml.path, plant->setup.specs[i].line, t->name);
+	}
+	pipe->programs = whole.programs;
+	free(alone);
+	free(steps);
+	return status;
+}
+
+static void find_board(const struct pipe_map *map, struct qos_board *board)
+{
+	unsigned int sms = map->nr_sms / map->nr_tpcs;
+
+	*board = (struct qos_board){ .nr_tpcs = map->nr_tpcs, .cluster_tpcs =
+				     (GPUPART_PORTABLE_CLUSTER + sms - 1) / sms };
+	for (unsigned int s = 0; s < map->nr_sms; s++) {
+		board->gpc[map->sms[s].tpc] = map->sms[s].gpc;
+		board->ugpu[map->sms[s].tpc] = map->sms[s].ugpu;
+		board->vgpc[map->sms[s].tpc] = map->sms[s].vgpc;
+	}
+}
+
+/* The first phase's, which all others have: the one that is made when this returns -1. */
+static int find_gpu(struct plant *plant)
+{
+	const struct qos_setup *setup = &plant->setup;
+	struct qos_board *first = &plant->session.board, board;
+	const char *title = "";
+	int status;
+
+	for (unsigned int p = 0; p < setup->nr_phases; p++) {
+		status = phase_make(plant, setup->phases[p].run);
+		if (status >= 0)
+			return status;
+		find_board(&plant->gpu.map, p ? &board : first);
+		if (!p)
+			title = plant->gpu.chip.title;
+		else if (strcmp(plant->gpu.chip.title, title) || board.nr_tpcs != first->nr_tpcs)
+			return qos_fail(EXIT_USAGE,
+					"%s:%d: phase %u is on %s with %u TPCs, phase 1 on %s with %u: qos is for one GPU",
+					setup->path, setup->phases[p].line, p + 1,
+					plant->gpu.chip.title, board.nr_tpcs, title,
+					first->nr_tpcs);
+		else if (memcmp(board.gpc, first->gpc, sizeof(board.gpc)) ||
+			 memcmp(board.ugpu, first->ugpu, sizeof(board.ugpu)))
+			return qos_fail(EXIT_USAGE,
+					"%s:%d: phase %u has TPCs in other GPCs than phase 1: qos is for one GPU",
+					setup->path, setup->phases[p].line, p + 1);
+	}
+	snprintf(plant->session.gpu, sizeof(plant->session.gpu), "%s (simulated)", title);
+	return phase_make(plant, setup->phases[0].run);
+}
+
+/* ----------------------------------------------------------------------------- all */
+
+static int simulate(struct plant *plant)
+{
+	yaml_node_t *node = yaml_get(&plant->yaml, yaml_root(&plant->yaml), "qos");
+	int status;
+
+	if (!node)
+		yaml_fail(&plant->yaml, NULL, "has no qos: no tenants are in it");
+	if (!node || !qos_setup_read(&plant->setup, &plant->yaml, node, QOS_FILE_SCENARIO))
+		return EXIT_USAGE;
+	status = find_gpu(plant);
+	if (status < 0)
+		status = measure_alone(plant);
+	return status < 0 ? qos_session_run(&plant->session) : status;
+}
+
+int qos_sim(const struct args *args, const struct qos_options *options)
+{
+	static const struct qos_driver driver = { .command = "qos sim", .measure = measure };
+	static struct plant plant;
+	char path[PATH_MAX];
+	int status;
+
+	plant.session = (struct qos_session){
+		.args = args, .options = options, .driver = &driver, .user = &plant,
+		.setup = &plant.setup, .simulated = true,
+	};
+	if (gpupart_open(&plant.gp))
+		return qos_fail(EXIT_FAILED, "no memory");
+	scenario_find(args->program[0], path, sizeof(path));
+	status = yaml_open(&plant.yaml, "qos", "", path, "a scenario");
+	if (status < 0) {
+		status = simulate(&plant);
+		qos_setup_free(&plant.setup);
+		phase_free(&plant);
+		for (unsigned int i = 0; i < QOS_MAX_TENANTS; i++)
+			free(plant.taken[i].latencies);
+		yaml_close(&plant.yaml);
+	}
+	gpupart_close(plant.gp);
+	return status < 0 ? EXIT_DONE : status;
+}

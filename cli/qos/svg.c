@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A run of the controller as SVG: the TPCs of all tenants, and below them each tenant's
+ * progress against its goal, over time.
+ */
+#include <inttypes.h>
+#include "cli/draw/timeline.h"
+#include "cli/qos/qos.h"
+
+#define SHARES_HEIGHT	220
+#define TENANT_HEIGHT	96
+#define MOST_SCORE	2000	/* thousandths of a goal: what is far above it says no more */
+
+struct plot {
+	struct timeline_panel panel;
+	const struct qos_session *s;
+};
+
+/* When an epoch begins. */
+static uint64_t begin_of(const struct plot *plot, unsigned int epoch)
+{
+	return epoch * plot->s->setup->epoch_ns;
+}
+
+static const struct qos_sample *sample_at(const struct plot *plot, unsigned int epoch,
+					  unsigned int tenant)
+{
+	return &plot->s->epochs[epoch].tenants[tenant];
+}
+
+/* Lines at round values up to @most, the numbers before them. */
+static void draw_scale(const struct plot *plot, uint64_t most, unsigned int max, bool thousandths)
+{
+	uint64_t step = timeline_step(most, max);
+	char text[48];
+
+	for (uint64_t value = 0; value <= most; value += step) {
+		if (thousandths)
+			qos_number(value, text, sizeof(text));
+		else
+			snprintf(text, sizeof(text), "%" PRIu64, value);
+		timeline_panel_mark(&plot->panel, value, text, "");
+	}
+}
+
+/* ------------------------------------------------------------- TPCs, on each other */
+
+/* A box for each stretch in which the tenant has the same TPCs above the same others. */
+static void draw_share(struct plot *plot, unsigned int tenant)
+{
+	unsigned int first = 0, low = 0, high = 0, below, e;
+
+	for (e = 0; e < plot->s->nr_epochs; e++) {
+		below = 0;
+		for (unsigned int i = 0; i < tenant; i++)
+			below += sample_at(plot, e, i)->nr_tpcs;
+		if (below == low && below + sample_at(plot, e, tenant)->nr_tpcs == high)
+			continue;
+		timeline_panel_box(&plot->panel, tenant, begin_of(plot, first), begin_of(plot, e),
+				   low, high);
+		first = e;
+		low = below;
+		high = below + sample_at(plot, e, tenant)->nr_tpcs;
+	}
+	timeline_panel_box(&plot->panel, tenant, begin_of(plot, first), begin_of(plot, e), low,
+			   high);
+}
+
+static void draw_shares(struct plot *plot)
+{
+	struct timeline_panel *p = &plot->panel;
+
+	timeline_panel(p, SHARES_HEIGHT, plot->s->board.nr_tpcs,
+		       "TPCs of each tenant; hatched: off or reserved, no tenant's");
+	svg_rect(p->page->file, TIMELINE_LEFT, p->top, TIMELINE_PLOT, SHARES_HEIGHT, PALETTE_OFF,
+		 PALETTE_EDGE, "");
+	for (unsigned int i = 0; i < plot->s->setup->nr && plot->s->nr_epochs; i++)
+		draw_share(plot, i);
+	draw_scale(plot, plot->s->board.nr_tpcs, 7, false);
+	timeline_panel_axis(p, NULL);
+}
+
+/* --------------------------------------------------------------- a tenant's progress */
+
+static bool is_heard(const struct qos_sample *sample)
+{
+	return sample->state == QOS_GOOD || sample->state == QOS_MISSED ||
+	       sample->state == QOS_STUCK;
+}
+
+static uint64_t value_of(const struct plot *plot, unsigned int epoch, unsigned int tenant)
+{
+	return plot->s->setup->tenants[tenant].goal == QOS_BEST_EFFORT ?
+	       sample_at(plot, epoch, tenant)->speed : sample_at(plot, epoch, tenant)->score;
+}
+
+/* The line of its progress, with holes where nothing was heard; triangles where it missed. */
+static void draw_progress(const struct plot *plot, unsigned int tenant)
+{
+	const struct timeline_panel *p = &plot->panel;
+	FILE *file = p->page->file;
+	bool pen = false;
+
+	fputs("<path class=\"progress\" fill=\"none\" stroke=\"" PALETTE_INK "\" "
+	      "stroke-width=\"1.4\" stroke-linejoin=\"round\" d=\"", file);
+	for (unsigned int e = 0; e < plot->s->nr_epochs; e++) {
+		if (is_heard(sample_at(plot, e, tenant)))
+			fprintf(file, "%s%.1f %.1fH%.1f", pen ? "L" : "M",
+				timeline_panel_x(p, begin_of(plot, e)),
+				timeline_panel_y(p, value_of(plot, e, tenant)),
+				timeline_panel_x(p, begin_of(plot, e + 1)));
+		pen = is_heard(sample_at(plot, e, tenant));
+	}
+	fputs("\"/>\n", file);
+	for (unsigned int e = 0; e < plot->s->nr_epochs; e++)
+		if (plot->s->setup->tenants[tenant].goal != QOS_BEST_EFFORT &&
+		    is_heard(sample_at(plot, e, tenant)) &&
+		    sample_at(plot, e, tenant)->score < 1000)
+			fprintf(file, "<path class=\"missed\" fill=\"" PALETTE_INK
+				"\" d=\"M%.1f %.1fl-4 8h8z\"/>\n",
+				(timeline_panel_x(p, begin_of(plot, e)) +
+				 timeline_panel_x(p, begin_of(plot, e + 1))) / 2,
+				p->top + p->height - 9);
+}
+
+static void draw_tenant(struct plot *plot, unsigned int tenant)
+{
+	const struct qos_tenant *t = &plot->s->setup->tenants[tenant];
+	const struct qos_sum *sum = &plot->s->sums[tenant];
+	uint64_t most = t->goal == QOS_BEST_EFFORT ? 1 : 1200;
+	char title[320], goal[96], tag[PICTURE_TAG_LEN];
+	const struct timeline_panel *p = &plot->panel;
+
+	for (unsigned int e = 0; e < plot->s->nr_epochs; e++)
+		if (is_heard(sample_at(plot, e, tenant)) && value_of(plot, e, tenant) > most)
+			most = value_of(plot, e, tenant);
+	if (t->goal == QOS_BEST_EFFORT) {
+		snprintf(title, sizeof(title), "%s  %s: best effort, units of progress a second",
+			 picture_tag(tenant, tag), t->name);
+		timeline_panel(&plot->panel, TENANT_HEIGHT, most + most / 20, title);
+		draw_scale(plot, most, 4, true);
+	} else {
+		qos_goal_words(t, &plot->s->setup->specs[tenant], goal, sizeof(goal));
+		snprintf(title, sizeof(title),
+			 "%s  %s: progress against its goal, %s; met in %u of %u epochs",
+			 picture_tag(tenant, tag), t->name, goal, sum->met, sum->heard);
+		timeline_panel(&plot->panel, TENANT_HEIGHT, most > MOST_SCORE ? MOST_SCORE : most,
+			       title);
+		timeline_panel_mark(p, 0, "0%", "");
+		timeline_panel_mark(p, 500, "50%", "");
+		if (most >= 1500)
+			timeline_panel_mark(p, 1500, "150%", "");
+		if (most > MOST_SCORE)
+			timeline_panel_mark(p, MOST_SCORE, "over 200%", "");
+		timeline_panel_mark(p, 1000, "goal", " class=\"goal\" stroke=\"" PALETTE_INK
+				    "\" stroke-width=\"1\" stroke-dasharray=\"7 4\"");
+	}
+	draw_progress(plot, tenant);
+	timeline_panel_axis(p, tenant + 1 == plot->s->setup->nr ? "since it began" : NULL);
+}
+
+/* ----------------------------------------------------------------------------- page */
+
+static void draw_legend(const struct plot *plot)
+{
+	char text[OUT_SET_STRLEN], list[GPUPART_TPCSET_STRLEN], goal[96];
+	const struct qos_setup *setup = plot->s->setup;
+
+	plot->panel.page->y += 12;
+	for (unsigned int i = 0; i < setup->nr; i++) {
+		const struct qos_verdict *now = &plot->s->now.tenants[i];
+
+		gpupart_tpcset_format_list(&now->set, list, sizeof(list));
+		snprintf(text, sizeof(text), "%s; %s%s; TPCs at the end: %s",
+			 qos_goal_words(&setup->tenants[i], &setup->specs[i], goal, sizeof(goal)),
+			 now->class ? qos_class_name(now->class) : "kind not known",
+			 now->class ? "-intensive" : "", *list ? list : "none");
+		page_legend(plot->panel.page, i, setup->tenants[i].name, text);
+	}
+	page_words(plot->panel.page, MARGIN, SMALL, "",
+		   "A triangle is an epoch in which the goal was missed. A line with a hole: there "
+		   "was no signal.");
+}
+
+int qos_svg(struct out *out, const struct qos_session *session)
+{
+	struct page page = { .width = TIMELINE_WIDTH, .y = MARGIN - 4 };
+	struct plot plot = { .s = session, .panel = { .page = &page } };
+	char text[256];
+	int err = page_begin(&page);
+
+	if (err)
+		return err;
+	plot.panel.to = begin_of(&plot, session->nr_epochs ? session->nr_epochs : 1);
+	page_words(&page, MARGIN, 18, BOLD, "QoS: goals, progress and TPCs over time");
+	snprintf(text, sizeof(text), "%s, %u TPCs, %u epochs of %g ms", session->gpu,
+		 session->board.nr_tpcs, session->nr_epochs, session->setup->epoch_ns / 1e6);
+	page_words(&page, MARGIN, NORMAL, "", text);
+	draw_shares(&plot);
+	for (unsigned int i = 0; i < session->setup->nr; i++)
+		draw_tenant(&plot, i);
+	draw_legend(&plot);
+	return page_end(&page, out, "Goals, progress and TPCs over time",
+			session->setup->nr, 0);
+}

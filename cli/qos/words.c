@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writes tenants in words (--tenant) as the YAML of a file of tenants, a line each, so that one
+ * reader reads both.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/qos/qos.h"
+#include "cli/util/message.h"
+
+#define MOST_TEXT	1024	/* bytes of one --tenant */
+
+/* A string in quotes, as JSON and so YAML has it. False: it is no UTF-8. */
+static bool print_string(FILE *to, const char *text, size_t len)
+{
+	json_t *string = json_stringn(text, len);
+	bool good = string && !json_dumpf(string, to, JSON_ENCODE_ANY);
+
+	json_decref(string);
+	return good;
+}
+
+static bool is_of_goal(const char *word)
+{
+	static const char *const keys[] = {
+		"alpha=", "rate=", "latency=", "percentile=", "alone=",
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!strncmp(word, keys[i], strlen(keys[i])))
+			return true;
+	return false;
+}
+
+/* "KEY=VALUE,..": prints those of the goal, or the others. Returns how many, -1: one is none. */
+static int print_demands(FILE *to, const char *option, const char *demands, bool goal)
+{
+	bool good;
+	int nr = 0;
+
+	for (size_t len, key; *demands; demands += len + (demands[len] == ',')) {
+		len = strcspn(demands, ",");
+		key = strcspn(demands, "=,");
+		if (!len || is_of_goal(demands) != goal)
+			continue;
+		if (!key || key == len) {
+			qos_fail(EXIT_USAGE, "--tenant %s: '%.*s': wants KEY=VALUE", option,
+				 (int)len, demands);
+			return -1;
+		}
+		fputs(goal && !nr++ ? "goal: {" : "", to);
+		good = print_string(to, demands, key);
+		fputs(": ", to);
+		if (!print_string(to, demands + key + 1, len - key - 1) || !good) {
+			qos_fail(EXIT_USAGE, "--tenant %s: is no UTF-8", option);
+			return -1;
+		}
+		fputs(", ", to);
+	}
+	fputs(nr ? "}, " : "", to);
+	return nr;
+}
+
+/* NAME:KEY=VALUE,.. as a line. -1, or a status. */
+static int print_tenant(FILE *to, const char *option, bool *program)
+{
+	const char *demands = option + strcspn(option, ":"), *word;
+	bool runs = false;
+
+	if (strlen(option) >= MOST_TEXT)
+		return qos_fail(EXIT_USAGE, "--tenant %.60s..: is longer than %d letters",
+				option, MOST_TEXT - 1);
+	if (!print_string(to, option, demands - option))
+		return qos_fail(EXIT_USAGE, "--tenant %s: is no UTF-8", option);
+	demands += *demands == ':';
+	for (word = demands; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL)
+		runs |= !strncmp(word, "job=", 4) || !strncmp(word, "pid=", 4);
+	fputs(": {", to);
+	if (print_demands(to, option, demands, false) < 0 ||
+	    print_demands(to, option, demands, true) < 0)
+		return EXIT_USAGE;
+	/* The program's words are bytes, and no YAML: qos_words_program() puts them in. */
+	fputs(!runs && *program ? "program: [program]},\n" : "},\n", to);
+	*program &= runs;
+	return -1;
+}
+
+int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **program)
+{
+	bool left = program && program[0];
+	int status = -1;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return qos_fail(EXIT_FAILED, "no memory");
+	fputs("{", to);
+	if (options->epoch) {
+		fputs("epoch: ", to);
+		if (!print_string(to, options->epoch, strlen(options->epoch)))
+			status = qos_fail(EXIT_USAGE, "--epoch %s: is no UTF-8",
+					  options->epoch);
+		fputs(", ", to);
+	}
+	fputs("tenants: {", to);
+	for (unsigned int i = 0; i < options->tenants.nr && status < 0; i++)
+		status = print_tenant(to, options->tenants.texts[i], &left);
+	fputs("}}", to);
+	if ((ferror(to) | fclose(to)) && status < 0)
+		status = qos_fail(EXIT_FAILED, "no memory");
+	else if (status < 0 && left)
+		status = qos_fail(EXIT_USAGE,
+				  "'%s': each --tenant has a job or a pid: wants one without",
+				  program[0]);
+	if (status < 0)
+		status = yaml_open_text(yaml, "qos", "--tenant", text, len);
+	free(text);
+	return status;
+}
+
+bool qos_words_program(struct qos_setup *setup, char **program)
+{
+	unsigned int nr = 0;
+
+	while (program && program[nr])
+		nr++;
+	for (unsigned int i = 0; i < setup->nr && nr; i++) {
+		char ***words = &setup->specs[i].program;
+
+		if (!*words)
+			continue;
+		for (char **word = *words; *word; word++)
+			free(*word);
+		free(*words);
+		*words = calloc(nr + 1, sizeof(**words));
+		for (unsigned int w = 0; *words && w < nr; w++) {
+			(*words)[w] = strdup(program[w]);
+			if (!(*words)[w])
+				return false;
+		}
+		return *words;
+	}
+	return true;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+/* Finds scenario files: of the build or package that this is, then of the installed one. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/sim/scenario_files.h"
+#include "cli/util/paths.h"
+
+static bool folder_of(unsigned int i, char *folder, size_t len)
+{
+	char package[PATH_MAX];
+
+	if (i > 1)
+		return false;
+	if (i || paths_package("../../share/gpupart/scenarios", package, sizeof(package)) ||
+	    paths_full(package, folder, len))
+		snprintf(folder, len, "%s", GPUPART_DATADIR "/scenarios");
+	return true;
+}
+
+static int is_scenario(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name);
+
+	return len > 5 && !strcmp(entry->d_name + len - 5, ".yaml");
+}
+
+int scenario_list(struct dirent ***entries)
+{
+	char folder[PATH_MAX];
+	unsigned int i;
+	int nr;
+
+	for (i = 0; folder_of(i, folder, sizeof(folder)); i++) {
+		nr = scandir(folder, entries, is_scenario, alphasort);
+		if (nr > 0)
+			return nr;
+		if (!nr)
+			free(*entries);
+	}
+	return 0;
+}
+
+void scenario_find(const char *name, char *path, size_t len)
+{
+	char folder[PATH_MAX];
+	unsigned int i;
+
+	for (i = 0; !strchr(name, '/') && access(name, F_OK) &&
+	     folder_of(i, folder, sizeof(folder)); i++)
+		if (snprintf(path, len, "%s/%s.yaml", folder, name) < (int)len &&
+		    !access(path, F_OK))
+			return;
+	snprintf(path, len, "%s", name);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Scenario files that are installed with the command. */
+#ifndef GPUPART_CLI_SIM_SCENARIO_FILES_H
+#define GPUPART_CLI_SIM_SCENARIO_FILES_H
+
+#include <stddef.h>
+
+struct dirent;
+
+/* The files of the first folder that has any, as scandir() returns them: how many. */
+int scenario_list(struct dirent ***entries);
+
+/* The path of the installed scenario @name; if there is none, or a file @name exists, @name. */
+void scenario_find(const char *name, char *path, size_t len);
+
+#endif

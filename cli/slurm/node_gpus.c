@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The GPUs of this node: their topologies, the maps of their mask bits, their memory, and what
+ * Slurm calls them. Must not know what is made of it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "cli/slurm/node_gpus.h"
+#include "cli/target/check.h"
+#include "cli/target/cuda.h"
+#include "cli/util/atomic_file.h"
+#include "cli/util/message.h"
+
+/* The N of /dev/nvidiaN; of what the driver does not tell, the place in PCI order. */
+static unsigned int device_number(const struct node_gpu *gpu, unsigned int place)
+{
+	char path[96], line[128];
+	unsigned int number = place;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", gpu->pci);
+	file = gpu->simulated ? NULL : fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Device Minor: %u", &number) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return number;
+}
+
+/* One whose topology is open: its map and its memory. */
+static int look_closer(const struct args *args, struct node_gpus *node)
+{
+	struct node_gpu *gpu = &node->gpus[node->nr];
+	struct check check = { 0 };
+	int status;
+
+	status = check_in_child(args, gpu->pci, &check);
+	if (status >= 0)
+		return status;
+	if (*check.pci)
+		snprintf(gpu->pci, sizeof(gpu->pci), "%s", check.pci);
+	snprintf(gpu->key, sizeof(gpu->key), "%s", check.key);
+	gpu->memory = check.memory;
+	gpu->number = device_number(gpu, node->nr);
+	snprintf(gpu->source, sizeof(gpu->source), "%s", gpupart_topology_info(gpu->topo)->source);
+	node->nr++;
+	return -1;
+}
+
+static int look_at(const struct args *args, struct gpupart *gp, struct node_gpus *node,
+		   const char *source, const char *selector, const char *pci)
+{
+	struct node_gpu *gpu = &node->gpus[node->nr];
+	int err = gpupart_topology_open(gp, source, selector, &gpu->topo), status;
+
+	if (err)
+		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+	gpu->simulated = args->simulated;
+	snprintf(gpu->pci, sizeof(gpu->pci), "%s", pci);
+	status = look_closer(args, node);
+	if (status >= 0) {
+		gpupart_topology_close(gpu->topo);
+		gpu->topo = NULL;
+	}
+	return status;
+}
+
+static int look_simulated(const struct args *args, struct gpupart *gp, struct node_gpus *node)
+{
+	struct cuda_simulated found;
+	char index[8];
+	int status = -1;
+
+	for (unsigned int i = 0; status < 0 && i < NODE_GPUS_MAX; i++) {
+		snprintf(index, sizeof(index), "%u", i);
+		if (cuda_find_simulated(index, &found))
+			break;
+		status = look_at(args, gp, node, found.capture, NULL, found.pci);
+	}
+	return status;
+}
+
+int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node)
+{
+	struct gpupart_gpu_info *list;
+	int nr, status = args_simulate(args);
+
+	if (status >= 0)
+		return status;
+	if (args->simulated)
+		return look_simulated(args, gp, node);
+	list = calloc(NODE_GPUS_MAX, sizeof(*list));
+	if (!list)
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX);
+	if (nr <= 0)
+		status = cmd_fail(args->cmd, nr ? cmd_status(nr) : EXIT_FAILED, "%s",
+				  nr ? gpupart_error(gp) : "this node has no GPU");
+	for (int i = 0; status < 0 && i < nr && i < NODE_GPUS_MAX; i++)
+		status = look_at(args, gp, node, NULL, list[i].pci, list[i].pci);
+	free(list);
+	return status;
+}
+
+void node_gpus_close(struct node_gpus *node)
+{
+	for (unsigned int i = 0; i < node->nr; i++)
+		gpupart_topology_close(node->gpus[i].topo);
+	node->nr = 0;
+}
+
+/* ------------------------------------------------------------------- the file */
+
+static int write_file(const struct args *args, const char *path, const char *text)
+{
+	int err = whole_write(path, text);
+
+	return err ? cmd_fail(args->cmd, EXIT_FAILED, "%s: %s", path, strerror(-err)) : -1;
+}
+
+int node_gpus_write(const struct args *args, struct gpupart *gp, const struct node_gpus *node)
+{
+	char *text = NULL, path[NODE_GPU_PATH], row[NODE_GPU_ROW];
+	int status = -1;
+	size_t len;
+	FILE *file;
+
+	if (mkdir(NODE_GPU_FOLDER, 0755) && errno != EEXIST)
+		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPU_FOLDER ": %s", strerror(errno));
+	/* Captures first: what the list names is there. */
+	for (unsigned int i = 0; status < 0 && i < node->nr; i++) {
+		if (gpupart_topology_capture(gp, node->gpus[i].topo, "gpupart slurm-node", &text))
+			return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+		node_gpu_capture(&node->gpus[i], path);
+		status = write_file(args, path, text);
+		free(text);
+		text = NULL;
+	}
+	file = status < 0 ? open_memstream(&text, &len) : NULL;
+	for (unsigned int i = 0; file && i < node->nr; i++) {
+		node_gpu_row(&node->gpus[i], row);
+		fputs(row, file);
+	}
+	if (file)
+		fclose(file);
+	if (status < 0)
+		status = text ? write_file(args, NODE_GPU_FILE, text)
+			      : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	free(text);
+	return status;
+}
+
+static int read_row(const struct args *args, struct gpupart *gp, struct node_gpus *node,
+		    const char *line)
+{
+	if (node->nr == NODE_GPUS_MAX || !node_gpu_read(line, &node->gpus[node->nr]))
+		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPU_FILE
+				": row %u is none of ours: run 'gpupart slurm-node' anew",
+				node->nr + 1);
+	if (node_gpu_open(gp, &node->gpus[node->nr]))
+		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+	node->nr++;
+	return -1;
+}
+
+int node_gpus_read(const struct args *args, struct gpupart *gp, struct node_gpus *node)
+{
+	FILE *file = fopen(NODE_GPU_FILE, "re");
+	char line[NODE_GPU_ROW];
+	int status = -1;
+
+	if (!file)
+		return cmd_fail(args->cmd, EXIT_FAILED,
+				NODE_GPU_FILE ": %s: run 'gpupart slurm-node' as root first",
+				strerror(errno));
+	while (status < 0 && fgets(line, sizeof(line), file))
+		status = read_row(args, gp, node, line);
+	fclose(file);
+	return status;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See parent.h. The program stays in our process group and session, so that a terminal and its
+ * shell treat both as one. One thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/start/parent.h"
+#include "cli/util/process.h"
+
+static void __attribute__((noreturn)) be_child(struct parent *parent, pid_t pid)
+{
+	/* Who kills this process by SIGKILL means the program. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != pid)
+		_exit(128 + SIGKILL);
+	sigaction(SIGCHLD, &parent->chld_before, NULL);
+	sigprocmask(SIG_SETMASK, &parent->before, NULL);
+	_exit(parent->become(parent->arg));
+}
+
+int parent_start(struct parent *parent)
+{
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+	pid_t pid = getpid();
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &parent->before);
+	/* Ignored, there would be no status to wait for. */
+	sigaction(SIGCHLD, &by_default, &parent->chld_before);
+	fflush(NULL);
+	parent->child = fork();
+	if (!parent->child)
+		be_child(parent, pid);
+	if (parent->child < 0)
+		return -errno;
+	/* Whoever waits for the end of a pipe or a lock of the program's waits for it alone. */
+	process_let_go(-1, 2, parent->keep, -1);
+	return 0;
+}
+
+static void pass_on(pid_t child, const siginfo_t *info)
+{
+	/*
+	 * The terminal's reach the whole group; but a hangup reaches the session's leader alone,
+	 * which the program would have been.
+	 */
+	if (info->si_code > 0) {
+		if (info->si_signo == SIGHUP && getsid(0) == getpid())
+			kill(child, SIGHUP);
+		return;
+	}
+	if (info->si_pid == child || info->si_signo == SIGCHLD)
+		return;
+	if (info->si_code == SI_QUEUE)
+		sigqueue(child, info->si_signo, info->si_value);
+	else
+		kill(child, info->si_signo);
+}
+
+/* The program was stopped by @sig. Comes back when this process is continued. */
+static void stop_as(pid_t child, int sig)
+{
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+	const struct timespec at_once = { 0 };
+	siginfo_t info = { 0 };
+	sigset_t one;
+
+	/* It may be continued by its own pid, of which nothing wakes a stopped parent. */
+	if (sig == SIGSTOP)
+		return;
+	sigaction(sig, &by_default, NULL);
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+	sigemptyset(&one);
+	sigaddset(&one, SIGCONT);
+	/* A shell continues the group: then the program runs already. */
+	if (sigtimedwait(&one, NULL, &at_once) != SIGCONT)
+		return;
+	/* No WEXITED: an end is for has_ended(), and the pid stays the program's until then. */
+	if (waitid(P_PID, child, &info, WNOHANG | WCONTINUED) || !info.si_pid)
+		kill(child, SIGCONT);
+}
+
+/* Whether the program ended, with *wstatus. */
+static bool has_ended(pid_t child, int *wstatus)
+{
+	while (waitpid(child, wstatus, WNOHANG | WUNTRACED) == child) {
+		if (!WIFSTOPPED(*wstatus))
+			return true;
+		stop_as(child, WSTOPSIG(*wstatus));
+	}
+	return false;
+}
+
+int parent_wait(struct parent *parent)
+{
+	long next = process_now_ms() + parent->look(parent->arg, parent->child), left;
+	struct timespec timeout;
+	siginfo_t info;
+	int wstatus;
+	sigset_t all;
+
+	sigfillset(&all);
+	while (!has_ended(parent->child, &wstatus)) {
+		left = next - process_now_ms();
+		if (left <= 0) {
+			left = parent->look(parent->arg, parent->child);
+			next = process_now_ms() + left;
+		}
+		timeout = (struct timespec){ left / 1000, left % 1000 * 1000000 };
+		if (sigtimedwait(&all, &info, &timeout) > 0)
+			pass_on(parent->child, &info);
+	}
+	return wstatus;
+}
+
+int parent_end_as(int wstatus)
+{
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+	const struct rlimit none = { 0, 0 };
+	int sig = WTERMSIG(wstatus);
+	sigset_t one;
+
+	if (!WIFSIGNALED(wstatus))
+		return WEXITSTATUS(wstatus);
+	/* The program's own core is enough. */
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0);
+	if (sig != SIGKILL)
+		sigaction(sig, &by_default, NULL);
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	return 128 + sig;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See run.h. Works out the set, has the mask bits checked in a child, and puts the set, the job,
+ * the quota and the injected library into the environment. One thread; no call of CUDA.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/mps/mps.h"
+#include "cli/plan/file.h"
+#include "cli/start/run.h"
+#include "cli/target/audit.h"
+#include "cli/target/check.h"
+#include "cli/target/cuda.h"
+#include "cli/target/tenants.h"
+#include "cli/util/message.h"
+#include "cli/util/out.h"
+#include "cli/util/paths.h"
+#include "cli/util/tunables.h"
+
+void run_inherit_gpu(struct args *args)
+{
+	const char *gpu = getenv("GPUPART_GPU"), *set = getenv("GPUPART_SET");
+
+	if (!args->gpu && set && *set && gpu && *gpu)
+		args->gpu = gpu;
+}
+
+int run_check_program(const struct args *args)
+{
+	if (args->program[0] && *args->program[0])
+		return -1;
+	if (args->program[0])
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+				"the program is '': wants a name or a path after --");
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no program: gpupart %s %s-- PROGRAM ARGS",
+			args->cmd, strcmp(args->cmd, "run") ? "" : "SET ");
+}
+
+/* Whether @gpu, the GPU of the run around this one, is the one at @pci: 0, or a status. */
+static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu,
+		    const char *pci)
+{
+	struct gpupart_topology *limited;
+	struct cuda_simulated found;
+	char address[20];
+
+	if (args->simulated) {
+		if (cuda_find_simulated(gpu, &found))
+			return cmd_fail(args->cmd, args->usage_status, "GPUPART_GPU=%s: %s", gpu,
+					found.why);
+		snprintf(address, sizeof(address), "%s", found.pci);
+	} else {
+		if (gpupart_topology_open(gp, NULL, gpu, &limited))
+			return cmd_fail(args->cmd, args->usage_status, "GPUPART_GPU=%s: %s", gpu,
+					gpupart_error(gp));
+		snprintf(address, sizeof(address), "%s", gpupart_topology_info(limited)->pci);
+		gpupart_topology_close(limited);
+	}
+	if (!strcmp(address, pci))
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"this runs inside a limit on GPU %s and cannot leave it for %s", gpu, pci);
+}
+
+int run_outer_limit(const struct args *args, struct gpupart *gp,
+		    const struct gpupart_topology *topo, const char *pci,
+		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer)
+{
+	const char *words = getenv("GPUPART_SET"), *gpu = getenv("GPUPART_GPU");
+	int status;
+
+	*outer = NULL;
+	if (!words || !*words)
+		return -1;
+	if (gpu && *gpu) {
+		status = same_gpu(args, gp, gpu, pci);
+		if (status >= 0)
+			return status;
+	}
+	if (gpupart_set_parse(gp, topo, words, set))
+		return cmd_fail(args->cmd, args->usage_status, "GPUPART_SET=%s: %s", words,
+				gpupart_error(gp));
+	*outer = set;
+	return -1;
+}
+
+static int work_out_set(const struct args *args, struct gpupart *gp,
+			const struct gpupart_topology *topo, const char *pci,
+			struct gpupart_tpcset *set)
+{
+	char text[OUT_SET_STRLEN], limit[OUT_SET_STRLEN];
+	const struct gpupart_tpcset *outer;
+	struct gpupart_tpcset outside, around;
+	int status;
+
+	status = run_outer_limit(args, gp, topo, pci, &around, &outer);
+	if (status < 0 && !args->nr_terms) {
+		/* For its memory alone. */
+		*set = outer ? *outer : gpupart_topology_all(topo);
+		return status;
+	}
+	if (status < 0)
+		status = args_set(args, gp, topo, pci, outer, set);
+	if (status >= 0 || !outer || gpupart_tpcset_subset(set, outer))
+		return status;
+	outside = gpupart_tpcset_andnot(set, outer);
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"TPCs %s are outside the limit %s that this runs in (GPUPART_SET)",
+			out_set(text, sizeof(text), topo, &outside),
+			out_set(limit, sizeof(limit), topo, outer));
+}
+
+/* In front of what LD_PRELOAD has. */
+static int preload(const struct args *args, const char *path)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *joined;
+
+	if (others && strstr(others, path))
+		return -1;
+	if (asprintf(&joined, "%s%s%s", path, others && *others ? ":" : "",
+		     others ? others : "") < 0)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+	setenv("LD_PRELOAD", joined, 1);
+	free(joined);
+	return -1;
+}
+
+int run_inject(const struct args *args, bool strict)
+{
+	const char *taken = getenv("CUDA_INJECTION64_PATH");
+	char path[PATH_MAX];
+	bool is_taken;
+	int err;
+
+	tunables_raise(args->cmd, NULL);
+	err = paths_package(PATHS_INJECT, path, sizeof(path));
+	if (err)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s is not installed: %s", PATHS_INJECT,
+				strerror(-err));
+	/* In a container that may be the one of the gpupart outside. */
+	is_taken = taken && *taken && !paths_same(taken, path) && !paths_is_inject(taken);
+	if (!is_taken)
+		setenv("CUDA_INJECTION64_PATH", path, 1);
+	/* Loaded at the start, it has its thread-local memory whatever the program loads. */
+	if (!is_taken && !strict)
+		return -1;
+	if (!strpbrk(path, " :"))
+		return preload(args, path);
+	if (!is_taken)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+				"--strict: LD_PRELOAD takes no path with a blank or colon (%s)",
+				path);
+	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+			"CUDA_INJECTION64_PATH is taken by %s, and LD_PRELOAD takes no path with a blank or colon (%s)",
+			taken, path);
+}
+
+int run_become(const struct args *args)
+{
+	int err;
+
+	execvp(args->program[0], args->program);
+	err = errno;
+	return cmd_fail(args->cmd, err == ENOENT ? EXIT_RUN_NOT_FOUND : EXIT_RUN_NOT_EXECUTABLE,
+			"%s: %s", args->program[0], strerror(err));
+}
+
+/* What the job is called: --name's, or the variable's if that is a name; NULL: nothing. */
+static const char *job_name(const struct args *args, const char *name)
+{
+	const char *called = name ? name : getenv("GPUPART_NAME");
+
+	if (!called || !*called || check_is_name(called))
+		return called && *called ? called : NULL;
+	cmd_note(args->cmd, "GPUPART_NAME=%s is no name as --name takes it: the job has none",
+		 called);
+	return NULL;
+}
+
+/*
+ * From now on `gpupart set` finds what this becomes, also before it uses the GPU: -1, or a
+ * status where the note cannot be done without.
+ */
+static int begin_job(const struct args *args, struct gpupart *gp,
+		     const struct gpupart_topology *topo, const struct run_wishes *wishes,
+		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
+		     char id[GPUPART_JOB_STRLEN])
+{
+	if (!gpupart_job_begin(gp, called, topo, gpu, set, id)) {
+		setenv("GPUPART_JOB", id, 1);
+		return -1;
+	}
+	if (wishes->mem)
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+				"--mem %s: the quota cannot be kept: %s", wishes->mem,
+				gpupart_error(gp));
+	unsetenv("GPUPART_JOB");
+	if (wishes->name)
+		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s",
+			 wishes->name, gpupart_error(gp));
+	return -1;
+}
+
+/* The quota, before the program is there: -1, or a status. */
+static int begin_tenant(const struct args *args, struct gpupart *gp, const char *tenant,
+			const char *gpu, const struct run_wishes *wishes)
+{
+	char old[TENANTS_SIZE_STRLEN], new[TENANTS_SIZE_STRLEN], bytes[24];
+	struct gpupart_tenant now;
+	uint64_t before;
+
+	if (!wishes->mem) {
+		if (tenant && !gpupart_tenant_get(gp, tenant, gpu, &now) && now.quota &&
+		    !getenv("GPUPART_TENANT"))
+			cmd_note(args->cmd,
+				 "tenant %s has a quota of %s on %s: it does not hold for this program, which is run without --mem",
+				 tenant, tenants_size(old, now.quota), gpu);
+		return -1;
+	}
+	if (gpupart_tenant_begin(gp, tenant, gpu, wishes->mem_bytes, &before))
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "--mem %s: %s", wishes->mem,
+				gpupart_error(gp));
+	if (before && before != wishes->mem_bytes)
+		cmd_note(args->cmd, "tenant %s's quota on %s was %s and is %s now, for all of it",
+			 tenant, gpu, tenants_size(old, before),
+			 tenants_size(new, wishes->mem_bytes));
+	if (!gpupart_tenant_get(gp, tenant, gpu, &now))
+		tenants_note_above(args->cmd, &now);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)wishes->mem_bytes);
+	setenv("GPUPART_TENANT", tenant, 1);
+	setenv("GPUPART_MEM", bytes, 1);
+	audit_join(args->cmd);
+	tunables_raise(args->cmd, args->program[0]);
+	return -1;
+}
+
+/* Everything between a topology and the program's environment. */
+static int prepare(const struct args *args, struct gpupart *gp,
+		   const struct gpupart_topology *topo, const struct run_wishes *wishes)
+{
+	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
+	/* A capture need not tell the address that is simulated. */
+	const char *gpu = !args->simulated ? info->pci : args->gpu ? args->gpu : "0";
+	char list[GPUPART_TPCSET_STRLEN], text[OUT_SET_STRLEN], id[GPUPART_JOB_STRLEN];
+	struct check check = { 0 };
+	const char *called;
+	struct gpupart_tpcset set;
+	int status;
+
+	status = work_out_set(args, gp, topo, gpu, &set);
+	if (status < 0)
+		status = check_in_child(args, gpu, &check);
+	if (status < 0)
+		status = run_inject(args, wishes->strict);
+	if (*check.pci)
+		gpu = check.pci;
+	if (status < 0 && wishes->mem)
+		status = tenants_check_size(args, gpu, check.memory, wishes->mem_bytes);
+	if (status >= 0)
+		return status;
+	gpupart_tpcset_format_list(&set, list, sizeof(list));
+	setenv("GPUPART_SET", list, 1);
+	setenv("GPUPART_GPU", gpu, 1);
+	setenv("GPUPART_CHECKED", check.key, 1);
+	called = job_name(args, wishes->name);
+	status = begin_job(args, gp, topo, wishes, gpu, &set, called, id);
+	if (status < 0)
+		status = begin_tenant(args, gp, wishes->mem && !called ? id : called, gpu, wishes);
+	if (status >= 0)
+		return status;
+	if (wishes->name)
+		setenv("GPUPART_NAME", wishes->name, 1);
+	if (wishes->strict)
+		setenv("GPUPART_STRICT", "1", 1);
+	/* A wish from outside, a run's around this one too, stays. */
+	if (wishes->sm_count)
+		setenv("GPUPART_SM_COUNT", "1", 1);
+	if (wishes->late) {
+		setenv("GPUPART_LATE", wishes->late, 1);
+		cmd_note(args->cmd, "what %s launches in its first %s s is not confined",
+			 args->program[0], wishes->late);
+	} else {
+		unsetenv("GPUPART_LATE");
+	}
+	/* taskset says nothing either; but who runs on no GPU should know it. */
+	if (args->simulated)
+		cmd_note(args->cmd, "TPCs %s of %s, simulated",
+			 out_set(text, sizeof(text), topo, &set), gpu);
+	if (wishes->mps)
+		mps_join(args->cmd, args->simulated);
+	else if (!args->simulated)
+		mps_note_turns(args->cmd, gp, gpu);
+	return -1;
+}
+
+int run_confine(struct args *args, const struct run_wishes *wishes)
+{
+	struct gpupart_topology *topo;
+	struct gpupart *gp;
+	int status;
+
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+	status = args_topology(args, gp, &topo);
+	if (status < 0) {
+		if (wishes->plan)
+			status = plan_file_check(args, wishes->plan, gp, topo, wishes->file);
+		if (status < 0)
+			status = prepare(args, gp, topo, wishes);
+		gpupart_topology_close(topo);
+	}
+	gpupart_close(gp);
+	return status;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts a program inside a set, for the commands that do. */
+#ifndef GPUPART_CLI_START_RUN_H
+#define GPUPART_CLI_START_RUN_H
+
+#include "cli/target/args.h"
+
+struct plan_file;
+
+/* The options of run's own. */
+struct run_wishes {
+	const char *name, *late;
+	const char *plan;	/* FILE:NAME, the set is of this plan; NULL: of none */
+	const struct plan_file *file;	/* the same, read */
+	const char *mem;	/* as it was given; NULL: no quota */
+	uint64_t mem_bytes;
+	bool sm_count, mps, strict, exec;
+};
+
+/* Whether @args has a program: -1, or a status with the line written. */
+int run_check_program(const struct args *args);
+
+/* Inside a run the GPU is the one that is limited. Before args_simulate(). */
+void run_inherit_gpu(struct args *args);
+
+/*
+ * The limit of a run around this command, on the GPU at @pci: in @set, with *outer to it,
+ * or NULL where there is none. -1 to go on, or a status: it is on another GPU, or no set.
+ */
+int run_outer_limit(const struct args *args, struct gpupart *gp,
+		    const struct gpupart_topology *topo, const char *pci,
+		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer);
+
+/*
+ * Works out the set, has the mask bits checked, and puts all that the program needs into
+ * the environment: -1 to go on, or a status.
+ */
+int run_confine(struct args *args, const struct run_wishes *wishes);
+
+/*
+ * Only the injected library into the environment; @strict: where it is loaded at the program's
+ * start. -1 to go on, or a status.
+ */
+int run_inject(const struct args *args, bool strict);
+
+/* The program in this process's place; returns a status where it could not be started. */
+int run_become(const struct args *args);
+
+#endif

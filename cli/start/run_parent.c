@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart run as the parent of its program: what it does meanwhile and at the end. One thread; the
+ * program is worked out and started in the child, which keeps its pid.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "cli/mps/mps.h"
+#include "cli/start/parent.h"
+#include "cli/start/run_parent.h"
+#include "cli/start/run_report.h"
+#include "cli/util/message.h"
+
+/* Milliseconds between two looks at /proc, doubled each time, and between two at the report. */
+#define LOOK_FIRST	100
+#define LOOK_LAST	30000
+#define LOOK_LAST_STRICT 2000
+#define STRICT_EVERY	50
+
+struct run {
+	struct args *args;
+	const struct run_wishes *wishes;
+	struct gpupart_report *report;
+	struct witness witness;
+	long pause, due;
+	unsigned int nr_ended;	/* strict: processes that were sent a signal */
+};
+
+static int become(void *arg)
+{
+	struct run *run = arg;
+	int status = run_confine(run->args, run->wishes);
+
+	return status < 0 ? run_become(run->args) : status;
+}
+
+/* SIGTERM to @p, if it is the program or below it: what a report says proves nothing. */
+static void end(struct run *run, const struct process *p, pid_t child)
+{
+	int fd = syscall(SYS_pidfd_open, p->pid, 0);
+	struct process now;
+	/* From here on the number cannot become another's. */
+	bool below = fd >= 0 && process_find(p->pid, &now) && now.start == p->start &&
+		     witness_is_below(p->pid, child);
+
+	if (p->pid != child)
+		mps_end_client(child);
+	if (below)
+		mps_end_client(p->pid);
+	/* The program first: a shell must not start its next command, which would be left. */
+	kill(child, SIGTERM);
+	if (below)
+		syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
+	if (fd >= 0)
+		close(fd);
+	run->nr_ended++;
+}
+
+/* Ends what left the set, once. */
+static void keep_strict(struct run *run, pid_t child)
+{
+	struct gpupart_report_process p;
+	struct process process;
+
+	for (unsigned int n = 0; !run->nr_ended && !gpupart_report_get(run->report, n, &p); n++)
+		if (run_report_breach(&p)) {
+			process_find(p.pid, &process);
+			end(run, &process, child);
+		}
+	for (unsigned int i = 0; !run->nr_ended && i < run->witness.nr; i++)
+		if (run->witness.processes[i].looks > 1 &&
+		    !run_report_knows(run->report, &run->witness.processes[i].process))
+			end(run, &run->witness.processes[i].process, child);
+}
+
+static long look(void *arg, pid_t child)
+{
+	long now = process_now_ms(), last;
+	struct run *run = arg;
+	bool strict = run->wishes->strict;
+
+	if (now >= run->due) {
+		/* Not at once: the program is not there yet. */
+		if (run->pause)
+			witness_look(&run->witness, child, run->args->simulated);
+		last = strict ? LOOK_LAST_STRICT : LOOK_LAST;
+		run->pause = run->pause ? 2 * run->pause : LOOK_FIRST;
+		run->pause = run->pause < last ? run->pause : last;
+		run->due = now + run->pause;
+	}
+	if (!strict)
+		return run->due - now;
+	keep_strict(run, child);
+	return STRICT_EVERY;
+}
+
+/* Whether the report has something that strict does not allow, also what ended too soon. */
+static bool was_breached(const struct run *run)
+{
+	struct gpupart_report_process p;
+	bool breached = run->nr_ended;
+
+	for (unsigned int n = 0; !breached && !gpupart_report_get(run->report, n, &p); n++)
+		breached = run_report_breach(&p);
+	return breached;
+}
+
+static int supervise(struct run *run, int fd)
+{
+	struct parent parent = {
+		.become = become, .look = look, .arg = run, .keep = fd,
+	};
+	int wstatus, err = parent_start(&parent);
+
+	if (err)
+		return cmd_fail(run->args->cmd, EXIT_RUN_FAILED, "no process: %s", strerror(-err));
+	wstatus = parent_wait(&parent);
+	run_report_say(run->report, &run->witness, run->args->simulated);
+	if (!run->wishes->strict || !was_breached(run))
+		return parent_end_as(wstatus);
+	cmd_note(run->args->cmd, "strict: %s %s", run->args->program[0],
+		 run->nr_ended ? "was ended" : "was not confined all the time");
+	return EXIT_RUN_STRICT;
+}
+
+int run_as_parent(struct args *args, const struct run_wishes *wishes)
+{
+	struct run run = { .args = args, .wishes = wishes };
+	struct gpupart *gp;
+	const char *id;
+	int fd = -1;
+
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+	if (gpupart_report_open(gp, &run.report, &id)) {
+		cmd_note(args->cmd, "what is not confined cannot be reported: %s",
+			 gpupart_error(gp));
+		gpupart_close(gp);
+		return wishes->strict ? EXIT_RUN_FAILED : become(&run);
+	}
+	sscanf(id, "/proc/%*d/fd/%d", &fd);
+	setenv("GPUPART_REPORT", id, 1);
+	gpupart_close(gp);
+	/* The memory goes with this process. */
+	return supervise(&run, fd);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See run_report.h. The same kernel of several processes is one line. A set of the same size that
+ * would have held a cluster is looked for on the topology that the process had.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "cli/start/run_report.h"
+#include "cli/util/message.h"
+#include "cli/util/out.h"
+
+#define MAX_LINES 12
+#define RUN "run"
+
+bool run_report_breach(const struct gpupart_report_process *process)
+{
+	uint64_t outside = process->others;
+
+	for (int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++)
+		outside += process->kernels[i].count;
+	return outside || process->state == GPUPART_REPORT_NOT_REFUSED;
+}
+
+bool run_report_knows(const struct gpupart_report *report, const struct process *p)
+{
+	struct gpupart_report_process found;
+
+	for (unsigned int n = 0; !gpupart_report_get(report, n, &found); n++)
+		if (found.pid == p->pid)
+			return true;
+	return false;
+}
+
+/* "; TPCs 0-3 would hold it", of as many TPCs as @kernel's limit, or what else would do. */
+static void advise(char *text, size_t len, const struct gpupart_report_process *process,
+		   const struct gpupart_report_kernel *kernel)
+{
+	unsigned int nr = gpupart_tpcset_count(&kernel->limit);
+	struct gpupart_tpcset none = { 0 }, all, set;
+	struct gpupart_topology *topo;
+	char list[OUT_SET_STRLEN];
+
+	text[0] = 0;
+	if (!kernel->cluster || gpupart_topology_open(NULL, process->source, process->simulated ?
+						      NULL : process->pci, &topo))
+		return;
+	all = gpupart_topology_all(topo);
+	if (!gpupart_set_pick(topo, kernel->cluster, &none, &kernel->limit, &all, nr, &set))
+		snprintf(text, len, "; -t %s, as many, would hold it",
+			 out_set(list, sizeof(list), topo, &set));
+	else
+		snprintf(text, len, "; no set of %u TPCs holds it", nr);
+	gpupart_topology_close(topo);
+}
+
+static void say_why(char *text, size_t len, const struct gpupart_report_kernel *kernel)
+{
+	switch (kernel->outside) {
+	case GPUPART_OUTSIDE_DRIVER:
+		snprintf(text, len, "the driver itself keeps it off all TPCs of the set");
+		break;
+	case GPUPART_OUTSIDE_CLUSTER:
+		if (kernel->cluster)
+			snprintf(text, len,
+				 "a cluster of %u blocks, which no virtual GPC of the set holds, was given %u TPCs",
+				 kernel->cluster, kernel->nr_tpcs);
+		else
+			snprintf(text, len,
+				 "its clusters must run at once, and were given %u TPCs",
+				 kernel->nr_tpcs);
+		break;
+	case GPUPART_OUTSIDE_COOPERATIVE:
+		snprintf(text, len,
+			 "a cooperative grid, which needs %u TPCs at once: --sm-count tells the program the set's SMs",
+			 kernel->nr_tpcs);
+		break;
+	case GPUPART_OUTSIDE_VERSION:
+		snprintf(text, len, "a kind of launch that gpupart does not know");
+		break;
+	case GPUPART_OUTSIDE_GPU:
+		snprintf(text, len, "it ran on a GPU that the set is not of");
+		break;
+	default:
+		snprintf(text, len, "the mask bits of the GPU are not proven");
+	}
+}
+
+static bool same(const struct gpupart_report_kernel *a, const struct gpupart_report_kernel *b)
+{
+	return !strcmp(a->name, b->name) && a->outside == b->outside && a->cluster == b->cluster &&
+	       gpupart_tpcset_equal(&a->limit, &b->limit);
+}
+
+static void say_kernel(const struct gpupart_report_process *process,
+		       const struct gpupart_report_kernel *kernel, bool simulated)
+{
+	char why[200], advice[OUT_SET_STRLEN + 64], list[GPUPART_TPCSET_STRLEN];
+
+	say_why(why, sizeof(why), kernel);
+	advise(advice, sizeof(advice), process, kernel);
+	gpupart_tpcset_format_list(&kernel->limit, list, sizeof(list));
+	cmd_note(RUN, "%llu %s outside of %s%s%s: %s: %s%s", (unsigned long long)kernel->count,
+		 kernel->count == 1 ? "launch" : "launches", *list ? "TPCs " : "the set", list,
+		 simulated ? " (simulated)" : "",
+		 *kernel->name ? kernel->name : "a kernel whose name is not known", why, advice);
+}
+
+/* The lines of launches: *@rest those that got none. */
+static void say_launches(const struct gpupart_report *report, bool simulated, uint64_t *rest)
+{
+	struct gpupart_report_kernel said[MAX_LINES] = { 0 };
+	struct gpupart_report_process of[MAX_LINES], p;
+	unsigned int nr = 0, k;
+
+	for (unsigned int n = 0; !gpupart_report_get(report, n, &p); n++) {
+		*rest += p.others;
+		for (int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++) {
+			if (!p.kernels[i].count)
+				continue;
+			for (k = 0; k < nr && !same(&said[k], &p.kernels[i]); k++)
+				;
+			if (k < nr) {
+				said[k].count += p.kernels[i].count;
+			} else if (nr < MAX_LINES) {
+				of[nr] = p;
+				said[nr++] = p.kernels[i];
+			} else {
+				*rest += p.kernels[i].count;
+			}
+		}
+	}
+	for (k = 0; k < nr; k++)
+		say_kernel(&of[k], &said[k], simulated);
+}
+
+static void say_unconfined(const struct gpupart_report *report, const struct witness *witness,
+			   bool simulated)
+{
+	const char *sim = simulated ? " (simulated)" : "";
+	struct gpupart_report_process p;
+	char name[16];
+
+	for (unsigned int n = 0; !gpupart_report_get(report, n, &p); n++)
+		if (p.state == GPUPART_REPORT_REFUSED)
+			cmd_note(RUN, "process %d (%s) was kept from CUDA%s: %s", p.pid, p.name,
+				 sim, p.why);
+		else if (p.state != GPUPART_REPORT_CONFINED)
+			cmd_note(RUN, "process %d (%s) used CUDA%s and was never confined: %s",
+				 p.pid, p.name, sim, p.why);
+	for (unsigned int i = 0; i < witness->nr; i++) {
+		const struct witness_process *w = &witness->processes[i];
+
+		memcpy(name, w->name, sizeof(name));
+		if (w->looks > 1 && !run_report_knows(report, &w->process))
+			cmd_note(RUN,
+				 "process %d (%s) used CUDA%s and was never confined: libgpupart-inject.so was not loaded into it",
+				 w->process.pid, out_clean(name), sim);
+	}
+}
+
+void run_report_say(const struct gpupart_report *report, const struct witness *witness,
+		    bool simulated)
+{
+	const char *sim = simulated ? " (simulated)" : "";
+	unsigned int lost = gpupart_report_lost(report);
+	uint64_t rest = 0;
+
+	say_unconfined(report, witness, simulated);
+	say_launches(report, simulated, &rest);
+	if (rest)
+		cmd_note(RUN, "%llu launches of further kernels ran outside of the set%s",
+			 (unsigned long long)rest, sim);
+	if (lost)
+		cmd_note(RUN,
+			 "%u further processes used CUDA%s: what became of their launches is not known",
+			 lost, sim);
+}

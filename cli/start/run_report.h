@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What run says at the end of its program: what was not confined, and what would be. */
+#ifndef GPUPART_CLI_START_RUN_REPORT_H
+#define GPUPART_CLI_START_RUN_REPORT_H
+
+#include <gpupart.h>
+#include "cli/start/witness.h"
+
+/* Whether a launch of @process was not confined, or cannot be kept from it. */
+bool run_report_breach(const struct gpupart_report_process *process);
+
+/* Whether process @p is one of those in @report. */
+bool run_report_knows(const struct gpupart_report *report, const struct process *p);
+
+/* Writes it to stderr; nothing where all was confined. */
+void run_report_say(const struct gpupart_report *report, const struct witness *witness,
+		    bool simulated);
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See witness.h. A process uses CUDA where it has libcuda.so mapped and /dev/nvidia-uvm open, which
+ * cuInit opens and NVML does not. Costs a pass over /proc, so the caller waits longer each time.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/start/witness.h"
+
+#define MAX_LINES 65536
+#define MAX_FDS 4096
+#define MAX_DEPTH 64
+
+bool witness_is_below(int pid, int root)
+{
+	struct process_parent found = { .parent = pid };
+
+	for (int depth = 0; depth < MAX_DEPTH && found.parent > 1; depth++) {
+		if (found.parent == root)
+			return true;
+		if (!process_find_parent(found.parent, &found))
+			break;
+	}
+	return false;
+}
+
+static bool has_device(int pid)
+{
+	char path[300], link[64];
+	struct dirent *entry;
+	bool found = false;
+	ssize_t len;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	for (int i = 0; dir && !found && i < MAX_FDS && (entry = readdir(dir)); i++) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, entry->d_name);
+		len = readlink(path, link, sizeof(link) - 1);
+		link[len > 0 ? len : 0] = 0;
+		found = !strcmp(link, "/dev/nvidia-uvm");
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static bool is_unconfined(int pid, bool simulated)
+{
+	bool cuda = false, ours = false;
+	char path[32], *line = NULL;
+	size_t room = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	file = fopen(path, "re");
+	for (int i = 0; file && !ours && i < MAX_LINES && getline(&line, &room, file) > 0; i++) {
+		cuda |= !!strstr(line, "/libcuda.so");
+		ours = strstr(line, "/libgpupart-inject.so");
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return cuda && !ours && (simulated || has_device(pid));
+}
+
+static void note(struct witness *witness, const struct process_parent *found)
+{
+	struct witness_process *p = witness->processes;
+	unsigned int i = 0;
+
+	while (i < witness->nr && (p[i].process.pid != found->process.pid ||
+				   p[i].process.start != found->process.start))
+		i++;
+	if (i == WITNESS_MAX)
+		return;
+	if (i == witness->nr) {
+		p[witness->nr++] = (struct witness_process){ .process = found->process };
+		snprintf(p[i].name, sizeof(p[i].name), "%s", found->name);
+	}
+	p[i].looks++;
+}
+
+/* It has the library now: it was looked at on its way through cuInit. */
+static void forget(struct witness *witness, const struct process *process)
+{
+	for (unsigned int i = 0; i < witness->nr; i++)
+		if (witness->processes[i].process.pid == process->pid)
+			witness->processes[i].looks = 0;
+}
+
+void witness_look(struct witness *witness, int root, bool simulated)
+{
+	DIR *proc = opendir("/proc");
+	struct process_parent found;
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc))) {
+		int pid = atoi(entry->d_name);
+
+		if (pid <= 0 || !process_find_parent(pid, &found) || !witness_is_below(pid, root))
+			continue;
+		if (is_unconfined(pid, simulated))
+			note(witness, &found);
+		else
+			forget(witness, &found.process);
+	}
+	if (proc)
+		closedir(proc);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Which processes below another one use CUDA without the injected library, seen from outside. */
+#ifndef GPUPART_CLI_START_WITNESS_H
+#define GPUPART_CLI_START_WITNESS_H
+
+#include "cli/util/process.h"
+
+#define WITNESS_MAX 64
+
+struct witness {
+	unsigned int nr;
+	struct witness_process {
+		struct process process;
+		char name[16];
+		unsigned int looks;	/* in which it was seen so, one after the other */
+	} processes[WITNESS_MAX];
+};
+
+/*
+ * Looks once at @root and what it started. A process that began and ended between two looks, or
+ * whose parent ended before it was seen, is missed. @simulated: there is no device to see.
+ */
+void witness_look(struct witness *witness, int root, bool simulated);
+
+/* Whether @pid is @root or below it. */
+bool witness_is_below(int pid, int root);
+
+#endif

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: MIT
+/* The options that commands share. Must not know what a command does with them. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "cli/target/args.h"
+#include "cli/target/clusters.h"
+#include "cli/target/cuda.h"
+#include "cli/target/neighbours.h"
+#include "cli/target/pack.h"
+#include "cli/util/message.h"
+#include "cli/util/out.h"
+#include "cli/util/paths.h"
+
+#define MAX_OPTIONS 32
+#define OPT_HELP 256
+#define OPT_GPU 257
+#define OPT_JSON 258
+#define OPT_HEX 259
+#define NOT_OWN (-2)
+#define OPT_OWN 300	/* the i'th of the command's own is OPT_OWN + i */
+
+/* Every shared option: what a command must take to have it. */
+static const struct {
+	unsigned int takes;
+	const char *short_form;	/* as getopt has it */
+	struct option option;
+} shared[] = {
+	{ ARGS_SET, "t:", { "tpcs", required_argument, NULL, 't' } },
+	{ ARGS_SET, "g:", { "gpcs", required_argument, NULL, 'g' } },
+	{ ARGS_SET, "u:", { "ugpus", required_argument, NULL, 'u' } },
+	{ ARGS_SET, "n:", { "nr-tpcs", required_argument, NULL, 'n' } },
+	{ ARGS_SET, "", { "hex", required_argument, NULL, OPT_HEX } },
+	{ ARGS_GPU, "", { "gpu", required_argument, NULL, OPT_GPU } },
+	{ ARGS_SOURCE | ARGS_SIM, "i:", { "input", required_argument, NULL, 'i' } },
+	{ ARGS_JSON, "", { "json", no_argument, NULL, OPT_JSON } },
+	{ ARGS_OUTPUT, "o:", { "output", required_argument, NULL, 'o' } },
+	{ ~0u, "h", { "help", no_argument, NULL, OPT_HELP } },
+};
+
+static int add_term(struct args *args, const char *option, const char *text)
+{
+	if (args->nr_terms == ARGS_MAX_TERMS)
+		return cmd_fail(args->cmd, args->usage_status,
+				"%s %s: more than %d set options: join them with commas",
+				option, text, ARGS_MAX_TERMS);
+	args->terms[args->nr_terms].option = option;
+	args->terms[args->nr_terms].text = text;
+	args->nr_terms++;
+	return -1;
+}
+
+static int print_help(const char *help)
+{
+	struct out out;
+
+	out_open(&out, NULL);
+	fputs(help, out.file);
+	return out_close(&out, NULL);
+}
+
+/* A value that is there and empty is a variable that was not set. */
+static int take_text(struct args *args, const char *option, const char *wants, const char **value)
+{
+	if (!*optarg)
+		return cmd_fail(args->cmd, args->usage_status, "%s '': wants %s", option, wants);
+	*value = optarg;
+	return -1;
+}
+
+static int take(struct args *args, int opt, const char *help)
+{
+	switch (opt) {
+	case 't':
+		return add_term(args, "-t", optarg);
+	case 'g':
+		return add_term(args, "-g", optarg);
+	case 'u':
+		return add_term(args, "-u", optarg);
+	case 'n':
+		return add_term(args, "-n", optarg);
+	case OPT_HEX:
+		return add_term(args, "--hex", optarg);
+	case OPT_GPU:
+		return take_text(args, "--gpu", "an index, a PCI address or a UUID", &args->gpu);
+	case OPT_JSON:
+		args->json = true;
+		return -1;
+	case 'i':
+		return take_text(args, "-i", "sample:NAME or a capture's path", &args->source);
+	case 'o':
+		return take_text(args, "-o", "a file to write to", &args->output);
+	default:
+		return print_help(help);
+	}
+}
+
+/* The long options that @word is the beginning of, as "--of, --output"; how many. */
+static unsigned int list_matches(const struct option *options, const char *word, char *text,
+				 size_t len)
+{
+	size_t word_len = strcspn(word + 2, "=");
+	unsigned int nr = 0;
+
+	*text = 0;
+	for (; options->name; options++)
+		if (!strncmp(options->name, word + 2, word_len))
+			out_append(text, len, "%s--%s", nr++ ? ", " : "", options->name);
+	return nr;
+}
+
+static int bad_option(const struct args *args, int opt, char **argv, const struct option *options)
+{
+	/* A short option has left its letter in optopt; of a long one the word was read. */
+	const char *word = argv[optind - 1];
+	char letter[3] = { '-', (char)optopt, 0 };
+	bool is_long = !strncmp(word, "--", 2);
+	char matches[256];
+
+	if (opt == ':')
+		return cmd_fail(args->cmd, args->usage_status,
+				"%s wants a value: see 'gpupart %s --help'",
+				is_long ? word : letter, args->cmd);
+	if (is_long && optopt && strchr(word, '='))
+		return cmd_fail(args->cmd, args->usage_status,
+				"'%s': this option takes no value: see 'gpupart %s --help'",
+				word, args->cmd);
+	if (is_long && !optopt && list_matches(options, word, matches, sizeof(matches)) > 1)
+		return cmd_fail(args->cmd, args->usage_status, "'%s' may mean %s: write it out",
+				word, matches);
+	return cmd_fail(args->cmd, args->usage_status,
+			"unknown option '%s': see 'gpupart %s --help'",
+			is_long || !optopt ? word : letter, args->cmd);
+}
+
+/*
+ * An option of the command's own, by its number or its letter: -1 to go on, a status, or
+ * NOT_OWN.
+ */
+static int take_own(const struct args *args, const struct args_option *own, int opt)
+{
+	for (int i = 0; own && own[i].name; i++) {
+		if (opt != OPT_OWN + i && (!own[i].letter || opt != own[i].letter))
+			continue;
+		if (own[i].values && own[i].values->nr == ARGS_MAX_TERMS)
+			return cmd_fail(args->cmd, args->usage_status,
+					"--%s %s: given more than %d times", own[i].name, optarg,
+					ARGS_MAX_TERMS);
+		if (own[i].values)
+			own[i].values->texts[own[i].values->nr++] = optarg;
+		else if (own[i].value)
+			*own[i].value = optarg;
+		else
+			*own[i].given = true;
+		return -1;
+	}
+	return NOT_OWN;
+}
+
+int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
+	       const char *help, int argc, char **argv)
+{
+	struct option options[MAX_OPTIONS] = { 0 };
+	char letters[2 * MAX_OPTIONS];
+	unsigned int nr = 0;
+	int opt, status;
+
+	/* Options end at a PROGRAM, and not at a name. */
+	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
+	args->cmd = argv[0];
+	args->usage_status = takes & ARGS_PROGRAM ? EXIT_RUN_FAILED : EXIT_USAGE;
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+		if (!(shared[i].takes & takes) && shared[i].option.val != OPT_HELP)
+			continue;
+		strcat(letters, shared[i].short_form);
+		options[nr++] = shared[i].option;
+	}
+	for (int i = 0; own && own[i].name; i++) {
+		options[nr++] = (struct option){ own[i].name, own[i].value || own[i].values ?
+						 required_argument : no_argument, NULL,
+						 OPT_OWN + i };
+		if (own[i].letter)
+			sprintf(letters + strlen(letters), "%c%s", own[i].letter,
+				own[i].value || own[i].values ? ":" : "");
+	}
+	opterr = 0;
+	optind = 1;
+	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		if (opt == '?' || opt == ':')
+			return bad_option(args, opt, argv, options);
+		status = take_own(args, own, opt);
+		if (status == NOT_OWN)
+			status = take(args, opt, help);
+		if (status >= 0)
+			return status;
+	}
+	if (takes & (ARGS_PROGRAM | ARGS_NAMES))
+		args->program = argv + optind;
+	else if (optind < argc)
+		return cmd_fail(args->cmd, args->usage_status,
+				"'%s' is not expected: see 'gpupart %s --help'",
+				argv[optind], args->cmd);
+	return -1;
+}
+
+static bool is_live_source(const char *source)
+{
+	return !strcmp(source, "kernel") || !strcmp(source, "rm");
+}
+
+/*
+ * What -i names is there and a file that can be read more than once: -1, or a status.
+ * Of a pipe the reader would wait for ever, and the simulated driver reads it again.
+ */
+static int check_file(const struct args *args)
+{
+	struct stat st;
+	int err;
+
+	if (is_live_source(args->source) || !strncmp(args->source, "sample:", 7))
+		return -1;
+	if (stat(args->source, &st)) {
+		err = errno;
+		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
+				EXIT_RUN_FAILED : cmd_status(-err), "-i %s: %s", args->source,
+				strerror(err));
+	}
+	if (S_ISREG(st.st_mode))
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"-i %s: no regular file: a capture is read more than once; write it into a file first",
+			args->source);
+}
+
+/* The simulated driver has what TMD V04_00 has: 128 mask bits. */
+#define SIM_MASK_BITS 128
+
+/*
+ * The simulated driver takes its truth from the bits that were measured: -1, or a
+ * status where the capture lacks one.
+ */
+static int check_bits(const struct args *args, const struct gpupart_topology *topo)
+{
+	unsigned int tpc, other;
+	char why[80] = "";
+
+	for (tpc = 0; tpc < gpupart_topology_nr_tpcs(topo) && !*why; tpc++) {
+		int bit = gpupart_topology_tpc(topo, tpc)->measured_bit;
+
+		if (bit < 0)
+			snprintf(why, sizeof(why), "TPC %u has no measured mask bit", tpc);
+		else if (bit >= SIM_MASK_BITS)
+			snprintf(why, sizeof(why), "TPC %u has mask bit %d, above %d", tpc, bit,
+				 SIM_MASK_BITS - 1);
+		for (other = 0; other < tpc && bit >= 0; other++)
+			if (gpupart_topology_tpc(topo, other)->measured_bit == bit)
+				snprintf(why, sizeof(why), "TPCs %u and %u have one mask bit, %d",
+					 other, tpc, bit);
+	}
+	if (!*why)
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"-i %s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
+			args->source, why);
+}
+
+/* The capture that -i means opens, and its full path: -1 to go on, or a status. */
+static int capture_path(const struct args *args, char *path, size_t len)
+{
+	struct gpupart_topology *topo;
+	const char *found;
+	struct gpupart *gp;
+	int err, status = check_file(args);
+
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, args->usage_status, "no memory");
+	/* --gpu is for the driver made of it, which has an address where the capture has none. */
+	err = gpupart_topology_open(gp, args->source, NULL, &topo);
+	if (err) {
+		status = cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
+				  EXIT_RUN_FAILED : cmd_status(err), "-i %s: %s", args->source,
+				  gpupart_error(gp));
+		goto close_gp;
+	}
+	/* A sample's path is known to the library only, which cuts it to fit ("...end"). */
+	found = strncmp(args->source, "sample:", 7) ? args->source :
+		gpupart_topology_info(topo)->source;
+	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
+	if (err == -ENAMETOOLONG)
+		status = cmd_fail(args->cmd, args->usage_status,
+				  "-i %s: its path is too long: give a capture's path instead",
+				  args->source);
+	else if (err)
+		status = cmd_fail(args->cmd, args->usage_status, "-i %s: %s", args->source,
+				  strerror(-err));
+	else
+		status = check_bits(args, topo);
+	gpupart_topology_close(topo);
+close_gp:
+	gpupart_close(gp);
+	return status;
+}
+
+/* --gpu among the GPUs of the simulated driver: -1 to go on, or a status. */
+static int choose_simulated(struct args *args, const char *captures)
+{
+	static struct cuda_simulated found;
+	static char first[4096];
+	int err = cuda_find_simulated(args->gpu, &found);
+
+	if (!found.simulated && !args->source)
+		return -1;
+	if (!found.simulated)
+		return cmd_fail(args->cmd, args->usage_status,
+				"the simulated driver is not used: %s",
+				*found.why ? found.why : "the loader finds another libcuda.so.1");
+	if (err && args->gpu)
+		return cmd_fail(args->cmd, args->usage_status, "--gpu %s: %s", args->gpu,
+				found.why);
+	args->simulated = true;
+	if (err) {	/* what attaches to it says it */
+		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
+		args->source = first;
+		return -1;
+	}
+	args->source = found.capture;
+	args->gpu = found.pci;
+	return -1;
+}
+
+int args_simulate(struct args *args)
+{
+	static char path[4096];
+	const char *sim = getenv("GPUPART_SIM");
+	int status;
+
+	if (!args->source)
+		return sim && *sim ? choose_simulated(args, sim) : -1;
+	if (is_live_source(args->source))
+		return cmd_fail(args->cmd, args->usage_status,
+				"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
+				args->source);
+	status = capture_path(args, path, sizeof(path));
+	if (status < 0)
+		status = paths_enter_sim(args->cmd, args->usage_status, path);
+	return status < 0 ? choose_simulated(args, path) : status;
+}
+
+int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	struct cuda_probe probe;
+	int err;
+
+	*gpu = args->gpu;
+	if (args->gpu || !visible || args->source)
+		return -1;
+	if (!strncmp(visible, "GPU-", 4)) {
+		/* A UUID is a selector as it stands; a list of them is cut at the first. */
+		snprintf(args->visible, sizeof(args->visible), "%.*s",
+			 (int)strcspn(visible, ","), visible);
+		*gpu = args->visible;
+		return -1;
+	}
+	/* The only GPU there is needs no translating; of none the topology's source speaks. */
+	if (*visible && *visible != '-' && gpupart_gpu_list(gp, NULL, NULL, 0) <= 1)
+		return -1;
+	err = cuda_probe(&probe);
+	if (!err && probe.nr_devices > 0) {
+		snprintf(args->visible, sizeof(args->visible), "%s", probe.pci);
+		*gpu = args->visible;
+		return -1;
+	}
+	return cmd_fail(args->cmd, args->usage_status,
+			"CUDA_VISIBLE_DEVICES=%s: %s: name the GPU with --gpu", visible,
+			err ? probe.why : "leaves no GPU");
+}
+
+int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo)
+{
+	const char *gpu;
+	int status, err;
+
+	status = args->source && !args->simulated ? check_file(args) : -1;
+	if (status < 0)
+		status = args_gpu(args, gp, &gpu);
+	if (status >= 0)
+		return status;
+	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
+	if (err)
+		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
+				EXIT_RUN_FAILED : cmd_status(err), "%s", gpupart_error(gp));
+	return -1;
+}
+
+int args_memory(const struct args *args, const char *text, uint64_t *bytes)
+{
+	struct gpupart *gp;
+	int status = -1;
+
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, args->usage_status, "no memory");
+	if (gpupart_memory_parse(gp, text, bytes))
+		status = cmd_fail(args->cmd, args->usage_status, "--mem %s: %s",
+				  *text ? text : "''", gpupart_error(gp));
+	gpupart_close(gp);
+	return status;
+}
+
+bool args_decimal(const char *text, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	/* strtod() knows 0x10 as well, and words. */
+	return end != text && !*end && strspn(text, "0123456789.eE+-") == strlen(text);
+}
+
+int args_seconds(const struct args *args, const char *option, const char *text, double least,
+		 double *seconds)
+{
+	if (args_decimal(text, seconds) && *seconds > 0 && *seconds >= least && *seconds <= 3600)
+		return -1;
+	if (least > 0)
+		return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants seconds, %g to 3600",
+				option, text, least);
+	return cmd_fail(args->cmd, args->usage_status,
+			"%s '%s': wants seconds, more than 0 and at most 3600", option, text);
+}
+
+static int parse_number(const struct args *args, const char *text, unsigned int *nr)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > GPUPART_MAX_TPCS)
+		return cmd_fail(args->cmd, args->usage_status,
+				"-n %s: wants a number of TPCs, 1 to %d", *text ? text : "''",
+				GPUPART_MAX_TPCS);
+	*nr = value;
+	return -1;
+}
+
+/* -n: adds @nr TPCs of @from to @set, of these where it can such that @others do not have. */
+static void choose_tpcs(const struct args *args, const struct gpupart_topology *topo,
+			const struct gpupart_tpcset *from, const struct gpupart_tpcset *others,
+			unsigned int nr, struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset unused = gpupart_tpcset_andnot(from, others), part;
+	unsigned int nr_unused = gpupart_tpcset_count(&unused);
+	char text[GPUPART_TPCSET_STRLEN];
+
+	if (nr_unused >= nr) {
+		part = pack_tpcs(topo, &unused, nr);
+		clusters_add(topo, &part, &unused, set);
+		return;
+	}
+	/* All that are free, and the rest packed from what others have too. */
+	*set = gpupart_tpcset_or(set, &unused);
+	unused = gpupart_tpcset_andnot(from, set);
+	part = pack_tpcs(topo, &unused, nr - nr_unused);
+	clusters_add(topo, &part, &unused, set);
+	part = gpupart_tpcset_and(set, &unused);
+	gpupart_tpcset_format_list(&part, text, sizeof(text));
+	cmd_note(args->cmd,
+		 "-n %u: TPCs %s overlap with programs that run now: only %u were free of them",
+		 nr, text, nr_unused);
+}
+
+int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
+	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+{
+	static const struct { const char *option, *word; } words[] = {
+		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
+	};
+	const struct gpupart_tpcset around = within ? *within : gpupart_topology_all(topo);
+	struct gpupart_tpcset part, others, free_tpcs;
+	char *text;
+	unsigned int nr = 0, more = 0;
+	int status, err;
+
+	if (!args->nr_terms)
+		return cmd_fail(args->cmd, args->usage_status,
+				"no set: give one with -t, -g, -u, -n or --hex");
+	memset(set, 0, sizeof(*set));
+	for (unsigned int i = 0; i < args->nr_terms; i++) {
+		const char *option = args->terms[i].option, *value = args->terms[i].text;
+		const char *word = NULL;
+
+		for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++)
+			if (!strcmp(words[j].option, option))
+				word = words[j].word;
+		if (!word) {
+			status = parse_number(args, value, &more);
+			if (status >= 0)
+				return status;
+			nr += more;
+			continue;
+		}
+		/* In the library's words "+" would start a term of another kind. */
+		if (strchr(value, '+') || strchr(value, ' ') || !*value)
+			return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants %s",
+					option, value, word[0] == 'h' ? "a hexadecimal number" :
+					"a list such as 0,5,8-11 or 0-10:2");
+		if (asprintf(&text, "%s:%s", word, value) < 0)
+			return cmd_fail(args->cmd, args->usage_status, "no memory");
+		err = gpupart_set_parse(gp, topo, text, &part);
+		free(text);
+		if (err)
+			return cmd_fail(args->cmd, args->usage_status, "%s %s: %s", option, value,
+					gpupart_error(gp));
+		*set = gpupart_tpcset_or(set, &part);
+	}
+	free_tpcs = gpupart_tpcset_andnot(&around, set);
+	if (nr > gpupart_tpcset_count(&free_tpcs))
+		return cmd_fail(args->cmd, args->usage_status,
+				"-n %u: %u TPCs are free to choose from%s", nr,
+				gpupart_tpcset_count(&free_tpcs),
+				within ? " inside GPUPART_SET" : "");
+	if (!nr && !clusters_lacks(topo, set))
+		return -1;
+	if (nr)
+		neighbours_lock(args->cmd);
+	others = neighbours_tpcs(args, gp, topo, pci, within);
+	if (nr)
+		choose_tpcs(args, topo, &free_tpcs, &others, nr, set);
+	free_tpcs = gpupart_tpcset_andnot(&around, &others);
+	clusters_note(args->cmd, "", topo, set, &free_tpcs);
+	return -1;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The folder in which a user's processes show themselves: where it is, making it for a
+ * container, what is wrong with it. Must not know what they show.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "cli/target/blocks.h"
+
+const char *blocks_path(uid_t uid, char *path)
+{
+	snprintf(path, BLOCKS_PATH_LEN, BLOCKS_ROOT "/gpupart-%u", uid);
+	return path;
+}
+
+static int open_folder(const char *path, struct stat *st)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && !fstat(fd, st))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Whether the folder there is @uid's alone: 0, or -EPERM with a sentence. */
+static int judge(const char *path, const struct stat *st, uid_t uid, char *why, size_t len)
+{
+	if (S_ISDIR(st->st_mode) && st->st_uid == uid && (st->st_mode & 0777) == 0700)
+		return 0;
+	snprintf(why, len, "%s is %s user %u's with mode 0%03o: wants a folder, user %u and 0700",
+		 path, S_ISDIR(st->st_mode) ? "a folder," : "no folder,", st->st_uid,
+		 st->st_mode & 0777, uid);
+	return -EPERM;
+}
+
+int blocks_make(uid_t uid, char *why, size_t len)
+{
+	char path[BLOCKS_PATH_LEN];
+	struct stat st;
+	bool made;
+	int fd, err;
+
+	blocks_path(uid, path);
+	if (!lstat(path, &st))
+		return judge(path, &st, uid, why, len);
+	if (uid != geteuid() && geteuid()) {
+		snprintf(why, len, "%s is not there: only root makes it for another user", path);
+		return -EPERM;
+	}
+	made = !mkdir(path, 0700);
+	fd = made ? open_folder(path, &st) : -1;
+	/* mkdir() obeyed the umask. */
+	if (fd < 0 || fchmod(fd, 0700) || fchown(fd, uid, -1)) {
+		err = -errno;
+		snprintf(why, len, "%s: %s", path, strerror(-err));
+		if (made)
+			rmdir(path);
+	} else {
+		err = 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* The user that stands for all who are not of this user namespace. */
+static uid_t overflow_uid(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
+	unsigned int uid = 65534;
+
+	if (file && fscanf(file, "%u", &uid) != 1)
+		uid = 65534;
+	if (file)
+		fclose(file);
+	return uid;
+}
+
+#define MOUNT_ADVICE "in a container mount it to be written: " \
+	"the device that 'gpupart cdi' writes brings it, --ipc=host as well"
+
+/* What is wrong with the user's own folder, which is there: NULL nothing, or what to do. */
+static const char *judge_own(const char *path, const struct stat *st, char *why, size_t len)
+{
+	uid_t self = geteuid();
+
+	if (!S_ISDIR(st->st_mode)) {
+		snprintf(why, len, "%s is no folder", path);
+		return "remove it";
+	}
+	if (st->st_uid != self && st->st_uid == overflow_uid()) {
+		snprintf(why, len, "%s is of a user outside this user namespace (seen as %u)",
+			 path, st->st_uid);
+		return
+			"give the container the folder of the user that it is outside: 'gpupart cdi --uid OUTSIDE:INSIDE'";
+	}
+	if (st->st_uid != self) {
+		snprintf(why, len, "%s is user %u's, and this is user %u", path, st->st_uid, self);
+		return
+			"have its owner or root remove it; for a container 'gpupart cdi --uid' names its user";
+	}
+	if (!(st->st_mode & 077))
+		return NULL;
+	snprintf(why, len, "%s has mode 0%03o, so others get at it", path, st->st_mode & 0777);
+	return "make it 0700";
+}
+
+const char *blocks_advice(char *why, size_t len)
+{
+	char path[BLOCKS_PATH_LEN];
+	const char *folder = blocks_path(geteuid(), path), *advice;
+	struct statvfs fs;
+	struct stat st;
+	int err;
+
+	if (lstat(path, &st))
+		folder = BLOCKS_ROOT;
+	advice = folder == path ? judge_own(path, &st, why, len) : NULL;
+	if (advice)
+		return advice;
+	if (access(folder, W_OK | X_OK)) {
+		err = errno;
+		snprintf(why, len, "%s: %s", folder, strerror(err));
+		if (err == ENOENT)
+			return "mount a tmpfs there; " MOUNT_ADVICE;
+		return err == EROFS ? MOUNT_ADVICE :
+		       folder == path ? "make it 0700" : "let this user write there";
+	}
+	/* A limit of nothing is no limit. */
+	if (!statvfs(folder, &fs) && fs.f_blocks && !fs.f_bavail) {
+		snprintf(why, len, "%s is full", folder);
+		return "make room there, or more of it (docker, podman: --shm-size)";
+	}
+	snprintf(why, len, "%s can be %s", path, folder == path ? "written" : "made");
+	return NULL;
+}

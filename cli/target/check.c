@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is made sure of before a program is let into a set. Must not know how it gets
+ * there, nor touch CUDA in this process.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/target/check.h"
+#include "cli/target/cuda.h"
+#include "cli/util/child.h"
+#include "cli/util/message.h"
+
+#define CHECK_SECONDS 60
+#define NAME_MAX_LEN 63
+
+void check_attach_gpu(void *selector, void *result)
+{
+	struct gpupart_counters counters;
+	struct check *check = result;
+	struct gpupart_check found;
+	struct gpupart_gpu *gpu;
+	struct gpupart *gp;
+
+	/*
+	 * The map is the GPU's, not this job's: it is checked without the limit of a
+	 * run around us and without another tool's library.
+	 */
+	unsetenv("GPUPART_SET");
+	unsetenv("CUDA_INJECTION64_PATH");
+	check->err = gpupart_open(&gp);
+	if (check->err)
+		return;
+	check->err = gpupart_attach(gp, selector, &gpu);
+	gpupart_counters_get(&counters);
+	check->called_back = counters.launches;
+	if (check->err) {
+		snprintf(check->why, sizeof(check->why), "%s", gpupart_error(gp));
+		return;
+	}
+	gpupart_gpu_check(gpu, &found);
+	check->from_cache = found.from_cache;
+	check->nr_proven = found.nr_proven;
+	check->nr_launches = found.nr_launches;
+	snprintf(check->layout, sizeof(check->layout), "%s", found.layout);
+	snprintf(check->streams, sizeof(check->streams), "%s", found.streams);
+	snprintf(check->graphs, sizeof(check->graphs), "%s", found.graphs);
+	snprintf(check->key, sizeof(check->key), "%s", found.key);
+	gpupart_driver_get(gp, &check->driver);
+	snprintf(check->pci, sizeof(check->pci), "%s",
+		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
+	check->memory = cuda_memory_here(check->pci);
+}
+
+static void check_gpu_alone(void *arg, void *result)
+{
+	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+	check_attach_gpu(arg, result);
+}
+
+static int failed(const struct args *args, int err)
+{
+	return args->usage_status == EXIT_RUN_FAILED ? EXIT_RUN_FAILED : cmd_status(err);
+}
+
+int check_in_child(const struct args *args, const char *pci, struct check *check)
+{
+	struct check alone = { 0 };
+	char why[128];
+
+	/* A context of the driver's is best ended with its process: the child closes nothing. */
+	if (child_call(check_attach_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
+		       sizeof(why)))
+		return cmd_fail(args->cmd, failed(args, -EIO),
+				"checking the mask bits of GPU %s: %s", pci, why);
+	/* As a client of MPS the library looks up what was checked, and checks nothing. */
+	if (check->err && getenv("CUDA_MPS_PIPE_DIRECTORY") &&
+	    !child_call(check_gpu_alone, (void *)pci, &alone, sizeof(alone), CHECK_SECONDS, why,
+			sizeof(why)) &&
+	    !alone.err)
+		*check = alone;
+	if (check->err)
+		return cmd_fail(args->cmd, failed(args, check->err), "%s",
+				*check->why ? check->why : strerror(-check->err));
+	return -1;
+}
+
+bool check_is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+			len = 0;
+	/* By that 'gpupart set' would take it for an option. */
+	if (*name == '-')
+		len = 0;
+	return len && len <= NAME_MAX_LEN;
+}
+
+int check_name(const struct args *args, const char *name)
+{
+	if (check_is_name(name))
+		return -1;
+	return cmd_fail(args->cmd, args->usage_status,
+			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-', the first no '-'",
+			*name ? name : "''", NAME_MAX_LEN);
+}

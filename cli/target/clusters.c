@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+/* Sets that hold no cluster of the size that every program may launch: avoided, and reported. */
+#include <stdio.h>
+#include "cli/target/clusters.h"
+#include "cli/util/message.h"
+
+static const struct gpupart_tpcset none;
+
+void clusters_add(const struct gpupart_topology *topo, const struct gpupart_tpcset *part,
+		  const struct gpupart_tpcset *from, struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset all = gpupart_tpcset_or(set, part);
+
+	if (gpupart_set_cluster(topo, &all) >= GPUPART_PORTABLE_CLUSTER ||
+	    gpupart_set_pick(topo, GPUPART_PORTABLE_CLUSTER, set, part, from,
+			     gpupart_tpcset_count(&all), set))
+		*set = all;
+}
+
+bool clusters_lacks(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(topo), other;
+
+	/* Without virtual GPCs the GPU may be of a kind that launches no clusters. */
+	return gpupart_topology_end_vgpc(topo) &&
+	       gpupart_set_cluster(topo, set) < GPUPART_PORTABLE_CLUSTER &&
+	       !gpupart_set_pick(topo, GPUPART_PORTABLE_CLUSTER, &none, set, &all,
+				 gpupart_tpcset_count(set), &other);
+}
+
+void clusters_note(const char *cmd, const char *whose, const struct gpupart_topology *topo,
+		   const struct gpupart_tpcset *set, const struct gpupart_tpcset *free)
+{
+	struct gpupart_tpcset from = gpupart_tpcset_or(set, free), other;
+	unsigned int nr = gpupart_tpcset_count(set);
+	char has[GPUPART_TPCSET_STRLEN], would[GPUPART_TPCSET_STRLEN + 8];
+
+	if (!clusters_lacks(topo, set))
+		return;
+	gpupart_tpcset_format_list(set, has, sizeof(has));
+	if (gpupart_set_pick(topo, GPUPART_PORTABLE_CLUSTER, &none, set, &from, nr, &other))
+		snprintf(would, sizeof(would), "no %u free TPCs", nr);
+	else
+		gpupart_tpcset_format_list(&other, would + sprintf(would, "TPCs "), sizeof(has));
+	cmd_note(cmd,
+		 "%sTPCs %s hold clusters of at most %u blocks: a kernel with larger clusters is given more TPCs; %s hold clusters of %d",
+		 whose, has, gpupart_set_cluster(topo, set), would, GPUPART_PORTABLE_CLUSTER);
+}

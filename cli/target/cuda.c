@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Asks libcuda.so.1 who it is, in a child of its own: neither a hang nor a crash in
+ * the driver reaches us, and this process stays without CUDA. Makes no launch.
+ */
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/target/cuda.h"
+#include "cli/util/child.h"
+
+#define PROBE_SECONDS 30
+
+/* What the driver is asked through must be itself alone: no limit, no other tool's library. */
+static void leave_alone(void)
+{
+	unsetenv("CUDA_INJECTION64_PATH");
+	setenv("GPUPART_DISABLE", "1", 1);
+}
+
+struct answer {
+	int err;
+	struct cuda_probe probe;
+};
+
+static void ask(void *arg, void *result)
+{
+	struct answer *answer = result;
+	struct cuda_probe *probe = &answer->probe;
+	int (*init)(unsigned int), (*version)(int *), (*count)(int *);
+	int (*pci)(char *, int, int), (*device)(int *, int);
+	struct link_map *map;
+	void *lib;
+	int dev;
+
+	(void)arg;
+	leave_alone();
+	lib = dlopen("libcuda.so.1", RTLD_NOW);
+	if (!lib) {
+		answer->err = -ENOENT;
+		snprintf(probe->why, sizeof(probe->why), "%s", dlerror());
+		return;
+	}
+	if (!dlinfo(lib, RTLD_DI_LINKMAP, &map)) {
+		char *full = realpath(map->l_name, NULL);
+
+		snprintf(probe->path, sizeof(probe->path), "%s", full ? full : map->l_name);
+		free(full);
+	}
+	init = dlsym(lib, "cuInit");
+	version = dlsym(lib, "cuDriverGetVersion");
+	count = dlsym(lib, "cuDeviceGetCount");
+	device = dlsym(lib, "cuDeviceGet");
+	pci = dlsym(lib, "cuDeviceGetPCIBusId");
+	if (!init || !version || !count || !device || !pci) {
+		answer->err = -EIO;
+		snprintf(probe->why, sizeof(probe->why),
+			 "libcuda.so.1 lacks cuInit or what follows it");
+		return;
+	}
+	version(&probe->version);
+	probe->init = init(0);
+	if (probe->init) {
+		answer->err = -EIO;
+		snprintf(probe->why, sizeof(probe->why), "cuInit returned %d%s", probe->init,
+			 probe->init == 100 ? " (no GPU)" : "");
+		return;
+	}
+	if (count(&probe->nr_devices) || probe->nr_devices < 1)
+		return;
+	if (!device(&dev, 0) && !pci(probe->pci, sizeof(probe->pci), dev))
+		for (char *c = probe->pci; *c; c++)
+			*c = tolower((unsigned char)*c);
+}
+
+int cuda_probe(struct cuda_probe *probe)
+{
+	struct answer answer = { 0 };
+	char why[128];
+	int err = child_call(ask, NULL, &answer, sizeof(answer), PROBE_SECONDS, why, sizeof(why));
+
+	*probe = answer.probe;
+	if (!err)
+		return answer.err;
+	snprintf(probe->why, sizeof(probe->why), "libcuda.so.1: %s", why);
+	return err;
+}
+
+struct simulated_answer {
+	int err;
+	struct cuda_simulated gpu;
+};
+
+/* CUDA's number of the GPU, or -1. */
+static int find_device(void *lib, const char *selector,
+		       int (*gpu_info)(int, char *, char *))
+{
+	int (*by_pci)(int *, const char *) = dlsym(lib, "cuDeviceGetByPCIBusId");
+	size_t digits = strspn(selector, "0123456789");
+	char pci[20], uuid[48];
+	int device;
+
+	if (digits && !selector[digits])
+		return digits < 9 ? atoi(selector) : -1;
+	if (by_pci && !by_pci(&device, selector))
+		return device;
+	for (device = 0; !gpu_info(device, pci, uuid); device++)
+		if (!strcasecmp(selector, uuid) || !strcasecmp(selector, uuid + strlen("GPU-")))
+			return device;
+	return -1;
+}
+
+static void ask_simulated(void *arg, void *result)
+{
+	struct simulated_answer *answer = result;
+	struct cuda_simulated *gpu = &answer->gpu;
+	const char *selector = arg, *visible = getenv("CUDA_VISIBLE_DEVICES"), *path = NULL;
+	const char *(*capture)(int);
+	int (*init)(unsigned int), (*gpu_info)(int, char *, char *);
+	char uuid[48];
+	int device;
+	void *lib;
+
+	leave_alone();
+	lib = dlopen("libcuda.so.1", RTLD_NOW);
+	capture = lib ? dlsym(lib, "gpupart_sim_capture") : NULL;
+	gpu_info = lib ? dlsym(lib, "gpupart_sim_gpu_info") : NULL;
+	init = lib ? dlsym(lib, "cuInit") : NULL;
+	if (!capture || !gpu_info || !init)
+		return;
+	gpu->simulated = true;
+	gpu->pci[0] = 0;
+	if (init(0)) {
+		answer->err = -EIO;
+		snprintf(gpu->why, sizeof(gpu->why), "the simulated driver does not start");
+		return;
+	}
+	device = selector ? find_device(lib, selector, gpu_info) : 0;
+	if (device >= 0)
+		path = capture(device);
+	if (!path || gpu_info(device, gpu->pci, uuid)) {
+		answer->err = -ENODEV;
+		snprintf(gpu->why, sizeof(gpu->why), "no simulated GPU is %.80s%s%.80s",
+			 selector ? selector : "there",
+			 visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
+		return;
+	}
+	snprintf(gpu->capture, sizeof(gpu->capture), "%s", path);
+}
+
+int cuda_find_simulated(const char *selector, struct cuda_simulated *found)
+{
+	struct simulated_answer answer = { 0 };
+	char why[128];
+	int err = child_call(ask_simulated, (void *)selector, &answer, sizeof(answer),
+			     PROBE_SECONDS, why, sizeof(why));
+
+	*found = answer.gpu;
+	if (!err)
+		return answer.err;
+	snprintf(found->why, sizeof(found->why), "libcuda.so.1: %s", why);
+	return err;
+}
+
+struct memory_question {
+	const char *pci;
+	bool simulated;
+};
+
+uint64_t cuda_memory_here(const char *pci)
+{
+	int (*init)(unsigned int), (*by_pci)(int *, const char *), (*total)(size_t *, int);
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	size_t bytes;
+	int device;
+
+	if (!lib)
+		return 0;
+	init = dlsym(lib, "cuInit");
+	by_pci = dlsym(lib, "cuDeviceGetByPCIBusId");
+	total = dlsym(lib, "cuDeviceTotalMem_v2");
+	if (!init || !by_pci || !total || init(0) || by_pci(&device, pci) || total(&bytes, device))
+		return 0;
+	return bytes;
+}
+
+static void ask_memory(void *arg, void *result)
+{
+	const struct memory_question *question = arg;
+	void *lib;
+
+	leave_alone();
+	/* The GPU's address says which it is, whichever this process would see. */
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	lib = dlopen("libcuda.so.1", RTLD_NOW);
+	if (lib && question->simulated == !!dlsym(lib, "gpupart_sim_capture"))
+		*(uint64_t *)result = cuda_memory_here(question->pci);
+}
+
+uint64_t cuda_memory(const char *pci, bool simulated)
+{
+	struct memory_question question = { pci, simulated };
+	uint64_t bytes = 0;
+	char why[128];
+
+	if (child_call(ask_memory, &question, &bytes, sizeof(bytes), PROBE_SECONDS, why,
+		       sizeof(why)))
+		return 0;
+	return bytes;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks libcuda.so.1 who it is, in a child of its own. Knows nothing of sets. */
+#ifndef GPUPART_CLI_TARGET_CUDA_H
+#define GPUPART_CLI_TARGET_CUDA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cuda_probe {
+	char path[256];		/* the file that was loaded */
+	int version;		/* 13000 is 13.0 */
+	int init;		/* what cuInit returned, 0 is good */
+	int nr_devices;
+	char pci[20];		/* of CUDA's device 0, lower case */
+	char why[256];		/* the sentence where it failed */
+};
+
+/* One GPU of the simulated driver. */
+struct cuda_simulated {
+	bool simulated;		/* false: libcuda.so.1 is another driver, or not there */
+	char capture[4096];
+	char pci[20];		/* the address it plays, also where the capture tells none */
+	char why[256];		/* the sentence where it failed */
+};
+
+/* 0, -ENOENT no libcuda.so.1, -EIO cuInit failed, -ETIMEDOUT, -ECHILD; never hangs. */
+int cuda_probe(struct cuda_probe *probe);
+
+/*
+ * If libcuda.so.1 is the simulated driver: the GPU that @selector (an index, a PCI
+ * address, a UUID; NULL the first) is there. 0, also where it is another driver, which
+ * is not asked anything; -ENODEV no such GPU, -EIO the driver did not start.
+ */
+int cuda_find_simulated(const char *selector, struct cuda_simulated *found);
+
+/*
+ * Bytes of memory of the GPU at @pci, as CUDA tells them to programs; 0: not told, which is
+ * also so where @simulated is not what libcuda.so.1 is. cuda_memory_here() asks in this
+ * process, of which CUDA then has a part.
+ */
+uint64_t cuda_memory(const char *pci, bool simulated);
+uint64_t cuda_memory_here(const char *pci);
+
+#endif

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which TPCs of a GPU other programs are limited to now. A program shows its limit when
+ * it first uses the GPU; before that, and where it never does, its environment says it.
+ * Must not know who asks.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include "cli/target/blocks.h"
+#include "cli/target/neighbours.h"
+#include "cli/target/shown.h"
+#include "cli/util/message.h"
+#include "cli/util/options.h"
+
+#define LOCK_SECONDS 5
+/* The kernel gives a program no more unless it is told to; root reads anybody's. */
+#define MAX_ENVIRONMENT (1u << 20)
+
+/*
+ * The environment of a process, a string after the other, two 0 at the end; NULL: it is
+ * not ours, or too long, which is counted.
+ */
+static char *read_environment(const char *pid, unsigned int *nr_too_long)
+{
+	char path[300], *text;
+	size_t used = 0;
+	ssize_t n = 1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	/* What is not written takes no memory. */
+	text = malloc(MAX_ENVIRONMENT + 2);
+	while (text && n > 0 && used < MAX_ENVIRONMENT) {
+		n = read(fd, text + used, MAX_ENVIRONMENT - used);
+		used += n > 0 ? n : 0;
+	}
+	close(fd);
+	if (text && used == MAX_ENVIRONMENT) {
+		++*nr_too_long;
+		free(text);
+		return NULL;
+	}
+	if (text)
+		text[used] = text[used + 1] = 0;
+	return text;
+}
+
+static const char *value_of(const char *environment, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *environment; environment += strlen(environment) + 1)
+		if (!strncmp(environment, name, len) && environment[len] == '=')
+			return environment + len + 1;
+	return "";
+}
+
+static bool is_ignored(const struct args *args, int pid, const char *name)
+{
+	return pid == getpid() || (args->ignored_pid && pid == args->ignored_pid) ||
+	       (args->ignored_name && !strcmp(name, args->ignored_name));
+}
+
+/* A process whose page has no limit yet is known by its environment. */
+static bool shows_itself(const struct neighbours *n, int pid)
+{
+	for (int i = 0; i < n->nr_processes; i++)
+		if (n->processes[i].pid == pid && !*n->processes[i].problem &&
+		    *n->processes[i].limit)
+			return true;
+	return false;
+}
+
+/* What a run was set to since it began, or @words. */
+static const char *words_now(const struct neighbours *n, const char *job, const char *words)
+{
+	for (int i = 0; i < n->nr_jobs; i++)
+		if (!strcmp(n->jobs[i].id, job))
+			return n->jobs[i].limit;
+	return words;
+}
+
+/* The limit that process @pid will have, by its environment, when it uses the GPU. */
+static void look_at_environment(const struct neighbours *n, const char *pid,
+				unsigned int *nr_too_long)
+{
+	const char *words, *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
+	char *environment = read_environment(pid, nr_too_long);
+	struct neighbour found = { .pid = atoi(pid) };
+
+	if (!environment)
+		return;
+	found.name = value_of(environment, "GPUPART_NAME");
+	found.job = value_of(environment, "GPUPART_JOB");
+	words = words_now(n, found.job, value_of(environment, "GPUPART_SET"));
+	/* A simulated GPU is its captures: the same address may be another one. */
+	if (*words && !strcasecmp(value_of(environment, "GPUPART_GPU"), n->pci) &&
+	    (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
+	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
+	    !is_ignored(n->args, found.pid, found.name) &&
+	    !gpupart_set_parse(NULL, n->topo, words, &found.set))
+		n->found(n->user, &found);
+	free(environment);
+}
+
+bool neighbours_is_here(const struct neighbours *n, const char *pci, const char *source,
+			bool simulated)
+{
+	return !strcasecmp(pci, n->pci) && simulated == n->args->simulated &&
+	       /* Another version does not tell of which capture it is. */
+	       (!simulated || !*source || !strcmp(source, gpupart_topology_info(n->topo)->source));
+}
+
+void neighbours_shown(const struct neighbours *n)
+{
+	for (int i = 0; i < n->nr_processes; i++) {
+		const struct gpupart_process *process = &n->processes[i];
+		struct neighbour found = {
+			.pid = process->pid, .name = process->name, .job = process->job,
+		};
+
+		if (*process->limit && !*process->problem &&
+		    neighbours_is_here(n, process->pci, process->source, process->simulated) &&
+		    !is_ignored(n->args, process->pid, process->name) &&
+		    !gpupart_set_parse(NULL, n->topo, process->limit, &found.set))
+			n->found(n->user, &found);
+	}
+}
+
+unsigned int neighbours_to_be(const struct neighbours *n)
+{
+	DIR *proc = opendir("/proc");
+	unsigned int nr_too_long = 0;
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc)))
+		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
+		    !shows_itself(n, atoi(entry->d_name)))
+			look_at_environment(n, entry->d_name, &nr_too_long);
+	if (proc)
+		closedir(proc);
+	return nr_too_long;
+}
+
+/* The TPCs of all of them, but for those that have just what is around us. */
+struct sum {
+	const struct gpupart_tpcset *within;
+	struct gpupart_tpcset tpcs;
+};
+
+static void add(void *user, const struct neighbour *found)
+{
+	struct sum *sum = user;
+
+	if (!sum->within || !gpupart_tpcset_equal(&found->set, sum->within))
+		sum->tpcs = gpupart_tpcset_or(&sum->tpcs, &found->set);
+}
+
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
+				      const struct gpupart_topology *topo, const char *pci,
+				      const struct gpupart_tpcset *within)
+{
+	struct sum sum = { .within = within };
+	struct neighbours n = {
+		.args = args, .topo = topo, .pci = pci, .found = add, .user = &sum,
+	};
+	struct gpupart_process *processes;
+	struct gpupart_job *jobs;
+	unsigned int nr_too_long;
+
+	n.nr_processes = shown_processes(gp, &processes);
+	n.nr_jobs = shown_jobs(gp, &jobs);
+	n.processes = processes;
+	n.jobs = jobs;
+	if (n.nr_processes < 0)
+		cmd_note(args->cmd,
+			 "-n: other programs that run cannot be listed: their TPCs may be taken");
+	/* What was not looked at, of a user that has too much there. */
+	for (int i = 0; i < n.nr_processes; i++)
+		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)
+			cmd_note(args->cmd, "-n: %s, and their TPCs may be taken",
+				 processes[i].problem);
+	neighbours_shown(&n);
+	nr_too_long = neighbours_to_be(&n);
+	if (nr_too_long)
+		cmd_note(args->cmd,
+			 "-n: the environments of %u processes are longer than %u KiB and were not read: whether those will be limited is not known",
+			 nr_too_long, MAX_ENVIRONMENT >> 10);
+	free(processes);
+	free(jobs);
+	return sum.tpcs;
+}
+
+/*
+ * A lock of this user's alone: one that others can take too, they can also keep. So runs of
+ * one user never get the same TPCs by beginning at once, those of two users may: an ordinary
+ * user sees no other's anyway, and root sees them when they have begun.
+ */
+void neighbours_lock(const char *cmd)
+{
+	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8], why[160];
+	int fd = -1, err = blocks_make(geteuid(), why, sizeof(why)) ? -1 : 0;
+
+	/* Left open: the program's start or this one's end closes it. */
+	if (!err) {
+		snprintf(path, sizeof(path), "%s/lock", blocks_path(geteuid(), folder));
+		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			  0600);
+		if (fd < 0)
+			snprintf(why, sizeof(why), "%s: %s", path, strerror(errno));
+	}
+	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return;
+		snprintf(why, sizeof(why), "%s: %s", path,
+			 errno == EWOULDBLOCK ? "another run has held it for 5 s" :
+						strerror(errno));
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			break;
+		usleep(10000);
+	}
+	cmd_note(cmd, "-n: no lock was had, and a run that begins now may get the same TPCs: %s",
+		 why);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Which TPCs of a GPU other programs are limited to now. Knows not who asks. */
+#ifndef GPUPART_CLI_TARGET_NEIGHBOURS_H
+#define GPUPART_CLI_TARGET_NEIGHBOURS_H
+
+#include <stdbool.h>
+#include <gpupart.h>
+
+struct args;
+
+/* One of them: what it is limited to, or will be. */
+struct neighbour {
+	int pid;
+	const char *name, *job;	/* "" for none; GPUPART_NAME and the job's id */
+	struct gpupart_tpcset set;
+};
+
+/* Who asks, what is known of everybody, and who is told of each that is found. */
+struct neighbours {
+	const struct args *args;
+	const struct gpupart_topology *topo;
+	const char *pci;
+	const struct gpupart_process *processes;
+	const struct gpupart_job *jobs;
+	int nr_processes, nr_jobs;	/* below 0: they could not be listed */
+	void (*found)(void *user, const struct neighbour *found);
+	void *user;
+};
+
+/* Those that show themselves: only the lists are looked at. */
+void neighbours_shown(const struct neighbours *neighbours);
+
+/*
+ * Those that have not used the GPU yet, by the environments of all processes, which takes a
+ * while: how many of them are too long and were not read.
+ */
+unsigned int neighbours_to_be(const struct neighbours *neighbours);
+
+/* Whether they mean the GPU that is asked for: on a simulated one, of the same capture. */
+bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, const char *source,
+			bool simulated);
+
+/*
+ * The limits on the GPU at @pci of all other programs that can be seen, but for those
+ * that @args ignores. @within is the
+ * limit of the run around this one (NULL none): who has just that one is our kin. On a
+ * simulated GPU those count that simulate the same captures.
+ */
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
+				      const struct gpupart_topology *topo, const char *pci,
+				      const struct gpupart_tpcset *within);
+
+/*
+ * Lets one process of a user's at a time work out a set that is clear of the others, until it is
+ * started or ends: by then others see it. Without the lock, or after some seconds of
+ * waiting, it goes on all the same, and says so.
+ */
+void neighbours_lock(const char *cmd);
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/* See nvml.h. Opened when it is asked for, and missing is no harm. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include "cli/target/nvml.h"
+
+#define MAX_PROCESSES	256
+#define NOT_TOLD	(~0ull)
+#define CLOCK_SM	1	/* NVML_CLOCK_SM */
+#define CLOCK_MEMORY	2	/* NVML_CLOCK_MEM */
+
+/* nvml.h of NVIDIA's: nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3. */
+struct process_info {
+	unsigned int pid;
+	unsigned long long used;
+	unsigned int gpu_instance, compute_instance;
+};
+
+static int (*find)(const char *pci, void **device);
+static int (*list)(void *device, unsigned int *nr, struct process_info *infos);
+static int (*clock_of)(void *device, int clock, unsigned int *mhz);
+static int (*power_of)(void *device, unsigned int *mw);
+
+static bool ready(void)
+{
+	static bool tried, started;
+	int (*start)(void);
+	void *lib;
+
+	if (tried)
+		return started;
+	tried = true;
+	lib = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	if (!lib)
+		return false;
+	*(void **)&start = dlsym(lib, "nvmlInit_v2");
+	*(void **)&find = dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2");
+	if (start && find && !start()) {
+		*(void **)&list = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
+		*(void **)&clock_of = dlsym(lib, "nvmlDeviceGetClockInfo");
+		*(void **)&power_of = dlsym(lib, "nvmlDeviceGetPowerUsage");
+		started = true;
+	}
+	return started;
+}
+
+int64_t nvml_memory(const char *pci, int pid)
+{
+	static struct process_info infos[MAX_PROCESSES];
+	static unsigned int nr;
+	static char of[20];
+	void *device;
+
+	if (!ready())
+		return -1;
+	/* A list a GPU: who asks for many processes asks GPU by GPU, and within a moment. */
+	if (strcmp(of, pci)) {
+		nr = MAX_PROCESSES;
+		if (!list || find(pci, &device) || list(device, &nr, infos))
+			nr = 0;
+		strncpy(of, pci, sizeof(of) - 1);
+	}
+	for (unsigned int i = 0; i < nr && i < MAX_PROCESSES; i++)
+		if ((int)infos[i].pid == pid && infos[i].used != NOT_TOLD)
+			return infos[i].used;
+	return -1;
+}
+
+int nvml_sm_clock(const char *pci)
+{
+	unsigned int mhz;
+	void *device;
+
+	if (!ready() || !clock_of || find(pci, &device) || clock_of(device, CLOCK_SM, &mhz))
+		return -1;
+	return mhz;
+}
+
+static int told_clock(void *device, int clock)
+{
+	unsigned int mhz;
+
+	return clock_of && !clock_of(device, clock, &mhz) ? (int)mhz : -1;
+}
+
+bool nvml_state(const char *pci, struct nvml_state *state)
+{
+	unsigned int mw;
+	void *device;
+
+	*state = (struct nvml_state){ -1, -1, -1 };
+	if (!ready() || find(pci, &device))
+		return false;
+	if (power_of && !power_of(device, &mw))
+		state->power_mw = mw;
+	state->sm_mhz = told_clock(device, CLOCK_SM);
+	state->memory_mhz = told_clock(device, CLOCK_MEMORY);
+	return state->power_mw >= 0 || state->sm_mhz >= 0 || state->memory_mhz >= 0;
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What runs confined, all of it, and whose GPU it is on. What another user's process says
+ * is never opened with root's rights. Must not know what a command does with it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cli/target/shown.h"
+#include "cli/util/child.h"
+
+#define ASK_SECONDS 10
+#define SAMPLE_END ".capture"
+
+/* Some may begin between the question how many there are and the list. */
+#define SPARE 64
+
+int shown_processes(struct gpupart *gp, struct gpupart_process **list)
+{
+	int room = 0, nr = gpupart_process_list(gp, NULL, 0);
+
+	*list = NULL;
+	while (nr >= 0 && nr + 1 > room) {
+		room = nr + SPARE;
+		free(*list);
+		*list = calloc(room, sizeof(**list));
+		nr = *list ? gpupart_process_list(gp, *list, room) : -ENOMEM;
+	}
+	return nr;
+}
+
+int shown_jobs(struct gpupart *gp, struct gpupart_job **list)
+{
+	int room = 0, nr = gpupart_job_list(gp, NULL, 0);
+
+	*list = NULL;
+	while (nr >= 0 && nr + 1 > room) {
+		room = nr + SPARE;
+		free(*list);
+		*list = calloc(room, sizeof(**list));
+		nr = *list ? gpupart_job_list(gp, *list, room) : -ENOMEM;
+	}
+	return nr;
+}
+
+int shown_become(unsigned int uid, int pid)
+{
+	char path[32];
+	struct stat st;
+	gid_t gid = 65534;
+
+	/* Its files are its user's alone, so that any group but root's does. */
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (!stat(path, &st) && st.st_uid == uid)
+		gid = st.st_gid;
+	return setgroups(0, NULL) || setgid(gid) || setuid(uid) ? -errno : 0;
+}
+
+/* The sample of the same name, where it is that file. */
+static int open_sample(const char *source, struct gpupart_topology **topo)
+{
+	const char *name = strrchr(source, '/');
+	char sample[280];
+	size_t len = name ? strlen(++name) : 0;
+
+	if (len <= strlen(SAMPLE_END) || len > 255 ||
+	    strcmp(name + len - strlen(SAMPLE_END), SAMPLE_END))
+		return -EACCES;
+	snprintf(sample, sizeof(sample), "sample:%.*s", (int)(len - strlen(SAMPLE_END)), name);
+	if (gpupart_topology_open(NULL, sample, NULL, topo))
+		return -EACCES;
+	if (!strcmp(gpupart_topology_info(*topo)->source, source))
+		return 0;
+	gpupart_topology_close(*topo);
+	return -EACCES;
+}
+
+struct ask {
+	const struct shown_gpu *gpu;
+	int fd;		/* the capture goes there */
+};
+
+struct answer {
+	int err;
+	char why[512];
+};
+
+static int write_all(int fd, const char *text)
+{
+	size_t done = 0, len = strlen(text);
+	ssize_t n;
+
+	for (; done < len; done += n) {
+		n = write(fd, text + done, len - done);
+		if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return 0;
+}
+
+static void ask_user(void *arg, void *result)
+{
+	const struct ask *ask = arg;
+	struct answer *answer = result;
+	struct gpupart_topology *topo;
+	struct gpupart *gp;
+	char *text;
+
+	answer->err = shown_become(ask->gpu->uid, ask->gpu->pid);
+	if (answer->err) {
+		snprintf(answer->why, sizeof(answer->why), "becoming user %u: %s",
+			 ask->gpu->uid, strerror(-answer->err));
+		return;
+	}
+	answer->err = gpupart_open(&gp);
+	if (answer->err)
+		return;
+	answer->err = gpupart_topology_open(gp, ask->gpu->source, NULL, &topo);
+	if (!answer->err)
+		answer->err = gpupart_topology_capture(gp, topo, NULL, &text);
+	snprintf(answer->why, sizeof(answer->why), "%s", answer->err ? gpupart_error(gp) : "");
+	if (!answer->err)
+		answer->err = write_all(ask->fd, text);
+}
+
+/* That user's process reads the file with that user's rights, and hands it over. */
+static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **topo, char *why,
+			size_t len)
+{
+	struct ask ask = { .gpu = gpu, .fd = memfd_create("capture", MFD_CLOEXEC) };
+	struct answer answer = { 0 };
+	char path[32];
+	int err;
+
+	if (ask.fd < 0) {
+		err = -errno;
+		snprintf(why, len, "no memory file: %s", strerror(-err));
+		return err;
+	}
+	err = child_call(ask_user, &ask, &answer, sizeof(answer), ASK_SECONDS, why, len);
+	if (!err && answer.err) {
+		err = answer.err;
+		snprintf(why, len, "%s", *answer.why ? answer.why : strerror(-err));
+	}
+	if (!err) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", ask.fd);
+		err = gpupart_topology_open(NULL, path, NULL, topo);
+		if (err)
+			snprintf(why, len, "%s: %s", gpu->source, strerror(-err));
+	}
+	close(ask.fd);
+	return err;
+}
+
+static int open_own(const char *source, const char *pci, struct gpupart_topology **topo, char *why,
+		    size_t len)
+{
+	struct gpupart *gp;
+	int err = gpupart_open(&gp);
+
+	if (err) {
+		snprintf(why, len, "no memory");
+		return err;
+	}
+	err = gpupart_topology_open(gp, source, pci, topo);
+	if (err)
+		snprintf(why, len, "%s", gpupart_error(gp));
+	gpupart_close(gp);
+	return err;
+}
+
+int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topology **topo,
+		   char *why, size_t len)
+{
+	bool live = !strcmp(gpu->source, "rm") || !strcmp(gpu->source, "kernel");
+
+	if (!*gpu->source && gpu->simulated) {
+		snprintf(why, len, "no capture is named that the GPU is simulated from");
+		return -EINVAL;
+	}
+	if (live || !*gpu->source || gpu->uid == geteuid())
+		return open_own(*gpu->source ? gpu->source : NULL,
+				gpu->simulated ? NULL : gpu->pci, topo, why, len);
+	if (!open_sample(gpu->source, topo))
+		return 0;
+	if (ask && !geteuid())
+		return open_as_user(gpu, topo, why, len);
+	snprintf(why, len, "%s is a capture that user %u names", gpu->source, gpu->uid);
+	return -EACCES;
+}

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tenants: what they may have of GPUs' memory and have, shown and changed. Must not know how
+ * it is counted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/target/cuda.h"
+#include "cli/target/shown.h"
+#include "cli/target/tenants.h"
+#include "cli/target/which_gpu.h"
+#include "cli/util/child.h"
+#include "cli/util/message.h"
+
+#define CHANGE_SECONDS 10
+
+/*
+ * Of an H200, measured: Documentation/internals/hardware.md, "Memory"; with what is kept for
+ * code.
+ */
+#define CONTEXT_BYTES ((518ull + 64) << 20)
+
+/* Some may begin between the question how many there are and the list. */
+#define SPARE 64
+
+static int list_tenants(struct gpupart *gp, struct tenants *tenants)
+{
+	int room = gpupart_tenant_list(gp, NULL, 0) + SPARE;
+
+	tenants->list = calloc(room, sizeof(*tenants->list));
+	tenants->nr = tenants->list ? gpupart_tenant_list(gp, tenants->list, room) : -ENOMEM;
+	if (tenants->nr > room)
+		tenants->nr = room;
+	return tenants->nr;
+}
+
+static int list_processes(struct gpupart *gp, struct tenants *tenants)
+{
+	int room = gpupart_tenant_process_list(gp, NULL, 0) + SPARE;
+
+	tenants->processes = calloc(room, sizeof(*tenants->processes));
+	tenants->nr_processes = tenants->processes ?
+		gpupart_tenant_process_list(gp, tenants->processes, room) : -ENOMEM;
+	if (tenants->nr_processes > room)
+		tenants->nr_processes = room;
+	return tenants->nr_processes;
+}
+
+int tenants_take(const char *cmd, struct gpupart *gp, struct tenants *tenants)
+{
+	memset(tenants, 0, sizeof(*tenants));
+	if (list_tenants(gp, tenants) >= 0 && list_processes(gp, tenants) >= 0)
+		return -1;
+	tenants_drop(tenants);
+	return cmd_fail(cmd, EXIT_FAILED, "no memory");
+}
+
+void tenants_drop(struct tenants *tenants)
+{
+	free(tenants->list);
+	free(tenants->processes);
+	memset(tenants, 0, sizeof(*tenants));
+}
+
+const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	uint64_t unit = 1024;
+	int i = 0;
+
+	if (bytes < 1024) {
+		snprintf(text, TENANTS_SIZE_STRLEN, "%llu byte%s", (unsigned long long)bytes,
+			 bytes == 1 ? "" : "s");
+		return text;
+	}
+	for (; i < 3 && bytes / unit >= 1024; i++)
+		unit *= 1024;
+	/* Cut, not rounded: nobody is to have less room than it says. */
+	if (bytes % unit < unit / 100)
+		snprintf(text, TENANTS_SIZE_STRLEN, "%llu %s", (unsigned long long)(bytes / unit),
+			 units[i]);
+	else
+		snprintf(text, TENANTS_SIZE_STRLEN, "%llu.%02llu %s",
+			 (unsigned long long)(bytes / unit),
+			 (unsigned long long)(bytes % unit * 100 / unit), units[i]);
+	return text;
+}
+
+static bool is_same(const struct gpupart_tenant *a, const struct gpupart_tenant *b)
+{
+	return a->uid == b->uid && !strcmp(a->name, b->name);
+}
+
+static bool is_of(const struct gpupart_tenant_process *process,
+		  const struct gpupart_tenant *tenant)
+{
+	return process->uid == tenant->uid && !strcmp(process->tenant, tenant->name);
+}
+
+/* " (7.5 GiB)", " (7.5 GiB, 2 calls not counted)", or nothing. */
+static void print_use(struct out *out, const struct gpupart_tenant_process *process)
+{
+	char size[TENANTS_SIZE_STRLEN];
+
+	if (!process->used && !process->uncounted)
+		return;
+	fprintf(out->file, " (%s", tenants_size(size, process->used));
+	if (process->uncounted)
+		fprintf(out->file, ", %llu call%s not counted",
+			(unsigned long long)process->uncounted, process->uncounted > 1 ? "s" : "");
+	fputc(')', out->file);
+}
+
+/* "4711 python3 (7.5 GiB), 4712 python3 (2 GiB)": those that use something of that GPU. */
+static void print_users(struct out *out, const struct tenants *tenants,
+			const struct gpupart_tenant *tenant)
+{
+	const char *before = "";
+
+	for (int i = 0; i < tenants->nr_processes; i++) {
+		const struct gpupart_tenant_process *process = &tenants->processes[i];
+		char pid[16];
+
+		if (!is_of(process, tenant) || strcmp(process->pci, tenant->pci))
+			continue;
+		snprintf(pid, sizeof(pid), process->pid ? "%d" : "?", process->pid);
+		fprintf(out->file, "%s%s %s", before, pid, process->program);
+		print_use(out, process);
+		before = ", ";
+	}
+	if (!*before)
+		fputs("-", out->file);
+}
+
+void tenants_print(struct out *out, const struct tenants *tenants)
+{
+	char used[TENANTS_SIZE_STRLEN], quota[TENANTS_SIZE_STRLEN];
+
+	if (!tenants->nr)
+		return;
+	fprintf(out->file, "\n%s%-16s %-12s %10s %10s  USED BY%s\n", out->bold, "TENANT", "GPU",
+		"USED", "QUOTA", out->plain);
+	for (int i = 0; i < tenants->nr; i++) {
+		const struct gpupart_tenant *tenant = &tenants->list[i];
+		bool above = tenant->quota && tenant->used > tenant->quota;
+
+		fprintf(out->file, "%-16s %-12s %s%10s%s %10s  ", tenant->name,
+			*tenant->pci ? tenant->pci : "-", above ? out->red : "",
+			tenants_size(used, tenant->used), above ? out->plain : "",
+			tenant->quota ? tenants_size(quota, tenant->quota) : "-");
+		print_users(out, tenants, tenant);
+		fprintf(out->file, "%s%s\n", tenant->other_version ? ", of another version" : "",
+			tenant->simulated ? " (simulated)" : "");
+	}
+}
+
+static json_t *json_users(const struct tenants *tenants, const struct gpupart_tenant *tenant)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < tenants->nr_processes; i++) {
+		const struct gpupart_tenant_process *process = &tenants->processes[i];
+
+		if (is_of(process, tenant) && !strcmp(process->pci, tenant->pci))
+			json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:I}", "pid",
+				process->pid ? json_integer(process->pid) : json_null(),
+				"program", out_json_text(process->program), "used_bytes",
+				(json_int_t)process->used, "uncounted_calls",
+				(json_int_t)process->uncounted));
+	}
+	return list;
+}
+
+json_t *tenants_json(const struct tenants *tenants)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < tenants->nr; i++) {
+		const struct gpupart_tenant *tenant = &tenants->list[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:o, s:b, s:b, s:o, s:I, s:i, s:o}",
+			"tenant", tenant->name, "gpu", out_json_text(tenant->pci),
+			"simulated", tenant->simulated, "other_version", tenant->other_version,
+			"quota_bytes", tenant->quota ? json_integer(tenant->quota) : json_null(),
+			"used_bytes", (json_int_t)tenant->used,
+			"nr_processes", tenant->nr_processes,
+			"processes", json_users(tenants, tenant)));
+	}
+	return list;
+}
+
+void tenants_note_above(const char *cmd, const struct gpupart_tenant *tenant)
+{
+	char used[TENANTS_SIZE_STRLEN], quota[TENANTS_SIZE_STRLEN];
+
+	if (tenant->quota && tenant->used > tenant->quota)
+		cmd_note(cmd,
+			 "tenant %s uses %s of %s, more than %s: nothing is taken away, and what it asks for fails until enough is given back",
+			 tenant->name, tenants_size(used, tenant->used), tenant->pci,
+			 tenants_size(quota, tenant->quota));
+}
+
+int tenants_check_size(const struct args *args, const char *pci, uint64_t memory, uint64_t bytes)
+{
+	char wanted[TENANTS_SIZE_STRLEN], there[TENANTS_SIZE_STRLEN];
+
+	tenants_size(wanted, bytes);
+	if (memory && bytes > memory)
+		return cmd_fail(args->cmd, args->usage_status,
+				"a quota of %s is more than GPU %s has, %s", wanted, pci,
+				tenants_size(there, memory));
+	if (bytes < CONTEXT_BYTES)
+		cmd_note(args->cmd,
+			 "a quota of %s is less than the %s that a context takes on an H200: programs may get none",
+			 wanted, tenants_size(there, CONTEXT_BYTES));
+	return -1;
+}
+
+/* ------------------------------------------------------------------------- changing */
+
+struct change {
+	const struct gpupart_tenant *tenant;
+	const char *pci;	/* NULL: GPUs that it uses first later on, too */
+	uint64_t bytes;
+	int pid;		/* one of its processes, or 0 */
+};
+
+struct changed {
+	int err;
+	char why[512];
+	uint64_t before;
+	struct gpupart_tenant now;
+};
+
+static void change(struct gpupart *gp, const struct change *change, struct changed *changed)
+{
+	const struct gpupart_tenant *tenant = change->tenant;
+
+	changed->err = gpupart_tenant_quota_set(gp, tenant->name, change->pci, change->bytes,
+						&changed->before);
+	if (!changed->err && change->pci)
+		changed->err = gpupart_tenant_get(gp, tenant->name, tenant->pci, &changed->now);
+	if (changed->err)
+		snprintf(changed->why, sizeof(changed->why), "%s", gpupart_error(gp));
+}
+
+/* Root becomes the user whose file that is: nothing in it is to be trusted. */
+static void change_as(void *arg, void *result)
+{
+	const struct change *wanted = arg;
+	struct changed *changed = result;
+	struct gpupart *gp;
+
+	changed->err = shown_become(wanted->tenant->uid, wanted->pid);
+	if (changed->err) {
+		snprintf(changed->why, sizeof(changed->why), "becoming user %u: %s",
+			 wanted->tenant->uid, strerror(-changed->err));
+	} else if (gpupart_open(&gp)) {
+		changed->err = -ENOMEM;
+		snprintf(changed->why, sizeof(changed->why), "no memory");
+	} else {
+		change(gp, wanted, changed);
+	}
+}
+
+/* -1, or a status. */
+static int change_by_owner(const struct args *args, struct gpupart *gp,
+			   const struct change *wanted, struct changed *changed)
+{
+	if (wanted->tenant->uid == geteuid())
+		change(gp, wanted, changed);
+	else if (child_call(change_as, (void *)wanted, changed, sizeof(*changed), CHANGE_SECONDS,
+			    changed->why, sizeof(changed->why)))
+		changed->err = -EIO;
+	return changed->err ? cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->why) : -1;
+}
+
+static int change_one(const struct args *args, struct gpupart *gp, const struct change *wanted,
+		      struct out *out, json_t *rows)
+{
+	const struct gpupart_tenant *tenant = wanted->tenant;
+	char old[TENANTS_SIZE_STRLEN], new[TENANTS_SIZE_STRLEN];
+	struct changed changed = { 0 };
+	int status = change_by_owner(args, gp, wanted, &changed);
+
+	if (status >= 0)
+		return status;
+	if (rows)
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:I, s:I}",
+			"tenant", tenant->name, "gpu", tenant->pci,
+			"before_bytes", changed.before ? json_integer(changed.before) : json_null(),
+			"quota_bytes", (json_int_t)wanted->bytes,
+			"used_bytes", (json_int_t)changed.now.used));
+	else
+		fprintf(out->file,
+			"tenant %s's current quota on %s: %s%s\ntenant %s's new quota on %s: %s%s\n",
+			tenant->name, tenant->pci,
+			changed.before ? tenants_size(old, changed.before) : "none",
+			tenant->simulated ? " (simulated)" : "", tenant->name, tenant->pci,
+			tenants_size(new, wanted->bytes), tenant->simulated ? " (simulated)" : "");
+	tenants_note_above(args->cmd, &changed.now);
+	return EXIT_DONE;
+}
+
+/* The tenant that is meant: a row of it, NULL where there is none; *pid where that is given. */
+static const struct gpupart_tenant *find(const struct tenants *tenants, const char *name, int pid)
+{
+	const struct gpupart_tenant_process *process = NULL;
+
+	for (int i = 0; pid && !process && i < tenants->nr_processes; i++)
+		if (tenants->processes[i].pid == pid)
+			process = &tenants->processes[i];
+	for (int i = 0; i < tenants->nr; i++) {
+		const struct gpupart_tenant *tenant = &tenants->list[i];
+
+		if (pid ? process && is_of(process, tenant) :
+			  tenant->uid == geteuid() && !strcmp(tenant->name, name))
+			return tenant;
+	}
+	return NULL;
+}
+
+static int read_pid(const struct args *args, const char *text, int *pid)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || number < 1 || number > 0x7fffffff)
+		return cmd_fail(args->cmd, EXIT_USAGE, "-p '%s': wants a process's number", text);
+	*pid = number;
+	return -1;
+}
+
+/* GPUs that the tenant comes to use. */
+static int change_others(const struct args *args, struct gpupart *gp,
+			 const struct gpupart_tenant *tenant, int pid, uint64_t bytes)
+{
+	struct change wanted = { .tenant = tenant, .bytes = bytes, .pid = pid };
+	struct changed changed = { 0 };
+	int status = change_by_owner(args, gp, &wanted, &changed);
+
+	return status < 0 ? EXIT_DONE : status;
+}
+
+/* Whether each of the GPUs that is meant has so much: -1, or a status. */
+static int check_sizes(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
+		       const struct gpupart_tenant *meant, uint64_t bytes)
+{
+	struct which_gpu which = { .gp = gp, .selector = args->gpu };
+	uint64_t memory, least = 0;
+	const char *pci = NULL;
+
+	for (int i = 0; i < tenants->nr; i++) {
+		const struct gpupart_tenant *tenant = &tenants->list[i];
+
+		if (!is_same(tenant, meant) || !*tenant->pci ||
+		    (args->gpu && !which_gpu_is(&which, tenant->pci, "", tenant->simulated,
+						tenant - meant)))
+			continue;
+		memory = cuda_memory(tenant->pci, tenant->simulated);
+		if (!pci || (memory && (!least || memory < least))) {
+			least = memory;
+			pci = tenant->pci;
+		}
+	}
+	return pci ? tenants_check_size(args, pci, least, bytes) : -1;
+}
+
+static int change_all(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
+		      const struct gpupart_tenant *meant, int pid, uint64_t bytes)
+{
+	struct which_gpu which = { .gp = gp, .selector = args->gpu };
+	json_t *rows = args->json ? json_array() : NULL, *root;
+	int status, failed = EXIT_DONE, nr = 0;
+	char others[256] = "";
+	struct out out;
+
+	status = out_open(&out, args);
+	for (int i = 0; status < 0 && i < tenants->nr; i++) {
+		const struct gpupart_tenant *tenant = &tenants->list[i];
+		struct change wanted = { .tenant = tenant, .pci = tenant->pci, .bytes = bytes,
+					 .pid = pid };
+
+		if (!is_same(tenant, meant) || !*tenant->pci)
+			continue;
+		if (args->gpu && !which_gpu_is(&which, tenant->pci, "", tenant->simulated,
+					       tenant - meant)) {
+			out_append(others, sizeof(others), "%s%s", *others ? ", " : "",
+				   tenant->pci);
+			continue;
+		}
+		failed |= change_one(args, gp, &wanted, &out, rows);
+		nr++;
+	}
+	if (nr && !failed && !args->gpu)
+		failed = change_others(args, gp, meant, pid, bytes);
+	if (status < 0 && rows) {
+		root = out_json_new("set", meant->simulated);
+		json_object_set_new(root, "quotas", rows);
+		out_json_write(&out, root);
+	}
+	if (status < 0)
+		status = out_close(&out, args->cmd);
+	if (nr)
+		return failed ? failed : status;
+	return *others ? cmd_fail(args->cmd, EXIT_USAGE, "--gpu %s: tenant %s is on %s", args->gpu,
+				  meant->name, others) :
+			 cmd_fail(args->cmd, EXIT_USAGE, "tenant %s uses no GPU yet", meant->name);
+}
+
+int tenants_set(const struct args *args, const char *name, const char *pid, uint64_t bytes)
+{
+	const struct gpupart_tenant *meant;
+	struct tenants tenants;
+	struct gpupart *gp;
+	int status = -1, number = 0;
+
+	if (pid)
+		status = read_pid(args, pid, &number);
+	if (status >= 0)
+		return status;
+	if (gpupart_open(&gp))
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	status = tenants_take(args->cmd, gp, &tenants);
+	if (status >= 0)
+		goto close_gp;
+	meant = find(&tenants, name, number);
+	if (meant && meant->other_version)
+		status = cmd_fail(args->cmd, EXIT_FAILED,
+				  "tenant %s was begun by another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
+				  meant->name);
+	else if (meant)
+		status = check_sizes(args, gp, &tenants, meant, bytes);
+	if (meant && status < 0)
+		status = change_all(args, gp, &tenants, meant, number, bytes);
+	else if (!meant && pid)
+		status = cmd_fail(args->cmd, EXIT_USAGE,
+				  "process %d has no memory quota: it was started without --mem, or has not called cuInit: see 'gpupart ps'",
+				  number);
+	else if (!meant)
+		status = cmd_fail(args->cmd, EXIT_USAGE,
+				  "'%s' is the name of no tenant of yours: it was started without --mem, or does not run: see 'gpupart ps'",
+				  name);
+	tenants_drop(&tenants);
+close_gp:
+	gpupart_close(gp);
+	return status;
+}

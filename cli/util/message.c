@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/* See message.h. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/util/message.h"
+#include "cli/util/out_clean.h"
+
+__attribute__((format(printf, 2, 0)))
+static void say(const char *cmd, const char *fmt, va_list ap)
+{
+	/* A value comes first or in the middle, the reason at the end: both ends are kept. */
+	enum { KEEP = 600 };
+	char short_line[64], *line;
+	int len = vasprintf(&line, fmt, ap);
+
+	if (len < 0) {
+		line = short_line;
+		snprintf(short_line, sizeof(short_line), "no memory");
+		len = strlen(line);
+	}
+	if (len > 2 * KEEP) {
+		memmove(line + KEEP + 3, line + len - KEEP, KEEP + 1);
+		memcpy(line + KEEP, "...", 3);
+	}
+	/* A value with a line feed in it stays one line, and no terminal is steered by it. */
+	out_clean(line);
+	if (cmd)
+		fprintf(stderr, "gpupart %s: %s\n", cmd, line);
+	else
+		fprintf(stderr, "gpupart: %s\n", line);
+	if (line != short_line)
+		free(line);
+}
+
+int cmd_fail(const char *cmd, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(cmd, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+void cmd_note(const char *cmd, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(cmd, fmt, ap);
+	va_end(ap);
+}
+
+int cmd_status(int err)
+{
+	switch (err) {
+	case -EINVAL:
+	case -ENODEV:
+	case -ENOENT:
+	case -ENXIO:
+	case -EOPNOTSUPP:
+		return EXIT_USAGE;
+	default:
+		return EXIT_FAILED;
+	}
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+/* Opens and closes the output, stdout or -o's file, and reports what could not be written. */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/util/message.h"
+#include "cli/util/options.h"
+#include "cli/util/out.h"
+
+void out_no_memory(void)
+{
+	exit(cmd_fail(NULL, EXIT_FAILED, "no memory for the result"));
+}
+
+static void *allocate_or_end(size_t size)
+{
+	void *memory = malloc(size);
+
+	if (!memory)
+		out_no_memory();
+	return memory;
+}
+
+int out_open(struct out *out, const struct args *args)
+{
+	FILE *file = stdout;
+
+	if (args && args->output)
+		file = fopen(args->output, "we");
+	if (!file)
+		return cmd_fail(args->cmd, EXIT_FAILED, "-o %s: %s", args->output,
+				strerror(errno));
+	out_use(out, args, file);
+	return -1;
+}
+
+void out_use(struct out *out, const struct args *args, FILE *file)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	bool colour;
+
+	/* A closed pipe is a write that failed, and said so. run does not come here. */
+	signal(SIGPIPE, SIG_IGN);
+	setlocale(LC_CTYPE, "");
+	/* JSON for which there is no memory ends the command from here on. */
+	if (args && args->json)
+		json_set_alloc_funcs(allocate_or_end, free);
+	out->file = file;
+	out->path = args ? args->output : NULL;
+	out->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	colour = isatty(fileno(out->file)) && !(no_color && *no_color) &&
+		 !(term && !strcmp(term, "dumb"));
+	out->bold = colour ? "\033[1m" : "";
+	out->dim = colour ? "\033[2m" : "";
+	out->red = colour ? "\033[1;31m" : "";
+	out->plain = colour ? "\033[0m" : "";
+}
+
+int out_close(struct out *out, const char *cmd)
+{
+	bool bad = ferror(out->file);
+
+	errno = 0;
+	if (fflush(out->file))
+		bad = true;
+	if (out->path && fclose(out->file))
+		bad = true;
+	if (!bad)
+		return EXIT_DONE;
+	return cmd_fail(cmd, EXIT_FAILED, "writing to %s: %s", out->path ? out->path :
+			"standard output", errno ? strerror(errno) : "failed");
+}
+
+bool out_is_svg(const char *path)
+{
+	size_t len = path ? strlen(path) : 0;
+
+	return len > 4 && !strcmp(path + len - 4, ".svg");
+}

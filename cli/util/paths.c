@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where the package's own files lie, and how to go on on the simulated GPU. Must not
+ * know what is asked of it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cli/util/message.h"
+#include "cli/util/paths.h"
+
+int paths_full(const char *path, char *full, size_t len)
+{
+	char *real = realpath(path, NULL);
+	int written;
+
+	if (!real)
+		return -errno;
+	written = snprintf(full, len, "%s", real);
+	free(real);
+	return written < (int)len ? 0 : -ENAMETOOLONG;
+}
+
+int paths_package(const char *name, char *path, size_t len)
+{
+	/* Not &gpupart_version: in a program that is not PIC that is the program's own stub. */
+	void *version = dlsym(RTLD_DEFAULT, "gpupart_version");
+	char lib[PATH_MAX];
+	Dl_info info;
+	int err;
+
+	if (!version || !dladdr(version, &info) || !info.dli_fname)
+		return -ENOENT;
+	err = paths_full(info.dli_fname, lib, sizeof(lib));
+	if (err)
+		return err;
+	*strrchr(lib, '/') = 0;
+	if (snprintf(path, len, "%s/gpupart/%s", lib, name) >= (int)len)
+		return -ENAMETOOLONG;
+	return access(path, F_OK) ? -errno : 0;
+}
+
+const char *paths_advice(const char *name, char *path, size_t len)
+{
+	char full[PATH_MAX];
+	int err = paths_package(name, full, sizeof(full));
+
+	if (err) {
+		snprintf(path, len, "%s: %s", name, strerror(-err));
+		return "reinstall gpupart";
+	}
+	snprintf(path, len, "%s", full);
+	if (!access(full, R_OK))
+		return NULL;
+	snprintf(path, len, "%s: %s", full, strerror(errno));
+	return "let this user read it";
+}
+
+bool paths_same(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return !stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+bool paths_is_inject(const char *path)
+{
+	const char *file = strrchr(path, '/');
+
+	return !strcmp(file ? file + 1 : path, PATHS_INJECT);
+}
+
+static char **main_argv;
+
+void paths_set_argv(char **argv)
+{
+	main_argv = argv;
+}
+
+int paths_enter_sim(const char *cmd, int fail_status, const char *capture)
+{
+	const char *libs = getenv("LD_LIBRARY_PATH"), *sim = getenv("GPUPART_SIM");
+	char folder[PATH_MAX], *joined;
+	size_t len;
+	int err;
+
+	err = paths_package(PATHS_SIM, folder, sizeof(folder));
+	if (err)
+		return cmd_fail(cmd, fail_status, "the simulated driver is not installed (%s): %s",
+				PATHS_SIM, strerror(-err));
+	len = strlen(folder);
+	if (sim && !strcmp(sim, capture) && libs && !strncmp(libs, folder, len) &&
+	    (!libs[len] || libs[len] == ':'))
+		return -1;
+	if (strchr(capture, ':'))
+		return cmd_fail(cmd, fail_status,
+				"-i %s: a capture's path must not have a colon in it", capture);
+	if (strpbrk(folder, ":;"))
+		return cmd_fail(cmd, fail_status,
+				"%s: the loader takes no folder with a colon or semicolon in its name",
+				folder);
+	if (asprintf(&joined, "%s%s%s", folder, libs && *libs ? ":" : "", libs ? libs : "") < 0)
+		return cmd_fail(cmd, fail_status, "no memory");
+	setenv("LD_LIBRARY_PATH", joined, 1);
+	setenv("GPUPART_SIM", capture, 1);
+	free(joined);
+	execv("/proc/self/exe", main_argv);
+	return cmd_fail(cmd, fail_status, "cannot start anew: %s", strerror(errno));
+}

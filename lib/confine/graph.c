@@ -1,0 +1,715 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See graph.h. What was measured: Documentation/internals/hardware.md, "Graphs". Must not know
+ * what a mask bit means, nor how nodes are built again.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/confine/graph.h"
+#include "lib/confine/graph_rebuild.h"
+#include "lib/confine/stream.h"
+#include "lib/core/hash.h"
+#include "lib/core/peek.h"
+#include "lib/state/process_block.h"
+
+struct graph_node {
+	uint64_t tmd;		/* where; 0: free */
+	uint64_t left;		/* hash of the mask as it was left */
+	struct tmd_mask drivers; /* as the driver built it */
+};
+
+/* Open addressing; of one executable graph, which one thread launches at a time. */
+struct graph_nodes {
+	unsigned int size;	/* a power of two */
+	struct graph_node node[];
+};
+
+/*
+ * The stream that a graph was captured on, under the lock. Its GPU may be attached later,
+ * and its sets come later still: it is looked for in the tables of all.
+ */
+struct origin {
+	bool known, gone;
+	struct scope_id id;
+	uint64_t object;	/* the driver's; 0 for a default stream */
+	struct gpupart_gpu *gpu;	/* it went, and had @set on this one; NULL: none */
+	struct tmd_allow set;
+};
+
+struct executable {
+	struct executable *next;
+	void *exec;
+	void *clone;		/* of its graph, with all changes; NULL: cannot be built again */
+	struct graph_nodes *nodes;
+	struct origin origin;
+	unsigned int nr_users;	/* threads that launch it now */
+	bool gone;		/* whoever uses it last frees it */
+	bool built;		/* launched or uploaded once */
+	bool settled;		/* and all of its nodes with what @print stands for */
+	bool partial;		/* all but some, which the driver refuses to change */
+	uint64_t print;
+};
+
+/* A graph that was captured. */
+struct captured {
+	struct captured *next;
+	void *graph;
+	struct origin origin;
+};
+
+#define NR_BUCKETS 256
+
+/* Both tables and what they hold. Never held across a call of the driver. */
+static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct executable *buckets[NR_BUCKETS];
+static struct captured *captures[NR_BUCKETS];
+
+/* Clones are no longer what the program made of their executables. */
+static atomic_bool changes_unseen;
+
+/* What this thread does; no call of it is inside another of its own, ours apart. */
+static _Thread_local struct {
+	struct scope_graph scope;
+	struct executable *launched;
+	uint64_t print;		/* what applies to this launch */
+	uint64_t publications;	/* before it was asked for */
+	bool stale, rebuilt, partial;
+	bool next, captured;	/* it took the thread's next-launch set; and is none */
+	void *made;		/* by the instantiation that this thread is in */
+} now;
+
+/* ----------------------------------------------------------------------- nodes */
+
+#define MAX_PROBES 64
+
+static uint64_t mask_hash(const struct tmd_mask *mask)
+{
+	return hash_bytes(hash_bytes(HASH_INIT, &mask->off, sizeof(mask->off)), &mask->valid,
+			  sizeof(mask->valid));
+}
+
+static struct graph_node *node_of(struct graph_nodes *nodes, uint64_t tmd)
+{
+	unsigned int at = (tmd >> 4) * 0x9e3779b97f4a7c15ull >> 32;
+
+	for (int probe = 0; probe < MAX_PROBES; probe++, at++) {
+		struct graph_node *node = &nodes->node[at & (nodes->size - 1)];
+
+		if (node->tmd == tmd || !node->tmd)
+			return node;
+	}
+	return NULL;
+}
+
+struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_map *map, void *tmd)
+{
+	struct graph_node *node = graph->nodes ? node_of(graph->nodes, (uintptr_t)tmd) : NULL;
+	struct tmd_mask mask;
+
+	graph->nr_built++;
+	if (!node || !tmd_mask_read(map, tmd, &mask))
+		return NULL;
+	if (node->tmd && mask_hash(&mask) == node->left) {
+		tmd_mask_restore(map, tmd, &node->drivers);
+	} else {
+		node->tmd = (uintptr_t)tmd;
+		node->drivers = mask;
+	}
+	return node;
+}
+
+void graph_node_end(struct graph_node *node, const struct tmd_map *map, const void *tmd)
+{
+	struct tmd_mask mask;
+
+	if (tmd_mask_read(map, tmd, &mask))
+		node->left = mask_hash(&mask);
+}
+
+/* Kernels, fills and copies of @graph and the graphs in it. */
+static unsigned int count_nodes(const struct cuda_api *cuda, void *graph)
+{
+	size_t nr = 0;
+	unsigned int count = 0;
+	void **node;
+
+	if (!cuda->graph_nodes || cuda->graph_nodes(graph, NULL, &nr) || !nr)
+		return 0;
+	node = calloc(nr, sizeof(*node));
+	if (!node)
+		return 0;
+	if (!cuda->graph_nodes(graph, node, &nr))
+		for (size_t n = 0; n < nr; n++) {
+			int type = -1;
+			void *child;
+
+			cuda->node_type(node[n], &type);
+			if (type == CUDA_NODE_GRAPH && !cuda->graph_child(node[n], &child))
+				count += count_nodes(cuda, child);
+			count++;
+		}
+	free(node);
+	return count;
+}
+
+/* With room for nodes of the driver's own: it was seen to add some. */
+static struct graph_nodes *nodes_new(unsigned int nr)
+{
+	unsigned int size = 64;
+	struct graph_nodes *nodes;
+
+	while (size < nr * 3 && size < 1u << 24)
+		size *= 2;
+	nodes = calloc(1, sizeof(*nodes) + size * sizeof(nodes->node[0]));
+	if (nodes)
+		nodes->size = size;
+	return nodes;
+}
+
+/* ------------------------------------------------------------------------ tables */
+
+static unsigned int bucket_of(const void *handle)
+{
+	return ((uintptr_t)handle >> 4) * 0x9e3779b97f4a7c15ull >> 56;
+}
+
+_Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() gives one");
+
+/* Under the lock. */
+static struct executable **place_of(const void *exec)
+{
+	struct executable **at = &buckets[bucket_of(exec)];
+
+	while (*at && (*at)->exec != exec)
+		at = &(*at)->next;
+	return at;
+}
+
+/* Under the lock. */
+static struct captured **capture_of(const void *graph)
+{
+	struct captured **at = &captures[bucket_of(graph)];
+
+	while (*at && (*at)->graph != graph)
+		at = &(*at)->next;
+	return at;
+}
+
+/* The stream that @graph was captured on, if it was; under the lock. */
+static struct origin origin_of(const void *graph)
+{
+	const struct captured *c = *capture_of(graph);
+
+	return c ? c->origin : (struct origin){ 0 };
+}
+
+void graph_hold(void)
+{
+	pthread_mutex_lock(&graph_lock);
+}
+
+void graph_release(void)
+{
+	pthread_mutex_unlock(&graph_lock);
+}
+
+static struct executable *executable_of(const void *exec)
+{
+	struct executable *found;
+
+	pthread_mutex_lock(&graph_lock);
+	found = *place_of(exec);
+	pthread_mutex_unlock(&graph_lock);
+	return found;
+}
+
+/* Clones whose owner went inside the driver, where it cannot be called; under the lock. */
+static void **garbage;
+static size_t nr_garbage, room_for_garbage;
+
+/* One that there is no memory to note is lost to the driver's. */
+static void throw_away(void *clone)
+{
+	if (clone && nr_garbage == room_for_garbage) {
+		size_t room = room_for_garbage ? room_for_garbage * 2 : 64;
+		void **more = realloc(garbage, room * sizeof(*more));
+
+		if (!more)
+			return;
+		garbage = more;
+		room_for_garbage = room;
+	}
+	if (clone)
+		garbage[nr_garbage++] = clone;
+}
+
+static void collect(const struct cuda_api *cuda)
+{
+	void *clone;
+
+	do {
+		pthread_mutex_lock(&graph_lock);
+		clone = nr_garbage ? garbage[--nr_garbage] : NULL;
+		pthread_mutex_unlock(&graph_lock);
+		if (clone)
+			cuda->graph_destroy(clone);
+	} while (clone);
+}
+
+/* Of one that is in no bucket; under the lock. */
+static void executable_free(struct executable *e)
+{
+	if (!e)
+		return;
+	e->gone = true;
+	if (e->nr_users)
+		return;
+	throw_away(e->clone);
+	free(e->nodes);
+	free(e);
+}
+
+/* A launch while another thread destroys what it launches is wrong, and no reason to crash. */
+static struct executable *executable_use(const void *exec)
+{
+	struct executable *e;
+
+	pthread_mutex_lock(&graph_lock);
+	e = *place_of(exec);
+	if (e)
+		e->nr_users++;
+	pthread_mutex_unlock(&graph_lock);
+	return e;
+}
+
+static void executable_unuse(struct executable *e)
+{
+	pthread_mutex_lock(&graph_lock);
+	if (!--e->nr_users && e->gone)
+		executable_free(e);
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_made(void *exec, void *source)
+{
+	struct executable *e = calloc(1, sizeof(*e)), **at;
+
+	now.made = exec;
+	if (!e)
+		return;
+	e->exec = exec;
+	pthread_mutex_lock(&graph_lock);
+	/* The address of one that went with its context, without a word. */
+	at = place_of(exec);
+	if (*at) {
+		struct executable *old = *at;
+
+		*at = old->next;
+		executable_free(old);
+	}
+	e->origin = origin_of(source);
+	at = &buckets[bucket_of(exec)];
+	e->next = *at;
+	*at = e;
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_unmade(void *exec)
+{
+	struct executable *e, **at;
+
+	pthread_mutex_lock(&graph_lock);
+	at = place_of(exec);
+	e = *at;
+	if (e)
+		*at = e->next;
+	executable_free(e);
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_source_gone(void *graph)
+{
+	struct captured *gone, **at;
+
+	pthread_mutex_lock(&graph_lock);
+	at = capture_of(graph);
+	gone = *at;
+	if (gone)
+		*at = gone->next;
+	pthread_mutex_unlock(&graph_lock);
+	free(gone);
+}
+
+/* ------------------------------------------------------------------------ origin */
+
+/* The set of the stream at @id on @gpu. */
+static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struct tmd_allow *allow)
+{
+	struct gpupart_tpcset set;
+	bool has = false;
+
+	if (!gpu || !scope_get_known(&gpu->streams, id, &set, &has) || !has)
+		return false;
+	memset(allow, 0, sizeof(*allow));
+	tmd_map_convert(&gpu->driver.map, &set, allow);
+	return true;
+}
+
+/* The attached GPU on which the stream at @id has a set; NULL: none. */
+static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd_allow *allow)
+{
+	struct gpupart_gpu *gpu;
+	unsigned int n = 0;
+
+	while ((gpu = scope_gpu(n)) && !stream_set(gpu, id, allow))
+		n++;
+	return gpu;
+}
+
+/* Those of a stream that goes; it has its set yet. Under the lock. */
+static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
+			const void *thread)
+{
+	if (!origin->known || origin->gone ||
+	    !((object && origin->object == object) || (ctx && origin->id.ctx == ctx) ||
+	      (thread && origin->id.thread == thread)))
+		return;
+	origin->gpu = find_stream_set(&origin->id, &origin->set);
+	origin->gone = true;
+}
+
+void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
+{
+	pthread_mutex_lock(&graph_lock);
+	for (int b = 0; b < NR_BUCKETS; b++) {
+		for (struct captured *c = captures[b]; c; c = c->next)
+			origin_gone(&c->origin, object, ctx, thread);
+		for (struct executable *e = buckets[b]; e; e = e->next)
+			origin_gone(&e->origin, object, ctx, thread);
+	}
+	pthread_mutex_unlock(&graph_lock);
+}
+
+/* The GPU of the set that @e's capture stream has, or had when it went; NULL: none. */
+static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
+{
+	struct gpupart_gpu *gpu = NULL;
+
+	pthread_mutex_lock(&graph_lock);
+	if (e->origin.gone) {
+		gpu = e->origin.gpu;
+		*allow = e->origin.set;
+	} else if (e->origin.known) {
+		gpu = find_stream_set(&e->origin.id, allow);
+	}
+	pthread_mutex_unlock(&graph_lock);
+	return gpu;
+}
+
+/*
+ * What the handle of a created stream points to: the driver names it when the stream goes.
+ * That both are so self_check.c finds out, perhaps after this: where they are not, no stream ever
+ * has a set. So a handle that is no address must do no harm. 0: none.
+ */
+static uint64_t object_of(void *handle)
+{
+	uint64_t object;
+
+	return peek(handle, &object, 8) == 8 ? object : 0;
+}
+
+void graph_captured(const struct scope_id *stream, void *graph)
+{
+	struct captured *c, **at;
+	uint64_t object = 0;
+
+	/* Without its mark a later thread's stream would be taken for this one's. */
+	if (stream->thread && stream_mark_thread(NULL))
+		return;
+	/* Nor would a created one be known from the next at its address. */
+	if (!stream->ctx) {
+		object = object_of(stream->handle);
+		if (!object)
+			return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return;
+	c->graph = graph;
+	c->origin = (struct origin){ .known = true, .id = *stream, .object = object };
+	pthread_mutex_lock(&graph_lock);
+	at = capture_of(graph);
+	/* The address of one that went without a word. */
+	if (*at) {
+		struct captured *old = *at;
+
+		*at = old->next;
+		free(old);
+	}
+	at = &captures[bucket_of(graph)];
+	c->next = *at;
+	*at = c;
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_destroyed(const struct cuda_api *cuda)
+{
+	collect(cuda);
+}
+
+/* ------------------------------------------------------------------------ errors */
+
+static _Atomic(const char *) why_not = "";
+
+void graph_error_set(const char *fmt, ...)
+{
+	static atomic_flag taken = ATOMIC_FLAG_INIT;
+	static char text[160];
+	va_list ap;
+
+	/* Callers of graph_error() hold a pointer to it: it is written once. */
+	if (atomic_flag_test_and_set(&taken))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	atomic_store_explicit(&why_not, text, memory_order_release);
+}
+
+const char *graph_error(void)
+{
+	return atomic_load_explicit(&why_not, memory_order_acquire);
+}
+
+/* ------------------------------------------------------------------ what applies */
+
+static uint64_t print_of_all(const struct scope_graph *graph)
+{
+	uint64_t print = HASH_INIT;
+	const struct gpupart_gpu *gpu;
+
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
+		uint64_t one = scope_print(gpu, graph->has_set && graph->gpu == gpu ? &graph->set :
+										      NULL);
+
+		print = hash_bytes(print, &one, sizeof(one));
+	}
+	/* The same set, but not for functions that have their own. */
+	return hash_bytes(print, &graph->is_next, sizeof(graph->is_next));
+}
+
+/*
+ * How often what scope_print() looks at was set. What applies may change and change back
+ * while nodes are being built: that no print tells.
+ */
+static uint64_t publications(void)
+{
+	const struct gpupart_gpu *gpu;
+	uint64_t nr = 0;
+
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		nr += scope_publications(gpu);
+	return nr;
+}
+
+static bool any_in_use(void)
+{
+	const struct gpupart_gpu *gpu;
+
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		if (scope_in_use(gpu) & (SCOPE_USED | SCOPE_USED_FUNCTIONS))
+			return true;
+	return false;
+}
+
+/* ----------------------------------------------------------------- instantiation */
+
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source)
+{
+	struct scope_graph *scope = &now.scope;
+
+	now.made = NULL;
+	memset(scope, 0, sizeof(*scope));
+	scope->nodes = nodes_new(count_nodes(cuda, source));
+	now.publications = publications();
+	now.print = print_of_all(scope);
+	scope_graph_begin(scope);
+}
+
+void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result)
+{
+	struct graph_nodes *nodes = now.scope.nodes;
+	struct executable *e = NULL;
+	void *clone = NULL;
+
+	scope_graph_begin(NULL);
+	now.scope.nodes = NULL;
+	collect(cuda);
+	/* Without a note of what its nodes hold they cannot be built over. */
+	if (!result && now.made && nodes && graph_can_rebuild(cuda) &&
+	    cuda->graph_clone(&clone, source))
+		clone = NULL;
+	pthread_mutex_lock(&graph_lock);
+	if (!result && now.made)
+		e = *place_of(now.made);
+	if (e) {
+		e->nodes = nodes;
+		e->clone = clone;
+		e->built = now.scope.nr_built;
+		e->settled = now.publications == publications();
+		e->print = now.print;
+	} else {
+		throw_away(clone);
+		free(nodes);
+	}
+	pthread_mutex_unlock(&graph_lock);
+	now.made = NULL;
+}
+
+/* ------------------------------------------------------------------------ launch */
+
+/* What is launched into a stream that is captured becomes a node of a graph. */
+static bool is_captured(const struct cuda_api *cuda, void *stream)
+{
+	int capturing = 0;
+
+	return cuda->stream_capturing(stream, &capturing) || capturing;
+}
+
+void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
+			bool launch)
+{
+	struct scope_graph *scope = &now.scope;
+	struct executable *e = executable_use(exec);
+
+	memset(scope, 0, sizeof(*scope));
+	now.launched = e;
+	now.stale = now.rebuilt = now.partial = false;
+	scope->gpu = place->gpu;
+	scope->nodes = e ? e->nodes : NULL;
+	now.next = launch && place->gpu && scope_next_take(place->gpu, &scope->set);
+	now.captured = now.next && is_captured(cuda, place->id.handle);
+	if (now.next && !now.captured) {
+		scope->has_set = true;
+		scope->is_next = true;
+	} else {
+		scope->has_set = stream_set(place->gpu, &place->id, &scope->set);
+	}
+	if (!scope->has_set && e) {
+		struct gpupart_gpu *gpu = origin_set(e, &scope->set);
+
+		scope->has_set = gpu;
+		if (gpu)
+			scope->gpu = gpu;
+	}
+	now.publications = publications();
+	now.print = print_of_all(scope);
+	if (e && e->built && (!e->settled || e->print != now.print)) {
+		if (e->clone && !atomic_load_explicit(&changes_unseen, memory_order_relaxed) &&
+		    graph_rebuild(cuda, exec, e->clone, &now.partial)) {
+			now.rebuilt = true;
+			control_count(CONTROL_GRAPH_REAPPLIED);
+		} else {
+			now.stale = true;
+		}
+		if (launch && (now.stale || now.partial))
+			control_count(CONTROL_GRAPH_STALE);
+	} else if (e && e->partial && launch) {
+		control_count(CONTROL_GRAPH_STALE);
+	} else if (!e && launch && any_in_use()) {
+		/* It was there before us: whatever its nodes carry. */
+		control_count(CONTROL_GRAPH_STALE);
+	}
+	scope_graph_begin(scope);
+}
+
+void graph_launch_end(int result)
+{
+	struct executable *e = now.launched;
+	bool any = now.scope.nr_built;
+
+	scope_graph_begin(NULL);
+	now.launched = NULL;
+	if (now.next && (result || now.captured))
+		control_count(CONTROL_NEXT_DROPPED);
+	if (!e)
+		return;
+	if (any)
+		/* Only a launch that went well says that none was left as it was before. */
+		e->settled = !result && !now.stale && now.publications == publications();
+	else if (!result && !e->built)
+		e->settled = true;
+	if (any || !result)
+		e->built = true;
+	if (!result && !now.stale)
+		e->print = now.print;
+	if (now.rebuilt)
+		e->partial = now.partial;
+	executable_unuse(e);
+}
+
+/* ----------------------------------------------------------------------- changes */
+
+/* @graph: what it is now, NULL: what it was. */
+static void clone_replace(void *exec, void *clone, const void *graph)
+{
+	struct executable *e;
+
+	pthread_mutex_lock(&graph_lock);
+	e = *place_of(exec);
+	if (e) {
+		throw_away(e->clone);
+		e->clone = clone;
+		if (graph)
+			e->origin = origin_of(graph);
+	} else {
+		throw_away(clone);
+	}
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void graph_changes_unseen(void)
+{
+	atomic_store_explicit(&changes_unseen, true, memory_order_relaxed);
+}
+
+void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
+{
+	void *clone = NULL;
+
+	if (graph_can_rebuild(cuda) && cuda->graph_clone(&clone, graph))
+		clone = NULL;
+	clone_replace(exec, clone, graph);
+	collect(cuda);
+}
+
+void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
+		   const void *params)
+{
+	struct executable *e = executable_of(exec);
+	void *copy = NULL;
+	int result = -1;
+
+	if (!e || !e->clone)
+		return;
+	if (what != GRAPH_OTHER && cuda->graph_find && params &&
+	    !cuda->graph_find(&copy, node, e->clone)) {
+		if (what == GRAPH_KERNEL)
+			result = cuda->kernel_set(copy, params);
+		else if (what == GRAPH_KERNEL_OLD && cuda->kernel_set_old)
+			result = cuda->kernel_set_old(copy, params);
+		else if (what == GRAPH_MEMSET)
+			result = cuda->memset_set(copy, params);
+		else if (what == GRAPH_MEMCPY)
+			result = cuda->memcpy_set(copy, params);
+	}
+	/* A clone that is another graph would undo what the program did. */
+	if (result) {
+		clone_replace(exec, NULL, NULL);
+		collect(cuda);
+	}
+}

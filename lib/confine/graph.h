@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executable graphs: which sets their nodes were built with, and having the driver build
+ * them again when others apply. The driver builds a node's TMD once and launches it many
+ * times. Knows no mask bit's polarity.
+ */
+#ifndef GPUPART_LIB_CONFINE_GRAPH_H
+#define GPUPART_LIB_CONFINE_GRAPH_H
+
+#include "lib/confine/scope.h"
+#include "lib/driver/cuda.h"
+
+struct graph_node;
+
+/* ------------------------------------------- in the launch callback: nothing can fail */
+
+/*
+ * A TMD of the graph that this thread launches is about to be masked. The driver builds a
+ * node's TMD again over the old one, with what was put into its mask before: that is taken
+ * out. Returns the node for graph_node_end(), or NULL.
+ */
+struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_map *map,
+				    void *tmd);
+void graph_node_end(struct graph_node *node, const struct tmd_map *map, const void *tmd);
+
+/* ------------------- around the driver's functions, on the thread that calls them */
+
+/* Which stream, and so whose sets, a graph is launched into. */
+struct graph_place {
+	struct scope_id id;
+	struct gpupart_gpu *gpu;	/* of the stream; NULL: not attached */
+};
+
+/* The driver made @exec of @source, in the call that this thread is in. */
+void graph_made(void *exec, void *source);
+/* @exec goes. */
+void graph_unmade(void *exec);
+/* @graph goes. */
+void graph_source_gone(void *graph);
+/*
+ * The stream at @object goes, the default streams of @ctx or that of the thread with this
+ * mark: what was captured on them keeps the set that they have. 0 or NULL matches nothing.
+ */
+void graph_origin_gone(uint64_t object, const void *ctx, const void *thread);
+
+/* Of @source, which may be uploaded, and so built, meanwhile. */
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source);
+void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
+
+/* A fork waits for who writes the tables. */
+void graph_hold(void);
+void graph_release(void);
+
+/* The destruction of an executable graph has ended. */
+void graph_destroyed(const struct cuda_api *cuda);
+
+/* @launch: it is launched, not only uploaded. The two always come in pairs. */
+void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
+			bool launch);
+void graph_launch_end(int result);
+
+/*
+ * From now on the program changes executables without a word: none is built again, since
+ * that would undo what it did.
+ */
+void graph_changes_unseen(void);
+
+/* @exec was updated to what @graph is. */
+void graph_updated(const struct cuda_api *cuda, void *exec, void *graph);
+
+enum graph_change {
+	GRAPH_KERNEL, GRAPH_KERNEL_OLD, GRAPH_MEMSET, GRAPH_MEMCPY,
+	GRAPH_OTHER,		/* one that cannot be repeated */
+};
+/* The program gave @node of @exec other parameters. */
+void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
+		   const void *params);
+
+/*
+ * @graph was captured on @stream, which is there yet. Its GPU may be attached later, and how
+ * streams are told apart there be learnt later.
+ */
+void graph_captured(const struct scope_id *stream, void *graph);
+
+/* "" or why graphs may keep the sets that their nodes were built with. */
+const char *graph_error(void);
+/* The driver shows that now; what it showed first stays. */
+__attribute__((format(printf, 1, 2)))
+void graph_error_set(const char *fmt, ...);
+
+#endif

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See graph_rebuild.h. A node is built again when a parameter of it that stands in its TMD
+ * changes and changes back. What was measured: Documentation/internals/hardware.md, "Graphs".
+ */
+#include <stdlib.h>
+#include "lib/confine/graph_rebuild.h"
+
+bool graph_can_rebuild(const struct cuda_api *cuda)
+{
+	return cuda->graph_clone && cuda->graph_destroy && cuda->graph_nodes && cuda->node_type &&
+	       cuda->graph_child && cuda->graph_update && cuda->kernel_get && cuda->kernel_set &&
+	       cuda->memset_get && cuda->memset_set && cuda->memcpy_get && cuda->memcpy_set;
+}
+
+/* Dynamic shared memory that every kernel may have more of, whatever it has besides. */
+#define SHARED_PLENTY	32768
+
+static bool between_devices(const struct cuda_memcpy_node *copy)
+{
+	return (copy->src.type == CUDA_MEMORY_DEVICE || copy->src.type == CUDA_MEMORY_UNIFIED) &&
+	       (copy->dst.type == CUDA_MEMORY_DEVICE || copy->dst.type == CUDA_MEMORY_UNIFIED);
+}
+
+/* What a node was before it was changed, so that it is put back exactly. */
+struct before {
+	void *node;
+	int type;
+	bool is_priority;	/* of a kernel: that was changed, and not its shared memory */
+	union {
+		unsigned int shared;
+		union cuda_attr_value priority;
+		struct cuda_memset_node fill;
+		struct cuda_memcpy_node copy;
+	};
+};
+
+struct list {
+	struct before *node;
+	size_t nr, room;
+};
+
+static struct before *list_add(struct list *list)
+{
+	if (list->nr == list->room) {
+		size_t room = list->room ? list->room * 2 : 64;
+		struct before *more = realloc(list->node, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		list->node = more;
+		list->room = room;
+	}
+	return &list->node[list->nr++];
+}
+
+/* Some refuse nothing: whatever shared memory a kernel may have, it may have another priority. */
+static int change_priority(const struct cuda_api *cuda, void *node, struct before *before)
+{
+	union cuda_attr_value other = { 0 };
+	int result;
+
+	if (!cuda->kernel_attr_get || !cuda->kernel_attr_set)
+		return CUDA_ERROR_NOT_FOUND;
+	before->is_priority = true;
+	result = cuda->kernel_attr_get(node, CUDA_LAUNCH_ATTR_PRIORITY, &before->priority);
+	if (result)
+		return result;
+	other.priority = before->priority.priority ? 0 : -1;
+	return cuda->kernel_attr_set(node, CUDA_LAUNCH_ATTR_PRIORITY, &other);
+}
+
+/*
+ * A little more shared memory, with which the kernel would run as well if it came to that.
+ * Where there may be no more, or @less is asked for, a little less; where it has none, another
+ * priority.
+ */
+static int change_kernel(const struct cuda_api *cuda, void *node, struct before *before, bool less)
+{
+	struct cuda_kernel_node kernel;
+	int result = cuda->kernel_get(node, &kernel);
+	unsigned int shared;
+
+	if (result)
+		return result;
+	shared = kernel.shared;
+	before->is_priority = false;
+	before->shared = shared;
+	kernel.shared = shared + 16;
+	if (!less && shared < SHARED_PLENTY && !cuda->kernel_set(node, &kernel))
+		return 0;
+	kernel.shared = shared - 16;
+	if (shared >= 16 && !cuda->kernel_set(node, &kernel))
+		return 0;
+	return change_priority(cuda, node, before);
+}
+
+/* Another value of what stands in a node's TMD. */
+static int change_node(const struct cuda_api *cuda, void *node, int type, bool less,
+		       struct list *list)
+{
+	/* Its place first: a change that is not noted would stay. */
+	struct before *before = list_add(list);
+	bool changed = true;
+	int result;
+
+	if (!before)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	before->node = node;
+	before->type = type;
+	if (type == CUDA_NODE_KERNEL) {
+		result = change_kernel(cuda, node, before, less);
+	} else if (type == CUDA_NODE_MEMSET) {
+		struct cuda_memset_node fill;
+
+		result = cuda->memset_get(node, &fill);
+		changed = !result && (fill.width > 1 || fill.height > 1);
+		if (changed) {
+			before->fill = fill;
+			fill.width = 1;
+			fill.height = 1;
+			result = cuda->memset_set(node, &fill);
+		}
+	} else {
+		struct cuda_memcpy_node copy;
+
+		result = cuda->memcpy_get(node, &copy);
+		/* To and from the host no kernel copies. */
+		changed = !result && between_devices(&copy) && copy.width > 16;
+		if (changed) {
+			before->copy = copy;
+			copy.width = 16;
+			result = cuda->memcpy_set(node, &copy);
+		}
+	}
+	if (result || !changed)
+		list->nr--;
+	return result;
+}
+
+/* A node that refuses is left as it is, for *some. */
+static int change_all(const struct cuda_api *cuda, void *graph, bool less, struct list *list,
+		      bool *some)
+{
+	size_t nr = 0;
+	int result = cuda->graph_nodes(graph, NULL, &nr);
+	void **node;
+
+	if (result || !nr)
+		return result;
+	node = calloc(nr, sizeof(*node));
+	if (!node)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = cuda->graph_nodes(graph, node, &nr);
+	for (size_t n = 0; !result && n < nr; n++) {
+		int type = -1;
+		void *child;
+
+		result = cuda->node_type(node[n], &type);
+		if (result)
+			break;
+		if (type == CUDA_NODE_GRAPH) {
+			result = cuda->graph_child(node[n], &child);
+			if (!result)
+				result = change_all(cuda, child, less, list, some);
+		} else if (type == CUDA_NODE_KERNEL || type == CUDA_NODE_MEMSET ||
+			   type == CUDA_NODE_MEMCPY) {
+			*some |= change_node(cuda, node[n], type, less, list) != 0;
+		}
+	}
+	free(node);
+	return result;
+}
+
+static int change_back(const struct cuda_api *cuda, const struct list *list)
+{
+	int first = 0;
+
+	for (size_t n = 0; n < list->nr; n++) {
+		const struct before *before = &list->node[n];
+		int result;
+
+		if (before->type == CUDA_NODE_KERNEL && before->is_priority) {
+			result = cuda->kernel_attr_set(before->node, CUDA_LAUNCH_ATTR_PRIORITY,
+						       &before->priority);
+		} else if (before->type == CUDA_NODE_KERNEL) {
+			struct cuda_kernel_node kernel;
+
+			result = cuda->kernel_get(before->node, &kernel);
+			kernel.shared = before->shared;
+			if (!result)
+				result = cuda->kernel_set(before->node, &kernel);
+		} else if (before->type == CUDA_NODE_MEMSET) {
+			result = cuda->memset_set(before->node, &before->fill);
+		} else {
+			result = cuda->memcpy_set(before->node, &before->copy);
+		}
+		if (result && !first)
+			first = result;
+	}
+	return first;
+}
+
+bool graph_rebuild(const struct cuda_api *cuda, void *exec, void *clone, bool *some)
+{
+	struct cuda_graph_update info = { 0 };
+	struct list list = { 0 };
+	bool changed = false, back = true;
+
+	for (int less = 0; less < 2 && !changed && back; less++) {
+		list.nr = 0;
+		*some = false;
+		changed = !change_all(cuda, clone, less, &list, some) &&
+			  !cuda->graph_update(exec, clone, &info);
+		back = !change_back(cuda, &list);
+	}
+	if (changed)
+		back = back && (!cuda->graph_update(exec, clone, &info) ||
+				!cuda->graph_update(exec, clone, &info));
+	free(list.node);
+	return changed && back;
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The observer of launches: asks scope.c which set applies, has tmd.c put it into the TMD, and
+ * counts. In the callback nothing fails, allocates, locks or loops without bound.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include "lib/confine/calls.h"
+#include "lib/confine/graph.h"
+#include "lib/confine/launch.h"
+#include "lib/confine/module.h"
+#include "lib/confine/report.h"
+#include "lib/confine/scope.h"
+#include "lib/confine/stream.h"
+#include "lib/core/peek.h"
+#include "lib/driver/callback.h"
+#include "lib/driver/device.h"
+#include "lib/state/process_block.h"
+
+_Static_assert(sizeof(struct launch_params) == LAUNCH_MIN_PARAMS_SIZE, "no field beyond slot 4");
+
+struct module_params {
+	uint32_t size, pad;
+	void *ctx;
+	void *module;
+	uint64_t unknown;
+	const void *image;
+	uint64_t image_size;
+	const char *name;
+	uint32_t kind;
+};
+
+/* Other sizes of parameters are not known to hold a TMD: nothing is edited there. */
+static _Atomic uint32_t launch_params_size = LAUNCH_PARAMS_SIZE;
+
+/* ------------------------------------------------------------------- callback */
+
+/* The outcomes and their counters have the same order: no table to look up in. */
+_Static_assert(CONTROL_CONFINED + TMD_CONFINED == CONTROL_CONFINED &&
+	       CONTROL_CONFINED + TMD_WIDENED_EMPTY == CONTROL_WIDENED_EMPTY &&
+	       CONTROL_CONFINED + TMD_WIDENED_DRIVER == CONTROL_WIDENED_DRIVER &&
+	       CONTROL_CONFINED + TMD_WIDENED_CLUSTER == CONTROL_WIDENED_CLUSTER &&
+	       CONTROL_CONFINED + TMD_WIDENED_COOPERATIVE == CONTROL_WIDENED_COOPERATIVE &&
+	       CONTROL_CONFINED + TMD_UNCONFINABLE == CONTROL_UNCONFINABLE_VERSION,
+	       "outcomes and counters in another order");
+
+_Static_assert(CONTROL_CONFINED + GPUPART_OUTSIDE_DRIVER == CONTROL_WIDENED_DRIVER &&
+	       CONTROL_CONFINED + GPUPART_OUTSIDE_COOPERATIVE == CONTROL_WIDENED_COOPERATIVE &&
+	       CONTROL_CONFINED + GPUPART_OUTSIDE_GPU == CONTROL_UNCONFINABLE_GPU,
+	       "reasons and counters in another order");
+
+/*
+ * A launch that was not confined to its set, by @counter: whether it left the limit too. @limit
+ * NULL: there is none that is known; @gpu NULL: it is on no attached one.
+ */
+static __attribute__((noinline)) void not_kept(enum control_counter counter,
+					       const struct gpupart_gpu *gpu,
+					       const struct launch_params *params,
+					       const struct tmd_allow *limit)
+{
+	struct gpupart_report_kernel kernel = { .outside = counter - CONTROL_CONFINED };
+	bool known = params->size == launch_params_known();
+
+	if (gpu && (!limit || (kernel.outside < GPUPART_OUTSIDE_VERSION &&
+			       !tmd_is_outside(&gpu->driver.map, params->tmd, limit,
+					       &kernel.cluster, &kernel.nr_tpcs))))
+		return;
+	if (gpu && kernel.outside < GPUPART_OUTSIDE_VERSION)
+		kernel.limit = tmd_map_tpcs(&gpu->driver.map, limit);
+	report_outside(known ? params->function : NULL, known ? params->module : NULL, &kernel);
+	api_left_limit();
+}
+
+static inline __attribute__((always_inline))
+void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare,
+		 unsigned int nr_words)
+{
+	enum control_counter counter;
+	struct scope_copies copies;
+	struct scope_now now;
+
+	if (!scope_resolve(gpu, params->tmd, params->function, rare, nr_words, &copies, &now)) {
+		control_count(CONTROL_FREE);
+		return;
+	}
+	if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
+		counter = CONTROL_UNCONFINABLE_MAP;
+	else
+		counter = CONTROL_CONFINED +
+			  tmd_confine(&gpu->driver.map, params->tmd, now.limit, now.set);
+	if (__builtin_expect(counter == CONTROL_CONFINED, 1)) {
+		control_count(CONTROL_CONFINED);
+		return;
+	}
+	not_kept(counter, gpu, params, now.limit);
+	control_count(counter);
+}
+
+/* Out of line, so that masks of the usual two words save no register for it. */
+static __attribute__((noinline)) void apply_wide(struct gpupart_gpu *gpu,
+						 const struct launch_params *params, bool rare)
+{
+	if (rare)
+		apply_words(gpu, params, true, GPUPART_MAX_TMD_BITS / 64);
+	else
+		apply_words(gpu, params, false, GPUPART_MAX_TMD_BITS / 64);
+}
+
+/* @rare: the thread has a set of its own, a next-launch set, or launches a graph. */
+static inline __attribute__((always_inline))
+void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare)
+{
+	if (__builtin_expect(gpu->driver.map.nr_words == 2, 1))
+		apply_words(gpu, params, rare, 2);
+	else
+		apply_wide(gpu, params, rare);
+}
+
+/* A launch of our own: what its callback shows. A bad address is an answer. */
+static void own_note(struct scope_own *own, uint32_t size, void *tmd)
+{
+	own->params_size = size;
+	own->tmd = tmd;
+	/* No layout is smaller, and which of them is longer is not known here. */
+	own->nr_bytes = peek(tmd, own->bytes, sizeof(own->bytes));
+}
+
+/* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */
+static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu,
+						 const struct launch_params *params)
+{
+	if (own->gpu != gpu)
+		return false;
+	own->seen = true;
+	own_note(own, params->size, params->tmd);
+	if (own->mode == OWN_LEAVE_OUT)
+		own->outcome = tmd_leave_out(&gpu->driver.map, params->tmd, own->left_out);
+	control_count(CONTROL_FREE);
+	return true;
+}
+
+/* A node of a graph: its TMD may hold what an earlier set put there. */
+static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
+						    const struct launch_params *params)
+{
+	struct graph_node *node =
+		graph_node_begin(scope_thread.graph, &gpu->driver.map, params->tmd);
+
+	apply_scopes(gpu, params, true);
+	if (node)
+		graph_node_end(node, &gpu->driver.map, params->tmd);
+}
+
+/* Out of line, so that a launch with no set at all saves no register for it. */
+static __attribute__((noinline)) void apply_usual(struct gpupart_gpu *gpu,
+						  const struct launch_params *params)
+{
+	apply_scopes(gpu, params, false);
+}
+
+static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
+						     const struct launch_params *params)
+{
+	if (scope_thread.own && launch_own(scope_thread.own, gpu, params))
+		return;
+	if (module_any() && module_find(params->module))
+		control_count(CONTROL_DEVICE_LAUNCHES);
+	if (scope_thread.graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
+		apply_to_node(gpu, params);
+	else if (scope_in_use(gpu))
+		apply_scopes(gpu, params, true);
+	else
+		control_count(CONTROL_FREE);
+}
+
+static inline __attribute__((always_inline))
+void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
+{
+	unsigned char in_use = scope_in_use(gpu);
+
+	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0))
+		on_rare_launch(gpu, params);
+	else if (in_use)
+		apply_usual(gpu, params);
+	else
+		control_count(CONTROL_FREE);
+}
+
+/* Out of line, so that the usual launch saves no register for it. */
+static __attribute__((noinline)) void on_launch_of_many(const struct launch_params *params)
+{
+	struct gpupart_gpu *gpu = scope_gpu_of(driver_gpu_of_launch(params->ctx));
+
+	if (gpu)
+		on_launch_on(gpu, params);
+	else {
+		not_kept(CONTROL_UNCONFINABLE_GPU, NULL, params, NULL);
+		control_count(CONTROL_UNCONFINABLE_GPU);
+	}
+}
+
+/* Parameters of another size, or with no TMD: fields beyond the size are not read. */
+static __attribute__((noinline)) void on_unknown_launch(const struct launch_params *params)
+{
+	struct scope_own *own = scope_thread.own;
+
+	if (own) {
+		own_note(own, params->size,
+			 params->size < sizeof(*params) ? NULL : params->tmd);
+		control_count(CONTROL_FREE);
+	} else {
+		not_kept(CONTROL_UNCONFINABLE_VERSION, NULL, params, NULL);
+		control_count(CONTROL_UNCONFINABLE_VERSION);
+	}
+}
+
+static void on_launch(const struct launch_params *params)
+{
+	struct gpupart_gpu *gpu =
+		scope_gpu_of(atomic_load_explicit(&driver_only_gpu, memory_order_acquire));
+	uint32_t known = atomic_load_explicit(&launch_params_size, memory_order_relaxed);
+
+	if (__builtin_expect(params->size != known || !params->tmd, 0))
+		on_unknown_launch(params);
+	else if (__builtin_expect(!gpu, 0))
+		on_launch_of_many(params);
+	else
+		on_launch_on(gpu, params);
+}
+
+uint32_t launch_params_known(void)
+{
+	return atomic_load_explicit(&launch_params_size, memory_order_relaxed);
+}
+
+bool launch_params_possible(uint32_t size)
+{
+	return size >= LAUNCH_MIN_PARAMS_SIZE && size <= LAUNCH_MAX_PARAMS_SIZE && size % 8 == 0;
+}
+
+void launch_params_accept(uint32_t size)
+{
+	atomic_store_explicit(&launch_params_size, size, memory_order_relaxed);
+}
+
+static void stream_goes(uint64_t object)
+{
+	struct gpupart_gpu *gpu;
+
+	graph_origin_gone(object, NULL, NULL);
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		scope_gone(gpu, &gpu->streams, object, NULL, NULL);
+}
+
+static void ctx_goes(void *ctx)
+{
+	struct gpupart_gpu *gpu;
+
+	graph_origin_gone(0, ctx, NULL);
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		scope_gone(gpu, &gpu->streams, 0, ctx, NULL);
+}
+
+static void thread_goes(const void *thread)
+{
+	struct gpupart_gpu *gpu;
+
+	graph_origin_gone(0, NULL, thread);
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		scope_gone(gpu, &gpu->streams, 0, NULL, thread);
+}
+
+static void module_goes(uint64_t module)
+{
+	struct gpupart_gpu *gpu;
+
+	module_gone((const void *)(uintptr_t)module);
+	report_module_gone((const void *)(uintptr_t)module);
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		scope_gone(gpu, &gpu->functions, module, NULL, NULL);
+}
+
+static void module_comes(const struct module_params *params)
+{
+	struct gpupart_gpu *gpu;
+
+	module_loaded(params->module, params->image, params->image_size, params->kind);
+	for (unsigned int n = 0; module_any() && (gpu = scope_gpu(n)); n++)
+		scope_used(gpu, SCOPE_USED_MODULES);
+}
+
+static void on_resource(int cbid, const struct resource_params *params)
+{
+	if (cbid == DRIVER_STREAM_GOES && RESOURCE_HAS(params, object))
+		stream_goes(params->object);
+	else if (cbid == DRIVER_CTX_GOES)
+		ctx_goes(params->ctx);
+	else if (cbid == DRIVER_MODULE_LOADED &&
+		 params->size >= offsetof(struct module_params, kind) + 4)
+		module_comes((const struct module_params *)params);
+	else if (cbid == DRIVER_MODULE_GOES && RESOURCE_HAS(params, object))
+		module_goes(params->object);
+	else if (cbid == DRIVER_GRAPH_GONE)
+		graph_source_gone(params->ctx);
+	else if (cbid == DRIVER_GRAPH_EXEC_MADE && RESOURCE_HAS(params, exec))
+		graph_made(params->exec, (void *)(uintptr_t)params->object);
+	else if (cbid == DRIVER_GRAPH_EXEC_GOES)
+		graph_unmade(params->ctx);
+}
+
+/* -------------------------------------------------------------------- install */
+
+/* Without these a graph keeps the sets that its nodes were built with. */
+static int watch_graphs(struct gpupart *gp, const struct cuda_api *api)
+{
+	int made, launched, err = api_watch(gp, api, &launched);
+
+	if (err)
+		return err;
+	driver_watch_resource(DRIVER_GRAPH_GONE);
+	made = driver_watch_resource(DRIVER_GRAPH_EXEC_MADE);
+	driver_watch_resource(DRIVER_GRAPH_EXEC_GOES);
+	if (made || launched)
+		graph_error_set("this driver does not tell when a graph is %s: %s",
+				launched ? "launched" : "made",
+				cuda_words(api, launched ? launched : made));
+	return 0;
+}
+
+int launch_watch(struct gpupart *gp, const struct cuda_api *api)
+{
+	static const struct driver_observer observer = {
+		.name = "launch", .launch = on_launch, .resource = on_resource,
+	};
+	int err;
+
+	stream_on_thread_end(thread_goes);
+	err = driver_observe(gp, api, &observer);
+	if (err)
+		return err;
+	/* Whether these come is found out by self_check.c: without them streams have no sets. */
+	driver_watch_resource(DRIVER_STREAM_GOES);
+	driver_watch_resource(DRIVER_CTX_GOES);
+	driver_watch_resource(DRIVER_MODULE_GOES);
+	/* Without this one no module is known to launch from the GPU. */
+	driver_watch_resource(DRIVER_MODULE_LOADED);
+	return watch_graphs(gp, api);
+}
+
+int gpupart_driver_get(struct gpupart *gp, struct gpupart_driver *found)
+{
+	struct driver_table table;
+
+	if (!driver_table_get(&table))
+		return ctx_fail(gp, -EAGAIN, "attach first: this process has no launch callback");
+	*found = (struct gpupart_driver){ table.bytes, table.nr_features, launch_params_known() };
+	return 0;
+}

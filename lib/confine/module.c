@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which modules can launch from the GPU: looks for the device runtime's names in their
+ * images as they are loaded. Must not know sets or TMDs.
+ */
+#include <pthread.h>
+#include <string.h>
+#include "lib/confine/module.h"
+#include "lib/core/peek.h"
+
+/*
+ * Names that a cubin keeps of the device runtime (Documentation/internals/hardware.md, "The launch
+ * callback"): __cudaCDP2LaunchDeviceV2 and __cuda_syscall_cnpv2LaunchDeviceV2, which fills
+ * from the device have as well; cudaLaunchDeviceV2 of the older runtime (CDP1);
+ * cudaGraphLaunch. Linked against that runtime and not launching: none.
+ */
+static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphLaunch";
+
+#define OVERLAP (sizeof(launch_graph) - 2)	/* a name may lie across two pieces */
+#define PIECE	(64 << 10)
+#define MAX_IMAGE (2ull << 30)	/* offsets in a cubin's code do not reach further */
+
+#define MAX_PROBES 16
+
+#define NEVER 0
+#define GONE 1
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* A module's address or one of the two above; written under the lock. */
+static _Atomic uintptr_t table[MODULE_TABLE_SIZE];
+static unsigned int nr_listed;
+static atomic_bool too_many;
+atomic_uint module_nr_launching;
+
+static unsigned int table_start(uintptr_t module)
+{
+	return (module >> 4) * 0x9e3779b97f4a7c15ull >> 56;
+}
+
+_Static_assert(MODULE_TABLE_SIZE == 1 << (64 - 56), "table_start() gives a place");
+
+/* Its place, or MODULE_TABLE_SIZE. */
+static inline unsigned int place_of(uintptr_t module)
+{
+	unsigned int at = table_start(module);
+
+	for (int probe = 0; probe < MAX_PROBES; probe++, at = (at + 1) % MODULE_TABLE_SIZE) {
+		uintptr_t there = atomic_load_explicit(&table[at], memory_order_relaxed);
+
+		if (there == module)
+			return at;
+		if (there == NEVER)
+			break;
+	}
+	return MODULE_TABLE_SIZE;
+}
+
+bool module_find(const void *module)
+{
+	return place_of((uintptr_t)module) != MODULE_TABLE_SIZE ||
+	       atomic_load_explicit(&too_many, memory_order_relaxed);
+}
+
+static void take_out(uintptr_t module)
+{
+	unsigned int at = place_of(module);
+
+	if (at == MODULE_TABLE_SIZE)
+		return;
+	atomic_store_explicit(&table[at], GONE, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&module_nr_launching, 1, memory_order_relaxed);
+	/* Nothing in it is worth a look: the places are as new. */
+	if (!--nr_listed)
+		for (at = 0; at < MODULE_TABLE_SIZE; at++)
+			atomic_store_explicit(&table[at], NEVER, memory_order_relaxed);
+}
+
+static void put_in(uintptr_t module)
+{
+	unsigned int at = table_start(module);
+
+	for (int probe = 0; probe < MAX_PROBES; probe++, at = (at + 1) % MODULE_TABLE_SIZE) {
+		if (atomic_load_explicit(&table[at], memory_order_relaxed) > GONE)
+			continue;
+		atomic_store_explicit(&table[at], module, memory_order_relaxed);
+		nr_listed++;
+		atomic_fetch_add_explicit(&module_nr_launching, 1, memory_order_relaxed);
+		return;
+	}
+	if (!atomic_exchange_explicit(&too_many, true, memory_order_relaxed))
+		atomic_fetch_add_explicit(&module_nr_launching, 1, memory_order_relaxed);
+}
+
+/*
+ * The image is the driver's, by an address and a size that no header promises: it is read
+ * so that a wrong one is an error and not a fault. Ends at the first page that is not
+ * there.
+ */
+static bool image_launches(const char *image, uint64_t size)
+{
+	static char piece[OVERLAP + PIECE];	/* the lock is held: too large for a stack */
+	uint64_t at = 0;
+	size_t kept = 0;
+
+	if (size > MAX_IMAGE)
+		size = MAX_IMAGE;
+	while (at < size) {
+		size_t want = size - at < PIECE ? size - at : PIECE, len;
+		size_t nr = peek(image + at, piece + kept, want);
+
+		if (!nr || (!at && (nr < 4 || memcmp(piece, "\177ELF", 4))))
+			return false;
+		len = kept + nr;
+		if (memmem(piece, len, launch_kernel, sizeof(launch_kernel) - 1) ||
+		    memmem(piece, len, launch_graph, sizeof(launch_graph) - 1))
+			return true;
+		at += nr;
+		kept = len < OVERLAP ? len : OVERLAP;
+		memmove(piece, piece + len - kept, kept);
+	}
+	return false;
+}
+
+void module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind)
+{
+	if ((uintptr_t)module <= GONE)
+		return;
+	pthread_mutex_lock(&lock);
+	/* It stands where another stood that we were not told of when it went. */
+	take_out((uintptr_t)module);
+	if (kind != MODULE_DRIVER && image_launches(image, size))
+		put_in((uintptr_t)module);
+	pthread_mutex_unlock(&lock);
+}
+
+void module_gone(const void *module)
+{
+	if ((uintptr_t)module <= GONE)
+		return;
+	pthread_mutex_lock(&lock);
+	take_out((uintptr_t)module);
+	pthread_mutex_unlock(&lock);
+}
+
+void module_hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void module_release(void)
+{
+	pthread_mutex_unlock(&lock);
+}

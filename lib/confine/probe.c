@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+/* Launches that record where they ran. Must not know what the records should say. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/confine/probe.h"
+#include "lib/driver/callback.h"
+
+/* The PTX is part of the library: the driver compiles it for the GPU at hand. */
+#define EMBED(name, file) \
+	__asm__(".section .rodata\n.global " #name "\n.hidden " #name "\n" #name ":\n" \
+		".incbin \"" file "\"\n.byte 0\n.previous\n"); \
+	extern const char name[]
+
+EMBED(probe_ptx, "lib/confine/probe.ptx");
+EMBED(probe_cluster_ptx, "lib/confine/probe_cluster.ptx");
+
+static const char *const kernel_name[PROBE_NR_KERNELS] = {
+	[PROBE_EMPTY] = "gpupart_empty",
+	[PROBE_CENSUS] = "gpupart_census",
+	[PROBE_WORK] = "gpupart_work",
+	[PROBE_CLUSTER] = "gpupart_cluster",
+};
+
+/* One a context. The lock is not held across the driver's calls: it tells us of contexts. */
+static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct probe *probes;
+
+void probe_hold(void)
+{
+	pthread_mutex_lock(&probes_lock);
+}
+
+void probe_release(void)
+{
+	pthread_mutex_unlock(&probes_lock);
+}
+
+void probe_forget(void)
+{
+	probes = NULL;
+}
+
+static struct probe *probe_find(const void *ctx)
+{
+	struct probe *probe;
+
+	pthread_mutex_lock(&probes_lock);
+	for (probe = probes; probe && probe->ctx != ctx; )
+		probe = probe->next;
+	pthread_mutex_unlock(&probes_lock);
+	return probe;
+}
+
+static void probe_keep(struct probe *probe)
+{
+	pthread_mutex_lock(&probes_lock);
+	probe->next = probes;
+	probes = probe;
+	pthread_mutex_unlock(&probes_lock);
+}
+
+static void probe_free(struct probe *probe)
+{
+	pthread_mutex_destroy(&probe->lock);
+	free(probe->host);
+	free(probe);
+}
+
+/* Its modules and device memory go with the context. */
+static void on_resource(int cbid, const struct resource_params *params)
+{
+	struct probe **at, *gone = NULL;
+
+	if (cbid != DRIVER_CTX_GOES)
+		return;
+	pthread_mutex_lock(&probes_lock);
+	for (at = &probes; *at && (*at)->ctx != params->ctx; )
+		at = &(*at)->next;
+	if (*at) {
+		gone = *at;
+		*at = gone->next;
+	}
+	pthread_mutex_unlock(&probes_lock);
+	if (gone)
+		probe_free(gone);
+}
+
+static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *what, int result)
+{
+	return ctx_fail(gp, -EIO, "%s: %s", what, cuda_words(cuda, result));
+}
+
+static int attr_of(struct gpupart *gp, const struct cuda_api *cuda, int device, int attr,
+		   int *value)
+{
+	bool was = driver_own(true);
+	int result = cuda->device_attr(value, attr, device);
+
+	driver_own(was);
+	return result ? failed(gp, cuda, "cuDeviceGetAttribute", result) : 0;
+}
+
+/* With the context current. */
+static int probe_load(struct gpupart *gp, struct probe *probe, int device)
+{
+	const struct cuda_api *cuda = probe->cuda;
+	int result, err, nr_sms, cluster = 0;
+
+	err = attr_of(gp, cuda, device, CUDA_ATTR_MULTIPROCESSORS, &nr_sms);
+	if (err)
+		return err;
+	/* Opt-in shared memory came with Volta; 48 KiB less a little is always there. */
+	if (cuda->device_attr((int *)&probe->shared, CUDA_ATTR_SHARED_OPTIN, device) ||
+	    probe->shared < 49152)
+		probe->shared = 49152;
+	if (cuda->device_attr(&cluster, CUDA_ATTR_CLUSTER_LAUNCH, device))
+		cluster = 0;
+	result = cuda->module_load(&probe->module, probe_ptx);
+	if (result)
+		return failed(gp, cuda, "the driver did not take our kernels: cuModuleLoadData",
+			      result);
+	for (int k = PROBE_EMPTY; k <= PROBE_WORK; k++) {
+		result = cuda->module_function(&probe->function[k], probe->module, kernel_name[k]);
+		if (result)
+			return failed(gp, cuda, "cuModuleGetFunction", result);
+	}
+	if (cluster && cuda->launch_ex) {
+		result = cuda->module_load(&probe->cluster_module, probe_cluster_ptx);
+		if (!result)
+			result = cuda->module_function(&probe->function[PROBE_CLUSTER],
+						       probe->cluster_module,
+						       kernel_name[PROBE_CLUSTER]);
+		/* Above 8 blocks a cluster; a driver without it says so at the launch. */
+		if (!result)
+			cuda->func_set_attr(probe->function[PROBE_CLUSTER],
+					    CUDA_FUNC_ATTR_NON_PORTABLE_CLUSTER, 1);
+		if (result)
+			return failed(gp, cuda, "the driver did not take our cluster kernel",
+				      result);
+	}
+	for (int k = PROBE_CENSUS; k < PROBE_NR_KERNELS; k++)
+		if (probe->function[k] && probe->shared > 49152) {
+			result = cuda->func_set_attr(probe->function[k],
+						     CUDA_FUNC_ATTR_DYNAMIC_SHARED, probe->shared);
+			if (result)
+				return failed(gp, cuda, "cuFuncSetAttribute", result);
+		}
+	probe->max_blocks = nr_sms * 8;
+	result = cuda->mem_alloc(&probe->records, probe->max_blocks * sizeof(struct probe_record));
+	if (result)
+		return failed(gp, cuda, "no device memory for the records: cuMemAlloc", result);
+	probe->host = calloc(probe->max_blocks, sizeof(struct probe_record));
+	return probe->host ? 0
+			   : ctx_fail(gp, -ENOMEM, "no memory for %u records", probe->max_blocks);
+}
+
+static int context_for(struct gpupart *gp, const struct cuda_api *cuda, int device, void **ctx)
+{
+	int current_device, result;
+
+	if (!cuda->ctx_current(ctx) && *ctx && !cuda->ctx_device(&current_device) &&
+	    current_device == device)
+		return 0;
+	result = cuda->primary_retain(ctx, device);
+	return result ? failed(gp, cuda, "cuDevicePrimaryCtxRetain", result) : 0;
+}
+
+int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
+	      int device, struct probe **probe)
+{
+	static const struct driver_observer observer = { .name = "probe", .resource = on_resource };
+	pthread_mutexattr_t again;
+	struct probe *p;
+	int err, mode;
+	void *ctx;
+
+	err = driver_observe(gp, cuda, &observer);
+	if (!err)
+		err = context_for(gp, cuda, device, &ctx);
+	if (err)
+		return err;
+	p = probe_find(ctx);
+	if (p) {
+		*probe = p;
+		return 0;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return ctx_fail(gp, -ENOMEM, "no memory");
+	p->cuda = cuda;
+	p->gpu = gpu;
+	p->ctx = ctx;
+	pthread_mutexattr_init(&again);
+	pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&p->lock, &again);
+	pthread_mutexattr_destroy(&again);
+	err = probe_enter(gp, p, &mode);
+	if (err)
+		goto free_probe;
+	err = probe_load(gp, p, device);
+	if (err) {
+		if (p->records)
+			cuda->mem_free(p->records);
+		if (p->cluster_module)
+			cuda->module_unload(p->cluster_module);
+		if (p->module)
+			cuda->module_unload(p->module);
+	}
+	probe_leave(p, mode);
+	if (err)
+		goto free_probe;
+	probe_keep(p);
+	*probe = p;
+	return 0;
+
+free_probe:
+	probe_free(p);
+	return err;
+}
+
+int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode)
+{
+	int result;
+
+	pthread_mutex_lock(&probe->lock);
+	result = probe->cuda->ctx_push(probe->ctx);
+	if (result) {
+		pthread_mutex_unlock(&probe->lock);
+		return failed(gp, probe->cuda, "cuCtxPushCurrent", result);
+	}
+	*capture_mode = CUDA_CAPTURE_MODE_RELAXED;
+	result = probe->cuda->capture_mode(capture_mode);
+	if (!result)
+		return 0;
+	probe->cuda->ctx_pop(&(void *){ NULL });
+	pthread_mutex_unlock(&probe->lock);
+	return failed(gp, probe->cuda, "cuThreadExchangeStreamCaptureMode", result);
+}
+
+void probe_leave(struct probe *probe, int capture_mode)
+{
+	probe->cuda->capture_mode(&capture_mode);
+	probe->cuda->ctx_pop(&(void *){ NULL });
+	pthread_mutex_unlock(&probe->lock);
+}
+
+int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *l,
+		struct scope_own *own)
+{
+	const struct cuda_api *cuda = probe->cuda;
+	cuda_ptr records = l->records ? l->records : probe->records;
+	uint32_t argument = l->argument;
+	void *arguments[] = { &records, &argument };
+	struct cuda_launch_attr attrs[2] = { 0 };
+	struct cuda_launch_config config = {
+		.grid = { l->blocks, 1, 1 }, .block = { l->threads, 1, 1 },
+		.shared = l->shared, .stream = l->stream, .attrs = attrs,
+	};
+	int result;
+
+	scope_own_begin(own);
+	if (l->cluster || l->cooperative) {
+		if (l->cluster) {
+			attrs[config.nr_attrs].id = CUDA_LAUNCH_ATTR_CLUSTER;
+			attrs[config.nr_attrs].dim[0] = l->cluster;
+			attrs[config.nr_attrs].dim[1] = attrs[config.nr_attrs].dim[2] = 1;
+			config.nr_attrs++;
+		}
+		if (l->cooperative) {
+			attrs[config.nr_attrs].id = CUDA_LAUNCH_ATTR_COOPERATIVE;
+			attrs[config.nr_attrs++].value = 1;
+		}
+		result = cuda->launch_ex(&config, probe->function[l->kernel], arguments, NULL);
+	} else {
+		result = cuda->launch(probe->function[l->kernel], l->blocks, 1, 1, l->threads, 1, 1,
+				      l->shared, l->stream, arguments, NULL);
+	}
+	scope_own_begin(NULL);
+	return result ? failed(gp, cuda, "cuLaunchKernel", result) : 0;
+}
+
+unsigned int probe_clusters_held(struct probe *probe, unsigned int size)
+{
+	struct cuda_launch_attr attr = { .id = CUDA_LAUNCH_ATTR_CLUSTER, .dim = { size, 1, 1 } };
+	struct cuda_launch_config config = {
+		.grid = { size, 1, 1 }, .block = { 32, 1, 1 }, .shared = probe->shared,
+		.attrs = &attr, .nr_attrs = 1,
+	};
+	int nr = 0;
+
+	if (!probe->cuda->max_active_clusters || !probe->function[PROBE_CLUSTER] ||
+	    probe->cuda->max_active_clusters(&nr, probe->function[PROBE_CLUSTER], &config))
+		return 0;
+	return nr > 0 ? nr : 0;
+}
+
+int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks)
+{
+	const struct cuda_api *cuda = probe->cuda;
+	int result = cuda->stream_sync(stream);
+
+	if (result)
+		return failed(gp, cuda, "cuStreamSynchronize", result);
+	if (!blocks)
+		return 0;
+	result = cuda->copy_to_host(probe->host, probe->records, blocks * sizeof(*probe->host));
+	return result ? failed(gp, cuda, "cuMemcpyDtoH", result) : 0;
+}
+
+int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,
+		    struct scope_own *own, unsigned int *sm_blocks)
+{
+	unsigned int nr_sms = probe->gpu->driver.topo->nr_sms;
+	int err;
+
+	launch->kernel = launch->cluster ? PROBE_CLUSTER : PROBE_CENSUS;
+	launch->threads = 32;
+	launch->shared = probe->shared;
+	launch->argument = PROBE_SPIN_NS;
+	err = probe_start(gp, probe, launch, own);
+	if (!err)
+		err = probe_finish(gp, probe, launch->stream, launch->blocks);
+	if (err)
+		return err;
+	memset(sm_blocks, 0, TOPO_MAX_SMS * sizeof(*sm_blocks));
+	for (unsigned int b = 0; b < launch->blocks; b++) {
+		uint32_t smid = probe->host[b].smid;
+
+		if (smid >= nr_sms)
+			return ctx_fail(gp, -EIO, "a block ran on SM %u: the topology has SMs 0-%u",
+					smid, nr_sms - 1);
+		sm_blocks[smid]++;
+	}
+	return 0;
+}
+
+int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
+		 unsigned int *sm_blocks)
+{
+	/* One block an SM at a time, and a second wave for SMs that were not free at once. */
+	struct probe_launch launch = {
+		.stream = stream, .blocks = probe->gpu->driver.topo->nr_sms * 2,
+	};
+
+	return probe_census_as(gp, probe, &launch, own, sm_blocks);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Launches of our own on a GPU that record where and when each block ran, and that
+ * note what the callback saw of them. Knows no scope's meaning.
+ */
+#ifndef GPUPART_LIB_CONFINE_PROBE_H
+#define GPUPART_LIB_CONFINE_PROBE_H
+
+#include <pthread.h>
+#include "lib/confine/scope.h"
+#include "lib/driver/cuda.h"
+
+struct probe_record {
+	uint32_t smid;
+	uint32_t cluster;
+	uint64_t start, end;	/* %globaltimer, ns */
+};
+
+enum probe_kernel { PROBE_EMPTY, PROBE_CENSUS, PROBE_WORK, PROBE_CLUSTER, PROBE_NR_KERNELS };
+
+struct probe {
+	struct probe *next;
+	pthread_mutex_t lock;		/* from probe_enter() to probe_leave() */
+	const struct cuda_api *cuda;
+	const struct gpupart_gpu *gpu;
+	void *ctx;
+	void *module, *cluster_module;
+	void *function[PROBE_NR_KERNELS];	/* PROBE_CLUSTER is NULL where the GPU has none */
+	cuda_ptr records;
+	unsigned int max_blocks;
+	unsigned int shared; /* dynamic shared memory that leaves room for one block an SM */
+	struct probe_record *host;	/* of the last launch that was read back */
+};
+
+struct probe_launch {
+	enum probe_kernel kernel;
+	void *stream;
+	unsigned int blocks, threads, shared;
+	unsigned int cluster;		/* blocks of a cluster in x, 0: none */
+	bool cooperative;
+	uint32_t argument;		/* spin_ns or iterations */
+	cuda_ptr records;		/* 0: the probe's own */
+};
+
+#define PROBE_SPIN_NS 4000
+
+/*
+ * A probe in the calling thread's current context if that is on CUDA device @device,
+ * else in the device's primary one. Kept as long as its context, and shared.
+ */
+int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
+	      int device, struct probe **probe);
+
+/* A fork waits for who writes the list. */
+void probe_hold(void);
+void probe_release(void);
+/* In the child, whose probes may be taken for ever by threads that it has not. */
+void probe_forget(void);
+
+/*
+ * Takes the probe for this thread (which may enter it again), makes its context
+ * current, and our calls no part of anybody's stream capture.
+ */
+int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);
+void probe_leave(struct probe *probe, int capture_mode);
+
+/* Starts a launch. @own (may be NULL) tells the callback what to do with it. */
+int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *launch,
+		struct scope_own *own);
+
+/*
+ * How many clusters of @size blocks, an SM each, the driver says the GPU holds at once:
+ * 0 where such a launch would never finish, or where the driver cannot be asked.
+ */
+unsigned int probe_clusters_held(struct probe *probe, unsigned int size);
+
+/* Waits for @stream and reads back @blocks records into probe->host. */
+int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks);
+
+/*
+ * A launch that gives a block to every SM it may use; the SMs seen are counted into
+ * @sm_blocks (TOPO_MAX_SMS entries, cleared first). An SM holds one block at a time.
+ */
+int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
+		 unsigned int *sm_blocks);
+
+/* The same as a launch of another kind: @launch says blocks, cluster and cooperative. */
+int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,
+		    struct scope_own *own, unsigned int *sm_blocks);
+
+#endif

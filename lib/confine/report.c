@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See report.h. The run creates the memory, processes add to it without a lock, and the run reads
+ * it as words that the user's programs wrote: bounded, and cleaned of control characters.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/confine/report.h"
+#include "lib/core/memfd.h"
+#include "lib/core/state_dir.h"
+
+#define MAGIC	0x3174726f70657267	/* "greport1", little endian */
+#define NAME	"gpupart-report"
+#define MAX_PROCESSES 256
+#define KEY_GONE (~0ull)
+
+struct report_block {
+	struct memfd_head head;
+	atomic_uint nr;		/* processes that asked for a place */
+	struct gpupart_report_process processes[MAX_PROCESSES];
+};
+
+struct gpupart_report {
+	struct report_block *block;
+	int fd;
+	char id[MEMFD_ID_LEN];
+};
+
+atomic_bool report_joined;
+static struct gpupart_report_process *own;
+
+/* Which kernel each of own's is: its function's address and why, in one word. */
+static struct {
+	_Atomic uint64_t key;
+	_Atomic(const void *) module;
+} keys[GPUPART_REPORT_NR_KERNELS];
+atomic_bool report_unnamed;
+static atomic_bool naming;
+
+/* ---------------------------------------------------------------- the run's side */
+
+int gpupart_report_open(struct gpupart *gp, struct gpupart_report **out, const char **id)
+{
+	struct gpupart_report *report = calloc(1, sizeof(*report));
+	struct memfd_head *head;
+	int err;
+
+	if (!report)
+		return ctx_fail(gp, -ENOMEM, "no memory");
+	err = memfd_make(gp, NAME, MAGIC, sizeof(*report->block), &head, &report->fd, report->id);
+	if (err) {
+		free(report);
+		return err;
+	}
+	report->block = (struct report_block *)head;
+	*out = report;
+	*id = report->id;
+	return 0;
+}
+
+void gpupart_report_close(struct gpupart_report *report)
+{
+	if (!report)
+		return;
+	munmap(report->block, sizeof(*report->block));
+	close(report->fd);
+	free(report);
+}
+
+static void clean(char *text, size_t len)
+{
+	text[len - 1] = 0;
+	for (; *text; text++)
+		if (*text < 0x20 || *text > 0x7e)
+			*text = '?';
+}
+
+int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
+		       struct gpupart_report_process *process)
+{
+	if (n >= atomic_load(&report->block->nr) || n >= MAX_PROCESSES)
+		return -ENOENT;
+	*process = report->block->processes[n];
+	clean(process->name, sizeof(process->name));
+	clean(process->pci, sizeof(process->pci));
+	clean(process->source, sizeof(process->source));
+	clean(process->why, sizeof(process->why));
+	for (unsigned int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++)
+		clean(process->kernels[i].name, sizeof(process->kernels[i].name));
+	return 0;
+}
+
+unsigned int gpupart_report_lost(const struct gpupart_report *report)
+{
+	unsigned int nr = atomic_load(&report->block->nr);
+
+	return nr > MAX_PROCESSES ? nr - MAX_PROCESSES : 0;
+}
+
+/* ------------------------------------------------------------ the process's side */
+
+/* Until an attach says more. */
+static void begin(const char *out, const char *set)
+{
+	bool left_out = out && !strcmp(out, "1");
+
+	snprintf(own->why, sizeof(own->why), "%s",
+		 left_out ? "GPUPART_DISABLE=1 is in its environment" :
+		 !set	  ? "GPUPART_SET is not in its environment" :
+			    "it ended before its launches were confined");
+}
+
+int gpupart_report_start(struct gpupart *gp, const char *id)
+{
+	struct report_block *block;
+	struct memfd_head *head;
+	unsigned int nr;
+	int err;
+
+	if (own)
+		return 0;
+	err = memfd_map(gp, id, NAME, MAGIC, sizeof(*block), &head);
+	if (err)
+		return err;
+	block = (struct report_block *)head;
+	nr = atomic_fetch_add(&block->nr, 1);
+	if (nr >= MAX_PROCESSES) {
+		munmap(block, sizeof(*block));
+		return ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
+				MAX_PROCESSES);
+	}
+	own = &block->processes[nr];
+	prctl(PR_GET_NAME, own->name);
+	begin(getenv("GPUPART_DISABLE"), getenv("GPUPART_SET"));
+	own->start = control_process_start(getpid());
+	own->pid_namespace = control_pid_namespace();
+	__atomic_store_n(&own->pid, getpid(), __ATOMIC_RELEASE);
+	atomic_store_explicit(&report_joined, true, memory_order_release);
+	return 0;
+}
+
+void report_attached(struct gpupart *gp, int err, const struct gpupart_gpu_info *info)
+{
+	if (!own)
+		return;
+	if (err) {
+		snprintf(own->why, sizeof(own->why), "%.255s", gp->error);
+		return;
+	}
+	snprintf(own->pci, sizeof(own->pci), "%s", info->pci);
+	snprintf(own->source, sizeof(own->source), "%s", info->source);
+	own->simulated = info->simulated;
+	__atomic_store_n(&own->state, GPUPART_REPORT_CONFINED, __ATOMIC_RELEASE);
+}
+
+void report_refused(bool worked)
+{
+	if (own)
+		__atomic_store_n(&own->state, worked ? GPUPART_REPORT_REFUSED :
+				 GPUPART_REPORT_NOT_REFUSED, __ATOMIC_RELEASE);
+}
+
+/* The place that has @key now; NULL: all are taken. */
+static struct gpupart_report_kernel *place(uint64_t key, const void *module,
+					   const struct gpupart_report_kernel *kernel)
+{
+	for (unsigned int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++) {
+		uint64_t found = 0;
+
+		if (atomic_compare_exchange_strong(&keys[i].key, &found, key)) {
+			own->kernels[i].outside = kernel->outside;
+			own->kernels[i].cluster = kernel->cluster;
+			own->kernels[i].nr_tpcs = kernel->nr_tpcs;
+			own->kernels[i].limit = kernel->limit;
+			atomic_store(&keys[i].module, module);
+			atomic_store(&report_unnamed, true);
+			return &own->kernels[i];
+		}
+		if (found == key)
+			return &own->kernels[i];
+	}
+	return NULL;
+}
+
+void report_outside(const void *function, const void *module,
+		    const struct gpupart_report_kernel *kernel)
+{
+	struct gpupart_report_kernel *at;
+
+	if (!atomic_load_explicit(&report_joined, memory_order_acquire))
+		return;
+	at = place((uint64_t)(uintptr_t)function << 4 | kernel->outside, module, kernel);
+	__atomic_fetch_add(at ? &at->count : &own->others, 1, __ATOMIC_RELAXED);
+}
+
+void report_names(const struct cuda_api *cuda)
+{
+	const char *name;
+
+	if (!atomic_load_explicit(&report_unnamed, memory_order_relaxed) || !cuda->func_name ||
+	    atomic_exchange(&naming, true))
+		return;
+	atomic_store(&report_unnamed, false);
+	for (unsigned int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++) {
+		uint64_t key = atomic_load(&keys[i].key);
+		void *function = (void *)(uintptr_t)(key >> 4);
+
+		if (key == KEY_GONE || !function || own->kernels[i].name[0])
+			continue;
+		if (!cuda->func_name(&name, function) && name)
+			snprintf(own->kernels[i].name, sizeof(own->kernels[i].name), "%s", name);
+	}
+	atomic_store(&naming, false);
+}
+
+void report_module_gone(const void *module)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	if (!atomic_load_explicit(&report_joined, memory_order_acquire))
+		return;
+	for (unsigned int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++)
+		if (atomic_load(&keys[i].module) == module)
+			atomic_store(&keys[i].key, KEY_GONE);
+	/* Another thread may ask for a name; it may also wait for the unload, so not for long. */
+	for (int i = 0; i < 20 && atomic_load(&naming); i++)
+		nanosleep(&pause, NULL);
+}
+
+void gpupart_report_end(void)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+
+	if (own && own->pid == getpid() && cuda)
+		report_names(cuda);
+}

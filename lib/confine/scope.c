@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who overrides whom. Must not know how a set is put into a TMD, nor how the driver
+ * calls us.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/confine/scope.h"
+#include "lib/core/hash.h"
+
+_Thread_local struct scope_thread scope_thread;
+atomic_bool scope_launches_watched;
+
+/* Among setters only: the callback takes no lock. Never held across a call of the driver. */
+static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---------------------------------------------------------------------- ring */
+
+static void publish(struct ring *ring, const struct tmd_map *map, const struct gpupart_tpcset *set)
+{
+	struct tmd_allow allow = { 0 };
+
+	if (set)
+		tmd_map_convert(map, set, &allow);
+	ring_publish(ring, &allow, set);
+}
+
+static bool ring_get(const struct ring *ring, struct gpupart_tpcset *set)
+{
+	uint64_t at = atomic_load_explicit(&ring->published, memory_order_relaxed);
+
+	for (int i = 0; i < GPUPART_TPCSET_WORDS; i++)
+		set->allowed[i] = atomic_load_explicit(&ring->slot[at % RING_SLOTS].tpcs[i],
+						       memory_order_relaxed);
+	return at && !gpupart_tpcset_empty(set);
+}
+
+/* Under the lock: what is written while the block moves into its file would be lost. */
+static void mark_used(struct gpupart_gpu *gpu, unsigned char how)
+{
+	atomic_fetch_or_explicit(&gpu->shared->in_use, how, memory_order_relaxed);
+}
+
+void scope_used(struct gpupart_gpu *gpu, unsigned char how)
+{
+	if ((scope_in_use(gpu) & how) == how)
+		return;
+	pthread_mutex_lock(&set_lock);
+	mark_used(gpu, how);
+	pthread_mutex_unlock(&set_lock);
+}
+
+void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set)
+{
+	pthread_mutex_lock(&set_lock);
+	publish(ring, &gpu->driver.map, set);
+	mark_used(gpu, SCOPE_USED);
+	pthread_mutex_unlock(&set_lock);
+}
+
+bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
+		    struct gpupart_tpcset *set)
+{
+	bool has;
+
+	/* The writers' lock: what is read cannot be torn. */
+	pthread_mutex_lock(&set_lock);
+	has = ring_get(ring, set);
+	pthread_mutex_unlock(&set_lock);
+	if (!has)
+		*set = gpupart_topology_all(gpu->driver.topo);
+	return has;
+}
+
+void scope_hold(void)
+{
+	pthread_mutex_lock(&set_lock);
+}
+
+void scope_release(void)
+{
+	pthread_mutex_unlock(&set_lock);
+}
+
+bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
+		     const struct gpupart_tpcset *set)
+{
+	bool good;
+
+	pthread_mutex_lock(&set_lock);
+	good = limit_set_inside(&gpu->shared->limit, part, &gpu->driver.map, set);
+	mark_used(gpu, SCOPE_USED);
+	pthread_mutex_unlock(&set_lock);
+	return good;
+}
+
+bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	bool good;
+
+	pthread_mutex_lock(&set_lock);
+	good = limit_cap(&gpu->shared->limit, &gpu->driver.map, set);
+	mark_used(gpu, SCOPE_USED);
+	pthread_mutex_unlock(&set_lock);
+	return good;
+}
+
+void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
+{
+	/* Torn only where others wrote all the time meanwhile: then there is none to name. */
+	if (!limit_get(&gpu->shared->limit, sets))
+		memset(sets, 0, sizeof(*sets));
+}
+
+bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	bool has = scope_ring_get(&gpu->process, gpu, set), limited;
+	struct gpupart_tpcset both;
+	struct limit_sets limit;
+
+	scope_limit_get(gpu, &limit);
+	limited = !gpupart_tpcset_empty(&limit.in_force);
+	if (limited) {
+		both = gpupart_tpcset_and(&limit.in_force, set);
+		/* As of launches: where they have nothing in common the limit stays. */
+		*set = gpupart_tpcset_empty(&both) ? limit.in_force : both;
+	}
+	return limited || has;
+}
+
+/* -------------------------------------------------------- streams and functions */
+
+static bool id_equal(const struct scope_id *a, const struct scope_id *b)
+{
+	return a->handle == b->handle && a->ctx == b->ctx && a->thread == b->thread;
+}
+
+static bool entry_used(const struct scope_entry *entry)
+{
+	return atomic_load_explicit(&entry->key, memory_order_relaxed) > SCOPE_KEY_GONE;
+}
+
+static unsigned int nr_entries(const struct scope_table *table)
+{
+	return atomic_load_explicit(&table->nr, memory_order_relaxed);
+}
+
+/* By identity, under the lock. A small cache answers for what is set again and again. */
+static struct scope_entry *entry_of_id(const struct scope_table *table, const struct scope_id *id)
+{
+	static struct scope_entry *cache[256];
+	struct scope_entry **cached =
+		&cache[((uintptr_t)id->handle >> 4 ^ (uintptr_t)id->ctx >> 12) * 0x9e3779b1u >> 24 &
+		       255];
+
+	if (!nr_entries(table))
+		return NULL;
+	if (*cached && *cached >= table->entries && *cached < table->entries + SCOPE_TABLE_SIZE &&
+	    entry_used(*cached) && id_equal(&(*cached)->id, id))
+		return *cached;
+	for (unsigned int n = 0; n < nr_entries(table); n++)
+		if (id_equal(&table->entries[table->used[n]].id, id))
+			return *cached = &table->entries[table->used[n]];
+	return NULL;
+}
+
+/*
+ * Frees @at and what is free before it, where a search ends behind it anyway: else places
+ * once used would make every search long, of launches too. Readers find the same in any order.
+ */
+static void table_shorten(struct scope_table *table, unsigned int at)
+{
+	struct scope_entry *entries = table->entries;
+
+	if (atomic_load_explicit(&entries[(at + 1) % SCOPE_TABLE_SIZE].key,
+				 memory_order_relaxed) != SCOPE_KEY_NEVER)
+		return;
+	while (atomic_load_explicit(&entries[at].key, memory_order_relaxed) == SCOPE_KEY_GONE) {
+		atomic_store_explicit(&entries[at].key, SCOPE_KEY_NEVER, memory_order_relaxed);
+		at = (at + SCOPE_TABLE_SIZE - 1) % SCOPE_TABLE_SIZE;
+	}
+}
+
+/* Takes the entry at used[@n] away; under the lock. */
+static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, unsigned int n)
+{
+	struct scope_entry *entry = &table->entries[table->used[n]];
+	unsigned int nr = nr_entries(table);
+
+	publish(&entry->ring, &gpu->driver.map, NULL);
+	atomic_store_explicit(&entry->key, SCOPE_KEY_GONE, memory_order_release);
+	table_shorten(table, table->used[n]);
+	table->used[n] = table->used[nr - 1];
+	atomic_store_explicit(&table->nr, nr - 1, memory_order_release);
+}
+
+static void table_changed(struct gpupart_gpu *gpu, const struct scope_table *table)
+{
+	/* Who sees it moved sees the set. */
+	if (table == &gpu->functions)
+		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_release);
+}
+
+bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
+		     const struct gpupart_tpcset *set)
+{
+	struct scope_entry *entry;
+
+	pthread_mutex_lock(&set_lock);
+	entry = entry_of_id(table, id);
+	if (entry && set) {
+		publish(&entry->ring, &gpu->driver.map, set);
+	} else if (entry) {
+		unsigned int n = 0;
+
+		while (table->used[n] != entry - table->entries)
+			n++;
+		entry_remove(gpu, table, n);
+	}
+	if (entry)
+		table_changed(gpu, table);
+	pthread_mutex_unlock(&set_lock);
+	return entry;
+}
+
+bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
+		     struct gpupart_tpcset *set, bool *has_set)
+{
+	struct scope_entry *entry;
+
+	pthread_mutex_lock(&set_lock);
+	entry = entry_of_id(table, id);
+	*has_set = entry && ring_get(&entry->ring, set);
+	pthread_mutex_unlock(&set_lock);
+	return entry;
+}
+
+int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
+	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
+	      uint64_t key, const struct gpupart_tpcset *set)
+{
+	struct scope_entry *entry = NULL;
+	unsigned int at = scope_table_start(key);
+	int err = 0;
+
+	pthread_mutex_lock(&set_lock);
+	if (!table->entries)
+		table->entries = calloc(SCOPE_TABLE_SIZE, sizeof(*table->entries));
+	if (!table->entries) {
+		err = ctx_fail(gp, -ENOMEM, "no memory for %s with sets", what);
+		goto unlock;
+	}
+	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {
+		uint64_t found =
+			atomic_load_explicit(&table->entries[at].key, memory_order_relaxed);
+
+		/* The address itself: its owner went without a word, this one has it now. */
+		if (found == key) {
+			entry = &table->entries[at];
+			break;
+		}
+		if (found <= SCOPE_KEY_GONE && !entry)
+			entry = &table->entries[at];
+		if (found == SCOPE_KEY_NEVER)
+			break;
+	}
+	if (!entry || (!entry_used(entry) && nr_entries(table) >= SCOPE_MAX_ENTRIES)) {
+		err = ctx_fail(gp, -ENOSPC, "more than %u %s have sets: take some away",
+			       SCOPE_MAX_ENTRIES, what);
+		goto unlock;
+	}
+	publish(&entry->ring, &gpu->driver.map, set);
+	mark_used(gpu, table == &gpu->functions ? SCOPE_USED_FUNCTIONS : SCOPE_USED);
+	entry->id = *id;
+	entry->object = object;
+	entry->ctx = ctx;
+	if (!entry_used(entry)) {
+		table->used[nr_entries(table)] = entry - table->entries;
+		atomic_fetch_add_explicit(&table->nr, 1, memory_order_release);
+	}
+	atomic_store_explicit(&entry->key, key, memory_order_release);
+	table_changed(gpu, table);
+unlock:
+	pthread_mutex_unlock(&set_lock);
+	return err;
+}
+
+void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
+		const void *ctx, const void *thread)
+{
+	if (!nr_entries(table))
+		return;
+	pthread_mutex_lock(&set_lock);
+	for (unsigned int n = 0; n < nr_entries(table); ) {
+		const struct scope_entry *entry = &table->entries[table->used[n]];
+
+		if ((object && entry->object == object) || (ctx && entry->ctx == ctx) ||
+		    (thread && entry->id.thread == thread))
+			entry_remove(gpu, table, n);
+		else
+			n++;
+	}
+	pthread_mutex_unlock(&set_lock);
+}
+
+/* -------------------------------------------------------------------- threads */
+
+static void special_update(void)
+{
+	scope_thread.special = scope_thread.next_gpus || scope_thread.sticky ||
+			       scope_thread.graph || scope_thread.own;
+}
+
+int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	struct scope_sticky *own;
+
+	if (!scope_thread.sticky && !set)
+		return 0;
+	if (!scope_thread.sticky)
+		scope_thread.sticky = calloc(SCOPE_MAX_GPUS, sizeof(*scope_thread.sticky));
+	if (!scope_thread.sticky)
+		return ctx_fail(gp, -ENOMEM, "no memory for a thread's own sets");
+	own = &scope_thread.sticky[gpu->driver.number];
+	memset(own, 0, sizeof(*own));
+	if (set) {
+		own->set = *set;
+		tmd_map_convert(&gpu->driver.map, set, &own->allow);
+		scope_used(gpu, SCOPE_USED);
+	}
+	special_update();
+	return 0;
+}
+
+bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+{
+	if (!scope_thread.sticky ||
+	    gpupart_tpcset_empty(&scope_thread.sticky[gpu->driver.number].set))
+		return false;
+	*set = scope_thread.sticky[gpu->driver.number].set;
+	return true;
+}
+
+int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+{
+	uint64_t bit = (uint64_t)1 << gpu->driver.number;
+
+	if (set && !scope_thread.next) {
+		scope_thread.next = calloc(SCOPE_MAX_GPUS, sizeof(*scope_thread.next));
+		if (!scope_thread.next)
+			return ctx_fail(gp, -ENOMEM, "no memory for a thread's next-launch sets");
+	}
+	if (set) {
+		tmd_map_convert(&gpu->driver.map, set, &scope_thread.next[gpu->driver.number]);
+		scope_thread.next_gpus |= bit;
+		scope_used(gpu, SCOPE_USED);
+	} else {
+		scope_thread.next_gpus &= ~bit;
+	}
+	special_update();
+	return 0;
+}
+
+bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set)
+{
+	uint64_t bit = (uint64_t)1 << gpu->driver.number;
+
+	if (!(scope_thread.next_gpus & bit))
+		return false;
+	scope_thread.next_gpus &= ~bit;
+	*set = scope_thread.next[gpu->driver.number];
+	special_update();
+	return true;
+}
+
+bool scope_next_drop(void)
+{
+	bool any = scope_thread.next_gpus;
+
+	scope_thread.next_gpus = 0;
+	special_update();
+	return any;
+}
+
+void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
+{
+	scope_thread.next[gpu->driver.number] = *set;
+	scope_thread.next_gpus |= (uint64_t)1 << gpu->driver.number;
+	special_update();
+}
+
+void scope_thread_free(void)
+{
+	free(scope_thread.sticky);
+	free(scope_thread.next);
+	scope_thread.sticky = NULL;
+	scope_thread.next = NULL;
+	scope_thread.next_gpus = 0;
+	special_update();
+}
+
+void scope_own_begin(struct scope_own *own)
+{
+	scope_thread.own = own;
+	special_update();
+}
+
+void scope_graph_begin(struct scope_graph *graph)
+{
+	scope_thread.graph = graph;
+	special_update();
+}
+
+/* ------------------------------------------------------------------ resolution */
+
+static bool allow_any(const struct tmd_allow *allow)
+{
+	uint64_t any = 0;
+
+	for (int i = 0; i < GPUPART_MAX_TMD_BITS / 64; i++)
+		any |= allow->tmd_bits[i];
+	return any;
+}
+
+static const struct tmd_allow *sticky_of(const struct gpupart_gpu *gpu)
+{
+	const struct scope_sticky *sticky = scope_thread.sticky;
+
+	if (sticky)
+		sticky += gpu->driver.number;
+	return sticky && allow_any(&sticky->allow) ? &sticky->allow : NULL;
+}
+
+bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
+			struct tmd_allow *set)
+{
+	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
+	struct scope_thread *thread = &scope_thread;
+	const struct scope_entry *entry = NULL;
+	const struct tmd_allow *sticky;
+
+	if (thread->next_gpus && !thread->graph &&
+	    (thread->in_launch || !atomic_load_explicit(&scope_launches_watched,
+							memory_order_relaxed)) &&
+	    scope_next_take(gpu, set))
+		return true;
+	if (thread->graph && thread->graph->is_next && thread->graph->gpu == gpu) {
+		*set = thread->graph->set;
+		return true;
+	}
+	if (atomic_load_explicit(&gpu->functions.nr, memory_order_acquire))
+		entry = scope_find(&gpu->functions, (uintptr_t)function);
+	if (entry && scope_entry_read(entry, (uintptr_t)function, words, set))
+		return true;
+	if (thread->graph) {
+		if (thread->graph->gpu == gpu && thread->graph->has_set) {
+			*set = thread->graph->set;
+			return true;
+		}
+	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
+		entry = scope_find(&gpu->streams, (uintptr_t)tmd);
+		if (entry && scope_entry_read(entry, (uintptr_t)tmd, words, set))
+			return true;
+	}
+	sticky = sticky_of(gpu);
+	if (sticky)
+		*set = *sticky;
+	return sticky;
+}
+
+uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
+{
+	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
+	/* What applies, a ring's first: none, then its bits. */
+	struct {
+		uint64_t number, functions;
+		struct tmd_allow limit, set;
+	} print = { .number = gpu->driver.number + 1 };
+	struct tmd_allow copy;
+
+	print.functions = atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
+	if (scope_limit_read(gpu, words, &copy))
+		print.limit = copy;
+	if (!set)
+		set = sticky_of(gpu);
+	if (!set && scope_ring_read(&gpu->process, words, &copy))
+		set = &copy;
+	if (set)
+		print.set = *set;
+	return hash_bytes(HASH_INIT, &print, sizeof(print));
+}
+
+uint64_t scope_publications(const struct gpupart_gpu *gpu)
+{
+	return atomic_load_explicit(&gpu->process.published, memory_order_acquire) +
+	       atomic_load_explicit(&gpu->shared->limit.published, memory_order_acquire) +
+	       atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
+}

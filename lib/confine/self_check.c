@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The check of a map before it is trusted. Must not know who will use it. A map
+ * that was checked is remembered as a hash in the user's cache, never as the map.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/confine/calls.h"
+#include "lib/confine/launch.h"
+#include "lib/confine/self_check.h"
+#include "lib/core/fsize.h"
+#include "lib/core/hash.h"
+#include "lib/core/peek.h"
+#include "lib/driver/callback.h"
+
+#define NR_ROUNDS	3	/* launches that leave a TPC out before it counts as proven */
+#define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
+
+/* ---------------------------------------------------------------------- cache */
+
+/* The folder, made if @make. -ENOENT where the user has no home. */
+static int cache_dir(char *path, size_t len, bool make)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	struct stat st;
+	char *slash;
+	int nr;
+
+	if (xdg && xdg[0] == '/')
+		nr = snprintf(path, len, "%s/gpupart/checked", xdg);
+	/* A home that is not there ("/nonexistent") is not ours to make. */
+	else if (home && home[0] == '/' && !stat(home, &st) && S_ISDIR(st.st_mode))
+		nr = snprintf(path, len, "%s/.cache/gpupart/checked", home);
+	else
+		return -ENOENT;
+	if (nr < 0 || (size_t)nr >= len)
+		return -ENAMETOOLONG;
+	for (slash = strchr(path + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	if (make && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+static void key_format(uint64_t hash, char key[20])
+{
+	snprintf(key, 20, "%016" PRIx64, hash);
+}
+
+/*
+ * For the parameters of a launch that were measured the map's hash is enough; that others hold
+ * a TMD was proven with the map, and is remembered with it.
+ */
+static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char key[20])
+{
+	uint64_t hash = tmd_map_hash(&gpu->driver.map, &gpu->driver.topo->info);
+
+	if (params_size != LAUNCH_PARAMS_SIZE)
+		hash = hash_bytes(hash, &params_size, sizeof(params_size));
+	key_format(hash, key);
+}
+
+static bool cache_has(const char *key)
+{
+	char path[4096 + 32], text[32] = "";
+	struct stat st;
+	ssize_t len;
+	int fd;
+
+	if (cache_dir(path, 4096, false))
+		return false;
+	snprintf(path + strlen(path), 32, "/%s", key);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	len = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -1 : read(fd, text, sizeof(text) - 1);
+	close(fd);
+	return len == 17 && !strncmp(text, key, 16) && text[16] == '\n';
+}
+
+/* Where the cache cannot be written the check is made again next time: no harm. */
+static void cache_add(const char *key)
+{
+	char path[4096 + 32], tmp[4096 + 64];
+	struct fsize_guard guard;
+	bool good;
+	int fd;
+
+	if (cache_dir(path, 4096, true))
+		return;
+	fsize_guard_begin(&guard);
+	snprintf(tmp, sizeof(tmp), "%s/.new-%d", path, getpid());
+	snprintf(path + strlen(path), 32, "/%s", key);
+	unlink(tmp);	/* of a process that was killed here and had our pid */
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0) {
+		good = dprintf(fd, "%s\n", key) == 17;
+		if (close(fd) || !good || rename(tmp, path))
+			unlink(tmp);
+	}
+	fsize_guard_end(&guard);
+}
+
+/* ------------------------------------------------------------------ the check */
+
+static bool under_mps(const struct cuda_api *cuda, int device)
+{
+	const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	char path[4096];
+	int mps = 0;
+
+	if (!cuda->device_attr(&mps, CUDA_ATTR_MPS_ENABLED, device))
+		return mps;
+	/* Older drivers do not tell: an MPS client is one that finds a control daemon's pipe. */
+	snprintf(path, sizeof(path), "%s/control", pipe && pipe[0] ? pipe : "/tmp/nvidia-mps");
+	return !access(path, F_OK);
+}
+
+static bool tpc_seen(const struct gpupart_tpc *tpc, const unsigned int *sm_blocks, bool any)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < tpc->nr_sms; i++)
+		nr += sm_blocks[tpc->sms[i]] != 0;
+	return any ? nr : nr == tpc->nr_sms;
+}
+
+int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream)
+{
+	const struct cuda_api *cuda = probe->cuda;
+	int capturing = 0;
+
+	if (cuda->stream_capturing(CUDA_STREAM_LEGACY, &capturing) ==
+	    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+		return ctx_fail(gp, -EBUSY,
+				"a stream that is captured waits for the legacy default stream: a launch that records where it ran would spoil the capture");
+	if (stream && !cuda->stream_capturing(stream, &capturing) && capturing)
+		return ctx_fail(gp, -EBUSY,
+				"stream %p is captured: a launch in it would not run now", stream);
+	return 0;
+}
+
+/*
+ * Leaves out one TPC a launch, every TPC in turn, and looks which SMs ran. Safe
+ * whatever the bits truly mean: one bit is set, so all TPCs but one, or but those
+ * that this bit stands for, remain.
+ */
+int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream)
+{
+	const struct gpupart_topology *topo = gpu->driver.topo;
+	unsigned int sm_blocks[TOPO_MAX_SMS];
+	uint16_t absent[GPUPART_MAX_TPCS] = { 0 }, present[GPUPART_MAX_TPCS] = { 0 };
+	unsigned int nr_launches = 0, nr_proven = 0;
+	int err;
+
+	err = check_no_capture(gp, probe, NULL);
+	if (err)
+		return err;
+	for (int round = 0; round < MAX_ROUNDS && nr_proven < topo->nr_tpcs; round++) {
+		for (unsigned int out = 0; out < topo->nr_tpcs; out++) {
+			struct gpupart_tpcset left_out = { { 0 } };
+			struct scope_own own = {
+				.mode = OWN_LEAVE_OUT, .gpu = gpu, .left_out = &left_out,
+			};
+
+			if (topo->nr_tpcs == 1)
+				break;	/* it cannot be left out; nothing to mask either */
+			gpupart_tpcset_add(&left_out, out);
+			err = probe_census(gp, probe, stream, &own, sm_blocks);
+			if (err)
+				return err;
+			nr_launches++;
+			if (!own.seen || own.outcome != TMD_CONFINED)
+				return ctx_fail(gp, -EPROTO,
+						"the driver's callback did not let TPC %u be left out: its TMD is %s one time and something else another",
+						out, tmd_layout_name(gpu->driver.map.layout));
+			for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+				if (tpc != out) {
+					present[tpc] +=
+						tpc_seen(&topo->tpcs[tpc], sm_blocks, false);
+				} else if (!tpc_seen(&topo->tpcs[tpc], sm_blocks, true)) {
+					absent[tpc]++;
+				} else {
+					return ctx_fail(gp, -EPROTO,
+						"mask bit %u of TMD %s does not stand for TPC %u on this GPU: its SMs ran in a launch that left it out; nothing is masked",
+						gpu->driver.map.bit_of_tpc[tpc],
+						tmd_layout_name(gpu->driver.map.layout),
+						tpc);
+				}
+			}
+		}
+		nr_proven = 0;
+		for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++)
+			nr_proven += (absent[tpc] >= NR_ROUNDS && present[tpc] >= NR_ROUNDS) ||
+				     topo->nr_tpcs == 1;
+	}
+	for (unsigned int tpc = 0; tpc < topo->nr_tpcs && topo->nr_tpcs > 1; tpc++)
+		if (present[tpc] < NR_ROUNDS)
+			return ctx_fail(gp, -EPROTO,
+					"TPC %u could not be proven: its SMs were seen in %u of %u launches that did not leave it out; is another program using the GPU?",
+					tpc, present[tpc], nr_launches - absent[tpc]);
+	gpu->check.nr_proven = nr_proven;
+	gpu->check.nr_launches = nr_launches;
+	return 0;
+}
+
+static void trust(struct gpupart_gpu *gpu, bool from_cache)
+{
+	gpu->check.layout = tmd_layout_name(gpu->driver.map.layout);
+	gpu->check.from_cache = from_cache;
+	if (from_cache)
+		gpu->check.nr_proven = gpu->driver.topo->nr_tpcs;
+	key_make(gpu, launch_params_known(), gpu->check.key);
+	atomic_store_explicit(&gpu->trusted, true, memory_order_release);
+}
+
+/* The size of parameters with which the map was checked; 0: with none. */
+static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
+{
+	char found[20];
+
+	/* From below: the usual 88 costs few looks into the cache. */
+	for (uint32_t size = LAUNCH_MIN_PARAMS_SIZE; launch_params_possible(size); size += 8) {
+		key_make(gpu, size, found);
+		if ((key && !strcmp(key, found)) || cache_has(found))
+			return size;
+	}
+	return 0;
+}
+
+int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key)
+{
+	const struct tmd_layout *layout;
+	uint32_t params_size;
+	int err = 0;
+
+	for (unsigned int n = 0;
+	     (layout = tmd_layout_of_class(gpu->driver.compute_class, n)); n++) {
+		err = tmd_map_build(gp, gpu->driver.topo, layout, &gpu->driver.map);
+		params_size = err ? 0 : params_checked(gpu, key);
+		if (params_size) {
+			launch_params_accept(params_size);
+			trust(gpu, true);
+			return 0;
+		}
+	}
+	if (err)
+		return err;
+	return ctx_fail(gp, -EOPNOTSUPP,
+			"the mask bits of %s (%s) were not checked yet with driver %s: `gpupart run` does it",
+			gpu->driver.topo->info.name, gpu->driver.topo->info.pci,
+			gpu->driver.topo->info.driver);
+}
+
+/* -------------------------------------------------------------------- streams */
+
+#define OBJECT_WORDS 1024	/* of a stream object, that may hold the TMD's address */
+
+/* What is left of @offsets (a bit a word) once this stream's object was looked at. */
+static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_WORDS / 64])
+{
+	uint64_t words[OBJECT_WORDS];
+	size_t nr = peek((const void *)(uintptr_t)object, words, sizeof(words)) / sizeof(words[0]);
+
+	for (unsigned int i = 0; i < OBJECT_WORDS; i++)
+		if (i >= nr || words[i] != tmd)
+			offsets[i / 64] &= ~(1ull << (i % 64));
+}
+
+__attribute__((format(printf, 2, 3)))
+static int streams_refused(struct gpupart_gpu *gpu, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(gpu->streams_why, sizeof(gpu->streams_why), fmt, ap);
+	va_end(ap);
+	gpu->check.streams = gpu->streams_why;
+	return 0;
+}
+
+static _Atomic uint64_t last_stream_gone[4];
+static atomic_uint nr_streams_gone;
+
+static void on_resource(int cbid, const struct resource_params *params)
+{
+	unsigned int n;
+
+	if (cbid != DRIVER_STREAM_GOES || !RESOURCE_HAS(params, object))
+		return;
+	n = atomic_fetch_add(&nr_streams_gone, 1) % 4;
+	atomic_store_explicit(&last_stream_gone[n], params->object, memory_order_release);
+}
+
+/* Whether the driver told of a stream whose object was at @object that it goes; forgets it. */
+static bool saw_stream_go(uint64_t object)
+{
+	for (int i = 0; i < 4; i++) {
+		uint64_t expected = object;
+
+		if (atomic_compare_exchange_strong(&last_stream_gone[i], &expected, 0))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A stream's TMD stands at one address for the stream's life, and the driver's
+ * stream object holds that address at the same offset in every stream: found with
+ * streams of each kind, so no table of driver versions is needed. A failure here
+ * costs stream sets, nothing else.
+ */
+static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
+{
+	static const struct driver_observer observer = {
+		.name = "self_check", .resource = on_resource,
+	};
+	const struct cuda_api *cuda = probe->cuda;
+	enum { NR = 5 };
+	void *stream[NR] = { NULL };
+	uint64_t offsets[OBJECT_WORDS / 64], object[NR], tmd[NR];
+	unsigned int at;
+	int err = driver_observe(gp, cuda, &observer);
+
+	if (err)
+		return err;
+	memset(offsets, 0xff, sizeof(offsets));
+	for (int i = 0; i < NR; i++) {
+		struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
+		int result = i % 3 == 0 ? cuda->stream_create(&stream[i], 0)
+			     : i % 3 == 1
+				     ? cuda->stream_create(&stream[i], CUDA_STREAM_NON_BLOCKING)
+				     : cuda->stream_create_priority(&stream[i],
+								    CUDA_STREAM_NON_BLOCKING, -1);
+
+		if (result) {
+			err = streams_refused(gpu, "no stream to learn from: %s",
+					      cuda_words(cuda, result));
+			goto destroy;
+		}
+		launch.stream = stream[i];
+		if (peek(stream[i], &object[i], 8) != 8) {
+			err = streams_refused(gpu, "this driver's stream handles are not pointers");
+			goto destroy;
+		}
+		for (int turn = 0; turn < 2; turn++) {
+			struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
+
+			err = probe_start(gp, probe, &launch, &own);
+			if (err)
+				goto destroy;
+			if (turn && tmd[i] != (uintptr_t)own.tmd) {
+				err = streams_refused(gpu,
+					"this driver moves a stream's TMD from launch to launch");
+				goto destroy;
+			}
+			tmd[i] = (uintptr_t)own.tmd;
+		}
+		for (int j = 0; j < i; j++)
+			if (tmd[j] == tmd[i]) {
+				err = streams_refused(gpu,
+						      "two streams of this driver share a TMD");
+				goto destroy;
+			}
+		keep_offsets(object[i], tmd[i], offsets);
+	}
+	for (at = 0; at < OBJECT_WORDS; at++)
+		if (offsets[at / 64] >> (at % 64) & 1)
+			break;
+	if (at == OBJECT_WORDS) {
+		err = streams_refused(gpu,
+			"this driver's stream object does not hold the address of its TMD where others do");
+		goto destroy;
+	}
+	gpu->stream_tmd_offset = at * 8;
+	for (int i = 0; i < NR; i++)
+		cuda->stream_sync(stream[i]);
+	cuda->stream_destroy(stream[0]);
+	stream[0] = NULL;
+	if (!saw_stream_go(object[0])) {
+		err = streams_refused(gpu,
+			"this driver does not tell when a stream goes, so its set could reach another stream");
+		goto destroy;
+	}
+	gpu->streams_known = true;
+	gpu->check.streams = "";
+destroy:
+	for (int i = 0; i < NR; i++)
+		if (stream[i])
+			cuda->stream_destroy(stream[i]);
+	return err;
+}
+
+/* ------------------------------------------------------------------- launches */
+
+/* One of our own, that the driver should tell of. */
+static int launch_one(struct gpupart *gp, struct gpupart_gpu *gpu, bool *told)
+{
+	struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
+	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
+	const struct cuda_api *cuda = cuda_loaded();
+	struct probe *probe;
+	int err, result, mode;
+
+	err = probe_get(gp, cuda, gpu, gpu->driver.device, &probe);
+	if (!err)
+		err = probe_enter(gp, probe, &mode);
+	if (err)
+		return err;
+	result = cuda->stream_create(&launch.stream, CUDA_STREAM_NON_BLOCKING);
+	if (result) {
+		err = ctx_fail(gp, -EIO, "cuStreamCreate: %s", cuda_words(cuda, result));
+		goto leave;
+	}
+	err = probe_start(gp, probe, &launch, &own);
+	*told = api_launch_told();
+	cuda->stream_destroy(launch.stream);
+leave:
+	probe_leave(probe, mode);
+	return err;
+}
+
+int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
+{
+	static atomic_bool proven;
+	const char *expected;
+	bool told = false;
+	int err, cbid;
+
+	if (!atomic_load_explicit(&scope_launches_watched, memory_order_relaxed))
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"no next-launch sets here: this driver does not tell of launches");
+	if (!api_other_launch(&cbid)) {
+		if (gpu->driver.device < 0 || atomic_load_explicit(&proven, memory_order_relaxed))
+			return 0;
+		err = launch_one(gp, gpu, &told);
+		if (err)
+			return err;
+		atomic_store_explicit(&proven, told, memory_order_relaxed);
+		if (told)
+			return 0;
+	}
+	expected = api_other_launch(&cbid);
+	if (expected)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"no next-launch sets here: what this driver tells of as function %d is not %s",
+				cbid, expected);
+	return ctx_fail(gp, -EOPNOTSUPP,
+			"no next-launch sets here: this driver did not tell of a launch as we know it");
+}
+
+/* ------------------------------------------------------------------------ all */
+
+/*
+ * Finds the layout of this driver's TMDs, and proves that slot 4 of a launch's parameters holds
+ * one: its version is known and its grid is that of each of these launches. Nothing is edited
+ * before, whatever size the parameters have.
+ */
+static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
+			void *stream, const struct tmd_layout **layout)
+{
+	static const unsigned int blocks[] = { 3, 61, 7 };
+	struct scope_own own;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+		struct probe_launch launch = {
+			.kernel = PROBE_EMPTY, .stream = stream, .blocks = blocks[i], .threads = 32,
+		};
+
+		own = (struct scope_own){ .mode = OWN_UNTOUCHED, .gpu = gpu };
+		err = probe_start(gp, probe, &launch, &own);
+		if (!err)
+			err = probe_finish(gp, probe, stream, 0);
+		if (err)
+			return err;
+		if (!own.params_size)
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"the driver did not call back for a launch");
+		if (!launch_params_possible(own.params_size))
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"the driver did not call back with parameters that we know: they have %u bytes, not a multiple of 8 from %d to %d",
+					own.params_size, LAUNCH_MIN_PARAMS_SIZE,
+					LAUNCH_MAX_PARAMS_SIZE);
+		if (own.nr_bytes == sizeof(own.bytes))
+			err = tmd_identify(gp, gpu->driver.compute_class, own.bytes, layout);
+		if (own.nr_bytes != sizeof(own.bytes) ||
+		    (!err && !tmd_grid_is(*layout, own.bytes, blocks[i])))
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"the driver did not call back with a TMD in slot 4 of its %u bytes of parameters: at %p is not the grid of a launch of %u blocks",
+					own.params_size, own.tmd, blocks[i]);
+	}
+	if (!err)
+		launch_params_accept(own.params_size);
+	return err;
+}
+
+int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
+{
+	const struct cuda_api *cuda = probe->cuda;
+	bool known = atomic_load_explicit(&gpu->trusted, memory_order_acquire);
+	const struct tmd_layout *layout;
+	int err, result, mode, device = 0;
+	void *stream;
+
+	err = probe_enter(gp, probe, &mode);
+	if (err)
+		return err;
+	cuda->ctx_device(&device);
+	result = cuda->stream_create(&stream, CUDA_STREAM_NON_BLOCKING);
+	if (result) {
+		err = ctx_fail(gp, -EIO, "cuStreamCreate: %s", cuda_words(cuda, result));
+		goto leave;
+	}
+	err = prove_params(gp, gpu, probe, stream, &layout);
+	/* A map that was trusted before stays as it is: other threads' launches read it. */
+	if (!err && !known)
+		err = tmd_map_build(gp, gpu->driver.topo, layout, &gpu->driver.map);
+	else if (!err && gpu->driver.map.layout != layout)
+		err = ctx_fail(gp, -EPROTO,
+			       "this driver builds TMDs %s: the limit of this process was given for %s",
+			       tmd_layout_name(layout), tmd_layout_name(gpu->driver.map.layout));
+	if (err)
+		goto destroy;
+	key_make(gpu, launch_params_known(), gpu->check.key);
+	if (known || cache_has(gpu->check.key)) {
+		trust(gpu, true);
+	} else if (under_mps(cuda, device)) {
+		err = ctx_fail(gp, -EOPNOTSUPP,
+			       "the mask bits were not checked yet on %s with driver %s, and under MPS they cannot be: run `gpupart verify` once without MPS",
+			       gpu->driver.topo->info.pci, gpu->driver.topo->info.driver);
+		goto destroy;
+	} else {
+		err = check_map(gp, gpu, probe, stream);
+		if (err)
+			goto destroy;
+		trust(gpu, false);
+		cache_add(gpu->check.key);
+	}
+	err = learn_streams(gp, gpu, probe);
+destroy:
+	cuda->stream_destroy(stream);
+leave:
+	probe_leave(probe, mode);
+	return err;
+}

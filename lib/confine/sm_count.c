@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See sm_count.h. An answer is never more than the driver's own, and where no set is in
+ * force, or something is not known, the driver's stays.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include "lib/confine/scope.h"
+#include "lib/confine/sm_count.h"
+#include "lib/core/fork.h"
+#include "lib/driver/callback.h"
+
+/* Of a GPU and of the set in force: all that the answers are made of. */
+struct part {
+	const struct gpupart_topology *topo;
+	struct gpupart_tpcset all, set;
+};
+
+/* What is asked: the driver's functions by the arguments that they have in common. */
+enum question {
+	ASK_ATTRIBUTE,
+	ASK_GRID,			/* that fills the GPU */
+	ASK_CLUSTERS,		/* that run at once */
+	ASK_CLUSTER_SIZE,
+	ASK_DEVICE_RESOURCE,
+	ASK_CONTEXT_RESOURCE,
+	ASK_GREEN_RESOURCE,		/* of a green context */
+	ASK_AFFINITY,
+};
+
+/*
+ * The functions that tell of SMs. The numbers are CUPTI's public ones; a function whose name is not
+ * the expected one is left alone.
+ */
+static const struct row {
+	uint16_t cbid;
+	uint8_t question;
+	const char *name;
+} rows[] = {
+	{ 9, ASK_ATTRIBUTE, "cuDeviceGetAttribute" },
+	{ 384, ASK_GRID, "cuOccupancyMaxPotentialBlockSize" },
+	{ 452, ASK_GRID, "cuOccupancyMaxPotentialBlockSizeWithFlags" },
+	{ 675, ASK_CLUSTER_SIZE, "cuOccupancyMaxPotentialClusterSize" },
+	{ 676, ASK_CLUSTERS, "cuOccupancyMaxActiveClusters" },
+	{ 745, ASK_DEVICE_RESOURCE, "cuDeviceGetDevResource" },
+	{ 746, ASK_CONTEXT_RESOURCE, "cuCtxGetDevResource" },
+	{ 747, ASK_GREEN_RESOURCE, "cuGreenCtxGetDevResource" },
+	{ 646, ASK_AFFINITY, "cuCtxGetExecAffinity" },
+};
+
+#define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static const struct cuda_api *cuda;
+static pthread_mutex_t tell_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(tell_lock);
+
+static bool told(const struct gpupart_gpu *gpu)
+{
+	return gpu && atomic_load_explicit(&gpu->sms_told, memory_order_acquire);
+}
+
+static unsigned int sms_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	unsigned int nr = 0;
+
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(set, tpc + 1))
+		nr += topo->tpcs[tpc].nr_sms;
+	return nr;
+}
+
+unsigned int smcount_now(const struct gpupart_gpu *gpu)
+{
+	struct gpupart_tpcset set;
+
+	scope_everywhere(gpu, &set);
+	return sms_in(gpu->driver.topo, &set);
+}
+
+/* False: the driver's answer is the right one. */
+static bool part_of(const struct gpupart_gpu *gpu, struct part *part)
+{
+	if (!told(gpu) || !scope_everywhere(gpu, &part->set))
+		return false;
+	part->topo = gpu->driver.topo;
+	part->all = gpupart_topology_all(gpu->driver.topo);
+	return true;
+}
+
+static int at_most(int answer, uint64_t most)
+{
+	return answer > 0 && (uint64_t)answer > most ? (int)most : answer;
+}
+
+static const struct gpupart_gpu *gpu_of_device(int device)
+{
+	return scope_gpu_of(driver_gpu_of_device(device));
+}
+
+static const struct gpupart_gpu *gpu_of_current(void *ctx)
+{
+	return scope_gpu_of(driver_gpu_of_context(ctx));
+}
+
+/* -------------------------------------------------------------- numbers of SMs */
+
+static void answer_attribute(int *value, int attribute, int device)
+{
+	struct part part;
+
+	if (attribute == CUDA_ATTR_MULTIPROCESSORS && part_of(gpu_of_device(device), &part))
+		*value = at_most(*value, sms_in(part.topo, &part.set));
+}
+
+static void answer_resource(const struct gpupart_gpu *gpu, struct cuda_resource *resource)
+{
+	struct part part;
+
+	if (resource->type == CUDA_RESOURCE_SM && part_of(gpu, &part))
+		resource->nr_sms = at_most(resource->nr_sms, sms_in(part.topo, &part.set));
+}
+
+static void answer_affinity(const struct gpupart_gpu *gpu, struct cuda_affinity *affinity)
+{
+	struct part part;
+
+	if (affinity->type == CUDA_AFFINITY_SM_COUNT && part_of(gpu, &part))
+		affinity->nr_sms = at_most(affinity->nr_sms, sms_in(part.topo, &part.set));
+}
+
+/* The GPU of a context that need not be current. */
+static const struct gpupart_gpu *gpu_of_context(void *ctx)
+{
+	const struct gpupart_gpu *gpu;
+
+	if (!ctx || cuda->ctx_push(ctx))
+		return NULL;
+	gpu = gpu_of_current(ctx);
+	cuda->ctx_pop(&ctx);
+	return gpu;
+}
+
+static const struct gpupart_gpu *gpu_of_green(void *green)
+{
+	void *ctx;
+
+	if (!cuda->green_ctx || cuda->green_ctx(&ctx, green))
+		return NULL;
+	return gpu_of_context(ctx);
+}
+
+/* ------------------------------------------------------------------- occupancy */
+
+/* A grid is a number of blocks an SM times the SMs that the driver counts. */
+static void answer_grid(const struct part *part, int *grid)
+{
+	int device, true_sms;
+
+	if (cuda->ctx_device(&device) ||
+	    cuda->device_attr(&true_sms, CUDA_ATTR_MULTIPROCESSORS, device) || true_sms < 1)
+		return;
+	*grid = (int64_t)*grid * at_most(true_sms, sms_in(part->topo, &part->set)) / true_sms;
+}
+
+/* Also of a CUkernel: then of its function in the current context. */
+static unsigned int function_attr(void *function, int attribute)
+{
+	int value = 0;
+
+	if (!cuda->func_attr)
+		return 0;
+	if (cuda->func_attr(&value, attribute, function) &&
+	    (!cuda->kernel_function || cuda->kernel_function(&function, function) ||
+	     cuda->func_attr(&value, attribute, function)))
+		return 0;
+	return value > 0 ? value : 0;
+}
+
+/* The blocks of a cluster: as the launch would have it, else as the function must; else 1. */
+static unsigned int cluster_size(void *function, const struct cuda_launch_config *config)
+{
+	unsigned int size;
+
+	for (unsigned int i = 0; i < config->nr_attrs; i++) {
+		const uint32_t *dim = config->attrs[i].dim;
+
+		size = dim[0] * dim[1] * dim[2];
+		if (config->attrs[i].id == CUDA_LAUNCH_ATTR_CLUSTER && size)
+			return size;
+	}
+	size = function_attr(function, CUDA_FUNC_ATTR_CLUSTER_WIDTH) *
+	       function_attr(function, CUDA_FUNC_ATTR_CLUSTER_HEIGHT) *
+	       function_attr(function, CUDA_FUNC_ATTR_CLUSTER_DEPTH);
+	return size ? size : 1;
+}
+
+/* At least 1: less is not known, and the driver has an answer of its own for none. */
+static unsigned int blocks_per_sm(void *function, const struct cuda_launch_config *config)
+{
+	int nr;
+
+	if (!cuda->blocks_per_sm ||
+	    cuda->blocks_per_sm(&nr, function,
+				config->block[0] * config->block[1] * config->block[2],
+				config->shared, 0) || nr < 1)
+		return 1;
+	return nr;
+}
+
+/* Clusters that @set holds at once: each in one virtual GPC, its blocks on an SM each. */
+static uint64_t clusters_in(const struct part *part, const struct gpupart_tpcset *set,
+			    unsigned int size, unsigned int per_sm)
+{
+	uint64_t nr = 0;
+
+	for (unsigned int v = 0; v < part->topo->end_vgpc; v++) {
+		struct gpupart_tpcset vgpc = gpupart_topology_vgpc(part->topo, v);
+		struct gpupart_tpcset in = gpupart_tpcset_and(&vgpc, set);
+		uint64_t sms = sms_in(part->topo, &in);
+
+		if (sms >= size)
+			nr += sms * per_sm / size;
+	}
+	return nr;
+}
+
+/*
+ * The driver may leave TPCs out for reasons of its own (singletons, of large clusters):
+ * so its own number in proportion is a bound as well.
+ */
+static void answer_clusters(const struct part *part, int *nr, void *function,
+			    const struct cuda_launch_config *config)
+{
+	unsigned int size = cluster_size(function, config);
+	unsigned int per_sm = blocks_per_sm(function, config);
+	uint64_t all = clusters_in(part, &part->all, size, per_sm);
+	uint64_t held = clusters_in(part, &part->set, size, per_sm);
+
+	if (all && *nr > 0)
+		*nr = at_most(at_most(*nr, *nr * held / all), held);
+}
+
+static void answer_cluster_size(const struct part *part, int *size)
+{
+	unsigned int largest = 0;
+	int power = 1;
+
+	for (unsigned int v = 0; v < part->topo->end_vgpc; v++) {
+		struct gpupart_tpcset vgpc = gpupart_topology_vgpc(part->topo, v);
+		struct gpupart_tpcset in = gpupart_tpcset_and(&vgpc, &part->set);
+		unsigned int sms = sms_in(part->topo, &in);
+
+		if (sms > largest)
+			largest = sms;
+	}
+	if (!largest || *size < 1 || (unsigned int)*size <= largest)
+		return;
+	while ((unsigned int)power * 2 <= largest)
+		power *= 2;
+	*size = power;
+}
+
+/* --------------------------------------------------------------------- routing */
+
+static void *pointer(uint64_t arg)
+{
+	return (void *)(uintptr_t)arg;
+}
+
+static void answer_occupancy(enum question question, const uint64_t *args, void *ctx)
+{
+	struct part part;
+
+	if (!part_of(gpu_of_current(ctx), &part))
+		return;
+	if (question == ASK_GRID)
+		answer_grid(&part, pointer(args[0]));
+	else if (question == ASK_CLUSTERS)
+		answer_clusters(&part, pointer(args[0]), pointer(args[1]), pointer(args[2]));
+	else
+		answer_cluster_size(&part, pointer(args[0]));
+}
+
+/*
+ * Puts the set's answer where the driver has put its own. @args: the function's arguments
+ * as the members of a structure, what is between them unknown; @ctx: the context that was
+ * current.
+ */
+static void answer(enum question question, const uint64_t *args, void *ctx)
+{
+	const struct {
+		int *value, attribute, device;
+	} *asked;
+
+	switch (question) {
+	case ASK_ATTRIBUTE:
+		asked = (const void *)args;
+		answer_attribute(asked->value, asked->attribute, asked->device);
+		break;
+	case ASK_GRID:
+	case ASK_CLUSTERS:
+	case ASK_CLUSTER_SIZE:
+		answer_occupancy(question, args, ctx);
+		break;
+	case ASK_DEVICE_RESOURCE:
+		answer_resource(gpu_of_device((int)args[0]), pointer(args[1]));
+		break;
+	case ASK_CONTEXT_RESOURCE:
+		answer_resource(gpu_of_context(pointer(args[0])), pointer(args[1]));
+		break;
+	case ASK_GREEN_RESOURCE:
+		answer_resource(gpu_of_green(pointer(args[0])), pointer(args[1]));
+		break;
+	case ASK_AFFINITY:
+		answer_affinity(gpu_of_current(ctx), pointer(args[0]));
+		break;
+	}
+}
+
+/* At the end of a function that worked. Functions that are called meanwhile are not asked of us. */
+static void on_call(int cbid, const struct cuda_call_params *params)
+{
+	const struct row *row = rows;
+
+	if (params->site != CUDA_SITE_END || *params->result || !params->arguments || !params->name)
+		return;
+	while (row < rows + NR_ROWS && row->cbid != cbid)
+		row++;
+	if (row == rows + NR_ROWS || strcmp(params->name, row->name))
+		return;
+	driver_own(true);
+	answer(row->question, params->arguments, params->ctx);
+	driver_own(false);
+}
+
+static int cbid_at(unsigned int n)
+{
+	return n < NR_ROWS ? rows[n].cbid : -1;
+}
+
+/* Some drivers lack some: the first is the one that tells. */
+static int watch(struct gpupart *gp, bool on)
+{
+	static const struct driver_observer observer = { .name = "sm_count", .call = on_call };
+	int err, result;
+
+	err = cuda_open(gp, &cuda);
+	if (!err)
+		err = driver_observe(gp, cuda, &observer);
+	if (err)
+		return err;
+	result = driver_watch(&observer, cbid_at, on);
+	return result ? ctx_fail(gp, -EOPNOTSUPP,
+				 "this driver does not tell of its functions: the program learns the true number of SMs: %s",
+				 cuda_words(cuda, result)) : 0;
+}
+
+int smcount_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
+{
+	const struct gpupart_gpu *other;
+	bool any = on;
+	int err;
+
+	pthread_mutex_lock(&tell_lock);
+	for (unsigned int n = 0; (other = scope_gpu(n)); n++)
+		any |= other != gpu && told(other);
+	err = watch(gp, any);
+	/* What is not watched is not answered: to stop cannot fail. */
+	if (!err || !on)
+		atomic_store_explicit(&gpu->sms_told, on, memory_order_release);
+	pthread_mutex_unlock(&tell_lock);
+	return on ? err : 0;
+}

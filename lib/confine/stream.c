@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who a stream's handle is and where its TMD stands; the same for kernel functions and
+ * threads. Reads the driver's objects so that a bad handle is an error. Must not know
+ * which set applies.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include "lib/confine/probe.h"
+#include "lib/confine/stream.h"
+#include "lib/core/peek.h"
+
+/* Marks a thread; its address is the mark. The destructor tells when it ends. */
+static pthread_key_t thread_key;
+static bool thread_key_made;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+static _Thread_local char thread_mark;
+
+static void no_user(const void *thread)
+{
+	(void)thread;
+}
+
+static void (*on_thread_end)(const void *thread) = no_user;
+
+void stream_on_thread_end(void (*fn)(const void *thread))
+{
+	on_thread_end = fn;
+}
+
+static void thread_ends(void *mark)
+{
+	on_thread_end(mark);
+	scope_thread_free();
+}
+
+static void thread_key_make(void)
+{
+	thread_key_made = !pthread_key_create(&thread_key, thread_ends);
+}
+
+int stream_mark_thread(struct gpupart *gp)
+{
+	pthread_once(&thread_once, thread_key_make);
+	/* Without it a later thread at the same address would inherit the set. */
+	if (!thread_key_made || pthread_setspecific(thread_key, &thread_mark))
+		return ctx_fail(gp, -EAGAIN,
+			"no set of a thread's own: this process has no thread-specific key left");
+	return 0;
+}
+
+int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *stream,
+		    struct scope_id *id)
+{
+	*id = (struct scope_id){ .handle = stream ? stream : CUDA_STREAM_LEGACY };
+	if (id->handle != CUDA_STREAM_LEGACY && id->handle != CUDA_STREAM_PER_THREAD)
+		return 0;
+	if (cuda->ctx_current(&id->ctx) || !id->ctx)
+		return ctx_fail(gp, -EINVAL,
+			"a default stream belongs to a context, and this thread has none current");
+	if (id->handle == CUDA_STREAM_PER_THREAD) {
+		id->thread = &thread_mark;
+		return stream_mark_thread(gp);
+	}
+	return 0;
+}
+
+void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct scope_id *id)
+{
+	if (!stream)
+		stream = per_thread ? CUDA_STREAM_PER_THREAD : CUDA_STREAM_LEGACY;
+	*id = (struct scope_id){ .handle = stream };
+	if (stream == CUDA_STREAM_LEGACY || stream == CUDA_STREAM_PER_THREAD)
+		id->ctx = ctx;
+	if (stream == CUDA_STREAM_PER_THREAD)
+		id->thread = &thread_mark;
+}
+
+/*
+ * The driver answers no question about an object to a thread without a current context:
+ * it is lent one of that GPU's. True: the caller pops it.
+ */
+static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,
+			 const struct gpupart_gpu *gpu)
+{
+	struct probe *probe;
+	void *ctx;
+
+	if ((!cuda->ctx_current(&ctx) && ctx) || gpu->driver.device < 0)
+		return false;
+	return !probe_get(gp, cuda, gpu, gpu->driver.device, &probe) && !cuda->ctx_push(probe->ctx);
+}
+
+static bool peek_word(uint64_t at, uint64_t *word)
+{
+	return peek((const void *)(uintptr_t)at, word, 8) == 8;
+}
+
+int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream)
+{
+	int capturing = 0;
+
+	if (cuda->stream_capturing(stream, &capturing) || capturing)
+		return ctx_fail(gp, -EBUSY,
+			"a default stream takes no launch of ours during a stream capture that it waits for or is in");
+	return 0;
+}
+
+/* A default stream shows its TMD's address only by a launch: one that does nothing. */
+static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
+			      const struct cuda_api *cuda, const struct scope_id *id,
+			      uint64_t *tmd)
+{
+	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
+	struct probe_launch launch = {
+		.kernel = PROBE_EMPTY, .stream = id->handle, .blocks = 1, .threads = 32,
+	};
+	int err, mode, device;
+	struct probe *probe;
+
+	if (cuda->ctx_device(&device) || device != gpu->driver.device)
+		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s",
+				gpu->driver.topo->info.pci);
+	err = stream_not_captured(gp, cuda, id->handle);
+	if (err)
+		return ctx_fail_because(gp, err,
+			"a default stream gets its first set by an empty launch");
+	err = probe_get(gp, cuda, gpu, gpu->driver.device, &probe);
+	if (!err)
+		err = probe_enter(gp, probe, &mode);
+	if (err)
+		return err;
+	err = probe_start(gp, probe, &launch, &own);
+	probe_leave(probe, mode);
+	if (!err && !own.seen)
+		err = ctx_fail(gp, -EOPNOTSUPP,
+			       "the driver did not call back for a launch on a default stream");
+	*tmd = (uintptr_t)own.tmd;
+	return err;
+}
+
+static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
+			      const struct cuda_api *cuda, const struct scope_id *id,
+			      uint64_t *object, void **ctx, uint64_t *tmd)
+{
+	uint64_t unused;
+	int device, result;
+	bool lent;
+
+	if (!peek_word((uintptr_t)id->handle, object) ||
+	    !peek_word(*object + gpu->stream_tmd_offset, tmd) || !peek_word(*tmd, &unused))
+		return ctx_fail(gp, -EINVAL, "%p is no stream", id->handle);
+	lent = lend_context(gp, cuda, gpu);
+	result = cuda->stream_ctx ? cuda->stream_ctx(id->handle, ctx) : CUDA_ERROR_NOT_FOUND;
+	if (lent)
+		cuda->ctx_pop(&(void *){ NULL });
+	if (result || cuda->ctx_push(*ctx))
+		return ctx_fail(gp, -EINVAL, "%p is no live stream", id->handle);
+	if (cuda->ctx_device(&device))
+		device = -1;
+	cuda->ctx_pop(&(void *){ NULL });
+	driver_context_on(*ctx, device);
+	if (device != gpu->driver.device)
+		return ctx_fail(gp, -EINVAL, "stream %p is not on the GPU at %s", id->handle,
+				gpu->driver.topo->info.pci);
+	return 0;
+}
+
+int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu,
+			    const struct cuda_api *cuda, const struct scope_id *id,
+			    const struct gpupart_tpcset *set)
+{
+	uint64_t object = 0, tmd = 0;
+	void *ctx = id->ctx;
+	int err;
+
+	if (!gpu->streams_known)
+		return ctx_fail(gp, -EOPNOTSUPP, "no stream sets here: %s", gpu->check.streams);
+	if (ctx)
+		err = default_stream_tmd(gp, gpu, cuda, id, &tmd);
+	else
+		err = created_stream_tmd(gp, gpu, cuda, id, &object, &ctx, &tmd);
+	if (err)
+		return err;
+	return scope_add(gp, gpu, &gpu->streams, "streams", id, object, ctx, tmd, set);
+}
+
+int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
+		    const struct gpupart_gpu *gpu, void *handle, void **function, void **module)
+{
+	uint64_t unused;
+	bool lent;
+	int result;
+
+	if (!cuda->func_module)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"no function sets: this driver has no cuFuncGetModule");
+	/* The driver follows any address. */
+	if (!handle || !peek_word((uintptr_t)handle, &unused))
+		return ctx_fail(gp, -EINVAL, "%p is no kernel function", handle);
+	*function = handle;
+	lent = lend_context(gp, cuda, gpu);
+	result = cuda->func_module(module, handle);
+	/* A CUkernel: its function in the current context. */
+	if (result && cuda->kernel_function && !cuda->kernel_function(function, handle))
+		result = cuda->func_module(module, *function);
+	if (lent)
+		cuda->ctx_pop(&(void *){ NULL });
+	return result ? ctx_fail(gp, -EINVAL, "%p is no kernel function", handle) : 0;
+}

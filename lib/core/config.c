@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A node's settings: /etc/gpupart/config, lines of "key = value", '#' begins a comment. Root's
+ * alone to write: a file that another user could have written is ignored.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/core/ctx.h"
+
+#define CONFIG_PATH "/etc/gpupart/config"
+#define MAX_BYTES 4096	/* the stack of a thread that begins to use CUDA may be small */
+#define BLANKS " \t\r"
+
+/* The text of the file, with its end: its length, 0 where there is none, or a negative errno. */
+static int read_config(struct gpupart *gp, char *text)
+{
+	int fd = open(CONFIG_PATH, O_RDONLY | O_NONBLOCK | O_CLOEXEC), err = 0;
+	struct stat st;
+	ssize_t len;
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 :
+			ctx_fail(gp, -errno, CONFIG_PATH ": %s", strerror(errno));
+	len = fstat(fd, &st) ? -1 : read(fd, text, MAX_BYTES);
+	if (len < 0)
+		err = ctx_fail(gp, -errno, CONFIG_PATH ": %s", strerror(errno));
+	else if (!S_ISREG(st.st_mode) || st.st_uid || (st.st_mode & 022))
+		err = ctx_fail(gp, -EPERM, CONFIG_PATH
+			       " is ignored: it is not a file that root alone can write");
+	else if (len == MAX_BYTES)
+		err = ctx_fail(gp, -EFBIG, CONFIG_PATH " is ignored: it has %d bytes or more",
+			       MAX_BYTES);
+	close(fd);
+	text[err ? 0 : len] = 0;
+	return err ? err : (int)len;
+}
+
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, BLANKS);
+	for (end = text + strlen(text); end > text && strchr(BLANKS, end[-1]); end--)
+		;
+	*end = 0;
+	return text;
+}
+
+int gpupart_config_strict(struct gpupart *gp)
+{
+	char text[MAX_BYTES], *rest = text, *line, *value;
+	int strict = read_config(gp, text);
+
+	if (strict <= 0)
+		return strict;
+	strict = 0;
+	/* Some editors begin a file with this mark. */
+	if (!strncmp(rest, "\xef\xbb\xbf", 3))
+		rest += 3;
+	while ((line = strsep(&rest, "\n"))) {
+		line[strcspn(line, "#")] = 0;
+		value = line;
+		line = trim(strsep(&value, "="));
+		if (!value && !*line)
+			continue;
+		if (!value)
+			return ctx_fail(gp, -EINVAL, CONFIG_PATH
+					": '%.40s' is not understood: wants KEY = VALUE", line);
+		/* Other keys are not this function's. */
+		if (strcasecmp(line, "strict"))
+			continue;
+		value = trim(value);
+		if (strcmp(value, "yes") && strcmp(value, "no"))
+			return ctx_fail(gp, -EINVAL, CONFIG_PATH
+					": strict = %.40s: wants yes or no", value);
+		strict = !strcmp(value, "yes");
+	}
+	return strict;
+}

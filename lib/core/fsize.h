@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small files that we write for ourselves must not end somebody's program: where a
+ * file size limit (ulimit -f) is in force, the signal is swallowed and the write fails.
+ */
+#ifndef GPUPART_LIB_CORE_FSIZE_H
+#define GPUPART_LIB_CORE_FSIZE_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct fsize_guard {
+	sigset_t before;
+	bool was_pending;
+};
+
+static inline void fsize_guard_begin(struct fsize_guard *guard)
+{
+	sigset_t set;
+
+	sigpending(&set);
+	guard->was_pending = sigismember(&set, SIGXFSZ) == 1;
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &set, &guard->before);
+}
+
+static inline void fsize_guard_end(const struct fsize_guard *guard)
+{
+	static const struct timespec at_once;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	if (!guard->was_pending)
+		while (sigtimedwait(&set, NULL, &at_once) > 0)
+			;
+	pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
+}
+
+#endif

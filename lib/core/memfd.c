@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/* See memfd.h. Does not know the contents. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/core/fsize.h"
+#include "lib/core/memfd.h"
+
+int memfd_make(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
+	       struct memfd_head **at, int *fd, char id[MEMFD_ID_LEN])
+{
+	struct fsize_guard guard;
+	void *map = MAP_FAILED;
+	int err = 0;
+
+	fsize_guard_begin(&guard);
+	*fd = memfd_create(name, MFD_CLOEXEC);
+	if (*fd >= 0 && !fchmod(*fd, 0600) && !ftruncate(*fd, size))
+		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (map == MAP_FAILED)
+		err = ctx_fail(gp, -errno, "no shared memory: %s", strerror(errno));
+	fsize_guard_end(&guard);
+	if (err) {
+		if (*fd >= 0)
+			close(*fd);
+		return err;
+	}
+	*at = map;
+	(*at)->magic = magic;
+	(*at)->size = size;
+	snprintf(id, MEMFD_ID_LEN, "/proc/%d/fd/%d", getpid(), *fd);
+	return 0;
+}
+
+/* The process that created it may have ended, and @id be something else of another process. */
+static bool is_ours(const char *id, const char *name)
+{
+	char link[MEMFD_ID_LEN], wanted[MEMFD_ID_LEN];
+	ssize_t len = readlink(id, link, sizeof(link) - 1);
+
+	link[len > 0 ? len : 0] = 0;
+	snprintf(wanted, sizeof(wanted), "/memfd:%s (deleted)", name);
+	return !strcmp(link, wanted);
+}
+
+int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
+	      struct memfd_head **at)
+{
+	int fd = open(id, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	void *map = MAP_FAILED;
+	struct stat st;
+
+	if (fd < 0)
+		return ctx_fail(gp, -errno, "%.80s: %s", id, strerror(errno));
+	if (is_ours(id, name) && !fstat(fd, &st) && (size_t)st.st_size == size)
+		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	*at = map;
+	if (map != MAP_FAILED && (*at)->magic == magic && (*at)->size == size)
+		return 0;
+	if (map != MAP_FAILED)
+		munmap(map, size);
+	return ctx_fail(gp, -EINVAL, "%.80s is not what this version of gpupart made", id);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory without a name in any folder that one process creates and others open through its
+ * descriptor: nothing is left behind, however either of them ends.
+ */
+#ifndef GPUPART_LIB_CORE_MEMFD_H
+#define GPUPART_LIB_CORE_MEMFD_H
+
+#include "lib/core/ctx.h"
+
+#define MEMFD_ID_LEN 64
+
+/* Stands at its beginning. Another layout has another magic. */
+struct memfd_head {
+	uint64_t magic, size;
+};
+
+/* Creates @size zeroed bytes, mapped at *@at, with the head filled; @id is for others to map. */
+int memfd_make(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
+	       struct memfd_head **at, int *fd, char id[MEMFD_ID_LEN]);
+
+/* Maps what memfd_make() created with the same arguments. -EINVAL: @id names something else. */
+int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
+	      struct memfd_head **at);
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The folder that files of this kind are in, and which process is which by what /proc
+ * says. Must not know any of the files.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/core/state_dir.h"
+
+bool control_name_good(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len < CONTROL_NAME_LEN && name[0] != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._-") == len;
+}
+
+/* By how much the clock of our time namespace is ahead, in clock ticks. */
+static int64_t ticks_ahead(void)
+{
+	FILE *file = fopen("/proc/self/timens_offsets", "re");
+	long long seconds, nanoseconds, ticks = 0;
+	long per_second = sysconf(_SC_CLK_TCK);
+	char name[16];
+
+	while (file && fscanf(file, "%15s %lld %lld", name, &seconds, &nanoseconds) == 3)
+		if (!strcmp(name, "boottime"))
+			ticks = seconds * per_second + nanoseconds * per_second / 1000000000;
+	if (file)
+		fclose(file);
+	return ticks;
+}
+
+uint64_t control_process_start(pid_t pid)
+{
+	char path[32], text[1024], *at, state = 0;
+	unsigned long long start = 0;
+	long nr_threads = 0;
+	ssize_t len;
+	int fd;
+
+	/*
+	 * /proc may be of another pid namespace, in which our number is another one's. Written
+	 * as nobody else does it: emulators make the file of the usual name up for us, and what
+	 * others read of this process is the kernel's.
+	 */
+	if (pid == getpid())
+		snprintf(path, sizeof(path), "/proc/./self/stat");
+	else
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len <= 0)
+		return 0;
+	text[len] = 0;
+	/* The name, field 2, may hold blanks and brackets: count from the last bracket. */
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++) {
+		at = strchr(at + 1, ' ');
+		if (at && field + 1 == 3)
+			state = at[1];
+		else if (at && field + 1 == 20)
+			nr_threads = strtol(at + 1, NULL, 10);
+	}
+	/* Dead, though its parent has not asked yet; its first thread alone may be. */
+	if (!at || state == 'X' || (state == 'Z' && nr_threads <= 1))
+		return 0;
+	start = strtoull(at + 1, NULL, 10);
+	return start - ticks_ahead();
+}
+
+bool control_process_lives(pid_t pid, uint64_t start)
+{
+	uint64_t now = pid > 0 && start ? control_process_start(pid) : 0;
+
+	/* Two namespaces may round the time each in its own way. */
+	return now && now - start + 1 <= 2;
+}
+
+uint64_t control_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+/* A folder that is one user's alone, or no folder. */
+int control_open_dir(uid_t uid, bool make)
+{
+	char path[48];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), CONTROL_ROOT "/gpupart-%u", uid);
+	if (make && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || st.st_uid != uid || (st.st_mode & 077)) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+bool control_folder_uid(const char *name, uid_t *uid)
+{
+	char canonical[48];
+	unsigned int number;
+
+	if (sscanf(name, "gpupart-%u", &number) != 1)
+		return false;
+	*uid = number;
+	snprintf(canonical, sizeof(canonical), "gpupart-%u", number);
+	return !strcmp(name, canonical);
+}
+
+bool control_proc_is_ours(void)
+{
+	char text[16];
+	ssize_t len = readlink("/proc/self", text, sizeof(text) - 1);
+
+	if (len <= 0)
+		return false;
+	text[len] = 0;
+	return atoi(text) == getpid();
+}
+
+static void read_inner(const char *text, struct control_status *status)
+{
+	int nr = 0, pid, len;
+
+	for (; sscanf(text, "%d%n", &pid, &len) == 1; text += len, nr++)
+		status->inner = pid;
+	status->nested = nr > 1;
+}
+
+bool control_read_status(int pid, struct control_status *status)
+{
+	char path[32], *line = NULL;
+	size_t room = 0;
+	bool found = false;
+	FILE *file;
+
+	memset(status, 0, sizeof(*status));
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && getline(&line, &room, file) > 0)
+		if (!strncmp(line, "NSpid:", 6))
+			read_inner(line + 6, status);
+		else if (sscanf(line, "Uid: %u %u %u %u", &status->uids[0], &status->uids[1],
+				&status->uids[2], &status->uids[3]) == 4)
+			found = true;
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+uint64_t control_namespace_of(int pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat(path, &st) ? 0 : st.st_ino;
+}

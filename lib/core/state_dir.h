@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What files that processes share below /dev/shm have in common: the folder they are in,
+ * and which process is which. Knows none of the files, and needs libc alone.
+ */
+#ifndef GPUPART_LIB_CORE_STATE_DIR_H
+#define GPUPART_LIB_CORE_STATE_DIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CONTROL_ROOT "/dev/shm"
+/* Of another user's folder no more is looked at: no user has that many processes on GPUs. */
+#define CONTROL_MAX_FILES 4096
+#define CONTROL_NAME_LEN 64	/* of a job, a tenant, a program, with its end */
+
+/* Of a job or a tenant: 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
+bool control_name_good(const char *name);
+/* 0700 and @uid's, or a negative errno; *path is made. */
+int control_open_dir(uid_t uid, bool make);
+/* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
+bool control_folder_uid(const char *name, uid_t *uid);
+/* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */
+uint64_t control_process_start(pid_t pid);
+/* Whether @pid is the process that began at @start; false where that is 0. */
+bool control_process_lives(pid_t pid, uint64_t start);
+uint64_t control_pid_namespace(void);
+/* Whether /proc shows the pids of our own namespace: it may be mounted from another. */
+bool control_proc_is_ours(void);
+
+/* What /proc/PID/status says. */
+struct control_status {
+	unsigned int uids[4];	/* real, effective, saved, of files */
+	int inner;		/* its pid in its own namespace, or 0 */
+	bool nested;		/* which is none of ours */
+};
+
+bool control_read_status(int pid, struct control_status *status);
+/* The pid namespace of a process; 0: it is not told. */
+uint64_t control_namespace_of(int pid);
+
+#endif

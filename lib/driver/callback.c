@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Subscribes to the driver's callbacks and distributes them to observers. Registration takes a
+ * lock; what runs in a callback reads what was published and takes none.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include "lib/core/fork.h"
+#include "lib/driver/callback.h"
+
+#define CBID_TMD_BUILT	1
+#define DOMAIN_RESOURCE	2
+#define DOMAIN_API	6
+
+#define MAX_OBSERVERS	16	/* bits of wants[] */
+#define MAX_CBID	1024
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(lock);
+static bool subscribed;
+static struct driver_table table;
+static const struct cuda_api *cuda;
+
+/* In the order of their begin: inner ones from the end, the others from the start. */
+static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
+/* By number of a function: bit n is observers[n]. */
+static _Atomic uint16_t wants[MAX_CBID];
+
+static void no_launch(const struct launch_params *params)
+{
+	(void)params;
+}
+
+static _Atomic(void (*)(const struct launch_params *)) on_launch = no_launch;
+static _Atomic(void (*)(int, const struct cuda_call_params *)) on_call = driver_call;
+
+static _Thread_local bool inside;
+
+bool driver_own(bool own)
+{
+	bool was = inside;
+
+	inside = own;
+	return was;
+}
+
+/* ------------------------------------------------------------------- callback */
+
+static const struct driver_observer *observer_at(unsigned int n)
+{
+	return atomic_load_explicit(&observers[n], memory_order_acquire);
+}
+
+static inline void call_one(unsigned int n, int cbid, const struct cuda_call_params *params)
+{
+	const struct driver_observer *observer = observer_at(n);
+
+	/* NULL: one whose functions were refused. */
+	if (observer && (!inside || observer->own))
+		observer->call(cbid, params);
+}
+
+/* Out of line, so that a function that one observer watches saves no register for it. */
+static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
+					       const struct cuda_call_params *params)
+{
+	unsigned int n;
+
+	if (params->site == CUDA_SITE_BEGIN)
+		for (; left; left &= left - 1)
+			call_one(__builtin_ctz(left), cbid, params);
+	else
+		for (; left; left &= ~(1u << n)) {
+			n = 31 - __builtin_clz(left);
+			call_one(n, cbid, params);
+		}
+}
+
+void driver_call(int cbid, const struct cuda_call_params *params)
+{
+	unsigned int left;
+
+	if (params->size < sizeof(*params) || params->cbid != (uint32_t)cbid ||
+	    !params->result || (uint32_t)cbid >= MAX_CBID)
+		return;
+	left = atomic_load_explicit(&wants[cbid], memory_order_acquire);
+	if (left & (left - 1))
+		call_all(left, cbid, params);
+	else if (left)
+		call_one(__builtin_ctz(left), cbid, params);
+}
+
+static __attribute__((noinline)) void on_resource(int cbid, const struct resource_params *params)
+{
+	if (!RESOURCE_HAS(params, ctx))
+		return;
+	for (unsigned int n = 0; n < MAX_OBSERVERS; n++) {
+		const struct driver_observer *observer = observer_at(n);
+
+		if (observer && observer->resource)
+			observer->resource(cbid, params);
+	}
+}
+
+/*
+ * What the driver calls. What a pool has at hand takes the driver 0.2 us, and each instruction is
+ * seen there.
+ */
+static void on_callback(void *user, int domain, int cbid, const void *params)
+{
+	(void)user;
+	if (__builtin_expect(!params, 0))
+		return;
+	if (__builtin_expect(domain == DRIVER_DOMAIN_LAUNCH && cbid == CBID_TMD_BUILT, 1))
+		atomic_load_explicit(&on_launch, memory_order_relaxed)(params);
+	else if (domain == DOMAIN_API)
+		atomic_load_explicit(&on_call, memory_order_relaxed)(cbid, params);
+	else if (domain == DOMAIN_RESOURCE)
+		on_resource(cbid, params);
+}
+
+/* --------------------------------------------------------------- registration */
+
+static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
+{
+	(void)on;
+	(void)handle;
+	(void)domain;
+	(void)cbid;
+	return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+/*
+ * Nothing more is watched: CUDA does not work there, and another thread of the parent may have
+ * been in the driver, whose locks then stay taken.
+ */
+static void in_child(void)
+{
+	table.enable = enable_none;
+}
+
+/* With the lock held. -1: it is not registered. */
+static int number_of(const struct driver_observer *observer)
+{
+	for (int n = 0; n < MAX_OBSERVERS; n++)
+		if (observer_at(n) == observer)
+			return n;
+	return -1;
+}
+
+/* With the lock held. -1: there is none. */
+static int free_place(const struct driver_observer *observer)
+{
+	for (int i = 0; i < MAX_OBSERVERS; i++) {
+		int n = observer->inner ? MAX_OBSERVERS - 1 - i : i;
+
+		if (!observer_at(n))
+			return n;
+	}
+	return -1;
+}
+
+/* With the lock held. Some drivers lack some: the first is the one that tells. */
+static int watch(int number, driver_cbids_fn cbids, bool on)
+{
+	int first = 0, cbid;
+
+	for (unsigned int n = 0; (cbid = cbids(n)) >= 0; n++) {
+		uint16_t bit = 1u << number, others = ~bit;
+		int result;
+
+		if (on)
+			others = atomic_fetch_or(&wants[cbid], bit);
+		else
+			others &= atomic_fetch_and(&wants[cbid], others);
+		result = !on && others ? 0 : table.enable(on, table.handle, DOMAIN_API, cbid);
+		if (!n)
+			first = result;
+	}
+	return first;
+}
+
+/* With the lock held. */
+static int subscribe(struct gpupart *gp, const struct cuda_api *api,
+		     const struct driver_observer *observer)
+{
+	int err;
+
+	if (subscribed)
+		return observer->first ? ctx_fail(gp, -EBUSY, "this process is attached already") :
+					 0;
+	err = driver_subscribe(gp, api, on_callback, &table);
+	if (err)
+		return err;
+	pthread_atfork(NULL, NULL, in_child);
+	cuda = api;
+	subscribed = true;
+	return 0;
+}
+
+/* With the lock held. */
+static int add(struct gpupart *gp, const struct driver_observer *observer)
+{
+	int n = free_place(observer), result;
+
+	if (n < 0)
+		return ctx_fail(gp, -ENOSPC, "no room for the observer \"%s\": there are %d",
+				observer->name, MAX_OBSERVERS);
+	if (observer->launch) {
+		result = table.enable(1, table.handle, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT);
+		if (result)
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"this driver refused the callback for built TMDs: %s",
+					cuda_words(cuda, result));
+		atomic_store(&on_launch, observer->launch);
+	}
+	atomic_store_explicit(&observers[n], observer, memory_order_release);
+	result = observer->cbids ? watch(n, observer->cbids, true) : 0;
+	if (result) {
+		watch(n, observer->cbids, false);
+		atomic_store(&observers[n], NULL);
+		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not tell of its functions: %s",
+				cuda_words(cuda, result));
+	}
+	if (observer->quick)
+		atomic_store(&on_call, observer->quick);
+	return 0;
+}
+
+int driver_observe(struct gpupart *gp, const struct cuda_api *api,
+		   const struct driver_observer *observer)
+{
+	int err = 0;
+
+	fork_guard();
+	pthread_mutex_lock(&lock);
+	if (number_of(observer) < 0) {
+		err = subscribe(gp, api, observer);
+		if (!err)
+			err = add(gp, observer);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int driver_watch(const struct driver_observer *observer, driver_cbids_fn cbids, bool on)
+{
+	int result;
+
+	pthread_mutex_lock(&lock);
+	result = watch(number_of(observer), cbids, on);
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+int driver_watch_resource(enum driver_resource kind)
+{
+	int result;
+
+	pthread_mutex_lock(&lock);
+	result = table.enable(1, table.handle, DOMAIN_RESOURCE, kind);
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+bool driver_table_get(struct driver_table *found)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = subscribed;
+	if (is)
+		*found = table;
+	pthread_mutex_unlock(&lock);
+	return is;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The driver's callbacks: one subscription a process, and its observers. Callbacks may come from
+ * any thread; an observer neither locks nor fails in @launch.
+ */
+#ifndef GPUPART_LIB_DRIVER_CALLBACK_H
+#define GPUPART_LIB_DRIVER_CALLBACK_H
+
+#include "lib/driver/table.h"
+
+/* Of a built TMD: the first 40 bytes, which every size that was seen has. */
+struct launch_params {
+	uint32_t size, pad;
+	void *ctx;
+	void *module;
+	void *function;
+	void *tmd;
+};
+
+/* What happens to contexts, streams, modules and graphs. */
+enum driver_resource {
+	DRIVER_CTX_GOES = 2,
+	DRIVER_STREAM_MADE = 4,
+	DRIVER_STREAM_GOES = 5,
+	DRIVER_MODULE_LOADED = 17,
+	DRIVER_MODULE_GOES = 18,
+	DRIVER_GRAPH_GONE = 36,
+	DRIVER_GRAPH_EXEC_MADE = 40,
+	DRIVER_GRAPH_EXEC_GOES = 41,
+};
+
+struct resource_params {
+	uint32_t size, pad;
+	void *ctx;		/* of graphs: the graph */
+	uint64_t object;	/* what a stream's handle points to; a module; a source graph */
+	void *exec;
+};
+
+/* Whether the driver gave @member, of 8 bytes. */
+#define RESOURCE_HAS(params, member) \
+	((params)->size >= offsetof(struct resource_params, member) + 8)
+
+/* The driver's number of the @n'th of some API functions, or -1 after the last. */
+typedef int (*driver_cbids_fn)(unsigned int n);
+
+/*
+ * Observers are called in order of registration, at the end of a function in reverse order. Each is
+ * called for the API functions that it watches, and for all resources.
+ */
+struct driver_observer {
+	const char *name;
+	driver_cbids_fn cbids;		/* that it watches from the start; NULL: none */
+	bool first;			/* no other may be registered before it */
+	/* Changes arguments: it begins after, and ends before, those that are not inner. */
+	bool inner;
+	bool own;			/* it is called for functions that the library calls, too */
+	void (*launch)(const struct launch_params *params);	/* of one observer at most */
+	void (*call)(int cbid, const struct cuda_call_params *params);
+	/* In place of observers' @call, where instructions count; passes on to driver_call(). */
+	void (*quick)(int cbid, const struct cuda_call_params *params);
+	void (*resource)(int cbid, const struct resource_params *params);
+};
+
+/*
+ * Registers @observer, which must live for ever, and subscribes where that was not done; later
+ * calls do nothing. Works before cuInit. -EOPNOTSUPP with what the driver refused or offered
+ * instead, -EBUSY for one that is not the first, -ENOSPC.
+ */
+int driver_observe(struct gpupart *gp, const struct cuda_api *api,
+		   const struct driver_observer *observer);
+
+/*
+ * A registered @observer watches these functions too, or no more. The driver's result for the first
+ * of them: some drivers lack some of the others.
+ */
+int driver_watch(const struct driver_observer *observer, driver_cbids_fn cbids, bool on);
+
+/* Resources of this kind are called back from now on: 0 or the driver's result. */
+int driver_watch_resource(enum driver_resource kind);
+
+/* Observers' @call of this function, its parameters checked. For @quick. */
+void driver_call(int cbid, const struct cuda_call_params *params);
+
+/* The driver's table; false before the first driver_observe(). */
+bool driver_table_get(struct driver_table *table);
+
+/*
+ * Whether the functions that the calling thread calls from now on are the library's own, and no
+ * observer's business. Returns what was so before.
+ */
+bool driver_own(bool own);
+
+#endif

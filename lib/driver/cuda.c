@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/* Opens libcuda.so.1 and finds the entry points. Must not know what they are used for. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include "lib/core/fork.h"
+#include "lib/driver/cuda.h"
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(open_lock);
+static struct cuda_api opened;
+static atomic_bool is_open;
+
+static int api_fill(struct gpupart *gp, void *lib, struct cuda_api *api)
+{
+#define CUDA_FIND(member, symbol, args) api->member = dlsym(lib, symbol);
+	CUDA_NEEDED(CUDA_FIND)
+	CUDA_OPTIONAL(CUDA_FIND)
+#undef CUDA_FIND
+#define CUDA_CHECK(member, symbol, args)         \
+	if (!api->member)                        \
+		return ctx_fail(gp, -EOPNOTSUPP, \
+				"this driver is too old: its libcuda.so.1 has no %s", symbol);
+	CUDA_NEEDED(CUDA_CHECK)
+#undef CUDA_CHECK
+	api->sim_capture = dlsym(lib, "gpupart_sim_capture");
+	api->sim_gpu_info = dlsym(lib, "gpupart_sim_gpu_info");
+	api->sim_memory = dlsym(lib, "gpupart_sim_memory");
+	api->sim_processes = dlsym(lib, "gpupart_sim_processes");
+	return 0;
+}
+
+static int open_with(struct gpupart *gp, int flags, const struct cuda_api **api)
+{
+	int err = 0;
+	void *lib;
+
+	if (atomic_load_explicit(&is_open, memory_order_acquire)) {
+		*api = &opened;
+		return 0;
+	}
+	pthread_mutex_lock(&open_lock);
+	if (!is_open) {
+		/* Never closed: driver threads outlive us. */
+		lib = dlopen("libcuda.so.1", RTLD_NOW | flags);
+		if (!lib)
+			err = ctx_fail(gp, -ENOENT, "NVIDIA's driver library cannot be opened: %s",
+				       dlerror());
+		else
+			err = api_fill(gp, lib, &opened);
+		is_open = !err;
+	}
+	pthread_mutex_unlock(&open_lock);
+	if (!err)
+		*api = &opened;
+	return err;
+}
+
+int cuda_open(struct gpupart *gp, const struct cuda_api **api)
+{
+	return open_with(gp, 0, api);
+}
+
+const struct cuda_api *cuda_loaded(void)
+{
+	const struct cuda_api *api;
+
+	return open_with(NULL, RTLD_NOLOAD, &api) ? NULL : api;
+}
+
+const char *cuda_words(const struct cuda_api *api, cuda_result result)
+{
+	static _Thread_local char words[80];
+	const char *name = NULL;
+
+	if (!api->error_name || api->error_name(result, &name) || !name)
+		name = "CUDA error";
+	snprintf(words, sizeof(words), "%s (%d)", name, result);
+	return words;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The entry points of NVIDIA's driver library that we use, opened at run time: no
+ * CUDA headers to build, no link to libcuda. Types are ours; numbers are CUDA's
+ * documented ABI. Knows nothing of sets.
+ */
+#ifndef GPUPART_LIB_DRIVER_CUDA_H
+#define GPUPART_LIB_DRIVER_CUDA_H
+
+#include "lib/core/ctx.h"
+
+typedef int cuda_result;		/* CUresult, 0 is success */
+typedef uint64_t cuda_ptr;		/* CUdeviceptr */
+
+#define CUDA_ERROR_INVALID_VALUE 1
+#define CUDA_ERROR_OUT_OF_MEMORY 2
+#define CUDA_ERROR_NOT_INITIALIZED 3
+#define CUDA_ERROR_NO_DEVICE 100
+#define CUDA_ERROR_INVALID_CONTEXT 201
+#define CUDA_ERROR_ALREADY_ACQUIRED 210
+#define CUDA_ERROR_INVALID_HANDLE 400
+#define CUDA_ERROR_NOT_FOUND 500
+#define CUDA_ERROR_NOT_READY 600
+#define CUDA_ERROR_CONTEXT_IS_DESTROYED 709
+#define CUDA_ERROR_NOT_PERMITTED 800
+#define CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED 900
+#define CUDA_ERROR_STREAM_CAPTURE_IMPLICIT 906
+#define CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD 908
+
+/* CUdevice_attribute */
+enum {
+	CUDA_ATTR_MULTIPROCESSORS = 16,
+	CUDA_ATTR_THREADS_PER_SM = 39,
+	CUDA_ATTR_CC_MAJOR = 75,
+	CUDA_ATTR_CC_MINOR = 76,
+	CUDA_ATTR_SHARED_PER_SM = 81,
+	CUDA_ATTR_REGISTERS_PER_SM = 82,
+	CUDA_ATTR_SHARED_OPTIN = 97,
+	CUDA_ATTR_BLOCKS_PER_SM = 106,
+	CUDA_ATTR_CLUSTER_LAUNCH = 120,
+	CUDA_ATTR_MPS_ENABLED = 133,
+};
+
+#define CUDA_FUNC_ATTR_DYNAMIC_SHARED	8
+#define CUDA_FUNC_ATTR_CLUSTER_WIDTH	11
+#define CUDA_FUNC_ATTR_CLUSTER_HEIGHT	12
+#define CUDA_FUNC_ATTR_CLUSTER_DEPTH	13
+#define CUDA_FUNC_ATTR_NON_PORTABLE_CLUSTER 14
+#define CUDA_STREAM_NON_BLOCKING	1
+#define CUDA_STREAM_LEGACY		((void *)1)
+#define CUDA_STREAM_PER_THREAD		((void *)2)
+#define CUDA_CAPTURE_MODE_RELAXED	2
+
+/* CUlaunchConfig and CUlaunchAttribute, as cuLaunchKernelEx takes them. */
+struct cuda_launch_attr {
+	int id;
+	int pad;
+	union {
+		uint32_t dim[3];
+		int value;
+		char bytes[64];
+	};
+};
+
+#define CUDA_LAUNCH_ATTR_COOPERATIVE	2
+#define CUDA_LAUNCH_ATTR_CLUSTER	4
+#define CUDA_LAUNCH_ATTR_PRIORITY	8
+
+/* CUlaunchAttributeValue */
+union cuda_attr_value {
+	int priority;
+	char bytes[64];
+};
+
+struct cuda_launch_config {
+	unsigned int grid[3], block[3], shared;
+	void *stream;
+	struct cuda_launch_attr *attrs;
+	unsigned int nr_attrs;
+};
+
+#define CUDA_RESOURCE_SM	1
+
+/* CUdevResource of that type. */
+struct cuda_resource {
+	int type;
+	unsigned char pad[92];
+	unsigned int nr_sms;
+};
+
+#define CUDA_AFFINITY_SM_COUNT	0
+
+/* CUexecAffinityParam of that type. */
+struct cuda_affinity {
+	int type;
+	unsigned int nr_sms;
+};
+
+/* CUgraphNodeType */
+enum {
+	CUDA_NODE_KERNEL = 0,
+	CUDA_NODE_MEMCPY = 1,
+	CUDA_NODE_MEMSET = 2,
+	CUDA_NODE_GRAPH = 4,
+	CUDA_NODE_ALLOC = 10,
+};
+
+/* CUDA_KERNEL_NODE_PARAMS_v2 */
+struct cuda_kernel_node {
+	void *function;
+	unsigned int grid[3], block[3], shared;
+	void **params, **extra;
+	void *kernel, *ctx;
+};
+
+/* CUDA_MEMSET_NODE_PARAMS_v1 */
+struct cuda_memset_node {
+	cuda_ptr dst;
+	size_t pitch;
+	unsigned int value, element_size;
+	size_t width, height;
+};
+
+#define CUDA_MEMORY_DEVICE	2
+#define CUDA_MEMORY_UNIFIED	4
+
+/* CUDA_MEMCPY3D_v2 */
+struct cuda_memcpy_node {
+	struct {
+		size_t x, y, z, lod;
+		int type, pad;
+		const void *host;
+		cuda_ptr device;
+		void *array, *reserved;
+		size_t pitch, height;
+	} src, dst;
+	size_t width, height, depth;
+};
+
+/* CUmemPoolProps */
+struct cuda_pool_props {
+	int type, handles;
+	struct {
+		int type, id;
+	} location;
+	void *security;
+	size_t most;
+	unsigned char reserved[56];
+};
+
+#define CUDA_LOCATION_DEVICE	1
+#define CUDA_POOL_RESERVED	5	/* CUmemPool_attribute */
+#define CUDA_POOL_USED		7
+#define CUDA_GRAPH_RESERVED	2	/* CUgraphMem_attribute */
+
+/* CUDA_MEM_ALLOC_NODE_PARAMS */
+struct cuda_alloc_node {
+	struct cuda_pool_props pool;
+	const void *access;
+	size_t nr_access, bytes;
+	cuda_ptr address;
+};
+
+/* CUgraphExecUpdateResultInfo */
+struct cuda_graph_update {
+	int result, pad;
+	void *node, *from;
+};
+
+/* name in our table, symbol in the library, arguments; the second list may be missing. */
+#define CUDA_NEEDED(F) \
+	F(init, "cuInit", (unsigned int)) \
+	F(driver_version, "cuDriverGetVersion", (int *)) \
+	F(device_count, "cuDeviceGetCount", (int *)) \
+	F(device_get, "cuDeviceGet", (int *, int)) \
+	F(device_pci, "cuDeviceGetPCIBusId", (char *, int, int)) \
+	F(device_attr, "cuDeviceGetAttribute", (int *, int, int)) \
+	F(primary_retain, "cuDevicePrimaryCtxRetain", (void **, int)) \
+	F(ctx_current, "cuCtxGetCurrent", (void **)) \
+	F(ctx_push, "cuCtxPushCurrent_v2", (void *)) \
+	F(ctx_pop, "cuCtxPopCurrent_v2", (void **)) \
+	F(ctx_device, "cuCtxGetDevice", (int *)) \
+	F(stream_create, "cuStreamCreate", (void **, unsigned int)) \
+	F(stream_create_priority, "cuStreamCreateWithPriority", (void **, unsigned int, int)) \
+	F(stream_destroy, "cuStreamDestroy_v2", (void *)) \
+	F(stream_sync, "cuStreamSynchronize", (void *)) \
+	F(stream_capturing, "cuStreamIsCapturing", (void *, int *)) \
+	F(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *)) \
+	F(module_load, "cuModuleLoadData", (void **, const void *)) \
+	F(module_unload, "cuModuleUnload", (void *)) \
+	F(module_function, "cuModuleGetFunction", (void **, void *, const char *)) \
+	F(func_set_attr, "cuFuncSetAttribute", (void *, int, int)) \
+	F(launch, "cuLaunchKernel", (void *, unsigned int, unsigned int, unsigned int, \
+		unsigned int, unsigned int, unsigned int, unsigned int, void *, void **, void **)) \
+	F(mem_alloc, "cuMemAlloc_v2", (cuda_ptr *, size_t)) \
+	F(mem_free, "cuMemFree_v2", (cuda_ptr)) \
+	F(copy_to_host, "cuMemcpyDtoH_v2", (void *, cuda_ptr, size_t)) \
+	F(export_table, "cuGetExportTable", (const void **, const void *))
+
+#define CUDA_OPTIONAL(F)                                                                 \
+	F(error_name, "cuGetErrorName", (cuda_result, const char **))                    \
+	F(event_create, "cuEventCreate", (void **, unsigned int))                        \
+	F(event_record, "cuEventRecord", (void *, void *))                               \
+	F(event_query, "cuEventQuery", (void *))                                         \
+	F(event_elapsed, "cuEventElapsedTime", (float *, void *, void *))                \
+	F(pointer_attr, "cuPointerGetAttribute", (void *, int, cuda_ptr))                \
+	F(launch_cooperative, "cuLaunchCooperativeKernel",                               \
+	  (void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, \
+	   unsigned int, unsigned int, void *, void **))                                 \
+	F(launch_ex, "cuLaunchKernelEx",                                                 \
+	  (const struct cuda_launch_config *, void *, void **, void **))                 \
+	F(max_active_clusters, "cuOccupancyMaxActiveClusters",                           \
+	  (int *, void *, const struct cuda_launch_config *))                            \
+	F(blocks_per_sm, "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",         \
+	  (int *, void *, int, size_t, unsigned int))                                    \
+	F(func_attr, "cuFuncGetAttribute", (int *, int, void *))                         \
+	F(green_ctx, "cuCtxFromGreenCtx", (void **, void *))                             \
+	F(stream_ctx, "cuStreamGetCtx", (void *, void **))                               \
+	F(func_module, "cuFuncGetModule", (void **, void *))                             \
+	F(func_name, "cuFuncGetName", (const char **, void *))                           \
+	F(kernel_function, "cuKernelGetFunction", (void **, void *))                     \
+	F(graph_clone, "cuGraphClone", (void **, void *))                                \
+	F(graph_destroy, "cuGraphDestroy", (void *))                                     \
+	F(graph_nodes, "cuGraphGetNodes", (void *, void **, size_t *))                   \
+	F(graph_find, "cuGraphNodeFindInClone", (void **, void *, void *))               \
+	F(graph_child, "cuGraphChildGraphNodeGetGraph", (void *, void **))               \
+	F(graph_update, "cuGraphExecUpdate_v2", (void *, void *, struct cuda_graph_update *)) \
+	F(node_type, "cuGraphNodeGetType", (void *, int *))                              \
+	F(kernel_get, "cuGraphKernelNodeGetParams_v2", (void *, struct cuda_kernel_node *)) \
+	F(kernel_set, "cuGraphKernelNodeSetParams_v2", (void *, const struct cuda_kernel_node *)) \
+	F(kernel_set_old, "cuGraphKernelNodeSetParams", (void *, const void *))          \
+	F(kernel_attr_get, "cuGraphKernelNodeGetAttribute",                              \
+	  (void *, int, union cuda_attr_value *))                                        \
+	F(kernel_attr_set, "cuGraphKernelNodeSetAttribute",                              \
+	  (void *, int, const union cuda_attr_value *))                                  \
+	F(memset_get, "cuGraphMemsetNodeGetParams", (void *, struct cuda_memset_node *)) \
+	F(memset_set, "cuGraphMemsetNodeSetParams", (void *, const struct cuda_memset_node *)) \
+	F(memcpy_get, "cuGraphMemcpyNodeGetParams", (void *, struct cuda_memcpy_node *)) \
+	F(memcpy_set, "cuGraphMemcpyNodeSetParams", (void *, const struct cuda_memcpy_node *)) \
+	F(device_total, "cuDeviceTotalMem_v2", (size_t *, int))                          \
+	F(primary_state, "cuDevicePrimaryCtxGetState", (int, unsigned int *, int *))     \
+	F(primary_release, "cuDevicePrimaryCtxRelease_v2", (int))                        \
+	F(ctx_destroy, "cuCtxDestroy_v2", (void *))                                      \
+	F(library_unload, "cuLibraryUnload", (void *))                                   \
+	F(array_destroy, "cuArrayDestroy", (void *))                                     \
+	F(mipmap_destroy, "cuMipmappedArrayDestroy", (void *))                           \
+	F(physical_release, "cuMemRelease", (uint64_t))                                  \
+	F(external_destroy, "cuDestroyExternalMemory", (void *))                         \
+	F(free_async, "cuMemFreeAsync", (cuda_ptr, void *))                              \
+	F(ctx_sync, "cuCtxSynchronize", (void))                                          \
+	F(device_pool, "cuDeviceGetMemPool", (void **, int))                             \
+	F(default_pool, "cuDeviceGetDefaultMemPool", (void **, int))                     \
+	F(pool_attr, "cuMemPoolGetAttribute", (void *, int, uint64_t *))                 \
+	F(pool_trim, "cuMemPoolTrimTo", (void *, size_t))                                \
+	F(graph_mem_attr, "cuDeviceGetGraphMemAttribute", (int, int, uint64_t *))        \
+	F(graph_mem_trim, "cuDeviceGraphMemTrim", (int))                                 \
+	F(alloc_node_get, "cuGraphMemAllocNodeGetParams", (void *, struct cuda_alloc_node *))
+
+/*
+ * What a callback at the begin or the end of one of the driver's functions gets, as it was
+ * measured: Documentation/internals/hardware.md, "Functions".
+ */
+struct cuda_call_params {
+	uint32_t size, pad;
+	uint64_t unused[4];
+	const int *result;
+	const char *name;
+	const void *arguments;
+	void *ctx;
+	uint64_t unused2;
+	uint32_t cbid, site;
+};
+
+enum { CUDA_SITE_BEGIN, CUDA_SITE_END };
+
+struct cuda_api {
+#define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;
+	CUDA_NEEDED(CUDA_MEMBER)
+	CUDA_OPTIONAL(CUDA_MEMBER)
+#undef CUDA_MEMBER
+	/* Of the simulated driver alone: which capture CUDA device N is made of. */
+	const char *(*sim_capture)(int device);
+	int (*sim_gpu_info)(int device, char pci[20], char uuid[48]);
+	/* Bytes of its memory that this process has, and all. */
+	int (*sim_memory)(int device, uint64_t *own, uint64_t *all);
+	int (*sim_processes)(int device);
+};
+
+/*
+ * Opens libcuda.so.1 once for the process and keeps it. -ENOENT with the loader's
+ * words; -EOPNOTSUPP where an entry point is missing, naming it. Does not call cuInit.
+ */
+int cuda_open(struct gpupart *gp, const struct cuda_api **api);
+
+/* The same, but only if the process has it loaded already; NULL otherwise. */
+const struct cuda_api *cuda_loaded(void);
+
+/* "CUDA_ERROR_INVALID_VALUE (1)": in a static buffer of the thread. */
+const char *cuda_words(const struct cuda_api *api, cuda_result result);
+
+#endif

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The file of a tenant: opens it, locks it, and knows by the kernel's word whether who
+ * took a slot lives. Must not know what is charged.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/core/fsize.h"
+#include "lib/core/state_dir.h"
+#include "lib/ledger/file.h"
+
+#define FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t guard_once = PTHREAD_ONCE_INIT;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&open_lock);
+}
+
+static void guard_forks(void)
+{
+	pthread_atfork(hold, ledger_file_end, ledger_file_end);
+}
+
+void ledger_file_begin(void)
+{
+	pthread_once(&guard_once, guard_forks);
+	hold();
+}
+
+void ledger_file_end(void)
+{
+	pthread_mutex_unlock(&open_lock);
+}
+
+void ledger_file_name(char name[LEDGER_NAME_LEN + 8], const char *tenant)
+{
+	snprintf(name, LEDGER_NAME_LEN + 8, "mem-%.63s", tenant);
+}
+
+static struct flock lock_of(short type, off_t byte, off_t nr)
+{
+	return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = byte,
+			       .l_len = nr };
+}
+
+bool ledger_file_lock(int fd, off_t byte)
+{
+	struct flock lock = lock_of(F_WRLCK, byte, 1);
+
+	return !fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+void ledger_file_unlock(int fd, off_t byte)
+{
+	struct flock lock = lock_of(F_UNLCK, byte, 1);
+
+	fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+bool ledger_file_locked(int fd, off_t byte, off_t nr)
+{
+	struct flock lock = lock_of(F_WRLCK, byte, nr);
+
+	return fcntl(fd, F_OFD_GETLK, &lock) || lock.l_type != F_UNLCK;
+}
+
+bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
+		       uint64_t own_namespace)
+{
+	int pid = atomic_load_explicit(&slot->pid, memory_order_acquire);
+	uint64_t now;
+
+	if (pid <= 0 || (fd >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(nr), 1)))
+		return false;
+	/*
+	 * The lock may have a second holder, the child of a clone() that told nobody; and
+	 * without the file there is only this.
+	 */
+	if (slot->pid_namespace != own_namespace)
+		return true;
+	if (kill(pid, 0) && errno == ESRCH)
+		return false;
+	if (fd >= 0 || !control_proc_is_ours())
+		return true;
+	now = control_process_start(pid);
+	return !now || control_process_lives(pid, slot->start);
+}
+
+bool ledger_file_good(const struct ledger_header *header, off_t size, const char *tenant)
+{
+	uint32_t nr_slots = atomic_load_explicit(&header->nr_slots, memory_order_relaxed);
+
+	return shared_is(&header->shared, SHARED_LEDGER, LEDGER_LAYOUT) &&
+	       !strncmp(header->shared.name, tenant, LEDGER_NAME_LEN) &&
+	       atomic_load_explicit(&header->shared.nr_gpus, memory_order_relaxed) <=
+		       LEDGER_MAX_GPUS &&
+	       nr_slots <= LEDGER_MAX_SLOTS && size >= LEDGER_END_OF(nr_slots);
+}
+
+int ledger_file_make_room(int fd, uint32_t nr_slots)
+{
+	struct fsize_guard guard;
+	int err;
+
+	if (nr_slots > LEDGER_MAX_SLOTS)
+		nr_slots = LEDGER_MAX_SLOTS;
+	/* Memory that is not there when it is written would end the program. */
+	fsize_guard_begin(&guard);
+	err = posix_fallocate(fd, 0, LEDGER_END_OF(nr_slots));
+	fsize_guard_end(&guard);
+	return -err;
+}
+
+/* An empty ledger in a file that nobody is in. */
+static int make_empty(int fd, const char *tenant)
+{
+	const size_t magic = sizeof(((struct shared_header *)NULL)->magic);
+	struct ledger_header header = { 0 };
+	struct fsize_guard guard;
+	int err;
+
+	snprintf(header.shared.name, sizeof(header.shared.name), "%s", tenant);
+	shared_init(&header.shared, LEDGER_LAYOUT, sizeof(header));
+	header.shared.uid = geteuid();
+	atomic_init(&header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));
+	fsize_guard_begin(&guard);
+	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
+	/* Refused now, and not when it is too late to say so: the program runs. */
+	if (!err)
+		err = -ledger_file_make_room(fd, LEDGER_ROOM);
+	/* The magic number last, since we may die in between. */
+	if (!err && pwrite(fd, (char *)&header + magic, sizeof(header) - magic, magic) !=
+			    (ssize_t)(sizeof(header) - magic))
+		err = EIO;
+	if (!err && pwrite(fd, &header, magic, 0) != (ssize_t)magic)
+		err = EIO;
+	fsize_guard_end(&guard);
+	return -err;
+}
+
+/* Under the guard: a ledger, or made one, or -errno. */
+static int check_content(int fd, off_t size, const char *tenant)
+{
+	struct ledger_header header;
+
+	if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+	    ledger_file_good(&header, size, tenant))
+		return 0;
+	/* Its quota holds also before the first process is in it: tenant.c knows how long. */
+	if (shared_version(fd, SHARED_LEDGER, LEDGER_LAYOUT, &header.shared) == SHARED_OTHER)
+		return -EPROTO;
+	if (ledger_file_locked(fd, LEDGER_LOCK_OF(0), 0))
+		return -EPROTO;
+	return make_empty(fd, tenant);
+}
+
+/* Whether the file is @uid's, and nobody else may read or write it. */
+static bool is_private(const struct stat *st, uid_t uid)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == uid && !(st->st_mode & 077);
+}
+
+int ledger_file_open_any(const char *tenant, bool make)
+{
+	char name[LEDGER_NAME_LEN + 8];
+	int dir = control_open_dir(geteuid(), make), fd, err;
+	struct stat st;
+
+	if (dir < 0)
+		return dir;
+	ledger_file_name(name, tenant);
+	fd = openat(dir, name, O_RDWR | FLAGS | (make ? O_CREAT : 0), 0600);
+	err = fd < 0 ? -errno : 0;
+	close(dir);
+	if (err)
+		return err == -ELOOP || err == -EISDIR ? -EPERM : err;
+	if (fstat(fd, &st) || !is_private(&st, geteuid()))
+		err = -EPERM;
+	else if (!ledger_file_lock(fd, LEDGER_GUARD) || fstat(fd, &st) || !st.st_nlink)
+		err = -EAGAIN;	/* or it was taken away before we had it */
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
+
+int ledger_file_open(const char *tenant, bool make)
+{
+	int fd = ledger_file_open_any(tenant, make), err = fd;
+	struct stat st;
+
+	if (fd >= 0)
+		err = fstat(fd, &st) ? -errno : check_content(fd, st.st_size, tenant);
+	if (fd >= 0 && err)
+		close(fd);
+	return err ? err : fd;
+}
+
+int ledger_file_open_wait(const char *tenant, bool make)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int fd = -EAGAIN;
+
+	for (int i = 0; i < LEDGER_WAIT_MS && fd == -EAGAIN; i++) {
+		if (i)
+			nanosleep(&pause, NULL);
+		ledger_file_begin();
+		fd = ledger_file_open(tenant, make);
+		if (fd < 0)
+			ledger_file_end();
+	}
+	return fd == -EAGAIN ? -EBUSY : fd;
+}
+
+int ledger_file_open_read(uid_t uid, const char *tenant)
+{
+	char name[LEDGER_NAME_LEN + 8];
+	int dir = control_open_dir(uid, false), fd, err;
+	struct stat st;
+
+	if (dir < 0)
+		return dir;
+	ledger_file_name(name, tenant);
+	fd = openat(dir, name, O_RDONLY | FLAGS);
+	err = fd < 0 ? -errno : 0;
+	close(dir);
+	if (err)
+		return err == -ELOOP ? -EPERM : err;
+	if (!fstat(fd, &st) && is_private(&st, uid))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+int ledger_file_find_gpu(const struct ledger_header *header, const char *pci)
+{
+	uint32_t nr = atomic_load_explicit(&header->shared.nr_gpus, memory_order_acquire);
+
+	for (uint32_t i = 0; i < nr && i < LEDGER_MAX_GPUS; i++)
+		if (!strncmp(header->gpus[i].pci, pci, LEDGER_PCI_LEN))
+			return i;
+	return -ENOENT;
+}
+
+int ledger_file_add_gpu(struct ledger_header *header, const char *pci)
+{
+	uint32_t nr = atomic_load_explicit(&header->shared.nr_gpus, memory_order_relaxed);
+	int found = ledger_file_find_gpu(header, pci);
+
+	if (found >= 0)
+		return found;
+	if (nr >= LEDGER_MAX_GPUS)
+		return -ENOSPC;
+	snprintf(header->gpus[nr].pci, LEDGER_PCI_LEN, "%s", pci);
+	atomic_store_explicit(&header->gpus[nr].quota, 0, memory_order_relaxed);
+	header->gpus[nr].held = (struct shared_place){
+		.at = LEDGER_END_OF(0) + offsetof(struct ledger_slot, gpus[nr].used),
+		.stride = sizeof(struct ledger_slot), .nr = LEDGER_MAX_SLOTS,
+	};
+	atomic_store_explicit(&header->shared.nr_gpus, nr + 1, memory_order_release);
+	return nr;
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A process in its tenant's file: takes a slot, adds to it what it is told, and keeps the
+ * sum of all within the quota. Must not know a driver, nor what the bytes are for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/core/state_dir.h"
+#include "lib/ledger/file.h"
+
+/* In pages of its own, that the child of a fork finds empty. */
+struct ledger {
+	struct ledger_block *block;	/* NULL: we are such a child */
+	struct ledger_slot *slot;
+	unsigned int nr;		/* of the slot */
+	dev_t dev;
+	ino_t ino;
+	uint64_t pid_namespace;
+	char tenant[LEDGER_NAME_LEN];
+};
+
+struct sums {
+	uint64_t used, reserved;
+};
+
+static void say(char *why, size_t len, const char *sentence, int err)
+{
+	if (why && len)
+		snprintf(why, len, err ? "%s: %s" : "%s", sentence, strerror(-err));
+}
+
+/* ------------------------------------------------------------------ joining, leaving */
+
+/* Under the guard: frees the slots of the dead, and looks at no more than is needed then. */
+static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespace)
+{
+	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed);
+
+	/* Whatever the file says. */
+	if (nr > LEDGER_MAX_SLOTS)
+		nr = LEDGER_MAX_SLOTS;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct ledger_slot *slot = &block->slots[i];
+
+		if (!atomic_load_explicit(&slot->pid, memory_order_relaxed) ||
+		    ledger_file_lives(fd, i, slot, own_namespace))
+			continue;
+		atomic_store_explicit(&slot->pid, 0, memory_order_release);
+		for (int gpu = 0; gpu < LEDGER_MAX_GPUS; gpu++) {
+			atomic_store(&slot->gpus[gpu].reserved, 0);
+			atomic_store(&slot->gpus[gpu].used, 0);
+		}
+	}
+	while (nr && !atomic_load_explicit(&block->slots[nr - 1].pid, memory_order_relaxed))
+		nr--;
+	atomic_store_explicit(&block->header.nr_slots, nr, memory_order_release);
+}
+
+static void fill_slot(struct ledger_slot *slot, uint64_t own_namespace)
+{
+	memset(slot, 0, sizeof(*slot));
+	slot->start = control_process_start(getpid());
+	slot->pid_namespace = own_namespace;
+	snprintf(slot->program, sizeof(slot->program), "%s", program_invocation_short_name);
+	atomic_store_explicit(&slot->pid, getpid(), memory_order_release);
+}
+
+/* Under the guard: a slot that nobody has, locked by @fd. Its number, or -errno. */
+static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
+{
+	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed), i = 0;
+	int err;
+
+	while (i < LEDGER_MAX_SLOTS && !ledger_file_lock(fd, LEDGER_LOCK_OF(i)))
+		i++;
+	if (i == LEDGER_MAX_SLOTS)
+		return -EUSERS;
+	err = i >= nr ? ledger_file_make_room(fd, i + 1) : 0;
+	if (err)
+		return err;
+	fill_slot(&block->slots[i], own_namespace);
+	if (i >= nr)
+		atomic_store(&block->header.nr_slots, i + 1);
+	return i;
+}
+
+/*
+ * The map keeps the file open, and so the slot's lock, when every descriptor is closed; the
+ * child of a fork does not get it.
+ */
+static int enter(int fd, struct ledger *new)
+{
+	struct stat st;
+	int nr;
+
+	if (fstat(fd, &st))
+		return -errno;
+	new->block = mmap(NULL, sizeof(*new->block), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (new->block == MAP_FAILED)
+		return -errno;
+	if (madvise(new->block, sizeof(*new->block), MADV_DONTFORK)) {
+		nr = -errno;
+		goto unmap;
+	}
+	sweep_slots(fd, new->block, new->pid_namespace);
+	nr = take_slot(fd, new->block, new->pid_namespace);
+	if (nr < 0)
+		goto unmap;
+	new->nr = nr;
+	new->dev = st.st_dev;
+	new->ino = st.st_ino;
+	new->slot = &new->block->slots[nr];
+	ledger_file_unlock(fd, LEDGER_GUARD);
+	return 0;
+
+unmap:
+	munmap(new->block, sizeof(*new->block));
+	return nr;
+}
+
+static const char *sentence_of(int err)
+{
+	switch (err) {
+	case -EPROTO:
+		return "processes of another version of gpupart are in its file below /dev/shm";
+	case -EUSERS:
+		return "too many processes are in it";
+	case -EBUSY:
+		return "another process has held its file for 5 s";
+	case -EPERM:
+		return "its file, or the folder of that, below /dev/shm is not this user's alone";
+	default:
+		return NULL;
+	}
+}
+
+int ledger_join(const char *tenant, struct ledger **ledger, char *why, size_t len)
+{
+	struct ledger *new;
+	int fd, err;
+
+	if (!control_name_good(tenant)) {
+		say(why, len,
+		    "a tenant's name wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
+		    0);
+		return -EINVAL;
+	}
+	new = mmap(NULL, sizeof(*new), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (new == MAP_FAILED || madvise(new, sizeof(*new), MADV_WIPEONFORK)) {
+		err = -errno;
+		say(why, len, "no memory that a fork leaves behind", err);
+		goto free_new;
+	}
+	snprintf(new->tenant, sizeof(new->tenant), "%s", tenant);
+	new->pid_namespace = control_pid_namespace();
+	fd = ledger_file_open_wait(tenant, true);
+	err = fd < 0 ? fd : 0;
+	if (!err) {
+		err = enter(fd, new);
+		close(fd);
+		ledger_file_end();
+	}
+	if (!err) {
+		*ledger = new;
+		return 0;
+	}
+	if (sentence_of(err))
+		say(why, len, sentence_of(err), 0);
+	else
+		say(why, len, "its file below /dev/shm cannot be made or mapped", err);
+free_new:
+	if (new != MAP_FAILED)
+		munmap(new, sizeof(*new));
+	return err;
+}
+
+void ledger_leave(struct ledger *ledger, bool remove)
+{
+	char tenant[LEDGER_NAME_LEN];
+
+	if (!ledger)
+		return;
+	snprintf(tenant, sizeof(tenant), "%s", ledger->tenant);
+	if (ledger->block) {
+		for (int gpu = 0; gpu < LEDGER_MAX_GPUS; gpu++)
+			atomic_store(&ledger->slot->gpus[gpu].used, 0);
+		/* With the map goes the lock: from here on the slot is another's. */
+		munmap(ledger->block, sizeof(*ledger->block));
+	}
+	munmap(ledger, sizeof(*ledger));
+	if (remove && tenant[0])
+		ledger_sweep(tenant);
+}
+
+/* The tenant's file once more, if it is the one that we are in; locked: see there. */
+static int reopen(const struct ledger *ledger, bool locked)
+{
+	int fd = locked ? ledger_file_open(ledger->tenant, false)
+			: ledger_file_open_read(geteuid(), ledger->tenant);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &st) && st.st_dev == ledger->dev && st.st_ino == ledger->ino)
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+void ledger_last_out(struct ledger *ledger)
+{
+	const off_t own = LEDGER_LOCK_OF(ledger->nr);
+	char name[LEDGER_NAME_LEN + 8];
+	int fd, dir;
+
+	if (!ledger->block)
+		return;
+	ledger_file_begin();
+	/* Who has the guard is in it, or comes. */
+	fd = reopen(ledger, true);
+	dir = fd >= 0 ? control_open_dir(geteuid(), false) : -1;
+	ledger_file_name(name, ledger->tenant);
+	if (dir >= 0 && !ledger_file_locked(fd, own + 1, 0) &&
+	    (!ledger->nr || !ledger_file_locked(fd, LEDGER_LOCK_OF(0), ledger->nr)))
+		unlinkat(dir, name, 0);
+	if (dir >= 0)
+		close(dir);
+	if (fd >= 0)
+		close(fd);
+	ledger_file_end();
+}
+
+/* --------------------------------------------------------------------------- GPUs */
+
+static bool has_gpu(const struct ledger *ledger, int gpu)
+{
+	return ledger->block && gpu >= 0 && gpu < LEDGER_MAX_GPUS;
+}
+
+static void pause_1ms(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+int ledger_gpu(struct ledger *ledger, const char *pci)
+{
+	int gpu, fd;
+
+	if (!ledger->block)
+		return -ESRCH;
+	if (!pci || !*pci || strlen(pci) >= LEDGER_PCI_LEN)
+		return -EINVAL;
+	gpu = ledger_file_find_gpu(&ledger->block->header, pci);
+	for (int i = 0; gpu == -ENOENT && i < LEDGER_WAIT_MS; i++) {
+		if (i)
+			pause_1ms();
+		ledger_file_begin();
+		fd = reopen(ledger, true);
+		if (fd >= 0) {
+			gpu = ledger_file_add_gpu(&ledger->block->header, pci);
+			close(fd);
+		} else if (fd != -EAGAIN) {
+			gpu = fd;
+		}
+		ledger_file_end();
+		if (fd < 0 && fd != -EAGAIN)
+			return fd;
+	}
+	return gpu == -ENOENT ? -EBUSY : gpu;
+}
+
+void ledger_set_simulated(struct ledger *ledger)
+{
+	if (ledger->block)
+		atomic_store_explicit(&ledger->slot->simulated, 1, memory_order_relaxed);
+}
+
+int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *before)
+{
+	uint64_t old;
+
+	if (!has_gpu(ledger, gpu))
+		return ledger->block ? -EINVAL : -ESRCH;
+	old = atomic_exchange(&ledger->block->header.gpus[gpu].quota, bytes);
+	if (before)
+		*before = old;
+	return 0;
+}
+
+uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes)
+{
+	uint64_t quota = 0, told;
+
+	if (!has_gpu(ledger, gpu))
+		return 0;
+	told = atomic_load(&ledger->block->header.quota);
+	bytes = told ? told : bytes;
+	if (atomic_compare_exchange_strong(&ledger->block->header.gpus[gpu].quota, &quota, bytes))
+		return bytes;
+	return quota;
+}
+
+uint64_t ledger_quota(struct ledger *ledger, int gpu)
+{
+	if (!has_gpu(ledger, gpu))
+		return 0;
+	return atomic_load_explicit(&ledger->block->header.gpus[gpu].quota, memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------------- charging */
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* What is reserved is read first: what moves from there to what is used is not missed. */
+static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
+{
+	struct ledger_account *account = &slot->gpus[gpu];
+
+	sums->reserved = add(sums->reserved, atomic_load(&account->reserved));
+	sums->used = add(sums->used, atomic_load(&account->used));
+}
+
+/* Of all slots that somebody took and nobody freed: no less than what the living have. */
+static struct sums sum_taken(struct ledger *ledger, int gpu)
+{
+	/* In one order with what is reserved: who joins and reserves is seen, or sees us. */
+	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
+	struct sums sums = { 0 };
+
+	for (uint32_t i = 0; i < nr && i < LEDGER_MAX_SLOTS; i++)
+		sum_slot(&ledger->block->slots[i], gpu, &sums);
+	return sums;
+}
+
+static struct sums sum_living(struct ledger *ledger, int fd, int gpu)
+{
+	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
+	struct sums sums = { 0 }, one;
+
+	for (uint32_t i = 0; i < nr && i < LEDGER_MAX_SLOTS; i++) {
+		one = (struct sums){ 0 };
+		sum_slot(&ledger->block->slots[i], gpu, &one);
+		if ((!one.used && !one.reserved) ||
+		    (i != ledger->nr && !ledger_file_lives(fd, i, &ledger->block->slots[i],
+							   ledger->pid_namespace)))
+			continue;
+		sums.used = add(sums.used, one.used);
+		sums.reserved = add(sums.reserved, one.reserved);
+	}
+	return sums;
+}
+
+/* First in what is used: in between it counts twice, never not at all. */
+static void grant(struct ledger_account *mine, uint64_t bytes)
+{
+	atomic_fetch_add(&mine->used, bytes);
+	atomic_fetch_sub(&mine->reserved, bytes);
+}
+
+/* 0, -ENOMEM, or -EAGAIN: it depends on what others have reserved and may not get. */
+static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
+{
+	struct ledger_account *mine = &ledger->slot->gpus[gpu];
+	uint64_t quota = ledger_quota(ledger, gpu);
+	struct sums sums;
+
+	atomic_fetch_add(&mine->reserved, bytes);
+	sums = sum_living(ledger, fd, gpu);
+	if (!quota || add(sums.used, sums.reserved) <= quota) {
+		grant(mine, bytes);
+		return 0;
+	}
+	atomic_fetch_sub(&mine->reserved, bytes);
+	return add(sums.used, bytes) > quota ? -ENOMEM : -EAGAIN;
+}
+
+/*
+ * The quick way found too much: here what the dead left is not counted, and what another
+ * reserved and may yet not get is waited for. Who has the guard meanwhile is alone with those
+ * who have not; and it is decided without it too, since no decision is for too much: a
+ * process that was stopped with the guard stops nobody.
+ */
+static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
+{
+	int fd, err = -EAGAIN;
+
+	for (int i = 0; err == -EAGAIN && i < LEDGER_WAIT_MS; i++) {
+		if (i)
+			pause_1ms();
+		ledger_file_begin();
+		fd = reopen(ledger, true);
+		if (fd >= 0)
+			sweep_slots(fd, ledger->block, ledger->pid_namespace);
+		else
+			fd = reopen(ledger, false);
+		err = decide(ledger, fd, gpu, bytes);
+		if (fd >= 0)
+			close(fd);
+		ledger_file_end();
+	}
+	return err ? -ENOMEM : 0;
+}
+
+int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes)
+{
+	struct ledger_account *mine;
+	struct sums sums;
+	uint64_t quota;
+
+	if (!has_gpu(ledger, gpu))
+		return ledger->block ? -EINVAL : -ESRCH;
+	mine = &ledger->slot->gpus[gpu];
+	quota = ledger_quota(ledger, gpu);
+	if (!quota) {
+		atomic_fetch_add(&mine->used, bytes);
+		return 0;
+	}
+	if (bytes > quota)
+		return -ENOMEM;
+	/* Whoever reserves sees all that reserved before: never do two pass that do not fit. */
+	atomic_fetch_add(&mine->reserved, bytes);
+	sums = sum_taken(ledger, gpu);
+	if (add(sums.used, sums.reserved) <= quota) {
+		grant(mine, bytes);
+		return 0;
+	}
+	atomic_fetch_sub(&mine->reserved, bytes);
+	return charge_in_turn(ledger, gpu, bytes);
+}
+
+void ledger_charge_always(struct ledger *ledger, int gpu, uint64_t bytes)
+{
+	if (has_gpu(ledger, gpu))
+		atomic_fetch_add(&ledger->slot->gpus[gpu].used, bytes);
+}
+
+void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes)
+{
+	struct ledger_account *mine;
+	uint64_t used;
+
+	if (!has_gpu(ledger, gpu))
+		return;
+	mine = &ledger->slot->gpus[gpu];
+	used = atomic_load_explicit(&mine->used, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak(&mine->used, &used,
+					     used > bytes ? used - bytes : 0))
+		;
+}
+
+void ledger_tell_uncounted(struct ledger *ledger, uint64_t nr)
+{
+	uint64_t told;
+
+	if (!ledger->block)
+		return;
+	told = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
+	/* Another thread may have told of later ones. */
+	while (told < nr &&
+	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &told, nr))
+		;
+}
+
+uint64_t ledger_used(struct ledger *ledger, int gpu)
+{
+	struct sums sums;
+	int fd;
+
+	if (!has_gpu(ledger, gpu))
+		return 0;
+	ledger_file_begin();
+	fd = reopen(ledger, false);
+	sums = sum_living(ledger, fd, gpu);
+	if (fd >= 0)
+		close(fd);
+	ledger_file_end();
+	return sums.used;
+}
+
+uint64_t ledger_used_own(struct ledger *ledger, int gpu)
+{
+	return has_gpu(ledger, gpu) ? atomic_load(&ledger->slot->gpus[gpu].used) : 0;
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A tenant's file from outside: who is in it and what they use, read by system calls alone
+ * so that nothing done to the file can end the reader; and what others do with it: another
+ * quota, and taking it away. Must not know what is charged.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/core/state_dir.h"
+#include "lib/ledger/file.h"
+
+#define PREFIX "mem-"
+
+static void copy_printable(char *to, const char *from)
+{
+	size_t i;
+
+	for (i = 0; i < LEDGER_NAME_LEN - 1 && from[i]; i++)
+		to[i] = from[i] >= 0x20 && from[i] <= 0x7e ? from[i] : '?';
+	to[i] = 0;
+}
+
+/* Twice the same, or it is being written; who writes all the time writes counts. */
+static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
+{
+	struct ledger_slot again;
+	const off_t at = LEDGER_END_OF(nr);
+
+	for (int i = 0; i < 16; i++) {
+		if (pread(fd, slot, sizeof(*slot), at) != sizeof(*slot) ||
+		    pread(fd, &again, sizeof(again), at) != sizeof(again))
+			return false;
+		if (!memcmp(slot, &again, sizeof(again)))
+			break;
+	}
+	return true;
+}
+
+/* The slot's content if its process lives: not of one that had it before. */
+static bool read_living(int fd, unsigned int nr, uint64_t own_namespace, struct ledger_slot *slot)
+{
+	struct ledger_slot again;
+
+	return read_slot(fd, nr, slot) && ledger_file_lives(fd, nr, slot, own_namespace) &&
+	       read_slot(fd, nr, &again) && again.start == slot->start &&
+	       again.pid_namespace == slot->pid_namespace &&
+	       atomic_load(&again.pid) == atomic_load(&slot->pid);
+}
+
+static void add_process(struct ledger_view *view, struct ledger_slot *slot,
+			uint64_t own_namespace)
+{
+	struct ledger_process *process = &view->processes[view->nr_processes++];
+
+	process->inner = atomic_load(&slot->pid);
+	process->start = slot->start;
+	process->pid_namespace = slot->pid_namespace;
+	process->pid = slot->pid_namespace == own_namespace ? process->inner : 0;
+	copy_printable(process->program, slot->program);
+	process->simulated = atomic_load(&slot->simulated);
+	process->uncounted = atomic_load(&slot->uncounted);
+	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
+		uint64_t used = atomic_load(&slot->gpus[gpu].used);
+		uint64_t *all = &view->gpus[gpu].used;
+
+		process->used[gpu] = used;
+		*all = *all > UINT64_MAX - used ? UINT64_MAX : *all + used;
+	}
+}
+
+/* Those of other pid namespaces have numbers here too, where that is below ours. */
+static void find_pids(struct ledger_view *view)
+{
+	struct control_status status;
+	struct dirent *entry;
+	bool wanted = false;
+	DIR *proc;
+
+	for (unsigned int i = 0; i < view->nr_processes; i++)
+		wanted |= !view->processes[i].pid;
+	proc = wanted && control_proc_is_ours() ? opendir("/proc") : NULL;
+	while (proc && (entry = readdir(proc))) {
+		int pid = atoi(entry->d_name);
+
+		if (pid <= 0 || !control_read_status(pid, &status) || !status.nested)
+			continue;
+		for (unsigned int i = 0; i < view->nr_processes; i++)
+			if (!view->processes[i].pid &&
+			    view->processes[i].inner == status.inner &&
+			    view->processes[i].pid_namespace == control_namespace_of(pid) &&
+			    control_process_lives(pid, view->processes[i].start))
+				view->processes[i].pid = pid;
+	}
+	if (proc)
+		closedir(proc);
+}
+
+static int fill_view(int fd, struct ledger_view *view, const struct ledger_header *header)
+{
+	const uint64_t own_namespace = control_pid_namespace();
+	uint32_t nr_slots = atomic_load(&header->nr_slots);
+	struct ledger_slot slot;
+
+	view->quota = atomic_load(&header->quota);
+	view->nr_gpus = atomic_load(&header->shared.nr_gpus);
+	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
+		memcpy(view->gpus[gpu].pci, header->gpus[gpu].pci, LEDGER_PCI_LEN - 1);
+		view->gpus[gpu].quota = atomic_load(&header->gpus[gpu].quota);
+	}
+	for (uint32_t i = 0; i < nr_slots; i++)
+		if (read_living(fd, i, own_namespace, &slot))
+			add_process(view, &slot, own_namespace);
+	find_pids(view);
+	return 0;
+}
+
+/* Of another version: what its header has, and none of its processes. */
+static int look_other(int fd, struct ledger_view **view)
+{
+	struct ledger_view *new;
+	struct shared_seen seen;
+
+	if (shared_read(fd, SHARED_LEDGER, LEDGER_LAYOUT, &seen) != SHARED_OTHER)
+		return -EPROTO;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	new->other_version = true;
+	new->nr_gpus = seen.nr_gpus;
+	for (unsigned int gpu = 0; gpu < seen.nr_gpus; gpu++) {
+		strcpy(new->gpus[gpu].pci, seen.gpus[gpu].pci);
+		new->gpus[gpu].quota = atomic_load(&seen.gpus[gpu].quota);
+		new->gpus[gpu].used = seen.gpus[gpu].memory;
+	}
+	*view = new;
+	return 0;
+}
+
+int ledger_look(uid_t uid, const char *tenant, struct ledger_view **view)
+{
+	struct ledger_header header;
+	struct ledger_view *new;
+	struct stat st;
+	int fd, err = 0;
+
+	if (!control_name_good(tenant))
+		return -ENOENT;
+	ledger_file_begin();
+	fd = ledger_file_open_read(uid, tenant);
+	err = fd < 0 ? fd : 0;
+	if (err)
+		goto end;
+	/* In this order: the file grows before the number of its slots does. */
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || fstat(fd, &st) ||
+	    !ledger_file_good(&header, st.st_size, tenant)) {
+		err = look_other(fd, view);
+		if (!err)
+			strcpy((*view)->tenant, tenant);
+		goto close_fd;
+	}
+	new = calloc(1, sizeof(*new) + atomic_load(&header.nr_slots) * sizeof(new->processes[0]));
+	if (!new) {
+		err = -ENOMEM;
+		goto close_fd;
+	}
+	strcpy(new->tenant, tenant);
+	fill_view(fd, new, &header);
+	*view = new;
+close_fd:
+	close(fd);
+end:
+	ledger_file_end();
+	return err;
+}
+
+unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max)
+{
+	int fd = control_open_dir(uid, false);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	unsigned int nr = 0, files = 0;
+
+	while (dir && (entry = readdir(dir)) &&
+	       (uid == geteuid() || ++files <= CONTROL_MAX_FILES)) {
+		const char *name = entry->d_name + strlen(PREFIX);
+
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) || !control_name_good(name))
+			continue;
+		if (nr < max)
+			strcpy(names[nr], name);
+		nr++;
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return nr;
+}
+
+static void set_everywhere(struct ledger_header *header, uint64_t bytes)
+{
+	uint32_t nr = atomic_load(&header->shared.nr_gpus);
+
+	/* First for those to come: who adds one meanwhile has the guard, as we do. */
+	atomic_store(&header->quota, bytes);
+	for (uint32_t gpu = 0; gpu < nr && gpu < LEDGER_MAX_GPUS; gpu++)
+		atomic_store(&header->gpus[gpu].quota, bytes);
+}
+
+int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, bool make,
+			uint64_t *before)
+{
+	struct ledger_header *header;
+	uint64_t old = 0;
+	int fd, gpu = 0;
+
+	if (!control_name_good(tenant) || (pci && (!*pci || strlen(pci) >= LEDGER_PCI_LEN)))
+		return -EINVAL;
+	fd = ledger_file_open_wait(tenant, make);
+	if (fd < 0)
+		return fd;
+	header = mmap(NULL, sizeof(*header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (header == MAP_FAILED)
+		gpu = -errno;
+	/* Who begins a program with it is told when that one could not join. */
+	else if (make)
+		gpu = ledger_file_make_room(fd, atomic_load(&header->nr_slots) + LEDGER_ROOM);
+	if (gpu >= 0 && pci)
+		gpu = ledger_file_add_gpu(header, pci);
+	if (gpu >= 0) {
+		old = pci ? atomic_exchange(&header->gpus[gpu].quota, bytes) : 0;
+		if (!pci || (make && atomic_load(&header->quota) != bytes))
+			set_everywhere(header, bytes);
+		if (before)
+			*before = old;
+	}
+	if (header != MAP_FAILED)
+		munmap(header, sizeof(*header));
+	close(fd);
+	ledger_file_end();
+	return gpu < 0 ? gpu : 0;
+}
+
+bool ledger_sweep(const char *tenant)
+{
+	char name[LEDGER_NAME_LEN + 8];
+	bool removed = false;
+	int fd, dir;
+
+	if (!control_name_good(tenant))
+		return false;
+	ledger_file_begin();
+	/* Who has the guard joins, or does as we do. */
+	fd = ledger_file_open_any(tenant, false);
+	dir = fd >= 0 ? control_open_dir(geteuid(), false) : -1;
+	ledger_file_name(name, tenant);
+	if (dir >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(0), 0))
+		removed = !unlinkat(dir, name, 0);
+	if (dir >= 0)
+		close(dir);
+	if (fd >= 0)
+		close(fd);
+	ledger_file_end();
+	return removed;
+}

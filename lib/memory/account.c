@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See account.h. What was measured of how the driver takes memory (slabs, units, pools)
+ * is in Documentation/internals/hardware.md, "Memory".
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include "lib/memory/account.h"
+#include "lib/memory/allocations.h"
+#include "lib/memory/nvml_usage.h"
+#include "lib/memory/tenant.h"
+
+#define UNIT		(2ull << 20)	/* of physical memory */
+#define POOL_UNIT	(32ull << 20)	/* a pool grows in */
+/*
+ * Charged beyond what the driver has taken for itself: kernels are loaded when they are
+ * launched first, and nobody looks there until memory is asked for again.
+ */
+#define SPARE		(64ull << 20)
+#define SPARE_SLACK	(8ull << 20)
+/*
+ * Charged ahead for pools where there is plenty, so that most calls need not look: for some
+ * more of the size that is asked for now, twice as much where that was used up soon, and at
+ * most that part of what is left.
+ */
+#define POOL_AHEAD	(64ull << 20)
+#define POOL_AHEAD_NR	8
+#define POOL_AHEAD_MOST	(256ull << 20)
+#define POOL_AHEAD_NS	20000000ull
+#define PLENTY		16
+#define MEASURE_NS	20000000ull
+#define GROWN_WAITS	10	/* ms, for calls of other threads to end */
+
+#define MAX_EMPTY	4	/* slabs kept for what comes next */
+#define CREDIT_EACH	512	/* of the credit, for the smallest allocation */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ------------------------------------------------------------------------- charging */
+
+uint64_t memory_gpu_rounded(uint64_t bytes)
+{
+	if (bytes <= MEMORY_SMALL)
+		return bytes;
+	return bytes > UINT64_MAX - UNIT ? bytes : (bytes + UNIT - 1) / UNIT * UNIT;
+}
+
+void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes)
+{
+	ledger_charge_always(tenant_ledger(), gpu->index, bytes);
+}
+
+void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (bytes)
+		ledger_release(tenant_ledger(), gpu->index, bytes);
+}
+
+static uint64_t graphs_reserved(const struct memory_gpu *gpu)
+{
+	uint64_t bytes = 0;
+
+	if (!gpu->has_graphs || !memory_cuda->graph_mem_attr ||
+	    memory_cuda->graph_mem_attr(gpu->device, CUDA_GRAPH_RESERVED, &bytes))
+		return 0;
+	return bytes;
+}
+
+/* No more than @bytes, and what the calls under way may take, is charged for pools. */
+static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
+{
+	bytes += gpu->growing;
+	if (gpu->pools <= bytes)
+		return;
+	memory_gpu_release(gpu, gpu->pools - bytes);
+	gpu->pools = bytes;
+}
+
+/* No more is charged for pools than they have: what they hand out next is looked at. */
+static void pools_tighten(struct memory_gpu *gpu)
+{
+	gpu->ahead = gpu->credit = 0;
+	pools_lower(gpu, memory_device_pools_reserved(gpu));
+}
+
+static int nr_captures;
+
+void memory_gpu_captures(int more)
+{
+	nr_captures += more;
+	if (nr_captures < 0)
+		nr_captures = 0;
+}
+
+/*
+ * As the driver does it by itself before it says that memory is out. What was freed in a
+ * stream's order goes back once somebody has waited, which would end a capture. Meanwhile
+ * other threads may have changed all that is told of @gpu.
+ */
+static void give_back(struct memory_gpu *gpu)
+{
+	if (!nr_captures && memory_cuda->ctx_sync && memory_device_pools_reserved(gpu)) {
+		memory_device_unlock();
+		memory_cuda->ctx_sync();
+		memory_device_lock();
+	}
+	for (unsigned int i = 0; memory_cuda->pool_trim && i < gpu->nr_pools; i++)
+		memory_cuda->pool_trim(gpu->known_pools[i], 0);
+	if (gpu->has_graphs && memory_cuda->graph_mem_trim &&
+	    !memory_cuda->graph_mem_trim(gpu->device)) {
+		gpu->trims++;
+		memory_gpu_graph_after(gpu);
+	}
+	pools_tighten(gpu);
+}
+
+/* With what is lacking for code: the program does not get what that may need. */
+static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (bytes > UINT64_MAX - gpu->lacking ||
+	    ledger_charge(tenant_ledger(), gpu->index, bytes + gpu->lacking))
+		return -ENOMEM;
+	gpu->overhead += gpu->lacking;
+	gpu->lacking = 0;
+	return 0;
+}
+
+/*
+ * A pool that has grown for a call whose end is yet to come counts twice until then, if
+ * another call has asked how large it is.
+ */
+static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < GROWN_WAITS && gpu->growing; i++) {
+		memory_device_unlock();
+		nanosleep(&pause, NULL);
+		memory_device_lock();
+		pools_tighten(gpu);
+		if (!charge_now(gpu, bytes))
+			return 0;
+	}
+	return -ENOMEM;
+}
+
+/* Empty slabs are given back. */
+static bool is_empty(const struct memory_item *item, const void *gpu)
+{
+	return item->by == MEMORY_BY_SLAB && item->gpu == gpu && !item->nr;
+}
+
+static void drop_empty(struct memory_gpu *gpu)
+{
+	struct memory_item *item = NULL, *next;
+
+	if (gpu->nr_empty)
+		item = memory_table_take_all(is_empty, gpu);
+	for (; item; item = next) {
+		next = item->next;
+		memory_gpu_item_goes(item);
+	}
+}
+
+/* What is charged and not used is released. */
+static void tighten(struct memory_gpu *gpu)
+{
+	pools_tighten(gpu);
+	drop_empty(gpu);
+}
+
+int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
+{
+	int err;
+
+	if (!charge_now(gpu, bytes))
+		return 0;
+	tighten(gpu);
+	memory_gpu_measure(gpu, false, &err);
+	if (!charge_now(gpu, bytes))
+		return 0;
+	give_back(gpu);
+	if (!charge_now(gpu, bytes))
+		return 0;
+	return charge_when_grown(gpu, bytes);
+}
+
+/* ---------------------------------------------------------------------------- items */
+
+static void take_off(uint64_t *sum, uint64_t bytes)
+{
+	*sum -= least(bytes, *sum);
+}
+
+void memory_gpu_item_goes(struct memory_item *item)
+{
+	struct memory_gpu *gpu = item->gpu;
+
+	if (item->foreign) {
+		take_off(&gpu->foreign, item->bytes);
+	} else if (item->by != MEMORY_BY_EXEC && item->by != MEMORY_BY_MAPPING) {
+		take_off(item->by == MEMORY_BY_OWNER ? &gpu->overhead : &gpu->held, item->bytes);
+		if (item->unseen)
+			take_off(&gpu->unseen, item->bytes);
+		if (item->by == MEMORY_BY_SLAB && !item->nr)
+			gpu->nr_empty--;
+		memory_gpu_release(gpu, item->bytes);
+	}
+	free(item);
+}
+
+bool memory_gpu_slab_enter(uint64_t address)
+{
+	struct memory_item *slab = memory_table_find(MEMORY_BY_SLAB, address / MEMORY_SLAB);
+
+	if (slab && !slab->nr++)
+		slab->gpu->nr_empty--;
+	return slab;
+}
+
+int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
+{
+	struct memory_item *slab;
+
+	if (memory_gpu_charge(gpu, MEMORY_SLAB))
+		return -ENOMEM;
+	/* Another thread may have made it while a GPU was waited for. */
+	if (memory_gpu_slab_enter(address)) {
+		memory_gpu_release(gpu, MEMORY_SLAB);
+		return 0;
+	}
+	gpu->held += MEMORY_SLAB;
+	slab = memory_table_add(MEMORY_BY_SLAB, address / MEMORY_SLAB);
+	if (!slab)
+		return 0;	/* charged for ever: better than not at all */
+	slab->bytes = MEMORY_SLAB;
+	slab->gpu = gpu;
+	slab->ctx = ctx;
+	slab->nr = 1;
+	return 0;
+}
+
+void memory_gpu_slab_leave(uint64_t address)
+{
+	struct memory_item *slab = memory_table_find(MEMORY_BY_SLAB, address / MEMORY_SLAB);
+
+	if (slab && slab->nr && !--slab->nr && ++slab->gpu->nr_empty > MAX_EMPTY)
+		drop_empty(slab->gpu);
+}
+
+/* ------------------------------------------------------------------------ measuring */
+
+/* No less than @bytes are charged, if they fit. */
+static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (bytes <= gpu->overhead)
+		return true;
+	if (ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->overhead))
+		return false;
+	gpu->overhead = bytes;
+	return true;
+}
+
+/* The driver has taken @taken: it and some more is charged for, at the cost of pools. */
+static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
+{
+	if (overhead_fits(gpu, taken + SPARE))
+		return 0;
+	tighten(gpu);
+	if (overhead_fits(gpu, taken + SPARE))
+		return 0;
+	if (memory_device_pools_unused(gpu)) {
+		give_back(gpu);
+		/* That may have taken time, and what was measured be old. */
+		gpu->due = true;
+		if (overhead_fits(gpu, taken + SPARE))
+			return 0;
+	}
+	if (!overhead_fits(gpu, taken)) {
+		if (strict)
+			return -ENOMEM;
+		memory_gpu_charge_always(gpu, taken - gpu->overhead);
+		gpu->overhead = taken;
+	}
+	gpu->lacking = taken + SPARE - gpu->overhead;
+	return 0;
+}
+
+static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
+{
+	uint64_t want = taken ? taken + SPARE : 0;
+
+	gpu->lacking = 0;
+	/* Near enough: not up and down with every kernel. */
+	if (gpu->overhead >= want - (taken ? SPARE / 2 : 0) && gpu->overhead <= want + SPARE_SLACK)
+		return 0;
+	if (want > gpu->overhead)
+		return overhead_grows(gpu, taken, strict);
+	memory_gpu_release(gpu, gpu->overhead - want);
+	gpu->overhead = want;
+	return 0;
+}
+
+/* Who was among those that have something and no longer is, has nothing. */
+static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
+{
+	int err = memory_real_own(gpu->pci, gpu->device, own);
+
+	if (err == -ENOENT && gpu->told)
+		*own = err = 0;
+	gpu->told |= !err;
+	return !err;
+}
+
+bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err)
+{
+	uint64_t own, known, taken;
+
+	*err = 0;
+	gpu->due = gpu->in_flight;
+	if (gpu->due)
+		return true;
+	gpu->measured_ns = memory_device_ns();
+	if (!own_figure(gpu, &own))
+		return false;
+	known = gpu->held - gpu->unseen + gpu->foreign + memory_device_pools_reserved(gpu) +
+		graphs_reserved(gpu);
+	taken = own > known ? own - known : 0;
+	*err = set_overhead(gpu, taken, strict);
+	return true;
+}
+
+void memory_gpu_measure_soon(struct memory_gpu *gpu)
+{
+	int err;
+
+	if (gpu->due || memory_device_ns() - gpu->measured_ns >= MEASURE_NS)
+		memory_gpu_measure(gpu, false, &err);
+}
+
+/* ---------------------------------------------------------------------------- pools */
+
+/* The most that a pool can grow for so many bytes. */
+static uint64_t growth(uint64_t bytes)
+{
+	return (bytes + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
+}
+
+/* Charged for pools becomes no less than @bytes, or stays. */
+static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
+{
+	if (bytes <= gpu->pools)
+		return 0;
+	if (ledger_charge(tenant_ledger(), gpu->index, bytes - gpu->pools))
+		return -ENOMEM;
+	gpu->pools = bytes;
+	return 0;
+}
+
+/* Charged for pools becomes @bytes, and what the calls under way may take, or not. */
+static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
+{
+	pools_lower(gpu, bytes);
+	return pools_raise(gpu, bytes + gpu->growing);
+}
+
+static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
+{
+	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index), now = memory_device_ns();
+	/* Of this process alone: a read. */
+	uint64_t own = ledger_used_own(tenant_ledger(), gpu->index);
+	uint64_t ahead = POOL_AHEAD + POOL_AHEAD_NR * bytes;
+
+	if (now - gpu->ahead_ns <= POOL_AHEAD_NS && gpu->ahead * 2 > ahead)
+		ahead = gpu->ahead * 2;
+	gpu->ahead_ns = now;
+	quota = quota ? least(quota, gpu->total) : gpu->total;
+	return least(own < quota ? (quota - own) / PLENTY : 0, least(ahead, POOL_AHEAD_MOST));
+}
+
+bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes)
+{
+	/* A size that no GPU has may wrap around: the driver refuses it. */
+	if (gpu->credit < bytes + CREDIT_EACH)
+		return false;
+	gpu->credit -= bytes + CREDIT_EACH;
+	return true;
+}
+
+bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
+{
+	uint64_t ahead;
+
+	/* The end of such a call is not seen: a large one's growth would be anybody's. */
+	if (!memory_cuda->pool_attr || gpu->lacking || bytes > POOL_AHEAD)
+		return false;
+	ahead = ahead_wanted(gpu, bytes);
+	if (ahead < POOL_UNIT ||
+	    pools_set(gpu, memory_device_pools_reserved(gpu) + growth(bytes) + ahead))
+		return false;
+	gpu->ahead = ahead;
+	/* Each use may take twice what it asks for, and one unit for all of them. */
+	gpu->credit = (ahead - POOL_UNIT) / 2;
+	return true;
+}
+
+static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
+{
+	uint64_t reserved;
+
+	if (!memory_cuda->pool_attr || bytes > gpu->total)
+		return bytes > gpu->total ? -ENOMEM : 0;
+	reserved = memory_device_pools_reserved(gpu);
+	if (gpu->ahead && !gpu->lacking &&
+	    !pools_raise(gpu, reserved + gpu->growing + gpu->ahead + growth(bytes)))
+		return 0;
+	gpu->ahead = gpu->credit = 0;
+	/* What another stream has freed may not be this one's yet, and the pool grows. */
+	if (!gpu->many_streams && memory_device_pool_unused(pool) >= bytes + gpu->growing)
+		return 0;
+	/* What is given back on the way changes what is reserved. */
+	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
+		return 0;
+	pools_tighten(gpu);
+	if (!memory_gpu_charge(gpu, growth(bytes))) {
+		gpu->pools += growth(bytes);
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes)
+{
+	int err;
+
+	if (!stream)
+		stream = gpu;	/* the default stream: anything but NULL */
+	gpu->many_streams |= gpu->stream && gpu->stream != stream;
+	gpu->stream = stream;
+	err = pool_charge(gpu, pool, bytes);
+	if (!err)
+		gpu->growing += growth(bytes);
+	return err;
+}
+
+void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes)
+{
+	gpu->growing -= growth(bytes);
+}
+
+int memory_gpu_pool_after(struct memory_gpu *gpu)
+{
+	uint64_t reserved = memory_device_pools_reserved(gpu);
+
+	pools_lower(gpu, reserved + gpu->ahead);
+	return pools_raise(gpu, reserved);
+}
+
+void memory_gpu_pools_changed(struct memory_gpu *gpu)
+{
+	gpu->pool = NULL;
+	gpu->credit = 0;
+	if (memory_gpu_pool_after(gpu))
+		memory_gpu_pool_undone(gpu);
+}
+
+void memory_gpu_pool_undone(struct memory_gpu *gpu)
+{
+	uint64_t reserved;
+
+	give_back(gpu);
+	reserved = memory_device_pools_reserved(gpu);
+	pools_lower(gpu, reserved);
+	if (reserved <= gpu->pools)
+		return;
+	memory_gpu_charge_always(gpu, reserved - gpu->pools);
+	gpu->pools = reserved;
+}
+
+/* --------------------------------------------------------------------------- graphs */
+
+int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes)
+{
+	int err = memory_gpu_charge(gpu, bytes);
+
+	if (!err)
+		gpu->graphs += bytes;
+	return err;
+}
+
+void memory_gpu_graph_after(struct memory_gpu *gpu)
+{
+	uint64_t reserved = graphs_reserved(gpu);
+
+	if (reserved > gpu->graphs)
+		memory_gpu_charge_always(gpu, reserved - gpu->graphs);
+	else
+		memory_gpu_release(gpu, gpu->graphs - reserved);
+	gpu->graphs = reserved;
+}
+
+/* --------------------------------------------------------------------------- answer */
+
+void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free_bytes, uint64_t *total)
+{
+	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index), used, left;
+
+	if (!quota)
+		return;
+	memory_gpu_measure_soon(gpu);
+	tighten(gpu);
+	used = ledger_used(tenant_ledger(), gpu->index) + gpu->lacking;
+	left = used < quota ? quota - used : 0;
+	if (*free_bytes > left)
+		*free_bytes = left;
+	if (*total > quota)
+		*total = quota;
+}

@@ -1,0 +1,741 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See calls_begin_end.h. At the begin of a call its memory is charged, or its arguments are changed
+ * so that the driver refuses it; at the end what it got is recorded, or given back.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include "lib/core/fork.h"
+#include "lib/driver/callback.h"
+#include "lib/memory/calls_begin_end.h"
+#include "lib/memory/nvml_usage.h"
+#include "lib/memory/overhead.h"
+#include "lib/memory/tenant.h"
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(start_lock);
+
+static void on_call(int cbid, const struct cuda_call_params *params);
+
+/* The @n'th that is to be watched now, or later. The first, cuMemAlloc_v2, every driver has. */
+static int cbid_of(bool later, unsigned int n)
+{
+	const struct memory_call *call;
+
+	for (unsigned int i = 0; (call = memory_calls_get(i)); i++)
+		if (call->later == later && !n--)
+			return call->cbid;
+	return -1;
+}
+
+static int cbid_of_now(unsigned int n)
+{
+	return cbid_of(false, n);
+}
+
+static int cbid_of_later(unsigned int n)
+{
+	return cbid_of(true, n);
+}
+
+/*
+ * Of graphs others want to know too: what is changed in the arguments at the begin is changed last,
+ * and is as it was when the others see the end. Memory that the library asks for counts.
+ */
+static const struct driver_observer observer = {
+	.name = "memory", .inner = true, .own = true, .cbids = cbid_of_now, .call = on_call,
+};
+
+static atomic_bool on;
+static bool graphs_watched;
+
+/* The call that this thread is in. */
+static _Thread_local struct memory_now now_here;
+
+/* The driver calls that this library makes are not the program's. */
+static _Thread_local bool inside;
+
+/* ---------------------------------------------------------------------- allocations */
+
+/* Small ones are charged by the slab, once their addresses are known. */
+static bool is_small(const struct memory_call *call, const uint64_t *words)
+{
+	return call->kind == MEMORY_LINEAR && words[1] <= MEMORY_SMALL;
+}
+
+static void begin_allocation(struct memory_now *now)
+{
+	int device = memory_calls_device(now->call, now->words);
+	struct memory_gpu *gpu = device < 0 ? memory_now_gpu() : memory_now_device(device);
+	uint64_t bytes;
+
+	if (!memory_calls_on_gpu(now->call, now->words))
+		return;
+	now->lost = !gpu;
+	if (!gpu)
+		return;
+	bytes = memory_gpu_rounded(memory_calls_bytes(now->call, now->words));
+	memory_gpu_measure_soon(gpu);
+	/* More than there is: the driver's own answer is the right one. */
+	if (bytes > gpu->total && now->call->kind != MEMORY_MANAGED)
+		return;
+	if (bytes && memory_gpu_charge(gpu, bytes)) {
+		memory_now_refuse(now);
+		return;
+	}
+	now->charged = bytes;
+	memory_now_flight_begins(now, gpu);
+}
+
+static void end_small(struct memory_now *now)
+{
+	uint64_t address = memory_now_out(now);
+
+	if (memory_gpu_slab_enter(address))
+		return;
+	now->gpu = memory_now_gpu();
+	if (!now->gpu) {
+		memory_uncounted(now->call->name);
+		return;
+	}
+	memory_gpu_measure_soon(now->gpu);
+	if (!memory_gpu_slab(now->gpu, address, now->params->ctx))
+		return;
+	memory_now_undo(now);
+	memory_now_out_of_memory(now);
+}
+
+static void end_allocation(struct memory_now *now)
+{
+	const struct {
+		void *out;
+		const size_t *pitch;
+		size_t width, height;
+	} *pitched = (const void *)now->words;
+	struct memory_gpu *gpu = now->gpu;
+	struct memory_item *item;
+
+	if (*now->params->result) {
+		if (gpu)
+			memory_gpu_release(gpu, now->charged);
+		return;
+	}
+	if (is_small(now->call, now->words)) {
+		end_small(now);
+		return;
+	}
+	if (!gpu)
+		return;
+	if (now->call->kind == MEMORY_PITCH) {
+		memory_gpu_release(gpu, now->charged);
+		now->charged = memory_gpu_rounded(*pitched->pitch * pitched->height);
+		if (now->charged <= MEMORY_SMALL) {
+			end_small(now);
+			return;
+		}
+		memory_gpu_charge_always(gpu, now->charged);
+	}
+	item = memory_now_note(now, now->handler->by, memory_now_out(now), now->charged);
+	gpu->held += now->charged;
+	if (now->call->kind == MEMORY_MANAGED)
+		gpu->unseen += now->charged;
+	if (!item)
+		return;
+	item->unseen = now->call->kind == MEMORY_MANAGED;
+	if (now->call->kind != MEMORY_PHYSICAL)
+		item->ctx = now->params->ctx;
+}
+
+static void begin_free(struct memory_now *now)
+{
+	uint64_t key = memory_now_first(now);
+
+	now->taken = memory_table_take(now->handler->by, key);
+	if (now->taken)
+		memory_now_flight_begins(now, now->taken->gpu);
+	else
+		now->small = now->handler->by == MEMORY_BY_ADDRESS &&
+			     memory_table_find(MEMORY_BY_SLAB, key / MEMORY_SLAB);
+	now->ignored = !now->taken && !now->small;
+}
+
+static void end_free(struct memory_now *now)
+{
+	if (now->taken && *now->params->result)
+		memory_table_put(now->taken);
+	else if (now->taken)
+		memory_gpu_item_goes(now->taken);
+	else if (!*now->params->result)
+		memory_gpu_slab_leave(memory_now_first(now));
+}
+
+static void end_external(struct memory_now *now)
+{
+	/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC */
+	const struct {
+		int type, pad;
+		void *handle[2];
+		uint64_t bytes;
+	} *descriptor = (const void *)(uintptr_t)now->words[1];
+	struct memory_item *item;
+	uint64_t bytes;
+
+	now->gpu = memory_now_gpu();
+	if (!now->gpu) {
+		memory_uncounted(now->call->name);
+		return;
+	}
+	bytes = memory_gpu_rounded(descriptor->bytes);
+	if (memory_gpu_charge(now->gpu, bytes)) {
+		memory_now_undo(now);
+		memory_now_out_of_memory(now);
+		return;
+	}
+	item = memory_now_note(now, now->handler->by, memory_now_out(now), bytes);
+	/* The driver's figure has it where it came from. */
+	now->gpu->held += bytes;
+	now->gpu->unseen += bytes;
+	if (item)
+		item->unseen = true;
+}
+
+/* ------------------------------------------------------------------ physical memory */
+
+static void physical_put(struct memory_item *item)
+{
+	/* Without handles it is in no table. */
+	if (!item->handles && !item->mappings)
+		memory_gpu_item_goes(item);
+}
+
+static void end_release(struct memory_now *now)
+{
+	struct memory_item *item = memory_table_find(MEMORY_BY_HANDLE, now->words[0]);
+
+	if (!item || --item->handles)
+		return;
+	memory_table_take(MEMORY_BY_HANDLE, now->words[0]);
+	physical_put(item);
+}
+
+static void end_map(struct memory_now *now)
+{
+	struct memory_item *item = memory_table_find(MEMORY_BY_HANDLE, now->words[3]), *mapping;
+
+	mapping = item ? memory_table_add(MEMORY_BY_MAPPING, now->words[0]) : NULL;
+	if (!mapping)
+		return;
+	mapping->bytes = now->words[1];
+	mapping->gpu = item->gpu;
+	mapping->of = item;
+	item->mappings++;
+}
+
+static void end_unmap(struct memory_now *now)
+{
+	uint64_t address = now->words[0], bytes = now->words[1], end = address + bytes;
+	struct memory_item *mapping;
+
+	while (address < end &&
+	       (mapping = memory_table_take(MEMORY_BY_MAPPING, address))) {
+		address += mapping->bytes ? mapping->bytes : bytes;
+		mapping->of->mappings--;
+		physical_put(mapping->of);
+		free(mapping);
+	}
+}
+
+static bool is_mapped_at(const struct memory_item *item, const void *address)
+{
+	return item->by == MEMORY_BY_MAPPING && (uintptr_t)address >= item->key &&
+	       (uintptr_t)address - item->key < item->bytes;
+}
+
+/* A handle of what is mapped there: the one that it has, or another. */
+static void end_retain(struct memory_now *now)
+{
+	const void *address = (const void *)(uintptr_t)now->words[1];
+	struct memory_item *mapping = memory_table_search(is_mapped_at, address);
+
+	if (!mapping || mapping->of->handles++)
+		return;
+	mapping->of->key = memory_now_out(now);
+	memory_table_put(mapping->of);
+}
+
+/* ---------------------------------------------------------------------------- pools */
+
+/* Memory is of the stream's GPU, whatever the current context's is. */
+static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
+{
+	struct memory_gpu *current = memory_now_gpu();
+	int device, err;
+	void *own;
+
+	/* 1 and 2 are the current context's default streams. */
+	if (memory_now_only_gpu() || (uintptr_t)stream <= 2 || !memory_cuda->stream_ctx ||
+	    memory_cuda->stream_ctx(stream, &own) || own == ctx || memory_cuda->ctx_push(own))
+		return current;
+	err = memory_cuda->ctx_device(&device);
+	memory_cuda->ctx_pop(&own);
+	return err ? current : memory_now_device(device);
+}
+
+static int grow_pool(struct memory_now *now, void *pool, const void *stream, uint64_t bytes)
+{
+	int err = memory_gpu_pool_before(now->gpu, pool, stream, bytes);
+
+	now->grows = err ? 0 : bytes;
+	return err;
+}
+
+static void begin_async(struct memory_now *now)
+{
+	void *stream = memory_calls_stream(now->call, now->words), *pool = NULL;
+	struct memory_gpu *gpu = memory_now_only_gpu();
+	uint64_t bytes = now->words[1];
+	int capturing = 0;
+
+	now->ignored = true;
+	if (gpu && memory_gpu_pool_credit(gpu, bytes))
+		return;
+	/* First of all: what is asked of the driver next may end a capture. */
+	if (memory_cuda->stream_capturing(stream, &capturing) || capturing)
+		return;
+	if (now->call->kind == MEMORY_ASYNC_POOL)
+		pool = (void *)(uintptr_t)now->words[2];
+	gpu = pool ? memory_device_of_pool(pool) : NULL;
+	if (!gpu)
+		gpu = gpu_of_stream(stream, now->params->ctx);
+	now->lost = !gpu;
+	now->ignored = gpu;
+	if (!gpu || memory_gpu_pool_credit(gpu, bytes))
+		return;
+	memory_gpu_measure_soon(gpu);
+	pool = memory_device_pool(gpu, pool);
+	if (!pool || memory_gpu_pool_ahead(gpu, bytes))
+		return;
+	now->ignored = false;
+	now->gpu = gpu;
+	if (!grow_pool(now, pool, stream, bytes))
+		return;
+	/* What was freed in this stream's order may not be free yet. */
+	memory_device_unlock();
+	memory_cuda->stream_sync(stream);
+	memory_device_lock();
+	if (grow_pool(now, pool, stream, bytes))
+		memory_now_refuse(now);
+}
+
+static void end_async(struct memory_now *now)
+{
+	if (!memory_gpu_pool_after(now->gpu))
+		return;
+	if (!*now->params->result) {
+		memory_now_undo(now);
+		memory_now_out_of_memory(now);
+	}
+	memory_gpu_pool_undone(now->gpu);
+}
+
+static void end_pool_made(struct memory_now *now)
+{
+	const struct cuda_pool_props *props = (const void *)(uintptr_t)now->words[1];
+	struct memory_gpu *gpu;
+
+	if (!props || props->location.type != CUDA_LOCATION_DEVICE)
+		return;
+	gpu = memory_now_device(props->location.id);
+	if (gpu)
+		memory_device_pool(gpu, (void *)(uintptr_t)memory_now_out(now));
+}
+
+static void begin_pool_destroyed(struct memory_now *now)
+{
+	memory_device_pool_destroyed((void *)(uintptr_t)memory_now_first(now));
+}
+
+static void end_pools_changed(struct memory_now *now)
+{
+	struct memory_gpu *gpu = memory_now_gpu();
+
+	(void)now;
+	if (gpu)
+		memory_gpu_pools_changed(gpu);
+}
+
+/* --------------------------------------------------------------------------- graphs */
+
+/* What the nodes of a graph get, one after the other, and @device: whose memory it is. */
+static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
+{
+	struct cuda_alloc_node params;
+	void *child, **nodes;
+	uint64_t bytes = 0;
+	size_t nr = 0;
+	int type;
+
+	if (depth > 8 || memory_cuda->graph_nodes(graph, NULL, &nr) || !nr)
+		return 0;
+	nodes = calloc(nr, sizeof(*nodes));
+	if (!nodes || memory_cuda->graph_nodes(graph, nodes, &nr))
+		nr = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (memory_cuda->node_type(nodes[i], &type))
+			continue;
+		if (type == CUDA_NODE_ALLOC && !memory_cuda->alloc_node_get(nodes[i], &params) &&
+		    params.pool.location.type == CUDA_LOCATION_DEVICE) {
+			bytes += memory_gpu_rounded(params.bytes);
+			*device = params.pool.location.id;
+		} else if (type == CUDA_NODE_GRAPH && !memory_cuda->graph_child(nodes[i], &child)) {
+			bytes += graph_bytes(child, device, depth + 1);
+		}
+	}
+	free(nodes);
+	return bytes;
+}
+
+static void end_graph_made(struct memory_now *now)
+{
+	uint64_t bytes;
+	int device = -1;
+
+	if (!memory_cuda->graph_nodes || !memory_cuda->node_type ||
+	    !memory_cuda->alloc_node_get || !memory_cuda->graph_child)
+		return;
+	bytes = graph_bytes((void *)(uintptr_t)now->words[1], &device, 0);
+	now->gpu = bytes ? memory_now_device(device) : NULL;
+	if (bytes && !now->gpu)
+		memory_uncounted(now->call->name);
+	if (!now->gpu)
+		return;
+	now->gpu->has_graphs = true;
+	memory_now_note(now, MEMORY_BY_EXEC, memory_now_out(now),
+			(bytes + MEMORY_SLAB - 1) / MEMORY_SLAB * MEMORY_SLAB);
+	/* From now on launches of graphs are looked at, and not before. */
+	if (!graphs_watched)
+		driver_watch(&observer, cbid_of_later, true);
+	graphs_watched = true;
+}
+
+static void begin_graph_runs(struct memory_now *now)
+{
+	struct memory_item *item = memory_table_find(MEMORY_BY_EXEC, memory_now_first(now));
+
+	now->ignored = !item;
+	if (!item)
+		return;
+	now->gpu = item->gpu;
+	/* It has what it wants from its last run. */
+	if (item->trims == item->gpu->trims + 1)
+		return;
+	if (memory_gpu_graph_before(item->gpu, item->bytes))
+		memory_now_refuse(now);
+	else
+		item->trims = item->gpu->trims + 1;
+}
+
+static void end_graph_runs(struct memory_now *now)
+{
+	memory_gpu_graph_after(now->gpu);
+}
+
+static void end_graph_destroyed(struct memory_now *now)
+{
+	struct memory_item *item = memory_table_take(MEMORY_BY_EXEC, memory_now_first(now));
+
+	if (!item)
+		return;
+	memory_gpu_graph_after(item->gpu);
+	free(item);
+}
+
+static void end_graph_trimmed(struct memory_now *now)
+{
+	struct memory_gpu *gpu = memory_device_known((int)memory_now_first(now));
+
+	if (!gpu)
+		return;
+	gpu->trims++;
+	memory_gpu_graph_after(gpu);
+}
+
+static void end_capture_begins(struct memory_now *now)
+{
+	(void)now;
+	memory_gpu_captures(1);
+}
+
+/* Also one that became invalid meanwhile; not by a thread that may not. */
+static void end_capture_ends(struct memory_now *now)
+{
+	int result = *now->params->result;
+
+	if (!result || (result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+			result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
+		memory_gpu_captures(-1);
+}
+
+/* -------------------------------------------------------------------------- answers */
+
+static void answer_free(struct memory_now *now)
+{
+	size_t *free_bytes = (size_t *)(uintptr_t)now->words[0];
+	size_t *total = (size_t *)(uintptr_t)now->words[1];
+	uint64_t told_free = free_bytes ? *free_bytes : 0, told_total = total ? *total : 0;
+	struct memory_gpu *gpu = memory_now_gpu();
+
+	if (!gpu)
+		return;
+	memory_gpu_answer(gpu, &told_free, &told_total);
+	if (free_bytes)
+		*free_bytes = told_free;
+	if (total)
+		*total = told_total;
+}
+
+static void answer_total(struct memory_now *now)
+{
+	struct memory_gpu *gpu = memory_now_device((int)now->words[1]);
+	size_t *total = (size_t *)(uintptr_t)now->words[0];
+	uint64_t quota = gpu ? ledger_quota(tenant_ledger(), gpu->index) : 0;
+
+	if (quota && total && *total > quota)
+		*total = quota;
+}
+
+static void end_uncounted(struct memory_now *now)
+{
+	memory_uncounted(now->call->name);
+}
+
+/* ------------------------------------------------------------------------- handlers */
+
+/* Each a function that calls the driver's for what a call of that kind got. */
+#define UNDO(name, call)                                                                  \
+	static void undo_##name(const struct memory_now *now, uint64_t got)               \
+	{                                                                                 \
+		(void)now;                                                                \
+		(void)got;                                                                \
+		call;                                                                     \
+	}
+#define HANDLE ((void *)(uintptr_t)got)
+
+UNDO(linear, memory_cuda->mem_free(got))
+UNDO(array, memory_cuda->array_destroy(HANDLE))
+UNDO(mipmap, memory_cuda->mipmap_destroy(HANDLE))
+UNDO(physical, memory_cuda->physical_release(got))
+UNDO(external, memory_cuda->external_destroy(HANDLE))
+UNDO(ctx, memory_cuda->ctx_destroy(HANDLE))
+UNDO(primary, memory_cuda->primary_release((int)now->words[1]))
+UNDO(module, memory_cuda->module_unload(HANDLE))
+UNDO(library, memory_cuda->library_unload(HANDLE))
+
+static void undo_async(const struct memory_now *now, uint64_t got)
+{
+	void *stream = memory_calls_stream(now->call, now->words);
+
+	/* The pool frees it when its stream has been waited for. */
+	if (!memory_cuda->free_async(got, stream))
+		memory_cuda->stream_sync(stream);
+}
+
+#define ALLOCATION(undo, by)	{ begin_allocation, end_allocation, undo, by, true }
+#define FREE(by)		{ begin_free, end_free, NULL, by, true }
+#define ASYNC			{ begin_async, end_async, undo_async, 0, true }
+#define OWN(begins, undo)	{ begins, memory_own_ends, undo, 0, false }
+#define FOREIGN(by) \
+	{ memory_own_foreign_begins, memory_own_foreign_ends, NULL, by, false }
+#define END(ends)		{ NULL, ends, NULL, 0, false }
+
+static const struct memory_handler handlers[MEMORY_NR_KINDS] = {
+	[MEMORY_LINEAR] = ALLOCATION(undo_linear, MEMORY_BY_ADDRESS),
+	[MEMORY_PITCH] = ALLOCATION(undo_linear, MEMORY_BY_ADDRESS),
+	[MEMORY_MANAGED] = ALLOCATION(undo_linear, MEMORY_BY_ADDRESS),
+	[MEMORY_ARRAY] = ALLOCATION(undo_array, MEMORY_BY_ARRAY),
+	[MEMORY_ARRAY_3D] = ALLOCATION(undo_array, MEMORY_BY_ARRAY),
+	[MEMORY_MIPMAP] = ALLOCATION(undo_mipmap, MEMORY_BY_ARRAY),
+	[MEMORY_PHYSICAL] = ALLOCATION(undo_physical, MEMORY_BY_HANDLE),
+	[MEMORY_FREE] = FREE(MEMORY_BY_ADDRESS),
+	[MEMORY_ARRAY_FREE] = FREE(MEMORY_BY_ARRAY),
+	[MEMORY_RELEASE] = END(end_release),
+	[MEMORY_MAP] = END(end_map),
+	[MEMORY_UNMAP] = END(end_unmap),
+	[MEMORY_RETAIN] = END(end_retain),
+	[MEMORY_IMPORT] = FOREIGN(MEMORY_BY_HANDLE),
+	[MEMORY_IPC_OPEN] = FOREIGN(MEMORY_BY_IPC),
+	[MEMORY_IPC_CLOSE] = FREE(MEMORY_BY_IPC),
+	[MEMORY_EXTERNAL] = { NULL, end_external, undo_external, MEMORY_BY_EXTERNAL, false },
+	[MEMORY_EXTERNAL_FREE] = FREE(MEMORY_BY_EXTERNAL),
+	[MEMORY_ASYNC] = ASYNC,
+	[MEMORY_ASYNC_POOL] = ASYNC,
+	[MEMORY_POOL_MADE] = END(end_pool_made),
+	[MEMORY_POOL_GOES] = { begin_pool_destroyed, end_pools_changed, NULL, 0, false },
+	[MEMORY_POOL_CHANGED] = END(end_pools_changed),
+	[MEMORY_CTX_MADE] = OWN(memory_own_ctx_begins, undo_ctx),
+	[MEMORY_PRIMARY_MADE] = OWN(memory_own_ctx_begins, undo_primary),
+	[MEMORY_CTX_GOES] = END(memory_own_ctx_destroyed),
+	[MEMORY_PRIMARY_RELEASED] = END(memory_own_primary_released),
+	[MEMORY_PRIMARY_RESET] = END(memory_own_primary_reset),
+	[MEMORY_MODULE_MADE] = OWN(memory_own_module_begins, undo_module),
+	[MEMORY_MODULE_GOES] = END(memory_own_module_unloaded),
+	[MEMORY_LIBRARY_MADE] = OWN(memory_own_module_begins, undo_library),
+	[MEMORY_LIBRARY_GOES] = END(memory_own_module_unloaded),
+	[MEMORY_LIMIT_SET] = END(memory_own_limit_set),
+	[MEMORY_GRAPH_MADE] = END(end_graph_made),
+	[MEMORY_GRAPH_RUNS] = { begin_graph_runs, end_graph_runs, NULL, 0, true },
+	[MEMORY_CAPTURE_ENDS] = { NULL, end_capture_ends, NULL, 0, true },
+	[MEMORY_GRAPH_GOES] = END(end_graph_destroyed),
+	[MEMORY_GRAPH_TRIMMED] = END(end_graph_trimmed),
+	[MEMORY_CAPTURE_BEGINS] = END(end_capture_begins),
+	[MEMORY_ASK_FREE] = END(answer_free),
+	[MEMORY_ASK_TOTAL] = END(answer_total),
+	[MEMORY_UNCOUNTED] = END(end_uncounted),
+};
+
+/* ------------------------------------------------------------------------- callback */
+
+/* Cleans up after a call whose end was not reported. */
+static void abandon(struct memory_now *now)
+{
+	if (now->charged)
+		memory_gpu_release(now->gpu, now->charged);
+	if (now->taken)
+		memory_table_put(now->taken);
+	memory_now_flight_ends(now);
+}
+
+static void begin(struct memory_now *now, const struct memory_call *call,
+		  const struct cuda_call_params *params)
+{
+	if (now->call)
+		abandon(now);
+	*now = (struct memory_now){
+		.call = call,
+		.handler = &handlers[call->kind],
+		.words = params->arguments,
+		.params = params,
+	};
+	if (now->handler->begin && !is_small(call, now->words))
+		now->handler->begin(now);
+	if (now->ignored)
+		now->call = NULL;
+}
+
+static void end(struct memory_now *now, const struct cuda_call_params *params)
+{
+	int failed = *params->result;
+
+	now->params = params;
+	memory_now_flight_ends(now);
+	memory_calls_mend(&now->change);
+	if (now->refused) {
+		/* A driver that did not look at what was changed gave it all the same. */
+		if (!failed)
+			memory_now_undo(now);
+		memory_now_out_of_memory(now);
+	} else if (now->lost && !failed) {
+		memory_uncounted(now->call->name);
+	} else if (!now->lost && (!failed || now->handler->failed_too)) {
+		now->handler->end(now);
+	}
+	now->call = NULL;
+}
+
+/* Deeper in the stack than a call that has not ended: one that the driver makes itself. */
+static bool is_nested(const struct memory_now *now, const void *arguments)
+{
+	return now->call && (uintptr_t)arguments < (uintptr_t)now->words;
+}
+
+static void on_known_call(const struct memory_call *call, const struct cuda_call_params *params)
+{
+	struct memory_now *now = &now_here;
+	bool begins = params->site == CUDA_SITE_BEGIN;
+
+	if (inside || !atomic_load_explicit(&on, memory_order_acquire) || !params->arguments ||
+	    !params->result)
+		return;
+	if (begins ? is_nested(now, params->arguments) :
+		     now->call != call || now->words != params->arguments)
+		return;
+	/* Nothing is charged at this begin. */
+	if (begins && !now->call && is_small(call, params->arguments)) {
+		begin(now, call, params);
+		return;
+	}
+	inside = true;
+	memory_device_lock();
+	if (begins)
+		begin(now, call, params);
+	else
+		end(now, params);
+	memory_device_unlock();
+	inside = false;
+}
+
+static void on_call(int cbid, const struct cuda_call_params *params)
+{
+	bool other = false;
+	const struct memory_call *call = memory_calls_find(cbid, params->name, &other);
+
+	if (other && params->site == CUDA_SITE_BEGIN)
+		memory_uncounted(params->name);
+	if (call)
+		on_known_call(call, params);
+}
+
+/* ---------------------------------------------------------------------------- start */
+
+/*
+ * Where the parent had used a GPU, CUDA does not work in the child. Else the child has the
+ * driver's calls reported to it as its parent had, and joins with its first GPU.
+ */
+static void after_fork(void)
+{
+	if (memory_device_forked())
+		atomic_store(&on, false);
+	memory_now_forked();
+}
+
+/* Once; without a driver there is nothing to count. */
+static int watch(struct gpupart *gp)
+{
+	const struct cuda_api *cuda;
+	int err;
+
+	if (atomic_load(&on) || !tenant_ledger())
+		return 0;
+	err = cuda_open(gp, &cuda);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	memory_real_open(cuda);
+	memory_device_start(cuda);
+	err = driver_observe(gp, cuda, &observer);
+	if (err)
+		return err;
+	pthread_atfork(NULL, NULL, after_fork);
+	atomic_store(&on, true);
+	return 0;
+}
+
+int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
+{
+	int err = tenant_start(gp, name, bytes);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&start_lock);
+	err = watch(gp);
+	pthread_mutex_unlock(&start_lock);
+	return err;
+}
+
+int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
+{
+	int err = gpupart_memory_start(gp, NULL, 0);
+
+	return err ? err : tenant_limit(gp, pci, bytes);
+}

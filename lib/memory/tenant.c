@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tenants, whose ledgers lie beside the blocks of processes: shown, given quotas, forgotten
+ * when nobody is in them, and the one that this process is in. Must not know how memory is
+ * counted.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include "lib/core/fork.h"
+#include "lib/driver/cuda.h"
+#include "lib/ledger/ledger.h"
+#include "lib/memory/tenant.h"
+#include "lib/state/grant.h"
+#include "lib/state/process_block.h"
+#include "lib/topo/topology.h"
+
+#define NAME_VARIABLE	"GPUPART_TENANT"
+#define QUOTA_VARIABLE	"GPUPART_MEM"
+
+_Static_assert(GPUPART_TENANT_STRLEN == LEDGER_NAME_LEN, "a ledger has the tenant's name");
+
+/* ------------------------------------------------------------- the one that we are in */
+
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(own_lock);
+static struct ledger *_Atomic own_ledger;
+static struct {
+	pid_t pid;
+	char name[LEDGER_NAME_LEN];
+	uint64_t quota;		/* on each GPU; 0: none */
+} own;
+
+struct ledger *tenant_ledger(void)
+{
+	return atomic_load_explicit(&own_ledger, memory_order_acquire);
+}
+
+/* The driver is there by then, or comes: asked again with each GPU. */
+static void mark_simulated(struct ledger *ledger)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+
+	if (cuda && cuda->sim_capture)
+		ledger_set_simulated(ledger);
+}
+
+/* Under the lock. */
+static int join(char *why, size_t len)
+{
+	struct ledger *ledger;
+	int err = ledger_join(own.name, &ledger, why, len);
+
+	if (err)
+		return err;
+	own.pid = getpid();
+	mark_simulated(ledger);
+	atomic_store_explicit(&own_ledger, ledger, memory_order_release);
+	return 0;
+}
+
+int tenant_gpu(const char *pci)
+{
+	char address[20];
+	uint64_t given = 0;
+	int gpu = 0;
+
+	if (!pci || !topo_address_read(pci, address))
+		return -EINVAL;
+	pthread_mutex_lock(&own_lock);
+	if (!tenant_ledger())
+		gpu = -ESRCH;
+	else if (own.pid != getpid())
+		gpu = join(NULL, 0);
+	if (!gpu)
+		gpu = ledger_gpu(tenant_ledger(), address);
+	if (gpu >= 0)
+		mark_simulated(tenant_ledger());
+	if (gpu >= 0)
+		given = node_memory(geteuid(), address, own.name);
+	if (gpu >= 0) {
+		uint64_t bytes = given && (!own.quota || given < own.quota) ? given : own.quota;
+
+		/* What is told for all GPUs comes first, but is no more than the node gave. */
+		bytes = ledger_set_quota_first(tenant_ledger(), gpu, bytes);
+		if (given && bytes > given)
+			ledger_set_quota(tenant_ledger(), gpu, given, NULL);
+	}
+	pthread_mutex_unlock(&own_lock);
+	return gpu;
+}
+
+/* A tenant of our own making, which no job keeps. */
+static void leave(void)
+{
+	if (own.pid == getpid())
+		ledger_last_out(tenant_ledger());
+}
+
+static bool read_bytes(const char *text, uint64_t *bytes)
+{
+	char *end;
+
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno && *bytes;
+}
+
+/* Under the lock. */
+static int start(struct gpupart *gp, const char *name, uint64_t bytes)
+{
+	const char *quota = getenv(QUOTA_VARIABLE);
+	char why[256];
+	int err;
+
+	if (!bytes && quota && *quota && !read_bytes(quota, &bytes))
+		return ctx_fail(gp, -EINVAL,
+				QUOTA_VARIABLE "=%.40s: wants a number of bytes, 1 or more", quota);
+	if (name)
+		snprintf(own.name, sizeof(own.name), "%s", name);
+	else
+		snprintf(own.name, sizeof(own.name), "%d-%llx-%llx", getpid(),
+			 (unsigned long long)control_process_start(getpid()),
+			 (unsigned long long)control_pid_namespace());
+	own.quota = bytes;
+	err = join(why, sizeof(why));
+	/* The list takes away what another version left behind. */
+	if (err == -EPROTO && gpupart_tenant_list(gp, NULL, 0) >= 0)
+		err = join(why, sizeof(why));
+	if (!err && !getenv("GPUPART_JOB"))
+		atexit(leave);
+	return err ? ctx_fail(gp, err, "tenant %s: %s", own.name, why) : 0;
+}
+
+int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
+{
+	const char *variable = getenv(NAME_VARIABLE);
+	int err = 0;
+
+	if (!name && variable && *variable)
+		name = variable;
+	if (name && !control_name_good(name))
+		return ctx_fail(gp, -EINVAL,
+				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
+				name);
+	fork_guard();
+	pthread_mutex_lock(&own_lock);
+	if (!tenant_ledger())
+		err = start(gp, name, bytes);
+	else if (name && strcmp(name, own.name))
+		err = ctx_fail(gp, -EBUSY,
+			       "this process is in tenant %s already, and cannot be in %s",
+			       own.name, name);
+	pthread_mutex_unlock(&own_lock);
+	return err;
+}
+
+int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
+{
+	const char *outside = getenv(QUOTA_VARIABLE);
+	struct gpupart_tenant tenant;
+	int err = gpupart_tenant_get(gp, NULL, pci, &tenant);
+
+	if (err)
+		return err;
+	if (!tenant.quota)
+		tenant.quota = own.quota;
+	if (outside && *outside && tenant.quota && bytes > tenant.quota)
+		return ctx_fail(gp, -EPERM,
+				"tenant %s has a quota of %llu bytes from outside: %llu are more",
+				tenant.name, (unsigned long long)tenant.quota,
+				(unsigned long long)bytes);
+	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);
+}
+
+/* -------------------------------------------------------------------------- a size */
+
+#define MAX_SIZE ((uint64_t)1 << 60)
+
+/* "G", "GiB", "gb": what it stands for; 0: it is no unit. */
+static uint64_t unit_of(const char *text)
+{
+	static const char letters[] = "kmgt";
+	uint64_t unit = 1, base = 1024;
+	const char *letter = *text ? strchr(letters, tolower((unsigned char)*text)) : NULL;
+
+	if (!strcasecmp(text, "") || !strcasecmp(text, "b"))
+		return 1;
+	if (!letter)
+		return 0;
+	if (!strcasecmp(text + 1, "b"))
+		base = 1000;
+	else if (text[1] && strcasecmp(text + 1, "ib"))
+		return 0;
+	for (long i = letter - letters; i >= 0; i--)
+		unit *= base;
+	return unit;
+}
+
+/* Digits and, before a unit, a fraction; *end is what follows. In bytes, cut to whole ones. */
+static uint64_t read_size(const char *text, uint64_t *whole, const char **end)
+{
+	uint64_t part = 0, scale = 1;
+
+	*whole = 0;
+	for (; isdigit((unsigned char)*text); text++)
+		*whole = *whole > MAX_SIZE ? *whole : *whole * 10 + (*text - '0');
+	if (*text == '.' && isdigit((unsigned char)text[1]))
+		for (text++; isdigit((unsigned char)*text); text++)
+			if (scale < 1000000) {
+				part = part * 10 + (*text - '0');
+				scale *= 10;
+			}
+	*end = text;
+	return part * (1000000 / scale);	/* millionths */
+}
+
+int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes)
+{
+	uint64_t whole, millionths, unit, size;
+	const char *end;
+
+	if (!text || !isdigit((unsigned char)*text))
+		return ctx_fail(gp, -EINVAL, "'%.40s' is no size, as 20G, 512M or 1.5GiB are",
+				text ? text : "");
+	millionths = read_size(text, &whole, &end);
+	unit = unit_of(end);
+	if (!unit)
+		return ctx_fail(gp, -EINVAL,
+				"'%.40s' has no unit that is known: wants K, M, G, T (of 1024), KB, MB, .. (of 1000) or none, for bytes",
+				text);
+	if (unit == 1 && memchr(text, '.', end - text))
+		return ctx_fail(gp, -EINVAL,
+				"'%.40s' is a fraction of a byte: wants a unit, as 1.5G has",
+				text);
+	if (whole > MAX_SIZE / unit)
+		return ctx_fail(gp, -EINVAL, "'%.40s' is too much: 2^60 bytes at most", text);
+	size = whole * unit + unit / 1000000 * millionths + unit % 1000000 * millionths / 1000000;
+	if (size > MAX_SIZE)
+		return ctx_fail(gp, -EINVAL, "'%.40s' is too much: 2^60 bytes at most", text);
+	if (!size)
+		return ctx_fail(gp, -EINVAL, "'%.40s' is no memory: wants 1 byte or more", text);
+	*bytes = size;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ all of them */
+
+/* Jobs that live, asked for once, when there is a tenant to ask for. */
+struct living {
+	bool asked, unsure;
+	struct gpupart_job *jobs;
+	int nr_jobs;
+};
+
+static void ask(struct living *living)
+{
+	int room = gpupart_job_list(NULL, NULL, 0) + 16;
+
+	living->asked = true;
+	living->jobs = calloc(room, sizeof(*living->jobs));
+	living->nr_jobs = living->jobs ? gpupart_job_list(NULL, living->jobs, room) : -1;
+	/* Some may have begun in between. */
+	living->unsure = living->nr_jobs < 0 || living->nr_jobs > room;
+	living->nr_jobs = living->unsure ? 0 : living->nr_jobs;
+}
+
+static const struct gpupart_job *job_of(const struct living *living, const char *tenant)
+{
+	for (int i = 0; i < living->nr_jobs; i++)
+		if (!strcmp(living->jobs[i].name, tenant) || !strcmp(living->jobs[i].id, tenant))
+			return &living->jobs[i];
+	return NULL;
+}
+
+/* By what its processes say, or its job, where none of them is there yet. */
+static bool is_simulated(const struct living *living, uid_t uid, const struct ledger_view *view)
+{
+	const struct gpupart_job *job = uid == geteuid() ? job_of(living, view->tenant) : NULL;
+
+	for (unsigned int i = 0; i < view->nr_processes; i++)
+		if (view->processes[i].simulated)
+			return true;
+	return job && job->simulated;
+}
+
+/* What is done with each tenant. */
+struct visit {
+	void (*see)(struct visit *visit, uid_t uid, const struct ledger_view *view);
+	void *list;
+	unsigned int max, nr;
+	struct living living;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Ours, without a process in it: kept for a job that lives, or taken away. */
+static bool forget(struct visit *visit, const char *tenant)
+{
+	return !visit->living.unsure && !job_of(&visit->living, tenant) && ledger_sweep(tenant);
+}
+
+static void visit_user(struct visit *visit, uid_t uid)
+{
+	unsigned int room = ledger_list(uid, NULL, 0) + 16, nr;
+	char (*names)[LEDGER_NAME_LEN] = calloc(room, sizeof(*names));
+	struct ledger_view *view;
+
+	nr = names ? ledger_list(uid, names, room) : 0;
+	if (nr > room)
+		nr = room;
+	if (nr)
+		qsort(names, nr, sizeof(*names), by_name);
+	for (unsigned int i = 0; i < nr; i++) {
+		int err = ledger_look(uid, names[i], &view);
+		bool empty = err == -EPROTO || (!err && !view->nr_processes);
+
+		if (!visit->living.asked)
+			ask(&visit->living);
+		if (!(uid == geteuid() && empty && forget(visit, names[i])) && !err)
+			visit->see(visit, uid, view);
+		if (!err)
+			free(view);
+	}
+	free(names);
+}
+
+static unsigned int visit_all(struct visit *visit)
+{
+	struct dirent *entry;
+	uid_t uid;
+	DIR *root;
+
+	visit_user(visit, geteuid());
+	root = geteuid() ? NULL : opendir(CONTROL_ROOT);
+	while (root && (entry = readdir(root)))
+		if (control_folder_uid(entry->d_name, &uid) && uid)
+			visit_user(visit, uid);
+	if (root)
+		closedir(root);
+	free(visit->living.jobs);
+	return visit->nr;
+}
+
+static void fill_tenant(struct gpupart_tenant *tenant, uid_t uid, const struct ledger_view *view)
+{
+	memset(tenant, 0, sizeof(*tenant));
+	snprintf(tenant->name, sizeof(tenant->name), "%s", view->tenant);
+	tenant->uid = uid;
+	tenant->nr_processes = view->nr_processes;
+	tenant->other_version = view->other_version;
+}
+
+static void see_tenant(struct visit *visit, uid_t uid, const struct ledger_view *view)
+{
+	struct gpupart_tenant *list = visit->list, row;
+	bool shown = false;
+
+	fill_tenant(&row, uid, view);
+	row.simulated = is_simulated(&visit->living, uid, view);
+	for (unsigned int gpu = 0; gpu <= view->nr_gpus; gpu++) {
+		bool last = gpu == view->nr_gpus;
+
+		if (last && shown)
+			break;
+		if (!last && !topo_address_read(view->gpus[gpu].pci, row.pci))
+			continue;
+		row.quota = last ? 0 : view->gpus[gpu].quota;
+		row.used = last ? 0 : view->gpus[gpu].used;
+		if (last)
+			row.pci[0] = 0;
+		if (!last && !row.quota && !row.used)
+			continue;
+		if (visit->nr < visit->max)
+			list[visit->nr] = row;
+		visit->nr++;
+		shown = true;
+	}
+}
+
+int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max)
+{
+	struct visit visit = { .see = see_tenant, .list = list, .max = max };
+
+	(void)gp;
+	return visit_all(&visit);
+}
+
+static void see_processes(struct visit *visit, uid_t uid, const struct ledger_view *view)
+{
+	struct gpupart_tenant_process *list = visit->list, row = { .uid = uid };
+
+	snprintf(row.tenant, sizeof(row.tenant), "%s", view->tenant);
+	for (unsigned int i = 0; i < view->nr_processes; i++) {
+		const struct ledger_process *process = &view->processes[i];
+		bool shown = false;
+
+		row.pid = process->pid;
+		row.uncounted = process->uncounted;
+		row.inner_pid = process->inner;
+		snprintf(row.program, sizeof(row.program), "%s", process->program);
+		for (unsigned int gpu = 0; gpu <= view->nr_gpus; gpu++) {
+			bool last = gpu == view->nr_gpus;
+
+			if (last ? shown : !process->used[gpu] ||
+					   !topo_address_read(view->gpus[gpu].pci, row.pci))
+				continue;
+			if (last)
+				row.pci[0] = 0;
+			row.used = last ? 0 : process->used[gpu];
+			if (visit->nr < visit->max)
+				list[visit->nr] = row;
+			visit->nr++;
+			shown = true;
+		}
+	}
+}
+
+int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
+				unsigned int max)
+{
+	struct visit visit = { .see = see_processes, .list = list, .max = max };
+
+	(void)gp;
+	return visit_all(&visit);
+}
+
+/* ---------------------------------------------------------------------------- one */
+
+/* Ours where @name is NULL: its name, or NULL with the sentence kept. */
+static const char *name_of(struct gpupart *gp, const char *name, int *err)
+{
+	const char *variable = getenv(NAME_VARIABLE);
+
+	*err = 0;
+	if (!name && tenant_ledger())
+		name = own.name;
+	if (!name && variable && *variable)
+		name = variable;
+	if (!name)
+		*err = ctx_fail(gp, -ESRCH, "this process is in no tenant");
+	else if (!control_name_good(name))
+		*err = ctx_fail(gp, -EINVAL,
+				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
+				name);
+	return *err ? NULL : name;
+}
+
+static int read_address(struct gpupart *gp, const char *given, char pci[20])
+{
+	if (given && topo_address_read(given, pci))
+		return 0;
+	return ctx_fail(gp, -EINVAL, "\"%.63s\" is no GPU's PCI address, as \"0000:0d:00.0\" is",
+			given ? given : "");
+}
+
+static int fail(struct gpupart *gp, const char *name, int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return ctx_fail(gp, -ESRCH,
+				"there is no tenant %s: nothing of that name has a memory quota",
+				name);
+	case -EPERM:
+		return ctx_fail(gp, err,
+				"tenant %s: its file, or the folder of that, below /dev/shm is not this user's alone",
+				name);
+	case -EPROTO:
+		return ctx_fail(gp, err,
+				"tenant %s: its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended",
+				name);
+	case -EBUSY:
+		return ctx_fail(gp, err, "tenant %s: another process has held its file for 5 s",
+				name);
+	case -ENOSPC:
+		return ctx_fail(gp, err, "tenant %s: there is no room for it below /dev/shm", name);
+	default:
+		return ctx_fail(gp, err, "tenant %s: its file below /dev/shm: %s", name,
+				strerror(-err));
+	}
+}
+
+int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
+		       struct gpupart_tenant *tenant)
+{
+	struct ledger_view *view;
+	struct living living = { 0 };
+	char address[20];
+	int err;
+
+	name = name_of(gp, name, &err);
+	if (!err)
+		err = read_address(gp, pci, address);
+	if (err)
+		return err;
+	err = ledger_look(geteuid(), name, &view);
+	if (err)
+		return fail(gp, name, err);
+	fill_tenant(tenant, geteuid(), view);
+	ask(&living);
+	tenant->simulated = is_simulated(&living, geteuid(), view);
+	free(living.jobs);
+	snprintf(tenant->pci, sizeof(tenant->pci), "%s", address);
+	tenant->quota = view->quota;
+	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++)
+		if (!strcmp(view->gpus[gpu].pci, address)) {
+			tenant->quota = view->gpus[gpu].quota;
+			tenant->used = view->gpus[gpu].used;
+		}
+	free(view);
+	return 0;
+}
+
+static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
+		     bool make, uint64_t *before)
+{
+	char address[20];
+	uint64_t given;
+	int err;
+
+	name = name_of(gp, name, &err);
+	if (!err && (pci || make))
+		err = read_address(gp, pci, address);
+	if (err)
+		return err;
+	if (!bytes)
+		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: wants 1 or more",
+				name);
+	given = node_memory(geteuid(), pci || make ? address : NULL, name);
+	if (given && bytes > given)
+		return ctx_fail(gp, -EPERM,
+				"tenant %s: %llu bytes are more than the %llu that this node gave its user",
+				name, (unsigned long long)bytes, (unsigned long long)given);
+	err = ledger_set_quota_of(name, pci ? address : NULL, bytes, make, before);
+	return err ? fail(gp, name, err) : 0;
+}
+
+int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *pci,
+			     uint64_t bytes, uint64_t *before)
+{
+	return set_quota(gp, name, pci, bytes, false, before);
+}
+
+int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
+			 uint64_t *before)
+{
+	/* What nobody needs any more goes first. */
+	gpupart_tenant_list(gp, NULL, 0);
+	return set_quota(gp, name, pci, bytes, true, before);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The planner's arithmetic: whether needs fit, who gets the next TPC, in which order GPCs
+ * are looked at. Must not know whole GPCs, nor search.
+ */
+#include <string.h>
+#include "lib/plan/plan.h"
+
+/*
+ * Homes are powers of two, which makes this exact: whichever GPC of a uGPU a home goes to,
+ * larger ones first, it takes as many places of each smaller size as it holds. So the homes
+ * bound to a uGPU fit if and only if for every size its places suffice for those from that
+ * size on. For the others a place counts if what it holds of every smaller size, down to
+ * TPCs, is left as well: a home that goes there takes just so many of those that count,
+ * whichever uGPU it is, so that again only their sum for every size matters.
+ */
+static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
+		      unsigned int nr, const unsigned int *spare, unsigned int homes)
+{
+	unsigned int count[PLAN_MAX_UGPUS];	/* of the places of a size; of TPCs at first */
+
+	memcpy(count, spare, room->nr_ugpus * sizeof(*count));
+	for (unsigned int level = 1; level < PLAN_MAX_LEVELS && homes >> level; level++) {
+		unsigned int places[PLAN_MAX_UGPUS], wanted = 0, there = 0;
+
+		memcpy(places, room->places[level], room->nr_ugpus * sizeof(*places));
+		for (unsigned int i = 0; i < nr; i++) {
+			unsigned int takes = needs[i].home >> level;
+
+			if (needs[i].ugpu == PLAN_ANYWHERE)
+				wanted += takes;
+			else if (places[needs[i].ugpu] < takes)
+				return false;
+			else
+				places[needs[i].ugpu] -= takes;
+		}
+		for (unsigned int u = 0; u < room->nr_ugpus; u++) {
+			count[u] = places[u] < count[u] / 2 ? places[u] : count[u] / 2;
+			there += count[u];
+		}
+		if (wanted > there)
+			return false;
+	}
+	return true;
+}
+
+bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsigned int nr)
+{
+	unsigned int spare[PLAN_MAX_UGPUS], anywhere = 0, all = 0, homes = 0;
+
+	memcpy(spare, room->nr, room->nr_ugpus * sizeof(*spare));
+	for (unsigned int i = 0; i < nr; i++) {
+		homes |= needs[i].home;
+		if (needs[i].ugpu == PLAN_ANYWHERE)
+			anywhere += needs[i].nr;
+		else if (spare[needs[i].ugpu] < needs[i].nr)
+			return false;
+		else
+			spare[needs[i].ugpu] -= needs[i].nr;
+	}
+	for (unsigned int u = 0; u < room->nr_ugpus; u++)
+		all += spare[u];
+	return anywhere <= all && homes_fit(room, needs, nr, spare, homes);
+}
+
+void plan_room_clear(struct plan_room *room, unsigned int nr_ugpus)
+{
+	room->nr_ugpus = nr_ugpus;
+	memset(room->nr, 0, nr_ugpus * sizeof(*room->nr));
+	for (unsigned int level = 0; level < PLAN_MAX_LEVELS; level++)
+		memset(room->places[level], 0, nr_ugpus * sizeof(*room->nr));
+}
+
+void plan_room_add(struct plan_room *room, unsigned int ugpu, unsigned int nr,
+		   unsigned int nr_main)
+{
+	room->nr[ugpu] += nr;
+	for (unsigned int level = 1; level < PLAN_MAX_LEVELS; level++)
+		room->places[level][ugpu] += nr_main >> level;
+}
+
+void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
+	       bool (*may)(void *arg, unsigned int tenant, const unsigned int *nr), void *arg)
+{
+	bool done[PLAN_MAX_TENANTS] = { false };
+
+	for (;;) {
+		const struct plan_tenant *t = ask->tenants;
+		int least = -1;
+
+		for (unsigned int i = first; i < ask->nr; i++) {
+			if (done[i])
+				continue;
+			if (nr[i] >= t[i].max)
+				done[i] = true;
+			else if (least < 0 || nr[i] * t[least].weight < nr[least] * t[i].weight)
+				least = i;
+		}
+		if (least < 0)
+			return;
+		nr[least]++;
+		/* What does not fit now does not fit when there is less. */
+		if (!may(arg, least, nr)) {
+			nr[least]--;
+			done[least] = true;
+		}
+	}
+}
+
+void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
+		unsigned int tenant, unsigned int *order)
+{
+	unsigned int crowd[PLAN_MAX_UGPUS] = { 0 };
+
+	for (unsigned int i = 0; i < ask->nr; i++) {
+		bool there[PLAN_MAX_UGPUS] = { false };
+
+		for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs && i != tenant; gpc++)
+			there[ask->gpu.gpcs[gpc].ugpu] |= counts->nr[i][gpc] > 0;
+		for (unsigned int u = 0; u < ask->gpu.nr_ugpus; u++)
+			crowd[u] += there[u];
+	}
+	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++) {
+		unsigned int at = gpc, ugpu = ask->gpu.gpcs[gpc].ugpu;
+
+		for (; at > 0; at--) {
+			unsigned int before = ask->gpu.gpcs[order[at - 1]].ugpu;
+
+			if (crowd[before] != crowd[ugpu] ? crowd[before] < crowd[ugpu] :
+			    before <= ugpu)
+				break;
+			order[at] = order[at - 1];
+		}
+		order[at] = gpc;
+	}
+}
+
+unsigned int plan_home(const struct plan_gpu *gpu, unsigned int cluster)
+{
+	unsigned int home = 1;
+
+	while (home * gpu->sms_per_tpc < cluster)
+		home *= 2;
+	return home;
+}
+
+static bool before(const struct plan_tenant *a, const struct plan_tenant *b)
+{
+	unsigned int form_a = a->whole ? 0 : a->spread ? 2 : 1;
+	unsigned int form_b = b->whole ? 0 : b->spread ? 2 : 1;
+
+	if (form_a != form_b)
+		return form_a < form_b;
+	if (a->weight != b->weight)
+		return a->weight > b->weight;
+	if (a->min != b->min)
+		return a->min > b->min;
+	if (a->home != b->home)
+		return a->home > b->home;
+	return strcmp(a->name, b->name) < 0;
+}
+
+void plan_rank(struct plan_ask *ask)
+{
+	for (unsigned int i = 1; i < ask->nr; i++) {
+		struct plan_tenant tenant = ask->tenants[i];
+		unsigned int at = i;
+
+		for (; at > 0 && before(&tenant, &ask->tenants[at - 1]); at--)
+			ask->tenants[at] = ask->tenants[at - 1];
+		ask->tenants[at] = tenant;
+	}
+}

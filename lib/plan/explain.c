@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which demand cannot be met and what would do, each found by searching again with it. Must
+ * not guess: what no search confirmed is not said.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "lib/plan/plan.h"
+
+struct words {
+	char text[400];
+};
+
+__attribute__((format(printf, 2, 3)))
+static void add(struct words *words, const char *fmt, ...)
+{
+	size_t used = strlen(words->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(words->text + used, sizeof(words->text) - used, fmt, ap);
+	va_end(ap);
+}
+
+/* A question of this kind, and what may still be spent on such. */
+struct why {
+	struct plan_search *search;
+	struct plan_ask ask;
+	unsigned int steps, *spent;
+};
+
+/* 0, -ENOSPC, or -E2BIG where that was not found out. */
+static int decide(struct why *why)
+{
+	struct plan_ask ranked = why->ask;
+	struct plan_counts counts;
+	int err;
+
+	if (!why->steps)
+		return -E2BIG;
+	plan_rank(&ranked);
+	/* One that takes long leaves something for the others. */
+	err = plan_search(why->search, &ranked, why->steps / 3 + 1000, true, &counts);
+	*why->spent += counts.steps;
+	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
+	return err;
+}
+
+static bool feasible(struct why *why)
+{
+	return !decide(why);
+}
+
+/* The highest value below @value, from @lowest on, with which it fits: 0 none. */
+static unsigned int highest_min(struct why *why, struct plan_tenant *t)
+{
+	unsigned int asked = t->min, good = 0, low = t->home, high = asked;
+
+	while (low < high) {
+		t->min = (low + high) / 2;
+		if (feasible(why)) {
+			good = t->min;
+			low = t->min + 1;
+		} else {
+			high = t->min;
+		}
+	}
+	t->min = asked;
+	return good;
+}
+
+static unsigned int lowest_max(struct why *why, struct plan_tenant *t)
+{
+	unsigned int asked = t->max, good = 0, low = asked + 1, high = GPUPART_MAX_TPCS + 1;
+
+	while (low < high) {
+		t->max = (low + high) / 2;
+		if (feasible(why)) {
+			good = t->max;
+			high = t->max;
+		} else {
+			low = t->max + 1;
+		}
+	}
+	t->max = asked;
+	return good;
+}
+
+/* The largest cluster below the one asked for; the minimum stays. */
+static unsigned int largest_cluster(struct why *why, struct plan_tenant *t)
+{
+	unsigned int asked = t->home, good = 0;
+
+	for (t->home = asked / 2; t->home && !good; t->home /= 2)
+		if (feasible(why))
+			good = t->home * why->ask.gpu.sms_per_tpc;
+	t->home = asked;
+	return good;
+}
+
+static bool feasible_unbound(const struct why *why, unsigned int tenant)
+{
+	struct why changed = *why;
+	struct plan_tenant *t = changed.ask.tenants;
+	uint32_t bit = 1u << t[tenant].given;
+
+	for (unsigned int i = 0; i < changed.ask.nr; i++) {
+		t[i].same &= ~bit;
+		t[i].apart &= ~bit;
+	}
+	t[tenant].same = t[tenant].apart = 0;
+	return feasible(&changed);
+}
+
+static bool feasible_without(const struct why *why, unsigned int tenant)
+{
+	struct why changed = *why;
+	struct plan_tenant *t = &changed.ask.tenants[tenant];
+
+	memmove(t, t + 1, (changed.ask.nr - tenant - 1) * sizeof(*t));
+	changed.ask.nr--;
+	return changed.ask.nr && feasible(&changed);
+}
+
+/* What of @tenant's demand would do where it asks for less, joined by "or". */
+static void find_ways(struct why *why, unsigned int tenant, struct words *words)
+{
+	struct plan_tenant *t = &why->ask.tenants[tenant];
+	unsigned int value = highest_min(why, t);
+
+	if (value)
+		add(words, "min=%u", value);
+	value = t->whole ? lowest_max(why, t) : 0;
+	if (value)
+		add(words, "%smax=%u", *words->text ? ", or " : "", value);
+	value = largest_cluster(why, t);
+	if (value)
+		add(words, "%scluster=%u", *words->text ? ", or " : "", value);
+	if (t->whole) {
+		t->whole = false;
+		if (feasible(why))
+			add(words, "%sno gpcs", *words->text ? ", or " : "");
+		t->whole = true;
+	}
+	if ((t->same | t->apart) && feasible_unbound(why, tenant))
+		add(words, "%sno tie to others by same or apart", *words->text ? ", or " : "");
+	if (!*words->text && feasible_without(why, tenant))
+		add(words, "the others without it");
+}
+
+/* The demand in the words it was made with. */
+static void describe(const struct plan_ask *ask, unsigned int tenant, struct words *words)
+{
+	const struct plan_tenant *t = &ask->tenants[tenant];
+
+	add(words, "tenant %s: min=%u", t->name, t->min);
+	if (t->max < GPUPART_MAX_TPCS)
+		add(words, ",max=%u", t->max);
+	if (t->whole)
+		add(words, ",gpcs");
+	if (t->cluster > ask->gpu.sms_per_tpc)
+		add(words, ",cluster=%u", t->cluster);
+	for (unsigned int i = 0; i < ask->nr; i++)
+		if (t->same >> ask->tenants[i].given & 1)
+			add(words, ",same=%s", ask->tenants[i].name);
+	for (unsigned int i = 0; i < ask->nr; i++)
+		if (t->apart >> ask->tenants[i].given & 1)
+			add(words, ",apart=%s", ask->tenants[i].name);
+}
+
+/* The first that does not fit beside those before it. */
+static unsigned int first_refused(struct plan_search *search, const struct plan_ask *ask,
+				  unsigned int *steps)
+{
+	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS, steps };
+	unsigned int low = 1, high = ask->nr;
+
+	while (low < high) {
+		why.ask.nr = (low + high) / 2;
+		if (decide(&why) == -ENOSPC)
+			high = why.ask.nr;
+		else
+			low = why.ask.nr + 1;
+	}
+	return low - 1;
+}
+
+int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask,
+		 unsigned int *steps)
+{
+	struct words demand = { "" }, beside = { "" }, ways = { "" };
+	unsigned int tenant = first_refused(search, ask, steps), others = 0, nr = 0;
+	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS, steps };
+
+	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++)
+		nr += ask->gpu.gpcs[gpc].nr;
+	for (; others < tenant && others < 3; others++)
+		add(&beside, "%s%s", others ? ", " : " beside ", ask->tenants[others].name);
+	if (others < tenant)
+		add(&beside, " and %u more", tenant - others);
+	describe(ask, tenant, &demand);
+	find_ways(&why, tenant, &ways);
+	if (!*ways.text && tenant + 1 < ask->nr) {
+		why = (struct why){ search, *ask, PLAN_MAX_WHY_STEPS, steps };
+		why.ask.nr = tenant + 1;
+		find_ways(&why, tenant, &ways);
+		if (*ways.text)
+			add(&ways, " (then others do not fit yet)");
+	}
+	return ctx_fail(gp, -ENOSPC, "%.240s cannot be met%.120s on %u TPCs%s%s%s", demand.text,
+			beside.text, nr, *ways.text ? ": " : "", ways.text,
+			*ways.text ? " would do" : "");
+}

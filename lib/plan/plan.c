@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart_plan_make(): demands and a topology to counts, and counts to TPCs. Must not know
+ * how the counts are found.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include "lib/plan/plan.h"
+#include "lib/topo/cluster.h"
+
+#define MAX_WEIGHT 1000
+#define MAX_CLUSTER 128		/* blocks; today's GPUs launch 16 at most */
+
+/* The TPCs behind a GPC's counts. */
+struct members {
+	struct gpupart_tpcset all[PLAN_MAX_GPCS], main[PLAN_MAX_GPCS];
+};
+
+/* ------------------------------------------------------------------ the GPU */
+
+static unsigned int first_alike(const struct plan_gpu *gpu, unsigned int gpc)
+{
+	const struct plan_gpc *g = &gpu->gpcs[gpc];
+
+	for (unsigned int i = 0; i < gpc; i++)
+		if (gpu->gpcs[i].ugpu == g->ugpu && gpu->gpcs[i].nr == g->nr &&
+		    gpu->gpcs[i].nr_main == g->nr_main && gpu->gpcs[i].whole == g->whole)
+			return i;
+	return gpc;
+}
+
+static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
+			const struct gpupart_tpcset *within, struct plan_gpu *gpu,
+			struct members *members)
+{
+	struct gpupart_tpcset known = { 0 }, all = gpupart_topology_all(topo);
+
+	gpu->nr_gpcs = gpupart_topology_nr_gpcs(topo);
+	gpu->nr_bindable = gpupart_topology_nr_ugpus(topo);
+	gpu->nr_ugpus = gpu->nr_bindable + 1;
+	gpu->sms_per_tpc = cluster_sms_per_tpc(topo);
+	for (unsigned int i = 0; i < gpu->nr_gpcs; i++) {
+		const struct gpupart_gpc *gpc = gpupart_topology_gpc(topo, i);
+		struct plan_gpc *g = &gpu->gpcs[i];
+
+		members->all[i] = gpupart_tpcset_and(&gpc->tpcs, within);
+		members->main[i] = cluster_tpcs(topo, &members->all[i]);
+		g->ugpu = gpc->ugpu < 0 ? gpu->nr_bindable : (unsigned int)gpc->ugpu;
+		g->nr = gpupart_tpcset_count(&members->all[i]);
+		g->nr_main = gpupart_tpcset_count(&members->main[i]);
+		g->whole = gpupart_tpcset_equal(&members->all[i], &gpc->tpcs);
+		g->alike = first_alike(gpu, i);
+		if (gpupart_tpcset_count(&gpc->tpcs) > gpu->largest)
+			gpu->largest = gpupart_tpcset_count(&gpc->tpcs);
+		known = gpupart_tpcset_or(&known, &gpc->tpcs);
+	}
+	if (!gpupart_tpcset_subset(&all, &known) || !gpu->sms_per_tpc)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"%s does not tell which GPC each TPC is in: nothing can be planned",
+				gpupart_topology_info(topo)->source);
+	return 0;
+}
+
+/* -------------------------------------------------------------- the demands */
+
+static bool is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+			return false;
+	return len && *name != '-' && len < sizeof(((struct gpupart_plan_tenant *)0)->name);
+}
+
+static int check_names(struct gpupart *gp, const struct gpupart_demand *demands, unsigned int nr)
+{
+	if (!nr || nr > PLAN_MAX_TENANTS)
+		return ctx_fail(gp, -EINVAL, "%u tenants: a plan has 1 to %d", nr,
+				PLAN_MAX_TENANTS);
+	for (unsigned int i = 0; i < nr; i++) {
+		const char *name = demands[i].name;
+
+		if (!name || !is_name(name))
+			return ctx_fail(gp, -EINVAL,
+					"tenant '%s': a name is 1 to 63 letters, digits, '.', '_' or '-', no '-' first",
+					name ? name : "");
+		for (unsigned int j = 0; j < i; j++)
+			if (!strcmp(demands[j].name, name))
+				return ctx_fail(gp, -EINVAL, "tenant %s is there twice", name);
+	}
+	return 0;
+}
+
+/* "a+b" to bits. */
+static int read_names(struct gpupart *gp, const struct gpupart_demand *demands, unsigned int nr,
+		      unsigned int self, const char *key, const char *text, uint32_t *bits)
+{
+	*bits = 0;
+	while (text && *text) {
+		size_t len = strcspn(text, "+");
+		unsigned int i = 0;
+
+		while (i < nr && (strlen(demands[i].name) != len ||
+				  strncmp(demands[i].name, text, len)))
+			i++;
+		if (i == nr)
+			return ctx_fail(gp, -EINVAL, "tenant %s: %s=%.*s: there is no such tenant",
+					demands[self].name, key, (int)len, text);
+		if (i == self)
+			return ctx_fail(gp, -EINVAL, "tenant %s: %s=%s is the tenant itself",
+					demands[self].name, key, demands[self].name);
+		*bits |= 1u << i;
+		text += len + (text[len] == '+');
+	}
+	return 0;
+}
+
+static int read_demand(struct gpupart *gp, const struct gpupart_demand *d, struct plan_gpu *gpu,
+		       struct plan_tenant *t)
+{
+	*t = (struct plan_tenant){
+		.name = d->name, .min = d->min_tpcs ? d->min_tpcs : 1,
+		.max = d->max_tpcs ? d->max_tpcs : GPUPART_MAX_TPCS,
+		.weight = d->weight ? d->weight : 1, .cluster = d->cluster,
+		.whole = d->gpcs, .spread = d->spread,
+	};
+	if (t->min > GPUPART_MAX_TPCS || d->max_tpcs > GPUPART_MAX_TPCS)
+		return ctx_fail(gp, -EINVAL, "tenant %s: %s=%u: a GPU has at most %d TPCs", d->name,
+				t->min > GPUPART_MAX_TPCS ? "min" : "max",
+				t->min > GPUPART_MAX_TPCS ? t->min : d->max_tpcs,
+				GPUPART_MAX_TPCS);
+	if (t->min > t->max)
+		return ctx_fail(gp, -EINVAL, "tenant %s: min=%u is above max=%u", d->name, t->min,
+				t->max);
+	if (t->weight > MAX_WEIGHT)
+		return ctx_fail(gp, -EINVAL, "tenant %s: weight=%u: wants 1 to %d", d->name,
+				t->weight, MAX_WEIGHT);
+	if (t->cluster > MAX_CLUSTER)
+		return ctx_fail(gp, -EINVAL, "tenant %s: cluster=%u: wants at most %d blocks",
+				d->name, t->cluster, MAX_CLUSTER);
+	if (t->whole && t->spread)
+		return ctx_fail(gp, -EINVAL,
+				"tenant %s: gpcs and spread: who has GPCs whole has nothing to spread",
+				d->name);
+	t->home = plan_home(gpu, t->cluster);
+	if (t->home > t->max)
+		return ctx_fail(gp, -EINVAL,
+				"tenant %s: cluster=%u takes %u TPCs in one GPC, above max=%u",
+				d->name, t->cluster, t->home, t->max);
+	if (t->min < t->home)
+		t->min = t->home;
+	return 0;
+}
+
+static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
+			const struct gpupart_demand *demands, unsigned int nr,
+			struct plan_ask *ask)
+{
+	struct plan_tenant *t = ask->tenants;
+	int err = check_names(gp, demands, nr);
+
+	for (unsigned int i = 0; i < nr && !err; i++) {
+		err = read_demand(gp, &demands[i], &ask->gpu, &t[i]);
+		t[i].given = i;
+		if (!err)
+			err = read_names(gp, demands, nr, i, "same", demands[i].same, &t[i].same);
+		if (!err)
+			err = read_names(gp, demands, nr, i, "apart", demands[i].apart,
+					 &t[i].apart);
+		if (!err && (t[i].same | t[i].apart) && !ask->gpu.nr_bindable)
+			err = ctx_fail(gp, -EOPNOTSUPP,
+				       "tenant %s: %s=%s: %s does not tell of uGPUs", t[i].name,
+				       t[i].same ? "same" : "apart",
+				       t[i].same ? demands[i].same : demands[i].apart,
+				       gpupart_topology_info(topo)->source);
+	}
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < nr * nr; i++) {
+		t[i / nr].same |= (t[i % nr].same >> i / nr & 1) << i % nr;
+		t[i / nr].apart |= (t[i % nr].apart >> i / nr & 1) << i % nr;
+	}
+	ask->nr = nr;
+	plan_rank(ask);
+	return 0;
+}
+
+/* ------------------------------------------------------------ counts to TPCs */
+
+/* Moves the @nr lowest of @from, or as many as there are, to @to; how many. */
+static unsigned int move_lowest(struct gpupart_tpcset *from, struct gpupart_tpcset *to,
+				unsigned int nr)
+{
+	unsigned int moved = 0;
+
+	for (int tpc = gpupart_tpcset_next(from, 0); tpc >= 0 && moved < nr;
+	     tpc = gpupart_tpcset_next(from, tpc + 1), moved++) {
+		gpupart_tpcset_add(to, tpc);
+		gpupart_tpcset_del(from, tpc);
+	}
+	return moved;
+}
+
+static void name_tpcs(const struct plan_ask *ask, const struct plan_counts *counts,
+		      const struct members *members, struct gpupart_tpcset *sets)
+{
+	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++) {
+		struct gpupart_tpcset inside = members->main[gpc], outside;
+		unsigned int rest[PLAN_MAX_TENANTS], nr;
+
+		outside = gpupart_tpcset_andnot(&members->all[gpc], &inside);
+		for (unsigned int i = 0; i < ask->nr; i++) {
+			nr = counts->home[i] == (int)gpc ? ask->tenants[i].home : 0;
+			rest[i] = counts->nr[i][gpc] - move_lowest(&inside, &sets[i], nr);
+		}
+		for (unsigned int turn = 0; turn < 2; turn++)
+			for (unsigned int i = 0; i < ask->nr; i++) {
+				bool clusters = ask->tenants[i].home > 1;
+
+				if (clusters == turn)
+					continue;
+				nr = move_lowest(clusters ? &inside : &outside, &sets[i], rest[i]);
+				move_lowest(clusters ? &outside : &inside, &sets[i], rest[i] - nr);
+			}
+	}
+}
+
+/* What a plan is made of and in, for one call. */
+struct making {
+	struct plan_ask ask;
+	struct members members;
+	struct plan_search *search;
+	struct plan_counts counts;
+	struct gpupart_tpcset sets[PLAN_MAX_TENANTS];
+	unsigned int steps;
+};
+
+/* Makes counts and sets of @ask; of what is there before nothing stays. */
+static int make_sets(struct making *m)
+{
+	int err = plan_search(m->search, &m->ask, PLAN_MAX_STEPS, false, &m->counts);
+
+	m->steps += m->counts.steps;
+	if (!err && !plan_place(&m->ask, &m->counts))
+		err = -EIO;
+	memset(m->sets, 0, sizeof(m->sets));
+	if (!err)
+		name_tpcs(&m->ask, &m->counts, &m->members, m->sets);
+	return err;
+}
+
+/* Whether the set could hold a cluster of GPUPART_PORTABLE_CLUSTER blocks by its size alone. */
+static bool is_large(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	return gpupart_tpcset_count(set) * cluster_sms_per_tpc(topo) >= GPUPART_PORTABLE_CLUSTER;
+}
+
+static bool holds(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	return gpupart_set_cluster(topo, set) >= GPUPART_PORTABLE_CLUSTER;
+}
+
+/*
+ * Makes sets that are large hold a cluster, in rank order: with a home for those before that
+ * hold one, and for this one. Where there is no such plan the set stays as it is.
+ */
+static void hold_clusters(const struct gpupart_topology *topo, struct making *m)
+{
+	unsigned int home = plan_home(&m->ask.gpu, GPUPART_PORTABLE_CLUSTER);
+	struct making with;
+
+	for (unsigned int i = 0; i < m->ask.nr; i++) {
+		if (!is_large(topo, &m->sets[i]) || holds(topo, &m->sets[i]) ||
+		    m->ask.tenants[i].home >= home || m->ask.tenants[i].max < home)
+			continue;
+		with = *m;
+		for (unsigned int j = 0; j <= i; j++) {
+			struct plan_tenant *t = &with.ask.tenants[j];
+
+			if ((j < i && !holds(topo, &m->sets[j])) || t->home >= home ||
+			    t->max < home)
+				continue;
+			t->home = home;
+			t->min = t->min < home ? home : t->min;
+		}
+		if (!make_sets(&with)) {
+			*m = with;
+			/* Those that held one without a home may not any more. */
+			i = ~0u;
+		} else {
+			m->steps = with.steps;
+		}
+	}
+}
+
+static int make_plan(struct gpupart *gp, const struct gpupart_topology *topo, struct making *m)
+{
+	int err;
+
+	m->search = plan_search_new();
+	if (!m->search)
+		return ctx_fail(gp, -ENOMEM, "no memory");
+	err = make_sets(m);
+	if (!err)
+		hold_clusters(topo, m);
+	else if (err == -ENOSPC)
+		err = plan_explain(gp, m->search, &m->ask, &m->steps);
+	else if (err == -EIO)
+		ctx_fail(gp, err, "the planner contradicts itself: please report the demands");
+	else
+		ctx_fail(gp, err,
+			 "%u tenants on %u GPCs: not decided in %u steps: ask for less in whole GPCs",
+			 m->ask.nr, m->ask.gpu.nr_gpcs, m->steps);
+	plan_search_free(m->search);
+	return err;
+}
+
+int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
+		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
+		      unsigned int nr, struct gpupart_plan *plan)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(topo);
+	struct making m = { .steps = 0 };
+	int err;
+
+	err = within && !gpupart_tpcset_empty(within) ?
+	      gpupart_set_check(gp, topo, within) : 0;
+	if (!err)
+		err = describe_gpu(gp, topo, within ? within : &all, &m.ask.gpu, &m.members);
+	if (!err)
+		err = read_demands(gp, topo, demands, nr, &m.ask);
+	if (!err)
+		err = make_plan(gp, topo, &m);
+	plan->nr_steps = m.steps;
+	if (err)
+		return err;
+	memset(plan, 0, sizeof(*plan));
+	plan->topology_hash = gpupart_topology_hash(topo);
+	plan->optimal = true;
+	plan->nr_steps = m.steps;
+	plan->nr_tenants = nr;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct gpupart_plan_tenant *t = &plan->tenants[m.ask.tenants[i].given];
+
+		strcpy(t->name, m.ask.tenants[i].name);
+		t->set = m.sets[i];
+		t->ugpu = m.counts.ugpu[i];
+	}
+	return 0;
+}
+
+int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
+		       uint64_t topology_hash)
+{
+	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
+	uint64_t hash = gpupart_topology_hash(topo);
+
+	if (hash == topology_hash)
+		return 0;
+	return ctx_fail(gp, -ESTALE,
+			"the plan was made for topology %016llx and %s is %016llx: its TPCs sit in other GPCs, so plan anew",
+			(unsigned long long)topology_hash, *info->pci ? info->pci : info->source,
+			(unsigned long long)hash);
+}

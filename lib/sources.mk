@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+# Sources of the library and of the shared objects beside it.
+# A file that is in no list is not built; `make lint` names it. One list a folder, sorted.
+
+LIB_CORE_SRC := \
+	lib/core/config.c \
+	lib/core/ctx.c \
+	lib/core/fork.c \
+	lib/core/memfd.c \
+	lib/core/peek.c \
+	lib/core/shared_header.c \
+	lib/core/state_dir.c
+
+LIB_TOPO_SRC := \
+	lib/topo/capture.c \
+	lib/topo/cluster.c \
+	lib/topo/open.c \
+	lib/topo/rm_client.c \
+	lib/topo/set_parse.c \
+	lib/topo/source_netlink.c \
+	lib/topo/source_rm.c \
+	lib/topo/topology.c \
+	lib/topo/tpcset.c
+
+LIB_TMD_SRC := \
+	lib/tmd/layouts.c \
+	lib/tmd/tmd.c
+
+LIB_PLAN_SRC := \
+	lib/plan/arithmetic.c \
+	lib/plan/explain.c \
+	lib/plan/feasible.c \
+	lib/plan/kind.c \
+	lib/plan/place.c \
+	lib/plan/plan.c \
+	lib/plan/price.c \
+	lib/plan/search.c \
+	lib/plan/table.c
+
+LIB_DRIVER_SRC := \
+	lib/driver/callback.c \
+	lib/driver/cuda.c \
+	lib/driver/device.c \
+	lib/driver/table.c
+
+LIB_STATE_SRC := \
+	lib/state/grant.c \
+	lib/state/holder.c \
+	lib/state/job.c \
+	lib/state/limit.c \
+	lib/state/process.c \
+	lib/state/process_block.c \
+	lib/state/process_gpus.c \
+	lib/state/progress.c
+
+LIB_CONFINE_SRC := \
+	lib/confine/calls.c \
+	lib/confine/gpu.c \
+	lib/confine/graph.c \
+	lib/confine/graph_rebuild.c \
+	lib/confine/hold.c \
+	lib/confine/launch.c \
+	lib/confine/module.c \
+	lib/confine/probe.c \
+	lib/confine/report.c \
+	lib/confine/scope.c \
+	lib/confine/self_check.c \
+	lib/confine/sm_count.c \
+	lib/confine/stream.c
+
+LIB_STAT_SRC := \
+	lib/stat/block.c \
+	lib/stat/calls.c \
+	lib/stat/fold.c \
+	lib/stat/stat.c \
+	lib/stat/time.c
+
+LIB_LEDGER_SRC := \
+	lib/ledger/file.c \
+	lib/ledger/ledger.c \
+	lib/ledger/query.c
+
+LIB_MEMORY_SRC := \
+	lib/memory/account.c \
+	lib/memory/allocations.c \
+	lib/memory/call_state.c \
+	lib/memory/calls.c \
+	lib/memory/calls_begin_end.c \
+	lib/memory/device.c \
+	lib/memory/nvml_usage.c \
+	lib/memory/overhead.c \
+	lib/memory/tenant.c
+
+LIB_VERIFY_SRC := \
+	lib/verify/verify.c
+
+INJECT_SRC := \
+	lib/inject/inject.c
+
+NVML_SRC := \
+	lib/nvml/answer.c \
+	lib/nvml/answer_ioctl.c \
+	lib/nvml/answer_list.c \
+	lib/nvml/audit.c \
+	lib/nvml/copy.c \
+	lib/nvml/namespace.c \
+	lib/nvml/share.c \
+	lib/nvml/symbols.c
+
+SMCTRL_SRC := \
+	lib/smctrl/inject.c \
+	lib/smctrl/smctrl.c
+
+LIB_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_PLAN_SRC) $(LIB_DRIVER_SRC) \
+	$(LIB_STATE_SRC) $(LIB_CONFINE_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC) $(LIB_VERIFY_SRC)

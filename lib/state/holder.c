@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which process a block is of, by what the kernel says: who has a lock on the file, who
+ * has it mapped. Must not know what a limit is.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "lib/state/holder.h"
+
+/* The first pid namespace, PROC_PID_INIT_INO of the kernel: all processes are seen in it. */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+
+static bool has_uid(const struct control_status *status, uid_t uid)
+{
+	for (int i = 0; i < 4; i++)
+		if (status->uids[i] == uid)
+			return true;
+	return false;
+}
+
+/*
+ * Whether process @pid may be the one that @block in @uid's folder says it is of: one
+ * process has one block at most. In a folder that is ours, or root's, we believe who
+ * stands there: it may have become another user.
+ */
+static bool may_be(int pid, uid_t uid, const struct shared_header *block)
+{
+	bool trusted = uid == geteuid() || !uid;
+	struct control_status status;
+	uint64_t name_space;
+
+	if (!control_proc_is_ours() || !control_read_status(pid, &status))
+		return trusted;
+	name_space = control_namespace_of(pid);
+	return (trusted || has_uid(&status, uid)) &&
+	       (!status.inner || status.inner == block->pid) &&
+	       (!name_space || !block->pid_namespace || name_space == block->pid_namespace);
+}
+
+/*
+ * Whether a process has the file mapped, shared: 1, 0, or -1 where /proc does not tell it or
+ * the budget of the look is used up.
+ */
+static int has_mapped(int pid, const struct stat *st, struct holder_table *table)
+{
+	char path[32], *line = NULL;
+	size_t room = 0;
+	int found = -1;
+	ssize_t len;
+	FILE *maps;
+
+	if (holder_spent(table))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && found < 1 && (len = getline(&line, &room, maps)) > 0) {
+		unsigned int dev_major, dev_minor;
+		unsigned long long inode;
+		char mode[5];
+
+		table->maps_read += len;
+		if (holder_spent(table)) {
+			found = -1;
+			break;
+		}
+		found = sscanf(line, "%*s %4s %*x %x:%x %llu", mode, &dev_major, &dev_minor,
+			       &inode) == 4 &&
+			mode[3] == 's' && inode == st->st_ino &&
+			makedev(dev_major, dev_minor) == st->st_dev;
+	}
+	/* Nothing is mapped in a process that ends, nor in a kernel thread. */
+	if (maps && found < 0 && !ferror(maps) && !holder_spent(table))
+		found = 0;
+	free(line);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/*
+ * For one that has closed descriptors that it did not know: its lock went with them. The
+ * numbers are compared first: they leave one file for a process, whose maps may be long.
+ */
+static bool holds(int pid, uid_t uid, const struct stat *st, const struct shared_header *block,
+		  struct holder_table *table)
+{
+	int mapped;
+
+	if (pid <= 0 || !control_proc_is_ours() || !may_be(pid, uid, block))
+		return false;
+	mapped = has_mapped(pid, st, table);
+	return mapped < 0 ? control_process_lives(pid, block->start) : mapped;
+}
+
+bool holder_spent(const struct holder_table *table)
+{
+	return table->maps_max && table->maps_read > table->maps_max;
+}
+
+static void table_add(struct holder_table *table, int pid, int inner)
+{
+	struct holder_row *rows = table->rows;
+
+	if (table->nr == table->room) {
+		rows = realloc(rows, (table->room + 256) * sizeof(*rows));
+		if (!rows)
+			return;
+		table->rows = rows;
+		table->room += 256;
+	}
+	rows[table->nr++] = (struct holder_row){
+		.pid = pid, .inner = inner, .pid_namespace = control_namespace_of(pid),
+	};
+}
+
+/* Once for all blocks that are looked at: somebody may have put thousands there. */
+static void table_make(struct holder_table *table)
+{
+	DIR *proc = control_proc_is_ours() ? opendir("/proc") : NULL;
+	struct dirent *entry;
+	struct control_status status;
+
+	table->made = true;
+	while (proc && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    control_read_status(atoi(entry->d_name), &status) && status.nested)
+			table_add(table, atoi(entry->d_name), status.inner);
+	if (proc)
+		closedir(proc);
+}
+
+void holder_table_free(struct holder_table *table)
+{
+	free(table->rows);
+	memset(table, 0, sizeof(*table));
+}
+
+int holder_lock_pid(int fd)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+	if (fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK)
+		return -ESRCH;
+	return lock.l_pid > 0 ? lock.l_pid : 0;
+}
+
+int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct holder_table *table)
+{
+	int pid = holder_lock_pid(fd);
+	struct stat st;
+
+	if (pid > 0)
+		return may_be(pid, uid, block) ? pid : -ESRCH;
+	if (!pid || fstat(fd, &st))
+		return pid;
+	if (block->pid_namespace == control_pid_namespace())
+		return holds(block->pid, uid, &st, block, table) ? block->pid : -ESRCH;
+	if (!table->made)
+		table_make(table);
+	for (unsigned int i = 0; i < table->nr; i++) {
+		const struct holder_row *row = &table->rows[i];
+
+		if (row->inner == block->pid &&
+		    (!row->pid_namespace || row->pid_namespace == block->pid_namespace) &&
+		    holds(row->pid, uid, &st, block, table))
+			return row->pid;
+	}
+	return -ESRCH;
+}
+
+bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
+{
+	uint64_t now;
+
+	/*
+	 * A lease for reading is had where no process writes the file. Who opens it for that
+	 * in the moment that we have it makes the kernel send us a signal: one that ends nobody.
+	 */
+	fcntl(fd, F_SETSIG, SIGURG);
+	if (!fcntl(fd, F_SETLEASE, F_RDLCK)) {
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+		return true;
+	}
+	if (errno == EAGAIN)
+		return false;
+	/* Leases are switched off, or this one is refused: only our own namespace is known. */
+	if (pid_namespace != control_pid_namespace())
+		return false;
+	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
+		return true;
+	now = control_proc_is_ours() ? control_process_start(pid) : 0;
+	return now && start && !control_process_lives(pid, start);
+}
+
+bool holder_namespace_gone(uint64_t pid_namespace)
+{
+	bool gone = control_pid_namespace() == FIRST_PID_NAMESPACE && control_proc_is_ours();
+	struct dirent *entry;
+	struct control_status status;
+	DIR *proc;
+
+	/* Mounted so that it hides other users' processes. */
+	if (!gone || !control_read_status(1, &status))
+		return false;
+	proc = opendir("/proc");
+	if (!proc)
+		return false;
+	while (gone && (entry = readdir(proc))) {
+		int pid = atoi(entry->d_name);
+		uint64_t of;
+
+		if (pid <= 0 || !control_read_status(pid, &status) || !status.nested)
+			continue;
+		of = control_namespace_of(pid);
+		gone = of ? of != pid_namespace : !has_uid(&status, geteuid());
+	}
+	closedir(proc);
+	return gone;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Which process a block is of. Knows nobody's limit. */
+#ifndef GPUPART_LIB_STATE_HOLDER_H
+#define GPUPART_LIB_STATE_HOLDER_H
+
+#include <sys/types.h>
+#include "lib/state/process_block.h"
+
+/*
+ * One look at the files of a user. Processes of other pid namespaces are listed when they are
+ * first asked for. All zero at first, but for @maps_max.
+ */
+struct holder_table {
+	bool made;
+	unsigned int nr, room;
+	struct holder_row {
+		int pid, inner;		/* here, and in its own namespace */
+		uint64_t pid_namespace;	/* 0: /proc does not tell it */
+	} *rows;
+	size_t maps_max, maps_read;	/* bytes of /proc/PID/maps; @maps_max 0: no limit */
+};
+
+void holder_table_free(struct holder_table *table);
+
+/*
+ * Whether the look has read all of the maps that it may. From then on a process that has the
+ * block's number and start time counts as its holder.
+ */
+bool holder_spent(const struct holder_table *table);
+
+/*
+ * The pid here of the process that shows itself by @block, the file @fd in the folder of
+ * @uid; 0: it lives, but has no number in this pid namespace; -ESRCH: none was found. What
+ * the block says of itself proves nothing: anybody may write it.
+ */
+int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct holder_table *table);
+
+/* The same by its lock on the file alone, which is cheap; -ESRCH also where it lost that. */
+int holder_lock_pid(int fd);
+
+/*
+ * Whether surely no process has the file open for writing, or mapped so, in whatever
+ * namespace: nobody's block, and it may be taken away. @fd must be open for reading alone.
+ * @pid and @pid_namespace are of who made it, @start when that began; 0: not known.
+ */
+bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace);
+
+/* Whether surely no process of this user's is in that pid namespace any more. */
+bool holder_namespace_gone(uint64_t pid_namespace);
+
+#endif

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+/* The block by which others see this process. Must not know what a TMD is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/core/fsize.h"
+#include "lib/state/process_block.h"
+
+#define CONTROL_LOCK_SECONDS 5
+
+/* Whole pages, of whatever size they are. */
+#define CONTROL_PAGE	65536
+#define CONTROL_SIZE	\
+	((sizeof(struct control_block) + CONTROL_PAGE - 1) / CONTROL_PAGE * CONTROL_PAGE)
+
+/* Until something is to be kept, and where there is no memory: then it cannot be shown. */
+static struct control_block unseen;
+struct control_block *control_self = &unseen;
+static pthread_once_t place_once = PTHREAD_ONCE_INIT;
+
+/* The file that is mapped over it; pid 0: none. */
+static struct {
+	pid_t pid;
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	char path[96];
+} own = { .fd = -1 };
+
+static _Atomic uint64_t lanes_taken = 1;	/* lane 0 is nobody's */
+static pthread_once_t lane_once = PTHREAD_ONCE_INIT;
+static pthread_key_t lane_key;
+static bool lane_key_made;
+_Thread_local struct control_lane *control_lane;
+
+_Static_assert(CONTROL_NR_LANES == 64, "lanes_taken has a bit for each");
+
+/* Pages of our own, which a file can take the place of. */
+static void place_make(void)
+{
+	void *place = mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (place == MAP_FAILED)
+		return;
+	memcpy(place, &unseen, sizeof(unseen));
+	control_self = place;
+}
+
+struct control_block *control_place(void)
+{
+	pthread_once(&place_once, place_make);
+	return control_self;
+}
+
+static unsigned int lane_number(const struct control_lane *lane)
+{
+	return lane - control_self->lanes;
+}
+
+/* The thread ends. Its counts stay, and the next that has the lane counts on. */
+static void lane_leave(void *mark)
+{
+	struct control_lane *lane = control_lane;
+
+	(void)mark;
+	control_lane = NULL;
+	if (lane)
+		atomic_fetch_and_explicit(&lanes_taken, ~((uint64_t)1 << lane_number(lane)),
+					  memory_order_release);
+}
+
+static void lane_key_make(void)
+{
+	lane_key_made = !pthread_key_create(&lane_key, lane_leave);
+}
+
+static void lane_take(void)
+{
+	uint64_t taken = atomic_load_explicit(&lanes_taken, memory_order_relaxed);
+	unsigned int lane;
+
+	if (!~taken)
+		return;
+	/* Without a word of the thread's end the lane would be lost with it. */
+	pthread_once(&lane_once, lane_key_make);
+	if (!lane_key_made || pthread_setspecific(lane_key, &control_lane))
+		return;
+	do {
+		if (!~taken)
+			return;
+		lane = __builtin_ctzll(~taken);
+	} while (!atomic_compare_exchange_weak_explicit(&lanes_taken, &taken,
+							taken | (uint64_t)1 << lane,
+							memory_order_acquire,
+							memory_order_relaxed));
+	control_lane = &control_self->lanes[lane];
+}
+
+void control_count_first(enum control_counter which)
+{
+	pthread_once(&place_once, place_make);
+	lane_take();
+	if (control_lane)
+		control_count(which);
+	else
+		__atomic_fetch_add(&control_self->lanes[0].counters[which], 1, __ATOMIC_RELAXED);
+}
+
+bool control_is_own(int dir, const char *file)
+{
+	struct stat st;
+
+	return own.pid == getpid() && !fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_dev == own.dev && st.st_ino == own.ino;
+}
+
+static void forget_own(void)
+{
+	if (own.pid == getpid())
+		unlink(own.path);
+}
+
+/*
+ * The child of a fork has its parent's block mapped: it gets a copy that is its own. Where
+ * there is no memory for that it keeps counting in its parent's, and nothing is wrong but
+ * the numbers.
+ */
+static void after_fork(void)
+{
+	void *copy;
+
+	if (own.pid) {
+		copy = mmap(NULL, sizeof(*control_self), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (copy == MAP_FAILED)
+			return;
+		memcpy(copy, control_self, sizeof(*control_self));
+		if (mmap(control_self, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == control_self)
+			memcpy(control_self, copy, sizeof(*control_self));
+		munmap(copy, sizeof(*control_self));
+		close(own.fd);
+	}
+	own.pid = 0;
+	own.fd = -1;
+	atomic_store_explicit(&control_self->header.magic, 0, memory_order_relaxed);
+	memset(control_self->lanes, 0, sizeof(control_self->lanes));
+	memset(&control_self->progress, 0, sizeof(control_self->progress));
+	atomic_store_explicit(&lanes_taken,
+			      control_lane ? (uint64_t)1 << lane_number(control_lane) | 1 : 1,
+			      memory_order_relaxed);
+}
+
+/* The set is where the limit is: it is written once, and true whenever a writer dies. */
+static void show_shared(uint32_t place, const struct gpupart_gpu_info *info)
+{
+	const uint32_t limit = offsetof(struct control_block, gpus) +
+			       place * sizeof(struct control_gpu) +
+			       offsetof(struct control_gpu, limit);
+	struct shared_gpu *shared = &control_self->shared[place];
+
+	*shared = (struct shared_gpu){
+		.simulated = info->simulated,
+		.set = { .at = limit + offsetof(struct limit, slot[0].tpcs),
+			 .stride = sizeof(struct ring_slot), .nr = LIMIT_SLOTS,
+			 .count_at = limit + offsetof(struct limit, published) },
+	};
+	snprintf(shared->pci, sizeof(shared->pci), "%s", info->pci);
+}
+
+struct control_gpu *control_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash)
+{
+	struct control_gpu *gpu;
+	uint32_t place;
+	bool room;
+
+	pthread_once(&place_once, place_make);
+	place = atomic_load_explicit(&control_self->header.nr_gpus, memory_order_relaxed);
+	room = place < CONTROL_MAX_GPUS;
+	gpu = room ? &control_self->gpus[place] : malloc(sizeof(*gpu));
+	if (!gpu)
+		return NULL;
+	memset(gpu, 0, sizeof(*gpu));
+	snprintf(gpu->pci, sizeof(gpu->pci), "%s", info->pci);
+	snprintf(gpu->source, sizeof(gpu->source), "%s", info->source);
+	gpu->simulated = info->simulated;
+	gpu->topology_hash = topology_hash;
+	if (room) {
+		show_shared(place, info);
+		atomic_store_explicit(&control_self->header.nr_gpus, place + 1,
+				      memory_order_release);
+	}
+	return gpu;
+}
+
+static bool in_block(const struct control_gpu *gpu)
+{
+	return gpu >= control_self->gpus && gpu < control_self->gpus + CONTROL_MAX_GPUS;
+}
+
+void control_drop_gpu(struct control_gpu *gpu)
+{
+	if (in_block(gpu))
+		atomic_fetch_sub_explicit(&control_self->header.nr_gpus, 1, memory_order_relaxed);
+	else
+		free(gpu);
+}
+
+void control_show_map(struct control_gpu *gpu, const struct tmd_map *map)
+{
+	memcpy(gpu->bit_of_tpc, map->bit_of_tpc, sizeof(gpu->bit_of_tpc));
+	if (in_block(gpu))
+		control_self->shared[gpu - control_self->gpus].nr_tpcs = map->nr_tpcs;
+	atomic_store_explicit(&gpu->nr_tpcs, map->nr_tpcs, memory_order_release);
+}
+
+/* A file of our own in @dir, as long as the block; its descriptor, or a negative errno. */
+static int make_file(int dir, const char *file)
+{
+	int fd, err;
+
+	unlinkat(dir, file, 0);	/* of a dead process that had our pid */
+	fd = openat(dir, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	/* Memory that is not there when it is written would end the program. */
+	err = -posix_fallocate(fd, 0, CONTROL_SIZE);
+	/* Held as long as we live, for whom our pid means nothing: process.c. */
+	if (!err)
+		fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
+
+/*
+ * The file in the block's place. What other threads count between the copy and the change
+ * is lost, a few counts; a limit is not, since its setters are kept out by our caller.
+ */
+static int move_into(int fd)
+{
+	ssize_t written = pwrite(fd, control_self, sizeof(*control_self), 0);
+
+	if (written != (ssize_t)sizeof(*control_self))
+		return written < 0 ? -errno : -ENOSPC;
+	if (mmap(control_self, CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 0) == MAP_FAILED)
+		return -errno;
+	return 0;
+}
+
+int control_publish(const char *name, const char *job)
+{
+	static bool registered;
+	struct shared_header *header;
+	struct fsize_guard guard;
+	struct stat st;
+	char file[48];
+	int dir, fd, err;
+
+	if (own.pid)
+		return 0;
+	pthread_once(&place_once, place_make);
+	if (control_self == &unseen)
+		return -ENOMEM;
+	fsize_guard_begin(&guard);
+	dir = control_open_dir(geteuid(), true);
+	err = dir < 0 ? dir : 0;
+	if (err)
+		goto unguard;
+	header = &control_self->header;
+	shared_init(header, CONTROL_LAYOUT, sizeof(*control_self));
+	header->pid = getpid();
+	header->uid = geteuid();
+	header->start = control_process_start(getpid());
+	header->pid_namespace = control_pid_namespace();
+	snprintf(header->name, sizeof(header->name), "%s", name ? name : "");
+	snprintf(header->id, sizeof(header->id), "%s", job ? job : "");
+	snprintf(file, sizeof(file), "%d.%llx", getpid(),
+		 (unsigned long long)header->pid_namespace);
+	fd = make_file(dir, file);
+	err = fd < 0 ? fd : 0;
+	if (err)
+		goto close_dir;
+	if (fstat(fd, &st))
+		err = -errno;
+	if (!err)
+		err = move_into(fd);
+	if (err) {
+		unlinkat(dir, file, 0);
+		close(fd);
+		goto close_dir;
+	}
+	own.fd = fd;
+	own.dev = st.st_dev;
+	own.ino = st.st_ino;
+	own.pid = getpid();
+	snprintf(own.path, sizeof(own.path), CONTROL_ROOT "/gpupart-%u/%s", geteuid(), file);
+	atomic_store_explicit(&header->magic, SHARED_MAGIC(SHARED_PROCESS),
+			      memory_order_release);
+	if (!registered) {
+		registered = true;
+		atexit(forget_own);
+		pthread_atfork(NULL, NULL, after_fork);
+	}
+close_dir:
+	close(dir);
+unguard:
+	fsize_guard_end(&guard);
+	return err;
+}
+
+/* Whether the descriptor is still ours: some programs close all that they do not know. */
+static bool own_fd_good(void)
+{
+	struct stat st;
+
+	return own.pid == getpid() && !fstat(own.fd, &st) && st.st_dev == own.dev &&
+	       st.st_ino == own.ino;
+}
+
+/*
+ * Others hold it for moments. One that was stopped meanwhile must not keep the program out
+ * of its GPU: it is passed by after a while, as long as they wait for one another.
+ */
+void control_lock(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; own_fd_good() && i < CONTROL_LOCK_SECONDS * 1000; i++) {
+		if (!flock(own.fd, LOCK_EX | LOCK_NB) ||
+		    (errno != EWOULDBLOCK && errno != EINTR))
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+void control_unlock(void)
+{
+	if (own_fd_good())
+		flock(own.fd, LOCK_UN);
+}
+
+void control_counters(const struct control_block *block, struct gpupart_counters *c)
+{
+	uint64_t n[CONTROL_NR_COUNTERS] = { 0 }, launches = 0;
+
+	for (int lane = 0; lane < CONTROL_NR_LANES; lane++)
+		for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
+			n[i] += __atomic_load_n(&block->lanes[lane].counters[i], __ATOMIC_RELAXED);
+	for (int i = 0; i < CONTROL_NR_LAUNCHES; i++)
+		launches += n[i];
+	*c = (struct gpupart_counters){
+		.launches = launches,
+		.confined = n[CONTROL_CONFINED],
+		.widened_empty = n[CONTROL_WIDENED_EMPTY],
+		.widened_driver = n[CONTROL_WIDENED_DRIVER],
+		.widened_cluster = n[CONTROL_WIDENED_CLUSTER],
+		.widened_cooperative = n[CONTROL_WIDENED_COOPERATIVE],
+		.unconfinable_version = n[CONTROL_UNCONFINABLE_VERSION],
+		.unconfinable_map = n[CONTROL_UNCONFINABLE_MAP],
+		.unconfinable_gpu = n[CONTROL_UNCONFINABLE_GPU],
+		.graphs_reapplied = n[CONTROL_GRAPH_REAPPLIED],
+		.graphs_stale = n[CONTROL_GRAPH_STALE],
+		.next_dropped = n[CONTROL_NEXT_DROPPED],
+		.device_launches = n[CONTROL_DEVICE_LAUNCHES],
+	};
+}
+
+void gpupart_counters_get(struct gpupart_counters *counters)
+{
+	control_counters(control_self, counters);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a program tells of its progress, and how another one reads it: counters in the block
+ * that it shows of itself. Must not know who reads them, nor what a limit is.
+ */
+#include <string.h>
+#include <time.h>
+#include "lib/state/process_block.h"
+#include "lib/state/progress.h"
+
+#define PARTS	16u	/* of an octave */
+
+_Static_assert(CONTROL_NR_LATENCIES == GPUPART_NR_LATENCIES, "the block has all of them");
+
+/* Below 16 ns one each, then 16 an octave; the last one has all that is longer. */
+static unsigned int place_of(uint64_t ns)
+{
+	unsigned int octave, place;
+
+	if (ns < PARTS)
+		return ns;
+	octave = 63 - __builtin_clzll(ns);
+	place = (octave - 3) * PARTS + (ns >> (octave - 4)) % PARTS;
+	return place < GPUPART_NR_LATENCIES ? place : GPUPART_NR_LATENCIES - 1;
+}
+
+uint64_t gpupart_latency_least(unsigned int place)
+{
+	if (place >= GPUPART_NR_LATENCIES)
+		place = GPUPART_NR_LATENCIES - 1;
+	return place < PARTS ? place
+			     : (uint64_t)(PARTS + place % PARTS) << (place / PARTS - 1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+void gpupart_progress_add(uint64_t units)
+{
+	struct control_progress *progress = &control_place()->progress;
+	uint64_t now;
+
+	if (!units)
+		return;
+	now = now_ns();
+	__atomic_fetch_add(&progress->units, units, __ATOMIC_RELAXED);
+	__atomic_store_n(&progress->told_ns, now, __ATOMIC_RELAXED);
+	/* The last: who reads it twice knows that the others belong together. */
+	__atomic_fetch_add(&progress->reports, 1, __ATOMIC_RELEASE);
+}
+
+void gpupart_latency_report(uint64_t ns)
+{
+	struct control_progress *progress = &control_place()->progress;
+
+	__atomic_store_n(&progress->answered_ns, now_ns(), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&progress->latencies[place_of(ns)], 1, __ATOMIC_RELAXED);
+}
+
+/* Units and when they were told; a report that comes meanwhile is rare, a second one more so. */
+static void read_units(const struct control_progress *from, struct gpupart_progress *progress)
+{
+	for (int i = 0; i < 4; i++) {
+		progress->reports = __atomic_load_n(&from->reports, __ATOMIC_ACQUIRE);
+		progress->told_ns = __atomic_load_n(&from->told_ns, __ATOMIC_RELAXED);
+		progress->units = __atomic_load_n(&from->units, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&from->reports, __ATOMIC_RELAXED) == progress->reports)
+			return;
+	}
+}
+
+void progress_read(const struct control_block *block, struct gpupart_progress *progress)
+{
+	struct gpupart_counters counters;
+
+	control_counters(block, &counters);
+	progress->launches = counters.launches;
+	read_units(&block->progress, progress);
+	progress->answered_ns = __atomic_load_n(&block->progress.answered_ns, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < GPUPART_NR_LATENCIES; i++)
+		progress->latencies[i] = __atomic_load_n(&block->progress.latencies[i],
+							 __ATOMIC_RELAXED);
+}

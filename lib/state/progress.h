@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* What the block of a process tells of its progress. */
+#ifndef GPUPART_LIB_STATE_PROGRESS_H
+#define GPUPART_LIB_STATE_PROGRESS_H
+
+#include <gpupart.h>
+
+struct control_block;
+
+void progress_read(const struct control_block *block, struct gpupart_progress *progress);
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The rows: TMD layouts and the compute class of each chip. Data only; a new
+ * driver or GPU is a row here. Must not contain code.
+ *
+ * "open-gpu-doc": NVIDIA/open-gpu-doc, classes/compute/cl*qmd.h, the bit numbers
+ * of the QMD fields (QMD is NVIDIA's name for the TMD). "H200": read off TMDs that
+ * the driver built, Documentation/internals/hardware.md.
+ */
+#include "lib/tmd/layouts.h"
+
+#define FIELD(hi, lo_)		{ (lo_), (hi) - (lo_) + 1 }
+
+/* The grid's width and height are where they are in all up to V03_00, its depth is not. */
+#define GRID(depth)		.grid = { FIELD(415, 384), FIELD(431, 416), depth }
+
+/* V01_06 .. V03_00: 64 mask bits that need no valid bit, no type field. */
+#define MASK64 \
+	.version_byte = 72, .size = 256, .nr_words = 1, .word_byte = { 84 }, \
+	.form = TMD_BIT_IS_TPC
+
+const struct tmd_layout tmd_layouts[] = {
+	{
+		.name = "V00_06",
+		.version = 0x06,
+		.version_byte = 72,
+		.size = 256,
+		.classes = { 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0 },
+		.refused = "it has no mask field",
+		.source = "open-gpu-doc cla0c0qmd.h",
+	},
+	{
+		.name = "V01_06",
+		.version = 0x16,
+		MASK64,
+		GRID(FIELD(447, 432)),
+		.classes = { 0xa0c0 },
+		.source = "open-gpu-doc cla0c0qmd.h",
+	},
+	{
+		.name = "V01_07",
+		.version = 0x17,
+		MASK64,
+		GRID(FIELD(447, 432)),
+		.classes = { 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0 },
+		.source = "open-gpu-doc clb1c0qmd.h",
+	},
+	{
+		.name = "V02_00",
+		.version = 0x20,
+		MASK64,
+		GRID(FIELD(463, 448)),
+		.classes = { 0xc0c0, 0xc1c0 },
+		.source = "open-gpu-doc clc0c0qmd.h",
+	},
+	{
+		.name = "V02_01",
+		.version = 0x21,
+		MASK64,
+		GRID(FIELD(463, 448)),
+		.classes = { 0xc0c0, 0xc1c0 },
+		.source = "open-gpu-doc clc0c0qmd.h",
+	},
+	{
+		.name = "V02_02",
+		.version = 0x22,
+		MASK64,
+		GRID(FIELD(463, 448)),
+		.classes = { 0xc3c0 },
+		.source = "open-gpu-doc clc3c0qmd.h",
+	},
+	{
+		.name = "V02_03",
+		.version = 0x23,
+		MASK64,
+		GRID(FIELD(463, 448)),
+		.classes = { 0xc5c0, 0xc6c0, 0xc7c0 },
+		.source = "open-gpu-doc clc5c0qmd.h",
+	},
+	{
+		.name = "V02_04",
+		.version = 0x24,
+		MASK64,
+		GRID(FIELD(463, 448)),
+		.classes = { 0xc6c0, 0xc7c0, 0xc9c0 },
+		.source = "open-gpu-doc clc6c0qmd.h",
+	},
+	{
+		.name = "V03_00",
+		.version = 0x30,
+		MASK64,
+		GRID(FIELD(463, 448)),
+		.classes = { 0xc6c0, 0xc7c0, 0xcbc0 },
+		.source = "open-gpu-doc clc6c0qmd.h",
+	},
+	{
+		/* Ada alone has 8 bits more, for AD102's 72 TPCs; their order is inferred. */
+		.name = "V03_00",
+		.version = 0x30,
+		MASK64,
+		GRID(FIELD(463, 448)),
+		.classes = { 0xc9c0 },
+		.extension = { FIELD(377, 372), FIELD(380, 379) },
+		.source = "open-gpu-doc clc9c0qmd.h",
+	},
+	{
+		.name = "V04_00",
+		.version = 0x40,
+		.version_byte = 72,
+		.size = 384,
+		.classes = { 0xcbc0 },
+		.nr_words = 2,
+		.word_byte = { 304, 312 },
+		.valid = FIELD(31, 31),
+		.form = TMD_BIT_BY_VGPC,
+		.type = FIELD(25, 23),
+		.grid = { FIELD(1055, 1024), FIELD(1071, 1056), FIELD(1103, 1088) },
+		.cluster = { FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160) },
+		.cooperative = { FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240) },
+		.threads = { FIELD(1167, 1152), FIELD(1183, 1168), FIELD(1199, 1184) },
+		.registers = FIELD(1208, 1200),
+		.barriers = FIELD(1215, 1211),
+		.shared = FIELD(601, 584),
+		.tested_on = "H200 (GH100), driver 580.159, CUDA 13.0",
+		.source = "open-gpu-doc clcbc0qmd.h; H200",
+	},
+	{
+		/* Its cluster and block fields are not known: such launches are left alone. */
+		.name = "V04_01",
+		.version = 0x41,
+		.version_byte = 72,
+		.size = 384,
+		.classes = { 0xcdc0, 0xcec0 },
+		.nr_words = 4,
+		.word_byte = { 304, 312, 336, 344 },
+		.valid = FIELD(31, 31),
+		.form = TMD_BIT_BY_VGPC,
+		.type = FIELD(25, 23),
+		.grid = { FIELD(1055, 1024), FIELD(1071, 1056), FIELD(1103, 1088) },
+		.source = "open-gpu-doc clcdc0qmd.h",
+	},
+	{
+		.name = "V05_00",
+		.version = 0x50,
+		.version_byte = 58,
+		.size = 384,
+		.classes = { 0xcdc0, 0xcec0 },
+		.nr_words = 4,
+		.word_byte = { 280, 288, 296, 304 },
+		.valid = FIELD(159, 159),
+		.form = TMD_BIT_BY_VGPC,
+		.type = FIELD(153, 151),
+		.grid = { FIELD(1279, 1248), FIELD(1295, 1280), FIELD(1327, 1312) },
+		.cluster = { FIELD(2053, 2048), FIELD(2061, 2056), FIELD(2069, 2064) },
+		.cooperative = { FIELD(2127, 2112), FIELD(2143, 2128), FIELD(2159, 2144) },
+		.threads = { FIELD(1103, 1088), FIELD(1119, 1104), FIELD(1127, 1120) },
+		.registers = FIELD(1136, 1128),
+		.barriers = FIELD(1141, 1137),
+		.shared = FIELD(1162, 1152),
+		.shared_shift = 7,
+		.source = "open-gpu-doc clcdc0qmd.h",
+	},
+	{
+		.name = "V05_01",
+		.version = 0x51,
+		.version_byte = 58,
+		.size = 512,
+		.classes = { 0xcdc0, 0xcec0 },
+		.refused = "where its mask stands is not known",
+		.source = "open-gpu-doc clcdc0qmd.h",
+	},
+};
+
+const unsigned int tmd_nr_layouts = sizeof(tmd_layouts) / sizeof(tmd_layouts[0]);
+
+/*
+ * Chip ids: NVIDIA open-gpu-kernel-modules ctrl2080mc.h, nv_arch.h; nouveau
+ * nvkm/engine/device/base.c. Compute classes: open-gpu-doc classes/compute.
+ * Chips whose class is in no public source (GB10B, GB20B, GB20C) have no row.
+ */
+const struct tmd_chip tmd_chips[] = {
+	{ 0x0e4, 0xa0c0, "GK104" }, { 0x0e6, 0xa0c0, "GK106" }, { 0x0e7, 0xa0c0, "GK107" },
+	{ 0x0ea, 0xa0c0, "GK20A" },
+	{ 0x0f0, 0xa1c0, "GK110" }, { 0x0f1, 0xa1c0, "GK110B" },
+	{ 0x106, 0xa1c0, "GK208B" }, { 0x108, 0xa1c0, "GK208" },
+	{ 0x117, 0xb0c0, "GM107" }, { 0x118, 0xb0c0, "GM108" },
+	{ 0x120, 0xb1c0, "GM200" }, { 0x124, 0xb1c0, "GM204" }, { 0x126, 0xb1c0, "GM206" },
+	{ 0x12b, 0xb1c0, "GM20B" },
+	{ 0x130, 0xc0c0, "GP100" },
+	{ 0x132, 0xc1c0, "GP102" }, { 0x134, 0xc1c0, "GP104" }, { 0x136, 0xc1c0, "GP106" },
+	{ 0x137, 0xc1c0, "GP107" }, { 0x138, 0xc1c0, "GP108" }, { 0x13b, 0xc0c0, "GP10B" },
+	{ 0x140, 0xc3c0, "GV100" }, { 0x15b, 0xc3c0, "GV11B" },
+	{ 0x162, 0xc5c0, "TU102" }, { 0x164, 0xc5c0, "TU104" }, { 0x166, 0xc5c0, "TU106" },
+	{ 0x167, 0xc5c0, "TU117" }, { 0x168, 0xc5c0, "TU116" },
+	{ 0x170, 0xc6c0, "GA100" },
+	{ 0x172, 0xc7c0, "GA102" }, { 0x173, 0xc7c0, "GA103" }, { 0x174, 0xc7c0, "GA104" },
+	{ 0x176, 0xc7c0, "GA106" }, { 0x177, 0xc7c0, "GA107" }, { 0x17b, 0xc7c0, "GA10B" },
+	{ 0x180, 0xcbc0, "GH100" },
+	{ 0x192, 0xc9c0, "AD102" }, { 0x193, 0xc9c0, "AD103" }, { 0x194, 0xc9c0, "AD104" },
+	{ 0x196, 0xc9c0, "AD106" }, { 0x197, 0xc9c0, "AD107" },
+	{ 0x1a0, 0xcdc0, "GB100" }, { 0x1a2, 0xcdc0, "GB102" }, { 0x1a3, 0xcdc0, "GB110" },
+	{ 0x1a4, 0xcdc0, "GB112" },
+	{ 0x1b2, 0xcec0, "GB202" }, { 0x1b3, 0xcec0, "GB203" }, { 0x1b5, 0xcec0, "GB205" },
+	{ 0x1b6, 0xcec0, "GB206" }, { 0x1b7, 0xcec0, "GB207" },
+};
+
+const unsigned int tmd_nr_chips = sizeof(tmd_chips) / sizeof(tmd_chips[0]);

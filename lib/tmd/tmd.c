@@ -1,0 +1,713 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The only code that writes a TMD; the only place where allowed TPCs become
+ * disable bits. Must not know who asked, nor which stream or process it is for.
+ */
+#include <errno.h>
+#include <string.h>
+#include "lib/core/hash.h"
+#include "lib/tmd/layouts.h"
+#include "lib/tmd/tmd.h"
+#include "lib/topo/cluster.h"
+
+#define WORDS64 (GPUPART_MAX_TMD_BITS / 64)
+
+/* ------------------------------------------------------------- allow algebra */
+
+static inline struct tmd_allow allow_and(const struct tmd_allow *a, const struct tmd_allow *b)
+{
+	struct tmd_allow r;
+
+	for (int i = 0; i < WORDS64; i++)
+		r.tmd_bits[i] = a->tmd_bits[i] & b->tmd_bits[i];
+	return r;
+}
+
+static inline struct tmd_allow allow_andnot(const struct tmd_allow *a, const struct tmd_allow *b)
+{
+	struct tmd_allow r;
+
+	for (int i = 0; i < WORDS64; i++)
+		r.tmd_bits[i] = a->tmd_bits[i] & ~b->tmd_bits[i];
+	return r;
+}
+
+static inline bool allow_empty(const struct tmd_allow *a)
+{
+	uint64_t any = 0;
+
+	for (int i = 0; i < WORDS64; i++)
+		any |= a->tmd_bits[i];
+	return !any;
+}
+
+static unsigned int allow_count(const struct tmd_allow *a)
+{
+	unsigned int nr = 0;
+
+	for (int i = 0; i < WORDS64; i++)
+		nr += __builtin_popcountll(a->tmd_bits[i]);
+	return nr;
+}
+
+static inline void allow_add_bit(struct tmd_allow *a, unsigned int tmd_bit)
+{
+	a->tmd_bits[tmd_bit / 64] |= 1ull << (tmd_bit % 64);
+}
+
+/* Moves the @nr lowest members of @pool into @a. */
+static void allow_add_lowest(struct tmd_allow *a, const struct tmd_allow *pool, unsigned int nr)
+{
+	for (int i = 0; i < WORDS64 && nr; i++) {
+		uint64_t word = pool->tmd_bits[i] & ~a->tmd_bits[i];
+
+		for (; word && nr; word &= word - 1, nr--)
+			a->tmd_bits[i] |= word & -word;
+	}
+}
+
+/* --------------------------------------------------------------- field access */
+
+static uint32_t field_read(const void *tmd, struct tmd_field f)
+{
+	const uint8_t *byte = (const uint8_t *)tmd + f.lo / 8;
+	uint64_t word = 0;
+
+	/* At most 18 bits that start anywhere, or 32 that start at a byte: 4 bytes hold them. */
+	memcpy(&word, byte, 4);
+	return (word >> (f.lo % 8)) & ((1ull << f.width) - 1);
+}
+
+static uint32_t product(const void *tmd, const struct tmd_field dim[3])
+{
+	uint64_t n = 1;
+
+	for (int i = 0; i < 3; i++)
+		n *= field_read(tmd, dim[i]);
+	return n > UINT32_MAX ? UINT32_MAX : n;
+}
+
+static inline uint32_t *word_at(void *tmd, unsigned int byte)
+{
+	return (uint32_t *)((char *)tmd + byte);
+}
+
+static inline uint64_t mask_word(const struct tmd_layout *layout, const void *tmd, unsigned int i)
+{
+	uint64_t word;
+
+	/* Not every layout has them at a multiple of 8. */
+	memcpy(&word, (const char *)tmd + layout->word_byte[i], sizeof(word));
+	return word;
+}
+
+/* Mask bits after the words, of layouts that have such: the TMD's, into @bits. */
+static void extension_read(const struct tmd_layout *layout, const void *tmd, struct tmd_allow *bits)
+{
+	unsigned int at = layout->nr_words * 64;
+
+	for (int i = 0; i < 2; at += layout->extension[i++].width)
+		bits->tmd_bits[at / 64] |= (uint64_t)field_read(tmd, layout->extension[i])
+					   << at % 64;
+}
+
+static void extension_write(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
+{
+	unsigned int at = layout->nr_words * 64;
+
+	for (int i = 0; i < 2; at += layout->extension[i++].width) {
+		struct tmd_field f = layout->extension[i];
+		uint32_t mask = (1u << f.width) - 1, *word = word_at(tmd, f.lo / 32 * 4);
+
+		*word = (*word & ~(mask << f.lo % 32)) |
+			((off->tmd_bits[at / 64] >> at % 64 & mask) << f.lo % 32);
+	}
+}
+
+static inline bool mask_valid(const struct tmd_layout *layout, const void *tmd)
+{
+	return !layout->valid.width ||
+	       *word_at((void *)tmd, layout->valid.lo / 32 * 4) >> layout->valid.lo % 32 & 1;
+}
+
+/* All mask bits as they stand, valid or not. */
+static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *tmd)
+{
+	struct tmd_allow bits = { { 0 } };
+
+	for (unsigned int i = 0; i < layout->nr_words; i++)
+		bits.tmd_bits[i] = mask_word(layout, tmd, i);
+	if (layout->extension[0].width)
+		extension_read(layout, tmd, &bits);
+	return bits;
+}
+
+/* The bits the driver disabled itself, as a set of disabled bits. */
+static struct tmd_allow driver_disabled(const struct tmd_layout *layout, const void *tmd)
+{
+	return mask_valid(layout, tmd) ? mask_bits(layout, tmd) : (struct tmd_allow){ { 0 } };
+}
+
+/* Writes the whole mask: @off holds what the driver disabled and more. */
+static inline void disable(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
+{
+	for (unsigned int i = 0; i < layout->nr_words; i++)
+		memcpy((char *)tmd + layout->word_byte[i], &off->tmd_bits[i], sizeof(uint64_t));
+	if (__builtin_expect(layout->extension[0].width, 0))
+		extension_write(layout, tmd, off);
+	if (layout->valid.width)
+		*word_at(tmd, layout->valid.lo / 32 * 4) |= 1u << layout->valid.lo % 32;
+}
+
+static inline bool version_matches(const struct tmd_layout *layout, const void *tmd)
+{
+	return ((const uint8_t *)tmd)[layout->version_byte] == layout->version;
+}
+
+/* ------------------------------------------------------------------ look-ups */
+
+unsigned int tmd_compute_class(uint32_t chip_id)
+{
+	for (unsigned int i = 0; i < tmd_nr_chips; i++)
+		if (tmd_chips[i].chip_id == chip_id)
+			return tmd_chips[i].compute_class;
+	return 0;
+}
+
+const char *tmd_chip_name(uint32_t chip_id)
+{
+	for (unsigned int i = 0; i < tmd_nr_chips; i++)
+		if (tmd_chips[i].chip_id == chip_id)
+			return tmd_chips[i].name;
+	return "unknown chip";
+}
+
+static bool layout_has_class(const struct tmd_layout *layout, unsigned int compute_class)
+{
+	for (unsigned int i = 0; i < sizeof(layout->classes) / sizeof(layout->classes[0]); i++)
+		if (layout->classes[i] && layout->classes[i] == compute_class)
+			return true;
+	return false;
+}
+
+const char *tmd_layout_name(const struct tmd_layout *layout)
+{
+	return layout->name;
+}
+
+const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigned int n)
+{
+	for (unsigned int i = 0; i < tmd_nr_layouts; i++)
+		if (!tmd_layouts[i].refused && layout_has_class(&tmd_layouts[i], compute_class) &&
+		    !n--)
+			return &tmd_layouts[i];
+	return NULL;
+}
+
+int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd,
+		 const struct tmd_layout **layout)
+{
+	const uint8_t *byte = tmd;
+	const struct tmd_layout *found = NULL;
+
+	for (unsigned int i = 0; i < tmd_nr_layouts; i++) {
+		const struct tmd_layout *row = &tmd_layouts[i];
+
+		if (!layout_has_class(row, compute_class) || !version_matches(row, tmd))
+			continue;
+		if (found)
+			return ctx_fail(gp, -EOPNOTSUPP,
+				"this TMD of compute class %#x could be %s (byte %u is %#x) or %s (byte %u is %#x)",
+				compute_class, found->name, found->version_byte, found->version,
+				row->name, row->version_byte, row->version);
+		found = row;
+	}
+	if (!found)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"the TMD version of this driver is not known: compute class %#x, byte 72 is %#x, byte 58 is %#x",
+				compute_class, byte[72], byte[58]);
+	if (found->refused)
+		return ctx_fail(gp, -EOPNOTSUPP, "TMD %s of compute class %#x cannot be masked: %s",
+				found->name, compute_class, found->refused);
+	*layout = found;
+	return 0;
+}
+
+bool tmd_grid_is(const struct tmd_layout *layout, const void *tmd, unsigned int blocks)
+{
+	return layout->grid[0].width && field_read(tmd, layout->grid[0]) == blocks &&
+	       field_read(tmd, layout->grid[1]) == 1 && field_read(tmd, layout->grid[2]) == 1;
+}
+
+/* ----------------------------------------------------------------------- map */
+
+static unsigned int layout_nr_bits(const struct tmd_layout *layout)
+{
+	return layout->nr_words * 64 + layout->extension[0].width + layout->extension[1].width;
+}
+
+static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
+		      const struct tmd_layout *layout, unsigned int tpc, unsigned int *tmd_bit)
+{
+	const struct gpupart_gpu_info *info = &topo->info;
+	const struct gpupart_tpc *t = &topo->tpcs[tpc];
+
+	switch (layout->form) {
+	case TMD_BIT_IS_TPC:
+		*tmd_bit = tpc;
+		return 0;
+	case TMD_BIT_BY_VGPC:
+		if (!info->max_gpcs || !info->max_tpcs_per_gpc)
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"TMD %s needs the most GPCs and TPCs a GPC that the chip can have: %s does not tell",
+					layout->name, info->source);
+		if (t->vgpc < 0 || t->tpc_in_vgpc < 0)
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"TMD %s needs the virtual GPC of TPC %u: %s does not tell",
+					layout->name, tpc, info->source);
+		if ((unsigned int)t->vgpc >= info->max_gpcs) {
+			*tmd_bit =
+				info->max_gpcs * info->max_tpcs_per_gpc + t->vgpc - info->max_gpcs;
+			return 0;
+		}
+		if ((unsigned int)t->tpc_in_vgpc >= info->max_tpcs_per_gpc)
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"TPC %u is number %d in virtual GPC %d, which has room for %u",
+					tpc, t->tpc_in_vgpc, t->vgpc, info->max_tpcs_per_gpc);
+		*tmd_bit = t->vgpc * info->max_tpcs_per_gpc + t->tpc_in_vgpc;
+		return 0;
+	}
+	return ctx_fail(gp, -EOPNOTSUPP, "TMD %s has no rule for its mask bits", layout->name);
+}
+
+/* Layouts with type and valid bit in one word have a short way; the others never match. */
+static void map_usual(struct tmd_map *map)
+{
+	struct tmd_field type = map->layout->type, valid = map->layout->valid;
+
+	map->usual_value = ~0u;
+	if (!type.width || !valid.width || type.lo / 32 != valid.lo / 32 ||
+	    map->layout->extension[0].width)
+		return;
+	map->usual_byte = valid.lo / 32 * 4;
+	map->valid_bit = 1u << valid.lo % 32;
+	map->usual_mask = ((1u << type.width) - 1) << type.lo % 32 | map->valid_bit;
+	map->usual_value = (uint32_t)TMD_TYPE_GRID << type.lo % 32;
+}
+
+static void map_vgpcs(struct tmd_map *map, const struct gpupart_topology *topo)
+{
+	for (unsigned int v = 0; v < topo->end_vgpc; v++) {
+		struct gpupart_tpcset tpcs = gpupart_topology_vgpc(topo, v);
+
+		if (!gpupart_tpcset_empty(&tpcs))
+			tmd_map_convert(map, &tpcs, &map->vgpc[map->nr_vgpcs++]);
+	}
+}
+
+int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
+		  const struct tmd_layout *layout, struct tmd_map *map)
+{
+	unsigned int nr_bits = layout_nr_bits(layout);
+	struct tmd_sm_limits sm = map->sm;
+	int err;
+
+	/* What an SM holds is the GPU's, not the layout's. */
+	memset(map, 0, sizeof(*map));
+	map->sm = sm;
+	map->layout = layout;
+	map->nr_tpcs = topo->nr_tpcs;
+	map->nr_words = (nr_bits + 63) / 64;
+	map->sms_per_tpc = cluster_sms_per_tpc(topo);
+	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+		unsigned int tmd_bit = 0;
+
+		err = tmd_bit_of(gp, topo, layout, tpc, &tmd_bit);
+		if (err)
+			return err;
+		if (tmd_bit >= nr_bits)
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"TPC %u would be bit %u of a TMD %s, which has %u", tpc,
+					tmd_bit, layout->name, nr_bits);
+		for (unsigned int other = 0; other < tpc; other++)
+			if (map->bit_of_tpc[other] == tmd_bit)
+				return ctx_fail(gp, -EOPNOTSUPP,
+						"TPCs %u and %u would both be bit %u of a TMD %s",
+						other, tpc, tmd_bit, layout->name);
+		map->bit_of_tpc[tpc] = tmd_bit;
+		allow_add_bit(&map->all, tmd_bit);
+		for (unsigned int value = 0; value < 16; value++)
+			if (value >> (tpc % 4) & 1)
+				allow_add_bit(&map->nibble[tpc / 4][value], tmd_bit);
+	}
+	map_vgpcs(map, topo);
+	map_usual(map);
+	return 0;
+}
+
+uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *info)
+{
+	uint64_t hash = HASH_INIT;
+
+	hash = hash_bytes(hash, info->uuid, strlen(info->uuid) + 1);
+	hash = hash_bytes(hash, info->pci, strlen(info->pci) + 1);
+	hash = hash_bytes(hash, info->driver, strlen(info->driver) + 1);
+	hash = hash_bytes(hash, &info->mig, sizeof(info->mig));
+	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
+	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
+	hash = hash_bytes(hash, &map->nr_tpcs, sizeof(map->nr_tpcs));
+	hash = hash_bytes(hash, map->bit_of_tpc, map->nr_tpcs * sizeof(map->bit_of_tpc[0]));
+	return hash;
+}
+
+/* The bits of all nibbles of @set, in the first @words words of the result. */
+static inline __attribute__((always_inline)) struct tmd_allow
+convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int words)
+{
+	struct tmd_allow r = { { 0 } };
+
+	for (int w = 0; w < GPUPART_TPCSET_WORDS; w++) {
+		const struct tmd_allow (*part)[16] = &map->nibble[w * 16];
+
+		for (uint64_t tpcs = set->allowed[w]; tpcs; tpcs >>= 4, part++)
+			for (int i = 0; i < words; i++)
+				r.tmd_bits[i] |= (*part)[tpcs & 15].tmd_bits[i];
+	}
+	return r;
+}
+
+void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set,
+		     struct tmd_allow *allow)
+{
+	/* Half the work for layouts of 128 bits. */
+	*allow = map->nr_words <= 2 ? convert_words(map, set, 2) : convert_words(map, set, WORDS64);
+}
+
+void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *set,
+		      struct tmd_allow *allow)
+{
+	memset(allow, 0, sizeof(*allow));
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(set, tpc + 1))
+		if (bit_of_tpc[tpc] < GPUPART_MAX_TMD_BITS)
+			allow->tmd_bits[bit_of_tpc[tpc] / 64] |= 1ull << bit_of_tpc[tpc] % 64;
+}
+
+/* ------------------------------------------------ the rule that keeps a GPU alive */
+
+static unsigned int sms_of(const struct tmd_map *map, const struct tmd_allow *a)
+{
+	return allow_count(a) * map->sms_per_tpc;
+}
+
+/* How many clusters of @size blocks find an SM a block inside one virtual GPC each. */
+static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_allow *a,
+				  unsigned int size)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int v = 0; v < map->nr_vgpcs; v++) {
+		struct tmd_allow in = allow_and(a, &map->vgpc[v]);
+
+		nr += sms_of(map, &in) / size;
+	}
+	return nr;
+}
+
+/*
+ * Adds to @want the fewest TPCs of @pool that make room for one cluster more; false
+ * where no virtual GPC has them.
+ */
+static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *want,
+				  const struct tmd_allow *pool, unsigned int size)
+{
+	unsigned int best_v = 0, best_missing = ~0u;
+
+	for (unsigned int v = 0; v < map->nr_vgpcs; v++) {
+		struct tmd_allow in = allow_and(want, &map->vgpc[v]);
+		struct tmd_allow more = allow_and(pool, &map->vgpc[v]);
+		unsigned int have = sms_of(map, &in);
+		unsigned int sms = (have / size + 1) * size - have;
+		unsigned int missing = (sms + map->sms_per_tpc - 1) / map->sms_per_tpc;
+
+		more = allow_andnot(&more, &in);
+		if (missing <= allow_count(&more) && missing < best_missing) {
+			best_missing = missing;
+			best_v = v;
+		}
+	}
+	if (best_missing == ~0u)
+		return false;
+
+	struct tmd_allow more = allow_and(pool, &map->vgpc[best_v]);
+
+	allow_add_lowest(want, &more, best_missing);
+	return true;
+}
+
+/*
+ * @free: bits that are not the driver's to disable. Widens @want until @nr clusters
+ * fit: with the limit's TPCs first, then with any. False: nothing would do.
+ */
+static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
+			 const struct tmd_allow *limit, const struct tmd_allow *free,
+			 unsigned int size, unsigned int nr)
+{
+	struct tmd_allow pool = limit ? allow_and(limit, free) : *free;
+
+	/* Each turn makes room for one cluster: at most nr turns a pool. */
+	while (clusters_held(map, want, size) < nr)
+		if (!make_room_for_cluster(map, want, &pool, size))
+			break;
+	while (clusters_held(map, want, size) < nr)
+		if (!make_room_for_cluster(map, want, free, size))
+			return false;
+	return true;
+}
+
+/* Blocks of this launch that one SM holds at a time, as CUDA's occupancy has it; at least 1. */
+static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
+{
+	const struct tmd_layout *layout = map->layout;
+	unsigned int warps, per_warp, shared, barriers, nr, n;
+
+	if (!layout->threads[0].width || !map->sm.threads || !map->sm.registers ||
+	    !map->sm.shared || !map->sm.blocks)
+		return 1;
+	warps = (product(tmd, layout->threads) + 31) / 32;
+	if (!warps)
+		return 1;
+	nr = map->sm.threads / 32 / warps;
+	if (map->sm.blocks < nr)
+		nr = map->sm.blocks;
+	/* Registers come in units of 256 a warp, out of a quarter of the SM's. */
+	per_warp = (field_read(tmd, layout->registers) * 32 + 255) / 256 * 256;
+	if (per_warp) {
+		n = map->sm.registers / 4 / per_warp * 4 / warps;
+		if (n < nr)
+			nr = n;
+	}
+	shared = field_read(tmd, layout->shared) << layout->shared_shift;
+	if (shared && map->sm.shared / shared < nr)
+		nr = map->sm.shared / shared;
+	/* An SM has two barriers for each block that it can hold: cuda_occupancy.h. */
+	barriers = field_read(tmd, layout->barriers);
+	if (barriers && map->sm.blocks * 2 / barriers < nr)
+		nr = map->sm.blocks * 2 / barriers;
+	return nr ? nr : 1;
+}
+
+static bool fit_cooperative(const struct tmd_map *map, void *tmd, struct tmd_allow *want,
+			    const struct tmd_allow *limit, const struct tmd_allow *free,
+			    unsigned int blocks)
+{
+	unsigned int per_tpc = blocks_per_sm(map, tmd) * map->sms_per_tpc;
+	/* Not rounded up by adding: a count that filled its field would come out as none. */
+	unsigned int need = blocks / per_tpc + (blocks % per_tpc != 0), have = allow_count(want);
+
+	if (need > have && limit) {
+		struct tmd_allow pool = allow_and(limit, free);
+
+		allow_add_lowest(want, &pool, need - have);
+		have = allow_count(want);
+	}
+	if (need > have)
+		allow_add_lowest(want, free, need - have);
+	return allow_count(want) >= need;
+}
+
+/*
+ * Launches whose blocks must be somewhere together. *want is what is left of the
+ * set; it grows where the launch would never finish in it.
+ */
+static enum tmd_outcome fit(const struct tmd_map *map, void *tmd, unsigned int type,
+			    struct tmd_allow *want, const struct tmd_allow *limit,
+			    const struct tmd_allow *free)
+{
+	const struct tmd_layout *layout = map->layout;
+	struct tmd_allow before = *want;
+	unsigned int size, nr;
+	bool cluster = type != TMD_TYPE_COOPERATIVE, good;
+
+	if (!layout->cooperative[0].width || (cluster && !layout->cluster[0].width))
+		return TMD_UNCONFINABLE;
+	nr = type == TMD_TYPE_CLUSTER ? 1 : product(tmd, layout->cooperative);
+	if (!nr)
+		return TMD_UNCONFINABLE;
+	if (cluster) {
+		size = product(tmd, layout->cluster);
+		if (!size)
+			return TMD_UNCONFINABLE;
+		good = fit_clusters(map, want, limit, free, size, nr);
+	} else {
+		good = fit_cooperative(map, tmd, want, limit, free, nr);
+	}
+	/* Not even all of it holds the launch by our count: then it is the driver's affair. */
+	if (!good)
+		*want = *free;
+	if (!memcmp(want, &before, sizeof(before)))
+		return TMD_CONFINED;
+	return cluster ? TMD_WIDENED_CLUSTER : TMD_WIDENED_COOPERATIVE;
+}
+
+/*
+ * The launches that are not the usual one: clusters, cooperative, the driver's own
+ * mask, extension bits. @wanted is limit AND set, @outcome what became of that. What
+ * either has beyond the map's words was never read from anywhere.
+ */
+static __attribute__((noinline)) enum tmd_outcome
+confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
+	      const struct tmd_allow *wanted, enum tmd_outcome outcome)
+{
+	size_t len = (map->nr_words == 2 ? 2 : WORDS64) * sizeof(uint64_t);
+	struct tmd_allow whole = { { 0 } }, want = { { 0 } };
+	const struct tmd_allow *limit = limit_given ? &whole : NULL;
+	const struct tmd_layout *layout = map->layout;
+	struct tmd_allow off = driver_disabled(layout, tmd), free = allow_andnot(&map->all, &off);
+	unsigned int type = layout->type.width ? field_read(tmd, layout->type) : TMD_TYPE_GRID;
+
+	if (type < TMD_TYPE_GRID || type > TMD_TYPE_COOPERATIVE_CLUSTER)
+		return TMD_UNCONFINABLE;
+	if (limit)
+		memcpy(&whole, limit_given, len);
+	memcpy(&want, wanted, len);
+	want = allow_andnot(&want, &off);
+	/* The limit is given up last. */
+	if (allow_empty(&want) && limit) {
+		want = allow_andnot(limit, &off);
+		outcome = TMD_WIDENED_DRIVER;
+	}
+	if (allow_empty(&want))
+		return TMD_WIDENED_DRIVER;
+	if (type != TMD_TYPE_GRID) {
+		enum tmd_outcome fitted = fit(map, tmd, type, &want, limit, &free);
+
+		if (fitted == TMD_UNCONFINABLE)
+			return fitted;
+		if (fitted != TMD_CONFINED)
+			outcome = fitted;
+	}
+	for (int i = 0; i < WORDS64; i++)
+		off.tmd_bits[i] = ~want.tmd_bits[i];
+	disable(layout, tmd, &off);
+	return outcome;
+}
+
+/* One body for two counts of words, so that each is straight code. */
+static inline __attribute__((always_inline)) enum tmd_outcome
+confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit,
+	      const struct tmd_allow *set, unsigned int nr_words)
+{
+	static const struct tmd_allow everything = { { ~0ull, ~0ull, ~0ull, ~0ull } };
+	const struct tmd_allow *a = limit ? limit : &everything, *b = set ? set : &everything;
+	enum tmd_outcome outcome = TMD_CONFINED;
+	struct tmd_allow want;
+	uint32_t *usual = word_at(tmd, map->usual_byte);
+	uint64_t any = 0;
+
+	for (unsigned int i = 0; i < nr_words; i++) {
+		want.tmd_bits[i] = a->tmd_bits[i] & b->tmd_bits[i];
+		any |= want.tmd_bits[i];
+	}
+	/* Neither is empty: they have nothing in common. */
+	if (__builtin_expect(!any, 0)) {
+		for (unsigned int i = 0; i < nr_words; i++)
+			want.tmd_bits[i] = limit->tmd_bits[i];
+		outcome = TMD_WIDENED_EMPTY;
+	}
+	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
+		/* A copy: what has an address is kept in memory by the usual launch too. */
+		struct tmd_allow other = want;
+
+		return confine_other(map, tmd, limit, &other, outcome);
+	}
+	/* Fail closed: all is off but what is wanted, bits that no TPC has too. */
+	for (unsigned int i = 0; i < nr_words; i++) {
+		uint64_t off = ~want.tmd_bits[i];
+
+		memcpy((char *)tmd + map->layout->word_byte[i], &off, sizeof(off));
+	}
+	*usual |= map->valid_bit;
+	return outcome;
+}
+
+enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
+			     const struct tmd_allow *limit, const struct tmd_allow *set)
+{
+	if (__builtin_expect(!version_matches(map->layout, tmd), 0))
+		return TMD_UNCONFINABLE;
+	if (__builtin_expect(map->nr_words == 2, 1))
+		return confine_words(map, tmd, limit, set, 2);
+	return confine_words(map, tmd, limit, set, WORDS64);
+}
+
+bool tmd_is_outside(const struct tmd_map *map, const void *tmd, const struct tmd_allow *limit,
+		    unsigned int *cluster, unsigned int *nr_tpcs)
+{
+	const struct tmd_layout *layout = map->layout;
+	struct tmd_allow off, has;
+	uint64_t beyond = 0;
+
+	*cluster = *nr_tpcs = 0;
+	if (!version_matches(layout, tmd))
+		return true;
+	off = driver_disabled(layout, tmd);
+	has = allow_andnot(&map->all, &off);
+	*nr_tpcs = allow_count(&has);
+	if (layout->type.width && layout->cluster[0].width &&
+	    field_read(tmd, layout->type) == TMD_TYPE_CLUSTER)
+		*cluster = product(tmd, layout->cluster);
+	for (unsigned int i = 0; i < map->nr_words; i++)
+		beyond |= has.tmd_bits[i] & ~limit->tmd_bits[i];
+	return beyond;
+}
+
+struct gpupart_tpcset tmd_map_tpcs(const struct tmd_map *map, const struct tmd_allow *allow)
+{
+	struct gpupart_tpcset set = { 0 };
+
+	for (unsigned int tpc = 0; tpc < map->nr_tpcs; tpc++)
+		if (allow->tmd_bits[map->bit_of_tpc[tpc] / 64] >> map->bit_of_tpc[tpc] % 64 & 1)
+			gpupart_tpcset_add(&set, tpc);
+	return set;
+}
+
+bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *mask)
+{
+	const struct tmd_layout *layout = map->layout;
+
+	memset(mask, 0, sizeof(*mask));
+	if (!version_matches(layout, tmd))
+		return false;
+	mask->valid = mask_valid(layout, tmd);
+	mask->off = mask_bits(layout, tmd);
+	return true;
+}
+
+void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mask *mask)
+{
+	const struct tmd_layout *layout = map->layout;
+
+	if (!version_matches(layout, tmd))
+		return;
+	disable(layout, tmd, &mask->off);
+	if (layout->valid.width && !mask->valid)
+		*word_at(tmd, layout->valid.lo / 32 * 4) &= ~(1u << layout->valid.lo % 32);
+}
+
+enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
+			       const struct gpupart_tpcset *left_out)
+{
+	struct tmd_allow off, drivers;
+
+	if (!version_matches(map->layout, tmd) ||
+	    gpupart_tpcset_count(left_out) * 2 > map->nr_tpcs)
+		return TMD_UNCONFINABLE;
+	/* With bits of the driver's own nobody knows whether any TPC would stay. */
+	drivers = driver_disabled(map->layout, tmd);
+	if (!allow_empty(&drivers))
+		return TMD_UNCONFINABLE;
+	tmd_map_convert(map, left_out, &off);
+	disable(map->layout, tmd, &off);
+	return TMD_CONFINED;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sets into TMDs. The only code that writes a TMD, the only place where a set of
+ * allowed TPCs becomes disable bits, and where the rule that keeps a GPU alive is
+ * applied. Knows nothing of scopes, streams or processes.
+ */
+#ifndef GPUPART_LIB_TMD_TMD_H
+#define GPUPART_LIB_TMD_TMD_H
+
+#include "lib/topo/topology.h"
+
+struct tmd_layout;
+
+/* Mask bits (hardware's numbers) of allowed TPCs. Only tmd.c makes one. */
+struct tmd_allow {
+	uint64_t tmd_bits[GPUPART_MAX_TMD_BITS / 64];
+};
+
+/* What an SM can hold, for cooperative grids; 0 where the driver was not asked: then one block. */
+struct tmd_sm_limits {
+	unsigned int threads, registers, shared, blocks;
+};
+
+/* A topology's TPCs as bits of one layout. Immutable once built, but for the SM limits. */
+struct tmd_map {
+	const struct tmd_layout *layout;
+	unsigned int nr_tpcs;
+	unsigned int nr_words;		/* of a tmd_allow that any bit of the layout can be in */
+	/*
+	 * A launch is the usual one, a plain grid that the driver did not mask itself, where
+	 * (32-bit word at usual_byte & usual_mask) == usual_value; valid_bit goes into that word.
+	 */
+	uint16_t usual_byte;
+	uint32_t usual_mask, usual_value, valid_bit;
+	unsigned int sms_per_tpc;	/* the fewest that any TPC has */
+	struct tmd_sm_limits sm;
+	struct tmd_allow all;
+	unsigned int nr_vgpcs;
+	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* only those with a TPC */
+	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
+	/* Allowed bits of each value of each 4 TPCs: a set converts in one look-up a nibble. */
+	struct tmd_allow nibble[GPUPART_MAX_TPCS / 4][16];
+};
+
+/* What became of one launch. */
+enum tmd_outcome {
+	TMD_CONFINED,
+	TMD_WIDENED_EMPTY,
+	TMD_WIDENED_DRIVER,
+	TMD_WIDENED_CLUSTER,
+	TMD_WIDENED_COOPERATIVE,
+	TMD_UNCONFINABLE,	/* another TMD version or launch type: not touched */
+	TMD_NR_OUTCOMES,
+};
+
+/* "V04_00" */
+const char *tmd_layout_name(const struct tmd_layout *layout);
+
+/* The compute class of a chip, 0 if it has no row. */
+unsigned int tmd_compute_class(uint32_t chip_id);
+const char *tmd_chip_name(uint32_t chip_id);
+
+/*
+ * The layout of a TMD that the driver built for @compute_class: exactly one row must
+ * match. -EOPNOTSUPP with a sentence that says what was found.
+ */
+int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd,
+		 const struct tmd_layout **layout);
+
+/* Whether @tmd, of a plain launch, is of @blocks blocks in x and 1 in y and z. */
+bool tmd_grid_is(const struct tmd_layout *layout, const void *tmd, unsigned int blocks);
+
+/* The @n'th layout that may be masked and belongs to @compute_class, or NULL. */
+const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigned int n);
+
+/* -EOPNOTSUPP where an id that the layout's bits need is unknown, or bits do not fit or clash. */
+int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
+		  const struct tmd_layout *layout, struct tmd_map *map);
+
+/* A number for (GPU, driver, MIG state, layout, which bit each TPC has). */
+uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *info);
+
+/* @set must be checked: members exist, at least one. */
+void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set,
+		     struct tmd_allow *allow);
+
+/* The same by a map's bit_of_tpc alone; what has no bit of ours, 0 .. 255, is left out. */
+void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *set,
+		      struct tmd_allow *allow);
+
+/*
+ * Confines one launch: limit AND (set, else all); either may be NULL, both is for
+ * the caller to avoid. Cannot fail, allocate, lock or loop without bound.
+ */
+enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
+			     const struct tmd_allow *limit, const struct tmd_allow *set);
+
+/*
+ * Whether a launch that tmd_confine() just saw has a TPC that is not in @limit. @nr_tpcs is how
+ * many it has, @cluster the blocks of its cluster, 0 where it is none or has several at once.
+ */
+bool tmd_is_outside(const struct tmd_map *map, const void *tmd, const struct tmd_allow *limit,
+		    unsigned int *cluster, unsigned int *nr_tpcs);
+
+/* The TPCs whose bits are in @allow; bits beyond the map's words are not looked at. */
+struct gpupart_tpcset tmd_map_tpcs(const struct tmd_map *map, const struct tmd_allow *allow);
+
+/* A TMD's whole mask as it stands, of a known version: to know it again, to put it back. */
+struct tmd_mask {
+	struct tmd_allow off;
+	bool valid;
+};
+
+/* False, and zeroes, for another version. */
+bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *mask);
+/* Only with what was read from a TMD of the same node. */
+void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mask *mask);
+
+/*
+ * For the check of a map that is not yet trusted: sets the bits of @left_out alone,
+ * at most half of the TPCs, so that whatever the bits truly mean some TPC stays.
+ */
+enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
+			       const struct gpupart_tpcset *left_out);
+
+#endif

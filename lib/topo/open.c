@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which source opens a topology: the live ones by name or in turn, a sample, a path.
+ * Must not know how a source learns what it tells.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "lib/topo/topology.h"
+
+/* The live sources, in the order in which they are asked where none is named. */
+static const struct source {
+	const char *name;
+	int (*open)(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
+	int (*list)(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
+} sources[] = {
+	{ "kernel", topo_kernel_open, topo_kernel_list },
+	{ "rm", topo_rm_open, topo_rm_list },
+};
+
+#define NR_SOURCES (sizeof(sources) / sizeof(sources[0]))
+
+static int ask(struct gpupart *gp, const struct source *source, const char *gpu,
+	       struct gpupart_topology **topo, struct gpupart_gpu_info *list, unsigned int max)
+{
+	return topo ? source->open(gp, gpu, topo) : source->list(gp, list, max);
+}
+
+/*
+ * Asks the source of that name, or each in turn until one answers; opens where
+ * @topo is given, else lists. -ENOENT without a sentence: @name is no live source.
+ */
+static int ask_sources(struct gpupart *gp, const char *name, const char *gpu,
+		       struct gpupart_topology **topo, struct gpupart_gpu_info *list,
+		       unsigned int max)
+{
+	char said[600] = "";
+	unsigned int i, tried = 0;
+	size_t at = 0;
+	int ret = -ENOENT;
+
+	for (i = 0; i < NR_SOURCES; i++) {
+		if (name && strcmp(name, sources[i].name))
+			continue;
+		ret = ask(gp, &sources[i], gpu, topo, list, max);
+		if (ret >= 0)
+			return ret;
+		tried++;
+		at += snprintf(said + at, sizeof(said) - at, "%s%s: %s", at ? "; " : "",
+			       sources[i].name, gp ? gp->error : "");
+		if (at >= sizeof(said))
+			at = sizeof(said) - 1;
+	}
+	if (tried > 1)
+		ctx_fail(gp, ret, "%s", said);
+	return ret;
+}
+
+static bool is_source(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_SOURCES; i++)
+		if (!strcmp(name, sources[i].name))
+			return true;
+	return false;
+}
+
+int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gpu,
+			  struct gpupart_topology **topo)
+{
+	static const char sample[] = "sample:";
+	struct gpupart_topology *rm;
+	char path[4096];
+	int err;
+
+	if (!source || is_source(source)) {
+		err = ask_sources(gp, source, gpu, topo, NULL, 0);
+		/* The module does not tell virtual GPCs, by which clusters are placed. */
+		if (!err && !source && !(*topo)->end_vgpc &&
+		    !topo_rm_open(NULL, (*topo)->info.pci, &rm)) {
+			topo_take_vgpcs(*topo, rm);
+			gpupart_topology_close(rm);
+		}
+		return err;
+	}
+	if (strncmp(source, sample, strlen(sample)))
+		return topo_file_open(gp, source, gpu, topo);
+	err = topo_file_sample(gp, source + strlen(sample), path, sizeof(path));
+	return err ? err : topo_file_open(gp, path, gpu, topo);
+}
+
+int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
+		     unsigned int max)
+{
+	if (!source || is_source(source))
+		return ask_sources(gp, source, NULL, NULL, list, max);
+	return ctx_fail(gp, -EINVAL, "%s holds one GPU: only \"kernel\" and \"rm\" list GPUs",
+			source);
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Asks NVIDIA's resource manager (RM) by ioctl on /dev/nvidiactl, as an ordinary user.
+ * Must not know what the answers say of a topology.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/topo/rm_client.h"
+
+/* -------------------------------------------------------- the system's own calls */
+
+static int system_open(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void system_close(int fd)
+{
+	close(fd);
+}
+
+static int system_ioctl(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, request, arg);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : 0;
+}
+
+static int system_read_text(const char *path, char *text, size_t len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t have = 0;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (have < len - 1) {
+		got = read(fd, text + have, len - 1 - have);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		have += got;
+	}
+	got = got < 0 ? -errno : (ssize_t)have;
+	text[have] = '\0';
+	close(fd);
+	return got;
+}
+
+static int system_mode(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 ? -errno : (int)(st.st_mode & 07777);
+}
+
+static const struct topo_rm_io system_io = {
+	.open = system_open,
+	.close = system_close,
+	.ioctl = system_ioctl,
+	.read_text = system_read_text,
+	.mode = system_mode,
+};
+
+const struct topo_rm_io *topo_rm_io = &system_io;
+
+/* -------------------------------------------------------------- connection to RM */
+
+/* src/common/sdk/nvidia/inc/nvstatuscodes.h */
+static const struct rm_status rm_statuses[] = {
+	{ 0x1b, -EACCES, false, "insufficient permissions",
+	  "this user or container must be let use the GPU's /dev/nvidiaN" },
+	{ 0x1f, -EOPNOTSUPP, true, "invalid argument",
+	  "a gpupart that knows this driver, or the source \"kernel\", would help" },
+	{ 0x3a, -EOPNOTSUPP, true, "invalid parameter structure",
+	  "a gpupart that knows this driver, or the source \"kernel\", would help" },
+	{ 0x56, -EOPNOTSUPP, false, "not supported",
+	  "the source \"kernel\" would help, or MIG off where it is on" },
+};
+
+/* For a status that is not in the table, and for a failed system call. */
+static const struct rm_status rm_status_other = {
+	.err = -EOPNOTSUPP,
+	.help = "the kernel log may say more, and the source \"kernel\" may work",
+};
+
+const struct rm_status *rm_status_find(int64_t status)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(rm_statuses) / sizeof(rm_statuses[0]); i++)
+		if (rm_statuses[i].status == status)
+			return &rm_statuses[i];
+	return &rm_status_other;
+}
+
+struct rm_text rm_status_text(int64_t status)
+{
+	const char *name = rm_status_find(status)->name;
+	struct rm_text t;
+
+	if (status < 0)
+		snprintf(t.text, sizeof(t.text), "ioctl failed: %s", strerror((int)-status));
+	else
+		snprintf(t.text, sizeof(t.text), "status 0x%02llx%s%s", (unsigned long long)status,
+			 name ? ", " : "", name ? name : "");
+	return t;
+}
+
+void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (s->trouble_err)
+		return;
+	s->trouble_err = err;
+	va_start(ap, fmt);
+	vsnprintf(s->trouble, sizeof(s->trouble), fmt, ap);
+	va_end(ap);
+}
+
+const char *rm_driver(const struct rm_conn *s)
+{
+	return s->driver[0] ? s->driver : "of unknown version";
+}
+
+int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *params, uint32_t size)
+{
+	struct rm_control arg = {
+		.client = s->client, .object = object, .cmd = cmd,
+		.params = (uintptr_t)params, .params_size = size,
+	};
+	int err = s->io->ioctl(s->ctl, RM_IOCTL_CONTROL, &arg);
+
+	return err ? err : (int64_t)arg.status;
+}
+
+int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *params,
+		 uint32_t size, uint32_t *object)
+{
+	struct rm_alloc arg = {
+		.client = s->client, .parent = parent, .class_id = class_id,
+		.params = (uintptr_t)params, .params_size_or_status = size,
+		.status = RM_ALLOC_UNTOUCHED,
+	};
+	int err = s->io->ioctl(s->ctl, RM_IOCTL_ALLOC, &arg);
+
+	if (err)
+		return err;
+	if (arg.status == RM_ALLOC_UNTOUCHED)
+		arg.status = arg.params_size_or_status;
+	if (!arg.status && !arg.object)
+		return -EPROTO;
+	*object = arg.status ? 0 : arg.object;
+	return arg.status;
+}
+
+void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
+{
+	struct rm_free arg = { .client = s->client, .parent = parent, .object = *object };
+
+	if (!*object)
+		return;
+	/* Closing the descriptor frees what this could not. */
+	s->io->ioctl(s->ctl, RM_IOCTL_FREE, &arg);
+	*object = 0;
+}
+
+static int rm_no_access(struct rm_conn *s, const char *path)
+{
+	int mode = s->io->mode(path);
+	char now[24] = "";
+
+	if (mode >= 0)
+		snprintf(now, sizeof(now), " (mode 0%03o)", mode);
+	return ctx_fail(s->gp, -EACCES, "%s%s may not be opened by this user: "
+			"mode 0666, or membership in its group, would be right", path, now);
+}
+
+static int rm_open_ctl(struct rm_conn *s)
+{
+	static const char path[] = "/dev/nvidiactl";
+
+	s->ctl = s->io->open(path);
+	switch (s->ctl) {
+	case -ENOENT:
+		return ctx_fail(s->gp, -ENODEV, "no NVIDIA driver: %s is not there", path);
+	case -EACCES:
+	case -EPERM:
+		return rm_no_access(s, path);
+	}
+	if (s->ctl < 0)
+		return ctx_fail(s->gp, -ENODEV, "%s is there but does not open (%s): "
+				"is the nvidia kernel module loaded?", path, strerror(-s->ctl));
+	return 0;
+}
+
+/*
+ * A GPU has a device instance only while its node is open somewhere. Minor numbers
+ * may have holes: in a container only some nodes are there.
+ */
+static void rm_open_nodes(struct rm_conn *s)
+{
+	char path[32];
+	unsigned int minor;
+	int fd, mode;
+
+	for (minor = 0; minor < RM_MAX_GPUS; minor++) {
+		snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
+		fd = s->io->open(path);
+		if (fd >= 0) {
+			s->nodes[s->nr_nodes++] = fd;
+		} else if (fd == -EACCES || fd == -EPERM) {
+			mode = s->io->mode(path);
+			rm_trouble(s, -EACCES, "%s (mode 0%03o) may not be opened by this user: "
+				   "mode 0666, or membership in its group, would be right",
+				   path, mode < 0 ? 0 : mode);
+		} else if (fd != -ENOENT) {
+			rm_trouble(s, -ENODEV, "%s does not open (%s)", path, strerror(-fd));
+		}
+	}
+}
+
+/*
+ * "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue .." or ".. Open
+ * Kernel Module for x86_64  580.159.04  ..": the first word made of digits and dots.
+ */
+static void rm_read_driver(struct rm_conn *s)
+{
+	static const char start[] = "NVRM version:";
+	char text[512], *line, *word, *rest;
+
+	if (s->io->read_text("/proc/driver/nvidia/version", text, sizeof(text)) < 0)
+		return;
+	line = strstr(text, start);
+	if (!line)
+		return;
+	line += strlen(start);
+	line[strcspn(line, "\n")] = '\0';
+	for (word = strtok_r(line, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
+		if (strspn(word, "0123456789.") == strlen(word) && strchr(word, '.')) {
+			snprintf(s->driver, sizeof(s->driver), "%s", word);
+			return;
+		}
+	}
+}
+
+static int rm_gpu_compare(const void *left, const void *right)
+{
+	const struct rm_gpu *a = left, *b = right;
+
+	if (a->domain != b->domain)
+		return a->domain < b->domain ? -1 : 1;
+	if (a->bus != b->bus)
+		return a->bus < b->bus ? -1 : 1;
+	return (a->slot > b->slot) - (a->slot < b->slot);
+}
+
+/* Finds the GPUs: their ids, and for each the device instance and the PCI address. */
+static int rm_find_gpus(struct rm_conn *s)
+{
+	struct rm_probed_ids probed;
+	struct rm_attached_ids attached;
+	struct rm_attach_ids attach;
+	struct rm_id_info id_info;
+	struct rm_pci_info pci_info;
+	int64_t status = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(probed_ids_sizes) / sizeof(probed_ids_sizes[0]); i++) {
+		memset(&probed, 0, sizeof(probed));
+		status = rm_control(s, s->client, RM_GET_PROBED_IDS, &probed, probed_ids_sizes[i]);
+		if (!status)
+			break;
+	}
+	/* GPUs whose node is open are attached in any case, so these two may fail. */
+	if (!status && probed.ids[0] != RM_INVALID_ID) {
+		memcpy(attach.ids, probed.ids, sizeof(attach.ids));
+		attach.failed_id = 0;
+		status = rm_control(s, s->client, RM_ATTACH_IDS, &attach, sizeof(attach));
+	}
+	if (status)
+		rm_trouble(s, -ENODEV, "RM controls 0x%x, 0x%x: %s", RM_GET_PROBED_IDS,
+			   RM_ATTACH_IDS, rm_status_text(status).text);
+
+	memset(&attached, 0, sizeof(attached));
+	status = rm_control(s, s->client, RM_GET_ATTACHED_IDS, &attached, sizeof(attached));
+	if (status)
+		return ctx_fail(s->gp, rm_status_find(status)->err,
+				"NVIDIA's driver %s does not list its GPUs "
+				"(RM control 0x%x: %s): %s", rm_driver(s), RM_GET_ATTACHED_IDS,
+				rm_status_text(status).text,
+				rm_status_find(status)->help);
+	for (i = 0; i < RM_MAX_GPUS && attached.ids[i] != RM_INVALID_ID; i++) {
+		struct rm_gpu *gpu = &s->gpus[s->nr_gpus];
+
+		id_info = (struct rm_id_info){ .id = attached.ids[i] };
+		pci_info = (struct rm_pci_info){ .id = attached.ids[i] };
+		status = rm_control(s, s->client, RM_GET_ID_INFO_V2, &id_info, sizeof(id_info));
+		if (!status)
+			status = rm_control(s, s->client, RM_GET_PCI_INFO, &pci_info,
+					    sizeof(pci_info));
+		if (status) {
+			rm_trouble(s, rm_status_find(status)->err,
+				   "GPU id 0x%x has no PCI address or instance (%s)",
+				   attached.ids[i], rm_status_text(status).text);
+			continue;
+		}
+		gpu->device_instance = id_info.device_instance;
+		gpu->subdevice_instance = id_info.subdevice_instance;
+		gpu->domain = pci_info.domain;
+		gpu->bus = pci_info.bus;
+		gpu->slot = pci_info.slot;
+		s->nr_gpus++;
+	}
+	qsort(s->gpus, s->nr_gpus, sizeof(s->gpus[0]), rm_gpu_compare);
+	return 0;
+}
+
+void rm_gpu_put(struct rm_conn *s)
+{
+	rm_free(s, s->device, &s->subdevice);
+	rm_free(s, s->client, &s->device);
+}
+
+void rm_conn_close(struct rm_conn *s)
+{
+	rm_gpu_put(s);
+	rm_free(s, 0, &s->client);
+	while (s->nr_nodes)
+		s->io->close(s->nodes[--s->nr_nodes]);
+	if (s->ctl >= 0)
+		s->io->close(s->ctl);
+	free(s);
+}
+
+int rm_conn_open(struct gpupart *gp, struct rm_conn **conn)
+{
+	struct rm_conn *s = calloc(1, sizeof(*s));
+	int64_t status;
+	int err;
+
+	if (!s)
+		return ctx_fail(gp, -ENOMEM, "no memory to ask NVIDIA's driver");
+	s->gp = gp;
+	s->io = topo_rm_io;
+	err = rm_open_ctl(s);
+	if (err)
+		goto close;
+	rm_read_driver(s);
+	rm_open_nodes(s);
+	status = rm_alloc(s, 0, RM_CLASS_CLIENT, NULL, 0, &s->client);
+	if (status) {
+		err = ctx_fail(gp, rm_status_find(status)->err,
+			       "NVIDIA's driver %s lets no client in (RM class 0x%x: %s): %s",
+			       rm_driver(s), RM_CLASS_CLIENT, rm_status_text(status).text,
+			       rm_status_find(status)->help);
+		goto close;
+	}
+	err = rm_find_gpus(s);
+	if (err)
+		goto close;
+	*conn = s;
+	return 0;
+close:
+	rm_conn_close(s);
+	return err;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A connection to NVIDIA's resource manager (RM): opened, its GPUs found, controls
+ * issued. Knows nothing of topologies.
+ */
+#ifndef GPUPART_LIB_TOPO_RM_CLIENT_H
+#define GPUPART_LIB_TOPO_RM_CLIENT_H
+
+#include "lib/topo/rm_layout.h"
+
+/* The few calls by which the operating system is reached. */
+struct topo_rm_io {
+	/* For reading and writing; the descriptor or -errno. */
+	int (*open)(const char *path);
+	void (*close)(int fd);
+	/* 0 or -errno; what NVIDIA's driver thinks of it is in the argument. */
+	int (*ioctl)(int fd, unsigned long request, void *arg);
+	/* A whole small text file, 0-terminated and cut to @len: its length or -errno. */
+	int (*read_text)(const char *path, char *text, size_t len);
+	/* Permission bits of a file, or -errno. */
+	int (*mode)(const char *path);
+};
+
+/* The one in use; at start the system's own. */
+extern const struct topo_rm_io *topo_rm_io;
+
+struct rm_gpu {
+	uint32_t device_instance, subdevice_instance;
+	uint32_t domain, bus, slot;
+};
+
+struct rm_conn {
+	struct gpupart *gp;
+	const struct topo_rm_io *io;
+	int ctl;
+	uint32_t client, device, subdevice;	/* 0: none */
+	unsigned int nr_nodes;
+	int nodes[RM_MAX_GPUS];
+	unsigned int nr_gpus;
+	struct rm_gpu gpus[RM_MAX_GPUS];	/* by PCI address */
+	char driver[32];
+	/* The first thing that kept a GPU from being seen: for the sentence, if it matters. */
+	int trouble_err;
+	char trouble[224];
+	/* The SM order: the answer, its form, and what it says. */
+	uint16_t sm_order[sizeof(struct rm_sm_order_9) / 2];
+	const struct sm_order_form *form;
+	unsigned int nr_sms, nr_tpcs;
+	struct topo_sm sms[SM_ORDER_MAX_SMS];
+	struct rm_fs_info fs_info;
+};
+
+/* What a status of RM means to our caller. */
+struct rm_status {
+	int64_t status;
+	int err;
+	bool about_size;	/* what a wrong params_size gets; 580 says 0x1f */
+	const char *name, *help;
+};
+
+struct rm_text {
+	char text[96];
+};
+
+/* Never NULL: what is not known has words of its own. */
+const struct rm_status *rm_status_find(int64_t status);
+struct rm_text rm_status_text(int64_t status);
+
+/* Keeps the first thing that kept a GPU from being seen. */
+__attribute__((format(printf, 3, 4)))
+void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...);
+
+/* The driver's version, for sentences. */
+const char *rm_driver(const struct rm_conn *s);
+
+/*
+ * These return 0, RM's status (positive) or -errno where the ioctl itself failed. RM
+ * chooses the handle that rm_alloc() gives.
+ */
+int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *params, uint32_t size);
+int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *params,
+		 uint32_t size, uint32_t *object);
+void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object);
+
+/* Lets go of the device and subdevice that were allocated last. */
+void rm_gpu_put(struct rm_conn *s);
+
+/* Opens the nodes, a client, and finds the GPUs. */
+int rm_conn_open(struct gpupart *gp, struct rm_conn **conn);
+void rm_conn_close(struct rm_conn *s);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ioctls by which NVIDIA's resource manager (RM) is asked, and the one control of
+ * others whose answer is read here: data only, and nothing of the library.
+ *
+ * From NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04, unless told.
+ */
+#ifndef GPUPART_LIB_TOPO_RM_IOCTL_H
+#define GPUPART_LIB_TOPO_RM_IOCTL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+
+/* NVOS00, NVOS54, NVOS21: src/common/sdk/nvidia/inc/nvos.h, the same on every branch. */
+struct rm_free {
+	uint32_t client, parent, object, status;
+};
+
+struct rm_control {
+	uint32_t client, object, cmd, flags;
+	uint64_t params;
+	uint32_t params_size, status;
+};
+
+/*
+ * Before 535 there was no params_size: the status stood in its place and the last
+ * word was padding, which comes back as it was sent (both forms: gVisor, pkg/abi/nvgpu).
+ */
+struct rm_alloc {
+	uint32_t client, parent, object, class_id;
+	uint64_t params;
+	uint32_t params_size_or_status, status;
+};
+#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* no status: they fit 16 bits, nvstatuscodes.h */
+
+/* Numbers: src/nvidia/arch/nvalloc/unix/include/nv_escape.h */
+#define RM_IOCTL_FREE		_IOWR('F', 0x29, struct rm_free)
+#define RM_IOCTL_CONTROL	_IOWR('F', 0x2a, struct rm_control)
+#define RM_IOCTL_ALLOC		_IOWR('F', 0x2b, struct rm_alloc)
+
+_Static_assert(sizeof(struct rm_free) == 16, "NVOS00");
+_Static_assert(sizeof(struct rm_control) == 32, "NVOS54");
+_Static_assert(offsetof(struct rm_control, params) == 16, "NVOS54");
+_Static_assert(offsetof(struct rm_control, status) == 28, "NVOS54");
+_Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
+_Static_assert(offsetof(struct rm_alloc, params) == 16, "NVOS21");
+_Static_assert(offsetof(struct rm_alloc, params_size_or_status) == 24, "NVOS21");
+_Static_assert(offsetof(struct rm_alloc, status) == 28, "NVOS21");
+
+/* NVOS54_FLAGS_FINN_SERIALIZED: the parameters are packed, and no struct. */
+#define RM_CONTROL_SERIALIZED	0x4u
+
+/*
+ * The processes that use a subdevice's GPU: NV2080_CTRL_GPU_GET_PIDS_PARAMS of
+ * ctrl/ctrl2080/ctrl2080gpu.h. Numbered as the caller's pid namespace has them, by drivers
+ * that do not know of namespaces as the first one has them.
+ */
+#define RM_GPU_GET_PIDS		0x2080018d
+#define RM_GPU_PIDS_MAX		950
+#define RM_GPU_PIDS_OF_CLASS	0	/* idType; 1: of a virtual machine's own */
+
+struct rm_gpu_pids {
+	uint32_t id_type, id, nr, pids[RM_GPU_PIDS_MAX];
+};
+_Static_assert(sizeof(struct rm_gpu_pids) == 3812, "GPU_GET_PIDS");
+
+#endif

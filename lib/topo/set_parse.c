@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+/* The only parser of sets: lists and masks of TPC numbers, and words for a GPU's parts. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "lib/core/ctx.h"
+
+/* What the numbers of a list count, for the parser's bounds and its sentences. */
+struct list_kind {
+	const char *noun; /* "TPC" */
+	unsigned int nr; /* 0 .. nr-1 are there */
+	bool of_gpu; /* nr is this GPU's, not the format's limit */
+};
+
+static const struct list_kind any_tpc = { "TPC", GPUPART_MAX_TPCS, false };
+
+/* A piece of the user's text made fit for a sentence: short, printable, in quotes. */
+struct quoted {
+	char text[64];
+};
+
+static struct quoted quote(const char *text, size_t len)
+{
+	static const char more[] = "...";
+	struct quoted q;
+	size_t at = 0, i;
+
+	q.text[at++] = '"';
+	for (i = 0; i < len; i++) {
+		unsigned char c = text[i];
+
+		if (at + 4 + sizeof(more) + 1 > sizeof(q.text)) {
+			memcpy(q.text + at, more, sizeof(more) - 1);
+			at += sizeof(more) - 1;
+			break;
+		}
+		if (c >= 0x20 && c < 0x7f)
+			q.text[at++] = c;
+		else
+			at += snprintf(q.text + at, 5, "\\x%02x", c);
+	}
+	q.text[at++] = '"';
+	q.text[at] = 0;
+	return q;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Reads digits from @at on; a number that is too big for any use stays at the largest int. */
+static size_t read_number(const char *text, size_t len, size_t at, unsigned int *number)
+{
+	unsigned int value = 0;
+
+	for (; at < len && is_digit(text[at]); at++) {
+		unsigned int digit = text[at] - '0';
+
+		value = value > (INT32_MAX - digit) / 10 ? INT32_MAX : value * 10 + digit;
+	}
+	*number = value;
+	return at;
+}
+
+/* @number: as the user wrote it, which may be longer than any integer. */
+static int not_there(struct gpupart *gp, const struct list_kind *kind, const char *number,
+		     size_t len)
+{
+	int shown = len > 40 ? 40 : len;
+	const char *more = len > 40 ? "..." : "";
+
+	if (!kind->of_gpu)
+		return ctx_fail(gp, -EINVAL, "%s %.*s%s is too big: %s numbers are 0-%u",
+				kind->noun, shown, number, more, kind->noun, kind->nr - 1);
+	if (kind->nr == 1)
+		return ctx_fail(gp, -EINVAL, "%s %.*s%s is not there: this GPU has %s 0 only",
+				kind->noun, shown, number, more, kind->noun);
+	return ctx_fail(gp, -EINVAL, "%s %.*s%s is not there: this GPU has %ss 0-%u", kind->noun,
+			shown, number, more, kind->noun, kind->nr - 1);
+}
+
+static int tpc_not_there(struct gpupart *gp, const struct list_kind *kind, unsigned int tpc)
+{
+	char number[16];
+	int len = snprintf(number, sizeof(number), "%u", tpc);
+
+	return not_there(gp, kind, number, len);
+}
+
+/* Says what is wrong at @at of @piece, where a list does not go on. */
+static int stray(struct gpupart *gp, const struct list_kind *kind, const char *piece, size_t len,
+		 size_t at)
+{
+	char c = piece[at];
+
+	if (c == ' ' || c == '\t' || c == '\n')
+		return ctx_fail(gp, -EINVAL,
+				"blank in %s: write the list without blanks, "
+				"as in \"0,5,8-11\"",
+				quote(piece, len).text);
+	if (c == '-' && at == 0)
+		return ctx_fail(gp, -EINVAL,
+				"%s: %s numbers start at 0; a range is written "
+				"\"0-7\"",
+				quote(piece, len).text, kind->noun);
+	if (c == ':')
+		return ctx_fail(gp, -EINVAL, "%s: a stride follows a range, as in \"0-10:2\"",
+				quote(piece, len).text);
+	return ctx_fail(gp, -EINVAL,
+			"%s in %s is not a part of a list of %s numbers, which is "
+			"written \"0,5,8-11\" or \"0-10:2\"",
+			quote(&c, 1).text, quote(piece, len).text, kind->noun);
+}
+
+/* One piece between commas: N, N-M or N-M:S. */
+static int parse_piece(struct gpupart *gp, const struct list_kind *kind, const char *piece,
+		       size_t len, struct gpupart_tpcset *set)
+{
+	unsigned int first, last, stride = 1;
+	size_t at, from;
+
+	at = read_number(piece, len, 0, &first);
+	if (at == 0)
+		return stray(gp, kind, piece, len, 0);
+	if (first >= kind->nr)
+		return not_there(gp, kind, piece, at);
+	last = first;
+	if (at < len && piece[at] == '-') {
+		from = at + 1;
+		at = read_number(piece, len, from, &last);
+		if (at == from && at == len)
+			return ctx_fail(gp, -EINVAL, "%s: the range has no end, write \"%u-%u\"",
+					quote(piece, len).text, first, kind->nr - 1);
+		if (at == from)
+			return stray(gp, kind, piece, len, at);
+		if (last < first)
+			return ctx_fail(gp, -EINVAL, "%s: the range is reversed, write \"%u-%u\"",
+					quote(piece, len).text, last, first);
+		if (last >= kind->nr)
+			return not_there(gp, kind, piece + from, at - from);
+		if (at < len && piece[at] == ':') {
+			from = at + 1;
+			at = read_number(piece, len, from, &stride);
+			if (at == from && at == len)
+				return ctx_fail(gp, -EINVAL,
+						"%s: no stride after the colon, "
+						"write \"%u-%u:2\"",
+						quote(piece, len).text, first, last);
+			if (at == from)
+				return stray(gp, kind, piece, len, at);
+			if (stride == 0)
+				return ctx_fail(gp, -EINVAL, "%s: a stride is at least 1",
+						quote(piece, len).text);
+		}
+	}
+	if (at < len)
+		return stray(gp, kind, piece, len, at);
+	for (; first <= last; first += stride)
+		gpupart_tpcset_add(set, first);
+	return 0;
+}
+
+static int parse_list(struct gpupart *gp, const struct list_kind *kind, const char *text,
+		      size_t len, struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset members = { 0 };
+	size_t at = 0, end;
+	int err;
+
+	if (!len)
+		return ctx_fail(gp, -EINVAL, "the list of %ss is empty: write it as \"0,5,8-11\"",
+				kind->noun);
+	for (;;) {
+		for (end = at; end < len && text[end] != ','; end++)
+			;
+		if (end == at)
+			return ctx_fail(gp, -EINVAL, "nothing %s in %s: write \"0,5,8-11\"",
+					at == len ? "after the last comma"
+					: at	  ? "between two commas"
+						  : "before the first comma",
+					quote(text, len).text);
+		err = parse_piece(gp, kind, text + at, end - at, &members);
+		if (err)
+			return err;
+		if (end == len)
+			break;
+		at = end + 1;
+	}
+	*set = members;
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/*
+ * Commas stand where the kernel's masks have them, every 8 digits from the right:
+ * "1,1" would be read as 0x11 by some and as 0x100000001 by others.
+ */
+static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const char *text, size_t len,
+		     struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset members = { 0 };
+	unsigned int tpc = 0, bit;
+	size_t start = 0, group = 0, at;
+	bool grouped = false;
+
+	if (len >= 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		start = 2;
+	if (start == len)
+		return ctx_fail(gp, -EINVAL,
+				"%s has no digits: write a mask as \"0x3f\", "
+				"bit i for %s i",
+				quote(text, len).text, kind->noun);
+	for (at = len; at-- > start;) {
+		int digit = hex_digit(text[at]);
+
+		if (text[at] == ',') {
+			if (group != 8)
+				goto bad_comma;
+			group = 0;
+			grouped = true;
+			continue;
+		}
+		if (digit < 0)
+			return ctx_fail(gp, -EINVAL, "%s in %s is not a hexadecimal digit",
+					quote(text + at, 1).text, quote(text, len).text);
+		group++;
+		for (bit = 0; bit < 4; bit++) {
+			if (!(digit >> bit & 1))
+				continue;
+			if (tpc + bit >= kind->nr)
+				return tpc_not_there(gp, kind, tpc + bit);
+			gpupart_tpcset_add(&members, tpc + bit);
+		}
+		/* Leading zeros may go on for ever. */
+		if (tpc < GPUPART_MAX_TPCS)
+			tpc += 4;
+	}
+	if (grouped && (group == 0 || group > 8))
+		goto bad_comma;
+	*set = members;
+	return 0;
+
+bad_comma:
+	return ctx_fail(gp, -EINVAL,
+			"comma in %s: commas stand between groups of 8 digits, "
+			"as in \"0x3,ffffffff\"",
+			quote(text, len).text);
+}
+
+int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set)
+{
+	if (!text)
+		return ctx_fail(gp, -EINVAL, "no list of TPCs is given");
+	return parse_list(gp, &any_tpc, text, strlen(text), set);
+}
+
+int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupart_tpcset *set)
+{
+	if (!text)
+		return ctx_fail(gp, -EINVAL, "no mask of TPCs is given");
+	return parse_hex(gp, &any_tpc, text, strlen(text), set);
+}
+
+/* The members of the GPCs or uGPUs whose numbers are in @units. */
+static int add_units(struct gpupart *gp, const struct gpupart_topology *topo, bool ugpus,
+		     const struct gpupart_tpcset *units, struct gpupart_tpcset *set)
+{
+	int unit;
+
+	for (unit = gpupart_tpcset_next(units, 0); unit >= 0;
+	     unit = gpupart_tpcset_next(units, unit + 1)) {
+		struct gpupart_tpcset tpcs = ugpus ? gpupart_topology_ugpu(topo, unit)
+						   : gpupart_topology_gpc(topo, unit)->tpcs;
+
+		if (gpupart_tpcset_empty(&tpcs))
+			return ctx_fail(gp, -EINVAL, "%s %d has no TPC on this GPU",
+					ugpus ? "uGPU" : "GPC", unit);
+		*set = gpupart_tpcset_or(set, &tpcs);
+	}
+	return 0;
+}
+
+static bool starts_with(const char *text, size_t len, const char *prefix)
+{
+	return len >= strlen(prefix) && !memcmp(text, prefix, strlen(prefix));
+}
+
+/* One term between plus signs; adds it to @set. */
+static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, const char *term,
+		      size_t len, struct gpupart_tpcset *set)
+{
+	struct list_kind tpcs = { "TPC", gpupart_topology_nr_tpcs(topo), true };
+	struct list_kind gpcs = { "GPC", gpupart_topology_nr_gpcs(topo), true };
+	struct list_kind ugpus = { "uGPU", gpupart_topology_nr_ugpus(topo), true };
+	struct gpupart_tpcset numbers;
+	int err;
+
+	if (starts_with(term, len, "gpc:")) {
+		err = parse_list(gp, &gpcs, term + 4, len - 4, &numbers);
+		return err ? err : add_units(gp, topo, false, &numbers, set);
+	}
+	if (starts_with(term, len, "ugpu:")) {
+		if (!ugpus.nr)
+			return ctx_fail(gp, -EINVAL,
+					"%s: which uGPU a TPC belongs to is not known "
+					"here (source: %s); name TPCs or GPCs",
+					quote(term, len).text, gpupart_topology_info(topo)->source);
+		err = parse_list(gp, &ugpus, term + 5, len - 5, &numbers);
+		return err ? err : add_units(gp, topo, true, &numbers, set);
+	}
+	if (starts_with(term, len, "hex:"))
+		err = parse_hex(gp, &tpcs, term + 4, len - 4, &numbers);
+	else if (starts_with(term, len, "tpc:"))
+		err = parse_list(gp, &tpcs, term + 4, len - 4, &numbers);
+	else if (starts_with(term, len, "0x") || starts_with(term, len, "0X"))
+		return ctx_fail(gp, -EINVAL, "%s: a mask is written \"hex:0x3f\"",
+				quote(term, len).text);
+	else if ((term[0] >= 'a' && term[0] <= 'z') || (term[0] >= 'A' && term[0] <= 'Z'))
+		return ctx_fail(gp, -EINVAL,
+				"%s: a term is a list of TPCs, or starts with \"tpc:\", "
+				"\"gpc:\", \"ugpu:\" or \"hex:\"",
+				quote(term, len).text);
+	else
+		err = parse_list(gp, &tpcs, term, len, &numbers);
+	if (!err)
+		*set = gpupart_tpcset_or(set, &numbers);
+	return err;
+}
+
+int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo, const char *words,
+		      struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset members = { 0 };
+	const char *term = words;
+	size_t len;
+	int err;
+
+	if (!words)
+		return ctx_fail(gp, -EINVAL, "no words for a set are given");
+	if (!*words)
+		return ctx_fail(gp, -EINVAL,
+				"the set is empty: write it as \"0-7\" or \"gpc:1,2\"");
+	for (;;) {
+		len = strcspn(term, "+");
+		if (!len)
+			return ctx_fail(gp, -EINVAL,
+					"nothing %s in %s: terms are joined as in "
+					"\"gpc:1,2+40-43\"",
+					!term[0]	? "after the last plus sign"
+					: term == words ? "before the first plus sign"
+							: "between two plus signs",
+					quote(words, strlen(words)).text);
+		err = parse_term(gp, topo, term, len, &members);
+		if (err)
+			return err;
+		if (!term[len])
+			break;
+		term += len + 1;
+	}
+	err = gpupart_set_check(gp, topo, &members);
+	if (!err)
+		*set = members;
+	return err;
+}
+
+int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
+		      const struct gpupart_tpcset *set)
+{
+	struct list_kind tpcs = { "TPC", gpupart_topology_nr_tpcs(topo), true };
+	int tpc;
+
+	if (!set)
+		return ctx_fail(gp, -EINVAL, "no set is given");
+	if (gpupart_tpcset_empty(set))
+		return ctx_fail(gp, -EINVAL, "the set is empty: at least one TPC must be allowed");
+	tpc = gpupart_tpcset_next(set, tpcs.nr);
+	if (tpc >= 0)
+		return tpc_not_there(gp, &tpcs, tpc);
+	return 0;
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The topology as the module gpupart tells it over generic netlink. It reads fuses and
+ * the work distributor's table, so it knows GPCs, TPCs and their order, and not what
+ * only NVIDIA's driver numbers: virtual GPCs, CPCs. Must not know registers or RM.
+ */
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/netlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/topo/topology.h"
+
+#define KERNEL_MAX_GPUS 64
+
+struct kernel_conn {
+	struct gpupart *gp;
+	struct nl_sock *sock;
+	int family;
+	char sentence[200];	/* of the kernel's last refusal */
+	int refused;		/* its errno, negative */
+};
+
+struct kernel_gpu {
+	struct gpupart_gpu_info info;
+	char trouble[120];	/* "" where it can be opened */
+};
+
+struct kernel_gpus {
+	struct kernel_gpu gpus[KERNEL_MAX_GPUS];
+	unsigned int nr;
+};
+
+/* What a topology message says, widened. */
+struct kernel_topology {
+	unsigned int max_gpcs, max_tpcs_per_gpc, sms_per_tpc, order;
+	unsigned int nr_phys, nr_map, nr_tpcs;
+	uint32_t present_gpcs, present_tpcs[GPUPART_MAX_GPCS];
+	uint8_t gpc_phys[GPUPART_MAX_GPCS], gpc_ugpu[GPUPART_MAX_GPCS];
+	uint8_t tpc_gpc[GPUPART_MAX_TPCS], tpc_in_gpc[GPUPART_MAX_TPCS];
+	char order_why[160];
+	bool malformed;
+};
+
+/* ------------------------------------------------------------------ requests */
+
+/* Keeps the kernel's own sentence, which libnl would throw away. */
+static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *user)
+{
+	struct kernel_conn *conn = user;
+	struct nlmsghdr *whole = (struct nlmsghdr *)((char *)error - NLMSG_HDRLEN);
+	size_t head = NLMSG_HDRLEN + sizeof(*error);
+	struct nlattr *text;
+
+	(void)from;
+	conn->refused = error->error < 0 && error->error > -4096 ? error->error : -EBADMSG;
+	if (!(whole->nlmsg_flags & NLM_F_CAPPED))
+		head += error->msg.nlmsg_len - sizeof(error->msg);
+	head = NLMSG_ALIGN(head);
+	if (whole->nlmsg_flags & NLM_F_ACK_TLVS && whole->nlmsg_len > head) {
+		text = nla_find((struct nlattr *)((char *)whole + head), whole->nlmsg_len - head,
+				NLMSGERR_ATTR_MSG);
+		if (text)
+			snprintf(conn->sentence, sizeof(conn->sentence), "%.*s", nla_len(text),
+				 (const char *)nla_data(text));
+	}
+	return NL_STOP;
+}
+
+static int on_finish(struct nl_msg *msg, void *user)
+{
+	(void)msg;
+	*(bool *)user = true;
+	return NL_STOP;
+}
+
+static int open_conn(struct gpupart *gp, struct kernel_conn *conn)
+{
+	int on = 1, err;
+
+	memset(conn, 0, sizeof(*conn));
+	conn->gp = gp;
+	conn->sock = nl_socket_alloc();
+	if (!conn->sock)
+		return ctx_fail(gp, -ENOMEM, "no memory for a netlink socket");
+	err = genl_connect(conn->sock);
+	if (err) {
+		nl_socket_free(conn->sock);
+		return ctx_fail(gp, -EOPNOTSUPP, "no generic netlink here: %s", nl_geterror(err));
+	}
+	setsockopt(nl_socket_get_fd(conn->sock), SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
+	conn->family = genl_ctrl_resolve(conn->sock, GPUPART_FAMILY_NAME);
+	if (conn->family < 0) {
+		nl_socket_free(conn->sock);
+		return ctx_fail(gp, -ENODEV, "the kernel has no netlink family %s: "
+				"the module gpupart is not loaded", GPUPART_FAMILY_NAME);
+	}
+	return 0;
+}
+
+static void close_conn(struct kernel_conn *conn)
+{
+	nl_socket_free(conn->sock);
+}
+
+/* Sends @msg (and frees it) and hands each answer to @parse; 0 or -errno with the sentence kept. */
+static int ask(struct kernel_conn *conn, struct nl_msg *msg,
+	       int (*parse)(struct nl_msg *msg, void *user), void *user)
+{
+	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+	bool finished = false;
+	int err = -NLE_NOMEM;
+
+	if (!cb || !msg)
+		goto free;
+	conn->refused = 0;
+	conn->sentence[0] = 0;
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, parse, user);
+	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, &finished);
+	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_finish, &finished);
+	nl_cb_err(cb, NL_CB_CUSTOM, on_error, conn);
+	err = nl_send_auto(conn->sock, msg);
+	while (err >= 0 && !finished && !conn->refused)
+		err = nl_recvmsgs(conn->sock, cb);
+free:
+	nl_cb_put(cb);
+	nlmsg_free(msg);
+	if (conn->refused)
+		return ctx_fail(conn->gp, conn->refused, "%s",
+				conn->sentence[0] ? conn->sentence : strerror(-conn->refused));
+	if (err < 0)
+		return ctx_fail(conn->gp, -EIO, "netlink: %s", nl_geterror(err));
+	return 0;
+}
+
+static struct nl_msg *request(struct kernel_conn *conn, int flags, int cmd)
+{
+	struct nl_msg *msg = nlmsg_alloc();
+
+	if (msg && genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, conn->family, 0, flags, cmd,
+			       GPUPART_FAMILY_VERSION))
+		return msg;
+	nlmsg_free(msg);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------- parsing */
+
+static int parse_gpu(struct nl_msg *msg, void *user)
+{
+	static const struct nla_policy policy[GPUPART_A_GPU_MAX + 1] = {
+		[GPUPART_A_GPU_BUS_NAME] = { .type = NLA_STRING },
+		[GPUPART_A_GPU_CHIP_ID] = { .type = NLA_U32 },
+		[GPUPART_A_GPU_REFUSED] = { .type = NLA_STRING },
+		[GPUPART_A_GPU_UNREADABLE] = { .type = NLA_STRING },
+	};
+	struct nlattr *a[GPUPART_A_GPU_MAX + 1], *trouble;
+	struct kernel_gpus *list = user;
+	struct kernel_gpu *gpu = &list->gpus[list->nr];
+	char address[sizeof(gpu->info.pci)];
+
+	if (list->nr == KERNEL_MAX_GPUS ||
+	    genlmsg_parse(nlmsg_hdr(msg), 0, a, GPUPART_A_GPU_MAX, policy) ||
+	    !a[GPUPART_A_GPU_BUS_NAME] ||
+	    !topo_address_read(nla_get_string(a[GPUPART_A_GPU_BUS_NAME]), address))
+		return NL_SKIP;
+	memset(gpu, 0, sizeof(*gpu));
+	snprintf(gpu->info.pci, sizeof(gpu->info.pci), "%s",
+		 nla_get_string(a[GPUPART_A_GPU_BUS_NAME]));
+	snprintf(gpu->info.source, sizeof(gpu->info.source), "kernel");
+	gpu->info.mig = -1;
+	/* More than a chip has bits for is none that is known. */
+	if (a[GPUPART_A_GPU_CHIP_ID] && nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]) <= TOPO_MAX_CHIP_ID)
+		gpu->info.chip_id = nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]);
+	trouble = a[GPUPART_A_GPU_REFUSED];
+	if (!trouble)
+		trouble = a[GPUPART_A_GPU_UNREADABLE];
+	if (trouble)
+		snprintf(gpu->trouble, sizeof(gpu->trouble), "%s", nla_get_string(trouble));
+	list->nr++;
+	return NL_OK;
+}
+
+/* An array of bytes of at most @max; how many there were, and malformed if more. */
+static unsigned int take_bytes(struct kernel_topology *t, struct nlattr *a, uint8_t *bytes,
+			       unsigned int max)
+{
+	if (!a)
+		return 0;
+	if ((unsigned int)nla_len(a) > max) {
+		t->malformed = true;
+		return 0;
+	}
+	memcpy(bytes, nla_data(a), nla_len(a));
+	return nla_len(a);
+}
+
+static unsigned int take_u32(struct nlattr *a)
+{
+	return a ? nla_get_u32(a) : 0;
+}
+
+static int parse_topology(struct nl_msg *msg, void *user)
+{
+	static const struct nla_policy policy[GPUPART_A_TOPOLOGY_MAX + 1] = {
+		[GPUPART_A_TOPOLOGY_MAX_GPCS] = { .type = NLA_U32 },
+		[GPUPART_A_TOPOLOGY_MAX_TPCS_PER_GPC] = { .type = NLA_U32 },
+		[GPUPART_A_TOPOLOGY_SMS_PER_TPC] = { .type = NLA_U32 },
+		[GPUPART_A_TOPOLOGY_PRESENT_GPCS] = { .type = NLA_U32 },
+		[GPUPART_A_TOPOLOGY_ORDER] = { .type = NLA_U32 },
+		[GPUPART_A_TOPOLOGY_ORDER_WHY] = { .type = NLA_STRING },
+	};
+	struct nlattr *a[GPUPART_A_TOPOLOGY_MAX + 1];
+	struct kernel_topology *t = user;
+	unsigned int nr;
+
+	if (genlmsg_parse(nlmsg_hdr(msg), 0, a, GPUPART_A_TOPOLOGY_MAX, policy)) {
+		t->malformed = true;
+		return NL_STOP;
+	}
+	t->max_gpcs = take_u32(a[GPUPART_A_TOPOLOGY_MAX_GPCS]);
+	t->max_tpcs_per_gpc = take_u32(a[GPUPART_A_TOPOLOGY_MAX_TPCS_PER_GPC]);
+	t->sms_per_tpc = take_u32(a[GPUPART_A_TOPOLOGY_SMS_PER_TPC]);
+	t->present_gpcs = take_u32(a[GPUPART_A_TOPOLOGY_PRESENT_GPCS]);
+	t->order = take_u32(a[GPUPART_A_TOPOLOGY_ORDER]);
+	if (a[GPUPART_A_TOPOLOGY_ORDER_WHY])
+		snprintf(t->order_why, sizeof(t->order_why), "%s",
+			 nla_get_string(a[GPUPART_A_TOPOLOGY_ORDER_WHY]));
+	t->nr_phys = take_bytes(t, a[GPUPART_A_TOPOLOGY_PRESENT_TPCS], (uint8_t *)t->present_tpcs,
+				sizeof(t->present_tpcs)) / sizeof(uint32_t);
+	t->nr_map = take_bytes(t, a[GPUPART_A_TOPOLOGY_GPC_PHYS], t->gpc_phys, GPUPART_MAX_GPCS);
+	nr = take_bytes(t, a[GPUPART_A_TOPOLOGY_GPC_UGPU], t->gpc_ugpu, GPUPART_MAX_GPCS);
+	t->malformed |= nr != t->nr_map;
+	t->nr_tpcs = take_bytes(t, a[GPUPART_A_TOPOLOGY_TPC_GPC], t->tpc_gpc, GPUPART_MAX_TPCS);
+	nr = take_bytes(t, a[GPUPART_A_TOPOLOGY_TPC_IN_GPC], t->tpc_in_gpc, GPUPART_MAX_TPCS);
+	t->malformed |= nr != t->nr_tpcs;
+	return NL_OK;
+}
+
+/* -------------------------------------------------------------------- source */
+
+static int by_pci(const void *a, const void *b)
+{
+	const struct kernel_gpu *x = a, *y = b;
+
+	return strcmp(x->info.pci, y->info.pci);
+}
+
+static int get_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
+{
+	int err;
+
+	list->nr = 0;
+	err = ask(conn, request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET), parse_gpu, list);
+	if (err)
+		return err;
+	qsort(list->gpus, list->nr, sizeof(list->gpus[0]), by_pci);
+	return 0;
+}
+
+static int get_topology(struct kernel_conn *conn, const char *pci, struct kernel_topology *t)
+{
+	struct nl_msg *msg = request(conn, NLM_F_ACK, GPUPART_CMD_TOPOLOGY_GET);
+
+	memset(t, 0, sizeof(*t));
+	if (msg && nla_put_string(msg, GPUPART_A_TOPOLOGY_BUS_NAME, pci)) {
+		nlmsg_free(msg);
+		msg = NULL;
+	}
+	return ask(conn, msg, parse_topology, t);
+}
+
+/* The kernel's answer as SM rows and a GPC map. */
+static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct kernel_topology *t,
+		 struct gpupart_topology **topo)
+{
+	struct topo_gpc map[GPUPART_MAX_GPCS];
+	struct topo_sm *sms, *sm;
+	unsigned int tpc, i, gpc, nr_map = 0, gpc_phys;
+	int err;
+
+	if (t->malformed || !t->max_gpcs || t->max_gpcs > GPUPART_MAX_GPCS ||
+	    t->max_tpcs_per_gpc > GPUPART_MAX_TPCS)
+		return ctx_fail(gp, -EBADMSG, "%s: the module's answer is malformed", info->pci);
+	if (t->order == GPUPART_ORDER_UNKNOWN)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"%s: the module cannot tell the order of the TPCs: %s", info->pci,
+				t->order_why);
+	if (!t->sms_per_tpc || t->sms_per_tpc > GPUPART_MAX_SMS_PER_TPC)
+		return ctx_fail(gp, -EOPNOTSUPP, "%s: %u SMs a TPC", info->pci, t->sms_per_tpc);
+	sms = calloc((size_t)t->nr_tpcs * t->sms_per_tpc + 1, sizeof(*sms));
+	if (!sms)
+		return ctx_fail(gp, -ENOMEM, "no memory for %u TPCs", t->nr_tpcs);
+	sm = sms;
+	for (tpc = 0; tpc < t->nr_tpcs; tpc++) {
+		gpc = t->tpc_gpc[tpc];
+		for (i = 0; i < t->sms_per_tpc; i++, sm++) {
+			/* Adjacent SMs share a TPC on every chip that has two in one. */
+			sm->gpc = gpc;
+			sm->tpc = tpc;
+			sm->local_sm = i;
+			sm->virtual_tpc = t->tpc_in_gpc[tpc];
+			sm->ugpu =
+				gpc < t->nr_map && t->gpc_ugpu[gpc] != 0xff ? t->gpc_ugpu[gpc] : -1;
+			sm->local_tpc = -1;
+			sm->vgpc = -1;
+			sm->tpc_in_vgpc = -1;
+			sm->cpc = -1;
+			sm->measured_bit = -1;
+		}
+	}
+	for (gpc_phys = 0; gpc_phys < t->nr_phys; gpc_phys++) {
+		if (!(t->present_gpcs & UINT32_C(1) << gpc_phys))
+			continue;
+		map[nr_map].gpc = -1;
+		for (gpc = 0; gpc < t->nr_map; gpc++)
+			if (t->gpc_phys[gpc] == gpc_phys)
+				map[nr_map].gpc = gpc;
+		map[nr_map].gpc_phys = gpc_phys;
+		map[nr_map++].present_tpcs = t->present_tpcs[gpc_phys];
+	}
+	info->max_gpcs = t->max_gpcs;
+	info->max_tpcs_per_gpc = t->max_tpcs_per_gpc;
+	err = topo_build(gp, info, sms, sm - sms, map, nr_map, topo);
+	free(sms);
+	return err;
+}
+
+int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo)
+{
+	struct kernel_gpus *list = malloc(sizeof(*list));
+	struct kernel_conn conn;
+	struct kernel_topology t;
+	struct kernel_gpu *found = NULL;
+	unsigned int i;
+	int err;
+
+	if (!list)
+		return ctx_fail(gp, -ENOMEM, "no memory for a list of GPUs");
+	err = open_conn(gp, &conn);
+	if (err)
+		goto free;
+	err = get_gpus(&conn, list);
+	if (err)
+		goto close;
+	for (i = 0; i < list->nr && !found; i++)
+		if (!gpu || topo_selects(gpu, &list->gpus[i].info, i))
+			found = &list->gpus[i];
+	if (!found)
+		err = gpu ? ctx_fail(gp, -ENODEV,
+				     "the kernel knows no GPU %s (it has %u; UUIDs it does "
+				     "not know)",
+				     gpu, list->nr)
+			  : ctx_fail(gp, -ENODEV, "the kernel knows no NVIDIA GPU");
+	else if (found->trouble[0])
+		err = ctx_fail(gp, -EOPNOTSUPP, "%s: %s", found->info.pci, found->trouble);
+	else
+		err = get_topology(&conn, found->info.pci, &t);
+	if (!err)
+		err = build(gp, &found->info, &t, topo);
+close:
+	close_conn(&conn);
+free:
+	free(list);
+	return err;
+}
+
+int topo_kernel_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max)
+{
+	struct kernel_gpus *gpus = malloc(sizeof(*gpus));
+	struct kernel_conn conn;
+	unsigned int i;
+	int err;
+
+	if (!gpus)
+		return ctx_fail(gp, -ENOMEM, "no memory for a list of GPUs");
+	err = open_conn(gp, &conn);
+	if (err)
+		goto free;
+	err = get_gpus(&conn, gpus);
+	close_conn(&conn);
+	for (i = 0; !err && i < gpus->nr && i < max; i++)
+		list[i] = gpus->gpus[i].info;
+	if (!err)
+		err = gpus->nr;
+free:
+	free(gpus);
+	return err;
+}

@@ -1,0 +1,646 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The topology object: made from what a source told, checked, and queried; and what
+ * selects a GPU. Must not know which sources there are, nor what a TMD is.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/core/hash.h"
+#include "lib/topo/topology.h"
+
+/* What each index of an SM may be, and whether all SMs of a TPC must agree on it. */
+static const struct sm_field {
+	const char *name;
+	size_t offset;
+	int max;
+	bool required;
+	bool of_tpc;
+} sm_fields[] = {
+#define FIELD(name, member, max, required, of_tpc) \
+	{ name, offsetof(struct topo_sm, member), max, required, of_tpc }
+	FIELD("GPC", gpc, GPUPART_MAX_GPCS - 1, true, true),
+	FIELD("local TPC", local_tpc, 31, false, true),
+	FIELD("local SM", local_sm, GPUPART_MAX_SMS_PER_TPC - 1, false, false),
+	FIELD("TPC", tpc, GPUPART_MAX_TPCS - 1, true, true),
+	FIELD("virtual GPC", vgpc, TOPO_MAX_VGPCS - 1, false, true),
+	FIELD("TPC in the virtual GPC", tpc_in_vgpc, GPUPART_MAX_TPCS - 1, false, true),
+	FIELD("uGPU", ugpu, GPUPART_MAX_GPCS - 1, false, true),
+	FIELD("CPC", cpc, 31, false, true),
+	FIELD("virtual TPC", virtual_tpc, GPUPART_MAX_TPCS - 1, false, true),
+	FIELD("measured bit", measured_bit, GPUPART_MAX_TMD_BITS - 1, false, true),
+#undef FIELD
+};
+
+#define NR_SM_FIELDS (sizeof(sm_fields) / sizeof(sm_fields[0]))
+
+static int sm_value(const struct topo_sm *sm, const struct sm_field *field)
+{
+	return *(const int *)((const char *)sm + field->offset);
+}
+
+static int check_ranges(struct gpupart *gp, const struct topo_sm *sm, unsigned int smid)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_SM_FIELDS; i++) {
+		const struct sm_field *field = &sm_fields[i];
+		int value = sm_value(sm, field);
+
+		if (value < -1 || value > field->max)
+			return ctx_fail(gp, -EINVAL, "SM %u: %s %d is out of range (0-%d)", smid,
+					field->name, value, field->max);
+		if (value < 0 && field->required)
+			return ctx_fail(gp, -EINVAL, "SM %u has no %s", smid, field->name);
+	}
+	return 0;
+}
+
+/* Takes SM @smid into its TPC; @first is the SM that the TPC was first met with. */
+static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned int smid,
+		  const struct topo_sm *first)
+{
+	const struct topo_sm *sm = &topo->sms[smid];
+	struct gpupart_tpc *tpc = &topo->tpcs[sm->tpc];
+	unsigned int i;
+
+	for (i = 0; i < NR_SM_FIELDS; i++) {
+		const struct sm_field *field = &sm_fields[i];
+
+		if (field->of_tpc && sm_value(sm, field) != sm_value(first, field))
+			return ctx_fail(gp, -EINVAL,
+					"SMs %u and %u are both of TPC %d but one has "
+					"%s %d and the other %d",
+					(unsigned int)(first - topo->sms), smid, sm->tpc,
+					field->name, sm_value(first, field), sm_value(sm, field));
+	}
+	if (tpc->nr_sms == GPUPART_MAX_SMS_PER_TPC)
+		return ctx_fail(gp, -EINVAL, "SM %u: TPC %d has more than %d SMs", smid, sm->tpc,
+				GPUPART_MAX_SMS_PER_TPC);
+	for (i = 0; i < tpc->nr_sms; i++)
+		if (sm->local_sm >= 0 && topo->sms[tpc->sms[i]].local_sm == sm->local_sm)
+			return ctx_fail(gp, -EINVAL, "SMs %u and %u are both local SM %d of TPC %d",
+					tpc->sms[i], smid, sm->local_sm, sm->tpc);
+	tpc->gpc = sm->gpc;
+	tpc->tpc_in_gpc = -1;
+	tpc->vgpc = sm->vgpc;
+	tpc->tpc_in_vgpc = sm->tpc_in_vgpc;
+	tpc->cpc = sm->cpc;
+	tpc->ugpu = sm->ugpu;
+	tpc->measured_bit = sm->measured_bit;
+	tpc->sms[tpc->nr_sms++] = smid;
+	return 0;
+}
+
+/* The SM of a TPC that stands for it in a sentence about the TPC. */
+static const struct topo_sm *tpc_sm(const struct gpupart_topology *topo, unsigned int tpc)
+{
+	return &topo->sms[topo->tpcs[tpc].sms[0]];
+}
+
+static int build_tpcs(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)
+{
+	const struct topo_sm *first[GPUPART_MAX_TPCS] = { 0 };
+	unsigned int smid, tpc;
+	int err;
+
+	for (smid = 0; smid < topo->nr_sms; smid++) {
+		const struct topo_sm *sm = &topo->sms[smid];
+
+		blame->sm = smid;
+		err = check_ranges(gp, sm, smid);
+		if (err)
+			return err;
+		if (!first[sm->tpc])
+			first[sm->tpc] = sm;
+		err = add_sm(gp, topo, smid, first[sm->tpc]);
+		if (err)
+			return err;
+		if ((unsigned int)sm->tpc >= topo->nr_tpcs)
+			topo->nr_tpcs = sm->tpc + 1;
+		if (sm->vgpc >= 0 && (unsigned int)sm->vgpc >= topo->end_vgpc)
+			topo->end_vgpc = sm->vgpc + 1;
+		if (sm->ugpu >= 0 && (unsigned int)sm->ugpu >= topo->nr_ugpus)
+			topo->nr_ugpus = sm->ugpu + 1;
+	}
+	for (tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+		if (first[tpc])
+			continue;
+		blame->sm = first[topo->nr_tpcs - 1] - topo->sms;
+		return ctx_fail(gp, -EINVAL, "SM %d is of TPC %u but no SM is of TPC %u", blame->sm,
+				topo->nr_tpcs - 1, tpc);
+	}
+	return 0;
+}
+
+/*
+ * Two TPCs in one place are two wrong rows: an idle GPU of before Hopper reads all
+ * zeros, and so would every place.
+ */
+static int take_place(struct gpupart *gp, short *taken_by, unsigned int tpc, int smid,
+		      const char *noun, int index, const char *of, int unit)
+{
+	if (*taken_by >= 0)
+		return ctx_fail(gp, -EINVAL,
+				"TPCs %d and %u (SM %d) are both %s %d of %s %d: not an SM order, "
+				"or read from a sleeping GPU",
+				*taken_by, tpc, smid, noun, index, of, unit);
+	*taken_by = tpc;
+	return 0;
+}
+
+static int check_places(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)
+{
+	short at_local[GPUPART_MAX_GPCS][32], at_virtual[TOPO_MAX_VGPCS][GPUPART_MAX_TPCS];
+	short at_bit[GPUPART_MAX_TMD_BITS];
+	unsigned int tpc;
+	int err = 0;
+
+	memset(at_local, -1, sizeof(at_local));
+	memset(at_virtual, -1, sizeof(at_virtual));
+	memset(at_bit, -1, sizeof(at_bit));
+	for (tpc = 0; !err && tpc < topo->nr_tpcs; tpc++) {
+		const struct topo_sm *sm = tpc_sm(topo, tpc);
+
+		blame->sm = sm - topo->sms;
+		if (sm->local_tpc >= 0)
+			err = take_place(gp, &at_local[sm->gpc][sm->local_tpc], tpc, blame->sm,
+					 "local TPC", sm->local_tpc, "GPC", sm->gpc);
+		if (!err && sm->vgpc >= 0 && sm->tpc_in_vgpc >= 0)
+			err = take_place(gp, &at_virtual[sm->vgpc][sm->tpc_in_vgpc], tpc, blame->sm,
+					 "TPC", sm->tpc_in_vgpc, "virtual GPC", sm->vgpc);
+		if (err || sm->measured_bit < 0)
+			continue;
+		if (at_bit[sm->measured_bit] >= 0)
+			return ctx_fail(gp, -EINVAL,
+					"TPCs %d and %u (SM %d) cannot both have the measured "
+					"bit %d",
+					at_bit[sm->measured_bit], tpc, blame->sm, sm->measured_bit);
+		at_bit[sm->measured_bit] = tpc;
+	}
+	return err;
+}
+
+static int build_gpcs(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)
+{
+	bool ranked[GPUPART_MAX_GPCS];
+	unsigned int gpc, tpc, other;
+
+	memset(ranked, true, sizeof(ranked));
+	for (gpc = 0; gpc < GPUPART_MAX_GPCS; gpc++) {
+		topo->gpcs[gpc].gpc_phys = -1;
+		topo->gpcs[gpc].ugpu = -1;
+	}
+	for (tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+		const struct topo_sm *sm = tpc_sm(topo, tpc);
+		struct gpupart_gpc *of = &topo->gpcs[sm->gpc];
+
+		blame->sm = sm - topo->sms;
+		if (!gpupart_tpcset_empty(&of->tpcs) && of->ugpu != sm->ugpu)
+			return ctx_fail(gp, -EINVAL,
+					"SM %d: GPC %d cannot be in uGPU %d and in uGPU %d",
+					blame->sm, sm->gpc, of->ugpu, sm->ugpu);
+		of->ugpu = sm->ugpu;
+		gpupart_tpcset_add(&of->tpcs, tpc);
+		ranked[sm->gpc] &= sm->local_tpc >= 0;
+		if ((unsigned int)sm->gpc >= topo->nr_gpcs)
+			topo->nr_gpcs = sm->gpc + 1;
+	}
+	for (gpc = 0; gpc < topo->nr_gpcs; gpc++) {
+		if (!gpupart_tpcset_empty(&topo->gpcs[gpc].tpcs))
+			continue;
+		tpc = gpupart_tpcset_next(&topo->gpcs[topo->nr_gpcs - 1].tpcs, 0);
+		blame->sm = tpc_sm(topo, tpc) - topo->sms;
+		return ctx_fail(gp, -EINVAL, "SM %d is of GPC %u but no SM is of GPC %u", blame->sm,
+				topo->nr_gpcs - 1, gpc);
+	}
+	for (tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+		const struct topo_sm *sm = tpc_sm(topo, tpc);
+
+		if (!ranked[sm->gpc])
+			continue;
+		topo->tpcs[tpc].tpc_in_gpc = 0;
+		for (other = 0; other < topo->nr_tpcs; other++)
+			if (tpc_sm(topo, other)->gpc == sm->gpc &&
+			    tpc_sm(topo, other)->local_tpc < sm->local_tpc)
+				topo->tpcs[tpc].tpc_in_gpc++;
+	}
+	return 0;
+}
+
+/* The design maxima, where known, bound what was told. */
+static int check_maxima(struct gpupart *gp, const struct gpupart_topology *topo,
+			struct topo_blame *blame)
+{
+	unsigned int max_gpcs = topo->info.max_gpcs, max_tpcs = topo->info.max_tpcs_per_gpc;
+	unsigned int tpc, nr;
+
+	for (tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+		const struct topo_sm *sm = tpc_sm(topo, tpc);
+
+		blame->sm = sm - topo->sms;
+		if (max_gpcs && (unsigned int)sm->gpc >= max_gpcs)
+			return ctx_fail(gp, -EINVAL,
+					"SM %d: GPC %d cannot be on a chip of at most %u GPCs",
+					blame->sm, sm->gpc, max_gpcs);
+		nr = gpupart_tpcset_count(&topo->gpcs[sm->gpc].tpcs);
+		if (max_tpcs && nr > max_tpcs)
+			return ctx_fail(gp, -EINVAL,
+					"SM %d: GPC %d has %u TPCs on a chip of at most %u a GPC",
+					blame->sm, sm->gpc, nr, max_tpcs);
+		if (max_gpcs && max_tpcs && sm->vgpc >= 0 && (unsigned int)sm->vgpc < max_gpcs &&
+		    sm->tpc_in_vgpc >= 0 && (unsigned int)sm->tpc_in_vgpc >= max_tpcs)
+			return ctx_fail(gp, -EINVAL,
+					"SM %d: TPC %d of virtual GPC %d cannot be on a chip of "
+					"at most %u TPCs a GPC",
+					blame->sm, sm->tpc_in_vgpc, sm->vgpc, max_tpcs);
+	}
+	blame->sm = -1;
+	return 0;
+}
+
+static int take_gpc_map(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)
+{
+	unsigned int max_gpcs = topo->info.max_gpcs ? topo->info.max_gpcs : GPUPART_MAX_GPCS;
+	unsigned int i, other;
+
+	for (i = 0; i < topo->nr_gpc_map; i++) {
+		const struct topo_gpc *row = &topo->gpc_map[i];
+		struct gpupart_gpc *gpc;
+		unsigned int nr;
+
+		blame->gpc_row = i;
+		if (row->gpc_phys < 0 || (unsigned int)row->gpc_phys >= max_gpcs)
+			return ctx_fail(gp, -EINVAL, "physical GPC %d is out of range (0-%u)",
+					row->gpc_phys, max_gpcs - 1);
+		if (row->gpc < -1 || row->gpc >= (int)topo->nr_gpcs)
+			return ctx_fail(gp, -EINVAL,
+					"physical GPC %d cannot be GPC %d: the SM order has "
+					"GPCs 0-%u",
+					row->gpc_phys, row->gpc, topo->nr_gpcs - 1);
+		for (other = 0; other < i; other++) {
+			if (topo->gpc_map[other].gpc_phys == row->gpc_phys)
+				return ctx_fail(gp, -EINVAL, "physical GPC %d is told of twice",
+						row->gpc_phys);
+			if (row->gpc >= 0 && topo->gpc_map[other].gpc == row->gpc)
+				return ctx_fail(gp, -EINVAL,
+						"physical GPCs %d and %d cannot both be GPC %d",
+						topo->gpc_map[other].gpc_phys, row->gpc_phys,
+						row->gpc);
+		}
+		if (row->gpc < 0)
+			continue;
+		gpc = &topo->gpcs[row->gpc];
+		nr = gpupart_tpcset_count(&gpc->tpcs);
+		if (row->present_tpcs && (unsigned int)__builtin_popcount(row->present_tpcs) != nr)
+			return ctx_fail(gp, -EINVAL,
+					"GPC %d has %u TPCs in the SM order but physical GPC %d "
+					"has %d (present TPCs 0x%x)",
+					row->gpc, nr, row->gpc_phys,
+					__builtin_popcount(row->present_tpcs), row->present_tpcs);
+		gpc->gpc_phys = row->gpc_phys;
+		gpc->present_tpcs = row->present_tpcs;
+	}
+	blame->gpc_row = -1;
+	return 0;
+}
+
+int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
+		     const struct topo_sm *sms, unsigned int nr_sms, const struct topo_gpc *gpc_map,
+		     unsigned int nr_gpc_map, struct gpupart_topology **topo,
+		     struct topo_blame *blame)
+{
+	struct gpupart_topology *t;
+	int err;
+
+	*blame = (struct topo_blame){ .sm = -1, .gpc_row = -1 };
+	if (!nr_sms || nr_sms > TOPO_MAX_SMS)
+		return ctx_fail(gp, -EINVAL, "an SM order of %u SMs is out of range (1-%d)", nr_sms,
+				TOPO_MAX_SMS);
+	if (nr_gpc_map > GPUPART_MAX_GPCS)
+		return ctx_fail(gp, -EINVAL, "a GPC map of %u GPCs is out of range (0-%d)",
+				nr_gpc_map, GPUPART_MAX_GPCS);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return ctx_fail(gp, -ENOMEM, "no memory for a topology of %u SMs", nr_sms);
+	t->info = *info;
+	t->nr_sms = nr_sms;
+	memcpy(t->sms, sms, nr_sms * sizeof(*sms));
+	t->nr_gpc_map = nr_gpc_map;
+	if (nr_gpc_map)
+		memcpy(t->gpc_map, gpc_map, nr_gpc_map * sizeof(*gpc_map));
+
+	err = build_tpcs(gp, t, blame);
+	if (!err)
+		err = check_places(gp, t, blame);
+	if (!err)
+		err = build_gpcs(gp, t, blame);
+	if (!err)
+		err = check_maxima(gp, t, blame);
+	if (!err)
+		err = take_gpc_map(gp, t, blame);
+	if (err) {
+		gpupart_topology_close(t);
+		return err;
+	}
+	*topo = t;
+	return 0;
+}
+
+int topo_build(struct gpupart *gp, const struct gpupart_gpu_info *info, const struct topo_sm *sms,
+	       unsigned int nr_sms, const struct topo_gpc *gpc_map, unsigned int nr_gpc_map,
+	       struct gpupart_topology **topo)
+{
+	struct topo_blame blame;
+
+	return topo_build_blame(gp, info, sms, nr_sms, gpc_map, nr_gpc_map, topo, &blame);
+}
+
+void gpupart_topology_close(struct gpupart_topology *topo)
+{
+	if (!topo)
+		return;
+	free(topo->registers);
+	free(topo);
+}
+
+const struct gpupart_gpu_info *gpupart_topology_info(const struct gpupart_topology *topo)
+{
+	return &topo->info;
+}
+
+unsigned int gpupart_topology_nr_tpcs(const struct gpupart_topology *topo)
+{
+	return topo->nr_tpcs;
+}
+
+unsigned int gpupart_topology_nr_gpcs(const struct gpupart_topology *topo)
+{
+	return topo->nr_gpcs;
+}
+
+unsigned int gpupart_topology_nr_sms(const struct gpupart_topology *topo)
+{
+	return topo->nr_sms;
+}
+
+unsigned int gpupart_topology_nr_ugpus(const struct gpupart_topology *topo)
+{
+	return topo->nr_ugpus;
+}
+
+unsigned int gpupart_topology_end_vgpc(const struct gpupart_topology *topo)
+{
+	return topo->end_vgpc;
+}
+
+const struct gpupart_tpc *gpupart_topology_tpc(const struct gpupart_topology *topo,
+					       unsigned int tpc)
+{
+	return tpc < topo->nr_tpcs ? &topo->tpcs[tpc] : NULL;
+}
+
+const struct gpupart_gpc *gpupart_topology_gpc(const struct gpupart_topology *topo,
+					       unsigned int gpc)
+{
+	return gpc < topo->nr_gpcs ? &topo->gpcs[gpc] : NULL;
+}
+
+int gpupart_topology_sm_tpc(const struct gpupart_topology *topo, unsigned int smid)
+{
+	return smid < topo->nr_sms ? topo->sms[smid].tpc : -1;
+}
+
+struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo)
+{
+	return gpupart_tpcset_first(topo->nr_tpcs);
+}
+
+struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu)
+{
+	struct gpupart_tpcset set = { 0 };
+	unsigned int tpc;
+
+	for (tpc = 0; tpc < topo->nr_tpcs; tpc++)
+		if (topo->tpcs[tpc].ugpu >= 0 && (unsigned int)topo->tpcs[tpc].ugpu == ugpu)
+			gpupart_tpcset_add(&set, tpc);
+	return set;
+}
+
+struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc)
+{
+	struct gpupart_tpcset set = { 0 };
+	unsigned int tpc;
+
+	for (tpc = 0; tpc < topo->nr_tpcs; tpc++)
+		if (topo->tpcs[tpc].vgpc >= 0 && (unsigned int)topo->tpcs[tpc].vgpc == vgpc)
+			gpupart_tpcset_add(&set, tpc);
+	return set;
+}
+
+/* Byte by byte from the lowest, so that the number is the same on every machine. */
+static uint64_t hash_int(uint64_t hash, int value)
+{
+	unsigned char bytes[4] = { value, value >> 8, value >> 16, value >> 24 };
+
+	return hash_bytes(hash, bytes, sizeof(bytes));
+}
+
+uint64_t gpupart_topology_hash(const struct gpupart_topology *topo)
+{
+	uint64_t hash = hash_int(HASH_INIT, topo->nr_tpcs);
+	unsigned int tpc, i;
+
+	for (tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+		const struct gpupart_tpc *t = &topo->tpcs[tpc];
+
+		hash = hash_int(hash, t->gpc);
+		hash = hash_int(hash, t->tpc_in_gpc);
+		hash = hash_int(hash, t->vgpc);
+		hash = hash_int(hash, t->tpc_in_vgpc);
+		hash = hash_int(hash, t->ugpu);
+		hash = hash_int(hash, t->nr_sms);
+		for (i = 0; i < t->nr_sms; i++)
+			hash = hash_int(hash, t->sms[i]);
+	}
+	return hash;
+}
+
+/* Hexadecimal digits, one to @max_digits, up to *text's first other character. */
+static bool read_hex(const char **text, int max_digits, uint32_t *value)
+{
+	int digits = 0;
+
+	*value = 0;
+	while (isxdigit((unsigned char)**text) && digits < max_digits) {
+		char c = tolower((unsigned char)*(*text)++);
+
+		*value = *value << 4 | (c <= '9' ? c - '0' : c - 'a' + 10);
+		digits++;
+	}
+	return digits > 0;
+}
+
+/* [DOMAIN:]BUS:DEVICE[.FUNCTION], as lspci, sysfs and nvidia-smi write it. */
+static bool read_pci(const char *text, uint32_t address[4])
+{
+	uint32_t part[3];
+	int nr = 0;
+
+	address[0] = 0;
+	address[3] = 0;
+	for (;;) {
+		if (!read_hex(&text, 8, &part[nr++]))
+			return false;
+		if (*text != ':' || nr == 3)
+			break;
+		text++;
+	}
+	if (nr < 2)
+		return false;
+	if (*text == '.') {
+		text++;
+		if (!read_hex(&text, 1, &address[3]))
+			return false;
+	}
+	if (nr == 3)
+		address[0] = part[0];
+	address[1] = part[nr - 2];
+	address[2] = part[nr - 1];
+	return !*text;
+}
+
+static bool pci_address(const char *text, char address_text[20])
+{
+	static const char form[] = ":xx:xx.x";
+	size_t domain = 0, i;
+	uint32_t address[4];
+
+	while (isxdigit((unsigned char)text[domain]))
+		domain++;
+	if (domain < 4)
+		return false;
+	/* read_pci() takes shorter forms too: here no digit may be missing. */
+	for (i = 0; i < sizeof(form); i++)
+		if (form[i] == 'x' ? !isxdigit((unsigned char)text[domain + i])
+				   : text[domain + i] != form[i])
+			return false;
+	if (!read_pci(text, address) || address[2] > 0x1f || address[3] > 7)
+		return false;
+	snprintf(address_text, 20, "%04x:%02x:%02x.%x", address[0], address[1], address[2],
+		 address[3]);
+	return true;
+}
+
+/* An integrated GPU's: where its registers are, a point and a name, as the kernel calls it. */
+static bool platform_address(const char *text, char address_text[20])
+{
+	size_t digits = strspn(text, "0123456789abcdef");
+	size_t name = digits && text[digits] == '.' ?
+		      strspn(text + digits + 1, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+
+	if (!name || text[digits + 1 + name] || digits + 1 + name >= 20)
+		return false;
+	memcpy(address_text, text, digits + 1 + name + 1);
+	return true;
+}
+
+/* Each bus has its form; no text is of two. */
+static bool (*const address_forms[])(const char *text, char address_text[20]) = {
+	pci_address, platform_address,
+};
+
+bool topo_address_read(const char *text, char address[20])
+{
+	for (size_t i = 0; i < sizeof(address_forms) / sizeof(address_forms[0]); i++)
+		if (address_forms[i](text, address))
+			return true;
+	return false;
+}
+
+bool topo_is_uuid(const char *text)
+{
+	static const char form[] = "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	size_t i;
+
+	for (i = 0; i < sizeof(form); i++)
+		if (form[i] == 'x' ? !isxdigit((unsigned char)text[i]) : text[i] != form[i])
+			return false;
+	return true;
+}
+
+static const char *without_prefix(const char *uuid)
+{
+	return strncasecmp(uuid, "GPU-", 4) ? uuid : uuid + 4;
+}
+
+bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, unsigned int index)
+{
+	uint32_t wanted[4], has[4];
+	size_t digits = strspn(selector, "0123456789");
+
+	if (digits && !selector[digits]) {
+		char number[16];
+
+		while (*selector == '0' && selector[1])
+			selector++;
+		snprintf(number, sizeof(number), "%u", index);
+		return !strcmp(selector, number);
+	}
+	if (read_pci(selector, wanted))
+		return read_pci(info->pci, has) && !memcmp(wanted, has, sizeof(has));
+	if (info->pci[0] && !strcmp(selector, info->pci))
+		return true;
+	return info->uuid[0] && !strcasecmp(without_prefix(selector), without_prefix(info->uuid));
+}
+
+/* -1 is "not told": it contradicts nothing. */
+static bool indices_agree(int a, int b)
+{
+	return a < 0 || b < 0 || a == b;
+}
+
+static bool tpcs_agree(const struct gpupart_tpc *a, const struct gpupart_tpc *b)
+{
+	return indices_agree(a->gpc, b->gpc) && indices_agree(a->vgpc, b->vgpc) &&
+	       indices_agree(a->tpc_in_vgpc, b->tpc_in_vgpc) && indices_agree(a->cpc, b->cpc) &&
+	       indices_agree(a->ugpu, b->ugpu) && a->nr_sms == b->nr_sms &&
+	       !memcmp(a->sms, b->sms, a->nr_sms * sizeof(a->sms[0]));
+}
+
+bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b)
+{
+	unsigned int i;
+
+	if (a->nr_tpcs != b->nr_tpcs || a->nr_gpcs != b->nr_gpcs || a->nr_sms != b->nr_sms)
+		return false;
+	for (i = 0; i < a->nr_tpcs; i++)
+		if (!tpcs_agree(&a->tpcs[i], &b->tpcs[i]))
+			return false;
+	for (i = 0; i < a->nr_gpcs; i++)
+		if (!indices_agree(a->gpcs[i].gpc_phys, b->gpcs[i].gpc_phys) ||
+		    !indices_agree(a->gpcs[i].ugpu, b->gpcs[i].ugpu) ||
+		    (a->gpcs[i].present_tpcs && b->gpcs[i].present_tpcs &&
+		     a->gpcs[i].present_tpcs != b->gpcs[i].present_tpcs))
+			return false;
+	return true;
+}
+
+void topo_take_vgpcs(struct gpupart_topology *topo, const struct gpupart_topology *other)
+{
+	unsigned int i;
+
+	if (topo->end_vgpc || !gpupart_topology_agree(topo, other))
+		return;
+	for (i = 0; i < topo->nr_tpcs; i++) {
+		topo->tpcs[i].vgpc = other->tpcs[i].vgpc;
+		topo->tpcs[i].tpc_in_vgpc = other->tpcs[i].tpc_in_vgpc;
+	}
+	for (i = 0; i < topo->nr_sms; i++) {
+		topo->sms[i].vgpc = other->sms[i].vgpc;
+		topo->sms[i].tpc_in_vgpc = other->sms[i].tpc_in_vgpc;
+	}
+	topo->end_vgpc = other->end_vgpc;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The entry points whose calls the driver tells subscribers of, at their begin and at
+ * their end: numbers as CUPTI's cupti_driver_cbid.h has them. Must not know what the
+ * calls do.
+ */
+#ifndef GPUPART_SIM_CUDA_API_H
+#define GPUPART_SIM_CUDA_API_H
+
+#include "sim/cuda/sim.h"
+
+enum api_cbid {
+	API_cuInit = 1,
+	API_cuDeviceGetAttribute = 9,
+	API_cuCtxSynchronize = 17,
+	API_cuModuleLoadData = 19,
+	API_cuModuleUnload = 22,
+	API_cuArrayDestroy = 89,
+	API_cuEventQuery = 120,
+	API_cuEventSynchronize = 121,
+	API_cuStreamQuery = 125,
+	API_cuStreamSynchronize = 126,
+	API_cuCtxSetLimit = 136,
+	API_cuMemsetD8Async = 216,
+	API_cuMemsetD32Async = 220,
+	API_cuCtxCreate_v2 = 235,
+	API_cuMemGetInfo_v2 = 242,
+	API_cuMemAlloc_v2 = 243,
+	API_cuMemAllocPitch_v2 = 244,
+	API_cuMemFree_v2 = 245,
+	API_cuMemsetD8_v2 = 249,
+	API_cuDeviceTotalMem_v2 = 259,
+	API_cuArrayCreate_v2 = 272,
+	API_cuArray3DCreate_v2 = 274,
+	API_cuMemcpyHtoD_v2 = 276,
+	API_cuMemcpyDtoH_v2 = 278,
+	API_cuMemcpyDtoDAsync_v2 = 281,
+	API_cuStreamWaitEvent = 295,
+	API_cuLaunchKernel = 307,
+	API_cuCtxDestroy_v2 = 322,
+	API_cuIpcCloseMemHandle = 330,
+	API_cuMipmappedArrayCreate = 347,
+	API_cuMipmappedArrayDestroy = 349,
+	API_cuMemAllocManaged = 371,
+	API_cuOccupancyMaxPotentialBlockSize = 384,
+	API_cuDevicePrimaryCtxRetain = 386,
+	API_cuOccupancyMaxPotentialBlockSizeWithFlags = 452,
+	API_cuLaunchCooperativeKernel = 477,
+	API_cuImportExternalMemory = 485,
+	API_cuDestroyExternalMemory = 488,
+	API_cuStreamEndCapture = 497,
+	API_cuGraphInstantiate = 513,
+	API_cuGraphLaunch = 514,
+	API_cuGraphLaunch_ptsz = 515,
+	API_cuGraphExecDestroy = 516,
+	API_cuGraphExecKernelNodeSetParams = 538,
+	API_cuStreamBeginCapture_v2 = 539,
+	API_cuDevicePrimaryCtxRelease_v2 = 544,
+	API_cuDevicePrimaryCtxReset_v2 = 545,
+	API_cuMemCreate = 549,
+	API_cuMemRelease = 550,
+	API_cuMemMap = 551,
+	API_cuMemUnmap = 552,
+	API_cuMemImportFromShareableHandle = 555,
+	API_cuGraphExecUpdate = 561,
+	API_cuGraphExecMemcpyNodeSetParams = 562,
+	API_cuGraphExecMemsetNodeSetParams = 563,
+	API_cuMemRetainAllocationHandle = 565,
+	API_cuIpcOpenMemHandle_v2 = 567,
+	API_cuGraphInstantiate_v2 = 578,
+	API_cuGraphUpload = 580,
+	API_cuGraphUpload_ptsz = 581,
+	API_cuMemAllocAsync = 598,
+	API_cuMemAllocAsync_ptsz = 599,
+	API_cuMemFreeAsync = 600,
+	API_cuMemPoolTrimTo = 602,
+	API_cuMemPoolSetAttribute = 603,
+	API_cuMemPoolCreate = 607,
+	API_cuMemPoolDestroy = 608,
+	API_cuDeviceSetMemPool = 609,
+	API_cuMemAllocFromPoolAsync = 611,
+	API_cuMemAllocFromPoolAsync_ptsz = 612,
+	API_cuDeviceGraphMemTrim = 640,
+	API_cuGraphInstantiateWithFlags = 643,
+	API_cuCtxGetExecAffinity = 646,
+	API_cuGraphNodeSetEnabled = 650,
+	API_cuLaunchKernelEx = 652,
+	API_cuGraphInstantiateWithParams = 656,
+	API_cuOccupancyMaxPotentialClusterSize = 675,
+	API_cuOccupancyMaxActiveClusters = 676,
+	API_cuLibraryLoadData = 678,
+	API_cuLibraryUnload = 680,
+	API_cuGraphExecKernelNodeSetParams_v2 = 692,
+	API_cuGraphExecUpdate_v2 = 696,
+	API_cuDeviceGetDevResource = 745,
+	API_cuCtxGetDevResource = 746,
+};
+
+struct api_call {
+	enum api_cbid cbid;
+	const char *name;
+	const void *args;	/* a structure as CUPTI's generated_cuda_meta.h has it */
+	CUresult result;
+};
+
+extern unsigned int hook_nr_api;	/* cbids that somebody has enabled */
+/* Without sim_lock held: a subscriber may call the driver, and does. */
+void hook_api(struct api_call *api, bool ended);
+
+/*
+ * The value of @body, an entry point's whole work, between its two callbacks. No call of
+ * the driver's own may come this way: a program made one call. @...: its arguments. The
+ * result is what a subscriber leaves there.
+ */
+#define API_CALL(entry, args_type, body, ...) ({ \
+	const args_type args_ = { __VA_ARGS__ }; \
+	struct api_call api_ = { API_##entry, #entry, &args_, CUDA_ERROR_UNKNOWN }; \
+	bool told_ = __atomic_load_n(&hook_nr_api, __ATOMIC_RELAXED); \
+	if (told_) \
+		hook_api(&api_, false); \
+	api_.result = (body); \
+	if (told_) \
+		hook_api(&api_, true); \
+	api_.result; \
+})
+
+/*
+ * The same where arguments count: what a subscriber changes in the arguments at the begin is
+ * what is done. Measured on an H200; not so in a driver that ignores it, as a fault has it.
+ * @body reads them in @name.
+ */
+#define API_CALL_CHANGED(entry, args_type, name, body, ...) ({ \
+	args_type name = { __VA_ARGS__ }; \
+	const args_type given_ = name; \
+	struct api_call api_ = { API_##entry, #entry, &name, CUDA_ERROR_UNKNOWN }; \
+	bool told_ = __atomic_load_n(&hook_nr_api, __ATOMIC_RELAXED); \
+	if (told_) \
+		hook_api(&api_, false); \
+	if (sim_faults()->fixed_arguments) \
+		name = given_; \
+	api_.result = (body); \
+	if (told_) \
+		hook_api(&api_, true); \
+	api_.result; \
+})
+
+/* An argument before a wider one, or the last: what is above it there is no zero. */
+#define API_NARROW(value) (0x5a5a5a5aull << 32 | (uint32_t)(value))
+
+#endif

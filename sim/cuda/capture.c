@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Stream capture: what is launched into a capturing stream becomes nodes of a graph.
+ * Must not know how a graph runs.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "sim/cuda/api.h"
+
+/* Of one stream, and of those that joined by waiting for an event of it. */
+struct sim_capture {
+	uint64_t id;
+	struct sim_graph *graph;
+	struct sim_stream *origin;
+	pthread_t thread;
+	int mode;
+	bool invalid;
+};
+
+static CUresult invalidate(struct sim_capture *capture, CUresult error)
+{
+	capture->invalid = true;
+	return error;
+}
+
+/* Of an id; ended ones are found no more. */
+static struct sim_capture *find(const struct sim_ctx *ctx, uint64_t id)
+{
+	const struct sim_stream *stream;
+
+	for (stream = ctx->streams; stream; stream = stream->next)
+		if (stream->capture && stream->capture->id == id)
+			return stream->capture;
+	return NULL;
+}
+
+/* -------------------------------------------------------------- what it depends on */
+
+static bool tips_set(struct sim_node ***tips, unsigned int *nr, struct sim_node *const *from,
+		     unsigned int nr_from)
+{
+	struct sim_node **copy = malloc((nr_from + 1) * sizeof(*copy));
+
+	if (!copy)
+		return false;
+	if (nr_from)
+		memcpy(copy, from, nr_from * sizeof(*copy));
+	free(*tips);
+	*tips = copy;
+	*nr = nr_from;
+	return true;
+}
+
+static bool tips_join(struct sim_stream *stream, const struct sim_event *event)
+{
+	struct sim_node **both;
+	unsigned int nr = stream->nr_tips, i, j;
+
+	both = malloc((nr + event->nr_tips + 1) * sizeof(*both));
+	if (!both)
+		return false;
+	if (nr)
+		memcpy(both, stream->tips, nr * sizeof(*both));
+	for (i = 0; i < event->nr_tips; i++) {
+		for (j = 0; j < nr && both[j] != event->tips[i]; j++)
+			;
+		if (j == nr)
+			both[nr++] = event->tips[i];
+	}
+	free(stream->tips);
+	stream->tips = both;
+	stream->nr_tips = nr;
+	return true;
+}
+
+static void leave(struct sim_stream *stream)
+{
+	stream->capture = NULL;
+	free(stream->tips);
+	stream->tips = NULL;
+	stream->nr_tips = 0;
+}
+
+/* Every stream leaves; the graph is still there. */
+static void end(struct sim_capture *capture)
+{
+	struct sim_stream *stream;
+
+	for (stream = capture->origin->ctx->streams; stream; stream = stream->next)
+		if (stream->capture == capture)
+			leave(stream);
+	free(capture);
+}
+
+void capture_forget(struct sim_stream *stream)
+{
+	struct sim_capture *capture = stream->capture;
+
+	if (!capture)
+		return;
+	if (capture->origin != stream) {
+		leave(stream);	/* work that nobody has waited for is found missing at the end */
+		return;
+	}
+	graph_free(capture->graph);
+	end(capture);
+}
+
+/* Whether each node that nothing depends on is one of the stream's last: no loose ends. */
+static bool all_joined(const struct sim_stream *stream, const struct sim_graph *graph)
+{
+	unsigned int i, j, loose = graph->nr_nodes;
+	bool *has_after = calloc(graph->nr_nodes + 1, sizeof(*has_after));
+
+	if (!has_after)
+		return false;
+	for (i = 0; i < graph->nr_nodes; i++)
+		for (j = 0; j < graph->nodes[i]->nr_before; j++)
+			has_after[graph->nodes[i]->before[j]->at] = true;
+	for (j = 0; j < stream->nr_tips; j++)
+		has_after[stream->tips[j]->at] = true;
+	for (i = 0; i < graph->nr_nodes; i++)
+		loose -= has_after[i];
+	free(has_after);
+	return !loose;
+}
+
+/* --------------------------------------------------------------- work of streams */
+
+CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
+		     const struct sim_work *work)
+{
+	struct sim_capture *capture = stream->capture;
+	struct sim_work own = *work;
+	struct sim_node *node;
+
+	if (capture->invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	if (!own.launch.prioritized)	/* the graph may be launched into another stream */
+		own.launch.priority = stream->priority;
+	node = graph_add(capture->graph, type, &own, stream->tips, stream->nr_tips);
+	if (!node || !tips_set(&stream->tips, &stream->nr_tips, &node, 1))
+		return invalidate(capture, CUDA_ERROR_OUT_OF_MEMORY);
+	return CUDA_SUCCESS;
+}
+
+CUresult capture_record(struct sim_stream *stream, struct sim_event *event)
+{
+	if (stream->capture->invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	if (!tips_set(&event->tips, &event->nr_tips, stream->tips, stream->nr_tips))
+		return invalidate(stream->capture, CUDA_ERROR_OUT_OF_MEMORY);
+	event->capture = stream->capture->id;
+	event->recorded = true;
+	return CUDA_SUCCESS;
+}
+
+CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event)
+{
+	struct sim_capture *capture;
+
+	capture = event->capture ? find(event->ctx, event->capture) : NULL;
+	if (stream->capture && stream->capture->invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	if (stream->capture && !event->capture)
+		return invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+	if (!capture)
+		return CUDA_ERROR_CAPTURED_EVENT;	/* of a capture that has ended */
+	if (capture->invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	if (stream->capture && stream->capture != capture) {
+		invalidate(stream->capture, CUDA_SUCCESS);
+		return invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+	}
+	if (stream->legacy)
+		return invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+	if (stream->ctx != event->ctx) {
+		sim_say("a capture over two contexts is not simulated");
+		return invalidate(capture, CUDA_ERROR_NOT_SUPPORTED);
+	}
+	if (!tips_join(stream, event))
+		return invalidate(capture, CUDA_ERROR_OUT_OF_MEMORY);
+	stream->capture = capture;
+	return CUDA_SUCCESS;
+}
+
+/* ------------------------------------------------------------- what it forbids */
+
+CUresult capture_forbids(struct sim_stream *stream)
+{
+	if (stream->legacy)
+		return capture_forbids_legacy(stream->ctx);
+	return stream->capture ?
+		invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) : CUDA_SUCCESS;
+}
+
+/* Whether a stream of the context is captured; @blocking: one that is blocking. */
+static bool any_captured(struct sim_ctx *ctx, bool blocking, bool invalidates)
+{
+	struct sim_stream *stream;
+	bool any = false;
+
+	for (stream = ctx->streams; stream; stream = stream->next)
+		if (stream->capture && (stream->blocking || !blocking)) {
+			any = true;
+			stream->capture->invalid |= invalidates;
+		}
+	return any;
+}
+
+CUresult capture_forbids_ctx(struct sim_ctx *ctx)
+{
+	return any_captured(ctx, false, true) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED :
+						CUDA_SUCCESS;
+}
+
+CUresult capture_forbids_legacy(struct sim_ctx *ctx)
+{
+	return any_captured(ctx, true, true) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
+}
+
+/* ----------------------------------------------------------------- entry points */
+
+/* The stream of any valid handle, with sim_lock taken either way. */
+static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
+{
+	struct sim_ctx *ctx;
+
+	sim_enter();
+	ctx = ctx_current(error);
+	return ctx ? stream_get(ctx, handle, error) : NULL;
+}
+
+static CUresult begin(struct sim_stream *stream, int mode)
+{
+	static uint64_t nr_captures;
+	struct sim_capture *capture;
+
+	if (stream->legacy)
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (stream->capture)
+		return CUDA_ERROR_ILLEGAL_STATE;
+	capture = calloc(1, sizeof(*capture));
+	if (!capture)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	capture->graph = graph_make();
+	if (!capture->graph) {
+		free(capture);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	capture->graph->owned = true;
+	capture->id = ++nr_captures;
+	capture->origin = stream;
+	capture->thread = pthread_self();
+	capture->mode = mode;
+	stream->capture = capture;
+	return CUDA_SUCCESS;
+}
+
+static CUresult begin_capture(CUstream handle, int mode)
+{
+	struct sim_stream *stream;
+	CUresult error;
+
+	if (mode < CU_CAPTURE_GLOBAL || mode > CU_CAPTURE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	stream = enter_stream(handle, &error);
+	if (stream)
+		error = begin(stream, mode);
+	sim_leave();
+	return error;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream handle, int mode)
+{
+	struct args {
+		CUstream stream;
+		uint64_t mode;
+	};
+
+	return API_CALL(cuStreamBeginCapture_v2, struct args, begin_capture(handle, mode), handle,
+			API_NARROW(mode));
+}
+
+CUresult cuStreamBeginCapture(CUstream handle)
+{
+	return cuStreamBeginCapture_v2(handle, CU_CAPTURE_GLOBAL);
+}
+
+static CUresult end_capture(CUstream handle, CUgraph *graph)
+{
+	struct sim_capture *capture = NULL;
+	struct sim_stream *stream;
+	CUresult error;
+
+	if (!graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	*graph = NULL;
+	stream = enter_stream(handle, &error);
+	if (stream)
+		capture = stream->capture;
+	if (error)
+		goto leave;
+	if (!capture) {
+		error = CUDA_ERROR_ILLEGAL_STATE;
+		goto leave;
+	}
+	if (capture->origin != stream) {
+		error = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+		goto leave;
+	}
+	if (capture->mode != CU_CAPTURE_RELAXED && capture->thread != pthread_self()) {
+		error = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+		goto leave;
+	}
+	if (capture->invalid)
+		error = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	else if (!all_joined(stream, capture->graph))
+		error = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+	if (error) {
+		graph_free(capture->graph);
+	} else {
+		capture->graph->owned = false;
+		*graph = capture->graph;
+	}
+	end(capture);
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+	struct args {
+		CUstream stream;
+		CUgraph *graph;
+	};
+
+	return API_CALL(cuStreamEndCapture, struct args, end_capture(stream, graph), stream,
+			graph);
+}
+
+static int status_of(const struct sim_stream *stream)
+{
+	if (!stream->capture)	/* a fault may say that every stream is being captured */
+		return sim_faults()->capturing ? CU_CAPTURE_ACTIVE : CU_CAPTURE_NONE;
+	return stream->capture->invalid ? CU_CAPTURE_INVALIDATED : CU_CAPTURE_ACTIVE;
+}
+
+CUresult cuStreamIsCapturing(CUstream handle, int *status)
+{
+	return cuStreamGetCaptureInfo_v2(handle, status, NULL, NULL, NULL, NULL);
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, uint64_t *id, CUgraph *graph,
+				   const CUgraphNode **before, size_t *nr_before)
+{
+	const struct sim_stream *stream;
+	CUresult error;
+
+	if (!status)
+		return CUDA_ERROR_INVALID_VALUE;
+	stream = enter_stream(handle, &error);
+	/* A question does no harm to the capture. */
+	if (stream && stream->legacy && any_captured(stream->ctx, true, false))
+		error = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	if (error)
+		goto leave;
+	*status = status_of(stream);
+	if (!stream->capture || stream->capture->invalid)
+		goto leave;
+	if (id)
+		*id = stream->capture->id;
+	if (graph)
+		*graph = stream->capture->graph;
+	if (before)
+		*before = stream->tips;
+	if (nr_before)
+		*nr_before = stream->nr_tips;
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, uint64_t *id, CUgraph *graph,
+				   const CUgraphNode **before,
+				   const struct cu_edge_data **edges, size_t *nr_before)
+{
+	if (edges)
+		*edges = NULL;		/* no edge carries any */
+	return cuStreamGetCaptureInfo_v2(handle, status, id, graph, before, nr_before);
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(int *mode)
+{
+	static __thread int current;
+	int old = current;
+
+	if (!mode || *mode < CU_CAPTURE_GLOBAL || *mode > CU_CAPTURE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	current = *mode;
+	*mode = old;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+/* Contexts and which one a thread has current. Must not know what runs in them. */
+#include <stdlib.h>
+#include <string.h>
+#include "sim/cuda/api.h"
+
+#define MAX_DEPTH 64
+
+static struct sim_ctx *contexts;	/* never freed: a stale handle is found dead, not reused */
+static __thread struct sim_ctx *stack[MAX_DEPTH];
+static __thread unsigned int depth;
+
+static bool ready(void)
+{
+	return __atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE);
+}
+
+bool ctx_valid(const struct sim_ctx *ctx)
+{
+	const struct sim_ctx *c;
+
+	for (c = contexts; c; c = c->next)
+		if (c == ctx)
+			return c->live;
+	return false;
+}
+
+struct sim_ctx *ctx_first(void)
+{
+	return contexts;
+}
+
+struct sim_ctx *ctx_current(CUresult *error)
+{
+	struct sim_ctx *ctx = depth ? stack[depth - 1] : NULL;
+
+	*error = CUDA_SUCCESS;
+	if (!ready())
+		*error = CUDA_ERROR_NOT_INITIALIZED;
+	else if (!ctx)
+		*error = CUDA_ERROR_INVALID_CONTEXT;
+	else if (!__atomic_load_n(&ctx->live, __ATOMIC_ACQUIRE))
+		*error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return *error ? NULL : ctx;
+}
+
+/* A destroyed context's memory, as the heap of a driver may give it out again. */
+static struct sim_ctx *take_dead(void)
+{
+	struct sim_ctx **link = &contexts, *ctx;
+
+	while (*link && (*link)->live)
+		link = &(*link)->next;
+	ctx = *link;
+	if (!ctx)
+		return calloc(1, sizeof(*ctx));
+	*link = ctx->next;
+	memset(ctx, 0, sizeof(*ctx));
+	return ctx;
+}
+
+static struct sim_ctx *ctx_make(CUdevice device, bool primary)
+{
+	struct sim_ctx *ctx = sim_faults()->reuse_contexts ? take_dead()
+							    : calloc(1, sizeof(*ctx));
+
+	if (!ctx)
+		return NULL;
+	ctx->gpu = gpu_get(device);
+	ctx->device = device;
+	ctx->live = true;
+	ctx->primary = primary;
+	if (!room_charge(ctx->gpu, ROOM_CONTEXT))
+		goto free_ctx;
+	if (!module_make_builtin(ctx)) {
+		room_discharge(ctx->gpu, ROOM_CONTEXT);
+		goto free_ctx;
+	}
+	ctx->next = contexts;
+	contexts = ctx;
+	return ctx;
+
+free_ctx:
+	free(ctx);
+	return NULL;
+}
+
+static void ctx_end(struct sim_ctx *ctx)
+{
+	engine_finish_ctx(ctx);
+	stream_destroy_all(ctx);
+	module_unload_all(ctx);
+	memory_ctx_ends(ctx);
+	room_discharge(ctx->gpu, ROOM_CONTEXT);
+	__atomic_store_n(&ctx->live, false, __ATOMIC_RELEASE);
+}
+
+static struct sim_ctx *primary_of(CUdevice device)
+{
+	struct sim_ctx *ctx;
+
+	for (ctx = contexts; ctx; ctx = ctx->next)
+		if (ctx->primary && ctx->live && ctx->device == device)
+			return ctx;
+	return NULL;
+}
+
+static CUresult device_there(CUdevice device)
+{
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return gpu_get(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+static CUresult check_device(CUdevice device, const void *out)
+{
+	CUresult error = device_there(device);
+
+	return error || out ? error : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult primary_retain(CUcontext *out, CUdevice device)
+{
+	CUresult error = check_device(device, out);
+	struct sim_ctx *ctx;
+	bool made = false;
+
+	if (error)
+		return error;
+	sim_enter();
+	ctx = primary_of(device);
+	if (!ctx) {
+		ctx = ctx_make(device, true);
+		made = ctx;
+	}
+	if (ctx)
+		ctx->gpu->primary_users++;
+	sim_leave();
+	if (!ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (made) {
+		hook_resource(ctx, NULL, HOOK_CTX_CREATED);
+		module_tell_builtin(ctx);
+	}
+	*out = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
+{
+	struct args {
+		CUcontext *out;
+		uint64_t device;
+	};
+
+	return API_CALL_CHANGED(cuDevicePrimaryCtxRetain, struct args, args,
+				primary_retain(args.out, device), out, API_NARROW(device));
+}
+
+static CUresult primary_release(CUdevice device)
+{
+	CUresult error = device_there(device);
+	struct sim_ctx *ctx;
+	struct sim_gpu *gpu;
+	bool last, there;
+
+	if (error)
+		return error;
+	gpu = gpu_get(device);
+	sim_enter();
+	ctx = primary_of(device);
+	there = gpu->primary_users;
+	last = there && !--gpu->primary_users && ctx;
+	if (last)
+		ctx_end(ctx);
+	sim_leave();
+	if (last)
+		hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+	return there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	struct args {
+		uint64_t device;
+	};
+
+	return API_CALL(cuDevicePrimaryCtxRelease_v2, struct args, primary_release(device),
+			API_NARROW(device));
+}
+
+/* Whoever has it keeps a handle of what is no more, and releases it as before: measured. */
+static CUresult primary_reset(CUdevice device)
+{
+	CUresult error = device_there(device);
+	struct sim_ctx *ctx;
+
+	if (error)
+		return error;
+	sim_enter();
+	ctx = primary_of(device);
+	if (ctx)
+		ctx_end(ctx);
+	sim_leave();
+	if (ctx)
+		hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+	struct args {
+		uint64_t device;
+	};
+
+	return API_CALL(cuDevicePrimaryCtxReset_v2, struct args, primary_reset(device),
+			API_NARROW(device));
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
+{
+	CUresult error = check_device(device, flags && active ? flags : NULL);
+
+	if (error)
+		return error;
+	sim_enter();
+	*flags = 0;
+	*active = primary_of(device) != NULL;
+	sim_leave();
+	return CUDA_SUCCESS;
+}
+
+static CUresult create(CUcontext *out, CUdevice device)
+{
+	CUresult error = check_device(device, out);
+	struct sim_ctx *ctx;
+
+	if (error)
+		return error;
+	if (depth == MAX_DEPTH)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	sim_enter();
+	ctx = ctx_make(device, false);
+	sim_leave();
+	if (!ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stack[depth++] = ctx;
+	hook_resource(ctx, NULL, HOOK_CTX_CREATED);
+	module_tell_builtin(ctx);
+	*out = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
+{
+	struct args {
+		CUcontext *out;
+		unsigned int flags;	/* how the host waits: it never does here */
+		CUdevice device;
+	};
+
+	return API_CALL_CHANGED(cuCtxCreate_v2, struct args, args, create(args.out, device), out,
+				flags, device);
+}
+
+static CUresult destroy(CUcontext ctx)
+{
+	CUresult error = CUDA_SUCCESS;
+
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	sim_enter();
+	if (!ctx_valid(ctx) || ctx->primary)
+		error = CUDA_ERROR_INVALID_CONTEXT;
+	else
+		ctx_end(ctx);
+	sim_leave();
+	if (error)
+		return error;
+	if (depth && stack[depth - 1] == ctx)
+		depth--;
+	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	struct args {
+		CUcontext ctx;
+	};
+
+	return API_CALL(cuCtxDestroy_v2, struct args, destroy(ctx), ctx);
+}
+
+CUresult cuCtxGetCurrent(CUcontext *ctx)
+{
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ctx = depth ? stack[depth - 1] : NULL;
+	return CUDA_SUCCESS;
+}
+
+static CUresult check_ctx(CUcontext ctx)
+{
+	bool valid;
+
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	sim_enter();
+	valid = ctx_valid(ctx);
+	sim_leave();
+	return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	CUresult error = ctx ? check_ctx(ctx) : ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+
+	if (error)
+		return error;
+	if (!depth)
+		depth = 1;
+	stack[depth - 1] = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	CUresult error = check_ctx(ctx);
+
+	if (error)
+		return error;
+	if (depth == MAX_DEPTH)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stack[depth++] = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
+{
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!depth)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	depth--;
+	if (ctx)
+		*ctx = stack[depth];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	CUresult error;
+	struct sim_ctx *ctx;
+
+	/* No lock: the launch callback may ask, and what is read does not change. */
+	ctx = ctx_current(&error);
+	if (!ctx)
+		return error;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = ctx->device;
+	return CUDA_SUCCESS;
+}
+
+static bool has_work(const struct sim_ctx *ctx)
+{
+	const struct sim_stream *stream;
+
+	for (stream = ctx->streams; stream; stream = stream->next)
+		if (stream->head)
+			return true;
+	return false;
+}
+
+/* The host may go on meanwhile: the context is looked up anew after each sleep. */
+static CUresult synchronize(void)
+{
+	struct sim_ctx *ctx;
+	uint64_t idle_ns;
+	CUresult error;
+
+	do {
+		sim_enter();
+		ctx = ctx_current(&error);
+		if (ctx)
+			error = capture_forbids_ctx(ctx);
+		idle_ns = error || ctx->error ? 0 : engine_idle_ns(ctx->gpu);
+		if (!error && !has_work(ctx))
+			idle_ns = 0;
+		if (!error && !idle_ns)
+			error = engine_finish_ctx(ctx);
+		if (!idle_ns && ctx)
+			pool_waited(ctx->gpu);
+		sim_leave();
+		if (idle_ns)
+			engine_sleep(idle_ns);
+	} while (idle_ns);
+	return error;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	struct args {
+		uint64_t none;
+	};
+
+	return API_CALL(cuCtxSynchronize, struct args, synchronize(), 0);
+}
+
+/* Stacks and heaps are as large as kernels that are not there want them: nothing is taken. */
+static CUresult set_limit(int limit)
+{
+	CUresult error;
+
+	if (ctx_current(&error) && (limit < 0 || limit > 6))
+		error = CUDA_ERROR_INVALID_VALUE;
+	return error;
+}
+
+CUresult cuCtxSetLimit(int limit, size_t value)
+{
+	struct args {
+		uint64_t limit;
+		size_t value;
+	};
+
+	return API_CALL(cuCtxSetLimit, struct args, set_limit(limit), API_NARROW(limit), value);
+}
+
+static CUresult resource_of(CUcontext ctx, struct cu_resource *resource, int type)
+{
+	CUresult error = check_ctx(ctx);
+
+	return error ? error : gpu_resource(ctx->gpu, resource, type);
+}
+
+CUresult cuCtxGetDevResource(CUcontext ctx, struct cu_resource *resource, int type)
+{
+	struct args {
+		CUcontext ctx;
+		struct cu_resource *resource;
+		uint64_t type;
+	};
+
+	return API_CALL(cuCtxGetDevResource, struct args, resource_of(ctx, resource, type), ctx,
+			resource, API_NARROW(type));
+}
+
+static CUresult affinity_of(struct cu_affinity *affinity, int type)
+{
+	CUresult error;
+	struct sim_ctx *ctx = ctx_current(&error);
+
+	if (!ctx)
+		return error;
+	if (!affinity || type != CU_AFFINITY_SM_COUNT)
+		return CUDA_ERROR_INVALID_VALUE;
+	affinity->type = type;
+	affinity->nr_sms = ctx->gpu->nr_sms;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetExecAffinity(struct cu_affinity *affinity, int type)
+{
+	struct args {
+		struct cu_affinity *affinity;
+		uint64_t type;
+	};
+
+	return API_CALL(cuCtxGetExecAffinity, struct args, affinity_of(affinity, type), affinity,
+			API_NARROW(type));
+}
+
+/* As the real one: refused as soon as somebody has subscribed to the callbacks. */
+CUresult cuGreenCtxCreate(void **green, void *desc, CUdevice device, unsigned int flags)
+{
+	static char dummy;
+	CUresult error = check_device(device, green);
+
+	(void)desc;
+	(void)flags;
+	if (error)
+		return error;
+	if (hook_subscribed())
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*green = &dummy;
+	return CUDA_SUCCESS;
+}

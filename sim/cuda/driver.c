@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Entry points that need no context: initialisation, errors, devices. Must not know
+ * how anything runs.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim/cuda/api.h"
+
+pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
+bool sim_ready;
+
+static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static bool ready(void)
+{
+	return __atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE);
+}
+
+/* The driver loads the library itself, once, on its way through cuInit. */
+static void load_injection(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	int (*initialize)(void);
+	void *library;
+
+	if (!path || !*path)
+		return;
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		sim_say("CUDA_INJECTION64_PATH: %s", dlerror());
+		return;
+	}
+	*(void **)&initialize = dlsym(library, "InitializeInjection");
+	if (initialize)
+		initialize();
+	else
+		sim_say("CUDA_INJECTION64_PATH=%s has no InitializeInjection", path);
+}
+
+/* The child of a fork has no GPU any more, as with NVIDIA's driver: nor can it begin anew. */
+static CUresult init_result;
+
+static void after_fork(void)
+{
+	__atomic_store_n(&sim_ready, false, __ATOMIC_RELEASE);
+	init_result = CUDA_ERROR_NOT_INITIALIZED;
+	pthread_mutex_init(&sim_lock, NULL);
+	init_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
+static bool all_hidden(void)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	return visible && !*visible;
+}
+
+static CUresult init(unsigned int flags)
+{
+	static bool begun;
+
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (ready())
+		return CUDA_SUCCESS;
+	/* Held over the injection: another thread waits, the library itself is let through. */
+	pthread_mutex_lock(&init_lock);
+	if (!begun) {
+		begun = true;
+		init_result = CUDA_ERROR_NOT_INITIALIZED;
+		pthread_atfork(NULL, NULL, after_fork);
+		sim_enter();
+		init_result = gpu_setup();
+		sim_leave();
+		/* The injected library may ask which GPUs there are, no more than that. */
+		load_injection();
+		/* It may hide them all: the variable counts as it is now. */
+		if (!init_result && all_hidden())
+			init_result = CUDA_ERROR_NO_DEVICE;
+		__atomic_store_n(&sim_ready, init_result == CUDA_SUCCESS, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&init_lock);
+	return init_result;
+}
+
+/* Of the call in which a subscriber first comes there is no end, as of others. */
+CUresult cuInit(unsigned int flags)
+{
+	struct args {
+		unsigned int flags;
+	};
+
+	return API_CALL_CHANGED(cuInit, struct args, args, init(args.flags), flags);
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = CU_VERSION;
+	return CUDA_SUCCESS;
+}
+
+/* --------------------------------------------------------------------- errors */
+
+static const struct {
+	CUresult error;
+	const char *name, *text;
+} errors[] = {
+#define ERROR(name, text) { name, #name, text }
+	ERROR(CUDA_SUCCESS, "no error"),
+	ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
+	ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+	ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+	ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+	ERROR(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
+	ERROR(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
+	ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
+	ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+	ERROR(CUDA_ERROR_ILLEGAL_STATE,
+	      "the operation cannot be performed in the present state"),
+	ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
+	ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
+	ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+	ERROR(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"),
+	ERROR(CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"),
+	ERROR(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
+	ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+	ERROR(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch"),
+	ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
+	ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+	      "operation not permitted when stream is capturing"),
+	ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+	      "operation failed due to a previous error during capture"),
+	ERROR(CUDA_ERROR_STREAM_CAPTURE_MERGE,
+	      "operation would result in a merge of separate capture sequences"),
+	ERROR(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream"),
+	ERROR(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
+	ERROR(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+	      "dependency created on uncaptured work in another stream"),
+	ERROR(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+	      "operation would make the legacy stream depend on a capturing blocking stream"),
+	ERROR(CUDA_ERROR_CAPTURED_EVENT,
+	      "operation not permitted on an event last recorded in a capturing stream"),
+	ERROR(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+	      "attempt to terminate a thread-local capture sequence from another thread"),
+	ERROR(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+	      "the graph update was not performed because it included changes which violated "
+	      "constraints specific to instantiated graph update"),
+	ERROR(CUDA_ERROR_INVALID_CLUSTER_SIZE, "invalid cluster size"),
+	ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
+#undef ERROR
+};
+
+static CUresult error_text(CUresult error, const char **out, bool name)
+{
+	unsigned int i;
+
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = NULL;
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].error == error)
+			*out = name ? errors[i].name : errors[i].text;
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **text)
+{
+	return error_text(error, text, true);
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text)
+{
+	return error_text(error, text, false);
+}
+
+/* -------------------------------------------------------------------- devices */
+
+/* NULL: *error says why. The list does not change after cuInit: no lock. */
+static struct sim_gpu *device_get(CUdevice device, const void *out, CUresult *error)
+{
+	struct sim_gpu *gpu = NULL;
+
+	if (!ready())
+		*error = CUDA_ERROR_NOT_INITIALIZED;
+	else if (!out)
+		*error = CUDA_ERROR_INVALID_VALUE;
+	else if (!(gpu = gpu_get(device)))
+		*error = CUDA_ERROR_INVALID_DEVICE;
+	else
+		*error = CUDA_SUCCESS;
+	return gpu;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	CUresult error;
+
+	if (device_get(ordinal, device, &error))
+		*device = ordinal;
+	return error;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = sim_nr_gpus;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int len, CUdevice device)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, name, &error);
+
+	if (gpu && len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (gpu)
+		snprintf(name, len, "%s (simulated)",
+			 gpu->info.name[0] ? gpu->info.name : "unnamed GPU");
+	return error;
+}
+
+CUresult cuDeviceGetUuid_v2(struct cu_uuid *uuid, CUdevice device)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, uuid, &error);
+
+	if (gpu)
+		*uuid = gpu->uuid;
+	return error;
+}
+
+CUresult cuDeviceGetUuid(struct cu_uuid *uuid, CUdevice device)
+{
+	return cuDeviceGetUuid_v2(uuid, device);
+}
+
+CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, text, &error);
+	int i;
+
+	if (gpu && len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (gpu) {
+		snprintf(text, len, "%s", gpu->info.pci);
+		for (i = 0; text[i]; i++)	/* upper case, as the driver */
+			if (text[i] >= 'a' && text[i] <= 'f')
+				text[i] -= 'a' - 'A';
+	}
+	return error;
+}
+
+struct address {
+	unsigned int domain, bus, device, function;
+};
+
+static bool parse_address(const char *text, struct address *address)
+{
+	memset(address, 0, sizeof(*address));
+	if (sscanf(text, "%x:%x:%x.%x", &address->domain, &address->bus, &address->device,
+		   &address->function) >= 3)
+		return true;
+	return sscanf(text, "%x:%x.%x", &address->bus, &address->device,
+		      &address->function) >= 2;
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
+{
+	struct address wanted, address;
+	unsigned int i;
+
+	if (!ready())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!device || !text || !parse_address(text, &wanted))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < sim_nr_gpus; i++)
+		if (parse_address(sim_gpus[i]->info.pci, &address) &&
+		    !memcmp(&address, &wanted, sizeof(address))) {
+			*device = i;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_DEVICE;
+}
+
+static CUresult total_of(size_t *bytes, CUdevice device)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, bytes, &error);
+
+	if (gpu)
+		*bytes = gpu->memory;
+	return error;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+	struct args {
+		size_t *bytes;
+		uint64_t device;
+	};
+
+	return API_CALL(cuDeviceTotalMem_v2, struct args, total_of(bytes, device), bytes,
+			API_NARROW(device));
+}
+
+static CUresult attribute_of(int *value, int attribute, CUdevice device)
+{
+	const struct pipe_chip *sm = sim_chip();
+	struct address address = { 0 };
+	struct sim_gpu *gpu;
+	CUresult error;
+
+	gpu = device_get(device, value, &error);
+	if (!gpu)
+		return error;
+	parse_address(gpu->info.pci, &address);
+	switch ((enum cu_device_attribute)attribute) {
+	case CU_DEVICE_MAX_THREADS_PER_BLOCK:
+	case CU_DEVICE_MAX_BLOCK_DIM_X:
+	case CU_DEVICE_MAX_BLOCK_DIM_Y:
+		*value = sm->block_threads;
+		break;
+	case CU_DEVICE_MAX_BLOCK_DIM_Z:
+		*value = SIM_MAX_BLOCK_Z;
+		break;
+	case CU_DEVICE_MAX_GRID_DIM_X:
+		*value = SIM_MAX_GRID_X;
+		break;
+	case CU_DEVICE_MAX_GRID_DIM_Y:
+	case CU_DEVICE_MAX_GRID_DIM_Z:
+		*value = SIM_MAX_GRID_YZ;
+		break;
+	case CU_DEVICE_MAX_SHARED_PER_BLOCK:
+		*value = SIM_SHARED_DEFAULT;
+		break;
+	case CU_DEVICE_CONSTANT_MEMORY:
+		*value = 65536;
+		break;
+	case CU_DEVICE_WARP_SIZE:
+		*value = 32;
+		break;
+	case CU_DEVICE_MAX_PITCH:
+		*value = INT32_MAX;
+		break;
+	case CU_DEVICE_MAX_REGISTERS_PER_BLOCK:
+	case CU_DEVICE_MAX_REGISTERS_PER_SM:
+		*value = sm->registers * sm->quarters;
+		break;
+	case CU_DEVICE_CLOCK_KHZ:	/* of %globaltimer: one tick a nanosecond */
+		*value = 1000000;
+		break;
+	case CU_DEVICE_NR_SMS:
+		*value = gpu->nr_sms;
+		break;
+	case CU_DEVICE_CONCURRENT_KERNELS:
+	case CU_DEVICE_UNIFIED_ADDRESSING:
+	case CU_DEVICE_COOPERATIVE_LAUNCH:
+	case CU_DEVICE_STREAM_PRIORITIES:
+		*value = 1;
+		break;
+	case CU_DEVICE_PCI_BUS:
+		*value = address.bus;
+		break;
+	case CU_DEVICE_PCI_DEVICE:
+		*value = address.device;
+		break;
+	case CU_DEVICE_PCI_DOMAIN:
+		*value = address.domain;
+		break;
+	case CU_DEVICE_MAX_THREADS_PER_SM:
+		*value = sm->warps * sm->quarters * 32;
+		break;
+	case CU_DEVICE_CC_MAJOR:
+		*value = sim_faults()->cc[0];
+		break;
+	case CU_DEVICE_CC_MINOR:
+		*value = sim_faults()->cc[1];
+		break;
+	case CU_DEVICE_MAX_SHARED_PER_SM:
+		*value = sm->shared;
+		break;
+	case CU_DEVICE_MAX_SHARED_PER_BLOCK_OPTIN:
+		*value = sm->shared - sm->shared_reserved;
+		break;
+	case CU_DEVICE_MAX_BLOCKS_PER_SM:
+		*value = sm->blocks;
+		break;
+	case CU_DEVICE_RESERVED_SHARED_PER_BLOCK:
+		*value = sm->shared_reserved;
+		break;
+	case CU_DEVICE_CLUSTER_LAUNCH:
+		*value = gpu->clusters;
+		break;
+	case CU_DEVICE_MPS_ENABLED:
+		if (sim_faults()->no_mps_attribute)
+			return CUDA_ERROR_INVALID_VALUE;
+		*value = sim_faults()->mps;
+		break;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+	struct args {
+		int *value, attribute;
+		CUdevice device;
+	};
+
+	return API_CALL(cuDeviceGetAttribute, struct args, attribute_of(value, attribute, device),
+			value, attribute, device);
+}
+
+CUresult gpu_resource(const struct sim_gpu *gpu, struct cu_resource *resource, int type)
+{
+	if (!resource || type != CU_RESOURCE_SM)
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(resource, 0, sizeof(*resource));
+	resource->type = type;
+	resource->sm.nr_sms = gpu->nr_sms;
+	resource->sm.smallest_part = resource->sm.alignment = SIM_PART_SMS;
+	return CUDA_SUCCESS;
+}
+
+static CUresult resource_of(CUdevice device, struct cu_resource *resource, int type)
+{
+	CUresult error;
+	struct sim_gpu *gpu = device_get(device, resource, &error);
+
+	return gpu ? gpu_resource(gpu, resource, type) : error;
+}
+
+CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, int type)
+{
+	struct args {
+		uint64_t device;
+		struct cu_resource *resource;
+		uint64_t type;
+	};
+
+	return API_CALL(cuDeviceGetDevResource, struct args, resource_of(device, resource, type),
+			API_NARROW(device), resource, API_NARROW(type));
+}
+
+/* ----------------------------------------------------------------------- ours */
+
+/* Both may be asked by a library that cuInit injects, before cuInit has ended. */
+const char *gpupart_sim_capture(int device)
+{
+	struct sim_gpu *gpu = gpu_get(device);
+
+	return gpu ? gpu->path : NULL;
+}
+
+int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48])
+{
+	struct sim_gpu *gpu = gpu_get(device);
+
+	if (!gpu || !pci || !uuid)
+		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	snprintf(pci, 20, "%s", gpu->info.pci);
+	snprintf(uuid, 48, "%s", gpu->info.uuid);
+	return CUDA_SUCCESS;
+}
+
+int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all)
+{
+	struct sim_gpu *gpu = gpu_get(device);
+	static uint64_t others;
+
+	if (!gpu || !own || !all)
+		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	sim_enter();
+	/* The other process has more each time that somebody looks. */
+	others += sim_faults()->other_memory;
+	*all = gpu->memory_taken + others;
+	*own = sim_faults()->no_memory_figure ? UINT64_MAX : gpu->memory_taken;
+	sim_leave();
+	return CUDA_SUCCESS;
+}
+
+int gpupart_sim_processes(int device)
+{
+	struct sim_gpu *gpu = gpu_get(device);
+
+	if (!gpu)
+		return -1;
+	return (gpu->memory_taken > 0) + (sim_faults()->other_memory > 0);
+}

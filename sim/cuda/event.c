@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+/* Events: a moment of a stream's work. Must not know what that work is. */
+#include <stdlib.h>
+#include "sim/cuda/api.h"
+
+static struct sim_event *events;	/* never freed: a stale handle is found dead */
+
+static bool event_valid(const struct sim_event *event)
+{
+	const struct sim_event *e;
+
+	for (e = events; e; e = e->next)
+		if (e == event)
+			return e->live;
+	return false;
+}
+
+CUresult cuEventCreate(CUevent *out, unsigned int flags)
+{
+	struct sim_event *event;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	(void)flags;	/* how the host waits, and whether it wants the time it gets anyway */
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx) {
+		event = calloc(1, sizeof(*event));
+		if (event) {
+			event->ctx = ctx;
+			event->live = true;
+			event->next = events;
+			events = event;
+			*out = event;
+		} else {
+			error = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	sim_leave();
+	return error;
+}
+
+static CUresult record(struct sim_stream *stream, struct sim_event *event)
+{
+	struct sim_op op = { .kind = SIM_OP_EVENT, .event = event };
+	struct sim_moment *moment = engine_moment();
+
+	if (!moment)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	op.moment = engine_moment_get(moment);
+	if (!engine_queue(stream, &op)) {
+		free(moment);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	engine_moment_put(event->moment);
+	event->moment = moment;
+	event->recorded = true;
+	event->capture = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream handle)
+{
+	struct sim_stream *stream = NULL;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx)
+		stream = stream_get(ctx, handle, &error);
+	if (stream && (!event_valid(event) || event->ctx != stream->ctx))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	if (!error && stream->legacy)
+		error = capture_forbids_legacy(ctx);
+	if (!error && stream->capture)
+		error = capture_record(stream, event);
+	else if (!error && !stream->ctx->error)
+		error = record(stream, event);
+	sim_leave();
+	return error;
+}
+
+static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
+{
+	struct sim_op op = { .kind = SIM_OP_NOTHING };
+	struct sim_stream *stream = NULL;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx)
+		stream = stream_get(ctx, handle, &error);
+	if (stream && !event_valid(event))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	if (!error && stream->legacy)
+		error = capture_forbids_legacy(ctx);
+	if (error)
+		goto leave;
+	if (stream->capture || event->capture) {
+		error = capture_wait(stream, event);
+	} else if (event->ctx->gpu != stream->ctx->gpu) {
+		sim_say("waiting for another GPU's event is not simulated");
+		error = CUDA_ERROR_NOT_SUPPORTED;
+	} else if (event->moment && !stream->ctx->error) {
+		op.after = engine_moment_get(event->moment);
+		if (!engine_queue(stream, &op)) {
+			engine_moment_put(op.after);
+			error = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+	struct args {
+		CUstream stream;
+		CUevent event;
+		uint64_t flags;
+	};
+
+	return API_CALL(cuStreamWaitEvent, struct args, wait_event(stream, event, flags), stream,
+			event, API_NARROW(flags));
+}
+
+struct event_args {
+	CUevent event;
+};
+
+static CUresult synchronize(CUevent event)
+{
+	CUresult error;
+
+	sim_enter();
+	if (ctx_current(&error))
+		error = !event_valid(event) ? CUDA_ERROR_INVALID_HANDLE :
+			event->capture ? CUDA_ERROR_CAPTURED_EVENT : engine_finish_event(event);
+	sim_leave();
+	return error;
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	return API_CALL(cuEventSynchronize, struct event_args, synchronize(event), event);
+}
+
+/* As of a stream: who asks again and again must see time go by. */
+static CUresult query(CUevent event)
+{
+	CUresult error;
+
+	sim_enter();
+	if (ctx_current(&error)) {
+		if (!event_valid(event))
+			error = CUDA_ERROR_INVALID_HANDLE;
+		else if (event->capture)
+			error = CUDA_ERROR_CAPTURED_EVENT;
+		if (!error && event->pending && !event->ctx->error)
+			engine_asked(event->ctx->gpu);
+		if (!error)
+			error = event->ctx->error;
+		if (!error && event->pending)
+			error = CUDA_ERROR_NOT_READY;
+	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	return API_CALL(cuEventQuery, struct event_args, query(event), event);
+}
+
+CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to)
+{
+	CUresult error;
+
+	if (!ms)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	if (ctx_current(&error)) {
+		if (!event_valid(from) || !event_valid(to) || !from->recorded || !to->recorded)
+			error = CUDA_ERROR_INVALID_HANDLE;
+		else if (from->capture || to->capture)
+			error = CUDA_ERROR_CAPTURED_EVENT;
+		else if (from->pending || to->pending)
+			error = CUDA_ERROR_NOT_READY;
+		else
+			*ms = (double)(int64_t)(to->time - from->time) / 1e6;
+	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+{
+	return cuEventElapsedTime_v2(ms, from, to);
+}
+
+/* A record still queued keeps its place; nobody can ask for it any more. */
+CUresult cuEventDestroy_v2(CUevent event)
+{
+	CUresult error;
+
+	sim_enter();
+	if (ctx_current(&error)) {
+		if (event_valid(event)) {
+			event->live = false;
+			engine_moment_put(event->moment);
+			free(event->tips);
+			event->moment = NULL;
+			event->tips = NULL;
+		} else {
+			error = CUDA_ERROR_INVALID_HANDLE;
+		}
+	}
+	sim_leave();
+	return error;
+}

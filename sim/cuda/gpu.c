@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The simulated GPUs: a capture each, which of them the process sees and in which
+ * order. Must not know how a capture is written down nor what runs on a GPU.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/core/hash.h"
+#include "lib/topo/topology.h"
+#include "sim/cuda/sim.h"
+
+struct sim_gpu *sim_gpus[SIM_MAX_GPUS];
+unsigned int sim_nr_gpus;
+
+struct sim_gpu *gpu_get(CUdevice device)
+{
+	return device >= 0 && (unsigned int)device < sim_nr_gpus ? sim_gpus[device] : NULL;
+}
+
+/* ------------------------------------------------------------- one GPU's shape */
+
+/* The capture's measured column is the truth here; without it nothing can be simulated. */
+static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo)
+{
+	const struct sim_faults *faults = sim_faults();
+	int owner[SIM_TMD_BITS], bit;
+	unsigned int tpc;
+
+	memset(owner, 0xff, sizeof(owner));
+	for (tpc = 0; tpc < gpu->nr_tpcs; tpc++) {
+		bit = gpupart_topology_tpc(topo, tpc)->measured_bit;
+		if (bit < 0 || bit >= SIM_TMD_BITS) {
+			sim_say("%s: TPC %u has %s: this capture cannot be simulated", gpu->path,
+				tpc, bit < 0 ? "no measured bit" : "a measured bit above 127");
+			return false;
+		}
+		if (owner[bit] >= 0) {
+			sim_say("%s: TPCs %d and %u have the same measured bit %d", gpu->path,
+				owner[bit], tpc, bit);
+			return false;
+		}
+		owner[bit] = tpc;
+		gpu->tpc_bit[tpc] = bit;
+	}
+	if (faults->move_bit[0] >= 0) {
+		if ((unsigned int)faults->move_bit[0] >= gpu->nr_tpcs ||
+		    (unsigned int)faults->move_bit[1] >= SIM_TMD_BITS) {
+			sim_say("GPUPART_SIM_FAULTS: move-bit=%d:%d: "
+				"%s has TPCs 0-%u and bits 0-%u",
+				faults->move_bit[0], faults->move_bit[1], gpu->path,
+				gpu->nr_tpcs - 1, SIM_TMD_BITS - 1);
+			return false;
+		}
+		gpu->tpc_bit[faults->move_bit[0]] = faults->move_bit[1];
+	}
+	return true;
+}
+
+/* Where nothing is known of virtual GPCs, TPCs have their turns by number. */
+static void gpu_set_sms(struct sim_gpu *gpu, const struct gpupart_topology *topo)
+{
+	struct pipe_map *map = &gpu->hw.map;
+	const struct gpupart_tpc *tpc;
+	unsigned int i, nth;
+
+	gpu->clusters = true;
+	for (i = 0; i < gpu->nr_tpcs; i++) {
+		tpc = gpupart_topology_tpc(topo, i);
+		if (tpc->vgpc < 0 || tpc->vgpc >= SIM_MAX_VGPCS)
+			gpu->clusters = false;
+	}
+	gpu->hw.chip = *sim_chip();
+	if (!gpu->clusters)
+		gpu->hw.chip.order = PIPE_ORDER_TPC;
+	map->nr_sms = gpu->nr_sms;
+	map->nr_tpcs = gpu->nr_tpcs;
+	map->nr_gpcs = GPUPART_MAX_GPCS;
+	map->nr_vgpcs = SIM_MAX_VGPCS;
+	for (i = 0; i < gpu->nr_tpcs; i++) {
+		tpc = gpupart_topology_tpc(topo, i);
+		for (nth = 0; nth < tpc->nr_sms; nth++)
+			map->sms[tpc->sms[nth]] = (struct pipe_place){
+				.tpc = i, .gpc = tpc->gpc < 0 ? 0 : tpc->gpc,
+				.vgpc = gpu->clusters ? tpc->vgpc : 0,
+				.ugpu = tpc->ugpu == 1, .sm_in_tpc = nth,
+			};
+	}
+}
+
+static void gpu_free(struct sim_gpu *gpu)
+{
+	if (gpu)
+		pipe_fed_close(gpu->fed);
+	free(gpu);
+}
+
+static struct sim_gpu *gpu_open(const char *path)
+{
+	struct gpupart_topology *topo = NULL;
+	struct gpupart *gp = NULL;
+	struct sim_gpu *gpu;
+
+	gpu = calloc(1, sizeof(*gpu));
+	if (!gpu || gpupart_open(&gp))
+		goto free_gpu;
+	if (topo_file_open(gp, path, NULL, &topo)) {
+		sim_say("%s", gpupart_error(gp));
+		goto free_gpu;
+	}
+	/* The program may change its folder before it asks where the capture is. */
+	if (!realpath(path, gpu->path))
+		snprintf(gpu->path, sizeof(gpu->path), "%s", path);
+	gpu->hash = gpupart_topology_hash(topo);
+	gpu->info = *gpupart_topology_info(topo);
+	gpu->nr_tpcs = gpupart_topology_nr_tpcs(topo);
+	gpu->nr_sms = gpupart_topology_nr_sms(topo);
+	gpu->memory = sim_faults()->memory;
+	if (!gpu_set_bits(gpu, topo))
+		goto free_gpu;
+	gpu_set_sms(gpu, topo);		/* so many TPCs as have bits of their own fit there */
+	if (!engine_open(gpu))
+		goto free_gpu;
+	gpupart_topology_close(topo);
+	gpupart_close(gp);
+	return gpu;
+
+free_gpu:
+	if (topo)
+		gpupart_topology_close(topo);
+	if (gp)
+		gpupart_close(gp);
+	gpu_free(gpu);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------- identity */
+
+static bool parse_uuid(const char *text, struct cu_uuid *uuid)
+{
+	unsigned int nr = 0, byte;
+	int len;
+
+	if (strncmp(text, "GPU-", 4))
+		return false;
+	for (text += 4; *text && nr < 16; text += 2) {
+		if (*text == '-')
+			text++;
+		if (sscanf(text, "%2x%n", &byte, &len) != 1 || len != 2)
+			return false;
+		uuid->bytes[nr++] = byte;
+	}
+	return nr == 16 && !*text;
+}
+
+static bool address_taken(const char *pci, unsigned int nr)
+{
+	while (nr--)
+		if (!strcmp(pci, sim_gpus[nr]->info.pci))
+			return true;
+	return false;
+}
+
+static bool uuid_taken(const char *uuid, unsigned int nr)
+{
+	while (nr--)
+		if (!strcmp(uuid, sim_gpus[nr]->info.uuid))
+			return true;
+	return false;
+}
+
+/* A GPU that an earlier one already is, or that has no address, gets one of its own. */
+static void gpu_identify(struct sim_gpu *gpu, unsigned int index)
+{
+	bool uuid = parse_uuid(gpu->info.uuid, &gpu->uuid) && !uuid_taken(gpu->info.uuid, index);
+	unsigned int i, bus;
+	uint64_t hash = gpu->hash;
+
+	for (bus = index + 1; !gpu->info.pci[0] || address_taken(gpu->info.pci, index); bus++)
+		snprintf(gpu->info.pci, sizeof(gpu->info.pci), "0000:%02x:00.0", bus & 0xff);
+	if (uuid)
+		return;
+	for (i = 0; i < 16; i++) {
+		hash = hash_bytes(hash, &index, sizeof(index));
+		gpu->uuid.bytes[i] = hash >> 32;
+	}
+	strcpy(gpu->info.uuid, "GPU-");
+	for (i = 0; i < 16; i++)
+		snprintf(gpu->info.uuid + strlen(gpu->info.uuid), 4, "%s%02x",
+			 i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", gpu->uuid.bytes[i]);
+}
+
+static int find_visible(struct sim_gpu *const *all, unsigned int nr_all, const char *text,
+			size_t len)
+{
+	unsigned int i;
+	char *end;
+
+	if (*text >= '0' && *text <= '9') {
+		i = strtoul(text, &end, 10);
+		return end == text + len && i < nr_all ? (int)i : -1;
+	}
+	for (i = 0; i < nr_all; i++)
+		if (len > 4 && !strncasecmp(all[i]->info.uuid, text, len))
+			return i;
+	return -1;
+}
+
+/*
+ * As the driver: indices and UUIDs (their start is enough), cut at the first that is
+ * none; one named twice leaves none at all.
+ */
+static void gpu_filter(void)
+{
+	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+	struct sim_gpu *all[SIM_MAX_GPUS];
+	unsigned int nr_all = sim_nr_gpus, seen = 0;
+	size_t len;
+	int found;
+
+	if (!text)
+		return;
+	memcpy(all, sim_gpus, sizeof(all));
+	sim_nr_gpus = 0;
+	for (; *text; text += len + (text[len] == ',')) {
+		len = strcspn(text, ",");
+		found = find_visible(all, nr_all, text, len);
+		if (found < 0)
+			return;
+		if (seen >> found & 1) {
+			sim_nr_gpus = 0;
+			return;
+		}
+		seen |= 1u << found;
+		sim_gpus[sim_nr_gpus++] = all[found];
+	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct sim_gpu *const *x = a, *const *y = b;
+
+	return strcasecmp((*x)->info.pci, (*y)->info.pci);
+}
+
+CUresult gpu_open_all(void)
+{
+	const char *text = getenv("GPUPART_SIM");
+	char *list, *path, *rest = NULL;
+	struct sim_gpu *gpu;
+
+	if (!text || !*text) {
+		sim_say("GPUPART_SIM names no capture");
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	list = strdup(text);
+	if (!list)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (path = strtok_r(list, ":", &rest); path; path = strtok_r(NULL, ":", &rest)) {
+		gpu = sim_nr_gpus < SIM_MAX_GPUS ? gpu_open(path) : NULL;
+		if (!gpu)
+			goto free_gpus;
+		gpu_identify(gpu, sim_nr_gpus);
+		sim_gpus[sim_nr_gpus++] = gpu;
+	}
+	free(list);
+	return CUDA_SUCCESS;
+
+free_gpus:
+	while (sim_nr_gpus)
+		gpu_free(sim_gpus[--sim_nr_gpus]);
+	free(list);
+	return CUDA_ERROR_NO_DEVICE;
+}
+
+void gpu_sort_by_address(void)
+{
+	qsort(sim_gpus, sim_nr_gpus, sizeof(sim_gpus[0]), by_address);
+}
+
+CUresult gpu_setup(void)
+{
+	const char *order = getenv("CUDA_DEVICE_ORDER");
+	CUresult error = gpu_open_all();
+
+	if (error)
+		return error;
+	if (order && !strcmp(order, "PCI_BUS_ID"))
+		gpu_sort_by_address();
+	gpu_filter();
+	return sim_nr_gpus ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the nodes of a graph ask for: parameters and attributes, read and set. Must not
+ * know how they run, nor of TMDs.
+ */
+#include <string.h>
+#include "sim/cuda/sim.h"
+
+static CUresult enter_node_of(CUgraphNode node, enum cu_node_type type)
+{
+	CUresult error = graph_enter_node(node);
+
+	return !error && node->type != type ? CUDA_ERROR_INVALID_VALUE : error;
+}
+
+static CUresult enter_kernel_node(CUgraphNode node)
+{
+	return enter_node_of(node, CU_NODE_KERNEL);
+}
+
+CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct sim_work *work)
+{
+	const struct cu_kernel_node_params_v1 *v1 = &params->v1;
+	CUresult error;
+
+	if (!v1->function && params->kernel) {
+		sim_say("a node of a CUkernel is not simulated: it takes a CUfunction");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (!v1->function)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!function_valid(v1->function))
+		return CUDA_ERROR_INVALID_HANDLE;
+	work->launch.grid[0] = v1->grid_x;
+	work->launch.grid[1] = v1->grid_y;
+	work->launch.grid[2] = v1->grid_z;
+	work->launch.block[0] = v1->block_x;
+	work->launch.block[1] = v1->block_y;
+	work->launch.block[2] = v1->block_z;
+	work->dynamic = v1->shared;
+	error = launch_check(v1->function, work);
+	return error ? error :
+		       launch_read_args(work->code, v1->params, v1->extra, &work->args);
+}
+
+/* A side of a copy that is an address: the only one that is simulated. */
+static bool side_address(const struct cu_copy_side *side, uint64_t *address)
+{
+	if (side->type != CU_MEMORY_DEVICE && side->type != CU_MEMORY_UNIFIED)
+		return false;
+	if (side->y || side->z || side->level)
+		return false;
+	*address = side->device + side->x;
+	return true;
+}
+
+/* The context that a node's parameters name; NULL: the current one. */
+static struct sim_ctx *context_of(CUcontext ctx, CUresult *error)
+{
+	if (!ctx)
+		return ctx_current(error);
+	*error = ctx_valid(ctx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	return *error ? NULL : ctx;
+}
+
+CUresult graph_set_work(const struct cu_set_node_params *params, CUcontext in,
+			struct sim_work *work)
+{
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if ((params->element != 1 && params->element != 2 && params->element != 4) ||
+	    params->to % params->element || params->width > SIZE_MAX / 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (params->height != 1 || params->element == 2) {
+		sim_say("fill nodes of several rows or of 2 bytes an element are not simulated");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	work->kind = params->element == 1 ? SIM_OP_SET8 : SIM_OP_SET32;
+	work->args.address = params->to;
+	work->args.bytes = params->width * params->element;
+	work->args.value = params->value;
+	ctx = context_of(in, &error);
+	return ctx ? memory_work(ctx, work) : error;
+}
+
+CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext in, struct sim_work *work)
+{
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if (params->height != 1 || params->depth != 1 ||
+	    !side_address(&params->from, &work->args.from) ||
+	    !side_address(&params->to, &work->args.address)) {
+		sim_say("copy nodes other than of one row from device to device are not simulated");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (!work->args.from)
+		return CUDA_ERROR_INVALID_VALUE;
+	work->kind = SIM_OP_COPY;
+	work->args.bytes = params->width;
+	ctx = context_of(in, &error);
+	return ctx ? memory_work(ctx, work) : error;
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
+{
+	CUresult error;
+
+	if (!type)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = graph_enter_node(node);
+	if (!error)
+		*type = node->type;
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphKernelNodeGetParams(CUgraphNode node, struct cu_kernel_node_params_v1 *params)
+{
+	const struct sim_launch *launch;
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_kernel_node(node);
+	if (!error) {
+		launch = &node->work.launch;
+		*params = (struct cu_kernel_node_params_v1){
+			node->work.function,
+			launch->grid[0], launch->grid[1], launch->grid[2],
+			launch->block[0], launch->block[1], launch->block[2],
+			node->work.dynamic, node->work.code->nr_params ? node->params : NULL, NULL,
+		};
+	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, struct cu_kernel_node_params *params)
+{
+	struct cu_kernel_node_params_v1 v1;
+	CUresult error = cuGraphKernelNodeGetParams(node, &v1);
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!error)
+		*params = (struct cu_kernel_node_params){
+			.v1 = v1, .ctx = v1.function->module->ctx,
+		};
+	return error;
+}
+
+CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
+				       const struct cu_kernel_node_params *params)
+{
+	struct sim_work work = { 0 };
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_kernel_node(node);
+	if (!error) {
+		work = node->work;	/* attributes stay */
+		error = graph_kernel_work(params, &work);
+	}
+	if (!error)
+		node->work = work;
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const struct cu_kernel_node_params_v1 *v1)
+{
+	struct cu_kernel_node_params params = { 0 };
+
+	if (v1)
+		params.v1 = *v1;
+	return cuGraphKernelNodeSetParams_v2(node, v1 ? &params : NULL);
+}
+
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int id, union cu_launch_value *value)
+{
+	const struct sim_launch *launch;
+	CUresult error;
+
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_kernel_node(node);
+	if (error)
+		goto leave;
+	launch = &node->work.launch;
+	memset(value, 0, sizeof(*value));
+	switch ((enum cu_launch_attribute_id)id) {
+	case CU_LAUNCH_COOPERATIVE:
+		value->cooperative = launch->cooperative;
+		break;
+	case CU_LAUNCH_CLUSTER_DIMENSION:
+		value->cluster.x = launch->cluster[0];
+		value->cluster.y = launch->cluster[1];
+		value->cluster.z = launch->cluster[2];
+		break;
+	case CU_LAUNCH_CLUSTER_POLICY:
+		value->policy = launch->policy;
+		break;
+	case CU_LAUNCH_PRIORITY:
+		value->priority = launch->priority;
+		break;
+	default:
+		error = CUDA_ERROR_INVALID_VALUE;
+	}
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int id,
+				       const union cu_launch_value *value)
+{
+	struct sim_work work = { 0 };
+	CUresult error;
+
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_kernel_node(node);
+	if (!error) {
+		work = node->work;
+		error = launch_set_attribute(&work.launch, id, value);
+	}
+	if (!error)
+		error = launch_check(work.function, &work);
+	if (!error)
+		node->work = work;
+	sim_leave();
+	return error;
+}
+
+/* ------------------------------------------------------------- fills and copies */
+
+CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, struct cu_set_node_params *params)
+{
+	const struct sim_args *args;
+	unsigned int element;
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_node_of(node, CU_NODE_SET);
+	if (!error) {
+		args = &node->work.args;
+		element = node->work.code == &kernels_set8 ? 1 : 4;
+		*params = (struct cu_set_node_params){
+			.to = args->address, .value = args->value, .element = element,
+			.width = args->bytes / element, .height = 1,
+		};
+	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const struct cu_set_node_params *params)
+{
+	struct sim_work work = { 0 };
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_node_of(node, CU_NODE_SET);
+	if (!error)
+		error = graph_set_work(params, node->work.function->module->ctx, &work);
+	if (!error)
+		node->work = work;
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, struct cu_copy_3d *params)
+{
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_node_of(node, CU_NODE_COPY);
+	if (!error)
+		*params = (struct cu_copy_3d){
+			.from = { .type = CU_MEMORY_DEVICE, .device = node->work.args.from },
+			.to = { .type = CU_MEMORY_DEVICE, .device = node->work.args.address },
+			.width = node->work.args.bytes, .height = 1, .depth = 1,
+		};
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const struct cu_copy_3d *params)
+{
+	struct sim_work work = { 0 };
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_node_of(node, CU_NODE_COPY);
+	if (!error)
+		error = graph_copy_work(params, node->work.function->module->ctx, &work);
+	if (!error)
+		node->work = work;
+	sim_leave();
+	return error;
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Changes to an executable graph: what makes its TMDs be built again at the next launch.
+ * Must not know how it is launched.
+ */
+#include <string.h>
+#include "sim/cuda/api.h"
+#include "sim/cuda/graph_exec.h"
+
+/* Where the driver would build the same TMD again, it builds none. */
+static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
+{
+	const struct sim_launch *one = &a->launch, *two = &b->launch;
+
+	return a->function == b->function && !memcmp(one->grid, two->grid, sizeof(one->grid)) &&
+	       !memcmp(one->block, two->block, sizeof(one->block)) &&
+	       !memcmp(one->cluster, two->cluster, sizeof(one->cluster)) &&
+	       one->registers == two->registers && one->shared == two->shared &&
+	       one->cooperative == two->cooperative && one->policy == two->policy &&
+	       one->priority == two->priority && a->args.bytes == b->args.bytes;
+}
+
+/* The node that @handle is in @exec. */
+static struct exec_node *exec_find(struct sim_exec *exec, CUgraphNode handle)
+{
+	unsigned int i;
+
+	if (!handle_valid(handle, SIM_HANDLE_NODE))
+		return NULL;
+	for (i = 0; i < exec->nr_nodes; i++)
+		if (exec->nodes[i].serial == handle->serial)
+			return &exec->nodes[i];
+	return NULL;
+}
+
+static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
+			   const struct cu_kernel_node_params *params)
+{
+	struct exec_node *node;
+	struct sim_work work = { 0 };
+	CUresult error;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = exec_enter(exec);
+	if (error)
+		goto leave;
+	node = exec_find(exec, handle);
+	if (!node || node->type != CU_NODE_KERNEL) {
+		error = CUDA_ERROR_INVALID_VALUE;
+		goto give;
+	}
+	work = node->work;
+	error = graph_kernel_work(params, &work);
+	if (!error && work.function->module->ctx != exec->ctx)
+		error = CUDA_ERROR_INVALID_VALUE;
+	if (error)
+		goto give;
+	/* Arguments alone are not in the TMD. What was changed and back is built as well. */
+	node->built &= same_tmd(&node->work, &work);
+	node->work = work;
+give:
+	exec_give(exec);
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+					   const struct cu_kernel_node_params *params)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		const struct cu_kernel_node_params *params;
+	};
+
+	return API_CALL(cuGraphExecKernelNodeSetParams_v2, struct args,
+			set_kernel(exec, node, params), exec, node, params);
+}
+
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_kernel_node_params_v1 *v1)
+{
+	struct cu_kernel_node_params params = { 0 };
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		const struct cu_kernel_node_params_v1 *params;
+	};
+
+	if (v1)
+		params.v1 = *v1;
+	return API_CALL(cuGraphExecKernelNodeSetParams, struct args,
+			set_kernel(exec, node, v1 ? &params : NULL), exec, node, v1);
+}
+
+/* A fill or copy of the same context. */
+static CUresult set_memory(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
+			   const struct cu_set_node_params *fill, const struct cu_copy_3d *copy)
+{
+	struct sim_work work = { 0 };
+	struct exec_node *node;
+	CUresult error;
+
+	if (!fill && !copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = exec_enter(exec);
+	if (error)
+		goto leave;
+	node = exec_find(exec, handle);
+	if (!node || node->type != (fill ? CU_NODE_SET : CU_NODE_COPY))
+		error = CUDA_ERROR_INVALID_VALUE;
+	else
+		error = fill ? graph_set_work(fill, ctx, &work) :
+			       graph_copy_work(copy, ctx, &work);
+	if (!error && work.function->module->ctx != exec->ctx)
+		error = CUDA_ERROR_INVALID_VALUE;
+	if (!error) {
+		node->built &= same_tmd(&node->work, &work);
+		node->work = work;
+	}
+	exec_give(exec);
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_set_node_params *params, CUcontext ctx)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		const struct cu_set_node_params *params;
+		CUcontext ctx;
+	};
+
+	return API_CALL(cuGraphExecMemsetNodeSetParams, struct args,
+			set_memory(exec, node, ctx, params, NULL), exec, node, params, ctx);
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_copy_3d *params, CUcontext ctx)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		const struct cu_copy_3d *params;
+		CUcontext ctx;
+	};
+
+	return API_CALL(cuGraphExecMemcpyNodeSetParams, struct args,
+			set_memory(exec, node, ctx, NULL, params), exec, node, params, ctx);
+}
+
+static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
+			const unsigned int *in)
+{
+	struct exec_node *node;
+	CUresult error = exec_enter(exec);
+
+	if (error)
+		goto leave;
+	node = exec_find(exec, handle);
+	if (!node || !node->work.function)
+		error = CUDA_ERROR_INVALID_VALUE;	/* kernels, fills and copies alone can */
+	else if (!in)
+		*out = node->enabled;
+	if (!error && in) {
+		node->enabled = *in;
+		node->built &= node->enabled;	/* enabled again, it is built again */
+	}
+	exec_give(exec);
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int on)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraphNode node;
+		unsigned int on;
+	};
+
+	return API_CALL(cuGraphNodeSetEnabled, struct args, enabled(exec, node, NULL, &on),
+			exec, node, on);
+}
+
+CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int *on)
+{
+	return on ? enabled(exec, node, on, NULL) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static struct sim_node *exec_source(const struct sim_exec *exec, unsigned int place)
+{
+	return exec->nodes[place].from;
+}
+
+/* Where @new is no @exec with other parameters, @info says why not. */
+static bool same_shape(const struct sim_exec *exec, const struct sim_exec *new,
+		       struct cu_update_info *info)
+{
+	const struct exec_node *a, *b;
+	unsigned int i, j;
+
+	info->result = CU_UPDATE_TOPOLOGY_CHANGED;
+	if (exec->nr_nodes != new->nr_nodes)
+		return false;
+	for (i = 0; i < new->nr_nodes; i++) {
+		a = &exec->nodes[i];
+		b = &new->nodes[i];
+		info->error_node = exec_source(new, i);
+		info->result = CU_UPDATE_TYPE_CHANGED;
+		if (a->type != b->type || !a->serial != !b->serial)
+			return false;
+		info->result = CU_UPDATE_TOPOLOGY_CHANGED;
+		if (a->nr_before != b->nr_before)
+			return false;
+		for (j = 0; j < b->nr_before; j++) {
+			info->error_from_node = exec_source(new, b->before[j]);
+			if (a->before[j] != b->before[j])
+				return false;
+		}
+		info->error_from_node = NULL;
+		info->result = CU_UPDATE_ATTRIBUTES_CHANGED;
+		if (a->work.launch.cooperative != b->work.launch.cooperative)
+			return false;
+	}
+	info->error_node = NULL;
+	info->result = CU_UPDATE_PARAMETERS_CHANGED;
+	return exec->ctx == new->ctx;
+}
+
+static CUresult update(CUgraphExec exec, CUgraph graph, struct cu_update_info *info)
+{
+	struct sim_node *bad = NULL;
+	struct sim_exec *new = NULL;
+	CUresult error;
+	unsigned int i;
+
+	if (!info)
+		return CUDA_ERROR_INVALID_VALUE;
+	*info = (struct cu_update_info){ .result = CU_UPDATE_ERROR };
+	error = exec_enter(exec);
+	if (error)
+		goto leave;
+	if (!handle_valid(graph, SIM_HANDLE_GRAPH) || graph->owned)
+		error = CUDA_ERROR_INVALID_VALUE;
+	else
+		new = exec_of(graph, &bad, &error);
+	if (!new) {
+		info->error_node = bad;
+		goto give;
+	}
+	if (!same_shape(exec, new, info)) {
+		error = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+		goto free_new;
+	}
+	for (i = 0; i < exec->nr_nodes; i++) {
+		exec->nodes[i].built &= same_tmd(&exec->nodes[i].work, &new->nodes[i].work);
+		exec->nodes[i].work = new->nodes[i].work;
+	}
+	info->result = CU_UPDATE_SUCCESS;
+free_new:
+	exec_free(new);
+give:
+	exec_give(exec);
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_info *info)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraph graph;
+		struct cu_update_info *info;
+	};
+
+	return API_CALL(cuGraphExecUpdate_v2, struct args, update(exec, graph, info),
+			exec, graph, info);
+}
+
+static CUresult update_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node, int *result)
+{
+	struct cu_update_info info;
+	CUresult error;
+
+	if (!error_node || !result)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = update(exec, graph, &info);
+	*error_node = info.error_node;
+	*result = info.result;
+	return error;
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
+			   int *result)
+{
+	struct args {
+		CUgraphExec exec;
+		CUgraph graph;
+		CUgraphNode *error_node;
+		int *result;
+	};
+
+	return API_CALL(cuGraphExecUpdate, struct args,
+			update_v1(exec, graph, error_node, result),
+			exec, graph, error_node, result);
+}

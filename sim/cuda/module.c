@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Modules and functions: finds in PTX text the entry points and what a block of them
+ * takes. Must not know what a kernel does.
+ */
+#include <ctype.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim/cuda/api.h"
+
+static struct sim_module *modules;	/* never freed: a stale handle is found dead */
+
+static bool module_valid(const struct sim_module *module)
+{
+	const struct sim_module *m;
+
+	for (m = modules; m; m = m->next)
+		if (m == module)
+			return m->live;
+	return false;
+}
+
+bool function_valid(const struct sim_function *function)
+{
+	const struct sim_module *m;
+	const struct sim_function *f;
+
+	for (m = modules; m; m = m->next)
+		for (f = m->live ? m->functions : NULL; f; f = f->next)
+			if (f == function)
+				return true;
+	return false;
+}
+
+static struct sim_function *function_make(struct sim_module *module, const char *name,
+					  size_t len)
+{
+	struct sim_function *function = calloc(1, sizeof(*function));
+
+	if (!function)
+		return NULL;
+	function->name = strndup(name, len);
+	if (!function->name) {
+		free(function);
+		return NULL;
+	}
+	function->module = module;
+	function->code = kernels_find(function->name);
+	function->registers = function->code->registers;
+	function->shared_dynamic = SIM_SHARED_DEFAULT;
+	function->next = module->functions;
+	module->functions = function;
+	return function;
+}
+
+static struct sim_module *module_make(struct sim_ctx *ctx)
+{
+	struct sim_module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	module->ctx = ctx;
+	module->live = true;
+	module->next = modules;
+	modules = module;
+	return module;
+}
+
+bool module_make_builtin(struct sim_ctx *ctx)
+{
+	struct sim_module *module = module_make(ctx);
+
+	if (!module)
+		return false;
+	ctx->builtin_set = function_make(module, "memset", 6);
+	ctx->builtin_copy = function_make(module, "memcpy", 6);
+	return ctx->builtin_set && ctx->builtin_copy;
+}
+
+/*
+ * What the driver compiled of @text, as far as anybody may look at it: a binary's head,
+ * and the names that are in the text. NULL: out of memory.
+ */
+static void *image_of_text(const char *text, size_t *size)
+{
+	Elf64_Ehdr head = { .e_ident = ELFMAG "\2\1\1" };
+	char *image;
+
+	*size = sizeof(head) + strlen(text) + 1;
+	head.e_shoff = *size;
+	image = malloc(*size);
+	if (!image)
+		return NULL;
+	memcpy(image, &head, sizeof(head));
+	strcpy(image + sizeof(head), text);
+	return image;
+}
+
+/* Nobody says how long a binary is: up to where its section table ends. */
+static size_t binary_size(const unsigned char *image)
+{
+	Elf64_Ehdr head;
+	size_t end;
+
+	if (image[EI_CLASS] != ELFCLASS64)
+		return SELFMAG;
+	memcpy(&head, image, sizeof(head));
+	end = head.e_shoff + (size_t)head.e_shnum * head.e_shentsize;
+	return end > sizeof(head) ? end : sizeof(head);
+}
+
+void module_tell_builtin(const struct sim_ctx *ctx)
+{
+	size_t size;
+	/* As the real one's: the driver's own modules have the device runtime in them. */
+	void *image = image_of_text("__cudaCDP2LaunchDeviceV2", &size);
+
+	if (image)
+		hook_module(ctx->builtin_set->module, image, size, HOOK_MODULE_DRIVER);
+	free(image);
+}
+
+static void module_end(struct sim_module *module)
+{
+	module->live = false;
+	room_discharge(module->ctx->gpu, module->bytes);
+	module->bytes = 0;
+}
+
+void module_unload_all(struct sim_ctx *ctx)
+{
+	struct sim_module *module;
+
+	for (module = modules; module; module = module->next)
+		if (module->ctx == ctx && module->live)
+			module_end(module);
+}
+
+/* ------------------------------------------------------------------------- PTX */
+
+/* Comments become blanks, so that what is found is meant. */
+static void strip_comments(char *text)
+{
+	char *end;
+
+	while ((text = strchr(text, '/'))) {
+		if (text[1] == '/')
+			end = text + strcspn(text, "\n");
+		else if (text[1] == '*' && (end = strstr(text + 2, "*/")))
+			end += 2;
+		else {
+			text++;
+			continue;
+		}
+		memset(text, ' ', end - text);
+		text = end;
+	}
+}
+
+/* Bytes of the ".shared .align 4 .b8 name[64];" between @text and @end. */
+static unsigned int count_shared(const char *text, const char *end)
+{
+	unsigned int bytes = 0, size;
+	const char *semicolon, *bracket, *type;
+
+	while ((text = strstr(text, ".shared ")) && text < end) {
+		semicolon = strchr(text, ';');
+		if (!semicolon || semicolon > end)
+			break;
+		for (type = text + 8; type < semicolon; type++)
+			if (*type == '.' && strchr("bsuf", type[1]) &&
+			    isdigit((unsigned char)type[2]))
+				break;
+		bracket = memchr(text, '[', semicolon - text);
+		size = type < semicolon ? strtoul(type + 2, NULL, 10) / 8 : 0;
+		bytes += bracket ? size * strtoul(bracket + 1, NULL, 10) : size;
+		text = semicolon;
+	}
+	return bytes;
+}
+
+/* Bytes of the ".global .align 4 .b8 name[64];" of a module. */
+static uint64_t count_global(const char *text)
+{
+	uint64_t bytes = 0;
+	const char *bracket, *end;
+
+	while ((text = strstr(text, ".global .align "))) {
+		end = text + strcspn(text, ";");
+		bracket = memchr(text, '[', end - text);
+		if (bracket)
+			bytes += strtoull(bracket + 1, NULL, 10);
+		text = end;
+	}
+	return bytes;
+}
+
+/* ".maxnreg 40" between @text and @end: what the compiler is allowed is what is taken. */
+static unsigned int find_registers(const char *text, const char *end, unsigned int otherwise)
+{
+	const char *directive = strstr(text, ".maxnreg ");
+	unsigned int registers;
+
+	if (!directive || directive > end)
+		return otherwise;
+	registers = strtoul(directive + strlen(".maxnreg "), NULL, 10);
+	return registers && registers < 256 ? registers : otherwise;
+}
+
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+static bool module_scan(struct sim_module *module, char *text)
+{
+	struct sim_function *function;
+	const char *name, *end, *next;
+	size_t len;
+
+	strip_comments(text);
+	for (name = strstr(text, ".entry"); name; name = next) {
+		name += strlen(".entry");
+		next = strstr(name, ".entry");
+		if (!isspace((unsigned char)*name))
+			continue;
+		name += strspn(name, " \t\r\n");
+		for (len = 0; is_name(name[len]); len++)
+			;
+		if (!len)
+			continue;
+		function = function_make(module, name, len);
+		if (!function)
+			return false;
+		end = next ? next : name + strlen(name);
+		function->shared_static = count_shared(name, end);
+		function->registers = find_registers(name, end, function->registers);
+	}
+	return true;
+}
+
+/* ---------------------------------------------------------------- entry points */
+
+static CUresult load(CUmodule *out, const void *image)
+{
+	struct sim_module *module = NULL;
+	bool elf;
+	char *text = NULL;
+	void *compiled = NULL;
+	size_t size;
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	if (!out || !image)
+		return CUDA_ERROR_INVALID_VALUE;
+	elf = !memcmp(image, ELFMAG, SELFMAG);
+	if (!elf && !strstr(image, ".version"))
+		return CUDA_ERROR_INVALID_IMAGE;
+	if (elf) {
+		size = binary_size(image);
+	} else {
+		compiled = image_of_text(image, &size);
+		if (!compiled)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (!ctx)
+		goto leave;
+	error = CUDA_ERROR_OUT_OF_MEMORY;
+	module = module_make(ctx);
+	if (!module)
+		goto leave;
+	module->opaque = elf;
+	text = elf ? NULL : strdup(image);
+	if (!elf && (!text || !module_scan(module, text))) {
+		module->live = false;
+		goto leave;
+	}
+	module->bytes = text ? room_rounded(count_global(text)) : 0;
+	if (!room_charge(ctx->gpu, module->bytes)) {
+		module->live = false;
+		goto leave;
+	}
+	*out = module;
+	error = CUDA_SUCCESS;
+leave:
+	sim_leave();
+	if (!error)
+		hook_module(module, elf ? image : compiled, size, HOOK_MODULE_PROGRAM);
+	free(compiled);
+	free(text);
+	return error;
+}
+
+CUresult cuModuleLoadData(CUmodule *out, const void *image)
+{
+	struct args {
+		CUmodule *out;
+		const void *image;
+	};
+
+	return API_CALL(cuModuleLoadData, struct args, load(out, image), out, image);
+}
+
+/* A library is a module of the current context: it is loaded nowhere else. */
+CUresult cuLibraryLoadData(CUmodule *out, const void *code, int *options, void **values,
+			   unsigned int nr_options, int *library_options, void **library_values,
+			   unsigned int nr_library_options)
+{
+	struct args {
+		CUmodule *out;
+		const void *code;
+	};
+
+	(void)options, (void)values, (void)nr_options, (void)library_options;
+	(void)library_values, (void)nr_library_options;
+	return API_CALL(cuLibraryLoadData, struct args, load(out, code), out, code);
+}
+
+static CUresult unload(CUmodule module)
+{
+	struct sim_ctx *ctx;
+	CUresult error;
+
+	sim_enter();
+	if (ctx_current(&error) && !module_valid(module))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	ctx = error ? NULL : module->ctx;
+	sim_leave();
+	if (error)
+		return error;
+	hook_resource(ctx, module, HOOK_MODULE_DYING);
+	sim_enter();
+	if (ctx_current(&error)) {
+		if (!module_valid(module)) {
+			error = CUDA_ERROR_INVALID_HANDLE;
+		} else {
+			engine_finish_ctx(module->ctx);
+			module_end(module);
+		}
+	}
+	sim_leave();
+	if (!error)
+		hook_resource(ctx, module, HOOK_MODULE_UNLOADED);
+	return error;
+}
+
+struct unload_args {
+	CUmodule module;
+};
+
+CUresult cuModuleUnload(CUmodule module)
+{
+	return API_CALL(cuModuleUnload, struct unload_args, unload(module), module);
+}
+
+CUresult cuLibraryUnload(CUmodule library)
+{
+	return API_CALL(cuLibraryUnload, struct unload_args, unload(library), library);
+}
+
+CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
+{
+	struct sim_function *function = NULL;
+	CUresult error;
+
+	if (!out || !name || !*name)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	if (!ctx_current(&error))
+		goto leave;
+	if (!module_valid(module)) {
+		error = CUDA_ERROR_INVALID_HANDLE;
+		goto leave;
+	}
+	for (function = module->functions; function; function = function->next)
+		if (!strcmp(function->name, name))
+			break;
+	if (!function && module->opaque)
+		function = function_make(module, name, strlen(name));
+	if (function)
+		*out = function;
+	else
+		error = CUDA_ERROR_NOT_FOUND;
+leave:
+	sim_leave();
+	return error;
+}
+
+/* The function with sim_lock taken either way. */
+static struct sim_function *enter_function(CUfunction function, CUresult *error)
+{
+	sim_enter();
+	if (!ctx_current(error))
+		return NULL;
+	if (function_valid(function))
+		return function;
+	*error = CUDA_ERROR_INVALID_HANDLE;
+	return NULL;
+}
+
+CUresult cuFuncGetModule(CUmodule *module, CUfunction handle)
+{
+	struct sim_function *function;
+	CUresult error;
+
+	if (!module)
+		return CUDA_ERROR_INVALID_VALUE;
+	function = enter_function(handle, &error);
+	if (function)
+		*module = function->module;
+	sim_leave();
+	return error;
+}
+
+CUresult cuFuncGetName(const char **name, CUfunction handle)
+{
+	struct sim_function *function;
+	CUresult error;
+
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	function = enter_function(handle, &error);
+	if (function)
+		*name = function->name;
+	sim_leave();
+	return error;
+}
+
+/* No handle is a CUkernel: libraries are not simulated. */
+CUresult cuKernelGetFunction(CUfunction *function, void *kernel)
+{
+	(void)kernel;
+	return function ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
+{
+	const struct sim_faults *faults = sim_faults();
+	struct sim_function *function;
+	CUresult error;
+
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	function = enter_function(handle, &error);
+	if (!function)
+		goto leave;
+	switch ((enum cu_function_attribute)attribute) {
+	case CU_FUNCTION_MAX_THREADS:
+		*value = sim_chip()->block_threads;
+		break;
+	case CU_FUNCTION_STATIC_SHARED:
+		*value = function->shared_static;
+		break;
+	case CU_FUNCTION_CONSTANT:
+	case CU_FUNCTION_LOCAL:
+	case CU_FUNCTION_CLUSTER_POLICY:
+	case CU_FUNCTION_CLUSTER_WIDTH:
+	case CU_FUNCTION_CLUSTER_HEIGHT:
+	case CU_FUNCTION_CLUSTER_DEPTH:
+		*value = 0;
+		break;
+	case CU_FUNCTION_REGISTERS:
+		*value = function->registers;
+		break;
+	case CU_FUNCTION_PTX_VERSION:
+	case CU_FUNCTION_BINARY_VERSION:
+		*value = 10 * faults->cc[0] + faults->cc[1];
+		break;
+	case CU_FUNCTION_MAX_DYNAMIC_SHARED:
+		*value = function->shared_dynamic;
+		break;
+	case CU_FUNCTION_CARVEOUT:
+		*value = -1;
+		break;
+	case CU_FUNCTION_NON_PORTABLE_CLUSTER:
+		*value = function->non_portable_cluster;
+		break;
+	default:
+		error = CUDA_ERROR_INVALID_VALUE;
+	}
+leave:
+	sim_leave();
+	return error;
+}
+
+CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
+{
+	unsigned int most = sim_chip()->shared - sim_chip()->shared_reserved;
+	struct sim_function *function;
+	CUresult error;
+
+	function = enter_function(handle, &error);
+	if (!function)
+		goto leave;
+	switch ((enum cu_function_attribute)attribute) {
+	case CU_FUNCTION_MAX_DYNAMIC_SHARED:
+		if (value < 0 || value + function->shared_static > most)
+			error = CUDA_ERROR_INVALID_VALUE;
+		else
+			function->shared_dynamic = value;
+		break;
+	case CU_FUNCTION_CARVEOUT:	/* a hint */
+		break;
+	case CU_FUNCTION_NON_PORTABLE_CLUSTER:
+		function->non_portable_cluster = value;
+		break;
+	default:
+		error = CUDA_ERROR_INVALID_VALUE;
+	}
+leave:
+	sim_leave();
+	return error;
+}

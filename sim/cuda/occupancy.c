@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a program may ask about how many blocks and clusters of a kernel the GPU holds.
+ * Must not know what runs.
+ */
+#include "sim/cuda/api.h"
+
+/* The function with sim_lock taken either way. */
+static struct sim_function *enter_function(CUfunction function, CUresult *error)
+{
+	sim_enter();
+	if (!ctx_current(error))
+		return NULL;
+	if (function_valid(function))
+		return function;
+	*error = CUDA_ERROR_INVALID_HANDLE;
+	return NULL;
+}
+
+/* ---------------------------------------------------------------------- blocks */
+
+static unsigned int blocks_of(const struct sim_function *function, unsigned int threads,
+			      size_t shared)
+{
+	if (threads > sim_chip()->block_threads || shared > sim_chip()->shared)
+		return 0;
+	return dispatch_occupancy(threads, function->registers,
+				  shared_of_block(function->shared_static + shared, false));
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle,
+						     int block_size, size_t shared)
+{
+	struct sim_function *function;
+	CUresult error;
+
+	if (!blocks || block_size <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	function = enter_function(handle, &error);
+	if (function)
+		*blocks = blocks_of(function, block_size, shared);
+	sim_leave();
+	return error;
+}
+
+/* The flags are about caching, which is not simulated. */
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle,
+							      int block_size, size_t shared,
+							      unsigned int flags)
+{
+	(void)flags;
+	return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, block_size, shared);
+}
+
+/* The largest block of those that fill an SM best, and the grid that fills the GPU with it. */
+static CUresult best_block(int *grid, int *block, CUfunction handle,
+			   size_t (*shared_of)(int block), size_t shared, int most)
+{
+	unsigned int threads, best = 0, limit = sim_chip()->block_threads;
+	struct sim_function *function;
+	CUresult error;
+
+	if (!grid || !block)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (most > 0 && (unsigned int)most < limit)
+		limit = most;
+	function = enter_function(handle, &error);
+	sim_leave();
+	for (threads = limit; function && threads;
+	     threads -= threads % 32 ? threads % 32 : threads > 32 ? 32 : threads) {
+		unsigned int held = blocks_of(function, threads,
+					      shared_of ? shared_of(threads) : shared);
+
+		if (held * threads <= best)
+			continue;
+		best = held * threads;
+		*block = threads;
+		*grid = held * function->module->ctx->gpu->nr_sms;
+	}
+	return error || best ? error : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+}
+
+CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+					  size_t (*shared_of)(int block), size_t shared,
+					  int most)
+{
+	struct args {
+		int *grid, *block;
+		CUfunction function;
+		size_t (*shared_of)(int block);
+		size_t shared;
+		uint64_t most;
+	};
+
+	return API_CALL(cuOccupancyMaxPotentialBlockSize, struct args,
+			best_block(grid, block, function, shared_of, shared, most), grid, block,
+			function, shared_of, shared, API_NARROW(most));
+}
+
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction function,
+						   size_t (*shared_of)(int block),
+						   size_t shared, int most,
+						   unsigned int flags)
+{
+	struct args {
+		int *grid, *block;
+		CUfunction function;
+		size_t (*shared_of)(int block);
+		size_t shared;
+		uint64_t most, flags;
+	};
+
+	return API_CALL(cuOccupancyMaxPotentialBlockSizeWithFlags, struct args,
+			best_block(grid, block, function, shared_of, shared, most), grid, block,
+			function, shared_of, shared, API_NARROW(most), API_NARROW(flags));
+}
+
+/* -------------------------------------------------------------------- clusters */
+
+/* The blocks of a cluster that @config asks for; 0: such a cluster there is not. */
+static unsigned int cluster_of(const struct cu_launch_config *config)
+{
+	unsigned int i, size = 1;
+
+	for (i = 0; i < config->nr_attributes; i++)
+		if (config->attributes[i].id == CU_LAUNCH_CLUSTER_DIMENSION)
+			size = config->attributes[i].value.cluster.x *
+			       config->attributes[i].value.cluster.y *
+			       config->attributes[i].value.cluster.z;
+	return size;
+}
+
+/* The GPU of a question about clusters, and how many blocks of it an SM holds. */
+static CUresult cluster_question(const int *answer, CUfunction handle,
+				 const struct cu_launch_config *config,
+				 const struct sim_gpu **gpu, unsigned int *held)
+{
+	struct sim_function *function;
+	CUresult error;
+
+	if (!answer || !config || (config->nr_attributes && !config->attributes) ||
+	    !cluster_of(config))
+		return CUDA_ERROR_INVALID_VALUE;
+	function = enter_function(handle, &error);
+	if (function) {
+		*gpu = function->module->ctx->gpu;
+		*held = blocks_of(function, config->block_x * config->block_y * config->block_z,
+				  config->shared);
+		if (!(*gpu)->clusters)
+			error = CUDA_ERROR_NOT_SUPPORTED;
+	}
+	sim_leave();
+	return error;
+}
+
+static void sms_of_vgpcs(const struct sim_gpu *gpu, unsigned int sms[SIM_MAX_VGPCS])
+{
+	unsigned int i;
+
+	for (i = 0; i < SIM_MAX_VGPCS; i++)
+		sms[i] = 0;
+	for (i = 0; i < gpu->nr_sms; i++)
+		sms[gpu->hw.map.sms[i].vgpc]++;
+}
+
+/* How many clusters the GPU's virtual GPCs hold at once, a cluster's blocks an SM each. */
+static CUresult active_clusters(int *nr, CUfunction handle, const struct cu_launch_config *config)
+{
+	unsigned int i, size, held, sms[SIM_MAX_VGPCS];
+	const struct sim_gpu *gpu;
+	CUresult error = cluster_question(nr, handle, config, &gpu, &held);
+
+	if (error)
+		return error;
+	size = cluster_of(config);
+	sms_of_vgpcs(gpu, sms);
+	*nr = 0;
+	/* From four blocks on the driver keeps clusters off the singletons. */
+	for (i = 0; i < SIM_MAX_VGPCS; i++)
+		if (sms[i] >= size && (size < 4 || i < gpu->info.max_gpcs))
+			*nr += sms[i] * held / size;
+	if (sim_faults()->nr_clusters)
+		*nr = sim_faults()->nr_clusters;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
+				      const struct cu_launch_config *config)
+{
+	struct args {
+		int *nr;
+		CUfunction function;
+		const struct cu_launch_config *config;
+	};
+
+	return API_CALL(cuOccupancyMaxActiveClusters, struct args,
+			active_clusters(nr, function, config), nr, function, config);
+}
+
+/* A cluster is as large as the function may have it, whatever @config says of its size. */
+static CUresult largest_cluster(int *size, CUfunction handle, const struct cu_launch_config *config)
+{
+	unsigned int i, held, largest = 0, sms[SIM_MAX_VGPCS];
+	const struct sim_gpu *gpu;
+	CUresult error = cluster_question(size, handle, config, &gpu, &held);
+
+	if (error)
+		return error;
+	if (!held)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	sms_of_vgpcs(gpu, sms);
+	for (i = 0; i < SIM_MAX_VGPCS; i++)
+		if (sms[i] > largest)
+			largest = sms[i];
+	*size = handle->non_portable_cluster ? sim_chip()->cluster : SIM_CLUSTER_PORTABLE;
+	while ((unsigned int)*size > largest)
+		*size /= 2;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
+					    const struct cu_launch_config *config)
+{
+	struct args {
+		int *size;
+		CUfunction function;
+		const struct cu_launch_config *config;
+	};
+
+	return API_CALL(cuOccupancyMaxPotentialClusterSize, struct args,
+			largest_cluster(size, function, config), size, function, config);
+}

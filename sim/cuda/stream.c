@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Streams and the memory that a program could see of them: a handle points to a word
+ * that points to the stream object S; somewhere in S, at an offset of this process,
+ * is the address of the stream's TMD buffer, among words that mean something else.
+ * Memory of destroyed streams goes to later ones. Must not know what is launched.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "lib/core/hash.h"
+#include "sim/cuda/api.h"
+
+#define OBJECT_BYTES	0x1400
+#define OBJECT_WORDS	(OBJECT_BYTES / 8)
+#define FIRST_OFFSET	0x100	/* of the TMD's address in S */
+#define LAST_OFFSET	0x1000
+#define NR_STALE	16	/* TMD addresses remembered for decoys */
+#define NR_BUCKETS	1024
+
+/* A block of memory between two streams. */
+struct spare {
+	struct spare *next;
+	void *memory;
+};
+
+static struct spare *handles, *objects, *tmds;
+static struct sim_stream *buckets[NR_BUCKETS];
+static void *stale[NR_STALE];
+static unsigned int nr_tmds;
+static uint64_t nr_objects;
+
+/* ------------------------------------------------- memory a program could see */
+
+/* Handles and objects come back last in, first out, TMDs in turn: pairs do not stay pairs. */
+static void *take(struct spare **list, size_t size)
+{
+	struct spare *spare = *list;
+	void *memory;
+
+	if (!spare)
+		return aligned_alloc(16, size);
+	*list = spare->next;
+	memory = spare->memory;
+	free(spare);
+	return memory;
+}
+
+static void give(struct spare **list, void *memory, bool last)
+{
+	struct spare *spare = malloc(sizeof(*spare));
+
+	if (!spare || !memory) {
+		free(spare);
+		return;		/* out of memory: this block is not used again */
+	}
+	while (last && *list)
+		list = &(*list)->next;
+	spare->memory = memory;
+	spare->next = *list;
+	*list = spare;
+}
+
+static uint64_t mix(uint64_t value)
+{
+	uint64_t seed = sim_faults()->seed;
+
+	return hash_bytes(hash_bytes(HASH_INIT, &seed, sizeof(seed)), &value, sizeof(value)) >> 16;
+}
+
+static unsigned int tmd_word(void)
+{
+	return (FIRST_OFFSET + mix(0) % ((LAST_OFFSET - FIRST_OFFSET) / 8 + 1) * 8) / 8;
+}
+
+/* S: words that look like anything, other streams' TMDs in some, its own in one place. */
+static void object_fill(struct sim_stream *stream)
+{
+	uint64_t *word = stream->object, serial = ++nr_objects, random;
+	bool pointers = !sim_faults()->no_stream_pointer;
+	unsigned int i;
+	void *other;
+
+	for (i = 0; i < OBJECT_WORDS; i++) {
+		random = mix(serial * OBJECT_WORDS + i);
+		other = stale[random % NR_STALE];
+		switch (random >> 8 & 7) {
+		case 0:
+			word[i] = (uintptr_t)stream->object + random % OBJECT_BYTES / 8 * 8;
+			break;
+		case 1:
+			word[i] = (uintptr_t)stream->ctx;
+			break;
+		case 2:
+			word[i] = random >> 11 & 0xffff;
+			break;
+		case 3:
+			word[i] = pointers && other != stream->tmd && serial % 3 == 0 ?
+					  (uintptr_t)other : 0;
+			break;
+		default:
+			word[i] = 0;
+		}
+	}
+	if (pointers)
+		word[tmd_word()] = (uintptr_t)stream->tmd;
+}
+
+static bool tmd_take(struct sim_stream *stream)
+{
+	stream->tmd = take(&tmds, SIM_TMD_BYTES);
+	if (stream->tmd)
+		stale[nr_tmds++ % NR_STALE] = stream->tmd;
+	return stream->tmd;
+}
+
+void stream_move_tmd(struct sim_stream *stream)
+{
+	uint64_t *word = stream->object;
+	void *old = stream->tmd;
+
+	if (!tmd_take(stream)) {
+		stream->tmd = old;
+		return;
+	}
+	give(&tmds, old, true);
+	if (word && !sim_faults()->no_stream_pointer)
+		word[tmd_word()] = (uintptr_t)stream->tmd;
+}
+
+/* ------------------------------------------------------------------ the streams */
+
+static struct sim_stream **bucket(CUstream handle)
+{
+	return &buckets[((uintptr_t)handle >> 4) % NR_BUCKETS];
+}
+
+static void stream_link(struct sim_stream *stream)
+{
+	struct sim_stream **link = bucket(stream->handle);
+
+	if (stream->handle) {
+		stream->next_hash = *link;
+		*link = stream;
+	}
+	stream->next = stream->ctx->streams;
+	stream->ctx->streams = stream;
+}
+
+static void stream_unlink(struct sim_stream *stream)
+{
+	struct sim_stream **link;
+
+	if (stream->handle) {
+		for (link = bucket(stream->handle); *link != stream; link = &(*link)->next_hash)
+			;
+		*link = stream->next_hash;
+	}
+	for (link = &stream->ctx->streams; *link != stream; link = &(*link)->next)
+		;
+	*link = stream->next;
+}
+
+static void stream_free(struct sim_stream *stream)
+{
+	free(stream->tips);
+	give(&handles, stream->handle, false);
+	give(&objects, stream->object, false);
+	give(&tmds, stream->tmd, true);
+	pthread_mutex_destroy(&stream->launch);
+	free(stream);
+}
+
+static struct sim_stream *stream_make(struct sim_ctx *ctx, bool default_one)
+{
+	struct sim_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->ctx = ctx;
+	stream->blocking = true;
+	stream->pipe = -1;
+	pthread_mutex_init(&stream->launch, NULL);
+	if (!tmd_take(stream))
+		goto free_stream;
+	if (!default_one) {
+		stream->handle = take(&handles, 64);
+		stream->object = take(&objects, OBJECT_BYTES);
+		if (!stream->handle || !stream->object)
+			goto free_stream;
+		object_fill(stream);
+		stream->handle[0] = stream->object;
+	}
+	stream_link(stream);
+	return stream;
+
+free_stream:
+	stream_free(stream);
+	return NULL;
+}
+
+/* Whatever it still has queued is done first, or thrown away where that never ends. */
+static void stream_end(struct sim_stream *stream)
+{
+	struct sim_ctx *ctx = stream->ctx;
+
+	while (stream->head && engine_step(ctx->gpu))
+		;
+	if (ctx->legacy == stream)
+		ctx->legacy = NULL;
+	capture_forget(stream);
+	stream_unlink(stream);
+	engine_forget(stream);
+	stream_free(stream);
+}
+
+void stream_destroy_all(struct sim_ctx *ctx)
+{
+	while (ctx->streams)
+		stream_end(ctx->streams);
+}
+
+/* --------------------------------------------------- per-thread default streams */
+
+static pthread_key_t thread_key;
+static uint64_t nr_threads;
+static __thread uint64_t thread_number;
+
+/* A thread that ends takes its default streams with it. */
+static void thread_end(void *number)
+{
+	struct sim_stream *stream, *next;
+	struct sim_ctx *ctx;
+
+	sim_enter();
+	for (ctx = ctx_first(); ctx; ctx = ctx->next)
+		for (stream = ctx->streams; stream; stream = next) {
+			next = stream->next;
+			if (stream->thread == (uintptr_t)number)
+				stream_end(stream);
+		}
+	sim_leave();
+}
+
+static void thread_setup(void)
+{
+	pthread_key_create(&thread_key, thread_end);
+}
+
+static struct sim_stream *get_per_thread(struct sim_ctx *ctx)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct sim_stream *stream;
+
+	if (!thread_number) {
+		pthread_once(&once, thread_setup);
+		thread_number = ++nr_threads;
+		pthread_setspecific(thread_key, (void *)(uintptr_t)thread_number);
+	}
+	for (stream = ctx->streams; stream; stream = stream->next)
+		if (stream->thread == thread_number)
+			return stream;
+	stream = stream_make(ctx, true);
+	if (stream)
+		stream->thread = thread_number;
+	return stream;
+}
+
+static struct sim_stream *get_legacy(struct sim_ctx *ctx)
+{
+	if (!ctx->legacy) {
+		ctx->legacy = stream_make(ctx, true);
+		if (ctx->legacy)
+			ctx->legacy->legacy = true;
+	}
+	return ctx->legacy;
+}
+
+struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error)
+{
+	struct sim_stream *stream;
+
+	*error = CUDA_SUCCESS;
+	if (!handle || handle == CU_STREAM_LEGACY)
+		stream = get_legacy(ctx);
+	else if (handle == CU_STREAM_PER_THREAD)
+		stream = get_per_thread(ctx);
+	else {
+		for (stream = *bucket(handle); stream && stream->handle != handle; )
+			stream = stream->next_hash;
+		if (!stream)
+			*error = CUDA_ERROR_INVALID_HANDLE;
+	}
+	if (!stream && !*error)
+		*error = CUDA_ERROR_OUT_OF_MEMORY;
+	return stream;
+}
+
+/* ----------------------------------------------------------------- entry points */
+
+CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int priority)
+{
+	struct sim_stream *stream = NULL;
+	struct sim_ctx *ctx;
+	CUresult error;
+	void *object;
+
+	if (!out || flags & ~CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_enter();
+	ctx = ctx_current(&error);
+	if (ctx) {
+		stream = stream_make(ctx, false);
+		if (stream) {
+			stream->blocking = !(flags & CU_STREAM_NON_BLOCKING);
+			stream->priority = -(int)launch_priority(priority);
+			*out = stream->handle;
+			object = stream->object;
+		} else {
+			error = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	sim_leave();
+	if (stream)
+		hook_resource(ctx, object, HOOK_STREAM_CREATED);
+	return error;
+}
+
+CUresult cuStreamCreate(CUstream *out, unsigned int flags)
+{
+	return cuStreamCreateWithPriority(out, flags, 0);
+}
+
+/* The stream of any valid handle, with sim_lock taken either way. */
+static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
+{
+	struct sim_ctx *ctx;
+
+	sim_enter();
+	ctx = ctx_current(error);
+	return ctx ? stream_get(ctx, handle, error) : NULL;
+}
+
+CUresult cuStreamDestroy_v2(CUstream handle)
+{
+	struct sim_stream *stream;
+	CUresult error;
+	CUcontext ctx = NULL;
+	void *object = NULL;
+
+	if ((uintptr_t)handle <= (uintptr_t)CU_STREAM_PER_THREAD)
+		return CUDA_ERROR_INVALID_HANDLE;
+	stream = enter_stream(handle, &error);
+	if (stream) {
+		ctx = stream->ctx;
+		object = stream->object;
+	}
+	sim_leave();
+	if (!stream)
+		return error;
+	hook_resource(ctx, object, HOOK_STREAM_DYING);
+	stream = enter_stream(handle, &error);
+	if (stream)
+		stream_end(stream);
+	sim_leave();
+	hook_resource(ctx, object, HOOK_STREAM_DESTROYED);
+	return error;
+}
+
+/* The host may go on meanwhile: the stream is looked up anew after each sleep. */
+static CUresult synchronize(CUstream handle)
+{
+	struct sim_stream *stream;
+	uint64_t idle_ns;
+	CUresult error;
+
+	do {
+		stream = enter_stream(handle, &error);
+		if (stream)
+			error = capture_forbids(stream);
+		idle_ns = error || stream->ctx->error ? 0 : engine_idle_ns(stream->ctx->gpu);
+		if (!error && !stream->head)
+			idle_ns = 0;
+		if (!error && !idle_ns)
+			error = engine_finish_stream(stream);
+		if (!idle_ns && stream)
+			pool_waited(stream->ctx->gpu);
+		sim_leave();
+		if (idle_ns)
+			engine_sleep(idle_ns);
+	} while (idle_ns);
+	return error;
+}
+
+struct stream_args {
+	CUstream stream;
+};
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	return API_CALL(cuStreamSynchronize, struct stream_args, synchronize(stream), stream);
+}
+
+static CUresult query(CUstream handle)
+{
+	struct sim_stream *stream;
+	CUresult error;
+
+	stream = enter_stream(handle, &error);
+	if (stream)
+		error = capture_forbids(stream);
+	if (!error) {
+		if (stream->head && !stream->ctx->error)
+			engine_asked(stream->ctx->gpu);
+		error = stream->ctx->error;
+		if (!error && stream->head)
+			error = CUDA_ERROR_NOT_READY;
+	}
+	sim_leave();
+	return error;
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+	return API_CALL(cuStreamQuery, struct stream_args, query(stream), stream);
+}
+
+CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
+{
+	struct sim_stream *stream;
+	CUresult error;
+
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	stream = enter_stream(handle, &error);
+	if (stream)
+		*ctx = stream->ctx;
+	sim_leave();
+	return error;
+}
+
+CUresult cuStreamGetPriority(CUstream handle, int *priority)
+{
+	struct sim_stream *stream;
+	CUresult error;
+
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	stream = enter_stream(handle, &error);
+	if (stream)
+		*priority = stream->priority;
+	sim_leave();
+	return error;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	CUresult error;
+
+	if (!ctx_current(&error))
+		return error;
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = 1 - SIM_PRIORITIES;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads a TMD as the hardware would: fields by bit range, then the mask by the
+ * capture's measured bits. Shares nothing with libgpupart's own code for TMDs nor
+ * with tmd_build.c, so that it can disagree with both.
+ */
+#include <string.h>
+#include "sim/cuda/sim.h"
+
+struct range {
+	unsigned int high, low;
+};
+
+/* Source: the H200 measurements of tmd_build.c, as NVIDIA's headers count bits. */
+static const struct range
+	mask_valid	= { 31, 31 },
+	launch_type	= { 25, 23 },
+	shared_size	= { 601, 584 },
+	grid_size[3]	= { { 1055, 1024 }, { 1071, 1056 }, { 1103, 1088 } },
+	block_size[3]	= { { 1167, 1152 }, { 1183, 1168 }, { 1199, 1184 } },
+	register_count	= { 1208, 1200 },
+	cluster_size[3]	= { { 2151, 2144 }, { 2159, 2152 }, { 2167, 2160 } },
+	policy_spread	= { 2207, 2207 },
+	at_once[3]	= { { 2223, 2208 }, { 2239, 2224 }, { 2255, 2240 } },
+	tpc_disable	= { 2559, 2432 };
+
+static uint32_t decode(const uint8_t *tmd, struct range range)
+{
+	uint32_t value = 0;
+	unsigned int bit;
+
+	for (bit = range.high + 1; bit-- > range.low; )
+		value = value << 1 | (tmd[bit >> 3] >> (bit & 7) & 1);
+	return value;
+}
+
+static void decode_mask(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid)
+{
+	unsigned int tpc, bit;
+
+	memset(grid->tpc_off, 0, sizeof(grid->tpc_off));
+	if (!decode(tmd, mask_valid))
+		return;
+	for (tpc = 0; tpc < gpu->nr_tpcs; tpc++) {
+		bit = tpc_disable.low + gpu->tpc_bit[tpc];
+		if (decode(tmd, (struct range){ bit, bit }))
+			grid->tpc_off[tpc / 64] |= 1ull << tpc % 64;
+	}
+}
+
+bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid)
+{
+	unsigned int i, count, type = decode(tmd, launch_type);
+
+	memset(grid, 0, sizeof(*grid));
+	if (type < 2 || type > 5)
+		return false;
+	grid->clustered = type & 1;
+	grid->cooperative = type & 4;
+	grid->spread = decode(tmd, policy_spread);
+	grid->registers = decode(tmd, register_count);
+	grid->shared = decode(tmd, shared_size);
+	grid->threads = grid->cluster_blocks = 1;
+	grid->nr_clusters = 1;
+	for (i = 0; i < 3; i++) {
+		count = decode(tmd, grid->cooperative ? at_once[i] : grid_size[i]);
+		grid->cluster[i] = grid->clustered ? decode(tmd, cluster_size[i]) : 1;
+		grid->block[i] = decode(tmd, block_size[i]);
+		grid->grid[i] = count * grid->cluster[i];
+		grid->threads *= grid->block[i];
+		grid->cluster_blocks *= grid->cluster[i];
+		grid->nr_clusters *= count;
+	}
+	grid->nr_blocks = grid->nr_clusters * grid->cluster_blocks;
+	decode_mask(tmd, gpu, grid);
+	return grid->nr_blocks && grid->threads;
+}
+
+int tmd_foreign_edit(const uint8_t *before, const uint8_t *after)
+{
+	unsigned int byte, changed;
+
+	for (byte = 0; byte < SIM_TMD_BYTES; byte++) {
+		changed = before[byte] ^ after[byte];
+		if (byte == mask_valid.low / 8)
+			changed &= ~(1u << mask_valid.low % 8);
+		if (changed && (byte < tpc_disable.low / 8 || byte > tpc_disable.high / 8))
+			return byte;
+	}
+	return -1;
+}

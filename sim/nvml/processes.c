@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the simulated management library answers of memory and of processes, in each form
+ * that its functions had. Must not know where the figures are from.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "sim/nvml/nvml.h"
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct nvml_memory *memory);
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, struct nvml_memory_v2 *memory);
+nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device,
+							  struct nvml_memory *memory);
+nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
+						   struct nvml_detail_list *list);
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, struct nvml_sample *samples,
+					     unsigned int *nr, unsigned long long last_seen);
+nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+						   struct nvml_utilizations *list);
+nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *nr,
+					 unsigned int *pids);
+nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid, void *stats);
+nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids);
+
+/* What is told of @device, to be freed, or NULL with what is wrong in *rc. */
+static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *rc)
+{
+	struct told *told = NULL;
+
+	*rc = nvml_check(device);
+	if (*rc == NVML_SUCCESS && !answer)
+		*rc = NVML_ERROR_INVALID_ARGUMENT;
+	if (*rc == NVML_SUCCESS) {
+		told = malloc(sizeof(*told));
+		*rc = told ? told_read(nvml_index(device), told) : NVML_ERROR_UNKNOWN;
+	}
+	if (*rc == NVML_SUCCESS)
+		*rc = kernel_keep_listed(told);
+	if (*rc == NVML_SUCCESS)
+		return told;
+	free(told);
+	return NULL;
+}
+
+/* A driver that is newer than nvml_abi.h may know structs that we do not. */
+static bool knows(uint32_t version, uint32_t known)
+{
+	return version == known || sim_faults()->nvml_newer;
+}
+
+/* --------------------------------------------------------------------------- memory */
+
+EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct nvml_memory *memory)
+{
+	nvmlReturn_t rc;
+	struct told *told = ask(device, memory, &rc);
+
+	if (told) {
+		memory->total = told->total;
+		memory->used = told->reserved + told->used;
+		memory->free = told->total - memory->used;
+	}
+	free(told);
+	return rc;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
+					       struct nvml_memory_v2 *memory)
+{
+	nvmlReturn_t rc;
+	struct told *told = ask(device, memory, &rc);
+
+	if (told && !knows(memory->version, NVML_MEMORY_V2)) {
+		rc = NVML_ERROR_VERSION_MISMATCH;
+	} else if (told) {
+		memory->total = told->total;
+		memory->reserved = told->reserved;
+		memory->used = told->used;
+		memory->free = told->total - told->reserved - told->used;
+	}
+	free(told);
+	return rc;
+}
+
+/* Confidential computing is off. */
+EXPORT nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device,
+								 struct nvml_memory *memory)
+{
+	nvmlReturn_t rc;
+	struct told *told = ask(device, memory, &rc);
+
+	if (told)
+		memset(memory, 0, sizeof(*memory));
+	free(told);
+	return rc;
+}
+
+/* ------------------------------------------------------------------------ processes */
+
+/* The kinds that a list is of: a bit each. */
+#define ALL	((1u << NR_TOLD_KINDS) - 1)
+
+static unsigned int count(const struct told *told, unsigned int of)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < told->nr; i++)
+		nr += of >> told->processes[i].kind & 1;
+	return nr;
+}
+
+/* One process in whatever form the function has. */
+typedef void (*form)(void *entries, unsigned int nr, const struct told_process *process);
+
+static void put_v1(void *entries, unsigned int nr, const struct told_process *process)
+{
+	((struct nvml_process_v1 *)entries)[nr] =
+		(struct nvml_process_v1){ process->pid, process->used };
+}
+
+static void put_v2(void *entries, unsigned int nr, const struct told_process *process)
+{
+	((struct nvml_process_v2 *)entries)[nr] =
+		(struct nvml_process_v2){ process->pid, process->used, ~0u, ~0u };
+}
+
+static void put_detail(void *entries, unsigned int nr, const struct told_process *process)
+{
+	((struct nvml_process_detail *)entries)[nr] =
+		(struct nvml_process_detail){ process->pid, process->used, ~0u, ~0u, 0 };
+}
+
+static void put_sample(void *entries, unsigned int nr, const struct told_process *process)
+{
+	((struct nvml_sample *)entries)[nr] = (struct nvml_sample){ process->pid, 1000000 + nr,
+								     50, 25, 0, 0 };
+}
+
+static void put_utilization(void *entries, unsigned int nr, const struct told_process *process)
+{
+	((struct nvml_utilization *)entries)[nr] =
+		(struct nvml_utilization){ 1000000 + nr, process->pid, 50, 25, 0, 0, 0, 0 };
+}
+
+static void put_pid(void *entries, unsigned int nr, const struct told_process *process)
+{
+	((unsigned int *)entries)[nr] = process->pid;
+}
+
+/* As documented: too short a list, of none and NULL too, is told how many there are. */
+static nvmlReturn_t list(nvmlDevice_t device, unsigned int of, form put, unsigned int *nr,
+			 void *entries)
+{
+	unsigned int room, found = 0;
+	nvmlReturn_t rc;
+	struct told *told = ask(device, nr, &rc);
+
+	if (!told)
+		return rc;
+	room = *nr;
+	if (room && !entries) {
+		rc = NVML_ERROR_INVALID_ARGUMENT;
+		goto free_told;
+	}
+	*nr = count(told, of);
+	if (*nr > room) {
+		rc = NVML_ERROR_INSUFFICIENT_SIZE;
+		goto free_told;
+	}
+	for (unsigned int i = 0; i < told->nr; i++)
+		if (of >> told->processes[i].kind & 1)
+			put(entries, found++, &told->processes[i]);
+free_told:
+	free(told);
+	return rc;
+}
+
+/* Drivers of 535 before 535.98. */
+static form newest(void)
+{
+	return sim_faults()->nvml_wide ? put_detail : put_v2;
+}
+
+#define LISTS(name, kind) \
+	nvmlReturn_t name(nvmlDevice_t device, unsigned int *nr, void *entries); \
+	nvmlReturn_t name##_v2(nvmlDevice_t device, unsigned int *nr, void *entries); \
+	nvmlReturn_t name##_v3(nvmlDevice_t device, unsigned int *nr, void *entries); \
+	EXPORT nvmlReturn_t name(nvmlDevice_t device, unsigned int *nr, void *entries) \
+	{ \
+		return list(device, 1u << (kind), put_v1, nr, entries); \
+	} \
+	EXPORT nvmlReturn_t name##_v2(nvmlDevice_t device, unsigned int *nr, void *entries) \
+	{ \
+		return list(device, 1u << (kind), put_v2, nr, entries); \
+	} \
+	EXPORT nvmlReturn_t name##_v3(nvmlDevice_t device, unsigned int *nr, void *entries) \
+	{ \
+		return list(device, 1u << (kind), newest(), nr, entries); \
+	}
+
+LISTS(nvmlDeviceGetComputeRunningProcesses, TOLD_COMPUTE)
+LISTS(nvmlDeviceGetGraphicsRunningProcesses, TOLD_GRAPHICS)
+LISTS(nvmlDeviceGetMPSComputeRunningProcesses, TOLD_MPS)
+
+EXPORT nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
+							  struct nvml_detail_list *details)
+{
+	nvmlReturn_t rc = nvml_check(device);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!details || details->mode >= NR_TOLD_KINDS)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!knows(details->version, NVML_DETAIL_LIST_V1))
+		return NVML_ERROR_VERSION_MISMATCH;
+	return list(device, 1u << details->mode, put_detail, &details->nr, details->processes);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *nr,
+						unsigned int *pids)
+{
+	return list(device, ALL, put_pid, nr, pids);
+}
+
+/*
+ * In the place of the functions that the real one has for nvidia-smi alone, in no header. Its
+ * call of a function that has a name goes by the loader, too.
+ */
+EXPORT nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids)
+{
+	return nvmlDeviceGetAccountingPids(device, nr, pids);
+}
+
+/* nvmlAccountingStats_t begins with two percentages; the rest stays as it was. */
+EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
+						 void *stats)
+{
+	nvmlReturn_t rc;
+	struct told *told = ask(device, stats, &rc);
+
+	if (!told)
+		return rc;
+	rc = NVML_ERROR_NOT_FOUND;
+	for (unsigned int i = 0; i < told->nr && rc != NVML_SUCCESS; i++)
+		if (told->processes[i].pid == pid) {
+			memcpy(stats, (uint32_t[]){ 50, 25 }, 8);
+			rc = NVML_SUCCESS;
+		}
+	free(told);
+	return rc;
+}
+
+/* ---------------------------------------------------------------------- utilization */
+
+/* NULL asks for room, which is more than there is; none at all is an error. */
+static nvmlReturn_t samples(nvmlDevice_t device, form put, unsigned int *nr, void *entries)
+{
+	nvmlReturn_t rc = nvml_check(device);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!nr)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!entries) {
+		*nr = TOLD_MAX;
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	}
+	rc = list(device, ALL, put, nr, entries);
+	return rc == NVML_SUCCESS && !*nr ? NVML_ERROR_NOT_FOUND : rc;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+						    struct nvml_sample *entries,
+						    unsigned int *nr,
+						    unsigned long long last_seen)
+{
+	(void)last_seen;
+	return samples(device, put_sample, nr, entries);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+							  struct nvml_utilizations *all)
+{
+	nvmlReturn_t rc = nvml_check(device);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!all)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!knows(all->version, NVML_UTILIZATIONS_V1))
+		return NVML_ERROR_VERSION_MISMATCH;
+	return samples(device, put_utilization, &all->nr, all->processes);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the simulated management library answers of power and clocks: what a test says, and
+ * nothing else, for a simulated GPU takes no power. Must not know what runs on it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "sim/nvml/nvml.h"
+
+#define CLOCK_SM	1
+#define CLOCK_MEMORY	2
+
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw);
+nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned int clock, unsigned int *mhz);
+
+/* The @nth figure of the fault nvml-state. */
+static nvmlReturn_t said(nvmlDevice_t device, unsigned int nth, unsigned int *figure)
+{
+	const char *text = sim_faults()->nvml_state;
+	unsigned int figures[3];
+	nvmlReturn_t rc = nvml_check(device);
+	int nr;
+
+	if (rc)
+		return rc;
+	nr = text ? sscanf(text, "%u:%u:%u", &figures[0], &figures[1], &figures[2]) : 0;
+	if (nr <= (int)nth)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*figure = figures[nth];
+	return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw)
+{
+	return mw ? said(device, 0, mw) : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned int clock,
+					   unsigned int *mhz)
+{
+	if (!mhz || (clock != CLOCK_SM && clock != CLOCK_MEMORY))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return said(device, clock == CLOCK_SM ? 1 : 2, mhz);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the simulated management library tells of memory and processes: lines of a file that
+ * are read anew at each question, as README.md has them. Must not know who asks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim/nvml/nvml.h"
+
+static const char *const kinds[NR_TOLD_KINDS] = { "compute", "graphics", "mps" };
+
+static bool read_process(const char *line, unsigned int gpu, struct told *told)
+{
+	struct told_process *process = &told->processes[told->nr];
+	char kind[16], used[32], rest;
+	unsigned int of, k = 0;
+	char *end;
+
+	if (sscanf(line, "process %u %15s %u %31s %c", &of, kind, &process->pid, used, &rest) != 4)
+		return false;
+	while (k < NR_TOLD_KINDS && strcmp(kind, kinds[k]))
+		k++;
+	process->kind = k;
+	process->used = NVML_NOT_AVAILABLE;
+	if (strcmp(used, "-")) {
+		process->used = strtoull(used, &end, 10);
+		if (*end)
+			return false;
+	}
+	if (of == gpu && k < NR_TOLD_KINDS && told->nr < TOLD_MAX - 1)
+		told->nr++;
+	return k < NR_TOLD_KINDS;
+}
+
+static bool read_memory(const char *line, unsigned int gpu, struct told *told)
+{
+	unsigned long long total, reserved, used;
+	unsigned int of;
+	char rest;
+
+	if (sscanf(line, "memory %u %llu %llu %llu %c", &of, &total, &reserved, &used, &rest) != 4)
+		return false;
+	if (of == gpu) {
+		told->total = total;
+		told->reserved = reserved;
+		told->used = used;
+	}
+	return true;
+}
+
+nvmlReturn_t told_read(unsigned int gpu, struct told *told)
+{
+	const char *path = sim_faults()->nvml;
+	FILE *file = path ? fopen(path, "re") : NULL;
+	nvmlReturn_t rc = NVML_SUCCESS;
+	char line[256];
+
+	told->nr = 0;
+	told->total = sim_faults()->memory;
+	told->reserved = told->used = 0;
+	if (path && !file) {
+		sim_say("GPUPART_SIM_FAULTS: nvml=%s cannot be read", path);
+		return NVML_ERROR_UNKNOWN;
+	}
+	while (file && rc == NVML_SUCCESS && fgets(line, sizeof(line), file)) {
+		if (*line == '#' || *line == '\n' || read_memory(line, gpu, told) ||
+		    read_process(line, gpu, told))
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		sim_say("GPUPART_SIM_FAULTS: nvml=%s: '%s' is no line of it", path, line);
+		rc = NVML_ERROR_UNKNOWN;
+	}
+	if (file)
+		fclose(file);
+	return rc;
+}

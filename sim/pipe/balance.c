@@ -1,0 +1,853 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The load balancer: hands the blocks of the sorted table's tasks out, the first task's first.
+ * What cannot be placed waits, and the next task gets what the first may not use or, on chips
+ * that do so, has no room for. Among SMs it takes those that have room for the most blocks of
+ * the task; in which order those with equally much is a column of the chip's row.
+ *
+ * PIPE_ORDER_VGPC is the order seen on H200s: virtual GPCs in turn, each an SM after the
+ * other; TPCs that are a virtual GPC of their own (singletons) before all, in two halves that
+ * are a turn each, and again every eight turns (the first time after seven); the rest of a
+ * grid that does not go round to singletons, then to first SMs of TPCs, then to second ones,
+ * by rising number of the TPC. Who has a share of the rest is known before; whose turn it is
+ * says in which order they get it. So it is with clusters, one a virtual GPC in a round.
+ *
+ * What a kernel leaves to the next: the turn is the virtual GPC's after the one that was last
+ * served, and one further where the next comes while blocks of a rest are there, or to an idle
+ * GPU with a set that leaves a virtual GPC out. Of the singletons' halves the one last served
+ * goes first; where SMs were given out and none of theirs was, the other.
+ */
+#include <stddef.h>
+#include <string.h>
+#include "sim/pipe/pipe.h"
+
+/* ------------------------------------------------------------------------- masks */
+
+static inline bool mask_has(const uint64_t *mask, unsigned int bit)
+{
+	return mask[bit / 64] >> bit % 64 & 1;
+}
+
+static inline void mask_add(uint64_t *mask, unsigned int bit)
+{
+	mask[bit / 64] |= 1ull << bit % 64;
+}
+
+static inline void mask_del(uint64_t *mask, unsigned int bit)
+{
+	mask[bit / 64] &= ~(1ull << bit % 64);
+}
+
+static unsigned int mask_count(const uint64_t *mask, unsigned int words)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < words; i++)
+		nr += __builtin_popcountll(mask[i]);
+	return nr;
+}
+
+/* Bits [from, to) that are set. */
+static unsigned int mask_count_range(const uint64_t *mask, unsigned int from, unsigned int to)
+{
+	unsigned int w, nr = 0;
+	uint64_t word;
+
+	for (w = from / 64; w * 64 < to; w++) {
+		word = mask[w];
+		if (w == from / 64)
+			word &= ~0ull << from % 64;
+		if (to - w * 64 < 64)
+			word &= ~(~0ull << (to - w * 64));
+		nr += __builtin_popcountll(word);
+	}
+	return nr;
+}
+
+/* The first set bit from @from on, or -1. */
+static int mask_next(const uint64_t *mask, unsigned int words, unsigned int from)
+{
+	unsigned int i = from / 64;
+	uint64_t word;
+
+	if (i >= words)
+		return -1;
+	word = mask[i] & (~0ull << from % 64);
+	while (!word)
+		if (++i == words)
+			return -1;
+		else
+			word = mask[i];
+	return i * 64 + __builtin_ctzll(word);
+}
+
+/* -------------------------------------------------------------------------- ranks */
+
+static unsigned int group_size(const struct pipe_map *map, unsigned int vgpc)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < map->nr_sms; i++)
+		if (map->sms[i].vgpc == vgpc && !map->sms[i].sm_in_tpc)
+			nr++;
+	return nr;
+}
+
+static void add_group(struct machine *machine, unsigned int vgpc, unsigned int *rank)
+{
+	const struct pipe_map *map = &machine->gpu->map;
+	unsigned int i;
+
+	machine->group_start[machine->nr_groups++] = *rank;
+	for (i = 0; i < map->nr_sms; i++)
+		if (map->sms[i].vgpc == vgpc)
+			machine->by_rank[(*rank)++] = &machine->sms[i];
+}
+
+/* Singletons first, then the others by number. */
+static void rank_by_vgpc(struct machine *machine)
+{
+	const struct pipe_map *map = &machine->gpu->map;
+	unsigned int vgpc, rank = 0;
+
+	for (vgpc = 0; vgpc < map->nr_vgpcs; vgpc++)
+		if (group_size(map, vgpc) == 1)
+			add_group(machine, vgpc, &rank);
+	machine->nr_singles = machine->nr_groups;
+	for (vgpc = 0; vgpc < map->nr_vgpcs; vgpc++)
+		if (group_size(map, vgpc) > 1)
+			add_group(machine, vgpc, &rank);
+	machine->group_start[machine->nr_groups] = rank;
+}
+
+static void rank_by_tpc(struct machine *machine)
+{
+	const struct pipe_map *map = &machine->gpu->map;
+	unsigned int nth, i, rank = 0;
+
+	for (nth = 0; rank < map->nr_sms; nth++)
+		for (i = 0; i < map->nr_sms; i++)
+			if (map->sms[i].sm_in_tpc == nth)
+				machine->by_rank[rank++] = &machine->sms[i];
+}
+
+static const struct pipe_place *place_of(const struct machine *machine, unsigned int rank)
+{
+	return &machine->gpu->map.sms[machine->by_rank[rank]->smid];
+}
+
+/* Whether a rest goes to an SM of rank @a before one of rank @b. */
+static bool rest_before(const struct machine *machine, unsigned int a, unsigned int b)
+{
+	const struct pipe_place *x = place_of(machine, a), *y = place_of(machine, b);
+	unsigned int others = machine->group_start[machine->nr_singles];
+
+	if ((a < others) != (b < others))
+		return a < others;
+	if (x->sm_in_tpc != y->sm_in_tpc)
+		return x->sm_in_tpc < y->sm_in_tpc;
+	return x->tpc < y->tpc;
+}
+
+static void order_rest(struct machine *machine)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < machine->gpu->map.nr_sms; i++) {
+		for (j = i; j && rest_before(machine, i, machine->by_rest[j - 1]); j--)
+			machine->by_rest[j] = machine->by_rest[j - 1];
+		machine->by_rest[j] = i;
+	}
+}
+
+/*
+ * A turn as it is told: bit 0 and 4 the single, bits 1 to 3 the group whose turn it is. Blocks
+ * begin with the half of the singles that the lowest bit says, clusters with the very single.
+ */
+static void set_turn(struct machine *machine, unsigned int turn)
+{
+	machine->turn = turn >> 1 & 7;
+	machine->single = (turn & 1) | (turn >> 3 & 2);
+}
+
+void balance_init(struct machine *machine)
+{
+	unsigned int i;
+
+	if (machine->gpu->chip.order == PIPE_ORDER_VGPC)
+		rank_by_vgpc(machine);
+	else
+		rank_by_tpc(machine);
+	for (i = 0; i < machine->gpu->map.nr_sms; i++) {
+		machine->by_rank[i]->rank = i;
+		mask_add(machine->idle, i);
+	}
+	order_rest(machine);
+	set_turn(machine, machine->gpu->turn);
+}
+
+void balance_mask(const struct machine *machine, const struct pipe_set *set, uint64_t *allowed)
+{
+	const struct pipe_map *map = &machine->gpu->map;
+	unsigned int i, tpc;
+
+	memset(allowed, 0, MAX_WORDS * sizeof(*allowed));
+	for (i = 0; i < map->nr_sms; i++) {
+		tpc = map->sms[i].tpc;
+		if (!set || set->allowed[tpc / 64] >> tpc % 64 & 1)
+			mask_add(allowed, machine->sms[i].rank);
+	}
+}
+
+/* ------------------------------------------------------------------- what is where */
+
+void balance_idle(struct machine *machine, const struct sm *sm, bool idle)
+{
+	if (idle)
+		mask_add(machine->idle, sm->rank);
+	else
+		mask_del(machine->idle, sm->rank);
+}
+
+void balance_room(struct machine *machine, const struct sm *sm)
+{
+	struct task *task;
+
+	for (task = machine->sorted; task; task = task->below) {
+		mask_del(task->closed, sm->rank);
+		task->stuck = false;
+	}
+}
+
+/* The next SM: not before the balancer has time, nor before a block that ended is gone. */
+static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t block,
+		  uint32_t cluster)
+{
+	struct machine *machine = task->machine;
+	const struct pipe_chip *chip = &machine->gpu->chip;
+	uint64_t start = pipe->now + (sm->ended == pipe->now ? chip->begin_ns : 0);
+
+	if (machine->balancer_ps < pipe->now * 1000)
+		machine->balancer_ps = pipe->now * 1000;
+	machine->balancer_ps += chip->place_ps;
+	if (start < machine->balancer_ps / 1000)
+		start = machine->balancer_ps / 1000;
+	/* An SM whose block has just gone begins later than one that is handed its own after it. */
+	if ((!task->given && !task->resident) || start < task->launch.start)
+		task->launch.start = start;
+	task->resident++;
+	mask_add(task->launch.sms, sm->smid);
+	sm_put(pipe, sm, task, block, cluster, start);
+}
+
+/* Blocks more that an SM takes, as it is now, one at a time. */
+static unsigned int count_room(const struct sm *sm, const struct pipe_chip *chip,
+			       const struct shape *shape)
+{
+	unsigned int nr = 0, q;
+	struct sm more;
+
+	memcpy(&more, sm, offsetof(struct sm, residents));
+	for (; nr < MAX_RESIDENT && sm_fits(&more, chip, shape); nr++) {
+		more.blocks++;
+		more.shared += shape->shared;
+		for (q = 0; q < chip->quarters; q++) {
+			unsigned int warps = shape->each +
+				((q + nr * shape->rest) % chip->quarters < shape->rest);
+
+			more.quarter_warps[q] += warps;
+			more.quarter_registers[q] += warps * shape->warp_registers;
+		}
+	}
+	return nr;
+}
+
+static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int each)
+{
+	return used > limit ? 0 : each ? (limit - used) / each : MAX_RESIDENT;
+}
+
+/* The same, where a block has as many warps in every quarter without counting. */
+static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
+			    const struct shape *shape)
+{
+	unsigned int q, nr, limit;
+
+	if (shape->rest)
+		return count_room(sm, chip, shape);
+	nr = at_most(chip->blocks, sm->blocks, 1);
+	limit = at_most(chip->shared, sm->shared, shape->shared);
+	nr = limit < nr ? limit : nr;
+	for (q = 0; q < chip->quarters; q++) {
+		limit = at_most(chip->warps, sm->quarter_warps[q], shape->each);
+		nr = limit < nr ? limit : nr;
+		limit = at_most(chip->registers, sm->quarter_registers[q],
+				shape->each * shape->warp_registers);
+		nr = limit < nr ? limit : nr;
+	}
+	return nr < MAX_RESIDENT ? nr : MAX_RESIDENT;
+}
+
+/*
+ * SMs of @open that take the most blocks more, into @found. What takes none is closed for the
+ * task.
+ */
+static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found)
+{
+	struct machine *machine = task->machine;
+	const struct pipe_chip *chip = &machine->gpu->chip;
+	unsigned int room, best = 1, nr = 0, w, rank;
+	uint64_t both, bit;
+
+	/* Idle ones are alike, and none takes more; check.c has seen to it that they take one. */
+	for (w = 0; w < machine->words; w++) {
+		found[w] = open[w] & machine->idle[w];
+		if (found[w] && !nr)
+			best = room_on(machine->by_rank[w * 64 + __builtin_ctzll(found[w])], chip,
+				       task->shape);
+		nr += __builtin_popcountll(found[w]);
+	}
+	for (w = 0; w < machine->words; w++)
+		for (both = open[w] & ~machine->idle[w]; both; both ^= bit) {
+			rank = w * 64 + __builtin_ctzll(both);
+
+			bit = both & -both;
+			room = room_on(machine->by_rank[rank], chip, task->shape);
+			if (!room) {
+				mask_add(task->closed, rank);
+				open[w] ^= bit;
+			}
+			if (room < best)
+				continue;
+			if (room > best) {
+				memset(found, 0, machine->words * sizeof(*found));
+				nr = 0;
+				best = room;
+			}
+			found[w] |= bit;
+			nr++;
+		}
+	return nr;
+}
+
+/* -------------------------------------------------- the order of an H200's balancer */
+
+struct wave {
+	struct pipe *pipe;
+	struct task *task;
+	const uint64_t *open, *found;
+	uint64_t left;
+};
+
+static void give(struct wave *wave, unsigned int rank)
+{
+	struct task *task = wave->task;
+
+	place(wave->pipe, task, task->machine->by_rank[rank], task->given, 0);
+	task->given++;
+	wave->left--;
+}
+
+/* One block for each SM of a group that is in @which. */
+static void give_group(struct wave *wave, unsigned int group, const uint64_t *which)
+{
+	struct machine *machine = wave->task->machine;
+	unsigned int rank, others = machine->nr_groups - machine->nr_singles;
+
+	for (rank = machine->group_start[group]; rank < machine->group_start[group + 1]; rank++)
+		if (mask_has(which, rank) && wave->left) {
+			give(wave, rank);
+			if (group < machine->nr_singles)
+				machine->served_half = 1 + (group >= machine->nr_singles / 2);
+			else
+				machine->turn = (group + 1 - machine->nr_singles) % others;
+		}
+}
+
+/* The @nth group to have its turn, singles among themselves and the others. */
+static unsigned int single_at(const struct machine *machine, unsigned int nth)
+{
+	unsigned int nr = machine->nr_singles;
+
+	return machine->single & 1 ? (nth + nr / 2) % nr : nth;
+}
+
+static unsigned int group_at(const struct machine *machine, unsigned int nth)
+{
+	unsigned int others = machine->nr_groups - machine->nr_singles;
+
+	return machine->nr_singles + (machine->turn + nth) % others;
+}
+
+static bool has_any(const struct machine *machine, const uint64_t *which, unsigned int group)
+{
+	int rank = mask_next(which, machine->words, machine->group_start[group]);
+
+	return rank >= 0 && rank < machine->group_start[group + 1];
+}
+
+static bool has_found(const struct wave *wave, unsigned int group)
+{
+	return has_any(wave->task->machine, wave->found, group);
+}
+
+/* Before SMs in @which get a block each: whose turn it is. */
+static void pass_begins(const struct wave *wave, const uint64_t *which)
+{
+	struct machine *machine = wave->task->machine;
+	unsigned int i, others = machine->nr_groups - machine->nr_singles;
+
+	if (!mask_count_range(which, 0, machine->group_start[machine->nr_singles]))
+		machine->single ^= 1;
+	for (i = 0; machine->skip && i < others; i++)
+		if (has_any(machine, which, group_at(machine, i))) {
+			machine->turn = (machine->turn + i + 1) % others;
+			machine->skip = false;
+		}
+}
+
+/* Fewer blocks than SMs: first who has one, then in turn. */
+static void give_rest(struct wave *wave)
+{
+	struct machine *machine = wave->task->machine;
+	unsigned int i, rank, singles = machine->nr_singles, others = machine->nr_groups - singles;
+	uint64_t which[MAX_WORDS] = { 0 }, left = wave->left;
+	bool any = false;
+	unsigned int turn;
+
+	for (i = 0; i < machine->gpu->map.nr_sms && left; i++) {
+		rank = machine->by_rest[i];
+		if (!mask_has(wave->found, rank))
+			continue;
+		mask_add(which, rank);
+		any |= rank >= machine->group_start[singles];
+		left--;
+	}
+	pass_begins(wave, which);
+	for (i = 0; i < singles; i++)
+		give_group(wave, single_at(machine, i), which);
+	for (i = 0, turn = machine->turn; i < others; i++)
+		give_group(wave, singles + (turn + i) % others, which);
+	machine->rested |= any;
+}
+
+/* How often all found SMs take a block more, where all that are open are found, and alike. */
+static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
+{
+	const struct machine *machine = wave->task->machine;
+	const struct sm *first, *sm;
+	uint64_t rounds, room;
+	int rank;
+
+	if (mask_count(wave->open, machine->words) != nr)
+		return 1;
+	rank = mask_next(wave->found, machine->words, 0);
+	first = machine->by_rank[rank];
+	while ((rank = mask_next(wave->found, machine->words, rank + 1)) >= 0) {
+		sm = machine->by_rank[rank];
+		if (sm->blocks != first->blocks || sm->shared != first->shared)
+			return 1;
+	}
+	rounds = wave->left / nr;
+	room = room_on(first, &machine->gpu->chip, wave->task->shape);
+	return rounds < room ? rounds : room;
+}
+
+#define SINGLES_FIRST	7	/* turns from the singletons' first to their second, measured */
+#define SINGLES_AGAIN	8	/* and from then on; a half of them is a turn */
+
+/* Turns that the singletons take: one for each of their halves that has a found SM. */
+static unsigned int halves(const struct wave *wave)
+{
+	const struct machine *machine = wave->task->machine;
+	unsigned int i, nr = machine->nr_singles, first = 0, second = 0;
+
+	for (i = 0; i < nr; i++)
+		if (has_found(wave, i)) {
+			first |= i < nr / 2;
+			second |= i >= nr / 2;
+		}
+	return first + second;
+}
+
+/* All found SMs get @rounds blocks each. */
+static void give_rounds(struct wave *wave, uint64_t rounds)
+{
+	struct machine *machine = wave->task->machine;
+	unsigned int i, others = 0, at, step;
+	uint64_t singles = 0, turns = 0, until = 0, all;
+
+	pass_begins(wave, wave->found);
+	for (i = machine->nr_singles; i < machine->nr_groups; i++)
+		others += has_found(wave, i);
+	all = others * rounds;
+	for (;;) {
+		if (singles < rounds && (turns >= until || turns == all)) {
+			for (i = 0; i < machine->nr_singles; i++)
+				give_group(wave, single_at(machine, i), wave->found);
+			step = (singles ? SINGLES_AGAIN : SINGLES_FIRST) - halves(wave);
+			until += step < others ? step : others;
+			singles++;
+		}
+		if (turns == all) {
+			if (singles == rounds)
+				return;
+			continue;
+		}
+		for (at = 0; !has_found(wave, group_at(machine, at)); at++)
+			;
+		give_group(wave, group_at(machine, at), wave->found);
+		turns++;
+	}
+}
+
+static void give_by_vgpc(struct wave *wave, unsigned int nr)
+{
+	uint64_t rounds;
+
+	if (wave->left < nr) {
+		give_rest(wave);
+		return;
+	}
+	rounds = whole_rounds(wave, nr);
+	wave->left = rounds * nr;
+	give_rounds(wave, rounds);
+}
+
+static void give_by_rank(struct wave *wave, unsigned int words)
+{
+	int rank = -1;
+
+	while (wave->left && (rank = mask_next(wave->found, words, rank + 1)) >= 0)
+		give(wave, rank);
+}
+
+/* ----------------------------------------------------------------------- clusters */
+
+/* Where a cluster's blocks go; @load: warps on the fullest of the SMs. */
+struct picked {
+	uint64_t sms[MAX_WORDS];	/* by rank */
+	uint8_t blocks[PIPE_MAX_SMS];	/* by rank, where they may share an SM */
+	unsigned int load;
+};
+
+/* SMs of a group for a cluster that may share them: each block to the least loaded one. */
+static unsigned int pick_packed(const struct task *task, const uint64_t *open,
+				unsigned int group, struct picked *picked)
+{
+	const struct machine *machine = task->machine;
+	const struct pipe_chip *chip = &machine->gpu->chip;
+	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
+	unsigned int nr, rank, best, load, best_load = 0;
+
+	memset(picked->sms, 0, machine->words * sizeof(*picked->sms));
+	memset(picked->blocks + from, 0, to - from);
+	picked->load = 0;
+	for (nr = 0; nr < task->cluster; nr++) {
+		for (best = to, rank = from; rank < to; rank++) {
+			load = machine->by_rank[rank]->warps +
+			       picked->blocks[rank] * task->shape->warps;
+			if (!mask_has(open, rank) || (best < to && load >= best_load) ||
+			    picked->blocks[rank] >=
+				    room_on(machine->by_rank[rank], chip, task->shape))
+				continue;
+			best = rank;
+			best_load = load;
+		}
+		if (best == to)
+			return 0;
+		mask_add(picked->sms, best);
+		picked->blocks[best]++;
+		picked->load = best_load;
+	}
+	return nr;
+}
+
+/* SMs of a group that take a block more, by rank; what takes none is closed for the task. */
+static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int group,
+				 uint16_t *ranks)
+{
+	struct machine *machine = task->machine;
+	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
+	unsigned int nr = 0, rank;
+
+	if (mask_count_range(open, from, to) < task->cluster)
+		return 0;
+	for (rank = from; rank < to; rank++) {
+		if (!mask_has(open, rank))
+			continue;
+		if (sm_fits(machine->by_rank[rank], &machine->gpu->chip, task->shape)) {
+			ranks[nr++] = rank;
+			continue;
+		}
+		mask_add(task->closed, rank);
+		mask_del(open, rank);
+	}
+	return nr;
+}
+
+/* SMs of a group for one cluster: the least loaded ones, one block each. */
+static unsigned int pick(struct task *task, uint64_t *open, unsigned int group,
+			 uint64_t *picked, unsigned int *load)
+{
+	const struct machine *machine = task->machine;
+	uint16_t ranks[PIPE_MAX_SMS];
+	unsigned int i, nr, best, left, room = find_fitting(task, open, group, ranks);
+
+	if (room < task->cluster)
+		return 0;
+	memset(picked, 0, machine->words * sizeof(*picked));
+	*load = 0;
+	for (nr = 0; nr < task->cluster; nr++) {
+		for (i = 1, best = 0; i < room; i++)
+			if (machine->by_rank[ranks[i]]->warps <
+			    machine->by_rank[ranks[best]]->warps)
+				best = i;
+		mask_add(picked, ranks[best]);
+		*load = machine->by_rank[ranks[best]]->warps;
+		for (left = --room; best < left; best++)
+			ranks[best] = ranks[best + 1];
+	}
+	return nr;
+}
+
+/* The @nth group to have its turn for a cluster. */
+static unsigned int cluster_at(const struct machine *machine, unsigned int nth)
+{
+	unsigned int singles = machine->nr_singles;
+
+	return nth < singles ? (nth + machine->single) % singles :
+	       group_at(machine, nth - singles);
+}
+
+static void cluster_moves_on(struct machine *machine, unsigned int nth)
+{
+	unsigned int singles = machine->nr_singles, others = machine->nr_groups - singles;
+
+	if (nth < singles)
+		machine->single = (machine->single + nth + 1) % singles;
+	else
+		machine->turn = (machine->turn + nth - singles + 1) % others;
+}
+
+static bool pick_for(struct task *task, uint64_t *open, unsigned int group,
+		     struct picked *picked)
+{
+	return task->kernel->pack ? pick_packed(task, open, group, picked) :
+				    pick(task, open, group, picked->sms, &picked->load);
+}
+
+/* Clusters that a group has beyond a load: SMs with more on them. */
+static unsigned int clusters_beyond(const struct task *task, unsigned int group, unsigned int load)
+{
+	const struct machine *machine = task->machine;
+	unsigned int rank, nr = 0;
+
+	for (rank = machine->group_start[group]; rank < machine->group_start[group + 1]; rank++)
+		nr += machine->by_rank[rank]->warps > load;
+	return divide_up(nr, task->cluster);
+}
+
+/*
+ * The groups that are next to get a cluster: those whose SMs for it are least loaded, and of
+ * these those that have the fewest already; where fewer clusters are left than such groups,
+ * those with the lowest numbers.
+ */
+static bool groups_for_clusters(struct task *task, uint64_t *open, uint64_t *which)
+{
+	const struct machine *machine = task->machine;
+	uint64_t left = task->units - task->given, keys[PIPE_MAX_SMS], least = UINT64_MAX;
+	struct picked picked;
+	unsigned int group;
+
+	for (group = 0; group < machine->nr_groups; group++) {
+		keys[group] = UINT64_MAX;
+		if (!pick_for(task, open, group, &picked))
+			continue;
+		keys[group] = (uint64_t)picked.load << 32 |
+			      clusters_beyond(task, group, picked.load);
+		if (keys[group] < least)
+			least = keys[group];
+	}
+	for (group = 0; group < machine->nr_groups && least != UINT64_MAX; group++)
+		if (keys[group] == least && left) {
+			mask_add(which, group);
+			left--;
+		}
+	return least != UINT64_MAX;
+}
+
+static bool place_cluster(struct pipe *pipe, struct task *task, uint64_t *open)
+{
+	struct machine *machine = task->machine;
+	uint64_t block = task->given * task->cluster, which[MAX_WORDS] = { 0 };
+	unsigned int nth = 0, nr;
+	struct picked picked;
+	int rank = -1;
+
+	if (!groups_for_clusters(task, open, which))
+		return false;
+	while (!mask_has(which, cluster_at(machine, nth)))
+		nth++;
+	pick_for(task, open, cluster_at(machine, nth), &picked);
+	cluster_moves_on(machine, nth);
+	while ((rank = mask_next(picked.sms, machine->words, rank + 1)) >= 0)
+		for (nr = task->kernel->pack ? picked.blocks[rank] : 1; nr; nr--)
+			place(pipe, task, machine->by_rank[rank], block++, task->given);
+	task->given++;
+	return true;
+}
+
+/* --------------------------------------------------------------------- capacity */
+
+uint64_t balance_capacity(const struct machine *machine, const struct pipe_kernel *kernel,
+			  const uint64_t *allowed)
+{
+	uint64_t each = pipe_occupancy(&machine->gpu->chip, kernel), units = 0;
+	unsigned int group, rank, sms;
+
+	if (!kernel->cluster)
+		return each * mask_count(allowed, machine->words);
+	for (group = 0; group < machine->nr_groups; group++) {
+		for (sms = 0, rank = machine->group_start[group];
+		     rank < machine->group_start[group + 1]; rank++)
+			sms += mask_has(allowed, rank);
+		/* Several clusters may share SMs, but each has its blocks on different ones. */
+		if (kernel->pack || sms >= kernel->cluster)
+			units += sms * each / kernel->cluster;
+	}
+	return units;
+}
+
+/* Whether the rooms of a group's SMs take so many clusters, with an SM for each block of one. */
+static bool group_takes(const uint8_t *rooms, unsigned int nr, const struct task *task,
+			uint64_t clusters)
+{
+	uint64_t blocks = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		blocks += task->kernel->pack || rooms[i] < clusters ? rooms[i] : clusters;
+	return blocks >= clusters * task->cluster;
+}
+
+static uint64_t clusters_now(const struct task *task, const uint64_t *open, unsigned int group)
+{
+	const struct machine *machine = task->machine;
+	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
+	uint8_t rooms[PIPE_MAX_SMS] = { 0 };
+	uint64_t clusters = 0;
+	unsigned int rank;
+
+	for (rank = from; rank < to; rank++)
+		if (mask_has(open, rank))
+			rooms[rank - from] = room_on(machine->by_rank[rank], &machine->gpu->chip,
+						     task->shape);
+	while (group_takes(rooms, to - from, task, clusters + 1))
+		clusters++;
+	return clusters;
+}
+
+/* Blocks, or clusters, of a cooperative grid that there is room for now. */
+static uint64_t room_now(const struct task *task, const uint64_t *open)
+{
+	const struct machine *machine = task->machine;
+	unsigned int group;
+	uint64_t nr = 0;
+	int rank = -1;
+
+	for (group = 0; task->cluster && group < machine->nr_groups; group++)
+		nr += clusters_now(task, open, group);
+	while (!task->cluster && (rank = mask_next(open, machine->words, rank + 1)) >= 0)
+		nr += room_on(machine->by_rank[rank], &machine->gpu->chip, task->shape);
+	return nr;
+}
+
+/* ------------------------------------------------------------------------ the loop */
+
+static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
+{
+	struct machine *machine = task->machine;
+	uint64_t found[MAX_WORDS];
+	struct wave wave = { .pipe = pipe, .task = task, .open = open, .found = found };
+	unsigned int nr;
+
+	while ((wave.left = task->units - task->given)) {
+		nr = most_room(task, open, found);
+		if (!nr)
+			return;
+		if (nr == 1 || machine->gpu->chip.order == PIPE_ORDER_TPC)
+			give_by_rank(&wave, machine->words);
+		else
+			give_by_vgpc(&wave, nr);
+	}
+}
+
+/* Whether a virtual GPC has no SM that the task may use. */
+static bool leaves_out(const struct task *task)
+{
+	const struct machine *machine = task->machine;
+	unsigned int group;
+
+	for (group = machine->nr_singles; group < machine->nr_groups; group++)
+		if (!has_any(machine, task->allowed, group))
+			return true;
+	return false;
+}
+
+/* A task's first blocks: the half of the singletons that was last served is the first now. */
+static void begin(struct task *task)
+{
+	struct machine *machine = task->machine;
+
+	if (task->begun)
+		return;
+	task->begun = true;
+	if (!task->cluster && machine->served_half)
+		machine->single = (machine->single & ~1u) | (machine->served_half - 1);
+	machine->skip = machine->nr_resident ? machine->rested : leaves_out(task);
+	machine->rested = false;
+	if (task->turn) {
+		set_turn(machine, task->turn - 1);
+		machine->skip = false;
+	}
+}
+
+static void place_task(struct pipe *pipe, struct task *task, uint64_t *open)
+{
+	begin(task);
+	/* All of its blocks at once, or none. */
+	if (task->kernel->cooperative && room_now(task, open) < task->units - task->given)
+		return;
+	if (!task->cluster) {
+		place_blocks(pipe, task, open);
+		return;
+	}
+	while (!task->stuck && task->given < task->units)
+		task->stuck = !place_cluster(pipe, task, open);
+}
+
+void balance(struct pipe *pipe, struct machine *machine)
+{
+	bool beside = machine->gpu->chip.beside;
+	uint64_t barred[MAX_WORDS] = { 0 }, open[MAX_WORDS];
+	struct task *task, *below;
+	unsigned int w;
+	uint64_t any;
+
+	for (task = machine->sorted; task; task = below) {
+		below = task->below;
+		for (w = 0, any = 0; w < machine->words; w++) {
+			open[w] = task->allowed[w] & ~task->closed[w] & ~barred[w];
+			any |= open[w];
+		}
+		if (any)
+			place_task(pipe, task, open);
+		if (task->given == task->units) {
+			wdu_unsort(task);
+			continue;
+		}
+		for (w = 0; w < machine->words && !beside; w++)
+			barred[w] |= task->allowed[w];
+	}
+}

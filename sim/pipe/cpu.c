@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs: a thread each, whose steps cost CPU time and put commands into buffers. Loops are
+ * walked, never unrolled. Knows of the GPU what its progress values say.
+ */
+#include "sim/pipe/pipe.h"
+
+/* The next step that is no loop; NULL: the program has ended. */
+static const struct pipe_step *next_step(struct program *program)
+{
+	const struct pipe_step *step;
+	struct frame *frame;
+
+	while (program->depth) {
+		frame = &program->frames[program->depth - 1];
+		if (frame->at == frame->nr) {
+			frame->at = 0;
+			if (!--frame->left)
+				program->depth--;
+			continue;
+		}
+		step = &frame->steps[frame->at++];
+		if (step->kind != PIPE_LOOP)
+			return step;
+		if (step->amount && step->nr_body)
+			program->frames[program->depth++] = (struct frame){
+				step->body, step->nr_body, 0, step->amount,
+			};
+	}
+	return NULL;
+}
+
+uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step)
+{
+	switch (step->kind) {
+	case PIPE_LAUNCH:
+		return host->launch_ns;
+	case PIPE_GRAPH:
+		return host->graph_ns;
+	case PIPE_COPY:
+		return host->copy_ns;
+	case PIPE_CPU:
+		return step->amount;
+	default:
+		return host->call_ns;
+	}
+}
+
+/* The next step; @late ns from now it begins. */
+static void go_on(struct pipe *pipe, struct program *program, uint64_t late)
+{
+	program->step = next_step(program);
+	if (!program->step) {
+		program->state = PROGRAM_DONE;
+		program->result->done = true;
+		program->result->end = pipe->now + late;
+		pipe->nr_running--;
+		return;
+	}
+	program->state = PROGRAM_RUNS;
+	queue_set(&pipe->queue, &program->happening,
+		  pipe->now + late + cpu_cost(&pipe->scenario->host, program->step));
+}
+
+/* ------------------------------------------------------------------------ commands */
+
+static enum command_kind kind_of(const struct pipe_step *step)
+{
+	switch (step->kind) {
+	case PIPE_GRAPH:
+		return DO_GRAPH;
+	case PIPE_COPY:
+		return DO_COPY;
+	case PIPE_RECORD:
+		return DO_RECORD;
+	case PIPE_WAIT:
+		return DO_WAIT;
+	default:
+		return DO_LAUNCH;
+	}
+}
+
+static void put(struct pipe *pipe, struct program *program)
+{
+	const struct pipe_step *step = program->step;
+	struct stream *stream = &pipe->streams[step->stream];
+	unsigned int gpu = pipe->scenario->streams[step->stream].gpu;
+	struct command command = {
+		.kind = kind_of(step), .stream = step->stream, .seq = stream->asked + 1,
+		.visible = pipe->now + pipe->scenario->gpus[gpu].chip.doorbell_ns,
+		.step = step,
+	};
+	struct channel *channel = host_channel(pipe, step->stream, step);
+	struct program **link;
+
+	/* A wait is for the last record that was asked for, or for the first one to come. */
+	if (step->kind == PIPE_WAIT) {
+		command.other = pipe->events[step->what].stream;
+		command.value = pipe->events[step->what].seq;
+	}
+	if (!cmdbuf_put(pipe, channel, &command)) {
+		program->state = PROGRAM_FULL;
+		program->since = pipe->now;
+		program->waits_for = channel;
+		program->next = NULL;
+		for (link = &channel->full; *link; link = &(*link)->next)
+			;
+		*link = program;
+		return;
+	}
+	stream->asked++;
+	pipe->in_flight++;
+	if (step->kind == PIPE_RECORD) {
+		pipe->events[step->what].stream = step->stream;
+		pipe->events[step->what].seq = stream->asked;
+	}
+	go_on(pipe, program, 0);
+}
+
+void cpu_room(struct pipe *pipe, struct program *program)
+{
+	program->result->full_ns += pipe->now - program->since;
+	put(pipe, program);
+}
+
+/* --------------------------------------------------------------------------- waits */
+
+static void sleep_on(struct pipe *pipe, struct program *program, struct program **list,
+		     unsigned int what, uint64_t value)
+{
+	if (program->state != PROGRAM_SLEEPS)
+		program->since = pipe->now;
+	program->state = PROGRAM_SLEEPS;
+	program->asleep_on = what;
+	program->value = value;
+	program->next = *list;
+	*list = program;
+}
+
+/* Sleeps on the first stream of its process that has something to do; false: none has. */
+static bool sleep_on_any(struct pipe *pipe, struct program *program)
+{
+	const struct pipe_scenario *scenario = pipe->scenario;
+	struct stream *stream;
+	unsigned int i;
+
+	for (i = 0; i < scenario->nr_streams; i++) {
+		stream = &pipe->streams[i];
+		if (scenario->streams[i].process != program->spec->process ||
+		    stream->done == stream->asked)
+			continue;
+		sleep_on(pipe, program, &stream->sleeper, i, stream->asked);
+		return true;
+	}
+	return false;
+}
+
+/* True: there is nothing to wait for any more. */
+static bool wait_is_over(struct pipe *pipe, struct program *program)
+{
+	const struct pipe_step *step = program->step;
+	struct stream *stream = &pipe->streams[step->stream];
+	struct event *event = &pipe->events[step->what];
+	uint64_t value;
+	unsigned int other;
+
+	switch (step->kind) {
+	case PIPE_SYNC:
+		value = program->state == PROGRAM_SLEEPS ? program->value : stream->asked;
+		if (stream->done >= value)
+			return true;
+		sleep_on(pipe, program, &stream->sleeper, step->stream, value);
+		return false;
+	case PIPE_SYNC_EVENT:
+		other = program->state == PROGRAM_SLEEPS ? program->asleep_on : event->stream;
+		value = program->state == PROGRAM_SLEEPS ? program->value : event->seq;
+		if (other == NO_STREAM ? event->done : pipe->streams[other].done >= value)
+			return true;
+		sleep_on(pipe, program, other == NO_STREAM ? &event->sleeper :
+			 &pipe->streams[other].sleeper, other, value);
+		return false;
+	default:
+		return !sleep_on_any(pipe, program);
+	}
+}
+
+static void try_to_go_on(struct pipe *pipe, struct program *program)
+{
+	bool slept = program->state == PROGRAM_SLEEPS;
+
+	if (!wait_is_over(pipe, program))
+		return;
+	if (slept)
+		program->result->sync_ns += pipe->now - program->since;
+	go_on(pipe, program, slept ? pipe->scenario->host.sync_ns : 0);
+}
+
+void cpu_wake(struct pipe *pipe, struct program **list)
+{
+	struct program *program = *list, *next;
+
+	*list = NULL;
+	for (; program; program = next) {
+		next = program->next;
+		try_to_go_on(pipe, program);
+	}
+}
+
+static void cpu_comes(struct pipe *pipe, struct happening *what)
+{
+	struct program *program = (struct program *)what;
+
+	switch (program->step->kind) {
+	case PIPE_CPU:
+		go_on(pipe, program, 0);
+		break;
+	case PIPE_SYNC:
+	case PIPE_SYNC_EVENT:
+	case PIPE_SYNC_ALL:
+		try_to_go_on(pipe, program);
+		break;
+	default:
+		put(pipe, program);
+	}
+}
+
+/* A wait that is under way counts as far as it came. */
+void cpu_stop(struct pipe *pipe, struct program *program)
+{
+	if (program->state == PROGRAM_FULL)
+		program->result->full_ns += pipe->now - program->since;
+	if (program->state == PROGRAM_SLEEPS)
+		program->result->sync_ns += pipe->now - program->since;
+}
+
+void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
+	       struct pipe_program_result *result)
+{
+	program->happening.come = cpu_comes;
+	program->spec = spec;
+	program->result = result;
+	program->frames[0] = (struct frame){ spec->steps, spec->nr_steps, 0, 1 };
+	program->depth = 1;
+	program->step = NULL;
+	pipe->nr_running++;
+	program->step = next_step(program);
+	if (!program->step) {
+		program->state = PROGRAM_DONE;
+		result->done = true;
+		pipe->nr_running--;
+		return;
+	}
+	program->state = PROGRAM_RUNS;
+	queue_set(&pipe->queue, &program->happening,
+		  spec->start_ns + cpu_cost(&pipe->scenario->host, program->step));
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The task management unit: a singly linked list a priority, appended to at the tail; the
+ * head of the highest one that is not empty goes to the work distribution unit when that has
+ * a slot. Knows no SM.
+ */
+#include "sim/pipe/pipe.h"
+
+void tmu_add(struct pipe *pipe, struct task *task)
+{
+	struct machine *machine = task->machine;
+	unsigned int priority = task->priority;
+
+	task->next = NULL;
+	if (machine->heads[priority])
+		machine->tails[priority]->next = task;
+	else
+		machine->heads[priority] = task;
+	machine->tails[priority] = task;
+	machine->waiting++;
+	machine->work++;
+	machine_dirty(machine);
+	slices_look(pipe, machine);
+}
+
+void tmu_return(struct task *task)
+{
+	struct machine *machine = task->machine;
+	unsigned int priority = task->priority;
+
+	task->next = machine->heads[priority];
+	if (!task->next)
+		machine->tails[priority] = task;
+	machine->heads[priority] = task;
+	machine->waiting++;
+}
+
+struct task *tmu_head(const struct machine *machine)
+{
+	unsigned int priority = machine->gpu->chip.priorities;
+
+	if (!machine->waiting)
+		return NULL;
+	while (priority--)
+		if (machine->heads[priority])
+			return machine->heads[priority];
+	return NULL;
+}
+
+void tmu_take(struct machine *machine, struct task *task)
+{
+	machine->heads[task->priority] = task->next;
+	task->next = NULL;
+	machine->waiting--;
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# Sources of the GPU in software: the driver, the management library, the scheduling pipeline.
+# A file that is in no list is not built; `make lint` names it. One list a folder, sorted.
+
+SIM_SRC := \
+	sim/cuda/capture.c \
+	sim/cuda/context.c \
+	sim/cuda/dispatch.c \
+	sim/cuda/driver.c \
+	sim/cuda/engine.c \
+	sim/cuda/event.c \
+	sim/cuda/fault.c \
+	sim/cuda/gpu.c \
+	sim/cuda/graph.c \
+	sim/cuda/graph_exec.c \
+	sim/cuda/graph_memory.c \
+	sim/cuda/graph_node.c \
+	sim/cuda/graph_update.c \
+	sim/cuda/hook_table.c \
+	sim/cuda/kernels.c \
+	sim/cuda/launch.c \
+	sim/cuda/memory.c \
+	sim/cuda/module.c \
+	sim/cuda/occupancy.c \
+	sim/cuda/physical.c \
+	sim/cuda/pool.c \
+	sim/cuda/proc.c \
+	sim/cuda/room.c \
+	sim/cuda/stream.c \
+	sim/cuda/tmd_build.c \
+	sim/cuda/tmd_decode.c
+
+SIM_NVML_SRC := \
+	sim/nvml/device.c \
+	sim/nvml/kernel.c \
+	sim/nvml/processes.c \
+	sim/nvml/state.c \
+	sim/nvml/told.c
+
+PIPE_SRC := \
+	sim/pipe/balance.c \
+	sim/pipe/check.c \
+	sim/pipe/chips.c \
+	sim/pipe/cmdbuf.c \
+	sim/pipe/copy.c \
+	sim/pipe/cpu.c \
+	sim/pipe/deadlock.c \
+	sim/pipe/fed.c \
+	sim/pipe/frontend.c \
+	sim/pipe/graph.c \
+	sim/pipe/host.c \
+	sim/pipe/map.c \
+	sim/pipe/memory.c \
+	sim/pipe/queue.c \
+	sim/pipe/run.c \
+	sim/pipe/slices.c \
+	sim/pipe/sm.c \
+	sim/pipe/tmu.c \
+	sim/pipe/wdu.c

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A job's part of a GPU: planned around those of other jobs, one job at a time, and noted
+ * where all of the node see it. Must not know what called it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "slurm/allocate.h"
+#include "slurm/node_file.h"
+#include "slurm/orphans.h"
+
+#define LOCK_FILE "/run/gpupart/lock"
+#define LOCK_SECONDS 5
+#define MIB (1ull << 20)
+
+bool give_is_given(const struct gpupart_grant *grant)
+{
+	return !gpupart_tpcset_empty(&grant->set);
+}
+
+static void name_job(unsigned int job, struct gpupart_grant *grant)
+{
+	snprintf(grant->id, sizeof(grant->id), "0-%x", job);
+	snprintf(grant->name, sizeof(grant->name), "%u", job);
+}
+
+/* Of root alone: nobody else can keep it. The kernel gives it up for who dies. */
+static int lock(char *why, size_t len)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int fd, err;
+
+	if (mkdir("/run/gpupart", 0755) && errno != EEXIST) {
+		err = -errno;
+		snprintf(why, len, "/run/gpupart: %s", strerror(-err));
+		return err;
+	}
+	fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		err = -errno;
+		snprintf(why, len, LOCK_FILE ": %s", strerror(-err));
+		return err;
+	}
+	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return fd;
+		nanosleep(&pause, NULL);
+	}
+	close(fd);
+	snprintf(why, len, LOCK_FILE ": another job's start has held it for %d s", LOCK_SECONDS);
+	return -EBUSY;
+}
+
+/* What others have of a GPU. */
+struct taken {
+	struct gpupart_tpcset tpcs;
+	uint64_t memory;
+};
+
+/* All grants of the node, into *@list for the caller to free: how many, or a negative errno. */
+static int list_grants(struct gpupart_grant **list)
+{
+	int nr = gpupart_grant_list(NULL, NULL, 0), room = nr + 16;
+
+	*list = nr >= 0 ? calloc(room, sizeof(**list)) : NULL;
+	if (nr < 0)
+		return nr;
+	nr = *list ? gpupart_grant_list(NULL, *list, room) : -ENOMEM;
+	return nr < room ? nr : room;
+}
+
+/* All grants of the node but @job's own; a job's own is put into *own. */
+static int look(const char *id, const char *pci, struct taken *taken, struct gpupart_grant *own)
+{
+	struct gpupart_grant *list;
+	int nr = list_grants(&list);
+
+	memset(taken, 0, sizeof(*taken));
+	own->id[0] = 0;
+	/* Under the lock there can be no more meanwhile. */
+	for (int i = 0; i < nr; i++) {
+		if (!strcmp(list[i].id, id)) {
+			*own = list[i];
+		} else if (!strcmp(list[i].pci, pci) && give_is_given(&list[i])) {
+			taken->tpcs = gpupart_tpcset_or(&taken->tpcs, &list[i].set);
+			taken->memory += list[i].memory;
+		}
+	}
+	free(list);
+	return nr < 0 ? nr : 0;
+}
+
+static unsigned int largest_gpc(const struct gpupart_topology *topo)
+{
+	unsigned int largest = 1;
+
+	for (unsigned int g = 0; g < gpupart_topology_nr_gpcs(topo); g++) {
+		unsigned int nr = gpupart_tpcset_count(&gpupart_topology_gpc(topo, g)->tpcs);
+
+		largest = nr > largest ? nr : largest;
+	}
+	return largest;
+}
+
+static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
+		       const struct words *words, const struct gpupart_tpcset *within,
+		       struct gpupart_tpcset *set)
+{
+	unsigned int gpc = largest_gpc(topo);
+	struct gpupart_demand demand = {
+		.name = "job", .min_tpcs = words->tpcs, .max_tpcs = words->tpcs,
+		.gpcs = words->gpcs, .cluster = words->cluster,
+	};
+	struct gpupart_plan plan;
+	int err;
+
+	/* Never more than Slurm counted; less by less than a GPC, since GPCs differ in size. */
+	if (words->gpcs)
+		demand.min_tpcs = words->tpcs > gpc - 1 ? words->tpcs - (gpc - 1) : 1;
+	if (gpupart_tpcset_empty(within))
+		return -ENOSPC;
+	err = gpupart_plan_make(gp, topo, within, &demand, 1, &plan);
+	if (!err)
+		*set = plan.tenants[0].set;
+	return err;
+}
+
+/* In the uGPU that it leaves the fewest TPCs of; first in one where it holds a cluster. */
+static int plan_in_ugpu(struct gpupart *gp, const struct gpupart_topology *topo,
+			const struct words *words, const struct gpupart_tpcset *within,
+			struct gpupart_tpcset *set)
+{
+	unsigned int fewest = ~0u;
+	bool holds = false;
+	int err = -ENOSPC;
+
+	for (unsigned int u = 0; u < gpupart_topology_nr_ugpus(topo); u++) {
+		struct gpupart_tpcset half = gpupart_topology_ugpu(topo, u), found;
+		unsigned int left;
+		bool held;
+
+		half = gpupart_tpcset_and(&half, within);
+		left = gpupart_tpcset_count(&half);
+		if (plan_within(gp, topo, words, &half, &found))
+			continue;
+		held = gpupart_set_cluster(topo, &found) >= GPUPART_PORTABLE_CLUSTER;
+		if (held < holds || (held == holds && left >= fewest))
+			continue;
+		holds = held;
+		fewest = left;
+		*set = found;
+		err = 0;
+	}
+	return err;
+}
+
+static int plan(const struct gpupart_topology *topo, const struct words *words,
+		const struct gpupart_tpcset *within, struct gpupart_tpcset *set, char *why,
+		size_t len)
+{
+	struct gpupart *gp;
+	int err = gpupart_open(&gp);
+
+	if (err) {
+		snprintf(why, len, "no memory");
+		return err;
+	}
+	err = words->ugpu ? plan_in_ugpu(gp, topo, words, within, set)
+			  : plan_within(gp, topo, words, within, set);
+	if (err)
+		snprintf(why, len, "%s", gpupart_error(gp));
+	gpupart_close(gp);
+	return err;
+}
+
+/* The most TPCs that the same words would get now; 0: none. */
+static unsigned int would_do(const struct gpupart_topology *topo, const struct words *words,
+			     const struct gpupart_tpcset *within)
+{
+	struct words less = *words;
+	struct gpupart_tpcset set;
+	char why[512];
+
+	while (--less.tpcs)
+		if (!plan(topo, &less, within, &set, why, sizeof(why)))
+			return less.tpcs;
+	return 0;
+}
+
+static void say_kind(const struct words *words, char *text, size_t len)
+{
+	int n = snprintf(text, len, "%s%s", words->gpcs ? " in whole GPCs" : "",
+			 words->ugpu ? " in one uGPU" : "");
+
+	if (words->cluster && n >= 0 && (size_t)n < len)
+		snprintf(text + n, len - n, " with room for clusters of %u blocks", words->cluster);
+}
+
+static void say_refused(const struct node_gpu *board, const struct words *words,
+			const struct gpupart_tpcset *within, char *why, size_t len)
+{
+	char list[GPUPART_TPCSET_STRLEN], kind[128], instead[256] = "";
+	unsigned int less = would_do(board->topo, words, within);
+	struct words plain = { .tpcs = words->tpcs };
+	struct gpupart_tpcset set;
+	char unused[512];
+
+	say_kind(words, kind, sizeof(kind));
+	gpupart_tpcset_format_list(within, list, sizeof(list));
+	if (less)
+		snprintf(instead, sizeof(instead), "; tpcs=%u%s would do now", less, kind);
+	if (*kind && !plan(board->topo, &plain, within, &set, unused, sizeof(unused)))
+		snprintf(instead + strlen(instead), sizeof(instead) - strlen(instead),
+			 "; tpcs=%u of any kind would do now", words->tpcs);
+	snprintf(why, len, "no %u TPCs%s are free together on GPU %s: free are %u, TPCs %.160s%s",
+		 words->tpcs, kind, board->pci, gpupart_tpcset_count(within),
+		 *list ? list : "-", instead);
+}
+
+/* Under the lock: the set and the memory, or a sentence in grant->why. */
+static void place(const struct node_gpu *board, const struct words *words,
+		  const struct taken *taken, struct gpupart_grant *grant)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(board->topo), within;
+
+	within = gpupart_tpcset_andnot(&all, &taken->tpcs);
+	if (words->memory && taken->memory + words->memory > board->memory) {
+		snprintf(grant->why, sizeof(grant->why),
+			 "no %llu MiB are free on GPU %s: others have %llu of its %llu MiB",
+			 (unsigned long long)(words->memory / MIB), board->pci,
+			 (unsigned long long)(taken->memory / MIB),
+			 (unsigned long long)(board->memory / MIB));
+		return;
+	}
+	if (plan(board->topo, words, &within, &grant->set, grant->why, sizeof(grant->why))) {
+		memset(&grant->set, 0, sizeof(grant->set));
+		say_refused(board, words, &within, grant->why, sizeof(grant->why));
+		return;
+	}
+	grant->memory = words->memory;
+	grant->why[0] = 0;
+}
+
+static int give_on(const struct give_job *job, const struct node_gpu *board,
+		   struct gpupart_grant *grant, char *why, size_t len)
+{
+	struct gpupart_grant own;
+	struct taken taken;
+	int fd, err;
+
+	fd = lock(why, len);
+	if (fd < 0)
+		return fd;
+	err = look(grant->id, board->pci, &taken, &own);
+	/* Another version's is kept as it is: what was asked for is not known. */
+	if (!err && own.id[0] && own.uid == job->uid && own.other_version && give_is_given(&own)) {
+		*grant = own;
+		goto close_fd;
+	}
+	/* A prolog that was begun anew; no job that had its number before slurmctld forgot it. */
+	if (!err && own.id[0] && own.uid == job->uid && give_is_given(&own) &&
+	    !strcmp(own.asked, grant->asked) && !strcmp(own.pci, grant->pci)) {
+		*grant = own;
+		goto close_fd;
+	}
+	if (!err) {
+		place(board, job->words, &taken, grant);
+		err = gpupart_grant_put(NULL, grant);
+	}
+	if (err)
+		snprintf(why, len, "what it gets cannot be noted below " GPUPART_GRANT_ROOT ": %s",
+			 err == -EPROTO ?
+			 "another version of gpupart gave TPCs to a job of this number; 'gpupart slurm-node --clean' takes them from jobs that have ended"
+			 : strerror(-err));
+close_fd:
+	close(fd);
+	return err;
+}
+
+static void name_grant(const struct give_job *job, struct gpupart_grant *grant)
+{
+	memset(grant, 0, sizeof(*grant));
+	name_job(job->job, grant);
+	grant->uid = job->uid;
+	grant->strict = job->strict;
+	/* All of it: a task that waits reads it again. */
+	_Static_assert(sizeof(grant->asked) >= WORDS_LEN, "it was read, so it fits");
+	snprintf(grant->asked, sizeof(grant->asked), "%s", job->asked);
+}
+
+static int note_refused(const struct gpupart_grant *grant, char *why, size_t len)
+{
+	int err = gpupart_grant_put(NULL, grant);
+
+	if (err)
+		snprintf(why, len, "%s, and that cannot be noted: %s", grant->why, strerror(-err));
+	return err;
+}
+
+int give_nothing(const struct give_job *job, const char *because, char *why, size_t len)
+{
+	struct gpupart_grant grant;
+
+	name_grant(job, &grant);
+	snprintf(grant.why, sizeof(grant.why), "%s", because);
+	return note_refused(&grant, why, len);
+}
+
+int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len)
+{
+	struct node_gpu board = { 0 };
+	int err;
+
+	name_grant(job, grant);
+	if (job->gpu < 0) {
+		snprintf(grant->why, sizeof(grant->why), "%s",
+			 "Slurm counts no TPCs for this job: is gpupart.lua in slurmctld's job_submit.lua?");
+		return note_refused(grant, why, len);
+	}
+	err = boards_open(job->gpu, &board, grant->why, sizeof(grant->why));
+	if (err) {
+		snprintf(why, len, "%s", grant->why);
+		note_refused(grant, why, len);
+		return err;
+	}
+	snprintf(grant->pci, sizeof(grant->pci), "%s", board.pci);
+	snprintf(grant->source, sizeof(grant->source), "%s", board.source);
+	snprintf(grant->key, sizeof(grant->key), "%s", board.key);
+	grant->nr_tpcs = gpupart_topology_nr_tpcs(board.topo);
+	err = give_on(job, &board, grant, why, len);
+	boards_close(&board);
+	return err;
+}
+
+int give_find(unsigned int job, struct gpupart_grant *grant)
+{
+	struct gpupart_grant *list, wanted;
+	int nr = list_grants(&list), err = nr < 0 ? nr : -ESRCH;
+
+	name_job(job, &wanted);
+	for (int i = 0; err && i < nr; i++)
+		if (!strcmp(list[i].id, wanted.id)) {
+			*grant = list[i];
+			err = 0;
+		}
+	free(list);
+	return err;
+}
+
+int give_back(unsigned int job, char *why, size_t len)
+{
+	const char *state;
+	struct gpupart_grant grant;
+	struct gpupart *gp;
+	unsigned int left;
+	int err = give_find(job, &grant);
+
+	if (err == -ESRCH)
+		return 0;
+	if (err) {
+		snprintf(why, len, GPUPART_GRANT_ROOT ": %s", strerror(-err));
+		return err;
+	}
+	left = left_kill(job, &grant, &state);
+	if (left) {
+		snprintf(why, len, "%u of its processes %s: it holds what they use", left, state);
+		return -EBUSY;
+	}
+	err = gpupart_open(&gp);
+	if (err) {
+		snprintf(why, len, "no memory");
+		return err;
+	}
+	err = gpupart_grant_drop(gp, grant.id);
+	if (err)
+		snprintf(why, len, "%s", gpupart_error(gp));
+	gpupart_close(gp);
+	return err;
+}

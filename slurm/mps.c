@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Makes the tasks of a job clients of the node's MPS daemon, without which jobs on disjoint sets
+ * of a GPU take turns. Called as root, before the task's program starts. A task that cannot join
+ * starts all the same.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "slurm/node_file.h"
+#include "slurm/mps.h"
+#include "cli/mps/mps_daemon.h"
+
+void mps_join_task(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
+{
+	char wanted[8] = "", taken[PATH_MAX] = "", why[PATH_MAX + 128];
+	static struct mps_daemon daemon = { .why = MPS_DAEMON_PIPES " cannot be set" };
+	struct node_gpu board = { 0 };
+	bool is_own, is_node;
+	int task = 0, err;
+
+	spank_getenv(spank, "GPUPART_MPS", wanted, sizeof(wanted));
+	spank_getenv(spank, MPS_DAEMON_PIPES, taken, sizeof(taken));
+	is_node = !strcmp(taken, MPS_DAEMON_NODE);
+	is_own = *taken && !is_node;
+	err = strcmp(wanted, "0") ? mps_daemon_find_node(&daemon) : -ENOENT;
+	if (!err && !is_own &&
+	    spank_setenv(spank, MPS_DAEMON_PIPES, MPS_DAEMON_NODE, 1) == ESPANK_SUCCESS)
+		return;
+	/* From the job's script, which joined it: a daemon that hangs would stop the program. */
+	if (err && is_node)
+		spank_unsetenv(spank, MPS_DAEMON_PIPES);
+	if (err == -ENOENT || spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS || task)
+		return;
+	boards_find(grant->pci, &board, why, sizeof(why));
+	snprintf(why, sizeof(why), "%s", daemon.why);
+	if (is_own)
+		snprintf(why, sizeof(why),
+			 "its %s=%.200s keeps it from the node's MPS daemon (GPUPART_MPS=0 confirms that)",
+			 MPS_DAEMON_PIPES, taken);
+	dprintf(STDERR_FILENO,
+		"gpupart: job %u: %s: this job and others take turns on the GPU%s (time slices) instead of running at the same time\n",
+		job, why, board.simulated ? ", simulated," : "");
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The GPUs of this node, from what 'gpupart slurm-node' wrote when slurmd began: no job's
+ * start asks a driver. Must not know a job.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "slurm/node_file.h"
+
+/* The first for which @pci, or else @number, is right. */
+static int find(const char *pci, unsigned int number, struct node_gpu *board, char *why, size_t len)
+{
+	FILE *file = fopen(NODE_GPU_FILE, "re");
+	char line[NODE_GPU_ROW];
+	int err = file ? -ENODEV : -errno;
+
+	while (file && err && fgets(line, sizeof(line), file))
+		if (node_gpu_read(line, board) &&
+		    (pci ? !strcmp(board->pci, pci) : board->number == number))
+			err = 0;
+	if (!file)
+		snprintf(why, len,
+			 "%s: %s: the GPUs of this node were not looked at: run 'gpupart slurm-node'",
+			 NODE_GPU_FILE, strerror(-err));
+	else
+		fclose(file);
+	if (file && err && pci)
+		snprintf(why, len, "%s knows no GPU %s", NODE_GPU_FILE, pci);
+	else if (file && err)
+		snprintf(why, len, "%s knows no GPU %u, which Slurm chose", NODE_GPU_FILE, number);
+	return err;
+}
+
+int boards_find(const char *pci, struct node_gpu *board, char *why, size_t len)
+{
+	return find(pci, 0, board, why, len);
+}
+
+int boards_open(unsigned int number, struct node_gpu *board, char *why, size_t len)
+{
+	struct gpupart *gp;
+	int err = find(NULL, number, board, why, len);
+
+	if (err)
+		return err;
+	err = gpupart_open(&gp);
+	if (err) {
+		snprintf(why, len, "no memory");
+		return err;
+	}
+	err = node_gpu_open(gp, board);
+	if (err)
+		snprintf(why, len, "%s", gpupart_error(gp));
+	gpupart_close(gp);
+	return err;
+}
+
+void boards_close(struct node_gpu *board)
+{
+	gpupart_topology_close(board->topo);
+	board->topo = NULL;
+}
+
+bool boards_simulated(char *captures, size_t len)
+{
+	FILE *file = fopen(NODE_GPU_FILE, "re");
+	struct node_gpu board;
+	char line[NODE_GPU_ROW];
+	size_t used = 0;
+
+	*captures = 0;
+	while (file && used < len && fgets(line, sizeof(line), file))
+		if (node_gpu_read(line, &board))
+			used += snprintf(captures + used, len - used, "%s%s", used ? ":" : "",
+					 board.source);
+	if (file)
+		fclose(file);
+	return used && used < len;
+}

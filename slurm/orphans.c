@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Processes that outlive their job: their TPCs are nobody else's before they are gone. Must not
+ * know why they were left.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/mps/mps_daemon.h"
+#include "cli/util/process.h"
+#include "slurm/orphans.h"
+
+#define MAX_ENVIRONMENT (1 << 20)
+/* Of all processes of a look: a user may have thousands with an environment of megabytes. */
+#define MAX_ENVIRONMENTS (64 << 20)
+#define TRIES 100
+#define PAUSE_NS 20000000
+/* For the node's MPS daemon, all processes of a job together. */
+#define MPS_MS 5000
+
+/* Which processes are meant. */
+struct meant {
+	unsigned int job;
+	const struct gpupart_grant *grant;
+	size_t environment_left;	/* bytes of /proc/PID/environ that may still be read */
+	struct mps_daemon *mps;		/* NULL: is not asked, or does not answer */
+	long mps_until;			/* 0: was not asked yet */
+};
+
+/* Whether it was started by Slurm in that job, as of a run inside it, which has its own id. */
+static bool started_in(int pid, struct meant *meant)
+{
+	size_t len = 0, max = meant->environment_left < MAX_ENVIRONMENT ?
+			      meant->environment_left : MAX_ENVIRONMENT;
+	char path[32], wanted[40], *text = malloc(max + 1);
+	ssize_t n = 1;
+	bool found = false;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	snprintf(wanted, sizeof(wanted), "SLURM_JOB_ID=%u", meant->job);
+	fd = text ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	while (fd >= 0 && n > 0 && len < max) {
+		n = read(fd, text + len, max - len);
+		len += n > 0 ? n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	meant->environment_left -= len;
+	if (text)
+		text[len] = 0;
+	for (size_t at = 0; text && !found && at < len; at += strlen(text + at) + 1)
+		found = !strcmp(text + at, wanted);
+	free(text);
+	return found;
+}
+
+/* What a block says is believed of its user's alone. */
+static bool is_meant(const struct gpupart_process *process, void *arg)
+{
+	struct meant *meant = arg;
+
+	return process->uid == meant->grant->uid && (!strcmp(process->job, meant->grant->id) ||
+						     started_in(process->pid, meant));
+}
+
+/* The same, for a process that is killed next: other clients of MPS are to survive that. */
+static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
+{
+	struct meant *meant = arg;
+
+	if (!is_meant(process, meant))
+		return false;
+	if (meant->mps && !meant->mps_until) {
+		meant->mps_until = process_now_ms() + MPS_MS;
+		if (mps_daemon_find_node(meant->mps))
+			meant->mps = NULL;
+	}
+	if (meant->mps)
+		mps_daemon_terminate(meant->mps, process->pid, meant->mps_until);
+	return true;
+}
+
+/* Each is signalled again, until it is gone. */
+static unsigned int kill_once(struct meant *meant, const char **why)
+{
+	int room = gpupart_process_list(NULL, NULL, 0) + 16, nr, err;
+	struct gpupart_process *list = room > 0 ? calloc(room, sizeof(*list)) : NULL;
+	unsigned int left = 0;
+
+	meant->environment_left = MAX_ENVIRONMENTS;
+	nr = list ? gpupart_process_list(NULL, list, room) : 0;
+	for (int i = 0; i < nr && i < room; i++) {
+		if (list[i].pid <= 1 || list[i].uid != meant->grant->uid)
+			continue;
+		err = gpupart_process_signal(NULL, &list[i], SIGKILL, is_meant_and_idle, meant);
+		/* Without a pidfd the number may be another process's: it is left alone. */
+		if (err == -ENOSYS && is_meant(&list[i], meant))
+			*why =
+				"are not killed, since this kernel has no pidfd_open (Linux 5.3): kill them by hand";
+		else if (err)
+			continue;
+		left++;
+	}
+	free(list);
+	return left;
+}
+
+unsigned int left_kill(unsigned int job, const struct gpupart_grant *grant, const char **why)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct mps_daemon mps;
+	struct meant meant = { .job = job, .grant = grant, .mps = &mps };
+	unsigned int left;
+
+	*why = "were killed and do not end yet";
+	left = kill_once(&meant, why);
+	/* Each was asked for. */
+	meant.mps = NULL;
+	for (int i = 0; left && i < TRIES; i++) {
+		nanosleep(&pause, NULL);
+		left = kill_once(&meant, why);
+	}
+	return left;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that outlive their job, as when a slurmstepd is killed. Knows no SPANK. */
+#ifndef GPUPART_SLURM_ORPHANS_H
+#define GPUPART_SLURM_ORPHANS_H
+
+#include <gpupart.h>
+
+/*
+ * Kills those of @job, whose part is @grant, that use a GPU, and waits two seconds at most
+ * until they are gone. First it asks the node's MPS daemon to end their GPU work, and waits five
+ * seconds at most for that. Returns how many are not gone; *why says in what state those are.
+ */
+unsigned int left_kill(unsigned int job, const struct gpupart_grant *grant, const char **why);
+
+#endif

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The driver's table of callbacks, on stand-ins for libcuda.so: which the library takes, what it
+# says of the others, what it leaves behind; and scripts/try-drivers with packages of them.
+. "$(dirname "$0")/tap.subr"
+try=$BUILD/tests/drivers-try
+libcuda=$BUILD/tests/drivers-libcuda.so
+
+fake() {	# SETTINGS
+	FAKE_DRIVER=$1 "$try" "$libcuda" >"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	out=$(cat "$tmp/out")
+	err=$(cat "$tmp/err")
+}
+
+# As the drivers 450, 460, 470, 580 have it, and one that is larger: hardware.md.
+while read -r bytes features counted accepted; do
+	fake "bytes=$bytes features=$features"
+	is "$status $out" "0 $bytes | $counted | 0 | 0 0 0 0 | 1 | $accepted | 0 | accepted" "a table of $bytes bytes"
+	is "$err" "left subscribed" "$bytes bytes: the subscription is left, and nothing enabled"
+done <<END
+72 0 - -
+80 1 - 0
+88 4 4 0-3
+88 11 11 0-10
+96 11 11 0-10
+104 18 18 0-17
+END
+
+while IFS='|' read -r settings words left; do
+	fake "$settings"
+	is $status 1 "$settings: refused"
+	has "$out" "refused: $words" "$settings: says what was found"
+	is "$err" "$left" "$settings: left behind"
+done <<END
+none=1|this driver offers no launch callback|
+bytes=0|this driver's callback table is not one that we know: its size is 0, not a multiple of 8 from 56|
+bytes=7|this driver's callback table is not one that we know: its size is 7,|
+bytes=40|this driver's callback table is not one that we know: its size is 40,|
+bytes=48|this driver's callback table is not one that we know: its size is 48,|
+bytes=90|this driver's callback table is not one that we know: its size is 90,|
+bytes=0x40000000|this driver's callback table is not one that we know: its size is 1073741824,|
+empty=1|this driver's callback table has no entry 3, 4 or 6|
+cbids=5|this driver's callback table of 96 bytes is not one that we know: launch callback 4 gave 0 and 0 when enabled|
+cbids=3|this driver's callback table of 96 bytes is not one that we know: launch callback 3 gave 1 and 1 when enabled|
+cbids=0|this driver's callback table of 96 bytes is not one that we know: launch callback 0 gave 1 and 1 when enabled|
+refuse=3|this driver's callback table of 96 bytes is not one that we know: launch callback 4 gave 3 and 3 when enabled|
+enable=2|this driver's callback table of 96 bytes is not one that we know: launch callback 2 gave 2 and 2 when enabled|
+subscribe=210|another tool has the driver's one place|
+subscribe=801|this driver refused a launch callback: CUDA error (801)|
+cbids=5 unsubscribe=801|the subscription stays until the process ends, entry 4 gave 801|left subscribed
+END
+FAKE_DRIVER='' "$try" /dev/null >"$tmp/out"
+is "$? $(grep -c 'cannot be loaded' "$tmp/out")" "1 1" "a file that is no library"
+
+command -v dpkg-deb >/dev/null || { skip "try-drivers: no dpkg-deb"; tap_done; exit; }
+mkdir -p "$tmp/bin" "$tmp/package/DEBIAN" "$tmp/package/usr/lib"
+printf 'Package: fake\nVersion: 1\nArchitecture: all\nMaintainer: none\nDescription: none\n' >"$tmp/package/DEBIAN/control"
+cp "$libcuda" "$tmp/package/usr/lib/libcuda.so.555.1"
+dpkg-deb --build "$tmp/package" "$tmp/fake.deb" >"$tmp/log" 2>&1
+cat >"$tmp/bin/apt-get" <<END
+#!/bin/sh
+case "\$*" in
+*indextargets*)	echo http://mirror.invalid/debian/ ;;
+*download*)	for package in "\$@"; do :; done
+		echo "\$*" >>"$tmp/asked"
+		cp "$tmp/fake.deb" "\${package%%=*}_1_all.deb" ;;
+esac
+END
+cat >"$tmp/bin/apt-cache" <<END
+#!/bin/sh
+for package in "\$@"; do :; done
+[ \$package != libcuda1 ] || printf ' libcuda1 | %s | a\n' 555.1-1 550.2-1 550.1-1
+END
+chmod +x "$tmp/bin/apt-get" "$tmp/bin/apt-cache"
+tried() {	# SETTINGS
+	FAKE_DRIVER=$1 PATH=$tmp/bin:$PATH scripts/try-drivers >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	out=$(cat "$tmp/out")
+}
+tried "bytes=88 features=11"
+is "$status $(grep -c 'not available from this mirror' "$tmp/out") $(grep -c '| accepted |' "$tmp/out")" "0 5 2" \
+	"try-drivers: packages that the mirror lacks are named, the others tried"
+has "$out" "| libcuda1 | 550.2-1 | 88 | 11 | 0 | 0 0 0 0 | 1 | 0-10 | 0 | accepted |" "try-drivers: a row"
+is "$(grep -c "Dir::State=" "$tmp/asked") $(grep -c "Dir::Cache=" "$tmp/asked")" "2 2" "try-drivers: apt has folders of its own"
+is "$(grep -c mirror.invalid "$tmp/out")" 0 "try-drivers: its table names no mirror"
+tried "bytes=88 cbids=5"
+is "$status $(grep -c '| refused: ' "$tmp/out")" "1 2" "try-drivers: a driver that is refused"
+tap_done

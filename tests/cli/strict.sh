@@ -1,0 +1,188 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What run reports at the end of its program, and --strict: on the simulated GPU.
+. "$(dirname "$0")/tap.subr"
+e="-i tests/data/gh100-h200-e/capture.txt"
+prog=$tmp/strict_prog
+if ! ${CC:-cc} -o "$prog" tests/gpu/strict_prog.c -ldl 2>"$tmp/err"; then
+	skip "no C compiler"
+	tap_done
+fi
+# The set that FILE's report says would do, as a list.
+proposed() { sed -n 's/.*; -t \([0-9,-]*\).*, as many, would hold it$/\1/p' "$1"; }
+
+# Nothing to say.
+try run $e -g 0 -- "$prog" kernel x2 legacy sync
+is "$status $(wc -l <"$tmp/err")" "0 1" "all confined: one line on stderr, that of the start"
+
+# Launches outside of the set.
+try run $e -t 0-7 -- "$prog" x8 x2 x8 kernel sync
+is $status 0 "a program whose clusters do not fit: its status"
+has "$err" "2 launches outside of TPCs 0-7 (simulated): work_cluster: a cluster of 8 blocks" \
+	"how many, of which kernel, why"
+is "$(wc -l <"$tmp/err")" 3 "in one line, behind the start's two: the set, and which clusters it holds"
+set=$(proposed "$tmp/err")
+[ -n "$set" ]
+ok $? "a set is proposed: $set"
+is "$(echo "$set" | tr ',' '\n' | awk -F- '{ n += (NF > 1 ? $2 - $1 : 0) + 1 } END { print n }')" 8 "of the same size"
+try run $e -t "$set" -- "$prog" x8 x2 x8 kernel sync
+is "$status $(wc -l <"$tmp/err")" "0 1" "the same program in it: nothing to report"
+try run $e -t 0-2 -- "$prog" x8
+has "$err" "no set of 3 TPCs holds it" "three TPCs: no set of that size would do"
+try run $e -t 0-7 -- "$prog" coop100
+has "$err" "work_plain: a cooperative grid, which needs 25 TPCs at once" "a cooperative grid: what it needs"
+try run $e -t 0-7 -- "$prog" graph graph graph
+has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a graph's node counts when it is built"
+try run $e -t 0-7 -- "$prog" x8 sync unload load x8 x8
+has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a module that goes: its kernel keeps its name"
+has "$err" "2 launches outside of TPCs 0-7 (simulated): other_cluster" "and lends it to no other"
+try run $e -t 0-7 -- "$prog" x8 unload load x8
+has "$err" "a kernel whose name is not known" "unloaded before its name was found out: said so"
+try run $e -t 0-7 -- "$prog" x8 sync kill9
+is $status 137 "a killed program's status"
+has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a killed program's launches count"
+try run $e -t 0-7 -- "$prog" fork x8 sync exec x8 x8
+has "$err" "3 launches outside of TPCs 0-7 (simulated): work_cluster" \
+	"a child's, and those after an exec, are one line"
+try run $e -t 0-7 -- env GPUPART_SIM_FAULTS=tmd-version=0x41 "$prog" kernel kernel
+has "$err" "2 launches outside of the set (simulated): work_plain: a kind of launch that gpupart does not know" \
+	"an unknown TMD"
+LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt \
+	"$gpupart" run --gpu 1 -t 0-7 -- "$prog" kernel >"$tmp/out" 2>"$tmp/err"
+has "$(cat "$tmp/err")" "1 launch outside of the set (simulated): work_plain: it ran on a GPU that the set is not of" \
+	"another GPU than the set's"
+try run $e -t 0-7 -- "$gpupart" run -t 0-6 -- "$prog" x8
+is "$(grep -c 'outside of TPCs 0-6' "$tmp/err") $(grep -c outside "$tmp/err")" "1 1" \
+	"a run inside a run: the inner one reports, once"
+try run $e -t 0-7 --exec -- "$prog" x8
+is "$status $(grep -c outside "$tmp/err")" "0 0" "--exec: no parent is left to report"
+
+# Used CUDA and was never confined.
+try run $e -t 0-7 -- env GPUPART_DISABLE=1 "$prog" kernel
+is $status 0 "GPUPART_DISABLE=1 inside: it runs"
+has "$err" "(strict_prog) used CUDA (simulated) and was never confined: GPUPART_DISABLE=1" "and is reported"
+try run $e -t 0-7 -- env -u GPUPART_SET "$prog" kernel
+has "$err" "was never confined: GPUPART_SET is not in its environment" "without GPUPART_SET: reported"
+try run $e -t 0-7 -- env GPUPART_SIM_FAULTS=no-table "$prog" kernel
+has "$err" "was never confined: this driver offers no launch callback" "a refused attach: reported with its reason"
+try run $e -t 0-7 --late 600 -- "$prog" kernel
+has "$err" "was never confined: it ended before its launches were confined" "--late that never came: reported"
+try run $e -t 0-7 -- env -i LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" GPUPART_SIM="$PWD/tests/data/gh100-h200-e/capture.txt" \
+	sh -c '"$0" kernel sleep4000' "$prog"
+has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "an empty environment: seen from outside"
+
+# --strict.
+try run $e -t 0-7 --strict -- "$prog" kernel x2 coop8 legacy sync
+is "$(grep -c "=0$" "$tmp/out")" 6 "--strict: what stays inside runs"
+try run $e -t 0-7 --strict -- sh -c 'exit 7'
+is $status 7 "--strict: the program's own status"
+try run $e -t 0-7 --strict -- "$prog" kernel x8 kernel legacy x2 coop4 capture sleep60000
+is $status 123 "--strict: a launch outside of the set ends the program, 123"
+is "$(tr '\n' ' ' <"$tmp/out")" "cuInit=0 context=0 kernel=0 x8=0 kernel=800 legacy=800 x2=800 coop4=800 capture=800 " \
+	"and later ones are refused, however they are launched"
+has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "it is reported"
+has "$err" "strict: $prog was ended" "and said"
+try run $e -t 0-7 --strict -- "$prog" x8
+is $status 123 "--strict: also where the program ends by itself at once"
+try run $e -t 0-7 --strict -- sh -c '"$0" x8 sleep60000; sleep 60' "$prog"
+is $status 123 "--strict: a child's launch ends it and the program"
+try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
+is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 capture=0 x8=0 kernel=800 graph=800 x2=800 " \
+	"--strict --exec: later launches are refused, graphs too"
+for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_CHECKED=0; do
+	try run $e -t 0-7 --strict --exec -- env XDG_CACHE_HOME="$tmp/none" $why "$prog" kernel
+	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict, $why: cuInit fails"
+	has "$err" "gpupart: strict: no CUDA for this process" "and it is said why"
+done
+try run $e -t 0-7 --strict -- env GPUPART_CHECKED=0 XDG_CACHE_HOME="$tmp/none" "$prog" kernel
+is $status 4 "--strict: the program whose cuInit failed ends as it likes"
+has "$err" "(strict_prog) was kept from CUDA (simulated)" "and run says so"
+try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel
+is "$(head -n 1 "$tmp/out")" "cuInit=100 context=100" "--strict: GPUPART_DISABLE=1 inside keeps the program from CUDA"
+try run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$prog" kernel sleep60000
+is $status 123 "--strict: the library is kept out: seen from outside, and ended"
+cat >"$tmp/tls.c" <<'END'
+__thread char big[1600] __attribute__((tls_model("initial-exec")));
+char *tls(void) { return big; }
+END
+# The program itself, with a library that leaves no thread-local memory for one that comes late.
+sed 's/lib = dlopen("libcuda.so.1", RTLD_NOW);/dlopen(getenv("TLS"), RTLD_NOW); lib = dlopen("libcuda.so.1", RTLD_NOW);/' \
+	tests/gpu/strict_prog.c >"$tmp/full.c"
+${CC:-cc} -shared -fPIC -o "$tmp/tls.so" "$tmp/tls.c" && ${CC:-cc} -o "$tmp/full" "$tmp/full.c" -ldl
+ok $? "a program without room for the library's thread-local memory"
+try run $e -t 0-7 --strict -- env TLS="$tmp/tls.so" "$tmp/full" kernel x8 kernel
+is $status 123 "--strict: the library is there from the start"
+has "$(cat "$tmp/out")" "kernel=800" "and confines"
+
+# The user's own MPS daemon ends a client's work before the client is ended.
+mkdir "$tmp/bin" "$tmp/fake"
+mkdir -m 700 "$tmp/mps"
+ln -s "$root/tests/other_mps.sh" "$tmp/bin/nvidia-cuda-mps-control"
+PATH=$tmp/bin:$PATH
+FAKE_MPS=$tmp/fake
+CUDA_MPS_PIPE_DIRECTORY=$tmp/mps
+export PATH FAKE_MPS CUDA_MPS_PIPE_DIRECTORY
+echo 501 >"$tmp/fake/servers"
+nvidia-cuda-mps-control -d
+tries=0
+until [ -e "$tmp/mps/control" ] || [ $tries -ge 300 ]; do tries=$((tries + 1)); sleep 0.1; done
+try run $e -t 0-7 --strict -- sh -c '"$0" x8 sleep60000; sleep 60' "$prog"
+is "$status $(sed -n 's/ [0-9]* lives$/ PID lives/p' "$tmp/fake/log" | tr '\n' ' ')" \
+	"123 terminate_client 501 PID lives terminate_client 501 PID lives " \
+	"--strict: a daemon of MPS ends the work of the process and of the program before they are ended"
+is "$(grep '^terminate' "$tmp/fake/log" | sort -u | wc -l)" 2 "which are two processes"
+rm -r "$tmp/mps"
+unset CUDA_MPS_PIPE_DIRECTORY
+
+refused 125 "--late 1" run $e -t 0 --late 1 --strict -- true
+GPUPART_DISABLE=1
+export GPUPART_DISABLE
+refused 125 "GPUPART_DISABLE=1: --strict" run $e -t 0 --strict -- true
+unset GPUPART_DISABLE
+GPUPART_STRICT=1
+export GPUPART_STRICT
+refused 125 "GPUPART_STRICT=1 does not allow that" run $e -t 0 --late 1 -- true
+try run $e -t 0-7 -- "$prog" x8 kernel
+is $status 123 "GPUPART_STRICT=1 in the environment is --strict"
+unset GPUPART_STRICT
+
+# A node's setting: /etc is this test's own here.
+if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
+	skip "/etc/gpupart/config: needs root"
+	tap_done
+fi
+mkdir -p "$tmp/etc/gpupart"
+cp -a /etc/ld.so.* /etc/passwd /etc/group "$tmp/etc/" 2>/dev/null
+# node TEXT MODE ARGS: gpupart ARGS on a node with that file.
+node() {
+	printf "$1" >"$tmp/etc/gpupart/config"
+	chmod "$2" "$tmp/etc/gpupart/config"
+	shift 2
+	unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" "$gpupart" "$@" \
+		>"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	err=$(cat "$tmp/err")
+}
+node '# ours\n strict=yes # all\nother = 1\n' 644 run $e -t 0-7 -- "$prog" x8 kernel
+is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "strict = yes of a node"
+node 'strict = yes\n' 644 run $e -t 0-7 --late 1 -- true
+has "$status $err" "125 gpupart run: --late 1: what is launched before is not confined, and strict = yes in /etc/gpupart/config" \
+	"refuses --late"
+for text in 'strict = no\n' '#strict = yes\n' 'strictly = yes\n' '' 'strict = yes\nstrict = no\n'; do
+	node "$text" 644 run $e -t 0-7 -- "$prog" x8 kernel
+	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "not strict: $(echo "$text" | wc -c) bytes of another text"
+done
+node 'strict = maybe\n' 644 run $e -t 0-7 -- true
+is $status 125 "strict = maybe: refused"
+has "$err" "/etc/gpupart/config: strict = maybe: wants yes or no" "by name"
+node 'strict yes\n' 644 run $e -t 0-7 -- true
+has "$status $err" "125 gpupart run: /etc/gpupart/config: 'strict yes' is not understood: wants KEY = VALUE" "a line without =: refused"
+node 'Strict = yes\n' 644 run $e -t 0-7 -- "$prog" x8 kernel
+is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "a capital letter is no way around it"
+node 'strict = yes\n' 666 run $e -t 0-7 -- "$prog" x8 kernel
+is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "a file that others may write is ignored"
+has "$err" "/etc/gpupart/config is ignored" "and run says so"
+node 'strict = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
+has "$(cat "$tmp/out")" "kernel=800" "a node's setting holds in a program that another command confines"
+
+tap_done

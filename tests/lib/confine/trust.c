@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What must be true before a map is trusted: how often each TPC was left out, as the
+ * driver saw it; which remembered checks count, and which do not.
+ */
+#include <dirent.h>
+#include "tests/lib/scenario.h"
+
+/* ------------------------------------------------- what the driver was given */
+
+#define MASK_VALID 31
+#define MASK_FIRST 2432
+
+static const unsigned char table_id[16] = {
+	0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
+	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
+};
+
+/* Launches by the mask bits that are set in the TMD as it was uploaded. */
+static unsigned int nr_alone[128], nr_several, nr_masked;
+
+static bool bit_of(const unsigned char *tmd, unsigned int bit)
+{
+	return tmd[bit / 8] >> bit % 8 & 1;
+}
+
+static void on_upload(void *user, int domain, int cbid, const void *params)
+{
+	const unsigned char *tmd = ((const P *)params)[4];
+	unsigned int nr = 0, last = 0;
+
+	(void)user;
+	(void)domain;
+	(void)cbid;
+	if (!bit_of(tmd, MASK_VALID))
+		return;
+	for (unsigned int bit = 0; bit < 128; bit++)
+		if (bit_of(tmd, MASK_FIRST + bit)) {
+			nr++;
+			last = bit;
+		}
+	nr_masked++;
+	if (nr == 1)
+		nr_alone[last]++;
+	else
+		nr_several++;
+}
+
+static int watch_uploads(void)
+{
+	CU (*subscribe)(uint32_t *, void (*)(void *, int, int, const void *), void *);
+	CU (*enable)(uint32_t, uint32_t, int, int);
+	const void *found;
+	uint32_t handle;
+
+	if (driver_open() || cuGetExportTable(&found, table_id))
+		return -1;
+	*(const void **)&subscribe = ((const void *const *)found)[3];
+	*(const void **)&enable = ((const void *const *)found)[6];
+	return subscribe(&handle, on_upload, NULL) || enable(1, handle, 0xb, 2);
+}
+
+static void child_rounds(void)
+{
+	const struct gpupart_topology *topo;
+	unsigned int least = ~0u, nr = 0;
+	struct gpupart_check check;
+
+	if (!tap_ok(!watch_uploads() && !attach(NULL), "attaches under our eyes"))
+		return;
+	topo = gpupart_gpu_topology(gpu);
+	gpupart_gpu_check(gpu, &check);
+	for (unsigned int tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++) {
+		unsigned int times = nr_alone[gpupart_topology_tpc(topo, tpc)->measured_bit];
+
+		nr += times;
+		if (times < least)
+			least = times;
+	}
+	tap_ok(least >= 3, "each TPC was left out, alone, by %u launches or more", least);
+	tap_ok(!nr_several && nr == nr_masked && nr == check.nr_launches,
+	       "and all %u masked launches were such; %u are said to be", nr_masked,
+	       check.nr_launches);
+	tap_ok(!check.from_cache, "it was measured");
+}
+
+/* Another program's block holds an SM: while it does, no TPC of that SM can be proven. */
+static int attach_beside(unsigned int ns)
+{
+	struct program p;
+	P stream;
+
+	if (driver_open() || program_start(&p, 0) || cuStreamCreate(&stream, 1) ||
+	    program_launch(&p, stream, 1, ns))
+		return -EIO;
+	return attach(NULL);
+}
+
+static void child_hidden(void)
+{
+	int err = attach_beside(4000000000u);
+
+	/* A single block goes to the first singleton. */
+	tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "TPC 62 could not be proven"),
+	       "an SM that is never free: %d %s", err, gpupart_error(gp));
+}
+
+static void child_hidden_for_a_while(void)
+{
+	struct gpupart_check check;
+	unsigned int nr_tpcs;
+	int err = attach_beside(8000000);
+
+	if (!tap_ok(!err, "an SM that is free again in time: %s", err ? gpupart_error(gp) : ""))
+		return;
+	gpupart_gpu_check(gpu, &check);
+	nr_tpcs = gpupart_topology_nr_tpcs(gpupart_gpu_topology(gpu));
+	tap_ok(check.nr_proven == nr_tpcs && check.nr_launches > 3 * nr_tpcs,
+	       "took more rounds: %u launches", check.nr_launches);
+}
+
+/* ------------------------------------------------------ what was checked before */
+
+static void attach_expecting(bool from_cache)
+{
+	struct gpupart_check check;
+	int err = attach(NULL);
+
+	if (!tap_ok(!err, "attaches: %s", err ? gpupart_error(gp) : ""))
+		return;
+	gpupart_gpu_check(gpu, &check);
+	tap_ok(check.from_cache == from_cache && !check.nr_launches == from_cache,
+	       "%s: %u launches", from_cache ? "by what was checked before" : "measured now",
+	       check.nr_launches);
+}
+
+static void child_remembered(void) { attach_expecting(true); }
+static void child_measured(void) { attach_expecting(false); }
+static void child_confined(void) { program_unaware("5-9"); }
+static void child_free(void) { program_unaware(NULL); }
+
+static void refused_naming(int want, const char *word)
+{
+	int err = attach(NULL);
+
+	tap_ok(err == want && strstr(gpupart_error(gp), word), "refused: %d %s", err,
+	       err ? gpupart_error(gp) : "");
+}
+
+static void child_mig(void) { refused_naming(-EOPNOTSUPP, "MIG is on"); }
+static void child_mps(void) { refused_naming(-EOPNOTSUPP, "under MPS"); }
+
+static void child_moving_tmd(void)
+{
+	struct gpupart_tpcset set;
+	struct program p;
+	int err = attach(NULL);
+	P stream;
+
+	if (!tap_ok(!err && !program_start(&p, 0) && !cuStreamCreate(&stream, 0), "attaches: %s",
+		    err ? gpupart_error(gp) : ""))
+		return;
+	set = list("0-3");
+	err = gpupart_stream_set(gp, gpu, stream, &set);
+	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "moves a stream's TMD"),
+	       "no stream set: %s", err ? gpupart_error(gp) : "");
+	tap_ok(!gpupart_process_set(gp, gpu, &set) && ran_on(&p, stream, &set),
+	       "a process set holds all the same");
+}
+
+/* ------------------------------------------------------------------ the parent's */
+
+/* Board b with three lines of its [gpu] replaced, as the scratch file @name. */
+static void write_capture(const char *name, const char *const lines[3])
+{
+	static const char *const old[3] = { "uuid = unknown", "driver = 580.159\n", "mig = off" };
+	char path[4096], *text = calloc(1, 1 << 20), *at;
+	size_t len;
+	FILE *file;
+
+	snprintf(path, sizeof(path), BOARD, 'b');
+	file = fopen(path, "r");
+	len = fread(text, 1, (1 << 20) - 4096, file);
+	fclose(file);
+	for (int i = 0; i < 3; i++) {
+		at = strstr(text, old[i]);
+		if (!at)
+			abort();
+		memmove(at + strlen(lines[i]), at + strlen(old[i]), len - (at - text));
+		memcpy(at, lines[i], strlen(lines[i]));
+		len += strlen(lines[i]) - strlen(old[i]);
+	}
+	at = text + len - strlen("checksum = 0123456789abcdef\n");
+	sprintf(at, "checksum = %016llx\n",
+		(unsigned long long)hash_bytes(HASH_INIT, text, at - text));
+	file = fopen(expand(name, path, sizeof(path)), "w");
+	fputs(text, file);
+	fclose(file);
+	free(text);
+}
+
+#define UUID(end)   "uuid = GPU-01234567-89ab-cdef-0123-4567890000" end
+#define DRIVER(end) "driver = 580.1" end "\n"
+
+static void write_captures(void)
+{
+	write_capture("@/first", (const char *[]){ UUID("01"), DRIVER("59"), "mig = off" });
+	write_capture("@/uuid", (const char *[]){ UUID("02"), DRIVER("59"), "mig = off" });
+	write_capture("@/driver", (const char *[]){ UUID("01"), DRIVER("60"), "mig = off" });
+	write_capture("@/mig", (const char *[]){ UUID("01"), DRIVER("59"), "mig = unknown" });
+	write_capture("@/mig-on", (const char *[]){ UUID("01"), DRIVER("59"), "mig = on" });
+}
+
+static void prepare_captures(const struct scenario *s)
+{
+	(void)s;
+	write_captures();
+}
+
+/* The cache's one file. */
+static char *cache_file(char path[4096])
+{
+	struct dirent *entry;
+	DIR *dir;
+
+	expand("@/cache/gpupart/checked", path, 4096);
+	dir = opendir(path);
+	key[0] = 0;
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			snprintf(key, sizeof(key), "%.31s", entry->d_name);
+	if (dir)
+		closedir(dir);
+	strcat(strcat(path, "/"), key);
+	return path;
+}
+
+/* Lets a child check the first capture, so that it is remembered. */
+static void prepare_known(const struct scenario *s)
+{
+	static const struct scenario first = { "first", child_measured, "@/first", { NULL }, NULL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status = -1;
+	char path[4096];
+
+	write_captures();
+	waitpid(child_start(&first, null), &status, 0);
+	close(null);
+	cache_file(path);
+	tap_ok(!status && strlen(key) == 16, "%s: one check is remembered", s->name);
+}
+
+/* The file's content is made the first @keep digits of the key, and @tail. */
+static void forge(const struct scenario *s, int keep, const char *tail)
+{
+	char path[4096];
+	FILE *file;
+
+	prepare_known(s);
+	file = fopen(cache_file(path), "w");
+	fprintf(file, "%.*s%s", keep, key, tail);
+	fclose(file);
+}
+
+static void prepare_other(const struct scenario *s) { forge(s, 0, "0123456789abcdef\n"); }
+static void prepare_empty(const struct scenario *s) { forge(s, 0, ""); }
+static void prepare_cut(const struct scenario *s) { forge(s, 15, "\n"); }
+static void prepare_no_newline(const struct scenario *s) { forge(s, 16, "0"); }
+static void prepare_longer(const struct scenario *s) { forge(s, 16, "\nand more\n"); }
+
+/* The key is known, and its file is gone. */
+static void prepare_key(const struct scenario *s)
+{
+	char path[4096];
+
+	prepare_known(s);
+	tap_ok(!unlink(cache_file(path)), "%s: and forgotten", s->name);
+}
+
+static void prepare_pipe(const struct scenario *s)
+{
+	char path[4096];
+	int fd;
+
+	(void)s;
+	mkdir(expand("@/mps", path, sizeof(path)), 0700);
+	fd = open(expand("@/mps/control", path, sizeof(path)), O_CREAT | O_WRONLY, 0600);
+	close(fd);
+}
+
+#define INJECT "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9"
+
+static const struct scenario scenarios[] = {
+	{ "rounds", child_rounds, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
+	{ "rounds-board-e", child_rounds, "@e", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
+	{ "hidden", child_hidden, "@b", { NULL }, NULL },
+	{ "hidden-for-a-while", child_hidden_for_a_while, "@b", { NULL }, NULL },
+	{ "first", child_measured, "@/first", { NULL }, prepare_captures },
+	{ "remembered", child_remembered, "@/first", { NULL }, prepare_known },
+	{ "other-content", child_measured, "@/first", { NULL }, prepare_other },
+	{ "empty-content", child_measured, "@/first", { NULL }, prepare_empty },
+	{ "cut-content", child_measured, "@/first", { NULL }, prepare_cut },
+	{ "no-newline", child_measured, "@/first", { NULL }, prepare_no_newline },
+	{ "longer-content", child_measured, "@/first", { NULL }, prepare_longer },
+	{ "other-uuid", child_measured, "@/uuid", { NULL }, prepare_known },
+	{ "other-driver", child_measured, "@/driver", { NULL }, prepare_known },
+	{ "other-mig", child_measured, "@/mig", { NULL }, prepare_known },
+	{ "key", child_confined, "@/first", { INJECT, "GPUPART_CHECKED=@key" }, prepare_key },
+	{ "no-key", child_free, "@/first", { INJECT }, prepare_key },
+	{ "wrong-key",
+	  child_free,
+	  "@/first",
+	  { INJECT, "GPUPART_CHECKED=0123456789abcdef" },
+	  prepare_key },
+	{ "empty-key", child_free, "@/first", { INJECT, "GPUPART_CHECKED=" }, prepare_key },
+	{ "mig-on", child_mig, "@/mig-on", { NULL }, prepare_captures },
+	{ "mps-pipe",
+	  child_mps,
+	  "@b",
+	  { "GPUPART_SIM_FAULTS=no-mps-attribute", "CUDA_MPS_PIPE_DIRECTORY=@/mps" },
+	  prepare_pipe },
+	{ "mps-no-pipe",
+	  child_measured,
+	  "@b",
+	  { "GPUPART_SIM_FAULTS=no-mps-attribute", "CUDA_MPS_PIPE_DIRECTORY=@/none" },
+	  prepare_pipe },
+	{ "mps-pipe-of-another",
+	  child_measured,
+	  "@b",
+	  { "CUDA_MPS_PIPE_DIRECTORY=@/mps" },
+	  prepare_pipe },
+	{ "moving-tmd", child_moving_tmd, "@b", { "GPUPART_SIM_FAULTS=move-tmd" }, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	return scenario_main(argc, argv, scenarios, sizeof(scenarios) / sizeof(scenarios[0]));
+}

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+# Tests: programs by what they are linked with, scripts, benchmarks, fuzz targets. Sorted.
+# What is in no list is not run; `make lint` names it.
+
+UNIT_SRC := \
+	tests/unit/fail.c \
+	tests/unit/cli/args.c \
+	tests/unit/cli/async_writer.c \
+	tests/unit/cli/bench.c \
+	tests/unit/cli/child.c \
+	tests/unit/cli/doctor.c \
+	tests/unit/cli/mps.c \
+	tests/unit/cli/pack.c \
+	tests/unit/cli/qos.c \
+	tests/unit/cli/qos_pace.c \
+	tests/unit/confine/attach.c \
+	tests/unit/confine/graph_rebuild.c \
+	tests/unit/confine/module.c \
+	tests/unit/confine/scope.c \
+	tests/unit/core/peek.c \
+	tests/unit/core/shared_header.c \
+	tests/unit/driver/callback.c \
+	tests/unit/driver/device.c \
+	tests/unit/ledger/kill.c \
+	tests/unit/ledger/ledger.c \
+	tests/unit/memory/calls.c \
+	tests/unit/memory/nvml_usage.c \
+	tests/unit/memory/tenant.c \
+	tests/unit/plan/exact.c \
+	tests/unit/plan/exact_prices.c \
+	tests/unit/plan/exact_table.c \
+	tests/unit/plan/known.c \
+	tests/unit/slurm/orphans.c \
+	tests/unit/stat/calls.c \
+	tests/unit/stat/fold.c \
+	tests/unit/state/budget.c \
+	tests/unit/state/grant.c \
+	tests/unit/state/limit.c \
+	tests/unit/state/process_block.c \
+	tests/unit/state/publish.c \
+	tests/unit/state/ring.c \
+	tests/unit/tmd/tmd.c \
+	tests/unit/topo/capture.c \
+	tests/unit/topo/cluster.c \
+	tests/unit/topo/source_rm.c \
+	tests/unit/topo/topology.c \
+	tests/unit/topo/tpcset.c
+
+LIBT_SRC := \
+	tests/lib/confine/contexts.c \
+	tests/lib/confine/device_launches.c \
+	tests/lib/confine/graphs.c \
+	tests/lib/confine/launch.c \
+	tests/lib/confine/life.c \
+	tests/lib/confine/sm_count.c \
+	tests/lib/confine/stress.c \
+	tests/lib/confine/trust.c \
+	tests/lib/driver/unload.c \
+	tests/lib/driver/untold.c \
+	tests/lib/memory/memory.c \
+	tests/lib/smctrl/smctrl.c \
+	tests/lib/state/live.c \
+	tests/lib/verify/verify.c
+
+SIMT_SRC := \
+	tests/sim/cuda/api.c \
+	tests/sim/cuda/graph.c \
+	tests/sim/cuda/launch.c \
+	tests/sim/cuda/objects.c
+
+PIPET_SRC := \
+	tests/sim/pipe/driver.c \
+	tests/sim/pipe/fed.c \
+	tests/sim/pipe/memory.c \
+	tests/sim/pipe/properties.c \
+	tests/sim/pipe/silicon.c
+
+TEST_SH := \
+	tests/cli/abi.sh \
+	tests/cli/bad-input.sh \
+	tests/cli/bench.sh \
+	tests/cli/cdi.sh \
+	tests/cli/clusters.sh \
+	tests/cli/completion.sh \
+	tests/cli/container.sh \
+	tests/cli/device-launches.sh \
+	tests/cli/documents.sh \
+	tests/cli/drivers.sh \
+	tests/cli/fail.sh \
+	tests/cli/hermetic.sh \
+	tests/cli/installed.sh \
+	tests/cli/json.sh \
+	tests/cli/kubernetes.sh \
+	tests/cli/late.sh \
+	tests/cli/live.sh \
+	tests/cli/manpages.sh \
+	tests/cli/mem.sh \
+	tests/cli/mps.sh \
+	tests/cli/output.sh \
+	tests/cli/pages.sh \
+	tests/cli/parent.sh \
+	tests/cli/pictures.sh \
+	tests/cli/plan.sh \
+	tests/cli/proof.sh \
+	tests/cli/qos.sh \
+	tests/cli/qos_others.sh \
+	tests/cli/qos_trouble.sh \
+	tests/cli/run.sh \
+	tests/cli/sim-bad.sh \
+	tests/cli/sim-own.sh \
+	tests/cli/sim.sh \
+	tests/cli/slurm.sh \
+	tests/cli/sm-count.sh \
+	tests/cli/stat.sh \
+	tests/cli/strict.sh \
+	tests/cli/tls.sh \
+	tests/cli/topology.sh \
+	tests/cli/trace.sh \
+	tests/cli/tutorial.sh \
+	tests/cli/upgrade.sh \
+	tests/lib/confine/inside.sh \
+	tests/lib/memory/gpus.sh \
+	tests/lib/nvml/nvml.sh \
+	tests/lib/smctrl/header.sh \
+	tests/python/python.sh
+
+SLURM_SH := \
+	tests/slurm/jobs.sh \
+	tests/slurm/mps.sh \
+	tests/slurm/stream.sh
+
+BENCH_SRC := \
+	tests/bench/audit.c \
+	tests/bench/callback.c \
+	tests/bench/launch_ratio.c \
+	tests/bench/ledger.c \
+	tests/bench/memory_cost.c \
+	tests/bench/pipe.c \
+	tests/bench/plan.c \
+	tests/bench/set_cost.c
+
+FUZZ_TARGETS := \
+	tests/fuzz/fuzz_boards.c \
+	tests/fuzz/fuzz_capture.c \
+	tests/fuzz/fuzz_control.c \
+	tests/fuzz/fuzz_demands.c \
+	tests/fuzz/fuzz_environ.c \
+	tests/fuzz/fuzz_grant.c \
+	tests/fuzz/fuzz_job.c \
+	tests/fuzz/fuzz_ledger.c \
+	tests/fuzz/fuzz_mask.c \
+	tests/fuzz/fuzz_netlink.c \
+	tests/fuzz/fuzz_nvml.c \
+	tests/fuzz/fuzz_plan.c \
+	tests/fuzz/fuzz_planfile.c \
+	tests/fuzz/fuzz_proc.c \
+	tests/fuzz/fuzz_progress.c \
+	tests/fuzz/fuzz_qos.c \
+	tests/fuzz/fuzz_qoslog.c \
+	tests/fuzz/fuzz_registers.c \
+	tests/fuzz/fuzz_rm.c \
+	tests/fuzz/fuzz_scenario.c \
+	tests/fuzz/fuzz_slurm.c \
+	tests/fuzz/fuzz_stat.c \
+	tests/fuzz/fuzz_tmd.c \
+	tests/fuzz/fuzz_tpcset.c \
+	tests/fuzz/fuzz_words.c

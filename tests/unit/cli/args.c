@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/* Which GPU the options and CUDA_VISIBLE_DEVICES mean, without a driver to ask. */
+#include "tests/tap.h"
+#include "cli/target/args.c"
+#include "cli/target/clusters.c"
+
+static int probe_err, nr_probes;
+static char said[512];
+
+int cmd_fail(const char *cmd, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)cmd;
+	va_start(ap, fmt);
+	vsnprintf(said, sizeof(said), fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+void cmd_note(const char *cmd, const char *fmt, ...)
+{
+	(void)cmd;
+	(void)fmt;
+}
+
+int cmd_status(int err)
+{
+	return err ? EXIT_USAGE : EXIT_DONE;
+}
+
+int cuda_probe(struct cuda_probe *probe)
+{
+	nr_probes++;
+	*probe = (struct cuda_probe){ .nr_devices = 1, .pci = "0000:0d:00.0", .why = "no driver" };
+	return probe_err;
+}
+
+int cuda_find_simulated(const char *selector, struct cuda_simulated *found)
+{
+	(void)selector;
+	*found = (struct cuda_simulated){ 0 };
+	return 0;
+}
+
+int out_open(struct out *out, const struct args *args)
+{
+	(void)args;
+	out->file = stdout;
+	return -1;
+}
+
+int out_close(struct out *out, const char *cmd)
+{
+	(void)out;
+	(void)cmd;
+	return 0;
+}
+
+void out_append(char *text, size_t len, const char *fmt, ...)
+{
+	(void)text;
+	(void)len;
+	(void)fmt;
+}
+
+struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
+				const struct gpupart_tpcset *from, unsigned int nr)
+{
+	(void)topo;
+	(void)nr;
+	return *from;
+}
+
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
+				      const struct gpupart_topology *topo,
+				      const char *pci, const struct gpupart_tpcset *within)
+{
+	(void)args;
+	(void)gp;
+	(void)topo;
+	(void)pci;
+	(void)within;
+	return (struct gpupart_tpcset){ 0 };
+}
+
+void neighbours_lock(const char *cmd)
+{
+	(void)cmd;
+}
+
+int paths_full(const char *path, char *full, size_t len)
+{
+	snprintf(full, len, "%s", path);
+	return 0;
+}
+
+int paths_enter_sim(const char *cmd, int fail_status, const char *capture)
+{
+	(void)cmd;
+	(void)capture;
+	return fail_status;
+}
+
+static const char *gpu_for(struct args *args, const char *visible)
+{
+	struct gpupart *gp;
+	const char *gpu = NULL;
+	int status;
+
+	if (visible)
+		setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+	else
+		unsetenv("CUDA_VISIBLE_DEVICES");
+	gpupart_open(&gp);
+	status = args_gpu(args, gp, &gpu);
+	gpupart_close(gp);
+	return status >= 0 ? "refused" : gpu ? gpu : "first";
+}
+
+#define IS(args, visible, wanted) do { \
+	const char *found_ = gpu_for(args, visible); \
+	tap_ok(!strcmp(found_, wanted), "%s: %s", visible ? visible : "not set", found_); \
+} while (0)
+
+int main(void)
+{
+	struct args args = { .cmd = "test", .usage_status = 2 };
+	struct args named = { .cmd = "test", .usage_status = 2, .gpu = "3" };
+
+	IS(&args, NULL, "first");
+	IS(&args, "GPU-aaa", "GPU-aaa");
+	IS(&args, "GPU-aaa,GPU-bbb", "GPU-aaa");
+	IS(&named, "GPU-aaa,GPU-bbb", "3");
+	tap_ok(!nr_probes, "none of these asks the driver");
+	IS(&args, "-1", "0000:0d:00.0");
+	probe_err = -EIO;
+	IS(&args, "", "refused");
+	tap_ok(strstr(said, "no driver"), "and says why: %s", said);
+	return tap_done();
+}

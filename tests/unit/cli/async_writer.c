@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/* Who writes goes on: beside a reader that is slow, that is not there any more, or never reads. */
+#include <signal.h>
+#include "tests/tap.h"
+#include "cli/qos/async_writer.c"
+
+#define LINES 20000
+
+static void *read_slowly(void *arg)
+{
+	FILE *file = fdopen(*(int *)arg, "r");
+	long nr = 0;
+	char line[64];
+
+	for (; fgets(line, sizeof(line), file); nr++) {
+		if (nr % 1000 == 0)
+			usleep(1000);
+		if (atol(line) != nr)
+			break;
+	}
+	fclose(file);
+	return (void *)nr;
+}
+
+static void test_order(void)
+{
+	pthread_t reader;
+	struct pump *pump;
+	void *nr;
+	int fds[2], err;
+
+	if (pipe(fds) || pthread_create(&reader, NULL, read_slowly, &fds[0]))
+		return;
+	pump = pump_open(fds[1]);
+	for (int i = 0; i < LINES; i++)
+		fprintf(pump_file(pump), "%d\n", i);
+	err = pump_close(pump);
+	close(fds[1]);
+	pthread_join(reader, &nr);
+	tap_ok(!err && (long)nr == LINES, "all lines in their order: %ld, %d", (long)nr, err);
+}
+
+static void test_nobody_reads(void)
+{
+	static char block[1 << 20];
+	struct pump *pump;
+	int fds[2], nr = 0, err = 0;
+
+	if (pipe(fds))
+		return;
+	memset(block, 'x', sizeof(block));
+	pump = pump_open(fds[1]);
+	tap_ok(!pump_waits(pump), "nothing waits");
+	while (nr < 100 && !err) {
+		if (fwrite(block, sizeof(block), 1, pump_file(pump)) != 1 ||
+		    fflush(pump_file(pump)))
+			err = errno;
+		nr += !err;
+	}
+	/* What the thread had in its hands when it began to wait does not count. */
+	tap_ok(err == EAGAIN && nr >= PUMP_MOST >> 20 && nr <= 2 * PUMP_MOST >> 20,
+	       "16 MiB are kept, and more is refused: %d blocks, %d", nr, err);
+	tap_ok(pump_waits(pump), "they wait");
+	err = pump_close(pump);
+	tap_ok(err == -EAGAIN, "and are told of at the end: %d", err);
+}
+
+static void test_end(void)
+{
+	struct pump *pump;
+	int fds[2], err;
+
+	if (pipe(fds))
+		return;
+	close(fds[0]);
+	pump = pump_open(fds[1]);
+	fputs("to nobody\n", pump_file(pump));
+	err = pump_close(pump);
+	tap_ok(err == -EPIPE, "a reader that ended is told of: %d", err);
+	close(fds[1]);
+
+	pump = pump_open(-1);
+	fputs("to nothing\n", pump_file(pump));
+	tap_ok(!fflush(pump_file(pump)), "one line is taken");
+	while (pump_waits(pump))
+		usleep(1000);
+	fputs("and one more\n", pump_file(pump));
+	tap_ok(fflush(pump_file(pump)) && errno == EBADF, "the next one fails as that did");
+	err = pump_close(pump);
+	tap_ok(err == -EBADF, "and so does the end: %d", err);
+}
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	test_order();
+	test_nobody_reads();
+	test_end();
+	return tap_done();
+}

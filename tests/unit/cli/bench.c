@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+/* What bench reckons with: statistics, what intervals cover, axes, sets on every board. */
+#include <math.h>
+#include <stdlib.h>
+#include "tests/tap.h"
+#include "cli/bench/report_svg.c"
+#include "cli/bench/sets.c"
+#include "cli/bench/stats.c"
+
+static bool near(double a, double b)
+{
+	return fabs(a - b) < 1e-9 * (1 + fabs(b));
+}
+
+static void test_stats(void)
+{
+	double odd[] = { 5, 1, 3 }, even[] = { 4, 1, 3, 2 }, hundred[100], one[] = { 7 };
+	struct stats s;
+
+	tap_ok(stats_median(odd, 3) == 3, "the median of three is the middle one");
+	tap_ok(stats_median(even, 4) == 2.5, "of four the mean of the two in the middle");
+	tap_ok(stats_median(odd, 0) == 0, "of none 0");
+	for (int i = 0; i < 100; i++)
+		hundred[i] = 100 - i;
+	s = stats_of(hundred, 100);
+	tap_ok(s.p99 == 99 && s.max == 100 && s.min == 1 && s.nr == 100,
+	       "99%% of 1 to 100 do not exceed 99 (%g)", s.p99);
+	tap_ok(stats_quantile(hundred, 100, 1) == 1 && stats_quantile(hundred, 100, 50) == 50 &&
+	       stats_quantile(hundred, 99, 1) == 1 && stats_quantile(hundred, 0, 50) == 0,
+	       "1%% do not exceed 1, 50%% not 50; of none 0");
+	tap_ok(near(s.mean, 50.5) && near(s.sd, sqrt(100 * 101 / 12.0)),
+	       "mean and standard deviation (%g, %g)", s.mean, s.sd);
+	s = stats_of(one, 1);
+	tap_ok(s.p99 == 7 && s.sd == 0 && s.median == 7, "of one: itself, no deviation");
+	s = stats_of(one, 0);
+	tap_ok(!s.nr && !s.mean && !s.p99, "of none: nothing");
+}
+
+/* A value that is low before others that are high again is not where it settles. */
+static void test_settled(void)
+{
+	const double dips[] = { 300, 150, 156, 155, 152, 145 }, falls[] = { 9, 8, 7 },
+		     flat[] = { 5, 5, 5 };
+	/* L2 reads spread over 31 to 40 of 66 TPCs of an H200, and on all. */
+	const double h200[] = { 150.6, 149.4, 152.1, 155.8, 154.9, 152.9, 150.1, 149.6, 148.6,
+				146.9, 145.2 };
+
+	tap_ok(stats_settled(dips, 6, 1.05) == 4, "settled where all behind are as low (%u)",
+	       stats_settled(dips, 6, 1.05));
+	tap_ok(stats_settled(h200, 11, 1.05) == 6, "on an H200 from 37 TPCs on (%u)",
+	       31 + stats_settled(h200, 11, 1.05));
+	tap_ok(stats_settled(falls, 3, 1.05) == 2, "what falls to the end: at the last");
+	tap_ok(stats_settled(flat, 3, 1.05) == 0, "what never changes: at the first");
+	tap_ok(stats_settled(flat, 0, 1.05) == 0, "of none: 0");
+}
+
+static void test_spans(void)
+{
+	struct stats_span spans[] = { { 50, 60 }, { 10, 20 }, { 20, 30 }, { 12, 15 }, { 25, 40 } },
+			  whole = { 12, 38 }, half = { 30, 50 }, none = { 100, 200 },
+			  empty = { 5, 5 };
+	unsigned int nr = stats_join(spans, 5);
+
+	tap_ok(nr == 2 && spans[0].start == 10 && spans[0].end == 40 && spans[1].start == 50,
+	       "spans that touch or hold each other are one (%u left)", nr);
+	tap_ok(stats_covered(spans, nr, &whole) == 1, "a span inside is covered");
+	tap_ok(stats_covered(spans, nr, &half) == 0.5, "one half outside is half covered");
+	tap_ok(stats_covered(spans, nr, &none) == 0, "one outside is not");
+	tap_ok(stats_covered(spans, nr, &empty) == 0, "an empty one is not");
+	tap_ok(stats_join(spans, 0) == 0, "no spans stay none");
+}
+
+static void test_axes(void)
+{
+	static const struct {
+		double range, step;
+	} steps[] = { { 8, 1 }, { 9, 2 }, { 66, 10 }, { 0.8, 0.1 }, { 1000, 200 }, { 41, 10 } };
+	struct axis axis = { .min = 3, .max = 66 }, log_axis = { .log = true };
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		tap_ok(near(stats_step(steps[i].range, 8), steps[i].step),
+		       "at most 8 steps of %g: %g", steps[i].range, stats_step(steps[i].range, 8));
+	tap_ok(stats_step(0, 8) == 1 && stats_step(-1, 8) == 1, "no range: a step all the same");
+	axis_round(&axis, true);
+	tap_ok(axis.min == 0 && axis.max == 70 && axis.step == 10,
+	       "an axis from 0 to a whole step");
+	tap_ok(near(scaled(&axis, 35), 0.5), "its middle is in the middle");
+	axis_include(&log_axis, 1.3, &any);
+	axis_include(&log_axis, 0, &any);
+	axis_include(&log_axis, 120, &any);
+	axis_round(&log_axis, false);
+	tap_ok(log_axis.min == 0 && near(log_axis.max, log10(200)),
+	       "a logarithmic one: from a power of ten to 1, 2 or 5 of one; 0 is not on it");
+	tap_ok(near(scaled(&log_axis, 200), 1) && near(scaled(&log_axis, 1), 0), "to scale");
+}
+
+/* Whether every number after @attribute in @text is between 0 and @max. */
+static bool all_inside(const char *text, const char *attribute, double max)
+{
+	unsigned int nr = 0;
+
+	for (const char *at = text; (at = strstr(at, attribute)); nr++) {
+		double value = atof(at += strlen(attribute));
+
+		if (!(value >= 0 && value <= max))
+			return false;
+	}
+	return nr > 0;
+}
+
+static void test_chart(const char *chart_text, const char *what)
+{
+	json_t *chart = json_loads(chart_text, 0, NULL);
+	char *text = NULL;
+	size_t len;
+	FILE *file = open_memstream(&text, &len);
+
+	report_svg(file, chart, true);
+	fclose(file);
+	tap_ok(strstr(text, ">simulated<") && strstr(text, "</svg>"), "%s: whole, and simulated",
+	       what);
+	tap_ok(all_inside(text, " y=\"", 2000) && all_inside(text, " x=\"", WIDTH) &&
+	       !strstr(text, "\"-") && !strstr(text, "nan"), "%s: nothing outside", what);
+	tap_ok(strstr(text, "a &lt;b&gt; &amp; c") != NULL, "%s: words are escaped", what);
+	free(text);
+	json_decref(chart);
+}
+
+#define CHART(kind, log, series) \
+	"{\"kind\":\"" kind "\",\"title\":\"a <b> & c\",\"x\":\"x\",\"y\":\"u\",\"log\":" log \
+	",\"series\":[" series "]}"
+#define SERIES(label, points) "{\"label\":\"" label "\",\"points\":[" points "]}"
+
+static void test_charts(void)
+{
+	test_chart(CHART("bars", "true", SERIES("s", "[\"A\",0.99],[\"B\",11.5]") ","
+			 SERIES("t", "[\"B\",0.5]")), "bars below 1");
+	test_chart(CHART("bars", "true", SERIES("s", "[\"A\",0.99],[\"B\",6]")),
+		   "a bar a little below 1");
+	test_chart(CHART("lines", "true", SERIES("s", "[1,500],[2,250.5],[66,9]")), "lines");
+	test_chart(CHART("timeline", "false", SERIES("s", "[\"1\",0,5],[\"2\",4,9]")),
+		   "a timeline");
+	test_chart(CHART("bars", "false", SERIES("s", "")), "no bars at all");
+}
+
+static bool disjoint(const struct sets *sets, int which)
+{
+	return !gpupart_tpcset_intersects(&sets->of[which].victim, &sets->of[which].neighbour);
+}
+
+static int ugpu_of(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	int first = gpupart_tpcset_next(set, 0), ugpu = gpupart_topology_tpc(topo, first)->ugpu;
+
+	for (int t = first; t >= 0; t = gpupart_tpcset_next(set, t + 1))
+		if (gpupart_topology_tpc(topo, t)->ugpu != ugpu)
+			return -2;
+	return ugpu;
+}
+
+/* -1 where one of them is in several. */
+static int ugpus_differ(const struct gpupart_topology *topo, const struct sets *s, int which)
+{
+	int victim = ugpu_of(topo, &s->of[which].victim),
+	    neighbour = ugpu_of(topo, &s->of[which].neighbour);
+
+	return victim < 0 || neighbour < 0 ? -1 : victim != neighbour;
+}
+
+static unsigned int nr_gpcs_of(const struct gpupart_topology *topo,
+			       const struct gpupart_tpcset *set)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++)
+		nr += gpupart_tpcset_intersects(&gpupart_topology_gpc(topo, gpc)->tpcs, set);
+	return nr;
+}
+
+static bool is_right(const struct gpupart_topology *topo, const struct sets *s)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(topo), both;
+
+	for (int which = SETS_INTERLEAVED; which < SETS_REST; which++)
+		if (!disjoint(s, which) ||
+		    gpupart_tpcset_count(&s->of[which].victim) != s->nr_tpcs ||
+		    gpupart_tpcset_count(&s->of[which].neighbour) != s->nr_tpcs)
+			return false;
+	both = gpupart_tpcset_or(&s->of[SETS_REST].victim, &s->of[SETS_REST].neighbour);
+	return s->nr_tpcs == SETS_TPCS && disjoint(s, SETS_REST) &&
+	       gpupart_tpcset_equal(&both, &all) &&
+	       gpupart_tpcset_count(&s->of[SETS_NONE].victim) == 2 * SETS_TPCS &&
+	       gpupart_tpcset_equal(&s->of[SETS_NONE].victim, &s->of[SETS_NONE].neighbour) &&
+	       nr_gpcs_of(topo, &s->of[SETS_INTERLEAVED].victim) == 2 &&
+	       nr_gpcs_of(topo, &s->of[SETS_INTERLEAVED].neighbour) == 2 &&
+	       nr_gpcs_of(topo, &s->of[SETS_GPC].victim) == 1 &&
+	       nr_gpcs_of(topo, &s->of[SETS_GPC].neighbour) == 1 &&
+	       ugpus_differ(topo, s, SETS_GPC) == 0 && ugpus_differ(topo, s, SETS_UGPU) == 1;
+}
+
+/* Each holds the one before it and one TPC more. */
+static bool grows(const struct gpupart_topology *topo,
+		  struct gpupart_tpcset (*form)(const struct gpupart_topology *, unsigned int))
+{
+	struct gpupart_tpcset before = { { 0 } };
+
+	for (unsigned int nr = 1; nr <= gpupart_topology_nr_tpcs(topo); nr++) {
+		struct gpupart_tpcset set = form(topo, nr);
+
+		if (gpupart_tpcset_count(&set) != nr || !gpupart_tpcset_subset(&before, &set))
+			return false;
+		before = set;
+	}
+	return true;
+}
+
+static void test_board(struct gpupart *gp, const char *board)
+{
+	struct gpupart_topology *topo;
+	struct gpupart_tpcset set;
+	struct sets sets;
+	char path[64];
+
+	snprintf(path, sizeof(path), "tests/data/gh100-h200-%s/capture.txt", board);
+	if (!tap_ok(!gpupart_topology_open(gp, path, NULL, &topo), "board %s", board))
+		return;
+	sets_choose(topo, &sets);
+	tap_ok(is_right(topo, &sets), "board %s: sets as they are called", board);
+	tap_ok(grows(topo, sets_packed) && grows(topo, sets_spread),
+	       "board %s: packed and spread sets of every size, each in the next", board);
+	set = sets_spread(topo, gpupart_topology_nr_gpcs(topo));
+	tap_ok(nr_gpcs_of(topo, &set) == gpupart_topology_nr_gpcs(topo),
+	       "board %s: spread is one of each GPC", board);
+	gpupart_topology_close(topo);
+}
+
+int main(void)
+{
+	static const char *const boards[] = { "a", "b", "e" };
+	struct gpupart *gp;
+
+	if (gpupart_open(&gp))
+		return 1;
+	test_stats();
+	test_settled();
+	test_spans();
+	test_axes();
+	test_charts();
+	for (int i = 0; i < 3; i++)
+		test_board(gp, boards[i]);
+	gpupart_close(gp);
+	return tap_done();
+}

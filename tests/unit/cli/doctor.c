@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What doctor says of other processes and of the environment, whatever they hold: the
+ * block of this process is what the command finds.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/state/process_block.h"
+#include "tests/tap.h"
+
+static char doctor[1 << 16];	/* what it printed last */
+static int doctor_status;
+
+static void ask(const char *options)
+{
+	char command[4096];
+	FILE *pipe;
+	size_t len;
+
+	snprintf(command, sizeof(command),
+		 "'%s/bin/gpupart' doctor --no-launch -i sample:h200-e %s 2>&1 </dev/null",
+		 getenv("BUILD") ? getenv("BUILD") : "build", options);
+	pipe = popen(command, "r");
+	len = pipe ? fread(doctor, 1, sizeof(doctor) - 1, pipe) : 0;
+	doctor[len] = 0;
+	doctor_status = pipe ? pclose(pipe) : -1;
+}
+
+/* The row about this process with what stands below it, as one line: "" none. */
+static const char *own_row(void)
+{
+	static char row[4096];
+	char pid[32], *line, *end;
+
+	*row = 0;
+	snprintf(pid, sizeof(pid), "processes             %d ", getpid());
+	line = strstr(doctor, pid);
+	if (!line)
+		return row;
+	while (line > doctor && line[-1] != '\n')
+		line--;
+	end = strchr(line, '\n');
+	while (end && end[1] == ' ')
+		end = strchr(end + 1, '\n');
+	for (char *to = row; end && line < end; *to = 0) {
+		*to++ = *line == '\n' ? ' ' : *line;
+		line += *line == '\n' ? 1 + strspn(line + 1, " ") : 1;
+	}
+	return row;
+}
+
+/* Control characters and broken UTF-8, counted as bytes. */
+static int nr_harmful(const char *text)
+{
+	int nr = 0;
+
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+		nr += (*c < ' ' && *c != '\n') || *c == 0x7f || *c >= 0x80;
+	return nr;
+}
+
+static void test_foreign_text(void)
+{
+	static const char bad[] = "x\033]0;t\007\r\nok  \xff\xc3(\xc2\x9b" "2J\xed\xa0\x80";
+
+	snprintf(control_self->header.name, sizeof(control_self->header.name), "%s", bad);
+	snprintf(control_self->problem, sizeof(control_self->problem), "%s", bad);
+	setenv("GPUPART_NAME", bad, 1);
+	setenv("CUDA_INJECTION64_PATH", bad, 1);
+	ask("");
+	tap_ok(!nr_harmful(doctor), "text: no control character, no broken UTF-8");
+	tap_ok(strstr(own_row(), "x?]0;t???ok  "), "text: the name is there, harmless: %s",
+	       own_row());
+	tap_ok(strstr(doctor, "GPUPART_NAME=x?]0;t???ok  "), "text: the environment is there");
+	ask("--json");
+	tap_ok(!nr_harmful(doctor), "JSON: no control character, no broken UTF-8");
+	tap_ok(!strstr(doctor, "\\u00") && !strstr(doctor, "\\n"), "JSON: none escaped either");
+	tap_ok(!strstr(doctor, "\"answer\": null"), "JSON: no answer is lost");
+	tap_ok(strstr(doctor, "GPUPART_NAME=x?]0;t???ok  "), "JSON: the environment is there");
+	setenv("GPUPART_NAME", "caf\xc3\xa9", 1);
+	ask("");
+	tap_ok(strstr(doctor, "GPUPART_NAME=caf\xc3\xa9"), "letters beyond ASCII stay");
+	unsetenv("GPUPART_NAME");
+	unsetenv("CUDA_INJECTION64_PATH");
+	control_self->header.name[0] = 0;
+	control_self->problem[0] = 0;
+}
+
+/* One counter at a time: the row's word, the command's status, the advice. */
+static void test_counters(void)
+{
+	static const struct {
+		enum control_counter counter;
+		const char *word, *advice;
+	} wanted[] = {
+		{ CONTROL_CONFINED, "ok ", NULL },
+		{ CONTROL_UNCONFINABLE_VERSION, "bad ", "TMD version" },
+		{ CONTROL_UNCONFINABLE_MAP, "bad ", "not proven" },
+		{ CONTROL_UNCONFINABLE_GPU, "note ", "one GPU" },
+		{ CONTROL_WIDENED_EMPTY, "note ", "outside its limit" },
+		{ CONTROL_WIDENED_DRIVER, "note ", "driver masks" },
+		{ CONTROL_WIDENED_CLUSTER, "note ", "hold its grids" },
+		{ CONTROL_WIDENED_COOPERATIVE, "note ", "hold its grids" },
+		{ CONTROL_DEVICE_LAUNCHES, "note ", "gpupart-device-launches(7)" },
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		const char *word = wanted[i].word, *advice = wanted[i].advice, *found;
+		bool bad = !strcmp(word, "bad ");
+
+		control_self->lanes[0].counters[wanted[i].counter] = 3;
+		ask("");
+		found = own_row();
+		tap_ok(!strncmp(found, word, strlen(word)), "counter %d: a row with %s: %s",
+		       wanted[i].counter, word, found);
+		tap_ok(advice ? !!strstr(found, advice) : !strstr(found, "->"),
+		       "counter %d: the advice for it", wanted[i].counter);
+		tap_ok(!doctor_status == !bad, "counter %d: status", wanted[i].counter);
+		control_self->lanes[0].counters[wanted[i].counter] = 0;
+	}
+	ask("");
+	tap_ok(!strncmp(own_row(), "note ", 5) &&
+		       strstr(own_row(), "does not tell of its launches"),
+	       "no launch at all is not called good: %s", own_row());
+}
+
+/* What the last row names, as one line without blanks. */
+static const char *row_of(const char *name)
+{
+	static char row[4096];
+	char *to = row;
+
+	for (const char *c = strstr(doctor, name); c && *c; c++)
+		if (*c != '\n' && *c != ' ' && to < row + sizeof(row) - 1)
+			*to++ = *c;
+	*to = 0;
+	return row;
+}
+
+static void test_device_launches(void)
+{
+	char wanted[128];
+
+	control_self->lanes[0].counters[CONTROL_CONFINED] = 9;
+	ask("");
+	tap_ok(strstr(row_of("device-launches"), "noprocesshere"),
+	       "no launches of such kernels: none is named: %s", row_of("device-launches"));
+	ask("--json");
+	tap_ok(strstr(row_of("\"device_launches\""), "\"device_launches\":[]"),
+	       "JSON: none is named");
+	control_self->lanes[0].counters[CONTROL_DEVICE_LAUNCHES] = 7;
+	snprintf(control_self->header.name, sizeof(control_self->header.name), "sorter");
+	ask("");
+	snprintf(wanted, sizeof(wanted), "kernelsthatcan:%dsorter(7launches)", getpid());
+	tap_ok(strstr(row_of("device-launches"), wanted), "such launches: the process is named: %s",
+	       row_of("device-launches"));
+	tap_ok(strstr(own_row(), "9 launches, 9 confined") &&
+		       strstr(own_row(), ", 7 can launch from the GPU"),
+	       "its row has their number, which is none of its launches: %s", own_row());
+	tap_ok(!doctor_status, "it is no failure");
+	ask("--json");
+	snprintf(wanted, sizeof(wanted), "{\"pid\":%d,\"name\":\"sorter\",\"device_launches\":7}",
+		 getpid());
+	tap_ok(strstr(row_of("\"device_launches\""), wanted), "JSON: the process and the number");
+	control_self->header.name[0] = 0;
+	control_self->lanes[0].counters[CONTROL_DEVICE_LAUNCHES] = 0;
+	control_self->lanes[0].counters[CONTROL_CONFINED] = 0;
+}
+
+static struct control_gpu *shown;
+
+static void test_limit(void)
+{
+	struct gpupart_tpcset limit;
+	struct limit_sets before;
+
+	/* GPC 1 of board e, and a TPC more. */
+	gpupart_tpcset_parse_list(NULL, "0,1,8,16,24,62,65", &limit);
+	limit_set_outside(&shown->limit, shown->bit_of_tpc, &limit, &before);
+	ask("");
+	tap_ok(strstr(own_row(), "on TPCs 0-1,8,16,24,62,65 (GPC 1) of 0000:01:00.0"),
+	       "a limit has its whole GPCs after it: %s", own_row());
+	limit_set_outside(&shown->limit, shown->bit_of_tpc, NULL, &before);
+}
+
+int main(void)
+{
+	static const struct gpupart_gpu_info info = { .pci = "0000:01:00.0" };
+
+	if (control_publish(NULL, NULL)) {
+		tap_skip("no block of this process can be made below /dev/shm");
+		return tap_done();
+	}
+	shown = control_add_gpu(&info, 0);
+	test_foreign_text();
+	test_counters();
+	test_device_launches();
+	test_limit();
+	return tap_done();
+}

@@ -1,0 +1,1870 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The QoS policy: what must always hold of its decisions, on random GPUs, tenants and loads
+ * with noise; and what comes of it on loads that are known (qos_plant.h), against the best
+ * fixed split found by trying all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/tap.h"
+#include "tests/unit/cli/qos_h200.h"
+#include "tests/unit/cli/qos_plant.h"
+
+#define EPOCH_NS	200000000ull
+#define MOST_EPOCHS	400
+
+/* ---------------------------------------------------------------------- one closed loop */
+
+struct loop {
+	unsigned int lacking;	/* sets that hold no cluster, by check_clusters() */
+	struct qos_board board;
+	struct qos_rules rules;
+	struct qos_tenant tenants[QOS_MAX_TENANTS];
+	struct plant plant;
+	unsigned int drain;		/* steps at most that a TPC takes to drain */
+	unsigned int nr;
+	struct qos_policy *policy;
+	struct qos_decision now;
+	unsigned int epoch;
+	struct gpupart_tpcset others;	/* no tenants' */
+	bool disturbed[QOS_MAX_TENANTS];	/* in the next epoch */
+
+	/* What came of it, by epoch. */
+	unsigned int counts[MOST_EPOCHS][QOS_MAX_TENANTS];
+	uint32_t scores[MOST_EPOCHS][QOS_MAX_TENANTS];
+	uint64_t speeds[MOST_EPOCHS][QOS_MAX_TENANTS];
+	bool changed[MOST_EPOCHS];
+	char said[QOS_WORDS];		/* in the last epoch */
+	const char *broken;		/* the first thing that did not hold */
+};
+
+static void break_it(struct loop *loop, const char *what)
+{
+	if (!loop->broken)
+		loop->broken = what;
+}
+
+static struct gpupart_tpcset both(const struct qos_verdict *v)
+{
+	return gpupart_tpcset_or(&v->set, &v->coming);
+}
+
+/* What holds of every decision, by itself. */
+static void check_sets(struct loop *loop)
+{
+	struct gpupart_tpcset seen = { 0 }, in_force = { 0 }, all, has;
+	const struct qos_decision *d = &loop->now;
+
+	all = gpupart_tpcset_first(loop->board.nr_tpcs);
+	for (unsigned int i = 0; i < loop->nr; i++) {
+		const struct qos_verdict *v = &d->tenants[i];
+
+		has = both(v);
+		if (gpupart_tpcset_intersects(&has, &seen) ||
+		    gpupart_tpcset_intersects(&v->set, &in_force))
+			break_it(loop, "sets overlap");
+		seen = gpupart_tpcset_or(&seen, &has);
+		in_force = gpupart_tpcset_or(&in_force, &v->set);
+		if (gpupart_tpcset_count(&has) != v->nr_tpcs)
+			break_it(loop, "nr_tpcs is not the set's");
+		if (!gpupart_tpcset_subset(&has, &all))
+			break_it(loop, "a TPC is not there");
+		if (v->state == QOS_GONE) {
+			if (v->nr_tpcs)
+				break_it(loop, "one that ended has TPCs");
+			continue;
+		}
+		if (gpupart_tpcset_empty(&has))
+			break_it(loop, "a set is empty");
+		if (v->nr_tpcs < loop->tenants[i].floor)
+			break_it(loop, "below the floor");
+		if (loop->tenants[i].ceiling && v->nr_tpcs > loop->tenants[i].ceiling)
+			break_it(loop, "above the ceiling");
+		if (!v->why[0])
+			break_it(loop, "no reason");
+	}
+	if (gpupart_tpcset_intersects(&d->held, &seen))
+		break_it(loop, "what others have was given");
+	seen = gpupart_tpcset_or(&d->held, &seen);
+	has = gpupart_tpcset_andnot(&all, &seen);
+	if (!gpupart_tpcset_equal(&has, &d->reserved))
+		break_it(loop, "reserved is not what nobody has");
+	if (gpupart_tpcset_intersects(&d->reserved, &seen))
+		break_it(loop, "reserved overlaps");
+}
+
+/* With an epoch's end all that others have is left out, but for what the floors take. */
+static void check_others(struct loop *loop)
+{
+	struct gpupart_tpcset all = gpupart_tpcset_first(loop->board.nr_tpcs), others, shared;
+	unsigned int least = 0, left, nr;
+
+	others = gpupart_tpcset_and(&loop->others, &all);
+	shared = gpupart_tpcset_andnot(&others, &loop->now.held);
+	for (unsigned int i = 0; i < loop->nr; i++)
+		if (loop->now.tenants[i].state != QOS_GONE)
+			least += loop->tenants[i].floor ? loop->tenants[i].floor : 1;
+	left = loop->board.nr_tpcs - gpupart_tpcset_count(&others);
+	nr = gpupart_tpcset_count(&shared);
+	if (!gpupart_tpcset_subset(&loop->now.held, &others))
+		break_it(loop, "what is nobody's is left out");
+	if (nr != (least > left ? least - left : 0))
+		break_it(loop, "shared with others is not what the floors take");
+}
+
+static unsigned int difference(unsigned int a, unsigned int b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* What holds between one decision and the next of an epoch. */
+static void check_change(struct loop *loop, const struct qos_decision *before)
+{
+	unsigned int step = loop->rules.step ? loop->rules.step :
+			    loop->board.nr_tpcs / 3 > 2 ? loop->board.nr_tpcs / 3 : 2;
+	bool poor = false, rich = false;
+	bool together = strstr(loop->now.words, "together") ||
+			strstr(loop->now.words, "the goal cannot be met: it takes");
+
+	for (unsigned int i = 0; i < loop->nr; i++) {
+		const struct qos_verdict *v = &loop->now.tenants[i], *old = &before->tenants[i];
+		bool guaranteed = loop->tenants[i].goal != QOS_BEST_EFFORT;
+
+		if (v->state == QOS_GONE || old->state == QOS_GONE)
+			continue;
+		if (guaranteed && difference(v->nr_tpcs, old->nr_tpcs) > step && !together)
+			break_it(loop, "a step is too large");
+		if (!guaranteed && v->nr_tpcs > 2 * old->nr_tpcs &&
+		    v->nr_tpcs > old->nr_tpcs + step)
+			break_it(loop, "best effort was raised too far");
+		/* Never traded: who misses keeps all, and gets more where there is any. */
+		if (guaranteed && v->state == QOS_MISSED) {
+			if (v->nr_tpcs < old->nr_tpcs && !together)
+				break_it(loop, "one that missed its goal lost TPCs");
+			if (v->nr_tpcs <= old->nr_tpcs && strstr(v->why, "raised"))
+				poor = true;
+		}
+		if (!guaranteed && v->nr_tpcs > (loop->tenants[i].floor ?
+						 loop->tenants[i].floor : 1))
+			rich = true;
+	}
+	if (poor && rich)
+		break_it(loop, "a guarantee was missed while best effort had more than its floor");
+}
+
+/* The most TPCs of @a and @b in one virtual GPC. */
+static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpupart_tpcset *a,
+				 const struct gpupart_tpcset *b)
+{
+	unsigned int nr[256] = { 0 }, most = 0;
+
+	for (unsigned int t = 0; t < board->nr_tpcs; t++)
+		if ((gpupart_tpcset_has(a, t) || gpupart_tpcset_has(b, t)) &&
+		    ++nr[board->vgpc[t]] > most)
+			most = nr[board->vgpc[t]];
+	return most;
+}
+
+/* A set that could hold a cluster by its size holds one where free TPCs make it. */
+static void check_clusters(struct loop *loop)
+{
+	struct gpupart_tpcset left = gpupart_tpcset_first(loop->board.nr_tpcs);
+	struct gpupart_tpcset sets[QOS_MAX_TENANTS];
+
+	left = gpupart_tpcset_andnot(&left, &loop->now.held);
+	for (unsigned int i = 0; i < loop->nr; i++) {
+		sets[i] = gpupart_tpcset_or(&loop->now.tenants[i].set,
+					    &loop->now.tenants[i].coming);
+		left = gpupart_tpcset_andnot(&left, &sets[i]);
+	}
+	for (unsigned int i = 0; i < loop->nr; i++) {
+		unsigned int tpcs = loop->board.cluster_tpcs;
+
+		if (gpupart_tpcset_count(&sets[i]) < tpcs ||
+		    most_in_vgpc(&loop->board, &sets[i], &sets[i]) >= tpcs)
+			continue;
+		loop->lacking++;
+		if (most_in_vgpc(&loop->board, &sets[i], &left) >= tpcs)
+			break_it(loop, "a set holds no cluster, and with free TPCs it would");
+	}
+}
+
+static void step(struct loop *loop, const struct qos_measured *m)
+{
+	struct qos_decision before = loop->now;
+
+	qos_policy_step(loop->policy, m, &loop->now);
+	check_sets(loop);
+	if (before.swapping)
+		return;
+	check_others(loop);
+	check_clusters(loop);
+	if (gpupart_tpcset_equal(&before.held, &loop->now.held))
+		check_change(loop, &before);
+}
+
+static void others_have(struct loop *loop, const char *list)
+{
+	memset(&loop->others, 0, sizeof(loop->others));
+	if (*list)
+		gpupart_tpcset_parse_list(NULL, list, &loop->others);
+	if (loop->policy)
+		qos_policy_hold(loop->policy, &loop->others);
+	else
+		loop->board.held = loop->others;
+}
+
+/* Drains what waits, in a random order. */
+static void swap(struct loop *loop)
+{
+	struct qos_measured m[QOS_MAX_TENANTS];
+
+	for (unsigned int polls = 0; loop->now.swapping; polls++) {
+		memset(m, 0, sizeof(m));
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			m[i].gone = loop->plant.gone[i];
+			m[i].drained = polls >= loop->drain ||
+				       plant_random(&loop->plant) % (loop->drain + 1) == 0;
+		}
+		step(loop, m);
+	}
+}
+
+static bool begin(struct loop *loop)
+{
+	char why[QOS_WORDS];
+
+	loop->plant.nr = loop->nr;
+	loop->plant.nr_tpcs = loop->board.nr_tpcs;
+	if (qos_policy_new(&loop->board, &loop->rules, loop->tenants, loop->nr, &loop->policy,
+			   &loop->now, why)) {
+		printf("# %s\n", why);
+		break_it(loop, "refused");
+		return false;
+	}
+	check_sets(loop);
+	check_clusters(loop);
+	swap(loop);
+	return true;
+}
+
+static void epochs(struct loop *loop, unsigned int nr)
+{
+	struct qos_measured m[QOS_MAX_TENANTS];
+	unsigned int counts[QOS_MAX_TENANTS];
+
+	for (; nr && loop->epoch < MOST_EPOCHS; nr--, loop->epoch++) {
+		for (unsigned int i = 0; i < loop->nr; i++)
+			counts[i] = loop->now.tenants[i].nr_tpcs;
+		plant_epoch(&loop->plant, loop->tenants, counts, EPOCH_NS, m);
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			m[i].disturbed = loop->disturbed[i];
+			loop->disturbed[i] = false;
+		}
+		memcpy(loop->counts[loop->epoch], counts, sizeof(counts));
+		step(loop, m);
+		memcpy(loop->said, loop->now.words, sizeof(loop->said));
+		loop->changed[loop->epoch] = loop->now.changed || loop->now.swapping;
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			loop->scores[loop->epoch][i] = loop->now.tenants[i].score;
+			loop->speeds[loop->epoch][i] = loop->now.tenants[i].speed;
+		}
+		swap(loop);
+	}
+}
+
+static void end(struct loop *loop)
+{
+	qos_policy_free(loop->policy);
+	loop->policy = NULL;
+}
+
+/* An H200's: 66 TPCs in 8 GPCs in 2 uGPUs. */
+static void h200(struct qos_board *board)
+{
+	*board = (struct qos_board){ .nr_tpcs = 66 };
+	for (unsigned int t = 0; t < 66; t++) {
+		board->gpc[t] = t % 8;
+		board->ugpu[t] = t % 8 / 4;
+	}
+}
+
+static struct loop *new_loop(unsigned int nr)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop)
+		exit(1);
+	h200(&loop->board);
+	loop->nr = nr;
+	loop->drain = 2;
+	loop->plant.seed = 1;
+	for (unsigned int i = 0; i < nr; i++)
+		snprintf(loop->tenants[i].name, sizeof(loop->tenants[i].name), "t%u", i);
+	return loop;
+}
+
+/* -------------------------------------------------------------------- what is asked of it */
+
+/* Epochs from @from on, up to @to, in which tenant @i met its goal; thousandths. */
+static unsigned int met(const struct loop *loop, unsigned int i, unsigned int from,
+			unsigned int to)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int e = from; e < to; e++)
+		nr += loop->scores[e][i] >= 1000;
+	return nr * 1000 / (to - from);
+}
+
+static unsigned int changes(const struct loop *loop, unsigned int from, unsigned int to)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int e = from; e < to; e++)
+		nr += loop->changed[e];
+	return nr;
+}
+
+static uint64_t mean_speed(const struct loop *loop, unsigned int i, unsigned int from,
+			   unsigned int to)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int e = from; e < to; e++)
+		sum += loop->speeds[e][i];
+	return sum / (to - from);
+}
+
+/* In 99 of 100 epochs, which is what is asked: 2.33 standard deviations of the noise below. */
+static bool meets(const struct loop *loop, unsigned int i, uint64_t speed)
+{
+	const struct qos_tenant *t = &loop->tenants[i];
+
+	speed -= speed * loop->plant.noise * 233 / 100000;
+	if (t->goal == QOS_LATENCY)
+		return plant_latency(speed, loop->plant.loads[i].offered) <= t->latency_ns;
+	return speed >= (t->goal == QOS_RATE ? t->rate : t->alone * t->alpha / 1000);
+}
+
+/* Of two tenants: the second one's speed in the best split in which the first meets its goal. */
+static uint64_t best_split(const struct loop *loop)
+{
+	unsigned int counts[2], nr = loop->board.nr_tpcs;
+	uint64_t speeds[2], best = 0;
+
+	for (counts[0] = 1; counts[0] < nr; counts[0]++)
+		for (counts[1] = 1; counts[0] + counts[1] <= nr; counts[1]++) {
+			plant_speeds(&loop->plant, counts, speeds);
+			if (meets(loop, 0, speeds[0]) && speeds[1] > best)
+				best = speeds[1];
+		}
+	return best;
+}
+
+static void show(const struct loop *loop, unsigned int from, unsigned int to)
+{
+	if (!getenv("QOS_SHOW"))
+		return;
+	for (unsigned int e = from; e < to; e++) {
+		printf("# %3u%s", e, loop->changed[e] ? "*" : " ");
+		for (unsigned int i = 0; i < loop->nr; i++)
+			printf("  %2u %5u %8llu", loop->counts[e][i], loop->scores[e][i],
+			       (unsigned long long)loop->speeds[e][i]);
+		printf("\n");
+	}
+}
+
+static const struct plant_load compute = { .kind = PLANT_COMPUTE, .unit = 1000000 };
+static const struct plant_load memory = {
+	.kind = PLANT_MEMORY, .unit = 1000000, .knee = 20, .takes = 800, .minds = 200,
+};
+static const struct plant_load saturating = {
+	.kind = PLANT_SATURATING, .unit = 1000000, .knee = 40, .takes = 300, .minds = 500,
+};
+
+static void want_alpha(struct loop *loop, unsigned int i, unsigned int alpha)
+{
+	loop->tenants[i].goal = QOS_ALPHA;
+	loop->tenants[i].alpha = alpha;
+	loop->tenants[i].alone = plant_alone(&loop->plant.loads[i], loop->board.nr_tpcs);
+}
+
+/*
+ * Guarantee @load at @alpha beside @other, constant, with noise: the goal is met, best effort
+ * has at least nine tenths of what the best split gives it, and the plan stands still.
+ */
+static void steady(const char *name, const struct plant_load *load, unsigned int alpha,
+		   const struct plant_load *other, unsigned int noise)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int worst = 0, nr;
+	uint64_t best, got;
+
+	loop->plant.loads[0] = *load;
+	loop->plant.loads[1] = *other;
+	loop->plant.noise = noise;
+	want_alpha(loop, 0, alpha);
+	if (begin(loop))
+		epochs(loop, 200);
+	show(loop, 0, 60);
+	for (unsigned int e = 10; e + 20 <= 200; e++) {
+		nr = changes(loop, e, e + 20);
+		worst = nr > worst ? nr : worst;
+	}
+	best = best_split(loop);
+	got = mean_speed(loop, 1, 5, 200);
+	tap_ok(!loop->broken, "%s: %s", name, loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 5, 200) >= 990, "%s: the goal is met in %u of 1000 epochs", name,
+	       met(loop, 0, 5, 200));
+	tap_ok(got * 10 >= best * 9, "%s: best effort has %llu%% of the best split", name,
+	       best ? (unsigned long long)(got * 100 / best) : 0);
+	tap_ok(worst <= 1, "%s: at most %u changes in 20 epochs", name, worst);
+	end(loop);
+	free(loop);
+}
+
+
+/* ------------------------------------------------------------------------- other loads */
+
+/* Epochs after @from until nothing changes for 15 of them. */
+static unsigned int settled_after(const struct loop *loop, unsigned int from, unsigned int to)
+{
+	unsigned int last = from;
+
+	for (unsigned int e = from; e < to && e < from + 15; e++)
+		if (loop->changed[e])
+			last = e + 1;
+	return last - from;
+}
+
+static void latency(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[0].offered = 6000000;
+	loop->plant.loads[1] = compute;
+	loop->plant.noise = 15;
+	loop->tenants[0].goal = QOS_LATENCY;
+	loop->tenants[0].latency_ns = 200000000;
+	if (begin(loop))
+		epochs(loop, 200);
+	show(loop, 0, 60);
+	tap_ok(!loop->broken, "a latency: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 5, 200) >= 990, "a latency: met in %u of 1000 epochs",
+	       met(loop, 0, 5, 200));
+	tap_ok(mean_speed(loop, 1, 5, 200) * 10 >= best_split(loop) * 8,
+	       "a latency: best effort has %llu%% of the best split",
+	       (unsigned long long)(mean_speed(loop, 1, 5, 200) * 100 / best_split(loop)));
+	tap_ok(changes(loop, 20, 200) <= 9, "a latency: %u changes in 180 epochs",
+	       changes(loop, 20, 200));
+	end(loop);
+	free(loop);
+}
+
+/* Requests come in bursts: the answer to the first is remembered. */
+static void bursts(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[1] = compute;
+	loop->plant.noise = 15;
+	loop->tenants[0].goal = QOS_LATENCY;
+	loop->tenants[0].latency_ns = 200000000;
+	loop->plant.loads[0].offered = 9000000;
+	if (begin(loop))
+		for (unsigned int i = 0; i < 12; i++) {
+			loop->plant.loads[0].offered = i % 2 ? 3000000 : 9000000;
+			epochs(loop, 15);
+		}
+	show(loop, 0, 180);
+	tap_ok(!loop->broken, "bursts: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 5, 180) >= 990, "bursts: met in %u of 1000 epochs",
+	       met(loop, 0, 5, 180));
+	loop->plant.loads[0].offered = 9000000;
+	tap_ok(mean_speed(loop, 1, 5, 180) * 10 >= best_split(loop) * 9,
+	       "bursts: best effort has %llu%% of the best fixed split",
+	       (unsigned long long)(mean_speed(loop, 1, 5, 180) * 100 / best_split(loop)));
+	end(loop);
+	free(loop);
+}
+
+/* A neighbour that takes much of the bandwidth from epoch 60 on, to epoch 120. */
+static void bad_neighbour(void)
+{
+	struct loop *loop = new_loop(2);
+	uint64_t best = 0;
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[1] = compute;
+	loop->plant.noise = 10;
+	want_alpha(loop, 0, 650);
+	if (begin(loop)) {
+		epochs(loop, 60);
+		best += best_split(loop) * 55;
+		loop->plant.loads[1] = memory;
+		epochs(loop, 60);
+		best += best_split(loop) * 60;
+		loop->plant.loads[1] = compute;
+		epochs(loop, 60);
+		best += best_split(loop) * 60;
+	}
+	show(loop, 55, 180);
+	tap_ok(!loop->broken, "a bad neighbour: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 5, 180) >= 985, "a bad neighbour: met in %u of 1000 epochs",
+	       met(loop, 0, 5, 180));
+	tap_ok(settled_after(loop, 60, 120) <= 5, "a bad neighbour: settled in %u epochs",
+	       settled_after(loop, 60, 120));
+	tap_ok(settled_after(loop, 120, 180) <= 5, "a good one again: settled in %u epochs",
+	       settled_after(loop, 120, 180));
+	tap_ok(mean_speed(loop, 1, 5, 180) * 175 * 10 >= best * 9,
+	       "a bad neighbour: best effort has %llu%% of the best splits",
+	       best ? (unsigned long long)(mean_speed(loop, 1, 5, 180) * 175 * 100 / best) : 0);
+	end(loop);
+	free(loop);
+}
+
+/* TPCs do not help a tenant whose bandwidth is taken: who takes it gives way. */
+static void pressed(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = memory;
+	loop->plant.loads[0].minds = 2000;
+	loop->plant.loads[1] = memory;
+	loop->plant.loads[1].knee = 40;
+	want_alpha(loop, 0, 700);
+	loop->tenants[0].ceiling = 30;
+	if (begin(loop))
+		epochs(loop, 120);
+	show(loop, 0, 60);
+	tap_ok(!loop->broken, "pressed: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 30, 120) >= 950, "pressed: met in %u of 1000 epochs",
+	       met(loop, 0, 30, 120));
+	tap_ok(loop->now.tenants[1].nr_tpcs >= 2 && loop->now.tenants[1].nr_tpcs < 25,
+	       "pressed: best effort has %u TPCs", loop->now.tenants[1].nr_tpcs);
+	tap_ok(gpupart_tpcset_count(&loop->now.reserved) > 5, "pressed: others are reserved");
+	end(loop);
+	free(loop);
+}
+
+/* A memory-intensive tenant has its optimum, and its neighbour what it does not need. */
+static void optimum(void)
+{
+	struct loop *loop = new_loop(3);
+	unsigned int memory_tpcs, compute_tpcs;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = memory;
+	loop->plant.loads[1].knee = 10;
+	loop->plant.loads[2] = compute;
+	loop->plant.noise = 10;
+	want_alpha(loop, 0, 200);
+	if (begin(loop))
+		epochs(loop, 60);
+	show(loop, 0, 30);
+	memory_tpcs = loop->now.tenants[1].nr_tpcs;
+	compute_tpcs = loop->now.tenants[2].nr_tpcs;
+	tap_ok(!loop->broken, "an optimum: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(loop->now.tenants[1].class == QOS_MEMORY &&
+	       loop->now.tenants[2].class == QOS_COMPUTE,
+	       "an optimum: %s and %s", qos_class_name(loop->now.tenants[1].class),
+	       qos_class_name(loop->now.tenants[2].class));
+	tap_ok(memory_tpcs >= 9 && memory_tpcs <= 14, "an optimum: %u TPCs for the one of 10",
+	       memory_tpcs);
+	tap_ok(compute_tpcs + memory_tpcs + loop->now.tenants[0].nr_tpcs == 66,
+	       "an optimum: the other has the rest, %u", compute_tpcs);
+	tap_ok(changes(loop, 5, 60) <= 2, "an optimum: %u changes after five epochs",
+	       changes(loop, 5, 60));
+	end(loop);
+	/* Nobody to give them to: they are reserved. */
+	loop->nr = 2;
+	loop->epoch = 0;
+	if (begin(loop))
+		epochs(loop, 60);
+	tap_ok(gpupart_tpcset_count(&loop->now.reserved) >= 30, "alone they are reserved: %u TPCs",
+	       gpupart_tpcset_count(&loop->now.reserved));
+	tap_ok(!loop->broken, "reserved: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* What was memory-intensive is looked at again: it may have become another thing. */
+static void looked_at_again(void)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int before, steady_changes;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = memory;
+	loop->plant.loads[1].knee = 10;
+	loop->plant.noise = 10;
+	want_alpha(loop, 0, 200);
+	if (begin(loop))
+		epochs(loop, 50);
+	before = loop->now.tenants[1].nr_tpcs;
+	loop->plant.loads[1].knee = 60;
+	epochs(loop, 50);
+	tap_ok(before <= 14 && loop->now.tenants[1].nr_tpcs >= 40,
+	       "memory-intensive no more: from %u to %u TPCs", before,
+	       loop->now.tenants[1].nr_tpcs);
+	loop->plant.loads[1].knee = 10;
+	epochs(loop, 50);
+	tap_ok(loop->now.tenants[1].nr_tpcs <= 26, "and once more: %u",
+	       loop->now.tenants[1].nr_tpcs);
+	epochs(loop, 240);
+	show(loop, 0, 390);
+	steady_changes = changes(loop, 150, 390);
+	tap_ok(steady_changes >= 1 && steady_changes <= 6 && loop->now.tenants[1].nr_tpcs <= 35,
+	       "what stays memory-intensive is tried ever less: %u changes in 240 epochs",
+	       steady_changes);
+	tap_ok(!loop->broken, "looked at again: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* Nothing helps: that is said, what was raised is given back, and best effort goes on. */
+static void stuck(void)
+{
+	struct loop *loop = new_loop(2);
+	bool told = false;
+
+	loop->plant.loads[0] = memory;
+	loop->plant.loads[0].minds = 0;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 950);
+	if (begin(loop))
+		epochs(loop, 30);
+	loop->plant.loads[0].unit /= 2;
+	for (unsigned int e = 0; e < 40; e++) {
+		epochs(loop, 1);
+		told |= !!strstr(loop->said, "t0: the goal cannot be met");
+	}
+	show(loop, 0, 80);
+	tap_ok(told && loop->now.tenants[0].state == QOS_STUCK,
+	       "a goal that cannot be met is said");
+	tap_ok(loop->now.tenants[0].nr_tpcs <= 40 && loop->now.tenants[1].nr_tpcs >= 26,
+	       "and best effort is not held down for it: %u and %u TPCs",
+	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs);
+	tap_ok(!loop->broken, "stuck: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+static void no_together(void)
+{
+	struct loop *loop = new_loop(3);
+	unsigned int told = 0;
+
+	for (unsigned int i = 0; i < 3; i++)
+		loop->plant.loads[i] = compute;
+	want_alpha(loop, 0, 700);
+	want_alpha(loop, 1, 700);
+	if (begin(loop))
+		for (unsigned int e = 0; e < 60; e++) {
+			epochs(loop, 1);
+			told += !!strstr(loop->said, "cannot be met together");
+		}
+	show(loop, 0, 20);
+	tap_ok(told >= 50, "goals that cannot be met together are said, in %u of 60 epochs", told);
+	tap_ok(loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs == 65 &&
+	       difference(loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs) <= 1,
+	       "they share what there is: %u and %u", loop->now.tenants[0].nr_tpcs,
+	       loop->now.tenants[1].nr_tpcs);
+	tap_ok(loop->now.tenants[2].nr_tpcs == 1, "best effort has its one TPC");
+	tap_ok(changes(loop, 5, 60) == 0, "and that stands");
+	end(loop);
+	free(loop);
+}
+
+/* ------------------------------------------------------------------------ what goes wrong */
+
+static void lost(void)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int before, promised, least = 66;
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 600);
+	if (!begin(loop))
+		return;
+	promised = loop->now.tenants[0].nr_tpcs;
+	epochs(loop, 40);
+	before = loop->now.tenants[0].nr_tpcs;
+	tap_ok(before < promised, "a saturating tenant needs %u TPCs, not the promised %u", before,
+	       promised);
+	loop->plant.silent[0] = true;
+	epochs(loop, 10);
+	tap_ok(loop->now.tenants[0].nr_tpcs == before && loop->now.tenants[0].state == QOS_LOST,
+	       "no signal for ten epochs: the plan stands");
+	for (unsigned int e = 0; e < 20; e++) {
+		epochs(loop, 1);
+		if (loop->now.tenants[0].nr_tpcs < least)
+			least = loop->now.tenants[0].nr_tpcs;
+	}
+	tap_ok(loop->now.tenants[0].nr_tpcs == promised && least >= before,
+	       "then it goes back to the guarantee, %u", loop->now.tenants[0].nr_tpcs);
+	loop->plant.silent[0] = false;
+	epochs(loop, 60);
+	tap_ok(difference(loop->now.tenants[0].nr_tpcs, before) <= 3,
+	       "the signal is back, and so is the plan: %u", loop->now.tenants[0].nr_tpcs);
+	tap_ok(!loop->broken, "a lost signal: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+static void never_reports(void)
+{
+	struct loop *loop = new_loop(2);
+	bool told = false;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 500);
+	loop->plant.silent[0] = true;
+	if (begin(loop))
+		for (unsigned int e = 0; e < 40; e++) {
+			epochs(loop, 1);
+			told |= !!strstr(loop->said, "t0: it has reported nothing");
+		}
+	tap_ok(told, "a program that never reports is said");
+	tap_ok(loop->now.tenants[0].nr_tpcs == 33, "and keeps its guarantee");
+	tap_ok(loop->now.tenants[1].nr_tpcs == 33, "the other has the rest");
+	tap_ok(!loop->broken, "it never reports: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+static void dies(void)
+{
+	struct loop *loop = new_loop(3);
+	struct gpupart_tpcset before, after, had;
+
+	for (unsigned int i = 0; i < 3; i++)
+		loop->plant.loads[i] = compute;
+	want_alpha(loop, 0, 400);
+	if (!begin(loop))
+		return;
+	epochs(loop, 30);
+	before = both(&loop->now.tenants[0]);
+	had = both(&loop->now.tenants[2]);
+	loop->plant.gone[2] = true;
+	epochs(loop, 1);
+	tap_ok(!!strstr(loop->said, "t2: it ended"), "one that ends is said");
+	epochs(loop, 30);
+	after = both(&loop->now.tenants[0]);
+	tap_ok(gpupart_tpcset_equal(&before, &after), "and the guaranteed one is not disturbed");
+	tap_ok(loop->now.tenants[1].nr_tpcs == 66 - loop->now.tenants[0].nr_tpcs,
+	       "its neighbour has its TPCs");
+	loop->plant.gone[2] = false;
+	epochs(loop, 30);
+	after = both(&loop->now.tenants[2]);
+	tap_ok(gpupart_tpcset_equal(&had, &after), "back again it has the same TPCs again");
+	tap_ok(!loop->broken, "one that ends: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* What a guarantee takes for a while goes back to whom it was taken from. */
+static void the_same_again(void)
+{
+	struct loop *loop = new_loop(3);
+	struct gpupart_tpcset before[3];
+	bool same = true;
+
+	for (unsigned int i = 0; i < 3; i++)
+		loop->plant.loads[i] = compute;
+	loop->tenants[1].weight = 2;
+	want_alpha(loop, 0, 300);
+	if (!begin(loop))
+		return;
+	epochs(loop, 20);
+	for (unsigned int i = 0; i < 3; i++)
+		before[i] = both(&loop->now.tenants[i]);
+	loop->plant.loads[0].unit = loop->plant.loads[0].unit * 6 / 10;
+	epochs(loop, 10);
+	tap_ok(loop->now.tenants[0].nr_tpcs > 30, "a load for a while: %u TPCs",
+	       loop->now.tenants[0].nr_tpcs);
+	loop->plant.loads[0].unit = compute.unit;
+	epochs(loop, 60);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct gpupart_tpcset now = both(&loop->now.tenants[i]);
+
+		same &= gpupart_tpcset_equal(&now, &before[i]) ||
+			(loop->now.tenants[i].nr_tpcs != gpupart_tpcset_count(&before[i]) &&
+			 (gpupart_tpcset_subset(&now, &before[i]) ||
+			  gpupart_tpcset_subset(&before[i], &now)));
+	}
+	tap_ok(same && !loop->broken, "after it everybody has the same TPCs again");
+	end(loop);
+	free(loop);
+}
+
+/* What is in use is awaited; a reserved one is not. */
+static void swaps(void)
+{
+	struct loop *loop = new_loop(2);
+	struct qos_measured m[2] = {
+		{ .valid = true, .ns = EPOCH_NS }, { .valid = true, .ns = EPOCH_NS },
+	};
+	struct gpupart_tpcset others, old;
+	unsigned int counts[2];
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 500);
+	if (!begin(loop))
+		return;
+	/* Best effort begins with a part of what is left: the rest is reserved. */
+	m[0].work = 33 * 200000 * 8 / 10;
+	m[1].work = 9 * 200000;
+	old = loop->now.tenants[0].set;
+	others = loop->now.reserved;
+	qos_policy_step(loop->policy, m, &loop->now);
+	others = gpupart_tpcset_or(&others, &old);
+	tap_ok(loop->now.tenants[0].nr_tpcs > 33 && !loop->now.swapping &&
+	       gpupart_tpcset_subset(&loop->now.tenants[0].set, &others),
+	       "reserved TPCs are taken at once: %u", loop->now.tenants[0].nr_tpcs);
+	/* It slows down: best effort has to give. */
+	loop->plant.loads[0].unit = 600000;
+	for (unsigned int e = 0; e < 8 &&
+	     gpupart_tpcset_empty(&loop->now.tenants[0].coming); e++) {
+		loop->drain = 0;
+		swap(loop);
+		counts[0] = loop->now.tenants[0].nr_tpcs;
+		counts[1] = loop->now.tenants[1].nr_tpcs;
+		plant_epoch(&loop->plant, loop->tenants, counts, EPOCH_NS, m);
+		qos_policy_step(loop->policy, m, &loop->now);
+	}
+	tap_ok(loop->now.swapping && loop->now.tenants[0].pending_since == loop->now.epoch &&
+	       !gpupart_tpcset_empty(&loop->now.tenants[0].coming),
+	       "those in use are pending, since epoch %llu",
+	       (unsigned long long)loop->now.tenants[0].pending_since);
+	old = both(&loop->now.tenants[0]);
+	qos_policy_step(loop->policy, m, &loop->now);
+	tap_ok(loop->now.swapping && !loop->now.changed, "as long as nothing drains");
+	m[0].drained = m[1].drained = true;
+	qos_policy_step(loop->policy, m, &loop->now);
+	tap_ok(!loop->now.swapping && gpupart_tpcset_equal(&old, &loop->now.tenants[0].set),
+	       "then they are handed over");
+	end(loop);
+	free(loop);
+}
+
+static void adopted(void)
+{
+	struct loop *loop = new_loop(2), *next;
+	bool same = true;
+
+	loop->plant.loads[0] = saturating;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 600);
+	if (!begin(loop))
+		return;
+	epochs(loop, 40);
+	next = new_loop(2);
+	memcpy(next->tenants, loop->tenants, sizeof(next->tenants));
+	for (unsigned int i = 0; i < 2; i++)
+		next->tenants[i].adopted = loop->now.tenants[i].set;
+	next->plant = loop->plant;
+	begin(next);
+	for (unsigned int i = 0; i < 2; i++)
+		same &= gpupart_tpcset_equal(&next->now.tenants[i].set, &loop->now.tenants[i].set);
+	tap_ok(same, "a new controller takes the sets over as they are");
+	epochs(next, 40);
+	tap_ok(!next->broken && met(next, 0, 0, 40) >= 975, "and goes on with them: %s",
+	       next->broken ? next->broken : "all holds");
+	end(loop);
+	end(next);
+	free(loop);
+	free(next);
+}
+
+/* ------------------------------------------------------- three loads, as measured on a GPU */
+
+#define SERVED_EPOCHS	320u
+
+enum served { STEADY, BURSTS, BAD };
+
+static enum plant_mode served_mode(enum served load, unsigned int epoch)
+{
+	if (load == BURSTS)
+		return epoch % 100 < 50 ? PLANT_TRAINS : PLANT_IDLES;
+	return load == BAD && epoch >= SERVED_EPOCHS / 2 ? PLANT_COPIES : PLANT_TRAINS;
+}
+
+/* A fixed split's least TPCs with which the goal is met whatever the load does. */
+static unsigned int served_split(const struct loop *loop, enum served load)
+{
+	uint64_t speeds[2], goal = loop->tenants[0].alone * loop->tenants[0].alpha / 1000;
+	enum plant_mode worst = load == BAD ? PLANT_COPIES : PLANT_TRAINS;
+	unsigned int counts[2];
+
+	for (counts[0] = 1; counts[0] < 66; counts[0]++) {
+		counts[1] = 66 - counts[0];
+		plant_served(&loop->plant, worst, counts, speeds);
+		/* A unit an epoch is five a second. */
+		if (speeds[0] >= goal + 5000)
+			break;
+	}
+	return counts[0];
+}
+
+/* How much of an epoch the load before still has, thousandths: it turns in one or two of them. */
+struct turn {
+	unsigned int before[2];
+};
+
+static unsigned int before_it_turned(enum served load, const struct turn *turn, unsigned int epoch)
+{
+	unsigned int half = SERVED_EPOCHS / 2;
+
+	return load == BAD && epoch >= half && epoch < half + 2 ? turn->before[epoch - half] : 0;
+}
+
+/* An epoch of which a part is as long as the load before lasts. */
+static void serve_epoch(struct loop *loop, enum served load, unsigned int e,
+			const struct turn *turn, const unsigned int *counts,
+			struct plant_unit *units, struct qos_measured *m)
+{
+	uint64_t before = EPOCH_NS / 1000 * before_it_turned(load, turn, e);
+	struct qos_measured part[2];
+
+	plant_serve(&loop->plant, served_mode(load, e), counts, EPOCH_NS - before, units, m);
+	if (!before)
+		return;
+	plant_serve(&loop->plant, PLANT_TRAINS, counts, before, units, part);
+	for (unsigned int i = 0; i < 2; i++) {
+		m[i].work += part[i].work;
+		m[i].reports += part[i].reports;
+		m[i].exact |= part[i].exact;
+		m[i].ns = EPOCH_NS;
+	}
+}
+
+static void serve(struct loop *loop, enum served load, const struct turn *turn)
+{
+	struct plant_unit units[2] = { { 0 }, { .done = 100 } };
+	struct qos_measured m[2];
+	unsigned int counts[2];
+
+	for (unsigned int e = 0; e < SERVED_EPOCHS; e++, loop->epoch++) {
+		for (unsigned int i = 0; i < 2; i++)
+			counts[i] = loop->now.tenants[i].nr_tpcs;
+		serve_epoch(loop, load, e, turn, counts, units, m);
+		memcpy(loop->counts[e], counts, sizeof(counts));
+		step(loop, m);
+		loop->changed[e] = loop->now.changed || loop->now.swapping;
+		for (unsigned int i = 0; i < 2; i++) {
+			loop->scores[e][i] = loop->now.tenants[i].score;
+			loop->speeds[e][i] = m[i].work * 5;
+		}
+		swap(loop);
+	}
+}
+
+/* Best effort's work in @mode against that of the best fixed split; thousandths. */
+static unsigned int served_share(const struct loop *loop, enum served load, enum plant_mode mode)
+{
+	unsigned int counts[2] = { served_split(loop, load), 66 - served_split(loop, load) };
+	uint64_t speeds[2], got = 0, best = 0;
+
+	plant_served(&loop->plant, mode, counts, speeds);
+	for (unsigned int e = 5; e < SERVED_EPOCHS; e++)
+		if (served_mode(load, e) == mode) {
+			got += loop->speeds[e][1];
+			best += speeds[1];
+		}
+	return got * 1000 / best;
+}
+
+static unsigned int most_changes(const struct loop *loop, unsigned int from, unsigned int to)
+{
+	unsigned int worst = 0, nr;
+
+	for (unsigned int e = from; e + 20 <= to; e++) {
+		nr = changes(loop, e, e + 20);
+		worst = nr > worst ? nr : worst;
+	}
+	return worst;
+}
+
+/* Cases whose load turned within an epoch; of these, what may be where noise meets the turn. */
+static struct {
+	unsigned int nr, missed, lost, taken_back;
+} turned;
+
+struct served_case {
+	enum served load;
+	unsigned int alpha, noise;	/* thousandths */
+	unsigned int seed;
+	struct turn turn;
+	unsigned int dips;		/* thousandths */
+};
+
+/*
+ * Inference beside training that is steady, comes in bursts or turns into copies; both programs
+ * have all TPCs when the controller comes. @precise: as programs are measured that report.
+ */
+static struct loop *serve_case(const struct served_case *s, bool precise)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.seed = s->seed;
+	loop->plant.noise = s->noise;
+	loop->plant.precise = precise;
+	loop->plant.dips = s->dips;
+	loop->tenants[0].goal = QOS_ALPHA;
+	loop->tenants[0].alpha = s->alpha;
+	loop->tenants[0].alone = 665000;
+	for (unsigned int i = 0; i < 2; i++)
+		loop->tenants[i].adopted = gpupart_tpcset_first(66);
+	if (begin(loop))
+		serve(loop, s->load, &s->turn);
+	show(loop, 0, SERVED_EPOCHS);
+	return loop;
+}
+
+/* In 20 epochs, until the load turns or comes back. */
+static unsigned int first_changes(const struct loop *loop, enum served load)
+{
+	return most_changes(loop, 5, load == STEADY ? SERVED_EPOCHS :
+			    load == BAD ? SERVED_EPOCHS / 2 : 50);
+}
+
+static void served(const struct served_case *s)
+{
+	static const char *const names[] = { "steady", "bursts", "bad" };
+	struct loop *loop = serve_case(s, false);
+	unsigned int half = SERVED_EPOCHS / 2, first = (66 * s->alpha + 999) / 1000;
+	unsigned int turning = !!s->turn.before[0] + !!s->turn.before[1];
+	char name[64];
+
+	snprintf(name, sizeof(name), "as measured, %s, %u with noise %u, %u, turned %u %u",
+		 names[s->load], s->alpha, s->noise, s->seed, s->turn.before[0], s->turn.before[1]);
+	tap_ok(loop->counts[0][0] == first && loop->counts[0][1] < 66 - first,
+	       "%s: what both had before is nobody's: begins with %u and %u TPCs", name,
+	       loop->counts[0][0], loop->counts[0][1]);
+	tap_ok(!loop->broken, "%s: %s", name, loop->broken ? loop->broken : "all holds");
+	if (!turning)
+		tap_ok(met(loop, 0, 5, SERVED_EPOCHS) >= 990, "%s: met in %u of 1000 epochs", name,
+		       met(loop, 0, 5, SERVED_EPOCHS));
+	tap_ok(served_share(loop, s->load, PLANT_TRAINS) >= 900,
+	       "%s: training has %u of 1000 of the best fixed split, that of %u", name,
+	       served_share(loop, s->load, PLANT_TRAINS), served_split(loop, s->load));
+	tap_ok(first_changes(loop, s->load) <= 1, "%s: at most one change in 20 epochs", name);
+	if (s->load == BAD) {
+		if (!turning)
+			tap_ok(served_share(loop, s->load, PLANT_COPIES) >= 900,
+			       "%s: copies have %u of 1000 of the best fixed split", name,
+			       served_share(loop, s->load, PLANT_COPIES));
+		tap_ok(settled_after(loop, half, SERVED_EPOCHS) <= 5 + turning,
+		       "%s: settled in %u epochs", name, settled_after(loop, half, SERVED_EPOCHS));
+		if (turning) {
+			turned.nr++;
+			/* Of a load that takes two epochs to turn each may be a miss. */
+			turned.missed += met(loop, 0, 5, SERVED_EPOCHS) <
+					 (turning > 1 ? 985 : 990);
+			turned.lost += served_share(loop, s->load, PLANT_COPIES) < 900;
+			turned.taken_back +=
+				most_changes(loop, half + 5 + turning, SERVED_EPOCHS) > 1;
+		} else {
+			tap_ok(most_changes(loop, half + 5, SERVED_EPOCHS) <= 1,
+			       "%s: then at most one change in 20 epochs", name);
+		}
+	}
+	for (unsigned int e = 50; s->load == BURSTS && e < SERVED_EPOCHS; e += 50)
+		tap_ok(settled_after(loop, e, SERVED_EPOCHS) <= 5,
+		       "%s: settled in %u epochs after epoch %u", name,
+		       settled_after(loop, e, SERVED_EPOCHS), e);
+	end(loop);
+	free(loop);
+}
+
+/*
+ * Work of the second one, a second, in @mode, with the fewest TPCs for the first with which it
+ * meets its goal in as many epochs as it has to, with the same noise and dips; 0: with none.
+ */
+static uint64_t best_fixed(const struct served_case *s, enum plant_mode mode)
+{
+	uint64_t goal = 665000ull * s->alpha / 1000, work;
+	unsigned int counts[2], nr_met, nr;
+
+	for (counts[0] = 30; counts[0] < 66; counts[0]++) {
+		struct plant plant = {
+			.seed = s->seed, .noise = s->noise, .precise = true, .dips = s->dips,
+		};
+		struct plant_unit units[2] = { { 0 } };
+		struct qos_measured m[2];
+
+		counts[1] = 66 - counts[0];
+		work = nr_met = nr = 0;
+		for (unsigned int e = 0; e < SERVED_EPOCHS; e++) {
+			enum plant_mode now = served_mode(s->load, e);
+
+			plant_serve(&plant, now, counts, EPOCH_NS, units, m);
+			nr_met += e >= 5 && m[0].work * 5 >= goal;
+			if (now == mode) {
+				work += m[1].work;
+				nr++;
+			}
+		}
+		if (nr_met * 1000 >= (SERVED_EPOCHS - 5) * 990)
+			return work * 5 / nr;
+	}
+	return 0;
+}
+
+/* What did not hold, of all cases whose programs report and whose speed dips that deep. */
+struct told_sums {
+	unsigned int nr, missed, train, copies, restless, spare;
+};
+
+/* Best effort's work in @mode against that of the best fixed split; thousandths. */
+static unsigned int told_share(const struct loop *loop, const struct served_case *s,
+			       enum plant_mode mode)
+{
+	uint64_t best = best_fixed(s, mode), got = 0;
+	unsigned int nr = 0;
+
+	for (unsigned int e = 5; e < SERVED_EPOCHS; e++)
+		if (served_mode(s->load, e) == mode) {
+			got += loop->speeds[e][1];
+			nr++;
+		}
+	return best ? got / nr * 1000 / best : 0;
+}
+
+/*
+ * As `qos run` measures programs that report, to parts of a unit, with an inference that is
+ * slower now and then beside training, as it was on H200s.
+ */
+static void told_served(const struct served_case *s, struct told_sums *sums)
+{
+	struct loop *loop = serve_case(s, true);
+	unsigned int changes = first_changes(loop, s->load), later;
+
+	sums->nr++;
+	sums->missed += met(loop, 0, 5, SERVED_EPOCHS) < 990;
+	sums->train += told_share(loop, s, PLANT_TRAINS) < 900;
+	if (s->load == BAD) {
+		sums->copies += told_share(loop, s, PLANT_COPIES) < 900;
+		/* With one TPC less it would be met, by 1 % and more. */
+		sums->spare += loop->scores[SERVED_EPOCHS - 1][0] > 1038;
+		later = most_changes(loop, SERVED_EPOCHS / 2 + 5, SERVED_EPOCHS);
+		changes = later > changes ? later : changes;
+	}
+	sums->restless += changes > 1;
+	tap_ok(!loop->broken, "told, dips of %u, load %u, %u, seed %u: %s", s->dips, s->load,
+	       s->alpha, s->seed, loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+static void all_told(void)
+{
+	/* In how many of 420 each may not hold: a dip of 35 is nearly twice what is kept for it. */
+	static const struct {
+		unsigned int dips;
+		struct told_sums most;
+	} rows[] = {
+		{ 0, { .spare = 14 } },
+		{ 20, { .missed = 6, .train = 8, .copies = 4, .restless = 10, .spare = 14 } },
+		{ 35, { .missed = 16, .train = 18, .copies = 4, .restless = 40, .spare = 14 } },
+	};
+
+	for (unsigned int r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		const struct told_sums *most = &rows[r].most;
+		struct told_sums sums = { 0 };
+
+		for (unsigned int alpha = 600; alpha <= 660; alpha += 10)
+			for (unsigned int seed = 1; seed <= 20; seed++)
+				for (enum served load = STEADY; load <= BAD; load++)
+					told_served(&(struct served_case){
+						load, alpha, 1, seed, { { seed * 70 % 1000 } },
+						rows[r].dips }, &sums);
+		tap_ok(sums.missed <= most->missed && sums.train <= most->train &&
+		       sums.copies <= most->copies && sums.restless <= most->restless &&
+		       sums.spare <= most->spare,
+		       "with dips of %u, of %u: %u missed the goal in more than 1 %%; best effort less than 0.9 of the best fixed split: %u beside training, %u beside copies; %u changed twice in 20 epochs; %u with a TPC to spare at the end",
+		       rows[r].dips, sums.nr, sums.missed, sums.train, sums.copies, sums.restless,
+		       sums.spare);
+	}
+}
+
+static void all_served(void)
+{
+	static const unsigned int alphas[] = { 600, 620, 640, 650, 700 };
+	static const struct turn turns[] = {
+		{ { 250 } }, { { 500 } }, { { 750 } }, { { 900 } }, { { 975 } }, { { 900, 100 } },
+		{ { 900, 500 } }, { { 750, 250 } }, { { 975, 900 } },
+	};
+
+	for (unsigned int a = 0; a < sizeof(alphas) / sizeof(alphas[0]); a++)
+		for (unsigned int noise = 0; noise <= 4; noise += 4)
+			for (unsigned int seed = 1; seed <= (noise ? 5 : 1); seed++)
+				for (enum served load = STEADY; load <= BAD; load++)
+					served(&(struct served_case){ load, alphas[a], noise,
+								      seed, { { 0 } }, 0 });
+	/* With 0.7 copies have 10 TPCs: one more or less is more than may be lost. */
+	for (unsigned int a = 0; alphas[a] < 700; a++)
+		for (unsigned int seed = 1; seed <= 10; seed++)
+			for (unsigned int t = 0; t < sizeof(turns) / sizeof(turns[0]); t++)
+				served(&(struct served_case){ BAD, alphas[a], 4, seed,
+							      turns[t], 0 });
+	tap_ok(turned.missed * 50 <= turned.nr && turned.lost * 50 <= turned.nr &&
+	       turned.taken_back * 50 <= turned.nr,
+	       "of %u loads that turned within an epoch %u met the goal in less than 990, %u left copies less than 900, %u had two changes in 20 epochs later on",
+	       turned.nr, turned.missed, turned.lost, turned.taken_back);
+}
+
+/* What an H200 measured, up to the last of @nr rows; the TPCs before that in *before. */
+static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, uint64_t alone,
+				const unsigned char *gpc, const unsigned char *ugpu,
+				unsigned int *before)
+{
+	struct loop *loop = new_loop(2);
+	struct qos_measured m[2];
+	unsigned int row, i;
+
+	for (i = 0; i < 66; i++) {
+		loop->board.gpc[i] = gpc[i];
+		loop->board.ugpu[i] = ugpu[i];
+	}
+	loop->tenants[0].goal = QOS_ALPHA;
+	loop->tenants[0].alpha = 650;
+	loop->tenants[0].alone = alone;
+	for (i = 0; i < 2; i++)
+		loop->tenants[i].adopted = gpupart_tpcset_first(66);
+	if (!begin(loop))
+		exit(1);
+	for (row = 0; row < nr; row++) {
+		*before = loop->now.tenants[0].nr_tpcs;
+		for (i = 0; i < 2; i++)
+			m[i] = (struct qos_measured){
+				.valid = rows[row].heard[i],
+				.drained = rows[row].drained[i],
+				.ns = !rows[row].heard[i] ? 0 :
+				      (200000 + rows[row].us[i]) * 1000ull,
+				.work = rows[row].work[i] * 1000,
+			};
+		qos_policy_step(loop->policy, m, &loop->now);
+	}
+	return loop;
+}
+
+#define NR(rows)	(sizeof(rows) / sizeof(*(rows)))
+
+/*
+ * As an H200 had it until its neighbour began to copy: raised twice, and then an epoch with two
+ * requests of 87 more than the goal and one fewer than the margin asks for. With the next one,
+ * which had 90, it was enough: no third raise, and best effort has what that would have cost.
+ */
+static void as_on_an_h200(void)
+{
+	unsigned int before = 0;
+	struct loop *loop = as_measured(h200_bad, NR(h200_bad), 666900, h200_gpc, h200_ugpu,
+					&before);
+	struct qos_measured m[2];
+
+	tap_ok(before == 54, "an H200's neighbour begins to copy: raised to %u TPCs", before);
+	tap_ok(loop->now.tenants[0].nr_tpcs == before,
+	       "met, by two requests too few for the margin: %u stay %u", before,
+	       loop->now.tenants[0].nr_tpcs);
+	m[0] = (struct qos_measured){ .valid = true, .ns = EPOCH_NS, .work = 87000 };
+	m[1] = (struct qos_measured){ .valid = true, .ns = EPOCH_NS, .work = 36000 };
+	qos_policy_step(loop->policy, m, &loop->now);
+	tap_ok(loop->now.tenants[0].nr_tpcs > before, "once more, and %u become %u", before,
+	       loop->now.tenants[0].nr_tpcs);
+	end(loop);
+	free(loop);
+
+	/* 48 that do less than 47 did are of another load: raised to too many, lowered at once. */
+	loop = as_measured(h200_again, NR(h200_again), 664500, h200_gpc, h200_ugpu, &before);
+	tap_ok(before == 60 && loop->now.tenants[0].nr_tpcs < 58,
+	       "with both loads in an epoch: raised to %u, and then %u", before,
+	       loop->now.tenants[0].nr_tpcs);
+	end(loop);
+	free(loop);
+}
+
+/* ------------------------------------------------------------------ others on the GPU */
+
+static unsigned int told(const struct loop *loop, const char *words)
+{
+	return !!strstr(loop->said, words);
+}
+
+/* Programs that are no tenants come to TPCs, and go. */
+static void others_come(void)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int nr, score, before, words = 0;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 500);
+	others_have(loop, "10-20");
+	if (!begin(loop))
+		return;
+	tap_ok(gpupart_tpcset_count(&loop->now.held) == 11 &&
+	       strstr(loop->now.words, "TPCs 10-20 are others' now"),
+	       "what others have is left out from the begin: %s", loop->now.words);
+	epochs(loop, 30);
+	nr = loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs;
+	tap_ok(met(loop, 0, 5, 30) >= 960 && nr == 55,
+	       "the goal is met, and best effort has all but theirs: %u TPCs of both", nr);
+	before = loop->now.tenants[0].nr_tpcs;
+	others_have(loop, "0-20");
+	/* The epoch in which they came: two programs on the same TPCs. */
+	loop->plant.loads[0].unit /= 2;
+	epochs(loop, 1);
+	loop->plant.loads[0].unit *= 2;
+	tap_ok(loop->now.tenants[0].state == QOS_DISTURBED &&
+	       loop->now.tenants[0].nr_tpcs == before && told(loop, "TPCs 0-9 are others' now"),
+	       "others come to its TPCs: that epoch is no miss, and it has as many others: %s",
+	       loop->said);
+	epochs(loop, 1);
+	score = loop->now.tenants[0].score;
+	tap_ok(score >= 1000 && loop->now.tenants[0].state == QOS_GOOD, "with which it goes on: %u",
+	       score);
+	epochs(loop, 20);
+	tap_ok(difference(loop->now.tenants[0].nr_tpcs, before) <= 2 &&
+	       loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs == 45,
+	       "best effort gave way: %u and %u TPCs", loop->now.tenants[0].nr_tpcs,
+	       loop->now.tenants[1].nr_tpcs);
+	others_have(loop, "0-45");
+	epochs(loop, 1);
+	tap_ok(told(loop, "the goal cannot be met: it takes") && told(loop, "others have 46") &&
+	       loop->now.tenants[0].nr_tpcs == 19 && loop->now.tenants[1].nr_tpcs == 1,
+	       "more than can be: it has the best that is left, %u: %s",
+	       loop->now.tenants[0].nr_tpcs, loop->said);
+	for (unsigned int e = 0; e < 40; e++) {
+		epochs(loop, 1);
+		words += told(loop, "cannot be met even by all 19 TPCs");
+	}
+	tap_ok(words == 1 && loop->now.tenants[0].state == QOS_STUCK &&
+	       loop->now.tenants[0].nr_tpcs == 19, "which is said once, in %u of 40 epochs", words);
+	others_have(loop, "");
+	epochs(loop, 1);
+	tap_ok(told(loop, "TPCs 0-45 are free again"), "they go: %s", loop->said);
+	epochs(loop, 30);
+	show(loop, 0, loop->epoch);
+	tap_ok(met(loop, 0, loop->epoch - 20, loop->epoch) >= 950 &&
+	       difference(loop->now.tenants[0].nr_tpcs, before) <= 3,
+	       "and it is as it was: %u and %u TPCs", loop->now.tenants[0].nr_tpcs,
+	       loop->now.tenants[1].nr_tpcs);
+	tap_ok(!loop->broken, "others: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* Others have more than floors leave: those are shared, the same ones as long as it is so. */
+static void others_and_floors(void)
+{
+	struct loop *loop = new_loop(2);
+	struct gpupart_tpcset before, now, had;
+	unsigned int words = 0;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 300);
+	loop->tenants[1].floor = 6;
+	loop->tenants[1].ceiling = 8;
+	if (!begin(loop))
+		return;
+	epochs(loop, 10);
+	had = gpupart_tpcset_or(&loop->now.tenants[0].set, &loop->now.tenants[1].set);
+	others_have(loop, "0-63");
+	epochs(loop, 1);
+	now = gpupart_tpcset_andnot(&loop->others, &loop->now.held);
+	tap_ok(gpupart_tpcset_count(&now) == 5 && gpupart_tpcset_subset(&now, &had),
+	       "those that are shared tenants had already");
+	tap_ok(loop->now.tenants[0].nr_tpcs == 1 && loop->now.tenants[1].nr_tpcs == 6 &&
+	       told(loop, "are shared with others: too few are left for the floors"),
+	       "others have nearly all: floors are kept, and said: %s", loop->said);
+	before = both(&loop->now.tenants[1]);
+	for (unsigned int e = 0; e < 20; e++) {
+		epochs(loop, 1);
+		words += told(loop, "shared with others");
+	}
+	now = both(&loop->now.tenants[1]);
+	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "that stands, and is said once");
+	tap_ok(!loop->broken, "floors: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* A new controller finds others on TPCs of tenants: these have as many others. */
+static void others_and_adopted(void)
+{
+	struct loop *loop = new_loop(2);
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 400);
+	gpupart_tpcset_parse_list(NULL, "0-29", &loop->tenants[0].adopted);
+	gpupart_tpcset_parse_list(NULL, "30-65", &loop->tenants[1].adopted);
+	others_have(loop, "20-39");
+	if (begin(loop))
+		tap_ok(loop->now.tenants[0].nr_tpcs == 30 && loop->now.tenants[1].nr_tpcs == 16,
+		       "adopted, and others on their TPCs: %u and %u", loop->now.tenants[0].nr_tpcs,
+		       loop->now.tenants[1].nr_tpcs);
+	epochs(loop, 20);
+	tap_ok(!loop->broken && met(loop, 0, 5, 20) == 1000, "and it goes on: %s",
+	       loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* Somebody else set other TPCs in an epoch: nothing of it is learnt. */
+static void set_from_outside(void)
+{
+	struct loop *loop = new_loop(2);
+	unsigned int before[2], words = 0, nr = 0;
+	enum qos_class class;
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[1] = compute;
+	want_alpha(loop, 0, 400);
+	if (!begin(loop))
+		return;
+	epochs(loop, 30);
+	class = loop->now.tenants[1].class;
+	for (unsigned int i = 0; i < 2; i++)
+		before[i] = loop->now.tenants[i].nr_tpcs;
+	for (unsigned int e = 0; e < 8; e++) {
+		for (unsigned int i = 0; i < 2; i++) {
+			loop->plant.loads[i].unit /= 10;
+			loop->disturbed[i] = true;
+		}
+		epochs(loop, 1);
+		for (unsigned int i = 0; i < 2; i++)
+			loop->plant.loads[i].unit *= 10;
+		words += told(loop, "t0: somebody else changed its set");
+		nr += loop->now.tenants[0].state == QOS_DISTURBED;
+	}
+	tap_ok(nr == 8 && words == 1, "other sets are said once, in %u of %u epochs", words, nr);
+	epochs(loop, 20);
+	tap_ok(loop->now.tenants[0].nr_tpcs == before[0] &&
+	       loop->now.tenants[1].nr_tpcs == before[1] &&
+	       loop->now.tenants[1].class == class &&
+	       met(loop, 0, loop->epoch - 20, loop->epoch) == 1000,
+	       "and nothing is learnt of them: %u and %u TPCs, %s", loop->now.tenants[0].nr_tpcs,
+	       loop->now.tenants[1].nr_tpcs, qos_class_name(loop->now.tenants[1].class));
+	tap_ok(!loop->broken, "other sets: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* A latency that nothing can meet: all TPCs are not enough, and that is said once. */
+static void beyond_all(unsigned int nr_tenants, unsigned int all)
+{
+	struct loop *loop = new_loop(nr_tenants);
+	unsigned int words = 0, raised = 0;
+	char wanted[96];
+
+	loop->plant.loads[0] = compute;
+	loop->plant.loads[0].offered = 6000000;
+	loop->plant.loads[1] = compute;
+	loop->tenants[0].goal = QOS_LATENCY;
+	loop->tenants[0].latency_ns = 1;
+	snprintf(wanted, sizeof(wanted), "t0: the goal cannot be met even by all %u TPCs", all);
+	if (!begin(loop))
+		return;
+	for (unsigned int e = 0; e < 100; e++) {
+		epochs(loop, 1);
+		words += told(loop, wanted);
+		raised += e >= 10 && strstr(loop->now.tenants[0].why, "raised");
+	}
+	tap_ok(words == 1 && !raised && loop->now.tenants[0].nr_tpcs == all &&
+	       loop->now.tenants[0].state == QOS_STUCK &&
+	       strstr(loop->now.tenants[0].why, "cannot be met even by all"),
+	       "1 ns: said in %u of 100 epochs, with %u TPCs: %s", words,
+	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[0].why);
+	tap_ok(!loop->broken, "1 ns: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
+/* More than anybody has: sets stay disjoint (check_sets()), and the goals are met. */
+static void many(void)
+{
+	struct loop *loop = new_loop(40);
+
+	for (unsigned int i = 0; i < 40; i++)
+		loop->plant.loads[i] = compute;
+	want_alpha(loop, 0, 200);
+	want_alpha(loop, 39, 100);
+	/* Above 2^64 / 1000 in thousandths. */
+	loop->tenants[1].goal = QOS_RATE;
+	loop->tenants[1].alone = UINT64_MAX / 50;
+	loop->tenants[1].rate = UINT64_MAX / 500;
+	if (begin(loop))
+		tap_ok(loop->now.tenants[1].nr_tpcs >= 7 && loop->now.tenants[1].nr_tpcs < 10,
+		       "a tenth of a rate of 3.7e17: %u TPCs", loop->now.tenants[1].nr_tpcs);
+	loop->plant.silent[1] = true;
+	epochs(loop, 60);
+	tap_ok(!loop->broken, "40 tenants: %s", loop->broken ? loop->broken : "all holds");
+	tap_ok(met(loop, 0, 10, 60) >= 980 && met(loop, 39, 10, 60) >= 980,
+	       "goals are met in %u and %u of 1000 epochs", met(loop, 0, 10, 60),
+	       met(loop, 39, 10, 60));
+	end(loop);
+	free(loop);
+}
+
+/* ------------------------------------------------------------------------- all of them */
+
+/* The same tenants in another order have the same sets. */
+static void permuted(void)
+{
+	static const unsigned int orders[][4] = { { 1, 2, 3, 0 }, { 3, 2, 1, 0 }, { 2, 0, 3, 1 } };
+	struct loop *one = new_loop(4), *other;
+	unsigned int differ = 0;
+
+	one->plant.loads[0] = saturating;
+	one->plant.loads[1] = memory;
+	one->plant.loads[2] = one->plant.loads[3] = compute;
+	want_alpha(one, 0, 300);
+	want_alpha(one, 2, 200);
+	one->tenants[3].weight = 3;
+	begin(one);
+	epochs(one, 60);
+	for (unsigned int o = 0; o < 3; o++) {
+		other = new_loop(4);
+		for (unsigned int i = 0; i < 4; i++) {
+			other->tenants[i] = one->tenants[orders[o][i]];
+			other->plant.loads[i] = one->plant.loads[orders[o][i]];
+		}
+		other->drain = 0;
+		begin(other);
+		epochs(other, 60);
+		for (unsigned int i = 0; i < 4; i++) {
+			struct gpupart_tpcset a = both(&one->now.tenants[orders[o][i]]);
+			struct gpupart_tpcset b = both(&other->now.tenants[i]);
+
+			differ += !gpupart_tpcset_equal(&a, &b);
+		}
+		end(other);
+		free(other);
+	}
+	tap_ok(!differ, "in any order the same tenants have the same sets: %u differ", differ);
+	end(one);
+	free(one);
+}
+
+static void random_board(struct loop *loop)
+{
+	struct plant *plant = &loop->plant;
+	unsigned int gpcs = 1 + plant_random(plant) % 12;
+
+	loop->board.nr_tpcs = 4 + plant_random(plant) % 140;
+	for (unsigned int t = 0; t < loop->board.nr_tpcs; t++) {
+		loop->board.gpc[t] = t % gpcs;
+		loop->board.ugpu[t] = gpcs > 6 ? t % gpcs * 2 / gpcs : QOS_NOWHERE;
+		/* One of 8 is a virtual GPC of its own. */
+		loop->board.vgpc[t] = (t * 2654435761u >> 20) % 8 ? t % gpcs : 100 + t;
+	}
+	loop->board.cluster_tpcs = plant_random(plant) % 6;
+}
+
+static void random_load(struct plant *plant, struct plant_load *load)
+{
+	*load = (struct plant_load){
+		.kind = plant_random(plant) % 3, .unit = 100000 + plant_random(plant) % 2000000,
+		.knee = 1 + plant_random(plant) % 60, .takes = plant_random(plant) % 1000,
+		.minds = plant_random(plant) % 1500, .offered = plant_random(plant) % 30000000,
+	};
+}
+
+static void random_tenant(struct loop *loop, unsigned int i)
+{
+	struct qos_tenant *t = &loop->tenants[i];
+	struct plant *plant = &loop->plant;
+	unsigned int share = loop->board.nr_tpcs / loop->nr;
+
+	random_load(plant, &plant->loads[i]);
+	t->goal = plant_random(plant) % 4;
+	t->alone = plant_alone(&plant->loads[i], loop->board.nr_tpcs);
+	t->alpha = 1 + plant_random(plant) % 1000;
+	t->rate = 1 + plant_random(plant) % 50000000;
+	t->latency_ns = 1000000 + plant_random(plant) % 2000000000;
+	t->weight = plant_random(plant) % 5;
+	t->floor = plant_random(plant) % 3 ? 0 : plant_random(plant) % (share + 1);
+	if (!(plant_random(plant) % 4))
+		t->ceiling = 1 + t->floor + plant_random(plant) % loop->board.nr_tpcs;
+	if (t->ceiling > loop->board.nr_tpcs)
+		t->ceiling = 0;
+}
+
+/* Of none up to all TPCs. */
+static void random_others(struct loop *loop)
+{
+	unsigned int from = plant_random(&loop->plant) % loop->board.nr_tpcs;
+	unsigned int nr = plant_random(&loop->plant) % loop->board.nr_tpcs;
+
+	memset(&loop->others, 0, sizeof(loop->others));
+	for (unsigned int t = from; t < from + nr; t++)
+		gpupart_tpcset_add(&loop->others, t % loop->board.nr_tpcs);
+	qos_policy_hold(loop->policy, &loop->others);
+}
+
+/* Signals come and go, programs end and begin, loads change. */
+static void disturb(struct loop *loop)
+{
+	unsigned int i = plant_random(&loop->plant) % loop->nr;
+
+	switch (plant_random(&loop->plant) % 60) {
+	case 0:
+		loop->plant.silent[i] = !loop->plant.silent[i];
+		break;
+	case 1:
+		loop->plant.gone[i] = !loop->plant.gone[i];
+		break;
+	case 2:
+		random_load(&loop->plant, &loop->plant.loads[i]);
+		break;
+	case 3:
+		loop->disturbed[i] = true;
+		break;
+	case 4:
+		random_others(loop);
+		break;
+	}
+}
+
+static void random_ones(unsigned int nr)
+{
+	const char *broken = NULL;
+	unsigned int seed, at = 0;
+
+	for (seed = 1; seed <= nr && !broken; seed++) {
+		struct loop *loop = new_loop(1);
+
+		loop->plant.seed = seed;
+		plant_random(&loop->plant);
+		random_board(loop);
+		loop->nr = 1 + plant_random(&loop->plant) % (loop->board.nr_tpcs < 16 ?
+							      loop->board.nr_tpcs : 16);
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			snprintf(loop->tenants[i].name, sizeof(loop->tenants[i].name), "t%u", i);
+			random_tenant(loop, i);
+		}
+		loop->plant.noise = plant_random(&loop->plant) % 60;
+		loop->drain = plant_random(&loop->plant) % 5;
+		if (begin(loop))
+			for (unsigned int e = 0; e < 120; e++) {
+				disturb(loop);
+				epochs(loop, 1);
+			}
+		broken = loop->broken;
+		at = seed;
+		end(loop);
+		free(loop);
+	}
+	tap_ok(!broken, "%u random GPUs, tenants, loads: %s%s", nr, broken ? broken : "all holds",
+	       broken ? " (the last seed)" : "");
+	if (broken)
+		printf("# seed %u\n", at);
+}
+
+/* Two tenants of a board that exists: whatever they are given, both hold a cluster of 8. */
+static void clusters(char letter)
+{
+	unsigned int lacking = 0, seed, nr_large = 0;
+	struct gpupart_topology *topo;
+	const char *broken = NULL;
+	char path[64];
+
+	sprintf(path, "tests/data/gh100-h200-%c/capture.txt", letter);
+	if (!tap_ok(!gpupart_topology_open(NULL, path, NULL, &topo), "%s opens", path))
+		return;
+	for (seed = 1; seed <= 60 && !broken; seed++) {
+		struct loop *loop = new_loop(2);
+
+		loop->plant.seed = 77 * seed;
+		qos_board_of(topo, &loop->board);
+		for (unsigned int i = 0; i < loop->nr; i++) {
+			random_tenant(loop, i);
+			loop->tenants[i].ceiling = 0;
+		}
+		/* Set by hand: every second TPC of the lowest 2 to 17. */
+		for (unsigned int t = 0; t < seed % 17 && seed % 2; t += 2)
+			gpupart_tpcset_add(&loop->tenants[0].adopted, t);
+		loop->drain = seed % 3;
+		if (begin(loop))
+			for (unsigned int e = 0; e < 100; e++) {
+				disturb(loop);
+				memset(&loop->others, 0, sizeof(loop->others));
+				qos_policy_hold(loop->policy, &loop->others);
+				epochs(loop, 1);
+				nr_large += loop->now.tenants[0].nr_tpcs >= 4;
+			}
+		lacking += loop->lacking;
+		broken = loop->broken;
+		end(loop);
+		free(loop);
+	}
+	tap_ok(!broken && !lacking && nr_large > 1000,
+	       "board %c: %u decisions with a set of 4 TPCs or more: %u hold no cluster of 8%s%s",
+	       letter, nr_large, lacking, broken ? ", " : "", broken ? broken : "");
+	gpupart_topology_close(topo);
+}
+
+/* Each has two TPCs of both virtual GPCs, and none is free: they exchange two. */
+static void clusters_exchanged(void)
+{
+	struct loop *loop = new_loop(2);
+	struct gpupart_tpcset both;
+
+	loop->board = (struct qos_board){ .nr_tpcs = 8, .cluster_tpcs = 4 };
+	for (unsigned int t = 0; t < 8; t++) {
+		loop->board.vgpc[t] = t / 4;
+		gpupart_tpcset_add(&loop->tenants[t / 2 % 2].adopted, t);
+	}
+	if (begin(loop))
+		epochs(loop, 2);
+	both = gpupart_tpcset_or(&loop->now.tenants[0].set, &loop->now.tenants[1].set);
+	tap_ok(!loop->broken && loop->now.tenants[0].nr_tpcs == 4 &&
+	       loop->now.tenants[1].nr_tpcs == 4 && gpupart_tpcset_count(&both) == 8 &&
+	       most_in_vgpc(&loop->board, &loop->now.tenants[0].set,
+			    &loop->now.tenants[0].set) == 4 &&
+	       most_in_vgpc(&loop->board, &loop->now.tenants[1].set,
+			    &loop->now.tenants[1].set) == 4,
+	       "two that have halves of two virtual GPCs have one each: %u and %u TPCs%s%s",
+	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs,
+	       loop->broken ? ", " : "", loop->broken ? loop->broken : "");
+	end(loop);
+	free(loop);
+}
+
+/* One tenant, all that is measured of it the same in each of @nr epochs. */
+static void same_epochs(struct loop *loop, unsigned int nr, struct qos_measured m)
+{
+	m.valid = m.drained = true;
+	while (nr--)
+		do
+			qos_policy_step(loop->policy, &m, &loop->now);
+		while (loop->now.swapping);
+}
+
+/* As large as a program can tell them: whole numbers, and no sum of them, come to their end. */
+static void large_numbers(void)
+{
+	const struct qos_measured slow = { .ns = 1000000000, .work = 2500, .reports = 16 };
+	struct qos_measured fast = slow;
+	struct loop *loop = new_loop(1);
+
+	if (begin(loop)) {
+		same_epochs(loop, 2, slow);
+		fast.work = 999999999999999000;
+		same_epochs(loop, 1, fast);
+	}
+	tap_ok(!loop->broken && loop->now.tenants[0].class == QOS_COMPUTE,
+	       "4e14 times as fast with twice the TPCs: %s",
+	       qos_class_name(loop->now.tenants[0].class));
+	end(loop);
+	loop->tenants[0].goal = QOS_LATENCY;
+	loop->tenants[0].latency_ns = 1000000000;
+	if (begin(loop))
+		same_epochs(loop, 1, (struct qos_measured){
+			.ns = 1000000000, .nr = 100000000000000, .latency_ns = 1,
+		});
+	tap_ok(!loop->broken && loop->now.tenants[0].since_start == 1000000,
+	       "1e14 requests a thousand times as fast as asked for: %u since the start",
+	       loop->now.tenants[0].since_start);
+	end(loop);
+	free(loop);
+}
+
+static void refused_one(int wanted, const char *words, struct qos_tenant *tenants,
+			unsigned int nr)
+{
+	struct qos_rules rules = { 0 };
+	struct qos_policy *policy;
+	struct qos_decision first;
+	struct qos_board board;
+	char why[QOS_WORDS] = "";
+	int err;
+
+	h200(&board);
+	err = qos_policy_new(&board, &rules, tenants, nr, &policy, &first, why);
+	tap_ok(err == wanted && strstr(why, words), "refused: %s", why);
+}
+
+static void refused(void)
+{
+	struct qos_tenant t[2] = {
+		{ .name = "a", .goal = QOS_ALPHA, .alpha = 500, .alone = 1 }, { .name = "b" },
+	};
+
+	refused_one(-EINVAL, "0 tenants", t, 0);
+	t[0].alpha = 1001;
+	refused_one(-EINVAL, "a: a share", t, 2);
+	t[0].alpha = 500;
+	t[0].alone = 0;
+	refused_one(-EINVAL, "a: its speed alone", t, 2);
+	t[0].goal = QOS_RATE;
+	refused_one(-EINVAL, "a: the goal is 0", t, 2);
+	t[0].goal = QOS_BEST_EFFORT;
+	t[1].weight = 1001;
+	refused_one(-EINVAL, "b: weight 1001", t, 2);
+	t[1].weight = 0;
+	t[1].floor = 67;
+	refused_one(-EINVAL, "b: floor 67", t, 2);
+	t[1].floor = 5;
+	t[1].ceiling = 4;
+	refused_one(-EINVAL, "b: the floor of 5", t, 2);
+	t[1].ceiling = 0;
+	t[1].floor = 66;
+	refused_one(-ENOSPC, "are 67 TPCs", t, 2);
+	t[1].floor = 0;
+	strcpy(t[1].name, "a");
+	refused_one(-EINVAL, "named a", t, 2);
+}
+
+int main(void)
+{
+	steady("compute beside compute", &compute, 600, &compute, 0);
+	steady("compute beside compute, noise", &compute, 600, &compute, 15);
+	steady("compute beside memory, noise", &compute, 600, &memory, 15);
+	steady("saturating beside compute, noise", &saturating, 700, &compute, 15);
+	steady("saturating beside memory, noise", &saturating, 500, &memory, 15);
+	steady("memory beside compute, noise", &memory, 900, &compute, 15);
+	latency();
+	bursts();
+	bad_neighbour();
+	pressed();
+	optimum();
+	looked_at_again();
+	stuck();
+	no_together();
+	lost();
+	never_reports();
+	dies();
+	the_same_again();
+	swaps();
+	adopted();
+	permuted();
+	all_served();
+	all_told();
+	as_on_an_h200();
+	others_come();
+	others_and_floors();
+	others_and_adopted();
+	set_from_outside();
+	beyond_all(2, 65);
+	beyond_all(1, 66);
+	many();
+	random_ones(1500);
+	for (char board = 'a'; board <= 'g'; board++)
+		clusters(board);
+	clusters_exchanged();
+	large_numbers();
+	refused();
+	return tap_done();
+}

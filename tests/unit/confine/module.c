@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+/*
+ * module.c with its insides: what is found in an image, what becomes of a module whose
+ * address another takes, and of more modules than there are places.
+ */
+#include "lib/confine/module.c"
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "tests/tap.h"
+
+/* As far apart as a heap has them. */
+static const void *module(unsigned int n)
+{
+	return (const void *)(0x7f1200000000 + (uintptr_t)n * 0x1d0);
+}
+
+static bool found(unsigned int n)
+{
+	return module_any() && module_find(module(n));
+}
+
+static void load(unsigned int n, const void *image, uint64_t size)
+{
+	module_loaded(module(n), image, size, MODULE_PROGRAM);
+}
+
+static const char launching[] = "\177ELF\2\1\1.text.__cudaCDP2LaunchDeviceV2";
+static const char graph[] = "\177ELF\2\1\1.cudaGraphLaunch";
+static const char plain[] = "\177ELF\2\1\1.text.Launch Device cudaGraph";
+
+static void test_names(void)
+{
+	static const struct {
+		const char *image;
+		size_t size;
+		bool launches;
+	} images[] = {
+		{ launching, sizeof(launching), true },
+		{ graph, sizeof(graph), true },
+		{ "\177ELF__cuda_syscall_cnpv2LaunchDeviceV2", 38, true },
+		{ "\177ELFcudaLaunchDevice", 20, true },
+		{ plain, sizeof(plain), false },
+		{ "\177ELFcudaGraphSetConditional", 27, false },
+		{ launching, sizeof(launching) - sizeof("LaunchDeviceV2"), false },
+		{ "\177ELF", 3, false },
+		{ "\177ELF", 0, false },
+		{ ".version 8.0 LaunchDevice", 25, false },
+	};
+
+	for (unsigned int i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
+		load(1, images[i].image, images[i].size);
+		tap_ok(found(1) == images[i].launches, "image %u %s from the GPU", i,
+		       images[i].launches ? "launches" : "does not launch");
+		tap_ok(!found(2), "and another module does not");
+		tap_ok(!images[i].launches == !atomic_load(&module_nr_launching),
+		       "they are counted");
+		module_gone(module(1));
+		tap_ok(!found(1) && !atomic_load(&module_nr_launching), "and gone");
+	}
+	module_loaded(module(1), launching, sizeof(launching), MODULE_DRIVER);
+	tap_ok(!found(1), "the driver's own do not count");
+	module_loaded(NULL, launching, sizeof(launching), MODULE_PROGRAM);
+	module_gone(NULL);
+	tap_ok(!(module_any() && module_find(NULL)) && !atomic_load(&module_nr_launching),
+	       "nor does no module");
+}
+
+/* The name at every place round the end of a piece, and at the end of the image. */
+static void test_long_images(void)
+{
+	size_t size = 3 * PIECE, most = size - sizeof(graph), page = 4096;
+	unsigned int missed = 0, invented = 0;
+	char *image = mmap(NULL, size + page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(image, "\177ELF", 4);
+	munmap(image + size, page);
+	for (size_t at = PIECE - 40; at < PIECE + 40; at++) {
+		memcpy(image + at, launch_graph, sizeof(launch_graph) - 1);
+		load(1, image, size);
+		missed += !found(1);
+		load(1, image, at + sizeof(launch_graph) - 2);
+		invented += found(1);
+		memset(image + at, 0, sizeof(launch_graph));
+	}
+	tap_ok(!missed, "a name across two pieces is found (%u missed)", missed);
+	tap_ok(!invented, "a name that the image cuts off is not (%u found)", invented);
+	memcpy(image + most, launch_kernel, sizeof(launch_kernel) - 1);
+	load(1, image, size);
+	tap_ok(found(1), "and one at the end");
+	load(1, image, UINT64_MAX);
+	tap_ok(found(1), "a size that is too large: what is there is looked at");
+	memset(image + most, 0, sizeof(launch_kernel));
+	load(1, image, UINT64_MAX);
+	tap_ok(!found(1), "and what is not there is no fault");
+	munmap(image, size);
+	load(1, image, size);
+	tap_ok(!found(1), "nor is an image that is not there at all");
+	load(1, (const void *)16, 4096);
+	tap_ok(!found(1), "nor one at no address");
+}
+
+static void test_reused_address(void)
+{
+	load(1, launching, sizeof(launching));
+	load(2, launching, sizeof(launching));
+	load(1, launching, sizeof(launching));
+	tap_ok(found(1) && found(2) && atomic_load(&module_nr_launching) == 2,
+	       "the same address again counts once");
+	load(1, plain, sizeof(plain));
+	tap_ok(!found(1) && found(2), "a plain module in its place takes it away");
+	load(1, launching, sizeof(launching));
+	module_loaded(module(1), launching, sizeof(launching), MODULE_DRIVER);
+	tap_ok(!found(1) && found(2), "and so does one of the driver's");
+	module_gone(module(1));
+	module_gone(module(3));
+	tap_ok(found(2) && atomic_load(&module_nr_launching) == 1,
+	       "going of what is not there changes nothing");
+	module_gone(module(2));
+	tap_ok(!atomic_load(&module_nr_launching), "the last goes");
+}
+
+/* Places that are taken by others' modules on the way, and then free again. */
+static void test_crowd(void)
+{
+	unsigned int missed = 0, wrong = 0, left = 0;
+
+	for (unsigned int n = 1; n <= 150; n++)
+		load(n, launching, sizeof(launching));
+	for (unsigned int n = 1; n <= 150; n += 2)
+		module_gone(module(n));
+	for (unsigned int n = 1; n <= 150; n++)
+		*(n % 2 ? &wrong : &missed) += found(n) == n % 2;
+	tap_ok(!missed && !wrong && !atomic_load(&too_many),
+	       "150 modules less every second (%u missed, %u wrong)", missed, wrong);
+	for (unsigned int n = 2; n <= 150; n += 2)
+		module_gone(module(n));
+	for (unsigned int at = 0; at < MODULE_TABLE_SIZE; at++)
+		left += atomic_load(&table[at]) != NEVER;
+	tap_ok(!left, "with the last the places are as new (%u are not)", left);
+}
+
+/* Modules that come and go for long: places of those that went are taken again. */
+static void test_long_life(void)
+{
+	unsigned int lost = 0, wrong = 0;
+
+	load(0, launching, sizeof(launching));
+	for (unsigned int n = 1; n < 100000; n++) {
+		load(n, launching, sizeof(launching));
+		lost += !found(n) || !found(0);
+		module_gone(module(n));
+		wrong += found(n);
+	}
+	tap_ok(!lost && !wrong, "100000 modules one after the other (%u lost, %u wrong)", lost,
+	       wrong);
+	tap_ok(atomic_load(&module_nr_launching) == 1 && !atomic_load(&too_many),
+	       "there were not too many of them");
+	module_gone(module(0));
+}
+
+static void test_full(void)
+{
+	unsigned int first = 0, missed = 0;
+
+	for (unsigned int n = 1; n <= 2 * MODULE_TABLE_SIZE; n++) {
+		load(n, launching, sizeof(launching));
+		if (!first && atomic_load(&too_many))
+			first = n;
+	}
+	tap_ok(first > MODULE_TABLE_SIZE / 2, "the table is full at module %u", first);
+	for (unsigned int n = 1; n <= 2 * MODULE_TABLE_SIZE; n++)
+		missed += !found(n);
+	tap_ok(!missed, "twice as many modules as places: none is missed (%u)", missed);
+	tap_ok(found(100000), "any other may be one of them");
+	for (unsigned int n = 1; n <= 2 * MODULE_TABLE_SIZE; n++)
+		module_gone(module(n));
+	tap_ok(found(1), "also when they went, for which was which is not known");
+}
+
+int main(void)
+{
+	test_names();
+	test_long_images();
+	test_reused_address();
+	test_crowd();
+	test_long_life();
+	test_full();
+	return tap_done();
+}

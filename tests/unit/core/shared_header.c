@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The header of shared files, by its bytes: it is the same for ever. Files of 0.1.0 before the
+ * header, whose members are where they were then; and what says something that is not there.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "lib/core/shared_header.h"
+#include "tests/tap.h"
+
+static uint8_t bytes[80000];
+static struct shared_seen seen;
+
+static void put(size_t at, uint64_t value, size_t len)
+{
+	memcpy(bytes + at, &value, len);
+}
+
+static enum shared_version read_of(enum shared_kind kind, uint32_t layout, size_t size)
+{
+	int fd = memfd_create("shared", MFD_CLOEXEC);
+	enum shared_version version = SHARED_NONE;
+
+	if (write(fd, bytes, size) == (ssize_t)size)
+		version = shared_read(fd, kind, layout, &seen);
+	close(fd);
+	return version;
+}
+
+/* Of two GPUs, with a header of 300 bytes and 200 for a GPU, as a later version may have it. */
+static void make_later(void)
+{
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, "gpupart\2", 8);
+	put(8, 4711, 4);
+	put(12, 1234, 4);
+	put(16, 99, 8);
+	put(24, 4026531836, 8);
+	strcpy((char *)bytes + 32, "name");
+	strcpy((char *)bytes + 96, "id");
+	strcpy((char *)bytes + 160, "parent");
+	put(224, 1000, 4);
+	put(228, 300, 4);
+	put(232, 320, 4);
+	put(236, 200, 4);
+	put(240, 2, 4);
+	put(248, 2000, 8);
+	strcpy((char *)bytes + 320, "0000:0d:00.0");
+	put(320 + 20, 66, 2);
+	put(320 + 22, 1, 1);
+	put(320 + 24, 5000, 8);
+	put(320 + 32, 4000, 8);
+	put(320 + 40, 0xf0, 8);
+	strcpy((char *)bytes + 520, "0000:1a:00.0");
+	put(520 + 20, 8, 2);
+	/* The set: the third of three, 48 bytes apart; the memory: two numbers. */
+	put(520 + 72, 1000, 4);
+	put(520 + 76, 48, 4);
+	put(520 + 80, 3, 4);
+	put(520 + 84, 900, 4);
+	put(900, 5, 8);
+	put(1000 + 2 * 48, 0x55, 8);
+	put(520 + 88, 1200, 4);
+	put(520 + 92, 100, 4);
+	put(520 + 96, 2, 4);
+	put(1200, 30, 8);
+	put(1300, 12, 8);
+}
+
+static void test_bytes(void)
+{
+	const struct shared_gpu *gpus = seen.gpus;
+
+	make_later();
+	tap_ok(read_of(SHARED_LEDGER, 1234, 2000) == SHARED_SAME &&
+	       read_of(SHARED_LEDGER, 1235, 2000) == SHARED_OTHER,
+	       "the layout is the same, or another");
+	tap_ok(read_of(SHARED_JOB, 1234, 2000) == SHARED_NONE, "a ledger is no job");
+	read_of(SHARED_LEDGER, 1, 2000);
+	tap_ok(seen.header.pid == 4711 && seen.header.start == 99 &&
+	       seen.header.pid_namespace == 4026531836 && seen.header.uid == 1000 &&
+	       !strcmp(seen.header.name, "name") && !strcmp(seen.header.id, "id") &&
+	       !strcmp(seen.header.parent, "parent"), "the owner");
+	tap_ok(seen.nr_gpus == 2 && !strcmp(gpus[0].pci, "0000:0d:00.0") && gpus[0].nr_tpcs == 66 &&
+	       gpus[0].simulated && gpus[0].quota == 5000 && gpus[0].memory == 4000 &&
+	       gpus[0].tpcs.allowed[0] == 0xf0, "a GPU whose set stands in the header");
+	tap_ok(!strcmp(gpus[1].pci, "0000:1a:00.0") && gpus[1].tpcs.allowed[0] == 0x55 &&
+	       gpus[1].memory == 42, "one whose set and memory stand behind it");
+	put(900, 0, 8);
+	read_of(SHARED_LEDGER, 1, 2000);
+	tap_ok(gpupart_tpcset_empty(&gpus[1].tpcs), "none was set yet");
+}
+
+static void test_lies(void)
+{
+	make_later();
+	tap_ok(read_of(SHARED_LEDGER, 1, 1999) == SHARED_NONE, "a file that is cut short is none");
+	put(0, 0, 8);
+	tap_ok(read_of(SHARED_LEDGER, 1, 2000) == SHARED_NONE,
+	       "nor is one whose magic number is not written yet");
+	make_later();
+	put(228, 255, 4);
+	tap_ok(read_of(SHARED_LEDGER, 1, 2000) == SHARED_NONE, "nor one with a shorter header");
+	make_later();
+	put(240, 0xffffffff, 4);
+	memset(bytes + 32, 'x', 192);
+	put(520 + 72, 0xffffffff, 4);
+	put(520 + 76, 0xffffffff, 4);
+	put(520 + 96, 0xffffffff, 4);
+	put(520 + 92, 0, 4);
+	tap_ok(read_of(SHARED_LEDGER, 1, 2000) == SHARED_OTHER && seen.nr_gpus <= SHARED_MAX_GPUS &&
+	       strlen(seen.header.name) == 63 && strlen(seen.header.parent) == 63 &&
+	       seen.gpus[1].memory == 4096 * 30, "GPUs, texts and numbers without end are bounded");
+}
+
+static void test_before(void)
+{
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, "pupart8", 7);
+	put(8, 4711, 4);
+	put(16, 99, 8);
+	put(24, 77, 8);
+	strcpy((char *)bytes + 32, "train");
+	strcpy((char *)bytes + 96, "4711-63-4d");
+	put(416, 2, 4);
+	for (size_t base = 8704; base <= 8704 + 3128; base += 3128) {
+		strcpy((char *)bytes + base + 2064, "0000:0d:00.0");
+		strcpy((char *)bytes + base + 2085, base == 8704 ? "rm" : "/h200.capture");
+		put(base + 2608, 66, 4);
+		put(base + 8, 17, 8);
+		put(base + 16 + 64 + 32, base == 8704 ? 0x3f : 0xc0, 8);
+	}
+	tap_ok(read_of(SHARED_PROCESS, 9, 65536) == SHARED_OTHER && seen.header.pid == 4711 &&
+	       seen.header.start == 99 && seen.header.pid_namespace == 77 &&
+	       !strcmp(seen.header.name, "train") && !strcmp(seen.header.id, "4711-63-4d"),
+	       "before the header: a process");
+	tap_ok(seen.nr_gpus == 2 && !seen.gpus[0].simulated &&
+	       seen.gpus[0].tpcs.allowed[0] == 0x3f &&
+	       seen.gpus[1].tpcs.allowed[0] == 0xc0 && seen.gpus[1].simulated &&
+	       seen.gpus[1].nr_tpcs == 66, "and the sets that it is limited to");
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, "gpujob1", 7);
+	put(8, 4711, 4);
+	strcpy((char *)bytes + 32, "train");
+	strcpy((char *)bytes + 96, "2-2-2");
+	strcpy((char *)bytes + 160, "1-1-1");
+	strcpy((char *)bytes + 224, "0000:0d:00.0");
+	strcpy((char *)bytes + 244, "kernel");
+	put(760, 0xff, 8);
+	tap_ok(read_of(SHARED_JOB, 2, 792) == SHARED_OTHER && !strcmp(seen.header.id, "2-2-2") &&
+	       !strcmp(seen.header.parent, "1-1-1") && !strcmp(seen.gpus[0].pci, "0000:0d:00.0") &&
+	       !seen.gpus[0].simulated && seen.gpus[0].tpcs.allowed[0] == 0xff, "a job");
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, "gppnod1", 7);
+	strcpy((char *)bytes + 8, "0-11");
+	strcpy((char *)bytes + 72, "17");
+	put(136, 1000, 4);
+	strcpy((char *)bytes + 140, "0000:0d:00.0");
+	strcpy((char *)bytes + 160, "rm");
+	put(692, 66, 4);
+	put(696, 0xf00, 8);
+	put(728, 1 << 30, 8);
+	tap_ok(read_of(SHARED_GRANT, 2, 1376) == SHARED_OTHER && !strcmp(seen.header.id, "0-11") &&
+	       !strcmp(seen.header.name, "17") && seen.header.uid == 1000 &&
+	       seen.gpus[0].nr_tpcs == 66 && seen.gpus[0].tpcs.allowed[0] == 0xf00 &&
+	       seen.gpus[0].memory == 1 << 30, "a grant");
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, "ledgr4", 6);
+	strcpy((char *)bytes + 8, "team");
+	put(72, 1, 4);
+	strcpy((char *)bytes + 88, "0000:0d:00.0");
+	put(88 + 24, 5000, 8);
+	put(4096 + 96, 30, 8);
+	put(4096 + 640 + 96, 12, 8);
+	tap_ok(read_of(SHARED_LEDGER, 5, 45056) == SHARED_OTHER &&
+	       !strcmp(seen.header.name, "team") && seen.nr_gpus == 1 &&
+	       seen.gpus[0].quota == 5000 && seen.gpus[0].memory == 42, "a ledger");
+}
+
+int main(void)
+{
+	test_bytes();
+	test_lies();
+	test_before();
+	return tap_done();
+}

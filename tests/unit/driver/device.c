@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/*
+ * device.c with its insides: which GPU a launch is on, where two GPUs' contexts share a
+ * place, and more do than there are. The driver here is a few functions of this test.
+ */
+#include "lib/driver/device.c"
+#include "tests/tap.h"
+
+static _Thread_local void *current_ctx;
+static _Thread_local int current_device;
+
+static cuda_result ctx_current(void **ctx)
+{
+	*ctx = current_ctx;
+	return 0;
+}
+
+static cuda_result ctx_device(int *device)
+{
+	*device = current_device;
+	return 0;
+}
+
+static struct cuda_api api = { .ctx_current = ctx_current, .ctx_device = ctx_device };
+static struct driver_gpu on[2];
+static void *ctx[2];
+static atomic_bool stop;
+
+/* Launches in its context, so that the place is written again and again. */
+static void *remembers(void *number)
+{
+	int device = (uintptr_t)number;
+
+	current_ctx = ctx[device];
+	current_device = device;
+	while (!atomic_load(&stop))
+		gpu_by_context(ctx[device]);
+	return NULL;
+}
+
+/* The next context above @at whose places are those of @like. */
+static void *same_place(void *at, const void *like)
+{
+	do
+		at = (char *)at + 64;
+	while (context_place(at, 0) != context_place(like, 0));
+	return at;
+}
+
+static void crowd(void)
+{
+	void *crowd[NR_CONTEXT_PLACES + 1], *at = ctx[1];
+	unsigned int known = 0;
+
+	context_forget(ctx[0]);
+	context_forget(ctx[1]);
+	tap_ok(!gpu_by_context(ctx[0]) && !gpu_by_context(ctx[1]), "gone, neither is known");
+	for (int i = 0; i < NR_CONTEXT_PLACES + 1; i++) {
+		at = same_place(at, ctx[0]);
+		crowd[i] = at;
+		driver_context_on(at, i & 1);
+		if (i == NR_CONTEXT_PLACES - 1)
+			for (int c = 0; c <= i; c++)
+				known += gpu_by_context(crowd[c]) == &on[c & 1];
+	}
+	tap_ok(known == NR_CONTEXT_PLACES, "%u contexts that share their places are known", known);
+	tap_ok(gpu_by_context(crowd[NR_CONTEXT_PLACES]) == &on[NR_CONTEXT_PLACES & 1],
+	       "of more the newest is");
+	driver_context_on(crowd[3], 0);
+	tap_ok(gpu_by_context(crowd[3]) == &on[0], "one on another device now is known there");
+	context_forget(crowd[3]);
+	tap_ok(!gpu_by_context(crowd[3]) && gpu_by_context(crowd[4]) == &on[0],
+	       "and gone alone");
+	driver_context_on(crowd[4], -1);
+	driver_context_on(crowd[4], MAX_GPUS);
+	tap_ok(gpu_by_context(crowd[4]) == &on[0], "a device that is none changes nothing");
+}
+
+int main(void)
+{
+	unsigned int wrong = 0, known = 0;
+	pthread_t thread[2];
+
+	cuda = &api;
+	ctx[0] = (void *)0x7f0000000040;
+	ctx[1] = same_place(ctx[0], ctx[0]);
+	for (uintptr_t i = 0; i < 2; i++) {
+		atomic_store(&by_device[i], &on[i]);
+		pthread_create(&thread[i], NULL, remembers, (void *)i);
+	}
+	/* This thread has neither current: it knows them by what the others left. */
+	for (unsigned int i = 0; i < 100000000; i++) {
+		struct driver_gpu *gpu = gpu_by_context(ctx[i % 2]);
+
+		known += gpu != NULL;
+		wrong += gpu && gpu != &on[i % 2];
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	tap_ok(known, "contexts that share a place are remembered (%u times)", known);
+	tap_ok(!wrong, "and none as on the other's GPU (%u times)", wrong);
+	crowd();
+	return tap_done();
+}

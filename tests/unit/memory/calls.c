@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/* Which functions memory is counted at: numbers as CUPTI's header has them, where it is. */
+#include <stdio.h>
+#include <string.h>
+#include "lib/memory/calls.h"
+#include "tests/tap.h"
+
+#define HEADER "/usr/local/cuda/include/cupti_driver_cbid.h"
+
+static const struct memory_call *find(int cbid)
+{
+	const struct memory_call *call;
+
+	for (unsigned int n = 0; (call = memory_calls_get(n)); n++)
+		if (call->cbid == cbid)
+			return call;
+	return NULL;
+}
+
+/* Who misses one waits for the GPU in the middle of a capture, which that ends. */
+static void test_captures(void)
+{
+	static const int begins[] = { 495, 496, 539, 540, 720, 721 }, ends[] = { 497, 498 };
+
+	for (unsigned int i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		tap_ok(find(begins[i]) && find(begins[i])->kind == MEMORY_CAPTURE_BEGINS &&
+		       !strncmp(find(begins[i])->name, "cuStreamBeginCapture", 20),
+		       "%d begins a capture", begins[i]);
+	for (unsigned int i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		tap_ok(find(ends[i]) && find(ends[i])->kind == MEMORY_CAPTURE_ENDS,
+		       "%d ends one", ends[i]);
+}
+
+/* In whose order memory is got: of the "ptsz" forms each thread's own, where it is 0. */
+static void test_streams(void)
+{
+	static const struct {
+		int cbid, at;
+		void *zero;
+	} calls[] = {
+		{ 598, 2, NULL }, { 599, 2, CUDA_STREAM_PER_THREAD },
+		{ 611, 3, NULL }, { 612, 3, CUDA_STREAM_PER_THREAD },
+	};
+	uint64_t words[4] = { 7, 7, 7, 7 };
+
+	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		bool named = memory_calls_stream(find(calls[i].cbid), words) == (void *)7;
+
+		words[calls[i].at] = 0;
+		tap_ok(named && memory_calls_stream(find(calls[i].cbid), words) == calls[i].zero,
+		       "the stream of %s", find(calls[i].cbid)->name);
+		words[calls[i].at] = 7;
+	}
+}
+
+/* "CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2 = 243," */
+static void test_header(FILE *header)
+{
+	char line[256], name[128];
+	int cbid, wrong = 0, found = 0;
+
+	while (fgets(line, sizeof(line), header)) {
+		if (sscanf(line, " CUPTI_DRIVER_TRACE_CBID_%127[^ =] = %d", name, &cbid) != 2)
+			continue;
+		if (find(cbid)) {
+			found++;
+			wrong += !!strcmp(find(cbid)->name, name);
+		} else if (!strncmp(name, "cuStreamBeginCapture", 20)) {
+			wrong++;
+		}
+	}
+	tap_ok(found > 70 && !wrong, "%d numbers are those of CUPTI's header, %d are not", found,
+	       wrong);
+}
+
+int main(void)
+{
+	const struct memory_call *call;
+	FILE *header = fopen(HEADER, "r");
+	unsigned int n, twice = 0;
+
+	for (n = 0; (call = memory_calls_get(n)); n++)
+		twice += find(call->cbid) != call || call->cbid >= MEMORY_MAX_CBID;
+	tap_ok(n > 70 && !twice, "%u functions, none twice", n);
+	test_captures();
+	test_streams();
+	if (header) {
+		test_header(header);
+		fclose(header);
+	}
+	return tap_done();
+}

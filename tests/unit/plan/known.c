@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Plans that were worked out by hand: a table of small GPUs, what is asked of them and what
+ * everyone gets of each GPC, or the sentence. Why it is that stands beside each.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/topo/topology.h"
+#include "tests/tap.h"
+
+#define MAX_GPCS 8
+#define MAX_TENANTS 5
+
+static const struct row {
+	const char *why;
+	/* GPCs: TPCs, of these in the virtual GPC where not all, uGPU. */
+	const char *gpu;
+	struct gpupart_demand demands[MAX_TENANTS];
+	/* TPCs of each GPC, tenant by tenant; or what is said. */
+	const char *expected;
+} rows[] = {
+	{ "one tenant has everything", "4@0 4@0 4@1 4@1",
+	  { { .name = "a" } }, "4 4 4 4" },
+	{ "who is equal gets equal shares, and each its uGPU", "4@0 4@0 4@1 4@1",
+	  { { .name = "a" }, { .name = "b" } }, "4 4 0 0|0 0 4 4" },
+	/* 3 to 1 of 16; b comes first by its weight, so it has what is first. */
+	{ "shares go by weight", "4@0 4@0 4@1 4@1",
+	  { { .name = "a" }, { .name = "b", .weight = 3 } }, "0 0 0 4|4 4 4 0" },
+	{ "who spreads has as many of each", "4@0 4@0 4@1 4@1",
+	  { { .name = "a", .max_tpcs = 3, .spread = true } }, "1 1 1 0" },
+	{ "and 4 of one that hold a cluster of 8 where it has 4", "4@0 4@0 4@1 4@1",
+	  { { .name = "a", .max_tpcs = 4, .spread = true } }, "4 0 0 0" },
+	/* GPC 0 holds the cluster; the other 3 are even. */
+	{ "and the rest as even as can be", "4@0 4@0 4@1 4@1",
+	  { { .name = "a", .max_tpcs = 7, .spread = true } }, "4 1 1 1" },
+	/* GPCs of 3 TPCs and singletons hold no cluster of 8, whoever has them. */
+	{ "but as many of each where no virtual GPC has 4", "3@0 5/3@0 3@1 3@1",
+	  { { .name = "a", .max_tpcs = 4, .spread = true } }, "1 1 1 1" },
+	/* b packs, which comes first, and a's 4 would leave it no 5 of one uGPU. */
+	{ "and where others' demands leave no such set", "4@0 3@0 3@1 2@1",
+	  { { .name = "a", .max_tpcs = 5, .spread = true },
+	    { .name = "b", .min_tpcs = 7, .max_tpcs = 7, .gpcs = true } },
+	  "0 0 3 2|4 3 0 0" },
+	/* Packing comes first: 4 in GPC 0. Of 3 others 3 are even. */
+	{ "who spreads keeps out of the GPCs of those who pack", "4@0 4@0 4@1 4@1",
+	  { { .name = "a", .max_tpcs = 3, .spread = true }, { .name = "b", .max_tpcs = 4 } },
+	  "0 1 1 1|4 0 0 0" },
+	{ "and holds a cluster beside them", "4@0 4@0 4@1 4@1",
+	  { { .name = "a", .max_tpcs = 6, .spread = true }, { .name = "b", .max_tpcs = 4 } },
+	  "0 1 4 1|4 0 0 0" },
+	/* 5 TPCs take two GPCs of 4; the share is 8 each. */
+	{ "whole GPCs are rounded up", "4@0 4@0 4@1 4@1",
+	  { { .name = "a", .min_tpcs = 5, .gpcs = true }, { .name = "b", .min_tpcs = 5 } },
+	  "4 4 0 0|0 0 4 4" },
+	{ "apart is another uGPU, though one has room for both", "4@0 4@0 4@0 4@1",
+	  { { .name = "a", .max_tpcs = 2, .apart = "b" }, { .name = "b", .max_tpcs = 2 } },
+	  "2 0 0 0|0 0 0 2" },
+	/* Only uGPU 1 has 8; a, which asks for more, is first. */
+	{ "same is one uGPU that has room for both", "6@0 4@1 4@1",
+	  { { .name = "a", .min_tpcs = 5, .same = "b" }, { .name = "b", .min_tpcs = 3 } },
+	  "0 4 1|0 0 3" },
+	/* 8 blocks need 4 TPCs of one virtual GPC; two of GPC 0 are alone. */
+	{ "a cluster does not fit into singletons", "4/2@0 4@0",
+	  { { .name = "a", .max_tpcs = 4, .cluster = 8 } }, "0 4" },
+	{ "nor does it into a whole GPC of them", "4/2@0 4/2@0 3@0 4@0",
+	  { { .name = "a", .max_tpcs = 4, .cluster = 8, .gpcs = true } }, "0 0 0 4" },
+	/* 18 TPCs, 9 and 9: only 5 + 4 and 3 + 3 + 3. */
+	{ "the only two halves of five GPCs", "5@0 3@0 3@0 4@0 3@0",
+	  { { .name = "a", .min_tpcs = 9, .max_tpcs = 9, .gpcs = true },
+	    { .name = "b", .min_tpcs = 9, .max_tpcs = 9, .gpcs = true } },
+	  "5 0 0 4 0|0 3 3 0 3" },
+	/* They sum up to 18, as do 5, 6 and 7: 2 + 3, 3 + 3 and 4 + 3; the 7 chooses first. */
+	{ "all of six GPCs, in the one way there is", "2@0 3@0 3@0 4@0 3@0 3@0",
+	  { { .name = "a", .min_tpcs = 5, .gpcs = true },
+	    { .name = "b", .min_tpcs = 6, .gpcs = true },
+	    { .name = "c", .min_tpcs = 7, .gpcs = true } },
+	  "2 0 0 0 0 3|0 0 3 0 3 0|0 3 0 4 0 0" },
+	/* A third of 12 is 4, which is no sum of GPCs of 3: 3 is as far as 5, 6 is farther. */
+	{ "as near to its share as GPCs allow", "3@0 3@0 3@0 3@0",
+	  { { .name = "a", .gpcs = true }, { .name = "b" }, { .name = "c" } },
+	  "3 0 0 0|0 3 2 0|0 0 1 3" },
+	/* a has three of the four for its 9, b wants two. */
+	{ "a demand that cannot be met", "4@0 4@0 4@1 4@1",
+	  { { .name = "a", .min_tpcs = 9, .gpcs = true },
+	    { .name = "b", .min_tpcs = 5, .gpcs = true } },
+	  "tenant b: min=5,gpcs cannot be met beside a on 16 TPCs: min=4 would do" },
+	/* a has two for its 4, which leaves 6. */
+	{ "nor this one, whole or not", "3@0 3@0 3@0 3@0",
+	  { { .name = "a", .min_tpcs = 4, .gpcs = true }, { .name = "b", .min_tpcs = 7 } },
+	  "tenant b: min=7 cannot be met beside a on 12 TPCs: min=6 would do" },
+	/* Each uGPU has 4 for one of the two; three cannot be apart from one another. */
+	{ "three apart on two uGPUs", "4@0 4@1",
+	  { { .name = "a", .apart = "b+c" }, { .name = "b", .apart = "c" }, { .name = "c" } },
+	  "tenant c: min=1,apart=a,apart=b cannot be met beside a, b on 8 TPCs: "
+	  "no tie to others by same or apart would do" },
+	/* A GPC is 7 or nothing. */
+	{ "a maximum between two sums", "7@0 7@0",
+	  { { .name = "a", .min_tpcs = 5, .max_tpcs = 6, .gpcs = true } },
+	  "tenant a: min=5,max=6,gpcs cannot be met on 14 TPCs: max=7, or no gpcs would do" },
+};
+
+/* "4/2@1 ..": two SMs a TPC, TPC by TPC in GPC order. */
+static struct gpupart_topology *make_gpu(const char *text, unsigned int *nr_gpcs)
+{
+	static struct topo_sm sms[TOPO_MAX_SMS];
+	struct gpupart_gpu_info info = { .source = "made up", .mig = -1 };
+	unsigned int tpc = 0, single = MAX_GPCS;
+	struct gpupart_topology *topo;
+	char *end;
+
+	for (*nr_gpcs = 0; *text; text = end + (*end == ' ')) {
+		unsigned int nr = strtoul(text, &end, 10), nr_main = nr, ugpu;
+
+		if (*end == '/')
+			nr_main = strtoul(end + 1, &end, 10);
+		ugpu = strtoul(end + 1, &end, 10);
+		for (unsigned int i = 0; i < nr; i++, tpc++)
+			for (unsigned int sm = 0; sm < 2; sm++)
+				sms[2 * tpc + sm] = (struct topo_sm){
+					.gpc = *nr_gpcs, .local_tpc = i, .local_sm = sm,
+					.tpc = tpc, .vgpc = i < nr_main ? *nr_gpcs :
+					single + tpc, .tpc_in_vgpc = i < nr_main ? i : 0,
+					.ugpu = ugpu, .cpc = -1, .virtual_tpc = -1,
+					.measured_bit = -1 };
+		++*nr_gpcs;
+	}
+	return topo_build(NULL, &info, sms, 2 * tpc, NULL, 0, &topo) ? NULL : topo;
+}
+
+static void write_counts(const struct gpupart_topology *topo, unsigned int nr_gpcs,
+			 const struct gpupart_plan *plan, char *text)
+{
+	*text = 0;
+	for (unsigned int t = 0; t < plan->nr_tenants; t++)
+		for (unsigned int gpc = 0; gpc < nr_gpcs; gpc++) {
+			struct gpupart_tpcset of = gpupart_topology_gpc(topo, gpc)->tpcs;
+
+			of = gpupart_tpcset_and(&of, &plan->tenants[t].set);
+			text += sprintf(text, "%s%u", gpc ? " " : t ? "|" : "",
+					gpupart_tpcset_count(&of));
+		}
+}
+
+static void check(struct gpupart *gp, const struct row *row)
+{
+	unsigned int nr = 0, nr_gpcs;
+	struct gpupart_topology *topo = make_gpu(row->gpu, &nr_gpcs);
+	struct gpupart_plan plan;
+	char text[512] = "no such GPU";
+
+	while (nr < MAX_TENANTS && row->demands[nr].name)
+		nr++;
+	if (topo && gpupart_plan_make(gp, topo, NULL, row->demands, nr, &plan))
+		snprintf(text, sizeof(text), "%s", gpupart_error(gp));
+	else if (topo)
+		write_counts(topo, nr_gpcs, &plan, text);
+	if (!tap_ok(!strcmp(text, row->expected), "%s", row->why))
+		printf("# is       %s\n# expected %s\n", text, row->expected);
+	gpupart_topology_close(topo);
+}
+
+int main(void)
+{
+	struct gpupart *gp;
+
+	if (gpupart_open(&gp))
+		return 1;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check(gp, &rows[i]);
+	gpupart_close(gp);
+	return tap_done();
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The work of root's look at another user's folder, in files and maps that are opened: one
+ * process with many files, many processes with long maps, and more files than are looked at.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "lib/state/process_block.h"
+#include "tests/tap.h"
+
+#define UID 54322
+#define NR_FILES 300
+#define NR_SHARERS 40
+#define NR_MAPPINGS 20000
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+int __real_openat(int dir, const char *file, int flags, ...);
+int __wrap_openat(int dir, const char *file, int flags, ...);
+
+static unsigned int nr_maps, nr_files;
+static const char folder[] = "/dev/shm/gpupart-54322";
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	nr_maps += !!strstr(path, "/maps");
+	return __real_fopen(path, mode);
+}
+
+int __wrap_openat(int dir, const char *file, int flags, ...)
+{
+	va_list ap;
+	int mode;
+
+	va_start(ap, flags);
+	mode = flags & O_CREAT ? va_arg(ap, int) : 0;
+	va_end(ap);
+	nr_files++;
+	return __real_openat(dir, file, flags, mode);
+}
+
+/* A block of process @pid; kept open for writing, so that it is not swept. */
+static int put_block(int pid, uint64_t name_space, uint64_t start, const char *name)
+{
+	struct control_block *block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	char file[128];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/%d.%llx", folder, pid, (unsigned long long)name_space);
+	fd = open(file, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0 || !block)
+		_exit(1);
+	memset(block, 0, sizeof(*block));
+	shared_init(&block->header, CONTROL_LAYOUT, sizeof(*block));
+	block->header.pid = pid;
+	block->header.start = start;
+	block->header.pid_namespace = name_space;
+	snprintf(block->header.name, sizeof(block->header.name), "%s", name);
+	atomic_store(&block->header.magic, SHARED_MAGIC(SHARED_PROCESS));
+	if (write(fd, block, sizeof(*block)) != sizeof(*block))
+		_exit(1);
+	free(block);
+	return fd;
+}
+
+static void map_much(void)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	char *p = mmap(NULL, 2 * page * NR_MAPPINGS, PROT_READ,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	for (size_t i = 0; i < NR_MAPPINGS; i++)
+		if (p == MAP_FAILED || mprotect(p + 2 * i * page, page, PROT_NONE))
+			_exit(1);
+}
+
+/* One process, the first of a pid namespace, and files that name its number in others. */
+static int many_files(void *arg)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	map_much();
+	for (int i = 0; i < NR_FILES; i++)
+		put_block(1, i + 1, 1, "attack");
+	put_block(1, control_pid_namespace(), 1, "attack");
+	if (write(*(int *)arg, "x", 1) == 1)
+		pause();
+	return 0;
+}
+
+static __attribute__((noreturn)) int sleeps(void *arg)
+{
+	(void)arg;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+/* Processes that share one memory, with a file each; every second one has its true start. */
+static int many_sharers(void *arg)
+{
+	static char stacks[NR_SHARERS][16384] __attribute__((aligned(16)));
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	map_much();
+	for (int i = 0; i < NR_SHARERS; i++) {
+		int pid = clone(sleeps, stacks[i] + sizeof(stacks[i]), CLONE_VM | SIGCHLD, NULL);
+
+		put_block(pid, control_pid_namespace(), i % 2 ? control_process_start(pid) : 1,
+			  i % 2 ? "sharer" : "liar");
+	}
+	if (write(*(int *)arg, "x", 1) == 1)
+		pause();
+	return 0;
+}
+
+static int too_many(void *arg)
+{
+	char file[128];
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < CONTROL_MAX_FILES + 100; i++) {
+		snprintf(file, sizeof(file), "%s/%d.1", folder, i + 1);
+		fd = open(file, O_RDWR | O_CREAT, 0600);
+		if (fd < 0 || close(fd))
+			_exit(1);
+	}
+	if (write(*(int *)arg, "x", 1) == 1)
+		pause();
+	return 0;
+}
+
+struct seen {
+	int named, rest, claims;
+};
+
+static struct seen look(const char *name)
+{
+	static struct gpupart_process list[8192];
+	struct seen seen = { 0 };
+	int nr;
+
+	nr_maps = nr_files = 0;
+	nr = gpupart_process_list(NULL, list, 8192);
+	for (int i = 0; i < nr && i < 8192; i++) {
+		if (list[i].uid != UID)
+			continue;
+		seen.named += !strcmp(list[i].name, name);
+		if (!list[i].pid && strstr(list[i].problem, "user 54322 has more"))
+			seen.rest++, seen.claims += list[i].limit[0] || list[i].pci[0];
+	}
+	return seen;
+}
+
+static void remove_folder(void)
+{
+	struct dirent *entry;
+	char file[400];
+	DIR *dir = opendir(folder);
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(file, sizeof(file), "%s/%s", folder, entry->d_name);
+		unlink(file);
+	}
+	if (dir)
+		closedir(dir);
+	rmdir(folder);
+}
+
+/* Runs @attack as the user; false where there can be none. */
+static pid_t begin(int (*attack)(void *arg), bool nested)
+{
+	int fds[2], status;
+	char c;
+	pid_t pid;
+
+	remove_folder();
+	if (pipe2(fds, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (nested && unshare(CLONE_NEWPID))
+			_exit(77);
+		if (nested) {
+			pid = fork();
+			if (pid) {
+				close(fds[1]);
+				waitpid(pid, &status, 0);
+				_exit(0);
+			}
+		}
+		if (setgid(UID) || setuid(UID) || mkdir(folder, 0700))
+			_exit(1);
+		_exit(attack(&fds[1]));
+	}
+	close(fds[1]);
+	if (read(fds[0], &c, 1) != 1) {
+		waitpid(pid, &status, 0);
+		pid = -1;
+	}
+	close(fds[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	remove_folder();
+}
+
+int main(void)
+{
+	struct seen seen;
+	pid_t pid;
+
+	if (geteuid()) {
+		tap_skip("another user's folder: only as root");
+		return tap_done();
+	}
+	pid = begin(many_files, true);
+	if (pid < 0) {
+		tap_skip("no pid namespace can be made here");
+	} else {
+		seen = look("attack");
+		tap_ok(nr_maps <= 1, "%d files of one process: its maps are opened %u times",
+		       NR_FILES, nr_maps);
+		tap_ok(!seen.named, "and none is taken for its block");
+		end(pid);
+	}
+	pid = begin(many_sharers, false);
+	if (tap_ok(pid > 0, "%d processes with one memory of %d mappings", NR_SHARERS,
+		   2 * NR_MAPPINGS)) {
+		seen = look("sharer");
+		tap_ok(nr_maps < NR_SHARERS / 2, "maps are opened %u times", nr_maps);
+		tap_ok(seen.rest == 1, "the list says that the user has more");
+		tap_ok(seen.named >= NR_SHARERS / 2 - (int)nr_maps,
+		       "those whose maps were not read are listed by their start time: %d",
+		       seen.named);
+		tap_ok(look("liar").named == 0, "and not with another one");
+		end(pid);
+	}
+	pid = begin(too_many, false);
+	if (tap_ok(pid > 0, "a folder of %d files", CONTROL_MAX_FILES + 100)) {
+		seen = look("");
+		tap_ok(nr_files <= CONTROL_MAX_FILES, "%u are opened", nr_files);
+		tap_ok(seen.rest == 1 && !seen.claims,
+		       "the list says that the user has more, and claims no TPCs for it");
+		seen = look("");
+		tap_ok(!seen.rest, "dead ones were removed: the next look is whole");
+		end(pid);
+	}
+	return tap_done();
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sets that are given while a process's block moves into its file: pwrite() of the block waits
+ * until another thread has given one, or waits for a lock.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/confine/scope.h"
+#include "lib/state/process_block.h"
+#include "tests/tap.h"
+
+ssize_t __real_pwrite(int fd, const void *data, size_t len, off_t at);
+ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static bool copied, given, accepted;
+static struct gpupart_gpu gpu;
+
+ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
+{
+	ssize_t written = __real_pwrite(fd, data, len, at);
+	struct timespec until;
+
+	if (len != sizeof(struct control_block))
+		return written;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_mutex_lock(&lock);
+	copied = true;
+	pthread_cond_broadcast(&changed);
+	/* A setter that waits for us has not given it yet: then it comes after the move. */
+	while (!given && pthread_cond_timedwait(&changed, &lock, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&lock);
+	return written;
+}
+
+static const struct gpupart_tpcset four = { { 0xf } };
+
+static void give_sticky(void)
+{
+	accepted = !scope_sticky_set(NULL, &gpu, &four);
+}
+
+static void give_next(void)
+{
+	accepted = !scope_next_set(NULL, &gpu, &four);
+}
+
+static void give_modules(void)
+{
+	scope_used(&gpu, SCOPE_USED_MODULES);
+	accepted = true;
+}
+
+static void give_limit(void)
+{
+	accepted = scope_limit_set(&gpu, LIMIT_OUTER, &four);
+}
+
+static void *give_meanwhile(void *give)
+{
+	pthread_mutex_lock(&lock);
+	while (!copied)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+	(*(void (**)(void))give)();
+	pthread_mutex_lock(&lock);
+	given = true;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* In a child: a process shows itself once. */
+static void try(const char *what, void (*give)(void), unsigned char used, bool limited)
+{
+	struct gpupart_gpu_info info = { .pci = "0000:0d:00.0" };
+	struct limit_sets sets;
+	pthread_t thread;
+	int status = 1;
+	bool shown;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		gpu.shared = control_add_gpu(&info, 1);
+		gpu.driver.map.nr_tpcs = 66;
+		for (int i = 0; i < 66; i++)
+			gpu.driver.map.bit_of_tpc[i] = i;
+		pthread_create(&thread, NULL, give_meanwhile, &give);
+		shown = gpu.shared && !gpupart_process_publish(NULL, "publish");
+		pthread_join(thread, NULL);
+		tap_ok(shown && copied && accepted, "the process is shown while %s is given", what);
+		tap_ok((scope_in_use(&gpu) & used) == used, "%s is not lost: launches look for it",
+		       what);
+		if (limited)
+			tap_ok(limit_get(&gpu.shared->limit, &sets) &&
+			       gpupart_tpcset_equal(&sets.in_force, &four), "nor is its value");
+		fflush(stdout);
+		/* Its exit takes the block away. */
+		exit(tap_failed);
+	}
+	waitpid(pid, &status, 0);
+	/* The child's lines have numbers of their own. */
+	tap_count += 2 + limited;
+	tap_failed += status != 0;
+}
+
+int main(void)
+{
+	pthread_cond_init(&changed, NULL);
+	try("a thread's set", give_sticky, SCOPE_USED, false);
+	try("a next launch's set", give_next, SCOPE_USED, false);
+	try("a module that launches", give_modules, SCOPE_USED_MODULES, false);
+	try("a limit", give_limit, SCOPE_USED, true);
+	return tap_done();
+}

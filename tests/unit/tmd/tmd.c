@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tmd.c on bytes: layouts, polarity, and the rule that keeps a GPU alive. The decoder
+ * here is written from the documents, not from tmd.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/tmd/layouts.h"
+#include "lib/tmd/tmd.h"
+#include "tests/tap.h"
+
+static struct gpupart *gp;
+
+/* 8 GPCs of 9 TPC places, as on an H200: virtual GPCs of 4, 8, .. and singletons 11, 14, 17, 19. */
+static struct gpupart_topology *board(const char *letter)
+{
+	struct gpupart_topology *topo = NULL;
+	char path[128];
+
+	snprintf(path, sizeof(path), "tests/data/gh100-h200-%s/capture.txt", letter);
+	if (gpupart_topology_open(gp, path, NULL, &topo))
+		printf("# %s\n", gpupart_error(gp));
+	return topo;
+}
+
+static const struct tmd_layout *layout_named(const char *name)
+{
+	for (unsigned int i = 0; i < tmd_nr_layouts; i++)
+		if (!strcmp(tmd_layouts[i].name, name))
+			return &tmd_layouts[i];
+	return NULL;
+}
+
+/* ------------------------------------------------- V04_00 by hand, bit by bit */
+
+struct bytes {
+	unsigned char b[384] __attribute__((aligned(16)));
+};
+
+static unsigned int get(const struct bytes *t, unsigned int hi, unsigned int lo)
+{
+	unsigned int v = 0;
+
+	for (unsigned int i = hi + 1; i-- > lo; )
+		v = v << 1 | (t->b[i / 8] >> i % 8 & 1);
+	return v;
+}
+
+static void put(struct bytes *t, unsigned int hi, unsigned int lo, unsigned int v)
+{
+	for (unsigned int i = lo; i <= hi; i++, v >>= 1)
+		t->b[i / 8] = (t->b[i / 8] & ~(1 << i % 8)) | (v & 1) << i % 8;
+}
+
+static struct bytes fresh(unsigned int type)
+{
+	struct bytes t;
+
+	memset(&t, 0, sizeof(t));
+	t.b[72] = 0x40;
+	put(&t, 25, 23, type);
+	put(&t, 1055, 1024, 1);	/* grid 1 x 1 x 1 */
+	put(&t, 1071, 1056, 1);
+	put(&t, 1103, 1088, 1);
+	put(&t, 1167, 1152, 128);
+	put(&t, 1183, 1168, 1);
+	put(&t, 1199, 1184, 1);
+	put(&t, 1208, 1200, 32);
+	put(&t, 601, 584, 1024);
+	return t;
+}
+
+static struct bytes cluster(unsigned int x, unsigned int y, unsigned int z)
+{
+	struct bytes t = fresh(3);
+
+	put(&t, 2149, 2144, x);
+	put(&t, 2157, 2152, y);
+	put(&t, 2165, 2160, z);
+	return t;
+}
+
+static struct bytes cooperative(unsigned int x, unsigned int y, unsigned int z)
+{
+	struct bytes t = fresh(4);
+
+	put(&t, 2223, 2208, x);
+	put(&t, 2239, 2224, y);
+	put(&t, 2255, 2240, z);
+	return t;
+}
+
+/* Which TPCs may run it, by the bits that were measured on the board. */
+static struct gpupart_tpcset allowed_by(const struct bytes *t, const struct gpupart_topology *topo)
+{
+	struct gpupart_tpcset set = { { 0 } };
+
+	for (unsigned int tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++) {
+		unsigned int bit = gpupart_topology_tpc(topo, tpc)->measured_bit;
+
+		if (!get(t, 31, 31) || !get(t, 2432 + bit, 2432 + bit))
+			gpupart_tpcset_add(&set, tpc);
+	}
+	return set;
+}
+
+static bool same(const struct gpupart_tpcset *a, const struct gpupart_tpcset *b)
+{
+	return gpupart_tpcset_equal(a, b);
+}
+
+static struct gpupart_tpcset list(const char *text)
+{
+	struct gpupart_tpcset set;
+
+	if (gpupart_tpcset_parse_list(gp, text, &set)) {
+		printf("# %s\n", gpupart_error(gp));
+		exit(1);
+	}
+	return set;
+}
+
+/* Everything but the mask and its valid bit must stay as it was. */
+static bool rest_untouched(const struct bytes *a, const struct bytes *b)
+{
+	struct bytes x = *a, y = *b;
+
+	put(&x, 31, 31, 0);
+	put(&y, 31, 31, 0);
+	memset(x.b + 304, 0, 16);
+	memset(y.b + 304, 0, 16);
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+static void on_board(const char *letter)
+{
+	struct gpupart_topology *topo = board(letter);
+	static struct tmd_map map;
+	unsigned int nr, bad = 0;
+	struct bytes t, before;
+
+	if (!tap_ok(topo && !tmd_map_build(gp, topo, layout_named("V04_00"), &map),
+		    "board %s: a map for V04_00", letter))
+		return;
+	nr = gpupart_topology_nr_tpcs(topo);
+
+	for (unsigned int tpc = 0; tpc < nr; tpc++)
+		bad += map.bit_of_tpc[tpc] != gpupart_topology_tpc(topo, tpc)->measured_bit;
+	tap_ok(!bad, "board %s: the bit of every TPC is the one that was measured (%u differ)",
+	       letter, bad);
+
+	srandom(4711);
+	bad = 0;
+	for (int i = 0; i < 2000; i++) {
+		struct gpupart_tpcset set = { { 0 } }, limit = { { 0 } }, want, got;
+		struct tmd_allow s, l;
+		enum tmd_outcome outcome;
+		bool use_limit = random() & 1;
+
+		for (unsigned int tpc = 0; tpc < nr; tpc++) {
+			if (random() & 1)
+				gpupart_tpcset_add(&set, tpc);
+			if (random() % 4)
+				gpupart_tpcset_add(&limit, tpc);
+		}
+		want = use_limit ? gpupart_tpcset_and(&set, &limit) : set;
+		if (gpupart_tpcset_empty(&set) || gpupart_tpcset_empty(&want))
+			continue;
+		tmd_map_convert(&map, &set, &s);
+		tmd_map_convert(&map, &limit, &l);
+		before = t = fresh(2);
+		outcome = tmd_confine(&map, &t, use_limit ? &l : NULL, &s);
+		got = allowed_by(&t, topo);
+		bad += outcome != TMD_CONFINED || !same(&got, &want) ||
+		       !rest_untouched(&t, &before);
+	}
+	tap_ok(!bad, "board %s: 2000 random sets and limits arrive exactly (%u do not)", letter,
+	       bad);
+	gpupart_topology_close(topo);
+}
+
+struct want {
+	enum tmd_outcome outcome;
+	const char *allowed;
+};
+
+static void expect(const struct gpupart_topology *topo, const struct tmd_map *map, struct bytes t,
+		   const char *limit, const char *set, enum tmd_outcome outcome,
+		   const char *allowed, const char *what)
+{
+	struct gpupart_tpcset l, s, want = list(allowed), got;
+	struct tmd_allow al, as;
+	enum tmd_outcome o;
+	char text[GPUPART_TPCSET_STRLEN];
+
+	if (limit) {
+		l = list(limit);
+		tmd_map_convert(map, &l, &al);
+	}
+	if (set) {
+		s = list(set);
+		tmd_map_convert(map, &s, &as);
+	}
+	/* As a caller leaves the words that no bit of the layout is in: scope_ring_read(). */
+	for (unsigned int i = map->nr_words; i < GPUPART_MAX_TMD_BITS / 64; i++)
+		al.tmd_bits[i] = as.tmd_bits[i] = 0xa5a5a5a5a5a5a5a5;
+	o = tmd_confine(map, &t, limit ? &al : NULL, set ? &as : NULL);
+	got = allowed_by(&t, topo);
+	gpupart_tpcset_format_list(&got, text, sizeof(text));
+	tap_ok(o == outcome && same(&got, &want), "%s: outcome %d, allowed %s", what, o, text);
+}
+
+/* Board b: virtual GPC 0 is TPCs 0, 8, 16, 24; singletons are TPCs 62-65. */
+static void keeps_alive(void)
+{
+	struct gpupart_topology *topo = board("b");
+	static struct tmd_map map;
+	struct bytes t;
+	struct gpupart_tpcset set;
+	struct tmd_allow allow;
+	enum tmd_outcome outcome;
+
+	if (tmd_map_build(gp, topo, layout_named("V04_00"), &map)) {
+		tap_ok(0, "map of board b: %s", gpupart_error(gp));
+		return;
+	}
+	map.sm = (struct tmd_sm_limits){ 2048, 65536, 233472, 32 };
+
+	expect(topo, &map, fresh(2), "0-7", "8-9", TMD_WIDENED_EMPTY, "0-7",
+	       "limit and set have nothing in common");
+	expect(topo, &map, fresh(2), "0-7", NULL, TMD_CONFINED, "0-7", "a limit alone");
+	expect(topo, &map, fresh(2), NULL, "65", TMD_CONFINED, "65", "a set of one singleton");
+
+	/* The driver's own mask: kept, and it wins where nothing would be left. */
+	t = fresh(2);
+	put(&t, 31, 31, 1);
+	memset(t.b + 304 + 8, 0xff, 8);
+	t.b[304 + 8] = 0;	/* bits 64-71 stay on: only singletons are off */
+	expect(topo, &map, t, NULL, "0-7,62-65", TMD_CONFINED, "0-7",
+	       "singletons that the driver took stay off");
+	set = list("62-65");
+	tmd_map_convert(&map, &set, &allow);
+	struct bytes kept = t;
+	outcome = tmd_confine(&map, &t, NULL, &allow);
+	tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
+	       "the driver's mask leaves nothing of the set: the TMD stays as it was");
+	expect(topo, &map, kept, "0-7,62-65", "62-65", TMD_WIDENED_DRIVER, "0-7",
+	       "the driver's mask leaves nothing of the set: the limit holds");
+	t = kept;
+	allow.tmd_bits[2] = allow.tmd_bits[3] = ~0ull;
+	outcome = tmd_confine(&map, &t, &allow, &allow);
+	tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
+	       "nor of the limit: the TMD stays as it was");
+	expect(topo, &map, fresh(2), "62", "62-65", TMD_CONFINED, "62",
+	       "limit and set that share one TPC");
+
+	/* Garbage in the words of a mask that is not valid must not count. */
+	t = fresh(2);
+	memset(t.b + 304, 0xff, 16);
+	expect(topo, &map, t, NULL, "3", TMD_CONFINED, "3",
+	       "mask words without the valid bit count for nothing");
+
+	/* Clusters: one virtual GPC of the set must hold one. */
+	expect(topo, &map, cluster(8, 1, 1), NULL, "0,8,16,24", TMD_CONFINED, "0,8,16,24",
+	       "8 blocks in a virtual GPC of 4 TPCs");
+	expect(topo, &map, cluster(2, 2, 2), NULL, "0,8,16", TMD_WIDENED_CLUSTER, "0,8,16,24",
+	       "8 blocks where 3 TPCs of it are allowed");
+	expect(topo, &map, cluster(2, 1, 1), NULL, "0,1,2", TMD_CONFINED, "0-2",
+	       "2 blocks fit one TPC");
+	expect(topo, &map, cluster(4, 1, 1), NULL, "0-7", TMD_WIDENED_CLUSTER, "0-8",
+	       "4 blocks where each virtual GPC has one TPC");
+	expect(topo, &map, cluster(4, 1, 1), "0-15", "62-65", TMD_WIDENED_EMPTY, "0-15",
+	       "nothing in common: the limit alone, and it holds the cluster");
+	expect(topo, &map, cluster(4, 1, 1), "1-3,11", "2", TMD_WIDENED_CLUSTER, "2,3,11",
+	       "widened with TPCs of the limit where they do");
+	expect(topo, &map, cluster(4, 1, 1), "62-65", "62", TMD_WIDENED_CLUSTER, "0,8,62",
+	       "past the limit where its TPCs do not");
+	expect(topo, &map, cluster(1, 1, 1), NULL, "62", TMD_CONFINED, "62",
+	       "clusters of one block");
+	expect(topo, &map, cluster(16, 1, 1), NULL, "0-7", TMD_WIDENED_CLUSTER,
+	       "0-7,9,17,25,32,39,46,53", "16 blocks: the first virtual GPC of 8 TPCs");
+	expect(topo, &map, cluster(20, 1, 1), "0-7", "0-1", TMD_WIDENED_CLUSTER, "0-65",
+	       "20 blocks, which no virtual GPC of 18 SMs holds: no mask of ours");
+	t = cluster(0, 0, 0);
+	tap_ok(tmd_confine(&map, &t, NULL, &allow) == TMD_UNCONFINABLE && t.b[304] == 0 &&
+		       !get(&t, 31, 31),
+	       "a cluster without blocks is not understood: not touched");
+
+	/* Cooperative: 128 threads, 32 registers, 1 KiB: 16 blocks an SM by threads, 32 a TPC. */
+	expect(topo, &map, cooperative(64, 1, 1), NULL, "0-1", TMD_CONFINED, "0-1",
+	       "a cooperative grid that fits by occupancy");
+	expect(topo, &map, cooperative(65, 1, 1), NULL, "0-1", TMD_WIDENED_COOPERATIVE, "0-1,8",
+	       "one block more: one TPC more");
+	expect(topo, &map, cooperative(5, 13, 1), NULL, "0-1", TMD_WIDENED_COOPERATIVE, "0-1,8",
+	       "the same in two dimensions");
+	expect(topo, &map, cooperative(65, 1, 1), "0-1,9", "0-1", TMD_WIDENED_COOPERATIVE, "0-1,9",
+	       "more TPCs of the limit first");
+	t = cooperative(65, 1, 1);
+	put(&t, 601, 584, 113664);	/* two blocks an SM by shared memory */
+	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
+	       "occupancy by shared memory");
+	t = cooperative(65, 1, 1);
+	put(&t, 1208, 1200, 255);	/* 256 x 128: two blocks an SM by registers */
+	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
+	       "occupancy by registers");
+	t = cooperative(65, 1, 1);
+	put(&t, 1215, 1211, 16);	/* 64 barriers an SM: four blocks */
+	expect(topo, &map, t, NULL, "0-7", TMD_WIDENED_COOPERATIVE, "0-8",
+	       "occupancy by barriers");
+	put(&t, 1215, 1211, 3);		/* 21 blocks: the threads allow fewer */
+	expect(topo, &map, t, NULL, "0-2", TMD_CONFINED, "0-2",
+	       "barriers for more blocks than fit");
+	expect(topo, &map, cooperative(65535, 65535, 65535), NULL, "0", TMD_WIDENED_COOPERATIVE,
+	       "0-65", "more blocks than can be counted: all TPCs");
+	t = kept = cooperative(8, 0, 1);
+	outcome = tmd_confine(&map, &t, NULL, &allow);
+	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
+	       "a cooperative grid without blocks is not understood: not touched");
+	t = cooperative(2112, 1, 1);
+	expect(topo, &map, t, "0-1", "0", TMD_WIDENED_COOPERATIVE, "0-65",
+	       "a grid for the whole GPU gets it");
+
+	/* Both: every cluster at once. Four of 4 blocks in virtual GPC 0 of 8 SMs and 1 of 16. */
+	t = cluster(4, 1, 1);
+	put(&t, 25, 23, 5);
+	put(&t, 2223, 2208, 4);
+	put(&t, 2239, 2224, 1);
+	put(&t, 2255, 2240, 1);
+	expect(topo, &map, t, NULL, "0,8,16,24,1,9,17,25", TMD_CONFINED, "0,1,8,9,16,17,24,25",
+	       "four cooperative clusters that fit");
+	put(&t, 2223, 2208, 5);
+	expect(topo, &map, t, NULL, "0,8,16,24,1,9,17,25", TMD_WIDENED_CLUSTER,
+	       "0,1,8,9,16,17,24,25,32,39", "a fifth needs two TPCs of a virtual GPC");
+
+	/* What is not known is not touched. */
+	for (unsigned int type = 0; type < 8; type++) {
+		if (type >= 2 && type <= 5)
+			continue;
+		t = kept = fresh(type);
+		outcome = tmd_confine(&map, &t, NULL, &allow);
+		tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
+		       "launch type %u is left alone", type);
+	}
+	t = fresh(2);
+	t.b[72] = 0x41;
+	kept = t;
+	outcome = tmd_confine(&map, &t, NULL, &allow);
+	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
+	       "another version is left alone");
+
+	/* Leaving out: the bit alone, never more than half. */
+	t = fresh(2);
+	set = list("17");
+	outcome = tmd_leave_out(&map, &t, &set);
+	set = allowed_by(&t, topo);
+	tap_ok(outcome == TMD_CONFINED && gpupart_tpcset_count(&set) == 65 &&
+		       !gpupart_tpcset_has(&set, 17) &&
+		       __builtin_popcount(get(&t, 2463, 2432)) +
+				       __builtin_popcount(get(&t, 2495, 2464)) +
+				       __builtin_popcount(get(&t, 2527, 2496)) +
+				       __builtin_popcount(get(&t, 2559, 2528)) ==
+			       1,
+	       "leaving out TPC 17 sets one bit");
+	/* As in a green context of TPC 0: leaving it out too would leave nothing. */
+	t = fresh(2);
+	put(&t, 31, 31, 1);
+	memset(t.b + 304, 0xff, 16);
+	put(&t, 2432, 2432, 0);
+	kept = t;
+	set = list("0");
+	outcome = tmd_leave_out(&map, &t, &set);
+	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
+	       "nothing is left out of what the driver masked itself");
+	t = kept = fresh(2);
+	set = list("0-33");
+	outcome = tmd_leave_out(&map, &t, &set);
+	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
+	       "more than half is not left out");
+	gpupart_topology_close(topo);
+}
+
+/* Every layout that can be masked, on a GPU with few TPCs: each bit where its row says. */
+static void all_layouts(void)
+{
+	struct gpupart_topology *topo = board("b");
+	struct topo_sm sms[8];
+	struct gpupart_topology *small = NULL;
+	struct gpupart_gpu_info info = *gpupart_topology_info(topo);
+	static struct tmd_map map;
+
+	for (int i = 0; i < 8; i++)
+		sms[i] = (struct topo_sm){
+			.gpc = i / 2 % 2,
+			.local_tpc = i / 4,
+			.local_sm = i % 2,
+			.tpc = i / 2,
+			.vgpc = i / 2 % 2,
+			.tpc_in_vgpc = i / 4,
+			.ugpu = 0,
+			.cpc = 0,
+			.virtual_tpc = i / 4,
+			.measured_bit = -1,
+		};
+	info.max_gpcs = 2;
+	info.max_tpcs_per_gpc = 2;
+	if (!tap_ok(!topo_build(gp, &info, sms, 8, NULL, 0, &small), "a small topology: %s",
+		    gpupart_error(gp)))
+		return;
+	for (unsigned int i = 0; i < tmd_nr_layouts; i++) {
+		const struct tmd_layout *row = &tmd_layouts[i], *found = NULL;
+		unsigned char t[512] __attribute__((aligned(16))), was[512];
+		struct gpupart_tpcset set = list("1-2");
+		struct tmd_allow allow;
+		int err;
+
+		memset(t, 0, sizeof(t));
+		t[row->version_byte] = row->version;
+		err = tmd_identify(gp, row->classes[0], t, &found);
+		if (row->refused) {
+			tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), row->name),
+			       "%s is refused: %s", row->name, gpupart_error(gp));
+			continue;
+		}
+		tap_ok(!err && found == row, "%s of class %#x is identified", row->name,
+		       row->classes[0]);
+		if (tmd_map_build(gp, small, row, &map)) {
+			tap_ok(0, "%s: %s", row->name, gpupart_error(gp));
+			continue;
+		}
+		if (row->type.width)
+			t[(row->type.lo + 1) / 8] |= 1 << (row->type.lo + 1) % 8;
+		memcpy(was, t, sizeof(t));
+		tmd_map_convert(&map, &set, &allow);
+		/* TPCs 1 and 2 of four: bits 1, 2 by number; (1,0), (0,1) by virtual GPC: 2, 1. */
+		unsigned long long word;
+
+		tap_ok(tmd_confine(&map, t, NULL, &allow) == TMD_CONFINED, "%s confines",
+		       row->name);
+		memcpy(&word, t + row->word_byte[0], 8);
+		tap_ok(~word == 0x6, "%s: the first 64 bits are %#llx", row->name, word);
+		for (unsigned int w = 0; w < row->nr_words; w++) {
+			memcpy(&word, t + row->word_byte[w], 8);
+			if (w && ~word)
+				tap_ok(0, "%s: word %u is %#llx", row->name, w, word);
+			memset(t + row->word_byte[w], 0, 8);
+		}
+		for (int e = 0; e < 2; e++)
+			for (unsigned int b = row->extension[e].lo; row->extension[e].width &&
+			     b < row->extension[e].lo + row->extension[e].width; b++) {
+				if (!(t[b / 8] >> b % 8 & 1))
+					tap_ok(0, "%s: extension bit %u stays clear", row->name, b);
+				t[b / 8] &= ~(1 << b % 8);
+			}
+		if (row->valid.width) {
+			tap_ok(t[row->valid.lo / 8] >> row->valid.lo % 8 & 1,
+			       "%s: its valid bit is set", row->name);
+			t[row->valid.lo / 8] &= ~(1 << row->valid.lo % 8);
+		}
+		tap_ok(!memcmp(t, was, sizeof(t)), "%s: nothing else is touched", row->name);
+	}
+	gpupart_topology_close(small);
+	gpupart_topology_close(topo);
+}
+
+static void refusals(void)
+{
+	struct gpupart_topology *topo = board("b");
+	static struct tmd_map map;
+	unsigned char t[384] = { 0 };
+	const struct tmd_layout *layout;
+
+	t[72] = 0x44;
+	tap_ok(tmd_identify(gp, 0xcbc0, t, &layout) == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "0x44"),
+	       "an unknown version is named: %s", gpupart_error(gp));
+	t[72] = 0x41;
+	t[58] = 0x50;
+	tap_ok(tmd_identify(gp, 0xcdc0, t, &layout) == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "V04_01") && strstr(gpupart_error(gp), "V05_00"),
+	       "two that match are refused: %s", gpupart_error(gp));
+	tap_ok(tmd_map_build(gp, topo, layout_named("V03_00"), &map) == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "64"),
+	       "66 TPCs in 64 bits are refused: %s", gpupart_error(gp));
+	topo->info.max_gpcs = 0;
+	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), &map) == -EOPNOTSUPP,
+	       "V04_00 without design maxima is refused: %s", gpupart_error(gp));
+	topo->info.max_gpcs = 7;
+	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), &map) == -EOPNOTSUPP,
+	       "wrong maxima make bits clash: %s", gpupart_error(gp));
+	tap_ok(tmd_compute_class(0x180) == 0xcbc0 && tmd_compute_class(0x1c0) == 0 &&
+		       !strcmp(tmd_chip_name(0x180), "GH100"),
+	       "chips: 0x180 is GH100 of class 0xcbc0, 0x1c0 is unknown");
+	gpupart_topology_close(topo);
+}
+
+int main(void)
+{
+	static const char *const boards[] = { "b", "c", "d", "e", "f", "g" };
+
+	if (gpupart_open(&gp))
+		return 1;
+	for (unsigned int i = 0; i < sizeof(boards) / sizeof(boards[0]); i++)
+		on_board(boards[i]);
+	keeps_alive();
+	all_layouts();
+	refusals();
+	gpupart_close(gp);
+	return tap_done();
+}
