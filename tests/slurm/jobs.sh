@@ -347,7 +347,8 @@ id=$(squeue -h -o %A)
 scontrol release "$id"
 scontrol update jobid="$id" starttime=now
 end
-is "$(count "$(cat "$tmp/out/full")")" 5 "and the job runs when that is mended"
+is "$(count "$(cat "$tmp/out/full")")" 5 "and the job runs when that is mended" ||
+	{ squeue -o "%A %T %r"; sinfo -N -o "%n %t %E"; tail -n 20 "$cluster/n2.log"; } | sed 's/^/# /'
 
 # ------------------------------------------------------------------ kills and restarts
 begin k1 games -w n1 --gpupart tpcs=30

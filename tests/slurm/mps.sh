@@ -48,8 +48,9 @@ start_daemon() {
 	# shellcheck disable=SC2046 # words
 	cluster_in n1 env $(unit Environment | sed "s|/var/log/gpupart-mps|$tmp/log|") \
 		"$tmp/bin/$(unit ExecStart | sed 's|.*/\(nvidia\)|\1|;s/ .*//')" $(unit ExecStart | cut -d' ' -f2-)
+	# Not the pipes alone: those of a daemon that was killed are there still.
 	tries=0
-	until cluster_in n1 test -e $pipes/control || [ $tries -ge 300 ]; do
+	until cluster_in n1 sh -c "echo get_server_list | CUDA_MPS_PIPE_DIRECTORY=$pipes $tmp/bin/nvidia-cuda-mps-control" || [ $tries -ge 300 ]; do
 		tries=$((tries + 1))
 		sleep 0.1
 	done
