@@ -54,12 +54,13 @@ measure -- "$prog" wait 300
 is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['CPU-bound', 300, 300]" \
 	"a wait after each tiny kernel: CPU-bound"
 
-measure -- "$prog" deep 200
+# As many as a queue holds, so that a loaded machine may be late with some launches.
+measure -- "$prog" deep 500
 is "$(ask '[d["verdict"], t["kernels"], d["advice"][0].startswith("its speed depends")]')" \
-	"['GPU-bound', 200, True]" "200 kernels of 1 ms queued at once: GPU-bound"
+	"['GPU-bound', 500, True]" "500 kernels of 1 ms queued at once: GPU-bound"
 is "$(ask 's["busy"] > 0.95 and s["depth_max"] > 150 and s["depth_median"] > 50')" True \
 	"its queue is deep"
-is "$(ask 's["cpu_waits"] > 0.8 and 0.19 < d["processes"][0]["gpus"][0]["busy_seconds"] < 0.25')" \
+is "$(ask 's["cpu_waits"] > 0.8 and 0.475 < d["processes"][0]["gpus"][0]["busy_seconds"] < 0.625')" \
 	True "busy for as long as the kernels take, and the CPU waits"
 
 measure -- "$prog" poll 300
@@ -176,7 +177,8 @@ for _ in 1 2 3 4 5 6 7 8; do
 done
 has "$err" "launches/s, GPU busy 100.0%" "--interval: lines on stderr"
 
-measure_whole --interval 0.1 -- "$prog" deep 500
+# Long enough that intervals are left where a loaded machine is late with the launches.
+measure_whole --interval 0.1 -- "$prog" long 200
 is "$(ask "(lambda seen: len(seen) >= 2 and all(i['busy'] > 0.9 for i in seen) and sum(i['wait_seconds'] for i in seen) > 0.05 * len(seen))($running)")" \
 	True "in one long wait: what the GPU has done, and that the CPU waits"
 is "$(ask '0.3 < sum(i["wait_seconds"] for i in d["intervals"]) <= t["wait_seconds"] + 0.01')" True \

@@ -158,13 +158,13 @@ static void wait_each(int nr)
 	}
 }
 
-/* GPU-bound: 1 ms each, as many queued as there is room for. */
-static void deep(int nr)
+/* GPU-bound: as many kernels queued as there is room for. */
+static void queue(int nr, unsigned int ns)
 {
 	void *s = stream();
 
 	for (int i = 0; i < nr; i++)
-		spin(1000000, s);
+		spin(ns, s);
 	DO(cuStreamSynchronize(s));
 }
 
@@ -234,6 +234,17 @@ static void graph(int nr)
 	DO(cuStreamSynchronize(s));
 }
 
+static void deep(int nr)
+{
+	queue(nr, 1000000);
+}
+
+/* The same with few long kernels: most of the time is one wait. */
+static void long_wait(int nr)
+{
+	queue(nr, 10000000);
+}
+
 static void *deep_thread(void *nr)
 {
 	DO(cuCtxSetCurrent(ctx));
@@ -285,7 +296,7 @@ static const struct {
 	const char *name;
 	void (*run)(int nr);
 } kinds[] = {
-	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "poll", poll },
+	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "long", long_wait }, { "poll", poll },
 	{ "memory", memory }, { "beside", beside }, { "serial", serial }, { "graph", graph },
 	{ "threads", threads }, { "contexts", contexts }, { "leave", leave }, { "fetch", fetch },
 };
