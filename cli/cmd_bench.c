@@ -510,11 +510,9 @@ int cmd_bench(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own,
-			    bench_help, argc, argv);
-	if (!status)
-		status = check_names(&args);
-	if (!status)
-		status = args_simulate(&args);
+			    bench_help, argc, argv) ?:
+		 check_names(&args) ?:
+		 args_simulate(&args);
 	if (status)
 		return status;
 	s.dir = args.output;
@@ -523,9 +521,7 @@ int cmd_bench(int argc, char **argv)
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	if (gpupart_open(&s.bench.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
-	status = args_gpu(&args, s.bench.gp, &s.bench.selector);
-	if (!status)
-		status = probe(&s);
+	status = args_gpu(&args, s.bench.gp, &s.bench.selector) ?: probe(&s);
 	if (!status && s.dir)
 		status = check_dir(&s);
 	if (!status)

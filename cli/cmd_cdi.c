@@ -372,13 +372,11 @@ static int add_nvml(struct cdi *cdi)
 static int add_all(struct cdi *cdi)
 {
 	char *tls = tunables_join(NULL, has_quota(cdi) ? TUNABLES_TLS_AUDIT : TUNABLES_TLS);
-	int status = add_env(cdi, cdi->env, "GPUPART_GPU=%s", cdi->pci);
+	int status = add_env(cdi, cdi->env, "GPUPART_GPU=%s", cdi->pci) ?:
+		     add_env(cdi, cdi->env, "GPUPART_CHECKED=%s", cdi->key) ?:
+		     add_env(cdi, cdi->env,
+			     "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
 
-	if (!status)
-		status = add_env(cdi, cdi->env, "GPUPART_CHECKED=%s", cdi->key);
-	if (!status)
-		status = add_env(cdi, cdi->env,
-				 "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
 	/* What the image's environment has there does not hold: the runtime replaces it. */
 	if (!status)
 		status = tls ? add_env(cdi, cdi->env, TUNABLES "=%s", tls) :
@@ -403,12 +401,9 @@ static int add_device(const struct cdi *cdi, const struct share *share, json_t *
 	if (!status && share->name)
 		status = add_env(cdi, env, "GPUPART_NAME=%s", share->name);
 	if (!status && share->mem) {
-		status = add_env(cdi, env, "GPUPART_TENANT=%s", share->name);
-		if (!status)
-			status = add_env(cdi, env, "GPUPART_MEM=%llu",
-					 (unsigned long long)share->mem);
-		if (!status)
-			status = add_env(cdi, env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
+		status = add_env(cdi, env, "GPUPART_TENANT=%s", share->name) ?:
+			 add_env(cdi, env, "GPUPART_MEM=%llu", (unsigned long long)share->mem) ?:
+			 add_env(cdi, env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
 	}
 	if (json_array_append_new(devices, json_pack("{s:s, s:{s:o}}", "name", share->device,
 						     "containerEdits", "env", env)))
@@ -526,10 +521,9 @@ static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_top
 	const char *gpu = !args->simulated ? gpupart_topology_info(topo)->pci :
 			  args->gpu ? args->gpu : "0";
 	struct check check = { 0 };
-	int status = work_out_shares(cdi, gp, topo, gpu);
+	int status = work_out_shares(cdi, gp, topo, gpu) ?:
+		     check_in_child(args, gpu, &check);
 
-	if (!status)
-		status = check_in_child(args, gpu, &check);
 	if (status)
 		return status;
 	snprintf(cdi->pci, sizeof(cdi->pci), "%s", *check.pci ? check.pci : gpu);
@@ -543,9 +537,7 @@ static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_top
 	cdi->env = json_array();
 	cdi->nodes = json_array();
 	cdi->mounts = json_array();
-	status = add_all(cdi);
-	if (!status)
-		status = write_out(cdi);
+	status = add_all(cdi) ?: write_out(cdi);
 	json_decref(cdi->env);
 	json_decref(cdi->nodes);
 	json_decref(cdi->mounts);
@@ -571,11 +563,9 @@ int cmd_cdi(int argc, char **argv)
 
 	cdi.args = &args;
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_OUTPUT, own, cdi_help,
-			    argc, argv);
-	if (!status)
-		status = take_options(&cdi, &args, uid);
-	if (!status)
-		status = args_simulate(&args);
+			    argc, argv) ?:
+		 take_options(&cdi, &args, uid) ?:
+		 args_simulate(&args);
 	if (!status && cdi.plan)
 		status = take_plan(&cdi, &args);
 	if (status)

@@ -46,9 +46,8 @@ static int launch(struct demo *demo, const struct gpupart_tpcset *set, const cha
 	struct gpupart_tpcset part, seen_tpcs, *seen = &seen_tpcs;
 	int err;
 
-	err = gpupart_process_set(demo->gp, demo->gpu, set);
-	if (!err)
-		err = gpupart_census(demo->gp, demo->gpu, NULL, seen);
+	err = gpupart_process_set(demo->gp, demo->gpu, set) ?:
+	      gpupart_census(demo->gp, demo->gpu, NULL, seen);
 	if (err)
 		return err;
 	if (demo->launches)
@@ -107,9 +106,7 @@ static int show(struct demo *demo)
 	set = choose(topo, words, sizeof(words));
 	if (!demo->launches)
 		show_set(demo, words, &set);
-	err = launch(demo, NULL, "all");
-	if (!err)
-		err = launch(demo, &set, words);
+	err = launch(demo, NULL, "all") ?: launch(demo, &set, words);
 	if (!demo->launches && !err)
 		fputs("\nOne launch in each GPC:\n", demo->out.file);
 	for (unsigned int gpc = 0; !err && gpc < gpupart_topology_nr_gpcs(topo); gpc++) {

@@ -680,9 +680,8 @@ int cmd_doctor(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, doctor_help,
-			    argc, argv);
-	if (!status)
-		status = args_simulate(&args);
+			    argc, argv) ?:
+		 args_simulate(&args);
 	if (status)
 		return status;
 	doctor.simulated = args.simulated;

@@ -456,9 +456,8 @@ int cmd_plan(int argc, char **argv)
 		return status;
 	if (!wishes.form && !args.json && out_is_svg(args.output))
 		wishes.form = "svg";
-	status = check_wishes(&args, &wishes);
-	if (!status)
-		status = read_demands(&args, &wishes, &demands);
+	status = check_wishes(&args, &wishes) ?:
+		 read_demands(&args, &wishes, &demands);
 	if (!status && is_live(args.source))
 		run_inherit_gpu(&args);
 	if (!status && !args.source)

@@ -297,9 +297,7 @@ int cmd_ps(int argc, char **argv)
 		return status;
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
-	status = take_look(args.cmd, gp, &look);
-	if (!status)
-		status = out_open(&out, &args);
+	status = take_look(args.cmd, gp, &look) ?: out_open(&out, &args);
 	if (!status) {
 		if (args.json)
 			print_json(&out, &look);
@@ -342,9 +340,7 @@ static int watch(const struct args *args, struct gpupart *gp, double delay, unsi
 			wait_for(delay);
 		if (interrupted)
 			break;
-		status = take_look(args->cmd, gp, now);
-		if (!status)
-			status = out_open(&out, args);
+		status = take_look(args->cmd, gp, now) ?: out_open(&out, args);
 		if (status)
 			break;
 		if (screen)

@@ -171,9 +171,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 
 	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT |
 			    (command->wants ? ARGS_NAMES : ARGS_PROGRAM) | command->takes, own,
-			    qos_help, argc, argv);
-	if (!status)
-		status = check_options(&args, command, &options);
+			    qos_help, argc, argv) ?:
+		 check_options(&args, command, &options);
 	if (!status && command->takes)
 		status = args_simulate(&args);
 	if (!status)

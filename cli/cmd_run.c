@@ -176,36 +176,23 @@ int cmd_run(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_PROGRAM, own, run_help,
-			    argc, argv);
-	if (status)
-		return status;
-	status = run_check_program(&args);
+			    argc, argv) ?:
+		 run_check_program(&args);
 	if (status)
 		return status;
 	if (!args.nr_terms && !wishes.plan && !wishes.mem)
 		return cmd_fail(args.cmd, EXIT_FAILED,
 				"no set: give one with -t, -g, -u, -n, --hex or --plan");
-	if (wishes.plan) {
+	if (wishes.plan)
 		status = take_plan(&args, &wishes, &file);
-		if (status)
-			return status;
-	}
-	if (wishes.mem) {
+	if (!status && wishes.mem)
 		status = take_mem(&args, &wishes);
-		if (status)
-			return status;
-	}
-	if (wishes.name) {
+	if (!status && wishes.name)
 		status = check_name(&args, wishes.name);
-		if (status)
-			return status;
-	}
-	if (wishes.late) {
+	if (!status && wishes.late)
 		status = args_seconds(&args, "--late", wishes.late, 0, &late);
-		if (status)
-			return status;
-	}
-	status = check_strict(&args, &wishes, disable && !strcmp(disable, "1"));
+	if (!status)
+		status = check_strict(&args, &wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
 	run_inherit_gpu(&args);

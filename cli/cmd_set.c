@@ -565,9 +565,8 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	if (gpupart_open(&t.gp))
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	t.which = (struct which_gpu){ .gp = t.gp, .selector = args->gpu };
-	status = list_processes(&t);
-	if (!status)
-		status = pid ? find_pid(&t, pid) : find_name(&t, name);
+	status = list_processes(&t) ?:
+		 pid ? find_pid(&t, pid) : find_name(&t, name);
 	/* All sets before the first change: a bad one changes nothing. */
 	for (unsigned int i = 0; !status && i < t.nr; i++)
 		status = work_out(&t, &t.list[i]);

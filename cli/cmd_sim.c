@@ -229,9 +229,7 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 		return cmd_fail("sim", EXIT_FAILED, "no memory");
 	status = yaml_open(&sim->yaml, "sim", "", sim->path, "a scenario");
 	if (!status) {
-		status = run_all(sim, options);
-		if (!status)
-			status = show(sim, args, options);
+		status = run_all(sim, options) ?: show(sim, args, options);
 		for (i = 0; i < sim->nr_runs; i++)
 			sim_run_free(&sim->runs[i]);
 		free(sim->runs);
@@ -302,9 +300,9 @@ int cmd_sim(int argc, char **argv)
 	char path[PATH_MAX];
 	int status;
 
-	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own, sim_help, argc, argv);
-	if (!status)
-		status = check_options(&args, &options);
+	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own, sim_help, argc,
+			    argv) ?:
+		 check_options(&args, &options);
 	if (status)
 		return status;
 	if (options.list)

@@ -379,11 +379,9 @@ int cmd_slurm_conf(int argc, char **argv)
 	char name[256];
 	int status;
 
-	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, own, slurm_conf_help, argc, argv);
-	if (!status)
-		status = find_piece(&args, of, &piece);
-	if (!status)
-		status = take_node(&args, node, name, sizeof(name));
+	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, own, slurm_conf_help, argc, argv) ?:
+		 find_piece(&args, of, &piece) ?:
+		 take_node(&args, node, name, sizeof(name));
 	if (!status && mem)
 		status = args_memory(&args, mem, &memory);
 	if (!status && !mem != !captures.nr)

@@ -293,10 +293,8 @@ static int check(const struct args *args, struct gpupart *gp)
 {
 	struct running running = { 0 };
 	struct held held;
-	int found = 0, status = take_held(args, gp, &held);
+	int found = 0, status = take_held(args, gp, &held) ?: ask_slurm(args, &running);
 
-	if (!status)
-		status = ask_slurm(args, &running);
 	for (int i = 0; !status && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {
 			cmd_note(args->cmd,
@@ -351,10 +349,8 @@ static int list_held(const struct args *args, struct gpupart *gp)
 	bool simulated = false;
 	struct held held;
 	struct out out;
-	int status = take_held(args, gp, &held);
+	int status = take_held(args, gp, &held) ?: out_open(&out, args);
 
-	if (!status)
-		status = out_open(&out, args);
 	if (status)
 		goto free_list;
 	if (!args->json)
@@ -384,10 +380,9 @@ free_list:
 static int look(struct args *args, struct gpupart *gp)
 {
 	static struct node_gpus node;
-	int status = node_gpus_look(args, gp, &node);
+	int status = node_gpus_look(args, gp, &node) ?:
+		     node_gpus_write(args, gp, &node);
 
-	if (!status)
-		status = node_gpus_write(args, gp, &node);
 	for (unsigned int i = 0; !status && i < node.nr; i++)
 		cmd_note(args->cmd, "GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number,
 			 node.gpus[i].pci, gpupart_topology_nr_tpcs(node.gpus[i].topo),
@@ -413,10 +408,9 @@ static bool noted_simulated(void)
 
 static int boot(struct args *args, struct gpupart *gp)
 {
-	int status = noted_simulated() ? 0 : look(args, gp);
+	int status = (noted_simulated() ? 0 : look(args, gp)) ?:
+		     note_slurmd(args);
 
-	if (!status)
-		status = note_slurmd(args);
 	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
 	clean(args, gp);
 	return status;

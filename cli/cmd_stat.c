@@ -393,9 +393,8 @@ int cmd_stat(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT |
-			    ARGS_PROGRAM, own, stat_help, argc, argv);
-	if (!status)
-		status = run_check_program(&args);
+			    ARGS_PROGRAM, own, stat_help, argc, argv) ?:
+		 run_check_program(&args);
 	if (!status && interval)
 		status = args_seconds(&args, "--interval", interval, 0.1, &session.interval);
 	if (status)
@@ -408,10 +407,8 @@ int cmd_stat(int argc, char **argv)
 		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s is not measured", args.program[0]);
 		return run_become(&args);
 	}
-	status = check_alone(&args);
-	if (status)
-		return status;
-	status = args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args, false);
+	status = check_alone(&args) ?:
+		 args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args, false);
 	if (status)
 		return status;
 	if (gpupart_open(&gp))

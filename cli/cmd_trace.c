@@ -78,16 +78,12 @@ static int take_options(const struct args *args, const struct options *options,
 	trace->nr_launches = 3;
 	trace->threads = 128;
 	trace->counted = options->iterations;
-	status = take_number(args, "--launches", options->launches, 1000, &trace->nr_launches);
-	if (!status)
-		status = take_number(args, "--blocks", options->blocks, TRACE_MAX_BLOCKS, blocks);
-	if (!status)
-		status = take_number(args, "--threads", options->threads, 1024, &trace->threads);
-	if (!status)
-		status = take_number(args, "--ns", options->ns, TRACE_MAX_NS, &work);
-	if (!status)
-		status = take_number(args, "--iterations", options->iterations,
-				     TRACE_MAX_ITERATIONS, &work);
+	status = take_number(args, "--launches", options->launches, 1000, &trace->nr_launches) ?:
+		 take_number(args, "--blocks", options->blocks, TRACE_MAX_BLOCKS, blocks) ?:
+		 take_number(args, "--threads", options->threads, 1024, &trace->threads) ?:
+		 take_number(args, "--ns", options->ns, TRACE_MAX_NS, &work) ?:
+		 take_number(args, "--iterations", options->iterations,
+			     TRACE_MAX_ITERATIONS, &work);
 	trace->work = work;
 	return status;
 }
@@ -219,11 +215,9 @@ static int trace_attached(const struct args *args, const struct options *options
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
 				out_set(text, sizeof(text), trace->picture.topo, &limit));
-	status = take_options(args, options, trace, &blocks);
-	if (!status)
-		status = take_sets(args, trace, blocks, tenants);
-	if (!status)
-		status = run_and_show(args, options->form, trace);
+	status = take_options(args, options, trace, &blocks) ?:
+		 take_sets(args, trace, blocks, tenants) ?:
+		 run_and_show(args, options->form, trace);
 	free(trace->records);
 	for (unsigned int i = 0; i < trace->picture.nr_tenants; i++)
 		free((char *)tenants[i].name);
@@ -284,13 +278,10 @@ int cmd_trace(int argc, char **argv)
 	int status, err;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own,
-			    trace_help, argc, argv);
-	if (!status)
-		status = check_words(&args);
-	if (!status)
-		status = take_options(&args, &options, &unused, &blocks);
-	if (!status)
-		status = args_simulate(&args);
+			    trace_help, argc, argv) ?:
+		 check_words(&args) ?:
+		 take_options(&args, &options, &unused, &blocks) ?:
+		 args_simulate(&args);
 	if (status)
 		return status;
 	if (gpupart_open(&trace.gp))

@@ -141,9 +141,8 @@ int cmd_verify(int argc, char **argv)
 	int status, err;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, verify_help,
-			    argc, argv);
-	if (!status)
-		status = args_simulate(&args);
+			    argc, argv) ?:
+		 args_simulate(&args);
 	if (status)
 		return status;
 	if (gpupart_open(&gp))

@@ -148,12 +148,10 @@ static int calibrate_all(struct control *c, const struct args *args)
 int qos_calibrate(const struct args *args, const struct qos_options *options)
 {
 	static struct control c = { .calibrating = true, .number = 10 };
-	int status = control_open(&c, args, options);
+	int status = control_open(&c, args, options) ?:
+		     control_take_signals(&c) ?:
+		     calibrate_all(&c, args);
 
-	if (!status)
-		status = control_take_signals(&c);
-	if (!status)
-		status = calibrate_all(&c, args);
 	control_close(&c);
 	return status;
 }

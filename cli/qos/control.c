@@ -84,9 +84,8 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 	if (!status && gpupart_open(&live->gp))
 		status = qos_fail(EXIT_FAILED, "no memory");
 	if (!status)
-		status = read_tenants(c, args);
-	if (!status)
-		status = args_topology((struct args *)args, live->gp, &live->topo);
+		status = read_tenants(c, args) ?:
+			 args_topology((struct args *)args, live->gp, &live->topo);
 	if (status)
 		return status;
 	snprintf(live->pci, sizeof(live->pci), "%s", !args->simulated ?

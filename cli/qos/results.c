@@ -53,9 +53,7 @@ int qos_results_open(struct qos_session *s)
 	s->log_to = (struct qos_sink){ .option = "--log", .path = s->options->log };
 	s->result_to = (struct qos_sink){ .option = "-o", .path = args->output };
 	s->shown_to = (struct qos_sink){ .file = stdout };
-	status = open_sink(s, &s->log_to);
-	if (!status)
-		status = open_sink(s, &s->result_to);
+	status = open_sink(s, &s->log_to) ?: open_sink(s, &s->result_to);
 	if (!status && (!s->driver->live || args->json || args->output || s->options->of))
 		out_use(&s->out, args, s->result_to.file ? s->result_to.file : stdout);
 	return status;

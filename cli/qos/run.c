@@ -266,11 +266,9 @@ int qos_run(const struct args *args, const struct qos_options *options)
 		.args = args, .options = options, .driver = &driver, .user = &run,
 		.setup = &run.c.setup, .simulated = args->simulated,
 	};
-	status = control_open(&run.c, args, options);
-	if (!status)
-		status = control_adopt(&run.c);
-	if (!status)
-		status = run_tenants(&run, args);
+	status = control_open(&run.c, args, options) ?:
+		 control_adopt(&run.c) ?:
+		 run_tenants(&run, args);
 	control_close(&run.c);
 	return status;
 }

@@ -158,15 +158,11 @@ int qos_session_run(struct qos_session *s)
 
 	s->picture = !s->args->json && (s->options->of ? !strcmp(s->options->of, "svg")
 						       : out_is_svg(s->args->output));
-	status = qos_session_begin(s);
-	if (!status)
-		status = qos_results_open(s);
+	status = qos_session_begin(s) ?: qos_results_open(s);
 	if (!status && s->driver->start)
 		status = s->driver->start(s);
 	if (!status)
-		status = qos_results_begin(s);
-	if (!status)
-		status = qos_session_log_begin(s);
+		status = qos_results_begin(s) ?: qos_session_log_begin(s);
 	while (!status && !s->over) {
 		s->state = (struct nvml_state){ -1, -1, -1 };
 		s->others_changed = false;

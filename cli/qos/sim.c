@@ -347,9 +347,7 @@ static int simulate(struct plant *plant)
 		yaml_fail(&plant->yaml, NULL, "has no qos: no tenants are in it");
 	if (!node || !qos_setup_read(&plant->setup, &plant->yaml, node, QOS_FILE_SCENARIO))
 		return EXIT_USAGE;
-	status = find_gpu(plant);
-	if (!status)
-		status = measure_alone(plant);
+	status = find_gpu(plant) ?: measure_alone(plant);
 	return status ?: qos_session_run(&plant->session);
 }
 

@@ -339,9 +339,8 @@ int args_simulate(struct args *args)
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
 				args->source);
-	status = capture_path(args, path, sizeof(path));
-	if (!status)
-		status = paths_enter_sim(args->cmd, path);
+	status = capture_path(args, path, sizeof(path)) ?:
+		 paths_enter_sim(args->cmd, path);
 	return status ?: choose_simulated(args, path);
 }
 
@@ -380,9 +379,8 @@ int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology
 	const char *gpu;
 	int status, err;
 
-	status = args->source && !args->simulated ? check_file(args) : 0;
-	if (!status)
-		status = args_gpu(args, gp, &gpu);
+	status = (args->source && !args->simulated ? check_file(args) : 0) ?:
+		 args_gpu(args, gp, &gpu);
 	if (status)
 		return status;
 	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);

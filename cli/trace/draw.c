@@ -129,14 +129,11 @@ int trace_svg(struct out *out, const struct trace *trace)
 {
 	struct page page = { .width = TIMELINE_WIDTH };
 	struct timeline t;
-	int err = make(&t, trace, TIMELINE_SVG_SLICES);
+	int err = make(&t, trace, TIMELINE_SVG_SLICES) ?: page_begin(&page);
 
-	if (!err)
-		err = page_begin(&page);
 	if (!err) {
-		err = page_head(&page, &trace->picture);
-		if (!err)
-			err = timeline_svg(&t, &page);
+		err = page_head(&page, &trace->picture) ?:
+		      timeline_svg(&t, &page);
 		if (!err)
 			draw_words(&t, &page, trace);
 		err = page_end(&page, out, "Blocks on SMs over time", t.nr_kinds, err);
