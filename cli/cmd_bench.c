@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart bench: parts that measure, each in a process of its own, and where their reports
- * go. Must not know what a part measures.
- */
+/* gpupart bench: parts that measure, each in a process of its own, and where their reports go. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart cdi: what a container needs to run inside a set, as a specification of the
- * Container Device Interface (github.com/cncf-tags/container-device-interface, SPEC.md).
- * Must not know a container runtime, nor touch CUDA itself.
+ * gpupart cdi: what a container needs to run inside a set, as a specification of the Container
+ * Device Interface (github.com/cncf-tags/container-device-interface, SPEC.md). Does not touch CUDA
+ * itself.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart demo: the main job in a minute, on the GPU or on the simulated one. Must not
- * know more of the library than its public face.
- */
-#include <stdlib.h>
+/* gpupart demo: the main job in a minute, on the GPU or on the simulated one. */
 #include <string.h>
 #include "cli/cmd.h"
 #include "cli/draw/topology_text.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart plan: demands in, sets out, in forms that people, programs and shells read. Must
- * not know how a plan is found.
- */
+/* gpupart plan: demands in, sets out, in forms that people, programs and shells read. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart ps, gpupart top: what runs under gpupart, once or again and again. Must not
- * know where the library has it from.
- */
+/* gpupart ps, gpupart top: what runs under gpupart, once or again and again. */
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>

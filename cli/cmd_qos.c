@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart qos: its words and which of its commands is meant. Must not know what they do. */
+/* gpupart qos: its words and which of its commands is meant. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart set: changes the limit of a running process, or of a job of many. Must not know
- * how the change reaches a launch.
- */
+/* gpupart set: changes the limit of a running process, or of a job of many. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart sim: scenarios on the simulated GPU's scheduling pipeline. Knows no stage of it. */
+/* gpupart sim: scenarios on the simulated GPU's scheduling pipeline. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

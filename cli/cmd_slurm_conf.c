@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * gpupart slurm-conf: what Slurm's files have to say of a node's GPUs, so that slurmctld counts
- * their TPCs and memory. Must not know how they are given to jobs.
+ * their TPCs and memory.
  */
 #include <ctype.h>
 #include <errno.h>

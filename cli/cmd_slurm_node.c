@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart slurm-node: what Slurm's plugin has to know of this node, and what jobs hold here.
- * Must not know how a job gets its part.
- */
+/* gpupart slurm-node: what Slurm's plugin has to know of this node, and what jobs hold here. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart topology: shows what a source knows of a GPU. Must not know the sources. */
-#include <errno.h>
+/* gpupart topology: shows what a source knows of a GPU. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* gpupart trace: its options, its words and JSON. Must not know how launches are made. */
+/* gpupart trace: its options, its words and JSON. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"

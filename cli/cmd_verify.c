@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart verify: the library's proof, a row a check. Must not know what is proven how. */
-#include <errno.h>
+/* gpupart verify: the library's proof, a row a check. */
 #include <string.h>
 #include <time.h>
 #include "cli/cmd.h"

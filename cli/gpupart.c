@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The command: a table and how to look into it. Must not know what a command does. */
+/* The command: a table and how to look into it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include <gpupart.h>
 #include "cli/cmd.h"
 #include "cli/util/out.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A victim alone, beside a neighbour, alone again. Must not know which of them are compared. */
-#include <errno.h>
-#include <stdlib.h>
+/* A victim alone, beside a neighbour, alone again. */
 #include <string.h>
 #include "cli/bench/bench.h"
 #include "cli/target/nvml.h"

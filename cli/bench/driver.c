@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See driver.h. Must not know what is measured. */
+/* See driver.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

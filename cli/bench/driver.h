@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's driver as bench uses it: entry points by their names, opened at run time.
- * Numbers are CUDA's documented ABI. Knows nothing of sets.
+ * NVIDIA's driver as bench uses it: entry points by their names, opened at run time. Numbers are
+ * CUDA's documented ABI.
  */
 #ifndef GPUPART_CLI_BENCH_DRIVER_H
 #define GPUPART_CLI_BENCH_DRIVER_H

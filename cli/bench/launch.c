@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Kernels, what their launches leave behind, series of them. Must not know what is compared. */
+/* Kernels, what their launches leave behind, series of them. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Somebody who launches beside what is measured, and proof of when. Polls no host memory:
- * each launch is bounded and ends by itself. Must not know what is measured.
+ * Somebody who launches beside what is measured, and proof of when. Polls no host memory: each
+ * launch is bounded and ends by itself.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/bench/bench.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the other ways to part a GPU cost to be changed: green contexts, MPS. In children
- * that do not attach. Must not know our own.
+ * What the other ways to part a GPU cost to be changed: green contexts, MPS. In children that do
+ * not attach.
  */
 #include <errno.h>
 #include <fcntl.h>

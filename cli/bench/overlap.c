@@ -2,7 +2,6 @@
 /* Two kernels on sets that overlap, in both orders: who reaches the work distributor first. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include "cli/bench/bench.h"
 
 #define BLOCK_NS	200000

@@ -2,7 +2,6 @@
 /* The same work on 1 to all TPCs, packed into GPCs and spread over them. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include "cli/bench/bench.h"
 
 #define ALL_US	150	/* on all TPCs */

@@ -4,7 +4,6 @@
  * theirs, has to wait: found by trying. Every kernel is bounded.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  * in turns. What it costs beside the mask, and where its blocks land.
  */
 #include <errno.h>
-#include <stdio.h>
 #include "cli/bench/bench.h"
 
 #define VICTIM_US	400

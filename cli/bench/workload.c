@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The kernels that parts measure with, sized for a set. Must not know what they show. */
+/* The kernels that parts measure with, sized for a set. */
 #include <errno.h>
 #include <stdlib.h>
 #include "cli/bench/bench.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's control daemon of MPS in a directory: whether one answers, having one, ending
- * the one that was started here. Must not know who needs it.
+ * NVIDIA's control daemon of MPS in a directory: whether one answers, having one, ending the one
+ * that was started here.
  */
 #include <errno.h>
 #include <fcntl.h>

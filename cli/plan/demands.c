@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What tenants ask for: one table of keys for words and for files. Must not know what a
- * demand means; what contradicts itself the library says.
- */
+/* What tenants ask for: one table of keys for words and for files. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>

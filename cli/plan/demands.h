@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tenants ask for, as words or from a YAML file. Knows no GPU and makes no plan. */
+/* What tenants ask for, as words or from a YAML file. */
 #ifndef GPUPART_CLI_PLAN_DEMANDS_H
 #define GPUPART_CLI_PLAN_DEMANDS_H
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* A plan as JSON, out and in again. Must not trust what it reads. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/plan/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan as JSON: written by plan, read by run and cdi. Knows not how it is made. */
+/* A plan as JSON: written by plan, read by run and cdi. */
 #ifndef GPUPART_CLI_PLAN_FILE_H
 #define GPUPART_CLI_PLAN_FILE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The GPUs of this node: their topologies, the maps of their mask bits, their memory, and what
- * Slurm calls them. Must not know what is made of it.
+ * Slurm calls them.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPUs of this node as Slurm's plugin and slurm.conf know them: looked at once, and noted
- * in a file of root's. Knows no job.
+ * The GPUs of this node as Slurm's plugin and slurm.conf know them: looked at once, and noted in a
+ * file of root's.
  */
 #ifndef GPUPART_CLI_SLURM_NODE_GPUS_H
 #define GPUPART_CLI_SLURM_NODE_GPUS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The options that commands share. Must not know what a command does with them. */
+/* The options that commands share. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

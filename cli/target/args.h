@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The options that commands share: one grammar for sets, sources and GPUs. Knows
- * no command.
- */
+/* The options that commands share: one grammar for sets, sources and GPUs. */
 #ifndef GPUPART_CLI_TARGET_ARGS_H
 #define GPUPART_CLI_TARGET_ARGS_H
 

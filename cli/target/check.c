@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What is made sure of before a program is let into a set. Must not know how it gets
- * there, nor touch CUDA in this process.
- */
+/* What is made sure of before a program is let into a set. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

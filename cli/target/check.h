@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is made sure of before a program is let into a set. Knows not how it gets there. */
+/* What is made sure of before a program is let into a set. */
 #ifndef GPUPART_CLI_TARGET_CHECK_H
 #define GPUPART_CLI_TARGET_CHECK_H
 

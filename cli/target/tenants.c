@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Tenants: what they may have of GPUs' memory and have, shown and changed. Must not know how
- * it is counted.
- */
+/* Tenants: what they may have of GPUs' memory and have, shown and changed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tenants, their quotas of GPUs' memory and what they use of it. Knows no command. */
+/* Tenants, their quotas of GPUs' memory and what they use of it. */
 #ifndef GPUPART_CLI_TARGET_TENANTS_H
 #define GPUPART_CLI_TARGET_TENANTS_H
 

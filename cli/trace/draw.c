@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* A trace as SVG, a row an SM, and in 80 columns of text, a row a TPC. */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"
 #include "cli/trace/trace.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The launches of a trace and what their blocks recorded. Must not know how that is shown,
- * nor how a set becomes mask bits: it sets sets on streams as any program would.
- */
+/* The launches of a trace and what their blocks recorded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Where the package's own files lie, and how to go on on the simulated GPU. Must not
- * know what is asked of it.
- */
+/* Where the package's own files lie, and how to go on on the simulated GPU. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
