@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart demo: the main job in a minute, on the GPU or on the simulated one. Must not
- * know more of the library than its public face.
- */
-#include <stdlib.h>
+/* gpupart demo: the main job in a minute, on the GPU or on the simulated one. */
 #include <string.h>
 #include "cli/cmd.h"
 #include "cli/draw/topology_text.h"
@@ -46,9 +42,8 @@ static int launch(struct demo *demo, const struct gpupart_tpcset *set, const cha
 	struct gpupart_tpcset part, seen_tpcs, *seen = &seen_tpcs;
 	int err;
 
-	err = gpupart_process_set(demo->gp, demo->gpu, set);
-	if (!err)
-		err = gpupart_census(demo->gp, demo->gpu, NULL, seen);
+	err = gpupart_process_set(demo->gp, demo->gpu, set) ?:
+	      gpupart_census(demo->gp, demo->gpu, NULL, seen);
 	if (err)
 		return err;
 	if (demo->launches)
@@ -107,9 +102,7 @@ static int show(struct demo *demo)
 	set = choose(topo, words, sizeof(words));
 	if (!demo->launches)
 		show_set(demo, words, &set);
-	err = launch(demo, NULL, "all");
-	if (!err)
-		err = launch(demo, &set, words);
+	err = launch(demo, NULL, "all") ?: launch(demo, &set, words);
 	if (!demo->launches && !err)
 		fputs("\nOne launch in each GPC:\n", demo->out.file);
 	for (unsigned int gpc = 0; !err && gpc < gpupart_topology_nr_gpcs(topo); gpc++) {
@@ -150,7 +143,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 				out_set(text, sizeof(text), demo->topo, &limit));
 	simulated = gpupart_topology_info(demo->topo)->simulated ? " (simulated)" : "";
 	status = out_open(&demo->out, args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (args->json) {
 		demo->launches = json_array();
@@ -188,12 +181,12 @@ int cmd_demo(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, NULL,
 			    demo_help, argc, argv);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&demo.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_simulate(&args);
-	if (status < 0 && !args.simulated && !args.gpu) {
+	if (!status && !args.simulated && !args.gpu) {
 		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0);
 		if (nr <= 0) {
 			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
@@ -202,9 +195,9 @@ int cmd_demo(int argc, char **argv)
 			status = args_simulate(&args);
 		}
 	}
-	if (status < 0)
+	if (!status)
 		status = args_gpu(&args, demo.gp, &gpu);
-	if (status < 0) {
+	if (!status) {
 		err = gpupart_attach(demo.gp, gpu, &demo.gpu);
 		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(demo.gp)) :
 			 demonstrate(&args, &demo);

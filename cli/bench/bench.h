@@ -2,7 +2,8 @@
 /*
  * What the parts of bench share: the attached GPU, kernels whose launches say when and where
  * they ran, series of them, a neighbour that runs beside, sets to put them in. A function
- * that returns int returns 0 or a negative errno with its sentence in bench->why.
+ * that returns int returns 0 or a negative errno with its sentence in bench->why. A part has a
+ * process of its own and runs once: what it opens ends with the process, and is not closed.
  */
 #ifndef GPUPART_CLI_BENCH_BENCH_H
 #define GPUPART_CLI_BENCH_BENCH_H
@@ -92,7 +93,6 @@ struct slots {
 };
 
 int slots_open(struct bench *b, struct slots *slots, unsigned int nr);
-void slots_close(struct slots *slots);
 int slots_clear(struct slots *slots);
 int slots_fetch(struct slots *slots);
 /* The clock while that launch ran; 0 where it cannot be told. */
@@ -118,9 +118,12 @@ int bench_alloc(struct bench *b, size_t bytes, cuda_ptr *memory);
 /* All there when it returns, whatever stream reads it. */
 int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes);
 
+#define SERIES_MOST 100
+
 /*
  * A series of launches one behind the other, each timed by the GPU from the end of the one
- * before: @us has @nr entries (two that warm up apart), @slots room for @nr.
+ * before: @us has @nr entries, SERIES_MOST at most (two that warm up apart), @slots room
+ * for more than @nr.
  */
 int bench_series(struct bench *b, void *stream, const struct kernel *kernel,
 		 struct slots *slots, unsigned int nr, double *us);
@@ -144,7 +147,6 @@ struct workload {
 };
 
 int workload_open(struct bench *b, struct workload *w);
-void workload_close(struct workload *w);
 /* One wave of blocks on @nr_sms SMs, about @us long on them when alone (@stream's set). */
 int workload_victim(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
 		    double us, struct kernel *kernel);
@@ -171,7 +173,7 @@ struct neighbour {
 	void *streams[NEIGHBOUR_STREAMS];
 	void *events[NEIGHBOUR_STREAMS][NEIGHBOUR_DEPTH];
 	struct slots slots;
-	struct stats_span *spans;	/* when it ran, after neighbour_stop() */
+	struct stats_span spans[NEIGHBOUR_SLOTS];	/* when it ran, after neighbour_stop() */
 	unsigned int nr_spans;
 	atomic_uint nr_launched, nr_done;
 	atomic_bool stop;
@@ -181,7 +183,6 @@ struct neighbour {
 };
 
 int neighbour_open(struct bench *b, struct neighbour *n);
-void neighbour_close(struct neighbour *n);
 /* Returns when the first of its kernels have ended and the next are running. */
 int neighbour_start(struct neighbour *n, const struct kernel *kernel,
 		    const struct gpupart_tpcset *set);
@@ -207,11 +208,10 @@ struct meter {
 	struct slots slots;
 	void *victim;			/* its stream */
 	unsigned int nr;		/* launches of a series */
-	double *us;
+	double us[SERIES_MOST], clocks[SERIES_MOST];
 };
 
 int meter_open(struct bench *b, struct meter *m, unsigned int nr);
-void meter_close(struct meter *m);
 /* A series of @kernel in @set, nobody beside; *mhz may be NULL. */
 int meter_alone(struct meter *m, const struct kernel *kernel, const struct gpupart_tpcset *set,
 		struct stats *stats, double *mhz);

@@ -1,71 +1,36 @@
 // SPDX-License-Identifier: MIT
-/* A victim alone, beside a neighbour, alone again. Must not know which of them are compared. */
-#include <errno.h>
-#include <stdlib.h>
+/* A victim alone, beside a neighbour, alone again. */
 #include <string.h>
 #include "cli/bench/bench.h"
 #include "cli/target/nvml.h"
 
 int meter_open(struct bench *b, struct meter *m, unsigned int nr)
 {
-	int err;
-
-	memset(m, 0, sizeof(*m));
 	m->b = b;
 	m->nr = nr;
-	m->us = calloc(nr, sizeof(*m->us));
-	if (!m->us)
-		return bench_fail(b, -ENOMEM, "no memory for %u times", nr);
-	err = workload_open(b, &m->work);
-	if (!err)
-		err = neighbour_open(b, &m->neighbour);
-	if (!err)
-		err = slots_open(b, &m->slots, nr + 1);
-	if (!err)
-		err = bench_stream(b, NULL, &m->victim);
-	if (err)
-		meter_close(m);
-	return err;
-}
-
-void meter_close(struct meter *m)
-{
-	if (!m->b)
-		return;
-	if (m->victim)
-		m->b->cu.cuStreamDestroy_v2(m->victim);
-	slots_close(&m->slots);
-	neighbour_close(&m->neighbour);
-	if (m->work.b)
-		workload_close(&m->work);
-	free(m->us);
-	memset(m, 0, sizeof(*m));
+	return workload_open(b, &m->work) ?:
+	       neighbour_open(b, &m->neighbour) ?:
+	       slots_open(b, &m->slots, nr + 1) ?:
+	       bench_stream(b, NULL, &m->victim);
 }
 
 static int series(struct meter *m, const struct kernel *kernel, double *mhz)
 {
 	int err = bench_series(m->b, m->victim, kernel, &m->slots, m->nr, m->us);
 
-	if (!err && mhz) {
-		double *clocks = calloc(m->nr, sizeof(*clocks));
-
-		if (!clocks)
-			return bench_fail(m->b, -ENOMEM, "no memory");
-		for (unsigned int i = 0; i < m->nr; i++)
-			clocks[i] = slot_mhz(&m->slots.host[i]);
-		*mhz = stats_median(clocks, m->nr);
-		free(clocks);
-	}
+	for (unsigned int i = 0; !err && i < m->nr; i++)
+		m->clocks[i] = slot_mhz(&m->slots.host[i]);
+	if (!err && mhz)
+		*mhz = stats_median(m->clocks, m->nr);
 	return err;
 }
 
 int meter_alone(struct meter *m, const struct kernel *kernel, const struct gpupart_tpcset *set,
 		struct stats *stats, double *mhz)
 {
-	int err = bench_stream_set(m->b, m->victim, set);
+	int err = bench_stream_set(m->b, m->victim, set) ?:
+		  series(m, kernel, mhz);
 
-	if (!err)
-		err = series(m, kernel, mhz);
 	if (!err)
 		*stats = stats_of(m->us, m->nr);
 	return err;

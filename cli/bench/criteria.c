@@ -22,9 +22,7 @@ static int measure_share(struct bench *b, json_t *report)
 	void *stream = NULL;
 	int err;
 
-	err = slots_open(b, &slots, 1);
-	if (!err)
-		err = bench_stream(b, NULL, &stream);
+	err = slots_open(b, &slots, 1) ?: bench_stream(b, NULL, &stream);
 	for (unsigned int i = 0; !err && i < nr; i++) {
 		struct gpupart_tpcset set = { { 0 } }, ran, out;
 		struct kernel kernel = { .code = BENCH_HOLD, .threads = 1024, .n = BLOCK_NS };
@@ -33,23 +31,16 @@ static int measure_share(struct bench *b, json_t *report)
 		while (gpupart_tpcset_count(&set) < size)
 			gpupart_tpcset_add(&set, rand_r(&seed) % nr_tpcs);
 		kernel.blocks = bench_nr_sms(b, &set) * 4;
-		err = bench_stream_set(b, stream, &set);
-		if (!err)
-			err = slots_clear(&slots);
-		if (!err)
-			err = kernel_launch(b, stream, &kernel, &slots, 0);
-		if (!err)
-			err = CU(b, cuStreamSynchronize, stream);
-		if (!err)
-			err = slots_fetch(&slots);
+		err = bench_stream_set(b, stream, &set) ?:
+		      slots_clear(&slots) ?:
+		      kernel_launch(b, stream, &kernel, &slots, 0) ?:
+		      CU(b, cuStreamSynchronize, stream) ?:
+		      slots_fetch(&slots);
 		ran = slot_tpcs(b, &slots.host[0]);
 		out = gpupart_tpcset_andnot(&ran, &set);
 		nr_outside += !gpupart_tpcset_empty(&out);
 		nr_exact += gpupart_tpcset_equal(&ran, &set);
 	}
-	if (stream)
-		b->cu.cuStreamDestroy_v2(stream);
-	slots_close(&slots);
 	if (err)
 		return err;
 	report_check(report, true, "launches in random sets that ran a block outside", nr_outside,
@@ -60,8 +51,11 @@ static int measure_share(struct bench *b, json_t *report)
 	return 0;
 }
 
+#define MOST_TURNS	15
+
 struct turns {
-	double *none, *every, *ratio;	/* medians of series, and of both of a turn */
+	/* Medians of series, and of both of a turn. */
+	double none[MOST_TURNS + 1], every[MOST_TURNS], ratio[MOST_TURNS];
 	double mhz_none, mhz_every;
 	unsigned int nr;
 };
@@ -92,28 +86,20 @@ static int take_turns(struct meter *m, const struct kernel *kernel, struct turns
 static int measure_cost_of(struct meter *m, enum work work, json_t *table, double *ratio)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(m->b->topo);
-	struct turns t = { .nr = bench_count(m->b, 15, 5) };
+	struct turns t = { .nr = bench_count(m->b, MOST_TURNS, 5) };
 	struct kernel kernel;
 	int err;
 
-	t.none = calloc(3 * (t.nr + 1), sizeof(double));
-	if (!t.none)
-		return bench_fail(m->b, -ENOMEM, "no memory");
-	t.every = t.none + t.nr + 1;
-	t.ratio = t.every + t.nr + 1;
-	err = bench_stream_set(m->b, m->victim, NULL);
-	if (!err)
-		err = workload_victim(&m->work, work, bench_nr_sms(m->b, &all), m->victim, COST_US,
-				      &kernel);
-	if (!err)
-		err = take_turns(m, &kernel, &t);
+	err = bench_stream_set(m->b, m->victim, NULL) ?:
+	      workload_victim(&m->work, work, bench_nr_sms(m->b, &all), m->victim, COST_US,
+			      &kernel) ?:
+	      take_turns(m, &kernel, &t);
 	if (!err) {
 		*ratio = stats_median(t.ratio, t.nr);
 		report_row(table, "[s,f,f,f,f,f]", work_name[work],
 			   stats_median(t.none, t.nr + 1), stats_median(t.every, t.nr), *ratio,
 			   t.mhz_none, t.mhz_every);
 	}
-	free(t.none);
 	return err;
 }
 
@@ -165,19 +151,14 @@ static int measure_beside(struct meter *m, json_t *report)
 	for (int n = 0; n < 3; n++)
 		series[n] = report_series(chart, work_name[works[n]]);
 	for (int work = 0; !err && work < WORK_NR; work++) {
-		err = bench_stream_set(m->b, m->victim, own);
-		if (!err)
-			err = workload_victim(&m->work, work, bench_nr_sms(m->b, own), m->victim,
-					      VICTIM_US, &kernel);
+		err = bench_stream_set(m->b, m->victim, own) ?:
+		      workload_victim(&m->work, work, bench_nr_sms(m->b, own), m->victim,
+				      VICTIM_US, &kernel);
 		for (int n = 0; !err && n < 3; n++) {
-			err = bench_stream_set(m->b, m->neighbour.streams[0], other);
-			if (!err)
-				err = workload_neighbour(&m->work, works[n],
-							 bench_nr_sms(m->b, other),
-							 m->neighbour.streams[0], NEIGHBOUR_US,
-							 &beside);
-			if (!err)
-				err = meter_cell(m, &kernel, own, &beside, other, &cell[n]);
+			err = bench_stream_set(m->b, m->neighbour.streams[0], other) ?:
+			      workload_neighbour(&m->work, works[n], bench_nr_sms(m->b, other),
+						 m->neighbour.streams[0], NEIGHBOUR_US, &beside) ?:
+			      meter_cell(m, &kernel, own, &beside, other, &cell[n]);
 			if (err)
 				return err;
 			report_bar(series[n], work_name[work], cell[n].slowdown);
@@ -199,19 +180,12 @@ static int measure_beside(struct meter *m, json_t *report)
 
 int bench_criteria(struct bench *b, json_t *report)
 {
-	struct meter meter;
-	int err;
+	static struct meter meter;
 
 	if (!b->sets.nr_tpcs)
 		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
-	err = measure_share(b, report);
-	if (!err)
-		err = meter_open(b, &meter, bench_count(b, 30, 10));
-	if (err)
-		return err;
-	err = measure_cost(&meter, report);
-	if (!err)
-		err = measure_beside(&meter, report);
-	meter_close(&meter);
-	return err;
+	return measure_share(b, report) ?:
+	       meter_open(b, &meter, bench_count(b, 30, 10)) ?:
+	       measure_cost(&meter, report) ?:
+	       measure_beside(&meter, report);
 }

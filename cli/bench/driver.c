@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See driver.h. Must not know what is measured. */
+/* See driver.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -60,17 +60,11 @@ static int find_device(struct driver *driver, const char *pci, char *why, size_t
 
 int driver_start(struct driver *driver, const char *pci, char *why, size_t len)
 {
-	int err;
-
-	err = driver_check(driver, "cuInit", driver->cuInit(0), why, len);
-	if (!err)
-		err = find_device(driver, pci, why, len);
-	if (!err)
-		err = driver_check(driver, "cuDevicePrimaryCtxRetain",
-				   driver->cuDevicePrimaryCtxRetain(&driver->ctx, driver->device),
-				   why, len);
-	if (!err)
-		err = driver_check(driver, "cuCtxSetCurrent", driver->cuCtxSetCurrent(driver->ctx),
-				   why, len);
-	return err;
+	return driver_check(driver, "cuInit", driver->cuInit(0), why, len) ?:
+	       find_device(driver, pci, why, len) ?:
+	       driver_check(driver, "cuDevicePrimaryCtxRetain",
+			    driver->cuDevicePrimaryCtxRetain(&driver->ctx, driver->device),
+			    why, len) ?:
+	       driver_check(driver, "cuCtxSetCurrent", driver->cuCtxSetCurrent(driver->ctx),
+			    why, len);
 }

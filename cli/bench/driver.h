@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's driver as bench uses it: entry points by their names, opened at run time.
- * Numbers are CUDA's documented ABI. Knows nothing of sets.
+ * NVIDIA's driver as bench uses it: entry points by their names, opened at run time. Numbers are
+ * CUDA's documented ABI.
  */
 #ifndef GPUPART_CLI_BENCH_DRIVER_H
 #define GPUPART_CLI_BENCH_DRIVER_H
@@ -33,11 +33,9 @@ typedef uint64_t cuda_ptr;	/* CUdeviceptr */
 	F(cuEventRecord, (void *, void *)) \
 	F(cuEventSynchronize, (void *)) \
 	F(cuEventElapsedTime, (float *, void *, void *)) \
-	F(cuEventDestroy_v2, (void *)) \
 	F(cuModuleLoadData, (void **, const void *)) \
 	F(cuModuleGetFunction, (void **, void *, const char *)) \
 	F(cuMemAlloc_v2, (cuda_ptr *, size_t)) \
-	F(cuMemFree_v2, (cuda_ptr)) \
 	F(cuMemcpyHtoD_v2, (cuda_ptr, const void *, size_t)) \
 	F(cuMemcpyDtoH_v2, (void *, cuda_ptr, size_t)) \
 	F(cuLaunchKernel, (void *, unsigned int, unsigned int, unsigned int, unsigned int, \

@@ -2,7 +2,6 @@
 /* 38 kernels in 17 different sets on two streams: each obeys its own, and order is kept. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "cli/bench/bench.h"
 
@@ -41,9 +40,8 @@ static int start_all(struct dynamic *d)
 		struct kernel kernel = { .code = BENCH_HOLD, .threads = THREADS, .n = BLOCK_NS,
 					 .blocks = bench_nr_sms(d->b, set) * 4 };
 
-		err = bench_library(d->b, gpupart_next_set(d->b->gp, d->b->gpu, set));
-		if (!err)
-			err = kernel_launch(d->b, d->stream[i % 2], &kernel, &d->slots, i);
+		err = bench_library(d->b, gpupart_next_set(d->b->gp, d->b->gpu, set)) ?:
+		      kernel_launch(d->b, d->stream[i % 2], &kernel, &d->slots, i);
 	}
 	if (!err)
 		err = CU(d->b, cuCtxSynchronize);
@@ -95,16 +93,12 @@ static void tell(struct dynamic *d, json_t *report)
 
 int bench_dynamic(struct bench *b, json_t *report)
 {
-	struct dynamic *d = calloc(1, sizeof(*d));
+	static struct dynamic all, *d = &all;
 	int err;
 
-	if (!d)
-		return bench_fail(b, -ENOMEM, "no memory");
 	d->b = b;
-	if (gpupart_topology_nr_tpcs(b->topo) < 4) {
-		free(d);
+	if (gpupart_topology_nr_tpcs(b->topo) < 4)
 		return bench_fail(b, -EOPNOTSUPP, "this GPU has too few TPCs");
-	}
 	for (unsigned int i = 0; i < NR_SETS; i++)
 		d->sets[i] = a_set(b->topo, i);
 	err = slots_open(b, &d->slots, NR_LAUNCHES);
@@ -114,10 +108,5 @@ int bench_dynamic(struct bench *b, json_t *report)
 		err = start_all(d);
 	if (!err)
 		tell(d, report);
-	for (int s = 0; s < 2; s++)
-		if (d->stream[s])
-			b->cu.cuStreamDestroy_v2(d->stream[s]);
-	slots_close(&d->slots);
-	free(d);
 	return err;
 }

@@ -61,10 +61,9 @@ static int measure_beside(struct isolation *i, enum arrangement where, enum work
 	struct cell cell;
 	int err;
 
-	err = bench_stream_set(i->b, i->meter.neighbour.streams[0], set);
-	if (!err)
-		err = workload_neighbour(&i->meter.work, neighbour, bench_nr_sms(i->b, set),
-					 i->meter.neighbour.streams[0], NEIGHBOUR_US, &kernel);
+	err = bench_stream_set(i->b, i->meter.neighbour.streams[0], set) ?:
+	      workload_neighbour(&i->meter.work, neighbour, bench_nr_sms(i->b, set),
+				 i->meter.neighbour.streams[0], NEIGHBOUR_US, &kernel);
 	for (int victim = 0; !err && victim < WORK_NR; victim++) {
 		err = meter_cell(&i->meter, &i->victims[victim], victim_set, &kernel, set, &cell);
 		if (!err)
@@ -217,9 +216,10 @@ static void tell(struct isolation *i, json_t *report)
 
 int bench_isolation(struct bench *b, json_t *report)
 {
-	struct isolation i = { .b = b, .least_share = 1 };
+	static struct isolation i = { .least_share = 1 };
 	int err;
 
+	i.b = b;
 	if (!b->sets.nr_tpcs)
 		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
 	err = meter_open(b, &i.meter, bench_count(b, 100, 30));
@@ -238,6 +238,5 @@ int bench_isolation(struct bench *b, json_t *report)
 	if (!err)
 		tell(&i, report);
 	json_array_append_new(json_object_get(report, "tables"), i.details);
-	meter_close(&i.meter);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Kernels, what their launches leave behind, series of them. Must not know what is compared. */
+/* Kernels, what their launches leave behind, series of them. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -69,12 +69,8 @@ static int warm_up(struct bench *b)
 	if (b->simulated)
 		return 0;
 	err = slots_open(b, &slots, 1);
-	while (!err && bench_now_us() - start < 500e3) {
-		err = kernel_launch(b, NULL, &kernel, &slots, 0);
-		if (!err)
-			err = CU(b, cuCtxSynchronize);
-	}
-	slots_close(&slots);
+	while (!err && bench_now_us() - start < 500e3)
+		err = kernel_launch(b, NULL, &kernel, &slots, 0) ?: CU(b, cuCtxSynchronize);
 	return err;
 }
 
@@ -83,11 +79,9 @@ int bench_start(struct bench *b)
 	int err, l2 = 0;
 	void *module;
 
-	err = driver_open(&b->cu, b->why, sizeof(b->why));
-	if (!err)
-		err = driver_start(&b->cu, b->pci, b->why, sizeof(b->why));
-	if (!err)
-		err = CU(b, cuModuleLoadData, &module, bench_ptx);
+	err = driver_open(&b->cu, b->why, sizeof(b->why)) ?:
+	      driver_start(&b->cu, b->pci, b->why, sizeof(b->why)) ?:
+	      CU(b, cuModuleLoadData, &module, bench_ptx);
 	for (int code = 0; !err && code < BENCH_NR_CODES; code++)
 		err = CU(b, cuModuleGetFunction, &b->function[code], module, code_name[code]);
 	if (err)
@@ -125,27 +119,11 @@ int slots_clear(struct slots *slots)
 
 int slots_open(struct bench *b, struct slots *slots, unsigned int nr)
 {
-	int err;
-
 	*slots = (struct slots){ .b = b, .nr = nr };
 	slots->host = calloc(nr, sizeof(*slots->host));
 	if (!slots->host)
 		return bench_fail(b, -ENOMEM, "no memory for %u records", nr);
-	err = bench_alloc(b, nr * sizeof(*slots->host), &slots->device);
-	if (!err)
-		err = slots_clear(slots);
-	if (err)
-		slots_close(slots);
-	return err;
-}
-
-void slots_close(struct slots *slots)
-{
-	if (slots->device)
-		slots->b->cu.cuMemFree_v2(slots->device);
-	free(slots->host);
-	slots->device = 0;
-	slots->host = NULL;
+	return bench_alloc(b, nr * sizeof(*slots->host), &slots->device) ?: slots_clear(slots);
 }
 
 int slots_fetch(struct slots *slots)
@@ -229,9 +207,8 @@ static int run_series(struct bench *b, void *stream, struct kernel kernel,
 		kernel.first += kernel.step;
 	}
 	if (!err)
-		err = CU(b, cuEventRecord, events[nr], stream);
-	if (!err)
-		err = CU(b, cuEventSynchronize, events[nr]);
+		err = CU(b, cuEventRecord, events[nr], stream) ?:
+		      CU(b, cuEventSynchronize, events[nr]);
 	for (unsigned int i = 0; !err && i < nr; i++) {
 		err = CU(b, cuEventElapsedTime, &ms, events[i], events[i + 1]);
 		us[i] = ms * 1e3;
@@ -242,29 +219,18 @@ static int run_series(struct bench *b, void *stream, struct kernel kernel,
 int bench_series(struct bench *b, void *stream, const struct kernel *kernel,
 		 struct slots *slots, unsigned int nr, double *us)
 {
-	void **events = calloc(nr + 1, sizeof(*events));
-	unsigned int made = 0;
+	static void *events[SERIES_MOST + 1];
+	static unsigned int made;
 	int err;
 
-	if (!events)
-		return bench_fail(b, -ENOMEM, "no memory for %u events", nr);
-	if (nr >= slots->nr) {
-		free(events);
+	if (nr >= slots->nr || nr > SERIES_MOST)
 		return bench_fail(b, -EINVAL, "%u launches and %u records", nr, slots->nr);
-	}
 	err = slots_clear(slots);
 	while (!err && made <= nr) {
 		err = CU(b, cuEventCreate, &events[made], DRIVER_EVENT_TIMED);
 		made += !err;
 	}
-	if (!err)
-		err = run_series(b, stream, *kernel, slots, nr, events, us);
-	if (!err)
-		err = slots_fetch(slots);
-	while (made)
-		b->cu.cuEventDestroy_v2(events[--made]);
-	free(events);
-	return err;
+	return err ?: run_series(b, stream, *kernel, slots, nr, events, us) ?: slots_fetch(slots);
 }
 
 int bench_calibrate(struct bench *b, void *stream, struct kernel *kernel, double us)
@@ -291,6 +257,5 @@ int bench_calibrate(struct bench *b, void *stream, struct kernel *kernel, double
 			n = kernel->n * 200.0;
 		kernel->n = n < 1 ? 1 : n > 1e9 ? 1000000000 : n;
 	}
-	slots_close(&slots);
 	return err;
 }

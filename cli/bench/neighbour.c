@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Somebody who launches beside what is measured, and proof of when. Polls no host memory:
- * each launch is bounded and ends by itself. Must not know what is measured.
+ * Somebody who launches beside what is measured, and proof of when. Polls no host memory: each
+ * launch is bounded and ends by itself.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/bench/bench.h"
@@ -13,38 +12,14 @@ int neighbour_open(struct bench *b, struct neighbour *n)
 {
 	int err = 0;
 
-	memset(n, 0, sizeof(*n));
 	n->b = b;
 	n->nr_streams = NEIGHBOUR_STREAMS;
-	n->spans = calloc(NEIGHBOUR_SLOTS, sizeof(*n->spans));
-	if (!n->spans)
-		return bench_fail(b, -ENOMEM, "no memory for %d spans", NEIGHBOUR_SLOTS);
 	for (int s = 0; !err && s < NEIGHBOUR_STREAMS; s++) {
 		err = bench_stream(b, NULL, &n->streams[s]);
 		for (int d = 0; !err && d < NEIGHBOUR_DEPTH; d++)
 			err = CU(b, cuEventCreate, &n->events[s][d], DRIVER_EVENT_WAITED);
 	}
-	if (!err)
-		err = slots_open(b, &n->slots, NEIGHBOUR_SLOTS);
-	if (err)
-		neighbour_close(n);
-	return err;
-}
-
-void neighbour_close(struct neighbour *n)
-{
-	if (!n->b)
-		return;
-	for (int s = 0; s < NEIGHBOUR_STREAMS; s++) {
-		for (int d = 0; d < NEIGHBOUR_DEPTH; d++)
-			if (n->events[s][d])
-				n->b->cu.cuEventDestroy_v2(n->events[s][d]);
-		if (n->streams[s])
-			n->b->cu.cuStreamDestroy_v2(n->streams[s]);
-	}
-	slots_close(&n->slots);
-	free(n->spans);
-	memset(n, 0, sizeof(*n));
+	return err ?: slots_open(b, &n->slots, NEIGHBOUR_SLOTS);
 }
 
 /* In the thread: @result of @call, kept apart from the sentences of the other one. */

@@ -40,10 +40,9 @@ struct worker {
 static int worker_ready(struct bench *b, enum variant variant, void **stream)
 {
 	struct gpupart_tpcset half;
-	int err = variant <= NEVER_AGAIN ? bench_start(b) : bench_attach(b);
+	int err = (variant <= NEVER_AGAIN ? bench_start(b) : bench_attach(b)) ?:
+		  CU(b, cuStreamCreateWithPriority, stream, DRIVER_STREAM_NON_BLOCKING, 0);
 
-	if (!err)
-		err = CU(b, cuStreamCreateWithPriority, stream, DRIVER_STREAM_NON_BLOCKING, 0);
 	if (err || variant <= NOTHING_SET)
 		return err;
 	half = sets_packed(b->topo, (gpupart_topology_nr_tpcs(b->topo) + 1) / 2);
@@ -227,9 +226,8 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 	if (!err && !b->sets.nr_tpcs)
 		err = bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
 	if (!err)
-		err = bench_library(b, gpupart_process_publish(b->gp, "bench"));
-	if (!err)
-		err = slots_open(b, &slots, 1);
+		err = bench_library(b, gpupart_process_publish(b->gp, "bench")) ?:
+		      slots_open(b, &slots, 1);
 	if (!err) {
 		shared->sets[0] = sets_packed(b->topo, b->sets.nr_tpcs);
 		shared->sets[1] = sets_packed(b->topo, b->sets.nr_tpcs * 2);
@@ -248,9 +246,7 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 		err = kernel_launch(b, NULL, &kernel, &slots, 0);
 		shared->called = bench_now_us();
 		if (!err)
-			err = CU(b, cuCtxSynchronize);
-		if (!err)
-			err = slots_fetch(&slots);
+			err = CU(b, cuCtxSynchronize) ?: slots_fetch(&slots);
 		seen = slot_tpcs(b, &slots.host[0]);
 		if (err || !gpupart_tpcset_subset(&seen, &shared->sets[go % 2]))
 			atomic_fetch_add(&shared->nr_wrong, 1);
@@ -454,9 +450,7 @@ int bench_overhead(struct bench *b, json_t *report)
 	keep_going(b, report, "changes from outside", measure_outside(b, report), &first);
 	keep_going(b, report, "green contexts", overhead_green(b, report), &first);
 	keep_going(b, report, "MPS", overhead_mps(b, report), &first);
-	err = bench_attach(b);
-	if (!err)
-		err = measure_sets(b, report);
+	err = bench_attach(b) ?: measure_sets(b, report);
 	keep_going(b, report, "sets", err, &first);
 	mean_changes(report);
 	return first.err ? bench_fail(b, first.err, "%s", first.why) : 0;

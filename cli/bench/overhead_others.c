@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the other ways to part a GPU cost to be changed: green contexts, MPS. In children
- * that do not attach. Must not know our own.
+ * What the other ways to part a GPU cost to be changed: green contexts, MPS. In children that do
+ * not attach.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,16 +62,13 @@ static int make_green(struct bench *b, double *us)
 		     !b->cu.cuGreenCtxDestroy))
 		err = bench_fail(b, -EOPNOTSUPP, "this driver has none");
 	if (!err)
-		err = CU(b, cuDeviceGetDevResource, b->cu.device, all, RESOURCE_SM);
-	if (!err)
-		err = CU(b, cuDevSmResourceSplitByCount, part, &nr, all, NULL, 0, GREEN_SMS);
+		err = CU(b, cuDeviceGetDevResource, b->cu.device, all, RESOURCE_SM) ?:
+		      CU(b, cuDevSmResourceSplitByCount, part, &nr, all, NULL, 0, GREEN_SMS);
 	for (int i = 0; !err && i < NR_GREEN; i++) {
 		double start = bench_now_us();
 
-		err = CU(b, cuDevResourceGenerateDesc, &desc, part, 1);
-		if (!err)
-			err = CU(b, cuGreenCtxCreate, &green, desc, b->cu.device,
-				 DRIVER_GREEN_STREAM);
+		err = CU(b, cuDevResourceGenerateDesc, &desc, part, 1) ?:
+		      CU(b, cuGreenCtxCreate, &green, desc, b->cu.device, DRIVER_GREEN_STREAM);
 		took[i] = bench_now_us() - start;
 		if (!err)
 			err = CU(b, cuGreenCtxDestroy, green);
@@ -107,14 +104,11 @@ static void be_client(void *arg, void *result)
 	double start = bench_now_us();
 	struct bench *b = arg;
 	struct slots slots;
-	int err = bench_start(b);
+	int err = bench_start(b) ?:
+		  slots_open(b, &slots, 1) ?:
+		  kernel_launch(b, NULL, &kernel, &slots, 0) ?:
+		  CU(b, cuCtxSynchronize);
 
-	if (!err)
-		err = slots_open(b, &slots, 1);
-	if (!err)
-		err = kernel_launch(b, NULL, &kernel, &slots, 0);
-	if (!err)
-		err = CU(b, cuCtxSynchronize);
 	hand_back(b, err, bench_now_us() - start, result);
 }
 

@@ -2,7 +2,6 @@
 /* A well-behaved inference loop beside one that misbehaves, with and without sets. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "cli/bench/bench.h"
@@ -14,6 +13,7 @@
 #define FLOOD_US	2000
 #define LIMIT_US	3e6	/* of a case: where each takes long, fewer are measured */
 #define LEAST_NR	20
+#define MOST_LOOPS	400
 #define NR_BARS		3	/* of a case: min, median, 99% */
 #define NO_SETS		"no sets"
 
@@ -23,7 +23,7 @@ struct loop {
 	void *stream, *events[2];
 	struct kernel steps[NR_STEPS];
 	struct slots slots;
-	double *us;
+	double us[MOST_LOOPS];
 	unsigned int nr;
 	/* Of a good neighbour, a loop in a thread: */
 	pthread_t thread;
@@ -93,14 +93,12 @@ static void *be_good(void *arg)
 	return NULL;
 }
 
-static int loop_open(struct bench *b, struct workload *w, struct loop *l, unsigned int nr)
+static int loop_open(struct bench *b, struct workload *w, struct loop *l)
 {
 	unsigned int nr_sms = b->sets.nr_tpcs * 2;
 	int err;
 
-	*l = (struct loop){ .b = b, .us = calloc(nr, sizeof(*l->us)) };
-	if (!l->us)
-		return bench_fail(b, -ENOMEM, "no memory for %u times", nr);
+	l->b = b;
 	err = bench_stream(b, &b->sets.of[SETS_INTERLEAVED].victim, &l->stream);
 	for (int i = 0; !err && i < 2; i++)
 		err = CU(b, cuEventCreate, &l->events[i], DRIVER_EVENT_TIMED);
@@ -113,19 +111,6 @@ static int loop_open(struct bench *b, struct workload *w, struct loop *l, unsign
 	for (unsigned int i = 2; i < NR_STEPS; i++)
 		l->steps[i] = l->steps[i % 2];
 	return err;
-}
-
-static void loop_close(struct loop *l)
-{
-	if (!l->b)
-		return;
-	for (int i = 0; i < 2; i++)
-		if (l->events[i])
-			l->b->cu.cuEventDestroy_v2(l->events[i]);
-	if (l->stream)
-		l->b->cu.cuStreamDestroy_v2(l->stream);
-	slots_close(&l->slots);
-	free(l->us);
 }
 
 static int run_loop(struct protect *p, struct loop *l)
@@ -182,10 +167,9 @@ static void tell_spread(struct protect *p, const char *where, const char *what, 
 static int alone(struct protect *p, const char *where, const struct gpupart_tpcset *set,
 		 struct stats *stats)
 {
-	int err = bench_stream_set(p->b, p->victim.stream, set);
+	int err = bench_stream_set(p->b, p->victim.stream, set) ?:
+		  run_loop(p, &p->victim);
 
-	if (!err)
-		err = run_loop(p, &p->victim);
 	if (!err)
 		*stats = tell_case(p, where, "alone", -1);
 	return err;
@@ -193,10 +177,9 @@ static int alone(struct protect *p, const char *where, const struct gpupart_tpcs
 
 static int beside_good(struct protect *p)
 {
-	int err = bench_stream_set(p->b, p->victim.stream, NULL);
+	int err = bench_stream_set(p->b, p->victim.stream, NULL) ?:
+		  bench_stream_set(p->b, p->good.stream, NULL);
 
-	if (!err)
-		err = bench_stream_set(p->b, p->good.stream, NULL);
 	if (err)
 		return err;
 	if (pthread_create(&p->good.thread, NULL, be_good, &p->good))
@@ -219,25 +202,19 @@ static int beside_faulty(struct protect *p, const char *where, const struct gpup
 	struct kernel flood;
 	int err, stopped;
 
-	err = bench_stream_set(p->b, p->victim.stream, set);
-	if (!err)
-		err = bench_stream_set(p->b, p->faulty.streams[0], faulty_set);
-	if (!err)
-		err = workload_neighbour(&p->work, WORK_FMA,
-					 bench_nr_sms(p->b, faulty_set ? faulty_set : &all),
-					 p->faulty.streams[0], FLOOD_US, &flood);
-	if (!err)
-		err = slots_clear(&p->victim.slots);
-	if (!err)
-		err = neighbour_start(&p->faulty, &flood, faulty_set);
+	err = bench_stream_set(p->b, p->victim.stream, set) ?:
+	      bench_stream_set(p->b, p->faulty.streams[0], faulty_set) ?:
+	      workload_neighbour(&p->work, WORK_FMA,
+				 bench_nr_sms(p->b, faulty_set ? faulty_set : &all),
+				 p->faulty.streams[0], FLOOD_US, &flood) ?:
+	      slots_clear(&p->victim.slots) ?:
+	      neighbour_start(&p->faulty, &flood, faulty_set);
 	if (err)
 		return err;
 	err = run_loop(p, &p->victim);
 	stopped = neighbour_stop(&p->faulty);
 	if (!err)
-		err = stopped;
-	if (!err)
-		err = slots_fetch(&p->victim.slots);
+		err = stopped ?: slots_fetch(&p->victim.slots);
 	if (!err)
 		*stats = tell_case(p, where, "faulty beside",
 				   neighbour_share(&p->faulty, &p->victim.slots, 1));
@@ -308,11 +285,9 @@ static int measure(struct protect *p, json_t *report)
 	double times[SETS_NR] = { 0 };
 	int err;
 
-	err = alone(p, NO_SETS, NULL, &whole);
-	if (!err)
-		err = beside_good(p);
-	if (!err)
-		err = beside_faulty(p, NO_SETS, NULL, NULL, &faulty);
+	err = alone(p, NO_SETS, NULL, &whole) ?:
+	      beside_good(p) ?:
+	      beside_faulty(p, NO_SETS, NULL, NULL, &faulty);
 	for (int where = SETS_INTERLEAVED; !err && where < SETS_NR; where++)
 		err = in_sets(p, where, &times[where]);
 	if (!err)
@@ -336,36 +311,20 @@ static void add_charts(struct protect *p, json_t *report)
 
 int bench_protect(struct bench *b, json_t *report)
 {
-	struct protect *p = calloc(1, sizeof(*p));
-	int err;
+	static struct protect all, *p = &all;
 
-	if (!p)
-		return bench_fail(b, -ENOMEM, "no memory");
 	p->b = b;
-	p->nr = bench_count(b, 400, 60);
+	p->nr = bench_count(b, MOST_LOOPS, 60);
 	p->where = !*b->sets.of[SETS_UGPU].why_not ? SETS_UGPU :
 		   !*b->sets.of[SETS_GPC].why_not ? SETS_GPC : SETS_INTERLEAVED;
-	if (!b->sets.nr_tpcs) {
-		free(p);
+	if (!b->sets.nr_tpcs)
 		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
-	}
 	p->table = report_table(report, "An inference (us)", "case|mean|standard deviation|min|max|"
 				"median|99%|inferences|faulty one ran|MHz");
 	add_charts(p, report);
-	err = workload_open(b, &p->work);
-	if (!err)
-		err = neighbour_open(b, &p->faulty);
-	if (!err)
-		err = loop_open(b, &p->work, &p->victim, p->nr);
-	if (!err)
-		err = loop_open(b, &p->work, &p->good, p->nr);
-	if (!err)
-		err = measure(p, report);
-	loop_close(&p->victim);
-	loop_close(&p->good);
-	neighbour_close(&p->faulty);
-	if (p->work.b)
-		workload_close(&p->work);
-	free(p);
-	return err;
+	return workload_open(b, &p->work) ?:
+	       neighbour_open(b, &p->faulty) ?:
+	       loop_open(b, &p->work, &p->victim) ?:
+	       loop_open(b, &p->work, &p->good) ?:
+	       measure(p, report);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* See report.h. Must not know how a report is shown. */
+/* See report.h. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include "cli/bench/report.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a part of bench found, as one JSON object: {name, title, status, why, meaning,
- * tables, checks, charts, notes}. Text, Markdown and SVG are drawn from it. Knows no
- * measurement.
+ * What a part of bench found, as one JSON object: {name, title, status, why, meaning, tables,
+ * checks, charts, notes}. Text, Markdown and SVG are drawn from it.
  */
 #ifndef GPUPART_CLI_BENCH_REPORT_H
 #define GPUPART_CLI_BENCH_REPORT_H

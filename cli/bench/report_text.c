@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A report as text for a terminal and as Markdown. Must not know what was measured. */
+/* A report as text for a terminal and as Markdown. */
 #include <string.h>
 #include "cli/bench/report.h"
 

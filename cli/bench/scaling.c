@@ -2,7 +2,6 @@
 /* The same work on 1 to all TPCs, packed into GPCs and spread over them. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include "cli/bench/bench.h"
 
 #define ALL_US	150	/* on all TPCs */
@@ -15,8 +14,8 @@ static const char *const form_name[2] = { "packed", "spread" };
 struct scaling {
 	struct bench *b;
 	struct meter meter;
-	unsigned int nr_tpcs, *sizes, nr_sizes;
-	double *us[NR_WORKS][2];	/* medians, by size */
+	unsigned int nr_tpcs, sizes[GPUPART_MAX_TPCS], nr_sizes;
+	double us[NR_WORKS][2][GPUPART_MAX_TPCS];	/* medians, by size */
 };
 
 /* Small blocks, many more than fit: how many SMs there are shows, not how they divide. */
@@ -26,10 +25,8 @@ static int size_kernel(struct scaling *s, enum work work, struct kernel *kernel)
 	unsigned int nr_sms = bench_nr_sms(s->b, &all);
 	int err;
 
-	err = bench_stream_set(s->b, s->meter.victim, NULL);
-	if (!err)
-		err = workload_victim(&s->meter.work, work, nr_sms, s->meter.victim, ALL_US,
-				      kernel);
+	err = bench_stream_set(s->b, s->meter.victim, NULL) ?:
+	      workload_victim(&s->meter.work, work, nr_sms, s->meter.victim, ALL_US, kernel);
 	if (err || s->b->simulated)
 		return err;
 	kernel->threads = 256;
@@ -133,35 +130,25 @@ static void choose_sizes(struct scaling *s)
 
 int bench_scaling(struct bench *b, json_t *report)
 {
-	struct scaling s = { .b = b, .nr_tpcs = gpupart_topology_nr_tpcs(b->topo) };
+	static struct scaling s;
 	struct gpupart_check check;
-	bool room;
 	int err;
 
+	s.b = b;
+	s.nr_tpcs = gpupart_topology_nr_tpcs(b->topo);
 	/* A lone TPC whose mask bit is another's would leave none, and such a launch never ends. */
 	gpupart_gpu_check(b->gpu, &check);
 	if (check.nr_proven != s.nr_tpcs)
 		return bench_fail(b, -EOPNOTSUPP, "the mask bits of %u of %u TPCs are proven: "
 				  "wants all",
 				  check.nr_proven, s.nr_tpcs);
-	s.sizes = calloc(s.nr_tpcs + 1, sizeof(*s.sizes));
-	room = s.sizes;
-	for (unsigned int w = 0; w < NR_WORKS * 2; w++) {
-		s.us[w / 2][w % 2] = calloc(s.nr_tpcs + 1, sizeof(double));
-		room = room && s.us[w / 2][w % 2];
-	}
-	err = room ? meter_open(b, &s.meter, bench_count(b, 9, 5)) :
-		     bench_fail(b, -ENOMEM, "no memory");
-	if (!err) {
-		choose_sizes(&s);
-		for (unsigned int w = 0; !err && w < NR_WORKS; w++)
-			err = measure(&s, w);
-		if (!err)
-			tell(&s, report);
-		meter_close(&s.meter);
-	}
-	for (unsigned int w = 0; w < NR_WORKS * 2; w++)
-		free(s.us[w / 2][w % 2]);
-	free(s.sizes);
+	err = meter_open(b, &s.meter, bench_count(b, 9, 5));
+	if (err)
+		return err;
+	choose_sizes(&s);
+	for (unsigned int w = 0; !err && w < NR_WORKS; w++)
+		err = measure(&s, w);
+	if (!err)
+		tell(&s, report);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See sets.h. Must not know what runs in them. */
+/* See sets.h. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/bench/sets.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sets that bench puts programs in, chosen from a topology: whatever GPCs and uGPUs a
- * board has. Knows no launch.
+ * The sets that bench puts programs in, chosen from a topology: whatever GPCs and uGPUs a board
+ * has.
  */
 #ifndef GPUPART_CLI_BENCH_SETS_H
 #define GPUPART_CLI_BENCH_SETS_H

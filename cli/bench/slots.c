@@ -4,7 +4,6 @@
  * theirs, has to wait: found by trying. Every kernel is bounded.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,10 +63,9 @@ static int open_streams(struct fill *f, const struct order *order)
 
 		err = CU(f->b, cuStreamCreateWithPriority, &f->streams[i],
 			 DRIVER_STREAM_NON_BLOCKING,
-			 priority(f, last ? order->kernel : order->holders));
-		if (!err)
-			err = bench_stream_set(f->b, f->streams[i],
-					       last ? &f->kernel_set : &f->holders_set);
+			 priority(f, last ? order->kernel : order->holders)) ?:
+		      bench_stream_set(f->b, f->streams[i],
+				       last ? &f->kernel_set : &f->holders_set);
 	}
 	return err;
 }
@@ -88,9 +86,7 @@ static int waits(struct fill *f, const struct order *order, unsigned int nr)
 	if (!err && !order->kernel_first)
 		err = kernel_launch(f->b, f->streams[f->max], &f->kernel, &f->slots, f->max);
 	if (!err)
-		err = CU(f->b, cuCtxSynchronize);
-	if (!err)
-		err = slots_fetch(&f->slots);
+		err = CU(f->b, cuCtxSynchronize) ?: slots_fetch(&f->slots);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < nr; i++)
@@ -161,9 +157,8 @@ static int measure(struct fill *f, json_t *report)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < sizeof(orders) / sizeof(orders[0]); i++) {
-		err = open_streams(f, &orders[i]);
-		if (!err)
-			err = find(f, &orders[i], &least, &at_once);
+		err = open_streams(f, &orders[i]) ?:
+		      find(f, &orders[i], &least, &at_once);
 		close_streams(f);
 		if (err)
 			break;
@@ -190,31 +185,22 @@ int bench_slots(struct bench *b, json_t *report)
 {
 	const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
 	struct gpupart_tpcset all = gpupart_topology_all(b->topo);
-	struct fill *f = calloc(1, sizeof(*f));
-	int err;
+	static struct fill fill, *f = &fill;
+	int err = 0;
 
-	if (!f)
-		return bench_fail(b, -ENOMEM, "no memory");
-	*f = (struct fill){
+	fill = (struct fill){
 		.b = b, .max = bench_count(b, MAX_HOLDERS, MAX_HOLDERS),
 		.holder = { .code = BENCH_HOLD, .blocks = 1, .threads = 32, .n = HOLD_NS },
 		.holders_set = sets_packed(b->topo, b->sets.nr_tpcs),
 	};
 	f->kernel_set = gpupart_tpcset_andnot(&all, &f->holders_set);
-	if (gpupart_tpcset_empty(&f->kernel_set) || gpupart_tpcset_empty(&f->holders_set)) {
-		free(f);
+	if (gpupart_tpcset_empty(&f->kernel_set) || gpupart_tpcset_empty(&f->holders_set))
 		return bench_fail(b, -EOPNOTSUPP, "this GPU has too few TPCs for two sets");
-	}
 	if (b->simulated)
 		f->max = 8;
 	if (b->cu.cuCtxGetStreamPriorityRange)
 		err = CU(b, cuCtxGetStreamPriorityRange, &f->lowest, &f->highest);
-	else
-		err = 0;
-	if (!err)
-		err = slots_open(b, &f->slots, f->max + 1);
-	if (!err)
-		err = measure(f, report);
+	err = err ?: slots_open(b, &f->slots, f->max + 1) ?: measure(f, report);
 	report_note(report, "Figure 12 of \"Hardware Compute Partitioning on NVIDIA GPUs\" (32 on "
 		    "a GTX 1060). A holder is a block of 32 threads for %d ms on a stream of its "
 		    "own, at most %u of them; the fewest are found by halving, each number tried "
@@ -222,8 +208,5 @@ int bench_slots(struct bench *b, json_t *report)
 		    "channels (CUDA_DEVICE_MAX_CONNECTIONS=%s) share them: a number found that is "
 		    "equal to that one may be theirs.", HOLD_NS / 1000000, f->max, NR_TRIES,
 		    f->lowest, f->highest, connections ? connections : "8, the default");
-	close_streams(f);
-	slots_close(&f->slots);
-	free(f);
 	return err;
 }

@@ -4,7 +4,6 @@
  * in turns. What it costs beside the mask, and where its blocks land.
  */
 #include <errno.h>
-#include <stdio.h>
 #include "cli/bench/bench.h"
 
 #define VICTIM_US	400
@@ -60,10 +59,8 @@ static int size_neighbour(struct software *s, const struct row *row, struct gpup
 
 	*set = s->b->sets.of[SETS_REST].neighbour;
 	nr_sms = bench_nr_sms(s->b, set);
-	err = bench_stream_set(s->b, stream, row->neighbour_masked ? set : NULL);
-	if (!err)
-		err = workload_neighbour(&s->meter.work, WORK_FMA, nr_sms, stream, NEIGHBOUR_US,
-					 kernel);
+	err = bench_stream_set(s->b, stream, row->neighbour_masked ? set : NULL) ?:
+	      workload_neighbour(&s->meter.work, WORK_FMA, nr_sms, stream, NEIGHBOUR_US, kernel);
 	if (err || row->neighbour_masked)
 		return err;
 	kernel->code = BENCH_VIRTUAL;
@@ -84,11 +81,9 @@ static int measure(struct software *s, const struct row *row, struct outcome *ou
 	err = meter_alone(&s->meter, row->kernel, row->set, &cell.alone, NULL);
 	tell_sms(s, &nr_sms_alone, &none);
 	if (!err)
-		err = size_neighbour(s, row, &neighbour_set, &neighbour);
-	if (!err)
-		err = bench_stream_set(s->b, s->meter.victim, row->set);
-	if (!err)
-		err = neighbour_start(&s->meter.neighbour, &neighbour,
+		err = size_neighbour(s, row, &neighbour_set, &neighbour) ?:
+		      bench_stream_set(s->b, s->meter.victim, row->set) ?:
+		      neighbour_start(&s->meter.neighbour, &neighbour,
 				      row->neighbour_masked ? &neighbour_set : NULL);
 	if (err)
 		return err;
@@ -127,9 +122,8 @@ static int measure_all(struct software *s, json_t *report)
 	/* The work that fills the set's SMs several times. */
 	s->plain = (struct kernel){ .code = BENCH_FMA, .threads = 1024,
 				    .blocks = nr_sms * BLOCKS_PER_SM * WAVES };
-	err = bench_stream_set(s->b, s->meter.victim, set);
-	if (!err)
-		err = bench_calibrate(s->b, s->meter.victim, &s->plain, VICTIM_US);
+	err = bench_stream_set(s->b, s->meter.victim, set) ?:
+	      bench_calibrate(s->b, s->meter.victim, &s->plain, VICTIM_US);
 	s->loops = s->plain;
 	s->loops.code = BENCH_VIRTUAL;
 	s->loops.mask = s->plain.blocks;
@@ -157,9 +151,10 @@ static int measure_all(struct software *s, json_t *report)
 
 int bench_software(struct bench *b, json_t *report)
 {
-	struct software s = { .b = b };
+	static struct software s;
 	int err;
 
+	s.b = b;
 	if (*b->sets.of[SETS_REST].why_not)
 		return bench_fail(b, -EOPNOTSUPP, "%s", b->sets.of[SETS_REST].why_not);
 	s.table = report_table(report, "A share by a mask and by software (us)",
@@ -174,7 +169,5 @@ int bench_software(struct bench *b, json_t *report)
 		return err;
 	/* One who keeps to a share by software launches one grid of it at a time. */
 	s.meter.neighbour.nr_streams = 1;
-	err = measure_all(&s, report);
-	meter_close(&s.meter);
-	return err;
+	return measure_all(&s, report);
 }

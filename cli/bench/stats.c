@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See stats.h. Must not know what is counted. */
+/* See stats.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of many: medians, deviations, what intervals cover, round steps. Knows no GPU. */
+/* Numbers of many: medians, deviations, what intervals cover, round steps. */
 #ifndef GPUPART_CLI_BENCH_STATS_H
 #define GPUPART_CLI_BENCH_STATS_H
 

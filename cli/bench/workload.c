@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The kernels that parts measure with, sized for a set. Must not know what they show. */
+/* The kernels that parts measure with, sized for a set. */
 #include <errno.h>
 #include <stdlib.h>
 #include "cli/bench/bench.h"
@@ -30,12 +30,9 @@ static int fill_chain(struct bench *b, cuda_ptr chain, unsigned int nr)
 {
 	uint32_t *lines = calloc(nr, LINE), *order = calloc(nr, sizeof(*order)), swap;
 	unsigned int seed = 1, step = LINE / sizeof(*lines);
-	int err;
 
-	if (!lines || !order) {
-		err = bench_fail(b, -ENOMEM, "no memory for a chain of %u lines", nr);
-		goto free_lines;
-	}
+	if (!lines || !order)
+		return bench_fail(b, -ENOMEM, "no memory for a chain of %u lines", nr);
 	for (unsigned int i = 0; i < nr; i++)
 		order[i] = i;
 	for (unsigned int i = nr - 1; i; i--) {
@@ -47,11 +44,7 @@ static int fill_chain(struct bench *b, cuda_ptr chain, unsigned int nr)
 	}
 	for (unsigned int i = 0; i < nr; i++)
 		lines[i * step] = order[i];
-	err = bench_upload(b, chain, lines, (size_t)nr * LINE);
-free_lines:
-	free(order);
-	free(lines);
-	return err;
+	return bench_upload(b, chain, lines, (size_t)nr * LINE);
 }
 
 int workload_open(struct bench *b, struct workload *w)
@@ -66,29 +59,9 @@ int workload_open(struct bench *b, struct workload *w)
 	w->l2_mask = l2 / PIECE - 1;
 	w->dram_mask = dram / PIECE - 1;
 	w->chain_mask = l2 / LINE - 1;
-	for (int i = 0; !err && i < 2; i++) {
-		err = bench_alloc(b, l2, &w->l2[i]);
-		if (!err)
-			err = bench_alloc(b, dram, &w->dram[i]);
-	}
-	if (!err)
-		err = bench_alloc(b, l2, &w->chain);
-	if (!err)
-		err = fill_chain(b, w->chain, w->chain_mask + 1);
-	if (err)
-		workload_close(w);
-	return err;
-}
-
-void workload_close(struct workload *w)
-{
-	cuda_ptr *all[] = { &w->l2[0], &w->l2[1], &w->dram[0], &w->dram[1], &w->chain };
-
-	for (int i = 0; i < 5; i++) {
-		if (*all[i])
-			w->b->cu.cuMemFree_v2(*all[i]);
-		*all[i] = 0;
-	}
+	for (int i = 0; !err && i < 2; i++)
+		err = bench_alloc(b, l2, &w->l2[i]) ?: bench_alloc(b, dram, &w->dram[i]);
+	return err ?: bench_alloc(b, l2, &w->chain) ?: fill_chain(b, w->chain, w->chain_mask + 1);
 }
 
 static int size_kernel(struct workload *w, enum work work, bool neighbour, void *stream,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What every drawing is made of and has around it. Must not know what it shows. */
+/* What every drawing is made of and has around it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A page of a drawing: boxes, lines and text as SVG; the lines about the GPU at its head, words,
- * the legend of tenants. Knows not what is drawn between them.
+ * the legend of tenants.
  */
 #ifndef GPUPART_CLI_DRAW_PAGE_H
 #define GPUPART_CLI_DRAW_PAGE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The typeface and the colours of all pictures. Knows nothing of what is drawn. */
+/* The typeface and the colours of all pictures. */
 #ifndef GPUPART_CLI_DRAW_PALETTE_H
 #define GPUPART_CLI_DRAW_PALETTE_H
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What there is to draw of a GPU, in order, and how a tenant is told from others. Must
- * not know how it is drawn.
- */
+/* What there is to draw of a GPU, in order, and how a tenant is told from others. */
 #include <string.h>
 #include "cli/draw/picture.h"
 #include "cli/draw/topology.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Pictures of a GPU and of who has which part of it, as SVG and for a terminal. Knows
- * neither where a topology nor where a set comes from.
- */
+/* Pictures of a GPU and of who has which part of it, as SVG and for a terminal. */
 #ifndef GPUPART_CLI_DRAW_PICTURE_H
 #define GPUPART_CLI_DRAW_PICTURE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A picture of a GPU as SVG: uGPUs, GPCs, TPCs and SMs as boxes in boxes, tenants in
- * colour and by letter. Must not know where a topology or a set comes from.
+ * A picture of a GPU as SVG: uGPUs, GPCs, TPCs and SMs as boxes in boxes, tenants in colour and by
+ * letter.
  */
 #include <string.h>
 #include "cli/draw/page.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A picture of a GPU for a terminal, in 80 columns (its words in fewer, where COLUMNS says
- * so): a box a TPC, floorswept ones hatched, tenants by letter and, where there is colour, in
- * colour. Must not know where a topology or a set comes from.
+ * A picture of a GPU for a terminal, in 80 columns (its words in fewer, where COLUMNS says so): a
+ * box a TPC, floorswept ones hatched, tenants by letter and, where there is colour, in colour.
  */
 #include <stdlib.h>
 #include <string.h>

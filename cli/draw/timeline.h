@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks over time: a row an SM, time from left to right, as SVG and as text; and panels of
- * values over the same axis. Blocks are drawn one by one if they are few, else as sums in
- * slices of time. All times are ns. Knows neither what runs nor why.
+ * Blocks over time: a row an SM, time from left to right, as SVG and as text; and panels of values
+ * over the same axis. Blocks are drawn one by one if they are few, else as sums in slices of time.
+ * All times are ns.
  */
 #ifndef GPUPART_CLI_DRAW_TIMELINE_H
 #define GPUPART_CLI_DRAW_TIMELINE_H

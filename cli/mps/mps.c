@@ -236,9 +236,7 @@ static int use_own(struct mps_daemon *own)
 	lock = err ? err : open_own(own, "gpupart.lock");
 	if (lock < 0)
 		return lock;
-	err = take_lock(own, lock);
-	if (!err)
-		err = use_daemon(own);
+	err = take_lock(own, lock) ?: use_daemon(own);
 	close(lock);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's MPS for run: joining a daemon or having one of our own, which ends after the
- * last program that needed it. Knows no set and no topology.
+ * NVIDIA's MPS for run: joining a daemon or having one of our own, which ends after the last
+ * program that needed it.
  */
 #ifndef GPUPART_CLI_MPS_MPS_H
 #define GPUPART_CLI_MPS_MPS_H

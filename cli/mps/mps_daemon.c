@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's control daemon of MPS in a directory: whether one answers, having one, ending
- * the one that was started here. Must not know who needs it.
+ * NVIDIA's control daemon of MPS in a directory: whether one answers, having one, ending the one
+ * that was started here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -429,9 +429,8 @@ static int start_daemon(struct mps_daemon *daemon)
 	struct process process = { .start = process_ticks_now() };
 	int err;
 
-	err = write_started(daemon, &process, STARTING);
-	if (!err)
-		err = start_and_wait(daemon);
+	err = write_started(daemon, &process, STARTING) ?:
+	      start_and_wait(daemon);
 	if (!err && find_any(daemon, &process))
 		err = write_started(daemon, &process, RUNNING);
 	if (err)

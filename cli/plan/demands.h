@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tenants ask for, as words or from a YAML file. Knows no GPU and makes no plan. */
+/* What tenants ask for, as words or from a YAML file. */
 #ifndef GPUPART_CLI_PLAN_DEMANDS_H
 #define GPUPART_CLI_PLAN_DEMANDS_H
 
@@ -16,7 +16,7 @@ struct demands {
 	uint64_t mem[GPUPART_PLAN_MAX_TENANTS];	/* bytes of each GPU; 0: no quota */
 };
 
-/* Adds "NAME:KEY=VALUE,KEY,.." (--tenant): -1 to go on, or a status with the line written. */
+/* Adds "NAME:KEY=VALUE,KEY,.." (--tenant): 0, or an error. */
 int demands_add(struct demands *demands, const char *cmd, const char *text);
 
 /* Adds those of a file; likewise. What is wrong is told with its line and key. */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Writes on a thread of their own. Must not know what is written, nor to whom.
- */
+/* Writes on a thread of their own. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Programs as tenants: which processes belong to one, what they did, and their sets. Must
- * not know what is decided.
- */
+/* Programs as tenants: which processes belong to one, what they did, and their sets. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,12 +7,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 #include "cli/qos/live.h"
 #include "cli/target/blocks.h"
 #include "cli/target/shown.h"
-#include "cli/util/message.h"
 
 /*
  * Reports: the second one began after the change. Launches are asked for ahead of time: they

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs as tenants: the sensor, what they did since it was asked last, and the actuator,
- * which gives them sets. Knows no policy.
+ * Programs as tenants: the sensor, what they did since it was asked last, and the actuator, which
+ * gives them sets.
  */
 #ifndef GPUPART_CLI_QOS_LIVE_H
 #define GPUPART_CLI_QOS_LIVE_H

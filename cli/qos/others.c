@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Which TPCs programs have that are no tenants: this user's, and what a node gave away. Must
- * not know what is decided about them.
- */
+/* Which TPCs programs have that are no tenants: this user's, and what a node gave away. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +10,6 @@
 #include "cli/qos/live.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/shown.h"
-#include "cli/util/message.h"
 
 uint64_t live_now_ns(void)
 {

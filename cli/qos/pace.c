@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The pace of reports, what it says of the one that comes next, and the account of what was
- * counted of it. Must not know a clock, a process nor a tenant.
+ * counted of it.
  */
 #include "cli/qos/pace.h"
 

@@ -388,12 +388,10 @@ int sim_svg(struct out *out, const struct sim_run *run, const char *title, uint6
 	int err;
 
 	b.t.when = "(simulated) since the scenario began";
-	err = make_blocks(&b, TIMELINE_SVG_SLICES);
-	if (!err)
-		err = page_begin(&page);
-	if (!err)
-		err = page_end(&page, out, "Blocks on SMs over time (simulated)", TIMELINE_KINDS,
-			       draw(&b, &page, title));
+	err = make_blocks(&b, TIMELINE_SVG_SLICES) ?:
+	      page_begin(&page) ?:
+	      page_end(&page, out, "Blocks on SMs over time (simulated)", TIMELINE_KINDS,
+		       draw(&b, &page, title));
 	free_blocks(&b);
 	return err;
 }

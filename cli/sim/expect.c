@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a scenario's file says will come out, held against what came out: "[N *] NAME.WHAT
- * < [N *] NAME.WHAT", where NAME may have a run before it ("packed/K1.end"). Without a run
- * it must hold in each. Knows no scheduling.
+ * What a scenario's file says will come out, held against what came out: "[N *] NAME.WHAT < [N *]
+ * NAME.WHAT", where NAME may have a run before it ("packed/K1.end"). Without a run it must hold in
+ * each.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Text, JSON and the picture of blocks of `gpupart sim`. Knows no scheduling. */
+/* Text, JSON and the picture of blocks of `gpupart sim`. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/sim/sim.h"

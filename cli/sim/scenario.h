@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A scenario file (Documentation/user/scenarios.md) as what the pipeline runs. Knows nothing of
- * what comes out.
- */
+/* A scenario file (Documentation/user/scenarios.md) as what the pipeline runs. */
 #ifndef GPUPART_CLI_SIM_SCENARIO_H
 #define GPUPART_CLI_SIM_SCENARIO_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Reads the programs of a scenario file: steps, loops of steps, and the events they name.
- */
+/* Reads the programs of a scenario file: steps, loops of steps, and the events they name. */
 #include <string.h>
 #include "cli/sim/scenario_parts.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What `gpupart sim` keeps of a run and how it shows it. Knows no scenario file but what
- * scenario.h tells.
- */
+/* What `gpupart sim` keeps of a run and how it shows it. */
 #ifndef GPUPART_CLI_SIM_SIM_H
 #define GPUPART_CLI_SIM_SIM_H
 

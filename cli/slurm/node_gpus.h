@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPUs of this node as Slurm's plugin and slurm.conf know them: looked at once, and noted
- * in a file of root's. Knows no job.
+ * The GPUs of this node as Slurm's plugin and slurm.conf know them: looked at once, and noted in a
+ * file of root's.
  */
 #ifndef GPUPART_CLI_SLURM_NODE_GPUS_H
 #define GPUPART_CLI_SLURM_NODE_GPUS_H
@@ -16,7 +16,7 @@ struct node_gpus {
 	struct node_gpu gpus[NODE_GPUS_MAX];
 };
 
-/* Asks the driver, or the simulated one: -1 to go on, or a status with the line written. */
+/* Asks the driver, or the simulated one: 0, or an error. */
 int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node);
 
 /* Writes the file and a capture each, whole or not at all; and reads them. Likewise. */

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * The audit library in a program's environment, and whether the loader takes it here. Must
- * not know what it answers.
- */
+/* The audit library in a program's environment, and whether the loader takes it here. */
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "cli/target/audit.h"
 #include "cli/util/child.h"
 #include "cli/util/message.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The loader's audit library, by which a program of a tenant is told its share by NVIDIA's
- * management library. Knows no tenant.
+ * management library.
  */
 #ifndef GPUPART_CLI_TARGET_AUDIT_H
 #define GPUPART_CLI_TARGET_AUDIT_H

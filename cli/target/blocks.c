@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The folder in which a user's processes show themselves: where it is, making it for a
- * container, what is wrong with it. Must not know what they show.
+ * The folder in which a user's processes show themselves: where it is, making it for a container,
+ * what is wrong with it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>

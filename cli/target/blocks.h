@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The folder in which a user's processes show themselves. Knows not what they show. */
+/* The folder in which a user's processes show themselves. */
 #ifndef GPUPART_CLI_TARGET_BLOCKS_H
 #define GPUPART_CLI_TARGET_BLOCKS_H
 

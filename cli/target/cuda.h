@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks libcuda.so.1 who it is, in a child of its own. Knows nothing of sets. */
+/* Asks libcuda.so.1 who it is, in a child of its own. */
 #ifndef GPUPART_CLI_TARGET_CUDA_H
 #define GPUPART_CLI_TARGET_CUDA_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which TPCs of a GPU other programs are limited to now. A program shows its limit when
- * it first uses the GPU; before that, and where it never does, its environment says it.
- * Must not know who asks.
+ * Which TPCs of a GPU other programs are limited to now. A program shows its limit when it first
+ * uses the GPU; before that, and where it never does, its environment says it.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which TPCs of a GPU other programs are limited to now. Knows not who asks. */
+/* Which TPCs of a GPU other programs are limited to now. */
 #ifndef GPUPART_CLI_TARGET_NEIGHBOURS_H
 #define GPUPART_CLI_TARGET_NEIGHBOURS_H
 

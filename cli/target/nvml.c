@@ -2,7 +2,6 @@
 /* See nvml.h. Opened when it is asked for, and missing is no harm. */
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include "cli/target/nvml.h"
 

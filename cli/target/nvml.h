@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * GPU memory of processes, clocks and power, as NVIDIA's management library tells. Knows no
- * partition.
- */
+/* GPU memory of processes, clocks and power, as NVIDIA's management library tells. */
 #ifndef GPUPART_CLI_TARGET_NVML_H
 #define GPUPART_CLI_TARGET_NVML_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* "-n N": which N TPCs. Must not know who asks, nor any GPU's numbers. */
+/* "-n N": which N TPCs. */
 #include <string.h>
 #include "cli/target/pack.h"
 

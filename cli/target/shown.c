@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What runs confined, all of it, and whose GPU it is on. What another user's process says
- * is never opened with root's rights. Must not know what a command does with it.
+ * What runs confined, all of it, and whose GPU it is on. What another user's process says is never
+ * opened with root's rights.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>

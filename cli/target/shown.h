@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What runs confined, all of it, and whose GPU it is on. Knows no command. */
+/* What runs confined, all of it, and whose GPU it is on. */
 #ifndef GPUPART_CLI_TARGET_SHOWN_H
 #define GPUPART_CLI_TARGET_SHOWN_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which GPU of a running program --gpu means. Must not know what is done with it. */
+/* Which GPU of a running program --gpu means. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which GPU of a running program --gpu means. Knows not what is done with it. */
+/* Which GPU of a running program --gpu means. */
 #ifndef GPUPART_CLI_TARGET_WHICH_GPU_H
 #define GPUPART_CLI_TARGET_WHICH_GPU_H
 

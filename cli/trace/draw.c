@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* A trace as SVG, a row an SM, and in 80 columns of text, a row a TPC. */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"
 #include "cli/trace/trace.h"
@@ -129,14 +127,11 @@ int trace_svg(struct out *out, const struct trace *trace)
 {
 	struct page page = { .width = TIMELINE_WIDTH };
 	struct timeline t;
-	int err = make(&t, trace, TIMELINE_SVG_SLICES);
+	int err = make(&t, trace, TIMELINE_SVG_SLICES) ?: page_begin(&page);
 
-	if (!err)
-		err = page_begin(&page);
 	if (!err) {
-		err = page_head(&page, &trace->picture);
-		if (!err)
-			err = timeline_svg(&t, &page);
+		err = page_head(&page, &trace->picture) ?:
+		      timeline_svg(&t, &page);
 		if (!err)
 			draw_words(&t, &page, trace);
 		err = page_end(&page, out, "Blocks on SMs over time", t.nr_kinds, err);

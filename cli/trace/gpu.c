@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The launches of a trace and what their blocks recorded. Must not know how that is shown,
- * nor how a set becomes mask bits: it sets sets on streams as any program would.
- */
+/* The launches of a trace and what their blocks recorded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -338,9 +335,7 @@ int trace_run(struct trace *trace, char *why, size_t len)
 	struct run run = { .trace = trace, .why = why, .len = len };
 	int err;
 
-	err = find_functions(&run);
-	if (!err)
-		err = open_context(&run);
+	err = find_functions(&run) ?: open_context(&run);
 	if (err)
 		return err;
 	err = load(&run);
@@ -352,9 +347,7 @@ int trace_run(struct trace *trace, char *why, size_t len)
 	err = open_memory(&run);
 	if (err)
 		goto close_streams;
-	err = launch_all(&run);
-	if (!err)
-		err = read_back(&run);
+	err = launch_all(&run) ?: read_back(&run);
 	run.driver.mem_free(run.memory);
 close_streams:
 	close_streams(&run);

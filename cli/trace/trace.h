@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Blocks on SMs over time: what is launched, what its blocks recorded, how it is drawn.
- * Knows no option's spelling.
- */
+/* Blocks on SMs over time: what is launched, what its blocks recorded, how it is drawn. */
 #ifndef GPUPART_CLI_TRACE_TRACE_H
 #define GPUPART_CLI_TRACE_TRACE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A file that is there whole or as it was. Must not know what is in it. */
+/* A file that is there whole or as it was. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

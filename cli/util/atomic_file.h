@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that is there whole or as it was. Knows not what is in it. */
+/* A file that is there whole or as it was. */
 #ifndef GPUPART_CLI_UTIL_ATOMIC_FILE_H
 #define GPUPART_CLI_UTIL_ATOMIC_FILE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Something that may hang or crash, done in a child of its own. Must not know what. */
+/* Something that may hang or crash, done in a child of its own. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Something that may hang or crash, done in a child of its own. Knows not what. */
+/* Something that may hang or crash, done in a child of its own. */
 #ifndef GPUPART_CLI_UTIL_CHILD_H
 #define GPUPART_CLI_UTIL_CHILD_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Processes: which one is which, waiting for one, being one that stays. Must not know why. */
+/* Processes: which one is which, waiting for one, being one that stays. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

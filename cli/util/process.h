@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes: which one is which, waiting for one, being one that stays. Knows not why. */
+/* Processes: which one is which, waiting for one, being one that stays. */
 #ifndef GPUPART_CLI_UTIL_PROCESS_H
 #define GPUPART_CLI_UTIL_PROCESS_H
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The shared libraries that one of this process needs, as the loader found them. Must not
- * know what they are for.
- */
+/* The shared libraries that one of this process needs, as the loader found them. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>

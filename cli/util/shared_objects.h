@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared libraries that one of this process needs. Knows not what for. */
+/* The shared libraries that one of this process needs. */
 #ifndef GPUPART_CLI_UTIL_SHARED_OBJECTS_H
 #define GPUPART_CLI_UTIL_SHARED_OBJECTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Room for static TLS in a program's environment. Knows no library's name. */
+/* Room for static TLS in a program's environment. */
 #ifndef GPUPART_CLI_UTIL_TUNABLES_H
 #define GPUPART_CLI_UTIL_TUNABLES_H
 
