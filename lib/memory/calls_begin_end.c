@@ -306,6 +306,8 @@ static void begin_async(struct memory_now *now)
 		return;
 	if (now->call->kind == MEMORY_ASYNC_POOL)
 		pool = (void *)(uintptr_t)now->words[2];
+	if (memory_table_find(MEMORY_BY_HOST_POOL, (uintptr_t)pool))
+		return;
 	gpu = pool ? memory_device_of_pool(pool) : NULL;
 	if (!gpu)
 		gpu = gpu_of_stream(stream, now->params->ctx);
@@ -345,8 +347,12 @@ static void end_pool_made(struct memory_now *now)
 	const struct cuda_pool_props *props = (const void *)(uintptr_t)now->words[1];
 	struct memory_gpu *gpu;
 
-	if (!props || props->location.type != CUDA_LOCATION_DEVICE)
+	if (!props)
 		return;
+	if (props->location.type != CUDA_LOCATION_DEVICE) {
+		memory_table_add(MEMORY_BY_HOST_POOL, memory_now_out(now));
+		return;
+	}
 	gpu = memory_now_device(props->location.id);
 	if (gpu)
 		memory_device_pool(gpu, (void *)(uintptr_t)memory_now_out(now));
@@ -355,6 +361,7 @@ static void end_pool_made(struct memory_now *now)
 static void begin_pool_destroyed(struct memory_now *now)
 {
 	memory_device_pool_destroyed((void *)(uintptr_t)memory_now_first(now));
+	free(memory_table_take(MEMORY_BY_HOST_POOL, memory_now_first(now)));
 }
 
 static void end_pools_changed(struct memory_now *now)

@@ -9,6 +9,7 @@
 
 #define MIB	(1ull << 20)
 #define GIB	(1ull << 30)
+#define IMPOSSIBLE	(1ull << 62)
 #define CTX_A	((void *)0xa0)
 #define CTX_B	((void *)0xb0)
 #define NR	3000		/* allocations, more than there are chains in the table at first */
@@ -75,10 +76,18 @@ static int result_ok(void *stream)
 	return 0;
 }
 
+static int free_async(cuda_ptr address, void *stream)
+{
+	(void)address;
+	(void)stream;
+	return 0;
+}
+
 static const struct cuda_api fake = {
 	.device_count = device_count, .device_total = device_total, .device_pci = device_pci,
 	.ctx_device = ctx_device, .stream_capturing = stream_capturing, .stream_sync = result_ok,
 	.device_pool = device_pool, .pool_attr = pool_attr, .sim_memory = sim_memory,
+	.free_async = free_async,
 };
 
 static uint64_t words[8];	/* the call's arguments */
@@ -94,6 +103,9 @@ static int call(int cbid, void *ctx, int result, uint64_t out)
 	params.name = row->name;
 	params.site = CUDA_SITE_BEGIN;
 	on_call(cbid, &params);
+	/* As the driver does with a size that no GPU has. */
+	if (words[1] == IMPOSSIBLE)
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result && out)
 		*(uint64_t *)(uintptr_t)words[0] = out;
 	params.site = CUDA_SITE_END;
@@ -172,13 +184,65 @@ static void test_contexts(void)
 	       wrong);
 }
 
+/* @type of its location: 1 a GPU, 2 the host, 3 a NUMA node of the host. */
+static void make_pool(uint64_t pool, int type)
+{
+	struct cuda_pool_props props = { .type = 1, .location = { type, 0 } };
+	uint64_t out = 0;
+
+	words[0] = (uintptr_t)&out;
+	words[1] = (uintptr_t)&props;
+	call(607, CTX_A, 0, pool);
+}
+
+static int allocate_from(uint64_t pool, uint64_t bytes)
+{
+	uint64_t out = 0;
+	int result;
+
+	words[0] = (uintptr_t)&out;
+	words[1] = bytes;
+	words[2] = pool;
+	words[3] = 0;
+	/* From now on a pool has what was asked of it. */
+	reserved = bytes;
+	result = call(611, CTX_A, 0, 0x7000);
+	reserved = 0;
+	return result;
+}
+
+static void test_host_pools(void)
+{
+	uint64_t before = used();
+	int host, node, wrong = 0;
+
+	make_pool(0x5000, 2);
+	make_pool(0x6000, 3);
+	host = allocate_from(0x5000, 16 * GIB);
+	node = allocate_from(0x6000, 16 * GIB);
+	tap_ok(!host && !node && used() == before,
+	       "16 GiB of the host's pools in a tenant of 8 GiB: results %d and %d, %llu bytes charged",
+	       host, node, (unsigned long long)(used() - before));
+	reserved = 4 * GIB;
+	for (int i = 0; i < 100; i++)
+		wrong += allocate_from(0x5000, MIB);
+	allocate(1 << 30, 2 * MIB, CTX_A);
+	tap_ok(!wrong && used() == before + 2 * MIB, "nor are they counted later");
+	release(1 << 30, 0);
+	words[0] = 0x5000;
+	call(608, CTX_A, 0, 0);
+	make_pool(0x5000, 1);
+	tap_ok(allocate_from(0x5000, 16 * GIB) == CUDA_ERROR_OUT_OF_MEMORY,
+	       "a GPU's pool at the address of one that was destroyed is counted");
+}
+
 int main(void)
 {
 	struct gpupart *gp;
 	char name[32];
 
 	snprintf(name, sizeof(name), "begin-end-%d", getpid());
-	if (gpupart_open(&gp) || tenant_start(gp, name, 0)) {
+	if (gpupart_open(&gp) || tenant_start(gp, name, 8 * GIB)) {
 		tap_ok(false, "a tenant: %s", gpupart_error(gp));
 		return tap_done();
 	}
@@ -190,6 +254,7 @@ int main(void)
 	release(1 << 30, 0);
 	test_failed_free();
 	test_contexts();
+	test_host_pools();
 	gpupart_close(gp);
 	return tap_done();
 }
