@@ -31,6 +31,7 @@ UNIT_SRC := \
 	tests/unit/plan/exact_prices.c \
 	tests/unit/plan/exact_table.c \
 	tests/unit/plan/known.c \
+	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \
 	tests/unit/slurm/orphans.c \
 	tests/unit/stat/calls.c \
