@@ -312,6 +312,7 @@ static bool forget(struct visit *visit, const char *tenant)
 static void visit_user(struct visit *visit, uid_t uid)
 {
 	unsigned int room = ledger_list(uid, NULL, 0) + 16, nr;
+	uint64_t budget = control_budget_begin(uid);
 	char (*names)[LEDGER_NAME_LEN] = calloc(room, sizeof(*names));
 	struct ledger_view *view;
 
@@ -320,7 +321,7 @@ static void visit_user(struct visit *visit, uid_t uid)
 		nr = room;
 	if (nr)
 		qsort(names, nr, sizeof(*names), by_name);
-	for (unsigned int i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr && !control_budget_spent(budget); i++) {
 		int err = ledger_look(uid, names[i], &view);
 		bool empty = err == -EPROTO || (!err && !view->nr_processes);
 
