@@ -10,6 +10,7 @@ UNIT_SRC := \
 	tests/unit/cli/child.c \
 	tests/unit/cli/doctor.c \
 	tests/unit/cli/mps.c \
+	tests/unit/cli/neighbours.c \
 	tests/unit/cli/pack.c \
 	tests/unit/cli/qos.c \
 	tests/unit/cli/qos_pace.c \
