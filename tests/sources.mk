@@ -24,6 +24,7 @@ UNIT_SRC := \
 	tests/unit/driver/device.c \
 	tests/unit/ledger/kill.c \
 	tests/unit/ledger/ledger.c \
+	tests/unit/ledger/order.c \
 	tests/unit/memory/begin_end.c \
 	tests/unit/memory/calls.c \
 	tests/unit/memory/nvml_usage.c \
