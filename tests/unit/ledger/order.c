@@ -20,7 +20,7 @@ static inline void wait_a_little(void)
 #include "lib/ledger/ledger.c"
 #include "tests/tap.h"
 
-#define NR_GRANTS 1000000
+#define NR_GRANTS 4000000
 
 static struct ledger_slot slot;
 static atomic_ulong nr_asked;	/* reserved, and perhaps granted */
