@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See calls_begin_end.h. At the begin of a call its memory is charged, or its arguments are changed
- * so that the driver refuses it; at the end what it got is recorded, or given back.
+ * The memory quota inside a process: what happens at the driver calls that calls.h lists. At the
+ * begin of a call its memory is charged, or its arguments are changed so that the driver refuses it;
+ * at the end what it got is recorded, or given back.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
-#include "lib/memory/calls_begin_end.h"
+#include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
 #include "lib/memory/overhead.h"
 #include "lib/memory/tenant.h"
@@ -56,8 +57,6 @@ static _Thread_local struct memory_now now_here;
 
 /* The driver calls that this library makes are not the program's. */
 static _Thread_local bool inside;
-
-/* ---------------------------------------------------------------------- allocations */
 
 /* Small ones are charged by the slab, once their addresses are known. */
 static bool is_small(const struct memory_call *call, const uint64_t *words)
@@ -201,8 +200,6 @@ static void end_external(struct memory_now *now)
 		item->unseen = true;
 }
 
-/* ------------------------------------------------------------------ physical memory */
-
 static void physical_put(struct memory_item *item)
 {
 	/* Without handles it is in no table. */
@@ -264,8 +261,6 @@ static void end_retain(struct memory_now *now)
 	mapping->of->key = memory_now_out(now);
 	memory_table_put(mapping->of);
 }
-
-/* ---------------------------------------------------------------------------- pools */
 
 /* Memory is of the stream's GPU, whatever the current context's is. */
 static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
@@ -372,8 +367,6 @@ static void end_pools_changed(struct memory_now *now)
 	if (gpu)
 		memory_gpu_pools_changed(gpu);
 }
-
-/* --------------------------------------------------------------------------- graphs */
 
 /* What the nodes of a graph get, one after the other, and @device: whose memory it is. */
 static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
@@ -485,8 +478,6 @@ static void end_capture_ends(struct memory_now *now)
 		memory_gpu_captures(-1);
 }
 
-/* -------------------------------------------------------------------------- answers */
-
 static void answer_free(struct memory_now *now)
 {
 	size_t *free_bytes = (size_t *)(uintptr_t)now->words[0];
@@ -517,8 +508,6 @@ static void end_uncounted(struct memory_now *now)
 {
 	memory_uncounted(now->call->name);
 }
-
-/* ------------------------------------------------------------------------- handlers */
 
 /* Each a function that calls the driver's for what a call of that kind got. */
 #define UNDO(name, call)                                                                  \
@@ -601,8 +590,6 @@ static const struct memory_handler handlers[MEMORY_NR_KINDS] = {
 	[MEMORY_ASK_TOTAL] = END(answer_total),
 	[MEMORY_UNCOUNTED] = END(end_uncounted),
 };
-
-/* ------------------------------------------------------------------------- callback */
 
 /* Cleans up after a call whose end was not reported. */
 static void abandon(struct memory_now *now)
@@ -693,8 +680,6 @@ static void on_call(int cbid, const struct cuda_call_params *params)
 	if (call)
 		on_known_call(call, params);
 }
-
-/* ---------------------------------------------------------------------------- start */
 
 /*
  * Where the parent had used a GPU, CUDA does not work in the child. Else the child has the

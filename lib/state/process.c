@@ -306,8 +306,6 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 	return nr;
 }
 
-/* ------------------------------------------------------------------------- a signal */
-
 /*
  * Whether that user could signal process @pid, as the kernel decides it: by the real and the
  * saved uid. So no user can make root signal what belongs to another one. What runs in root's
@@ -363,8 +361,6 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 				   "it is gone, or is not the one that was listed" :
 				   strerror(-err));
 }
-
-/* ---------------------------------------------------------------- another's limit */
 
 /* A block of another process that is open for writing. */
 struct opened {
