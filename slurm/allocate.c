@@ -18,6 +18,8 @@
 
 #define LOCK_FILE "/run/gpupart/lock"
 #define LOCK_SECONDS 5
+#define FIRST_PAUSE_NS 20000000
+#define MOST_PAUSE_NS 800000000
 #define MIB (1ull << 20)
 
 bool give_is_given(const struct gpupart_grant *grant)
@@ -32,7 +34,7 @@ static void name_job(unsigned int job, struct gpupart_grant *grant)
 }
 
 /* Of root alone: nobody else can keep it. The kernel gives it up for who dies. */
-static int lock(char *why, size_t len)
+static int lock(int seconds, char *why, size_t len)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	int fd, err;
@@ -48,13 +50,16 @@ static int lock(char *why, size_t len)
 		snprintf(why, len, LOCK_FILE ": %s", strerror(-err));
 		return err;
 	}
-	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
-		if (!flock(fd, LOCK_EX | LOCK_NB))
-			return fd;
+	for (int ms = 0; flock(fd, LOCK_EX | LOCK_NB); ms++) {
+		if (ms == seconds * 1000)
+			goto close_fd;
 		nanosleep(&pause, NULL);
 	}
+	return fd;
+
+close_fd:
 	close(fd);
-	snprintf(why, len, LOCK_FILE ": another job's start has held it for %d s", LOCK_SECONDS);
+	snprintf(why, len, LOCK_FILE ": another job's start has held it for %d s", seconds);
 	return -EBUSY;
 }
 
@@ -203,6 +208,7 @@ static void say_kind(const struct words *words, char *text, size_t len)
 		snprintf(text + n, len - n, " with room for clusters of %u blocks", words->cluster);
 }
 
+/* Plans a lot: not under the lock. */
 static void say_refused(const struct node_gpu *board, const struct words *words,
 			const struct gpupart_tpcset *within, char *why, size_t len)
 {
@@ -224,54 +230,64 @@ static void say_refused(const struct node_gpu *board, const struct words *words,
 		 *list ? list : "-", instead);
 }
 
-/* Under the lock: the set and the memory, or a sentence in grant->why. */
-static void place(const struct node_gpu *board, const struct words *words,
-		  const struct taken *taken, struct gpupart_grant *grant)
+/* Under the lock: the set and the memory. False: they are not free. */
+static bool place(const struct node_gpu *board, const struct words *words,
+		  const struct taken *taken, const struct gpupart_tpcset *within,
+		  struct gpupart_grant *grant)
 {
-	struct gpupart_tpcset all = gpupart_topology_all(board->topo), within;
-
-	within = gpupart_tpcset_andnot(&all, &taken->tpcs);
-	if (words->memory && taken->memory + words->memory > board->memory) {
+	if (taken->memory + words->memory > board->memory && words->memory) {
 		snprintf(grant->why, sizeof(grant->why),
 			 "no %llu MiB are free on GPU %s: others have %llu of its %llu MiB",
 			 (unsigned long long)(words->memory / MIB), board->pci,
 			 (unsigned long long)(taken->memory / MIB),
 			 (unsigned long long)(board->memory / MIB));
-		return;
+		return false;
 	}
-	if (plan(board->topo, words, &within, &grant->set, grant->why, sizeof(grant->why))) {
+	if (plan(board->topo, words, within, &grant->set, grant->why, sizeof(grant->why))) {
 		memset(&grant->set, 0, sizeof(grant->set));
-		say_refused(board, words, &within, grant->why, sizeof(grant->why));
-		return;
+		grant->why[0] = 0;
+		return false;
 	}
 	grant->memory = words->memory;
-	grant->why[0] = 0;
+	return true;
 }
 
 static int give_on(const struct give_job *job, const struct node_gpu *board,
 		   struct gpupart_grant *grant, char *why, size_t len)
 {
+	struct gpupart_tpcset within = gpupart_topology_all(board->topo);
 	struct gpupart_grant own;
 	struct taken taken;
+	bool placed = false;
 	int fd, err;
 
-	fd = lock(why, len);
+	fd = lock(job->again ? 0 : LOCK_SECONDS, why, len);
 	if (fd < 0)
 		return fd;
 	err = look(grant->id, board->pci, &taken, &own);
-	/* Another version's is kept as it is: what was asked for is not known. */
-	if (!err && own.id[0] && own.uid == job->uid && own.other_version && give_is_given(&own)) {
-		*grant = own;
-		goto close_fd;
-	}
-	/* A prolog that was begun anew; no job that had its number before slurmctld forgot it. */
+	/*
+	 * Another version's is kept as it is: what was asked for is not known. So is that of a prolog
+	 * that was begun anew; no job that had its number before slurmctld forgot it.
+	 */
 	if (!err && own.id[0] && own.uid == job->uid && give_is_given(&own) &&
-	    !strcmp(own.asked, grant->asked) && !strcmp(own.pci, grant->pci)) {
+	    (own.other_version || (!strcmp(own.asked, grant->asked) &&
+				   !strcmp(own.pci, grant->pci)))) {
 		*grant = own;
-		goto close_fd;
+		close(fd);
+		return 0;
 	}
-	if (!err) {
-		place(board, job->words, &taken, grant);
+	within = gpupart_tpcset_andnot(&within, &taken.tpcs);
+	if (!err)
+		placed = place(board, job->words, &taken, &within, grant);
+	if (placed)
+		err = gpupart_grant_put(NULL, grant);
+	close(fd);
+	if (!err && !placed && job->again)
+		*grant = own;
+	/* What gives nothing changes nothing for other jobs: it needs no lock. */
+	if (!err && !placed && !job->again) {
+		if (!*grant->why)
+			say_refused(board, job->words, &within, grant->why, sizeof(grant->why));
 		err = gpupart_grant_put(NULL, grant);
 	}
 	if (err)
@@ -279,8 +295,6 @@ static int give_on(const struct give_job *job, const struct node_gpu *board,
 			 err == -EPROTO ?
 			 "another version of gpupart gave TPCs to a job of this number; 'gpupart slurm-node --clean' takes them from jobs that have ended"
 			 : strerror(-err));
-close_fd:
-	close(fd);
 	return err;
 }
 
@@ -352,6 +366,41 @@ int give_find(unsigned int job, struct gpupart_grant *grant)
 		}
 	free(list);
 	return err;
+}
+
+void give_wait(struct gpupart_grant *grant, bool first)
+{
+	struct timespec now, pause = { .tv_nsec = FIRST_PAUSE_NS };
+	struct give_job job = { .uid = grant->uid, .asked = grant->asked,
+				.strict = grant->strict, .again = true };
+	char why[512], asked[sizeof(grant->asked)];
+	struct node_gpu board;
+	struct words words;
+	int err = 0;
+	time_t end;
+
+	snprintf(asked, sizeof(asked), "%s", grant->asked);
+	if (words_read(asked, &words, why, sizeof(why)) || !*grant->pci ||
+	    boards_find(grant->pci, &board, why, sizeof(why)))
+		return;
+	job.job = atoi(grant->name);
+	job.gpu = board.number;
+	job.words = &words;
+	job.asked = asked;
+	/* Whoever sets the clock meanwhile. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = now.tv_sec + words.wait;
+	while (words.wait && !give_is_given(grant) && now.tv_sec <= end && (!err || err == -EBUSY)) {
+		struct gpupart_grant found = *grant;
+
+		nanosleep(&pause, NULL);
+		/* A job that can begin, or a prolog, is not kept waiting by those that cannot. */
+		pause.tv_nsec = 2 * pause.tv_nsec < MOST_PAUSE_NS ? 2 * pause.tv_nsec : MOST_PAUSE_NS;
+		err = first ? give_job(&job, &found, why, sizeof(why)) : give_find(job.job, &found);
+		if (!err)
+			*grant = found;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	}
 }
 
 int give_back(unsigned int job, char *why, size_t len)

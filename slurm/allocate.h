@@ -11,6 +11,7 @@ struct give_job {
 	int gpu;		/* as Slurm numbers it; -1: it counts none for this job */
 	const struct words *words;
 	const char *asked;	/* the same as text */
+	bool again;		/* it waits: takes its turn if it can have that at once, notes success alone */
 	bool strict;		/* its processes are confined or do not use the GPU */
 };
 
@@ -20,6 +21,12 @@ struct give_job {
  * where no job would fare better here: the GPU is not known, or nothing can be noted.
  */
 int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len);
+
+/*
+ * Tries again for a job that was refused, as long as its words say, until it has something. Its
+ * @first task on this node does; the others look for what that one gets.
+ */
+void give_wait(struct gpupart_grant *grant, bool first);
 
 /* Notes that @job, whose words say nothing, gets nothing, for @because. */
 int give_nothing(const struct give_job *job, const char *because, char *why, size_t len);

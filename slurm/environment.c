@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cli/util/path_list.h"
 #include "cli/util/tunables_value.h"
 #include "slurm/environment.h"
 #include "slurm/node_file.h"
 
-#define VALUE_MAX (64 << 10)
+#define VALUE_MAX (128u << 10)	/* MAX_ARG_STRLEN: execve() takes nothing that is longer */
+#define INJECT "libgpupart-inject.so"
 
 bool environment_package(bool lib, const char *name, char *path, size_t len)
 {
@@ -31,18 +33,40 @@ bool environment_package(bool lib, const char *name, char *path, size_t len)
 	return !access(path, F_OK);
 }
 
-/* Puts @path before, or behind, what the job has in @variable, where it is not there yet. */
-static int join(spank_t spank, const char *variable, const char *path, bool before)
+/*
+ * What the job has in @variable, "" where it has nothing; the caller frees it. NULL, with a sentence
+ * in @why: no memory, or a task with it could not start. Slurm cuts what is longer than the buffer.
+ */
+static char *value_of(spank_t spank, const char *variable, char *why, size_t len)
 {
-	char *old = calloc(1, VALUE_MAX), *joined = NULL;
-	int err = old ? 0 : -ENOMEM;
+	char *value = calloc(1, VALUE_MAX);
 
-	if (!err && spank_getenv(spank, variable, old, VALUE_MAX) == ESPANK_SUCCESS && *old) {
-		if (strstr(old, path))
-			goto free_old;
-		if (asprintf(&joined, "%s:%s", before ? path : old, before ? old : path) < 0)
-			err = -ENOMEM;
+	if (!value) {
+		snprintf(why, len, "no memory");
+	} else if (spank_getenv(spank, variable, value, VALUE_MAX) == ESPANK_NOSPACE) {
+		snprintf(why, len, "its %s has %u KiB or more: no program starts with that",
+			 variable, VALUE_MAX >> 10);
+		free(value);
+		return NULL;
 	}
+	return value;
+}
+
+/* Puts @path before, or behind, what the job has in @variable, where it is not there yet. */
+static int join(spank_t spank, const char *variable, const char *path, bool before, char *why,
+		size_t len)
+{
+	char *old = value_of(spank, variable, why, len), *joined = NULL;
+	const char *separators = strcmp(variable, "LD_PRELOAD") ? PATH_LIST_OTHERS
+								: PATH_LIST_PRELOAD;
+	int err = 0;
+
+	if (!old)
+		return -EINVAL;
+	if (path_list_has(old, separators, path))
+		goto free_old;
+	if (*old && asprintf(&joined, "%s:%s", before ? path : old, before ? old : path) < 0)
+		err = -ENOMEM;
 	if (!err && spank_setenv(spank, variable, joined ? joined : path, 1) != ESPANK_SUCCESS)
 		err = -EINVAL;
 	free(joined);
@@ -54,29 +78,30 @@ free_old:
 /* The driver's one place for a library, or, where another tool has that, the loader's list. */
 static int inject(spank_t spank, bool strict, char *why, size_t len)
 {
-	char path[PATH_MAX], taken[PATH_MAX] = "";
+	char path[PATH_MAX], *taken;
+	bool is_taken;
 
-	if (!environment_package(true, "libgpupart-inject.so", path, sizeof(path))) {
-		snprintf(why, len, "libgpupart-inject.so is not installed beside the plugin");
+	if (!environment_package(true, INJECT, path, sizeof(path))) {
+		snprintf(why, len, INJECT " is not installed beside the plugin");
 		return -ENOENT;
 	}
-	spank_getenv(spank, "CUDA_INJECTION64_PATH", taken, sizeof(taken));
-	if (*taken && !strstr(taken, "libgpupart-inject.so"))
-		return join(spank, "LD_PRELOAD", path, true);
-	/* Loaded at the start, it has its thread-local memory whatever the program loads. */
-	if (strict && join(spank, "LD_PRELOAD", path, true))
+	taken = value_of(spank, "CUDA_INJECTION64_PATH", why, len);
+	if (!taken)
 		return -EINVAL;
-	return spank_setenv(spank, "CUDA_INJECTION64_PATH", path, 1) == ESPANK_SUCCESS ? 0
-											: -EINVAL;
+	is_taken = *taken && !path_is_named(taken, INJECT);
+	free(taken);
+	/* Loaded at the start, it has its thread-local memory whatever the program loads. */
+	if ((is_taken || strict) && join(spank, "LD_PRELOAD", path, true, why, len))
+		return -EINVAL;
+	return is_taken || spank_setenv(spank, "CUDA_INJECTION64_PATH", path, 1) == ESPANK_SUCCESS ?
+		       0 : -EINVAL;
 }
 
 /* Room for the static TLS of what is loaded later: @bytes; other tunables of the job's stay. */
-static int raise_tls(spank_t spank, size_t bytes)
+static int raise_tls(spank_t spank, size_t bytes, char *why, size_t len)
 {
-	char *old = calloc(1, VALUE_MAX), *joined = NULL;
+	char *old = value_of(spank, TUNABLES, why, len), *joined = NULL;
 
-	if (old && spank_getenv(spank, TUNABLES, old, VALUE_MAX) != ESPANK_SUCCESS)
-		*old = 0;
 	if (old)
 		joined = tunables_join(old, bytes);
 	free(old);
@@ -86,20 +111,20 @@ static int raise_tls(spank_t spank, size_t bytes)
 	return bytes ? -ENOMEM : 0;
 }
 
-static int simulate(spank_t spank)
+static int simulate(spank_t spank, char *why, size_t len)
 {
 	char path[PATH_MAX], captures[8 * PATH_MAX];
 	int err = -ENOENT;
 
 	if (environment_package(true, "sim", path, sizeof(path)))
-		err = join(spank, "LD_LIBRARY_PATH", path, true);
+		err = join(spank, "LD_LIBRARY_PATH", path, true, why, len);
 	if (!err && (!boards_simulated(captures, sizeof(captures)) ||
 		     spank_setenv(spank, "GPUPART_SIM", captures, 1) != ESPANK_SUCCESS))
 		err = -EINVAL;
 	return err;
 }
 
-static int set_memory(spank_t spank, const struct gpupart_grant *grant)
+static int set_memory(spank_t spank, const struct gpupart_grant *grant, char *why, size_t len)
 {
 	char path[PATH_MAX], bytes[24];
 	int err = 0;
@@ -111,7 +136,7 @@ static int set_memory(spank_t spank, const struct gpupart_grant *grant)
 	/* Without it the quota holds as well, and nvidia-smi shows the whole GPU. */
 	if (environment_package(true, "libgpupart-nvml.so", path, sizeof(path)) &&
 	    !strpbrk(path, ":$"))
-		err = join(spank, "LD_AUDIT", path, false);
+		err = join(spank, "LD_AUDIT", path, false, why, len);
 	return err;
 }
 
@@ -152,10 +177,10 @@ int environment_set(spank_t spank, const struct gpupart_grant *grant, char *why,
 	if (!err)
 		err = inject(spank, grant->strict, why, len);
 	if (!err)
-		err = raise_tls(spank, grant->memory ? TUNABLES_TLS_AUDIT : TUNABLES_TLS);
+		err = raise_tls(spank, grant->memory ? TUNABLES_TLS_AUDIT : TUNABLES_TLS, why, len);
 	if (!err && board.simulated)
-		err = simulate(spank);
+		err = simulate(spank, why, len);
 	if (!err && grant->memory)
-		err = set_memory(spank, grant);
+		err = set_memory(spank, grant, why, len);
 	return err;
 }

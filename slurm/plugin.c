@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <slurm/spank.h>
 #include "slurm/allocate.h"
@@ -162,37 +161,6 @@ int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 	return 0;
 }
 
-/* Another try, as long as the words allow it, for what was refused: as of the prolog. */
-static void wait_for(struct gpupart_grant *grant)
-{
-	const struct timespec pause = { .tv_nsec = 20000000 };
-	struct give_job job = { .uid = grant->uid, .asked = grant->asked,
-				.strict = grant->strict };
-	struct words words;
-	struct timespec now;
-	struct node_gpu board;
-	time_t end;
-	char why[512], asked[sizeof(grant->asked)];
-
-	snprintf(asked, sizeof(asked), "%s", grant->asked);
-	if (words_read(asked, &words, why, sizeof(why)) || !*grant->pci ||
-	    boards_find(grant->pci, &board, why, sizeof(why)))
-		return;
-	job.job = atoi(grant->name);
-	job.gpu = board.number;
-	job.words = &words;
-	job.asked = asked;
-	/* Whoever sets the clock meanwhile. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = now.tv_sec + words.wait;
-	while (words.wait && !give_is_given(grant) && now.tv_sec <= end) {
-		nanosleep(&pause, NULL);
-		if (give_job(&job, grant, why, sizeof(why)))
-			break;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	}
-}
-
 static void refuse(unsigned int job, const char *why)
 {
 	dprintf(STDERR_FILENO, "gpupart: job %u: %s\n", job, why);
@@ -228,6 +196,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	struct gpupart_grant grant;
 	unsigned int job = 0, uid = 0;
 	char *text = NULL, why[512];
+	int task = 0;
 	bool asked;
 
 	(void)ac;
@@ -244,7 +213,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 		return 0;
 	}
 	if (!give_is_given(&grant))
-		wait_for(&grant);
+		give_wait(&grant, spank_get_item(spank, S_TASK_ID, &task) == ESPANK_SUCCESS && !task);
 	if (!give_is_given(&grant))
 		refuse(job, grant.why);
 	if (environment_set(spank, &grant, why, sizeof(why)))

@@ -10,6 +10,7 @@ UNIT_SRC := \
 	tests/unit/cli/child.c \
 	tests/unit/cli/doctor.c \
 	tests/unit/cli/mps.c \
+	tests/unit/cli/neighbours.c \
 	tests/unit/cli/pack.c \
 	tests/unit/cli/qos.c \
 	tests/unit/cli/qos_pace.c \
@@ -23,6 +24,8 @@ UNIT_SRC := \
 	tests/unit/driver/device.c \
 	tests/unit/ledger/kill.c \
 	tests/unit/ledger/ledger.c \
+	tests/unit/ledger/order.c \
+	tests/unit/memory/begin_end.c \
 	tests/unit/memory/calls.c \
 	tests/unit/memory/nvml_usage.c \
 	tests/unit/memory/tenant.c \
@@ -30,6 +33,8 @@ UNIT_SRC := \
 	tests/unit/plan/exact_prices.c \
 	tests/unit/plan/exact_table.c \
 	tests/unit/plan/known.c \
+	tests/unit/slurm/allocate.c \
+	tests/unit/slurm/environment.c \
 	tests/unit/slurm/orphans.c \
 	tests/unit/stat/calls.c \
 	tests/unit/stat/fold.c \

@@ -17,6 +17,7 @@
 #include "cli/target/tenants.h"
 #include "cli/util/message.h"
 #include "cli/util/out.h"
+#include "cli/util/path_list.h"
 #include "cli/util/paths.h"
 #include "cli/util/tunables.h"
 
@@ -119,7 +120,7 @@ static int preload(const struct args *args, const char *path)
 	const char *others = getenv("LD_PRELOAD");
 	char *joined;
 
-	if (others && strstr(others, path))
+	if (others && path_list_has(others, PATH_LIST_PRELOAD, path))
 		return 0;
 	if (asprintf(&joined, "%s%s%s", path, others && *others ? ":" : "",
 		     others ? others : "") < 0)

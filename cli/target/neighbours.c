@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/blocks.h"
 #include "cli/target/neighbours.h"
@@ -22,14 +23,50 @@
 /* The kernel gives a program no more unless it is told to; root reads anybody's. */
 #define MAX_ENVIRONMENT (1u << 20)
 
+/* Of another user that root reads: all of that user's processes together. */
+#define MAX_ENVIRONMENTS (16u << 20)
+
+/* How much was read of each user's. */
+struct reading {
+	struct user {
+		uid_t uid;
+		size_t bytes;
+	} *users;
+	unsigned int nr, nr_skipped;
+};
+
+/* How much may be read yet of @fd, a process's environment, whose owner is *user. */
+static size_t left_of(struct reading *reading, int fd, struct user **user)
+{
+	struct user *users = reading->users;
+	unsigned int i = 0;
+	struct stat st;
+
+	*user = NULL;
+	if (fstat(fd, &st))
+		return 0;
+	while (i < reading->nr && users[i].uid != st.st_uid)
+		i++;
+	if (i == reading->nr) {
+		users = realloc(users, (i + 1) * sizeof(*users));
+		if (!users)
+			return 0;
+		users[reading->nr++] = (struct user){ .uid = st.st_uid };
+		reading->users = users;
+	}
+	*user = &users[i];
+	return st.st_uid == geteuid() ? MAX_ENVIRONMENT : MAX_ENVIRONMENTS - users[i].bytes;
+}
+
 /*
  * The environment of a process, a string after the other, two 0 at the end; NULL: it is
- * not ours, or too long, which is counted.
+ * not ours, or too long, or its user's are, which is counted.
  */
-static char *read_environment(const char *pid, unsigned int *nr_too_long)
+static char *read_environment(const char *pid, struct reading *reading)
 {
 	char path[300], *text;
-	size_t used = 0;
+	size_t used = 0, max;
+	struct user *user;
 	ssize_t n = 1;
 	int fd;
 
@@ -37,15 +74,20 @@ static char *read_environment(const char *pid, unsigned int *nr_too_long)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
+	max = left_of(reading, fd, &user);
+	if (max > MAX_ENVIRONMENT)
+		max = MAX_ENVIRONMENT;
 	/* What is not written takes no memory. */
-	text = malloc(MAX_ENVIRONMENT + 2);
-	while (text && n > 0 && used < MAX_ENVIRONMENT) {
-		n = read(fd, text + used, MAX_ENVIRONMENT - used);
+	text = malloc(max + 2);
+	while (text && n > 0 && used < max) {
+		n = read(fd, text + used, max - used);
 		used += n > 0 ? n : 0;
 	}
 	close(fd);
-	if (text && used == MAX_ENVIRONMENT) {
-		++*nr_too_long;
+	if (user)
+		user->bytes += used;
+	if (text && used == max) {
+		reading->nr_skipped++;
 		free(text);
 		return NULL;
 	}
@@ -91,10 +133,10 @@ static const char *words_now(const struct neighbours *n, const char *job, const 
 
 /* The limit that process @pid will have, by its environment, when it uses the GPU. */
 static void look_at_environment(const struct neighbours *n, const char *pid,
-				unsigned int *nr_too_long)
+				struct reading *reading)
 {
 	const char *words, *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
-	char *environment = read_environment(pid, nr_too_long);
+	char *environment = read_environment(pid, reading);
 	struct neighbour found = { .pid = atoi(pid) };
 
 	if (!environment)
@@ -139,16 +181,17 @@ void neighbours_shown(const struct neighbours *n)
 unsigned int neighbours_to_be(const struct neighbours *n)
 {
 	DIR *proc = opendir("/proc");
-	unsigned int nr_too_long = 0;
+	struct reading reading = { NULL, 0, 0 };
 	struct dirent *entry;
 
 	while (proc && (entry = readdir(proc)))
 		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
 		    !shows_itself(n, atoi(entry->d_name)))
-			look_at_environment(n, entry->d_name, &nr_too_long);
+			look_at_environment(n, entry->d_name, &reading);
 	if (proc)
 		closedir(proc);
-	return nr_too_long;
+	free(reading.users);
+	return reading.nr_skipped;
 }
 
 /* The TPCs of all of them, but for those that have just what is around us. */
@@ -193,8 +236,8 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	nr_too_long = neighbours_to_be(&n);
 	if (nr_too_long)
 		cmd_note(args->cmd,
-			 "-n: the environments of %u processes are longer than %u KiB and were not read: whether those will be limited is not known",
-			 nr_too_long, MAX_ENVIRONMENT >> 10);
+			 "-n: the environments of %u processes are longer than %u KiB, or those of their user together than %u MiB, and were not read: whether those will be limited is not known",
+			 nr_too_long, MAX_ENVIRONMENT >> 10, MAX_ENVIRONMENTS >> 20);
 	free(processes);
 	free(jobs);
 	return sum.tpcs;

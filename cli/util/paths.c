@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/util/message.h"
+#include "cli/util/path_list.h"
 #include "cli/util/paths.h"
 
 int paths_full(const char *path, char *full, size_t len)
@@ -67,9 +68,7 @@ bool paths_same(const char *a, const char *b)
 
 bool paths_is_inject(const char *path)
 {
-	const char *file = strrchr(path, '/');
-
-	return !strcmp(file ? file + 1 : path, PATHS_INJECT);
+	return path_is_named(path, PATHS_INJECT);
 }
 
 static char **main_argv;

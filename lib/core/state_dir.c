@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "lib/core/state_dir.h"
 
@@ -111,6 +112,24 @@ int control_open_dir(uid_t uid, bool make)
 		return -EPERM;
 	}
 	return fd;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+uint64_t control_budget_begin(uid_t uid)
+{
+	return uid == geteuid() ? UINT64_MAX : cpu_ns() + 1000000000;
+}
+
+bool control_budget_spent(uint64_t end)
+{
+	return end != UINT64_MAX && cpu_ns() > end;
 }
 
 bool control_folder_uid(const char *name, uid_t *uid)

@@ -19,6 +19,13 @@
 bool control_name_good(const char *name);
 /* 0700 and @uid's, or a negative errno; *path is made. */
 int control_open_dir(uid_t uid, bool make);
+/*
+ * Work for the files of another user: a second of this thread's CPU time, however many there are
+ * and whatever is in them; what is this user's own has no bound. control_budget_begin() returns when
+ * it is used up.
+ */
+uint64_t control_budget_begin(uid_t uid);
+bool control_budget_spent(uint64_t end);
 /* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
 bool control_folder_uid(const char *name, uid_t *uid);
 /* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */

@@ -42,7 +42,7 @@ void ledger_file_end(void)
 	pthread_mutex_unlock(&open_lock);
 }
 
-void ledger_file_name(char name[LEDGER_NAME_LEN + 8], const char *tenant)
+static void file_name(char name[LEDGER_NAME_LEN + 8], const char *tenant)
 {
 	snprintf(name, LEDGER_NAME_LEN + 8, "mem-%.63s", tenant);
 }
@@ -164,33 +164,52 @@ static int check_content(int fd, off_t size, const char *tenant)
 	return make_empty(fd, tenant);
 }
 
-/* Whether the file is @uid's, and nobody else may read or write it. */
-static bool is_private(const struct stat *st, uid_t uid)
-{
-	return S_ISREG(st->st_mode) && st->st_uid == uid && !(st->st_mode & 077);
-}
-
-int ledger_file_open_any(const char *tenant, bool make)
+/* -EPERM: what is there is no file of that user's alone. */
+static int open_private(uid_t uid, const char *tenant, int flags)
 {
 	char name[LEDGER_NAME_LEN + 8];
-	int dir = control_open_dir(geteuid(), make), fd, err;
+	int dir = control_open_dir(uid, flags & O_CREAT), fd;
 	struct stat st;
 
 	if (dir < 0)
 		return dir;
-	ledger_file_name(name, tenant);
-	fd = openat(dir, name, O_RDWR | FLAGS | (make ? O_CREAT : 0), 0600);
-	err = fd < 0 ? -errno : 0;
+	file_name(name, tenant);
+	fd = openat(dir, name, flags | FLAGS, 0600);
+	if (fd < 0)
+		fd = errno == ELOOP || errno == EISDIR ? -EPERM : -errno;
 	close(dir);
-	if (err)
-		return err == -ELOOP || err == -EISDIR ? -EPERM : err;
-	if (fstat(fd, &st) || !is_private(&st, geteuid()))
-		err = -EPERM;
-	else if (!ledger_file_lock(fd, LEDGER_GUARD) || fstat(fd, &st) || !st.st_nlink)
-		err = -EAGAIN;	/* or it was taken away before we had it */
-	if (err)
-		close(fd);
-	return err ? err : fd;
+	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == uid &&
+		       !(st.st_mode & 077)))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+int ledger_file_open_any(const char *tenant, bool make)
+{
+	int fd = open_private(geteuid(), tenant, O_RDWR | (make ? O_CREAT : 0));
+	struct stat st;
+
+	/* Or it was taken away before we had it. */
+	if (fd < 0 || (ledger_file_lock(fd, LEDGER_GUARD) && !fstat(fd, &st) && st.st_nlink))
+		return fd;
+	close(fd);
+	return -EAGAIN;
+}
+
+bool ledger_file_remove(int fd, const char *tenant, int own)
+{
+	int dir = control_open_dir(geteuid(), false);
+	char name[LEDGER_NAME_LEN + 8];
+	bool removed = false;
+
+	file_name(name, tenant);
+	if (dir >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(own + 1), 0) &&
+	    (own <= 0 || !ledger_file_locked(fd, LEDGER_LOCK_OF(0), own)))
+		removed = !unlinkat(dir, name, 0);
+	if (dir >= 0)
+		close(dir);
+	return removed;
 }
 
 int ledger_file_open(const char *tenant, bool make)
@@ -223,22 +242,7 @@ int ledger_file_open_wait(const char *tenant, bool make)
 
 int ledger_file_open_read(uid_t uid, const char *tenant)
 {
-	char name[LEDGER_NAME_LEN + 8];
-	int dir = control_open_dir(uid, false), fd, err;
-	struct stat st;
-
-	if (dir < 0)
-		return dir;
-	ledger_file_name(name, tenant);
-	fd = openat(dir, name, O_RDONLY | FLAGS);
-	err = fd < 0 ? -errno : 0;
-	close(dir);
-	if (err)
-		return err == -ELOOP ? -EPERM : err;
-	if (!fstat(fd, &st) && is_private(&st, uid))
-		return fd;
-	close(fd);
-	return -EPERM;
+	return open_private(uid, tenant, O_RDONLY);
 }
 
 int ledger_file_find_gpu(const struct ledger_header *header, const char *pci)

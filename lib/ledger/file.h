@@ -57,9 +57,6 @@ struct ledger_block {
 void ledger_file_begin(void);
 void ledger_file_end(void);
 
-/* The name of a tenant's file in its user's folder. */
-void ledger_file_name(char name[LEDGER_NAME_LEN + 8], const char *tenant);
-
 /*
  * Opens a tenant's file of this user and locks its guard, which closing it gives up; a file
  * that nobody is in and that is no ledger becomes an empty one. @make: and makes it where
@@ -85,6 +82,12 @@ int ledger_file_make_room(int fd, uint32_t nr_slots);
 /* The index of a GPU, -ENOENT; and, under the guard, of one that is added, -ENOSPC. */
 int ledger_file_find_gpu(const struct ledger_header *header, const char *pci);
 int ledger_file_add_gpu(struct ledger_header *header, const char *pci);
+
+/*
+ * Under the guard: takes the file away where no process but that with slot @own, -1 none, is in it;
+ * whether it did.
+ */
+bool ledger_file_remove(int fd, const char *tenant, int own);
 
 bool ledger_file_lock(int fd, off_t byte);
 void ledger_file_unlock(int fd, off_t byte);

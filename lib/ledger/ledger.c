@@ -29,14 +29,6 @@ struct sums {
 	uint64_t used, reserved;
 };
 
-static void say(char *why, size_t len, const char *sentence, int err)
-{
-	if (why && len)
-		snprintf(why, len, err ? "%s: %s" : "%s", sentence, strerror(-err));
-}
-
-/* ------------------------------------------------------------------ joining, leaving */
-
 /* Under the guard: frees the slots of the dead, and looks at no more than is needed then. */
 static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespace)
 {
@@ -124,59 +116,36 @@ unmap:
 	return nr;
 }
 
-static const char *sentence_of(int err)
-{
-	switch (err) {
-	case -EPROTO:
-		return "processes of another version of gpupart are in its file below /dev/shm";
-	case -EUSERS:
-		return "too many processes are in it";
-	case -EBUSY:
-		return "another process has held its file for 5 s";
-	case -EPERM:
-		return "its file, or the folder of that, below /dev/shm is not this user's alone";
-	default:
-		return NULL;
-	}
-}
-
-int ledger_join(const char *tenant, struct ledger **ledger, char *why, size_t len)
+int ledger_join(const char *tenant, struct ledger **ledger)
 {
 	struct ledger *new;
 	int fd, err;
 
-	if (!control_name_good(tenant)) {
-		say(why, len,
-		    "a tenant's name wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
-		    0);
+	if (!control_name_good(tenant))
 		return -EINVAL;
-	}
 	new = mmap(NULL, sizeof(*new), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (new == MAP_FAILED || madvise(new, sizeof(*new), MADV_WIPEONFORK)) {
+	if (new == MAP_FAILED)
+		return -errno;
+	if (madvise(new, sizeof(*new), MADV_WIPEONFORK)) {
 		err = -errno;
-		say(why, len, "no memory that a fork leaves behind", err);
 		goto free_new;
 	}
 	snprintf(new->tenant, sizeof(new->tenant), "%s", tenant);
 	new->pid_namespace = control_pid_namespace();
 	fd = ledger_file_open_wait(tenant, true);
-	err = fd < 0 ? fd : 0;
-	if (!err) {
+	err = fd;
+	if (fd >= 0) {
 		err = enter(fd, new);
 		close(fd);
 		ledger_file_end();
 	}
-	if (!err) {
-		*ledger = new;
-		return 0;
-	}
-	if (sentence_of(err))
-		say(why, len, sentence_of(err), 0);
-	else
-		say(why, len, "its file below /dev/shm cannot be made or mapped", err);
+	if (err)
+		goto free_new;
+	*ledger = new;
+	return 0;
+
 free_new:
-	if (new != MAP_FAILED)
-		munmap(new, sizeof(*new));
+	munmap(new, sizeof(*new));
 	return err;
 }
 
@@ -198,16 +167,20 @@ void ledger_leave(struct ledger *ledger, bool remove)
 		ledger_sweep(tenant);
 }
 
+static bool is_ours(const struct ledger *ledger, int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_dev == ledger->dev && st.st_ino == ledger->ino;
+}
+
 /* The tenant's file once more, if it is the one that we are in; locked: see there. */
 static int reopen(const struct ledger *ledger, bool locked)
 {
 	int fd = locked ? ledger_file_open(ledger->tenant, false)
 			: ledger_file_open_read(geteuid(), ledger->tenant);
-	struct stat st;
 
-	if (fd < 0)
-		return fd;
-	if (!fstat(fd, &st) && st.st_dev == ledger->dev && st.st_ino == ledger->ino)
+	if (fd < 0 || is_ours(ledger, fd))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -215,39 +188,23 @@ static int reopen(const struct ledger *ledger, bool locked)
 
 void ledger_last_out(struct ledger *ledger)
 {
-	const off_t own = LEDGER_LOCK_OF(ledger->nr);
-	char name[LEDGER_NAME_LEN + 8];
-	int fd, dir;
+	int fd;
 
 	if (!ledger->block)
 		return;
 	ledger_file_begin();
 	/* Who has the guard is in it, or comes. */
 	fd = reopen(ledger, true);
-	dir = fd >= 0 ? control_open_dir(geteuid(), false) : -1;
-	ledger_file_name(name, ledger->tenant);
-	if (dir >= 0 && !ledger_file_locked(fd, own + 1, 0) &&
-	    (!ledger->nr || !ledger_file_locked(fd, LEDGER_LOCK_OF(0), ledger->nr)))
-		unlinkat(dir, name, 0);
-	if (dir >= 0)
-		close(dir);
-	if (fd >= 0)
+	if (fd >= 0) {
+		ledger_file_remove(fd, ledger->tenant, ledger->nr);
 		close(fd);
+	}
 	ledger_file_end();
 }
-
-/* --------------------------------------------------------------------------- GPUs */
 
 static bool has_gpu(const struct ledger *ledger, int gpu)
 {
 	return ledger->block && gpu >= 0 && gpu < LEDGER_MAX_GPUS;
-}
-
-static void pause_1ms(void)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-
-	nanosleep(&pause, NULL);
 }
 
 int ledger_gpu(struct ledger *ledger, const char *pci)
@@ -259,22 +216,16 @@ int ledger_gpu(struct ledger *ledger, const char *pci)
 	if (!pci || !*pci || strlen(pci) >= LEDGER_PCI_LEN)
 		return -EINVAL;
 	gpu = ledger_file_find_gpu(&ledger->block->header, pci);
-	for (int i = 0; gpu == -ENOENT && i < LEDGER_WAIT_MS; i++) {
-		if (i)
-			pause_1ms();
-		ledger_file_begin();
-		fd = reopen(ledger, true);
-		if (fd >= 0) {
-			gpu = ledger_file_add_gpu(&ledger->block->header, pci);
-			close(fd);
-		} else if (fd != -EAGAIN) {
-			gpu = fd;
-		}
-		ledger_file_end();
-		if (fd < 0 && fd != -EAGAIN)
-			return fd;
-	}
-	return gpu == -ENOENT ? -EBUSY : gpu;
+	if (gpu >= 0)
+		return gpu;
+	fd = ledger_file_open_wait(ledger->tenant, false);
+	if (fd < 0)
+		return fd;
+	if (is_ours(ledger, fd))
+		gpu = ledger_file_add_gpu(&ledger->block->header, pci);
+	close(fd);
+	ledger_file_end();
+	return gpu;
 }
 
 void ledger_set_simulated(struct ledger *ledger)
@@ -314,8 +265,6 @@ uint64_t ledger_quota(struct ledger *ledger, int gpu)
 		return 0;
 	return atomic_load_explicit(&ledger->block->header.gpus[gpu].quota, memory_order_relaxed);
 }
-
-/* ------------------------------------------------------------------------- charging */
 
 static uint64_t add(uint64_t a, uint64_t b)
 {
@@ -393,11 +342,12 @@ static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
  */
 static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 {
+	const struct timespec pause = { .tv_nsec = 1000000 };
 	int fd, err = -EAGAIN;
 
 	for (int i = 0; err == -EAGAIN && i < LEDGER_WAIT_MS; i++) {
 		if (i)
-			pause_1ms();
+			nanosleep(&pause, NULL);
 		ledger_file_begin();
 		fd = reopen(ledger, true);
 		if (fd >= 0)

@@ -33,13 +33,11 @@
 struct ledger;
 
 /*
- * Makes or opens the file of this user's tenant and takes a slot: 0 or -errno with a
- * sentence in @why (without the tenant's name, which the caller has), which may be NULL.
- * -EINVAL: no name; -EPERM: the folder or the file is not ours alone; -EPROTO: processes
- * with another version of this file hold it; -EUSERS: no slot is left; -EBUSY: another
- * process has locked it for 5 s.
+ * Makes or opens the file of this user's tenant and takes a slot: 0 or -errno. -EINVAL: no name;
+ * -EPERM: the folder or the file is not ours alone; -EPROTO: processes with another version of this
+ * file hold it; -EUSERS: no slot is left; -EBUSY: another process has locked it for 5 s.
  */
-int ledger_join(const char *tenant, struct ledger **ledger, char *why, size_t len);
+int ledger_join(const char *tenant, struct ledger **ledger);
 
 /*
  * Gives the slot and what it counts back, and frees @ledger. @remove: takes the file away
@@ -87,8 +85,6 @@ uint64_t ledger_quota(struct ledger *ledger, int gpu);
 uint64_t ledger_used(struct ledger *ledger, int gpu);
 /* Of this process alone; a read. */
 uint64_t ledger_used_own(struct ledger *ledger, int gpu);
-
-/* ------------------------------------------------------- from outside, without a slot */
 
 struct ledger_process {
 	int pid;		/* here; 0: it lives, but has no number in this namespace */

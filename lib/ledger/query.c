@@ -248,21 +248,15 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 
 bool ledger_sweep(const char *tenant)
 {
-	char name[LEDGER_NAME_LEN + 8];
-	bool removed = false;
-	int fd, dir;
+	bool removed;
+	int fd;
 
 	if (!control_name_good(tenant))
 		return false;
 	ledger_file_begin();
 	/* Who has the guard joins, or does as we do. */
 	fd = ledger_file_open_any(tenant, false);
-	dir = fd >= 0 ? control_open_dir(geteuid(), false) : -1;
-	ledger_file_name(name, tenant);
-	if (dir >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(0), 0))
-		removed = !unlinkat(dir, name, 0);
-	if (dir >= 0)
-		close(dir);
+	removed = fd >= 0 && ledger_file_remove(fd, tenant, -1);
 	if (fd >= 0)
 		close(fd);
 	ledger_file_end();

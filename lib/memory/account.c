@@ -40,8 +40,6 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* ------------------------------------------------------------------------- charging */
-
 uint64_t memory_gpu_rounded(uint64_t bytes)
 {
 	if (bytes <= MEMORY_SMALL)
@@ -189,8 +187,6 @@ int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
 	return charge_when_grown(gpu, bytes);
 }
 
-/* ---------------------------------------------------------------------------- items */
-
 static void take_off(uint64_t *sum, uint64_t bytes)
 {
 	*sum -= least(bytes, *sum);
@@ -251,8 +247,6 @@ void memory_gpu_slab_leave(uint64_t address)
 	if (slab && slab->nr && !--slab->nr && ++slab->gpu->nr_empty > MAX_EMPTY)
 		drop_empty(slab->gpu);
 }
-
-/* ------------------------------------------------------------------------ measuring */
 
 /* No less than @bytes are charged, if they fit. */
 static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
@@ -341,8 +335,6 @@ void memory_gpu_measure_soon(struct memory_gpu *gpu)
 	if (gpu->due || memory_device_ns() - gpu->measured_ns >= MEASURE_NS)
 		memory_gpu_measure(gpu, false, &err);
 }
-
-/* ---------------------------------------------------------------------------- pools */
 
 /* The most that a pool can grow for so many bytes. */
 static uint64_t growth(uint64_t bytes)
@@ -481,8 +473,6 @@ void memory_gpu_pool_undone(struct memory_gpu *gpu)
 	gpu->pools = reserved;
 }
 
-/* --------------------------------------------------------------------------- graphs */
-
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes)
 {
 	int err = memory_gpu_charge(gpu, bytes);
@@ -502,8 +492,6 @@ void memory_gpu_graph_after(struct memory_gpu *gpu)
 		memory_gpu_release(gpu, gpu->graphs - reserved);
 	gpu->graphs = reserved;
 }
-
-/* --------------------------------------------------------------------------- answer */
 
 void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free_bytes, uint64_t *total)
 {

@@ -13,6 +13,7 @@
 enum memory_key {
 	MEMORY_BY_ADDRESS, MEMORY_BY_ARRAY, MEMORY_BY_HANDLE, MEMORY_BY_MAPPING, MEMORY_BY_IPC,
 	MEMORY_BY_EXTERNAL, MEMORY_BY_EXEC, MEMORY_BY_SLAB, MEMORY_BY_OWNER,
+	MEMORY_BY_HOST_POOL,	/* memory of no GPU comes out of it: it is not counted */
 };
 
 struct memory_gpu;

@@ -159,8 +159,6 @@ const struct memory_call *memory_calls_get(unsigned int n)
 	return n < NR_CALLS ? &calls[n] : NULL;
 }
 
-/* ------------------------------------------------------------------------ looking up */
-
 #define NO_ROW	UINT8_MAX
 
 /* By number: 0 until it is first asked for, then the row's index and 1, or NO_ROW. */
@@ -195,8 +193,6 @@ const struct memory_call *memory_calls_find(int cbid, const char *name, bool *ot
 	atomic_store_explicit(&names[row], name, memory_order_relaxed);
 	return &calls[row];
 }
-
-/* ------------------------------------------------------------------------- how much */
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -331,8 +327,6 @@ int memory_calls_device(const struct memory_call *call, const void *arguments)
 		memcpy(&device, (const char *)arguments + call->device_at, sizeof(device));
 	return device;
 }
-
-/* ------------------------------------------------------------------------- refusing */
 
 /*
  * Of no GPU, and a multiple of every granularity. Measured on an H200: cuMemAlloc_v2 with

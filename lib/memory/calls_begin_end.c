@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See calls_begin_end.h. At the begin of a call its memory is charged, or its arguments are changed
- * so that the driver refuses it; at the end what it got is recorded, or given back.
+ * The memory quota inside a process: what happens at the driver calls that calls.h lists. At the
+ * begin of a call its memory is charged, or its arguments are changed so that the driver refuses it;
+ * at the end what it got is recorded, or given back.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
-#include "lib/memory/calls_begin_end.h"
+#include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
 #include "lib/memory/overhead.h"
 #include "lib/memory/tenant.h"
@@ -56,8 +57,6 @@ static _Thread_local struct memory_now now_here;
 
 /* The driver calls that this library makes are not the program's. */
 static _Thread_local bool inside;
-
-/* ---------------------------------------------------------------------- allocations */
 
 /* Small ones are charged by the slab, once their addresses are known. */
 static bool is_small(const struct memory_call *call, const uint64_t *words)
@@ -201,8 +200,6 @@ static void end_external(struct memory_now *now)
 		item->unseen = true;
 }
 
-/* ------------------------------------------------------------------ physical memory */
-
 static void physical_put(struct memory_item *item)
 {
 	/* Without handles it is in no table. */
@@ -265,8 +262,6 @@ static void end_retain(struct memory_now *now)
 	memory_table_put(mapping->of);
 }
 
-/* ---------------------------------------------------------------------------- pools */
-
 /* Memory is of the stream's GPU, whatever the current context's is. */
 static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
 {
@@ -306,6 +301,8 @@ static void begin_async(struct memory_now *now)
 		return;
 	if (now->call->kind == MEMORY_ASYNC_POOL)
 		pool = (void *)(uintptr_t)now->words[2];
+	if (memory_table_find(MEMORY_BY_HOST_POOL, (uintptr_t)pool))
+		return;
 	gpu = pool ? memory_device_of_pool(pool) : NULL;
 	if (!gpu)
 		gpu = gpu_of_stream(stream, now->params->ctx);
@@ -345,8 +342,12 @@ static void end_pool_made(struct memory_now *now)
 	const struct cuda_pool_props *props = (const void *)(uintptr_t)now->words[1];
 	struct memory_gpu *gpu;
 
-	if (!props || props->location.type != CUDA_LOCATION_DEVICE)
+	if (!props)
 		return;
+	if (props->location.type != CUDA_LOCATION_DEVICE) {
+		memory_table_add(MEMORY_BY_HOST_POOL, memory_now_out(now));
+		return;
+	}
 	gpu = memory_now_device(props->location.id);
 	if (gpu)
 		memory_device_pool(gpu, (void *)(uintptr_t)memory_now_out(now));
@@ -355,6 +356,7 @@ static void end_pool_made(struct memory_now *now)
 static void begin_pool_destroyed(struct memory_now *now)
 {
 	memory_device_pool_destroyed((void *)(uintptr_t)memory_now_first(now));
+	free(memory_table_take(MEMORY_BY_HOST_POOL, memory_now_first(now)));
 }
 
 static void end_pools_changed(struct memory_now *now)
@@ -365,8 +367,6 @@ static void end_pools_changed(struct memory_now *now)
 	if (gpu)
 		memory_gpu_pools_changed(gpu);
 }
-
-/* --------------------------------------------------------------------------- graphs */
 
 /* What the nodes of a graph get, one after the other, and @device: whose memory it is. */
 static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
@@ -478,8 +478,6 @@ static void end_capture_ends(struct memory_now *now)
 		memory_gpu_captures(-1);
 }
 
-/* -------------------------------------------------------------------------- answers */
-
 static void answer_free(struct memory_now *now)
 {
 	size_t *free_bytes = (size_t *)(uintptr_t)now->words[0];
@@ -510,8 +508,6 @@ static void end_uncounted(struct memory_now *now)
 {
 	memory_uncounted(now->call->name);
 }
-
-/* ------------------------------------------------------------------------- handlers */
 
 /* Each a function that calls the driver's for what a call of that kind got. */
 #define UNDO(name, call)                                                                  \
@@ -594,8 +590,6 @@ static const struct memory_handler handlers[MEMORY_NR_KINDS] = {
 	[MEMORY_ASK_TOTAL] = END(answer_total),
 	[MEMORY_UNCOUNTED] = END(end_uncounted),
 };
-
-/* ------------------------------------------------------------------------- callback */
 
 /* Cleans up after a call whose end was not reported. */
 static void abandon(struct memory_now *now)
@@ -686,8 +680,6 @@ static void on_call(int cbid, const struct cuda_call_params *params)
 	if (call)
 		on_known_call(call, params);
 }
-
-/* ---------------------------------------------------------------------------- start */
 
 /*
  * Where the parent had used a GPU, CUDA does not work in the child. Else the child has the

@@ -101,8 +101,6 @@ struct memory_gpu *memory_device_join(int device)
 	return gpu;
 }
 
-/* ---------------------------------------------------------------------------- pools */
-
 /* Of a pool among those that are known; nr_pools if it is not. */
 static unsigned int pool_index(const struct memory_gpu *gpu, const void *pool)
 {

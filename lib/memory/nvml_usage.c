@@ -31,8 +31,6 @@ static int (*info)(void *device, struct memory_info *memory);
 static int (*simulated)(int device, uint64_t *own, uint64_t *all);
 static int (*simulated_processes)(int device);
 
-/* ------------------------------------------------------------- the library's own symbols */
-
 struct symbols {
 	const ElfW(Sym) *table;
 	const char *strings;
@@ -114,8 +112,6 @@ static void *own_symbol(void *lib, const char *name)
 		nr = find_by_hash(&symbols, name);
 	return nr ? (void *)(map->l_addr + symbols.table[nr].st_value) : NULL;
 }
-
-/* --------------------------------------------------------------------------- asking */
 
 void memory_real_open(const struct cuda_api *cuda)
 {

@@ -7,8 +7,6 @@
 /* What one takes of an H200, measured: Documentation/internals/hardware.md, "Memory". */
 #define CONTEXT_BYTES (518ull << 20)
 
-/* ------------------------------------------------------------ contexts and modules begin */
-
 /* The amount is the difference, where the driver tells what this process has. */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)
 {
@@ -29,8 +27,6 @@ void memory_own_module_begins(struct memory_now *now)
 {
 	begins(now, memory_now_gpu());
 }
-
-/* --------------------------------------------------------------------------- and end */
 
 static bool is_context(const struct memory_now *now)
 {
@@ -95,8 +91,6 @@ void memory_own_ends(struct memory_now *now)
 	memory_gpu_measure(now->gpu, false, &err);
 	memory_now_out_of_memory(now);
 }
-
-/* ------------------------------------------------------------------------- destroyed */
 
 static bool is_of_ctx(const struct memory_item *item, const void *ctx)
 {
@@ -176,8 +170,6 @@ void memory_own_limit_set(struct memory_now *now)
 	if (gpu)
 		gpu->due = true;
 }
-
-/* --------------------------------------------------------------- another process's memory */
 
 void memory_own_foreign_begins(struct memory_now *now)
 {

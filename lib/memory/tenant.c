@@ -26,8 +26,6 @@
 
 _Static_assert(GPUPART_TENANT_STRLEN == LEDGER_NAME_LEN, "a ledger has the tenant's name");
 
-/* ------------------------------------------------------------- the one that we are in */
-
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(own_lock);
 static struct ledger *_Atomic own_ledger;
@@ -52,10 +50,10 @@ static void mark_simulated(struct ledger *ledger)
 }
 
 /* Under the lock. */
-static int join(char *why, size_t len)
+static int join(void)
 {
 	struct ledger *ledger;
-	int err = ledger_join(own.name, &ledger, why, len);
+	int err = ledger_join(own.name, &ledger);
 
 	if (err)
 		return err;
@@ -77,7 +75,7 @@ int tenant_gpu(const char *pci)
 	if (!tenant_ledger())
 		gpu = -ESRCH;
 	else if (own.pid != getpid())
-		gpu = join(NULL, 0);
+		gpu = join();
 	if (!gpu)
 		gpu = ledger_gpu(tenant_ledger(), address);
 	if (gpu >= 0)
@@ -112,11 +110,38 @@ static bool read_bytes(const char *text, uint64_t *bytes)
 	return *text >= '0' && *text <= '9' && !*end && !errno && *bytes;
 }
 
+static int fail(struct gpupart *gp, const char *name, int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return ctx_fail(gp, -ESRCH,
+				"there is no tenant %s: nothing of that name has a memory quota",
+				name);
+	case -EPERM:
+		return ctx_fail(gp, err,
+				"tenant %s: its file, or the folder of that, below /dev/shm is not this user's alone",
+				name);
+	case -EPROTO:
+		return ctx_fail(gp, err,
+				"tenant %s: its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended",
+				name);
+	case -EUSERS:
+		return ctx_fail(gp, err, "tenant %s: too many processes are in it", name);
+	case -EBUSY:
+		return ctx_fail(gp, err, "tenant %s: another process has held its file for 5 s",
+				name);
+	case -ENOSPC:
+		return ctx_fail(gp, err, "tenant %s: there is no room for it below /dev/shm", name);
+	default:
+		return ctx_fail(gp, err, "tenant %s: its file below /dev/shm: %s", name,
+				strerror(-err));
+	}
+}
+
 /* Under the lock. */
 static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 {
 	const char *quota = getenv(QUOTA_VARIABLE);
-	char why[256];
 	int err;
 
 	if (!bytes && quota && *quota && !read_bytes(quota, &bytes))
@@ -129,13 +154,13 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 			 (unsigned long long)control_process_start(getpid()),
 			 (unsigned long long)control_pid_namespace());
 	own.quota = bytes;
-	err = join(why, sizeof(why));
+	err = join();
 	/* The list takes away what another version left behind. */
 	if (err == -EPROTO && gpupart_tenant_list(gp, NULL, 0) >= 0)
-		err = join(why, sizeof(why));
+		err = join();
 	if (!err && !getenv("GPUPART_JOB"))
 		atexit(leave);
-	return err ? ctx_fail(gp, err, "tenant %s: %s", own.name, why) : 0;
+	return err ? fail(gp, own.name, err) : 0;
 }
 
 int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
@@ -178,8 +203,6 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 				(unsigned long long)bytes);
 	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);
 }
-
-/* -------------------------------------------------------------------------- a size */
 
 #define MAX_SIZE ((uint64_t)1 << 60)
 
@@ -250,8 +273,6 @@ int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------ all of them */
-
 /* Jobs that live, asked for once, when there is a tenant to ask for. */
 struct living {
 	bool asked, unsure;
@@ -312,6 +333,7 @@ static bool forget(struct visit *visit, const char *tenant)
 static void visit_user(struct visit *visit, uid_t uid)
 {
 	unsigned int room = ledger_list(uid, NULL, 0) + 16, nr;
+	uint64_t budget = control_budget_begin(uid);
 	char (*names)[LEDGER_NAME_LEN] = calloc(room, sizeof(*names));
 	struct ledger_view *view;
 
@@ -320,7 +342,7 @@ static void visit_user(struct visit *visit, uid_t uid)
 		nr = room;
 	if (nr)
 		qsort(names, nr, sizeof(*names), by_name);
-	for (unsigned int i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr && !control_budget_spent(budget); i++) {
 		int err = ledger_look(uid, names[i], &view);
 		bool empty = err == -EPROTO || (!err && !view->nr_processes);
 
@@ -434,8 +456,6 @@ int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_proces
 	return visit_all(&visit);
 }
 
-/* ---------------------------------------------------------------------------- one */
-
 /* Ours where @name is NULL: its name, or NULL with the sentence kept. */
 static const char *name_of(struct gpupart *gp, const char *name, int *err)
 {
@@ -461,32 +481,6 @@ static int read_address(struct gpupart *gp, const char *given, char pci[20])
 		return 0;
 	return ctx_fail(gp, -EINVAL, "\"%.63s\" is no GPU's PCI address, as \"0000:0d:00.0\" is",
 			given ? given : "");
-}
-
-static int fail(struct gpupart *gp, const char *name, int err)
-{
-	switch (err) {
-	case -ENOENT:
-		return ctx_fail(gp, -ESRCH,
-				"there is no tenant %s: nothing of that name has a memory quota",
-				name);
-	case -EPERM:
-		return ctx_fail(gp, err,
-				"tenant %s: its file, or the folder of that, below /dev/shm is not this user's alone",
-				name);
-	case -EPROTO:
-		return ctx_fail(gp, err,
-				"tenant %s: its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended",
-				name);
-	case -EBUSY:
-		return ctx_fail(gp, err, "tenant %s: another process has held its file for 5 s",
-				name);
-	case -ENOSPC:
-		return ctx_fail(gp, err, "tenant %s: there is no room for it below /dev/shm", name);
-	default:
-		return ctx_fail(gp, err, "tenant %s: its file below /dev/shm: %s", name,
-				strerror(-err));
-	}
 }
 
 int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,

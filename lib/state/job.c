@@ -227,8 +227,6 @@ static struct gpupart_process *processes(unsigned int *nr)
 	return list;
 }
 
-/* --------------------------------------------------------------- which of them live */
-
 /* Who shows itself, and, looked for only when a job would be forgotten, who was started. */
 struct living {
 	struct gpupart_process *shown;

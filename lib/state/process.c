@@ -227,7 +227,7 @@ static void describe_rest(const struct look *look, struct gpupart_process *proce
 	memset(process, 0, sizeof(*process));
 	process->uid = look->uid;
 	snprintf(process->problem, sizeof(process->problem),
-		 "user %u has more in /dev/shm/gpupart-%u than is looked at (%u files, %u MiB of maps): other processes of this user may run",
+		 "user %u has more in /dev/shm/gpupart-%u than is looked at (%u files, %u MiB of maps, 1 s of work): other processes of this user may run",
 		 look->uid, look->uid, CONTROL_MAX_FILES, MAX_MAPS >> 20);
 }
 
@@ -245,16 +245,18 @@ static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, 
 	struct look look = { .dir = control_open_dir(uid, false), .uid = uid };
 	struct gpupart_process *process = malloc(sizeof(*process));
 	DIR *dir = look.dir >= 0 && process ? fdopendir(look.dir) : NULL;
-	bool own = uid == geteuid();
+	uint64_t budget = control_budget_begin(uid);
+	bool own = uid == geteuid(), spent = false;
 	unsigned int files = 0;
 	struct dirent *entry;
 
 	look.table.maps_max = own ? 0 : MAX_MAPS;
-	while (dir && (entry = readdir(dir)) && (++files <= CONTROL_MAX_FILES || own))
+	while (dir && !(spent = control_budget_spent(budget)) && (entry = readdir(dir)) &&
+	       (++files <= CONTROL_MAX_FILES || own))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    read_block(&look, entry->d_name, process))
 			add_row(list, max, nr, process);
-	if (!own && dir && (files > CONTROL_MAX_FILES || holder_spent(&look.table))) {
+	if (!own && dir && (files > CONTROL_MAX_FILES || spent || holder_spent(&look.table))) {
 		describe_rest(&look, process);
 		add_row(list, max, nr, process);
 	}
@@ -303,8 +305,6 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 	sort(list, nr, max);
 	return nr;
 }
-
-/* ------------------------------------------------------------------------- a signal */
 
 /*
  * Whether that user could signal process @pid, as the kernel decides it: by the real and the
@@ -361,8 +361,6 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 				   "it is gone, or is not the one that was listed" :
 				   strerror(-err));
 }
-
-/* ---------------------------------------------------------------- another's limit */
 
 /* A block of another process that is open for writing. */
 struct opened {

@@ -123,6 +123,14 @@ bool control_is_own(int dir, const char *file)
 	       st.st_dev == own.dev && st.st_ino == own.ino;
 }
 
+/* Whether the descriptor is still ours: some programs close all that they do not know. */
+static bool is_own_fd(void)
+{
+	struct stat st;
+
+	return !fstat(own.fd, &st) && st.st_dev == own.dev && st.st_ino == own.ino;
+}
+
 static void forget_own(void)
 {
 	if (own.pid == getpid())
@@ -148,7 +156,8 @@ static void after_fork(void)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == control_self)
 			memcpy(control_self, copy, sizeof(*control_self));
 		munmap(copy, sizeof(*control_self));
-		close(own.fd);
+		if (is_own_fd())
+			close(own.fd);
 	}
 	own.pid = 0;
 	own.fd = -1;
@@ -319,15 +328,6 @@ unguard:
 	return err;
 }
 
-/* Whether the descriptor is still ours: some programs close all that they do not know. */
-static bool own_fd_good(void)
-{
-	struct stat st;
-
-	return own.pid == getpid() && !fstat(own.fd, &st) && st.st_dev == own.dev &&
-	       st.st_ino == own.ino;
-}
-
 /*
  * Others hold it for moments. One that was stopped meanwhile must not keep the program out
  * of its GPU: it is passed by after a while, as long as they wait for one another.
@@ -336,7 +336,7 @@ void control_lock(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 
-	for (int i = 0; own_fd_good() && i < CONTROL_LOCK_SECONDS * 1000; i++) {
+	for (int i = 0; own.pid == getpid() && is_own_fd() && i < CONTROL_LOCK_SECONDS * 1000; i++) {
 		if (!flock(own.fd, LOCK_EX | LOCK_NB) ||
 		    (errno != EWOULDBLOCK && errno != EINTR))
 			return;
@@ -346,7 +346,7 @@ void control_lock(void)
 
 void control_unlock(void)
 {
-	if (own_fd_good())
+	if (own.pid == getpid() && is_own_fd())
 		flock(own.fd, LOCK_UN);
 }
 

@@ -136,8 +136,6 @@ int control_publish(const char *name, const char *job);
 void control_lock(void);
 void control_unlock(void);
 
-/* --------------------------------------------- what others of its kind share */
-
 /* Of the calling process too where this is its own block's file; no descriptor is opened then. */
 bool control_is_own(int dir, const char *file);
 void control_counters(const struct control_block *block, struct gpupart_counters *counters);

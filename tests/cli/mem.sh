@@ -19,8 +19,7 @@ cat >"$tmp/use.c" <<'END_OF_C'
 int main(int argc, char **argv)
 {
 	struct ledger *ledger;
-	char why[200];
-	int gpu, err = ledger_join(getenv("GPUPART_TENANT"), &ledger, why, sizeof(why));
+	int gpu, err = ledger_join(getenv("GPUPART_TENANT"), &ledger);
 
 	if (argc != 3 || err)
 		return 1;

@@ -143,16 +143,13 @@ static void join(struct input *in)
 {
 	struct ledger *ledger;
 	uint64_t before = 1;
-	char why[200] = "";
 	int gpu, err;
 
 	err = ledger_set_quota_of(TENANT, PCI, 5000, false, &before);
 	MUST(!err || err == -ENOSPC || err == -EPROTO);
-	err = ledger_join(TENANT, &ledger, why, sizeof(why));
-	if (err) {
-		MUST(*why);
+	err = ledger_join(TENANT, &ledger);
+	if (err)
 		return;
-	}
 	gpu = ledger_gpu(ledger, PCI);
 	MUST(gpu < LEDGER_MAX_GPUS);
 	if (gpu >= 0) {

@@ -253,11 +253,10 @@ static int tenant_joined(void)
 {
 	static struct gpupart_tenant list[4];
 	struct ledger *ledger;
-	char why[200];
-	int gpu, nr, err = ledger_join(tenant, &ledger, why, sizeof(why));
+	int gpu, nr, err = ledger_join(tenant, &ledger);
 
 	if (err)
-		return *why ? err : 1;
+		return err;
 	gpu = ledger_gpu(ledger, PCI);
 	if (gpu >= 0) {
 		err = ledger_set_quota(ledger, gpu, 1000, NULL);

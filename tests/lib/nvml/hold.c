@@ -13,7 +13,6 @@
 int main(int argc, char **argv)
 {
 	struct ledger *ledger;
-	char why[256] = "";
 	char c;
 
 	if (argc == 5 && !strcmp(argv[1], "-q"))
@@ -21,8 +20,8 @@ int main(int argc, char **argv)
 					   NULL) ? 1 : 0;
 	if (argc == 3 && !strcmp(argv[1], "-s"))
 		return !ledger_sweep(argv[2]);
-	if (argc < 2 || ledger_join(argv[1], &ledger, why, sizeof(why))) {
-		fprintf(stderr, "hold: %s\n", why);
+	if (argc < 2 || ledger_join(argv[1], &ledger)) {
+		fprintf(stderr, "hold: %s\n", argc < 2 ? "no tenant" : argv[1]);
 		return 1;
 	}
 	for (int i = 2; i + 2 < argc; i += 3) {

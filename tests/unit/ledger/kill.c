@@ -28,7 +28,7 @@ static void work(unsigned int seed)
 	int gpu;
 
 	for (;;) {
-		if (ledger_join(tenant, &ledger, NULL, 0))
+		if (ledger_join(tenant, &ledger))
 			_exit(1);
 		/* There are more GPUs with every round, until there are all. */
 		snprintf(pci, sizeof(pci), "0000:%02x:00.1", rand_r(&seed) % 20);
@@ -101,11 +101,11 @@ int main(void)
 	unsigned int seed = given ? strtoul(given, NULL, 10) : (unsigned int)time(NULL);
 	int wrong_look = 0, wrong_one = 0, wrong_all = 0, wrong_quota = 0, gpu;
 	struct ledger *ledger;
-	char why[200], path[200];
+	char path[200];
 
 	printf("# LEDGER_SEED=%u\n", seed);
 	snprintf(tenant, sizeof(tenant), "test-kill-%d", getpid());
-	if (!tap_ok(!ledger_join(tenant, &ledger, why, sizeof(why)), "joined"))
+	if (!tap_ok(!ledger_join(tenant, &ledger), "joined"))
 		return tap_done();
 	gpu = ledger_gpu(ledger, GPU);
 	ledger_set_quota(ledger, gpu, QUOTA, NULL);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <gpupart.h>
 #include "lib/core/state_dir.h"
-#include "lib/memory/calls_begin_end.h"
+#include "lib/memory/call_state.h"
 #include "lib/memory/tenant.h"
 #include "tests/tap.h"
 
@@ -85,7 +85,8 @@ static void test_inside(void)
 	int gpu, other;
 
 	tap_ok(!tenant_ledger() && tenant_gpu(GPU) == -ESRCH, "nobody starts by himself");
-	tap_ok(gpupart_memory_start(gp, "-x", 5) == -EINVAL && says("'-x'"), "no tenant's name");
+	tap_ok(gpupart_memory_start(gp, "-x", 5) == -EINVAL && says("'-x'") && says("letters"),
+	       "no tenant's name");
 	setenv("GPUPART_TENANT", name, 1);
 	setenv("GPUPART_MEM", "20G", 1);
 	tap_ok(gpupart_memory_start(gp, NULL, 0) == -EINVAL && says("GPUPART_MEM=20G"),

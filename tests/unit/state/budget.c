@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The work of root's look at another user's folder, in files and maps that are opened: one
- * process with many files, many processes with long maps, and more files than are looked at.
+ * process with many files, many processes with long maps, and more files than are looked at; and
+ * in CPU time: files in which there is much to read.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,12 +16,15 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+#include "lib/ledger/file.h"
 #include "lib/state/process_block.h"
 #include "tests/tap.h"
 
 #define UID 54322
 #define NR_FILES 300
+#define NR_LEDGERS 2000
 #define NR_SHARERS 40
 #define NR_MAPPINGS 20000
 
@@ -139,6 +143,95 @@ static int too_many(void *arg)
 	if (write(*(int *)arg, "x", 1) == 1)
 		pause();
 	return 0;
+}
+
+static pid_t begin(int (*attack)(void *arg), bool nested);
+static void end(pid_t pid);
+
+/* Ledgers with room for as many processes as there can be; the files have holes. */
+static int many_slots(void *arg)
+{
+	struct ledger_header header = { 0 };
+	char file[128];
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	shared_init(&header.shared, LEDGER_LAYOUT, sizeof(header));
+	atomic_store(&header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));
+	header.shared.uid = UID;
+	atomic_store(&header.nr_slots, LEDGER_MAX_SLOTS);
+	for (int i = 0; i < NR_LEDGERS; i++) {
+		snprintf(header.shared.name, sizeof(header.shared.name), "t%d", i);
+		snprintf(file, sizeof(file), "%s/mem-t%d", folder, i);
+		fd = open(file, O_RDWR | O_CREAT, 0600);
+		if (fd < 0 || write(fd, &header, sizeof(header)) != sizeof(header) ||
+		    ftruncate(fd, LEDGER_END_OF(LEDGER_MAX_SLOTS)) || close(fd))
+			_exit(1);
+	}
+	if (write(*(int *)arg, "x", 1) == 1)
+		pause();
+	return 0;
+}
+
+/* Pages and ledgers of another version whose GPUs hold memory in as many words as can be. */
+static int many_words(void *arg)
+{
+	struct {
+		struct shared_header header;
+		struct shared_gpu gpus[SHARED_MAX_GPUS];
+	} page = { 0 };
+	char file[128];
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	shared_init(&page.header, 4711, sizeof(page));
+	page.header.uid = UID;
+	atomic_store(&page.header.nr_gpus, SHARED_MAX_GPUS);
+	for (int i = 0; i < SHARED_MAX_GPUS; i++)
+		page.gpus[i].held = (struct shared_place){ .at = 64, .stride = 8, .nr = 4096 };
+	for (int i = 0; i < NR_FILES; i++) {
+		page.header.pid = i + 1;
+		page.header.pid_namespace = 1;
+		atomic_store(&page.header.magic,
+			     SHARED_MAGIC(i % 2 ? SHARED_LEDGER : SHARED_PROCESS));
+		snprintf(file, sizeof(file), i % 2 ? "%s/mem-t%d" : "%s/%d.1", folder, i + 1);
+		fd = open(file, O_RDWR | O_CREAT, 0600);
+		if (fd < 0 || write(fd, &page, sizeof(page)) != sizeof(page) ||
+		    ftruncate(fd, 1 << 16))
+			_exit(1);
+	}
+	if (write(*(int *)arg, "x", 1) == 1)
+		pause();
+	return 0;
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* Root looks at that user's files and at its own tenants. */
+static void try_tenants(const char *what, int (*attack)(void *arg))
+{
+	static struct gpupart_process processes[NR_FILES];
+	static struct gpupart_tenant tenants[NR_LEDGERS];
+	double begun, lists, looks;
+	pid_t pid = begin(attack, false);
+
+	if (!tap_ok(pid > 0, "files: %s", what))
+		return;
+	begun = cpu_seconds();
+	gpupart_process_list(NULL, processes, NR_FILES);
+	lists = cpu_seconds();
+	gpupart_tenant_list(NULL, tenants, NR_LEDGERS);
+	looks = cpu_seconds();
+	tap_ok(lists - begun < 2 && looks - lists < 2,
+	       "processes are listed in %.1f s of CPU time, tenants in %.1f s", lists - begun,
+	       looks - lists);
+	end(pid);
 }
 
 struct seen {
@@ -262,5 +355,7 @@ int main(void)
 		tap_ok(!seen.rest, "dead ones were removed: the next look is whole");
 		end(pid);
 	}
+	try_tenants("2000 ledgers of 4096 slots", many_slots);
+	try_tenants("300 of another version, with much to add up", many_words);
 	return tap_done();
 }

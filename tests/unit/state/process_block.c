@@ -122,6 +122,45 @@ static void test_child(void)
 }
 
 /* Somebody who was stopped while he set our limit. */
+/* Puts a file of the program's in the place of the block's descriptor, as closefrom() and open(). */
+static int take_descriptor(void)
+{
+	char link[64], to[256];
+	ssize_t len;
+
+	for (int fd = 3; fd < 256; fd++) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		len = readlink(link, to, sizeof(to) - 1);
+		to[len > 0 ? len : 0] = 0;
+		if (!strncmp(to, folder, strlen(folder)) && to[strlen(folder)])
+			return dup2(STDERR_FILENO, fd);
+	}
+	return -1;
+}
+
+static void test_descriptor(void)
+{
+	int status = -1, fd;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (gpupart_process_publish(gp, "child"))
+			_exit(2);
+		fd = take_descriptor();
+		if (fd < 0)
+			_exit(3);
+		pid = fork();
+		if (!pid)
+			_exit(fcntl(fd, F_GETFD) < 0);
+		if (waitpid(pid, &status, 0) != pid)
+			_exit(4);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 5);
+	}
+	waitpid(pid, &status, 0);
+	tap_ok(!status, "a program's descriptor in the place of the block's is kept by a fork: %d",
+	       WEXITSTATUS(status));
+}
+
 static void test_lock(void)
 {
 	char file[256], c;
@@ -432,6 +471,7 @@ int main(void)
 	       "counts are kept when it is shown");
 	test_threads();
 	test_child();
+	test_descriptor();
 	test_lock();
 	test_acts();
 	test_elsewhere();

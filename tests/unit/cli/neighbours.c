@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What root reads of another user's environments: bytes in all, however many processes there are,
+ * and nothing less of the other users'.
+ */
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include "tests/tap.h"
+#include "cli/target/neighbours.c"
+
+#define UID		54325
+#define NR_PROCESSES	30
+#define NR_STRINGS	7
+#define STRING		(120 << 10)
+
+static size_t nr_bytes;
+
+ssize_t __real_read(int fd, void *into, size_t len);
+ssize_t __wrap_read(int fd, void *into, size_t len);
+
+ssize_t __wrap_read(int fd, void *into, size_t len)
+{
+	ssize_t n = __real_read(fd, into, len);
+
+	nr_bytes += n > 0 ? n : 0;
+	return n;
+}
+
+/* What the file needs for other functions of its own. */
+int shown_processes(struct gpupart *gp, struct gpupart_process **list)
+{
+	(void)gp;
+	*list = NULL;
+	return 0;
+}
+
+int shown_jobs(struct gpupart *gp, struct gpupart_job **list)
+{
+	(void)gp;
+	*list = NULL;
+	return 0;
+}
+
+void cmd_note(const char *cmd, const char *fmt, ...)
+{
+	(void)cmd;
+	(void)fmt;
+}
+
+int blocks_make(uid_t uid, char *why, size_t len)
+{
+	(void)uid;
+	(void)why;
+	(void)len;
+	return 0;
+}
+
+const char *blocks_path(uid_t uid, char *path)
+{
+	(void)uid;
+	return strcpy(path, "");
+}
+
+/* A process of @uid with @nr long variables; ready when its pipe has a byte. */
+static pid_t start(uid_t uid, unsigned int nr)
+{
+	static char text[NR_STRINGS][STRING];
+	char *argv[] = { "neighbours", "wait", NULL }, *envp[NR_STRINGS + 2] = { NULL };
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		memset(text[i], 'a' + i, STRING - 1);
+		text[i][1] = '=';
+		envp[i] = text[i];
+	}
+	envp[nr] = "GPUPART_SET=0-7";
+	if (pipe2(fds, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		dup2(fds[1], 1);
+		if (setgid(uid) || setuid(uid))
+			_exit(1);
+		execve("/proc/self/exe", argv, envp);
+		_exit(1);
+	}
+	close(fds[1]);
+	if (__real_read(fds[0], &c, 1) != 1)
+		tap_ok(false, "a process starts");
+	close(fds[0]);
+	return pid;
+}
+
+int main(int argc, char **argv)
+{
+	const struct args args = { .cmd = "test" };
+	struct neighbours n = { .args = &args, .pci = "none" };
+	pid_t pids[NR_PROCESSES + 1];
+	unsigned int nr_skipped;
+
+	if (argc > 1 && !strcmp(argv[1], "wait")) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)!write(1, "x", 1);
+		pause();
+	}
+	if (geteuid()) {
+		tap_skip("another user's processes: only as root");
+		return tap_done();
+	}
+	pids[NR_PROCESSES] = start(UID + 1, 0);
+	nr_skipped = neighbours_to_be(&n);
+	tap_ok(!nr_skipped, "ordinary environments are read");
+	for (int i = 0; i < NR_PROCESSES; i++)
+		pids[i] = start(UID, NR_STRINGS);
+	nr_bytes = 0;
+	nr_skipped = neighbours_to_be(&n);
+	tap_ok(nr_bytes < MAX_ENVIRONMENTS + (1 << 20) &&
+	       nr_skipped == NR_PROCESSES - (MAX_ENVIRONMENTS - 1) / (NR_STRINGS * STRING + 16),
+	       "%d environments of %d KiB: %zu KiB are read, %u processes were not",
+	       NR_PROCESSES, NR_STRINGS * STRING >> 10, nr_bytes >> 10, nr_skipped);
+	for (int i = 0; i <= NR_PROCESSES; i++)
+		kill(pids[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	return tap_done();
+}

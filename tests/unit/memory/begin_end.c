@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The memory quota at calls that a driver of the test's own makes: frees that fail, contexts that
+ * go with what was in them, and pools that are no GPU's.
+ */
+#include <unistd.h>
+#include "lib/memory/calls_begin_end.c"
+#include "tests/tap.h"
+
+#define MIB	(1ull << 20)
+#define GIB	(1ull << 30)
+#define IMPOSSIBLE	(1ull << 62)
+#define CTX_A	((void *)0xa0)
+#define CTX_B	((void *)0xb0)
+#define NR	3000		/* allocations, more than there are chains in the table at first */
+
+static uint64_t own;		/* what the process has, as the driver tells */
+static uint64_t reserved;	/* by each pool */
+
+static int device_count(int *nr)
+{
+	*nr = 1;
+	return 0;
+}
+
+static int device_total(size_t *bytes, int device)
+{
+	(void)device;
+	*bytes = 64 * GIB;
+	return 0;
+}
+
+static int device_pci(char *pci, int len, int device)
+{
+	snprintf(pci, len, "0000:%02d:00.0", device + 1);
+	return 0;
+}
+
+static int ctx_device(int *device)
+{
+	*device = 0;
+	return 0;
+}
+
+static int stream_capturing(void *stream, int *capturing)
+{
+	(void)stream;
+	*capturing = 0;
+	return 0;
+}
+
+static int device_pool(void **pool, int device)
+{
+	(void)device;
+	*pool = (void *)0x9000;
+	return 0;
+}
+
+static int pool_attr(void *pool, int attr, uint64_t *bytes)
+{
+	(void)pool;
+	*bytes = attr == CUDA_POOL_RESERVED ? reserved : 0;
+	return 0;
+}
+
+static int sim_memory(int device, uint64_t *mine, uint64_t *all)
+{
+	(void)device;
+	*mine = *all = own;
+	return 0;
+}
+
+static int result_ok(void *stream)
+{
+	(void)stream;
+	return 0;
+}
+
+static int free_async(cuda_ptr address, void *stream)
+{
+	(void)address;
+	(void)stream;
+	return 0;
+}
+
+static const struct cuda_api fake = {
+	.device_count = device_count, .device_total = device_total, .device_pci = device_pci,
+	.ctx_device = ctx_device, .stream_capturing = stream_capturing, .stream_sync = result_ok,
+	.device_pool = device_pool, .pool_attr = pool_attr, .sim_memory = sim_memory,
+	.free_async = free_async,
+};
+
+static uint64_t words[8];	/* the call's arguments */
+
+/* One call of the driver, which writes @out to where its first argument points. */
+static int call(int cbid, void *ctx, int result, uint64_t out)
+{
+	struct cuda_call_params params = { .result = &result, .arguments = words, .ctx = ctx };
+	const struct memory_call *row;
+
+	for (unsigned int i = 0; (row = memory_calls_get(i)) && row->cbid != cbid; i++)
+		;
+	params.name = row->name;
+	params.site = CUDA_SITE_BEGIN;
+	on_call(cbid, &params);
+	/* As the driver does with a size that no GPU has. */
+	if (words[1] == IMPOSSIBLE)
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!result && out)
+		*(uint64_t *)(uintptr_t)words[0] = out;
+	params.site = CUDA_SITE_END;
+	on_call(cbid, &params);
+	return result;
+}
+
+static int allocate(uint64_t address, uint64_t bytes, void *ctx)
+{
+	uint64_t out = 0;
+
+	words[0] = (uintptr_t)&out;
+	words[1] = bytes;
+	return call(243, ctx, 0, address);
+}
+
+static void release(uint64_t address, int result)
+{
+	words[0] = address;
+	call(245, CTX_A, result, 0);
+}
+
+static void ctx_goes(void *ctx)
+{
+	words[0] = (uintptr_t)ctx;
+	call(322, ctx, 0, 0);
+}
+
+static uint64_t used(void)
+{
+	return ledger_used_own(tenant_ledger(), 0);
+}
+
+static void test_failed_free(void)
+{
+	uint64_t before = used(), slab = 0x40000000;
+
+	allocate(0x10000000, 8 * MIB, CTX_A);
+	tap_ok(used() == before + 8 * MIB, "8 MiB are charged for");
+	release(0x10000000, CUDA_ERROR_INVALID_CONTEXT);
+	tap_ok(used() == before + 8 * MIB, "and after a free that fails");
+	release(0x10000000, 0);
+	tap_ok(used() == before, "until the next one succeeds: not for ever");
+	allocate(slab, 100, CTX_A);
+	before = used();
+	release(slab, CUDA_ERROR_INVALID_CONTEXT);
+	for (int i = 1; i <= 9; i++)
+		allocate(slab + i * MEMORY_SLAB, 100, CTX_A);
+	for (int i = 1; i <= 9; i++)
+		release(slab + i * MEMORY_SLAB, 0);
+	/* Five that are empty go at once, four are left. */
+	tap_ok(used() == before + 4 * MEMORY_SLAB,
+	       "a slab with an allocation whose free failed is not empty");
+	release(slab, 0);
+	tap_ok(used() == before - MEMORY_SLAB, "until the next one succeeds");
+}
+
+/* Items of both contexts are in each chain of the table. */
+static void test_contexts(void)
+{
+	uint64_t before = used();
+	unsigned int wrong = 0;
+
+	for (uint64_t i = 1; i <= NR; i++)
+		allocate(i << 30, 2 * MIB, i % 3 ? CTX_A : CTX_B);
+	tap_ok(used() == before + NR * 2 * MIB, "%d allocations of two contexts", NR);
+	ctx_goes(CTX_A);
+	tap_ok(used() == before + NR / 3 * 2 * MIB, "one context's go with it, all of them");
+	for (uint64_t i = 1; i <= NR; i++) {
+		uint64_t now = used();
+
+		release(i << 30, 0);
+		wrong += now - used() != (i % 3 ? 0 : 2 * MIB);
+	}
+	tap_ok(!wrong && used() == before, "the other's are still there, one by one: %u wrong",
+	       wrong);
+}
+
+/* @type of its location: 1 a GPU, 2 the host, 3 a NUMA node of the host. */
+static void make_pool(uint64_t pool, int type)
+{
+	struct cuda_pool_props props = { .type = 1, .location = { type, 0 } };
+	uint64_t out = 0;
+
+	words[0] = (uintptr_t)&out;
+	words[1] = (uintptr_t)&props;
+	call(607, CTX_A, 0, pool);
+}
+
+static int allocate_from(uint64_t pool, uint64_t bytes)
+{
+	uint64_t out = 0;
+	int result;
+
+	words[0] = (uintptr_t)&out;
+	words[1] = bytes;
+	words[2] = pool;
+	words[3] = 0;
+	/* From now on a pool has what was asked of it. */
+	reserved = bytes;
+	result = call(611, CTX_A, 0, 0x7000);
+	reserved = 0;
+	return result;
+}
+
+static void test_host_pools(void)
+{
+	uint64_t before = used();
+	int host, node, wrong = 0;
+
+	make_pool(0x5000, 2);
+	make_pool(0x6000, 3);
+	host = allocate_from(0x5000, 16 * GIB);
+	node = allocate_from(0x6000, 16 * GIB);
+	tap_ok(!host && !node && used() == before,
+	       "16 GiB of the host's pools in a tenant of 8 GiB: results %d and %d, %llu bytes charged",
+	       host, node, (unsigned long long)(used() - before));
+	reserved = 4 * GIB;
+	for (int i = 0; i < 100; i++)
+		wrong += allocate_from(0x5000, MIB);
+	allocate(1 << 30, 2 * MIB, CTX_A);
+	tap_ok(!wrong && used() == before + 2 * MIB, "nor are they counted later");
+	release(1 << 30, 0);
+	words[0] = 0x5000;
+	call(608, CTX_A, 0, 0);
+	make_pool(0x5000, 1);
+	tap_ok(allocate_from(0x5000, 16 * GIB) == CUDA_ERROR_OUT_OF_MEMORY,
+	       "a GPU's pool at the address of one that was destroyed is counted");
+}
+
+int main(void)
+{
+	struct gpupart *gp;
+	char name[32];
+
+	snprintf(name, sizeof(name), "begin-end-%d", getpid());
+	if (gpupart_open(&gp) || tenant_start(gp, name, 8 * GIB)) {
+		tap_ok(false, "a tenant: %s", gpupart_error(gp));
+		return tap_done();
+	}
+	memory_real_open(&fake);
+	memory_device_start(&fake);
+	atomic_store(&on, true);
+	/* The GPU is joined at its first use. */
+	allocate(1 << 30, 2 * MIB, CTX_A);
+	release(1 << 30, 0);
+	test_failed_free();
+	test_contexts();
+	test_host_pools();
+	gpupart_close(gp);
+	return tap_done();
+}
