@@ -436,7 +436,10 @@ int gpupart_strict_start(struct gpupart *gp, bool refuse)
 	int err;
 
 	hold_guard();
-	err = cuda_open(gp, &cuda);
+	/* A breach that cannot be reported must not happen. */
+	err = refuse ? 0 : report_has_place(gp);
+	if (!err)
+		err = cuda_open(gp, &cuda);
 	if (!err)
 		err = api_strict(gp, cuda, refuse);
 	if (refuse)

@@ -33,6 +33,7 @@ struct gpupart_report {
 };
 
 atomic_bool report_joined;
+static bool without_place;	/* of this process */
 static struct gpupart_report_process *own;
 
 /* Which kernel each of own's is: its function's address and why, in one word. */
@@ -116,6 +117,12 @@ static void begin(const char *out, const char *set)
 			    "it ended before its launches were confined");
 }
 
+int report_has_place(struct gpupart *gp)
+{
+	return without_place ? ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
+					MAX_PROCESSES) : 0;
+}
+
 int gpupart_report_start(struct gpupart *gp, const char *id)
 {
 	struct report_block *block;
@@ -132,8 +139,8 @@ int gpupart_report_start(struct gpupart *gp, const char *id)
 	nr = atomic_fetch_add(&block->nr, 1);
 	if (nr >= MAX_PROCESSES) {
 		munmap(block, sizeof(*block));
-		return ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
-				MAX_PROCESSES);
+		without_place = true;
+		return report_has_place(gp);
 	}
 	own = &block->processes[nr];
 	prctl(PR_GET_NAME, own->name);
