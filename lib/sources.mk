@@ -58,7 +58,6 @@ LIB_CONFINE_SRC := \
 	lib/confine/gpu.c \
 	lib/confine/graph.c \
 	lib/confine/graph_rebuild.c \
-	lib/confine/hold.c \
 	lib/confine/launch.c \
 	lib/confine/module.c \
 	lib/confine/probe.c \

@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include "lib/confine/calls.h"
 #include "lib/confine/graph.h"
-#include "lib/confine/hold.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/module.h"
 #include "lib/confine/probe.h"
@@ -362,7 +361,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	int err, result;
 	void *current;
 
-	hold_guard();
+	fork_guard();
 	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
@@ -406,7 +405,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	struct gpupart_gpu *gpu;
 	int err;
 
-	hold_guard();
+	fork_guard();
 	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
@@ -435,7 +434,7 @@ int gpupart_strict_start(struct gpupart *gp, bool refuse)
 	const struct cuda_api *cuda;
 	int err;
 
-	hold_guard();
+	fork_guard();
 	/* A breach that cannot be reported must not happen. */
 	err = refuse ? 0 : report_has_place(gp);
 	if (!err)
@@ -464,7 +463,7 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 {
 	int err;
 
-	hold_guard();
+	fork_guard();
 	/* A limit that is set while the block moves would be lost. */
 	pthread_mutex_lock(&attach_lock);
 	process_list_own(NULL, 0);
