@@ -5,6 +5,7 @@
 LIB_CORE_SRC := \
 	lib/core/config.c \
 	lib/core/ctx.c \
+	lib/core/environment.c \
 	lib/core/fork.c \
 	lib/core/memfd.c \
 	lib/core/peek.c \

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/confine/report.h"
+#include "lib/core/environment.h"
 #include "lib/core/memfd.h"
 #include "lib/core/state_dir.h"
 
@@ -107,14 +108,12 @@ unsigned int gpupart_report_lost(const struct gpupart_report *report)
 /* ------------------------------------------------------------ the process's side */
 
 /* Until an attach says more. */
-static void begin(const char *out, const char *set)
+static void begin(const struct environment *environment)
 {
-	bool left_out = out && !strcmp(out, "1");
-
 	snprintf(own->why, sizeof(own->why), "%s",
-		 left_out ? "GPUPART_DISABLE=1 is in its environment" :
-		 !set	  ? "GPUPART_SET is not in its environment" :
-			    "it ended before its launches were confined");
+		 environment->untouched ? ENVIRONMENT_OFF "=1 is in its environment" :
+		 !environment->set	? ENVIRONMENT_SET " is not in its environment" :
+					  "it ended before its launches were confined");
 }
 
 int report_has_place(struct gpupart *gp)
@@ -125,6 +124,7 @@ int report_has_place(struct gpupart *gp)
 
 int gpupart_report_start(struct gpupart *gp, const char *id)
 {
+	struct environment environment = environment_read();
 	struct report_block *block;
 	struct memfd_head *head;
 	unsigned int nr;
@@ -144,7 +144,7 @@ int gpupart_report_start(struct gpupart *gp, const char *id)
 	}
 	own = &block->processes[nr];
 	prctl(PR_GET_NAME, own->name);
-	begin(getenv("GPUPART_DISABLE"), getenv("GPUPART_SET"));
+	begin(&environment);
 	own->start = control_process_start(getpid());
 	own->pid_namespace = control_pid_namespace();
 	__atomic_store_n(&own->pid, getpid(), __ATOMIC_RELEASE);
