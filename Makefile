@@ -74,7 +74,7 @@ QOS	   := $(B)/obj/cli/qos/policy/qos.a
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
 # What programs see of the management library; of ours it has what reads ledgers, and no more.
 NVML_OBJ   := $(NVML_SRC:%.c=$(B)/obj/%.o) \
-	      $(addprefix $(B)/obj/,lib/ledger/query.o lib/ledger/file.o lib/core/state_dir.o lib/core/shared_header.o)
+	      $(addprefix $(B)/obj/,lib/ledger/query.o lib/ledger/file.o lib/core/environment.o lib/core/state_dir.o lib/core/shared_header.o)
 SMCTRL_OBJ := $(SMCTRL_SRC:%.c=$(B)/obj/%.o)
 CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
 CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,$(CAPTURE_SRC)) \

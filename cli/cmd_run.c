@@ -138,7 +138,7 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 		gpupart_close(gp);
 		return EXIT_FAILED;
 	}
-	if (node < 0)
+	if (node < 0 && !asked)
 		cmd_note(args->cmd, "%s", gpupart_error(gp));
 	gpupart_close(gp);
 	if (!wishes->strict && node > 0)
@@ -146,8 +146,12 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 	else if (!wishes->strict && asked && !strcmp(asked, "1"))
 		who = "GPUPART_STRICT=1";
 	else if (!wishes->strict)
+		who = NULL;
+	wishes->strict = who;
+	/* Either way, the processes of this run do not report what is wrong with the setting. */
+	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
+	if (!who)
 		return 0;
-	wishes->strict = true;
 	if (wishes->late)
 		return cmd_fail(args->cmd, EXIT_FAILED,
 				"--late %s: what is launched before is not confined, and %s does not allow that",

@@ -1092,7 +1092,7 @@ void gpupart_report_end(void);
  * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now
  * on, and so does what initializes CUDA or makes a context: for one that cannot be confined.
  * -EBUSY where another tool has the driver's callback; -EOPNOTSUPP where this driver does not
- * tell of its functions.
+ * tell of its functions; -ENOSPC without @refuse where gpupart_report_start() had no room.
  */
 int gpupart_strict_start(struct gpupart *gp, bool refuse);
 

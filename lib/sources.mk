@@ -5,6 +5,7 @@
 LIB_CORE_SRC := \
 	lib/core/config.c \
 	lib/core/ctx.c \
+	lib/core/environment.c \
 	lib/core/fork.c \
 	lib/core/memfd.c \
 	lib/core/peek.c \
@@ -58,7 +59,6 @@ LIB_CONFINE_SRC := \
 	lib/confine/gpu.c \
 	lib/confine/graph.c \
 	lib/confine/graph_rebuild.c \
-	lib/confine/hold.c \
 	lib/confine/launch.c \
 	lib/confine/module.c \
 	lib/confine/probe.c \

@@ -275,8 +275,6 @@ static int prepare(const struct args *args, struct gpupart *gp,
 		return status;
 	if (wishes->name)
 		setenv("GPUPART_NAME", wishes->name, 1);
-	if (wishes->strict)
-		setenv("GPUPART_STRICT", "1", 1);
 	/* A wish from outside, a run's around this one too, stays. */
 	if (wishes->sm_count)
 		setenv("GPUPART_SM_COUNT", "1", 1);

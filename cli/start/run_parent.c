@@ -20,6 +20,8 @@
 #define LOOK_LAST	30000
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
+#define MAX_ENDED	64
+#define RAN_ON_MS	2000	/* after SIGTERM, that is worth a word */
 
 struct run {
 	struct args *args;
@@ -27,7 +29,10 @@ struct run {
 	struct gpupart_report *report;
 	struct witness witness;
 	long pause, due;
-	unsigned int nr_ended;	/* strict: processes that were sent a signal */
+	/* Strict: processes that were sent SIGTERM, and when the first was. */
+	struct process ended[MAX_ENDED];
+	unsigned int nr_ended;
+	long ended_at;
 };
 
 static int become(void *arg)
@@ -38,43 +43,53 @@ static int become(void *arg)
 	return cmd_exit_status(status ?: run_become(run->args), true);
 }
 
-/* SIGTERM to @p, if it is the program or below it: what a report says proves nothing. */
+/*
+ * SIGTERM to @p, once, if it is the program or below it: what a report says proves nothing. To the
+ * program with the first of them.
+ */
 static void end(struct run *run, const struct process *p, pid_t child)
 {
-	int fd = syscall(SYS_pidfd_open, p->pid, 0);
-	struct process now;
-	/* From here on the number cannot become another's. */
-	bool below = fd >= 0 && process_find(p->pid, &now) && now.start == p->start &&
-		     witness_is_below(p->pid, child);
+	bool first = !run->nr_ended, below;
+	int fd;
 
-	if (p->pid != child)
+	for (unsigned int i = 0; i < run->nr_ended; i++)
+		if (process_same(&run->ended[i], p))
+			return;
+	if (run->nr_ended == MAX_ENDED)
+		return;
+	fd = syscall(SYS_pidfd_open, p->pid, 0);
+	/* From here on the number cannot become another's. */
+	below = fd >= 0 && process_lives(p) && witness_is_below(p->pid, child);
+	if (first && p->pid != child)
 		mps_end_client(child);
 	if (below)
 		mps_end_client(p->pid);
 	/* The program first: a shell must not start its next command, which would be left. */
-	kill(child, SIGTERM);
+	if (first) {
+		run->ended_at = process_now_ms();
+		kill(child, SIGTERM);
+	}
 	if (below)
 		syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
 	if (fd >= 0)
 		close(fd);
-	run->nr_ended++;
+	run->ended[run->nr_ended++] = *p;
 }
 
-/* Ends what left the set, once. */
+/* Ends what left the set. */
 static void keep_strict(struct run *run, pid_t child)
 {
 	struct gpupart_report_process p;
-	struct process process;
 
-	for (unsigned int n = 0; !run->nr_ended && !gpupart_report_get(run->report, n, &p); n++)
-		if (run_report_breach(&p)) {
-			process_find(p.pid, &process);
-			end(run, &process, child);
-		}
-	for (unsigned int i = 0; !run->nr_ended && i < run->witness.nr; i++)
-		if (run->witness.processes[i].looks > 1 &&
-		    !run_report_knows(run->report, &run->witness.processes[i].process))
-			end(run, &run->witness.processes[i].process, child);
+	for (unsigned int n = 0; !gpupart_report_get(run->report, n, &p); n++)
+		if (run_report_breach(&p))
+			end(run, &(struct process){ p.pid, p.start }, child);
+	for (unsigned int i = 0; i < run->witness.nr; i++) {
+		const struct witness_process *w = &run->witness.processes[i];
+
+		if (w->looks > 1 && run_report_find(run->report, &w->process) != RUN_REPORT_PRESENT)
+			end(run, &w->process, child);
+	}
 }
 
 static long look(void *arg, pid_t child)
@@ -102,7 +117,7 @@ static long look(void *arg, pid_t child)
 static bool was_breached(const struct run *run)
 {
 	struct gpupart_report_process p;
-	bool breached = run->nr_ended;
+	bool breached = run->nr_ended || gpupart_report_lost(run->report);
 
 	for (unsigned int n = 0; !breached && !gpupart_report_get(run->report, n, &p); n++)
 		breached = run_report_breach(&p);
@@ -115,6 +130,7 @@ static int supervise(struct run *run, int fd)
 		.become = become, .look = look, .arg = run, .keep = fd,
 	};
 	int wstatus, err = parent_start(&parent);
+	long ran_on;
 
 	if (err)
 		return cmd_fail(run->args->cmd, EXIT_FAILED, "no process: %s", strerror(-err));
@@ -122,8 +138,13 @@ static int supervise(struct run *run, int fd)
 	run_report_say(run->report, &run->witness, run->args->simulated);
 	if (!run->wishes->strict || !was_breached(run))
 		return CMD_ENDED | parent_end_as(wstatus);
-	cmd_note(run->args->cmd, "strict: %s %s", run->args->program[0],
-		 run->nr_ended ? "was ended" : "was not confined all the time");
+	ran_on = process_now_ms() - run->ended_at;
+	if (run->nr_ended && ran_on >= RAN_ON_MS)
+		cmd_note(run->args->cmd, "strict: %s was sent SIGTERM and ran on for %ld s",
+			 run->args->program[0], ran_on / 1000);
+	else
+		cmd_note(run->args->cmd, "strict: %s %s", run->args->program[0],
+			 run->nr_ended ? "was ended" : "was not confined all the time");
 	return EXIT_RUN_STRICT;
 }
 

@@ -5,12 +5,14 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "cli/start/run_report.h"
 #include "cli/util/message.h"
 #include "cli/util/out.h"
 
 #define MAX_LINES 12
 #define RUN "run"
+#define FIRST_TIME_NAMESPACE 0xeffffffa	/* linux/proc_ns.h: PROC_TIME_INIT_INO */
 
 bool run_report_breach(const struct gpupart_report_process *process)
 {
@@ -21,14 +23,36 @@ bool run_report_breach(const struct gpupart_report_process *process)
 	return outside || process->state == GPUPART_REPORT_NOT_REFUSED;
 }
 
-bool run_report_knows(const struct gpupart_report *report, const struct process *p)
+/* The inode of this process's namespace of @kind; 0: not known. */
+static uint64_t own_namespace(const char *kind)
 {
-	struct gpupart_report_process found;
+	char path[32];
+	struct stat st;
 
-	for (unsigned int n = 0; !gpupart_report_get(report, n, &found); n++)
-		if (found.pid == p->pid)
-			return true;
-	return false;
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+enum run_report_found run_report_find(const struct gpupart_report *report,
+				      const struct process *p)
+{
+	uint64_t pids = own_namespace("pid"), times = own_namespace("time");
+	enum run_report_found result = RUN_REPORT_ABSENT;
+	struct gpupart_report_process found;
+	bool same_pids, comparable;
+
+	for (unsigned int n = 0; !gpupart_report_get(report, n, &found); n++) {
+		same_pids = pids && found.pid_namespace == pids;
+		/* The report's times are of the first time namespace. */
+		comparable = found.start && p->start && (!times || times == FIRST_TIME_NAMESPACE);
+		if ((same_pids && found.pid != p->pid) ||
+		    (comparable && found.start != p->start))
+			continue;
+		if (same_pids && comparable)
+			return RUN_REPORT_PRESENT;
+		result = RUN_REPORT_UNKNOWN;
+	}
+	return result;
 }
 
 /* "; TPCs 0-3 would hold it", of as many TPCs as @kernel's limit, or what else would do. */
@@ -149,12 +173,15 @@ static void say_unconfined(const struct gpupart_report *report, const struct wit
 				 p.pid, p.name, sim, p.why);
 	for (unsigned int i = 0; i < witness->nr; i++) {
 		const struct witness_process *w = &witness->processes[i];
+		enum run_report_found found = w->looks > 1 ? run_report_find(report, &w->process) :
+							     RUN_REPORT_PRESENT;
 
 		memcpy(name, w->name, sizeof(name));
-		if (w->looks > 1 && !run_report_knows(report, &w->process))
-			cmd_note(RUN,
-				 "process %d (%s) used CUDA%s and was never confined: libgpupart-inject.so was not loaded into it",
-				 w->process.pid, out_clean(name), sim);
+		if (found != RUN_REPORT_PRESENT)
+			cmd_note(RUN, "process %d (%s) used CUDA%s and %s confined: %s",
+				 w->process.pid, out_clean(name), sim,
+				 found == RUN_REPORT_ABSENT ? "was never" : "may never have been",
+				 "libgpupart-inject.so was not loaded into it");
 	}
 }
 
@@ -172,6 +199,8 @@ void run_report_say(const struct gpupart_report *report, const struct witness *w
 			 (unsigned long long)rest, sim);
 	if (lost)
 		cmd_note(RUN,
+			 lost == 1 ?
+			 "%u further process used CUDA%s: what became of its launches is not known" :
 			 "%u further processes used CUDA%s: what became of their launches is not known",
 			 lost, sim);
 }

@@ -9,8 +9,14 @@
 /* Whether a launch of @process was not confined, or cannot be kept from it. */
 bool run_report_breach(const struct gpupart_report_process *process);
 
-/* Whether process @p is one of those in @report. */
-bool run_report_knows(const struct gpupart_report *report, const struct process *p);
+enum run_report_found { RUN_REPORT_ABSENT, RUN_REPORT_UNKNOWN, RUN_REPORT_PRESENT };
+
+/*
+ * Whether process @p is one of those in @report. Unknown: one that may be it is of another pid or
+ * time namespace, or its start time cannot be read.
+ */
+enum run_report_found run_report_find(const struct gpupart_report *report,
+				      const struct process *p);
 
 /* Writes it to stderr; nothing where all was confined. */
 void run_report_say(const struct gpupart_report *report, const struct witness *witness,

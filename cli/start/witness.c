@@ -72,8 +72,7 @@ static void note(struct witness *witness, const struct process_parent *found)
 	struct witness_process *p = witness->processes;
 	unsigned int i = 0;
 
-	while (i < witness->nr && (p[i].process.pid != found->process.pid ||
-				   p[i].process.start != found->process.start))
+	while (i < witness->nr && !process_same(&p[i].process, &found->process))
 		i++;
 	if (i == WITNESS_MAX)
 		return;
@@ -88,7 +87,7 @@ static void note(struct witness *witness, const struct process_parent *found)
 static void forget(struct witness *witness, const struct process *process)
 {
 	for (unsigned int i = 0; i < witness->nr; i++)
-		if (witness->processes[i].process.pid == process->pid)
+		if (process_same(&witness->processes[i].process, process))
 			witness->processes[i].looks = 0;
 }
 

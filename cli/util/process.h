@@ -12,6 +12,11 @@ struct process {
 	unsigned long long start;	/* clock ticks since boot; 0: it is gone */
 };
 
+static inline bool process_same(const struct process *a, const struct process *b)
+{
+	return a->pid == b->pid && a->start == b->start;
+}
+
 /* Finds process @pid; false where it is gone, or only its status is left. */
 bool process_find(int pid, struct process *process);
 

@@ -315,7 +315,7 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		graph_instantiate_end(cuda, a->second, result);
 		break;
 	case WHAT_DESTROY:
-		graph_destroyed(cuda);
+		graph_destroy_end(cuda);
 		break;
 	case WHAT_GRAPH_LAUNCH:
 		graph_launch_end(result);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include "lib/confine/calls.h"
 #include "lib/confine/graph.h"
-#include "lib/confine/hold.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/module.h"
 #include "lib/confine/probe.h"
@@ -19,6 +18,7 @@
 #include "lib/confine/self_check.h"
 #include "lib/confine/sm_count.h"
 #include "lib/confine/stream.h"
+#include "lib/core/environment.h"
 #include "lib/core/fork.h"
 #include "lib/state/grant.h"
 #include "lib/state/job.h"
@@ -260,21 +260,12 @@ static inline int may_set(struct gpupart *gp, const struct gpupart_gpu *gpu,
 	return set ? set_bad(gp, gpu, set) : 0;
 }
 
-static const char *env_value(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
 /* GPUPART_DISABLE=1: as if we were not there. What a node gave is not its user's to leave. */
 static int keep_out(struct gpupart *gp)
 {
-	const char *out = env_value("GPUPART_DISABLE");
-
-	if (!out || strcmp(out, "1") || node_gives(geteuid()))
+	if (!environment_read().untouched || node_gives(geteuid()))
 		return 0;
-	return ctx_fail(gp, -ECANCELED, "GPUPART_DISABLE=1: nothing is touched");
+	return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: nothing is touched");
 }
 
 /* Where the node gives this user parts of GPUs, *set is no more than he was given. */
@@ -308,8 +299,8 @@ static void limit_to_given(struct gpupart_gpu *gpu)
 static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 				  struct gpupart_gpu *gpu)
 {
-	const char *words = env_value("GPUPART_SET"), *selector = env_value("GPUPART_GPU");
-	const char *job = env_value("GPUPART_JOB");
+	const struct environment outside = environment_read();
+	const char *selector = outside.gpu;
 	struct gpupart_tpcset set, changed;
 	struct gpupart_topology *meant;
 	int err;
@@ -317,7 +308,7 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 	if (gpu->has_environment)
 		return 0;
 	/* Once: what the program puts there later is from inside. */
-	if (!words) {
+	if (!outside.set) {
 		gpu->has_environment = true;
 		limit_to_given(gpu);
 		return 0;
@@ -328,7 +319,7 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 		/* Another GPU is no error, a word that names none is: the limit would be lost. */
 		err = find_topology(gp, cuda, selector, early, &meant);
 		if (err)
-			return ctx_fail_because(gp, -EINVAL, "GPUPART_GPU=%.100s", selector);
+			return ctx_fail_because(gp, -EINVAL, ENVIRONMENT_GPU "=%.100s", selector);
 		same = !strcmp(meant->info.pci, gpu->driver.topo->info.pci);
 		gpupart_topology_close(meant);
 		gpu->has_environment = !same;
@@ -337,14 +328,14 @@ static int limit_from_environment(struct gpupart *gp, const struct cuda_api *cud
 			return 0;
 		}
 	}
-	err = gpupart_set_parse(gp, gpu->driver.topo, words, &set);
+	err = gpupart_set_parse(gp, gpu->driver.topo, outside.set, &set);
 	if (!err)
 		err = may_set(gp, gpu, &set);
 	if (err)
-		return ctx_fail_because(gp, err, "GPUPART_SET=%.100s", words);
+		return ctx_fail_because(gp, err, ENVIRONMENT_SET "=%.100s", outside.set);
 	/* Who changes the job writes its note first, and then looks for us: one of both is new. */
 	control_lock();
-	if (job && job_limit(job, gpu->driver.topo->info.pci, &changed) &&
+	if (outside.job && job_limit(outside.job, gpu->driver.topo->info.pci, &changed) &&
 	    !may_set(NULL, gpu, &changed))
 		set = changed;
 	keep_given(gpu, &set);
@@ -362,7 +353,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	int err, result;
 	void *current;
 
-	hold_guard();
+	fork_guard();
 	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
@@ -406,7 +397,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	struct gpupart_gpu *gpu;
 	int err;
 
-	hold_guard();
+	fork_guard();
 	err = keep_out(gp);
 	if (!err)
 		err = cuda_open(gp, &cuda);
@@ -435,8 +426,11 @@ int gpupart_strict_start(struct gpupart *gp, bool refuse)
 	const struct cuda_api *cuda;
 	int err;
 
-	hold_guard();
-	err = cuda_open(gp, &cuda);
+	fork_guard();
+	/* A breach that cannot be reported must not happen. */
+	err = refuse ? 0 : report_has_place(gp);
+	if (!err)
+		err = cuda_open(gp, &cuda);
 	if (!err)
 		err = api_strict(gp, cuda, refuse);
 	if (refuse)
@@ -461,12 +455,12 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 {
 	int err;
 
-	hold_guard();
+	fork_guard();
 	/* A limit that is set while the block moves would be lost. */
 	pthread_mutex_lock(&attach_lock);
 	process_list_own(NULL, 0);
 	scope_hold();
-	err = control_publish(name, env_value("GPUPART_JOB"));
+	err = control_publish(name, environment_read().job);
 	scope_release();
 	pthread_mutex_unlock(&attach_lock);
 	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s",

@@ -12,6 +12,7 @@
 #include "lib/confine/graph.h"
 #include "lib/confine/graph_rebuild.h"
 #include "lib/confine/stream.h"
+#include "lib/core/fork.h"
 #include "lib/core/hash.h"
 #include "lib/core/peek.h"
 #include "lib/state/process_block.h"
@@ -40,9 +41,14 @@ struct origin {
 	struct tmd_allow set;
 };
 
+/* Of a table by the driver's handles: the first member of what it is an entry of. */
+struct entry {
+	struct entry *next;
+	const void *handle;
+};
+
 struct executable {
-	struct executable *next;
-	void *exec;
+	struct entry entry;
 	void *clone;		/* of its graph, with all changes; NULL: cannot be built again */
 	struct graph_nodes *nodes;
 	struct origin origin;
@@ -56,8 +62,7 @@ struct executable {
 
 /* A graph that was captured. */
 struct captured {
-	struct captured *next;
-	void *graph;
+	struct entry entry;
 	struct origin origin;
 };
 
@@ -65,8 +70,8 @@ struct captured {
 
 /* Both tables and what they hold. Never held across a call of the driver. */
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct executable *buckets[NR_BUCKETS];
-static struct captured *captures[NR_BUCKETS];
+FORK_TAKES(graph_lock, 1);	/* before scope.c's */
+static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
 
 /* Clones are no longer what the program made of their executables. */
 static atomic_bool changes_unseen;
@@ -179,52 +184,47 @@ static unsigned int bucket_of(const void *handle)
 
 _Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() gives one");
 
-/* Under the lock. */
-static struct executable **place_of(const void *exec)
+/* These four under the lock; NULL where there is no entry for @handle. */
+static struct entry **place_of(struct entry **table, const void *handle)
 {
-	struct executable **at = &buckets[bucket_of(exec)];
+	struct entry **at = &table[bucket_of(handle)];
 
-	while (*at && (*at)->exec != exec)
+	while (*at && (*at)->handle != handle)
 		at = &(*at)->next;
 	return at;
 }
 
-/* Under the lock. */
-static struct captured **capture_of(const void *graph)
+static void *take(struct entry **table, const void *handle)
 {
-	struct captured **at = &captures[bucket_of(graph)];
+	struct entry **at = place_of(table, handle), *found = *at;
 
-	while (*at && (*at)->graph != graph)
-		at = &(*at)->next;
-	return at;
+	if (found)
+		*at = found->next;
+	return found;
+}
+
+/* Returns what had the handle before: it went with its context, without a word. */
+static void *put(struct entry **table, struct entry *entry, const void *handle)
+{
+	void *old = take(table, handle);
+
+	entry->handle = handle;
+	entry->next = table[bucket_of(handle)];
+	table[bucket_of(handle)] = entry;
+	return old;
+}
+
+static struct executable *executable_of(const void *exec)
+{
+	return (struct executable *)*place_of(executables, exec);
 }
 
 /* The stream that @graph was captured on, if it was; under the lock. */
 static struct origin origin_of(const void *graph)
 {
-	const struct captured *c = *capture_of(graph);
+	const struct captured *c = (struct captured *)*place_of(captures, graph);
 
 	return c ? c->origin : (struct origin){ 0 };
-}
-
-void graph_hold(void)
-{
-	pthread_mutex_lock(&graph_lock);
-}
-
-void graph_release(void)
-{
-	pthread_mutex_unlock(&graph_lock);
-}
-
-static struct executable *executable_of(const void *exec)
-{
-	struct executable *found;
-
-	pthread_mutex_lock(&graph_lock);
-	found = *place_of(exec);
-	pthread_mutex_unlock(&graph_lock);
-	return found;
 }
 
 /* Clones whose owner went inside the driver, where it cannot be called; under the lock. */
@@ -279,7 +279,7 @@ static struct executable *executable_use(const void *exec)
 	struct executable *e;
 
 	pthread_mutex_lock(&graph_lock);
-	e = *place_of(exec);
+	e = executable_of(exec);
 	if (e)
 		e->nr_users++;
 	pthread_mutex_unlock(&graph_lock);
@@ -294,52 +294,32 @@ static void executable_unuse(struct executable *e)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-void graph_made(void *exec, void *source)
+void graph_exec_made(void *exec, void *source)
 {
-	struct executable *e = calloc(1, sizeof(*e)), **at;
+	struct executable *e = calloc(1, sizeof(*e));
 
 	now.made = exec;
 	if (!e)
 		return;
-	e->exec = exec;
 	pthread_mutex_lock(&graph_lock);
-	/* The address of one that went with its context, without a word. */
-	at = place_of(exec);
-	if (*at) {
-		struct executable *old = *at;
-
-		*at = old->next;
-		executable_free(old);
-	}
 	e->origin = origin_of(source);
-	at = &buckets[bucket_of(exec)];
-	e->next = *at;
-	*at = e;
+	executable_free(put(executables, &e->entry, exec));
 	pthread_mutex_unlock(&graph_lock);
 }
 
-void graph_unmade(void *exec)
+void graph_exec_destroyed(void *exec)
 {
-	struct executable *e, **at;
-
 	pthread_mutex_lock(&graph_lock);
-	at = place_of(exec);
-	e = *at;
-	if (e)
-		*at = e->next;
-	executable_free(e);
+	executable_free(take(executables, exec));
 	pthread_mutex_unlock(&graph_lock);
 }
 
-void graph_source_gone(void *graph)
+void graph_destroyed(void *graph)
 {
-	struct captured *gone, **at;
+	struct captured *gone;
 
 	pthread_mutex_lock(&graph_lock);
-	at = capture_of(graph);
-	gone = *at;
-	if (gone)
-		*at = gone->next;
+	gone = take(captures, graph);
 	pthread_mutex_unlock(&graph_lock);
 	free(gone);
 }
@@ -386,10 +366,10 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
 {
 	pthread_mutex_lock(&graph_lock);
 	for (int b = 0; b < NR_BUCKETS; b++) {
-		for (struct captured *c = captures[b]; c; c = c->next)
-			origin_gone(&c->origin, object, ctx, thread);
-		for (struct executable *e = buckets[b]; e; e = e->next)
-			origin_gone(&e->origin, object, ctx, thread);
+		for (struct entry *c = captures[b]; c; c = c->next)
+			origin_gone(&((struct captured *)c)->origin, object, ctx, thread);
+		for (struct entry *e = executables[b]; e; e = e->next)
+			origin_gone(&((struct executable *)e)->origin, object, ctx, thread);
 	}
 	pthread_mutex_unlock(&graph_lock);
 }
@@ -424,7 +404,7 @@ static uint64_t object_of(void *handle)
 
 void graph_captured(const struct scope_id *stream, void *graph)
 {
-	struct captured *c, **at;
+	struct captured *c, *old;
 	uint64_t object = 0;
 
 	/* Without its mark a later thread's stream would be taken for this one's. */
@@ -439,24 +419,14 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return;
-	c->graph = graph;
 	c->origin = (struct origin){ .known = true, .id = *stream, .object = object };
 	pthread_mutex_lock(&graph_lock);
-	at = capture_of(graph);
-	/* The address of one that went without a word. */
-	if (*at) {
-		struct captured *old = *at;
-
-		*at = old->next;
-		free(old);
-	}
-	at = &captures[bucket_of(graph)];
-	c->next = *at;
-	*at = c;
+	old = put(captures, &c->entry, graph);
 	pthread_mutex_unlock(&graph_lock);
+	free(old);
 }
 
-void graph_destroyed(const struct cuda_api *cuda)
+void graph_destroy_end(const struct cuda_api *cuda)
 {
 	collect(cuda);
 }
@@ -555,7 +525,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 		clone = NULL;
 	pthread_mutex_lock(&graph_lock);
 	if (!result && now.made)
-		e = *place_of(now.made);
+		e = executable_of(now.made);
 	if (e) {
 		e->nodes = nodes;
 		e->clone = clone;
@@ -660,7 +630,7 @@ static void clone_replace(void *exec, void *clone, const void *graph)
 	struct executable *e;
 
 	pthread_mutex_lock(&graph_lock);
-	e = *place_of(exec);
+	e = executable_of(exec);
 	if (e) {
 		throw_away(e->clone);
 		e->clone = clone;
@@ -690,13 +660,12 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
 		   const void *params)
 {
-	struct executable *e = executable_of(exec);
+	struct executable *e = executable_use(exec);
+	bool has_clone = e && e->clone;
 	void *copy = NULL;
-	int result = -1;
+	int result = has_clone ? -1 : 0;
 
-	if (!e || !e->clone)
-		return;
-	if (what != GRAPH_OTHER && cuda->graph_find && params &&
+	if (has_clone && what != GRAPH_OTHER && cuda->graph_find && params &&
 	    !cuda->graph_find(&copy, node, e->clone)) {
 		if (what == GRAPH_KERNEL)
 			result = cuda->kernel_set(copy, params);
@@ -707,9 +676,10 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 		else if (what == GRAPH_MEMCPY)
 			result = cuda->memcpy_set(copy, params);
 	}
+	if (e)
+		executable_unuse(e);
 	/* A clone that is another graph would undo what the program did. */
-	if (result) {
+	if (result)
 		clone_replace(exec, NULL, NULL);
-		collect(cuda);
-	}
+	collect(cuda);
 }

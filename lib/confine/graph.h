@@ -32,11 +32,9 @@ struct graph_place {
 };
 
 /* The driver made @exec of @source, in the call that this thread is in. */
-void graph_made(void *exec, void *source);
-/* @exec goes. */
-void graph_unmade(void *exec);
-/* @graph goes. */
-void graph_source_gone(void *graph);
+void graph_exec_made(void *exec, void *source);
+void graph_exec_destroyed(void *exec);
+void graph_destroyed(void *graph);
 /*
  * The stream at @object goes, the default streams of @ctx or that of the thread with this
  * mark: what was captured on them keeps the set that they have. 0 or NULL matches nothing.
@@ -47,12 +45,8 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread);
 void graph_instantiate_begin(const struct cuda_api *cuda, void *source);
 void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
 
-/* A fork waits for who writes the tables. */
-void graph_hold(void);
-void graph_release(void);
-
-/* The destruction of an executable graph has ended. */
-void graph_destroyed(const struct cuda_api *cuda);
+/* The destruction of an executable graph has ended: what it left can be freed now. */
+void graph_destroy_end(const struct cuda_api *cuda);
 
 /* @launch: it is launched, not only uploaded. The two always come in pairs. */
 void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,

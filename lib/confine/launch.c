@@ -301,11 +301,11 @@ static void on_resource(int cbid, const struct resource_params *params)
 	else if (cbid == DRIVER_MODULE_GOES && RESOURCE_HAS(params, object))
 		module_goes(params->object);
 	else if (cbid == DRIVER_GRAPH_GONE)
-		graph_source_gone(params->ctx);
+		graph_destroyed(params->ctx);
 	else if (cbid == DRIVER_GRAPH_EXEC_MADE && RESOURCE_HAS(params, exec))
-		graph_made(params->exec, (void *)(uintptr_t)params->object);
+		graph_exec_made(params->exec, (void *)(uintptr_t)params->object);
 	else if (cbid == DRIVER_GRAPH_EXEC_GOES)
-		graph_unmade(params->ctx);
+		graph_exec_destroyed(params->ctx);
 }
 
 /* -------------------------------------------------------------------- install */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "lib/confine/module.h"
+#include "lib/core/fork.h"
 #include "lib/core/peek.h"
 
 /*
@@ -26,6 +27,7 @@ static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphL
 #define GONE 1
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_TAKES(lock, 1);
 /* A module's address or one of the two above; written under the lock. */
 static _Atomic uintptr_t table[MODULE_TABLE_SIZE];
 static unsigned int nr_listed;
@@ -139,15 +141,5 @@ void module_gone(const void *module)
 		return;
 	pthread_mutex_lock(&lock);
 	take_out((uintptr_t)module);
-	pthread_mutex_unlock(&lock);
-}
-
-void module_hold(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void module_release(void)
-{
 	pthread_mutex_unlock(&lock);
 }

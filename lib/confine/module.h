@@ -33,10 +33,6 @@ void module_loaded(const void *module, const void *image, uint64_t size, uint32_
 /* It is about to go: its address is free for another. */
 void module_gone(const void *module);
 
-/* A fork waits for who loads or unloads. */
-void module_hold(void);
-void module_release(void);
-
 /* How many there are now; those that found no place in the table stay for ever. */
 extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 

@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "lib/confine/probe.h"
+#include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 
 /* The PTX is part of the library: the driver compiles it for the GPU at hand. */
@@ -25,29 +27,15 @@ static const char *const kernel_name[PROBE_NR_KERNELS] = {
 
 /* One a context. The lock is not held across the driver's calls: it tells us of contexts. */
 static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_TAKES(probes_lock, 1);
 static struct probe *probes;
-
-void probe_hold(void)
-{
-	pthread_mutex_lock(&probes_lock);
-}
-
-void probe_release(void)
-{
-	pthread_mutex_unlock(&probes_lock);
-}
-
-void probe_forget(void)
-{
-	probes = NULL;
-}
 
 static struct probe *probe_find(const void *ctx)
 {
 	struct probe *probe;
 
 	pthread_mutex_lock(&probes_lock);
-	for (probe = probes; probe && probe->ctx != ctx; )
+	for (probe = probes; probe && (probe->ctx != ctx || probe->pid != getpid()); )
 		probe = probe->next;
 	pthread_mutex_unlock(&probes_lock);
 	return probe;
@@ -192,6 +180,7 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	p->cuda = cuda;
 	p->gpu = gpu;
 	p->ctx = ctx;
+	p->pid = getpid();
 	pthread_mutexattr_init(&again);
 	pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&p->lock, &again);

@@ -7,6 +7,7 @@
 #define GPUPART_LIB_CONFINE_PROBE_H
 
 #include <pthread.h>
+#include <sys/types.h>
 #include "lib/confine/scope.h"
 #include "lib/driver/cuda.h"
 
@@ -20,6 +21,7 @@ enum probe_kernel { PROBE_EMPTY, PROBE_CENSUS, PROBE_WORK, PROBE_CLUSTER, PROBE_
 
 struct probe {
 	struct probe *next;
+	pid_t pid;			/* in a child of it another thread may have the lock for ever */
 	pthread_mutex_t lock;		/* from probe_enter() to probe_leave() */
 	const struct cuda_api *cuda;
 	const struct gpupart_gpu *gpu;
@@ -50,12 +52,6 @@ struct probe_launch {
  */
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
 	      int device, struct probe **probe);
-
-/* A fork waits for who writes the list. */
-void probe_hold(void);
-void probe_release(void);
-/* In the child, whose probes may be taken for ever by threads that it has not. */
-void probe_forget(void);
 
 /*
  * Takes the probe for this thread (which may enter it again), makes its context

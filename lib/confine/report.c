@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/confine/report.h"
+#include "lib/core/environment.h"
 #include "lib/core/memfd.h"
 #include "lib/core/state_dir.h"
 
@@ -33,6 +34,7 @@ struct gpupart_report {
 };
 
 atomic_bool report_joined;
+static bool without_place;	/* of this process */
 static struct gpupart_report_process *own;
 
 /* Which kernel each of own's is: its function's address and why, in one word. */
@@ -106,18 +108,23 @@ unsigned int gpupart_report_lost(const struct gpupart_report *report)
 /* ------------------------------------------------------------ the process's side */
 
 /* Until an attach says more. */
-static void begin(const char *out, const char *set)
+static void begin(const struct environment *environment)
 {
-	bool left_out = out && !strcmp(out, "1");
-
 	snprintf(own->why, sizeof(own->why), "%s",
-		 left_out ? "GPUPART_DISABLE=1 is in its environment" :
-		 !set	  ? "GPUPART_SET is not in its environment" :
-			    "it ended before its launches were confined");
+		 environment->untouched ? ENVIRONMENT_OFF "=1 is in its environment" :
+		 !environment->set	? ENVIRONMENT_SET " is not in its environment" :
+					  "it ended before its launches were confined");
+}
+
+int report_has_place(struct gpupart *gp)
+{
+	return without_place ? ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
+					MAX_PROCESSES) : 0;
 }
 
 int gpupart_report_start(struct gpupart *gp, const char *id)
 {
+	struct environment environment = environment_read();
 	struct report_block *block;
 	struct memfd_head *head;
 	unsigned int nr;
@@ -132,12 +139,12 @@ int gpupart_report_start(struct gpupart *gp, const char *id)
 	nr = atomic_fetch_add(&block->nr, 1);
 	if (nr >= MAX_PROCESSES) {
 		munmap(block, sizeof(*block));
-		return ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
-				MAX_PROCESSES);
+		without_place = true;
+		return report_has_place(gp);
 	}
 	own = &block->processes[nr];
 	prctl(PR_GET_NAME, own->name);
-	begin(getenv("GPUPART_DISABLE"), getenv("GPUPART_SET"));
+	begin(&environment);
 	own->start = control_process_start(getpid());
 	own->pid_namespace = control_pid_namespace();
 	__atomic_store_n(&own->pid, getpid(), __ATOMIC_RELEASE);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/confine/scope.h"
+#include "lib/core/fork.h"
 #include "lib/core/hash.h"
 
 _Thread_local struct scope_thread scope_thread;
@@ -15,6 +16,7 @@ atomic_bool scope_launches_watched;
 
 /* Among setters only: the callback takes no lock. Never held across a call of the driver. */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_TAKES(set_lock, 2);
 
 /* ---------------------------------------------------------------------- ring */
 

@@ -152,7 +152,7 @@ bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set);
 bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
-/* Keeps those out meanwhile who set limits and other sets in this process. */
+/* Between them no thread of this process sets a limit or another set. */
 void scope_hold(void);
 void scope_release(void);
 

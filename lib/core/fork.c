@@ -1,23 +1,49 @@
 // SPDX-License-Identifier: MIT
-/* Initialises the locks of FORK_RENEWS() anew in the child of a fork. */
+/* See fork.h. */
 #include <stdint.h>
 #include "lib/core/fork.h"
 
-/* The linker's names for the section of FORK_RENEWS(). */
-extern pthread_mutex_t *__start_gpupart_renewed[] __attribute__((visibility("hidden")));
-extern pthread_mutex_t *__stop_gpupart_renewed[] __attribute__((visibility("hidden")));
+#define LAST_TURN 2
 
-static void renew(void)
+/* The linker's names for the section of FORK_TAKES(). */
+extern const struct fork_lock *__start_gpupart_locks[] __attribute__((visibility("hidden")));
+extern const struct fork_lock *__stop_gpupart_locks[] __attribute__((visibility("hidden")));
+
+static void each(int turn, int (*act)(pthread_mutex_t *))
 {
-	const uintptr_t end = (uintptr_t)__stop_gpupart_renewed;
+	const uintptr_t end = (uintptr_t)__stop_gpupart_locks;
 
-	for (pthread_mutex_t **lock = __start_gpupart_renewed; (uintptr_t)lock < end; lock++)
-		pthread_mutex_init(*lock, NULL);
+	for (const struct fork_lock **at = __start_gpupart_locks; (uintptr_t)at < end; at++)
+		if ((*at)->turn == turn)
+			act((*at)->lock);
+}
+
+static void before(void)
+{
+	for (int turn = 1; turn <= LAST_TURN; turn++)
+		each(turn, pthread_mutex_lock);
+}
+
+static void after(void)
+{
+	for (int turn = LAST_TURN; turn; turn--)
+		each(turn, pthread_mutex_unlock);
+}
+
+static int renew(pthread_mutex_t *lock)
+{
+	return pthread_mutex_init(lock, NULL);
+}
+
+static void after_in_child(void)
+{
+	each(0, renew);
+	after();
 }
 
 static void guard(void)
 {
-	pthread_atfork(NULL, NULL, renew);
+	pthread_atfork(before, after, after_in_child);
 }
 
 void fork_guard(void)

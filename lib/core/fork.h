@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A fork while another thread holds a lock leaves the child that lock held for ever: locks that are
- * held across calls of the driver, which may fork itself, are initialised anew in the child.
- */
+/* A fork while another thread holds a lock leaves the child that lock held for ever. */
 #ifndef GPUPART_LIB_CORE_FORK_H
 #define GPUPART_LIB_CORE_FORK_H
 
 #include <pthread.h>
 
+struct fork_lock {
+	pthread_mutex_t *lock;
+	int turn;
+};
+
 /*
- * Behind the definition of such a lock. No fork waits for it. The list is a section of its own, so
- * that it is complete before any lock can be held.
+ * Behind the definition of a lock that is held for moments and never across a call of the driver,
+ * which may fork itself: a fork takes it meanwhile. Of two that a thread may hold at once the inner
+ * one has the higher turn, 1 or 2. The list is a section of its own, so that it is complete before
+ * any lock can be held.
  */
-#define FORK_RENEWS(lock) \
-	static pthread_mutex_t *lock##_renewed \
-		__attribute__((used, section("gpupart_renewed"))) = &(lock)
+#define FORK_TAKES(mutex, turn) \
+	static const struct fork_lock mutex##_fork = { &(mutex), turn }; \
+	static const struct fork_lock *mutex##_listed \
+		__attribute__((used, section("gpupart_locks"))) = &mutex##_fork
+
+/* Behind that of one which is held across such calls: it is initialised anew in the child. */
+#define FORK_RENEWS(mutex) FORK_TAKES(mutex, 0)
 
 /* From now on; any number of times, from any thread. Before any of those locks is taken. */
 void fork_guard(void);

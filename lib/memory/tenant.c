@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+#include "lib/core/environment.h"
 #include "lib/core/fork.h"
 #include "lib/driver/cuda.h"
 #include "lib/ledger/ledger.h"
@@ -21,8 +22,6 @@
 #include "lib/state/process_block.h"
 #include "lib/topo/topology.h"
 
-#define NAME_VARIABLE	"GPUPART_TENANT"
-#define QUOTA_VARIABLE	"GPUPART_MEM"
 
 _Static_assert(GPUPART_TENANT_STRLEN == LEDGER_NAME_LEN, "a ledger has the tenant's name");
 
@@ -101,15 +100,6 @@ static void leave(void)
 		ledger_last_out(tenant_ledger());
 }
 
-static bool read_bytes(const char *text, uint64_t *bytes)
-{
-	char *end;
-
-	errno = 0;
-	*bytes = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno && *bytes;
-}
-
 static int fail(struct gpupart *gp, const char *name, int err)
 {
 	switch (err) {
@@ -141,12 +131,15 @@ static int fail(struct gpupart *gp, const char *name, int err)
 /* Under the lock. */
 static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 {
-	const char *quota = getenv(QUOTA_VARIABLE);
+	struct environment environment = environment_read();
 	int err;
 
-	if (!bytes && quota && *quota && !read_bytes(quota, &bytes))
+	if (!bytes)
+		bytes = environment_mem(&environment);
+	if (!bytes && environment.mem)
 		return ctx_fail(gp, -EINVAL,
-				QUOTA_VARIABLE "=%.40s: wants a number of bytes, 1 or more", quota);
+				ENVIRONMENT_MEM "=%.40s: wants a number of bytes, 1 or more",
+				environment.mem);
 	if (name)
 		snprintf(own.name, sizeof(own.name), "%s", name);
 	else
@@ -158,18 +151,17 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 	/* The list takes away what another version left behind. */
 	if (err == -EPROTO && gpupart_tenant_list(gp, NULL, 0) >= 0)
 		err = join();
-	if (!err && !getenv("GPUPART_JOB"))
+	if (!err && !environment.job)
 		atexit(leave);
 	return err ? fail(gp, own.name, err) : 0;
 }
 
 int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 {
-	const char *variable = getenv(NAME_VARIABLE);
 	int err = 0;
 
-	if (!name && variable && *variable)
-		name = variable;
+	if (!name)
+		name = environment_read().tenant;
 	if (name && !control_name_good(name))
 		return ctx_fail(gp, -EINVAL,
 				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
@@ -188,7 +180,6 @@ int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 
 int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 {
-	const char *outside = getenv(QUOTA_VARIABLE);
 	struct gpupart_tenant tenant;
 	int err = gpupart_tenant_get(gp, NULL, pci, &tenant);
 
@@ -196,7 +187,7 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 		return err;
 	if (!tenant.quota)
 		tenant.quota = own.quota;
-	if (outside && *outside && tenant.quota && bytes > tenant.quota)
+	if (environment_read().mem && tenant.quota && bytes > tenant.quota)
 		return ctx_fail(gp, -EPERM,
 				"tenant %s has a quota of %llu bytes from outside: %llu are more",
 				tenant.name, (unsigned long long)tenant.quota,
@@ -459,13 +450,11 @@ int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_proces
 /* Ours where @name is NULL: its name, or NULL with the sentence kept. */
 static const char *name_of(struct gpupart *gp, const char *name, int *err)
 {
-	const char *variable = getenv(NAME_VARIABLE);
-
 	*err = 0;
 	if (!name && tenant_ledger())
 		name = own.name;
-	if (!name && variable && *variable)
-		name = variable;
+	if (!name)
+		name = environment_read().tenant;
 	if (!name)
 		*err = ctx_fail(gp, -ESRCH, "this process is in no tenant");
 	else if (!control_name_good(name))

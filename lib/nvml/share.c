@@ -3,11 +3,11 @@
  * The tenant's share of a GPU: by its ledger, and before the tenant has one by what
  * `gpupart run --mem` left in the environment. Must not know who asks.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+#include "lib/core/environment.h"
 #include "lib/ledger/ledger.h"
 #include "lib/nvml/share.h"
 
@@ -15,26 +15,14 @@
 static char tenant[LEDGER_NAME_LEN];
 static uint64_t first_quota;	/* on each GPU on which the ledger has none; 0: none */
 
-/* As lib/memory/tenant.c has it: what is no number is no quota. */
-static uint64_t read_bytes(const char *text)
-{
-	uint64_t bytes;
-	char *end;
-
-	errno = 0;
-	bytes = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno ? bytes : 0;
-}
-
 bool share_setup(void)
 {
-	const char *name = getenv("GPUPART_TENANT"), *bytes = getenv("GPUPART_MEM");
-	const char *off = getenv("GPUPART_DISABLE");
+	struct environment environment = environment_read();
 
-	if (!name || !control_name_good(name) || (off && !strcmp(off, "1")))
+	if (!environment.tenant || !control_name_good(environment.tenant) || environment.untouched)
 		return false;
-	strcpy(tenant, name);
-	first_quota = bytes ? read_bytes(bytes) : 0;
+	strcpy(tenant, environment.tenant);
+	first_quota = environment_mem(&environment);
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/core/environment.h"
 #include "lib/core/fsize.h"
 #include "lib/state/grant.h"
 #include "lib/state/holder.h"
@@ -24,7 +25,6 @@
 
 #define JOB_LAYOUT	2	/* counted up with every change behind the header */
 #define JOB_PREFIX	"job-"
-#define JOB_VARIABLE	"GPUPART_JOB"
 #define LOCK_SECONDS	5
 #define MAX_ENVIRONMENT	(8 << 20)	/* bytes; exec takes no more */
 
@@ -239,7 +239,7 @@ struct living {
 /* The value of GPUPART_JOB in the environment in @fd; "" where there is none. */
 static void read_job(int fd, char id[GPUPART_JOB_STRLEN])
 {
-	static const char name[] = JOB_VARIABLE "=";
+	static const char name[] = ENVIRONMENT_JOB "=";
 	const size_t end = sizeof(name) - 1;
 	size_t matched = 0, nr = 0, total = 0;	/* @matched above @end: another variable */
 	char text[4096];
@@ -440,7 +440,7 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id)
 {
-	const char *parent = getenv(JOB_VARIABLE);
+	const char *parent = environment_read().job;
 	struct record record = {
 		.header = { .pid = getpid(), .start = control_process_start(getpid()),
 			    .pid_namespace = control_pid_namespace(), .uid = geteuid(),

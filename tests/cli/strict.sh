@@ -86,6 +86,16 @@ try run $e -t 0-7 --strict -- "$prog" x8
 is $status 123 "--strict: also where the program ends by itself at once"
 try run $e -t 0-7 --strict -- sh -c '"$0" x8 sleep60000; sleep 60' "$prog"
 is $status 123 "--strict: a child's launch ends it and the program"
+full='i=0; while [ $i -lt 256 ]; do "$0" init; i=$((i + 1)); done >/dev/null; "$0" x8'
+try run $e -t 0-7 -- sh -c "$full" "$prog"
+is "$status $(cat "$tmp/out")" "0 cuInit=0 context=0
+x8=0" "more processes than the report has room for: they run"
+has "$err" "1 further process used CUDA (simulated): what became of its launches is not known" "and are counted"
+try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
+is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
+begin=100" "--strict: they are kept from CUDA, 123"
+has "$err" "strict: no CUDA for this process, whose launches are not confined: 256 processes" "it is said why"
+has "$err" "1 further process used CUDA" "and run counts them"
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
 is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 capture=0 x8=0 kernel=800 graph=800 x2=800 " \
 	"--strict --exec: later launches are refused, graphs too"
@@ -94,6 +104,13 @@ for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict, $why: cuInit fails"
 	has "$err" "gpupart: strict: no CUDA for this process" "and it is said why"
 done
+try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8 sleep300 kernel; sleep 2.2; exit 5' "$prog"
+is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "--strict: a program that ignores the signal"
+has "$err" "strict: sh was sent SIGTERM and ran on for 2 s" "is reported"
+try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8
+	(trap - TERM; exec env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel sleep60000); exit 3' "$prog"
+is "$status $(grep -c sleep60000 "$tmp/out")" "123 0" "and what it starts then is ended, too"
+has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "and reported"
 try run $e -t 0-7 --strict -- env GPUPART_CHECKED=0 XDG_CACHE_HOME="$tmp/none" "$prog" kernel
 is $status 4 "--strict: the program whose cuInit failed ends as it likes"
 has "$err" "(strict_prog) was kept from CUDA (simulated)" "and run says so"
@@ -101,6 +118,33 @@ try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel
 is "$(head -n 1 "$tmp/out")" "cuInit=100 context=100" "--strict: GPUPART_DISABLE=1 inside keeps the program from CUDA"
 try run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$prog" kernel sleep60000
 is $status 123 "--strict: the library is kept out: seen from outside, and ended"
+# after PROGRAM ARGS: what follows a confined process under its number, without the library.
+cat >"$tmp/after" <<'END'
+#!/bin/sh
+"$@" init &
+confined=$!
+wait $confined
+sleep 0.1
+exec 3>/proc/sys/kernel/ns_last_pid
+echo $((confined - 1)) >&3
+env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$@" kernel sleep4000 &
+[ $! = $confined ] && echo same number
+wait $!
+END
+chmod +x "$tmp/after"
+if unshare -pf --mount-proc true 2>/dev/null; then
+	for strict in "" --strict; do
+		LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim unshare -pf --mount-proc \
+			sh -c 'mount -t tmpfs shm /dev/shm && exec "$@"' sh \
+			"$gpupart" run $e -t 0-7 $strict -- "$tmp/after" "$prog" >"$tmp/out" 2>"$tmp/err"
+		status=$?
+		has "$(cat "$tmp/out")" "same number" "an unconfined process has a confined one's number"
+		has "$(cat "$tmp/err")" "was never confined: libgpupart-inject.so was not loaded into it" "it is seen"
+		is $status $([ "$strict" ] && echo 123 || echo 0) "its status"
+	done
+else
+	skip "numbers of processes: needs root"
+fi
 cat >"$tmp/tls.c" <<'END'
 __thread char big[1600] __attribute__((tls_model("initial-exec")));
 char *tls(void) { return big; }
@@ -181,7 +225,11 @@ node 'Strict = yes\n' 644 run $e -t 0-7 -- "$prog" x8 kernel
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "a capital letter is no way around it"
 node 'strict = yes\n' 666 run $e -t 0-7 -- "$prog" x8 kernel
 is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "a file that others may write is ignored"
-has "$err" "/etc/gpupart/config is ignored" "and run says so"
+is "$(grep -c "/etc/gpupart/config is ignored" "$tmp/err")" 1 "and run says so, once"
+node 'strict = yes\n' 666 run $e -t 0-7 --exec -- "$prog" kernel
+is "$(grep -c "/etc/gpupart/config is ignored" "$tmp/err")" 1 "the same with --exec"
+node 'strict = yes\n' 666 stat $e -t 0-7 -- "$prog" kernel
+is "$(grep -c "/etc/gpupart/config is ignored" "$tmp/err")" 1 "another command leaves it to the process"
 node 'strict = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out")" "kernel=800" "a node's setting holds in a program that another command confines"
 
