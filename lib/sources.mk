@@ -13,9 +13,11 @@ LIB_CORE_SRC := \
 
 LIB_TOPO_SRC := \
 	lib/topo/capture.c \
+	lib/topo/capture_read.c \
 	lib/topo/cluster.c \
 	lib/topo/open.c \
 	lib/topo/rm_client.c \
+	lib/topo/sample.c \
 	lib/topo/set_parse.c \
 	lib/topo/source_netlink.c \
 	lib/topo/source_rm.c \
