@@ -94,6 +94,11 @@ LIB_MEMORY_SRC := \
 	lib/memory/tenant.c
 
 LIB_VERIFY_SRC := \
+	lib/verify/census.c \
+	lib/verify/rows_concurrent.c \
+	lib/verify/rows_parts.c \
+	lib/verify/rows_scopes.c \
+	lib/verify/rows_vgpcs.c \
 	lib/verify/verify.c
 
 INJECT_SRC := \
