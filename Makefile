@@ -58,7 +58,8 @@ include lib/sources.mk sim/sources.mk cli/sources.mk slurm/sources.mk share/sour
 LIB_OBJ	   := $(LIB_SRC:%.c=$(B)/obj/%.o)
 # The simulated driver reads captures with the library's own reader, and takes no more of it.
 SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
-	      $(addprefix $(B)/obj/,lib/core/ctx.o lib/topo/tpcset.o lib/topo/topology.o lib/topo/capture.o)
+	      $(addprefix $(B)/obj/,lib/core/ctx.o lib/topo/tpcset.o lib/topo/topology.o) \
+	      $(addprefix $(B)/obj/lib/topo/,capture.o capture_read.o)
 # What is installed plays no faults: the driver of a build does, for tests (sim/cuda/fault.c).
 SIM_PLAIN  := $(B)/plain/libcuda.so.1
 SIM_NVML_PLAIN := $(B)/plain/libnvidia-ml.so.1

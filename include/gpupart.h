@@ -956,9 +956,6 @@ struct gpupart_stat_gpu {
 	uint64_t depth_sum;	/* of what was submitted and not finished, at each submission */
 	uint64_t depth_max;
 	uint64_t depths[GPUPART_STAT_NR_DEPTHS];	/* see gpupart_stat_depth() */
-	uint64_t sized_ns;	/* of kernels whose number of blocks is known: their time, .. */
-	uint64_t filled_ns;	/* .. and that times the share of the SMs that their blocks fill */
-	uint64_t max_blocks;	/* of one kernel */
 };
 
 struct gpupart_stat_process {

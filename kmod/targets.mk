@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # The kernel module: build, install, package, test. Included by the top Makefile.
 KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
-KMOD_PURE  := kmod/chip.c kmod/topo.c kmod/text.c
+KMOD_PURE  := $(addprefix kmod/,chip.c engines.c memory.c order.c read.c text.c topo.c)
 KMOD_HDR   := $(addprefix kmod/,chip.h compat.h device.h netlink.h pci.h platform.h proc.h regs.h text.h topo.h) \
 	      include/uapi/linux/gpupart.h
-KMOD_SRC   := $(addprefix kmod/,chip.c device.c main.c netlink.c pci.c platform.c proc.c text.c topo.c)
+KMOD_SRC   := $(KMOD_PURE) $(addprefix kmod/,device.c main.c netlink.c pci.c platform.c proc.c)
 KMOD_FAKES := $(addprefix tests/kmod/,sleepy/Kbuild sleepy/sleepy.c fakegpu/Kbuild fakegpu/fakegpu.c fakegpu/tegra.c)
 KMOD_TESTS := $(B)/tests/kmod-unit.sh $(B)/tests/kmod-pages.sh $(B)/tests/kmod-chips.sh \
 	      tests/kmod/spec

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * From a chip's row and register reads to what the GPU has. Pure: reads through the
- * function it is handed and keeps nothing. The only place where a fuse bit is
- * inverted: whatever comes out of here has a set bit for a unit that is present.
+ * function it is handed and keeps nothing. read.c inverts fuse bits, nothing else does:
+ * whatever comes out of here has a set bit for a unit that is present.
  */
 #ifndef GPUPART_KMOD_TOPO_H
 #define GPUPART_KMOD_TOPO_H
@@ -42,6 +42,21 @@ void topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
 
 /* One checked read: 0, or -errno with reader->fault filled in. */
 int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
+
+/* Refuses a value that was read and cannot be: -ERANGE with reader->fault filled in. */
+int topo_nonsense(struct topo_reader *reader, u32 offset, u32 value);
+
+/* A design maximum, from 1 to @limit. */
+int topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value);
+
+/* Present units of @nr: the @index'th fuse (and Kepler's software mask) has those that are not. */
+int topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
+		      unsigned int index, unsigned int nr, u32 *present);
+
+static inline u32 topo_mask(unsigned int bits)
+{
+	return bits >= 32 ? 0xffffffff : (1u << bits) - 1;
+}
 
 struct gpu_id {
 	u32 boot_0, boot_42;
@@ -90,6 +105,16 @@ struct gpu_floorsweep {
 };
 
 int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
+
+/* A part could not be read; unless it never will be, it is worth another try. */
+void topo_incomplete(struct gpu_floorsweep *fs, const struct topo_reader *reader);
+
+/* Reads the order of the TPCs. 0: done; else fs->order_why says what was wrong with the table. */
+int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
+		    struct gpu_floorsweep *fs);
+
+/* Computes it where the chip's row has a rule. */
+void topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs);
 
 /* Number of words of the CWD table that hold TPCs; 0 where the order was not read. */
 unsigned int topo_cwd_words(const struct gpu_floorsweep *fs);

@@ -14,9 +14,11 @@ LIB_CORE_SRC := \
 
 LIB_TOPO_SRC := \
 	lib/topo/capture.c \
+	lib/topo/capture_read.c \
 	lib/topo/cluster.c \
 	lib/topo/open.c \
 	lib/topo/rm_client.c \
+	lib/topo/sample.c \
 	lib/topo/set_parse.c \
 	lib/topo/source_netlink.c \
 	lib/topo/source_rm.c \
@@ -92,6 +94,11 @@ LIB_MEMORY_SRC := \
 	lib/memory/tenant.c
 
 LIB_VERIFY_SRC := \
+	lib/verify/census.c \
+	lib/verify/rows_concurrent.c \
+	lib/verify/rows_parts.c \
+	lib/verify/rows_scopes.c \
+	lib/verify/rows_vgpcs.c \
 	lib/verify/verify.c
 
 INJECT_SRC := \

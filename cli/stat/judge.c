@@ -18,13 +18,12 @@ static void add_gpu(struct gpupart_stat_gpu *sum, const struct gpupart_stat_gpu 
 {
 	uint64_t *to = &sum->timed;
 	const uint64_t *from = &gpu->timed;
-	uint64_t depth_max = sum->depth_max, max_blocks = sum->max_blocks;
+	uint64_t depth_max = sum->depth_max;
 
-	/* From timed on they are counts, one after the other; two of them are maxima. */
-	for (; to <= &sum->max_blocks; to++, from++)
+	/* From timed on they are counts, one after the other; one of them is a maximum. */
+	for (; to <= &sum->depths[GPUPART_STAT_NR_DEPTHS - 1]; to++, from++)
 		*to += *from;
 	sum->depth_max = depth_max > gpu->depth_max ? depth_max : gpu->depth_max;
-	sum->max_blocks = max_blocks > gpu->max_blocks ? max_blocks : gpu->max_blocks;
 	if (gpu->nr_sms > sum->nr_sms)
 		sum->nr_sms = gpu->nr_sms;
 }
@@ -184,7 +183,6 @@ void stat_add_up(struct stat_result *result)
 	result->cpu_waits = spans > 0 ? sum->wait_ns / 1e9 / spans : 0;
 	result->cpu_launches = spans > 0 ? sum->launch_ns / 1e9 / spans : 0;
 	result->cost = spans > 0 ? sum->own_ns / 1e9 / spans : 0;
-	result->fill = gpu->sized_ns ? (double)gpu->filled_ns / gpu->sized_ns : -1;
 	result->depth = gpu->timed ? (double)gpu->depth_sum / gpu->timed : 0;
 	result->depth_median = median_depth(gpu);
 }

@@ -141,7 +141,7 @@ static json_t *seconds(uint64_t ns)
 
 static json_t *json_gpu(const struct gpupart_stat_gpu *gpu)
 {
-	return json_pack("{s:s so so so so so so so so so so so so so so}",
+	return json_pack("{s:s so so so so so so so so so so so so so}",
 		"pci", gpu->pci, "nr_sms", number(gpu->nr_sms), "timed", number(gpu->timed),
 		"untimed", number(gpu->untimed), "stretches_seconds", seconds(gpu->stretches_ns),
 		"measuring_seconds", seconds(gpu->own_ns), "busy_seconds", seconds(gpu->busy_ns),
@@ -150,7 +150,7 @@ static json_t *json_gpu(const struct gpupart_stat_gpu *gpu)
 		"starved_seconds", seconds(gpu->starved_ns),
 		"starved_waiting_seconds", seconds(gpu->both_ns),
 		"held_seconds", seconds(gpu->held_ns), "blocked_seconds", seconds(gpu->blocked_ns),
-		"depth_max", number(gpu->depth_max), "max_blocks", number(gpu->max_blocks));
+		"depth_max", number(gpu->depth_max));
 }
 
 static void set_counts(json_t *object, const struct gpupart_stat_process *p)
@@ -202,12 +202,11 @@ static json_t *json_shares(const struct stat_result *r)
 	for (int i = 0; i < STAT_NR_SHARES; i++)
 		json_object_set_new(shares, names[i], json_real(r->shares[i]));
 	json_object_set_new(shares, "starved_while_cpu_waits", json_real(r->starved_waiting));
-	json_object_update_new(shares, json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}",
+	json_object_update_new(shares, json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o}",
 		"queue_full", r->blocked, "cpu_waits", r->cpu_waits,
 		"cpu_launches", r->cpu_launches, "measuring", r->cost, "depth_mean", r->depth,
 		"depth_median", number(r->depth_median),
-		"depth_max", number(r->sum.gpus[0].depth_max),
-		"fill", r->fill < 0 ? json_null() : json_real(r->fill)));
+		"depth_max", number(r->sum.gpus[0].depth_max)));
 	return shares;
 }
 

@@ -38,7 +38,6 @@ struct stat_result {
 	double shares[STAT_NR_SHARES];
 	double starved_waiting, blocked;
 	double cpu_waits, cpu_launches, cost;	/* shares of the processes' spans, added up */
-	double fill;		/* of the SMs that kernels of known size fill, or negative */
 	double depth;		/* on average */
 	uint64_t depth_median;
 	const char *verdict, *advice;	/* @advice: NULL none */

@@ -23,12 +23,21 @@ struct asker {
 	uint32_t version, mode;
 };
 
+/* The entries of a list. */
+struct kind {
+	size_t bytes;		/* of one */
+	size_t pid_at, used_at;	/* bytes from its begin; NO_FIGURE: it has none */
+	bool or_details;	/* as they may be where there is a field more */
+	bool none_fails;	/* a list of none is NVML_ERROR_NOT_FOUND */
+	uint32_t version;	/* of the caller's struct; 0: it has none */
+};
+
 struct list {
 	char small[SMALL];
 	char *entries, *large;	/* @entries is one of the two */
 	unsigned int nr;
 	size_t entry_bytes;	/* at most, before they are there */
-	size_t pid_at, used_at;	/* bytes from an entry's begin; NO_FIGURE: it has none */
+	const struct kind *kind;
 };
 
 /* All that the library has. Its processes come and go, so it may need more than one try. */
@@ -68,13 +77,13 @@ static void keep_own(struct list *list, const struct share *share)
 		char *from = list->entries + i * list->entry_bytes;
 		char *to = list->entries + nr * list->entry_bytes;
 
-		memcpy(&pid, from + list->pid_at, sizeof(pid));
+		memcpy(&pid, from + list->kind->pid_at, sizeof(pid));
 		if (!share_has(share, pid, &used))
 			continue;
 		memmove(to, from, list->entry_bytes);
-		if (list->used_at != NO_FIGURE &&
-		    !memcmp(to + list->used_at, &not_told, sizeof(not_told)))
-			memcpy(to + list->used_at, &used, sizeof(used));
+		if (list->kind->used_at != NO_FIGURE &&
+		    !memcmp(to + list->kind->used_at, &not_told, sizeof(not_told)))
+			memcpy(to + list->kind->used_at, &used, sizeof(used));
 		nr++;
 	}
 	list->nr = nr;
@@ -96,21 +105,6 @@ static int give_own(struct list *list, const struct share *share, unsigned int *
 	return rc;
 }
 
-static void end(struct list *list, struct share *share)
-{
-	free(list->large);
-	share_close(share);
-}
-
-/* ------------------------------------------------------------------------ processes */
-
-static int ask_list(struct asker *asker, unsigned int *nr, void *entries)
-{
-	int (*real)(void *, unsigned int *, void *) = (void *)asker->real;
-
-	return real(asker->device, nr, entries);
-}
-
 /* Whether the library wrote entries of the kind that has a field more. */
 static bool has_details(const struct list *list, size_t entry_bytes)
 {
@@ -122,28 +116,59 @@ static bool has_details(const struct list *list, size_t entry_bytes)
 	return at < after;
 }
 
+/* Answers for the tenant into *rc; false: there is no share, and the library answers. */
+static bool answer(struct copy *copy, struct asker *asker, const struct kind *kind,
+		   unsigned int *nr, void *entries, int *rc)
+{
+	struct list list = { .kind = kind, .entry_bytes = kind->bytes };
+	struct share share;
+
+	if (!answer_open(copy, asker->device, &share))
+		return false;
+	if (kind->or_details)
+		list.entry_bytes = sizeof(struct nvml_process_detail);
+	*rc = fetch(&list, asker);
+	/* A version that only a newer driver knows: as by a driver that does not. */
+	if (*rc == NVML_SUCCESS && asker->version != kind->version)
+		*rc = NVML_ERROR_VERSION_MISMATCH;
+	if (*rc == NVML_SUCCESS) {
+		if (kind->or_details && !has_details(&list, kind->bytes))
+			list.entry_bytes = kind->bytes;
+		*rc = give_own(&list, &share, nr, entries);
+	}
+	if (*rc == NVML_SUCCESS && kind->none_fails && !*nr)
+		*rc = NVML_ERROR_NOT_FOUND;
+	free(list.large);
+	share_close(&share);
+	return true;
+}
+
+/* ------------------------------------------------------------------------ processes */
+
+static int ask_list(struct asker *asker, unsigned int *nr, void *entries)
+{
+	int (*real)(void *, unsigned int *, void *) = (void *)asker->real;
+
+	return real(asker->device, nr, entries);
+}
+
 int answer_list(struct copy *copy, enum copy_function which, void *device, unsigned int *nr,
 		void *processes)
 {
-	const bool v1 = which == COPY_COMPUTE || which == COPY_GRAPHICS || which == COPY_MPS;
-	const size_t entry_bytes = v1 ? sizeof(struct nvml_process_v1) :
-					sizeof(struct nvml_process_v2);
+	static const struct kind v1 = { .bytes = sizeof(struct nvml_process_v1),
+					.pid_at = offsetof(struct nvml_process_v1, pid),
+					.used_at = offsetof(struct nvml_process_v1, used) };
+	static const struct kind v2 = { .bytes = sizeof(struct nvml_process_v2),
+					.pid_at = offsetof(struct nvml_process_v2, pid),
+					.used_at = offsetof(struct nvml_process_v2, used),
+					.or_details = true };
+	const bool is_v1 = which == COPY_COMPUTE || which == COPY_GRAPHICS || which == COPY_MPS;
 	struct asker asker = { .ask = ask_list, .real = copy->real[which], .device = device };
-	struct list list = { .entry_bytes = sizeof(struct nvml_process_detail),
-			     .pid_at = offsetof(struct nvml_process_v1, pid),
-			     .used_at = offsetof(struct nvml_process_v1, used) };
-	struct share share;
 	int rc;
 
-	if (!nr || (*nr && !processes) || !answer_open(copy, device, &share))
+	if (!nr || (*nr && !processes) ||
+	    !answer(copy, &asker, is_v1 ? &v1 : &v2, nr, processes, &rc))
 		return ask_list(&asker, nr, processes);
-	rc = fetch(&list, &asker);
-	if (rc == NVML_SUCCESS) {
-		if (v1 || !has_details(&list, entry_bytes))
-			list.entry_bytes = entry_bytes;
-		rc = give_own(&list, &share, nr, processes);
-	}
-	end(&list, &share);
 	return rc;
 }
 
@@ -161,46 +186,32 @@ static int ask_details(struct asker *asker, unsigned int *nr, void *entries)
 int answer_details(struct copy *copy, enum copy_function which, void *device,
 		   struct nvml_detail_list *mine)
 {
+	static const struct kind kind = { .bytes = sizeof(struct nvml_process_detail),
+					  .pid_at = offsetof(struct nvml_process_detail, pid),
+					  .used_at = offsetof(struct nvml_process_detail, used),
+					  .version = NVML_DETAIL_LIST_V1 };
 	int (*real)(void *, struct nvml_detail_list *) = (void *)copy->real[which];
-	struct asker asker = { .ask = ask_details, .real = copy->real[which],
-			       .device = device };
-	struct list list = { .entry_bytes = sizeof(struct nvml_process_detail),
-			     .pid_at = offsetof(struct nvml_process_detail, pid),
-			     .used_at = offsetof(struct nvml_process_detail, used) };
-	struct share share;
+	struct asker asker = { .ask = ask_details, .real = copy->real[which], .device = device };
 	int rc;
 
-	if (!mine || (mine->version == NVML_DETAIL_LIST_V1 && mine->nr && !mine->processes) ||
-	    !answer_open(copy, device, &share))
+	if (!mine || (mine->version == NVML_DETAIL_LIST_V1 && mine->nr && !mine->processes))
 		return real(device, mine);
 	asker.version = mine->version;
 	asker.mode = mine->mode;
-	rc = fetch(&list, &asker);
-	/* A version that only a newer driver knows: as by a driver that does not. */
-	if (rc == NVML_SUCCESS)
-		rc = mine->version == NVML_DETAIL_LIST_V1 ?
-			     give_own(&list, &share, &mine->nr, mine->processes) :
-			     NVML_ERROR_VERSION_MISMATCH;
-	end(&list, &share);
+	if (!answer(copy, &asker, &kind, &mine->nr, mine->processes, &rc))
+		return real(device, mine);
 	return rc;
 }
 
 int answer_pids(struct copy *copy, enum copy_function which, void *device, unsigned int *nr,
 		unsigned int *pids)
 {
+	static const struct kind kind = { .bytes = sizeof(*pids), .used_at = NO_FIGURE };
 	struct asker asker = { .ask = ask_list, .real = copy->real[which], .device = device };
-	struct list list = { .entry_bytes = sizeof(*pids),
-			     .pid_at = 0,
-			     .used_at = NO_FIGURE };
-	struct share share;
 	int rc;
 
-	if (!nr || (*nr && !pids) || !answer_open(copy, device, &share))
+	if (!nr || (*nr && !pids) || !answer(copy, &asker, &kind, nr, pids, &rc))
 		return ask_list(&asker, nr, pids);
-	rc = fetch(&list, &asker);
-	if (rc == NVML_SUCCESS)
-		rc = give_own(&list, &share, nr, pids);
-	end(&list, &share);
 	return rc;
 }
 
@@ -213,32 +224,18 @@ static int ask_samples(struct asker *asker, unsigned int *nr, void *entries)
 	return real(asker->device, entries, nr, asker->last_seen);
 }
 
-/* As give_own(); that there is none is an error here. */
-static int give_some(struct list *list, const struct share *share, unsigned int *nr,
-		     void *entries)
-{
-	int rc = give_own(list, share, nr, entries);
-
-	return rc == NVML_SUCCESS && !*nr ? NVML_ERROR_NOT_FOUND : rc;
-}
-
 int answer_samples(struct copy *copy, enum copy_function which, void *device,
 		   struct nvml_sample *samples, unsigned int *nr, unsigned long long last_seen)
 {
+	static const struct kind kind = { .bytes = sizeof(*samples),
+					  .pid_at = offsetof(struct nvml_sample, pid),
+					  .used_at = NO_FIGURE, .none_fails = true };
 	struct asker asker = { .ask = ask_samples, .real = copy->real[which],
 			       .device = device, .last_seen = last_seen };
-	struct list list = { .entry_bytes = sizeof(*samples),
-			     .pid_at = offsetof(struct nvml_sample, pid),
-			     .used_at = NO_FIGURE };
-	struct share share;
 	int rc;
 
-	if (!nr || !samples || !answer_open(copy, device, &share))
+	if (!nr || !samples || !answer(copy, &asker, &kind, nr, samples, &rc))
 		return ask_samples(&asker, nr, samples);
-	rc = fetch(&list, &asker);
-	if (rc == NVML_SUCCESS)
-		rc = give_some(&list, &share, nr, samples);
-	end(&list, &share);
 	return rc;
 }
 
@@ -256,26 +253,20 @@ static int ask_utilizations(struct asker *asker, unsigned int *nr, void *entries
 int answer_utilizations(struct copy *copy, enum copy_function which, void *device,
 			struct nvml_utilizations *mine)
 {
+	static const struct kind kind = { .bytes = sizeof(struct nvml_utilization),
+					  .pid_at = offsetof(struct nvml_utilization, pid),
+					  .used_at = NO_FIGURE, .none_fails = true,
+					  .version = NVML_UTILIZATIONS_V1 };
 	int (*real)(void *, struct nvml_utilizations *) = (void *)copy->real[which];
 	struct asker asker = { .ask = ask_utilizations, .real = copy->real[which],
 			       .device = device };
-	struct list list = { .entry_bytes = sizeof(struct nvml_utilization),
-			     .pid_at = offsetof(struct nvml_utilization, pid),
-			     .used_at = NO_FIGURE };
-	struct share share;
 	int rc;
 
-	if (!mine || (mine->version == NVML_UTILIZATIONS_V1 && !mine->processes) ||
-	    !answer_open(copy, device, &share))
+	if (!mine || (mine->version == NVML_UTILIZATIONS_V1 && !mine->processes))
 		return real(device, mine);
 	asker.version = mine->version;
 	asker.last_seen = mine->last_seen;
-	rc = fetch(&list, &asker);
-	/* A version that only a newer driver knows: as by a driver that does not. */
-	if (rc == NVML_SUCCESS)
-		rc = mine->version == NVML_UTILIZATIONS_V1 ?
-			     give_some(&list, &share, &mine->nr, mine->processes) :
-			     NVML_ERROR_VERSION_MISMATCH;
-	end(&list, &share);
+	if (!answer(copy, &asker, &kind, &mine->nr, mine->processes, &rc))
+		return real(device, mine);
 	return rc;
 }

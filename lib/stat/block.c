@@ -12,7 +12,7 @@
 #include "lib/stat/block.h"
 
 /* Another layout is another version. */
-#define MAGIC	0x3174617470675full
+#define MAGIC	0x3274617470675full
 #define NAME	"gpupart-stat"
 
 struct stat_block {

@@ -40,9 +40,6 @@ const struct stat_call *stat_calls_find(int cbid, const char *name);
 /* As the program gave it: NULL is a default stream. */
 void *stat_calls_stream(const struct stat_call *call, const void *arguments);
 
-/* Of a kernel; 0: the arguments do not tell. */
-uint64_t stat_calls_blocks(const struct stat_call *call, const void *arguments);
-
 /* Of a copy or a fill. */
 uint64_t stat_calls_bytes(const struct stat_call *call, const void *arguments);
 

@@ -129,21 +129,6 @@ static void fold_gap(struct stat_fold *fold, int64_t submitted, int64_t end)
 	add(&fold->sums->held_ns, end - until);
 }
 
-static void fold_size(struct gpupart_stat_gpu *sums, const struct stat_work *work)
-{
-	uint64_t ns = work->end - work->start;
-
-	if (work->copy || !work->blocks)
-		return;
-	add(&sums->sized_ns, ns);
-	if (work->blocks >= sums->nr_sms)
-		add(&sums->filled_ns, ns);
-	else
-		add(&sums->filled_ns, ns * work->blocks / sums->nr_sms);
-	if (work->blocks > sums->max_blocks)
-		__atomic_store_n(&sums->max_blocks, work->blocks, __ATOMIC_RELAXED);
-}
-
 static void fold_work(struct stat_fold *fold, const struct stat_work *work)
 {
 	struct gpupart_stat_gpu *sums = fold->sums;
@@ -157,7 +142,6 @@ static void fold_work(struct stat_fold *fold, const struct stat_work *work)
 	else
 		add(&sums->kernels_ns, advance(&fold->kernel, work->start, work->end));
 	add(&sums->stretches_ns, fold->any - before);
-	fold_size(sums, work);
 }
 
 /* Those that reach into what is not known yet stay. */

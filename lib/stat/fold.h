@@ -13,7 +13,6 @@ struct stat_work {
 	int64_t asked;		/* the call that submitted it began, .. */
 	int64_t submitted;	/* .. and ended */
 	int64_t start, end;	/* it ran */
-	uint64_t blocks;	/* 0: not known, or no kernel */
 	bool copy;
 };
 

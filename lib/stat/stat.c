@@ -66,8 +66,6 @@ static void begin_work(const struct stat_call *call, const struct cuda_call_para
 		.stream = own ? CUDA_STREAM_PER_THREAD : stream ? stream : CUDA_STREAM_LEGACY,
 		.waits = call->flags & STAT_WAITS,
 		.copy = call->kind == STAT_COPY,
-		.blocks = call->kind == STAT_KERNEL ?
-				  stat_calls_blocks(call, params->arguments) : 0,
 	};
 	if (now.ctx)
 		stat_time_begin(now.ctx, order, &now.ticket);

@@ -37,7 +37,6 @@ struct item {
 	void *before, *after;
 	uint64_t asked;			/* just before the event before it was recorded */
 	uint64_t begin, end;		/* the call */
-	uint64_t blocks;
 };
 
 struct stat_ctx {
@@ -201,7 +200,6 @@ static int read_work(struct stat_ctx *c, const struct item *item)
 	work->start = start > work->submitted ? start : work->submitted;
 	if (work->start > work->end)
 		work->start = work->end;
-	work->blocks = item->blocks;
 	work->copy = item->copy;
 	c->last_end = work->end;
 	c->fold.nr_work++;
@@ -600,7 +598,6 @@ void stat_time_end(struct stat_ticket *ticket, uint64_t end, bool good)
 		.kind = ITEM_WORK, .copy = ticket->copy, .waits = ticket->waits,
 		.before = ticket->before, .asked = ticket->asked,
 		.begin = ticket->begin,
-		.blocks = ticket->blocks,
 	};
 
 	if (good && !atomic_load_explicit(&c->dead, memory_order_relaxed)) {

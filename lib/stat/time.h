@@ -20,7 +20,6 @@ struct stat_ticket {
 	bool waits, copy;
 	uint64_t blocked;	/* recording an event had to wait so long: no room in the buffer */
 	bool captured;		/* by the begin: it is put into a graph, and does not run */
-	uint64_t blocks;
 };
 
 /* CLOCK_MONOTONIC in ns. */
@@ -33,7 +32,7 @@ void stat_time_start(const struct cuda_api *cuda, struct gpupart_stat_process *p
 struct stat_ctx *stat_time_ctx(void *ctx);
 
 /*
- * Before the call: ticket->stream, waits, copy and blocks are filled in; @order is the
+ * Before the call: ticket->stream, waits and copy are filled in; @order is the
  * same for what is done in order. Without ticket->ctx afterwards its time is not taken.
  */
 void stat_time_begin(struct stat_ctx *ctx, const void *order, struct stat_ticket *ticket);

@@ -20,12 +20,6 @@ static const struct source {
 
 #define NR_SOURCES (sizeof(sources) / sizeof(sources[0]))
 
-static int ask(struct gpupart *gp, const struct source *source, const char *gpu,
-	       struct gpupart_topology **topo, struct gpupart_gpu_info *list, unsigned int max)
-{
-	return topo ? source->open(gp, gpu, topo) : source->list(gp, list, max);
-}
-
 /*
  * Asks the source of that name, or each in turn until one answers; opens where
  * @topo is given, else lists. -ENOENT without a sentence: @name is no live source.
@@ -42,14 +36,12 @@ static int ask_sources(struct gpupart *gp, const char *name, const char *gpu,
 	for (i = 0; i < NR_SOURCES; i++) {
 		if (name && strcmp(name, sources[i].name))
 			continue;
-		ret = ask(gp, &sources[i], gpu, topo, list, max);
+		ret = topo ? sources[i].open(gp, gpu, topo) : sources[i].list(gp, list, max);
 		if (ret >= 0)
 			return ret;
 		tried++;
-		at += snprintf(said + at, sizeof(said) - at, "%s%s: %s", at ? "; " : "",
-			       sources[i].name, gp ? gp->error : "");
-		if (at >= sizeof(said))
-			at = sizeof(said) - 1;
+		topo_append(said, sizeof(said), &at, "%s%s: %s", at ? "; " : "", sources[i].name,
+			    gp ? gp->error : "");
 	}
 	if (tried > 1)
 		ctx_fail(gp, ret, "%s", said);

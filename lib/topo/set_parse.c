@@ -96,20 +96,17 @@ static int stray(struct gpupart *gp, const struct list_kind *kind, const char *p
 
 	if (c == ' ' || c == '\t' || c == '\n')
 		return ctx_fail(gp, -EINVAL,
-				"blank in %s: write the list without blanks, "
-				"as in \"0,5,8-11\"",
+				"blank in %s: write the list without blanks, as in \"0,5,8-11\"",
 				quote(piece, len).text);
 	if (c == '-' && at == 0)
 		return ctx_fail(gp, -EINVAL,
-				"%s: %s numbers start at 0; a range is written "
-				"\"0-7\"",
+				"%s: %s numbers start at 0; a range is written \"0-7\"",
 				quote(piece, len).text, kind->noun);
 	if (c == ':')
 		return ctx_fail(gp, -EINVAL, "%s: a stride follows a range, as in \"0-10:2\"",
 				quote(piece, len).text);
 	return ctx_fail(gp, -EINVAL,
-			"%s in %s is not a part of a list of %s numbers, which is "
-			"written \"0,5,8-11\" or \"0-10:2\"",
+			"%s in %s is not a part of a list of %s numbers, which is written \"0,5,8-11\" or \"0-10:2\"",
 			quote(&c, 1).text, quote(piece, len).text, kind->noun);
 }
 
@@ -144,8 +141,7 @@ static int parse_piece(struct gpupart *gp, const struct list_kind *kind, const c
 			at = read_number(piece, len, from, &stride);
 			if (at == from && at == len)
 				return ctx_fail(gp, -EINVAL,
-						"%s: no stride after the colon, "
-						"write \"%u-%u:2\"",
+						"%s: no stride after the colon, write \"%u-%u:2\"",
 						quote(piece, len).text, first, last);
 			if (at == from)
 				return stray(gp, kind, piece, len, at);
@@ -218,8 +214,7 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 		start = 2;
 	if (start == len)
 		return ctx_fail(gp, -EINVAL,
-				"%s has no digits: write a mask as \"0x3f\", "
-				"bit i for %s i",
+				"%s has no digits: write a mask as \"0x3f\", bit i for %s i",
 				quote(text, len).text, kind->noun);
 	for (at = len; at-- > start;) {
 		int digit = hex_digit(text[at]);
@@ -253,8 +248,7 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 
 bad_comma:
 	return ctx_fail(gp, -EINVAL,
-			"comma in %s: commas stand between groups of 8 digits, "
-			"as in \"0x3,ffffffff\"",
+			"comma in %s: commas stand between groups of 8 digits, as in \"0x3,ffffffff\"",
 			quote(text, len).text);
 }
 
@@ -313,8 +307,7 @@ static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, c
 	if (starts_with(term, len, "ugpu:")) {
 		if (!ugpus.nr)
 			return ctx_fail(gp, -EINVAL,
-					"%s: which uGPU a TPC belongs to is not known "
-					"here (source: %s); name TPCs or GPCs",
+					"%s: which uGPU a TPC belongs to is not known here (source: %s); name TPCs or GPCs",
 					quote(term, len).text, gpupart_topology_info(topo)->source);
 		err = parse_list(gp, &ugpus, term + 5, len - 5, &numbers);
 		return err ? err : add_units(gp, topo, true, &numbers, set);
@@ -328,8 +321,7 @@ static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, c
 				quote(term, len).text);
 	else if ((term[0] >= 'a' && term[0] <= 'z') || (term[0] >= 'A' && term[0] <= 'Z'))
 		return ctx_fail(gp, -EINVAL,
-				"%s: a term is a list of TPCs, or starts with \"tpc:\", "
-				"\"gpc:\", \"ugpu:\" or \"hex:\"",
+				"%s: a term is a list of TPCs, or starts with \"tpc:\", \"gpc:\", \"ugpu:\" or \"hex:\"",
 				quote(term, len).text);
 	else
 		err = parse_list(gp, &tpcs, term, len, &numbers);
@@ -355,8 +347,7 @@ int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo, c
 		len = strcspn(term, "+");
 		if (!len)
 			return ctx_fail(gp, -EINVAL,
-					"nothing %s in %s: terms are joined as in "
-					"\"gpc:1,2+40-43\"",
+					"nothing %s in %s: terms are joined as in \"gpc:1,2+40-43\"",
 					!term[0]	? "after the last plus sign"
 					: term == words ? "before the first plus sign"
 							: "between two plus signs",

@@ -95,8 +95,7 @@ static int open_conn(struct gpupart *gp, struct kernel_conn *conn)
 	conn->family = genl_ctrl_resolve(conn->sock, GPUPART_FAMILY_NAME);
 	if (conn->family < 0) {
 		nl_socket_free(conn->sock);
-		return ctx_fail(gp, -ENODEV, "the kernel has no netlink family %s: "
-				"the module gpupart is not loaded", GPUPART_FAMILY_NAME);
+		return ctx_fail(gp, -ENODEV, "the kernel has no netlink family %s: the module gpupart is not loaded", GPUPART_FAMILY_NAME);
 	}
 	return 0;
 }
@@ -351,8 +350,7 @@ int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topolog
 			found = &list->gpus[i];
 	if (!found)
 		err = gpu ? ctx_fail(gp, -ENODEV,
-				     "the kernel knows no GPU %s (it has %u; UUIDs it does "
-				     "not know)",
+				     "the kernel knows no GPU %s (it has %u; UUIDs it does not know)",
 				     gpu, list->nr)
 			  : ctx_fail(gp, -ENODEV, "the kernel knows no NVIDIA GPU");
 	else if (found->trouble[0])

@@ -222,11 +222,10 @@ static int rm_sm_order_refused(struct rm_conn *s, const struct gpupart_gpu_info 
 	size_t i, len = 0;
 
 	for (i = 0; i < NR_SM_ORDER_FORMS; i++)
-		len += snprintf(sizes + len, sizeof(sizes) - len, "%s%u", i ? ", " : "",
-				sm_order_forms[i].size);
+		topo_append(sizes, sizeof(sizes), &len, "%s%u", i ? ", " : "",
+			    sm_order_forms[i].size);
 	return ctx_fail(s->gp, rm_status_find(status)->err,
-			"GPU %s: driver %s refuses RM control 0x%x, the SM order, in every "
-			"known form (%s bytes; %s)%s: %s", info->pci, rm_driver(s),
+			"GPU %s: driver %s refuses RM control 0x%x, the SM order, in every known form (%s bytes; %s)%s: %s", info->pci, rm_driver(s),
 			RM_GR_GET_GLOBAL_SM_ORDER, sizes, rm_status_text(status).text,
 			info->mig > 0 ? " while MIG is on" : "", rm_status_find(status)->help);
 }
@@ -257,8 +256,7 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 	s->nr_tpcs = s->sm_order[form->nr_sms_at + 1];
 	if (!s->nr_sms || s->nr_sms > SM_ORDER_MAX_SMS)
 		return ctx_fail(s->gp, -EOPNOTSUPP,
-				"GPU %s: driver %s tells of %u SMs (RM control 0x%x, %u-byte "
-				"form): 1 to %u can be", info->pci, rm_driver(s), s->nr_sms,
+				"GPU %s: driver %s tells of %u SMs (RM control 0x%x, %u-byte form): 1 to %u can be", info->pci, rm_driver(s), s->nr_sms,
 				RM_GR_GET_GLOBAL_SM_ORDER, form->size, SM_ORDER_MAX_SMS);
 	for (sm = 0; sm < s->nr_sms; sm++)
 		sm_decode(form, &s->sm_order[sm * form->entry_words], &s->sms[sm]);
@@ -312,6 +310,7 @@ static unsigned int rm_ask_gpc_map(struct rm_conn *s, struct topo_gpc map[GPUPAR
 	int gpc_of[GPUPART_MAX_GPCS];
 	unsigned int nr_gpcs = 0, nr = 0, phys, sm;
 	bool has_ids, has_masks = false;
+	size_t at = 0;
 
 	for (phys = 0; phys < GPUPART_MAX_GPCS; phys++)
 		gpc_of[phys] = -1;
@@ -337,14 +336,13 @@ static unsigned int rm_ask_gpc_map(struct rm_conn *s, struct topo_gpc map[GPUPAR
 	}
 	text[0] = '\0';
 	if (has_masks)
-		snprintf(text, len, "RM controls 0x%x, 0x%x", RM_GR_GET_GPC_MASK,
-			 RM_GR_GET_TPC_MASK);
+		topo_append(text, len, &at, "RM controls 0x%x, 0x%x", RM_GR_GET_GPC_MASK,
+			    RM_GR_GET_TPC_MASK);
 	else if (gpcs.present_gpcs)
-		snprintf(text, len, "RM control 0x%x", RM_GR_GET_GPC_MASK);
+		topo_append(text, len, &at, "RM control 0x%x", RM_GR_GET_GPC_MASK);
 	if (has_ids)
-		snprintf(text + strlen(text), len - strlen(text),
-			 "%slogical ids by RM control 0x%x, query %u", text[0] ? "; " : "",
-			 RM_GRMGR_GET_GR_FS_INFO, RM_FS_CHIPLET_GPC_MAP);
+		topo_append(text, len, &at, "%slogical ids by RM control 0x%x, query %u",
+			    at ? "; " : "", RM_GRMGR_GET_GR_FS_INFO, RM_FS_CHIPLET_GPC_MAP);
 	return nr;
 }
 
@@ -368,15 +366,13 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	err = topo_build(s->gp, info, s->sms, s->nr_sms, map, nr_map, &t);
 	if (err == -EINVAL)
 		return ctx_fail_because(s->gp, -EOPNOTSUPP,
-					"GPU %s: what driver %s tells of its SMs cannot be "
-					"(RM control 0x%x, %u-byte form)", info->pci, rm_driver(s),
+					"GPU %s: what driver %s tells of its SMs cannot be (RM control 0x%x, %u-byte form)", info->pci, rm_driver(s),
 					RM_GR_GET_GLOBAL_SM_ORDER, s->form->size);
 	if (err)
 		return err;
 	if (t->nr_tpcs != s->nr_tpcs || (sms_per_tpc && t->nr_sms > t->nr_tpcs * sms_per_tpc)) {
 		err = ctx_fail(s->gp, -EOPNOTSUPP,
-			       "GPU %s: driver %s counts %u TPCs of %u SMs (0: not told), its SM "
-			       "order has %u TPCs with %u SMs", info->pci, rm_driver(s), s->nr_tpcs,
+			       "GPU %s: driver %s counts %u TPCs of %u SMs (0: not told), its SM order has %u TPCs with %u SMs", info->pci, rm_driver(s), s->nr_tpcs,
 			       sms_per_tpc, t->nr_tpcs, t->nr_sms);
 		gpupart_topology_close(t);
 		return err;
@@ -409,7 +405,7 @@ int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **
 	struct rm_conn *s;
 	unsigned int i, index = 0;
 	char there[384] = "";
-	size_t len;
+	size_t len = 0;
 	int err;
 
 	err = rm_conn_open(gp, &s);
@@ -423,9 +419,8 @@ int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **
 			goto close;
 		}
 		rm_gpu_put(s);
-		len = strlen(there);
-		snprintf(there + len, sizeof(there) - len, "%s%u (%s, %s)", index ? ", " : "",
-			 index, info.pci, info.name[0] ? info.name : "no name");
+		topo_append(there, sizeof(there), &len, "%s%u (%s, %s)", index ? ", " : "", index,
+			    info.pci, info.name[0] ? info.name : "no name");
 		index++;
 	}
 	err = rm_no_gpu(s, gpu, there);

@@ -71,8 +71,7 @@ static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned in
 
 		if (field->of_tpc && sm_value(sm, field) != sm_value(first, field))
 			return ctx_fail(gp, -EINVAL,
-					"SMs %u and %u are both of TPC %d but one has "
-					"%s %d and the other %d",
+					"SMs %u and %u are both of TPC %d but one has %s %d and the other %d",
 					(unsigned int)(first - topo->sms), smid, sm->tpc,
 					field->name, sm_value(first, field), sm_value(sm, field));
 	}
@@ -144,8 +143,7 @@ static int take_place(struct gpupart *gp, short *taken_by, unsigned int tpc, int
 {
 	if (*taken_by >= 0)
 		return ctx_fail(gp, -EINVAL,
-				"TPCs %d and %u (SM %d) are both %s %d of %s %d: not an SM order, "
-				"or read from a sleeping GPU",
+				"TPCs %d and %u (SM %d) are both %s %d of %s %d: not an SM order, or read from a sleeping GPU",
 				*taken_by, tpc, smid, noun, index, of, unit);
 	*taken_by = tpc;
 	return 0;
@@ -175,8 +173,7 @@ static int check_places(struct gpupart *gp, struct gpupart_topology *topo, struc
 			continue;
 		if (at_bit[sm->measured_bit] >= 0)
 			return ctx_fail(gp, -EINVAL,
-					"TPCs %d and %u (SM %d) cannot both have the measured "
-					"bit %d",
+					"TPCs %d and %u (SM %d) cannot both have the measured bit %d",
 					at_bit[sm->measured_bit], tpc, blame->sm, sm->measured_bit);
 		at_bit[sm->measured_bit] = tpc;
 	}
@@ -253,8 +250,7 @@ static int check_maxima(struct gpupart *gp, const struct gpupart_topology *topo,
 		if (max_gpcs && max_tpcs && sm->vgpc >= 0 && (unsigned int)sm->vgpc < max_gpcs &&
 		    sm->tpc_in_vgpc >= 0 && (unsigned int)sm->tpc_in_vgpc >= max_tpcs)
 			return ctx_fail(gp, -EINVAL,
-					"SM %d: TPC %d of virtual GPC %d cannot be on a chip of "
-					"at most %u TPCs a GPC",
+					"SM %d: TPC %d of virtual GPC %d cannot be on a chip of at most %u TPCs a GPC",
 					blame->sm, sm->tpc_in_vgpc, sm->vgpc, max_tpcs);
 	}
 	blame->sm = -1;
@@ -277,8 +273,7 @@ static int take_gpc_map(struct gpupart *gp, struct gpupart_topology *topo, struc
 					row->gpc_phys, max_gpcs - 1);
 		if (row->gpc < -1 || row->gpc >= (int)topo->nr_gpcs)
 			return ctx_fail(gp, -EINVAL,
-					"physical GPC %d cannot be GPC %d: the SM order has "
-					"GPCs 0-%u",
+					"physical GPC %d cannot be GPC %d: the SM order has GPCs 0-%u",
 					row->gpc_phys, row->gpc, topo->nr_gpcs - 1);
 		for (other = 0; other < i; other++) {
 			if (topo->gpc_map[other].gpc_phys == row->gpc_phys)
@@ -296,8 +291,7 @@ static int take_gpc_map(struct gpupart *gp, struct gpupart_topology *topo, struc
 		nr = gpupart_tpcset_count(&gpc->tpcs);
 		if (row->present_tpcs && (unsigned int)__builtin_popcount(row->present_tpcs) != nr)
 			return ctx_fail(gp, -EINVAL,
-					"GPC %d has %u TPCs in the SM order but physical GPC %d "
-					"has %d (present TPCs 0x%x)",
+					"GPC %d has %u TPCs in the SM order but physical GPC %d has %d (present TPCs 0x%x)",
 					row->gpc, nr, row->gpc_phys,
 					__builtin_popcount(row->present_tpcs), row->present_tpcs);
 		gpc->gpc_phys = row->gpc_phys;

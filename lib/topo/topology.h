@@ -93,6 +93,13 @@ int topo_file_sample(struct gpupart *gp, const char *name, char *path, size_t le
  */
 bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, unsigned int index);
 
+/*
+ * Appends to @text, which has @len bytes and NULL of none: *at, bytes without the 0 at the end,
+ * goes on counting where it is too short.
+ */
+__attribute__((format(printf, 4, 5)))
+void topo_append(char *text, size_t len, size_t *at, const char *fmt, ...);
+
 /* "GPU-" and 8-4-4-4-12 hexadecimal digits, and nothing after. */
 bool topo_is_uuid(const char *text);
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <gpupart.h>
+#include "lib/topo/topology.h"
 
 struct gpupart_tpcset gpupart_tpcset_first(unsigned int nr)
 {
@@ -115,9 +115,7 @@ int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned int from)
 	return word * 64 + __builtin_ctzll(bits);
 }
 
-/* Appends to @text; *at goes on counting where it no longer fits. */
-__attribute__((format(printf, 4, 5)))
-static void append(char *text, size_t len, size_t *at, const char *fmt, ...)
+void topo_append(char *text, size_t len, size_t *at, const char *fmt, ...)
 {
 	va_list ap;
 	int nr;
@@ -133,14 +131,14 @@ int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, siz
 	int first, last;
 	size_t at = 0;
 
-	append(text, len, &at, "%s", "");
+	topo_append(text, len, &at, "%s", "");
 	for (first = gpupart_tpcset_next(set, 0); first >= 0;
 	     first = gpupart_tpcset_next(set, last + 1)) {
 		for (last = first; gpupart_tpcset_has(set, last + 1); last++)
 			;
-		append(text, len, &at, "%s%d", at ? "," : "", first);
+		topo_append(text, len, &at, "%s%d", at ? "," : "", first);
 		if (last > first)
-			append(text, len, &at, "-%d", last);
+			topo_append(text, len, &at, "-%d", last);
 	}
 	return at < len ? (int)at : -ENOSPC;
 }
@@ -152,8 +150,8 @@ int gpupart_tpcset_format_hex(const struct gpupart_tpcset *set, char *text, size
 
 	while (word > 0 && !set->allowed[word])
 		word--;
-	append(text, len, &at, "0x%llx", (unsigned long long)set->allowed[word]);
+	topo_append(text, len, &at, "0x%llx", (unsigned long long)set->allowed[word]);
 	while (word-- > 0)
-		append(text, len, &at, "%016llx", (unsigned long long)set->allowed[word]);
+		topo_append(text, len, &at, "%016llx", (unsigned long long)set->allowed[word]);
 	return at < len ? (int)at : -ENOSPC;
 }

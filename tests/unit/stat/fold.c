@@ -110,20 +110,6 @@ static void test_depth(void)
 	is_sum("the place of 24", sums.depths[17], 8);
 }
 
-static void test_size(void)
-{
-	begin();
-	work(0, 1, 1, 101, false);
-	fold->work[0].blocks = 25;
-	work(1, 2, 101, 201, false);
-	fold->work[1].blocks = 1000;
-	work(2, 3, 201, 301, true);
-	stat_fold_batch(fold);
-	is_sum("kernels of known size", sums.sized_ns, 200);
-	is_sum("what they fill", sums.filled_ns, 125);
-	is_sum("blocks of the largest", sums.max_blocks, 1000);
-}
-
 /* More than there is room for is not lost, batch after batch. */
 static void test_batches(void)
 {
@@ -144,7 +130,6 @@ int main(void)
 	test_idle();
 	test_overlap();
 	test_depth();
-	test_size();
 	test_batches();
 	return tap_done();
 }

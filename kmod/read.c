@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Checked reads of registers: refusals, fuses, design maxima, the timer. Fuse polarity ends
+ * here.
+ */
+#include "topo.h"
+#include "regs.h"
+
+/* ---------------------------------------------------------------- bad reads */
+
+/* Codes of the priv ring, bits 31:8. nvgpu priv_ring_{gp10b,ga10b}; OGKM's ringstation. */
+static const struct {
+	u32 code;
+	const char *meaning;
+} bad_codes[] = {
+	{ 0xbad001, "host timeout" },
+	{ 0xbad002, "host decode error" },
+	{ 0xbad00f, "host FECS error" },
+	{ 0xbad0b0, "frame buffer acknowledge timeout" },
+	{ 0xbadf10, "client timeout" },
+	{ 0xbadf11, "address not in any range" },
+	{ 0xbadf12, "client in reset" },
+	{ 0xbadf13, "client floorswept" },
+	{ 0xbadf14, "client stuck acknowledging" },
+	{ 0xbadf15, "client expected acknowledge" },
+	{ 0xbadf16, "fence error" },
+	{ 0xbadf17, "sub-id error" },
+	{ 0xbadf18, "read data wait" },
+	{ 0xbadf19, "byte enable error" },
+	{ 0xbadf20, "orphan: the GPC or FBP is floorswept" },
+	{ 0xbadf21, "power not good in time" },
+	{ 0xbadf22, "orphan: power gated" },
+	{ 0xbadf23, "power gated" },
+	{ 0xbadf24, "orphan: GC GPC" },
+	{ 0xbadf25, "target GC GPC" },
+	{ 0xbadf26, "local decode error" },
+	{ 0xbadf27, "poisoned" },
+	{ 0xbadf28, "transaction type error" },
+	{ 0xbadf30, "ring dead" },
+	{ 0xbadf31, "ring dead, low power" },
+	{ 0xbadf40, "trap" },
+	{ 0xbadf41, "target mask violation" },
+	{ 0xbadf51, "privilege level violation" },
+	{ 0xbadf52, "indirect access error" },
+	{ 0xbadf53, "local ring error" },
+	{ 0xbadf54, "falcon memory access error" },
+	{ 0xbadf55, "route error" },
+	{ 0xbadf56, "custom error" },
+	{ 0xbadf57, "source enable violation" },
+	{ 0xbadf59, "indirect source violation" },
+	{ 0xbadf60, "security sensor lock" },
+};
+
+/* 0xbadf50 is "client error"; bits 7:0 say which. nvgpu priv_ring_ga10b. */
+static const struct {
+	u32 extra;
+	const char *meaning;
+} client_errors[] = {
+	{ 0x40, "no such address" },
+	{ 0x41, "task protection" },
+	{ 0x42, "external error" },
+	{ 0x43, "index out of range" },
+	{ 0x44, "reset" },
+	{ 0x45, "register in reset" },
+	{ 0x46, "power gated" },
+	{ 0x47, "unit floorswept" },
+	{ 0x48, "unit's clock is off" },
+};
+
+const char *topo_bad_read(u32 value)
+{
+	unsigned int i;
+
+	if (value == 0xffffffff)
+		return "off the bus, in reset or asleep";
+	/* OGKM and nvdebug use this very test; no register here can hold such a value. */
+	if ((value & 0xfff00000) != 0xbad00000)
+		return NULL;
+	/* OGKM gb100/dev_nv_xal_ep_zb.h: a pattern, not a code. */
+	if (value == 0xbadf0200)
+		return "locked after a security fault";
+	if (value >> 8 == 0xbadf50) {
+		for (i = 0; i < ARRAY_SIZE(client_errors); i++)
+			if (client_errors[i].extra == (value & 0xff))
+				return client_errors[i].meaning;
+		return "client error";
+	}
+	for (i = 0; i < ARRAY_SIZE(bad_codes); i++)
+		if (bad_codes[i].code == value >> 8)
+			return bad_codes[i].meaning;
+	return "refused, reason not known";
+}
+
+bool topo_bad_for_good(u32 value)
+{
+	return value == 0xbadf5040;	/* no such address */
+}
+
+int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
+{
+	int err = reader->rd32(reader, offset, value);
+
+	if (!err && topo_bad_read(*value))
+		err = -EIO;
+	if (err) {
+		reader->fault.err = err;
+		reader->fault.offset = offset;
+		reader->fault.value = err == -EIO ? *value : 0;
+	}
+	return err;
+}
+
+void topo_incomplete(struct gpu_floorsweep *fs, const struct topo_reader *reader)
+{
+	fs->complete = false;
+	if (reader->fault.err != -EIO || !topo_bad_for_good(reader->fault.value))
+		fs->retry = true;
+}
+
+int topo_nonsense(struct topo_reader *reader, u32 offset, u32 value)
+{
+	reader->fault.err = -ERANGE;
+	reader->fault.offset = offset;
+	reader->fault.value = value;
+	return -ERANGE;
+}
+
+void topo_fault_text(const struct topo_fault *fault, char *text, size_t len)
+{
+	if (fault->err == -EIO)
+		snprintf(text, len, "0x%x reads 0x%x: %s", fault->offset, fault->value,
+			 topo_bad_read(fault->value));
+	else if (fault->err == -ERANGE)
+		snprintf(text, len, "0x%x reads 0x%x, which cannot be", fault->offset,
+			 fault->value);
+	else
+		snprintf(text, len, "%s", topo_unreadable(fault->err));
+}
+
+const char *topo_unreadable(int err)
+{
+	switch (err) {
+	case -ENODEV:
+		return "gone";
+	case -EHOSTDOWN:
+		return "asleep, and could not be woken";
+	case -ENXIO:
+		return "not enabled: its registers are not decoded";
+	case -ENOMEM:
+		return "no memory to read it with";
+	default:
+		return "could not be read";
+	}
+}
+
+/* ------------------------------------------------------------ fuses, maxima */
+
+int topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
+		      unsigned int index, unsigned int nr, u32 *present)
+{
+	u32 floorswept, by_software = 0;
+	int err;
+
+	err = topo_rd32(reader, fuse->at + 4 * index, &floorswept);
+	if (!err && fuse->at2)
+		err = topo_rd32(reader, fuse->at2 + 4 * index, &by_software);
+	if (err)
+		return err;
+	*present = ~(floorswept | by_software) & topo_mask(nr);
+	return 0;
+}
+
+int topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value)
+{
+	u32 word;
+	int err = topo_rd32(reader, offset, &word);
+
+	if (err)
+		return err;
+	*value = NV_PTOP_SCAL_VALUE(word);
+	if (*value == 0 || *value > limit)
+		return topo_nonsense(reader, offset, word);
+	return 0;
+}
+
+/* ------------------------------------------------------------------- timer */
+
+/*
+ * For a millisecond of every 4.3 seconds the low word looks like a refusal. Time goes
+ * on between two reads; a refusal stays what it is.
+ */
+static int read_timer_low(struct topo_reader *reader, u32 at, u32 *low)
+{
+	u32 before;
+	int err = reader->rd32(reader, at, &before);
+
+	if (!err && !topo_bad_read(before)) {
+		*low = before;
+		return 0;
+	}
+	if (!err)
+		err = reader->rd32(reader, at, low);
+	if (!err && *low != before && *low != 0xffffffff)
+		return 0;
+	reader->fault.err = err ? err : -EIO;
+	reader->fault.offset = at;
+	reader->fault.value = err ? 0 : *low;
+	return reader->fault.err;
+}
+
+int topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns)
+{
+	const struct chip_cell *cell = chip_cell(chip, CHIP_TIMER);
+	u32 low, high, again;
+	unsigned int tries;
+	int err;
+
+	if (!cell)
+		return -EOPNOTSUPP;
+	err = topo_rd32(reader, NV_PTIMER_TIME_1, &high);
+	/* High changes every 4.3 s: more than one repeat is a broken timer. */
+	for (tries = 0; !err && tries < 4; tries++) {
+		err = read_timer_low(reader, cell->at, &low);
+		if (!err)
+			err = topo_rd32(reader, NV_PTIMER_TIME_1, &again);
+		if (!err && again == high) {
+			*ns = (u64)NV_PTIMER_TIME_1_NSEC(high) << 32 | NV_PTIMER_TIME_0_NSEC(low);
+			return 0;
+		}
+		high = again;
+	}
+	return err ? err : topo_nonsense(reader, NV_PTIMER_TIME_1, again);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* Rows: the topology, and sets that are a part of the GPU. */
+#include <errno.h>
+#include "lib/confine/self_check.h"
+#include "lib/driver/callback.h"
+#include "lib/verify/verify.h"
+
+static int row_topology(struct verify *v)
+{
+	bool was = driver_own(true);
+	int nr_sms = 0,
+	    result = v->cuda->device_attr(&nr_sms, CUDA_ATTR_MULTIPROCESSORS,
+				      v->gpu->driver.device);
+
+	driver_own(was);
+	verify_detail(v, "CUDA counts %d SMs, the topology (%s) %u in %u TPCs",
+		   nr_sms, v->topo->info.source, v->topo->nr_sms, v->topo->nr_tpcs);
+	if (result)
+		verify_detail(v, "cuDeviceGetAttribute: %s", cuda_words(v->cuda, result));
+	return !result && (unsigned int)nr_sms == v->topo->nr_sms;
+}
+
+static int row_none(struct verify *v)
+{
+	return verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &v->all, NULL);
+}
+
+static int row_left_out(struct verify *v)
+{
+	struct gpupart_check kept = v->gpu->check;
+	int err = check_map(v->gp, v->gpu, v->probe, v->stream[VERIFY_NON_BLOCKING]);
+
+	if (!err)
+		verify_detail(v, "%u TPCs proven by %u launches", v->gpu->check.nr_proven,
+			   v->gpu->check.nr_launches);
+	else
+		verify_detail(v, "%s", v->gp->error);
+	v->gpu->check = kept;
+	v->disproven = err == -EPROTO;
+	return !err;
+}
+
+/*
+ * Launches on each of @nr parts of the GPU, as far as they may be used, @shape'd for its number
+ * of SMs. @nouns: for the detail (may be NULL).
+ */
+static int parts_ran(struct verify *v,
+		     struct gpupart_tpcset (*part)(const struct gpupart_topology *, unsigned int),
+		     unsigned int nr, const char *nouns,
+		     void (*shape)(struct probe_launch *launch, unsigned int nr_sms))
+{
+	unsigned int tried = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct probe_launch launch = { .stream = v->stream[VERIFY_NON_BLOCKING],
+					       .blocks = v->topo->nr_sms * 2 };
+		struct gpupart_tpcset set = part(v->topo, i);
+		int ran;
+
+		set = gpupart_tpcset_and(&set, &v->all);
+		if (gpupart_tpcset_empty(&set))
+			continue;
+		if (shape)
+			shape(&launch, verify_sms(v, &set));
+		ran = gpupart_process_set(v->gp, v->gpu, &set);
+		if (!ran)
+			ran = verify_ran_as(v, &launch, &set, NULL);
+		if (ran <= 0)
+			return ran;
+		tried++;
+	}
+	if (nouns)
+		verify_detail(v, "%u %s", tried, nouns);
+	return 1;
+}
+
+static struct gpupart_tpcset tpc_alone(const struct gpupart_topology *topo, unsigned int tpc)
+{
+	struct gpupart_tpcset set = { { 0 } };
+
+	(void)topo;
+	gpupart_tpcset_add(&set, tpc);
+	return set;
+}
+
+static struct gpupart_tpcset gpc_tpcs(const struct gpupart_topology *topo, unsigned int gpc)
+{
+	return topo->gpcs[gpc].tpcs;
+}
+
+static int row_alone(struct verify *v)
+{
+	return parts_ran(v, tpc_alone, v->topo->nr_tpcs, "TPCs, each alone", NULL);
+}
+
+static int row_gpcs(struct verify *v)
+{
+	return parts_ran(v, gpc_tpcs, v->topo->nr_gpcs, "GPCs", NULL);
+}
+
+static int row_ugpus(struct verify *v)
+{
+	return parts_ran(v, gpupart_topology_ugpu, v->topo->nr_ugpus, "uGPUs", NULL);
+}
+
+/* A grid that must be resident at once, of as many blocks as the set has SMs: it fits. */
+static void shape_cooperative(struct probe_launch *launch, unsigned int nr_sms)
+{
+	launch->cooperative = true;
+	launch->blocks = nr_sms;
+}
+
+static int row_cooperative(struct verify *v)
+{
+	return parts_ran(v, gpc_tpcs, v->topo->nr_gpcs, NULL, shape_cooperative);
+}
+
+/*
+ * Clusters of two blocks fill every set with an even number of SMs. (From four on the
+ * driver takes the singletons away itself.)
+ */
+static void shape_cluster(struct probe_launch *launch, unsigned int nr_sms)
+{
+	launch->cluster = nr_sms % 2 ? 1 : 2;
+	launch->blocks = nr_sms * 4;
+}
+
+static int row_cluster(struct verify *v)
+{
+	return parts_ran(v, gpupart_topology_vgpc, v->topo->end_vgpc, NULL, shape_cluster);
+}
+
+const struct verify_row verify_rows_parts[] = {
+	{ "topology", "the topology counts the SMs that CUDA counts", .run = row_topology },
+	{ "none", "without a set every SM that may be used runs", .run = row_none },
+	{ "tpc-left-out", "every TPC, left out of a launch, runs none of it", row_left_out,
+	  .flags = NEEDS_ALL | SLOW },
+	{ "tpc-alone", "every TPC, allowed alone, runs all of it", row_alone, .flags = SLOW },
+	{ "gpc", "every GPC's set runs on that GPC and nowhere else", .run = row_gpcs },
+	{ "ugpu", "every uGPU's set runs on that uGPU and nowhere else", row_ugpus,
+	  .flags = NEEDS_UGPUS },
+	{ "cooperative", "a cooperative grid that fits a GPC runs on that GPC and nowhere else",
+	  row_cooperative, .flags = NEEDS_COOPERATIVE },
+	{ "cluster", "a launch with clusters keeps to the set of a virtual GPC", row_cluster,
+	  .flags = NEEDS_CLUSTERS },
+	{ 0 }
+};
