@@ -3,12 +3,21 @@
 #ifndef GPUPART_CLI_CMD_H
 #define GPUPART_CLI_CMD_H
 
+#include <stdbool.h>
 #include "cli/util/message.h"
 
+/*
+ * One rule holds for all functions of the command that can fail and return no count, no descriptor
+ * and no -errno: 0 means continue. Anything else is an error of message.h, whose message is on
+ * stderr already, or CMD_ENDED with an exit status, such as that of a program; the caller returns
+ * it unchanged. cmd_exit_status() makes the exit status from it: in main(), and in children that
+ * were to become a program.
+ */
 struct cmd {
 	const char *name;
 	/* argv[0] is the command's name, argv[-1] the program's. */
 	int (*run)(int argc, char **argv);
+	bool starts;	/* a program: its own exit status must differ from the program's */
 	const char *summary;
 	const char *help;
 };

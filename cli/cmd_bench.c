@@ -204,7 +204,7 @@ static void file_done(const struct session *s, FILE *file, const char *name, int
 /* The directory is there, and files can be made in it: before minutes are spent. */
 static int check_dir(const struct session *s)
 {
-	int status = EXIT_DONE;
+	int status = 0;
 	char path[4096];
 	FILE *file;
 
@@ -216,7 +216,7 @@ static int check_dir(const struct session *s)
 	fclose(file);
 	new_path(s, "README.md", path, sizeof(path));
 	unlink(path);
-	return -1;
+	return 0;
 }
 
 static void gpu_words(const struct session *s, char *text, size_t len)
@@ -250,7 +250,7 @@ static int write_part(const struct session *s, json_t *report)
 {
 	char name[64], gpu[256];
 	json_t *root = json_head(s), *chart;
-	int status = EXIT_DONE;
+	int status = 0;
 	FILE *file;
 	size_t i;
 
@@ -335,7 +335,7 @@ static void index_part(FILE *file, json_t *report, bool earlier)
 /* After each part: of all pages that are in the directory, whoever wrote them. */
 static int write_index(const struct session *s)
 {
-	int status = EXIT_DONE;
+	int status = 0;
 	FILE *file = file_in(s, "README.md", &status);
 	time_t now = time(NULL);
 	char gpu[256], day[32];
@@ -365,7 +365,7 @@ static int write_index(const struct session *s)
 static int write_whole(const struct session *s)
 {
 	json_t *root = json_head(s);
-	int status = EXIT_DONE;
+	int status = 0;
 
 	json_object_set(root, "parts", s->reports);
 	dump_json(s, "bench.json", root, &status);
@@ -391,7 +391,7 @@ static int check_names(const struct args *args)
 	for (char **name = args->program; *name; name++)
 		if (!find_part(*name))
 			return cmd_fail(args->cmd, EXIT_USAGE, "'%s' is no part: %s", *name, all);
-	return -1;
+	return 0;
 }
 
 static bool is_wanted(const struct args *args, const struct bench_part *part)
@@ -421,16 +421,16 @@ static int run_part(struct session *s, const struct bench_part *part)
 	if (!s->args->json)
 		report_text(&s->out, report);
 	if (!s->dir)
-		return EXIT_DONE;
+		return 0;
 	written = write_part(s, report);
 	indexed = write_index(s);
-	return written ? written : indexed;
+	return written ?: indexed;
 }
 
 static int finish(struct session *s, int written, double seconds)
 {
 	unsigned int nr = json_array_size(s->reports);
-	int status = s->dir ? write_whole(s) : EXIT_DONE;
+	int status = s->dir ? write_whole(s) : 0;
 	json_t *root;
 
 	if (s->args->json) {
@@ -447,22 +447,22 @@ static int finish(struct session *s, int written, double seconds)
 			s->info.simulated ? " (simulated)" : "", s->nr_failed, s->nr_skipped,
 			s->nr_not_held, s->nr_not_held == 1 ? "" : "s", seconds);
 	}
-	status = written ? written : status;
+	status = written ?: status;
 	written = out_close(&s->out, s->args->cmd);
 	if (s->nr_failed || s->nr_not_held)
 		return EXIT_FAILED;
 	if (!status && nr == s->nr_skipped)
 		return cmd_fail(s->args->cmd, EXIT_USAGE, "nothing could be measured here");
-	return status ? status : written;
+	return status ?: written;
 }
 
 static int run_all(struct session *s)
 {
 	double start = bench_now_us();
 	char gpu[256];
-	int status = out_open(&s->out, NULL), written = EXIT_DONE;
+	int status = out_open(&s->out, NULL), written = 0;
 
-	if (status >= 0)
+	if (status)
 		return status;
 	gpu_words(s, gpu, sizeof(gpu));
 	if (!s->args->json)
@@ -472,14 +472,14 @@ static int run_all(struct session *s)
 	for (unsigned int i = 0; i < bench_nr_parts; i++)
 		if (is_wanted(s->args, &bench_parts[i])) {
 			status = run_part(s, &bench_parts[i]);
-			written = written ? written : status;
+			written = written ?: status;
 		}
 	status = finish(s, written, (bench_now_us() - start) / 1e6);
 	json_decref(s->reports);
 	return status;
 }
 
-/* -1 to go on, or a status. */
+/* 0, or an error. */
 static int probe(struct session *s)
 {
 	struct probe_answer answer = { 0 };
@@ -498,7 +498,7 @@ static int probe(struct session *s)
 	s->info = answer.info;
 	s->bench.simulated = s->info.simulated;
 	snprintf(s->bench.pci, sizeof(s->bench.pci), "%s", s->info.pci);
-	return -1;
+	return 0;
 }
 
 int cmd_bench(int argc, char **argv)
@@ -511,11 +511,11 @@ int cmd_bench(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own,
 			    bench_help, argc, argv);
-	if (status < 0)
+	if (!status)
 		status = check_names(&args);
-	if (status < 0)
+	if (!status)
 		status = args_simulate(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	s.dir = args.output;
 	s.bench.quick = quick;
@@ -524,11 +524,11 @@ int cmd_bench(int argc, char **argv)
 	if (gpupart_open(&s.bench.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_gpu(&args, s.bench.gp, &s.bench.selector);
-	if (status < 0)
+	if (!status)
 		status = probe(&s);
-	if (status < 0 && s.dir)
+	if (!status && s.dir)
 		status = check_dir(&s);
-	if (status < 0)
+	if (!status)
 		status = run_all(&s);
 	gpupart_close(s.bench.gp);
 	return status;

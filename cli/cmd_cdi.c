@@ -134,11 +134,11 @@ static int take_uid(struct cdi *cdi, const char *text)
 
 	cdi->uid = cdi->uid_inside = geteuid();
 	if (!text)
-		return -1;
+		return 0;
 	if (parse_uid(text, ':', &rest, &cdi->uid)) {
 		cdi->uid_inside = cdi->uid;
 		if (!*rest || parse_uid(rest + 1, 0, &rest, &cdi->uid_inside))
-			return -1;
+			return 0;
 	}
 	return cmd_fail(cdi->args->cmd, EXIT_USAGE,
 			"--uid '%s': wants a user's number, or OUTSIDE:INSIDE", text);
@@ -156,7 +156,7 @@ static int take_mem(struct cdi *cdi)
 	return args_memory(cdi->args, cdi->mem, &cdi->shares[0].mem);
 }
 
-/* A tenant of the plan is a device: -1, or a status. */
+/* A tenant of the plan is a device: 0, or an error. */
 static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 {
 	struct share *share = &cdi->shares[cdi->nr++];
@@ -171,7 +171,7 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 	share->name = tenant->name;
 	share->set = tenant->tpcs;
 	share->mem = tenant->mem;
-	return -1;
+	return 0;
 }
 
 /* Once it is known who reads: stdin can be read by one process only. */
@@ -179,7 +179,7 @@ static int take_plan(struct cdi *cdi, struct args *args)
 {
 	int status = plan_file_read(args, cdi->plan, cdi->file);
 
-	for (unsigned int i = 0; i < cdi->file->nr && status < 0; i++)
+	for (unsigned int i = 0; i < cdi->file->nr && !status; i++)
 		status = take_tenant(cdi, &cdi->file->tenants[i]);
 	/* As in run. */
 	if (!args->gpu && !args->simulated && *cdi->file->pci)
@@ -191,22 +191,22 @@ static int take_options(struct cdi *cdi, const struct args *args, const char *ui
 {
 	int status = take_uid(cdi, uid);
 
-	if (status < 0 && cdi->name)
+	if (!status && cdi->name)
 		status = check_name(args, cdi->name);
-	if (status < 0 && cdi->device && !is_device_name(cdi->device))
+	if (!status && cdi->device && !is_device_name(cdi->device))
 		status = cmd_fail(args->cmd, EXIT_USAGE, "--device '%s': " DEVICE_NAME_RULE,
 				  cdi->device);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (cdi->plan && (args->nr_terms || cdi->name || cdi->mem))
 		return cmd_fail(args->cmd, EXIT_USAGE, "--plan %s and %s: take one", cdi->plan,
 				args->nr_terms ? args->terms[0].option :
 				cdi->name ? "--name" : "--mem");
 	if (cdi->plan)
-		return -1;
+		return 0;
 	cdi->nr = 1;
 	cdi->shares[0].name = cdi->name;
-	return cdi->mem ? take_mem(cdi) : -1;
+	return cdi->mem ? take_mem(cdi) : 0;
 }
 
 /* --------------------------------------------------------------- the pieces */
@@ -225,7 +225,7 @@ static int add_env(const struct cdi *cdi, json_t *env, const char *fmt, ...)
 		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
 	err = json_array_append_new(env, json_string(text));
 	free(text);
-	return err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory") : -1;
+	return err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory") : 0;
 }
 
 /* @path there is @inside in the container. Libraries are read, blocks are written. */
@@ -238,7 +238,7 @@ static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool
 	if (!json_array_append_new(cdi->mounts,
 				   json_pack("{s:s, s:s, s:o}", "hostPath", path,
 					     "containerPath", inside, "options", options)))
-		return -1;
+		return 0;
 	return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s: a path that is no UTF-8 cannot be told",
 			path);
 }
@@ -250,7 +250,7 @@ static int add_node(struct cdi *cdi, const char *path)
 		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s: %s", path, strerror(errno));
 	json_array_append_new(cdi->nodes, json_pack("{s:s, s:s}", "path", path,
 						    "permissions", "rw"));
-	return -1;
+	return 0;
 }
 
 /*
@@ -276,7 +276,7 @@ static int add_nodes(struct cdi *cdi)
 				"%s does not tell the number of the GPU's device node", path);
 	status = add_node(cdi, "/dev/nvidiactl");
 	snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
-	return status < 0 ? add_node(cdi, path) : status;
+	return status ?: add_node(cdi, path);
 }
 
 static int add_libraries(struct cdi *cdi)
@@ -293,7 +293,7 @@ static int add_libraries(struct cdi *cdi)
 		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s",
 				PATHS_INJECT, strerror(-err));
 	status = add_mount(cdi, path, INSIDE_PACKAGE "/" PATHS_INJECT, false);
-	for (int i = 0; i < nr && status < 0; i++) {
+	for (int i = 0; i < nr && !status; i++) {
 		/* Where the ones look for the others: their run paths, in the Makefile. */
 		snprintf(inside, sizeof(inside), "%s/%s", i ? INSIDE_PACKAGE : INSIDE,
 			 list[i].name);
@@ -326,7 +326,7 @@ static int add_simulated(struct cdi *cdi)
 				strerror(-err));
 	status = add_mount(cdi, path, INSIDE_SIM "/" LIBCUDA, false);
 	/* The places of several are their addresses: all, and in this order. */
-	for (int i = 0; captures && *captures && status < 0; i++) {
+	for (int i = 0; captures && *captures && !status; i++) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
 		captures += strcspn(captures, ":");
 		captures += *captures == ':';
@@ -337,9 +337,9 @@ static int add_simulated(struct cdi *cdi)
 		out_append(sim, sizeof(sim), "%s%s", i ? ":" : "", inside);
 		status = add_mount(cdi, path, inside, false);
 	}
-	if (status < 0)
+	if (!status)
 		status = add_env(cdi, cdi->env, "GPUPART_SIM=%s", sim);
-	return status < 0 ? add_env(cdi, cdi->env, "LD_LIBRARY_PATH=" INSIDE_SIM) : status;
+	return status ?: add_env(cdi, cdi->env, "LD_LIBRARY_PATH=" INSIDE_SIM);
 }
 
 static bool has_quota(const struct cdi *cdi)
@@ -360,7 +360,7 @@ static int add_nvml(struct cdi *cdi)
 		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_NVML,
 				strerror(-err));
 	status = add_mount(cdi, path, INSIDE_PACKAGE "/" PATHS_NVML, false);
-	if (status >= 0 || !cdi->args->simulated)
+	if (status || !cdi->args->simulated)
 		return status;
 	err = paths_package(PATHS_SIM "/" LIBNVML, path, sizeof(path));
 	if (err)
@@ -374,40 +374,40 @@ static int add_all(struct cdi *cdi)
 	char *tls = tunables_join(NULL, has_quota(cdi) ? TUNABLES_TLS_AUDIT : TUNABLES_TLS);
 	int status = add_env(cdi, cdi->env, "GPUPART_GPU=%s", cdi->pci);
 
-	if (status < 0)
+	if (!status)
 		status = add_env(cdi, cdi->env, "GPUPART_CHECKED=%s", cdi->key);
-	if (status < 0)
+	if (!status)
 		status = add_env(cdi, cdi->env,
 				 "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
 	/* What the image's environment has there does not hold: the runtime replaces it. */
-	if (status < 0)
+	if (!status)
 		status = tls ? add_env(cdi, cdi->env, TUNABLES "=%s", tls) :
 			       cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
 	free(tls);
-	if (status < 0)
+	if (!status)
 		status = add_libraries(cdi);
-	if (status < 0 && has_quota(cdi))
+	if (!status && has_quota(cdi))
 		status = add_nvml(cdi);
-	if (status < 0)
+	if (!status)
 		status = cdi->args->simulated ? add_simulated(cdi) : add_nodes(cdi);
 	/* Last: it leaves a folder behind. */
-	return status < 0 ? add_blocks(cdi) : status;
+	return status ?: add_blocks(cdi);
 }
 
-/* The device of one share, added to @devices: -1, or a status. */
+/* The device of one share, added to @devices: 0, or an error. */
 static int add_device(const struct cdi *cdi, const struct share *share, json_t *devices)
 {
 	json_t *env = json_array();
 	int status = add_env(cdi, env, "GPUPART_SET=%s", share->list);
 
-	if (status < 0 && share->name)
+	if (!status && share->name)
 		status = add_env(cdi, env, "GPUPART_NAME=%s", share->name);
-	if (status < 0 && share->mem) {
+	if (!status && share->mem) {
 		status = add_env(cdi, env, "GPUPART_TENANT=%s", share->name);
-		if (status < 0)
+		if (!status)
 			status = add_env(cdi, env, "GPUPART_MEM=%llu",
 					 (unsigned long long)share->mem);
-		if (status < 0)
+		if (!status)
 			status = add_env(cdi, env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
 	}
 	if (json_array_append_new(devices, json_pack("{s:s, s:{s:o}}", "name", share->device,
@@ -422,17 +422,17 @@ static char *text_of(const struct cdi *cdi)
 {
 	json_t *edits = json_pack("{s:O}", "env", cdi->env), *devices = json_array(), *root;
 	char *text = NULL, *line = NULL;
-	int status = -1;
+	int status = 0;
 
 	if (json_array_size(cdi->nodes))
 		json_object_set(edits, "deviceNodes", cdi->nodes);
 	json_object_set(edits, "mounts", cdi->mounts);
-	for (unsigned int i = 0; i < cdi->nr && status < 0; i++)
+	for (unsigned int i = 0; i < cdi->nr && !status; i++)
 		status = add_device(cdi, &cdi->shares[i], devices);
 	root = json_pack("{s:s, s:s, s:o, s:o}", "cdiVersion", CDI_VERSION,
 			 "kind", cdi->args->simulated ? KIND_SIMULATED : KIND,
 			 "containerEdits", edits, "devices", devices);
-	if (status < 0)
+	if (!status)
 		text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	json_decref(root);
 	if (text && asprintf(&line, "%s\n", text) < 0)
@@ -453,7 +453,7 @@ static int write_out(const struct cdi *cdi)
 	if (path) {
 		err = whole_write(path, text);
 		status = err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "-o %s: %s", path,
-					strerror(-err)) : EXIT_DONE;
+					strerror(-err)) : 0;
 	} else {
 		out_open(&out, NULL);
 		fputs(text, out.file);
@@ -483,7 +483,7 @@ static int work_out_shares(struct cdi *cdi, struct gpupart *gp,
 {
 	struct gpupart_tpcset left = gpupart_topology_all(topo);
 	char whose[96];
-	int status = -1;
+	int status = 0;
 
 	if (cdi->plan) {
 		status = plan_file_check(cdi->args, cdi->plan, gp, topo, cdi->file);
@@ -498,11 +498,11 @@ static int work_out_shares(struct cdi *cdi, struct gpupart *gp,
 					   sizeof(cdi->shares[i].list));
 		left = gpupart_tpcset_andnot(&left, &cdi->shares[i].set);
 	}
-	for (unsigned int i = 0; i < cdi->nr && cdi->plan && status < 0; i++) {
+	for (unsigned int i = 0; i < cdi->nr && cdi->plan && !status; i++) {
 		snprintf(whose, sizeof(whose), "tenant %s: ", cdi->shares[i].name);
 		clusters_note(cdi->args->cmd, whose, topo, &cdi->shares[i].set, &left);
 	}
-	if (status < 0 && !cdi->plan)
+	if (!status && !cdi->plan)
 		name_device(cdi, &cdi->shares[0]);
 	return status;
 }
@@ -528,23 +528,23 @@ static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_top
 	struct check check = { 0 };
 	int status = work_out_shares(cdi, gp, topo, gpu);
 
-	if (status < 0)
+	if (!status)
 		status = check_in_child(args, gpu, &check);
-	if (status >= 0)
+	if (status)
 		return status;
 	snprintf(cdi->pci, sizeof(cdi->pci), "%s", *check.pci ? check.pci : gpu);
-	for (unsigned int i = 0; i < cdi->nr && status < 0; i++)
+	for (unsigned int i = 0; i < cdi->nr && !status; i++)
 		if (cdi->shares[i].mem)
 			status = tenants_check_size(args, cdi->pci, check.memory,
 						    cdi->shares[i].mem);
-	if (status >= 0)
+	if (status)
 		return status;
 	snprintf(cdi->key, sizeof(cdi->key), "%s", check.key);
 	cdi->env = json_array();
 	cdi->nodes = json_array();
 	cdi->mounts = json_array();
 	status = add_all(cdi);
-	if (status < 0)
+	if (!status)
 		status = write_out(cdi);
 	json_decref(cdi->env);
 	json_decref(cdi->nodes);
@@ -572,18 +572,18 @@ int cmd_cdi(int argc, char **argv)
 	cdi.args = &args;
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_OUTPUT, own, cdi_help,
 			    argc, argv);
-	if (status < 0)
+	if (!status)
 		status = take_options(&cdi, &args, uid);
-	if (status < 0)
+	if (!status)
 		status = args_simulate(&args);
-	if (status < 0 && cdi.plan)
+	if (!status && cdi.plan)
 		status = take_plan(&cdi, &args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
-	if (status < 0) {
+	if (!status) {
 		status = specify(&cdi, gp, topo);
 		gpupart_topology_close(topo);
 	}

@@ -150,7 +150,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 				out_set(text, sizeof(text), demo->topo, &limit));
 	simulated = gpupart_topology_info(demo->topo)->simulated ? " (simulated)" : "";
 	status = out_open(&demo->out, args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (args->json) {
 		demo->launches = json_array();
@@ -188,12 +188,12 @@ int cmd_demo(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, NULL,
 			    demo_help, argc, argv);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&demo.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_simulate(&args);
-	if (status < 0 && !args.simulated && !args.gpu) {
+	if (!status && !args.simulated && !args.gpu) {
 		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0);
 		if (nr <= 0) {
 			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
@@ -202,9 +202,9 @@ int cmd_demo(int argc, char **argv)
 			status = args_simulate(&args);
 		}
 	}
-	if (status < 0)
+	if (!status)
 		status = args_gpu(&args, demo.gp, &gpu);
-	if (status < 0) {
+	if (!status) {
 		err = gpupart_attach(demo.gp, gpu, &demo.gpu);
 		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(demo.gp)) :
 			 demonstrate(&args, &demo);

@@ -645,7 +645,7 @@ static int examine(struct doctor *d)
 	int status;
 
 	status = out_open(&d->out, args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (args->json) {
 		root = out_json_new(args->cmd, d->simulated);
@@ -681,9 +681,9 @@ int cmd_doctor(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, doctor_help,
 			    argc, argv);
-	if (status < 0)
+	if (!status)
 		status = args_simulate(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	doctor.simulated = args.simulated;
 	doctor.may_launch = !no_launch;
@@ -693,7 +693,7 @@ int cmd_doctor(int argc, char **argv)
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;
 	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") ||
-	    args_gpu(&args, doctor.gp, &doctor.gpu) < 0)
+	    !args_gpu(&args, doctor.gp, &doctor.gpu))
 		status = examine(&doctor);
 	gpupart_close(doctor.gp);
 	return status;

@@ -147,7 +147,7 @@ static int write_text(struct out *out, const struct result *r)
 	}
 	if (!r->only && !gpupart_tpcset_empty(&left))
 		print_set(out, r->topo, "left over", &left, 0);
-	return -1;
+	return 0;
 }
 
 /* --------------------------------------------------------------------- env */
@@ -191,7 +191,7 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 		print_variable(out, "GPUPART_CHECKED", r->key);
 		print_variable(out, "CUDA_INJECTION64_PATH", path);
 	}
-	return -1;
+	return 0;
 }
 
 /* "llm.1" as a part of a variable's name. */
@@ -227,7 +227,7 @@ static int write_env(struct out *out, const struct result *r)
 		gpupart_tpcset_format_list(&r->plan->tenants[i].set, list, sizeof(list));
 		fprintf(out->file, "SET_%s='%s'\n", part, list);
 	}
-	return -1;
+	return 0;
 }
 
 /* ----------------------------------------------------------------- command */
@@ -242,7 +242,7 @@ static int write_json(struct out *out, const struct result *r)
 		if (!is_shown(r, i))
 			json_array_remove(tenants, i);
 	out_json_write(out, root);
-	return -1;
+	return 0;
 }
 
 /* ---------------------------------------------------------------- pictures */
@@ -259,9 +259,9 @@ static int draw(struct out *out, const struct result *r, bool svg)
 			};
 	if (svg)
 		return picture_svg(out, &picture) ?
-			       cmd_fail(r->args->cmd, EXIT_FAILED, "no memory") : -1;
+			       cmd_fail(r->args->cmd, EXIT_FAILED, "no memory") : 0;
 	picture_text(out, &picture);
-	return -1;
+	return 0;
 }
 
 static int write_svg(struct out *out, const struct result *r)
@@ -274,7 +274,7 @@ static int write_picture(struct out *out, const struct result *r)
 	return draw(out, r, false);
 }
 
-/* -1 to go on, or a status. */
+/* 0, or an error. */
 static const struct form {
 	const char *name;
 	int (*write)(struct out *out, const struct result *r);
@@ -296,28 +296,28 @@ static int show(const struct result *r, const struct form *form)
 	struct out out;
 	int status = out_open(&out, r->args), bad;
 
-	if (status >= 0)
+	if (status)
 		return status;
 	bad = form ? form->write(&out, r) : write_json(&out, r);
 	status = out_close(&out, r->args->cmd);
-	return bad >= 0 ? bad : status;
+	return bad ?: status;
 }
 
 static int read_demands(const struct args *args, const struct wishes *wishes,
 			struct demands *demands)
 {
-	int status = wishes->file ? demands_read(demands, args->cmd, wishes->file) : -1;
+	int status = wishes->file ? demands_read(demands, args->cmd, wishes->file) : 0;
 
-	for (unsigned int i = 0; i < wishes->tenants.nr && status < 0; i++)
+	for (unsigned int i = 0; i < wishes->tenants.nr && !status; i++)
 		status = demands_add(demands, args->cmd, wishes->tenants.texts[i]);
-	if (status < 0 && !demands->nr)
+	if (!status && !demands->nr)
 		status = cmd_fail(args->cmd, EXIT_USAGE,
 				  "no tenants: give some with --tenant or -f");
-	if (status >= 0 || !wishes->only)
+	if (status || !wishes->only)
 		return status;
 	for (unsigned int i = 0; i < demands->nr; i++)
 		if (!strcmp(demands->list[i].name, wishes->only))
-			return -1;
+			return 0;
 	return cmd_fail(args->cmd, EXIT_USAGE, "--only %s: there is no such tenant", wishes->only);
 }
 
@@ -334,18 +334,18 @@ static bool is_here(const struct args *args)
 
 /*
  * What may be planned: all of a capture's GPU; of one that is here what the run around us
- * has, less what others have where that is wished. -1 to go on, or a status.
+ * has, less what others have where that is wished. 0, or an error.
  */
 static int find_room(const struct wishes *wishes, struct gpupart *gp, struct result *r,
 		     struct gpupart_tpcset *limit)
 {
 	struct gpupart_tpcset others;
-	int status = -1;
+	int status = 0;
 
 	r->within = gpupart_topology_all(r->topo);
 	if (is_here(r->args))
 		status = run_outer_limit(r->args, gp, r->topo, r->gpu, limit, &r->limit);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (r->limit)
 		r->within = *r->limit;
@@ -353,7 +353,7 @@ static int find_room(const struct wishes *wishes, struct gpupart *gp, struct res
 		others = neighbours_tpcs(r->args, gp, r->topo, r->gpu, r->limit);
 		r->within = gpupart_tpcset_andnot(&r->within, &others);
 	}
-	return -1;
+	return 0;
 }
 
 static int not_met(const struct result *r, const struct gpupart *gp, int err)
@@ -396,7 +396,7 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	int err, status;
 
 	status = find_room(wishes, gp, &r, &limit);
-	if (status >= 0)
+	if (status)
 		return status;
 	err = gpupart_plan_make(gp, topo, &r.within, demands->list, demands->nr, &made);
 	if (err)
@@ -405,7 +405,7 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	r.mem = demands->mem;
 	if (form->write == write_env && r.only && (args->simulated || !args->source))
 		status = check_in_child(args, r.gpu, &check);
-	if (status >= 0)
+	if (status)
 		return status;
 	strcpy(r.key, check.key);
 	if (args->simulated && !args->json && form->write != write_text)
@@ -414,7 +414,7 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	return show(&r, args->json ? NULL : form);
 }
 
-/* What does not go together: -1 to go on, or a status. */
+/* What does not go together: 0, or an error. */
 static int check_wishes(const struct args *args, const struct wishes *wishes)
 {
 	const char *limit = getenv("GPUPART_SET");
@@ -433,7 +433,7 @@ static int check_wishes(const struct args *args, const struct wishes *wishes)
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"--of env and -i %s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
 				args->source, limit);
-	return -1;
+	return 0;
 }
 
 int cmd_plan(int argc, char **argv)
@@ -452,23 +452,23 @@ int cmd_plan(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SOURCE | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, plan_help,
 			    argc, argv);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (!wishes.form && !args.json && out_is_svg(args.output))
 		wishes.form = "svg";
 	status = check_wishes(&args, &wishes);
-	if (status < 0)
+	if (!status)
 		status = read_demands(&args, &wishes, &demands);
-	if (status < 0 && is_live(args.source))
+	if (!status && is_live(args.source))
 		run_inherit_gpu(&args);
-	if (status < 0 && !args.source)
+	if (!status && !args.source)
 		status = args_simulate(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
-	if (status < 0) {
+	if (!status) {
 		status = plan(&args, &wishes, gp, topo, &demands);
 		gpupart_topology_close(topo);
 	}

@@ -108,7 +108,7 @@ static double rate_of(const struct gpupart_process *p, const struct look *now,
 		if (before->list[i].pid == p->pid && !strcmp(before->list[i].job, p->job) &&
 		    p->counters.launches >= before->list[i].counters.launches && seconds > 0)
 			return (p->counters.launches - before->list[i].counters.launches) / seconds;
-	return -1;
+	return 0;
 }
 
 /* Topologies of the GPUs that were seen, each opened once; NULL: it could not be. */
@@ -293,14 +293,14 @@ int cmd_ps(int argc, char **argv)
 	struct out out;
 	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, NULL, ps_help, argc, argv);
 
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = take_look(args.cmd, gp, &look);
-	if (status < 0)
+	if (!status)
 		status = out_open(&out, &args);
-	if (status < 0) {
+	if (!status) {
 		if (args.json)
 			print_json(&out, &look);
 		else
@@ -332,9 +332,9 @@ static int watch(const struct args *args, struct gpupart *gp, double delay, unsi
 {
 	struct look looks[2] = { 0 };
 	bool screen = isatty(1);
-	int status = -1;
+	int status = 0;
 
-	for (unsigned long n = 0; status < 0 && !interrupted && (!count || n < count); n++) {
+	for (unsigned long n = 0; !status && !interrupted && (!count || n < count); n++) {
 		struct look *now = &looks[n % 2], *before = &looks[(n + 1) % 2];
 		struct out out;
 
@@ -343,20 +343,20 @@ static int watch(const struct args *args, struct gpupart *gp, double delay, unsi
 		if (interrupted)
 			break;
 		status = take_look(args->cmd, gp, now);
-		if (status < 0)
+		if (!status)
 			status = out_open(&out, args);
-		if (status >= 0)
+		if (status)
 			break;
 		if (screen)
 			fputs("\033[H\033[J", out.file);
 		else if (n)
 			fputc('\n', out.file);
 		print_look(&out, now, before);
-		status = out_close(&out, args->cmd) == EXIT_DONE ? -1 : EXIT_FAILED;
+		status = out_close(&out, args->cmd);
 	}
 	drop_look(&looks[0]);
 	drop_look(&looks[1]);
-	return status < 0 ? EXIT_DONE : status;
+	return status;
 }
 
 int cmd_top(int argc, char **argv)
@@ -373,11 +373,11 @@ int cmd_top(int argc, char **argv)
 	char *end = NULL;
 	int status = args_parse(&args, 0, own, top_help, argc, argv);
 
-	if (status >= 0)
+	if (status)
 		return status;
 	if (delay)
 		status = args_seconds(&args, "-d", delay, 0.1, &seconds);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (count) {
 		errno = 0;

@@ -104,7 +104,7 @@ static bool same_file(const char *a, const char *b)
 	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-/* What is read and what is written: -1, or a status. */
+/* What is read and what is written: 0, or an error. */
 static int check_files(const struct args *args, const struct command *command,
 		       const struct qos_options *options)
 {
@@ -118,7 +118,7 @@ static int check_files(const struct args *args, const struct command *command,
 	if (same_file(log, output) || (log && output && !strcmp(log, output) && access(log, F_OK)))
 		return cmd_fail(args->cmd, EXIT_USAGE, "--log %s and -o %s: are one file", log,
 				output);
-	return -1;
+	return 0;
 }
 
 static int check_options(const struct args *args, const struct command *command,
@@ -172,18 +172,13 @@ static int run_command(const struct command *command, int argc, char **argv)
 	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT |
 			    (command->wants ? ARGS_NAMES : ARGS_PROGRAM) | command->takes, own,
 			    qos_help, argc, argv);
-	/* A program among its words makes none a 'run'. */
-	args.usage_status = EXIT_USAGE;
-	if (status == EXIT_RUN_FAILED)
-		status = EXIT_USAGE;
-	if (status < 0)
+	if (!status)
 		status = check_options(&args, command, &options);
-	if (status < 0 && command->takes)
+	if (!status && command->takes)
 		status = args_simulate(&args);
-	if (status < 0)
+	if (!status)
 		status = command->run(&args, &options);
-	return status && !strcmp(command->name, "run") && status <= EXIT_USAGE && !started ?
-	       EXIT_RUN_FAILED : status;
+	return cmd_exit_status(status, !strcmp(command->name, "run") && !started);
 }
 
 int cmd_qos(int argc, char **argv)

@@ -82,20 +82,20 @@ const char run_help[] =
 "  gpupart run -n 16 --name batch -- make bench\n"
 "  gpupart run --name train --mem 20G -- python3 train.py\n";
 
-/* The quota that is asked for: -1, or a status. */
+/* The quota that is asked for: 0, or an error. */
 static int take_mem(const struct args *args, struct run_wishes *wishes)
 {
 	const char *tenant = getenv("GPUPART_TENANT"), *quota = getenv("GPUPART_MEM");
 
 	/* What is used in there counts for that tenant, and for one alone. */
 	if (tenant && *tenant && quota && *quota)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+		return cmd_fail(args->cmd, EXIT_FAILED,
 				"--mem %s: this runs inside tenant %s, whose quota holds here: 'gpupart set %s --mem' changes it",
 				wishes->mem, tenant, tenant);
 	return args_memory(args, wishes->mem, &wishes->mem_bytes);
 }
 
-/* The plan's tenant in the place of SET, --name and --gpu: -1 to go on, or a status. */
+/* The plan's tenant in the place of SET, --name and --gpu: 0, or an error. */
 static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_file *file)
 {
 	const struct plan_file_tenant *tenant;
@@ -103,10 +103,10 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	int status;
 
 	if (args->nr_terms)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "--plan %s and %s %s: take one",
+		return cmd_fail(args->cmd, EXIT_FAILED, "--plan %s and %s %s: take one",
 				wishes->plan, args->terms[0].option, args->terms[0].text);
 	status = plan_file_read_one(args, wishes->plan, file, &tenant);
-	if (status >= 0)
+	if (status)
 		return status;
 	args->terms[args->nr_terms].option = "-t";
 	args->terms[args->nr_terms++].text = tenant->set;
@@ -120,10 +120,10 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	/* A capture's GPU is the simulated one, whatever the address that it had. */
 	if (!args->gpu && !args->source && !getenv("GPUPART_SIM") && *file->pci)
 		args->gpu = file->pci;
-	return -1;
+	return 0;
 }
 
-/* Whether all launches must be confined, and can be as asked: -1, or a status. */
+/* Whether all launches must be confined, and can be as asked: 0, or an error. */
 static int check_strict(const struct args *args, struct run_wishes *wishes, bool left_out)
 {
 	const char *asked = getenv("GPUPART_STRICT"), *who = "--strict";
@@ -131,12 +131,12 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 	int node;
 
 	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	node = gpupart_config_strict(gp);
 	if (node == -EINVAL || node == -EACCES) {
-		cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s", gpupart_error(gp));
+		cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 		gpupart_close(gp);
-		return EXIT_RUN_FAILED;
+		return EXIT_FAILED;
 	}
 	if (node < 0)
 		cmd_note(args->cmd, "%s", gpupart_error(gp));
@@ -146,16 +146,16 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 	else if (!wishes->strict && asked && !strcmp(asked, "1"))
 		who = "GPUPART_STRICT=1";
 	else if (!wishes->strict)
-		return -1;
+		return 0;
 	wishes->strict = true;
 	if (wishes->late)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+		return cmd_fail(args->cmd, EXIT_FAILED,
 				"--late %s: what is launched before is not confined, and %s does not allow that",
 				wishes->late, who);
 	if (left_out)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+		return cmd_fail(args->cmd, EXIT_FAILED,
 				"GPUPART_DISABLE=1: %s does not allow that", who);
-	return -1;
+	return 0;
 }
 
 int cmd_run(int argc, char **argv)
@@ -177,40 +177,40 @@ int cmd_run(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_PROGRAM, own, run_help,
 			    argc, argv);
-	if (status >= 0)
+	if (status)
 		return status;
 	status = run_check_program(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (!args.nr_terms && !wishes.plan && !wishes.mem)
-		return cmd_fail(args.cmd, EXIT_RUN_FAILED,
+		return cmd_fail(args.cmd, EXIT_FAILED,
 				"no set: give one with -t, -g, -u, -n, --hex or --plan");
 	if (wishes.plan) {
 		status = take_plan(&args, &wishes, &file);
-		if (status >= 0)
+		if (status)
 			return status;
 	}
 	if (wishes.mem) {
 		status = take_mem(&args, &wishes);
-		if (status >= 0)
+		if (status)
 			return status;
 	}
 	if (wishes.name) {
 		status = check_name(&args, wishes.name);
-		if (status >= 0)
+		if (status)
 			return status;
 	}
 	if (wishes.late) {
 		status = args_seconds(&args, "--late", wishes.late, 0, &late);
-		if (status >= 0)
+		if (status)
 			return status;
 	}
 	status = check_strict(&args, &wishes, disable && !strcmp(disable, "1"));
-	if (status >= 0)
+	if (status)
 		return status;
 	run_inherit_gpu(&args);
 	status = args_simulate(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (disable && !strcmp(disable, "1")) {
 		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s runs on the whole GPU%s", args.program[0],
@@ -220,5 +220,5 @@ int cmd_run(int argc, char **argv)
 	if (!wishes.exec)
 		return run_as_parent(&args, &wishes);
 	status = run_confine(&args, &wishes);
-	return status < 0 ? run_become(&args) : status;
+	return status ?: run_become(&args);
 }

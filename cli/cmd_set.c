@@ -164,7 +164,7 @@ static int list_processes(struct targets *t)
 	if (t->nr_processes < 0)
 		return cmd_fail(t->args->cmd, EXIT_FAILED, "%s",
 				t->nr_processes == -ENOMEM ? "no memory" : gpupart_error(t->gp));
-	return -1;
+	return 0;
 }
 
 /* The jobs for which @wanted holds: all of that name, or the one that @pid began. */
@@ -179,7 +179,7 @@ static int find_jobs(struct targets *t, const char *name, int pid)
 	free(t->jobs);
 	t->jobs = jobs;
 	t->nr_jobs = nr < 0 ? 0 : nr;
-	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "no memory") : -1;
+	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "no memory") : 0;
 }
 
 static bool has_job(const struct targets *t, const char *job)
@@ -202,14 +202,14 @@ static int find_name(struct targets *t, const char *name)
 	int status = find_jobs(t, name, 0);
 
 	/* Programs that show themselves under a name, without a run. */
-	for (int i = 0; status < 0 && i < t->nr_processes; i++)
+	for (int i = 0; !status && i < t->nr_processes; i++)
 		if (!strcmp(t->processes[i].name, name) && t->processes[i].pid &&
 		    t->processes[i].uid == geteuid() && !has_job(t, t->processes[i].job) &&
 		    *t->processes[i].pci)
 			add_process(t, &t->processes[i]);
-	if (status < 0 && !t->nr && *t->others)
+	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, name);
-	if (status < 0 && !t->nr)
+	if (!status && !t->nr)
 		return cmd_fail(t->args->cmd, EXIT_USAGE,
 				"'%s' is the name of nothing of yours that runs: see 'gpupart ps'",
 				name);
@@ -230,13 +230,13 @@ static int find_pid(struct targets *t, const char *text)
 	for (int i = 0; i < t->nr_processes; i++)
 		if (t->processes[i].pid == pid && *t->processes[i].pci) {
 			add_process(t, &t->processes[i]);
-			return t->nr ? -1 : fail_gpu(t, "the process");
+			return t->nr ? 0 : fail_gpu(t, "the process");
 		}
 	/* It was started by run and has not called cuInit: its job is its own as yet. */
 	status = find_jobs(t, NULL, pid);
-	if (status < 0 && !t->nr && *t->others)
+	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, "the process");
-	if (status < 0 && !t->nr)
+	if (!status && !t->nr)
 		return cmd_fail(t->args->cmd, EXIT_USAGE,
 				"process %ld does not confine launches: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",
 				pid);
@@ -253,7 +253,7 @@ static int work_out(struct targets *t, struct target *target)
 	};
 	struct args args = *t->args;
 	struct gpupart_topology *topo;
-	int status = -1, err;
+	int status = 0, err;
 	char why[512];
 
 	if (target->other_version && *target->job)
@@ -528,7 +528,7 @@ static int change_all(struct targets *t)
 	struct out out;
 	int status = out_open(&out, t->args), failed = 0;
 
-	if (status >= 0)
+	if (status)
 		return status;
 	for (unsigned int i = 0; i < t->nr; i++) {
 		const struct target *target = &t->list[i];
@@ -554,7 +554,7 @@ static int change_all(struct targets *t)
 		out_json_write(&out, root);
 	}
 	status = out_close(&out, t->args->cmd);
-	return failed ? failed : status;
+	return failed ?: status;
 }
 
 static int set(const struct args *args, const char *pid, const char *name, bool all)
@@ -566,12 +566,12 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	t.which = (struct which_gpu){ .gp = t.gp, .selector = args->gpu };
 	status = list_processes(&t);
-	if (status < 0)
+	if (!status)
 		status = pid ? find_pid(&t, pid) : find_name(&t, name);
 	/* All sets before the first change: a bad one changes nothing. */
-	for (unsigned int i = 0; status < 0 && i < t.nr; i++)
+	for (unsigned int i = 0; !status && i < t.nr; i++)
 		status = work_out(&t, &t.list[i]);
-	if (status < 0)
+	if (!status)
 		status = change_all(&t);
 	for (unsigned int i = 0; i < t.nr; i++)
 		gpupart_topology_close(t.list[i].topo);
@@ -602,7 +602,7 @@ int cmd_set(int argc, char **argv)
 		argc--;
 	}
 	status = args_parse(&args, ARGS_SET | ARGS_GPU | ARGS_JSON, own, set_help, argc, argv);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (!pid == !name)
 		return cmd_fail(args.cmd, EXIT_USAGE,
@@ -615,7 +615,7 @@ int cmd_set(int argc, char **argv)
 				all ? "" : args.terms[0].text);
 	if (mem) {
 		status = args_memory(&args, mem, &bytes);
-		return status < 0 ? tenants_set(&args, name, pid, bytes) : status;
+		return status ?: tenants_set(&args, name, pid, bytes);
 	}
 	if (!args.nr_terms && !all)
 		return cmd_fail(args.cmd, EXIT_USAGE,

@@ -54,7 +54,7 @@ static int print_list(const struct args *args)
 	int nr, status;
 
 	status = out_open(&out, args);
-	if (status >= 0)
+	if (status)
 		return status;
 	names = json_array();
 	nr = scenario_list(&entries);
@@ -101,17 +101,17 @@ static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
 		return EXIT_USAGE;
 	err = sim_run(run);
 	if (!err)
-		return -1;
+		return 0;
 	standstill(sim, run, err);
 	return err == -EINVAL || err == -EOVERFLOW ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* All runs of the file, or the one that is asked for: -1 to go on, or a status. */
+/* All runs of the file, or the one that is asked for: 0, or an error. */
 static int run_all(struct sim *sim, const struct options *options)
 {
 	unsigned int i, nr = 0;
 	const char *name;
-	int status = -1;
+	int status = 0;
 
 	if (!yaml_root(&sim->yaml))
 		return cmd_fail("sim", EXIT_USAGE, "%s: is empty", sim->path);
@@ -120,7 +120,7 @@ static int run_all(struct sim *sim, const struct options *options)
 	sim->runs = calloc(nr + 1u, sizeof(*sim->runs));
 	if (!sim->runs)
 		return cmd_fail("sim", EXIT_FAILED, "no memory");
-	for (i = 0; i < nr && status < 0; i++) {
+	for (i = 0; i < nr && !status; i++) {
 		scenario_run_name(&sim->yaml, i, &name);
 		if (options->run && (!name || strcmp(name, options->run)))
 			continue;
@@ -128,9 +128,9 @@ static int run_all(struct sim *sim, const struct options *options)
 		sim->runs[sim->nr_runs].nr = i;
 		status = run_one(sim, &sim->runs[sim->nr_runs++], i);
 	}
-	if (status < 0 && !nr)
+	if (!status && !nr)
 		return cmd_fail("sim", EXIT_USAGE, "%s: runs: has none", sim->path);
-	if (status < 0 && !sim->nr_runs)
+	if (!status && !sim->nr_runs)
 		return cmd_fail("sim", EXIT_USAGE, "--run %s: %s has no such run",
 				options->run ? options->run : "", sim->path);
 	return status;
@@ -173,7 +173,7 @@ static int draw(struct out *out, struct sim *sim, const struct options *options)
 	return err;
 }
 
-/* What cannot be shown is said before anything is written: -1 to go on, or a status. */
+/* What cannot be shown is said before anything is written: 0, or an error. */
 static int check(struct sim *sim, const struct options *options)
 {
 	struct sim_outcome *outcomes = NULL;
@@ -194,7 +194,7 @@ static int check(struct sim *sim, const struct options *options)
 					options->span, sim->runs[i].name ? sim->runs[i].name : "",
 					sim->runs[i].name ? " " : "it ",
 					sim_time(end, sim->runs[i].result.end));
-	return -1;
+	return 0;
 }
 
 static int show(struct sim *sim, const struct args *args, const struct options *options)
@@ -202,9 +202,9 @@ static int show(struct sim *sim, const struct args *args, const struct options *
 	int status = check(sim, options), err = 0;
 	struct out out;
 
-	if (status < 0)
+	if (!status)
 		status = out_open(&out, args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (args->json)
 		out_json_write(&out, sim_json(sim));
@@ -228,9 +228,9 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 	if (gpupart_open(&sim->gp))
 		return cmd_fail("sim", EXIT_FAILED, "no memory");
 	status = yaml_open(&sim->yaml, "sim", "", sim->path, "a scenario");
-	if (status < 0) {
+	if (!status) {
 		status = run_all(sim, options);
-		if (status < 0)
+		if (!status)
 			status = show(sim, args, options);
 		for (i = 0; i < sim->nr_runs; i++)
 			sim_run_free(&sim->runs[i]);
@@ -241,24 +241,24 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 	return status;
 }
 
-/* "1ms-1.5ms": -1 to go on, or a status. */
+/* "1ms-1.5ms": 0, or an error. */
 static int read_span(struct options *options)
 {
 	const char *dash = options->span ? strchr(options->span, '-') : NULL;
 	char from[64];
 
 	if (!options->span)
-		return -1;
+		return 0;
 	snprintf(from, sizeof(from), "%.*s", dash ? (int)(dash - options->span) : 0,
 		 options->span);
 	if (!dash || !yaml_read_time(from, &options->from) ||
 	    !yaml_read_time(dash + 1, &options->to) || options->from >= options->to)
 		return cmd_fail("sim", EXIT_USAGE, "--span %s: wants two times such as 1ms-1.5ms, "
 				"the earlier first", options->span);
-	return -1;
+	return 0;
 }
 
-/* Which of the options go together: -1 to go on, or a status. */
+/* Which of the options go together: 0, or an error. */
 static int check_options(const struct args *args, struct options *options)
 {
 	const char *extra = options->list || !*args->program ? *args->program : args->program[1];
@@ -272,7 +272,7 @@ static int check_options(const struct args *args, struct options *options)
 				options->run ? options->run :
 				options->form ? options->form : options->span);
 	if (options->list)
-		return -1;
+		return 0;
 	options->scenario = *args->program;
 	if (!options->scenario)
 		return cmd_fail(args->cmd, EXIT_USAGE, "no scenario: see 'gpupart sim --help'");
@@ -303,9 +303,9 @@ int cmd_sim(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own, sim_help, argc, argv);
-	if (status < 0)
+	if (!status)
 		status = check_options(&args, &options);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (options.list)
 		return print_list(&args);

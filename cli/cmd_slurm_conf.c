@@ -294,7 +294,7 @@ static int print(const struct args *args, const struct piece *only, const struct
 	struct out out;
 	int status = out_open(&out, args);
 
-	if (status >= 0)
+	if (status)
 		return status;
 	for (size_t i = 0; i < NR_PIECES && !args->json; i++) {
 		if (only && only != &pieces[i])
@@ -328,7 +328,7 @@ static int take_captures(const struct args *args, struct gpupart *gp,
 		gpu->memory = memory;
 		gpu->simulated = !strncmp(captures->texts[i], "sample:", 7);
 	}
-	return -1;
+	return 0;
 }
 
 static int take_node(const struct args *args, const char *given, char *name, size_t len)
@@ -344,7 +344,7 @@ static int take_node(const struct args *args, const char *given, char *name, siz
 		if (!isalnum((unsigned char)*c) && !strchr("-_", *c))
 			*name = 0;
 	if (*name)
-		return -1;
+		return 0;
 	return cmd_fail(args->cmd, EXIT_USAGE,
 			"--node '%s': wants a name of letters, digits, '-' and '_'",
 			given ? given : "");
@@ -357,7 +357,7 @@ static int find_piece(const struct args *args, const char *name, const struct pi
 		if (!strcmp(pieces[i].name, name))
 			*piece = &pieces[i];
 	if (!name || *piece)
-		return -1;
+		return 0;
 	return cmd_fail(args->cmd, EXIT_USAGE,
 			"--of %s: wants gres, node, boards, cluster, plugstack or submit", name);
 }
@@ -380,17 +380,17 @@ int cmd_slurm_conf(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, own, slurm_conf_help, argc, argv);
-	if (status < 0)
+	if (!status)
 		status = find_piece(&args, of, &piece);
-	if (status < 0)
+	if (!status)
 		status = take_node(&args, node, name, sizeof(name));
-	if (status < 0 && mem)
+	if (!status && mem)
 		status = args_memory(&args, mem, &memory);
-	if (status < 0 && !mem != !captures.nr)
+	if (!status && !mem != !captures.nr)
 		status = cmd_fail(args.cmd, EXIT_USAGE, "%s",
 				  mem ? "--mem: goes with -i, this node's GPUs tell it" :
 					"-i: captures do not tell a GPU's memory: give --mem");
-	if (status >= 0)
+	if (status)
 		return status;
 	conf.node = name;
 	if (gpupart_open(&gp))
@@ -400,8 +400,8 @@ int cmd_slurm_conf(int argc, char **argv)
 	else if (!piece || piece->of_gpus || args.json)
 		status = node_gpus_read(&args, gp, &conf.gpus);
 	else
-		status = -1;
-	if (status < 0)
+		status = 0;
+	if (!status)
 		status = print(&args, piece, &conf);
 	node_gpus_close(&conf.gpus);
 	gpupart_close(gp);

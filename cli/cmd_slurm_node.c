@@ -64,7 +64,7 @@ static int take_held(const struct args *args, struct gpupart *gp, struct held *h
 	if (nr < 0)
 		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	held->nr = nr < room ? nr : room;
-	return -1;
+	return 0;
 }
 
 /* ------------------------------------------------------------- Slurm's word */
@@ -115,7 +115,7 @@ static int note_slurmd(const struct args *args)
 		fclose(file);
 	err = text ? whole_write(SLURMD_FILE, text) : -ENOMEM;
 	free(text);
-	return err ? cmd_fail(args->cmd, EXIT_FAILED, SLURMD_FILE ": %s", strerror(-err)) : -1;
+	return err ? cmd_fail(args->cmd, EXIT_FAILED, SLURMD_FILE ": %s", strerror(-err)) : 0;
 }
 
 /* What is there already holds; squeue may be in a folder that slurmd knows and we do not. */
@@ -217,7 +217,7 @@ static int ask_slurm(const struct args *args, struct running *running)
 	good = pipe && read_jobs(pipe, running);
 	status = pipe ? pclose(pipe) : -1;
 	if (good && !status)
-		return -1;
+		return 0;
 	/* Nothing is taken from anybody on no answer, nor on half of one. */
 	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);
 }
@@ -244,9 +244,9 @@ static int clean(const struct args *args, struct gpupart *gp)
 	unsigned int left;
 	int status = take_held(args, gp, &held);
 
-	if (status < 0 && held.nr)
+	if (!status && held.nr)
 		status = ask_slurm(args, &running);
-	for (int i = 0; status < 0 && i < held.nr; i++) {
+	for (int i = 0; !status && i < held.nr; i++) {
 		if (runs(&running, held.list[i].name))
 			continue;
 		left = left_kill(strtoul(held.list[i].name, NULL, 10), &held.list[i], &why);
@@ -267,9 +267,9 @@ static int clean(const struct args *args, struct gpupart *gp)
 	free(running.jobs);
 	free(held.list);
 	/* slurmd logs what a health check says only if that fails. */
-	if (mps_is_lost(args) && status < 0)
+	if (mps_is_lost(args) && !status)
 		status = EXIT_FAILED;
-	return status < 0 ? EXIT_DONE : status;
+	return status;
 }
 
 /* Processes that were started in the job, whatever Slurm says. */
@@ -295,20 +295,20 @@ static int check(const struct args *args, struct gpupart *gp)
 	struct held held;
 	int found = 0, status = take_held(args, gp, &held);
 
-	if (status < 0)
+	if (!status)
 		status = ask_slurm(args, &running);
-	for (int i = 0; status < 0 && i < held.nr; i++)
+	for (int i = 0; !status && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {
 			cmd_note(args->cmd,
 				 "job %s of user %u does not run here and holds TPCs of %s",
 				 held.list[i].name, held.list[i].uid, held.list[i].pci);
 			found++;
 		}
-	if (status < 0)
+	if (!status)
 		found += check_processes(args, gp, &running) + mps_is_lost(args);
 	free(running.jobs);
 	free(held.list);
-	return status >= 0 ? status : found ? EXIT_FAILED : EXIT_DONE;
+	return status ?: found ? EXIT_FAILED : 0;
 }
 
 /* --------------------------------------------------------------------- list */
@@ -353,9 +353,9 @@ static int list_held(const struct args *args, struct gpupart *gp)
 	struct out out;
 	int status = take_held(args, gp, &held);
 
-	if (status < 0)
+	if (!status)
 		status = out_open(&out, args);
-	if (status >= 0)
+	if (status)
 		goto free_list;
 	if (!args->json)
 		fprintf(out.file, "%s%-10s %6s %-12s %5s %10s  SET%s\n", out.bold, "JOB", "UID",
@@ -386,15 +386,15 @@ static int look(struct args *args, struct gpupart *gp)
 	static struct node_gpus node;
 	int status = node_gpus_look(args, gp, &node);
 
-	if (status < 0)
+	if (!status)
 		status = node_gpus_write(args, gp, &node);
-	for (unsigned int i = 0; status < 0 && i < node.nr; i++)
+	for (unsigned int i = 0; !status && i < node.nr; i++)
 		cmd_note(args->cmd, "GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number,
 			 node.gpus[i].pci, gpupart_topology_nr_tpcs(node.gpus[i].topo),
 			 (unsigned long long)(node.gpus[i].memory >> 20),
 			 node.gpus[i].simulated ? ", simulated" : "");
 	node_gpus_close(&node);
-	return status < 0 ? EXIT_DONE : status;
+	return status;
 }
 
 /* Whether simulated GPUs were noted since the node booted: no driver tells of those. */
@@ -413,10 +413,10 @@ static bool noted_simulated(void)
 
 static int boot(struct args *args, struct gpupart *gp)
 {
-	int status = noted_simulated() ? EXIT_DONE : look(args, gp);
+	int status = noted_simulated() ? 0 : look(args, gp);
 
-	if (status == EXIT_DONE && note_slurmd(args) >= 0)
-		status = EXIT_FAILED;
+	if (!status)
+		status = note_slurmd(args);
 	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
 	clean(args, gp);
 	return status;
@@ -435,7 +435,7 @@ int cmd_slurm_node(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, slurm_node_help, argc, argv);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (wants_boot + wants_clean + wants_check + wants_list > 1)
 		return cmd_fail(args.cmd, EXIT_USAGE,

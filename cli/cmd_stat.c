@@ -90,14 +90,14 @@ static void __attribute__((noreturn)) be_program(const struct session *session, 
 	_exit(status);
 }
 
-/* -1 and *pid, or the status of what could not be started. */
+/* 0 and *pid, or an error: it could not be started. */
 static int start(struct session *session, pid_t *pid)
 {
 	int fds[2], status = 0;
 	ssize_t len;
 
 	if (pipe2(fds, O_CLOEXEC))
-		return cmd_fail(session->args->cmd, EXIT_RUN_FAILED, "no pipe: %s",
+		return cmd_fail(session->args->cmd, EXIT_FAILED, "no pipe: %s",
 				strerror(errno));
 	sigemptyset(&session->signals);
 	sigaddset(&session->signals, SIGCHLD);
@@ -117,7 +117,7 @@ static int start(struct session *session, pid_t *pid)
 	close(fds[1]);
 	if (*pid < 0) {
 		close(fds[0]);
-		return cmd_fail(session->args->cmd, EXIT_RUN_FAILED, "no process: %s",
+		return cmd_fail(session->args->cmd, EXIT_FAILED, "no process: %s",
 				strerror(errno));
 	}
 	/* Nothing comes, and the end, where the program took the child's place. */
@@ -126,7 +126,7 @@ static int start(struct session *session, pid_t *pid)
 	while (len < 0 && errno == EINTR);
 	close(fds[0]);
 	if (len != sizeof(status))
-		return -1;
+		return 0;
 	waitpid(*pid, NULL, 0);
 	return status;
 }
@@ -149,14 +149,14 @@ static int read_processes(struct session *session, struct stat_result *result)
 	for (;; nr++) {
 		more = realloc(result->processes, (nr + 1) * sizeof(*more));
 		if (!more)
-			return cmd_fail(session->args->cmd, EXIT_RUN_FAILED, "no memory");
+			return cmd_fail(session->args->cmd, EXIT_FAILED, "no memory");
 		result->processes = more;
 		if (gpupart_stat_get(session->stat, nr, &more[nr]))
 			break;
 	}
 	result->nr_processes = nr;
 	result->nr_lost = gpupart_stat_lost(session->stat);
-	return -1;
+	return 0;
 }
 
 static void find_set(struct stat_result *result)
@@ -260,7 +260,7 @@ static void tell_interval(struct session *session)
 	struct stat_result all = { 0 }, now;
 	uint64_t until = clock_ns();
 
-	if (read_processes(session, &all) >= 0)
+	if (read_processes(session, &all))
 		goto free_all;
 	add_waits(&all, until);
 	now = all;
@@ -336,18 +336,17 @@ static int measure(struct session *session)
 	if (session->interval && session->args->json)
 		session->intervals = json_array();
 	status = start(session, &pid);
-	if (status >= 0)
+	if (status)
 		return status;
 	wait_for(session, pid);
 	status = read_processes(session, result);
-	if (status >= 0)
+	if (status)
 		return status;
 	result->program = session->args->program;
 	result->simulated = session->args->simulated;
 	find_set(result);
 	stat_judge(result);
-	status = show(session);
-	return status ? EXIT_RUN_FAILED : result->status;
+	return show(session) ?: CMD_ENDED | result->status;
 }
 
 static int with_block(struct session *session, struct gpupart *gp)
@@ -356,10 +355,10 @@ static int with_block(struct session *session, struct gpupart *gp)
 	int status;
 
 	if (gpupart_stat_open(gp, &session->stat, &id))
-		return cmd_fail(session->args->cmd, EXIT_RUN_FAILED, "%s", gpupart_error(gp));
+		return cmd_fail(session->args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	setenv("GPUPART_STAT", id, 1);
 	sigaction(SIGPIPE, NULL, &session->pipe_before);
-	status = out_open(&session->out, session->args) < 0 ? measure(session) : EXIT_RUN_FAILED;
+	status = out_open(&session->out, session->args) ?: measure(session);
 	free(session->result.processes);
 	free(session->told.processes);
 	json_decref(session->intervals);
@@ -377,8 +376,8 @@ static int check_alone(const struct args *args)
 
 	/* Of one that has ended the variable may still be there. */
 	if (len < (ssize_t)strlen(memory) || strncmp(is, memory, strlen(memory)))
-		return -1;
-	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+		return 0;
+	return cmd_fail(args->cmd, EXIT_FAILED,
 			"GPUPART_STAT=%.80s: what runs here is measured by another gpupart stat already",
 			id);
 }
@@ -395,28 +394,28 @@ int cmd_stat(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT |
 			    ARGS_PROGRAM, own, stat_help, argc, argv);
-	if (status < 0)
+	if (!status)
 		status = run_check_program(&args);
-	if (status < 0 && interval)
+	if (!status && interval)
 		status = args_seconds(&args, "--interval", interval, 0.1, &session.interval);
-	if (status >= 0)
+	if (status)
 		return status;
 	run_inherit_gpu(&args);
 	status = args_simulate(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (disable && !strcmp(disable, "1")) {
 		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s is not measured", args.program[0]);
 		return run_become(&args);
 	}
 	status = check_alone(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	status = args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args, false);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_RUN_FAILED, "no memory");
+		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = with_block(&session, gp);
 	gpupart_close(gp);
 	return status;

@@ -85,7 +85,7 @@ static int show(const struct args *args, const char *form, struct gpupart *gp,
 			return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
 	}
 	status = out_open(&out, args);
-	if (status >= 0) {
+	if (status) {
 		free(capture);
 		return status;
 	}
@@ -99,7 +99,7 @@ static int show(const struct args *args, const char *form, struct gpupart *gp,
 	return err ? cmd_fail(args->cmd, EXIT_FAILED, "no memory") : status;
 }
 
-/* --mark [NAME=]SET: -1 to go on, or a status. */
+/* --mark [NAME=]SET: 0, or an error. */
 static int take_mark(const struct args *args, struct gpupart *gp,
 		     const struct gpupart_topology *topo, const char *value,
 		     struct picture_tenant *tenant)
@@ -121,25 +121,25 @@ static int take_mark(const struct args *args, struct gpupart *gp,
 	if (err)
 		return cmd_fail(args->cmd, cmd_status(err), "--mark %s: %s", value,
 				gpupart_error(gp));
-	return -1;
+	return 0;
 }
 
-/* The topology with what is marked in it: a status. */
+/* The topology with what is marked in it: 0, or an error. */
 static int show_marked(const struct args *args, const char *form, struct gpupart *gp,
 		       const struct gpupart_topology *topo, const struct args_texts *marks)
 {
 	struct picture_tenant *tenants = calloc(marks->nr + 1, sizeof(*tenants));
 	struct picture picture = { .topo = topo, .tenants = tenants };
-	int status = -1;
+	int status = 0;
 
 	if (!tenants)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	while (status < 0 && picture.nr_tenants < marks->nr) {
+	while (!status && picture.nr_tenants < marks->nr) {
 		status = take_mark(args, gp, topo, marks->texts[picture.nr_tenants],
 				   &tenants[picture.nr_tenants]);
 		picture.nr_tenants++;
 	}
-	if (status < 0)
+	if (!status)
 		status = show(args, form, gp, &picture);
 	for (unsigned int i = 0; i < picture.nr_tenants; i++)
 		free((char *)tenants[i].name);
@@ -147,7 +147,7 @@ static int show_marked(const struct args *args, const char *form, struct gpupart
 	return status;
 }
 
-/* Whether the options go together: -1 to go on, or a status. */
+/* Whether the options go together: 0, or an error. */
 static int check_form(const struct args *args, const char *form, const struct args_texts *marks)
 {
 	static const char *const forms[] = { "text", "picture", "svg", "capture" };
@@ -164,7 +164,7 @@ static int check_form(const struct args *args, const char *form, const struct ar
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"--mark %s: only in a picture: --of picture or --of svg",
 				marks->texts[0]);
-	return -1;
+	return 0;
 }
 
 int cmd_topology(int argc, char **argv)
@@ -181,18 +181,18 @@ int cmd_topology(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SOURCE | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own,
 			    topology_help, argc, argv);
-	if (status < 0 && !form && !args.json && out_is_svg(args.output))
+	if (!status && !form && !args.json && out_is_svg(args.output))
 		form = "svg";
-	if (status < 0)
+	if (!status)
 		status = check_form(&args, form, &marks);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (!form)
 		form = marks.nr ? "picture" : "text";
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_topology(&args, gp, &topo);
-	if (status < 0) {
+	if (!status) {
 		compare_sources(&args, gp, topo);
 		status = show_marked(&args, form, gp, topo, &marks);
 		gpupart_topology_close(topo);

@@ -43,7 +43,7 @@ struct options {
 	const char *form, *launches, *blocks, *threads, *ns, *iterations;
 };
 
-/* @option's number, 1 to @max, into *@nr; left alone without one. -1 to go on, or a status. */
+/* @option's number, 1 to @max, into *@nr; left alone without one. 0, or an error. */
 static int take_number(const struct args *args, const char *option, const char *text,
 		       unsigned int max, unsigned int *nr)
 {
@@ -51,14 +51,14 @@ static int take_number(const struct args *args, const char *option, const char *
 	char *end;
 
 	if (!text)
-		return -1;
+		return 0;
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > max)
 		return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: wants a number from 1 to %u", option,
 				*text ? text : "''", max);
 	*nr = value;
-	return -1;
+	return 0;
 }
 
 static int take_options(const struct args *args, const struct options *options,
@@ -79,13 +79,13 @@ static int take_options(const struct args *args, const struct options *options,
 	trace->threads = 128;
 	trace->counted = options->iterations;
 	status = take_number(args, "--launches", options->launches, 1000, &trace->nr_launches);
-	if (status < 0)
+	if (!status)
 		status = take_number(args, "--blocks", options->blocks, TRACE_MAX_BLOCKS, blocks);
-	if (status < 0)
+	if (!status)
 		status = take_number(args, "--threads", options->threads, 1024, &trace->threads);
-	if (status < 0)
+	if (!status)
 		status = take_number(args, "--ns", options->ns, TRACE_MAX_NS, &work);
-	if (status < 0)
+	if (!status)
 		status = take_number(args, "--iterations", options->iterations,
 				     TRACE_MAX_ITERATIONS, &work);
 	trace->work = work;
@@ -100,7 +100,7 @@ static int name_len(const char *word)
 	return end ? end - word : (int)strlen(word);
 }
 
-/* [NAME=]SET: -1 to go on, or a status. */
+/* [NAME=]SET: 0, or an error. */
 static int take_set(const struct args *args, struct trace *trace, const char *word,
 		    struct picture_tenant *tenant)
 {
@@ -116,24 +116,24 @@ static int take_set(const struct args *args, struct trace *trace, const char *wo
 	if (err)
 		return cmd_fail(args->cmd, cmd_status(err), "'%s': %s", word,
 				gpupart_error(trace->gp));
-	return -1;
+	return 0;
 }
 
-/* The sets and how many blocks go into each: -1 to go on, or a status. */
+/* The sets and how many blocks go into each: 0, or an error. */
 static int take_sets(const struct args *args, struct trace *trace, unsigned int blocks,
 		     struct picture_tenant *tenants)
 {
 	unsigned long nr = 0;
-	int status = -1;
+	int status = 0;
 
-	for (unsigned int i = 0; status < 0 && args->program[i]; i++) {
+	for (unsigned int i = 0; !status && args->program[i]; i++) {
 		status = take_set(args, trace, args->program[i], &tenants[i]);
 		trace->picture.nr_tenants++;
 		trace->blocks[i] = blocks ? blocks :
 				   2 * topology_nr_sms(trace->picture.topo, &tenants[i].set);
 		nr += (unsigned long)trace->blocks[i] * trace->nr_launches;
 	}
-	if (status < 0 && nr > TRACE_MAX_BLOCKS)
+	if (!status && nr > TRACE_MAX_BLOCKS)
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"%lu blocks in %u launches into each set: at most %u: give --blocks or --launches",
 				nr, trace->nr_launches, TRACE_MAX_BLOCKS);
@@ -182,7 +182,7 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 	int status, err, shown = 0;
 
 	status = out_open(&out, args);
-	if (status >= 0)
+	if (status)
 		return status;
 	err = trace_run(trace, why, sizeof(why));
 	if (err) {
@@ -220,9 +220,9 @@ static int trace_attached(const struct args *args, const struct options *options
 				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
 				out_set(text, sizeof(text), trace->picture.topo, &limit));
 	status = take_options(args, options, trace, &blocks);
-	if (status < 0)
+	if (!status)
 		status = take_sets(args, trace, blocks, tenants);
-	if (status < 0)
+	if (!status)
 		status = run_and_show(args, options->form, trace);
 	free(trace->records);
 	for (unsigned int i = 0; i < trace->picture.nr_tenants; i++)
@@ -230,7 +230,7 @@ static int trace_attached(const struct args *args, const struct options *options
 	return status;
 }
 
-/* Of the first @nr words: -1 to go on, or a status. */
+/* Of the first @nr words: 0, or an error. */
 static int check_name(const struct args *args, unsigned int nr)
 {
 	const char *word = args->program[nr];
@@ -243,10 +243,10 @@ static int check_name(const struct args *args, unsigned int nr)
 			return cmd_fail(args->cmd, EXIT_USAGE,
 					"'%s' and '%s': two sets of the name '%.*s': give each its own, NAME=SET",
 					args->program[i], word, len, word);
-	return -1;
+	return 0;
 }
 
-/* What can be seen before there is a GPU: -1 to go on, or a status. */
+/* What can be seen before there is a GPU: 0, or an error. */
 static int check_words(const struct args *args)
 {
 	unsigned int nr = 0;
@@ -260,10 +260,10 @@ static int check_words(const struct args *args)
 	for (unsigned int i = 0; i < nr; i++) {
 		int status = check_name(args, i);
 
-		if (status >= 0)
+		if (status)
 			return status;
 	}
-	return -1;
+	return 0;
 }
 
 int cmd_trace(int argc, char **argv)
@@ -285,18 +285,18 @@ int cmd_trace(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own,
 			    trace_help, argc, argv);
-	if (status < 0)
+	if (!status)
 		status = check_words(&args);
-	if (status < 0)
+	if (!status)
 		status = take_options(&args, &options, &unused, &blocks);
-	if (status < 0)
+	if (!status)
 		status = args_simulate(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&trace.gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_gpu(&args, trace.gp, &gpu);
-	if (status < 0) {
+	if (!status) {
 		err = gpupart_attach(trace.gp, gpu, &trace.gpu);
 		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(trace.gp)) :
 			 trace_attached(&args, &options, &trace);

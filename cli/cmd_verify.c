@@ -90,7 +90,7 @@ static int verify(const struct args *args, bool quick, struct gpupart *gp, struc
 	int status, failed;
 
 	status = out_open(&tally.out, args);
-	if (status >= 0)
+	if (status)
 		return status;
 	gpupart_gpu_check(gpu, &check);
 	if (args->json) {
@@ -142,14 +142,14 @@ int cmd_verify(int argc, char **argv)
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, verify_help,
 			    argc, argv);
-	if (status < 0)
+	if (!status)
 		status = args_simulate(&args);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_gpu(&args, gp, &selector);
-	if (status < 0) {
+	if (!status) {
 		err = gpupart_attach(gp, selector, &gpu);
 		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(gp)) :
 			 verify(&args, quick, gp, gpu);

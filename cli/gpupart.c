@@ -11,26 +11,27 @@
 #include "cli/util/paths.h"
 
 static const struct cmd cmds[] = {
-	{ "topology", cmd_topology, "show a GPU's GPCs, virtual GPCs, TPCs and SMs",
+	{ "topology", cmd_topology, false, "show a GPU's GPCs, virtual GPCs, TPCs and SMs",
 	  topology_help },
-	{ "run", cmd_run, "run a program inside a set of TPCs", run_help },
-	{ "set", cmd_set, "change the set of a running process or job", set_help },
-	{ "ps", cmd_ps, "what runs under gpupart", ps_help },
-	{ "top", cmd_top, "the same, again and again", top_help },
-	{ "cdi", cmd_cdi, "what a container needs to run inside a set", cdi_help },
-	{ "plan", cmd_plan, "make disjoint sets of what tenants ask for", plan_help },
-	{ "trace", cmd_trace, "which block runs on which SM, and when", trace_help },
-	{ "verify", cmd_verify, "prove on the GPU that sets confine launches", verify_help },
-	{ "bench", cmd_bench, "measure on the GPU what a partition is worth", bench_help },
-	{ "stat", cmd_stat, "what bounds a program: the CPU, the GPU or copies", stat_help },
-	{ "doctor", cmd_doctor, "what works on this machine and what to do", doctor_help },
-	{ "sim", cmd_sim, "run a scenario on the simulated GPU's scheduling pipeline", sim_help },
-	{ "qos", cmd_qos, "keep a program at its goal and give the rest away", qos_help },
-	{ "slurm-conf", cmd_slurm_conf, "what Slurm's files say of this node's GPUs",
+	{ "run", cmd_run, true, "run a program inside a set of TPCs", run_help },
+	{ "set", cmd_set, false, "change the set of a running process or job", set_help },
+	{ "ps", cmd_ps, false, "what runs under gpupart", ps_help },
+	{ "top", cmd_top, false, "the same, again and again", top_help },
+	{ "cdi", cmd_cdi, false, "what a container needs to run inside a set", cdi_help },
+	{ "plan", cmd_plan, false, "make disjoint sets of what tenants ask for", plan_help },
+	{ "trace", cmd_trace, false, "which block runs on which SM, and when", trace_help },
+	{ "verify", cmd_verify, false, "prove on the GPU that sets confine launches", verify_help },
+	{ "bench", cmd_bench, false, "measure on the GPU what a partition is worth", bench_help },
+	{ "stat", cmd_stat, true, "what bounds a program: the CPU, the GPU or copies", stat_help },
+	{ "doctor", cmd_doctor, false, "what works on this machine and what to do", doctor_help },
+	{ "sim", cmd_sim, false, "run a scenario on the simulated GPU's scheduling pipeline",
+	  sim_help },
+	{ "qos", cmd_qos, false, "keep a program at its goal and give the rest away", qos_help },
+	{ "slurm-conf", cmd_slurm_conf, false, "what Slurm's files say of this node's GPUs",
 	  slurm_conf_help },
-	{ "slurm-node", cmd_slurm_node, "this node's GPUs for Slurm's plugin; what jobs hold",
-	  slurm_node_help },
-	{ "demo", cmd_demo, "the main job in a minute", demo_help },
+	{ "slurm-node", cmd_slurm_node, false,
+	  "this node's GPUs for Slurm's plugin; what jobs hold", slurm_node_help },
+	{ "demo", cmd_demo, false, "the main job in a minute", demo_help },
 };
 
 static const struct cmd *find(const char *name)
@@ -94,5 +95,5 @@ int main(int argc, char **argv)
 		return extra(argv[3]);
 	if (help || (argc == 3 && !strcmp(argv[2], "--help")))
 		return print(cmd->help, "");
-	return cmd->run(argc - 1, argv + 1);
+	return cmd_exit_status(cmd->run(argc - 1, argv + 1), cmd->starts);
 }

@@ -87,7 +87,7 @@ static int take_number(struct gpupart_demand *d, const struct key *key, const ch
 	*(unsigned int *)((char *)d + key->at) = nr;
 	if (key->also != NONE)
 		*(unsigned int *)((char *)d + key->also) = nr;
-	return -1;
+	return 0;
 }
 
 /* In the spellings of YAML 1.1 and 1.2: none, Capitalised or CAPITAL. */
@@ -123,7 +123,7 @@ static int take_flag(struct gpupart_demand *d, const struct key *key, const char
 	if (is < 0)
 		return wrong(where, "%s=%s: wants true or false", key->name, value);
 	*(bool *)((char *)d + key->at) = key->form == FLAG ? is : !is;
-	return -1;
+	return 0;
 }
 
 static int take_names(struct demands *demands, const struct key *key, const char *value,
@@ -144,14 +144,14 @@ static int take_names(struct demands *demands, const struct key *key, const char
 		demands->list[i].apart = text;
 	else
 		demands->list[i].same = text;
-	return -1;
+	return 0;
 }
 
 static int take_size(struct demands *demands, const struct key *key, const char *value,
 		     const struct where *where)
 {
 	struct gpupart *gp;
-	int status = -1;
+	int status = 0;
 
 	if (gpupart_open(&gp))
 		return wrong(where, "no memory");
@@ -222,15 +222,15 @@ static int take_tenant(struct demands *demands, const char *name, size_t len,
 	to[len] = 0;
 	where->given = 0;
 	demands->list[demands->nr++].name = to;
-	return -1;
+	return 0;
 }
 
 /* "KEY=VALUE,KEY,..", which may be empty. */
 static int take_words(struct demands *demands, const char *words, struct where *where)
 {
-	int status = -1;
+	int status = 0;
 
-	while (*words && status < 0) {
+	while (*words && !status) {
 		size_t len = strcspn(words, ","), key_len = strcspn(words, "=,");
 		char *value = strndup(words + key_len + (words[key_len] == '='),
 				      key_len < len ? len - key_len - 1 : 0);
@@ -243,7 +243,7 @@ static int take_words(struct demands *demands, const char *words, struct where *
 			status = take_key(demands, words, key_len, value, where);
 		free(value);
 		words += len;
-		if (*words && !*++words && status < 0)
+		if (*words && !*++words && !status)
 			status = wrong(where, "nothing follows the last comma");
 	}
 	return status;
@@ -257,7 +257,7 @@ int demands_add(struct demands *demands, const char *cmd, const char *text)
 
 	snprintf(where.text, sizeof(where.text), "--tenant %.200s: ", *text ? text : "''");
 	status = take_tenant(demands, text, len, &where);
-	if (status < 0 && text[len])
+	if (!status && text[len])
 		status = take_words(demands, text + len + 1, &where);
 	return status;
 }
@@ -322,11 +322,11 @@ static int take_node(struct file *f, const yaml_node_t *name, const yaml_node_t 
 			return wrong(&f->where, "this tenant is there twice");
 	status = take_tenant(f->demands, tenant, strlen(tenant), &f->where);
 	point(f, demand, tenant, NULL);
-	if (status < 0 && words)
+	if (!status && words)
 		return take_words(f->demands, is_null_node(demand) ? "" : words, &f->where);
-	if (status < 0 && demand->type != YAML_MAPPING_NODE)
+	if (!status && demand->type != YAML_MAPPING_NODE)
 		return wrong(&f->where, "wants keys: " KEY_NAMES);
-	for (int i = 0; status < 0 && yaml_entry(&f->yaml, demand, i, &node, &value); i++) {
+	for (int i = 0; !status && yaml_entry(&f->yaml, demand, i, &node, &value); i++) {
 		text = yaml_scalar(node);
 		key = text ? find_key(text, strlen(text)) : NULL;
 		point(f, key ? value : node, tenant, key ? text : NULL);
@@ -339,7 +339,7 @@ static int take_node(struct file *f, const yaml_node_t *name, const yaml_node_t 
 static int take_document(struct file *f)
 {
 	yaml_node_t *root = yaml_root(&f->yaml), *key, *tenants = NULL, *value;
-	int status = -1;
+	int status = 0;
 
 	snprintf(f->where.text, sizeof(f->where.text), "%.200s: ", f->yaml.path);
 	if (root)
@@ -362,7 +362,7 @@ static int take_document(struct file *f)
 	point(f, tenants, "tenants", NULL);
 	if (tenants->type != YAML_MAPPING_NODE)
 		return wrong(&f->where, "wants names with their demands below it");
-	for (unsigned int i = 0; status < 0 && yaml_entry(&f->yaml, tenants, i, &key, &value); i++)
+	for (unsigned int i = 0; !status && yaml_entry(&f->yaml, tenants, i, &key, &value); i++)
 		status = take_node(f, key, value);
 	return status;
 }
@@ -372,7 +372,7 @@ int demands_read(struct demands *demands, const char *cmd, const char *path)
 	struct file f = { .demands = demands, .where = { .cmd = cmd } };
 	int status = yaml_open(&f.yaml, cmd, "-f ", path, "a file of demands");
 
-	if (status >= 0)
+	if (status)
 		return status;
 	status = take_document(&f);
 	yaml_close(&f.yaml);

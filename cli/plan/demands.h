@@ -16,7 +16,7 @@ struct demands {
 	uint64_t mem[GPUPART_PLAN_MAX_TENANTS];	/* bytes of each GPU; 0: no quota */
 };
 
-/* Adds "NAME:KEY=VALUE,KEY,.." (--tenant): -1 to go on, or a status with the line written. */
+/* Adds "NAME:KEY=VALUE,KEY,.." (--tenant): 0, or an error. */
 int demands_add(struct demands *demands, const char *cmd, const char *text);
 
 /* Adds those of a file; likewise. What is wrong is told with its line and key. */

@@ -53,7 +53,7 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 
 static int refuse(const struct args *args, const char *words, const char *what, const char *value)
 {
-	return cmd_fail(args->cmd, args->usage_status, "--plan %s: %s%s%s", words, what,
+	return cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: %s%s%s", words, what,
 			value ? ": " : "", value ? value : "");
 }
 
@@ -94,10 +94,10 @@ static int read_tenant(const struct args *args, const char *words, json_t *json,
 		return refuse(args, words, "mem_bytes is no number of bytes", name);
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	gpupart_tpcset_format_list(&t->tpcs, t->set, sizeof(t->set));
-	return -1;
+	return 0;
 }
 
-/* One that was edited may lie on another: -1 to go on, or a status. */
+/* One that was edited may lie on another: 0, or an error. */
 static int read_tenants(const struct args *args, const char *words, json_t *tenants,
 			struct plan_file *file)
 {
@@ -112,7 +112,7 @@ static int read_tenants(const struct args *args, const char *words, json_t *tena
 	json_array_foreach(tenants, i, json) {
 		t = &file->tenants[file->nr];
 		status = read_tenant(args, words, json, t);
-		if (status >= 0)
+		if (status)
 			return status;
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(t->name, file->tenants[j].name))
@@ -122,7 +122,7 @@ static int read_tenants(const struct args *args, const char *words, json_t *tena
 		all = gpupart_tpcset_or(&all, &t->tpcs);
 		file->nr++;
 	}
-	return -1;
+	return 0;
 }
 
 static int read_root(const struct args *args, const char *words, json_t *root,
@@ -160,7 +160,7 @@ static int read_file(const struct args *args, const char *words, const char *pat
 	if (!root && error.line < 1)
 		return refuse(args, words, error.text, NULL);
 	if (!root)
-		return cmd_fail(args->cmd, args->usage_status, "--plan %s: line %d: no JSON: %s",
+		return cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: line %d: no JSON: %s",
 				words, error.line, error.text);
 	status = read_root(args, words, root, file);
 	json_decref(root);
@@ -171,7 +171,7 @@ int plan_file_read(const struct args *args, const char *path, struct plan_file *
 {
 	int status = read_file(args, *path ? path : "''", path, file);
 
-	if (status < 0 && !file->nr)
+	if (!status && !file->nr)
 		return refuse(args, path, "there is no tenant in it", NULL);
 	return status;
 }
@@ -188,18 +188,17 @@ int plan_file_read_one(const struct args *args, const char *words, struct plan_f
 			      "wants FILE:NAME, a plan and a tenant in it", NULL);
 	path = strndup(words, colon - words);
 	if (!path)
-		return cmd_fail(args->cmd, args->usage_status, "no memory");
+		return cmd_fail(args->cmd, EXIT_USAGE, "no memory");
 	/* What stdin holds is the program's. */
 	status = strcmp(path, "-") ? read_file(args, words, path, file) :
 				     refuse(args, words, "wants a file", NULL);
 	free(path);
-	for (unsigned int i = 0; i < file->nr && status < 0; i++)
+	for (unsigned int i = 0; i < file->nr && !status; i++)
 		if (!strcmp(file->tenants[i].name, colon + 1)) {
 			*tenant = &file->tenants[i];
-			return -1;
+			return 0;
 		}
-	return status < 0 ? refuse(args, words, "there is no such tenant in it", colon + 1) :
-			    status;
+	return status ?: refuse(args, words, "there is no such tenant in it", colon + 1);
 }
 
 int plan_file_check(const struct args *args, const char *words, struct gpupart *gp,
@@ -209,5 +208,5 @@ int plan_file_check(const struct args *args, const char *words, struct gpupart *
 
 	for (unsigned int i = 0; i < file->nr && !err; i++)
 		err = gpupart_set_check(gp, topo, &file->tenants[i].tpcs);
-	return err ? refuse(args, words, gpupart_error(gp), NULL) : -1;
+	return err ? refuse(args, words, gpupart_error(gp), NULL) : 0;
 }

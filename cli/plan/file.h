@@ -28,7 +28,7 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
 		       const uint64_t *mem, bool simulated);
 
-/* All of the plan at @path, "-" for stdin: -1 to go on, or a status with the line written. */
+/* All of the plan at @path, "-" for stdin: 0, or an error. */
 int plan_file_read(const struct args *args, const char *path, struct plan_file *file);
 
 /* @words is "FILE:NAME", and @tenant in @file the one of that name: likewise. */

@@ -56,7 +56,7 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	pid_t group = t->child;
 	uint64_t from;
 
-	if (status >= 0)
+	if (status)
 		return status;
 	for (unsigned int half = 0; half < 2 && !c->ended_by; half++) {
 		from = half ? c->live.read_ns : live_now_ns();
@@ -74,14 +74,14 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	alone->status = t->status;
 	end_tenant(c, t, group);
 	if (c->ended_by)
-		return 128 + c->ended_by;
+		return CMD_ENDED | (128 + c->ended_by);
 	if (m->work == INT64_MAX)
 		qos_note("%s: tells of more units than can be counted: it is faster than this",
 			 t->name);
 	/* Tokens or bytes may be many: 64 bits hold them, not a product of them. */
 	if (!alone->ended)
 		alone->milli = (unsigned __int128)m->work * 1000000000 / (m->ns ? m->ns : 1);
-	return -1;
+	return 0;
 }
 
 static int show(const struct control *c, const struct args *args, const struct alone *alone)
@@ -92,7 +92,7 @@ static int show(const struct control *c, const struct args *args, const struct a
 	struct out out;
 	int status = out_open(&out, args);
 
-	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++, alone++) {
+	for (unsigned int i = 0; i < c->setup.nr && !status; i++, alone++) {
 		const char *name = c->setup.tenants[i].name;
 
 		if (!c->setup.specs[i].program)
@@ -116,33 +116,33 @@ static int show(const struct control *c, const struct args *args, const struct a
 				args->simulated ? "  # simulated" : "");
 	}
 	json_object_set_new(root, "tenants", list);
-	if (status < 0 && args->json)
+	if (!status && args->json)
 		out_json_write(&out, json_incref(root));
 	json_decref(root);
-	if (status < 0)
+	if (!status)
 		status = out_close(&out, "qos");
-	return status ? status : nr_unmeasured ? EXIT_FAILED : EXIT_DONE;
+	return status ?: nr_unmeasured ? EXIT_FAILED : 0;
 }
 
 static int calibrate_all(struct control *c, const struct args *args)
 {
 	struct alone alone[QOS_MAX_TENANTS] = { 0 };
 	unsigned int nr = 0;
-	int status = -1;
+	int status = 0;
 
 	live_open_socket(&c->live);
 	live_find(&c->live, true);
 	if (c->live.others.nr)
 		live_tell_others(&c->live,
 				 "speeds alone are measured beside programs that have TPCs:");
-	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++)
+	for (unsigned int i = 0; i < c->setup.nr && !status; i++)
 		if (c->setup.specs[i].program) {
 			status = calibrate_one(c, i, &alone[i]);
 			nr++;
 		}
-	if (status < 0 && !nr)
+	if (!status && !nr)
 		return qos_fail(EXIT_USAGE, "%s: none of its tenants has a program", c->setup.path);
-	return status < 0 ? show(c, args, alone) : status;
+	return status ?: show(c, args, alone);
 }
 
 int qos_calibrate(const struct args *args, const struct qos_options *options)
@@ -150,9 +150,9 @@ int qos_calibrate(const struct args *args, const struct qos_options *options)
 	static struct control c = { .calibrating = true, .number = 10 };
 	int status = control_open(&c, args, options);
 
-	if (status < 0)
+	if (!status)
 		status = control_take_signals(&c);
-	if (status < 0)
+	if (!status)
 		status = calibrate_all(&c, args);
 	control_close(&c);
 	return status;

@@ -29,7 +29,7 @@ static int take_lock(struct control *c)
 	c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 		       0600);
 	if (c->lock >= 0 && !flock(c->lock, LOCK_EX | LOCK_NB))
-		return -1;
+		return 0;
 	return qos_fail(EXIT_FAILED, "%s: %s", path, c->lock >= 0 && errno == EWOULDBLOCK ?
 			"another gpupart qos runs on this GPU" : strerror(errno));
 }
@@ -40,14 +40,14 @@ static int read_number(struct control *c, const char *option, const char *text, 
 	unsigned long value;
 
 	if (!text)
-		return -1;
+		return 0;
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || !value || value > most)
 		return qos_fail(EXIT_USAGE, "%s '%s': wants a number from 1 to %u", option, text,
 				most);
 	c->number = value;
-	return -1;
+	return 0;
 }
 
 static int read_tenants(struct control *c, const struct args *args)
@@ -58,7 +58,7 @@ static int read_tenants(struct control *c, const struct args *args)
 		     qos_words_open(&yaml, options, args->program) :
 		     yaml_open(&yaml, "qos", "-f ", options->file, "a file of tenants");
 
-	if (status >= 0)
+	if (status)
 		return status;
 	if (!yaml_root(&yaml))
 		status = qos_fail(EXIT_USAGE, "%s: nothing in it: wants tenants:", yaml.path);
@@ -81,13 +81,13 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 	live->args = args;
 	status = c->calibrating ? read_number(c, "--seconds", options->seconds, 3600) :
 				  read_number(c, "--epochs", options->epochs, 100000000);
-	if (status < 0 && gpupart_open(&live->gp))
+	if (!status && gpupart_open(&live->gp))
 		status = qos_fail(EXIT_FAILED, "no memory");
-	if (status < 0)
+	if (!status)
 		status = read_tenants(c, args);
-	if (status < 0)
+	if (!status)
 		status = args_topology((struct args *)args, live->gp, &live->topo);
-	if (status >= 0)
+	if (status)
 		return status;
 	snprintf(live->pci, sizeof(live->pci), "%s", !args->simulated ?
 		 gpupart_topology_info(live->topo)->pci : args->gpu ? args->gpu : "0");
@@ -100,7 +100,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 			return qos_fail(EXIT_FAILED, "no memory");
 	}
 	/* A dry run changes no set: it may be while another runs. */
-	return options->dry_run ? -1 : take_lock(c);
+	return options->dry_run ? 0 : take_lock(c);
 }
 
 void control_close(struct control *c)
@@ -142,7 +142,7 @@ static int check_adopted(const struct control *c, const struct gpupart_job *jobs
 				return bad_tenant(c, i,
 						  "is what %s has, or part of it: one program cannot be two tenants",
 						  t[j].name);
-	return -1;
+	return 0;
 }
 
 /* Its job and its set, as they are shown. */
@@ -174,7 +174,7 @@ static int adopt_pid(struct control *c, unsigned int i)
 		return bad_tenant(c, i,
 				  "process %d is another user's: their own 'gpupart qos' can have it",
 				  t->pid);
-	return t->adopted ? -1 :
+	return t->adopted ? 0 :
 	       bad_tenant(c, i, "process %d does not confine launches on %s: see 'gpupart ps'",
 			  t->pid, c->live.pci);
 }
@@ -196,21 +196,21 @@ static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job
 		snprintf(t->job, sizeof(t->job), "%s", jobs[j].id);
 		take_shown(c, i, jobs[j].id, jobs[j].limit);
 	}
-	return t->adopted || !*wanted ? -1 :
+	return t->adopted || !*wanted ? 0 :
 	       bad_tenant(c, i, "no job '%s' runs on %s: see 'gpupart ps'", wanted, c->live.pci);
 }
 
 int control_adopt(struct control *c)
 {
 	struct gpupart_job *jobs;
-	int nr = shown_jobs(c->live.gp, &jobs), status = -1;
+	int nr = shown_jobs(c->live.gp, &jobs), status = 0;
 
-	for (unsigned int i = 0; i < c->setup.nr && status < 0; i++) {
+	for (unsigned int i = 0; i < c->setup.nr && !status; i++) {
 		status = c->setup.specs[i].pid ? adopt_pid(c, i) : adopt_job(c, i, jobs, nr);
-		if (status < 0 && c->live.tenants[i].adopted && c->setup.specs[i].program)
+		if (!status && c->live.tenants[i].adopted && c->setup.specs[i].program)
 			qos_note("%s: runs already, and is taken over", c->setup.tenants[i].name);
 	}
-	if (status < 0)
+	if (!status)
 		status = check_adopted(c, jobs, nr);
 	free(jobs);
 	return status;
@@ -218,7 +218,7 @@ int control_adopt(struct control *c)
 
 /* -------------------------------------------------------------------------- start */
 
-/* From a child: the job that it is, while @status is -1; else it was not started. */
+/* From a child: the job that it is, while @status is 0; else it was not started. */
 struct word {
 	int status;
 	char job[GPUPART_JOB_STRLEN];
@@ -248,15 +248,15 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	if (c->calibrating)
 		setpgid(0, 0);
 	args.program = c->setup.specs[i].program;
-	args.usage_status = EXIT_RUN_FAILED;
 	args.nr_terms = 1;
 	args.terms[0].option = "-t";
 	args.terms[0].text = list;
 	status = run_confine(&args, &wishes);
-	if (status < 0) {
-		tell_parent(fd, -1);
+	if (!status) {
+		tell_parent(fd, 0);
 		status = run_become(&args);
 	}
+	status = cmd_exit_status(status, true);
 	tell_parent(fd, status);
 	_exit(status);
 }
@@ -264,7 +264,7 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set)
 {
 	struct live_tenant *t = &c->live.tenants[i];
-	struct word word = { .status = -1 };
+	struct word word = { 0 };
 	char list[GPUPART_TPCSET_STRLEN];
 	int fds[2];
 	ssize_t len;
@@ -288,9 +288,9 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 		len = read(fds[0], &word, sizeof(word));
 	while (len > 0 || (len < 0 && errno == EINTR));
 	close(fds[0]);
-	if (word.status < 0) {
+	if (!word.status) {
 		memcpy(t->job, word.job, sizeof(t->job));
-		return -1;
+		return 0;
 	}
 	if (t->child > 0)
 		waitpid(t->child, NULL, 0);
@@ -314,7 +314,7 @@ int control_take_signals(struct control *c)
 	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &mask, &c->before);
 	c->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	return c->signals >= 0 ? -1 : qos_fail(EXIT_FAILED, "no signalfd: %s", strerror(errno));
+	return c->signals >= 0 ? 0 : qos_fail(EXIT_FAILED, "no signalfd: %s", strerror(errno));
 }
 
 void control_reap(struct control *c)

@@ -17,7 +17,7 @@ struct control {
 	int ended_by;			/* a signal to this command; 0 none */
 };
 
-/* Those that return a number return -1, or a status with the line written. */
+/* Those that return a number return 0, or an error. */
 
 /*
  * Reads the options and the tenants, opens the GPU, and takes its lock: a second controller would
@@ -32,7 +32,7 @@ int control_adopt(struct control *c);
 /* Signals come by a descriptor from now on, to control_wait(). */
 int control_take_signals(struct control *c);
 
-/* Starts tenant @i's program in a set; a status is that of what could not be started. */
+/* Starts tenant @i's program in a set; an error is that of what could not be started. */
 int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set);
 
 /* Takes the statuses of programs that ended. */

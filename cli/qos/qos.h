@@ -133,15 +133,15 @@ struct qos_driver {
 	 * lines of the log.
 	 */
 	bool live;
-	/* After the first decision, before anything is written; NULL: nothing. -1 or a status. */
+	/* After the first decision, before anything is written; NULL: nothing. 0, or an error. */
 	int (*start)(struct qos_session *session);
 	/*
 	 * The end of an epoch, or of a part of a swap: session->time_ns and, in @measured, which
 	 * has what the last call left in it, what came of it; session->over: there is none any
-	 * more. -1 or a status.
+	 * more. 0, or an error.
 	 */
 	int (*measure)(struct qos_session *session, struct qos_measured *measured);
-	/* session->now is decided, and @line is the log's; NULL: nothing. -1 or a status. */
+	/* session->now is decided, and @line is the log's; NULL: nothing. 0, or an error. */
 	int (*decided)(struct qos_session *session, json_t *line);
 };
 
@@ -175,14 +175,14 @@ struct qos_session {
 	struct qos_gpu_sum gpu_sum;
 };
 
-/* All of a run with @args, @options, @driver, @setup and @board: -1 or a status. */
+/* All of a run with @args, @options, @driver, @setup and @board: 0, or an error. */
 int qos_session_run(struct qos_session *session);
 
-/* Makes the policy. -1 to go on, or a status with the line written. */
+/* Makes the policy. 0, or an error. */
 int qos_session_begin(struct qos_session *session);
-/* The first line of its log: -1 or a status. */
+/* The first line of its log: 0, or an error. */
 int qos_session_log_begin(struct qos_session *session);
-/* A step of the policy with what was measured, logged. -1 or a status. */
+/* A step of the policy with what was measured, logged. 0, or an error. */
 int qos_session_step(struct qos_session *session, const struct qos_measured *measured);
 void qos_session_end(struct qos_session *session);
 
@@ -190,14 +190,14 @@ void qos_session_end(struct qos_session *session);
 
 /*
  * Opens what is asked for, and leaves what is in it: it is not known yet whether there will be a
- * result. Refuses a file that another controller writes. -1, or a status.
+ * result. Refuses a file that another controller writes. 0, or an error.
  */
 int qos_results_open(struct qos_session *session);
-/* Empties the log; from here on no writing holds up a run that is live. -1 or a status. */
+/* Empties the log; from here on no writing holds up a run that is live. 0, or an error. */
 int qos_results_begin(struct qos_session *session);
 /* Where decisions are shown; NULL: nowhere, or for @whole the last was not taken yet. */
 FILE *qos_results_shown(struct qos_session *session, bool whole);
-/* Writes the summary or the picture, and waits until all is written: -1 or a status. */
+/* Writes the summary or the picture, and waits until all is written: 0, or an error. */
 int qos_results_end(struct qos_session *session);
 /* A file that nothing was written to is as it was before. */
 void qos_results_close(struct qos_session *session);
@@ -248,7 +248,7 @@ struct qos_options {
 
 /*
  * The document that a file with those tenants would be: --tenant, --epoch, and @program for the
- * one that has neither a job nor a pid. -1, or a status; close it where it is -1. words.c
+ * one that has neither a job nor a pid. 0, or an error; close it where it is 0. words.c
  */
 int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **program);
 /* Puts @program's own words, which may be any bytes, into what was read of it. False: no memory. */

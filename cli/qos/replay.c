@@ -25,7 +25,7 @@ struct replay {
 #define bad_line(r, status, fmt, ...) \
 	qos_fail(status, "%s:%u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
 
-/* The next line: -1, or a status. */
+/* The next line: 0, or an error. */
 static int next_line(struct replay *r)
 {
 	json_error_t error;
@@ -39,12 +39,12 @@ static int next_line(struct replay *r)
 	if (ferror(r->file))
 		return qos_fail(EXIT_FAILED, "%s: %s", r->path, strerror(errno));
 	if (c == EOF && !len)
-		return -1;
+		return 0;
 	r->line++;
 	/* The last one of a controller that was killed may be cut: what is whole counts. */
 	if (c == EOF) {
 		qos_note("%s:%u: is cut, and passed over", r->path, r->line);
-		return -1;
+		return 0;
 	}
 	if (c != '\n')
 		return bad_line(r, EXIT_USAGE, "is longer than %d bytes", MOST_LINE);
@@ -52,7 +52,7 @@ static int next_line(struct replay *r)
 		return bad_line(r, EXIT_USAGE, "has a zero byte in it");
 	text_of_line[len] = 0;
 	r->logged = json_loads(text_of_line, JSON_REJECT_DUPLICATES, &error);
-	return r->logged ? -1 : bad_line(r, EXIT_USAGE, "is no JSON: %s", error.text);
+	return r->logged ? 0 : bad_line(r, EXIT_USAGE, "is no JSON: %s", error.text);
 }
 
 static int measure(struct qos_session *s, struct qos_measured *measured)
@@ -62,7 +62,7 @@ static int measure(struct qos_session *s, struct qos_measured *measured)
 	int status = next_line(r);
 
 	s->over = !r->logged;
-	if (status >= 0 || s->over || qos_log_read_step(r->logged, s, measured, why))
+	if (status || s->over || qos_log_read_step(r->logged, s, measured, why))
 		return status;
 	return bad_line(r, EXIT_USAGE, "%s", why);
 }
@@ -76,7 +76,7 @@ static int compare(struct qos_session *s, json_t *now)
 	free(text);
 	s->nr_replayed++;
 	if (same || !text)
-		return same ? -1 : qos_fail(EXIT_FAILED, "no memory");
+		return same ? 0 : qos_fail(EXIT_FAILED, "no memory");
 	qos_log_difference(r->logged, now, difference, sizeof(difference));
 	return bad_line(r, EXIT_FAILED, "another decision: %s",
 			*difference ? difference : "the same values, written otherwise");
@@ -87,14 +87,13 @@ static int replay(struct replay *r)
 	char why[QOS_WORDS] = "";
 	int status = next_line(r);
 
-	if (status >= 0)
+	if (status)
 		return status;
 	if (!r->logged)
 		return qos_fail(EXIT_USAGE, "%s: nothing is in it", r->path);
 	if (!qos_log_read_begin(r->logged, &r->setup, &r->session, why))
 		return bad_line(r, EXIT_USAGE, "is no begin of a log of gpupart qos: %s", why);
-	status = qos_session_run(&r->session);
-	return status < 0 ? EXIT_DONE : status;
+	return qos_session_run(&r->session);
 }
 
 int qos_replay(const struct args *args, const struct qos_options *options)

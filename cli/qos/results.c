@@ -25,7 +25,7 @@ static int open_sink(const struct qos_session *s, struct qos_sink *to)
 	int fd;
 
 	if (!to->path)
-		return -1;
+		return 0;
 	fd = open(to->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	to->made = fd >= 0;
 	if (fd < 0 && errno == EEXIST)
@@ -34,7 +34,7 @@ static int open_sink(const struct qos_session *s, struct qos_sink *to)
 	if (!to->file)
 		return qos_fail(EXIT_FAILED, "%s %s: %s", to->option, to->path, strerror(errno));
 	if (!is_regular(fd, &st))
-		return -1;
+		return 0;
 	/* A dry run may be beside a controller, not in its log. */
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		return qos_fail(EXIT_FAILED, "%s %s: another gpupart qos writes it", to->option,
@@ -42,7 +42,7 @@ static int open_sink(const struct qos_session *s, struct qos_sink *to)
 	if (s->driver->live && !fstat(1, &out) && st.st_dev == out.st_dev &&
 	    st.st_ino == out.st_ino)
 		return qos_fail(EXIT_USAGE, "%s %s: is standard output", to->option, to->path);
-	return -1;
+	return 0;
 }
 
 int qos_results_open(struct qos_session *s)
@@ -54,9 +54,9 @@ int qos_results_open(struct qos_session *s)
 	s->result_to = (struct qos_sink){ .option = "-o", .path = args->output };
 	s->shown_to = (struct qos_sink){ .file = stdout };
 	status = open_sink(s, &s->log_to);
-	if (status < 0)
+	if (!status)
 		status = open_sink(s, &s->result_to);
-	if (status < 0 && (!s->driver->live || args->json || args->output || s->options->of))
+	if (!status && (!s->driver->live || args->json || args->output || s->options->of))
 		out_use(&s->out, args, s->result_to.file ? s->result_to.file : stdout);
 	return status;
 }
@@ -77,14 +77,14 @@ static int begin_pump(struct qos_sink *to, FILE **file)
 	if (!to->pump)
 		return qos_fail(EXIT_FAILED, "no thread that writes: %s", strerror(errno));
 	*file = pump_file(to->pump);
-	return -1;
+	return 0;
 }
 
 int qos_results_begin(struct qos_session *s)
 {
 	bool json = s->args->json;
 	FILE *shown;
-	int status = -1;
+	int status = 0;
 
 	/* A closed pipe is a write that failed, and said so. */
 	signal(SIGPIPE, SIG_IGN);
@@ -92,13 +92,13 @@ int qos_results_begin(struct qos_session *s)
 	empty(&s->log_to);
 	s->log = s->log_to.file;
 	if (!s->driver->live)
-		return -1;
+		return 0;
 	s->result_to.made = false;
 	if (json)
 		empty(&s->result_to);
 	if (s->log)
 		status = begin_pump(&s->log_to, &s->log);
-	if (status < 0)
+	if (!status)
 		status = begin_pump(json && s->result_to.file ? &s->result_to : &s->shown_to,
 				    json ? &s->lines : &shown);
 	return status;
@@ -117,7 +117,7 @@ static int end_pump(struct qos_sink *to)
 
 	to->pump = NULL;
 	if (!err)
-		return -1;
+		return 0;
 	return qos_fail(EXIT_FAILED, "writing to %s: %s", to->path ? to->path : "standard output",
 			err == -EAGAIN ? "nobody reads it" : strerror(-err));
 }
@@ -128,7 +128,7 @@ static int write_result(struct qos_session *s)
 	int status, err = 0;
 
 	if (!s->out.file)
-		return -1;
+		return 0;
 	if (!json || !s->driver->live)
 		empty(&s->result_to);
 	if (s->picture)
@@ -141,12 +141,12 @@ static int write_result(struct qos_session *s)
 	s->result_to.file = NULL;
 	if (err)
 		status = qos_fail(EXIT_FAILED, "no memory");
-	return status ? status : -1;
+	return status;
 }
 
 int qos_results_end(struct qos_session *s)
 {
-	int status = -1, shown;
+	int status = 0, shown;
 
 	/* Of a live run a log that ended before was said, and is no reason for another status. */
 	if (s->log && s->driver->live)
@@ -155,10 +155,10 @@ int qos_results_end(struct qos_session *s)
 	status = end_pump(&s->result_to);
 	shown = end_pump(&s->shown_to);
 	/* What -o names does not depend on a reader of the rest. */
-	if (status < 0 && (shown < 0 || s->result_to.file))
+	if (!status && (!shown || s->result_to.file))
 		status = write_result(s);
 	if (s->driver->live || !s->log_to.file)
-		return status < 0 ? shown : status;
+		return status ?: shown;
 	if (fclose(s->log_to.file))
 		status = qos_fail(EXIT_FAILED, "--log %s: %s", s->log_to.path, strerror(errno));
 	s->log_to.file = NULL;

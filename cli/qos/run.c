@@ -78,16 +78,16 @@ static int start(struct qos_session *s)
 	struct nvml_state unused;
 	unsigned int i;
 
-	for (i = 0; i < c->setup.nr && status < 0; i++) {
+	for (i = 0; i < c->setup.nr && !status; i++) {
 		adopted |= c->live.tenants[i].adopted;
 		if (!dry && c->setup.specs[i].program && !c->live.tenants[i].adopted)
 			status = control_start(c, i, first_set(&s->now.tenants[i]));
 	}
 	/* One that could not be started: the others end. */
-	for (i = 0; i < c->setup.nr && status >= 0; i++)
+	for (i = 0; i < c->setup.nr && status; i++)
 		if (c->live.tenants[i].child)
 			kill(c->live.tenants[i].child, SIGTERM);
-	if (status >= 0)
+	if (status)
 		return status;
 	*c->options->started = !dry || adopted;
 	if (dry && !adopted)
@@ -97,7 +97,7 @@ static int start(struct qos_session *s)
 	run->begin_ns = live_now_ns();
 	run->forget = true;
 	live_find(&c->live, true);
-	return -1;
+	return 0;
 }
 
 /* ------------------------------------------------------------------------ measure */
@@ -185,7 +185,7 @@ static int measure(struct qos_session *s, struct qos_measured *measured)
 	if (run->c.ended_by)
 		end(s);
 	s->time_ns = live_now_ns() - run->begin_ns;
-	return -1;
+	return 0;
 }
 
 /* -------------------------------------------------------------------- carried out */
@@ -220,7 +220,7 @@ static int carry_out(struct qos_session *s, json_t *line)
 		    live_set(live, i, &s->now.tenants[i].set))
 			qos_note("%s: %s", live->tenants[i].name, gpupart_error(live->gp));
 	show(run);
-	return -1;
+	return 0;
 }
 
 /* ---------------------------------------------------------------------------- run */
@@ -244,14 +244,14 @@ static int run_tenants(struct run *run, const struct args *args)
 	run->out.bold = run->out.plain = run->out.dim = run->out.red = "";
 	run->screen = isatty(1) && !s->options->dry_run;
 	status = qos_session_run(s);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (run->c.ended_by)
-		return 128 + run->c.ended_by;
+		return CMD_ENDED | (128 + run->c.ended_by);
 	for (unsigned int i = 0; i < live->nr && !s->options->dry_run; i++)
 		if (live->tenants[i].status)
-			return live->tenants[i].status;
-	return EXIT_DONE;
+			return CMD_ENDED | live->tenants[i].status;
+	return 0;
 }
 
 int qos_run(const struct args *args, const struct qos_options *options)
@@ -267,9 +267,9 @@ int qos_run(const struct args *args, const struct qos_options *options)
 		.setup = &run.c.setup, .simulated = args->simulated,
 	};
 	status = control_open(&run.c, args, options);
-	if (status < 0)
+	if (!status)
 		status = control_adopt(&run.c);
-	if (status < 0)
+	if (!status)
 		status = run_tenants(&run, args);
 	control_close(&run.c);
 	return status;

@@ -18,7 +18,7 @@ static bool is_written(FILE *file, const json_t *line)
 static int decided(struct qos_session *s, json_t *line)
 {
 	const struct qos_driver *driver = s->driver;
-	int status = -1;
+	int status = 0;
 
 	if (s->lines && !is_written(s->lines, line))
 		status = qos_fail(EXIT_FAILED, "the lines of --json could not be written");
@@ -31,7 +31,7 @@ static int decided(struct qos_session *s, json_t *line)
 			s->log = NULL;
 		}
 	}
-	if (status < 0 && driver && driver->decided)
+	if (!status && driver && driver->decided)
 		status = driver->decided(s, line);
 	json_decref(line);
 	return status;
@@ -67,7 +67,7 @@ int qos_session_begin(struct qos_session *s)
 				why);
 	count(s);
 	s->state = (struct nvml_state){ -1, -1, -1 };
-	return -1;
+	return 0;
 }
 
 int qos_session_log_begin(struct qos_session *s)
@@ -125,14 +125,14 @@ static int add_epoch(struct qos_session *s)
 	add_value(s->state.power_mw, &sum->power_mw, &sum->nr_power);
 	add_value(s->state.sm_mhz, &sum->sm_mhz, &sum->nr_sm);
 	add_value(s->state.memory_mhz, &sum->memory_mhz, &sum->nr_memory);
-	return -1;
+	return 0;
 }
 
 int qos_session_step(struct qos_session *s, const struct qos_measured *measured)
 {
 	struct gpupart_tpcset held = held_by_others(s);
 	bool swap = s->now.swapping;
-	int status = -1;
+	int status = 0;
 
 	if (s->others_changed)
 		qos_policy_hold(s->policy, &held);
@@ -140,7 +140,7 @@ int qos_session_step(struct qos_session *s, const struct qos_measured *measured)
 	if (!swap)
 		status = add_epoch(s);
 	count(s);
-	return status < 0 ? decided(s, qos_log_step(s, swap, measured)) : status;
+	return status ?: decided(s, qos_log_step(s, swap, measured));
 }
 
 void qos_session_end(struct qos_session *s)
@@ -159,22 +159,22 @@ int qos_session_run(struct qos_session *s)
 	s->picture = !s->args->json && (s->options->of ? !strcmp(s->options->of, "svg")
 						       : out_is_svg(s->args->output));
 	status = qos_session_begin(s);
-	if (status < 0)
+	if (!status)
 		status = qos_results_open(s);
-	if (status < 0 && s->driver->start)
+	if (!status && s->driver->start)
 		status = s->driver->start(s);
-	if (status < 0)
+	if (!status)
 		status = qos_results_begin(s);
-	if (status < 0)
+	if (!status)
 		status = qos_session_log_begin(s);
-	while (status < 0 && !s->over) {
+	while (!status && !s->over) {
 		s->state = (struct nvml_state){ -1, -1, -1 };
 		s->others_changed = false;
 		status = s->driver->measure(s, measured);
-		if (status < 0 && !s->over)
+		if (!status && !s->over)
 			status = qos_session_step(s, measured);
 	}
-	if (status < 0)
+	if (!status)
 		status = qos_results_end(s);
 	qos_results_close(s);
 	qos_session_end(s);

@@ -113,7 +113,7 @@ static void phase_free(struct plant *plant)
 	plant->streams = NULL;
 }
 
-/* -1 to go on, or a status. */
+/* 0, or an error. */
 static int phase_make(struct plant *plant, unsigned int run)
 {
 	struct pipe_scenario *pipe = &plant->scenario.pipe;
@@ -138,7 +138,7 @@ static int phase_make(struct plant *plant, unsigned int run)
 			plant->streams[s].set = &plant->sets[tenant];
 	}
 	pipe->streams = plant->streams;
-	return -1;
+	return 0;
 }
 
 /* ------------------------------------------------------------------------ an epoch */
@@ -178,7 +178,7 @@ static int run_epoch(struct plant *plant)
 	for (unsigned int i = 0; i < plant->setup.nr; i++)
 		if (plant->taken[i].full)
 			return qos_fail(EXIT_FAILED, "no memory");
-	return -1;
+	return 0;
 }
 
 static void set_from(struct pipe_set *to, const struct gpupart_tpcset *set)
@@ -190,24 +190,24 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 {
 	struct plant *plant = session->user;
 	const struct qos_setup *setup = &plant->setup;
-	int status = -1;
+	int status = 0;
 	unsigned int i;
 
 	/* An epoch begins on an idle GPU: all has drained by then. */
 	for (i = 0; i < setup->nr && session->now.swapping; i++)
 		measured[i].drained = true;
 	if (session->now.swapping)
-		return -1;
+		return 0;
 	if (plant->nr_run == setup->phases[plant->phase].epochs) {
 		plant->nr_run = 0;
 		session->over = ++plant->phase == setup->nr_phases;
 		if (session->over)
-			return -1;
+			return 0;
 		status = phase_make(plant, setup->phases[plant->phase].run);
 	}
 	for (i = 0; i < setup->nr; i++)
 		set_from(&plant->sets[i], &session->now.tenants[i].set);
-	if (status < 0)
+	if (!status)
 		status = run_epoch(plant);
 	for (i = 0; i < setup->nr; i++)
 		measured[i] = (struct qos_measured){
@@ -260,11 +260,11 @@ static int measure_alone(struct plant *plant)
 	struct pipe_program *alone = calloc(whole.nr_programs + 1, sizeof(*alone));
 	struct pipe_step *steps = calloc(plant->scenario.nr_steps + 1, sizeof(*steps));
 	unsigned int i, p;
-	int status = -1;
+	int status = 0;
 
 	if (!alone || !steps)
 		status = qos_fail(EXIT_FAILED, "no memory");
-	for (i = 0; i < plant->setup.nr && status < 0; i++) {
+	for (i = 0; i < plant->setup.nr && !status; i++) {
 		struct qos_tenant *t = &plant->setup.tenants[i];
 		struct pipe_step *room = steps;
 
@@ -281,7 +281,7 @@ static int measure_alone(struct plant *plant)
 		status = run_epoch(plant);
 		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
 			   plant->setup.epoch_ns;
-		if (status < 0 && !t->alone)
+		if (!status && !t->alone)
 			status = qos_fail(EXIT_USAGE,
 					  "%s:%d: %s: alone it does nothing in an epoch",
 					  plant->yaml.path, plant->setup.specs[i].line, t->name);
@@ -305,7 +305,7 @@ static void find_board(const struct pipe_map *map, struct qos_board *board)
 	}
 }
 
-/* The first phase's, which all others have: the one that is made when this returns -1. */
+/* The first phase's, which all others have: the one that is made when this returns 0. */
 static int find_gpu(struct plant *plant)
 {
 	const struct qos_setup *setup = &plant->setup;
@@ -315,7 +315,7 @@ static int find_gpu(struct plant *plant)
 
 	for (unsigned int p = 0; p < setup->nr_phases; p++) {
 		status = phase_make(plant, setup->phases[p].run);
-		if (status >= 0)
+		if (status)
 			return status;
 		find_board(&plant->gpu.map, p ? &board : first);
 		if (!p)
@@ -348,9 +348,9 @@ static int simulate(struct plant *plant)
 	if (!node || !qos_setup_read(&plant->setup, &plant->yaml, node, QOS_FILE_SCENARIO))
 		return EXIT_USAGE;
 	status = find_gpu(plant);
-	if (status < 0)
+	if (!status)
 		status = measure_alone(plant);
-	return status < 0 ? qos_session_run(&plant->session) : status;
+	return status ?: qos_session_run(&plant->session);
 }
 
 int qos_sim(const struct args *args, const struct qos_options *options)
@@ -368,7 +368,7 @@ int qos_sim(const struct args *args, const struct qos_options *options)
 		return qos_fail(EXIT_FAILED, "no memory");
 	scenario_find(args->program[0], path, sizeof(path));
 	status = yaml_open(&plant.yaml, "qos", "", path, "a scenario");
-	if (status < 0) {
+	if (!status) {
 		status = simulate(&plant);
 		qos_setup_free(&plant.setup);
 		phase_free(&plant);
@@ -377,5 +377,5 @@ int qos_sim(const struct args *args, const struct qos_options *options)
 		yaml_close(&plant.yaml);
 	}
 	gpupart_close(plant.gp);
-	return status < 0 ? EXIT_DONE : status;
+	return status;
 }

@@ -61,7 +61,7 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 	return nr;
 }
 
-/* NAME:KEY=VALUE,.. as a line. -1, or a status. */
+/* NAME:KEY=VALUE,.. as a line. 0, or an error. */
 static int print_tenant(FILE *to, const char *option, bool *program)
 {
 	const char *demands = option + strcspn(option, ":"), *word;
@@ -82,13 +82,13 @@ static int print_tenant(FILE *to, const char *option, bool *program)
 	/* The program's words are bytes, and no YAML: qos_words_program() puts them in. */
 	fputs(!runs && *program ? "program: [program]},\n" : "},\n", to);
 	*program &= runs;
-	return -1;
+	return 0;
 }
 
 int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **program)
 {
 	bool left = program && program[0];
-	int status = -1;
+	int status = 0;
 	char *text = NULL;
 	size_t len = 0;
 	FILE *to = open_memstream(&text, &len);
@@ -104,16 +104,16 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 		fputs(", ", to);
 	}
 	fputs("tenants: {", to);
-	for (unsigned int i = 0; i < options->tenants.nr && status < 0; i++)
+	for (unsigned int i = 0; i < options->tenants.nr && !status; i++)
 		status = print_tenant(to, options->tenants.texts[i], &left);
 	fputs("}}", to);
-	if ((ferror(to) | fclose(to)) && status < 0)
+	if ((ferror(to) | fclose(to)) && !status)
 		status = qos_fail(EXIT_FAILED, "no memory");
-	else if (status < 0 && left)
+	else if (!status && left)
 		status = qos_fail(EXIT_USAGE,
 				  "'%s': each --tenant has a job or a pid: wants one without",
 				  program[0]);
-	if (status < 0)
+	if (!status)
 		status = yaml_open_text(yaml, "qos", "--tenant", text, len);
 	free(text);
 	return status;

@@ -39,7 +39,7 @@ static int look_closer(const struct args *args, struct node_gpus *node)
 	int status;
 
 	status = check_in_child(args, gpu->pci, &check);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (*check.pci)
 		snprintf(gpu->pci, sizeof(gpu->pci), "%s", check.pci);
@@ -48,7 +48,7 @@ static int look_closer(const struct args *args, struct node_gpus *node)
 	gpu->number = device_number(gpu, node->nr);
 	snprintf(gpu->source, sizeof(gpu->source), "%s", gpupart_topology_info(gpu->topo)->source);
 	node->nr++;
-	return -1;
+	return 0;
 }
 
 static int look_at(const struct args *args, struct gpupart *gp, struct node_gpus *node,
@@ -62,7 +62,7 @@ static int look_at(const struct args *args, struct gpupart *gp, struct node_gpus
 	gpu->simulated = args->simulated;
 	snprintf(gpu->pci, sizeof(gpu->pci), "%s", pci);
 	status = look_closer(args, node);
-	if (status >= 0) {
+	if (status) {
 		gpupart_topology_close(gpu->topo);
 		gpu->topo = NULL;
 	}
@@ -73,9 +73,9 @@ static int look_simulated(const struct args *args, struct gpupart *gp, struct no
 {
 	struct cuda_simulated found;
 	char index[8];
-	int status = -1;
+	int status = 0;
 
-	for (unsigned int i = 0; status < 0 && i < NODE_GPUS_MAX; i++) {
+	for (unsigned int i = 0; !status && i < NODE_GPUS_MAX; i++) {
 		snprintf(index, sizeof(index), "%u", i);
 		if (cuda_find_simulated(index, &found))
 			break;
@@ -89,7 +89,7 @@ int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node
 	struct gpupart_gpu_info *list;
 	int nr, status = args_simulate(args);
 
-	if (status >= 0)
+	if (status)
 		return status;
 	if (args->simulated)
 		return look_simulated(args, gp, node);
@@ -100,7 +100,7 @@ int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node
 	if (nr <= 0)
 		status = cmd_fail(args->cmd, nr ? cmd_status(nr) : EXIT_FAILED, "%s",
 				  nr ? gpupart_error(gp) : "this node has no GPU");
-	for (int i = 0; status < 0 && i < nr && i < NODE_GPUS_MAX; i++)
+	for (int i = 0; !status && i < nr && i < NODE_GPUS_MAX; i++)
 		status = look_at(args, gp, node, NULL, list[i].pci, list[i].pci);
 	free(list);
 	return status;
@@ -119,20 +119,20 @@ static int write_file(const struct args *args, const char *path, const char *tex
 {
 	int err = whole_write(path, text);
 
-	return err ? cmd_fail(args->cmd, EXIT_FAILED, "%s: %s", path, strerror(-err)) : -1;
+	return err ? cmd_fail(args->cmd, EXIT_FAILED, "%s: %s", path, strerror(-err)) : 0;
 }
 
 int node_gpus_write(const struct args *args, struct gpupart *gp, const struct node_gpus *node)
 {
 	char *text = NULL, path[NODE_GPU_PATH], row[NODE_GPU_ROW];
-	int status = -1;
+	int status = 0;
 	size_t len;
 	FILE *file;
 
 	if (mkdir(NODE_GPU_FOLDER, 0755) && errno != EEXIST)
 		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPU_FOLDER ": %s", strerror(errno));
 	/* Captures first: what the list names is there. */
-	for (unsigned int i = 0; status < 0 && i < node->nr; i++) {
+	for (unsigned int i = 0; !status && i < node->nr; i++) {
 		if (gpupart_topology_capture(gp, node->gpus[i].topo, "gpupart slurm-node", &text))
 			return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 		node_gpu_capture(&node->gpus[i], path);
@@ -140,14 +140,14 @@ int node_gpus_write(const struct args *args, struct gpupart *gp, const struct no
 		free(text);
 		text = NULL;
 	}
-	file = status < 0 ? open_memstream(&text, &len) : NULL;
+	file = !status ? open_memstream(&text, &len) : NULL;
 	for (unsigned int i = 0; file && i < node->nr; i++) {
 		node_gpu_row(&node->gpus[i], row);
 		fputs(row, file);
 	}
 	if (file)
 		fclose(file);
-	if (status < 0)
+	if (!status)
 		status = text ? write_file(args, NODE_GPU_FILE, text)
 			      : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	free(text);
@@ -164,20 +164,20 @@ static int read_row(const struct args *args, struct gpupart *gp, struct node_gpu
 	if (node_gpu_open(gp, &node->gpus[node->nr]))
 		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	node->nr++;
-	return -1;
+	return 0;
 }
 
 int node_gpus_read(const struct args *args, struct gpupart *gp, struct node_gpus *node)
 {
 	FILE *file = fopen(NODE_GPU_FILE, "re");
 	char line[NODE_GPU_ROW];
-	int status = -1;
+	int status = 0;
 
 	if (!file)
 		return cmd_fail(args->cmd, EXIT_FAILED,
 				NODE_GPU_FILE ": %s: run 'gpupart slurm-node' as root first",
 				strerror(errno));
-	while (status < 0 && fgets(line, sizeof(line), file))
+	while (!status && fgets(line, sizeof(line), file))
 		status = read_row(args, gp, node, line);
 	fclose(file);
 	return status;

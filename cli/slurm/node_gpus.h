@@ -16,7 +16,7 @@ struct node_gpus {
 	struct node_gpu gpus[NODE_GPUS_MAX];
 };
 
-/* Asks the driver, or the simulated one: -1 to go on, or a status with the line written. */
+/* Asks the driver, or the simulated one: 0, or an error. */
 int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node);
 
 /* Writes the file and a capture each, whole or not at all; and reads them. Likewise. */

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 struct parent {
-	int (*become)(void *arg);	/* in the child: becomes the program, or returns a status */
+	int (*become)(void *arg);	/* in the child: the program, or its exit status */
 	/* Now and then while it runs; returns the milliseconds until the next time. */
 	long (*look)(void *arg, pid_t child);
 	void *arg;

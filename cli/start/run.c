@@ -31,15 +31,15 @@ void run_inherit_gpu(struct args *args)
 int run_check_program(const struct args *args)
 {
 	if (args->program[0] && *args->program[0])
-		return -1;
+		return 0;
 	if (args->program[0])
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+		return cmd_fail(args->cmd, EXIT_FAILED,
 				"the program is '': wants a name or a path after --");
-	return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no program: gpupart %s %s-- PROGRAM ARGS",
+	return cmd_fail(args->cmd, EXIT_FAILED, "no program: gpupart %s %s-- PROGRAM ARGS",
 			args->cmd, strcmp(args->cmd, "run") ? "" : "SET ");
 }
 
-/* Whether @gpu, the GPU of the run around this one, is the one at @pci: 0, or a status. */
+/* Whether @gpu, the GPU of the run around this one, is the one at @pci: 0, or an error. */
 static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu,
 		    const char *pci)
 {
@@ -49,19 +49,19 @@ static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu
 
 	if (args->simulated) {
 		if (cuda_find_simulated(gpu, &found))
-			return cmd_fail(args->cmd, args->usage_status, "GPUPART_GPU=%s: %s", gpu,
+			return cmd_fail(args->cmd, EXIT_USAGE, "GPUPART_GPU=%s: %s", gpu,
 					found.why);
 		snprintf(address, sizeof(address), "%s", found.pci);
 	} else {
 		if (gpupart_topology_open(gp, NULL, gpu, &limited))
-			return cmd_fail(args->cmd, args->usage_status, "GPUPART_GPU=%s: %s", gpu,
+			return cmd_fail(args->cmd, EXIT_USAGE, "GPUPART_GPU=%s: %s", gpu,
 					gpupart_error(gp));
 		snprintf(address, sizeof(address), "%s", gpupart_topology_info(limited)->pci);
 		gpupart_topology_close(limited);
 	}
 	if (!strcmp(address, pci))
-		return -1;
-	return cmd_fail(args->cmd, args->usage_status,
+		return 0;
+	return cmd_fail(args->cmd, EXIT_USAGE,
 			"this runs inside a limit on GPU %s and cannot leave it for %s", gpu, pci);
 }
 
@@ -74,17 +74,17 @@ int run_outer_limit(const struct args *args, struct gpupart *gp,
 
 	*outer = NULL;
 	if (!words || !*words)
-		return -1;
+		return 0;
 	if (gpu && *gpu) {
 		status = same_gpu(args, gp, gpu, pci);
-		if (status >= 0)
+		if (status)
 			return status;
 	}
 	if (gpupart_set_parse(gp, topo, words, set))
-		return cmd_fail(args->cmd, args->usage_status, "GPUPART_SET=%s: %s", words,
+		return cmd_fail(args->cmd, EXIT_USAGE, "GPUPART_SET=%s: %s", words,
 				gpupart_error(gp));
 	*outer = set;
-	return -1;
+	return 0;
 }
 
 static int work_out_set(const struct args *args, struct gpupart *gp,
@@ -97,17 +97,17 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 	int status;
 
 	status = run_outer_limit(args, gp, topo, pci, &around, &outer);
-	if (status < 0 && !args->nr_terms) {
+	if (!status && !args->nr_terms) {
 		/* For its memory alone. */
 		*set = outer ? *outer : gpupart_topology_all(topo);
 		return status;
 	}
-	if (status < 0)
+	if (!status)
 		status = args_set(args, gp, topo, pci, outer, set);
-	if (status >= 0 || !outer || gpupart_tpcset_subset(set, outer))
+	if (status || !outer || gpupart_tpcset_subset(set, outer))
 		return status;
 	outside = gpupart_tpcset_andnot(set, outer);
-	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+	return cmd_fail(args->cmd, EXIT_FAILED,
 			"TPCs %s are outside the limit %s that this runs in (GPUPART_SET)",
 			out_set(text, sizeof(text), topo, &outside),
 			out_set(limit, sizeof(limit), topo, outer));
@@ -120,13 +120,13 @@ static int preload(const struct args *args, const char *path)
 	char *joined;
 
 	if (others && strstr(others, path))
-		return -1;
+		return 0;
 	if (asprintf(&joined, "%s%s%s", path, others && *others ? ":" : "",
 		     others ? others : "") < 0)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	setenv("LD_PRELOAD", joined, 1);
 	free(joined);
-	return -1;
+	return 0;
 }
 
 int run_inject(const struct args *args, bool strict)
@@ -139,7 +139,7 @@ int run_inject(const struct args *args, bool strict)
 	tunables_raise(args->cmd, NULL);
 	err = paths_package(PATHS_INJECT, path, sizeof(path));
 	if (err)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "%s is not installed: %s", PATHS_INJECT,
+		return cmd_fail(args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_INJECT,
 				strerror(-err));
 	/* In a container that may be the one of the gpupart outside. */
 	is_taken = taken && *taken && !paths_same(taken, path) && !paths_is_inject(taken);
@@ -147,14 +147,14 @@ int run_inject(const struct args *args, bool strict)
 		setenv("CUDA_INJECTION64_PATH", path, 1);
 	/* Loaded at the start, it has its thread-local memory whatever the program loads. */
 	if (!is_taken && !strict)
-		return -1;
+		return 0;
 	if (!strpbrk(path, " :"))
 		return preload(args, path);
 	if (!is_taken)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+		return cmd_fail(args->cmd, EXIT_FAILED,
 				"--strict: LD_PRELOAD takes no path with a blank or colon (%s)",
 				path);
-	return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+	return cmd_fail(args->cmd, EXIT_FAILED,
 			"CUDA_INJECTION64_PATH is taken by %s, and LD_PRELOAD takes no path with a blank or colon (%s)",
 			taken, path);
 }
@@ -182,8 +182,8 @@ static const char *job_name(const struct args *args, const char *name)
 }
 
 /*
- * From now on `gpupart set` finds what this becomes, also before it uses the GPU: -1, or a
- * status where the note cannot be done without.
+ * From now on `gpupart set` finds what this becomes, also before it uses the GPU: 0, or an error
+ * where the note cannot be done without.
  */
 static int begin_job(const struct args *args, struct gpupart *gp,
 		     const struct gpupart_topology *topo, const struct run_wishes *wishes,
@@ -192,20 +192,20 @@ static int begin_job(const struct args *args, struct gpupart *gp,
 {
 	if (!gpupart_job_begin(gp, called, topo, gpu, set, id)) {
 		setenv("GPUPART_JOB", id, 1);
-		return -1;
+		return 0;
 	}
 	if (wishes->mem)
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED,
+		return cmd_fail(args->cmd, EXIT_FAILED,
 				"--mem %s: the quota cannot be kept: %s", wishes->mem,
 				gpupart_error(gp));
 	unsetenv("GPUPART_JOB");
 	if (wishes->name)
 		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s",
 			 wishes->name, gpupart_error(gp));
-	return -1;
+	return 0;
 }
 
-/* The quota, before the program is there: -1, or a status. */
+/* The quota, before the program is there: 0, or an error. */
 static int begin_tenant(const struct args *args, struct gpupart *gp, const char *tenant,
 			const char *gpu, const struct run_wishes *wishes)
 {
@@ -219,10 +219,10 @@ static int begin_tenant(const struct args *args, struct gpupart *gp, const char 
 			cmd_note(args->cmd,
 				 "tenant %s has a quota of %s on %s: it does not hold for this program, which is run without --mem",
 				 tenant, tenants_size(old, now.quota), gpu);
-		return -1;
+		return 0;
 	}
 	if (gpupart_tenant_begin(gp, tenant, gpu, wishes->mem_bytes, &before))
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "--mem %s: %s", wishes->mem,
+		return cmd_fail(args->cmd, EXIT_FAILED, "--mem %s: %s", wishes->mem,
 				gpupart_error(gp));
 	if (before && before != wishes->mem_bytes)
 		cmd_note(args->cmd, "tenant %s's quota on %s was %s and is %s now, for all of it",
@@ -235,7 +235,7 @@ static int begin_tenant(const struct args *args, struct gpupart *gp, const char 
 	setenv("GPUPART_MEM", bytes, 1);
 	audit_join(args->cmd);
 	tunables_raise(args->cmd, args->program[0]);
-	return -1;
+	return 0;
 }
 
 /* Everything between a topology and the program's environment. */
@@ -252,15 +252,15 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	int status;
 
 	status = work_out_set(args, gp, topo, gpu, &set);
-	if (status < 0)
+	if (!status)
 		status = check_in_child(args, gpu, &check);
-	if (status < 0)
+	if (!status)
 		status = run_inject(args, wishes->strict);
 	if (*check.pci)
 		gpu = check.pci;
-	if (status < 0 && wishes->mem)
+	if (!status && wishes->mem)
 		status = tenants_check_size(args, gpu, check.memory, wishes->mem_bytes);
-	if (status >= 0)
+	if (status)
 		return status;
 	gpupart_tpcset_format_list(&set, list, sizeof(list));
 	setenv("GPUPART_SET", list, 1);
@@ -268,9 +268,9 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	setenv("GPUPART_CHECKED", check.key, 1);
 	called = job_name(args, wishes->name);
 	status = begin_job(args, gp, topo, wishes, gpu, &set, called, id);
-	if (status < 0)
+	if (!status)
 		status = begin_tenant(args, gp, wishes->mem && !called ? id : called, gpu, wishes);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (wishes->name)
 		setenv("GPUPART_NAME", wishes->name, 1);
@@ -294,7 +294,7 @@ static int prepare(const struct args *args, struct gpupart *gp,
 		mps_join(args->cmd, args->simulated);
 	else if (!args->simulated)
 		mps_note_turns(args->cmd, gp, gpu);
-	return -1;
+	return 0;
 }
 
 int run_confine(struct args *args, const struct run_wishes *wishes)
@@ -304,12 +304,12 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 	int status;
 
 	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	status = args_topology(args, gp, &topo);
-	if (status < 0) {
+	if (!status) {
 		if (wishes->plan)
 			status = plan_file_check(args, wishes->plan, gp, topo, wishes->file);
-		if (status < 0)
+		if (!status)
 			status = prepare(args, gp, topo, wishes);
 		gpupart_topology_close(topo);
 	}

@@ -17,7 +17,7 @@ struct run_wishes {
 	bool sm_count, mps, strict, exec;
 };
 
-/* Whether @args has a program: -1, or a status with the line written. */
+/* Whether @args has a program: 0, or an error. */
 int run_check_program(const struct args *args);
 
 /* Inside a run the GPU is the one that is limited. Before args_simulate(). */
@@ -25,7 +25,7 @@ void run_inherit_gpu(struct args *args);
 
 /*
  * The limit of a run around this command, on the GPU at @pci: in @set, with *outer to it,
- * or NULL where there is none. -1 to go on, or a status: it is on another GPU, or no set.
+ * or NULL where there is none. 0, or an error: it is on another GPU, or no set.
  */
 int run_outer_limit(const struct args *args, struct gpupart *gp,
 		    const struct gpupart_topology *topo, const char *pci,
@@ -33,17 +33,17 @@ int run_outer_limit(const struct args *args, struct gpupart *gp,
 
 /*
  * Works out the set, has the mask bits checked, and puts all that the program needs into
- * the environment: -1 to go on, or a status.
+ * the environment: 0, or an error.
  */
 int run_confine(struct args *args, const struct run_wishes *wishes);
 
 /*
  * Only the injected library into the environment; @strict: where it is loaded at the program's
- * start. -1 to go on, or a status.
+ * start. 0, or an error.
  */
 int run_inject(const struct args *args, bool strict);
 
-/* The program in this process's place; returns a status where it could not be started. */
+/* The program in this process's place; returns an error: it could not be started. */
 int run_become(const struct args *args);
 
 #endif

@@ -35,7 +35,7 @@ static int become(void *arg)
 	struct run *run = arg;
 	int status = run_confine(run->args, run->wishes);
 
-	return status < 0 ? run_become(run->args) : status;
+	return cmd_exit_status(status ?: run_become(run->args), true);
 }
 
 /* SIGTERM to @p, if it is the program or below it: what a report says proves nothing. */
@@ -117,11 +117,11 @@ static int supervise(struct run *run, int fd)
 	int wstatus, err = parent_start(&parent);
 
 	if (err)
-		return cmd_fail(run->args->cmd, EXIT_RUN_FAILED, "no process: %s", strerror(-err));
+		return cmd_fail(run->args->cmd, EXIT_FAILED, "no process: %s", strerror(-err));
 	wstatus = parent_wait(&parent);
 	run_report_say(run->report, &run->witness, run->args->simulated);
 	if (!run->wishes->strict || !was_breached(run))
-		return parent_end_as(wstatus);
+		return CMD_ENDED | parent_end_as(wstatus);
 	cmd_note(run->args->cmd, "strict: %s %s", run->args->program[0],
 		 run->nr_ended ? "was ended" : "was not confined all the time");
 	return EXIT_RUN_STRICT;
@@ -135,12 +135,12 @@ int run_as_parent(struct args *args, const struct run_wishes *wishes)
 	int fd = -1;
 
 	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_RUN_FAILED, "no memory");
+		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	if (gpupart_report_open(gp, &run.report, &id)) {
 		cmd_note(args->cmd, "what is not confined cannot be reported: %s",
 			 gpupart_error(gp));
 		gpupart_close(gp);
-		return wishes->strict ? EXIT_RUN_FAILED : become(&run);
+		return wishes->strict ? EXIT_FAILED : become(&run);
 	}
 	sscanf(id, "/proc/%*d/fd/%d", &fd);
 	setenv("GPUPART_REPORT", id, 1);

@@ -5,7 +5,7 @@
 
 #include "cli/start/run.h"
 
-/* run_confine() and run_become() in a child that this process stays the parent of: a status. */
+/* run_confine() and run_become() in a child of this process: an error, or CMD_ENDED. */
 int run_as_parent(struct args *args, const struct run_wishes *wishes);
 
 #endif

@@ -44,13 +44,13 @@ static const struct {
 static int add_term(struct args *args, const char *option, const char *text)
 {
 	if (args->nr_terms == ARGS_MAX_TERMS)
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"%s %s: more than %d set options: join them with commas",
 				option, text, ARGS_MAX_TERMS);
 	args->terms[args->nr_terms].option = option;
 	args->terms[args->nr_terms].text = text;
 	args->nr_terms++;
-	return -1;
+	return 0;
 }
 
 static int print_help(const char *help)
@@ -59,16 +59,16 @@ static int print_help(const char *help)
 
 	out_open(&out, NULL);
 	fputs(help, out.file);
-	return out_close(&out, NULL);
+	return CMD_ENDED | out_close(&out, NULL);
 }
 
 /* A value that is there and empty is a variable that was not set. */
 static int take_text(struct args *args, const char *option, const char *wants, const char **value)
 {
 	if (!*optarg)
-		return cmd_fail(args->cmd, args->usage_status, "%s '': wants %s", option, wants);
+		return cmd_fail(args->cmd, EXIT_USAGE, "%s '': wants %s", option, wants);
 	*value = optarg;
-	return -1;
+	return 0;
 }
 
 static int take(struct args *args, int opt, const char *help)
@@ -88,7 +88,7 @@ static int take(struct args *args, int opt, const char *help)
 		return take_text(args, "--gpu", "an index, a PCI address or a UUID", &args->gpu);
 	case OPT_JSON:
 		args->json = true;
-		return -1;
+		return 0;
 	case 'i':
 		return take_text(args, "-i", "sample:NAME or a capture's path", &args->source);
 	case 'o':
@@ -121,32 +121,29 @@ static int bad_option(const struct args *args, int opt, char **argv, const struc
 	char matches[256];
 
 	if (opt == ':')
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"%s wants a value: see 'gpupart %s --help'",
 				is_long ? word : letter, args->cmd);
 	if (is_long && optopt && strchr(word, '='))
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"'%s': this option takes no value: see 'gpupart %s --help'",
 				word, args->cmd);
 	if (is_long && !optopt && list_matches(options, word, matches, sizeof(matches)) > 1)
-		return cmd_fail(args->cmd, args->usage_status, "'%s' may mean %s: write it out",
+		return cmd_fail(args->cmd, EXIT_USAGE, "'%s' may mean %s: write it out",
 				word, matches);
-	return cmd_fail(args->cmd, args->usage_status,
+	return cmd_fail(args->cmd, EXIT_USAGE,
 			"unknown option '%s': see 'gpupart %s --help'",
 			is_long || !optopt ? word : letter, args->cmd);
 }
 
-/*
- * An option of the command's own, by its number or its letter: -1 to go on, a status, or
- * NOT_OWN.
- */
+/* An option of the command's own, by its number or its letter: 0, an error, or NOT_OWN. */
 static int take_own(const struct args *args, const struct args_option *own, int opt)
 {
 	for (int i = 0; own && own[i].name; i++) {
 		if (opt != OPT_OWN + i && (!own[i].letter || opt != own[i].letter))
 			continue;
 		if (own[i].values && own[i].values->nr == ARGS_MAX_TERMS)
-			return cmd_fail(args->cmd, args->usage_status,
+			return cmd_fail(args->cmd, EXIT_USAGE,
 					"--%s %s: given more than %d times", own[i].name, optarg,
 					ARGS_MAX_TERMS);
 		if (own[i].values)
@@ -155,7 +152,7 @@ static int take_own(const struct args *args, const struct args_option *own, int 
 			*own[i].value = optarg;
 		else
 			*own[i].given = true;
-		return -1;
+		return 0;
 	}
 	return NOT_OWN;
 }
@@ -171,7 +168,6 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	/* Options end at a PROGRAM, and not at a name. */
 	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
 	args->cmd = argv[0];
-	args->usage_status = takes & ARGS_PROGRAM ? EXIT_RUN_FAILED : EXIT_USAGE;
 	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
 		if (!(shared[i].takes & takes) && shared[i].option.val != OPT_HELP)
 			continue;
@@ -194,16 +190,16 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 		status = take_own(args, own, opt);
 		if (status == NOT_OWN)
 			status = take(args, opt, help);
-		if (status >= 0)
+		if (status)
 			return status;
 	}
 	if (takes & (ARGS_PROGRAM | ARGS_NAMES))
 		args->program = argv + optind;
 	else if (optind < argc)
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"'%s' is not expected: see 'gpupart %s --help'",
 				argv[optind], args->cmd);
-	return -1;
+	return 0;
 }
 
 static bool is_live_source(const char *source)
@@ -212,7 +208,7 @@ static bool is_live_source(const char *source)
 }
 
 /*
- * What -i names is there and a file that can be read more than once: -1, or a status.
+ * What -i names is there and a file that can be read more than once: 0, or an error.
  * Of a pipe the reader would wait for ever, and the simulated driver reads it again.
  */
 static int check_file(const struct args *args)
@@ -221,16 +217,15 @@ static int check_file(const struct args *args)
 	int err;
 
 	if (is_live_source(args->source) || !strncmp(args->source, "sample:", 7))
-		return -1;
+		return 0;
 	if (stat(args->source, &st)) {
 		err = errno;
-		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
-				EXIT_RUN_FAILED : cmd_status(-err), "-i %s: %s", args->source,
+		return cmd_fail(args->cmd, cmd_status(-err), "-i %s: %s", args->source,
 				strerror(err));
 	}
 	if (S_ISREG(st.st_mode))
-		return -1;
-	return cmd_fail(args->cmd, args->usage_status,
+		return 0;
+	return cmd_fail(args->cmd, EXIT_USAGE,
 			"-i %s: no regular file: a capture is read more than once; write it into a file first",
 			args->source);
 }
@@ -239,8 +234,8 @@ static int check_file(const struct args *args)
 #define SIM_MASK_BITS 128
 
 /*
- * The simulated driver takes its truth from the bits that were measured: -1, or a
- * status where the capture lacks one.
+ * The simulated driver takes its truth from the bits that were measured: 0, or an error where the
+ * capture lacks one.
  */
 static int check_bits(const struct args *args, const struct gpupart_topology *topo)
 {
@@ -261,13 +256,13 @@ static int check_bits(const struct args *args, const struct gpupart_topology *to
 					 other, tpc, bit);
 	}
 	if (!*why)
-		return -1;
-	return cmd_fail(args->cmd, args->usage_status,
+		return 0;
+	return cmd_fail(args->cmd, EXIT_USAGE,
 			"-i %s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
 			args->source, why);
 }
 
-/* The capture that -i means opens, and its full path: -1 to go on, or a status. */
+/* The capture that -i means opens, and its full path: 0, or an error. */
 static int capture_path(const struct args *args, char *path, size_t len)
 {
 	struct gpupart_topology *topo;
@@ -275,15 +270,14 @@ static int capture_path(const struct args *args, char *path, size_t len)
 	struct gpupart *gp;
 	int err, status = check_file(args);
 
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, args->usage_status, "no memory");
+		return cmd_fail(args->cmd, EXIT_USAGE, "no memory");
 	/* --gpu is for the driver made of it, which has an address where the capture has none. */
 	err = gpupart_topology_open(gp, args->source, NULL, &topo);
 	if (err) {
-		status = cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
-				  EXIT_RUN_FAILED : cmd_status(err), "-i %s: %s", args->source,
+		status = cmd_fail(args->cmd, cmd_status(err), "-i %s: %s", args->source,
 				  gpupart_error(gp));
 		goto close_gp;
 	}
@@ -292,11 +286,11 @@ static int capture_path(const struct args *args, char *path, size_t len)
 		gpupart_topology_info(topo)->source;
 	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
 	if (err == -ENAMETOOLONG)
-		status = cmd_fail(args->cmd, args->usage_status,
+		status = cmd_fail(args->cmd, EXIT_USAGE,
 				  "-i %s: its path is too long: give a capture's path instead",
 				  args->source);
 	else if (err)
-		status = cmd_fail(args->cmd, args->usage_status, "-i %s: %s", args->source,
+		status = cmd_fail(args->cmd, EXIT_USAGE, "-i %s: %s", args->source,
 				  strerror(-err));
 	else
 		status = check_bits(args, topo);
@@ -306,7 +300,7 @@ close_gp:
 	return status;
 }
 
-/* --gpu among the GPUs of the simulated driver: -1 to go on, or a status. */
+/* --gpu among the GPUs of the simulated driver: 0, or an error. */
 static int choose_simulated(struct args *args, const char *captures)
 {
 	static struct cuda_simulated found;
@@ -314,23 +308,23 @@ static int choose_simulated(struct args *args, const char *captures)
 	int err = cuda_find_simulated(args->gpu, &found);
 
 	if (!found.simulated && !args->source)
-		return -1;
+		return 0;
 	if (!found.simulated)
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"the simulated driver is not used: %s",
 				*found.why ? found.why : "the loader finds another libcuda.so.1");
 	if (err && args->gpu)
-		return cmd_fail(args->cmd, args->usage_status, "--gpu %s: %s", args->gpu,
+		return cmd_fail(args->cmd, EXIT_USAGE, "--gpu %s: %s", args->gpu,
 				found.why);
 	args->simulated = true;
 	if (err) {	/* what attaches to it says it */
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
 		args->source = first;
-		return -1;
+		return 0;
 	}
 	args->source = found.capture;
 	args->gpu = found.pci;
-	return -1;
+	return 0;
 }
 
 int args_simulate(struct args *args)
@@ -340,15 +334,15 @@ int args_simulate(struct args *args)
 	int status;
 
 	if (!args->source)
-		return sim && *sim ? choose_simulated(args, sim) : -1;
+		return sim && *sim ? choose_simulated(args, sim) : 0;
 	if (is_live_source(args->source))
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
 				args->source);
 	status = capture_path(args, path, sizeof(path));
-	if (status < 0)
-		status = paths_enter_sim(args->cmd, args->usage_status, path);
-	return status < 0 ? choose_simulated(args, path) : status;
+	if (!status)
+		status = paths_enter_sim(args->cmd, path);
+	return status ?: choose_simulated(args, path);
 }
 
 int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
@@ -359,24 +353,24 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
 
 	*gpu = args->gpu;
 	if (args->gpu || !visible || args->source)
-		return -1;
+		return 0;
 	if (!strncmp(visible, "GPU-", 4)) {
 		/* A UUID is a selector as it stands; a list of them is cut at the first. */
 		snprintf(args->visible, sizeof(args->visible), "%.*s",
 			 (int)strcspn(visible, ","), visible);
 		*gpu = args->visible;
-		return -1;
+		return 0;
 	}
 	/* The only GPU there is needs no translating; of none the topology's source speaks. */
 	if (*visible && *visible != '-' && gpupart_gpu_list(gp, NULL, NULL, 0) <= 1)
-		return -1;
+		return 0;
 	err = cuda_probe(&probe);
 	if (!err && probe.nr_devices > 0) {
 		snprintf(args->visible, sizeof(args->visible), "%s", probe.pci);
 		*gpu = args->visible;
-		return -1;
+		return 0;
 	}
-	return cmd_fail(args->cmd, args->usage_status,
+	return cmd_fail(args->cmd, EXIT_USAGE,
 			"CUDA_VISIBLE_DEVICES=%s: %s: name the GPU with --gpu", visible,
 			err ? probe.why : "leaves no GPU");
 }
@@ -386,27 +380,26 @@ int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology
 	const char *gpu;
 	int status, err;
 
-	status = args->source && !args->simulated ? check_file(args) : -1;
-	if (status < 0)
+	status = args->source && !args->simulated ? check_file(args) : 0;
+	if (!status)
 		status = args_gpu(args, gp, &gpu);
-	if (status >= 0)
+	if (status)
 		return status;
 	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
 	if (err)
-		return cmd_fail(args->cmd, args->usage_status == EXIT_RUN_FAILED ?
-				EXIT_RUN_FAILED : cmd_status(err), "%s", gpupart_error(gp));
-	return -1;
+		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+	return 0;
 }
 
 int args_memory(const struct args *args, const char *text, uint64_t *bytes)
 {
 	struct gpupart *gp;
-	int status = -1;
+	int status = 0;
 
 	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, args->usage_status, "no memory");
+		return cmd_fail(args->cmd, EXIT_USAGE, "no memory");
 	if (gpupart_memory_parse(gp, text, bytes))
-		status = cmd_fail(args->cmd, args->usage_status, "--mem %s: %s",
+		status = cmd_fail(args->cmd, EXIT_USAGE, "--mem %s: %s",
 				  *text ? text : "''", gpupart_error(gp));
 	gpupart_close(gp);
 	return status;
@@ -425,11 +418,11 @@ int args_seconds(const struct args *args, const char *option, const char *text, 
 		 double *seconds)
 {
 	if (args_decimal(text, seconds) && *seconds > 0 && *seconds >= least && *seconds <= 3600)
-		return -1;
+		return 0;
 	if (least > 0)
-		return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants seconds, %g to 3600",
+		return cmd_fail(args->cmd, EXIT_USAGE, "%s '%s': wants seconds, %g to 3600",
 				option, text, least);
-	return cmd_fail(args->cmd, args->usage_status,
+	return cmd_fail(args->cmd, EXIT_USAGE,
 			"%s '%s': wants seconds, more than 0 and at most 3600", option, text);
 }
 
@@ -441,11 +434,11 @@ static int parse_number(const struct args *args, const char *text, unsigned int 
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > GPUPART_MAX_TPCS)
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"-n %s: wants a number of TPCs, 1 to %d", *text ? text : "''",
 				GPUPART_MAX_TPCS);
 	*nr = value;
-	return -1;
+	return 0;
 }
 
 /* -n: adds @nr TPCs of @from to @set, of these where it can such that @others do not have. */
@@ -487,7 +480,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 	int status, err;
 
 	if (!args->nr_terms)
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"no set: give one with -t, -g, -u, -n or --hex");
 	memset(set, 0, sizeof(*set));
 	for (unsigned int i = 0; i < args->nr_terms; i++) {
@@ -499,33 +492,33 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				word = words[j].word;
 		if (!word) {
 			status = parse_number(args, value, &more);
-			if (status >= 0)
+			if (status)
 				return status;
 			nr += more;
 			continue;
 		}
 		/* In the library's words "+" would start a term of another kind. */
 		if (strchr(value, '+') || strchr(value, ' ') || !*value)
-			return cmd_fail(args->cmd, args->usage_status, "%s '%s': wants %s",
+			return cmd_fail(args->cmd, EXIT_USAGE, "%s '%s': wants %s",
 					option, value, word[0] == 'h' ? "a hexadecimal number" :
 					"a list such as 0,5,8-11 or 0-10:2");
 		if (asprintf(&text, "%s:%s", word, value) < 0)
-			return cmd_fail(args->cmd, args->usage_status, "no memory");
+			return cmd_fail(args->cmd, EXIT_USAGE, "no memory");
 		err = gpupart_set_parse(gp, topo, text, &part);
 		free(text);
 		if (err)
-			return cmd_fail(args->cmd, args->usage_status, "%s %s: %s", option, value,
+			return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: %s", option, value,
 					gpupart_error(gp));
 		*set = gpupart_tpcset_or(set, &part);
 	}
 	free_tpcs = gpupart_tpcset_andnot(&around, set);
 	if (nr > gpupart_tpcset_count(&free_tpcs))
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"-n %u: %u TPCs are free to choose from%s", nr,
 				gpupart_tpcset_count(&free_tpcs),
 				within ? " inside GPUPART_SET" : "");
 	if (!nr && !clusters_lacks(topo, set))
-		return -1;
+		return 0;
 	if (nr)
 		neighbours_lock(args->cmd);
 	others = neighbours_tpcs(args, gp, topo, pci, within);
@@ -533,5 +526,5 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 		choose_tpcs(args, topo, &free_tpcs, &others, nr, set);
 	free_tpcs = gpupart_tpcset_andnot(&around, &others);
 	clusters_note(args->cmd, "", topo, set, &free_tpcs);
-	return -1;
+	return 0;
 }

@@ -20,9 +20,8 @@
 #define ARGS_NAMES	128	/* words among the options, into @program */
 
 /*
- * Fills @args. Returns -1 to go on, or the status to exit with, the line on stderr
- * or the help text on stdout written. @own ends with an empty entry and may be NULL. @argv is a
- * command's: main()'s begins one before it.
+ * Fills @args: 0, an error, or CMD_ENDED after --help. @own ends with an empty entry and may be
+ * NULL. @argv is a command's: main()'s begins one before it.
  */
 int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
 	       const char *help, int argc, char **argv);
@@ -31,11 +30,11 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
  * Goes on as a process on the simulated GPU where -i asks for one, or stays one inside
  * such a run: GPUPART_SIM alone, without the simulated driver, decides nothing. Then
  * args->simulated is set, args->source is the capture's path and args->gpu the address
- * that is simulated. Returns -1 to go on, or a status.
+ * that is simulated. Returns 0, or an error.
  */
 int args_simulate(struct args *args);
 
-/* The bytes that @text, --mem's, is: -1, or a status with the line written. */
+/* The bytes that @text, --mem's, is: 0, or an error. */
 int args_memory(const struct args *args, const char *text, uint64_t *bytes);
 
 /* All of @text is a number, in decimal. */
@@ -43,17 +42,17 @@ bool args_decimal(const char *text, double *value);
 
 /*
  * The seconds that @text, the value of @option, is: @least (0: more than 0) to 3600, in decimal:
- * -1, or a status with the line written.
+ * 0, or an error.
  */
 int args_seconds(const struct args *args, const char *option, const char *text, double least,
 		 double *seconds);
 
-/* Opens the topology that -i and --gpu mean: -1 to go on, or a status. */
+/* Opens the topology that -i and --gpu mean: 0, or an error. */
 int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo);
 
 /*
  * The GPU that --gpu means, or else the first one CUDA_VISIBLE_DEVICES leaves, as a
- * selector the library takes (NULL: the first): -1 to go on, or a status.
+ * selector the library takes (NULL: the first): 0, or an error.
  */
 int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
 
@@ -61,7 +60,7 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
  * The set that -t, -g, -u, -n and --hex add up to. -n takes its TPCs from those
  * of @within (NULL: all) that the others leave, and of these where it can from those
  * that no other program's limit on the GPU at @pci has; where it cannot it says so.
- * -1 to go on, or a status.
+ * 0, or an error.
  */
 int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
 	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set);

@@ -60,11 +60,6 @@ static void check_gpu_alone(void *arg, void *result)
 	check_attach_gpu(arg, result);
 }
 
-static int failed(const struct args *args, int err)
-{
-	return args->usage_status == EXIT_RUN_FAILED ? EXIT_RUN_FAILED : cmd_status(err);
-}
-
 int check_in_child(const struct args *args, const char *pci, struct check *check)
 {
 	struct check alone = { 0 };
@@ -73,7 +68,7 @@ int check_in_child(const struct args *args, const char *pci, struct check *check
 	/* A context of the driver's is best ended with its process: the child closes nothing. */
 	if (child_call(check_attach_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
 		       sizeof(why)))
-		return cmd_fail(args->cmd, failed(args, -EIO),
+		return cmd_fail(args->cmd, EXIT_FAILED,
 				"checking the mask bits of GPU %s: %s", pci, why);
 	/* As a client of MPS the library looks up what was checked, and checks nothing. */
 	if (check->err && getenv("CUDA_MPS_PIPE_DIRECTORY") &&
@@ -82,9 +77,9 @@ int check_in_child(const struct args *args, const char *pci, struct check *check
 	    !alone.err)
 		*check = alone;
 	if (check->err)
-		return cmd_fail(args->cmd, failed(args, check->err), "%s",
+		return cmd_fail(args->cmd, cmd_status(check->err), "%s",
 				*check->why ? check->why : strerror(-check->err));
-	return -1;
+	return 0;
 }
 
 bool check_is_name(const char *name)
@@ -103,8 +98,8 @@ bool check_is_name(const char *name)
 int check_name(const struct args *args, const char *name)
 {
 	if (check_is_name(name))
-		return -1;
-	return cmd_fail(args->cmd, args->usage_status,
+		return 0;
+	return cmd_fail(args->cmd, EXIT_USAGE,
 			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-', the first no '-'",
 			*name ? name : "''", NAME_MAX_LEN);
 }

@@ -22,15 +22,14 @@ struct check {
 void check_attach_gpu(void *selector, void *check);
 
 /*
- * Has the mask bits of the GPU at @pci checked, in a child of its own: -1 to go on, or a
- * status with the line written.
+ * Has the mask bits of the GPU at @pci checked, in a child of its own: 0, or an error.
  */
 int check_in_child(const struct args *args, const char *pci, struct check *check);
 
 /* Whether @name can be a job's, as gpupart_job_begin() takes it. */
 bool check_is_name(const char *name);
 
-/* The same: -1 to go on, or a status with the line written. */
+/* The same: 0, or an error. */
 int check_name(const struct args *args, const char *name);
 
 #endif

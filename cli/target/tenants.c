@@ -52,7 +52,7 @@ int tenants_take(const char *cmd, struct gpupart *gp, struct tenants *tenants)
 {
 	memset(tenants, 0, sizeof(*tenants));
 	if (list_tenants(gp, tenants) >= 0 && list_processes(gp, tenants) >= 0)
-		return -1;
+		return 0;
 	tenants_drop(tenants);
 	return cmd_fail(cmd, EXIT_FAILED, "no memory");
 }
@@ -208,14 +208,14 @@ int tenants_check_size(const struct args *args, const char *pci, uint64_t memory
 
 	tenants_size(wanted, bytes);
 	if (memory && bytes > memory)
-		return cmd_fail(args->cmd, args->usage_status,
+		return cmd_fail(args->cmd, EXIT_USAGE,
 				"a quota of %s is more than GPU %s has, %s", wanted, pci,
 				tenants_size(there, memory));
 	if (bytes < CONTEXT_BYTES)
 		cmd_note(args->cmd,
 			 "a quota of %s is less than the %s that a context takes on an H200: programs may get none",
 			 wanted, tenants_size(there, CONTEXT_BYTES));
-	return -1;
+	return 0;
 }
 
 /* ------------------------------------------------------------------------- changing */
@@ -265,7 +265,7 @@ static void change_as(void *arg, void *result)
 	}
 }
 
-/* -1, or a status. */
+/* 0, or an error. */
 static int change_by_owner(const struct args *args, struct gpupart *gp,
 			   const struct change *wanted, struct changed *changed)
 {
@@ -274,7 +274,7 @@ static int change_by_owner(const struct args *args, struct gpupart *gp,
 	else if (child_call(change_as, (void *)wanted, changed, sizeof(*changed), CHANGE_SECONDS,
 			    changed->why, sizeof(changed->why)))
 		changed->err = -EIO;
-	return changed->err ? cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->why) : -1;
+	return changed->err ? cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->why) : 0;
 }
 
 static int change_one(const struct args *args, struct gpupart *gp, const struct change *wanted,
@@ -285,7 +285,7 @@ static int change_one(const struct args *args, struct gpupart *gp, const struct 
 	struct changed changed = { 0 };
 	int status = change_by_owner(args, gp, wanted, &changed);
 
-	if (status >= 0)
+	if (status)
 		return status;
 	if (rows)
 		json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:I, s:I}",
@@ -301,7 +301,7 @@ static int change_one(const struct args *args, struct gpupart *gp, const struct 
 			tenant->simulated ? " (simulated)" : "", tenant->name, tenant->pci,
 			tenants_size(new, wanted->bytes), tenant->simulated ? " (simulated)" : "");
 	tenants_note_above(args->cmd, &changed.now);
-	return EXIT_DONE;
+	return 0;
 }
 
 /* The tenant that is meant: a row of it, NULL where there is none; *pid where that is given. */
@@ -332,7 +332,7 @@ static int read_pid(const struct args *args, const char *text, int *pid)
 	if (*text < '0' || *text > '9' || *end || errno || number < 1 || number > 0x7fffffff)
 		return cmd_fail(args->cmd, EXIT_USAGE, "-p '%s': wants a process's number", text);
 	*pid = number;
-	return -1;
+	return 0;
 }
 
 /* GPUs that the tenant comes to use. */
@@ -341,12 +341,11 @@ static int change_others(const struct args *args, struct gpupart *gp,
 {
 	struct change wanted = { .tenant = tenant, .bytes = bytes, .pid = pid };
 	struct changed changed = { 0 };
-	int status = change_by_owner(args, gp, &wanted, &changed);
 
-	return status < 0 ? EXIT_DONE : status;
+	return change_by_owner(args, gp, &wanted, &changed);
 }
 
-/* Whether each of the GPUs that is meant has so much: -1, or a status. */
+/* Whether each of the GPUs that is meant has so much: 0, or an error. */
 static int check_sizes(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
 		       const struct gpupart_tenant *meant, uint64_t bytes)
 {
@@ -367,7 +366,7 @@ static int check_sizes(const struct args *args, struct gpupart *gp, const struct
 			pci = tenant->pci;
 		}
 	}
-	return pci ? tenants_check_size(args, pci, least, bytes) : -1;
+	return pci ? tenants_check_size(args, pci, least, bytes) : 0;
 }
 
 static int change_all(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
@@ -375,12 +374,12 @@ static int change_all(const struct args *args, struct gpupart *gp, const struct 
 {
 	struct which_gpu which = { .gp = gp, .selector = args->gpu };
 	json_t *rows = args->json ? json_array() : NULL, *root;
-	int status, failed = EXIT_DONE, nr = 0;
+	int status, failed = 0, nr = 0;
 	char others[256] = "";
 	struct out out;
 
 	status = out_open(&out, args);
-	for (int i = 0; status < 0 && i < tenants->nr; i++) {
+	for (int i = 0; !status && i < tenants->nr; i++) {
 		const struct gpupart_tenant *tenant = &tenants->list[i];
 		struct change wanted = { .tenant = tenant, .pci = tenant->pci, .bytes = bytes,
 					 .pid = pid };
@@ -398,15 +397,15 @@ static int change_all(const struct args *args, struct gpupart *gp, const struct 
 	}
 	if (nr && !failed && !args->gpu)
 		failed = change_others(args, gp, meant, pid, bytes);
-	if (status < 0 && rows) {
+	if (!status && rows) {
 		root = out_json_new("set", meant->simulated);
 		json_object_set_new(root, "quotas", rows);
 		out_json_write(&out, root);
 	}
-	if (status < 0)
+	if (!status)
 		status = out_close(&out, args->cmd);
 	if (nr)
-		return failed ? failed : status;
+		return failed ?: status;
 	return *others ? cmd_fail(args->cmd, EXIT_USAGE, "--gpu %s: tenant %s is on %s", args->gpu,
 				  meant->name, others) :
 			 cmd_fail(args->cmd, EXIT_USAGE, "tenant %s uses no GPU yet", meant->name);
@@ -417,16 +416,16 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 	const struct gpupart_tenant *meant;
 	struct tenants tenants;
 	struct gpupart *gp;
-	int status = -1, number = 0;
+	int status = 0, number = 0;
 
 	if (pid)
 		status = read_pid(args, pid, &number);
-	if (status >= 0)
+	if (status)
 		return status;
 	if (gpupart_open(&gp))
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	status = tenants_take(args->cmd, gp, &tenants);
-	if (status >= 0)
+	if (status)
 		goto close_gp;
 	meant = find(&tenants, name, number);
 	if (meant && meant->other_version)
@@ -435,7 +434,7 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 				  meant->name);
 	else if (meant)
 		status = check_sizes(args, gp, &tenants, meant, bytes);
-	if (meant && status < 0)
+	if (meant && !status)
 		status = change_all(args, gp, &tenants, meant, number, bytes);
 	else if (!meant && pid)
 		status = cmd_fail(args->cmd, EXIT_USAGE,

@@ -12,7 +12,7 @@ struct tenants {
 	int nr, nr_processes;
 };
 
-/* All that the library shows: -1 to go on, or a status. The caller gives it back. */
+/* All that the library shows: 0, or an error. The caller gives it back. */
 int tenants_take(const char *cmd, struct gpupart *gp, struct tenants *tenants);
 void tenants_drop(struct tenants *tenants);
 
@@ -28,15 +28,15 @@ const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes);
 void tenants_note_above(const char *cmd, const struct gpupart_tenant *tenant);
 
 /*
- * Whether @bytes can be a quota of the GPU at @pci, which has @memory (0: not known): -1, or
- * the status of what is refused with a line. Less than a context takes is said, and taken.
+ * Whether @bytes can be a quota of the GPU at @pci, which has @memory (0: not known): 0, or
+ * an error. Less than a context takes is noted, and taken.
  */
 int tenants_check_size(const struct args *args, const char *pci, uint64_t memory, uint64_t bytes);
 
 /*
  * Gives a tenant that is there another quota: the one called @name or, where that is NULL,
  * the one of the process whose number is @pid. On all its GPUs or the one of --gpu. Prints
- * old and new. A status.
+ * old and new: 0, or an error.
  */
 int tenants_set(const struct args *args, const char *name, const char *pid, uint64_t bytes);
 

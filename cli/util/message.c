@@ -35,14 +35,14 @@ static void say(const char *cmd, const char *fmt, va_list ap)
 		free(line);
 }
 
-int cmd_fail(const char *cmd, int status, const char *fmt, ...)
+int cmd_fail(const char *cmd, int error, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
 	say(cmd, fmt, ap);
 	va_end(ap);
-	return status;
+	return error;
 }
 
 void cmd_note(const char *cmd, const char *fmt, ...)
@@ -52,6 +52,13 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	va_start(ap, fmt);
 	say(cmd, fmt, ap);
 	va_end(ap);
+}
+
+int cmd_exit_status(int result, bool starts)
+{
+	if (result & CMD_ENDED)
+		return result & 0xff;
+	return starts && (result == EXIT_FAILED || result == EXIT_USAGE) ? EXIT_RUN_FAILED : result;
 }
 
 int cmd_status(int err)

@@ -3,29 +3,37 @@
 #ifndef GPUPART_CLI_UTIL_MESSAGE_H
 #define GPUPART_CLI_UTIL_MESSAGE_H
 
-/* Exit statuses, as Documentation/man/gpupart.1 promises them. */
+#include <stdbool.h>
+
+/*
+ * What a function of the command returns: 0 to continue, else one of these errors, or CMD_ENDED;
+ * see struct cmd. The values are the exit statuses that Documentation/man/gpupart.1 promises.
+ */
 enum {
-	EXIT_DONE = 0,
 	EXIT_FAILED = 1,	/* a check that did not hold, an output that could not be written */
 	EXIT_USAGE = 2,		/* or not supported here */
 	EXIT_RUN_STRICT = 123,	/* of run --strict: a launch was not confined */
-	EXIT_RUN_FAILED = 125,	/* of run: everything before the program starts */
+	EXIT_RUN_FAILED = 125,	/* of run: a failure before the program starts */
 	EXIT_RUN_NOT_EXECUTABLE = 126,
 	EXIT_RUN_NOT_FOUND = 127,
+	CMD_ENDED = 256,	/* or'ed with an exit status: nothing is left to do */
 };
+
+/* The exit status for @result. @starts: it is the result of a command that starts a program. */
+int cmd_exit_status(int result, bool starts);
 
 /*
  * One line on stderr, "gpupart CMD: ...", whatever bytes the values in it have;
- * returns @status.
+ * returns @error.
  */
 __attribute__((format(printf, 3, 4)))
-int cmd_fail(const char *cmd, int status, const char *fmt, ...);
+int cmd_fail(const char *cmd, int error, const char *fmt, ...);
 
 /* The same for a remark; "gpupart: ..." where @cmd is NULL. */
 __attribute__((format(printf, 2, 3)))
 void cmd_note(const char *cmd, const char *fmt, ...);
 
-/* The status for a failure of the library: a bad value or not supported here, or failed. */
+/* The error for a failure of the library: a bad value or not supported here, or failed. */
 int cmd_status(int err);
 
 #endif

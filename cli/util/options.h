@@ -24,7 +24,6 @@ struct args_option {
 
 struct args {
 	const char *cmd;
-	int usage_status;	/* 2, or 125 for run */
 	int ignored_pid;	/* whose set -n need not avoid, and the processes of that name */
 	const char *ignored_name;
 	const char *source;	/* -i or NULL */

@@ -35,7 +35,7 @@ int out_open(struct out *out, const struct args *args)
 		return cmd_fail(args->cmd, EXIT_FAILED, "-o %s: %s", args->output,
 				strerror(errno));
 	out_use(out, args, file);
-	return -1;
+	return 0;
 }
 
 void out_use(struct out *out, const struct args *args, FILE *file)
@@ -70,7 +70,7 @@ int out_close(struct out *out, const char *cmd)
 	if (out->path && fclose(out->file))
 		bad = true;
 	if (!bad)
-		return EXIT_DONE;
+		return 0;
 	return cmd_fail(cmd, EXIT_FAILED, "writing to %s: %s", out->path ? out->path :
 			"standard output", errno ? strerror(errno) : "failed");
 }

@@ -20,15 +20,14 @@ struct out {
 	bool utf8;
 };
 
-/* @args may be NULL (stdout). A status with the line written, or -1 to go on. */
+/* @args may be NULL (stdout). 0, or an error. */
 int out_open(struct out *out, const struct args *args);
 
 /* The same with -o's file, or stdout, open already. */
 void out_use(struct out *out, const struct args *args, FILE *file);
 
 /*
- * Says on stderr if anything written since out_open() did not arrive: EXIT_DONE or
- * EXIT_FAILED. @cmd may be NULL.
+ * 0, or an error: something that was written since out_open() did not arrive. @cmd may be NULL.
  */
 int out_close(struct out *out, const char *cmd);
 

@@ -82,7 +82,7 @@ void paths_set_argv(char **argv)
 	main_argv = argv;
 }
 
-int paths_enter_sim(const char *cmd, int fail_status, const char *capture)
+int paths_enter_sim(const char *cmd, const char *capture)
 {
 	const char *libs = getenv("LD_LIBRARY_PATH"), *sim = getenv("GPUPART_SIM");
 	char folder[PATH_MAX], *joined;
@@ -91,24 +91,24 @@ int paths_enter_sim(const char *cmd, int fail_status, const char *capture)
 
 	err = paths_package(PATHS_SIM, folder, sizeof(folder));
 	if (err)
-		return cmd_fail(cmd, fail_status, "the simulated driver is not installed (%s): %s",
+		return cmd_fail(cmd, EXIT_USAGE, "the simulated driver is not installed (%s): %s",
 				PATHS_SIM, strerror(-err));
 	len = strlen(folder);
 	if (sim && !strcmp(sim, capture) && libs && !strncmp(libs, folder, len) &&
 	    (!libs[len] || libs[len] == ':'))
-		return -1;
+		return 0;
 	if (strchr(capture, ':'))
-		return cmd_fail(cmd, fail_status,
+		return cmd_fail(cmd, EXIT_USAGE,
 				"-i %s: a capture's path must not have a colon in it", capture);
 	if (strpbrk(folder, ":;"))
-		return cmd_fail(cmd, fail_status,
+		return cmd_fail(cmd, EXIT_USAGE,
 				"%s: the loader takes no folder with a colon or semicolon in its name",
 				folder);
 	if (asprintf(&joined, "%s%s%s", folder, libs && *libs ? ":" : "", libs ? libs : "") < 0)
-		return cmd_fail(cmd, fail_status, "no memory");
+		return cmd_fail(cmd, EXIT_USAGE, "no memory");
 	setenv("LD_LIBRARY_PATH", joined, 1);
 	setenv("GPUPART_SIM", capture, 1);
 	free(joined);
 	execv("/proc/self/exe", main_argv);
-	return cmd_fail(cmd, fail_status, "cannot start anew: %s", strerror(errno));
+	return cmd_fail(cmd, EXIT_USAGE, "cannot start anew: %s", strerror(errno));
 }

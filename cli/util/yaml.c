@@ -92,7 +92,7 @@ int yaml_open_text(struct yaml *yaml, const char *cmd, const char *path, const c
 			not_yaml(yaml, &parser);
 		yaml_parser_delete(&parser);
 	}
-	return yaml->failed ? EXIT_USAGE : -1;
+	return yaml->failed ? EXIT_USAGE : 0;
 }
 
 int yaml_open(struct yaml *yaml, const char *cmd, const char *option, const char *path,

@@ -55,7 +55,7 @@ struct yaml_key {
 #define YAML_AT(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 /*
- * -1 to go on, or a status, the error written. @option stands before the file's name in errors
+ * 0, or an error. @option stands before the file's name in errors
  * ("-f " or ""), @what names the kind of file ("a scenario").
  */
 int yaml_open(struct yaml *yaml, const char *cmd, const char *option, const char *path,

@@ -110,7 +110,7 @@ static void check_taken(const struct node_gpus *node)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct args args = { .cmd = "slurm-conf", .usage_status = EXIT_USAGE };
+	struct args args = { .cmd = "slurm-conf" };
 	static struct node_gpus node;
 	struct node_gpu board;
 	char why[256] = "";
@@ -123,8 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&node, 0, sizeof(node));
 	fuzz_lines = 0;
 	status = node_gpus_read(&args, gp, &node);
-	MUST(status < 0 ? !fuzz_lines : status == EXIT_FAILED && fuzz_lines == 1);
-	if (status < 0) {
+	MUST(!status ? !fuzz_lines : status == EXIT_FAILED && fuzz_lines == 1);
+	if (!status) {
 		check_taken(&node);
 	} else if (!boards_find("0000:01:00.0", &board, why, sizeof(why))) {
 		/* A row of its own may be good where another one is not. */

@@ -61,8 +61,8 @@ static void check(const struct demands *demands, int status)
 	struct gpupart_plan plan;
 	int err;
 
-	MUST(status == -1 ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);
-	if (status != -1)
+	MUST(!status ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);
+	if (status)
 		return;
 	MUST(demands->nr <= GPUPART_PLAN_MAX_TENANTS);
 	for (unsigned int i = 0; i < demands->nr; i++) {
@@ -158,14 +158,14 @@ static void read_words(const uint8_t *data, size_t size)
 {
 	static struct demands demands;
 	char *text = fuzz_text(data, size), *line, *rest = text, before[256];
-	int status = -1;
+	int status = 0;
 
 	memset(&demands, 0, sizeof(demands));
 	fuzz_lines = 0;
-	while (status == -1 && (line = strsep(&rest, "\n"))) {
+	while (!status && (line = strsep(&rest, "\n"))) {
 		snprintf(before, sizeof(before), "%s", line);
 		status = demands_add(&demands, "plan", line);
-		if (status == -1 && strlen(line) < sizeof(before))
+		if (!status && strlen(line) < sizeof(before))
 			check_words(&demands.list[demands.nr - 1], before);
 	}
 	check(&demands, status);

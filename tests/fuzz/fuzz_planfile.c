@@ -57,7 +57,7 @@ static void compare(const char *text, size_t len, const struct plan_file *file)
 
 static void read_plan(const void *text, size_t len, bool must_be_good)
 {
-	struct args args = { .cmd = "run", .usage_status = EXIT_RUN_FAILED };
+	struct args args = { .cmd = "run" };
 	const struct plan_file_tenant *tenant;
 	const char *path = fuzz_file(text, len);
 	struct gpupart_tpcset set;
@@ -68,22 +68,22 @@ static void read_plan(const void *text, size_t len, bool must_be_good)
 	/* All of it, as cdi takes it. */
 	fuzz_lines = 0;
 	status = plan_file_read(&args, path, &file);
-	MUST(status == -1 ? !fuzz_lines : status == EXIT_RUN_FAILED && fuzz_lines == 1);
-	for (unsigned int i = 0; status == -1 && i < file.nr; i++) {
+	MUST(!status ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);
+	for (unsigned int i = 0; !status && i < file.nr; i++) {
 		tenant = &file.tenants[i];
 		MUST(memchr(tenant->name, 0, sizeof(tenant->name)) && tenant->name[0]);
 		MUST(!gpupart_tpcset_empty(&tenant->tpcs));
 		MUST(!gpupart_tpcset_parse_list(NULL, tenant->set, &set));
 		MUST(gpupart_tpcset_equal(&set, &tenant->tpcs));
 	}
-	if (status == -1)
+	if (!status)
 		compare(text, len, &file);
 	snprintf(words, sizeof(words), "%s:a", path);
 	fuzz_lines = 0;
 	status = plan_file_read_one(&args, words, &file, &tenant);
-	MUST(status == -1 ? !fuzz_lines : status == EXIT_RUN_FAILED && fuzz_lines == 1);
-	MUST(status == -1 || !must_be_good);
-	if (status != -1)
+	MUST(!status ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);
+	MUST(!status || !must_be_good);
+	if (status)
 		return;
 	MUST(!strcmp(tenant->name, "a") && memchr(file.pci, 0, sizeof(file.pci)));
 	if (must_be_good)

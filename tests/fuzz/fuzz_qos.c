@@ -179,17 +179,17 @@ static void run(const struct qos_setup *setup, struct input *in)
 	session.log = open_memstream(&text, &len);
 	make_board(&session.board);
 	MUST(session.log);
-	if (qos_session_begin(&session) >= 0) {
+	if (qos_session_begin(&session)) {
 		MUST(fuzz_lines == 1);
 	} else {
-		MUST(qos_session_log_begin(&session) < 0);
+		MUST(!qos_session_log_begin(&session));
 		take_line(&session, &text, &len, true, NULL);
 		check_decision(setup, &session.now);
 		for (unsigned int i = 0; i < EPOCHS; i++) {
 			measure(in, setup, measured);
 			change_others(in, &session);
 			session.time_ns = i;
-			MUST(qos_session_step(&session, measured) < 0);
+			MUST(!qos_session_step(&session, measured));
 			take_line(&session, &text, &len, false, measured);
 			check_decision(setup, &session.now);
 		}
@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool good;
 
 	fuzz_lines = 0;
-	if (yaml_open(&yaml, "qos", "-f ", fuzz_file(in.at, in.left), "a file of tenants") >= 0) {
+	if (yaml_open(&yaml, "qos", "-f ", fuzz_file(in.at, in.left), "a file of tenants")) {
 		MUST(fuzz_lines == 1);
 		return 0;
 	}

@@ -81,7 +81,7 @@ static uint64_t expect_size(const char *text)
 
 static void check_size(struct gpupart *gp, const char *text)
 {
-	struct args args = { .cmd = "run", .usage_status = EXIT_RUN_FAILED };
+	struct args args = { .cmd = "run" };
 	char shown[TENANTS_SIZE_STRLEN];
 	uint64_t bytes = 0, again;
 	int err, status;
@@ -92,7 +92,7 @@ static void check_size(struct gpupart *gp, const char *text)
 	MUST(expect_size(text) == (err ? 0 : bytes));
 	fuzz_lines = 0;
 	status = args_memory(&args, text, &again);
-	MUST(err ? status == EXIT_RUN_FAILED && fuzz_lines == 1 : status == -1 && again == bytes);
+	MUST(err ? status == EXIT_USAGE && fuzz_lines == 1 : !status && again == bytes);
 	if (err)
 		return;
 	/* Shown with two decimals, it is never more, and less by a hundredth at most. */
