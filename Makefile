@@ -178,10 +178,15 @@ $(SMCTRL): $(SMCTRL_OBJ) $(LIBGPUPART)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libsmctrl.so -Wl,-rpath,'$$ORIGIN' \
 		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SMCTRL_OBJ) -L$(B)/lib -lgpupart -ldl -lpthread
 
-$(B)/lib/libsmctrl.a: $(B)/obj/lib/smctrl/smctrl.o
+$(B)/lib/libsmctrl_objects.a: $(B)/obj/lib/smctrl/smctrl.o
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $<
+
+# A script for the linker: -l:libsmctrl.a is all that programs of the predecessor name.
+$(B)/lib/libsmctrl.a: $(B)/lib/libsmctrl_objects.a
+	$(call say,GEN,$@)
+	$(Q)echo 'INPUT ( -l:libsmctrl_objects.a AS_NEEDED ( -lgpupart ) )' >$@
 
 $(SIM): $(SIM_OBJ)
 $(SIM_PLAIN): $(SIM_OBJ:%/sim/cuda/fault.o=%/plain/fault.o)
@@ -246,7 +251,7 @@ install: all $(MAN3)
 	$(Q)install -m 755 $(INJECT) $(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so
 	$(Q)install -m 755 $(NVML) $(DESTDIR)$(libdir)/gpupart/libgpupart-nvml.so
 	$(Q)install -m 755 $(SMCTRL) $(DESTDIR)$(libdir)/libsmctrl.so
-	$(Q)install -m 644 $(B)/lib/libsmctrl.a $(DESTDIR)$(libdir)/libsmctrl.a
+	$(Q)install -m 644 $(B)/lib/libsmctrl.a $(B)/lib/libsmctrl_objects.a $(DESTDIR)$(libdir)
 	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
 	$(Q)install -m 755 $(SIM_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
 	$(Q)install -m 755 $(SIM_NVML_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1

@@ -11,6 +11,7 @@ CAPTURE_SRC := \
 	tests/data/gh100-h200-g/capture.txt
 
 SCENARIO_SRC := \
+	share/scenarios/chain-curve.yaml \
 	share/scenarios/copies.yaml \
 	share/scenarios/cpu-or-gpu-bound.yaml \
 	share/scenarios/events.yaml \

@@ -12,6 +12,7 @@
 #define COST_US		1000
 #define VICTIM_US	400
 #define NEIGHBOUR_US	2000
+#define BESIDE_MOST	1.05	/* times as long beside others: the same as in the part protect */
 
 /* Launches in so many sets of any size and form: how many ran a block outside. */
 static int measure_share(struct bench *b, json_t *report)
@@ -127,6 +128,25 @@ static int measure_cost(struct meter *m, json_t *report)
 	return err;
 }
 
+/*
+ * No set partitions DRAM, so a pointer chase beside a stream is shown and not judged. Without a uGPU
+ * for each, what reads the L2 is not apart, and compute alone is judged.
+ */
+static void judge_beside(struct meter *m, json_t *report, enum arrangement where, enum work work,
+			 const struct cell *beside)
+{
+	double worst = work == WORK_CHASE ? 0 : beside[2].slowdown;
+	char what[128];
+
+	for (int n = 0; n < 2; n++)
+		worst = beside[n].slowdown > worst ? beside[n].slowdown : worst;
+	if (work != WORK_FMA && where != SETS_UGPU)
+		return;
+	snprintf(what, sizeof(what), "%s beside %s to alone, at worst, %s", work_name[work],
+		 work == WORK_CHASE ? "compute and L2 reads" : "others", sets_name[where]);
+	report_check(report, !m->b->simulated, what, worst, REPORT_AT_MOST, BESIDE_MOST);
+}
+
 /* Each kind of program beside each, in sets that are apart as far as this board has them. */
 static int measure_beside(struct meter *m, json_t *report)
 {
@@ -167,6 +187,7 @@ static int measure_beside(struct meter *m, json_t *report)
 		}
 		if (err)
 			return err;
+		judge_beside(m, report, where, work, cell);
 		report_row(table, "[s,f,f,f,f,f]", work_name[work], cell[0].alone.median,
 			   cell[0].beside.median, cell[1].beside.median, cell[2].beside.median,
 			   worst[work]);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <gpupart.h>
@@ -82,13 +83,21 @@ static int fits(const struct gpupart_grant *grant, const char *job)
 	       (tenant && !strcmp(tenant, grant->name));
 }
 
+/* The machine's root, whose /proc is; user 0 of a user namespace may be another user. */
+static bool is_root(void)
+{
+	struct stat st;
+
+	return !geteuid() && (stat("/proc", &st) || !st.st_uid);
+}
+
 /*
  * What a node gave this user, who is not root: of several parts the one that his environment
  * names, else the first. False: nothing, as everywhere but in a scheduler's jobs.
  */
 static bool given(struct gpupart_grant *grant)
 {
-	int nr = geteuid() ? gpupart_grant_list(NULL, NULL, 0) : 0, room = nr + 16, best = 0;
+	int nr = is_root() ? 0 : gpupart_grant_list(NULL, NULL, 0), room = nr + 16, best = 0;
 	struct gpupart_grant *list = nr > 0 ? calloc(room, sizeof(*list)) : NULL;
 	char job[GPUPART_JOB_STRLEN];
 

@@ -20,6 +20,7 @@
 #define NODE_LAYOUT	2	/* counted up with every change behind the header */
 #define NODE_PREFIX	"0-"
 #define FILE_LEN	(GPUPART_JOB_STRLEN + 24)
+#define UNMAPPED_UID	65534	/* of users that a user namespace does not map: DEFAULT_OVERFLOWUID */
 
 struct node_file {
 	struct shared_header header;	/* what other versions see of the grant */
@@ -34,6 +35,60 @@ bool node_is_id(const char *id)
 	       strspn(id, "0123456789abcdef-") == strlen(id);
 }
 
+/* The machine's root as this user namespace sees him: 0, another number, or UNMAPPED_UID. */
+static unsigned int machine_root(void)
+{
+	struct stat st;
+
+	return stat("/proc", &st) ? 0 : st.st_uid;
+}
+
+static bool is_roots(const struct stat *st)
+{
+	return !st->st_uid || st->st_uid == machine_root();
+}
+
+/* Root is bound by no grant, but user 0 of a namespace without the machine's root is. */
+static bool is_exempt(unsigned int uid)
+{
+	return uid == machine_root() && uid != UNMAPPED_UID;
+}
+
+/* A namespace that maps no user at all: its processes are seen as UNMAPPED_UID, too. */
+static bool maps_nobody(void)
+{
+	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	char first;
+	bool nobody = fd >= 0 && !read(fd, &first, 1);
+
+	if (fd >= 0)
+		close(fd);
+	return nobody;
+}
+
+static void link_name(const char *id, char *name)
+{
+	snprintf(name, FILE_LEN, ".%s.user", id);
+}
+
+/*
+ * Beside each grant lies a link that root gave to its user, who cannot change it: its owner is the
+ * user as this user namespace sees him. In a namespace that maps him and not the machine's root, as
+ * rootless containers are, the grant holds for every user.
+ */
+static void translate_user(int dir, struct gpupart_grant *grant)
+{
+	char name[FILE_LEN];
+	struct stat st;
+
+	link_name(grant->id, name);
+	if (!machine_root() || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	grant->uid = st.st_uid;
+	if (machine_root() == UNMAPPED_UID)
+		grant->uid = st.st_uid != UNMAPPED_UID || maps_nobody() ? geteuid() : -1u;
+}
+
 int node_open_dir(bool make)
 {
 	struct stat st;
@@ -46,7 +101,7 @@ int node_open_dir(bool make)
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
 	/* Not one that somebody else could have filled. */
-	if (fstat(fd, &st) || st.st_uid || (st.st_mode & 022)) {
+	if (fstat(fd, &st) || !is_roots(&st) || (st.st_mode & 022)) {
 		close(fd);
 		return -EPERM;
 	}
@@ -124,7 +179,7 @@ static bool read_file(int dir, const char *id, struct gpupart_grant *grant)
 
 	if (fd < 0)
 		return false;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_uid)
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && is_roots(&st))
 		version = shared_read(fd, SHARED_GRANT, NODE_LAYOUT, &seen);
 	if (version == SHARED_OTHER && seen.nr_gpus)
 		fill_other(&seen, &file.grant);
@@ -136,9 +191,11 @@ static bool read_file(int dir, const char *id, struct gpupart_grant *grant)
 	       control_name_good(file.grant.name) && key_good(file.grant.key) &&
 	       set_good(&file.grant);
 	close(fd);
-	if (good)
-		*grant = file.grant;
-	return good;
+	if (!good)
+		return false;
+	*grant = file.grant;
+	translate_user(dir, grant);
+	return true;
 }
 
 bool node_get(const char *id, struct gpupart_grant *grant)
@@ -238,7 +295,7 @@ bool node_gives(unsigned int uid)
 {
 	struct sum sum = { .uid = uid };
 
-	if (uid)
+	if (!is_exempt(uid))
 		walk(see_given, &sum);
 	return sum.found;
 }
@@ -247,7 +304,7 @@ bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set)
 {
 	struct sum sum = { .uid = uid, .pci = pci };
 
-	if (!uid)
+	if (is_exempt(uid))
 		return false;
 	walk(see_given, &sum);
 	*set = sum.set;
@@ -258,7 +315,7 @@ uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
 {
 	struct sum sum = { .uid = uid, .pci = pci, .tenant = tenant };
 
-	if (!uid)
+	if (is_exempt(uid))
 		return 0;
 	walk(see_given, &sum);
 	return sum.named ? sum.named : sum.memory;
@@ -267,7 +324,7 @@ uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
 static int write_file(const struct gpupart_grant *grant)
 {
 	struct node_file file;
-	char new_file[FILE_LEN];
+	char new_file[FILE_LEN], link[FILE_LEN];
 	int fd, err = 0, dir = node_open_dir(true);
 	ssize_t n;
 
@@ -305,6 +362,11 @@ static int write_file(const struct gpupart_grant *grant)
 	if (!err && fchmod(fd, 0644))
 		err = -errno;
 	close(fd);
+	link_name(grant->id, link);
+	/* A caller that may not do this is not root, and the grant does not count anyway. */
+	if (!err && ((symlinkat("user", dir, link) && errno != EEXIST) ||
+		     (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM)))
+		err = -errno;
 	/* Whole or not at all, whenever we die. */
 	if (!err && renameat(dir, new_file, dir, grant->id))
 		err = -errno;
@@ -342,11 +404,16 @@ int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
 int gpupart_grant_drop(struct gpupart *gp, const char *id)
 {
 	int dir = node_is_id(id) ? node_open_dir(false) : -EINVAL, err = 0;
+	char link[FILE_LEN];
 
 	if (dir == -ENOENT)
 		return 0;
 	if (dir >= 0 && unlinkat(dir, id, 0) && errno != ENOENT)
 		err = -errno;
+	if (dir >= 0 && !err) {
+		link_name(id, link);
+		unlinkat(dir, link, 0);
+	}
 	if (dir >= 0)
 		close(dir);
 	else

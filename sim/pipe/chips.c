@@ -7,7 +7,10 @@
 #include <string.h>
 #include "sim/pipe/pipe.h"
 
-/* Latencies of the host's side are those of the H200 until somebody measures others. */
+/*
+ * Latencies of the host's side are those of the H200 until others are measured. Assumed, for every
+ * chip: slices and switches of processes, PBDMAs, channels.
+ */
 #define HOST_SIDE \
 	.doorbell_ns = 600, .fetch_ns = 500, .frontend_ns = 500, .done_ns = 700, \
 	.begin_ns = 190, .place_ps = 300, .copy_ns = 1500, .node_ns = 900, \
@@ -84,7 +87,7 @@ static const struct pipe_chip chips[] = {
 		.dram_rate = 4750000, .link_rate = 55000, .warp_rate = 9000, HOST_SIDE,
 		.order = PIPE_ORDER_VGPC, .sample = "sample:h200",
 		.source = "measured: Documentation/results/h200-traces.md; slots: compute "
-			  "capability 9.0",
+			  "capability 9.0; copy engines, link: assumed",
 	},
 };
 

@@ -6,7 +6,7 @@
 
 try sim --list
 is "$status $(tr '\n' ' ' <"$tmp/out")" \
-	"0 copies cpu-or-gpu-bound events figure-10 figure-11 figure-12 figure-13 figure-14 figure-3 figure-4 graph million priorities processes qos-burst qos-neighbour qos-steady speed-up table-3 together turing-puzzle " \
+	"0 chain-curve copies cpu-or-gpu-bound events figure-10 figure-11 figure-12 figure-13 figure-14 figure-3 figure-4 graph million priorities processes qos-burst qos-neighbour qos-steady speed-up table-3 together turing-puzzle " \
 	"--list has all that ship"
 scenarios=$(cat "$tmp/out")
 try sim --list -o "$tmp/list"

@@ -108,6 +108,12 @@ static void classify(const struct qos_policy *p, struct qos_actor *a)
 		a->no_memory = QOS_RETRY;
 		return;
 	}
+	/*
+	 * Counts up to the optimum answer one-to-one, so they say nothing against it: look_again()
+	 * clears those above until the tenant has run on more.
+	 */
+	if (!qos_guaranteed(a) && a->class == QOS_MEMORY && most_seen(a) * 3 / 4 < a->optimum)
+		return;
 	if (!qos_answer(a, &answer))
 		return;
 	if (answer >= COMPUTE_FROM || (a->class == QOS_UNKNOWN && answer > MEMORY_UP_TO)) {

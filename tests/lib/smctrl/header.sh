@@ -137,7 +137,30 @@ ok $? "it records libsmctrl.so, as with the predecessor"
 $cc -I"$dir/root/p/include" -o "$dir/static" "$dir/program.c" -L"$lib" -l:libsmctrl.a -lgpupart \
 	-Wl,-rpath,"$lib" >"$dir/log" 2>&1 && "$dir/static"
 ok $? "one linked with libsmctrl.a and -lgpupart"
-$cc -I"$dir/root/p/include" -o "$dir/whole" "$dir/program.c" -L"$lib" -l:libsmctrl.a \
+cat >"$dir/mask.c" <<'END'
+#include <libsmctrl.h>
+int cuInit(unsigned int flags);
+int main(void)
+{
+	uint32_t nr;
+
+	if (cuInit(0) || libsmctrl_get_tpc_info_cuda(&nr, 0) || nr != 66)
+		return 1;
+	libsmctrl_set_global_mask(~0xfull);
+	return libsmctrl_validate_stream_mask(0, 0, 4, false);
+}
+END
+ln -s "$lib/gpupart/sim/libcuda.so.1" "$dir/libcuda.so"
+$cc -I"$dir/root/p/include" -o "$dir/mask" "$dir/mask.c" -L"$lib" -L"$dir" -l:libsmctrl.a -lcuda \
+	-Wl,-rpath,"$lib" >"$dir/log" 2>&1
+ok $? "one linked with -l:libsmctrl.a -lcuda and nothing else, as with the predecessor"
+for run in '' "$dir/root/p/bin/gpupart run -i sample:h200-e -t 0-40 --"; do
+	# shellcheck disable=SC2086 # a list of words
+	GPUPART_SIM=tests/data/gh100-h200-e/capture.txt LD_LIBRARY_PATH="$lib/gpupart/sim" XDG_CACHE_HOME="$dir" \
+		$run "$dir/mask" >"$dir/log" 2>&1
+	ok $? "${run:+under gpupart run }its mask of 4 TPCs holds on the simulated GPU"
+done
+$cc -I"$dir/root/p/include" -o "$dir/whole" "$dir/program.c" -L"$lib" -l:libsmctrl_objects.a \
 	-l:libgpupart.a -lnl-genl-3 -lnl-3 -ldl -lpthread >"$dir/log" 2>&1 && "$dir/whole"
 ok $? "one linked with both archives"
 nm -D --defined-only "$lib/libsmctrl.so" | awk '{ print $NF }' |

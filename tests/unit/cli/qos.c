@@ -626,6 +626,35 @@ static void looked_at_again(void)
 	free(loop);
 }
 
+/*
+ * The counts below a large optimum are all one-to-one: a look with a third more, for which what
+ * was seen above is forgotten, does not make the tenant compute-intensive.
+ */
+static void large_optimum(void)
+{
+	struct loop *loop = new_loop(1);
+	unsigned int most = 0, trials = 0, last = 0;
+
+	loop->plant.loads[0] = memory;
+	loop->plant.loads[0].knee = 33;
+	if (begin(loop))
+		epochs(loop, 390);
+	show(loop, 0, 390);
+	for (unsigned int e = 20; e < 390; e++) {
+		most = loop->counts[e][0] > most ? loop->counts[e][0] : most;
+		trials += loop->counts[e][0] > loop->counts[e - 1][0];
+		last = loop->counts[e][0];
+	}
+	tap_ok(loop->now.tenants[0].class == QOS_MEMORY && last >= 31 && last <= 35,
+	       "a large optimum: %s with %u TPCs at the end",
+	       qos_class_name(loop->now.tenants[0].class), last);
+	tap_ok(most <= 48 && trials == 2,
+	       "a large optimum: %u looks in 370 epochs, with %u TPCs at most", trials, most);
+	tap_ok(!loop->broken, "a large optimum: %s", loop->broken ? loop->broken : "all holds");
+	end(loop);
+	free(loop);
+}
+
 /* Nothing helps: that is said, what was raised is given back, and best effort goes on. */
 static void stuck(void)
 {
@@ -1841,6 +1870,7 @@ int main(void)
 	pressed();
 	optimum();
 	looked_at_again();
+	large_optimum();
 	stuck();
 	no_together();
 	lost();

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A node's grant holds in user namespaces, which rootless containers are, whatever the environment says.
+. "$(dirname "$0")/tap.subr"
+if [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null || ! setpriv --reuid 4711 --clear-groups unshare -Ur true 2>/dev/null; then
+	skip "only root makes grants, in namespaces of its own"
+	tap_done
+fi
+if ! ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
+	skip "no C compiler"
+	tap_done
+fi
+cat >"$tmp/give.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <gpupart.h>
+
+/* Gives user 4711 4 TPCs as job argv[1], argv[2] is the checked map; without it, drops the job. */
+int main(int argc, char **argv)
+{
+	struct gpupart_grant grant = { .uid = 4711, .nr_tpcs = 66, .set = gpupart_tpcset_first(4) };
+
+	strcpy(grant.id, argv[1]);
+	strcpy(grant.name, "7");
+	strcpy(grant.pci, "0000:01:00.0");
+	strcpy(grant.source, "rm");
+	if (argc > 2)
+		snprintf(grant.key, sizeof(grant.key), "%s", argv[2]);
+	return argc > 2 ? gpupart_grant_put(NULL, &grant) : gpupart_grant_drop(NULL, argv[1]);
+}
+END
+${CC:-cc} -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
+chmod 755 "$tmp"
+cat >"$tmp/as" <<END
+mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm || exit 120
+# The map of mask bits that run checked is in its environment.
+exec "$gpupart" run -i sample:h200-e -t 0-65 -- sh -c '[ -z "\$GRANT" ] || "$tmp/give" "\$GRANT" "\$GPUPART_CHECKED" &&
+	exec setpriv --reuid "\$USER_ID" --clear-groups env XDG_CACHE_HOME=/dev/null "\$@"' - "\$@"
+END
+# sms GRANT USER COMMAND...: on how many SMs the program ran, begun by COMMAND.
+sms() {
+	grant=$1
+	user=$2
+	shift 2
+	GRANT=$grant USER_ID=$user unshare -m sh "$tmp/as" "$@" "$tmp/census" lib/confine/probe.ptx 0 2>"$tmp/err" | wc -w
+}
+is "$(sms '' 4711 env)" 132 "no grant: the whole GPU"
+is "$(sms 0-7 4712 env GPUPART_DISABLE=1)" 132 "another user's grant: the whole GPU"
+is "$(sms 0-7 4711 env GPUPART_SET=0-65)" 8 "a grant of 4 TPCs holds"
+for other in GPUPART_DISABLE=1 GPUPART_SET=0-65 GPUPART_SET=; do
+	is "$(sms 0-7 4711 env $other unshare -Ur)" 8 "also for user 0 of a user namespace, $other"
+	is "$(sms 0-7 4711 env $other unshare -U --map-user=4711)" 8 "for the same number, $other"
+	is "$(sms 0-7 4711 env $other unshare -Ur unshare -U --map-user=5)" 8 "for another number in two of them, $other"
+	is "$(sms 0-7 4711 env $other unshare -U)" 8 "and where no user is mapped, $other"
+done
+is "$(sms 0-7 4712 env GPUPART_SET=0-65 unshare -Ur)" 132 "another user's namespace is not held"
+is "$(sms 0-7 4711 unshare -Ur "$gpupart" run -i sample:h200-e -t 0-65 --)" 8 "a run in it gets no more"
+is "$(sms 0-7 0 env GPUPART_SET=0-65 unshare -Ur)" 132 "nor is root, whose namespace has the machine's root"
+left=$(unshare -m sh -c "mount -t tmpfs none /run && '$tmp/give' 0-7 '' && ls -A /run/gpupart/jobs && '$tmp/give' 0-7 && ls -A /run/gpupart/jobs | wc -l")
+is "$(echo "$left" | tail -n 1)" 0 "a grant that is dropped leaves nothing"
+tap_done
