@@ -167,9 +167,9 @@ static void read_environment(const uint8_t *data, size_t size)
 	close(fd);
 	/* The first variable of that name, looked for in another way. */
 	for (; at < end && !found; at += strnlen(at, end - at) + 1)
-		if ((size_t)(end - at) > strlen(JOB_VARIABLE "=") &&
-		    !strncmp(at, JOB_VARIABLE "=", strlen(JOB_VARIABLE "=")))
-			found = at + strlen(JOB_VARIABLE "=");
+		if ((size_t)(end - at) > strlen(ENVIRONMENT_JOB "=") &&
+		    !strncmp(at, ENVIRONMENT_JOB "=", strlen(ENVIRONMENT_JOB "=")))
+			found = at + strlen(ENVIRONMENT_JOB "=");
 	if (found)
 		MUST(!strncmp(id, found, strnlen(found, end - found) < GPUPART_JOB_STRLEN - 1 ?
 						 strnlen(found, end - found) :
