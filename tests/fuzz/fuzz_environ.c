@@ -87,14 +87,16 @@ static void read_it(const char *bytes, size_t len, struct gpupart_job *job)
 		.found = see, .user = &seen,
 	};
 	struct gpupart_tpcset expected;
-	unsigned int nr_too_long = 0;
+	struct reading reading = { 0 };
 	const char *words;
 	bool wanted;
 
 	text = bytes;
 	text_len = len;
-	look_at_environment(&n, "4242", &nr_too_long);
-	MUST(!nr_too_long && seen.nr <= 1);
+	look_at_environment(&n, "4242", &reading);
+	MUST(!reading.nr_skipped && seen.nr <= 1);
+	free(reading.users);
+	reading = (struct reading){ 0 };
 	words = !strcmp(variable("GPUPART_JOB", room), job->id) ? job->limit :
 								  variable("GPUPART_SET", room);
 	wanted = *words && strlen(words) < sizeof(room) - 1 &&
@@ -108,7 +110,8 @@ static void read_it(const char *bytes, size_t len, struct gpupart_job *job)
 	MUST(!gpupart_set_check(gp, topo, &seen.set));
 	MUST(!wanted || gpupart_tpcset_equal(&seen.set, &expected));
 	args.ignored_name = variable("GPUPART_NAME", other);
-	look_at_environment(&n, "4242", &nr_too_long);
+	look_at_environment(&n, "4242", &reading);
+	free(reading.users);
 	MUST(strlen(other) == sizeof(other) - 1 || seen.nr == 1);
 }
 
