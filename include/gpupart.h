@@ -334,13 +334,12 @@ struct gpupart_plan {
  * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
  * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
  * cannot be met and what would do: each was planned; what that would take too long for is not
- * said. -E2BIG: not decided within 100 million steps, about a second. Never a plan that is not
- * the best instead.
+ * said. -E2BIG: not decided within 100 million steps, about half a second. Never a plan that is
+ * not the best instead.
  *
- * Whether GPCs can be dealt whole is bin packing, for which no way is known that is always
- * quick. Of 16 tenants at random on up to 32 GPCs and 256 TPCs none of 840 took 10 ms, planned
- * or refused, and on GPUs of 8 GPCs none was found that does. A search for slow ones on larger
- * GPUs finds some that take up to about 0.4 s: tests/bench/plan.c.
+ * On GPUs of up to 12 GPCs, 16 tenants take a few milliseconds, planned or refused. Only on
+ * larger ones that are of many sizes can whole GPCs for many tenants take so long that the
+ * steps are too few: tests/bench/plan.c.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,

@@ -27,8 +27,6 @@ UNIT_SRC := \
 	tests/unit/memory/nvml_usage.c \
 	tests/unit/memory/tenant.c \
 	tests/unit/plan/exact.c \
-	tests/unit/plan/exact_prices.c \
-	tests/unit/plan/exact_table.c \
 	tests/unit/plan/known.c \
 	tests/unit/slurm/orphans.c \
 	tests/unit/stat/calls.c \

@@ -29,22 +29,6 @@ static void find_room(struct place *p)
 		plan_room_add(&p->room, p->ask->gpu.gpcs[gpc].ugpu, p->nr[gpc], p->nr_main[gpc]);
 }
 
-static bool amounts_fit(void *arg, unsigned int tenant, const unsigned int *nr)
-{
-	const struct place *p = arg;
-	struct plan_need needs[PLAN_MAX_TENANTS];
-	unsigned int nr_needs = 0;
-
-	(void)tenant;
-	for (unsigned int i = p->first; i < p->ask->nr; i++) {
-		unsigned int home = p->ask->tenants[i].home;
-
-		needs[nr_needs++] = (struct plan_need){ nr[i], home > 1 ? home : 0,
-							p->counts->ugpu[i] };
-	}
-	return plan_fits(&p->room, needs, nr_needs);
-}
-
 /* ------------------------------------------------------------------- homes */
 
 /* Gives a home, and a negative @size takes it back. */
@@ -293,7 +277,7 @@ bool plan_place(const struct plan_ask *ask, struct plan_counts *counts)
 	find_room(&p);
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		counts->total[i] = ask->tenants[i].min;
-	plan_deal(ask, p.first, counts->total, amounts_fit, &p);
+	plan_deal(ask, p.first, counts->ugpu, &p.room, true, counts->total);
 	memcpy(p.rest, counts->total, sizeof(p.rest));
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		if (ask->tenants[i].home > 1 && !place_home(&p, i))
