@@ -47,8 +47,7 @@ struct plan_search {
 	struct plan_counts *counts;
 	unsigned int steps, max_steps;
 	unsigned int nr_whole, nr_groups;
-	/* Of those who want whole GPCs: the largest home, and words for sums of interest. */
-	unsigned int largest_home, sum_words;
+	unsigned int sum_words;				/* of interest to those who want such */
 	unsigned int nr_gpcs;				/* that can be had whole */
 	const struct plan_gpc *gpcs[PLAN_MAX_GPCS];	/* by position */
 	uint32_t in_ugpu[PLAN_MAX_UGPUS];
@@ -182,22 +181,6 @@ static bool find_want(const struct plan_search *s, struct node *n, unsigned int 
 	return want->nr;
 }
 
-/* From the larger homes down, each that is to be whole needs a GPC of its own that holds it. */
-static bool homes_have_gpcs(const struct plan_search *s, const struct node *n)
-{
-	for (unsigned int home = s->largest_home; home > 1; home /= 2) {
-		int spare = 0;
-
-		for (uint32_t left = n->left; left; left &= left - 1)
-			spare += s->gpcs[__builtin_ctz(left)]->nr_main >= home;
-		for (unsigned int i = 0; i < s->nr_whole; i++)
-			spare -= n->tenants >> i & 1 && s->ask->tenants[i].home >= home;
-		if (spare < 0)
-			return false;
-	}
-	return true;
-}
-
 /* False only where not all can have their least; exact where nobody wants whole GPCs. */
 static bool may_fit(struct plan_search *s, struct node *n)
 {
@@ -228,7 +211,7 @@ static bool may_fit(struct plan_search *s, struct node *n)
 	/* Those who share have first what nobody can have whole. */
 	if (wanted[false] > s->nr_broken)
 		wanted[true] += wanted[false] - s->nr_broken;
-	if (wanted[true] > there || !plan_fits(&room, needs, nr) || !homes_have_gpcs(s, n))
+	if (wanted[true] > there || !plan_fits(&room, needs, nr))
 		return false;
 	n->spare = there - wanted[true];
 	return true;
@@ -593,7 +576,6 @@ static void set_up(struct plan_search *s, const struct plan_ask *ask, struct pla
 		unsigned int words = most_of_use(ask, t) / 64 + 1;
 
 		s->sum_words = words > s->sum_words ? words : s->sum_words;
-		s->largest_home = t->home > s->largest_home ? t->home : s->largest_home;
 	}
 	find_groups(s);
 	find_positions(s);
