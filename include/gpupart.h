@@ -337,9 +337,10 @@ struct gpupart_plan {
  * said. -E2BIG: not decided within 100 million steps, about half a second. Never a plan that is
  * not the best instead.
  *
- * On GPUs of up to 12 GPCs, 16 tenants take a few milliseconds, planned or refused. Only on
- * larger ones that are of many sizes can whole GPCs for many tenants take so long that the
- * steps are too few: tests/bench/plan.c.
+ * On GPUs of up to 12 GPCs that takes some milliseconds, planned or refused: of 16 tenants at
+ * random none took 3, and a search for slow ones found up to 7 on boards of 8 GPCs and 17 on 12
+ * (tests/bench/plan.c). Only whole GPCs for many tenants on GPUs with more GPCs, of many sizes,
+ * can take too many steps.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
