@@ -334,13 +334,13 @@ struct gpupart_plan {
  * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
  * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
  * cannot be met and what would do: each was planned; what that would take too long for is not
- * said. -E2BIG: not decided within 100 million steps, about a second. Never a plan that is not
- * the best instead.
+ * said. -E2BIG: not decided within 100 million steps, about half a second. Never a plan that is
+ * not the best instead.
  *
- * Whether GPCs can be dealt whole is bin packing, for which no way is known that is always
- * quick. Of 16 tenants at random on up to 32 GPCs and 256 TPCs none of 840 took 10 ms, planned
- * or refused, and on GPUs of 8 GPCs none was found that does. A search for slow ones on larger
- * GPUs finds some that take up to about 0.4 s: tests/bench/plan.c.
+ * On GPUs of up to 12 GPCs that takes some milliseconds, planned or refused: of 16 tenants at
+ * random none took 3, and a search for slow ones found up to 7 on boards of 8 GPCs and 17 on 12
+ * (tests/bench/plan.c). Only whole GPCs for many tenants on GPUs with more GPCs, of many sizes,
+ * can take too many steps.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,

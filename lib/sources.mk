@@ -32,13 +32,9 @@ LIB_TMD_SRC := \
 LIB_PLAN_SRC := \
 	lib/plan/arithmetic.c \
 	lib/plan/explain.c \
-	lib/plan/feasible.c \
-	lib/plan/kind.c \
 	lib/plan/place.c \
 	lib/plan/plan.c \
-	lib/plan/price.c \
-	lib/plan/search.c \
-	lib/plan/table.c
+	lib/plan/search.c
 
 LIB_DRIVER_SRC := \
 	lib/driver/callback.c \

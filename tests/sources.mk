@@ -30,8 +30,6 @@ UNIT_SRC := \
 	tests/unit/memory/nvml_usage.c \
 	tests/unit/memory/tenant.c \
 	tests/unit/plan/exact.c \
-	tests/unit/plan/exact_prices.c \
-	tests/unit/plan/exact_table.c \
 	tests/unit/plan/known.c \
 	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \

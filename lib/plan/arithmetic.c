@@ -79,13 +79,17 @@ void plan_room_add(struct plan_room *room, unsigned int ugpu, unsigned int nr,
 		room->places[level][ugpu] += nr_main >> level;
 }
 
-void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
-	       bool (*may)(void *arg, unsigned int tenant, const unsigned int *nr), void *arg)
+void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
+	       const struct plan_room *room, bool homes, unsigned int *nr)
 {
+	const struct plan_tenant *t = ask->tenants;
+	struct plan_need needs[PLAN_MAX_TENANTS];
 	bool done[PLAN_MAX_TENANTS] = { false };
 
+	for (unsigned int i = first; i < ask->nr; i++)
+		needs[i] = (struct plan_need){ nr[i], homes && t[i].home > 1 ? t[i].home : 0,
+					       ugpu[i] };
 	for (;;) {
-		const struct plan_tenant *t = ask->tenants;
 		int least = -1;
 
 		for (unsigned int i = first; i < ask->nr; i++) {
@@ -98,10 +102,10 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
 		}
 		if (least < 0)
 			return;
-		nr[least]++;
+		needs[least].nr = ++nr[least];
 		/* What does not fit now does not fit when there is less. */
-		if (!may(arg, least, nr)) {
-			nr[least]--;
+		if (!plan_fits(room, needs + first, ask->nr - first)) {
+			needs[least].nr = --nr[least];
 			done[least] = true;
 		}
 	}

@@ -53,39 +53,27 @@ static bool feasible(struct why *why)
 	return !decide(why);
 }
 
-/* The highest value below @value, from @lowest on, with which it fits: 0 none. */
-static unsigned int highest_min(struct why *why, struct plan_tenant *t)
+/*
+ * The value nearest to that of @field, one of @why's demands, with which it fits: by @step from
+ * there, at most @far. 0: none, or not decided.
+ */
+static unsigned int nearest(struct why *why, unsigned int *field, int step, unsigned int far)
 {
-	unsigned int asked = t->min, good = 0, low = t->home, high = asked;
+	unsigned int asked = *field, low = 1, high = far + 1;
+	int err = 0;
 
-	while (low < high) {
-		t->min = (low + high) / 2;
-		if (feasible(why)) {
-			good = t->min;
-			low = t->min + 1;
-		} else {
-			high = t->min;
-		}
+	while (low < high && err != -E2BIG) {
+		unsigned int off = (low + high) / 2;
+
+		*field = asked + step * (int)off;
+		err = decide(why);
+		if (err)
+			low = off + 1;
+		else
+			high = off;
 	}
-	t->min = asked;
-	return good;
-}
-
-static unsigned int lowest_max(struct why *why, struct plan_tenant *t)
-{
-	unsigned int asked = t->max, good = 0, low = asked + 1, high = GPUPART_MAX_TPCS + 1;
-
-	while (low < high) {
-		t->max = (low + high) / 2;
-		if (feasible(why)) {
-			good = t->max;
-			high = t->max;
-		} else {
-			low = t->max + 1;
-		}
-	}
-	t->max = asked;
-	return good;
+	*field = asked;
+	return err != -E2BIG && high <= far ? asked + step * (int)high : 0;
 }
 
 /* The largest cluster below the one asked for; the minimum stays. */
@@ -128,11 +116,11 @@ static bool feasible_without(const struct why *why, unsigned int tenant)
 static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 {
 	struct plan_tenant *t = &why->ask.tenants[tenant];
-	unsigned int value = highest_min(why, t);
+	unsigned int value = nearest(why, &t->min, -1, t->min - t->home);
 
 	if (value)
 		add(words, "min=%u", value);
-	value = t->whole ? lowest_max(why, t) : 0;
+	value = t->whole ? nearest(why, &t->max, 1, GPUPART_MAX_TPCS - t->max) : 0;
 	if (value)
 		add(words, "%smax=%u", *words->text ? ", or " : "", value);
 	value = largest_cluster(why, t);

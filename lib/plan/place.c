@@ -7,10 +7,11 @@
 #include <string.h>
 #include "lib/plan/plan.h"
 
-#define NO_SCORE (~0u)
-#define SCORE_OTHERS	(1u << 12)	/* a tenant more in a GPC of its own */
-#define SCORE_UGPU	(1u << 6)	/* a uGPU more */
-#define SCORE_GPC	1u
+/* Of GPCs that a tenant packs into; the lower 32 bits tell which they are. */
+#define SCORE_OTHERS	(1ll << 44)	/* a tenant more in a GPC of its own */
+#define SCORE_UGPU	(1ll << 38)	/* a uGPU more */
+#define SCORE_GPC	(1ll << 32)
+#define NO_SCORE	(1ll << 61)
 
 struct place {
 	const struct plan_ask *ask;
@@ -27,22 +28,6 @@ static void find_room(struct place *p)
 	plan_room_clear(&p->room, p->ask->gpu.nr_ugpus);
 	for (unsigned int gpc = 0; gpc < p->ask->gpu.nr_gpcs; gpc++)
 		plan_room_add(&p->room, p->ask->gpu.gpcs[gpc].ugpu, p->nr[gpc], p->nr_main[gpc]);
-}
-
-static bool amounts_fit(void *arg, unsigned int tenant, const unsigned int *nr)
-{
-	const struct place *p = arg;
-	struct plan_need needs[PLAN_MAX_TENANTS];
-	unsigned int nr_needs = 0;
-
-	(void)tenant;
-	for (unsigned int i = p->first; i < p->ask->nr; i++) {
-		unsigned int home = p->ask->tenants[i].home;
-
-		needs[nr_needs++] = (struct plan_need){ nr[i], home > 1 ? home : 0,
-							p->counts->ugpu[i] };
-	}
-	return plan_fits(&p->room, needs, nr_needs);
 }
 
 /* ------------------------------------------------------------------- homes */
@@ -126,128 +111,82 @@ static void take(struct place *p, unsigned int tenant, unsigned int gpc, unsigne
 	slack[p->ask->gpu.gpcs[gpc].ugpu] -= nr;
 }
 
-/* What a tenant that packs chooses from. */
-struct pack {
-	unsigned int nr, need, first_ugpu[PLAN_MAX_UGPUS + 1], nr_ugpus;
-	unsigned int gpc[PLAN_MAX_GPCS], score[PLAN_MAX_GPCS], room[PLAN_MAX_GPCS];
-	unsigned int slack[PLAN_MAX_UGPUS];	/* of the uGPUs in its order */
-	bool known[PLAN_MAX_UGPUS];		/* it is there already */
-	enum { FREE, TAKEN, LEFT } is[PLAN_MAX_GPCS];
-};
-
-static unsigned int plus(unsigned int a, unsigned int b)
+/* Of GPC @gpc: the tenants beside @tenant in it, and itself; nothing where it is there already. */
+static int64_t score(const struct place *p, unsigned int tenant, unsigned int gpc)
 {
-	return a == NO_SCORE || b == NO_SCORE ? NO_SCORE : a + b;
+	int64_t sum = SCORE_GPC + (p->ask->gpu.gpcs[gpc].whole ? 0 : SCORE_OTHERS);
+
+	if (p->counts->nr[tenant][gpc])
+		return 0;
+	for (unsigned int other = 0; other < p->ask->nr; other++)
+		sum += p->counts->nr[other][gpc] ? SCORE_OTHERS : 0;
+	return sum;
 }
 
-/* best[n]: the lowest score of GPCs of the @u'th uGPU with room for n. */
-static void score_ugpu(const struct pack *k, unsigned int u, unsigned int *best)
+/*
+ * The GPCs of the lowest score, as bits by place in @order, with room for what @tenant is to
+ * get; of several such the ones that are first. Each of those takes a bit off the score, below
+ * all others, so that the lowest score also tells which they are.
+ */
+static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsigned int *order,
+			  const unsigned int *slack)
 {
-	unsigned int first = k->first_ugpu[u], end = k->first_ugpu[u + 1];
+	int64_t total[GPUPART_MAX_TPCS + 1], best[GPUPART_MAX_TPCS + 1];
+	unsigned int need = p->rest[tenant], nr = p->ask->gpu.nr_gpcs;
 
-	best[0] = 0;
-	for (unsigned int n = 1; n <= k->need; n++)
-		best[n] = NO_SCORE;
-	for (unsigned int i = first; i < end; i++) {
-		if (k->is[i] == LEFT)
-			continue;
-		for (unsigned int n = k->need + 1; n-- > 0;) {
-			unsigned int from = n > k->room[i] ? n - k->room[i] : 0;
-			unsigned int with = plus(best[from], k->score[i]);
-
-			if (with < best[n] || k->is[i] == TAKEN)
-				best[n] = with;
-		}
-	}
-}
-
-/* The lowest score of GPCs that have room for all it needs, as far as those are free. */
-static unsigned int score_all(const struct pack *k)
-{
-	unsigned int total[GPUPART_MAX_TPCS + 1], best[GPUPART_MAX_TPCS + 1];
-	unsigned int sum[GPUPART_MAX_TPCS + 1];
-
-	for (unsigned int n = 0; n <= k->need; n++)
+	for (unsigned int n = 0; n <= need; n++)
 		total[n] = n ? NO_SCORE : 0;
-	for (unsigned int u = 0; u < k->nr_ugpus; u++) {
-		unsigned int most = k->slack[u] < k->need ? k->slack[u] : k->need;
-		unsigned int touch = k->known[u] ? 0 : SCORE_UGPU;
+	for (unsigned int i = 0; i < nr;) {
+		unsigned int ugpu = p->ask->gpu.gpcs[order[i]].ugpu;
+		unsigned int most = slack[ugpu] < need ? slack[ugpu] : need;
+		int64_t touch = SCORE_UGPU;
 
-		score_ugpu(k, u, best);
-		for (unsigned int n = 0; n <= k->need; n++) {
-			/* A GPC that was taken for certain counts also where nothing is. */
-			sum[n] = plus(total[n], best[0] ? plus(best[0], touch) : 0);
-			for (unsigned int z = 1; z <= most && z <= n; z++) {
-				unsigned int with = plus(plus(total[n - z], best[z]), touch);
+		/* best[n]: of GPCs of this uGPU with room for n. */
+		for (unsigned int n = 0; n <= need; n++)
+			best[n] = n ? NO_SCORE : 0;
+		for (; i < nr && p->ask->gpu.gpcs[order[i]].ugpu == ugpu; i++) {
+			unsigned int room = p->nr[order[i]];
+			int64_t with = score(p, tenant, order[i]);
 
-				if (with < sum[n])
-					sum[n] = with;
-			}
+			touch = with ? touch : 0;
+			with -= 1ll << (PLAN_MAX_GPCS - 1 - i);
+			for (unsigned int n = room ? need + 1 : 0; n-- > 0;)
+				if (best[n > room ? n - room : 0] + with < best[n])
+					best[n] = best[n > room ? n - room : 0] + with;
 		}
-		memcpy(total, sum, (k->need + 1) * sizeof(*total));
-	}
-	return total[k->need];
-}
+		for (unsigned int n = need + 1; n-- > 0;) {
+			int64_t sum = total[n] + best[0];
 
-static void describe_pack(const struct place *p, unsigned int tenant, const unsigned int *slack,
-			  struct pack *k)
-{
-	unsigned int order[PLAN_MAX_GPCS];
-
-	*k = (struct pack){ .need = p->rest[tenant], .nr = p->ask->gpu.nr_gpcs };
-	plan_order(p->ask, p->counts, tenant, order);
-	for (unsigned int i = 0; i < k->nr; i++) {
-		unsigned int gpc = order[i], ugpu = p->ask->gpu.gpcs[gpc].ugpu;
-
-		if (!i || p->ask->gpu.gpcs[order[i - 1]].ugpu != ugpu) {
-			k->slack[k->nr_ugpus] = slack[ugpu];
-			k->first_ugpu[k->nr_ugpus++] = i;
-		}
-		k->gpc[i] = gpc;
-		k->room[i] = p->nr[gpc];
-		k->is[i] = k->room[i] ? FREE : LEFT;
-		k->score[i] = SCORE_GPC + (p->ask->gpu.gpcs[gpc].whole ? 0 : SCORE_OTHERS);
-		for (unsigned int other = 0; other < p->ask->nr; other++)
-			if (other != tenant && p->counts->nr[other][gpc])
-				k->score[i] += SCORE_OTHERS;
-		if (p->counts->nr[tenant][gpc]) {
-			k->score[i] = 0;
-			k->known[k->nr_ugpus - 1] = true;
+			for (unsigned int z = 1; z <= most && z <= n; z++)
+				if (total[n - z] + best[z] + touch < sum)
+					sum = total[n - z] + best[z] + touch;
+			total[n] = sum;
 		}
 	}
-	k->first_ugpu[k->nr_ugpus] = k->nr;
+	return -total[need];
 }
 
-/* The GPCs of the lowest score; of several such the ones that are first in its order. */
 static void place_packed(struct place *p, unsigned int tenant)
 {
-	unsigned int slack[PLAN_MAX_UGPUS], lowest, home = PLAN_MAX_GPCS;
-	struct pack k;
+	unsigned int slack[PLAN_MAX_UGPUS], order[PLAN_MAX_GPCS];
+	uint32_t set;
 
 	find_slack(p, tenant, slack);
-	describe_pack(p, tenant, slack, &k);
-	lowest = score_all(&k);
-	for (unsigned int i = 0; i < k.nr; i++) {
-		if (k.is[i] == LEFT)
-			continue;
-		k.is[i] = TAKEN;
-		if (score_all(&k) != lowest)
-			k.is[i] = LEFT;
-		if (!k.score[i])
-			home = i;
-	}
+	plan_order(p->ask, p->counts, tenant, order);
+	set = find_pack(p, tenant, order, slack);
 	/* Its own GPC first, then each as far as it goes: one of them stays open at most. */
-	for (int turn = home == PLAN_MAX_GPCS ? 0 : -1; turn < (int)k.nr; turn++) {
-		unsigned int i = turn < 0 ? home : (unsigned int)turn;
-		unsigned int nr = p->rest[tenant], ugpu = p->ask->gpu.gpcs[k.gpc[i]].ugpu;
+	for (unsigned int turn = 0; turn < 2; turn++)
+		for (unsigned int i = 0; i < p->ask->gpu.nr_gpcs; i++) {
+			unsigned int gpc = order[i], nr = p->rest[tenant];
+			unsigned int left = slack[p->ask->gpu.gpcs[gpc].ugpu];
 
-		if (k.is[i] != TAKEN)
-			continue;
-		nr = nr < p->nr[k.gpc[i]] ? nr : p->nr[k.gpc[i]];
-		nr = nr < slack[ugpu] ? nr : slack[ugpu];
-		take(p, tenant, k.gpc[i], nr, slack);
-	}
-	for (unsigned int gpc = 0; gpc < k.nr; gpc++)
+			if (!(set << i >> (PLAN_MAX_GPCS - 1) & 1) ||
+			    (!turn && !p->counts->nr[tenant][gpc]))
+				continue;
+			nr = nr < p->nr[gpc] ? nr : p->nr[gpc];
+			take(p, tenant, gpc, nr < left ? nr : left, slack);
+		}
+	for (unsigned int gpc = 0; gpc < p->ask->gpu.nr_gpcs; gpc++)
 		p->packed[gpc] |= p->counts->nr[tenant][gpc] > 0;
 }
 
@@ -293,7 +232,7 @@ bool plan_place(const struct plan_ask *ask, struct plan_counts *counts)
 	find_room(&p);
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		counts->total[i] = ask->tenants[i].min;
-	plan_deal(ask, p.first, counts->total, amounts_fit, &p);
+	plan_deal(ask, p.first, counts->ugpu, &p.room, true, counts->total);
 	memcpy(p.rest, counts->total, sizeof(p.rest));
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		if (ask->tenants[i].home > 1 && !place_home(&p, i))

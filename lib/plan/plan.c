@@ -19,17 +19,6 @@ struct members {
 
 /* ------------------------------------------------------------------ the GPU */
 
-static unsigned int first_alike(const struct plan_gpu *gpu, unsigned int gpc)
-{
-	const struct plan_gpc *g = &gpu->gpcs[gpc];
-
-	for (unsigned int i = 0; i < gpc; i++)
-		if (gpu->gpcs[i].ugpu == g->ugpu && gpu->gpcs[i].nr == g->nr &&
-		    gpu->gpcs[i].nr_main == g->nr_main && gpu->gpcs[i].whole == g->whole)
-			return i;
-	return gpc;
-}
-
 static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 			const struct gpupart_tpcset *within, struct plan_gpu *gpu,
 			struct members *members)
@@ -50,7 +39,6 @@ static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 		g->nr = gpupart_tpcset_count(&members->all[i]);
 		g->nr_main = gpupart_tpcset_count(&members->main[i]);
 		g->whole = gpupart_tpcset_equal(&members->all[i], &gpc->tpcs);
-		g->alike = first_alike(gpu, i);
 		if (gpupart_tpcset_count(&gpc->tpcs) > gpu->largest)
 			gpu->largest = gpupart_tpcset_count(&gpc->tpcs);
 		known = gpupart_tpcset_or(&known, &gpc->tpcs);
@@ -240,7 +228,7 @@ struct making {
 /* Makes counts and sets of @ask; of what is there before nothing stays. */
 static int make_sets(struct making *m)
 {
-	int err = plan_search(m->search, &m->ask, PLAN_MAX_STEPS, false, &m->counts);
+	int err = plan_search(m->search, &m->ask, PLAN_MAX_STEPS - m->steps, false, &m->counts);
 
 	m->steps += m->counts.steps;
 	if (!err && !plan_place(&m->ask, &m->counts))
@@ -266,13 +254,16 @@ static bool holds(const struct gpupart_topology *topo, const struct gpupart_tpcs
  * Makes sets that are large hold a cluster, in rank order: with a home for those before that
  * hold one, and for this one. Where there is no such plan the set stays as it is.
  */
-static void hold_clusters(const struct gpupart_topology *topo, struct making *m)
+static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 {
 	unsigned int home = plan_home(&m->ask.gpu, GPUPART_PORTABLE_CLUSTER);
+	uint32_t cannot = 0;
 	struct making with;
 
 	for (unsigned int i = 0; i < m->ask.nr; i++) {
-		if (!is_large(topo, &m->sets[i]) || holds(topo, &m->sets[i]) ||
+		int err;
+
+		if (cannot >> i & 1 || !is_large(topo, &m->sets[i]) || holds(topo, &m->sets[i]) ||
 		    m->ask.tenants[i].home >= home || m->ask.tenants[i].max < home)
 			continue;
 		with = *m;
@@ -285,14 +276,20 @@ static void hold_clusters(const struct gpupart_topology *topo, struct making *m)
 			t->home = home;
 			t->min = t->min < home ? home : t->min;
 		}
-		if (!make_sets(&with)) {
-			*m = with;
-			/* Those that held one without a home may not any more. */
-			i = ~0u;
-		} else {
-			m->steps = with.steps;
+		err = make_sets(&with);
+		m->steps = with.steps;
+		if (err && err != -ENOSPC)
+			return err;
+		if (err) {
+			/* Nor is there one where more tenants have homes. */
+			cannot |= 1u << i;
+			continue;
 		}
+		*m = with;
+		/* Those that held one without a home may not any more. */
+		i = ~0u;
 	}
+	return 0;
 }
 
 static int make_plan(struct gpupart *gp, const struct gpupart_topology *topo, struct making *m)
@@ -304,12 +301,12 @@ static int make_plan(struct gpupart *gp, const struct gpupart_topology *topo, st
 		return ctx_fail(gp, -ENOMEM, "no memory");
 	err = make_sets(m);
 	if (!err)
-		hold_clusters(topo, m);
-	else if (err == -ENOSPC)
+		err = hold_clusters(topo, m);
+	if (err == -ENOSPC)
 		err = plan_explain(gp, m->search, &m->ask, &m->steps);
 	else if (err == -EIO)
 		ctx_fail(gp, err, "the planner contradicts itself: please report the demands");
-	else
+	else if (err)
 		ctx_fail(gp, err,
 			 "%u tenants on %u GPCs: not decided in %u steps: ask for less in whole GPCs",
 			 m->ask.nr, m->ask.gpu.nr_gpcs, m->steps);

@@ -20,7 +20,6 @@ struct plan_gpc {
 	unsigned int ugpu;
 	unsigned int nr;	/* TPCs */
 	unsigned int nr_main;	/* of these in its largest virtual GPC: where clusters fit */
-	unsigned int alike;	/* the lowest GPC that is the same in all of the above */
 	bool whole;		/* nothing of it is out of bounds */
 };
 
@@ -77,12 +76,12 @@ struct plan_need {
 bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsigned int nr);
 
 /*
- * Deals TPCs one by one: each to the tenant from @first on with the least for its weight,
- * the first of equals, of those below their maximum for whom @may says yes. @nr holds what
- * they have already, and then what they have.
+ * Deals TPCs of @room one by one: each to the tenant from @first on with the least for its
+ * weight, the first of equals, of those below their maximum for whom one more fits. @nr holds
+ * what they have already, and then what they have; @homes: clusters need room, too.
  */
-void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
-	       bool (*may)(void *arg, unsigned int tenant, const unsigned int *nr), void *arg);
+void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
+	       const struct plan_room *room, bool homes, unsigned int *nr);
 
 /*
  * A tenant's order of GPCs: uGPUs with the fewest of the tenants before it first (@counts
@@ -91,9 +90,9 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, unsigned int *nr,
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);
 
-/* Some 10 ns a step. The reasons for there being no plan may take less. */
+/* Some 5 ns a step. The reasons for there being no plan may take less. */
 #define PLAN_MAX_STEPS		100000000u
-#define PLAN_MAX_WHY_STEPS	150000u
+#define PLAN_MAX_WHY_STEPS	500000u
 
 /* What a search works in; for one after the other, of one thread. NULL: no memory. */
 struct plan_search *plan_search_new(void);

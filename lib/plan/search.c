@@ -1,343 +1,458 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which uGPU a bound tenant gets, and which GPCs those that want them whole: the first, in
- * the order that gpupart.h promises, that leaves all others what they need at least. Each
- * step is taken when it is known that there is a way on. Knows no TPC and nothing of what
- * comes after.
+ * Finds the uGPU of each bound tenant and the GPCs of each tenant that wants them whole: the
+ * first, in the order that gpupart.h promises, that leave all others at least their minima.
+ *
+ * fits() tells whether tenants fit into what is left, and remembers the answer. Binding and
+ * choosing ask it before each step, so that only what nothing is known about is searched.
+ * GPCs between which no demand tells are interchangeable: of those, the first are taken. The
+ * number of answers is at most the number of sets of GPCs that differ, times that of groups of
+ * tenants that are left: a few thousand on 12 GPCs. On more GPCs, the steps are limited.
  */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/plan/feasible.h"
+#include "lib/plan/plan.h"
 
-#define LOOK_AT		3000		/* steps, before groups without a uGPU are priced */
-#define MAX_CHOICES	8		/* of uGPUs that are asked about one by one */
-#define NR_HOSTS	2048		/* a power of two */
+#define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
+#define NOBODY		PLAN_MAX_TENANTS
+#define NODE_STEPS	16		/* of a question that is not known, and some for each GPC */
 
 /* Bit s: a sum of s TPCs can be had. */
 struct sums {
 	uint64_t has[SUM_WORDS];
 };
 
-/*
- * What can be had of GPCs i.. of an order: [i], whether the uGPU of the i'th has been
- * touched, whether a GPC for the home is still wanted, how many more uGPUs are touched.
- */
-typedef struct sums reach_table[PLAN_MAX_GPCS + 1][2][2][PLAN_MAX_UGPUS + 1];
-
-/* Whether these tenants fit into a uGPU of these GPCs. */
-struct host {
-	uint32_t epoch;
-	bool fits;
-	uint8_t alike;
-	uint16_t tenants;
+/* Of all GPCs, and of such that one of them holds the home. */
+struct reach {
+	struct sums any, homely;
 };
 
+/* An answer: whether @tenants, bound to those uGPUs, fit into the GPCs @left. */
+struct known {
+	uint32_t epoch, left;
+	uint16_t tenants;
+	int8_t ugpu[PLAN_MAX_TENANTS];
+	bool fits;
+};
+
+/*
+ * GPCs that can be had whole have positions, the larger ones first. Sets of them are bits by
+ * position, sets of tenants bits by rank.
+ */
 struct plan_search {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
+	unsigned int steps, max_steps;
 	unsigned int nr_whole, nr_groups;
-	bool taken[PLAN_MAX_GPCS];
-	/* Of a group: bit i for the tenant in it, for the group it is apart from. */
+	unsigned int sum_words;				/* of interest to those who want such */
+	unsigned int nr_gpcs;				/* that can be had whole */
+	const struct plan_gpc *gpcs[PLAN_MAX_GPCS];	/* by position */
+	uint32_t in_ugpu[PLAN_MAX_UGPUS];
+	uint32_t alike[PLAN_MAX_GPCS];		/* those between which no demand tells */
+	struct plan_room broken;		/* the rest, that nobody can have whole */
+	unsigned int nr_broken;			/* TPCs of that */
+	/* Tenants of a group share a uGPU, which is not that of tenants they are apart from. */
 	uint32_t members[PLAN_MAX_TENANTS], apart[PLAN_MAX_TENANTS];
 	unsigned int group_min[PLAN_MAX_TENANTS];
-	int group_ugpu[PLAN_MAX_TENANTS];
-	int way[PLAN_MAX_TENANTS];	/* the same in the last way that was found */
-	unsigned int patience;		/* steps until groups without a uGPU are priced */
-	unsigned int promised[PLAN_MAX_UGPUS], size[PLAN_MAX_UGPUS], alike[PLAN_MAX_UGPUS];
+	uint32_t bound, bound_to[PLAN_MAX_UGPUS];	/* tenants */
+	unsigned int free[PLAN_MAX_UGPUS];	/* TPCs, without the minima that were promised */
 	/* From here on it stays from search to search. */
-	struct plan_whole *whole;
 	uint32_t epoch;
-	struct host hosts[NR_HOSTS];
-	reach_table reach;
+	struct known known[NR_KNOWN];
 };
 
-/* What one is still to get. */
-struct rest {
-	unsigned int sum;
-	bool home;		/* a GPC that holds its home is among it */
-};
+static bool spend(struct plan_search *s, unsigned int steps)
+{
+	s->steps += steps;
+	return s->steps <= s->max_steps;
+}
 
-/* One tenant's choice of whole GPCs, while it is made. */
-struct choice {
-	unsigned int tenant, order[PLAN_MAX_GPCS];
-	uint32_t skipped;		/* GPCs that are there and were not taken */
-};
+static bool is_in(const struct plan_search *s, unsigned int tenant, unsigned int at)
+{
+	int ugpu = s->counts->ugpu[tenant];
+
+	return ugpu == PLAN_ANYWHERE || ugpu == (int)s->gpcs[at]->ugpu;
+}
+
+static bool is_homely(const struct plan_search *s, unsigned int tenant, unsigned int at)
+{
+	return s->gpcs[at]->nr_main >= s->ask->tenants[tenant].home;
+}
 
 /* ------------------------------------------------------------------- sums */
 
 static bool sums_have(const struct sums *sums, unsigned int sum)
 {
-	return sum < 64 * SUM_WORDS && sums->has[sum / 64] >> sum % 64 & 1;
+	return sums->has[sum / 64] >> sum % 64 & 1;
 }
 
-/* Adds to @sums those of @from with @nr more. */
-static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr)
+/* Adds to @sums those of @from with @nr more; both may be the same. */
+static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr,
+		     unsigned int nr_words)
 {
-	unsigned int words = nr / 64, bits = nr % 64;
+	int words = nr / 64;
+	unsigned int bits = nr % 64;
 
-	for (int i = SUM_WORDS - 1; i >= (int)words; i--) {
+	for (int i = nr_words - 1; i >= words; i--) {
 		uint64_t word = from->has[i - words] << bits;
 
-		if (bits && i > (int)words)
+		if (bits && i > words)
 			word |= from->has[i - words - 1] >> (64 - bits);
 		sums->has[i] |= word;
 	}
 }
 
-/* Whether a tenant that wants whole GPCs may have this one. */
-static bool may_take(const struct plan_search *s, unsigned int tenant, unsigned int gpc)
+/* Adds to what @tenant can have what one more GPC makes possible. */
+static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned int at,
+		      struct reach *reach)
 {
-	const struct plan_gpc *g = &s->ask->gpu.gpcs[gpc];
-	int ugpu = s->counts->ugpu[tenant];
+	unsigned int nr = s->gpcs[at]->nr;
 
-	return g->whole && g->nr && !s->taken[gpc] &&
-	       (ugpu == PLAN_ANYWHERE || ugpu == (int)g->ugpu);
+	if (!is_in(s, tenant, at))
+		return;
+	sums_add(&reach->homely, &reach->homely, nr, s->sum_words);
+	if (is_homely(s, tenant, at))
+		sums_add(&reach->homely, &reach->any, nr, s->sum_words);
+	sums_add(&reach->any, &reach->any, nr, s->sum_words);
 }
 
-static void fill_reach(struct plan_search *s, const struct choice *c)
+/* ---------------------------------------------------------- whether they fit */
+
+static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
+
+/* What has more than that, and its home, can do without a GPC. */
+static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_tenant *t)
 {
-	const struct plan_gpu *gpu = &s->ask->gpu;
-	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
-	unsigned int most = s->counts->ugpu[c->tenant] == PLAN_ANYWHERE ? gpu->nr_ugpus : 1;
-	struct sums (*reach)[2][2][PLAN_MAX_UGPUS + 1] = s->reach;
+	unsigned int most = t->min + ask->gpu.largest;
 
-	for (int state = 0; state < 4; state++)
-		memset(reach[gpu->nr_gpcs][state / 2][state % 2], 0,
-		       (most + 1) * sizeof(struct sums));
-	reach[gpu->nr_gpcs][0][0][0].has[0] = reach[gpu->nr_gpcs][1][0][0].has[0] = 1;
-	for (int i = gpu->nr_gpcs - 1; i >= 0; i--) {
-		unsigned int gpc = c->order[i];
-		bool last = i + 1 == (int)gpu->nr_gpcs ||
-			    gpu->gpcs[c->order[i + 1]].ugpu != gpu->gpcs[gpc].ugpu;
-		bool takes = may_take(s, c->tenant, gpc);
-		bool homely = gpu->gpcs[gpc].nr_main >= t->home;
-
-		for (unsigned int touched = 0; touched < 2; touched++)
-			for (unsigned int home = 0; home < 2; home++)
-				for (unsigned int u = 0; u <= most; u++) {
-					struct sums *sums = &reach[i][touched][home][u];
-
-					*sums = reach[i + 1][touched && !last][home][u];
-					if (takes && (touched || u))
-						sums_add(sums, &reach[i + 1][!last][home && !homely]
-							 [u - !touched], gpu->gpcs[gpc].nr);
-				}
-	}
+	most = most < t->max ? most : t->max;
+	return most < GPUPART_MAX_TPCS ? most : GPUPART_MAX_TPCS;
 }
 
-/* ------------------------------------------------------------ whole GPCs */
-
-static void take(struct plan_search *s, unsigned int tenant, unsigned int gpc)
-{
-	s->counts->nr[tenant][gpc] = s->ask->gpu.gpcs[gpc].nr;
-	s->counts->total[tenant] += s->ask->gpu.gpcs[gpc].nr;
-	s->taken[gpc] = true;
-	plan_whole_take(s->whole, gpc);
-}
-
-static void put_back(struct plan_search *s, unsigned int tenant, unsigned int gpc)
-{
-	s->counts->total[tenant] -= s->counts->nr[tenant][gpc];
-	s->counts->nr[tenant][gpc] = 0;
-	s->taken[gpc] = false;
-	plan_whole_put(s->whole, gpc);
-}
-
-/* The tenants from @first on, as bits. */
-static uint32_t from_on(const struct plan_search *s, unsigned int first)
-{
-	return ((1u << s->ask->nr) - 1) & ~((1u << first) - 1);
-}
-
-/* In how many ways @nr of @of can be chosen; no more than matter. */
-static unsigned int nr_choices(unsigned int of, unsigned int nr)
-{
-	unsigned int choices = nr <= of;
-
-	for (unsigned int i = 0; i < nr && choices && choices <= MAX_CHOICES; i++)
-		choices = choices * (of - i) / (i + 1);
-	return choices;
-}
-
-/* The uGPUs after that of the @i'th GPC in its order. */
-static unsigned int ugpus_after(const struct plan_search *s, const struct choice *c, unsigned int i,
-				unsigned int *ugpus)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int at = i + 1; at < s->ask->gpu.nr_gpcs; at++) {
-		unsigned int ugpu = s->ask->gpu.gpcs[c->order[at]].ugpu;
-
-		if (ugpu != s->ask->gpu.gpcs[c->order[at - 1]].ugpu)
-			ugpus[nr++] = ugpu;
-	}
-	return nr;
-}
-
-/* Whether there is a way on where it gets @sum more in @ugpus and @more of the @nr that follow. */
-static int leaves_room_in(struct plan_search *s, unsigned int tenant, const struct rest *rest,
-			  uint64_t ugpus, const unsigned int *next, unsigned int nr,
-			  unsigned int more)
-{
-	int err = -ENOSPC;
-
-	if (!more)
-		return plan_whole_fit_exactly(s->whole, from_on(s, tenant), tenant, rest->sum,
-					      rest->home, ugpus);
-	for (unsigned int i = 0; i + more <= nr && err == -ENOSPC; i++)
-		err = leaves_room_in(s, tenant, rest, ugpus | 1ull << next[i], next + i + 1,
-				     nr - i - 1, more - 1);
-	return err;
-}
-
-/*
- * Whether there is a way on where it gets @rest of GPCs after the @i'th, in the uGPU of that
- * and @more others. Where these could be many, whether there is one somewhere.
- */
-static int leaves_room(struct plan_search *s, const struct choice *c, unsigned int i,
-		       const struct rest *rest, unsigned int more)
-{
-	unsigned int next[PLAN_MAX_UGPUS], nr;
-
-	if (!rest->sum)
-		return plan_whole_fit(s->whole, from_on(s, c->tenant + 1));
-	nr = ugpus_after(s, c, i, next);
-	if (s->counts->ugpu[c->tenant] != PLAN_ANYWHERE || nr_choices(nr, more) > MAX_CHOICES)
-		return leaves_room_in(s, c->tenant, rest, ~0ull, NULL, 0, 0);
-	return leaves_room_in(s, c->tenant, rest, 1ull << s->ask->gpu.gpcs[c->order[i]].ugpu, next,
-			      nr, more);
-}
-
-/*
- * Goes through the sets of GPCs i.. of exactly @rest in @ugpus more uGPUs, those with
- * the first GPCs of the order first: 0 and taken where one leaves the tenants after it what
- * they need, -ENOSPC none does, -E2BIG.
- */
-static int pick(struct plan_search *s, const struct choice *before, unsigned int i,
-		struct rest rest, unsigned int ugpus, bool touched)
-{
-	const struct plan_gpu *gpu = &s->ask->gpu;
-	struct choice c = *before;
-	unsigned int gpc = i < gpu->nr_gpcs ? c.order[i] : 0, nr;
-	bool last = i + 1 >= gpu->nr_gpcs || gpu->gpcs[c.order[i + 1]].ugpu != gpu->gpcs[gpc].ugpu;
-	int err;
-
-	if (!plan_whole_spend(s->whole, 1))
-		return -E2BIG;
-	if (!sums_have(&s->reach[i][touched][rest.home][ugpus], rest.sum))
-		return -ENOSPC;
-	if (!rest.sum)
-		return 0;
-	nr = gpu->gpcs[gpc].nr;
-	if (may_take(s, c.tenant, gpc)) {
-		/* Of GPCs that are alike the first ones are taken: others make no difference. */
-		if ((touched || ugpus) && nr <= rest.sum &&
-		    !(c.skipped >> gpu->gpcs[gpc].alike & 1)) {
-			struct rest less = rest;
-
-			take(s, c.tenant, gpc);
-			less.sum -= nr;
-			less.home &= gpu->gpcs[gpc].nr_main < s->ask->tenants[c.tenant].home;
-			err = leaves_room(s, &c, i, &less, ugpus - !touched);
-			if (!err)
-				err = pick(s, &c, i + 1, less, ugpus - !touched, !last);
-			if (err != -ENOSPC)
-				return err;
-			put_back(s, c.tenant, gpc);
-		}
-		c.skipped |= 1u << gpu->gpcs[gpc].alike;
-	}
-	return pick(s, &c, i + 1, rest, ugpus, touched && !last);
-}
-
-/* The question behind a fair share. */
-struct share {
-	const struct plan_search *s;
-	struct plan_room room;
-	unsigned int first;	/* the tenants before have their sets */
+/* The sums that a tenant can have of what is left. */
+struct want {
+	unsigned int nr, least, most;	/* more than that is of no use, or leaves too little */
+	struct sums sums;
 };
 
-static bool share_fits(void *arg, unsigned int tenant, const unsigned int *nr)
-{
-	const struct share *share = arg;
-	const struct plan_search *s = share->s;
-	struct plan_need needs[PLAN_MAX_TENANTS];
-	unsigned int nr_needs = 0;
+struct node {
+	uint32_t tenants, left;
+	unsigned int spare;		/* TPCs beyond what all need at least */
+	unsigned int next;		/* of the tenants that want whole GPCs; NOBODY */
+	struct want wants[PLAN_MAX_TENANTS];
+};
 
-	(void)tenant;
-	for (unsigned int i = share->first; i < s->ask->nr; i++)
-		needs[nr_needs++] = (struct plan_need){ nr[i], 0, s->counts->ugpu[i] };
-	return plan_fits(&share->room, needs, nr_needs);
+/* What can be had by all tenants with this one's home and uGPU. */
+static void find_sums(const struct plan_search *s, struct node *n, unsigned int tenant)
+{
+	struct reach reach = { .any = { { 1 } } };
+
+	for (unsigned int i = 0; i < tenant; i++)
+		if (n->tenants >> i & 1 && s->counts->ugpu[i] == s->counts->ugpu[tenant] &&
+		    s->ask->tenants[i].home == s->ask->tenants[tenant].home) {
+			n->wants[tenant].sums = n->wants[i].sums;
+			return;
+		}
+	for (uint32_t left = n->left; left; left &= left - 1)
+		reach_add(s, tenant, __builtin_ctz(left), &reach);
+	n->wants[tenant].sums = reach.homely;
 }
 
-/* What @tenant would get of what is left were GPCs no matter. */
-static unsigned int fair_share(const struct plan_search *s, unsigned int tenant)
+/* False: there is nothing that the tenant can have. The one with the fewest sums is next. */
+static bool find_want(const struct plan_search *s, struct node *n, unsigned int tenant)
 {
-	const struct plan_gpu *gpu = &s->ask->gpu;
-	struct share share = { .s = s, .first = tenant };
+	const struct plan_tenant *t = &s->ask->tenants[tenant];
+	struct want *want = &n->wants[tenant];
+
+	find_sums(s, n, tenant);
+	want->nr = want->least = 0;
+	want->most = most_of_use(s->ask, t);
+	for (unsigned int sum = want->most; sum >= t->min; sum--)
+		if (sums_have(&want->sums, sum)) {
+			want->least = sum;
+			want->nr++;
+		}
+	if (n->next == NOBODY || want->nr < n->wants[n->next].nr ||
+	    (want->nr == n->wants[n->next].nr && want->least > n->wants[n->next].least))
+		n->next = tenant;
+	return want->nr;
+}
+
+/* False only where not all can have their least; exact where nobody wants whole GPCs. */
+static bool may_fit(struct plan_search *s, struct node *n)
+{
+	struct plan_need needs[PLAN_MAX_TENANTS];
+	unsigned int nr = 0, wanted[2] = { 0 }, there = 0;
+	struct plan_room room = s->broken;
+
+	if (!spend(s, NODE_STEPS * (1 + __builtin_popcount(n->left))))
+		return false;
+	n->next = NOBODY;
+	for (uint32_t left = n->left; left; left &= left - 1) {
+		const struct plan_gpc *gpc = s->gpcs[__builtin_ctz(left)];
+
+		plan_room_add(&room, gpc->ugpu, gpc->nr, gpc->nr_main);
+		there += gpc->nr;
+	}
+	for (uint32_t left = n->tenants; left; left &= left - 1) {
+		unsigned int i = __builtin_ctz(left), least;
+		const struct plan_tenant *t = &s->ask->tenants[i];
+
+		if (t->whole && !find_want(s, n, i))
+			return false;
+		least = t->whole ? n->wants[i].least : t->min;
+		wanted[t->whole] += least;
+		needs[nr++] = (struct plan_need){ least, t->home > 1 ? t->home : 0,
+						  s->counts->ugpu[i] };
+	}
+	/* Those who share have first what nobody can have whole. */
+	if (wanted[false] > s->nr_broken)
+		wanted[true] += wanted[false] - s->nr_broken;
+	if (wanted[true] > there || !plan_fits(&room, needs, nr))
+		return false;
+	n->spare = there - wanted[true];
+	return true;
+}
+
+/* One tenant's sets of one sum, while they are gone through. */
+struct cover {
+	unsigned int tenant, sum;
+	uint32_t others;
+	struct reach reach[PLAN_MAX_GPCS + 1];	/* of positions from the i'th on */
+};
+
+/* Whether @need more TPCs of the GPCs @from can be had so that the others fit into the rest. */
+static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, uint32_t left,
+		  unsigned int need, bool home)
+{
+	if (!need)
+		return !home && fits(s, c->others, left);
+	while (from && spend(s, 1)) {
+		unsigned int at = __builtin_ctz(from), nr = s->gpcs[at]->nr;
+		const struct reach *reach = &c->reach[at];
+
+		if (!sums_have(home ? &reach->homely : &reach->any, need))
+			return false;
+		from &= from - 1;
+		/* Later ones are smaller: what does without its last GPC is no set to look at. */
+		if (is_in(s, c->tenant, at) && nr <= need &&
+		    (nr < need || home || c->sum - nr < s->ask->tenants[c->tenant].min) &&
+		    cover(s, c, from, left & ~(1u << at), need - nr,
+			  home && !is_homely(s, c->tenant, at)))
+			return true;
+		from &= ~s->alike[at];
+	}
+	return false;
+}
+
+/* Tries the sets of the next tenant, the smallest sum first. */
+static bool branch(struct plan_search *s, const struct node *n)
+{
+	const struct want *want = &n->wants[n->next];
+	struct cover c = { .tenant = n->next, .others = n->tenants & ~(1u << n->next) };
+
+	c.reach[s->nr_gpcs] = (struct reach){ .any = { { 1 } } };
+	for (unsigned int at = s->nr_gpcs; at-- > 0;) {
+		c.reach[at] = c.reach[at + 1];
+		if (n->left >> at & 1)
+			reach_add(s, n->next, at, &c.reach[at]);
+	}
+	for (c.sum = want->least; c.sum <= want->most && c.sum <= want->least + n->spare; c.sum++)
+		if (sums_have(&want->sums, c.sum) &&
+		    cover(s, &c, n->left, n->left, c.sum, true))
+			return true;
+	return false;
+}
+
+/* Those that are bound to a uGPU by themselves, each uGPU on its own; then all. */
+static bool search(struct plan_search *s, const struct node *n)
+{
+	uint32_t bound = 0, in;
+
+	for (unsigned int u = 0; u < s->ask->gpu.nr_bindable; u++) {
+		in = n->tenants & s->bound_to[u];
+		bound |= in;
+		if (in == n->tenants && !(n->left & ~s->in_ugpu[u]))
+			return branch(s, n);
+		if (in && !fits(s, in, n->left & s->in_ugpu[u]))
+			return false;
+	}
+	return bound == n->tenants || branch(s, n);
+}
+
+/* The place of an answer. Of GPCs that are alike only their number counts. */
+static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_t left,
+				struct known *key)
+{
+	uint64_t hash, part;
+
+	*key = (struct known){ .epoch = s->epoch, .tenants = tenants };
+	for (uint32_t of; left; left &= ~of) {
+		unsigned int at = __builtin_ctz(left);
+
+		of = s->alike[at];
+		for (int nr = __builtin_popcount(left & of); nr; nr--, of &= of - 1)
+			key->left |= of & -of;
+		of = s->alike[at];
+	}
+	for (unsigned int i = 0; i < PLAN_MAX_TENANTS; i++)
+		key->ugpu[i] = tenants >> i & 1 ? s->counts->ugpu[i] : PLAN_ANYWHERE;
+	hash = ((uint64_t)tenants << 32 | key->left) * 0x9e3779b97f4a7c15ull;
+	for (unsigned int i = 0; i < sizeof(key->ugpu); i += sizeof(part)) {
+		memcpy(&part, key->ugpu + i, sizeof(part));
+		hash = (hash ^ hash >> 29 ^ part) * 0xbf58476d1ce4e5b9ull;
+	}
+	return &s->known[(hash ^ hash >> 32) % NR_KNOWN];
+}
+
+/* Whether @tenants fit into @left, and those who share into what nobody can have whole too. */
+static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
+{
+	struct known key, *known = find_known(s, tenants, left, &key);
+	struct node n;
+
+	if (known->epoch == key.epoch && known->left == key.left &&
+	    known->tenants == key.tenants && !memcmp(known->ugpu, key.ugpu, sizeof(key.ugpu)))
+		return known->fits;
+	n.tenants = tenants;
+	n.left = key.left;
+	key.fits = may_fit(s, &n) && (n.next == NOBODY || search(s, &n));
+	if (spend(s, 0))
+		*known = key;
+	return key.fits;
+}
+
+/* ----------------------------------------------------- whole GPCs of a tenant */
+
+/* What @tenant would get of @left and the rest were GPCs no matter. */
+static unsigned int fair_share(const struct plan_search *s, unsigned int tenant, uint32_t left)
+{
+	struct plan_room room = s->broken;
 	unsigned int nr[PLAN_MAX_TENANTS];
 
-	plan_room_clear(&share.room, gpu->nr_ugpus);
-	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
-		if (!s->taken[gpc])
-			plan_room_add(&share.room, gpu->gpcs[gpc].ugpu, gpu->gpcs[gpc].nr, 0);
+	for (; left; left &= left - 1) {
+		const struct plan_gpc *gpc = s->gpcs[__builtin_ctz(left)];
+
+		plan_room_add(&room, gpc->ugpu, gpc->nr, gpc->nr_main);
+	}
 	for (unsigned int i = 0; i < s->ask->nr; i++)
 		nr[i] = s->ask->tenants[i].min;
-	plan_deal(s->ask, tenant, nr, share_fits, &share);
+	plan_deal(s->ask, tenant, s->counts->ugpu, &room, false, nr);
 	return nr[tenant];
 }
 
-/* The sets of @sum TPCs in @ugpus uGPUs; @bad has the sums that leave no room. */
-static int choose_sum(struct plan_search *s, const struct choice *c, unsigned int sum,
-		      unsigned int ugpus, struct sums *bad)
-{
-	const struct rest rest = { sum, true };
-	int err;
+/* One tenant's choice, while it is made. */
+struct choice {
+	unsigned int tenant, share, nr;
+	unsigned int order[PLAN_MAX_GPCS];	/* positions of those it may have */
+	uint32_t left, after;		/* for it and for the tenants after it */
+	unsigned int best;		/* the rank of the best set so far */
+	uint32_t set;
+};
 
-	if (!sums_have(&s->reach[0][0][1][ugpus], sum) || sums_have(bad, sum))
-		return -ENOSPC;
-	err = leaves_room_in(s, c->tenant, &rest, ~0ull, NULL, 0, 0);
-	if (err == -ENOSPC)
-		bad->has[sum / 64] |= 1ull << sum % 64;
-	return err ? err : pick(s, c, 0, rest, ugpus, false);
+/* What it has so far. */
+struct part {
+	uint32_t set, may;		/* of what may be added */
+	unsigned int sum, rest;		/* of all that may be added */
+	uint64_t ugpus;
+	bool home;			/* holds its home */
+};
+
+/* The lower the better; of @off TPCs from the share. */
+static unsigned int rank_set(const struct plan_search *s, unsigned int off, unsigned int nr_ugpus,
+			     unsigned int sum)
+{
+	unsigned int cost = 2 * off + (nr_ugpus - 1) * s->ask->gpu.largest;
+
+	return (cost * 64 + nr_ugpus) * 512 + 511 - sum;
 }
 
-/* Takes the best of its sets; see gpupart.h for what is best. */
-static int choose(struct plan_search *s, unsigned int tenant)
+static unsigned int distance(unsigned int a, unsigned int b)
 {
-	const struct plan_tenant *t = &s->ask->tenants[tenant];
-	unsigned int share = fair_share(s, tenant), most = s->ask->gpu.nr_ugpus;
-	unsigned int end = 2 * GPUPART_MAX_TPCS + s->ask->gpu.largest * most;
-	struct choice c = { .tenant = tenant };
-	struct sums bad = { { 0 } };
+	return a < b ? b - a : a - b;
+}
 
-	if (s->counts->ugpu[tenant] != PLAN_ANYWHERE)
-		most = 1;
-	plan_order(s->ask, s->counts, tenant, c.order);
-	fill_reach(s, &c);
-	for (unsigned int cost = 0; cost <= end; cost++)
-		for (unsigned int u = 1; u <= most; u++) {
-			int off = (int)cost - (int)(s->ask->gpu.largest * (u - 1));
+/* Whether no set with @p in it is better than the best. */
+static bool is_beaten(const struct plan_search *s, const struct choice *c, const struct part *p)
+{
+	unsigned int most = p->sum + p->rest, off = 0;
 
-			if (off < 0)
-				break;
-			for (int side = 1; side >= -1 && off % 2 == 0; side -= 2) {
-				int sum = (int)share + side * off / 2, err;
+	if (p->sum > c->share)
+		off = p->sum - c->share;
+	else if (most < c->share)
+		off = c->share - most;
+	return rank_set(s, off, p->ugpus ? __builtin_popcountll(p->ugpus) : 1, most) >= c->best;
+}
 
-				if (sum < (int)t->min || sum > (int)t->max || (side < 0 && !off))
-					continue;
-				err = choose_sum(s, &c, sum, u, &bad);
-				if (err != -ENOSPC)
-					return err;
-			}
+/* Goes through the sets with @p in them, those with the first GPCs of the order first. */
+static void choose_more(struct plan_search *s, struct choice *c, unsigned int i, struct part p)
+{
+	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
+
+	if (p.sum >= t->min && p.home) {
+		unsigned int rank = rank_set(s, distance(p.sum, c->share),
+					     __builtin_popcountll(p.ugpus), p.sum);
+
+		if (rank < c->best) {
+			c->best = rank;
+			c->set = p.set;
 		}
-	return -ENOSPC;
+	}
+	for (; i < c->nr && spend(s, 1) && !is_beaten(s, c, &p); i++) {
+		unsigned int at = c->order[i], nr = s->gpcs[at]->nr;
+		struct part more;
+		uint32_t alike;
+
+		if (!(p.may >> at & 1))
+			continue;
+		p.may &= ~(1u << at);
+		p.rest -= nr;
+		more = p;
+		more.set |= 1u << at;
+		more.sum += nr;
+		more.ugpus |= 1ull << s->gpcs[at]->ugpu;
+		more.home |= is_homely(s, c->tenant, at);
+		if (more.sum <= t->max && !is_beaten(s, c, &more) &&
+		    fits(s, c->after, c->left & ~more.set))
+			choose_more(s, c, i + 1, more);
+		/* Of those that are alike the first ones are taken: others make no difference. */
+		alike = p.may & s->alike[at] & s->in_ugpu[s->gpcs[at]->ugpu];
+		p.rest -= nr * __builtin_popcount(alike);
+		p.may &= ~alike;
+	}
 }
 
-/* ----------------------------------------------------------------- uGPUs */
+/* Takes the best of its sets of @left; see gpupart.h for what is best. */
+static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left)
+{
+	struct choice c = { .tenant = tenant, .left = left, .best = ~0u };
+	struct part p = { .may = left };
+	unsigned int order[PLAN_MAX_GPCS];
+
+	c.share = fair_share(s, tenant, left);
+	c.after = ((1u << s->ask->nr) - 1) & ~((2u << tenant) - 1);
+	plan_order(s->ask, s->counts, tenant, order);
+	for (unsigned int i = 0; i < s->ask->gpu.nr_gpcs; i++)
+		for (unsigned int at = 0; at < s->nr_gpcs; at++)
+			if (s->gpcs[at] == &s->ask->gpu.gpcs[order[i]] && left >> at & 1 &&
+			    is_in(s, tenant, at)) {
+				c.order[c.nr++] = at;
+				p.rest += s->gpcs[at]->nr;
+			}
+	choose_more(s, &c, 0, p);
+	for (uint32_t set = c.set; set; set &= set - 1) {
+		const struct plan_gpc *gpc = s->gpcs[__builtin_ctz(set)];
+
+		s->counts->nr[tenant][gpc - s->ask->gpu.gpcs] = gpc->nr;
+		s->counts->total[tenant] += gpc->nr;
+	}
+	return left & ~c.set;
+}
+
+/* --------------------------------------------------------- groups to uGPUs */
 
 /* Those who are to be in one uGPU, and who not with whom. In rank order of their first. */
 static void find_groups(struct plan_search *s)
@@ -353,117 +468,25 @@ static void find_groups(struct plan_search *s)
 				if (t[i].same >> t[j].given & 1 && of[j] < of[i])
 					of[i] = of[j];
 	for (unsigned int i = 0; i < nr; i++) {
-		unsigned int group = s->nr_groups;
-
-		if (of[i] != i || !(t[i].same | t[i].apart))
+		if (!(t[i].same | t[i].apart))
 			continue;
-		for (unsigned int j = i; j < nr; j++)
-			if (of[j] == i) {
-				in[j] = group;
-				s->members[group] |= 1u << j;
-				s->group_min[group] += t[j].min;
-			}
-		s->nr_groups++;
-	}
-	for (unsigned int i = 0; i < nr; i++)
+		in[i] = of[i] == i ? s->nr_groups++ : in[of[i]];
+		s->members[in[i]] |= 1u << i;
+		s->group_min[in[i]] += t[i].min;
 		for (unsigned int j = 0; j < nr; j++)
-			if (t[i].apart >> t[j].given & 1)
-				s->apart[in[i]] |= 1u << in[j];
-}
-
-/* The lowest uGPU that has GPCs just like this one's. */
-static unsigned int lowest_alike(const struct plan_gpu *gpu, unsigned int ugpu)
-{
-	for (unsigned int other = 0; other < ugpu; other++) {
-		bool alike = true;
-
-		for (unsigned int i = 0; i < gpu->nr_gpcs && alike; i++) {
-			int balance = 0;
-
-			for (unsigned int j = 0; j < gpu->nr_gpcs; j++)
-				if (gpu->gpcs[i].nr == gpu->gpcs[j].nr &&
-				    gpu->gpcs[i].nr_main == gpu->gpcs[j].nr_main &&
-				    gpu->gpcs[i].whole == gpu->gpcs[j].whole)
-					balance += (gpu->gpcs[j].ugpu == ugpu) -
-						   (gpu->gpcs[j].ugpu == other);
-			alike = !balance;
-		}
-		if (alike)
-			return other;
+			s->apart[in[i]] |= (t[i].apart >> t[j].given & 1) << j;
 	}
-	return ugpu;
 }
 
-/* ------------------------------------------------------- groups to uGPUs */
-
-static void bind(struct plan_search *s, unsigned int group, int ugpu)
+/* Binds a group to a uGPU, or frees it again. */
+static void bind(struct plan_search *s, unsigned int group, unsigned int ugpu, bool bound)
 {
-	if (s->group_ugpu[group] != PLAN_ANYWHERE)
-		s->promised[s->group_ugpu[group]] -= s->group_min[group];
-	if (ugpu != PLAN_ANYWHERE)
-		s->promised[ugpu] += s->group_min[group];
-	s->group_ugpu[group] = ugpu;
+	s->bound ^= s->members[group];
+	s->bound_to[ugpu] ^= s->members[group];
+	s->free[ugpu] += bound ? 0 - s->group_min[group] : s->group_min[group];
 	for (unsigned int i = 0; i < s->ask->nr; i++)
 		if (s->members[group] >> i & 1)
-			s->counts->ugpu[i] = ugpu;
-}
-
-/* By what is quickly seen. */
-static bool has_room(const struct plan_search *s, unsigned int group, unsigned int ugpu)
-{
-	if (s->promised[ugpu] + s->group_min[group] > s->size[ugpu] ||
-	    s->apart[group] >> group & 1)
-		return false;
-	for (unsigned int other = 0; other < s->nr_groups; other++)
-		if (s->group_ugpu[other] == (int)ugpu && s->apart[group] >> other & 1)
-			return false;
-	return true;
-}
-
-/* The next group to be bound: of empty uGPUs that are alike the first will do. */
-static bool may_have(const struct plan_search *s, unsigned int group, unsigned int ugpu)
-{
-	if (!has_room(s, group, ugpu))
-		return false;
-	for (unsigned int u = 0; u < ugpu && !s->promised[ugpu]; u++)
-		if (s->alike[u] == s->alike[ugpu] && !s->promised[u])
-			return false;
-	return true;
-}
-
-/* The question of @tenants, with groups where they are bound or, so far, may be. */
-static void ask_whole(struct plan_search *s, uint32_t tenants, int only)
-{
-	struct plan_unit units[PLAN_MAX_TENANTS];
-
-	for (unsigned int group = 0; group < s->nr_groups; group++) {
-		units[group] = (struct plan_unit){ s->members[group], 0 };
-		for (unsigned int u = 0; u < s->ask->gpu.nr_bindable; u++)
-			if (s->group_ugpu[group] == (int)u ||
-			    (s->group_ugpu[group] == PLAN_ANYWHERE && has_room(s, group, u)))
-				units[group].ugpus |= 1ull << u;
-	}
-	plan_whole_bind(s->whole, tenants, units, s->nr_groups, only);
-}
-
-/* Whether those bound to @ugpu fit into it, whatever the others do: 0, -ENOSPC, -E2BIG. */
-static int can_host(struct plan_search *s, unsigned int ugpu)
-{
-	uint32_t tenants = 0;
-	struct host *host;
-	int err;
-
-	for (unsigned int group = 0; group < s->nr_groups; group++)
-		if (s->group_ugpu[group] == (int)ugpu)
-			tenants |= s->members[group];
-	host = &s->hosts[(tenants * 2654435761u + s->alike[ugpu] * 40503u) >> 16 & (NR_HOSTS - 1)];
-	if (host->epoch == s->epoch && host->alike == s->alike[ugpu] && host->tenants == tenants)
-		return host->fits ? 0 : -ENOSPC;
-	ask_whole(s, tenants, ugpu);
-	err = plan_whole_fit(s->whole, tenants);
-	if (err != -E2BIG)
-		*host = (struct host){ s->epoch, !err, s->alike[ugpu], tenants };
-	return err;
+			s->counts->ugpu[i] = bound ? (int)ugpu : PLAN_ANYWHERE;
 }
 
 /* The uGPU with the most that is not promised, of those not @tried. */
@@ -472,175 +495,116 @@ static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 	unsigned int nr = s->ask->gpu.nr_bindable, best = nr;
 
 	for (unsigned int u = 0; u < nr; u++)
-		if (!(tried >> u & 1) && (best == nr || s->size[u] - s->promised[u] >
-					  s->size[best] - s->promised[best]))
+		if (!(tried >> u & 1) && (best == nr || s->free[u] > s->free[best]))
 			best = u;
 	return best;
 }
 
-/* Of the groups @left the one with the fewest uGPUs, then the larger minimum. */
-static unsigned int hardest_group(const struct plan_search *s, uint32_t left)
+/* Binds each group from @group on to the first uGPU that leaves a way for those after it. */
+static bool bind_groups(struct plan_search *s, unsigned int group)
 {
-	unsigned int best = PLAN_MAX_TENANTS, fewest = 0;
-
-	for (; left; left &= left - 1) {
-		unsigned int group = __builtin_ctz(left), nr = 0;
-
-		for (unsigned int u = 0; u < s->ask->gpu.nr_bindable; u++)
-			nr += may_have(s, group, u);
-		if (best == PLAN_MAX_TENANTS || nr < fewest ||
-		    (nr == fewest && s->group_min[group] > s->group_min[best])) {
-			best = group;
-			fewest = nr;
-		}
-	}
-	return best;
-}
-
-/* What has taken as long as that is looked at closely, the less often the less it helps. */
-static bool may_fit(struct plan_search *s, unsigned int start)
-{
-	unsigned int steps;
-	bool may;
-
-	if (plan_whole_steps(s->whole) - start <= s->patience)
-		return true;
-	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
-	may = plan_whole_may_closely(s->whole, &steps);
-	s->patience = may ? 2 * s->patience + steps : s->patience / 2;
-	return may;
-}
-
-/* Whether there is a way for the groups @left and all others; notes it. */
-static int groups_fit(struct plan_search *s, uint32_t left)
-{
-	unsigned int group, ugpu, nr = s->ask->gpu.nr_bindable, start;
+	struct node all = { .tenants = (1u << s->ask->nr) - 1,
+			    .left = (1ull << s->nr_gpcs) - 1 };
 	uint64_t tried = 0;
-	int err = 0;
 
-	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
-	if (!plan_whole_may(s->whole))
-		return -ENOSPC;
-	if (!left)
-		return plan_whole_fit(s->whole, from_on(s, 0));
-	if (!plan_whole_spend(s->whole, 0))
-		return -E2BIG;
-	start = plan_whole_steps(s->whole);
-	group = hardest_group(s, left);
-	for (unsigned int turn = 0; turn < nr; turn++) {
-		ugpu = next_ugpu(s, tried);
-		tried |= 1ull << ugpu;
-		if (!may_have(s, group, ugpu))
-			continue;
-		if (turn && !may_fit(s, start))
-			return -ENOSPC;
-		bind(s, group, ugpu);
-		err = can_host(s, ugpu);
-		if (!err)
-			err = groups_fit(s, left & ~(1u << group));
-		bind(s, group, PLAN_ANYWHERE);
-		if (!err)
-			s->way[group] = ugpu;
-		if (err != -ENOSPC)
-			return err;
-	}
-	return -ENOSPC;
-}
-
-/* Binds @group to the first uGPU that leaves a way for those after it. */
-static int place_group(struct plan_search *s, unsigned int group)
-{
-	uint32_t after = ((1u << s->nr_groups) - 1) & ~((2u << group) - 1);
-	uint64_t tried = 0;
-	int err;
-
+	if (!may_fit(s, &all) || !fits(s, s->bound, all.left))
+		return false;
+	if (group == s->nr_groups)
+		return fits(s, all.tenants, all.left);
 	for (unsigned int turn = 0; turn < s->ask->gpu.nr_bindable; turn++) {
 		unsigned int ugpu = next_ugpu(s, tried);
 
 		tried |= 1ull << ugpu;
-		if (!may_have(s, group, ugpu))
+		if (s->free[ugpu] < s->group_min[group] ||
+		    s->apart[group] & (s->bound_to[ugpu] | s->members[group]))
 			continue;
-		bind(s, group, ugpu);
-		if (s->way[group] == (int)ugpu)
-			return 0;
-		err = can_host(s, ugpu);
-		if (!err)
-			err = groups_fit(s, after);
-		if (err != -ENOSPC)
-			return err;
-		bind(s, group, PLAN_ANYWHERE);
+		bind(s, group, ugpu, true);
+		if (bind_groups(s, group + 1))
+			return true;
+		bind(s, group, ugpu, false);
 	}
-	return -ENOSPC;
+	return false;
 }
 
-static int search(struct plan_search *s, bool only_ask)
-{
-	int err = groups_fit(s, (1u << s->nr_groups) - 1);
+/* ------------------------------------------------------------------ set up */
 
-	if (err || only_ask)
-		return err;
-	for (unsigned int group = 0; group < s->nr_groups && !err; group++)
-		err = place_group(s, group);
-	if (err)
-		return err;
-	ask_whole(s, from_on(s, 0), PLAN_ANYWHERE);
-	plan_whole_settle(s->whole);
-	for (unsigned int i = 0; i < s->nr_whole && !err; i++)
-		err = choose(s, i);
-	return err;
+static void find_positions(struct plan_search *s)
+{
+	const struct plan_gpu *gpu = &s->ask->gpu;
+	bool homes = false;
+
+	plan_room_clear(&s->broken, gpu->nr_ugpus);
+	for (unsigned int i = 0; i < s->ask->nr; i++)
+		homes |= s->ask->tenants[i].home > 1;
+	for (unsigned int i = 0; i < gpu->nr_gpcs; i++) {
+		const struct plan_gpc *gpc = &gpu->gpcs[i];
+		unsigned int at = s->nr_gpcs;
+
+		s->free[gpc->ugpu] += gpc->nr;
+		if (!gpc->whole || !gpc->nr) {
+			plan_room_add(&s->broken, gpc->ugpu, gpc->nr, gpc->nr_main);
+			s->nr_broken += gpc->nr;
+			continue;
+		}
+		for (s->nr_gpcs++; at > 0 && s->gpcs[at - 1]->nr < gpc->nr; at--)
+			s->gpcs[at] = s->gpcs[at - 1];
+		s->gpcs[at] = gpc;
+	}
+	for (unsigned int i = 0; i < s->nr_gpcs; i++)
+		for (unsigned int j = 0; j < s->nr_gpcs; j++) {
+			const struct plan_gpc *a = s->gpcs[i], *b = s->gpcs[j];
+
+			if (a->nr == b->nr && (!homes || a->nr_main == b->nr_main) &&
+			    (!s->nr_groups || a->ugpu == b->ugpu))
+				s->alike[i] |= 1u << j;
+		}
+	for (unsigned int i = 0; i < s->nr_gpcs; i++)
+		s->in_ugpu[s->gpcs[i]->ugpu] |= 1u << i;
 }
 
 static void set_up(struct plan_search *s, const struct plan_ask *ask, struct plan_counts *counts)
 {
-	const struct plan_gpu *gpu = &ask->gpu;
-
-	memset(s, 0, offsetof(struct plan_search, whole));
+	memset(s, 0, offsetof(struct plan_search, epoch));
 	memset(counts, 0, sizeof(*counts));
 	s->ask = ask;
 	s->counts = counts;
-	s->patience = LOOK_AT;
 	s->epoch++;
-	for (unsigned int gpc = 0; gpc < gpu->nr_gpcs; gpc++)
-		s->size[gpu->gpcs[gpc].ugpu] += gpu->gpcs[gpc].nr;
-	for (unsigned int i = 0; i < PLAN_MAX_TENANTS; i++) {
-		s->counts->ugpu[i] = s->group_ugpu[i] = PLAN_ANYWHERE;
-		s->counts->home[i] = -1;
+	for (unsigned int i = 0; i < PLAN_MAX_TENANTS; i++)
+		counts->ugpu[i] = counts->home[i] = PLAN_ANYWHERE;
+	for (; s->nr_whole < ask->nr && ask->tenants[s->nr_whole].whole; s->nr_whole++) {
+		const struct plan_tenant *t = &ask->tenants[s->nr_whole];
+		unsigned int words = most_of_use(ask, t) / 64 + 1;
+
+		s->sum_words = words > s->sum_words ? words : s->sum_words;
 	}
-	for (unsigned int i = 0; i < s->ask->nr; i++)
-		s->nr_whole += s->ask->tenants[i].whole;
 	find_groups(s);
-	for (unsigned int u = 0; u < gpu->nr_ugpus && s->nr_groups; u++)
-		s->alike[u] = lowest_alike(gpu, u);
+	find_positions(s);
 }
 
 int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int max_steps,
 		bool only_ask, struct plan_counts *counts)
 {
-	int err;
+	uint32_t left;
+	bool fit;
 
 	set_up(s, ask, counts);
-	plan_whole_start(s->whole, ask, max_steps);
-	err = search(s, only_ask);
-	counts->steps = plan_whole_steps(s->whole);
-	return err;
+	s->max_steps = max_steps;
+	fit = bind_groups(s, 0);
+	left = (1ull << s->nr_gpcs) - 1;
+	for (unsigned int i = 0; i < s->nr_whole && fit && !only_ask; i++)
+		left = choose(s, i, left);
+	counts->steps = s->steps;
+	if (!spend(s, 0))
+		return -E2BIG;
+	return fit ? 0 : -ENOSPC;
 }
 
 struct plan_search *plan_search_new(void)
 {
-	struct plan_search *s = calloc(1, sizeof(*s));
-
-	if (s)
-		s->whole = plan_whole_new();
-	if (s && !s->whole) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	return calloc(1, sizeof(struct plan_search));
 }
 
 void plan_search_free(struct plan_search *s)
 {
-	if (s)
-		plan_whole_free(s->whole);
 	free(s);
 }
