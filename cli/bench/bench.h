@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <gpupart.h>
-#include "cli/bench/driver.h"
+#include "cli/target/driver.h"
 #include "cli/bench/report.h"
 #include "cli/bench/sets.h"
 #include "cli/bench/stats.h"
