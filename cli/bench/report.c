@@ -150,6 +150,13 @@ unsigned int report_nr_failed(const json_t *report)
 	return nr;
 }
 
+const char *report_string(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
 const char *report_number(double value, char text[32])
 {
 	double size = fabs(value);

@@ -64,6 +64,9 @@ void report_span(json_t *series, const char *row, double start, double end);
 /* How many checks were judged and did not hold. */
 unsigned int report_nr_failed(const json_t *report);
 
+/* The string of that key; "": there is none. */
+const char *report_string(const json_t *object, const char *key);
+
 /* A number with as many places as it needs. */
 const char *report_number(double value, char text[32]);
 
