@@ -298,6 +298,19 @@ static const struct gpupart_tenant *find(const struct tenants *tenants, const ch
 	return NULL;
 }
 
+/* Whether process @pid is there and under another version, which alone knows its tenant. */
+static bool is_other_version(struct gpupart *gp, int pid)
+{
+	struct gpupart_process *list;
+	int nr = shown_processes(gp, &list);
+	bool found = false;
+
+	for (int i = 0; i < nr; i++)
+		found |= pid && list[i].pid == pid && list[i].other_version;
+	free(list);
+	return found;
+}
+
 /* GPUs that the tenant comes to use. */
 static int change_others(const struct args *args, struct gpupart *gp,
 			 const struct gpupart_tenant *tenant, int pid, uint64_t bytes)
@@ -399,6 +412,10 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 		status = check_sizes(args, gp, &tenants, meant, bytes);
 	if (meant && !status)
 		status = change_all(args, gp, &tenants, meant, number, bytes);
+	else if (!meant && is_other_version(gp, number))
+		status = cmd_fail(args->cmd, EXIT_FAILED,
+				  "process %d runs under another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
+				  number);
 	else if (!meant && pid)
 		status = cmd_fail(args->cmd, EXIT_USAGE,
 				  "process %d has no memory quota: it was started without --mem, or has not called cuInit: see 'gpupart ps'",
