@@ -197,6 +197,10 @@ within 20 got up-a10 1 && within 20 got up-b10 1
 ok $? "two hold 256 MiB each"
 is "$(quota_of a up-a10) / $(quota_of a up-b10)" "2147483648 true / 2147483648 true" "version a knows both quotas, and that something is used"
 is "$(quota_of b up-a10) / $(quota_of b up-b10)" "2147483648 true / 2147483648 true" "so does version b"
+simulated_of() {
+	"$tmp/$1/bin/gpupart" ps --json | jq -r '[.tenants[] | select(.tenant | startswith("up-")) | .simulated] | map(tostring) | join(" ")'
+}
+is "$(simulated_of a) / $(simulated_of b)" "true true / true true" "and that both are the simulated GPU's"
 
 pid_a=$("$tmp/a/bin/gpupart" ps --json | jq '.processes[] | select(.name == "up-a3") | .pid')
 not_changed b "up-a1 " set up-a1 -t 0
