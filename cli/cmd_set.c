@@ -366,6 +366,16 @@ static json_t *json_change(const struct target *target, const struct gpupart_tpc
 			 "set", set_list(new_text, now));
 }
 
+/* As a row of @rows, NULL: as text. */
+static void report_change(struct out *out, json_t *rows, const struct target *target,
+			  const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
+{
+	if (rows)
+		json_array_append_new(rows, json_change(target, before, now));
+	else
+		print_change(out, target, before, now);
+}
+
 /* Whether a process of job @id is to be reported with @job: once, with the last that it is in. */
 static bool is_reported(const struct targets *t, const char *id, const struct target *job)
 {
@@ -436,10 +446,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			gpupart_tpcset_parse_list(NULL, now[i].limit, &set);
 		if (failed && gpupart_tpcset_equal(&before, &set))
 			continue;
-		if (rows)
-			json_array_append_new(rows, json_change(&one, &before, &set));
-		else
-			print_change(out, &one, &before, &set);
+		report_change(out, rows, &one, &before, &set);
 	}
 	free(now);
 }
@@ -469,10 +476,7 @@ static int report_job(struct targets *t, struct out *out, json_t *rows, const st
 			 *job->name ? job->name : job->job);
 		return failed;
 	}
-	if (rows)
-		json_array_append_new(rows, json_change(job, &changed->before, &job->set));
-	else
-		print_change(out, job, &changed->before, &job->set);
+	report_change(out, rows, job, &changed->before, &job->set);
 	report_processes(t, out, rows, job, false);
 	return failed;
 }
@@ -496,11 +500,8 @@ static int change_all(struct targets *t)
 			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "%s", changed.result.why);
 		else if (*target->job)
 			failed |= report_job(t, &out, rows, target, &changed);
-		else if (rows)
-			json_array_append_new(rows, json_change(target, &changed.before,
-								&target->set));
 		else
-			print_change(&out, target, &changed.before, &target->set);
+			report_change(&out, rows, target, &changed.before, &target->set);
 		if (changed.result.err && *target->job)
 			report_processes(t, &out, rows, target, true);
 	}
