@@ -48,22 +48,16 @@ const char bench_help[] =
 #define PART_SECONDS	240
 #define PROBE_SECONDS	60
 
-static const char *const titles[] = {
-	"a victim beside a neighbour", "time against TPCs", "overlapping sets",
-	"slots of the work distributor", "a set at each launch", "beside a faulty program",
-	"a share by software", "what it costs the host", "when sharing is acceptable",
-};
-
 const struct bench_part bench_parts[] = {
-	{ "isolation", titles[0], bench_isolation, false },
-	{ "scaling", titles[1], bench_scaling, false },
-	{ "overlap", titles[2], bench_overlap, false },
-	{ "slots", titles[3], bench_slots, false },
-	{ "dynamic", titles[4], bench_dynamic, false },
-	{ "protect", titles[5], bench_protect, false },
-	{ "software", titles[6], bench_software, false },
-	{ "overhead", titles[7], bench_overhead, true },
-	{ "criteria", titles[8], bench_criteria, false },
+	{ "isolation", "a victim beside a neighbour", bench_isolation, false },
+	{ "scaling", "time against TPCs", bench_scaling, false },
+	{ "overlap", "overlapping sets", bench_overlap, false },
+	{ "slots", "slots of the work distributor", bench_slots, false },
+	{ "dynamic", "a set at each launch", bench_dynamic, false },
+	{ "protect", "beside a faulty program", bench_protect, false },
+	{ "software", "a share by software", bench_software, false },
+	{ "overhead", "what it costs the host", bench_overhead, true },
+	{ "criteria", "when sharing is acceptable", bench_criteria, false },
 };
 
 const unsigned int bench_nr_parts = sizeof(bench_parts) / sizeof(bench_parts[0]);
@@ -154,13 +148,6 @@ static json_t *measure(const struct session *s, const struct bench_part *part)
 }
 
 /* ---------------------------------------------------------------------- files */
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 /* Under this name until it is whole: what is there stays as it is until then. */
 static void new_path(const struct session *s, const char *name, char *path, size_t len)
@@ -253,20 +240,20 @@ static int write_part(const struct session *s, json_t *report)
 
 	gpu_words(s, gpu, sizeof(gpu));
 	json_object_update(root, report);
-	snprintf(name, sizeof(name), "%s.json", text_of(report, "name"));
+	snprintf(name, sizeof(name), "%s.json", report_string(report, "name"));
 	dump_json(s, name, root, &status);
-	snprintf(name, sizeof(name), "%s.md", text_of(report, "name"));
+	snprintf(name, sizeof(name), "%s.md", report_string(report, "name"));
 	file = file_in(s, name, &status);
 	if (file) {
 		report_markdown(file, report, s->info.simulated, gpu);
 		file_done(s, file, name, &status);
 	}
 	json_array_foreach(json_object_get(report, "charts"), i, chart) {
-		file = file_in(s, text_of(chart, "file"), &status);
+		file = file_in(s, report_string(chart, "file"), &status);
 		if (!file)
 			continue;
 		report_svg(file, chart, s->info.simulated);
-		file_done(s, file, text_of(chart, "file"), &status);
+		file_done(s, file, report_string(chart, "file"), &status);
 	}
 	return status;
 }
@@ -280,13 +267,13 @@ static json_t *report_of(const struct session *s, const struct bench_part *part,
 
 	*earlier = false;
 	json_array_foreach(s->reports, i, report)
-		if (!strcmp(text_of(report, "name"), part->name))
+		if (!strcmp(report_string(report, "name"), part->name))
 			return json_incref(report);
 	*earlier = true;
 	snprintf(path, sizeof(path), "%s/%s.json", s->dir, part->name);
 	report = json_load_file(path, 0, NULL);
-	if (!strcmp(text_of(report, "command"), "bench") &&
-	    !strcmp(text_of(report, "name"), part->name))
+	if (!strcmp(report_string(report, "command"), "bench") &&
+	    !strcmp(report_string(report, "name"), part->name))
 		return report;
 	json_decref(report);
 	return NULL;
@@ -299,34 +286,34 @@ static void index_earlier(FILE *file, const json_t *report)
 	bool simulated = json_is_true(json_object_get(report, "simulated"));
 
 	fprintf(file, "Of an earlier run: %s%s%s, driver %s%s\n\n",
-		text_of(gpu, "name"), *text_of(gpu, "uuid") ? ", " : "",
-		text_of(gpu, "uuid"), text_of(gpu, "driver"), simulated ?
+		report_string(gpu, "name"), *report_string(gpu, "uuid") ? ", " : "",
+		report_string(gpu, "uuid"), report_string(gpu, "driver"), simulated ?
 		" (simulated): times mean nothing, and ratios are not judged" : "");
 }
 
 static void index_part(FILE *file, json_t *report, bool earlier)
 {
-	const char *name = text_of(report, "name");
+	const char *name = report_string(report, "name");
 	unsigned int nr_ok = 0, nr = 0;
 	json_t *check, *words;
 	size_t i;
 
 	json_array_foreach(json_object_get(report, "checks"), i, check) {
-		nr += strcmp(text_of(check, "result"), "not judged") != 0;
-		nr_ok += !strcmp(text_of(check, "result"), "ok");
+		nr += strcmp(report_string(check, "result"), "not judged") != 0;
+		nr_ok += !strcmp(report_string(check, "result"), "ok");
 	}
-	fprintf(file, "\n## [%s](%s.md): %s\n\n", name, name, text_of(report, "title"));
+	fprintf(file, "\n## [%s](%s.md): %s\n\n", name, name, report_string(report, "title"));
 	if (earlier)
 		index_earlier(file, report);
-	if (strcmp(text_of(report, "status"), "done"))
-		fprintf(file, "**%s**: %s\n", text_of(report, "status"), text_of(report, "why"));
+	if (strcmp(report_string(report, "status"), "done"))
+		fprintf(file, "**%s**: %s\n", report_string(report, "status"), report_string(report, "why"));
 	json_array_foreach(json_object_get(report, "meaning"), i, words)
 		if (json_is_string(words))
 			fprintf(file, "%s\n", json_string_value(words));
 	if (nr)
 		fprintf(file, "\nHeld: %u of %u.\n", nr_ok, nr);
 	json_array_foreach(json_object_get(report, "charts"), i, words)
-		fprintf(file, "\n![%s](%s)\n", text_of(words, "title"), text_of(words, "file"));
+		fprintf(file, "\n![%s](%s)\n", report_string(words, "title"), report_string(words, "file"));
 }
 
 /* After each part: of all pages that are in the directory, whoever wrote them. */
@@ -410,7 +397,7 @@ static int run_part(struct session *s, const struct bench_part *part)
 		cmd_note(s->args->cmd, "%s ...", part->name);
 	report = measure(s, part);
 	json_object_set_new(report, "seconds", json_real((bench_now_us() - start) / 1e6));
-	status = text_of(report, "status");
+	status = report_string(report, "status");
 	s->nr_failed += !strcmp(status, "failed");
 	s->nr_skipped += !strcmp(status, "skipped");
 	s->nr_not_held += report_nr_failed(report);

@@ -243,6 +243,18 @@ static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool
 			path);
 }
 
+/* The package's own file @name. */
+static int add_package(struct cdi *cdi, const char *name, const char *inside)
+{
+	char path[PATH_MAX];
+	int err = paths_package(name, path, sizeof(path));
+
+	if (err)
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%.*s is not installed: %s",
+				(int)strcspn(name, "/"), name, strerror(-err));
+	return add_mount(cdi, path, inside, false);
+}
+
 static int add_node(struct cdi *cdi, const char *path)
 {
 	/* What it is, the runtime sees for itself. */
@@ -282,17 +294,13 @@ static int add_nodes(struct cdi *cdi)
 static int add_libraries(struct cdi *cdi)
 {
 	static struct needed list[MAX_NEEDED];
-	int nr = needed_list(LIBGPUPART, list, MAX_NEEDED), err, status;
-	char path[PATH_MAX], inside[PATH_MAX];
+	int nr = needed_list(LIBGPUPART, list, MAX_NEEDED), status;
+	char inside[PATH_MAX];
 
 	if (nr < 0)
 		return cmd_fail(cdi->args->cmd, EXIT_FAILED,
 				LIBGPUPART ": not all that it needs is found: %s", strerror(-nr));
-	err = paths_package(PATHS_INJECT, path, sizeof(path));
-	if (err)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s",
-				PATHS_INJECT, strerror(-err));
-	status = add_mount(cdi, path, INSIDE_PACKAGE "/" PATHS_INJECT, false);
+	status = add_package(cdi, PATHS_INJECT, INSIDE_PACKAGE "/" PATHS_INJECT);
 	for (int i = 0; i < nr && !status; i++) {
 		/* Where the ones look for the others: their run paths, in the Makefile. */
 		snprintf(inside, sizeof(inside), "%s/%s", i ? INSIDE_PACKAGE : INSIDE,
@@ -319,12 +327,8 @@ static int add_simulated(struct cdi *cdi)
 {
 	const char *captures = getenv("GPUPART_SIM");
 	char path[PATH_MAX], one[PATH_MAX], inside[64], sim[1024] = "";
-	int err = paths_package(PATHS_SIM "/" LIBCUDA, path, sizeof(path)), status;
+	int err, status = add_package(cdi, PATHS_SIM "/" LIBCUDA, INSIDE_SIM "/" LIBCUDA);
 
-	if (err)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_SIM,
-				strerror(-err));
-	status = add_mount(cdi, path, INSIDE_SIM "/" LIBCUDA, false);
 	/* The places of several are their addresses: all, and in this order. */
 	for (int i = 0; captures && *captures && !status; i++) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
@@ -353,20 +357,11 @@ static bool has_quota(const struct cdi *cdi)
 /* What tells programs that ask NVML of the quota, and asks it for what a process really has. */
 static int add_nvml(struct cdi *cdi)
 {
-	char path[PATH_MAX];
-	int err = paths_package(PATHS_NVML, path, sizeof(path)), status;
+	int status = add_package(cdi, PATHS_NVML, INSIDE_PACKAGE "/" PATHS_NVML);
 
-	if (err)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_NVML,
-				strerror(-err));
-	status = add_mount(cdi, path, INSIDE_PACKAGE "/" PATHS_NVML, false);
 	if (status || !cdi->args->simulated)
 		return status;
-	err = paths_package(PATHS_SIM "/" LIBNVML, path, sizeof(path));
-	if (err)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_SIM,
-				strerror(-err));
-	return add_mount(cdi, path, INSIDE_SIM "/" LIBNVML, false);
+	return add_package(cdi, PATHS_SIM "/" LIBNVML, INSIDE_SIM "/" LIBNVML);
 }
 
 static int add_all(struct cdi *cdi)

@@ -2,7 +2,7 @@
 /* gpupart demo: the main job in a minute, on the GPU or on the simulated one. */
 #include <string.h>
 #include "cli/cmd.h"
-#include "cli/draw/topology_text.h"
+#include "cli/draw/topology.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"
 

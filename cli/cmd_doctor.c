@@ -225,14 +225,10 @@ static void ask_libcuda(struct doctor *d)
 
 static void say_unconfined(struct doctor *d)
 {
-	const char *advice = NULL;
-
-	if (d->nr[BAD])
-		advice = "see the rows above; sets cannot be used here";
-	else if (d->check.err == -EPROTO)
-		advice =
-			"try again with the GPU idle; if it stays, report it with the output of scripts/capture-gpu";
-	say(d, BAD, advice, "launches cannot be confined: %s", d->check.why);
+	say(d, BAD, d->nr[BAD] ? "see the rows above; sets cannot be used here" :
+	    d->check.err != -EPROTO ? NULL :
+	    "try again with the GPU idle; if it stays, report it with the output of scripts/capture-gpu",
+	    "launches cannot be confined: %s", d->check.why);
 }
 
 /* Whether attaching failed by the callback, which only the error message tells. */
@@ -523,9 +519,11 @@ static void say_process(struct doctor *d, const struct gpupart_process *p)
 	const char *advice, *blank = *p->name ? " " : "";
 	enum result result;
 
-	if (*p->problem) {
-		say(d, BAD, "see what it says", "%d%s%s is not confined: %s", p->pid, blank,
-		    p->name, p->problem);
+	if (*p->problem || p->other_version) {
+		say(d, *p->problem ? BAD : NOTE, *p->problem ? "see what it says" : "",
+		    "%d%s%s %s%s", p->pid, blank, p->name, *p->problem ? "is not confined: " :
+		    "runs under another version of gpupart, on TPCs ",
+		    *p->problem ? p->problem : limit_text(d, p, limit, sizeof(limit)));
 		return;
 	}
 	remember_launching(d, p);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "cli/cmd.h"
 #include "cli/draw/picture.h"
-#include "cli/draw/topology_text.h"
+#include "cli/draw/topology.h"
 #include "cli/plan/demands.h"
 #include "cli/plan/file.h"
 #include "cli/start/run.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* gpupart ps, gpupart top: what runs under gpupart, once or again and again. */
 #include <errno.h>
+#include <limits.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -363,7 +364,6 @@ int cmd_top(int argc, char **argv)
 	struct gpupart *gp;
 	unsigned long looks = 0;
 	double seconds = 1;
-	char *end = NULL;
 	int status = args_parse(&args, 0, own, top_help, argc, argv);
 
 	if (status)
@@ -372,13 +372,8 @@ int cmd_top(int argc, char **argv)
 		status = args_seconds(&args, "-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
-	if (count) {
-		errno = 0;
-		looks = strtoul(count, &end, 10);
-		if (*count < '0' || *count > '9' || *end || errno || !looks)
-			return cmd_fail(args.cmd, EXIT_USAGE, "-n '%s': wants a number, 1 or more",
-					count);
-	}
+	if (count && !args_whole(count, ULONG_MAX, &looks))
+		return cmd_fail(args.cmd, EXIT_USAGE, "-n '%s': wants a number, 1 or more", count);
 	if (gpupart_open(&gp))
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	sigaction(SIGINT, &action, NULL);

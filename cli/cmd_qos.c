@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/qos/qos.h"
+#include "cli/util/paths.h"
 #include "cli/target/args.h"
 
 const char qos_help[] =
@@ -98,10 +99,9 @@ static const char *misplaced(const struct command *command, const struct qos_opt
 
 static bool same_file(const char *a, const char *b)
 {
-	struct stat one, other;
+	struct stat st;
 
-	return a && b && !stat(a, &one) && !stat(b, &other) && S_ISREG(one.st_mode) &&
-	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+	return a && b && paths_same(a, b) && !stat(a, &st) && S_ISREG(st.st_mode);
 }
 
 /* What is read and what is written: 0, or an error. */

@@ -215,15 +215,10 @@ static int find_name(struct targets *t, const char *name)
 
 static int find_pid(struct targets *t, const char *text)
 {
-	char *end;
-	long pid;
-	int status;
+	int pid, status = args_pid(t->args, text, &pid);
 
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || pid < 1 || pid > 0x7fffffff)
-		return cmd_fail(t->args->cmd, EXIT_USAGE, "-p '%s': wants a process's number",
-				text);
+	if (status)
+		return status;
 	for (int i = 0; i < t->nr_processes; i++)
 		if (t->processes[i].pid == pid && *t->processes[i].pci) {
 			add_process(t, &t->processes[i]);
@@ -235,7 +230,7 @@ static int find_pid(struct targets *t, const char *text)
 		return fail_gpu(t, "the process");
 	if (!status && !t->nr)
 		return cmd_fail(t->args->cmd, EXIT_USAGE,
-				"process %ld does not confine launches: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",
+				"process %d does not confine launches: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",
 				pid);
 	return status;
 }
@@ -291,40 +286,23 @@ static int work_out(struct targets *t, struct target *target)
 /* ------------------------------------------------------------------ change */
 
 struct changed {
-	int err;
-	char why[512];
+	struct shown_result result;
 	struct gpupart_tpcset before;
 };
 
-static void change(struct gpupart *gp, const struct target *target, struct changed *changed)
-{
-	if (*target->job)
-		changed->err = gpupart_job_limit_set(gp, target->job, &target->set,
-						     &changed->before);
-	else
-		changed->err = gpupart_process_limit_set(gp, target->pid, target->pci,
-							 &target->set, &changed->before);
-	if (changed->err)
-		snprintf(changed->why, sizeof(changed->why), "%s", gpupart_error(gp));
-}
-
-/* Root becomes the user whose memory that is: nothing in it is to be trusted. */
-static void change_as(void *arg, void *result)
+static void change(struct gpupart *gp, const void *arg, void *result)
 {
 	const struct target *target = arg;
 	struct changed *changed = result;
-	struct gpupart *gp;
+	int *err = &changed->result.err;
 
-	changed->err = shown_become(target->uid, target->pid);
-	if (changed->err) {
-		snprintf(changed->why, sizeof(changed->why), "becoming user %u: %s", target->uid,
-			 strerror(-changed->err));
-	} else if (gpupart_open(&gp)) {
-		changed->err = -ENOMEM;
-		snprintf(changed->why, sizeof(changed->why), "no memory");
-	} else {
-		change(gp, target, changed);
-	}
+	if (*target->job)
+		*err = gpupart_job_limit_set(gp, target->job, &target->set, &changed->before);
+	else
+		*err = gpupart_process_limit_set(gp, target->pid, target->pci, &target->set,
+						 &changed->before);
+	if (*err)
+		snprintf(changed->result.why, sizeof(changed->result.why), "%s", gpupart_error(gp));
 }
 
 static void change_target(struct targets *t, const struct target *target, struct changed *changed)
@@ -336,11 +314,9 @@ static void change_target(struct targets *t, const struct target *target, struct
 	if (target->uid == geteuid() || *target->job)
 		change(t->gp, target, changed);
 	first = *changed;
-	if (target->uid == geteuid() || changed->err)
+	if (target->uid == geteuid() || changed->result.err)
 		return;
-	if (child_call(change_as, (void *)target, changed, sizeof(*changed), 10, changed->why,
-			    sizeof(changed->why)))
-		changed->err = -EIO;
+	shown_as(target->uid, target->pid, change, target, &changed->result, sizeof(*changed));
 	if (*target->job)
 		changed->before = first.before;
 }
@@ -390,30 +366,23 @@ static json_t *json_change(const struct target *target, const struct gpupart_tpc
 			 "set", set_list(new_text, now));
 }
 
-/* Whether job @id is @around, or was begun in it. */
-static bool is_inside(const struct targets *t, const char *id, const char *around)
+/* As a row of @rows, NULL: as text. */
+static void report_change(struct out *out, json_t *rows, const struct target *target,
+			  const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
 {
-	/* One job is passed at a step: more steps than jobs lead round. */
-	for (int steps = 0; *id && steps <= t->nr_jobs; steps++) {
-		const char *parent = "";
-
-		if (!strcmp(id, around))
-			return true;
-		for (int i = 0; i < t->nr_jobs; i++)
-			if (!strcmp(t->jobs[i].id, id))
-				parent = t->jobs[i].parent;
-		id = parent;
-	}
-	return false;
+	if (rows)
+		json_array_append_new(rows, json_change(target, before, now));
+	else
+		print_change(out, target, before, now);
 }
 
 /* Whether a process of job @id is to be reported with @job: once, with the last that it is in. */
 static bool is_reported(const struct targets *t, const char *id, const struct target *job)
 {
-	bool inside = is_inside(t, id, job->job);
+	bool inside = shown_is_inside(t->jobs, t->nr_jobs, id, job->job);
 
 	for (const struct target *later = job + 1; inside && later < t->list + t->nr; later++)
-		inside = !*later->job || !is_inside(t, id, later->job);
+		inside = !*later->job || !shown_is_inside(t->jobs, t->nr_jobs, id, later->job);
 	return inside;
 }
 
@@ -432,7 +401,7 @@ static int change_others(struct targets *t, const struct target *job,
 	*one.job = 0;
 	nr_jobs = shown_jobs(t->gp, &jobs);
 	for (int i = 0; i < nr; i++) {
-		if (now[i].uid == geteuid() || !now[i].pid || !is_inside(t, now[i].job, job->job) ||
+		if (now[i].uid == geteuid() || !now[i].pid || !shown_is_inside(t->jobs, t->nr_jobs, now[i].job, job->job) ||
 		    strcmp(now[i].pci, job->pci))
 			continue;
 		one.pid = now[i].pid;
@@ -441,9 +410,9 @@ static int change_others(struct targets *t, const struct target *job,
 			if (!strcmp(jobs[j].id, now[i].job))
 				gpupart_tpcset_parse_list(NULL, jobs[j].limit, &one.set);
 		change_target(t, &one, &changed);
-		if (changed.err && changed.err != -ESRCH)
+		if (changed.result.err && changed.result.err != -ESRCH)
 			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "pid %d, user %u's now: %s",
-					  one.pid, one.uid, changed.why);
+					  one.pid, one.uid, changed.result.why);
 	}
 	free(jobs);
 	return failed;
@@ -477,10 +446,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			gpupart_tpcset_parse_list(NULL, now[i].limit, &set);
 		if (failed && gpupart_tpcset_equal(&before, &set))
 			continue;
-		if (rows)
-			json_array_append_new(rows, json_change(&one, &before, &set));
-		else
-			print_change(out, &one, &before, &set);
+		report_change(out, rows, &one, &before, &set);
 	}
 	free(now);
 }
@@ -510,10 +476,7 @@ static int report_job(struct targets *t, struct out *out, json_t *rows, const st
 			 *job->name ? job->name : job->job);
 		return failed;
 	}
-	if (rows)
-		json_array_append_new(rows, json_change(job, &changed->before, &job->set));
-	else
-		print_change(out, job, &changed->before, &job->set);
+	report_change(out, rows, job, &changed->before, &job->set);
 	report_processes(t, out, rows, job, false);
 	return failed;
 }
@@ -533,16 +496,13 @@ static int change_all(struct targets *t)
 
 		change_target(t, target, &changed);
 		simulated |= target->simulated;
-		if (changed.err)
-			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "%s", changed.why);
+		if (changed.result.err)
+			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "%s", changed.result.why);
 		else if (*target->job)
 			failed |= report_job(t, &out, rows, target, &changed);
-		else if (rows)
-			json_array_append_new(rows, json_change(target, &changed.before,
-								&target->set));
 		else
-			print_change(&out, target, &changed.before, &target->set);
-		if (changed.err && *target->job)
+			report_change(&out, rows, target, &changed.before, &target->set);
+		if (changed.result.err && *target->job)
 			report_processes(t, &out, rows, target, true);
 	}
 	if (rows) {

@@ -4,8 +4,7 @@
 #include <string.h>
 #include "cli/cmd.h"
 #include "cli/draw/picture.h"
-#include "cli/draw/topology_json.h"
-#include "cli/draw/topology_text.h"
+#include "cli/draw/topology.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* gpupart trace: its options, its words and JSON. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -47,13 +46,10 @@ static int take_number(const struct args *args, const char *option, const char *
 		       unsigned int max, unsigned int *nr)
 {
 	unsigned long value;
-	char *end;
 
 	if (!text)
 		return 0;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > max)
+	if (!args_whole(text, max, &value))
 		return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: wants a number from 1 to %u", option,
 				*text ? text : "''", max);
 	*nr = value;

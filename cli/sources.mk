@@ -24,7 +24,6 @@ CLI_COMMANDS_SRC := \
 CLI_BENCH_SRC := \
 	cli/bench/cell.c \
 	cli/bench/criteria.c \
-	cli/bench/driver.c \
 	cli/bench/dynamic.c \
 	cli/bench/isolation.c \
 	cli/bench/launch.c \
@@ -111,6 +110,7 @@ CLI_TARGET_SRC := \
 	cli/target/check.c \
 	cli/target/clusters.c \
 	cli/target/cuda.c \
+	cli/target/driver.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
 	cli/target/pack.c \

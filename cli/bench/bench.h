@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <gpupart.h>
-#include "cli/bench/driver.h"
+#include "cli/target/driver.h"
 #include "cli/bench/report.h"
 #include "cli/bench/sets.h"
 #include "cli/bench/stats.h"
@@ -218,5 +218,18 @@ int meter_alone(struct meter *m, const struct kernel *kernel, const struct gpupa
 int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupart_tpcset *set,
 	       const struct kernel *neighbour, const struct gpupart_tpcset *neighbour_set,
 	       struct cell *cell);
+
+/* ----------------------------------- overhead.c, overhead_others.c */
+
+#define OVERHEAD_TABLE "Sets, and what else there is"
+
+#define OUTSIDE_ROW "until the obeying launch is made"
+#define GREEN_ROW "a new green context of 16 SMs"
+#define PROCESS_ROW "a new process until its first kernel is done"
+#define MPS_ROW "MPS ended, started anew, a first client's kernel done"
+
+/* What others take, in children of their own; -EOPNOTSUPP where there is none here. */
+int overhead_green(struct bench *b, json_t *report);
+int overhead_mps(struct bench *b, json_t *report);
 
 #endif

@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/bench/bench.h"
-#include "cli/bench/overhead_others.h"
 
 /* -------------------------------------------------------------------- launches */
 

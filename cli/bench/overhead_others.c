@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "cli/bench/overhead_others.h"
+#include "cli/bench/bench.h"
 #include "cli/mps/mps_daemon.h"
 #include "cli/util/child.h"
 

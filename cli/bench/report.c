@@ -12,27 +12,12 @@ json_t *report_new(const char *name, const char *title)
 			 "charts", "notes");
 }
 
-__attribute__((format(printf, 3, 0)))
-static void add_words(json_t *report, const char *list, const char *fmt, va_list ap)
+void report_words(json_t *report, const char *list, const char *fmt, ...)
 {
+	va_list ap;
+
+	va_start(ap, fmt);
 	json_array_append_new(json_object_get(report, list), json_vsprintf(fmt, ap));
-}
-
-void report_mean(json_t *report, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_words(report, "meaning", fmt, ap);
-	va_end(ap);
-}
-
-void report_note(json_t *report, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_words(report, "notes", fmt, ap);
 	va_end(ap);
 }
 
@@ -51,13 +36,13 @@ json_t *report_table(json_t *report, const char *title, const char *columns)
 	return table;
 }
 
-void report_row(json_t *table, const char *fmt, ...)
+void report_add(json_t *to, const char *list, const char *fmt, ...)
 {
 	json_error_t error;
 	va_list ap;
 
 	va_start(ap, fmt);
-	json_array_append_new(json_object_get(table, "rows"), json_vpack_ex(&error, 0, fmt, ap));
+	json_array_append_new(json_object_get(to, list), json_vpack_ex(&error, 0, fmt, ap));
 	va_end(ap);
 }
 
@@ -122,23 +107,6 @@ json_t *report_series(json_t *chart, const char *label)
 	return series;
 }
 
-void report_point(json_t *series, double x, double y)
-{
-	json_array_append_new(json_object_get(series, "points"), json_pack("[f,f]", x, y));
-}
-
-void report_bar(json_t *series, const char *category, double value)
-{
-	json_array_append_new(json_object_get(series, "points"),
-			      json_pack("[s,f]", category, value));
-}
-
-void report_span(json_t *series, const char *row, double start, double end)
-{
-	json_array_append_new(json_object_get(series, "points"),
-			      json_pack("[s,f,f]", row, start, end));
-}
-
 unsigned int report_nr_failed(const json_t *report)
 {
 	unsigned int nr = 0;
@@ -148,6 +116,13 @@ unsigned int report_nr_failed(const json_t *report)
 	json_array_foreach(json_object_get(report, "checks"), i, check)
 		nr += !strcmp(json_string_value(json_object_get(check, "result")), "not ok");
 	return nr;
+}
+
+const char *report_string(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
 }
 
 const char *report_number(double value, char text[32])

@@ -11,19 +11,20 @@
 
 json_t *report_new(const char *name, const char *title);
 
-/* What the figures mean: sentences, one after the other. */
-__attribute__((format(printf, 2, 3)))
-void report_mean(json_t *report, const char *fmt, ...);
-
-/* How it was measured, what was left out. */
-__attribute__((format(printf, 2, 3)))
-void report_note(json_t *report, const char *fmt, ...);
+/* Adds a sentence to @list: what the figures mean; how it was measured, what was left out. */
+__attribute__((format(printf, 3, 4)))
+void report_words(json_t *report, const char *list, const char *fmt, ...);
+#define report_mean(report, ...) report_words(report, "meaning", __VA_ARGS__)
+#define report_note(report, ...) report_words(report, "notes", __VA_ARGS__)
 
 /* @columns: headings parted by '|'. */
 json_t *report_table(json_t *report, const char *title, const char *columns);
 
-/* A row as json_pack() has arrays: report_row(table, "[s,f]", "name", 1.0). */
-void report_row(json_t *table, const char *fmt, ...);
+/* Adds an array as json_pack() has them to @list of a table or a series. */
+void report_add(json_t *to, const char *list, const char *fmt, ...);
+
+/* A row: report_row(table, "[s,f]", "name", 1.0). */
+#define report_row(table, ...) report_add(table, "rows", __VA_ARGS__)
 
 /* The table with that title; NULL: the report has none. */
 json_t *report_find_table(const json_t *report, const char *title);
@@ -53,16 +54,21 @@ void report_chart_near(json_t *chart);
 /* Rows of a timeline in another order than that in which they come. */
 void report_chart_row(json_t *chart, const char *row);
 
-/* A series of a chart; points are added by report_point(). */
+/* A series of a chart. */
 json_t *report_series(json_t *chart, const char *label);
-void report_point(json_t *series, double x, double y);
-/* Of bars: categories, in the order in which they come first. */
-void report_bar(json_t *series, const char *category, double value);
-/* Of a timeline. */
-void report_span(json_t *series, const char *row, double start, double end);
+/* Its points: of lines; of bars, in categories that stand in the order they come; of a timeline. */
+#define report_point(series, x, y) \
+	report_add(series, "points", "[f,f]", (double)(x), (double)(y))
+#define report_bar(series, category, value) \
+	report_add(series, "points", "[s,f]", category, (double)(value))
+#define report_span(series, row, start, end) \
+	report_add(series, "points", "[s,f,f]", row, (double)(start), (double)(end))
 
 /* How many checks were judged and did not hold. */
 unsigned int report_nr_failed(const json_t *report);
+
+/* The string of that key; "": there is none. */
+const char *report_string(const json_t *object, const char *key);
 
 /* A number with as many places as it needs. */
 const char *report_number(double value, char text[32]);

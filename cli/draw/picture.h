@@ -60,6 +60,21 @@ struct picture_layout {
 
 void picture_layout(struct picture_layout *layout, const struct gpupart_topology *topo);
 
+/* Lines and corners of boxes in a terminal; corners by enum picture_edge. */
+enum picture_edge { PICTURE_TOP, PICTURE_BETWEEN, PICTURE_BOTTOM };
+
+struct picture_signs {
+	const char *side, *line, *floorswept, *present, *absent;
+	const char *left[3], *mid[3], *right[3];
+};
+
+/* In the characters that @out has. */
+const struct picture_signs *picture_signs(const struct out *out);
+
+/* The line above, between or below @nr boxes of @width columns, @indent columns to the right. */
+void picture_edge(const struct out *out, enum picture_edge edge, unsigned int indent,
+		  unsigned int width, unsigned int nr);
+
 #define PICTURE_TAG_LEN 4
 #define PICTURE_SHORT_TAGS 52	/* so many are one letter */
 

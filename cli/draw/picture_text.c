@@ -13,26 +13,24 @@
 #define LABEL	7	/* what stands before a GPC's TPCs */
 #define MAX_NAME 44	/* columns of a tenant's name; a line goes on behind it */
 
-enum edge { TOP, BETWEEN, BOTTOM };
+const struct picture_signs *picture_signs(const struct out *out)
+{
+	static const struct picture_signs ascii = {
+		.side = "|", .line = "-", .floorswept = "/", .present = "#", .absent = ".",
+		.left = { "+", "+", "+" }, .mid = { "+", "+", "+" }, .right = { "+", "+", "+" },
+	}, box = {
+		.side = "│", .line = "─", .floorswept = "▒", .present = "■", .absent = "·",
+		.left = { "┌", "├", "└" }, .mid = { "┬", "┼", "┴" }, .right = { "┐", "┤", "┘" },
+	};
 
-struct signs {
-	const char *side, *line, *floorswept;
-	const char *left[3], *mid[3], *right[3];	/* by enum edge */
-};
-
-static const struct signs ascii = {
-	.side = "|", .line = "-", .floorswept = "/", .left = { "+", "+", "+" },
-	.mid = { "+", "+", "+" }, .right = { "+", "+", "+" },
-}, box = {
-	.side = "│", .line = "─", .floorswept = "▒", .left = { "┌", "├", "└" },
-	.mid = { "┬", "┼", "┴" }, .right = { "┐", "┤", "┘" },
-};
+	return out->utf8 ? &box : &ascii;
+}
 
 struct page {
 	struct out *out;
 	const struct picture *picture;
 	struct picture_layout layout;
-	const struct signs *signs;
+	const struct picture_signs *signs;
 	unsigned int width, per_line;	/* of a box; boxes a line */
 	unsigned int digits, tag;	/* of a TPC's number; columns for tags */
 };
@@ -76,17 +74,18 @@ static void measure(struct page *page)
 		page->per_line = 1;
 }
 
-static void print_edge(const struct page *page, enum edge edge, unsigned int nr)
+void picture_edge(const struct out *out, enum picture_edge edge, unsigned int indent,
+		  unsigned int width, unsigned int nr)
 {
-	FILE *file = page->out->file;
+	const struct picture_signs *signs = picture_signs(out);
 
-	fprintf(file, "%*s%s", LABEL, "", page->signs->left[edge]);
+	fprintf(out->file, "%*s%s", indent, "", signs->left[edge]);
 	for (unsigned int i = 0; i < nr; i++) {
-		for (unsigned int j = 0; j < page->width; j++)
-			fputs(page->signs->line, file);
-		fputs(i + 1 < nr ? page->signs->mid[edge] : page->signs->right[edge], file);
+		for (unsigned int j = 0; j < width; j++)
+			fputs(signs->line, out->file);
+		fputs(i + 1 < nr ? signs->mid[edge] : signs->right[edge], out->file);
 	}
-	fputc('\n', file);
+	fputc('\n', out->file);
 }
 
 static void put_colour(const struct out *out, unsigned int tenant)
@@ -192,7 +191,8 @@ static void print_panel(const struct page *page, const struct picture_panel *pan
 	while (nr % page->per_line || !nr)
 		cells[nr++] = (struct cell){ -1, -1 };
 	for (unsigned int i = 0; i < nr; i += page->per_line) {
-		print_edge(page, first && !i ? TOP : BETWEEN, page->per_line);
+		picture_edge(page->out, first && !i ? PICTURE_TOP : PICTURE_BETWEEN, LABEL,
+			     page->width, page->per_line);
 		print_cells(page, i ? "" : label[0], cells + i, page->per_line, false);
 		print_cells(page, i ? "" : label[1], cells + i, page->per_line, true);
 	}
@@ -219,7 +219,7 @@ static void print_panels(const struct page *page)
 		}
 		print_panel(page, &layout->panels[i], first);
 		if (last)
-			print_edge(page, BOTTOM, page->per_line);
+			picture_edge(page->out, PICTURE_BOTTOM, LABEL, page->width, page->per_line);
 	}
 }
 
@@ -377,7 +377,7 @@ static void print_head(const struct page *page)
 void picture_text(struct out *out, const struct picture *picture)
 {
 	struct page page = {
-		.out = out, .picture = picture, .signs = out->utf8 ? &box : &ascii,
+		.out = out, .picture = picture, .signs = picture_signs(out),
 	};
 
 	picture_layout(&page.layout, picture->topo);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions about a topology that drawings and lists of it ask. */
+/* A topology as text and as JSON, and the questions that drawings and lists of it ask. */
 #ifndef GPUPART_CLI_DRAW_TOPOLOGY_H
 #define GPUPART_CLI_DRAW_TOPOLOGY_H
 
-#include <gpupart.h>
+#include "cli/util/out.h"
 
 /* Whether @tpc is a virtual GPC of its own beside those that GPCs are. */
 bool topology_is_singleton(const struct gpupart_topology *topo, unsigned int tpc);
@@ -25,5 +25,26 @@ unsigned int topology_nr_sms(const struct gpupart_topology *topo,
  */
 int topology_floorswept_gpcs(const struct gpupart_topology *topo,
 			     unsigned int gpcs[GPUPART_MAX_GPCS], unsigned int *nr_known);
+
+/* ------------------------------------------------------ as text, in 80 columns */
+
+/*
+ * After an empty line a row a GPC: its TPCs, its fuse positions beside them. Nothing
+ * where that is wider than 80 columns.
+ */
+void topology_picture(struct out *out, const struct gpupart_topology *topo);
+
+/* All of it. */
+void topology_text(struct out *out, const struct gpupart_topology *topo);
+
+/*
+ * A sign a TPC in the order of uGPUs and GPCs, GPCs apart where the line has room for
+ * it: which of them are in @set. @label takes up to 10 columns.
+ */
+void topology_strip(struct out *out, const struct gpupart_topology *topo, const char *label,
+		    const struct gpupart_tpcset *set);
+
+/* Adds all of it to the JSON object @root. */
+void topology_json(json_t *root, const struct gpupart_topology *topo);
 
 #endif

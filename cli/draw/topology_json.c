@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* See topology_json.h. */
+/* A topology as JSON. */
 #include "cli/draw/topology.h"
-#include "cli/draw/topology_json.h"
 
 static json_t *tpc_numbers(const struct gpupart_tpcset *set)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See topology_text.h. */
+/* A topology, or a set of its TPCs, as text in 80 columns. */
 #include <stdlib.h>
+#include "cli/draw/picture.h"
 #include "cli/draw/topology.h"
-#include "cli/draw/topology_text.h"
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -46,33 +46,21 @@ static unsigned int nr_positions(const struct gpupart_topology *topo)
 	return nr;
 }
 
-struct picture {
+struct grid {
 	unsigned int nr;	/* cells a row */
 	int digits, pad;
 	bool fuses;		/* with the column of fuse positions */
-	const char *side, *line, *left[3], *mid[3], *right[3];	/* top, between, bottom */
-	const char *present, *absent;
+	const struct picture_signs *signs;
 };
 
-static int picture_width(const struct picture *pic)
+static int grid_width(const struct grid *pic)
 {
 	return 14 + (int)pic->nr * (pic->pad + pic->digits + 2) + 1 +
 	       (pic->fuses ? 2 + (int)pic->nr : 0);
 }
 
-static void picture_line(struct out *out, const struct picture *pic, int which)
-{
-	fprintf(out->file, "%14s%s", "", pic->left[which]);
-	for (unsigned int i = 0; i < pic->nr; i++) {
-		for (int j = 0; j < pic->pad + pic->digits + 1; j++)
-			fputs(pic->line, out->file);
-		fputs(i + 1 < pic->nr ? pic->mid[which] : pic->right[which], out->file);
-	}
-	fputc('\n', out->file);
-}
-
-static void picture_row(struct out *out, const struct picture *pic,
-			const struct gpupart_topology *topo, unsigned int gpc, bool first)
+static void print_row(struct out *out, const struct grid *pic,
+		      const struct gpupart_topology *topo, unsigned int gpc, bool first)
 {
 	const struct gpupart_gpc *g = gpupart_topology_gpc(topo, gpc);
 	int tpc = gpupart_tpcset_next(&g->tpcs, 0);
@@ -81,21 +69,21 @@ static void picture_row(struct out *out, const struct picture *pic,
 		fprintf(out->file, "%suGPU %-2d%s ", out->bold, g->ugpu, out->plain);
 	else
 		fprintf(out->file, "%8s", "");
-	fprintf(out->file, "GPC %-2u%s", gpc, pic->side);
+	fprintf(out->file, "GPC %-2u%s", gpc, pic->signs->side);
 	for (unsigned int i = 0; i < pic->nr; i++) {
 		if (tpc >= 0) {
 			fprintf(out->file, "%*d%s%s", pic->pad + pic->digits, tpc,
-				topology_is_singleton(topo, tpc) ? "*" : " ", pic->side);
+				topology_is_singleton(topo, tpc) ? "*" : " ", pic->signs->side);
 			tpc = gpupart_tpcset_next(&g->tpcs, tpc + 1);
 		} else {
 			fprintf(out->file, "%s%*s%s %s", out->dim, pic->pad + pic->digits, "-",
-				out->plain, pic->side);
+				out->plain, pic->signs->side);
 		}
 	}
 	if (pic->fuses) {
 		fputs("  ", out->file);
 		for (unsigned int i = 0; i < pic->nr && g->present_tpcs; i++)
-			fputs(g->present_tpcs >> i & 1 ? pic->present : pic->absent, out->file);
+			fputs(g->present_tpcs >> i & 1 ? pic->signs->present : pic->signs->absent, out->file);
 		if (!g->present_tpcs)
 			fputc('?', out->file);
 	}
@@ -104,14 +92,7 @@ static void picture_row(struct out *out, const struct picture *pic,
 
 void topology_picture(struct out *out, const struct gpupart_topology *topo)
 {
-	static const struct picture ascii = {
-		.side = "|", .line = "-", .left = { "+", "+", "+" }, .mid = { "+", "+", "+" },
-		.right = { "+", "+", "+" }, .present = "#", .absent = ".",
-	}, box = {
-		.side = "│", .line = "─", .left = { "┌", "├", "└" }, .mid = { "┬", "┼", "┴" },
-		.right = { "┐", "┤", "┘" }, .present = "■", .absent = "·",
-	};
-	struct picture pic = out->utf8 ? box : ascii;
+	struct grid pic = { .signs = picture_signs(out) };
 	unsigned int order[GPUPART_MAX_GPCS], nr = topology_order_gpcs(topo, order);
 	bool fuses = false, singletons = false, absent = false;
 	int ugpu = -2;
@@ -128,11 +109,11 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 	pic.digits = gpupart_topology_nr_tpcs(topo) > 100 ? 3 : 2;
 	pic.pad = 1;
 	pic.fuses = fuses;
-	if (picture_width(&pic) > OUT_COLUMNS)
+	if (grid_width(&pic) > OUT_COLUMNS)
 		pic.pad = 0;
-	if (picture_width(&pic) > OUT_COLUMNS)
+	if (grid_width(&pic) > OUT_COLUMNS)
 		pic.fuses = false;
-	if (!nr || picture_width(&pic) > OUT_COLUMNS)
+	if (!nr || grid_width(&pic) > OUT_COLUMNS)
 		return;		/* the lists say it all the same */
 
 	fputc('\n', out->file);
@@ -140,7 +121,7 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 		const struct gpupart_gpc *g = gpupart_topology_gpc(topo, order[i]);
 
 		if (!i && pic.fuses) {
-			int before = picture_width(&pic) - (int)pic.nr;
+			int before = grid_width(&pic) - (int)pic.nr;
 
 			/* The digits of the positions, over their column. */
 			fprintf(out->file, "%*s", before, "");
@@ -149,18 +130,19 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 			fputc('\n', out->file);
 		}
 		if (g->ugpu != ugpu)
-			picture_line(out, &pic, i ? 1 : 0);
-		picture_row(out, &pic, topo, order[i], g->ugpu != ugpu);
+			picture_edge(out, i ? PICTURE_BETWEEN : PICTURE_TOP, 14,
+				     pic.pad + pic.digits + 1, pic.nr);
+		print_row(out, &pic, topo, order[i], g->ugpu != ugpu);
 		ugpu = g->ugpu;
 	}
-	picture_line(out, &pic, 2);
+	picture_edge(out, PICTURE_BOTTOM, 14, pic.pad + pic.digits + 1, pic.nr);
 	fprintf(out->file, "%14sTPC numbers%s%s\n", "",
 		singletons ? ", * a singleton (virtual GPC of its own)" : "",
 		absent ? ", - absent" : "");
 	if (pic.fuses)
 		fprintf(out->file,
 			"%14son the right the fuses' positions: %s present, %s floorswept\n", "",
-			pic.present, pic.absent);
+			pic.signs->present, pic.signs->absent);
 }
 
 static void print_floorswept(struct out *out, const struct gpupart_topology *topo,
@@ -277,7 +259,7 @@ void topology_strip(struct out *out, const struct gpupart_topology *topo, const 
 {
 	unsigned int order[GPUPART_MAX_GPCS], nr = topology_order_gpcs(topo, order), column = 0;
 	bool gaps = 10 + gpupart_topology_nr_tpcs(topo) + nr <= OUT_COLUMNS + 4;
-	const char *in = out->utf8 ? "■" : "#", *not_in = out->utf8 ? "·" : ".";
+	const struct picture_signs *signs = picture_signs(out);
 	int width = gaps ? OUT_COLUMNS : OUT_COLUMNS - 8;
 
 	fprintf(out->file, "%-7s", label);
@@ -291,7 +273,8 @@ void topology_strip(struct out *out, const struct gpupart_topology *topo, const 
 			if (column && !(column % width))
 				fprintf(out->file, "\n%7s", "");
 			column++;
-			fputs(gpupart_tpcset_has(set, tpc) ? in : not_in, out->file);
+			fputs(gpupart_tpcset_has(set, tpc) ? signs->present : signs->absent,
+			      out->file);
 		}
 	}
 	fputc('\n', out->file);

@@ -36,14 +36,11 @@ static int take_lock(struct control *c)
 
 static int read_number(struct control *c, const char *option, const char *text, unsigned int most)
 {
-	char *end;
 	unsigned long value;
 
 	if (!text)
 		return 0;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || !value || value > most)
+	if (!args_whole(text, most, &value))
 		return qos_fail(EXIT_USAGE, "%s '%s': wants a number from 1 to %u", option, text,
 				most);
 	c->number = value;
@@ -122,8 +119,8 @@ static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
 {
 	if (a->pid && b->pid)
 		return a->pid == b->pid;
-	return (!b->pid && *b->within && live_is_inside(jobs, nr, a->within, b->within)) ||
-	       (!a->pid && *a->within && live_is_inside(jobs, nr, b->within, a->within));
+	return (!b->pid && *b->within && shown_is_inside(jobs, nr, a->within, b->within)) ||
+	       (!a->pid && *a->within && shown_is_inside(jobs, nr, b->within, a->within));
 }
 
 #define bad_tenant(c, i, fmt, ...) \

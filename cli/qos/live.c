@@ -91,7 +91,7 @@ static void find_members(struct live *live, struct live_tenant *t,
 	for (i = 0; i < nr_processes; i++)
 		if (processes[i].pid && processes[i].uid == geteuid() &&
 		    (t->pid ? processes[i].pid == t->pid :
-			      *t->job && live_is_inside(jobs, nr_jobs, processes[i].job, t->job)))
+			      *t->job && shown_is_inside(jobs, nr_jobs, processes[i].job, t->job)))
 			take_member(live, t, &processes[i]);
 	for (unsigned int m = t->nr_members; m-- > 0; )
 		if (!t->members[m].seen)

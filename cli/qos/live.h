@@ -87,9 +87,6 @@ uint64_t live_now_ns(void);
  */
 void live_find(struct live *live, bool now);
 
-/* Whether job @id is @around, or was begun in it. */
-bool live_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
-
 /*
  * Who has TPCs and is no tenant, into live->others: from lists that were made already. Costs
  * little but now and then, when the environments of all processes are read.

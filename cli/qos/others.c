@@ -19,21 +19,6 @@ uint64_t live_now_ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-bool live_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
-{
-	for (int steps = 0; *id && steps <= nr; steps++) {
-		const char *parent = "";
-
-		if (!strcmp(id, around))
-			return true;
-		for (int i = 0; i < nr; i++)
-			if (!strcmp(jobs[i].id, id))
-				parent = jobs[i].parent;
-		id = parent;
-	}
-	return false;
-}
-
 #define ENVIRONMENTS_SHARE 500	/* of the time: at most that part of it is spent on them */
 
 /* One look around. */
@@ -48,7 +33,7 @@ struct search {
 
 static bool job_is_inside(const struct search *s, const char *id, const char *around)
 {
-	return *around && live_is_inside(s->n.jobs, s->n.nr_jobs, id, around);
+	return *around && shown_is_inside(s->n.jobs, s->n.nr_jobs, id, around);
 }
 
 /* @runs: it uses the GPU. What an adopted process has started and does not is its own. */

@@ -2,6 +2,7 @@
 /* The options that commands share. */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -403,6 +404,25 @@ int args_memory(const struct args *args, const char *text, uint64_t *bytes)
 	return status;
 }
 
+bool args_whole(const char *text, unsigned long most, unsigned long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoul(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno && *value && *value <= most;
+}
+
+int args_pid(const struct args *args, const char *text, int *pid)
+{
+	unsigned long value;
+
+	if (!args_whole(text, INT_MAX, &value))
+		return cmd_fail(args->cmd, EXIT_USAGE, "-p '%s': wants a process's number", text);
+	*pid = value;
+	return 0;
+}
+
 bool args_decimal(const char *text, double *value)
 {
 	char *end;
@@ -426,12 +446,9 @@ int args_seconds(const struct args *args, const char *option, const char *text, 
 
 static int parse_number(const struct args *args, const char *text, unsigned int *nr)
 {
-	char *end;
 	unsigned long value;
 
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > GPUPART_MAX_TPCS)
+	if (!args_whole(text, GPUPART_MAX_TPCS, &value))
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"-n %s: wants a number of TPCs, 1 to %d", *text ? text : "''",
 				GPUPART_MAX_TPCS);

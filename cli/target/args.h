@@ -34,6 +34,12 @@ int args_simulate(struct args *args);
 /* The bytes that @text, --mem's, is: 0, or an error. */
 int args_memory(const struct args *args, const char *text, uint64_t *bytes);
 
+/* Whether @text is a whole number from 1 to @most: it is *value. */
+bool args_whole(const char *text, unsigned long most, unsigned long *value);
+
+/* The number of a process, -p's: 0, or an error. */
+int args_pid(const struct args *args, const char *text, int *pid);
+
 /* All of @text is a number, in decimal. */
 bool args_decimal(const char *text, double *value);
 

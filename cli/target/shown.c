@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/shown.h"
+#include "cli/util/atomic_file.h"
 #include "cli/util/child.h"
 
 #define ASK_SECONDS 10
@@ -48,7 +49,23 @@ int shown_jobs(struct gpupart *gp, struct gpupart_job **list)
 	return nr;
 }
 
-int shown_become(unsigned int uid, int pid)
+bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
+{
+	/* One job is passed at a step: more steps than jobs lead round. */
+	for (int steps = 0; *id && steps <= nr; steps++) {
+		const char *parent = "";
+
+		if (!strcmp(id, around))
+			return true;
+		for (int i = 0; i < nr; i++)
+			if (!strcmp(jobs[i].id, id))
+				parent = jobs[i].parent;
+		id = parent;
+	}
+	return false;
+}
+
+static int become(unsigned int uid, int pid)
 {
 	char path[32];
 	struct stat st;
@@ -59,6 +76,42 @@ int shown_become(unsigned int uid, int pid)
 	if (!stat(path, &st) && st.st_uid == uid)
 		gid = st.st_gid;
 	return setgroups(0, NULL) || setgid(gid) || setuid(uid) ? -errno : 0;
+}
+
+struct call {
+	unsigned int uid;
+	int pid;
+	void (*fn)(struct gpupart *gp, const void *arg, void *result);
+	const void *arg;
+};
+
+static void be_user(void *arg, void *result)
+{
+	struct shown_result *found = result;
+	const struct call *call = arg;
+	struct gpupart *gp;
+
+	found->err = become(call->uid, call->pid);
+	if (found->err) {
+		snprintf(found->why, sizeof(found->why), "becoming user %u: %s", call->uid,
+			 strerror(-found->err));
+	} else if (gpupart_open(&gp)) {
+		found->err = -ENOMEM;
+		snprintf(found->why, sizeof(found->why), "no memory");
+	} else {
+		call->fn(gp, call->arg, result);
+	}
+}
+
+void shown_as(unsigned int uid, int pid,
+	      void (*fn)(struct gpupart *gp, const void *arg, void *result), const void *arg,
+	      struct shown_result *result, size_t len)
+{
+	struct call call = { uid, pid, fn, arg };
+
+	if (child_call(be_user, &call, result, len, ASK_SECONDS, result->why,
+		       sizeof(result->why)))
+		result->err = -EIO;
 }
 
 /* The sample of the same name, where it is that file. */
@@ -85,47 +138,19 @@ struct ask {
 	int fd;		/* the capture goes there */
 };
 
-struct answer {
-	int err;
-	char why[512];
-};
-
-static int write_all(int fd, const char *text)
+static void write_capture(struct gpupart *gp, const void *arg, void *result)
 {
-	size_t done = 0, len = strlen(text);
-	ssize_t n;
-
-	for (; done < len; done += n) {
-		n = write(fd, text + done, len - done);
-		if (n <= 0)
-			return n ? -errno : -EIO;
-	}
-	return 0;
-}
-
-static void ask_user(void *arg, void *result)
-{
-	const struct ask *ask = arg;
-	struct answer *answer = result;
+	struct shown_result *answer = result;
 	struct gpupart_topology *topo;
-	struct gpupart *gp;
+	const struct ask *ask = arg;
 	char *text;
 
-	answer->err = shown_become(ask->gpu->uid, ask->gpu->pid);
-	if (answer->err) {
-		snprintf(answer->why, sizeof(answer->why), "becoming user %u: %s",
-			 ask->gpu->uid, strerror(-answer->err));
-		return;
-	}
-	answer->err = gpupart_open(&gp);
-	if (answer->err)
-		return;
 	answer->err = gpupart_topology_open(gp, ask->gpu->source, NULL, &topo);
 	if (!answer->err)
 		answer->err = gpupart_topology_capture(gp, topo, NULL, &text);
 	snprintf(answer->why, sizeof(answer->why), "%s", answer->err ? gpupart_error(gp) : "");
 	if (!answer->err)
-		answer->err = write_all(ask->fd, text);
+		answer->err = whole_put(ask->fd, text);
 }
 
 /* That user's process reads the file with that user's rights, and hands it over. */
@@ -133,7 +158,7 @@ static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **t
 			size_t len)
 {
 	struct ask ask = { .gpu = gpu, .fd = memfd_create("capture", MFD_CLOEXEC) };
-	struct answer answer = { 0 };
+	struct shown_result answer = { 0 };
 	char path[32];
 	int err;
 
@@ -142,11 +167,10 @@ static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **t
 		snprintf(why, len, "no memory file: %s", strerror(-err));
 		return err;
 	}
-	err = child_call(ask_user, &ask, &answer, sizeof(answer), ASK_SECONDS, why, len);
-	if (!err && answer.err) {
-		err = answer.err;
+	shown_as(gpu->uid, gpu->pid, write_capture, &ask, &answer, sizeof(answer));
+	err = answer.err;
+	if (err)
 		snprintf(why, len, "%s", *answer.why ? answer.why : strerror(-err));
-	}
 	if (!err) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", ask.fd);
 		err = gpupart_topology_open(NULL, path, NULL, topo);

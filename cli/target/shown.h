@@ -13,6 +13,9 @@
 int shown_processes(struct gpupart *gp, struct gpupart_process **list);
 int shown_jobs(struct gpupart *gp, struct gpupart_job **list);
 
+/* Whether job @id is @around, or was begun in it. */
+bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
+
 /* Whose topology is meant. */
 struct shown_gpu {
 	const char *source, *pci;
@@ -29,7 +32,18 @@ struct shown_gpu {
 int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topology **topo,
 		   char *why, size_t len);
 
-/* The calling process, root's, is from now on user @uid's, of process @pid: 0 or -errno. */
-int shown_become(unsigned int uid, int pid);
+/* What a struct that a function called by shown_as() fills begins with. */
+struct shown_result {
+	int err;		/* 0 or -errno */
+	char why[512];		/* the sentence where it failed */
+};
+
+/*
+ * Calls @fn with the rights of user @uid and the group of process @pid (0: none is known), in a
+ * child: root trusts nothing that is another user's. @fn fills the @len bytes of @result.
+ */
+void shown_as(unsigned int uid, int pid,
+	      void (*fn)(struct gpupart *gp, const void *arg, void *result), const void *arg,
+	      struct shown_result *result, size_t len);
 
 #endif

@@ -8,10 +8,7 @@
 #include "cli/target/shown.h"
 #include "cli/target/tenants.h"
 #include "cli/target/which_gpu.h"
-#include "cli/util/child.h"
 #include "cli/util/message.h"
-
-#define CHANGE_SECONDS 10
 
 /*
  * Of an H200, measured: Documentation/internals/hardware.md, "Memory"; with what is kept for
@@ -225,41 +222,23 @@ struct change {
 };
 
 struct changed {
-	int err;
-	char why[512];
+	struct shown_result result;
 	uint64_t before;
 	struct gpupart_tenant now;
 };
 
-static void change(struct gpupart *gp, const struct change *change, struct changed *changed)
+static void change(struct gpupart *gp, const void *arg, void *result)
 {
+	const struct change *change = arg;
 	const struct gpupart_tenant *tenant = change->tenant;
-
-	changed->err = gpupart_tenant_quota_set(gp, tenant->name, change->pci, change->bytes,
-						&changed->before);
-	if (!changed->err && change->pci)
-		changed->err = gpupart_tenant_get(gp, tenant->name, tenant->pci, &changed->now);
-	if (changed->err)
-		snprintf(changed->why, sizeof(changed->why), "%s", gpupart_error(gp));
-}
-
-/* Root becomes the user whose file that is: nothing in it is to be trusted. */
-static void change_as(void *arg, void *result)
-{
-	const struct change *wanted = arg;
 	struct changed *changed = result;
-	struct gpupart *gp;
 
-	changed->err = shown_become(wanted->tenant->uid, wanted->pid);
-	if (changed->err) {
-		snprintf(changed->why, sizeof(changed->why), "becoming user %u: %s",
-			 wanted->tenant->uid, strerror(-changed->err));
-	} else if (gpupart_open(&gp)) {
-		changed->err = -ENOMEM;
-		snprintf(changed->why, sizeof(changed->why), "no memory");
-	} else {
-		change(gp, wanted, changed);
-	}
+	changed->result.err = gpupart_tenant_quota_set(gp, tenant->name, change->pci, change->bytes,
+						&changed->before);
+	if (!changed->result.err && change->pci)
+		changed->result.err = gpupart_tenant_get(gp, tenant->name, tenant->pci, &changed->now);
+	if (changed->result.err)
+		snprintf(changed->result.why, sizeof(changed->result.why), "%s", gpupart_error(gp));
 }
 
 /* 0, or an error. */
@@ -268,10 +247,10 @@ static int change_by_owner(const struct args *args, struct gpupart *gp,
 {
 	if (wanted->tenant->uid == geteuid())
 		change(gp, wanted, changed);
-	else if (child_call(change_as, (void *)wanted, changed, sizeof(*changed), CHANGE_SECONDS,
-			    changed->why, sizeof(changed->why)))
-		changed->err = -EIO;
-	return changed->err ? cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->why) : 0;
+	else
+		shown_as(wanted->tenant->uid, wanted->pid, change, wanted, &changed->result,
+			 sizeof(*changed));
+	return changed->result.err ? cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->result.why) : 0;
 }
 
 static int change_one(const struct args *args, struct gpupart *gp, const struct change *wanted,
@@ -319,17 +298,17 @@ static const struct gpupart_tenant *find(const struct tenants *tenants, const ch
 	return NULL;
 }
 
-static int read_pid(const struct args *args, const char *text, int *pid)
+/* Whether process @pid is there and under another version, which alone knows its tenant. */
+static bool is_other_version(struct gpupart *gp, int pid)
 {
-	char *end;
-	long number;
+	struct gpupart_process *list;
+	int nr = shown_processes(gp, &list);
+	bool found = false;
 
-	errno = 0;
-	number = strtol(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || number < 1 || number > 0x7fffffff)
-		return cmd_fail(args->cmd, EXIT_USAGE, "-p '%s': wants a process's number", text);
-	*pid = number;
-	return 0;
+	for (int i = 0; i < nr; i++)
+		found |= pid && list[i].pid == pid && list[i].other_version;
+	free(list);
+	return found;
 }
 
 /* GPUs that the tenant comes to use. */
@@ -416,7 +395,7 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 	int status = 0, number = 0;
 
 	if (pid)
-		status = read_pid(args, pid, &number);
+		status = args_pid(args, pid, &number);
 	if (status)
 		return status;
 	if (gpupart_open(&gp))
@@ -433,6 +412,10 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 		status = check_sizes(args, gp, &tenants, meant, bytes);
 	if (meant && !status)
 		status = change_all(args, gp, &tenants, meant, number, bytes);
+	else if (!meant && is_other_version(gp, number))
+		status = cmd_fail(args->cmd, EXIT_FAILED,
+				  "process %d runs under another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
+				  number);
 	else if (!meant && pid)
 		status = cmd_fail(args->cmd, EXIT_USAGE,
 				  "process %d has no memory quota: it was started without --mem, or has not called cuInit: see 'gpupart ps'",

@@ -11,7 +11,7 @@
 #include "cli/util/atomic_file.h"
 #include "cli/util/paths.h"
 
-static int write_all(int fd, const char *text)
+int whole_put(int fd, const char *text)
 {
 	size_t left = strlen(text);
 
@@ -35,7 +35,7 @@ static int write_through(const char *path, const char *text)
 
 	if (fd < 0)
 		return -errno;
-	err = write_all(fd, text);
+	err = whole_put(fd, text);
 	if (close(fd) && !err)
 		err = -errno;
 	return err;
@@ -72,7 +72,7 @@ int whole_write(const char *path, const char *text)
 	fd = make_beside(path, beside, sizeof(beside));
 	if (fd < 0)
 		return fd;
-	err = write_all(fd, text);
+	err = whole_put(fd, text);
 	if (!err && (fchmod(fd, mode) || fsync(fd)))
 		err = -errno;
 	if (close(fd) && !err)

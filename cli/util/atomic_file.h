@@ -10,4 +10,7 @@
  */
 int whole_write(const char *path, const char *text);
 
+/* Writes all of @text to @fd: 0 or -errno. */
+int whole_put(int fd, const char *text);
+
 #endif

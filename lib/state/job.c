@@ -346,6 +346,12 @@ static bool job_lives(int dir, const struct record *record, struct living *livin
 	return living->unsure;
 }
 
+/* A program runs on a capture's GPU only on the simulated driver. */
+static bool is_simulated(const char *source)
+{
+	return strcmp(source, "rm") && strcmp(source, "kernel");
+}
+
 static void fill(int dir, const struct record *record, struct gpupart_job *job)
 {
 	struct gpupart_tpcset set = effective(dir, record);
@@ -360,7 +366,7 @@ static void fill(int dir, const struct record *record, struct gpupart_job *job)
 	process_copy_text(job->pci, sizeof(job->pci), record->gpu.pci, sizeof(record->gpu.pci));
 	process_copy_text(job->source, sizeof(job->source), record->source,
 			  sizeof(record->source));
-	job->simulated = strcmp(record->source, "rm") && strcmp(record->source, "kernel");
+	job->simulated = is_simulated(record->source);
 	job->elsewhere = record->header.pid_namespace != control_pid_namespace();
 	if (!job->elsewhere && control_process_lives(record->header.pid, record->header.start))
 		job->pid = record->header.pid;
@@ -446,7 +452,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 			    .pid_namespace = control_pid_namespace(), .uid = geteuid(),
 			    .nr_gpus = 1 },
 		.gpu = { .nr_tpcs = gpupart_topology_nr_tpcs(topo),
-			 .simulated = gpupart_topology_info(topo)->simulated },
+			 .simulated = is_simulated(gpupart_topology_info(topo)->source) },
 	};
 	int dir, err = gpupart_set_check(gp, topo, set);
 

@@ -197,11 +197,20 @@ within 20 got up-a10 1 && within 20 got up-b10 1
 ok $? "two hold 256 MiB each"
 is "$(quota_of a up-a10) / $(quota_of a up-b10)" "2147483648 true / 2147483648 true" "version a knows both quotas, and that something is used"
 is "$(quota_of b up-a10) / $(quota_of b up-b10)" "2147483648 true / 2147483648 true" "so does version b"
+simulated_of() {
+	"$tmp/$1/bin/gpupart" ps --json | jq -r '[.tenants[] | select(.tenant | startswith("up-")) | .simulated] | map(tostring) | join(" ")'
+}
+is "$(simulated_of a) / $(simulated_of b)" "true true / true true" "and that both are the simulated GPU's"
 
 pid_a=$("$tmp/a/bin/gpupart" ps --json | jq '.processes[] | select(.name == "up-a3") | .pid')
 not_changed b "up-a1 " set up-a1 -t 0
 not_changed b "$pid_a" set -p "$pid_a" -t 0
 not_changed b up-a10 set up-a10 --mem 3G
+pid_a10=$("$tmp/a/bin/gpupart" ps --json | jq '.processes[] | select(.name == "up-a10") | .pid')
+not_changed b "$pid_a10" set -p "$pid_a10" --mem 3G
+# shellcheck disable=SC2086 # options
+row=$("$tmp/b/bin/gpupart" doctor --no-launch $e --json | jq -r ".rows[] | select(.name == \"processes\" and (.answer | startswith(\"$pid_a \"))) | .answer")
+is "$(echo "$row" | grep -c 'another version') $(echo "$row" | grep -c launches)" "1 0" "doctor: $row"
 # shellcheck disable=SC2086 # options
 not_changed b up-a10 run $e -t 0 --name up-a10 --mem 3G -- true
 not_changed a "up-b1 " set up-b1 -t 0

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "cli/bench/driver.h"
+#include "cli/target/driver.h"
 
 int driver_open(struct driver *driver, char *why, size_t len)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's driver as bench uses it: entry points by their names, opened at run time. Numbers are
+ * NVIDIA's driver as bench and trace use it: entry points by their names, opened at run time. Numbers are
  * CUDA's documented ABI.
  */
-#ifndef GPUPART_CLI_BENCH_DRIVER_H
-#define GPUPART_CLI_BENCH_DRIVER_H
+#ifndef GPUPART_CLI_TARGET_DRIVER_H
+#define GPUPART_CLI_TARGET_DRIVER_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +12,8 @@
 typedef uint64_t cuda_ptr;	/* CUdeviceptr */
 
 #define DRIVER_ATTR_L2_BYTES	38
+#define DRIVER_ATTR_SHARED_OPTIN 97
+#define DRIVER_FUNC_DYNAMIC_SHARED 8	/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 #define DRIVER_STREAM_NON_BLOCKING 1
 #define DRIVER_EVENT_TIMED	0
 #define DRIVER_EVENT_WAITED	3	/* the host sleeps for it; no time stamp */
@@ -35,8 +37,10 @@ typedef uint64_t cuda_ptr;	/* CUdeviceptr */
 	F(cuEventElapsedTime, (float *, void *, void *)) \
 	F(cuModuleLoadData, (void **, const void *)) \
 	F(cuModuleGetFunction, (void **, void *, const char *)) \
+	F(cuFuncSetAttribute, (void *, int, int)) \
 	F(cuMemAlloc_v2, (cuda_ptr *, size_t)) \
 	F(cuMemcpyHtoD_v2, (cuda_ptr, const void *, size_t)) \
+	F(cuMemsetD8_v2, (cuda_ptr, unsigned char, size_t)) \
 	F(cuMemcpyDtoH_v2, (void *, cuda_ptr, size_t)) \
 	F(cuLaunchKernel, (void *, unsigned int, unsigned int, unsigned int, unsigned int, \
 		unsigned int, unsigned int, unsigned int, void *, void **, void **))
