@@ -6,6 +6,7 @@
 #ifndef GPUPART_LIB_CORE_STATE_DIR_H
 #define GPUPART_LIB_CORE_STATE_DIR_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,6 +20,12 @@
 bool control_name_good(const char *name);
 /* 0700 and @uid's, or a negative errno; *path is made. */
 int control_open_dir(uid_t uid, bool make);
+/* Lists the folder @dir, which is closed with the list or on failure; NULL: it cannot be listed. */
+DIR *control_read_dir(int dir);
+/* Whole or not at all, whenever we die: another file takes the place of the old one. 0, -errno. */
+int control_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode);
+/* flock(): 0; -EBUSY: another has held it for 5 s, who may have been stopped; -errno. */
+int control_lock_file(int fd);
 /*
  * Work for the files of another user: a second of this thread's CPU time, however many there are
  * and whatever is in them; what is this user's own has no bound. control_budget_begin() returns when

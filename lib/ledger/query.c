@@ -180,8 +180,7 @@ end:
 
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max)
 {
-	int fd = control_open_dir(uid, false);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir = control_read_dir(control_open_dir(uid, false));
 	struct dirent *entry;
 	unsigned int nr = 0, files = 0;
 
@@ -197,8 +196,6 @@ unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int
 	}
 	if (dir)
 		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
 	return nr;
 }
 

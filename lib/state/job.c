@@ -10,11 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "lib/core/fsize.h"
 #include "lib/state/grant.h"
 #include "lib/state/holder.h"
 #include "lib/state/job.h"
@@ -25,7 +23,6 @@
 #define JOB_LAYOUT	2	/* counted up with every change behind the header */
 #define JOB_PREFIX	"job-"
 #define JOB_VARIABLE	"GPUPART_JOB"
-#define LOCK_SECONDS	5
 #define MAX_ENVIRONMENT	(8 << 20)	/* bytes; exec takes no more */
 
 struct record {
@@ -74,9 +71,8 @@ static bool read_node(const char *id, struct record *record)
 static bool read_record(int dir, const char *id, struct record *record)
 {
 	char file[GPUPART_JOB_STRLEN + 8], wanted[GPUPART_JOB_STRLEN];
-	enum shared_version version = SHARED_NONE;
-	struct shared_seen seen = { .nr_gpus = 0 };
-	struct stat st;
+	enum shared_version version;
+	struct shared_seen seen;
 	bool good;
 	int fd;
 
@@ -86,11 +82,9 @@ static bool read_record(int dir, const char *id, struct record *record)
 		return false;
 	strcpy(wanted, id);
 	file_of(file, sizeof(file), id);
-	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = shared_open(dir, file, geteuid(), SHARED_JOB, JOB_LAYOUT, &seen, &version);
 	if (fd < 0)
 		return false;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		version = shared_read(fd, SHARED_JOB, JOB_LAYOUT, &seen);
 	good = version != SHARED_NONE && seen.nr_gpus && !strcmp(seen.header.id, wanted) &&
 	       (version == SHARED_OTHER ||
 		pread(fd, record, sizeof(*record), 0) == sizeof(*record));
@@ -105,7 +99,6 @@ static bool read_record(int dir, const char *id, struct record *record)
 	return good;
 }
 
-/* Whole or not at all, whenever we die: another file takes the place of the old one. */
 static int write_node(const struct record *record)
 {
 	struct gpupart_grant grant;
@@ -118,29 +111,12 @@ static int write_node(const struct record *record)
 
 static int write_record(int dir, const struct record *record)
 {
-	char file[GPUPART_JOB_STRLEN + 8], new_file[GPUPART_JOB_STRLEN + 32];
-	struct fsize_guard guard;
-	int fd, err = 0;
-	ssize_t n;
+	char file[GPUPART_JOB_STRLEN + 8];
 
 	if (node_is_id(record->header.id))
 		return write_node(record);
 	file_of(file, sizeof(file), record->header.id);
-	snprintf(new_file, sizeof(new_file), ".%s.%d", file, getpid());
-	fd = openat(dir, new_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	fsize_guard_begin(&guard);
-	n = write(fd, record, sizeof(*record));
-	if (n != sizeof(*record))
-		err = n < 0 ? -errno : -ENOSPC;
-	fsize_guard_end(&guard);
-	close(fd);
-	if (!err && renameat(dir, new_file, dir, file))
-		err = -errno;
-	if (err)
-		unlinkat(dir, new_file, 0);
-	return err;
+	return control_write_file(dir, file, record, sizeof(*record), 0600);
 }
 
 /*
@@ -401,22 +377,17 @@ static void sweep_unfinished(int dir, const char *file)
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max)
 {
 	int fd = control_open_dir(geteuid(), false);
+	DIR *dir = control_read_dir(fd);
 	struct living living;
 	unsigned int nr = 0;
 	struct dirent *entry;
 	struct record record;
-	DIR *dir;
 
 	(void)gp;
 	list_node(list, max, &nr);
 	/* Nothing was begun here. */
-	if (fd < 0)
+	if (!dir)
 		return nr;
-	dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		return nr;
-	}
 	living_init(&living);
 	while ((entry = readdir(dir))) {
 		if (!strncmp(entry->d_name, "." JOB_PREFIX, strlen("." JOB_PREFIX)))
@@ -543,21 +514,14 @@ static int set_processes(struct gpupart *gp, int dir, const struct record *job)
 	return failed;
 }
 
-/* Two that set it at once take turns; who was stopped meanwhile must not stop us for ever. */
+/* Two that set it at once take turns. */
 static int lock_jobs(struct gpupart *gp, int dir, const char *id)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	int err = control_lock_file(dir);
 
-	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
-		if (!flock(dir, LOCK_EX | LOCK_NB))
-			return 0;
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return ctx_fail(gp, -errno, "job %s: %s", id, strerror(errno));
-		nanosleep(&pause, NULL);
-	}
-	return ctx_fail(gp, -EBUSY,
-			"job %s: another program has held the jobs' folder for %d s", id,
-			LOCK_SECONDS);
+	return !err ? 0 : ctx_fail(gp, err, "job %s: %s", id, err == -EBUSY ?
+				   "another program has held the jobs' folder for 5 s" :
+				   strerror(-err));
 }
 
 static int check_job_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set)

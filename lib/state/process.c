@@ -21,11 +21,6 @@
 #include "lib/state/process_block.h"
 #include "lib/state/progress.h"
 
-#define LOCK_SECONDS 5
-
-/* Nothing in a folder is followed or waited for. */
-#define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-
 void process_copy_text(char *to, size_t len, const char *from, size_t room)
 {
 	size_t i;
@@ -173,7 +168,6 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 	int fd, pid = -ESRCH, named;
 	enum shared_version version;
 	struct shared_seen seen;
-	struct stat st;
 
 	if (!parse_name(file, &named, &name_space))
 		return false;
@@ -182,13 +176,13 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 		describe(control_self, getpid(), look->uid, process);
 		return true;
 	}
-	fd = openat(look->dir, file, O_RDONLY | OPEN_FLAGS);
+	fd = shared_open(look->dir, file, look->uid, SHARED_PROCESS, CONTROL_LAYOUT, &seen,
+			 &version);
 	if (fd < 0)
 		return false;
 	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
-	if (!block || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != look->uid)
+	if (!block)
 		goto close_fd;
-	version = shared_read(fd, SHARED_PROCESS, CONTROL_LAYOUT, &seen);
 	if (version == SHARED_SAME && !copy_block(fd, block))
 		version = SHARED_NONE;
 	if (version != SHARED_NONE && seen.header.pid == named &&
@@ -243,29 +237,27 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, unsigned int *nr)
 {
 	struct look look = { .dir = control_open_dir(uid, false), .uid = uid };
+	DIR *dir = control_read_dir(look.dir);
 	struct gpupart_process *process = malloc(sizeof(*process));
-	DIR *dir = look.dir >= 0 && process ? fdopendir(look.dir) : NULL;
 	uint64_t budget = control_budget_begin(uid);
 	bool own = uid == geteuid(), spent = false;
 	unsigned int files = 0;
 	struct dirent *entry;
 
 	look.table.maps_max = own ? 0 : MAX_MAPS;
-	while (dir && !(spent = control_budget_spent(budget)) && (entry = readdir(dir)) &&
+	while (dir && process && !(spent = control_budget_spent(budget)) && (entry = readdir(dir)) &&
 	       (++files <= CONTROL_MAX_FILES || own))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    read_block(&look, entry->d_name, process))
 			add_row(list, max, nr, process);
-	if (!own && dir && (files > CONTROL_MAX_FILES || spent || holder_spent(&look.table))) {
+	if (!own && dir && process && (files > CONTROL_MAX_FILES || spent || holder_spent(&look.table))) {
 		describe_rest(&look, process);
 		add_row(list, max, nr, process);
 	}
 	if (dir)
 		closedir(dir);
-	else if (look.dir >= 0)
-		close(look.dir);
-	holder_table_free(&look.table);
 	free(process);
+	holder_table_free(&look.table);
 }
 
 static void sort(struct gpupart_process *list, unsigned int nr, unsigned int max)
@@ -381,17 +373,14 @@ static void close_block(struct opened *opened)
 static enum shared_version is_block_of(int dir, const char *file, int pid,
 				       struct holder_table *table, struct stat *st)
 {
-	int fd = openat(dir, file, O_RDONLY | OPEN_FLAGS), locker;
-	enum shared_version version = SHARED_NONE;
+	enum shared_version version;
 	struct shared_seen seen;
+	int fd = shared_open(dir, file, geteuid(), SHARED_PROCESS, CONTROL_LAYOUT, &seen,
+			     &version);
 
 	if (fd < 0)
-		return version;
-	locker = holder_lock_pid(fd);
-	if ((locker < 0 || locker == pid) && !fstat(fd, st) && S_ISREG(st->st_mode) &&
-	    st->st_uid == geteuid())
-		version = shared_read(fd, SHARED_PROCESS, CONTROL_LAYOUT, &seen);
-	if (version != SHARED_NONE && holder_pid(fd, geteuid(), &seen.header, table) != pid)
+		return SHARED_NONE;
+	if (fstat(fd, st) || holder_pid(fd, geteuid(), &seen.header, table) != pid)
 		version = SHARED_NONE;
 	close(fd);
 	return version;
@@ -406,7 +395,7 @@ static int open_block(int dir, const char *file, int pid, struct holder_table *t
 
 	if (version != SHARED_SAME || found.st_size < (off_t)sizeof(*opened->block))
 		return version == SHARED_OTHER ? -EPROTO : -ESRCH;
-	opened->fd = openat(dir, file, O_RDWR | OPEN_FLAGS);
+	opened->fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (opened->fd < 0)
 		return -ESRCH;
 	if (fstat(opened->fd, &st) || st.st_dev != found.st_dev || st.st_ino != found.st_ino)
@@ -422,8 +411,8 @@ close_fd:
 
 static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 {
-	int fd = control_open_dir(geteuid(), false), err = -ESRCH;
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir = control_read_dir(control_open_dir(geteuid(), false));
+	int err = -ESRCH;
 	struct holder_table table = { 0 };
 	struct dirent *entry;
 
@@ -434,8 +423,6 @@ static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 	holder_table_free(&table);
 	if (dir)
 		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
 	if (err == -EPROTO)
 		return ctx_fail(gp, err,
 				"process %d runs under another version of gpupart: only 'gpupart set' of that version changes its limit",
@@ -446,21 +433,15 @@ static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 		   : 0;
 }
 
-/* One at a time; whoever dies gives it up. A stopped one must not stop us for ever. */
+/* One at a time; whoever dies gives it up. */
 static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	int err = control_lock_file(opened->fd);
 
-	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
-		if (!flock(opened->fd, LOCK_EX | LOCK_NB))
-			return 0;
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return ctx_fail(gp, -errno, "the block of process %d: %s", pid,
-					strerror(errno));
-		nanosleep(&pause, NULL);
-	}
-	return ctx_fail(gp, -EBUSY, "another program has held the block of process %d for %d s",
-			pid, LOCK_SECONDS);
+	if (err == -EBUSY)
+		return ctx_fail(gp, err, "another program has held the block of process %d for 5 s",
+				pid);
+	return err ? ctx_fail(gp, err, "the block of process %d: %s", pid, strerror(-err)) : 0;
 }
 
 static struct control_gpu *find_gpu(struct control_block *block, const char *pci)

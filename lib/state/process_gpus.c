@@ -4,11 +4,9 @@
  * who lives, which process.c found out.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "lib/state/process.h"
 #include "lib/state/process_block.h"
@@ -27,23 +25,19 @@ static bool is_of(const struct shared_header *header, const struct gpupart_proce
 static struct control_block *read_block(const struct gpupart_process *process,
 					struct shared_seen *seen)
 {
-	enum shared_version version = SHARED_NONE;
-	char file[48];
+	int dir = control_open_dir(process->uid, false), fd;
 	struct control_block *block = NULL;
-	struct stat st;
-	int dir, fd;
+	enum shared_version version;
+	char file[48];
 
-	dir = control_open_dir(process->uid, false);
 	if (dir < 0)
 		return NULL;
 	snprintf(file, sizeof(file), "%d.%llx", process->pid,
 		 (unsigned long long)control_pid_namespace());
-	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = shared_open(dir, file, process->uid, SHARED_PROCESS, CONTROL_LAYOUT, seen, &version);
 	close(dir);
 	if (fd < 0)
 		return NULL;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		version = shared_read(fd, SHARED_PROCESS, CONTROL_LAYOUT, seen);
 	if (version == SHARED_NONE || !is_of(&seen->header, process))
 		seen->nr_gpus = 0;
 	else if (version == SHARED_SAME)
