@@ -159,6 +159,14 @@ const struct memory_call *memory_calls_get(unsigned int n)
 	return n < NR_CALLS ? &calls[n] : NULL;
 }
 
+int memory_calls_cbid(unsigned int n, bool later)
+{
+	for (unsigned int i = 0; i < NR_CALLS; i++)
+		if (calls[i].later == later && !n--)
+			return calls[i].cbid;
+	return -1;
+}
+
 #define NO_ROW	UINT8_MAX
 
 /* By number: 0 until it is first asked for, then the row's index and 1, or NO_ROW. */
@@ -293,6 +301,13 @@ uint64_t memory_calls_bytes(const struct memory_call *call, const void *argument
 	default:
 		return linear->bytes;
 	}
+}
+
+uint64_t memory_calls_pitched(const void *arguments)
+{
+	const struct pitched *pitched = arguments;
+
+	return times(*pitched->pitch, pitched->height);
 }
 
 void *memory_calls_stream(const struct memory_call *call, const void *arguments)

@@ -49,6 +49,9 @@ struct memory_call {
 /* The @n'th of the functions, or NULL after the last. */
 const struct memory_call *memory_calls_get(unsigned int n);
 
+/* The number of the @n'th that is watched from the beginning, or later; -1 after the last. */
+int memory_calls_cbid(unsigned int n, bool later);
+
 #define MEMORY_MAX_CBID 1024
 
 /* NULL if the call has no row; if @name is not the row's, *other becomes true as well. */
@@ -56,6 +59,9 @@ const struct memory_call *memory_calls_find(int cbid, const char *name, bool *ot
 
 /* What one of MEMORY_LINEAR to MEMORY_LAST_ALLOCATION asks for; UINT64_MAX: no GPU has it. */
 uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments);
+
+/* What one of MEMORY_PITCH got: its rows as the driver made them. */
+uint64_t memory_calls_pitched(const void *arguments);
 
 /* In whose order one of MEMORY_ASYNC or MEMORY_ASYNC_POOL is: 0 may be the thread's own. */
 void *memory_calls_stream(const struct memory_call *call, const void *arguments);
