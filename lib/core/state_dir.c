@@ -250,3 +250,36 @@ uint64_t control_namespace_of(int pid)
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
 	return stat(path, &st) ? 0 : st.st_ino;
 }
+
+void control_nested_make(struct control_nested *nested)
+{
+	DIR *proc = !nested->made && control_proc_is_ours() ? opendir("/proc") : NULL;
+	struct control_nested_row *rows;
+	struct control_status status;
+	struct dirent *entry;
+	int pid;
+
+	nested->made = true;
+	while (proc && (entry = readdir(proc))) {
+		pid = atoi(entry->d_name);
+		if (pid <= 0 || !control_read_status(pid, &status) || !status.nested)
+			continue;
+		rows = nested->nr % 256 ? nested->rows :
+		       realloc(nested->rows, (nested->nr + 256) * sizeof(*rows));
+		if (!rows)
+			break;
+		nested->rows = rows;
+		rows[nested->nr++] = (struct control_nested_row){
+			.pid = pid, .inner = status.inner,
+			.pid_namespace = control_namespace_of(pid),
+		};
+	}
+	if (proc)
+		closedir(proc);
+}
+
+void control_nested_free(struct control_nested *nested)
+{
+	free(nested->rows);
+	*nested = (struct control_nested){ .made = false };
+}

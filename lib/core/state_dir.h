@@ -54,4 +54,18 @@ bool control_read_status(int pid, struct control_status *status);
 /* The pid namespace of a process; 0: it is not told. */
 uint64_t control_namespace_of(int pid);
 
+/* Processes of pid namespaces below ours, once for all that is looked up. All zero at first. */
+struct control_nested {
+	bool made;
+	unsigned int nr;
+	struct control_nested_row {
+		int pid, inner;		/* here, and in its own namespace */
+		uint64_t pid_namespace;	/* 0: /proc does not tell it */
+	} *rows;
+};
+
+/* Lists them, unless that was done; none where there is no memory or /proc is another's. */
+void control_nested_make(struct control_nested *nested);
+void control_nested_free(struct control_nested *nested);
+
 #endif

@@ -159,14 +159,6 @@ const struct memory_call *memory_calls_get(unsigned int n)
 	return n < NR_CALLS ? &calls[n] : NULL;
 }
 
-int memory_calls_cbid(unsigned int n, bool later)
-{
-	for (unsigned int i = 0; i < NR_CALLS; i++)
-		if (calls[i].later == later && !n--)
-			return calls[i].cbid;
-	return -1;
-}
-
 #define NO_ROW	UINT8_MAX
 
 /* By number: 0 until it is first asked for, then the row's index and 1, or NO_ROW. */

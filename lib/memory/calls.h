@@ -49,9 +49,6 @@ struct memory_call {
 /* The @n'th of the functions, or NULL after the last. */
 const struct memory_call *memory_calls_get(unsigned int n);
 
-/* The number of the @n'th that is watched from the beginning, or later; -1 after the last. */
-int memory_calls_cbid(unsigned int n, bool later);
-
 #define MEMORY_MAX_CBID 1024
 
 /* NULL if the call has no row; if @name is not the row's, *other becomes true as well. */

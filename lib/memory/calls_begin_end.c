@@ -20,15 +20,25 @@ FORK_RENEWS(start_lock);
 
 static void on_call(int cbid, const struct cuda_call_params *params);
 
-/* The first, cuMemAlloc_v2, every driver has. */
+/* The @n'th that is to be watched now, or later. The first, cuMemAlloc_v2, every driver has. */
+static int cbid_of(bool later, unsigned int n)
+{
+	const struct memory_call *call;
+
+	for (unsigned int i = 0; (call = memory_calls_get(i)); i++)
+		if (call->later == later && !n--)
+			return call->cbid;
+	return -1;
+}
+
 static int cbid_of_now(unsigned int n)
 {
-	return memory_calls_cbid(n, false);
+	return cbid_of(false, n);
 }
 
 static int cbid_of_later(unsigned int n)
 {
-	return memory_calls_cbid(n, true);
+	return cbid_of(true, n);
 }
 
 /*

@@ -224,24 +224,22 @@ static void see_given(const struct gpupart_grant *grant, void *arg)
 		sum->named = grant->memory;
 }
 
-bool node_gives(unsigned int uid)
-{
-	struct sum sum = { .uid = uid };
-
-	if (uid)
-		walk(see_given, &sum);
-	return sum.found;
-}
-
 bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set)
 {
 	struct sum sum = { .uid = uid, .pci = pci };
 
-	if (!uid)
-		return false;
-	walk(see_given, &sum);
-	*set = sum.set;
+	if (uid)
+		walk(see_given, &sum);
+	if (sum.found)
+		*set = sum.set;
 	return sum.found;
+}
+
+bool node_gives(unsigned int uid)
+{
+	struct gpupart_tpcset set;
+
+	return node_tpcs(uid, NULL, &set);
 }
 
 uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)

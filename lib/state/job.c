@@ -212,31 +212,26 @@ struct living {
 	bool looked, unsure;
 };
 
-/* The value of GPUPART_JOB in the environment in @fd; "" where there is none. */
-static void read_job(int fd, char id[GPUPART_JOB_STRLEN])
+/* The value of GPUPART_JOB in the environment of process @pid; "" where it has none. */
+static void read_job(const char *pid, char id[GPUPART_JOB_STRLEN])
 {
 	static const char name[] = JOB_VARIABLE "=";
-	const size_t end = sizeof(name) - 1;
-	size_t matched = 0, nr = 0, total = 0;	/* @matched above @end: another variable */
-	char text[4096];
+	char path[300], *text = NULL;
+	size_t room = 0, total = 0;
+	FILE *file;
 	ssize_t n;
 
-	memset(id, 0, GPUPART_JOB_STRLEN);
-	while (total < MAX_ENVIRONMENT && (n = read(fd, text, sizeof(text))) > 0) {
+	*id = 0;
+	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+	file = fopen(path, "re");
+	while (file && !*id && total < MAX_ENVIRONMENT && (n = getdelim(&text, &room, 0, file)) > 0) {
 		total += n;
-		for (ssize_t i = 0; i < n; i++) {
-			if (matched == end && (!text[i] || nr == GPUPART_JOB_STRLEN - 1))
-				return;
-			if (matched == end)
-				id[nr++] = text[i];
-			else if (!text[i])
-				matched = 0;
-			else if (matched < end && text[i] == name[matched])
-				matched++;
-			else
-				matched = end + 1;
-		}
+		if (!strncmp(text, name, strlen(name)))
+			snprintf(id, GPUPART_JOB_STRLEN, "%s", text + strlen(name));
 	}
+	free(text);
+	if (file)
+		fclose(file);
 }
 
 static void add_started(struct living *living, const char *id)
@@ -260,21 +255,15 @@ static void add_started(struct living *living, const char *id)
 /* Of the processes whose environment may be read: this user's, for root all. */
 static void look_for_started(struct living *living)
 {
-	char path[300], id[GPUPART_JOB_STRLEN];
+	char id[GPUPART_JOB_STRLEN];
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	int fd;
 
 	living->unsure |= !proc;
 	while (proc && (entry = readdir(proc))) {
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
-		snprintf(path, sizeof(path), "/proc/%s/environ", entry->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		read_job(fd, id);
-		close(fd);
+		read_job(entry->d_name, id);
 		add_started(living, id);
 	}
 	if (proc)
