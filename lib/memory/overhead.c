@@ -108,16 +108,12 @@ static void owner_destroyed(uint64_t handle)
 
 static void ctx_destroyed(void *ctx)
 {
-	struct memory_item *item, *next;
 	struct memory_gpu *gpu;
 	int err;
 
 	if (!ctx)
 		return;
-	for (item = memory_table_take_all(is_of_ctx, ctx); item; item = next) {
-		next = item->next;
-		memory_gpu_item_goes(item);
-	}
+	memory_gpu_items_go(is_of_ctx, ctx);
 	owner_destroyed((uintptr_t)ctx);
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
 		gpu = memory_device_known(device);

@@ -23,6 +23,8 @@
 #define JOB_LAYOUT	2	/* counted up with every change behind the header */
 #define JOB_PREFIX	"job-"
 #define JOB_VARIABLE	"GPUPART_JOB"
+/* Runs inside runs; a user's notes may have been made to lead round. */
+#define MAX_DEPTH	1000
 #define MAX_ENVIRONMENT	(8 << 20)	/* bytes; exec takes no more */
 
 struct record {
@@ -119,35 +121,13 @@ static int write_record(int dir, const struct record *record)
 	return control_write_file(dir, file, record, sizeof(*record), 0600);
 }
 
-/*
- * The way from a job to those that it was begun in, however long. Notes that were made to
- * lead round end it: each id is compared with one that is moved on after 1, 2, 4.. steps.
- */
-struct way {
-	char mark[GPUPART_JOB_STRLEN];
-	unsigned int steps, turn;
-};
-
-static bool leads_round(struct way *way, const char *id)
-{
-	if (!strcmp(way->mark, id))
-		return true;
-	if (way->steps++ == way->turn) {
-		snprintf(way->mark, sizeof(way->mark), "%s", id);
-		way->turn = 2 * way->turn + 1;
-		way->steps = 0;
-	}
-	return false;
-}
-
 /* What holds for @record: no more than what holds for the job that it was begun in. */
 static struct gpupart_tpcset effective(int dir, const struct record *record)
 {
 	struct gpupart_tpcset set = record->gpu.tpcs, both;
 	struct record parent = *record;
-	struct way way = { 0 };
 
-	while (parent.header.parent[0] && !leads_round(&way, parent.header.parent)) {
+	for (int depth = 0; parent.header.parent[0] && depth < MAX_DEPTH; depth++) {
 		if (!read_record(dir, parent.header.parent, &parent) ||
 		    strcmp(parent.gpu.pci, record->gpu.pci))
 			break;
@@ -177,9 +157,8 @@ bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set)
 static bool belongs(int dir, const char *id, const char *ancestor)
 {
 	struct record record;
-	struct way way = { 0 };
 
-	while (id[0] && !leads_round(&way, id)) {
+	for (int depth = 0; id[0] && depth < MAX_DEPTH; depth++) {
 		if (!strcmp(id, ancestor))
 			return true;
 		if (!read_record(dir, id, &record))
