@@ -191,21 +191,21 @@ struct living {
 	bool looked, unsure;
 };
 
-/* The value of GPUPART_JOB in the environment of process @pid; "" where it has none. */
-static void read_job(const char *pid, char id[GPUPART_JOB_STRLEN])
+/* The first value of GPUPART_JOB in the environment that is the file @path; "" where it has none. */
+static void read_job(const char *path, char id[GPUPART_JOB_STRLEN])
 {
 	static const char name[] = JOB_VARIABLE "=";
-	char path[300], *text = NULL;
+	FILE *file = fopen(path, "re");
 	size_t room = 0, total = 0;
-	FILE *file;
+	char *text = NULL;
+	bool found = false;
 	ssize_t n;
 
 	*id = 0;
-	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
-	file = fopen(path, "re");
-	while (file && !*id && total < MAX_ENVIRONMENT && (n = getdelim(&text, &room, 0, file)) > 0) {
+	while (file && !found && total < MAX_ENVIRONMENT && (n = getdelim(&text, &room, 0, file)) > 0) {
 		total += n;
-		if (!strncmp(text, name, strlen(name)))
+		found = !strncmp(text, name, strlen(name));
+		if (found)
 			snprintf(id, GPUPART_JOB_STRLEN, "%s", text + strlen(name));
 	}
 	free(text);
@@ -234,7 +234,7 @@ static void add_started(struct living *living, const char *id)
 /* Of the processes whose environment may be read: this user's, for root all. */
 static void look_for_started(struct living *living)
 {
-	char id[GPUPART_JOB_STRLEN];
+	char path[300], id[GPUPART_JOB_STRLEN];
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 
@@ -242,7 +242,8 @@ static void look_for_started(struct living *living)
 	while (proc && (entry = readdir(proc))) {
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
-		read_job(entry->d_name, id);
+		snprintf(path, sizeof(path), "/proc/%s/environ", entry->d_name);
+		read_job(path, id);
 		add_started(living, id);
 	}
 	if (proc)
