@@ -49,8 +49,8 @@ LIB_STATE_SRC := \
 	lib/state/limit.c \
 	lib/state/process.c \
 	lib/state/process_block.c \
-	lib/state/process_gpus.c \
-	lib/state/progress.c
+	lib/state/progress.c \
+	lib/state/remote.c
 
 LIB_CONFINE_SRC := \
 	lib/confine/calls.c \

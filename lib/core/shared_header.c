@@ -3,8 +3,11 @@
  * Reads the header of a file that another process writes, by system calls alone: nothing in the
  * file can end the reader or make it loop without bound.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "lib/core/shared_header.h"
 
@@ -162,4 +165,20 @@ enum shared_version shared_read(int fd, enum shared_kind kind, uint32_t layout,
 	for (unsigned int i = 0; i < seen->nr_gpus; i++)
 		resolve(fd, &seen->gpus[i]);
 	return version;
+}
+
+int shared_open(int dir, const char *file, uid_t uid, enum shared_kind kind, uint32_t layout,
+		struct shared_seen *seen, enum shared_version *version)
+{
+	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid) {
+		close(fd);
+		return -EPERM;
+	}
+	*version = shared_read(fd, kind, layout, seen);
+	return fd;
 }

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <gpupart.h>
 
 #define SHARED_MAX_GPUS	32	/* that a reader looks at */
@@ -81,6 +82,14 @@ bool shared_is(const struct shared_header *header, enum shared_kind kind, uint32
 /* The header alone, for a file of before it the magic number alone; @seen the whole of it. */
 enum shared_version shared_version(int fd, enum shared_kind kind, uint32_t layout,
 				   struct shared_header *header);
+
+/*
+ * Opens @file of @uid for reading, unless it is no regular file of that user's: nothing is followed
+ * or waited for. A descriptor or -errno, and as shared_read() in *version.
+ */
+int shared_open(int dir, const char *file, uid_t uid, enum shared_kind kind, uint32_t layout,
+		struct shared_seen *seen, enum shared_version *version);
+
 enum shared_version shared_read(int fd, enum shared_kind kind, uint32_t layout,
 				struct shared_seen *seen);
 

@@ -8,10 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/core/fsize.h"
 #include "lib/core/state_dir.h"
+
+#define LOCK_SECONDS 5
 
 bool control_name_good(const char *name)
 {
@@ -114,6 +118,58 @@ int control_open_dir(uid_t uid, bool make)
 	return fd;
 }
 
+DIR *control_read_dir(int dir)
+{
+	DIR *list = dir >= 0 ? fdopendir(dir) : NULL;
+	int err = errno;
+
+	if (dir >= 0 && !list)
+		close(dir);
+	errno = err;
+	return list;
+}
+
+int control_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode)
+{
+	struct fsize_guard guard;
+	char new_file[128];
+	int fd, err = 0;
+	ssize_t n;
+
+	snprintf(new_file, sizeof(new_file), ".%.100s.%d", file, getpid());
+	fd = openat(dir, new_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	fsize_guard_begin(&guard);
+	n = write(fd, data, len);
+	if (n != (ssize_t)len)
+		err = n < 0 ? -errno : -ENOSPC;
+	fsize_guard_end(&guard);
+	/* Whatever the mask of who calls. */
+	if (!err && fchmod(fd, mode))
+		err = -errno;
+	close(fd);
+	if (!err && renameat(dir, new_file, dir, file))
+		err = -errno;
+	if (err)
+		unlinkat(dir, new_file, 0);
+	return err;
+}
+
+int control_lock_file(int fd)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+	return -EBUSY;
+}
+
 static uint64_t cpu_ns(void)
 {
 	struct timespec now;
@@ -193,4 +249,37 @@ uint64_t control_namespace_of(int pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
 	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+void control_nested_make(struct control_nested *nested)
+{
+	DIR *proc = !nested->made && control_proc_is_ours() ? opendir("/proc") : NULL;
+	struct control_nested_row *rows;
+	struct control_status status;
+	struct dirent *entry;
+	int pid;
+
+	nested->made = true;
+	while (proc && (entry = readdir(proc))) {
+		pid = atoi(entry->d_name);
+		if (pid <= 0 || !control_read_status(pid, &status) || !status.nested)
+			continue;
+		rows = nested->nr % 256 ? nested->rows :
+		       realloc(nested->rows, (nested->nr + 256) * sizeof(*rows));
+		if (!rows)
+			break;
+		nested->rows = rows;
+		rows[nested->nr++] = (struct control_nested_row){
+			.pid = pid, .inner = status.inner,
+			.pid_namespace = control_namespace_of(pid),
+		};
+	}
+	if (proc)
+		closedir(proc);
+}
+
+void control_nested_free(struct control_nested *nested)
+{
+	free(nested->rows);
+	*nested = (struct control_nested){ .made = false };
 }

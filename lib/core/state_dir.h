@@ -6,6 +6,7 @@
 #ifndef GPUPART_LIB_CORE_STATE_DIR_H
 #define GPUPART_LIB_CORE_STATE_DIR_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,6 +20,12 @@
 bool control_name_good(const char *name);
 /* 0700 and @uid's, or a negative errno; *path is made. */
 int control_open_dir(uid_t uid, bool make);
+/* Lists the folder @dir, which is closed with the list or on failure; NULL: it cannot be listed. */
+DIR *control_read_dir(int dir);
+/* Whole or not at all, whenever we die: another file takes the place of the old one. 0, -errno. */
+int control_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode);
+/* flock(): 0; -EBUSY: another has held it for 5 s, who may have been stopped; -errno. */
+int control_lock_file(int fd);
 /*
  * Work for the files of another user: a second of this thread's CPU time, however many there are
  * and whatever is in them; what is this user's own has no bound. control_budget_begin() returns when
@@ -46,5 +53,19 @@ struct control_status {
 bool control_read_status(int pid, struct control_status *status);
 /* The pid namespace of a process; 0: it is not told. */
 uint64_t control_namespace_of(int pid);
+
+/* Processes of pid namespaces below ours, once for all that is looked up. All zero at first. */
+struct control_nested {
+	bool made;
+	unsigned int nr;
+	struct control_nested_row {
+		int pid, inner;		/* here, and in its own namespace */
+		uint64_t pid_namespace;	/* 0: /proc does not tell it */
+	} *rows;
+};
+
+/* Lists them, unless that was done; none where there is no memory or /proc is another's. */
+void control_nested_make(struct control_nested *nested);
+void control_nested_free(struct control_nested *nested);
 
 #endif

@@ -76,28 +76,23 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 /* Those of other pid namespaces have numbers here too, where that is below ours. */
 static void find_pids(struct ledger_view *view)
 {
-	struct control_status status;
-	struct dirent *entry;
+	struct control_nested nested = { .made = false };
 	bool wanted = false;
-	DIR *proc;
 
 	for (unsigned int i = 0; i < view->nr_processes; i++)
 		wanted |= !view->processes[i].pid;
-	proc = wanted && control_proc_is_ours() ? opendir("/proc") : NULL;
-	while (proc && (entry = readdir(proc))) {
-		int pid = atoi(entry->d_name);
+	if (wanted)
+		control_nested_make(&nested);
+	for (unsigned int i = 0; i < view->nr_processes * nested.nr; i++) {
+		struct ledger_process *process = &view->processes[i / nested.nr];
+		const struct control_nested_row *row = &nested.rows[i % nested.nr];
 
-		if (pid <= 0 || !control_read_status(pid, &status) || !status.nested)
-			continue;
-		for (unsigned int i = 0; i < view->nr_processes; i++)
-			if (!view->processes[i].pid &&
-			    view->processes[i].inner == status.inner &&
-			    view->processes[i].pid_namespace == control_namespace_of(pid) &&
-			    control_process_lives(pid, view->processes[i].start))
-				view->processes[i].pid = pid;
+		if (!process->pid && process->inner == row->inner &&
+		    process->pid_namespace == row->pid_namespace &&
+		    control_process_lives(row->pid, process->start))
+			process->pid = row->pid;
 	}
-	if (proc)
-		closedir(proc);
+	control_nested_free(&nested);
 }
 
 static int fill_view(int fd, struct ledger_view *view, const struct ledger_header *header)
@@ -180,8 +175,7 @@ end:
 
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max)
 {
-	int fd = control_open_dir(uid, false);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir = control_read_dir(control_open_dir(uid, false));
 	struct dirent *entry;
 	unsigned int nr = 0, files = 0;
 
@@ -197,8 +191,6 @@ unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int
 	}
 	if (dir)
 		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
 	return nr;
 }
 

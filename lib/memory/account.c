@@ -154,14 +154,8 @@ static bool is_empty(const struct memory_item *item, const void *gpu)
 
 static void drop_empty(struct memory_gpu *gpu)
 {
-	struct memory_item *item = NULL, *next;
-
 	if (gpu->nr_empty)
-		item = memory_table_take_all(is_empty, gpu);
-	for (; item; item = next) {
-		next = item->next;
-		memory_gpu_item_goes(item);
-	}
+		memory_gpu_items_go(is_empty, gpu);
 }
 
 /* What is charged and not used is released. */
@@ -207,6 +201,17 @@ void memory_gpu_item_goes(struct memory_item *item)
 		memory_gpu_release(gpu, item->bytes);
 	}
 	free(item);
+}
+
+void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
+			 const void *arg)
+{
+	struct memory_item *next;
+
+	for (struct memory_item *item = memory_table_take_all(which, arg); item; item = next) {
+		next = item->next;
+		memory_gpu_item_goes(item);
+	}
 }
 
 bool memory_gpu_slab_enter(uint64_t address)

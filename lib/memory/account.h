@@ -25,6 +25,10 @@ uint64_t memory_gpu_rounded(uint64_t bytes);
 /* Gives back what an item that is in no table is charged for, and the item. */
 void memory_gpu_item_goes(struct memory_item *item);
 
+/* The same of all in the table for which @which returns true. */
+void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
+			 const void *arg);
+
 /* One allocation more in the slab around @address; false: there is no slab yet. */
 bool memory_gpu_slab_enter(uint64_t address);
 /* A new slab around @address, of @ctx, charged, with one allocation in it: 0, -ENOMEM. */

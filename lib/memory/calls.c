@@ -295,6 +295,13 @@ uint64_t memory_calls_bytes(const struct memory_call *call, const void *argument
 	}
 }
 
+uint64_t memory_calls_pitched(const void *arguments)
+{
+	const struct pitched *pitched = arguments;
+
+	return times(*pitched->pitch, pitched->height);
+}
+
 void *memory_calls_stream(const struct memory_call *call, const void *arguments)
 {
 	void *const *words = arguments, *stream = words[call->kind == MEMORY_ASYNC ? 2 : 3];

@@ -57,6 +57,9 @@ const struct memory_call *memory_calls_find(int cbid, const char *name, bool *ot
 /* What one of MEMORY_LINEAR to MEMORY_LAST_ALLOCATION asks for; UINT64_MAX: no GPU has it. */
 uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments);
 
+/* What one of MEMORY_PITCH got: its rows as the driver made them. */
+uint64_t memory_calls_pitched(const void *arguments);
+
 /* In whose order one of MEMORY_ASYNC or MEMORY_ASYNC_POOL is: 0 may be the thread's own. */
 void *memory_calls_stream(const struct memory_call *call, const void *arguments);
 

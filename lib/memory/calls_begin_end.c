@@ -50,7 +50,6 @@ static const struct driver_observer observer = {
 };
 
 static atomic_bool on;
-static bool graphs_watched;
 
 /* The call that this thread is in. */
 static _Thread_local struct memory_now now_here;
@@ -108,11 +107,6 @@ static void end_small(struct memory_now *now)
 
 static void end_allocation(struct memory_now *now)
 {
-	const struct {
-		void *out;
-		const size_t *pitch;
-		size_t width, height;
-	} *pitched = (const void *)now->words;
 	struct memory_gpu *gpu = now->gpu;
 	struct memory_item *item;
 
@@ -129,7 +123,7 @@ static void end_allocation(struct memory_now *now)
 		return;
 	if (now->call->kind == MEMORY_PITCH) {
 		memory_gpu_release(gpu, now->charged);
-		now->charged = memory_gpu_rounded(*pitched->pitch * pitched->height);
+		now->charged = memory_gpu_rounded(memory_calls_pitched(now->words));
 		if (now->charged <= MEMORY_SMALL) {
 			end_small(now);
 			return;
@@ -368,98 +362,15 @@ static void end_pools_changed(struct memory_now *now)
 		memory_gpu_pools_changed(gpu);
 }
 
-/* What the nodes of a graph get, one after the other, and @device: whose memory it is. */
-static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
-{
-	struct cuda_alloc_node params;
-	void *child, **nodes;
-	uint64_t bytes = 0;
-	size_t nr = 0;
-	int type;
-
-	if (depth > 8 || memory_cuda->graph_nodes(graph, NULL, &nr) || !nr)
-		return 0;
-	nodes = calloc(nr, sizeof(*nodes));
-	if (!nodes || memory_cuda->graph_nodes(graph, nodes, &nr))
-		nr = 0;
-	for (size_t i = 0; i < nr; i++) {
-		if (memory_cuda->node_type(nodes[i], &type))
-			continue;
-		if (type == CUDA_NODE_ALLOC && !memory_cuda->alloc_node_get(nodes[i], &params) &&
-		    params.pool.location.type == CUDA_LOCATION_DEVICE) {
-			bytes += memory_gpu_rounded(params.bytes);
-			*device = params.pool.location.id;
-		} else if (type == CUDA_NODE_GRAPH && !memory_cuda->graph_child(nodes[i], &child)) {
-			bytes += graph_bytes(child, device, depth + 1);
-		}
-	}
-	free(nodes);
-	return bytes;
-}
-
+/* Launches of graphs are many: they are looked at from the first on that gets memory. */
 static void end_graph_made(struct memory_now *now)
 {
-	uint64_t bytes;
-	int device = -1;
+	static bool watched;
 
-	if (!memory_cuda->graph_nodes || !memory_cuda->node_type ||
-	    !memory_cuda->alloc_node_get || !memory_cuda->graph_child)
-		return;
-	bytes = graph_bytes((void *)(uintptr_t)now->words[1], &device, 0);
-	now->gpu = bytes ? memory_now_device(device) : NULL;
-	if (bytes && !now->gpu)
-		memory_uncounted(now->call->name);
-	if (!now->gpu)
-		return;
-	now->gpu->has_graphs = true;
-	memory_now_note(now, MEMORY_BY_EXEC, memory_now_out(now),
-			(bytes + MEMORY_SLAB - 1) / MEMORY_SLAB * MEMORY_SLAB);
-	/* From now on launches of graphs are looked at, and not before. */
-	if (!graphs_watched)
+	memory_own_graph_made(now);
+	if (now->gpu && !watched)
 		driver_watch(&observer, cbid_of_later, true);
-	graphs_watched = true;
-}
-
-static void begin_graph_runs(struct memory_now *now)
-{
-	struct memory_item *item = memory_table_find(MEMORY_BY_EXEC, memory_now_first(now));
-
-	now->ignored = !item;
-	if (!item)
-		return;
-	now->gpu = item->gpu;
-	/* It has what it wants from its last run. */
-	if (item->trims == item->gpu->trims + 1)
-		return;
-	if (memory_gpu_graph_before(item->gpu, item->bytes))
-		memory_now_refuse(now);
-	else
-		item->trims = item->gpu->trims + 1;
-}
-
-static void end_graph_runs(struct memory_now *now)
-{
-	memory_gpu_graph_after(now->gpu);
-}
-
-static void end_graph_destroyed(struct memory_now *now)
-{
-	struct memory_item *item = memory_table_take(MEMORY_BY_EXEC, memory_now_first(now));
-
-	if (!item)
-		return;
-	memory_gpu_graph_after(item->gpu);
-	free(item);
-}
-
-static void end_graph_trimmed(struct memory_now *now)
-{
-	struct memory_gpu *gpu = memory_device_known((int)memory_now_first(now));
-
-	if (!gpu)
-		return;
-	gpu->trims++;
-	memory_gpu_graph_after(gpu);
+	watched |= !!now->gpu;
 }
 
 static void end_capture_begins(struct memory_now *now)
@@ -581,10 +492,10 @@ static const struct memory_handler handlers[MEMORY_NR_KINDS] = {
 	[MEMORY_LIBRARY_GOES] = END(memory_own_module_unloaded),
 	[MEMORY_LIMIT_SET] = END(memory_own_limit_set),
 	[MEMORY_GRAPH_MADE] = END(end_graph_made),
-	[MEMORY_GRAPH_RUNS] = { begin_graph_runs, end_graph_runs, NULL, 0, true },
+	[MEMORY_GRAPH_RUNS] = { memory_own_graph_begins, memory_own_graph_ends, NULL, 0, true },
 	[MEMORY_CAPTURE_ENDS] = { NULL, end_capture_ends, NULL, 0, true },
-	[MEMORY_GRAPH_GOES] = END(end_graph_destroyed),
-	[MEMORY_GRAPH_TRIMMED] = END(end_graph_trimmed),
+	[MEMORY_GRAPH_GOES] = END(memory_own_graph_destroyed),
+	[MEMORY_GRAPH_TRIMMED] = END(memory_own_graph_trimmed),
 	[MEMORY_CAPTURE_BEGINS] = END(end_capture_begins),
 	[MEMORY_ASK_FREE] = END(answer_free),
 	[MEMORY_ASK_TOTAL] = END(answer_total),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* See overhead.h. */
 #include <errno.h>
+#include <stdlib.h>
 #include "lib/memory/nvml_usage.h"
 #include "lib/memory/overhead.h"
 
@@ -107,16 +108,12 @@ static void owner_destroyed(uint64_t handle)
 
 static void ctx_destroyed(void *ctx)
 {
-	struct memory_item *item, *next;
 	struct memory_gpu *gpu;
 	int err;
 
 	if (!ctx)
 		return;
-	for (item = memory_table_take_all(is_of_ctx, ctx); item; item = next) {
-		next = item->next;
-		memory_gpu_item_goes(item);
-	}
+	memory_gpu_items_go(is_of_ctx, ctx);
 	owner_destroyed((uintptr_t)ctx);
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
 		gpu = memory_device_known(device);
@@ -192,4 +189,94 @@ void memory_own_foreign_ends(struct memory_now *now)
 		return;
 	item->foreign = true;
 	now->gpu->foreign += own;
+}
+
+/* What the nodes of a graph get, one after the other, and @device: whose memory it is. */
+static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
+{
+	struct cuda_alloc_node params;
+	void *child, **nodes;
+	uint64_t bytes = 0;
+	size_t nr = 0;
+	int type;
+
+	if (depth > 8 || memory_cuda->graph_nodes(graph, NULL, &nr) || !nr)
+		return 0;
+	nodes = calloc(nr, sizeof(*nodes));
+	if (!nodes || memory_cuda->graph_nodes(graph, nodes, &nr))
+		nr = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (memory_cuda->node_type(nodes[i], &type))
+			continue;
+		if (type == CUDA_NODE_ALLOC && !memory_cuda->alloc_node_get(nodes[i], &params) &&
+		    params.pool.location.type == CUDA_LOCATION_DEVICE) {
+			bytes += memory_gpu_rounded(params.bytes);
+			*device = params.pool.location.id;
+		} else if (type == CUDA_NODE_GRAPH && !memory_cuda->graph_child(nodes[i], &child)) {
+			bytes += graph_bytes(child, device, depth + 1);
+		}
+	}
+	free(nodes);
+	return bytes;
+}
+
+void memory_own_graph_made(struct memory_now *now)
+{
+	uint64_t bytes;
+	int device = -1;
+
+	if (!memory_cuda->graph_nodes || !memory_cuda->node_type ||
+	    !memory_cuda->alloc_node_get || !memory_cuda->graph_child)
+		return;
+	bytes = graph_bytes((void *)(uintptr_t)now->words[1], &device, 0);
+	now->gpu = bytes ? memory_now_device(device) : NULL;
+	if (bytes && !now->gpu)
+		memory_uncounted(now->call->name);
+	if (!now->gpu)
+		return;
+	now->gpu->has_graphs = true;
+	memory_now_note(now, MEMORY_BY_EXEC, memory_now_out(now),
+			(bytes + MEMORY_SLAB - 1) / MEMORY_SLAB * MEMORY_SLAB);
+}
+
+void memory_own_graph_begins(struct memory_now *now)
+{
+	struct memory_item *item = memory_table_find(MEMORY_BY_EXEC, memory_now_first(now));
+
+	now->ignored = !item;
+	if (!item)
+		return;
+	now->gpu = item->gpu;
+	/* It has what it wants from its last run. */
+	if (item->trims == item->gpu->trims + 1)
+		return;
+	if (memory_gpu_graph_before(item->gpu, item->bytes))
+		memory_now_refuse(now);
+	else
+		item->trims = item->gpu->trims + 1;
+}
+
+void memory_own_graph_ends(struct memory_now *now)
+{
+	memory_gpu_graph_after(now->gpu);
+}
+
+void memory_own_graph_destroyed(struct memory_now *now)
+{
+	struct memory_item *item = memory_table_take(MEMORY_BY_EXEC, memory_now_first(now));
+
+	if (!item)
+		return;
+	memory_gpu_graph_after(item->gpu);
+	free(item);
+}
+
+void memory_own_graph_trimmed(struct memory_now *now)
+{
+	struct memory_gpu *gpu = memory_device_known((int)memory_now_first(now));
+
+	if (!gpu)
+		return;
+	gpu->trims++;
+	memory_gpu_graph_after(gpu);
 }

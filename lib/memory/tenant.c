@@ -64,8 +64,8 @@ static int join(void)
 
 int tenant_gpu(const char *pci)
 {
+	uint64_t given, bytes;
 	char address[20];
-	uint64_t given = 0;
 	int gpu = 0;
 
 	if (!pci || !topo_address_read(pci, address))
@@ -77,18 +77,17 @@ int tenant_gpu(const char *pci)
 		gpu = join();
 	if (!gpu)
 		gpu = ledger_gpu(tenant_ledger(), address);
-	if (gpu >= 0)
-		mark_simulated(tenant_ledger());
-	if (gpu >= 0)
-		given = node_memory(geteuid(), address, own.name);
-	if (gpu >= 0) {
-		uint64_t bytes = given && (!own.quota || given < own.quota) ? given : own.quota;
-
-		/* What is told for all GPUs comes first, but is no more than the node gave. */
-		bytes = ledger_set_quota_first(tenant_ledger(), gpu, bytes);
-		if (given && bytes > given)
-			ledger_set_quota(tenant_ledger(), gpu, given, NULL);
-	}
+	if (gpu < 0)
+		goto unlock;
+	mark_simulated(tenant_ledger());
+	given = node_memory(geteuid(), address, own.name);
+	/* What is told for all GPUs comes first, but is no more than the node gave. */
+	bytes = ledger_set_quota_first(tenant_ledger(), gpu,
+				       given && (!own.quota || given < own.quota) ? given :
+										    own.quota);
+	if (given && bytes > given)
+		ledger_set_quota(tenant_ledger(), gpu, given, NULL);
+unlock:
 	pthread_mutex_unlock(&own_lock);
 	return gpu;
 }
@@ -100,32 +99,33 @@ static void leave(void)
 		ledger_last_out(tenant_ledger());
 }
 
-static int fail(struct gpupart *gp, const char *name, int err)
+static const char *words_of(int err)
 {
 	switch (err) {
-	case -ENOENT:
+	case -EPERM:
+		return "its file, or the folder of that, below /dev/shm is not this user's alone";
+	case -EPROTO:
+		return "its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended";
+	case -EUSERS:
+		return "too many processes are in it";
+	case -EBUSY:
+		return "another process has held its file for 5 s";
+	case -ENOSPC:
+		return "there is no room for it below /dev/shm";
+	default:
+		return NULL;
+	}
+}
+
+static int fail(struct gpupart *gp, const char *name, int err)
+{
+	if (err == -ENOENT)
 		return ctx_fail(gp, -ESRCH,
 				"there is no tenant %s: nothing of that name has a memory quota",
 				name);
-	case -EPERM:
-		return ctx_fail(gp, err,
-				"tenant %s: its file, or the folder of that, below /dev/shm is not this user's alone",
-				name);
-	case -EPROTO:
-		return ctx_fail(gp, err,
-				"tenant %s: its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended",
-				name);
-	case -EUSERS:
-		return ctx_fail(gp, err, "tenant %s: too many processes are in it", name);
-	case -EBUSY:
-		return ctx_fail(gp, err, "tenant %s: another process has held its file for 5 s",
-				name);
-	case -ENOSPC:
-		return ctx_fail(gp, err, "tenant %s: there is no room for it below /dev/shm", name);
-	default:
-		return ctx_fail(gp, err, "tenant %s: its file below /dev/shm: %s", name,
-				strerror(-err));
-	}
+	return ctx_fail(gp, err, "tenant %s: %s%s", name,
+			words_of(err) ? "" : "its file below /dev/shm: ",
+			words_of(err) ? words_of(err) : strerror(-err));
 }
 
 /* Under the lock. */
@@ -156,16 +156,22 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 	return err ? fail(gp, own.name, err) : 0;
 }
 
+static int check_name(struct gpupart *gp, const char *name)
+{
+	return control_name_good(name) ? 0 :
+	       ctx_fail(gp, -EINVAL,
+			"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
+			name);
+}
+
 int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 {
 	int err = 0;
 
 	if (!name)
 		name = environment_read().tenant;
-	if (name && !control_name_good(name))
-		return ctx_fail(gp, -EINVAL,
-				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
-				name);
+	if (name && check_name(gp, name))
+		return -EINVAL;
 	fork_guard();
 	pthread_mutex_lock(&own_lock);
 	if (!tenant_ledger())
@@ -457,10 +463,8 @@ static const char *name_of(struct gpupart *gp, const char *name, int *err)
 		name = environment_read().tenant;
 	if (!name)
 		*err = ctx_fail(gp, -ESRCH, "this process is in no tenant");
-	else if (!control_name_good(name))
-		*err = ctx_fail(gp, -EINVAL,
-				"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
-				name);
+	else
+		*err = check_name(gp, name);
 	return *err ? NULL : name;
 }
 

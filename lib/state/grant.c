@@ -19,7 +19,7 @@
 
 #define NODE_LAYOUT	2	/* counted up with every change behind the header */
 #define NODE_PREFIX	"0-"
-#define FILE_LEN	(GPUPART_JOB_STRLEN + 24)
+#define LINK_LEN	(GPUPART_JOB_STRLEN + 8)
 #define UNMAPPED_UID	65534	/* of users that a user namespace does not map: DEFAULT_OVERFLOWUID */
 
 struct node_file {
@@ -68,7 +68,7 @@ static bool maps_nobody(void)
 
 static void link_name(const char *id, char *name)
 {
-	snprintf(name, FILE_LEN, ".%s.user", id);
+	snprintf(name, LINK_LEN, ".%s.user", id);
 }
 
 /*
@@ -78,7 +78,7 @@ static void link_name(const char *id, char *name)
  */
 static void translate_user(int dir, struct gpupart_grant *grant)
 {
-	char name[FILE_LEN];
+	char name[LINK_LEN];
 	struct stat st;
 
 	link_name(grant->id, name);
@@ -170,17 +170,14 @@ static void read_bools(struct gpupart_grant *grant)
 
 static bool read_file(int dir, const char *id, struct gpupart_grant *grant)
 {
-	int fd = openat(dir, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	enum shared_version version = SHARED_NONE;
+	enum shared_version version;
 	struct shared_seen seen;
 	struct node_file file;
-	struct stat st;
+	int fd = shared_open(dir, id, machine_root(), SHARED_GRANT, NODE_LAYOUT, &seen, &version);
 	bool good;
 
 	if (fd < 0)
 		return false;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && is_roots(&st))
-		version = shared_read(fd, SHARED_GRANT, NODE_LAYOUT, &seen);
 	if (version == SHARED_OTHER && seen.nr_gpus)
 		fill_other(&seen, &file.grant);
 	else if (version != SHARED_SAME || pread(fd, &file, sizeof(file), 0) != sizeof(file))
@@ -221,19 +218,13 @@ static int by_id(const void *a, const void *b)
 /* Calls @see with each; a negative errno where the folder is there and cannot be read. */
 static int walk(void (*see)(const struct gpupart_grant *grant, void *arg), void *arg)
 {
-	int err, fd = node_open_dir(false);
+	int fd = node_open_dir(false);
+	DIR *dir = control_read_dir(fd);
 	struct gpupart_grant grant;
 	struct dirent *entry;
-	DIR *dir;
 
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	dir = fdopendir(fd);
-	if (!dir) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
+	if (!dir)
+		return fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
 	while ((entry = readdir(dir)))
 		if (node_is_id(entry->d_name) && read_file(fd, entry->d_name, &grant))
 			see(&grant, arg);
@@ -291,24 +282,22 @@ static void see_given(const struct gpupart_grant *grant, void *arg)
 		sum->named = grant->memory;
 }
 
-bool node_gives(unsigned int uid)
-{
-	struct sum sum = { .uid = uid };
-
-	if (!is_exempt(uid))
-		walk(see_given, &sum);
-	return sum.found;
-}
-
 bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set)
 {
 	struct sum sum = { .uid = uid, .pci = pci };
 
-	if (is_exempt(uid))
-		return false;
-	walk(see_given, &sum);
-	*set = sum.set;
+	if (!is_exempt(uid))
+		walk(see_given, &sum);
+	if (sum.found)
+		*set = sum.set;
 	return sum.found;
+}
+
+bool node_gives(unsigned int uid)
+{
+	struct gpupart_tpcset set;
+
+	return node_tpcs(uid, NULL, &set);
 }
 
 uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
@@ -324,9 +313,8 @@ uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
 static int write_file(const struct gpupart_grant *grant)
 {
 	struct node_file file;
-	char new_file[FILE_LEN], link[FILE_LEN];
-	int fd, err = 0, dir = node_open_dir(true);
-	ssize_t n;
+	int err, dir = node_open_dir(true);
+	char link[LINK_LEN];
 
 	if (dir < 0)
 		return dir;
@@ -349,29 +337,13 @@ static int write_file(const struct gpupart_grant *grant)
 	atomic_init(&file.header.nr_gpus, 1);
 	atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
 	file.grant = *grant;
-	snprintf(new_file, sizeof(new_file), ".%s.%d", grant->id, getpid());
-	fd = openat(dir, new_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		err = -errno;
-		goto close_dir;
-	}
-	n = write(fd, &file, sizeof(file));
-	if (n != sizeof(file))
-		err = n < 0 ? -errno : -ENOSPC;
-	/* Whatever the mask of who calls: everybody is to read it. */
-	if (!err && fchmod(fd, 0644))
-		err = -errno;
-	close(fd);
 	link_name(grant->id, link);
 	/* A caller that may not do this is not root, and the grant does not count anyway. */
-	if (!err && ((symlinkat("user", dir, link) && errno != EEXIST) ||
-		     (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM)))
+	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
+	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))
 		err = -errno;
-	/* Whole or not at all, whenever we die. */
-	if (!err && renameat(dir, new_file, dir, grant->id))
-		err = -errno;
-	if (err)
-		unlinkat(dir, new_file, 0);
+	else
+		err = control_write_file(dir, grant->id, &file, sizeof(file), 0644);
 close_dir:
 	close(dir);
 	return err;
@@ -404,7 +376,7 @@ int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
 int gpupart_grant_drop(struct gpupart *gp, const char *id)
 {
 	int dir = node_is_id(id) ? node_open_dir(false) : -EINVAL, err = 0;
-	char link[FILE_LEN];
+	char link[LINK_LEN];
 
 	if (dir == -ENOENT)
 		return 0;

@@ -3,7 +3,6 @@
  * Which process a block is of, by what the kernel says: who has a lock on the file, who
  * has it mapped. Must not know what a limit is.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -106,42 +105,9 @@ bool holder_spent(const struct holder_table *table)
 	return table->maps_max && table->maps_read > table->maps_max;
 }
 
-static void table_add(struct holder_table *table, int pid, int inner)
-{
-	struct holder_row *rows = table->rows;
-
-	if (table->nr == table->room) {
-		rows = realloc(rows, (table->room + 256) * sizeof(*rows));
-		if (!rows)
-			return;
-		table->rows = rows;
-		table->room += 256;
-	}
-	rows[table->nr++] = (struct holder_row){
-		.pid = pid, .inner = inner, .pid_namespace = control_namespace_of(pid),
-	};
-}
-
-/* Once for all blocks that are looked at: somebody may have put thousands there. */
-static void table_make(struct holder_table *table)
-{
-	DIR *proc = control_proc_is_ours() ? opendir("/proc") : NULL;
-	struct dirent *entry;
-	struct control_status status;
-
-	table->made = true;
-	while (proc && (entry = readdir(proc)))
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-		    control_read_status(atoi(entry->d_name), &status) && status.nested)
-			table_add(table, atoi(entry->d_name), status.inner);
-	if (proc)
-		closedir(proc);
-}
-
 void holder_table_free(struct holder_table *table)
 {
-	free(table->rows);
-	memset(table, 0, sizeof(*table));
+	control_nested_free(&table->nested);
 }
 
 int holder_lock_pid(int fd)
@@ -164,10 +130,9 @@ int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct hold
 		return pid;
 	if (block->pid_namespace == control_pid_namespace())
 		return holds(block->pid, uid, &st, block, table) ? block->pid : -ESRCH;
-	if (!table->made)
-		table_make(table);
-	for (unsigned int i = 0; i < table->nr; i++) {
-		const struct holder_row *row = &table->rows[i];
+	control_nested_make(&table->nested);
+	for (unsigned int i = 0; i < table->nested.nr; i++) {
+		const struct control_nested_row *row = &table->nested.rows[i];
 
 		if (row->inner == block->pid &&
 		    (!row->pid_namespace || row->pid_namespace == block->pid_namespace) &&

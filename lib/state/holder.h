@@ -6,17 +6,9 @@
 #include <sys/types.h>
 #include "lib/state/process_block.h"
 
-/*
- * One look at the files of a user. Processes of other pid namespaces are listed when they are
- * first asked for. All zero at first, but for @maps_max.
- */
+/* One look at the files of a user. All zero at first, but for @maps_max. */
 struct holder_table {
-	bool made;
-	unsigned int nr, room;
-	struct holder_row {
-		int pid, inner;		/* here, and in its own namespace */
-		uint64_t pid_namespace;	/* 0: /proc does not tell it */
-	} *rows;
+	struct control_nested nested;
 	size_t maps_max, maps_read;	/* bytes of /proc/PID/maps; @maps_max 0: no limit */
 };
 

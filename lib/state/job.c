@@ -10,12 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "lib/core/environment.h"
-#include "lib/core/fsize.h"
 #include "lib/state/grant.h"
 #include "lib/state/holder.h"
 #include "lib/state/job.h"
@@ -25,7 +23,8 @@
 
 #define JOB_LAYOUT	2	/* counted up with every change behind the header */
 #define JOB_PREFIX	"job-"
-#define LOCK_SECONDS	5
+/* Runs inside runs; a user's notes may have been made to lead round. */
+#define MAX_DEPTH	1000
 #define MAX_ENVIRONMENT	(8 << 20)	/* bytes; exec takes no more */
 
 struct record {
@@ -74,9 +73,8 @@ static bool read_node(const char *id, struct record *record)
 static bool read_record(int dir, const char *id, struct record *record)
 {
 	char file[GPUPART_JOB_STRLEN + 8], wanted[GPUPART_JOB_STRLEN];
-	enum shared_version version = SHARED_NONE;
-	struct shared_seen seen = { .nr_gpus = 0 };
-	struct stat st;
+	enum shared_version version;
+	struct shared_seen seen;
 	bool good;
 	int fd;
 
@@ -86,11 +84,9 @@ static bool read_record(int dir, const char *id, struct record *record)
 		return false;
 	strcpy(wanted, id);
 	file_of(file, sizeof(file), id);
-	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = shared_open(dir, file, geteuid(), SHARED_JOB, JOB_LAYOUT, &seen, &version);
 	if (fd < 0)
 		return false;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		version = shared_read(fd, SHARED_JOB, JOB_LAYOUT, &seen);
 	good = version != SHARED_NONE && seen.nr_gpus && !strcmp(seen.header.id, wanted) &&
 	       (version == SHARED_OTHER ||
 		pread(fd, record, sizeof(*record), 0) == sizeof(*record));
@@ -105,7 +101,6 @@ static bool read_record(int dir, const char *id, struct record *record)
 	return good;
 }
 
-/* Whole or not at all, whenever we die: another file takes the place of the old one. */
 static int write_node(const struct record *record)
 {
 	struct gpupart_grant grant;
@@ -118,50 +113,12 @@ static int write_node(const struct record *record)
 
 static int write_record(int dir, const struct record *record)
 {
-	char file[GPUPART_JOB_STRLEN + 8], new_file[GPUPART_JOB_STRLEN + 32];
-	struct fsize_guard guard;
-	int fd, err = 0;
-	ssize_t n;
+	char file[GPUPART_JOB_STRLEN + 8];
 
 	if (node_is_id(record->header.id))
 		return write_node(record);
 	file_of(file, sizeof(file), record->header.id);
-	snprintf(new_file, sizeof(new_file), ".%s.%d", file, getpid());
-	fd = openat(dir, new_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	fsize_guard_begin(&guard);
-	n = write(fd, record, sizeof(*record));
-	if (n != sizeof(*record))
-		err = n < 0 ? -errno : -ENOSPC;
-	fsize_guard_end(&guard);
-	close(fd);
-	if (!err && renameat(dir, new_file, dir, file))
-		err = -errno;
-	if (err)
-		unlinkat(dir, new_file, 0);
-	return err;
-}
-
-/*
- * The way from a job to those that it was begun in, however long. Notes that were made to
- * lead round end it: each id is compared with one that is moved on after 1, 2, 4.. steps.
- */
-struct way {
-	char mark[GPUPART_JOB_STRLEN];
-	unsigned int steps, turn;
-};
-
-static bool leads_round(struct way *way, const char *id)
-{
-	if (!strcmp(way->mark, id))
-		return true;
-	if (way->steps++ == way->turn) {
-		snprintf(way->mark, sizeof(way->mark), "%s", id);
-		way->turn = 2 * way->turn + 1;
-		way->steps = 0;
-	}
-	return false;
+	return control_write_file(dir, file, record, sizeof(*record), 0600);
 }
 
 /* What holds for @record: no more than what holds for the job that it was begun in. */
@@ -169,9 +126,8 @@ static struct gpupart_tpcset effective(int dir, const struct record *record)
 {
 	struct gpupart_tpcset set = record->gpu.tpcs, both;
 	struct record parent = *record;
-	struct way way = { 0 };
 
-	while (parent.header.parent[0] && !leads_round(&way, parent.header.parent)) {
+	for (int depth = 0; parent.header.parent[0] && depth < MAX_DEPTH; depth++) {
 		if (!read_record(dir, parent.header.parent, &parent) ||
 		    strcmp(parent.gpu.pci, record->gpu.pci))
 			break;
@@ -201,9 +157,8 @@ bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set)
 static bool belongs(int dir, const char *id, const char *ancestor)
 {
 	struct record record;
-	struct way way = { 0 };
 
-	while (id[0] && !leads_round(&way, id)) {
+	for (int depth = 0; id[0] && depth < MAX_DEPTH; depth++) {
 		if (!strcmp(id, ancestor))
 			return true;
 		if (!read_record(dir, id, &record))
@@ -236,31 +191,26 @@ struct living {
 	bool looked, unsure;
 };
 
-/* The value of GPUPART_JOB in the environment in @fd; "" where there is none. */
-static void read_job(int fd, char id[GPUPART_JOB_STRLEN])
+/* The first value of GPUPART_JOB in the environment that is the file @path; "" where it has none. */
+static void read_job(const char *path, char id[GPUPART_JOB_STRLEN])
 {
 	static const char name[] = ENVIRONMENT_JOB "=";
-	const size_t end = sizeof(name) - 1;
-	size_t matched = 0, nr = 0, total = 0;	/* @matched above @end: another variable */
-	char text[4096];
+	FILE *file = fopen(path, "re");
+	size_t room = 0, total = 0;
+	char *text = NULL;
+	bool found = false;
 	ssize_t n;
 
-	memset(id, 0, GPUPART_JOB_STRLEN);
-	while (total < MAX_ENVIRONMENT && (n = read(fd, text, sizeof(text))) > 0) {
+	*id = 0;
+	while (file && !found && total < MAX_ENVIRONMENT && (n = getdelim(&text, &room, 0, file)) > 0) {
 		total += n;
-		for (ssize_t i = 0; i < n; i++) {
-			if (matched == end && (!text[i] || nr == GPUPART_JOB_STRLEN - 1))
-				return;
-			if (matched == end)
-				id[nr++] = text[i];
-			else if (!text[i])
-				matched = 0;
-			else if (matched < end && text[i] == name[matched])
-				matched++;
-			else
-				matched = end + 1;
-		}
+		found = !strncmp(text, name, strlen(name));
+		if (found)
+			snprintf(id, GPUPART_JOB_STRLEN, "%s", text + strlen(name));
 	}
+	free(text);
+	if (file)
+		fclose(file);
 }
 
 static void add_started(struct living *living, const char *id)
@@ -287,18 +237,13 @@ static void look_for_started(struct living *living)
 	char path[300], id[GPUPART_JOB_STRLEN];
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	int fd;
 
 	living->unsure |= !proc;
 	while (proc && (entry = readdir(proc))) {
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/environ", entry->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		read_job(fd, id);
-		close(fd);
+		read_job(path, id);
 		add_started(living, id);
 	}
 	if (proc)
@@ -407,22 +352,17 @@ static void sweep_unfinished(int dir, const char *file)
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max)
 {
 	int fd = control_open_dir(geteuid(), false);
+	DIR *dir = control_read_dir(fd);
 	struct living living;
 	unsigned int nr = 0;
 	struct dirent *entry;
 	struct record record;
-	DIR *dir;
 
 	(void)gp;
 	list_node(list, max, &nr);
 	/* Nothing was begun here. */
-	if (fd < 0)
+	if (!dir)
 		return nr;
-	dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		return nr;
-	}
 	living_init(&living);
 	while ((entry = readdir(dir))) {
 		if (!strncmp(entry->d_name, "." JOB_PREFIX, strlen("." JOB_PREFIX)))
@@ -549,21 +489,14 @@ static int set_processes(struct gpupart *gp, int dir, const struct record *job)
 	return failed;
 }
 
-/* Two that set it at once take turns; who was stopped meanwhile must not stop us for ever. */
+/* Two that set it at once take turns. */
 static int lock_jobs(struct gpupart *gp, int dir, const char *id)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	int err = control_lock_file(dir);
 
-	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
-		if (!flock(dir, LOCK_EX | LOCK_NB))
-			return 0;
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return ctx_fail(gp, -errno, "job %s: %s", id, strerror(errno));
-		nanosleep(&pause, NULL);
-	}
-	return ctx_fail(gp, -EBUSY,
-			"job %s: another program has held the jobs' folder for %d s", id,
-			LOCK_SECONDS);
+	return !err ? 0 : ctx_fail(gp, err, "job %s: %s", id, err == -EBUSY ?
+				   "another program has held the jobs' folder for 5 s" :
+				   strerror(-err));
 }
 
 static int check_job_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Processes seen, and their limits set, from outside: by their blocks. Must not know how
- * a limit reaches a launch.
+ * Processes seen from outside, and signalled, by their blocks. Must not know how a limit reaches a
+ * launch.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -9,22 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-#include "lib/state/grant.h"
 #include "lib/state/holder.h"
 #include "lib/state/process.h"
 #include "lib/state/process_block.h"
-#include "lib/state/progress.h"
-
-#define LOCK_SECONDS 5
-
-/* Nothing in a folder is followed or waited for. */
-#define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 void process_copy_text(char *to, size_t len, const char *from, size_t room)
 {
@@ -35,19 +25,23 @@ void process_copy_text(char *to, size_t len, const char *from, size_t room)
 	to[i] = 0;
 }
 
-static uint32_t nr_gpus_of(const struct control_block *block)
+/* NULL leaves the limit that is in the row. */
+static void show(const struct control_gpu *gpu, const struct gpupart_tpcset *limit,
+		 struct gpupart_process *row)
 {
-	uint32_t nr = atomic_load_explicit(&block->header.nr_gpus, memory_order_acquire);
-
-	return nr < CONTROL_MAX_GPUS ? nr : CONTROL_MAX_GPUS;
+	if (limit)
+		gpupart_tpcset_format_list(limit, row->limit, sizeof(row->limit));
+	process_copy_text(row->pci, sizeof(row->pci), gpu->pci, sizeof(gpu->pci));
+	process_copy_text(row->source, sizeof(row->source), gpu->source, sizeof(gpu->source));
+	row->simulated = *(const unsigned char *)&gpu->simulated;
 }
 
 /* The GPU to show: the first with a limit, else the first. */
 static void show_gpu(const struct control_block *block, struct gpupart_process *process)
 {
-	bool all_limited = nr_gpus_of(block);
+	bool all_limited = control_nr_gpus(block);
 
-	for (uint32_t g = nr_gpus_of(block); g-- > 0; ) {
+	for (uint32_t g = control_nr_gpus(block); g-- > 0; ) {
 		const struct control_gpu *gpu = &block->gpus[g];
 		struct limit_sets sets;
 
@@ -58,13 +52,9 @@ static void show_gpu(const struct control_block *block, struct gpupart_process *
 			if (g || process->limit[0])
 				continue;
 		}
-		gpupart_tpcset_format_list(&sets.in_force, process->limit, sizeof(process->limit));
-		process_copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
-		process_copy_text(process->source, sizeof(process->source), gpu->source,
-			  sizeof(gpu->source));
-		process->simulated = *(const unsigned char *)&gpu->simulated;
+		show(gpu, &sets.in_force, process);
 	}
-	process->nr_gpus = nr_gpus_of(block);
+	process->nr_gpus = control_nr_gpus(block);
 	/* What came of its environment is past: it got a limit from elsewhere since. */
 	if (all_limited)
 		process->problem[0] = 0;
@@ -80,7 +70,7 @@ static void describe_header(const struct shared_header *header, int pid, uid_t u
 	process_copy_text(process->job, sizeof(process->job), header->id, sizeof(header->id));
 }
 
-void process_copy_gpu(struct gpupart_process *process, const struct shared_gpu *gpu)
+static void show_other(struct gpupart_process *process, const struct shared_gpu *gpu)
 {
 	process_copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
 	strcpy(process->source, gpu->simulated ? "" : "rm");
@@ -97,7 +87,7 @@ static void describe_other(const struct shared_seen *seen, int pid, uid_t uid,
 	process->nr_gpus = seen->nr_gpus;
 	for (unsigned int g = seen->nr_gpus; g-- > 0; )
 		if (!gpupart_tpcset_empty(&seen->gpus[g].tpcs) || (!g && !process->limit[0]))
-			process_copy_gpu(process, &seen->gpus[g]);
+			show_other(process, &seen->gpus[g]);
 }
 
 static void describe(const struct control_block *block, int pid, uid_t uid,
@@ -121,7 +111,7 @@ static bool copy_block(int fd, struct control_block *block)
 
 		if (pread(fd, block, sizeof(*block), 0) != sizeof(*block))
 			return false;
-		for (uint32_t g = 0; g < nr_gpus_of(block) && same; g++) {
+		for (uint32_t g = 0; g < control_nr_gpus(block) && same; g++) {
 			off_t at = offsetof(struct control_block, gpus[g].limit.published);
 			uint64_t published;
 
@@ -173,7 +163,6 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 	int fd, pid = -ESRCH, named;
 	enum shared_version version;
 	struct shared_seen seen;
-	struct stat st;
 
 	if (!parse_name(file, &named, &name_space))
 		return false;
@@ -182,13 +171,13 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 		describe(control_self, getpid(), look->uid, process);
 		return true;
 	}
-	fd = openat(look->dir, file, O_RDONLY | OPEN_FLAGS);
+	fd = shared_open(look->dir, file, look->uid, SHARED_PROCESS, CONTROL_LAYOUT, &seen,
+			 &version);
 	if (fd < 0)
 		return false;
 	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
-	if (!block || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != look->uid)
+	if (!block)
 		goto close_fd;
-	version = shared_read(fd, SHARED_PROCESS, CONTROL_LAYOUT, &seen);
 	if (version == SHARED_SAME && !copy_block(fd, block))
 		version = SHARED_NONE;
 	if (version != SHARED_NONE && seen.header.pid == named &&
@@ -243,29 +232,27 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, unsigned int *nr)
 {
 	struct look look = { .dir = control_open_dir(uid, false), .uid = uid };
+	DIR *dir = control_read_dir(look.dir);
 	struct gpupart_process *process = malloc(sizeof(*process));
-	DIR *dir = look.dir >= 0 && process ? fdopendir(look.dir) : NULL;
 	uint64_t budget = control_budget_begin(uid);
 	bool own = uid == geteuid(), spent = false;
 	unsigned int files = 0;
 	struct dirent *entry;
 
 	look.table.maps_max = own ? 0 : MAX_MAPS;
-	while (dir && !(spent = control_budget_spent(budget)) && (entry = readdir(dir)) &&
+	while (dir && process && !(spent = control_budget_spent(budget)) && (entry = readdir(dir)) &&
 	       (++files <= CONTROL_MAX_FILES || own))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    read_block(&look, entry->d_name, process))
 			add_row(list, max, nr, process);
-	if (!own && dir && (files > CONTROL_MAX_FILES || spent || holder_spent(&look.table))) {
+	if (!own && dir && process && (files > CONTROL_MAX_FILES || spent || holder_spent(&look.table))) {
 		describe_rest(&look, process);
 		add_row(list, max, nr, process);
 	}
 	if (dir)
 		closedir(dir);
-	else if (look.dir >= 0)
-		close(look.dir);
-	holder_table_free(&look.table);
 	free(process);
+	holder_table_free(&look.table);
 }
 
 static void sort(struct gpupart_process *list, unsigned int nr, unsigned int max)
@@ -303,6 +290,100 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 	if (root)
 		closedir(root);
 	sort(list, nr, max);
+	return nr;
+}
+
+static bool is_of(const struct shared_header *header, const struct gpupart_process *process)
+{
+	return header->pid == process->pid && header->pid_namespace == control_pid_namespace() &&
+	       control_process_lives(process->pid, header->start);
+}
+
+/*
+ * A copy of the block of a process of this pid namespace; NULL: it cannot be read, or is another
+ * version's, whose GPUs are in @seen. It may be another user's: it is neither mapped nor waited
+ * for.
+ */
+static struct control_block *read_listed(const struct gpupart_process *process,
+					struct shared_seen *seen)
+{
+	int dir = control_open_dir(process->uid, false), fd;
+	struct control_block *block = NULL;
+	enum shared_version version;
+	char file[48];
+
+	if (dir < 0)
+		return NULL;
+	snprintf(file, sizeof(file), "%d.%llx", process->pid,
+		 (unsigned long long)control_pid_namespace());
+	fd = shared_open(dir, file, process->uid, SHARED_PROCESS, CONTROL_LAYOUT, seen, &version);
+	close(dir);
+	if (fd < 0)
+		return NULL;
+	if (version == SHARED_NONE || !is_of(&seen->header, process))
+		seen->nr_gpus = 0;
+	else if (version == SHARED_SAME)
+		block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	if (block && pread(fd, block, sizeof(*block), 0) != sizeof(*block)) {
+		free(block);
+		block = NULL;
+	}
+	close(fd);
+	return block;
+}
+
+/* @process on one of its GPUs. A limit that is written at this moment is as it was listed. */
+static void describe_on(const struct control_gpu *gpu, const struct gpupart_process *process,
+			struct gpupart_process *row)
+{
+	struct limit_sets sets;
+	bool whole = limit_get(&gpu->limit, &sets);
+
+	*row = *process;
+	show(gpu, whole ? &sets.in_force : NULL, row);
+	if (!whole && strcmp(row->pci, process->pci))
+		row->limit[0] = 0;
+}
+
+static int by_pci(const void *a, const void *b)
+{
+	const struct gpupart_process *x = a, *y = b;
+
+	return strcmp(x->pci, y->pci);
+}
+
+int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
+			     struct gpupart_process *list, unsigned int max)
+{
+	/* To close a descriptor of our own file would give its lock up. */
+	bool own = process->pid == getpid();
+	struct shared_seen seen = { .nr_gpus = 0 };
+	struct control_block *copy = own || process->pid <= 0 ? NULL : read_listed(process, &seen);
+	const struct control_block *block = own ? control_self : copy;
+	struct gpupart_process *rows;
+	unsigned int nr = block ? control_nr_gpus(block) : seen.nr_gpus;
+
+	/* What was listed is known, where there is no more to be had. */
+	if (!nr) {
+		free(copy);
+		if (max && *process->pci)
+			*list = *process;
+		return *process->pci ? 1 : 0;
+	}
+	rows = malloc(nr * sizeof(*rows));
+	for (unsigned int i = 0; rows && i < nr; i++)
+		if (block) {
+			describe_on(&block->gpus[i], process, &rows[i]);
+		} else {
+			rows[i] = *process;
+			show_other(&rows[i], &seen.gpus[i]);
+		}
+	free(copy);
+	if (!rows)
+		return ctx_fail(gp, -ENOMEM, "no memory for the GPUs of process %d", process->pid);
+	qsort(rows, nr, sizeof(*rows), by_pci);
+	memcpy(list, rows, (nr < max ? nr : max) * sizeof(*rows));
+	free(rows);
 	return nr;
 }
 
@@ -360,274 +441,4 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 				   process->pid, process->uid, err == -ESRCH ?
 				   "it is gone, or is not the one that was listed" :
 				   strerror(-err));
-}
-
-/* A block of another process that is open for writing. */
-struct opened {
-	int fd;
-	struct control_block *block;
-};
-
-static void close_block(struct opened *opened)
-{
-	munmap(opened->block, sizeof(*opened->block));
-	close(opened->fd);
-}
-
-/*
- * Whether @file is the block of @pid. Not opened for writing: who would sweep it meanwhile
- * would take us for its process.
- */
-static enum shared_version is_block_of(int dir, const char *file, int pid,
-				       struct holder_table *table, struct stat *st)
-{
-	int fd = openat(dir, file, O_RDONLY | OPEN_FLAGS), locker;
-	enum shared_version version = SHARED_NONE;
-	struct shared_seen seen;
-
-	if (fd < 0)
-		return version;
-	locker = holder_lock_pid(fd);
-	if ((locker < 0 || locker == pid) && !fstat(fd, st) && S_ISREG(st->st_mode) &&
-	    st->st_uid == geteuid())
-		version = shared_read(fd, SHARED_PROCESS, CONTROL_LAYOUT, &seen);
-	if (version != SHARED_NONE && holder_pid(fd, geteuid(), &seen.header, table) != pid)
-		version = SHARED_NONE;
-	close(fd);
-	return version;
-}
-
-/* The block in @file if it is the one of @pid: 0, -ESRCH, -EPROTO where it is another version's. */
-static int open_block(int dir, const char *file, int pid, struct holder_table *table,
-		      struct opened *opened)
-{
-	struct stat found, st;
-	enum shared_version version = is_block_of(dir, file, pid, table, &found);
-
-	if (version != SHARED_SAME || found.st_size < (off_t)sizeof(*opened->block))
-		return version == SHARED_OTHER ? -EPROTO : -ESRCH;
-	opened->fd = openat(dir, file, O_RDWR | OPEN_FLAGS);
-	if (opened->fd < 0)
-		return -ESRCH;
-	if (fstat(opened->fd, &st) || st.st_dev != found.st_dev || st.st_ino != found.st_ino)
-		goto close_fd;
-	opened->block = mmap(NULL, sizeof(*opened->block), PROT_READ | PROT_WRITE, MAP_SHARED,
-			     opened->fd, 0);
-	if (opened->block != MAP_FAILED)
-		return 0;
-close_fd:
-	close(opened->fd);
-	return -ESRCH;
-}
-
-static int find_block(struct gpupart *gp, int pid, struct opened *opened)
-{
-	int fd = control_open_dir(geteuid(), false), err = -ESRCH;
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	struct holder_table table = { 0 };
-	struct dirent *entry;
-
-	while (dir && err == -ESRCH && pid > 0 && (entry = readdir(dir)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    !control_is_own(dirfd(dir), entry->d_name))
-			err = open_block(dirfd(dir), entry->d_name, pid, &table, opened);
-	holder_table_free(&table);
-	if (dir)
-		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
-	if (err == -EPROTO)
-		return ctx_fail(gp, err,
-				"process %d runs under another version of gpupart: only 'gpupart set' of that version changes its limit",
-				pid);
-	return err ? ctx_fail(gp, err,
-			      "process %d is none of this user's that confines launches: it has not called cuInit, or runs without gpupart",
-			      pid)
-		   : 0;
-}
-
-/* One at a time; whoever dies gives it up. A stopped one must not stop us for ever. */
-static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-
-	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
-		if (!flock(opened->fd, LOCK_EX | LOCK_NB))
-			return 0;
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return ctx_fail(gp, -errno, "the block of process %d: %s", pid,
-					strerror(errno));
-		nanosleep(&pause, NULL);
-	}
-	return ctx_fail(gp, -EBUSY, "another program has held the block of process %d for %d s",
-			pid, LOCK_SECONDS);
-}
-
-static struct control_gpu *find_gpu(struct control_block *block, const char *pci)
-{
-	for (uint32_t g = 0; g < nr_gpus_of(block); g++)
-		if (!strncmp(block->gpus[g].pci, pci, sizeof(block->gpus[g].pci)))
-			return &block->gpus[g];
-	return NULL;
-}
-
-static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *gpu,
-			 const struct gpupart_tpcset *set)
-{
-	unsigned int nr = atomic_load_explicit(&gpu->nr_tpcs, memory_order_acquire);
-	int beyond;
-
-	if (!nr || nr > GPUPART_MAX_TPCS)
-		return ctx_fail(gp, -EAGAIN,
-				"process %d cannot be confined on %.19s: its mask bits are not proven (yet)",
-				pid, gpu->pci);
-	if (set && gpupart_tpcset_empty(set))
-		return ctx_fail(gp, -EINVAL, "the set for process %d is empty", pid);
-	beyond = set ? gpupart_tpcset_next(set, nr) : -1;
-	if (beyond >= 0)
-		return ctx_fail(gp, -EINVAL, "TPC %d is not there: %.19s has TPCs 0-%u", beyond,
-				gpu->pci, nr - 1);
-	return 0;
-}
-
-/* What the node gave this user is no process's to leave; NULL, no limit, becomes that. */
-static int keep_given(struct gpupart *gp, int pid, const struct control_gpu *gpu,
-		      const struct gpupart_tpcset **set, struct gpupart_tpcset *given)
-{
-	char list[GPUPART_TPCSET_STRLEN], pci[20];
-
-	snprintf(pci, sizeof(pci), "%.19s", gpu->pci);
-	if (!node_tpcs(geteuid(), pci, given))
-		return 0;
-	if (!*set)
-		*set = given;
-	if (gpupart_tpcset_subset(*set, given))
-		return 0;
-	gpupart_tpcset_format_list(given, list, sizeof(list));
-	return ctx_fail(gp, -EPERM,
-			"process %d cannot have TPCs that this node did not give its user: those are %s of %s",
-			pid, list, pci);
-}
-
-struct gpupart_remote {
-	struct opened opened;
-	struct control_gpu *gpu;
-	int pid;
-};
-
-int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
-			struct gpupart_remote **remote)
-{
-	struct gpupart_remote *new;
-	int err;
-
-	if (!pci)
-		return ctx_fail(gp, -EINVAL, "no GPU's PCI address is given for process %d", pid);
-	new = calloc(1, sizeof(*new));
-	if (!new)
-		return ctx_fail(gp, -ENOMEM, "no memory for process %d", pid);
-	new->pid = pid;
-	err = find_block(gp, pid, &new->opened);
-	if (err)
-		goto free_new;
-	new->gpu = find_gpu(new->opened.block, pci);
-	err = new->gpu ? check_outside(gp, pid, new->gpu, NULL)
-		       : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s", pid, pci);
-	if (err)
-		goto close_block;
-	*remote = new;
-	return 0;
-
-close_block:
-	close_block(&new->opened);
-free_new:
-	free(new);
-	return err;
-}
-
-/* Its number may be another's by now; its lock on the file is not. */
-static bool still_holds(const struct gpupart_remote *remote)
-{
-	struct holder_table table = { 0 };
-	int pid = holder_lock_pid(remote->opened.fd);
-
-	if (pid < 0) {
-		pid = holder_pid(remote->opened.fd, geteuid(), &remote->opened.block->header,
-				 &table);
-		holder_table_free(&table);
-	}
-	return pid == remote->pid;
-}
-
-int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
-		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
-{
-	struct gpupart_tpcset given;
-	struct limit_sets sets;
-	int err = check_outside(gp, remote->pid, remote->gpu, set);
-
-	if (!err)
-		err = keep_given(gp, remote->pid, remote->gpu, &set, &given);
-	if (!err && !still_holds(remote))
-		err = ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
-			       remote->pid);
-	if (!err)
-		err = lock_block(gp, remote->pid, &remote->opened);
-	if (err)
-		return err;
-	/* Perhaps launches were not looked at; first, since we may die in between. */
-	atomic_fetch_or_explicit(&remote->gpu->in_use, CONTROL_USED, memory_order_relaxed);
-	if (!limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets))
-		err = ctx_fail(gp, -EBUSY, "process %d sets its own limit all the time",
-			       remote->pid);
-	else if (before)
-		*before = sets.in_force;
-	flock(remote->opened.fd, LOCK_UN);
-	return err;
-}
-
-int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
-		       struct gpupart_tpcset *set)
-{
-	struct limit_sets sets;
-
-	if (!still_holds(remote))
-		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
-				remote->pid);
-	if (!limit_get(&remote->gpu->limit, &sets))
-		return ctx_fail(gp, -EBUSY, "the limit of process %d is changed all the time",
-				remote->pid);
-	*set = sets.outer;
-	return 0;
-}
-
-int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
-			    struct gpupart_progress *progress)
-{
-	if (!still_holds(remote))
-		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
-				remote->pid);
-	progress_read(remote->opened.block, progress);
-	return 0;
-}
-
-void gpupart_remote_close(struct gpupart_remote *remote)
-{
-	if (!remote)
-		return;
-	close_block(&remote->opened);
-	free(remote);
-}
-
-int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
-			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
-{
-	struct gpupart_remote *remote;
-	int err = gpupart_remote_open(gp, pid, pci, &remote);
-
-	if (err)
-		return err;
-	err = gpupart_remote_set(gp, remote, set, before);
-	gpupart_remote_close(remote);
-	return err;
 }

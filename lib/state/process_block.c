@@ -9,12 +9,9 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "lib/core/fsize.h"
 #include "lib/state/process_block.h"
-
-#define CONTROL_LOCK_SECONDS 5
 
 /* Whole pages, of whatever size they are. */
 #define CONTROL_PAGE	65536
@@ -334,14 +331,8 @@ unguard:
  */
 void control_lock(void)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
-
-	for (int i = 0; own.pid == getpid() && is_own_fd() && i < CONTROL_LOCK_SECONDS * 1000; i++) {
-		if (!flock(own.fd, LOCK_EX | LOCK_NB) ||
-		    (errno != EWOULDBLOCK && errno != EINTR))
-			return;
-		nanosleep(&pause, NULL);
-	}
+	if (own.pid == getpid() && is_own_fd())
+		control_lock_file(own.fd);
 }
 
 void control_unlock(void)

@@ -138,6 +138,14 @@ void control_unlock(void);
 
 /* Of the calling process too where this is its own block's file; no descriptor is opened then. */
 bool control_is_own(int dir, const char *file);
+/* GPUs that @block, which another process writes, may be read of. */
+static inline uint32_t control_nr_gpus(const struct control_block *block)
+{
+	uint32_t nr = atomic_load_explicit(&block->header.nr_gpus, memory_order_acquire);
+
+	return nr < CONTROL_MAX_GPUS ? nr : CONTROL_MAX_GPUS;
+}
+
 void control_counters(const struct control_block *block, struct gpupart_counters *counters);
 
 #endif

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+/* The limit of another process, set and read by its block. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/state/grant.h"
+#include "lib/state/holder.h"
+#include "lib/state/process_block.h"
+#include "lib/state/progress.h"
+
+/* A block of another process that is open for writing. */
+struct opened {
+	int fd;
+	struct control_block *block;
+};
+
+static void close_block(struct opened *opened)
+{
+	munmap(opened->block, sizeof(*opened->block));
+	close(opened->fd);
+}
+
+/*
+ * Whether @file is the block of @pid. Not opened for writing: who would sweep it meanwhile
+ * would take us for its process.
+ */
+static enum shared_version is_block_of(int dir, const char *file, int pid,
+				       struct holder_table *table, struct stat *st)
+{
+	enum shared_version version;
+	struct shared_seen seen;
+	int fd = shared_open(dir, file, geteuid(), SHARED_PROCESS, CONTROL_LAYOUT, &seen,
+			     &version);
+
+	if (fd < 0)
+		return SHARED_NONE;
+	if (fstat(fd, st) || holder_pid(fd, geteuid(), &seen.header, table) != pid)
+		version = SHARED_NONE;
+	close(fd);
+	return version;
+}
+
+/* The block in @file if it is the one of @pid: 0, -ESRCH, -EPROTO where it is another version's. */
+static int open_block(int dir, const char *file, int pid, struct holder_table *table,
+		      struct opened *opened)
+{
+	struct stat found, st;
+	enum shared_version version = is_block_of(dir, file, pid, table, &found);
+
+	if (version != SHARED_SAME || found.st_size < (off_t)sizeof(*opened->block))
+		return version == SHARED_OTHER ? -EPROTO : -ESRCH;
+	opened->fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (opened->fd < 0)
+		return -ESRCH;
+	if (fstat(opened->fd, &st) || st.st_dev != found.st_dev || st.st_ino != found.st_ino)
+		goto close_fd;
+	opened->block = mmap(NULL, sizeof(*opened->block), PROT_READ | PROT_WRITE, MAP_SHARED,
+			     opened->fd, 0);
+	if (opened->block != MAP_FAILED)
+		return 0;
+close_fd:
+	close(opened->fd);
+	return -ESRCH;
+}
+
+static int find_block(struct gpupart *gp, int pid, struct opened *opened)
+{
+	DIR *dir = control_read_dir(control_open_dir(geteuid(), false));
+	int err = -ESRCH;
+	struct holder_table table = { 0 };
+	struct dirent *entry;
+
+	while (dir && err == -ESRCH && pid > 0 && (entry = readdir(dir)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    !control_is_own(dirfd(dir), entry->d_name))
+			err = open_block(dirfd(dir), entry->d_name, pid, &table, opened);
+	holder_table_free(&table);
+	if (dir)
+		closedir(dir);
+	if (err == -EPROTO)
+		return ctx_fail(gp, err,
+				"process %d runs under another version of gpupart: only 'gpupart set' of that version changes its limit",
+				pid);
+	return err ? ctx_fail(gp, err,
+			      "process %d is none of this user's that confines launches: it has not called cuInit, or runs without gpupart",
+			      pid)
+		   : 0;
+}
+
+/* One at a time; whoever dies gives it up. */
+static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
+{
+	int err = control_lock_file(opened->fd);
+
+	if (err == -EBUSY)
+		return ctx_fail(gp, err, "another program has held the block of process %d for 5 s",
+				pid);
+	return err ? ctx_fail(gp, err, "the block of process %d: %s", pid, strerror(-err)) : 0;
+}
+
+static struct control_gpu *find_gpu(struct control_block *block, const char *pci)
+{
+	for (uint32_t g = 0; g < control_nr_gpus(block); g++)
+		if (!strncmp(block->gpus[g].pci, pci, sizeof(block->gpus[g].pci)))
+			return &block->gpus[g];
+	return NULL;
+}
+
+static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *gpu,
+			 const struct gpupart_tpcset *set)
+{
+	unsigned int nr = atomic_load_explicit(&gpu->nr_tpcs, memory_order_acquire);
+	int beyond;
+
+	if (!nr || nr > GPUPART_MAX_TPCS)
+		return ctx_fail(gp, -EAGAIN,
+				"process %d cannot be confined on %.19s: its mask bits are not proven (yet)",
+				pid, gpu->pci);
+	if (set && gpupart_tpcset_empty(set))
+		return ctx_fail(gp, -EINVAL, "the set for process %d is empty", pid);
+	beyond = set ? gpupart_tpcset_next(set, nr) : -1;
+	if (beyond >= 0)
+		return ctx_fail(gp, -EINVAL, "TPC %d is not there: %.19s has TPCs 0-%u", beyond,
+				gpu->pci, nr - 1);
+	return 0;
+}
+
+/* What the node gave this user is no process's to leave; NULL, no limit, becomes that. */
+static int keep_given(struct gpupart *gp, int pid, const struct control_gpu *gpu,
+		      const struct gpupart_tpcset **set, struct gpupart_tpcset *given)
+{
+	char list[GPUPART_TPCSET_STRLEN], pci[20];
+
+	snprintf(pci, sizeof(pci), "%.19s", gpu->pci);
+	if (!node_tpcs(geteuid(), pci, given))
+		return 0;
+	if (!*set)
+		*set = given;
+	if (gpupart_tpcset_subset(*set, given))
+		return 0;
+	gpupart_tpcset_format_list(given, list, sizeof(list));
+	return ctx_fail(gp, -EPERM,
+			"process %d cannot have TPCs that this node did not give its user: those are %s of %s",
+			pid, list, pci);
+}
+
+struct gpupart_remote {
+	struct opened opened;
+	struct control_gpu *gpu;
+	int pid;
+};
+
+int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
+			struct gpupart_remote **remote)
+{
+	struct gpupart_remote *new;
+	int err;
+
+	if (!pci)
+		return ctx_fail(gp, -EINVAL, "no GPU's PCI address is given for process %d", pid);
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return ctx_fail(gp, -ENOMEM, "no memory for process %d", pid);
+	new->pid = pid;
+	err = find_block(gp, pid, &new->opened);
+	if (err)
+		goto free_new;
+	new->gpu = find_gpu(new->opened.block, pci);
+	err = new->gpu ? check_outside(gp, pid, new->gpu, NULL)
+		       : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s", pid, pci);
+	if (err)
+		goto close_block;
+	*remote = new;
+	return 0;
+
+close_block:
+	close_block(&new->opened);
+free_new:
+	free(new);
+	return err;
+}
+
+/* Its number may be another's by now; its lock on the file is not. */
+static bool still_holds(const struct gpupart_remote *remote)
+{
+	struct holder_table table = { 0 };
+	int pid = holder_lock_pid(remote->opened.fd);
+
+	if (pid < 0) {
+		pid = holder_pid(remote->opened.fd, geteuid(), &remote->opened.block->header,
+				 &table);
+		holder_table_free(&table);
+	}
+	return pid == remote->pid;
+}
+
+int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
+		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
+{
+	struct gpupart_tpcset given;
+	struct limit_sets sets;
+	int err = check_outside(gp, remote->pid, remote->gpu, set);
+
+	if (!err)
+		err = keep_given(gp, remote->pid, remote->gpu, &set, &given);
+	if (!err && !still_holds(remote))
+		err = ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+			       remote->pid);
+	if (!err)
+		err = lock_block(gp, remote->pid, &remote->opened);
+	if (err)
+		return err;
+	/* Perhaps launches were not looked at; first, since we may die in between. */
+	atomic_fetch_or_explicit(&remote->gpu->in_use, CONTROL_USED, memory_order_relaxed);
+	if (!limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets))
+		err = ctx_fail(gp, -EBUSY, "process %d sets its own limit all the time",
+			       remote->pid);
+	else if (before)
+		*before = sets.in_force;
+	flock(remote->opened.fd, LOCK_UN);
+	return err;
+}
+
+int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
+		       struct gpupart_tpcset *set)
+{
+	struct limit_sets sets;
+
+	if (!still_holds(remote))
+		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+				remote->pid);
+	if (!limit_get(&remote->gpu->limit, &sets))
+		return ctx_fail(gp, -EBUSY, "the limit of process %d is changed all the time",
+				remote->pid);
+	*set = sets.outer;
+	return 0;
+}
+
+int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
+			    struct gpupart_progress *progress)
+{
+	if (!still_holds(remote))
+		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+				remote->pid);
+	progress_read(remote->opened.block, progress);
+	return 0;
+}
+
+void gpupart_remote_close(struct gpupart_remote *remote)
+{
+	if (!remote)
+		return;
+	close_block(&remote->opened);
+	free(remote);
+}
+
+int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
+			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
+{
+	struct gpupart_remote *remote;
+	int err = gpupart_remote_open(gp, pid, pci, &remote);
+
+	if (err)
+		return err;
+	err = gpupart_remote_set(gp, remote, set, before);
+	gpupart_remote_close(remote);
+	return err;
+}
