@@ -24,6 +24,7 @@ LIB_TOPO_SRC := \
 	lib/topo/tpcset.c
 
 LIB_TMD_SRC := \
+	lib/tmd/fit.c \
 	lib/tmd/layouts.c \
 	lib/tmd/tmd.c
 
