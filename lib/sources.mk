@@ -56,6 +56,7 @@ LIB_STATE_SRC := \
 	lib/state/progress.c
 
 LIB_CONFINE_SRC := \
+	lib/confine/attach.c \
 	lib/confine/calls.c \
 	lib/confine/gpu.c \
 	lib/confine/graph.c \
