@@ -390,18 +390,6 @@ static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *al
 	return gpu;
 }
 
-/*
- * What the handle of a created stream points to: the driver names it when the stream goes.
- * That both are so self_check.c finds out, perhaps after this: where they are not, no stream ever
- * has a set. So a handle that is no address must do no harm. 0: none.
- */
-static uint64_t object_of(void *handle)
-{
-	uint64_t object;
-
-	return peek(handle, &object, 8) == 8 ? object : 0;
-}
-
 void graph_captured(const struct scope_id *stream, void *graph)
 {
 	struct captured *c, *old;
@@ -410,12 +398,13 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	/* Without its mark a later thread's stream would be taken for this one's. */
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
-	/* Nor would a created one be known from the next at its address. */
-	if (!stream->ctx) {
-		object = object_of(stream->handle);
-		if (!object)
-			return;
-	}
+	/*
+	 * Nor would a created one be known from the next at its address. The driver names what its
+	 * handle points to when the stream goes. self_check.c finds out whether that is so, perhaps
+	 * after this: where it is not, no stream ever has a set.
+	 */
+	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
+		return;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return;

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "lib/core/peek.h"
