@@ -209,14 +209,6 @@ close_topo:
 	return err;
 }
 
-/* GPUPART_DISABLE=1: as if we were not there. What a node gave is not its user's to leave. */
-static int keep_out(struct gpupart *gp)
-{
-	if (!environment_read().untouched || node_gives(geteuid()))
-		return 0;
-	return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: nothing is touched");
-}
-
 /*
  * The limit that the environment has for @gpu: GPUPART_SET, which `gpupart run` gave this process,
  * for the GPU of GPUPART_GPU (without it: any). It holds for programs that link the library too.
@@ -287,6 +279,15 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	return 0;
 }
 
+/* GPUPART_DISABLE=1: nothing is touched. What a node gave is not its user's to leave. */
+static int begin(struct gpupart *gp, const struct cuda_api **cuda)
+{
+	fork_guard();
+	if (environment_read().untouched && !node_gives(geteuid()))
+		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: nothing is touched");
+	return cuda_open(gp, cuda);
+}
+
 int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu **attached)
 {
 	const struct cuda_api *cuda;
@@ -295,10 +296,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	int err, result;
 	void *current;
 
-	fork_guard();
-	err = keep_out(gp);
-	if (!err)
-		err = cuda_open(gp, &cuda);
+	err = begin(gp, &cuda);
 	if (err)
 		return err;
 	result = cuda->init(0);
@@ -339,10 +337,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	struct gpupart_gpu *gpu;
 	int err;
 
-	fork_guard();
-	err = keep_out(gp);
-	if (!err)
-		err = cuda_open(gp, &cuda);
+	err = begin(gp, &cuda);
 	if (err)
 		return err;
 	pthread_mutex_lock(&attach_lock);

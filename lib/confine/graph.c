@@ -531,14 +531,6 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
-/* What is launched into a stream that is captured becomes a node of a graph. */
-static bool is_captured(const struct cuda_api *cuda, void *stream)
-{
-	int capturing = 0;
-
-	return cuda->stream_capturing(stream, &capturing) || capturing;
-}
-
 void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
 			bool launch)
 {
@@ -551,7 +543,7 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	scope->gpu = place->gpu;
 	scope->nodes = e ? e->nodes : NULL;
 	now.next = launch && place->gpu && scope_next_take(place->gpu, &scope->set);
-	now.captured = now.next && is_captured(cuda, place->id.handle);
+	now.captured = now.next && stream_is_captured(cuda, place->id.handle);
 	if (now.next && !now.captured) {
 		scope->has_set = true;
 		scope->is_next = true;

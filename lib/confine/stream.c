@@ -92,11 +92,16 @@ static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,
 	return !probe_get(gp, cuda, gpu, gpu->driver.device, &probe) && !cuda->ctx_push(probe->ctx);
 }
 
-int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream)
+bool stream_is_captured(const struct cuda_api *cuda, void *stream)
 {
 	int capturing = 0;
 
-	if (cuda->stream_capturing(stream, &capturing) || capturing)
+	return cuda->stream_capturing(stream, &capturing) || capturing;
+}
+
+int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream)
+{
+	if (stream_is_captured(cuda, stream))
 		return ctx_fail(gp, -EBUSY,
 			"a default stream takes no launch of ours during a stream capture that it waits for or is in");
 	return 0;
