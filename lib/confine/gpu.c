@@ -56,8 +56,6 @@ int gpu_may_set(struct gpupart *gp, const struct gpupart_gpu *gpu,
 	return set ? set_bad(gp, gpu, set) : 0;
 }
 
-/* ---------------------------------------------------------------------- scopes */
-
 static int limit_refused(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *what)
 {
 	char outer[GPUPART_TPCSET_STRLEN];
@@ -132,8 +130,6 @@ bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 	return scope_ring_get(&gpu->process, gpu, set);
 }
 
-/* --------------------------------------------------------------------- streams */
-
 int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		       const struct gpupart_tpcset *set)
 {
@@ -159,8 +155,6 @@ bool gpupart_stream_get(struct gpupart_gpu *gpu, void *stream, struct gpupart_tp
 		scope_get_known(&gpu->streams, &id, set, &has);
 	return or_all(gpu, has, set);
 }
-
-/* ---------------------------------------------------------- functions and threads */
 
 int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *function,
 			 const struct gpupart_tpcset *set)
@@ -207,8 +201,6 @@ bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 	return or_all(gpu, scope_sticky_get(gpu, set), set);
 }
 
-/* ------------------------------------------------------------------- SM count */
-
 int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 {
 	int err = gpu_may_set(gp, gpu, NULL);
@@ -221,8 +213,6 @@ bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms)
 	*nr_sms = smcount_now(gpu);
 	return atomic_load_explicit(&gpu->sms_told, memory_order_acquire);
 }
-
-/* ---------------------------------------------------------------------- census */
 
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen)

@@ -228,36 +228,35 @@ static struct origin origin_of(const void *graph)
 }
 
 /* Clones whose owner went inside the driver, where it cannot be called; under the lock. */
-static void **garbage;
-static size_t nr_garbage, room_for_garbage;
+static struct clone {
+	struct clone *next;
+	void *graph;
+} *garbage;
 
 /* One that there is no memory to note is lost to the driver's. */
-static void throw_away(void *clone)
+static void throw_away(void *graph)
 {
-	if (clone && nr_garbage == room_for_garbage) {
-		size_t room = room_for_garbage ? room_for_garbage * 2 : 64;
-		void **more = realloc(garbage, room * sizeof(*more));
+	struct clone *clone = graph ? malloc(sizeof(*clone)) : NULL;
 
-		if (!more)
-			return;
-		garbage = more;
-		room_for_garbage = room;
-	}
-	if (clone)
-		garbage[nr_garbage++] = clone;
+	if (!clone)
+		return;
+	*clone = (struct clone){ garbage, graph };
+	garbage = clone;
 }
 
 static void collect(const struct cuda_api *cuda)
 {
-	void *clone;
+	struct clone *all, *clone;
 
-	do {
-		pthread_mutex_lock(&graph_lock);
-		clone = nr_garbage ? garbage[--nr_garbage] : NULL;
-		pthread_mutex_unlock(&graph_lock);
-		if (clone)
-			cuda->graph_destroy(clone);
-	} while (clone);
+	pthread_mutex_lock(&graph_lock);
+	all = garbage;
+	garbage = NULL;
+	pthread_mutex_unlock(&graph_lock);
+	while ((clone = all)) {
+		all = clone->next;
+		cuda->graph_destroy(clone->graph);
+		free(clone);
+	}
 }
 
 /* Of one that is in no bucket; under the lock. */

@@ -374,7 +374,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 	while (at < OBJECT_WORDS && !(l.offsets[at / 64] >> (at % 64) & 1))
 		at++;
 	if (at == OBJECT_WORDS && !why)
-		why = "this driver's stream object does not hold the address of its TMD where others do";
+		why = "this driver's stream object does not hold its TMD's address where others do";
 	/* The first one last: the driver's word of it is looked for. */
 	for (int i = NR_STREAMS; i-- > 0; )
 		if (l.stream[i]) {
@@ -384,7 +384,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 	if (err)
 		return err;
 	if (!why && !saw_stream_go(l.object[0]))
-		why = "this driver does not tell when a stream goes, so its set could reach another stream";
+		why = "this driver does not tell when a stream goes: its set could reach another";
 	gpu->stream_tmd_offset = at * 8;
 	gpu->check.streams = why ? why : "";
 	gpu->streams_known = !why;
