@@ -144,6 +144,15 @@ if unshare -pf --mount-proc true 2>/dev/null; then
 		has "$(cat "$tmp/err")" "was never confined: libgpupart-inject.so was not loaded into it" "it is seen"
 		is $status $wanted "its status${strict:+ with }$strict"
 	done
+	if unshare -T --boottime 100000 true 2>/dev/null; then
+		LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim unshare -pf --mount-proc -T --boottime 100000 \
+			sh -c 'mount -t tmpfs shm /dev/shm && exec "$@"' sh \
+			"$gpupart" run $e -t 0-7 -- "$tmp/after" "$prog" >"$tmp/out" 2>"$tmp/err"
+		has "$(cat "$tmp/err")" "may never have been confined: libgpupart-inject.so was not loaded" \
+			"in another time namespace their start times tell nothing"
+	else
+		skip "no time namespaces"
+	fi
 else
 	skip "numbers of processes: needs root"
 fi
