@@ -26,6 +26,7 @@ LIB_TOPO_SRC := \
 	lib/topo/tpcset.c
 
 LIB_TMD_SRC := \
+	lib/tmd/fit.c \
 	lib/tmd/layouts.c \
 	lib/tmd/tmd.c
 
@@ -53,6 +54,7 @@ LIB_STATE_SRC := \
 	lib/state/remote.c
 
 LIB_CONFINE_SRC := \
+	lib/confine/attach.c \
 	lib/confine/calls.c \
 	lib/confine/gpu.c \
 	lib/confine/graph.c \

@@ -199,8 +199,6 @@ void run_report_say(const struct gpupart_report *report, const struct witness *w
 			 (unsigned long long)rest, sim);
 	if (lost)
 		cmd_note(RUN,
-			 lost == 1 ?
-			 "%u further process used CUDA%s: what became of its launches is not known" :
-			 "%u further processes used CUDA%s: what became of their launches is not known",
-			 lost, sim);
+			 "%u further process%s used CUDA%s: what became of %s launches is not known",
+			 lost, lost == 1 ? "" : "es", sim, lost == 1 ? "its" : "their");
 }

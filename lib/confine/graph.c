@@ -228,36 +228,35 @@ static struct origin origin_of(const void *graph)
 }
 
 /* Clones whose owner went inside the driver, where it cannot be called; under the lock. */
-static void **garbage;
-static size_t nr_garbage, room_for_garbage;
+static struct clone {
+	struct clone *next;
+	void *graph;
+} *garbage;
 
 /* One that there is no memory to note is lost to the driver's. */
-static void throw_away(void *clone)
+static void throw_away(void *graph)
 {
-	if (clone && nr_garbage == room_for_garbage) {
-		size_t room = room_for_garbage ? room_for_garbage * 2 : 64;
-		void **more = realloc(garbage, room * sizeof(*more));
+	struct clone *clone = graph ? malloc(sizeof(*clone)) : NULL;
 
-		if (!more)
-			return;
-		garbage = more;
-		room_for_garbage = room;
-	}
-	if (clone)
-		garbage[nr_garbage++] = clone;
+	if (!clone)
+		return;
+	*clone = (struct clone){ garbage, graph };
+	garbage = clone;
 }
 
 static void collect(const struct cuda_api *cuda)
 {
-	void *clone;
+	struct clone *all, *clone;
 
-	do {
-		pthread_mutex_lock(&graph_lock);
-		clone = nr_garbage ? garbage[--nr_garbage] : NULL;
-		pthread_mutex_unlock(&graph_lock);
-		if (clone)
-			cuda->graph_destroy(clone);
-	} while (clone);
+	pthread_mutex_lock(&graph_lock);
+	all = garbage;
+	garbage = NULL;
+	pthread_mutex_unlock(&graph_lock);
+	while ((clone = all)) {
+		all = clone->next;
+		cuda->graph_destroy(clone->graph);
+		free(clone);
+	}
 }
 
 /* Of one that is in no bucket; under the lock. */
@@ -390,18 +389,6 @@ static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *al
 	return gpu;
 }
 
-/*
- * What the handle of a created stream points to: the driver names it when the stream goes.
- * That both are so self_check.c finds out, perhaps after this: where they are not, no stream ever
- * has a set. So a handle that is no address must do no harm. 0: none.
- */
-static uint64_t object_of(void *handle)
-{
-	uint64_t object;
-
-	return peek(handle, &object, 8) == 8 ? object : 0;
-}
-
 void graph_captured(const struct scope_id *stream, void *graph)
 {
 	struct captured *c, *old;
@@ -410,12 +397,13 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	/* Without its mark a later thread's stream would be taken for this one's. */
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
-	/* Nor would a created one be known from the next at its address. */
-	if (!stream->ctx) {
-		object = object_of(stream->handle);
-		if (!object)
-			return;
-	}
+	/*
+	 * Nor would a created one be known from the next at its address. The driver names what its
+	 * handle points to when the stream goes. self_check.c finds out whether that is so, perhaps
+	 * after this: where it is not, no stream ever has a set.
+	 */
+	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
+		return;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return;
@@ -542,14 +530,6 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
-/* What is launched into a stream that is captured becomes a node of a graph. */
-static bool is_captured(const struct cuda_api *cuda, void *stream)
-{
-	int capturing = 0;
-
-	return cuda->stream_capturing(stream, &capturing) || capturing;
-}
-
 void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
 			bool launch)
 {
@@ -562,7 +542,7 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	scope->gpu = place->gpu;
 	scope->nodes = e ? e->nodes : NULL;
 	now.next = launch && place->gpu && scope_next_take(place->gpu, &scope->set);
-	now.captured = now.next && is_captured(cuda, place->id.handle);
+	now.captured = now.next && stream_is_captured(cuda, place->id.handle);
 	if (now.next && !now.captured) {
 		scope->has_set = true;
 		scope->is_next = true;

@@ -243,31 +243,19 @@ void launch_params_accept(uint32_t size)
 	atomic_store_explicit(&launch_params_size, size, memory_order_relaxed);
 }
 
-static void stream_goes(uint64_t object)
+/* The stream at @object goes, or those of @ctx, or that of @thread; 0 or NULL: none. */
+static void streams_go(uint64_t object, const void *ctx, const void *thread)
 {
 	struct gpupart_gpu *gpu;
 
-	graph_origin_gone(object, NULL, NULL);
+	graph_origin_gone(object, ctx, thread);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
-		scope_gone(gpu, &gpu->streams, object, NULL, NULL);
-}
-
-static void ctx_goes(void *ctx)
-{
-	struct gpupart_gpu *gpu;
-
-	graph_origin_gone(0, ctx, NULL);
-	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
-		scope_gone(gpu, &gpu->streams, 0, ctx, NULL);
+		scope_gone(gpu, &gpu->streams, object, ctx, thread);
 }
 
 static void thread_goes(const void *thread)
 {
-	struct gpupart_gpu *gpu;
-
-	graph_origin_gone(0, NULL, thread);
-	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
-		scope_gone(gpu, &gpu->streams, 0, NULL, thread);
+	streams_go(0, NULL, thread);
 }
 
 static void module_goes(uint64_t module)
@@ -292,9 +280,9 @@ static void module_comes(const struct module_params *params)
 static void on_resource(int cbid, const struct resource_params *params)
 {
 	if (cbid == DRIVER_STREAM_GOES && RESOURCE_HAS(params, object))
-		stream_goes(params->object);
+		streams_go(params->object, NULL, NULL);
 	else if (cbid == DRIVER_CTX_GOES)
-		ctx_goes(params->ctx);
+		streams_go(0, params->ctx, NULL);
 	else if (cbid == DRIVER_MODULE_LOADED &&
 		 params->size >= offsetof(struct module_params, kind) + 4)
 		module_comes((const struct module_params *)params);

@@ -21,39 +21,24 @@ static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphL
 #define PIECE	(64 << 10)
 #define MAX_IMAGE (2ull << 30)	/* offsets in a cubin's code do not reach further */
 
-#define MAX_PROBES 16
-
-#define NEVER 0
-#define GONE 1
+#define FREE 1
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 1);
-/* A module's address or one of the two above; written under the lock. */
+/* Addresses of modules or FREE; written under the lock. */
 static _Atomic uintptr_t table[MODULE_TABLE_SIZE];
-static unsigned int nr_listed;
+static atomic_uint nr_places;	/* in use, and free ones between them */
 static atomic_bool too_many;
 atomic_uint module_nr_launching;
 
-static unsigned int table_start(uintptr_t module)
+/* The first place with @module, or MODULE_TABLE_SIZE. */
+static unsigned int place_of(uintptr_t module)
 {
-	return (module >> 4) * 0x9e3779b97f4a7c15ull >> 56;
-}
+	unsigned int end = atomic_load_explicit(&nr_places, memory_order_relaxed);
 
-_Static_assert(MODULE_TABLE_SIZE == 1 << (64 - 56), "table_start() gives a place");
-
-/* Its place, or MODULE_TABLE_SIZE. */
-static inline unsigned int place_of(uintptr_t module)
-{
-	unsigned int at = table_start(module);
-
-	for (int probe = 0; probe < MAX_PROBES; probe++, at = (at + 1) % MODULE_TABLE_SIZE) {
-		uintptr_t there = atomic_load_explicit(&table[at], memory_order_relaxed);
-
-		if (there == module)
+	for (unsigned int at = 0; at < end; at++)
+		if (atomic_load_explicit(&table[at], memory_order_relaxed) == module)
 			return at;
-		if (there == NEVER)
-			break;
-	}
 	return MODULE_TABLE_SIZE;
 }
 
@@ -65,32 +50,32 @@ bool module_find(const void *module)
 
 static void take_out(uintptr_t module)
 {
-	unsigned int at = place_of(module);
+	unsigned int at = place_of(module), end = nr_places;
 
 	if (at == MODULE_TABLE_SIZE)
 		return;
-	atomic_store_explicit(&table[at], GONE, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&module_nr_launching, 1, memory_order_relaxed);
-	/* Nothing in it is worth a look: the places are as new. */
-	if (!--nr_listed)
-		for (at = 0; at < MODULE_TABLE_SIZE; at++)
-			atomic_store_explicit(&table[at], NEVER, memory_order_relaxed);
+	table[at] = FREE;
+	module_nr_launching--;
+	while (end && table[end - 1] == FREE)
+		end--;
+	nr_places = end;
 }
 
 static void put_in(uintptr_t module)
 {
-	unsigned int at = table_start(module);
+	unsigned int at = place_of(FREE);
 
-	for (int probe = 0; probe < MAX_PROBES; probe++, at = (at + 1) % MODULE_TABLE_SIZE) {
-		if (atomic_load_explicit(&table[at], memory_order_relaxed) > GONE)
-			continue;
-		atomic_store_explicit(&table[at], module, memory_order_relaxed);
-		nr_listed++;
-		atomic_fetch_add_explicit(&module_nr_launching, 1, memory_order_relaxed);
+	if (at == MODULE_TABLE_SIZE)
+		at = nr_places;
+	if (at == MODULE_TABLE_SIZE) {
+		if (!atomic_exchange(&too_many, true))
+			module_nr_launching++;
 		return;
 	}
-	if (!atomic_exchange_explicit(&too_many, true, memory_order_relaxed))
-		atomic_fetch_add_explicit(&module_nr_launching, 1, memory_order_relaxed);
+	table[at] = module;
+	if (at == nr_places)
+		nr_places++;
+	module_nr_launching++;
 }
 
 /*
@@ -125,7 +110,7 @@ static bool image_launches(const char *image, uint64_t size)
 
 void module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind)
 {
-	if ((uintptr_t)module <= GONE)
+	if ((uintptr_t)module <= FREE)
 		return;
 	pthread_mutex_lock(&lock);
 	/* It stands where another stood that we were not told of when it went. */
@@ -137,7 +122,7 @@ void module_loaded(const void *module, const void *image, uint64_t size, uint32_
 
 void module_gone(const void *module)
 {
-	if ((uintptr_t)module <= GONE)
+	if ((uintptr_t)module <= FREE)
 		return;
 	pthread_mutex_lock(&lock);
 	take_out((uintptr_t)module);

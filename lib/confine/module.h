@@ -23,8 +23,8 @@ enum module_kind {
 };
 
 /*
- * So many are told apart at most, fewer where their addresses crowd. Once one found no
- * place, every module may be it: launches are then counted too often, never too seldom.
+ * So many are told apart at most. Once one found no place, every module may be it: launches are
+ * then counted too often, never too seldom.
  */
 #define MODULE_TABLE_SIZE 256
 
@@ -36,7 +36,7 @@ void module_gone(const void *module);
 /* How many there are now; those that found no place in the table stay for ever. */
 extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 
-/* Whether kernels of @module can launch others: looks at a few places of the table at most. */
+/* Whether kernels of @module can launch others: looks at the table. */
 bool module_find(const void *module);
 
 /*

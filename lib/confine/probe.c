@@ -41,14 +41,6 @@ static struct probe *probe_find(const void *ctx)
 	return probe;
 }
 
-static void probe_keep(struct probe *probe)
-{
-	pthread_mutex_lock(&probes_lock);
-	probe->next = probes;
-	probes = probe;
-	pthread_mutex_unlock(&probes_lock);
-}
-
 static void probe_free(struct probe *probe)
 {
 	pthread_mutex_destroy(&probe->lock);
@@ -80,25 +72,17 @@ static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *w
 	return ctx_fail(gp, -EIO, "%s: %s", what, cuda_words(cuda, result));
 }
 
-static int attr_of(struct gpupart *gp, const struct cuda_api *cuda, int device, int attr,
-		   int *value)
-{
-	bool was = driver_own(true);
-	int result = cuda->device_attr(value, attr, device);
-
-	driver_own(was);
-	return result ? failed(gp, cuda, "cuDeviceGetAttribute", result) : 0;
-}
-
 /* With the context current. */
 static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 {
 	const struct cuda_api *cuda = probe->cuda;
-	int result, err, nr_sms, cluster = 0;
+	bool was = driver_own(true);
+	int result, nr_sms, cluster = 0;
 
-	err = attr_of(gp, cuda, device, CUDA_ATTR_MULTIPROCESSORS, &nr_sms);
-	if (err)
-		return err;
+	result = cuda->device_attr(&nr_sms, CUDA_ATTR_MULTIPROCESSORS, device);
+	driver_own(was);
+	if (result)
+		return failed(gp, cuda, "cuDeviceGetAttribute", result);
 	/* Opt-in shared memory came with Volta; 48 KiB less a little is always there. */
 	if (cuda->device_attr((int *)&probe->shared, CUDA_ATTR_SHARED_OPTIN, device) ||
 	    probe->shared < 49152)
@@ -200,7 +184,10 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	probe_leave(p, mode);
 	if (err)
 		goto free_probe;
-	probe_keep(p);
+	pthread_mutex_lock(&probes_lock);
+	p->next = probes;
+	probes = p;
+	pthread_mutex_unlock(&probes_lock);
 	*probe = p;
 	return 0;
 

@@ -21,7 +21,7 @@ enum probe_kernel { PROBE_EMPTY, PROBE_CENSUS, PROBE_WORK, PROBE_CLUSTER, PROBE_
 
 struct probe {
 	struct probe *next;
-	pid_t pid;			/* in a child of it another thread may have the lock for ever */
+	pid_t pid;			/* in a child of it, the lock may be taken for ever */
 	pthread_mutex_t lock;		/* from probe_enter() to probe_leave() */
 	const struct cuda_api *cuda;
 	const struct gpupart_gpu *gpu;

@@ -61,7 +61,7 @@ struct gpupart_gpu {
 	/* How streams are told apart: filled by self_check.c. */
 	atomic_bool streams_known;
 	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
-	char streams_why[160];		/* why not */
+	char streams_why[160];		/* why not, where it is made up */
 	struct gpupart_check check;
 };
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,18 +276,6 @@ static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_
 			offsets[i / 64] &= ~(1ull << (i % 64));
 }
 
-__attribute__((format(printf, 2, 3)))
-static int streams_refused(struct gpupart_gpu *gpu, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(gpu->streams_why, sizeof(gpu->streams_why), fmt, ap);
-	va_end(ap);
-	gpu->check.streams = gpu->streams_why;
-	return 0;
-}
-
 static _Atomic uint64_t last_stream_gone[4];
 static atomic_uint nr_streams_gone;
 
@@ -314,6 +301,54 @@ static bool saw_stream_go(uint64_t object)
 	return false;
 }
 
+#define NR_STREAMS 5
+
+struct learnt {
+	void *stream[NR_STREAMS];
+	uint64_t object[NR_STREAMS], tmd[NR_STREAMS];
+	uint64_t offsets[OBJECT_WORDS / 64];
+};
+
+/* The @i'th stream, of one of three kinds. *@why: it has no TMD of its own that stays. */
+static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
+			struct learnt *l, int i, const char **why)
+{
+	struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
+	const struct cuda_api *cuda = probe->cuda;
+	int result, err;
+
+	if (i % 3 == 2)
+		result = cuda->stream_create_priority(&l->stream[i], CUDA_STREAM_NON_BLOCKING, -1);
+	else
+		result = cuda->stream_create(&l->stream[i], i % 3 ? CUDA_STREAM_NON_BLOCKING : 0);
+	if (result) {
+		snprintf(gpu->streams_why, sizeof(gpu->streams_why),
+			 "no stream to learn from: %s", cuda_words(cuda, result));
+		*why = gpu->streams_why;
+		return 0;
+	}
+	launch.stream = l->stream[i];
+	if (!peek_word(l->stream[i], &l->object[i])) {
+		*why = "this driver's stream handles are not pointers";
+		return 0;
+	}
+	for (int turn = 0; turn < 2; turn++) {
+		struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
+
+		err = probe_start(gp, probe, &launch, &own);
+		if (err)
+			return err;
+		if (turn && l->tmd[i] != (uintptr_t)own.tmd)
+			*why = "this driver moves a stream's TMD from launch to launch";
+		l->tmd[i] = (uintptr_t)own.tmd;
+	}
+	for (int j = 0; j < i && !*why; j++)
+		if (l->tmd[j] == l->tmd[i])
+			*why = "two streams of this driver share a TMD";
+	keep_offsets(l->object[i], l->tmd[i], l->offsets);
+	return 0;
+}
+
 /*
  * A stream's TMD stands at one address for the stream's life, and the driver's
  * stream object holds that address at the same offset in every stream: found with
@@ -326,79 +361,34 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 		.name = "self_check", .resource = on_resource,
 	};
 	const struct cuda_api *cuda = probe->cuda;
-	enum { NR = 5 };
-	void *stream[NR] = { NULL };
-	uint64_t offsets[OBJECT_WORDS / 64], object[NR], tmd[NR];
-	unsigned int at;
+	struct learnt l = { 0 };
+	const char *why = NULL;
+	unsigned int at = 0;
 	int err = driver_observe(gp, cuda, &observer);
 
 	if (err)
 		return err;
-	memset(offsets, 0xff, sizeof(offsets));
-	for (int i = 0; i < NR; i++) {
-		struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
-		int result = i % 3 == 0 ? cuda->stream_create(&stream[i], 0)
-			     : i % 3 == 1
-				     ? cuda->stream_create(&stream[i], CUDA_STREAM_NON_BLOCKING)
-				     : cuda->stream_create_priority(&stream[i],
-								    CUDA_STREAM_NON_BLOCKING, -1);
-
-		if (result) {
-			err = streams_refused(gpu, "no stream to learn from: %s",
-					      cuda_words(cuda, result));
-			goto destroy;
+	memset(l.offsets, 0xff, sizeof(l.offsets));
+	for (int i = 0; i < NR_STREAMS && !err && !why; i++)
+		err = learn_stream(gp, gpu, probe, &l, i, &why);
+	while (at < OBJECT_WORDS && !(l.offsets[at / 64] >> (at % 64) & 1))
+		at++;
+	if (at == OBJECT_WORDS && !why)
+		why = "this driver's stream object does not hold its TMD's address where others do";
+	/* The first one last: the driver's word of it is looked for. */
+	for (int i = NR_STREAMS; i-- > 0; )
+		if (l.stream[i]) {
+			cuda->stream_sync(l.stream[i]);
+			cuda->stream_destroy(l.stream[i]);
 		}
-		launch.stream = stream[i];
-		if (peek(stream[i], &object[i], 8) != 8) {
-			err = streams_refused(gpu, "this driver's stream handles are not pointers");
-			goto destroy;
-		}
-		for (int turn = 0; turn < 2; turn++) {
-			struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
-
-			err = probe_start(gp, probe, &launch, &own);
-			if (err)
-				goto destroy;
-			if (turn && tmd[i] != (uintptr_t)own.tmd) {
-				err = streams_refused(gpu,
-					"this driver moves a stream's TMD from launch to launch");
-				goto destroy;
-			}
-			tmd[i] = (uintptr_t)own.tmd;
-		}
-		for (int j = 0; j < i; j++)
-			if (tmd[j] == tmd[i]) {
-				err = streams_refused(gpu,
-						      "two streams of this driver share a TMD");
-				goto destroy;
-			}
-		keep_offsets(object[i], tmd[i], offsets);
-	}
-	for (at = 0; at < OBJECT_WORDS; at++)
-		if (offsets[at / 64] >> (at % 64) & 1)
-			break;
-	if (at == OBJECT_WORDS) {
-		err = streams_refused(gpu,
-			"this driver's stream object does not hold the address of its TMD where others do");
-		goto destroy;
-	}
+	if (err)
+		return err;
+	if (!why && !saw_stream_go(l.object[0]))
+		why = "this driver does not tell when a stream goes: its set could reach another";
 	gpu->stream_tmd_offset = at * 8;
-	for (int i = 0; i < NR; i++)
-		cuda->stream_sync(stream[i]);
-	cuda->stream_destroy(stream[0]);
-	stream[0] = NULL;
-	if (!saw_stream_go(object[0])) {
-		err = streams_refused(gpu,
-			"this driver does not tell when a stream goes, so its set could reach another stream");
-		goto destroy;
-	}
-	gpu->streams_known = true;
-	gpu->check.streams = "";
-destroy:
-	for (int i = 0; i < NR; i++)
-		if (stream[i])
-			cuda->stream_destroy(stream[i]);
-	return err;
+	gpu->check.streams = why ? why : "";
+	gpu->streams_known = !why;
+	return 0;
 }
 
 /* ------------------------------------------------------------------- launches */

@@ -11,10 +11,10 @@
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 
-/* Of a GPU and of the set in force: all that the answers are made of. */
+/* A GPU and the set in force: all that the answers are made of. */
 struct part {
 	const struct gpupart_topology *topo;
-	struct gpupart_tpcset all, set;
+	struct gpupart_tpcset set;
 };
 
 /* What is asked: the driver's functions by the arguments that they have in common. */
@@ -84,7 +84,6 @@ static bool part_of(const struct gpupart_gpu *gpu, struct part *part)
 	if (!told(gpu) || !scope_everywhere(gpu, &part->set))
 		return false;
 	part->topo = gpu->driver.topo;
-	part->all = gpupart_topology_all(gpu->driver.topo);
 	return true;
 }
 
@@ -105,28 +104,17 @@ static const struct gpupart_gpu *gpu_of_current(void *ctx)
 
 /* -------------------------------------------------------------- numbers of SMs */
 
-static void answer_attribute(int *value, int attribute, int device)
+static int answer_sms(const struct gpupart_gpu *gpu, int nr)
 {
 	struct part part;
 
-	if (attribute == CUDA_ATTR_MULTIPROCESSORS && part_of(gpu_of_device(device), &part))
-		*value = at_most(*value, sms_in(part.topo, &part.set));
+	return part_of(gpu, &part) ? at_most(nr, sms_in(part.topo, &part.set)) : nr;
 }
 
 static void answer_resource(const struct gpupart_gpu *gpu, struct cuda_resource *resource)
 {
-	struct part part;
-
-	if (resource->type == CUDA_RESOURCE_SM && part_of(gpu, &part))
-		resource->nr_sms = at_most(resource->nr_sms, sms_in(part.topo, &part.set));
-}
-
-static void answer_affinity(const struct gpupart_gpu *gpu, struct cuda_affinity *affinity)
-{
-	struct part part;
-
-	if (affinity->type == CUDA_AFFINITY_SM_COUNT && part_of(gpu, &part))
-		affinity->nr_sms = at_most(affinity->nr_sms, sms_in(part.topo, &part.set));
+	if (resource->type == CUDA_RESOURCE_SM)
+		resource->nr_sms = answer_sms(gpu, resource->nr_sms);
 }
 
 /* The GPU of a context that need not be current. */
@@ -208,16 +196,24 @@ static unsigned int blocks_per_sm(void *function, const struct cuda_launch_confi
 	return nr;
 }
 
+/* The SMs of @set in virtual GPC @v. */
+static unsigned int sms_of_vgpc(const struct gpupart_topology *topo,
+				const struct gpupart_tpcset *set, unsigned int v)
+{
+	struct gpupart_tpcset vgpc = gpupart_topology_vgpc(topo, v);
+	struct gpupart_tpcset in = gpupart_tpcset_and(&vgpc, set);
+
+	return sms_in(topo, &in);
+}
+
 /* Clusters that @set holds at once: each in one virtual GPC, its blocks on an SM each. */
-static uint64_t clusters_in(const struct part *part, const struct gpupart_tpcset *set,
+static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set,
 			    unsigned int size, unsigned int per_sm)
 {
 	uint64_t nr = 0;
 
-	for (unsigned int v = 0; v < part->topo->end_vgpc; v++) {
-		struct gpupart_tpcset vgpc = gpupart_topology_vgpc(part->topo, v);
-		struct gpupart_tpcset in = gpupart_tpcset_and(&vgpc, set);
-		uint64_t sms = sms_in(part->topo, &in);
+	for (unsigned int v = 0; v < topo->end_vgpc; v++) {
+		uint64_t sms = sms_of_vgpc(topo, set, v);
 
 		if (sms >= size)
 			nr += sms * per_sm / size;
@@ -234,8 +230,9 @@ static void answer_clusters(const struct part *part, int *nr, void *function,
 {
 	unsigned int size = cluster_size(function, config);
 	unsigned int per_sm = blocks_per_sm(function, config);
-	uint64_t all = clusters_in(part, &part->all, size, per_sm);
-	uint64_t held = clusters_in(part, &part->set, size, per_sm);
+	struct gpupart_tpcset whole = gpupart_topology_all(part->topo);
+	uint64_t all = clusters_in(part->topo, &whole, size, per_sm);
+	uint64_t held = clusters_in(part->topo, &part->set, size, per_sm);
 
 	if (all && *nr > 0)
 		*nr = at_most(at_most(*nr, *nr * held / all), held);
@@ -247,9 +244,7 @@ static void answer_cluster_size(const struct part *part, int *size)
 	int power = 1;
 
 	for (unsigned int v = 0; v < part->topo->end_vgpc; v++) {
-		struct gpupart_tpcset vgpc = gpupart_topology_vgpc(part->topo, v);
-		struct gpupart_tpcset in = gpupart_tpcset_and(&vgpc, &part->set);
-		unsigned int sms = sms_in(part->topo, &in);
+		unsigned int sms = sms_of_vgpc(part->topo, &part->set, v);
 
 		if (sms > largest)
 			largest = sms;
@@ -291,12 +286,13 @@ static void answer(enum question question, const uint64_t *args, void *ctx)
 {
 	const struct {
 		int *value, attribute, device;
-	} *asked;
+	} *asked = (const void *)args;
+	struct cuda_affinity *affinity;
 
 	switch (question) {
 	case ASK_ATTRIBUTE:
-		asked = (const void *)args;
-		answer_attribute(asked->value, asked->attribute, asked->device);
+		if (asked->attribute == CUDA_ATTR_MULTIPROCESSORS)
+			*asked->value = answer_sms(gpu_of_device(asked->device), *asked->value);
 		break;
 	case ASK_GRID:
 	case ASK_CLUSTERS:
@@ -313,7 +309,9 @@ static void answer(enum question question, const uint64_t *args, void *ctx)
 		answer_resource(gpu_of_green(pointer(args[0])), pointer(args[1]));
 		break;
 	case ASK_AFFINITY:
-		answer_affinity(gpu_of_current(ctx), pointer(args[0]));
+		affinity = pointer(args[0]);
+		if (affinity->type == CUDA_AFFINITY_SM_COUNT)
+			affinity->nr_sms = answer_sms(gpu_of_current(ctx), affinity->nr_sms);
 		break;
 	}
 }

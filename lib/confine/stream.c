@@ -92,16 +92,16 @@ static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,
 	return !probe_get(gp, cuda, gpu, gpu->driver.device, &probe) && !cuda->ctx_push(probe->ctx);
 }
 
-static bool peek_word(uint64_t at, uint64_t *word)
+bool stream_is_captured(const struct cuda_api *cuda, void *stream)
 {
-	return peek((const void *)(uintptr_t)at, word, 8) == 8;
+	int capturing = 0;
+
+	return cuda->stream_capturing(stream, &capturing) || capturing;
 }
 
 int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream)
 {
-	int capturing = 0;
-
-	if (cuda->stream_capturing(stream, &capturing) || capturing)
+	if (stream_is_captured(cuda, stream))
 		return ctx_fail(gp, -EBUSY,
 			"a default stream takes no launch of ours during a stream capture that it waits for or is in");
 	return 0;
@@ -148,8 +148,9 @@ static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	int device, result;
 	bool lent;
 
-	if (!peek_word((uintptr_t)id->handle, object) ||
-	    !peek_word(*object + gpu->stream_tmd_offset, tmd) || !peek_word(*tmd, &unused))
+	if (!peek_word(id->handle, object) ||
+	    !peek_word((char *)(uintptr_t)*object + gpu->stream_tmd_offset, tmd) ||
+	    !peek_word((void *)(uintptr_t)*tmd, &unused))
 		return ctx_fail(gp, -EINVAL, "%p is no stream", id->handle);
 	lent = lend_context(gp, cuda, gpu);
 	result = cuda->stream_ctx ? cuda->stream_ctx(id->handle, ctx) : CUDA_ERROR_NOT_FOUND;
@@ -197,7 +198,7 @@ int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 		return ctx_fail(gp, -EOPNOTSUPP,
 				"no function sets: this driver has no cuFuncGetModule");
 	/* The driver follows any address. */
-	if (!handle || !peek_word((uintptr_t)handle, &unused))
+	if (!handle || !peek_word(handle, &unused))
 		return ctx_fail(gp, -EINVAL, "%p is no kernel function", handle);
 	*function = handle;
 	lent = lend_context(gp, cuda, gpu);

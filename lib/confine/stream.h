@@ -22,6 +22,9 @@ int stream_mark_thread(struct gpupart *gp);
 /* Called with its mark when such a thread ends, and its per-thread default streams with it. */
 void stream_on_thread_end(void (*fn)(const void *thread));
 
+/* What is launched into @stream becomes a node of a graph, or would end a capture. */
+bool stream_is_captured(const struct cuda_api *cuda, void *stream);
+
 /*
  * -EBUSY with a sentence where a launch on @stream, a default stream of the current context,
  * would become a node of a capture or end one: one of its own, or for the legacy stream one

@@ -20,10 +20,10 @@
 struct environment {
 	bool untouched;		/* OFF is "1": the library does nothing that no grant asks for */
 	const char *set;	/* the limit from outside, as gpupart_set_parse() reads it */
-	const char *gpu;	/* the GPU that it is for, as gpupart_attach() takes it; NULL: any */
+	const char *gpu;	/* the GPU it is for, as gpupart_attach() takes it; NULL: any */
 	const char *job;	/* id of the job that the process belongs to */
 	const char *tenant;	/* whose memory quota holds for it */
-	const char *mem;	/* its bytes on each GPU where it has no quota yet: environment_mem() */
+	const char *mem;	/* bytes of it on each GPU that has no quota yet */
 };
 
 /* As it is now: what is to hold for the life of the process its caller keeps. */

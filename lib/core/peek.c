@@ -3,13 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "lib/core/peek.h"
 
-/* No page is smaller; no piece that is asked for at once lies in two. */
+/* No page is smaller. */
 #define PAGE 4096
 
 /* Some containers refuse process_vm_readv(), and emulators lack it: asked for once. */
@@ -43,46 +41,39 @@ static size_t piece_after(const char *at, size_t done, size_t len)
 	return room < len - done ? room : len - done;
 }
 
-static size_t read_by_pipe(const char *at, char *into, size_t len)
+/* By @pipe where that is not NULL. No piece lies in two pages. */
+static size_t read_pieces(const int *pipe, const char *at, char *into, size_t len)
 {
 	size_t done = 0, piece;
-	int ends[2];
+	int err;
 
-	if (pipe2(ends, O_CLOEXEC))
-		return 0;
-	while (done < len) {
+	for (; done < len; done += piece) {
 		piece = piece_after(at, done, len);
-		if (pipe_piece(ends, at + done, into + done, piece))
+		err = pipe ? pipe_piece(pipe, at + done, into + done, piece) :
+			     read_piece(at + done, into + done, piece);
+		if (err)
 			break;
-		done += piece;
 	}
-	close(ends[0]);
-	close(ends[1]);
 	return done;
 }
 
 size_t peek(const void *at, void *into, size_t len)
 {
-	const char *from = at;
-	char *to = into;
-	size_t done = 0, piece;
-	int err;
+	int ends[2], err = -EPERM;
+	size_t done;
 
-	if (atomic_load_explicit(&refused, memory_order_relaxed))
-		return read_by_pipe(from, to, len);
-	err = read_piece(from, to, len);
-	if (err == -ENOSYS || err == -EPERM) {
-		atomic_store_explicit(&refused, true, memory_order_relaxed);
-		return read_by_pipe(from, to, len);
-	}
+	if (!atomic_load_explicit(&refused, memory_order_relaxed))
+		err = read_piece(at, into, len);
 	if (!err)
 		return len;
 	/* Some page of it is not there: those before that one. */
-	while (done < len) {
-		piece = piece_after(from, done, len);
-		if (read_piece(from + done, to + done, piece))
-			break;
-		done += piece;
-	}
+	if (err != -ENOSYS && err != -EPERM)
+		return read_pieces(NULL, at, into, len);
+	atomic_store_explicit(&refused, true, memory_order_relaxed);
+	if (pipe2(ends, O_CLOEXEC))
+		return 0;
+	done = read_pieces(ends, at, into, len);
+	close(ends[0]);
+	close(ends[1]);
 	return done;
 }

@@ -170,9 +170,7 @@ struct cuda_graph_update {
 /* name in our table, symbol in the library, arguments; the second list may be missing. */
 #define CUDA_NEEDED(F) \
 	F(init, "cuInit", (unsigned int)) \
-	F(driver_version, "cuDriverGetVersion", (int *)) \
 	F(device_count, "cuDeviceGetCount", (int *)) \
-	F(device_get, "cuDeviceGet", (int *, int)) \
 	F(device_pci, "cuDeviceGetPCIBusId", (char *, int, int)) \
 	F(device_attr, "cuDeviceGetAttribute", (int *, int, int)) \
 	F(primary_retain, "cuDevicePrimaryCtxRetain", (void **, int)) \
@@ -204,9 +202,6 @@ struct cuda_graph_update {
 	F(event_query, "cuEventQuery", (void *))                                         \
 	F(event_elapsed, "cuEventElapsedTime", (float *, void *, void *))                \
 	F(pointer_attr, "cuPointerGetAttribute", (void *, int, cuda_ptr))                \
-	F(launch_cooperative, "cuLaunchCooperativeKernel",                               \
-	  (void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, \
-	   unsigned int, unsigned int, void *, void **))                                 \
 	F(launch_ex, "cuLaunchKernelEx",                                                 \
 	  (const struct cuda_launch_config *, void *, void **, void **))                 \
 	F(max_active_clusters, "cuOccupancyMaxActiveClusters",                           \

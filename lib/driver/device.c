@@ -60,6 +60,16 @@ static void limits_learn(struct driver_gpu *gpu, int device)
 	atomic_store_explicit(&gpu->sm_limits_known, true, memory_order_release);
 }
 
+int driver_device_pci(const struct cuda_api *api, int device, char pci[20])
+{
+	int result = api->device_pci(pci, 20, device);
+
+	for (char *c = pci; !result && *c; c++)
+		if (*c >= 'A' && *c <= 'F')
+			*c += 'a' - 'A';
+	return result;
+}
+
 /*
  * Finds CUDA's numbers of the attached GPUs. Called in the first launch at the latest:
  * these driver functions were seen to be safe there. No harm if two threads do it.
@@ -74,15 +84,11 @@ static void devices_learn(void)
 	if (count > MAX_GPUS)
 		count = MAX_GPUS;
 	for (int device = 0; device < count; device++) {
-		char pci[20] = "";
 		struct driver_gpu *gpu = NULL;
+		char pci[20];
 
-		if (!cuda->device_pci(pci, sizeof(pci), device)) {
-			for (char *c = pci; *c; c++)
-				if (*c >= 'A' && *c <= 'F')
-					*c += 'a' - 'A';
+		if (!driver_device_pci(cuda, device, pci))
 			gpu = driver_gpu_find(pci);
-		}
 		if (gpu)
 			limits_learn(gpu, device);
 		atomic_store_explicit(&by_device[device], gpu, memory_order_release);

@@ -45,6 +45,9 @@ struct driver_gpu *driver_gpu_of_context(void *ctx);
 /* The attached GPU that has this number in CUDA, or NULL. Calls the driver at first. */
 struct driver_gpu *driver_gpu_of_device(int device);
 
+/* The PCI address of CUDA's @device as topologies have it, in lower case: CUDA's result. */
+int driver_device_pci(const struct cuda_api *api, int device, char pci[20]);
+
 /*
  * @ctx is on CUDA's @device: launches in it are found to be there also when another context
  * is current. What makes streams, loads modules or launches while it is current need not say

@@ -11,13 +11,19 @@
 
 #define FIELD(hi, lo_)		{ (lo_), (hi) - (lo_) + 1 }
 
-/* The grid's width and height are where they are in all up to V03_00, its depth is not. */
-#define GRID(depth)		.grid = { FIELD(415, 384), FIELD(431, 416), depth }
-
-/* V01_06 .. V03_00: 64 mask bits that need no valid bit, no type field. */
-#define MASK64 \
+/*
+ * V01_06 .. V03_00: 64 mask bits that need no valid bit, no type field. The grid's width and height
+ * are where they are in all of them, the depth from bit @depth on is not.
+ */
+#define MASK64(depth) \
 	.version_byte = 72, .size = 256, .nr_words = 1, .word_byte = { 84 }, \
-	.form = TMD_BIT_IS_TPC
+	.form = TMD_BIT_IS_TPC, \
+	.grid = { FIELD(415, 384), FIELD(431, 416), FIELD((depth) + 15, depth) }
+
+#define ROW64(row_name, row_version, depth, file, ...) { \
+	.name = row_name, .version = row_version, MASK64(depth), .classes = { __VA_ARGS__ }, \
+	.source = "open-gpu-doc " file, \
+}
 
 const struct tmd_layout tmd_layouts[] = {
 	{
@@ -29,76 +35,19 @@ const struct tmd_layout tmd_layouts[] = {
 		.refused = "it has no mask field",
 		.source = "open-gpu-doc cla0c0qmd.h",
 	},
-	{
-		.name = "V01_06",
-		.version = 0x16,
-		MASK64,
-		GRID(FIELD(447, 432)),
-		.classes = { 0xa0c0 },
-		.source = "open-gpu-doc cla0c0qmd.h",
-	},
-	{
-		.name = "V01_07",
-		.version = 0x17,
-		MASK64,
-		GRID(FIELD(447, 432)),
-		.classes = { 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0 },
-		.source = "open-gpu-doc clb1c0qmd.h",
-	},
-	{
-		.name = "V02_00",
-		.version = 0x20,
-		MASK64,
-		GRID(FIELD(463, 448)),
-		.classes = { 0xc0c0, 0xc1c0 },
-		.source = "open-gpu-doc clc0c0qmd.h",
-	},
-	{
-		.name = "V02_01",
-		.version = 0x21,
-		MASK64,
-		GRID(FIELD(463, 448)),
-		.classes = { 0xc0c0, 0xc1c0 },
-		.source = "open-gpu-doc clc0c0qmd.h",
-	},
-	{
-		.name = "V02_02",
-		.version = 0x22,
-		MASK64,
-		GRID(FIELD(463, 448)),
-		.classes = { 0xc3c0 },
-		.source = "open-gpu-doc clc3c0qmd.h",
-	},
-	{
-		.name = "V02_03",
-		.version = 0x23,
-		MASK64,
-		GRID(FIELD(463, 448)),
-		.classes = { 0xc5c0, 0xc6c0, 0xc7c0 },
-		.source = "open-gpu-doc clc5c0qmd.h",
-	},
-	{
-		.name = "V02_04",
-		.version = 0x24,
-		MASK64,
-		GRID(FIELD(463, 448)),
-		.classes = { 0xc6c0, 0xc7c0, 0xc9c0 },
-		.source = "open-gpu-doc clc6c0qmd.h",
-	},
-	{
-		.name = "V03_00",
-		.version = 0x30,
-		MASK64,
-		GRID(FIELD(463, 448)),
-		.classes = { 0xc6c0, 0xc7c0, 0xcbc0 },
-		.source = "open-gpu-doc clc6c0qmd.h",
-	},
+	ROW64("V01_06", 0x16, 432, "cla0c0qmd.h", 0xa0c0),
+	ROW64("V01_07", 0x17, 432, "clb1c0qmd.h", 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0),
+	ROW64("V02_00", 0x20, 448, "clc0c0qmd.h", 0xc0c0, 0xc1c0),
+	ROW64("V02_01", 0x21, 448, "clc0c0qmd.h", 0xc0c0, 0xc1c0),
+	ROW64("V02_02", 0x22, 448, "clc3c0qmd.h", 0xc3c0),
+	ROW64("V02_03", 0x23, 448, "clc5c0qmd.h", 0xc5c0, 0xc6c0, 0xc7c0),
+	ROW64("V02_04", 0x24, 448, "clc6c0qmd.h", 0xc6c0, 0xc7c0, 0xc9c0),
+	ROW64("V03_00", 0x30, 448, "clc6c0qmd.h", 0xc6c0, 0xc7c0, 0xcbc0),
 	{
 		/* Ada alone has 8 bits more, for AD102's 72 TPCs; their order is inferred. */
 		.name = "V03_00",
 		.version = 0x30,
-		MASK64,
-		GRID(FIELD(463, 448)),
+		MASK64(448),
 		.classes = { 0xc9c0 },
 		.extension = { FIELD(377, 372), FIELD(380, 379) },
 		.source = "open-gpu-doc clc9c0qmd.h",

@@ -58,7 +58,6 @@ const char *tmd_layout_name(const struct tmd_layout *layout);
 
 /* The compute class of a chip, 0 if it has no row. */
 unsigned int tmd_compute_class(uint32_t chip_id);
-const char *tmd_chip_name(uint32_t chip_id);
 
 /*
  * The layout of a TMD that the driver built for @compute_class: exactly one row must

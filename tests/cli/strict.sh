@@ -133,15 +133,26 @@ wait $!
 END
 chmod +x "$tmp/after"
 if unshare -pf --mount-proc true 2>/dev/null; then
-	for strict in "" --strict; do
+	for wanted in 0 123; do
+		strict=
+		[ $wanted = 0 ] || strict=--strict
 		LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim unshare -pf --mount-proc \
 			sh -c 'mount -t tmpfs shm /dev/shm && exec "$@"' sh \
 			"$gpupart" run $e -t 0-7 $strict -- "$tmp/after" "$prog" >"$tmp/out" 2>"$tmp/err"
 		status=$?
 		has "$(cat "$tmp/out")" "same number" "an unconfined process has a confined one's number"
 		has "$(cat "$tmp/err")" "was never confined: libgpupart-inject.so was not loaded into it" "it is seen"
-		is $status $([ "$strict" ] && echo 123 || echo 0) "its status"
+		is $status $wanted "its status${strict:+ with }$strict"
 	done
+	if unshare -T --boottime 100000 true 2>/dev/null; then
+		LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim unshare -pf --mount-proc -T --boottime 100000 \
+			sh -c 'mount -t tmpfs shm /dev/shm && exec "$@"' sh \
+			"$gpupart" run $e -t 0-7 -- "$tmp/after" "$prog" >"$tmp/out" 2>"$tmp/err"
+		has "$(cat "$tmp/err")" "may never have been confined: libgpupart-inject.so was not loaded" \
+			"in another time namespace their start times tell nothing"
+	else
+		skip "no time namespaces"
+	fi
 else
 	skip "numbers of processes: needs root"
 fi

@@ -488,9 +488,8 @@ static void refusals(void)
 	topo->info.max_gpcs = 7;
 	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), &map) == -EOPNOTSUPP,
 	       "wrong maxima make bits clash: %s", gpupart_error(gp));
-	tap_ok(tmd_compute_class(0x180) == 0xcbc0 && tmd_compute_class(0x1c0) == 0 &&
-		       !strcmp(tmd_chip_name(0x180), "GH100"),
-	       "chips: 0x180 is GH100 of class 0xcbc0, 0x1c0 is unknown");
+	tap_ok(tmd_compute_class(0x180) == 0xcbc0 && tmd_compute_class(0x1c0) == 0,
+	       "chips: 0x180 is of class 0xcbc0, 0x1c0 is unknown");
 	gpupart_topology_close(topo);
 }
 

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+/* Attaches GPUs, and gives each the limit that comes from outside of this process. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/confine/calls.h"
+#include "lib/confine/gpu.h"
+#include "lib/confine/launch.h"
+#include "lib/confine/module.h"
+#include "lib/confine/probe.h"
+#include "lib/confine/report.h"
+#include "lib/confine/self_check.h"
+#include "lib/core/environment.h"
+#include "lib/core/fork.h"
+#include "lib/state/grant.h"
+#include "lib/state/job.h"
+#include "lib/state/process.h"
+#include "lib/state/process_block.h"
+
+static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(attach_lock);
+
+/* CUDA's number of the GPU at @pci; -ENODEV where this process does not see it. */
+static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const char *pci,
+			 int *device)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	int count, result = cuda->device_count(&count);
+
+	if (result)
+		return ctx_fail(gp, -ENODEV, "cuDeviceGetCount: %s", cuda_words(cuda, result));
+	for (int i = 0; i < count; i++) {
+		char found[20];
+
+		if (!driver_device_pci(cuda, i, found) && !strcmp(found, pci)) {
+			*device = i;
+			return 0;
+		}
+	}
+	return ctx_fail(gp, -ENODEV,
+			"the GPU at %s is none of the %d that CUDA shows to this process%s%s", pci,
+			count, visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
+}
+
+/* The N of "cuda:N". */
+static int device_number(struct gpupart *gp, const char *selector, int *device)
+{
+	const char *digits = selector + 5;
+	long n = 0;
+
+	for (const char *c = digits; *c; c++) {
+		if (*c < '0' || *c > '9' || n > 9999)
+			goto bad;
+		n = n * 10 + *c - '0';
+	}
+	if (!*digits)
+		goto bad;
+	*device = n;
+	return 0;
+bad:
+	return ctx_fail(gp, -ENODEV,
+			"\"%.100s\" names no GPU: cuda:N with CUDA's device number is what would",
+			selector);
+}
+
+/* The topology of a GPU that the simulated driver plays. */
+static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
+			      struct gpupart_topology **topo)
+{
+	const char *capture;
+	int number = -1, err;
+
+	if (selector && !strncmp(selector, "cuda:", 5)) {
+		err = device_number(gp, selector, &number);
+		if (err)
+			return err;
+	}
+	for (int device = 0; (capture = cuda->sim_capture(device)); device++) {
+		struct gpupart_topology *t;
+
+		err = gpupart_topology_open(gp, capture, NULL, &t);
+		if (err)
+			return err;
+		t->info.simulated = true;
+		if (cuda->sim_gpu_info)
+			cuda->sim_gpu_info(device, t->info.pci, t->info.uuid);
+		if (!selector || number == device ||
+		    (number < 0 && topo_selects(selector, &t->info, device))) {
+			*topo = t;
+			return 0;
+		}
+		gpupart_topology_close(t);
+	}
+	return ctx_fail(gp, -ENODEV, "no simulated GPU is %s: GPUPART_SIM names their captures",
+			selector ? selector : "there");
+}
+
+/*
+ * NVIDIA's driver first: it alone tells virtual GPCs, of which mask bits are made on
+ * Hopper and later. Where it does not answer, whatever source does.
+ */
+static int driver_topology(struct gpupart *gp, const char *selector,
+			   struct gpupart_topology **topo)
+{
+	int err = gpupart_topology_open(gp, "rm", selector, topo);
+
+	if (err && !gpupart_topology_open(NULL, NULL, selector, topo))
+		err = 0;
+	return err;
+}
+
+static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
+			 bool early, struct gpupart_topology **topo)
+{
+	int result, count, device = 0;
+	char pci[20];
+
+	if (cuda->sim_capture)
+		return simulated_topology(gp, cuda, selector, topo);
+	/* Before cuInit has ended CUDA's devices cannot be asked for. */
+	if (early || (selector && strncmp(selector, "cuda:", 5)))
+		return driver_topology(gp, selector, topo);
+	result = cuda->device_count(&count);
+	if (result || !count)
+		return ctx_fail(gp, -ENODEV, "CUDA shows no GPU to this process: %s",
+				cuda_words(cuda, result));
+	if (selector) {
+		int err = device_number(gp, selector, &device);
+
+		if (err)
+			return err;
+		if (device >= count)
+			return ctx_fail(gp, -ENODEV, "%s is not there: CUDA shows devices 0-%d",
+					selector, count - 1);
+	}
+	result = driver_device_pci(cuda, device, pci);
+	if (result)
+		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId of device %d: %s", device,
+				cuda_words(cuda, result));
+	return driver_topology(gp, pci, topo);
+}
+
+/* An attached object for @selector, new or not; under the lock. */
+static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
+		   bool early, struct gpupart_gpu **got)
+{
+	struct gpupart_topology *topo;
+	struct gpupart_gpu *gpu;
+	int err;
+
+	err = find_topology(gp, cuda, selector, early, &topo);
+	if (err)
+		return err;
+	gpu = scope_gpu_of(driver_gpu_find(topo->info.pci));
+	if (gpu) {
+		gpupart_topology_close(topo);
+		*got = gpu;
+		return 0;
+	}
+	if (topo->info.mig == 1) {
+		err = ctx_fail(gp, -EOPNOTSUPP, "MIG is on at %s: TPCs cannot be masked beside it",
+			       topo->info.pci);
+		goto close_topo;
+	}
+	gpu = calloc(1, sizeof(*gpu));
+	if (!gpu) {
+		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
+		goto free_gpu;
+	}
+	gpu->driver.topo = topo;
+	gpu->driver.device = -1;
+	gpu->check.layout = "";
+	gpu->check.streams = "not attached yet";
+	gpu->check.graphs = "not attached yet";
+	gpu->driver.compute_class = tmd_compute_class(topo->info.chip_id);
+	if (!gpu->driver.compute_class) {
+		err = ctx_fail(gp, -EOPNOTSUPP,
+			       "chip %#x at %s is not known: no compute class, so no TMD layout",
+			       topo->info.chip_id, topo->info.pci);
+		goto free_gpu;
+	}
+	gpu->shared = control_add_gpu(&topo->info, gpupart_topology_hash(topo));
+	if (!gpu->shared) {
+		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
+		goto free_gpu;
+	}
+	err = driver_gpu_start(gp, cuda);
+	if (!err)
+		err = launch_watch(gp, cuda);
+	if (!err)
+		err = driver_gpu_add(gp, &gpu->driver);
+	if (err)
+		goto drop_gpu;
+	/* After it is in the list: what is loaded meanwhile finds it there. */
+	if (module_any())
+		scope_used(gpu, SCOPE_USED_MODULES);
+	*got = gpu;
+	return 0;
+
+drop_gpu:
+	control_drop_gpu(gpu->shared);
+free_gpu:
+	free(gpu);
+close_topo:
+	gpupart_topology_close(topo);
+	return err;
+}
+
+/*
+ * The limit that the environment has for @gpu: GPUPART_SET, which `gpupart run` gave this process,
+ * for the GPU of GPUPART_GPU (without it: any). It holds for programs that link the library too.
+ */
+static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
+				const struct gpupart_gpu *gpu, const struct environment *outside,
+				struct gpupart_tpcset *set, bool *found)
+{
+	const char *pci = gpu->driver.topo->info.pci;
+	struct gpupart_topology *meant;
+	bool same;
+	int err;
+
+	*found = false;
+	if (!outside->set)
+		return 0;
+	if (outside->gpu && strcmp(outside->gpu, pci)) {
+		/* Another GPU is no error, a word that names none is: the limit would be lost. */
+		err = find_topology(gp, cuda, outside->gpu, early, &meant);
+		if (err)
+			return ctx_fail_because(gp, -EINVAL, ENVIRONMENT_GPU "=%.100s",
+						outside->gpu);
+		same = !strcmp(meant->info.pci, pci);
+		gpupart_topology_close(meant);
+		if (!same)
+			return 0;
+	}
+	err = gpupart_set_parse(gp, gpu->driver.topo, outside->set, set);
+	if (!err)
+		err = gpu_may_set(gp, gpu, set);
+	*found = !err;
+	return err ? ctx_fail_because(gp, err, ENVIRONMENT_SET "=%.100s", outside->set) : 0;
+}
+
+/*
+ * The limit from outside: that of the environment, or what the job was set to since, in the note of
+ * GPUPART_JOB; within what the node gave this user, which also holds alone.
+ */
+static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, bool early,
+			      struct gpupart_gpu *gpu)
+{
+	const struct environment outside = environment_read();
+	const char *pci = gpu->driver.topo->info.pci;
+	struct gpupart_tpcset set, other, both;
+	bool found;
+	int err;
+
+	if (gpu->has_environment)
+		return 0;
+	err = set_from_environment(gp, cuda, early, gpu, &outside, &set, &found);
+	if (err)
+		return err;
+	/* Who changes the job writes its note first, and then looks for us: one of both is new. */
+	control_lock();
+	if (found && outside.job && job_limit(outside.job, pci, &other) &&
+	    !gpu_may_set(NULL, gpu, &other))
+		set = other;
+	if (node_tpcs(geteuid(), pci, &other) && (found || !gpu_may_set(NULL, gpu, &other))) {
+		both = found ? gpupart_tpcset_and(&set, &other) : other;
+		set = gpupart_tpcset_empty(&both) ? other : both;
+		found = true;
+	}
+	if (found)
+		scope_limit_set(gpu, LIMIT_OUTER, &set);
+	control_unlock();
+	/* Once: what the program puts there later is from inside. */
+	gpu->has_environment = true;
+	return 0;
+}
+
+/* GPUPART_DISABLE=1: nothing is touched. What a node gave is not its user's to leave. */
+static int begin(struct gpupart *gp, const struct cuda_api **cuda)
+{
+	fork_guard();
+	if (environment_read().untouched && !node_gives(geteuid()))
+		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: nothing is touched");
+	return cuda_open(gp, cuda);
+}
+
+int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu **attached)
+{
+	const struct cuda_api *cuda;
+	struct gpupart_gpu *gpu;
+	struct probe *probe;
+	int err, result;
+	void *current;
+
+	err = begin(gp, &cuda);
+	if (err)
+		return err;
+	result = cuda->init(0);
+	if (result)
+		return ctx_fail(gp, result == CUDA_ERROR_NO_DEVICE ? -ENODEV : -EIO, "cuInit: %s",
+				cuda_words(cuda, result));
+	pthread_mutex_lock(&attach_lock);
+	err = gpu_get(gp, cuda, selector, false, &gpu);
+	if (!err && !gpu->learned) {
+		err = device_of_pci(gp, cuda, gpu->driver.topo->info.pci, &gpu->driver.device);
+		if (!err)
+			err = probe_get(gp, cuda, gpu, gpu->driver.device, &probe);
+		if (!err) {
+			driver_context_on(probe->ctx, gpu->driver.device);
+			err = check_gpu(gp, gpu, probe);
+		}
+		gpu->learned = !err;
+	}
+	/* Also of those that a second attach finds current. */
+	if (!err && !cuda->ctx_current(&current))
+		driver_gpu_of_context(current);
+	if (!err) {
+		control_show_map(gpu->shared, &gpu->driver.map);
+		err = limit_from_outside(gp, cuda, false, gpu);
+	}
+	if (!err)
+		control_self->problem[0] = 0;
+	pthread_mutex_unlock(&attach_lock);
+	if (!err)
+		*attached = gpu;
+	return err;
+}
+
+int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *key,
+			 struct gpupart_gpu **attached)
+{
+	const struct cuda_api *cuda;
+	struct gpupart_gpu *gpu;
+	int err;
+
+	err = begin(gp, &cuda);
+	if (err)
+		return err;
+	pthread_mutex_lock(&attach_lock);
+	err = gpu_get(gp, cuda, selector, true, &gpu);
+	if (!err && !atomic_load_explicit(&gpu->trusted, memory_order_relaxed))
+		err = check_gpu_known(gp, gpu, key);
+	if (!err) {
+		control_show_map(gpu->shared, &gpu->driver.map);
+		err = limit_from_outside(gp, cuda, true, gpu);
+	}
+	if (err)
+		/* Whoever looks from outside is told too. */
+		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
+	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
+	pthread_mutex_unlock(&attach_lock);
+	if (!err)
+		*attached = gpu;
+	return err;
+}
+
+int gpupart_strict_start(struct gpupart *gp, bool refuse)
+{
+	const struct cuda_api *cuda;
+	int err;
+
+	fork_guard();
+	/* A breach that cannot be reported must not happen. */
+	err = refuse ? 0 : report_has_place(gp);
+	if (!err)
+		err = cuda_open(gp, &cuda);
+	if (!err)
+		err = api_strict(gp, cuda, refuse);
+	if (refuse)
+		report_refused(!err);
+	return err;
+}
+
+int gpupart_process_publish(struct gpupart *gp, const char *name)
+{
+	int err;
+
+	fork_guard();
+	/* A limit that is set while the block moves would be lost. */
+	pthread_mutex_lock(&attach_lock);
+	process_list_own(NULL, 0);
+	scope_hold();
+	err = control_publish(name, environment_read().job);
+	scope_release();
+	pthread_mutex_unlock(&attach_lock);
+	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s",
+			      strerror(-err))
+		   : 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads fields of a TMD, and sets of mask bits. Inline: a launch pays for it. */
+#ifndef GPUPART_LIB_TMD_FIELD_H
+#define GPUPART_LIB_TMD_FIELD_H
+
+#include <string.h>
+#include "lib/tmd/layouts.h"
+#include "lib/tmd/tmd.h"
+
+#define WORDS64 (GPUPART_MAX_TMD_BITS / 64)
+
+static inline struct tmd_allow allow_and(const struct tmd_allow *a, const struct tmd_allow *b)
+{
+	struct tmd_allow r;
+
+	for (int i = 0; i < WORDS64; i++)
+		r.tmd_bits[i] = a->tmd_bits[i] & b->tmd_bits[i];
+	return r;
+}
+
+static inline struct tmd_allow allow_andnot(const struct tmd_allow *a, const struct tmd_allow *b)
+{
+	struct tmd_allow r;
+
+	for (int i = 0; i < WORDS64; i++)
+		r.tmd_bits[i] = a->tmd_bits[i] & ~b->tmd_bits[i];
+	return r;
+}
+
+static inline bool allow_empty(const struct tmd_allow *a)
+{
+	uint64_t any = 0;
+
+	for (int i = 0; i < WORDS64; i++)
+		any |= a->tmd_bits[i];
+	return !any;
+}
+
+static inline unsigned int allow_count(const struct tmd_allow *a)
+{
+	unsigned int nr = 0;
+
+	for (int i = 0; i < WORDS64; i++)
+		nr += __builtin_popcountll(a->tmd_bits[i]);
+	return nr;
+}
+
+static inline uint32_t field_read(const void *tmd, struct tmd_field f)
+{
+	const uint8_t *byte = (const uint8_t *)tmd + f.lo / 8;
+	uint64_t word = 0;
+
+	/* At most 18 bits that start anywhere, or 32 that start at a byte: 4 bytes hold them. */
+	memcpy(&word, byte, 4);
+	return (word >> (f.lo % 8)) & ((1ull << f.width) - 1);
+}
+
+static inline uint32_t product(const void *tmd, const struct tmd_field dim[3])
+{
+	uint64_t n = 1;
+
+	for (int i = 0; i < 3; i++)
+		n *= field_read(tmd, dim[i]);
+	return n > UINT32_MAX ? UINT32_MAX : n;
+}
+
+#endif
