@@ -95,7 +95,9 @@ static int open_conn(struct gpupart *gp, struct kernel_conn *conn)
 	conn->family = genl_ctrl_resolve(conn->sock, GPUPART_FAMILY_NAME);
 	if (conn->family < 0) {
 		nl_socket_free(conn->sock);
-		return ctx_fail(gp, -ENODEV, "the kernel has no netlink family %s: the module gpupart is not loaded", GPUPART_FAMILY_NAME);
+		return ctx_fail(gp, -ENODEV,
+				"the kernel has no netlink family %s: the module gpupart is not loaded",
+				GPUPART_FAMILY_NAME);
 	}
 	return 0;
 }
