@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Asks NVIDIA's resource manager (RM) by ioctl on /dev/nvidiactl, as an ordinary user.
- * Must not know what the answers say of a topology.
- */
+/* Asks NVIDIA's resource manager (RM) by ioctl on /dev/nvidiactl, as an ordinary user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology as the module gpupart tells it over generic netlink. It reads fuses and
- * the work distributor's table, so it knows GPCs, TPCs and their order, and not what
- * only NVIDIA's driver numbers: virtual GPCs, CPCs. Must not know registers or RM.
+ * The topology as the module gpupart tells it over generic netlink. It reads fuses and the work
+ * distributor's table, so it knows GPCs, TPCs and their order, and not what only NVIDIA's
+ * driver numbers: virtual GPCs, CPCs.
  */
 #include <errno.h>
 #include <linux/genetlink.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The topology as NVIDIA's driver tells it. Only controls that read are issued. Must
- * not know registers, TMDs or CUDA.
- */
+/* The topology as NVIDIA's driver tells it. Only controls that read are issued. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

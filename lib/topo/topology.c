@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object: made from what a source told, checked, and queried; and what
- * selects a GPU. Must not know which sources there are, nor what a TMD is.
+ * The topology object: made from what a source told, checked, and queried; and what selects a
+ * GPU.
  */
 #include <ctype.h>
 #include <errno.h>
