@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much memory there is, used and free, as a tenant is told; and what was accounted of
- * a process. Must not know how we come between the program and the library.
+ * How much memory there is, used and free, as a tenant is told; and what was accounted of a
+ * process.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the library is told by the kernel's driver, where it asks that for a GPU's processes:
- * the tenant's alone. nvidia-smi has its lists of the library by ways that no header has,
- * and they all come from here. Must not know how we come between the two.
+ * the tenant's alone. nvidia-smi has its lists of the library by ways that no header has, and
+ * they all come from here.
  */
 #include <string.h>
 #include "lib/nvml/answer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Lists of a GPU's processes as a tenant sees them: the library is asked for all, into memory
- * of ours, and the program gets its own of that. Must not know how we come between the two.
+ * of ours, and the program gets its own of that.
  */
 #include <stddef.h>
 #include <stdlib.h>

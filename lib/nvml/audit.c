@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-nvml.so: what the loader calls where LD_AUDIT names it. Puts our functions
- * where a program binds or looks up the management library's, and where that library binds
- * ioctl; is in the way of no other call. Must not know what is answered.
+ * libgpupart-nvml.so: what the loader calls where LD_AUDIT names it. Puts our functions where a
+ * program binds or looks up the management library's, and where that library binds ioctl; is in
+ * the way of no other call.
  */
 #include "lib/nvml/copy.h"
 #include "lib/nvml/share.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which libnvidia-ml are loaded, and for each its functions and the ones of ours that
- * are called in their place; and how it calls ioctl. Must not know what they answer.
+ * Which libnvidia-ml are loaded, and for each its functions and the ones of ours that are
+ * called in their place; and how it calls ioctl.
  */
 #include <stddef.h>
 #include <string.h>
@@ -13,47 +13,30 @@ static struct copy copies[COPY_MAX];
 
 /* ------------------------------------------------------- ours, a copy and a name each */
 
+#define FORWARD(copy, id, kind, parameters, ...) \
+	static int kind##_##copy##_##id parameters \
+	{ \
+		return answer_##kind(&copies[copy], COPY_##id, __VA_ARGS__); \
+	}
 #define DEFINE_memory(copy, id) \
-	static int memory_##copy##_##id(void *device, struct nvml_memory *memory) \
-	{ \
-		return answer_memory(&copies[copy], COPY_##id, device, memory); \
-	}
+	FORWARD(copy, id, memory, (void *device, struct nvml_memory *memory), device, memory)
 #define DEFINE_memory_v2(copy, id) \
-	static int memory_v2_##copy##_##id(void *device, struct nvml_memory_v2 *memory) \
-	{ \
-		return answer_memory_v2(&copies[copy], COPY_##id, device, memory); \
-	}
+	FORWARD(copy, id, memory_v2, (void *device, struct nvml_memory_v2 *memory), device, memory)
 #define DEFINE_list(copy, id) \
-	static int list_##copy##_##id(void *device, unsigned int *nr, void *processes) \
-	{ \
-		return answer_list(&copies[copy], COPY_##id, device, nr, processes); \
-	}
+	FORWARD(copy, id, list, (void *device, unsigned int *nr, void *list), device, nr, list)
 #define DEFINE_details(copy, id) \
-	static int details_##copy##_##id(void *device, struct nvml_detail_list *list) \
-	{ \
-		return answer_details(&copies[copy], COPY_##id, device, list); \
-	}
+	FORWARD(copy, id, details, (void *device, struct nvml_detail_list *list), device, list)
 #define DEFINE_samples(copy, id) \
-	static int samples_##copy##_##id(void *device, struct nvml_sample *samples, \
-					 unsigned int *nr, unsigned long long last_seen) \
-	{ \
-		return answer_samples(&copies[copy], COPY_##id, device, samples, nr, last_seen); \
-	}
+	FORWARD(copy, id, samples, (void *device, struct nvml_sample *list, unsigned int *nr, \
+				    unsigned long long last_seen), device, list, nr, last_seen)
 #define DEFINE_utilizations(copy, id) \
-	static int utilizations_##copy##_##id(void *device, struct nvml_utilizations *list) \
-	{ \
-		return answer_utilizations(&copies[copy], COPY_##id, device, list); \
-	}
+	FORWARD(copy, id, utilizations, (void *device, struct nvml_utilizations *list), device, \
+		list)
 #define DEFINE_pids(copy, id) \
-	static int pids_##copy##_##id(void *device, unsigned int *nr, unsigned int *pids) \
-	{ \
-		return answer_pids(&copies[copy], COPY_##id, device, nr, pids); \
-	}
+	FORWARD(copy, id, pids, (void *device, unsigned int *nr, unsigned int *pids), device, nr, \
+		pids)
 #define DEFINE_stats(copy, id) \
-	static int stats_##copy##_##id(void *device, unsigned int pid, void *stats) \
-	{ \
-		return answer_stats(&copies[copy], COPY_##id, device, pid, stats); \
-	}
+	FORWARD(copy, id, stats, (void *device, unsigned int pid, void *stats), device, pid, stats)
 #define DEFINE(copy, kind, id, name) DEFINE_##kind(copy, id)
 #define ADDRESS(copy, kind, id, name) [COPY_##id] = (void *)kind##_##copy##_##id,
 #define NAME(copy, kind, id, name) [COPY_##id] = name,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One loaded libnvidia-ml: its own functions, and ours that stand for them. A program may
- * have several, and a device of one is nothing to another. Knows no share.
+ * One loaded libnvidia-ml: its own functions, and ours that stand for them. A program may have
+ * several, and a device of one is nothing to another.
  */
 #ifndef GPUPART_LIB_NVML_COPY_H
 #define GPUPART_LIB_NVML_COPY_H

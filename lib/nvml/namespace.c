@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * What code here takes of libc otherwise. The libc of the loader's audit namespace is another
- * one than the program's: it never learns that a thread ended or that the program forks.
- * Its malloc would keep the caches of ended threads, and its locks could be held for ever in
- * the child of a fork. Must not know who needs it.
+ * one than the program's: it never learns that a thread ended or that the program forks. Its
+ * malloc would keep the caches of ended threads, and its locks could be held for ever in the
+ * child of a fork.
  */
 #include <errno.h>
 #include <pthread.h>

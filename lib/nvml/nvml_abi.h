@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What NVIDIA's management library passes to its callers, as far as it is answered here:
- * after the public nvml.h of 11 (unversioned and _v2 lists) and 12.2.140 (_v3, MemoryInfo_v2,
- * detail lists); ProcessesUtilizationInfo, which came with drivers of 550, after NVIDIA's
- * pynvml.py of 2025. Knows nobody's share.
+ * What NVIDIA's management library passes to its callers, as far as it is answered here: after
+ * the public nvml.h of 11 (unversioned and _v2 lists) and 12.2.140 (_v3, MemoryInfo_v2, detail
+ * lists); ProcessesUtilizationInfo, which came with drivers of 550, after NVIDIA's pynvml.py of
+ * 2025.
  */
 #ifndef GPUPART_LIB_NVML_NVML_ABI_H
 #define GPUPART_LIB_NVML_NVML_ABI_H

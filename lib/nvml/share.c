@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tenant's share of a GPU: by its ledger, and before the tenant has one by what
- * `gpupart run --mem` left in the environment. Must not know who asks.
+ * The tenant's share of a GPU: by its ledger, and before the tenant has one by what `gpupart
+ * run --mem` left in the environment.
  */
 #include <stdlib.h>
 #include <string.h>

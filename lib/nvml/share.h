@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tenant that this program is of may have of a GPU, has, and which processes are
- * its own. Knows nothing of NVIDIA's library.
+ * What the tenant that this program is of may have of a GPU, has, and which processes are its
+ * own.
  */
 #ifndef GPUPART_LIB_NVML_SHARE_H
 #define GPUPART_LIB_NVML_SHARE_H

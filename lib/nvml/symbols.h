@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a loaded object defines, by its own tables: dlsym() would take the loader's lock, in
- * the middle of somebody's call. Knows no object in particular.
+ * What a loaded object defines, by its own tables: dlsym() would take the loader's lock, in the
+ * middle of somebody's call.
  */
 #ifndef GPUPART_LIB_NVML_SYMBOLS_H
 #define GPUPART_LIB_NVML_SYMBOLS_H

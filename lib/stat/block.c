@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See block.h. Does not know what the sums mean. */
+/* Creates, maps and reads the memory in which measured processes leave their sums. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>

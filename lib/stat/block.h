@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory in which measured processes leave their sums. Knows nothing of what they mean. */
+/* The memory in which measured processes leave their sums. */
 #ifndef GPUPART_LIB_STAT_BLOCK_H
 #define GPUPART_LIB_STAT_BLOCK_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: the driver's functions that give a GPU work or wait for it, with CUPTI's public
- * numbers (cupti_driver_cbid.h) and the layout of their arguments (generated_cuda_meta.h).
- * Must not know what is measured.
+ * DATA: the driver's functions that give a GPU work or wait for it, with CUPTI's public numbers
+ * (cupti_driver_cbid.h) and the layout of their arguments (generated_cuda_meta.h).
  */
 #include <string.h>
 #include <gpupart.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of the driver's functions `gpupart stat` looks at, and where their arguments say
- * what it wants to know. Knows no time and no totals.
+ * Which of the driver's functions `gpupart stat` looks at, and where their arguments say what
+ * it wants to know.
  */
 #ifndef GPUPART_LIB_STAT_CALLS_H
 #define GPUPART_LIB_STAT_CALLS_H

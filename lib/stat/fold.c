@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See fold.h. Must not know where the times come from. */
+/* Adds up pieces of work, a batch at a time: busy, idle and why, how deep the queue was. */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/stat/fold.h"

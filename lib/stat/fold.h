@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the times of single pieces of work to sums: how long a GPU was busy, what with,
- * how deep its queue was. Pure: knows no driver and no clock.
+ * From the times of single pieces of work to sums: how long a GPU was busy, what with, how deep
+ * its queue was.
  */
 #ifndef GPUPART_LIB_STAT_FOLD_H
 #define GPUPART_LIB_STAT_FOLD_H

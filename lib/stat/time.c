@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * See time.h. A piece of work ends at an event recorded after it; it begins at the
- * end of the one before it in its stream, at an event recorded before it where that says
- * nothing, and never before the call that submitted it has ended. So most need one event.
- * Where even that would cost too much, looking is interrupted. Must not know what the
- * sums are for.
+ * See time.h. A piece of work ends at an event recorded after it; it begins at the end of the
+ * one before it in its stream, at an event recorded before it where that says nothing, and
+ * never before the call that submitted it has ended. So most need one event. Where even that
+ * would cost too much, looking is interrupted.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the GPU does what a program gives it: events around the work, read by a thread of
- * its own. Knows no function of the driver's interface by number.
+ * When the GPU does what a program gives it: events around the work, read by a thread of its
+ * own.
  */
 #ifndef GPUPART_LIB_STAT_TIME_H
 #define GPUPART_LIB_STAT_TIME_H

@@ -113,7 +113,8 @@ static int write_value(struct gpupart *gp, struct out *out, const struct value *
 	case FORM_UUID:
 		if (!is_value(field))
 			return ctx_fail(gp, -EINVAL,
-					"the GPU's %s cannot be written into a capture: it is not one line of plain ASCII text", v->name);
+					"the GPU's %s cannot be written into a capture: it is not one line of plain ASCII text",
+					v->name);
 		put(out, "%s", field[0] ? field : UNKNOWN);
 		break;
 	case FORM_MIG:
@@ -160,7 +161,8 @@ static int write_header(struct gpupart *gp, struct out *out, const struct gpupar
 		source = topo->info.source[0] ? topo->info.source : UNKNOWN;
 	if (!is_value(source))
 		return ctx_fail(gp, -EINVAL,
-				"the source of [%s] cannot be written into a capture: it is not one line of plain ASCII text", section->name);
+				"the source of [%s] cannot be written into a capture: it is not one line of plain ASCII text",
+				section->name);
 	put(out, "\n[%s]\nsource = %s\ncolumns = %s\n", section->name, source, section->columns);
 	return 0;
 }
@@ -223,7 +225,8 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 
 	if (captured_by && (strlen(captured_by) >= sizeof(info.origin) || !is_value(captured_by)))
 		return ctx_fail(gp, -EINVAL,
-				"who captured it must be one line of plain ASCII text, at most %zu bytes", sizeof(info.origin) - 1);
+				"who captured it must be one line of plain ASCII text, at most %zu bytes",
+				sizeof(info.origin) - 1);
 	if (captured_by)
 		snprintf(info.origin, sizeof(info.origin), "%s", captured_by);
 	err = write_all(gp, &out, topo, &info);

@@ -364,7 +364,8 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 	if (len < CHECKSUM_LEN + strlen(FIRST_LINE) + 1 || sum.text[-1] != '\n' ||
 	    memcmp(sum.text, CHECKSUM_KEY, strlen(CHECKSUM_KEY)))
 		return refuse(r, -EBADMSG,
-			      "the last line is not \"%s\" and 16 digits: the file was cut or changed",
+			      "the last line is not \"%s\" and 16 digits: the file was "
+			      "cut or changed",
 			      CHECKSUM_KEY);
 	snprintf(expected, sizeof(expected), CHECKSUM_KEY "%016llx\n",
 		 (unsigned long long)hash_bytes(HASH_INIT, text, len - CHECKSUM_LEN));

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Which source opens a topology: the live ones by name or in turn, a sample, a path.
- * Must not know how a source learns what it tells.
- */
+/* Which source opens a topology: the live ones by name or in turn, a sample, a path. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

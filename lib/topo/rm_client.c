@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Asks NVIDIA's resource manager (RM) by ioctl on /dev/nvidiactl, as an ordinary user.
- * Must not know what the answers say of a topology.
- */
+/* Asks NVIDIA's resource manager (RM) by ioctl on /dev/nvidiactl, as an ordinary user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -185,7 +182,9 @@ static int rm_no_access(struct rm_conn *s, const char *path)
 
 	if (mode >= 0)
 		snprintf(now, sizeof(now), " (mode 0%03o)", mode);
-	return ctx_fail(s->gp, -EACCES, "%s%s may not be opened by this user: mode 0666, or membership in its group, would be right", path, now);
+	return ctx_fail(s->gp, -EACCES,
+			"%s%s may not be opened by this user: mode 0666, or membership in its group, would be right",
+			path, now);
 }
 
 static int rm_open_ctl(struct rm_conn *s)
@@ -201,7 +200,9 @@ static int rm_open_ctl(struct rm_conn *s)
 		return rm_no_access(s, path);
 	}
 	if (s->ctl < 0)
-		return ctx_fail(s->gp, -ENODEV, "%s is there but does not open (%s): is the nvidia kernel module loaded?", path, strerror(-s->ctl));
+		return ctx_fail(s->gp, -ENODEV,
+				"%s is there but does not open (%s): is the nvidia kernel module loaded?",
+				path, strerror(-s->ctl));
 	return 0;
 }
 
@@ -222,7 +223,8 @@ static void rm_open_nodes(struct rm_conn *s)
 			s->nodes[s->nr_nodes++] = fd;
 		} else if (fd == -EACCES || fd == -EPERM) {
 			mode = s->io->mode(path);
-			rm_trouble(s, -EACCES, "%s (mode 0%03o) may not be opened by this user: mode 0666, or membership in its group, would be right",
+			rm_trouble(s, -EACCES,
+				   "%s (mode 0%03o) may not be opened by this user: mode 0666, or membership in its group, would be right",
 				   path, mode < 0 ? 0 : mode);
 		} else if (fd != -ENOENT) {
 			rm_trouble(s, -ENODEV, "%s does not open (%s)", path, strerror(-fd));
@@ -296,7 +298,8 @@ static int rm_find_gpus(struct rm_conn *s)
 	status = rm_control(s, s->client, RM_GET_ATTACHED_IDS, &attached, sizeof(attached));
 	if (status)
 		return ctx_fail(s->gp, rm_status_find(status)->err,
-				"NVIDIA's driver %s does not list its GPUs (RM control 0x%x: %s): %s", rm_driver(s), RM_GET_ATTACHED_IDS,
+				"NVIDIA's driver %s does not list its GPUs (RM control 0x%x: %s): %s",
+				rm_driver(s), RM_GET_ATTACHED_IDS,
 				rm_status_text(status).text,
 				rm_status_find(status)->help);
 	for (i = 0; i < RM_MAX_GPUS && attached.ids[i] != RM_INVALID_ID; i++) {

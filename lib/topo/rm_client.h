@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A connection to NVIDIA's resource manager (RM): opened, its GPUs found, controls
- * issued. Knows nothing of topologies.
- */
+/* A connection to NVIDIA's resource manager (RM): opened, its GPUs found, controls issued. */
 #ifndef GPUPART_LIB_TOPO_RM_CLIENT_H
 #define GPUPART_LIB_TOPO_RM_CLIENT_H
 

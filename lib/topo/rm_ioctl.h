@@ -8,7 +8,6 @@
 #ifndef GPUPART_LIB_TOPO_RM_IOCTL_H
 #define GPUPART_LIB_TOPO_RM_IOCTL_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 
@@ -41,12 +40,7 @@ struct rm_alloc {
 
 _Static_assert(sizeof(struct rm_free) == 16, "NVOS00");
 _Static_assert(sizeof(struct rm_control) == 32, "NVOS54");
-_Static_assert(offsetof(struct rm_control, params) == 16, "NVOS54");
-_Static_assert(offsetof(struct rm_control, status) == 28, "NVOS54");
 _Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
-_Static_assert(offsetof(struct rm_alloc, params) == 16, "NVOS21");
-_Static_assert(offsetof(struct rm_alloc, params_size_or_status) == 24, "NVOS21");
-_Static_assert(offsetof(struct rm_alloc, status) == 28, "NVOS21");
 
 /* NVOS54_FLAGS_FINN_SERIALIZED: the parameters are packed, and no struct. */
 #define RM_CONTROL_SERIALIZED	0x4u

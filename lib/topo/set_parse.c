@@ -106,7 +106,8 @@ static int stray(struct gpupart *gp, const struct list_kind *kind, const char *p
 		return ctx_fail(gp, -EINVAL, "%s: a stride follows a range, as in \"0-10:2\"",
 				quote(piece, len).text);
 	return ctx_fail(gp, -EINVAL,
-			"%s in %s is not a part of a list of %s numbers, which is written \"0,5,8-11\" or \"0-10:2\"",
+			"%s in %s is not a part of a list of %s numbers, "
+			"which is written \"0,5,8-11\" or \"0-10:2\"",
 			quote(&c, 1).text, quote(piece, len).text, kind->noun);
 }
 
@@ -248,7 +249,8 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 
 bad_comma:
 	return ctx_fail(gp, -EINVAL,
-			"comma in %s: commas stand between groups of 8 digits, as in \"0x3,ffffffff\"",
+			"comma in %s: commas stand between groups of 8 digits, "
+			"as in \"0x3,ffffffff\"",
 			quote(text, len).text);
 }
 
@@ -321,7 +323,8 @@ static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, c
 				quote(term, len).text);
 	else if ((term[0] >= 'a' && term[0] <= 'z') || (term[0] >= 'A' && term[0] <= 'Z'))
 		return ctx_fail(gp, -EINVAL,
-				"%s: a term is a list of TPCs, or starts with \"tpc:\", \"gpc:\", \"ugpu:\" or \"hex:\"",
+				"%s: a term is a list of TPCs, or starts with "
+				"\"tpc:\", \"gpc:\", \"ugpu:\" or \"hex:\"",
 				quote(term, len).text);
 	else
 		err = parse_list(gp, &tpcs, term, len, &numbers);
@@ -347,7 +350,8 @@ int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo, c
 		len = strcspn(term, "+");
 		if (!len)
 			return ctx_fail(gp, -EINVAL,
-					"nothing %s in %s: terms are joined as in \"gpc:1,2+40-43\"",
+					"nothing %s in %s: terms are joined as in "
+					"\"gpc:1,2+40-43\"",
 					!term[0]	? "after the last plus sign"
 					: term == words ? "before the first plus sign"
 							: "between two plus signs",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology as the module gpupart tells it over generic netlink. It reads fuses and
- * the work distributor's table, so it knows GPCs, TPCs and their order, and not what
- * only NVIDIA's driver numbers: virtual GPCs, CPCs. Must not know registers or RM.
+ * The topology as the module gpupart tells it over generic netlink. It reads fuses and the work
+ * distributor's table, so it knows GPCs, TPCs and their order, and not what only NVIDIA's
+ * driver numbers: virtual GPCs, CPCs.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -95,14 +95,11 @@ static int open_conn(struct gpupart *gp, struct kernel_conn *conn)
 	conn->family = genl_ctrl_resolve(conn->sock, GPUPART_FAMILY_NAME);
 	if (conn->family < 0) {
 		nl_socket_free(conn->sock);
-		return ctx_fail(gp, -ENODEV, "the kernel has no netlink family %s: the module gpupart is not loaded", GPUPART_FAMILY_NAME);
+		return ctx_fail(gp, -ENODEV,
+				"the kernel has no netlink family %s: the module gpupart is not loaded",
+				GPUPART_FAMILY_NAME);
 	}
 	return 0;
-}
-
-static void close_conn(struct kernel_conn *conn)
-{
-	nl_socket_free(conn->sock);
 }
 
 /* Sends @msg (and frees it) and hands each answer to @parse; 0 or -errno with the sentence kept. */
@@ -248,16 +245,34 @@ static int by_pci(const void *a, const void *b)
 	return strcmp(x->info.pci, y->info.pci);
 }
 
-static int get_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
+/* A connection and the GPUs that the kernel knows; 0: to be closed with close_gpus(). */
+static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel_gpus **gpus)
 {
+	struct kernel_gpus *list = calloc(1, sizeof(*list));
 	int err;
 
-	list->nr = 0;
+	if (!list)
+		return ctx_fail(gp, -ENOMEM, "no memory for a list of GPUs");
+	err = open_conn(gp, conn);
+	if (err)
+		goto free;
 	err = ask(conn, request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET), parse_gpu, list);
 	if (err)
-		return err;
+		goto close;
 	qsort(list->gpus, list->nr, sizeof(list->gpus[0]), by_pci);
+	*gpus = list;
 	return 0;
+close:
+	nl_socket_free(conn->sock);
+free:
+	free(list);
+	return err;
+}
+
+static void close_gpus(struct kernel_conn *conn, struct kernel_gpus *gpus)
+{
+	nl_socket_free(conn->sock);
+	free(gpus);
 }
 
 static int get_topology(struct kernel_conn *conn, const char *pci, struct kernel_topology *t)
@@ -330,21 +345,15 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 
 int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo)
 {
-	struct kernel_gpus *list = malloc(sizeof(*list));
+	struct kernel_gpus *list;
 	struct kernel_conn conn;
 	struct kernel_topology t;
 	struct kernel_gpu *found = NULL;
 	unsigned int i;
-	int err;
+	int err = open_gpus(gp, &conn, &list);
 
-	if (!list)
-		return ctx_fail(gp, -ENOMEM, "no memory for a list of GPUs");
-	err = open_conn(gp, &conn);
 	if (err)
-		goto free;
-	err = get_gpus(&conn, list);
-	if (err)
-		goto close;
+		return err;
 	for (i = 0; i < list->nr && !found; i++)
 		if (!gpu || topo_selects(gpu, &list->gpus[i].info, i))
 			found = &list->gpus[i];
@@ -359,32 +368,21 @@ int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topolog
 		err = get_topology(&conn, found->info.pci, &t);
 	if (!err)
 		err = build(gp, &found->info, &t, topo);
-close:
-	close_conn(&conn);
-free:
-	free(list);
+	close_gpus(&conn, list);
 	return err;
 }
 
 int topo_kernel_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max)
 {
-	struct kernel_gpus *gpus = malloc(sizeof(*gpus));
+	struct kernel_gpus *gpus;
 	struct kernel_conn conn;
-	unsigned int i;
-	int err;
+	int ret = open_gpus(gp, &conn, &gpus);
 
-	if (!gpus)
-		return ctx_fail(gp, -ENOMEM, "no memory for a list of GPUs");
-	err = open_conn(gp, &conn);
-	if (err)
-		goto free;
-	err = get_gpus(&conn, gpus);
-	close_conn(&conn);
-	for (i = 0; !err && i < gpus->nr && i < max; i++)
+	if (ret)
+		return ret;
+	for (unsigned int i = 0; i < gpus->nr && i < max; i++)
 		list[i] = gpus->gpus[i].info;
-	if (!err)
-		err = gpus->nr;
-free:
-	free(gpus);
-	return err;
+	ret = gpus->nr;
+	close_gpus(&conn, gpus);
+	return ret;
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The topology as NVIDIA's driver tells it. Only controls that read are issued. Must
- * not know registers, TMDs or CUDA.
- */
+/* The topology as NVIDIA's driver tells it. Only controls that read are issued. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,7 +222,8 @@ static int rm_sm_order_refused(struct rm_conn *s, const struct gpupart_gpu_info 
 		topo_append(sizes, sizeof(sizes), &len, "%s%u", i ? ", " : "",
 			    sm_order_forms[i].size);
 	return ctx_fail(s->gp, rm_status_find(status)->err,
-			"GPU %s: driver %s refuses RM control 0x%x, the SM order, in every known form (%s bytes; %s)%s: %s", info->pci, rm_driver(s),
+			"GPU %s: driver %s refuses RM control 0x%x, the SM order, in every known form (%s bytes; %s)%s: %s",
+			info->pci, rm_driver(s),
 			RM_GR_GET_GLOBAL_SM_ORDER, sizes, rm_status_text(status).text,
 			info->mig > 0 ? " while MIG is on" : "", rm_status_find(status)->help);
 }
@@ -256,7 +254,8 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 	s->nr_tpcs = s->sm_order[form->nr_sms_at + 1];
 	if (!s->nr_sms || s->nr_sms > SM_ORDER_MAX_SMS)
 		return ctx_fail(s->gp, -EOPNOTSUPP,
-				"GPU %s: driver %s tells of %u SMs (RM control 0x%x, %u-byte form): 1 to %u can be", info->pci, rm_driver(s), s->nr_sms,
+				"GPU %s: driver %s tells of %u SMs (RM control 0x%x, %u-byte form): 1 to %u can be",
+				info->pci, rm_driver(s), s->nr_sms,
 				RM_GR_GET_GLOBAL_SM_ORDER, form->size, SM_ORDER_MAX_SMS);
 	for (sm = 0; sm < s->nr_sms; sm++)
 		sm_decode(form, &s->sm_order[sm * form->entry_words], &s->sms[sm]);
@@ -366,13 +365,15 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	err = topo_build(s->gp, info, s->sms, s->nr_sms, map, nr_map, &t);
 	if (err == -EINVAL)
 		return ctx_fail_because(s->gp, -EOPNOTSUPP,
-					"GPU %s: what driver %s tells of its SMs cannot be (RM control 0x%x, %u-byte form)", info->pci, rm_driver(s),
+					"GPU %s: what driver %s tells of its SMs cannot be (RM control 0x%x, %u-byte form)",
+					info->pci, rm_driver(s),
 					RM_GR_GET_GLOBAL_SM_ORDER, s->form->size);
 	if (err)
 		return err;
 	if (t->nr_tpcs != s->nr_tpcs || (sms_per_tpc && t->nr_sms > t->nr_tpcs * sms_per_tpc)) {
 		err = ctx_fail(s->gp, -EOPNOTSUPP,
-			       "GPU %s: driver %s counts %u TPCs of %u SMs (0: not told), its SM order has %u TPCs with %u SMs", info->pci, rm_driver(s), s->nr_tpcs,
+			       "GPU %s: driver %s counts %u TPCs of %u SMs (0: not told), its SM order has %u TPCs with %u SMs",
+			       info->pci, rm_driver(s), s->nr_tpcs,
 			       sms_per_tpc, t->nr_tpcs, t->nr_sms);
 		gpupart_topology_close(t);
 		return err;

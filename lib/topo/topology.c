@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object: made from what a source told, checked, and queried; and what
- * selects a GPU. Must not know which sources there are, nor what a TMD is.
+ * The topology object: made from what a source told, checked, and queried; and what selects a
+ * GPU.
  */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -412,26 +413,26 @@ struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo)
 	return gpupart_tpcset_first(topo->nr_tpcs);
 }
 
-struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu)
+/* The TPCs whose index at @offset of struct gpupart_tpc is @value; -1 is of none. */
+static struct gpupart_tpcset tpcs_with(const struct gpupart_topology *topo, size_t offset,
+				       unsigned int value)
 {
 	struct gpupart_tpcset set = { 0 };
-	unsigned int tpc;
 
-	for (tpc = 0; tpc < topo->nr_tpcs; tpc++)
-		if (topo->tpcs[tpc].ugpu >= 0 && (unsigned int)topo->tpcs[tpc].ugpu == ugpu)
+	for (unsigned int tpc = 0; value <= INT_MAX && tpc < topo->nr_tpcs; tpc++)
+		if (*(const int *)((const char *)&topo->tpcs[tpc] + offset) == (int)value)
 			gpupart_tpcset_add(&set, tpc);
 	return set;
 }
 
+struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu)
+{
+	return tpcs_with(topo, offsetof(struct gpupart_tpc, ugpu), ugpu);
+}
+
 struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc)
 {
-	struct gpupart_tpcset set = { 0 };
-	unsigned int tpc;
-
-	for (tpc = 0; tpc < topo->nr_tpcs; tpc++)
-		if (topo->tpcs[tpc].vgpc >= 0 && (unsigned int)topo->tpcs[tpc].vgpc == vgpc)
-			gpupart_tpcset_add(&set, tpc);
-	return set;
+	return tpcs_with(topo, offsetof(struct gpupart_tpc, vgpc), vgpc);
 }
 
 /* Byte by byte from the lowest, so that the number is the same on every machine. */
@@ -462,66 +463,41 @@ uint64_t gpupart_topology_hash(const struct gpupart_topology *topo)
 	return hash;
 }
 
-/* Hexadecimal digits, one to @max_digits, up to *text's first other character. */
-static bool read_hex(const char **text, int max_digits, uint32_t *value)
+/* Whether @text is @form, where x is any hexadecimal digit. */
+static bool has_form(const char *text, const char *form)
 {
-	int digits = 0;
-
-	*value = 0;
-	while (isxdigit((unsigned char)**text) && digits < max_digits) {
-		char c = tolower((unsigned char)*(*text)++);
-
-		*value = *value << 4 | (c <= '9' ? c - '0' : c - 'a' + 10);
-		digits++;
-	}
-	return digits > 0;
+	while (*form && (*form == 'x' ? isxdigit((unsigned char)*text) : *text == *form))
+		form++, text++;
+	return !*form && !*text;
 }
 
 /* [DOMAIN:]BUS:DEVICE[.FUNCTION], as lspci, sysfs and nvidia-smi write it. */
 static bool read_pci(const char *text, uint32_t address[4])
 {
-	uint32_t part[3];
-	int nr = 0;
+	int end = 0;
 
-	address[0] = 0;
-	address[3] = 0;
-	for (;;) {
-		if (!read_hex(&text, 8, &part[nr++]))
-			return false;
-		if (*text != ':' || nr == 3)
-			break;
-		text++;
-	}
-	if (nr < 2)
+	/* sscanf() would take signs, blanks and "0x" as well. */
+	if (text[strspn(text, "0123456789abcdefABCDEF:.")])
 		return false;
-	if (*text == '.') {
-		text++;
-		if (!read_hex(&text, 1, &address[3]))
+	memset(address, 0, 4 * sizeof(address[0]));
+	if (sscanf(text, "%8x:%8x:%8x%n.%1x%n", &address[0], &address[1], &address[2], &end,
+		   &address[3], &end) < 3) {
+		address[0] = 0;
+		if (sscanf(text, "%8x:%8x%n.%1x%n", &address[1], &address[2], &end, &address[3],
+			   &end) < 2)
 			return false;
 	}
-	if (nr == 3)
-		address[0] = part[0];
-	address[1] = part[nr - 2];
-	address[2] = part[nr - 1];
-	return !*text;
+	return !text[end];
 }
 
+/* Here no digit may be missing. */
 static bool pci_address(const char *text, char address_text[20])
 {
-	static const char form[] = ":xx:xx.x";
-	size_t domain = 0, i;
+	size_t domain = strspn(text, "0123456789abcdefABCDEF");
 	uint32_t address[4];
 
-	while (isxdigit((unsigned char)text[domain]))
-		domain++;
-	if (domain < 4)
-		return false;
-	/* read_pci() takes shorter forms too: here no digit may be missing. */
-	for (i = 0; i < sizeof(form); i++)
-		if (form[i] == 'x' ? !isxdigit((unsigned char)text[domain + i])
-				   : text[domain + i] != form[i])
-			return false;
-	if (!read_pci(text, address) || address[2] > 0x1f || address[3] > 7)
+	if (domain < 4 || !has_form(text + domain, ":xx:xx.x") || !read_pci(text, address) ||
+	    address[2] > 0x1f || address[3] > 7)
 		return false;
 	snprintf(address_text, 20, "%04x:%02x:%02x.%x", address[0], address[1], address[2],
 		 address[3]);
@@ -542,27 +518,14 @@ static bool platform_address(const char *text, char address_text[20])
 }
 
 /* Each bus has its form; no text is of two. */
-static bool (*const address_forms[])(const char *text, char address_text[20]) = {
-	pci_address, platform_address,
-};
-
 bool topo_address_read(const char *text, char address[20])
 {
-	for (size_t i = 0; i < sizeof(address_forms) / sizeof(address_forms[0]); i++)
-		if (address_forms[i](text, address))
-			return true;
-	return false;
+	return pci_address(text, address) || platform_address(text, address);
 }
 
 bool topo_is_uuid(const char *text)
 {
-	static const char form[] = "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-	size_t i;
-
-	for (i = 0; i < sizeof(form); i++)
-		if (form[i] == 'x' ? !isxdigit((unsigned char)text[i]) : text[i] != form[i])
-			return false;
-	return true;
+	return has_form(text, "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
 }
 
 static const char *without_prefix(const char *uuid)

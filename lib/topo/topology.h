@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The topology object behind gpupart_topology_*() and how a source fills it.
- * Knows no source and no TMD.
- */
+/* The topology object behind gpupart_topology_*() and how a source fills it. */
 #ifndef GPUPART_LIB_TOPO_TOPOLOGY_H
 #define GPUPART_LIB_TOPO_TOPOLOGY_H
 

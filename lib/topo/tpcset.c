@@ -33,38 +33,20 @@ bool gpupart_tpcset_has(const struct gpupart_tpcset *set, unsigned int tpc)
 	return tpc < GPUPART_MAX_TPCS && (set->allowed[tpc / 64] >> (tpc % 64) & 1);
 }
 
-struct gpupart_tpcset gpupart_tpcset_and(const struct gpupart_tpcset *a,
-					 const struct gpupart_tpcset *b)
-{
-	struct gpupart_tpcset set;
-	unsigned int i;
+#define SET_OPERATION(name, op) \
+	struct gpupart_tpcset gpupart_tpcset_##name(const struct gpupart_tpcset *a, \
+						    const struct gpupart_tpcset *b) \
+	{ \
+		struct gpupart_tpcset set; \
+\
+		for (unsigned int i = 0; i < GPUPART_TPCSET_WORDS; i++) \
+			set.allowed[i] = a->allowed[i] op b->allowed[i]; \
+		return set; \
+	}
 
-	for (i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		set.allowed[i] = a->allowed[i] & b->allowed[i];
-	return set;
-}
-
-struct gpupart_tpcset gpupart_tpcset_or(const struct gpupart_tpcset *a,
-					const struct gpupart_tpcset *b)
-{
-	struct gpupart_tpcset set;
-	unsigned int i;
-
-	for (i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		set.allowed[i] = a->allowed[i] | b->allowed[i];
-	return set;
-}
-
-struct gpupart_tpcset gpupart_tpcset_andnot(const struct gpupart_tpcset *a,
-					    const struct gpupart_tpcset *b)
-{
-	struct gpupart_tpcset set;
-	unsigned int i;
-
-	for (i = 0; i < GPUPART_TPCSET_WORDS; i++)
-		set.allowed[i] = a->allowed[i] & ~b->allowed[i];
-	return set;
-}
+SET_OPERATION(and, &)
+SET_OPERATION(or, |)
+SET_OPERATION(andnot, & ~)
 
 bool gpupart_tpcset_empty(const struct gpupart_tpcset *set)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The main program of a fuzz target without libFuzzer: each file of its corpus once, a process
- * each, as a test. The corpus is tests/fuzz/corpus/NAME of a program fuzz-NAME, or what is
- * named: files, folders.
+ * each, as a test. The corpus is ../corpus/NAME, seen from a program fuzz-NAME, or what is named:
+ * files, folders.
  */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -76,13 +76,15 @@ static void try_all(const char *path)
 
 int main(int argc, char **argv)
 {
-	const char *name = strrchr(argv[0], '-');
-	char path[256];
+	const char *slash = strrchr(argv[0], '/'), *name = strrchr(argv[0], '-');
+	char path[4096];
 
 	for (int i = 1; i < argc; i++)
 		try_all(argv[i]);
 	if (argc == 1) {
-		snprintf(path, sizeof(path), "tests/fuzz/corpus/%s", name ? name + 1 : "");
+		snprintf(path, sizeof(path), "%.*s/../corpus/%s",
+			 slash ? (int)(slash - argv[0]) : 1, slash ? argv[0] : ".",
+			 name ? name + 1 : "");
 		try_all(path);
 	}
 	return tap_done();
