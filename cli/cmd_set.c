@@ -4,6 +4,7 @@
  * how the change reaches a launch.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -236,6 +237,8 @@ static int find_pid(struct targets *t, const char *text)
 	status = find_jobs(t, NULL, pid);
 	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, "the process");
+	if (!status && !t->nr && kill(pid, 0) && errno == ESRCH)
+		return cmd_fail(t->args->cmd, EXIT_USAGE, "process %ld does not exist", pid);
 	if (!status && !t->nr)
 		return cmd_fail(t->args->cmd, EXIT_USAGE,
 				"process %ld does not confine launches: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",

@@ -220,8 +220,9 @@ static int check_file(const struct args *args)
 		return 0;
 	if (stat(args->source, &st)) {
 		err = errno;
-		return cmd_fail(args->cmd, cmd_status(-err), "-i %s: %s", args->source,
-				strerror(err));
+		return cmd_fail(args->cmd, cmd_status(-err), "-i %s: %s%s", args->source,
+				strerror(err), strchr(args->source, '/') ? "" :
+				"; captures that ship are named sample:NAME, as in sample:h200");
 	}
 	if (S_ISREG(st.st_mode))
 		return 0;
