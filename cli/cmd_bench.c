@@ -115,7 +115,7 @@ static void be_part(void *arg, void *result)
 {
 	struct part_call *call = arg;
 	struct bench *b = &call->bench;
-	json_t *report = report_new(call->part->name, call->part->title);
+	json_t *report = report_new(call->part->name, call->part->title, b->simulated);
 	int err = call->part->attaches_itself ? 0 : bench_attach(b);
 	size_t len;
 
@@ -133,7 +133,7 @@ static void be_part(void *arg, void *result)
 
 static json_t *failed_report(const struct bench_part *part, const char *why)
 {
-	json_t *report = report_new(part->name, part->title);
+	json_t *report = report_new(part->name, part->title, false);
 
 	json_object_set_new(report, "status", json_string("failed"));
 	json_object_set_new(report, "why", json_string(why));

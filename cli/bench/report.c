@@ -2,15 +2,16 @@
 /* See report.h. Must not know how a report is shown. */
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/bench/report.h"
 
-json_t *report_new(const char *name, const char *title)
+json_t *report_new(const char *name, const char *title, bool simulated)
 {
-	return json_pack("{s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}", "name", name,
-			 "title", title, "status", "done", "why", "meaning", "tables", "checks",
-			 "charts", "notes");
+	return json_pack("{s:b, s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}", "simulated", simulated,
+			 "name", name, "title", title, "status", "done", "why", "meaning", "tables",
+			 "checks", "charts", "notes");
 }
 
 __attribute__((format(printf, 3, 0)))
@@ -21,9 +22,15 @@ static void add_words(json_t *report, const char *list, const char *fmt, va_list
 
 void report_mean(json_t *report, const char *fmt, ...)
 {
+	char words[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
+	/* Sentences are quoted one by one. */
+	if (json_is_true(json_object_get(report, "simulated"))) {
+		snprintf(words, sizeof(words), "(simulated) %s", fmt);
+		fmt = words;
+	}
 	add_words(report, "meaning", fmt, ap);
 	va_end(ap);
 }

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include "cli/util/out.h"
 
-json_t *report_new(const char *name, const char *title);
+/* Each sentence of what a @simulated one means begins with that word. */
+json_t *report_new(const char *name, const char *title, bool simulated);
 
 /* What the figures mean: sentences, one after the other. */
 __attribute__((format(printf, 2, 3)))

@@ -23,6 +23,7 @@ void out_append(char *text, size_t len, const char *fmt, ...)
 const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
 		    const struct gpupart_tpcset *set)
 {
+	unsigned int nr_others = gpupart_tpcset_count(set);
 	const char *sep = " (GPC ";
 
 	if (gpupart_tpcset_format_list(set, text, len) < 0)
@@ -33,8 +34,11 @@ const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
 		if (gpupart_tpcset_empty(&g->tpcs) || !gpupart_tpcset_subset(&g->tpcs, set))
 			continue;
 		out_append(text, len, "%s%u", sep, gpc);
+		nr_others -= gpupart_tpcset_count(&g->tpcs);
 		sep = ",";
 	}
+	if (*sep == ',' && nr_others)
+		out_append(text, len, " and %u TPC%s", nr_others, nr_others > 1 ? "s" : "");
 	if (*sep == ',')
 		out_append(text, len, ")");
 	return text;

@@ -42,4 +42,6 @@ grep -q '^.Pq Ql - No is standard input ,$' Documentation/man/gpupart.1
 ok $? "gpupart(1): the parenthesis around standard input is closed"
 env -u MAKEFLAGS -u MFLAGS make -C kmod KDIR="$tmp/none" modules >"$tmp/out" 2>&1
 has "$(cat "$tmp/out")" "no kernel headers in $tmp/none: apt install linux-headers-" "make modules without headers says what to install"
+try run $h200 -n 8 -t 0 -- true
+has "$err" "TPCs 0,4,12,20,28,35,42,49,56 (GPC 5 and 1 TPC) of" "a set of more than whole GPCs says how much more"
 tap_done
