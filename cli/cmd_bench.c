@@ -490,7 +490,7 @@ static int probe(struct session *s)
 	if (err)
 		return cmd_fail(s->args->cmd, EXIT_FAILED, "%s", why);
 	if (answer.err)
-		return cmd_fail(s->args->cmd, cmd_status(answer.err), "%s", answer.why);
+		return args_fail_gpu(s->args, answer.err, answer.why);
 	if (*answer.limit)
 		return cmd_fail(s->args->cmd, EXIT_USAGE,
 				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "cli/target/args.h"
 #include "cli/target/clusters.h"
 #include "cli/target/cuda.h"
@@ -328,6 +329,14 @@ static int choose_simulated(struct args *args, const char *captures)
 	return 0;
 }
 
+int args_fail_gpu(const struct args *args, int err, const char *why)
+{
+	if (args->source || !access("/dev/nvidiactl", F_OK))
+		return cmd_fail(args->cmd, cmd_status(err), "%s", why);
+	return cmd_fail(args->cmd, cmd_status(err),
+			"no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try the simulated H200: -i sample:h200");
+}
+
 int args_simulate(struct args *args)
 {
 	static char path[4096];
@@ -388,7 +397,7 @@ int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology
 		return status;
 	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
 	if (err)
-		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+		return args_fail_gpu(args, err, gpupart_error(gp));
 	return 0;
 }
 

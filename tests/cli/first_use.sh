@@ -44,4 +44,15 @@ env -u MAKEFLAGS -u MFLAGS make -C kmod KDIR="$tmp/none" modules >"$tmp/out" 2>&
 has "$(cat "$tmp/out")" "no kernel headers in $tmp/none: apt install linux-headers-" "make modules without headers says what to install"
 try run $h200 -n 8 -t 0 -- true
 has "$err" "TPCs 0,4,12,20,28,35,42,49,56 (GPC 5 and 1 TPC) of" "a set of more than whole GPCs says how much more"
+
+if [ -e /dev/nvidiactl ]; then
+	skip "there is a GPU here"
+else
+	for words in topology "run -g 0 true" "plan --tenant a:min=1" "cdi -g 0" verify "trace gpc:0" bench slurm-node; do
+		# shellcheck disable=SC2086 # a list of words
+		try $words
+		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try the simulated H200: -i sample:h200" \
+			"$words: what to do without a GPU"
+	done
+fi
 tap_done
