@@ -334,7 +334,7 @@ int args_fail_gpu(const struct args *args, int err, const char *why)
 	if (args->source || !access("/dev/nvidiactl", F_OK))
 		return cmd_fail(args->cmd, cmd_status(err), "%s", why);
 	return cmd_fail(args->cmd, cmd_status(err),
-			"no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try the simulated H200: -i sample:h200");
+			"no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU");
 }
 
 int args_simulate(struct args *args)
@@ -527,6 +527,8 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				"-n %u: %u TPCs are free to choose from%s", nr,
 				gpupart_tpcset_count(&free_tpcs),
 				within ? " inside GPUPART_SET" : "");
+	if (!nr)
+		neighbours_note(args, gp, topo, pci, within, set);
 	if (!nr && !clusters_lacks(topo, set))
 		return 0;
 	if (nr)

@@ -42,16 +42,41 @@ grep -q '^.Pq Ql - No is standard input ,$' Documentation/man/gpupart.1
 ok $? "gpupart(1): the parenthesis around standard input is closed"
 env -u MAKEFLAGS -u MFLAGS make -C kmod KDIR="$tmp/none" modules >"$tmp/out" 2>&1
 has "$(cat "$tmp/out")" "no kernel headers in $tmp/none: apt install linux-headers-" "make modules without headers says what to install"
+if command -v python3 >/dev/null; then
+	env -u MAKEFLAGS -u MFLAGS make install-python prefix="$tmp/p" B="$BUILD" >"$tmp/out" 2>&1
+	has "$(cat "$tmp/out")" "does not look there: export PYTHONPATH=$tmp/p/lib/python3" "install-python says where Python has to look"
+fi
 try run $h200 -n 8 -t 0 -- true
 has "$err" "TPCs 0,4,12,20,28,35,42,49,56 (GPC 5 and 1 TPC) of" "a set of more than whole GPCs says how much more"
 
+if ! ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
+	skip "no C compiler"
+else
+	mkfifo "$tmp/go"
+	"$gpupart" run $h200 -t 0-3 --name "first$$" -- "$tmp/census" lib/confine/probe.ptx 0 wait <"$tmp/go" >"$tmp/one" 2>/dev/null &
+	exec 4>"$tmp/go"
+	for _ in $(seq 100); do
+		"$gpupart" ps | grep -q "first$$" && break
+		sleep 0.1
+	done
+	try run $h200 -t 2-5 -- true
+	has "$err" "gpupart run: TPCs 2-3 are also in the set of process " "-t over another's set says so"
+	has "$err" ", first$$" "and whose"
+	try run $h200 -t 4-5 -- true
+	is "$(wc -l <"$tmp/err")" 1 "-t beside it says nothing"
+	try set "first$$" -t 3
+	is "$status $(grep -c also "$tmp/err")" "0 0" "set of the job itself neither"
+	echo >&4
+	exec 4>&-
+	wait
+fi
 if [ -e /dev/nvidiactl ]; then
 	skip "there is a GPU here"
 else
 	for words in topology "run -g 0 true" "plan --tenant a:min=1" "cdi -g 0" verify "trace gpc:0" bench slurm-node; do
 		# shellcheck disable=SC2086 # a list of words
 		try $words
-		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try the simulated H200: -i sample:h200" \
+		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU" \
 			"$words: what to do without a GPU"
 	done
 fi
