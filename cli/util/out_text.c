@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "cli/util/out.h"
+#include "cli/util/paths.h"
 
 #define ROW_COLUMNS 100		/* of a row of verify or doctor */
 #define ROW_INDENT 28		/* what a row has before its sentence */
@@ -93,6 +94,7 @@ void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	bool live = !strcmp(info->source, "rm") || !strcmp(info->source, "kernel");
+	char source[280];
 
 	fprintf(out->file, "%s%s%s%s", out->bold, *info->name ? info->name :
 		"GPU (name " OUT_NOT_TOLD ")", out->plain, info->simulated ? " (simulated)" : "");
@@ -108,7 +110,8 @@ void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 		fprintf(out->file, " in %u GPCs", gpupart_topology_nr_gpcs(topo));
 	if (gpupart_topology_nr_ugpus(topo))
 		fprintf(out->file, " in %u uGPUs", gpupart_topology_nr_ugpus(topo));
-	fprintf(out->file, "\nsource: %s%s\n", live ? "" : "capture ", info->source);
+	fprintf(out->file, "\nsource: %s%s\n", live ? "" : "capture ",
+		paths_source(info->source, source, sizeof(source)));
 }
 
 void out_row(struct out *out, const char *word, bool bad, const char *name, const char *what,

@@ -42,6 +42,11 @@ grep -q '^.Pq Ql - No is standard input ,$' Documentation/man/gpupart.1
 ok $? "gpupart(1): the parenthesis around standard input is closed"
 env -u MAKEFLAGS -u MFLAGS make -C kmod KDIR="$tmp/none" modules >"$tmp/out" 2>&1
 has "$(cat "$tmp/out")" "no kernel headers in $tmp/none: apt install linux-headers-" "make modules without headers says what to install"
+try topology $h200
+has "$out" "source: capture sample:h200" "a sample is called by its name, not by its path"
+is "$("$gpupart" topology $h200 --json | jq -r .gpu.source)" sample:h200 "in JSON too"
+cp "$BUILD/share/gpupart/captures/h200.capture" "$tmp/h200.capture"
+is "$("$gpupart" topology -i "$tmp/h200.capture" --json | jq -r .gpu.source)" "$tmp/h200.capture" "a file of the same name by its path"
 if command -v python3 >/dev/null; then
 	env -u MAKEFLAGS -u MFLAGS make install-python prefix="$tmp/p" B="$BUILD" >"$tmp/out" 2>&1
 	has "$(cat "$tmp/out")" "does not look there: export PYTHONPATH=$tmp/p/lib/python3" "install-python says where Python has to look"
