@@ -286,6 +286,8 @@ install-python:
 	$(Q)test -n '$(pythondir)' || { echo 'install-python needs $(PYTHON), or pythondir=' >&2; exit 1; }
 	$(Q)install -d '$(DESTDIR)$(pythondir)'
 	$(Q)install -m 644 python/gpupart.py '$(DESTDIR)$(pythondir)/gpupart.py'
+	$(Q)$(PYTHON) -c 'import sys; sys.exit("$(pythondir)" in sys.path)' 2>/dev/null && [ -z '$(DESTDIR)' ] && \
+		echo 'install-python: $(PYTHON) does not look there: export PYTHONPATH=$(pythondir)' >&2 || :
 
 # Debian's, built in a clean chroot and tried in another; PACKAGES=DIR keeps them.
 packages:

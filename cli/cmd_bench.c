@@ -106,7 +106,7 @@ static void be_part(void *arg, void *result)
 {
 	struct part_call *call = arg;
 	struct bench *b = &call->bench;
-	json_t *report = report_new(call->part->name, call->part->title);
+	json_t *report = report_new(call->part->name, call->part->title, b->simulated);
 	int err = call->part->attaches_itself ? 0 : bench_attach(b);
 	size_t len;
 
@@ -124,7 +124,7 @@ static void be_part(void *arg, void *result)
 
 static json_t *failed_report(const struct bench_part *part, const char *why)
 {
-	json_t *report = report_new(part->name, part->title);
+	json_t *report = report_new(part->name, part->title, false);
 
 	json_object_set_new(report, "status", json_string("failed"));
 	json_object_set_new(report, "why", json_string(why));
@@ -474,7 +474,7 @@ static int probe(struct session *s)
 	if (err)
 		return cmd_fail(s->args->cmd, EXIT_FAILED, "%s", why);
 	if (answer.err)
-		return cmd_fail(s->args->cmd, cmd_status(answer.err), "%s", answer.why);
+		return args_fail_gpu(s->args, answer.err, answer.why);
 	if (*answer.limit)
 		return cmd_fail(s->args->cmd, EXIT_USAGE,
 				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* gpupart set: changes the limit of a running process, or of a job of many. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -228,6 +229,8 @@ static int find_pid(struct targets *t, const char *text)
 	status = find_jobs(t, NULL, pid);
 	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, "the process");
+	if (!status && !t->nr && kill(pid, 0) && errno == ESRCH)
+		return cmd_fail(t->args->cmd, EXIT_USAGE, "process %d does not exist", pid);
 	if (!status && !t->nr)
 		return cmd_fail(t->args->cmd, EXIT_USAGE,
 				"process %d does not confine launches: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",

@@ -107,8 +107,19 @@ static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
 }
 
 /* All runs of the file, or the one that is asked for: 0, or an error. */
+static const char *run_names(struct sim *sim, char *names, size_t len)
+{
+	const char *name;
+
+	*names = 0;
+	for (unsigned int i = 0; scenario_run_name(&sim->yaml, i, &name); i++)
+		out_append(names, len, "%s%s", i ? ", " : "", name ? name : "");
+	return names;
+}
+
 static int run_all(struct sim *sim, const struct options *options)
 {
+	char names[512];
 	unsigned int i, nr = 0;
 	const char *name;
 	int status = 0;
@@ -131,8 +142,9 @@ static int run_all(struct sim *sim, const struct options *options)
 	if (!status && !nr)
 		return cmd_fail("sim", EXIT_USAGE, "%s: runs: has none", sim->path);
 	if (!status && !sim->nr_runs)
-		return cmd_fail("sim", EXIT_USAGE, "--run %s: %s has no such run",
-				options->run ? options->run : "", sim->path);
+		return cmd_fail("sim", EXIT_USAGE, "--run %s: %s has no such run: it has %s",
+				options->run ? options->run : "", sim->path,
+				run_names(sim, names, sizeof(names)));
 	return status;
 }
 
@@ -178,6 +190,7 @@ static int check(struct sim *sim, const struct options *options)
 {
 	struct sim_outcome *outcomes = NULL;
 	bool good = sim_expect(sim, &outcomes);
+	char names[512];
 	char end[32];
 	unsigned int i;
 
@@ -186,8 +199,8 @@ static int check(struct sim *sim, const struct options *options)
 		return EXIT_USAGE;
 	if (is_form(options, "svg") && sim->nr_runs > 1)
 		return cmd_fail("sim", EXIT_USAGE,
-				"--of svg: %s has %u runs: choose one with --run",
-				sim->path, sim->nr_runs);
+				"--of svg: %s has %u runs: choose one with --run: %s",
+				sim->path, sim->nr_runs, run_names(sim, names, sizeof(names)));
 	for (i = 0; i < sim->nr_runs; i++)
 		if (!drawn_to(&sim->runs[i], options))
 			return cmd_fail("sim", EXIT_USAGE, "--span %s: %s%sends at %s",
@@ -307,7 +320,9 @@ int cmd_sim(int argc, char **argv)
 		return status;
 	if (options.list)
 		return print_list(&args);
-	scenario_find(options.scenario, path, sizeof(path));
+	status = scenario_find(args.cmd, options.scenario, path, sizeof(path));
+	if (status)
+		return status;
 	sim.path = path;
 	return sim_file(&sim, &args, &options);
 }

@@ -135,6 +135,11 @@ static int show_marked(const struct args *args, const char *form, struct gpupart
 	while (!status && picture.nr_tenants < marks->nr) {
 		status = take_mark(args, gp, topo, marks->texts[picture.nr_tenants],
 				   &tenants[picture.nr_tenants]);
+		for (unsigned int i = 0; !status && i < picture.nr_tenants; i++)
+			if (!strcmp(tenants[i].name, tenants[picture.nr_tenants].name))
+				status = cmd_fail(args->cmd, EXIT_USAGE,
+						  "--mark %s: two marks have the name '%s'",
+						  marks->texts[picture.nr_tenants], tenants[i].name);
 		picture.nr_tenants++;
 	}
 	if (!status)

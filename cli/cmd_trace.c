@@ -284,7 +284,7 @@ int cmd_trace(int argc, char **argv)
 	status = args_gpu(&args, trace.gp, &gpu);
 	if (!status) {
 		err = gpupart_attach(trace.gp, gpu, &trace.gpu);
-		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(trace.gp)) :
+		status = err ? args_fail_gpu(&args, err, gpupart_error(trace.gp)) :
 			 trace_attached(&args, &options, &trace);
 	}
 	gpupart_close(trace.gp);

@@ -149,7 +149,7 @@ int cmd_verify(int argc, char **argv)
 	status = args_gpu(&args, gp, &selector);
 	if (!status) {
 		err = gpupart_attach(gp, selector, &gpu);
-		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(gp)) :
+		status = err ? args_fail_gpu(&args, err, gpupart_error(gp)) :
 			 verify(&args, quick, gp, gpu);
 	}
 	gpupart_close(gp);

@@ -64,6 +64,15 @@ static int usage(void)
 	return out_close(&out, NULL);
 }
 
+/* Whether the help of @cmd explains @word, as that of qos explains "qos run". */
+static bool has_subcommand(const struct cmd *cmd, const char *word)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "gpupart %s %s ", cmd->name, word);
+	return strstr(cmd->help, line);
+}
+
 static int extra(const char *word)
 {
 	return cmd_fail(NULL, EXIT_USAGE, "'%s' is not expected: see 'gpupart --help'", word);
@@ -86,12 +95,14 @@ int main(int argc, char **argv)
 	help = !strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
 	if (help && argc == 2)
 		return usage();
+	if (help && argc == 3 && !strcmp(argv[2], "help"))
+		return usage();
 	cmd = find(argv[1 + help]);
 	if (!cmd)
 		return cmd_fail(NULL, EXIT_USAGE, "'%s' is not a command: see 'gpupart --help'",
 				argv[1 + help]);
-	if (help && argc > 3)
-		return extra(argv[3]);
+	if (help && argc > 3 && (argc > 4 || !has_subcommand(cmd, argv[3])))
+		return extra(argv[argc > 4 ? 4 : 3]);
 	if (help || (argc == 3 && !strcmp(argv[2], "--help")))
 		return print(cmd->help, "");
 	return cmd_exit_status(cmd->run(argc - 1, argv + 1), cmd->starts);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
+# The library parses sets, prints them and makes mask bits of them: this file does not.
 """Which TPCs of an NVIDIA GPU a kernel launch may use, from Python.
 
 The public face of libgpupart in one file over ctypes: what gpupart.h says holds here
-too, with its words and its index spaces (tpc, gpc, vgpc, ugpu, smid). Must not know how
-a set becomes mask bits, nor parse or print a set itself: the library does.
+too, with its words and its index spaces (tpc, gpc, vgpc, ugpu, smid).
 
     import gpupart
     with gpupart.partition(gpcs=[1, 2], stream=torch.cuda.current_stream()):
@@ -674,8 +674,8 @@ class Topology:
         self.nr_ugpus: int = lib.gpupart_topology_nr_ugpus(pointer)
         #: One above the largest id of a virtual GPC.
         self.end_vgpc: int = lib.gpupart_topology_end_vgpc(pointer)
-        #: "The same ids and the same membership" as a number.
-        self.hash: int = lib.gpupart_topology_hash(pointer)
+        #: "The same ids and the same membership" in 16 hexadecimal digits, as in a plan's JSON.
+        self.hash: str = f"{lib.gpupart_topology_hash(pointer):016x}"
         #: Every TPC, GPC and uGPU, by its index.
         self.tpcs = tuple(self._read_tpc(tpc) for tpc in range(self.nr_tpcs))
         self.gpcs = tuple(self._read_gpc(gpc) for gpc in range(self.nr_gpcs))
@@ -778,8 +778,9 @@ class Topology:
         return self
 
     def __repr__(self) -> str:
-        return (f"<Topology of {self.info.name} {self.info.pci}: {self.nr_gpcs} GPCs, "
-                f"{self.nr_tpcs} TPCs, {self.nr_sms} SMs>")
+        name = f"{self.info.name} {self.info.pci}".strip()
+        return (f"<Topology of {name}: {self.nr_gpcs} GPCs, {self.nr_tpcs} TPCs, "
+                f"{self.nr_sms} SMs>")
 
 
 def _of_this_process(what: str, instead: str) -> TypeError:
@@ -1361,13 +1362,14 @@ class Plan:
 
     sets: Mapping[str, TpcSet]              #: by the tenant's name
     ugpus: Mapping[str, Optional[int]]      #: that a tenant was bound to, by same or apart
-    topology_hash: int                      #: Topology.hash of what it was made for
+    topology_hash: str                      #: Topology.hash of what it was made for
     optimal: bool                           #: proven to be the best: always, or there is none
     nr_steps: int                           #: of the search for it
 
     def check(self, topology: Topology) -> None:
         """Raises Error where TPCs of @topology sit in other GPCs than the plan's did."""
-        _done(_lib.gpupart_plan_check(_thread.context, topology._pointer, self.topology_hash))
+        _done(_lib.gpupart_plan_check(_thread.context, topology._pointer,
+                                      int(self.topology_hash, 16)))
 
 
 def _check_demand(name: str, demand: Demand) -> None:
@@ -1430,7 +1432,7 @@ def plan(topology: Topology, demands: Mapping[str, Demand],
     made = [(_str(t.name), t) for t in c.tenants[:c.nr_tenants]]
     return Plan({name: TpcSet._of_c(t.set) for name, t in made},
                 {name: t.ugpu if t.ugpu >= 0 else None for name, t in made},
-                c.topology_hash, c.optimal, c.nr_steps)
+                f"{c.topology_hash:016x}", c.optimal, c.nr_steps)
 
 
 def processes() -> list[Process]:

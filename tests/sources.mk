@@ -90,6 +90,7 @@ TEST_SH := \
 	tests/cli/documents.sh \
 	tests/cli/drivers.sh \
 	tests/cli/fail.sh \
+	tests/cli/first_use.sh \
 	tests/cli/grants.sh \
 	tests/cli/hermetic.sh \
 	tests/cli/installed.sh \

@@ -2,21 +2,28 @@
 /* See report.h. */
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include "cli/bench/report.h"
 
-json_t *report_new(const char *name, const char *title)
+json_t *report_new(const char *name, const char *title, bool simulated)
 {
-	return json_pack("{s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}", "name", name,
-			 "title", title, "status", "done", "why", "meaning", "tables", "checks",
-			 "charts", "notes");
+	return json_pack("{s:b, s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}", "simulated", simulated,
+			 "name", name, "title", title, "status", "done", "why", "meaning", "tables",
+			 "checks", "charts", "notes");
 }
 
 void report_words(json_t *report, const char *list, const char *fmt, ...)
 {
+	char words[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
+	/* Sentences are quoted one by one. */
+	if (!strcmp(list, "meaning") && json_is_true(json_object_get(report, "simulated"))) {
+		snprintf(words, sizeof(words), "(simulated) %s", fmt);
+		fmt = words;
+	}
 	json_array_append_new(json_object_get(report, list), json_vsprintf(fmt, ap));
 	va_end(ap);
 }

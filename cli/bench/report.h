@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include "cli/util/out.h"
 
-json_t *report_new(const char *name, const char *title);
+/* Each sentence of what a @simulated one means begins with that word. */
+json_t *report_new(const char *name, const char *title, bool simulated);
 
 /* Adds a sentence to @list: what the figures mean; how it was measured, what was left out. */
 __attribute__((format(printf, 3, 4)))

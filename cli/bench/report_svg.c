@@ -236,6 +236,7 @@ static void draw_bars(const struct frame *f)
 	double group = (WIDTH - f->left - RIGHT) / (f->nr_rows ? f->nr_rows : 1);
 	double bar = group * 0.84 / (nr_series ? nr_series : 1), base = f->top + f->height;
 	json_t *series, *point;
+	unsigned int nr_bars = 0;
 	char text[32];
 
 	bar = bar > 48 ? 48 : bar;
@@ -251,12 +252,16 @@ static void draw_bars(const struct frame *f)
 			if (row_of(f, point) < 0)
 				continue;
 			y = y > base ? base : y;
+			nr_bars++;
 			draw_box(f, i, x, y, bar, base - y);
 			snprintf(text, sizeof(text), value < 2 ? "%.4g" : value < 1000 ? "%.3g" :
 				 "%.0f", value);
 			fprintf(f->file, "<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
 				"font-size=\"9\">%s</text>\n", x + bar / 2 + 3, y - 3, text);
 		}
+	if (!nr_bars)
+		svg_text(f->file, f->left + (WIDTH - f->left - RIGHT) / 2, f->top + f->height / 2, NORMAL,
+			 MIDDLE, "no value: see the page");
 }
 
 static void draw_spans(const struct frame *f)

@@ -152,10 +152,8 @@ static void print_floorswept(struct out *out, const struct gpupart_topology *top
 	unsigned int absent[32], nr = 0;
 	char text[256];
 
-	if (!g->present_tpcs || !max) {
-		fprintf(out->file, "    floorswept positions: " OUT_NOT_TOLD "\n");
+	if (!g->present_tpcs || !max)
 		return;
-	}
 	for (unsigned int i = 0; i < max && i < 32; i++)
 		if (!(g->present_tpcs >> i & 1))
 			absent[nr++] = i;
@@ -169,14 +167,12 @@ static void print_gpc(struct out *out, const struct gpupart_topology *topo, unsi
 	char text[GPUPART_TPCSET_STRLEN], singletons[1024] = "";
 	int vgpc = topology_main_vgpc(topo, g);
 
-	fprintf(out->file, "  %sGPC %u%s: physical GPC ", out->bold, gpc, out->plain);
+	fprintf(out->file, "  %sGPC %u%s: ", out->bold, gpc, out->plain);
 	if (g->gpc_phys >= 0)
-		fprintf(out->file, "%d", g->gpc_phys);
-	else
-		fputs(OUT_NOT_TOLD, out->file);
+		fprintf(out->file, "physical GPC %d, ", g->gpc_phys);
 	if (vgpc >= 0)
-		fprintf(out->file, ", virtual GPC %d", vgpc);
-	fprintf(out->file, ", %u TPCs, %u SMs\n", gpupart_tpcset_count(&g->tpcs),
+		fprintf(out->file, "virtual GPC %d, ", vgpc);
+	fprintf(out->file, "%u TPCs, %u SMs\n", gpupart_tpcset_count(&g->tpcs),
 		topology_nr_sms(topo, &g->tpcs));
 	gpupart_tpcset_format_list(&g->tpcs, text, sizeof(text));
 	out_wrap(out, 4, "TPCs", text);
@@ -216,6 +212,7 @@ void topology_text(struct out *out, const struct gpupart_topology *topo)
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	unsigned int order[GPUPART_MAX_GPCS], nr = topology_order_gpcs(topo, order), measured = 0;
 	struct gpupart_tpcset all = gpupart_topology_all(topo), ugpu_tpcs;
+	bool no_phys = false, no_fuses = false;
 	int ugpu = -2;
 
 	out_gpu_text(out, topo);
@@ -250,8 +247,13 @@ void topology_text(struct out *out, const struct gpupart_topology *topo)
 					topology_nr_sms(topo, &ugpu_tpcs));
 		}
 		ugpu = g->ugpu;
+		no_phys |= g->gpc_phys < 0;
+		no_fuses |= !g->present_tpcs || !info->max_tpcs_per_gpc;
 		print_gpc(out, topo, order[i]);
 	}
+	if (no_phys || no_fuses)
+		fprintf(out->file, "\n%s: " OUT_NOT_TOLD "\n", !no_fuses ? "physical GPCs" :
+			no_phys ? "physical GPCs, floorswept positions" : "floorswept positions");
 }
 
 void topology_strip(struct out *out, const struct gpupart_topology *topo, const char *label,

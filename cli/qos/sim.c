@@ -362,9 +362,11 @@ int qos_sim(const struct args *args, const struct qos_options *options)
 		.args = args, .options = options, .driver = &driver, .user = &plant,
 		.setup = &plant.setup, .simulated = true,
 	};
+	status = scenario_find("qos", args->program[0], path, sizeof(path));
+	if (status)
+		return status;
 	if (gpupart_open(&plant.gp))
 		return qos_fail(EXIT_FAILED, "no memory");
-	scenario_find(args->program[0], path, sizeof(path));
 	status = yaml_open(&plant.yaml, "qos", "", path, "a scenario");
 	if (!status) {
 		status = simulate(&plant);

@@ -29,9 +29,6 @@ struct scenario {
 	} nodes;
 };
 
-/* @path: a file, or that of one that ships by the name (cmd_sim.c). */
-void scenario_find(const char *name, char *path, size_t len);
-
 /* The run's name, NULL for the only one of a file without runs. False past the last. */
 bool scenario_run_name(struct yaml *yaml, unsigned int i, const char **name);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/sim/scenario_files.h"
+#include "cli/util/message.h"
 #include "cli/util/paths.h"
 
 static bool folder_of(unsigned int i, char *folder, size_t len)
@@ -44,7 +45,7 @@ int scenario_list(struct dirent ***entries)
 	return 0;
 }
 
-void scenario_find(const char *name, char *path, size_t len)
+int scenario_find(const char *cmd, const char *name, char *path, size_t len)
 {
 	char folder[PATH_MAX];
 	unsigned int i;
@@ -53,6 +54,10 @@ void scenario_find(const char *name, char *path, size_t len)
 	     folder_of(i, folder, sizeof(folder)); i++)
 		if (snprintf(path, len, "%s/%s.yaml", folder, name) < (int)len &&
 		    !access(path, F_OK))
-			return;
+			return 0;
 	snprintf(path, len, "%s", name);
+	if (strchr(name, '/') || !access(name, F_OK))
+		return 0;
+	return cmd_fail(cmd, EXIT_USAGE,
+			"'%s' is no file and no scenario that ships: see 'gpupart sim --list'", name);
 }

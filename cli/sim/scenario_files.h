@@ -10,7 +10,10 @@ struct dirent;
 /* The files of the first folder that has any, as scandir() returns them: how many. */
 int scenario_list(struct dirent ***entries);
 
-/* The path of the installed scenario @name; if there is none, or a file @name exists, @name. */
-void scenario_find(const char *name, char *path, size_t len);
+/*
+ * The path of the installed scenario @name, or @name itself if it is a file or has a folder in it:
+ * 0, or an error.
+ */
+int scenario_find(const char *cmd, const char *name, char *path, size_t len);
 
 #endif

@@ -97,9 +97,10 @@ int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node
 	if (!list)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX);
-	if (nr <= 0)
-		status = cmd_fail(args->cmd, nr ? cmd_status(nr) : EXIT_FAILED, "%s",
-				  nr ? gpupart_error(gp) : "this node has no GPU");
+	if (nr < 0)
+		status = args_fail_gpu(args, nr, gpupart_error(gp));
+	else if (!nr)
+		status = cmd_fail(args->cmd, EXIT_FAILED, "this node has no GPU");
 	for (int i = 0; !status && i < nr && i < NODE_GPUS_MAX; i++)
 		status = look_at(args, gp, node, NULL, list[i].pci, list[i].pci);
 	free(list);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "cli/target/args.h"
 #include "cli/target/clusters.h"
 #include "cli/target/cuda.h"
@@ -221,8 +222,9 @@ static int check_file(const struct args *args)
 		return 0;
 	if (stat(args->source, &st)) {
 		err = errno;
-		return cmd_fail(args->cmd, cmd_status(-err), "-i %s: %s", args->source,
-				strerror(err));
+		return cmd_fail(args->cmd, cmd_status(-err), "-i %s: %s%s", args->source,
+				strerror(err), strchr(args->source, '/') ? "" :
+				"; captures that ship are named sample:NAME, as in sample:h200");
 	}
 	if (S_ISREG(st.st_mode))
 		return 0;
@@ -328,6 +330,14 @@ static int choose_simulated(struct args *args, const char *captures)
 	return 0;
 }
 
+int args_fail_gpu(const struct args *args, int err, const char *why)
+{
+	if (args->source || !access("/dev/nvidiactl", F_OK))
+		return cmd_fail(args->cmd, cmd_status(err), "%s", why);
+	return cmd_fail(args->cmd, cmd_status(err),
+			"no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU");
+}
+
 int args_simulate(struct args *args)
 {
 	static char path[4096];
@@ -386,7 +396,7 @@ int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology
 		return status;
 	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
 	if (err)
-		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+		return args_fail_gpu(args, err, gpupart_error(gp));
 	return 0;
 }
 
@@ -532,6 +542,8 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				"-n %u: %u TPCs are free to choose from%s", nr,
 				gpupart_tpcset_count(&free_tpcs),
 				within ? " inside GPUPART_SET" : "");
+	if (!nr)
+		neighbours_note(args, gp, topo, pci, within, set);
 	if (!nr && !clusters_lacks(topo, set))
 		return 0;
 	if (nr)

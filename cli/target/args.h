@@ -31,6 +31,12 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
  */
 int args_simulate(struct args *args);
 
+/*
+ * Reports that the GPU cannot be used, @why, or, if -i was not given and NVIDIA's driver is not there,
+ * what to do without one. Returns the error for @err.
+ */
+int args_fail_gpu(const struct args *args, int err, const char *why);
+
 /* The bytes that @text, --mem's, is: 0, or an error. */
 int args_memory(const struct args *args, const char *text, uint64_t *bytes);
 

@@ -243,6 +243,49 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	return sum.tpcs;
 }
 
+struct overlap {
+	const struct gpupart_tpcset *within, *set;
+	struct gpupart_tpcset tpcs;
+	unsigned int nr;
+	char who[128];	/* the first of them */
+};
+
+static void add_overlap(void *user, const struct neighbour *found)
+{
+	struct overlap *overlap = user;
+	struct gpupart_tpcset both = gpupart_tpcset_and(&found->set, overlap->set);
+
+	if (gpupart_tpcset_empty(&both) ||
+	    (overlap->within && gpupart_tpcset_equal(&found->set, overlap->within)))
+		return;
+	overlap->tpcs = gpupart_tpcset_or(&overlap->tpcs, &both);
+	if (!overlap->nr++)
+		snprintf(overlap->who, sizeof(overlap->who), "process %d%s%s", found->pid,
+			 *found->name ? ", " : "", found->name);
+}
+
+void neighbours_note(const struct args *args, struct gpupart *gp,
+		     const struct gpupart_topology *topo, const char *pci,
+		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set)
+{
+	struct overlap overlap = { .within = within, .set = set };
+	struct neighbours n = {
+		.args = args, .topo = topo, .pci = pci, .found = add_overlap, .user = &overlap,
+	};
+	char list[GPUPART_TPCSET_STRLEN], more[32] = "";
+	struct gpupart_process *processes;
+
+	n.nr_processes = shown_processes(gp, &processes);
+	n.processes = processes;
+	neighbours_shown(&n);
+	free(processes);
+	gpupart_tpcset_format_list(&overlap.tpcs, list, sizeof(list));
+	if (overlap.nr > 1)
+		snprintf(more, sizeof(more), " and %u more", overlap.nr - 1);
+	if (overlap.nr)
+		cmd_note(args->cmd, "TPCs %s are also in the set of %s%s", list, overlap.who, more);
+}
+
 /*
  * A lock of this user's alone: one that others can take too, they can also keep. So runs of
  * one user never get the same TPCs by beginning at once, those of two users may: an ordinary

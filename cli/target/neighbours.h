@@ -50,6 +50,11 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 				      const struct gpupart_topology *topo, const char *pci,
 				      const struct gpupart_tpcset *within);
 
+/* Notes which program that uses the GPU now has TPCs of @set, which the user wrote out. */
+void neighbours_note(const struct args *args, struct gpupart *gp,
+		     const struct gpupart_topology *topo, const char *pci,
+		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set);
+
 /*
  * Lets one process of a user's at a time work out a set that is clear of the others, until it is
  * started or ends: by then others see it. Without the lock, or after some seconds of

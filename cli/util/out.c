@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +26,28 @@ static void *allocate_or_end(size_t size)
 	return memory;
 }
 
+/* The ending of @path where it is that of a picture that is not drawn here, else NULL. */
+static const char *foreign_picture(const char *path)
+{
+	static const char *const endings[] = { ".png", ".pdf", ".ps", ".eps", ".jpg", ".jpeg", ".gif" };
+	const char *ending = strrchr(path, '.');
+
+	for (size_t i = 0; ending && i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (!strcmp(ending, endings[i]))
+			return ending;
+	return NULL;
+}
+
 int out_open(struct out *out, const struct args *args)
 {
 	FILE *file = stdout;
+	const char *ending;
 
+	ending = args && args->output ? foreign_picture(args->output) : NULL;
+	if (ending)
+		return cmd_fail(args->cmd, EXIT_USAGE,
+				"-o %s: cannot draw %s, only .svg: convert that, as rsvg-convert does",
+				args->output, ending);
 	if (args && args->output)
 		file = fopen(args->output, "we");
 	if (!file)
@@ -43,7 +62,7 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	bool colour;
 
-	/* A closed pipe is a write that failed, and said so. run does not come here. */
+	/* A closed pipe is a write that failed. run does not come here. */
 	signal(SIGPIPE, SIG_IGN);
 	setlocale(LC_CTYPE, "");
 	/* JSON for which there is no memory ends the command from here on. */
@@ -60,9 +79,18 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	out->plain = colour ? "\033[0m" : "";
 }
 
+/* As of a pipe to head(1), which has what it wanted. */
+static bool reader_has_gone(const struct out *out)
+{
+	struct pollfd at = { .fd = STDOUT_FILENO };
+
+	return !out->path && poll(&at, 1, 0) == 1 && (at.revents & POLLERR);
+}
+
 int out_close(struct out *out, const char *cmd)
 {
 	bool bad = ferror(out->file);
+	int err;
 
 	errno = 0;
 	if (fflush(out->file))
@@ -71,8 +99,11 @@ int out_close(struct out *out, const char *cmd)
 		bad = true;
 	if (!bad)
 		return 0;
+	err = errno;
+	if (reader_has_gone(out))
+		return EXIT_FAILED;
 	return cmd_fail(cmd, EXIT_FAILED, "writing to %s: %s", out->path ? out->path :
-			"standard output", errno ? strerror(errno) : "failed");
+			"standard output", err ? strerror(err) : "failed");
 }
 
 bool out_is_svg(const char *path)

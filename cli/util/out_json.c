@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "cli/util/out.h"
+#include "cli/util/paths.h"
 
 json_t *out_json_new(const char *command, bool simulated)
 {
@@ -32,6 +33,8 @@ json_t *out_json_count(unsigned int value)
 
 json_t *out_json_gpu(const struct gpupart_gpu_info *info)
 {
+	char source[280];
+
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
 			 "name", out_json_text(info->name),
 			 "pci", out_json_text(info->pci),
@@ -42,7 +45,7 @@ json_t *out_json_gpu(const struct gpupart_gpu_info *info)
 			 "max_gpcs", out_json_count(info->max_gpcs),
 			 "max_tpcs_per_gpc", out_json_count(info->max_tpcs_per_gpc),
 			 "simulated", info->simulated,
-			 "source", out_json_text(info->source),
+			 "source", out_json_text(paths_source(info->source, source, sizeof(source))),
 			 "origin", out_json_text(info->origin));
 }
 

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "cli/util/out.h"
+#include "cli/util/paths.h"
 
 #define ROW_COLUMNS 100		/* of a row of verify or doctor */
 #define ROW_INDENT 28		/* what a row has before its sentence */
@@ -23,6 +24,7 @@ void out_append(char *text, size_t len, const char *fmt, ...)
 const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
 		    const struct gpupart_tpcset *set)
 {
+	unsigned int nr_others = gpupart_tpcset_count(set);
 	const char *sep = " (GPC ";
 
 	if (gpupart_tpcset_format_list(set, text, len) < 0)
@@ -33,8 +35,11 @@ const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
 		if (gpupart_tpcset_empty(&g->tpcs) || !gpupart_tpcset_subset(&g->tpcs, set))
 			continue;
 		out_append(text, len, "%s%u", sep, gpc);
+		nr_others -= gpupart_tpcset_count(&g->tpcs);
 		sep = ",";
 	}
+	if (*sep == ',' && nr_others)
+		out_append(text, len, " and %u TPC%s", nr_others, nr_others > 1 ? "s" : "");
 	if (*sep == ',')
 		out_append(text, len, ")");
 	return text;
@@ -89,6 +94,7 @@ void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	bool live = !strcmp(info->source, "rm") || !strcmp(info->source, "kernel");
+	char source[280];
 
 	fprintf(out->file, "%s%s%s%s", out->bold, *info->name ? info->name :
 		"GPU (name " OUT_NOT_TOLD ")", out->plain, info->simulated ? " (simulated)" : "");
@@ -104,7 +110,8 @@ void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 		fprintf(out->file, " in %u GPCs", gpupart_topology_nr_gpcs(topo));
 	if (gpupart_topology_nr_ugpus(topo))
 		fprintf(out->file, " in %u uGPUs", gpupart_topology_nr_ugpus(topo));
-	fprintf(out->file, "\nsource: %s%s\n", live ? "" : "capture ", info->source);
+	fprintf(out->file, "\nsource: %s%s\n", live ? "" : "capture ",
+		paths_source(info->source, source, sizeof(source)));
 }
 
 void out_row(struct out *out, const char *word, bool bad, const char *name, const char *what,

@@ -71,6 +71,21 @@ bool paths_is_inject(const char *path)
 	return path_is_named(path, PATHS_INJECT);
 }
 
+const char *paths_source(const char *path, char *text, size_t len)
+{
+	const char *name = strrchr(path, '/');
+	char file[PATH_MAX], ours[PATH_MAX], *end;
+
+	snprintf(file, sizeof(file), "../../share/gpupart/captures%s", name ? name : "/");
+	if (paths_package(file, ours, sizeof(ours)) || !paths_same(path, ours))
+		return path;
+	snprintf(text, len, "sample:%s", name + 1);
+	end = strrchr(text, '.');
+	if (end)
+		*end = 0;
+	return text;
+}
+
 static char **main_argv;
 
 void paths_set_argv(char **argv)

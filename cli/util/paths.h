@@ -9,6 +9,9 @@
 /* @path with no link and nothing relative in it: 0 or -errno. */
 int paths_full(const char *path, char *full, size_t len);
 
+/* "sample:NAME" in @text where the topology's source @path is a capture that ships, else @path. */
+const char *paths_source(const char *path, char *text, size_t len);
+
 /*
  * @name below LIBDIR/gpupart of the library this process runs with, so that a build
  * folder, an installed package and a moved one all find their own: 0 or -errno.

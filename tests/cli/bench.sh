@@ -58,6 +58,9 @@ done
 is "$(ask "$dir/criteria.json" '[[c["what"].split(" to ")[0], c["limit"], c["result"]] for c in d["checks"] if " beside " in c["what"]]')" \
 	"[['compute beside others', 1.05, 'not judged'], ['L2 reads beside others', 1.05, 'not judged'], ['pointer chase beside compute and L2 reads', 1.05, 'not judged'], ['DRAM stream beside others', 1.05, 'not judged']]" \
 	"criteria: beside others as alone is judged, but for a chase beside a DRAM stream"
+is "$(ask "$dir/bench.json" '[w for p in d["parts"] for w in p["meaning"] if w[:12] != "(simulated) "]')" "[]" "every sentence says simulated"
+grep -q '>no value: see the page<' "$dir/slots.svg"
+ok $? "a chart without a bar says so"
 is "$(ask "$dir/bench.json" '[p["name"] for p in d["parts"]] == "'"$parts"'".split()')" True "bench.json has them all"
 is "$(ask "$dir/isolation.json" '[len(t["rows"]) for t in d["tables"]]')" "[12, 5, 60]" "isolation: every cell"
 is "$(ask "$dir/dynamic.json" '[len(d["tables"][0]["rows"]), len({r[2] for r in d["tables"][0]["rows"]}),

@@ -13,7 +13,7 @@ import weakref
 from tap import done, ok, raises, same
 
 import gpupart
-from gpupart import Error, Gpu, Topology, TpcSet
+from gpupart import Demand, Error, Gpu, Topology, TpcSet
 
 # Against Python's own sets.
 rng = random.Random(7)
@@ -101,6 +101,10 @@ with tempfile.TemporaryDirectory() as folder:
     same((copied.hash, copied.tpcs, copied.info.source), (topo.hash, topo.tpcs, again),
          "a capture of it opens again and is the same")
     ok(topo.agrees(copied), "and agrees")
+same(repr(topo), "<Topology of NVIDIA H200: 8 GPCs, 66 TPCs, 132 SMs>", "a capture has no address to show")
+made = gpupart.plan(topo, {"a": Demand(1)})
+same((topo.hash, made.topology_hash), ("b750cf4a1a267bb7",) * 2, "the hash as a plan's JSON has it")
+made.check(topo)
 other_board = Topology.open("tests/data/gh100-h200-e/capture.txt")
 ok(not topo.agrees(other_board), "another board does not")
 raises(Error, "/nowhere", lambda: Topology.open("/nowhere"), "no such capture", errno.ENOENT)

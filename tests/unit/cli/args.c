@@ -84,6 +84,18 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	return (struct gpupart_tpcset){ 0 };
 }
 
+void neighbours_note(const struct args *args, struct gpupart *gp,
+		     const struct gpupart_topology *topo, const char *pci,
+		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set)
+{
+	(void)args;
+	(void)gp;
+	(void)topo;
+	(void)pci;
+	(void)within;
+	(void)set;
+}
+
 void neighbours_lock(const char *cmd)
 {
 	(void)cmd;

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a new user tries first: words that are not there, pipes that close early, endings of files.
+. "$(dirname "$0")/tap.subr"
+h200="-i sample:h200"
+
+for page in README.md Documentation/user/tutorial.md Documentation/user/tutorial-gpu.md; do
+	is "$(grep -h '^scripts/bootstrap' $page | grep -vE '^scripts/bootstrap (build|check|coverage)\b')" "" "$page: bootstrap has a word behind it"
+done
+
+# A reader that goes early: nothing is said. A full disk is said.
+for words in "doctor --no-launch $h200" "topology $h200 --json" "run --help" "help qos"; do
+	mkfifo "$tmp/fifo"
+	true <"$tmp/fifo" &
+	# shellcheck disable=SC2086 # a list of words
+	(exec 3>"$tmp/fifo"; wait $!; sleep 0.1; "$gpupart" $words >&3 2>"$tmp/err")
+	is "$(cat "$tmp/err")" "" "$words: silent if nobody reads"
+	rm "$tmp/fifo"
+done
+"$gpupart" run --help >/dev/full 2>"$tmp/err"
+is "$? $(cut -d : -f 1-2 "$tmp/err")" "1 gpupart: writing to standard output" "a full disk is said"
+
+for ending in png pdf jpg; do
+	refused 2 "-o $tmp/x.$ending: cannot draw .$ending, only .svg" topology $h200 -o "$tmp/x.$ending"
+done
+refused 2 "process 999999999 does not exist" set -p 999999999 -t 0
+refused 2 "process $$ does not confine launches" set -p $$ -t 0
+try help qos run
+is "$status $(head -n 1 "$tmp/out")" "0 $("$gpupart" help qos | head -n 1)" "help qos run: the help of qos"
+try help help
+is "$status $(head -n 1 "$tmp/out")" "0 Usage: gpupart COMMAND [OPTIONS] [-- PROGRAM ARGS]" "help help"
+refused 2 "'x' is not expected" help qos x
+refused 2 "'x' is not expected" help qos run x
+refused 2 "'figure-33' is no file and no scenario that ships: see 'gpupart sim --list'" sim figure-33
+refused 2 "'nosuch' is no file and no scenario that ships" qos sim nosuch
+refused 2 "captures that ship are named sample:NAME" topology -i h200
+refused 2 "--mark a=gpc:1: two marks have the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
+refused 2 "has 2 runs: choose one with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
+refused 2 "--run nope: " sim figure-3 --run nope
+has "$err" "it has unpartitioned, partitioned" "the runs are named"
+grep -q '^.Pq Ql - No is standard input ,$' Documentation/man/gpupart.1
+ok $? "gpupart(1): the parenthesis around standard input is closed"
+env -u MAKEFLAGS -u MFLAGS make -C kmod KDIR="$tmp/none" modules >"$tmp/out" 2>&1
+has "$(cat "$tmp/out")" "no kernel headers in $tmp/none: apt install linux-headers-" "make modules without headers says what to install"
+try topology $h200
+has "$out" "source: capture sample:h200" "a sample is called by its name, not by its path"
+is "$("$gpupart" topology $h200 --json | jq -r .gpu.source)" sample:h200 "in JSON too"
+"$gpupart" topology $h200 >"$tmp/out"
+is "$(grep -c 'not told by this source' "$tmp/out")" 2 "what no GPC tells is said once, not for each of them"
+has "$(tail -n 1 "$tmp/out")" "physical GPCs, floorswept positions: not told" "at the end"
+cp "$BUILD/share/gpupart/captures/h200.capture" "$tmp/h200.capture"
+is "$("$gpupart" topology -i "$tmp/h200.capture" --json | jq -r .gpu.source)" "$tmp/h200.capture" "a file of the same name by its path"
+if command -v python3 >/dev/null; then
+	env -u MAKEFLAGS -u MFLAGS make install-python prefix="$tmp/p" B="$BUILD" >"$tmp/out" 2>&1
+	has "$(cat "$tmp/out")" "does not look there: export PYTHONPATH=$tmp/p/lib/python3" "install-python says where Python has to look"
+fi
+try run $h200 -n 8 -t 0 -- true
+has "$err" "TPCs 0,4,12,20,28,35,42,49,56 (GPC 5 and 1 TPC) of" "a set of more than whole GPCs says how much more"
+
+if ! ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
+	skip "no C compiler"
+else
+	mkfifo "$tmp/go"
+	"$gpupart" run $h200 -t 0-3 --name "first$$" -- "$tmp/census" lib/confine/probe.ptx 0 wait <"$tmp/go" >"$tmp/one" 2>/dev/null &
+	exec 4>"$tmp/go"
+	for _ in $(seq 100); do
+		"$gpupart" ps | grep -q "first$$" && break
+		sleep 0.1
+	done
+	try run $h200 -t 2-5 -- true
+	has "$err" "gpupart run: TPCs 2-3 are also in the set of process " "-t over another's set says so"
+	has "$err" ", first$$" "and whose"
+	try run $h200 -t 4-5 -- true
+	is "$(wc -l <"$tmp/err")" 1 "-t beside it says nothing"
+	try set "first$$" -t 3
+	is "$status $(grep -c also "$tmp/err")" "0 0" "set of the job itself neither"
+	echo >&4
+	exec 4>&-
+	wait
+fi
+if [ -e /dev/nvidiactl ]; then
+	skip "there is a GPU here"
+else
+	for words in topology "run -g 0 true" "plan --tenant a:min=1" "cdi -g 0" verify "trace gpc:0" bench slurm-node; do
+		# shellcheck disable=SC2086 # a list of words
+		try $words
+		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU" \
+			"$words: what to do without a GPU"
+	done
+fi
+tap_done
