@@ -4,7 +4,9 @@
  * Container Device Interface (github.com/cncf-tags/container-device-interface, SPEC.md).
  * Must not know a container runtime, nor touch CUDA itself.
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +15,6 @@
 #include "cli/target/check.h"
 #include "cli/target/clusters.h"
 #include "cli/cmd.h"
-#include "cli/util/shared_objects.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 #include "cli/plan/file.h"
@@ -38,7 +39,6 @@
 #define LIBGPUPART "libgpupart.so.0"
 #define LIBCUDA "libcuda.so.1"
 #define LIBNVML "libnvidia-ml.so.1"
-#define MAX_NEEDED 16
 #define DEVICE_NAME_LEN (GPUPART_TPCSET_STRLEN + 72)
 
 const char cdi_help[] =
@@ -279,27 +279,23 @@ static int add_nodes(struct cdi *cdi)
 	return status < 0 ? add_node(cdi, path) : status;
 }
 
+/* The injected library, and the one that it needs, which this command has loaded too. */
 static int add_libraries(struct cdi *cdi)
 {
-	static struct needed list[MAX_NEEDED];
-	int nr = needed_list(LIBGPUPART, list, MAX_NEEDED), err, status;
-	char path[PATH_MAX], inside[PATH_MAX];
+	char path[PATH_MAX];
+	int err = paths_package(PATHS_INJECT, path, sizeof(path)), status;
+	Dl_info info;
 
-	if (nr < 0)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED,
-				LIBGPUPART ": not all that it needs is found: %s", strerror(-nr));
-	err = paths_package(PATHS_INJECT, path, sizeof(path));
 	if (err)
 		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s is not installed: %s",
 				PATHS_INJECT, strerror(-err));
 	status = add_mount(cdi, path, INSIDE_PACKAGE "/" PATHS_INJECT, false);
-	for (int i = 0; i < nr && status < 0; i++) {
-		/* Where the ones look for the others: their run paths, in the Makefile. */
-		snprintf(inside, sizeof(inside), "%s/%s", i ? INSIDE_PACKAGE : INSIDE,
-			 list[i].name);
-		status = add_mount(cdi, list[i].path, inside, false);
-	}
-	return status;
+	if (status >= 0)
+		return status;
+	if (!dladdr((void *)(uintptr_t)gpupart_version, &info) || !realpath(info.dli_fname, path))
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, LIBGPUPART ": not found: %s",
+				strerror(errno));
+	return add_mount(cdi, path, INSIDE "/" LIBGPUPART, false);
 }
 
 static int add_blocks(struct cdi *cdi)
