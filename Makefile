@@ -2,6 +2,7 @@
 # Delegates and prints one line a step; V=1 shows the commands.
 VERSION	:= 0.1.0
 SONAME	:= libgpupart.so.0
+MANAGE_SONAME := libgpupart-manage.so.0
 
 prefix	?= /usr/local
 bindir	?= $(prefix)/bin
@@ -38,7 +39,8 @@ NL_CFLAGS := -isystem $(SYSROOT)/usr/include/libnl3
 # No contraction: a machine that multiplies and adds at once rounds otherwise, and pictures, plans
 # and the simulated GPU are the same everywhere.
 ALL_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -Wformat=2 -ffp-contract=off \
-	      -fvisibility=hidden -fPIC -iquote . -Iinclude -Iinclude/uapi -D_GNU_SOURCE \
+	      -fvisibility=hidden -fno-semantic-interposition -ffunction-sections -fPIC \
+	      -iquote . -Iinclude -Iinclude/uapi -D_GNU_SOURCE \
 	      -DGPUPART_VERSION='"$(VERSION)"' -DGPUPART_DATADIR='"$(datadir)/gpupart"' $(CFLAGS)
 
 B	:= build
@@ -73,6 +75,9 @@ PIPE	   := $(B)/obj/sim/pipe/pipe.a
 QOS_OBJ	   := $(QOS_SRC:%.c=$(B)/obj/%.o)
 QOS	   := $(B)/obj/cli/qos/policy/qos.a
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
+PROGRAM_OBJ := $(LIB_PROGRAM_SRC:%.c=$(B)/obj/%.o)
+# Captures are read and written without the rest of the library's state.
+MANAGE_OBJ := $(LIB_MANAGE_SRC:%.c=$(B)/obj/%.o) $(addprefix $(B)/obj/lib/topo/,capture.o capture_read.o)
 # What programs see of the management library; of ours it has what reads ledgers, and no more.
 NVML_OBJ   := $(NVML_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/,lib/ledger/query.o lib/ledger/file.o lib/core/environment.o lib/core/state_dir.o lib/core/shared_header.o)
@@ -119,6 +124,10 @@ $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+ifneq ($(filter -O2,$(CFLAGS)),)
+$(filter-out $(LIB_FAST_SRC:%.c=$(B)/obj/%.o),$(PROGRAM_OBJ) $(INJECT_OBJ)): ALL_CFLAGS += -Os
+endif
+
 $(SIM_PLAIN_OBJ): sim/cuda/fault.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -140,28 +149,36 @@ $(QOS): $(QOS_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(LIBGPUPART): $(B)/lib/$(SONAME)
-	$(Q)ln -sf $(SONAME) $@
+# A linker script: -lgpupart finds both, and a program needs those that it uses.
+$(LIBGPUPART): lib/libgpupart.ld $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME)
+	$(Q)cp --remove-destination $< $@
 
-# nodelete: the driver keeps the callback's address for ever. rpath: in a container what it
-# needs lies there, see cli/cmd_cdi.c; elsewhere nothing does.
-$(B)/lib/$(SONAME): $(LIB_OBJ) lib/gpupart.map
+# nodelete: the driver keeps the callback's address for ever.
+$(B)/lib/$(SONAME): $(PROGRAM_OBJ) lib/gpupart.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/gpupart.map \
-		-Wl,-rpath,'$$ORIGIN/gpupart' -Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ \
-		$(LIB_OBJ) $(LIBS)
+		-Wl,--gc-sections,-Bsymbolic-functions,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(PROGRAM_OBJ) \
+		-ldl -lpthread
+
+$(B)/lib/$(MANAGE_SONAME): $(MANAGE_OBJ) lib/manage.map $(B)/lib/$(SONAME)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(MANAGE_SONAME) -Wl,--version-script,lib/manage.map \
+		-Wl,--gc-sections,-rpath,'$$ORIGIN' -Wl,-z,defs,-z,relro,-z,now -o $@ $(MANAGE_OBJ) \
+		$(B)/lib/$(SONAME) $(LIBS)
+
+# Small, and what it needs is what a program is linked with: a process has the library once.
+$(INJECT): $(INJECT_OBJ) $(B)/lib/$(SONAME)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-inject.so -Wl,-rpath,'$$ORIGIN/..' \
+		-Wl,-z,defs,-z,relro,-z,now -o $@ $(INJECT_OBJ) $(B)/lib/$(SONAME) -ldl
 
 $(B)/lib/libgpupart.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
-
-$(INJECT): $(INJECT_OBJ) $(LIBGPUPART)
-	$(call say,LD,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-inject.so -Wl,-rpath,'$$ORIGIN/..' \
-		-Wl,-z,defs,-z,relro,-z,now -o $@ $(INJECT_OBJ) -L$(B)/lib -lgpupart -ldl
 
 # The loader opens it in a namespace of its own, where libc is all that it has.
 $(NVML): $(NVML_OBJ) lib/nvml/nvml.map
@@ -245,8 +262,8 @@ install: all $(MAN3)
 		$(addprefix $(DESTDIR)$(mandir)/man,1 3 4 7) $(DESTDIR)$(unitdir) $(DESTDIR)$(bashcompdir) \
 		$(DESTDIR)$(zshcompdir) $(DESTDIR)$(docdir)/examples $(DESTDIR)$(datadir)/gpupart/completion
 	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
-	$(Q)install -m 755 $(B)/lib/$(SONAME) $(DESTDIR)$(libdir)/$(SONAME)
-	$(Q)ln -sf $(SONAME) $(DESTDIR)$(libdir)/libgpupart.so
+	$(Q)install -m 755 $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME) $(DESTDIR)$(libdir)
+	$(Q)install -m 644 $(LIBGPUPART) $(DESTDIR)$(libdir)/libgpupart.so
 	$(Q)install -m 644 $(B)/lib/libgpupart.a $(DESTDIR)$(libdir)/libgpupart.a
 	$(Q)install -m 755 $(INJECT) $(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so
 	$(Q)install -m 755 $(NVML) $(DESTDIR)$(libdir)/gpupart/libgpupart-nvml.so

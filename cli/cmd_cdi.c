@@ -4,7 +4,9 @@
  * Device Interface (github.com/cncf-tags/container-device-interface, SPEC.md). Does not touch CUDA
  * itself.
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +15,6 @@
 #include "cli/target/check.h"
 #include "cli/target/clusters.h"
 #include "cli/cmd.h"
-#include "cli/util/shared_objects.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 #include "cli/plan/file.h"
@@ -38,7 +39,6 @@
 #define LIBGPUPART "libgpupart.so.0"
 #define LIBCUDA "libcuda.so.1"
 #define LIBNVML "libnvidia-ml.so.1"
-#define MAX_NEEDED 16
 #define DEVICE_NAME_LEN (GPUPART_TPCSET_STRLEN + 72)
 
 const char cdi_help[] =
@@ -291,23 +291,19 @@ static int add_nodes(struct cdi *cdi)
 	return status ?: add_node(cdi, path);
 }
 
+/* The injected library, and the one that it needs, which this command has loaded too. */
 static int add_libraries(struct cdi *cdi)
 {
-	static struct needed list[MAX_NEEDED];
-	int nr = needed_list(LIBGPUPART, list, MAX_NEEDED), status;
-	char inside[PATH_MAX];
+	char path[PATH_MAX];
+	int status = add_package(cdi, PATHS_INJECT, INSIDE_PACKAGE "/" PATHS_INJECT);
+	Dl_info info;
 
-	if (nr < 0)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED,
-				LIBGPUPART ": not all that it needs is found: %s", strerror(-nr));
-	status = add_package(cdi, PATHS_INJECT, INSIDE_PACKAGE "/" PATHS_INJECT);
-	for (int i = 0; i < nr && !status; i++) {
-		/* Where the ones look for the others: their run paths, in the Makefile. */
-		snprintf(inside, sizeof(inside), "%s/%s", i ? INSIDE_PACKAGE : INSIDE,
-			 list[i].name);
-		status = add_mount(cdi, list[i].path, inside, false);
-	}
-	return status;
+	if (status)
+		return status;
+	if (!dladdr((void *)(uintptr_t)gpupart_version, &info) || !realpath(info.dli_fname, path))
+		return cmd_fail(cdi->args->cmd, EXIT_FAILED, LIBGPUPART ": not found: %s",
+				strerror(errno));
+	return add_mount(cdi, path, INSIDE "/" LIBGPUPART, false);
 }
 
 static int add_blocks(struct cdi *cdi)

@@ -133,7 +133,6 @@ CLI_UTIL_SRC := \
 	cli/util/out_text.c \
 	cli/util/paths.c \
 	cli/util/process.c \
-	cli/util/shared_objects.c \
 	cli/util/tunables.c \
 	cli/util/tunables_value.c \
 	cli/util/yaml.c

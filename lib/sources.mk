@@ -16,14 +16,16 @@ LIB_TOPO_SRC := \
 	lib/topo/capture.c \
 	lib/topo/capture_read.c \
 	lib/topo/cluster.c \
-	lib/topo/open.c \
 	lib/topo/rm_client.c \
-	lib/topo/sample.c \
 	lib/topo/set_parse.c \
-	lib/topo/source_netlink.c \
 	lib/topo/source_rm.c \
 	lib/topo/topology.c \
 	lib/topo/tpcset.c
+
+LIB_TOPO_MANAGE_SRC := \
+	lib/topo/open.c \
+	lib/topo/sample.c \
+	lib/topo/source_netlink.c
 
 LIB_TMD_SRC := \
 	lib/tmd/fit.c \
@@ -116,5 +118,35 @@ SMCTRL_SRC := \
 	lib/smctrl/inject.c \
 	lib/smctrl/smctrl.c
 
-LIB_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_PLAN_SRC) $(LIB_DRIVER_SRC) \
-	$(LIB_STATE_SRC) $(LIB_CONFINE_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC) $(LIB_VERIFY_SRC)
+# libgpupart.so.0, which all programs have that are confined: needs libc alone.
+LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_SRC) $(LIB_STATE_SRC) \
+	$(LIB_CONFINE_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC)
+
+# libgpupart-manage.so.0: what programs that manage GPUs use, and no injected process needs.
+LIB_MANAGE_SRC := $(LIB_TOPO_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
+
+LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)
+
+# Of libgpupart.so.0: what runs at a launch or an allocation is built for speed, the rest for size.
+LIB_FAST_SRC := \
+	lib/confine/calls.c \
+	lib/confine/graph.c \
+	lib/confine/launch.c \
+	lib/confine/module.c \
+	lib/confine/scope.c \
+	lib/confine/stream.c \
+	lib/driver/callback.c \
+	lib/driver/device.c \
+	lib/ledger/ledger.c \
+	lib/memory/account.c \
+	lib/memory/allocations.c \
+	lib/memory/call_state.c \
+	lib/memory/calls_begin_end.c \
+	lib/memory/device.c \
+	lib/stat/fold.c \
+	lib/stat/time.c \
+	lib/state/limit.c \
+	lib/state/process_block.c \
+	lib/state/progress.c \
+	lib/tmd/tmd.c \
+	lib/topo/tpcset.c

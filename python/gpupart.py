@@ -238,8 +238,11 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
+_MANAGE = "libgpupart-manage.so.0"
+
+
 def _library_paths() -> list[str]:
-    """Where the library may be, best first. A name without a slash is the loader's to find."""
+    """Where libgpupart.so.0 may be, best first. A name without a slash is the loader's to find."""
     named = os.environ.get("GPUPART_LIBRARY")
     if named:
         return [os.path.abspath(named)]
@@ -253,7 +256,9 @@ def _load() -> ctypes.CDLL:
     said = []
     for path in _library_paths():
         try:
-            lib = ctypes.CDLL(path)
+            ctypes.CDLL(path)
+            # It needs that one, whose functions are found through it, too.
+            lib = ctypes.CDLL(os.path.join(os.path.dirname(path), _MANAGE))
         except OSError as error:
             said.append(str(error))
             continue

@@ -34,7 +34,7 @@ compile() {
 	done
 	echo '{ global: gpupart_*; local: *; };' >"$tree/build/map"
 	${CC:-gcc} -shared -Wl,--version-script,"$tree/build/map" \
-		-o "$tree/build/lib/libgpupart.so" "$tree"/build/obj/lib/*/*.o
+		-o "$tree/build/lib/libgpupart.so.0" "$tree"/build/obj/lib/*/*.o
 }
 
 mit='/* SPDX-License-Identifier: MIT */'
@@ -319,11 +319,22 @@ planted confine/new exports 'gpupart_more is exported' \
 echo 'int gpupart_less(void);' >>"$tree/include/gpupart.h"
 compile
 caught check-layering exports 'gpupart_less is in gpupart.h'
+# The injected library: another library that it needs, a function of what is not for programs, its size.
+injected() {
+	compile
+	mkdir -p "$tree/build/lib/gpupart"
+	echo "$1" | ${CC:-gcc} -shared -fPIC -Wl,--no-as-needed -o "$tree/build/lib/gpupart/libgpupart-inject.so" -x c - ${3:-}
+	caught check-layering injected "$2"
+}
+injected '' 'libgpupart-inject.so: .*libm' -lm
+injected 'void gpupart_plan_make(void); void gpupart_plan_make(void) {}' 'gpupart_plan_make'
+injected 'void nl_recv(void); void f(void) { nl_recv(); }' 'nl_recv'
+injected 'const char room[256 << 10] = "x";' 'bytes of text, 262144 at most'
 compile
 mkdir -p "$tree/cuda"
 echo 'int cuInit(unsigned int x); int cuInit(unsigned int x) { return x; }' >"$tree/cuda/cuda.c"
 ${CC:-gcc} -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$tree/cuda/libcuda.so.1" "$tree/cuda/cuda.c"
-${CC:-gcc} -shared -Wl,--no-as-needed -o "$tree/build/lib/libgpupart.so" "$tree"/build/obj/lib/*/*.o "$tree/cuda/libcuda.so.1"
+${CC:-gcc} -shared -Wl,--no-as-needed -o "$tree/build/lib/libgpupart.so.0" "$tree"/build/obj/lib/*/*.o "$tree/cuda/libcuda.so.1"
 caught check-layering no_libcuda 'libgpupart.so'
 compile
 plant check-layering no_libcuda lib/topo/topology.c '#include <cuda.h>'

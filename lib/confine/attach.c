@@ -81,7 +81,7 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 	for (int device = 0; (capture = cuda->sim_capture(device)); device++) {
 		struct gpupart_topology *t;
 
-		err = gpupart_topology_open(gp, capture, NULL, &t);
+		err = topo_file_open(gp, capture, NULL, &t);
 		if (err)
 			return err;
 		t->info.simulated = true;
@@ -98,20 +98,7 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 			selector ? selector : "there");
 }
 
-/*
- * NVIDIA's driver first: it alone tells virtual GPCs, of which mask bits are made on
- * Hopper and later. Where it does not answer, whatever source does.
- */
-static int driver_topology(struct gpupart *gp, const char *selector,
-			   struct gpupart_topology **topo)
-{
-	int err = gpupart_topology_open(gp, "rm", selector, topo);
-
-	if (err && !gpupart_topology_open(NULL, NULL, selector, topo))
-		err = 0;
-	return err;
-}
-
+/* Of the real sources NVIDIA's driver alone tells virtual GPCs, which mask bits are made of. */
 static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			 bool early, struct gpupart_topology **topo)
 {
@@ -122,7 +109,7 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 		return simulated_topology(gp, cuda, selector, topo);
 	/* Before cuInit has ended CUDA's devices cannot be asked for. */
 	if (early || (selector && strncmp(selector, "cuda:", 5)))
-		return driver_topology(gp, selector, topo);
+		return topo_rm_open(gp, selector, topo);
 	result = cuda->device_count(&count);
 	if (result || !count)
 		return ctx_fail(gp, -ENODEV, "CUDA shows no GPU to this process: %s",
@@ -140,7 +127,7 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 	if (result)
 		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId of device %d: %s", device,
 				cuda_words(cuda, result));
-	return driver_topology(gp, pci, topo);
+	return topo_rm_open(gp, pci, topo);
 }
 
 /* An attached object for @selector, new or not; under the lock. */

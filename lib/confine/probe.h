@@ -50,6 +50,7 @@ struct probe_launch {
  * A probe in the calling thread's current context if that is on CUDA device @device,
  * else in the device's primary one. Kept as long as its context, and shared.
  */
+GPUPART_PRIVATE
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
 	      int device, struct probe **probe);
 
@@ -57,10 +58,13 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
  * Takes the probe for this thread (which may enter it again), makes its context
  * current, and our calls no part of anybody's stream capture.
  */
+GPUPART_PRIVATE
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);
+GPUPART_PRIVATE
 void probe_leave(struct probe *probe, int capture_mode);
 
 /* Starts a launch. @own (may be NULL) tells the callback what to do with it. */
+GPUPART_PRIVATE
 int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *launch,
 		struct scope_own *own);
 
@@ -68,9 +72,11 @@ int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_laun
  * How many clusters of @size blocks, an SM each, the driver says the GPU holds at once:
  * 0 where such a launch would never finish, or where the driver cannot be asked.
  */
+GPUPART_PRIVATE
 unsigned int probe_clusters_held(struct probe *probe, unsigned int size);
 
 /* Waits for @stream and reads back @blocks records into probe->host. */
+GPUPART_PRIVATE
 int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks);
 
 /*
@@ -81,6 +87,7 @@ int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct s
 		 unsigned int *sm_blocks);
 
 /* The same as a launch of another kind: @launch says blocks, cluster and cooperative. */
+GPUPART_PRIVATE
 int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,
 		    struct scope_own *own, unsigned int *sm_blocks);
 

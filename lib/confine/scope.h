@@ -142,15 +142,18 @@ struct scope_copies {
 void scope_used(struct gpupart_gpu *gpu, unsigned char how);
 
 /* @set NULL takes it away. @set must be checked. */
+GPUPART_PRIVATE
 void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set);
 /* False and all TPCs of @gpu where there is none. */
 bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
 
 /* As they are: limit.h. */
+GPUPART_PRIVATE
 bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set);
 bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
+GPUPART_PRIVATE
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
 /* Between them no thread of this process sets a limit or another set. */
 void scope_hold(void);
@@ -165,10 +168,12 @@ bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 /* The thread's next launch on @gpu takes @set; NULL: none waits. -ENOMEM with a sentence. */
 int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 /* The one that waits on @gpu, which then waits no more; false where there is none. */
+GPUPART_PRIVATE
 bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
 /* None waits anywhere; false: as before. */
 bool scope_next_drop(void);
 /* It waits again. */
+GPUPART_PRIVATE
 void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 /* The calling thread's launches are our own from now on; NULL: they are the program's. */
 void scope_own_begin(struct scope_own *own);
@@ -176,7 +181,9 @@ void scope_own_begin(struct scope_own *own);
 void scope_graph_begin(struct scope_graph *graph);
 
 /* @set NULL takes the thread's own away. -ENOMEM with a sentence. */
+GPUPART_PRIVATE
 int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
+GPUPART_PRIVATE
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 /* Memory of the calling thread's sets; when it ends. */
 void scope_thread_free(void);
@@ -185,12 +192,14 @@ void scope_thread_free(void);
  * Sets what has an entry already, or takes the entry away (@set NULL): true.
  * False where it has none: the caller finds its key and calls scope_add().
  */
+GPUPART_PRIVATE
 bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
 		     const struct gpupart_tpcset *set);
 /* @what in the plural is for the sentence. */
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
 	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
 	      uint64_t key, const struct gpupart_tpcset *set);
+GPUPART_PRIVATE
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
 

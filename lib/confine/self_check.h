@@ -23,6 +23,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
 int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream);
 
 /* The launches of the check alone, on @stream, whatever is cached. */
+GPUPART_PRIVATE
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream);
 
 /*

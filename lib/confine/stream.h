@@ -12,6 +12,7 @@
  * Who a handle is: default streams belong to the current context (and thread), and
  * NULL is the legacy one.
  */
+GPUPART_PRIVATE
 int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *stream,
 		    struct scope_id *id);
 /* The same inside a call of the driver with @ctx current; NULL is what the call means by it. */
@@ -30,9 +31,11 @@ bool stream_is_captured(const struct cuda_api *cuda, void *stream);
  * would become a node of a capture or end one: one of its own, or for the legacy stream one
  * of any stream that it waits for.
  */
+GPUPART_PRIVATE
 int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream);
 
 /* A stream's first set: finds its TMD. */
+GPUPART_PRIVATE
 int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 		     const struct scope_id *id, const struct gpupart_tpcset *set);
 

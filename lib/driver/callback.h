@@ -88,6 +88,7 @@ bool driver_table_get(struct driver_table *table);
  * Whether the functions that the calling thread calls from now on are the library's own, and no
  * observer's business. Returns what was so before.
  */
+GPUPART_PRIVATE
 bool driver_own(bool own);
 
 #endif

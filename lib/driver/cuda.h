@@ -288,9 +288,11 @@ struct cuda_api {
 int cuda_open(struct gpupart *gp, const struct cuda_api **api);
 
 /* The same, but only if the process has it loaded already; NULL otherwise. */
+GPUPART_PRIVATE
 const struct cuda_api *cuda_loaded(void);
 
 /* "CUDA_ERROR_INVALID_VALUE (1)": in a static buffer of the thread. */
+GPUPART_PRIVATE
 const char *cuda_words(const struct cuda_api *api, cuda_result result);
 
 #endif

@@ -52,6 +52,7 @@ struct gpupart_topology {
  * Checks that TPCs are dense, that an SM's indices agree with its TPC's others,
  * that no index is out of range: -EINVAL with the SM and the value.
  */
+GPUPART_PRIVATE
 int topo_build(struct gpupart *gp, const struct gpupart_gpu_info *info,
 	       const struct topo_sm *sms, unsigned int nr_sms,
 	       const struct topo_gpc *gpc_map, unsigned int nr_gpc_map,
@@ -63,18 +64,22 @@ struct topo_blame {
 };
 
 /* The same for a source that can say where a row stood. */
+GPUPART_PRIVATE
 int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
 		     const struct topo_sm *sms, unsigned int nr_sms,
 		     const struct topo_gpc *gpc_map, unsigned int nr_gpc_map,
 		     struct gpupart_topology **topo, struct topo_blame *blame);
 
 /* Takes virtual GPCs from @other where @topo has none and they agree in all else. */
+GPUPART_PRIVATE
 void topo_take_vgpcs(struct gpupart_topology *topo, const struct gpupart_topology *other);
 
 /* The sources. Each opens one GPU; @gpu is a selector as in gpupart.h or NULL. */
 int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 int topo_kernel_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
+GPUPART_PRIVATE
 int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
+GPUPART_PRIVATE
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 		   struct gpupart_topology **topo);
@@ -88,16 +93,19 @@ int topo_file_sample(struct gpupart *gp, const char *name, char *path, size_t le
  * Whether @selector (an index in PCI order, a PCI address in any usual form, a
  * UUID with or without "GPU-") means this GPU, which is the @index'th.
  */
+GPUPART_PRIVATE
 bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, unsigned int index);
 
 /*
  * Appends to @text, which has @len bytes and NULL of none: *at, bytes without the 0 at the end,
  * goes on counting where it is too short.
  */
+GPUPART_PRIVATE
 __attribute__((format(printf, 4, 5)))
 void topo_append(char *text, size_t len, size_t *at, const char *fmt, ...);
 
 /* "GPU-" and 8-4-4-4-12 hexadecimal digits, and nothing after. */
+GPUPART_PRIVATE
 bool topo_is_uuid(const char *text);
 
 /*
@@ -105,6 +113,7 @@ bool topo_is_uuid(const char *text);
  * in any case and with a domain of 4 to 8 digits: "0000:0d:00.0". Of an integrated GPU: the
  * kernel's name of its platform device, "17000000.gpu". False: @text is neither.
  */
+GPUPART_PRIVATE
 bool topo_address_read(const char *text, char address[20]);
 
 #endif

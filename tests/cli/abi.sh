@@ -1,12 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The library's binary interface: its symbols are those of debian/libgpupart0.symbols and the
-# functions of gpupart.h; its types are laid out as in debian/libgpupart0.abi (make abi writes
-# that anew); and everything that has the version has the same.
+# functions of gpupart.h; its types are laid out as in debian/libgpupart*0.abi (make abi
+# writes those anew); and everything that has the version has the same.
 . "$(dirname "$0")/tap.subr"
 lib=$BUILD/lib/libgpupart.so.0
+manage=$BUILD/lib/libgpupart-manage.so.0
 
-readelf --dyn-syms -W "$lib" | awk '$4 == "FUNC" && $7 != "UND" { sub(/@@/, "@", $8); print $8 }' | sort >"$tmp/built"
+# public LIBRARY: its functions, without what is for libraries of the same build.
+public() {
+	readelf --dyn-syms -W "$1" |
+		awk '$4 == "FUNC" && $7 != "UND" && $8 !~ /@GPUPART_PRIVATE/ { sub(/@@/, "@", $8); print $8 }'
+}
+{ public "$lib"; public "$manage"; } | sort >"$tmp/built"
 sed -n 's/^ \(gpupart_[^ ]*\) [0-9].*/\1/p' debian/libgpupart0.symbols | sort >"$tmp/listed"
 sed 's/@.*//' "$tmp/built" >"$tmp/names"
 # A prototype begins a line, its name stands before the first bracket.
@@ -22,31 +28,33 @@ is "$(sed 1q debian/libgpupart0.symbols | cut -d ' ' -f 1)" "$(readelf -d "$lib"
 	"the soname"
 
 # abidiff: 4 is a change, 8 one that breaks programs, in its exit status.
-stored=debian/libgpupart0.abi
 machine=$(readelf -h "$lib" | sed -n 's/^ *Machine: *//p')
+layouts() {
+	abidiff --no-added-syms --suppressions debian/private.abignore "$1" "$2" >"$tmp/diff" 2>&1
+}
+# same_layouts STORED LIBRARY CHANGE: and a library that differs by sed's CHANGE is seen.
+same_layouts() {
+	layouts "$1" "$2"
+	is $? 0 "types are laid out as in $1: $(grep -c . "$tmp/diff") lines of abidiff"
+	grep -q '0 Changed' "$tmp/diff" || sed 's/^/# /' "$tmp/diff"
+	sed "$3" "$1" >"$tmp/other.abi"
+	cmp -s "$1" "$tmp/other.abi"
+	is $? 1 "another layout: $3"
+	layouts "$tmp/other.abi" "$2"
+	[ $(($? & 4)) -ne 0 ] && grep -qE "size changed|type .*changed" "$tmp/diff"
+	ok $? "is seen"
+}
 if ! command -v abidiff >/dev/null 2>&1; then
 	skip "layouts: no abidiff"
 elif [ "$machine" != "Advanced Micro Devices X86-64" ]; then
-	skip "layouts: $stored is of x86-64, this is $machine"
+	skip "layouts: those stored are of x86-64, this is $machine"
 elif ! readelf -S "$lib" | grep -q '\.debug_info'; then
 	skip "layouts: built without debugging information"
 else
-	layouts() {
-		abidiff --no-added-syms "$1" "$lib" >"$tmp/diff" 2>&1
-	}
-	layouts "$stored"
-	is $? 0 "types are laid out as in $stored: $(grep -c . "$tmp/diff") lines of abidiff"
-	grep -q '0 Changed' "$tmp/diff" || sed 's/^/# /' "$tmp/diff"
-	# A library from which ours differs in one member's place, or one type's size.
-	for change in "/class-decl name='gpupart_tpc'/s/size-in-bits='[0-9]*'/size-in-bits='640'/" \
-		"/layout-offset-in-bits/{n;/name='optimal'/{x;s/.*/1/;x;s/type-id='[^']*'/type-id='type-id-1'/}}"; do
-		sed "$change" "$stored" >"$tmp/other.abi"
-		cmp -s "$stored" "$tmp/other.abi"
-		is $? 1 "another layout: $change"
-		layouts "$tmp/other.abi"
-		[ $(($? & 4)) -ne 0 ] && grep -qE "size changed|type .*changed" "$tmp/diff"
-		ok $? "is seen"
-	done
+	# The size of a type, and the type of a member.
+	same_layouts debian/libgpupart0.abi "$lib" "/class-decl name='gpupart_tpc'/s/size-in-bits='[0-9]*'/size-in-bits='640'/"
+	same_layouts debian/libgpupart-manage0.abi "$manage" \
+		"/layout-offset-in-bits/{n;/name='optimal'/{x;s/.*/1/;x;s/type-id='[^']*'/type-id='type-id-1'/}}"
 fi
 
 version=$(sed -n 's/^VERSION	*:= //p' Makefile)

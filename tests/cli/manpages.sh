@@ -12,8 +12,8 @@ if [ ! -e "$man3/.made" ]; then
 fi
 
 # ------------------------------------------------------- man 3: pages and examples
-functions=$(readelf --dyn-syms -W "$BUILD/lib/libgpupart.so.0" |
-	awk '$4 == "FUNC" && $7 != "UND" { sub(/@.*/, "", $8); print $8 }')
+functions=$(nm -D --defined-only "$BUILD/lib/libgpupart.so.0" "$BUILD/lib/libgpupart-manage.so.0" |
+	sed -n 's/.* T \(gpupart_[^@]*\)@.*/\1/p')
 missing=
 for function in $functions; do
 	grep -qs "^\.Nm $function\( ,\)*\$" "$man3/$function.3" && grep -q "^\.Fo $function\$" "$man3/$function.3" &&

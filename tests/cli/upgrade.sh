@@ -63,7 +63,8 @@ change ledger/file.h "$bump;s/^	struct ledger_account gpus/	char inserted[512];&
 change state/job.c "$bump;s/^	char source\[512\];/	char inserted[64];&/" 2
 change state/grant.c "$bump;/^struct node_file/,/^}/s/^	struct gpupart_grant grant;/	char inserted[64];&/" 2
 build_other() {
-	make -s -j2 -C "$tmp/src" B="$tmp/b" CFLAGS=-O0 CROSS_COMPILE= "$tmp/b/lib/libgpupart.so" "$tmp/b/lib/libgpupart.a" >"$tmp/log" 2>&1
+	make -s -j2 -C "$tmp/src" B="$tmp/b" CFLAGS=-O0 CROSS_COMPILE= "$tmp/b/lib/libgpupart.so" "$tmp/b/lib/gpupart/libgpupart-inject.so" \
+		"$tmp/b/lib/libgpupart.a" >"$tmp/log" 2>&1
 }
 # What does not see the layouts is as it is, unless it was built for another way of linking.
 for object in $(cd "$BUILD/obj" && find lib -name '*.d' -exec grep -LE 'lib/(state/process_block|ledger/file)\.h|lib/state/(job|grant)\.c' {} + |
@@ -78,15 +79,15 @@ ok $status "it is built"
 for version in a b; do
 	mkdir -p "$tmp/$version/bin" "$tmp/$version/lib/gpupart" "$tmp/$version/share"
 	cp "$BUILD/bin/gpupart" "$tmp/$version/bin"
-	cp "$BUILD/lib/gpupart/libgpupart-inject.so" "$tmp/$version/lib/gpupart"
 	cp -R "$BUILD/lib/gpupart/sim" "$tmp/$version/lib/gpupart"
 done
-cp "$BUILD/lib/libgpupart.so.0" "$tmp/a/lib"
+cp "$BUILD/lib/libgpupart.so.0" "$BUILD/lib/libgpupart-manage.so.0" "$tmp/a/lib"
+cp "$BUILD/lib/gpupart/libgpupart-inject.so" "$tmp/a/lib/gpupart"
 
 # install VERSION: in the place of what is there, as a package does it.
 install() {
 	mkdir -p "$tmp/inst/bin" "$tmp/inst/lib/gpupart"
-	for file in bin/gpupart lib/libgpupart.so.0 lib/gpupart/libgpupart-inject.so; do
+	for file in bin/gpupart lib/libgpupart.so.0 lib/libgpupart-manage.so.0 lib/gpupart/libgpupart-inject.so; do
 		cp "$tmp/$1/$file" "$tmp/inst/$file.new"
 		mv "$tmp/inst/$file.new" "$tmp/inst/$file"
 	done

@@ -15,11 +15,17 @@ clean = {name: value for name, value in os.environ.items()
 def load(where, **environment):
     """The path that was loaded, or the last line on stderr."""
     program = ("import gpupart, os; print(os.path.realpath([l.split(None, 5)[-1].strip() for l in "
-               "open('/proc/self/maps', errors='replace') if 'libgpupart' in l "
+               "open('/proc/self/maps', errors='replace') if 'libgpupart.so' in l "
                "or 'other.so' in l][0]))")
     ran = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True,
                          env={**clean, "PYTHONPATH": where, **environment}, cwd="/")
     return (ran.stdout or ran.stderr).strip().split("\n")[-1]
+
+
+def copy(to):
+    """Both libraries, into a folder; the path of the first."""
+    shutil.copy(os.path.join(os.path.dirname(library), "libgpupart-manage.so.0"), to)
+    return shutil.copy(library, to)
 
 
 real = os.path.realpath(library)
@@ -27,10 +33,10 @@ tree = os.path.join(tmp, "a tree")
 os.makedirs(os.path.join(tree, "python"))
 os.makedirs(os.path.join(tree, "build", "lib"))
 shutil.copy(os.path.join(folder, "gpupart.py"), os.path.join(tree, "python"))
-built = shutil.copy(library, os.path.join(tree, "build", "lib", "libgpupart.so.0"))
+built = copy(os.path.join(tree, "build", "lib"))
 loader = os.path.join(tmp, "loader")
 os.makedirs(loader)
-loaded = shutil.copy(library, os.path.join(loader, "libgpupart.so.0"))
+loaded = copy(loader)
 where = os.path.join(tree, "python")
 same(load(where, GPUPART_LIBRARY=real, LD_LIBRARY_PATH=loader), real, "GPUPART_LIBRARY is first")
 same(load(where, LD_LIBRARY_PATH=loader), loaded, "then the loader's")
@@ -62,6 +68,7 @@ sys.path.insert(0, folder)
 import gpupart  # noqa: E402
 
 other = os.path.join(tmp, "other.so")
+os.symlink(other, os.path.join(tmp, "libgpupart-manage.so.0"))
 
 
 def fake(version, without=()):

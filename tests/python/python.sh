@@ -68,6 +68,9 @@ program doctests "$sim" GPUPART_SIM=$b
 at=$(realpath --relative-to=. "$BUILD")/lib
 program doctests "LD_LIBRARY_PATH=$at/gpupart/sim:$at" GPUPART_LIBRARY= GPUPART_SIM=$b
 program scopes "$sim" GPUPART_SIM=$b
+for first in library driver; do
+	program injected "$sim" GPUPART_SIM=$b GPUPART_SET=5-9 CUDA_INJECTION64_PATH="$BUILD/lib/gpupart/libgpupart-inject.so" -- $first
+done
 program faults "$sim" GPUPART_SIM=$b:$e -- two_gpus
 program faults "$sim" GPUPART_SIM=$b GPUPART_SET=0-7 -- outer
 program faults "$sim" GPUPART_SIM=$b GPUPART_TENANT=python-$$ GPUPART_MEM=8000 -- memory
@@ -105,11 +108,11 @@ ok $? "make install-python"
 at=$(find "$tmp/p" -name gpupart.py)
 [ -n "$at" ] && cmp -s "$at" python/gpupart.py
 ok $? "installs the file below its prefix: ${at#"$tmp/"}"
-cp "$BUILD/lib/libgpupart.so.0" "$tmp/p/lib/"
+cp "$BUILD/lib/libgpupart.so.0" "$BUILD/lib/libgpupart-manage.so.0" "$tmp/p/lib/"
 where=$(cd / && env -u GPUPART_LIBRARY PYTHONPATH="${at%/*}" "$PYTHON" -c \
 	'import gpupart; print(gpupart._lib._name)' 2>&1)
-[ "$(readlink -f -- "$where")" = "$(readlink -f -- "$tmp/p/lib/libgpupart.so.0")" ] ||
-	[ "$where" = libgpupart.so.0 ]
+[ "$(readlink -f -- "$where")" = "$(readlink -f -- "$tmp/p/lib/libgpupart-manage.so.0")" ] ||
+	[ "$where" = libgpupart-manage.so.0 ]
 ok $? "and finds the library that was installed with it"
 ${MAKE:-make} -s B="$BUILD" PYTHON="$PYTHON" DESTDIR="$tmp/d" prefix=/opt/x install-python >"$tmp/out" 2>&1
 at=$(find "$tmp/d" -name gpupart.py)
