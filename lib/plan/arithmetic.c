@@ -3,6 +3,7 @@
  * The planner's arithmetic: whether needs fit, who gets the next TPC, in which order GPCs
  * are looked at. Must not know whole GPCs, nor search.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "lib/plan/plan.h"
 
@@ -124,19 +125,11 @@ void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		for (unsigned int u = 0; u < ask->gpu.nr_ugpus; u++)
 			crowd[u] += there[u];
 	}
-	for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs; gpc++) {
-		unsigned int at = gpc, ugpu = ask->gpu.gpcs[gpc].ugpu;
-
-		for (; at > 0; at--) {
-			unsigned int before = ask->gpu.gpcs[order[at - 1]].ugpu;
-
-			if (crowd[before] != crowd[ugpu] ? crowd[before] < crowd[ugpu] :
-			    before <= ugpu)
-				break;
-			order[at] = order[at - 1];
-		}
-		order[at] = gpc;
-	}
+	for (unsigned int c = 0; c < ask->nr; c++)
+		for (unsigned int u = 0; u < ask->gpu.nr_ugpus; u++)
+			for (unsigned int gpc = 0; gpc < ask->gpu.nr_gpcs && crowd[u] == c; gpc++)
+				if (ask->gpu.gpcs[gpc].ugpu == u)
+					*order++ = gpc;
 }
 
 unsigned int plan_home(const struct plan_gpu *gpu, unsigned int cluster)
@@ -148,30 +141,24 @@ unsigned int plan_home(const struct plan_gpu *gpu, unsigned int cluster)
 	return home;
 }
 
-static bool before(const struct plan_tenant *a, const struct plan_tenant *b)
+static int compare(const void *left, const void *right)
 {
-	unsigned int form_a = a->whole ? 0 : a->spread ? 2 : 1;
-	unsigned int form_b = b->whole ? 0 : b->spread ? 2 : 1;
+	const struct plan_tenant *a = left, *b = right;
+	int form_a = a->whole ? 0 : a->spread ? 2 : 1;
+	int form_b = b->whole ? 0 : b->spread ? 2 : 1;
 
 	if (form_a != form_b)
-		return form_a < form_b;
+		return form_a - form_b;
 	if (a->weight != b->weight)
-		return a->weight > b->weight;
+		return a->weight > b->weight ? -1 : 1;
 	if (a->min != b->min)
-		return a->min > b->min;
+		return a->min > b->min ? -1 : 1;
 	if (a->home != b->home)
-		return a->home > b->home;
-	return strcmp(a->name, b->name) < 0;
+		return a->home > b->home ? -1 : 1;
+	return strcmp(a->name, b->name);
 }
 
 void plan_rank(struct plan_ask *ask)
 {
-	for (unsigned int i = 1; i < ask->nr; i++) {
-		struct plan_tenant tenant = ask->tenants[i];
-		unsigned int at = i;
-
-		for (; at > 0 && before(&tenant, &ask->tenants[at - 1]); at--)
-			ask->tenants[at] = ask->tenants[at - 1];
-		ask->tenants[at] = tenant;
-	}
+	qsort(ask->tenants, ask->nr, sizeof(*ask->tenants), compare);
 }

@@ -123,7 +123,7 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
-/* What has more than that, and its home, can do without a GPC. */
+/* A set of more TPCs would do without one of its GPCs. */
 static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_tenant *t)
 {
 	unsigned int most = t->min + ask->gpu.largest;
@@ -134,18 +134,19 @@ static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_te
 
 /* The sums that a tenant can have of what is left. */
 struct want {
-	unsigned int nr, least, most;	/* more than that is of no use, or leaves too little */
+	unsigned int nr, least, most;	/* how many sums, the lowest, the limit of use */
 	struct sums sums;
 };
 
+/* A question whose answer is not known yet. */
 struct node {
 	uint32_t tenants, left;
-	unsigned int spare;		/* TPCs beyond what all need at least */
-	unsigned int next;		/* of the tenants that want whole GPCs; NOBODY */
+	unsigned int spare;		/* TPCs of whole GPCs beyond what all need at least */
+	unsigned int next;		/* tenant to try sets of; NOBODY: none wants whole GPCs */
 	struct want wants[PLAN_MAX_TENANTS];
 };
 
-/* What can be had by all tenants with this one's home and uGPU. */
+/* The same for all tenants with this one's home and uGPU. */
 static void find_sums(const struct plan_search *s, struct node *n, unsigned int tenant)
 {
 	struct reach reach = { .any = { { 1 } } };
@@ -224,7 +225,10 @@ struct cover {
 	struct reach reach[PLAN_MAX_GPCS + 1];	/* of positions from the i'th on */
 };
 
-/* Whether @need more TPCs of the GPCs @from can be had so that the others fit into the rest. */
+/*
+ * Whether GPCs of @from with exactly @need more TPCs, and with room for the home if @home is
+ * still to be found, leave the other tenants enough of @left.
+ */
 static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, uint32_t left,
 		  unsigned int need, bool home)
 {
@@ -267,7 +271,7 @@ static bool branch(struct plan_search *s, const struct node *n)
 	return false;
 }
 
-/* Those that are bound to a uGPU by themselves, each uGPU on its own; then all. */
+/* Asks about the tenants of each uGPU on their own, which decides most questions, then of all. */
 static bool search(struct plan_search *s, const struct node *n)
 {
 	uint32_t bound = 0, in;
@@ -290,13 +294,12 @@ static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_
 	uint64_t hash, part;
 
 	*key = (struct known){ .epoch = s->epoch, .tenants = tenants };
-	for (uint32_t of; left; left &= ~of) {
-		unsigned int at = __builtin_ctz(left);
+	while (left) {
+		uint32_t alike = s->alike[__builtin_ctz(left)], first = alike;
 
-		of = s->alike[at];
-		for (int nr = __builtin_popcount(left & of); nr; nr--, of &= of - 1)
-			key->left |= of & -of;
-		of = s->alike[at];
+		for (int nr = __builtin_popcount(left & alike); nr; nr--, first &= first - 1)
+			key->left |= first & -first;
+		left &= ~alike;
 	}
 	for (unsigned int i = 0; i < PLAN_MAX_TENANTS; i++)
 		key->ugpu[i] = tenants >> i & 1 ? s->counts->ugpu[i] : PLAN_ANYWHERE;
@@ -308,7 +311,10 @@ static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_
 	return &s->known[(hash ^ hash >> 32) % NR_KNOWN];
 }
 
-/* Whether @tenants fit into @left, and those who share into what nobody can have whole too. */
+/*
+ * Whether @tenants fit: those that want GPCs whole into @left, the others into the rest of it
+ * and into GPCs that are not all in bounds.
+ */
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 {
 	struct known key, *known = find_known(s, tenants, left, &key);

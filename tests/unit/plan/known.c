@@ -160,6 +160,31 @@ static void check(struct gpupart *gp, const struct row *row)
 	gpupart_topology_close(topo);
 }
 
+/* 32 GPCs of 2 to 12 TPCs, more than GPUs have, and 16 tenants that each want 14 of them whole. */
+static void refuses_hard(struct gpupart *gp)
+{
+	struct gpupart_demand demands[GPUPART_PLAN_MAX_TENANTS];
+	char text[GPUPART_MAX_GPCS * 8], names[GPUPART_PLAN_MAX_TENANTS][4], *at = text;
+	struct gpupart_topology *topo;
+	struct gpupart_plan plan;
+	unsigned int nr_gpcs;
+	int err;
+
+	for (unsigned int i = 0; i < GPUPART_MAX_GPCS; i++)
+		at += sprintf(at, "%s%u@0", i ? " " : "", 2 + i * 7 % 11);
+	for (unsigned int i = 0; i < GPUPART_PLAN_MAX_TENANTS; i++) {
+		sprintf(names[i], "t%u", i);
+		demands[i] = (struct gpupart_demand){ .name = names[i], .min_tpcs = 14,
+						      .max_tpcs = 14, .gpcs = true };
+	}
+	topo = make_gpu(text, &nr_gpcs);
+	err = topo ? gpupart_plan_make(gp, topo, NULL, demands, GPUPART_PLAN_MAX_TENANTS, &plan) :
+		     -ENOMEM;
+	tap_ok(err == -E2BIG && strstr(gpupart_error(gp), "16 tenants on 32 GPCs: not decided in "),
+	       "what takes too many steps is refused: %s", gpupart_error(gp));
+	gpupart_topology_close(topo);
+}
+
 int main(void)
 {
 	struct gpupart *gp;
@@ -168,6 +193,7 @@ int main(void)
 		return 1;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(gp, &rows[i]);
+	refuses_hard(gp);
 	gpupart_close(gp);
 	return tap_done();
 }
