@@ -116,6 +116,24 @@ static void begin(const struct environment *environment)
 					  "it ended before its launches were confined");
 }
 
+/* The place of a process that ended, was confined and left nothing to report; NULL: none. */
+static struct gpupart_report_process *place_again(struct report_block *block)
+{
+	uint64_t namespace = control_pid_namespace();
+
+	for (unsigned int i = 0; i < MAX_PROCESSES && control_proc_is_ours(); i++) {
+		struct gpupart_report_process *p = &block->processes[i];
+		unsigned int state = GPUPART_REPORT_CONFINED;
+
+		if (p->pid_namespace == namespace && p->start && !p->others &&
+		    !p->kernels[0].count && !control_process_lives(p->pid, p->start) &&
+		    __atomic_compare_exchange_n(&p->state, &state, GPUPART_REPORT_BEGUN, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return p;
+	}
+	return NULL;
+}
+
 int report_has_place(struct gpupart *gp)
 {
 	return without_place ? ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
@@ -137,12 +155,14 @@ int gpupart_report_start(struct gpupart *gp, const char *id)
 		return err;
 	block = (struct report_block *)head;
 	nr = atomic_fetch_add(&block->nr, 1);
-	if (nr >= MAX_PROCESSES) {
+	own = nr < MAX_PROCESSES ? &block->processes[nr] : place_again(block);
+	if (!own) {
 		munmap(block, sizeof(*block));
 		without_place = true;
 		return report_has_place(gp);
 	}
-	own = &block->processes[nr];
+	if (nr >= MAX_PROCESSES)
+		atomic_fetch_sub(&block->nr, 1);
 	prctl(PR_GET_NAME, own->name);
 	begin(&environment);
 	own->start = control_process_start(getpid());

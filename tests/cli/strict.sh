@@ -86,7 +86,9 @@ try run $e -t 0-7 --strict -- "$prog" x8
 is $status 123 "--strict: also where the program ends by itself at once"
 try run $e -t 0-7 --strict -- sh -c '"$0" x8 sleep60000; sleep 60' "$prog"
 is $status 123 "--strict: a child's launch ends it and the program"
-full='i=0; while [ $i -lt 256 ]; do "$0" init; i=$((i + 1)); done >/dev/null; "$0" x8'
+try run $e -t 0-7 --strict -- sh -c 'i=0; while [ $i -lt 256 ]; do "$0" init; i=$((i + 1)); done >/dev/null; "$0" kernel' "$prog"
+is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "processes one after the other, of which nothing is to report: no end of room"
+full='i=0; while [ $i -lt 256 ]; do GPUPART_DISABLE=1 "$0" init; i=$((i + 1)); done >/dev/null; "$0" x8'
 try run $e -t 0-7 -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "0 cuInit=0 context=0
 x8=0" "more processes than the report has room for: they run"
