@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A job's part of a GPU: planned around those of other jobs, one job at a time, and noted
- * where all of the node see it. Must not know what called it.
+ * A job's part of a GPU: planned around those of other jobs, one job at a time, and noted where
+ * all of the node see it.
  */
 #include <errno.h>
 #include <fcntl.h>

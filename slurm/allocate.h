@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A job's part of a GPU of this node. Knows no SPANK. */
+/* A job's part of a GPU of this node. */
 #ifndef GPUPART_SLURM_ALLOCATE_H
 #define GPUPART_SLURM_ALLOCATE_H
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The environment of a job's tasks: its set, its memory, and the libraries by which they hold.
- * Must not know where they come from.
- */
+/* The environment of a job's tasks: its set, its memory, and the libraries by which they hold. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>

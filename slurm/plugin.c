@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_spank.so: --gpupart of srun, sbatch and salloc. slurmd's prolog notes a job's part of
- * a GPU, its tasks start in it, slurmd's epilog gives it back. Must not know how a part is
- * planned, nor how it holds.
+ * gpupart_spank.so: --gpupart of srun, sbatch and salloc. slurmd's prolog notes a job's part of a
+ * GPU, its tasks start in it, slurmd's epilog gives it back.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tenants, whose ledgers lie beside the blocks of processes: shown, given quotas, forgotten
- * when nobody is in them, and the one that this process is in. Must not know how memory is
- * counted.
+ * Tenants, whose ledgers lie beside the blocks of processes: shown, given quotas, forgotten when
+ * nobody is in them, and the one that this process is in.
  */
 #include <ctype.h>
 #include <dirent.h>

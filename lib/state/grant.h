@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What root gave users of GPUs on this node: a file a job, which root alone writes and all
- * may read. Knows nobody's process, and not who asked for it.
+ * What root gave users of GPUs on this node: a file a job, which root alone writes and all may
+ * read.
  */
 #ifndef GPUPART_LIB_STATE_GRANT_H
 #define GPUPART_LIB_STATE_GRANT_H

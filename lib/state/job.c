@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Jobs: what one `gpupart run` started, and all that it starts. A file a job beside the
- * blocks of processes says what it is limited to now, for processes that begin later.
- * Must not know what a process does with it.
+ * Jobs: what one `gpupart run` started, and all that it starts. A file a job beside the blocks of
+ * processes says what it is limited to now, for processes that begin later.
  */
 #include <dirent.h>
 #include <errno.h>

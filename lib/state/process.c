@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Processes seen from outside, and signalled, by their blocks. Must not know how a limit reaches a
- * launch.
- */
+/* Processes seen from outside, and signalled, by their blocks. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
