@@ -196,7 +196,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	unsigned int job = 0, uid = 0;
 	char *text = NULL, why[512];
 	int task = 0;
-	bool asked;
+	bool asked, first;
 
 	(void)ac;
 	(void)av;
@@ -211,8 +211,10 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 				    "not for a step of it alone");
 		return 0;
 	}
-	if (!give_is_given(&grant))
-		give_wait(&grant, spank_get_item(spank, S_TASK_ID, &task) == ESPANK_SUCCESS && !task);
+	if (!give_is_given(&grant)) {
+		first = spank_get_item(spank, S_TASK_ID, &task) == ESPANK_SUCCESS && !task;
+		give_wait(&grant, first);
+	}
 	if (!give_is_given(&grant))
 		refuse(job, grant.why);
 	if (environment_set(spank, &grant, why, sizeof(why)))

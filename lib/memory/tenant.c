@@ -114,7 +114,8 @@ static const char *words_of(int err)
 	case -EPERM:
 		return "its file, or the folder of that, below /dev/shm is not this user's alone";
 	case -EPROTO:
-		return "its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended";
+		return
+			"its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended";
 	case -EUSERS:
 		return "too many processes are in it";
 	case -EBUSY:
