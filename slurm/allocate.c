@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A job's part of a GPU: planned around those of other jobs, one job at a time, and noted
- * where all of the node see it. Must not know what called it.
+ * A job's part of a GPU: planned around those of other jobs, one job at a time, and noted where
+ * all of the node see it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -266,8 +266,8 @@ static int give_on(const struct give_job *job, const struct node_gpu *board,
 		return fd;
 	err = look(grant->id, board->pci, &taken, &own);
 	/*
-	 * Another version's is kept as it is: what was asked for is not known. So is that of a prolog
-	 * that was begun anew; no job that had its number before slurmctld forgot it.
+	 * Another version's is kept as it is: what was asked for is not known. So is that of a
+	 * prolog that was begun anew; no job that had its number before slurmctld forgot it.
 	 */
 	if (!err && own.id[0] && own.uid == job->uid && give_is_given(&own) &&
 	    (own.other_version || (!strcmp(own.asked, grant->asked) &&
@@ -376,6 +376,7 @@ void give_wait(struct gpupart_grant *grant, bool first)
 	char why[512], asked[sizeof(grant->asked)];
 	struct node_gpu board;
 	struct words words;
+	long next_ns;
 	int err = 0;
 	time_t end;
 
@@ -390,12 +391,14 @@ void give_wait(struct gpupart_grant *grant, bool first)
 	/* Whoever sets the clock meanwhile. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	end = now.tv_sec + words.wait;
-	while (words.wait && !give_is_given(grant) && now.tv_sec <= end && (!err || err == -EBUSY)) {
+	while (words.wait && !give_is_given(grant) && now.tv_sec <= end &&
+	       (!err || err == -EBUSY)) {
 		struct gpupart_grant found = *grant;
 
 		nanosleep(&pause, NULL);
 		/* A job that can begin, or a prolog, is not kept waiting by those that cannot. */
-		pause.tv_nsec = 2 * pause.tv_nsec < MOST_PAUSE_NS ? 2 * pause.tv_nsec : MOST_PAUSE_NS;
+		next_ns = 2 * pause.tv_nsec;
+		pause.tv_nsec = next_ns < MOST_PAUSE_NS ? next_ns : MOST_PAUSE_NS;
 		err = first ? give_job(&job, &found, why, sizeof(why)) : give_find(job.job, &found);
 		if (!err)
 			*grant = found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A job's part of a GPU of this node. Knows no SPANK. */
+/* A job's part of a GPU of this node. */
 #ifndef GPUPART_SLURM_ALLOCATE_H
 #define GPUPART_SLURM_ALLOCATE_H
 
@@ -11,7 +11,7 @@ struct give_job {
 	int gpu;		/* as Slurm numbers it; -1: it counts none for this job */
 	const struct words *words;
 	const char *asked;	/* the same as text */
-	bool again;		/* it waits: takes its turn if it can have that at once, notes success alone */
+	bool again;		/* it waits: does not wait for its turn, and notes success alone */
 	bool strict;		/* its processes are confined or do not use the GPU */
 };
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The environment of a job's tasks: its set, its memory, and the libraries by which they hold.
- * Must not know where they come from.
- */
+/* The environment of a job's tasks: its set, its memory, and the libraries by which they hold. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -34,8 +31,8 @@ bool environment_package(bool lib, const char *name, char *path, size_t len)
 }
 
 /*
- * What the job has in @variable, "" where it has nothing; the caller frees it. NULL, with a sentence
- * in @why: no memory, or a task with it could not start. Slurm cuts what is longer than the buffer.
+ * What the job has in @variable, "" where it has nothing; the caller frees it. NULL, with a
+ * sentence in @why: no memory, or no task starts with it. Slurm cuts what has no room.
  */
 static char *value_of(spank_t spank, const char *variable, char *why, size_t len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tasks of a job are started with, as 'gpupart run' does it. Knows no plan. */
+/* What the tasks of a job are started with, as 'gpupart run' does it. */
 #ifndef GPUPART_SLURM_ENVIRONMENT_H
 #define GPUPART_SLURM_ENVIRONMENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a job's tasks clients of the node's MPS daemon. Knows no set. */
+/* Makes a job's tasks clients of the node's MPS daemon. */
 #ifndef GPUPART_SLURM_MPS_H
 #define GPUPART_SLURM_MPS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The GPUs of this node, from what 'gpupart slurm-node' wrote when slurmd began: no job's
- * start asks a driver. Must not know a job.
+ * The GPUs of this node, from what 'gpupart slurm-node' wrote when slurmd began: no job's start
+ * asks a driver.
  */
 #include <errno.h>
 #include <stdio.h>

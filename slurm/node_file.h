@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The GPUs of this node, as 'gpupart slurm-node' found them. Knows no job. */
+/* The GPUs of this node, as 'gpupart slurm-node' found them. */
 #ifndef GPUPART_SLURM_NODE_FILE_H
 #define GPUPART_SLURM_NODE_FILE_H
 

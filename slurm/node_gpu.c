@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A row of the file of a node's GPUs, written and read. Must not know who does either.
- */
+/* A row of the file of a node's GPUs, written and read. */
 #include <stdio.h>
 #include <string.h>
 #include "slurm/node_gpu.h"

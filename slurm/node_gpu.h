@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A GPU of this node, and how it stands in the file that 'gpupart slurm-node' writes and
- * Slurm's plugin reads. Knows neither of them, and no job.
+ * A GPU of this node, and how it stands in the file that 'gpupart slurm-node' writes and Slurm's
+ * plugin reads.
  */
 #ifndef GPUPART_SLURM_NODE_GPU_H
 #define GPUPART_SLURM_NODE_GPU_H

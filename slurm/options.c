@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Reads what stands behind --gpupart, as tpcs=16,gpcs,mem=20G. Must not know a GPU, a node or
- * a job.
- */
+/* Reads what stands behind --gpupart, as tpcs=16,gpcs,mem=20G. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

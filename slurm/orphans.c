@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Processes that outlive their job: their TPCs are nobody else's before they are gone. Must not
- * know why they were left.
- */
+/* Processes that outlive their job: their TPCs are nobody else's before they are gone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

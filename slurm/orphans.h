@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that outlive their job, as when a slurmstepd is killed. Knows no SPANK. */
+/* Processes that outlive their job, as when a slurmstepd is killed. */
 #ifndef GPUPART_SLURM_ORPHANS_H
 #define GPUPART_SLURM_ORPHANS_H
 

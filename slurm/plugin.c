@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_spank.so: --gpupart of srun, sbatch and salloc. slurmd's prolog notes a job's part of
- * a GPU, its tasks start in it, slurmd's epilog gives it back. Must not know how a part is
- * planned, nor how it holds.
+ * gpupart_spank.so: --gpupart of srun, sbatch and salloc. slurmd's prolog notes a job's part of a
+ * GPU, its tasks start in it, slurmd's epilog gives it back.
  */
 #include <errno.h>
 #include <limits.h>
@@ -197,7 +196,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	unsigned int job = 0, uid = 0;
 	char *text = NULL, why[512];
 	int task = 0;
-	bool asked;
+	bool asked, first;
 
 	(void)ac;
 	(void)av;
@@ -212,8 +211,10 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 				    "not for a step of it alone");
 		return 0;
 	}
-	if (!give_is_given(&grant))
-		give_wait(&grant, spank_get_item(spank, S_TASK_ID, &task) == ESPANK_SUCCESS && !task);
+	if (!give_is_given(&grant)) {
+		first = spank_get_item(spank, S_TASK_ID, &task) == ESPANK_SUCCESS && !task;
+		give_wait(&grant, first);
+	}
 	if (!give_is_given(&grant))
 		refuse(job, grant.why);
 	if (environment_set(spank, &grant, why, sizeof(why)))

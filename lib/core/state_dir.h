@@ -28,8 +28,8 @@ int control_write_file(int dir, const char *file, const void *data, size_t len, 
 int control_lock_file(int fd);
 /*
  * Work for the files of another user: a second of this thread's CPU time, however many there are
- * and whatever is in them; what is this user's own has no bound. control_budget_begin() returns when
- * it is used up.
+ * and whatever is in them; what is this user's own has no bound. control_budget_begin() returns
+ * when it is used up.
  */
 uint64_t control_budget_begin(uid_t uid);
 bool control_budget_spent(uint64_t end);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file of a tenant: opens it, locks it, and knows by the kernel's word whether who
- * took a slot lives. Must not know what is charged.
+ * The file of a tenant: opens it, locks it, and knows by the kernel's word whether who took a slot
+ * lives.
  */
 #include <errno.h>
 #include <fcntl.h>

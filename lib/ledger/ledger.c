@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process in its tenant's file: takes a slot, adds to it what it is told, and keeps the
- * sum of all within the quota. Must not know a driver, nor what the bytes are for.
+ * A process in its tenant's file: takes a slot, adds to it what it is told, and keeps the sum of
+ * all within the quota.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the processes of one tenant hold of the memory of GPUs, and how much they may: one
- * file a tenant, mapped by all of them. Knows no driver and counts what it is told. Who
- * only looks links query.c, file.c and state_dir.c, which need libc alone.
+ * What the processes of one tenant hold of the memory of GPUs, and how much they may: one file a
+ * tenant, mapped by all of them. Who only looks links query.c, file.c and state_dir.c, which need
+ * libc alone.
  */
 #ifndef GPUPART_LIB_LEDGER_LEDGER_H
 #define GPUPART_LIB_LEDGER_LEDGER_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A tenant's file from outside: who is in it and what they use, read by system calls alone
- * so that nothing done to the file can end the reader; and what others do with it: another
- * quota, and taking it away. Must not know what is charged.
+ * A tenant's file from outside: who is in it and what they use, read by system calls alone so that
+ * nothing done to the file can end the reader; and what others do with it: another quota, and
+ * taking it away.
  */
 #include <dirent.h>
 #include <errno.h>

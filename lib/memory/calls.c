@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: see calls.h. CUPTI's public numbers (cupti_driver_cbid.h) and layouts of
- * arguments (generated_cuda_meta.h); structures as cuda.h has them. Must not know what is
- * counted.
+ * DATA: see calls.h. CUPTI's public numbers (cupti_driver_cbid.h) and layouts of arguments
+ * (generated_cuda_meta.h); structures as cuda.h has them.
  */
 #include <stdatomic.h>
 #include <string.h>

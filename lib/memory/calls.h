@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which of the driver's functions get, give back or tell of a GPU's memory, and where their
- * arguments say how much. Knows no quota and counts nothing.
+ * arguments say how much.
  */
 #ifndef GPUPART_LIB_MEMORY_CALLS_H
 #define GPUPART_LIB_MEMORY_CALLS_H

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * See nvml_usage.h. What is asked is some 10 us each (measured on an H200), so callers ask
- * seldom. Must not know what for.
+ * See nvml_usage.h. What is asked is some 10 us each (measured on an H200), so callers ask seldom.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a GPU's memory this process really has, as NVIDIA's management library (NVML)
- * tells, or the simulated driver. Knows no quota, and nothing of what the memory is for.
+ * How much of a GPU's memory this process really has, as NVIDIA's management library (NVML) tells,
+ * or the simulated driver.
  */
 #ifndef GPUPART_LIB_MEMORY_NVML_USAGE_H
 #define GPUPART_LIB_MEMORY_NVML_USAGE_H

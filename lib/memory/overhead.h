@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handlers of calls whose amount of memory is only known by measuring: what the driver takes
- * for itself with contexts and modules, graphs' memory, and memory that another process is charged for.
+ * Handlers of calls whose amount of memory is only known by measuring: what the driver takes for
+ * itself with contexts and modules, graphs' memory, and memory that another process is charged for.
  */
 #ifndef GPUPART_LIB_MEMORY_OVERHEAD_H
 #define GPUPART_LIB_MEMORY_OVERHEAD_H

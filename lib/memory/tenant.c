@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tenants, whose ledgers lie beside the blocks of processes: shown, given quotas, forgotten
- * when nobody is in them, and the one that this process is in. Must not know how memory is
- * counted.
+ * Tenants, whose ledgers lie beside the blocks of processes: shown, given quotas, forgotten when
+ * nobody is in them, and the one that this process is in.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -105,7 +104,8 @@ static const char *words_of(int err)
 	case -EPERM:
 		return "its file, or the folder of that, below /dev/shm is not this user's alone";
 	case -EPROTO:
-		return "its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended";
+		return
+			"its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended";
 	case -EUSERS:
 		return "too many processes are in it";
 	case -EBUSY:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tenant that this process is in. Knows no driver. */
+/* The tenant that this process is in. */
 #ifndef GPUPART_LIB_MEMORY_TENANT_H
 #define GPUPART_LIB_MEMORY_TENANT_H
 

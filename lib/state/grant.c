@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A node's jobs: what a scheduler, as root, gave users of this node's GPUs. A file each below
- * /run, which is empty after a boot. Must not know what a process does with it.
+ * /run, which is empty after a boot.
  */
 #include <dirent.h>
 #include <errno.h>

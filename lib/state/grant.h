@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What root gave users of GPUs on this node: a file a job, which root alone writes and all
- * may read. Knows nobody's process, and not who asked for it.
+ * What root gave users of GPUs on this node: a file a job, which root alone writes and all may
+ * read.
  */
 #ifndef GPUPART_LIB_STATE_GRANT_H
 #define GPUPART_LIB_STATE_GRANT_H
@@ -21,8 +21,8 @@ int node_open_dir(bool make);
 bool node_gives(unsigned int uid);
 
 /*
- * All that @uid was given on the GPU at @pci (NULL: on any), by all jobs. False: nothing, or it is root,
- * to whom nothing is forbidden.
+ * All that @uid was given on the GPU at @pci (NULL: on any), by all jobs. False: nothing, or it is
+ * root, to whom nothing is forbidden.
  */
 bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set);
 

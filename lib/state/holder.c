@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which process a block is of, by what the kernel says: who has a lock on the file, who
- * has it mapped. Must not know what a limit is.
+ * Which process a block is of, by what the kernel says: who has a lock on the file, who has it
+ * mapped.
  */
 #include <dirent.h>
 #include <errno.h>

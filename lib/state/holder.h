@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which process a block is of. Knows nobody's limit. */
+/* Which process a block is of. */
 #ifndef GPUPART_LIB_STATE_HOLDER_H
 #define GPUPART_LIB_STATE_HOLDER_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Jobs: what one `gpupart run` started, and all that it starts. A file a job beside the
- * blocks of processes says what it is limited to now, for processes that begin later.
- * Must not know what a process does with it.
+ * Jobs: what one `gpupart run` started, and all that it starts. A file a job beside the blocks of
+ * processes says what it is limited to now, for processes that begin later.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -191,7 +190,7 @@ struct living {
 	bool looked, unsure;
 };
 
-/* The first value of GPUPART_JOB in the environment that is the file @path; "" where it has none. */
+/* The first value of GPUPART_JOB in the environment that is the file @path; "": it has none. */
 static void read_job(const char *path, char id[GPUPART_JOB_STRLEN])
 {
 	static const char name[] = ENVIRONMENT_JOB "=";
@@ -202,8 +201,10 @@ static void read_job(const char *path, char id[GPUPART_JOB_STRLEN])
 	ssize_t n;
 
 	*id = 0;
-	while (file && !found && total < MAX_ENVIRONMENT && (n = getdelim(&text, &room, 0, file)) > 0) {
-		total += n;
+	for (; file && !found && total < MAX_ENVIRONMENT; total += n) {
+		n = getdelim(&text, &room, 0, file);
+		if (n <= 0)
+			break;
 		found = !strncmp(text, name, strlen(name));
 		if (found)
 			snprintf(id, GPUPART_JOB_STRLEN, "%s", text + strlen(name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See limit.h. Must not know where the memory comes from, nor who may write. */
+/* See limit.h. */
 #include <string.h>
 #include "lib/state/limit.h"
 

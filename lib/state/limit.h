@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of a process on one GPU, in memory that other processes write too. It has
- * two parts, one from outside (run, set) and one of the process's own; launches obey
- * both, or the outer one alone where they have nothing in common. No lock: whoever dies
- * while it writes leaves what was in force. Must not know whose process it is.
+ * The limit of a process on one GPU, in memory that other processes write too. It has two parts,
+ * one from outside (run, set) and one of the process's own; launches obey both, or the outer one
+ * alone where they have nothing in common. No lock: whoever dies while it writes leaves what was
+ * in force.
  */
 #ifndef GPUPART_LIB_STATE_LIMIT_H
 #define GPUPART_LIB_STATE_LIMIT_H

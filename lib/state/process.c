@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Processes seen from outside, and signalled, by their blocks. Must not know how a limit reaches a
- * launch.
- */
+/* Processes seen from outside, and signalled, by their blocks. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -240,12 +237,15 @@ static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, 
 	struct dirent *entry;
 
 	look.table.maps_max = own ? 0 : MAX_MAPS;
-	while (dir && process && !(spent = control_budget_spent(budget)) && (entry = readdir(dir)) &&
-	       (++files <= CONTROL_MAX_FILES || own))
+	while (dir && process && !spent && (entry = readdir(dir)) &&
+	       (++files <= CONTROL_MAX_FILES || own)) {
+		spent = control_budget_spent(budget);
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    read_block(&look, entry->d_name, process))
 			add_row(list, max, nr, process);
-	if (!own && dir && process && (files > CONTROL_MAX_FILES || spent || holder_spent(&look.table))) {
+	}
+	spent |= files > CONTROL_MAX_FILES || holder_spent(&look.table);
+	if (!own && dir && process && spent) {
 		describe_rest(&look, process);
 		add_row(list, max, nr, process);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The block by which others see this process. Must not know what a TMD is. */
+/* The block by which others see this process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

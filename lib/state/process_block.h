@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The block a process shows of itself: counters, what went wrong, and the limits that
- * others may change. One file a process below /dev/shm, 0600 in a 0700 folder of its
- * user. Knows no TMD.
+ * The block a process shows of itself: counters, what went wrong, and the limits that others may
+ * change. One file a process below /dev/shm, 0600 in a 0700 folder of its user.
  */
 #ifndef GPUPART_LIB_STATE_PROCESS_BLOCK_H
 #define GPUPART_LIB_STATE_PROCESS_BLOCK_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a program tells of its progress, and how another one reads it: counters in the block
- * that it shows of itself. Must not know who reads them, nor what a limit is.
+ * What a program tells of its progress, and how another one reads it: counters in the block that
+ * it shows of itself.
  */
 #include <string.h>
 #include <time.h>

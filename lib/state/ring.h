@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set that is replaced while launches read it. Writers of one ring take turns, unless
- * said otherwise (limit.h); readers take no lock. Knows neither who writes nor who asks.
+ * A set that is replaced while launches read it. Writers of one ring take turns, unless said
+ * otherwise (limit.h); readers take no lock.
  */
 #ifndef GPUPART_LIB_STATE_RING_H
 #define GPUPART_LIB_STATE_RING_H

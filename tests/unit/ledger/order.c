@@ -53,6 +53,7 @@ int main(void)
 		nr_sums++;
 	}
 	pthread_join(thread, NULL);
-	tap_ok(!nr_missed, "%lu sums beside %d grants: %lu missed one", nr_sums, NR_GRANTS, nr_missed);
+	tap_ok(!nr_missed, "%lu sums beside %d grants: %lu missed one", nr_sums, NR_GRANTS,
+	       nr_missed);
 	return tap_done();
 }

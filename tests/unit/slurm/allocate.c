@@ -64,7 +64,8 @@ static bool make_node(void)
 	char row[NODE_GPU_ROW];
 	FILE *file;
 
-	if (mkdir(NODE_GPU_FOLDER, 0755) || system("cp " CAPTURE " " NODE_GPU_FOLDER "/gpu-0.capture"))
+	if (mkdir(NODE_GPU_FOLDER, 0755) ||
+	    system("cp " CAPTURE " " NODE_GPU_FOLDER "/gpu-0.capture"))
 		return false;
 	node_gpu_row(&gpu, row);
 	file = fopen(NODE_GPU_FILE, "w");

@@ -133,7 +133,8 @@ static void try_list(const char *name, const char *before, const char *file, con
 	rest = copy = strdup(got(name));
 	while ((one = strsep(&rest, ": ")))
 		times += !strcmp(one, path);
-	tap_ok(times == 1 && strstr(got(name), whole), "has %s %u times, and what it had", path, times);
+	tap_ok(times == 1 && strstr(got(name), whole), "has %s %u times, and what it had", path,
+	       times);
 	free(copy);
 	put(name, NULL);
 }

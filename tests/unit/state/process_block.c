@@ -122,7 +122,7 @@ static void test_child(void)
 }
 
 /* Somebody who was stopped while he set our limit. */
-/* Puts a file of the program's in the place of the block's descriptor, as closefrom() and open(). */
+/* Puts a file of the program's in the place of the block's, as closefrom() and open() do. */
 static int take_descriptor(void)
 {
 	char link[64], to[256];
