@@ -240,20 +240,20 @@ static int write_part(const struct session *s, json_t *report)
 
 	gpu_words(s, gpu, sizeof(gpu));
 	json_object_update(root, report);
-	snprintf(name, sizeof(name), "%s.json", report_string(report, "name"));
+	snprintf(name, sizeof(name), "%s.json", report_at(report, "name"));
 	dump_json(s, name, root, &status);
-	snprintf(name, sizeof(name), "%s.md", report_string(report, "name"));
+	snprintf(name, sizeof(name), "%s.md", report_at(report, "name"));
 	file = file_in(s, name, &status);
 	if (file) {
 		report_markdown(file, report, s->info.simulated, gpu);
 		file_done(s, file, name, &status);
 	}
 	json_array_foreach(json_object_get(report, "charts"), i, chart) {
-		file = file_in(s, report_string(chart, "file"), &status);
+		file = file_in(s, report_at(chart, "file"), &status);
 		if (!file)
 			continue;
 		report_svg(file, chart, s->info.simulated);
-		file_done(s, file, report_string(chart, "file"), &status);
+		file_done(s, file, report_at(chart, "file"), &status);
 	}
 	return status;
 }
@@ -267,13 +267,13 @@ static json_t *report_of(const struct session *s, const struct bench_part *part,
 
 	*earlier = false;
 	json_array_foreach(s->reports, i, report)
-		if (!strcmp(report_string(report, "name"), part->name))
+		if (!strcmp(report_at(report, "name"), part->name))
 			return json_incref(report);
 	*earlier = true;
 	snprintf(path, sizeof(path), "%s/%s.json", s->dir, part->name);
 	report = json_load_file(path, 0, NULL);
-	if (!strcmp(report_string(report, "command"), "bench") &&
-	    !strcmp(report_string(report, "name"), part->name))
+	if (!strcmp(report_at(report, "command"), "bench") &&
+	    !strcmp(report_at(report, "name"), part->name))
 		return report;
 	json_decref(report);
 	return NULL;
@@ -286,34 +286,35 @@ static void index_earlier(FILE *file, const json_t *report)
 	bool simulated = json_is_true(json_object_get(report, "simulated"));
 
 	fprintf(file, "Of an earlier run: %s%s%s, driver %s%s\n\n",
-		report_string(gpu, "name"), *report_string(gpu, "uuid") ? ", " : "",
-		report_string(gpu, "uuid"), report_string(gpu, "driver"), simulated ?
+		report_at(gpu, "name"), *report_at(gpu, "uuid") ? ", " : "",
+		report_at(gpu, "uuid"), report_at(gpu, "driver"), simulated ?
 		" (simulated): times mean nothing, and ratios are not judged" : "");
 }
 
 static void index_part(FILE *file, json_t *report, bool earlier)
 {
-	const char *name = report_string(report, "name");
+	const char *name = report_at(report, "name");
 	unsigned int nr_ok = 0, nr = 0;
 	json_t *check, *words;
 	size_t i;
 
 	json_array_foreach(json_object_get(report, "checks"), i, check) {
-		nr += strcmp(report_string(check, "result"), "not judged") != 0;
-		nr_ok += !strcmp(report_string(check, "result"), "ok");
+		nr += strcmp(report_at(check, "result"), "not judged") != 0;
+		nr_ok += !strcmp(report_at(check, "result"), "ok");
 	}
-	fprintf(file, "\n## [%s](%s.md): %s\n\n", name, name, report_string(report, "title"));
+	fprintf(file, "\n## [%s](%s.md): %s\n\n", name, name, report_at(report, "title"));
 	if (earlier)
 		index_earlier(file, report);
-	if (strcmp(report_string(report, "status"), "done"))
-		fprintf(file, "**%s**: %s\n", report_string(report, "status"), report_string(report, "why"));
+	if (strcmp(report_at(report, "status"), "done"))
+		fprintf(file, "**%s**: %s\n", report_at(report, "status"),
+			report_at(report, "why"));
 	json_array_foreach(json_object_get(report, "meaning"), i, words)
 		if (json_is_string(words))
 			fprintf(file, "%s\n", json_string_value(words));
 	if (nr)
 		fprintf(file, "\nHeld: %u of %u.\n", nr_ok, nr);
 	json_array_foreach(json_object_get(report, "charts"), i, words)
-		fprintf(file, "\n![%s](%s)\n", report_string(words, "title"), report_string(words, "file"));
+		fprintf(file, "\n![%s](%s)\n", report_at(words, "title"), report_at(words, "file"));
 }
 
 /* After each part: of all pages that are in the directory, whoever wrote them. */
@@ -397,7 +398,7 @@ static int run_part(struct session *s, const struct bench_part *part)
 		cmd_note(s->args->cmd, "%s ...", part->name);
 	report = measure(s, part);
 	json_object_set_new(report, "seconds", json_real((bench_now_us() - start) / 1e6));
-	status = report_string(report, "status");
+	status = report_at(report, "status");
 	s->nr_failed += !strcmp(status, "failed");
 	s->nr_skipped += !strcmp(status, "skipped");
 	s->nr_not_held += report_nr_failed(report);

@@ -404,7 +404,8 @@ static int change_others(struct targets *t, const struct target *job,
 	*one.job = 0;
 	nr_jobs = shown_jobs(t->gp, &jobs);
 	for (int i = 0; i < nr; i++) {
-		if (now[i].uid == geteuid() || !now[i].pid || !shown_is_inside(t->jobs, t->nr_jobs, now[i].job, job->job) ||
+		if (now[i].uid == geteuid() || !now[i].pid ||
+		    !shown_is_inside(t->jobs, t->nr_jobs, now[i].job, job->job) ||
 		    strcmp(now[i].pci, job->pci))
 			continue;
 		one.pid = now[i].pid;

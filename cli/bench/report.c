@@ -125,7 +125,7 @@ unsigned int report_nr_failed(const json_t *report)
 	return nr;
 }
 
-const char *report_string(const json_t *object, const char *key)
+const char *report_at(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 

@@ -69,7 +69,7 @@ json_t *report_series(json_t *chart, const char *label);
 unsigned int report_nr_failed(const json_t *report);
 
 /* The string of that key; "": there is none. */
-const char *report_string(const json_t *object, const char *key);
+const char *report_at(const json_t *object, const char *key);
 
 /* A number with as many places as it needs. */
 const char *report_number(double value, char text[32]);

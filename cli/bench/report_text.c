@@ -65,7 +65,7 @@ static void print_table(struct out *out, const json_t *table)
 	size_t widths[MAX_COLUMNS] = { 0 }, nr = json_array_size(json_object_get(table, "rows")), i;
 	json_t *row;
 
-	fprintf(out->file, "\n%s\n", report_string(table, "title"));
+	fprintf(out->file, "\n%s\n", report_at(table, "title"));
 	if (nr > MAX_TEXT_ROWS) {
 		fprintf(out->file, "  %zu rows: in the files that -o writes, and with --json\n",
 			nr);
@@ -87,23 +87,23 @@ static const char *judged(const json_t *check, const char *key, char text[32])
 /* "ok      WHAT: 1.003, at most 1.02". */
 static void print_check(struct out *out, const json_t *check)
 {
-	const char *result = report_string(check, "result");
+	const char *result = report_at(check, "result");
 	bool bad = !strcmp(result, "not ok");
 	char value[32], limit[32];
 
 	fprintf(out->file, "%s%-10s%s  %s: %s, %s %s\n", bad ? out->red : "", result,
-		bad ? out->plain : "", report_string(check, "what"), judged(check, "value", value),
-		report_string(check, "relation"), judged(check, "limit", limit));
+		bad ? out->plain : "", report_at(check, "what"), judged(check, "value", value),
+		report_at(check, "relation"), judged(check, "limit", limit));
 }
 
 void report_text(struct out *out, const json_t *report)
 {
-	const char *why = report_string(report, "why"), *status = report_string(report, "status");
+	const char *why = report_at(report, "why"), *status = report_at(report, "status");
 	json_t *item;
 	size_t i;
 
-	fprintf(out->file, "\n%s%s%s: %s\n", out->bold, report_string(report, "name"), out->plain,
-		report_string(report, "title"));
+	fprintf(out->file, "\n%s%s%s: %s\n", out->bold, report_at(report, "name"), out->plain,
+		report_at(report, "title"));
 	if (strcmp(status, "done"))
 		fprintf(out->file, "%s: %s\n", status, why);
 	json_array_foreach(json_object_get(report, "tables"), i, item)
@@ -143,7 +143,7 @@ static void markdown_table(FILE *file, const json_t *table)
 	json_t *columns = json_object_get(table, "columns"), *row;
 	size_t i;
 
-	fprintf(file, "\n## %s\n\n", report_string(table, "title"));
+	fprintf(file, "\n## %s\n\n", report_at(table, "title"));
 	markdown_row(file, columns);
 	for (i = 0; i < json_array_size(columns); i++)
 		fputs("|---", file);
@@ -162,9 +162,9 @@ static void markdown_checks(FILE *file, const json_t *report)
 		return;
 	fputs("\n## Held to\n\n| | what | is | has to be |\n|---|---|---|---|\n", file);
 	json_array_foreach(json_object_get(report, "checks"), i, check)
-		fprintf(file, "| %s | %s | %s | %s %s |\n", report_string(check, "result"),
-			report_string(check, "what"), judged(check, "value", value),
-			report_string(check, "relation"), judged(check, "limit", limit));
+		fprintf(file, "| %s | %s | %s | %s %s |\n", report_at(check, "result"),
+			report_at(check, "what"), judged(check, "value", value),
+			report_at(check, "relation"), judged(check, "limit", limit));
 }
 
 void report_markdown(FILE *file, const json_t *report, bool simulated, const char *gpu)
@@ -172,18 +172,18 @@ void report_markdown(FILE *file, const json_t *report, bool simulated, const cha
 	json_t *item;
 	size_t i;
 
-	fprintf(file, "# %s: %s\n\n%s%s\n", report_string(report, "name"), report_string(report, "title"), gpu,
-		simulated ?
-		"\n\n**simulated**: times mean nothing, and ratios are not judged." :
-		"");
-	if (strcmp(report_string(report, "status"), "done"))
-		fprintf(file, "\n**%s**: %s\n", report_string(report, "status"), report_string(report, "why"));
+	fprintf(file, "# %s: %s\n\n%s%s\n", report_at(report, "name"), report_at(report, "title"),
+		gpu, simulated ?
+		"\n\n**simulated**: times mean nothing, and ratios are not judged." : "");
+	if (strcmp(report_at(report, "status"), "done"))
+		fprintf(file, "\n**%s**: %s\n", report_at(report, "status"),
+			report_at(report, "why"));
 	if (json_array_size(json_object_get(report, "meaning")))
 		fputc('\n', file);
 	json_array_foreach(json_object_get(report, "meaning"), i, item)
 		fprintf(file, "%s\n", json_string_value(item));
 	json_array_foreach(json_object_get(report, "charts"), i, item)
-		fprintf(file, "\n![%s](%s)\n", report_string(item, "title"), report_string(item, "file"));
+		fprintf(file, "\n![%s](%s)\n", report_at(item, "title"), report_at(item, "file"));
 	markdown_checks(file, report);
 	json_array_foreach(json_object_get(report, "tables"), i, item)
 		markdown_table(file, item);

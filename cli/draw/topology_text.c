@@ -83,7 +83,8 @@ static void print_row(struct out *out, const struct grid *pic,
 	if (pic->fuses) {
 		fputs("  ", out->file);
 		for (unsigned int i = 0; i < pic->nr && g->present_tpcs; i++)
-			fputs(g->present_tpcs >> i & 1 ? pic->signs->present : pic->signs->absent, out->file);
+			fputs(g->present_tpcs >> i & 1 ? pic->signs->present : pic->signs->absent,
+			      out->file);
 		if (!g->present_tpcs)
 			fputc('?', out->file);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's driver as bench and trace use it: entry points by their names, opened at run time. Numbers are
- * CUDA's documented ABI.
+ * NVIDIA's driver as bench and trace use it: entry points by their names, opened at run time.
+ * Numbers are CUDA's documented ABI.
  */
 #ifndef GPUPART_CLI_TARGET_DRIVER_H
 #define GPUPART_CLI_TARGET_DRIVER_H

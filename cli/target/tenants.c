@@ -236,7 +236,8 @@ static void change(struct gpupart *gp, const void *arg, void *result)
 	changed->result.err = gpupart_tenant_quota_set(gp, tenant->name, change->pci, change->bytes,
 						&changed->before);
 	if (!changed->result.err && change->pci)
-		changed->result.err = gpupart_tenant_get(gp, tenant->name, tenant->pci, &changed->now);
+		changed->result.err = gpupart_tenant_get(gp, tenant->name, tenant->pci,
+							 &changed->now);
 	if (changed->result.err)
 		snprintf(changed->result.why, sizeof(changed->result.why), "%s", gpupart_error(gp));
 }
@@ -250,7 +251,8 @@ static int change_by_owner(const struct args *args, struct gpupart *gp,
 	else
 		shown_as(wanted->tenant->uid, wanted->pid, change, wanted, &changed->result,
 			 sizeof(*changed));
-	return changed->result.err ? cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->result.why) : 0;
+	return changed->result.err ?
+	       cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->result.why) : 0;
 }
 
 static int change_one(const struct args *args, struct gpupart *gp, const struct change *wanted,
