@@ -9,9 +9,9 @@
 
 json_t *report_new(const char *name, const char *title, bool simulated)
 {
-	return json_pack("{s:b, s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}", "simulated", simulated,
-			 "name", name, "title", title, "status", "done", "why", "meaning", "tables",
-			 "checks", "charts", "notes");
+	return json_pack("{s:b, s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}",
+			 "simulated", simulated, "name", name, "title", title,
+			 "status", "done", "why", "meaning", "tables", "checks", "charts", "notes");
 }
 
 __attribute__((format(printf, 3, 0)))
