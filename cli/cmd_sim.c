@@ -20,7 +20,7 @@ const char sim_help[] =
 "expects. Documentation/user/scenarios.md says how to write one.\n"
 "\n"
 "  SCENARIO            a file, or the name of one that ships: see 'gpupart sim --list'\n"
-"      --list          the scenarios that ship\n"
+"      --list          the scenarios that ship, and their titles\n"
 "      --run NAME      of a file with several runs only that one\n"
 "      --json          as JSON, schema gpupart/1\n"
 "      --of FORM       which block ran on which SM when: text, below the summary, or\n"
@@ -46,6 +46,22 @@ struct options {
 
 /* --------------------------------------------------------------- those that ship */
 
+/* "NAME  TITLE", the title of its file. */
+static void print_titled(struct out *out, const char *name)
+{
+	yaml_node_t *title;
+	struct yaml yaml = { 0 };
+	char path[PATH_MAX];
+
+	if (scenario_find("sim", name, path, sizeof(path)) ||
+	    yaml_open(&yaml, "sim", "", path, "a scenario"))
+		return;
+	title = yaml_get(&yaml, yaml_root(&yaml), "title");
+	fprintf(out->file, "%-16s  %s\n", name, title && title->type == YAML_SCALAR_NODE ?
+		out_clean((char *)title->data.scalar.value) : "");
+	yaml_close(&yaml);
+}
+
 static int print_list(const struct args *args)
 {
 	json_t *root, *names;
@@ -63,7 +79,7 @@ static int print_list(const struct args *args)
 		if (args->json)
 			json_array_append_new(names, out_json_text(entries[i]->d_name));
 		else
-			fprintf(out.file, "%s\n", entries[i]->d_name);
+			print_titled(&out, entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (nr)

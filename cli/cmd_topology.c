@@ -139,7 +139,8 @@ static int show_marked(const struct args *args, const char *form, struct gpupart
 			if (!strcmp(tenants[i].name, tenants[picture.nr_tenants].name))
 				status = cmd_fail(args->cmd, EXIT_USAGE,
 						  "--mark %s: two marks have the name '%s'",
-						  marks->texts[picture.nr_tenants], tenants[i].name);
+						  marks->texts[picture.nr_tenants],
+						  tenants[i].name);
 		picture.nr_tenants++;
 	}
 	if (!status)

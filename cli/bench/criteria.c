@@ -129,8 +129,8 @@ static int measure_cost(struct meter *m, json_t *report)
 }
 
 /*
- * No set partitions DRAM, so a pointer chase beside a stream is shown and not judged. Without a uGPU
- * for each, what reads the L2 is not apart, and compute alone is judged.
+ * No set partitions DRAM, so a pointer chase beside a stream is shown and not judged. Without a
+ * uGPU for each, what reads the L2 is not apart, and compute alone is judged.
  */
 static void judge_beside(struct meter *m, json_t *report, enum arrangement where, enum work work,
 			 const struct cell *beside)

@@ -8,9 +8,9 @@
 
 json_t *report_new(const char *name, const char *title, bool simulated)
 {
-	return json_pack("{s:b, s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}", "simulated", simulated,
-			 "name", name, "title", title, "status", "done", "why", "meaning", "tables",
-			 "checks", "charts", "notes");
+	return json_pack("{s:b, s:s, s:s, s:s, s:n, s:[], s:[], s:[], s:[], s:[]}",
+			 "simulated", simulated, "name", name, "title", title,
+			 "status", "done", "why", "meaning", "tables", "checks", "charts", "notes");
 }
 
 void report_words(json_t *report, const char *list, const char *fmt, ...)

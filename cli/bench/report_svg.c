@@ -260,8 +260,8 @@ static void draw_bars(const struct frame *f)
 				"font-size=\"9\">%s</text>\n", x + bar / 2 + 3, y - 3, text);
 		}
 	if (!nr_bars)
-		svg_text(f->file, f->left + (WIDTH - f->left - RIGHT) / 2, f->top + f->height / 2, NORMAL,
-			 MIDDLE, "no value: see the page");
+		svg_text(f->file, f->left + (WIDTH - f->left - RIGHT) / 2, f->top + f->height / 2,
+			 NORMAL, MIDDLE, "no value: see the page");
 }
 
 static void draw_spans(const struct frame *f)

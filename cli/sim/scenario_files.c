@@ -59,5 +59,6 @@ int scenario_find(const char *cmd, const char *name, char *path, size_t len)
 	if (strchr(name, '/') || !access(name, F_OK))
 		return 0;
 	return cmd_fail(cmd, EXIT_USAGE,
-			"'%s' is no file and no scenario that ships: see 'gpupart sim --list'", name);
+			"'%s' is no file and no scenario that ships: see 'gpupart sim --list'",
+			name);
 }

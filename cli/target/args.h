@@ -32,8 +32,8 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 int args_simulate(struct args *args);
 
 /*
- * Reports that the GPU cannot be used, @why, or, if -i was not given and NVIDIA's driver is not there,
- * what to do without one. Returns the error for @err.
+ * Reports that the GPU cannot be used, @why, or, if -i was not given and NVIDIA's driver is not
+ * there, what to do without one. Returns the error for @err.
  */
 int args_fail_gpu(const struct args *args, int err, const char *why);
 

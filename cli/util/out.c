@@ -29,7 +29,9 @@ static void *allocate_or_end(size_t size)
 /* The ending of @path where it is that of a picture that is not drawn here, else NULL. */
 static const char *foreign_picture(const char *path)
 {
-	static const char *const endings[] = { ".png", ".pdf", ".ps", ".eps", ".jpg", ".jpeg", ".gif" };
+	static const char *const endings[] = {
+		".png", ".pdf", ".ps", ".eps", ".jpg", ".jpeg", ".gif",
+	};
 	const char *ending = strrchr(path, '.');
 
 	for (size_t i = 0; ending && i < sizeof(endings) / sizeof(endings[0]); i++)

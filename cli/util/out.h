@@ -44,8 +44,8 @@ bool out_is_svg(const char *path);
 #define OUT_SET_STRLEN (GPUPART_TPCSET_STRLEN + 256)
 
 /*
- * "0-7,16", with the GPCs it covers whole after it: "4,12,20 (GPC 0)", "0,4,12,20 (GPC 0 and 1 TPC)".
- * Returns @text.
+ * "0-7,16", with the GPCs it covers whole after it: "4,12,20 (GPC 0)", "0,4,12,20 (GPC 0 and
+ * 1 TPC)". Returns @text.
  */
 const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
 		    const struct gpupart_tpcset *set);

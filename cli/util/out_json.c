@@ -45,7 +45,8 @@ json_t *out_json_gpu(const struct gpupart_gpu_info *info)
 			 "max_gpcs", out_json_count(info->max_gpcs),
 			 "max_tpcs_per_gpc", out_json_count(info->max_tpcs_per_gpc),
 			 "simulated", info->simulated,
-			 "source", out_json_text(paths_source(info->source, source, sizeof(source))),
+			 "source", out_json_text(paths_source(info->source, source,
+							       sizeof(source))),
 			 "origin", out_json_text(info->origin));
 }
 

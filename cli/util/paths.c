@@ -14,14 +14,11 @@
 
 int paths_full(const char *path, char *full, size_t len)
 {
-	char *real = realpath(path, NULL);
-	int written;
+	char real[PATH_MAX];
 
-	if (!real)
+	if (!realpath(path, real))
 		return -errno;
-	written = snprintf(full, len, "%s", real);
-	free(real);
-	return written < (int)len ? 0 : -ENAMETOOLONG;
+	return snprintf(full, len, "%s", real) < (int)len ? 0 : -ENAMETOOLONG;
 }
 
 int paths_package(const char *name, char *path, size_t len)

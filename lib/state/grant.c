@@ -20,7 +20,8 @@
 #define NODE_LAYOUT	2	/* counted up with every change behind the header */
 #define NODE_PREFIX	"0-"
 #define LINK_LEN	(GPUPART_JOB_STRLEN + 8)
-#define UNMAPPED_UID	65534	/* of users that a user namespace does not map: DEFAULT_OVERFLOWUID */
+/* Of users that a user namespace does not map: the kernel's DEFAULT_OVERFLOWUID. */
+#define UNMAPPED_UID	65534
 
 struct node_file {
 	struct shared_header header;	/* what other versions see of the grant */

@@ -94,9 +94,11 @@ is "$(offers 4 trace -i sample:h200 a=ug | line)" "a=ugpu:0 a=ugpu:1" "trace: se
 is "$(offers 2 bench '' | line)" "criteria dynamic isolation overhead overlap protect scaling slots software" "bench: its parts"
 is "$("$gpupart" bench x -i sample:h200 2>&1 | sed 's/.*part: //; s/,//g' | tr ' ' '\n' | line)" "$(offers 2 bench '' | line)" \
 	"bench: they are the ones that it takes"
-is "$(offers 2 sim '' | line)" "$({ "$gpupart" sim --list; echo; } | line)" "sim: scenarios that ship, and files"
+is "$(offers 2 sim '' | line)" "$({ "$gpupart" sim --list | cut -d ' ' -f 1; echo; } | line)" "sim: scenarios that ship, and files"
 is "$(offers 2 qos '' | line)" "calibrate replay run sim" "qos: its commands"
-is "$(offers 3 qos sim '' | line)" "$({ "$gpupart" sim --list | grep ^qos; echo; } | line)" "qos sim: scenarios with tenants"
+is "$(offers 3 qos sim '' | line)" "$({ "$gpupart" sim --list | cut -d ' ' -f 1 | grep ^qos; echo; } | line)" "qos sim: scenarios with tenants"
+is "$("$words" 2 "$gpupart" run --nr | cut -f 2)" "N more TPCs, packed" "a description is a whole clause"
+is "$("$words" 2 "$gpupart" run --plan | cut -f 2)" "the set of tenant NAME in a plan that 'gpupart plan --json' wrote" "also one of two lines"
 is "$("$words" 5 "$gpupart" run -t 0 -- '' x)" "	program 5" "behind --: a program"
 is "$(offers 4 topology -- x '')" "" "but not of a command that runs none"
 "$gpupart" plan -i sample:h200 --tenant llm:min=4 --tenant batch --json -o "$tmp/plan.json"

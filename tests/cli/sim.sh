@@ -5,12 +5,14 @@
 . "$(dirname "$0")/tap.subr"
 
 try sim --list
-is "$status $(tr '\n' ' ' <"$tmp/out")" \
+is "$status $(cut -d ' ' -f 1 "$tmp/out" | tr '\n' ' ')" \
 	"0 chain-curve copies cpu-or-gpu-bound events figure-10 figure-11 figure-12 figure-13 figure-14 figure-3 figure-4 graph million priorities processes qos-burst qos-neighbour qos-steady speed-up table-3 together turing-puzzle " \
 	"--list has all that ship"
-scenarios=$(cat "$tmp/out")
+has "$out" "$(printf '\nfigure-3          Two kernels on a GTX 1060, unpartitioned and split into 4 and 5 SMs\n')" "and their titles"
+listed=$out
+scenarios=$(cut -d ' ' -f 1 "$tmp/out")
 try sim --list -o "$tmp/list"
-is "$status $out $(cat "$tmp/list")" "0  $scenarios" "--list -o: written there"
+is "$status $out $(cat "$tmp/list")" "0  $listed" "--list -o: written there"
 try sim --list --json
 is "$status $(jq -c '[keys_unsorted, .schema, .command, .simulated, .scenarios]' "$tmp/out")" \
 	"0 $(echo "$scenarios" | jq -cRn '[["schema", "command", "simulated", "scenarios"], "gpupart/1", "sim", true, [inputs]]')" \

@@ -101,7 +101,8 @@ with tempfile.TemporaryDirectory() as folder:
     same((copied.hash, copied.tpcs, copied.info.source), (topo.hash, topo.tpcs, again),
          "a capture of it opens again and is the same")
     ok(topo.agrees(copied), "and agrees")
-same(repr(topo), "<Topology of NVIDIA H200: 8 GPCs, 66 TPCs, 132 SMs>", "a capture has no address to show")
+same(repr(topo), "<Topology of NVIDIA H200: 8 GPCs, 66 TPCs, 132 SMs>",
+     "a capture has no address to show")
 made = gpupart.plan(topo, {"a": Demand(1)})
 same((topo.hash, made.topology_hash), ("b750cf4a1a267bb7",) * 2, "the hash as a plan's JSON has it")
 made.check(topo)
