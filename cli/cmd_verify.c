@@ -150,7 +150,7 @@ int cmd_verify(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_gpu(&args, gp, &selector);
 	if (status < 0) {
-		err = gpupart_attach(gp, selector, &gpu);
+		err = gpupart_attach(gp, selector, NULL, &gpu);
 		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(gp)) :
 			 verify(&args, quick, gp, gpu);
 	}

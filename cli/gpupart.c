@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "cli/cmd.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"

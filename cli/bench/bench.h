@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "cli/bench/driver.h"
 #include "cli/bench/report.h"
 #include "cli/bench/sets.h"

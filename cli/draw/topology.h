@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_DRAW_TOPOLOGY_H
 #define GPUPART_CLI_DRAW_TOPOLOGY_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /* Whether @tpc is a virtual GPC of its own beside those that GPCs are. */
 bool topology_is_singleton(const struct gpupart_topology *topo, unsigned int tpc);

@@ -96,7 +96,7 @@ int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node
 	list = calloc(NODE_GPUS_MAX, sizeof(*list));
 	if (!list)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX);
+	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX, sizeof(struct gpupart_gpu_info));
 	if (nr <= 0)
 		status = cmd_fail(args->cmd, nr ? cmd_status(nr) : EXIT_FAILED, "%s",
 				  nr ? gpupart_error(gp) : "this node has no GPU");

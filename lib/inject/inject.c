@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include "lib/private.h"
 
 #define SLOT "CUDA_INJECTION64_PATH"
 #define NEXT "GPUPART_NEXT_INJECTION"	/* the tool that had the slot before us */
@@ -57,9 +57,9 @@ static void outermost_job(char *id)
 	/* A node's own is in none. */
 	if (!*id || !strncmp(id, "0-", 2))
 		return;
-	room = gpupart_job_list(NULL, NULL, 0) + 16;
+	room = gpupart_job_list(NULL, NULL, 0, sizeof(struct gpupart_job)) + 16;
 	list = calloc(room, sizeof(*list));
-	nr = list ? gpupart_job_list(NULL, list, room) : 0;
+	nr = list ? gpupart_job_list(NULL, list, room, sizeof(struct gpupart_job)) : 0;
 	/* No more steps than there are jobs: notes of the user's may lead round. */
 	for (int steps = 0; steps < nr && steps < room; steps++) {
 		for (i = 0; i < nr && i < room && strcmp(list[i].id, id); i++)
@@ -88,11 +88,12 @@ static int fits(const struct gpupart_grant *grant, const char *job)
  */
 static bool given(struct gpupart_grant *grant)
 {
-	int nr = geteuid() ? gpupart_grant_list(NULL, NULL, 0) : 0, room = nr + 16, best = 0;
+	int nr = geteuid() ? gpupart_grant_list(NULL, NULL, 0, sizeof(*grant)) : 0;
+	int room = nr + 16, best = 0;
 	struct gpupart_grant *list = nr > 0 ? calloc(room, sizeof(*list)) : NULL;
 	char job[GPUPART_JOB_STRLEN];
 
-	nr = list ? gpupart_grant_list(NULL, list, room) : 0;
+	nr = list ? gpupart_grant_list(NULL, list, room, sizeof(struct gpupart_grant)) : 0;
 	if (nr > 0)
 		outermost_job(job);
 	for (int i = 0; i < nr && i < room; i++)

@@ -5,7 +5,7 @@
  * Must not know what is measured.
  */
 #include <string.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "lib/stat/calls.h"
 
 /* Where a stream is, beside an offset. */

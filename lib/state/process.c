@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/core/rows.h"
 #include "lib/state/grant.h"
 #include "lib/state/holder.h"
 #include "lib/state/process.h"
@@ -281,13 +282,22 @@ unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
 	return nr;
 }
 
-int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max)
+static int process_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+{
+	(void)arg;
+	return gpupart_process_list(gp, rows, max, sizeof(struct gpupart_process));
+}
+
+int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
+			 size_t size)
 {
 	struct dirent *entry;
 	unsigned int nr = 0;
 	uid_t uid;
 	DIR *root;
 
+	if (size != sizeof(*list))
+		return rows_resized(gp, list, max, size, sizeof(*list), process_list_fill, NULL);
 	if (geteuid())
 		return process_list_own(list, max);
 	/* Our own first: there is room for those, however many others show. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "lib/core/rows.h"
 #include "lib/state/process.h"
 #include "lib/state/process_block.h"
 
@@ -79,8 +80,13 @@ static int by_pci(const void *a, const void *b)
 	return strcmp(x->pci, y->pci);
 }
 
+static int process_gpu_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+{
+	return gpupart_process_gpu_list(gp, arg, rows, max, sizeof(struct gpupart_process));
+}
+
 int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
-			     struct gpupart_process *list, unsigned int max)
+			     struct gpupart_process *list, unsigned int max, size_t size)
 {
 	/* To close a descriptor of our own file would give its lock up. */
 	bool own = process->pid == getpid();
@@ -90,6 +96,11 @@ int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *p
 	struct gpupart_process *rows;
 	unsigned int nr = seen.nr_gpus;
 
+	if (size != sizeof(*list)) {
+		free(copy);
+		return rows_resized(gp, list, max, size, sizeof(*list), process_gpu_list_fill,
+				    process);
+	}
 	if (block)
 		nr = atomic_load_explicit(&block->header.nr_gpus, memory_order_acquire);
 	if (nr > CONTROL_MAX_GPUS)

@@ -152,7 +152,7 @@ static struct seen look(const char *name)
 	int nr;
 
 	nr_maps = nr_files = 0;
-	nr = gpupart_process_list(NULL, list, 8192);
+	nr = gpupart_process_list(NULL, list, 8192, sizeof(struct gpupart_process));
 	for (int i = 0; i < nr && i < 8192; i++) {
 		if (list[i].uid != UID)
 			continue;
