@@ -88,7 +88,8 @@ CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captu
 
 SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(SCENARIO_SRC))
 
-# Pages of the public functions, made of the header; the examples in them are programs of their own.
+HEADERS	   := include/gpupart.h include/gpupart_manage.h
+# Pages of the public functions, made of the headers; the examples in them are programs of their own.
 MAN3	   := $(B)/man/man3/.made
 
 LIBGPUPART := $(B)/lib/libgpupart.so
@@ -250,10 +251,10 @@ $(B)/share/gpupart/scenarios/%.yaml: share/scenarios/%.yaml
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-$(MAN3): scripts/man3.py include/gpupart.h $(MAN_EXAMPLE_SRC)
+$(MAN3): scripts/man3.py $(HEADERS) $(MAN_EXAMPLE_SRC)
 	$(call say,GEN,$(@D))
 	@rm -rf $(@D) && mkdir -p $(@D)
-	$(Q)$(PYTHON) scripts/man3.py include/gpupart.h Documentation/man/examples $(@D) && touch $@
+	$(Q)$(PYTHON) scripts/man3.py Documentation/man/examples $(@D) $(HEADERS) && touch $@
 
 install: all $(MAN3)
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
@@ -273,7 +274,7 @@ install: all $(MAN3)
 	$(Q)install -m 755 $(SIM_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
 	$(Q)install -m 755 $(SIM_NVML_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
 	$(Q)for f in $(SLURM); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
-	$(Q)install -m 644 include/gpupart.h $(DESTDIR)$(includedir)/gpupart.h
+	$(Q)install -m 644 $(HEADERS) $(DESTDIR)$(includedir)
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
 	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
 	$(Q)install -m 644 $(SCENARIOS) $(DESTDIR)$(datadir)/gpupart/scenarios

@@ -86,7 +86,7 @@ static void be_probe(void *arg, void *result)
 	struct gpupart_tpcset limit;
 	struct bench b = *(struct bench *)arg;
 
-	answer->err = gpupart_attach(b.gp, b.selector, &b.gpu);
+	answer->err = gpupart_attach(b.gp, b.selector, NULL, &b.gpu);
 	if (answer->err) {
 		snprintf(answer->why, sizeof(answer->why), "%s", gpupart_error(b.gp));
 		return;

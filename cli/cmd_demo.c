@@ -187,7 +187,7 @@ int cmd_demo(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_simulate(&args);
 	if (!status && !args.simulated && !args.gpu) {
-		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0);
+		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
 		if (nr <= 0) {
 			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
 				 nr ? gpupart_error(demo.gp) : "none found");
@@ -198,7 +198,7 @@ int cmd_demo(int argc, char **argv)
 	if (!status)
 		status = args_gpu(&args, demo.gp, &gpu);
 	if (!status) {
-		err = gpupart_attach(demo.gp, gpu, &demo.gpu);
+		err = gpupart_attach(demo.gp, gpu, NULL, &demo.gpu);
 		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(demo.gp)) :
 			 demonstrate(&args, &demo);
 	}

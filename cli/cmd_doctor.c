@@ -157,7 +157,7 @@ static void ask_node(struct doctor *d)
 static void ask_gpus(struct doctor *d)
 {
 	struct gpupart_gpu_info list[64];
-	int nr = gpupart_gpu_list(d->gp, NULL, list, 64);
+	int nr = gpupart_gpu_list(d->gp, NULL, list, 64, sizeof(struct gpupart_gpu_info));
 	char text[1024] = "";
 
 	for (int i = 0; i < nr && i < 64; i++)

@@ -65,7 +65,7 @@ static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
 	free(look->list);
 	clock_gettime(CLOCK_MONOTONIC, &look->at);
 	/* Forgets those that ended. */
-	gpupart_job_list(gp, NULL, 0);
+	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
 	look->nr = shown_processes(gp, &look->list);
 	if (look->nr < 0)
 		return cmd_fail(cmd, EXIT_FAILED, "%s",
@@ -171,7 +171,7 @@ static const char *pid_text(char *text, size_t len, int pid)
 /* Whether a node's jobs are there, and of somebody else: then it is asked whose they are. */
 static bool has_others(const struct look *now)
 {
-	if (gpupart_grant_list(NULL, NULL, 0) <= 0)
+	if (gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant)) <= 0)
 		return false;
 	for (int i = 0; i < now->nr; i++)
 		if (now->list[i].uid != geteuid())

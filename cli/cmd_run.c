@@ -9,6 +9,7 @@
 #include "cli/start/run_parent.h"
 #include "cli/target/args.h"
 #include "cli/target/check.h"
+#include "lib/private.h"
 
 const char run_help[] =
 "Usage: gpupart run SET | --plan FILE:NAME [--mem SIZE] [-i CAPTURE] [--gpu GPU]\n"

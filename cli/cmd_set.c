@@ -129,7 +129,8 @@ static void add_process(struct targets *t, const struct gpupart_process *p)
 		return;
 	}
 	rows = calloc(MAX_GPUS, sizeof(*rows));
-	nr = rows ? gpupart_process_gpu_list(t->gp, p, rows, MAX_GPUS) : 0;
+	nr = rows ? gpupart_process_gpu_list(t->gp, p, rows, MAX_GPUS,
+					     sizeof(struct gpupart_process)) : 0;
 	for (int i = 0; i < nr && i < MAX_GPUS; i++)
 		if (is_meant(t, rows[i].pci, rows[i].source, rows[i].simulated, i))
 			add_row(t, &rows[i]);

@@ -13,6 +13,7 @@
 #include "cli/target/shown.h"
 #include "cli/util/atomic_file.h"
 #include "slurm/orphans.h"
+#include "lib/private.h"
 
 #define SLURMD_FILE "/run/gpupart/slurmd"
 
@@ -49,14 +50,14 @@ struct held {
 
 static int take_held(const struct args *args, struct gpupart *gp, struct held *held)
 {
-	int nr = gpupart_grant_list(gp, NULL, 0), room = nr + 64;
+	int nr = gpupart_grant_list(gp, NULL, 0, sizeof(struct gpupart_grant)), room = nr + 64;
 
 	*held = (struct held){ 0 };
 	if (nr >= 0) {
 		held->list = calloc(room, sizeof(*held->list));
 		if (!held->list)
 			return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-		nr = gpupart_grant_list(gp, held->list, room);
+		nr = gpupart_grant_list(gp, held->list, room, sizeof(struct gpupart_grant));
 	}
 	if (nr < 0)
 		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));

@@ -283,7 +283,7 @@ int cmd_trace(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_gpu(&args, trace.gp, &gpu);
 	if (!status) {
-		err = gpupart_attach(trace.gp, gpu, &trace.gpu);
+		err = gpupart_attach(trace.gp, gpu, NULL, &trace.gpu);
 		status = err ? args_fail_gpu(&args, err, gpupart_error(trace.gp)) :
 			 trace_attached(&args, &options, &trace);
 	}

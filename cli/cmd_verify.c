@@ -148,7 +148,7 @@ int cmd_verify(int argc, char **argv)
 		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
 	status = args_gpu(&args, gp, &selector);
 	if (!status) {
-		err = gpupart_attach(gp, selector, &gpu);
+		err = gpupart_attach(gp, selector, NULL, &gpu);
 		status = err ? args_fail_gpu(&args, err, gpupart_error(gp)) :
 			 verify(&args, quick, gp, gpu);
 	}

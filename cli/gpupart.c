@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "cli/cmd.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"

@@ -175,13 +175,6 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 			  struct gpupart_topology **topo);
 void gpupart_topology_close(struct gpupart_topology *topo);
 
-/*
- * The GPUs that @source (as above, captures excepted) knows, in PCI order: up to
- * @max of them into @list. Returns how many there are, or a negative errno.
- */
-int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
-		     unsigned int max);
-
 /* These cannot fail; what they return belongs to @topo. */
 const struct gpupart_gpu_info *gpupart_topology_info(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_tpcs(const struct gpupart_topology *topo);
@@ -203,19 +196,6 @@ int gpupart_topology_sm_tpc(const struct gpupart_topology *topo, unsigned int sm
 struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo);
 struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu);
 struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc);
-
-/*
- * A number for "the same ids and the same membership": equal for two topologies
- * whose TPCs sit alike in GPCs, virtual GPCs and uGPUs and own the same SMs.
- */
-uint64_t gpupart_topology_hash(const struct gpupart_topology *topo);
-
-/*
- * Whether two sources say the same of one GPU, as far as both tell: which GPC, virtual
- * GPC, CPC and uGPU each TPC belongs to, which SMs it owns, which TPCs a GPC's fuses left.
- * tpc_in_gpc is not compared: sources count it each in its own way.
- */
-bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b);
 
 /*
  * A set in words: terms joined by "+", each "LIST" or "tpc:LIST", "gpc:LIST",
@@ -250,109 +230,27 @@ int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
 		     const struct gpupart_tpcset *from, unsigned int nr,
 		     struct gpupart_tpcset *set);
 
-/*
- * Writes @topo as a capture (a text format that opens again, with a checksum).
- * @captured_by goes into it and may be NULL. *text is malloc'ed, the caller's.
- */
-int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
-			     const char *captured_by, char **text);
-
-/* --------------------------------------------------------------------- plans */
-
-#define GPUPART_PLAN_MAX_TENANTS 16
-
-/* What one tenant asks of a GPU. All zero but for the name asks for one TPC and takes all. */
-struct gpupart_demand {
-	const char *name;	/* 1 to 63 letters, digits, '.', '_', '-', no '-' first */
-	unsigned int min_tpcs;	/* at least; 0 is 1 */
-	unsigned int max_tpcs;	/* at most; 0 is no bound */
-	bool gpcs;		/* whole GPCs, shared with nobody */
-	bool spread;		/* over GPCs, for speed; else packed, for isolation */
-	unsigned int cluster;	/* blocks of the largest cluster that it launches; 0 none */
-	unsigned int weight;	/* of its share, 1 .. 1000; 0 is 1 */
-	const char *same;	/* tenants, joined by '+', that share its uGPU; may be NULL */
-	const char *apart;	/* tenants that have none of its TPCs' uGPUs; may be NULL */
-};
-
-struct gpupart_plan_tenant {
-	char name[64];
-	struct gpupart_tpcset set;
-	int ugpu;		/* that it was bound to, by same or apart; -1 none */
-};
-
-struct gpupart_plan {
-	uint64_t topology_hash;	/* gpupart_topology_hash() of what it was made for */
-	bool optimal;		/* proven to be the best, see below: always, or there is no plan */
-	unsigned int nr_steps;	/* of the search for it */
-	unsigned int nr_tenants;
-	struct gpupart_plan_tenant tenants[GPUPART_PLAN_MAX_TENANTS];	/* as given */
-};
-
-/*
- * Disjoint sets for @nr tenants (1 .. 16) out of @within (NULL: all TPCs). Pure: the same
- * for the same topology and demands, whatever their order.
- *
- * What always holds: each tenant has at least its minimum and at most its maximum; who
- * asks for whole GPCs has such and nobody else has a TPC of them; who names others in
- * `same` or `apart`, or is named there, lies in one uGPU, that of the ones in `same` and
- * of none in `apart`; who launches clusters of N blocks has a home: N / 2 TPCs (with two SMs
- * a TPC; rounded up to a power of two, so 6 blocks take the room of 8) in the largest
- * virtual GPC of one of its GPCs, so that a cluster finds an SM a block. Singletons are no
- * room for more than their own SMs. Where virtual GPCs are not told, GPCs count as such.
- *
- * Which of the plans for which this holds is made: tenants have a rank (who asks for whole
- * GPCs, then who packs, then who spreads; larger weight, minimum, cluster; name). The plan
- * is the first in the order of the following, one after the other, and inside each tenant
- * by tenant in rank order. Each is the best that the ones before leave, among the plans that
- * meet all demands: no other can be better in one without being worse in one before it.
- * 1. uGPUs of those that are bound to one: tenants joined by `same` at a time: the uGPU with
- *    the most TPCs that no minimum is promised of; the lowest.
- * 2. Whole GPCs. With d the distance of its TPCs from its fair share of what is left, and u
- *    the uGPUs it touches: the least 2d + (u - 1) * (TPCs of the GPU's largest GPC); fewer
- *    uGPUs; more TPCs; the GPCs that come first in the tenant's order.
- * 3. How many TPCs the others get: beyond the minima one by one, each to the tenant with the
- *    least for its weight who can still take one: max-min fair by weight. (A fair share in 2.
- *    is dealt likewise, as if GPCs and homes were no matter.)
- * 4. Homes of the others' clusters of more than one TPC: the GPC with the fewest homes; the
- *    first in the tenant's order.
- * 5. Their sets. Who packs: the fewest tenants in its GPCs beside its home's (homes that are
- *    reserved count, and as one more what is not @within); the fewest uGPUs; the fewest GPCs;
- *    the GPCs first in its order; of these, after its home, each as far as it goes. Who spreads:
- *    the fewest TPCs in GPCs of those who pack; there the most even; more in what is first in
- *    its order.
- * A tenant's order of GPCs: uGPUs with the fewest tenants that have TPCs at that point, then by
- * uGPU, then by GPC. In a GPC those with a home there have its lowest TPCs in the virtual GPC;
- * then the lowest of what is left, who launches clusters first from inside the virtual GPC,
- * the others from outside.
- *
- * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. If the set of a tenant has
- * TPCs enough for one and holds none, the plan is made anew with a home for it, and for those
- * before it in rank whose sets hold one, as if their demands had said so (ranks stay). This is
- * done for one tenant after the other in rank order. If there is no such plan, the demands as
- * they are come first: gpupart_set_cluster() tells which sets hold none.
- *
- * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
- * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
- * cannot be met and what would do: each was planned; what that would take too long for is not
- * said. -E2BIG: not decided within 100 million steps, about half a second. Never a plan that is
- * not the best instead.
- *
- * On GPUs of up to 12 GPCs that takes some milliseconds, planned or refused: of 16 tenants at
- * random none took 3, and a search for slow ones found up to 7 on boards of 8 GPCs and 17 on 12
- * (tests/bench/plan.c). Only whole GPCs for many tenants on GPUs with more GPCs, of many sizes,
- * can take too many steps.
- */
-int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
-		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
-		      unsigned int nr, struct gpupart_plan *plan);
-
-/* -ESTALE where @topology_hash, a plan's, is not @topo's: both are in the sentence. */
-int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
-		       uint64_t topology_hash);
-
 /* ---------------------------------------------------- launches of this process */
 
 struct gpupart_gpu;
+
+/* What becomes of launches that cannot be confined. */
+enum gpupart_unconfined {
+	GPUPART_UNCONFINED_RUN,		/* they run, and struct gpupart_counters counts them */
+	/*
+	 * The calls of the driver that launch fail with 800 (operation not permitted): after the
+	 * first launch outside of the limit; where gpupart_attach() fails at once, and then
+	 * contexts cannot be made either. For the rest of the process.
+	 */
+	GPUPART_UNCONFINED_FAIL,
+};
+
+/* Begin with all zero and set @size: what is added here later has 0 for "as before". */
+struct gpupart_attach_options {
+	size_t size;			/* sizeof(struct gpupart_attach_options) */
+	unsigned int unconfined;	/* enum gpupart_unconfined */
+	unsigned int zero;		/* 0 */
+};
 
 /*
  * Gets ready to confine this process's launches on one GPU: opens libcuda.so.1,
@@ -361,7 +259,9 @@ struct gpupart_gpu;
  * stream of its own the first time; see gpupart_gpu_check()). Calls cuInit and
  * uses the current context if it is on that GPU, else retains its primary one.
  * @gpu: as for gpupart_topology_open(), or "cuda:N" for CUDA's own device number;
- * NULL is CUDA's device 0.
+ * NULL is CUDA's device 0. @options may be NULL: all zero. -EINVAL options that are too short or
+ * have a value that is none; -E2BIG: longer than this library's, and what it does not know is
+ * not 0.
  * Attaching twice gives the same object. It lives as long as the process.
  * -ENOENT no libcuda.so.1, -EOPNOTSUPP a driver without the callback, an unknown
  * chip or TMD version, MIG on, or MPS where the bits were not checked before,
@@ -372,24 +272,25 @@ struct gpupart_gpu;
  * -EPROTO mask bits that do not mean on this GPU what the table says, or that could
  * not be proven (the sentence names the TPC), -ENODEV no such GPU.
  */
-int gpupart_attach(struct gpupart *gp, const char *gpu, struct gpupart_gpu **attached);
+int gpupart_attach(struct gpupart *gp, const char *gpu,
+		   const struct gpupart_attach_options *options, struct gpupart_gpu **attached);
 
 /*
- * The same for a library that the driver loads at cuInit: makes no launch and no
- * CUDA context, so the mask bits must have been checked before, by this user's cache
- * or as @key says (struct gpupart_check, from a process that checked; may be NULL).
- * Stream sets need a gpupart_attach() later. -EOPNOTSUPP where they were not checked.
+ * Whether @gpu (as above) can be attached: 0, or what gpupart_attach() would return before its
+ * first launch, with the sentence. Calls cuInit; changes nothing that launches. Any thread.
  */
-int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
-			 struct gpupart_gpu **attached);
+int gpupart_available(struct gpupart *gp, const char *gpu);
 
 /*
- * Shows this process in gpupart_process_list(), under @name (may be NULL). Failing
- * is no harm to anything else. What other threads launch meanwhile may not be counted.
- * A process that is shown keeps its name: a second call returns 0 and does nothing, also
- * under another name. The child of a fork is not shown until it calls this itself.
+ * Gives the driver's one place for a tool back: a profiler can have it. Launches of this process
+ * are not confined from now on, on any GPU; one that another thread makes meanwhile is confined
+ * or not. The sets of streams, functions and of the process and its own limit are gone, and no
+ * set can be given (-EOPNOTSUPP); sets of threads have no effect. GPU objects stay valid. It is
+ * for ever: what happens from now on is not seen, so gpupart_attach() is -ESHUTDOWN. 0 also
+ * where nothing was attached. -EPERM a limit from outside, or a strict process; -EBUSY a memory
+ * quota or a measurement needs the place; -EIO the driver keeps it. Any thread.
  */
-int gpupart_process_publish(struct gpupart *gp, const char *name);
+int gpupart_detach(struct gpupart *gp);
 
 /* The topology it was attached with; the library's, do not close. */
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu);
@@ -425,15 +326,6 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
 int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 			const struct gpupart_tpcset *set);
-
-/*
- * For what caps the program that it is a part of: the limit from outside is from now on what
- * it and @set have in common, @set where there was none. Nothing in this process widens it
- * again; who sets the process's limit from outside replaces it. -EINVAL also for NULL,
- * -EPERM, and nothing changed, where they have nothing in common.
- */
-int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu,
-		      const struct gpupart_tpcset *set);
 
 /*
  * @stream: a live CUstream (or cudaStream_t) of this GPU. 0 and 1 are the legacy
@@ -533,84 +425,6 @@ struct gpupart_counters {
 void gpupart_counters_get(struct gpupart_counters *counters);
 
 /*
- * The processes of this user (root: of all users) that confine launches now: up to
- * @max of them into @list, by pid. Returns how many there are, or a negative errno.
- * Of another user's folder no more than 4096 files and 4 MiB of /proc/PID/maps are read: a
- * user that has more gets one more row, @pid 0 and no GPU, whose @problem says it.
- */
-#define GPUPART_JOB_STRLEN 64
-
-struct gpupart_process {
-	int pid;		/* 0: one that has no number in this pid namespace */
-	char name[64];		/* GPUPART_NAME, or ""; what is not printable ASCII shows as '?' */
-	char job[GPUPART_JOB_STRLEN];	/* id of the run that it belongs to, or "" */
-	char pci[20];		/* of the first GPU with a limit, else of the first attached */
-	char source[512];	/* of that GPU's topology: "rm", "kernel" or a capture's path */
-	bool simulated;		/* that GPU is */
-	unsigned int nr_gpus;	/* attached */
-	char limit[GPUPART_TPCSET_STRLEN];	/* list form; "" where there is none */
-	char problem[256];	/* why launches are not confined, or "" */
-	struct gpupart_counters counters;
-	/*
-	 * Whose it is: all of the above but @pid is the word of that user's processes, and
-	 * @source a name that another user made up.
-	 */
-	unsigned int uid;
-	/* It runs under another version of this library: no counters, and no limit can be set. */
-	bool other_version;
-};
-int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
-
-/*
- * Sends @signal to @process of the list, by its @pid and @uid, and to no process that got its
- * number since: a pidfd is opened, then the process is looked at again (its block's lock or
- * mapping, its uids), and @still (may be NULL) is asked with what it shows now, then the
- * signal is sent through the pidfd. -ESRCH it is gone, or is not the one that was listed;
- * -ENOSYS the kernel has no pidfd (before Linux 5.3): nothing is sent.
- */
-int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *process, int signal,
-			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg);
-
-/*
- * The GPUs of one of those: up to @max rows like @process into @list, each with pci, source,
- * simulated and limit of another GPU, by PCI address. Returns how many there are (of one in
- * another pid namespace the GPU that @process tells), or -ENOMEM.
- */
-int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
-			     struct gpupart_process *list, unsigned int max);
-
-/*
- * The limit of a running process of this user's, on the GPU at PCI address @pci: from its
- * next launch on (CUDA graphs included), also where that process narrowed it from inside.
- * Where the two have nothing in common the one from outside holds alone. NULL takes it
- * away. *before (may be NULL) is what was in force, empty for none. Safe against its
- * launches and against others that set it; who dies meanwhile leaves what was in force.
- * -ESRCH no such process of this user's (root too: change to that user first), -ENODEV
- * it does not use that GPU, -EAGAIN its mask bits are not proven (yet), -EINVAL an empty
- * set or a TPC that is not there, -EBUSY another sets it and does not end.
- */
-int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
-			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
-
-/*
- * The same for who changes one process's limit again and again: found once, then about
- * 2 us a change. The object is the caller's; close it. _set fails with -ESRCH when the
- * process is gone. One thread at a time.
- */
-struct gpupart_remote;
-int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
-			struct gpupart_remote **remote);
-int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
-		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
-/*
- * What its limit was set to last from outside, or empty for none: who else changes it is seen.
- * No system call waits for that process. -ESRCH it is gone, -EBUSY it is changed all the time.
- */
-int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
-		       struct gpupart_tpcset *set);
-void gpupart_remote_close(struct gpupart_remote *remote);
-
-/*
  * What a program tells of its own progress to who decides about its sets (`gpupart qos`): @units
  * of work that were done (images, tokens, steps; 0 is no report), or the time that one request
  * took. Some 30 ns, for the clock is read: that and how many there were tell how far the next
@@ -619,486 +433,6 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  */
 void gpupart_progress_add(uint64_t units);
 void gpupart_latency_report(uint64_t ns);
-
-#define GPUPART_NR_LATENCIES 512
-
-/* Since the process began to use the library. */
-struct gpupart_progress {
-	uint64_t units;
-	uint64_t reports;	/* calls in which they were told */
-	/* CLOCK_MONOTONIC of the last report of units, and of a latency; 0: there was none. */
-	uint64_t told_ns, answered_ns;
-	uint64_t launches;	/* struct gpupart_counters */
-	/* Requests by how long they took: see gpupart_latency_least(). */
-	uint64_t latencies[GPUPART_NR_LATENCIES];
-};
-
-/* The least nanoseconds that latencies[@place] counts: 6 % apart, the last one 32 s. */
-uint64_t gpupart_latency_least(unsigned int place);
-
-/* -ESRCH when the process is gone. Each number is whole; together they may be torn. */
-int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
-			    struct gpupart_progress *progress);
-
-/*
- * A job: one run of a program and of all that it starts, also later. Its id is in
- * GPUPART_JOB, which children inherit; its limit is noted below /dev/shm, and who begins
- * to use the GPU takes it from there instead of from GPUPART_SET. A job begun inside
- * another obeys that one's limit as well.
- */
-struct gpupart_job {
-	char id[GPUPART_JOB_STRLEN];
-	char parent[GPUPART_JOB_STRLEN];	/* the job it was begun in, or "" */
-	char name[64];		/* or "" */
-	int pid;		/* of the process that began it; 0 elsewhere, and when it ended */
-	bool elsewhere;		/* in another pid namespace: not all of it may be seen */
-	char pci[20];
-	char source[512];	/* of the topology, as a process has it */
-	bool simulated;		/* a capture's GPU */
-	char limit[GPUPART_TPCSET_STRLEN];	/* that holds now, list form */
-	unsigned int uid;	/* whose it is: this user, but of a node's jobs, below */
-	bool other_version;	/* another version's: its limit cannot be set */
-};
-
-/*
- * The calling process, and what it becomes by exec and starts, is a job from now on: put
- * @id (GPUPART_JOB_STRLEN long) into GPUPART_JOB. Its parent is the job that GPUPART_JOB
- * names now; jobs may be begun inside one another to any depth. @name may be NULL, else it
- * is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'; @pci, "0000:0d:00.0", is
- * the address of the GPU that @topo is of (of a capture the one that is simulated). A job
- * is forgotten when it has no process any more: none that began it, that shows itself, or
- * that was started (by exec) with the id of it, or of a job inside it, in its environment.
- * -EINVAL for the set as gpupart_set_check() has it, another name, no PCI address; -EROFS,
- * -EACCES, -EFBIG, .. where /dev/shm cannot be written: the job is then limited by
- * GPUPART_SET alone.
- */
-int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
-		      const char *pci, const struct gpupart_tpcset *set, char *id);
-
-/*
- * This user's jobs, and what the node gave him (root: all that it gave): up to @max of them
- * into @list. Returns how many there are.
- */
-int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max);
-
-/*
- * The limit of a job: of its processes now, those of jobs begun inside it included, and of
- * those that come. *before may be NULL. -ESRCH no such job, -EINVAL an empty set or a TPC
- * that is not there, -EBUSY another sets a job and does not end; else as above, for the
- * processes that could not be changed: the others are. Processes that begin to use the GPU
- * at this moment take it from the note; a second at most is waited for them.
- */
-int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
-			  struct gpupart_tpcset *before);
-
-/* ------------------------------------------------------------- a node's jobs */
-
-/*
- * What a scheduler, as root, gives a user of one GPU of this node: TPCs, and memory. It is a
- * job like those above, with an id of its own, and no process keeps it: it is there until
- * root drops it, or the node boots. Root alone changes its limit; while a user who is not
- * root was given TPCs of a GPU, no limit of his processes there, whether by GPUPART_SET, by a
- * job or from outside, holds more than all that he was given (-EPERM), nor a tenant's quota
- * more memory, and GPUPART_DISABLE changes nothing. Any user may read it.
- */
-#define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
-
-struct gpupart_grant {
-	char id[GPUPART_JOB_STRLEN];	/* "0-" and hexadecimal digits or '-': for GPUPART_JOB */
-	char name[64];		/* as of a job, and of its tenant */
-	unsigned int uid;
-	char pci[20];		/* of the GPU, as gpupart_job_begin() has it */
-	char source[512];	/* of its topology: "rm", "kernel" or a capture's path */
-	char key[20];		/* of its checked map, as struct gpupart_check has it, or "" */
-	unsigned int nr_tpcs;	/* of the GPU */
-	struct gpupart_tpcset set;	/* empty: it was given nothing, @why says why */
-	uint64_t memory;	/* bytes; 0: no quota */
-	char asked[128];	/* what was asked for, in the scheduler's words */
-	char why[512];
-	bool other_version;	/* another version gave it: it can be dropped, and not put */
-	bool strict;		/* its user's processes are confined or do not use the GPU */
-};
-
-/*
- * All of the node's: up to @max into @list, by id. Returns how many there are, or a negative
- * errno: -EPERM where the folder is not root's alone, so that nothing in it counts.
- */
-int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max);
-
-/*
- * Writes one, or another in its place: whole or not at all, whenever the caller dies. Who
- * plans around others must take turns. -EINVAL another id, name or address; -EACCES, .. who
- * is not root.
- */
-int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant);
-
-/* No error where there is none. -EINVAL another id; -EACCES, .. who is not root. */
-int gpupart_grant_drop(struct gpupart *gp, const char *id);
-
-/* ------------------------------------------------------------------- memory */
-
-/*
- * A tenant: programs of one user that share memory of GPUs. What its processes use on a
- * GPU adds up, and where it has a quota there, memory beyond that is refused to them as the
- * driver refuses it on a full GPU. Sizes are bytes; a GPU is its PCI address as
- * gpupart_gpu_info has it; a name is 1 to 63 letters, digits, '.', '_' or '-', the first no
- * '-'. A tenant is there while a process is in it, or a job lives that has its
- * name, or its name for an id: then it is forgotten, and its quotas. What is counted and
- * what is not: Documentation/user/memory.md. All of these may be called from any thread.
- */
-#define GPUPART_TENANT_STRLEN 64
-
-struct gpupart_tenant {
-	char name[GPUPART_TENANT_STRLEN];
-	unsigned int uid;	/* whose it is, and whose word the rest is */
-	char pci[20];		/* "" where it has neither quota nor use on any GPU */
-	bool simulated;		/* that GPU is */
-	uint64_t quota;		/* 0: none on this GPU */
-	uint64_t used;		/* by all its processes that live; may be above the quota */
-	unsigned int nr_processes;	/* in it now, whether they use this GPU or not */
-	bool other_version;	/* its processes are not known, and its quota cannot be set */
-};
-
-/*
- * A row a GPU of each tenant of this user (root: of all users), by user and name: up to
- * @max of them into @list. Returns how many there are, or a negative errno. Forgets those
- * that nobody is in and no job is.
- */
-int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max);
-
-struct gpupart_tenant_process {
-	char tenant[GPUPART_TENANT_STRLEN];
-	unsigned int uid;
-	char pci[20];		/* "" of one that has used no GPU yet */
-	int pid;		/* 0: it has no number in this pid namespace */
-	int inner_pid;		/* in its own */
-	char program[64];	/* as it was called; printable ASCII */
-	uint64_t used;		/* on this GPU */
-	uint64_t uncounted;	/* its calls, on any GPU, that may have got what is not counted */
-};
-
-/* The same for their processes: a row a GPU that each uses something of, or one without. */
-int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
-				unsigned int max);
-
-/*
- * One of this user's on one GPU. @name NULL: the one that this process is in, or is to be in
- * (GPUPART_TENANT). -EINVAL no tenant's name or no PCI address; -ESRCH there is no such
- * tenant, or this process is in none; -EPERM, -EPROTO its file is not to be trusted.
- */
-int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
-		       struct gpupart_tenant *tenant);
-
-/*
- * Its quota on that GPU from now on, also while its programs run: @bytes, 1 or more. @pci
- * NULL: on each GPU, also on those that its programs use first later on. Less than is used
- * takes nothing away; what is asked for then fails until enough was given back. *before,
- * which may be NULL, is what it was, 0 for none and for @pci NULL. Errors as above, and
- * -EBUSY: another process holds the tenant's file and does not end.
- */
-int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *pci,
-			     uint64_t bytes, uint64_t *before);
-
-/*
- * The same for a tenant that need not be there yet, and where @bytes is another quota than
- * was last given so, or with NULL, also for its other GPUs: what is to become its first
- * process, or to start it, is a job of that name or id. For that process GPUPART_TENANT, the
- * name, and GPUPART_MEM, the bytes, belong into the environment. -ENOSPC, -EACCES, .. where
- * /dev/shm cannot be written.
- */
-int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
-			 uint64_t *before);
-
-/*
- * This process is in a tenant from now on, and what it gets of GPUs' memory is counted there.
- * @name NULL: the one of GPUPART_TENANT, or else one of its own, which is this process's id.
- * @bytes: the quota on each GPU that the process comes to use and the tenant has none on; 0:
- * that of GPUPART_MEM, or else none. A second call may only give the same name, or NULL, and
- * does nothing. A call that would go beyond the quota is out of memory, as on a GPU that has
- * no more; cuMemGetInfo and cuDeviceTotalMem tell of the quota alone. Works before cuInit;
- * what was got before it is charged at the next allocation. A child of a fork is in no tenant
- * before it uses a GPU itself. -EINVAL no tenant's name, or no number in GPUPART_MEM; -EBUSY:
- * this process is in another tenant, another tool has the driver's one place for such, or as
- * above; -EOPNOTSUPP: this driver does not tell of its functions.
- */
-int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes);
-
-/* What became of this process's calls that get memory, since it is in a tenant. */
-struct gpupart_memory_counters {
-	uint64_t refused;	/* out of memory by the quota */
-	/* May have got memory that is not counted; others see it, too, of who is in a tenant. */
-	uint64_t uncounted;
-	const char *uncounted_call;	/* the last of those, or NULL; lives for ever */
-};
-
-void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
-
-/*
- * The quota of this process's tenant on one GPU, all its processes': as
- * gpupart_tenant_quota_set(), after gpupart_memory_start() of what the environment says where
- * that was not called. Where GPUPART_MEM came from outside it may only become smaller: -EPERM.
- */
-int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
-
-/*
- * A size in words: a number, with a fraction where a unit follows, and K, M, G or T (or KiB,
- * MiB, ..: of 1024) or KB, MB, .. (of 1000) or B behind it, in letters of any size; "20G" is
- * 20 * 2^30. -EINVAL: it is none, 0 bytes, or more than 2^60.
- */
-int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
-
-/* How the mask bits of an attached GPU became trusted. */
-struct gpupart_check {
-	const char *layout;	/* "V04_00" */
-	bool from_cache;	/* looked up, not measured now */
-	unsigned int nr_proven;	/* TPCs */
-	unsigned int nr_launches; /* short launches made for it, 0 if looked up */
-	const char *streams;	/* "" or why stream sets are refused here */
-	/*
-	 * "" or why graphs keep the sets and the limit that their nodes were built with here:
-	 * a later one may not reach them, and graphs_stale may not tell. As it is now: some
-	 * drivers show it only when the program calls one of their functions.
-	 */
-	const char *graphs;
-	char key[20];		/* hash of the checked map, in hexadecimal */
-};
-void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);
-
-/* The driver's interface for callbacks, as an attached process found it; sizes in bytes. */
-struct gpupart_driver {
-	unsigned int table_bytes;
-	int nr_features;		/* that a tool can declare; -1: this table does not tell */
-	unsigned int params_bytes;	/* of a launch */
-};
-/* -EAGAIN: this process has not subscribed yet. */
-int gpupart_driver_get(struct gpupart *gp, struct gpupart_driver *driver);
-
-/* ------------------------------------------------------------------- verify */
-
-enum gpupart_verify_result {
-	GPUPART_VERIFY_PASS,
-	GPUPART_VERIFY_FAIL,
-	GPUPART_VERIFY_SKIP,
-};
-
-struct gpupart_verify_row {
-	const char *name;	/* "tpc-alone", stable */
-	const char *what;	/* a sentence */
-	enum gpupart_verify_result result;
-	const char *detail;	/* what was seen; names the TPC where it failed */
-};
-
-#define GPUPART_VERIFY_QUICK 1	/* the rows that take under a second */
-
-/*
- * Proves on the GPU, by launches that record %smid, that every TPC, GPC, uGPU and
- * scope confines; @row is called once a row, in order, and is needed. On @gpu the
- * process's set, a limit given by gpupart_limit_set(), and the calling thread's sets
- * (its own, its next launch's, those of its context's default streams) are taken away
- * for the time and put back; a limit from outside stays, and so do sets of functions and
- * of created streams. No other thread should launch or set meanwhile. Returns the number
- * of rows that failed (0 good) or a negative errno where it could not run: -EINVAL for
- * flags that are none or a @gpu not attached; -EBUSY, and nothing was touched, during a
- * capture of a default stream of the context or of a stream that waits for the legacy one
- * (a non-blocking one's does no harm). -EPERM, -EBUSY, .. where something could not be put
- * back, all else is: a limit when one from outside was narrowed meanwhile, a default
- * stream's set when @row began a capture.
- */
-int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
-		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);
-
-/*
- * One launch on @stream (NULL: the legacy default stream) that records where its
- * blocks ran: the TPCs that were seen. It keeps every SM it may use busy for a
- * few microseconds, so on an idle GPU *seen is the set in force. -EBUSY, and nothing is
- * launched, while @stream or any blocking stream of its context is captured: reading the
- * record would spoil the capture. One that another thread begins meanwhile is not seen.
- */
-int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
-		   struct gpupart_tpcset *seen);
-
-/* --------------------------------------------------------------------- stat */
-
-/*
- * What `gpupart stat` measures of a program: times in nanoseconds, of the CPU's clock
- * (CLOCK_MONOTONIC) or, of struct gpupart_stat_gpu, of the GPU's.
- */
-enum gpupart_stat_direction {
-	GPUPART_STAT_TO_GPU,
-	GPUPART_STAT_FROM_GPU,
-	GPUPART_STAT_INSIDE,	/* from a GPU's memory into the same GPU's */
-	GPUPART_STAT_OTHER,	/* between GPUs, managed memory, not told */
-	GPUPART_STAT_NR_DIRECTIONS,
-};
-
-#define GPUPART_STAT_MAX_GPUS	8	/* contexts of one process that are timed */
-#define GPUPART_STAT_NR_DEPTHS	48
-
-/*
- * A CUDA context on a GPU. Time is looked at in stretches: all of it where that costs
- * little, else parts of it. A stretch begins with the first work in it and ends with the
- * last, or where looking was interrupted.
- */
-struct gpupart_stat_gpu {
-	char pci[20];
-	uint64_t nr_sms;	/* of the GPU, not of a set */
-	uint64_t timed;		/* kernels, graphs, fills and copies whose time was taken */
-	uint64_t untimed;	/* .. was not: between stretches, or while a graph is captured */
-	uint64_t stretches_ns;	/* their length; what follows is about them alone */
-	uint64_t own_ns;	/* of which a thread of the program measured */
-	uint64_t busy_ns;	/* something ran */
-	uint64_t kernels_ns;	/* a kernel, a graph or a fill ran */
-	uint64_t copies_ns;	/* a copy ran; kernels_ns + copies_ns - busy_ns: both at once */
-	uint64_t starved_ns;	/* nothing ran, and nothing was submitted */
-	uint64_t held_ns;	/* nothing ran, and what was submitted waited for something else */
-	uint64_t both_ns;	/* of starved_ns: while the CPU was waiting too */
-	uint64_t blocked_ns;	/* in launches while hundreds were queued: no room */
-	uint64_t depth_sum;	/* of what was submitted and not finished, at each submission */
-	uint64_t depth_max;
-	uint64_t depths[GPUPART_STAT_NR_DEPTHS];	/* see gpupart_stat_depth() */
-};
-
-struct gpupart_stat_process {
-	uint64_t pid;
-	char name[16];
-	uint64_t kernels, graphs, fills;	/* launches that succeeded */
-	uint64_t copies[GPUPART_STAT_NR_DIRECTIONS], bytes[GPUPART_STAT_NR_DIRECTIONS];
-	uint64_t syncs;		/* calls in which the CPU waits, those of copies included */
-	uint64_t queries;	/* cuStreamQuery, cuEventQuery */
-	uint64_t launch_ns;	/* in calls that launch, fill or copy and do not wait */
-	uint64_t wait_ns;	/* in calls that wait, and between queries that say "not yet" */
-	uint64_t first_ns, last_ns;	/* the first work was submitted, the last call ended */
-	uint64_t waits_since_ns;	/* a wait that goes on, not yet in wait_ns; 0: none */
-	uint64_t own_ns;	/* measuring took this long, over all threads */
-	uint64_t unresolved;	/* work that was not seen to end before the process did */
-	uint64_t nr_gpus;
-	struct gpupart_stat_gpu gpus[GPUPART_STAT_MAX_GPUS];
-};
-
-/* The least number of submissions that the @n'th of depths[] counts. */
-uint64_t gpupart_stat_depth(unsigned int n);
-
-struct gpupart_stat;
-
-/*
- * A place where processes leave what is measured of them, gone with gpupart_stat_close().
- * @id is to be put into GPUPART_STAT; it holds for processes of this user and PID
- * namespace, while the caller lives.
- */
-int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **stat, const char **id);
-void gpupart_stat_close(struct gpupart_stat *stat);
-
-/*
- * What the @n'th process has left up to now, from 0: -ENOENT after the last. Of a process
- * that still runs, counts are whole one by one. May be called by any thread.
- */
-int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
-		     struct gpupart_stat_process *process);
-
-/* Processes that are not measured: they could not be, or found no room (there is some for 64). */
-unsigned int gpupart_stat_lost(const struct gpupart_stat *stat);
-
-/*
- * From now on the calling process is measured for the place that @id names; for the
- * library that the driver loads at cuInit, before gpupart_attach_early(). Needs no TPC map.
- * -EBUSY where another tool has the driver's callback, or where this process has attached
- * already; -EOPNOTSUPP where this driver does not tell of its functions; -EINVAL, -ENOENT,
- * .. for @id; -ENOSPC where there is no room.
- */
-int gpupart_stat_start(struct gpupart *gp, const char *id);
-
-/* ------------------------------------------------------------------- report */
-
-/*
- * What the processes of a run leave for it: which of them used CUDA, and which launches ran
- * outside of the run's limit, with more TPCs than it or on another GPU.
- */
-#define GPUPART_REPORT_NR_KERNELS 16
-
-/* Why: the counters of struct gpupart_counters that may leave a limit, in their order. */
-enum gpupart_outside {
-	GPUPART_OUTSIDE_DRIVER = 2,
-	GPUPART_OUTSIDE_CLUSTER,
-	GPUPART_OUTSIDE_COOPERATIVE,
-	GPUPART_OUTSIDE_VERSION,
-	GPUPART_OUTSIDE_MAP,
-	GPUPART_OUTSIDE_GPU,
-};
-
-struct gpupart_report_kernel {
-	char name[160];		/* as the driver has it; "" where it was not found out */
-	unsigned int outside;	/* enum gpupart_outside */
-	uint64_t count;		/* launches; nodes of graphs count when they are built */
-	unsigned int cluster;	/* blocks of one cluster, or 0 */
-	unsigned int nr_tpcs;	/* that the first such launch was given; 0: not known */
-	struct gpupart_tpcset limit;	/* that it left; empty: not known */
-};
-
-enum gpupart_report_state {
-	GPUPART_REPORT_BEGUN,	/* it began to use CUDA, and is not confined, for @why */
-	GPUPART_REPORT_CONFINED,	/* on the GPU at @pci */
-	GPUPART_REPORT_REFUSED,	/* strict: calls of the driver fail, for @why */
-	GPUPART_REPORT_NOT_REFUSED,	/* strict: the driver cannot be made to fail them */
-};
-
-struct gpupart_report_process {
-	int pid;		/* in @pid_namespace */
-	unsigned int state;	/* enum gpupart_report_state */
-	bool simulated;
-	uint64_t start;		/* clock ticks since boot */
-	uint64_t pid_namespace;	/* the inode of its /proc/PID/ns/pid */
-	char name[16];
-	char pci[20];
-	char source[512];	/* of that GPU's topology, as struct gpupart_process has it */
-	char why[256];
-	struct gpupart_report_kernel kernels[GPUPART_REPORT_NR_KERNELS];	/* @count 0: none */
-	uint64_t others;	/* launches outside of further kernels */
-};
-
-struct gpupart_report;
-
-/*
- * A place for such reports, gone with gpupart_report_close(). @id is for GPUPART_REPORT, and
- * holds for processes of this user while the caller lives. There is room for 256 processes that
- * live or left something to report.
- */
-int gpupart_report_open(struct gpupart *gp, struct gpupart_report **report, const char **id);
-void gpupart_report_close(struct gpupart_report *report);
-
-/*
- * What the @n'th process has left up to now, from 0: -ENOENT after the last. It is that process's
- * word; texts are printable ASCII. By any thread.
- */
-int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
-		       struct gpupart_report_process *process);
-
-/* Processes that found no room. */
-unsigned int gpupart_report_lost(const struct gpupart_report *report);
-
-/*
- * The calling process began to use CUDA, and reports to the place that @id names: for the library
- * that the driver loads at cuInit, before gpupart_attach_early(). -EINVAL, -ENOENT, .. for @id;
- * -ENOSPC where there is no room.
- */
-int gpupart_report_start(struct gpupart *gp, const char *id);
-
-/* Finds the names of kernels that are still missing, where the process ends normally. */
-void gpupart_report_end(void);
-
-/*
- * A strict process: after the first launch that ran outside of its limit each call of the driver
- * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now
- * on, and so does what initializes CUDA or makes a context: for one that cannot be confined.
- * -EBUSY where another tool has the driver's callback; -EOPNOTSUPP where this driver does not
- * tell of its functions; -ENOSPC without @refuse where gpupart_report_start() had no room.
- */
-int gpupart_strict_start(struct gpupart *gp, bool refuse);
-
-/*
- * Whether /etc/gpupart/config, which root writes, has the line "strict = yes": 1 or 0. -EPERM
- * where another user could have written it, which is then ignored; -EINVAL for another value.
- */
-int gpupart_config_strict(struct gpupart *gp);
 
 #pragma GCC visibility pop
 

@@ -9,6 +9,7 @@ LIB_CORE_SRC := \
 	lib/core/fork.c \
 	lib/core/memfd.c \
 	lib/core/peek.c \
+	lib/core/rows.c \
 	lib/core/shared_header.c \
 	lib/core/state_dir.c
 
@@ -129,10 +130,7 @@ LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)
 
 # Of libgpupart.so.0: what runs at a launch or an allocation is built for speed, the rest for size.
 LIB_FAST_SRC := \
-	lib/confine/calls.c \
-	lib/confine/graph.c \
 	lib/confine/launch.c \
-	lib/confine/module.c \
 	lib/confine/scope.c \
 	lib/confine/stream.c \
 	lib/driver/callback.c \
@@ -140,13 +138,8 @@ LIB_FAST_SRC := \
 	lib/ledger/ledger.c \
 	lib/memory/account.c \
 	lib/memory/allocations.c \
-	lib/memory/call_state.c \
 	lib/memory/calls_begin_end.c \
-	lib/memory/device.c \
-	lib/stat/fold.c \
-	lib/stat/time.c \
 	lib/state/limit.c \
 	lib/state/process_block.c \
 	lib/state/progress.c \
-	lib/tmd/tmd.c \
-	lib/topo/tpcset.c
+	lib/tmd/tmd.c

@@ -51,9 +51,9 @@ from typing import Any, Optional, Union
 __version__ = "0.1.0"
 __all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job", "Plan",
            "Process", "Result", "Stream", "Tenant", "TenantProcess", "Topology", "Tpc", "TpcSet",
-           "Ugpu", "VerifyRow", "Vgpc", "attach", "counters", "gpus", "jobs", "latency_report",
-           "partition", "plan", "processes", "progress_add", "publish", "tenant_processes",
-           "tenants"]
+           "Ugpu", "VerifyRow", "Vgpc", "attach", "available", "counters", "detach", "gpus",
+           "jobs", "latency_report", "partition", "plan", "processes", "progress_add", "publish",
+           "tenant_processes", "tenants"]
 
 # ------------------------------------------------------------------- the C interface
 
@@ -178,7 +178,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_tpcset_format_hex": (c_int, [c_void_p, c_char_p, c_size_t]),
     "gpupart_topology_open": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
     "gpupart_topology_close": (None, [c_void_p]),
-    "gpupart_gpu_list": (c_int, [c_void_p, c_char_p, POINTER(_CGpuInfo), c_uint]),
+    "gpupart_gpu_list": (c_int, [c_void_p, c_char_p, POINTER(_CGpuInfo), c_uint, c_size_t]),
     "gpupart_topology_info": (POINTER(_CGpuInfo), [c_void_p]),
     "gpupart_topology_nr_tpcs": (c_uint, [c_void_p]),
     "gpupart_topology_nr_gpcs": (c_uint, [c_void_p]),
@@ -199,7 +199,9 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_plan_make": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_CDemand), c_uint,
                                   POINTER(_CPlan)]),
     "gpupart_plan_check": (c_int, [c_void_p, c_void_p, c_uint64]),
-    "gpupart_attach": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "gpupart_attach": (c_int, [c_void_p, c_char_p, c_void_p, POINTER(c_void_p)]),
+    "gpupart_available": (c_int, [c_void_p, c_char_p]),
+    "gpupart_detach": (c_int, [c_void_p]),
     "gpupart_process_publish": (c_int, [c_void_p, c_char_p]),
     "gpupart_gpu_topology": (c_void_p, [c_void_p]),
     "gpupart_limit_set": (c_int, [c_void_p, c_void_p, c_void_p]),
@@ -219,12 +221,12 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_progress_add": (None, [c_uint64]),
     "gpupart_latency_report": (None, [c_uint64]),
     "gpupart_counters_get": (None, [POINTER(_CCounters)]),
-    "gpupart_process_list": (c_int, [c_void_p, POINTER(_CProcess), c_uint]),
+    "gpupart_process_list": (c_int, [c_void_p, POINTER(_CProcess), c_uint, c_size_t]),
     "gpupart_process_limit_set": (c_int, [c_void_p, c_int, c_char_p, c_void_p, c_void_p]),
-    "gpupart_job_list": (c_int, [c_void_p, POINTER(_CJob), c_uint]),
+    "gpupart_job_list": (c_int, [c_void_p, POINTER(_CJob), c_uint, c_size_t]),
     "gpupart_job_limit_set": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p]),
-    "gpupart_tenant_list": (c_int, [c_void_p, POINTER(_CTenant), c_uint]),
-    "gpupart_tenant_process_list": (c_int, [c_void_p, POINTER(_CTenantProcess), c_uint]),
+    "gpupart_tenant_list": (c_int, [c_void_p, POINTER(_CTenant), c_uint, c_size_t]),
+    "gpupart_tenant_process_list": (c_int, [c_void_p, POINTER(_CTenantProcess), c_uint, c_size_t]),
     "gpupart_tenant_get": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(_CTenant)]),
     "gpupart_tenant_quota_set": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64,
                                          POINTER(c_uint64)]),
@@ -797,11 +799,11 @@ _free.restype, _free.argtypes = None, [c_void_p]
 
 
 def _all_of(function: Callable[..., Any], structure: Any) -> list[Any]:
-    """What function(list, max) fills in, however many there are."""
+    """What function(list, max, size) fills in, however many there are."""
     room = 16
     while True:
         rows = (structure * room)()
-        nr: int = function(rows, room)
+        nr: int = function(rows, room, ctypes.sizeof(structure))
         _done(nr)
         if nr <= room:
             return list(rows[:nr])
@@ -811,7 +813,7 @@ def _all_of(function: Callable[..., Any], structure: Any) -> list[Any]:
 def gpus(source: Optional[str] = None) -> list[GpuInfo]:
     """The GPUs that @source ("kernel", "rm", None: the first that answers) knows, in PCI order."""
     return [_info(c) for c in _all_of(
-        lambda rows, room: _lib.gpupart_gpu_list(_thread.context, _bytes(source), rows, room),
+        lambda *rows: _lib.gpupart_gpu_list(_thread.context, _bytes(source), *rows),
         _CGpuInfo)]
 
 
@@ -1053,7 +1055,7 @@ class Gpu:
         known = cls._by_name.get(gpu)
         if known is None:
             pointer = c_void_p()
-            _done(_lib.gpupart_attach(_thread.context, _bytes(gpu), byref(pointer)))
+            _done(_lib.gpupart_attach(_thread.context, _bytes(gpu), None, byref(pointer)))
             assert pointer.value
             known = cls._by_pointer.get(pointer.value) or cls._by_pointer.setdefault(
                 pointer.value, cls(_Pointer(pointer.value)))
@@ -1311,6 +1313,19 @@ def attach(gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None) ->
     return Gpu.attach(gpu, memory=memory)
 
 
+def available(gpu: Optional[str] = None) -> None:
+    """Whether attach(gpu) is possible: raises Error with the reason where it is not."""
+    _done(_lib.gpupart_available(_thread.context, _bytes(gpu)))
+
+
+def detach() -> None:
+    """
+    Gives the driver's one place for a tool back, for ever: launches of this process are not
+    confined from now on. Refused (errno.EPERM) where the limit came from outside.
+    """
+    _done(_lib.gpupart_detach(_thread.context))
+
+
 def counters() -> Counters:
     """What became of this process's launches since it attached, on all its GPUs.
 
@@ -1443,7 +1458,7 @@ def plan(topology: Topology, demands: Mapping[str, Demand],
 def processes() -> list[Process]:
     """The processes of this user (root: of all) that confine launches now, by pid."""
     rows = _all_of(
-        lambda rows, room: _lib.gpupart_process_list(_thread.context, rows, room), _CProcess)
+        lambda *rows: _lib.gpupart_process_list(_thread.context, *rows), _CProcess)
     return [Process(c.pid, _str(c.name), _str(c.job), _str(c.pci), _str(c.source), c.simulated,
                     c.nr_gpus, TpcSet(_str(c.limit)) if c.limit else None, _str(c.problem),
                     _counters(c.counters)) for c in rows]
@@ -1451,14 +1466,14 @@ def processes() -> list[Process]:
 
 def jobs() -> list[Job]:
     """This user's jobs."""
-    rows = _all_of(lambda rows, room: _lib.gpupart_job_list(_thread.context, rows, room), _CJob)
+    rows = _all_of(lambda *rows: _lib.gpupart_job_list(_thread.context, *rows), _CJob)
     return [Job(_str(c.id), _str(c.parent), _str(c.name), c.pid, c.elsewhere, _str(c.pci),
                 _str(c.source), c.simulated, TpcSet(_str(c.limit))) for c in rows]
 
 
 def tenants() -> list[Tenant]:
     """A row a GPU of each tenant of this user (root: of all)."""
-    rows = _all_of(lambda rows, room: _lib.gpupart_tenant_list(_thread.context, rows, room),
+    rows = _all_of(lambda *rows: _lib.gpupart_tenant_list(_thread.context, *rows),
                    _CTenant)
     return [Tenant(_str(c.name), c.uid, _str(c.pci), c.simulated, c.quota or None, c.used,
                    c.nr_processes) for c in rows]
@@ -1472,7 +1487,7 @@ def tenant_processes() -> list[TenantProcess]:
     True
     """
     rows = _all_of(
-        lambda rows, room: _lib.gpupart_tenant_process_list(_thread.context, rows, room),
+        lambda *rows: _lib.gpupart_tenant_process_list(_thread.context, *rows),
         _CTenantProcess)
     return [TenantProcess(_str(c.tenant), c.uid, _str(c.pci), c.pid, c.inner_pid,
                           _str(c.program), c.used, c.uncounted) for c in rows]

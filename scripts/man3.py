@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Manual pages of the public functions, in mdoc, made of gpupart.h: man3 HEADER EXAMPLES FOLDER.
+"""Manual pages of the public functions, in mdoc, made of the headers: man3 EXAMPLES FOLDER HEADER...
 
 A page a group of functions with links for the others; what they do is the header's own
 comment, the example EXAMPLES/PAGE.c. Knows how the header is written, not what is in it:
@@ -24,7 +24,7 @@ PAGES = [
     ("gpupart_set_parse", "a set in words, for one GPU", "gpupart_set_*"),
     ("gpupart_plan", "disjoint sets for several tenants", "gpupart_plan_*"),
     ("gpupart_attach", "get ready to confine launches",
-     "gpupart_attach* gpupart_gpu_topology gpupart_gpu_check gpupart_process_publish"
+     "gpupart_attach gpupart_detach gpupart_available gpupart_gpu_topology gpupart_gpu_check gpupart_process_publish"
      " gpupart_driver_get"),
     ("gpupart_process_list", "processes that confine launches, and their limits",
      "gpupart_process_list gpupart_process_gpu_list gpupart_process_signal gpupart_process_limit_set"),
@@ -41,8 +41,6 @@ PAGES = [
     ("gpupart_memory", "tenants and their memory quotas", "gpupart_memory_* gpupart_tenant_*"),
     ("gpupart_verify", "prove that sets confine", "gpupart_verify gpupart_census"),
     ("gpupart_stat", "what bounds a program", "gpupart_stat_*"),
-    ("gpupart_report", "what ran outside of its limit",
-     "gpupart_report_* gpupart_strict_start gpupart_config_strict"),
 ]
 
 
@@ -207,10 +205,10 @@ def example(path):
 
 
 def date():
-    """Of the header's last change where git tells, else of the source (SOURCE_DATE_EPOCH)."""
+    """Of the headers' last change where git tells, else of the source (SOURCE_DATE_EPOCH)."""
     when = os.environ.get("SOURCE_DATE_EPOCH", "")
     if not when:
-        when = subprocess.run(["git", "log", "-1", "--format=%ct", "include/gpupart.h"],
+        when = subprocess.run(["git", "log", "-1", "--format=%ct", "include"],
                               capture_output=True, text=True, check=False).stdout.strip()
     if when:
         day = datetime.datetime.fromtimestamp(int(when), datetime.timezone.utc)
@@ -220,20 +218,26 @@ def date():
 
 
 def main():
-    header, examples, folder = sys.argv[1:]
-    with open(header, encoding="utf-8") as file:
-        source = file.read()
-    intro = comment(re.findall(r"^/\*.*?\*/", source, re.S | re.M)[1])
-    body = source.split("#pragma GCC visibility push(default)")[1].split("#pragma GCC")[0]
-    groups, waiting = {}, []
-    for entry in entries(body):
-        waiting.append(entry)
-        if entry.functions:
-            pages = {page_of(name) for _, name, _ in entry.functions}
-            if len(pages) != 1:
-                sys.exit(f"man3: one comment for functions of {', '.join(sorted(pages))}")
-            groups.setdefault(pages.pop(), []).extend(waiting)
-            waiting = []
+    examples, folder, *headers = sys.argv[1:]
+    sources = []
+    for header in headers:
+        with open(header, encoding="utf-8") as file:
+            sources.append(file.read())
+    intro = comment(re.findall(r"^/\*.*?\*/", sources[0], re.S | re.M)[1])
+    groups, header_of = {}, {}
+    for header, source in zip(headers, sources):
+        body = source.split("#pragma GCC visibility push(default)")[1].split("#pragma GCC")[0]
+        waiting = []
+        for entry in entries(body):
+            waiting.append(entry)
+            if entry.functions:
+                pages = {page_of(name) for _, name, _ in entry.functions}
+                if len(pages) != 1:
+                    sys.exit(f"man3: one comment for functions of {', '.join(sorted(pages))}")
+                page = pages.pop()
+                groups.setdefault(page, []).extend(waiting)
+                header_of[page] = os.path.basename(header)
+                waiting = []
     paras = "\n".join(intro).split("\n\n")
     errors = next(p for p in paras if p.startswith("Errors. "))
     for page, about, _ in PAGES:
@@ -243,10 +247,10 @@ def main():
         names = sorted({name for _, name, _ in functions} | {page},
                        key=lambda n: (n != page, n))
         others = [p for p, _, _ in PAGES if p != page and p in ("gpupart_open", "gpupart_attach")]
-        lines = [".\\\" SPDX-License-Identifier: MIT", ".\\\" Made of gpupart.h.", f".Dd {date()}",
+        lines = [".\\\" SPDX-License-Identifier: MIT", ".\\\" Made of its header.", f".Dd {date()}",
                  f".Dt {page.upper()} 3", ".Os", ".Sh NAME",
                  *[f".Nm {n}" + (" ," if n != names[-1] else "") for n in names], f".Nd {about}",
-                 ".Sh LIBRARY", "libgpupart", ".Pq Fl lgpupart", ".Sh SYNOPSIS", ".In gpupart.h",
+                 ".Sh LIBRARY", "libgpupart", ".Pq Fl lgpupart", ".Sh SYNOPSIS", f".In {header_of[page]}",
                  *synopsis(functions), ".Sh DESCRIPTION", *description(groups[page])]
         if page == "gpupart_open":
             for para in paras[1:]:

@@ -56,7 +56,6 @@ MAN_EXAMPLE_SRC := \
 	Documentation/man/examples/gpupart_process_set.c \
 	Documentation/man/examples/gpupart_progress.c \
 	Documentation/man/examples/gpupart_remote.c \
-	Documentation/man/examples/gpupart_report.c \
 	Documentation/man/examples/gpupart_set_parse.c \
 	Documentation/man/examples/gpupart_sm_count.c \
 	Documentation/man/examples/gpupart_stat.c \

@@ -15,6 +15,7 @@
 #include "slurm/allocate.h"
 #include "slurm/node_file.h"
 #include "slurm/orphans.h"
+#include "lib/private.h"
 
 #define LOCK_FILE "/run/gpupart/lock"
 #define LOCK_SECONDS 5
@@ -72,12 +73,13 @@ struct taken {
 /* All grants of the node, into *@list for the caller to free: how many, or a negative errno. */
 static int list_grants(struct gpupart_grant **list)
 {
-	int nr = gpupart_grant_list(NULL, NULL, 0), room = nr + 16;
+	int nr = gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant)), room = nr + 16;
 
 	*list = nr >= 0 ? calloc(room, sizeof(**list)) : NULL;
 	if (nr < 0)
 		return nr;
-	nr = *list ? gpupart_grant_list(NULL, *list, room) : -ENOMEM;
+	nr = *list ? gpupart_grant_list(NULL, *list, room,
+					sizeof(struct gpupart_grant)) : -ENOMEM;
 	return nr < room ? nr : room;
 }
 

@@ -3,7 +3,7 @@
 #ifndef GPUPART_SLURM_ALLOCATE_H
 #define GPUPART_SLURM_ALLOCATE_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "slurm/options.h"
 
 struct give_job {

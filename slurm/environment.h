@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <slurm/spank.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /* This package's file @name below bin/ or, @lib, lib/gpupart/: false where it is not there. */
 bool environment_package(bool lib, const char *name, char *path, size_t len);

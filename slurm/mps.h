@@ -4,7 +4,7 @@
 #define GPUPART_SLURM_MPS_H
 
 #include <slurm/spank.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /*
  * Sets CUDA_MPS_PIPE_DIRECTORY of a task if the node's daemon answers; if the node is to have one

@@ -6,7 +6,7 @@
 #ifndef GPUPART_SLURM_NODE_GPU_H
 #define GPUPART_SLURM_NODE_GPU_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define NODE_GPU_FOLDER "/run/gpupart"
 #define NODE_GPU_FILE NODE_GPU_FOLDER "/gpus"

@@ -86,12 +86,13 @@ static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 /* Each is signalled again, until it is gone. */
 static unsigned int kill_once(struct meant *meant, const char **why)
 {
-	int room = gpupart_process_list(NULL, NULL, 0) + 16, nr, err;
+	int room = gpupart_process_list(NULL, NULL, 0,
+					sizeof(struct gpupart_process)) + 16, nr, err;
 	struct gpupart_process *list = room > 0 ? calloc(room, sizeof(*list)) : NULL;
 	unsigned int left = 0;
 
 	meant->environment_left = MAX_ENVIRONMENTS;
-	nr = list ? gpupart_process_list(NULL, list, room) : 0;
+	nr = list ? gpupart_process_list(NULL, list, room, sizeof(struct gpupart_process)) : 0;
 	for (int i = 0; i < nr && i < room; i++) {
 		if (list[i].pid <= 1 || list[i].uid != meant->grant->uid)
 			continue;

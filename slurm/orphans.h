@@ -3,7 +3,7 @@
 #ifndef GPUPART_SLURM_ORPHANS_H
 #define GPUPART_SLURM_ORPHANS_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /*
  * Kills those of @job, whose part is @grant, that use a GPU, and waits two seconds at most

@@ -318,7 +318,7 @@ planted confine/new exports 'gpupart_more is exported' \
 	'int gpupart_more(void); int gpupart_more(void) { return 1; }'
 echo 'int gpupart_less(void);' >>"$tree/include/gpupart.h"
 compile
-caught check-layering exports 'gpupart_less is in gpupart.h'
+caught check-layering exports 'gpupart_less is in a public header'
 # The injected library: another library that it needs, a function of what is not for programs, its size.
 injected() {
 	compile

@@ -51,6 +51,7 @@ UNIT_SRC := \
 
 LIBT_SRC := \
 	tests/lib/confine/contexts.c \
+	tests/lib/confine/detach.c \
 	tests/lib/confine/device_launches.c \
 	tests/lib/confine/graphs.c \
 	tests/lib/confine/launch.c \

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "cli/target/driver.h"
 #include "cli/bench/report.h"
 #include "cli/bench/sets.h"

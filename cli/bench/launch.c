@@ -94,7 +94,7 @@ int bench_start(struct bench *b)
 
 int bench_attach(struct bench *b)
 {
-	int err = bench_library(b, gpupart_attach(b->gp, b->selector, &b->gpu));
+	int err = bench_library(b, gpupart_attach(b->gp, b->selector, NULL, &b->gpu));
 
 	if (err)
 		return err;

@@ -6,7 +6,7 @@
 #ifndef GPUPART_CLI_BENCH_SETS_H
 #define GPUPART_CLI_BENCH_SETS_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define SETS_TPCS 8	/* of a tenant; fewer where no GPCs have so many */
 

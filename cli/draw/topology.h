@@ -3,6 +3,7 @@
 #ifndef GPUPART_CLI_DRAW_TOPOLOGY_H
 #define GPUPART_CLI_DRAW_TOPOLOGY_H
 
+#include <gpupart_manage.h>
 #include "cli/util/out.h"
 
 /* Whether @tpc is a virtual GPC of its own beside those that GPCs are. */

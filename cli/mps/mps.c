@@ -326,7 +326,8 @@ static bool is_client(void)
 void mps_note_turns(const char *cmd, struct gpupart *gp, const char *pci)
 {
 	struct gpupart_process *list = calloc(MAX_PROCESSES, sizeof(*list));
-	int nr = list ? gpupart_process_list(gp, list, MAX_PROCESSES) : 0, others = 0, first = 0;
+	int nr = list ? gpupart_process_list(gp, list, MAX_PROCESSES, sizeof(*list)) : 0;
+	int others = 0, first = 0;
 
 	for (int i = 0; i < nr && i < MAX_PROCESSES; i++)
 		if (list[i].pid != getpid() && !strcasecmp(list[i].pci, pci) && !others++)

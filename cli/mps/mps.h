@@ -7,7 +7,7 @@
 #define GPUPART_CLI_MPS_MPS_H
 
 #include <stdbool.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /*
  * Makes what this process becomes a client of MPS: its environment names a daemon that

@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_PLAN_DEMANDS_H
 #define GPUPART_CLI_PLAN_DEMANDS_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define DEMANDS_TEXT 1088	/* 16 names of 63 letters, joined */
 

@@ -153,9 +153,10 @@ static void look_at_jobs(struct search *s)
 static void look_at_grants(struct search *s)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(s->n.topo), own = { 0 }, set;
-	int room = gpupart_grant_list(s->live->gp, NULL, 0);
+	int room = gpupart_grant_list(s->live->gp, NULL, 0, sizeof(struct gpupart_grant));
 	struct gpupart_grant *list = room > 0 ? calloc(room, sizeof(*list)) : NULL;
-	int nr = list ? gpupart_grant_list(s->live->gp, list, room) : 0;
+	int nr = list ? gpupart_grant_list(s->live->gp, list, room,
+					   sizeof(struct gpupart_grant)) : 0;
 
 	for (int i = 0; i < nr && i < room; i++) {
 		bool live = !strcmp(list[i].source, "rm") || !strcmp(list[i].source, "kernel");

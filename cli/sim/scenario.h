@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_SIM_SCENARIO_H
 #define GPUPART_CLI_SIM_SCENARIO_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "sim/pipe/gpupart_sim.h"
 #include "cli/util/yaml.h"
 

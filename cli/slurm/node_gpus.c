@@ -96,7 +96,7 @@ int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node
 	list = calloc(NODE_GPUS_MAX, sizeof(*list));
 	if (!list)
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX);
+	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX, sizeof(struct gpupart_gpu_info));
 	if (nr < 0)
 		status = args_fail_gpu(args, nr, gpupart_error(gp));
 	else if (!nr)

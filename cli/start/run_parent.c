@@ -14,6 +14,7 @@
 #include "cli/start/run_parent.h"
 #include "cli/start/run_report.h"
 #include "cli/util/message.h"
+#include "lib/private.h"
 
 /* Milliseconds between two looks at /proc, doubled each time, and between two at the report. */
 #define LOOK_FIRST	100

@@ -9,6 +9,7 @@
 #include "cli/start/run_report.h"
 #include "cli/util/message.h"
 #include "cli/util/out.h"
+#include "lib/private.h"
 
 #define MAX_LINES 12
 #define RUN "run"

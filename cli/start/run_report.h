@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_START_RUN_REPORT_H
 #define GPUPART_CLI_START_RUN_REPORT_H
 
-#include <gpupart.h>
+#include "lib/private.h"
 #include "cli/start/witness.h"
 
 /* Whether a launch of @process was not confined, or cannot be kept from it. */

@@ -372,7 +372,8 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
 		return 0;
 	}
 	/* The only GPU there is needs no translating; of none the topology's source speaks. */
-	if (*visible && *visible != '-' && gpupart_gpu_list(gp, NULL, NULL, 0) <= 1)
+	if (*visible && *visible != '-' &&
+	    gpupart_gpu_list(gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info)) <= 1)
 		return 0;
 	err = cuda_probe(&probe);
 	if (!err && probe.nr_devices > 0) {

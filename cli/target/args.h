@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_TARGET_ARGS_H
 #define GPUPART_CLI_TARGET_ARGS_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "cli/util/options.h"
 
 /* Which of the shared options a command takes. */

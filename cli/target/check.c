@@ -29,7 +29,7 @@ void check_attach_gpu(void *selector, void *result)
 	check->err = gpupart_open(&gp);
 	if (check->err)
 		return;
-	check->err = gpupart_attach(gp, selector, &gpu);
+	check->err = gpupart_attach(gp, selector, NULL, &gpu);
 	gpupart_counters_get(&counters);
 	check->called_back = counters.launches;
 	if (check->err) {

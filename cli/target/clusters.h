@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_TARGET_CLUSTERS_H
 #define GPUPART_CLI_TARGET_CLUSTERS_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /*
  * Adds to @set the TPCs of @part, or as many others of @from where these make it hold such a

@@ -4,7 +4,7 @@
 #define GPUPART_CLI_TARGET_NEIGHBOURS_H
 
 #include <stdbool.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 struct args;
 

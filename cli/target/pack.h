@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_TARGET_PACK_H
 #define GPUPART_CLI_TARGET_PACK_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /*
  * @nr TPCs of @from (which has that many), packed, the same each time:

@@ -23,28 +23,30 @@
 
 int shown_processes(struct gpupart *gp, struct gpupart_process **list)
 {
-	int room = 0, nr = gpupart_process_list(gp, NULL, 0);
+	int room = 0, nr = gpupart_process_list(gp, NULL, 0, sizeof(struct gpupart_process));
 
 	*list = NULL;
 	while (nr >= 0 && nr + 1 > room) {
 		room = nr + SPARE;
 		free(*list);
 		*list = calloc(room, sizeof(**list));
-		nr = *list ? gpupart_process_list(gp, *list, room) : -ENOMEM;
+		nr = *list ? gpupart_process_list(gp, *list, room,
+						  sizeof(struct gpupart_process)) : -ENOMEM;
 	}
 	return nr;
 }
 
 int shown_jobs(struct gpupart *gp, struct gpupart_job **list)
 {
-	int room = 0, nr = gpupart_job_list(gp, NULL, 0);
+	int room = 0, nr = gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
 
 	*list = NULL;
 	while (nr >= 0 && nr + 1 > room) {
 		room = nr + SPARE;
 		free(*list);
 		*list = calloc(room, sizeof(**list));
-		nr = *list ? gpupart_job_list(gp, *list, room) : -ENOMEM;
+		nr = *list ? gpupart_job_list(gp, *list, room,
+					      sizeof(struct gpupart_job)) : -ENOMEM;
 	}
 	return nr;
 }

@@ -4,7 +4,7 @@
 #define GPUPART_CLI_TARGET_SHOWN_H
 
 #include <stddef.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /*
  * All processes, or jobs, that the library shows, however many: how many, or a negative

@@ -21,10 +21,11 @@
 
 static int list_tenants(struct gpupart *gp, struct tenants *tenants)
 {
-	int room = gpupart_tenant_list(gp, NULL, 0) + SPARE;
+	int room = gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant)) + SPARE;
 
 	tenants->list = calloc(room, sizeof(*tenants->list));
-	tenants->nr = tenants->list ? gpupart_tenant_list(gp, tenants->list, room) : -ENOMEM;
+	tenants->nr = tenants->list ? gpupart_tenant_list(gp, tenants->list, room,
+							  sizeof(struct gpupart_tenant)) : -ENOMEM;
 	if (tenants->nr > room)
 		tenants->nr = room;
 	return tenants->nr;
@@ -32,11 +33,13 @@ static int list_tenants(struct gpupart *gp, struct tenants *tenants)
 
 static int list_processes(struct gpupart *gp, struct tenants *tenants)
 {
-	int room = gpupart_tenant_process_list(gp, NULL, 0) + SPARE;
+	int room = gpupart_tenant_process_list(gp, NULL, 0,
+					       sizeof(struct gpupart_tenant_process)) + SPARE;
 
 	tenants->processes = calloc(room, sizeof(*tenants->processes));
 	tenants->nr_processes = tenants->processes ?
-		gpupart_tenant_process_list(gp, tenants->processes, room) : -ENOMEM;
+		gpupart_tenant_process_list(gp, tenants->processes, room,
+					    sizeof(struct gpupart_tenant_process)) : -ENOMEM;
 	if (tenants->nr_processes > room)
 		tenants->nr_processes = room;
 	return tenants->nr_processes;

@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_TARGET_WHICH_GPU_H
 #define GPUPART_CLI_TARGET_WHICH_GPU_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /* What @selector means on this machine and to its simulated driver, found when asked for. */
 struct which_gpu {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <jansson.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "cli/util/out_clean.h"
 
 struct args;

@@ -15,6 +15,7 @@
 #include "lib/confine/self_check.h"
 #include "lib/core/environment.h"
 #include "lib/core/fork.h"
+#include "lib/driver/callback.h"
 #include "lib/state/grant.h"
 #include "lib/state/job.h"
 #include "lib/state/process.h"
@@ -130,6 +131,18 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 	return topo_rm_open(gp, pci, topo);
 }
 
+static int supported(struct gpupart *gp, const struct gpupart_topology *topo)
+{
+	if (topo->info.mig == 1)
+		return ctx_fail(gp, -EOPNOTSUPP, "MIG is on at %s: TPCs cannot be masked beside it",
+				topo->info.pci);
+	if (!tmd_compute_class(topo->info.chip_id))
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"chip %#x at %s is not known: no compute class, so no TMD layout",
+				topo->info.chip_id, topo->info.pci);
+	return 0;
+}
+
 /* An attached object for @selector, new or not; under the lock. */
 static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 		   bool early, struct gpupart_gpu **got)
@@ -145,13 +158,12 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (gpu) {
 		gpupart_topology_close(topo);
 		*got = gpu;
-		return 0;
+		/* Not after gpupart_detach(). */
+		return driver_gpu_start(gp, cuda);
 	}
-	if (topo->info.mig == 1) {
-		err = ctx_fail(gp, -EOPNOTSUPP, "MIG is on at %s: TPCs cannot be masked beside it",
-			       topo->info.pci);
+	err = supported(gp, topo);
+	if (err)
 		goto close_topo;
-	}
 	gpu = calloc(1, sizeof(*gpu));
 	if (!gpu) {
 		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
@@ -163,12 +175,6 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	gpu->check.streams = "not attached yet";
 	gpu->check.graphs = "not attached yet";
 	gpu->driver.compute_class = tmd_compute_class(topo->info.chip_id);
-	if (!gpu->driver.compute_class) {
-		err = ctx_fail(gp, -EOPNOTSUPP,
-			       "chip %#x at %s is not known: no compute class, so no TMD layout",
-			       topo->info.chip_id, topo->info.pci);
-		goto free_gpu;
-	}
 	gpu->shared = control_add_gpu(&topo->info, gpupart_topology_hash(topo));
 	if (!gpu->shared) {
 		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
@@ -275,21 +281,28 @@ static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 	return cuda_open(gp, cuda);
 }
 
-int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu **attached)
+/* The same with CUDA initialised. */
+static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
+{
+	int err = begin(gp, cuda), result;
+
+	if (err)
+		return err;
+	result = (*cuda)->init(0);
+	return result ? ctx_fail(gp, result == CUDA_ERROR_NO_DEVICE ? -ENODEV : -EIO, "cuInit: %s",
+				 cuda_words(*cuda, result)) : 0;
+}
+
+static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu **attached)
 {
 	const struct cuda_api *cuda;
 	struct gpupart_gpu *gpu;
 	struct probe *probe;
-	int err, result;
 	void *current;
+	int err = begin_init(gp, &cuda);
 
-	err = begin(gp, &cuda);
 	if (err)
 		return err;
-	result = cuda->init(0);
-	if (result)
-		return ctx_fail(gp, result == CUDA_ERROR_NO_DEVICE ? -ENODEV : -EIO, "cuInit: %s",
-				cuda_words(cuda, result));
 	pthread_mutex_lock(&attach_lock);
 	err = gpu_get(gp, cuda, selector, false, &gpu);
 	if (!err && !gpu->learned) {
@@ -314,6 +327,114 @@ int gpupart_attach(struct gpupart *gp, const char *selector, struct gpupart_gpu 
 	pthread_mutex_unlock(&attach_lock);
 	if (!err)
 		*attached = gpu;
+	return err;
+}
+
+/* What the caller knows of the options, and zeros. */
+static int options_read(struct gpupart *gp, const struct gpupart_attach_options *given,
+			struct gpupart_attach_options *options)
+{
+	const unsigned char *bytes = (const unsigned char *)given;
+
+	memset(options, 0, sizeof(*options));
+	if (!given)
+		return 0;
+	if (given->size < offsetof(struct gpupart_attach_options, unconfined) + 4)
+		return ctx_fail(gp, -EINVAL, "options of %zu bytes: %zu at least", given->size,
+				offsetof(struct gpupart_attach_options, unconfined) + 4);
+	for (size_t i = sizeof(*options); i < given->size; i++)
+		if (bytes[i])
+			return ctx_fail(gp, -E2BIG,
+					"byte %zu of the options is not 0: this library knows the first %zu",
+					i, sizeof(*options));
+	memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
+	if (options->unconfined > GPUPART_UNCONFINED_FAIL)
+		return ctx_fail(gp, -EINVAL, "unconfined: %u is neither to run nor to fail",
+				options->unconfined);
+	return 0;
+}
+
+int gpupart_attach(struct gpupart *gp, const char *selector,
+		   const struct gpupart_attach_options *given, struct gpupart_gpu **attached)
+{
+	struct gpupart_attach_options options;
+	struct gpupart why;
+	int err = options_read(gp, given, &options);
+
+	if (err)
+		return err;
+	err = attach(gp, selector, attached);
+	if (options.unconfined != GPUPART_UNCONFINED_FAIL)
+		return err;
+	if (!err)
+		return gpupart_strict_start(gp, false);
+	why = *gp;
+	if (gpupart_strict_start(gp, true))
+		return ctx_fail_because(gp, err, "%.160s; launches are not refused", why.error);
+	*gp = why;
+	return err;
+}
+
+int gpupart_available(struct gpupart *gp, const char *selector)
+{
+	struct gpupart_topology *topo;
+	const struct cuda_api *cuda;
+	int err = begin_init(gp, &cuda);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&attach_lock);
+	err = find_topology(gp, cuda, selector, false, &topo);
+	if (!err) {
+		err = supported(gp, topo);
+		gpupart_topology_close(topo);
+	}
+	if (!err)
+		err = driver_free(gp, cuda);
+	pthread_mutex_unlock(&attach_lock);
+	return err;
+}
+
+static bool strict_started;
+
+/* Of no use for a program that wants to leave a limit. */
+static int may_detach(struct gpupart *gp)
+{
+	struct limit_sets sets;
+	struct gpupart_gpu *gpu;
+
+	if (strict_started)
+		return ctx_fail(gp, -EPERM, "this process is strict: its launches stay confined");
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
+		scope_limit_get(gpu, &sets);
+		if (!gpupart_tpcset_empty(&sets.outer))
+			return ctx_fail(gp, -EPERM, "%s has a limit from outside",
+					gpu->driver.topo->info.pci);
+	}
+	return 0;
+}
+
+int gpupart_detach(struct gpupart *gp)
+{
+	struct gpupart_gpu *gpu;
+	int err;
+
+	fork_guard();
+	pthread_mutex_lock(&attach_lock);
+	err = may_detach(gp);
+	if (!err)
+		err = driver_release(gp);
+	for (unsigned int n = 0; !err && (gpu = scope_gpu(n)); n++) {
+		atomic_store_explicit(&gpu->trusted, false, memory_order_release);
+		scope_ring_set(gpu, &gpu->process, NULL);
+		scope_limit_set(gpu, LIMIT_INNER, NULL);
+		scope_gone(gpu, &gpu->streams, 0, NULL, NULL);
+		scope_gone(gpu, &gpu->functions, 0, NULL, NULL);
+	}
+	if (!err)
+		snprintf(control_self->problem, sizeof(control_self->problem),
+			 "it gave the driver's callbacks back");
+	pthread_mutex_unlock(&attach_lock);
 	return err;
 }
 
@@ -357,6 +478,7 @@ int gpupart_strict_start(struct gpupart *gp, bool refuse)
 		err = cuda_open(gp, &cuda);
 	if (!err)
 		err = api_strict(gp, cuda, refuse);
+	strict_started |= !err;
 	if (refuse)
 		report_refused(!err);
 	return err;

@@ -292,13 +292,15 @@ unlock:
 void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread)
 {
+	bool all = !object && !ctx && !thread;
+
 	if (!nr_entries(table))
 		return;
 	pthread_mutex_lock(&set_lock);
 	for (unsigned int n = 0; n < nr_entries(table); ) {
 		const struct scope_entry *entry = &table->entries[table->used[n]];
 
-		if ((object && entry->object == object) || (ctx && entry->ctx == ctx) ||
+		if (all || (object && entry->object == object) || (ctx && entry->ctx == ctx) ||
 		    (thread && entry->id.thread == thread))
 			entry_remove(gpu, table, n);
 		else

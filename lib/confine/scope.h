@@ -203,7 +203,7 @@ GPUPART_PRIVATE
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
 
-/* Its object, context or thread goes: so do the entries. 0 or NULL matches nothing. */
+/* Its object, context or thread goes: so do the entries. 0 or NULL matches nothing, three all. */
 void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread);
 

@@ -3,7 +3,7 @@
 #ifndef GPUPART_LIB_CORE_CTX_H
 #define GPUPART_LIB_CORE_CTX_H
 
-#include <gpupart.h>
+#include "lib/private.h"
 
 /* Of libgpupart.so.0, for libgpupart-manage.so.0 of the same build: exported, and not public. */
 #define GPUPART_PRIVATE __attribute__((visibility("default")))

@@ -19,7 +19,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
-static bool subscribed;
+static bool subscribed, released;
 static struct driver_table table;
 static const struct cuda_api *cuda;
 
@@ -183,6 +183,16 @@ static int watch(int number, driver_cbids_fn cbids, bool on)
 }
 
 /* With the lock held. */
+static int subscribe_only(struct gpupart *gp, const struct cuda_api *api,
+			  struct driver_table *into)
+{
+	if (released)
+		return ctx_fail(gp, -ESHUTDOWN,
+				"this process was detached: what it did since was not seen");
+	return driver_subscribe(gp, api, on_callback, into);
+}
+
+/* With the lock held. */
 static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 		     const struct driver_observer *observer)
 {
@@ -191,7 +201,7 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 	if (subscribed)
 		return observer->first ? ctx_fail(gp, -EBUSY, "this process is attached already") :
 					 0;
-	err = driver_subscribe(gp, api, on_callback, &table);
+	err = subscribe_only(gp, api, &table);
 	if (err)
 		return err;
 	pthread_atfork(NULL, NULL, in_child);
@@ -263,6 +273,59 @@ int driver_watch_resource(enum driver_resource kind)
 	result = table.enable(1, table.handle, DOMAIN_RESOURCE, kind);
 	pthread_mutex_unlock(&lock);
 	return result;
+}
+
+int driver_free(struct gpupart *gp, const struct cuda_api *api)
+{
+	struct driver_table tried = { .bytes = 0 };
+	int err = 0, result;
+
+	fork_guard();
+	pthread_mutex_lock(&lock);
+	if (!subscribed) {
+		err = subscribe_only(gp, api, &tried);
+		result = err ? 0 : tried.unsubscribe(tried.handle);
+		if (result)
+			err = ctx_fail(gp, -EIO, "this driver keeps a subscription: %s",
+				       cuda_words(api, result));
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* With the lock held. */
+static int release(struct gpupart *gp)
+{
+	int result;
+
+	for (int n = 0; n < MAX_OBSERVERS; n++)
+		if (observer_at(n) && observer_at(n)->stays)
+			return ctx_fail(gp, -EBUSY, "the observer \"%s\" needs the driver's callbacks",
+					observer_at(n)->name);
+	result = subscribed ? table.unsubscribe(table.handle) : 0;
+	if (result)
+		return ctx_fail(gp, -EIO, "this driver did not end the subscription: %s",
+				cuda_words(cuda, result));
+	atomic_store(&on_launch, no_launch);
+	atomic_store(&on_call, driver_call);
+	for (int n = 0; n < MAX_OBSERVERS; n++)
+		atomic_store(&observers[n], NULL);
+	/* Who still watches functions asks for nothing of the subscription that was. */
+	table.enable = enable_none;
+	released = true;
+	subscribed = false;
+	return 0;
+}
+
+int driver_release(struct gpupart *gp)
+{
+	int err;
+
+	fork_guard();
+	pthread_mutex_lock(&lock);
+	err = release(gp);
+	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 bool driver_table_get(struct driver_table *found)

@@ -51,6 +51,7 @@ struct driver_observer {
 	const char *name;
 	driver_cbids_fn cbids;		/* that it watches from the start; NULL: none */
 	bool first;			/* no other may be registered before it */
+	bool stays;			/* the subscription is not given back while it is there */
 	/* Changes arguments: it begins after, and ends before, those that are not inner. */
 	bool inner;
 	bool own;			/* it is called for functions that the library calls, too */
@@ -77,6 +78,16 @@ int driver_watch(const struct driver_observer *observer, driver_cbids_fn cbids, 
 
 /* Resources of this kind are called back from now on: 0 or the driver's result. */
 int driver_watch_resource(enum driver_resource kind);
+
+/*
+ * Unsubscribes, and no observer is called any more: by another thread it may be called for the
+ * last time meanwhile. For ever, since what happens from now on is not seen: driver_observe() is
+ * -ESHUTDOWN then. -EBUSY with the observer that stays; -EIO the driver refused.
+ */
+int driver_release(struct gpupart *gp);
+
+/* Whether this process may subscribe, or has: 0 or what driver_observe() would return. */
+int driver_free(struct gpupart *gp, const struct cuda_api *api);
 
 /* Observers' @call of this function, its parameters checked. For @quick. */
 void driver_call(int cbid, const struct cuda_call_params *params);

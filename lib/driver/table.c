@@ -80,7 +80,7 @@ static int recognise(struct gpupart *gp, const struct driver_table *table)
 int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_callback_fn callback,
 		     struct driver_table *table)
 {
-	int (*subscribe)(uint32_t *, driver_callback_fn, void *), (*unsubscribe)(uint32_t);
+	int (*subscribe)(uint32_t *, driver_callback_fn, void *);
 	int (*features)(uint32_t *, uint32_t, uint32_t);
 	const void *found = NULL;
 	uint32_t count = 0;
@@ -96,7 +96,7 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 	if (err)
 		return err;
 	memcpy(&subscribe, &slots.entry[SLOT_SUBSCRIBE], sizeof(subscribe));
-	memcpy(&unsubscribe, &slots.entry[SLOT_UNSUBSCRIBE], sizeof(unsubscribe));
+	memcpy(&table->unsubscribe, &slots.entry[SLOT_UNSUBSCRIBE], sizeof(table->unsubscribe));
 	memcpy(&table->enable, &slots.entry[SLOT_ENABLE], sizeof(table->enable));
 	memcpy(&features, &slots.entry[SLOT_FEATURES], sizeof(features));
 	result = subscribe(&table->handle, callback, NULL);
@@ -112,7 +112,7 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 			features && !features(&count, 0, table->handle) ? (int)count : -1;
 		return 0;
 	}
-	result = unsubscribe(table->handle);
+	result = table->unsubscribe(table->handle);
 	return result ? ctx_fail_because(gp, err,
 			"the subscription stays until the process ends, entry %d gave %d",
 			SLOT_UNSUBSCRIBE, result) : err;

@@ -19,6 +19,7 @@ struct driver_table {
 	int nr_features;	/* -1: this table has no slot that tells */
 	uint32_t handle;	/* of the subscription */
 	driver_enable_fn enable;
+	int (*unsubscribe)(uint32_t handle);
 };
 
 /*

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include "lib/private.h"
 
 #define SLOT "CUDA_INJECTION64_PATH"
 #define NEXT "GPUPART_NEXT_INJECTION"	/* the tool that had the slot before us */
@@ -58,9 +58,9 @@ static void outermost_job(char *id)
 	/* A node's own is in none. */
 	if (!*id || !strncmp(id, "0-", 2))
 		return;
-	room = gpupart_job_list(NULL, NULL, 0) + 16;
+	room = gpupart_job_list(NULL, NULL, 0, sizeof(struct gpupart_job)) + 16;
 	list = calloc(room, sizeof(*list));
-	nr = list ? gpupart_job_list(NULL, list, room) : 0;
+	nr = list ? gpupart_job_list(NULL, list, room, sizeof(struct gpupart_job)) : 0;
 	/* No more steps than there are jobs: notes of the user's may lead round. */
 	for (int steps = 0; steps < nr && steps < room; steps++) {
 		for (i = 0; i < nr && i < room && strcmp(list[i].id, id); i++)
@@ -97,11 +97,12 @@ static bool is_root(void)
  */
 static bool given(struct gpupart_grant *grant)
 {
-	int nr = is_root() ? 0 : gpupart_grant_list(NULL, NULL, 0), room = nr + 16, best = 0;
+	int nr = is_root() ? 0 : gpupart_grant_list(NULL, NULL, 0, sizeof(*grant));
+	int room = nr + 16, best = 0;
 	struct gpupart_grant *list = nr > 0 ? calloc(room, sizeof(*list)) : NULL;
 	char job[GPUPART_JOB_STRLEN];
 
-	nr = list ? gpupart_grant_list(NULL, list, room) : 0;
+	nr = list ? gpupart_grant_list(NULL, list, room, sizeof(struct gpupart_grant)) : 0;
 	if (nr > 0)
 		outermost_job(job);
 	for (int i = 0; i < nr && i < room; i++)

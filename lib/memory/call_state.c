@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* See call_state.h. */
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include <stdatomic.h>
 #include "lib/memory/call_state.h"
 #include "lib/memory/tenant.h"

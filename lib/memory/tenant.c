@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "lib/core/environment.h"
 #include "lib/core/fork.h"
+#include "lib/core/rows.h"
 #include "lib/driver/cuda.h"
 #include "lib/ledger/ledger.h"
 #include "lib/memory/tenant.h"
@@ -149,7 +150,8 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 	own.quota = bytes;
 	err = join();
 	/* The list takes away what another version left behind. */
-	if (err == -EPROTO && gpupart_tenant_list(gp, NULL, 0) >= 0)
+	if (err == -EPROTO && gpupart_tenant_list(gp, NULL, 0,
+						  sizeof(struct gpupart_tenant)) >= 0)
 		err = join();
 	if (!err && !environment.job)
 		atexit(leave);
@@ -279,11 +281,12 @@ struct living {
 
 static void ask(struct living *living)
 {
-	int room = gpupart_job_list(NULL, NULL, 0) + 16;
+	int room = gpupart_job_list(NULL, NULL, 0, sizeof(struct gpupart_job)) + 16;
 
 	living->asked = true;
 	living->jobs = calloc(room, sizeof(*living->jobs));
-	living->nr_jobs = living->jobs ? gpupart_job_list(NULL, living->jobs, room) : -1;
+	living->nr_jobs = living->jobs ? gpupart_job_list(NULL, living->jobs, room,
+							  sizeof(struct gpupart_job)) : -1;
 	/* Some may have begun in between. */
 	living->unsure = living->nr_jobs < 0 || living->nr_jobs > room;
 	living->nr_jobs = living->unsure ? 0 : living->nr_jobs;
@@ -406,10 +409,19 @@ static void see_tenant(struct visit *visit, uid_t uid, const struct ledger_view 
 	}
 }
 
-int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max)
+static int tenant_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+{
+	(void)arg;
+	return gpupart_tenant_list(gp, rows, max, sizeof(struct gpupart_tenant));
+}
+
+int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max,
+			size_t size)
 {
 	struct visit visit = { .see = see_tenant, .list = list, .max = max };
 
+	if (size != sizeof(*list))
+		return rows_resized(gp, list, max, size, sizeof(*list), tenant_list_fill, NULL);
 	(void)gp;
 	return visit_all(&visit);
 }
@@ -444,11 +456,21 @@ static void see_processes(struct visit *visit, uid_t uid, const struct ledger_vi
 	}
 }
 
+static int tenant_process_list_fill(struct gpupart *gp, const void *arg, void *rows,
+				    unsigned int max)
+{
+	(void)arg;
+	return gpupart_tenant_process_list(gp, rows, max, sizeof(struct gpupart_tenant_process));
+}
+
 int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
-				unsigned int max)
+				unsigned int max, size_t size)
 {
 	struct visit visit = { .see = see_processes, .list = list, .max = max };
 
+	if (size != sizeof(*list))
+		return rows_resized(gp, list, max, size, sizeof(*list), tenant_process_list_fill,
+				    NULL);
 	(void)gp;
 	return visit_all(&visit);
 }
@@ -541,6 +563,6 @@ int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, 
 			 uint64_t *before)
 {
 	/* What nobody needs any more goes first. */
-	gpupart_tenant_list(gp, NULL, 0);
+	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 	return set_quota(gp, name, pci, bytes, true, before);
 }

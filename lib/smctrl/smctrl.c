@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <gpupart.h>
+#include "lib/private.h"
 #pragma GCC visibility push(default)
 #include <libsmctrl.h>
 #pragma GCC visibility pop
@@ -261,7 +261,7 @@ void smctrl_cap_early(void)
 			cap_early_on(gp, number);
 		}
 	} else {
-		nr = gpupart_gpu_list(gp, NULL, list, MAX_GPUS);
+		nr = gpupart_gpu_list(gp, NULL, list, MAX_GPUS, sizeof(struct gpupart_gpu_info));
 		if (nr < 0)
 			say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
 			    gpupart_error(gp));
@@ -295,7 +295,7 @@ static void device_attach(struct gpupart *gp, struct device *device)
 
 	device->err = gpupart_attach_early(gp, device->pci, NULL, &gpu);
 	if (device->err) {
-		device->err = gpupart_attach(gp, device->pci, &gpu);
+		device->err = gpupart_attach(gp, device->pci, NULL, &gpu);
 		device->tells_streams = !device->err;
 	}
 	if (device->err) {
@@ -355,7 +355,7 @@ static int make_ready_for_streams(struct gpupart *gp, struct device *device)
 		return 0;
 	pthread_mutex_lock(&ready_lock);
 	if (!atomic_load_explicit(&device->tells_streams, memory_order_relaxed)) {
-		err = gpupart_attach(gp, device->pci, &gpu);
+		err = gpupart_attach(gp, device->pci, NULL, &gpu);
 		atomic_store_explicit(&device->tells_streams, !err, memory_order_release);
 	}
 	pthread_mutex_unlock(&ready_lock);

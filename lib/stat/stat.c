@@ -238,7 +238,8 @@ static void at_exit(void)
 static int start(struct gpupart *gp, struct stat_block *block)
 {
 	static const struct driver_observer observer = {
-		.name = "stat", .first = true, .cbids = stat_calls_cbid, .call = on_call,
+		.name = "stat", .first = true, .stays = true, .cbids = stat_calls_cbid,
+		.call = on_call,
 		.resource = on_resource,
 	};
 	int err;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/core/ctx.h"
+#include "lib/core/rows.h"
 #include "lib/core/shared_header.h"
 #include "lib/core/state_dir.h"
 #include "lib/state/grant.h"
@@ -247,11 +248,20 @@ static void see_listed(const struct gpupart_grant *grant, void *arg)
 	listing->nr++;
 }
 
-int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max)
+static int grant_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+{
+	(void)arg;
+	return gpupart_grant_list(gp, rows, max, sizeof(struct gpupart_grant));
+}
+
+int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max,
+		       size_t size)
 {
 	struct listing listing = { .list = list, .max = max };
 	int err = walk(see_listed, &listing);
 
+	if (size != sizeof(*list))
+		return rows_resized(gp, list, max, size, sizeof(*list), grant_list_fill, NULL);
 	if (err)
 		return ctx_fail(gp, err, GPUPART_GRANT_ROOT ": %s", err == -EPERM ?
 				"is no folder of root's alone: what it says of jobs does not count"

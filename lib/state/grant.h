@@ -6,7 +6,7 @@
 #ifndef GPUPART_LIB_STATE_GRANT_H
 #define GPUPART_LIB_STATE_GRANT_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /* A job's id that is one of those: no user's job has it, whose ids begin with a pid. */
 bool node_is_id(const char *id);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/core/environment.h"
+#include "lib/core/rows.h"
 #include "lib/state/grant.h"
 #include "lib/state/holder.h"
 #include "lib/state/job.h"
@@ -324,11 +325,12 @@ static void fill(int dir, const struct record *record, struct gpupart_job *job)
 /* Adds those that root gave; *nr may become more than @max. */
 static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *nr)
 {
-	int nr_given = gpupart_grant_list(NULL, NULL, 0), room = nr_given + 16, found;
+	int nr_given = gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant));
+	int room = nr_given + 16, found;
 	struct gpupart_grant *grants = nr_given > 0 ? calloc(room, sizeof(*grants)) : NULL;
 	struct record record;
 
-	found = grants ? gpupart_grant_list(NULL, grants, room) : 0;
+	found = grants ? gpupart_grant_list(NULL, grants, room, sizeof(struct gpupart_grant)) : 0;
 	for (int i = 0; i < found && i < room; i++) {
 		if ((geteuid() && grants[i].uid != geteuid()) || !read_node(grants[i].id, &record))
 			continue;
@@ -350,7 +352,13 @@ static void sweep_unfinished(int dir, const char *file)
 		unlinkat(dir, file, 0);
 }
 
-int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max)
+static int job_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+{
+	(void)arg;
+	return gpupart_job_list(gp, rows, max, sizeof(struct gpupart_job));
+}
+
+int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max, size_t size)
 {
 	int fd = control_open_dir(geteuid(), false);
 	DIR *dir = control_read_dir(fd);
@@ -359,6 +367,8 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 	struct dirent *entry;
 	struct record record;
 
+	if (size != sizeof(*list))
+		return rows_resized(gp, list, max, size, sizeof(*list), job_list_fill, NULL);
 	(void)gp;
 	list_node(list, max, &nr);
 	/* Nothing was begun here. */
@@ -409,7 +419,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 				"a job cannot be named '%.80s': wants 1 to %zu letters, digits, '.', '_' or '-', the first no '-'",
 				name, sizeof(record.header.name) - 1);
 	/* What nobody needs any more goes first. */
-	gpupart_job_list(gp, NULL, 0);
+	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
 	dir = control_open_dir(geteuid(), true);
 	if (dir < 0)
 		return ctx_fail(gp, dir, "the job cannot be noted below /dev/shm: %s",

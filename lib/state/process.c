@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "lib/core/rows.h"
 #include "lib/state/holder.h"
 #include "lib/state/process.h"
 #include "lib/state/process_block.h"
@@ -270,13 +271,22 @@ unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
 	return nr;
 }
 
-int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max)
+static int process_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+{
+	(void)arg;
+	return gpupart_process_list(gp, rows, max, sizeof(struct gpupart_process));
+}
+
+int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
+			 size_t size)
 {
 	struct dirent *entry;
 	unsigned int nr = 0;
 	uid_t uid;
 	DIR *root;
 
+	if (size != sizeof(*list))
+		return rows_resized(gp, list, max, size, sizeof(*list), process_list_fill, NULL);
 	if (geteuid())
 		return process_list_own(list, max);
 	/* Our own first: there is room for those, however many others show. */
@@ -352,8 +362,13 @@ static int by_pci(const void *a, const void *b)
 	return strcmp(x->pci, y->pci);
 }
 
+static int process_gpu_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+{
+	return gpupart_process_gpu_list(gp, arg, rows, max, sizeof(struct gpupart_process));
+}
+
 int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
-			     struct gpupart_process *list, unsigned int max)
+			     struct gpupart_process *list, unsigned int max, size_t size)
 {
 	/* To close a descriptor of our own file would give its lock up. */
 	bool own = process->pid == getpid();
@@ -363,6 +378,11 @@ int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *p
 	struct gpupart_process *rows;
 	unsigned int nr = block ? control_nr_gpus(block) : seen.nr_gpus;
 
+	if (size != sizeof(*list)) {
+		free(copy);
+		return rows_resized(gp, list, max, size, sizeof(*list), process_gpu_list_fill,
+				    process);
+	}
 	/* What was listed is known, where there is no more to be had. */
 	if (!nr) {
 		free(copy);

@@ -3,7 +3,7 @@
 #ifndef GPUPART_LIB_STATE_PROCESS_H
 #define GPUPART_LIB_STATE_PROCESS_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /* As gpupart_process_list(), of this user alone; takes away the blocks of dead ones. */
 unsigned int process_list_own(struct gpupart_process *list, unsigned int max);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "lib/core/rows.h"
 #include "lib/topo/topology.h"
 
 /* The live sources, in the order in which they are asked where none is named. */
@@ -79,9 +80,16 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 	return err ? err : topo_file_open(gp, path, gpu, topo);
 }
 
-int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
-		     unsigned int max)
+static int gpu_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
+	return gpupart_gpu_list(gp, arg, rows, max, sizeof(struct gpupart_gpu_info));
+}
+
+int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
+		     unsigned int max, size_t size)
+{
+	if (size != sizeof(*list))
+		return rows_resized(gp, list, max, size, sizeof(*list), gpu_list_fill, source);
 	if (!source || is_source(source))
 		return ask_sources(gp, source, NULL, NULL, list, max);
 	return ctx_fail(gp, -EINVAL, "%s holds one GPU: only \"kernel\" and \"rm\" list GPUs",

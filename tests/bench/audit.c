@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define NR_STARTS	200
 #define NR_ROUNDS	20

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 /* Most find room without being looked at. */
 static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	/* In this order, as `gpupart run` has it. */
 	if (gpupart_open(&gp) || ((!strncmp(what, "pool", 4) || !strcmp(what, "quota")) &&
 				  gpupart_memory_start(gp, "bench-pool", 20ull << 30)) ||
-	    gpupart_attach(gp, "cuda:0", &gpu)) {
+	    gpupart_attach(gp, "cuda:0", NULL, &gpu)) {
 		fprintf(stderr, "%s\n", gp ? gpupart_error(gp) : "no memory");
 		return 77;
 	}

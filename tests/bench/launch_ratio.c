@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define NR_LAUNCHES	256
 #define NR_WARM		128
@@ -140,7 +140,7 @@ static int child(enum variant variant, int in, int out)
 	    subscribe_by_hand(lib, variant == BY_HAND_TOLD))
 		return 1;
 	if (variant >= NOTHING_SET && variant <= LIMIT_AND_STREAM) {
-		if (gpupart_attach(gp, "cuda:0", &gpu)) {
+		if (gpupart_attach(gp, "cuda:0", NULL, &gpu)) {
 			fprintf(stderr, "%s\n", gpupart_error(gp));
 			return 1;
 		}

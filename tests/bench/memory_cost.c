@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define NR_BLOCKS	60
 #define NR_PAIRS	7

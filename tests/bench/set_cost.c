@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define NR_BLOCKS	41
 #define NR_CALLS	20000
@@ -56,7 +56,7 @@ int main(void)
 
 	if (gpupart_open(&gp))
 		return 1;
-	if (gpupart_attach(gp, "cuda:0", &gpu)) {
+	if (gpupart_attach(gp, "cuda:0", NULL, &gpu)) {
 		fprintf(stderr, "%s\n", gpupart_error(gp));
 		return 77;
 	}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The library's binary interface: its symbols are those of debian/libgpupart0.symbols and the
-# functions of gpupart.h; its types are laid out as in debian/libgpupart*0.abi (make abi
+# functions of the public headers; its types are laid out as in debian/libgpupart*0.abi (make abi
 # writes those anew); and everything that has the version has the same.
 . "$(dirname "$0")/tap.subr"
 lib=$BUILD/lib/libgpupart.so.0
@@ -16,14 +16,14 @@ public() {
 sed -n 's/^ \(gpupart_[^ ]*\) [0-9].*/\1/p' debian/libgpupart0.symbols | sort >"$tmp/listed"
 sed 's/@.*//' "$tmp/built" >"$tmp/names"
 # A prototype begins a line, its name stands before the first bracket.
-sed -n '/visibility push/,/visibility pop/s/^[a-z].*[ *]\(gpupart_[a-z0-9_]*\)(.*/\1/p' include/gpupart.h | sort >"$tmp/declared"
+sed -n '/visibility push/,/visibility pop/s/^[a-z].*[ *]\(gpupart_[a-z0-9_]*\)(.*/\1/p' include/gpupart.h include/gpupart_manage.h | sort >"$tmp/declared"
 [ "$(wc -l <"$tmp/built")" -gt 50 ]
 ok $? "the library has functions: $(wc -l <"$tmp/built")"
 is "$(comm -13 "$tmp/built" "$tmp/listed" | tr '\n' ' ')" "" \
 	"no symbol of debian/libgpupart0.symbols went: programs need it; a new soname then"
 is "$(comm -23 "$tmp/built" "$tmp/listed" | tr '\n' ' ')" "" \
 	"every symbol is in debian/libgpupart0.symbols, with the version that it came in"
-is "$(comm -3 "$tmp/names" "$tmp/declared" | tr -s '\t\n' ' ')" "" "and is declared in gpupart.h"
+is "$(comm -3 "$tmp/names" "$tmp/declared" | tr -s '\t\n' ' ')" "" "and is declared in a public header"
 is "$(sed 1q debian/libgpupart0.symbols | cut -d ' ' -f 1)" "$(readelf -d "$lib" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" \
 	"the soname"
 

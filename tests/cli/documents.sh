@@ -44,7 +44,7 @@ fi
 # Pages that are named are there; tests/cli/installed.sh has whether they are installed.
 for page in $(cat Documentation/man/*.[1-9] | sed -n 's/^\.Xr \(gpupart[a-z_-]*\) \([0-9]\).*/\1.\2/p' | sort -u) \
 	$(find cli lib/inject -name '*.c' -exec cat {} + | grep -oE 'gpupart-[a-z-]+\([0-9]\)' | tr '(' . | tr -d ')' | sort -u); do
-	[ -e "Documentation/man/$page" ] || grep -q "^int ${page%.3}(\|[ *]${page%.3}(" include/gpupart.h
+	[ -e "Documentation/man/$page" ] || grep -q "^int ${page%.3}(\|[ *]${page%.3}(" include/gpupart.h include/gpupart_manage.h
 	ok $? "man page $page is there, or made of the header"
 done
 tap_done

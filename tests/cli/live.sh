@@ -332,8 +332,8 @@ int main(int argc, char **argv)
 	struct gpupart_gpu *one, *two;
 	struct gpupart *gp;
 
-	if (argc != 3 || gpupart_open(&gp) || gpupart_attach(gp, "cuda:0", &one) ||
-	    gpupart_attach(gp, "cuda:1", &two) || gpupart_process_publish(gp, argv[2]))
+	if (argc != 3 || gpupart_open(&gp) || gpupart_attach(gp, "cuda:0", NULL, &one) ||
+	    gpupart_attach(gp, "cuda:1", NULL, &two) || gpupart_process_publish(gp, argv[2]))
 		return 1;
 	while (!access(argv[1], F_OK))
 		usleep(10000);

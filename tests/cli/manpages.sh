@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Manual pages: every public function has one, made of gpupart.h; mandoc finds nothing; and the
+# Manual pages: every public function has one, made of the headers; mandoc finds nothing; and the
 # examples in all of them run on the simulated GPU, or on the pages that the module shows.
 . "$(dirname "$0")/tap.subr"
 man3=$BUILD/man/man3
@@ -13,7 +13,7 @@ fi
 
 # ------------------------------------------------------- man 3: pages and examples
 functions=$(nm -D --defined-only "$BUILD/lib/libgpupart.so.0" "$BUILD/lib/libgpupart-manage.so.0" |
-	sed -n 's/.* T \(gpupart_[^@]*\)@.*/\1/p')
+	sed -n 's/.* T \(gpupart_[^@]*\)@@LIBGPUPART_.*/\1/p')
 missing=
 for function in $functions; do
 	grep -qs "^\.Nm $function\( ,\)*\$" "$man3/$function.3" && grep -q "^\.Fo $function\$" "$man3/$function.3" &&
@@ -28,7 +28,7 @@ else
 fi
 mkdir "$tmp/new"
 sed '/visibility push/a /* New. */\nint gpupart_novel_thing(void);' include/gpupart.h >"$tmp/new.h"
-"${PYTHON:-python3}" scripts/man3.py "$tmp/new.h" Documentation/man/examples "$tmp/new" 2>"$tmp/err"
+"${PYTHON:-python3}" scripts/man3.py Documentation/man/examples "$tmp/new" "$tmp/new.h" include/gpupart_manage.h 2>"$tmp/err"
 has "$? $(cat "$tmp/err")" "1 man3: gpupart_novel_thing belongs to no page" "a function that has no page is an error"
 
 # Each example is a page's, compiles without a word, and prints what it says.

@@ -152,7 +152,8 @@ static bool look(struct gpupart *gp)
 	if (!nr)
 		return false;
 	check_shown(&list[0]);
-	nr_gpus = gpupart_process_gpu_list(gp, &list[0], gpus, SHARED_MAX_GPUS);
+	nr_gpus = gpupart_process_gpu_list(gp, &list[0], gpus, SHARED_MAX_GPUS,
+					   sizeof(struct gpupart_process));
 	MUST(nr_gpus >= 0 && nr_gpus <= SHARED_MAX_GPUS);
 	for (int i = 0; i < nr_gpus; i++)
 		check_shown(&gpus[i]);

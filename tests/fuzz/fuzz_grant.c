@@ -192,7 +192,7 @@ static void put(struct gpupart *gp, const struct gpupart_grant *grant)
 		MUST((err == -EINVAL || err == -EPROTO) && gp->error[0]);
 		return;
 	}
-	nr = gpupart_grant_list(gp, list, 2);
+	nr = gpupart_grant_list(gp, list, 2, sizeof(struct gpupart_grant));
 	MUST(nr > 0 && nr <= 2);
 	for (int i = 0; i < nr; i++)
 		found += same(&list[i], grant);
@@ -212,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	fuzz_words = gp->error;
 	write_files(&in);
-	nr = gpupart_grant_list(gp, list, 2);
+	nr = gpupart_grant_list(gp, list, 2, sizeof(struct gpupart_grant));
 	MUST(nr >= 0 && nr <= 2);
 	for (int i = 0; i < nr; i++) {
 		check_grant(&list[i]);
@@ -236,6 +236,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		put(gp, &one);
 	for (int i = 0; i < 2; i++)
 		MUST(!gpupart_grant_drop(gp, ids[i]));
-	MUST(!gpupart_grant_list(gp, list, 2));
+	MUST(!gpupart_grant_list(gp, list, 2, sizeof(struct gpupart_grant)));
 	return 0;
 }

@@ -191,7 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_environment(data, size);
 	set.allowed[0] = input_u16(&in);
 	write_notes(&in);
-	nr = gpupart_job_list(gp, jobs, 2);
+	nr = gpupart_job_list(gp, jobs, 2, sizeof(struct gpupart_job));
 	MUST(nr >= 0 && nr <= NR_NOTES);
 	for (int i = 0; i < nr && i < 2; i++)
 		check_listed(&jobs[i]);

@@ -5,7 +5,7 @@
  * written again; what is refused is refused with a sentence of text.
  */
 #include <errno.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "slurm/options.h"
 #include "tests/fuzz/fuzz.h"
 

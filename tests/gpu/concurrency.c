@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define NR_LAUNCHES	40	/* some 40 ms each at 1.8 GHz */
 #define NR_WARM		5
@@ -145,7 +145,7 @@ static void count_launches(uint64_t *confined, uint64_t *others)
 
 	*confined = *others = 0;
 	if (list && !gpupart_open(&gp)) {
-		nr = gpupart_process_list(gp, list, 64);
+		nr = gpupart_process_list(gp, list, 64, sizeof(struct gpupart_process));
 		gpupart_close(gp);
 	}
 	for (int i = 0; i < nr && i < 64; i++)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "lib/driver/cuda.h"
 #include "tests/tap.h"
 
@@ -1122,7 +1122,7 @@ static void several(handle s)
 	TRY(cuModuleGetFunction(&census, module, "gpupart_census"));
 	TRY(cuMemAlloc_v2(&out, (size_t)REGIONS * RECORDS * RECORD));
 	TRY(cuStreamCreate(&second.stream, CUDA_STREAM_NON_BLOCKING));
-	MUST(gpupart_attach(gp, "cuda:1", &gpu));
+	MUST(gpupart_attach(gp, "cuda:1", NULL, &gpu));
 	sets_of_board();
 	side_get(&second);
 	tap_ok(second.gpu != first.gpu, "two GPUs: %s and %s",
@@ -1200,7 +1200,7 @@ int main(void)
 	early = instantiate(chain(0, 1, NULL));
 	if (simulated || !cuGreenCtxCreate || green_create(&green))
 		green = NULL;
-	if (gpupart_attach(gp, "cuda:0", &gpu)) {
+	if (gpupart_attach(gp, "cuda:0", NULL, &gpu)) {
 		tap_ok(false, "attach: %s", gpupart_error(gp));
 		return tap_done();
 	}

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "tests/tap.h"
 
 typedef int CUresult;
@@ -119,7 +119,7 @@ static void be_launcher(bool all_the_time)
 	double called;
 	int asked = 0;
 
-	if (gpupart_open(&gp) || driver_start() || gpupart_attach(gp, "cuda:0", &gpu) ||
+	if (gpupart_open(&gp) || driver_start() || gpupart_attach(gp, "cuda:0", NULL, &gpu) ||
 	    gpupart_process_publish(gp, "live")) {
 		printf("# the launching process: %s\n", gp ? gpupart_error(gp) : "");
 		fflush(stdout);
@@ -289,7 +289,7 @@ static pid_t start_setter(pid_t of, unsigned int seed)
 static bool is_listed(pid_t pid)
 {
 	static struct gpupart_process list[256];
-	int nr = gpupart_process_list(gp, list, 256);
+	int nr = gpupart_process_list(gp, list, 256, sizeof(struct gpupart_process));
 	bool listed = false;
 
 	for (int i = 0; i < nr && i < 256; i++)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define MAX_KERNELS	6	/* of a case */
 #define MAX_BLOCKS	2048	/* of a kernel */
@@ -587,7 +587,7 @@ int main(int argc, char **argv)
 		return failed(path, errno) != 0;
 	if (gpupart_open(&gp) || driver_open())
 		return 1;
-	if (gpupart_attach(gp, "cuda:0", &gpu)) {
+	if (gpupart_attach(gp, "cuda:0", NULL, &gpu)) {
 		fprintf(stderr, "traces: %s\n", gpupart_error(gp));
 		return 1;
 	}

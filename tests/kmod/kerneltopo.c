@@ -3,7 +3,7 @@
  * kerneltopo [GPU]: the library's source "kernel" in the guest. Prints a row a TPC and
  * a row a GPC as tests/data has them in expected.txt, or the sentence of the failure.
  */
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include <stdio.h>
 
 int main(int argc, char **argv)
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 
 	if (gpupart_open(&gp))
 		return 1;
-	nr = gpupart_gpu_list(gp, "kernel", list, 16);
+	nr = gpupart_gpu_list(gp, "kernel", list, 16, sizeof(struct gpupart_gpu_info));
 	if (nr < 0 || gpupart_topology_open(gp, "kernel", argc > 1 ? argv[1] : NULL, &topo)) {
 		printf("error %s\n", gpupart_error(gp));
 		return 1;

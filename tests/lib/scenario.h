@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "lib/core/hash.h"
 #include "tests/tap.h"
 
@@ -127,7 +127,7 @@ static int attach(const char *selector)
 {
 	if (gpupart_open(&gp) || driver_open())
 		return -EIO;
-	return gpupart_attach(gp, selector, &gpu);
+	return gpupart_attach(gp, selector, NULL, &gpu);
 }
 
 __attribute__((unused))

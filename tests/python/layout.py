@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gpupart.py against gpupart.h: every field's place, every prototype, every constant."""
+"""gpupart.py against the headers: every field's place, every prototype, every constant."""
 import ctypes
 import os
 import re
@@ -16,8 +16,7 @@ FOLDERS = [os.path.join(ROOT, "include"), os.path.join(ROOT, "include", "uapi")]
 # command alone needs.
 NOT_BOUND = {"gpupart_tpcset_" + name for name in (
     "first", "add", "del", "has", "and", "or", "andnot", "empty", "equal", "subset", "intersects",
-    "count", "next")} | {"gpupart_attach_early",
-                                                           "gpupart_driver_get",
+    "count", "next")} | {"gpupart_driver_get",
                                                            "gpupart_job_begin",
                                                            "gpupart_tenant_begin",
                                                            "gpupart_process_gpu_list",
@@ -29,15 +28,15 @@ NOT_BOUND = {"gpupart_tpcset_" + name for name in (
                                                            "gpupart_remote_progress",
                                                            "gpupart_latency_least"} | {
     "gpupart_stat_" + name for name in ("depth", "open", "close", "get", "lost", "start")} | {
-    "gpupart_grant_" + name for name in ("list", "put", "drop")} | {
-    "gpupart_report_" + name for name in ("open", "close", "get", "lost", "start", "end")} | {
-    "gpupart_strict_start", "gpupart_config_strict", "gpupart_set_cluster", "gpupart_set_pick"}
-STRUCTURES_NOT_BOUND = ["gpupart_driver", "gpupart_grant", "gpupart_stat_gpu",
-                        "gpupart_stat_process", "gpupart_progress", "gpupart_report_kernel",
-                        "gpupart_report_process"]
+    "gpupart_grant_list", "gpupart_set_cluster", "gpupart_set_pick"}
+STRUCTURES_NOT_BOUND = ["gpupart_attach_options", "gpupart_driver", "gpupart_grant",
+                        "gpupart_stat_gpu",
+                        "gpupart_stat_process", "gpupart_progress"]
 
-with open(os.path.join(FOLDERS[0], "gpupart.h"), encoding="utf-8") as f:
-    header = f.read()
+header = ""
+for name in ("gpupart.h", "gpupart_manage.h"):
+    with open(os.path.join(FOLDERS[0], name), encoding="utf-8") as f:
+        header += f.read()
 header = re.sub(r"/\*.*?\*/", " ", header, flags=re.S)
 code = re.sub(r"^\s*#.*$", "", header, flags=re.M)
 
@@ -78,7 +77,7 @@ for constant, value in {
 with tempfile.TemporaryDirectory() as folder:
     program = os.path.join(folder, "layout")
     with open(program + ".c", "w", encoding="utf-8") as f:
-        f.write("#include <stdio.h>\n#include <gpupart.h>\nint main(void)\n{\n" +
+        f.write("#include <stdio.h>\n#include <gpupart_manage.h>\nint main(void)\n{\n" +
                 "\n".join(lines) + "\nreturn 0;\n}\n")
     compiler = os.environ.get("CC", "gcc").split()
     built = subprocess.run([*compiler, "-o", program, program + ".c", *("-I" + d for d in FOLDERS)],

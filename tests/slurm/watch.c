@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define MAX 512
 
@@ -120,7 +120,7 @@ static void tell_processes(const struct gpupart_process *now, int nr,
 
 static void check_tenants(uint64_t memory, long at)
 {
-	int nr = gpupart_tenant_list(NULL, tenants, MAX);
+	int nr = gpupart_tenant_list(NULL, tenants, MAX, sizeof(struct gpupart_tenant));
 	uint64_t used = 0;
 
 	for (int i = 0; i < nr && i < MAX; i++) {
@@ -157,12 +157,14 @@ int main(int argc, char **argv)
 		unsigned int a = look % 2, b = !a;
 		long at = now_ms();
 
-		nr[a] = min(gpupart_grant_list(NULL, grants[a], MAX), MAX);
+		nr[a] = min(gpupart_grant_list(NULL, grants[a], MAX,
+					       sizeof(struct gpupart_grant)), MAX);
 		tell_grants(grants[a], nr[a], grants[b], nr[b], at);
 		check_grants(grants[a], nr[a], memory, at);
 		/* Ten times a second. */
 		if (look % 5 < 2) {
-			nr_processes[a] = min(gpupart_process_list(NULL, processes[a], MAX), MAX);
+			nr_processes[a] = min(gpupart_process_list(NULL, processes[a], MAX,
+								   sizeof(processes[a][0])), MAX);
 			check_processes(processes[a], nr_processes[a], at);
 			tell_processes(processes[a], nr_processes[a], processes[b],
 				       nr_processes[b], at);

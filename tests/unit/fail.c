@@ -266,7 +266,7 @@ static int tenant_joined(void)
 		if (ledger_used_own(ledger, gpu) != (err ? 0 : 400))
 			err = 1;
 	}
-	nr = gpupart_tenant_list(gp, list, 4);
+	nr = gpupart_tenant_list(gp, list, 4, sizeof(struct gpupart_tenant));
 	ledger_leave(ledger, true);
 	return gpu < 0 ? gpu : err ? err : nr < 0 ? nr : 0;
 }
@@ -274,10 +274,11 @@ static int tenant_joined(void)
 static int processes_listed(void)
 {
 	static struct gpupart_process list[4], gpus[4];
-	int nr = gpupart_process_list(gp, list, 4), on = 0;
+	int nr = gpupart_process_list(gp, list, 4, sizeof(struct gpupart_process)), on = 0;
 
 	for (int i = 0; i < nr && i < 4 && on >= 0; i++)
-		on = gpupart_process_gpu_list(gp, &list[i], gpus, 4);
+		on = gpupart_process_gpu_list(gp, &list[i], gpus, 4,
+					      sizeof(struct gpupart_process));
 	return nr < 0 ? nr : on < 0 ? on : 0;
 }
 
@@ -333,7 +334,7 @@ static int job_begun(void)
 
 	if (err)
 		return err;
-	gpupart_job_list(gp, list, 4);
+	gpupart_job_list(gp, list, 4, sizeof(struct gpupart_job));
 	set.allowed[0] = 3;
 	err = gpupart_job_limit_set(gp, id, &set, NULL);
 	snprintf(path, sizeof(path), "/dev/shm/gpupart-%u/job-%s", geteuid(), id);
@@ -344,7 +345,7 @@ static int job_begun(void)
 static int gpus_listed(void)
 {
 	static struct gpupart_gpu_info list[4];
-	int err = gpupart_gpu_list(gp, NULL, list, 4);
+	int err = gpupart_gpu_list(gp, NULL, list, 4, sizeof(struct gpupart_gpu_info));
 
 	/* None is an answer here, and that there is no driver. */
 	return err >= 0 || err == -ENODEV || err == -EACCES || err == -EOPNOTSUPP ? 0 : err;

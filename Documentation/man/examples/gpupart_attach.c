@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Gets ready on CUDA's first device and tells how its mask bits became trusted. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 int main(void)
 {
@@ -11,7 +11,7 @@ int main(void)
 
 	if (gpupart_open(&gp))
 		return 1;
-	if (gpupart_attach(gp, "cuda:0", &gpu)) {
+	if (gpupart_attach(gp, "cuda:0", NULL, &gpu)) {
 		fprintf(stderr, "%s\n", gpupart_error(gp));
 		return 1;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How many launches were confined, and how many were not. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 int main(void)
 {
@@ -10,7 +10,7 @@ int main(void)
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
 
-	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, &gpu) ||
+	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, NULL, &gpu) ||
 	    gpupart_process_set(gp, gpu, &set))
 		return 1;
 	gpupart_counters_get(&before);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define MAX 64
 
@@ -25,7 +25,7 @@ int main(void)
 	setenv("GPUPART_JOB", id, 1);
 	if (gpupart_job_limit_set(gp, id, &wider, NULL))
 		return 1;
-	nr = gpupart_job_list(gp, list, MAX);
+	nr = gpupart_job_list(gp, list, MAX, sizeof(struct gpupart_job));
 	for (int i = 0; i < nr && i < MAX; i++)
 		if (!strcmp(list[i].id, id))
 			printf("job %s: limit %s\n", list[i].name, list[i].limit);

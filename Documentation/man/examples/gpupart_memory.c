@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* This process is a tenant of its own with 2 GiB of the GPU's memory, then with 1 GiB. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 int main(void)
 {
@@ -13,7 +13,7 @@ int main(void)
 
 	if (gpupart_open(&gp) || gpupart_memory_parse(gp, "2G", &bytes))
 		return 1;
-	if (gpupart_memory_start(gp, NULL, bytes) || gpupart_attach(gp, NULL, &gpu)) {
+	if (gpupart_memory_start(gp, NULL, bytes) || gpupart_attach(gp, NULL, NULL, &gpu)) {
 		fprintf(stderr, "%s\n", gpupart_error(gp));
 		return 1;
 	}

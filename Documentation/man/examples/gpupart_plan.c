@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Two tenants that shall not meet: one has whole GPCs, the other at least 8 TPCs elsewhere. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 int main(void)
 {

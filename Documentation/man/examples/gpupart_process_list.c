@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define PCI_LEN	20
 #define MAX	64
@@ -16,7 +16,7 @@ static void other(int out)
 	struct gpupart *gp;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, &gpu) ||
+	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, NULL, &gpu) ||
 	    gpupart_process_publish(gp, "example"))
 		_exit(1);
 	if (write(out, gpupart_topology_info(gpupart_gpu_topology(gpu))->pci, PCI_LEN) == PCI_LEN)
@@ -51,7 +51,7 @@ int main(void)
 		fprintf(stderr, "%s\n", gpupart_error(gp));
 		return 1;
 	}
-	nr = gpupart_process_list(gp, list, MAX);
+	nr = gpupart_process_list(gp, list, MAX, sizeof(struct gpupart_process));
 	for (int i = 0; i < nr && i < MAX; i++)
 		if (list[i].pid == pid)
 			printf("%s: limit %s%s\n", list[i].name, list[i].limit,

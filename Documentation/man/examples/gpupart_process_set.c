@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every launch of this process on GPC 1, the next one alone on TPC 40, inside a limit. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 static struct gpupart *gp;
 static struct gpupart_gpu *gpu;
@@ -24,7 +24,7 @@ int main(void)
 	const struct gpupart_topology *topo;
 	struct gpupart_tpcset set;
 
-	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, &gpu))
+	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, NULL, &gpu))
 		return 1;
 	topo = gpupart_gpu_topology(gpu);
 	if (gpupart_set_parse(gp, topo, "gpc:1", &set) || gpupart_process_set(gp, gpu, &set))

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define PCI_LEN	20
 
@@ -15,7 +15,7 @@ static void other(int out)
 	struct gpupart *gp;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, &gpu) ||
+	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, NULL, &gpu) ||
 	    gpupart_process_publish(gp, "example"))
 		_exit(1);
 	if (write(out, gpupart_topology_info(gpupart_gpu_topology(gpu))->pci, PCI_LEN) == PCI_LEN)

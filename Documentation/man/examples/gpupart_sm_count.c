@@ -10,7 +10,7 @@ int main(void)
 	struct gpupart *gp;
 	unsigned int nr_sms;
 
-	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, &gpu) ||
+	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, NULL, &gpu) ||
 	    gpupart_process_set(gp, gpu, &set))
 		return 1;
 	if (gpupart_sm_count_tell(gp, gpu, true)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures this process for itself: how many kernels it launched. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 int main(void)
 {
@@ -14,7 +14,7 @@ int main(void)
 
 	if (gpupart_open(&gp) || gpupart_stat_open(gp, &stat, &id))
 		return 1;
-	if (gpupart_stat_start(gp, id) || gpupart_attach(gp, NULL, &gpu) ||
+	if (gpupart_stat_start(gp, id) || gpupart_attach(gp, NULL, NULL, &gpu) ||
 	    gpupart_census(gp, gpu, NULL, &seen) || gpupart_stat_get(stat, 0, &process)) {
 		fprintf(stderr, "%s\n", gpupart_error(gp));
 		return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The quick rows of the proof. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 static void row(const struct gpupart_verify_row *row, void *user)
 {
@@ -20,7 +20,7 @@ int main(void)
 	unsigned int nr_proven = 0;
 	int failed;
 
-	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, &gpu))
+	if (gpupart_open(&gp) || gpupart_attach(gp, NULL, NULL, &gpu))
 		return 1;
 	failed = gpupart_verify(gp, gpu, GPUPART_VERIFY_QUICK, row, &nr_proven);
 	if (failed < 0) {

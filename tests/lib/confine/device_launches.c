@@ -133,7 +133,7 @@ static void loaded_before(void)
 	if (!tap_ok(!gpupart_open(&gp) && !driver_open() && !program_start(&p, 0), "a program"))
 		return;
 	early = module_of(&launching);
-	if (!tap_ok(!gpupart_attach(gp, "cuda:0", &gpu), "attached late: %s", gpupart_error(gp)))
+	if (!tap_ok(!gpupart_attach(gp, "cuda:0", NULL, &gpu), "attached late: %s", gpupart_error(gp)))
 		return;
 	tap_ok(counted(early, "k") == 0, "a module from before cannot be known");
 	tap_ok(counted(module_of(&launching), "k") == 3, "one from after is");
@@ -161,7 +161,7 @@ static void shown(void)
 		return;
 	gpupart_process_publish(gp, "parent");
 	tap_ok(counted(module_of(&launching), "k") == 3, "counted");
-	nr = gpupart_process_list(gp, list, 64);
+	nr = gpupart_process_list(gp, list, 64, sizeof(struct gpupart_process));
 	for (int i = 0; i < nr && i < 64; i++)
 		if (list[i].pid == getpid())
 			seen = list[i].counters.device_launches;

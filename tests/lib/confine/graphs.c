@@ -195,7 +195,7 @@ static void other_context(void)
 	P exec = NULL, s, elsewhere, graph, captured = NULL;
 	U64 out;
 
-	if (!tap_ok(!attach("cuda:0") && !gpupart_attach(gp, "cuda:1", &gpu) &&
+	if (!tap_ok(!attach("cuda:0") && !gpupart_attach(gp, "cuda:1", NULL, &gpu) &&
 			    !program_start(&here, 0) && !program_start(&there, 1) &&
 			    graphs_open() && !cuMemAlloc(&out, sizeof(records)) &&
 			    !cuStreamCreate(&s, 1) && !cuStreamCreate(&elsewhere, 1) &&
@@ -257,7 +257,7 @@ static void failed_launch(void)
 	if (!tap_ok(!attach("cuda:0"), "attached"))
 		return;
 	gpus[0] = gpu;
-	if (!tap_ok(!gpupart_attach(gp, "cuda:1", &gpus[1]) && graphs_open() &&
+	if (!tap_ok(!gpupart_attach(gp, "cuda:1", NULL, &gpus[1]) && graphs_open() &&
 			    !program_start(&p[0], 0) && !cuStreamCreate(&s[0], 1) &&
 			    !cuMemAlloc(&out, sizeof(records)) && (exec = graph_of(&p[0], out)) &&
 			    !program_start(&p[1], 1) && !cuStreamCreate(&s[1], 1) &&
@@ -404,7 +404,7 @@ static void captured_early(void)
 	cuStreamDestroy(gone);
 	tap_ok(!cuStreamCreate(&reused, 1) && reused == gone,
 	       "one stream went, and the next has its handle");
-	if (!tap_ok(exec[0] && exec[1] && exec[2] && !gpupart_attach(gp, NULL, &gpu),
+	if (!tap_ok(exec[0] && exec[1] && exec[2] && !gpupart_attach(gp, NULL, NULL, &gpu),
 		    "attached: %s", gpupart_error(gp)))
 		return;
 	all = gpupart_topology_all(gpupart_gpu_topology(gpu));
@@ -433,7 +433,7 @@ static void captured_elsewhere(void)
 	if (!tap_ok(!attach("cuda:0") && !program_start(&there, 1) && graphs_open() &&
 			    !cuStreamCreate(&s, 1) && !cuStreamCreate(&o, 1) &&
 			    (exec = exec_captured_on(&there, s)) &&
-			    !gpupart_attach(gp, "cuda:1", &gpu),
+			    !gpupart_attach(gp, "cuda:1", NULL, &gpu),
 		    "captured before that GPU was attached: %s", gpupart_error(gp)))
 		return;
 	set = list("0-3");
@@ -465,11 +465,11 @@ static void while_captured(void)
 		return;
 	cuStreamBeginCapture(s, 0);
 	program_launch(&p, s, NR_BLOCKS, 1000);
-	err = gpupart_attach(gp, NULL, &gpu);
+	err = gpupart_attach(gp, NULL, NULL, &gpu);
 	tap_ok(err == -EBUSY, "the first attach while a blocking stream is captured: %d %s", err,
 	       gpupart_error(gp));
 	tap_ok(unspoilt(s), "spoils nothing");
-	if (!tap_ok(!gpupart_attach(gp, NULL, &gpu), "and works afterwards: %s", gpupart_error(gp)))
+	if (!tap_ok(!gpupart_attach(gp, NULL, NULL, &gpu), "and works afterwards: %s", gpupart_error(gp)))
 		return;
 	set = list("0-3");
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include "lib/private.h"
 #include "tests/tap.h"
 
 static struct gpupart *gp;
@@ -146,7 +146,7 @@ static int attach(const char *selector)
 {
 	if (gpupart_open(&gp) || driver_open())
 		return -EIO;
-	return gpupart_attach(gp, selector, &gpu);
+	return gpupart_attach(gp, selector, NULL, &gpu);
 }
 
 static struct gpupart_tpcset list(const char *text)
@@ -641,10 +641,10 @@ static void child_two_gpus(void)
 	if (!tap_ok(!err, "the first GPU: %s", err ? gpupart_error(gp) : ""))
 		return;
 	first = gpu;
-	err = gpupart_attach(gp, "cuda:1", &second);
+	err = gpupart_attach(gp, "cuda:1", NULL, &second);
 	if (!tap_ok(!err && second != first, "the second: %s", err ? gpupart_error(gp) : ""))
 		return;
-	tap_ok(!gpupart_attach(gp, gpupart_topology_info(gpupart_gpu_topology(second))->pci,
+	tap_ok(!gpupart_attach(gp, gpupart_topology_info(gpupart_gpu_topology(second))->pci, NULL,
 			       &same) &&
 		       same == second,
 	       "by PCI address it is the same object");
@@ -662,7 +662,7 @@ static void child_two_gpus(void)
 	P s;
 	tap_ok(!cuStreamCreate(&s, 0) && gpupart_stream_set(gp, second, s, &b) == -EINVAL,
 	       "a stream of the first is none of the second: %s", gpupart_error(gp));
-	tap_ok(gpupart_attach(gp, "cuda:2", &same) == -ENODEV, "there is no third: %s",
+	tap_ok(gpupart_attach(gp, "cuda:2", NULL, &same) == -ENODEV, "there is no third: %s",
 	       gpupart_error(gp));
 }
 
@@ -743,7 +743,7 @@ static void child_cap(void)
 	tap_ok(gpupart_limit_cap(gp, gpu, &far) == -EPERM && only_on(&p, &both),
 	       "one that has nothing in common: %s", gpupart_error(gp));
 	setenv("GPUPART_SET", "0-30", 1);
-	tap_ok(!gpupart_attach(gp, NULL, &gpu) && only_on(&p, &both),
+	tap_ok(!gpupart_attach(gp, NULL, NULL, &gpu) && only_on(&p, &both),
 	       "nor does a GPUPART_SET that the program sets itself");
 	tap_ok(!gpupart_process_set(gp, gpu, &first) && only_on(&p, &both) &&
 		       !gpupart_process_set(gp, gpu, &far) && only_on(&p, &both),

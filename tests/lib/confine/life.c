@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include "lib/private.h"
 #include "tests/lib/scenario.h"
 
 /* ---------------------------------------------------------------------- contexts */
@@ -87,7 +88,8 @@ static struct gpupart_process shown[1024];
 /* How often @pid is listed; the last of them goes to *process, which may be NULL. */
 static int times_listed(pid_t pid, struct gpupart_process *process)
 {
-	int nr = gpupart_process_list(gp, shown, sizeof(shown) / sizeof(shown[0])), times = 0;
+	int nr = gpupart_process_list(gp, shown, sizeof(shown) / sizeof(shown[0]),
+				      sizeof(struct gpupart_process)), times = 0;
 
 	for (int i = 0; i < nr; i++)
 		if (shown[i].pid == pid) {
@@ -226,7 +228,7 @@ static void do_once(struct gpupart *own, int what)
 		gpupart_sm_count_tell(own, gpu, false);
 		break;
 	case ATTACHES:
-		gpupart_attach(own, "cuda:0", &found);
+		gpupart_attach(own, "cuda:0", NULL, &found);
 		break;
 	case COUNTS:
 		gpupart_census(own, gpu, NULL, &seen);

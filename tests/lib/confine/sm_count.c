@@ -322,7 +322,7 @@ static void several(void)
 	if (!begin("cuda:0", 0))
 		return;
 	first = gpu;
-	tap_ok(!gpupart_attach(gp, "cuda:1", &gpu) && gpu != first, "another GPU");
+	tap_ok(!gpupart_attach(gp, "cuda:1", NULL, &gpu) && gpu != first, "another GPU");
 	process("0-9");
 	tap_ok(!gpupart_sm_count_tell(gp, gpu, true), "told of the second alone");
 	tap_ok(attribute(SMS, 0) == 132 && attribute(SMS, 1) == 20, "by device: %d, %d",

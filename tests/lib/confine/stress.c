@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "tests/tap.h"
 
 #define NR_SETS		8	/* of each family */
@@ -368,7 +368,7 @@ static void run(void)
 				      ".visible .entry gpupart_own()\n{ ret; }\n") ||
 	    cuModuleGetFunction(&function, module, "gpupart_empty") ||
 	    cuModuleGetFunction(&own_function, module, "gpupart_own") || gpupart_open(&gp) ||
-	    gpupart_attach(gp, NULL, &gpu) || watch()) {
+	    gpupart_attach(gp, NULL, NULL, &gpu) || watch()) {
 		tap_ok(0, "attached, under our eyes");
 		return;
 	}

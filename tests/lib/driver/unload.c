@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "tests/tap.h"
 
 static char folder[] = "/tmp/gpupart-unload-XXXXXX";
@@ -40,7 +40,8 @@ static void start_anew(char **argv)
 static bool confine(const char *copy)
 {
 	int (*open_it)(struct gpupart **);
-	int (*attach)(struct gpupart *, const char *, struct gpupart_gpu **);
+	int (*attach)(struct gpupart *, const char *, const struct gpupart_attach_options *,
+		      struct gpupart_gpu **);
 	void (*close_it)(struct gpupart *);
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
@@ -52,7 +53,7 @@ static bool confine(const char *copy)
 	*(void **)&attach = dlsym(library, "gpupart_attach");
 	*(void **)&close_it = dlsym(library, "gpupart_close");
 	if (!open_it || !attach || !close_it || open_it == gpupart_open || open_it(&gp) ||
-	    attach(gp, NULL, &gpu))
+	    attach(gp, NULL, NULL, &gpu))
 		return false;
 	close_it(gp);
 	return !dlclose(library);

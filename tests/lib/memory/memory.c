@@ -5,7 +5,7 @@
  * driver itself says that the process has is the truth that accounts are held against.
  */
 #include <fcntl.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -887,7 +887,7 @@ static uint64_t still_used(void)
 	static struct gpupart_tenant list[512];
 	const char *name = getenv("GPUPART_TENANT");
 	uint64_t sum = 0;
-	int nr = gpupart_tenant_list(gp, list, 512);
+	int nr = gpupart_tenant_list(gp, list, 512, sizeof(struct gpupart_tenant));
 
 	for (int i = 0; i < nr && i < 512; i++)
 		if (!strcmp(list[i].name, name) && list[i].uid == geteuid())
@@ -1266,7 +1266,7 @@ static void body_fork_first(const char *arg)
 	resolve();
 	TRY(cu.cuCtxCreate_v2(&ctx, 0, 0));
 	balanced("and then in the parent");
-	gpupart_tenant_list(gp, NULL, 0);
+	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 }
 
 /* 0: what it gets is not counted, told so, and it waits for the tenant's file but once. */
@@ -1313,7 +1313,7 @@ static void body_unjoined(const char *arg)
 		_exit(use_unjoined(fd));
 	waitpid(pid, &status, 0);
 	check(!status, "a child that cannot join is not counted, which is told: %x", status);
-	gpupart_tenant_list(gp, NULL, 0);
+	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 }
 
 static void body_renamed(const char *arg)
@@ -1331,7 +1331,8 @@ static void body_renamed(const char *arg)
 	check(counters.uncounted == 1 && counters.uncounted_call &&
 		      !strcmp(counters.uncounted_call, "cuRenamed"),
 	      "a function that the driver gives another name is not counted, and that is said");
-	nr = gpupart_tenant_process_list(gp, processes, 64);
+	nr = gpupart_tenant_process_list(gp, processes, 64,
+					 sizeof(struct gpupart_tenant_process));
 	for (int i = 0; i < nr && i < 64; i++)
 		told += processes[i].pid == getpid() && processes[i].uncounted == 1;
 	check(told == 1, "others see it");

@@ -17,7 +17,7 @@ static struct gpupart_process shown[1024];
 
 static bool find_process(pid_t pid, struct gpupart_process *process)
 {
-	int nr = gpupart_process_list(gp, shown, 1024);
+	int nr = gpupart_process_list(gp, shown, 1024, sizeof(struct gpupart_process));
 
 	for (int i = 0; i < nr && i < 1024; i++)
 		if (shown[i].pid == pid) {
@@ -386,7 +386,7 @@ static struct gpupart_job jobs[256];
 
 static const struct gpupart_job *find_job(const char *id)
 {
-	int nr = gpupart_job_list(gp, jobs, 256);
+	int nr = gpupart_job_list(gp, jobs, 256, sizeof(struct gpupart_job));
 
 	for (int i = 0; i < nr && i < 256; i++)
 		if (!strcmp(jobs[i].id, id))
@@ -518,7 +518,8 @@ static void child_job(void)
 	tap_ok(!err && ran(&l[NR_OF_JOB + 1], &first), "or what the outer one allows");
 	third = list("0-1,40");
 	inner[0] = 0;
-	for (int i = 0, nr = gpupart_job_list(gp, jobs, 256); i < nr; i++)
+	for (int i = 0, nr = gpupart_job_list(gp, jobs, 256,
+					      sizeof(struct gpupart_job)); i < nr; i++)
 		if (!strcmp(jobs[i].parent, id))
 			strcpy(inner, jobs[i].id);
 	err = gpupart_job_limit_set(gp, inner, &third, NULL);

@@ -3,7 +3,7 @@
 #ifndef GPUPART_TESTS_BOARD_H
 #define GPUPART_TESTS_BOARD_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "sim/pipe/gpupart_sim.h"
 
 static void board_map(struct pipe_map *map, const struct gpupart_topology *topo)

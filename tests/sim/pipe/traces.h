@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "sim/pipe/gpupart_sim.h"
 #include "tests/sim/pipe/board.h"
 

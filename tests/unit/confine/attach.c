@@ -40,7 +40,7 @@ static bool proven_before(void)
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(gpupart_open(&gp) || gpupart_attach(gp, NULL, &gpu));
+		_exit(gpupart_open(&gp) || gpupart_attach(gp, NULL, NULL, &gpu));
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 		return tap_done();
 	/* No TPC has these numbers, so nobody else writes them. */
 	early->driver.map.bit_of_tpc[GPUPART_MAX_TPCS - 1] = 0xbeef;
-	tap_ok(!gpupart_attach(gp, NULL, &again) && again == early, "attached again");
+	tap_ok(!gpupart_attach(gp, NULL, NULL, &again) && again == early, "attached again");
 	tap_ok(early->driver.map.bit_of_tpc[GPUPART_MAX_TPCS - 1] == 0xbeef && early->learned,
 	       "the map that launches read was not made anew");
 	gpupart_close(gp);

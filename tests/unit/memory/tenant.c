@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "lib/core/state_dir.h"
 #include "lib/memory/call_state.h"
 #include "lib/memory/tenant.h"
@@ -28,7 +28,7 @@ static bool says(const char *part)
 static bool find(struct gpupart_tenant *tenant)
 {
 	static struct gpupart_tenant list[256];
-	int nr = gpupart_tenant_list(gp, list, 256), found = 0;
+	int nr = gpupart_tenant_list(gp, list, 256, sizeof(struct gpupart_tenant)), found = 0;
 
 	for (int i = 0; i < nr && i < 256; i++)
 		if (!strcmp(list[i].name, name)) {
@@ -41,7 +41,8 @@ static bool find(struct gpupart_tenant *tenant)
 static bool find_process(int pid, struct gpupart_tenant_process *process)
 {
 	static struct gpupart_tenant_process list[256];
-	int nr = gpupart_tenant_process_list(gp, list, 256);
+	int nr = gpupart_tenant_process_list(gp, list, 256,
+					     sizeof(struct gpupart_tenant_process));
 
 	for (int i = 0; i < nr && i < 256; i++)
 		if (list[i].pid == pid && !strcmp(list[i].tenant, name)) {

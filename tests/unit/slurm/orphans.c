@@ -23,15 +23,18 @@
 #define OTHER	54324
 #define JOB	123
 
-int __real_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
-int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max);
+int __real_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
+				size_t size);
+int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
+				size_t size);
 
 static const struct gpupart_grant grant = { .id = "0-7b", .name = "123", .uid = UID };
 static int found_as;	/* the number that the process of the job is listed by; 0: its own */
 
-int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max)
+int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
+				size_t size)
 {
-	int nr = __real_gpupart_process_list(gp, list, max);
+	int nr = __real_gpupart_process_list(gp, list, max, size);
 
 	for (int i = 0; found_as && i < nr && i < (int)max; i++)
 		if (list[i].uid == UID)

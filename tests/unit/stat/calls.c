@@ -2,7 +2,7 @@
 /* What a call's arguments say, in the layouts that CUDA's headers have. */
 #include <errno.h>
 #include <string.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 #include "lib/stat/calls.h"
 #include "tests/tap.h"
 

@@ -224,9 +224,9 @@ static void try_tenants(const char *what, int (*attack)(void *arg))
 	if (!tap_ok(pid > 0, "files: %s", what))
 		return;
 	begun = cpu_seconds();
-	gpupart_process_list(NULL, processes, NR_FILES);
+	gpupart_process_list(NULL, processes, NR_FILES, sizeof(*processes));
 	lists = cpu_seconds();
-	gpupart_tenant_list(NULL, tenants, NR_LEDGERS);
+	gpupart_tenant_list(NULL, tenants, NR_LEDGERS, sizeof(*tenants));
 	looks = cpu_seconds();
 	tap_ok(lists - begun < 2 && looks - lists < 2,
 	       "processes are listed in %.1f s of CPU time, tenants in %.1f s", lists - begun,
@@ -245,7 +245,7 @@ static struct seen look(const char *name)
 	int nr;
 
 	nr_maps = nr_files = 0;
-	nr = gpupart_process_list(NULL, list, 8192);
+	nr = gpupart_process_list(NULL, list, 8192, sizeof(struct gpupart_process));
 	for (int i = 0; i < nr && i < 8192; i++) {
 		if (list[i].uid != UID)
 			continue;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "lib/private.h"
 #include "lib/state/grant.h"
 #include "tests/tap.h"
 
@@ -46,12 +47,19 @@ static bool says(const char *words)
 	return strstr(gpupart_error(gp), words);
 }
 
+#define GRANT sizeof(struct gpupart_grant)
+
+static int grants(struct gpupart_grant *list, unsigned int max)
+{
+	return gpupart_grant_list(gp, list, max, GRANT);
+}
+
 static bool refused(void)
 {
 	struct gpupart_grant list[2];
 
-	return gpupart_grant_list(gp, list, 2) == -EPERM && says(GPUPART_GRANT_ROOT ": ") &&
-	       says("no folder of root's alone") && gpupart_grant_list(NULL, NULL, 0) == -EPERM;
+	return grants(list, 2) == -EPERM && says(GPUPART_GRANT_ROOT ": ") &&
+	       says("no folder of root's alone") && gpupart_grant_list(NULL, NULL, 0, GRANT) == -EPERM;
 }
 
 static int note(const char *id)
@@ -71,22 +79,23 @@ static void test_folder(void)
 	struct gpupart_grant list[2];
 	struct gpupart_job job;
 
-	tap_ok(gpupart_grant_list(gp, NULL, 0) == 0, "no folder holds no jobs");
-	tap_ok(!mkdir(folder, 0755) && gpupart_grant_list(gp, list, 2) == 0, "an empty one too");
-	tap_ok(!note("0-a") && !note("0-5") && gpupart_grant_list(gp, list, 2) == 2 &&
-	       !strcmp(list[0].id, "0-5") && gpupart_grant_list(gp, list, 1) == 2,
+	tap_ok(grants(NULL, 0) == 0, "no folder holds no jobs");
+	tap_ok(!mkdir(folder, 0755) && grants(list, 2) == 0, "an empty one too");
+	tap_ok(!note("0-a") && !note("0-5") && grants(list, 2) == 2 &&
+	       !strcmp(list[0].id, "0-5") && grants(list, 1) == 2,
 	       "two are listed, by id");
 	tap_ok(node_gives(4711) && !node_gives(4712), "somebody was given something");
 	folder_uid = 4711;
 	tap_ok(refused(), "a folder of another user");
-	tap_ok(!node_gives(4711) && gpupart_job_list(gp, &job, 1) >= 0,
+	tap_ok(!node_gives(4711) && gpupart_job_list(gp, &job, 1,
+						     sizeof(struct gpupart_job)) >= 0,
 	       "nobody was given anything by it");
 	folder_uid = 0;
 	tap_ok(!chmod(folder, 0775) && refused(), "one that a group may write");
 	tap_ok(!chmod(folder, 0757) && refused(), "one that everybody may write");
 	chmod(folder, 0755);
 	open_errno = EMFILE;
-	tap_ok(gpupart_grant_list(gp, list, 2) == -EMFILE && says(strerror(EMFILE)),
+	tap_ok(grants(list, 2) == -EMFILE && says(strerror(EMFILE)),
 	       "one that cannot be opened is not an empty one");
 	open_errno = 0;
 }
@@ -103,7 +112,7 @@ static void test_no_folder(void)
 	tap_ok(fd >= 0 && refused(), "a file");
 	close(fd);
 	unlink(folder);
-	tap_ok(!rename(other, folder) && gpupart_grant_list(gp, NULL, 0) == 2, "and as it was");
+	tap_ok(!rename(other, folder) && grants(NULL, 0) == 2, "and as it was");
 }
 
 static void test_ids(void)
@@ -115,7 +124,7 @@ static void test_ids(void)
 	tap_ok(gpupart_grant_drop(gp, "5") == -EINVAL && says("job 5 "), "nor a user's");
 	tap_ok(!gpupart_grant_drop(gp, "0-77"), "one that is not there is no error");
 	tap_ok(!gpupart_grant_drop(gp, "0-5") && !gpupart_grant_drop(gp, "0-a") &&
-	       gpupart_grant_list(gp, NULL, 0) == 0, "the others are dropped");
+	       grants(NULL, 0) == 0, "the others are dropped");
 }
 
 int main(void)

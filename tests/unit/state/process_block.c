@@ -27,7 +27,7 @@ static char folder[64], path[128];
 static int times_listed(void)
 {
 	static struct gpupart_process list[256];
-	int nr = gpupart_process_list(gp, list, 256), mine = 0;
+	int nr = gpupart_process_list(gp, list, 256, sizeof(struct gpupart_process)), mine = 0;
 
 	for (int i = 0; i < nr && i < 256; i++)
 		mine += list[i].pid == getpid() && !strcmp(list[i].name, "job");
@@ -204,7 +204,7 @@ static void test_lock(void)
 static int times_named(const char *name, struct gpupart_process *process)
 {
 	static struct gpupart_process list[4096];
-	int nr = gpupart_process_list(gp, list, 4096), times = 0;
+	int nr = gpupart_process_list(gp, list, 4096, sizeof(struct gpupart_process)), times = 0;
 
 	for (int i = 0; i < nr && i < 4096; i++)
 		if (!strcmp(list[i].name, name)) {

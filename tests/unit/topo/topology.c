@@ -427,9 +427,10 @@ static void test_sources(void)
 		gpupart_topology_close(topo);
 	tap_ok(err ? sentence[0] && strstr(gpupart_error(gp), sentence) : true,
 	       "no source named: what rm says, or a topology: %d", err);
-	nr = gpupart_gpu_list(gp, NULL, &info, 1);
+	nr = gpupart_gpu_list(gp, NULL, &info, 1, sizeof(struct gpupart_gpu_info));
 	tap_ok(err ? nr < 0 || nr == 0 : nr > 0, "and as many GPUs: %d", nr);
-	tap_ok(gpupart_gpu_list(gp, "sample:h200", &info, 1) == -EINVAL &&
+	tap_ok(gpupart_gpu_list(gp, "sample:h200", &info, 1,
+				sizeof(struct gpupart_gpu_info)) == -EINVAL &&
 		       strstr(gpupart_error(gp), "holds one GPU"),
 	       "%s", gpupart_error(gp));
 }

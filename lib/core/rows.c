@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+/* See rows.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/core/rows.h"
+
+#define MAX_SIZE (64 << 10)
+
+int rows_resized(struct gpupart *gp, void *list, unsigned int max, size_t size, size_t own,
+		 rows_fill_fn fill, const void *arg)
+{
+	size_t both = size < own ? size : own;
+	char *rows = NULL;
+	int nr;
+
+	if (!size || size > MAX_SIZE)
+		return ctx_fail(gp, -EINVAL, "a row of %zu bytes: 1 to %d are possible", size,
+				MAX_SIZE);
+	if (max) {
+		rows = calloc(max, own);
+		if (!rows)
+			return ctx_fail(gp, -ENOMEM, "no memory for %u rows of %zu bytes", max, own);
+	}
+	nr = fill(gp, arg, rows, max);
+	for (int i = 0; i < nr && (unsigned int)i < max; i++) {
+		char *row = (char *)list + i * size;
+
+		memcpy(row, rows + i * own, both);
+		memset(row + both, 0, size - both);
+	}
+	free(rows);
+	return nr;
+}
