@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Manual pages of the public functions, in mdoc, made of the headers: man3 EXAMPLES FOLDER HEADER...
+"""Manual pages of the public functions, in mdoc, made of the headers.
+
+man3 EXAMPLES FOLDER HEADER...
 
 A page a group of functions with links for the others; what they do is the header's own
 comment, the example EXAMPLES/PAGE.c. Knows how the header is written, not what is in it:
@@ -250,7 +252,8 @@ def main():
         lines = [".\\\" SPDX-License-Identifier: MIT", ".\\\" Made of its header.", f".Dd {date()}",
                  f".Dt {page.upper()} 3", ".Os", ".Sh NAME",
                  *[f".Nm {n}" + (" ," if n != names[-1] else "") for n in names], f".Nd {about}",
-                 ".Sh LIBRARY", "libgpupart", ".Pq Fl lgpupart", ".Sh SYNOPSIS", f".In {header_of[page]}",
+                 ".Sh LIBRARY", "libgpupart", ".Pq Fl lgpupart", ".Sh SYNOPSIS",
+                 f".In {header_of[page]}",
                  *synopsis(functions), ".Sh DESCRIPTION", *description(groups[page])]
         if page == "gpupart_open":
             for para in paras[1:]:

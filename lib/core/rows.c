@@ -20,7 +20,8 @@ int rows_resized(struct gpupart *gp, void *list, unsigned int max, size_t size, 
 	if (max) {
 		rows = calloc(max, own);
 		if (!rows)
-			return ctx_fail(gp, -ENOMEM, "no memory for %u rows of %zu bytes", max, own);
+			return ctx_fail(gp, -ENOMEM,
+					"no memory for %u rows of %zu bytes", max, own);
 	}
 	nr = fill(gp, arg, rows, max);
 	for (int i = 0; i < nr && (unsigned int)i < max; i++) {

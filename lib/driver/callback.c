@@ -300,7 +300,8 @@ static int release(struct gpupart *gp)
 
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		if (observer_at(n) && observer_at(n)->stays)
-			return ctx_fail(gp, -EBUSY, "the observer \"%s\" needs the driver's callbacks",
+			return ctx_fail(gp, -EBUSY,
+					"the observer \"%s\" needs the driver's callbacks",
 					observer_at(n)->name);
 	result = subscribed ? table.unsubscribe(table.handle) : 0;
 	if (result)

@@ -46,7 +46,8 @@ static int cbid_of_later(unsigned int n)
  * and is as it was when the others see the end. Memory that the library asks for counts.
  */
 static const struct driver_observer observer = {
-	.name = "memory", .inner = true, .own = true, .stays = true, .cbids = cbid_of_now, .call = on_call,
+	.name = "memory", .inner = true, .own = true, .stays = true,
+	.cbids = cbid_of_now, .call = on_call,
 };
 
 static atomic_bool on;

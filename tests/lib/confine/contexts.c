@@ -11,7 +11,8 @@ static struct gpupart_tpcset some;
 
 static bool attach_both(void)
 {
-	if (!tap_ok(!attach("cuda:0") && !gpupart_attach(gp, "cuda:1", NULL, &second), "attaches both"))
+	if (!tap_ok(!attach("cuda:0") && !gpupart_attach(gp, "cuda:1", NULL, &second),
+	    "attaches both"))
 		return false;
 	topo = gpupart_gpu_topology(second);
 	some = list("0-3");

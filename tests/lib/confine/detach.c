@@ -62,9 +62,12 @@ static void child_options(void)
 static void child_available(void)
 {
 	tap_ok(!gpupart_open(&gp) && !driver_open(), "a context");
-	tap_ok(!gpupart_available(gp, NULL) && place_is_free(), "it could be attached: nothing is taken");
-	tap_ok(gpupart_available(gp, "9") == -ENODEV && says("no simulated GPU is 9"), "not that one");
-	tap_ok(!gpupart_attach(gp, NULL, NULL, &gpu) && !gpupart_available(gp, NULL), "nor is it later");
+	tap_ok(!gpupart_available(gp, NULL) && place_is_free(),
+	       "it could be attached: nothing is taken");
+	tap_ok(gpupart_available(gp, "9") == -ENODEV && says("no simulated GPU is 9"),
+	       "not that one");
+	tap_ok(!gpupart_attach(gp, NULL, NULL, &gpu) && !gpupart_available(gp, NULL),
+	       "nor is it later");
 	tap_ok(!gpupart_detach(gp) && gpupart_available(gp, NULL) == -ESHUTDOWN, "detached: %s",
 	       gpupart_error(gp));
 }
@@ -125,7 +128,8 @@ static void child_fail(void)
 	tap_ok(!gpupart_open(&gp) && !driver_open() && !gpupart_attach(gp, NULL, &options, &gpu) &&
 		       !program_start(&program, 0), "attached, unconfined launches fail");
 	set = list("0-3");
-	tap_ok(!gpupart_limit_set(gp, gpu, &set) && ran_on(&program, NULL, &set), "confined: it runs");
+	tap_ok(!gpupart_limit_set(gp, gpu, &set) && ran_on(&program, NULL, &set),
+	       "confined: it runs");
 	tap_ok(gpupart_detach(gp) == -EPERM && says("strict"), "it stays: %s", gpupart_error(gp));
 }
 
@@ -203,7 +207,8 @@ static void child_rows(void)
 		       newer[0].row.pid == getpid() && !strcmp(newer[0].row.name, "rows") &&
 		       !newer[0].later[0] && !newer[0].later[39] && newer[1].later[0] == 0x55,
 	       "a newer struct: zeros at its end");
-	tap_ok(gpupart_process_list(gp, full, 2, 0) == -EINVAL && says("a row of 0 bytes"), "size 0");
+	tap_ok(gpupart_process_list(gp, full, 2, 0) == -EINVAL && says("a row of 0 bytes"),
+	       "size 0");
 	tap_ok(gpupart_process_list(gp, full, 2, 1 << 20) == -EINVAL, "a size that is none: %s",
 	       gpupart_error(gp));
 	tap_ok(gpupart_process_list(gp, NULL, 0, 8) == 1, "how many there are");

@@ -133,7 +133,8 @@ static void loaded_before(void)
 	if (!tap_ok(!gpupart_open(&gp) && !driver_open() && !program_start(&p, 0), "a program"))
 		return;
 	early = module_of(&launching);
-	if (!tap_ok(!gpupart_attach(gp, "cuda:0", NULL, &gpu), "attached late: %s", gpupart_error(gp)))
+	if (!tap_ok(!gpupart_attach(gp, "cuda:0", NULL, &gpu),
+	    "attached late: %s", gpupart_error(gp)))
 		return;
 	tap_ok(counted(early, "k") == 0, "a module from before cannot be known");
 	tap_ok(counted(module_of(&launching), "k") == 3, "one from after is");

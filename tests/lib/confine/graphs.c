@@ -469,7 +469,8 @@ static void while_captured(void)
 	tap_ok(err == -EBUSY, "the first attach while a blocking stream is captured: %d %s", err,
 	       gpupart_error(gp));
 	tap_ok(unspoilt(s), "spoils nothing");
-	if (!tap_ok(!gpupart_attach(gp, NULL, NULL, &gpu), "and works afterwards: %s", gpupart_error(gp)))
+	if (!tap_ok(!gpupart_attach(gp, NULL, NULL, &gpu),
+	    "and works afterwards: %s", gpupart_error(gp)))
 		return;
 	set = list("0-3");
 

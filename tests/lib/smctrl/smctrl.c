@@ -432,7 +432,8 @@ static void cap_escape(const char *unused)
 	program_on(0);
 	TRY(cu.cuStreamCreate(&s, 1));
 	libsmctrl_set_global_mask((uint128_t)0);
-	if (!check(!gpupart_open(&gp) && !gpupart_attach(gp, NULL, NULL, &gpu), "gpupart beside it"))
+	if (!check(!gpupart_open(&gp) && !gpupart_attach(gp, NULL, NULL, &gpu),
+		   "gpupart beside it"))
 		return;
 	all = gpupart_topology_all(gpupart_gpu_topology(gpu));
 	check(!gpupart_limit_set(gp, gpu, NULL) && on(s, RANGE(4, 12)), "no limit: the cap");

@@ -59,7 +59,8 @@ static bool refused(void)
 	struct gpupart_grant list[2];
 
 	return grants(list, 2) == -EPERM && says(GPUPART_GRANT_ROOT ": ") &&
-	       says("no folder of root's alone") && gpupart_grant_list(NULL, NULL, 0, GRANT) == -EPERM;
+	       says("no folder of root's alone") &&
+	       gpupart_grant_list(NULL, NULL, 0, GRANT) == -EPERM;
 }
 
 static int note(const char *id)
