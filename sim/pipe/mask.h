@@ -31,7 +31,8 @@ static inline unsigned int mask_count(const uint64_t *mask, unsigned int words)
 }
 
 /* Bits [from, to) that are set. */
-static inline unsigned int mask_count_range(const uint64_t *mask, unsigned int from, unsigned int to)
+static inline unsigned int mask_count_range(const uint64_t *mask, unsigned int from,
+					    unsigned int to)
 {
 	unsigned int w, nr = 0;
 	uint64_t word;
