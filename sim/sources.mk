@@ -52,6 +52,7 @@ PIPE_SRC := \
 	sim/pipe/map.c \
 	sim/pipe/memory.c \
 	sim/pipe/queue.c \
+	sim/pipe/rank.c \
 	sim/pipe/run.c \
 	sim/pipe/slices.c \
 	sim/pipe/sm.c \

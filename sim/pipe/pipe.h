@@ -125,7 +125,7 @@ void memory_settle(struct pipe *pipe, struct machine *machine);
 /* What the levels leave to @sm. */
 uint32_t memory_rate(const struct machine *machine, const struct sm *sm);
 
-/* --------------------------------------------------- tmu.c, wdu.c, balance.c: a context */
+/* --------------------------------------------------- tmu.c, wdu.c, rank.c, balance.c: a context */
 
 struct graph_run;
 
@@ -207,6 +207,11 @@ void wdu_unsort(struct task *task);
 void wdu_block_done(struct pipe *pipe, struct task *task);
 
 void balance_init(struct machine *machine);
+/*
+ * Bits 0 and 4 of @turn are the single whose turn it is, bits 1 to 3 the group. Blocks begin with
+ * the half of the singles that the lowest bit names, clusters with the very single.
+ */
+void balance_set_turn(struct machine *machine, unsigned int turn);
 /* Hands out what it can. */
 void balance(struct pipe *pipe, struct machine *machine);
 void balance_idle(struct machine *machine, const struct sm *sm, bool idle);

@@ -296,7 +296,8 @@ static const struct {
 	const char *name;
 	void (*run)(int nr);
 } kinds[] = {
-	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "long", long_wait }, { "poll", poll },
+	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "long", long_wait },
+	{ "poll", poll },
 	{ "memory", memory }, { "beside", beside }, { "serial", serial }, { "graph", graph },
 	{ "threads", threads }, { "contexts", contexts }, { "leave", leave }, { "fetch", fetch },
 };

@@ -179,7 +179,7 @@ static void test_limit(void)
 	gpupart_tpcset_parse_list(NULL, "0,1,8,16,24,62,65", &limit);
 	limit_set_outside(&shown->limit, shown->bit_of_tpc, &limit, &before);
 	ask("");
-	tap_ok(strstr(own_row(), "on TPCs 0-1,8,16,24,62,65 (GPC 1) of 0000:01:00.0"),
+	tap_ok(strstr(own_row(), "on TPCs 0-1,8,16,24,62,65 (GPC 1 and 1 TPC) of 0000:01:00.0"),
 	       "a limit has its whole GPCs after it: %s", own_row());
 	limit_set_outside(&shown->limit, shown->bit_of_tpc, NULL, &before);
 }
