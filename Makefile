@@ -196,10 +196,10 @@ $(SMCTRL): $(SMCTRL_OBJ) $(LIBGPUPART)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libsmctrl.so -Wl,-rpath,'$$ORIGIN' \
 		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(SMCTRL_OBJ) -L$(B)/lib -lgpupart -ldl -lpthread
 
-$(B)/lib/libsmctrl_objects.a: $(B)/obj/lib/smctrl/smctrl.o
+$(B)/lib/libsmctrl_objects.a: $(filter-out %/inject.o,$(SMCTRL_OBJ))
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
-	$(Q)rm -f $@ && $(AR) rcs $@ $<
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # A script for the linker: -l:libsmctrl.a is all that programs of the predecessor name.
 $(B)/lib/libsmctrl.a: $(B)/lib/libsmctrl_objects.a

@@ -116,8 +116,10 @@ NVML_SRC := \
 	lib/nvml/symbols.c
 
 SMCTRL_SRC := \
+	lib/smctrl/driver.c \
 	lib/smctrl/inject.c \
-	lib/smctrl/smctrl.c
+	lib/smctrl/smctrl.c \
+	lib/smctrl/topology.c
 
 # libgpupart.so.0, which all programs have that are confined: needs libc alone.
 LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_SRC) $(LIB_STATE_SRC) \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's interface on top of gpupart's public one. The inverted bits (a set bit
- * forbids its TPC) live in this file and its header alone: allowed_by() turns them.
- * Prints a line on stderr where something cannot be done: that is its predecessor's
- * contract, whose functions return nothing. Must not know how a launch is confined.
+ * libsmctrl's masks on top of gpupart's public interface. The inverted bits (a set bit forbids its
+ * TPC) live in this file and its header alone: allowed_by() turns them. Prints a line on stderr
+ * where something cannot be done: that is its predecessor's contract, whose functions return
+ * nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -48,25 +48,6 @@ static struct gpupart_tpcset allowed_by(struct mask mask, const struct gpupart_t
 	return gpupart_tpcset_and(all, &allowed);
 }
 
-/* One line, in one piece. */
-__attribute__((format(printf, 1, 2)))
-static void say(const char *fmt, ...)
-{
-	char line[1024] = "libsmctrl: ";
-	size_t len = strlen(line);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
-	va_end(ap);
-	/* A variable's text steers no terminal. */
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	strcat(line, "\n");
-	fputs(line, stderr);
-}
-
 static bool disabled;
 
 static void disabled_read(void)
@@ -84,83 +65,21 @@ bool smctrl_stands_aside(void)
 	return disabled;
 }
 
-#define MAX_GPUS 64
-
-/* The first for moments; the others are held across calls of gpupart and of the driver. */
+/* The first for moments; the second is held across calls of gpupart and of the smctrl_driver. */
 static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t gpcs_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A thread that the child of a fork has not may hold them: it has new ones. */
 static void in_child(void)
 {
 	pthread_mutex_init(&cap_lock, NULL);
 	pthread_mutex_init(&ready_lock, NULL);
-	pthread_mutex_init(&gpcs_lock, NULL);
 }
 
 __attribute__((constructor))
 static void guard_forks(void)
 {
 	pthread_atfork(NULL, NULL, in_child);
-}
-
-/* --------------------------------------------------------- the driver, a few words of it */
-
-/* Only to learn which GPUs there are and where a thread is: confining is gpupart's. */
-struct driver {
-	int (*init)(unsigned int);
-	int (*device_count)(int *);
-	int (*device_pci)(char *, int, int);
-	int (*ctx_current)(void **);
-	int (*ctx_device)(int *);
-	int (*ctx_push)(void *);
-	int (*ctx_pop)(void **);
-	int (*primary_retain)(void **, int);
-	/* Of gpupart's simulated driver alone. */
-	const char *(*sim_capture)(int device);
-};
-
-static struct driver driver;
-static bool driver_found;
-
-static void driver_find(void)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-
-	if (!lib)
-		return;
-	driver.init = dlsym(lib, "cuInit");
-	driver.device_count = dlsym(lib, "cuDeviceGetCount");
-	driver.device_pci = dlsym(lib, "cuDeviceGetPCIBusId");
-	driver.ctx_current = dlsym(lib, "cuCtxGetCurrent");
-	driver.ctx_device = dlsym(lib, "cuCtxGetDevice");
-	driver.ctx_push = dlsym(lib, "cuCtxPushCurrent_v2");
-	driver.ctx_pop = dlsym(lib, "cuCtxPopCurrent_v2");
-	driver.primary_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
-	driver.sim_capture = dlsym(lib, "gpupart_sim_capture");
-	driver_found = driver.init && driver.device_count && driver.device_pci &&
-		       driver.ctx_current && driver.ctx_device && driver.ctx_push &&
-		       driver.ctx_pop && driver.primary_retain;
-}
-
-static bool driver_there(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, driver_find);
-	return driver_found;
-}
-
-/* "" where there is none. */
-static void device_pci(int device, char pci[20])
-{
-	pci[0] = 0;
-	if (driver.device_pci(pci, 20, device))
-		pci[0] = 0;
-	for (char *c = pci; *c; c++)
-		if (*c >= 'A' && *c <= 'F')
-			*c += 'a' - 'A';
 }
 
 /* ---------------------------------------------------------------- LIBSMCTRL_MASK */
@@ -183,7 +102,7 @@ static bool cap_parse(struct mask *cap)
 		const char *digit = *c ? strchr(digits, *c) : NULL;
 
 		if (!digit || mask >> (MASK_TPCS - 4)) {
-			say("LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits: ignored",
+			smctrl_say("LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits: ignored",
 			    text, MASK_TPCS / 4);
 			return false;
 		}
@@ -197,14 +116,14 @@ static bool cap_parse(struct mask *cap)
 /* Whether the cap came to @gpu before; from now on it has. */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
-	static const struct gpupart_gpu *done[MAX_GPUS];
+	static const struct gpupart_gpu *done[SMCTRL_MAX_GPUS];
 	bool was = false;
 	int nr = 0;
 
 	pthread_mutex_lock(&cap_lock);
-	while (nr < MAX_GPUS && done[nr] && !was)
+	while (nr < SMCTRL_MAX_GPUS && done[nr] && !was)
 		was = done[nr++] == gpu;
-	if (!was && nr < MAX_GPUS)
+	if (!was && nr < SMCTRL_MAX_GPUS)
 		done[nr] = gpu;
 	pthread_mutex_unlock(&cap_lock);
 	return was;
@@ -223,16 +142,16 @@ static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 		return;
 	allowed = allowed_by(cap, &all);
 	if (gpupart_tpcset_empty(&allowed)) {
-		say("LIBSMCTRL_MASK=%.100s leaves no TPC of the GPU at %s: ignored there",
+		smctrl_say("LIBSMCTRL_MASK=%.100s leaves no TPC of the GPU at %s: ignored there",
 		    getenv("LIBSMCTRL_MASK"), pci);
 		return;
 	}
 	err = gpupart_limit_cap(gp, gpu, &allowed);
 	if (err == -EPERM)
-		say("LIBSMCTRL_MASK=%.100s leaves no TPC at %s, ignored there: %s",
+		smctrl_say("LIBSMCTRL_MASK=%.100s leaves no TPC at %s, ignored there: %s",
 		    getenv("LIBSMCTRL_MASK"), pci, gpupart_error(gp));
 	else if (err)
-		say("LIBSMCTRL_MASK is not in force on the GPU at %s: %s", pci, gpupart_error(gp));
+		smctrl_say("LIBSMCTRL_MASK is not in force on the GPU at %s: %s", pci, gpupart_error(gp));
 }
 
 static void cap_early_on(struct gpupart *gp, const char *selector)
@@ -240,7 +159,7 @@ static void cap_early_on(struct gpupart *gp, const char *selector)
 	struct gpupart_gpu *gpu;
 
 	if (gpupart_attach_early(gp, selector, NULL, &gpu))
-		say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
+		smctrl_say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
 		    gpupart_error(gp));
 	else
 		cap_apply(gp, gpu);
@@ -248,24 +167,24 @@ static void cap_early_on(struct gpupart *gp, const char *selector)
 
 void smctrl_cap_early(void)
 {
-	static struct gpupart_gpu_info list[MAX_GPUS];
+	static struct gpupart_gpu_info list[SMCTRL_MAX_GPUS];
 	struct gpupart *gp;
 	char number[16];
 	int nr;
 
-	if (!driver_there() || gpupart_open(&gp))
+	if (!smctrl_driver_there() || gpupart_open(&gp))
 		return;
-	if (driver.sim_capture) {
-		for (int device = 0; driver.sim_capture(device); device++) {
+	if (smctrl_driver.sim_capture) {
+		for (int device = 0; smctrl_driver.sim_capture(device); device++) {
 			snprintf(number, sizeof(number), "cuda:%d", device);
 			cap_early_on(gp, number);
 		}
 	} else {
-		nr = gpupart_gpu_list(gp, NULL, list, MAX_GPUS, sizeof(struct gpupart_gpu_info));
+		nr = gpupart_gpu_list(gp, NULL, list, SMCTRL_MAX_GPUS, sizeof(struct gpupart_gpu_info));
 		if (nr < 0)
-			say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
+			smctrl_say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
 			    gpupart_error(gp));
-		for (int i = 0; i < nr && i < MAX_GPUS; i++)
+		for (int i = 0; i < nr && i < SMCTRL_MAX_GPUS; i++)
 			cap_early_on(gp, list[i].pci);
 	}
 	gpupart_close(gp);
@@ -280,7 +199,7 @@ static struct device {
 	int err;			/* why */
 	struct gpupart_tpcset all;
 	atomic_bool tells_streams;	/* attached to the full, which makes a context */
-} devices[MAX_GPUS];
+} devices[SMCTRL_MAX_GPUS];
 
 static atomic_bool ready;	/* devices[] is filled and stays */
 static int nr_devices;		/* negative: why there are none */
@@ -299,7 +218,7 @@ static void device_attach(struct gpupart *gp, struct device *device)
 		device->tells_streams = !device->err;
 	}
 	if (device->err) {
-		say("no mask is applied on the GPU at %s: %s", device->pci, gpupart_error(gp));
+		smctrl_say("no mask is applied on the GPU at %s: %s", device->pci, gpupart_error(gp));
 		return;
 	}
 	cap_apply(gp, gpu);
@@ -311,18 +230,18 @@ static int devices_fill(struct gpupart *gp)
 {
 	int count;
 
-	if (!driver_there()) {
-		say("no mask is applied: NVIDIA's driver library cannot be opened, or is too old");
+	if (!smctrl_driver_there()) {
+		smctrl_say("no mask is applied: NVIDIA's driver library cannot be opened, or is too old");
 		return -ENOENT;
 	}
-	if (driver.init(0) || driver.device_count(&count) || count < 1) {
-		say("no mask is applied: CUDA shows no GPU to this process");
+	if (smctrl_driver.init(0) || smctrl_driver.device_count(&count) || count < 1) {
+		smctrl_say("no mask is applied: CUDA shows no GPU to this process");
 		return -ENODEV;
 	}
-	if (count > MAX_GPUS)
-		count = MAX_GPUS;
+	if (count > SMCTRL_MAX_GPUS)
+		count = SMCTRL_MAX_GPUS;
 	for (int i = 0; i < count; i++) {
-		device_pci(i, devices[i].pci);
+		smctrl_device_pci(i, devices[i].pci);
 		device_attach(gp, &devices[i]);
 	}
 	return count;
@@ -367,7 +286,7 @@ static int current_device(void)
 {
 	int device;
 
-	return driver.ctx_device(&device) || device < 0 || device >= nr_devices ? 0 : device;
+	return smctrl_driver.ctx_device(&device) || device < 0 || device >= nr_devices ? 0 : device;
 }
 
 /* ------------------------------------------------------------------------ masks */
@@ -401,7 +320,7 @@ static struct gpupart *begin(void)
 		return kept;
 	pthread_once(&once, context_key_make);
 	if (gpupart_open(&gp)) {
-		say("no memory: nothing was changed");
+		smctrl_say("no memory: nothing was changed");
 		return NULL;
 	}
 	/* Kept only where it is closed with the thread: a process has 1024 keys. */
@@ -418,7 +337,7 @@ static void end(struct gpupart *gp)
 
 static int leaves_nothing(struct mask mask, const char *what, const struct device *device)
 {
-	say("%s mask 0x%llx%016llx leaves no TPC of the GPU at %s: nothing was changed there", what,
+	smctrl_say("%s mask 0x%llx%016llx leaves no TPC of the GPU at %s: nothing was changed there", what,
 	    (unsigned long long)mask.forbidden[1], (unsigned long long)mask.forbidden[0],
 	    device->pci);
 	return EINVAL;
@@ -439,7 +358,7 @@ static void set_global(struct mask mask)
 		if (gpupart_tpcset_empty(&set))
 			leaves_nothing(mask, "global", device);
 		else if (gpupart_process_set(gp, device->gpu, &set))
-			say("the global mask is not applied: %s", gpupart_error(gp));
+			smctrl_say("the global mask is not applied: %s", gpupart_error(gp));
 	}
 	end(gp);
 }
@@ -472,7 +391,7 @@ static void set_next(struct mask mask)
 			if (gpupart_tpcset_empty(&set))
 				leaves_nothing(mask, "next", device);
 			else if (gpupart_next_set(gp, device->gpu, &set))
-				say("the next mask is not applied: %s", gpupart_error(gp));
+				smctrl_say("the next mask is not applied: %s", gpupart_error(gp));
 		}
 	}
 	end(gp);
@@ -498,9 +417,9 @@ static bool context_enter(const void *stream)
 {
 	void *ctx = NULL;
 
-	if ((uintptr_t)stream > 2 || driver.ctx_current(&ctx) || ctx)
+	if ((uintptr_t)stream > 2 || smctrl_driver.ctx_current(&ctx) || ctx)
 		return false;
-	return !driver.primary_retain(&ctx, 0) && !driver.ctx_push(ctx);
+	return !smctrl_driver.primary_retain(&ctx, 0) && !smctrl_driver.ctx_push(ctx);
 }
 
 static void context_leave(bool entered)
@@ -508,7 +427,7 @@ static void context_leave(bool entered)
 	void *ctx;
 
 	if (entered)
-		driver.ctx_pop(&ctx);
+		smctrl_driver.ctx_pop(&ctx);
 }
 
 /*
@@ -546,7 +465,7 @@ static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 	if (left_nothing && (!err || err == -EINVAL))
 		return leaves_nothing(mask, "stream", left_nothing);
 	if (why)
-		say("the mask of stream %p is not applied: %s", stream, why);
+		smctrl_say("the mask of stream %p is not applied: %s", stream, why);
 	return -err;
 }
 
@@ -578,169 +497,6 @@ int libsmctrl_set_stream_mask(void *stream, uint64_t mask)
 int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask)
 {
 	return set_stream(stream, mask_of_128(mask));
-}
-
-/* ------------------------------------------------------------------ information */
-
-/* The GPU at @dev in PCI order, of those that the simulated driver plays. */
-static int simulated_topology(struct gpupart *gp, int dev, struct gpupart_topology **topo)
-{
-	char pci[MAX_GPUS][20];
-	int count, before;
-
-	if (driver.init(0) || driver.device_count(&count))
-		return -ENODEV;
-	if (count > MAX_GPUS)
-		count = MAX_GPUS;
-	for (int i = 0; i < count; i++)
-		device_pci(i, pci[i]);
-	for (int i = 0; i < count; i++) {
-		before = 0;
-		for (int other = 0; other < count; other++)
-			before += strcmp(pci[other], pci[i]) < 0;
-		if (before == dev)
-			return gpupart_topology_open(gp, driver.sim_capture(i), NULL, topo);
-	}
-	return -ENODEV;
-}
-
-static int topology_of_dev(struct gpupart *gp, int dev, struct gpupart_topology **topo)
-{
-	char number[16];
-
-	if (driver_there() && driver.sim_capture)
-		return simulated_topology(gp, dev, topo);
-	snprintf(number, sizeof(number), "%d", dev);
-	return gpupart_topology_open(gp, NULL, number, topo);
-}
-
-static int topology_of_cuda(struct gpupart *gp, int cuda_dev, struct gpupart_topology **topo)
-{
-	char pci[20];
-	int count;
-
-	if (!driver_there())
-		return -ENOENT;
-	if (driver.init(0) || driver.device_count(&count) || cuda_dev < 0 || cuda_dev >= count)
-		return -ENODEV;
-	if (driver.sim_capture)
-		return gpupart_topology_open(gp, driver.sim_capture(cuda_dev), NULL, topo);
-	device_pci(cuda_dev, pci);
-	return gpupart_topology_open(gp, NULL, pci, topo);
-}
-
-static int topology_failed(struct gpupart *gp, const char *which, int dev, int err)
-{
-	const char *why = gpupart_error(gp);
-
-	say("no topology of the GPU with %s number %d: %s", which, dev,
-	    *why ? why : strerror(-err));
-	return -err;
-}
-
-/* What the two functions below hand out: filled once a GPU, never changed again. */
-static struct gpcs {
-	bool known, fits_64;
-	unsigned int nr_gpcs, nr_tpcs;
-	uint64_t masks[GPUPART_MAX_GPCS];
-	uint128_t masks_ext[GPUPART_MAX_GPCS];
-} gpcs_of_dev[MAX_GPUS];
-
-static int gpcs_fill(struct gpcs *gpcs, const struct gpupart_topology *topo)
-{
-	gpcs->nr_gpcs = gpupart_topology_nr_gpcs(topo);
-	gpcs->nr_tpcs = gpupart_topology_nr_tpcs(topo);
-	if (gpcs->nr_tpcs > MASK_TPCS)
-		return -ERANGE;
-	gpcs->fits_64 = gpcs->nr_tpcs <= 64;
-	for (unsigned int gpc = 0; gpc < gpcs->nr_gpcs; gpc++) {
-		const struct gpupart_tpcset *tpcs = &gpupart_topology_gpc(topo, gpc)->tpcs;
-
-		gpcs->masks[gpc] = tpcs->allowed[0];
-		gpcs->masks_ext[gpc] = (uint128_t)tpcs->allowed[1] << 64 | tpcs->allowed[0];
-	}
-	gpcs->known = true;
-	return 0;
-}
-
-static int gpcs_get(int dev, const struct gpcs **got)
-{
-	bool there = dev >= 0 && dev < MAX_GPUS;
-	struct gpupart_topology *topo;
-	struct gpupart *gp;
-	int err = 0;
-
-	if (gpupart_open(&gp))
-		return ENOMEM;
-	pthread_mutex_lock(&gpcs_lock);
-	if (!there || !gpcs_of_dev[dev].known)
-		err = there ? topology_of_dev(gp, dev, &topo) : -ENODEV;
-	if (there && !err && !gpcs_of_dev[dev].known) {
-		err = gpcs_fill(&gpcs_of_dev[dev], topo);
-		gpupart_topology_close(topo);
-	}
-	pthread_mutex_unlock(&gpcs_lock);
-	if (err)
-		err = topology_failed(gp, "PCI", dev, err);
-	else
-		*got = &gpcs_of_dev[dev];
-	gpupart_close(gp);
-	return err;
-}
-
-int libsmctrl_get_gpc_info_ext(uint32_t *nr_gpcs, uint128_t **masks, int dev)
-{
-	const struct gpcs *gpcs;
-	int err = gpcs_get(dev, &gpcs);
-
-	if (err)
-		return err;
-	*nr_gpcs = gpcs->nr_gpcs;
-	*masks = (uint128_t *)gpcs->masks_ext;
-	return 0;
-}
-
-int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev)
-{
-	const struct gpcs *gpcs;
-	int err = gpcs_get(dev, &gpcs);
-
-	if (err)
-		return err;
-	*nr_gpcs = gpcs->nr_gpcs;
-	if (!gpcs->fits_64)
-		return ERANGE;
-	*masks = (uint64_t *)gpcs->masks;
-	return 0;
-}
-
-int libsmctrl_get_tpc_info(uint32_t *nr_tpcs, int dev)
-{
-	const struct gpcs *gpcs;
-	int err = gpcs_get(dev, &gpcs);
-
-	if (!err)
-		*nr_tpcs = gpcs->nr_tpcs;
-	return err;
-}
-
-int libsmctrl_get_tpc_info_cuda(uint32_t *nr_tpcs, int cuda_dev)
-{
-	struct gpupart_topology *topo;
-	struct gpupart *gp;
-	int err;
-
-	if (gpupart_open(&gp))
-		return ENOMEM;
-	err = topology_of_cuda(gp, cuda_dev, &topo);
-	if (err) {
-		err = topology_failed(gp, "CUDA", cuda_dev, err);
-	} else {
-		*nr_tpcs = gpupart_topology_nr_tpcs(topo);
-		gpupart_topology_close(topo);
-	}
-	gpupart_close(gp);
-	return err;
 }
 
 /* ---------------------------------------------------------------------- helpers */
@@ -789,7 +545,7 @@ static int validate(struct gpupart *gp, void *stream, int low, int high_exclusiv
 	if (!err)
 		err = gpupart_census(gp, device->gpu, stream, &seen);
 	if (err) {
-		say("stream %p cannot be looked at: %s", stream,
+		smctrl_say("stream %p cannot be looked at: %s", stream,
 		    *gpupart_error(gp) ? gpupart_error(gp) : strerror(-err));
 		return -1;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two files of libsmctrl share. Knows no mask. */
+/* What the files of libsmctrl share. Knows no mask. */
 #ifndef GPUPART_LIB_SMCTRL_SMCTRL_H
 #define GPUPART_LIB_SMCTRL_SMCTRL_H
 
@@ -13,5 +13,32 @@ bool smctrl_stands_aside(void);
  * all GPUs whose mask bits were checked before.
  */
 void smctrl_cap_early(void);
+
+/* A line on stderr. */
+__attribute__((format(printf, 1, 2)))
+void smctrl_say(const char *fmt, ...);
+
+#define SMCTRL_MAX_GPUS 64
+
+/* Only to learn which GPUs there are and where a thread is: confining is gpupart's. */
+struct smctrl_driver {
+	int (*init)(unsigned int);
+	int (*device_count)(int *);
+	int (*device_pci)(char *, int, int);
+	int (*ctx_current)(void **);
+	int (*ctx_device)(int *);
+	int (*ctx_push)(void *);
+	int (*ctx_pop)(void **);
+	int (*primary_retain)(void **, int);
+	/* Of gpupart's simulated driver alone. */
+	const char *(*sim_capture)(int device);
+};
+
+/* Filled once smctrl_driver_there() has returned true. */
+extern struct smctrl_driver smctrl_driver;
+bool smctrl_driver_there(void);
+
+/* The PCI address of CUDA's @device; "" where there is none. */
+void smctrl_device_pci(int device, char pci[20]);
 
 #endif
