@@ -13,7 +13,7 @@ fi
 cat >"$tmp/give.c" <<'END'
 #include <stdio.h>
 #include <string.h>
-#include <gpupart.h>
+#include "lib/private.h"
 
 /* Gives user 4711 4 TPCs as job argv[1], argv[2] is the checked map; without it, drops the job. */
 int main(int argc, char **argv)
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 	return argc > 2 ? gpupart_grant_put(NULL, &grant) : gpupart_grant_drop(NULL, argv[1]);
 }
 END
-${CC:-cc} -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
+${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
 chmod 755 "$tmp"
 cat >"$tmp/as" <<END
 mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm || exit 120

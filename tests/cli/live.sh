@@ -317,7 +317,7 @@ unset GPUPART_NAME
 cat >"$tmp/two.c" <<'END'
 #include <stdio.h>
 #include <unistd.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 static void show(struct gpupart_gpu *gpu)
 {
 	struct gpupart_tpcset set;

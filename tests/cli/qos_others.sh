@@ -197,7 +197,7 @@ cat >"$tmp/give.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <gpupart.h>
+#include "lib/private.h"
 int main(int argc, char **argv)
 {
 	struct gpupart_grant grant = { .uid = atoi(argv[1]), .nr_tpcs = 66 };
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 }
 END
 if [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null ||
-	! ${CC:-cc} -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib"; then
+	! ${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib"; then
 	skip "not root, or no namespaces of mounts"
 else
 	pci=$("$gpupart" ps --json | jq -r --arg n "$name-beside" '[.processes[] | select(.name == $n).gpu][0]')
