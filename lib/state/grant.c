@@ -50,8 +50,7 @@ static bool is_roots(const struct stat *st)
 	return !st->st_uid || st->st_uid == machine_root();
 }
 
-/* Root is bound by no grant, but user 0 of a namespace without the machine's root is. */
-static bool is_exempt(unsigned int uid)
+bool node_exempts(unsigned int uid)
 {
 	return uid == machine_root() && uid != UNMAPPED_UID;
 }
@@ -297,7 +296,7 @@ bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set)
 {
 	struct sum sum = { .uid = uid, .pci = pci };
 
-	if (!is_exempt(uid))
+	if (!node_exempts(uid))
 		walk(see_given, &sum);
 	if (sum.found)
 		*set = sum.set;
@@ -315,7 +314,7 @@ uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
 {
 	struct sum sum = { .uid = uid, .pci = pci, .tenant = tenant };
 
-	if (is_exempt(uid))
+	if (node_exempts(uid))
 		return 0;
 	walk(see_given, &sum);
 	return sum.named ? sum.named : sum.memory;

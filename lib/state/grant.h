@@ -17,6 +17,9 @@ bool node_get(const char *id, struct gpupart_grant *grant);
 /* The folder, to take turns by a lock on it; a negative errno where there is none. */
 int node_open_dir(bool make);
 
+/* Root is bound by no grant, but user 0 of a user namespace without the machine's root is. */
+bool node_exempts(unsigned int uid);
+
 /* Whether @uid, who is not root, was given anything. */
 bool node_gives(unsigned int uid);
 

@@ -155,6 +155,7 @@ struct gpupart_remote {
 	struct opened opened;
 	struct control_gpu *gpu;
 	int pid;
+	bool exempt;	/* from this node's grants */
 };
 
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
@@ -169,6 +170,8 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 	if (!new)
 		return ctx_fail(gp, -ENOMEM, "no memory for process %d", pid);
 	new->pid = pid;
+	/* Once: to ask for it takes longer than to set a limit. */
+	new->exempt = node_exempts(geteuid());
 	err = find_block(gp, pid, &new->opened);
 	if (err)
 		goto free_new;
@@ -208,7 +211,7 @@ int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 	struct limit_sets sets;
 	int err = check_outside(gp, remote->pid, remote->gpu, set);
 
-	if (!err)
+	if (!err && !remote->exempt)
 		err = keep_given(gp, remote->pid, remote->gpu, &set, &given);
 	if (!err && !still_holds(remote))
 		err = ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",

@@ -305,7 +305,7 @@ samples 6 0:" "and the last has ended"
 doctor_with() {
 	mkdir -p "$tmp/moved/lib/gpupart" "$tmp/moved/bin"
 	cp "$gpupart" "$tmp/moved/bin/"
-	cp "$BUILD"/lib/libgpupart.so.0 "$tmp/moved/lib/"
+	cp "$BUILD"/lib/libgpupart.so.0 "$BUILD"/lib/libgpupart-manage.so.0 "$tmp/moved/lib/"
 	rm -f "$tmp/moved/lib/gpupart/libgpupart-nvml.so"
 	[ -z "$1" ] || cp "$1" "$tmp/moved/lib/gpupart/libgpupart-nvml.so"
 	cp -r "$sim" "$tmp/moved/lib/gpupart/"
