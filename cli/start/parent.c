@@ -46,15 +46,23 @@ int parent_start(struct parent *parent)
 	return 0;
 }
 
-static void pass_on(pid_t child, const siginfo_t *info)
+static void stop_as(pid_t child, int sig);
+
+static void pass_on(struct parent *parent, const siginfo_t *info)
 {
+	pid_t child = parent->child;
+
 	/*
 	 * The terminal's reach the whole group; but a hangup reaches the session's leader alone,
-	 * which the program would have been.
+	 * which the program would have been, and an alarm that was set before this command began
+	 * is the process's. A program that SIGSTOP stopped does not show that it was stopped anew.
 	 */
 	if (info->si_code > 0) {
-		if (info->si_signo == SIGHUP && getsid(0) == getpid())
-			kill(child, SIGHUP);
+		if (info->si_signo == SIGALRM ||
+		    (info->si_signo == SIGHUP && getsid(0) == getpid()))
+			kill(child, info->si_signo);
+		else if (info->si_signo == SIGTSTP && parent->child_held)
+			stop_as(child, SIGTSTP);
 		return;
 	}
 	if (info->si_pid == child || info->si_signo == SIGCHLD)
@@ -73,9 +81,6 @@ static void stop_as(pid_t child, int sig)
 	siginfo_t info = { 0 };
 	sigset_t one;
 
-	/* It may be continued by its own pid, of which nothing wakes a stopped parent. */
-	if (sig == SIGSTOP)
-		return;
 	sigaction(sig, &by_default, NULL);
 	sigemptyset(&one);
 	sigaddset(&one, sig);
@@ -93,12 +98,15 @@ static void stop_as(pid_t child, int sig)
 }
 
 /* Whether the program ended, with *wstatus. */
-static bool has_ended(pid_t child, int *wstatus)
+static bool has_ended(struct parent *parent, int *wstatus)
 {
-	while (waitpid(child, wstatus, WNOHANG | WUNTRACED) == child) {
-		if (!WIFSTOPPED(*wstatus))
+	while (waitpid(parent->child, wstatus, WNOHANG | WUNTRACED | WCONTINUED) == parent->child) {
+		if (!WIFSTOPPED(*wstatus) && !WIFCONTINUED(*wstatus))
 			return true;
-		stop_as(child, WSTOPSIG(*wstatus));
+		/* It may be continued by its own pid, of which nothing wakes a stopped parent. */
+		parent->child_held = WIFSTOPPED(*wstatus) && WSTOPSIG(*wstatus) == SIGSTOP;
+		if (WIFSTOPPED(*wstatus) && !parent->child_held)
+			stop_as(parent->child, WSTOPSIG(*wstatus));
 	}
 	return false;
 }
@@ -112,7 +120,7 @@ int parent_wait(struct parent *parent)
 	sigset_t all;
 
 	sigfillset(&all);
-	while (!has_ended(parent->child, &wstatus)) {
+	while (!has_ended(parent, &wstatus)) {
 		left = next - process_now_ms();
 		if (left <= 0) {
 			left = parent->look(parent->arg, parent->child);
@@ -120,7 +128,7 @@ int parent_wait(struct parent *parent)
 		}
 		timeout = (struct timespec){ left / 1000, left % 1000 * 1000000 };
 		if (sigtimedwait(&all, &info, &timeout) > 0)
-			pass_on(parent->child, &info);
+			pass_on(parent, &info);
 	}
 	return wstatus;
 }

@@ -16,6 +16,7 @@ struct parent {
 	pid_t child;		/* filled by parent_start() */
 	sigset_t before;
 	struct sigaction chld_before;
+	bool child_held;	/* SIGSTOP stopped the program, this process runs */
 };
 
 /* Starts it: 0, or a negative errno. All signals are blocked here from then on. */
@@ -23,7 +24,8 @@ int parent_start(struct parent *parent);
 
 /*
  * Waits for its end, and returns the status of waitpid(). What is sent to this process alone is
- * passed on; it stops when the program stops, and continues it when it is continued.
+ * passed on; it stops when the program stops, and continues it when it is continued. Of SIGSTOP for
+ * the program alone it takes no part, but then still stops for a terminal.
  */
 int parent_wait(struct parent *parent);
 

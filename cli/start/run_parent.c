@@ -21,7 +21,7 @@
 #define LOOK_LAST	30000
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
-#define MAX_ENDED	64
+#define MAX_ENDED	512	/* a report and a witness hold fewer */
 #define RAN_ON_MS	2000	/* after SIGTERM, that is worth a word */
 
 struct run {
@@ -56,6 +56,10 @@ static void end(struct run *run, const struct process *p, pid_t child)
 	for (unsigned int i = 0; i < run->nr_ended; i++)
 		if (process_same(&run->ended[i], p))
 			return;
+	/* Those that have ended make room. */
+	for (unsigned int i = 0; run->nr_ended == MAX_ENDED && i < run->nr_ended; i++)
+		if (!process_lives(&run->ended[i]))
+			run->ended[i] = run->ended[--run->nr_ended];
 	if (run->nr_ended == MAX_ENDED)
 		return;
 	fd = syscall(SYS_pidfd_open, p->pid, 0);

@@ -196,15 +196,26 @@ unsigned int neighbours_to_be(const struct neighbours *n)
 
 /* The TPCs of all of them, but for those that have just what is around us. */
 struct sum {
+	const struct neighbours *neighbours;
 	const struct gpupart_tpcset *within;
 	struct gpupart_tpcset tpcs;
 };
+
+/* Whether @found is of a job that this process is in, and has all that is around us. */
+static bool is_around(const struct sum *sum, const struct neighbour *found)
+{
+	const char *own = getenv("GPUPART_JOB");
+
+	return gpupart_tpcset_equal(&found->set, sum->within) ||
+	       (own && *found->job && gpupart_tpcset_subset(sum->within, &found->set) &&
+		shown_is_inside(sum->neighbours->jobs, sum->neighbours->nr_jobs, own, found->job));
+}
 
 static void add(void *user, const struct neighbour *found)
 {
 	struct sum *sum = user;
 
-	if (!sum->within || !gpupart_tpcset_equal(&found->set, sum->within))
+	if (!sum->within || !is_around(sum, found))
 		sum->tpcs = gpupart_tpcset_or(&sum->tpcs, &found->set);
 }
 
@@ -212,10 +223,8 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 				      const struct gpupart_topology *topo, const char *pci,
 				      const struct gpupart_tpcset *within)
 {
-	struct sum sum = { .within = within };
-	struct neighbours n = {
-		.args = args, .topo = topo, .pci = pci, .found = add, .user = &sum,
-	};
+	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
+	struct sum sum = { .neighbours = &n, .within = within };
 	struct gpupart_process *processes;
 	struct gpupart_job *jobs;
 	unsigned int nr_too_long;
@@ -224,6 +233,7 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	n.nr_jobs = shown_jobs(gp, &jobs);
 	n.processes = processes;
 	n.jobs = jobs;
+	n.user = &sum;
 	if (n.nr_processes < 0)
 		cmd_note(args->cmd,
 			 "-n: other programs that run cannot be listed: their TPCs may be taken");

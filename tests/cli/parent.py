@@ -157,6 +157,11 @@ with tempfile.NamedTemporaryFile() as lock:
     end_of(run)
 
 
+alarm = subprocess.Popen(["sh", "-c", 'exec "$@"', "sh"] + RUN + ["sleep", "60"],
+                         preexec_fn=lambda: signal.alarm(1), stderr=subprocess.DEVNULL)
+same(end_of(alarm), -signal.SIGALRM, "an alarm that was set before run began ends the program")
+
+
 # A shell's job control, in a terminal of its own.
 class Terminal:
     def __init__(self, argv):
@@ -224,6 +229,12 @@ while True:
     os.kill(pid, signal.SIGCONT)
     ok(terminal.wait_for("<SIGCONT>") and until(lambda: state(ppid) == "S"),
        "and so does SIGCONT to the program alone: run was not stopped")
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: state(pid) == "T")
+    terminal.type("\x1a")
+    ok(terminal.wait_for("Stopped"), "^Z where SIGSTOP stopped the program: the shell comes back")
+    terminal.type("fg\n")
+    ok(terminal.wait_for("<SIGCONT>"), "fg: both go on")
     os.kill(ppid, signal.SIGTSTP)
     ok(until(lambda: state(pid) + state(ppid) == "TT"), "SIGTSTP to run alone stops both")
     terminal.type("bg\n")

@@ -150,6 +150,20 @@ is "$status $(value set)" "42 4,12 name=" "inside a run: -n takes from the limit
 inside -t 4,5
 is "$status $(value set)" "125 " "inside a run: a TPC outside the limit is refused"
 has "$err" "TPCs 5 are outside the limit 4,12,20,28,35,42,49,56,63 (GPC 0) that" "inside a run: both are named"
+# Both of the runs around it stay, with more TPCs than there are to choose from.
+cat >"$tmp/two" <<'END'
+#!/bin/sh
+# two GPUPART FILE: two runs at the same time, whose sets are put into FILE.
+"$1" run -n 8 -- sh -c 'echo "$GPUPART_SET" >>"$0"; exec sleep 60' "$2" &
+tries=0
+until [ -s "$2" ] || [ $tries -ge 300 ]; do tries=$((tries + 1)); sleep 0.1; done
+"$1" run -n 8 -- sh -c 'echo "$GPUPART_SET" >>"$0"' "$2"
+kill $!
+wait
+END
+chmod +x "$tmp/two"
+try run $e -t 0-40 -- "$gpupart" run -t 0-30 -- "$tmp/two" "$gpupart" "$tmp/nested"
+is "$(sort -u "$tmp/nested" | wc -l)" 2 "inside two runs: a second -n 8 is clear of the first"
 inside -n 10
 is $status 125 "inside a run: more than the limit has is refused"
 try run $e -g 0 -- env XDG_CACHE_HOME="$tmp/other" "$gpupart" run -t 4 -- "$tmp/show"

@@ -246,4 +246,17 @@ is "$(grep -c "/etc/gpupart/config is ignored" "$tmp/err")" 1 "another command l
 node 'strict = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out")" "kernel=800" "a node's setting holds in a program that another command confines"
 
+cat >"$tmp/many.py" <<'END'
+import signal, subprocess, sys
+signal.signal(signal.SIGTERM, lambda number, frame: None)
+many = [subprocess.Popen([sys.argv[1], "x8", "sleep60000"], stdout=subprocess.DEVNULL) for i in range(80)]
+print([p.wait() for p in many].count(-signal.SIGTERM))
+END
+if python3 -c '' 2>/dev/null; then
+	try run $e -t 0-7 --strict -- python3 "$tmp/many.py" "$prog"
+	is "$status $(cat "$tmp/out")" "123 80" "each of 80 processes that left the set is ended"
+else
+	skip "no python3"
+fi
+
 tap_done
