@@ -4,6 +4,7 @@
  * disable bits. Must not know who asked, nor which stream or process it is for.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include "lib/core/hash.h"
 #include "lib/tmd/field.h"
@@ -233,12 +234,10 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 		  const struct tmd_layout *layout, struct tmd_map *map)
 {
 	unsigned int nr_bits = layout_nr_bits(layout);
-	struct tmd_sm_limits sm = map->sm;
 	int err;
 
-	/* What an SM holds is the GPU's, not the layout's. */
-	memset(map, 0, sizeof(*map));
-	map->sm = sm;
+	/* What an SM holds is the GPU's, not the layout's: a launch may be writing it now. */
+	memset(map, 0, offsetof(struct tmd_map, sm));
 	map->layout = layout;
 	map->nr_tpcs = topo->nr_tpcs;
 	map->nr_words = (nr_bits + 63) / 64;

@@ -33,13 +33,13 @@ struct tmd_map {
 	uint16_t usual_byte;
 	uint32_t usual_mask, usual_value, valid_bit;
 	unsigned int sms_per_tpc;	/* the fewest that any TPC has */
-	struct tmd_sm_limits sm;
 	struct tmd_allow all;
 	unsigned int nr_vgpcs;
 	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* only those with a TPC */
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 	/* Allowed bits of each value of each 4 TPCs: a set converts in one look-up a nibble. */
 	struct tmd_allow nibble[GPUPART_MAX_TPCS / 4][16];
+	struct tmd_sm_limits sm;	/* last: not tmd_map_build()'s, any launch may fill it */
 };
 
 /* What became of one launch. */

@@ -4,6 +4,8 @@
  * here is written from the documents, not from tmd.c.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/tmd/layouts.h"
@@ -493,6 +495,36 @@ static void refusals(void)
 	gpupart_topology_close(topo);
 }
 
+static struct tmd_map shared_map;
+static atomic_bool built;
+
+static void *builds(void *topo)
+{
+	for (int i = 0; i < 20000; i++)
+		if (tmd_map_build(gp, topo, layout_named("V04_00"), &shared_map))
+			break;
+	atomic_store(&built, true);
+	return NULL;
+}
+
+/* The first launch fills them in, on any thread, also while an attach builds the map. */
+static void limits_stay(void)
+{
+	struct gpupart_topology *topo = board("b");
+	unsigned int nr = 0, lost = 0;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, builds, topo);
+	while (!atomic_load(&built)) {
+		__atomic_store_n(&shared_map.sm.threads, ++nr, __ATOMIC_RELAXED);
+		for (int i = 0; i < 100; i++)
+			lost += __atomic_load_n(&shared_map.sm.threads, __ATOMIC_RELAXED) != nr;
+	}
+	pthread_join(thread, NULL);
+	tap_ok(nr && !lost, "SM limits stay while the map is built: %u were lost", lost);
+	gpupart_topology_close(topo);
+}
+
 int main(void)
 {
 	static const char *const boards[] = { "b", "c", "d", "e", "f", "g" };
@@ -504,6 +536,7 @@ int main(void)
 	keeps_alive();
 	all_layouts();
 	refusals();
+	limits_stay();
 	gpupart_close(gp);
 	return tap_done();
 }
