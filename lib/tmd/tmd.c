@@ -278,6 +278,10 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->mig, sizeof(info->mig));
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
+	/* And all that the row says of a TMD: corrected, it is checked again. */
+	hash = hash_bytes(hash, map->layout->classes,
+			  offsetof(struct tmd_layout, refused) -
+				  offsetof(struct tmd_layout, classes));
 	hash = hash_bytes(hash, &map->nr_tpcs, sizeof(map->nr_tpcs));
 	hash = hash_bytes(hash, map->bit_of_tpc, map->nr_tpcs * sizeof(map->bit_of_tpc[0]));
 	return hash;

@@ -76,7 +76,7 @@ const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigne
 int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 		  const struct tmd_layout *layout, struct tmd_map *map);
 
-/* A number for (GPU, driver, MIG state, layout, which bit each TPC has). */
+/* A number for (GPU, driver, MIG state, what the layout says, which bit each TPC has). */
 uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *info);
 
 /* @set must be checked: members exist, at least one. */

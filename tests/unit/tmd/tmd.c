@@ -495,6 +495,34 @@ static void refusals(void)
 	gpupart_topology_close(topo);
 }
 
+/* That bits were proven says nothing of a row that stands corrected under its name. */
+static void hash_of_row(void)
+{
+	struct gpupart_topology *topo = board("b");
+	static struct tmd_map map;
+	struct tmd_layout row;
+	uint64_t hash;
+
+	tap_ok(!tmd_map_build(gp, topo, layout_named("V04_00"), &map), "a map");
+	hash = tmd_map_hash(&map, &topo->info);
+#define MOVES(change) do { \
+		memcpy(&row, layout_named("V04_00"), sizeof(row)); \
+		map.layout = &row; \
+		tap_ok(tmd_map_hash(&map, &topo->info) == hash, "a copy of the row is the row"); \
+		change; \
+		tap_ok(tmd_map_hash(&map, &topo->info) != hash, "not with " #change); \
+	} while (0)
+	MOVES(row.word_byte[1] += 8);
+	MOVES(row.nr_words = 1);
+	MOVES(row.valid.lo++);
+	MOVES(row.extension[1].width++);
+	MOVES(row.version_byte = 58);
+	MOVES(row.cooperative[0].lo++);
+	MOVES(row.shared_shift = 7);
+#undef MOVES
+	gpupart_topology_close(topo);
+}
+
 static struct tmd_map shared_map;
 static atomic_bool built;
 
@@ -536,6 +564,7 @@ int main(void)
 	keeps_alive();
 	all_layouts();
 	refusals();
+	hash_of_row();
 	limits_stay();
 	gpupart_close(gp);
 	return tap_done();
