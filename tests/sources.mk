@@ -17,6 +17,7 @@ UNIT_SRC := \
 	tests/unit/confine/attach.c \
 	tests/unit/confine/graph_rebuild.c \
 	tests/unit/confine/module.c \
+	tests/unit/confine/probe.c \
 	tests/unit/confine/scope.c \
 	tests/unit/core/peek.c \
 	tests/unit/core/shared_header.c \

@@ -25,6 +25,9 @@ static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphL
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 1);
+/* Held while an image is read: a fork does not wait for that. */
+static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(read_lock);
 /* Addresses of modules or FREE; written under the lock. */
 static _Atomic uintptr_t table[MODULE_TABLE_SIZE];
 static atomic_uint nr_places;	/* in use, and free ones between them */
@@ -85,7 +88,7 @@ static void put_in(uintptr_t module)
  */
 static bool image_launches(const char *image, uint64_t size)
 {
-	static char piece[OVERLAP + PIECE];	/* the lock is held: too large for a stack */
+	static char piece[OVERLAP + PIECE];	/* too large for a stack: read_lock is held */
 	uint64_t at = 0;
 	size_t kept = 0;
 
@@ -110,12 +113,17 @@ static bool image_launches(const char *image, uint64_t size)
 
 void module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind)
 {
+	bool launches;
+
 	if ((uintptr_t)module <= FREE)
 		return;
+	pthread_mutex_lock(&read_lock);
+	launches = kind != MODULE_DRIVER && image_launches(image, size);
+	pthread_mutex_unlock(&read_lock);
 	pthread_mutex_lock(&lock);
 	/* It stands where another stood that we were not told of when it went. */
 	take_out((uintptr_t)module);
-	if (kind != MODULE_DRIVER && image_launches(image, size))
+	if (launches)
 		put_in((uintptr_t)module);
 	pthread_mutex_unlock(&lock);
 }

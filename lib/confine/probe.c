@@ -2,6 +2,7 @@
 /* Launches that record where they ran. Must not know what the records should say. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,13 +31,23 @@ static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(probes_lock, 1);
 static struct probe *probes;
 
-static struct probe *probe_find(const void *ctx)
+/*
+ * The probe in @ctx, or if that is NULL the one that retained the primary context of @device. If
+ * there is none and @add is not NULL, @add is it from now on.
+ */
+static struct probe *probe_find(const void *ctx, int device, struct probe *add)
 {
 	struct probe *probe;
 
 	pthread_mutex_lock(&probes_lock);
-	for (probe = probes; probe && (probe->ctx != ctx || probe->pid != getpid()); )
-		probe = probe->next;
+	for (probe = probes; probe; probe = probe->next)
+		if (probe->pid == getpid() &&
+		    (ctx ? probe->ctx == ctx : probe->retained && probe->device == device))
+			break;
+	if (!probe && add) {
+		add->next = probes;
+		probe = probes = add;
+	}
 	pthread_mutex_unlock(&probes_lock);
 	return probe;
 }
@@ -128,42 +139,42 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 			   : ctx_fail(gp, -ENOMEM, "no memory for %u records", probe->max_blocks);
 }
 
-static int context_for(struct gpupart *gp, const struct cuda_api *cuda, int device, void **ctx)
+static void probe_unload(const struct probe *probe)
 {
-	int current_device, result;
+	const struct cuda_api *cuda = probe->cuda;
 
-	if (!cuda->ctx_current(ctx) && *ctx && !cuda->ctx_device(&current_device) &&
-	    current_device == device)
-		return 0;
-	result = cuda->primary_retain(ctx, device);
-	return result ? failed(gp, cuda, "cuDevicePrimaryCtxRetain", result) : 0;
+	if (probe->records)
+		cuda->mem_free(probe->records);
+	if (probe->cluster_module)
+		cuda->module_unload(probe->cluster_module);
+	if (probe->module)
+		cuda->module_unload(probe->module);
 }
 
-int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
-	      int device, struct probe **probe)
+/* The context that is current, if it is on @device. */
+static void *current_on(const struct cuda_api *cuda, int device)
 {
-	static const struct driver_observer observer = { .name = "probe", .resource = on_resource };
-	pthread_mutexattr_t again;
-	struct probe *p;
-	int err, mode;
+	int current_device;
 	void *ctx;
 
-	err = driver_observe(gp, cuda, &observer);
-	if (!err)
-		err = context_for(gp, cuda, device, &ctx);
-	if (err)
-		return err;
-	p = probe_find(ctx);
-	if (p) {
-		*probe = p;
-		return 0;
-	}
-	p = calloc(1, sizeof(*p));
+	return !cuda->ctx_current(&ctx) && ctx && !cuda->ctx_device(&current_device) &&
+	       current_device == device ? ctx : NULL;
+}
+
+/* A new one in @ctx, or the one that another thread made there meanwhile. */
+static int probe_make(struct gpupart *gp, const struct cuda_api *cuda,
+		      const struct gpupart_gpu *gpu, int device, void *ctx, struct probe **made)
+{
+	struct probe *p = calloc(1, sizeof(*p)), *first = NULL;
+	pthread_mutexattr_t again;
+	int err, mode;
+
 	if (!p)
 		return ctx_fail(gp, -ENOMEM, "no memory");
 	p->cuda = cuda;
 	p->gpu = gpu;
 	p->ctx = ctx;
+	p->device = device;
 	p->pid = getpid();
 	pthread_mutexattr_init(&again);
 	pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
@@ -173,26 +184,45 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	if (err)
 		goto free_probe;
 	err = probe_load(gp, p, device);
-	if (err) {
-		if (p->records)
-			cuda->mem_free(p->records);
-		if (p->cluster_module)
-			cuda->module_unload(p->cluster_module);
-		if (p->module)
-			cuda->module_unload(p->module);
-	}
+	if (!err)
+		*made = first = probe_find(ctx, device, p);
+	if (first != p)
+		probe_unload(p);
 	probe_leave(p, mode);
-	if (err)
-		goto free_probe;
-	pthread_mutex_lock(&probes_lock);
-	p->next = probes;
-	probes = p;
-	pthread_mutex_unlock(&probes_lock);
-	*probe = p;
-	return 0;
-
+	if (first == p)
+		return 0;
 free_probe:
 	probe_free(p);
+	return err;
+}
+
+int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
+	      int device, struct probe **probe)
+{
+	static const struct driver_observer observer = { .name = "probe", .resource = on_resource };
+	int result, err = driver_observe(gp, cuda, &observer);
+	bool retained;
+	void *ctx;
+
+	if (err)
+		return err;
+	ctx = current_on(cuda, device);
+	*probe = probe_find(ctx, device, NULL);
+	if (*probe)
+		return 0;
+	retained = !ctx;
+	if (retained) {
+		result = cuda->primary_retain(&ctx, device);
+		if (result)
+			return failed(gp, cuda, "cuDevicePrimaryCtxRetain", result);
+		*probe = probe_find(ctx, device, NULL);
+	}
+	if (!*probe)
+		err = probe_make(gp, cuda, gpu, device, ctx, probe);
+	/* One holds it for all its users. */
+	if (retained && (err || atomic_exchange(&(*probe)->retained, true)) &&
+	    cuda->primary_release)
+		cuda->primary_release(device);
 	return err;
 }
 

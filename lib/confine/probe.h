@@ -26,6 +26,8 @@ struct probe {
 	const struct cuda_api *cuda;
 	const struct gpupart_gpu *gpu;
 	void *ctx;
+	int device;
+	atomic_bool retained;		/* it holds @ctx, the primary context of @device */
 	void *module, *cluster_module;
 	void *function[PROBE_NR_KERNELS];	/* PROBE_CLUSTER is NULL where the GPU has none */
 	cuda_ptr records;
@@ -47,8 +49,8 @@ struct probe_launch {
 #define PROBE_SPIN_NS 4000
 
 /*
- * A probe in the calling thread's current context if that is on CUDA device @device,
- * else in the device's primary one. Kept as long as its context, and shared.
+ * A probe in the calling thread's current context if that is on CUDA device @device, else in the
+ * device's primary one, which is retained once. Kept as long as its context, and shared.
  */
 GPUPART_PRIVATE
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,

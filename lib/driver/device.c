@@ -89,14 +89,14 @@ static void devices_learn(void)
 
 		if (!driver_device_pci(cuda, device, pci))
 			gpu = driver_gpu_find(pci);
-		if (gpu)
-			limits_learn(gpu, device);
+		/* GPUs are never detached: one that another thread found meanwhile stays. */
+		if (!gpu)
+			continue;
+		limits_learn(gpu, device);
 		atomic_store_explicit(&by_device[device], gpu, memory_order_release);
+		if (count == 1)
+			atomic_store_explicit(&driver_only_gpu, gpu, memory_order_release);
 	}
-	if (count == 1)
-		atomic_store_explicit(&driver_only_gpu,
-				      atomic_load_explicit(&by_device[0], memory_order_relaxed),
-				      memory_order_release);
 	atomic_store_explicit(&known_gpus, known, memory_order_release);
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
 }
@@ -107,9 +107,10 @@ static _Atomic uint64_t *context_place(const void *ctx, unsigned int n)
 	return &contexts[(((uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 24) + n) % NR_CONTEXTS];
 }
 
+/* An empty place is of no context, nor of a launch that has none. */
 static bool word_is_of(uint64_t word, const void *ctx)
 {
-	return word / MAX_GPUS == (uintptr_t)ctx;
+	return ctx && word / MAX_GPUS == (uintptr_t)ctx;
 }
 
 void driver_context_on(const void *ctx, int device)

@@ -4,6 +4,7 @@
  * disable bits. Must not know who asked, nor which stream or process it is for.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include "lib/core/hash.h"
 #include "lib/tmd/field.h"
@@ -233,12 +234,10 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 		  const struct tmd_layout *layout, struct tmd_map *map)
 {
 	unsigned int nr_bits = layout_nr_bits(layout);
-	struct tmd_sm_limits sm = map->sm;
 	int err;
 
-	/* What an SM holds is the GPU's, not the layout's. */
-	memset(map, 0, sizeof(*map));
-	map->sm = sm;
+	/* What an SM holds is the GPU's, not the layout's: a launch may be writing it now. */
+	memset(map, 0, offsetof(struct tmd_map, sm));
 	map->layout = layout;
 	map->nr_tpcs = topo->nr_tpcs;
 	map->nr_words = (nr_bits + 63) / 64;
@@ -279,6 +278,10 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->mig, sizeof(info->mig));
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
+	/* And all that the row says of a TMD: corrected, it is checked again. */
+	hash = hash_bytes(hash, map->layout->classes,
+			  offsetof(struct tmd_layout, refused) -
+				  offsetof(struct tmd_layout, classes));
 	hash = hash_bytes(hash, &map->nr_tpcs, sizeof(map->nr_tpcs));
 	hash = hash_bytes(hash, map->bit_of_tpc, map->nr_tpcs * sizeof(map->bit_of_tpc[0]));
 	return hash;

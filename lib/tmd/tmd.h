@@ -33,13 +33,13 @@ struct tmd_map {
 	uint16_t usual_byte;
 	uint32_t usual_mask, usual_value, valid_bit;
 	unsigned int sms_per_tpc;	/* the fewest that any TPC has */
-	struct tmd_sm_limits sm;
 	struct tmd_allow all;
 	unsigned int nr_vgpcs;
 	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* only those with a TPC */
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 	/* Allowed bits of each value of each 4 TPCs: a set converts in one look-up a nibble. */
 	struct tmd_allow nibble[GPUPART_MAX_TPCS / 4][16];
+	struct tmd_sm_limits sm;	/* last: not tmd_map_build()'s, any launch may fill it */
 };
 
 /* What became of one launch. */
@@ -76,7 +76,7 @@ const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigne
 int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 		  const struct tmd_layout *layout, struct tmd_map *map);
 
-/* A number for (GPU, driver, MIG state, layout, which bit each TPC has). */
+/* A number for (GPU, driver, MIG state, what the layout says, which bit each TPC has). */
 uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *info);
 
 /* @set must be checked: members exist, at least one. */

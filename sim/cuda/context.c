@@ -95,6 +95,13 @@ static void ctx_end(struct sim_ctx *ctx)
 	__atomic_store_n(&ctx->live, false, __ATOMIC_RELEASE);
 }
 
+/* Its modules are told of after it: measured. */
+static void tell_destroyed(struct sim_ctx *ctx)
+{
+	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+	module_tell_unloaded(ctx);
+}
+
 static struct sim_ctx *primary_of(CUdevice device)
 {
 	struct sim_ctx *ctx;
@@ -175,7 +182,7 @@ static CUresult primary_release(CUdevice device)
 		ctx_end(ctx);
 	sim_leave();
 	if (last)
-		hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+		tell_destroyed(ctx);
 	return there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -203,7 +210,7 @@ static CUresult primary_reset(CUdevice device)
 		ctx_end(ctx);
 	sim_leave();
 	if (ctx)
-		hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+		tell_destroyed(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -279,7 +286,7 @@ static CUresult destroy(CUcontext ctx)
 		return error;
 	if (depth && stack[depth - 1] == ctx)
 		depth--;
-	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
+	tell_destroyed(ctx);
 	return CUDA_SUCCESS;
 }
 

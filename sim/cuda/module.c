@@ -133,8 +133,27 @@ void module_unload_all(struct sim_ctx *ctx)
 	struct sim_module *module;
 
 	for (module = modules; module; module = module->next)
-		if (module->ctx == ctx && module->live)
+		if (module->ctx == ctx && module->live) {
 			module_end(module);
+			module->untold = true;
+		}
+}
+
+void module_tell_unloaded(struct sim_ctx *ctx)
+{
+	struct sim_module *module;
+
+	sim_enter();
+	for (module = modules; module; module = module->next) {
+		if (module->ctx != ctx || !module->untold)
+			continue;
+		module->untold = false;
+		sim_leave();
+		hook_resource(ctx, module, HOOK_MODULE_DYING);
+		hook_resource(ctx, module, HOOK_MODULE_UNLOADED);
+		sim_enter();
+	}
+	sim_leave();
 }
 
 /* ------------------------------------------------------------------------- PTX */

@@ -158,6 +158,7 @@ struct sim_module {
 	struct sim_ctx *ctx;
 	uint64_t bytes;			/* of its variables, and of its code */
 	bool live, opaque;		/* opaque: not text, any name is taken to be in it */
+	bool untold;			/* it ended with its context, subscribers do not know yet */
 	struct sim_function *functions;
 	struct sim_module *next;
 };
@@ -511,6 +512,8 @@ bool module_make_builtin(struct sim_ctx *ctx);
 /* Tells the subscribers of it. Without sim_lock. */
 void module_tell_builtin(const struct sim_ctx *ctx);
 void module_unload_all(struct sim_ctx *ctx);
+/* Tells the subscribers of what module_unload_all() unloaded. Without sim_lock. */
+void module_tell_unloaded(struct sim_ctx *ctx);
 bool function_valid(const struct sim_function *function);
 
 /* ----------------------------------------------------------------- launch.c */

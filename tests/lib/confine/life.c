@@ -61,6 +61,25 @@ static void child_context(void)
 	tap_ok(!bad, "of which none inherits one: %d do", bad);
 }
 
+#define NR_CONTEXTS 4200	/* functions with sets that the library has room for, and more */
+
+/* A function goes with its context: neither its set nor the room for it stays. */
+static void child_context_function(void)
+{
+	struct gpupart_tpcset one;
+	unsigned int nr = 0;
+	struct program p;
+
+	if (!tap_ok(!attach(NULL), "attaches"))
+		return;
+	one = list("3");
+	while (nr < NR_CONTEXTS && !program_start(&p, 0) &&
+	       !gpupart_function_set(gp, gpu, p.function, &one) && !cuCtxDestroy(p.ctx))
+		nr++;
+	tap_ok(nr == NR_CONTEXTS, "a function's set in each of %u contexts: %s", nr,
+	       nr < NR_CONTEXTS ? gpupart_error(gp) : "");
+}
+
 static void child_capturing(void)
 {
 	struct gpupart_tpcset one;
@@ -600,6 +619,8 @@ static void prepare_checked(const struct scenario *s)
 
 static const struct scenario scenarios[] = {
 	{ "context", child_context, "@b", { "GPUPART_SIM_FAULTS=reuse-contexts" }, NULL },
+	{ "context-function", child_context_function, "@b",
+	  { "GPUPART_SIM_FAULTS=reuse-contexts" }, NULL },
 	{ "capturing", child_capturing, "@b", { "GPUPART_SIM_FAULTS=capturing" }, NULL },
 	{ "fork", child_fork, "@b", { NULL }, NULL },
 	{ "fork-of-setter", child_fork_of_setter, "@b", { NULL }, NULL },

@@ -4,9 +4,32 @@
  * address another takes, and of more modules than there are places.
  */
 #include "lib/confine/module.c"
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 #include "tests/tap.h"
+
+size_t __real_peek(const void *address, void *data, size_t len);
+size_t __wrap_peek(const void *address, void *data, size_t len);
+
+static bool reading_waits;
+static atomic_bool reads, forked;
+static bool fork_waited;
+
+/* Until the fork has returned, or for 3 s. */
+size_t __wrap_peek(const void *address, void *data, size_t len)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	atomic_store(&reads, true);
+	for (int i = 0; reading_waits && !atomic_load(&forked) && i < 3000; i++)
+		nanosleep(&pause, NULL);
+	fork_waited = reading_waits && !atomic_load(&forked);
+	return __real_peek(address, data, len);
+}
 
 /* As far apart as a heap has them. */
 static const void *module(unsigned int n)
@@ -177,6 +200,41 @@ static void test_full(void)
 	tap_ok(found(1), "also when they went, for which was which is not known");
 }
 
+static void *load_in_thread(void *unused)
+{
+	load(1, launching, sizeof(launching));
+	return unused;
+}
+
+/* An image is read for long where it is large: no fork waits for that. */
+static void test_fork(void)
+{
+	pthread_t thread;
+	int status = 1;
+	pid_t pid;
+
+	fork_guard();
+	reading_waits = true;
+	atomic_store(&reads, false);
+	pthread_create(&thread, NULL, load_in_thread, NULL);
+	while (!atomic_load(&reads))
+		sched_yield();
+	pid = fork();
+	if (!pid) {
+		reading_waits = false;
+		alarm(5);
+		load(2, launching, sizeof(launching));
+		_exit(!found(2) || found(1));
+	}
+	atomic_store(&forked, true);
+	pthread_join(thread, NULL);
+	reading_waits = false;
+	tap_ok(pid > 0 && !fork_waited, "a fork does not wait while an image is read");
+	tap_ok(waitpid(pid, &status, 0) == pid && !status, "the child reads images of its own");
+	tap_ok(found(1), "and the parent's is read to its end");
+	module_gone(module(1));
+}
+
 int main(void)
 {
 	test_names();
@@ -184,6 +242,7 @@ int main(void)
 	test_reused_address();
 	test_crowd();
 	test_long_life();
+	test_fork();
 	test_full();
 	return tap_done();
 }

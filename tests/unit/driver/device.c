@@ -21,7 +21,30 @@ static cuda_result ctx_device(int *device)
 	return 0;
 }
 
-static struct cuda_api api = { .ctx_current = ctx_current, .ctx_device = ctx_device };
+static int untold_device = -1;	/* whose PCI address the driver does not tell */
+
+static cuda_result device_count(int *count)
+{
+	*count = 2;
+	return 0;
+}
+
+static cuda_result device_pci(char *pci, int len, int device)
+{
+	snprintf(pci, len, "0000:0%d:00.0", device);
+	return device == untold_device;
+}
+
+static cuda_result device_attr(int *value, int attr, int device)
+{
+	*value = attr + device;
+	return 0;
+}
+
+static struct cuda_api api = {
+	.ctx_current = ctx_current, .ctx_device = ctx_device, .device_count = device_count,
+	.device_pci = device_pci, .device_attr = device_attr,
+};
 static struct driver_gpu on[2];
 static void *ctx[2];
 static atomic_bool stop;
@@ -76,6 +99,26 @@ static void crowd(void)
 	tap_ok(gpu_by_context(crowd[4]) == &on[0], "a device that is none changes nothing");
 }
 
+/* Which device an attached GPU is stays known, whatever is found when all are asked for again. */
+static void learn(void)
+{
+	static struct gpupart_topology topo[2] = {
+		{ .info.pci = "0000:00:00.0" }, { .info.pci = "0000:01:00.0" },
+	};
+
+	for (int i = 0; i < 2; i++) {
+		on[i].topo = &topo[i];
+		atomic_store(&by_device[i], NULL);
+	}
+	tap_ok(!driver_gpu_add(NULL, &on[0]) && driver_gpu_of_device(0) == &on[0] &&
+		       !driver_gpu_of_device(1), "one of two devices is attached");
+	tap_ok(!driver_gpu_of_launch(NULL), "a launch without a context is on none of them");
+	untold_device = 0;
+	tap_ok(!driver_gpu_add(NULL, &on[1]) && driver_gpu_of_device(1) == &on[1],
+	       "the other is, too");
+	tap_ok(driver_gpu_of_device(0) == &on[0], "and the first is not forgotten");
+}
+
 int main(void)
 {
 	unsigned int wrong = 0, known = 0;
@@ -101,5 +144,6 @@ int main(void)
 	tap_ok(known, "contexts that share a place are remembered (%u times)", known);
 	tap_ok(!wrong, "and none as on the other's GPU (%u times)", wrong);
 	crowd();
+	learn();
 	return tap_done();
 }

@@ -4,6 +4,8 @@
  * here is written from the documents, not from tmd.c.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/tmd/layouts.h"
@@ -380,6 +382,80 @@ static void keeps_alive(void)
 	gpupart_topology_close(topo);
 }
 
+/* V05_00 by hand: bit numbers of clcdc0qmd.h. 128 threads, 32 registers, 1 KiB, 65 blocks. */
+static struct bytes fresh_v05_00(unsigned int type)
+{
+	struct bytes t;
+
+	memset(&t, 0, sizeof(t));
+	t.b[58] = 0x50;
+	put(&t, 153, 151, type);
+	put(&t, 1103, 1088, 128);
+	put(&t, 1119, 1104, 1);
+	put(&t, 1127, 1120, 1);
+	put(&t, 1136, 1128, 32);
+	put(&t, 1162, 1152, 8);
+	put(&t, 2053, 2048, 1);
+	put(&t, 2061, 2056, 1);
+	put(&t, 2069, 2064, 1);
+	put(&t, 2127, 2112, 65);
+	put(&t, 2143, 2128, 1);
+	put(&t, 2159, 2144, 1);
+	return t;
+}
+
+/* Each field that decides how many TPCs a launch needs, which the check of mask bits never sees. */
+static void fields_of_v05_00(void)
+{
+	static const struct {
+		const char *what;
+		unsigned int type, set;		/* the first of a set's TPCs are in it */
+		struct { unsigned int hi, lo, value; } fields[3];
+		unsigned int want;		/* TPCs that the launch gets */
+	} rows[] = {
+		{ "a plain grid", 2, 2, { { 0 } }, 2 },
+		{ "65 cooperative blocks of 32 a TPC", 4, 2, { { 0 } }, 3 },
+		{ "64 do with one less", 4, 2, { { 2127, 2112, 64 } }, 2 },
+		{ "in height", 4, 2, { { 2127, 2112, 1 }, { 2143, 2128, 65 } }, 3 },
+		{ "in depth", 4, 2, { { 2127, 2112, 1 }, { 2159, 2144, 65 } }, 3 },
+		{ "two an SM by width", 4, 16, { { 1103, 1088, 1024 } }, 17 },
+		{ "by height", 4, 16, { { 1119, 1104, 8 } }, 17 },
+		{ "by depth", 4, 16, { { 1127, 1120, 8 } }, 17 },
+		{ "by registers", 4, 16, { { 1136, 1128, 255 } }, 17 },
+		{ "by shared memory, in units of 128 bytes", 4, 16, { { 1162, 1152, 888 } }, 17 },
+		{ "four by barriers", 4, 8, { { 1141, 1137, 16 } }, 9 },
+		{ "a cluster of 8 in width", 3, 1, { { 2053, 2048, 8 } }, 4 },
+		{ "in height", 3, 1, { { 2061, 2056, 8 } }, 4 },
+		{ "in depth", 3, 1, { { 2069, 2064, 8 } }, 4 },
+	};
+	struct gpupart_topology *topo = board("b");
+	static struct tmd_map map;
+
+	if (!tap_ok(!tmd_map_build(gp, topo, layout_named("V05_00"), &map), "a map for V05_00"))
+		return;
+	map.sm = (struct tmd_sm_limits){ 2048, 65536, 233472, 32 };
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct bytes t = fresh_v05_00(rows[i].type);
+		struct gpupart_tpcset set = { { (1u << rows[i].set) - 1 } };
+		struct tmd_allow allow, on;
+		struct tmd_mask mask;
+		unsigned int nr;
+
+		for (int f = 0; f < 3 && rows[i].fields[f].hi; f++)
+			put(&t, rows[i].fields[f].hi, rows[i].fields[f].lo,
+			    rows[i].fields[f].value);
+		tmd_map_convert(&map, &set, &allow);
+		tmd_confine(&map, &t, NULL, &allow);
+		tmd_mask_read(&map, &t, &mask);
+		for (int w = 0; w < GPUPART_MAX_TMD_BITS / 64; w++)
+			on.tmd_bits[w] = ~mask.off.tmd_bits[w];
+		set = tmd_map_tpcs(&map, &on);
+		nr = gpupart_tpcset_count(&set);
+		tap_ok(mask.valid && nr == rows[i].want, "V05_00, %s: %u TPCs", rows[i].what, nr);
+	}
+	gpupart_topology_close(topo);
+}
+
 /* Every layout that can be masked, on a GPU with few TPCs: each bit where its row says. */
 static void all_layouts(void)
 {
@@ -493,6 +569,64 @@ static void refusals(void)
 	gpupart_topology_close(topo);
 }
 
+/* That bits were proven says nothing of a row that stands corrected under its name. */
+static void hash_of_row(void)
+{
+	struct gpupart_topology *topo = board("b");
+	static struct tmd_map map;
+	struct tmd_layout row;
+	uint64_t hash;
+
+	tap_ok(!tmd_map_build(gp, topo, layout_named("V04_00"), &map), "a map");
+	hash = tmd_map_hash(&map, &topo->info);
+#define MOVES(change) do { \
+		memcpy(&row, layout_named("V04_00"), sizeof(row)); \
+		map.layout = &row; \
+		tap_ok(tmd_map_hash(&map, &topo->info) == hash, "a copy of the row is the row"); \
+		change; \
+		tap_ok(tmd_map_hash(&map, &topo->info) != hash, "not with " #change); \
+	} while (0)
+	MOVES(row.word_byte[1] += 8);
+	MOVES(row.nr_words = 1);
+	MOVES(row.valid.lo++);
+	MOVES(row.extension[1].width++);
+	MOVES(row.version_byte = 58);
+	MOVES(row.cooperative[0].lo++);
+	MOVES(row.shared_shift = 7);
+#undef MOVES
+	gpupart_topology_close(topo);
+}
+
+static struct tmd_map shared_map;
+static atomic_bool built;
+
+static void *builds(void *topo)
+{
+	for (int i = 0; i < 20000; i++)
+		if (tmd_map_build(gp, topo, layout_named("V04_00"), &shared_map))
+			break;
+	atomic_store(&built, true);
+	return NULL;
+}
+
+/* The first launch fills them in, on any thread, also while an attach builds the map. */
+static void limits_stay(void)
+{
+	struct gpupart_topology *topo = board("b");
+	unsigned int nr = 0, lost = 0;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, builds, topo);
+	while (!atomic_load(&built)) {
+		__atomic_store_n(&shared_map.sm.threads, ++nr, __ATOMIC_RELAXED);
+		for (int i = 0; i < 100; i++)
+			lost += __atomic_load_n(&shared_map.sm.threads, __ATOMIC_RELAXED) != nr;
+	}
+	pthread_join(thread, NULL);
+	tap_ok(nr && !lost, "SM limits stay while the map is built: %u were lost", lost);
+	gpupart_topology_close(topo);
+}
+
 int main(void)
 {
 	static const char *const boards[] = { "b", "c", "d", "e", "f", "g" };
@@ -502,8 +636,11 @@ int main(void)
 	for (unsigned int i = 0; i < sizeof(boards) / sizeof(boards[0]); i++)
 		on_board(boards[i]);
 	keeps_alive();
+	fields_of_v05_00();
 	all_layouts();
 	refusals();
+	hash_of_row();
+	limits_stay();
 	gpupart_close(gp);
 	return tap_done();
 }
