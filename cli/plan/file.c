@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* A plan as JSON, out and in again. Must not trust what it reads. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/plan/file.h"
 #include "cli/target/args.h"
 #include "cli/target/check.h"
 #include "cli/util/message.h"
+
+/* A plan of the most tenants takes less than a tenth: parsed JSON takes 20 times its size. */
+#define MAX_BYTES (1 << 20)
 
 static json_t *json_ugpus(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
@@ -145,23 +150,43 @@ static int read_root(const struct args *args, const char *words, json_t *root,
 	return read_tenants(args, words, json_object_get(root, "tenants"), file);
 }
 
+struct bounded {
+	FILE *file;
+	size_t left;	/* bytes that may still be read */
+};
+
+static size_t read_bounded(void *buffer, size_t len, void *arg)
+{
+	struct bounded *from = arg;
+	size_t nr = fread(buffer, 1, len < from->left ? len : from->left, from->file);
+
+	from->left -= nr;
+	return nr;
+}
+
 /* @words are --plan's, which need not be a path alone. */
 static int read_file(const struct args *args, const char *words, const char *path,
 		     struct plan_file *file)
 {
+	struct bounded from = { strcmp(path, "-") ? fopen(path, "re") : stdin, MAX_BYTES };
 	json_error_t error;
 	json_t *root;
 	int status;
 
 	memset(file, 0, sizeof(*file));
-	root = strcmp(path, "-") ? json_load_file(path, JSON_REJECT_DUPLICATES, &error) :
-				   json_loadf(stdin, JSON_REJECT_DUPLICATES, &error);
-	if (!root && error.line < 1)
-		return refuse(args, words, error.text, NULL);
-	if (!root)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: line %d: no JSON: %s",
-				words, error.line, error.text);
-	status = read_root(args, words, root, file);
+	if (!from.file)
+		return refuse(args, words, strerror(errno), NULL);
+	root = json_load_callback(read_bounded, &from, JSON_REJECT_DUPLICATES, &error);
+	if (from.file != stdin)
+		fclose(from.file);
+	if (!from.left)
+		status = cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: wants a plan, at most %d bytes",
+				  words, MAX_BYTES - 1);
+	else if (!root)
+		status = cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: line %d: no JSON: %s",
+				  words, error.line, error.text);
+	else
+		status = read_root(args, words, root, file);
 	json_decref(root);
 	return status;
 }

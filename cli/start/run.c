@@ -12,6 +12,7 @@
 #include "cli/plan/file.h"
 #include "cli/start/run.h"
 #include "cli/target/audit.h"
+#include "cli/target/blocks.h"
 #include "cli/target/check.h"
 #include "cli/target/cuda.h"
 #include "cli/target/tenants.h"
@@ -191,7 +192,11 @@ static int begin_job(const struct args *args, struct gpupart *gp,
 		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
 		     char id[GPUPART_JOB_STRLEN])
 {
-	if (!gpupart_job_begin(gp, called, topo, gpu, set, id)) {
+	int err = gpupart_job_begin(gp, called, topo, gpu, set, id);
+	char why[256];
+	const char *advice;
+
+	if (!err) {
 		setenv("GPUPART_JOB", id, 1);
 		return 0;
 	}
@@ -203,6 +208,11 @@ static int begin_job(const struct args *args, struct gpupart *gp,
 	if (wishes->name)
 		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s",
 			 wishes->name, gpupart_error(gp));
+	/* A missing or read-only folder is a container's; this one was taken by another user. */
+	advice = err == -EPERM || err == -EACCES ? blocks_advice(why, sizeof(why)) : NULL;
+	if (advice && !wishes->name)
+		cmd_note(args->cmd, "'gpupart ps' and 'gpupart set' will not find the program: %s: %s",
+			 why, advice);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #define MAX_LINES 65536
 #define MAX_FDS 4096
 #define MAX_DEPTH 64
+#define MAX_PIDS (4 << 20)	/* linux/threads.h: PID_MAX_LIMIT */
 
 bool witness_is_below(int pid, int root)
 {
@@ -25,6 +26,29 @@ bool witness_is_below(int pid, int root)
 			break;
 	}
 	return false;
+}
+
+enum { UNKNOWN, BELOW, NOT_BELOW };
+
+/*
+ * The same of @found, with @memo of the processes that were asked about in this pass: another user
+ * may have any number of them, each with MAX_DEPTH above it.
+ */
+static bool is_below(const struct process_parent *found, int root, unsigned char *memo)
+{
+	unsigned char result = found->process.pid == root ? BELOW : UNKNOWN;
+	struct process_parent at = *found;
+	int path[MAX_DEPTH], depth = 0;
+
+	while (!result && depth < MAX_DEPTH && at.parent > 1 && at.parent < MAX_PIDS) {
+		result = at.parent == root ? BELOW : memo[at.parent];
+		path[depth++] = at.parent;
+		if (!result && !process_find_parent(at.parent, &at))
+			break;
+	}
+	while (depth)
+		memo[path[--depth]] = result ?: NOT_BELOW;
+	return result == BELOW;
 }
 
 static bool has_device(int pid)
@@ -93,14 +117,15 @@ static void forget(struct witness *witness, const struct process *process)
 
 void witness_look(struct witness *witness, int root, bool simulated)
 {
+	unsigned char *memo = calloc(MAX_PIDS, 1);
 	DIR *proc = opendir("/proc");
 	struct process_parent found;
 	struct dirent *entry;
 
-	while (proc && (entry = readdir(proc))) {
+	while (memo && proc && (entry = readdir(proc))) {
 		int pid = atoi(entry->d_name);
 
-		if (pid <= 0 || !process_find_parent(pid, &found) || !witness_is_below(pid, root))
+		if (pid <= 0 || !process_find_parent(pid, &found) || !is_below(&found, root, memo))
 			continue;
 		if (is_unconfined(pid, simulated))
 			note(witness, &found);
@@ -109,4 +134,5 @@ void witness_look(struct witness *witness, int root, bool simulated)
 	}
 	if (proc)
 		closedir(proc);
+	free(memo);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,9 @@ int whole_put(int fd, const char *text)
 	return 0;
 }
 
-static int write_through(const char *path, const char *text)
+static int write_through(const char *path, int flags, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_CLOEXEC | flags);
 	int err;
 
 	if (fd < 0)
@@ -57,17 +58,26 @@ static int make_beside(const char *path, char *beside, size_t len)
 int whole_write(const char *path, const char *text)
 {
 	char real[PATH_MAX], beside[PATH_MAX];
+	struct stat st, link;
 	mode_t mode = 0644;
-	struct stat st;
+	bool is_link;
 	int fd, err;
 
-	if (!stat(path, &st)) {
+	/* Another user's link could lead to any file of this user's. */
+	is_link = !lstat(path, &link) && S_ISLNK(link.st_mode);
+	if (is_link && link.st_uid && link.st_uid != geteuid())
+		return -ELOOP;
+	if (!(is_link ? stat(path, &st) : lstat(path, &st))) {
+		if (S_ISDIR(st.st_mode))
+			return -EISDIR;
 		if (!S_ISREG(st.st_mode))
-			return S_ISDIR(st.st_mode) ? -EISDIR : write_through(path, text);
-		mode = st.st_mode & 07777;
+			return write_through(path, is_link ? 0 : O_NOFOLLOW, text);
+		/* Another user's mode could let that user write to what this user trusts. */
+		if (st.st_uid == geteuid())
+			mode = st.st_mode & 0777;
 	}
 	/* Where a link leads is replaced, the link stays. */
-	if (!paths_full(path, real, sizeof(real)))
+	if (is_link && !paths_full(path, real, sizeof(real)))
 		path = real;
 	fd = make_beside(path, beside, sizeof(beside));
 	if (fd < 0)

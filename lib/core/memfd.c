@@ -19,8 +19,10 @@ int memfd_make(struct gpupart *gp, const char *name, uint64_t magic, size_t size
 	int err = 0;
 
 	fsize_guard_begin(&guard);
-	*fd = memfd_create(name, MFD_CLOEXEC);
-	if (*fd >= 0 && !fchmod(*fd, 0600) && !ftruncate(*fd, size))
+	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	/* A program that shortens it would end all that have mapped it. */
+	if (*fd >= 0 && !fchmod(*fd, 0600) && !ftruncate(*fd, size) &&
+	    !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (map == MAP_FAILED)
 		err = ctx_fail(gp, -errno, "no shared memory: %s", strerror(errno));

@@ -6,7 +6,10 @@
 #include <sys/types.h>
 #include "lib/state/process_block.h"
 
-/* One look at the files of a user. All zero at first, but for @maps_max. */
+/*
+ * One look at the files of a user, or of several: then @maps_read is set to 0 for each. All zero
+ * at first, but for @maps_max.
+ */
 struct holder_table {
 	struct control_nested nested;
 	size_t maps_max, maps_read;	/* bytes of /proc/PID/maps; @maps_max 0: no limit */

@@ -146,7 +146,7 @@ static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 struct look {
 	int dir;
 	uid_t uid;
-	struct holder_table table;
+	struct holder_table *table;
 };
 
 /*
@@ -180,7 +180,7 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 		version = SHARED_NONE;
 	if (version != SHARED_NONE && seen.header.pid == named &&
 	    seen.header.pid_namespace == name_space) {
-		pid = holder_pid(fd, look->uid, &seen.header, &look->table);
+		pid = holder_pid(fd, look->uid, &seen.header, look->table);
 		start = seen.header.start;
 	}
 	if (pid >= 0 && version == SHARED_OTHER)
@@ -226,10 +226,14 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 	++*nr;
 }
 
-/* Adds to what is there; *nr may become more than @max, of which no more are written. */
-static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, unsigned int *nr)
+/*
+ * Adds to what is there; *nr may become more than @max, of which no more are written. @table is
+ * kept for the next folder: one user can have thousands of numbers (subuid(5)), a folder for each.
+ */
+static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_process *list,
+		     unsigned int max, unsigned int *nr)
 {
-	struct look look = { .dir = control_open_dir(uid, false), .uid = uid };
+	struct look look = { .dir = control_open_dir(uid, false), .uid = uid, .table = table };
 	DIR *dir = control_read_dir(look.dir);
 	struct gpupart_process *process = malloc(sizeof(*process));
 	uint64_t budget = control_budget_begin(uid);
@@ -237,7 +241,8 @@ static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, 
 	unsigned int files = 0;
 	struct dirent *entry;
 
-	look.table.maps_max = own ? 0 : MAX_MAPS;
+	table->maps_max = own ? 0 : MAX_MAPS;
+	table->maps_read = 0;
 	while (dir && process && !spent && (entry = readdir(dir)) &&
 	       (++files <= CONTROL_MAX_FILES || own)) {
 		spent = control_budget_spent(budget);
@@ -245,7 +250,7 @@ static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, 
 		    read_block(&look, entry->d_name, process))
 			add_row(list, max, nr, process);
 	}
-	spent |= files > CONTROL_MAX_FILES || holder_spent(&look.table);
+	spent |= files > CONTROL_MAX_FILES || holder_spent(table);
 	if (!own && dir && process && spent) {
 		describe_rest(&look, process);
 		add_row(list, max, nr, process);
@@ -253,7 +258,6 @@ static void list_dir(uid_t uid, struct gpupart_process *list, unsigned int max, 
 	if (dir)
 		closedir(dir);
 	free(process);
-	holder_table_free(&look.table);
 }
 
 static void sort(struct gpupart_process *list, unsigned int nr, unsigned int max)
@@ -264,9 +268,11 @@ static void sort(struct gpupart_process *list, unsigned int nr, unsigned int max
 
 unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
 {
+	struct holder_table table = { .maps_max = 0 };
 	unsigned int nr = 0;
 
-	list_dir(geteuid(), list, max, &nr);
+	list_dir(geteuid(), &table, list, max, &nr);
+	holder_table_free(&table);
 	sort(list, nr, max);
 	return nr;
 }
@@ -280,6 +286,7 @@ static int process_list_fill(struct gpupart *gp, const void *arg, void *rows, un
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 			 size_t size)
 {
+	struct holder_table table = { .maps_max = 0 };
 	struct dirent *entry;
 	unsigned int nr = 0;
 	uid_t uid;
@@ -289,16 +296,17 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 		return rows_resized(gp, list, max, size, sizeof(*list), process_list_fill, NULL);
 	if (geteuid())
 		return process_list_own(list, max);
-	/* Our own first: there is room for those, however many others show. */
-	list_dir(0, list, max, &nr);
 	root = opendir("/dev/shm");
 	if (!root && errno != ENOENT)
 		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
+	/* Our own first: there is room for those, however many others show. */
+	list_dir(0, &table, list, max, &nr);
 	while (root && (entry = readdir(root)))
 		if (control_folder_uid(entry->d_name, &uid) && uid)
-			list_dir(uid, list, max, &nr);
+			list_dir(uid, &table, list, max, &nr);
 	if (root)
 		closedir(root);
+	holder_table_free(&table);
 	sort(list, nr, max);
 	return nr;
 }
@@ -420,7 +428,8 @@ static bool is_of_user(const struct control_status *status, uid_t uid)
 /* What process @pid shows of itself in the folder of @uid now: its numbers name the file. */
 static bool read_process(int pid, uid_t uid, struct gpupart_process *now)
 {
-	struct look look = { .uid = uid, .table.maps_max = MAX_MAPS };
+	struct holder_table table = { .maps_max = MAX_MAPS };
+	struct look look = { .uid = uid, .table = &table };
 	struct control_status status;
 	char file[48];
 	bool found;
@@ -434,7 +443,7 @@ static bool read_process(int pid, uid_t uid, struct gpupart_process *now)
 	snprintf(file, sizeof(file), "%d.%llx", status.inner ? status.inner : pid,
 		 (unsigned long long)control_namespace_of(pid));
 	found = read_block(&look, file, now) && now->pid == pid;
-	holder_table_free(&look.table);
+	holder_table_free(&table);
 	close(look.dir);
 	return found;
 }

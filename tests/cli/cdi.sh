@@ -213,6 +213,25 @@ ln -s ../file.json "$tmp/links/link.json"
 try cdi $e -t 0 -o "$tmp/links/link.json"
 [ -L "$tmp/links/link.json" ] && cmp -s "$tmp/file.json" "$tmp/new.json"
 ok $? "-o a link: where it leads is replaced"
+if chown -h 1002 "$tmp/links/link.json" 2>/dev/null; then
+	echo old >"$tmp/file.json"
+	refused 1 "-o $tmp/links/link.json: is another user's link" cdi $e -t 0 -o "$tmp/links/link.json"
+	is "$(cat "$tmp/file.json")" old "-o another user's link: where it leads stays as it was"
+	ln -s /dev/null "$tmp/links/link"
+	chown -h 1002 "$tmp/links/link"
+	refused 1 "-o $tmp/links/link: is another" cdi $e -t 0 -o "$tmp/links/link"
+	echo old >"$tmp/links/other.json"
+	chown 1002 "$tmp/links/other.json"
+	chmod 6777 "$tmp/links/other.json"
+	try cdi $e -t 0 -o "$tmp/links/other.json"
+	is "$status $(stat -c "%a %u" "$tmp/links/other.json")" "0 644 $(id -u)" \
+		"-o another user's file: replaced, and its mode does not stay"
+	chmod 4755 "$tmp/links/other.json"
+	try cdi $e -t 0 -o "$tmp/links/other.json"
+	is "$(stat -c %a "$tmp/links/other.json")" 755 "-o: no set-user-id bit stays"
+else
+	skip "no link of another user can be made here"
+fi
 echo old >"$tmp/file.json"
 # The limit of one block: less than a specification.
 if ! emulated "ends at the limit of a file's size itself: -o where there is no room"; then

@@ -137,5 +137,7 @@ END
 	is "$? $(cat "$tmp/out")" "42 $smids" "$words: the program runs, confined"
 	has "$(row blocks-folder)" "note blocks-folder /dev/shm/gpupart-0 $part" "$words: doctor"
 	has "$(row blocks-folder)" "$advice" "$words: what to do"
+	has "$(tr '\n' ' ' <"$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 is" \
+		"$words: run says who does not see it"
 done
 tap_done

@@ -171,6 +171,8 @@ refused 125 "wants FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
 refused 125 "no plan: wants what 'gpupart plan --json' writes" run -i $h200 --plan "$tmp/t.json:b" -- true
 refused 125 ": no JSON" run -i $h200 --plan "$tmp/y:b" -- true
+{ cat "$tmp/plan.json"; head -c 1100000 /dev/zero | tr '\0' ' '; } >"$tmp/long.json"
+refused 125 "--plan $tmp/long.json:b: wants a plan, at most 1048575 bytes" run -i $h200 --plan "$tmp/long.json:b" -- true
 edited() {	# WANTED PYTHON: the plan changed so is refused
 	python3 -c "import json, sys
 d = json.load(open('$tmp/plan.json')); a, b = d['tenants'][0], d['tenants'][1]

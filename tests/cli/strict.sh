@@ -76,6 +76,8 @@ try run $e -t 0-7 --strict -- "$prog" kernel x2 coop8 legacy sync
 is "$(grep -c "=0$" "$tmp/out")" 6 "--strict: what stays inside runs"
 try run $e -t 0-7 --strict -- sh -c 'exit 7'
 is $status 7 "--strict: the program's own status"
+try run $e -t 0-7 --strict -- sh -c 'truncate -s 0 "$GPUPART_REPORT" || exit 7'
+is $status 7 "a program cannot shorten the report, which would end the run"
 try run $e -t 0-7 --strict -- "$prog" kernel x8 kernel legacy x2 coop4 capture sleep60000
 is $status 123 "--strict: a launch outside of the set ends the program, 123"
 is "$(tr '\n' ' ' <"$tmp/out")" "cuInit=0 context=0 kernel=0 x8=0 kernel=800 legacy=800 x2=800 coop4=800 capture=800 " \

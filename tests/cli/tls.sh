@@ -25,6 +25,19 @@ int main(int argc, char **argv)
 	return status;
 }
 END_OF_C
+cat >"$tmp/spaces.c" <<'END_OF_C'
+#include <dlfcn.h>
+int main(void)
+{
+	for (int i = 1; i <= 5; i++) {
+		void *lib = dlmopen(LM_ID_NEWLM, "libcuda.so.1", RTLD_NOW);
+
+		if (!lib || ((int (*)(unsigned int))dlsym(lib, "cuInit"))(0))
+			return i;
+	}
+	return 0;
+}
+END_OF_C
 cat >"$tmp/thread.c" <<'END_OF_C'
 #include <pthread.h>
 static void *run(void *unused) { return unused; }
@@ -43,6 +56,7 @@ library() {
 		${CC:-cc} -shared -fPIC -o "$tmp/lib$1.so" -x c -
 }
 if ! ${CC:-cc} -D_GNU_SOURCE -I. -o "$tmp/program" "$tmp/program.c" -ldl 2>"$tmp/err" ||
+	! ${CC:-cc} -D_GNU_SOURCE -o "$tmp/spaces" "$tmp/spaces.c" -ldl 2>>"$tmp/err" ||
 	! ${CC:-cc} -o "$tmp/thread" "$tmp/thread.c" -lpthread 2>>"$tmp/err"; then
 	cat "$tmp/err" >&2
 	skip "no C compiler"
@@ -85,6 +99,8 @@ else
 fi
 "$gpupart" run -i "$h200" -t 0-7 --mem 2G -- "$tmp/thread" 2>"$tmp/err"
 is $? 0 "run --mem: a thread with a stack of 256 KiB can be created"
+"$gpupart" run -i "$h200" -t 0-7 -- "$tmp/spaces" 2>"$tmp/err"
+is $? 0 "libcuda in five namespaces of the loader"
 
 # told VALUE ARGS: GLIBC_TUNABLES of a program in a run with ARGS, where it was VALUE before.
 told() {

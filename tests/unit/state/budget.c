@@ -25,6 +25,7 @@
 #define UID 54322
 #define NR_FILES 300
 #define NR_LEDGERS 2000
+#define NR_USERS 20
 #define NR_SHARERS 40
 #define NR_MAPPINGS 20000
 
@@ -33,12 +34,13 @@ FILE *__wrap_fopen(const char *path, const char *mode);
 int __real_openat(int dir, const char *file, int flags, ...);
 int __wrap_openat(int dir, const char *file, int flags, ...);
 
-static unsigned int nr_maps, nr_files;
-static const char folder[] = "/dev/shm/gpupart-54322";
+static unsigned int nr_maps, nr_files, nr_statuses;
+static char folder[48] = "/dev/shm/gpupart-54322";
 
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
 	nr_maps += !!strstr(path, "/maps");
+	nr_statuses += !!strstr(path, "/status");
 	return __real_fopen(path, mode);
 }
 
@@ -244,7 +246,7 @@ static struct seen look(const char *name)
 	struct seen seen = { 0 };
 	int nr;
 
-	nr_maps = nr_files = 0;
+	nr_maps = nr_files = nr_statuses = 0;
 	nr = gpupart_process_list(NULL, list, 8192, sizeof(struct gpupart_process));
 	for (int i = 0; i < nr && i < 8192; i++) {
 		if (list[i].uid != UID)
@@ -314,6 +316,39 @@ static void end(pid_t pid)
 	remove_folder();
 }
 
+static void name_folder(unsigned int uid)
+{
+	snprintf(folder, sizeof(folder), "/dev/shm/gpupart-%u", uid);
+}
+
+/* The numbers of one user who has many, each with a file of a pid namespace that is not there. */
+static void try_users(void)
+{
+	unsigned int nr_one = 0;
+	int fds[NR_USERS];
+
+	for (int i = 0; i < NR_USERS; i++) {
+		name_folder(UID + 1 + i);
+		remove_folder();
+		if (mkdir(folder, 0700))
+			_exit(1);
+		fds[i] = put_block(1, i + 1, 1, "attack");
+		if (fchown(fds[i], UID + 1 + i, -1) || chown(folder, UID + 1 + i, -1))
+			_exit(1);
+		look("");
+		nr_one = i ? nr_one : nr_statuses;
+	}
+	tap_ok(nr_one && nr_statuses < NR_USERS / 2 * nr_one,
+	       "a folder of another namespace: %u processes are asked; %d such: %u", nr_one,
+	       NR_USERS, nr_statuses);
+	for (int i = 0; i < NR_USERS; i++) {
+		close(fds[i]);
+		name_folder(UID + 1 + i);
+		remove_folder();
+	}
+	name_folder(UID);
+}
+
 int main(void)
 {
 	struct seen seen;
@@ -355,6 +390,7 @@ int main(void)
 		tap_ok(!seen.rest, "dead ones were removed: the next look is whole");
 		end(pid);
 	}
+	try_users();
 	try_tenants("2000 ledgers of 4096 slots", many_slots);
 	try_tenants("300 of another version, with much to add up", many_words);
 	return tap_done();

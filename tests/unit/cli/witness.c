@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/* What a look at the processes below another finds, and how many files of /proc it opens. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include "tests/tap.h"
+#include "cli/util/process.c"
+#include "cli/start/witness.c"
+
+#define DEPTH 40
+#define NR_LEAVES 100
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+
+static unsigned int nr_opened;
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	nr_opened++;
+	return __real_fopen(path, mode);
+}
+
+static unsigned int nr_processes(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	unsigned int nr = 0;
+
+	while (proc && (entry = readdir(proc)))
+		nr += atoi(entry->d_name) > 0;
+	if (proc)
+		closedir(proc);
+	return nr;
+}
+
+static void __attribute__((noreturn)) stay(int ready)
+{
+	if (write(ready, "", 1) == 1)
+		pause();
+	_exit(0);
+}
+
+static void map_libcuda(void)
+{
+	char dir[] = "/tmp/gpupart-XXXXXX", path[64];
+	int fd;
+
+	if (!mkdtemp(dir))
+		return;
+	snprintf(path, sizeof(path), "%s/libcuda.so.1", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, 4096) ||
+	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		printf("# %s cannot be mapped\n", path);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* DEPTH processes, each below the one before, and below the last NR_LEAVES, one with libcuda. */
+static void __attribute__((noreturn)) chain(int ready)
+{
+	for (int i = 1; i < DEPTH; i++)
+		if (fork())
+			stay(ready);
+	for (int i = 0; i < NR_LEAVES; i++)
+		if (!fork()) {
+			if (!i)
+				map_libcuda();
+			stay(ready);
+		}
+	stay(ready);
+}
+
+int main(void)
+{
+	static struct witness witness;
+	int ready[2], nr = 0;
+	unsigned int opened;
+	pid_t top, beside;
+	char byte;
+
+	if (pipe(ready))
+		return 1;
+	top = fork();
+	if (!top) {
+		setpgid(0, 0);
+		chain(ready[1]);
+	}
+	setpgid(top, top);
+	beside = fork();
+	if (!beside)
+		stay(ready[1]);
+	while (nr < DEPTH + NR_LEAVES + 1 && read(ready[0], &byte, 1) == 1)
+		nr++;
+	witness_look(&witness, beside, true);
+	opened = nr_opened;
+	tap_ok(!witness.nr, "nothing is below a process beside them");
+	/* Each process and each parent once, however deep they are. */
+	tap_ok(opened < 2 * nr_processes() + 100, "it opened %u files", opened);
+	witness_look(&witness, top, true);
+	tap_ok(witness.nr == 1 && witness.processes[0].looks == 1, "one below has libcuda: %u",
+	       witness.nr);
+	tap_ok(witness.nr && witness_is_below(witness.processes[0].process.pid, top) &&
+	       !witness_is_below(witness.processes[0].process.pid, beside), "it is below");
+	witness_look(&witness, top, true);
+	tap_ok(witness.nr == 1 && witness.processes[0].looks == 2, "and the next time");
+	kill(-top, SIGKILL);
+	kill(beside, SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	return tap_done();
+}
