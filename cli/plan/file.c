@@ -180,8 +180,9 @@ static int read_file(const struct args *args, const char *words, const char *pat
 	if (from.file != stdin)
 		fclose(from.file);
 	if (!from.left)
-		status = cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: wants a plan, at most %d bytes",
-				  words, MAX_BYTES - 1);
+		status = cmd_fail(args->cmd, EXIT_USAGE,
+				  "--plan %s: wants a plan, at most %d bytes", words,
+				  MAX_BYTES - 1);
 	else if (!root)
 		status = cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: line %d: no JSON: %s",
 				  words, error.line, error.text);

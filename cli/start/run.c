@@ -211,8 +211,9 @@ static int begin_job(const struct args *args, struct gpupart *gp,
 	/* A missing or read-only folder is a container's; this one was taken by another user. */
 	advice = err == -EPERM || err == -EACCES ? blocks_advice(why, sizeof(why)) : NULL;
 	if (advice && !wishes->name)
-		cmd_note(args->cmd, "'gpupart ps' and 'gpupart set' will not find the program: %s: %s",
-			 why, advice);
+		cmd_note(args->cmd,
+			 "'gpupart ps' and 'gpupart set' will not find the program: %s: %s", why,
+			 advice);
 	return 0;
 }
 
