@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 	if (!getenv("GPUPART_SIM"))
 		start_anew(argv);
 	if (!tap_ok(!gpupart_open(&gp) && !cuda_open(gp, &real) && !real->init(0) &&
-		    !gpupart_attach(gp, NULL, &gpu), "attached"))
+		    !gpupart_attach(gp, NULL, NULL, &gpu), "attached"))
 		return tap_done();
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	reset = (int (*)(int))dlsym(lib, "cuDevicePrimaryCtxReset_v2");
