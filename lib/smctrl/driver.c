@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What libsmctrl asks NVIDIA's driver itself, and how it reports: a line on stderr, in one piece. */
+/* What libsmctrl asks NVIDIA's driver itself; and its messages: a line on stderr, in one piece. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -42,8 +42,9 @@ static void driver_find(void)
 	smctrl_driver.ctx_pop = dlsym(lib, "cuCtxPopCurrent_v2");
 	smctrl_driver.primary_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
 	smctrl_driver.sim_capture = dlsym(lib, "gpupart_sim_capture");
-	driver_found = smctrl_driver.init && smctrl_driver.device_count && smctrl_driver.device_pci &&
-		       smctrl_driver.ctx_current && smctrl_driver.ctx_device && smctrl_driver.ctx_push &&
+	driver_found = smctrl_driver.init && smctrl_driver.device_count &&
+		       smctrl_driver.device_pci && smctrl_driver.ctx_current &&
+		       smctrl_driver.ctx_device && smctrl_driver.ctx_push &&
 		       smctrl_driver.ctx_pop && smctrl_driver.primary_retain;
 }
 

@@ -102,8 +102,9 @@ static bool cap_parse(struct mask *cap)
 		const char *digit = *c ? strchr(digits, *c) : NULL;
 
 		if (!digit || mask >> (MASK_TPCS - 4)) {
-			smctrl_say("LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits: ignored",
-			    text, MASK_TPCS / 4);
+			smctrl_say(
+				"LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits: ignored",
+				text, MASK_TPCS / 4);
 			return false;
 		}
 		mask = mask << 4 | (digit - digits) % 16;
@@ -151,7 +152,8 @@ static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 		smctrl_say("LIBSMCTRL_MASK=%.100s leaves no TPC at %s, ignored there: %s",
 		    getenv("LIBSMCTRL_MASK"), pci, gpupart_error(gp));
 	else if (err)
-		smctrl_say("LIBSMCTRL_MASK is not in force on the GPU at %s: %s", pci, gpupart_error(gp));
+		smctrl_say("LIBSMCTRL_MASK is not in force on the GPU at %s: %s", pci,
+				   gpupart_error(gp));
 }
 
 static void cap_early_on(struct gpupart *gp, const char *selector)
@@ -159,7 +161,8 @@ static void cap_early_on(struct gpupart *gp, const char *selector)
 	struct gpupart_gpu *gpu;
 
 	if (gpupart_attach_early(gp, selector, NULL, &gpu))
-		smctrl_say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
+		smctrl_say(
+				"LIBSMCTRL_MASK is not in force before the first mask is set: %s",
 		    gpupart_error(gp));
 	else
 		cap_apply(gp, gpu);
@@ -180,10 +183,11 @@ void smctrl_cap_early(void)
 			cap_early_on(gp, number);
 		}
 	} else {
-		nr = gpupart_gpu_list(gp, NULL, list, SMCTRL_MAX_GPUS, sizeof(struct gpupart_gpu_info));
+		nr = gpupart_gpu_list(gp, NULL, list, SMCTRL_MAX_GPUS, sizeof(list[0]));
 		if (nr < 0)
-			smctrl_say("LIBSMCTRL_MASK is not in force before the first mask is set: %s",
-			    gpupart_error(gp));
+			smctrl_say(
+				"LIBSMCTRL_MASK is not in force before the first mask is set: %s",
+				gpupart_error(gp));
 		for (int i = 0; i < nr && i < SMCTRL_MAX_GPUS; i++)
 			cap_early_on(gp, list[i].pci);
 	}
@@ -218,7 +222,8 @@ static void device_attach(struct gpupart *gp, struct device *device)
 		device->tells_streams = !device->err;
 	}
 	if (device->err) {
-		smctrl_say("no mask is applied on the GPU at %s: %s", device->pci, gpupart_error(gp));
+		smctrl_say("no mask is applied on the GPU at %s: %s", device->pci,
+			   gpupart_error(gp));
 		return;
 	}
 	cap_apply(gp, gpu);
@@ -231,7 +236,8 @@ static int devices_fill(struct gpupart *gp)
 	int count;
 
 	if (!smctrl_driver_there()) {
-		smctrl_say("no mask is applied: NVIDIA's driver library cannot be opened, or is too old");
+		smctrl_say(
+			"no mask is applied: NVIDIA's driver library cannot be opened, or is too old");
 		return -ENOENT;
 	}
 	if (smctrl_driver.init(0) || smctrl_driver.device_count(&count) || count < 1) {
@@ -337,9 +343,10 @@ static void end(struct gpupart *gp)
 
 static int leaves_nothing(struct mask mask, const char *what, const struct device *device)
 {
-	smctrl_say("%s mask 0x%llx%016llx leaves no TPC of the GPU at %s: nothing was changed there", what,
-	    (unsigned long long)mask.forbidden[1], (unsigned long long)mask.forbidden[0],
-	    device->pci);
+	smctrl_say(
+		"%s mask 0x%llx%016llx leaves no TPC of the GPU at %s: nothing was changed there",
+		what, (unsigned long long)mask.forbidden[1],
+		(unsigned long long)mask.forbidden[0], device->pci);
 	return EINVAL;
 }
 

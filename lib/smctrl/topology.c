@@ -64,7 +64,8 @@ static int topology_of_cuda(struct gpupart *gp, int cuda_dev, struct gpupart_top
 
 	if (!smctrl_driver_there())
 		return -ENOENT;
-	if (smctrl_driver.init(0) || smctrl_driver.device_count(&count) || cuda_dev < 0 || cuda_dev >= count)
+	if (smctrl_driver.init(0) || smctrl_driver.device_count(&count) || cuda_dev < 0 ||
+	    cuda_dev >= count)
 		return -ENODEV;
 	if (smctrl_driver.sim_capture)
 		return gpupart_topology_open(gp, smctrl_driver.sim_capture(cuda_dev), NULL, topo);
