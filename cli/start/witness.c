@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/start/witness.h"
 
@@ -72,6 +73,17 @@ static bool has_device(int pid)
 	return found;
 }
 
+/* A process of this command asks CUDA for the GPU, before the program is started. */
+static bool is_ours(int pid)
+{
+	struct stat own, other;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return !stat("/proc/self/exe", &own) && !stat(path, &other) &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 static bool is_unconfined(int pid, bool simulated)
 {
 	bool cuda = false, ours = false;
@@ -88,7 +100,7 @@ static bool is_unconfined(int pid, bool simulated)
 	free(line);
 	if (file)
 		fclose(file);
-	return cuda && !ours && (simulated || has_device(pid));
+	return cuda && !ours && (simulated || has_device(pid)) && !is_ours(pid);
 }
 
 static void note(struct witness *witness, const struct process_parent *found)

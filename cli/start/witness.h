@@ -18,7 +18,8 @@ struct witness {
 
 /*
  * Looks once at @root and what it started. A process that began and ended between two looks, or
- * whose parent ended before it was seen, is missed. @simulated: there is no device to see.
+ * whose parent ended before it was seen, is missed; one of this command itself is none. @simulated:
+ * there is no device to see.
  */
 void witness_look(struct witness *witness, int root, bool simulated);
 

@@ -258,12 +258,13 @@ static void test_latency(void)
 	tap_ok(!err && !wrong, "%d sets from outside: each next launch obeys", ROUNDS);
 	test_green(&green);
 	printf("# gpupart_remote_set: median %.2f us\n", median(write, ROUNDS));
-	tap_ok(median(total, ROUNDS) < 10,
-	       "from before the write until the obeying launch is made: median %.2f us, 99%% %.2f us",
-	       total[ROUNDS / 2], total[ROUNDS * 99 / 100]);
+	/* Sorted by median(). How long it takes differs between hosts, the ratio hardly. */
+	printf("# from before the write until the obeying launch is made: median %.2f us, ",
+	       median(total, ROUNDS));
+	printf("99%% %.2f us\n", total[ROUNDS * 99 / 100]);
 	if (green > 0)
-		tap_ok(green > total[ROUNDS / 2], "a new green context, in the same run: %.0f us",
-		       green);
+		tap_ok(green > 50 * total[ROUNDS / 2],
+		       "a new green context takes more than 50 times as long: %.0f us", green);
 	else
 		tap_skip("no green contexts here");
 	end_launcher(pid, 0);
