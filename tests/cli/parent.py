@@ -106,8 +106,11 @@ pid = int(line(run).split()[0])
 run.kill()
 run.wait()
 ok(until(lambda: state(pid) in ("", "Z")), "who kills run by SIGKILL kills the program")
-run = start(["sh", "-c", "sleep 60 & exec sleep 0"])
+run = start(["sh", "-c", "sleep 60 & echo $!; exec sleep 0"], stdout=subprocess.PIPE)
+left = int(line(run))
 same(end_of(run), 0, "what the program leaves behind is not waited for")
+# Its TPCs would be a job's for the tests after this one.
+os.kill(left, signal.SIGKILL)
 
 # What the program inherits.
 SHOW = ["python3", "-c", "import os, signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []), "
@@ -234,7 +237,7 @@ while True:
     terminal.type("\x1a")
     ok(terminal.wait_for("Stopped"), "^Z where SIGSTOP stopped the program: the shell comes back")
     terminal.type("fg\n")
-    ok(terminal.wait_for("<SIGCONT>"), "fg: both go on")
+    ok(terminal.wait_for("<SIGCONT>") and until(lambda: state(ppid) == "S"), "fg: both go on")
     os.kill(ppid, signal.SIGTSTP)
     ok(until(lambda: state(pid) + state(ppid) == "TT"), "SIGTSTP to run alone stops both")
     terminal.type("bg\n")

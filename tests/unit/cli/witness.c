@@ -117,8 +117,8 @@ int main(int argc, char **argv)
 	/* Each process and each parent once, however deep they are. */
 	tap_ok(opened < 2 * nr_processes() + 100, "it opened %u files", opened);
 	witness_look(&witness, top, true);
-	tap_ok(witness.nr == 1 && witness.processes[0].looks == 1, "one below, not of this program, has libcuda: %u",
-	       witness.nr);
+	tap_ok(witness.nr == 1 && witness.processes[0].looks == 1,
+	       "one below, not of this program, has libcuda: %u", witness.nr);
 	tap_ok(witness.nr && witness_is_below(witness.processes[0].process.pid, top) &&
 	       !witness_is_below(witness.processes[0].process.pid, beside), "it is below");
 	witness_look(&witness, top, true);

@@ -32,7 +32,7 @@ static void start_anew(char **argv)
 	}
 	setenv("LD_LIBRARY_PATH", sim, 1);
 	setenv("GPUPART_SIM", CAPTURE, 1);
-	setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+	setenv("XDG_CACHE_HOME", "/dev/null/none", 1);
 	execv("/proc/self/exe", argv);
 	exit(2);
 }
