@@ -129,8 +129,8 @@ struct gpupart_plan {
  * not the best instead.
  *
  * On GPUs of up to 12 GPCs that takes some milliseconds, planned or refused: of 16 tenants at
- * random none took 3, and a search for slow ones found up to 7 on boards of 8 GPCs and 17 on 12
- * (tests/bench/plan.c). Only whole GPCs for many tenants on GPUs with more GPCs, of many sizes,
+ * random none took 3, and a search for slow ones found up to 7 on boards of 8 GPCs and 25 on 12
+ * with two uGPUs (tests/bench/plan.c). Only whole GPCs for many tenants on GPUs with more GPCs, of many sizes,
  * can take too many steps.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,

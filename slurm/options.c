@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads what stands behind --gpupart, as tpcs=16,gpcs,mem=20G. */
+/* Reads what stands behind --gpupart, as tpcs=16,gpcs,mem=20G. So does gpupart.lua in slurmctld. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_plan_make(): demands and a topology to counts, and counts to TPCs. Must not know
- * how the counts are found.
+ * gpupart_plan_make(): demands and a topology to counts, and counts to TPCs. The counts are found
+ * by search.c (rules 1 and 2 of gpupart_manage.h), arithmetic.c (3) and place.c (4 and 5).
  */
 #include <ctype.h>
 #include <errno.h>

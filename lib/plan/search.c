@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the uGPU of each bound tenant and the GPCs of each tenant that wants them whole: the
- * first, in the order that gpupart.h promises, that leave all others at least their minima.
+ * first, in the order that gpupart_manage.h promises, that leave all others at least their minima.
  *
  * fits() tells whether tenants fit into what is left, and remembers the answer. Binding and
  * choosing ask it before each step, so that only what nothing is known about is searched.
