@@ -130,8 +130,8 @@ struct gpupart_plan {
  *
  * On GPUs of up to 12 GPCs that takes some milliseconds, planned or refused: of 16 tenants at
  * random none took 3, and a search for slow ones found up to 7 on boards of 8 GPCs and 25 on 12
- * with two uGPUs (tests/bench/plan.c). Only whole GPCs for many tenants on GPUs with more GPCs, of many sizes,
- * can take too many steps.
+ * with two uGPUs (tests/bench/plan.c). Only whole GPCs for many tenants on GPUs with more GPCs, of
+ * many sizes, can take too many steps.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,

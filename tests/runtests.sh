@@ -36,7 +36,7 @@ for test in "$@"; do
 	fi
 	[ -n "$why" ] && f=$((f + 1))
 	printf '  %-34s %4d passed %3d failed %3d skipped%s\n' "$(basename "$test")" $p $f $s "${why:+  $why}"
-	[ $f -gt 0 ] && { grep '^not ok ' "$log" | sed 's/^/      /'; [ -n "$why" ] && tail -n 20 "$log" | sed 's/^/      | /'; }
+	[ $f -gt 0 ] && { awk '/^#/ && n < 3 { print; n++; next } { n = 3 } /^not ok / { print; n = 0 }' "$log" | cut -c 1-500 | sed 's/^/      /'; [ -n "$why" ] && tail -n 20 "$log" | sed 's/^/      | /'; }
 	grep '# SKIP' "$log" | sed 's/^.*# SKIP/      skipped:/'
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done

@@ -44,7 +44,10 @@ is "$status $(grep -c "3 epochs of 100 ms" "$tmp/x.svg")" "0 1" "a picture of th
 )
 is "$? $(grep -c "the log could not be written, and ends" "$tmp/err")" "0 1" "a log that is full is no reason to end: said once"
 try qos replay "$tmp/short"
-is "$status $(echo "$err" | grep -c "is cut")" "0 1" "and what is in it replays"
+# It may be full just where a line ends.
+[ -z "$(tail -c 1 "$tmp/short")" ]
+cut=$?
+is "$status $(echo "$err" | grep -c "is cut")" "0 $cut" "and what is in it replays"
 [ "$(tail -n 1 "$tmp/out")" = "replayed: $(wc -l <"$tmp/short") decisions, all of them the same" ]
 ok $? "the line that is cut is not counted: $(tail -n 1 "$tmp/out")"
 rm "$go"
