@@ -74,13 +74,13 @@ PIPE	   := $(B)/obj/sim/pipe/pipe.a
 # The QoS policy: likewise.
 QOS_OBJ	   := $(QOS_SRC:%.c=$(B)/obj/%.o)
 QOS	   := $(B)/obj/cli/qos/policy/qos.a
-INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o)
+INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o) $(B)/obj/lib/core/environment.o
 PROGRAM_OBJ := $(LIB_PROGRAM_SRC:%.c=$(B)/obj/%.o)
 # Captures are read and written without the rest of the library's state.
 MANAGE_OBJ := $(LIB_MANAGE_SRC:%.c=$(B)/obj/%.o) $(addprefix $(B)/obj/lib/topo/,capture.o capture_read.o)
 # What programs see of the management library; of ours it has what reads ledgers, and no more.
 NVML_OBJ   := $(NVML_SRC:%.c=$(B)/obj/%.o) \
-	      $(addprefix $(B)/obj/,lib/ledger/query.o lib/ledger/file.o lib/core/environment.o lib/core/state_dir.o lib/core/shared_header.o)
+	      $(addprefix $(B)/obj/,lib/ledger/query.o lib/ledger/file.o lib/core/environment.o lib/core/fork.o lib/core/state_dir.o lib/core/shared_header.o lib/core/symbols.o)
 SMCTRL_OBJ := $(SMCTRL_SRC:%.c=$(B)/obj/%.o)
 CLI_OBJ	   := $(CLI_SRC:%.c=$(B)/obj/%.o)
 CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captures/%.capture,$(CAPTURE_SRC)) \
@@ -88,7 +88,7 @@ CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captu
 
 SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(SCENARIO_SRC))
 
-HEADERS	   := include/gpupart.h include/gpupart_manage.h
+HEADERS	   := include/gpupart.h include/gpupart_manage.h include/gpupart_tpcset.h
 # Pages of the public functions, made of the headers; the examples in them are programs of their own.
 MAN3	   := $(B)/man/man3/.made
 
@@ -127,6 +127,7 @@ $(B)/obj/%.o: %.c
 
 ifneq ($(filter -O2,$(CFLAGS)),)
 $(filter-out $(LIB_FAST_SRC:%.c=$(B)/obj/%.o),$(PROGRAM_OBJ) $(INJECT_OBJ)): ALL_CFLAGS += -Os
+$(LIB_FAST_SRC:%.c=$(B)/obj/%.o): ALL_CFLAGS += -falign-functions=1 -falign-loops=1 -falign-jumps=1
 endif
 
 $(SIM_PLAIN_OBJ): sim/cuda/fault.c
@@ -215,7 +216,7 @@ $(SIM) $(SIM_PLAIN): $(PIPE) sim/cuda/libcuda.map
 		-Wl,-z,nodelete,-z,defs,-z,relro,-z,now -o $@ $(filter %.o,$^) $(PIPE) -ldl -lpthread
 
 $(SIM_NVML): $(SIM_NVML_OBJ)
-$(SIM_NVML_PLAIN): $(SIM_NVML_OBJ:%/lib/sim/fault.o=%/plain/fault.o)
+$(SIM_NVML_PLAIN): $(SIM_NVML_OBJ:%/sim/cuda/fault.o=%/plain/fault.o)
 $(SIM_NVML) $(SIM_NVML_PLAIN): $(PIPE) sim/nvml/libnvidia-ml.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -256,6 +257,8 @@ $(MAN3): scripts/man3.py $(HEADERS) $(MAN_EXAMPLE_SRC)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)$(PYTHON) scripts/man3.py Documentation/man/examples $(@D) $(HEADERS) && touch $@
 
+# A program that libgpupart.a is linked into lies anywhere: samples are found by the folder that is
+# compiled in, which install's prefix= may have changed.
 install: all $(MAN3)
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
@@ -266,6 +269,9 @@ install: all $(MAN3)
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME) $(DESTDIR)$(libdir)
 	$(Q)install -m 644 $(LIBGPUPART) $(DESTDIR)$(libdir)/libgpupart.so
 	$(Q)install -m 644 $(B)/lib/libgpupart.a $(DESTDIR)$(libdir)/libgpupart.a
+	$(Q)grep -qaF '$(datadir)/gpupart/captures' $(B)/lib/libgpupart.a || { mkdir -p $(B)/obj/install && \
+		$(CC) $(ALL_CFLAGS) -c -o $(B)/obj/install/sample.o lib/topo/sample.c && \
+		$(AR) rs $(DESTDIR)$(libdir)/libgpupart.a $(B)/obj/install/sample.o; }
 	$(Q)install -m 755 $(INJECT) $(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so
 	$(Q)install -m 755 $(NVML) $(DESTDIR)$(libdir)/gpupart/libgpupart-nvml.so
 	$(Q)install -m 755 $(SMCTRL) $(DESTDIR)$(libdir)/libsmctrl.so
@@ -295,8 +301,6 @@ install: all $(MAN3)
 		'Description: the interface of libsmctrl, by gpupart' 'Version: $(VERSION)' \
 		'Requires.private: libgpupart' 'Libs: -L$${libdir} -lsmctrl' 'Cflags: -I$${includedir}' \
 		> $(DESTDIR)$(libdir)/pkgconfig/libsmctrl.pc
-	$(Q)grep -qaF '$(datadir)/gpupart' $(B)/lib/libgpupart.a || echo 'install: libgpupart.a was built for another folder' \
-		'than $(datadir)/gpupart: a program linked with it finds no samples; make clean, and make with the same prefix=' >&2
 
 # One file; it finds the library by the loader, or in $(prefix)/lib.
 install-python:

@@ -4,6 +4,7 @@
 #define GPUPART_CLI_CMD_H
 
 #include <stdbool.h>
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
 /*

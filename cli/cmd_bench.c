@@ -134,11 +134,9 @@ static json_t *failed_report(const struct bench_part *part, const char *why)
 static json_t *measure(const struct session *s, const struct bench_part *part)
 {
 	struct part_call call = { s->bench, part };
-	char *text = calloc(1, REPORT_BYTES), why[256];
-	json_t *report = NULL;
+	char *text = alloc_zeroed(1, REPORT_BYTES), why[256];
+	json_t *report;
 
-	if (!text)
-		return failed_report(part, "no memory");
 	if (child_call(be_part, &call, text, REPORT_BYTES, PART_SECONDS, why, sizeof(why)))
 		report = failed_report(part, why);
 	else
@@ -504,8 +502,7 @@ int cmd_bench(int argc, char **argv)
 	s.bench.quick = quick;
 	/* A queue of its own for as many streams as there can be; before CUDA starts. */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-	if (gpupart_open(&s.bench.gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	s.bench.gp = alloc_gpupart();
 	status = args_gpu(&args, s.bench.gp, &s.bench.selector) ?: probe(&s);
 	if (!status && s.dir)
 		status = check_dir(&s);

@@ -211,21 +211,14 @@ static int take_options(struct cdi *cdi, const struct args *args, const char *ui
 
 /* --------------------------------------------------------------- the pieces */
 
-__attribute__((format(printf, 3, 4)))
-static int add_env(const struct cdi *cdi, json_t *env, const char *fmt, ...)
+__attribute__((format(printf, 2, 3)))
+static void add_env(json_t *env, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
-	int len, err;
 
 	va_start(ap, fmt);
-	len = vasprintf(&text, fmt, ap);
+	json_array_append_new(env, json_vsprintf(fmt, ap));
 	va_end(ap);
-	if (len < 0)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
-	err = json_array_append_new(env, json_string(text));
-	free(text);
-	return err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory") : 0;
 }
 
 /* @path there is @inside in the container. Libraries are read, blocks are written. */
@@ -337,9 +330,9 @@ static int add_simulated(struct cdi *cdi)
 		out_append(sim, sizeof(sim), "%s%s", i ? ":" : "", inside);
 		status = add_mount(cdi, path, inside, false);
 	}
-	if (!status)
-		status = add_env(cdi, cdi->env, "GPUPART_SIM=%s", sim);
-	return status ?: add_env(cdi, cdi->env, "LD_LIBRARY_PATH=" INSIDE_SIM);
+	add_env(cdi->env, "GPUPART_SIM=%s", sim);
+	add_env(cdi->env, "LD_LIBRARY_PATH=" INSIDE_SIM);
+	return status;
 }
 
 static bool has_quota(const struct cdi *cdi)
@@ -363,18 +356,17 @@ static int add_nvml(struct cdi *cdi)
 static int add_all(struct cdi *cdi)
 {
 	char *tls = tunables_join(NULL, has_quota(cdi) ? TUNABLES_TLS_AUDIT : TUNABLES_TLS);
-	int status = add_env(cdi, cdi->env, "GPUPART_GPU=%s", cdi->pci) ?:
-		     add_env(cdi, cdi->env, "GPUPART_CHECKED=%s", cdi->key) ?:
-		     add_env(cdi, cdi->env,
-			     "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
+	int status;
 
+	if (!tls)
+		alloc_failed();
+	add_env(cdi->env, "GPUPART_GPU=%s", cdi->pci);
+	add_env(cdi->env, "GPUPART_CHECKED=%s", cdi->key);
+	add_env(cdi->env, "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
 	/* What the image's environment has there does not hold: the runtime replaces it. */
-	if (!status)
-		status = tls ? add_env(cdi, cdi->env, TUNABLES "=%s", tls) :
-			       cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
+	add_env(cdi->env, TUNABLES "=%s", tls);
 	free(tls);
-	if (!status)
-		status = add_libraries(cdi);
+	status = add_libraries(cdi);
 	if (!status && has_quota(cdi))
 		status = add_nvml(cdi);
 	if (!status)
@@ -383,23 +375,21 @@ static int add_all(struct cdi *cdi)
 	return status ?: add_blocks(cdi);
 }
 
-/* The device of one share, added to @devices: 0, or an error. */
-static int add_device(const struct cdi *cdi, const struct share *share, json_t *devices)
+/* The device of one share, added to @devices. */
+static void add_device(const struct share *share, json_t *devices)
 {
 	json_t *env = json_array();
-	int status = add_env(cdi, env, "GPUPART_SET=%s", share->list);
 
-	if (!status && share->name)
-		status = add_env(cdi, env, "GPUPART_NAME=%s", share->name);
-	if (!status && share->mem) {
-		status = add_env(cdi, env, "GPUPART_TENANT=%s", share->name) ?:
-			 add_env(cdi, env, "GPUPART_MEM=%llu", (unsigned long long)share->mem) ?:
-			 add_env(cdi, env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
+	add_env(env, "GPUPART_SET=%s", share->list);
+	if (share->name)
+		add_env(env, "GPUPART_NAME=%s", share->name);
+	if (share->mem) {
+		add_env(env, "GPUPART_TENANT=%s", share->name);
+		add_env(env, "GPUPART_MEM=%llu", (unsigned long long)share->mem);
+		add_env(env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
 	}
-	if (json_array_append_new(devices, json_pack("{s:s, s:{s:o}}", "name", share->device,
-						     "containerEdits", "env", env)))
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
-	return status;
+	json_array_append_new(devices, json_pack("{s:s, s:{s:o}}", "name", share->device,
+						 "containerEdits", "env", env));
 }
 
 /* ---------------------------------------------------------------- the whole */
@@ -407,22 +397,19 @@ static int add_device(const struct cdi *cdi, const struct share *share, json_t *
 static char *text_of(const struct cdi *cdi)
 {
 	json_t *edits = json_pack("{s:O}", "env", cdi->env), *devices = json_array(), *root;
-	char *text = NULL, *line = NULL;
-	int status = 0;
+	char *text, *line;
 
 	if (json_array_size(cdi->nodes))
 		json_object_set(edits, "deviceNodes", cdi->nodes);
 	json_object_set(edits, "mounts", cdi->mounts);
-	for (unsigned int i = 0; i < cdi->nr && !status; i++)
-		status = add_device(cdi, &cdi->shares[i], devices);
+	for (unsigned int i = 0; i < cdi->nr; i++)
+		add_device(&cdi->shares[i], devices);
 	root = json_pack("{s:s, s:s, s:o, s:o}", "cdiVersion", CDI_VERSION,
 			 "kind", cdi->args->simulated ? KIND_SIMULATED : KIND,
 			 "containerEdits", edits, "devices", devices);
-	if (!status)
-		text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	json_decref(root);
-	if (text && asprintf(&line, "%s\n", text) < 0)
-		line = NULL;
+	line = alloc_text("%s\n", text);
 	free(text);
 	return line;
 }
@@ -434,8 +421,6 @@ static int write_out(const struct cdi *cdi)
 	struct out out;
 	int err, status;
 
-	if (!text)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "no memory");
 	if (path) {
 		err = whole_write(path, text);
 		status = err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "-o %s: %s", path,
@@ -526,6 +511,7 @@ static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_top
 	if (status)
 		return status;
 	snprintf(cdi->key, sizeof(cdi->key), "%s", check.key);
+	out_json_alloc();
 	cdi->env = json_array();
 	cdi->nodes = json_array();
 	cdi->mounts = json_array();
@@ -562,8 +548,7 @@ int cmd_cdi(int argc, char **argv)
 		status = take_plan(&cdi, &args);
 	if (status)
 		return status;
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	status = args_topology(&args, gp, &topo);
 	if (!status) {
 		status = specify(&cdi, gp, topo);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* gpupart demo: the main job in a minute, on the GPU or on the simulated one. */
 #include <string.h>
+#include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/draw/topology.h"
 #include "cli/target/args.h"
@@ -17,7 +18,7 @@ const char demo_help[] =
 "  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
 "      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.json: as --json\n"
 "\n"
 "Exit status: 0 every launch ran where it was allowed, 1 one did not, 2 not supported\n"
 "here.\n"
@@ -118,13 +119,11 @@ static void write_json(struct demo *demo)
 	bool good = gpupart_tpcset_empty(&demo->outside) && demo->nr_exact == demo->nr_launches;
 	json_t *root = out_json_new("demo", info->simulated);
 
-	json_object_set_new(root, "gpu", out_json_gpu(info));
-	json_object_set(root, "launches", demo->launches);
-	json_object_set_new(root, "nr_confined", json_integer(demo->nr_launches));
-	json_object_set_new(root, "nr_exact", json_integer(demo->nr_exact));
-	json_object_set_new(root, "seen_inside", out_json_set(demo->topo, &demo->inside));
-	json_object_set_new(root, "seen_outside", out_json_set(demo->topo, &demo->outside));
-	json_object_set_new(root, "good", json_boolean(good));
+	json_object_update_new(root, json_pack("{s:o, s:O, s:i, s:i, s:o, s:o, s:b}",
+		"gpu", out_json_gpu(info), "launches", demo->launches,
+		"nr_confined", demo->nr_launches, "nr_exact", demo->nr_exact,
+		"seen_inside", out_json_set(demo->topo, &demo->inside),
+		"seen_outside", out_json_set(demo->topo, &demo->outside), "good", good));
 	out_json_write(&demo->out, root);
 }
 
@@ -183,13 +182,13 @@ int cmd_demo(int argc, char **argv)
 			    demo_help, argc, argv);
 	if (status)
 		return status;
-	if (gpupart_open(&demo.gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	demo.gp = alloc_gpupart();
 	status = args_simulate(&args);
 	if (!status && !args.simulated && !args.gpu) {
 		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
 		if (nr <= 0) {
 			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
+				 access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl is not there" :
 				 nr ? gpupart_error(demo.gp) : "none found");
 			args.source = SAMPLE;
 			status = args_simulate(&args);

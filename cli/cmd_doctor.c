@@ -25,6 +25,7 @@
 #include "cli/util/namespaces.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
+#include "lib/private.h"
 
 #define ASK_SECONDS 60
 
@@ -41,7 +42,7 @@ const char doctor_help[] =
 "  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
 "      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.json: as --json\n"
 "\n"
 "Exit status: 0 all that is needed works, 1 something does not.\n"
 "\n"
@@ -105,25 +106,13 @@ static void say(struct doctor *d, enum result result, const char *advice, const 
 		out_advice(&d->out, advice);
 }
 
-static bool read_line(const char *path, char *text, size_t len)
-{
-	FILE *file = fopen(path, "re");
-	bool good = file && fgets(text, len, file);
-
-	if (file)
-		fclose(file);
-	if (good)
-		text[strcspn(text, "\n")] = 0;
-	return good;
-}
-
 /* ------------------------------------------------------------------ driver and GPU */
 
 static void ask_driver(struct doctor *d)
 {
 	char version[64];
 
-	if (read_line("/sys/module/nvidia/version", version, sizeof(version)))
+	if (paths_read_line("/sys/module/nvidia/version", version, sizeof(version)))
 		say(d, OK, NULL, "NVIDIA's kernel driver %s is loaded", version);
 	else if (!access("/proc/driver/nvidia/version", F_OK))
 		say(d, OK, NULL,
@@ -156,7 +145,7 @@ static void ask_node(struct doctor *d)
 
 static void ask_gpus(struct doctor *d)
 {
-	struct gpupart_gpu_info list[64];
+	static struct gpupart_gpu_info list[64];	/* too large for a small stack */
 	int nr = gpupart_gpu_list(d->gp, NULL, list, 64, sizeof(struct gpupart_gpu_info));
 	char text[1024] = "";
 
@@ -243,8 +232,8 @@ static void ask_callback(struct doctor *d)
 	struct check *found = &d->check;
 	char why[128], features[32] = "no count of features";
 
-	if (child_call(check_attach_gpu, (void *)d->gpu, found, sizeof(*found), ASK_SECONDS, why,
-		       sizeof(why))) {
+	if (child_call(check_attach_tools, (void *)d->gpu, found, sizeof(*found), ASK_SECONDS,
+		       why, sizeof(why))) {
 		found->err = -EIO;
 		snprintf(found->why, sizeof(found->why), "attaching to the GPU: %s", why);
 	}
@@ -291,6 +280,19 @@ static void ask_feature(struct doctor *d)
 		say(d, NOTE, NULL, "%s: %s", d->question->note, lack);
 	else
 		say(d, OK, NULL, "%s", d->question->good);
+}
+
+static void ask_config(struct doctor *d)
+{
+	int strict = gpupart_config_strict(d->gp);
+	bool refused = strict == -EINVAL || strict == -EFBIG;
+
+	if (strict < 0)
+		say(d, refused ? BAD : NOTE, NULL, "%s%s", gpupart_error(d->gp), refused ?
+		    ": run refuses to start" : strict == -EPERM ? "" : ": every run is strict");
+	else
+		say(d, OK, NULL, "%s", strict ? "strict = yes: every run is strict" :
+		    "a run is strict only where --strict or GPUPART_STRICT=1 asks for it");
 }
 
 static void ask_injection(struct doctor *d)
@@ -399,7 +401,7 @@ static void ask_mps(struct doctor *d)
 	if (!glob("/proc/[0-9]*/comm", GLOB_NOSORT, NULL, &found)) {
 		/* The kernel keeps 15 letters of nvidia-cuda-mps-control and -server. */
 		for (size_t i = 0; i < found.gl_pathc && !runs; i++)
-			runs = read_line(found.gl_pathv[i], comm, sizeof(comm)) &&
+			runs = paths_read_line(found.gl_pathv[i], comm, sizeof(comm)) &&
 			       !strcmp(comm, "nvidia-cuda-mps");
 		globfree(&found);
 	}
@@ -600,6 +602,7 @@ static const struct question questions[] = {
 	},
 	{ .name = "blocks-folder", .ask = ask_blocks },
 	{ .name = "namespaces", .ask = ask_namespaces },
+	{ "node-config", ask_config, .advice = "as root, correct it or 'chmod 644': gpupart(1)" },
 	{ "mps", ask_mps, .advice = "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients" },
 	{ "node-mps", ask_node_mps,
 	  .advice =
@@ -607,16 +610,14 @@ static const struct question questions[] = {
 	},
 	{ .name = "environment", .ask = ask_environment },
 	{ .name = "processes", .ask = ask_processes },
-	{ "green-contexts", NULL,
-	  .advice =
-		"run --late SECONDS confines it after it has made them; GPUPART_DISABLE=1 not at all",
-	  .note =
-		"green contexts cannot be made once launches are confined: the driver refuses them"
-	},
-	{ "profilers", NULL, .advice = "profile with GPUPART_DISABLE=1",
-	  .note =
-		"the driver has one place for a tool: under run it is ours, and CUPTI and ncu are refused; started by ncu, run is"
-	},
+	{ "green-contexts", ask_feature, .launches = true,
+	  .advice = "GPUPART_DISABLE=1 for programs that make them; from driver 550 on they can",
+	  .note = "programs cannot make green contexts", .lack = offsetof(struct check, green),
+	  .good = "green contexts can be made: each is a part of the set" },
+	{ "profilers", ask_feature, .advice = "profile with GPUPART_DISABLE=1", .launches = true,
+	  .note = "profilers that use CUPTI are refused, also by run --profile",
+	  .good = "run --profile lets in one that uses CUPTI (torch.profiler), but not ncu",
+	  .lack = offsetof(struct check, profilers) },
 	{ "device-launches", ask_device_launches, .advice = DEVICE_LAUNCHES_ADVICE },
 };
 

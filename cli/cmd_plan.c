@@ -48,7 +48,7 @@ const char plan_help[] =
 "      --json          as JSON, which 'gpupart run --plan FILE:NAME' takes\n"
 "      --of FORM       text (the default); picture, for a terminal; svg; or env: lines\n"
 "                      for a shell\n"
-"  -o, --output FILE   write there; FILE.svg: as --of svg\n"
+"  -o, --output FILE   write there; FILE.svg: as --of svg, FILE.json: as --json\n"
 "\n"
 "Inside a run only the TPCs of its limit are planned. With the lines of --of env what\n"
 "a shell starts is confined to the tenant's set; 'gpupart set' on a run around that\n"
@@ -74,6 +74,7 @@ struct result {
 	const struct gpupart_plan *plan;
 	const uint64_t *mem;		/* the tenants' quotas, 0 for none */
 	const char *only, *gpu;		/* NULL; "" where it is not told */
+	bool svg;			/* a picture's form */
 	struct gpupart_tpcset within;
 	const struct gpupart_tpcset *limit;	/* of the run that this is in, or NULL */
 	char key[20];			/* of the checked mask bits, or "" */
@@ -105,19 +106,16 @@ static void print_set(struct out *out, const struct gpupart_topology *topo, cons
 		      const struct gpupart_tpcset *set, uint64_t mem)
 {
 	char size[TENANTS_SIZE_STRLEN];
-	unsigned int nr_gpcs = 0, nr_sms = 0, nr = gpupart_tpcset_count(set);
+	unsigned int nr_gpcs = 0, nr = gpupart_tpcset_count(set);
 	char text[OUT_SET_STRLEN], ugpus[160];
 
 	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++)
 		nr_gpcs += gpupart_tpcset_intersects(&gpupart_topology_gpc(topo, gpc)->tpcs, set);
-	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
-	     tpc = gpupart_tpcset_next(set, tpc + 1))
-		nr_sms += gpupart_topology_tpc(topo, tpc)->nr_sms;
 	name_ugpus(topo, set, ugpus, sizeof(ugpus));
 	fprintf(out->file, "\n%s%s%s: ", out->bold, name, out->plain);
-	fprintf(out->file, "%u TPC%s, %u SMs in %u GPC%s%s%s%s\n", nr, nr == 1 ? "" : "s", nr_sms,
-		nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus, mem ? ", " : "",
-		mem ? tenants_size(size, mem) : "");
+	fprintf(out->file, "%u TPC%s, %u SMs in %u GPC%s%s%s%s\n", nr, nr == 1 ? "" : "s",
+		topology_nr_sms(topo, set), nr_gpcs, nr_gpcs == 1 ? "" : "s", ugpus,
+		mem ? ", " : "", mem ? tenants_size(size, mem) : "");
 	out_wrap(out, 2, "TPCs", out_set(text, sizeof(text), topo, set));
 	topology_strip(out, topo, " ", set);
 }
@@ -179,7 +177,7 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 		return cmd_fail(r->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_INJECT,
 				strerror(-err));
 	gpupart_tpcset_format_list(&t->set, list, sizeof(list));
-	fputs("unset GPUPART_JOB GPUPART_LATE\n", out->file);
+	fputs("unset GPUPART_JOB\n", out->file);
 	print_variable(out, "GPUPART_SET", list);
 	if (*r->gpu)
 		print_variable(out, "GPUPART_GPU", r->gpu);
@@ -244,7 +242,7 @@ static int write_json(struct out *out, const struct result *r)
 
 /* ---------------------------------------------------------------- pictures */
 
-static int draw(struct out *out, const struct result *r, bool svg)
+static int draw(struct out *out, const struct result *r)
 {
 	struct picture_tenant tenants[GPUPART_PLAN_MAX_TENANTS];
 	struct picture picture = { .topo = r->topo, .tenants = tenants };
@@ -254,21 +252,11 @@ static int draw(struct out *out, const struct result *r, bool svg)
 			tenants[picture.nr_tenants++] = (struct picture_tenant){
 				r->plan->tenants[i].name, r->plan->tenants[i].set,
 			};
-	if (svg)
-		return picture_svg(out, &picture) ?
-			       cmd_fail(r->args->cmd, EXIT_FAILED, "no memory") : 0;
-	picture_text(out, &picture);
+	if (r->svg)
+		picture_svg(out, &picture);
+	else
+		picture_text(out, &picture);
 	return 0;
-}
-
-static int write_svg(struct out *out, const struct result *r)
-{
-	return draw(out, r, true);
-}
-
-static int write_picture(struct out *out, const struct result *r)
-{
-	return draw(out, r, false);
 }
 
 /* 0, or an error. */
@@ -276,8 +264,7 @@ static const struct form {
 	const char *name;
 	int (*write)(struct out *out, const struct result *r);
 } forms[] = {
-	{ "text", write_text }, { "picture", write_picture }, { "svg", write_svg },
-	{ "env", write_env },
+	{ "text", write_text }, { "picture", draw }, { "svg", draw }, { "env", write_env },
 };
 
 static const struct form *find_form(const char *name)
@@ -399,6 +386,7 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	if (err)
 		return not_met(&r, gp, err);
 	r.plan = &made;
+	r.svg = !strcmp(form->name, "svg");
 	r.mem = demands->mem;
 	if (form->write == write_env && r.only && (args->simulated || !args->source))
 		status = check_in_child(args, r.gpu, &check);
@@ -461,8 +449,7 @@ int cmd_plan(int argc, char **argv)
 		status = args_simulate(&args);
 	if (status)
 		return status;
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	status = args_topology(&args, gp, &topo);
 	if (!status) {
 		status = plan(&args, &wishes, gp, topo, &demands);

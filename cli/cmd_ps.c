@@ -14,6 +14,7 @@
 #include "cli/target/shown.h"
 #include "cli/target/tenants.h"
 #include "cli/util/out.h"
+#include "cli/util/process.h"
 
 const char ps_help[] =
 "Usage: gpupart ps [--json] [-o FILE]\n"
@@ -21,7 +22,7 @@ const char ps_help[] =
 "process that has called cuInit.\n"
 "\n"
 "      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.json: as --json\n"
 "\n"
 "LAUNCHES   kernel launches since it began\n"
 "WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
@@ -57,19 +58,18 @@ struct look {
 	struct gpupart_process *list;
 	int nr;
 	struct tenants tenants;
-	struct timespec at;
+	uint64_t at_ns;
 };
 
 static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
 {
 	free(look->list);
-	clock_gettime(CLOCK_MONOTONIC, &look->at);
+	look->at_ns = process_now_ns();
 	/* Forgets those that ended. */
 	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
 	look->nr = shown_processes(gp, &look->list);
 	if (look->nr < 0)
-		return cmd_fail(cmd, EXIT_FAILED, "%s",
-				look->nr == -ENOMEM ? "no memory" : gpupart_error(gp));
+		return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	tenants_drop(&look->tenants);
 	return tenants_take(cmd, gp, &look->tenants);
 }
@@ -99,8 +99,7 @@ static const char *memory_text(char *text, size_t len, const struct gpupart_proc
 static double rate_of(const struct gpupart_process *p, const struct look *now,
 		      const struct look *before)
 {
-	double seconds = (now->at.tv_sec - before->at.tv_sec) +
-			 (now->at.tv_nsec - before->at.tv_nsec) / 1e9;
+	double seconds = (now->at_ns - before->at_ns) / 1e9;
 
 	for (int i = 0; before->list && i < before->nr; i++)
 		if (before->list[i].pid == p->pid && !strcmp(before->list[i].job, p->job) &&
@@ -247,18 +246,16 @@ static void drop_look(struct look *look)
 static json_t *json_process(const struct gpupart_process *p)
 {
 	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
-	struct gpupart_tpcset set;
-	json_t *tpcs = json_null();
+	struct gpupart_tpcset set = { { 0 } };
 
-	if (*p->limit && !gpupart_tpcset_parse_list(NULL, p->limit, &set))
-		tpcs = json_pack("{s:s, s:i}", "list", p->limit, "nr_tpcs",
-				 gpupart_tpcset_count(&set));
+	if (*p->limit && gpupart_tpcset_parse_list(NULL, p->limit, &set))
+		memset(&set, 0, sizeof(set));
 	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:b}",
 			 "pid", p->pid ? json_integer(p->pid) : json_null(),
 			 "uid", (json_int_t)p->uid,
 			 "name", out_json_text(p->name), "job", out_json_text(p->job),
 			 "gpu", out_json_text(p->pci), "simulated", p->simulated,
-			 "nr_gpus", p->nr_gpus, "set", tpcs,
+			 "nr_gpus", p->nr_gpus, "set", out_json_tpcs(&set),
 			 "memory_bytes", bytes < 0 ? json_null() : json_integer(bytes),
 			 "problem", out_json_text(p->problem),
 			 "counters", p->other_version ? json_null() :
@@ -293,8 +290,7 @@ int cmd_ps(int argc, char **argv)
 
 	if (status)
 		return status;
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	status = take_look(args.cmd, gp, &look) ?: out_open(&out, &args);
 	if (!status) {
 		if (args.json)
@@ -374,8 +370,7 @@ int cmd_top(int argc, char **argv)
 		return status;
 	if (count && !args_whole(count, ULONG_MAX, &looks))
 		return cmd_fail(args.cmd, EXIT_USAGE, "-n '%s': wants a number, 1 or more", count);
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	status = watch(&args, gp, seconds, looks);

@@ -48,7 +48,7 @@ const char qos_help[] =
 "      --json          as JSON, schema gpupart/1; of run the lines of the log\n"
 "      --of FORM       text (the default) or svg: goal, progress and TPCs of every\n"
 "                      tenant over time; what -o FILE.svg writes without it\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.svg: as --of svg, FILE.json: as --json\n"
 "\n"
 "Documentation/user/qos.md says how it decides and how files are written.\n"
 "\n"
@@ -173,6 +173,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 			    (command->wants ? ARGS_NAMES : ARGS_PROGRAM) | command->takes, own,
 			    qos_help, argc, argv) ?:
 		 check_options(&args, command, &options);
+	alloc_owner(args.cmd, !strcmp(command->name, "run"));
 	if (!status && command->takes)
 		status = args_simulate(&args);
 	if (!status)
@@ -195,9 +196,7 @@ int cmd_qos(int argc, char **argv)
 		return cmd_fail("qos", EXIT_USAGE,
 				"'%s' is none of its commands: see 'gpupart qos --help'", argv[1]);
 	/* main()'s own words stay as they are: on the simulated GPU it is started anew. */
-	words = calloc(argc, sizeof(*words));
-	if (!words)
-		return cmd_fail("qos", EXIT_FAILED, "no memory");
+	words = alloc_zeroed(argc, sizeof(*words));
 	memcpy(words, argv + 1, (argc - 1) * sizeof(*words));
 	words[0] = argv[0];
 	status = run_command(command ? command : commands, argc - 1, words);

@@ -13,8 +13,8 @@
 
 const char run_help[] =
 "Usage: gpupart run SET | --plan FILE:NAME [--mem SIZE] [-i CAPTURE] [--gpu GPU]\n"
-"                   [--name NAME] [--late SECONDS] [--sm-count] [--mps]\n"
-"                   [--strict] [--exec] -- PROGRAM ARGS\n"
+"                   [--name NAME] [--sm-count] [--mps]\n"
+"                   [--profile] [--strict] [--exec] -- PROGRAM ARGS\n"
 "       gpupart run --mem SIZE [OPTIONS] -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
@@ -37,10 +37,9 @@ const char run_help[] =
 "                      this run alone. Without a SET on all TPCs. No security boundary\n"
 "\n"
 "  -i, --input CAPTURE run on the simulated GPU made of it (sample:h200 or a file)\n"
-"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID; several, parted\n"
+"                      by commas, or all: SET and SIZE are of each. Others stay free\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
-"      --late SECONDS  confine it only then, 0-3600 after it starts to use CUDA: a\n"
-"                      program may make its green contexts before\n"
 "      --sm-count      where it asks CUDA, tell it the SMs of the set, not the GPU's:\n"
 "                      persistent kernels and cooperative grids then fit the set;\n"
 "                      GPUPART_SM_COUNT=1 in the environment does the same\n"
@@ -49,6 +48,8 @@ const char run_help[] =
 "                      one that is started and ends after the last of them; without\n"
 "                      it programs take turns on a GPU, whatever their sets\n"
 "\n"
+"      --profile       one profiler may subscribe after gpupart: CUPTI, and so\n"
+"                      torch.profiler, work inside the set; ncu does not\n"
 "      --strict        no launch outside of the set: a process that cannot be confined\n"
 "                      gets no CUDA, and the first launch outside ends the program;\n"
 "                      'strict = yes' in /etc/gpupart/config does the same\n"
@@ -67,10 +68,10 @@ const char run_help[] =
 "Inside a run, a second one must stay inside the first one's set.\n"
 "GPUPART_DISABLE=1 in the environment: the program is run untouched. GPUPART_LOG=FILE:\n"
 "what became of it is appended there, a line a process.\n"
-"Green contexts cannot be made once a program is confined: see --late. Profilers\n"
-"that use CUPTI, ncu among them, find their place taken: profile with\n"
-"GPUPART_DISABLE=1. What kernels launch from the GPU is not confined: a process that\n"
-"may have done so says it at its end, in a line on stderr; see\n"
+"A green context is a part of the set: its share of the GPU, of the set. Without\n"
+"--profile a profiler that uses CUPTI finds its place taken; ncu always does: profile\n"
+"with GPUPART_DISABLE=1. What kernels launch from the GPU is not confined: a process\n"
+"that may have done so says it at its end, in a line on stderr; see\n"
 "gpupart-device-launches(7).\n"
 "\n"
 "Exit status: the program's, and by the same signal; 123 --strict ended it, 127 it is\n"
@@ -134,16 +135,18 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 	if (gpupart_open(&gp))
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	node = gpupart_config_strict(gp);
-	if (node == -EINVAL || node == -EACCES) {
+	if (node == -EINVAL || node == -EFBIG) {
 		cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 		gpupart_close(gp);
 		return EXIT_FAILED;
 	}
 	if (node < 0 && !asked)
-		cmd_note(args->cmd, "%s", gpupart_error(gp));
+		cmd_note(args->cmd, "%s%s", gpupart_error(gp),
+			 node == -EPERM ? "" : ": it counts as strict = yes");
 	gpupart_close(gp);
-	if (!wishes->strict && node > 0)
-		who = "strict = yes in /etc/gpupart/config";
+	if (!wishes->strict && node && node != -EPERM)
+		who = node > 0 ? "strict = yes in /etc/gpupart/config" :
+				 "/etc/gpupart/config, which cannot be read,";
 	else if (!wishes->strict && asked && !strcmp(asked, "1"))
 		who = "GPUPART_STRICT=1";
 	else if (!wishes->strict)
@@ -153,10 +156,6 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
 	if (!who)
 		return 0;
-	if (wishes->late)
-		return cmd_fail(args->cmd, EXIT_FAILED,
-				"--late %s: what is launched before is not confined, and %s does not allow that",
-				wishes->late, who);
 	if (left_out)
 		return cmd_fail(args->cmd, EXIT_FAILED,
 				"GPUPART_DISABLE=1: %s does not allow that", who);
@@ -169,15 +168,14 @@ int cmd_run(int argc, char **argv)
 	static struct plan_file file;
 	struct run_wishes wishes = { 0 };
 	const struct args_option own[] = { { .name = "name", .value = &wishes.name },
-					   { .name = "late", .value = &wishes.late },
 					   { .name = "plan", .value = &wishes.plan },
 					   { .name = "mem", .value = &wishes.mem },
 					   { .name = "sm-count", .given = &wishes.sm_count },
 					   { .name = "mps", .given = &wishes.mps },
+					   { .name = "profile", .given = &wishes.profile },
 					   { .name = "strict", .given = &wishes.strict },
 					   { .name = "exec", .given = &wishes.exec }, { 0 } };
 	struct args args = { 0 };
-	double late;
 	int status;
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_PROGRAM, own, run_help,
@@ -194,13 +192,11 @@ int cmd_run(int argc, char **argv)
 		status = take_mem(&args, &wishes);
 	if (!status && wishes.name)
 		status = check_name(&args, wishes.name);
-	if (!status && wishes.late)
-		status = args_seconds(&args, "--late", wishes.late, 0, &late);
 	if (!status)
 		status = check_strict(&args, &wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
-	run_inherit_gpu(&args);
+	run_take_gpus(&args, &wishes);
 	status = args_simulate(&args);
 	if (status)
 		return status;

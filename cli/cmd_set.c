@@ -12,6 +12,7 @@
 #include "cli/target/which_gpu.h"
 #include "cli/util/child.h"
 #include "cli/util/out.h"
+#include "lib/private.h"
 
 const char set_help[] =
 "Usage: gpupart set -p PID SET [--gpu GPU] [--json]\n"
@@ -25,7 +26,8 @@ const char set_help[] =
 "  -t, --tpcs LIST     TPCs: 0,5,8-11 or 0-10:2\n"
 "  -g, --gpcs LIST     whole GPCs\n"
 "  -u, --ugpus LIST    whole uGPUs (halves of the L2)\n"
-"  -n, --nr-tpcs N     N more TPCs, packed, clear of the sets of others\n"
+"  -n, --nr-tpcs N     N more TPCs, packed, clear of the sets of others; for a job\n"
+"                      begun inside another, of that one's set\n"
 "      --hex MASK      bit i allows TPC i\n"
 "  -a, --all           all TPCs of the GPU\n"
 "\n"
@@ -81,12 +83,8 @@ struct targets {
 
 static struct target *add_target(struct targets *t)
 {
-	struct target *list = realloc(t->list, (t->nr + 1) * sizeof(*list));
-
-	if (!list)
-		return NULL;
-	t->list = list;
-	return memset(&list[t->nr++], 0, sizeof(*list));
+	t->list = alloc_resized(t->list, t->nr + 1, sizeof(*t->list));
+	return memset(&t->list[t->nr++], 0, sizeof(*t->list));
 }
 
 /* Whether --gpu, where it is given, means this GPU, the @index'th of its program's. */
@@ -104,8 +102,6 @@ static void add_row(struct targets *t, const struct gpupart_process *p)
 {
 	struct target *target = add_target(t);
 
-	if (!target)
-		return;
 	target->pid = p->pid;
 	target->uid = p->uid;
 	target->simulated = p->simulated;
@@ -128,9 +124,8 @@ static void add_process(struct targets *t, const struct gpupart_process *p)
 		add_row(t, p);
 		return;
 	}
-	rows = calloc(MAX_GPUS, sizeof(*rows));
-	nr = rows ? gpupart_process_gpu_list(t->gp, p, rows, MAX_GPUS,
-					     sizeof(struct gpupart_process)) : 0;
+	rows = alloc_zeroed(MAX_GPUS, sizeof(*rows));
+	nr = gpupart_process_gpu_list(t->gp, p, rows, MAX_GPUS, sizeof(*rows));
 	for (int i = 0; i < nr && i < MAX_GPUS; i++)
 		if (is_meant(t, rows[i].pci, rows[i].source, rows[i].simulated, i))
 			add_row(t, &rows[i]);
@@ -144,8 +139,6 @@ static void add_job(struct targets *t, const struct gpupart_job *job)
 	if (!is_meant(t, job->pci, job->source, job->simulated, 0))
 		return;
 	target = add_target(t);
-	if (!target)
-		return;
 	snprintf(target->job, sizeof(target->job), "%s", job->id);
 	snprintf(target->name, sizeof(target->name), "%s", job->name);
 	snprintf(target->pci, sizeof(target->pci), "%s", job->pci);
@@ -161,8 +154,7 @@ static int list_processes(struct targets *t)
 {
 	t->nr_processes = shown_processes(t->gp, &t->processes);
 	if (t->nr_processes < 0)
-		return cmd_fail(t->args->cmd, EXIT_FAILED, "%s",
-				t->nr_processes == -ENOMEM ? "no memory" : gpupart_error(t->gp));
+		return cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp));
 	return 0;
 }
 
@@ -178,7 +170,7 @@ static int find_jobs(struct targets *t, const char *name, int pid)
 	free(t->jobs);
 	t->jobs = jobs;
 	t->nr_jobs = nr < 0 ? 0 : nr;
-	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "no memory") : 0;
+	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp)) : 0;
 }
 
 static bool has_job(const struct targets *t, const char *job)
@@ -241,8 +233,24 @@ static int find_pid(struct targets *t, const char *text)
 
 /* -------------------------------------------------------------------- what */
 
+/* The limit of the job around @target, in @set: NULL where it is in none. */
+static const struct gpupart_tpcset *outer_limit(const struct targets *t,
+						const struct target *target,
+						struct gpupart_tpcset *set)
+{
+	const struct gpupart_job *around;
+	const char *parent = "";
+
+	for (int i = 0; *target->job && i < t->nr_jobs; i++)
+		if (!strcmp(t->jobs[i].id, target->job))
+			parent = t->jobs[i].parent;
+	around = shown_job_on(t->jobs, t->nr_jobs, parent, target->pci);
+	return around && !gpupart_tpcset_parse_list(NULL, around->limit, set) ? set : NULL;
+}
+
 static int work_out(struct targets *t, struct target *target)
 {
+	struct gpupart_tpcset around;
 	const struct shown_gpu gpu = {
 		.source = target->source, .pci = target->pci, .simulated = target->simulated,
 		.uid = target->uid, .pid = target->pid,
@@ -269,6 +277,7 @@ static int work_out(struct targets *t, struct target *target)
 	args.simulated = target->simulated;
 	args.ignored_pid = target->pid;
 	args.ignored_name = *target->job && *target->name ? target->name : NULL;
+	args.job = target->job;
 	err = shown_topology(&gpu, true, &topo, why, sizeof(why));
 	if (err)
 		return cmd_fail(args.cmd, cmd_status(err), "%s", why);
@@ -283,7 +292,8 @@ static int work_out(struct targets *t, struct target *target)
 	if (t->all)
 		target->set = gpupart_topology_all(topo);
 	else
-		status = args_set(&args, t->gp, topo, target->pci, NULL, &target->set);
+		status = args_set(&args, t->gp, topo, target->pci,
+				  outer_limit(t, target, &around), &target->set);
 	return status;
 }
 
@@ -334,14 +344,6 @@ static const char *set_text(char *text, const struct target *target,
 					   out_set(text, OUT_SET_STRLEN, target->topo, set);
 }
 
-static const char *set_list(char *text, const struct gpupart_tpcset *set)
-{
-	if (gpupart_tpcset_empty(set))
-		return "all";
-	gpupart_tpcset_format_list(set, text, GPUPART_TPCSET_STRLEN);
-	return text;
-}
-
 static void print_change(struct out *out, const struct target *target,
 			 const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
 {
@@ -361,13 +363,11 @@ static void print_change(struct out *out, const struct target *target,
 static json_t *json_change(const struct target *target, const struct gpupart_tpcset *before,
 			   const struct gpupart_tpcset *now)
 {
-	char old_text[GPUPART_TPCSET_STRLEN], new_text[GPUPART_TPCSET_STRLEN];
-
-	return json_pack("{s:o, s:o, s:o, s:s, s:s, s:s}",
+	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o}",
 			 "pid", target->pid ? json_integer(target->pid) : json_null(),
 			 "job", out_json_text(target->job), "name", out_json_text(target->name),
-			 "gpu", target->pci, "before", set_list(old_text, before),
-			 "set", set_list(new_text, now));
+			 "gpu", target->pci, "before", out_json_tpcs(before),
+			 "set", out_json_tpcs(now));
 }
 
 /* As a row of @rows, NULL: as text. */
@@ -398,6 +398,7 @@ static int change_others(struct targets *t, const struct target *job,
 			 const struct gpupart_process *now, int nr)
 {
 	struct target one = *job;
+	const struct gpupart_job *holds;
 	struct gpupart_job *jobs;
 	struct changed changed;
 	int nr_jobs, failed = 0;
@@ -406,16 +407,18 @@ static int change_others(struct targets *t, const struct target *job,
 	nr_jobs = shown_jobs(t->gp, &jobs);
 	for (int i = 0; i < nr; i++) {
 		if (now[i].uid == geteuid() || !now[i].pid ||
-		    !shown_is_inside(t->jobs, t->nr_jobs, now[i].job, job->job) ||
-		    strcmp(now[i].pci, job->pci))
+		    !shown_is_inside(t->jobs, t->nr_jobs, now[i].job, job->job))
+			continue;
+		holds = shown_job_on(jobs, nr_jobs, now[i].job, job->pci);
+		if (!holds)
 			continue;
 		one.pid = now[i].pid;
 		one.uid = now[i].uid;
-		for (int j = 0; j < nr_jobs; j++)
-			if (!strcmp(jobs[j].id, now[i].job))
-				gpupart_tpcset_parse_list(NULL, jobs[j].limit, &one.set);
+		gpupart_tpcset_parse_list(NULL, holds->limit, &one.set);
 		change_target(t, &one, &changed);
-		if (changed.result.err && changed.result.err != -ESRCH)
+		/* It is gone, or this is none of its GPUs. */
+		if (changed.result.err && changed.result.err != -ESRCH &&
+		    (changed.result.err != -ENODEV || !strcmp(now[i].pci, job->pci)))
 			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "pid %d, user %u's now: %s",
 					  one.pid, one.uid, changed.result.why);
 	}
@@ -524,8 +527,7 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	struct targets t = { .args = args, .all = all };
 	int status;
 
-	if (gpupart_open(&t.gp))
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	t.gp = alloc_gpupart();
 	t.which = (struct which_gpu){ .gp = t.gp, .selector = args->gpu };
 	status = list_processes(&t) ?:
 		 pid ? find_pid(&t, pid) : find_name(&t, name);

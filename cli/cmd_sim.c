@@ -27,7 +27,7 @@ const char sim_help[] =
 "                      svg, a drawing that is legible in grey: what -o FILE.svg writes\n"
 "                      without it. Of many blocks it has sums\n"
 "      --span FROM-TO  of that only so much of the time: --span 1ms-1.5ms\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.svg: as --of svg, FILE.json: as --json\n"
 "\n"
 "Exit status: 0 it is what was expected, 1 it is not, or came to a standstill, 2 the\n"
 "file is wrong or asks for what can never finish.\n"
@@ -95,18 +95,17 @@ static int print_list(const struct args *args)
 
 /* -------------------------------------------------------------------------- runs */
 
-static void standstill(struct sim *sim, const struct sim_run *run, int err)
+static int standstill(struct sim *sim, const struct sim_run *run, int err)
 {
 	const char *in = run->name ? run->name : "";
 	int status = err == -EINVAL || err == -EOVERFLOW ? EXIT_USAGE : EXIT_FAILED;
 
 	sim->yaml.failed = true;
 	if (run->result.line)
-		cmd_fail("sim", status, "%s:%d: %s%s%s", sim->path, run->result.line, in,
-			 *in ? ": " : "", run->result.why);
-	else
-		cmd_fail("sim", status, "%s: %s%s%s", sim->path, in, *in ? ": " : "",
-			 run->result.why);
+		return cmd_fail("sim", status, "%s:%d: %s%s%s", sim->path, run->result.line, in,
+				*in ? ": " : "", run->result.why);
+	return cmd_fail("sim", status, "%s: %s%s%s", sim->path, in, *in ? ": " : "",
+			run->result.why);
 }
 
 static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
@@ -116,10 +115,7 @@ static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
 	if (!scenario_make(&run->scenario, &sim->yaml, sim->gp, i))
 		return EXIT_USAGE;
 	err = sim_run(run);
-	if (!err)
-		return 0;
-	standstill(sim, run, err);
-	return err == -EINVAL || err == -EOVERFLOW ? EXIT_USAGE : EXIT_FAILED;
+	return err ? standstill(sim, run, err) : 0;
 }
 
 /* All runs of the file, or the one that is asked for: 0, or an error. */
@@ -144,9 +140,7 @@ static int run_all(struct sim *sim, const struct options *options)
 		return cmd_fail("sim", EXIT_USAGE, "%s: is empty", sim->path);
 	while (scenario_run_name(&sim->yaml, nr, &name))
 		nr++;
-	sim->runs = calloc(nr + 1u, sizeof(*sim->runs));
-	if (!sim->runs)
-		return cmd_fail("sim", EXIT_FAILED, "no memory");
+	sim->runs = alloc_zeroed(nr + 1u, sizeof(*sim->runs));
 	for (i = 0; i < nr && !status; i++) {
 		scenario_run_name(&sim->yaml, i, &name);
 		if (options->run && (!name || strcmp(name, options->run)))
@@ -179,26 +173,24 @@ static uint64_t drawn_to(const struct sim_run *run, const struct options *option
 	return options->from < end ? end : 0;
 }
 
-static int draw(struct out *out, struct sim *sim, const struct options *options)
+static void draw(struct out *out, struct sim *sim, const struct options *options)
 {
 	const yaml_node_t *node = yaml_get(&sim->yaml, yaml_root(&sim->yaml), "title");
 	const char *title = node && node->type == YAML_SCALAR_NODE ?
 			    (const char *)node->data.scalar.value : NULL;
-	unsigned int i;
-	int err = 0;
 
-	if (is_form(options, "svg"))
-		return sim_svg(out, &sim->runs[0], title, options->from,
-			       drawn_to(&sim->runs[0], options));
-	for (i = 0; i < sim->nr_runs && !err; i++) {
+	if (is_form(options, "svg")) {
+		sim_svg(out, &sim->runs[0], title, options->from,
+			drawn_to(&sim->runs[0], options));
+		return;
+	}
+	for (unsigned int i = 0; i < sim->nr_runs; i++) {
 		fputc('\n', out->file);
 		if (sim->runs[i].name)
 			fprintf(out->file, "%sblocks of run %s%s\n", out->bold,
 				sim->runs[i].name, out->plain);
-		err = sim_rows(out, &sim->runs[i], options->from,
-			       drawn_to(&sim->runs[i], options));
+		sim_rows(out, &sim->runs[i], options->from, drawn_to(&sim->runs[i], options));
 	}
-	return err;
 }
 
 /* What cannot be shown is said before anything is written: 0, or an error. */
@@ -228,7 +220,7 @@ static int check(struct sim *sim, const struct options *options)
 
 static int show(struct sim *sim, const struct args *args, const struct options *options)
 {
-	int status = check(sim, options), err = 0;
+	int status = check(sim, options);
 	struct out out;
 
 	if (!status)
@@ -240,10 +232,8 @@ static int show(struct sim *sim, const struct args *args, const struct options *
 	else if (!is_form(options, "svg"))
 		sim_text(&out, sim);
 	if (options->form)
-		err = draw(&out, sim, options);
+		draw(&out, sim, options);
 	status = out_close(&out, args->cmd);
-	if (err)
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	if (sim->yaml.failed)
 		return EXIT_USAGE;
 	return sim->nr_failed ? EXIT_FAILED : status;
@@ -254,8 +244,7 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 	unsigned int i;
 	int status;
 
-	if (gpupart_open(&sim->gp))
-		return cmd_fail("sim", EXIT_FAILED, "no memory");
+	sim->gp = alloc_gpupart();
 	status = yaml_open(&sim->yaml, "sim", "", sim->path, "a scenario");
 	if (!status) {
 		status = run_all(sim, options) ?: show(sim, args, options);

@@ -34,7 +34,7 @@ const char slurm_conf_help[] =
 "                      numbers of /dev/nvidiaN\n"
 "      --mem SIZE      each GPU's memory, with -i, of which captures do not tell\n"
 "      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.json: as --json\n"
 "\n"
 "Without -i it says what 'gpupart slurm-node' found, which root is to run first.\n"
 "\n"
@@ -270,20 +270,17 @@ static void print_json(struct out *out, const struct conf *conf)
 	bool simulated = false;
 	char *text = NULL;
 	size_t len;
-	FILE *file;
+	FILE *file = alloc_file(&text, &len);
 
 	for (unsigned int i = 0; i < conf->gpus.nr; i++) {
 		simulated |= conf->gpus.gpus[i].simulated;
 		json_array_append_new(boards, json_board(&conf->gpus.gpus[i]));
 	}
 	root = out_json_new("slurm-conf", simulated);
-	file = open_memstream(&text, &len);
-	if (file) {
-		print_node_gres(file, conf);
-		fclose(file);
-	}
+	print_node_gres(file, conf);
+	alloc_file_close(file);
 	json_object_set_new(root, "node", out_json_text(conf->node));
-	json_object_set_new(root, "gres", out_json_text(text ? text : ""));
+	json_object_set_new(root, "gres", out_json_text(text));
 	json_object_set_new(root, "gpus", boards);
 	out_json_write(out, root);
 	free(text);
@@ -391,8 +388,7 @@ int cmd_slurm_conf(int argc, char **argv)
 	if (status)
 		return status;
 	conf.node = name;
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	if (captures.nr)
 		status = take_captures(&args, gp, &captures, memory, &conf.gpus);
 	else if (!piece || piece->of_gpus || args.json)

@@ -50,19 +50,8 @@ struct held {
 
 static int take_held(const struct args *args, struct gpupart *gp, struct held *held)
 {
-	int nr = gpupart_grant_list(gp, NULL, 0, sizeof(struct gpupart_grant)), room = nr + 64;
-
-	*held = (struct held){ 0 };
-	if (nr >= 0) {
-		held->list = calloc(room, sizeof(*held->list));
-		if (!held->list)
-			return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-		nr = gpupart_grant_list(gp, held->list, room, sizeof(struct gpupart_grant));
-	}
-	if (nr < 0)
-		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
-	held->nr = nr < room ? nr : room;
-	return 0;
+	held->nr = shown_grants(gp, &held->list);
+	return held->nr < 0 ? cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp)) : 0;
 }
 
 /* ------------------------------------------------------------- Slurm's word */
@@ -100,18 +89,17 @@ static int note_slurmd(const struct args *args)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *file = open_memstream(&text, &len);
+	FILE *file = alloc_file(&text, &len);
 	int err;
 
-	for (size_t i = 0; file && i < NR_VARIABLES; i++) {
+	for (size_t i = 0; i < NR_VARIABLES; i++) {
 		const char *value = getenv(slurmd_variables[i]);
 
 		if (value && *value && !strchr(value, '\n'))
 			fprintf(file, "%s=%s\n", slurmd_variables[i], value);
 	}
-	if (file)
-		fclose(file);
-	err = text ? whole_write(SLURMD_FILE, text) : -ENOMEM;
+	alloc_file_close(file);
+	err = whole_write(SLURMD_FILE, text);
 	free(text);
 	return err ? cmd_fail(args->cmd, EXIT_FAILED, SLURMD_FILE ": %s", strerror(-err)) : 0;
 }
@@ -168,7 +156,6 @@ static void forget_squeue_variables(void)
 /* A job's number a line, and nothing else: all of them, or false. */
 static bool read_jobs(FILE *file, struct running *running)
 {
-	unsigned int *more;
 	unsigned long job;
 	char line[64], *end;
 
@@ -177,10 +164,8 @@ static bool read_jobs(FILE *file, struct running *running)
 		job = *line >= '0' && *line <= '9' ? strtoul(line, &end, 10) : 0;
 		if (!job || errno || job > UINT_MAX || strcmp(end + strspn(end, " "), "\n"))
 			return false;
-		more = realloc(running->jobs, (running->nr + 1) * sizeof(*more));
-		if (!more)
-			return false;
-		running->jobs = more;
+		running->jobs = alloc_resized(running->jobs, running->nr + 1,
+					      sizeof(*running->jobs));
 		running->jobs[running->nr++] = job;
 	}
 	return !ferror(file);
@@ -437,8 +422,7 @@ int cmd_slurm_node(int argc, char **argv)
 	if (args.source && (wants_clean || wants_check || wants_list))
 		return cmd_fail(args.cmd, EXIT_USAGE, "-i %s: is for looking at the GPUs",
 				args.source);
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	status = wants_clean ? clean(&args, gp) : wants_check ? check(&args, gp) :
 		 wants_list ? list_held(&args, gp) : wants_boot ? boot(&args, gp) :
 							     look(&args, gp);

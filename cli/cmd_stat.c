@@ -16,6 +16,7 @@
 #include "cli/stat/stat.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"
+#include "cli/util/process.h"
 
 const char stat_help[] =
 "Usage: gpupart stat [SET] [-i CAPTURE] [--gpu GPU] [--interval SECONDS] [--json]\n"
@@ -23,7 +24,7 @@ const char stat_help[] =
 "Runs an unmodified program, inside a set or on the whole GPU, and tells how many\n"
 "kernels, graphs and copies it launched, how long the GPU waited for the CPU and the\n"
 "CPU for the GPU, whether copies ran beside kernels, and so whether it is CPU-bound or\n"
-"GPU-bound.\n"
+"GPU-bound. The report is on stderr: stdout is the program's.\n"
 "\n"
 "SET as for run: -t, -g, -u, -n, --hex; see 'gpupart help run'.\n"
 "\n"
@@ -33,7 +34,7 @@ const char stat_help[] =
 "                      a line on stderr each so many seconds, 0.1-3600, of that time;\n"
 "                      with --json they are in \"intervals\"\n"
 "      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there, apart from what the program prints\n"
+"  -o, --output FILE   write there and not to stderr; FILE.json: as --json\n"
 "\n"
 "GPU-bound: the GPU was busy 90 % of the time or more between the program's first and\n"
 "last work. CPU-bound: half of that time or more it had nothing to do. Copy-bound:\n"
@@ -65,17 +66,9 @@ struct session {
 	sigset_t signals, before;
 };
 
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 static double seconds_since(uint64_t start)
 {
-	return (clock_ns() - start) / 1e9;
+	return (process_now_ns() - start) / 1e9;
 }
 
 static void __attribute__((noreturn)) be_program(const struct session *session, int failed)
@@ -108,7 +101,7 @@ static int start(struct session *session, pid_t *pid)
 	sigaddset(&session->signals, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &session->signals, &session->before);
 	fflush(NULL);
-	session->start_ns = session->told_ns = clock_ns();
+	session->start_ns = session->told_ns = process_now_ns();
 	*pid = fork();
 	if (!*pid) {
 		close(fds[0]);
@@ -141,32 +134,25 @@ static void take_ended(struct stat_result *result, int wstatus)
 	}
 }
 
-static int read_processes(struct session *session, struct stat_result *result)
+static void read_processes(struct session *session, struct stat_result *result)
 {
 	unsigned int nr = 0;
-	struct gpupart_stat_process *more;
 
-	for (;; nr++) {
-		more = realloc(result->processes, (nr + 1) * sizeof(*more));
-		if (!more)
-			return cmd_fail(session->args->cmd, EXIT_FAILED, "no memory");
-		result->processes = more;
-		if (gpupart_stat_get(session->stat, nr, &more[nr]))
-			break;
-	}
+	do
+		result->processes = alloc_resized(result->processes, nr + 1,
+						  sizeof(*result->processes));
+	while (!gpupart_stat_get(session->stat, nr, &result->processes[nr]) && ++nr);
 	result->nr_processes = nr;
 	result->nr_lost = gpupart_stat_lost(session->stat);
-	return 0;
 }
 
 static void find_set(struct stat_result *result)
 {
 	const char *set = getenv("GPUPART_SET");
-	struct gpupart_tpcset tpcs;
 
 	result->set = set && *set ? set : NULL;
-	if (result->set && !gpupart_tpcset_parse_list(NULL, set, &tpcs))
-		result->nr_tpcs = gpupart_tpcset_count(&tpcs);
+	if (result->set && gpupart_tpcset_parse_list(NULL, set, &result->tpcs))
+		result->tpcs = (struct gpupart_tpcset){ { 0 } };
 }
 
 /* A wait that goes on counts up to now. */
@@ -258,15 +244,12 @@ static void show_interval(struct session *session, const struct stat_result *now
 static void tell_interval(struct session *session)
 {
 	struct stat_result all = { 0 }, now;
-	uint64_t until = clock_ns();
+	uint64_t until = process_now_ns();
 
-	if (read_processes(session, &all))
-		goto free_all;
+	read_processes(session, &all);
 	add_waits(&all, until);
 	now = all;
-	now.processes = calloc(all.nr_processes + 1, sizeof(*now.processes));
-	if (!now.processes)
-		goto free_all;
+	now.processes = alloc_zeroed(all.nr_processes + 1, sizeof(*now.processes));
 	memcpy(now.processes, all.processes, all.nr_processes * sizeof(*now.processes));
 	subtract(&now, &session->told, session->told_ns);
 	now.window = (until - session->told_ns) / 1e9;
@@ -277,10 +260,6 @@ static void tell_interval(struct session *session)
 	free(session->told.processes);
 	session->told = all;
 	session->told_ns = until;
-	return;
-
-free_all:
-	free(all.processes);
 }
 
 static void wait_for(struct session *session, pid_t pid)
@@ -339,9 +318,7 @@ static int measure(struct session *session)
 	if (status)
 		return status;
 	wait_for(session, pid);
-	status = read_processes(session, result);
-	if (status)
-		return status;
+	read_processes(session, result);
 	result->program = session->args->program;
 	result->simulated = session->args->simulated;
 	find_set(result);
@@ -352,13 +329,17 @@ static int measure(struct session *session)
 static int with_block(struct session *session, struct gpupart *gp)
 {
 	const char *id;
-	int status;
+	int status = 0;
 
 	if (gpupart_stat_open(gp, &session->stat, &id))
 		return cmd_fail(session->args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	setenv("GPUPART_STAT", id, 1);
 	sigaction(SIGPIPE, NULL, &session->pipe_before);
-	status = out_open(&session->out, session->args) ?: measure(session);
+	if (session->args->output)
+		status = out_open(&session->out, session->args);
+	else
+		out_use(&session->out, session->args, stderr);
+	status = status ?: measure(session);
 	free(session->result.processes);
 	free(session->told.processes);
 	json_decref(session->intervals);
@@ -411,8 +392,7 @@ int cmd_stat(int argc, char **argv)
 		 args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args, false);
 	if (status)
 		return status;
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	status = with_block(&session, gp);
 	gpupart_close(gp);
 	return status;

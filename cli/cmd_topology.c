@@ -25,7 +25,7 @@ const char topology_help[] =
 "      --mark SET      in a picture, shows which TPCs are in SET, and in which of\n"
 "                      several: 0-7,16 or gpc:0,1 or ugpu:0 or hex:f0, joined by +;\n"
 "                      a name may stand before it: web=gpc:0,1\n"
-"  -o, --output FILE   write there; FILE.svg: as --of svg\n"
+"  -o, --output FILE   write there; FILE.svg: as --of svg, FILE.json: as --json\n"
 "\n"
 "Examples:\n"
 "  gpupart topology\n"
@@ -51,8 +51,8 @@ static void compare_sources(const struct args *args, struct gpupart *gp,
 }
 
 /* Everything else than a capture. */
-static int draw(const struct args *args, const char *form, struct out *out,
-		const struct picture *picture)
+static void draw(const struct args *args, const char *form, struct out *out,
+		 const struct picture *picture)
 {
 	json_t *root;
 
@@ -61,13 +61,12 @@ static int draw(const struct args *args, const char *form, struct out *out,
 		topology_json(root, picture->topo);
 		out_json_write(out, root);
 	} else if (!strcmp(form, "svg")) {
-		return picture_svg(out, picture);
+		picture_svg(out, picture);
 	} else if (!strcmp(form, "picture")) {
 		picture_text(out, picture);
 	} else {
 		topology_text(out, picture->topo);
 	}
-	return 0;
 }
 
 static int show(const struct args *args, const char *form, struct gpupart *gp,
@@ -83,18 +82,12 @@ static int show(const struct args *args, const char *form, struct gpupart *gp,
 			return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
 	}
 	status = out_open(&out, args);
-	if (status) {
-		free(capture);
-		return status;
-	}
-	err = 0;
-	if (capture)
+	if (!status && capture)
 		fputs(capture, out.file);
-	else
-		err = draw(args, form, &out, picture);
+	else if (!status)
+		draw(args, form, &out, picture);
 	free(capture);
-	status = out_close(&out, args->cmd);
-	return err ? cmd_fail(args->cmd, EXIT_FAILED, "no memory") : status;
+	return status ?: out_close(&out, args->cmd);
 }
 
 /* --mark [NAME=]SET: 0, or an error. */
@@ -103,7 +96,6 @@ static int take_mark(const struct args *args, struct gpupart *gp,
 		     struct picture_tenant *tenant)
 {
 	const char *words = strrchr(value, '=');
-	char *name;
 	int err;
 
 	if (!*value || *value == '=')
@@ -111,10 +103,8 @@ static int take_mark(const struct args *args, struct gpupart *gp,
 				"--mark '%s': an empty name: wants [NAME=]SET", value);
 	words = words ? words + 1 : value;
 	/* Without a name the words are the name. */
-	name = words == value ? strdup(value) : strndup(value, words - 1 - value);
-	if (!name)
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	tenant->name = name;
+	tenant->name = alloc_text("%.*s", words == value ? (int)strlen(value) :
+				  (int)(words - 1 - value), value);
 	err = gpupart_set_parse(gp, topo, words, &tenant->set);
 	if (err)
 		return cmd_fail(args->cmd, cmd_status(err), "--mark %s: %s", value,
@@ -126,12 +116,10 @@ static int take_mark(const struct args *args, struct gpupart *gp,
 static int show_marked(const struct args *args, const char *form, struct gpupart *gp,
 		       const struct gpupart_topology *topo, const struct args_texts *marks)
 {
-	struct picture_tenant *tenants = calloc(marks->nr + 1, sizeof(*tenants));
+	struct picture_tenant *tenants = alloc_zeroed(marks->nr + 1, sizeof(*tenants));
 	struct picture picture = { .topo = topo, .tenants = tenants };
 	int status = 0;
 
-	if (!tenants)
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	while (!status && picture.nr_tenants < marks->nr) {
 		status = take_mark(args, gp, topo, marks->texts[picture.nr_tenants],
 				   &tenants[picture.nr_tenants]);
@@ -193,8 +181,7 @@ int cmd_topology(int argc, char **argv)
 		return status;
 	if (!form)
 		form = marks.nr ? "picture" : "text";
-	if (gpupart_open(&gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	status = args_topology(&args, gp, &topo);
 	if (!status) {
 		compare_sources(&args, gp, topo);

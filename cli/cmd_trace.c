@@ -20,7 +20,7 @@ const char trace_help[] =
 "      --json          as JSON, schema gpupart/1: a record a block\n"
 "      --of FORM       text, for a terminal: a row a TPC; or svg, a row an SM: what -o\n"
 "                      FILE.svg writes without it\n"
-"  -o, --output FILE   write there\n"
+"  -o, --output FILE   write there; FILE.json: as --json\n"
 "      --launches N    into each set, one after the other: 1 to 1000, 3 without it\n"
 "      --blocks N      of a launch; without it two for each SM of its set\n"
 "      --threads N     of a block: 1 to 1024, 128 without it\n"
@@ -96,13 +96,10 @@ static int take_set(const struct args *args, struct trace *trace, const char *wo
 		    struct picture_tenant *tenant)
 {
 	const char *words = strrchr(word, '=');
-	char *name = strndup(word, name_len(word));
 	int err;
 
 	words = words ? words + 1 : word;
-	if (!name)
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	tenant->name = name;
+	tenant->name = alloc_text("%.*s", name_len(word), word);
 	err = gpupart_set_parse(trace->gp, trace->picture.topo, words, &tenant->set);
 	if (err)
 		return cmd_fail(args->cmd, cmd_status(err), "'%s': %s", word,
@@ -151,17 +148,13 @@ static void write_json(struct out *out, const struct trace *trace)
 			"tpc", b->tpc, "start_ns", (json_int_t)b->start_ns,
 			"end_ns", (json_int_t)b->end_ns));
 	}
-	json_object_set_new(root, "gpu", out_json_gpu(info));
-	json_object_set_new(root, "kernel", json_string(trace->counted ? "counted" : "timed"));
-	json_object_set_new(root, trace->counted ? "iterations" : "ns",
-			    json_integer(trace->work));
-	json_object_set_new(root, "threads", json_integer(trace->threads));
-	json_object_set_new(root, "launches", json_integer(trace->nr_launches));
-	json_object_set_new(root, "sets", sets);
-	json_object_set_new(root, "first_start_ns", json_integer(trace->first_ns));
-	json_object_set_new(root, "span_ns", json_integer(trace->span_ns));
-	json_object_set_new(root, "nr_outside", json_integer(trace->nr_outside));
-	json_object_set_new(root, "blocks", blocks);
+	json_object_update_new(root, json_pack("{s:o, s:s, s:I, s:i, s:i, s:o, s:I, s:I, s:i, s:o}",
+		"gpu", out_json_gpu(info), "kernel", trace->counted ? "counted" : "timed",
+		trace->counted ? "iterations" : "ns", (json_int_t)trace->work,
+		"threads", trace->threads, "launches", trace->nr_launches, "sets", sets,
+		"first_start_ns", (json_int_t)trace->first_ns,
+		"span_ns", (json_int_t)trace->span_ns, "nr_outside", trace->nr_outside,
+		"blocks", blocks));
 	out_json_write(out, root);
 }
 
@@ -170,7 +163,7 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 {
 	char why[512] = "";
 	struct out out;
-	int status, err, shown = 0;
+	int status, err;
 
 	status = out_open(&out, args);
 	if (status)
@@ -183,12 +176,10 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 	if (args->json)
 		write_json(&out, trace);
 	else if (form ? !strcmp(form, "svg") : out_is_svg(args->output))
-		shown = trace_svg(&out, trace);
+		trace_svg(&out, trace);
 	else
-		shown = trace_text(&out, trace);
+		trace_text(&out, trace);
 	status = out_close(&out, args->cmd);
-	if (shown)
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	if (trace->nr_outside)
 		return cmd_fail(args->cmd, EXIT_FAILED, "%u of %u blocks ran outside of their set",
 				trace->nr_outside, trace->nr_records);
@@ -279,8 +270,7 @@ int cmd_trace(int argc, char **argv)
 		 args_simulate(&args);
 	if (status)
 		return status;
-	if (gpupart_open(&trace.gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+	trace.gp = alloc_gpupart();
 	status = args_gpu(&args, trace.gp, &gpu);
 	if (!status) {
 		err = gpupart_attach(trace.gp, gpu, NULL, &trace.gpu);

@@ -123,10 +123,11 @@ CLI_TRACE_SRC := \
 	cli/trace/gpu.c
 
 CLI_UTIL_SRC := \
+	cli/util/alloc.c \
 	cli/util/atomic_file.c \
 	cli/util/child.c \
-	cli/util/namespaces.c \
 	cli/util/message.c \
+	cli/util/namespaces.c \
 	cli/util/out.c \
 	cli/util/out_clean.c \
 	cli/util/out_json.c \

@@ -10,7 +10,8 @@
  *
  * Errors. A function returns 0 or a negative errno unless it says otherwise; where
  * it takes a context, gpupart_error() then holds one sentence with the object and
- * the value in it. The library never prints and never exits.
+ * the value in it. A function that returns no int cannot fail unless it says otherwise.
+ * The library never prints and never exits.
  *
  * Pointers. Objects (struct gpupart, gpupart_gpu, gpupart_topology, gpupart_remote) and
  * places for results must be valid; NULL is for a function that says so, and harmless to
@@ -19,7 +20,11 @@
  *
  * Threads. A context (struct gpupart) is for one thread at a time; open one a
  * thread. Topologies and sets are plain values or immutable and may be shared.
- * Setting a set is safe from any thread at any time, also against launches.
+ * Each function may be called by any thread, with a context of its own, unless it says
+ * otherwise; also while other threads launch.
+ *
+ * Ownership. Arguments are read during the call and not kept. A result that is a pointer says
+ * who owns it. Sizes of memory are bytes, times are nanoseconds.
  */
 #ifndef GPUPART_H
 #define GPUPART_H
@@ -27,7 +32,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <linux/gpupart.h>
+#include <gpupart_tpcset.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,7 +44,7 @@ extern "C" {
 
 struct gpupart;
 
-/* Opens a context. -ENOMEM is the only failure. */
+/* Opens a context, the caller's to close. -ENOMEM is the only failure. */
 int gpupart_open(struct gpupart **gp);
 
 /* Closes it. What was set on GPUs, streams and launches stays in force. */
@@ -56,44 +61,8 @@ const char *gpupart_version(void);
 
 /* --------------------------------------------------------------------- sets */
 
-#define GPUPART_TPCSET_WORDS (GPUPART_MAX_TPCS / 64)
-
-/* Bit (tpc % 64) of word (tpc / 64) allows that TPC. All zero is the empty set. */
-struct gpupart_tpcset {
-	uint64_t allowed[GPUPART_TPCSET_WORDS];
-};
-
 /* The longest list form: "0,2,4,..,254" and its terminating 0 fit. */
 #define GPUPART_TPCSET_STRLEN 1024
-
-/* Members 0 .. nr-1, nr 0 .. 256 (more is taken as 256). */
-struct gpupart_tpcset gpupart_tpcset_first(unsigned int nr);
-
-/* @tpc 0 .. 255; above that add and del do nothing and has is false. */
-void gpupart_tpcset_add(struct gpupart_tpcset *set, unsigned int tpc);
-void gpupart_tpcset_del(struct gpupart_tpcset *set, unsigned int tpc);
-bool gpupart_tpcset_has(const struct gpupart_tpcset *set, unsigned int tpc);
-
-struct gpupart_tpcset gpupart_tpcset_and(const struct gpupart_tpcset *a,
-					 const struct gpupart_tpcset *b);
-struct gpupart_tpcset gpupart_tpcset_or(const struct gpupart_tpcset *a,
-					const struct gpupart_tpcset *b);
-/* @a without @b. */
-struct gpupart_tpcset gpupart_tpcset_andnot(const struct gpupart_tpcset *a,
-					    const struct gpupart_tpcset *b);
-
-bool gpupart_tpcset_empty(const struct gpupart_tpcset *set);
-bool gpupart_tpcset_equal(const struct gpupart_tpcset *a, const struct gpupart_tpcset *b);
-/* Every member of @a is one of @b. */
-bool gpupart_tpcset_subset(const struct gpupart_tpcset *a, const struct gpupart_tpcset *b);
-bool gpupart_tpcset_intersects(const struct gpupart_tpcset *a, const struct gpupart_tpcset *b);
-unsigned int gpupart_tpcset_count(const struct gpupart_tpcset *set);
-
-/*
- * The smallest member that is at least @from, or -1. To walk a set:
- * for (t = gpupart_tpcset_next(&s, 0); t >= 0; t = gpupart_tpcset_next(&s, t + 1))
- */
-int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned int from);
 
 /*
  * List form as taskset(1) has it: "0,5,8-11", stride "0-10:2"; any order,
@@ -103,16 +72,11 @@ int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned int from);
  */
 int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
 
-/* Hexadecimal form, bit i allows TPC i; "0x" and commas between groups are allowed. */
-int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
-
 /*
- * Write the canonical list ("0-7,16", "" for the empty set) or hex form
- * ("0x1ffff"). Return the length without the terminating 0, or -ENOSPC where
- * @len is too small; GPUPART_TPCSET_STRLEN always fits.
+ * Writes the canonical list ("0-7,16", "" for the empty set). Returns the length without the
+ * terminating 0, or -ENOSPC where @len is too small; GPUPART_TPCSET_STRLEN always fits.
  */
 int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, size_t len);
-int gpupart_tpcset_format_hex(const struct gpupart_tpcset *set, char *text, size_t len);
 
 /* ----------------------------------------------------------------- topology */
 
@@ -160,54 +124,26 @@ struct gpupart_gpc {
 	struct gpupart_tpcset tpcs;
 };
 
-/*
- * Opens the topology of a GPU.
- * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, no privilege needed),
- *	    "sample:NAME" (a capture that ships), a capture's path, or NULL: the
- *	    first of kernel and rm that answers; kernel's has its virtual GPCs from rm then.
- * @gpu: an index in PCI order ("0"), an address or a UUID; NULL is the first.
- *	 Captures hold one GPU: there it must match or be NULL.
- * The object is the caller's; close it. -ENODEV no such GPU, -ENOENT no such
- * file, -EACCES, -EBADMSG a capture that is cut or changed (the sentence has the
- * line), -EOPNOTSUPP a driver or chip that is not known.
- */
-int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gpu,
-			  struct gpupart_topology **topo);
-void gpupart_topology_close(struct gpupart_topology *topo);
-
-/* These cannot fail; what they return belongs to @topo. */
+/* What these return belongs to @topo and lives as long. */
 const struct gpupart_gpu_info *gpupart_topology_info(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_tpcs(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_gpcs(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_sms(const struct gpupart_topology *topo);
-/* Number of uGPUs; 0 where the source does not tell. */
-unsigned int gpupart_topology_nr_ugpus(const struct gpupart_topology *topo);
-/* One above the largest virtual GPC id; ids in between may have no TPC. 0 where not told. */
-unsigned int gpupart_topology_end_vgpc(const struct gpupart_topology *topo);
 /* NULL where @tpc (0 .. nr_tpcs-1) or @gpc (0 .. nr_gpcs-1) is not there. */
 const struct gpupart_tpc *gpupart_topology_tpc(const struct gpupart_topology *topo,
 					       unsigned int tpc);
 const struct gpupart_gpc *gpupart_topology_gpc(const struct gpupart_topology *topo,
 					       unsigned int gpc);
-/* The TPC that owns @smid, or -1. */
-int gpupart_topology_sm_tpc(const struct gpupart_topology *topo, unsigned int smid);
-
-/* Sets of the whole GPU, one uGPU, one virtual GPC; empty where it is not there. */
+/* The set of all its TPCs. */
 struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo);
-struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu);
-struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc);
 
 /*
  * A set in words: terms joined by "+", each "LIST" or "tpc:LIST", "gpc:LIST",
- * "ugpu:LIST" or "hex:MASK"; "gpc:1,2+40-43". Refused with the value named:
- * syntax, a TPC, GPC or uGPU that is not there, an empty result.
+ * "ugpu:LIST" or "hex:MASK"; "gpc:1,2+40-43". Numbers are logical TPCs, logical GPCs and uGPUs.
+ * -EINVAL with the value named: syntax, a TPC, GPC or uGPU that is not there, an empty result.
  */
 int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const char *words, struct gpupart_tpcset *set);
-
-/* -EINVAL for an empty set or a TPC that is not there, with its number in the sentence. */
-int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
-		      const struct gpupart_tpcset *set);
 
 /* Blocks of the largest cluster that CUDA lets a program launch on every GPU that has clusters. */
 #define GPUPART_PORTABLE_CLUSTER 8
@@ -219,16 +155,6 @@ int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
  */
 unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 				 const struct gpupart_tpcset *set);
-
-/*
- * Picks @nr TPCs that hold a cluster of @cluster blocks: all of @keep (may be empty), and the rest
- * from @from, as many of them as possible from @prefer (may be empty); the same for the same
- * arguments. -ENOSPC: there are no such TPCs; *set is as it was.
- */
-int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
-		     const struct gpupart_tpcset *keep, const struct gpupart_tpcset *prefer,
-		     const struct gpupart_tpcset *from, unsigned int nr,
-		     struct gpupart_tpcset *set);
 
 /* ---------------------------------------------------- launches of this process */
 
@@ -249,7 +175,13 @@ enum gpupart_unconfined {
 struct gpupart_attach_options {
 	size_t size;			/* sizeof(struct gpupart_attach_options) */
 	unsigned int unconfined;	/* enum gpupart_unconfined */
-	unsigned int zero;		/* 0 */
+	/*
+	 * 1: one tool that subscribes to the driver after the first attach (CUPTI, and so
+	 * torch.profiler) gets its callbacks through this library's; GPUPART_PROFILE=1 does the
+	 * same. 0: the driver refuses it. Where the driver's table cannot be replaced it is refused
+	 * all the same: `gpupart doctor` says so. Source: Documentation/internals/hardware.md.
+	 */
+	unsigned int profilers;
 };
 
 /*
@@ -258,15 +190,16 @@ struct gpupart_attach_options {
  * that the mask bits are known to be right on this GPU (a few short launches on a
  * stream of its own the first time; see gpupart_gpu_check()). Calls cuInit and
  * uses the current context if it is on that GPU, else retains its primary one.
- * @gpu: as for gpupart_topology_open(), or "cuda:N" for CUDA's own device number;
- * NULL is CUDA's device 0. @options may be NULL: all zero. -EINVAL options that are too short or
- * have a value that is none; -E2BIG: longer than this library's, and what it does not know is
- * not 0.
+ * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N" for CUDA's own device
+ * number; NULL is CUDA's device 0. @gp may be NULL: no sentence is kept. @options may be NULL: all
+ * zero. -EINVAL options that are too short or have a value that is none; -E2BIG: longer than this
+ * library's, and what it does not know is not 0.
  * Attaching twice gives the same object. It lives as long as the process.
  * -ENOENT no libcuda.so.1, -EOPNOTSUPP a driver without the callback, an unknown
  * chip or TMD version, MIG on, or MPS where the bits were not checked before,
  * -ECANCELED with GPUPART_DISABLE=1 in the environment, -EBUSY where a profiler (CUPTI)
- * has the driver's one place for a tool, or, the first time on this GPU, while a blocking
+ * has the driver's one place for a tool, or options.profilers in a process that is attached
+ * without, or, the first time on this GPU, while a blocking
  * stream of the context is captured, which reading the launches' records would spoil (again
  * later is no harm; a capture that another thread begins meanwhile is not seen),
  * -EPROTO mask bits that do not mean on this GPU what the table says, or that could
@@ -276,8 +209,9 @@ int gpupart_attach(struct gpupart *gp, const char *gpu,
 		   const struct gpupart_attach_options *options, struct gpupart_gpu **attached);
 
 /*
- * Whether @gpu (as above) can be attached: 0, or what gpupart_attach() would return before its
- * first launch, with the sentence. Calls cuInit; changes nothing that launches. Any thread.
+ * Whether @gpu (as above) can be attached: 0, or the error that gpupart_attach() would return
+ * before its first launch, -ENOENT, -EOPNOTSUPP, -ECANCELED, -EBUSY or -ENODEV, with the sentence;
+ * -ESHUTDOWN after gpupart_detach(). Calls cuInit; changes nothing that launches.
  */
 int gpupart_available(struct gpupart *gp, const char *gpu);
 
@@ -288,7 +222,8 @@ int gpupart_available(struct gpupart *gp, const char *gpu);
  * set can be given (-EOPNOTSUPP); sets of threads have no effect. GPU objects stay valid. It is
  * for ever: what happens from now on is not seen, so gpupart_attach() is -ESHUTDOWN. 0 also
  * where nothing was attached. -EPERM a limit from outside, or a strict process; -EBUSY a memory
- * quota or a measurement needs the place; -EIO the driver keeps it. Any thread.
+ * quota or a measurement needs the place, or a profiler that was let in is subscribed; -EIO the
+ * driver keeps it.
  */
 int gpupart_detach(struct gpupart *gp);
 
@@ -387,12 +322,13 @@ bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
  *
  * Not told: NVML and nvidia-smi; %nsmid in a kernel; sets of streams, functions, threads
  * and next launches. Most programs ask once and remember (PyTorch for each GPU): they do
- * not learn of a set that is changed afterwards. A GPU's SMs as a resource (CUdevResource)
- * are counted, not parted: green contexts cannot be made anyway.
+ * not learn of a set that is changed afterwards. A GPU's SMs as a resource (CUdevResource) are
+ * rounded down to the driver's unit, 8 SMs: it can be parted, and each green context gets as many
+ * SMs as its part has. Below 8 SMs the number is exact, and the driver refuses to part it.
  */
 int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 
-/* Whether it is told so; *nr_sms is how many SMs it would be told now. */
+/* Whether the program is told so; *nr_sms is the number of SMs that it would be told now. */
 bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms);
 
 /* What became of this process's launches since it attached, on all its GPUs. */
@@ -425,11 +361,10 @@ struct gpupart_counters {
 void gpupart_counters_get(struct gpupart_counters *counters);
 
 /*
- * What a program tells of its own progress to who decides about its sets (`gpupart qos`): @units
- * of work that were done (images, tokens, steps; 0 is no report), or the time that one request
- * took. Some 30 ns, for the clock is read: that and how many there were tell how far the next
- * one is. From any thread, also before the process attaches a GPU or shows itself; others see
- * it when it does. The child of a fork counts from 0.
+ * Report this program's progress to `gpupart qos`, which chooses its sets: @units of work that
+ * were done (images, tokens, steps; 0 is no report), or the @ns that one request took. A call takes
+ * some 30 ns, since it reads the clock. Also before the process attaches a GPU or is published;
+ * others see the reports from then on. The child of a fork counts from 0.
  */
 void gpupart_progress_add(uint64_t units);
 void gpupart_latency_report(uint64_t ns);

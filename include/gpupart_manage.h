@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libgpupart, for programs that manage GPUs: plans, other processes and jobs, what a node gave,
- * tenants and their memory, what is measured, and the proof that sets confine. What gpupart.h
- * says of index spaces, errors, pointers and threads holds here too.
+ * tenants and their memory, and the proof that sets confine. What gpupart.h says of index spaces,
+ * errors, pointers and threads holds here too.
  *
  * Lists. A function that fills an array takes how many rows have room, and the size of a row of
  * the caller's, sizeof(*list): a library with a longer struct fills its beginning, one with a
- * shorter struct leaves zeros at its end. -EINVAL: a size of 0 or above 64 KiB.
+ * shorter struct leaves zeros at its end. It returns how many rows there are, which may be more
+ * than have room, or a negative errno: -EINVAL, a size of 0 or above 64 KiB; -ENOMEM.
  */
 #ifndef GPUPART_MANAGE_H
 #define GPUPART_MANAGE_H
@@ -22,8 +23,48 @@ extern "C" {
 /* ---------------------------------------------------------------- topologies */
 
 /*
- * The GPUs that @source (as above, captures excepted) knows, in PCI order: up to
- * @max of them into @list. Returns how many there are, or a negative errno.
+ * Opens the topology of a GPU.
+ * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, no privilege needed),
+ *	    "sample:NAME" (a capture that ships), a capture's path, or NULL: the
+ *	    first of kernel and rm that answers; kernel's has its virtual GPCs from rm then.
+ * @gpu: an index in PCI order ("0"), an address or a UUID; NULL is the first.
+ *	 Captures hold one GPU: there it must match or be NULL.
+ * The object is the caller's; close it. -ENODEV no such GPU, -ENOENT no such
+ * file, -EACCES, -EBADMSG a capture that is cut or changed (the sentence has the
+ * line), -EOPNOTSUPP a driver or chip that is not known.
+ */
+int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gpu,
+			  struct gpupart_topology **topo);
+void gpupart_topology_close(struct gpupart_topology *topo);
+
+/* The number of uGPUs; 0 where the source does not tell. */
+unsigned int gpupart_topology_nr_ugpus(const struct gpupart_topology *topo);
+/* One above the largest virtual GPC id; ids in between may have no TPC. 0 where not told. */
+unsigned int gpupart_topology_end_vgpc(const struct gpupart_topology *topo);
+/* The logical TPC that owns @smid, or -1. */
+int gpupart_topology_sm_tpc(const struct gpupart_topology *topo, unsigned int smid);
+
+/* The set of one uGPU or virtual GPC; empty where it is not there. */
+struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu);
+struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc);
+
+/* -EINVAL for an empty set or a TPC that is not there, with its number in the sentence. */
+int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
+		      const struct gpupart_tpcset *set);
+
+/*
+ * Picks @nr TPCs that hold a cluster of @cluster blocks: all of @keep (may be empty), and the rest
+ * from @from, as many of them as possible from @prefer (may be empty); the same for the same
+ * arguments. -ENOSPC: there are no such TPCs; *set is as it was.
+ */
+int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
+		     const struct gpupart_tpcset *keep, const struct gpupart_tpcset *prefer,
+		     const struct gpupart_tpcset *from, unsigned int nr,
+		     struct gpupart_tpcset *set);
+
+/*
+ * The GPUs that @source (as above) knows, in PCI order: up to @max of them into @list. Returns
+ * how many there are. -EINVAL @source is a capture; else as gpupart_topology_open().
  */
 int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
 		     unsigned int max, size_t size);
@@ -43,7 +84,8 @@ bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupa
 
 /*
  * Writes @topo as a capture (a text format that opens again, with a checksum).
- * @captured_by goes into it and may be NULL. *text is malloc'ed, the caller's.
+ * @captured_by goes into it and may be NULL. *text is malloc'ed, the caller's. -ENOMEM; -EINVAL a
+ * text that a capture cannot hold.
  */
 int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
 			     const char *captured_by, char **text);
@@ -144,10 +186,11 @@ int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 /* -------------------------------------------------------------- this process */
 
 /*
- * Shows this process in gpupart_process_list(), under @name (may be NULL). Failing
- * is no harm to anything else. What other threads launch meanwhile may not be counted.
- * A process that is shown keeps its name: a second call returns 0 and does nothing, also
- * under another name. The child of a fork is not shown until it calls this itself.
+ * Shows this process in gpupart_process_list(), under @name (may be NULL). What other threads
+ * launch meanwhile may not be counted. A process that is shown keeps its name: a second call
+ * returns 0 and does nothing, also under another name. The child of a fork is not shown until it
+ * calls this itself. -ENOMEM, -EROFS, -EACCES, .. where /dev/shm cannot be written: no harm to
+ * anything else.
  */
 int gpupart_process_publish(struct gpupart *gp, const char *name);
 
@@ -188,12 +231,6 @@ int gpupart_driver_get(struct gpupart *gp, struct gpupart_driver *driver);
 
 /* ----------------------------------------------------------------- processes */
 
-/*
- * The processes of this user (root: of all users) that confine launches now: up to
- * @max of them into @list, by pid. Returns how many there are, or a negative errno.
- * Of another user's folder no more than 4096 files and 4 MiB of /proc/PID/maps are read: a
- * user that has more gets one more row, @pid 0 and no GPU, whose @problem says it.
- */
 #define GPUPART_JOB_STRLEN 64
 
 struct gpupart_process {
@@ -215,6 +252,13 @@ struct gpupart_process {
 	/* It runs under another version of this library: no counters, and no limit can be set. */
 	bool other_version;
 };
+
+/*
+ * The processes of this user (root: of all users) that confine launches now: up to
+ * @max of them into @list, by pid. Returns how many there are. -EACCES, .. where /dev/shm cannot
+ * be read. Of another user's folder no more than 4096 files and 4 MiB of /proc/PID/maps are read: a
+ * user that has more gets one more row, @pid 0 and no GPU, whose @problem says it.
+ */
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 			 size_t size);
 
@@ -227,14 +271,6 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
  */
 int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *process, int signal,
 			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg);
-
-/*
- * The GPUs of one of those: up to @max rows like @process into @list, each with pci, source,
- * simulated and limit of another GPU, by PCI address. Returns how many there are (of one in
- * another pid namespace the GPU that @process tells), or -ENOMEM.
- */
-int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
-			     struct gpupart_process *list, unsigned int max, size_t size);
 
 /*
  * The limit of a running process of this user's, on the GPU at PCI address @pci: from its
@@ -267,26 +303,6 @@ int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
 		       struct gpupart_tpcset *set);
 void gpupart_remote_close(struct gpupart_remote *remote);
 
-#define GPUPART_NR_LATENCIES 512
-
-/* Since the process began to use the library. */
-struct gpupart_progress {
-	uint64_t units;
-	uint64_t reports;	/* calls in which they were told */
-	/* CLOCK_MONOTONIC of the last report of units, and of a latency; 0: there was none. */
-	uint64_t told_ns, answered_ns;
-	uint64_t launches;	/* struct gpupart_counters */
-	/* Requests by how long they took: see gpupart_latency_least(). */
-	uint64_t latencies[GPUPART_NR_LATENCIES];
-};
-
-/* The least nanoseconds that latencies[@place] counts: 6 % apart, the last one 32 s. */
-uint64_t gpupart_latency_least(unsigned int place);
-
-/* -ESRCH when the process is gone. Each number is whole; together they may be torn. */
-int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
-			    struct gpupart_progress *progress);
-
 /* ---------------------------------------------------------------------- jobs */
 
 /*
@@ -312,11 +328,13 @@ struct gpupart_job {
 /*
  * The calling process, and what it becomes by exec and starts, is a job from now on: put
  * @id (GPUPART_JOB_STRLEN long) into GPUPART_JOB. Its parent is the job that GPUPART_JOB
- * names now; jobs may be begun inside one another to any depth. @name may be NULL, else it
- * is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'; @pci, "0000:0d:00.0", is
- * the address of the GPU that @topo is of (of a capture the one that is simulated). A job
- * is forgotten when it has no process any more: none that began it, that shows itself, or
- * that was started (by exec) with the id of it, or of a job inside it, in its environment.
+ * names now; jobs may be begun inside one another to any depth. A process that begins one on
+ * a further GPU has a job on each; a second one on the same GPU changes the first. @name may
+ * be NULL, else it is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'; @pci,
+ * "0000:0d:00.0", is the address of the GPU that @topo is of (of a capture the one that is
+ * simulated). A job is forgotten when it has no process any more: none that began it, that
+ * shows itself, or that was started (by exec) with the id of it, or of a job inside it, in
+ * its environment.
  * -EINVAL for the set as gpupart_set_check() has it, another name, no PCI address; -EROFS,
  * -EACCES, -EFBIG, .. where /dev/shm cannot be written: the job is then limited by
  * GPUPART_SET alone.
@@ -326,7 +344,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 
 /*
  * This user's jobs, and what the node gave him (root: all that it gave): up to @max of them
- * into @list. Returns how many there are.
+ * into @list. Returns how many there are; -EINVAL and -ENOMEM as all lists.
  */
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max, size_t size);
 
@@ -370,7 +388,8 @@ struct gpupart_grant {
 
 /*
  * All of the node's: up to @max into @list, by id. Returns how many there are, or a negative
- * errno: -EPERM where the folder is not root's alone, so that nothing in it counts.
+ * errno: -EPERM where the folder is not root's alone, so that nothing in it counts; -EUSERS where a
+ * user namespace hides which grant is the caller's, and those that may be share no TPC.
  */
 int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max,
 		       size_t size);
@@ -401,8 +420,8 @@ struct gpupart_tenant {
 
 /*
  * A row a GPU of each tenant of this user (root: of all users), by user and name: up to
- * @max of them into @list. Returns how many there are, or a negative errno. Forgets those
- * that nobody is in and no job is.
+ * @max of them into @list. Returns how many there are; -EINVAL and -ENOMEM as all lists. Forgets
+ * those that no process is in and that no job has.
  */
 int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max,
 			size_t size);
@@ -418,7 +437,10 @@ struct gpupart_tenant_process {
 	uint64_t uncounted;	/* its calls, on any GPU, that may have got what is not counted */
 };
 
-/* The same for their processes: a row a GPU that each uses something of, or one without. */
+/*
+ * The same for their processes: a row a GPU that each uses something of, or one without; -EINVAL
+ * and -ENOMEM as all lists.
+ */
 int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
 				unsigned int max, size_t size);
 
@@ -472,6 +494,7 @@ struct gpupart_memory_counters {
 	const char *uncounted_call;	/* the last of those, or NULL; lives for ever */
 };
 
+/* Fills *counters; any thread, at any time. */
 void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
 
 /*
@@ -480,13 +503,6 @@ void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
  * that was not called. Where GPUPART_MEM came from outside it may only become smaller: -EPERM.
  */
 int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
-
-/*
- * A size in words: a number, with a fraction where a unit follows, and K, M, G or T (or KiB,
- * MiB, ..: of 1024) or KB, MB, .. (of 1000) or B behind it, in letters of any size; "20G" is
- * 20 * 2^30. -EINVAL: it is none, 0 bytes, or more than 2^60.
- */
-int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
 
 /* ------------------------------------------------------------------- verify */
 
@@ -531,96 +547,6 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);
-
-/* --------------------------------------------------------------------- stat */
-
-/*
- * What `gpupart stat` measures of a program: times in nanoseconds, of the CPU's clock
- * (CLOCK_MONOTONIC) or, of struct gpupart_stat_gpu, of the GPU's.
- */
-enum gpupart_stat_direction {
-	GPUPART_STAT_TO_GPU,
-	GPUPART_STAT_FROM_GPU,
-	GPUPART_STAT_INSIDE,	/* from a GPU's memory into the same GPU's */
-	GPUPART_STAT_OTHER,	/* between GPUs, managed memory, not told */
-	GPUPART_STAT_NR_DIRECTIONS,
-};
-
-#define GPUPART_STAT_MAX_GPUS	8	/* contexts of one process that are timed */
-#define GPUPART_STAT_NR_DEPTHS	48
-
-/*
- * A CUDA context on a GPU. Time is looked at in stretches: all of it where that costs
- * little, else parts of it. A stretch begins with the first work in it and ends with the
- * last, or where looking was interrupted.
- */
-struct gpupart_stat_gpu {
-	char pci[20];
-	uint64_t nr_sms;	/* of the GPU, not of a set */
-	uint64_t timed;		/* kernels, graphs, fills and copies whose time was taken */
-	uint64_t untimed;	/* .. was not: between stretches, or while a graph is captured */
-	uint64_t stretches_ns;	/* their length; what follows is about them alone */
-	uint64_t own_ns;	/* of which a thread of the program measured */
-	uint64_t busy_ns;	/* something ran */
-	uint64_t kernels_ns;	/* a kernel, a graph or a fill ran */
-	uint64_t copies_ns;	/* a copy ran; kernels_ns + copies_ns - busy_ns: both at once */
-	uint64_t starved_ns;	/* nothing ran, and nothing was submitted */
-	uint64_t held_ns;	/* nothing ran, and what was submitted waited for something else */
-	uint64_t both_ns;	/* of starved_ns: while the CPU was waiting too */
-	uint64_t blocked_ns;	/* in launches while hundreds were queued: no room */
-	uint64_t depth_sum;	/* of what was submitted and not finished, at each submission */
-	uint64_t depth_max;
-	uint64_t depths[GPUPART_STAT_NR_DEPTHS];	/* see gpupart_stat_depth() */
-};
-
-struct gpupart_stat_process {
-	uint64_t pid;
-	char name[16];
-	uint64_t kernels, graphs, fills;	/* launches that succeeded */
-	uint64_t copies[GPUPART_STAT_NR_DIRECTIONS], bytes[GPUPART_STAT_NR_DIRECTIONS];
-	uint64_t syncs;		/* calls in which the CPU waits, those of copies included */
-	uint64_t queries;	/* cuStreamQuery, cuEventQuery */
-	uint64_t launch_ns;	/* in calls that launch, fill or copy and do not wait */
-	uint64_t wait_ns;	/* in calls that wait, and between queries that say "not yet" */
-	uint64_t first_ns, last_ns;	/* the first work was submitted, the last call ended */
-	uint64_t waits_since_ns;	/* a wait that goes on, not yet in wait_ns; 0: none */
-	uint64_t own_ns;	/* measuring took this long, over all threads */
-	uint64_t unresolved;	/* work that was not seen to end before the process did */
-	uint64_t nr_gpus;
-	struct gpupart_stat_gpu gpus[GPUPART_STAT_MAX_GPUS];
-};
-
-/* The least number of submissions that the @n'th of depths[] counts. */
-uint64_t gpupart_stat_depth(unsigned int n);
-
-struct gpupart_stat;
-
-/*
- * A place where processes leave what is measured of them, gone with gpupart_stat_close().
- * @id is to be put into GPUPART_STAT; it holds for processes of this user and PID
- * namespace, while the caller lives.
- */
-int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **stat, const char **id);
-void gpupart_stat_close(struct gpupart_stat *stat);
-
-/*
- * What the @n'th process has left up to now, from 0: -ENOENT after the last. Of a process
- * that still runs, counts are whole one by one. May be called by any thread.
- */
-int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
-		     struct gpupart_stat_process *process);
-
-/* Processes that are not measured: they could not be, or found no room (there is some for 64). */
-unsigned int gpupart_stat_lost(const struct gpupart_stat *stat);
-
-/*
- * From now on the calling process is measured for the place that @id names; for the
- * library that the driver loads at cuInit, before gpupart_attach_early(). Needs no TPC map.
- * -EBUSY where another tool has the driver's callback, or where this process has attached
- * already; -EOPNOTSUPP where this driver does not tell of its functions; -EINVAL, -ENOENT,
- * .. for @id; -ENOSPC where there is no room.
- */
-int gpupart_stat_start(struct gpupart *gp, const char *id);
 
 #pragma GCC visibility pop
 

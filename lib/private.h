@@ -7,6 +7,7 @@
 #ifndef GPUPART_LIB_PRIVATE_H
 #define GPUPART_LIB_PRIVATE_H
 
+#include <errno.h>
 #include <gpupart_manage.h>
 
 #pragma GCC visibility push(default)
@@ -29,6 +30,12 @@ int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant);
 
 /* No error where there is none. -EINVAL another id; -EACCES, .. who is not root. */
 int gpupart_grant_drop(struct gpupart *gp, const char *id);
+
+/*
+ * Whether @uid is the machine's root, whom no grant binds. User 0 of a user namespace without the
+ * machine's root is not.
+ */
+bool gpupart_grant_exempts(unsigned int uid);
 
 /*
  * What the processes of a run leave for it: which of them used CUDA, and which launches ran
@@ -93,8 +100,8 @@ void gpupart_report_close(struct gpupart_report *report);
 int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
 		       struct gpupart_report_process *process);
 
-/* Processes that found no room. */
-unsigned int gpupart_report_lost(const struct gpupart_report *report);
+/* Processes that found no room, *nr_refused of them strict ones that were kept from CUDA. */
+unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned int *nr_refused);
 
 /*
  * The calling process began to use CUDA, and reports to the place that @id names: for the library
@@ -107,19 +114,165 @@ int gpupart_report_start(struct gpupart *gp, const char *id);
 void gpupart_report_end(void);
 
 /*
+ * Whether a tool that subscribes from now on is let in (GPUPART_PROFILE=1, or the option of
+ * gpupart_attach()): 0; -ENOENT nobody asked, or nothing is attached; -EACCES with why not. Any
+ * thread.
+ */
+int gpupart_profilers(struct gpupart *gp);
+
+/*
  * A strict process: after the first launch that ran outside of its limit each call of the driver
  * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now
  * on, and so does what initializes CUDA or makes a context: for one that cannot be confined.
  * -EBUSY where another tool has the driver's callback; -EOPNOTSUPP where this driver does not
- * tell of its functions; -ENOSPC without @refuse where gpupart_report_start() had no room.
+ * tell of its functions.
  */
 int gpupart_strict_start(struct gpupart *gp, bool refuse);
 
 /*
  * Whether /etc/gpupart/config, which root writes, has the line "strict = yes": 1 or 0. -EPERM
- * where another user could have written it, which is then ignored; -EINVAL for another value.
+ * where another user could have written it, which is then ignored. Else it may ask for that, and
+ * counts as if it did: -EINVAL for another key or value, -EFBIG; -EACCES, -EISDIR, .. where it
+ * cannot be read.
  */
 int gpupart_config_strict(struct gpupart *gp);
+
+/* Whether what it returned makes a process strict: a file that is not understood may ask for it. */
+static inline bool config_is_strict(int found)
+{
+	return found && found != -EPERM;
+}
+
+/* Hexadecimal form, bit i allows TPC i; "0x" and commas between groups are allowed. */
+int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
+
+/* -ENOSPC where @len is too small; GPUPART_TPCSET_STRLEN always fits. */
+int gpupart_tpcset_format_hex(const struct gpupart_tpcset *set, char *text, size_t len);
+
+/*
+ * The GPUs of one of those: up to @max rows like @process into @list, each with pci, source,
+ * simulated and limit of another GPU, by PCI address. Returns how many there are (of one in
+ * another pid namespace the GPU that @process tells), or -ENOMEM.
+ */
+int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
+			     struct gpupart_process *list, unsigned int max, size_t size);
+
+#define GPUPART_NR_LATENCIES 512
+
+/* Since the process began to use the library. */
+struct gpupart_progress {
+	uint64_t units;
+	uint64_t reports;	/* calls in which they were told */
+	/* CLOCK_MONOTONIC of the last report of units, and of a latency; 0: there was none. */
+	uint64_t told_ns, answered_ns;
+	uint64_t launches;	/* struct gpupart_counters */
+	/* Requests by how long they took: see gpupart_latency_least(). */
+	uint64_t latencies[GPUPART_NR_LATENCIES];
+};
+
+/* The least nanoseconds that latencies[@place] counts: 6 % apart, the last one 32 s. */
+uint64_t gpupart_latency_least(unsigned int place);
+
+/* -ESRCH when the process is gone. Each number is whole; together they may be torn. */
+int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
+			    struct gpupart_progress *progress);
+
+/*
+ * A size in words: a number, with a fraction where a unit follows, and K, M, G or T (or KiB,
+ * MiB, ..: of 1024) or KB, MB, .. (of 1000) or B behind it, in letters of any size; "20G" is
+ * 20 * 2^30. -EINVAL: it is none, 0 bytes, or more than 2^60.
+ */
+int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
+
+/* --------------------------------------------------------------------- stat */
+
+/*
+ * What `gpupart stat` measures of a program: times in nanoseconds, of the CPU's clock
+ * (CLOCK_MONOTONIC) or, of struct gpupart_stat_gpu, of the GPU's.
+ */
+enum gpupart_stat_direction {
+	GPUPART_STAT_TO_GPU,
+	GPUPART_STAT_FROM_GPU,
+	GPUPART_STAT_INSIDE,	/* from a GPU's memory into the same GPU's */
+	GPUPART_STAT_OTHER,	/* between GPUs, managed memory, not told */
+	GPUPART_STAT_NR_DIRECTIONS,
+};
+
+#define GPUPART_STAT_MAX_GPUS	8	/* contexts of one process that are timed */
+#define GPUPART_STAT_NR_DEPTHS	48
+
+/*
+ * A CUDA context on a GPU. Time is looked at in stretches: all of it where that costs
+ * little, else parts of it. A stretch begins with the first work in it and ends with the
+ * last, or where looking was interrupted.
+ */
+struct gpupart_stat_gpu {
+	char pci[20];
+	uint64_t nr_sms;	/* of the GPU, not of a set */
+	uint64_t timed;		/* kernels, graphs, fills and copies whose time was taken */
+	uint64_t untimed;	/* .. was not: between stretches, or while a graph is captured */
+	uint64_t stretches_ns;	/* their length; what follows is about them alone */
+	uint64_t own_ns;	/* of which a thread of the program measured */
+	uint64_t busy_ns;	/* something ran */
+	uint64_t kernels_ns;	/* a kernel, a graph or a fill ran */
+	uint64_t copies_ns;	/* a copy ran; kernels_ns + copies_ns - busy_ns: both at once */
+	uint64_t starved_ns;	/* nothing ran, and nothing was submitted */
+	uint64_t held_ns;	/* nothing ran, and what was submitted waited for something else */
+	uint64_t both_ns;	/* of starved_ns: while the CPU was waiting too */
+	uint64_t blocked_ns;	/* in launches while hundreds were queued: no room */
+	uint64_t depth_sum;	/* of what was submitted and not finished, at each submission */
+	uint64_t depth_max;
+	uint64_t depths[GPUPART_STAT_NR_DEPTHS];	/* see gpupart_stat_depth() */
+};
+
+struct gpupart_stat_process {
+	uint64_t pid;
+	char name[16];
+	uint64_t kernels, graphs, fills;	/* launches that succeeded */
+	uint64_t copies[GPUPART_STAT_NR_DIRECTIONS], bytes[GPUPART_STAT_NR_DIRECTIONS];
+	uint64_t syncs;		/* calls in which the CPU waits, those of copies included */
+	uint64_t queries;	/* cuStreamQuery, cuEventQuery */
+	uint64_t launch_ns;	/* in calls that launch, fill or copy and do not wait */
+	uint64_t wait_ns;	/* in calls that wait, and between queries that say "not yet" */
+	uint64_t first_ns, last_ns;	/* the first work was submitted, the last call ended */
+	uint64_t waits_since_ns;	/* a wait that goes on, not yet in wait_ns; 0: none */
+	uint64_t own_ns;	/* measuring took this long, over all threads */
+	uint64_t unresolved;	/* work that was not seen to end before the process did */
+	uint64_t nr_gpus;
+	struct gpupart_stat_gpu gpus[GPUPART_STAT_MAX_GPUS];
+};
+
+/* The least number of submissions that the @n'th of depths[] counts. */
+uint64_t gpupart_stat_depth(unsigned int n);
+
+struct gpupart_stat;
+
+/*
+ * A place where processes leave what is measured of them, gone with gpupart_stat_close().
+ * @id is to be put into GPUPART_STAT; it holds for processes of this user and PID
+ * namespace, while the caller lives.
+ */
+int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **stat, const char **id);
+void gpupart_stat_close(struct gpupart_stat *stat);
+
+/*
+ * What the @n'th process has left up to now, from 0: -ENOENT after the last. Of a process
+ * that still runs, counts are whole one by one. May be called by any thread.
+ */
+int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
+		     struct gpupart_stat_process *process);
+
+/* Processes that are not measured: they could not be, or found no room (there is some for 64). */
+unsigned int gpupart_stat_lost(const struct gpupart_stat *stat);
+
+/*
+ * From now on the calling process is measured for the place that @id names; for the
+ * library that the driver loads at cuInit, before gpupart_attach_early(). Needs no TPC map.
+ * -EBUSY where another tool has the driver's callback, or where this process has attached
+ * already; -EOPNOTSUPP where this driver does not tell of its functions; -EINVAL, -ENOENT,
+ * .. for @id; -ENOSPC where there is no room.
+ */
+int gpupart_stat_start(struct gpupart *gp, const char *id);
 
 #pragma GCC visibility pop
 

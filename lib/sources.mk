@@ -11,7 +11,8 @@ LIB_CORE_SRC := \
 	lib/core/peek.c \
 	lib/core/rows.c \
 	lib/core/shared_header.c \
-	lib/core/state_dir.c
+	lib/core/state_dir.c \
+	lib/core/symbols.c
 
 LIB_TOPO_SRC := \
 	lib/topo/capture.c \
@@ -31,6 +32,8 @@ LIB_TOPO_MANAGE_SRC := \
 LIB_TMD_SRC := \
 	lib/tmd/fit.c \
 	lib/tmd/layouts.c \
+	lib/tmd/part.c \
+	lib/tmd/shape.c \
 	lib/tmd/tmd.c
 
 LIB_PLAN_SRC := \
@@ -44,7 +47,8 @@ LIB_DRIVER_SRC := \
 	lib/driver/callback.c \
 	lib/driver/cuda.c \
 	lib/driver/device.c \
-	lib/driver/table.c
+	lib/driver/table.c \
+	lib/driver/tools.c
 
 LIB_STATE_SRC := \
 	lib/state/grant.c \
@@ -112,8 +116,7 @@ NVML_SRC := \
 	lib/nvml/audit.c \
 	lib/nvml/copy.c \
 	lib/nvml/namespace.c \
-	lib/nvml/share.c \
-	lib/nvml/symbols.c
+	lib/nvml/share.c
 
 SMCTRL_SRC := \
 	lib/smctrl/driver.c \
@@ -133,15 +136,6 @@ LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)
 # Of libgpupart.so.0: what runs at a launch or an allocation is built for speed, the rest for size.
 LIB_FAST_SRC := \
 	lib/confine/launch.c \
-	lib/confine/scope.c \
-	lib/confine/stream.c \
 	lib/driver/callback.c \
 	lib/driver/device.c \
-	lib/ledger/ledger.c \
-	lib/memory/account.c \
-	lib/memory/allocations.c \
-	lib/memory/calls_begin_end.c \
-	lib/state/limit.c \
-	lib/state/process_block.c \
-	lib/state/progress.c \
 	lib/tmd/tmd.c

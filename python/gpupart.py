@@ -55,6 +55,11 @@ __all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job
            "jobs", "latency_report", "partition", "plan", "processes", "progress_add", "publish",
            "tenant_processes", "tenants"]
 
+
+def __dir__():
+    return [*__all__, "__all__", "__doc__", "__version__"]
+
+
 # ------------------------------------------------------------------- the C interface
 
 MAX_TPCS = 256
@@ -175,7 +180,6 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_tpcset_parse_list": (c_int, [c_void_p, c_char_p, POINTER(_CTpcSet)]),
     "gpupart_tpcset_parse_hex": (c_int, [c_void_p, c_char_p, POINTER(_CTpcSet)]),
     "gpupart_tpcset_format_list": (c_int, [c_void_p, c_char_p, c_size_t]),
-    "gpupart_tpcset_format_hex": (c_int, [c_void_p, c_char_p, c_size_t]),
     "gpupart_topology_open": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
     "gpupart_topology_close": (None, [c_void_p]),
     "gpupart_gpu_list": (c_int, [c_void_p, c_char_p, POINTER(_CGpuInfo), c_uint, c_size_t]),
@@ -436,16 +440,13 @@ class TpcSet(AbstractSet[int]):
     @property
     def hex(self) -> str:
         """"0x100ff": bit i allows TPC i."""
-        return self._text(_lib.gpupart_tpcset_format_hex)
-
-    def _text(self, function: Any) -> str:
-        text = ctypes.create_string_buffer(_TPCSET_STRLEN)
-        if function(self._at, text, len(text)) < 0:
-            raise Error(errno.ENOSPC, "a set's text does not fit")
-        return _str(text.value)
+        return hex(self._mask)
 
     def __str__(self) -> str:
-        return self._text(_lib.gpupart_tpcset_format_list)
+        text = ctypes.create_string_buffer(_TPCSET_STRLEN)
+        if _lib.gpupart_tpcset_format_list(self._at, text, len(text)) < 0:
+            raise Error(errno.ENOSPC, "a set's text does not fit")
+        return _str(text.value)
 
     def __repr__(self) -> str:
         return f"TpcSet({str(self)!r})" if self else "TpcSet()"

@@ -29,20 +29,19 @@ PAGES = [
      "gpupart_attach gpupart_detach gpupart_available gpupart_gpu_topology gpupart_gpu_check gpupart_process_publish"
      " gpupart_driver_get"),
     ("gpupart_process_list", "processes that confine launches, and their limits",
-     "gpupart_process_list gpupart_process_gpu_list gpupart_process_signal gpupart_process_limit_set"),
+     "gpupart_process_list gpupart_process_signal gpupart_process_limit_set"),
     ("gpupart_process_set", "which set applies to a launch",
      "gpupart_limit_* gpupart_process_* gpupart_stream_* gpupart_function_* gpupart_thread_*"
      " gpupart_next_*"),
     ("gpupart_sm_count", "tell the program the SMs of its set", "gpupart_sm_count_*"),
     ("gpupart_counters", "what became of launches", "gpupart_counters_*"),
     ("gpupart_progress", "what a program tells of its progress",
-     "gpupart_progress_* gpupart_latency_* gpupart_remote_progress"),
+     "gpupart_progress_* gpupart_latency_*"),
     ("gpupart_remote", "change a process's limit again and again", "gpupart_remote_*"),
     ("gpupart_job", "a run of a program and of all that it starts",
      "gpupart_job_* gpupart_grant_*"),
     ("gpupart_memory", "tenants and their memory quotas", "gpupart_memory_* gpupart_tenant_*"),
     ("gpupart_verify", "prove that sets confine", "gpupart_verify gpupart_census"),
-    ("gpupart_stat", "what bounds a program", "gpupart_stat_*"),
 ]
 
 
@@ -67,7 +66,9 @@ def comment(text):
 
 
 def prototype(code):
-    found = re.match(r"([\w \t*]+?[ *])(gpupart_\w+)\((.*)\)$", " ".join(code.rstrip(";").split()))
+    code = re.sub(r"\{.*", "", code.removeprefix("static inline "), flags=re.S)
+    code = " ".join(code.rstrip(";\n").split())
+    found = re.match(r"([\w \t*]+?[ *])(gpupart_\w+)\((.*)\)$", code)
     if not found:
         return None
     depth, args = 0, [""]
@@ -84,7 +85,7 @@ def entries(body):
     """The declarations between the pragmas, each with the comment before it."""
     now, out = Entry([]), []
     token = re.compile(r"/\*.*?\*/|#define (?:[^\n]*\\\n)*[^\n]*|(?:struct|enum) \w+ \{.*?^\};"
-                       r"|[a-z][^;{]*;|\n\n", re.S | re.M)
+                       r"|static inline .*?^\}|[a-z][^;{]*;|\n\n", re.S | re.M)
     for found in token.finditer(body):
         text = found[0]
         if text.startswith("/* ---"):
@@ -228,7 +229,8 @@ def main():
     intro = comment(re.findall(r"^/\*.*?\*/", sources[0], re.S | re.M)[1])
     groups, header_of = {}, {}
     for header, source in zip(headers, sources):
-        body = source.split("#pragma GCC visibility push(default)")[1].split("#pragma GCC")[0]
+        body = source.split('extern "C" {\n#endif')[1].split("#ifdef __cplusplus")[0]
+        body = re.sub(r"(?m)^#pragma .*\n", "", body)
         waiting = []
         for entry in entries(body):
             waiting.append(entry)

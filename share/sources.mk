@@ -58,7 +58,6 @@ MAN_EXAMPLE_SRC := \
 	Documentation/man/examples/gpupart_remote.c \
 	Documentation/man/examples/gpupart_set_parse.c \
 	Documentation/man/examples/gpupart_sm_count.c \
-	Documentation/man/examples/gpupart_stat.c \
 	Documentation/man/examples/gpupart_topology.c \
 	Documentation/man/examples/gpupart_tpcset.c \
 	Documentation/man/examples/gpupart_verify.c

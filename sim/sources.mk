@@ -16,6 +16,7 @@ SIM_SRC := \
 	sim/cuda/graph_memory.c \
 	sim/cuda/graph_node.c \
 	sim/cuda/graph_update.c \
+	sim/cuda/green.c \
 	sim/cuda/hook_table.c \
 	sim/cuda/kernels.c \
 	sim/cuda/launch.c \

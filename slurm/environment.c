@@ -148,8 +148,8 @@ static int set_all(spank_t spank, const struct gpupart_grant *grant, const struc
 		{ "GPUPART_CHECKED", board->key },
 	};
 	/* Of where the job was submitted from: another node, and perhaps another run. */
-	static const char *const others[] = { "GPUPART_DISABLE", "GPUPART_LATE", "GPUPART_TENANT",
-					      "GPUPART_MEM", "GPUPART_STRICT", "GPUPART_REPORT" };
+	static const char *const others[] = { "GPUPART_DISABLE", "GPUPART_TENANT", "GPUPART_MEM",
+					      "GPUPART_STRICT", "GPUPART_REPORT" };
 
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)

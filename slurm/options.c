@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <gpupart_manage.h>
+#include "lib/private.h"
 #include "slurm/options.h"
 
 #define MAX_CLUSTER 32

@@ -18,6 +18,7 @@
 #include "slurm/mps.h"
 #include "slurm/node_file.h"
 #include "slurm/options.h"
+#include "lib/private.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -100,10 +101,25 @@ static int counted_gpu(void)
 	return gpus && *gpus >= '0' && *gpus <= '9' ? atoi(gpus) : -1;
 }
 
-/* The word "strict" behind the plugin's path in plugstack.conf. */
+/* By the node's settings. */
+static bool node_is_strict(void)
+{
+	struct gpupart *gp;
+	int found;
+
+	if (gpupart_open(&gp))
+		return true;
+	found = gpupart_config_strict(gp);
+	if (found < 0)
+		slurm_error("gpupart: %s", gpupart_error(gp));
+	gpupart_close(gp);
+	return config_is_strict(found);
+}
+
+/* By those, or by the word "strict" behind the plugin's path in plugstack.conf. */
 static bool is_strict(int ac, char **av)
 {
-	bool strict = false;
+	bool strict = node_is_strict();
 
 	for (int i = 0; i < ac; i++)
 		if (!strcmp(av[i], "strict"))
@@ -135,7 +151,7 @@ static int give(const struct give_job *job, char *why, size_t len)
  */
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
-	struct give_job job = { .gpu = counted_gpu(), .strict = is_strict(ac, av) };
+	struct give_job job = { .gpu = counted_gpu() };
 	char *text = NULL, why[1024];
 	struct words words;
 	int err;
@@ -147,6 +163,7 @@ int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 		slurm_error("gpupart: Slurm does not tell whose job this is");
 		return 0;
 	}
+	job.strict = is_strict(ac, av);
 	job.words = &words;
 	job.asked = text;
 	if (words_read(text, &words, why, sizeof(why)))
@@ -207,8 +224,8 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	/* A step's own option says nothing that Slurm counted: what the job was given holds. */
 	if (give_find(job, &grant) || grant.uid != uid) {
 		if (asked)
-			refuse(job, "it was given no TPCs on this node: --gpupart is for a job, "
-				    "not for a step of it alone");
+			refuse(job,
+			       "it was given no TPCs on this node: either --gpupart was given to a step and not to its job, or slurmd ran no prolog for the job, as Slurm 22.05 does if a job starts again within about 2 s; submit it again");
 		return 0;
 	}
 	if (!give_is_given(&grant)) {

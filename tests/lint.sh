@@ -45,6 +45,8 @@ clean() {
 	put include/gpupart.h <<-END
 		$mit
 		/* The public face. */
+
+		/* -ENODEV: no such GPU. */
 		int gpupart_topology_open(int gpu);
 		int gpupart_process_set(int set);
 	END
@@ -123,6 +125,7 @@ clean() {
 	cp "$top/scripts/support-matrix" "$tree/scripts/"
 	cp "$top/scripts/confined" "$tree/scripts/"
 	mkdir -p "$tree/Documentation/results/h200-spine" "$tree/Documentation/user"
+	cp -r "$top/Documentation/results/green" "$tree/Documentation/results/"
 	cp -r "$top/Documentation/results/h200-inside" "$tree/Documentation/results/"
 	cp -r "$top/Documentation/results/h200-live" "$tree/Documentation/results/"
 	cp "$top/Documentation/results/h200-spine/verify.txt" "$tree/Documentation/results/h200-spine/"
@@ -186,6 +189,9 @@ plant lint width lib/new.c "$(printf '\t\t\t\t\t\t/* %050d */' 0)"
 plant lint width lib/new.c "f(1, \"$(printf '%0100d' 0)\");"
 plant lint trailing lib/new.c 'int x; '
 plant lint trailing README.md "$(printf 'words\t')"
+plant lint documented include/gpupart.h '' 'int gpupart_more(void);'
+plant lint documented include/gpupart_new.h '/* More. */' 'int gpupart_more(void);'
+plant lint documented include/gpupart.h '/* -EIO. */' 'int gpupart_more(void);' '' 'void gpupart_most(void);'
 plant lint leftovers lib/new.c "/* TO""DO: all of it */"
 plant lint leftovers lib/new.c "// FIX""ME"
 plant lint leftovers README.md "XX""X later"

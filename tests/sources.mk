@@ -44,6 +44,7 @@ UNIT_SRC := \
 	tests/unit/state/process_block.c \
 	tests/unit/state/publish.c \
 	tests/unit/state/ring.c \
+	tests/unit/tmd/layouts.c \
 	tests/unit/tmd/tmd.c \
 	tests/unit/topo/capture.c \
 	tests/unit/topo/cluster.c \
@@ -56,11 +57,13 @@ LIBT_SRC := \
 	tests/lib/confine/detach.c \
 	tests/lib/confine/device_launches.c \
 	tests/lib/confine/graphs.c \
+	tests/lib/confine/green.c \
 	tests/lib/confine/launch.c \
 	tests/lib/confine/life.c \
 	tests/lib/confine/sm_count.c \
 	tests/lib/confine/stress.c \
 	tests/lib/confine/trust.c \
+	tests/lib/driver/tools.c \
 	tests/lib/driver/unload.c \
 	tests/lib/driver/untold.c \
 	tests/lib/memory/memory.c \
@@ -94,12 +97,12 @@ TEST_SH := \
 	tests/cli/drivers.sh \
 	tests/cli/fail.sh \
 	tests/cli/first_use.sh \
+	tests/cli/gpus.sh \
 	tests/cli/grants.sh \
 	tests/cli/hermetic.sh \
 	tests/cli/installed.sh \
 	tests/cli/json.sh \
 	tests/cli/kubernetes.sh \
-	tests/cli/late.sh \
 	tests/cli/live.sh \
 	tests/cli/manpages.sh \
 	tests/cli/mem.sh \
@@ -135,7 +138,8 @@ TEST_SH := \
 SLURM_SH := \
 	tests/slurm/jobs.sh \
 	tests/slurm/mps.sh \
-	tests/slurm/stream.sh
+	tests/slurm/stream.sh \
+	tests/slurm/strict.sh
 
 BENCH_SRC := \
 	tests/bench/audit.c \

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <gpupart_manage.h>
+#include "cli/draw/topology.h"
 #include "cli/target/driver.h"
 #include "cli/bench/report.h"
 #include "cli/bench/sets.h"
@@ -153,8 +154,6 @@ int workload_victim(struct workload *w, enum work work, unsigned int nr_sms, voi
 /* More than five waves that leave no room on an SM: about @us long, on @nr_sms SMs. */
 int workload_neighbour(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
 		       double us, struct kernel *kernel);
-
-unsigned int bench_nr_sms(const struct bench *b, const struct gpupart_tpcset *set);
 
 /* -------------------------------------------------------- neighbour.c */
 

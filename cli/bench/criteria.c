@@ -31,7 +31,7 @@ static int measure_share(struct bench *b, json_t *report)
 
 		while (gpupart_tpcset_count(&set) < size)
 			gpupart_tpcset_add(&set, rand_r(&seed) % nr_tpcs);
-		kernel.blocks = bench_nr_sms(b, &set) * 4;
+		kernel.blocks = topology_nr_sms(b->topo, &set) * 4;
 		err = bench_stream_set(b, stream, &set) ?:
 		      slots_clear(&slots) ?:
 		      kernel_launch(b, stream, &kernel, &slots, 0) ?:
@@ -92,7 +92,7 @@ static int measure_cost_of(struct meter *m, enum work work, json_t *table, doubl
 	int err;
 
 	err = bench_stream_set(m->b, m->victim, NULL) ?:
-	      workload_victim(&m->work, work, bench_nr_sms(m->b, &all), m->victim, COST_US,
+	      workload_victim(&m->work, work, topology_nr_sms(m->b->topo, &all), m->victim, COST_US,
 			      &kernel) ?:
 	      take_turns(m, &kernel, &t);
 	if (!err) {
@@ -172,11 +172,12 @@ static int measure_beside(struct meter *m, json_t *report)
 		series[n] = report_series(chart, work_name[works[n]]);
 	for (int work = 0; !err && work < WORK_NR; work++) {
 		err = bench_stream_set(m->b, m->victim, own) ?:
-		      workload_victim(&m->work, work, bench_nr_sms(m->b, own), m->victim,
+		      workload_victim(&m->work, work, topology_nr_sms(m->b->topo, own), m->victim,
 				      VICTIM_US, &kernel);
 		for (int n = 0; !err && n < 3; n++) {
 			err = bench_stream_set(m->b, m->neighbour.streams[0], other) ?:
-			      workload_neighbour(&m->work, works[n], bench_nr_sms(m->b, other),
+			      workload_neighbour(&m->work, works[n],
+						 topology_nr_sms(m->b->topo, other),
 						 m->neighbour.streams[0], NEIGHBOUR_US, &beside) ?:
 			      meter_cell(m, &kernel, own, &beside, other, &cell[n]);
 			if (err)

@@ -38,7 +38,7 @@ static int start_all(struct dynamic *d)
 	for (unsigned int i = 0; !err && i < NR_LAUNCHES; i++) {
 		const struct gpupart_tpcset *set = &d->sets[i % NR_SETS];
 		struct kernel kernel = { .code = BENCH_HOLD, .threads = THREADS, .n = BLOCK_NS,
-					 .blocks = bench_nr_sms(d->b, set) * 4 };
+					 .blocks = topology_nr_sms(d->b->topo, set) * 4 };
 
 		err = bench_library(d->b, gpupart_next_set(d->b->gp, d->b->gpu, set)) ?:
 		      kernel_launch(d->b, d->stream[i % 2], &kernel, &d->slots, i);

@@ -33,7 +33,7 @@ static int size_victims(struct isolation *i)
 		set = &sets->of[SETS_INTERLEAVED].victim;
 	err = bench_stream_set(i->b, i->meter.victim, set);
 	for (int work = 0; !err && work < WORK_NR; work++)
-		err = workload_victim(&i->meter.work, work, bench_nr_sms(i->b, set),
+		err = workload_victim(&i->meter.work, work, topology_nr_sms(i->b->topo, set),
 				      i->meter.victim, VICTIM_US, &i->victims[work]);
 	return err;
 }
@@ -62,7 +62,7 @@ static int measure_beside(struct isolation *i, enum arrangement where, enum work
 	int err;
 
 	err = bench_stream_set(i->b, i->meter.neighbour.streams[0], set) ?:
-	      workload_neighbour(&i->meter.work, neighbour, bench_nr_sms(i->b, set),
+	      workload_neighbour(&i->meter.work, neighbour, topology_nr_sms(i->b->topo, set),
 				 i->meter.neighbour.streams[0], NEIGHBOUR_US, &kernel);
 	for (int victim = 0; !err && victim < WORK_NR; victim++) {
 		err = meter_cell(&i->meter, &i->victims[victim], victim_set, &kernel, set, &cell);

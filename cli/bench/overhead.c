@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/bench/bench.h"
@@ -33,7 +34,7 @@ static const char *const variant_name[NR_VARIANTS] = {
 
 struct worker {
 	pid_t pid;
-	int in, out;
+	int fd;			/* a socket to it */
 };
 
 static int worker_ready(struct bench *b, enum variant variant, void **stream)
@@ -65,7 +66,7 @@ static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *
 
 /* In a child: for each byte that comes, launches and says how long that took. */
 static void __attribute__((noreturn))
-be_worker(struct bench *b, enum variant variant, int cpu, int in, int out)
+be_worker(struct bench *b, enum variant variant, int cpu, int fd)
 {
 	double took, warm;
 	cpu_set_t one;
@@ -79,12 +80,12 @@ be_worker(struct bench *b, enum variant variant, int cpu, int in, int out)
 	sched_setaffinity(0, sizeof(one), &one);
 	/* Below 0: it cannot. */
 	took = err ? -1 : 0;
-	if (write(out, &took, sizeof(took)) != sizeof(took) || err)
+	if (write(fd, &took, sizeof(took)) != sizeof(took) || err)
 		_exit(1);
-	while (read(in, &go, 1) == 1) {
+	while (read(fd, &go, 1) == 1) {
 		if (launch_empty(b, stream, NR_WARM, &warm) ||
 		    launch_empty(b, stream, NR_LAUNCHES, &took) ||
-		    write(out, &took, sizeof(took)) != sizeof(took))
+		    write(fd, &took, sizeof(took)) != sizeof(took))
 			_exit(1);
 	}
 	_exit(0);
@@ -93,43 +94,38 @@ be_worker(struct bench *b, enum variant variant, int cpu, int in, int out)
 static int worker_start(struct bench *b, enum variant variant, int cpu, struct worker *w,
 			const struct worker *others)
 {
-	int to[2], from[2];
+	int ends[2];
 
-	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
-		return bench_fail(b, -errno, "no pipe: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return bench_fail(b, -errno, "no socket: %s", strerror(errno));
 	fflush(NULL);
 	w->pid = fork();
 	if (w->pid < 0)
 		return bench_fail(b, -errno, "no process: %s", strerror(errno));
 	if (!w->pid) {
 		/* Those of the workers before: else nobody would see a side close. */
-		for (; others < w; others++) {
-			close(others->in);
-			close(others->out);
-		}
-		close(to[1]);
-		close(from[0]);
-		be_worker(b, variant, cpu, to[0], from[1]);
+		for (; others < w; others++)
+			close(others->fd);
+		close(ends[0]);
+		be_worker(b, variant, cpu, ends[1]);
 	}
-	close(to[0]);
-	close(from[1]);
-	w->in = to[1];
-	w->out = from[0];
+	close(ends[1]);
+	w->fd = ends[0];
 	return 0;
 }
 
 static void workers_stop(struct worker *workers, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {
-		close(workers[i].in);
-		close(workers[i].out);
+		close(workers[i].fd);
 		waitpid(workers[i].pid, NULL, 0);
 	}
 }
 
 static bool turn(const struct worker *w, double *took)
 {
-	return write(w->in, "g", 1) == 1 && read(w->out, took, sizeof(*took)) == sizeof(*took);
+	return send(w->fd, "g", 1, MSG_NOSIGNAL) == 1 &&
+	       read(w->fd, took, sizeof(*took)) == sizeof(*took);
 }
 
 /* One process a variant, in turns; the median of each one's ratio to the first's turns. */
@@ -145,7 +141,7 @@ static int measure_group(struct bench *b, double ratio[NR_VARIANTS], double ns[N
 		nr += !err;
 	}
 	for (unsigned int v = 0; !err && v < nr; v++)
-		if (read(workers[v].out, &ready, sizeof(ready)) != sizeof(ready) || ready < 0)
+		if (read(workers[v].fd, &ready, sizeof(ready)) != sizeof(ready) || ready < 0)
 			err = bench_fail(b, -ECHILD, "the process of \"%s\" did not start",
 					 variant_name[v]);
 	/* The first two turns warm up. */

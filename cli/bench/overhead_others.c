@@ -45,15 +45,14 @@ static void hand_back(struct bench *b, int err, double us, struct answer *answer
 /* ------------------------------------------------------------------- green contexts */
 
 #define GREEN_SMS	16
-#define RESOURCE_SM	1	/* CU_DEV_RESOURCE_TYPE_SM */
-#define RESOURCE_BYTES	256	/* a CUdevResource is 144 of them */
 #define NR_GREEN	20
 
 static int make_green(struct bench *b, double *us)
 {
-	unsigned char all[RESOURCE_BYTES] = { 0 }, part[RESOURCE_BYTES] = { 0 };
+	unsigned char all[DRIVER_RESOURCE_BYTES] = { 0 }, part[DRIVER_RESOURCE_BYTES] = { 0 };
 	void *desc, *green;
 	unsigned int nr = 1;
+	int nr_sms = 0;
 	double took[NR_GREEN];
 	int err = bench_start(b);
 
@@ -62,7 +61,11 @@ static int make_green(struct bench *b, double *us)
 		     !b->cu.cuGreenCtxDestroy))
 		err = bench_fail(b, -EOPNOTSUPP, "this driver has none");
 	if (!err)
-		err = CU(b, cuDeviceGetDevResource, b->cu.device, all, RESOURCE_SM) ?:
+		err = CU(b, cuDeviceGetAttribute, &nr_sms, DRIVER_ATTR_NR_SMS, b->cu.device);
+	if (!err && nr_sms < GREEN_SMS)
+		err = bench_fail(b, -EOPNOTSUPP, "this GPU has fewer than %d SMs", GREEN_SMS);
+	if (!err)
+		err = CU(b, cuDeviceGetDevResource, b->cu.device, all, DRIVER_RESOURCE_SM) ?:
 		      CU(b, cuDevSmResourceSplitByCount, part, &nr, all, NULL, 0, GREEN_SMS);
 	for (int i = 0; !err && i < NR_GREEN; i++) {
 		double start = bench_now_us();

@@ -100,7 +100,7 @@ int bench_overlap(struct bench *b, json_t *report)
 	for (int k = 0; !err && k < 2; k++) {
 		o->kernel[k] = (struct kernel){
 			.code = BENCH_HOLD, .threads = THREADS, .n = BLOCK_NS,
-			.blocks = bench_nr_sms(b, &o->set[k]) * 2 * WAVES,
+			.blocks = topology_nr_sms(b->topo, &o->set[k]) * 2 * WAVES,
 		};
 		err = bench_stream(b, &o->set[k], &o->stream[k]);
 	}

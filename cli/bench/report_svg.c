@@ -32,13 +32,6 @@ struct frame {
 	unsigned int nr_rows;
 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
 static double number_at(const json_t *point, size_t at)
 {
 	return json_number_value(json_array_get(point, at));
@@ -128,7 +121,7 @@ static void grid_y(const struct frame *f)
 					 format_tick(value * i, text));
 		}
 	}
-	svg_text(f->file, MARGIN, f->top - 8, SMALL, BOLD, text_of(f->chart, "y"));
+	svg_text(f->file, MARGIN, f->top - 8, SMALL, BOLD, report_at(f->chart, "y"));
 }
 
 static void grid_x(const struct frame *f)
@@ -142,7 +135,7 @@ static void grid_x(const struct frame *f)
 			 format_tick(fabs(v) < f->x.step / 1e6 ? 0 : v, text));
 	}
 	svg_text(f->file, (f->left + WIDTH - RIGHT) / 2, bottom + 40, SMALL, MIDDLE,
-		 text_of(f->chart, "x"));
+		 report_at(f->chart, "x"));
 }
 
 /* ---------------------------------------------------------------------- series */
@@ -165,7 +158,7 @@ static void legend(struct frame *f)
 
 	json_array_foreach(f->series, i, series) {
 		double wide = 46 +
-			      page_text_width(picture_columns(text_of(series, "label")), SMALL);
+			      page_text_width(picture_columns(report_at(series, "label")), SMALL);
 
 		if (x + wide > WIDTH - RIGHT && x > MARGIN) {
 			x = MARGIN;
@@ -173,7 +166,7 @@ static void legend(struct frame *f)
 		}
 		draw_box(f, i, x, y - 10, 24, 12);
 		svg_tag(f->file, x + 12, y - 4, i);
-		svg_text(f->file, x + 30, y, SMALL, "", text_of(series, "label"));
+		svg_text(f->file, x + 30, y, SMALL, "", report_at(series, "label"));
 		x += wide;
 	}
 	f->top = y + 34;
@@ -279,7 +272,7 @@ static void draw_spans(const struct frame *f)
 
 			if (row_of(f, point) >= 0)
 				draw_box(f, i, start, f->top + ROW_HEIGHT * row_of(f, point) + 3,
-					 page_larger(at_x(f, number_at(point, 2)) - start, 1),
+					 fmax(at_x(f, number_at(point, 2)) - start, 1),
 					 ROW_HEIGHT - 6);
 		}
 }
@@ -318,14 +311,13 @@ static void look_at_points(struct frame *f, const char *kind)
 
 void report_svg(FILE *file, const json_t *chart, bool simulated)
 {
-	const char *kind = text_of(chart, "kind"), *title = text_of(chart, "title");
+	const char *kind = report_at(chart, "kind"), *title = report_at(chart, "title");
 	struct frame f = { .chart = chart, .series = json_object_get(chart, "series") };
 	struct page page = { .width = WIDTH };
 	struct out out = { .file = file };
 	bool spans = !strcmp(kind, "timeline");
 
-	if (page_begin(&page))
-		out_no_memory();
+	page_begin(&page);
 	f.file = page.file;
 	f.y.log = json_is_true(json_object_get(chart, "log"));
 	look_at_points(&f, kind);
@@ -341,6 +333,5 @@ void report_svg(FILE *file, const json_t *chart, bool simulated)
 	else
 		draw_bars(&f);
 	page.y = f.top + f.height + BOTTOM - MARGIN;
-	if (page_end(&page, &out, title, json_array_size(f.series), 0))
-		out_no_memory();
+	page_end(&page, &out, title, json_array_size(f.series));
 }

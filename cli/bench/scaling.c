@@ -22,7 +22,7 @@ struct scaling {
 static int size_kernel(struct scaling *s, enum work work, struct kernel *kernel)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(s->b->topo);
-	unsigned int nr_sms = bench_nr_sms(s->b, &all);
+	unsigned int nr_sms = topology_nr_sms(s->b->topo, &all);
 	int err;
 
 	err = bench_stream_set(s->b, s->meter.victim, NULL) ?:

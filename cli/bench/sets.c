@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cli/bench/sets.h"
+#include "cli/draw/topology.h"
 
 const char *const sets_name[SETS_NR] = {
 	[SETS_NONE] = "no partition",
@@ -88,7 +89,7 @@ static void choose_of_one(const struct gpupart_topology *topo, struct sets *sets
 
 void sets_choose(const struct gpupart_topology *topo, struct sets *sets)
 {
-	struct gpupart_tpcset all = gpupart_topology_all(topo), a_set, b_set, c_set;
+	struct gpupart_tpcset all = gpupart_topology_all(topo), a_set, b_set, c_set, half, other;
 	int a, b, c, ugpu;
 
 	memset(sets, 0, sizeof(*sets));
@@ -124,34 +125,19 @@ void sets_choose(const struct gpupart_topology *topo, struct sets *sets)
 	all = gpupart_tpcset_or(&a_set, c < 0 ? &b_set : &c_set);
 	set_pair(sets, SETS_NONE, all, all);
 	all = gpupart_tpcset_or(&a_set, &b_set);
-	for (int which = 0; which < 2; which++) {
-		struct gpupart_tpcset of_a = half_of(&a_set, which), of_b = half_of(&b_set, !which),
-				      both = gpupart_tpcset_or(&of_a, &of_b);
-
-		if (which)
-			sets->of[SETS_INTERLEAVED].neighbour = both;
-		else
-			sets->of[SETS_INTERLEAVED].victim = both;
-	}
-}
-
-/* The @at'th GPC in the order of uGPUs. */
-static int gpc_in_order(const struct gpupart_topology *topo, unsigned int at)
-{
-	for (int ugpu = -1; ugpu < (int)gpupart_topology_nr_ugpus(topo); ugpu++)
-		for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++)
-			if (gpupart_topology_gpc(topo, gpc)->ugpu == ugpu && !at--)
-				return gpc;
-	return -1;
+	half = half_of(&a_set, 0);
+	other = half_of(&b_set, 1);
+	half = gpupart_tpcset_or(&half, &other);
+	set_pair(sets, SETS_INTERLEAVED, half, gpupart_tpcset_andnot(&all, &half));
 }
 
 struct gpupart_tpcset sets_packed(const struct gpupart_topology *topo, unsigned int nr)
 {
+	unsigned int order[GPUPART_MAX_GPCS], nr_gpcs = topology_order_gpcs(topo, order);
 	struct gpupart_tpcset set = { { 0 } };
-	int gpc;
 
-	for (unsigned int at = 0; nr && (gpc = gpc_in_order(topo, at)) >= 0; at++) {
-		struct gpupart_tpcset some = some_of(topo, gpc, nr);
+	for (unsigned int at = 0; nr && at < nr_gpcs; at++) {
+		struct gpupart_tpcset some = some_of(topo, order[at], nr);
 
 		set = gpupart_tpcset_or(&set, &some);
 		nr -= gpupart_tpcset_count(&some);

@@ -126,7 +126,7 @@ static int find(struct fill *f, const struct order *order, unsigned int *least,
 	if (order->kernel_first)
 		f->kernel = (struct kernel){
 			.code = BENCH_HOLD, .threads = MANY_THREADS, .n = BLOCK_NS,
-			.blocks = bench_nr_sms(f->b, &f->kernel_set) * 2 * WAVES,
+			.blocks = topology_nr_sms(f->b->topo, &f->kernel_set) * 2 * WAVES,
 		};
 	is = mostly_waits(f, order, above);
 	*at_once = f->nr_at_once;

@@ -58,7 +58,7 @@ static int size_neighbour(struct software *s, const struct row *row, struct gpup
 	int err;
 
 	*set = s->b->sets.of[SETS_REST].neighbour;
-	nr_sms = bench_nr_sms(s->b, set);
+	nr_sms = topology_nr_sms(s->b->topo, set);
 	err = bench_stream_set(s->b, stream, row->neighbour_masked ? set : NULL) ?:
 	      workload_neighbour(&s->meter.work, WORK_FMA, nr_sms, stream, NEIGHBOUR_US, kernel);
 	if (err || row->neighbour_masked)
@@ -98,7 +98,7 @@ static int measure(struct software *s, const struct row *row, struct outcome *ou
 	outcome->slowdown = cell.alone.median > 0 ? cell.beside.median / cell.alone.median : 0;
 	outcome->tail = cell.beside.median > 0 ? cell.beside.p99 / cell.beside.median : 0;
 	report_row(s->table, "[s,i,f,f,f,f,i,i,i]", row->name,
-		   row->set ? bench_nr_sms(s->b, row->set) : bench_nr_sms(s->b, &all),
+		   topology_nr_sms(s->b->topo, row->set ? row->set : &all),
 		   cell.alone.median, cell.beside.median, cell.beside.p99, outcome->slowdown,
 		   nr_sms_alone, nr_sms, nr_common);
 	report_bar(s->alone, row->name, cell.alone.median);
@@ -109,7 +109,7 @@ static int measure(struct software *s, const struct row *row, struct outcome *ou
 static int measure_all(struct software *s, json_t *report)
 {
 	const struct gpupart_tpcset *set = &s->b->sets.of[SETS_REST].victim;
-	unsigned int nr_sms = bench_nr_sms(s->b, set);
+	unsigned int nr_sms = topology_nr_sms(s->b->topo, set);
 	const struct row rows[] = {
 		{ "mask", &s->plain, set, true },
 		{ "loops inside the mask", &s->loops, set, true },

@@ -16,15 +16,6 @@ const char *const work_name[WORK_NR] = {
 	[WORK_DRAM] = "DRAM stream",
 };
 
-unsigned int bench_nr_sms(const struct bench *b, const struct gpupart_tpcset *set)
-{
-	unsigned int nr = 0;
-
-	for (int t = gpupart_tpcset_next(set, 0); t >= 0; t = gpupart_tpcset_next(set, t + 1))
-		nr += gpupart_topology_tpc(b->topo, t)->nr_sms;
-	return nr;
-}
-
 /* One cycle through all lines, in no order that could be foreseen (Sattolo). */
 static int fill_chain(struct bench *b, cuda_ptr chain, unsigned int nr)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* What every drawing is made of and has around it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/page.h"
+#include "cli/util/alloc.h"
 
 #define SWATCH_WIDTH	44
 #define SWATCH_HEIGHT	16
@@ -11,10 +11,8 @@
 
 void svg_escape(FILE *file, const char *text)
 {
-	char *clean = strdup(text);
+	char *clean = alloc_text("%s", text);
 
-	if (!clean)
-		out_no_memory();
 	out_clean(clean);
 	for (const char *c = clean; *c; c++) {
 		/* No characters, and XML has no form for them: U+FFFE, U+FFFF. */
@@ -75,11 +73,6 @@ double page_text_width(unsigned int columns, double size)
 	return columns * size * PALETTE_COLUMN;
 }
 
-double page_larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 void page_words(struct page *page, double x, double size, const char *style, const char *text)
 {
 	unsigned int columns = (page->width - MARGIN - x) / (size * PALETTE_COLUMN);
@@ -92,20 +85,15 @@ void page_words(struct page *page, double x, double size, const char *style, con
 	} while (*text);
 }
 
-int page_head(struct page *page, const struct picture *picture)
+void page_head(struct page *page, const struct picture *picture)
 {
-	struct out plain = { .bold = "", .dim = "", .red = "", .plain = "" };
 	char *text = NULL, *line, *rest;
 	size_t len = 0;
+	struct out plain = { alloc_file(&text, &len), .bold = "", .dim = "", .red = "",
+			     .plain = "" };
 
-	plain.file = open_memstream(&text, &len);
-	if (!plain.file)
-		return -ENOMEM;
 	out_gpu_text(&plain, picture->topo);
-	if (fclose(plain.file)) {
-		free(text);
-		return -ENOMEM;
-	}
+	alloc_file_close(plain.file);
 	page->y = MARGIN - 4;
 	if (picture->title)
 		page_words(page, MARGIN, 18, BOLD, picture->title);
@@ -114,7 +102,6 @@ int page_head(struct page *page, const struct picture *picture)
 		page_words(page, MARGIN, NORMAL, i || picture->title ? "" : BOLD, line);
 	page->y += 10;
 	free(text);
-	return 0;
 }
 
 void page_legend(struct page *page, unsigned int tenant, const char *name, const char *text)
@@ -127,31 +114,27 @@ void page_legend(struct page *page, unsigned int tenant, const char *name, const
 	svg_tag(page->file, MARGIN + SWATCH_WIDTH / 2.0, top + SWATCH_HEIGHT / 2.0, tenant);
 	page->y = top - 4;
 	page_words(page, x, SMALL, BOLD, *name ? name : "(no name)");
-	x += page_larger(NAME_WIDTH, page_text_width(picture_columns(name) + 2, SMALL));
+	x += fmax(NAME_WIDTH, page_text_width(picture_columns(name) + 2, SMALL));
 	if (page->y < top + 13 && x < page->width / 2)	/* one line: the text is behind it */
 		page->y = top - 4;
 	else
 		x = MARGIN + SWATCH_WIDTH + 10;
 	if (*text)
 		page_words(page, x, SMALL, "", text);
-	page->y = page_larger(page->y + 8, top + SWATCH_HEIGHT + 6);
+	page->y = fmax(page->y + 8, top + SWATCH_HEIGHT + 6);
 }
 
-int page_begin(struct page *page)
+void page_begin(struct page *page)
 {
-	page->file = open_memstream(&page->body, &page->len);
-	return page->file ? 0 : -ENOMEM;
+	page->file = alloc_file(&page->body, &page->len);
 }
 
-int page_end(struct page *page, struct out *out, const char *title, unsigned int nr, int err)
+void page_end(struct page *page, struct out *out, const char *title, unsigned int nr)
 {
 	double height = page->y + MARGIN;
 	FILE *file = out->file;
 
-	if (fclose(page->file) && !err)
-		err = -ENOMEM;
-	if (err)
-		goto free_body;
+	alloc_file_close(page->file);
 	fprintf(file,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
@@ -164,7 +147,5 @@ int page_end(struct page *page, struct out *out, const char *title, unsigned int
 	svg_rect(file, 0, 0, page->width, height, PALETTE_PAPER, "none", "");
 	fwrite(page->body, 1, page->len, file);
 	fputs("</svg>\n", file);
-free_body:
 	free(page->body);
-	return err;
 }

@@ -6,6 +6,7 @@
 #ifndef GPUPART_CLI_DRAW_PAGE_H
 #define GPUPART_CLI_DRAW_PAGE_H
 
+#include <math.h>
 #include "cli/draw/palette.h"
 #include "cli/draw/picture.h"
 
@@ -45,21 +46,20 @@ struct page {
 };
 
 double page_text_width(unsigned int columns, double size);
-double page_larger(double a, double b);
 
 /* @text from @x on, in as many lines as it takes. */
 void page_words(struct page *page, double x, double size, const char *style, const char *text);
 
-/* The title, and the same lines about the GPU that the text form begins with. 0 or -ENOMEM. */
-int page_head(struct page *page, const struct picture *picture);
+/* The title, and the same lines about the GPU that the text form begins with. */
+void page_head(struct page *page, const struct picture *picture);
 
 /* A line of the legend: colour, letter, name, then @text. */
 void page_legend(struct page *page, unsigned int tenant, const char *name, const char *text);
 
-/* Begins a page whose height is known at its end. 0 or -ENOMEM. */
-int page_begin(struct page *page);
+/* Begins a page whose height is known at its end. */
+void page_begin(struct page *page);
 
-/* Writes it to @out, unless @err, and frees it: @nr tenants are in it. 0, @err or -ENOMEM. */
-int page_end(struct page *page, struct out *out, const char *title, unsigned int nr, int err);
+/* Writes it to @out and frees it: @nr tenants are in it. */
+void page_end(struct page *page, struct out *out, const char *title, unsigned int nr);
 
 #endif

@@ -19,8 +19,8 @@ struct picture {
 	const struct picture_tenant *tenants;
 };
 
-/* An SVG file of its own: the same bytes for the same picture. 0 or -ENOMEM. */
-int picture_svg(struct out *out, const struct picture *picture);
+/* An SVG file of its own: the same bytes for the same picture. */
+void picture_svg(struct out *out, const struct picture *picture);
 
 /*
  * In 80 columns, with letters in the boxes; in colour, with boxes and lines, where @out

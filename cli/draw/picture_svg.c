@@ -62,7 +62,7 @@ static double row_height(const struct drawing *d, unsigned int first, unsigned i
 	double height = 0;
 
 	for (unsigned int i = first; i < end && i < first + d->columns; i++)
-		height = page_larger(height, panel_height(d, &d->layout.panels[i]));
+		height = fmax(height, panel_height(d, &d->layout.panels[i]));
 	return height;
 }
 
@@ -101,9 +101,9 @@ static void measure(struct drawing *d)
 		d->box_width += 3 + page_text_width(3, SMALL);
 	if (d->picture->nr_tenants)
 		d->box_width += 3 + page_text_width(picture_tags_columns(d->picture), BIG);
-	d->box_width = page_larger(d->box_width, layout->max_sms * (d->sm_width + 3) + 5);
+	d->box_width = fmax(d->box_width, layout->max_sms * (d->sm_width + 3) + 5);
 	if (layout->nr_floorswept)
-		d->box_width = page_larger(d->box_width, page_text_width(6, SMALL) + 10);
+		d->box_width = fmax(d->box_width, page_text_width(6, SMALL) + 10);
 	lines = (layout->max_boxes + MAX_PER_LINE - 1) / MAX_PER_LINE;
 	d->per_line = lines ? (layout->max_boxes + lines - 1) / lines : 1;
 	d->panel_width = 2 * PAD + LABEL + d->per_line * (d->box_width + GAP) - GAP;
@@ -116,7 +116,7 @@ static void measure(struct drawing *d)
 			break;
 		}
 	}
-	d->page.width = page_larger(width_of(d), MIN_WIDTH);
+	d->page.width = fmax(width_of(d), MIN_WIDTH);
 }
 
 /* ------------------------------------------------------------------------ TPCs */
@@ -422,23 +422,18 @@ static void draw_signs(struct drawing *d)
 			   "Whether GPCs are floorswept: not told by this source.");
 }
 
-int picture_svg(struct out *out, const struct picture *picture)
+void picture_svg(struct out *out, const struct picture *picture)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(picture->topo);
 	struct drawing d = { .picture = picture };
-	int err;
 
 	picture_layout(&d.layout, picture->topo);
 	measure(&d);
-	err = page_begin(&d.page);
-	if (err)
-		return err;
-	err = page_head(&d.page, picture);
-	if (!err) {
-		draw_gpu(&d);
-		draw_tenants(&d);
-		draw_signs(&d);
-	}
-	return page_end(&d.page, out, picture->title ? picture->title : *info->name ?
-			info->name : "GPU", picture->nr_tenants, err);
+	page_begin(&d.page);
+	page_head(&d.page, picture);
+	draw_gpu(&d);
+	draw_tenants(&d);
+	draw_signs(&d);
+	page_end(&d.page, out, picture->title ? picture->title : *info->name ? info->name : "GPU",
+		 picture->nr_tenants);
 }

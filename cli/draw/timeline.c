@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Blocks over time: sums of them in slices of time, places in their rows, and rows as text. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"
+#include "cli/util/alloc.h"
 
 #define MOST_CELLS	(8u << 20)
 #define LEAST_SLICES	40
@@ -60,7 +60,7 @@ uint64_t timeline_first(uint64_t from, uint64_t step)
 
 /* ------------------------------------------------------------------------------- blocks */
 
-int timeline_make(struct timeline *t, unsigned int nr_rows, unsigned int nr_slices)
+void timeline_make(struct timeline *t, unsigned int nr_rows, unsigned int nr_slices)
 {
 	unsigned int most = MOST_CELLS / t->nr_kinds / nr_rows;
 
@@ -70,10 +70,9 @@ int timeline_make(struct timeline *t, unsigned int nr_rows, unsigned int nr_slic
 	t->slice_ns = (double)(t->to - t->from) / t->nr_slices;
 	t->units = 1;
 	t->least = TIMELINE_UNITS;
-	t->rows = calloc(nr_rows, sizeof(*t->rows));
-	t->cells = calloc((size_t)nr_rows * t->nr_slices * t->nr_kinds, sizeof(*t->cells));
-	t->blocks = malloc(TIMELINE_BLOCKS * sizeof(*t->blocks));
-	return t->rows && t->cells && t->blocks ? 0 : -ENOMEM;
+	t->rows = alloc_zeroed(nr_rows, sizeof(*t->rows));
+	t->cells = alloc_zeroed((size_t)nr_rows * t->nr_slices * t->nr_kinds, sizeof(*t->cells));
+	t->blocks = alloc_zeroed(TIMELINE_BLOCKS, sizeof(*t->blocks));
 }
 
 void timeline_free(struct timeline *t)
@@ -127,7 +126,6 @@ unsigned int timeline_unit_rows(const struct timeline *t, unsigned int row)
 	return nr;
 }
 
-/* The kind that had most of a slice in rows @row and the @nr - 1 after it; -1: none had any. */
 int timeline_longest(const struct timeline *t, unsigned int row, unsigned int nr,
 		     unsigned int slice)
 {
@@ -155,7 +153,6 @@ bool timeline_has(const struct timeline *t, unsigned int row, unsigned int nr, u
 	return false;
 }
 
-/* Whether the TPC whose rows begin at @row had no block. */
 bool timeline_is_idle(const struct timeline *t, unsigned int row)
 {
 	unsigned int nr = timeline_unit_rows(t, row);
@@ -201,7 +198,6 @@ static unsigned int find_place(const uint64_t ends[MOST_UNITS], const struct tim
 	return nr < block->high ? 0 : at;
 }
 
-/* Blocks that are on an SM together get places of their own in its row. */
 void timeline_place(struct timeline *t)
 {
 	uint64_t ends[MOST_UNITS] = { 0 };

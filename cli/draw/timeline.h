@@ -55,8 +55,8 @@ struct timeline {
 	bool sums;		/* blocks are too many, or too small, to be drawn one by one */
 };
 
-/* Makes room for rows, which the caller fills in, and blocks. 0 or -ENOMEM. */
-int timeline_make(struct timeline *t, unsigned int nr_rows, unsigned int nr_slices);
+/* Makes room for rows, which the caller fills in, and blocks. */
+void timeline_make(struct timeline *t, unsigned int nr_rows, unsigned int nr_slices);
 void timeline_free(struct timeline *t);
 
 /* What of the block is between @t->from and @t->to becomes a part of the picture. */
@@ -65,8 +65,8 @@ void timeline_add(struct timeline *t, struct timeline_block block);
 /* The TPCs of @gpu that had no block. */
 struct gpupart_tpcset timeline_idle(const struct timeline *t, unsigned int gpu);
 
-/* The rows with their axis, at @page's y. 0 or -ENOMEM. */
-int timeline_svg(struct timeline *t, struct page *page);
+/* The rows with their axis, at @page's y. */
+void timeline_svg(struct timeline *t, struct page *page);
 
 /*
  * Rows [@row, @end) in 80 columns and the axis over them: a row a TPC, a column a slice of time

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Blocks over time as SVG: rows, boxes, names on areas, legend; panels of values; their axis. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"
+#include "cli/util/alloc.h"
 
 #define TAGS_LEFT	(TIMELINE_LEFT + TIMELINE_PLOT + 16)	/* the sets' letters */
 #define TPC_RIGHT	(MARGIN + 80)
@@ -74,7 +74,7 @@ static bool is_left_out(const struct timeline *t, unsigned int row)
 
 static double height_of(const struct plot *plot, unsigned int row)
 {
-	return is_engine(plot->t, row) ? page_larger(plot->row, TINY + 2) : plot->row;
+	return is_engine(plot->t, row) ? fmax(plot->row, TINY + 2) : plot->row;
 }
 
 /* "AC": the kinds that had a block; "A+": more than fit. */
@@ -150,7 +150,7 @@ static void place_group(struct plot *plot, unsigned int row, unsigned int end)
 	if (top <= 0)
 		return;
 	svg_text(plot->file, MARGIN, top + SMALL, SMALL, BOLD, first->name);
-	page->y = page_larger(page->y, *first->name ? top + SMALL + 3 : 0) + 5;
+	page->y = fmax(page->y, *first->name ? top + SMALL + 3 : 0) + 5;
 }
 
 /* ------------------------------------------------------------------------------- boxes */
@@ -166,8 +166,8 @@ static void draw_box(struct plot *plot, const struct timeline_block *one, const 
 	/* Paper between one block and the next shows where each begins. */
 	fprintf(plot->file, "<rect class=\"%s x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
 		"height=\"%.2f\" fill=\"%s\"", attributes, x, plot->tops[one->row] + one->at * unit,
-		page_larger(scale_x(one->end, t->from, t->to) - x - (t->sums ? 0 : 0.8), 0.6),
-		page_larger(one->high * unit - (t->sums ? 0 : 0.3), 0.6),
+		fmax(scale_x(one->end, t->from, t->to) - x - (t->sums ? 0 : 0.8), 0.6),
+		fmax(one->high * unit - (t->sums ? 0 : 0.3), 0.6),
 		palette_fill(one->kind, fill));
 }
 
@@ -298,7 +298,7 @@ static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 static double row_height(const struct timeline *t)
 {
 	unsigned int nr = 0, rows;
-	double height = page_larger(7, t->nr_all <= TIMELINE_BLOCKS ?
+	double height = fmax(7, t->nr_all <= TIMELINE_BLOCKS ?
 				    2.0 * t->units / t->least : 0);
 
 	for (unsigned int row = 0; row < t->nr_rows; row += rows) {
@@ -306,9 +306,9 @@ static double row_height(const struct timeline *t)
 		nr += is_left_out(t, row) ? 0 : rows;
 	}
 	nr += !nr;
-	height = page_larger(height, LITTLE / nr);
-	if (height > page_larger(MAX_ROW, 2 * LITTLE / nr))
-		height = page_larger(MAX_ROW, 2 * LITTLE / nr);
+	height = fmax(height, LITTLE / nr);
+	if (height > fmax(MAX_ROW, 2 * LITTLE / nr))
+		height = fmax(MAX_ROW, 2 * LITTLE / nr);
 	while (height > 3 && height * nr > MAX_HEIGHT)
 		height--;
 	return height;
@@ -337,20 +337,17 @@ static void draw(struct plot *plot)
 	page->y += 46;
 }
 
-int timeline_svg(struct timeline *t, struct page *page)
+void timeline_svg(struct timeline *t, struct page *page)
 {
 	struct plot plot = { .t = t, .page = page, .file = page->file, .head = "" };
 
-	plot.tops = calloc(t->nr_rows, sizeof(*plot.tops));
-	if (!plot.tops)
-		return -ENOMEM;
+	plot.tops = alloc_zeroed(t->nr_rows, sizeof(*plot.tops));
 	if (t->nr_all <= TIMELINE_BLOCKS)
 		timeline_place(t);
 	plot.row = row_height(t);
 	t->sums = t->nr_all > TIMELINE_BLOCKS || plot.row * t->least < MIN_HIGH * t->units;
 	draw(&plot);
 	free(plot.tops);
-	return 0;
 }
 
 /* ------------------------------------------------------------------------------- legend */

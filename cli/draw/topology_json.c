@@ -45,12 +45,8 @@ static json_t *gpcs(const struct gpupart_topology *topo)
 
 static json_t *vgpcs(const struct gpupart_topology *topo)
 {
-	json_t *array = json_array();
+	json_t *array = gpupart_topology_end_vgpc(topo) ? json_array() : json_null();
 
-	if (!gpupart_topology_end_vgpc(topo)) {
-		json_decref(array);
-		return json_null();
-	}
 	for (unsigned int vgpc = 0; vgpc < gpupart_topology_end_vgpc(topo); vgpc++) {
 		struct gpupart_tpcset tpcs = gpupart_topology_vgpc(topo, vgpc);
 
@@ -65,12 +61,8 @@ static json_t *vgpcs(const struct gpupart_topology *topo)
 
 static json_t *ugpus(const struct gpupart_topology *topo)
 {
-	json_t *array = json_array();
+	json_t *array = gpupart_topology_nr_ugpus(topo) ? json_array() : json_null();
 
-	if (!gpupart_topology_nr_ugpus(topo)) {
-		json_decref(array);
-		return json_null();
-	}
 	for (unsigned int ugpu = 0; ugpu < gpupart_topology_nr_ugpus(topo); ugpu++) {
 		struct gpupart_tpcset tpcs = gpupart_topology_ugpu(topo, ugpu);
 
@@ -108,14 +100,12 @@ void topology_json(json_t *root, const struct gpupart_topology *topo)
 	char hash[20];
 
 	snprintf(hash, sizeof(hash), "%016lx", (unsigned long)gpupart_topology_hash(topo));
-	json_object_set_new(root, "gpu", out_json_gpu(gpupart_topology_info(topo)));
-	json_object_set_new(root, "nr_sms", json_integer(gpupart_topology_nr_sms(topo)));
-	json_object_set_new(root, "nr_tpcs", json_integer(gpupart_topology_nr_tpcs(topo)));
-	json_object_set_new(root, "nr_gpcs", out_json_count(gpupart_topology_nr_gpcs(topo)));
-	json_object_set_new(root, "nr_ugpus", out_json_count(gpupart_topology_nr_ugpus(topo)));
-	json_object_set_new(root, "hash", json_string(hash));
-	json_object_set_new(root, "ugpus", ugpus(topo));
-	json_object_set_new(root, "gpcs", gpcs(topo));
-	json_object_set_new(root, "vgpcs", vgpcs(topo));
-	json_object_set_new(root, "tpcs", tpcs(topo));
+	json_object_update_new(root, json_pack(
+		"{s:o, s:i, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
+		"gpu", out_json_gpu(gpupart_topology_info(topo)),
+		"nr_sms", gpupart_topology_nr_sms(topo), "nr_tpcs", gpupart_topology_nr_tpcs(topo),
+		"nr_gpcs", out_json_count(gpupart_topology_nr_gpcs(topo)),
+		"nr_ugpus", out_json_count(gpupart_topology_nr_ugpus(topo)), "hash", hash,
+		"ugpus", ugpus(topo), "gpcs", gpcs(topo), "vgpcs", vgpcs(topo),
+		"tpcs", tpcs(topo)));
 }

@@ -258,7 +258,8 @@ bool mps_join(const char *cmd, bool simulated)
 	static const char turns[] =
 		"programs on this GPU take turns (time slices) instead of running at the same time";
 	const char *named = getenv(MPS_DAEMON_PIPES);
-	struct mps_daemon own = { 0 }, node = { 0 }, *used;
+	static struct mps_daemon own, node;	/* too large for a small stack */
+	struct mps_daemon *used;
 	char log[PATH_MAX];
 	int err;
 
@@ -295,7 +296,7 @@ void mps_end_client(int pid)
 {
 	const char *named = getenv(MPS_DAEMON_PIPES);
 	long until = process_now_ms() + END_MS;
-	struct mps_daemon own, daemon;
+	static struct mps_daemon own, daemon;	/* as above */
 	struct stat st;
 
 	own_directory(own.dir, sizeof(own.dir));

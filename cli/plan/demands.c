@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/plan/demands.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/yaml.h"
+#include "lib/private.h"
 
 #define NONE ((size_t)-1)
 
@@ -150,8 +152,7 @@ static int take_size(struct demands *demands, const struct key *key, const char 
 	struct gpupart *gp;
 	int status = 0;
 
-	if (gpupart_open(&gp))
-		return wrong(where, "no memory");
+	gp = alloc_gpupart();
 	if (gpupart_memory_parse(gp, value, &demands->mem[demands->nr - 1]))
 		status = wrong(where, "%s=%s: %s", key->name, value, gpupart_error(gp));
 	gpupart_close(gp);
@@ -229,11 +230,9 @@ static int take_words(struct demands *demands, const char *words, struct where *
 
 	while (*words && !status) {
 		size_t len = strcspn(words, ","), key_len = strcspn(words, "=,");
-		char *value = strndup(words + key_len + (words[key_len] == '='),
-				      key_len < len ? len - key_len - 1 : 0);
+		char *value = alloc_text("%.*s", key_len < len ? (int)(len - key_len - 1) : 0,
+					 words + key_len + (words[key_len] == '='));
 
-		if (!value)
-			return wrong(where, "no memory");
 		if (key_len < len && !*value)
 			status = wrong(where, "%.*s= has no value", (int)key_len, words);
 		else

@@ -7,7 +7,9 @@
 #include "cli/plan/file.h"
 #include "cli/target/args.h"
 #include "cli/target/check.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "lib/private.h"
 
 /* A plan of the most tenants takes less than a tenth: parsed JSON takes 20 times its size. */
 #define MAX_BYTES (1 << 20)
@@ -211,9 +213,7 @@ int plan_file_read_one(const struct args *args, const char *words, struct plan_f
 	if (!colon || colon == words || !colon[1] || strlen(colon + 1) >= sizeof((*tenant)->name))
 		return refuse(args, *words ? words : "''",
 			      "wants FILE:NAME, a plan and a tenant in it", NULL);
-	path = strndup(words, colon - words);
-	if (!path)
-		return cmd_fail(args->cmd, EXIT_USAGE, "no memory");
+	path = alloc_text("%.*s", (int)(colon - words), words);
 	/* What stdin holds is the program's. */
 	status = strcmp(path, "-") ? read_file(args, words, path, file) :
 				     refuse(args, words, "wants a file", NULL);

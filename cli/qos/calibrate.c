@@ -33,10 +33,10 @@ static void signal_tenant(const struct control *c, const struct live_tenant *t, 
 /* Nothing of it may go on beside the next one that is measured. */
 static void end_tenant(struct control *c, struct live_tenant *t, pid_t group)
 {
-	uint64_t until = live_now_ns() + PATIENCE_NS;
+	uint64_t until = process_now_ns() + PATIENCE_NS;
 
 	signal_tenant(c, t, group, SIGTERM);
-	while (t->child && live_now_ns() < until) {
+	while (t->child && process_now_ns() < until) {
 		poll(NULL, 0, 10);
 		control_reap(c);
 	}
@@ -59,7 +59,7 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	if (status)
 		return status;
 	for (unsigned int half = 0; half < 2 && !c->ended_by; half++) {
-		from = half ? c->live.read_ns : live_now_ns();
+		from = half ? c->live.read_ns : process_now_ns();
 		/* Now and then, so that the pace is known when the first half ends. */
 		for (unsigned int look = 1; look <= LOOKS && !c->ended_by; look++) {
 			control_wait(c, from + c->number * 500000000ull / LOOKS * look);

@@ -16,6 +16,7 @@
 #include "cli/target/blocks.h"
 #include "cli/start/run.h"
 #include "cli/target/shown.h"
+#include "cli/util/alloc.h"
 
 /* ------------------------------------------------------------------------- set up */
 
@@ -62,8 +63,8 @@ static int read_tenants(struct control *c, const struct args *args)
 	else if (!qos_setup_read(&c->setup, &yaml, yaml_root(&yaml), c->calibrating ?
 				 QOS_FILE_CALIBRATE : QOS_FILE_PROGRAMS))
 		status = EXIT_USAGE;
-	else if (options->tenants.nr && !qos_words_program(&c->setup, args->program))
-		status = qos_fail(EXIT_FAILED, "no memory");
+	else if (options->tenants.nr)
+		qos_words_program(&c->setup, args->program);
 	yaml_close(&yaml);
 	return status;
 }
@@ -78,11 +79,9 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 	live->args = args;
 	status = c->calibrating ? read_number(c, "--seconds", options->seconds, 3600) :
 				  read_number(c, "--epochs", options->epochs, 100000000);
-	if (!status && gpupart_open(&live->gp))
-		status = qos_fail(EXIT_FAILED, "no memory");
-	if (!status)
-		status = read_tenants(c, args) ?:
-			 args_topology((struct args *)args, live->gp, &live->topo);
+	live->gp = alloc_gpupart();
+	status = status ?: read_tenants(c, args) ?:
+		 args_topology((struct args *)args, live->gp, &live->topo);
 	if (status)
 		return status;
 	snprintf(live->pci, sizeof(live->pci), "%s", !args->simulated ?
@@ -91,9 +90,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 		struct live_tenant *t = &live->tenants[live->nr];
 
 		t->name = c->setup.tenants[live->nr].name;
-		t->members = calloc(LIVE_MAX_MEMBERS, sizeof(*t->members));
-		if (!t->members)
-			return qos_fail(EXIT_FAILED, "no memory");
+		t->members = alloc_zeroed(LIVE_MAX_MEMBERS, sizeof(*t->members));
 	}
 	/* A dry run changes no set: it may be while another runs. */
 	return options->dry_run ? 0 : take_lock(c);
@@ -348,7 +345,7 @@ void control_wait(struct control *c, uint64_t until_ns)
 	struct timespec left;
 	uint64_t now;
 
-	while (!c->ended_by && (now = live_now_ns()) < until_ns) {
+	while (!c->ended_by && (now = process_now_ns()) < until_ns) {
 		left.tv_sec = (until_ns - now) / 1000000000;
 		left.tv_nsec = (until_ns - now) % 1000000000;
 		/* A descriptor of -1 is passed over. */

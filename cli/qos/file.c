@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/qos/qos.h"
+#include "cli/util/alloc.h"
 
 #define MOST_WORDS	256	/* of a program's command line */
 
@@ -66,16 +67,14 @@ static void take_program(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 	if (!yaml_is_list(yaml, node, row->name))
 		return;
 	if (nr && nr <= MOST_WORDS)
-		words = *program = calloc(nr + 1, sizeof(*words));
+		words = *program = alloc_zeroed(nr + 1, sizeof(*words));
 	if (!words)
 		yaml_fail(yaml, node, "program: wants a list of 1 to %d words: [python3, serve.py]",
 			  MOST_WORDS);
 	for (unsigned int i = 0; yaml_entry(yaml, node, i, &key, &word); i++) {
 		if (!yaml_text(yaml, word, row->name, text))
 			return;
-		words[i] = strdup(text);
-		if (!words[i])
-			yaml_fail(yaml, word, "no memory");
+		words[i] = alloc_text("%s", text);
 	}
 }
 

@@ -103,7 +103,7 @@ void live_find(struct live *live, bool now)
 {
 	struct gpupart_process *processes = NULL;
 	struct gpupart_job *jobs = NULL;
-	uint64_t since = live_now_ns() - live->found_ns;
+	uint64_t since = process_now_ns() - live->found_ns;
 	int nr_processes, nr_jobs;
 	bool awaited = false;
 
@@ -113,7 +113,7 @@ void live_find(struct live *live, bool now)
 	if (!now && !live->look && since < (awaited ? LOOK_SOON_NS : LOOK_NS))
 		return;
 	live->look = false;
-	live->found_ns = live_now_ns();
+	live->found_ns = process_now_ns();
 	nr_processes = shown_processes(live->gp, &processes);
 	nr_jobs = shown_jobs(live->gp, &jobs);
 	if (nr_processes >= 0 && nr_jobs >= 0) {
@@ -183,7 +183,7 @@ void live_read(struct live *live)
 {
 	struct gpupart_progress now;
 
-	live->read_ns = live_now_ns();
+	live->read_ns = process_now_ns();
 	for (unsigned int i = 0; i < live->nr; i++) {
 		struct live_tenant *t = &live->tenants[i];
 
@@ -300,7 +300,7 @@ bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns)
 	const struct live_tenant *t = &live->tenants[i];
 
 	return t->gone || !t->nr_members || t->since_change >= DRAINED_BY ||
-	       live_now_ns() - t->changed_ns >= drain_ns;
+	       process_now_ns() - t->changed_ns >= drain_ns;
 }
 
 /* ---------------------------------------------------------------------------- sets */
@@ -318,7 +318,7 @@ static void note_given(struct live *live, struct live_tenant *t)
 static void say_changed(struct live_tenant *t)
 {
 	char list[GPUPART_TPCSET_STRLEN];
-	uint64_t now = live_now_ns();
+	uint64_t now = process_now_ns();
 
 	if (t->said_ns && now - t->said_ns < SAID_NS)
 		return;
@@ -357,7 +357,7 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 	int err = 0, failed = 0;
 
 	t->since_change = 0;
-	t->changed_ns = live_now_ns();
+	t->changed_ns = process_now_ns();
 	if (t->gone || gpupart_tpcset_empty(set))
 		return 0;
 	if (*t->job)
@@ -399,7 +399,7 @@ static void note_line(struct live_lines *lines, uint64_t work)
 {
 	lines->milli = pace_add(lines->milli, work);
 	lines->reports++;
-	lines->told_ns = live_now_ns();
+	lines->told_ns = process_now_ns();
 }
 
 /* "NAME units 12" or "NAME latency 3.5ms". False: another. */

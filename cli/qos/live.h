@@ -9,6 +9,8 @@
 #include <sys/types.h>
 #include "cli/qos/pace.h"
 #include "cli/qos/qos.h"
+#include "cli/util/process.h"
+#include "lib/private.h"
 
 #define LIVE_MAX_MEMBERS 64	/* processes of a tenant that are watched */
 
@@ -78,8 +80,6 @@ struct live {
 	bool others_changed;		/* since the caller looked at it last */
 	uint64_t next_environments_ns;
 };
-
-uint64_t live_now_ns(void);
 
 /*
  * Finds the processes of each tenant, and programs that are no tenants: once a second, or where it

@@ -5,19 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 #include <unistd.h>
 #include "cli/qos/live.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/shown.h"
-
-uint64_t live_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
 
 #define ENVIRONMENTS_SHARE 500	/* of the time: at most that part of it is spent on them */
 
@@ -153,12 +144,10 @@ static void look_at_jobs(struct search *s)
 static void look_at_grants(struct search *s)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(s->n.topo), own = { 0 }, set;
-	int room = gpupart_grant_list(s->live->gp, NULL, 0, sizeof(struct gpupart_grant));
-	struct gpupart_grant *list = room > 0 ? calloc(room, sizeof(*list)) : NULL;
-	int nr = list ? gpupart_grant_list(s->live->gp, list, room,
-					   sizeof(struct gpupart_grant)) : 0;
+	struct gpupart_grant *list;
+	int nr = shown_grants(s->live->gp, &list);
 
-	for (int i = 0; i < nr && i < room; i++) {
+	for (int i = 0; i < nr; i++) {
 		bool live = !strcmp(list[i].source, "rm") || !strcmp(list[i].source, "kernel");
 
 		set = gpupart_tpcset_and(&list[i].set, &all);
@@ -201,7 +190,7 @@ static bool shows_itself(const struct search *s, int pid)
 static void look_at_environments(struct search *s)
 {
 	struct qos_others *found = &s->live->to_be, *to = s->to;
-	uint64_t now = live_now_ns();
+	uint64_t now = process_now_ns();
 
 	if (now >= s->live->next_environments_ns) {
 		found->nr = 0;
@@ -209,7 +198,7 @@ static void look_at_environments(struct search *s)
 		s->n.found = found_to_be;
 		neighbours_to_be(&s->n);
 		s->to = to;
-		s->live->next_environments_ns = now + ENVIRONMENTS_SHARE * (live_now_ns() - now);
+		s->live->next_environments_ns = now + ENVIRONMENTS_SHARE * (process_now_ns() - now);
 	}
 	for (unsigned int i = 0; i < found->nr; i++)
 		if (!shows_itself(s, found->list[i].pid) &&

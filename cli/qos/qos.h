@@ -228,8 +228,8 @@ void qos_text(struct out *out, const struct qos_session *session);
 json_t *qos_json(const struct qos_session *session);
 /* What was decided at the end of an epoch, a line a tenant whose set changed. */
 void qos_text_changes(struct out *out, const struct qos_session *session);
-/* Goal, progress and TPCs of every tenant over time: 0 or -ENOMEM. svg.c */
-int qos_svg(struct out *out, const struct qos_session *session);
+/* Goal, progress and TPCs of every tenant over time. svg.c */
+void qos_svg(struct out *out, const struct qos_session *session);
 
 /* "60% of 1200/s alone", "99% within 20 ms". Returns @text. */
 const char *qos_goal_words(const struct qos_tenant *tenant, const struct qos_spec *spec,
@@ -251,8 +251,8 @@ struct qos_options {
  * one that has neither a job nor a pid. 0, or an error; close it where it is 0. words.c
  */
 int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **program);
-/* Puts @program's own words, which may be any bytes, into what was read of it. False: no memory. */
-bool qos_words_program(struct qos_setup *setup, char **program);
+/* Puts @program's own words, which may be any bytes, into what was read of it. */
+void qos_words_program(struct qos_setup *setup, char **program);
 
 int qos_replay(const struct args *args, const struct qos_options *options);
 int qos_sim(const struct args *args, const struct qos_options *options);

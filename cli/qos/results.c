@@ -123,22 +123,20 @@ static int end_pump(struct qos_sink *to)
 static int write_result(struct qos_session *s)
 {
 	bool json = s->args->json;
-	int status, err = 0;
+	int status;
 
 	if (!s->out.file)
 		return 0;
 	if (!json || !s->driver->live)
 		empty(&s->result_to);
 	if (s->picture)
-		err = qos_svg(&s->out, s);
+		qos_svg(&s->out, s);
 	else if (!json)
 		qos_text(&s->out, s);
 	else if (!s->driver->live)
 		out_json_write(&s->out, qos_json(s));
 	status = out_close(&s->out, "qos");
 	s->result_to.file = NULL;
-	if (err)
-		status = qos_fail(EXIT_FAILED, "no memory");
 	return status;
 }
 

@@ -94,7 +94,7 @@ static int start(struct qos_session *s)
 		end(s);
 	/* The library is loaded before an epoch begins. */
 	nvml_state(c->live.pci, &unused);
-	run->begin_ns = live_now_ns();
+	run->begin_ns = process_now_ns();
 	run->forget = true;
 	live_find(&c->live, true);
 	return 0;
@@ -108,7 +108,7 @@ static void look_at_gpu(struct run *run, uint64_t now)
 	if (now < run->next_look_ns)
 		return;
 	run->next_look_ns = nvml_state(run->c.live.pci, &run->session.state) ?
-			    now + LOOK_SHARE * (live_now_ns() - now) : UINT64_MAX;
+			    now + LOOK_SHARE * (process_now_ns() - now) : UINT64_MAX;
 }
 
 /* Programs that are no tenants came, went, or have other TPCs. */
@@ -133,7 +133,7 @@ static void measure_swap(struct run *run, struct qos_measured *measured)
 
 	memset(measured, 0, c->setup.nr * sizeof(*measured));
 	while (!any && !c->ended_by) {
-		control_wait(c, live_now_ns() + epoch_ns / SWAP_POLLS);
+		control_wait(c, process_now_ns() + epoch_ns / SWAP_POLLS);
 		live_listen(&c->live);
 		live_read(&c->live);
 		for (unsigned int i = 0; i < c->setup.nr; i++) {
@@ -184,7 +184,7 @@ static int measure(struct qos_session *s, struct qos_measured *measured)
 		end(s);
 	if (run->c.ended_by)
 		end(s);
-	s->time_ns = live_now_ns() - run->begin_ns;
+	s->time_ns = process_now_ns() - run->begin_ns;
 	return 0;
 }
 

@@ -182,15 +182,13 @@ static void draw_legend(const struct plot *plot)
 		   "was no signal.");
 }
 
-int qos_svg(struct out *out, const struct qos_session *session)
+void qos_svg(struct out *out, const struct qos_session *session)
 {
 	struct page page = { .width = TIMELINE_WIDTH, .y = MARGIN - 4 };
 	struct plot plot = { .s = session, .panel = { .page = &page } };
 	char text[256];
-	int err = page_begin(&page);
 
-	if (err)
-		return err;
+	page_begin(&page);
 	plot.panel.to = begin_of(&plot, session->nr_epochs ? session->nr_epochs : 1);
 	page_words(&page, MARGIN, 18, BOLD, "QoS: goals, progress and TPCs over time");
 	snprintf(text, sizeof(text), "%s, %u TPCs, %u epochs of %g ms", session->gpu,
@@ -200,6 +198,5 @@ int qos_svg(struct out *out, const struct qos_session *session)
 	for (unsigned int i = 0; i < session->setup->nr; i++)
 		draw_tenant(&plot, i);
 	draw_legend(&plot);
-	return page_end(&page, out, "Goals, progress and TPCs over time",
-			session->setup->nr, 0);
+	page_end(&page, out, "Goals, progress and TPCs over time", session->setup->nr);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/qos/qos.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
 #define MOST_TEXT	1024	/* bytes of one --tenant */
@@ -91,10 +92,8 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 	int status = 0;
 	char *text = NULL;
 	size_t len = 0;
-	FILE *to = open_memstream(&text, &len);
+	FILE *to = alloc_file(&text, &len);
 
-	if (!to)
-		return qos_fail(EXIT_FAILED, "no memory");
 	fputs("{", to);
 	if (options->epoch) {
 		fputs("epoch: ", to);
@@ -107,9 +106,8 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 	for (unsigned int i = 0; i < options->tenants.nr && !status; i++)
 		status = print_tenant(to, options->tenants.texts[i], &left);
 	fputs("}}", to);
-	if ((ferror(to) | fclose(to)) && !status)
-		status = qos_fail(EXIT_FAILED, "no memory");
-	else if (!status && left)
+	alloc_file_close(to);
+	if (!status && left)
 		status = qos_fail(EXIT_USAGE,
 				  "'%s': each --tenant has a job or a pid: wants one without",
 				  program[0]);
@@ -119,7 +117,7 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 	return status;
 }
 
-bool qos_words_program(struct qos_setup *setup, char **program)
+void qos_words_program(struct qos_setup *setup, char **program)
 {
 	unsigned int nr = 0;
 
@@ -133,13 +131,9 @@ bool qos_words_program(struct qos_setup *setup, char **program)
 		for (char **word = *words; *word; word++)
 			free(*word);
 		free(*words);
-		*words = calloc(nr + 1, sizeof(**words));
-		for (unsigned int w = 0; *words && w < nr; w++) {
-			(*words)[w] = strdup(program[w]);
-			if (!(*words)[w])
-				return false;
-		}
-		return *words;
+		*words = alloc_zeroed(nr + 1, sizeof(**words));
+		for (unsigned int w = 0; w < nr; w++)
+			(*words)[w] = alloc_text("%s", program[w]);
+		return;
 	}
-	return true;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Which block of a run was on which SM, and when: as SVG, and in 80 columns of text. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"
 #include "cli/sim/sim.h"
+#include "cli/util/alloc.h"
 
 /* Kernels with a letter of their own; all others are one kind more, then copies. */
 #define KINDS		(TIMELINE_KINDS - 2)
@@ -150,24 +150,21 @@ static void take_launch(void *user, const struct pipe_launch *launch)
 		});
 }
 
-static int make_blocks(struct blocks *b, unsigned int nr_slices)
+static void make_blocks(struct blocks *b, unsigned int nr_slices)
 {
 	const struct pipe_scenario *pipe = &b->run->scenario.pipe;
 	const struct pipe_watch watch = {
 		.user = b, .block = take_block, .launch = take_launch,
 	};
-	struct pipe_result *result = malloc(sizeof(*result));
+	struct pipe_result *result = alloc_zeroed(1, sizeof(*result));
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < pipe->nr_gpus; i++)
 		nr += pipe->gpus[i].map.nr_sms +
 		      (b->run->copies.nr ? pipe->gpus[i].chip.copy_engines : 0);
 	b->t.nr_kinds = TIMELINE_KINDS;
-	b->kind_of = calloc(pipe->nr_kernels + 1u, 1);
-	if (!result || !b->kind_of || timeline_make(&b->t, nr, nr_slices)) {
-		free(result);
-		return -ENOMEM;
-	}
+	b->kind_of = alloc_zeroed(pipe->nr_kernels + 1u, 1);
+	timeline_make(&b->t, nr, nr_slices);
 	make_kinds(b);
 	nr = 0;
 	for (unsigned int i = 0; i < pipe->nr_gpus; i++)
@@ -175,7 +172,6 @@ static int make_blocks(struct blocks *b, unsigned int nr_slices)
 	/* It ran to its end before, and will again. */
 	pipe_run(pipe, &watch, result);
 	free(result);
-	return 0;
 }
 
 static void free_blocks(struct blocks *b)
@@ -357,10 +353,9 @@ static void draw_legend(const struct blocks *b, struct page *page)
 			   "board: rows are in the order of TPCs.");
 }
 
-static int draw(struct blocks *b, struct page *page, const char *title)
+static void draw(struct blocks *b, struct page *page, const char *title)
 {
 	char text[512];
-	int err;
 
 	page->y = MARGIN - 4;
 	if (title && *title)
@@ -374,26 +369,22 @@ static int draw(struct blocks *b, struct page *page, const char *title)
 		page_words(page, MARGIN, NORMAL, "", text);
 	}
 	page->y += 10;
-	err = timeline_svg(&b->t, page);
-	if (!err)
-		draw_legend(b, page);
-	return err;
+	timeline_svg(&b->t, page);
+	draw_legend(b, page);
 }
 
-int sim_svg(struct out *out, const struct sim_run *run, const char *title, uint64_t from,
-	    uint64_t to)
+void sim_svg(struct out *out, const struct sim_run *run, const char *title, uint64_t from,
+	     uint64_t to)
 {
 	struct blocks b = { .run = run, .t = { .from = from, .to = to } };
 	struct page page = { .width = TIMELINE_WIDTH };
-	int err;
 
 	b.t.when = "(simulated) since the scenario began";
-	err = make_blocks(&b, TIMELINE_SVG_SLICES) ?:
-	      page_begin(&page) ?:
-	      page_end(&page, out, "Blocks on SMs over time (simulated)", TIMELINE_KINDS,
-		       draw(&b, &page, title));
+	make_blocks(&b, TIMELINE_SVG_SLICES);
+	page_begin(&page);
+	draw(&b, &page, title);
+	page_end(&page, out, "Blocks on SMs over time (simulated)", TIMELINE_KINDS);
 	free_blocks(&b);
-	return err;
 }
 
 /* --------------------------------------------------------------------------------- text */
@@ -435,16 +426,13 @@ static void print(struct out *out, const struct blocks *b)
 	}
 }
 
-int sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_t to)
+void sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_t to)
 {
 	struct blocks b = { .run = run, .t = { .from = from, .to = to } };
-	int err;
 
 	b.t.lists = true;
 	b.t.when = "of simulated time; a row is a TPC, or several alike";
-	err = make_blocks(&b, TEXT_SLICES);
-	if (!err)
-		print(out, &b);
+	make_blocks(&b, TEXT_SLICES);
+	print(out, &b);
 	free_blocks(&b);
-	return err;
 }

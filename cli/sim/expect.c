@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/sim/sim.h"
+#include "cli/util/alloc.h"
 
 /* SIDE_NEVER: a time of what did not come to be: nothing is true of it. */
 enum side_kind { SIDE_PLAIN, SIDE_TIME, SIDE_NEVER };
@@ -314,13 +315,13 @@ bool sim_expect(struct sim *sim, struct sim_outcome **outcomes)
 		return true;
 	if (!yaml_is_list(&sim->yaml, list, "expect"))
 		return false;
-	*outcomes = calloc(yaml_size(list) + 1u, sizeof(**outcomes));
-	for (i = 0; *outcomes && yaml_entry(&sim->yaml, list, i, &key, &node); i++) {
+	*outcomes = alloc_zeroed(yaml_size(list) + 1u, sizeof(**outcomes));
+	for (i = 0; yaml_entry(&sim->yaml, list, i, &key, &node); i++) {
 		outcome = &(*outcomes)[sim->nr_expected];
 		if (!judge_all(sim, node, outcome, &counts))
 			return false;
 		sim->nr_expected += counts;
 		sim->nr_failed += counts && !outcome->holds;
 	}
-	return *outcomes;
+	return true;
 }

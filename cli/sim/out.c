@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/sim/sim.h"
+#include "cli/util/alloc.h"
 
 #define LIST	2048
 
@@ -111,8 +112,8 @@ static void text_scalar(struct out *out, struct sim *sim, const char *key)
 
 	if (!node || node->type != YAML_SCALAR_NODE)
 		return;
-	text = rest = strdup((const char *)node->data.scalar.value);
-	while (rest && (line = strsep(&rest, "\n")))
+	text = rest = alloc_text("%s", (const char *)node->data.scalar.value);
+	while ((line = strsep(&rest, "\n")))
 		if (*line)
 			out_wrap(out, 0, "", out_clean(line));
 	free(text);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* What is kept of a run: a sum a kernel, the first launches one by one. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/sim/sim.h"
+#include "cli/util/alloc.h"
 
 static void add(struct sim_kind *kind, const struct pipe_launch *launch)
 {
@@ -42,12 +42,8 @@ int sim_run(struct sim_run *run)
 {
 	struct pipe_watch watch = { .user = run, .launch = take_launch };
 
-	run->kernels = calloc(run->scenario.pipe.nr_kernels + 1u, sizeof(*run->kernels));
-	run->rows = malloc(SIM_MAX_ROWS * sizeof(*run->rows));
-	if (!run->kernels || !run->rows) {
-		snprintf(run->result.why, sizeof(run->result.why), "no memory");
-		return -ENOMEM;
-	}
+	run->kernels = alloc_zeroed(run->scenario.pipe.nr_kernels + 1u, sizeof(*run->kernels));
+	run->rows = alloc_zeroed(SIM_MAX_ROWS, sizeof(*run->rows));
 	return pipe_run(&run->scenario.pipe, &watch, &run->result);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "cli/sim/scenario.h"
 #include "cli/sim/scenario_parts.h"
+#include "cli/util/alloc.h"
 
 #define MOST_BLOCKS	2147483647ull
 #define MOST_NODES	4096u	/* of a graph */
@@ -16,12 +17,8 @@
 
 void *scenario_new(struct scenario *s, size_t nr, size_t size)
 {
-	struct scenario_piece *piece = calloc(1, sizeof(*piece) + (nr + !nr) * size);
+	struct scenario_piece *piece = alloc_zeroed(1, sizeof(*piece) + (nr + !nr) * size);
 
-	if (!piece) {
-		yaml_fail(s->yaml, NULL, "no memory");
-		return NULL;
-	}
 	piece->next = s->pieces;
 	s->pieces = piece;
 	return piece + 1;
@@ -54,12 +51,11 @@ static bool check_name(struct yaml *yaml, const yaml_node_t *node, const char *w
 /* NULL: an error was written. */
 static char *copy_name(struct scenario *s, const yaml_node_t *node, const char *what)
 {
-	char text[YAML_TEXT], *name;
+	char text[YAML_TEXT];
 
 	if (!yaml_text(s->yaml, node, what, text) || !check_name(s->yaml, node, what, text))
 		return NULL;
-	name = scenario_new(s, strlen(text) + 1, 1);
-	return name ? strcpy(name, text) : NULL;
+	return strcpy(scenario_new(s, strlen(text) + 1, 1), text);
 }
 
 unsigned int scenario_add(struct scenario *s, const yaml_node_t *node, const char *what,
@@ -71,7 +67,7 @@ unsigned int scenario_add(struct scenario *s, const yaml_node_t *node, const cha
 	for (i = 0; name && i < *nr; i++)
 		if (!strcmp(names[i], name))
 			return i;
-	if (!name || !names)
+	if (!name)
 		return 0;
 	if (i == most) {
 		yaml_fail(s->yaml, node, "%s: there are more than %u", what, most);

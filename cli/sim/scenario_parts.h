@@ -21,7 +21,7 @@ struct section {
 extern const struct section scenario_kernels, scenario_graphs, scenario_streams,
 	scenario_program_list;
 
-/* Zeroed, freed with the scenario; NULL, the error written: no memory. */
+/* Zeroed, freed with the scenario. */
 void *scenario_new(struct scenario *s, size_t nr, size_t size);
 /* The place of @node's text in @section; 0, the error written: it is not there. */
 unsigned int scenario_place(struct scenario *s, const yaml_node_t *node, const char *what,

@@ -56,11 +56,11 @@ json_t *sim_json(struct sim *sim);
 
 /*
  * Pictures of which block ran on which SM from @from to @to: as SVG, @title over it; in 80
- * columns. 0 or -ENOMEM.
+ * columns.
  */
-int sim_svg(struct out *out, const struct sim_run *run, const char *title, uint64_t from,
-	    uint64_t to);
-int sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_t to);
+void sim_svg(struct out *out, const struct sim_run *run, const char *title, uint64_t from,
+	     uint64_t to);
+void sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_t to);
 
 /* What the file's "expect" says, an outcome each. */
 struct sim_outcome {

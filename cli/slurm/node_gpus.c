@@ -11,6 +11,7 @@
 #include "cli/slurm/node_gpus.h"
 #include "cli/target/check.h"
 #include "cli/target/cuda.h"
+#include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
 #include "cli/util/message.h"
 
@@ -93,9 +94,7 @@ int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node
 		return status;
 	if (args->simulated)
 		return look_simulated(args, gp, node);
-	list = calloc(NODE_GPUS_MAX, sizeof(*list));
-	if (!list)
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	list = alloc_zeroed(NODE_GPUS_MAX, sizeof(*list));
 	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX, sizeof(struct gpupart_gpu_info));
 	if (nr < 0)
 		status = args_fail_gpu(args, nr, gpupart_error(gp));
@@ -141,16 +140,15 @@ int node_gpus_write(const struct args *args, struct gpupart *gp, const struct no
 		free(text);
 		text = NULL;
 	}
-	file = !status ? open_memstream(&text, &len) : NULL;
-	for (unsigned int i = 0; file && i < node->nr; i++) {
+	if (status)
+		return status;
+	file = alloc_file(&text, &len);
+	for (unsigned int i = 0; i < node->nr; i++) {
 		node_gpu_row(&node->gpus[i], row);
 		fputs(row, file);
 	}
-	if (file)
-		fclose(file);
-	if (!status)
-		status = text ? write_file(args, NODE_GPU_FILE, text)
-			      : cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	alloc_file_close(file);
+	status = write_file(args, NODE_GPU_FILE, text);
 	free(text);
 	return status;
 }

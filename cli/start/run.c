@@ -16,6 +16,7 @@
 #include "cli/target/check.h"
 #include "cli/target/cuda.h"
 #include "cli/target/tenants.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/out.h"
 #include "cli/util/path_list.h"
@@ -27,7 +28,22 @@ void run_inherit_gpu(struct args *args)
 	const char *gpu = getenv("GPUPART_GPU"), *set = getenv("GPUPART_SET");
 
 	if (!args->gpu && set && *set && gpu && *gpu)
-		args->gpu = gpu;
+		args->gpu = alloc_part(gpu, ',', 0);
+}
+
+void run_take_gpus(struct args *args, struct run_wishes *wishes)
+{
+	const char *gpu = getenv("GPUPART_GPU");
+
+	wishes->names_gpus = args->gpu;
+	wishes->gpus = args->gpu;
+	run_inherit_gpu(args);
+	if (!wishes->gpus && args->gpu)
+		wishes->gpus = gpu;
+	if (wishes->gpus && (strchr(wishes->gpus, ',') || !strcmp(wishes->gpus, "all")))
+		args->gpu = NULL;
+	else
+		wishes->gpus = NULL;
 }
 
 int run_check_program(const struct args *args)
@@ -41,9 +57,9 @@ int run_check_program(const struct args *args)
 			args->cmd, strcmp(args->cmd, "run") ? "" : "SET ");
 }
 
-/* Whether @gpu, the GPU of the run around this one, is the one at @pci: 0, or an error. */
+/* Whether @gpu, one of the run around this one, is the one at @pci, in *same: 0, or an error. */
 static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu,
-		    const char *pci)
+		    const char *pci, bool *same)
 {
 	struct gpupart_topology *limited;
 	struct cuda_simulated found;
@@ -61,28 +77,49 @@ static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu
 		snprintf(address, sizeof(address), "%s", gpupart_topology_info(limited)->pci);
 		gpupart_topology_close(limited);
 	}
-	if (!strcmp(address, pci))
-		return 0;
+	*same = !strcmp(address, pci);
+	return 0;
+}
+
+/* Which of @gpus, those of the run around this one, is the one at @pci: 0, or an error. */
+static int find_outer(const struct args *args, struct gpupart *gp, const char *gpus,
+		      const char *pci, unsigned int *n)
+{
+	bool same = false;
+	int status = 0;
+	char *gpu;
+
+	for (*n = 0; (gpu = alloc_part(gpus, ',', *n)); ++*n) {
+		status = same_gpu(args, gp, gpu, pci, &same);
+		free(gpu);
+		if (status || same)
+			return status;
+	}
 	return cmd_fail(args->cmd, EXIT_USAGE,
-			"this runs inside a limit on GPU %s and cannot leave it for %s", gpu, pci);
+			"this runs inside a limit on GPU %s and cannot leave it for %s", gpus, pci);
 }
 
 int run_outer_limit(const struct args *args, struct gpupart *gp,
 		    const struct gpupart_topology *topo, const char *pci,
 		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer)
 {
-	const char *words = getenv("GPUPART_SET"), *gpu = getenv("GPUPART_GPU");
+	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");
+	unsigned int n = 0;
 	int status;
+	char *part;
 
 	*outer = NULL;
 	if (!words || !*words)
 		return 0;
-	if (gpu && *gpu) {
-		status = same_gpu(args, gp, gpu, pci);
+	if (gpus && *gpus) {
+		status = find_outer(args, gp, gpus, pci, &n);
 		if (status)
 			return status;
 	}
-	if (gpupart_set_parse(gp, topo, words, set))
+	part = alloc_part(words, ';', strchr(words, ';') ? n : 0);
+	status = gpupart_set_parse(gp, topo, part ? part : "", set);
+	free(part);
+	if (status)
 		return cmd_fail(args->cmd, EXIT_USAGE, "GPUPART_SET=%s: %s", words,
 				gpupart_error(gp));
 	*outer = set;
@@ -250,79 +287,195 @@ static int begin_tenant(const struct args *args, struct gpupart *gp, const char 
 	return 0;
 }
 
-/* Everything between a topology and the program's environment. */
+/* What was worked out, a part for each GPU. */
+struct parts {
+	char *gpus, *sets, *keys;	/* as the environment has them */
+	unsigned int nr;
+	struct check check;		/* of the last GPU */
+};
+
+static bool has_part(const char *list, const char *wanted)
+{
+	bool same = false;
+	char *part;
+
+	for (unsigned int n = 0; !same && (part = alloc_part(list, ',', n)); n++) {
+		same = !strcmp(part, wanted);
+		free(part);
+	}
+	return same;
+}
+
+static void add_part(char **list, const char *separator, const char *part)
+{
+	char *longer = alloc_text("%s%s%s", *list ? *list : "", *list ? separator : "", part);
+
+	free(*list);
+	*list = longer;
+}
+
+/* Everything between a topology and the program's environment, of one GPU. */
 static int prepare(const struct args *args, struct gpupart *gp,
-		   const struct gpupart_topology *topo, const struct run_wishes *wishes)
+		   const struct gpupart_topology *topo, const struct run_wishes *wishes,
+		   struct parts *parts)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
 	const char *gpu = !args->simulated ? info->pci : args->gpu ? args->gpu : "0";
 	char list[GPUPART_TPCSET_STRLEN], text[OUT_SET_STRLEN], id[GPUPART_JOB_STRLEN];
-	struct check check = { 0 };
-	const char *called;
+	struct check *check = &parts->check;
+	const char *called, *tenant;
 	struct gpupart_tpcset set;
 	int status;
 
+	memset(check, 0, sizeof(*check));
 	status = work_out_set(args, gp, topo, gpu, &set);
 	if (!status)
-		status = check_in_child(args, gpu, &check);
+		status = check_in_child(args, gpu, check);
 	if (!status)
 		status = run_inject(args, wishes->strict);
-	if (*check.pci)
-		gpu = check.pci;
+	if (*check->pci)
+		gpu = check->pci;
 	if (!status && wishes->mem)
-		status = tenants_check_size(args, gpu, check.memory, wishes->mem_bytes);
+		status = tenants_check_size(args, gpu, check->memory, wishes->mem_bytes);
+	if (!status && parts->nr && has_part(parts->gpus, gpu))
+		status = cmd_fail(args->cmd, EXIT_USAGE, "--gpu %s: GPU %s is named twice",
+				  wishes->gpus, gpu);
 	if (status)
 		return status;
 	gpupart_tpcset_format_list(&set, list, sizeof(list));
-	setenv("GPUPART_SET", list, 1);
-	setenv("GPUPART_GPU", gpu, 1);
-	setenv("GPUPART_CHECKED", check.key, 1);
+	add_part(&parts->gpus, ",", gpu);
+	add_part(&parts->sets, ";", list);
+	add_part(&parts->keys, ",", check->key);
 	called = job_name(args, wishes->name);
 	status = begin_job(args, gp, topo, wishes, gpu, &set, called, id);
+	/* One tenant on all of the GPUs, of the first one's job. */
+	tenant = !wishes->mem || called ? called : parts->nr ? getenv("GPUPART_TENANT") : id;
 	if (!status)
-		status = begin_tenant(args, gp, wishes->mem && !called ? id : called, gpu, wishes);
+		status = begin_tenant(args, gp, tenant, gpu, wishes);
 	if (status)
 		return status;
+	parts->nr++;
 	if (wishes->name)
 		setenv("GPUPART_NAME", wishes->name, 1);
 	/* A wish from outside, a run's around this one too, stays. */
 	if (wishes->sm_count)
 		setenv("GPUPART_SM_COUNT", "1", 1);
-	if (wishes->late) {
-		setenv("GPUPART_LATE", wishes->late, 1);
-		cmd_note(args->cmd, "what %s launches in its first %s s is not confined",
-			 args->program[0], wishes->late);
-	} else {
-		unsetenv("GPUPART_LATE");
-	}
+	if (wishes->profile)
+		setenv("GPUPART_PROFILE", "1", 1);
 	/* taskset says nothing either; but who runs on no GPU should know it. */
 	if (args->simulated)
 		cmd_note(args->cmd, "TPCs %s of %s, simulated",
 			 out_set(text, sizeof(text), topo, &set), gpu);
-	if (wishes->mps)
+	if (wishes->mps && parts->nr == 1)
 		mps_join(args->cmd, args->simulated);
-	else if (!args->simulated)
+	else if (!wishes->mps && !args->simulated)
 		mps_note_turns(args->cmd, gp, gpu);
 	return 0;
 }
 
-int run_confine(struct args *args, const struct run_wishes *wishes)
+static int prepare_one(struct args *args, struct gpupart *gp, const struct run_wishes *wishes,
+		       struct parts *parts)
 {
 	struct gpupart_topology *topo;
+	int status = args_topology(args, gp, &topo);
+
+	if (status)
+		return status;
+	if (wishes->plan)
+		status = plan_file_check(args, wishes->plan, gp, topo, wishes->file);
+	if (!status)
+		status = prepare(args, gp, topo, wishes, parts);
+	gpupart_topology_close(topo);
+	return status;
+}
+
+/* The GPUs that CUDA shows, parted by commas, which the caller frees: 0, or an error. */
+static int list_all(const struct args *args, char **gpus)
+{
+	struct cuda_probe probe;
+	int err = cuda_probe(&probe);
+
+	*gpus = NULL;
+	if (err || !*probe.pci[0])
+		return cmd_fail(args->cmd, EXIT_USAGE, "--gpu all: %s",
+				err ? probe.why : "CUDA shows no GPU");
+	for (int i = 0; i < CUDA_MAX_GPUS && *probe.pci[i]; i++)
+		add_part(gpus, ",", probe.pci[i]);
+	return 0;
+}
+
+static int prepare_list(struct args *args, struct gpupart *gp, const struct run_wishes *wishes,
+			struct parts *parts)
+{
+	char *gpus = NULL, *gpu = NULL;
+	int status = 0;
+
+	if (!strcmp(wishes->gpus, "all"))
+		status = list_all(args, &gpus);
+	else
+		gpus = alloc_text("%s", wishes->gpus);
+	for (unsigned int n = 0; !status && (gpu = alloc_part(gpus, ',', n)); n++) {
+		if (!*gpu || n == CUDA_MAX_GPUS)
+			status = cmd_fail(args->cmd, EXIT_USAGE,
+					  "--gpu %s: wants 1 to %d GPUs, parted by commas",
+					  wishes->gpus, CUDA_MAX_GPUS);
+		args->gpu = gpu;
+		if (args->simulated)
+			args->source = NULL;
+		status = status ?: args_simulate(args) ?: prepare_one(args, gp, wishes, parts);
+		free(gpu);
+	}
+	free(gpus);
+	return status;
+}
+
+/* Inside a run on several GPUs, a limit on some of them would leave the others without one. */
+static int check_outer(const struct args *args, const struct parts *parts)
+{
+	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");
+	char *left = words && *words && gpus ? alloc_part(gpus, ',', parts->nr) : NULL;
+
+	if (!left)
+		return 0;
+	free(left);
+	return cmd_fail(args->cmd, EXIT_USAGE,
+			"this runs inside a limit on GPUs %s and cannot leave some of them out",
+			gpus);
+}
+
+/* What the program can see and --gpu does not name. */
+static void note_free(const struct args *args, const struct run_wishes *wishes,
+		      const struct parts *parts)
+{
+	for (int i = 0; wishes->names_gpus && i < parts->check.nr_visible; i++)
+		if (!has_part(parts->gpus, parts->check.visible[i]))
+			cmd_note(args->cmd, "GPU %s%s is not named by --gpu: %s",
+				 parts->check.visible[i], args->simulated ? " (simulated)" : "",
+				 wishes->strict ? "a launch there ends the program" :
+						  "launches there are not confined");
+}
+
+int run_confine(struct args *args, const struct run_wishes *wishes)
+{
+	struct parts parts = { 0 };
 	struct gpupart *gp;
 	int status;
 
 	if (gpupart_open(&gp))
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	status = args_topology(args, gp, &topo);
+	status = (wishes->gpus ? prepare_list(args, gp, wishes, &parts) :
+				 prepare_one(args, gp, wishes, &parts)) ?:
+		 check_outer(args, &parts);
 	if (!status) {
-		if (wishes->plan)
-			status = plan_file_check(args, wishes->plan, gp, topo, wishes->file);
-		if (!status)
-			status = prepare(args, gp, topo, wishes);
-		gpupart_topology_close(topo);
+		note_free(args, wishes, &parts);
+		setenv("GPUPART_SET", parts.sets, 1);
+		setenv("GPUPART_GPU", parts.gpus, 1);
+		setenv("GPUPART_CHECKED", parts.keys, 1);
 	}
+	free(parts.gpus);
+	free(parts.sets);
+	free(parts.keys);
 	gpupart_close(gp);
 	return status;
 }

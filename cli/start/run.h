@@ -9,19 +9,23 @@ struct plan_file;
 
 /* The options of run's own. */
 struct run_wishes {
-	const char *name, *late;
+	const char *name;
 	const char *plan;	/* FILE:NAME, the set is of this plan; NULL: of none */
 	const struct plan_file *file;	/* the same, read */
 	const char *mem;	/* as it was given; NULL: no quota */
 	uint64_t mem_bytes;
-	bool sm_count, mps, strict, exec;
+	const char *gpus;	/* several, parted by commas, or "all"; NULL: the one of args */
+	bool names_gpus;	/* --gpu was given */
+	bool sm_count, mps, strict, exec, profile;
 };
 
 /* Whether @args has a program: 0, or an error. */
 int run_check_program(const struct args *args);
 
-/* Inside a run the GPU is the one that is limited. Before args_simulate(). */
+/* Inside a run the GPU is the one that is limited, or the first. Before args_simulate(). */
 void run_inherit_gpu(struct args *args);
+/* The same of all that are limited, or that --gpu names: in @wishes where there are several. */
+void run_take_gpus(struct args *args, struct run_wishes *wishes);
 
 /*
  * The limit of a run around this command, on the GPU at @pci: in @set, with *outer to it,

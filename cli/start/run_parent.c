@@ -122,7 +122,8 @@ static long look(void *arg, pid_t child)
 static bool was_breached(const struct run *run)
 {
 	struct gpupart_report_process p;
-	bool breached = run->nr_ended || gpupart_report_lost(run->report);
+	unsigned int nr_refused;
+	bool breached = run->nr_ended || gpupart_report_lost(run->report, &nr_refused);
 
 	for (unsigned int n = 0; !breached && !gpupart_report_get(run->report, n, &p); n++)
 		breached = run_report_breach(&p);
@@ -155,11 +156,13 @@ static int supervise(struct run *run, int fd)
 
 int run_as_parent(struct args *args, const struct run_wishes *wishes)
 {
-	struct run run = { .args = args, .wishes = wishes };
+	static struct run run;	/* too large for a small stack */
 	struct gpupart *gp;
 	const char *id;
 	int fd = -1;
 
+	run.args = args;
+	run.wishes = wishes;
 	if (gpupart_open(&gp))
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	if (gpupart_report_open(gp, &run.report, &id)) {

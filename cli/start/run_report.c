@@ -133,8 +133,9 @@ static void say_kernel(const struct gpupart_report_process *process,
 /* The lines of launches: *@rest those that got none. */
 static void say_launches(const struct gpupart_report *report, bool simulated, uint64_t *rest)
 {
-	struct gpupart_report_kernel said[MAX_LINES] = { 0 };
-	struct gpupart_report_process of[MAX_LINES], p;
+	/* Too large for a small stack. */
+	static struct gpupart_report_kernel said[MAX_LINES];
+	static struct gpupart_report_process of[MAX_LINES], p;
 	unsigned int nr = 0, k;
 
 	for (unsigned int n = 0; !gpupart_report_get(report, n, &p); n++) {
@@ -190,14 +191,19 @@ void run_report_say(const struct gpupart_report *report, const struct witness *w
 		    bool simulated)
 {
 	const char *sim = simulated ? " (simulated)" : "";
-	unsigned int lost = gpupart_report_lost(report);
+	unsigned int refused, lost = gpupart_report_lost(report, &refused);
 	uint64_t rest = 0;
 
+	lost -= refused;
 	say_unconfined(report, witness, simulated);
 	say_launches(report, simulated, &rest);
 	if (rest)
 		cmd_note(RUN, "%llu launches of further kernels ran outside of the set%s",
 			 (unsigned long long)rest, sim);
+	if (refused)
+		cmd_note(RUN,
+			 "%u further process%s %s kept from CUDA%s: the report had no room left",
+			 refused, refused == 1 ? "" : "es", refused == 1 ? "was" : "were", sim);
 	if (lost)
 		cmd_note(RUN,
 			 "%u further process%s used CUDA%s: what became of %s launches is not known",

@@ -11,10 +11,50 @@
 #include <unistd.h>
 #include "cli/start/witness.h"
 
+#define REPORT "GPUPART_REPORT="
 #define MAX_LINES 65536
 #define MAX_FDS 4096
 #define MAX_DEPTH 64
 #define MAX_PIDS (4 << 20)	/* linux/threads.h: PID_MAX_LIMIT */
+
+/* Whether process @pid is in the pid namespace of this one. */
+static bool is_in_namespace(int pid)
+{
+	struct stat own, other;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &own) && !stat(path, &other) &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+/*
+ * Whether process @pid, of this user, has the report of this run in its environment: its parent
+ * may have ended. As a child subreaper this command would find all of those, but would be their
+ * parent in place of init, which daemons look for.
+ */
+static bool has_report(int pid)
+{
+	const char *report = getenv("GPUPART_REPORT");
+	char path[32], *line = NULL;
+	bool found = false;
+	size_t room = 0;
+	struct stat st;
+	FILE *file;
+
+	if (!report || !*report || !is_in_namespace(pid))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	file = fopen(path, "re");
+	if (file && !fstat(fileno(file), &st) && st.st_uid == geteuid())
+		for (int i = 0; !found && i < MAX_LINES && getdelim(&line, &room, 0, file) > 0; i++)
+			found = !strncmp(line, REPORT, strlen(REPORT)) &&
+				!strcmp(line + strlen(REPORT), report);
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
 
 bool witness_is_below(int pid, int root)
 {
@@ -26,7 +66,7 @@ bool witness_is_below(int pid, int root)
 		if (!process_find_parent(found.parent, &found))
 			break;
 	}
-	return false;
+	return has_report(pid);
 }
 
 enum { UNKNOWN, BELOW, NOT_BELOW };
@@ -132,12 +172,18 @@ void witness_look(struct witness *witness, int root, bool simulated)
 	unsigned char *memo = calloc(MAX_PIDS, 1);
 	DIR *proc = opendir("/proc");
 	struct process_parent found;
+	struct process first;
 	struct dirent *entry;
 
+	process_find(root, &first);
 	while (memo && proc && (entry = readdir(proc))) {
 		int pid = atoi(entry->d_name);
 
-		if (pid <= 0 || !process_find_parent(pid, &found) || !is_below(&found, root, memo))
+		if (pid <= 0 || !process_find_parent(pid, &found))
+			continue;
+		/* What is older than @root was not started by it. */
+		if (!is_below(&found, root, memo) &&
+		    (found.process.start < first.start || pid == getpid() || !has_report(pid)))
 			continue;
 		if (is_unconfined(pid, simulated))
 			note(witness, &found);

@@ -17,13 +17,14 @@ struct witness {
 };
 
 /*
- * Looks once at @root and what it started. A process that began and ended between two looks, or
- * whose parent ended before it was seen, is missed; one of this command itself is none. @simulated:
- * there is no device to see.
+ * Looks once at @root and what it started: what is below it, and this user's processes that have
+ * this process's GPUPART_REPORT in their environment. A process that began and ended between two
+ * looks is missed, and so is one whose parent ended and whose environment lacks that; one of this
+ * command itself is none. @simulated: there is no device to see.
  */
 void witness_look(struct witness *witness, int root, bool simulated);
 
-/* Whether @pid is @root or below it. */
+/* Whether @pid is @root, below it, or has that in its environment. */
 bool witness_is_below(int pid, int root);
 
 #endif

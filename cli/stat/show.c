@@ -223,11 +223,10 @@ void stat_json(json_t *root, const struct stat_result *r)
 		json_array_append_new(advice, json_string(r->advice));
 	set_counts(total, &r->sum);
 	json_object_update_new(root, json_pack(
-		"{s:o, s:i, s:o, s:f, s:s?, s:o, s:s, s:s, s:o, s:f, s:f, s:o, s:o, s:o, s:i}",
+		"{s:o, s:i, s:o, s:f, s:o, s:s, s:s, s:o, s:f, s:f, s:o, s:o, s:o, s:i}",
 		"program", program, "status", r->status,
 		"signal", r->signal ? json_integer(r->signal) : json_null(),
-		"seconds", r->seconds, "set", r->set,
-		"nr_tpcs", r->nr_tpcs ? json_integer(r->nr_tpcs) : json_null(),
+		"seconds", r->seconds, "set", out_json_tpcs(&r->tpcs),
 		"verdict", r->verdict, "why", r->why, "advice", advice, "span_seconds", r->span,
 		"launches_per_second", r->rate, "shares", json_shares(r), "total", total,
 		"processes", json_processes(r), "processes_left_out", r->nr_lost));

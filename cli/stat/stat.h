@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include "cli/util/out.h"
+#include "lib/private.h"
 
 enum stat_verdict {
 	STAT_NO_CALL,		/* no process called CUDA */
@@ -30,7 +31,7 @@ struct stat_result {
 	double seconds;
 	bool simulated;
 	const char *set;	/* that it ran in, list form, or NULL */
-	unsigned int nr_tpcs;	/* of the set; 0: not known */
+	struct gpupart_tpcset tpcs;	/* of the set; empty: not known */
 	/* stat_judge() fills in what follows. */
 	struct gpupart_stat_process sum;	/* of all processes; gpus[0] of all GPUs */
 	double span;		/* seconds from the first work of any to the last of any */

@@ -13,9 +13,11 @@
 #include "cli/target/cuda.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/pack.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
+#include "lib/private.h"
 
 #define MAX_OPTIONS 32
 #define OPT_HELP 256
@@ -159,13 +161,36 @@ static int take_own(const struct args *args, const struct args_option *own, int 
 	return NOT_OWN;
 }
 
+/* getopt_long() takes the beginning of an option for it: of --sm-count where --sms was meant. */
+static int check_whole(const struct args *args, char **argv, const char *option)
+{
+	/* The value may be the argument after the option's. */
+	const char *word = argv[optind - (optarg == argv[optind - 1] ? 2 : 1)];
+
+	if (strcspn(word + 2, "=") == strlen(option))
+		return 0;
+	return cmd_fail(args->cmd, EXIT_USAGE,
+			"unknown option '%s': --%s has to be written out", word, option);
+}
+
+/* Whether -o asks for JSON by its file's name, and no option for another form. */
+static bool output_is_json(const struct args *args, const struct args_option *own)
+{
+	const char *ending = args->output ? strrchr(args->output, '.') : NULL;
+
+	for (; own && own->name; own++)
+		if (!strcmp(own->name, "of") && *own->value)
+			return false;
+	return ending && !strcmp(ending, ".json");
+}
+
 int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
 	       const char *help, int argc, char **argv)
 {
 	struct option options[MAX_OPTIONS] = { 0 };
 	char letters[2 * MAX_OPTIONS];
 	unsigned int nr = 0;
-	int opt, status;
+	int opt, status, at = -1;
 
 	/* Options end at a PROGRAM, and not at a name. */
 	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
@@ -186,15 +211,20 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	}
 	opterr = 0;
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, letters, options, &at)) != -1) {
 		if (opt == '?' || opt == ':')
 			return bad_option(args, opt, argv, options);
-		status = take_own(args, own, opt);
+		status = at >= 0 ? check_whole(args, argv, options[at].name) : 0;
+		at = -1;
+		if (!status)
+			status = take_own(args, own, opt);
 		if (status == NOT_OWN)
 			status = take(args, opt, help);
 		if (status)
 			return status;
 	}
+	if (takes & ARGS_JSON && output_is_json(args, own))
+		args->json = true;
 	if (takes & (ARGS_PROGRAM | ARGS_NAMES))
 		args->program = argv + optind;
 	else if (optind < argc)
@@ -275,8 +305,7 @@ static int capture_path(const struct args *args, char *path, size_t len)
 
 	if (status)
 		return status;
-	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_USAGE, "no memory");
+	gp = alloc_gpupart();
 	/* --gpu is for the driver made of it, which has an address where the capture has none. */
 	err = gpupart_topology_open(gp, args->source, NULL, &topo);
 	if (err) {
@@ -377,7 +406,7 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
 		return 0;
 	err = cuda_probe(&probe);
 	if (!err && probe.nr_devices > 0) {
-		snprintf(args->visible, sizeof(args->visible), "%s", probe.pci);
+		snprintf(args->visible, sizeof(args->visible), "%s", probe.pci[0]);
 		*gpu = args->visible;
 		return 0;
 	}
@@ -406,8 +435,7 @@ int args_memory(const struct args *args, const char *text, uint64_t *bytes)
 	struct gpupart *gp;
 	int status = 0;
 
-	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_USAGE, "no memory");
+	gp = alloc_gpupart();
 	if (gpupart_memory_parse(gp, text, bytes))
 		status = cmd_fail(args->cmd, EXIT_USAGE, "--mem %s: %s",
 				  *text ? text : "''", gpupart_error(gp));
@@ -446,13 +474,10 @@ bool args_decimal(const char *text, double *value)
 int args_seconds(const struct args *args, const char *option, const char *text, double least,
 		 double *seconds)
 {
-	if (args_decimal(text, seconds) && *seconds > 0 && *seconds >= least && *seconds <= 3600)
+	if (args_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
 		return 0;
-	if (least > 0)
-		return cmd_fail(args->cmd, EXIT_USAGE, "%s '%s': wants seconds, %g to 3600",
-				option, text, least);
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"%s '%s': wants seconds, more than 0 and at most 3600", option, text);
+	return cmd_fail(args->cmd, EXIT_USAGE, "%s '%s': wants seconds, %g to 3600", option, text,
+			least);
 }
 
 static int parse_number(const struct args *args, const char *text, unsigned int *nr)
@@ -528,8 +553,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 			return cmd_fail(args->cmd, EXIT_USAGE, "%s '%s': wants %s",
 					option, value, word[0] == 'h' ? "a hexadecimal number" :
 					"a list such as 0,5,8-11 or 0-10:2");
-		if (asprintf(&text, "%s:%s", word, value) < 0)
-			return cmd_fail(args->cmd, EXIT_USAGE, "no memory");
+		text = alloc_text("%s:%s", word, value);
 		err = gpupart_set_parse(gp, topo, text, &part);
 		free(text);
 		if (err)
@@ -542,11 +566,14 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"-n %u: %u TPCs are free to choose from%s", nr,
 				gpupart_tpcset_count(&free_tpcs),
-				within ? " inside GPUPART_SET" : "");
+				!within ? "" : args->job ? " inside the set of the run around it" :
+				" inside GPUPART_SET");
 	if (!nr)
 		neighbours_note(args, gp, topo, pci, within, set);
-	if (!nr && !clusters_lacks(topo, set))
+	if (!nr && !clusters_lacks(topo, set)) {
+		clusters_note_size(args->cmd, topo, set);
 		return 0;
+	}
 	if (nr)
 		neighbours_lock(args->cmd);
 	others = neighbours_tpcs(args, gp, topo, pci, within);

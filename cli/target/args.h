@@ -50,8 +50,7 @@ int args_pid(const struct args *args, const char *text, int *pid);
 bool args_decimal(const char *text, double *value);
 
 /*
- * The seconds that @text, the value of @option, is: @least (0: more than 0) to 3600, in decimal:
- * 0, or an error.
+ * The seconds that @text, the value of @option, is: @least to 3600, in decimal: 0, or an error.
  */
 int args_seconds(const struct args *args, const char *option, const char *text, double least,
 		 double *seconds);

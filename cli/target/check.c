@@ -6,8 +6,10 @@
 #include <string.h>
 #include "cli/target/check.h"
 #include "cli/target/cuda.h"
+#include "cli/target/driver.h"
 #include "cli/util/child.h"
 #include "cli/util/message.h"
+#include "lib/private.h"
 
 #define CHECK_SECONDS 60
 #define NAME_MAX_LEN 63
@@ -43,11 +45,28 @@ void check_attach_gpu(void *selector, void *result)
 	snprintf(check->layout, sizeof(check->layout), "%s", found.layout);
 	snprintf(check->streams, sizeof(check->streams), "%s", found.streams);
 	snprintf(check->graphs, sizeof(check->graphs), "%s", found.graphs);
+	if (gpupart_profilers(gp))
+		snprintf(check->profilers, sizeof(check->profilers), "%s", gpupart_error(gp));
 	snprintf(check->key, sizeof(check->key), "%s", found.key);
 	gpupart_driver_get(gp, &check->driver);
 	snprintf(check->pci, sizeof(check->pci), "%s",
 		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
 	check->memory = cuda_memory_here(check->pci);
+	check->nr_visible = cuda_gpus_here(check->visible);
+}
+
+void check_attach_tools(void *selector, void *result)
+{
+	struct check *check = result;
+	struct driver driver;
+	void *green;
+
+	setenv("GPUPART_PROFILE", "1", 1);
+	check_attach_gpu(selector, result);
+	if (!check->err &&
+	    !driver_open(&driver, check->green, sizeof(check->green)) &&
+	    !driver_start(&driver, check->pci, check->green, sizeof(check->green)))
+		driver_green(&driver, &green, check->green, sizeof(check->green));
 }
 
 static void check_gpu_alone(void *arg, void *result)

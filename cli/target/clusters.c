@@ -17,15 +17,31 @@ void clusters_add(const struct gpupart_topology *topo, const struct gpupart_tpcs
 		*set = all;
 }
 
+/* Without virtual GPCs the GPU may be of a kind that launches no clusters. */
+static bool holds_none(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	return gpupart_topology_end_vgpc(topo) &&
+	       gpupart_set_cluster(topo, set) < GPUPART_PORTABLE_CLUSTER;
+}
+
 bool clusters_lacks(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo), other;
 
-	/* Without virtual GPCs the GPU may be of a kind that launches no clusters. */
-	return gpupart_topology_end_vgpc(topo) &&
-	       gpupart_set_cluster(topo, set) < GPUPART_PORTABLE_CLUSTER &&
+	return holds_none(topo, set) &&
 	       !gpupart_set_pick(topo, GPUPART_PORTABLE_CLUSTER, &none, set, &all,
 				 gpupart_tpcset_count(set), &other);
+}
+
+static void say(const char *cmd, const char *whose, const struct gpupart_topology *topo,
+		const struct gpupart_tpcset *set, const char *would)
+{
+	char has[GPUPART_TPCSET_STRLEN];
+
+	gpupart_tpcset_format_list(set, has, sizeof(has));
+	cmd_note(cmd,
+		 "%sTPCs %s hold clusters of at most %u blocks: a kernel with larger clusters is given more TPCs; %s clusters of %d",
+		 whose, has, gpupart_set_cluster(topo, set), would, GPUPART_PORTABLE_CLUSTER);
 }
 
 void clusters_note(const char *cmd, const char *whose, const struct gpupart_topology *topo,
@@ -33,16 +49,27 @@ void clusters_note(const char *cmd, const char *whose, const struct gpupart_topo
 {
 	struct gpupart_tpcset from = gpupart_tpcset_or(set, free), other;
 	unsigned int nr = gpupart_tpcset_count(set);
-	char has[GPUPART_TPCSET_STRLEN], would[GPUPART_TPCSET_STRLEN + 8];
+	char list[GPUPART_TPCSET_STRLEN], would[GPUPART_TPCSET_STRLEN + 16];
 
 	if (!clusters_lacks(topo, set))
 		return;
-	gpupart_tpcset_format_list(set, has, sizeof(has));
-	if (gpupart_set_pick(topo, GPUPART_PORTABLE_CLUSTER, &none, set, &from, nr, &other))
-		snprintf(would, sizeof(would), "no %u free TPCs", nr);
-	else
-		gpupart_tpcset_format_list(&other, would + sprintf(would, "TPCs "), sizeof(has));
-	cmd_note(cmd,
-		 "%sTPCs %s hold clusters of at most %u blocks: a kernel with larger clusters is given more TPCs; %s hold clusters of %d",
-		 whose, has, gpupart_set_cluster(topo, set), would, GPUPART_PORTABLE_CLUSTER);
+	if (gpupart_set_pick(topo, GPUPART_PORTABLE_CLUSTER, &none, set, &from, nr, &other)) {
+		snprintf(would, sizeof(would), "no %u free TPCs hold", nr);
+	} else {
+		gpupart_tpcset_format_list(&other, list, sizeof(list));
+		snprintf(would, sizeof(would), "TPCs %s hold", list);
+	}
+	say(cmd, whose, topo, set, would);
+}
+
+void clusters_note_size(const char *cmd, const struct gpupart_topology *topo,
+			const struct gpupart_tpcset *set)
+{
+	unsigned int nr = gpupart_tpcset_count(set);
+	char would[32];
+
+	if (!holds_none(topo, set) || clusters_lacks(topo, set))
+		return;
+	snprintf(would, sizeof(would), "no set of %u TPC%s holds", nr, nr == 1 ? "" : "s");
+	say(cmd, "", topo, set, would);
 }

@@ -22,4 +22,8 @@ bool clusters_lacks(const struct gpupart_topology *topo, const struct gpupart_tp
 void clusters_note(const char *cmd, const char *whose, const struct gpupart_topology *topo,
 		   const struct gpupart_tpcset *set, const struct gpupart_tpcset *free);
 
+/* Says on stderr that @set, which the user wrote out, holds none since no set of its size does. */
+void clusters_note_size(const char *cmd, const struct gpupart_topology *topo,
+			const struct gpupart_tpcset *set);
+
 #endif

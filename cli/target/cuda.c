@@ -22,6 +22,26 @@ static void leave_alone(void)
 	setenv("GPUPART_DISABLE", "1", 1);
 }
 
+int cuda_gpus_here(char pci[CUDA_MAX_GPUS][20])
+{
+	int (*count)(int *), (*device)(int *, int), (*address)(char *, int, int);
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	int found, nr, dev;
+
+	count = lib ? dlsym(lib, "cuDeviceGetCount") : NULL;
+	device = lib ? dlsym(lib, "cuDeviceGet") : NULL;
+	address = lib ? dlsym(lib, "cuDeviceGetPCIBusId") : NULL;
+	if (!count || !device || !address || count(&found))
+		return 0;
+	for (nr = 0; nr < found && nr < CUDA_MAX_GPUS; nr++) {
+		if (device(&dev, nr) || address(pci[nr], sizeof(pci[nr]), dev))
+			return nr;
+		for (char *c = pci[nr]; *c; c++)
+			*c = tolower((unsigned char)*c);
+	}
+	return nr;
+}
+
 struct answer {
 	int err;
 	struct cuda_probe probe;
@@ -32,10 +52,8 @@ static void ask(void *arg, void *result)
 	struct answer *answer = result;
 	struct cuda_probe *probe = &answer->probe;
 	int (*init)(unsigned int), (*version)(int *), (*count)(int *);
-	int (*pci)(char *, int, int), (*device)(int *, int);
 	struct link_map *map;
 	void *lib;
-	int dev;
 
 	(void)arg;
 	leave_alone();
@@ -54,9 +72,7 @@ static void ask(void *arg, void *result)
 	init = dlsym(lib, "cuInit");
 	version = dlsym(lib, "cuDriverGetVersion");
 	count = dlsym(lib, "cuDeviceGetCount");
-	device = dlsym(lib, "cuDeviceGet");
-	pci = dlsym(lib, "cuDeviceGetPCIBusId");
-	if (!init || !version || !count || !device || !pci) {
+	if (!init || !version || !count) {
 		answer->err = -EIO;
 		snprintf(probe->why, sizeof(probe->why),
 			 "libcuda.so.1 lacks cuInit or what follows it");
@@ -70,11 +86,8 @@ static void ask(void *arg, void *result)
 			 probe->init == 100 ? " (no GPU)" : "");
 		return;
 	}
-	if (count(&probe->nr_devices) || probe->nr_devices < 1)
-		return;
-	if (!device(&dev, 0) && !pci(probe->pci, sizeof(probe->pci), dev))
-		for (char *c = probe->pci; *c; c++)
-			*c = tolower((unsigned char)*c);
+	if (!count(&probe->nr_devices))
+		cuda_gpus_here(probe->pci);
 }
 
 int cuda_probe(struct cuda_probe *probe)

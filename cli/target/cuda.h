@@ -6,12 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define CUDA_MAX_GPUS 32	/* whose addresses are asked for */
+
 struct cuda_probe {
 	char path[256];		/* the file that was loaded */
 	int version;		/* 13000 is 13.0 */
 	int init;		/* what cuInit returned, 0 is good */
 	int nr_devices;
-	char pci[20];		/* of CUDA's device 0, lower case */
+	char pci[CUDA_MAX_GPUS][20];	/* addresses in lower case, in CUDA's order */
 	char why[256];		/* the sentence where it failed */
 };
 
@@ -40,5 +42,8 @@ int cuda_find_simulated(const char *selector, struct cuda_simulated *found);
  */
 uint64_t cuda_memory(const char *pci, bool simulated);
 uint64_t cuda_memory_here(const char *pci);
+
+/* The addresses of the GPUs that CUDA shows to this process, in lower case. Returns how many. */
+int cuda_gpus_here(char pci[CUDA_MAX_GPUS][20]);
 
 #endif

@@ -68,3 +68,27 @@ int driver_start(struct driver *driver, const char *pci, char *why, size_t len)
 	       driver_check(driver, "cuCtxSetCurrent", driver->cuCtxSetCurrent(driver->ctx),
 			    why, len);
 }
+
+int driver_green(const struct driver *driver, void **green, char *why, size_t len)
+{
+	unsigned char all[DRIVER_RESOURCE_BYTES] = { 0 }, part[DRIVER_RESOURCE_BYTES] = { 0 };
+	unsigned int nr = 1;
+	void *desc;
+
+	if (!driver->cuGreenCtxCreate || !driver->cuDeviceGetDevResource ||
+	    !driver->cuDevSmResourceSplitByCount || !driver->cuDevResourceGenerateDesc) {
+		snprintf(why, len, "this driver has none");
+		return -EOPNOTSUPP;
+	}
+	return driver_check(driver, "cuDeviceGetDevResource",
+			    driver->cuDeviceGetDevResource(driver->device, all,
+							   DRIVER_RESOURCE_SM), why, len) ?:
+	       driver_check(driver, "cuDevSmResourceSplitByCount",
+			    driver->cuDevSmResourceSplitByCount(part, &nr, all, NULL, 0, 0),
+			    why, len) ?:
+	       driver_check(driver, "cuDevResourceGenerateDesc",
+			    driver->cuDevResourceGenerateDesc(&desc, part, 1), why, len) ?:
+	       driver_check(driver, "cuGreenCtxCreate",
+			    driver->cuGreenCtxCreate(green, desc, driver->device,
+						     DRIVER_GREEN_STREAM), why, len);
+}

@@ -11,6 +11,7 @@
 
 typedef uint64_t cuda_ptr;	/* CUdeviceptr */
 
+#define DRIVER_ATTR_NR_SMS	16
 #define DRIVER_ATTR_L2_BYTES	38
 #define DRIVER_ATTR_SHARED_OPTIN 97
 #define DRIVER_FUNC_DYNAMIC_SHARED 8	/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
@@ -18,6 +19,8 @@ typedef uint64_t cuda_ptr;	/* CUdeviceptr */
 #define DRIVER_EVENT_TIMED	0
 #define DRIVER_EVENT_WAITED	3	/* the host sleeps for it; no time stamp */
 #define DRIVER_GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM */
+#define DRIVER_RESOURCE_SM	1	/* CU_DEV_RESOURCE_TYPE_SM */
+#define DRIVER_RESOURCE_BYTES	256	/* a CUdevResource is 144 of them */
 
 #define DRIVER_NEEDED(F) \
 	F(cuInit, (unsigned int)) \
@@ -69,6 +72,9 @@ int driver_open(struct driver *driver, char *why, size_t len);
 
 /* cuInit, the device at @pci ("": the first), its primary context made current. */
 int driver_start(struct driver *driver, const char *pci, char *why, size_t len);
+
+/* A green context, after driver_start(): 0, or -errno with a sentence in @why. */
+int driver_green(const struct driver *driver, void **green, char *why, size_t len);
 
 /* 0 where @result is; else -EIO with "CALL: CUDA_ERROR_.. (N)" in @why. */
 int driver_check(const struct driver *driver, const char *call, int result, char *why, size_t len);

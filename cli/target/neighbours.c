@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/blocks.h"
+#include "cli/target/cuda.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/shown.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/options.h"
 
@@ -122,12 +124,27 @@ static bool shows_itself(const struct neighbours *n, int pid)
 	return false;
 }
 
-/* What a run was set to since it began, or @words. */
+/* What a run was set to on this GPU since it began, or @words: a run is a job a GPU. */
 static const char *words_now(const struct neighbours *n, const char *job, const char *words)
 {
-	for (int i = 0; i < n->nr_jobs; i++)
-		if (!strcmp(n->jobs[i].id, job))
-			return n->jobs[i].limit;
+	const struct gpupart_job *found = shown_job_on(n->jobs, n->nr_jobs, job, n->pci);
+
+	return found ? found->limit : words;
+}
+
+/* The set of @environment for this GPU, which the caller frees; "" or NULL: it has none. */
+static char *words_of(const struct neighbours *n, const char *environment)
+{
+	const char *gpus = value_of(environment, "GPUPART_GPU");
+	const char *sets = value_of(environment, "GPUPART_SET");
+	char *gpu, *words = NULL;
+
+	/* Another user may have written any number of them. */
+	for (int i = 0; i < CUDA_MAX_GPUS && !words && (gpu = alloc_part(gpus, ',', i)); i++) {
+		if (!strcasecmp(gpu, n->pci))
+			words = alloc_part(sets, ';', strchr(sets, ';') ? i : 0);
+		free(gpu);
+	}
 	return words;
 }
 
@@ -135,22 +152,25 @@ static const char *words_now(const struct neighbours *n, const char *job, const 
 static void look_at_environment(const struct neighbours *n, const char *pid,
 				struct reading *reading)
 {
-	const char *words, *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
+	const char *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
 	char *environment = read_environment(pid, reading);
 	struct neighbour found = { .pid = atoi(pid) };
+	const char *now;
+	char *words;
 
 	if (!environment)
 		return;
 	found.name = value_of(environment, "GPUPART_NAME");
 	found.job = value_of(environment, "GPUPART_JOB");
-	words = words_now(n, found.job, value_of(environment, "GPUPART_SET"));
+	words = words_of(n, environment);
+	now = words ? words_now(n, found.job, words) : "";
 	/* A simulated GPU is its captures: the same address may be another one. */
-	if (*words && !strcasecmp(value_of(environment, "GPUPART_GPU"), n->pci) &&
-	    (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
+	if (*now && (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
 	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
 	    !is_ignored(n->args, found.pid, found.name) &&
-	    !gpupart_set_parse(NULL, n->topo, words, &found.set))
+	    !gpupart_set_parse(NULL, n->topo, now, &found.set))
 		n->found(n->user, &found);
+	free(words);
 	free(environment);
 }
 
@@ -194,29 +214,39 @@ unsigned int neighbours_to_be(const struct neighbours *n)
 	return reading.nr_skipped;
 }
 
-/* The TPCs of all of them, but for those that have just what is around us. */
-struct sum {
+/* The programs beside the one that asks, with those left out that only hold what is around it. */
+struct beside {
 	const struct neighbours *neighbours;
-	const struct gpupart_tpcset *within;
-	struct gpupart_tpcset tpcs;
+	const struct gpupart_tpcset *within, *set;
+	struct gpupart_tpcset tpcs;	/* that they have */
+	unsigned int nr;	/* that have TPCs of @set */
+	char who[128];		/* the first of them */
 };
 
-/* Whether @found is of a job that this process is in, and has all that is around us. */
-static bool is_around(const struct sum *sum, const struct neighbour *found)
+/* Whether @found is of a job around the set that is asked for, and has all that is around it. */
+static bool is_around(const struct beside *beside, const struct neighbour *found)
 {
-	const char *own = getenv("GPUPART_JOB");
+	const char *own = beside->neighbours->args->job ?: getenv("GPUPART_JOB");
 
-	return gpupart_tpcset_equal(&found->set, sum->within) ||
-	       (own && *found->job && gpupart_tpcset_subset(sum->within, &found->set) &&
-		shown_is_inside(sum->neighbours->jobs, sum->neighbours->nr_jobs, own, found->job));
+	return gpupart_tpcset_equal(&found->set, beside->within) ||
+	       (own && *found->job && gpupart_tpcset_subset(beside->within, &found->set) &&
+		shown_is_inside(beside->neighbours->jobs, beside->neighbours->nr_jobs, own,
+				found->job));
 }
 
+/* Adds what @found has, where a set is given of that set. */
 static void add(void *user, const struct neighbour *found)
 {
-	struct sum *sum = user;
+	struct beside *beside = user;
+	struct gpupart_tpcset tpcs = beside->set ? gpupart_tpcset_and(&found->set, beside->set) :
+						   found->set;
 
-	if (!sum->within || !is_around(sum, found))
-		sum->tpcs = gpupart_tpcset_or(&sum->tpcs, &found->set);
+	if (gpupart_tpcset_empty(&tpcs) || (beside->within && is_around(beside, found)))
+		return;
+	beside->tpcs = gpupart_tpcset_or(&beside->tpcs, &tpcs);
+	if (!beside->nr++)
+		snprintf(beside->who, sizeof(beside->who), "process %d%s%s", found->pid,
+			 *found->name ? ", " : "", found->name);
 }
 
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
@@ -224,7 +254,7 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 				      const struct gpupart_tpcset *within)
 {
 	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
-	struct sum sum = { .neighbours = &n, .within = within };
+	struct beside beside = { .neighbours = &n, .within = within };
 	struct gpupart_process *processes;
 	struct gpupart_job *jobs;
 	unsigned int nr_too_long;
@@ -233,7 +263,7 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	n.nr_jobs = shown_jobs(gp, &jobs);
 	n.processes = processes;
 	n.jobs = jobs;
-	n.user = &sum;
+	n.user = &beside;
 	if (n.nr_processes < 0)
 		cmd_note(args->cmd,
 			 "-n: other programs that run cannot be listed: their TPCs may be taken");
@@ -250,50 +280,33 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 			 nr_too_long, MAX_ENVIRONMENT >> 10, MAX_ENVIRONMENTS >> 20);
 	free(processes);
 	free(jobs);
-	return sum.tpcs;
-}
-
-struct overlap {
-	const struct gpupart_tpcset *within, *set;
-	struct gpupart_tpcset tpcs;
-	unsigned int nr;
-	char who[128];	/* the first of them */
-};
-
-static void add_overlap(void *user, const struct neighbour *found)
-{
-	struct overlap *overlap = user;
-	struct gpupart_tpcset both = gpupart_tpcset_and(&found->set, overlap->set);
-
-	if (gpupart_tpcset_empty(&both) ||
-	    (overlap->within && gpupart_tpcset_equal(&found->set, overlap->within)))
-		return;
-	overlap->tpcs = gpupart_tpcset_or(&overlap->tpcs, &both);
-	if (!overlap->nr++)
-		snprintf(overlap->who, sizeof(overlap->who), "process %d%s%s", found->pid,
-			 *found->name ? ", " : "", found->name);
+	return beside.tpcs;
 }
 
 void neighbours_note(const struct args *args, struct gpupart *gp,
 		     const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set)
 {
-	struct overlap overlap = { .within = within, .set = set };
-	struct neighbours n = {
-		.args = args, .topo = topo, .pci = pci, .found = add_overlap, .user = &overlap,
-	};
+	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
+	struct beside beside = { .neighbours = &n, .within = within, .set = set };
 	char list[GPUPART_TPCSET_STRLEN], more[32] = "";
 	struct gpupart_process *processes;
+	struct gpupart_job *jobs = NULL;
 
+	n.user = &beside;
 	n.nr_processes = shown_processes(gp, &processes);
 	n.processes = processes;
+	if (within)
+		n.nr_jobs = shown_jobs(gp, &jobs);
+	n.jobs = jobs;
 	neighbours_shown(&n);
 	free(processes);
-	gpupart_tpcset_format_list(&overlap.tpcs, list, sizeof(list));
-	if (overlap.nr > 1)
-		snprintf(more, sizeof(more), " and %u more", overlap.nr - 1);
-	if (overlap.nr)
-		cmd_note(args->cmd, "TPCs %s are also in the set of %s%s", list, overlap.who, more);
+	free(jobs);
+	gpupart_tpcset_format_list(&beside.tpcs, list, sizeof(list));
+	if (beside.nr > 1)
+		snprintf(more, sizeof(more), " and %u more", beside.nr - 1);
+	if (beside.nr)
+		cmd_note(args->cmd, "TPCs %s are also in the set of %s%s", list, beside.who, more);
 }
 
 /*
@@ -304,8 +317,12 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 void neighbours_lock(const char *cmd)
 {
 	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8], why[160];
-	int fd = -1, err = blocks_make(geteuid(), why, sizeof(why)) ? -1 : 0;
+	static bool locked;
+	int fd = -1, err = !locked && blocks_make(geteuid(), why, sizeof(why)) ? -1 : 0;
 
+	/* Of a run on several GPUs each takes it. */
+	if (locked)
+		return;
 	/* Left open: the program's start or this one's end closes it. */
 	if (!err) {
 		snprintf(path, sizeof(path), "%s/lock", blocks_path(geteuid(), folder));
@@ -315,7 +332,8 @@ void neighbours_lock(const char *cmd)
 			snprintf(why, sizeof(why), "%s: %s", path, strerror(errno));
 	}
 	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
-		if (!flock(fd, LOCK_EX | LOCK_NB))
+		locked = !flock(fd, LOCK_EX | LOCK_NB);
+		if (locked)
 			return;
 		snprintf(why, sizeof(why), "%s: %s", path,
 			 errno == EWOULDBLOCK ? "another run has held it for 5 s" :

@@ -67,21 +67,18 @@ int64_t nvml_memory(const char *pci, int pid)
 	return -1;
 }
 
-int nvml_sm_clock(const char *pci)
-{
-	unsigned int mhz;
-	void *device;
-
-	if (!ready() || !clock_of || find(pci, &device) || clock_of(device, CLOCK_SM, &mhz))
-		return -1;
-	return mhz;
-}
-
 static int told_clock(void *device, int clock)
 {
 	unsigned int mhz;
 
 	return clock_of && !clock_of(device, clock, &mhz) ? (int)mhz : -1;
+}
+
+int nvml_sm_clock(const char *pci)
+{
+	void *device;
+
+	return ready() && !find(pci, &device) ? told_clock(device, CLOCK_SM) : -1;
 }
 
 bool nvml_state(const char *pci, struct nvml_state *state)

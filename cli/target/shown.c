@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/shown.h"
+#include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
 #include "cli/util/child.h"
 
@@ -21,35 +23,26 @@
 /* Some may begin between the question how many there are and the list. */
 #define SPARE 64
 
-int shown_processes(struct gpupart *gp, struct gpupart_process **list)
-{
-	int room = 0, nr = gpupart_process_list(gp, NULL, 0, sizeof(struct gpupart_process));
-
-	*list = NULL;
-	while (nr >= 0 && nr + 1 > room) {
-		room = nr + SPARE;
-		free(*list);
-		*list = calloc(room, sizeof(**list));
-		nr = *list ? gpupart_process_list(gp, *list, room,
-						  sizeof(struct gpupart_process)) : -ENOMEM;
-	}
-	return nr;
+#define DEFINE_LIST(function, type, ask) \
+int function(struct gpupart *gp, struct type **list) \
+{ \
+	int room = 0, nr = ask(gp, NULL, 0, sizeof(**list)); \
+\
+	*list = NULL; \
+	while (nr >= 0 && nr + 1 > room) { \
+		room = nr + SPARE; \
+		free(*list); \
+		*list = alloc_zeroed(room, sizeof(**list)); \
+		nr = ask(gp, *list, room, sizeof(**list)); \
+	} \
+	return nr; \
 }
 
-int shown_jobs(struct gpupart *gp, struct gpupart_job **list)
-{
-	int room = 0, nr = gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
-
-	*list = NULL;
-	while (nr >= 0 && nr + 1 > room) {
-		room = nr + SPARE;
-		free(*list);
-		*list = calloc(room, sizeof(**list));
-		nr = *list ? gpupart_job_list(gp, *list, room,
-					      sizeof(struct gpupart_job)) : -ENOMEM;
-	}
-	return nr;
-}
+DEFINE_LIST(shown_processes, gpupart_process, gpupart_process_list)
+DEFINE_LIST(shown_jobs, gpupart_job, gpupart_job_list)
+DEFINE_LIST(shown_grants, gpupart_grant, gpupart_grant_list)
+DEFINE_LIST(shown_tenants, gpupart_tenant, gpupart_tenant_list)
+DEFINE_LIST(shown_tenant_processes, gpupart_tenant_process, gpupart_tenant_process_list)
 
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
 {
@@ -65,6 +58,22 @@ bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, con
 		id = parent;
 	}
 	return false;
+}
+
+const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, const char *id,
+				       const char *pci)
+{
+	for (int steps = 0; *id && steps <= nr; steps++) {
+		const struct gpupart_job *found = NULL;
+
+		for (int i = 0; !found && i < nr; i++)
+			if (!strcmp(jobs[i].id, id))
+				found = &jobs[i];
+		if (!found || !strcasecmp(found->pci, pci))
+			return found;
+		id = found->parent;
+	}
+	return NULL;
 }
 
 static int become(unsigned int uid, int pid)
@@ -91,17 +100,13 @@ static void be_user(void *arg, void *result)
 {
 	struct shown_result *found = result;
 	const struct call *call = arg;
-	struct gpupart *gp;
 
 	found->err = become(call->uid, call->pid);
 	if (found->err) {
 		snprintf(found->why, sizeof(found->why), "becoming user %u: %s", call->uid,
 			 strerror(-found->err));
-	} else if (gpupart_open(&gp)) {
-		found->err = -ENOMEM;
-		snprintf(found->why, sizeof(found->why), "no memory");
 	} else {
-		call->fn(gp, call->arg, result);
+		call->fn(alloc_gpupart(), call->arg, result);
 	}
 }
 
@@ -186,14 +191,8 @@ static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **t
 static int open_own(const char *source, const char *pci, struct gpupart_topology **topo, char *why,
 		    size_t len)
 {
-	struct gpupart *gp;
-	int err = gpupart_open(&gp);
-
-	if (err) {
-		snprintf(why, len, "no memory");
-		return err;
-	}
-	err = gpupart_topology_open(gp, source, pci, topo);
+	struct gpupart *gp = alloc_gpupart();
+	int err = gpupart_topology_open(gp, source, pci, topo);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(gp));
 	gpupart_close(gp);

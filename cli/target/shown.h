@@ -7,14 +7,24 @@
 #include <gpupart_manage.h>
 
 /*
- * All processes, or jobs, that the library shows, however many: how many, or a negative
- * errno with a sentence in @gp. The caller frees *list.
+ * All processes, jobs, grants, tenants or their processes that the library shows, however many:
+ * how many, or a negative errno with a sentence in @gp. The caller frees *list.
  */
 int shown_processes(struct gpupart *gp, struct gpupart_process **list);
 int shown_jobs(struct gpupart *gp, struct gpupart_job **list);
+int shown_grants(struct gpupart *gp, struct gpupart_grant **list);
+int shown_tenants(struct gpupart *gp, struct gpupart_tenant **list);
+int shown_tenant_processes(struct gpupart *gp, struct gpupart_tenant_process **list);
 
 /* Whether job @id is @around, or was begun in it. */
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
+
+/*
+ * The job on the GPU at @pci that holds for job @id: that one, or the first around it; NULL: none.
+ * A run on several GPUs is a job a GPU, each inside the one before.
+ */
+const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, const char *id,
+				       const char *pci);
 
 /* Whose topology is meant. */
 struct shown_gpu {

@@ -8,6 +8,7 @@
 #include "cli/target/shown.h"
 #include "cli/target/tenants.h"
 #include "cli/target/which_gpu.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
 /*
@@ -16,42 +17,16 @@
  */
 #define CONTEXT_BYTES ((518ull + 64) << 20)
 
-/* Some may begin between the question how many there are and the list. */
-#define SPARE 64
-
-static int list_tenants(struct gpupart *gp, struct tenants *tenants)
-{
-	int room = gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant)) + SPARE;
-
-	tenants->list = calloc(room, sizeof(*tenants->list));
-	tenants->nr = tenants->list ? gpupart_tenant_list(gp, tenants->list, room,
-							  sizeof(struct gpupart_tenant)) : -ENOMEM;
-	if (tenants->nr > room)
-		tenants->nr = room;
-	return tenants->nr;
-}
-
-static int list_processes(struct gpupart *gp, struct tenants *tenants)
-{
-	int room = gpupart_tenant_process_list(gp, NULL, 0,
-					       sizeof(struct gpupart_tenant_process)) + SPARE;
-
-	tenants->processes = calloc(room, sizeof(*tenants->processes));
-	tenants->nr_processes = tenants->processes ?
-		gpupart_tenant_process_list(gp, tenants->processes, room,
-					    sizeof(struct gpupart_tenant_process)) : -ENOMEM;
-	if (tenants->nr_processes > room)
-		tenants->nr_processes = room;
-	return tenants->nr_processes;
-}
-
 int tenants_take(const char *cmd, struct gpupart *gp, struct tenants *tenants)
 {
 	memset(tenants, 0, sizeof(*tenants));
-	if (list_tenants(gp, tenants) >= 0 && list_processes(gp, tenants) >= 0)
+	tenants->nr = shown_tenants(gp, &tenants->list);
+	if (tenants->nr >= 0)
+		tenants->nr_processes = shown_tenant_processes(gp, &tenants->processes);
+	if (tenants->nr >= 0 && tenants->nr_processes >= 0)
 		return 0;
 	tenants_drop(tenants);
-	return cmd_fail(cmd, EXIT_FAILED, "no memory");
+	return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 }
 
 void tenants_drop(struct tenants *tenants)
@@ -403,8 +378,7 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 		status = args_pid(args, pid, &number);
 	if (status)
 		return status;
-	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+	gp = alloc_gpupart();
 	status = tenants_take(args->cmd, gp, &tenants);
 	if (status)
 		goto close_gp;

@@ -47,27 +47,23 @@ static void add_blocks(struct timeline *t, const struct trace *trace)
 	}
 }
 
-/* 0 or -ENOMEM; free it with timeline_free() either way. */
-static int make(struct timeline *t, const struct trace *trace, unsigned int nr_slices)
+/* Free it with timeline_free(). */
+static void make(struct timeline *t, const struct trace *trace, unsigned int nr_slices)
 {
 	struct picture_layout layout;
 	unsigned int row = 0;
-	int err;
 
 	*t = (struct timeline){
 		.to = trace->span_ns + 1, .when = "since the first block began", .sets = true,
 		.nr_kinds = trace->picture.nr_tenants,
 	};
-	err = timeline_make(t, gpupart_topology_nr_sms(trace->picture.topo), nr_slices);
-	if (err)
-		return err;
+	timeline_make(t, gpupart_topology_nr_sms(trace->picture.topo), nr_slices);
 	picture_layout(&layout, trace->picture.topo);
 	for (unsigned int i = 0; i < t->nr_kinds; i++)
 		t->names[i] = trace->picture.tenants[i].name;
 	for (unsigned int i = 0; i < layout.nr_panels; i++)
 		row = add_rows(t, trace, &layout.panels[i], row);
 	add_blocks(t, trace);
-	return 0;
 }
 
 /* What is said of one set: launches, blocks, SMs, from when to when. */
@@ -123,21 +119,18 @@ static void draw_words(const struct timeline *t, struct page *page, const struct
 		page_words(page, MARGIN, SMALL, "", text);
 }
 
-int trace_svg(struct out *out, const struct trace *trace)
+void trace_svg(struct out *out, const struct trace *trace)
 {
 	struct page page = { .width = TIMELINE_WIDTH };
 	struct timeline t;
-	int err = make(&t, trace, TIMELINE_SVG_SLICES) ?: page_begin(&page);
 
-	if (!err) {
-		err = page_head(&page, &trace->picture) ?:
-		      timeline_svg(&t, &page);
-		if (!err)
-			draw_words(&t, &page, trace);
-		err = page_end(&page, out, "Blocks on SMs over time", t.nr_kinds, err);
-	}
+	make(&t, trace, TIMELINE_SVG_SLICES);
+	page_begin(&page);
+	page_head(&page, &trace->picture);
+	timeline_svg(&t, &page);
+	draw_words(&t, &page, trace);
+	page_end(&page, out, "Blocks on SMs over time", t.nr_kinds);
 	timeline_free(&t);
-	return err;
 }
 
 static void print_sets(struct out *out, const struct trace *trace)
@@ -156,24 +149,21 @@ static void print_sets(struct out *out, const struct trace *trace)
 	}
 }
 
-int trace_text(struct out *out, const struct trace *trace)
+void trace_text(struct out *out, const struct trace *trace)
 {
-	struct timeline t;
-	int err = make(&t, trace, TEXT_SLICES);
 	struct gpupart_tpcset idle;
 	char text[OUT_SET_STRLEN];
+	struct timeline t;
 
-	if (!err) {
-		idle = timeline_idle(&t, 0);
-		out_gpu_text(out, trace->picture.topo);
-		fputc('\n', out->file);
-		print_sets(out, trace);
-		fputc('\n', out->file);
-		timeline_text(&t, out, 0, t.nr_rows);
-		if (!gpupart_tpcset_empty(&idle))
-			out_wrap(out, 0, "No block on TPCs",
-				 out_set(text, sizeof(text), trace->picture.topo, &idle));
-	}
+	make(&t, trace, TEXT_SLICES);
+	idle = timeline_idle(&t, 0);
+	out_gpu_text(out, trace->picture.topo);
+	fputc('\n', out->file);
+	print_sets(out, trace);
+	fputc('\n', out->file);
+	timeline_text(&t, out, 0, t.nr_rows);
+	if (!gpupart_tpcset_empty(&idle))
+		out_wrap(out, 0, "No block on TPCs",
+			 out_set(text, sizeof(text), trace->picture.topo, &idle));
 	timeline_free(&t);
-	return err;
 }

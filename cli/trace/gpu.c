@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "cli/target/driver.h"
 #include "cli/trace/trace.h"
+#include "cli/util/alloc.h"
 
 /* The PTX is part of the command: the driver compiles it for the GPU at hand. */
 __asm__(".section .rodata\n.global trace_ptx\n.hidden trace_ptx\ntrace_ptx:\n"
@@ -168,25 +169,16 @@ static int take_records(struct run *run, const struct record *records)
 
 static int read_back(struct run *run)
 {
-	struct record *records = calloc(run->nr_records, sizeof(*records));
+	struct record *records = alloc_zeroed(run->nr_records, sizeof(*records));
 	struct trace *trace = run->trace;
-	int err = -ENOMEM;
+	int err;
 
-	trace->records = calloc(run->nr_records, sizeof(*trace->records));
-	if (!records || !trace->records) {
-		snprintf(run->why, run->len, "no memory for %u records", run->nr_records);
-		goto free_records;
-	}
+	trace->records = alloc_zeroed(run->nr_records, sizeof(*trace->records));
 	err = CU(run, cuMemcpyDtoH_v2, records, run->memory, run->nr_records * sizeof(*records)) ?:
 	      take_records(run, records);
 	if (!err)
 		trace->nr_records = run->nr_records;
-free_records:
 	free(records);
-	if (err) {
-		free(trace->records);
-		trace->records = NULL;
-	}
 	return err;
 }
 

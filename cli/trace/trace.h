@@ -41,8 +41,8 @@ struct trace {
  */
 int trace_run(struct trace *trace, char *why, size_t len);
 
-/* As SVG, rows of SMs; in 80 columns of text, rows of TPCs. 0 or -ENOMEM. */
-int trace_svg(struct out *out, const struct trace *trace);
-int trace_text(struct out *out, const struct trace *trace);
+/* As SVG, rows of SMs; in 80 columns of text, rows of TPCs. */
+void trace_svg(struct out *out, const struct trace *trace);
+void trace_text(struct out *out, const struct trace *trace);
 
 #endif

@@ -26,6 +26,7 @@ struct args {
 	const char *cmd;
 	int ignored_pid;	/* whose set -n need not avoid, and the processes of that name */
 	const char *ignored_name;
+	const char *job;	/* that the set is for; NULL: the one that this process is in */
 	const char *source;	/* -i or NULL */
 	const char *gpu;	/* --gpu or NULL */
 	const char *output;	/* -o or NULL */

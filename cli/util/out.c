@@ -12,20 +12,6 @@
 #include "cli/util/options.h"
 #include "cli/util/out.h"
 
-void out_no_memory(void)
-{
-	exit(cmd_fail(NULL, EXIT_FAILED, "no memory for the result"));
-}
-
-static void *allocate_or_end(size_t size)
-{
-	void *memory = malloc(size);
-
-	if (!memory)
-		out_no_memory();
-	return memory;
-}
-
 /* The ending of @path where it is that of a picture that is not drawn here, else NULL. */
 static const char *foreign_picture(const char *path)
 {
@@ -67,9 +53,8 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	/* A closed pipe is a write that failed. run does not come here. */
 	signal(SIGPIPE, SIG_IGN);
 	setlocale(LC_CTYPE, "");
-	/* JSON for which there is no memory ends the command from here on. */
 	if (args && args->json)
-		json_set_alloc_funcs(allocate_or_end, free);
+		out_json_alloc();
 	out->file = file;
 	out->path = args ? args->output : NULL;
 	out->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
@@ -84,7 +69,7 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 /* As of a pipe to head(1), which has what it wanted. */
 static bool reader_has_gone(const struct out *out)
 {
-	struct pollfd at = { .fd = STDOUT_FILENO };
+	struct pollfd at = { .fd = fileno(out->file) };
 
 	return !out->path && poll(&at, 1, 0) == 1 && (at.revents & POLLERR);
 }

@@ -23,16 +23,13 @@ struct out {
 /* @args may be NULL (stdout). 0, or an error. */
 int out_open(struct out *out, const struct args *args);
 
-/* The same with -o's file, or stdout, open already. */
+/* The same with -o's file, stdout or stderr, open already. */
 void out_use(struct out *out, const struct args *args, FILE *file);
 
 /*
  * 0, or an error: something that was written since out_open() did not arrive. @cmd may be NULL.
  */
 int out_close(struct out *out, const char *cmd);
-
-/* Says so and ends the command: half a result looks like a whole one. */
-void out_no_memory(void) __attribute__((noreturn));
 
 /* Whether @path, which may be NULL, ends as a drawing's: without --of it is one. */
 bool out_is_svg(const char *path);
@@ -81,6 +78,9 @@ void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned i
 
 /* -------------------------------------------------------- JSON: out_json.c */
 
+/* JSON for which there is no memory ends the command from here on. */
+void out_json_alloc(void);
+
 /* An object with "schema", "command" and "simulated" in it. */
 json_t *out_json_new(const char *command, bool simulated);
 
@@ -92,6 +92,8 @@ json_t *out_json_count(unsigned int value);
 
 json_t *out_json_gpu(const struct gpupart_gpu_info *info);
 json_t *out_json_set(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
+/* The same without "hex" and "whole_gpcs", which need a topology; null if empty. */
+json_t *out_json_tpcs(const struct gpupart_tpcset *set);
 json_t *out_json_counters(const struct gpupart_counters *counters);
 
 /* Writes @root and drops it. */

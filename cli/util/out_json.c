@@ -3,9 +3,22 @@
  * Results as JSON, schema "gpupart/1": names are stable, an unknown value is null, an index is
  * named by its space.
  */
+#include <stdlib.h>
 #include <string.h>
+#include "cli/util/alloc.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
+#include "lib/private.h"
+
+static void *allocate(size_t size)
+{
+	return alloc_resized(NULL, 1, size);
+}
+
+void out_json_alloc(void)
+{
+	json_set_alloc_funcs(allocate, free);
+}
 
 json_t *out_json_new(const char *command, bool simulated)
 {
@@ -65,6 +78,16 @@ json_t *out_json_set(const struct gpupart_topology *topo, const struct gpupart_t
 	}
 	return json_pack("{s:s, s:s, s:i, s:o}", "list", list, "hex", hex, "nr_tpcs",
 			 gpupart_tpcset_count(set), "whole_gpcs", gpcs);
+}
+
+json_t *out_json_tpcs(const struct gpupart_tpcset *set)
+{
+	char list[GPUPART_TPCSET_STRLEN];
+
+	if (gpupart_tpcset_empty(set))
+		return json_null();
+	gpupart_tpcset_format_list(set, list, sizeof(list));
+	return json_pack("{s:s, s:i}", "list", list, "nr_tpcs", gpupart_tpcset_count(set));
 }
 
 json_t *out_json_counters(const struct gpupart_counters *c)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/path_list.h"
 #include "cli/util/paths.h"
@@ -112,11 +113,22 @@ int paths_enter_sim(const char *cmd, const char *capture)
 		return cmd_fail(cmd, EXIT_USAGE,
 				"%s: the loader takes no folder with a colon or semicolon in its name",
 				folder);
-	if (asprintf(&joined, "%s%s%s", folder, libs && *libs ? ":" : "", libs ? libs : "") < 0)
-		return cmd_fail(cmd, EXIT_USAGE, "no memory");
+	joined = alloc_text("%s%s%s", folder, libs && *libs ? ":" : "", libs ? libs : "");
 	setenv("LD_LIBRARY_PATH", joined, 1);
 	setenv("GPUPART_SIM", capture, 1);
 	free(joined);
 	execv("/proc/self/exe", main_argv);
 	return cmd_fail(cmd, EXIT_USAGE, "cannot start anew: %s", strerror(errno));
+}
+
+bool paths_read_line(const char *path, char *text, size_t len)
+{
+	FILE *file = fopen(path, "re");
+	bool good = file && fgets(text, len, file);
+
+	if (file)
+		fclose(file);
+	if (good)
+		text[strcspn(text, "\n")] = 0;
+	return good;
 }

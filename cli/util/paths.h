@@ -43,4 +43,7 @@ int paths_enter_sim(const char *cmd, const char *capture);
 /* Whether two paths are one file. */
 bool paths_same(const char *a, const char *b);
 
+/* Reads the first line of file @path, without its end; false where there is none. */
+bool paths_read_line(const char *path, char *text, size_t len);
+
 #endif

@@ -92,6 +92,14 @@ int process_signal(const struct process *process, int signal)
 	return err;
 }
 
+uint64_t process_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
 long process_now_ms(void)
 {
 	struct timespec ts;

@@ -4,6 +4,7 @@
 #define GPUPART_CLI_UTIL_PROCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A process, by what no later one with its number has too. */
@@ -41,6 +42,9 @@ int process_signal(const struct process *process, int signal);
 
 /* Now, as in @start of a process that starts now. */
 unsigned long long process_ticks_now(void);
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t process_now_ns(void);
 
 /* Milliseconds since boot, and a pause: short while little was waited, then longer. */
 long process_now_ms(void);

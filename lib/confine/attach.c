@@ -171,6 +171,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	}
 	gpu->driver.topo = topo;
 	gpu->driver.device = -1;
+	gpu->driver.map.parts = &gpu->parts;
 	gpu->check.layout = "";
 	gpu->check.streams = "not attached yet";
 	gpu->check.graphs = "not attached yet";
@@ -202,34 +203,57 @@ close_topo:
 	return err;
 }
 
+#define WORD_LEN 128	/* of one GPU; more names none */
+
+/* Which of the GPUs of @list is the one at @pci: its number, -1 none of them, or an error. */
+static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool early,
+		       const char *list, const char *pci)
+{
+	struct gpupart_topology *meant;
+	char word[WORD_LEN];
+	int n, err;
+	bool same;
+
+	for (n = 0; environment_part(list, ',', n, word, sizeof(word)) >= 0; n++)
+		if (!strcmp(word, pci))
+			return n;
+	for (n = 0; environment_part(list, ',', n, word, sizeof(word)) >= 0; n++) {
+		/* Another GPU is no error, a word that names none is: the limit would be lost. */
+		err = find_topology(gp, cuda, word, early, &meant);
+		if (err)
+			return ctx_fail_because(gp, -EINVAL, ENVIRONMENT_GPU "=%.100s", list);
+		same = !strcmp(meant->info.pci, pci);
+		gpupart_topology_close(meant);
+		if (same)
+			return n;
+	}
+	return -1;
+}
+
 /*
  * The limit that the environment has for @gpu: GPUPART_SET, which `gpupart run` gave this process,
- * for the GPU of GPUPART_GPU (without it: any). It holds for programs that link the library too.
+ * for the GPUs of GPUPART_GPU (without it: any). It holds for programs that link the library too.
  */
 static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 				const struct gpupart_gpu *gpu, const struct environment *outside,
 				struct gpupart_tpcset *set, bool *found)
 {
-	const char *pci = gpu->driver.topo->info.pci;
-	struct gpupart_topology *meant;
-	bool same;
-	int err;
+	const char *words = outside->set;
+	char part[2048];
+	int err, n = 0, len;
 
 	*found = false;
-	if (!outside->set)
+	if (!words)
 		return 0;
-	if (outside->gpu && strcmp(outside->gpu, pci)) {
-		/* Another GPU is no error, a word that names none is: the limit would be lost. */
-		err = find_topology(gp, cuda, outside->gpu, early, &meant);
-		if (err)
-			return ctx_fail_because(gp, -EINVAL, ENVIRONMENT_GPU "=%.100s",
-						outside->gpu);
-		same = !strcmp(meant->info.pci, pci);
-		gpupart_topology_close(meant);
-		if (!same)
-			return 0;
+	if (outside->gpu)
+		n = find_listed(gp, cuda, early, outside->gpu, gpu->driver.topo->info.pci);
+	if (n < 0)
+		return n == -1 ? 0 : n;
+	if (strchr(words, ';')) {
+		len = environment_part(words, ';', n, part, sizeof(part));
+		words = len >= 0 && len < (int)sizeof(part) ? part : "";
 	}
-	err = gpupart_set_parse(gp, gpu->driver.topo, outside->set, set);
+	err = gpupart_set_parse(gp, gpu->driver.topo, words, set);
 	if (!err)
 		err = gpu_may_set(gp, gpu, set);
 	*found = !err;
@@ -246,7 +270,8 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	const struct environment outside = environment_read();
 	const char *pci = gpu->driver.topo->info.pci;
 	struct gpupart_tpcset set, other, both;
-	bool found;
+	struct node_limit given;
+	bool found, bound;
 	int err;
 
 	if (gpu->has_environment)
@@ -259,24 +284,32 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	if (found && outside.job && job_limit(outside.job, pci, &other) &&
 	    !gpu_may_set(NULL, gpu, &other))
 		set = other;
-	if (node_tpcs(geteuid(), pci, &other) && (found || !gpu_may_set(NULL, gpu, &other))) {
-		both = found ? gpupart_tpcset_and(&set, &other) : other;
-		set = gpupart_tpcset_empty(&both) ? other : both;
+	bound = node_limit(geteuid(), pci, NULL, &given);
+	if (bound && gpupart_tpcset_empty(&given.tpcs)) {
+		err = ctx_fail(gp, -EUSERS, GRANT_HIDDEN);
+		goto unlock;
+	}
+	if (bound && (found || !gpu_may_set(NULL, gpu, &given.tpcs))) {
+		both = found ? gpupart_tpcset_and(&set, &given.tpcs) : given.tpcs;
+		set = gpupart_tpcset_empty(&both) ? given.tpcs : both;
 		found = true;
 	}
 	if (found)
 		scope_limit_set(gpu, LIMIT_OUTER, &set);
-	control_unlock();
 	/* Once: what the program puts there later is from inside. */
 	gpu->has_environment = true;
-	return 0;
+unlock:
+	control_unlock();
+	return err;
 }
 
 /* GPUPART_DISABLE=1: nothing is touched. What a node gave is not its user's to leave. */
 static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 {
+	struct node_limit given;
+
 	fork_guard();
-	if (environment_read().untouched && !node_gives(geteuid()))
+	if (environment_read().untouched && !node_limit(geteuid(), NULL, NULL, &given))
 		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: nothing is touched");
 	return cuda_open(gp, cuda);
 }
@@ -351,6 +384,9 @@ static int options_read(struct gpupart *gp, const struct gpupart_attach_options 
 	if (options->unconfined > GPUPART_UNCONFINED_FAIL)
 		return ctx_fail(gp, -EINVAL, "unconfined: %u is neither to run nor to fail",
 				options->unconfined);
+	if (options->profilers > 1)
+		return ctx_fail(gp, -EINVAL, "profilers: %u is neither 0 nor 1",
+				options->profilers);
 	return 0;
 }
 
@@ -358,9 +394,11 @@ int gpupart_attach(struct gpupart *gp, const char *selector,
 		   const struct gpupart_attach_options *given, struct gpupart_gpu **attached)
 {
 	struct gpupart_attach_options options;
-	struct gpupart why;
+	struct gpupart strict = { "" };
 	int err = options_read(gp, given, &options);
 
+	if (!err && options.profilers)
+		err = driver_tools_want(gp);
 	if (err)
 		return err;
 	err = attach(gp, selector, attached);
@@ -368,10 +406,10 @@ int gpupart_attach(struct gpupart *gp, const char *selector,
 		return err;
 	if (!err)
 		return gpupart_strict_start(gp, false);
-	why = *gp;
-	if (gpupart_strict_start(gp, true))
-		return ctx_fail_because(gp, err, "%.160s; launches are not refused", why.error);
-	*gp = why;
+	/* @gp keeps the reason why it cannot be attached. */
+	if (gpupart_strict_start(&strict, true))
+		return ctx_fail_because(gp, err, "launches cannot be made to fail (%.200s)",
+					strict.error);
 	return err;
 }
 
@@ -472,10 +510,7 @@ int gpupart_strict_start(struct gpupart *gp, bool refuse)
 	int err;
 
 	fork_guard();
-	/* A breach that cannot be reported must not happen. */
-	err = refuse ? 0 : report_has_place(gp);
-	if (!err)
-		err = cuda_open(gp, &cuda);
+	err = cuda_open(gp, &cuda);
 	if (!err)
 		err = api_strict(gp, cuda, refuse);
 	strict_started |= !err;
@@ -499,4 +534,9 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s",
 			      strerror(-err))
 		   : 0;
+}
+
+int gpupart_profilers(struct gpupart *gp)
+{
+	return driver_tools(gp);
 }

@@ -23,6 +23,7 @@ struct arguments {
 enum what {
 	WHAT_LAUNCH, WHAT_INSTANTIATE, WHAT_GRAPH_LAUNCH, WHAT_UPLOAD, WHAT_UPDATE, WHAT_DESTROY,
 	WHAT_CHANGE, WHAT_END_CAPTURE, WHAT_WAIT, WHAT_CONTEXT, WHAT_INIT,
+	WHAT_GREEN_DESTROY,
 };
 
 /* Where the arguments of a launch say which stream it goes into. */
@@ -88,6 +89,7 @@ static const struct row {
 	{ 757, WHAT_CONTEXT, 0, false, "cuCtxCreate_v4" },
 	{ 386, WHAT_CONTEXT, 0, false, "cuDevicePrimaryCtxRetain" },
 	{ 1, WHAT_INIT, 0, false, "cuInit" },
+	{ 744, WHAT_GREEN_DESTROY, 0, false, "cuGreenCtxDestroy" },
 };
 
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -122,6 +124,11 @@ static int cbid_of_waits(unsigned int n)
 static int cbid_of_begins(unsigned int n)
 {
 	return nth(n, WHAT_CONTEXT, WHAT_INIT);
+}
+
+static int cbid_of_greens(unsigned int n)
+{
+	return nth(n, WHAT_GREEN_DESTROY, WHAT_GREEN_DESTROY);
 }
 
 /* The name that the driver was seen to give, once it was found right: its address is kept. */
@@ -308,6 +315,7 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		   const struct arguments *a)
 {
 	int result = *params->result;
+	struct gpupart_gpu *gpu;
 	struct scope_id stream;
 
 	switch (row->what) {
@@ -338,6 +346,10 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 			break;
 		stream_identify_in_call(a->first, row->per_thread, params->ctx, &stream);
 		graph_captured(&stream, *(void **)a->second);
+		break;
+	case WHAT_GREEN_DESTROY:
+		for (unsigned int n = 0; !result && (gpu = scope_gpu(n)); n++)
+			tmd_parts_gone(&gpu->parts);
 		break;
 	}
 }
@@ -441,6 +453,7 @@ static const struct driver_observer observer = { .name = "calls", .call = on_cal
 
 int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 {
+	struct driver_table table;
 	int err;
 
 	cuda = api;
@@ -451,6 +464,9 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 	/* Where the names of kernels are found out. */
 	if (atomic_load(&report_joined))
 		driver_watch(&observer, cbid_of_waits, true);
+	/* Elsewhere there is none to destroy. */
+	if (driver_table_get(&table) && table.green)
+		driver_watch(&observer, cbid_of_greens, true);
 	return 0;
 }
 

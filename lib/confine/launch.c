@@ -121,7 +121,6 @@ static void own_note(struct scope_own *own, uint32_t size, void *tmd)
 {
 	own->params_size = size;
 	own->tmd = tmd;
-	/* No layout is smaller, and which of them is longer is not known here. */
 	own->nr_bytes = peek(tmd, own->bytes, sizeof(own->bytes));
 }
 
@@ -268,6 +267,7 @@ static void module_goes(uint64_t module)
 		scope_gone(gpu, &gpu->functions, module, NULL, NULL);
 }
 
+__attribute__((cold))
 static void module_comes(const struct module_params *params)
 {
 	struct gpupart_gpu *gpu;
@@ -299,6 +299,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 /* -------------------------------------------------------------------- install */
 
 /* Without these a graph keeps the sets that its nodes were built with. */
+__attribute__((cold))
 static int watch_graphs(struct gpupart *gp, const struct cuda_api *api)
 {
 	int made, launched, err = api_watch(gp, api, &launched);
@@ -315,6 +316,7 @@ static int watch_graphs(struct gpupart *gp, const struct cuda_api *api)
 	return 0;
 }
 
+__attribute__((cold))
 int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 {
 	static const struct driver_observer observer = {
@@ -335,6 +337,7 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	return watch_graphs(gp, api);
 }
 
+__attribute__((cold))
 int gpupart_driver_get(struct gpupart *gp, struct gpupart_driver *found)
 {
 	struct driver_table table;

@@ -231,8 +231,10 @@ int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode)
 	int result;
 
 	pthread_mutex_lock(&probe->lock);
+	driver_hide(1);
 	result = probe->cuda->ctx_push(probe->ctx);
 	if (result) {
+		driver_hide(-1);
 		pthread_mutex_unlock(&probe->lock);
 		return failed(gp, probe->cuda, "cuCtxPushCurrent", result);
 	}
@@ -241,6 +243,7 @@ int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode)
 	if (!result)
 		return 0;
 	probe->cuda->ctx_pop(&(void *){ NULL });
+	driver_hide(-1);
 	pthread_mutex_unlock(&probe->lock);
 	return failed(gp, probe->cuda, "cuThreadExchangeStreamCaptureMode", result);
 }
@@ -249,6 +252,7 @@ void probe_leave(struct probe *probe, int capture_mode)
 {
 	probe->cuda->capture_mode(&capture_mode);
 	probe->cuda->ctx_pop(&(void *){ NULL });
+	driver_hide(-1);
 	pthread_mutex_unlock(&probe->lock);
 }
 
@@ -264,17 +268,25 @@ int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_laun
 		.grid = { l->blocks, 1, 1 }, .block = { l->threads, 1, 1 },
 		.shared = l->shared, .stream = l->stream, .attrs = attrs,
 	};
+	unsigned int in_x[3] = { l->cluster, 1, 1 };
+	const unsigned int *cluster = in_x;
+	bool cooperative = l->cooperative;
 	int result;
 
+	if (l->shape) {
+		memcpy(config.grid, l->shape->grid, sizeof(config.grid));
+		memcpy(config.block, l->shape->block, sizeof(config.block));
+		config.shared = l->shape->shared;
+		cluster = l->shape->cluster;
+		cooperative = l->shape->cooperative;
+	}
 	scope_own_begin(own);
-	if (l->cluster || l->cooperative) {
-		if (l->cluster) {
+	if (l->shape || l->cluster || l->cooperative) {
+		if (cluster[0]) {
 			attrs[config.nr_attrs].id = CUDA_LAUNCH_ATTR_CLUSTER;
-			attrs[config.nr_attrs].dim[0] = l->cluster;
-			attrs[config.nr_attrs].dim[1] = attrs[config.nr_attrs].dim[2] = 1;
-			config.nr_attrs++;
+			memcpy(attrs[config.nr_attrs++].dim, cluster, sizeof(in_x));
 		}
-		if (l->cooperative) {
+		if (cooperative) {
 			attrs[config.nr_attrs].id = CUDA_LAUNCH_ATTR_COOPERATIVE;
 			attrs[config.nr_attrs++].value = 1;
 		}

@@ -42,6 +42,7 @@ struct probe_launch {
 	unsigned int blocks, threads, shared;
 	unsigned int cluster;		/* blocks of a cluster in x, 0: none */
 	bool cooperative;
+	const struct tmd_shape *shape;	/* in place of blocks, threads, cluster and the like */
 	uint32_t argument;		/* spin_ns or iterations */
 	cuda_ptr records;		/* 0: the probe's own */
 };

@@ -16,7 +16,7 @@
 #include "lib/core/memfd.h"
 #include "lib/core/state_dir.h"
 
-#define MAGIC	0x3174726f70657267	/* "greport1", little endian */
+#define MAGIC	0x3274726f70657267	/* "greport2", little endian */
 #define NAME	"gpupart-report"
 #define MAX_PROCESSES 256
 #define KEY_GONE (~0ull)
@@ -24,6 +24,7 @@
 struct report_block {
 	struct memfd_head head;
 	atomic_uint nr;		/* processes that asked for a place */
+	atomic_uint nr_refused;	/* those without a place that were kept from CUDA */
 	struct gpupart_report_process processes[MAX_PROCESSES];
 };
 
@@ -34,8 +35,8 @@ struct gpupart_report {
 };
 
 atomic_bool report_joined;
-static bool without_place;	/* of this process */
 static struct gpupart_report_process *own;
+static struct report_block *without_place;	/* the report that had none for this process */
 
 /* Which kernel each of own's is: its function's address and why, in one word. */
 static struct {
@@ -75,34 +76,30 @@ void gpupart_report_close(struct gpupart_report *report)
 	free(report);
 }
 
-static void clean(char *text, size_t len)
-{
-	text[len - 1] = 0;
-	for (; *text; text++)
-		if (*text < 0x20 || *text > 0x7e)
-			*text = '?';
-}
-
 int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
 		       struct gpupart_report_process *process)
 {
 	if (n >= atomic_load(&report->block->nr) || n >= MAX_PROCESSES)
 		return -ENOENT;
 	*process = report->block->processes[n];
-	clean(process->name, sizeof(process->name));
-	clean(process->pci, sizeof(process->pci));
-	clean(process->source, sizeof(process->source));
-	clean(process->why, sizeof(process->why));
+	memfd_clean(process->name, sizeof(process->name));
+	memfd_clean(process->pci, sizeof(process->pci));
+	memfd_clean(process->source, sizeof(process->source));
+	memfd_clean(process->why, sizeof(process->why));
 	for (unsigned int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++)
-		clean(process->kernels[i].name, sizeof(process->kernels[i].name));
+		memfd_clean(process->kernels[i].name, sizeof(process->kernels[i].name));
 	return 0;
 }
 
-unsigned int gpupart_report_lost(const struct gpupart_report *report)
+unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned int *nr_refused)
 {
 	unsigned int nr = atomic_load(&report->block->nr);
+	unsigned int nr_lost = nr > MAX_PROCESSES ? nr - MAX_PROCESSES : 0;
 
-	return nr > MAX_PROCESSES ? nr - MAX_PROCESSES : 0;
+	*nr_refused = atomic_load(&report->block->nr_refused);
+	if (*nr_refused > nr_lost)
+		*nr_refused = nr_lost;
+	return nr_lost;
 }
 
 /* ------------------------------------------------------------ the process's side */
@@ -134,12 +131,6 @@ static struct gpupart_report_process *place_again(struct report_block *block)
 	return NULL;
 }
 
-int report_has_place(struct gpupart *gp)
-{
-	return without_place ? ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
-					MAX_PROCESSES) : 0;
-}
-
 int gpupart_report_start(struct gpupart *gp, const char *id)
 {
 	struct environment environment = environment_read();
@@ -157,9 +148,9 @@ int gpupart_report_start(struct gpupart *gp, const char *id)
 	nr = atomic_fetch_add(&block->nr, 1);
 	own = nr < MAX_PROCESSES ? &block->processes[nr] : place_again(block);
 	if (!own) {
-		munmap(block, sizeof(*block));
-		without_place = true;
-		return report_has_place(gp);
+		without_place = block;
+		return ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
+				MAX_PROCESSES);
 	}
 	if (nr >= MAX_PROCESSES)
 		atomic_fetch_sub(&block->nr, 1);
@@ -191,6 +182,9 @@ void report_refused(bool worked)
 	if (own)
 		__atomic_store_n(&own->state, worked ? GPUPART_REPORT_REFUSED :
 				 GPUPART_REPORT_NOT_REFUSED, __ATOMIC_RELEASE);
+	else if (without_place && worked)
+		atomic_fetch_add(&without_place->nr_refused, 1);
+	without_place = NULL;
 }
 
 /* The place that has @key now; NULL: all are taken. */

@@ -12,9 +12,6 @@
 /* gpupart_report_start() succeeded in this process. */
 extern atomic_bool report_joined;
 
-/* -ENOSPC where gpupart_report_start() found no place for this process, else 0. */
-int report_has_place(struct gpupart *gp);
-
 /* The attach of a GPU ended: with @err, for which @gp has the sentence, or on @info's. */
 void report_attached(struct gpupart *gp, int err, const struct gpupart_gpu_info *info);
 

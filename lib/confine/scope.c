@@ -116,6 +116,7 @@ void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
 		memset(sets, 0, sizeof(*sets));
 }
 
+__attribute__((cold))
 bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 {
 	bool has = scope_ring_get(&gpu->process, gpu, set), limited;
@@ -239,6 +240,7 @@ bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 	return entry;
 }
 
+__attribute__((cold))
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
 	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
 	      uint64_t key, const struct gpupart_tpcset *set)
@@ -289,6 +291,7 @@ unlock:
 	return err;
 }
 
+__attribute__((cold))
 void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread)
 {
@@ -317,6 +320,7 @@ static void special_update(void)
 			       scope_thread.graph || scope_thread.own;
 }
 
+__attribute__((cold))
 int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 {
 	struct scope_sticky *own;

@@ -12,6 +12,7 @@
 #include "lib/driver/device.h"
 #include "lib/state/process_block.h"
 #include "lib/state/ring.h"
+#include "lib/tmd/part.h"
 
 /* A created stream by its handle; a default stream by its context and, per thread, the thread. */
 struct scope_id {
@@ -56,6 +57,7 @@ struct gpupart_gpu {
 	atomic_bool sms_told;		/* the program is told the SMs of these two */
 	bool has_environment;		/* it was looked at, what it says is the outer limit */
 	struct scope_table streams, functions;	/* with sets */
+	struct tmd_parts parts;		/* of green contexts */
 	atomic_uint function_sets;	/* counts up when a function's set changes */
 	bool learned;			/* check_gpu() went through */
 	/* How streams are told apart: filled by self_check.c. */
@@ -88,7 +90,7 @@ struct scope_own {
 	enum tmd_outcome outcome;
 	uint32_t params_size;			/* of the callback; 0: it did not come */
 	void *tmd;				/* where its TMD stood */
-	unsigned char bytes[256];		/* the first of it, as the driver built it */
+	unsigned char bytes[TMD_MAX_SIZE];	/* the first of it, as the driver built it */
 	size_t nr_bytes;			/* of these, that could be read */
 };
 

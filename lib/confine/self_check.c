@@ -69,6 +69,14 @@ static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char k
 	key_format(hash, key);
 }
 
+/* Whether @st is of a file that only this user and root can have written. */
+static bool is_trusted(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (!st->st_uid || st->st_uid == geteuid()) &&
+	       !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Under sudo with HOME kept the cache is another user's. */
 static bool cache_has(const char *key)
 {
 	char path[4096 + 32], text[32] = "";
@@ -82,7 +90,7 @@ static bool cache_has(const char *key)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	len = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -1 : read(fd, text, sizeof(text) - 1);
+	len = fstat(fd, &st) || !is_trusted(&st) ? -1 : read(fd, text, sizeof(text) - 1);
 	close(fd);
 	return len == 17 && !strncmp(text, key, 16) && text[16] == '\n';
 }
@@ -482,9 +490,9 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 					"the driver did not call back with parameters that we know: they have %u bytes, not a multiple of 8 from %d to %d",
 					own.params_size, LAUNCH_MIN_PARAMS_SIZE,
 					LAUNCH_MAX_PARAMS_SIZE);
-		if (own.nr_bytes == sizeof(own.bytes))
+		if (own.nr_bytes >= TMD_MIN_SIZE)
 			err = tmd_identify(gp, gpu->driver.compute_class, own.bytes, layout);
-		if (own.nr_bytes != sizeof(own.bytes) ||
+		if (own.nr_bytes < TMD_MIN_SIZE ||
 		    (!err && !tmd_grid_is(*layout, own.bytes, blocks[i])))
 			return ctx_fail(gp, -EOPNOTSUPP,
 					"the driver did not call back with a TMD in slot 4 of its %u bytes of parameters: at %p is not the grid of a launch of %u blocks",
@@ -492,6 +500,60 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 	}
 	if (!err)
 		launch_params_accept(own.params_size);
+	return err;
+}
+
+/*
+ * By a wrong field a launch would get fewer TPCs than it needs, and never end: a row that was not
+ * tried shows each in launches of known shape, none of them masked. Two blocks of a cluster are
+ * in one TPC, 24 small ones in any GPU at once, else the driver refuses them.
+ */
+static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
+			void *stream, const struct tmd_layout *layout)
+{
+	static const struct tmd_shape shapes[] = {
+		{ { 5, 3, 2 }, { 8, 4, 2 }, .shared = 8192 },
+		{ { 4, 3, 2 }, { 4, 2, 8 }, .cooperative = true, .shared = 24576 },
+		{ { 6, 5, 3 }, { 32, 1, 1 }, .cluster = { 2, 1, 1 } },
+		{ { 3, 2, 1 }, { 32, 1, 1 }, .cluster = { 1, 2, 1 } },
+		{ { 2, 1, 2 }, { 32, 1, 1 }, .cluster = { 1, 1, 2 } },
+		{ { 4, 3, 2 }, { 32, 1, 1 }, .cluster = { 2, 1, 1 }, .cooperative = true },
+	};
+	const struct cuda_api *cuda = probe->cuda;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && tmd_layout_needs_shapes(layout) &&
+	     i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
+		struct tmd_shape shape = shapes[i];
+		struct probe_launch launch = {
+			.kernel = shape.cluster[0] ? PROBE_CLUSTER : PROBE_EMPTY,
+			.stream = stream, .shape = &shape,
+		};
+		const char *field;
+		int nr = 0;
+
+		/* A GPU without clusters has none to misjudge. */
+		if (!probe->function[launch.kernel])
+			break;
+		if (!cuda->launch_ex || !cuda->func_attr ||
+		    cuda->func_attr(&nr, CUDA_FUNC_ATTR_REGISTERS, probe->function[launch.kernel]))
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"TMD %s was not tried yet, and this driver has not what its check needs",
+					tmd_layout_name(layout));
+		shape.registers = nr;
+		err = probe_start(gp, probe, &launch, &own);
+		if (!err)
+			err = probe_finish(gp, probe, stream, 0);
+		if (err)
+			return err;
+		field = own.nr_bytes == sizeof(own.bytes)
+			? tmd_shape_differs(layout, own.bytes, &shape) : "last";
+		if (field)
+			return ctx_fail(gp, -EPROTO,
+					"TMD %s does not show a launch of known shape in its %s field: nothing is masked",
+					tmd_layout_name(layout), field);
+	}
 	return err;
 }
 
@@ -531,7 +593,9 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 			       gpu->driver.topo->info.pci, gpu->driver.topo->info.driver);
 		goto destroy;
 	} else {
-		err = check_map(gp, gpu, probe, stream);
+		err = prove_fields(gp, gpu, probe, stream, layout);
+		if (!err)
+			err = check_map(gp, gpu, probe, stream);
 		if (err)
 			goto destroy;
 		trust(gpu, false);

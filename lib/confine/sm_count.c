@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <pthread.h>
 #include <string.h>
 #include "lib/confine/scope.h"
 #include "lib/confine/sm_count.h"
@@ -51,6 +52,8 @@ static const struct row {
 
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
+#define MAX_TOLD 32	/* numbers of SMs that were told, of all GPUs */
+
 static const struct cuda_api *cuda;
 static pthread_mutex_t tell_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(tell_lock);
@@ -92,12 +95,12 @@ static int at_most(int answer, uint64_t most)
 	return answer > 0 && (uint64_t)answer > most ? (int)most : answer;
 }
 
-static const struct gpupart_gpu *gpu_of_device(int device)
+static struct gpupart_gpu *gpu_of_device(int device)
 {
 	return scope_gpu_of(driver_gpu_of_device(device));
 }
 
-static const struct gpupart_gpu *gpu_of_current(void *ctx)
+static struct gpupart_gpu *gpu_of_current(void *ctx)
 {
 	return scope_gpu_of(driver_gpu_of_context(ctx));
 }
@@ -111,16 +114,89 @@ static int answer_sms(const struct gpupart_gpu *gpu, int nr)
 	return part_of(gpu, &part) ? at_most(nr, sms_in(part.topo, &part.set)) : nr;
 }
 
-static void answer_resource(const struct gpupart_gpu *gpu, struct cuda_resource *resource)
+static int device_of(const struct gpupart_gpu *gpu)
 {
-	if (resource->type == CUDA_RESOURCE_SM)
-		resource->nr_sms = answer_sms(gpu, resource->nr_sms);
+	for (int device = 0; device < DRIVER_MAX_GPUS; device++)
+		if (gpu_of_device(device) == gpu)
+			return device;
+	return -1;
+}
+
+/*
+ * The driver parts a whole GPU, or what a green context has; it refuses to part a part, and a
+ * number that was changed (measured: Documentation/internals/hardware.md). So what is told is what
+ * a context of ours has, in which nothing is launched, and which stays: one for each number.
+ */
+static int context_of(struct cuda_resource *resource, int device, unsigned int sms)
+{
+	struct cuda_resource some;
+	unsigned int nr = 1;
+	void *desc, *green;
+	int result;
+
+	result = cuda->sm_split(&some, &nr, resource, NULL, 0, sms);
+	if (!result)
+		result = cuda->resource_desc(&desc, &some, 1);
+	if (!result)
+		result = cuda->green_create(&green, desc, device, CUDA_GREEN_DEFAULT_STREAM);
+	return result ? result : cuda->green_resource(green, resource, CUDA_RESOURCE_SM);
+}
+
+/*
+ * What stands for a set's @sms where the whole GPU is asked for, rounded down to the driver's unit.
+ * False: the driver cannot part so few, or has no green contexts.
+ */
+static bool answer_whole(struct gpupart_gpu *gpu, struct cuda_resource *resource, unsigned int sms)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct made {
+		const struct gpupart_gpu *gpu;
+		unsigned int sms;
+		struct cuda_resource resource;
+	} made[MAX_TOLD];
+	static unsigned int nr_made;
+	struct made *one;
+	bool good = true;
+
+	sms = sms / CUDA_SM_UNIT * CUDA_SM_UNIT;
+	if (!sms || !cuda->sm_split || !cuda->resource_desc || !cuda->green_create ||
+	    !cuda->green_resource)
+		return false;
+	pthread_mutex_lock(&lock);
+	for (one = made; one < made + nr_made && (one->gpu != gpu || one->sms != sms); one++)
+		;
+	if (one == made + nr_made) {
+		good = nr_made < MAX_TOLD && !context_of(resource, device_of(gpu), sms);
+		if (good)
+			made[nr_made++] = (struct made){ gpu, sms, *resource };
+	} else {
+		*resource = one->resource;
+	}
+	pthread_mutex_unlock(&lock);
+	if (good)
+		tmd_parts_show(&gpu->parts, resource->nr_sms / gpu->driver.map.sms_per_tpc);
+	return good;
+}
+
+static void answer_resource(struct gpupart_gpu *gpu, struct cuda_resource *resource)
+{
+	unsigned int sms;
+
+	if (resource->type != CUDA_RESOURCE_SM)
+		return;
+	sms = answer_sms(gpu, resource->nr_sms);
+	if (told(gpu) && resource->nr_sms == gpu->driver.topo->nr_sms) {
+		if (sms < resource->nr_sms && answer_whole(gpu, resource, sms))
+			return;
+		tmd_parts_show(&gpu->parts, 0);
+	}
+	resource->nr_sms = sms;
 }
 
 /* The GPU of a context that need not be current. */
-static const struct gpupart_gpu *gpu_of_context(void *ctx)
+static struct gpupart_gpu *gpu_of_context(void *ctx)
 {
-	const struct gpupart_gpu *gpu;
+	struct gpupart_gpu *gpu;
 
 	if (!ctx || cuda->ctx_push(ctx))
 		return NULL;
@@ -129,7 +205,7 @@ static const struct gpupart_gpu *gpu_of_context(void *ctx)
 	return gpu;
 }
 
-static const struct gpupart_gpu *gpu_of_green(void *green)
+static struct gpupart_gpu *gpu_of_green(void *green)
 {
 	void *ctx;
 
@@ -367,6 +443,8 @@ int smcount_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 	/* What is not watched is not answered: to stop cannot fail. */
 	if (!err || !on)
 		atomic_store_explicit(&gpu->sms_told, on, memory_order_release);
+	if (!on)
+		tmd_parts_show(&gpu->parts, 0);
 	pthread_mutex_unlock(&tell_lock);
 	return on ? err : 0;
 }

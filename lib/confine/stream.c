@@ -108,6 +108,7 @@ int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *s
 }
 
 /* A default stream shows its TMD's address only by a launch: one that does nothing. */
+__attribute__((cold))
 static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 			      const struct cuda_api *cuda, const struct scope_id *id,
 			      uint64_t *tmd)
@@ -168,6 +169,7 @@ static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	return 0;
 }
 
+__attribute__((cold))
 int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu,
 			    const struct cuda_api *cuda, const struct scope_id *id,
 			    const struct gpupart_tpcset *set)

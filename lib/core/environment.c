@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* See environment.h. Any thread, while none changes the environment. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/core/environment.h"
@@ -12,18 +13,49 @@ static const char *value_of(const char *name)
 	return value && *value ? value : NULL;
 }
 
+static bool is_one(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && !strcmp(value, "1");
+}
+
 struct environment environment_read(void)
 {
-	const char *off = value_of(ENVIRONMENT_OFF);
-
 	return (struct environment){
-		.untouched = off && !strcmp(off, "1"),
+		.untouched = is_one(ENVIRONMENT_OFF),
+		.profile = is_one(ENVIRONMENT_PROFILE),
 		.set = value_of(ENVIRONMENT_SET),
 		.gpu = value_of(ENVIRONMENT_GPU),
 		.job = value_of(ENVIRONMENT_JOB),
 		.tenant = value_of(ENVIRONMENT_TENANT),
 		.mem = value_of(ENVIRONMENT_MEM),
+		.has_set = getenv(ENVIRONMENT_SET),
+		.has_tenant = getenv(ENVIRONMENT_TENANT),
+		.has_stat = getenv(ENVIRONMENT_STAT),
+		.has_strict = getenv(ENVIRONMENT_STRICT),
+		.strict = is_one(ENVIRONMENT_STRICT),
+		.sm_count = is_one(ENVIRONMENT_SM_COUNT),
+		.stat = value_of(ENVIRONMENT_STAT),
+		.report = value_of(ENVIRONMENT_REPORT),
+		.name = value_of(ENVIRONMENT_NAME),
+		.key = value_of(ENVIRONMENT_CHECKED),
+		.log = value_of(ENVIRONMENT_LOG),
+		.next = value_of(ENVIRONMENT_NEXT),
 	};
+}
+
+int environment_part(const char *list, char separator, unsigned int n, char *part, size_t len)
+{
+	const char *end;
+
+	for (; n--; list = end + 1) {
+		end = strchr(list, separator);
+		if (!end)
+			return -1;
+	}
+	end = strchrnul(list, separator);
+	return snprintf(part, len, "%.*s", (int)(end - list), list);
 }
 
 uint64_t environment_mem(const struct environment *environment)

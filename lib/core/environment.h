@@ -7,6 +7,7 @@
 #define GPUPART_LIB_CORE_ENVIRONMENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define ENVIRONMENT_OFF		"GPUPART_DISABLE"
@@ -15,19 +16,50 @@
 #define ENVIRONMENT_JOB		"GPUPART_JOB"
 #define ENVIRONMENT_TENANT	"GPUPART_TENANT"
 #define ENVIRONMENT_MEM		"GPUPART_MEM"
+#define ENVIRONMENT_STAT	"GPUPART_STAT"
+#define ENVIRONMENT_REPORT	"GPUPART_REPORT"
+#define ENVIRONMENT_STRICT	"GPUPART_STRICT"
+#define ENVIRONMENT_SM_COUNT	"GPUPART_SM_COUNT"
+#define ENVIRONMENT_NAME	"GPUPART_NAME"
+#define ENVIRONMENT_CHECKED	"GPUPART_CHECKED"
+#define ENVIRONMENT_LOG		"GPUPART_LOG"
+#define ENVIRONMENT_NEXT	"GPUPART_NEXT_INJECTION"
+#define ENVIRONMENT_PROFILE	"GPUPART_PROFILE"
 
 /* Texts are NULL where the variable is missing or empty, and valid until it is changed. */
 struct environment {
 	bool untouched;		/* OFF is "1": the library does nothing that no grant asks for */
-	const char *set;	/* the limit from outside, as gpupart_set_parse() reads it */
-	const char *gpu;	/* the GPU it is for, as gpupart_attach() takes it; NULL: any */
+	bool profile;		/* PROFILE is "1": a profiler may subscribe after the library */
+	/*
+	 * The limit from outside, as gpupart_set_parse() reads it, and the GPU that it is for, as
+	 * gpupart_attach() takes it; NULL: any. Of several GPUs a list parted by commas, with a
+	 * set for each, parted by semicolons, or one for all.
+	 */
+	const char *set, *gpu;
 	const char *job;	/* id of the job that the process belongs to */
 	const char *tenant;	/* whose memory quota holds for it */
 	const char *mem;	/* bytes of it on each GPU that has no quota yet */
+
+	/* For the injected library. */
+	bool has_set, has_tenant, has_stat, has_strict;	/* the variable exists, also empty */
+	bool strict;		/* STRICT is "1": no launch outside of the set */
+	bool sm_count;		/* SM_COUNT is "1": the program is told the SMs of its set */
+	const char *stat;	/* where the measurement is left */
+	const char *report;	/* where launches outside of the set are reported */
+	const char *name;	/* that the process shows */
+	const char *key;	/* of the checked map of its GPU; of several a list as @gpu */
+	const char *log;	/* file for messages; NULL: stderr */
+	const char *next;	/* another tool's library, which is to be loaded, too */
 };
 
 /* As it is now: what is to hold for the life of the process its caller keeps. */
 struct environment environment_read(void);
+
+/*
+ * Copies part @n, from 0, of @list, whose parts @separator parts. Returns its length, which is not
+ * below @len where it was cut, or -1 after the last part.
+ */
+int environment_part(const char *list, char separator, unsigned int n, char *part, size_t len);
 
 /* The bytes of @mem; 0 where it is NULL or no number from 1 on. */
 uint64_t environment_mem(const struct environment *environment);

@@ -69,3 +69,11 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 		munmap(map, size);
 	return ctx_fail(gp, -EINVAL, "%.80s is not what this version of gpupart made", id);
 }
+
+void memfd_clean(char *text, size_t len)
+{
+	text[len - 1] = 0;
+	for (; *text; text++)
+		if (*text < 0x20 || *text > 0x7e)
+			*text = '?';
+}

@@ -23,4 +23,7 @@ int memfd_make(struct gpupart *gp, const char *name, uint64_t magic, size_t size
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
 	      struct memfd_head **at);
 
+/* Makes @text, @len bytes that another process wrote there, a string of printable ASCII. */
+void memfd_clean(char *text, size_t len);
+
 #endif

@@ -14,6 +14,8 @@ int rows_resized(struct gpupart *gp, void *list, unsigned int max, size_t size, 
 	char *rows = NULL;
 	int nr;
 
+	if (size == own)
+		return fill(gp, arg, list, max);
 	if (!size || size > MAX_SIZE)
 		return ctx_fail(gp, -EINVAL, "a row of %zu bytes: 1 to %d are possible", size,
 				MAX_SIZE);

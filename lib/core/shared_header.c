@@ -14,18 +14,6 @@
 #define MAX_WORDS 4096	/* that are added up for a GPU */
 #define TRIES 100
 
-/* Where 0.1.0 before the header had these; 0: nowhere. Offsets of a GPU begin with the GPU. */
-static const struct old {
-	uint64_t magic;
-	uint16_t name, id, uid, nr_gpus, gpus, gpu_size, pci, source, nr_tpcs, tpcs, memory;
-} olds[] = {
-	[SHARED_PROCESS] = { 0x38747261707570u,
-			     32, 96, 0, 416, 8704, 3128, 2064, 2085, 2608, 0, 0 },
-	[SHARED_LEDGER] = { 0x34726764656cu, 8, 0, 0, 72, 88, 32, 0, 0, 0, 0, 0 },
-	[SHARED_JOB] = { 0x31626f6a757067u, 32, 96, 0, 0, 224, 568, 0, 20, 532, 536, 0 },
-	[SHARED_GRANT] = { 0x31646f6e707067u, 72, 8, 136, 0, 140, 1236, 0, 20, 552, 556, 588 },
-};
-
 static bool read_at(int fd, void *into, size_t len, uint64_t at)
 {
 	return pread(fd, into, len, at) == (ssize_t)len;
@@ -51,10 +39,6 @@ enum shared_version shared_version(int fd, enum shared_kind kind, uint32_t layou
 	char last;
 
 	memset(header, 0, sizeof(*header));
-	if (!read_at(fd, &header->magic, sizeof(header->magic), 0))
-		return SHARED_NONE;
-	if (header->magic == olds[kind].magic)
-		return SHARED_OTHER;
 	if (!read_at(fd, header, sizeof(*header), 0) || header->magic != SHARED_MAGIC(kind) ||
 	    header->header_size < sizeof(*header) || header->gpu_size < sizeof(struct shared_gpu) ||
 	    header->gpus_at < header->header_size || !header->size ||
@@ -99,53 +83,6 @@ static void resolve(int fd, struct shared_gpu *gpu)
 	gpu->set = gpu->held = (struct shared_place){ 0 };
 }
 
-static void read_old_gpu(int fd, const struct old *old, uint32_t base, struct shared_gpu *gpu)
-{
-	char source[8] = "";
-	uint32_t nr = 0;
-
-	memset(gpu, 0, sizeof(*gpu));
-	if (old == &olds[SHARED_LEDGER]) {
-		read_at(fd, &gpu->quota, sizeof(gpu->quota), base + 24);
-		gpu->held = (struct shared_place){ 4192 + (base - old->gpus) / 2, 640, 4096, 0 };
-	}
-	read_at(fd, gpu->pci, sizeof(gpu->pci), base + old->pci);
-	read_at(fd, source, sizeof(source), base + old->source);
-	gpu->simulated = strncmp(source, "rm", 3) && strncmp(source, "kernel", 7);
-	if (old->nr_tpcs)
-		read_at(fd, &nr, sizeof(nr), base + old->nr_tpcs);
-	gpu->nr_tpcs = nr;
-	if (old->tpcs)
-		read_at(fd, &gpu->tpcs, sizeof(gpu->tpcs), base + old->tpcs);
-	else if (old->nr_tpcs)
-		gpu->set = (struct shared_place){ base + 48, 64, 16, base + 8 };
-	if (old->memory)
-		read_at(fd, &gpu->memory, sizeof(gpu->memory), base + old->memory);
-}
-
-/* Processes and jobs had the first members of the header at their places, and no layout. */
-static void read_old(int fd, enum shared_kind kind, struct shared_seen *seen)
-{
-	const struct old *old = &olds[kind];
-	struct shared_header *header = &seen->header;
-	uint32_t nr = old->gpus ? 1 : 0;
-
-	if (kind == SHARED_PROCESS || kind == SHARED_JOB)
-		read_at(fd, header, offsetof(struct shared_header, uid), 0);
-	header->layout = 0;
-	read_at(fd, header->name, sizeof(header->name), old->name);
-	if (old->id)
-		read_at(fd, header->id, sizeof(header->id), old->id);
-	if (old->uid)
-		read_at(fd, &header->uid, sizeof(header->uid), old->uid);
-	if (old->nr_gpus)
-		read_at(fd, &nr, sizeof(nr), old->nr_gpus);
-	header->name[63] = header->id[63] = header->parent[63] = 0;
-	for (; seen->nr_gpus < nr && seen->nr_gpus < SHARED_MAX_GPUS; seen->nr_gpus++)
-		read_old_gpu(fd, old, old->gpus + seen->nr_gpus * old->gpu_size,
-			     &seen->gpus[seen->nr_gpus]);
-}
-
 enum shared_version shared_read(int fd, enum shared_kind kind, uint32_t layout,
 				struct shared_seen *seen)
 {
@@ -156,8 +93,6 @@ enum shared_version shared_read(int fd, enum shared_kind kind, uint32_t layout,
 	seen->nr_gpus = 0;
 	if (version == SHARED_NONE)
 		return version;
-	if (header->magic == olds[kind].magic)
-		read_old(fd, kind, seen);
 	for (; seen->nr_gpus < nr && seen->nr_gpus < SHARED_MAX_GPUS; seen->nr_gpus++)
 		if (!read_at(fd, &seen->gpus[seen->nr_gpus], sizeof(struct shared_gpu),
 			     header->gpus_at + (uint64_t)seen->nr_gpus * header->gpu_size))

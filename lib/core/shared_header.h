@@ -65,7 +65,7 @@ _Static_assert(sizeof(struct shared_header) == 256 && sizeof(struct shared_gpu) 
 enum shared_version {
 	SHARED_NONE,	/* no file of this kind, or not whole */
 	SHARED_SAME,	/* of this kind and layout */
-	SHARED_OTHER,	/* of this kind and another layout, or of 0.1.0 before the header */
+	SHARED_OTHER,	/* of this kind and another layout */
 };
 
 struct shared_seen {
@@ -79,7 +79,7 @@ void shared_init(struct shared_header *header, uint32_t layout, uint64_t size);
 
 bool shared_is(const struct shared_header *header, enum shared_kind kind, uint32_t layout);
 
-/* The header alone, for a file of before it the magic number alone; @seen the whole of it. */
+/* The header alone. */
 enum shared_version shared_version(int fd, enum shared_kind kind, uint32_t layout,
 				   struct shared_header *header);
 

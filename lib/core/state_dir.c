@@ -26,6 +26,15 @@ bool control_name_good(const char *name)
 			    "0123456789._-") == len;
 }
 
+void control_copy_text(char *to, size_t len, const char *from, size_t room)
+{
+	size_t i;
+
+	for (i = 0; i < room && i + 1 < len && from[i]; i++)
+		to[i] = from[i] >= 0x20 && from[i] < 0x7f ? from[i] : '?';
+	to[i] = 0;
+}
+
 /* By how much the clock of our time namespace is ahead, in clock ticks. */
 static int64_t ticks_ahead(void)
 {

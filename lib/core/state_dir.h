@@ -35,6 +35,8 @@ uint64_t control_budget_begin(uid_t uid);
 bool control_budget_spent(uint64_t end);
 /* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
 bool control_folder_uid(const char *name, uid_t *uid);
+/* @room bytes of another process into @len: printable ASCII or a question mark, and an end. */
+void control_copy_text(char *to, size_t len, const char *from, size_t room);
 /* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */
 uint64_t control_process_start(pid_t pid);
 /* Whether @pid is the process that began at @start; false where that is 0. */

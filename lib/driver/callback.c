@@ -7,12 +7,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include "lib/core/environment.h"
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
+#include "lib/driver/tools.h"
 
 #define CBID_TMD_BUILT	1
-#define DOMAIN_RESOURCE	2
-#define DOMAIN_API	6
 
 #define MAX_OBSERVERS	16	/* bits of wants[] */
 #define MAX_CBID	1024
@@ -20,6 +21,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 static bool subscribed, released;
+static bool tools_wanted;	/* by an option, not the environment */
+static int tools_result = -ENOENT;
+static char tools_why[160] = "nobody asked for profilers to be let in";
 static struct driver_table table;
 static const struct cuda_api *cuda;
 
@@ -37,6 +41,7 @@ static _Atomic(void (*)(const struct launch_params *)) on_launch = no_launch;
 static _Atomic(void (*)(int, const struct cuda_call_params *)) on_call = driver_call;
 
 static _Thread_local bool inside;
+static _Thread_local int hidden;
 
 bool driver_own(bool own)
 {
@@ -44,6 +49,16 @@ bool driver_own(bool own)
 
 	inside = own;
 	return was;
+}
+
+void driver_hide(int by)
+{
+	hidden += by;
+}
+
+static bool is_own(void)
+{
+	return inside || hidden;
 }
 
 /* ------------------------------------------------------------------- callback */
@@ -115,9 +130,9 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 		return;
 	if (__builtin_expect(domain == DRIVER_DOMAIN_LAUNCH && cbid == CBID_TMD_BUILT, 1))
 		atomic_load_explicit(&on_launch, memory_order_relaxed)(params);
-	else if (domain == DOMAIN_API)
+	else if (domain == DRIVER_DOMAIN_API)
 		atomic_load_explicit(&on_call, memory_order_relaxed)(cbid, params);
-	else if (domain == DOMAIN_RESOURCE)
+	else if (domain == DRIVER_DOMAIN_RESOURCE)
 		on_resource(cbid, params);
 }
 
@@ -175,7 +190,8 @@ static int watch(int number, driver_cbids_fn cbids, bool on)
 			others = atomic_fetch_or(&wants[cbid], bit);
 		else
 			others &= atomic_fetch_and(&wants[cbid], others);
-		result = !on && others ? 0 : table.enable(on, table.handle, DOMAIN_API, cbid);
+		result = !on && others ?
+				 0 : table.enable(on, table.handle, DRIVER_DOMAIN_API, cbid);
 		if (!n)
 			first = result;
 	}
@@ -184,26 +200,35 @@ static int watch(int number, driver_cbids_fn cbids, bool on)
 
 /* With the lock held. */
 static int subscribe_only(struct gpupart *gp, const struct cuda_api *api,
-			  struct driver_table *into)
+			  driver_callback_fn callback, struct driver_table *into)
 {
 	if (released)
 		return ctx_fail(gp, -ESHUTDOWN,
 				"this process was detached: what it did since was not seen");
-	return driver_subscribe(gp, api, on_callback, into);
+	return driver_subscribe(gp, api, callback, into);
 }
 
 /* With the lock held. */
 static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 		     const struct driver_observer *observer)
 {
+	bool wanted;
 	int err;
 
 	if (subscribed)
 		return observer->first ? ctx_fail(gp, -EBUSY, "this process is attached already") :
 					 0;
-	err = subscribe_only(gp, api, &table);
+	wanted = tools_wanted || environment_read().profile;
+	err = subscribe_only(gp, api, wanted ? tools_callback(on_callback, is_own) : on_callback,
+			     &table);
 	if (err)
 		return err;
+	/* A program is confined whether or not it can be profiled. */
+	if (wanted) {
+		tools_result = tools_let_in(gp, &table);
+		snprintf(tools_why, sizeof(tools_why), "%s",
+			 tools_result && gp ? gpupart_error(gp) : "");
+	}
 	pthread_atfork(NULL, NULL, in_child);
 	cuda = api;
 	subscribed = true;
@@ -239,6 +264,7 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 	return 0;
 }
 
+__attribute__((cold))
 int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 		   const struct driver_observer *observer)
 {
@@ -255,6 +281,7 @@ int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 	return err;
 }
 
+__attribute__((cold))
 int driver_watch(const struct driver_observer *observer, driver_cbids_fn cbids, bool on)
 {
 	int result;
@@ -270,11 +297,12 @@ int driver_watch_resource(enum driver_resource kind)
 	int result;
 
 	pthread_mutex_lock(&lock);
-	result = table.enable(1, table.handle, DOMAIN_RESOURCE, kind);
+	result = table.enable(1, table.handle, DRIVER_DOMAIN_RESOURCE, kind);
 	pthread_mutex_unlock(&lock);
 	return result;
 }
 
+__attribute__((cold))
 int driver_free(struct gpupart *gp, const struct cuda_api *api)
 {
 	struct driver_table tried = { .bytes = 0 };
@@ -283,7 +311,7 @@ int driver_free(struct gpupart *gp, const struct cuda_api *api)
 	fork_guard();
 	pthread_mutex_lock(&lock);
 	if (!subscribed) {
-		err = subscribe_only(gp, api, &tried);
+		err = subscribe_only(gp, api, on_callback, &tried);
 		result = err ? 0 : tried.unsubscribe(tried.handle);
 		if (result)
 			err = ctx_fail(gp, -EIO, "this driver keeps a subscription: %s",
@@ -296,13 +324,16 @@ int driver_free(struct gpupart *gp, const struct cuda_api *api)
 /* With the lock held. */
 static int release(struct gpupart *gp)
 {
-	int result;
+	int err, result;
 
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		if (observer_at(n) && observer_at(n)->stays)
 			return ctx_fail(gp, -EBUSY,
 					"the observer \"%s\" needs the driver's callbacks",
 					observer_at(n)->name);
+	err = tools_shut_out(gp);
+	if (err)
+		return err;
 	result = subscribed ? table.unsubscribe(table.handle) : 0;
 	if (result)
 		return ctx_fail(gp, -EIO, "this driver did not end the subscription: %s",
@@ -318,6 +349,7 @@ static int release(struct gpupart *gp)
 	return 0;
 }
 
+__attribute__((cold))
 int driver_release(struct gpupart *gp)
 {
 	int err;
@@ -339,4 +371,28 @@ bool driver_table_get(struct driver_table *found)
 		*found = table;
 	pthread_mutex_unlock(&lock);
 	return is;
+}
+
+int driver_tools_want(struct gpupart *gp)
+{
+	int err = 0;
+
+	fork_guard();
+	pthread_mutex_lock(&lock);
+	if (subscribed && tools_result == -ENOENT)
+		err = ctx_fail(gp, -EBUSY,
+			       "this process is attached already, with no profiler let in");
+	tools_wanted = !err;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int driver_tools(struct gpupart *gp)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = tools_result ? ctx_fail(gp, tools_result, "%s", tools_why) : 0;
+	pthread_mutex_unlock(&lock);
+	return err;
 }

@@ -24,6 +24,7 @@ enum driver_resource {
 	DRIVER_STREAM_GOES = 5,
 	DRIVER_MODULE_LOADED = 17,
 	DRIVER_MODULE_GOES = 18,
+	DRIVER_CTX_MADE = 24,
 	DRIVER_GRAPH_GONE = 36,
 	DRIVER_GRAPH_EXEC_MADE = 40,
 	DRIVER_GRAPH_EXEC_GOES = 41,
@@ -92,6 +93,15 @@ int driver_free(struct gpupart *gp, const struct cuda_api *api);
 /* Observers' @call of this function, its parameters checked. For @quick. */
 void driver_call(int cbid, const struct cuda_call_params *params);
 
+/*
+ * Before the first driver_observe(): tools that subscribe later are let in, as GPUPART_PROFILE=1
+ * asks for too. -EBUSY afterwards.
+ */
+int driver_tools_want(struct gpupart *gp);
+
+/* Whether they are: 0, -ENOENT nobody asked or nothing was subscribed yet, -EACCES with why not. */
+int driver_tools(struct gpupart *gp);
+
 /* The driver's table; false before the first driver_observe(). */
 bool driver_table_get(struct driver_table *table);
 
@@ -101,5 +111,11 @@ bool driver_table_get(struct driver_table *table);
  */
 GPUPART_PRIVATE
 bool driver_own(bool own);
+
+/*
+ * 1: a profiler that was let in is not told of the launches and calls that the calling thread makes
+ * until -1 takes it back; observers are.
+ */
+void driver_hide(int by);
 
 #endif

@@ -41,6 +41,7 @@ enum {
 	CUDA_ATTR_MPS_ENABLED = 133,
 };
 
+#define CUDA_FUNC_ATTR_REGISTERS	4
 #define CUDA_FUNC_ATTR_DYNAMIC_SHARED	8
 #define CUDA_FUNC_ATTR_CLUSTER_WIDTH	11
 #define CUDA_FUNC_ATTR_CLUSTER_HEIGHT	12
@@ -80,12 +81,14 @@ struct cuda_launch_config {
 };
 
 #define CUDA_RESOURCE_SM	1
+#define CUDA_SM_UNIT		8	/* SMs in which the driver parts a GPU */
+#define CUDA_GREEN_DEFAULT_STREAM 1	/* must be said */
 
 /* CUdevResource of that type. */
 struct cuda_resource {
 	int type;
 	unsigned char pad[92];
-	unsigned int nr_sms;
+	unsigned int nr_sms, room[11];
 };
 
 #define CUDA_AFFINITY_SM_COUNT	0
@@ -210,6 +213,14 @@ struct cuda_graph_update {
 	  (int *, void *, int, size_t, unsigned int))                                    \
 	F(func_attr, "cuFuncGetAttribute", (int *, int, void *))                         \
 	F(green_ctx, "cuCtxFromGreenCtx", (void **, void *))                             \
+	F(resource_desc, "cuDevResourceGenerateDesc",                                    \
+	  (void **, struct cuda_resource *, unsigned int))                               \
+	F(green_create, "cuGreenCtxCreate", (void **, void *, int, unsigned int))        \
+	F(green_resource, "cuGreenCtxGetDevResource",                                    \
+	  (void *, struct cuda_resource *, int))                                         \
+	F(sm_split, "cuDevSmResourceSplitByCount",                                       \
+	  (struct cuda_resource *, unsigned int *, const struct cuda_resource *,         \
+	   struct cuda_resource *, unsigned int, unsigned int))                          \
 	F(stream_ctx, "cuStreamGetCtx", (void *, void **))                               \
 	F(func_module, "cuFuncGetModule", (void **, void *))                             \
 	F(func_name, "cuFuncGetName", (const char **, void *))                           \

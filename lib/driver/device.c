@@ -31,13 +31,18 @@ static atomic_uint known_gpus;	/* nr_gpus when by_device was filled */
 _Atomic(struct driver_gpu *) driver_only_gpu;
 
 /*
- * Contexts whose device is known, for launches whose context is not current (graphs over
- * GPUs, a stream of another context): address * MAX_GPUS + device in one word, so that
- * neither is read without the other. Each in one of a few places.
+ * The devices of contexts: address * MAX_GPUS + device in one word, so that neither is read
+ * without the other. Each in one of a few places. Addresses are multiples of 16, which leaves
+ * two bits for what is known.
  */
 #define NR_CONTEXTS 256
 #define NR_CONTEXT_PLACES 8
+#define CONTEXT_ALIGN 16
+/* The driver told when it was made, so it tells when it goes: no need to ask in a launch. */
+#define CONTEXT_TOLD MAX_GPUS
+#define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* which device it is on was not seen yet */
 static _Atomic uint64_t contexts[NR_CONTEXTS];
+static atomic_bool ends_told;	/* the driver tells when a context goes */
 
 static void limits_learn(struct driver_gpu *gpu, int device)
 {
@@ -74,6 +79,7 @@ int driver_device_pci(const struct cuda_api *api, int device, char pci[20])
  * Finds CUDA's numbers of the attached GPUs. Called in the first launch at the latest:
  * these driver functions were seen to be safe there. No harm if two threads do it.
  */
+__attribute__((cold))
 static void devices_learn(void)
 {
 	unsigned int known = atomic_load_explicit(&nr_gpus, memory_order_acquire);
@@ -110,35 +116,51 @@ static _Atomic uint64_t *context_place(const void *ctx, unsigned int n)
 /* An empty place is of no context, nor of a launch that has none. */
 static bool word_is_of(uint64_t word, const void *ctx)
 {
-	return ctx && word / MAX_GPUS == (uintptr_t)ctx;
+	return ctx && (word & -(uint64_t)(MAX_GPUS * CONTEXT_ALIGN)) ==
+			      (uintptr_t)ctx * (uint64_t)MAX_GPUS;
+}
+
+/* What is known of @ctx, and where; 0 and no place: nothing. */
+static inline uint64_t context_find(const void *ctx, _Atomic uint64_t **place)
+{
+	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
+		_Atomic uint64_t *at = context_place(ctx, n);
+		uint64_t word = atomic_load_explicit(at, memory_order_relaxed);
+
+		if (word_is_of(word, ctx)) {
+			*place = at;
+			return word;
+		}
+	}
+	return 0;
+}
+
+static void context_add(const void *ctx, uint64_t word)
+{
+	/* Two threads that do this at once may leave it in two places: both say the same. */
+	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
+		uint64_t found = 0;
+
+		if (atomic_compare_exchange_strong(context_place(ctx, n), &found, word))
+			return;
+	}
+	atomic_store_explicit(context_place(ctx, 0), word, memory_order_relaxed);
 }
 
 void driver_context_on(const void *ctx, int device)
 {
 	uint64_t word = (uintptr_t)ctx * (uint64_t)MAX_GPUS + device, found;
-	unsigned int n;
+	_Atomic uint64_t *place;
 
-	if (device < 0 || device >= MAX_GPUS)
+	if (device < 0 || device >= MAX_GPUS || (uintptr_t)ctx % CONTEXT_ALIGN)
 		return;
-	if (atomic_load_explicit(context_place(ctx, 0), memory_order_relaxed) == word)
-		return;
-	for (n = 0; n < NR_CONTEXT_PLACES; n++) {
-		found = atomic_load_explicit(context_place(ctx, n), memory_order_relaxed);
-		if (word_is_of(found, ctx)) {
-			/* Another device: nobody told that the one before it went. */
-			if (found != word)
-				atomic_store_explicit(context_place(ctx, n), word,
-						      memory_order_relaxed);
-			return;
-		}
-	}
-	/* Two threads that do this at once may leave it in two places: both say the same. */
-	for (n = 0; n < NR_CONTEXT_PLACES; n++) {
-		found = 0;
-		if (atomic_compare_exchange_strong(context_place(ctx, n), &found, word))
-			return;
-	}
-	atomic_store_explicit(context_place(ctx, 0), word, memory_order_relaxed);
+	found = context_find(ctx, &place);
+	word |= found & CONTEXT_TOLD;
+	if (!found)
+		context_add(ctx, word);
+	else if (found != word)
+		/* Another place's context, by now: then this one is found by asking again. */
+		atomic_compare_exchange_strong(place, &found, word);
 }
 
 /* Only this context's words: one that another has put there meanwhile stays. */
@@ -150,6 +172,16 @@ static void context_forget(const void *ctx)
 		if (word_is_of(word, ctx))
 			atomic_compare_exchange_strong(context_place(ctx, n), &word, 0);
 	}
+}
+
+/* A new one: whatever stood for its address was of another that is gone. */
+static void context_made(const void *ctx)
+{
+	context_forget(ctx);
+	if (ctx && (uintptr_t)ctx % CONTEXT_ALIGN == 0 &&
+	    atomic_load_explicit(&ends_told, memory_order_relaxed))
+		context_add(ctx, (uintptr_t)ctx * (uint64_t)MAX_GPUS |
+				 CONTEXT_TOLD | CONTEXT_NO_DEVICE);
 }
 
 /* If @ctx is current the driver says which device it is on: true. Else nobody knows. */
@@ -164,23 +196,29 @@ static bool context_ask(const void *ctx, int *device)
 	return true;
 }
 
-static struct driver_gpu *gpu_by_context(void *ctx)
+/* Whether @word says which device its context is on, and holds until the context goes. */
+static inline bool word_holds(uint64_t word)
 {
-	int device;
-
-	if (context_ask(ctx, &device))
-		return atomic_load_explicit(&by_device[device], memory_order_acquire);
-	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
-		uint64_t word = atomic_load_explicit(context_place(ctx, n), memory_order_relaxed);
-
-		if (word_is_of(word, ctx))
-			return atomic_load_explicit(&by_device[word % MAX_GPUS],
-						    memory_order_acquire);
-	}
-	return NULL;
+	return (word & (CONTEXT_TOLD | CONTEXT_NO_DEVICE)) == CONTEXT_TOLD;
 }
 
-static void devices_know(void)
+static inline struct driver_gpu *gpu_of_word(uint64_t word)
+{
+	return atomic_load_explicit(&by_device[word % MAX_GPUS], memory_order_acquire);
+}
+
+static struct driver_gpu *gpu_by_context(void *ctx)
+{
+	_Atomic uint64_t *place;
+	uint64_t word = context_find(ctx, &place);
+	int device;
+
+	if (!word_holds(word) && context_ask(ctx, &device))
+		return gpu_of_word(device);
+	return word && !(word & CONTEXT_NO_DEVICE) ? gpu_of_word(word) : NULL;
+}
+
+static __attribute__((cold)) void devices_know(void)
 {
 	if (!atomic_load_explicit(&nr_devices, memory_order_acquire) ||
 	    atomic_load_explicit(&known_gpus, memory_order_relaxed) !=
@@ -188,12 +226,22 @@ static void devices_know(void)
 		devices_learn();
 }
 
-struct driver_gpu *driver_gpu_of_launch(void *ctx)
+/* Out of line, so that a launch in a context that is known saves no register for it. */
+static __attribute__((noinline)) struct driver_gpu *gpu_found_out(void *ctx)
 {
 	devices_know();
 	if (atomic_load_explicit(&nr_devices, memory_order_acquire) == 1)
 		return atomic_load_explicit(&by_device[0], memory_order_acquire);
 	return gpu_by_context(ctx);
+}
+
+struct driver_gpu *driver_gpu_of_launch(void *ctx)
+{
+	_Atomic uint64_t *place;
+	uint64_t word = context_find(ctx, &place);
+	struct driver_gpu *gpu = word_holds(word) ? gpu_of_word(word) : NULL;
+
+	return gpu ? gpu : gpu_found_out(ctx);
 }
 
 struct driver_gpu *driver_gpu(unsigned int n)
@@ -237,11 +285,14 @@ static void on_resource(int cbid, const struct resource_params *params)
 
 	if (cbid == DRIVER_CTX_GOES)
 		context_forget(params->ctx);
+	else if (cbid == DRIVER_CTX_MADE)
+		context_made(params->ctx);
 	else if ((cbid == DRIVER_STREAM_MADE || cbid == DRIVER_MODULE_LOADED) &&
 		 !atomic_load_explicit(&driver_only_gpu, memory_order_acquire))
 		context_ask(params->ctx, &device);
 }
 
+__attribute__((cold))
 int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 {
 	static const struct driver_observer observer = {
@@ -253,7 +304,9 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	cuda = api;
 	err = driver_observe(gp, api, &observer);
 	if (!err) {
-		driver_watch_resource(DRIVER_CTX_GOES);
+		atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_GOES));
+		/* Without this the driver is asked in each launch where there are several GPUs. */
+		driver_watch_resource(DRIVER_CTX_MADE);
 		/* Without these a context is known when it is current in a launch. */
 		driver_watch_resource(DRIVER_STREAM_MADE);
 		driver_watch_resource(DRIVER_MODULE_LOADED);
@@ -262,6 +315,7 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	return err;
 }
 
+__attribute__((cold))
 int driver_gpu_add(struct gpupart *gp, struct driver_gpu *gpu)
 {
 	unsigned int nr;

@@ -14,17 +14,10 @@ static const unsigned char table_uuid[16] = {
 	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
 };
 
-enum slot {
-	SLOT_BYTES = 0,
-	SLOT_SUBSCRIBE = 3,	/* (uint32_t *handle, callback, void *user) */
-	SLOT_UNSUBSCRIBE = 4,	/* (uint32_t handle) */
-	SLOT_ENABLE = 6,
-	SLOT_FEATURES = 10,	/* (uint32_t *count, 0, uint32_t handle) */
-	NR_SLOTS,		/* those that are used here */
-};
-
 #define SLOTS_NEEDED	(SLOT_ENABLE + 1)
 #define MAX_TABLE_BYTES	1024	/* far beyond any that was seen: another thing, not a table */
+
+#define FEATURE_GREEN	7	/* without it the driver makes no green context any more */
 
 #define NR_LAUNCH_CBIDS	4	/* of DRIVER_DOMAIN_LAUNCH: 0 to 3, in every driver */
 
@@ -77,13 +70,25 @@ static int recognise(struct gpupart *gp, const struct driver_table *table)
 	return 0;
 }
 
+/* What the table cannot tell, or does not know, stays undeclared. */
+static void declare(const struct slots *slots, struct driver_table *table)
+{
+	int (*features)(uint32_t *, uint32_t, uint32_t);
+	int (*feature)(uint32_t, uint32_t, uint32_t);
+	uint32_t count = 0;
+
+	memcpy(&features, &slots->entry[SLOT_FEATURES], sizeof(features));
+	memcpy(&feature, &slots->entry[SLOT_FEATURE], sizeof(feature));
+	table->nr_features = features && !features(&count, 0, table->handle) ? (int)count : -1;
+	table->green = feature && table->nr_features > FEATURE_GREEN &&
+		       !feature(1, table->handle, FEATURE_GREEN);
+}
+
 int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_callback_fn callback,
 		     struct driver_table *table)
 {
 	int (*subscribe)(uint32_t *, driver_callback_fn, void *);
-	int (*features)(uint32_t *, uint32_t, uint32_t);
 	const void *found = NULL;
-	uint32_t count = 0;
 	struct slots slots;
 	int err, result;
 
@@ -92,13 +97,13 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 		return ctx_fail(gp, -EOPNOTSUPP,
 				"this driver offers no launch callback: cuGetExportTable: %s",
 				cuda_words(api, result));
+	table->at = found;
 	err = slots_read(gp, found, &slots, &table->bytes);
 	if (err)
 		return err;
 	memcpy(&subscribe, &slots.entry[SLOT_SUBSCRIBE], sizeof(subscribe));
 	memcpy(&table->unsubscribe, &slots.entry[SLOT_UNSUBSCRIBE], sizeof(table->unsubscribe));
 	memcpy(&table->enable, &slots.entry[SLOT_ENABLE], sizeof(table->enable));
-	memcpy(&features, &slots.entry[SLOT_FEATURES], sizeof(features));
 	result = subscribe(&table->handle, callback, NULL);
 	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
 		return ctx_fail(gp, -EBUSY,
@@ -108,8 +113,7 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 				cuda_words(api, result));
 	err = recognise(gp, table);
 	if (!err) {
-		table->nr_features =
-			features && !features(&count, 0, table->handle) ? (int)count : -1;
+		declare(&slots, table);
 		return 0;
 	}
 	result = table->unsubscribe(table->handle);

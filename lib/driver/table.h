@@ -9,14 +9,32 @@
 #include <gpupart.h>
 #include "lib/driver/cuda.h"
 
+#define DRIVER_DOMAIN_RESOURCE	2
+#define DRIVER_DOMAIN_API	6
 #define DRIVER_DOMAIN_LAUNCH	0xb
+
+/* Its entries that are used; a table may end before any. Source: hardware.md, "Callback". */
+enum slot {
+	SLOT_BYTES = 0,
+	SLOT_SUBSCRIBE = 3,		/* (uint32_t *handle, callback, void *user) */
+	SLOT_UNSUBSCRIBE = 4,		/* (uint32_t handle) */
+	SLOT_ENABLE = 6,		/* (uint32_t on, uint32_t handle, int domain, int cbid) */
+	SLOT_ENABLE_DOMAIN = 7,		/* (uint32_t on, uint32_t handle, int domain) */
+	SLOT_ENABLE_ALL = 8,		/* (uint32_t on, uint32_t handle) */
+	SLOT_FEATURE = 9,		/* (1, uint32_t handle, uint32_t feature): copes with it */
+	SLOT_FEATURES = 10,		/* (uint32_t *count, 0, uint32_t handle) */
+	SLOT_SUBSCRIBE_NAMED = 11,	/* subscribe's, const char *name, char *other, size_t len */
+	NR_SLOTS,
+};
 
 typedef void (*driver_callback_fn)(void *user, int domain, int cbid, const void *params);
 typedef int (*driver_enable_fn)(uint32_t on, uint32_t handle, int domain, int cbid);
 
 struct driver_table {
+	const void *at;		/* the driver's; it stays there */
 	size_t bytes;		/* of the table, as its slot 0 says */
 	int nr_features;	/* -1: this table has no slot that tells */
+	bool green;		/* the driver makes green contexts beside the subscription */
 	uint32_t handle;	/* of the subscription */
 	driver_enable_fn enable;
 	int (*unsubscribe)(uint32_t handle);

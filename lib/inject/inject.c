@@ -8,33 +8,28 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+#include "lib/core/environment.h"
 #include "lib/private.h"
 
 #define SLOT "CUDA_INJECTION64_PATH"
-#define NEXT "GPUPART_NEXT_INJECTION"	/* the tool that had the slot before us */
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
 __attribute__((format(printf, 2, 3)))
 static void say(bool always, const char *fmt, ...)
 {
-	const char *path = getenv("GPUPART_LOG");
+	const char *path = environment_read().log;
 	FILE *log = NULL;
 	va_list ap;
 	int fd;
 
 	/* A pipe that nobody reads must not stop the program. */
-	fd = path && path[0]
-		     ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600)
-		     : -1;
+	fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
 	if (fd >= 0)
 		log = fdopen(fd, "a");
 
@@ -47,10 +42,9 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
-/* The job that all of this was begun in, through runs inside runs; "" where none is named. */
-static void outermost_job(char *id)
+/* The job that @named was begun in, through runs inside runs; "" for NULL. */
+static void outermost_job(const char *named, char *id)
 {
-	const char *named = getenv("GPUPART_JOB");
 	struct gpupart_job *list;
 	int room, nr, i;
 
@@ -73,54 +67,40 @@ static void outermost_job(char *id)
 }
 
 /* How well a part fits what the environment says: 0 not this user's, more is better. */
-static int fits(const struct gpupart_grant *grant, const char *job)
+static int fits(const struct gpupart_grant *grant, const struct environment *told, const char *job)
 {
-	const char *gpu = getenv("GPUPART_GPU"), *tenant = getenv("GPUPART_TENANT");
-
 	if (grant->uid != geteuid() || gpupart_tpcset_empty(&grant->set))
 		return 0;
-	return 1 + 4 * !strcmp(job, grant->id) + 2 * (gpu && !strcmp(gpu, grant->pci)) +
-	       (tenant && !strcmp(tenant, grant->name));
-}
-
-/* The machine's root, whose /proc is; user 0 of a user namespace may be another user. */
-static bool is_root(void)
-{
-	struct stat st;
-
-	return !geteuid() && (stat("/proc", &st) || !st.st_uid);
+	return 1 + 4 * !strcmp(job, grant->id) + 2 * (told->gpu && !strcmp(told->gpu, grant->pci)) +
+	       (told->tenant && !strcmp(told->tenant, grant->name));
 }
 
 /*
  * What a node gave this user, who is not root: of several parts the one that his environment
- * names, else the first. False: nothing, as everywhere but in a scheduler's jobs.
+ * names, else the first. False: nothing, as everywhere but in a scheduler's jobs. A strict one of
+ * no GPU, which cannot be attached to, where a user namespace hides which are his.
  */
-static bool given(struct gpupart_grant *grant)
+static bool given(const struct environment *told, struct gpupart_grant *grant)
 {
-	int nr = is_root() ? 0 : gpupart_grant_list(NULL, NULL, 0, sizeof(*grant));
+	int nr = gpupart_grant_exempts(geteuid()) ? 0 :
+		 gpupart_grant_list(NULL, NULL, 0, sizeof(*grant));
+	bool hidden = nr == -EUSERS;
 	int room = nr + 16, best = 0;
 	struct gpupart_grant *list = nr > 0 ? calloc(room, sizeof(*list)) : NULL;
 	char job[GPUPART_JOB_STRLEN];
 
 	nr = list ? gpupart_grant_list(NULL, list, room, sizeof(struct gpupart_grant)) : 0;
 	if (nr > 0)
-		outermost_job(job);
+		outermost_job(told->job, job);
 	for (int i = 0; i < nr && i < room; i++)
-		if (fits(&list[i], job) > best) {
-			best = fits(&list[i], job);
+		if (fits(&list[i], told, job) > best) {
+			best = fits(&list[i], told, job);
 			*grant = list[i];
 		}
 	free(list);
-	return best;
-}
-
-/* GPUPART_SET: to be confined; GPUPART_STAT: to be measured; GPUPART_TENANT: to have a quota. */
-static bool wanted(const char *name)
-{
-	const char *disable = getenv("GPUPART_DISABLE");
-	struct gpupart_grant grant;
-
-	return getenv(name) && (!disable || strcmp(disable, "1") || given(&grant));
+	if (hidden)
+		*grant = (struct gpupart_grant){ .other_version = true, .strict = true };
+	return best || hidden;
 }
 
 static const char *own_path(void)
@@ -139,13 +119,16 @@ __attribute__((constructor))
 static void preloaded(void)
 {
 	const char *slot = getenv(SLOT), *own = own_path();
+	const struct environment told = environment_read();
+	struct gpupart_grant grant;
 
-	if (!wanted("GPUPART_SET") && !wanted("GPUPART_STAT") && !wanted("GPUPART_TENANT"))
+	if ((told.untouched || (!told.has_set && !told.has_stat && !told.has_tenant)) &&
+	    !given(&told, &grant))
 		return;
 	if (!own || (slot && !strcmp(slot, own)))
 		return;
 	if (slot && slot[0])
-		setenv(NEXT, slot, 1);
+		setenv(ENVIRONMENT_NEXT, slot, 1);
 	setenv(SLOT, own, 1);
 }
 
@@ -157,6 +140,9 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 	gpupart_tpcset_format_list(&limit, list, len);
 	return list;
 }
+
+/* Why the run of this process would learn nothing of it; "": it does, or there is none. */
+static char unreported[256];
 
 static pid_t confined;	/* a child of a fork did nothing of what its parent did */
 
@@ -177,24 +163,13 @@ static void tell_end(void)
 		    (unsigned long long)counters.device_launches);
 }
 
-/* GPUPART_SM_COUNT=1: the program learns how many SMs it has, not how many there are. */
-static void tell_sm_count(struct gpupart *gp, struct gpupart_gpu *gpu)
-{
-	const char *asked = getenv("GPUPART_SM_COUNT");
-
-	if (!asked || strcmp(asked, "1"))
-		return;
-	if (gpupart_sm_count_tell(gp, gpu, true))
-		say(true, "gpupart: GPUPART_SM_COUNT=1: %s\n", gpupart_error(gp));
-}
-
-static void measure(void)
+static void measure(const char *id)
 {
 	struct gpupart *gp;
 
 	if (gpupart_open(&gp))
 		return;
-	if (gpupart_stat_start(gp, getenv("GPUPART_STAT")))
+	if (gpupart_stat_start(gp, id))
 		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
 	gpupart_close(gp);
 }
@@ -232,31 +207,22 @@ static void limit_memory(const struct gpupart_grant *grant)
 	gpupart_close(gp);
 }
 
-/* By --strict. */
-static bool asked_strict(void)
+/* No launch outside of the set: --strict, a grant (may be NULL) or the node asks for it. */
+static bool strict(const struct environment *told, const struct gpupart_grant *grant)
 {
-	const char *asked = getenv("GPUPART_STRICT");
-
-	return asked && !strcmp(asked, "1");
-}
-
-/* No launch outside of the set: a node and its grants ask for it, too. */
-static bool strict(void)
-{
-	struct gpupart_grant grant;
 	struct gpupart *gp;
 	int found;
 
-	if (asked_strict() || (given(&grant) && grant.strict))
+	if (told->strict || (grant && grant->strict))
 		return true;
 	if (gpupart_open(&gp))
 		return false;
 	found = gpupart_config_strict(gp);
-	if (found < 0 && !getenv("GPUPART_STRICT"))
-		say(true, "gpupart: %s\n", gpupart_error(gp));
+	if (found < 0 && !told->has_strict)
+		say(true, "gpupart: %s%s\n", gpupart_error(gp),
+		    found == -EPERM ? "" : ": it counts as strict = yes");
 	gpupart_close(gp);
-	/* A file that cannot be read or understood may ask for it. */
-	return found > 0 || found == -EINVAL || found == -EACCES;
+	return config_is_strict(found);
 }
 
 /*
@@ -279,12 +245,49 @@ static void refuse(const char *why)
 	gpupart_close(gp);
 }
 
-static void confine(bool strictly)
+static int attach(struct gpupart *gp, const struct environment *told, const char *selector,
+		  const char *key)
 {
-	const char *selector = getenv("GPUPART_GPU"), *key = getenv("GPUPART_CHECKED");
 	char list[GPUPART_TPCSET_STRLEN];
-	struct gpupart_grant grant;
+	const struct gpupart_gpu_info *info;
 	struct gpupart_gpu *gpu;
+	int err = gpupart_attach_early(gp, selector, key, &gpu);
+
+	if (err)
+		return err;
+	if (told->sm_count && gpupart_sm_count_tell(gp, gpu, true))
+		say(true, "gpupart: " ENVIRONMENT_SM_COUNT "=1: %s\n", gpupart_error(gp));
+	info = gpupart_topology_info(gpupart_gpu_topology(gpu));
+	say(false, "gpupart: confined to TPCs %s of %s%s\n", limit_list(gpu, list, sizeof(list)),
+	    info->pci, info->simulated ? " (simulated)" : "");
+	return 0;
+}
+
+/* The GPU of @grant, and each one that the environment lists; of no list that one, or any. */
+static int attach_all(struct gpupart *gp, const struct environment *told,
+		      const struct gpupart_grant *grant)
+{
+	bool listed = told->gpu && strchr(told->gpu, ',');
+	char selector[128], key[32];
+	int err = 0;
+
+	if (grant && *grant->pci)
+		err = attach(gp, told, grant->pci, grant->other_version ? NULL : grant->key);
+	else if (grant || !listed)
+		err = attach(gp, told, listed ? NULL : told->gpu, told->key);
+	for (int n = 0; listed && !err &&
+	     environment_part(told->gpu, ',', n, selector, sizeof(selector)) >= 0; n++) {
+		if (environment_part(told->key ?: "", ',', n, key, sizeof(key)) < 0)
+			*key = 0;
+		err = attach(gp, told, selector, *key ? key : NULL);
+	}
+	return err;
+}
+
+/* On the GPU of @grant, if the user has one, whatever his environment became. */
+static void confine(const struct environment *told, const struct gpupart_grant *grant,
+		    bool strictly)
+{
 	struct gpupart *gp;
 	int err;
 
@@ -293,88 +296,32 @@ static void confine(bool strictly)
 			refuse("no memory");
 		return;
 	}
-	/* The GPU of which the user has a part, whatever his environment became. */
-	if (given(&grant)) {
-		selector = grant.pci;
-		key = grant.other_version ? key : grant.key;
-	}
-	gpupart_process_publish(gp, getenv("GPUPART_NAME"));
-	err = gpupart_attach_early(gp, selector, key, &gpu);
-	if (!err && strictly)
+	gpupart_process_publish(gp, told->name);
+	err = attach_all(gp, told, grant);
+	if (!err && strictly && !*unreported)
 		err = gpupart_strict_start(gp, false);
-	if (err && strictly) {
-		refuse(gpupart_error(gp));
+	if (strictly && (err || *unreported)) {
+		/* A breach that cannot be reported must not happen. */
+		refuse(err ? gpupart_error(gp) : unreported);
 	} else if (err) {
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
 	} else {
 		confined = getpid();
 		atexit(tell_end);
-		tell_sm_count(gp, gpu);
-		say(false, "gpupart: confined to TPCs %s of %s%s\n",
-		    limit_list(gpu, list, sizeof(list)),
-		    gpupart_topology_info(gpupart_gpu_topology(gpu))->pci,
-		    gpupart_topology_info(gpupart_gpu_topology(gpu))->simulated ? " (simulated)"
-										: "");
+		if (gpupart_profilers(gp) == -EACCES)
+			say(true, "gpupart: " ENVIRONMENT_PROFILE "=1: %s\n", gpupart_error(gp));
 	}
 	gpupart_close(gp);
 }
 
-/*
- * GPUPART_LATE=SECONDS: the program first makes its green contexts, which the driver
- * refuses from the subscription on. A thread, since nothing else of ours runs meanwhile.
- */
-static void *confine_late(void *given)
-{
-	const double *seconds = given;
-	struct timespec left = { .tv_sec = (time_t)*seconds };
-
-	left.tv_nsec = (long)((*seconds - (double)left.tv_sec) * 1e9);
-	while (nanosleep(&left, &left))
-		;
-	confine(false);
-	return NULL;
-}
-
-static void confine_when(void)
-{
-	static double seconds;
-	const char *late = getenv("GPUPART_LATE");
-	char *end = NULL;
-	pthread_t thread;
-
-	if (strict()) {
-		if (late && late[0])
-			say(true, "gpupart: GPUPART_LATE=%.40s: strict: confined at once\n", late);
-		confine(true);
-		return;
-	}
-	if (!late || !late[0]) {
-		confine(false);
-		return;
-	}
-	seconds = strtod(late, &end);
-	/* strtod() knows 0x10 as well. */
-	if (*end || strpbrk(late, "xX") || !(seconds > 0 && seconds <= 3600)) {
-		say(true,
-		    "gpupart: GPUPART_LATE=%.40s: 0 to 3600 seconds are wanted; confined at once\n",
-		    late);
-		confine(false);
-	} else if (pthread_create(&thread, NULL, confine_late, &seconds)) {
-		say(true, "gpupart: no thread for GPUPART_LATE: confined at once\n");
-		confine(false);
-	} else {
-		pthread_detach(thread);
-	}
-}
-
 static void call_next(void)
 {
-	const char *path = getenv(NEXT);
+	const char *path = environment_read().next;
 	int (*initialize)(void);
 	void *next;
 
-	if (!path || !path[0])
+	if (!path)
 		return;
 	next = dlopen(path, RTLD_NOW);
 	if (!next) {
@@ -386,41 +333,50 @@ static void call_next(void)
 		initialize();
 }
 
-static void report(void)
+static void report(const char *id)
 {
-	const char *id = getenv("GPUPART_REPORT");
 	struct gpupart *gp;
+	int err;
 
-	if (!id || gpupart_open(&gp))
+	if (!id || !*id || gpupart_open(&gp))
 		return;
-	/* The run may have ended, or be another user's: what it is not told is no failure. */
-	if (!gpupart_report_start(gp, id))
+	/* The run may have ended, or be out of reach: a failure for strict processes alone. */
+	err = gpupart_report_start(gp, id);
+	if (err)
+		snprintf(unreported, sizeof(unreported), "%s%.200s",
+			 err == -ENOSPC ? "" : "its run cannot be told of them: ",
+			 gpupart_error(gp));
+	else
 		atexit(gpupart_report_end);
 	gpupart_close(gp);
 }
 
 int InitializeInjection(void)
 {
+	const struct environment told = environment_read();
 	struct gpupart_grant grant;
 	static bool done;
+	bool has_grant, enabled;
 
-	if (!done) {
-		done = true;
-		report();
-		/* First: who confines takes the driver's one place for a subscriber. */
-		if (wanted("GPUPART_STAT"))
-			measure();
-		if (given(&grant) && grant.memory)
-			limit_memory(&grant);
-		else if (wanted("GPUPART_TENANT"))
-			limit_memory(NULL);
-		if (given(&grant))
-			confine(strict());
-		else if (wanted("GPUPART_SET"))
-			confine_when();
-		else if (getenv("GPUPART_SET") ? strict() : asked_strict())
-			refuse("GPUPART_DISABLE=1, or no GPUPART_SET, in its environment");
-		call_next();
-	}
+	if (done)
+		return 1;
+	done = true;
+	report(told.report);
+	has_grant = given(&told, &grant);
+	enabled = !told.untouched || has_grant;
+	/* First: confining takes the driver's one place for a subscriber. */
+	if (enabled && told.has_stat)
+		measure(told.stat);
+	if (has_grant && grant.memory)
+		limit_memory(&grant);
+	else if (enabled && told.has_tenant)
+		limit_memory(NULL);
+	if (has_grant)
+		confine(&told, &grant, strict(&told, &grant));
+	else if (enabled && told.has_set)
+		confine(&told, NULL, strict(&told, NULL));
+	else if (told.has_set ? strict(&told, NULL) : told.strict)
+		refuse(ENVIRONMENT_OFF "=1, or no " ENVIRONMENT_SET ", in its environment");
+	call_next();
 	return 1;
 }

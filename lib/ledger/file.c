@@ -5,13 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/core/fork.h"
 #include "lib/core/fsize.h"
 #include "lib/core/state_dir.h"
 #include "lib/ledger/file.h"
@@ -19,22 +19,12 @@
 #define FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t guard_once = PTHREAD_ONCE_INIT;
-
-static void hold(void)
-{
-	pthread_mutex_lock(&open_lock);
-}
-
-static void guard_forks(void)
-{
-	pthread_atfork(hold, ledger_file_end, ledger_file_end);
-}
+FORK_TAKES(open_lock, 1);
 
 void ledger_file_begin(void)
 {
-	pthread_once(&guard_once, guard_forks);
-	hold();
+	fork_guard();
+	pthread_mutex_lock(&open_lock);
 }
 
 void ledger_file_end(void)

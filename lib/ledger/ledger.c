@@ -116,6 +116,7 @@ unmap:
 	return nr;
 }
 
+__attribute__((cold))
 int ledger_join(const char *tenant, struct ledger **ledger)
 {
 	struct ledger *new;
@@ -292,6 +293,7 @@ static struct sums sum_taken(struct ledger *ledger, int gpu)
 	return sums;
 }
 
+__attribute__((cold))
 static struct sums sum_living(struct ledger *ledger, int fd, int gpu)
 {
 	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);

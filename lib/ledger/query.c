@@ -16,15 +16,6 @@
 
 #define PREFIX "mem-"
 
-static void copy_printable(char *to, const char *from)
-{
-	size_t i;
-
-	for (i = 0; i < LEDGER_NAME_LEN - 1 && from[i]; i++)
-		to[i] = from[i] >= 0x20 && from[i] <= 0x7e ? from[i] : '?';
-	to[i] = 0;
-}
-
 /* Twice the same, or it is being written; who writes all the time writes counts. */
 static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
 {
@@ -61,7 +52,7 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	process->start = slot->start;
 	process->pid_namespace = slot->pid_namespace;
 	process->pid = slot->pid_namespace == own_namespace ? process->inner : 0;
-	copy_printable(process->program, slot->program);
+	control_copy_text(process->program, LEDGER_NAME_LEN, slot->program, LEDGER_NAME_LEN);
 	process->simulated = atomic_load(&slot->simulated);
 	process->uncounted = atomic_load(&slot->uncounted);
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {

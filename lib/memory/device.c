@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "lib/core/fork.h"
+#include "lib/driver/device.h"
 #include "lib/memory/device.h"
 #include "lib/memory/tenant.h"
 
@@ -73,11 +74,8 @@ static bool identify(struct memory_gpu *gpu)
 	size_t total;
 
 	if (!memory_cuda->device_total || memory_cuda->device_total(&total, gpu->device) ||
-	    memory_cuda->device_pci(gpu->pci, sizeof(gpu->pci), gpu->device))
+	    driver_device_pci(memory_cuda, gpu->device, gpu->pci))
 		return false;
-	for (char *c = gpu->pci; *c; c++)
-		if (*c >= 'A' && *c <= 'F')
-			*c += 'a' - 'A';
 	gpu->total = total;
 	return join(gpu);
 }

@@ -4,9 +4,8 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <string.h>
 #include <unistd.h>
+#include "lib/core/symbols.h"
 #include "lib/memory/nvml_usage.h"
 
 #define MAX_PROCESSES	256
@@ -30,66 +29,6 @@ static int (*info)(void *device, struct memory_info *memory);
 static int (*simulated)(int device, uint64_t *own, uint64_t *all);
 static int (*simulated_processes)(int device);
 
-struct symbols {
-	const ElfW(Sym) *table;
-	const char *strings;
-	const uint32_t *gnu_hash, *hash;
-};
-
-static struct symbols symbols_of(const struct link_map *map)
-{
-	struct symbols symbols = { NULL, NULL, NULL, NULL };
-
-	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-		/* The loader has made addresses of them already, but where it must not write. */
-		uintptr_t at = d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr :
-							     d->d_un.d_ptr;
-
-		if (d->d_tag == DT_SYMTAB)
-			symbols.table = (const void *)at;
-		else if (d->d_tag == DT_STRTAB)
-			symbols.strings = (const void *)at;
-		else if (d->d_tag == DT_GNU_HASH)
-			symbols.gnu_hash = (const void *)at;
-		else if (d->d_tag == DT_HASH)
-			symbols.hash = (const void *)at;
-	}
-	return symbols;
-}
-
-static bool is_named(const struct symbols *symbols, uint32_t nr, const char *name)
-{
-	return symbols->table[nr].st_shndx != SHN_UNDEF &&
-	       !strcmp(symbols->strings + symbols->table[nr].st_name, name);
-}
-
-/* The number of a symbol, or 0. */
-static uint32_t find_by_gnu_hash(const struct symbols *symbols, const char *name)
-{
-	const uint32_t *head = symbols->gnu_hash, *buckets = head + 4 + 2 * head[2];
-	const uint32_t *chain = buckets + head[0];
-	uint32_t hash = 5381, nr, first = head[1];
-
-	for (const char *c = name; *c; c++)
-		hash = hash * 33 + (unsigned char)*c;
-	nr = head[0] ? buckets[hash % head[0]] : 0;
-	for (; nr >= first && nr; nr++) {
-		if ((chain[nr - first] | 1) == (hash | 1) && is_named(symbols, nr, name))
-			return nr;
-		if (chain[nr - first] & 1)
-			break;
-	}
-	return 0;
-}
-
-static uint32_t find_by_hash(const struct symbols *symbols, const char *name)
-{
-	for (uint32_t nr = 1; nr < symbols->hash[1]; nr++)
-		if (is_named(symbols, nr, name))
-			return nr;
-	return 0;
-}
-
 /*
  * Not by dlsym(): what it gives inside a tenant are the functions that tell of the share,
  * and what is wanted here is what is really so.
@@ -98,18 +37,11 @@ static void *own_symbol(void *lib, const char *name)
 {
 	struct symbols symbols;
 	struct link_map *map;
-	uint32_t nr = 0;
 
 	if (dlinfo(lib, RTLD_DI_LINKMAP, &map))
 		return NULL;
 	symbols = symbols_of(map);
-	if (!symbols.table || !symbols.strings)
-		return NULL;
-	if (symbols.gnu_hash)
-		nr = find_by_gnu_hash(&symbols, name);
-	if (!nr && symbols.hash)
-		nr = find_by_hash(&symbols, name);
-	return nr ? (void *)(map->l_addr + symbols.table[nr].st_value) : NULL;
+	return (void *)symbols_find(&symbols, name);
 }
 
 void memory_real_open(const struct cuda_api *cuda)

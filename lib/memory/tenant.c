@@ -64,8 +64,9 @@ static int join(void)
 
 int tenant_gpu(const char *pci)
 {
-	uint64_t given, bytes;
+	struct node_limit given;
 	char address[20];
+	uint64_t bytes;
 	int gpu = 0;
 
 	if (!pci || !topo_address_read(pci, address))
@@ -80,13 +81,13 @@ int tenant_gpu(const char *pci)
 	if (gpu < 0)
 		goto unlock;
 	mark_simulated(tenant_ledger());
-	given = node_memory(geteuid(), address, own.name);
+	node_limit(geteuid(), address, own.name, &given);
 	/* What is told for all GPUs comes first, but is no more than the node gave. */
 	bytes = ledger_set_quota_first(tenant_ledger(), gpu,
-				       given && (!own.quota || given < own.quota) ? given :
-										    own.quota);
-	if (given && bytes > given)
-		ledger_set_quota(tenant_ledger(), gpu, given, NULL);
+				       given.memory && (!own.quota || given.memory < own.quota)
+					       ? given.memory : own.quota);
+	if (given.memory && bytes > given.memory)
+		ledger_set_quota(tenant_ledger(), gpu, given.memory, NULL);
 unlock:
 	pthread_mutex_unlock(&own_lock);
 	return gpu;
@@ -409,21 +410,19 @@ static void see_tenant(struct visit *visit, uid_t uid, const struct ledger_view 
 	}
 }
 
-static int tenant_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+static int list_tenants(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
+	struct visit visit = { .see = see_tenant, .list = rows, .max = max };
+
+	(void)gp;
 	(void)arg;
-	return gpupart_tenant_list(gp, rows, max, sizeof(struct gpupart_tenant));
+	return visit_all(&visit);
 }
 
 int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max,
 			size_t size)
 {
-	struct visit visit = { .see = see_tenant, .list = list, .max = max };
-
-	if (size != sizeof(*list))
-		return rows_resized(gp, list, max, size, sizeof(*list), tenant_list_fill, NULL);
-	(void)gp;
-	return visit_all(&visit);
+	return rows_resized(gp, list, max, size, sizeof(*list), list_tenants, NULL);
 }
 
 static void see_processes(struct visit *visit, uid_t uid, const struct ledger_view *view)
@@ -456,23 +455,19 @@ static void see_processes(struct visit *visit, uid_t uid, const struct ledger_vi
 	}
 }
 
-static int tenant_process_list_fill(struct gpupart *gp, const void *arg, void *rows,
-				    unsigned int max)
+static int list_processes(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
+	struct visit visit = { .see = see_processes, .list = rows, .max = max };
+
+	(void)gp;
 	(void)arg;
-	return gpupart_tenant_process_list(gp, rows, max, sizeof(struct gpupart_tenant_process));
+	return visit_all(&visit);
 }
 
 int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
 				unsigned int max, size_t size)
 {
-	struct visit visit = { .see = see_processes, .list = list, .max = max };
-
-	if (size != sizeof(*list))
-		return rows_resized(gp, list, max, size, sizeof(*list), tenant_process_list_fill,
-				    NULL);
-	(void)gp;
-	return visit_all(&visit);
+	return rows_resized(gp, list, max, size, sizeof(*list), list_processes, NULL);
 }
 
 /* Ours where @name is NULL: its name, or NULL with the sentence kept. */
@@ -533,7 +528,7 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 		     bool make, uint64_t *before)
 {
 	char address[20];
-	uint64_t given;
+	struct node_limit given;
 	int err;
 
 	name = name_of(gp, name, &err);
@@ -544,11 +539,11 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 	if (!bytes)
 		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: wants 1 or more",
 				name);
-	given = node_memory(geteuid(), pci || make ? address : NULL, name);
-	if (given && bytes > given)
+	node_limit(geteuid(), pci || make ? address : NULL, name, &given);
+	if (given.memory && bytes > given.memory)
 		return ctx_fail(gp, -EPERM,
 				"tenant %s: %llu bytes are more than the %llu that this node gave its user",
-				name, (unsigned long long)bytes, (unsigned long long)given);
+				name, (unsigned long long)bytes, (unsigned long long)given.memory);
 	err = ledger_set_quota_of(name, pci ? address : NULL, bytes, make, before);
 	return err ? fail(gp, name, err) : 0;
 }
@@ -563,6 +558,6 @@ int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, 
 			 uint64_t *before)
 {
 	/* What nobody needs any more goes first. */
-	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
+	list_tenants(gp, NULL, NULL, 0);
 	return set_quota(gp, name, pci, bytes, true, before);
 }

@@ -5,9 +5,9 @@
  */
 #include <stddef.h>
 #include <string.h>
+#include "lib/core/symbols.h"
 #include "lib/nvml/answer.h"
 #include "lib/nvml/copy.h"
-#include "lib/nvml/symbols.h"
 
 static struct copy copies[COPY_MAX];
 
@@ -70,40 +70,22 @@ static void *const ioctls[COPY_MAX] = { (void *)ioctl_0, (void *)ioctl_1, (void 
 
 static const char *const names[COPY_NR_FUNCTIONS] = { COPY_FUNCTIONS(NAME, 0) };
 
-/* The newest comes last, and is the one that is kept. */
-static const char *const pci_names[] = { "nvmlDeviceGetPciInfo", "nvmlDeviceGetPciInfo_v2",
-					 "nvmlDeviceGetPciInfo_v3" };
+/* The newest comes first, and is the one that is kept. */
+static const char *const pci_names[] = { "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
+					 "nvmlDeviceGetPciInfo" };
 
 /* --------------------------------------------------------------------- its symbols */
 
-static void take_symbol(struct copy *copy, const char *name, uintptr_t address)
-{
-	for (size_t i = 0; i < COPY_NR_FUNCTIONS; i++)
-		if (!strcmp(name, names[i]))
-			atomic_store(&copy->real[i], address);
-}
-
 static void take_symbols(struct copy *copy, const struct link_map *map)
 {
-	const size_t nr_pci = sizeof(pci_names) / sizeof(pci_names[0]);
 	const struct symbols symbols = symbols_of(map);
-	const size_t nr = symbols_count(&symbols);
-	size_t rank = 0;
+	uintptr_t pci = 0;
 
-	for (size_t i = 0; i < nr; i++) {
-		const ElfW(Sym) *symbol = &symbols.list[i];
-		const char *name = symbols.names + symbol->st_name;
-		uintptr_t address = map->l_addr + symbol->st_value;
-
-		if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
-			continue;
-		take_symbol(copy, name, address);
-		for (size_t r = rank; r < nr_pci; r++)
-			if (!strcmp(name, pci_names[r])) {
-				copy->pci = (int (*)(void *, struct nvml_pci *))address;
-				rank = r;
-			}
-	}
+	for (size_t i = 0; i < COPY_NR_FUNCTIONS; i++)
+		atomic_store(&copy->real[i], symbols_find(&symbols, names[i]));
+	for (size_t i = 0; !pci && i < sizeof(pci_names) / sizeof(pci_names[0]); i++)
+		pci = symbols_find(&symbols, pci_names[i]);
+	copy->pci = (int (*)(void *, struct nvml_pci *))pci;
 }
 
 /* ---------------------------------------------------------------------- the loader's */
@@ -124,9 +106,6 @@ struct copy *copy_open(const struct link_map *map)
 		copy++;
 	if (copy == copies + COPY_MAX)
 		return NULL;
-	copy->pci = NULL;
-	for (size_t i = 0; i < COPY_NR_FUNCTIONS; i++)
-		atomic_store(&copy->real[i], 0);
 	take_symbols(copy, map);
 	copy->taken = copy->pci;
 	return copy->taken ? copy : NULL;
@@ -158,7 +137,7 @@ bool copy_may_call(const struct link_map *map)
 {
 	const struct symbols symbols = symbols_of(map);
 
-	return symbols_define(&symbols, "ioctl");
+	return symbols_find(&symbols, "ioctl");
 }
 
 uintptr_t copy_bind_call(struct copy *copy, const char *name, uintptr_t address)

@@ -41,11 +41,17 @@ static void driver_find(void)
 	smctrl_driver.ctx_push = dlsym(lib, "cuCtxPushCurrent_v2");
 	smctrl_driver.ctx_pop = dlsym(lib, "cuCtxPopCurrent_v2");
 	smctrl_driver.primary_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
+	smctrl_driver.primary_release = dlsym(lib, "cuDevicePrimaryCtxRelease_v2");
+	/* Drivers before 11.0 have the first form alone, which takes the same. */
+	if (!smctrl_driver.primary_release)
+		smctrl_driver.primary_release = dlsym(lib, "cuDevicePrimaryCtxRelease");
+	smctrl_driver.primary_state = dlsym(lib, "cuDevicePrimaryCtxGetState");
 	smctrl_driver.sim_capture = dlsym(lib, "gpupart_sim_capture");
 	driver_found = smctrl_driver.init && smctrl_driver.device_count &&
 		       smctrl_driver.device_pci && smctrl_driver.ctx_current &&
 		       smctrl_driver.ctx_device && smctrl_driver.ctx_push &&
-		       smctrl_driver.ctx_pop && smctrl_driver.primary_retain;
+		       smctrl_driver.ctx_pop && smctrl_driver.primary_retain &&
+		       smctrl_driver.primary_release && smctrl_driver.primary_state;
 }
 
 bool smctrl_driver_there(void)

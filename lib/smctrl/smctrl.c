@@ -416,25 +416,58 @@ void libsmctrl_set_next_mask_ext(uint128_t mask)
 
 /* ---------------------------------------------------------------------- streams */
 
-/*
- * A default stream belongs to a context. Before its first call the CUDA runtime has
- * made none: it will take the first GPU's primary one. True where that was pushed.
- */
-static bool context_enter(const void *stream)
+/* The handles of default streams, each of which belongs to a context. */
+static bool is_default(const void *stream)
 {
-	void *ctx = NULL;
-
-	if ((uintptr_t)stream > 2 || smctrl_driver.ctx_current(&ctx) || ctx)
-		return false;
-	return !smctrl_driver.primary_retain(&ctx, 0) && !smctrl_driver.ctx_push(ctx);
+	return (uintptr_t)stream <= 2;
 }
 
-static void context_leave(bool entered)
+/* What context_enter() did, for context_leave(). */
+struct entered {
+	bool pushed;
+	bool made;	/* the context: the program has not made it yet */
+};
+
+/*
+ * Makes a context current for a call on the default stream @stream if the thread has none: the
+ * first GPU's primary context, which the CUDA runtime takes. If the program has not made that one
+ * and has several GPUs, it may never use the first: nothing is made then. 0 or EINVAL.
+ */
+static int context_enter(const void *stream, struct entered *entered)
 {
+	unsigned int flags;
+	void *ctx = NULL;
+	int active = 0;
+
+	*entered = (struct entered){ .pushed = false };
+	if (!is_default(stream) || (!smctrl_driver.ctx_current(&ctx) && ctx))
+		return 0;
+	if (smctrl_driver.primary_state(0, &flags, &active))
+		active = 0;
+	if ((active || nr_devices == 1) && !smctrl_driver.primary_retain(&ctx, 0)) {
+		*entered = (struct entered){ .pushed = !smctrl_driver.ctx_push(ctx),
+					     .made = !active };
+		if (entered->pushed)
+			return 0;
+		smctrl_driver.primary_release(0);
+	}
+	smctrl_say(
+		"stream %p: a default stream belongs to a context, and this thread has none current: make one first, as cudaFree(0) does",
+		stream);
+	return EINVAL;
+}
+
+/* A mask needs its context to stay: the first call that made one with a mask, @keep, keeps it. */
+static void context_leave(const struct entered *entered, bool keep)
+{
+	static atomic_bool held;
 	void *ctx;
 
-	if (entered)
-		smctrl_driver.ctx_pop(&ctx);
+	if (!entered->pushed)
+		return;
+	smctrl_driver.ctx_pop(&ctx);
+	if (!entered->made || !keep || atomic_exchange(&held, true))
+		smctrl_driver.primary_release(0);
 }
 
 /*
@@ -447,7 +480,7 @@ static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 	struct device *left_nothing = NULL;
 	const char *why = NULL;
 
-	for (int i = 0; i < nr_devices; i++) {
+	for (int i = 0; i < (is_default(stream) ? 1 : nr_devices); i++) {
 		struct device *device = &devices[(first + i) % nr_devices];
 		struct gpupart_tpcset set;
 
@@ -479,16 +512,17 @@ static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 static int set_stream(void *stream, struct mask mask)
 {
 	struct gpupart *gp = begin();
-	bool entered;
+	struct entered entered;
 	int err;
 
 	if (!gp)
 		return smctrl_stands_aside() ? 0 : ENOMEM;
 	err = make_ready(gp);
 	if (err > 0) {
-		entered = context_enter(stream);
-		err = set_stream_on(gp, stream, mask);
-		context_leave(entered);
+		err = context_enter(stream, &entered);
+		if (!err)
+			err = set_stream_on(gp, stream, mask);
+		context_leave(&entered, !err);
 	} else {
 		err = -err;
 	}
@@ -570,15 +604,14 @@ static int validate(struct gpupart *gp, void *stream, int low, int high_exclusiv
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo)
 {
 	struct gpupart *gp;
-	bool entered;
+	struct entered entered;
 	int result = -1;
 
 	if (gpupart_open(&gp))
 		return -1;
-	if (make_ready(gp) > 0) {
-		entered = context_enter(stream);
+	if (make_ready(gp) > 0 && !context_enter(stream, &entered)) {
 		result = validate(gp, stream, low, high_exclusive, echo);
-		context_leave(entered);
+		context_leave(&entered, false);
 	}
 	gpupart_close(gp);
 	return result;

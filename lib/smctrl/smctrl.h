@@ -30,6 +30,8 @@ struct smctrl_driver {
 	int (*ctx_push)(void *);
 	int (*ctx_pop)(void **);
 	int (*primary_retain)(void **, int);
+	int (*primary_release)(int);
+	int (*primary_state)(int, unsigned int *, int *);
 	/* Of gpupart's simulated driver alone. */
 	const char *(*sim_capture)(int device);
 };

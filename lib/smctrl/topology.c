@@ -137,6 +137,7 @@ int libsmctrl_get_gpc_info_ext(uint32_t *nr_gpcs, uint128_t **masks, int dev)
 	const struct gpcs *gpcs;
 	int err = gpcs_get(dev, &gpcs);
 
+	*nr_gpcs = 0;	/* as the predecessor: programs do not look at the error */
 	if (err)
 		return err;
 	*nr_gpcs = gpcs->nr_gpcs;
@@ -149,6 +150,7 @@ int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev)
 	const struct gpcs *gpcs;
 	int err = gpcs_get(dev, &gpcs);
 
+	*nr_gpcs = 0;	/* as the predecessor: programs do not look at the error */
 	if (err)
 		return err;
 	*nr_gpcs = gpcs->nr_gpcs;

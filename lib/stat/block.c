@@ -56,22 +56,14 @@ void gpupart_stat_close(struct gpupart_stat *stat)
 	free(stat);
 }
 
-static void clean(char *text, size_t len)
-{
-	text[len - 1] = 0;
-	for (; *text; text++)
-		if (*text < 0x20 || *text > 0x7e)
-			*text = '?';
-}
-
 /* It is the program's memory too, and a program may have written anywhere. */
 static void make_good(struct gpupart_stat_process *process)
 {
 	if (process->nr_gpus > GPUPART_STAT_MAX_GPUS)
 		process->nr_gpus = GPUPART_STAT_MAX_GPUS;
-	clean(process->name, sizeof(process->name));
+	memfd_clean(process->name, sizeof(process->name));
 	for (unsigned int i = 0; i < process->nr_gpus; i++)
-		clean(process->gpus[i].pci, sizeof(process->gpus[i].pci));
+		memfd_clean(process->gpus[i].pci, sizeof(process->gpus[i].pci));
 }
 
 int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,

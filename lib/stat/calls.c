@@ -4,7 +4,7 @@
  * (cupti_driver_cbid.h) and the layout of their arguments (generated_cuda_meta.h).
  */
 #include <string.h>
-#include <gpupart_manage.h>
+#include "lib/private.h"
 #include "lib/stat/calls.h"
 
 /* Where a stream is, beside an offset. */

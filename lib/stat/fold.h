@@ -6,7 +6,7 @@
 #ifndef GPUPART_LIB_STAT_FOLD_H
 #define GPUPART_LIB_STAT_FOLD_H
 
-#include <gpupart_manage.h>
+#include "lib/private.h"
 
 /* One piece of work: all times on the GPU's clock. */
 struct stat_work {

@@ -23,6 +23,8 @@
 #define LINK_LEN	(GPUPART_JOB_STRLEN + 8)
 /* Of users that a user namespace does not map: the kernel's DEFAULT_OVERFLOWUID. */
 #define UNMAPPED_UID	65534
+/* Of a grant that may be the caller's: its link's owner cannot be seen. */
+#define HIDDEN_UID	((unsigned int)-2)
 
 struct node_file {
 	struct shared_header header;	/* what other versions see of the grant */
@@ -37,11 +39,16 @@ bool node_is_id(const char *id)
 	       strspn(id, "0123456789abcdef-") == strlen(id);
 }
 
-/* The machine's root as this user namespace sees him: 0, another number, or UNMAPPED_UID. */
+/*
+ * The machine's root as this user namespace sees him: 0, another number, or UNMAPPED_UID. User 0 of
+ * a namespace can mount a file system of his own on /proc, so the grants' folder must agree.
+ */
 static unsigned int machine_root(void)
 {
 	struct stat st;
 
+	if (!stat(GPUPART_GRANT_ROOT, &st) && st.st_uid == UNMAPPED_UID)
+		return UNMAPPED_UID;
 	return stat("/proc", &st) ? 0 : st.st_uid;
 }
 
@@ -50,17 +57,25 @@ static bool is_roots(const struct stat *st)
 	return !st->st_uid || st->st_uid == machine_root();
 }
 
-bool node_exempts(unsigned int uid)
+static bool exempts(unsigned int uid, unsigned int root)
 {
-	return uid == machine_root() && uid != UNMAPPED_UID;
+	return uid == root && uid != UNMAPPED_UID;
 }
 
-/* A namespace that maps no user at all: its processes are seen as UNMAPPED_UID, too. */
+bool gpupart_grant_exempts(unsigned int uid)
+{
+	return exempts(uid, machine_root());
+}
+
+/*
+ * A namespace that maps no user at all: its processes are seen as UNMAPPED_UID, too. One without a
+ * map that can be read counts as such.
+ */
 static bool maps_nobody(void)
 {
 	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 	char first;
-	bool nobody = fd >= 0 && !read(fd, &first, 1);
+	bool nobody = fd < 0 || read(fd, &first, 1) <= 0;
 
 	if (fd >= 0)
 		close(fd);
@@ -75,19 +90,26 @@ static void link_name(const char *id, char *name)
 /*
  * Beside each grant lies a link that root gave to its user, who cannot change it: its owner is the
  * user as this user namespace sees him. In a namespace that maps him and not the machine's root, as
- * rootless containers are, the grant holds for every user.
+ * rootless containers are, the grant holds for every user. In one that maps nobody, the kernel lets
+ * only the owner set the link's times.
  */
-static void translate_user(int dir, struct gpupart_grant *grant)
+static void translate_user(int dir, unsigned int root, struct gpupart_grant *grant)
 {
+	struct timespec times[] = { { 0 }, { .tv_nsec = UTIME_OMIT } };
 	char name[LINK_LEN];
 	struct stat st;
 
 	link_name(grant->id, name);
-	if (!machine_root() || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+	if (!root || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return;
 	grant->uid = st.st_uid;
-	if (machine_root() == UNMAPPED_UID)
-		grant->uid = st.st_uid != UNMAPPED_UID || maps_nobody() ? geteuid() : -1u;
+	if (root != UNMAPPED_UID)
+		return;
+	times[0] = st.st_atim;
+	if (st.st_uid != UNMAPPED_UID || !utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW))
+		grant->uid = geteuid();
+	else
+		grant->uid = maps_nobody() ? HIDDEN_UID : -1u;
 }
 
 int node_open_dir(bool make)
@@ -169,12 +191,13 @@ static void read_bools(struct gpupart_grant *grant)
 	grant->other_version = false;
 }
 
-static bool read_file(int dir, const char *id, struct gpupart_grant *grant)
+/* @root: as machine_root() says. */
+static bool read_file(int dir, unsigned int root, const char *id, struct gpupart_grant *grant)
 {
 	enum shared_version version;
 	struct shared_seen seen;
 	struct node_file file;
-	int fd = shared_open(dir, id, machine_root(), SHARED_GRANT, NODE_LAYOUT, &seen, &version);
+	int fd = shared_open(dir, id, root, SHARED_GRANT, NODE_LAYOUT, &seen, &version);
 	bool good;
 
 	if (fd < 0)
@@ -192,7 +215,7 @@ static bool read_file(int dir, const char *id, struct gpupart_grant *grant)
 	if (!good)
 		return false;
 	*grant = file.grant;
-	translate_user(dir, grant);
+	translate_user(dir, root, grant);
 	return true;
 }
 
@@ -203,7 +226,7 @@ bool node_get(const char *id, struct gpupart_grant *grant)
 
 	if (dir < 0)
 		return false;
-	found = read_file(dir, id, grant) && !gpupart_tpcset_empty(&grant->set);
+	found = read_file(dir, machine_root(), id, grant) && !gpupart_tpcset_empty(&grant->set);
 	close(dir);
 	return found;
 }
@@ -216,21 +239,63 @@ static int by_id(const void *a, const void *b)
 	return nx != ny ? (nx > ny) - (nx < ny) : strcmp(x->id, y->id);
 }
 
-/* Calls @see with each; a negative errno where the folder is there and cannot be read. */
-static int walk(void (*see)(const struct gpupart_grant *grant, void *arg), void *arg)
+/* The grants that may be the caller's, while none surely is. */
+struct hidden {
+	bool own, any;
+	struct gpupart_grant common;	/* what all of them allow */
+};
+
+static void see_hidden(const struct gpupart_grant *grant, struct hidden *hidden)
+{
+	struct gpupart_grant *common = &hidden->common;
+
+	hidden->own |= grant->uid == geteuid();
+	if (grant->uid != HIDDEN_UID || gpupart_tpcset_empty(&grant->set))
+		return;
+	if (!hidden->any)
+		*common = *grant;
+	hidden->any = true;
+	common->uid = geteuid();
+	common->strict |= grant->strict;
+	if (grant->memory && (!common->memory || grant->memory < common->memory))
+		common->memory = grant->memory;
+	if (strcmp(common->pci, grant->pci))
+		memset(&common->set, 0, sizeof(common->set));
+	common->set = gpupart_tpcset_and(&common->set, &grant->set);
+}
+
+/*
+ * Calls @see with each, or with the common part of those that may be the caller's. A negative errno
+ * where the folder is there and cannot be read; -EUSERS where there is no common part.
+ */
+static int walk(unsigned int root, void (*see)(const struct gpupart_grant *grant, void *arg),
+		void *arg)
 {
 	int fd = node_open_dir(false);
 	DIR *dir = control_read_dir(fd);
+	struct hidden hidden = { 0 };
 	struct gpupart_grant grant;
 	struct dirent *entry;
+	int err = 0;
 
 	if (!dir)
 		return fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
+	while (root == UNMAPPED_UID && (entry = readdir(dir)))
+		if (node_is_id(entry->d_name) && read_file(fd, root, entry->d_name, &grant))
+			see_hidden(&grant, &hidden);
+	rewinddir(dir);
 	while ((entry = readdir(dir)))
-		if (node_is_id(entry->d_name) && read_file(fd, entry->d_name, &grant))
+		if (node_is_id(entry->d_name) && read_file(fd, root, entry->d_name, &grant) &&
+		    (grant.uid != HIDDEN_UID || hidden.own))
 			see(&grant, arg);
 	closedir(dir);
-	return 0;
+	if (!hidden.own && hidden.any) {
+		if (gpupart_tpcset_empty(&hidden.common.set))
+			err = -EUSERS;
+		else
+			see(&hidden.common, arg);
+	}
+	return err;
 }
 
 struct listing {
@@ -257,14 +322,15 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 		       size_t size)
 {
 	struct listing listing = { .list = list, .max = max };
-	int err = walk(see_listed, &listing);
+	int err;
 
 	if (size != sizeof(*list))
 		return rows_resized(gp, list, max, size, sizeof(*list), grant_list_fill, NULL);
+	err = walk(machine_root(), see_listed, &listing);
 	if (err)
 		return ctx_fail(gp, err, GPUPART_GRANT_ROOT ": %s", err == -EPERM ?
 				"is no folder of root's alone: what it says of jobs does not count"
-				: strerror(-err));
+				: err == -EUSERS ? GRANT_HIDDEN : strerror(-err));
 	if (list && listing.nr)
 		qsort(list, listing.nr < max ? listing.nr : max, sizeof(*list), by_id);
 	return listing.nr;
@@ -273,9 +339,8 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 struct sum {
 	unsigned int uid;
 	const char *pci, *tenant;	/* @pci NULL: any */
-	bool found;
-	struct gpupart_tpcset set;
-	uint64_t memory, named;
+	bool found, named;
+	struct node_limit limit;
 };
 
 static void see_given(const struct gpupart_grant *grant, void *arg)
@@ -286,38 +351,24 @@ static void see_given(const struct gpupart_grant *grant, void *arg)
 	    gpupart_tpcset_empty(&grant->set))
 		return;
 	sum->found = true;
-	sum->set = gpupart_tpcset_or(&sum->set, &grant->set);
-	sum->memory += grant->memory;
-	if (sum->tenant && !strcmp(grant->name, sum->tenant))
-		sum->named = grant->memory;
+	sum->limit.tpcs = gpupart_tpcset_or(&sum->limit.tpcs, &grant->set);
+	if (sum->tenant && !strcmp(grant->name, sum->tenant) && grant->memory) {
+		sum->named = true;
+		sum->limit.memory = grant->memory;
+	}
+	if (!sum->named)
+		sum->limit.memory += grant->memory;
 }
 
-bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set)
-{
-	struct sum sum = { .uid = uid, .pci = pci };
-
-	if (!node_exempts(uid))
-		walk(see_given, &sum);
-	if (sum.found)
-		*set = sum.set;
-	return sum.found;
-}
-
-bool node_gives(unsigned int uid)
-{
-	struct gpupart_tpcset set;
-
-	return node_tpcs(uid, NULL, &set);
-}
-
-uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant)
+bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct node_limit *limit)
 {
 	struct sum sum = { .uid = uid, .pci = pci, .tenant = tenant };
+	unsigned int root = machine_root();
 
-	if (node_exempts(uid))
-		return 0;
-	walk(see_given, &sum);
-	return sum.named ? sum.named : sum.memory;
+	if (!exempts(uid, root) && walk(root, see_given, &sum) == -EUSERS)
+		sum.found = true;
+	*limit = sum.limit;
+	return sum.found;
 }
 
 static int write_file(const struct gpupart_grant *grant)
@@ -329,7 +380,7 @@ static int write_file(const struct gpupart_grant *grant)
 	if (dir < 0)
 		return dir;
 	/* One that was given nothing holds nothing: its job may be given something now. */
-	if (read_file(dir, grant->id, &file.grant) && file.grant.other_version &&
+	if (read_file(dir, machine_root(), grant->id, &file.grant) && file.grant.other_version &&
 	    !gpupart_tpcset_empty(&file.grant.set)) {
 		err = -EPROTO;
 		goto close_dir;

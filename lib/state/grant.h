@@ -17,22 +17,18 @@ bool node_get(const char *id, struct gpupart_grant *grant);
 /* The folder, to take turns by a lock on it; a negative errno where there is none. */
 int node_open_dir(bool make);
 
-/* Root is bound by no grant, but user 0 of a user namespace without the machine's root is. */
-bool node_exempts(unsigned int uid);
+#define GRANT_HIDDEN "this user namespace hides which grant is this user's, and they share no TPC"
 
-/* Whether @uid, who is not root, was given anything. */
-bool node_gives(unsigned int uid);
-
-/*
- * All that @uid was given on the GPU at @pci (NULL: on any), by all jobs. False: nothing, or it is
- * root, to whom nothing is forbidden.
- */
-bool node_tpcs(unsigned int uid, const char *pci, struct gpupart_tpcset *set);
+/* What grants allow a user on one GPU. */
+struct node_limit {
+	struct gpupart_tpcset tpcs;	/* empty: it is hidden which grant is his (GRANT_HIDDEN) */
+	uint64_t memory;	/* bytes; 0: no bound */
+};
 
 /*
- * The same of memory, in bytes: of the job named @tenant where there is one, else of all that
- * have some. 0: no bound.
+ * The sum of @uid's grants on the GPU at @pci (NULL: on any); of memory that of the job named
+ * @tenant (may be NULL), if it has any. False: no grant binds @uid.
  */
-uint64_t node_memory(unsigned int uid, const char *pci, const char *tenant);
+bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct node_limit *limit);
 
 #endif

@@ -128,13 +128,27 @@ static struct gpupart_tpcset effective(int dir, const struct record *record)
 	struct record parent = *record;
 
 	for (int depth = 0; parent.header.parent[0] && depth < MAX_DEPTH; depth++) {
-		if (!read_record(dir, parent.header.parent, &parent) ||
-		    strcmp(parent.gpu.pci, record->gpu.pci))
+		if (!read_record(dir, parent.header.parent, &parent))
 			break;
+		if (strcmp(parent.gpu.pci, record->gpu.pci))
+			continue;
 		both = gpupart_tpcset_and(&set, &parent.gpu.tpcs);
 		set = gpupart_tpcset_empty(&both) ? parent.gpu.tpcs : both;
 	}
 	return set;
+}
+
+/* The record of job @id, or of the first around it, on the GPU at @pci. */
+static bool read_on_gpu(int dir, const char *id, const char *pci, struct record *record)
+{
+	for (int depth = 0; *id && depth < MAX_DEPTH; depth++) {
+		if (!read_record(dir, id, record))
+			return false;
+		if (!strcmp(record->gpu.pci, pci))
+			return true;
+		id = record->header.parent;
+	}
+	return false;
 }
 
 bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set)
@@ -145,7 +159,7 @@ bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set)
 
 	if (dir < 0 && !node_is_id(id))
 		return false;
-	found = read_record(dir, id, &record) && !strcmp(record.gpu.pci, pci);
+	found = read_on_gpu(dir, id, pci, &record);
 	if (found)
 		*set = effective(dir, &record);
 	if (dir >= 0)
@@ -306,12 +320,12 @@ static void fill(int dir, const struct record *record, struct gpupart_job *job)
 	memset(job, 0, sizeof(*job));
 	snprintf(job->id, sizeof(job->id), "%s", record->header.id);
 	/* In a note that the user wrote himself there may be anything. */
-	process_copy_text(job->name, sizeof(job->name), record->header.name,
+	control_copy_text(job->name, sizeof(job->name), record->header.name,
 			  sizeof(record->header.name));
-	process_copy_text(job->parent, sizeof(job->parent), record->header.parent,
+	control_copy_text(job->parent, sizeof(job->parent), record->header.parent,
 			  sizeof(record->header.parent));
-	process_copy_text(job->pci, sizeof(job->pci), record->gpu.pci, sizeof(record->gpu.pci));
-	process_copy_text(job->source, sizeof(job->source), record->source,
+	control_copy_text(job->pci, sizeof(job->pci), record->gpu.pci, sizeof(record->gpu.pci));
+	control_copy_text(job->source, sizeof(job->source), record->source,
 			  sizeof(record->source));
 	job->simulated = is_simulated(record->source);
 	job->elsewhere = record->header.pid_namespace != control_pid_namespace();
@@ -352,14 +366,9 @@ static void sweep_unfinished(int dir, const char *file)
 		unlinkat(dir, file, 0);
 }
 
-static int job_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
-	(void)arg;
-	return gpupart_job_list(gp, rows, max, sizeof(struct gpupart_job));
-}
-
-int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max, size_t size)
-{
+	struct gpupart_job *list = rows;
 	int fd = control_open_dir(geteuid(), false);
 	DIR *dir = control_read_dir(fd);
 	struct living living;
@@ -367,9 +376,8 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 	struct dirent *entry;
 	struct record record;
 
-	if (size != sizeof(*list))
-		return rows_resized(gp, list, max, size, sizeof(*list), job_list_fill, NULL);
 	(void)gp;
+	(void)arg;
 	list_node(list, max, &nr);
 	/* Nothing was begun here. */
 	if (!dir)
@@ -394,10 +402,43 @@ int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int 
 	return nr;
 }
 
+int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max, size_t size)
+{
+	return rows_resized(gp, list, max, size, sizeof(*list), list_jobs, NULL);
+}
+
+/*
+ * The place of @record, whose id is this process's, among the jobs that the process began in
+ * @current: one a GPU, each inside the one before. A second begin on a GPU is a change of mind.
+ * Returns whether it is one.
+ */
+static bool find_place(int dir, const char *current, struct record *record)
+{
+	size_t len = strlen(record->header.id);
+	struct record own = { 0 };
+	const char *at = current;
+	unsigned int nr = 0;
+
+	for (; nr < MAX_DEPTH && !strncmp(at, record->header.id, len) &&
+	       (!at[len] || at[len] == '-') && read_record(dir, at, &own); nr++) {
+		if (!strcmp(own.gpu.pci, record->gpu.pci)) {
+			strcpy(record->header.id, own.header.id);
+			strcpy(record->header.parent, own.header.parent);
+			return true;
+		}
+		at = own.header.parent;
+	}
+	if (nr)
+		snprintf(record->header.id + len, sizeof(record->header.id) - len, "-%x", nr);
+	if (nr || strcmp(current, record->header.id))
+		snprintf(record->header.parent, sizeof(record->header.parent), "%s", current);
+	return false;
+}
+
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id)
 {
-	const char *parent = environment_read().job;
+	const char *current = environment_read().job;
 	struct record record = {
 		.header = { .pid = getpid(), .start = control_process_start(getpid()),
 			    .pid_namespace = control_pid_namespace(), .uid = geteuid(),
@@ -406,6 +447,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 			 .simulated = is_simulated(gpupart_topology_info(topo)->source) },
 	};
 	int dir, err = gpupart_set_check(gp, topo, set);
+	bool again;
 
 	if (!err && (!pci || !topo_address_read(pci, record.gpu.pci)))
 		err = ctx_fail(gp, -EINVAL,
@@ -419,7 +461,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 				"a job cannot be named '%.80s': wants 1 to %zu letters, digits, '.', '_' or '-', the first no '-'",
 				name, sizeof(record.header.name) - 1);
 	/* What nobody needs any more goes first. */
-	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
+	list_jobs(gp, NULL, NULL, 0);
 	dir = control_open_dir(geteuid(), true);
 	if (dir < 0)
 		return ctx_fail(gp, dir, "the job cannot be noted below /dev/shm: %s",
@@ -429,9 +471,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 		 (unsigned long long)record.header.pid_namespace);
 	snprintf(record.header.name, sizeof(record.header.name), "%s", name ? name : "");
 	snprintf(record.source, sizeof(record.source), "%s", gpupart_topology_info(topo)->source);
-	/* A second begin of one process is a change of mind, no job inside itself. */
-	if (parent && id_good(parent) && strcmp(parent, record.header.id))
-		snprintf(record.header.parent, sizeof(record.header.parent), "%s", parent);
+	again = current && id_good(current) && find_place(dir, current, &record);
 	shared_init(&record.header, JOB_LAYOUT, sizeof(record));
 	atomic_init(&record.header.magic, SHARED_MAGIC(SHARED_JOB));
 	err = write_record(dir, &record);
@@ -439,7 +479,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 	if (err)
 		return ctx_fail(gp, err, "the job cannot be noted below /dev/shm: %s",
 				strerror(-err));
-	snprintf(id, GPUPART_JOB_STRLEN, "%s", record.header.id);
+	snprintf(id, GPUPART_JOB_STRLEN, "%s", again ? current : record.header.id);
 	return 0;
 }
 

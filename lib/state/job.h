@@ -6,8 +6,9 @@
 #include <gpupart.h>
 
 /*
- * The set of job @id, and of those that it was begun in, on the GPU at @pci. False where
- * nothing is known of it: then what the environment says holds.
+ * The set on the GPU at @pci of job @id and of those that it was begun in; a run on several GPUs is
+ * a job a GPU, each begun in the one before. False where no job on that GPU is known: then what the
+ * environment says holds.
  */
 bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set);
 

@@ -14,23 +14,14 @@
 #include "lib/state/process.h"
 #include "lib/state/process_block.h"
 
-void process_copy_text(char *to, size_t len, const char *from, size_t room)
-{
-	size_t i;
-
-	for (i = 0; i < room && i + 1 < len && from[i]; i++)
-		to[i] = from[i] >= 0x20 && from[i] < 0x7f ? from[i] : '?';
-	to[i] = 0;
-}
-
 /* NULL leaves the limit that is in the row. */
 static void show(const struct control_gpu *gpu, const struct gpupart_tpcset *limit,
 		 struct gpupart_process *row)
 {
 	if (limit)
 		gpupart_tpcset_format_list(limit, row->limit, sizeof(row->limit));
-	process_copy_text(row->pci, sizeof(row->pci), gpu->pci, sizeof(gpu->pci));
-	process_copy_text(row->source, sizeof(row->source), gpu->source, sizeof(gpu->source));
+	control_copy_text(row->pci, sizeof(row->pci), gpu->pci, sizeof(gpu->pci));
+	control_copy_text(row->source, sizeof(row->source), gpu->source, sizeof(gpu->source));
 	row->simulated = *(const unsigned char *)&gpu->simulated;
 }
 
@@ -64,13 +55,13 @@ static void describe_header(const struct shared_header *header, int pid, uid_t u
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
 	process->uid = uid;
-	process_copy_text(process->name, sizeof(process->name), header->name, sizeof(header->name));
-	process_copy_text(process->job, sizeof(process->job), header->id, sizeof(header->id));
+	control_copy_text(process->name, sizeof(process->name), header->name, sizeof(header->name));
+	control_copy_text(process->job, sizeof(process->job), header->id, sizeof(header->id));
 }
 
 static void show_other(struct gpupart_process *process, const struct shared_gpu *gpu)
 {
-	process_copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
+	control_copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
 	strcpy(process->source, gpu->simulated ? "" : "rm");
 	process->simulated = gpu->simulated;
 	gpupart_tpcset_format_list(&gpu->tpcs, process->limit, sizeof(process->limit));
@@ -92,7 +83,7 @@ static void describe(const struct control_block *block, int pid, uid_t uid,
 		     struct gpupart_process *process)
 {
 	describe_header(&block->header, pid, uid, process);
-	process_copy_text(process->problem, sizeof(process->problem), block->problem,
+	control_copy_text(process->problem, sizeof(process->problem), block->problem,
 		  sizeof(block->problem));
 	show_gpu(block, process);
 	control_counters(block, &process->counters);
@@ -277,23 +268,16 @@ unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
 	return nr;
 }
 
-static int process_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+static int list_processes(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
-	(void)arg;
-	return gpupart_process_list(gp, rows, max, sizeof(struct gpupart_process));
-}
-
-int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
-			 size_t size)
-{
+	struct gpupart_process *list = rows;
 	struct holder_table table = { .maps_max = 0 };
 	struct dirent *entry;
 	unsigned int nr = 0;
 	uid_t uid;
 	DIR *root;
 
-	if (size != sizeof(*list))
-		return rows_resized(gp, list, max, size, sizeof(*list), process_list_fill, NULL);
+	(void)arg;
 	if (geteuid())
 		return process_list_own(list, max);
 	root = opendir("/dev/shm");
@@ -309,6 +293,12 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 	holder_table_free(&table);
 	sort(list, nr, max);
 	return nr;
+}
+
+int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
+			 size_t size)
+{
+	return rows_resized(gp, list, max, size, sizeof(*list), list_processes, NULL);
 }
 
 static bool is_of(const struct shared_header *header, const struct gpupart_process *process)
@@ -370,14 +360,9 @@ static int by_pci(const void *a, const void *b)
 	return strcmp(x->pci, y->pci);
 }
 
-static int process_gpu_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned int max)
 {
-	return gpupart_process_gpu_list(gp, arg, rows, max, sizeof(struct gpupart_process));
-}
-
-int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
-			     struct gpupart_process *list, unsigned int max, size_t size)
-{
+	const struct gpupart_process *process = arg;
 	/* To close a descriptor of our own file would give its lock up. */
 	bool own = process->pid == getpid();
 	struct shared_seen seen = { .nr_gpus = 0 };
@@ -386,16 +371,11 @@ int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *p
 	struct gpupart_process *rows;
 	unsigned int nr = block ? control_nr_gpus(block) : seen.nr_gpus;
 
-	if (size != sizeof(*list)) {
-		free(copy);
-		return rows_resized(gp, list, max, size, sizeof(*list), process_gpu_list_fill,
-				    process);
-	}
 	/* What was listed is known, where there is no more to be had. */
 	if (!nr) {
 		free(copy);
 		if (max && *process->pci)
-			*list = *process;
+			*(struct gpupart_process *)list = *process;
 		return *process->pci ? 1 : 0;
 	}
 	rows = malloc(nr * sizeof(*rows));
@@ -413,6 +393,12 @@ int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *p
 	memcpy(list, rows, (nr < max ? nr : max) * sizeof(*rows));
 	free(rows);
 	return nr;
+}
+
+int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
+			     struct gpupart_process *list, unsigned int max, size_t size)
+{
+	return rows_resized(gp, list, max, size, sizeof(*list), list_gpus, process);
 }
 
 /*

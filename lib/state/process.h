@@ -8,7 +8,4 @@
 /* As gpupart_process_list(), of this user alone; takes away the blocks of dead ones. */
 unsigned int process_list_own(struct gpupart_process *list, unsigned int max);
 
-/* @room bytes of another process into @len: printable ASCII or a question mark, and an end. */
-void process_copy_text(char *to, size_t len, const char *from, size_t room);
-
 #endif

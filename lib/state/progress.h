@@ -3,7 +3,7 @@
 #ifndef GPUPART_LIB_STATE_PROGRESS_H
 #define GPUPART_LIB_STATE_PROGRESS_H
 
-#include <gpupart_manage.h>
+#include "lib/private.h"
 
 struct control_block;
 

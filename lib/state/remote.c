@@ -134,18 +134,18 @@ static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *
 
 /* What the node gave this user is no process's to leave; NULL, no limit, becomes that. */
 static int keep_given(struct gpupart *gp, int pid, const struct control_gpu *gpu,
-		      const struct gpupart_tpcset **set, struct gpupart_tpcset *given)
+		      const struct gpupart_tpcset **set, struct node_limit *given)
 {
 	char list[GPUPART_TPCSET_STRLEN], pci[20];
 
 	snprintf(pci, sizeof(pci), "%.19s", gpu->pci);
-	if (!node_tpcs(geteuid(), pci, given))
+	if (!node_limit(geteuid(), pci, NULL, given))
 		return 0;
 	if (!*set)
-		*set = given;
-	if (gpupart_tpcset_subset(*set, given))
+		*set = &given->tpcs;
+	if (gpupart_tpcset_subset(*set, &given->tpcs))
 		return 0;
-	gpupart_tpcset_format_list(given, list, sizeof(list));
+	gpupart_tpcset_format_list(&given->tpcs, list, sizeof(list));
 	return ctx_fail(gp, -EPERM,
 			"process %d cannot have TPCs that this node did not give its user: those are %s of %s",
 			pid, list, pci);
@@ -171,7 +171,7 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 		return ctx_fail(gp, -ENOMEM, "no memory for process %d", pid);
 	new->pid = pid;
 	/* Once: to ask for it takes longer than to set a limit. */
-	new->exempt = node_exempts(geteuid());
+	new->exempt = gpupart_grant_exempts(geteuid());
 	err = find_block(gp, pid, &new->opened);
 	if (err)
 		goto free_new;
@@ -207,8 +207,8 @@ static bool still_holds(const struct gpupart_remote *remote)
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
 {
-	struct gpupart_tpcset given;
 	struct limit_sets sets;
+	struct node_limit given;
 	int err = check_outside(gp, remote->pid, remote->gpu, set);
 
 	if (!err && !remote->exempt)

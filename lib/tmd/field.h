@@ -45,6 +45,18 @@ static inline unsigned int allow_count(const struct tmd_allow *a)
 	return nr;
 }
 
+/* Moves the @nr lowest members of @pool into @a. */
+static inline void allow_add_lowest(struct tmd_allow *a, const struct tmd_allow *pool,
+				    unsigned int nr)
+{
+	for (int i = 0; i < WORDS64 && nr; i++) {
+		uint64_t word = pool->tmd_bits[i] & ~a->tmd_bits[i];
+
+		for (; word && nr; word &= word - 1, nr--)
+			a->tmd_bits[i] |= word & -word;
+	}
+}
+
 static inline uint32_t field_read(const void *tmd, struct tmd_field f)
 {
 	const uint8_t *byte = (const uint8_t *)tmd + f.lo / 8;

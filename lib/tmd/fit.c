@@ -6,17 +6,6 @@
 #include "lib/tmd/field.h"
 #include "lib/tmd/fit.h"
 
-/* Moves the @nr lowest members of @pool into @a. */
-static void allow_add_lowest(struct tmd_allow *a, const struct tmd_allow *pool, unsigned int nr)
-{
-	for (int i = 0; i < WORDS64 && nr; i++) {
-		uint64_t word = pool->tmd_bits[i] & ~a->tmd_bits[i];
-
-		for (; word && nr; word &= word - 1, nr--)
-			a->tmd_bits[i] |= word & -word;
-	}
-}
-
 static unsigned int sms_of(const struct tmd_map *map, const struct tmd_allow *a)
 {
 	return allow_count(a) * map->sms_per_tpc;

@@ -74,7 +74,6 @@ const struct tmd_layout tmd_layouts[] = {
 		.source = "open-gpu-doc clcbc0qmd.h; H200",
 	},
 	{
-		/* Its cluster and block fields are not known: such launches are left alone. */
 		.name = "V04_01",
 		.version = 0x41,
 		.version_byte = 72,
@@ -86,6 +85,12 @@ const struct tmd_layout tmd_layouts[] = {
 		.form = TMD_BIT_BY_VGPC,
 		.type = FIELD(25, 23),
 		.grid = { FIELD(1055, 1024), FIELD(1071, 1056), FIELD(1103, 1088) },
+		.cluster = { FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160) },
+		.cooperative = { FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240) },
+		.threads = { FIELD(1167, 1152), FIELD(1183, 1168), FIELD(1191, 1184) },
+		.registers = FIELD(1208, 1200),
+		.barriers = FIELD(1215, 1211),
+		.shared = FIELD(601, 584),
 		.source = "open-gpu-doc clcdc0qmd.h",
 	},
 	{

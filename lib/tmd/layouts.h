@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #define TMD_MAX_WORDS	4
-#define TMD_MAX_SIZE	384
 
 /* The number of its lowest bit from the TMD's start, and its width; 0: not there or unknown. */
 struct tmd_field {

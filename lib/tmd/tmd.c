@@ -10,6 +10,7 @@
 #include "lib/tmd/field.h"
 #include "lib/tmd/fit.h"
 #include "lib/tmd/layouts.h"
+#include "lib/tmd/part.h"
 #include "lib/tmd/tmd.h"
 #include "lib/topo/cluster.h"
 
@@ -94,6 +95,7 @@ static inline bool version_matches(const struct tmd_layout *layout, const void *
 
 /* ------------------------------------------------------------------ look-ups */
 
+__attribute__((cold))
 unsigned int tmd_compute_class(uint32_t chip_id)
 {
 	for (unsigned int i = 0; i < tmd_nr_chips; i++)
@@ -115,6 +117,7 @@ const char *tmd_layout_name(const struct tmd_layout *layout)
 	return layout->name;
 }
 
+__attribute__((cold))
 const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigned int n)
 {
 	for (unsigned int i = 0; i < tmd_nr_layouts; i++)
@@ -124,6 +127,7 @@ const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigne
 	return NULL;
 }
 
+__attribute__((cold))
 int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd,
 		 const struct tmd_layout **layout)
 {
@@ -153,6 +157,7 @@ int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd
 	return 0;
 }
 
+__attribute__((cold))
 bool tmd_grid_is(const struct tmd_layout *layout, const void *tmd, unsigned int blocks)
 {
 	return layout->grid[0].width && field_read(tmd, layout->grid[0]) == blocks &&
@@ -225,11 +230,18 @@ static void map_vgpcs(struct tmd_map *map, const struct gpupart_topology *topo)
 	for (unsigned int v = 0; v < topo->end_vgpc; v++) {
 		struct gpupart_tpcset tpcs = gpupart_topology_vgpc(topo, v);
 
-		if (!gpupart_tpcset_empty(&tpcs))
-			tmd_map_convert(map, &tpcs, &map->vgpc[map->nr_vgpcs++]);
+		if (gpupart_tpcset_empty(&tpcs))
+			continue;
+		tmd_map_convert(map, &tpcs, &map->vgpc[map->nr_vgpcs]);
+		if (v >= topo->info.max_gpcs)
+			for (int i = 0; i < WORDS64; i++)
+				map->singles.tmd_bits[i] |=
+					map->vgpc[map->nr_vgpcs].tmd_bits[i];
+		map->nr_vgpcs++;
 	}
 }
 
+__attribute__((cold))
 int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 		  const struct tmd_layout *layout, struct tmd_map *map)
 {
@@ -268,6 +280,7 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	return 0;
 }
 
+__attribute__((cold))
 uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *info)
 {
 	uint64_t hash = HASH_INIT;
@@ -278,6 +291,8 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->mig, sizeof(info->mig));
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
+	/* An untried row's fields are proven with its bits: what was remembered before has not. */
+	hash = hash_bytes(hash, "fields", map->layout->tested_on ? 0 : 6);
 	/* And all that the row says of a TMD: corrected, it is checked again. */
 	hash = hash_bytes(hash, map->layout->classes,
 			  offsetof(struct tmd_layout, refused) -
@@ -310,6 +325,7 @@ void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set
 	*allow = map->nr_words <= 2 ? convert_words(map, set, 2) : convert_words(map, set, WORDS64);
 }
 
+__attribute__((cold))
 void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *set,
 		      struct tmd_allow *allow)
 {
@@ -323,11 +339,30 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 /* --------------------------------------------------------------------- launches */
 
 /*
+ * Whether @off, which stands in a TMD, are the TPCs that a green context has not: else the driver
+ * keeps a cluster off singletons, or an ordinary grid has what we left there before, in the node of
+ * a graph that is not known: that has the bits of no TPC too, which the driver leaves alone.
+ */
+static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid)
+{
+	struct tmd_allow tpcs = allow_and(off, &map->all);
+	uint64_t unset = 0, others = 0;
+
+	if (!grid)
+		tpcs = allow_andnot(&tpcs, &map->singles);
+	for (unsigned int i = 0; i < map->layout->nr_words; i++) {
+		others |= ~map->all.tmd_bits[i];
+		unset |= ~map->all.tmd_bits[i] & ~off->tmd_bits[i];
+	}
+	return !allow_empty(&tpcs) && (!grid || unset || !others);
+}
+
+/*
  * The launches that are not the usual one: clusters, cooperative, the driver's own
  * mask, extension bits. @wanted is limit AND set, @outcome what became of that. What
  * either has beyond the map's words was never read from anywhere.
  */
-static __attribute__((noinline)) enum tmd_outcome
+static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
 	      const struct tmd_allow *wanted, enum tmd_outcome outcome)
 {
@@ -337,27 +372,49 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	const struct tmd_layout *layout = map->layout;
 	struct tmd_allow off = driver_disabled(layout, tmd), free = allow_andnot(&map->all, &off);
 	unsigned int type = layout->type.width ? field_read(tmd, layout->type) : TMD_TYPE_GRID;
+	bool grid = type == TMD_TYPE_GRID, green = false;
+	struct tmd_allow part, beyond;
 
 	if (type < TMD_TYPE_GRID || type > TMD_TYPE_COOPERATIVE_CLUSTER)
 		return TMD_UNCONFINABLE;
-	if (limit)
-		memcpy(&whole, limit_given, len);
 	memcpy(&want, wanted, len);
+	if (limit) {
+		memcpy(&whole, limit_given, len);
+		part = whole;
+		beyond = allow_andnot(&map->all, limit);
+		green = map->parts && !allow_empty(&beyond) && is_green(map, &off, grid);
+	}
+	if (green) {
+		part = tmd_part(map, limit, &free, !grid);
+		want = allow_and(&want, &part);
+		off = allow_and(&off, &map->singles);
+		if (grid)
+			memset(&off, 0, sizeof(off));
+		free = allow_andnot(&map->all, &off);
+	}
 	want = allow_andnot(&want, &off);
 	/* The limit is given up last. */
 	if (allow_empty(&want) && limit) {
-		want = allow_andnot(limit, &off);
+		want = allow_andnot(&part, &off);
 		outcome = TMD_WIDENED_DRIVER;
 	}
-	if (allow_empty(&want))
+	/* An earlier set of ours that stands there is not worth leaving the limit for. */
+	if (allow_empty(&want) && limit && map->parts && grid)
+		want = whole;
+	if (allow_empty(&want) && !green)
 		return TMD_WIDENED_DRIVER;
-	if (type != TMD_TYPE_GRID) {
+	if (!grid) {
 		enum tmd_outcome fitted = tmd_fit(map, tmd, type, &want, limit, &free);
 
 		if (fitted == TMD_UNCONFINABLE)
 			return fitted;
 		if (fitted != TMD_CONFINED)
 			outcome = fitted;
+		if (fitted != TMD_CONFINED && green) {
+			/* All of the limit, and more where that is too small. */
+			want = allow_and(limit, &free);
+			tmd_fit(map, tmd, type, &want, limit, &free);
+		}
 	}
 	for (int i = 0; i < WORDS64; i++)
 		off.tmd_bits[i] = ~want.tmd_bits[i];
@@ -413,6 +470,7 @@ enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 	return confine_words(map, tmd, limit, set, WORDS64);
 }
 
+__attribute__((cold))
 bool tmd_is_outside(const struct tmd_map *map, const void *tmd, const struct tmd_allow *limit,
 		    unsigned int *cluster, unsigned int *nr_tpcs)
 {
@@ -434,6 +492,7 @@ bool tmd_is_outside(const struct tmd_map *map, const void *tmd, const struct tmd
 	return beyond;
 }
 
+__attribute__((cold))
 struct gpupart_tpcset tmd_map_tpcs(const struct tmd_map *map, const struct tmd_allow *allow)
 {
 	struct gpupart_tpcset set = { 0 };
@@ -456,6 +515,7 @@ bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *
 	return true;
 }
 
+__attribute__((cold))
 void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mask *mask)
 {
 	const struct tmd_layout *layout = map->layout;
@@ -467,6 +527,7 @@ void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mas
 		*word_at(tmd, layout->valid.lo / 32 * 4) &= ~(1u << layout->valid.lo % 32);
 }
 
+__attribute__((cold))
 enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 			       const struct gpupart_tpcset *left_out)
 {

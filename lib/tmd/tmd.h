@@ -9,7 +9,11 @@
 
 #include "lib/topo/topology.h"
 
+#define TMD_MIN_SIZE	256	/* bytes; no layout is smaller */
+#define TMD_MAX_SIZE	384
+
 struct tmd_layout;
+struct tmd_parts;
 
 /* Mask bits (hardware's numbers) of allowed TPCs. Only tmd.c makes one. */
 struct tmd_allow {
@@ -34,12 +38,15 @@ struct tmd_map {
 	uint32_t usual_mask, usual_value, valid_bit;
 	unsigned int sms_per_tpc;	/* the fewest that any TPC has */
 	struct tmd_allow all;
+	struct tmd_allow singles;	/* of no whole virtual GPC */
 	unsigned int nr_vgpcs;
 	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* only those with a TPC */
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 	/* Allowed bits of each value of each 4 TPCs: a set converts in one look-up a nibble. */
 	struct tmd_allow nibble[GPUPART_MAX_TPCS / 4][16];
-	struct tmd_sm_limits sm;	/* last: not tmd_map_build()'s, any launch may fill it */
+	/* From here on not tmd_map_build()'s: any launch may fill it. */
+	struct tmd_sm_limits sm;
+	struct tmd_parts *parts;	/* of green contexts; NULL: what the driver left stays */
 };
 
 /* What became of one launch. */
@@ -69,6 +76,21 @@ int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd
 /* Whether @tmd, of a plain launch, is of @blocks blocks in x and 1 in y and z. */
 bool tmd_grid_is(const struct tmd_layout *layout, const void *tmd, unsigned int blocks);
 
+/* Whether nobody saw it on silicon, and clusters and cooperative grids can be told in it. */
+bool tmd_layout_needs_shapes(const struct tmd_layout *layout);
+
+/* A launch as it was asked for: x, y and z; cluster[0] is 0 where it has none. */
+struct tmd_shape {
+	unsigned int grid[3], block[3], cluster[3];
+	bool cooperative;
+	unsigned int registers;		/* of a thread */
+	unsigned int shared;		/* bytes of a block */
+};
+
+/* The first field of a TMD of such a layout that does not show @shape; NULL: all do. */
+const char *tmd_shape_differs(const struct tmd_layout *layout, const void *tmd,
+			      const struct tmd_shape *shape);
+
 /* The @n'th layout that may be masked and belongs to @compute_class, or NULL. */
 const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigned int n);
 
@@ -89,7 +111,8 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 
 /*
  * Confines one launch: limit AND (set, else all); either may be NULL, both is for
- * the caller to avoid. Cannot fail, allocate, lock or loop without bound.
+ * the caller to avoid. In a green context its part of the limit is the limit, see part.h.
+ * Cannot fail, allocate, lock or loop without bound.
  */
 enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 			     const struct tmd_allow *limit, const struct tmd_allow *set);

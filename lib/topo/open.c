@@ -80,18 +80,16 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 	return err ? err : topo_file_open(gp, path, gpu, topo);
 }
 
-static int gpu_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+static int list_gpus(struct gpupart *gp, const void *source, void *rows, unsigned int max)
 {
-	return gpupart_gpu_list(gp, arg, rows, max, sizeof(struct gpupart_gpu_info));
+	if (!source || is_source(source))
+		return ask_sources(gp, source, NULL, NULL, rows, max);
+	return ctx_fail(gp, -EINVAL, "%s holds one GPU: only \"kernel\" and \"rm\" list GPUs",
+			(const char *)source);
 }
 
 int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
 		     unsigned int max, size_t size)
 {
-	if (size != sizeof(*list))
-		return rows_resized(gp, list, max, size, sizeof(*list), gpu_list_fill, source);
-	if (!source || is_source(source))
-		return ask_sources(gp, source, NULL, NULL, list, max);
-	return ctx_fail(gp, -EINVAL, "%s holds one GPU: only \"kernel\" and \"rm\" list GPUs",
-			source);
+	return rows_resized(gp, list, max, size, sizeof(*list), list_gpus, source);
 }

@@ -139,44 +139,45 @@ static int build_tpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
  * Two TPCs in one place are two wrong rows: an idle GPU of before Hopper reads all
  * zeros, and so would every place.
  */
-static int take_place(struct gpupart *gp, short *taken_by, unsigned int tpc, int smid,
-		      const char *noun, int index, const char *of, int unit)
+static int check_two(struct gpupart *gp, const struct gpupart_topology *topo, unsigned int first,
+		     unsigned int tpc)
 {
-	if (*taken_by >= 0)
+	const struct topo_sm *a = tpc_sm(topo, first), *sm = tpc_sm(topo, tpc);
+	const char *noun = NULL, *of;
+	int index, unit, smid = sm - topo->sms;
+
+	if (sm->local_tpc >= 0 && a->gpc == sm->gpc && a->local_tpc == sm->local_tpc) {
+		noun = "local TPC";
+		index = sm->local_tpc;
+		of = "GPC";
+		unit = sm->gpc;
+	} else if (sm->vgpc >= 0 && sm->tpc_in_vgpc >= 0 && a->vgpc == sm->vgpc &&
+		   a->tpc_in_vgpc == sm->tpc_in_vgpc) {
+		noun = "TPC";
+		index = sm->tpc_in_vgpc;
+		of = "virtual GPC";
+		unit = sm->vgpc;
+	}
+	if (noun)
 		return ctx_fail(gp, -EINVAL,
-				"TPCs %d and %u (SM %d) are both %s %d of %s %d: not an SM order, or read from a sleeping GPU",
-				*taken_by, tpc, smid, noun, index, of, unit);
-	*taken_by = tpc;
+				"TPCs %u and %u (SM %d) are both %s %d of %s %d: not an SM order, or read from a sleeping GPU",
+				first, tpc, smid, noun, index, of, unit);
+	if (sm->measured_bit >= 0 && a->measured_bit == sm->measured_bit)
+		return ctx_fail(gp, -EINVAL,
+				"TPCs %u and %u (SM %d) cannot both have the measured bit %d",
+				first, tpc, smid, sm->measured_bit);
 	return 0;
 }
 
 static int check_places(struct gpupart *gp, struct gpupart_topology *topo, struct topo_blame *blame)
 {
-	short at_local[GPUPART_MAX_GPCS][32], at_virtual[TOPO_MAX_VGPCS][GPUPART_MAX_TPCS];
-	short at_bit[GPUPART_MAX_TMD_BITS];
-	unsigned int tpc;
+	unsigned int tpc, first;
 	int err = 0;
 
-	memset(at_local, -1, sizeof(at_local));
-	memset(at_virtual, -1, sizeof(at_virtual));
-	memset(at_bit, -1, sizeof(at_bit));
 	for (tpc = 0; !err && tpc < topo->nr_tpcs; tpc++) {
-		const struct topo_sm *sm = tpc_sm(topo, tpc);
-
-		blame->sm = sm - topo->sms;
-		if (sm->local_tpc >= 0)
-			err = take_place(gp, &at_local[sm->gpc][sm->local_tpc], tpc, blame->sm,
-					 "local TPC", sm->local_tpc, "GPC", sm->gpc);
-		if (!err && sm->vgpc >= 0 && sm->tpc_in_vgpc >= 0)
-			err = take_place(gp, &at_virtual[sm->vgpc][sm->tpc_in_vgpc], tpc, blame->sm,
-					 "TPC", sm->tpc_in_vgpc, "virtual GPC", sm->vgpc);
-		if (err || sm->measured_bit < 0)
-			continue;
-		if (at_bit[sm->measured_bit] >= 0)
-			return ctx_fail(gp, -EINVAL,
-					"TPCs %d and %u (SM %d) cannot both have the measured bit %d",
-					at_bit[sm->measured_bit], tpc, blame->sm, sm->measured_bit);
-		at_bit[sm->measured_bit] = tpc;
+		blame->sm = tpc_sm(topo, tpc) - topo->sms;
+		for (first = 0; !err && first < tpc; first++)
+			err = check_two(gp, topo, first, tpc);
 	}
 	return err;
 }

@@ -92,6 +92,7 @@ enum api_cbid {
 	API_cuLibraryUnload = 680,
 	API_cuGraphExecKernelNodeSetParams_v2 = 692,
 	API_cuGraphExecUpdate_v2 = 696,
+	API_cuGreenCtxDestroy = 744,
 	API_cuDeviceGetDevResource = 745,
 	API_cuCtxGetDevResource = 746,
 };

@@ -138,6 +138,8 @@ CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (!own.launch.prioritized)	/* the graph may be launched into another stream */
 		own.launch.priority = stream->priority;
+	if (stream->green)		/* the graph's nodes stay in it */
+		memcpy(own.launch.off, stream->green->off, sizeof(own.launch.off));
 	node = graph_add(capture->graph, type, &own, stream->tips, stream->nr_tips);
 	if (!node || !tips_set(&stream->tips, &stream->nr_tips, &node, 1))
 		return invalidate(capture, CUDA_ERROR_OUT_OF_MEMORY);

@@ -30,6 +30,13 @@ struct sim_ctx *ctx_first(void)
 	return contexts;
 }
 
+struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx)
+{
+	struct sim_ctx *top = depth ? stack[depth - 1] : NULL;
+
+	return top && top->base == ctx ? top : NULL;
+}
+
 struct sim_ctx *ctx_current(CUresult *error)
 {
 	struct sim_ctx *ctx = depth ? stack[depth - 1] : NULL;
@@ -41,7 +48,9 @@ struct sim_ctx *ctx_current(CUresult *error)
 		*error = CUDA_ERROR_INVALID_CONTEXT;
 	else if (!__atomic_load_n(&ctx->live, __ATOMIC_ACQUIRE))
 		*error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	return *error ? NULL : ctx;
+	else
+		return ctx->base ? ctx->base : ctx;
+	return NULL;
 }
 
 /* A destroyed context's memory, as the heap of a driver may give it out again. */
@@ -87,6 +96,9 @@ free_ctx:
 
 static void ctx_end(struct sim_ctx *ctx)
 {
+	for (struct sim_ctx *green = contexts; green; green = green->next)
+		if (green->base == ctx)
+			__atomic_store_n(&green->live, false, __ATOMIC_RELEASE);
 	engine_finish_ctx(ctx);
 	stream_destroy_all(ctx);
 	module_unload_all(ctx);
@@ -277,7 +289,7 @@ static CUresult destroy(CUcontext ctx)
 	if (!ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	sim_enter();
-	if (!ctx_valid(ctx) || ctx->primary)
+	if (!ctx_valid(ctx) || ctx->primary || ctx->base)
 		error = CUDA_ERROR_INVALID_CONTEXT;
 	else
 		ctx_end(ctx);
@@ -441,7 +453,7 @@ static CUresult resource_of(CUcontext ctx, struct cu_resource *resource, int typ
 {
 	CUresult error = check_ctx(ctx);
 
-	return error ? error : gpu_resource(ctx->gpu, resource, type);
+	return error ? error : gpu_resource(ctx->gpu, ctx->off, resource, type);
 }
 
 CUresult cuCtxGetDevResource(CUcontext ctx, struct cu_resource *resource, int type)
@@ -481,18 +493,40 @@ CUresult cuCtxGetExecAffinity(struct cu_affinity *affinity, int type)
 			API_NARROW(type));
 }
 
-/* As the real one: refused as soon as somebody has subscribed to the callbacks. */
-CUresult cuGreenCtxCreate(void **green, void *desc, CUdevice device, unsigned int flags)
-{
-	static char dummy;
-	CUresult error = check_device(device, green);
+/* ---------------------------------------------------------------- green contexts */
 
-	(void)desc;
-	(void)flags;
-	if (error)
+CUresult ctx_make_green(struct sim_ctx **green, CUdevice device, const uint64_t *off)
+{
+	struct sim_ctx *made = calloc(1, sizeof(*made)), *base;
+	CUresult error = made ? primary_retain(&base, device) : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (error) {
+		free(made);
 		return error;
-	if (hook_subscribed())
-		return CUDA_ERROR_NOT_SUPPORTED;
-	*green = &dummy;
+	}
+	made->gpu = base->gpu;
+	made->device = device;
+	made->base = base;
+	made->live = true;
+	memcpy(made->off, off, sizeof(made->off));
+	sim_enter();
+	made->next = contexts;
+	contexts = made;
+	sim_leave();
+	*green = made;
 	return CUDA_SUCCESS;
+}
+
+CUresult ctx_end_green(struct sim_ctx *green)
+{
+	bool live;
+
+	sim_enter();
+	live = ctx_valid(green) && green->base;
+	if (live) {
+		stream_destroy_all(green);
+		__atomic_store_n(&green->live, false, __ATOMIC_RELEASE);
+	}
+	sim_leave();
+	return live ? primary_release(green->device) : CUDA_ERROR_INVALID_CONTEXT;
 }

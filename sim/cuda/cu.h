@@ -62,6 +62,7 @@ typedef enum {
 	CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
 	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 	CUDA_ERROR_INVALID_CLUSTER_SIZE = 912,
+	CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915,
 	CUDA_ERROR_UNKNOWN = 999,
 } CUresult;
 
@@ -394,7 +395,16 @@ CUresult cuCtxSynchronize(void);
 CUresult cuCtxSetLimit(int limit, size_t value);
 CUresult cuCtxGetDevResource(CUcontext ctx, struct cu_resource *resource, int type);
 CUresult cuCtxGetExecAffinity(struct cu_affinity *affinity, int type);
-CUresult cuGreenCtxCreate(void **green, void *desc, CUdevice device, unsigned int flags);
+CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *nr,
+				     const struct cu_resource *from, struct cu_resource *rest,
+				     unsigned int flags, unsigned int least);
+CUresult cuDevResourceGenerateDesc(void **desc, struct cu_resource *resources, unsigned int nr);
+CUresult cuGreenCtxCreate(CUcontext *green, void *desc, CUdevice device, unsigned int flags);
+CUresult cuGreenCtxDestroy(CUcontext green);
+CUresult cuGreenCtxStreamCreate(CUstream *stream, CUcontext green, unsigned int flags,
+				int priority);
+CUresult cuGreenCtxGetDevResource(CUcontext green, struct cu_resource *resource, int type);
+CUresult cuCtxFromGreenCtx(CUcontext *ctx, CUcontext green);
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority);

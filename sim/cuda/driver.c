@@ -151,6 +151,7 @@ static const struct {
 	      "the graph update was not performed because it included changes which violated "
 	      "constraints specific to instantiated graph update"),
 	ERROR(CUDA_ERROR_INVALID_CLUSTER_SIZE, "invalid cluster size"),
+	ERROR(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, "invalid resource configuration"),
 	ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
 #undef ERROR
 };
@@ -423,23 +424,12 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 			value, attribute, device);
 }
 
-CUresult gpu_resource(const struct sim_gpu *gpu, struct cu_resource *resource, int type)
-{
-	if (!resource || type != CU_RESOURCE_SM)
-		return CUDA_ERROR_INVALID_VALUE;
-	memset(resource, 0, sizeof(*resource));
-	resource->type = type;
-	resource->sm.nr_sms = gpu->nr_sms;
-	resource->sm.smallest_part = resource->sm.alignment = SIM_PART_SMS;
-	return CUDA_SUCCESS;
-}
-
 static CUresult resource_of(CUdevice device, struct cu_resource *resource, int type)
 {
 	CUresult error;
 	struct sim_gpu *gpu = device_get(device, resource, &error);
 
-	return gpu ? gpu_resource(gpu, resource, type) : error;
+	return gpu ? gpu_resource(gpu, NULL, resource, type) : error;
 }
 
 CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, int type)

@@ -15,6 +15,7 @@
 #define TMD_VERSION_V04_00	0x40
 #define HOOK_TABLE_BYTES	96
 #define HOOK_PARAMS_BYTES	88
+#define HOOK_FEATURES		11
 
 static struct sim_faults faults;
 
@@ -50,11 +51,13 @@ static const struct known {
 	{ "cc", AT(PAIR, cc) },
 	{ "clusters", AT(NUMBER, nr_clusters) },
 	{ "drop-callback", AT(FLAG, drop_callback) },
+	{ "features", AT(NUMBER, features) },
 	{ "fixed-arguments", AT(FLAG, fixed_arguments) },
 	{ "host-clock", AT(FLAG, host_clock) },
 	{ "lazy-code", AT(NUMBER, lazy_code) },
 	{ "memory", AT(NUMBER, memory) },
 	{ "move-bit", AT(PAIR, move_bit) },
+	{ "move-field", AT(PAIR, move_field) },
 	{ "move-tmd", AT(FLAG, move_tmd) },
 	{ "mps", AT(FLAG, mps) },
 	{ "no-api", AT(FLAG, no_api) },
@@ -72,6 +75,7 @@ static const struct known {
 	{ "params-size", AT(NUMBER, params_size) },
 	{ "renamed", AT(NUMBER, renamed) },
 	{ "reuse-contexts", AT(FLAG, reuse_contexts) },
+	{ "sealed-table", AT(FLAG, sealed_table) },
 	{ "seed", AT(NUMBER, seed) },
 	{ "stale-tmd", AT(FLAG, stale_tmd) },
 	{ "subscribers", AT(NUMBER, subscribers) },
@@ -116,10 +120,10 @@ static bool set_fault(const struct known *fault, const char *value)
 static void read_faults(void)
 {
 	const char *list = getenv("GPUPART_SIM_FAULTS");
-	/* Texts stay in use. */
-	char *copy = strdup(list ? list : ""), *next = copy, *name, *value;
 	size_t i, nr = sizeof(known) / sizeof(known[0]);
+	char *next, *name, *value;
 
+	next = faults.texts = strdup(list ? list : "");
 	while (next && (name = strsep(&next, ","))) {
 		value = strchr(name, '=');
 		if (value)
@@ -143,7 +147,8 @@ static void fault_setup(void)
 
 	faults = (struct sim_faults){
 		.tmd_version = TMD_VERSION_V04_00, .table_size = HOOK_TABLE_BYTES,
-		.params_size = HOOK_PARAMS_BYTES, .memory = H200_MEMORY, .subscribers = 1,
+		.params_size = HOOK_PARAMS_BYTES, .features = HOOK_FEATURES,
+		.memory = H200_MEMORY, .subscribers = 1,
 		.move_bit = { -1, -1 }, .cc = { 9, 0 }, .nvml_ioctl = UINT64_MAX,
 		/* Another process, another layout of the stream objects, as between versions. */
 		.seed = hash_bytes(HASH_INIT, &pid, sizeof(pid)),

@@ -43,6 +43,12 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 		owner[bit] = tpc;
 		gpu->tpc_bit[tpc] = bit;
 	}
+	if ((unsigned int)faults->move_field[0] >= SIM_TMD_BYTES ||
+	    (unsigned int)faults->move_field[1] >= SIM_TMD_BYTES) {
+		sim_say("GPUPART_SIM_FAULTS: move-field=%d:%d: a TMD has bytes 0-%d",
+			faults->move_field[0], faults->move_field[1], SIM_TMD_BYTES - 1);
+		return false;
+	}
 	if (faults->move_bit[0] >= 0) {
 		if ((unsigned int)faults->move_bit[0] >= gpu->nr_tpcs ||
 		    (unsigned int)faults->move_bit[1] >= SIM_TMD_BITS) {

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
  * The driver's undocumented export table with its launch callback, as measured:
- * slot 0 its size, slot 3 subscribe, slot 4 unsubscribe, slot 6 enable. Works before
- * cuInit. Must not know what subscribers do with a launch.
+ * slot 0 its size, slots 3 and 11 subscribe, slot 4 unsubscribe, slots 6 to 8 enable. Works before
+ * cuInit. Must not know what subscribers do with a launch. It lies in memory that is read only.
  */
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "sim/cuda/api.h"
 
 #define NR_SLOTS	16	/* at most; how many the table says that it has is a setting */
 #define SLOT_SUBSCRIBE	3
 #define SLOT_UNSUBSCRIBE 4
 #define SLOT_ENABLE	6
+#define SLOT_ENABLE_DOMAIN 7
+#define SLOT_ENABLE_ALL	8
 #define SLOT_FEATURE	9
 #define SLOT_NR_FEATURES 10
-#define NR_FEATURES	11
+#define SLOT_SUBSCRIBE_NAMED 11
+#define FEATURE_GREEN	7
 #define NR_LAUNCH_CBIDS	4
 #define NR_RESOURCE_CBIDS 90
 #define NR_API_CBIDS	807
@@ -37,14 +44,15 @@ static const struct cu_uuid table_id = { {
 } };
 
 static struct {
-	bool taken;			/* guarded by subscribe_lock */
+	bool taken, green;		/* guarded by subscribe_lock */
 	_Atomic(hook_callback) callback;
 	_Atomic(void *) user;
+	char name[64];
 	atomic_bool enabled[NR_CBIDS];	/* the domains' cbids one after the other */
 } subscribers[SIM_MAX_SUBSCRIBERS];
 
 static pthread_mutex_t subscribe_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool ever_subscribed;
+static atomic_uint nr_no_green;	/* subscriptions that were or are without the feature */
 unsigned int hook_nr_api;
 
 /* Where a cbid stands in enabled[]; -1: there is none. */
@@ -70,7 +78,8 @@ static void set_enabled(unsigned int nr, int place, bool on)
 		__atomic_add_fetch(&hook_nr_api, on ? 1 : -1, __ATOMIC_RELEASE);
 }
 
-static int hook_subscribe(uint32_t *handle, hook_callback callback, void *user)
+static int hook_subscribe_named(uint32_t *handle, hook_callback callback, void *user,
+				const char *name, char *other, size_t other_len)
 {
 	unsigned int nr, most = sim_faults()->subscribers;
 
@@ -83,11 +92,21 @@ static int hook_subscribe(uint32_t *handle, hook_callback callback, void *user)
 		subscribers[nr].taken = true;
 		atomic_store(&subscribers[nr].callback, callback);
 		atomic_store(&subscribers[nr].user, user);
-		atomic_store(&ever_subscribed, true);
+		subscribers[nr].green = false;
+		atomic_fetch_add(&nr_no_green, 1);
+		snprintf(subscribers[nr].name, sizeof(subscribers[nr].name), "%s",
+			 name ? name : "<not provided>");
 		*handle = nr + 1;
+	} else if (other && other_len) {
+		snprintf(other, other_len, "%s", subscribers[0].name);
 	}
 	pthread_mutex_unlock(&subscribe_lock);
 	return nr < most ? CUDA_SUCCESS : CUDA_ERROR_ALREADY_ACQUIRED;
+}
+
+static int hook_subscribe(uint32_t *handle, hook_callback callback, void *user)
+{
+	return hook_subscribe_named(handle, callback, user, NULL, NULL, 0);
 }
 
 /* With subscribe_lock held. */
@@ -124,17 +143,46 @@ static int hook_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* All of @domain; -1: of each. */
+static int enable_many(uint32_t on, uint32_t handle, int domain)
+{
+	int nr = 0;
+
+	for (int of = 0; of <= HOOK_DOMAIN_LAUNCH; of++)
+		for (int cbid = 0; (domain < 0 || of == domain) && place_of(of, cbid) >= 0; cbid++)
+			nr += !hook_enable(on, handle, of, cbid);
+	return nr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static int hook_enable_domain(uint32_t on, uint32_t handle, int domain)
+{
+	return domain < 0 ? CUDA_ERROR_INVALID_VALUE : enable_many(on, handle, domain);
+}
+
+static int hook_enable_all(uint32_t on, uint32_t handle)
+{
+	return enable_many(on, handle, -1);
+}
+
 static int hook_feature(uint32_t on, uint32_t handle, uint32_t feature)
 {
-	return on == 1 && handle && feature < NR_FEATURES ? CUDA_SUCCESS :
-							     CUDA_ERROR_INVALID_VALUE;
+	bool good;
+
+	pthread_mutex_lock(&subscribe_lock);
+	good = on == 1 && is_subscriber(handle) && feature < sim_faults()->features;
+	if (good && feature == FEATURE_GREEN && !subscribers[handle - 1].green) {
+		subscribers[handle - 1].green = true;
+		atomic_fetch_sub(&nr_no_green, 1);
+	}
+	pthread_mutex_unlock(&subscribe_lock);
+	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static int hook_nr_features(uint32_t *count, uint32_t zero, uint32_t handle)
 {
 	if (!count || zero || !handle)
 		return CUDA_ERROR_INVALID_VALUE;
-	*count = NR_FEATURES;
+	*count = sim_faults()->features;
 	return CUDA_SUCCESS;
 }
 
@@ -151,22 +199,60 @@ static int hook_beyond(void)
 	abort();
 }
 
-static const void *table[NR_SLOTS];
+static const void *const *table;
+
+/* A copy of @slots that cannot be made writable. */
+static const void *const *sealed(const void *const *slots, size_t bytes)
+{
+	int fd = memfd_create("callback-table", MFD_CLOEXEC), reader;
+	char path[32];
+	void *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fd < 0 || write(fd, slots, bytes) != (ssize_t)bytes)
+		abort();
+	reader = open(path, O_RDONLY | O_CLOEXEC);
+	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, reader, 0);
+	if (at == MAP_FAILED)
+		abort();
+	close(reader);
+	close(fd);
+	return at;
+}
+
+/* A read-only copy of @slots that can be made writable. No file: `ulimit -f 0` limits those. */
+static const void *const *read_only(const void *const *slots, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		abort();
+	memcpy(at, slots, bytes);
+	if (mprotect(at, bytes, PROT_READ))
+		abort();
+	return at;
+}
 
 static void table_setup(void)
 {
+	const void *slots[NR_SLOTS];
 	unsigned int i;
 
 	for (i = 1; i < NR_SLOTS; i++)
-		table[i] = (const void *)hook_other;
-	table[0] = (const void *)(uintptr_t)sim_faults()->table_size;
-	table[SLOT_SUBSCRIBE] = (const void *)hook_subscribe;
-	table[SLOT_UNSUBSCRIBE] = (const void *)hook_unsubscribe;
-	table[SLOT_ENABLE] = (const void *)hook_enable;
-	table[SLOT_FEATURE] = (const void *)hook_feature;
-	table[SLOT_NR_FEATURES] = (const void *)hook_nr_features;
-	for (i = sim_faults()->table_size / sizeof(table[0]); i && i < NR_SLOTS; i++)
-		table[i] = (const void *)hook_beyond;
+		slots[i] = (const void *)hook_other;
+	slots[0] = (const void *)(uintptr_t)sim_faults()->table_size;
+	slots[SLOT_SUBSCRIBE] = (const void *)hook_subscribe;
+	slots[SLOT_UNSUBSCRIBE] = (const void *)hook_unsubscribe;
+	slots[SLOT_ENABLE] = (const void *)hook_enable;
+	slots[SLOT_ENABLE_DOMAIN] = (const void *)hook_enable_domain;
+	slots[SLOT_ENABLE_ALL] = (const void *)hook_enable_all;
+	slots[SLOT_FEATURE] = (const void *)hook_feature;
+	slots[SLOT_NR_FEATURES] = (const void *)hook_nr_features;
+	slots[SLOT_SUBSCRIBE_NAMED] = (const void *)hook_subscribe_named;
+	for (i = sim_faults()->table_size / sizeof(slots[0]); i && i < NR_SLOTS; i++)
+		slots[i] = (const void *)hook_beyond;
+	table = sim_faults()->sealed_table ? sealed(slots, sizeof(slots)) :
+					     read_only(slots, sizeof(slots));
 }
 
 CUresult cuGetExportTable(const void **out, const struct cu_uuid *id)
@@ -178,13 +264,13 @@ CUresult cuGetExportTable(const void **out, const struct cu_uuid *id)
 	if (memcmp(id, &table_id, sizeof(table_id)) || sim_faults()->no_table)
 		return CUDA_ERROR_NOT_FOUND;
 	pthread_once(&once, table_setup);
-	*out = table;
+	*out = (const void *)table;
 	return CUDA_SUCCESS;
 }
 
-bool hook_subscribed(void)
+bool hook_no_green(void)
 {
-	return atomic_load(&ever_subscribed);
+	return atomic_load(&nr_no_green);
 }
 
 static void call(int domain, int cbid, const void *params)
@@ -270,12 +356,15 @@ void hook_exec_dying(CUgraphExec exec)
 void hook_api(struct api_call *api, bool ended)
 {
 	uint64_t params[API_BYTES / 8] = { API_BYTES, 1 };
+	struct sim_ctx *ctx, *green;
 	CUresult ignored;
 
 	params[5] = (uintptr_t)&api->result;
 	params[6] = (uintptr_t)(api->cbid == sim_faults()->renamed ? "cuRenamed" : api->name);
 	params[7] = (uintptr_t)api->args;
-	params[8] = (uintptr_t)ctx_current(&ignored);
+	ctx = ctx_current(&ignored);
+	green = ctx ? ctx_current_green(ctx) : NULL;
+	params[8] = (uintptr_t)(green ? green : ctx);
 	params[10] = (uint64_t)ended << 32 | api->cbid;
 	call(HOOK_DOMAIN_API, api->cbid, params);
 }

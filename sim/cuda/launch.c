@@ -131,6 +131,7 @@ static CUresult load_code(struct sim_function *function)
 
 CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work)
 {
+	struct sim_launch launch = work->launch;
 	uint8_t built[SIM_TMD_BYTES];
 	CUresult error;
 	uint64_t number;
@@ -145,7 +146,8 @@ CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work)
 		stream_move_tmd(stream);
 		sim_leave();
 	}
-	tmd_build(stream->tmd, stream->ctx->gpu, &work->launch);
+	memcpy(launch.off, (stream->green ? stream->green : stream->ctx)->off, sizeof(launch.off));
+	tmd_build(stream->tmd, stream->ctx->gpu, &launch);
 	memcpy(built, stream->tmd, sizeof(built));
 	hook_launch(stream->ctx, work->function, stream->tmd, number, HOOK_TMD_BUILT);
 	sim_enter();

@@ -25,6 +25,7 @@
 #define SIM_TMD_BITS		128	/* V04_00 has four mask words */
 #define SIM_MAX_SUBSCRIBERS	4
 #define SIM_PART_SMS		8	/* what green contexts are parted in */
+#define SIM_MASK_WORDS		(SIM_TMD_BITS / 64)
 #define SIM_CLOCK_START		1000000000	/* a clock that reads 0 looks like one never read */
 #define SIM_SHARED_DEFAULT	49152	/* bytes of shared memory a block has without opting in */
 #define SIM_CLUSTER_PORTABLE	8	/* blocks */
@@ -68,6 +69,7 @@ struct sim_launch {
 	bool bare;			/* the driver's own kernel: nothing reserved */
 	bool cooperative;
 	enum cu_cluster_policy policy;
+	uint64_t off[SIM_MASK_WORDS];	/* TPCs that its green context has not; 0: all are its */
 	bool prioritized;		/* else its stream's priority */
 	int priority;			/* as CUDA's: lower is more urgent */
 };
@@ -180,6 +182,7 @@ struct sim_stream {
 	CUstream handle;		/* NULL: a default stream */
 	void *object;			/* S; its words are what a program could see */
 	void *tmd;
+	struct sim_ctx *green;		/* the green context that it is in; NULL: none */
 	bool legacy, blocking;
 	uint64_t thread;		/* of a per-thread default stream, else 0 */
 	pthread_mutex_t launch;		/* one launch at a time; taken before sim_lock */
@@ -237,6 +240,8 @@ struct sim_ctx {
 	struct sim_gpu *gpu;
 	CUdevice device;
 	bool live, primary;
+	struct sim_ctx *base;		/* a green one: of it only this and what follows count */
+	uint64_t off[SIM_MASK_WORDS];
 	CUresult error;			/* sticky */
 	struct sim_stream *streams, *legacy;
 	struct sim_function *builtin_set, *builtin_copy;	/* the driver's own kernels */
@@ -272,16 +277,15 @@ CUresult gpu_open_all(void);
 void gpu_sort_by_address(void);
 /* NULL before cuInit and for a device that is not there. */
 struct sim_gpu *gpu_get(CUdevice device);
-/* Its SMs, as a program parts them. */
-CUresult gpu_resource(const struct sim_gpu *gpu, struct cu_resource *resource, int type);
 
 /* ------------------------------------------------------------------ fault.c */
 
 /* Faults and settings of tests. Without SIM_FAULTS nothing sets them. See README.md. */
 struct sim_faults {
-	uint64_t tmd_version;		/* byte 72 */
-	bool no_table, drop_callback, mps;
-	uint64_t table_size, params_size;
+	uint64_t tmd_version;		/* 0x50: as V05_00, else as V04_00 */
+	int move_field[2];		/* two bytes of a TMD that change places */
+	bool no_table, sealed_table, drop_callback, mps;
+	uint64_t table_size, params_size, features;
 	uint64_t tmd_pointer;		/* what slot 4 of cbid 1 holds; 0: the TMD's address */
 	bool stale_tmd;			/* slot 4 of cbid 1 stays a copy of the first launch's */
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
@@ -298,6 +302,7 @@ struct sim_faults {
 	uint64_t seed;
 	/* Of the management library. */
 	const char *nvml, *nvml_state;	/* or NULL */
+	char *texts;			/* a copy of GPUPART_SIM_FAULTS: they are parts of it */
 	uint64_t nvml_ioctl;		/* a descriptor; UINT64_MAX: none */
 	bool nvml_wide, nvml_newer;
 };
@@ -308,6 +313,9 @@ const struct sim_faults *sim_faults(void);
 
 /* Shared memory of a block as a TMD says it; @bare as in struct sim_launch. */
 unsigned int shared_of_block(unsigned int bytes, bool bare);
+
+/* Moves a field as `move-field` says, and moves it back. */
+void tmd_move_field(uint8_t *tmd);
 
 /* Writes all SIM_TMD_BYTES. */
 void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
@@ -432,13 +440,21 @@ void hook_module(CUmodule module, const void *image, size_t size, enum hook_modu
 void hook_graph_destroyed(const void *graph);
 void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec);
 void hook_exec_dying(CUgraphExec exec);
-/* Somebody has subscribed: from then on green contexts are refused. */
-bool hook_subscribed(void);
+/* Somebody has subscribed who does not cope with green contexts: they are refused for ever. */
+bool hook_no_green(void);
 
 /* ---------------------------------------------------------------- context.c */
 
-/* The calling thread's current context: NULL and *error says why. Takes no lock. */
+/*
+ * The calling thread's current context, the primary one for a green one: NULL and *error says why.
+ * Takes no lock.
+ */
 struct sim_ctx *ctx_current(CUresult *error);
+/* The green one of @ctx that is current on this thread, or NULL. */
+struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx);
+/* Of @device, with the mask @off; releases nothing that it did not retain. */
+CUresult ctx_make_green(struct sim_ctx **green, CUdevice device, const uint64_t *off);
+CUresult ctx_end_green(struct sim_ctx *green);
 bool ctx_valid(const struct sim_ctx *ctx);
 struct sim_ctx *ctx_first(void);	/* all there were, linked by next; dead ones too */
 extern bool sim_ready;			/* cuInit has succeeded; read atomically */
@@ -451,8 +467,17 @@ extern bool sim_ready;			/* cuInit has succeeded; read atomically */
  */
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
 void stream_destroy_all(struct sim_ctx *ctx);
+/* A created one, in @green or not (NULL). NULL: out of memory. */
+struct sim_stream *stream_new(struct sim_ctx *ctx, struct sim_ctx *green, unsigned int flags,
+			      int priority);
 /* Another TMD buffer for the stream, as a driver might do that we do not know. */
 void stream_move_tmd(struct sim_stream *stream);
+
+/* ------------------------------------------------------------------ green.c */
+
+/* The SMs of @gpu but those of the TPCs @off (NULL: none), as a program parts them. */
+CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
+		      struct cu_resource *resource, int type);
 
 /* ------------------------------------------------------------------- room.c */
 

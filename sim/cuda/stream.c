@@ -170,13 +170,15 @@ static void stream_free(struct sim_stream *stream)
 	free(stream);
 }
 
-static struct sim_stream *stream_make(struct sim_ctx *ctx, bool default_one)
+static struct sim_stream *stream_make(struct sim_ctx *ctx, struct sim_ctx *green,
+				      bool default_one)
 {
 	struct sim_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
 	stream->ctx = ctx;
+	stream->green = green;
 	stream->blocking = true;
 	stream->pipe = -1;
 	pthread_mutex_init(&stream->launch, NULL);
@@ -201,12 +203,12 @@ free_stream:
 /* Whatever it still has queued is done first, or thrown away where that never ends. */
 static void stream_end(struct sim_stream *stream)
 {
-	struct sim_ctx *ctx = stream->ctx;
+	struct sim_ctx *ctx = stream->ctx, *own = stream->green ? stream->green : ctx;
 
 	while (stream->head && engine_step(ctx->gpu))
 		;
-	if (ctx->legacy == stream)
-		ctx->legacy = NULL;
+	if (own->legacy == stream)
+		own->legacy = NULL;
 	capture_forget(stream);
 	stream_unlink(stream);
 	engine_forget(stream);
@@ -215,8 +217,13 @@ static void stream_end(struct sim_stream *stream)
 
 void stream_destroy_all(struct sim_ctx *ctx)
 {
-	while (ctx->streams)
-		stream_end(ctx->streams);
+	struct sim_stream *stream = ctx->base ? ctx->base->streams : ctx->streams, *next;
+
+	for (; stream; stream = next) {
+		next = stream->next;
+		if (!ctx->base || stream->green == ctx)
+			stream_end(stream);
+	}
 }
 
 /* --------------------------------------------------- per-thread default streams */
@@ -246,7 +253,7 @@ static void thread_setup(void)
 	pthread_key_create(&thread_key, thread_end);
 }
 
-static struct sim_stream *get_per_thread(struct sim_ctx *ctx)
+static struct sim_stream *get_per_thread(struct sim_ctx *ctx, struct sim_ctx *green)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sim_stream *stream;
@@ -257,22 +264,24 @@ static struct sim_stream *get_per_thread(struct sim_ctx *ctx)
 		pthread_setspecific(thread_key, (void *)(uintptr_t)thread_number);
 	}
 	for (stream = ctx->streams; stream; stream = stream->next)
-		if (stream->thread == thread_number)
+		if (stream->thread == thread_number && stream->green == green)
 			return stream;
-	stream = stream_make(ctx, true);
+	stream = stream_make(ctx, green, true);
 	if (stream)
 		stream->thread = thread_number;
 	return stream;
 }
 
-static struct sim_stream *get_legacy(struct sim_ctx *ctx)
+static struct sim_stream *get_legacy(struct sim_ctx *ctx, struct sim_ctx *green)
 {
-	if (!ctx->legacy) {
-		ctx->legacy = stream_make(ctx, true);
-		if (ctx->legacy)
-			ctx->legacy->legacy = true;
+	struct sim_ctx *own = green ? green : ctx;
+
+	if (!own->legacy) {
+		own->legacy = stream_make(ctx, green, true);
+		if (own->legacy)
+			own->legacy->legacy = true;
 	}
-	return ctx->legacy;
+	return own->legacy;
 }
 
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error)
@@ -281,9 +290,9 @@ struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *er
 
 	*error = CUDA_SUCCESS;
 	if (!handle || handle == CU_STREAM_LEGACY)
-		stream = get_legacy(ctx);
+		stream = get_legacy(ctx, ctx ? ctx_current_green(ctx) : NULL);
 	else if (handle == CU_STREAM_PER_THREAD)
-		stream = get_per_thread(ctx);
+		stream = get_per_thread(ctx, ctx ? ctx_current_green(ctx) : NULL);
 	else {
 		for (stream = *bucket(handle); stream && stream->handle != handle; )
 			stream = stream->next_hash;
@@ -297,6 +306,18 @@ struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *er
 
 /* ----------------------------------------------------------------- entry points */
 
+struct sim_stream *stream_new(struct sim_ctx *ctx, struct sim_ctx *green, unsigned int flags,
+			      int priority)
+{
+	struct sim_stream *stream = stream_make(ctx, green, false);
+
+	if (stream) {
+		stream->blocking = !(flags & CU_STREAM_NON_BLOCKING);
+		stream->priority = -(int)launch_priority(priority);
+	}
+	return stream;
+}
+
 CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int priority)
 {
 	struct sim_stream *stream = NULL;
@@ -309,10 +330,8 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 	sim_enter();
 	ctx = ctx_current(&error);
 	if (ctx) {
-		stream = stream_make(ctx, false);
+		stream = stream_new(ctx, ctx_current_green(ctx), flags, priority);
 		if (stream) {
-			stream->blocking = !(flags & CU_STREAM_NON_BLOCKING);
-			stream->priority = -(int)launch_priority(priority);
 			*out = stream->handle;
 			object = stream->object;
 		} else {
@@ -433,7 +452,7 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 		return CUDA_ERROR_INVALID_VALUE;
 	stream = enter_stream(handle, &error);
 	if (stream)
-		*ctx = stream->ctx;
+		*ctx = stream->green ? stream->green : stream->ctx;
 	sim_leave();
 	return error;
 }

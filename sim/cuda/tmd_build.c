@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes a launch's TMD as NVIDIA's driver does for Hopper (V04_00). Must not know
+ * Writes a launch's TMD as NVIDIA's driver does for Hopper (V04_00), or V05_00. Must not know
  * how a TMD is read back: tmd_decode.c has its own idea of the format, and where the
  * two disagree a launch goes wrong and a test sees it.
  *
@@ -10,19 +10,32 @@
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-enum tmd_byte {
-	TMD_VERSION	= 72,
-	TMD_SHARED	= 73,		/* 18 bits from here */
-	TMD_GRID	= 128,		/* u32 width, u16 height, u16 depth, 4 bytes each */
-	TMD_THREADS	= 144,		/* u16 each */
-	TMD_REGISTERS	= 150,		/* 9 bits */
-	TMD_CLUSTER	= 268,		/* a byte each */
-	TMD_POLICY	= 272,		/* bit 31: spread a cluster's blocks */
-	TMD_AT_ONCE	= 276,		/* u16 each: a cooperative launch's counts */
-	TMD_MASK	= 304,		/* u32 each, set = disabled */
+/* Where things begin; V05_00 by NVIDIA's header clcdc0qmd.h. */
+struct tmd_bytes {
+	unsigned int
+		word,		/* type and valid bit */
+		version,
+		shared,		/* 18 bits, or 11 of units of 128 bytes */
+		grid,		/* u32 width, u16 height, u16 depth, 4 bytes each */
+		threads,	/* u16 each, the last a byte in V05_00 */
+		registers,	/* 9 bits */
+		cluster,	/* a byte each */
+		policy,		/* bit 31: spread a cluster's blocks */
+		at_once,	/* u16 each: a cooperative launch's counts */
+		mask,		/* u32 each, set = disabled */
+		shared_unit;
 };
 
-#define TMD_MASK_VALID	(1u << 31)	/* of word 0 */
+static const struct tmd_bytes *bytes(void)
+{
+	static const struct tmd_bytes
+		v04 = { 0, 72, 73, 128, 144, 150, 268, 272, 276, 304, 1 },
+		v05 = { 16, 58, 144, 156, 136, 141, 256, 260, 264, 280, 128 };
+
+	return sim_faults()->tmd_version == 0x50 ? &v05 : &v04;
+}
+
+#define TMD_MASK_VALID	(1u << 31)	/* of the word */
 #define TMD_TYPE_SHIFT	23
 #define TMD_SPREAD	(1u << 31)
 
@@ -58,61 +71,90 @@ static uint32_t build_driver_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 {
 	unsigned int blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
 	unsigned int bit = gpu->info.max_gpcs * gpu->info.max_tpcs_per_gpc;
+	const struct tmd_bytes *at = bytes();
 
 	if (blocks < 4 || launch->policy != CU_CLUSTER_POLICY_DEFAULT || !bit)
 		return 0;
 	for (; bit < SIM_TMD_BITS; bit++)
-		tmd[TMD_MASK + bit / 8] |= 1u << bit % 8;
+		tmd[at->mask + bit / 8] |= 1u << bit % 8;
 	return TMD_MASK_VALID;
+}
+
+/* Words 0 to 2 of a green context's mask are said, word 3 stays 0: measured. */
+static uint32_t build_green_mask(uint8_t *tmd, const struct sim_launch *launch)
+{
+	const struct tmd_bytes *at = bytes();
+	unsigned int bit;
+
+	if (!launch->off[0] && !launch->off[1])
+		return 0;
+	for (bit = 0; bit < 96; bit++)
+		if (launch->off[bit / 64] >> bit % 64 & 1)
+			tmd[at->mask + bit / 8] |= 1u << bit % 8;
+	return TMD_MASK_VALID;
+}
+
+void tmd_move_field(uint8_t *tmd)
+{
+	const int *move = sim_faults()->move_field;
+	uint8_t was = tmd[move[0]];
+
+	tmd[move[0]] = tmd[move[1]];
+	tmd[move[1]] = was;
 }
 
 void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch)
 {
+	const struct tmd_bytes *at = bytes();
 	static const unsigned int grid_at[3] = { 0, 4, 8 };
 	bool clustered = launch->cluster[0];
 	enum tmd_type type = launch->cooperative ? (clustered ? TMD_BOTH : TMD_COOPERATIVE) :
 						   (clustered ? TMD_CLUSTERED : TMD_ORDINARY);
-	uint32_t word0 = (uint32_t)type << TMD_TYPE_SHIFT;
+	uint32_t word = (uint32_t)type << TMD_TYPE_SHIFT;
 	unsigned int i, count, shared = shared_of_block(launch->shared, launch->bare);
 
+	shared /= at->shared_unit;
 	memset(tmd, 0, SIM_TMD_BYTES);
-	tmd[TMD_VERSION] = sim_faults()->tmd_version;
-	tmd[TMD_SHARED] = shared;
-	tmd[TMD_SHARED + 1] = shared >> 8;
-	tmd[TMD_SHARED + 2] = shared >> 16 & 3;
+	tmd[at->version] = sim_faults()->tmd_version;
+	tmd[at->shared] = shared;
+	tmd[at->shared + 1] = shared >> 8;
+	tmd[at->shared + 2] = shared >> 16 & 3;
 	for (i = 0; i < 3; i++) {
 		count = launch->grid[i];
 		if (clustered) {
 			count /= launch->cluster[i];
-			tmd[TMD_CLUSTER + i] = launch->cluster[i];
+			tmd[at->cluster + i] = launch->cluster[i];
 		}
 		if (launch->cooperative) {
-			put16(tmd + TMD_AT_ONCE + 2 * i, count);
+			put16(tmd + at->at_once + 2 * i, count);
 			count = 1;
 		}
 		if (i == 0)
-			put32(tmd + TMD_GRID, count);
+			put32(tmd + at->grid, count);
 		else
-			put16(tmd + TMD_GRID + grid_at[i], count);
-		put16(tmd + TMD_THREADS + 2 * i, launch->block[i]);
+			put16(tmd + at->grid + grid_at[i], count);
+		put16(tmd + at->threads + 2 * i, launch->block[i]);
 	}
-	put16(tmd + TMD_REGISTERS, launch->registers & 0x1ff);
+	put16(tmd + at->registers, launch->registers & 0x1ff);
 	if (clustered) {
 		if (launch->policy != CU_CLUSTER_POLICY_LOAD_BALANCING)
-			put32(tmd + TMD_POLICY, TMD_SPREAD);
-		word0 |= build_driver_mask(tmd, gpu, launch);
+			put32(tmd + at->policy, TMD_SPREAD);
+		word |= build_driver_mask(tmd, gpu, launch);
 	}
-	put32(tmd, word0);
+	word |= build_green_mask(tmd, launch);
+	put32(tmd + at->word, word);
+	tmd_move_field(tmd);
 }
 
 void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch)
 {
-	uint8_t mask[SIM_TMD_BITS / 8], valid = tmd[3] & TMD_MASK_VALID >> 24;
+	const struct tmd_bytes *at = bytes();
+	uint8_t mask[SIM_TMD_BITS / 8], valid = tmd[at->word + 3] & TMD_MASK_VALID >> 24;
 	unsigned int i;
 
-	memcpy(mask, tmd + TMD_MASK, sizeof(mask));
+	memcpy(mask, tmd + at->mask, sizeof(mask));
 	tmd_build(tmd, gpu, launch);
 	for (i = 0; i < sizeof(mask); i++)
-		tmd[TMD_MASK + i] |= mask[i];
-	tmd[3] |= valid;
+		tmd[at->mask + i] |= mask[i];
+	tmd[at->word + 3] |= valid;
 }

@@ -12,17 +12,47 @@ struct range {
 };
 
 /* Source: the H200 measurements of tmd_build.c, as NVIDIA's headers count bits. */
-static const struct range
-	mask_valid	= { 31, 31 },
-	launch_type	= { 25, 23 },
-	shared_size	= { 601, 584 },
-	grid_size[3]	= { { 1055, 1024 }, { 1071, 1056 }, { 1103, 1088 } },
-	block_size[3]	= { { 1167, 1152 }, { 1183, 1168 }, { 1199, 1184 } },
-	register_count	= { 1208, 1200 },
-	cluster_size[3]	= { { 2151, 2144 }, { 2159, 2152 }, { 2167, 2160 } },
-	policy_spread	= { 2207, 2207 },
-	at_once[3]	= { { 2223, 2208 }, { 2239, 2224 }, { 2255, 2240 } },
-	tpc_disable	= { 2559, 2432 };
+struct format {
+	struct range mask_valid, launch_type, shared_size, grid_size[3], block_size[3],
+		register_count, cluster_size[3], policy_spread, at_once[3], tpc_disable, more_tpcs;
+	unsigned int shared_unit;
+};
+
+static const struct format v04 = {
+	.mask_valid	= { 31, 31 },
+	.launch_type	= { 25, 23 },
+	.shared_size	= { 601, 584 },
+	.grid_size	= { { 1055, 1024 }, { 1071, 1056 }, { 1103, 1088 } },
+	.block_size	= { { 1167, 1152 }, { 1183, 1168 }, { 1199, 1184 } },
+	.register_count	= { 1208, 1200 },
+	.cluster_size	= { { 2151, 2144 }, { 2159, 2152 }, { 2167, 2160 } },
+	.policy_spread	= { 2207, 2207 },
+	.at_once	= { { 2223, 2208 }, { 2239, 2224 }, { 2255, 2240 } },
+	.tpc_disable	= { 2559, 2432 },
+	.more_tpcs	= { 2815, 2688 },	/* of V04_01 */
+	.shared_unit	= 1,
+};
+
+/* Source: clcdc0qmd.h; the policy stands to the size of a cluster as in V04_00, inferred. */
+static const struct format v05 = {
+	.mask_valid	= { 159, 159 },
+	.launch_type	= { 153, 151 },
+	.shared_size	= { 1162, 1152 },
+	.grid_size	= { { 1279, 1248 }, { 1295, 1280 }, { 1327, 1312 } },
+	.block_size	= { { 1103, 1088 }, { 1119, 1104 }, { 1127, 1120 } },
+	.register_count	= { 1136, 1128 },
+	.cluster_size	= { { 2053, 2048 }, { 2061, 2056 }, { 2069, 2064 } },
+	.policy_spread	= { 2111, 2111 },
+	.at_once	= { { 2127, 2112 }, { 2143, 2128 }, { 2159, 2144 } },
+	.tpc_disable	= { 2367, 2240 },
+	.more_tpcs	= { 2495, 2368 },
+	.shared_unit	= 128,
+};
+
+static const struct format *format(void)
+{
+	return sim_faults()->tmd_version == 0x50 ? &v05 : &v04;
+}
 
 static uint32_t decode(const uint8_t *tmd, struct range range)
 {
@@ -36,36 +66,42 @@ static uint32_t decode(const uint8_t *tmd, struct range range)
 
 static void decode_mask(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid)
 {
+	const struct format *f = format();
 	unsigned int tpc, bit;
 
 	memset(grid->tpc_off, 0, sizeof(grid->tpc_off));
-	if (!decode(tmd, mask_valid))
+	if (!decode(tmd, f->mask_valid))
 		return;
 	for (tpc = 0; tpc < gpu->nr_tpcs; tpc++) {
-		bit = tpc_disable.low + gpu->tpc_bit[tpc];
+		bit = f->tpc_disable.low + gpu->tpc_bit[tpc];
 		if (decode(tmd, (struct range){ bit, bit }))
 			grid->tpc_off[tpc / 64] |= 1ull << tpc % 64;
 	}
 }
 
-bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid)
+bool tmd_decode(const uint8_t *built, const struct sim_gpu *gpu, struct sim_grid *grid)
 {
-	unsigned int i, count, type = decode(tmd, launch_type);
+	const struct format *f = format();
+	uint8_t tmd[SIM_TMD_BYTES];
+	unsigned int i, count, type;
 
+	memcpy(tmd, built, sizeof(tmd));
+	tmd_move_field(tmd);
+	type = decode(tmd, f->launch_type);
 	memset(grid, 0, sizeof(*grid));
 	if (type < 2 || type > 5)
 		return false;
 	grid->clustered = type & 1;
 	grid->cooperative = type & 4;
-	grid->spread = decode(tmd, policy_spread);
-	grid->registers = decode(tmd, register_count);
-	grid->shared = decode(tmd, shared_size);
+	grid->spread = decode(tmd, f->policy_spread);
+	grid->registers = decode(tmd, f->register_count);
+	grid->shared = decode(tmd, f->shared_size) * f->shared_unit;
 	grid->threads = grid->cluster_blocks = 1;
 	grid->nr_clusters = 1;
 	for (i = 0; i < 3; i++) {
-		count = decode(tmd, grid->cooperative ? at_once[i] : grid_size[i]);
-		grid->cluster[i] = grid->clustered ? decode(tmd, cluster_size[i]) : 1;
-		grid->block[i] = decode(tmd, block_size[i]);
+		count = decode(tmd, grid->cooperative ? f->at_once[i] : f->grid_size[i]);
+		grid->cluster[i] = grid->clustered ? decode(tmd, f->cluster_size[i]) : 1;
+		grid->block[i] = decode(tmd, f->block_size[i]);
 		grid->grid[i] = count * grid->cluster[i];
 		grid->threads *= grid->block[i];
 		grid->cluster_blocks *= grid->cluster[i];
@@ -78,13 +114,16 @@ bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *
 
 int tmd_foreign_edit(const uint8_t *before, const uint8_t *after)
 {
+	const struct format *f = format();
 	unsigned int byte, changed;
 
 	for (byte = 0; byte < SIM_TMD_BYTES; byte++) {
 		changed = before[byte] ^ after[byte];
-		if (byte == mask_valid.low / 8)
-			changed &= ~(1u << mask_valid.low % 8);
-		if (changed && (byte < tpc_disable.low / 8 || byte > tpc_disable.high / 8))
+		if (byte == f->mask_valid.low / 8)
+			changed &= ~(1u << f->mask_valid.low % 8);
+		if (changed && (byte < f->tpc_disable.low / 8 || byte > f->tpc_disable.high / 8) &&
+		    (sim_faults()->tmd_version == 0x40 || byte < f->more_tpcs.low / 8 ||
+		     byte > f->more_tpcs.high / 8))
 			return byte;
 	}
 	return -1;

@@ -632,7 +632,6 @@ static void place_task(struct pipe *pipe, struct task *task, uint64_t *open)
 
 void balance(struct pipe *pipe, struct machine *machine)
 {
-	bool beside = machine->gpu->chip.beside;
 	uint64_t barred[MAX_WORDS] = { 0 }, open[MAX_WORDS];
 	struct task *task, *below;
 	unsigned int w;
@@ -650,7 +649,8 @@ void balance(struct pipe *pipe, struct machine *machine)
 			wdu_unsort(task);
 			continue;
 		}
-		for (w = 0; w < machine->words && !beside; w++)
+		/* A later task takes no room beside one that has blocks left: measured. */
+		for (w = 0; w < machine->words; w++)
 			barred[w] |= task->allowed[w];
 	}
 }

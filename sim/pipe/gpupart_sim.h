@@ -43,7 +43,6 @@ struct pipe_chip {
 	unsigned int begin_ns;	/* from one block's end to its successor's begin on that SM */
 	unsigned int copy_ns, node_ns, switch_ns, slice_ns;
 	enum pipe_order order;
-	bool beside;		/* a later task takes room beside one that has blocks left */
 	const char *sample;	/* capture that its map is from; NULL: an even one is made up */
 	const char *source;
 };

@@ -109,7 +109,6 @@ refused 125 "cannot be simulated: TPC 0 has no measured mask bit" run -i sample:
 
 # Seconds, wherever they are read.
 for bad in 0x10 0x1 0X1p1 -1 0 3601 inf nan x 1x 1,5 '' ' 1'; do
-	refused 125 "--late '$bad': wants seconds, more than 0 and at most 3600" run -i $h200 -t 0 --late "$bad" -- true
 	refused 125 "--interval '$bad': wants seconds, 0.1 to 3600" stat --interval "$bad" -- true
 	refused 2 "-d '$bad': wants seconds, 0.1 to 3600" top -d "$bad"
 done

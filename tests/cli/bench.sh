@@ -72,6 +72,10 @@ is "$(ask "$dir/software.json" '[r[8] > 0 for r in d["tables"][0]["rows"]][2:]')
 is "$(ask "$dir/scaling.json" '[[r[1] >= s[1], r[2] >= s[2]] for r, s in zip(d["tables"][0]["rows"], d["tables"][0]["rows"][1:])].count([True, True]) == len(d["tables"][0]["rows"]) - 1')" \
 	True "scaling: more TPCs are never slower there"
 
+is "$(ask "$dir/protect.json" '(lambda rows: [sorted(set(r[0].split(" / ")[1] for r in rows)), len(rows) % 3,
+	"in sets beside a faulty one to without sets beside a good one: interleaved" in " ".join(d["meaning"])])(d["tables"][0]["rows"])')" \
+	"[['alone', 'faulty beside', 'good beside'], 0, True]" "protect: each of three in every shape, and as the paper compares"
+
 # Some parts, in any order among the options, as JSON.
 try bench dynamic --json -i sample:h200 criteria --quick
 is "$status$err" 0 "bench NAME NAME --json: status"
@@ -142,11 +146,21 @@ cp "$dir/README.md" "$dir/bench.json" "$tmp"
 # It waits at the end of its first part: nobody reads, and the pipe is full.
 # shellcheck disable=SC2216
 sh -c 'echo $$ >"$1"; head -c 65536 /dev/zero; exec "$2" bench -i sample:h200 -o "$3"' sh \
-	"$tmp/pid" "$gpupart" "$dir" 2>/dev/null | sleep 2 &
+	"$tmp/pid" "$gpupart" "$dir" 2>/dev/null | sleep 600 &
+reader=$!
+for _ in $(seq 300); do
+	[ "$(tr '\0' ' ' <"/proc/$(cat "$tmp/pid")/cmdline" | cut -d' ' -f2)" = bench ] && break
+	sleep 0.1
+done 2>/dev/null
 sleep 1
 kill -TERM "$(cat "$tmp/pid")"
 ok $? "a run is there to be ended"
-wait $!
+for _ in $(seq 300); do
+	grep -qs '^State:.[^Z]' "/proc/$(cat "$tmp/pid")/status" || break
+	sleep 0.1
+done
+kill $reader
+wait $reader 2>/dev/null
 cmp "$dir/README.md" "$tmp/README.md" && cmp "$dir/bench.json" "$tmp/bench.json"
 ok $? "a run that was ended early changed nothing"
 

@@ -194,7 +194,7 @@ refused 2 extra cdi $e -o "$tmp/file.json" extra
 refused 2 --nosuch cdi --nosuch
 (
 	export GPUPART_SIM_FAULTS=move-bit=7:0 XDG_CACHE_HOME="$tmp/unchecked"
-	try cdi $e -t 0 -o "$tmp/file.json"
+	try cdi $e -g 0 -o "$tmp/file.json"
 	has "$status $err" "1 gpupart cdi: mask bit" "mask bits that do not prove right: refused"
 	exit $tap_failed
 )
@@ -203,31 +203,31 @@ tap_count=$((tap_count + 1))
 is "$(cat "$tmp/file.json")" old "the file stays as it was"
 
 # -o: whole, readable by the runtime whatever the umask, links kept, nothing left over.
-(umask 077; "$gpupart" cdi $e -t 0 -o "$tmp/new.json" 2>/dev/null)
+(umask 077; "$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null)
 is "$? $(stat -c %a "$tmp/new.json") $(python3 "$tmp/valid.py" "$tmp/new.json")" "0 644 " "-o: mode 0644"
 chmod 400 "$tmp/new.json"
-"$gpupart" cdi $e -t 0 -o "$tmp/new.json" 2>/dev/null
+"$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null
 is "$? $(stat -c %a "$tmp/new.json")" "0 400" "-o: the mode of a file that is there stays"
 mkdir "$tmp/links"
 ln -s ../file.json "$tmp/links/link.json"
-try cdi $e -t 0 -o "$tmp/links/link.json"
+try cdi $e -g 0 -o "$tmp/links/link.json"
 [ -L "$tmp/links/link.json" ] && cmp -s "$tmp/file.json" "$tmp/new.json"
 ok $? "-o a link: where it leads is replaced"
 if chown -h 1002 "$tmp/links/link.json" 2>/dev/null; then
 	echo old >"$tmp/file.json"
-	refused 1 "-o $tmp/links/link.json: is another user's link" cdi $e -t 0 -o "$tmp/links/link.json"
+	refused 1 "-o $tmp/links/link.json: is another user's link" cdi $e -g 0 -o "$tmp/links/link.json"
 	is "$(cat "$tmp/file.json")" old "-o another user's link: where it leads stays as it was"
 	ln -s /dev/null "$tmp/links/link"
 	chown -h 1002 "$tmp/links/link"
-	refused 1 "-o $tmp/links/link: is another" cdi $e -t 0 -o "$tmp/links/link"
+	refused 1 "-o $tmp/links/link: is another" cdi $e -g 0 -o "$tmp/links/link"
 	echo old >"$tmp/links/other.json"
 	chown 1002 "$tmp/links/other.json"
 	chmod 6777 "$tmp/links/other.json"
-	try cdi $e -t 0 -o "$tmp/links/other.json"
+	try cdi $e -g 0 -o "$tmp/links/other.json"
 	is "$status $(stat -c "%a %u" "$tmp/links/other.json")" "0 644 $(id -u)" \
 		"-o another user's file: replaced, and its mode does not stay"
 	chmod 4755 "$tmp/links/other.json"
-	try cdi $e -t 0 -o "$tmp/links/other.json"
+	try cdi $e -g 0 -o "$tmp/links/other.json"
 	is "$(stat -c %a "$tmp/links/other.json")" 755 "-o: no set-user-id bit stays"
 else
 	skip "no link of another user can be made here"
@@ -235,19 +235,19 @@ fi
 echo old >"$tmp/file.json"
 # The limit of one block: less than a specification.
 if ! emulated "ends at the limit of a file's size itself: -o where there is no room"; then
-	(trap '' XFSZ; ulimit -f 1; "$gpupart" cdi $e -t 0 -o "$tmp/file.json" 2>"$tmp/err")
+	(trap '' XFSZ; ulimit -f 1; "$gpupart" cdi $e -g 0 -o "$tmp/file.json" 2>"$tmp/err")
 	is "$? $(cat "$tmp/file.json")" "1 old" "-o where there is no room: 1, and the file stays"
 	has "$(cat "$tmp/err")" "-o $tmp/file.json: File too large" "and it says so"
 	is "$(find "$tmp" -name '.gpupart-*')" "" "and leaves nothing beside it"
 fi
-sh -c 'ulimit -f 1; "$@"; true' - "$gpupart" cdi $e -t 0 -o "$tmp/file.json" 2>/dev/null
+sh -c 'ulimit -f 1; "$@"; true' - "$gpupart" cdi $e -g 0 -o "$tmp/file.json" 2>/dev/null
 is "$(cat "$tmp/file.json")" old "-o, killed while it writes: the file stays"
 rm -f "$tmp"/.gpupart-*
-refused 1 "-o $tmp/none/x.json" cdi $e -t 0 -o "$tmp/none/x.json"
-refused 1 "-o $tmp: Is a directory" cdi $e -t 0 -o "$tmp"
+refused 1 "-o $tmp/none/x.json" cdi $e -g 0 -o "$tmp/none/x.json"
+refused 1 "-o $tmp: Is a directory" cdi $e -g 0 -o "$tmp"
 # A device is written to. One of our own: who is root here could do away with /dev/full.
 if mknod "$tmp/full" c 1 7 2>/dev/null && ! sh -c 'echo >"$0"' "$tmp/full" 2>/dev/null; then
-	refused 1 "-o $tmp/full: No space left" cdi $e -t 0 -o "$tmp/full"
+	refused 1 "-o $tmp/full: No space left" cdi $e -g 0 -o "$tmp/full"
 	[ -c "$tmp/full" ]
 	ok $? "a device stays a device"
 else
@@ -255,12 +255,12 @@ else
 fi
 mkfifo "$tmp/pipe"
 cat "$tmp/pipe" >"$tmp/piped" &
-"$gpupart" cdi $e -t 0 -o "$tmp/pipe" 2>/dev/null
+"$gpupart" cdi $e -g 0 -o "$tmp/pipe" 2>/dev/null
 status=$?
 wait $!
 is "$status $(cmp "$tmp/piped" "$tmp/new.json" 2>&1)" "0 " "-o a pipe: it comes out there"
 if [ -c /dev/full ]; then
-	"$gpupart" cdi $e -t 0 >/dev/full 2>/dev/null
+	"$gpupart" cdi $e -g 0 >/dev/full 2>/dev/null
 	is $? 1 "a full disk is noticed"
 fi
 
@@ -277,25 +277,25 @@ chmod +x "$tmp/apart"
 apart() { unshare -m "$tmp/apart" "$@"; }
 chmod 755 "$tmp"
 
-apart sh -c '"$0" cdi '"$e"' -t 0 --uid 1234:0 >"$1" && stat -c "%u %a" /dev/shm/gpupart-1234' \
+apart sh -c '"$0" cdi '"$e"' -g 0 --uid 1234:0 >"$1" && stat -c "%u %a" /dev/shm/gpupart-1234' \
 	"$gpupart" "$tmp/spec" >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "0 1234 700" "--uid: the folder is made, that user's alone"
 is "$(ask 'm["/dev/shm/gpupart-0"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid OUTSIDE:INSIDE: from one to the other"
-apart sh -c '"$0" cdi '"$e"' -t 0 --uid 1234 >"$1"' "$gpupart" "$tmp/spec" 2>"$tmp/err"
+apart sh -c '"$0" cdi '"$e"' -g 0 --uid 1234 >"$1"' "$gpupart" "$tmp/spec" 2>"$tmp/err"
 is "$(ask 'm["/dev/shm/gpupart-1234"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid UID: the same in both"
 why() { sed 's/^gpupart cdi: //;s/; without it.*//' "$tmp/err"; }
-apart sh -c 'mkdir -m 755 /dev/shm/gpupart-0; "$0" cdi '"$e"' -t 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
+apart sh -c 'mkdir -m 755 /dev/shm/gpupart-0; "$0" cdi '"$e"' -g 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
 is "$? $(why)" "1 /dev/shm/gpupart-0 is a folder, user 0's with mode 0755: wants a folder, user 0 and 0700" \
 	"a folder that others get at is refused"
-apart sh -c 'mkdir -m 700 /dev/shm/gpupart-0; chown 7 /dev/shm/gpupart-0; "$0" cdi '"$e"' -t 0' "$gpupart" \
+apart sh -c 'mkdir -m 700 /dev/shm/gpupart-0; chown 7 /dev/shm/gpupart-0; "$0" cdi '"$e"' -g 0' "$gpupart" \
 	>"$tmp/out" 2>"$tmp/err"
 has "$? $(why)" "1 /dev/shm/gpupart-0 is a folder, user 7's" "another user's folder is refused"
-apart sh -c ': >/dev/shm/gpupart-0; "$0" cdi '"$e"' -t 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
+apart sh -c ': >/dev/shm/gpupart-0; "$0" cdi '"$e"' -g 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
 has "$? $(why)" "1 /dev/shm/gpupart-0 is no folder" "a file in its place is refused"
-apart sh -c 'mount -o remount,ro none /dev/shm; "$0" cdi '"$e"' -t 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
+apart sh -c 'mount -o remount,ro none /dev/shm; "$0" cdi '"$e"' -g 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
 is "$? $(why)" "1 /dev/shm/gpupart-0: Read-only file system" "a /dev/shm that cannot be written: said"
 if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
-	apart setpriv --reuid 1234 --clear-groups "$gpupart" cdi $e -t 0 --uid 0 >"$tmp/out" 2>"$tmp/err"
+	apart setpriv --reuid 1234 --clear-groups "$gpupart" cdi $e -g 0 --uid 0 >"$tmp/out" 2>"$tmp/err"
 	is "$? $(why)" "1 /dev/shm/gpupart-0 is not there: only root makes it for another user" \
 		"no root: another user's folder cannot be made"
 else

@@ -16,7 +16,12 @@ is "$(note | cut -d ';' -f 2)" " TPCs 1,9,17,25,62-63 hold clusters of 8" "the o
 run -t 62-65,9,17,25,1
 is "$status $(note)" "0 " "4 TPCs of one virtual GPC hold one"
 run -t 0-2
-is "$status $(note)" "0 " "no set of 3 TPCs does: nothing is said"
+is "$status $(note | cut -d ' ' -f 3-)" "0 TPCs 0-2 hold clusters of at most 2 blocks: a kernel with larger clusters is given more TPCs; no set of 3 TPCs holds clusters of 8" \
+	"no set of 3 TPCs does"
+run -t 0
+is "$status $(note | cut -d ';' -f 2)" "0  no set of 1 TPC holds clusters of 8" "nor one TPC"
+run -n 3
+is "$status $(note)" "0 " "-n 3: not a set by hand, nothing is said"
 run -g 1
 is "$status $(note)" "0 " "a GPC does"
 run --hex 0x1e

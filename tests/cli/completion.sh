@@ -95,6 +95,7 @@ is "$(offers 2 bench '' | line)" "criteria dynamic isolation overhead overlap pr
 is "$("$gpupart" bench x -i sample:h200 2>&1 | sed 's/.*part: //; s/,//g' | tr ' ' '\n' | line)" "$(offers 2 bench '' | line)" \
 	"bench: they are the ones that it takes"
 is "$(offers 2 sim '' | line)" "$({ "$gpupart" sim --list | cut -d ' ' -f 1; echo; } | line)" "sim: scenarios that ship, and files"
+is "$(offers 4 sim figure-3 --run '' | line)" "partitioned unpartitioned" "sim --run: the runs of that scenario"
 is "$(offers 2 qos '' | line)" "calibrate replay run sim" "qos: its commands"
 is "$(offers 3 qos sim '' | line)" "$({ "$gpupart" sim --list | cut -d ' ' -f 1 | grep ^qos; echo; } | line)" "qos sim: scenarios with tenants"
 is "$("$words" 2 "$gpupart" run --nr | cut -f 2)" "N more TPCs, packed" "a description is a whole clause"

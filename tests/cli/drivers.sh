@@ -5,6 +5,10 @@
 . "$(dirname "$0")/tap.subr"
 try=$BUILD/tests/drivers-try
 libcuda=$BUILD/tests/drivers-libcuda.so
+if [ ! -x "$try" ] || [ ! -e "$libcuda" ]; then
+	skip "$try or $libcuda is not built: make tests"
+	tap_done
+fi
 
 fake() {	# SETTINGS
 	FAKE_DRIVER=$1 "$try" "$libcuda" >"$tmp/out" 2>"$tmp/err" </dev/null

@@ -23,6 +23,22 @@ is "$? $(cut -d : -f 1-2 "$tmp/err")" "1 gpupart: writing to standard output" "a
 for ending in png pdf jpg; do
 	refused 2 "-o $tmp/x.$ending: cannot draw .$ending, only .svg" topology $h200 -o "$tmp/x.$ending"
 done
+# FILE.json has JSON in it, unless a form is asked for.
+for words in "topology $h200" "plan $h200 --tenant a:min=1" "sim figure-4" "sim --list" ps "stat $h200 -- true"; do
+	# shellcheck disable=SC2086 # a list of words
+	try ${words%%-- *} -o "$tmp/x.json" ${words#"${words%%-- *}"}
+	is "$status $(jq -r .schema "$tmp/x.json" 2>&1)" "0 gpupart/1" "${words%% *} -o FILE.json writes JSON"
+done
+try topology $h200 --of text -o "$tmp/x.json"
+has "$(head -n 1 "$tmp/x.json")" "NVIDIA H200" "--of text into FILE.json is text"
+try stat $h200 -- echo data
+is "$status $out" "0 data" "stat: the program's stdout is the program's alone"
+has "$err" "no CUDA call: the program made no CUDA call" "the report is on stderr"
+try stat $h200 --json -- echo data
+is "$status $out $(jq -r .command "$tmp/err" 2>&1)" "0 data stat" "JSON too"
+# An option is written out: --sm is not --sm-count.
+refused 125 "--sm-count" run $h200 --sm 8 -- true
+refused 2 "unknown option '--outpu=x': --output has to be written out" topology $h200 --outpu=x
 refused 2 "process 999999999 does not exist" set -p 999999999 -t 0
 refused 2 "process $$ does not confine launches" set -p $$ -t 0
 try help qos run
@@ -70,13 +86,21 @@ else
 	try run $h200 -t 2-5 -- true
 	has "$err" "gpupart run: TPCs 2-3 are also in the set of process " "-t over another's set says so"
 	has "$err" ", first$$" "and whose"
-	try run $h200 -t 4-5 -- true
-	is "$(wc -l <"$tmp/err")" 1 "-t beside it says nothing"
+	try run $h200 -g 5 -- true
+	is "$(wc -l <"$tmp/err")" 1 "-g beside it says nothing"
 	try set "first$$" -t 3
 	is "$status $(grep -c also "$tmp/err")" "0 0" "set of the job itself neither"
 	echo >&4
 	exec 4>&-
 	wait
+	# The run around the run around it uses the GPU, too.
+	try run $h200 -t 0-7 --name "around$$" -- sh -c '"$1" lib/confine/probe.ptx 0 wait <"$2" >&2 &
+		exec 4>"$2"
+		until "$0" ps | grep -q "$GPUPART_NAME .*0-7"; do sleep 0.1; done
+		"$0" run -t 0-5 -- "$0" run -t 0-3 -- echo in it
+		echo >&4
+		wait' "$gpupart" "$tmp/census" "$tmp/go"
+	is "$status $out $(grep -c 'also in' "$tmp/err")" "0 in it 0" "-t inside two runs: neither is another program"
 fi
 if [ -e /dev/nvidiactl ]; then
 	skip "there is a GPU here"
@@ -87,5 +111,8 @@ else
 		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU" \
 			"$words: what to do without a GPU"
 	done
+	try demo
+	is "$status $err" "0 gpupart demo: no GPU to use (/dev/nvidiactl is not there): this is the simulated one" \
+		"demo: why it is simulated, and no word of the kernel's module"
 fi
 tap_done

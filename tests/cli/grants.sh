@@ -15,10 +15,20 @@ cat >"$tmp/give.c" <<'END'
 #include <string.h>
 #include "lib/private.h"
 
-/* Gives user 4711 4 TPCs as job argv[1], argv[2] is the checked map; without it, drops the job. */
+/*
+ * Gives user 4711 4 TPCs as job argv[1], argv[2] is the checked map; without it, drops the job.
+ * A job of another number than 0-7 is user 4712's: TPCs 2-65, or 10-65 for 0-9.
+ */
 int main(int argc, char **argv)
 {
 	struct gpupart_grant grant = { .uid = 4711, .nr_tpcs = 66, .set = gpupart_tpcset_first(4) };
+
+	if (strcmp(argv[1], "0-7")) {
+		grant.uid = 4712;
+		grant.set = gpupart_tpcset_first(66);
+		for (int tpc = 0; tpc < (strcmp(argv[1], "0-9") ? 2 : 10); tpc++)
+			gpupart_tpcset_del(&grant.set, tpc);
+	}
 
 	strcpy(grant.id, argv[1]);
 	strcpy(grant.name, "7");
@@ -34,7 +44,8 @@ chmod 755 "$tmp"
 cat >"$tmp/as" <<END
 mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm || exit 120
 # The map of mask bits that run checked is in its environment.
-exec "$gpupart" run -i sample:h200-e -t 0-65 -- sh -c '[ -z "\$GRANT" ] || "$tmp/give" "\$GRANT" "\$GPUPART_CHECKED" &&
+exec "$gpupart" run -i sample:h200-e -t 0-65 -- sh -c 'for grant in \$GRANT; do "$tmp/give" "\$grant" "\$GPUPART_CHECKED" || exit 121; done
+	[ -z "\$FREEZE" ] || mount -o remount,ro /run || exit 122
 	exec setpriv --reuid "\$USER_ID" --clear-groups env XDG_CACHE_HOME=/dev/null "\$@"' - "\$@"
 END
 # sms GRANT USER COMMAND...: on how many SMs the program ran, begun by COMMAND.
@@ -56,6 +67,18 @@ done
 is "$(sms 0-7 4712 env GPUPART_SET=0-65 unshare -Ur)" 132 "another user's namespace is not held"
 is "$(sms 0-7 4711 unshare -Ur "$gpupart" run -i sample:h200-e -t 0-65 --)" 8 "a run in it gets no more"
 is "$(sms 0-7 0 env GPUPART_SET=0-65 unshare -Ur)" 132 "nor is root, whose namespace has the machine's root"
+
+for other in GPUPART_JOB=0-9 GPUPART_JOB= GPUPART_DISABLE=1; do
+	is "$(sms "0-7 0-9" 4711 env $other unshare -U)" 8 "no user is mapped: another user's grant is not his, $other"
+done
+is "$(sms "0-7 0-9" 4712 unshare -U)" 112 "nor is his the other's"
+is "$(FREEZE=1 sms "0-7 0-8" 4711 env GPUPART_JOB=0-8 unshare -U)" 4 "/run is read only: what both grants allow"
+is "$(FREEZE=1 sms "0-7 0-9" 4711 env GPUPART_JOB=0-9 unshare -U)" 0 "nothing in common: no CUDA"
+has "$(cat "$tmp/err")" "hides which grant is this user's" "and why"
+cat >"$tmp/no_proc" <<'END'
+mount -t tmpfs none /proc && exec "$@"
+END
+is "$(sms 0-7 4711 env GPUPART_SET=0-65 unshare -Urm sh "$tmp/no_proc")" 8 "user 0 with a /proc of his own is held"
 left=$(unshare -m sh -c "mount -t tmpfs none /run && '$tmp/give' 0-7 '' && ls -A /run/gpupart/jobs && '$tmp/give' 0-7 && ls -A /run/gpupart/jobs | wc -l")
 is "$(echo "$left" | tail -n 1)" 0 "a grant that is dropped leaves nothing"
 tap_done

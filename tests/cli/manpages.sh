@@ -28,7 +28,7 @@ else
 fi
 mkdir "$tmp/new"
 sed '/visibility push/a /* New. */\nint gpupart_novel_thing(void);' include/gpupart.h >"$tmp/new.h"
-"${PYTHON:-python3}" scripts/man3.py Documentation/man/examples "$tmp/new" "$tmp/new.h" include/gpupart_manage.h 2>"$tmp/err"
+"${PYTHON:-python3}" scripts/man3.py Documentation/man/examples "$tmp/new" "$tmp/new.h" include/gpupart_manage.h include/gpupart_tpcset.h 2>"$tmp/err"
 has "$? $(cat "$tmp/err")" "1 man3: gpupart_novel_thing belongs to no page" "a function that has no page is an error"
 
 # Each example is a page's, compiles without a word, and prints what it says.
@@ -75,9 +75,9 @@ while IFS= read -r line; do
 	case $line in
 	*'gpupart set train'*)
 		# There must be such a tenant: as the line before has it.
-		"$gpupart" run --exec -i sample:h200 --name train --mem 20G -- sleep 20 2>/dev/null &
+		"$gpupart" run --exec -i sample:h200 --name train --mem 20G -- sleep 600 2>/dev/null &
 		pid=$!
-		for _ in 1 2 3 4 5 6 7 8 9 10; do
+		for _ in $(seq 100); do
 			"$gpupart" ps | grep -q '^train ' && break
 			sleep 0.5
 		done

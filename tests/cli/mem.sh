@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 	return err != 0;
 }
 END_OF_C
-if ! ${CC:-cc} -D_GNU_SOURCE -iquote . -Iinclude -Iinclude/uapi -o "$tmp/use" "$tmp/use.c" lib/ledger/ledger.c lib/ledger/file.c lib/core/state_dir.c \
+if ! ${CC:-cc} -D_GNU_SOURCE -iquote . -Iinclude -Iinclude/uapi -o "$tmp/use" "$tmp/use.c" lib/ledger/ledger.c lib/ledger/file.c lib/core/fork.c lib/core/state_dir.c \
 	lib/ledger/query.c lib/core/shared_header.c -lpthread 2>"$tmp/err"; then
 	cat "$tmp/err" >&2
 	skip "no C compiler"

@@ -14,7 +14,7 @@ unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_DEVICE_MAX_CONNECTIONS
 
 # shellcheck disable=SC2016 # the program's own
 show='env | grep -c "^CUDA_MPS_\|^CUDA_DEVICE_MAX_CONNECTIONS"; exit 42'
-try run $e -t 0 --mps -- sh -c "$show"
+try run $e -g 0 --mps -- sh -c "$show"
 is "$status $out" "42 0" "simulated: the program runs, no variable of MPS is set"
 is "$(wc -l <"$tmp/err")" 2 "simulated: a line on stderr more than without --mps"
 has "$err" "gpupart run: --mps: the simulated driver has no MPS" "simulated: it says why"
@@ -22,7 +22,7 @@ has "$err" "take turns (time slices)" "simulated: it says what one gets"
 is "$(ls "$tmp/fake" "$tmp/run")" "$tmp/fake:
 
 $tmp/run:" "simulated: nothing is started"
-try run $e -t 0 -- sh -c "$show"
+try run $e -g 0 -- sh -c "$show"
 is "$status $out $(wc -l <"$tmp/err")" "42 0 1" "without --mps nothing is said of it"
 
 GPUPART_DISABLE=1

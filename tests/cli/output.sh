@@ -38,7 +38,7 @@ fi
 "$gpupart" topology -i sample:h200 >&- 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/err")" "1 1" "a closed stdout is noticed"
 # With some of the three not open, what is opened for the work does not take their place.
-"$gpupart" run -i sample:h200 -t 0 -- sh -c ': >"$0"' "$tmp/ran" <&- >&- 2>"$tmp/err"
+"$gpupart" run -i sample:h200 -g 0 -- sh -c ': >"$0"' "$tmp/ran" <&- >&- 2>"$tmp/err"
 is "$? $([ -e "$tmp/ran" ] && echo ran)" "0 ran" "run with stdin and stdout closed"
 is "$(wc -l <"$tmp/err")" 1 "and its one line on stderr"
 

@@ -24,7 +24,7 @@ is "$(python3 tests/cli/pages.py links "$tmp/b.md" | sed "s,.*b.md:,,")" "4: non
 # those that anybody knows.
 known=" GPU CPU CUDA PCI NVIDIA ASCII NULL SPDX MIT GPL WITH OR AND LIST MASK MAJOR MINOR PATCH NAME PID KB MB "
 unexplained=$(python3 -c "import errno, re
-text = ' '.join(open(f).read() for f in ('include/gpupart.h', 'include/gpupart_manage.h', 'include/uapi/linux/gpupart.h'))
+text = ' '.join(open(f).read() for f in ('include/gpupart.h', 'include/gpupart_manage.h', 'include/gpupart_tpcset.h', 'include/uapi/linux/gpupart.h'))
 words = {w for c in re.findall(r'/[*].*?[*]/', text, re.S) for w in re.findall(r'\b[A-Z][A-Z]+\b', c)}
 print(*sorted(w for w in words if ' ' + w + ' ' not in '$known' and not hasattr(errno, w)))" | tr ' ' '\n' | while read -r word; do
 	grep -qE "^\|[^|]*\b$word\b" Documentation/user/glossary.md || echo "$word"; done)

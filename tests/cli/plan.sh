@@ -258,7 +258,7 @@ has "$(cat "$tmp/err")" "-i $h200: this runs inside the limit 0-3" "and why"
 in_run -i $h200 --tenant a --json
 is "$? $(set_of a)" "0 0-65" "but a capture's plan is of all of it"
 if [ -x "$tmp/census" ]; then
-	smids=$("$gpupart" run -i $e -t 0-65 --late 60 -- sh -c 'eval "$("$1" plan --tenant a:max=4 --tenant b --only a --of env)"
+	smids=$("$gpupart" run -i $e -t 0-65 -- sh -c 'eval "$("$1" plan --tenant a:max=4 --tenant b --only a --of env)"
 		"$2" lib/confine/probe.ptx 0' sh "$gpupart" "$tmp/census" 2>"$tmp/err")
 	is "$smids" "8 9 24 25 40 41 56 57" "in a run, eval env; PROGRAM: it is confined to the tenant's set"
 else
@@ -269,7 +269,7 @@ fi
 mkfifo "$tmp/hold"
 "$gpupart" run -i $h200 -g 0 -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
 exec 9>"$tmp/hold"
-for _ in 1 2 3 4 5 6 7 8 9 10; do
+for _ in $(seq 300); do
 	grep -q there "$tmp/there" && break
 	sleep 0.2
 done

@@ -55,7 +55,7 @@ for fault in no-table:callback tmd-version=80:0x50 move-bit=7:0:TPC\ 7; do
 	with "GPUPART_SIM_FAULTS=${fault%:*}" verify -i sample:h200
 	is "$status $(wc -l <"$tmp/err")$out" "$want 1" "verify with ${fault%:*}: $want and a line"
 	has "$err" "${fault##*:}" "verify with ${fault%:*}: says what"
-	with "GPUPART_SIM_FAULTS=${fault%:*}" run -i sample:h200 -t 0 -- true
+	with "GPUPART_SIM_FAULTS=${fault%:*}" run -i sample:h200 -g 0 -- true
 	is "$status $(wc -l <"$tmp/err")" "125 1" "run with ${fault%:*}: 125 and a line"
 	with "GPUPART_SIM_FAULTS=${fault%:*}" doctor -i sample:h200
 	is "$status $(grep -c '^bad ' "$tmp/out")" "1 1" "doctor with ${fault%:*}: 1 and a bad row"
@@ -92,7 +92,7 @@ try doctor -i sample:h200
 is $status 0 "doctor on the simulated GPU: status"
 has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
 for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs \
-	inject-library injection-slot nvml-library cache-folder blocks-folder namespaces mps node-mps environment green-contexts device-launches; do
+	inject-library injection-slot nvml-library cache-folder blocks-folder namespaces node-config mps node-mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
 done
 for sizes in 72:88:no.count.of 80:40:no.count.of 88:104:11 96:88:11; do
@@ -105,6 +105,11 @@ for sizes in 72:88:no.count.of 80:40:no.count.of 88:104:11 96:88:11; do
 	is "$status" 0 "doctor with a table of $table bytes and parameters of $params"
 	has "$(jq -r '.rows[] | select(.name == "launch-callback") | .answer' "$tmp/out")" \
 		"a table of $table bytes, $(echo "$features" | tr . ' ') features, parameters of $params bytes" "doctor says so"
+done
+for features in 7 8; do
+	with GPUPART_SIM_FAULTS=features=$features doctor -i sample:h200
+	is "$status $(grep -o '^[a-z]*  *green-contexts' "$tmp/out" | tr -s ' ')" \
+		"0 $([ $features = 8 ] && echo ok || echo note) green-contexts" "doctor with $features features"
 done
 # A row is folded, and nothing of it is lost.
 for command in "verify --quick" doctor; do
@@ -120,7 +125,7 @@ has "$(tr -d '\n ' <"$tmp/out")" "GPUPART_NAME=${GPUPART_NAME}GPUPART_SIM=" \
 	"a row too wide to be folded is whole"
 unset GPUPART_NAME
 try doctor --no-launch -i sample:h200
-is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 4 "doctor --no-launch: four rows are skipped"
+is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 6 "doctor --no-launch: six rows are skipped"
 try doctor -i sample:h200 --json
 if jq --version >/dev/null 2>&1; then
 	is "$(jq -c '[.schema, .simulated, .good, .nr_bad]' "$tmp/out")" '["gpupart/1",true,true,0]' \

@@ -150,7 +150,7 @@ until_true has_rows "$name-all" 0
 tenants "$name-c: { program: [ sh, -c, 'exit 7' ] }"
 (
 	trap '' CHLD
-	exec timeout 20 "$gpupart" qos run $e -f "$tmp/t.yaml" >/dev/null 2>&1
+	exec timeout 60 "$gpupart" qos run $e -f "$tmp/t.yaml" >/dev/null 2>&1
 )
 is $? 7 "started with SIGCHLD ignored, it sees its programs end"
 

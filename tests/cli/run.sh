@@ -47,8 +47,8 @@ is "$status $(value set)" "42 3 name=" "without --: the program's options stay i
 # The library comes into a program that uses the GPU, with the limit; gpupart itself is one.
 GPUPART_LOG=$tmp/log
 export GPUPART_LOG
-try run $e -t 4,12 -- "$gpupart" verify --quick
-is "$(cat "$tmp/log" 2>&1)" "gpupart: confined to TPCs 4,12 of $gpu (simulated)" \
+try run $e -t 4,12,20,28 -- "$gpupart" verify --quick
+is "$(cat "$tmp/log" 2>&1)" "gpupart: confined to TPCs 4,12,20,28 of $gpu (simulated)" \
 	"in a program that uses the GPU the limit is in force"
 is "$(grep -c '^FAIL' "$tmp/out") $(wc -l <"$tmp/err")" "0 1" "and says nothing of its own"
 unset GPUPART_LOG
@@ -113,7 +113,7 @@ hold() {	# ARGS: a run that has started and stays until release
 	rm -f "$tmp/held"
 	"$gpupart" run "$@" -- sh -c 'echo "$GPUPART_SET" >"$0.new"; mv "$0.new" "$0"; read x <"$1"' \
 		"$tmp/held" "$tmp/hold" 2>/dev/null &
-	for i in 1 2 3 4 5 6 7 8 9 10; do
+	for i in $(seq 300); do
 		[ -e "$tmp/held" ] && break
 		sleep 0.2
 	done
@@ -134,9 +134,10 @@ case $err in *overlap*) bad=1 ;; *) bad=0 ;; esac
 ok $bad "another simulated GPU's runs do not count"
 release
 is "$(set_of -n 8)" 1,9,17,25,32,39,46,53 "-n 8 after it"
-# Two at once.
+# Three at once: none ends before all have a set.
 for i in 1 2 3; do
-	"$gpupart" run $e -n 8 -- sh -c 'echo "$GPUPART_SET" >>"$0"; sleep 1' "$tmp/both" 2>/dev/null &
+	"$gpupart" run $e -n 8 -- sh -c 'echo "$GPUPART_SET" >>"$0"
+		for try in $(seq 300); do [ "$(wc -l <"$0")" -ge 3 ] && break; sleep 0.1; done' "$tmp/both" 2>/dev/null &
 done
 wait
 is "$(sort -u "$tmp/both" | wc -l)" 3 "three -n 8 at once: three sets"

@@ -31,7 +31,7 @@ refused_file() {
 }
 
 said() {
-	timeout 20 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>"$tmp/err"
+	timeout 60 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>"$tmp/err"
 	status=$?
 	is "$status $(wc -l <"$tmp/err") $(wc -c <"$tmp/out")" "$1 1 0" "$3: status $1, one line"
 	has "$(cat "$tmp/err")" "$2" "$3"
@@ -132,7 +132,7 @@ END
   main: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [ { launch: K, on: S } ] } ] } ]
 stop: 1ms
 END
-timeout 20 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>&1
+timeout 60 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>&1
 is $? 0 "a program without end, stopped"
 sed 's/blocks: 10, threads: 128, time: 1us/blocks: 2147483647, time: 1s/' >"$tmp/base2" <<END
 $(base)
@@ -216,7 +216,7 @@ END
 { base; cat; } >"$tmp/bad.yaml" <<'END'
   main: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [ { repeat: 1000000000, do: [] } ] } ] } ]
 END
-timeout 20 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>&1
+timeout 60 "$gpupart" sim "$tmp/bad.yaml" >"$tmp/out" 2>&1
 is $? 0 "loops of loops of nothing end"
 sed 's/time: 1us }$/work: 100000000000, every: 10000 }/' >"$tmp/base2" <<END
 $(base)

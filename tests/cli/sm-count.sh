@@ -85,8 +85,6 @@ export GPUPART_DISABLE
 try run $e -t 0-7 --sm-count -- "$tmp/ask"
 is "$status $out" "0 132 264" "GPUPART_DISABLE=1: the truth"
 unset GPUPART_DISABLE
-try run $e -t 0-7 --sm-count --late 600 -- "$tmp/ask"
-is "$status $out" "0 132 264" "--late: the truth until it is confined"
 
 try run $e -t 0-7 --sm-count -- "$tmp/ask" cooperative
 is "$status $out" "0 16 32" "a cooperative grid of that size runs"

@@ -54,8 +54,12 @@ measure -- "$prog" wait 300
 is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['CPU-bound', 300, 300]" \
 	"a wait after each tiny kernel: CPU-bound"
 
-# As many as a queue holds, so that a loaded machine may be late with some launches.
-measure -- "$prog" deep 500
+# As many as a queue holds. Measured again where a loaded machine was late with launches: what the
+# CPU does is only known where most of them were in the queue at once.
+for _ in 1 2 3 4 5 6 7 8; do
+	measure_whole -- "$prog" deep 500
+	[ "$(ask 's["depth_max"] > 400')" = True ] && break
+done
 is "$(ask '[d["verdict"], t["kernels"], d["advice"][0].startswith("its speed depends")]')" \
 	"['GPU-bound', 500, True]" "500 kernels of 1 ms queued at once: GPU-bound"
 is "$(ask 's["busy"] > 0.95 and s["depth_max"] > 150 and s["depth_median"] > 50')" True \
@@ -77,11 +81,11 @@ measure -- "$prog" fetch 40
 is "$(ask '[t["copies"]["from_gpu"], t["kernels"], t["waits"]]')" \
 	"[{'count': 40, 'bytes': 40960}, 40, 40]" "copies by direction, with their bytes and waits"
 
-measure -- "$prog" threads 50
-is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['GPU-bound', 100, 2]" "two threads"
-measure -- "$prog" contexts 50
+measure -- "$prog" threads 300
+is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['GPU-bound', 600, 2]" "two threads"
+measure -- "$prog" contexts 300
 is "$(ask '[d["verdict"], t["kernels"], sum(g["timed"] for g in d["processes"][0]["gpus"])]')" \
-	"['GPU-bound', 100, 100]" "a context, its end, and another: all of it is timed"
+	"['GPU-bound', 600, 600]" "a context, its end, and another: all of it is timed"
 
 GPUPART_SIM_FAULTS=host-clock,reuse-contexts
 measure -- "$prog" contexts 50
@@ -105,13 +109,16 @@ is "$status $(ask '[d["verdict"], d["why"], d["processes"]]')" \
 	"0 ['no CUDA call', 'the program made no CUDA call', []]" "a program without CUDA"
 try stat $sim -- sh -c 'echo printed; exit 3'
 is "$status" 3 "text: the program's status"
-has "$out" "printed" "what the program prints comes through"
-has "$out" "no CUDA call: the program made no CUDA call" "and the text after it"
-has "$out" "simulated" "which says simulated"
+is "$out" "printed" "what the program prints comes through, alone"
+has "$err" "no CUDA call: the program made no CUDA call" "and the text on stderr"
+has "$err" "simulated" "which says simulated"
 
-"$gpupart" stat $sim -o "$tmp/text" -- sleep 60 &
+"$gpupart" stat $sim -o "$tmp/text" -- sh -c 'echo >"$0"; exec sleep 60' "$tmp/begun" &
 pid=$!
-sleep 1
+for _ in $(seq 300); do
+	[ -s "$tmp/begun" ] && break
+	sleep 0.1
+done
 kill -TERM $pid
 wait $pid
 is "$?" 143 "SIGTERM reaches the program"
@@ -119,7 +126,7 @@ has "$(cat "$tmp/text")" "ended by signal 15" "and it is told"
 
 # ------------------------------------------------------------------------- sets
 measure -n 8 -- "$prog" deep 20
-is "$status $(ask '[d["nr_tpcs"], len(d["set"]) > 0, d["verdict"]]')" "0 [8, True, 'GPU-bound']" \
+is "$status $(ask '[d["set"]["nr_tpcs"], len(d["set"]["list"]) > 0, d["verdict"]]')" "0 [8, True, 'GPU-bound']" \
 	"in a set: its TPCs are counted"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
 	try stat $sim -t 0,5 -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
@@ -162,7 +169,7 @@ try stat $sim -- "$gpupart" stat -- "$prog" deep 3
 is "$status" 125 "stat inside stat is refused"
 has "$err" "what runs here is measured by another gpupart stat already" "and why"
 GPUPART_STAT=/proc/1/fd/9 "$gpupart" stat $sim -- "$prog" deep 3 >"$tmp/out" 2>&1
-is "$? $(grep -c GPU-bound "$tmp/out")" "0 1" "but not by the name of one that has ended"
+is "$? $(grep -c "[^0-9]3 kernels" "$tmp/out")" "0 1" "but not by the name of one that has ended"
 
 # ------------------------------------------------------------------- intervals
 # Intervals after the one with the launches, where it is known what the GPU did: a loaded machine

@@ -54,6 +54,9 @@ has "$(cat "$tmp/err")" "1 launch outside of the set (simulated): work_plain: it
 try run $e -t 0-7 -- "$gpupart" run -t 0-6 -- "$prog" x8
 is "$(grep -c 'outside of TPCs 0-6' "$tmp/err") $(grep -c outside "$tmp/err")" "1 1" \
 	"a run inside a run: the inner one reports, once"
+# shellcheck disable=SC3045 # dash and bash have it
+(ulimit -s 64; try run $e -t 0-7 -- "$prog" x8; echo "$status" >"$tmp/status")
+is "$(cat "$tmp/status") $(grep -c "1 launch outside of TPCs 0-7" "$tmp/err")" "0 1" "a stack of 64 KiB is enough"
 try run $e -t 0-7 --exec -- "$prog" x8
 is "$status $(grep -c outside "$tmp/err")" "0 0" "--exec: no parent is left to report"
 
@@ -65,8 +68,6 @@ try run $e -t 0-7 -- env -u GPUPART_SET "$prog" kernel
 has "$err" "was never confined: GPUPART_SET is not in its environment" "without GPUPART_SET: reported"
 try run $e -t 0-7 -- env GPUPART_SIM_FAULTS=no-table "$prog" kernel
 has "$err" "was never confined: this driver offers no launch callback" "a refused attach: reported with its reason"
-try run $e -t 0-7 --late 600 -- "$prog" kernel
-has "$err" "was never confined: it ended before its launches were confined" "--late that never came: reported"
 try run $e -t 0-7 -- env -i LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" GPUPART_SIM="$PWD/tests/data/gh100-h200-e/capture.txt" \
 	sh -c '"$0" kernel sleep4000' "$prog"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "an empty environment: seen from outside"
@@ -86,7 +87,7 @@ has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "it is repor
 has "$err" "strict: $prog was ended" "and said"
 try run $e -t 0-7 --strict -- "$prog" x8
 is $status 123 "--strict: also where the program ends by itself at once"
-try run $e -t 0-7 --strict -- sh -c '"$0" x8 sleep60000; sleep 60' "$prog"
+try run $e -t 0-7 --strict -- sh -c '"$0" x8 sleep60000; exec sleep 60' "$prog"
 is $status 123 "--strict: a child's launch ends it and the program"
 try run $e -t 0-7 --strict -- sh -c 'i=0; while [ $i -lt 256 ]; do "$0" init; i=$((i + 1)); done >/dev/null; "$0" kernel' "$prog"
 is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "processes one after the other, of which nothing is to report: no end of room"
@@ -99,7 +100,8 @@ try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
 has "$err" "strict: no CUDA for this process, whose launches are not confined: 256 processes" "it is said why"
-has "$err" "1 further process used CUDA" "and run counts them"
+has "$err" "1 further process was kept from CUDA (simulated): the report had no room left" "and run counts them"
+is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used it"
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
 is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 capture=0 x8=0 kernel=800 graph=800 x2=800 " \
 	"--strict --exec: later launches are refused, graphs too"
@@ -122,6 +124,43 @@ try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel
 is "$(head -n 1 "$tmp/out")" "cuInit=100 context=100" "--strict: GPUPART_DISABLE=1 inside keeps the program from CUDA"
 try run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$prog" kernel sleep60000
 is $status 123 "--strict: the library is kept out: seen from outside, and ended"
+# Its parent has ended: found by its environment.
+orphan='(exec 5>"$1"; env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel "$2" >&5 &); exec sleep "$3"'
+mkfifo "$tmp/alive"
+cat "$tmp/alive" >"$tmp/orphan" &
+try run $e -t 0-7 -- sh -c "$orphan" "$prog" "$tmp/alive" sleep4000 4
+has "$err" "(strict_prog) used CUDA (simulated) and was never confined: libgpupart-inject.so was not loaded into it" \
+	"without the library, and its parent ended: reported"
+wait $!
+cat "$tmp/alive" >"$tmp/orphan" &
+try run $e -t 0-7 --strict -- sh -c "$orphan" "$prog" "$tmp/alive" sleep60000 60
+wait $!
+is "$status $(tail -n 1 "$tmp/orphan")" "123 kernel=0" "--strict: it is ended, and the program"
+# Out of reach of the report: a breach there would not be seen.
+try run $e -t 0-7 --strict -- env GPUPART_REPORT=/proc/self/fd/999 "$prog" x8
+is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: a report that is not there: cuInit fails"
+has "$err" "gpupart: strict: no CUDA for this process, whose launches are not confined: its run cannot be told of them: /proc/self/fd/999" \
+	"and it is said why"
+try run $e -t 0-7 --strict --exec -- env GPUPART_REPORT= "$prog" kernel
+is $status 0 "--strict --exec: there is no run to tell"
+# apart WORDS COMMAND..: the program after that command, with and without --strict.
+apart() {
+	words=$1
+	shift
+	if ! "$@" true 2>/dev/null; then
+		skip "$words: cannot be done here"
+		return
+	fi
+	try run $e -t 0-7 --strict -- "$@" "$prog" x8
+	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: $words: cuInit fails"
+	has "$err" "its run cannot be told of them: /proc/" "$words: and it is said why"
+	try run $e -t 0-7 -- "$@" "$prog" kernel
+	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "without --strict: $words: it runs"
+}
+apart "another pid namespace" unshare -pf --mount-proc
+apart "no /proc" unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" "$@"'
+chmod 755 "$tmp"
+apart "another user" setpriv --reuid 1234 --clear-groups
 # after PROGRAM ARGS: what follows a confined process under its number, without the library.
 cat >"$tmp/after" <<'END'
 #!/bin/sh
@@ -185,7 +224,7 @@ echo 501 >"$tmp/fake/servers"
 nvidia-cuda-mps-control -d
 tries=0
 until [ -e "$tmp/mps/control" ] || [ $tries -ge 300 ]; do tries=$((tries + 1)); sleep 0.1; done
-try run $e -t 0-7 --strict -- sh -c '"$0" x8 sleep60000; sleep 60' "$prog"
+try run $e -t 0-7 --strict -- sh -c '"$0" x8 sleep60000; exec sleep 60' "$prog"
 is "$status $(sed -n 's/ [0-9]* lives$/ PID lives/p' "$tmp/fake/log" | tr '\n' ' ')" \
 	"123 terminate_client 501 PID lives terminate_client 501 PID lives " \
 	"--strict: a daemon of MPS ends the work of the process and of the program before they are ended"
@@ -193,14 +232,12 @@ is "$(grep '^terminate' "$tmp/fake/log" | sort -u | wc -l)" 2 "which are two pro
 rm -r "$tmp/mps"
 unset CUDA_MPS_PIPE_DIRECTORY
 
-refused 125 "--late 1" run $e -t 0 --late 1 --strict -- true
 GPUPART_DISABLE=1
 export GPUPART_DISABLE
 refused 125 "GPUPART_DISABLE=1: --strict" run $e -t 0 --strict -- true
 unset GPUPART_DISABLE
 GPUPART_STRICT=1
 export GPUPART_STRICT
-refused 125 "GPUPART_STRICT=1 does not allow that" run $e -t 0 --late 1 -- true
 try run $e -t 0-7 -- "$prog" x8 kernel
 is $status 123 "GPUPART_STRICT=1 in the environment is --strict"
 unset GPUPART_STRICT
@@ -222,20 +259,55 @@ node() {
 	status=$?
 	err=$(cat "$tmp/err")
 }
-node '# ours\n strict=yes # all\nother = 1\n' 644 run $e -t 0-7 -- "$prog" x8 kernel
+node '# ours\n strict=yes # all\n\n' 644 run $e -t 0-7 -- "$prog" x8 kernel
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "strict = yes of a node"
-node 'strict = yes\n' 644 run $e -t 0-7 --late 1 -- true
-has "$status $err" "125 gpupart run: --late 1: what is launched before is not confined, and strict = yes in /etc/gpupart/config" \
-	"refuses --late"
-for text in 'strict = no\n' '#strict = yes\n' 'strictly = yes\n' '' 'strict = yes\nstrict = no\n'; do
+for text in 'strict = no\n' '#strict = yes\n' '' 'strict = yes\nstrict = no\n'; do
 	node "$text" 644 run $e -t 0-7 -- "$prog" x8 kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "not strict: $(echo "$text" | wc -c) bytes of another text"
 done
 node 'strict = maybe\n' 644 run $e -t 0-7 -- true
 is $status 125 "strict = maybe: refused"
-has "$err" "/etc/gpupart/config: strict = maybe: wants yes or no" "by name"
+has "$err" "/etc/gpupart/config:1: strict = maybe: wants yes or no" "by name"
 node 'strict yes\n' 644 run $e -t 0-7 -- true
-has "$status $err" "125 gpupart run: /etc/gpupart/config: 'strict yes' is not understood: wants KEY = VALUE" "a line without =: refused"
+has "$status $err" "125 gpupart run: /etc/gpupart/config:1: 'strict yes' is not understood: wants KEY = VALUE" "a line without =: refused"
+node 'strict = no\n\nstrictly = yes\n' 644 run $e -t 0-7 -- true
+has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is no key: wants strict" "another key: refused"
+node 'strictly = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
+has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "another key: a process that another command confines is strict"
+has "$err" "'strictly' is no key: wants strict: it counts as strict = yes" "and says so"
+node "$(printf '%04100d' 0)" 644 run $e -t 0-7 -- true
+has "$status $err" "125 gpupart run: /etc/gpupart/config: has 4096 bytes or more" "a large file: refused"
+node '\000strict = yes\n' 644 run $e -t 0-7 -- true
+has "$status $err" "125 gpupart run: /etc/gpupart/config: has a NUL byte" "a NUL byte: refused"
+# row TEXT MODE: what doctor says of that file.
+row() {
+	node "$1" "$2" doctor --no-launch $e
+	sed -n 's/ node-config  */ /p' "$tmp/out" | tr -s ' '
+}
+is "$(row 'strict = yes\n' 644)" "ok strict = yes: every run is strict" "doctor: strict = yes"
+is "$(row '' 644)" "ok a run is strict only where --strict or GPUPART_STRICT=1 asks for it" "doctor: nothing set"
+has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is no key: wants strict" "doctor: another key"
+has "$(row 'strict = yes\n' 666)" "note /etc/gpupart/config is ignored" "doctor: a file that others may write"
+rm "$tmp/etc/gpupart/config"
+mkdir "$tmp/etc/gpupart/config"
+for words in "Is a directory" "Permission denied"; do
+	user=
+	[ "$words" = "Is a directory" ] || user="setpriv --reuid 1234 --clear-groups"
+	# shellcheck disable=SC2086 # a command or nothing
+	unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" $user "$gpupart" run $e -t 0-7 -- "$prog" x8 kernel \
+		>"$tmp/out" 2>"$tmp/err" </dev/null
+	is "$? $(tail -n 1 "$tmp/out")" "123 kernel=800" "$words: counts as strict"
+	is "$(grep -c "^gpupart run: /etc/gpupart/config: $words: it counts as strict = yes" "$tmp/err")" 1 "and run says so, once"
+	# shellcheck disable=SC2086 # as above
+	unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" $user "$gpupart" doctor --no-launch $e >"$tmp/out" 2>"$tmp/err"
+	has "$(sed -n 's/ node-config  */ /p' "$tmp/out" | tr -s ' ')" "note /etc/gpupart/config: $words: every run is strict" "so does doctor"
+	rmdir "$tmp/etc/gpupart/config" 2>/dev/null && (umask 077 && echo 'strict = no' >"$tmp/etc/gpupart/config")
+done
+rm "$tmp/etc/gpupart/config"
+ln -s missing "$tmp/etc/gpupart/config"
+unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" "$gpupart" run $e -t 0-7 -- "$prog" x8 kernel >"$tmp/out" 2>"$tmp/err" </dev/null
+is "$? $(tail -n 1 "$tmp/out")" "123 kernel=800" "a link that leads nowhere: counts as strict"
+rm "$tmp/etc/gpupart/config"
 node 'Strict = yes\n' 644 run $e -t 0-7 -- "$prog" x8 kernel
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "a capital letter is no way around it"
 node 'strict = yes\n' 666 run $e -t 0-7 -- "$prog" x8 kernel
@@ -261,4 +333,23 @@ else
 	skip "no python3"
 fi
 
+# A user namespace shows root's files as another user's.
+if ! setpriv --reuid 4711 --clear-groups unshare -Ur true 2>/dev/null; then
+	skip "no user namespaces"
+	tap_done
+fi
+chmod 755 "$tmp"
+# as_user COMMAND...: the same node for user 4711, begun by COMMAND.
+as_user() {
+	unshare -m sh -c 'mount --bind "$0" /etc && exec setpriv --reuid 4711 --clear-groups "$@"' "$tmp/etc" "$@" \
+		"$gpupart" stat $e -t 0-7 -- "$prog" x8 kernel 2>&1 </dev/null
+}
+for map in -Ur -U; do
+	has "$(as_user unshare $map)" "kernel=800" "strict = yes holds in a user namespace: unshare $map"
+done
+chmod 777 "$tmp/etc/gpupart"
+has "$(as_user unshare -Ur)" "kernel=0" "not in a folder that another user may write"
+chmod 755 "$tmp/etc/gpupart"
+chown 65534 "$tmp/etc/gpupart" "$tmp/etc/gpupart/config"
+has "$(as_user env)" "/etc/gpupart/config is ignored" "nor, outside of one, for a file of the overflow user"
 tap_done

@@ -161,7 +161,8 @@ static bool same(const struct gpupart_grant *a, const struct gpupart_grant *b)
 /* Who is given what, of the two that are listed. */
 static void check_sums(const struct gpupart_grant *list, int nr)
 {
-	struct gpupart_tpcset set = { { 0 } }, expected = { { 0 } };
+	struct gpupart_tpcset expected = { { 0 } };
+	struct node_limit limit;
 	bool any = false, here = false;
 	uint64_t memory = 0;
 
@@ -175,10 +176,10 @@ static void check_sums(const struct gpupart_grant *list, int nr)
 		expected = gpupart_tpcset_or(&expected, &list[i].set);
 		memory += list[i].memory;
 	}
-	MUST(node_gives(UID) == any && !node_gives(0));
-	MUST(node_tpcs(UID, PCI, &set) == here);
-	MUST(gpupart_tpcset_equal(&set, &expected));
-	MUST(node_memory(UID, PCI, NULL) == memory && !node_memory(0, PCI, NULL));
+	MUST(node_limit(UID, NULL, NULL, &limit) == any && !node_limit(0, NULL, NULL, &limit));
+	MUST(!node_limit(0, PCI, NULL, &limit) && !limit.memory);
+	MUST(node_limit(UID, PCI, NULL, &limit) == here && limit.memory == memory);
+	MUST(gpupart_tpcset_equal(&limit.tpcs, &expected));
 }
 
 static void put(struct gpupart *gp, const struct gpupart_grant *grant)

@@ -5,6 +5,7 @@
  * a set that is not empty, in two forms that are the same.
  */
 #include "cli/plan/file.h"
+#include "lib/private.h"
 #include "cli/target/args.h"
 #include "cli/util/message.h"
 #include "tests/fuzz/fuzz.h"

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <gpupart_manage.h>
+#include "lib/private.h"
 #include "slurm/options.h"
 #include "tests/fuzz/fuzz.h"
 

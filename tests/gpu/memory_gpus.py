@@ -106,7 +106,7 @@ class Inside:
     """The process inside: each method of Calls by its name."""
 
     def __init__(self, program):
-        self.process = subprocess.Popen(program + [sys.executable, __file__, "inside"],
+        self.process = subprocess.Popen(program + [sys.executable, sys.argv[0], "inside"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __getattr__(self, name):
@@ -391,9 +391,8 @@ class Calls:
             self.cuda.cuCtxSynchronize()
 
 
-def serve():
+def serve(calls):
     """Until stdin ends."""
-    calls = Calls()
     for line in sys.stdin:
         name, *args = json.loads(line)
         print(json.dumps(getattr(calls, name)(*args)), flush=True)
@@ -511,7 +510,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "each":
         each(sys.argv[2:])
     elif sys.argv[1] == "inside":
-        serve()
+        serve(Calls())
     elif sys.argv[1] == "gpus":
         print(*gpus())
     elif sys.argv[1] == "ranks":

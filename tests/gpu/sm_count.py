@@ -157,6 +157,11 @@ def sms_by_pointer(device):
     return value.value
 
 
+def unit(nr, whole):
+    """The driver parts a GPU in units of 8 SMs."""
+    return nr if nr == whole or nr < 8 else nr // 8 * 8
+
+
 def resource(name, of):
     room = (ctypes.c_uint * 256)()
     call(name, of, room, 1)
@@ -200,11 +205,13 @@ def driver():
         pci = pci_of(number)
         right = want if number == device else topology(pci).nr_sms
         got = integer("cuDeviceGetAttribute", 16, number)
-        ok(got == right == sms_by_pointer(number) == resource("cuDeviceGetDevResource", number),
+        ok(got == right == sms_by_pointer(number) and
+           resource("cuDeviceGetDevResource", number) == unit(right, topology(pci).nr_sms),
            f"driver: device {number} is {pci}: {got} SMs, {right} are right")
     affinity = (ctypes.c_uint * 2)()
     has = cuda.cuCtxGetExecAffinity(affinity, 0) == 0
-    ok(resource("cuCtxGetDevResource", ctx) == want and (not has or affinity[1] == want),
+    right = unit(want, topology(own().pci).nr_sms)
+    ok(resource("cuCtxGetDevResource", ctx) == right and (not has or affinity[1] == want),
        f"driver: its context: {resource('cuCtxGetDevResource', ctx)} SMs, affinity "
        f"{affinity[1] if has else 'not told'}")
     for shared in (0, 100000, SHARED):

@@ -23,4 +23,6 @@ members = [(thing, name) for thing in public if isinstance(thing, type)
 missing = [f"{t.__name__}.{n}" for t, n in members if not getattr(t, n).__doc__]
 missing += [thing.__name__ for thing in public if not thing.__doc__]
 ok(len(members) > 15 and not missing, f"what is public says what it does: {missing}")
+ok(sorted(name for name in dir(gpupart) if name[0] != "_") == sorted(gpupart.__all__),
+   "dir() shows what is public, and no module that it uses")
 done()

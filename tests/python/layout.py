@@ -14,31 +14,27 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 FOLDERS = [os.path.join(ROOT, "include"), os.path.join(ROOT, "include", "uapi")]
 # Declared and not bound: sets are integers in Python, and what the injected library or the
 # command alone needs.
-NOT_BOUND = {"gpupart_tpcset_" + name for name in (
-    "first", "add", "del", "has", "and", "or", "andnot", "empty", "equal", "subset", "intersects",
-    "count", "next")} | {"gpupart_driver_get",
-                                                           "gpupart_job_begin",
-                                                           "gpupart_tenant_begin",
-                                                           "gpupart_process_gpu_list",
-                                                           "gpupart_process_signal",
-                                                           "gpupart_remote_open",
-                                                           "gpupart_remote_set",
-                                                           "gpupart_remote_get",
-                                                           "gpupart_remote_close",
-                                                           "gpupart_remote_progress",
-                                                           "gpupart_latency_least"} | {
-    "gpupart_stat_" + name for name in ("depth", "open", "close", "get", "lost", "start")} | {
-    "gpupart_grant_list", "gpupart_set_cluster", "gpupart_set_pick"}
-STRUCTURES_NOT_BOUND = ["gpupart_attach_options", "gpupart_driver", "gpupart_grant",
-                        "gpupart_stat_gpu",
-                        "gpupart_stat_process", "gpupart_progress"]
+NOT_BOUND = {"gpupart_" + name for name in (
+    "driver_get", "grant_list", "job_begin", "process_signal", "remote_close", "remote_get",
+    "remote_open", "remote_set", "set_cluster", "set_pick", "tenant_begin")}
+# Of lib/private.h, and bound.
+PRIVATE = {"gpupart_memory_parse", "gpupart_tpcset_parse_hex"}
+STRUCTURES_NOT_BOUND = ["gpupart_attach_options", "gpupart_driver", "gpupart_grant"]
 
 header = ""
-for name in ("gpupart.h", "gpupart_manage.h"):
-    with open(os.path.join(FOLDERS[0], name), encoding="utf-8") as f:
+for name in ("include/gpupart.h", "include/gpupart_manage.h",
+             "include/gpupart_tpcset.h"):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as f:
         header += f.read()
-header = re.sub(r"/\*.*?\*/", " ", header, flags=re.S)
-code = re.sub(r"^\s*#.*$", "", header, flags=re.M)
+with open(os.path.join(ROOT, "lib/private.h"), encoding="utf-8") as f:
+    private = f.read()
+
+
+def without_comments(text):
+    return re.sub(r"^\s*#.*$", "", re.sub(r"/\*.*?\*/", " ", text, flags=re.S), flags=re.M)
+
+
+code = without_comments(header)
 
 
 def scalar(ctype):
@@ -130,11 +126,19 @@ def alike(c, python):
     return c in python if isinstance(python, tuple) else c == python
 
 
-declared = {}
-for result, name, rest in re.findall(
-        r"\n([a-z][\w \n]*?[ *]+)(gpupart_\w+)\(((?:[^()]|\([^()]*\))*)\);", code):
-    args = re.sub(r"\(\*\w+\)\([^()]*\)", "*", rest)
-    declared[name] = (result, [] if args.strip() == "void" else args.split(","))
+def functions(text):
+    found = {}
+    for result, name, rest in re.findall(
+            r"\n([a-z][\w \n]*?[ *]+)(gpupart_\w+)\(((?:[^()]|\([^()]*\))*)\);", text):
+        args = re.sub(r"\(\*\w+\)\([^()]*\)", "*", rest)
+        found[name] = (result, [] if args.strip() == "void" else args.split(","))
+    return found
+
+
+declared = functions(code)
+for name, prototype in functions(without_comments(private)).items():
+    if name in PRIVATE:
+        declared[name] = prototype
 ok(len(declared) > 40, f"the header declares {len(declared)} functions")
 same(sorted(declared), sorted(set(gpupart._PROTOTYPES) | NOT_BOUND), "all of them are known here")
 for name, (restype, argtypes) in gpupart._PROTOTYPES.items():

@@ -56,6 +56,14 @@ holds() {
 	[ "$(nr_held "$1")" = "$2" ]
 }
 
+# is_state NAME WORDS: the job's state and reason, as squeue prints them, begin with WORDS.
+is_state() {
+	case $(squeue -h -n "$1" -o '%T %r') in
+	"$2"*) return 0 ;;
+	*) return 1 ;;
+	esac
+}
+
 # begin NAME USER OPTIONS..: a job that runs until $tmp/out/NAME.hold goes.
 begin() {
 	begin_name=$1 begin_user=$2
@@ -166,7 +174,7 @@ is "$(printf '%s,%s' "$one" "$two" | tr , '\n' | sort | uniq -d | wc -l)" 0 "hav
 SQUEUE_PARTITION=none SQUEUE_USERS=root cluster_in n1 "$gpupart" slurm-node --check
 ok $? "what root's environment has squeue leave out is no job that ended"
 begin three news -w n1 --gpupart tpcs=10
-sleep 1.5
+until_true is_state three "PENDING Resources"
 is "$(squeue -h -n three -o '%T %r')" "PENDING Resources" "a third, for which TPCs are short, waits and says why"
 until_true sh -c "grep -q queued '$tmp/out/three.err'"
 has "$(cat "$tmp/out/three.err")" "queued and waiting for resources" "its user is told so"
@@ -216,7 +224,10 @@ cat >"$tmp/out/forged" <<'E'
 srun --gpupart tpcs=60 true
 E
 as games sbatch -W -w n1 -o "$tmp/out/forged.out" "$tmp/out/forged" >/dev/null 2>&1
-has "$(cat "$tmp/out/forged.out")" "was given no TPCs on this node" "a step gets nothing that the job did not ask for"
+forged=$(cat "$tmp/out/forged.out")
+has "$forged" "was given no TPCs on this node" "a step gets nothing that the job did not ask for"
+has "$forged" "--gpupart was given to a step and not to its job" "its message names this cause"
+has "$forged" "or slurmd ran no prolog for the job" "and the other one"
 cat >"$tmp/out/array" <<'E'
 #!/bin/sh
 echo "$SLURM_JOB_ID $GPUPART_SET"
@@ -239,7 +250,7 @@ echo "note \$($gpupart set \$SLURM_JOB_ID -t 0-65 2>&1 | tail -1)"
 echo "mem \$($gpupart set \$SLURM_JOB_ID --mem 100G 2>&1 | tail -1)"
 touch $tmp/out/widen.hold
 $job 2048 0 $tmp/out/widen.hold >$tmp/out/widen.seen &
-for try in 1 2 3 4 5 6 7 8 9 10; do
+for try in \$(seq 100); do
 	sleep 0.2
 	pid=\$($gpupart ps --json | jq -r '.processes[0].pid')
 	[ "\$pid" != null ] && break
@@ -285,6 +296,7 @@ has "$(cat "$tmp/err")" "in whole GPCs are free together" "its output has the se
 has "$(cat "$tmp/err")" "tpcs=8 of any kind would do now" "and says what would do"
 sed 's/^/# /' "$tmp/err"
 begin waits games -w n1 --gpupart tpcs=8,gpcs,wait=60
+until_true is_state waits RUNNING
 sleep 1
 is "$(squeue -h -n waits -o %T)" RUNNING "one that may wait waits on the node"
 end f1 f2 f3 f4 f5 f6 f7 f8 waits
@@ -321,6 +333,7 @@ until_true holds n2 2
 ok $? "two jobs of 40 TPCs on a node of two GPUs"
 is "$(held n2 | jq '[.jobs[].gpu] | unique | length')" 2 "are on one each"
 begin g3 news -w n2 --gpupart tpcs=40
+until_true is_state g3 PENDING
 sleep 1
 is "$(squeue -h -n g3 -o %T)" PENDING "a third waits, though 52 are free"
 end g1 g2 g3
@@ -383,13 +396,15 @@ begin k4 games -w n1 --gpupart tpcs=30
 until_true holds n1 1
 # What slurmctld has not saved when it is killed it forgets, and gives numbers anew.
 sleep 7
+until_true [ "$cluster/state/job_state" -nt "$tmp/out/k4.hold" ]
 kill -KILL "$(cat "$cluster/slurmctld.pid")"
 sleep 0.5
 cluster_start_ctl
 until_true sh -c 'scontrol ping | grep -q UP'
 until_true sh -c '! sinfo -h -N -o %t | grep -q "[*]"'
 begin k5 news -w n1 --gpupart tpcs=40
-sleep 1.5
+until_true is_state k5 PENDING
+sleep 1
 is "$(squeue -h -n k5 -o %T)" PENDING "slurmctld killed and restarted: what runs is counted"
 sed 's/^/# /' "$tmp/out/k5.err"
 rm -f "$tmp/out/k4.hold"

@@ -9,9 +9,9 @@ int main(void)
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
 	const char *pci;
-	uint64_t bytes;
+	uint64_t bytes = 2ull << 30;
 
-	if (gpupart_open(&gp) || gpupart_memory_parse(gp, "2G", &bytes))
+	if (gpupart_open(&gp))
 		return 1;
 	if (gpupart_memory_start(gp, NULL, bytes) || gpupart_attach(gp, NULL, NULL, &gpu)) {
 		fprintf(stderr, "%s\n", gpupart_error(gp));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A set in words, and one that the GPU does not have. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 int main(void)
 {

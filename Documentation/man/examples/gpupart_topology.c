@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints the GPCs of a board that this machine need not have. */
 #include <stdio.h>
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 int main(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes a set apart and prints it in both forms. */
+/* Takes a set apart and prints it. */
 #include <stdio.h>
 #include <gpupart.h>
 
@@ -15,9 +15,6 @@ int main(void)
 	if (gpupart_tpcset_format_list(&set, text, sizeof(text)) < 0)
 		return 1;
 	printf("%u TPCs: %s\n", gpupart_tpcset_count(&set), text);
-	if (gpupart_tpcset_format_hex(&set, text, sizeof(text)) < 0)
-		return 1;
-	printf("%s\n", text);
 	for (int tpc = gpupart_tpcset_next(&set, 0); tpc >= 0;
 	     tpc = gpupart_tpcset_next(&set, tpc + 1))
 		printf("SMs %d and %d\n", 2 * tpc, 2 * tpc + 1);
@@ -26,7 +23,6 @@ int main(void)
 
 /* Prints:
  * 6 TPCs: 4,6,8,10,16-17
- * 0x30550
  * SMs 8 and 9
  * SMs 12 and 13
  * SMs 16 and 17

@@ -11,7 +11,7 @@
 #ifndef GPUPART_CLI_QOS_POLICY_GPUPART_QOS_H
 #define GPUPART_CLI_QOS_POLICY_GPUPART_QOS_H
 
-#include <gpupart.h>
+#include <gpupart_manage.h>
 
 #define QOS_MAX_TENANTS	64
 #define QOS_WHY		192	/* a sentence about a tenant */

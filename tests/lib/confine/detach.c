@@ -146,6 +146,17 @@ static void child_fail_at_once(void)
 	tap_ok(program_launch(&program, NULL, 1, 0) == NOT_PERMITTED, "its launches fail");
 }
 
+static void child_fail_without_context(void)
+{
+	const struct gpupart_attach_options options = {
+		.size = sizeof(options), .unconfined = GPUPART_UNCONFINED_FAIL,
+	};
+
+	tap_ok(!driver_open() && !cuInit(0) && !program_start(&program, 0), "a program");
+	tap_ok(gpupart_attach(NULL, "9", &options, &gpu) == -ENODEV, "no context, no such GPU");
+	tap_ok(program_launch(&program, NULL, 1, 0) == NOT_PERMITTED, "its launches fail");
+}
+
 static atomic_bool stop;
 static atomic_uint launched, failed;
 
@@ -185,9 +196,18 @@ static void child_while_launching(void)
 	tap_ok(!failed, "no launch failed of %u", launched);
 }
 
+static int free_descriptor(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
 /* Rows of other versions: sizes of the caller's struct. */
 static void child_rows(void)
 {
+	int before;
 	struct {
 		struct gpupart_process row;
 		char later[40];
@@ -212,6 +232,9 @@ static void child_rows(void)
 	tap_ok(gpupart_process_list(gp, full, 2, 1 << 20) == -EINVAL, "a size that is none: %s",
 	       gpupart_error(gp));
 	tap_ok(gpupart_process_list(gp, NULL, 0, 8) == 1, "how many there are");
+	before = free_descriptor();
+	tap_ok(!gpupart_job_list(gp, NULL, 0, 8) && free_descriptor() == before,
+	       "a list of jobs leaves no descriptor open");
 }
 
 static const struct scenario scenarios[] = {
@@ -222,6 +245,7 @@ static const struct scenario scenarios[] = {
 	{ "limit", child_limit, "@b", { "GPUPART_SET=0-3" }, NULL },
 	{ "fail", child_fail, "@b", { NULL }, NULL },
 	{ "fail-at-once", child_fail_at_once, "@b", { NULL }, NULL },
+	{ "fail-without-context", child_fail_without_context, "@b", { NULL }, NULL },
 	{ "while-launching", child_while_launching, "@b", { NULL }, NULL },
 	{ "rows", child_rows, "@b", { NULL }, NULL },
 };

@@ -139,6 +139,19 @@ static void child_measured(void) { attach_expecting(false); }
 static void child_confined(void) { program_unaware("5-9"); }
 static void child_free(void) { program_unaware(NULL); }
 
+/* A row that nobody tried, proven: it confines. */
+static void child_untried(void)
+{
+	struct gpupart_tpcset set = list("5-9");
+	struct program p;
+	P stream;
+
+	attach_expecting(false);
+	tap_ok(!program_start(&p, 0) && !cuStreamCreate(&stream, 1) &&
+		       !gpupart_process_set(gp, gpu, &set) && ran_on(&p, stream, &set),
+	       "a grid runs in its set");
+}
+
 static void refused_naming(int want, const char *word)
 {
 	int err = attach(NULL);
@@ -148,6 +161,12 @@ static void refused_naming(int want, const char *word)
 }
 
 static void child_mig(void) { refused_naming(-EOPNOTSUPP, "MIG is on"); }
+static void child_type(void) { refused_naming(-EPROTO, "its type field"); }
+static void child_cluster(void) { refused_naming(-EPROTO, "its cluster field"); }
+static void child_cooperative(void) { refused_naming(-EPROTO, "its cooperative field"); }
+static void child_threads(void) { refused_naming(-EPROTO, "its threads field"); }
+static void child_registers(void) { refused_naming(-EPROTO, "its registers field"); }
+static void child_shared(void) { refused_naming(-EPROTO, "its shared memory field"); }
 static void child_mps(void) { refused_naming(-EOPNOTSUPP, "under MPS"); }
 
 static void child_moving_tmd(void)
@@ -170,10 +189,14 @@ static void child_moving_tmd(void)
 
 /* ------------------------------------------------------------------ the parent's */
 
-/* Board b with three lines of its [gpu] replaced, as the scratch file @name. */
-static void write_capture(const char *name, const char *const lines[3])
+#define NR_LINES 4
+
+/* Board b with lines of its [gpu] replaced, as the scratch file @name. */
+static void write_capture(const char *name, const char *const lines[NR_LINES])
 {
-	static const char *const old[3] = { "uuid = unknown", "driver = 580.159\n", "mig = off" };
+	static const char *const old[NR_LINES] = {
+		"uuid = unknown", "driver = 580.159\n", "chip-id = 0x180", "mig = off",
+	};
 	char path[4096], *text = calloc(1, 1 << 20), *at;
 	size_t len;
 	FILE *file;
@@ -182,7 +205,7 @@ static void write_capture(const char *name, const char *const lines[3])
 	file = fopen(path, "r");
 	len = fread(text, 1, (1 << 20) - 4096, file);
 	fclose(file);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < NR_LINES; i++) {
 		at = strstr(text, old[i]);
 		if (!at)
 			abort();
@@ -201,14 +224,24 @@ static void write_capture(const char *name, const char *const lines[3])
 
 #define UUID(end)   "uuid = GPU-01234567-89ab-cdef-0123-4567890000" end
 #define DRIVER(end) "driver = 580.1" end "\n"
+#define GH100 "chip-id = 0x180"
+#define GB100 "chip-id = 0x1a0"	/* its rows, V04_01 and V05_00, are untried */
 
 static void write_captures(void)
 {
-	write_capture("@/first", (const char *[]){ UUID("01"), DRIVER("59"), "mig = off" });
-	write_capture("@/uuid", (const char *[]){ UUID("02"), DRIVER("59"), "mig = off" });
-	write_capture("@/driver", (const char *[]){ UUID("01"), DRIVER("60"), "mig = off" });
-	write_capture("@/mig", (const char *[]){ UUID("01"), DRIVER("59"), "mig = unknown" });
-	write_capture("@/mig-on", (const char *[]){ UUID("01"), DRIVER("59"), "mig = on" });
+	static const struct {
+		const char *name, *lines[NR_LINES];
+	} captures[] = {
+		{ "@/first", { UUID("01"), DRIVER("59"), GH100, "mig = off" } },
+		{ "@/uuid", { UUID("02"), DRIVER("59"), GH100, "mig = off" } },
+		{ "@/driver", { UUID("01"), DRIVER("60"), GH100, "mig = off" } },
+		{ "@/mig", { UUID("01"), DRIVER("59"), GH100, "mig = unknown" } },
+		{ "@/mig-on", { UUID("01"), DRIVER("59"), GH100, "mig = on" } },
+		{ "@/gb100", { UUID("03"), DRIVER("59"), GB100, "mig = off" } },
+	};
+
+	for (unsigned int i = 0; i < sizeof(captures) / sizeof(captures[0]); i++)
+		write_capture(captures[i].name, captures[i].lines);
 }
 
 static void prepare_captures(const struct scenario *s)
@@ -267,6 +300,29 @@ static void prepare_cut(const struct scenario *s) { forge(s, 15, "\n"); }
 static void prepare_no_newline(const struct scenario *s) { forge(s, 16, "0"); }
 static void prepare_longer(const struct scenario *s) { forge(s, 16, "\nand more\n"); }
 
+/* Under sudo with HOME kept the cache is another user's, who can write any key into it. */
+static void prepare_of_another(const struct scenario *s)
+{
+	char path[4096];
+
+	prepare_known(s);
+	if (geteuid())
+		tap_skip("%s: only root can give a file to another user", s->name);
+	else if (chown(cache_file(path), 65534, 65534))
+		tap_ok(0, "%s: %s", s->name, path);
+}
+
+/* Without root the file stays this user's and holds. */
+static void child_of_another(void) { attach_expecting(geteuid() != 0); }
+
+static void prepare_writable(const struct scenario *s)
+{
+	char path[4096];
+
+	prepare_known(s);
+	tap_ok(!chmod(cache_file(path), 0666), "%s: all may write it", s->name);
+}
+
 /* The key is known, and its file is gone. */
 static void prepare_key(const struct scenario *s)
 {
@@ -289,7 +345,35 @@ static void prepare_pipe(const struct scenario *s)
 
 #define INJECT "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9"
 
+/* Fields of an untried row, each with a byte that is 0 or in its place. */
+#define V04_01(name, child, ...) \
+	{ "v04_01" name, child, "@/gb100", \
+	  { "GPUPART_SIM_FAULTS=tmd-version=0x41" __VA_ARGS__ }, prepare_captures }
+#define V05_00(name, child, ...) \
+	{ "v05_00" name, child, "@/gb100", \
+	  { "GPUPART_SIM_FAULTS=tmd-version=0x50" __VA_ARGS__ }, prepare_captures }
+
 static const struct scenario scenarios[] = {
+	V04_01("", child_untried),
+	V04_01("-type", child_type, ",move-field=2:200"),
+	V04_01("-cluster-x", child_cluster, ",move-field=268:200"),
+	V04_01("-cluster-y", child_cluster, ",move-field=269:200"),
+	V04_01("-cluster-z", child_cluster, ",move-field=270:200"),
+	V04_01("-cluster-x-is-y", child_cluster, ",move-field=268:269"),
+	V04_01("-cooperative-x", child_cooperative, ",move-field=276:200"),
+	V04_01("-cooperative-y", child_cooperative, ",move-field=278:200"),
+	V04_01("-cooperative-z", child_cooperative, ",move-field=280:200"),
+	V04_01("-threads-x-is-y", child_threads, ",move-field=144:146"),
+	V04_01("-threads-z", child_threads, ",move-field=148:200"),
+	V04_01("-registers", child_registers, ",move-field=150:200"),
+	V04_01("-shared", child_shared, ",move-field=74:200"),
+	V05_00("", child_untried),
+	V05_00("-type", child_type, ",move-field=18:200"),
+	V05_00("-cluster-y", child_cluster, ",move-field=257:200"),
+	V05_00("-cooperative-x", child_cooperative, ",move-field=264:200"),
+	V05_00("-threads-z", child_threads, ",move-field=140:200"),
+	V05_00("-registers", child_registers, ",move-field=141:200"),
+	V05_00("-shared", child_shared, ",move-field=144:200"),
 	{ "rounds", child_rounds, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "rounds-board-e", child_rounds, "@e", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "hidden", child_hidden, "@b", { NULL }, NULL },
@@ -301,6 +385,8 @@ static const struct scenario scenarios[] = {
 	{ "cut-content", child_measured, "@/first", { NULL }, prepare_cut },
 	{ "no-newline", child_measured, "@/first", { NULL }, prepare_no_newline },
 	{ "longer-content", child_measured, "@/first", { NULL }, prepare_longer },
+	{ "of-another-user", child_of_another, "@/first", { NULL }, prepare_of_another },
+	{ "writable-by-all", child_measured, "@/first", { NULL }, prepare_writable },
 	{ "other-uuid", child_measured, "@/uuid", { NULL }, prepare_known },
 	{ "other-driver", child_measured, "@/driver", { NULL }, prepare_known },
 	{ "other-mig", child_measured, "@/mig", { NULL }, prepare_known },

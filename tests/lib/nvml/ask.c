@@ -371,7 +371,7 @@ static void ask_in_forks(int nr)
 		pthread_create(&threads[i], NULL, ask_always, &stop);
 	for (int i = 0; i < nr; i++) {
 		if (!fork()) {
-			alarm(10);	/* ends one that waits for a lock of nobody */
+			alarm(60);	/* ends one that waits for a lock of nobody */
 			asked = ask_all(device);
 			_exit(asked.rc || asked.nr != wanted.nr);
 		}

@@ -70,7 +70,7 @@ exec 8>"$tmp/b"
 n=0
 while [ ! -s "$tmp/a.pid" ] || [ ! -s "$tmp/b.pid" ]; do
 	n=$((n + 1))
-	[ $n -lt 100 ] || break
+	[ $n -lt 600 ] || break
 	sleep 0.05
 done
 a=$(cat "$tmp/a.pid") b=$(cat "$tmp/b.pid")

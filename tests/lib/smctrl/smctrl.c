@@ -307,6 +307,7 @@ static void information(const char *path)
 		      libsmctrl_get_gpc_info(&nr, &narrow, 1000) == ENODEV &&
 		      said(1, "number 1000"),
 	      "nor numbers that are none");
+	check(nr == 0, "which have no GPCs, for programs that do not look at the error");
 	check(libsmctrl_get_tpc_info_cuda(&nr, 1) == ENODEV && said(1, "CUDA number 1") &&
 		      libsmctrl_get_tpc_info_cuda(&nr, -1) == ENODEV && said(1, "CUDA number -1"),
 	      "nor by CUDA's number");
@@ -503,6 +504,62 @@ static void before_context(const char *unused)
 	      "masks of default streams before there is a context");
 	program_on(0);
 	check(on(NULL, 0x4) && on((CUstream)2, 0x8), "hold when it is there");
+}
+
+static bool active(int device)
+{
+	unsigned int flags;
+	int is = -1;
+
+	TRY(cu.cuDevicePrimaryCtxGetState(device, &flags, &is));
+	return is;
+}
+
+/* A hundred times each, by a thread that has no current context. */
+static int mask_default_streams(void)
+{
+	int wrong = 0;
+
+	for (int i = 0; i < 100; i++)
+		wrong += libsmctrl_set_stream_mask(NULL, ~0x4ull) ||
+			 libsmctrl_set_stream_mask((void *)2, ~0x8ull) ||
+			 libsmctrl_validate_stream_mask(NULL, 2, 3, false);
+	return wrong;
+}
+
+static void contexts_of_two(const char *unused)
+{
+	CUcontext primary;
+
+	(void)unused;
+	TRY(cu.cuInit(0));
+	check(libsmctrl_set_stream_mask(NULL, ~0x4ull) == EINVAL && said(1, "none current"),
+	      "two GPUs and no context: EINVAL, one line");
+	check(!active(0) && !active(1), "a context is made on none of them");
+	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 1));
+	check(libsmctrl_set_stream_mask(NULL, ~0x4ull) == EINVAL && said(1, "none current"),
+	      "the program uses the second GPU alone: EINVAL, one line");
+	check(libsmctrl_validate_stream_mask(NULL, 2, 3, false) == -1 && said(1, "none current"),
+	      "nor is it validated");
+	check(!active(0), "a context is not made on the first");
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(1));
+	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
+	check(!mask_default_streams() && said(0, NULL), "the program uses the first GPU: masked");
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
+	check(!active(0) && !active(1), "and its context ends when the program releases it");
+}
+
+static void contexts_of_one(const char *unused)
+{
+	(void)unused;
+	TRY(cu.cuInit(0));
+	check(libsmctrl_set_stream_mask(NULL, ~0ull) == EINVAL && said(1, "leaves no TPC") &&
+		      libsmctrl_validate_stream_mask(NULL, 0, 66, false) == 0 && !active(0),
+	      "what sets no mask leaves no context");
+	check(!mask_default_streams() && said(0, NULL) && active(0),
+	      "one GPU: its context is made");
+	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));
+	check(!active(0), "and is held once, however many calls there were");
 }
 
 static char self[2048];
@@ -856,6 +913,9 @@ static void parent(void)
 	with("unaware, beside another tool", beside_another, "", BOARD_B, "LIBSMCTRL_MASK=~0xfff",
 	     "GPUPART_SET=4-30");
 	with("before a context", before_context, "", BOARD_B, NULL, NULL);
+	with("contexts, one GPU", contexts_of_one, "", BOARD_B, NULL, NULL);
+	snprintf(sims, sizeof(sims), "%s:%s", BOARD_B, BOARD_E);
+	with("contexts, two GPUs", contexts_of_two, "", sims, NULL, NULL);
 	with("disabled", disabled, "", BOARD_B, "GPUPART_DISABLE=1", NULL);
 	forget();
 	with("unaware, unchecked", again, "unchecked", BOARD_B, "LIBSMCTRL_MASK=~0xff0", NULL);

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <time.h>
+#include "lib/private.h"
 #include "tests/lib/scenario.h"
 
 #define NR_KILLS 1000

@@ -83,7 +83,7 @@ static const struct entry {
 	{ 452, "cuOccupancyMaxPotentialBlockSizeWithFlags", 56 },
 	{ 646, "cuCtxGetExecAffinity", 16 }, { 675, "cuOccupancyMaxPotentialClusterSize", 24 },
 	{ 676, "cuOccupancyMaxActiveClusters", 24 }, { 745, "cuDeviceGetDevResource", 24 },
-	{ 746, "cuCtxGetDevResource", 24 },
+	{ 746, "cuCtxGetDevResource", 24 }, { 744, "cuGreenCtxDestroy", 8 },
 };
 
 #define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
@@ -387,6 +387,8 @@ static void questions(const char *arg)
 	TOLD("cuCtxGetDevResource", 0, P(ctx), P(&part), NARROW(1));
 	check(cu.cuCtxGetDevResource(ctx, &part, 2) == 1, "no other part");
 	TOLD("cuCtxGetDevResource", 1, P(ctx), P(&part), NARROW(2));
+	check(cu.cuGreenCtxDestroy(ctx) == 201, "not a green context");
+	TOLD("cuGreenCtxDestroy", 201, P(ctx));
 	check(cu.cuCtxGetExecAffinity(&affinity, 0) == 0 && !affinity.type &&
 		      affinity.nr_sms == 132, "its affinity");
 	TOLD("cuCtxGetExecAffinity", 0, P(&affinity), NARROW(0));

@@ -673,14 +673,84 @@ static void fault_table(const char *which)
 		TRY(cu.cuDeviceGetAttribute(&value, CU_DEVICE_CC_MINOR, 0));
 		check(value == 3, "3");
 	}
-	if (!strcmp(which, "green")) {
-		void *green = NULL;
+}
 
-		check(cu.cuGreenCtxCreate(&green, NULL, 0, 1) == 0 && green, "a green context");
-		hook_start();
-		check(cu.cuGreenCtxCreate(&green, NULL, 0, 1) == 801,
-		      "none once somebody has subscribed");
+/* The driver's feature @nr, declared or not. */
+static CUresult declare(unsigned int nr)
+{
+	const void *const *table;
+	int (*feature)(uint32_t on, uint32_t handle, uint32_t feature);
+
+	TRY(cu.cuGetExportTable((const void **)&table, &table_id));
+	memcpy(&feature, &table[9], sizeof(feature));
+	return feature(1, subscriber, nr);
+}
+
+/* Contexts of groups as they were measured on an H200: their masks, and who is refused one. */
+static void green(const char *unused)
+{
+	static const struct {
+		unsigned int sms, flags, nr, at;
+		uint32_t mask[4];
+	} rows[] = {
+		{ 8, 0, 15, 0, { 0xfffffff0, 0xffffffff, 0xffffffff, 0 } },
+		{ 8, 0, 15, 1, { 0xffffe1ff, 0xffffffff, 0xffffffff, 0 } },
+		{ 8, 0, 15, 2, { 0xffc3ffff, 0xffffffff, 0xffffffff, 0 } },
+		{ 8, 0, 15, 8, { 0xfffe1fff, 0xffffffff, 0xffffffff, 0 } },
+		{ 8, 1, 16, 0, { 0xf7fbfdfe, 0xffffffff, 0xffffffff, 0 } },
+		{ 7, 0, 15, 0, { 0xfffffff0, 0xffffffff, 0xffffffff, 0 } },
+	};
+	struct cu_resource all, groups[16], rest, its;
+	CUcontext primary, green, found;
+	CUfunction function;
+	CUmodule loaded;
+	CUstream stream;
+	unsigned int nr;
+	void *desc;
+
+	(void)unused;
+	begin_on(0);
+	hook_start();
+	TRY(cu.cuDeviceGetDevResource(0, &all, 1));
+	TRY(cu.cuDevResourceGenerateDesc(&desc, &all, 1));
+	check(cu.cuGreenCtxCreate(&green, desc, 0, 1) == 801, "refused to who does not cope");
+	check(declare(6) == 0 && cu.cuGreenCtxCreate(&green, desc, 0, 1) == 801, "with another");
+	check(declare(11) == 1 && declare(7) == 0 && cu.cuGreenCtxCreate(&green, desc, 0, 0) == 1,
+	      "not without its stream");
+	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 0));
+	TRY(cu.cuCtxSetCurrent(primary));
+	TRY(cu.cuModuleLoadData(&loaded, ptx));
+	TRY(cu.cuModuleGetFunction(&function, loaded, "gpupart_empty"));
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		nr = 0;
+		TRY(cu.cuDevSmResourceSplitByCount(NULL, &nr, &all, NULL, rows[i].flags,
+						   rows[i].sms));
+		check(nr == rows[i].nr, "%u SMs, flags %u: %u groups", rows[i].sms, rows[i].flags,
+		      nr);
+		TRY(cu.cuDevSmResourceSplitByCount(groups, &nr, &all, &rest, rows[i].flags,
+						   rows[i].sms));
+		TRY(cu.cuDevResourceGenerateDesc(&desc, &groups[rows[i].at], 1));
+		TRY(cu.cuGreenCtxCreate(&green, desc, 0, 1));
+		TRY(cu.cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0));
+		TRY(cu.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
+		check(!memcmp(hook.tmd + 304, rows[i].mask, 16) && hook.tmd[3] & 0x80,
+		      "group %u's mask", rows[i].at);
+		check(nr * 8 + rest.sm.nr_sms == 132 && groups[0].sm.nr_sms == 8, "all SMs");
+		TRY(cu.cuGreenCtxGetDevResource(green, &its, 1));
+		check(its.sm.nr_sms == 8, "its resource");
+		TRY(cu.cuStreamGetCtx(stream, &found));
+		check(found == green && cu.cuCtxDestroy_v2(green) == 201, "its stream's context");
+		TRY(cu.cuGreenCtxDestroy(green));
+		check(cu.cuStreamSynchronize(stream) && cu.cuCtxFromGreenCtx(&found, green) == 1,
+		      "it is gone, and its stream");
 	}
+	check(cu.cuDevSmResourceSplitByCount(groups, &nr, &all, NULL, 0, 134) == 915,
+	      "more than there are");
+	TRY(unsubscribe(subscriber));
+	TRY(cu.cuGreenCtxCreate(&green, desc, 0, 1));
+	hook_start();
+	TRY(unsubscribe(subscriber));
+	check(cu.cuGreenCtxCreate(&green, desc, 0, 1) == 801, "refused for ever after another");
 }
 
 static void fault_launch(const char *which)
@@ -974,7 +1044,7 @@ int main(void)
 		{ "TABLE_SIZE", "GPUPART_SIM_FAULTS=table-size=104", fault_table },
 		{ "NO_STREAM_EVENTS", "GPUPART_SIM_FAULTS=no-stream-events", fault_table },
 		{ "CC", "GPUPART_SIM_FAULTS=cc=10.3", fault_table },
-		{ "green", NULL, fault_table },
+		{ "green", NULL, green },
 		{ "TMD_VERSION", "GPUPART_SIM_FAULTS=tmd-version=0x41", fault_launch },
 		{ "PARAMS_SIZE", "GPUPART_SIM_FAULTS=params-size=96", fault_launch },
 		{ "DROP_CALLBACK", "GPUPART_SIM_FAULTS=drop-callback", fault_launch },

@@ -52,7 +52,9 @@
 	F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime_v2) \
 	F(cuEventQuery) \
 	F(cuEventElapsedTime) F(cuEventDestroy_v2) F(cuGetExportTable) F(cuGetProcAddress) \
-	F(cuGetProcAddress_v2) F(cuGreenCtxCreate) F(gpupart_sim_capture) \
+	F(cuGetProcAddress_v2) F(cuGreenCtxCreate) F(cuGreenCtxDestroy) \
+	F(cuGreenCtxStreamCreate) F(cuGreenCtxGetDevResource) F(cuCtxFromGreenCtx) \
+	F(cuDevSmResourceSplitByCount) F(cuDevResourceGenerateDesc) F(gpupart_sim_capture) \
 	F(cuStreamWaitEvent) F(cuStreamBeginCapture) F(cuStreamBeginCapture_v2) \
 	F(cuStreamEndCapture) F(cuStreamGetCaptureInfo_v2) F(cuStreamGetCaptureInfo_v3) \
 	F(cuGraphCreate) F(cuGraphDestroy) F(cuGraphClone) F(cuGraphAddKernelNode) \

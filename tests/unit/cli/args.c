@@ -3,6 +3,7 @@
 #include "tests/tap.h"
 #include "cli/target/args.c"
 #include "cli/target/clusters.c"
+#include "cli/util/alloc.c"
 
 static int probe_err, nr_probes;
 static char said[512];
@@ -24,6 +25,12 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	(void)fmt;
 }
 
+int cmd_exit_status(int result, bool starts)
+{
+	(void)starts;
+	return result;
+}
+
 int cmd_status(int err)
 {
 	return err ? EXIT_USAGE : 0;
@@ -32,7 +39,9 @@ int cmd_status(int err)
 int cuda_probe(struct cuda_probe *probe)
 {
 	nr_probes++;
-	*probe = (struct cuda_probe){ .nr_devices = 1, .pci = "0000:0d:00.0", .why = "no driver" };
+	*probe = (struct cuda_probe){
+		.nr_devices = 1, .pci = { "0000:0d:00.0" }, .why = "no driver",
+	};
 	return probe_err;
 }
 

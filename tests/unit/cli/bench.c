@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "tests/tap.h"
+#include "cli/bench/report.c"
 #include "cli/bench/report_svg.c"
 #include "cli/bench/sets.c"
 #include "cli/bench/stats.c"

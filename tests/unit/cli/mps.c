@@ -28,7 +28,7 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 /* Waits for what takes a moment; whether it came. */
 #define SOON(what) ({ \
 	long since_ = process_now_ms(); \
-	while (!(what) && process_now_ms() - since_ < 10000) \
+	while (!(what) && process_now_ms() - since_ < 60000) \
 		usleep(10000); \
 	!!(what); })
 

@@ -222,7 +222,7 @@ static void test_fork(void)
 	pid = fork();
 	if (!pid) {
 		reading_waits = false;
-		alarm(5);
+		alarm(60);
 		load(2, launching, sizeof(launching));
 		_exit(!found(2) || found(1));
 	}

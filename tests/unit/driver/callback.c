@@ -17,9 +17,9 @@ static char seen[64];
 static int enable(uint32_t on, uint32_t handle, int domain, int cbid)
 {
 	(void)handle;
-	if (domain == DOMAIN_API && cbid == REFUSED && on)
+	if (domain == DRIVER_DOMAIN_API && cbid == REFUSED && on)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (domain == DOMAIN_API)
+	if (domain == DRIVER_DOMAIN_API)
 		enabled[cbid] = on;
 	return 0;
 }
@@ -100,7 +100,7 @@ static const char *tell(int cbid, int site)
 	};
 
 	seen[0] = 0;
-	callback(NULL, DOMAIN_API, cbid, &params);
+	callback(NULL, DRIVER_DOMAIN_API, cbid, &params);
 	return seen;
 }
 
@@ -109,7 +109,7 @@ static const char *tell_resource(uint32_t size)
 	struct resource_params params = { .size = size };
 
 	seen[0] = 0;
-	callback(NULL, DOMAIN_RESOURCE, DRIVER_CTX_GOES, &params);
+	callback(NULL, DRIVER_DOMAIN_RESOURCE, DRIVER_CTX_GOES, &params);
 	return seen;
 }
 
@@ -170,14 +170,14 @@ static void test_parameters(void)
 	struct launch_params launch = { .size = sizeof(launch) };
 
 	seen[0] = 0;
-	callback(NULL, DOMAIN_API, 5, &params);
+	callback(NULL, DRIVER_DOMAIN_API, 5, &params);
 	params.size = sizeof(params);
-	callback(NULL, DOMAIN_API, 7, &params);
+	callback(NULL, DRIVER_DOMAIN_API, 7, &params);
 	params.cbid = (uint32_t)-1;
-	callback(NULL, DOMAIN_API, -1, &params);
+	callback(NULL, DRIVER_DOMAIN_API, -1, &params);
 	params.cbid = MAX_CBID;
-	callback(NULL, DOMAIN_API, MAX_CBID, &params);
-	callback(NULL, DOMAIN_API, 5, NULL);
+	callback(NULL, DRIVER_DOMAIN_API, MAX_CBID, &params);
+	callback(NULL, DRIVER_DOMAIN_API, 5, NULL);
 	tap_ok(!seen[0], "parameters that are not a function's are not passed on");
 	callback(NULL, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT, &launch);
 	callback(NULL, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT + 1, &launch);

@@ -9,8 +9,11 @@
 static _Thread_local void *current_ctx;
 static _Thread_local int current_device;
 
+static _Thread_local unsigned int asked;
+
 static cuda_result ctx_current(void **ctx)
 {
+	asked++;
 	*ctx = current_ctx;
 	return 0;
 }
@@ -119,6 +122,58 @@ static void learn(void)
 	tap_ok(driver_gpu_of_device(0) == &on[0], "and the first is not forgotten");
 }
 
+static void tell(int cbid, void *of)
+{
+	on_resource(cbid, &(struct resource_params){ .size = sizeof(struct resource_params),
+						     .ctx = of });
+}
+
+/* Launches in @of, current on @device, are found on that GPU; returns how often CUDA was asked. */
+static unsigned int launches(void *of, int device, const char *words)
+{
+	unsigned int right = 0;
+
+	asked = 0;
+	current_ctx = of;
+	current_device = device;
+	for (int i = 0; i < 100; i++)
+		right += driver_gpu_of_launch(of) == &on[device];
+	tap_ok(right == 100, "%s: its launches are on its GPU (%u of 100)", words, right);
+	return asked;
+}
+
+/* A context whose making and end are told of costs no question at a launch. */
+static void told(void)
+{
+	void *made = same_place(ctx[1], ctx[0]), *odd = (char *)made + 8;
+	unsigned int nr;
+
+	tap_ok((nr = launches(made, 0, "one that was there before")) == 100,
+	       "CUDA is asked at each (%u)", nr);
+	tell(DRIVER_CTX_MADE, made);
+	nr = launches(made, 0, "made, but CUDA does not tell of ends");
+	tap_ok(nr == 100, "CUDA is asked at each (%u)", nr);
+	atomic_store(&ends_told, true);
+	tell(DRIVER_CTX_MADE, made);
+	tap_ok((nr = launches(made, 0, "a made one")) == 1, "CUDA is asked at the first (%u)", nr);
+	current_ctx = NULL;
+	tap_ok(driver_gpu_of_launch(made) == &on[0], "known where none is current");
+	tell(DRIVER_CTX_GOES, made);
+	tap_ok(!driver_gpu_of_launch(made), "gone, it is not known any more");
+	tell(DRIVER_CTX_MADE, made);
+	tap_ok((nr = launches(made, 1, "another at its address")) == 1, "asked once (%u)", nr);
+	tell(DRIVER_CTX_MADE, made);
+	current_ctx = NULL;
+	tap_ok(!driver_gpu_of_launch(made), "one whose predecessor's end was not told: not known");
+	nr = launches(made, 0, "and then current");
+	tap_ok(nr == 1, "asked once (%u)", nr);
+	tell(DRIVER_CTX_MADE, odd);
+	tap_ok((nr = launches(odd, 1, "at an odd address")) == 100, "asked at each (%u)", nr);
+	tap_ok(driver_gpu_of_launch(made) == &on[0], "its neighbour's place is its own");
+	tell(DRIVER_CTX_MADE, NULL);
+	tap_ok(!driver_gpu_of_launch(NULL), "no context is on no GPU");
+}
+
 int main(void)
 {
 	unsigned int wrong = 0, known = 0;
@@ -145,5 +200,6 @@ int main(void)
 	tap_ok(!wrong, "and none as on the other's GPU (%u times)", wrong);
 	crowd();
 	learn();
+	told();
 	return tap_done();
 }

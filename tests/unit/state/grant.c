@@ -63,6 +63,13 @@ static bool refused(void)
 	       gpupart_grant_list(NULL, NULL, 0, GRANT) == -EPERM;
 }
 
+static bool node_gives(unsigned int uid)
+{
+	struct node_limit limit;
+
+	return node_limit(uid, NULL, NULL, &limit);
+}
+
 static int note(const char *id)
 {
 	struct gpupart_grant grant = {

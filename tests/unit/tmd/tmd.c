@@ -593,6 +593,17 @@ static void hash_of_row(void)
 	MOVES(row.version_byte = 58);
 	MOVES(row.cooperative[0].lo++);
 	MOVES(row.shared_shift = 7);
+	MOVES(row.classes[1] = 0xcdc0);
+	MOVES(row.form = TMD_BIT_IS_TPC);
+	MOVES(row.type.width--);
+	MOVES(row.grid[2].lo++);
+	MOVES(row.cluster[1].lo++);
+	MOVES(row.threads[2].width = 8);
+	MOVES(row.registers.lo++);
+	MOVES(row.barriers.lo++);
+	MOVES(row.shared.width++);
+	/* Of an untried row more is proven than its bits. */
+	MOVES(row.tested_on = NULL);
 #undef MOVES
 	gpupart_topology_close(topo);
 }

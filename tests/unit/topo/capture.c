@@ -646,7 +646,7 @@ static void test_no_files(void)
 		const char *path = tries[i].path ? tries[i].path : pipe_path;
 		int err;
 
-		alarm(10);
+		alarm(60);
 		err = gpupart_topology_open(gp, path, NULL, &topo);
 		alarm(0);
 		tap_ok(err == tries[i].err && strstr(gpupart_error(gp), path) &&

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a loaded object defines, by its own tables: dlsym() would take the loader's lock, in the
- * middle of somebody's call.
+ * middle of somebody's call, and may give what an audit library put in its place.
  */
-#ifndef GPUPART_LIB_NVML_SYMBOLS_H
-#define GPUPART_LIB_NVML_SYMBOLS_H
+#ifndef GPUPART_LIB_CORE_SYMBOLS_H
+#define GPUPART_LIB_CORE_SYMBOLS_H
 
 #include <link.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct symbols {
+	uintptr_t base;			/* where the object is loaded */
 	const ElfW(Sym) *list;		/* NULL: it has none */
 	const char *names;
 	const uint32_t *gnu, *sysv;	/* the hash tables; NULL where it has not that kind */
@@ -19,10 +18,7 @@ struct symbols {
 
 struct symbols symbols_of(const struct link_map *map);
 
-/* How many there are, defined and undefined. */
-size_t symbols_count(const struct symbols *symbols);
-
-/* Whether it defines the function @name. */
-bool symbols_define(const struct symbols *symbols, const char *name);
+/* The address of what it defines by that name, or 0. */
+uintptr_t symbols_find(const struct symbols *symbols, const char *name);
 
 #endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+/* Memory of the command, which ends where there is none. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/util/alloc.h"
+#include "cli/util/message.h"
+
+static const char *owner;
+static bool owner_starts;
+
+void alloc_owner(const char *cmd, bool starts)
+{
+	owner = cmd;
+	owner_starts = starts;
+}
+
+void alloc_failed(void)
+{
+	exit(cmd_exit_status(cmd_fail(owner, EXIT_FAILED, "no memory"), owner_starts));
+}
+
+static void *checked(void *memory)
+{
+	if (!memory)
+		alloc_failed();
+	return memory;
+}
+
+void *alloc_zeroed(size_t nr, size_t size)
+{
+	return checked(calloc(nr, size));
+}
+
+void *alloc_resized(void *old, size_t nr, size_t size)
+{
+	return checked(reallocarray(old, nr, size));
+}
+
+char *alloc_text(const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		alloc_failed();
+	va_end(ap);
+	return text;
+}
+
+char *alloc_part(const char *list, char separator, unsigned int n)
+{
+	for (; n--; list++) {
+		list = strchr(list, separator);
+		if (!list)
+			return NULL;
+	}
+	return checked(strndup(list, strchrnul(list, separator) - list));
+}
+
+FILE *alloc_file(char **text, size_t *len)
+{
+	return checked(open_memstream(text, len));
+}
+
+void alloc_file_close(FILE *file)
+{
+	if (ferror(file) | fclose(file))
+		alloc_failed();
+}
+
+struct gpupart *alloc_gpupart(void)
+{
+	struct gpupart *gp;
+
+	if (gpupart_open(&gp))
+		alloc_failed();
+	return gp;
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The driver's table with entries of ours: what subscribes through them shares our subscription.
+ * Measured: Documentation/internals/hardware.md, "Callback". The driver sees one subscriber, whose
+ * functions are enabled while we or the tool want them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "lib/core/fork.h"
+#include "lib/driver/tools.h"
+
+#define NR_DOMAINS	32
+#define NR_CBIDS	1024
+#define NAME_LEN	64	/* the longest that was seen to be accepted, and its end */
+
+struct tool {
+	struct tool *next;
+	driver_callback_fn callback;
+	void *user;
+	char name[NAME_LEN];
+};
+
+/* Held while an entry of ours runs, and so across calls of the driver. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(lock);
+
+static _Atomic(void *) *table;		/* the driver's; NULL: nobody is let in */
+static size_t table_bytes;		/* of it, as far as it is looked at */
+static void *of_driver[NR_SLOTS];	/* its own entries; NULL: beyond its end, or not replaced */
+static uint32_t our_handle;
+static driver_callback_fn our_callback;
+static bool (*is_own)(void);
+static int (*driver_enable)(uint32_t on, uint32_t handle, int domain, int cbid);
+
+/* Those that there were: a callback that still runs may read the last one, so none is freed. */
+static struct tool *known;
+static _Atomic(const struct tool *) tool;
+
+/* What we and what the tool enabled: a bit a cbid. */
+struct enabled {
+	_Atomic uint64_t cbids[NR_DOMAINS][NR_CBIDS / 64];
+};
+
+static struct enabled ours, tools;
+
+/* ------------------------------------------------------------------- callback */
+
+static bool in_range(int domain, int cbid)
+{
+	return domain >= 0 && domain < NR_DOMAINS && cbid >= 0 && cbid < NR_CBIDS;
+}
+
+static bool has(struct enabled *of, int domain, int cbid)
+{
+	return in_range(domain, cbid) &&
+	       atomic_load_explicit(&of->cbids[domain][cbid / 64], memory_order_acquire) >>
+			       cbid % 64 & 1;
+}
+
+/* The library's own calls and launches are not the program's; its contexts and streams are real. */
+static void call_tool(int domain, int cbid, const void *params)
+{
+	const struct tool *to = atomic_load_explicit(&tool, memory_order_acquire);
+
+	if (to && has(&tools, domain, cbid) &&
+	    (domain == DRIVER_DOMAIN_RESOURCE || !is_own()))
+		to->callback(to->user, domain, cbid, params);
+}
+
+static void call_ours(int domain, int cbid, const void *params)
+{
+	if (has(&ours, domain, cbid))
+		our_callback(NULL, domain, cbid, params);
+}
+
+/* Our bits are the last that are put into a TMD. What a call began with is the tool's to see. */
+static void call_both(void *user, int domain, int cbid, const void *params)
+{
+	const struct cuda_call_params *call = params;
+
+	(void)user;
+	if (domain == DRIVER_DOMAIN_API && call && call->size >= sizeof(*call) &&
+	    call->site != CUDA_SITE_BEGIN) {
+		call_ours(domain, cbid, params);
+		call_tool(domain, cbid, params);
+	} else {
+		call_tool(domain, cbid, params);
+		call_ours(domain, cbid, params);
+	}
+}
+
+driver_callback_fn tools_callback(driver_callback_fn callback, bool (*own)(void))
+{
+	our_callback = callback;
+	is_own = own;
+	return call_both;
+}
+
+/* ------------------------------------------------------------------- entries */
+
+/* With the lock held: the driver's function is on while one of both wants it. */
+static int enable_for(struct enabled *of, const struct enabled *other, uint32_t on, int domain,
+		      int cbid)
+{
+	_Atomic uint64_t *word;
+	uint64_t bit;
+	int result;
+
+	if (!in_range(domain, cbid))
+		return driver_enable(on, our_handle, domain, cbid);
+	word = &of->cbids[domain][cbid / 64];
+	bit = 1ull << cbid % 64;
+	if (on) {
+		bool was = atomic_fetch_or(word, bit) & bit;
+
+		result = driver_enable(1, our_handle, domain, cbid);
+		if (result && !was)
+			atomic_fetch_and(word, ~bit);
+		return result;
+	}
+	result = atomic_load(&other->cbids[domain][cbid / 64]) & bit ?
+			 0 : driver_enable(0, our_handle, domain, cbid);
+	if (!result)
+		atomic_fetch_and(word, ~bit);
+	return result;
+}
+
+static int enable_ours(uint32_t on, uint32_t handle, int domain, int cbid)
+{
+	int result;
+
+	(void)handle;
+	pthread_mutex_lock(&lock);
+	result = enable_for(&ours, &tools, on, domain, cbid);
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* With the lock held. */
+static bool is_subscribed(uint32_t handle)
+{
+	return handle == our_handle && atomic_load(&tool);
+}
+
+static int tool_enable(uint32_t on, uint32_t handle, int domain, int cbid)
+{
+	int result = CUDA_ERROR_INVALID_VALUE;
+
+	pthread_mutex_lock(&lock);
+	if (is_subscribed(handle))
+		result = enable_for(&tools, &ours, on, domain, cbid);
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* With the lock held. */
+static void leave_domain(int domain)
+{
+	for (int cbid = 0; cbid < NR_CBIDS; cbid++)
+		if (has(&tools, domain, cbid)) {
+			enable_for(&tools, &ours, 0, domain, cbid);
+			/* Also of functions that are none: a whole domain was enabled. */
+			atomic_fetch_and(&tools.cbids[domain][cbid / 64], ~(1ull << cbid % 64));
+		}
+}
+
+/* With the lock held. */
+static void mark_domain(int domain)
+{
+	for (int i = 0; i < NR_CBIDS / 64; i++)
+		atomic_store(&tools.cbids[domain][i], ~0ull);
+}
+
+static int tool_enable_domain(uint32_t on, uint32_t handle, int domain)
+{
+	int (*enable)(uint32_t, uint32_t, int);
+	int result = CUDA_ERROR_INVALID_VALUE;
+
+	memcpy(&enable, &of_driver[SLOT_ENABLE_DOMAIN], sizeof(enable));
+	pthread_mutex_lock(&lock);
+	if (is_subscribed(handle) && in_range(domain, 0)) {
+		result = on ? enable(1, our_handle, domain) : 0;
+		if (!on)
+			leave_domain(domain);
+		else if (!result)
+			mark_domain(domain);
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+static int tool_enable_all(uint32_t on, uint32_t handle)
+{
+	int (*enable)(uint32_t, uint32_t);
+	int result = CUDA_ERROR_INVALID_VALUE;
+
+	memcpy(&enable, &of_driver[SLOT_ENABLE_ALL], sizeof(enable));
+	pthread_mutex_lock(&lock);
+	if (is_subscribed(handle)) {
+		result = on ? enable(1, our_handle) : 0;
+		for (int domain = 0; !result && domain < NR_DOMAINS; domain++)
+			if (on)
+				mark_domain(domain);
+			else
+				leave_domain(domain);
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* With the lock held. NULL: no memory. */
+static const struct tool *remember(driver_callback_fn callback, void *user, const char *name)
+{
+	struct tool *new;
+
+	for (new = known; new; new = new->next)
+		if (new->callback == callback && new->user == user &&
+		    !strncmp(new->name, name ? name : "", NAME_LEN - 1))
+			return new;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return NULL;
+	new->callback = callback;
+	new->user = user;
+	snprintf(new->name, sizeof(new->name), "%s", name ? name : "");
+	new->next = known;
+	known = new;
+	return new;
+}
+
+static int tool_subscribe_named(uint32_t *handle, driver_callback_fn callback, void *user,
+				const char *name, char *other, size_t len)
+{
+	const struct tool *there, *new;
+	int result = 0;
+
+	if (!handle || !callback)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	there = atomic_load(&tool);
+	new = there ? NULL : remember(callback, user, name);
+	if (there) {
+		result = CUDA_ERROR_ALREADY_ACQUIRED;
+		if (other && len)
+			snprintf(other, len, "%s", there->name[0] ? there->name : "<not provided>");
+	} else if (!new) {
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		*handle = our_handle;
+		atomic_store_explicit(&tool, new, memory_order_release);
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+static int tool_subscribe(uint32_t *handle, driver_callback_fn callback, void *user)
+{
+	return tool_subscribe_named(handle, callback, user, NULL, NULL, 0);
+}
+
+static int tool_unsubscribe(uint32_t handle)
+{
+	int result = CUDA_ERROR_INVALID_VALUE;
+
+	pthread_mutex_lock(&lock);
+	if (is_subscribed(handle)) {
+		atomic_store(&tool, NULL);
+		for (int domain = 0; domain < NR_DOMAINS; domain++)
+			leave_domain(domain);
+		result = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* --------------------------------------------------------------- the driver's table */
+
+static const struct {
+	int slot;
+	void (*entry)(void);
+} replaced[] = {
+	{ SLOT_SUBSCRIBE, (void (*)(void))tool_subscribe },
+	{ SLOT_UNSUBSCRIBE, (void (*)(void))tool_unsubscribe },
+	{ SLOT_ENABLE, (void (*)(void))tool_enable },
+	{ SLOT_ENABLE_DOMAIN, (void (*)(void))tool_enable_domain },
+	{ SLOT_ENABLE_ALL, (void (*)(void))tool_enable_all },
+	{ SLOT_SUBSCRIBE_NAMED, (void (*)(void))tool_subscribe_named },
+};
+
+#define NR_REPLACED (sizeof(replaced) / sizeof(replaced[0]))
+
+/* How the memory from @start to @end is protected now, all of it alike; -1: not known. */
+static int protection_of(uintptr_t start, uintptr_t end)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uintptr_t low, high;
+	int protection = -1;
+	char line[512], bits[5];
+
+	while (maps && protection < 0 && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &low, &high, bits) == 3 &&
+		    low <= start && end <= high)
+			protection = (bits[0] == 'r' ? PROT_READ : 0) |
+				     (bits[1] == 'w' ? PROT_WRITE : 0) |
+				     (bits[2] == 'x' ? PROT_EXEC : 0);
+	if (maps)
+		fclose(maps);
+	return protection;
+}
+
+static void write_slots(bool in)
+{
+	void *entry;
+
+	for (unsigned int i = 0; i < NR_REPLACED; i++) {
+		if (!of_driver[replaced[i].slot])
+			continue;
+		memcpy(&entry, &replaced[i].entry, sizeof(entry));
+		atomic_store(&table[replaced[i].slot],
+			     in ? entry : of_driver[replaced[i].slot]);
+	}
+}
+
+/* The memory is writable meanwhile, and as it was afterwards. */
+static int replace(struct gpupart *gp, bool in)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), start = (uintptr_t)table & -page;
+	size_t len = ((uintptr_t)table + table_bytes - start + page - 1) & -page;
+	int was = protection_of(start, start + len);
+
+	if (was < 0 || was & PROT_EXEC)
+		return ctx_fail(gp, -EACCES,
+				"profilers are not let in: the driver's callback table lies in memory that is %s",
+				was < 0 ? "not of one kind" : "executable");
+	if (!(was & PROT_WRITE) && mprotect((void *)start, len, was | PROT_WRITE))
+		return ctx_fail(gp, -EACCES,
+				"profilers are not let in: the driver's callback table cannot be made writable: %s",
+				strerror(errno));
+	write_slots(in);
+	if (!(was & PROT_WRITE))
+		mprotect((void *)start, len, was);
+	return 0;
+}
+
+int tools_let_in(struct gpupart *gp, struct driver_table *found)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	table = (_Atomic(void *) *)(uintptr_t)found->at;
+	table_bytes = found->bytes < sizeof(of_driver) ? found->bytes : sizeof(of_driver);
+	for (unsigned int i = 0; i < NR_REPLACED; i++)
+		if ((replaced[i].slot + 1) * sizeof(void *) <= table_bytes)
+			of_driver[replaced[i].slot] = atomic_load(&table[replaced[i].slot]);
+	our_handle = found->handle;
+	driver_enable = found->enable;
+	err = replace(gp, true);
+	if (err)
+		table = NULL;
+	/* Also then: call_both() passes on what is known to be ours. */
+	found->enable = enable_ours;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int tools_shut_out(struct gpupart *gp)
+{
+	const struct tool *there;
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	there = atomic_load(&tool);
+	if (there)
+		err = ctx_fail(gp, -EBUSY, "a profiler is subscribed: %s",
+			       there->name[0] ? there->name : "one without a name");
+	else if (table)
+		err = replace(gp, false);
+	if (!err)
+		table = NULL;
+	pthread_mutex_unlock(&lock);
+	return err;
+}

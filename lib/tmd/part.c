@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See part.h. Who comes first chooses first, and a part is worked out anew from those who came
+ * before: so all threads find the same without a lock, whenever the limit changes. After a context
+ * was destroyed those that are left come anew, each with its next launch, and keep their parts. A
+ * table that another thread is changing costs two contexts their distance, never the limit.
+ */
+#include "lib/tmd/field.h"
+#include "lib/tmd/part.h"
+
+enum { FREE, TAKEN, THERE };	/* of tmd_part.state; TAKEN: being filled */
+
+#define CLUSTER_SMS 8	/* the largest cluster that every GPU with clusters has */
+
+static struct tmd_allow words_read(const _Atomic uint64_t *from)
+{
+	struct tmd_allow r;
+
+	for (int i = 0; i < WORDS64; i++)
+		r.tmd_bits[i] = atomic_load_explicit(&from[i], memory_order_acquire);
+	return r;
+}
+
+static void words_write(_Atomic uint64_t *to, const struct tmd_allow *from)
+{
+	for (int i = 0; i < WORDS64; i++)
+		atomic_store_explicit(&to[i], from->tmd_bits[i], memory_order_release);
+}
+
+static bool allow_equal(const struct tmd_allow *a, const struct tmd_allow *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static bool allow_meet(const struct tmd_allow *a, const struct tmd_allow *b)
+{
+	struct tmd_allow both = allow_and(a, b);
+
+	return !allow_empty(&both);
+}
+
+/* ------------------------------------------------------------------------ who came */
+
+static bool is_there(const struct tmd_part *part)
+{
+	return atomic_load_explicit(&part->state, memory_order_acquire) == THERE;
+}
+
+/* Whether @part is of the context that has @left now. */
+static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
+		  const struct tmd_allow *left, bool clusters)
+{
+	struct tmd_allow its = words_read(part->left);
+
+	if (clusters)
+		its = allow_andnot(&its, &map->singles);
+	return allow_equal(&its, left);
+}
+
+/* How much later @part came than the @came'th, which may be counted from 0 again. */
+static int later(const struct tmd_part *part, unsigned int came)
+{
+	return (int)(atomic_load_explicit(&part->came, memory_order_relaxed) - came);
+}
+
+static unsigned int epoch_of(const atomic_uint *epoch)
+{
+	return atomic_load_explicit(epoch, memory_order_relaxed);
+}
+
+/* Who has @part comes after all others. */
+static void comes_last(struct tmd_parts *parts, struct tmd_part *part)
+{
+	atomic_store(&part->came, atomic_fetch_add(&parts->nr_came, 1));
+}
+
+/* @part, which this thread has taken, is of the context that has @left. */
+static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tmd_allow *left)
+{
+	static const struct tmd_allow none;
+
+	words_write(part->limit, &none);
+	words_write(part->left, left);
+	atomic_store(&part->epoch, epoch_of(&parts->epoch));
+	comes_last(parts, part);
+	atomic_store_explicit(&part->state, THERE, memory_order_release);
+}
+
+/* The place of the context, a new one for a new one; NULL: another thread has just taken it. */
+static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_allow *left,
+				 bool clusters)
+{
+	struct tmd_part *oldest = &map->parts->part[0], *part;
+	unsigned int state = FREE;
+
+	for (part = map->parts->part; part < map->parts->part + TMD_PARTS; part++) {
+		if (!is_there(part)) {
+			if (!atomic_compare_exchange_strong(&part->state, &state, TAKEN))
+				return NULL;
+			fill(map->parts, part, left);
+			return part;
+		}
+		if (is_of(map, part, left, clusters))
+			return part;
+		if (later(oldest, atomic_load(&part->came)) > 0)
+			oldest = part;
+	}
+	state = THERE;
+	if (!atomic_compare_exchange_strong(&oldest->state, &state, TAKEN))
+		return NULL;
+	fill(map->parts, oldest, left);
+	return oldest;
+}
+
+/* Those that came no later than @last, in the order in which they came; @last is one of them. */
+static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
+			     struct tmd_part **order)
+{
+	unsigned int came = atomic_load(&last->came), nr = 0, at;
+
+	for (unsigned int n = 0; n < TMD_PARTS; n++) {
+		struct tmd_part *part = &parts->part[n];
+
+		if (part == last || !is_there(part) || later(part, came) > 0)
+			continue;
+		for (at = nr++; at && later(order[at - 1], atomic_load(&part->came)) > 0; at--)
+			order[at] = order[at - 1];
+		order[at] = part;
+	}
+	order[nr++] = last;
+	return nr;
+}
+
+/* All are forgotten. Who works on a part meanwhile finds another one, of the same limit. */
+static void forget(struct tmd_parts *parts)
+{
+	static const struct tmd_allow none;
+
+	for (unsigned int n = 0; n < TMD_PARTS; n++) {
+		words_write(parts->part[n].limit, &none);
+		atomic_store_explicit(&parts->part[n].state, FREE, memory_order_release);
+	}
+}
+
+void tmd_parts_show(struct tmd_parts *parts, unsigned int nr_tpcs)
+{
+	if (atomic_exchange(&parts->nr_shown, nr_tpcs) != nr_tpcs)
+		forget(parts);
+}
+
+void tmd_parts_gone(struct tmd_parts *parts)
+{
+	atomic_fetch_add(&parts->epoch, 1);
+}
+
+/* ------------------------------------------------------------------ a part's TPCs */
+
+/*
+ * Moves @nr TPCs of @pool into @part: where a virtual GPC has enough for a cluster, together;
+ * those that are over first, so that others find enough together.
+ */
+static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_allow pool,
+		 unsigned int nr)
+{
+	unsigned int unit = map->sms_per_tpc ? CLUSTER_SMS / map->sms_per_tpc : CLUSTER_SMS;
+
+	pool = allow_andnot(&pool, part);
+	while (nr && !allow_empty(&pool)) {
+		struct tmd_allow best = pool;
+		unsigned int take = nr, fewest = ~0u;
+
+		for (unsigned int v = 0; v < map->nr_vgpcs; v++) {
+			struct tmd_allow in = allow_and(&pool, &map->vgpc[v]);
+			unsigned int has = allow_count(&in);
+			unsigned int over = has % unit ? has % unit : unit;
+
+			if (has && nr >= unit && has >= unit) {
+				best = in;
+				take = unit;
+				break;
+			}
+			if (has && over < fewest) {
+				best = in;
+				fewest = over;
+				take = over < nr ? over : nr;
+			}
+		}
+		allow_add_lowest(part, &best, take);
+		pool = allow_andnot(&pool, part);
+		nr -= take;
+	}
+}
+
+/* The share of @left in the GPU, of @limit: rounded down, one at least. */
+static unsigned int share(const struct tmd_map *map, const struct tmd_allow *limit,
+			  const struct tmd_allow *left)
+{
+	unsigned int all = atomic_load_explicit(&map->parts->nr_shown, memory_order_relaxed);
+	unsigned int has = allow_count(limit), nr;
+
+	nr = allow_count(left) * has / (all ? all : map->nr_tpcs);
+	return nr > has ? has : nr ? nr : 1;
+}
+
+/*
+ * The part of who has @left, after the @nr that came before with @before and have @its. What
+ * contexts have in common the parts may have; of the others' as little as there is room for, and
+ * of who came last least.
+ */
+static struct tmd_allow choose(const struct tmd_map *map, const struct tmd_allow *limit,
+			       const struct tmd_allow *left, const struct tmd_allow *before,
+			       const struct tmd_allow *its, unsigned int nr)
+{
+	unsigned int want = share(map, limit, left);
+	struct tmd_allow pool = *limit, common = { { 0 } }, part = { { 0 } };
+
+	for (unsigned int n = nr; n--; ) {
+		struct tmd_allow rest = allow_andnot(&pool, &its[n]);
+
+		if (allow_meet(&before[n], left)) {
+			for (int i = 0; i < WORDS64; i++)
+				common.tmd_bits[i] |= its[n].tmd_bits[i];
+		} else if (allow_count(&rest) >= want) {
+			pool = rest;
+		} else {
+			pick(map, &part, rest, want);
+			break;
+		}
+	}
+	common = allow_and(&common, &pool);
+	for (int i = 0; i < 2; i++) {
+		unsigned int has = allow_count(&part);
+
+		pick(map, &part, i ? pool : common, want > has ? want - has : 0);
+	}
+	return part;
+}
+
+/* ------------------------------------------------------------------------ answers */
+
+static bool answer_read(const struct tmd_part *part, const struct tmd_allow *limit,
+			struct tmd_allow *answer)
+{
+	unsigned int version = atomic_load_explicit(&part->version, memory_order_acquire);
+	struct tmd_allow of = words_read(part->limit);
+
+	*answer = words_read(part->part);
+	return !(version & 1) && allow_equal(&of, limit) &&
+	       atomic_load_explicit(&part->version, memory_order_relaxed) == version;
+}
+
+/* Where another thread writes one it is left to that. */
+static void answer_write(struct tmd_part *part, const struct tmd_allow *limit,
+			 const struct tmd_allow *answer)
+{
+	unsigned int version = atomic_load_explicit(&part->version, memory_order_relaxed);
+
+	if (version & 1 || !atomic_compare_exchange_strong(&part->version, &version, version + 1))
+		return;
+	words_write(part->limit, limit);
+	words_write(part->part, answer);
+	atomic_store_explicit(&part->version, version + 2, memory_order_release);
+}
+
+static bool inside(const struct tmd_allow *a, const struct tmd_allow *b)
+{
+	struct tmd_allow beyond = allow_andnot(a, b);
+
+	return allow_empty(&beyond);
+}
+
+/* Whether the answer of @part is as far from those that came in this epoch as it should be. */
+static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, unsigned int epoch,
+		  const struct tmd_allow *limit)
+{
+	struct tmd_allow left = words_read(part->left), answer, others, its;
+	const struct tmd_part *other;
+
+	if (!answer_read(part, limit, &answer))
+		return false;
+	for (other = parts->part; other < parts->part + TMD_PARTS; other++) {
+		if (other == part || !is_there(other) || epoch_of(&other->epoch) != epoch)
+			continue;
+		others = words_read(other->left);
+		if (!answer_read(other, limit, &its) ||
+		    (!allow_meet(&left, &others) && allow_meet(&answer, &its)) ||
+		    (inside(&left, &others) && !inside(&answer, &its)) ||
+		    (inside(&others, &left) && !inside(&its, &answer)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The first launch in @epoch of who has @part. It is counted again after its answer is dropped:
+ * who came meanwhile and kept its own because of that answer came before.
+ */
+static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct tmd_part *part,
+						unsigned int epoch, const struct tmd_allow *limit)
+{
+	static const struct tmd_allow none;
+
+	if (atomic_exchange(&part->epoch, epoch) == epoch)
+		return;
+	comes_last(parts, part);
+	if (keeps(parts, part, epoch, limit))
+		return;
+	answer_write(part, &none, &none);
+	comes_last(parts, part);
+}
+
+struct tmd_allow tmd_part(const struct tmd_map *map, const struct tmd_allow *limit,
+			  const struct tmd_allow *left, bool clusters)
+{
+	struct tmd_allow before[TMD_PARTS], its[TMD_PARTS];
+	struct tmd_part *place = place_of(map, left, clusters), *order[TMD_PARTS];
+	unsigned int nr, epoch = epoch_of(&map->parts->epoch);
+
+	if (!place)
+		return choose(map, limit, left, NULL, NULL, 0);
+	if (__builtin_expect(epoch_of(&place->epoch) != epoch, 0))
+		come_anew(map->parts, place, epoch, limit);
+	if (answer_read(place, limit, &its[0]))
+		return its[0];
+	nr = in_order(map->parts, place, order);
+	for (unsigned int n = 0; n < nr; n++) {
+		before[n] = words_read(order[n]->left);
+		if (!answer_read(order[n], limit, &its[n])) {
+			its[n] = choose(map, limit, &before[n], before, its, n);
+			answer_write(order[n], limit, &its[n]);
+		}
+	}
+	return its[nr - 1];
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whether a TMD shows the launch that it was built for: what says how many TPCs a launch needs is
+ * proven of a row before the row is trusted. Must not know how the launch was made.
+ */
+#include "lib/tmd/field.h"
+
+#define SHARED_MORE	4096	/* what the driver adds of its own, and rounds up by, is less */
+#define REGISTERS_MORE	16	/* as of a thread's registers */
+#define MOST_BARRIERS	16	/* of a block: PTX ISA, "bar" */
+
+bool tmd_layout_needs_shapes(const struct tmd_layout *layout)
+{
+	return !layout->tested_on && layout->type.width;
+}
+
+static bool shows(const void *tmd, struct tmd_field f, unsigned int least, unsigned int more)
+{
+	return field_read(tmd, f) - least < more;
+}
+
+const char *tmd_shape_differs(const struct tmd_layout *layout, const void *tmd,
+			      const struct tmd_shape *shape)
+{
+	bool cluster = shape->cluster[0];
+	unsigned int type = shape->cooperative ? TMD_TYPE_COOPERATIVE : TMD_TYPE_GRID;
+	const struct tmd_field *grid = shape->cooperative ? layout->cooperative : layout->grid;
+	unsigned int unit = 1u << layout->shared_shift;
+
+	if (!shows(tmd, layout->type, type + cluster, 1))
+		return "type";
+	for (int i = 0; i < 3; i++) {
+		if (cluster && !shows(tmd, layout->cluster[i], shape->cluster[i], 1))
+			return "cluster";
+		if (!shows(tmd, grid[i], shape->grid[i] / (cluster ? shape->cluster[i] : 1), 1))
+			return shape->cooperative ? "cooperative" : "grid";
+		if (!shows(tmd, layout->threads[i], shape->block[i], 1))
+			return "threads";
+	}
+	if (!shows(tmd, layout->registers, shape->registers, REGISTERS_MORE))
+		return "registers";
+	if (!shows(tmd, layout->barriers, 0, MOST_BARRIERS + 1))
+		return "barriers";
+	if (!shows(tmd, layout->shared, shape->shared / unit, SHARED_MORE / unit))
+		return "shared memory";
+	return NULL;
+}

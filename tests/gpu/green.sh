@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Green contexts under gpupart run and without it, as TAP: tests/gpu/green.c in some limits, alone,
+# beside a second program under MPS, and PyTorch's and cuda-bindings' own. About a minute. OUT=FOLDER
+# keeps the transcripts; GPUPART_GREEN_ARGS="-i CAPTURE" tries it on the simulated GPU.
+root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+cd "$root" || exit 1
+build=${BUILD:-$root/build}
+gpupart=$build/bin/gpupart
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT INT TERM
+out=${OUT:-$tmp}
+mkdir -p "$out"
+export XDG_CACHE_HOME="$tmp/cache"
+unset GPUPART_SET GPUPART_GPU CUDA_INJECTION64_PATH
+if [ ! -e /dev/nvidiactl ] && [ -z "$GPUPART_GREEN_ARGS" ]; then
+	echo "1..0 # SKIP no NVIDIA driver here"
+	exit 77
+fi
+. tests/gpu/cases.subr
+# shellcheck disable=SC2086 # words
+run() { timeout -k 5 120 "$gpupart" run $GPUPART_GREEN_ARGS "$@"; }
+
+if [ -z "$GPUPART_GREEN_ARGS" ]; then
+	timeout -k 5 120 "$build/tests/gpu-green" all >"$out/green-alone.txt" 2>&1
+	took "without gpupart" $? "$out/green-alone.txt"
+fi
+for set in 0-65 0-32 0-15 3,40 17; do
+	run -t "$set" -- "$build/tests/gpu-green" "$([ "$set" = 0-65 ] && echo all || echo "$set")" >"$out/green-$set.txt" 2>&1
+	took "-t $set" $? "$out/green-$set.txt"
+done
+for set in 0-32 0-15; do
+	run -t "$set" --sm-count -- "$build/tests/gpu-green" "$set" told >"$out/green-told-$set.txt" 2>&1
+	took "--sm-count, -t $set" $? "$out/green-told-$set.txt"
+done
+if [ -z "$GPUPART_GREEN_ARGS" ] && command -v nvidia-cuda-mps-control >/dev/null; then
+	run --mps -t 33-65 -- "$build/tests/gpu-green" 33-65 count >"$out/green-mps-other.txt" 2>&1 &
+	other=$!
+	run --mps -t 0-32 -- "$build/tests/gpu-green" 0-32 count >"$out/green-mps.txt" 2>&1
+	took "MPS, -t 0-32" $? "$out/green-mps.txt"
+	wait $other
+	took "MPS, -t 33-65" $? "$out/green-mps-other.txt"
+else
+	skip "MPS: not here"
+fi
+if [ -z "$GPUPART_GREEN_ARGS" ] && python3 -c 'import torch.cuda.green_contexts, triton' 2>/dev/null; then
+	for set in 0-65 0-32 0-15; do
+		run -t "$set" -- python3 tests/gpu/green.py "$set" >"$out/green-torch-$set.txt" 2>&1
+		took "PyTorch, -t $set" $? "$out/green-torch-$set.txt"
+	done
+else
+	skip "PyTorch with green contexts and Triton: not here"
+fi
+# Their own tests, where they are installed with them.
+for package in cuda.core cuda.bindings; do
+	tests=$(python3 -c "
+import glob, importlib, os
+where = os.path.dirname(list(importlib.import_module('$package').__path__)[0])
+print(*[f for f in glob.glob(where + '/**/test*green*.py', recursive=True)])" 2>/dev/null)
+	if [ -n "$tests" ] && python3 -c 'import pytest' 2>/dev/null; then
+		# shellcheck disable=SC2086 # words
+		run -t 0-32 -- python3 -m pytest -q $tests >"$out/green-$package.txt" 2>&1
+		ok $? "$package: its own tests: $(tail -n 1 "$out/green-$package.txt")"
+	else
+		skip "$package: no tests of green contexts here"
+	fi
+done
+if [ -z "$GPUPART_GREEN_ARGS" ] && python3 -c 'import cuda.bindings.driver' 2>/dev/null; then
+	run -t 0-15 -- python3 tests/gpu/green_bindings.py >"$out/green-bindings.txt" 2>&1
+	took "cuda.bindings, -t 0-15" $? "$out/green-bindings.txt"
+else
+	skip "cuda.bindings: not here"
+fi
+cases_done
