@@ -497,7 +497,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	as() {
 		(
 			XDG_CACHE_HOME=$tmp/theirs
-			setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+			setpriv --reuid=4720 --regid=4720 --clear-groups "$@"
 		)
 	}
 	if as "$gpupart" run $e -t 0-3 -- true 2>/dev/null; then
@@ -544,7 +544,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		# A program of root's run that becomes another user.
 		touch "$go"
 		"$gpupart" run --exec -i sample:h200 -t 0-3 --name "$name" -- sh -c \
-			'setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$1"; exit $?' "$tmp/launch" "$go" \
+			'setpriv --reuid=4720 --regid=4720 --clear-groups "$0" "$1"; exit $?' "$tmp/launch" "$go" \
 			>"$tmp/other" 2>/dev/null &
 		wait_rows "$name" 1
 		try set "$name" -t 20
@@ -555,7 +555,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	else
 		skip "another user cannot use this build"
 	fi
-	rm -rf /dev/shm/gpupart-65534
+	rm -rf /dev/shm/gpupart-4720
 else
 	skip "other users: only as root"
 fi
