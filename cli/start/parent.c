@@ -116,7 +116,7 @@ int parent_wait(struct parent *parent)
 	long next = process_now_ms() + parent->look(parent->arg, parent->child), left;
 	struct timespec timeout;
 	siginfo_t info;
-	int wstatus;
+	int wstatus, sig;
 	sigset_t all;
 
 	sigfillset(&all);
@@ -127,8 +127,11 @@ int parent_wait(struct parent *parent)
 			next = process_now_ms() + left;
 		}
 		timeout = (struct timespec){ left / 1000, left % 1000 * 1000000 };
-		if (sigtimedwait(&all, &info, &timeout) > 0)
+		sig = sigtimedwait(&all, &info, &timeout);
+		if (sig > 0)
 			pass_on(parent, &info);
+		if (sig == SIGIO)
+			next = process_now_ms();
 	}
 	return wstatus;
 }

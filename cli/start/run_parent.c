@@ -16,8 +16,15 @@
 #include "cli/util/message.h"
 #include "lib/private.h"
 
-/* Milliseconds between two looks at /proc, doubled each time, and between two at the report. */
+/*
+ * Milliseconds between two looks at /proc, doubled each time, and between two at the report. A
+ * process that begins to use CUDA is looked at soon, and once more: it may be confined by then.
+ * Others' processes wake this one, too, so not more often than LOOK_LEAST.
+ */
 #define LOOK_FIRST	100
+#define LOOK_SOON	20
+#define LOOK_AGAIN	50
+#define LOOK_LEAST	100
 #define LOOK_LAST	30000
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
@@ -29,7 +36,8 @@ struct run {
 	const struct run_wishes *wishes;
 	struct gpupart_report *report;
 	struct witness witness;
-	long pause, due;
+	int watch;
+	long pause, looked, due;
 	/* Strict: processes that were sent SIGTERM, and when the first was. */
 	struct process ended[MAX_ENDED];
 	unsigned int nr_ended;
@@ -99,15 +107,22 @@ static void keep_strict(struct run *run, pid_t child)
 
 static long look(void *arg, pid_t child)
 {
-	long now = process_now_ms(), last;
+	long now = process_now_ms(), soon, last;
 	struct run *run = arg;
 	bool strict = run->wishes->strict;
 
+	if (witness_woken(run->watch)) {
+		run->pause = LOOK_AGAIN / 2;
+		soon = run->looked + LOOK_LEAST;
+		soon = soon > now + LOOK_SOON ? soon : now + LOOK_SOON;
+		run->due = soon < run->due ? soon : run->due;
+	}
 	if (now >= run->due) {
 		/* Not at once: the program is not there yet. */
 		if (run->pause)
 			witness_look(&run->witness, child, run->args->simulated);
 		last = strict ? LOOK_LAST_STRICT : LOOK_LAST;
+		run->looked = now;
 		run->pause = run->pause ? 2 * run->pause : LOOK_FIRST;
 		run->pause = run->pause < last ? run->pause : last;
 		run->due = now + run->pause;
@@ -140,6 +155,8 @@ static int supervise(struct run *run, int fd)
 
 	if (err)
 		return cmd_fail(run->args->cmd, EXIT_FAILED, "no process: %s", strerror(-err));
+	/* Now that other descriptors are closed. */
+	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);
 	run_report_say(run->report, &run->witness, run->args->simulated);
 	if (!run->wishes->strict || !was_breached(run))

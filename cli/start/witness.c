@@ -4,13 +4,18 @@
  * cuInit opens and NVML does not. Costs a pass over /proc, so the caller waits longer each time.
  */
 #include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/start/witness.h"
+#include "cli/util/paths.h"
 
+#define DEVICE "/dev/nvidia-uvm"
 #define REPORT "GPUPART_REPORT="
 #define MAX_LINES 65536
 #define MAX_FDS 4096
@@ -106,7 +111,7 @@ static bool has_device(int pid)
 		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, entry->d_name);
 		len = readlink(path, link, sizeof(link) - 1);
 		link[len > 0 ? len : 0] = 0;
-		found = !strcmp(link, "/dev/nvidia-uvm");
+		found = !strcmp(link, DEVICE);
 	}
 	if (dir)
 		closedir(dir);
@@ -193,4 +198,29 @@ void witness_look(struct witness *witness, int root, bool simulated)
 	if (proc)
 		closedir(proc);
 	free(memo);
+}
+
+int witness_watch(bool simulated)
+{
+	int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	char path[PATH_MAX] = DEVICE;
+
+	if (watch < 0)
+		return -1;
+	if ((!simulated || !paths_package(PATHS_SIM "/libcuda.so.1", path, sizeof(path))) &&
+	    inotify_add_watch(watch, path, IN_OPEN) >= 0 && !fcntl(watch, F_SETOWN, getpid()) &&
+	    !fcntl(watch, F_SETFL, O_ASYNC | O_NONBLOCK))
+		return watch;
+	close(watch);
+	return -1;
+}
+
+bool witness_woken(int watch)
+{
+	char events[4096];
+	bool woken = false;
+
+	while (watch >= 0 && read(watch, events, sizeof(events)) > 0)
+		woken = true;
+	return woken;
 }

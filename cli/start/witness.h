@@ -24,6 +24,15 @@ struct witness {
  */
 void witness_look(struct witness *witness, int root, bool simulated);
 
+/*
+ * A descriptor by which this process gets SIGIO when any process begins to use CUDA: opens
+ * /dev/nvidia-uvm or, @simulated, the simulated libcuda.so.1. -1 where that cannot be watched.
+ */
+int witness_watch(bool simulated);
+
+/* Whether one did since the last time. */
+bool witness_woken(int watch);
+
 /* Whether @pid is @root, below it, or has that in its environment. */
 bool witness_is_below(int pid, int root);
 

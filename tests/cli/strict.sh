@@ -71,6 +71,9 @@ has "$err" "was never confined: this driver offers no launch callback" "a refuse
 try run $e -t 0-7 -- env -i LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" GPUPART_SIM="$PWD/tests/data/gh100-h200-e/capture.txt" \
 	sh -c '"$0" kernel sleep4000' "$prog"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "an empty environment: seen from outside"
+# The looks at fixed times are 1.5 and 3.1 s after the start.
+try run $e -t 0-7 -- sh -c 'sleep 1.6; env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel sleep1000' "$prog"
+has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "one between two of the looks is seen, too"
 
 # --strict.
 try run $e -t 0-7 --strict -- "$prog" kernel x2 coop8 legacy sync

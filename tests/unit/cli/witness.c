@@ -82,6 +82,37 @@ static void __attribute__((noreturn)) chain(int ready, const char *other)
 	stay(ready);
 }
 
+static char watched[] = "/tmp/gpupart-watched-XXXXXX";
+
+/* In place of the simulated driver's file. */
+int paths_package(const char *name, char *path, size_t len)
+{
+	return snprintf(path, len, "%s", watched) < 0 || !strstr(name, "libcuda.so.1");
+}
+
+/* SIGIO, blocked as in the parent of a program, says that something opened the driver's library. */
+static void check_watch(void)
+{
+	const struct timespec now = { 0 };
+	int watch, file = mkostemp(watched, O_CLOEXEC);
+	sigset_t io;
+
+	sigemptyset(&io);
+	sigaddset(&io, SIGIO);
+	sigprocmask(SIG_BLOCK, &io, NULL);
+	watch = witness_watch(true);
+	tap_ok(watch >= 0 && !witness_woken(watch) && sigtimedwait(&io, NULL, &now) < 0,
+	       "nothing opened it yet");
+	close(file);
+	close(open(watched, O_RDONLY | O_CLOEXEC));
+	tap_ok(sigtimedwait(&io, NULL, &now) == SIGIO && witness_woken(watch),
+	       "something opens %s", watched);
+	tap_ok(!witness_woken(watch), "told once");
+	close(watch);
+	unlink(watched);
+	tap_ok(!witness_woken(-1), "no watch: nothing is told");
+}
+
 int main(int argc, char **argv)
 {
 	char other[] = "/tmp/gpupart-witness-XXXXXX", copy[96];
@@ -123,6 +154,7 @@ int main(int argc, char **argv)
 	       !witness_is_below(witness.processes[0].process.pid, beside), "it is below");
 	witness_look(&witness, top, true);
 	tap_ok(witness.nr == 1 && witness.processes[0].looks == 2, "and the next time");
+	check_watch();
 	kill(-top, SIGKILL);
 	kill(beside, SIGKILL);
 	while (wait(NULL) > 0)
