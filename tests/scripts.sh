@@ -249,16 +249,20 @@ cat >"$tree/build/bin/gpupart" <<'END'
 echo "gpupart $*"
 case "$*" in
 *verify*) echo "no GPU" >&2; exit 1 ;;
+*capture*) echo "pci = 0000:0e:00.0" ;;
 doctor) exit 1 ;;
 esac
 END
-chmod +x "$tree/build/bin/gpupart"
+printf '#!/bin/sh\necho "launches of $*"\n' >"$tree/build/tests/gpu-launch_dump"
+chmod +x "$tree/build/bin/gpupart" "$tree/build/tests/gpu-launch_dump"
 (cd / && PATH=$fake:$PATH "$tree/scripts/demo" --fast) >"$tmp/said" 2>&1 && last 'gpupart demo --fast'
 ok "demo builds and runs gpupart demo with its arguments"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0000:0d:00.0 "$tmp/captured") >"$tmp/said" 2>&1
 [ $? -eq 1 ] && grep -q -- '--of capture' "$tmp/captured/capture.txt" && grep -q 'no GPU' "$tmp/captured/verify.json.err" &&
 	grep -q 'verify.json: status 1: no GPU' "$tmp/said" && grep -q 'doctor.txt: status 1$' "$tmp/said"
 ok "capture-gpu keeps what it can, and says what failed"
+grep -qx 'launches of 0000:0e:00.0' "$tmp/captured/launches.txt"
+ok "capture-gpu dumps launches on the GPU whose topology it has"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0 "$tmp/captured") >"$tmp/said" 2>&1
 [ $? -eq 2 ] && grep -q 'is there already' "$tmp/said"
 ok "capture-gpu writes into no folder that is there"

@@ -90,4 +90,13 @@ is "$(grep -c "Dir::State=" "$tmp/asked") $(grep -c "Dir::Cache=" "$tmp/asked")"
 is "$(grep -c mirror.invalid "$tmp/out")" 0 "try-drivers: its table names no mirror"
 tried "bytes=88 cbids=5"
 is "$status $(grep -c '| refused: ' "$tmp/out")" "1 2" "try-drivers: a driver that is refused"
+
+# What scripts/capture-gpu keeps of launches, with no help of the library.
+dump=$BUILD/tests/gpu-launch_dump
+LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$PWD/tests/data/gh100-h200-e/capture.txt "$dump" >"$tmp/out" 2>"$tmp/err"
+is "$? $(wc -l <"$tmp/err")" "0 0" "launches are dumped"
+is "$(grep -c '^callbacks = 1$' "$tmp/out") $(grep -c '^at-parameter = 0x20$' "$tmp/out")" "6 6" "six, each with what slot 4 points to"
+# V04_00, clcbc0qmd.h: GRID_WIDTH, GRID_HEIGHT and GRID_DEPTH are bits 1055:1024, 1071:1056 and 1103:1088.
+is "$(awk '/^at-parameter/ { tmd = $3 == "0x20" } tmd && $1 == "080" { print $2, $3, $4 }' "$tmp/out" | sed -n 2p)" \
+	"3d000000 07000000 03000000" "a grid of 61x7x3 is seen there"
 tap_done

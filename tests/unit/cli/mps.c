@@ -172,7 +172,7 @@ static void begin(struct user *user, int out)
 		strcpy(user->noted, noted);
 		setenv("TO", in(top, "env"), 1);
 		if (write(fds[1], user, sizeof(*user)) == sizeof(*user))
-			execlp("sh", "sh", "-c", "env >$TO.new; mv $TO.new $TO; exec sleep 100",
+			execlp("sh", "sh", "-c", "env >$TO.$$; mv $TO.$$ $TO; exec sleep 100",
 			       NULL);
 		_exit(127);
 	}
