@@ -132,6 +132,10 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 	struct gpupart *gp;
 	int node;
 
+	if (asked && !*asked)
+		asked = NULL;
+	if (asked && strcmp(asked, "0") && strcmp(asked, "1"))
+		return cmd_fail(args->cmd, EXIT_FAILED, "GPUPART_STRICT='%s': wants 1 or 0", asked);
 	if (gpupart_open(&gp))
 		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
 	node = gpupart_config_strict(gp);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <gpupart_manage.h>
 #include "cli/cmd.h"
 #include "cli/util/out.h"
@@ -87,6 +88,8 @@ int main(int argc, char **argv)
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+	/* Started anew by paths_enter_sim(), it would be shown as "exe". */
+	prctl(PR_SET_NAME, "gpupart");
 	paths_set_argv(argv);
 	if (argc < 2)
 		return cmd_fail(NULL, EXIT_USAGE, "no command: see 'gpupart --help'");

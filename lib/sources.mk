@@ -14,6 +14,9 @@ LIB_CORE_SRC := \
 	lib/core/state_dir.c \
 	lib/core/symbols.c
 
+LIB_CORE_MANAGE_SRC := \
+	lib/core/memfd_make.c
+
 LIB_TOPO_SRC := \
 	lib/topo/capture.c \
 	lib/topo/capture_read.c \
@@ -75,12 +78,18 @@ LIB_CONFINE_SRC := \
 	lib/confine/sm_count.c \
 	lib/confine/stream.c
 
+LIB_CONFINE_MANAGE_SRC := \
+	lib/confine/report_run.c
+
 LIB_STAT_SRC := \
 	lib/stat/block.c \
 	lib/stat/calls.c \
 	lib/stat/fold.c \
 	lib/stat/stat.c \
 	lib/stat/time.c
+
+LIB_STAT_MANAGE_SRC := \
+	lib/stat/block_run.c
 
 LIB_LEDGER_SRC := \
 	lib/ledger/file.c \
@@ -129,7 +138,8 @@ LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_S
 	$(LIB_CONFINE_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC)
 
 # libgpupart-manage.so.0: what programs that manage GPUs use, and no injected process needs.
-LIB_MANAGE_SRC := $(LIB_TOPO_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
+LIB_MANAGE_SRC := $(LIB_CORE_MANAGE_SRC) $(LIB_TOPO_MANAGE_SRC) $(LIB_CONFINE_MANAGE_SRC) \
+	$(LIB_STAT_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
 
 LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)
 

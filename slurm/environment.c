@@ -2,7 +2,6 @@
 /* The environment of a job's tasks: its set, its memory, and the libraries by which they hold. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +14,25 @@
 #define VALUE_MAX (128u << 10)	/* MAX_ARG_STRLEN: execve() takes nothing that is longer */
 #define INJECT "libgpupart-inject.so"
 
-bool environment_package(bool lib, const char *name, char *path, size_t len)
+char *environment_package(bool lib, const char *name)
 {
 	static char found;
-	char own[PATH_MAX];
+	char *own, *path = NULL;
 	Dl_info info;
 
-	if (!dladdr(&found, &info) || !realpath(info.dli_fname, own))
-		return false;
+	own = dladdr(&found, &info) ? realpath(info.dli_fname, NULL) : NULL;
+	if (!own)
+		return NULL;
 	/* We are lib/gpupart/gpupart_spank.so. */
 	*strrchr(own, '/') = 0;
-	if (snprintf(path, len, "%s/%s%s", own, lib ? "" : "../../bin/", name) >= (int)len)
-		return false;
-	return !access(path, F_OK);
+	if (asprintf(&path, "%s/%s%s", own, lib ? "" : "../../bin/", name) < 0)
+		path = NULL;
+	free(own);
+	if (path && access(path, F_OK)) {
+		free(path);
+		return NULL;
+	}
+	return path;
 }
 
 /*
@@ -75,23 +80,27 @@ free_old:
 /* The driver's one place for a library, or, where another tool has that, the loader's list. */
 static int inject(spank_t spank, bool strict, char *why, size_t len)
 {
-	char path[PATH_MAX], *taken;
+	char *path = environment_package(true, INJECT), *taken;
+	int err = -EINVAL;
 	bool is_taken;
 
-	if (!environment_package(true, INJECT, path, sizeof(path))) {
+	if (!path) {
 		snprintf(why, len, INJECT " is not installed beside the plugin");
 		return -ENOENT;
 	}
 	taken = value_of(spank, "CUDA_INJECTION64_PATH", why, len);
 	if (!taken)
-		return -EINVAL;
+		goto free_path;
 	is_taken = *taken && !path_is_named(taken, INJECT);
 	free(taken);
 	/* Loaded at the start, it has its thread-local memory whatever the program loads. */
 	if ((is_taken || strict) && join(spank, "LD_PRELOAD", path, true, why, len))
-		return -EINVAL;
-	return is_taken || spank_setenv(spank, "CUDA_INJECTION64_PATH", path, 1) == ESPANK_SUCCESS ?
-		       0 : -EINVAL;
+		goto free_path;
+	if (is_taken || spank_setenv(spank, "CUDA_INJECTION64_PATH", path, 1) == ESPANK_SUCCESS)
+		err = 0;
+free_path:
+	free(path);
+	return err;
 }
 
 /* Room for the static TLS of what is loaded later: @bytes; other tunables of the job's stay. */
@@ -110,20 +119,22 @@ static int raise_tls(spank_t spank, size_t bytes, char *why, size_t len)
 
 static int simulate(spank_t spank, char *why, size_t len)
 {
-	char path[PATH_MAX], captures[8 * PATH_MAX];
+	char *path = environment_package(true, "sim"), *captures = boards_simulated();
 	int err = -ENOENT;
 
-	if (environment_package(true, "sim", path, sizeof(path)))
+	if (path)
 		err = join(spank, "LD_LIBRARY_PATH", path, true, why, len);
-	if (!err && (!boards_simulated(captures, sizeof(captures)) ||
+	if (!err && (!captures ||
 		     spank_setenv(spank, "GPUPART_SIM", captures, 1) != ESPANK_SUCCESS))
 		err = -EINVAL;
+	free(captures);
+	free(path);
 	return err;
 }
 
 static int set_memory(spank_t spank, const struct gpupart_grant *grant, char *why, size_t len)
 {
-	char path[PATH_MAX], bytes[24];
+	char *path, bytes[24];
 	int err = 0;
 
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)grant->memory);
@@ -131,9 +142,10 @@ static int set_memory(spank_t spank, const struct gpupart_grant *grant, char *wh
 	    spank_setenv(spank, "GPUPART_MEM", bytes, 1) != ESPANK_SUCCESS)
 		return -EINVAL;
 	/* Without it the quota holds as well, and nvidia-smi shows the whole GPU. */
-	if (environment_package(true, "libgpupart-nvml.so", path, sizeof(path)) &&
-	    !strpbrk(path, ":$"))
+	path = environment_package(true, "libgpupart-nvml.so");
+	if (path && !strpbrk(path, ":$"))
 		err = join(spank, "LD_AUDIT", path, false, why, len);
+	free(path);
 	return err;
 }
 

@@ -63,19 +63,24 @@ void boards_close(struct node_gpu *board)
 	board->topo = NULL;
 }
 
-bool boards_simulated(char *captures, size_t len)
+char *boards_simulated(void)
 {
 	FILE *file = fopen(NODE_GPU_FILE, "re");
+	char line[NODE_GPU_ROW], *captures = NULL, *longer;
 	struct node_gpu board;
-	char line[NODE_GPU_ROW];
-	size_t used = 0;
 
-	*captures = 0;
-	while (file && used < len && fgets(line, sizeof(line), file))
-		if (node_gpu_read(line, &board))
-			used += snprintf(captures + used, len - used, "%s%s", used ? ":" : "",
-					 board.source);
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!node_gpu_read(line, &board))
+			continue;
+		if (asprintf(&longer, "%s%s%s", captures ?: "", captures ? ":" : "",
+			     board.source) < 0)
+			longer = NULL;
+		free(captures);
+		captures = longer;
+		if (!captures)
+			break;
+	}
 	if (file)
 		fclose(file);
-	return used && used < len;
+	return captures;
 }

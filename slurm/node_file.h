@@ -15,7 +15,10 @@ void boards_close(struct node_gpu *board);
 /* The same without the topology, which stays NULL: by the GPU's address. */
 int boards_find(const char *pci, struct node_gpu *board, char *why, size_t len);
 
-/* The captures of all of them, as GPUPART_SIM has them; false where that is too long. */
-bool boards_simulated(char *captures, size_t len);
+/*
+ * The captures of all of them, as GPUPART_SIM has them, which the caller frees; NULL: there are
+ * none, or no memory.
+ */
+char *boards_simulated(void);
 
 #endif

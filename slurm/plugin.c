@@ -4,7 +4,6 @@
  * GPU, its tasks start in it, slurmd's epilog gives it back.
  */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -59,12 +58,14 @@ static struct spank_option option = {
 /* This package's own command: 0, or what it says. */
 static int run_node(const char *argument)
 {
-	char path[PATH_MAX], *argv[] = { "gpupart", "slurm-node", (char *)argument, NULL };
-	int status = 0;
+	char *argv[] = { "gpupart", "slurm-node", (char *)argument, NULL };
+	char *path = environment_package(false, "gpupart");
+	int status = 0, err;
 	pid_t pid;
 
-	if (!environment_package(false, "gpupart", path, sizeof(path)) ||
-	    posix_spawn(&pid, path, NULL, NULL, argv, environ))
+	err = path ? posix_spawn(&pid, path, NULL, NULL, argv, environ) : ENOENT;
+	free(path);
+	if (err)
 		return -1;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)

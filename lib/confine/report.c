@@ -1,38 +1,17 @@
 // SPDX-License-Identifier: MIT
-/*
- * See report.h. The run creates the memory, processes add to it without a lock, and the run reads
- * it as words that the user's programs wrote: bounded, and cleaned of control characters.
- */
+/* See report.h. Processes add to the run's memory without a lock. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "lib/confine/report.h"
+#include "lib/confine/report_block.h"
 #include "lib/core/environment.h"
-#include "lib/core/memfd.h"
 #include "lib/core/state_dir.h"
 
-#define MAGIC	0x3274726f70657267	/* "greport2", little endian */
-#define NAME	"gpupart-report"
-#define MAX_PROCESSES 256
 #define KEY_GONE (~0ull)
-
-struct report_block {
-	struct memfd_head head;
-	atomic_uint nr;		/* processes that asked for a place */
-	atomic_uint nr_refused;	/* those without a place that were kept from CUDA */
-	struct gpupart_report_process processes[MAX_PROCESSES];
-};
-
-struct gpupart_report {
-	struct report_block *block;
-	int fd;
-	char id[MEMFD_ID_LEN];
-};
 
 atomic_bool report_joined;
 static struct gpupart_report_process *own;
@@ -45,64 +24,6 @@ static struct {
 } keys[GPUPART_REPORT_NR_KERNELS];
 atomic_bool report_unnamed;
 static atomic_bool naming;
-
-/* ---------------------------------------------------------------- the run's side */
-
-int gpupart_report_open(struct gpupart *gp, struct gpupart_report **out, const char **id)
-{
-	struct gpupart_report *report = calloc(1, sizeof(*report));
-	struct memfd_head *head;
-	int err;
-
-	if (!report)
-		return ctx_fail(gp, -ENOMEM, "no memory");
-	err = memfd_make(gp, NAME, MAGIC, sizeof(*report->block), &head, &report->fd, report->id);
-	if (err) {
-		free(report);
-		return err;
-	}
-	report->block = (struct report_block *)head;
-	*out = report;
-	*id = report->id;
-	return 0;
-}
-
-void gpupart_report_close(struct gpupart_report *report)
-{
-	if (!report)
-		return;
-	munmap(report->block, sizeof(*report->block));
-	close(report->fd);
-	free(report);
-}
-
-int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
-		       struct gpupart_report_process *process)
-{
-	if (n >= atomic_load(&report->block->nr) || n >= MAX_PROCESSES)
-		return -ENOENT;
-	*process = report->block->processes[n];
-	memfd_clean(process->name, sizeof(process->name));
-	memfd_clean(process->pci, sizeof(process->pci));
-	memfd_clean(process->source, sizeof(process->source));
-	memfd_clean(process->why, sizeof(process->why));
-	for (unsigned int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++)
-		memfd_clean(process->kernels[i].name, sizeof(process->kernels[i].name));
-	return 0;
-}
-
-unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned int *nr_refused)
-{
-	unsigned int nr = atomic_load(&report->block->nr);
-	unsigned int nr_lost = nr > MAX_PROCESSES ? nr - MAX_PROCESSES : 0;
-
-	*nr_refused = atomic_load(&report->block->nr_refused);
-	if (*nr_refused > nr_lost)
-		*nr_refused = nr_lost;
-	return nr_lost;
-}
-
-/* ------------------------------------------------------------ the process's side */
 
 /* Until an attach says more. */
 static void begin(const struct environment *environment)
@@ -118,7 +39,7 @@ static struct gpupart_report_process *place_again(struct report_block *block)
 {
 	uint64_t namespace = control_pid_namespace();
 
-	for (unsigned int i = 0; i < MAX_PROCESSES && control_proc_is_ours(); i++) {
+	for (unsigned int i = 0; i < REPORT_MAX_PROCESSES && control_proc_is_ours(); i++) {
 		struct gpupart_report_process *p = &block->processes[i];
 		unsigned int state = GPUPART_REPORT_CONFINED;
 
@@ -141,18 +62,18 @@ int gpupart_report_start(struct gpupart *gp, const char *id)
 
 	if (own)
 		return 0;
-	err = memfd_map(gp, id, NAME, MAGIC, sizeof(*block), &head);
+	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*block), &head);
 	if (err)
 		return err;
 	block = (struct report_block *)head;
 	nr = atomic_fetch_add(&block->nr, 1);
-	own = nr < MAX_PROCESSES ? &block->processes[nr] : place_again(block);
+	own = nr < REPORT_MAX_PROCESSES ? &block->processes[nr] : place_again(block);
 	if (!own) {
 		without_place = block;
 		return ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
-				MAX_PROCESSES);
+				REPORT_MAX_PROCESSES);
 	}
-	if (nr >= MAX_PROCESSES)
+	if (nr >= REPORT_MAX_PROCESSES)
 		atomic_fetch_sub(&block->nr, 1);
 	prctl(PR_GET_NAME, own->name);
 	begin(&environment);

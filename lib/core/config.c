@@ -82,12 +82,11 @@ static char *trim(char *text)
 int gpupart_config_strict(struct gpupart *gp)
 {
 	char text[MAX_BYTES], *rest = text, *line, *value;
-	int strict = read_config(gp, text);
+	int len = read_config(gp, text), strict = -1;
 	unsigned int nr = 0;
 
-	if (strict <= 0)
-		return strict;
-	strict = 0;
+	if (len <= 0)
+		return len;
 	/* Some editors begin a file with this mark. */
 	if (!strncmp(rest, "\xef\xbb\xbf", 3))
 		rest += 3;
@@ -102,16 +101,16 @@ int gpupart_config_strict(struct gpupart *gp)
 			return ctx_fail(gp, -EINVAL, CONFIG_PATH
 					":%u: '%.40s' is not understood: wants KEY = VALUE", nr,
 					line);
-		/* A misspelt key must not leave a node without its setting. */
-		if (strcasecmp(line, "strict"))
-			return ctx_fail(gp, -EINVAL, CONFIG_PATH
-					":%u: '%.40s' is no key: wants strict",
-					nr, line);
+		/* A misspelt key must not leave a node without its setting, nor a second one. */
+		if (strict >= 0 || strcasecmp(line, "strict"))
+			return ctx_fail(gp, -EINVAL, CONFIG_PATH ":%u: '%.40s' is %s", nr, line,
+					strcasecmp(line, "strict") ? "no key: wants strict" :
+								     "given twice");
 		value = trim(value);
 		if (strcmp(value, "yes") && strcmp(value, "no"))
 			return ctx_fail(gp, -EINVAL, CONFIG_PATH
 					":%u: strict = %.40s: wants yes or no", nr, value);
 		strict = !strcmp(value, "yes");
 	}
-	return strict;
+	return strict > 0;
 }

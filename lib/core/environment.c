@@ -22,6 +22,8 @@ static bool is_one(const char *name)
 
 struct environment environment_read(void)
 {
+	const char *strict = value_of(ENVIRONMENT_STRICT);
+
 	return (struct environment){
 		.untouched = is_one(ENVIRONMENT_OFF),
 		.profile = is_one(ENVIRONMENT_PROFILE),
@@ -33,8 +35,8 @@ struct environment environment_read(void)
 		.has_set = getenv(ENVIRONMENT_SET),
 		.has_tenant = getenv(ENVIRONMENT_TENANT),
 		.has_stat = getenv(ENVIRONMENT_STAT),
-		.has_strict = getenv(ENVIRONMENT_STRICT),
-		.strict = is_one(ENVIRONMENT_STRICT),
+		.has_strict = strict,
+		.strict = strict && strcmp(strict, "0"),
 		.sm_count = is_one(ENVIRONMENT_SM_COUNT),
 		.stat = value_of(ENVIRONMENT_STAT),
 		.report = value_of(ENVIRONMENT_REPORT),

@@ -41,8 +41,9 @@ struct environment {
 	const char *mem;	/* bytes of it on each GPU that has no quota yet */
 
 	/* For the injected library. */
-	bool has_set, has_tenant, has_stat, has_strict;	/* the variable exists, also empty */
-	bool strict;		/* STRICT is "1": no launch outside of the set */
+	bool has_set, has_tenant, has_stat;	/* the variable exists, also empty */
+	bool has_strict;	/* STRICT is not empty */
+	bool strict;		/* nor "0": no launch outside of the set */
 	bool sm_count;		/* SM_COUNT is "1": the program is told the SMs of its set */
 	const char *stat;	/* where the measurement is left */
 	const char *report;	/* where launches outside of the set are reported */

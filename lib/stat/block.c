@@ -1,101 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Creates, maps and reads the memory in which measured processes leave their sums. */
+/* Maps the memory of block.h and takes this process's place in it. */
 #include <errno.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include "lib/core/memfd.h"
 #include "lib/stat/block.h"
-
-/* Another layout is another version. */
-#define MAGIC	0x3274617470675full
-#define NAME	"gpupart-stat"
-
-struct stat_block {
-	struct memfd_head head;
-	atomic_uint nr_processes;	/* that asked for a place */
-	atomic_uint nr_refused;
-	struct gpupart_stat_process processes[STAT_MAX_PROCESSES];
-};
-
-struct gpupart_stat {
-	struct stat_block *block;
-	int fd;
-	char id[MEMFD_ID_LEN];
-};
-
-int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **out, const char **id)
-{
-	struct gpupart_stat *stat = calloc(1, sizeof(*stat));
-	struct memfd_head *head;
-	int err;
-
-	if (!stat)
-		return ctx_fail(gp, -ENOMEM, "no memory");
-	err = memfd_make(gp, NAME, MAGIC, sizeof(*stat->block), &head, &stat->fd, stat->id);
-	if (err) {
-		free(stat);
-		return err;
-	}
-	stat->block = (struct stat_block *)head;
-	*out = stat;
-	*id = stat->id;
-	return 0;
-}
-
-void gpupart_stat_close(struct gpupart_stat *stat)
-{
-	if (!stat)
-		return;
-	munmap(stat->block, sizeof(*stat->block));
-	close(stat->fd);
-	free(stat);
-}
-
-/* It is the program's memory too, and a program may have written anywhere. */
-static void make_good(struct gpupart_stat_process *process)
-{
-	if (process->nr_gpus > GPUPART_STAT_MAX_GPUS)
-		process->nr_gpus = GPUPART_STAT_MAX_GPUS;
-	memfd_clean(process->name, sizeof(process->name));
-	for (unsigned int i = 0; i < process->nr_gpus; i++)
-		memfd_clean(process->gpus[i].pci, sizeof(process->gpus[i].pci));
-}
-
-int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
-		     struct gpupart_stat_process *process)
-{
-	unsigned int nr = atomic_load(&stat->block->nr_processes);
-	const uint64_t *from;
-	uint64_t *to = (uint64_t *)process;
-
-	_Static_assert(sizeof(*process) % 8 == 0, "counts are copied whole");
-	if (n >= nr || n >= STAT_MAX_PROCESSES)
-		return -ENOENT;
-	from = (const uint64_t *)&stat->block->processes[n];
-	/* In order: what says how many GPUs there are stands before them. */
-	for (size_t i = 0; i < sizeof(*process) / 8; i++)
-		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
-	make_good(process);
-	return 0;
-}
-
-unsigned int gpupart_stat_lost(const struct gpupart_stat *stat)
-{
-	unsigned int nr = atomic_load(&stat->block->nr_processes);
-
-	return atomic_load(&stat->block->nr_refused) +
-	       (nr > STAT_MAX_PROCESSES ? nr - STAT_MAX_PROCESSES : 0);
-}
 
 int stat_block_map(struct gpupart *gp, const char *id, struct stat_block **block)
 {
 	struct memfd_head *head;
-	int err = memfd_map(gp, id, NAME, MAGIC, sizeof(**block), &head);
+	int err = memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(**block), &head);
 
 	if (!err)
 		*block = (struct stat_block *)head;

@@ -84,6 +84,8 @@ run = start(TELL, stdout=subprocess.PIPE)
 pid, ppid, group, session = map(int, line(run).split())
 same(ppid, run.pid, "run stays as the program's parent")
 same((group, session), (os.getpgrp(), os.getsid(0)), "in its process group and session")
+with open(f"/proc/{ppid}/comm", encoding="ascii") as comm:
+    same(comm.read(), "gpupart\n", "ps calls it gpupart")
 for name in ("SIGUSR1", "SIGINT", "SIGHUP", "SIGQUIT", "SIGRTMIN"):
     os.kill(run.pid, getattr(signal, name))
     same(line(run), f"got {name}", f"{name} is passed on")

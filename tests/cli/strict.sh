@@ -243,7 +243,20 @@ GPUPART_STRICT=1
 export GPUPART_STRICT
 try run $e -t 0-7 -- "$prog" x8 kernel
 is $status 123 "GPUPART_STRICT=1 in the environment is --strict"
+for value in yes 2 "1 "; do
+	GPUPART_STRICT=$value
+	refused 125 "GPUPART_STRICT='$value': wants 1 or 0" run $e -t 0-7 -- "$prog" kernel
+done
+for value in 0 ""; do
+	GPUPART_STRICT=$value
+	try run $e -t 0-7 -- "$prog" x8 kernel
+	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "GPUPART_STRICT='$value': not strict"
+done
 unset GPUPART_STRICT
+for value in yes 2 "1 "; do
+	try run $e -t 0-7 --exec -- env GPUPART_STRICT="$value" "$prog" x8 kernel
+	has "$out" "kernel=800" "GPUPART_STRICT='$value' in a program's environment: counts as strict"
+done
 
 # A node's setting: /etc is this test's own here.
 if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
@@ -264,7 +277,7 @@ node() {
 }
 node '# ours\n strict=yes # all\n\n' 644 run $e -t 0-7 -- "$prog" x8 kernel
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "strict = yes of a node"
-for text in 'strict = no\n' '#strict = yes\n' '' 'strict = yes\nstrict = no\n'; do
+for text in 'strict = no\n' '#strict = yes\n' ''; do
 	node "$text" 644 run $e -t 0-7 -- "$prog" x8 kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "not strict: $(echo "$text" | wc -c) bytes of another text"
 done
@@ -275,6 +288,13 @@ node 'strict yes\n' 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config:1: 'strict yes' is not understood: wants KEY = VALUE" "a line without =: refused"
 node 'strict = no\n\nstrictly = yes\n' 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is no key: wants strict" "another key: refused"
+for text in 'strict = yes\nstrict = no\n' 'strict = no\nStrict = yes\n' 'strict = yes\nstrict = yes\n'; do
+	node "$text" 644 run $e -t 0-7 -- true
+	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: '" "a key that is there twice: refused, with its line"
+	has "$err" "rict' is given twice" "and why"
+done
+node 'strict = no\nstrict = no\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
+has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "a key twice: a process that another command confines is strict"
 node 'strictly = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "another key: a process that another command confines is strict"
 has "$err" "'strictly' is no key: wants strict: it counts as strict = yes" "and says so"

@@ -4,8 +4,8 @@
  * which they may have written anything into: taken, judged and shown. Shares are shares, and
  * what is shown as JSON is JSON.
  */
-/* The block is its own affair. */
-#include "lib/stat/block.c"
+#include <sys/mman.h>
+#include "lib/stat/block.h"
 #include "cli/stat/stat.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../cli/tap.subr"
 . tests/slurm/cluster.subr
 
-started=()
+declare -A started	# srun's pid, by the job's name
 missing=$(cluster_missing)
 if [ -n "$missing" ]; then
 	skip "$missing"
@@ -71,21 +71,29 @@ begin() {
 	touch "$tmp/out/$begin_name.hold"
 	as "$begin_user" srun -J "$begin_name" "$@" "$tmp/slurm-job" "$tmp/probe.ptx" 0 0 "$tmp/out/$begin_name.hold" \
 		>"$tmp/out/$begin_name" 2>"$tmp/out/$begin_name.err" &
-	started+=($!)
+	started[$begin_name]=$!
 }
 
-none_started() {
-	! ps -o pid= -p "$(echo "${started[@]}" | tr ' ' ,)" >/dev/null
+# none_lives PID..
+none_lives() {
+	! ps -o pid= -p "$(echo "$@" | tr ' ' ,)" >/dev/null
 }
 
+# none_holds ID..: none of these jobs has TPCs of a node.
+none_holds() {
+	! { held n1; held n2; } | jq -r '.jobs[].job' | grep -Fxq "$(printf '%s\n' "$@")"
+}
+
+# end NAME..: these jobs end, and are waited for, and so is what they held.
 end() {
+	end_pids=() end_ids=$(squeue -h -n "$(echo "$@" | tr ' ' ,)" -o %A)
 	for name in "$@"; do
 		rm -f "$tmp/out/$name.hold"
+		end_pids+=("${started[$name]}")
 	done
-	until_true none_started
-	until_true nothing_held
-	kill "${started[@]}" 2>/dev/null
-	started=()
+	until_true none_lives "${end_pids[@]}"
+	until_true none_holds $end_ids
+	kill "${end_pids[@]}" 2>/dev/null
 }
 
 # id_of NAME: its job's.
@@ -195,7 +203,7 @@ E
 chmod 755 "$tmp/out/nested"
 touch "$tmp/out/four.hold"
 as games srun -J four -w n2 --gpupart tpcs=6 "$tmp/out/nested" >"$tmp/out/four" 2>/dev/null &
-started+=($!)
+started[four]=$!
 inner_list() {
 	cluster_in n2 "$gpupart" ps --json | jq -r '.processes[] | select(.name == "inner") | .set.list'
 }
@@ -344,8 +352,8 @@ done
 # ------------------------------------------------------------------ a node that is broken
 # Else it would end job after job, as it is always free.
 cluster_in n2 sh -c 'mount -t tmpfs -o size=4k,mode=755 none /run/gpupart/jobs && head -c 8192 /dev/zero >/run/gpupart/jobs/fill' 2>/dev/null
-as games sbatch -W --requeue -w n2 --gpupart tpcs=5 -o "$tmp/out/full" --wrap 'echo $GPUPART_SET' >/dev/null 2>&1 &
-started+=($!)
+as games sbatch -W --requeue -J full -w n2 --gpupart tpcs=5 -o "$tmp/out/full" --wrap 'echo $GPUPART_SET' >/dev/null 2>&1 &
+started[full]=$!
 until_true sh -c 'sinfo -h -n n2 -N -o "%t %E" | grep -q "^drain Prolog error"'
 ok $? "where nothing can be noted the node is drained"
 has "$(cat "$cluster/n2.log")" "cannot be noted below /run/gpupart/jobs: No space left on device" "slurmd's log says why"
@@ -362,7 +370,7 @@ id=$(squeue -h -o %A)
 sleep 3
 scontrol release "$id"
 scontrol update jobid="$id" starttime=now
-end
+end full
 is "$(count "$(cat "$tmp/out/full")")" 5 "and the job runs when that is mended" ||
 	{ cat "$tmp/out/full"; squeue -o "%A %T %r"; sinfo -N -o "%n %t %E"; tail -n 30 "$cluster/n2.log"; } | sed 's/^/# /'
 
