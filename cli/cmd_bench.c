@@ -9,6 +9,7 @@
 #include "cli/bench/bench.h"
 #include "cli/cmd.h"
 #include "cli/target/args.h"
+#include "cli/util/atomic_file.h"
 #include "cli/util/child.h"
 #include "cli/util/out.h"
 
@@ -192,6 +193,9 @@ static int check_dir(const struct session *s)
 
 	if (mkdir(s->dir, 0777) && errno != EEXIST)
 		return cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", s->dir, strerror(errno));
+	if (whole_link(s->dir) < 0)
+		return cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", s->dir,
+				whole_words(-ELOOP));
 	file = file_in(s, "README.md", &status);
 	if (!file)
 		return status;

@@ -424,8 +424,7 @@ static int write_out(const struct cdi *cdi)
 	if (path) {
 		err = whole_write(path, text);
 		status = err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "-o %s: %s", path,
-					err == -ELOOP ? "is another user's link" :
-							strerror(-err)) : 0;
+					whole_words(err)) : 0;
 	} else {
 		out_open(&out, NULL);
 		fputs(text, out.file);

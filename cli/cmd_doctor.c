@@ -162,6 +162,7 @@ static void ask_topology(struct doctor *d)
 {
 	struct gpupart_topology *topo, *second;
 	const struct gpupart_gpu_info *info;
+	char source[280];
 	const char *other;
 
 	d->mig = INT_MIN;
@@ -175,7 +176,8 @@ static void ask_topology(struct doctor *d)
 	if (d->simulated || !*info->pci ||
 	    gpupart_topology_open(d->gp, other, info->pci, &second)) {
 		say(d, OK, NULL, "%s%s tells %u SMs in %u TPCs in %u GPCs",
-		    d->simulated ? "simulated: capture " : "", info->source,
+		    d->simulated ? "simulated: capture " : "",
+		    paths_source(info->source, source, sizeof(source)),
 		    gpupart_topology_nr_sms(topo), gpupart_topology_nr_tpcs(topo),
 		    gpupart_topology_nr_gpcs(topo));
 	} else {

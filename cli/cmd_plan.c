@@ -14,6 +14,7 @@
 #include "cli/target/args.h"
 #include "cli/target/check.h"
 #include "cli/target/clusters.h"
+#include "cli/target/cuda.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/tenants.h"
 #include "cli/util/out.h"
@@ -366,6 +367,25 @@ static void note_clusters(const struct result *r)
 	}
 }
 
+/* Quotas against the memory of a GPU that is here: a capture does not tell any. 0, or an error. */
+static int check_memory(const struct args *args, const char *gpu, const struct demands *demands)
+{
+	uint64_t memory = 0;
+	bool asked = !is_here(args);
+	int status = 0;
+
+	for (unsigned int i = 0; i < demands->nr && !status; i++) {
+		if (!demands->mem[i])
+			continue;
+		if (!asked)
+			memory = cuda_memory(gpu, args->simulated);
+		asked = true;
+		if (memory)
+			status = tenants_check_size(args, gpu, memory, demands->mem[i]);
+	}
+	return status;
+}
+
 /* The plan for a GPU that is known, and its form. */
 static int plan(const struct args *args, const struct wishes *wishes, struct gpupart *gp,
 		const struct gpupart_topology *topo, const struct demands *demands)
@@ -379,7 +399,7 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	struct check check = { 0 };
 	int err, status;
 
-	status = find_room(wishes, gp, &r, &limit);
+	status = check_memory(args, r.gpu, demands) ?: find_room(wishes, gp, &r, &limit);
 	if (status)
 		return status;
 	err = gpupart_plan_make(gp, topo, &r.within, demands->list, demands->nr, &made);

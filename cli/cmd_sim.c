@@ -328,6 +328,7 @@ int cmd_sim(int argc, char **argv)
 	status = scenario_find(args.cmd, options.scenario, path, sizeof(path));
 	if (status)
 		return status;
+	sim.name = options.scenario;
 	sim.path = path;
 	return sim_file(&sim, &args, &options);
 }

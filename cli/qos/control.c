@@ -240,6 +240,9 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	signal(SIGPIPE, SIG_DFL);
 	if (c->calibrating)
 		setpgid(0, 0);
+	/* What it writes must not come between lines of JSON. */
+	if (args.json && !args.output)
+		dup2(2, 1);
 	args.program = c->setup.specs[i].program;
 	args.nr_terms = 1;
 	args.terms[0].option = "-t";

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "cli/qos/async_writer.h"
 #include "cli/qos/qos.h"
+#include "cli/util/atomic_file.h"
 #include "cli/util/message.h"
 
 static bool is_regular(int fd, struct stat *st)
@@ -29,10 +30,13 @@ static int open_sink(const struct qos_session *s, struct qos_sink *to)
 	fd = open(to->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	to->made = fd >= 0;
 	if (fd < 0 && errno == EEXIST)
-		fd = open(to->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+		fd = whole_open(to->path, O_CREAT);
+	else if (fd < 0)
+		fd = -errno;
 	to->file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!to->file)
-		return qos_fail(EXIT_FAILED, "%s %s: %s", to->option, to->path, strerror(errno));
+		return qos_fail(EXIT_FAILED, "%s %s: %s", to->option, to->path,
+				whole_words(fd < 0 ? fd : -errno));
 	if (!is_regular(fd, &st))
 		return 0;
 	/* A dry run may be beside a controller, not in its log. */

@@ -271,7 +271,7 @@ json_t *sim_json(struct sim *sim)
 				"text", outcomes[i].text, "holds", outcomes[i].holds,
 				"found", outcomes[i].found));
 	free(outcomes);
-	json_object_set_new(root, "scenario", json_string(sim->path));
+	json_object_set_new(root, "scenario", json_string(sim->name));
 	json_object_set_new(root, "runs", runs);
 	json_object_set_new(root, "expect", expected);
 	return root;

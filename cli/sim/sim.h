@@ -34,6 +34,7 @@ int sim_run(struct sim_run *run);
 void sim_run_free(struct sim_run *run);
 
 struct sim {
+	const char *name;	/* as it was asked for */
 	const char *path;
 	struct yaml yaml;
 	struct gpupart *gp;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/args.h"
@@ -181,7 +182,7 @@ static bool output_is_json(const struct args *args, const struct args_option *ow
 	for (; own && own->name; own++)
 		if (!strcmp(own->name, "of") && *own->value)
 			return false;
-	return ending && !strcmp(ending, ".json");
+	return ending && !strcasecmp(ending, ".json");
 }
 
 int args_parse(struct args *args, unsigned int takes, const struct args_option *own,

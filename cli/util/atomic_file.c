@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A file that is there whole or as it was. */
+/* Writes files where other users may write: never through their links, and whole or not at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +28,38 @@ int whole_put(int fd, const char *text)
 	return 0;
 }
 
-static int write_through(const char *path, int flags, const char *text)
+int whole_link(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC | flags);
-	int err;
+	struct stat link, root;
+
+	if (lstat(path, &link) || !S_ISLNK(link.st_mode))
+		return 0;
+	/* In a user namespace root can have another number, as the owner of /dev/stdout. */
+	return !link.st_uid || link.st_uid == geteuid() ||
+	       (!stat("/", &root) && link.st_uid == root.st_uid) ? 1 : -ELOOP;
+}
+
+int whole_open(const char *path, int flags)
+{
+	int link = whole_link(path), fd;
+
+	if (link < 0)
+		return link;
+	fd = open(path, O_WRONLY | O_CLOEXEC | flags | (link ? 0 : O_NOFOLLOW), 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+const char *whole_words(int err)
+{
+	return err == -ELOOP ? "is another user's link, or leads to itself" : strerror(-err);
+}
+
+static int write_through(const char *path, const char *text)
+{
+	int fd = whole_open(path, 0), err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = whole_put(fd, text);
 	if (close(fd) && !err)
 		err = -errno;
@@ -58,20 +82,17 @@ static int make_beside(const char *path, char *beside, size_t len)
 int whole_write(const char *path, const char *text)
 {
 	char real[PATH_MAX], beside[PATH_MAX];
-	struct stat st, link;
+	int is_link = whole_link(path), fd, err;
 	mode_t mode = 0644;
-	bool is_link;
-	int fd, err;
+	struct stat st;
 
-	/* Another user's link could lead to any file of this user's. */
-	is_link = !lstat(path, &link) && S_ISLNK(link.st_mode);
-	if (is_link && link.st_uid && link.st_uid != geteuid())
-		return -ELOOP;
+	if (is_link < 0)
+		return is_link;
 	if (!(is_link ? stat(path, &st) : lstat(path, &st))) {
 		if (S_ISDIR(st.st_mode))
 			return -EISDIR;
 		if (!S_ISREG(st.st_mode))
-			return write_through(path, is_link ? 0 : O_NOFOLLOW, text);
+			return write_through(path, text);
 		/* Another user's mode could let that user write to what this user trusts. */
 		if (st.st_uid == geteuid())
 			mode = st.st_mode & 0777;

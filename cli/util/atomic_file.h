@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that is there whole or as it was. */
+/* Writes files where other users may write: never through their links, and whole or not at all. */
 #ifndef GPUPART_CLI_UTIL_ATOMIC_FILE_H
 #define GPUPART_CLI_UTIL_ATOMIC_FILE_H
 
@@ -9,6 +9,20 @@
  * written to. 0 or -errno; -ELOOP: @path is a link of a user who is neither this one nor root.
  */
 int whole_write(const char *path, const char *text);
+
+/*
+ * Whether @path is a link: 0 it is none, 1 this user's or root's, -ELOOP another user's, which
+ * could lead to any file of this user's.
+ */
+int whole_link(const char *path);
+
+/*
+ * Opens @path for writing, with open()'s @flags besides and mode 0666, but not through another
+ * user's link. A descriptor, which the caller closes, or -errno; whole_words() has the text of
+ * what whole_write(), whole_link() and whole_open() returned.
+ */
+int whole_open(const char *path, int flags);
+const char *whole_words(int err);
 
 /* Writes all of @text to @fd: 0 or -errno. */
 int whole_put(int fd, const char *text);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* Opens and closes the output, stdout or -o's file, and reports what could not be written. */
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
+#include "cli/util/atomic_file.h"
 #include "cli/util/message.h"
 #include "cli/util/options.h"
 #include "cli/util/out.h"
@@ -21,7 +24,7 @@ static const char *foreign_picture(const char *path)
 	const char *ending = strrchr(path, '.');
 
 	for (size_t i = 0; ending && i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (!strcmp(ending, endings[i]))
+		if (!strcasecmp(ending, endings[i]))
 			return ending;
 	return NULL;
 }
@@ -30,17 +33,20 @@ int out_open(struct out *out, const struct args *args)
 {
 	FILE *file = stdout;
 	const char *ending;
+	int fd;
 
 	ending = args && args->output ? foreign_picture(args->output) : NULL;
 	if (ending)
 		return cmd_fail(args->cmd, EXIT_USAGE,
 				"-o %s: cannot draw %s, only .svg: convert that, as rsvg-convert does",
 				args->output, ending);
-	if (args && args->output)
-		file = fopen(args->output, "we");
-	if (!file)
-		return cmd_fail(args->cmd, EXIT_FAILED, "-o %s: %s", args->output,
-				strerror(errno));
+	if (args && args->output) {
+		fd = whole_open(args->output, O_CREAT | O_TRUNC);
+		file = fd < 0 ? NULL : fdopen(fd, "w");
+		if (!file)
+			return cmd_fail(args->cmd, EXIT_FAILED, "-o %s: %s", args->output,
+					whole_words(fd < 0 ? fd : -errno));
+	}
 	out_use(out, args, file);
 	return 0;
 }
@@ -97,5 +103,5 @@ bool out_is_svg(const char *path)
 {
 	size_t len = path ? strlen(path) : 0;
 
-	return len > 4 && !strcmp(path + len - 4, ".svg");
+	return len > 4 && !strcasecmp(path + len - 4, ".svg");
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Rows: the topology, and sets that are a part of the GPU. */
 #include <errno.h>
+#include <string.h>
 #include "lib/confine/self_check.h"
 #include "lib/driver/callback.h"
 #include "lib/verify/verify.h"
 
 static int row_topology(struct verify *v)
 {
+	const char *source = v->topo->info.source, *name = strrchr(source, '/');
 	bool was = driver_own(true);
 	int nr_sms = 0,
 	    result = v->cuda->device_attr(&nr_sms, CUDA_ATTR_MULTIPROCESSORS,
@@ -14,7 +16,7 @@ static int row_topology(struct verify *v)
 
 	driver_own(was);
 	verify_detail(v, "CUDA counts %d SMs, the topology (%s) %u in %u TPCs",
-		   nr_sms, v->topo->info.source, v->topo->nr_sms, v->topo->nr_tpcs);
+		   nr_sms, name ? name + 1 : source, v->topo->nr_sms, v->topo->nr_tpcs);
 	if (result)
 		verify_detail(v, "cuDeviceGetAttribute: %s", cuda_words(v->cuda, result));
 	return !result && (unsigned int)nr_sms == v->topo->nr_sms;

@@ -35,6 +35,45 @@ if [ -c /dev/full ]; then
 else
 	skip "no /dev/full"
 fi
+# -o goes through links of this user and of root, never through another user's.
+mkdir "$tmp/links" "$tmp/folder"
+ln -s ../file "$tmp/links/link"
+ln -s ../folder "$tmp/links/report"
+try topology -i sample:h200 -o "$tmp/links/link"
+has "$status $(cat "$tmp/file")" "0 NVIDIA H200" "-o this user's link: where it leads is written"
+if chown -h 1002 "$tmp/links/link" "$tmp/links/report" 2>/dev/null; then
+	echo old >"$tmp/file"
+	for args in "topology -i sample:h200" "plan -i sample:h200 --tenant a" "verify -i sample:h200" "sim copies" \
+		"qos sim qos-steady" "ps" "stat -i sample:h200"; do
+		program= wanted=1
+		[ "${args%% *}" != stat ] || program="-- true" wanted=125
+		refused $wanted "-o $tmp/links/link: is another user's link" $args -o "$tmp/links/link" $program
+	done
+	refused 1 "--log $tmp/links/link: is another user's link" qos sim qos-steady --log "$tmp/links/link"
+	refused 1 "-o $tmp/links/report: is another user's link" bench overlap --quick -i sample:h200 -o "$tmp/links/report"
+	is "$(head -c 50 "$tmp/file") $(ls "$tmp/folder")" "old " "and nothing is written where it leads"
+else
+	skip "no link of another user can be made here"
+fi
+ln -s loop "$tmp/links/loop"
+refused 1 "-o $tmp/links/loop: " topology -i sample:h200 -o "$tmp/links/loop"
+if setpriv --reuid 1234 --clear-groups unshare -r "$gpupart" --version >/dev/null 2>&1; then
+	setpriv --reuid 1234 --clear-groups sh -c 'unshare -r "$0" topology -i sample:h200 -o /dev/stdout 2>&1 | cat' \
+		"$gpupart" >"$tmp/out"
+	has "$(cat "$tmp/out")" "NVIDIA H200" "-o root's link in a user namespace that does not have root"
+else
+	skip "no user namespace can be made here"
+fi
+# The form is that of the file's ending, in any case.
+for ending in svg SVG json JSON; do
+	try topology -i sample:h200 -o "$tmp/file.$ending"
+	is "$status $(head -c 1 "$tmp/file.$ending")" "0 $(case $ending in svg | SVG) echo '<' ;; *) echo '{' ;; esac)" \
+		"-o FILE.$ending"
+done
+for ending in png PNG Pdf; do
+	refused 2 "cannot draw .$ending" topology -i sample:h200 -o "$tmp/file.$ending"
+done
+
 "$gpupart" topology -i sample:h200 >&- 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/err")" "1 1" "a closed stdout is noticed"
 # With some of the three not open, what is opened for the work does not take their place.

@@ -222,6 +222,14 @@ try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
 is "$(eval "$out"; echo "$SET_a_1")" "0,8,16,24,62-65" "env: SET_NAME for each"
 refused 2 "are both SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
 sim() { LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$BUILD/share/gpupart/captures/h200.capture "$@"; }
+for args in "--tenant a --tenant b:mem=500G" "--gpu 0 --tenant a:mem=500G --json"; do
+	sim "$gpupart" plan $args >"$tmp/out" 2>"$tmp/err"
+	is "$? $(cat "$tmp/out" "$tmp/err")" \
+		"2 gpupart plan: a quota of 500 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" \
+		"$args: more memory than the GPU here has"
+done
+sim "$gpupart" plan --tenant a:mem=140G --tenant b:mem=140G >"$tmp/out" 2>"$tmp/err"
+is "$?" 0 "quotas of more than that in all: planned"
 sim "$gpupart" plan --tenant a:tpcs=8,gpcs --tenant b --only a --of env >"$tmp/env" 2>"$tmp/err"
 is "$?" 0 "env of the GPU that is here"
 is "$(. "$tmp/env"; env | grep -c '^GPUPART_\(SET\|GPU\|NAME\|CHECKED\)=\|^CUDA_INJECTION64_PATH=')" 5 \

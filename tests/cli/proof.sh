@@ -79,6 +79,10 @@ for fault in no-table:launch-callback drop-callback:launch-callback table-size=8
 done
 with GPUPART_SIM_FAULTS=no-stream-pointer verify --quick -i sample:h200
 has "$out" "stream sets: refused here" "verify where streams cannot be told apart: says so"
+for args in "verify --quick" "doctor --no-launch"; do
+	try $args -i sample:h200 --json
+	is "$status $(grep '132 SMs' "$tmp/out" | grep -c '/')" "0 0" "$args: a capture that ships is told by its name"
+done
 with GPUPART_SIM_FAULTS=no-stream-pointer doctor -i sample:h200
 is "$status $(grep -c '^note  streams ' "$tmp/out")" "0 1" "doctor where streams cannot be told apart: a note"
 for setting in no-api no-stream-events; do

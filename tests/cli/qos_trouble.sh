@@ -32,6 +32,19 @@ is "$status $(wc -l <"$tmp/log")" "0 $(wc -l <"$tmp/out")" "--json and --log: bo
 ok $? "with the same lines"
 try qos run $e -f "$tmp/one.yaml" --epochs 3 --json -o "$tmp/lines"
 is "$status $(head -n 1 "$tmp/lines" | jq -r .event) $out" "0 begin " "--json -o FILE"
+# What programs write does not come between the lines of JSON.
+says() { tenants "$1-$name: { program: [sh, -c, 'echo said; exec \"$tmp/work\" \"$go\"'] }"; }
+says one
+try qos run $e -f "$tmp/t.yaml" --epochs 3 --json
+is "$status $(jq -r .event "$tmp/out" 2>&1 | sort -u | tr '\n' ' ') $(grep -c said "$tmp/err")" "0 begin epoch  1" \
+	"--json: what a program writes is on stderr"
+says two
+try qos run $e -f "$tmp/t.yaml" --epochs 3 --json -o "$tmp/lines"
+is "$status $out" "0 said" "--json -o FILE: on stdout"
+says three
+try qos calibrate $e -f "$tmp/t.yaml" --seconds 1 --json
+is "$status $(jq -r .command "$tmp/out" 2>&1 | tail -n 1) $(grep -c said "$tmp/err")" "0 qos calibrate 1" \
+	"calibrate --json: as run"
 try qos run $e -f "$tmp/one.yaml" --epochs 1000 -o "$tmp/none/x.svg"
 is "$status $(echo "$err" | grep -c "none/x.svg: No such file")" "125 1" "-o where no folder is: said before it begins"
 is "$(rows "$name-a")" 1 "and the program goes on"

@@ -22,8 +22,8 @@ is "$status $(jq -c "[.expect[].holds] | all" "$tmp/copies")" "0 true" "SCENARIO
 for name in $scenarios; do
 	try sim "$name" --json
 	is $status 0 "$name: status"
-	is "$(jq -c '[.schema, .command, .simulated, (.expect | length > 0), ([.expect[].holds] | all)]' "$tmp/out")" \
-		'["gpupart/1","sim",true,true,true]' "$name: all that it expects holds"
+	is "$(jq -c '[.schema, .command, .simulated, .scenario, (.expect | length > 0), ([.expect[].holds] | all)]' "$tmp/out")" \
+		'["gpupart/1","sim",true,"'"$name"'",true,true]' "$name: all that it expects holds"
 	cp "$tmp/out" "$tmp/$name.json"
 done
 
