@@ -175,7 +175,7 @@ static uint64_t array_bytes(size_t width, size_t height, size_t depth, unsigned 
 	return times(times(row, height ? up_to(height, ROWS_UNIT) : 1), depth ? depth : 1);
 }
 
-static uint64_t mipmap_bytes(const struct volume *v, unsigned int levels)
+static uint64_t volume_bytes(const struct volume *v, unsigned int levels)
 {
 	/* Layers and faces do not shrink: with them all levels are as deep. */
 	bool layered = v->flags & (0x01 | 0x04);
@@ -185,7 +185,7 @@ static uint64_t mipmap_bytes(const struct volume *v, unsigned int levels)
 		size_t height = v->height ? (v->height >> i ? v->height >> i : 1) : 0;
 		size_t depth = v->depth >> (layered ? 0 : i);
 
-		level = array_bytes(v->width >> i ? v->width >> i : 1, height,
+		level = array_bytes(v->width >> i || !i ? v->width >> i : 1, height,
 				    v->depth && !depth ? 1 : depth, v->format, v->channels);
 		sum = level > UINT64_MAX - sum ? UINT64_MAX : sum + level;
 	}
@@ -194,28 +194,28 @@ static uint64_t mipmap_bytes(const struct volume *v, unsigned int levels)
 
 #define PITCH_UNIT 512
 
+static bool is_array(const struct memory_call *call)
+{
+	return call->fn.kind >= MEMORY_ARRAY && call->fn.kind <= MEMORY_MIPMAP;
+}
+
 uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments)
 {
 	const struct linear *linear = arguments;
 	const struct pitched *pitched = arguments;
 	const struct array *array = arguments;
 	const struct plane *plane = array->descriptor;
-	const struct volume *volume = array->descriptor;
 
-	switch ((enum memory_kind)call->fn.kind) {
-	case MEMORY_PITCH:
+	if (call->fn.kind == MEMORY_PITCH)
 		return times(up_to(pitched->width, PITCH_UNIT), pitched->height);
-	case MEMORY_ARRAY:
-		return plane ? array_bytes(plane->width, plane->height, 0, plane->format,
-					   plane->channels) : 0;
-	case MEMORY_ARRAY_3D:
-		return volume ? array_bytes(volume->width, volume->height, volume->depth,
-					    volume->format, volume->channels) : 0;
-	case MEMORY_MIPMAP:
-		return volume ? mipmap_bytes(volume, array->levels) : 0;
-	default:
+	if (!is_array(call))
 		return linear->bytes;
-	}
+	if (!plane)
+		return 0;
+	if (call->fn.kind == MEMORY_ARRAY)
+		return array_bytes(plane->width, plane->height, 0, plane->format, plane->channels);
+	return volume_bytes(array->descriptor,
+			    call->fn.kind == MEMORY_MIPMAP ? array->levels : 1);
 }
 
 uint64_t memory_calls_pitched(const void *arguments)
@@ -265,40 +265,28 @@ int memory_calls_device(const struct memory_call *call, const void *arguments)
 #define IMPOSSIBLE	(1ull << 62)
 #define TOO_WIDE	(1ull << 40)	/* for any array: an invalid value */
 
-static void change_word(struct memory_change *change, const void *word, uint64_t value)
-{
-	change->word = (uint64_t *)(uintptr_t)word;
-	change->before = *change->word;
-	*change->word = value;
-}
-
 void memory_calls_spoil(const struct memory_call *call, const void *arguments,
 			struct memory_change *change)
 {
-	const struct pitched *pitched = arguments;
-	const struct linear *linear = arguments;
-	const struct array *array = arguments;
+	/* What most ask for: the second argument. */
+	uint64_t *word = (uint64_t *)(uintptr_t)arguments + 1, value = IMPOSSIBLE;
 
-	switch ((enum memory_kind)call->fn.kind) {
-	case MEMORY_PITCH:
-		change_word(change, &pitched->width, 0);
-		break;
-	case MEMORY_ARRAY:
-	case MEMORY_ARRAY_3D:
-	case MEMORY_MIPMAP:
+	if (is_array(call)) {
 		/* The program's own descriptor is not ours to write. */
-		memcpy(change->descriptor, array->descriptor,
+		memcpy(change->descriptor, (const void *)(uintptr_t)*word,
 		       call->fn.kind == MEMORY_ARRAY ? sizeof(struct plane) : sizeof(struct volume));
 		change->descriptor[0] = TOO_WIDE;
-		change_word(change, &array->descriptor, (uintptr_t)change->descriptor);
-		break;
-	case MEMORY_GRAPH_RUNS:
-		change_word(change, &linear->out, 0);
-		break;
-	default:
-		change_word(change, &linear->bytes, IMPOSSIBLE);
-		break;
+		value = (uintptr_t)change->descriptor;
+	} else if (call->fn.kind == MEMORY_PITCH) {
+		word++;		/* the width */
+		value = 0;
+	} else if (call->fn.kind == MEMORY_GRAPH_RUNS) {
+		word--;		/* the graph */
+		value = 0;
 	}
+	change->word = word;
+	change->before = *word;
+	*word = value;
 }
 
 void memory_calls_mend(struct memory_change *change)
