@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * See calls.h. The numbers of the driver's functions are CUPTI's public ones; how they are
- * told of was measured: Documentation/internals/hardware.md, "Functions". A function whose name is
- * not the expected one is left alone.
+ * See calls.h. How the driver reports its functions was measured:
+ * Documentation/internals/hardware.md, "Functions". A function whose name is not the expected one
+ * is left alone.
  */
 #include <errno.h>
 #include <stdatomic.h>
-#include <string.h>
 #include "lib/confine/calls.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/report.h"
@@ -29,123 +28,84 @@ enum what {
 /* Where the arguments of a launch say which stream it goes into. */
 enum { STREAM_CURRENT, STREAM_OF_LIST, STREAM_OF_KERNEL, STREAM_OF_CONFIG, STREAM_OF_GRID };
 
+/* What is watched together. */
+enum { GRAPHS = 1, LAUNCHES, WAITS, BEGINS, GREENS };
+
+#define ROW(name, group, what, which, per_thread) \
+	{ { CBID_##name, group, what }, which, per_thread }
+#define ONE(name, group, what, which)	ROW(name, group, what, which, false)
+/* And the function of the same name with @end, for which stream 0 is the thread's own. */
+#define BOTH(name, end, group, what, which) \
+	ONE(name, group, what, which), ROW(name##end, group, what, which, true)
+
 static const struct row {
-	uint16_t cbid;
-	uint8_t what;
+	struct driver_function fn;	/* its kind: enum what */
 	/* Of launches: where the stream is; of changes: what is changed. */
 	uint8_t which;
 	bool per_thread;	/* stream 0 is the thread's own default stream */
-	const char *name;
 } rows[] = {
-	{ 307, WHAT_LAUNCH, STREAM_OF_KERNEL, false, "cuLaunchKernel" },
-	{ 442, WHAT_LAUNCH, STREAM_OF_KERNEL, true, "cuLaunchKernel_ptsz" },
-	{ 477, WHAT_LAUNCH, STREAM_OF_KERNEL, false, "cuLaunchCooperativeKernel" },
-	{ 478, WHAT_LAUNCH, STREAM_OF_KERNEL, true, "cuLaunchCooperativeKernel_ptsz" },
-	{ 480, WHAT_LAUNCH, STREAM_OF_LIST, false,
-	  "cuLaunchCooperativeKernelMultiDevice" },
-	{ 652, WHAT_LAUNCH, STREAM_OF_CONFIG, false, "cuLaunchKernelEx" },
-	{ 653, WHAT_LAUNCH, STREAM_OF_CONFIG, true, "cuLaunchKernelEx_ptsz" },
-	{ 115, WHAT_LAUNCH, STREAM_CURRENT, false, "cuLaunch" },
-	{ 116, WHAT_LAUNCH, STREAM_CURRENT, false, "cuLaunchGrid" },
-	{ 117, WHAT_LAUNCH, STREAM_OF_GRID, false, "cuLaunchGridAsync" },
+	BOTH(cuLaunchKernel, _ptsz, LAUNCHES, WHAT_LAUNCH, STREAM_OF_KERNEL),
+	BOTH(cuLaunchCooperativeKernel, _ptsz, LAUNCHES, WHAT_LAUNCH, STREAM_OF_KERNEL),
+	ONE(cuLaunchCooperativeKernelMultiDevice, LAUNCHES, WHAT_LAUNCH, STREAM_OF_LIST),
+	BOTH(cuLaunchKernelEx, _ptsz, LAUNCHES, WHAT_LAUNCH, STREAM_OF_CONFIG),
+	ONE(cuLaunch, LAUNCHES, WHAT_LAUNCH, STREAM_CURRENT),
+	ONE(cuLaunchGrid, LAUNCHES, WHAT_LAUNCH, STREAM_CURRENT),
+	ONE(cuLaunchGridAsync, LAUNCHES, WHAT_LAUNCH, STREAM_OF_GRID),
 	/* The first of what has to do with graphs: where a driver lacks it, none is launched. */
-	{ 514, WHAT_GRAPH_LAUNCH, 0, false, "cuGraphLaunch" },
-	{ 513, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiate" },
-	{ 578, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiate_v2" },
-	{ 643, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiateWithFlags" },
-	{ 656, WHAT_INSTANTIATE, 0, false, "cuGraphInstantiateWithParams" },
-	{ 657, WHAT_INSTANTIATE, 0, true, "cuGraphInstantiateWithParams_ptsz" },
-	{ 515, WHAT_GRAPH_LAUNCH, 0, true, "cuGraphLaunch_ptsz" },
-	{ 580, WHAT_UPLOAD, 0, false, "cuGraphUpload" },
-	{ 581, WHAT_UPLOAD, 0, true, "cuGraphUpload_ptsz" },
-	{ 561, WHAT_UPDATE, 0, false, "cuGraphExecUpdate" },
-	{ 696, WHAT_UPDATE, 0, false, "cuGraphExecUpdate_v2" },
-	{ 516, WHAT_DESTROY, 0, false, "cuGraphExecDestroy" },
-	{ 538, WHAT_CHANGE, GRAPH_KERNEL_OLD, false, "cuGraphExecKernelNodeSetParams" },
-	{ 692, WHAT_CHANGE, GRAPH_KERNEL, false, "cuGraphExecKernelNodeSetParams_v2" },
-	{ 562, WHAT_CHANGE, GRAPH_MEMCPY, false, "cuGraphExecMemcpyNodeSetParams" },
-	{ 563, WHAT_CHANGE, GRAPH_MEMSET, false, "cuGraphExecMemsetNodeSetParams" },
-	{ 564, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecHostNodeSetParams" },
-	{ 586, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecChildGraphNodeSetParams" },
-	{ 595, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecEventRecordNodeSetEvent" },
-	{ 596, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecEventWaitNodeSetEvent" },
-	{ 624, WHAT_CHANGE, GRAPH_OTHER, false,
-	  "cuGraphExecExternalSemaphoresSignalNodeSetParams" },
-	{ 625, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecExternalSemaphoresWaitNodeSetParams" },
-	{ 672, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecBatchMemOpNodeSetParams" },
-	{ 714, WHAT_CHANGE, GRAPH_OTHER, false, "cuGraphExecNodeSetParams" },
-	{ 497, WHAT_END_CAPTURE, 0, false, "cuStreamEndCapture" },
-	{ 498, WHAT_END_CAPTURE, 0, true, "cuStreamEndCapture_ptsz" },
-	{ 17, WHAT_WAIT, 0, false, "cuCtxSynchronize" },
-	{ 800, WHAT_WAIT, 0, false, "cuCtxSynchronize_v2" },
-	{ 126, WHAT_WAIT, 0, false, "cuStreamSynchronize" },
-	{ 440, WHAT_WAIT, 0, true, "cuStreamSynchronize_ptsz" },
-	{ 121, WHAT_WAIT, 0, false, "cuEventSynchronize" },
-	{ 278, WHAT_WAIT, 0, false, "cuMemcpyDtoH_v2" },
-	{ 398, WHAT_WAIT, 0, true, "cuMemcpyDtoH_v2_ptds" },
-	{ 10, WHAT_CONTEXT, 0, false, "cuCtxCreate" },
-	{ 235, WHAT_CONTEXT, 0, false, "cuCtxCreate_v2" },
-	{ 645, WHAT_CONTEXT, 0, false, "cuCtxCreate_v3" },
-	{ 757, WHAT_CONTEXT, 0, false, "cuCtxCreate_v4" },
-	{ 386, WHAT_CONTEXT, 0, false, "cuDevicePrimaryCtxRetain" },
-	{ 1, WHAT_INIT, 0, false, "cuInit" },
-	{ 744, WHAT_GREEN_DESTROY, 0, false, "cuGreenCtxDestroy" },
+	BOTH(cuGraphLaunch, _ptsz, GRAPHS, WHAT_GRAPH_LAUNCH, 0),
+	ONE(cuGraphInstantiate, GRAPHS, WHAT_INSTANTIATE, 0),
+	ONE(cuGraphInstantiate_v2, GRAPHS, WHAT_INSTANTIATE, 0),
+	ONE(cuGraphInstantiateWithFlags, GRAPHS, WHAT_INSTANTIATE, 0),
+	BOTH(cuGraphInstantiateWithParams, _ptsz, GRAPHS, WHAT_INSTANTIATE, 0),
+	BOTH(cuGraphUpload, _ptsz, GRAPHS, WHAT_UPLOAD, 0),
+	ONE(cuGraphExecUpdate, GRAPHS, WHAT_UPDATE, 0),
+	ONE(cuGraphExecUpdate_v2, GRAPHS, WHAT_UPDATE, 0),
+	ONE(cuGraphExecDestroy, GRAPHS, WHAT_DESTROY, 0),
+	ONE(cuGraphExecKernelNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_KERNEL_OLD),
+	ONE(cuGraphExecKernelNodeSetParams_v2, GRAPHS, WHAT_CHANGE, GRAPH_KERNEL),
+	ONE(cuGraphExecMemcpyNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_MEMCPY),
+	ONE(cuGraphExecMemsetNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_MEMSET),
+	ONE(cuGraphExecHostNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	ONE(cuGraphExecChildGraphNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	ONE(cuGraphExecEventRecordNodeSetEvent, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	ONE(cuGraphExecEventWaitNodeSetEvent, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	ONE(cuGraphExecExternalSemaphoresSignalNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	ONE(cuGraphExecExternalSemaphoresWaitNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	ONE(cuGraphExecBatchMemOpNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	ONE(cuGraphExecNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	BOTH(cuStreamEndCapture, _ptsz, GRAPHS, WHAT_END_CAPTURE, 0),
+	ONE(cuCtxSynchronize, WAITS, WHAT_WAIT, 0),
+	ONE(cuCtxSynchronize_v2, WAITS, WHAT_WAIT, 0),
+	BOTH(cuStreamSynchronize, _ptsz, WAITS, WHAT_WAIT, 0),
+	ONE(cuEventSynchronize, WAITS, WHAT_WAIT, 0),
+	BOTH(cuMemcpyDtoH_v2, _ptds, WAITS, WHAT_WAIT, 0),
+	ONE(cuCtxCreate, BEGINS, WHAT_CONTEXT, 0),
+	ONE(cuCtxCreate_v2, BEGINS, WHAT_CONTEXT, 0),
+	ONE(cuCtxCreate_v3, BEGINS, WHAT_CONTEXT, 0),
+	ONE(cuCtxCreate_v4, BEGINS, WHAT_CONTEXT, 0),
+	ONE(cuDevicePrimaryCtxRetain, BEGINS, WHAT_CONTEXT, 0),
+	ONE(cuInit, BEGINS, WHAT_INIT, 0),
+	ONE(cuGreenCtxDestroy, GREENS, WHAT_GREEN_DESTROY, 0),
+	{ { 0, 0, 0 }, 0, false },
 };
-
-#define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static const struct cuda_api *cuda;
 static atomic_bool launches_asked;
 
-/* The @n'th of the rows that say what @first to @last say. */
-static int nth(unsigned int n, enum what first, enum what last)
-{
-	for (unsigned int i = 0; i < NR_ROWS; i++)
-		if (rows[i].what >= first && rows[i].what <= last && !n--)
-			return rows[i].cbid;
-	return -1;
-}
-
-static int cbid_of_graphs(unsigned int n)
-{
-	return nth(n, WHAT_INSTANTIATE, WHAT_END_CAPTURE);
-}
-
-static int cbid_of_launches(unsigned int n)
-{
-	return nth(n, WHAT_LAUNCH, WHAT_LAUNCH);
-}
-
-static int cbid_of_waits(unsigned int n)
-{
-	return nth(n, WHAT_WAIT, WHAT_WAIT);
-}
-
-static int cbid_of_begins(unsigned int n)
-{
-	return nth(n, WHAT_CONTEXT, WHAT_INIT);
-}
-
-static int cbid_of_greens(unsigned int n)
-{
-	return nth(n, WHAT_GREEN_DESTROY, WHAT_GREEN_DESTROY);
-}
-
-/* The name that the driver was seen to give, once it was found right: its address is kept. */
-static _Atomic(const char *) names[NR_ROWS];
-
-/* A launch that the driver tells of by another name; NULL: none was seen. */
-static _Atomic(const struct row *) other_launch;
+/* The number of a launch that the driver reports by another name; 0: none was seen. */
+static atomic_int other_launch;
 
 /*
  * What the driver has at this number is not the function that we know: what we do at that
  * one's begin and end is not done.
  */
-static void other_function(const struct row *row)
+static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
-	switch (row->what) {
+	if (!params->arguments || !params->name)
+		return;
+	switch (fn->kind) {
 	case WHAT_LAUNCH:
-		atomic_store_explicit(&other_launch, row, memory_order_relaxed);
+		atomic_store_explicit(&other_launch, fn->cbid, memory_order_relaxed);
 		break;
 	case WHAT_UPDATE:
 	case WHAT_CHANGE:
@@ -156,53 +116,25 @@ static void other_function(const struct row *row)
 	case WHAT_UPLOAD:
 	case WHAT_END_CAPTURE:
 		graph_error_set("what this driver tells of as function %d is not %s",
-				row->cbid, row->name);
+				fn->cbid, driver_function_name(fn->cbid));
 		break;
 	}
 	/* It may have been the launch that a set waits for: it does not wait for another. */
-	if ((row->what == WHAT_LAUNCH || row->what == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
+	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
 	    scope_next_drop())
 		control_count(CONTROL_NEXT_DROPPED);
 }
 
 const char *api_other_launch(int *cbid)
 {
-	const struct row *row = atomic_load_explicit(&other_launch, memory_order_relaxed);
-
-	if (row)
-		*cbid = row->cbid;
-	return row ? row->name : NULL;
+	*cbid = atomic_load_explicit(&other_launch, memory_order_relaxed);
+	return driver_function_name(*cbid);
 }
 
 bool api_launch_told(void)
 {
-	/* cuLaunchKernel is the first row. A begin without an end is seen by what it left. */
-	return atomic_load_explicit(&names[0], memory_order_relaxed) && !scope_thread.in_launch;
-}
-
-/* Out of line, so that functions seen before pay nothing for it. */
-static __attribute__((noinline)) bool name_is_right(unsigned int i, const char *name)
-{
-	if (strcmp(name, rows[i].name)) {
-		other_function(&rows[i]);
-		return false;
-	}
-	atomic_store_explicit(&names[i], name, memory_order_relaxed);
-	return true;
-}
-
-/* NULL where the function is not one of ours, or the driver's is another. */
-static const struct row *row_of(int cbid, const char *name)
-{
-	unsigned int i = 0;
-
-	while (i < NR_ROWS && rows[i].cbid != cbid)
-		i++;
-	if (i == NR_ROWS || !name ||
-	    (atomic_load_explicit(&names[i], memory_order_relaxed) != name &&
-	     !name_is_right(i, name)))
-		return NULL;
-	return &rows[i];
+	/* A begin without an end is seen by what it left. */
+	return driver_function_seen(CBID_cuLaunchKernel) && !scope_thread.in_launch;
 }
 
 static struct gpupart_gpu *gpu_of_context(void *ctx)
@@ -299,14 +231,14 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 {
 	struct graph_place place;
 
-	switch (row->what) {
+	switch (row->fn.kind) {
 	case WHAT_INSTANTIATE:
 		graph_instantiate_begin(cuda, a->second);
 		break;
 	case WHAT_GRAPH_LAUNCH:
 	case WHAT_UPLOAD:
 		place = place_of(row, a->second, params->ctx);
-		graph_launch_begin(cuda, a->first, &place, row->what == WHAT_GRAPH_LAUNCH);
+		graph_launch_begin(cuda, a->first, &place, row->fn.kind == WHAT_GRAPH_LAUNCH);
 		break;
 	}
 }
@@ -318,7 +250,7 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 	struct gpupart_gpu *gpu;
 	struct scope_id stream;
 
-	switch (row->what) {
+	switch (row->fn.kind) {
 	case WHAT_INSTANTIATE:
 		graph_instantiate_end(cuda, a->second, result);
 		break;
@@ -383,9 +315,9 @@ static bool refuses(void)
 static __attribute__((noinline)) void refuse(const struct row *row,
 					     const struct cuda_call_params *params)
 {
-	bool launch = row->what == WHAT_LAUNCH || row->what == WHAT_GRAPH_LAUNCH ||
-		      row->what == WHAT_UPLOAD;
-	bool first = row->what == WHAT_CONTEXT || row->what == WHAT_INIT;
+	bool launch = row->fn.kind == WHAT_LAUNCH || row->fn.kind == WHAT_GRAPH_LAUNCH ||
+		      row->fn.kind == WHAT_UPLOAD;
+	bool first = row->fn.kind == WHAT_CONTEXT || row->fn.kind == WHAT_INIT;
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
 
 	if (params->site == CUDA_SITE_END) {
@@ -397,9 +329,9 @@ static __attribute__((noinline)) void refuse(const struct row *row,
 	refused = launch || (first && atomic_load(&refusing) == REFUSE_ALL);
 	if (!refused)
 		return;
-	if (row->what == WHAT_INIT)
+	if (row->fn.kind == WHAT_INIT)
 		*(uint32_t *)a = ~0u;	/* flags, which must be 0 */
-	else if (row->what == WHAT_LAUNCH && row->which != STREAM_CURRENT)
+	else if (row->fn.kind == WHAT_LAUNCH && row->which != STREAM_CURRENT)
 		a->second = NULL;	/* the grid's width, a function, the number of launches */
 	else
 		a->first = NULL;
@@ -409,7 +341,7 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
 	driver_own(true);
-	if (row->what == WHAT_LAUNCH)
+	if (row->fn.kind == WHAT_LAUNCH)
 		launch_ends(stream_of_launch(row, params->arguments), params);
 	else if (params->site == CUDA_SITE_BEGIN)
 		at_begin(row, params, params->arguments);
@@ -418,17 +350,14 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 	driver_own(false);
 }
 
-static void on_call(int cbid, const struct cuda_call_params *params)
+static void on_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
-	const struct row *row;
+	const struct row *row = (const void *)fn;
 	bool launch;
 
 	if (!params->arguments)
 		return;
-	row = row_of(cbid, params->name);
-	if (!row)
-		return;
-	launch = row->what == WHAT_LAUNCH;
+	launch = row->fn.kind == WHAT_LAUNCH;
 	if (__builtin_expect(launch, 1))
 		scope_thread.in_launch = params->site == CUDA_SITE_BEGIN;
 	/*
@@ -449,7 +378,10 @@ static void on_call(int cbid, const struct cuda_call_params *params)
 
 /* ------------------------------------------------------------------- watching */
 
-static const struct driver_observer observer = { .name = "calls", .call = on_call };
+static const struct driver_observer observer = {
+	.name = "calls", .rows = &rows[0].fn, .row_size = sizeof(rows[0]), .call = on_call,
+	.other = on_other_call,
+};
 
 int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 {
@@ -460,20 +392,20 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 	err = driver_observe(gp, api, &observer);
 	if (err)
 		return err;
-	*launched = driver_watch(&observer, cbid_of_graphs, true);
+	*launched = driver_watch(&observer, GRAPHS, true);
 	/* Where the names of kernels are found out. */
 	if (atomic_load(&report_joined))
-		driver_watch(&observer, cbid_of_waits, true);
+		driver_watch(&observer, WAITS, true);
 	/* Elsewhere there is none to destroy. */
 	if (driver_table_get(&table) && table.green)
-		driver_watch(&observer, cbid_of_greens, true);
+		driver_watch(&observer, GREENS, true);
 	return 0;
 }
 
 /* Some drivers lack some: cuLaunchKernel is the one that tells. */
 static bool watch_launches(void)
 {
-	bool all = !driver_watch(&observer, cbid_of_launches, true);
+	bool all = !driver_watch(&observer, LAUNCHES, true);
 
 	atomic_store_explicit(&scope_launches_watched, all, memory_order_relaxed);
 	atomic_store_explicit(&launches_asked, true, memory_order_release);
@@ -498,9 +430,9 @@ int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse)
 		return ctx_fail(gp, -EOPNOTSUPP,
 			       "this driver does not tell of its launch functions: it cannot be made to refuse them");
 	if (refuse) {
-		driver_watch(&observer, cbid_of_begins, true);
+		driver_watch(&observer, BEGINS, true);
 		/* Where a GPU was attached these are watched already. */
-		driver_watch(&observer, cbid_of_graphs, true);
+		driver_watch(&observer, GRAPHS, true);
 	}
 	atomic_store(&strict, true);
 	if (refuse)

@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <pthread.h>
-#include <string.h>
 #include "lib/confine/scope.h"
 #include "lib/confine/sm_count.h"
 #include "lib/core/fork.h"
@@ -30,27 +28,21 @@ enum question {
 	ASK_AFFINITY,
 };
 
-/*
- * The functions that tell of SMs. The numbers are CUPTI's public ones; a function whose name is not
- * the expected one is left alone.
- */
-static const struct row {
-	uint16_t cbid;
-	uint8_t question;
-	const char *name;
-} rows[] = {
-	{ 9, ASK_ATTRIBUTE, "cuDeviceGetAttribute" },
-	{ 384, ASK_GRID, "cuOccupancyMaxPotentialBlockSize" },
-	{ 452, ASK_GRID, "cuOccupancyMaxPotentialBlockSizeWithFlags" },
-	{ 675, ASK_CLUSTER_SIZE, "cuOccupancyMaxPotentialClusterSize" },
-	{ 676, ASK_CLUSTERS, "cuOccupancyMaxActiveClusters" },
-	{ 745, ASK_DEVICE_RESOURCE, "cuDeviceGetDevResource" },
-	{ 746, ASK_CONTEXT_RESOURCE, "cuCtxGetDevResource" },
-	{ 747, ASK_GREEN_RESOURCE, "cuGreenCtxGetDevResource" },
-	{ 646, ASK_AFFINITY, "cuCtxGetExecAffinity" },
-};
+#define ANSWERED 1	/* the group of all of them */
 
-#define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
+/* The functions that report SMs; the first is in every driver. */
+static const struct driver_function rows[] = {
+	{ CBID_cuDeviceGetAttribute, ANSWERED, ASK_ATTRIBUTE },
+	{ CBID_cuOccupancyMaxPotentialBlockSize, ANSWERED, ASK_GRID },
+	{ CBID_cuOccupancyMaxPotentialBlockSizeWithFlags, ANSWERED, ASK_GRID },
+	{ CBID_cuOccupancyMaxPotentialClusterSize, ANSWERED, ASK_CLUSTER_SIZE },
+	{ CBID_cuOccupancyMaxActiveClusters, ANSWERED, ASK_CLUSTERS },
+	{ CBID_cuDeviceGetDevResource, ANSWERED, ASK_DEVICE_RESOURCE },
+	{ CBID_cuCtxGetDevResource, ANSWERED, ASK_CONTEXT_RESOURCE },
+	{ CBID_cuGreenCtxGetDevResource, ANSWERED, ASK_GREEN_RESOURCE },
+	{ CBID_cuCtxGetExecAffinity, ANSWERED, ASK_AFFINITY },
+	{ 0, 0, 0 },
+};
 
 #define MAX_TOLD 32	/* numbers of SMs that were told, of all GPUs */
 
@@ -393,30 +385,21 @@ static void answer(enum question question, const uint64_t *args, void *ctx)
 }
 
 /* At the end of a function that worked. Functions that are called meanwhile are not asked of us. */
-static void on_call(int cbid, const struct cuda_call_params *params)
+static void on_call(const struct driver_function *row, const struct cuda_call_params *params)
 {
-	const struct row *row = rows;
-
-	if (params->site != CUDA_SITE_END || *params->result || !params->arguments || !params->name)
-		return;
-	while (row < rows + NR_ROWS && row->cbid != cbid)
-		row++;
-	if (row == rows + NR_ROWS || strcmp(params->name, row->name))
+	if (params->site != CUDA_SITE_END || *params->result || !params->arguments)
 		return;
 	driver_own(true);
-	answer(row->question, params->arguments, params->ctx);
+	answer(row->kind, params->arguments, params->ctx);
 	driver_own(false);
-}
-
-static int cbid_at(unsigned int n)
-{
-	return n < NR_ROWS ? rows[n].cbid : -1;
 }
 
 /* Some drivers lack some: the first is the one that tells. */
 static int watch(struct gpupart *gp, bool on)
 {
-	static const struct driver_observer observer = { .name = "sm_count", .call = on_call };
+	static const struct driver_observer observer = {
+		.name = "sm_count", .rows = rows, .row_size = sizeof(rows[0]), .call = on_call,
+	};
 	int err, result;
 
 	err = cuda_open(gp, &cuda);
@@ -424,7 +407,7 @@ static int watch(struct gpupart *gp, bool on)
 		err = driver_observe(gp, cuda, &observer);
 	if (err)
 		return err;
-	result = driver_watch(&observer, cbid_at, on);
+	result = driver_watch(&observer, ANSWERED, on);
 	return result ? ctx_fail(gp, -EOPNOTSUPP,
 				 "this driver does not tell of its functions: the program learns the true number of SMs: %s",
 				 cuda_words(cuda, result)) : 0;

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include "lib/core/environment.h"
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
@@ -29,8 +30,11 @@ static const struct cuda_api *cuda;
 
 /* In the order of their begin: inner ones from the end, the others from the start. */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
-/* By number of a function: bit n is observers[n]. */
+/* By number of a function: bit n is observers[n], whose row of the function row_of[n] has. */
 static _Atomic uint16_t wants[MAX_CBID];
+static _Atomic uint8_t row_of[MAX_OBSERVERS][MAX_CBID];
+/* The name that the driver was seen to give it, once found right: the driver's strings stay. */
+static _Atomic(const char *) names[MAX_CBID];
 
 static void no_launch(const struct launch_params *params)
 {
@@ -38,7 +42,6 @@ static void no_launch(const struct launch_params *params)
 }
 
 static _Atomic(void (*)(const struct launch_params *)) on_launch = no_launch;
-static _Atomic(void (*)(int, const struct cuda_call_params *)) on_call = driver_call;
 
 static _Thread_local bool inside;
 static _Thread_local int hidden;
@@ -68,13 +71,40 @@ static const struct driver_observer *observer_at(unsigned int n)
 	return atomic_load_explicit(&observers[n], memory_order_acquire);
 }
 
+const char *driver_function_name(int cbid)
+{
+#define CBID(cbid, name) cbid,
+#define NAME(cbid, name) #name "\0"
+	static const uint16_t cbids[] = { DRIVER_FUNCTIONS(CBID) };
+	static const char text[] = DRIVER_FUNCTIONS(NAME);
+	const char *name = text;
+
+	for (unsigned int i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++) {
+		if (cbids[i] == cbid)
+			return name;
+		name += strlen(name) + 1;
+	}
+	return NULL;
+}
+
+bool driver_function_seen(int cbid)
+{
+	return atomic_load_explicit(&names[cbid], memory_order_relaxed);
+}
+
+static const struct driver_function *row_at(const struct driver_observer *observer,
+					    unsigned int row)
+{
+	return (const void *)((const char *)observer->rows + row * observer->row_size);
+}
+
 static inline void call_one(unsigned int n, int cbid, const struct cuda_call_params *params)
 {
 	const struct driver_observer *observer = observer_at(n);
 
 	/* NULL: one whose functions were refused. */
 	if (observer && (!inside || observer->own))
-		observer->call(cbid, params);
+		observer->call(row_at(observer, row_of[n][cbid]), params);
 }
 
 /* Out of line, so that a function that one observer watches saves no register for it. */
@@ -93,7 +123,30 @@ static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 		}
 }
 
-void driver_call(int cbid, const struct cuda_call_params *params)
+static void on_call(int cbid, const struct cuda_call_params *params);
+
+/* For @left of the observers: a function by a name that was not seen yet. */
+static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
+						  const struct cuda_call_params *params)
+{
+	const char *name = driver_function_name(cbid);
+	const struct driver_observer *observer;
+
+	if (name && params->name && !strcmp(params->name, name)) {
+		atomic_store_explicit(&names[cbid], params->name, memory_order_relaxed);
+		on_call(cbid, params);
+		return;
+	}
+	for (unsigned int n; left; left &= left - 1) {
+		n = __builtin_ctz(left);
+		observer = observer_at(n);
+		if (observer && observer->other && (!inside || observer->own))
+			observer->other(row_at(observer, row_of[n][cbid]), params);
+	}
+}
+
+/* Out of line, so that a launch saves no register for it; what it calls ends it. */
+static __attribute__((noinline)) void on_call(int cbid, const struct cuda_call_params *params)
 {
 	unsigned int left;
 
@@ -101,9 +154,14 @@ void driver_call(int cbid, const struct cuda_call_params *params)
 	    !params->result || (uint32_t)cbid >= MAX_CBID)
 		return;
 	left = atomic_load_explicit(&wants[cbid], memory_order_acquire);
-	if (left & (left - 1))
+	if (!left)
+		return;
+	if (!params->name ||
+	    params->name != atomic_load_explicit(&names[cbid], memory_order_relaxed))
+		on_new_name(left, cbid, params);
+	else if (left & (left - 1))
 		call_all(left, cbid, params);
-	else if (left)
+	else
 		call_one(__builtin_ctz(left), cbid, params);
 }
 
@@ -131,7 +189,7 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 	if (__builtin_expect(domain == DRIVER_DOMAIN_LAUNCH && cbid == CBID_TMD_BUILT, 1))
 		atomic_load_explicit(&on_launch, memory_order_relaxed)(params);
 	else if (domain == DRIVER_DOMAIN_API)
-		atomic_load_explicit(&on_call, memory_order_relaxed)(cbid, params);
+		on_call(cbid, params);
 	else if (domain == DRIVER_DOMAIN_RESOURCE)
 		on_resource(cbid, params);
 }
@@ -178,24 +236,29 @@ static int free_place(const struct driver_observer *observer)
 }
 
 /* With the lock held. Some drivers lack some: the first is the one that tells. */
-static int watch(int number, driver_cbids_fn cbids, bool on)
+static int watch(const struct driver_observer *observer, unsigned int group, bool on)
 {
-	int first = 0, cbid;
+	int number = number_of(observer), first = -1, cbid;
 
-	for (unsigned int n = 0; (cbid = cbids(n)) >= 0; n++) {
+	if (number < 0)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	for (unsigned int i = 0; (cbid = row_at(observer, i)->cbid); i++) {
 		uint16_t bit = 1u << number, others = ~bit;
 		int result;
 
+		if (row_at(observer, i)->group != group)
+			continue;
+		row_of[number][cbid] = i;
 		if (on)
 			others = atomic_fetch_or(&wants[cbid], bit);
 		else
 			others &= atomic_fetch_and(&wants[cbid], others);
 		result = !on && others ?
 				 0 : table.enable(on, table.handle, DRIVER_DOMAIN_API, cbid);
-		if (!n)
+		if (first < 0)
 			first = result;
 	}
-	return first;
+	return first < 0 ? 0 : first;
 }
 
 /* With the lock held. */
@@ -252,15 +315,13 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 		atomic_store(&on_launch, observer->launch);
 	}
 	atomic_store_explicit(&observers[n], observer, memory_order_release);
-	result = observer->cbids ? watch(n, observer->cbids, true) : 0;
+	result = observer->rows ? watch(observer, 0, true) : 0;
 	if (result) {
-		watch(n, observer->cbids, false);
+		watch(observer, 0, false);
 		atomic_store(&observers[n], NULL);
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not tell of its functions: %s",
 				cuda_words(cuda, result));
 	}
-	if (observer->quick)
-		atomic_store(&on_call, observer->quick);
 	return 0;
 }
 
@@ -282,12 +343,12 @@ int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 }
 
 __attribute__((cold))
-int driver_watch(const struct driver_observer *observer, driver_cbids_fn cbids, bool on)
+int driver_watch(const struct driver_observer *observer, unsigned int group, bool on)
 {
 	int result;
 
 	pthread_mutex_lock(&lock);
-	result = watch(number_of(observer), cbids, on);
+	result = watch(observer, group, on);
 	pthread_mutex_unlock(&lock);
 	return result;
 }
@@ -339,7 +400,6 @@ static int release(struct gpupart *gp)
 		return ctx_fail(gp, -EIO, "this driver did not end the subscription: %s",
 				cuda_words(cuda, result));
 	atomic_store(&on_launch, no_launch);
-	atomic_store(&on_call, driver_call);
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		atomic_store(&observers[n], NULL);
 	/* Who still watches functions asks for nothing of the subscription that was. */

@@ -6,6 +6,7 @@
 #ifndef GPUPART_LIB_DRIVER_CALLBACK_H
 #define GPUPART_LIB_DRIVER_CALLBACK_H
 
+#include "lib/driver/functions.h"
 #include "lib/driver/table.h"
 
 /* Of a built TMD: the first 40 bytes, which every size that was seen has. */
@@ -41,8 +42,12 @@ struct resource_params {
 #define RESOURCE_HAS(params, member) \
 	((params)->size >= offsetof(struct resource_params, member) + 8)
 
-/* The driver's number of the @n'th of some API functions, or -1 after the last. */
-typedef int (*driver_cbids_fn)(unsigned int n);
+/* How each row of an observer's table of API functions begins. */
+struct driver_function {
+	uint16_t cbid;		/* CBID_*; 0 after the last row */
+	uint8_t group;		/* 0: watched from the start; else what driver_watch() names */
+	uint8_t kind;		/* the observer's own */
+};
 
 /*
  * Observers are called in order of registration, at the end of a function in reverse order. Each is
@@ -50,16 +55,17 @@ typedef int (*driver_cbids_fn)(unsigned int n);
  */
 struct driver_observer {
 	const char *name;
-	driver_cbids_fn cbids;		/* that it watches from the start; NULL: none */
+	const struct driver_function *rows;	/* each cbid in one row at most; NULL: none */
+	size_t row_size;
 	bool first;			/* no other may be registered before it */
 	bool stays;			/* the subscription is not given back while it is there */
 	/* Changes arguments: it begins after, and ends before, those that are not inner. */
 	bool inner;
 	bool own;			/* it is called for functions that the library calls, too */
 	void (*launch)(const struct launch_params *params);	/* of one observer at most */
-	void (*call)(int cbid, const struct cuda_call_params *params);
-	/* In place of observers' @call, where instructions count; passes on to driver_call(). */
-	void (*quick)(int cbid, const struct cuda_call_params *params);
+	void (*call)(const struct driver_function *row, const struct cuda_call_params *params);
+	/* In place of @call: the driver has another function at that number. NULL: ignored. */
+	void (*other)(const struct driver_function *row, const struct cuda_call_params *params);
 	void (*resource)(int cbid, const struct resource_params *params);
 };
 
@@ -72,10 +78,10 @@ int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 		   const struct driver_observer *observer);
 
 /*
- * A registered @observer watches these functions too, or no more. The driver's result for the first
- * of them: some drivers lack some of the others.
+ * A registered @observer watches the functions of @group too, or no more. The driver's result for
+ * the first of them: some drivers lack some of the others.
  */
-int driver_watch(const struct driver_observer *observer, driver_cbids_fn cbids, bool on);
+int driver_watch(const struct driver_observer *observer, unsigned int group, bool on);
 
 /* Resources of this kind are called back from now on: 0 or the driver's result. */
 int driver_watch_resource(enum driver_resource kind);
@@ -90,8 +96,10 @@ int driver_release(struct gpupart *gp);
 /* Whether this process may subscribe, or has: 0 or what driver_observe() would return. */
 int driver_free(struct gpupart *gp, const struct cuda_api *api);
 
-/* Observers' @call of this function, its parameters checked. For @quick. */
-void driver_call(int cbid, const struct cuda_call_params *params);
+/* NULL: no observer watches a function of this number. */
+const char *driver_function_name(int cbid);
+/* Whether a call of it was reported, by the right name, while an observer watched it. */
+bool driver_function_seen(int cbid);
 
 /*
  * Before the first driver_observe(): tools that subscribe later are let in, as GPUPART_PROFILE=1

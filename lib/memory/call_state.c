@@ -85,7 +85,7 @@ struct memory_item *memory_now_note(const struct memory_now *now, enum memory_ke
 	struct memory_item *item = memory_table_add(by, key);
 
 	if (!item) {
-		memory_uncounted(now->call->name);
+		memory_uncounted(now->params->name);
 		return NULL;
 	}
 	item->bytes = bytes;

@@ -1,103 +1,67 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: see calls.h. CUPTI's public numbers (cupti_driver_cbid.h) and layouts of arguments
- * (generated_cuda_meta.h); structures as cuda.h has them.
+ * DATA: see calls.h. Layouts of arguments as in generated_cuda_meta.h; structures as in cuda.h.
  */
-#include <stdatomic.h>
 #include <string.h>
 #include "lib/memory/calls.h"
 
-#define LATER true
+#define ROW(name, group, kind, device_at)	{ { CBID_##name, group, MEMORY_##kind }, device_at }
+#define NOW(name, kind)			ROW(name, 0, kind, 0)
+#define NOW_AT(name, kind, device_at)	ROW(name, 0, kind, device_at)
+#define LATER(name, kind)		ROW(name, MEMORY_LATER, kind, 0)
 
-static const struct memory_call calls[] = {
-	{ 243, MEMORY_LINEAR, false, "cuMemAlloc_v2", 0 },
-	{ 244, MEMORY_PITCH, false, "cuMemAllocPitch_v2", 0 },
-	{ 371, MEMORY_MANAGED, false, "cuMemAllocManaged", 0 },
-	{ 245, MEMORY_FREE, false, "cuMemFree_v2", 0 },
-	{ 272, MEMORY_ARRAY, false, "cuArrayCreate_v2", 0 },
-	{ 274, MEMORY_ARRAY_3D, false, "cuArray3DCreate_v2", 0 },
-	{ 347, MEMORY_MIPMAP, false, "cuMipmappedArrayCreate", 0 },
-	{ 89, MEMORY_ARRAY_FREE, false, "cuArrayDestroy", 0 },
-	{ 349, MEMORY_ARRAY_FREE, false, "cuMipmappedArrayDestroy", 0 },
-	{ 549, MEMORY_PHYSICAL, false, "cuMemCreate", 0 },
-	{ 550, MEMORY_RELEASE, false, "cuMemRelease", 0 },
-	{ 551, MEMORY_MAP, false, "cuMemMap", 0 },
-	{ 552, MEMORY_UNMAP, false, "cuMemUnmap", 0 },
-	{ 565, MEMORY_RETAIN, false, "cuMemRetainAllocationHandle", 0 },
-	{ 555, MEMORY_IMPORT, false, "cuMemImportFromShareableHandle", 0 },
-	{ 329, MEMORY_IPC_OPEN, false, "cuIpcOpenMemHandle", 0 },
-	{ 567, MEMORY_IPC_OPEN, false, "cuIpcOpenMemHandle_v2", 0 },
-	{ 330, MEMORY_IPC_CLOSE, false, "cuIpcCloseMemHandle", 0 },
-	{ 485, MEMORY_EXTERNAL, false, "cuImportExternalMemory", 0 },
-	{ 488, MEMORY_EXTERNAL_FREE, false, "cuDestroyExternalMemory", 0 },
-	{ 598, MEMORY_ASYNC, false, "cuMemAllocAsync", 0 },
-	{ 599, MEMORY_ASYNC, false, "cuMemAllocAsync_ptsz", MEMORY_OWN_STREAM },
-	{ 611, MEMORY_ASYNC_POOL, false, "cuMemAllocFromPoolAsync", 0 },
-	{ 612, MEMORY_ASYNC_POOL, false, "cuMemAllocFromPoolAsync_ptsz", MEMORY_OWN_STREAM },
-	{ 607, MEMORY_POOL_MADE, false, "cuMemPoolCreate", 0 },
-	{ 608, MEMORY_POOL_GOES, false, "cuMemPoolDestroy", 0 },
-	{ 602, MEMORY_POOL_CHANGED, false, "cuMemPoolTrimTo", 0 },
-	{ 603, MEMORY_POOL_CHANGED, false, "cuMemPoolSetAttribute", 0 },
-	{ 609, MEMORY_POOL_CHANGED, false, "cuDeviceSetMemPool", 0 },
-	{ 803, MEMORY_POOL_CHANGED, false, "cuMemSetMemPool", 0 },
-	{ 10, MEMORY_CTX_MADE, false, "cuCtxCreate", 12 },
-	{ 235, MEMORY_CTX_MADE, false, "cuCtxCreate_v2", 12 },
-	{ 645, MEMORY_CTX_MADE, false, "cuCtxCreate_v3", 24 },
-	{ 757, MEMORY_CTX_MADE, false, "cuCtxCreate_v4", 20 },
-	{ 174, MEMORY_CTX_MADE, false, "cuGLCtxCreate", 12 },
-	{ 239, MEMORY_CTX_MADE, false, "cuGLCtxCreate_v2", 12 },
-	{ 187, MEMORY_CTX_MADE, false, "cuVDPAUCtxCreate", 12 },
-	{ 240, MEMORY_CTX_MADE, false, "cuVDPAUCtxCreate_v2", 12 },
-	{ 386, MEMORY_PRIMARY_MADE, false, "cuDevicePrimaryCtxRetain", 8 },
-	{ 11, MEMORY_CTX_GOES, false, "cuCtxDestroy", 0 },
-	{ 322, MEMORY_CTX_GOES, false, "cuCtxDestroy_v2", 0 },
-	{ 13, MEMORY_CTX_GOES, false, "cuCtxDetach", 0 },
-	{ 387, MEMORY_PRIMARY_RELEASED, false, "cuDevicePrimaryCtxRelease", 0 },
-	{ 544, MEMORY_PRIMARY_RELEASED, false, "cuDevicePrimaryCtxRelease_v2", 0 },
-	{ 389, MEMORY_PRIMARY_RESET, false, "cuDevicePrimaryCtxReset", 0 },
-	{ 545, MEMORY_PRIMARY_RESET, false, "cuDevicePrimaryCtxReset_v2", 0 },
-	{ 18, MEMORY_MODULE_MADE, false, "cuModuleLoad", 0 },
-	{ 19, MEMORY_MODULE_MADE, false, "cuModuleLoadData", 0 },
-	{ 20, MEMORY_MODULE_MADE, false, "cuModuleLoadDataEx", 0 },
-	{ 21, MEMORY_MODULE_MADE, false, "cuModuleLoadFatBinary", 0 },
-	{ 22, MEMORY_MODULE_GOES, false, "cuModuleUnload", 0 },
-	{ 678, MEMORY_LIBRARY_MADE, false, "cuLibraryLoadData", 0 },
-	{ 679, MEMORY_LIBRARY_MADE, false, "cuLibraryLoadFromFile", 0 },
-	{ 680, MEMORY_LIBRARY_GOES, false, "cuLibraryUnload", 0 },
-	{ 136, MEMORY_LIMIT_SET, false, "cuCtxSetLimit", 0 },
-	{ 495, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCapture", 0 },
-	{ 496, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCapture_ptsz", 0 },
-	{ 539, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCapture_v2", 0 },
-	{ 540, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCapture_v2_ptsz", 0 },
-	{ 720, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCaptureToGraph", 0 },
-	{ 721, MEMORY_CAPTURE_BEGINS, false, "cuStreamBeginCaptureToGraph_ptsz", 0 },
-	{ 497, MEMORY_CAPTURE_ENDS, false, "cuStreamEndCapture", 0 },
-	{ 498, MEMORY_CAPTURE_ENDS, false, "cuStreamEndCapture_ptsz", 0 },
-	{ 513, MEMORY_GRAPH_MADE, false, "cuGraphInstantiate", 0 },
-	{ 578, MEMORY_GRAPH_MADE, false, "cuGraphInstantiate_v2", 0 },
-	{ 643, MEMORY_GRAPH_MADE, false, "cuGraphInstantiateWithFlags", 0 },
-	{ 656, MEMORY_GRAPH_MADE, false, "cuGraphInstantiateWithParams", 0 },
-	{ 657, MEMORY_GRAPH_MADE, false, "cuGraphInstantiateWithParams_ptsz", 0 },
-	{ 514, MEMORY_GRAPH_RUNS, LATER, "cuGraphLaunch", 0 },
-	{ 515, MEMORY_GRAPH_RUNS, LATER, "cuGraphLaunch_ptsz", 0 },
-	{ 580, MEMORY_GRAPH_RUNS, LATER, "cuGraphUpload", 0 },
-	{ 581, MEMORY_GRAPH_RUNS, LATER, "cuGraphUpload_ptsz", 0 },
-	{ 516, MEMORY_GRAPH_GOES, LATER, "cuGraphExecDestroy", 0 },
-	{ 640, MEMORY_GRAPH_TRIMMED, LATER, "cuDeviceGraphMemTrim", 0 },
-	{ 242, MEMORY_ASK_FREE, false, "cuMemGetInfo_v2", 0 },
-	{ 259, MEMORY_ASK_TOTAL, false, "cuDeviceTotalMem_v2", 0 },
+/* The first is in every driver. */
+const struct memory_call memory_calls[] = {
+	NOW(cuMemAlloc_v2, LINEAR), NOW(cuMemAllocPitch_v2, PITCH),
+	NOW(cuMemAllocManaged, MANAGED), NOW(cuMemFree_v2, FREE), NOW(cuArrayCreate_v2, ARRAY),
+	NOW(cuArray3DCreate_v2, ARRAY_3D), NOW(cuMipmappedArrayCreate, MIPMAP),
+	NOW(cuArrayDestroy, ARRAY_FREE), NOW(cuMipmappedArrayDestroy, ARRAY_FREE),
+	NOW(cuMemCreate, PHYSICAL), NOW(cuMemRelease, RELEASE), NOW(cuMemMap, MAP),
+	NOW(cuMemUnmap, UNMAP), NOW(cuMemRetainAllocationHandle, RETAIN),
+	NOW(cuMemImportFromShareableHandle, IMPORT), NOW(cuIpcOpenMemHandle, IPC_OPEN),
+	NOW(cuIpcOpenMemHandle_v2, IPC_OPEN), NOW(cuIpcCloseMemHandle, IPC_CLOSE),
+	NOW(cuImportExternalMemory, EXTERNAL), NOW(cuDestroyExternalMemory, EXTERNAL_FREE),
+	NOW(cuMemAllocAsync, ASYNC), NOW_AT(cuMemAllocAsync_ptsz, ASYNC, MEMORY_OWN_STREAM),
+	NOW(cuMemAllocFromPoolAsync, ASYNC_POOL),
+	NOW_AT(cuMemAllocFromPoolAsync_ptsz, ASYNC_POOL, MEMORY_OWN_STREAM),
+	NOW(cuMemPoolCreate, POOL_MADE), NOW(cuMemPoolDestroy, POOL_GOES),
+	NOW(cuMemPoolTrimTo, POOL_CHANGED), NOW(cuMemPoolSetAttribute, POOL_CHANGED),
+	NOW(cuDeviceSetMemPool, POOL_CHANGED), NOW(cuMemSetMemPool, POOL_CHANGED),
+	NOW_AT(cuCtxCreate, CTX_MADE, 12), NOW_AT(cuCtxCreate_v2, CTX_MADE, 12),
+	NOW_AT(cuCtxCreate_v3, CTX_MADE, 24), NOW_AT(cuCtxCreate_v4, CTX_MADE, 20),
+	NOW_AT(cuGLCtxCreate, CTX_MADE, 12), NOW_AT(cuGLCtxCreate_v2, CTX_MADE, 12),
+	NOW_AT(cuVDPAUCtxCreate, CTX_MADE, 12), NOW_AT(cuVDPAUCtxCreate_v2, CTX_MADE, 12),
+	NOW_AT(cuDevicePrimaryCtxRetain, PRIMARY_MADE, 8), NOW(cuCtxDestroy, CTX_GOES),
+	NOW(cuCtxDestroy_v2, CTX_GOES), NOW(cuCtxDetach, CTX_GOES),
+	NOW(cuDevicePrimaryCtxRelease, PRIMARY_RELEASED),
+	NOW(cuDevicePrimaryCtxRelease_v2, PRIMARY_RELEASED),
+	NOW(cuDevicePrimaryCtxReset, PRIMARY_RESET),
+	NOW(cuDevicePrimaryCtxReset_v2, PRIMARY_RESET), NOW(cuModuleLoad, MODULE_MADE),
+	NOW(cuModuleLoadData, MODULE_MADE), NOW(cuModuleLoadDataEx, MODULE_MADE),
+	NOW(cuModuleLoadFatBinary, MODULE_MADE), NOW(cuModuleUnload, MODULE_GOES),
+	NOW(cuLibraryLoadData, LIBRARY_MADE), NOW(cuLibraryLoadFromFile, LIBRARY_MADE),
+	NOW(cuLibraryUnload, LIBRARY_GOES), NOW(cuCtxSetLimit, LIMIT_SET),
+	NOW(cuStreamBeginCapture, CAPTURE_BEGINS), NOW(cuStreamBeginCapture_ptsz, CAPTURE_BEGINS),
+	NOW(cuStreamBeginCapture_v2, CAPTURE_BEGINS),
+	NOW(cuStreamBeginCapture_v2_ptsz, CAPTURE_BEGINS),
+	NOW(cuStreamBeginCaptureToGraph, CAPTURE_BEGINS),
+	NOW(cuStreamBeginCaptureToGraph_ptsz, CAPTURE_BEGINS),
+	NOW(cuStreamEndCapture, CAPTURE_ENDS), NOW(cuStreamEndCapture_ptsz, CAPTURE_ENDS),
+	NOW(cuGraphInstantiate, GRAPH_MADE), NOW(cuGraphInstantiate_v2, GRAPH_MADE),
+	NOW(cuGraphInstantiateWithFlags, GRAPH_MADE),
+	NOW(cuGraphInstantiateWithParams, GRAPH_MADE),
+	NOW(cuGraphInstantiateWithParams_ptsz, GRAPH_MADE), LATER(cuGraphLaunch, GRAPH_RUNS),
+	LATER(cuGraphLaunch_ptsz, GRAPH_RUNS), LATER(cuGraphUpload, GRAPH_RUNS),
+	LATER(cuGraphUpload_ptsz, GRAPH_RUNS), LATER(cuGraphExecDestroy, GRAPH_GOES),
+	LATER(cuDeviceGraphMemTrim, GRAPH_TRIMMED), NOW(cuMemGetInfo_v2, ASK_FREE),
+	NOW(cuDeviceTotalMem_v2, ASK_TOTAL),
 	/* Of the time of 32 bits: programs of today have no way to ask for them. */
-	{ 29, MEMORY_UNCOUNTED, false, "cuMemAlloc", 0 },
-	{ 30, MEMORY_UNCOUNTED, false, "cu64MemAlloc", 0 },
-	{ 31, MEMORY_UNCOUNTED, false, "cuMemAllocPitch", 0 },
-	{ 32, MEMORY_UNCOUNTED, false, "cu64MemAllocPitch", 0 },
-	{ 87, MEMORY_UNCOUNTED, false, "cuArrayCreate", 0 },
-	{ 90, MEMORY_UNCOUNTED, false, "cuArray3DCreate", 0 },
-	{ 228, MEMORY_UNCOUNTED, false, "cu64ArrayCreate", 0 },
-	{ 230, MEMORY_UNCOUNTED, false, "cu64Array3DCreate", 0 },
+	NOW(cuMemAlloc, UNCOUNTED), NOW(cu64MemAlloc, UNCOUNTED), NOW(cuMemAllocPitch, UNCOUNTED),
+	NOW(cu64MemAllocPitch, UNCOUNTED), NOW(cuArrayCreate, UNCOUNTED),
+	NOW(cuArray3DCreate, UNCOUNTED), NOW(cu64ArrayCreate, UNCOUNTED),
+	NOW(cu64Array3DCreate, UNCOUNTED),
+	{ { 0, 0, 0 }, 0 },
 };
-
-#define NR_CALLS (sizeof(calls) / sizeof(calls[0]))
 
 /* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR, in this order. */
 struct plane {
@@ -152,46 +116,6 @@ struct create {
 _Static_assert(sizeof(struct plane) <= sizeof(((struct memory_change *)0)->descriptor) &&
 	       sizeof(struct volume) <= sizeof(((struct memory_change *)0)->descriptor),
 	       "no room for a copy");
-
-const struct memory_call *memory_calls_get(unsigned int n)
-{
-	return n < NR_CALLS ? &calls[n] : NULL;
-}
-
-#define NO_ROW	UINT8_MAX
-
-/* By number: 0 until it is first asked for, then the row's index and 1, or NO_ROW. */
-static atomic_uchar rows[MEMORY_MAX_CBID];
-
-_Static_assert(NR_CALLS < NO_ROW, "an index takes more than a byte");
-
-/* The driver's name of each, once it was found right: the driver's strings do not move. */
-static _Atomic(const char *) names[NR_CALLS];
-
-const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other)
-{
-	unsigned int row;
-
-	if (cbid < 0 || cbid >= MEMORY_MAX_CBID)
-		return NULL;
-	row = atomic_load_explicit(&rows[cbid], memory_order_relaxed);
-	if (!row) {
-		while (row < NR_CALLS && calls[row].cbid != cbid)
-			row++;
-		row = row < NR_CALLS ? row + 1 : NO_ROW;
-		atomic_store_explicit(&rows[cbid], row, memory_order_relaxed);
-	}
-	if (row == NO_ROW)
-		return NULL;
-	row--;
-	if (name && atomic_load_explicit(&names[row], memory_order_relaxed) == name)
-		return &calls[row];
-	*other = !name || strcmp(name, calls[row].name);
-	if (*other)
-		return NULL;
-	atomic_store_explicit(&names[row], name, memory_order_relaxed);
-	return &calls[row];
-}
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -251,7 +175,7 @@ static uint64_t array_bytes(size_t width, size_t height, size_t depth, unsigned 
 	return times(times(row, height ? up_to(height, ROWS_UNIT) : 1), depth ? depth : 1);
 }
 
-static uint64_t mipmap_bytes(const struct volume *v, unsigned int levels)
+static uint64_t volume_bytes(const struct volume *v, unsigned int levels)
 {
 	/* Layers and faces do not shrink: with them all levels are as deep. */
 	bool layered = v->flags & (0x01 | 0x04);
@@ -261,7 +185,7 @@ static uint64_t mipmap_bytes(const struct volume *v, unsigned int levels)
 		size_t height = v->height ? (v->height >> i ? v->height >> i : 1) : 0;
 		size_t depth = v->depth >> (layered ? 0 : i);
 
-		level = array_bytes(v->width >> i ? v->width >> i : 1, height,
+		level = array_bytes(v->width >> i || !i ? v->width >> i : 1, height,
 				    v->depth && !depth ? 1 : depth, v->format, v->channels);
 		sum = level > UINT64_MAX - sum ? UINT64_MAX : sum + level;
 	}
@@ -270,28 +194,28 @@ static uint64_t mipmap_bytes(const struct volume *v, unsigned int levels)
 
 #define PITCH_UNIT 512
 
+static bool is_array(const struct memory_call *call)
+{
+	return call->fn.kind >= MEMORY_ARRAY && call->fn.kind <= MEMORY_MIPMAP;
+}
+
 uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments)
 {
 	const struct linear *linear = arguments;
 	const struct pitched *pitched = arguments;
 	const struct array *array = arguments;
 	const struct plane *plane = array->descriptor;
-	const struct volume *volume = array->descriptor;
 
-	switch ((enum memory_kind)call->kind) {
-	case MEMORY_PITCH:
+	if (call->fn.kind == MEMORY_PITCH)
 		return times(up_to(pitched->width, PITCH_UNIT), pitched->height);
-	case MEMORY_ARRAY:
-		return plane ? array_bytes(plane->width, plane->height, 0, plane->format,
-					   plane->channels) : 0;
-	case MEMORY_ARRAY_3D:
-		return volume ? array_bytes(volume->width, volume->height, volume->depth,
-					    volume->format, volume->channels) : 0;
-	case MEMORY_MIPMAP:
-		return volume ? mipmap_bytes(volume, array->levels) : 0;
-	default:
+	if (!is_array(call))
 		return linear->bytes;
-	}
+	if (!plane)
+		return 0;
+	if (call->fn.kind == MEMORY_ARRAY)
+		return array_bytes(plane->width, plane->height, 0, plane->format, plane->channels);
+	return volume_bytes(array->descriptor,
+			    call->fn.kind == MEMORY_MIPMAP ? array->levels : 1);
 }
 
 uint64_t memory_calls_pitched(const void *arguments)
@@ -303,7 +227,7 @@ uint64_t memory_calls_pitched(const void *arguments)
 
 void *memory_calls_stream(const struct memory_call *call, const void *arguments)
 {
-	void *const *words = arguments, *stream = words[call->kind == MEMORY_ASYNC ? 2 : 3];
+	void *const *words = arguments, *stream = words[call->fn.kind == MEMORY_ASYNC ? 2 : 3];
 
 	return !stream && call->device_at == MEMORY_OWN_STREAM ? CUDA_STREAM_PER_THREAD : stream;
 }
@@ -314,9 +238,9 @@ bool memory_calls_on_gpu(const struct memory_call *call, const void *arguments)
 	const struct array *array = arguments;
 	const struct volume *volume = array->descriptor;
 
-	if (call->kind == MEMORY_PHYSICAL)
+	if (call->fn.kind == MEMORY_PHYSICAL)
 		return create->what && create->what->location.type == LOCATION_DEVICE;
-	if (call->kind == MEMORY_ARRAY_3D || call->kind == MEMORY_MIPMAP)
+	if (call->fn.kind == MEMORY_ARRAY_3D || call->fn.kind == MEMORY_MIPMAP)
 		return volume && !(volume->flags & (ARRAY_SPARSE | ARRAY_DEFERRED));
 	return true;
 }
@@ -327,7 +251,7 @@ int memory_calls_device(const struct memory_call *call, const void *arguments)
 
 	int device = -1;
 
-	if (call->kind == MEMORY_PHYSICAL && create->what)
+	if (call->fn.kind == MEMORY_PHYSICAL && create->what)
 		device = create->what->location.id;
 	else if (call->device_at)
 		memcpy(&device, (const char *)arguments + call->device_at, sizeof(device));
@@ -341,40 +265,28 @@ int memory_calls_device(const struct memory_call *call, const void *arguments)
 #define IMPOSSIBLE	(1ull << 62)
 #define TOO_WIDE	(1ull << 40)	/* for any array: an invalid value */
 
-static void change_word(struct memory_change *change, const void *word, uint64_t value)
-{
-	change->word = (uint64_t *)(uintptr_t)word;
-	change->before = *change->word;
-	*change->word = value;
-}
-
 void memory_calls_spoil(const struct memory_call *call, const void *arguments,
 			struct memory_change *change)
 {
-	const struct pitched *pitched = arguments;
-	const struct linear *linear = arguments;
-	const struct array *array = arguments;
+	/* What most ask for: the second argument. */
+	uint64_t *word = (uint64_t *)(uintptr_t)arguments + 1, value = IMPOSSIBLE;
 
-	switch ((enum memory_kind)call->kind) {
-	case MEMORY_PITCH:
-		change_word(change, &pitched->width, 0);
-		break;
-	case MEMORY_ARRAY:
-	case MEMORY_ARRAY_3D:
-	case MEMORY_MIPMAP:
+	if (is_array(call)) {
 		/* The program's own descriptor is not ours to write. */
-		memcpy(change->descriptor, array->descriptor,
-		       call->kind == MEMORY_ARRAY ? sizeof(struct plane) : sizeof(struct volume));
+		memcpy(change->descriptor, (const void *)(uintptr_t)*word,
+		       call->fn.kind == MEMORY_ARRAY ? sizeof(struct plane) : sizeof(struct volume));
 		change->descriptor[0] = TOO_WIDE;
-		change_word(change, &array->descriptor, (uintptr_t)change->descriptor);
-		break;
-	case MEMORY_GRAPH_RUNS:
-		change_word(change, &linear->out, 0);
-		break;
-	default:
-		change_word(change, &linear->bytes, IMPOSSIBLE);
-		break;
+		value = (uintptr_t)change->descriptor;
+	} else if (call->fn.kind == MEMORY_PITCH) {
+		word++;		/* the width */
+		value = 0;
+	} else if (call->fn.kind == MEMORY_GRAPH_RUNS) {
+		word--;		/* the graph */
+		value = 0;
 	}
+	change->word = word;
+	change->before = *word;
+	*word = value;
 }
 
 void memory_calls_mend(struct memory_change *change)

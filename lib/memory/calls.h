@@ -7,7 +7,7 @@
 #define GPUPART_LIB_MEMORY_CALLS_H
 
 #include <stdbool.h>
-#include "lib/driver/cuda.h"
+#include "lib/driver/callback.h"
 
 enum memory_kind {
 	/* What gets memory of its own: it can be refused before it happens. */
@@ -37,22 +37,16 @@ enum memory_kind {
 
 #define MEMORY_OWN_STREAM 1	/* stream 0 is the thread's own */
 
+/* A group of functions on the way of launches, watched once they must be. */
+#define MEMORY_LATER	1
+
 struct memory_call {
-	uint16_t cbid;
-	uint8_t kind;
-	bool later;		/* on the way of launches: watched once it must be */
-	const char *name;
+	struct driver_function fn;	/* its kind: enum memory_kind */
 	/* Of contexts: where CUDA's number of the GPU is, in bytes; or MEMORY_OWN_STREAM. */
 	uint8_t device_at;
 };
 
-/* The @n'th of the functions, or NULL after the last. */
-const struct memory_call *memory_calls_get(unsigned int n);
-
-#define MEMORY_MAX_CBID 1024
-
-/* NULL if the call has no row; if @name is not the row's, *other becomes true as well. */
-const struct memory_call *memory_calls_find(int cbid, const char *name, bool *other);
+extern const struct memory_call memory_calls[];
 
 /* What one of MEMORY_LINEAR to MEMORY_LAST_ALLOCATION asks for; UINT64_MAX: no GPU has it. */
 uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments);

@@ -18,28 +18,8 @@
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(start_lock);
 
-static void on_call(int cbid, const struct cuda_call_params *params);
-
-/* The @n'th that is to be watched now, or later. The first, cuMemAlloc_v2, every driver has. */
-static int cbid_of(bool later, unsigned int n)
-{
-	const struct memory_call *call;
-
-	for (unsigned int i = 0; (call = memory_calls_get(i)); i++)
-		if (call->later == later && !n--)
-			return call->cbid;
-	return -1;
-}
-
-static int cbid_of_now(unsigned int n)
-{
-	return cbid_of(false, n);
-}
-
-static int cbid_of_later(unsigned int n)
-{
-	return cbid_of(true, n);
-}
+static void on_call(const struct driver_function *fn, const struct cuda_call_params *params);
+static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params);
 
 /*
  * Of graphs others want to know too: what is changed in the arguments at the begin is changed last,
@@ -47,7 +27,8 @@ static int cbid_of_later(unsigned int n)
  */
 static const struct driver_observer observer = {
 	.name = "memory", .inner = true, .own = true, .stays = true,
-	.cbids = cbid_of_now, .call = on_call,
+	.rows = &memory_calls[0].fn, .row_size = sizeof(memory_calls[0]),
+	.call = on_call, .other = on_other_call,
 };
 
 static atomic_bool on;
@@ -61,7 +42,7 @@ static _Thread_local bool inside;
 /* Small ones are charged by the slab, once their addresses are known. */
 static bool is_small(const struct memory_call *call, const uint64_t *words)
 {
-	return call->kind == MEMORY_LINEAR && words[1] <= MEMORY_SMALL;
+	return call->fn.kind == MEMORY_LINEAR && words[1] <= MEMORY_SMALL;
 }
 
 static void begin_allocation(struct memory_now *now)
@@ -78,7 +59,7 @@ static void begin_allocation(struct memory_now *now)
 	bytes = memory_gpu_rounded(memory_calls_bytes(now->call, now->words));
 	memory_gpu_measure_soon(gpu);
 	/* More than there is: the driver's own answer is the right one. */
-	if (bytes > gpu->total && now->call->kind != MEMORY_MANAGED)
+	if (bytes > gpu->total && now->call->fn.kind != MEMORY_MANAGED)
 		return;
 	if (bytes && memory_gpu_charge(gpu, bytes)) {
 		memory_now_refuse(now);
@@ -96,7 +77,7 @@ static void end_small(struct memory_now *now)
 		return;
 	now->gpu = memory_now_gpu();
 	if (!now->gpu) {
-		memory_uncounted(now->call->name);
+		memory_uncounted(now->params->name);
 		return;
 	}
 	memory_gpu_measure_soon(now->gpu);
@@ -122,7 +103,7 @@ static void end_allocation(struct memory_now *now)
 	}
 	if (!gpu)
 		return;
-	if (now->call->kind == MEMORY_PITCH) {
+	if (now->call->fn.kind == MEMORY_PITCH) {
 		memory_gpu_release(gpu, now->charged);
 		now->charged = memory_gpu_rounded(memory_calls_pitched(now->words));
 		if (now->charged <= MEMORY_SMALL) {
@@ -133,12 +114,12 @@ static void end_allocation(struct memory_now *now)
 	}
 	item = memory_now_note(now, now->handler->by, memory_now_out(now), now->charged);
 	gpu->held += now->charged;
-	if (now->call->kind == MEMORY_MANAGED)
+	if (now->call->fn.kind == MEMORY_MANAGED)
 		gpu->unseen += now->charged;
 	if (!item)
 		return;
-	item->unseen = now->call->kind == MEMORY_MANAGED;
-	if (now->call->kind != MEMORY_PHYSICAL)
+	item->unseen = now->call->fn.kind == MEMORY_MANAGED;
+	if (now->call->fn.kind != MEMORY_PHYSICAL)
 		item->ctx = now->params->ctx;
 }
 
@@ -178,7 +159,7 @@ static void end_external(struct memory_now *now)
 
 	now->gpu = memory_now_gpu();
 	if (!now->gpu) {
-		memory_uncounted(now->call->name);
+		memory_uncounted(now->params->name);
 		return;
 	}
 	bytes = memory_gpu_rounded(descriptor->bytes);
@@ -294,7 +275,7 @@ static void begin_async(struct memory_now *now)
 	/* First of all: what is asked of the driver next may end a capture. */
 	if (memory_cuda->stream_capturing(stream, &capturing) || capturing)
 		return;
-	if (now->call->kind == MEMORY_ASYNC_POOL)
+	if (now->call->fn.kind == MEMORY_ASYNC_POOL)
 		pool = (void *)(uintptr_t)now->words[2];
 	if (memory_table_find(MEMORY_BY_HOST_POOL, (uintptr_t)pool))
 		return;
@@ -370,7 +351,7 @@ static void end_graph_made(struct memory_now *now)
 
 	memory_own_graph_made(now);
 	if (now->gpu && !watched)
-		driver_watch(&observer, cbid_of_later, true);
+		driver_watch(&observer, MEMORY_LATER, true);
 	watched |= !!now->gpu;
 }
 
@@ -418,7 +399,7 @@ static void answer_total(struct memory_now *now)
 
 static void end_uncounted(struct memory_now *now)
 {
-	memory_uncounted(now->call->name);
+	memory_uncounted(now->params->name);
 }
 
 /* Each a function that calls the driver's for what a call of that kind got. */
@@ -520,7 +501,7 @@ static void begin(struct memory_now *now, const struct memory_call *call,
 		abandon(now);
 	*now = (struct memory_now){
 		.call = call,
-		.handler = &handlers[call->kind],
+		.handler = &handlers[call->fn.kind],
 		.words = params->arguments,
 		.params = params,
 	};
@@ -543,7 +524,7 @@ static void end(struct memory_now *now, const struct cuda_call_params *params)
 			memory_now_undo(now);
 		memory_now_out_of_memory(now);
 	} else if (now->lost && !failed) {
-		memory_uncounted(now->call->name);
+		memory_uncounted(now->params->name);
 	} else if (!now->lost && (!failed || now->handler->failed_too)) {
 		now->handler->end(now);
 	}
@@ -556,8 +537,9 @@ static bool is_nested(const struct memory_now *now, const void *arguments)
 	return now->call && (uintptr_t)arguments < (uintptr_t)now->words;
 }
 
-static void on_known_call(const struct memory_call *call, const struct cuda_call_params *params)
+static void on_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
+	const struct memory_call *call = (const void *)fn;
 	struct memory_now *now = &now_here;
 	bool begins = params->site == CUDA_SITE_BEGIN;
 
@@ -582,15 +564,11 @@ static void on_known_call(const struct memory_call *call, const struct cuda_call
 	inside = false;
 }
 
-static void on_call(int cbid, const struct cuda_call_params *params)
+static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
-	bool other = false;
-	const struct memory_call *call = memory_calls_find(cbid, params->name, &other);
-
-	if (other && params->site == CUDA_SITE_BEGIN)
+	(void)fn;
+	if (params->site == CUDA_SITE_BEGIN)
 		memory_uncounted(params->name);
-	if (call)
-		on_known_call(call, params);
 }
 
 /*

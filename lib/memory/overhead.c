@@ -31,7 +31,7 @@ void memory_own_module_begins(struct memory_now *now)
 
 static bool is_context(const struct memory_now *now)
 {
-	return now->call->kind == MEMORY_CTX_MADE || now->call->kind == MEMORY_PRIMARY_MADE;
+	return now->call->fn.kind == MEMORY_CTX_MADE || now->call->fn.kind == MEMORY_PRIMARY_MADE;
 }
 
 /*
@@ -62,7 +62,7 @@ static int charge_blind(const struct memory_now *now)
 	if (memory_table_find(MEMORY_BY_OWNER, memory_now_out(now)))
 		return 0;
 	if (!blind_bytes(now, &bytes)) {
-		memory_uncounted(now->call->name);
+		memory_uncounted(now->params->name);
 		return 0;
 	}
 	if (!bytes)
@@ -82,7 +82,7 @@ void memory_own_ends(struct memory_now *now)
 
 	if (!now->gpu)
 		return;
-	if (now->call->kind == MEMORY_PRIMARY_MADE)
+	if (now->call->fn.kind == MEMORY_PRIMARY_MADE)
 		now->gpu->primary = (void *)(uintptr_t)memory_now_out(now);
 	if (!memory_gpu_measure(now->gpu, true, &err))
 		err = charge_blind(now);
@@ -231,7 +231,7 @@ void memory_own_graph_made(struct memory_now *now)
 	bytes = graph_bytes((void *)(uintptr_t)now->words[1], &device, 0);
 	now->gpu = bytes ? memory_now_device(device) : NULL;
 	if (bytes && !now->gpu)
-		memory_uncounted(now->call->name);
+		memory_uncounted(now->params->name);
 	if (!now->gpu)
 		return;
 	now->gpu->has_graphs = true;

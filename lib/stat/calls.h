@@ -6,7 +6,7 @@
 #ifndef GPUPART_LIB_STAT_CALLS_H
 #define GPUPART_LIB_STAT_CALLS_H
 
-#include "lib/driver/cuda.h"
+#include "lib/driver/callback.h"
 
 enum stat_kind {
 	STAT_KERNEL, STAT_GRAPH, STAT_FILL, STAT_COPY,	/* work for the GPU */
@@ -18,24 +18,18 @@ enum stat_kind {
 };
 
 struct stat_call {
-	uint16_t cbid;
-	uint8_t kind;
+	struct driver_function fn;	/* its kind: enum stat_kind */
 	uint8_t flags;
 	int8_t stream_at;	/* offset in the arguments, or one of calls.c's own */
 	uint8_t size;		/* how the bytes are found */
 	uint8_t direction;	/* enum gpupart_stat_direction */
-	const char *name;
 };
 
 /* Of flags. */
 #define STAT_PER_THREAD	1	/* stream 0 is the thread's own default stream */
 #define STAT_WAITS	2	/* the CPU waits for what it asked for */
 
-/* The @n'th of the callbacks to enable, or -1 after the last. */
-int stat_calls_cbid(unsigned int n);
-
-/* NULL: not one of ours, or the driver's function of that number has another name. */
-const struct stat_call *stat_calls_find(int cbid, const char *name);
+extern const struct stat_call stat_calls[];
 
 /* As the program gave it: NULL is a default stream. */
 void *stat_calls_stream(const struct stat_call *call, const void *arguments);

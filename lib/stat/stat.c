@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include "lib/driver/callback.h"
 #include "lib/stat/block.h"
 #include "lib/stat/calls.h"
 #include "lib/stat/time.h"
@@ -32,7 +31,7 @@ static void add(uint64_t *count, uint64_t n)
 
 static bool is_work(const struct stat_call *call)
 {
-	return call->kind <= STAT_COPY;
+	return call->fn.kind <= STAT_COPY;
 }
 
 /* Of several threads that wait, the last to begin is told of. */
@@ -49,7 +48,7 @@ static void note_wait_over(uint64_t since)
 
 static bool waits(const struct stat_call *call)
 {
-	return call->kind == STAT_SYNC || call->flags & STAT_WAITS;
+	return call->fn.kind == STAT_SYNC || call->flags & STAT_WAITS;
 }
 
 /* ----------------------------------------------------------------------- begin */
@@ -65,7 +64,7 @@ static void begin_work(const struct stat_call *call, const struct cuda_call_para
 	now.ticket = (struct stat_ticket){
 		.stream = own ? CUDA_STREAM_PER_THREAD : stream ? stream : CUDA_STREAM_LEGACY,
 		.waits = call->flags & STAT_WAITS,
-		.copy = call->kind == STAT_COPY,
+		.copy = call->fn.kind == STAT_COPY,
 	};
 	if (now.ctx)
 		stat_time_begin(now.ctx, order, &now.ticket);
@@ -77,18 +76,18 @@ static void begin(const struct stat_call *call, const struct cuda_call_params *p
 
 	now.call = call;
 	now.ctx = NULL;
-	if (call->kind == STAT_CTX_RELEASE)
+	if (call->fn.kind == STAT_CTX_RELEASE)
 		stat_time_settle(NULL, false);
-	else if (call->kind == STAT_CTX_END)
+	else if (call->fn.kind == STAT_CTX_END)
 		stat_time_settle(*(void *const *)params->arguments, true);
-	else if (params->ctx && call->kind != STAT_QUERY)
+	else if (params->ctx && call->fn.kind != STAT_QUERY)
 		now.ctx = stat_time_ctx(params->ctx);
 	if (is_work(call)) {
 		__atomic_compare_exchange_n(&process->first_ns, &none, start, false,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 		begin_work(call, params);
 	}
-	if (call->kind == STAT_DEPEND && now.ctx)
+	if (call->fn.kind == STAT_DEPEND && now.ctx)
 		stat_time_depend(now.ctx);
 	now.begin = now.ticket.begin = stat_time_now();
 	now.own = now.begin - start;
@@ -150,11 +149,11 @@ static void end_work(const struct stat_call *call,
 		stat_time_end(&now.ticket, end, good);
 	if (!good || now.ticket.captured)
 		return;
-	if (call->kind == STAT_KERNEL)
+	if (call->fn.kind == STAT_KERNEL)
 		add(&process->kernels, 1);
-	else if (call->kind == STAT_GRAPH)
+	else if (call->fn.kind == STAT_GRAPH)
 		add(&process->graphs, 1);
-	else if (call->kind == STAT_FILL)
+	else if (call->fn.kind == STAT_FILL)
 		add(&process->fills, 1);
 	else
 		count_copy(call, params->arguments);
@@ -177,9 +176,9 @@ static void end(const struct stat_call *call,
 		note_wait_over(now.begin);
 	if (is_work(call))
 		end_work(call, params, over);
-	else if (call->kind == STAT_SYNC)
+	else if (call->fn.kind == STAT_SYNC)
 		end_wait(over);
-	if (call->kind == STAT_QUERY)
+	if (call->fn.kind == STAT_QUERY)
 		end_query(over, *params->result);
 	else
 		forget_questions();
@@ -188,21 +187,19 @@ static void end(const struct stat_call *call,
 	if (is_work(call))
 		now.own -= now.ticket.blocked < now.own ? now.ticket.blocked : now.own;
 	/* A question that takes longer delays nothing but the next one. */
-	if (call->kind != STAT_QUERY)
+	if (call->fn.kind != STAT_QUERY)
 		add(&process->own_ns, now.own);
 	if (now.ctx)
 		stat_time_own(now.ctx, now.own);
 }
 
-static void on_call(int cbid, const struct cuda_call_params *params)
+static void on_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
-	const struct stat_call *call;
+	const struct stat_call *call = (const void *)fn;
 
-	if (atomic_load_explicit(&off, memory_order_relaxed))
-		return;
-	call = stat_calls_find(cbid, params->name);
-	/* cuCtxSynchronize has none. */
-	if (!call || (!params->arguments && call->kind != STAT_SYNC))
+	/* cuCtxSynchronize has no arguments. */
+	if (atomic_load_explicit(&off, memory_order_relaxed) ||
+	    (!params->arguments && fn->kind != STAT_SYNC))
 		return;
 	/* Functions that we call are not the program's. */
 	driver_own(true);
@@ -238,9 +235,8 @@ static void at_exit(void)
 static int start(struct gpupart *gp, struct stat_block *block)
 {
 	static const struct driver_observer observer = {
-		.name = "stat", .first = true, .stays = true, .cbids = stat_calls_cbid,
-		.call = on_call,
-		.resource = on_resource,
+		.name = "stat", .first = true, .stays = true, .rows = &stat_calls[0].fn,
+		.row_size = sizeof(stat_calls[0]), .call = on_call, .resource = on_resource,
 	};
 	int err;
 

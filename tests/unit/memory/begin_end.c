@@ -96,20 +96,20 @@ static uint64_t words[8];	/* the call's arguments */
 static int call(int cbid, void *ctx, int result, uint64_t out)
 {
 	struct cuda_call_params params = { .result = &result, .arguments = words, .ctx = ctx };
-	const struct memory_call *row;
+	const struct memory_call *row = memory_calls;
 
-	for (unsigned int i = 0; (row = memory_calls_get(i)) && row->cbid != cbid; i++)
-		;
-	params.name = row->name;
+	while (row->fn.cbid != cbid)
+		row++;
+	params.name = driver_function_name(cbid);
 	params.site = CUDA_SITE_BEGIN;
-	on_call(cbid, &params);
+	on_call(&row->fn, &params);
 	/* As the driver does with a size that no GPU has. */
 	if (words[1] == IMPOSSIBLE)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result && out)
 		*(uint64_t *)(uintptr_t)words[0] = out;
 	params.site = CUDA_SITE_END;
-	on_call(cbid, &params);
+	on_call(&row->fn, &params);
 	return result;
 }
 

@@ -9,10 +9,8 @@
 
 static const struct memory_call *find(int cbid)
 {
-	const struct memory_call *call;
-
-	for (unsigned int n = 0; (call = memory_calls_get(n)); n++)
-		if (call->cbid == cbid)
+	for (const struct memory_call *call = memory_calls; call->fn.cbid; call++)
+		if (call->fn.cbid == cbid)
 			return call;
 	return NULL;
 }
@@ -23,11 +21,11 @@ static void test_captures(void)
 	static const int begins[] = { 495, 496, 539, 540, 720, 721 }, ends[] = { 497, 498 };
 
 	for (unsigned int i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		tap_ok(find(begins[i]) && find(begins[i])->kind == MEMORY_CAPTURE_BEGINS &&
-		       !strncmp(find(begins[i])->name, "cuStreamBeginCapture", 20),
+		tap_ok(find(begins[i]) && find(begins[i])->fn.kind == MEMORY_CAPTURE_BEGINS &&
+		       !strncmp(driver_function_name(begins[i]), "cuStreamBeginCapture", 20),
 		       "%d begins a capture", begins[i]);
 	for (unsigned int i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		tap_ok(find(ends[i]) && find(ends[i])->kind == MEMORY_CAPTURE_ENDS,
+		tap_ok(find(ends[i]) && find(ends[i])->fn.kind == MEMORY_CAPTURE_ENDS,
 		       "%d ends one", ends[i]);
 }
 
@@ -48,7 +46,7 @@ static void test_streams(void)
 
 		words[calls[i].at] = 0;
 		tap_ok(named && memory_calls_stream(find(calls[i].cbid), words) == calls[i].zero,
-		       "the stream of %s", find(calls[i].cbid)->name);
+		       "the stream of %s", driver_function_name(calls[i].cbid));
 		words[calls[i].at] = 7;
 	}
 }
@@ -64,7 +62,7 @@ static void test_header(FILE *header)
 			continue;
 		if (find(cbid)) {
 			found++;
-			wrong += !!strcmp(find(cbid)->name, name);
+			wrong += !!strcmp(driver_function_name(cbid), name);
 		} else if (!strncmp(name, "cuStreamBeginCapture", 20)) {
 			wrong++;
 		}
@@ -75,12 +73,11 @@ static void test_header(FILE *header)
 
 int main(void)
 {
-	const struct memory_call *call;
 	FILE *header = fopen(HEADER, "r");
 	unsigned int n, twice = 0;
 
-	for (n = 0; (call = memory_calls_get(n)); n++)
-		twice += find(call->cbid) != call || call->cbid >= MEMORY_MAX_CBID;
+	for (n = 0; memory_calls[n].fn.cbid; n++)
+		twice += find(memory_calls[n].fn.cbid) != &memory_calls[n];
 	tap_ok(n > 70 && !twice, "%u functions, none twice", n);
 	test_captures();
 	test_streams();
