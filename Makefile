@@ -137,7 +137,12 @@ $(SIM_PLAIN_OBJ): sim/cuda/fault.c
 
 $(B)/obj/sim/cuda/fault.o: ALL_CFLAGS += -DSIM_FAULTS
 $(B)/obj/lib/topo/source_netlink.o: ALL_CFLAGS += $(NL_CFLAGS)
-$(B)/obj/lib/confine/probe.o: lib/confine/probe.ptx lib/confine/probe_cluster.ptx
+$(B)/obj/lib/confine/probe.o: $(B)/obj/lib/confine/probe.ptx $(B)/obj/lib/confine/probe_cluster.ptx
+$(B)/obj/lib/confine/probe.o: ALL_CFLAGS += -Wa,-I,$(B)/obj/lib/confine
+# Every program that is confined has it: without comments and blanks.
+$(B)/obj/%.ptx: %.ptx
+	@mkdir -p $(@D)
+	$(Q)sed -E 's,//.*,,; s/[[:blank:]]+/ /g; s/^ //; s/ $$//; /^$$/d' $< >$@
 $(B)/obj/cli/trace/gpu.o: cli/trace/trace.ptx
 $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 # The launch path: TLS that needs no call.

@@ -59,6 +59,7 @@ LIBT_SRC := \
 	tests/lib/confine/graphs.c \
 	tests/lib/confine/green.c \
 	tests/lib/confine/launch.c \
+	tests/lib/confine/learn.c \
 	tests/lib/confine/life.c \
 	tests/lib/confine/sm_count.c \
 	tests/lib/confine/stress.c \

@@ -16,8 +16,8 @@
 		".incbin \"" file "\"\n.byte 0\n.previous\n"); \
 	extern const char name[]
 
-EMBED(probe_ptx, "lib/confine/probe.ptx");
-EMBED(probe_cluster_ptx, "lib/confine/probe_cluster.ptx");
+EMBED(probe_ptx, "probe.ptx");
+EMBED(probe_cluster_ptx, "probe_cluster.ptx");
 
 static const char *const kernel_name[PROBE_NR_KERNELS] = {
 	[PROBE_EMPTY] = "gpupart_empty",

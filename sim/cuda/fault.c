@@ -71,6 +71,7 @@ static const struct known {
 	{ "nvml-newer", AT(FLAG, nvml_newer) },
 	{ "nvml-state", AT(TEXT, nvml_state) },
 	{ "nvml-wide", AT(FLAG, nvml_wide) },
+	{ "order", AT(TEXT, order) },
 	{ "other-memory", AT(NUMBER, other_memory) },
 	{ "params-size", AT(NUMBER, params_size) },
 	{ "renamed", AT(NUMBER, renamed) },

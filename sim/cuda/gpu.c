@@ -20,19 +20,94 @@ struct sim_gpu *gpu_get(CUdevice device)
 
 /* ------------------------------------------------------------- one GPU's shape */
 
+/* A number below @end that depends on @seed and @n alone. */
+static unsigned int number_of(uint64_t seed, unsigned int n, unsigned int end)
+{
+	return hash_bytes(hash_bytes(HASH_INIT, &seed, sizeof(seed)), &n, sizeof(n)) % end;
+}
+
+/*
+ * The setting `order`: which bits TPCs obey in place of those that were measured. "number",
+ * their own numbers; "permuted:SEED", these in another order; "holes:SEED", any of the mask's;
+ * "interleaved": of each GPC its first TPC, then of each its second. False for another word, or
+ * where it does not fit.
+ */
+static bool gpu_order_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo,
+			   const char *order)
+{
+	unsigned int nr_gpcs = gpupart_topology_nr_gpcs(topo), seed = 0, tpc, other, i, end = 0;
+	uint8_t bits[SIM_TMD_BITS], was;
+	int len = 0;
+
+	if (!strcmp(order, "interleaved")) {
+		for (tpc = 0; tpc < gpu->nr_tpcs; tpc++) {
+			const struct gpupart_tpc *t = gpupart_topology_tpc(topo, tpc);
+
+			other = t->tpc_in_gpc * nr_gpcs + t->gpc;
+			if (t->gpc < 0 || other >= tmd_nr_bits())
+				return false;
+			gpu->tpc_bit[tpc] = other;
+		}
+		return true;
+	}
+	if (sscanf(order, "permuted:%u%n", &seed, &len) == 1 && !order[len])
+		end = gpu->nr_tpcs;
+	else if (sscanf(order, "holes:%u%n", &seed, &len) == 1 && !order[len])
+		end = tmd_nr_bits();
+	else if (!strcmp(order, "number"))
+		end = gpu->nr_tpcs;
+	if (!end || gpu->nr_tpcs > tmd_nr_bits())
+		return false;
+	for (i = 0; i < end; i++)
+		bits[i] = i;
+	for (i = *order == 'n' ? 0 : end - 1; i > 0; i--) {
+		other = number_of(seed, i, i + 1);
+		was = bits[i];
+		bits[i] = bits[other];
+		bits[other] = was;
+	}
+	memcpy(gpu->tpc_bit, bits, gpu->nr_tpcs);
+	return true;
+}
+
+static void bits_add(uint64_t bits[SIM_MASK_WORDS], unsigned int bit)
+{
+	bits[bit / 64] |= 1ull << bit % 64;
+}
+
+/* As measured on H200 boards, where the bits after those of a full set of GPCs are no GPC's. */
+static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *topo)
+{
+	unsigned int first = gpu->info.max_gpcs * gpu->info.max_tpcs_per_gpc, i;
+
+	for (i = 0; i < gpu->nr_tpcs; i++) {
+		if (gpupart_topology_tpc(topo, i)->vgpc >= (int)gpu->info.max_gpcs && first)
+			bits_add(gpu->singles, gpu->tpc_bit[i]);
+		if (gpu->green_bits <= gpu->tpc_bit[i])
+			gpu->green_bits = (gpu->tpc_bit[i] / 32 + 1) * 32;
+	}
+	for (i = first; first && !sim_faults()->order && i < SIM_TMD_BITS; i++)
+		bits_add(gpu->singles, i);
+}
+
 /* The capture's measured column is the truth here; without it nothing can be simulated. */
 static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
 	const struct sim_faults *faults = sim_faults();
+	unsigned int nr_bits = tmd_nr_bits(), tpc;
 	int owner[SIM_TMD_BITS], bit;
-	unsigned int tpc;
 
 	memset(owner, 0xff, sizeof(owner));
-	for (tpc = 0; tpc < gpu->nr_tpcs; tpc++) {
+	for (tpc = 0; tpc < gpu->nr_tpcs && !faults->order; tpc++) {
 		bit = gpupart_topology_tpc(topo, tpc)->measured_bit;
-		if (bit < 0 || bit >= SIM_TMD_BITS) {
-			sim_say("%s: TPC %u has %s: this capture cannot be simulated", gpu->path,
-				tpc, bit < 0 ? "no measured bit" : "a measured bit above 127");
+		if (bit < 0) {
+			sim_say("%s: TPC %u has no measured bit: this capture cannot be simulated",
+				gpu->path, tpc);
+			return false;
+		}
+		if ((unsigned int)bit >= nr_bits) {
+			sim_say("%s: TPC %u has a measured bit above %u: this capture cannot be simulated",
+				gpu->path, tpc, nr_bits - 1);
 			return false;
 		}
 		if (owner[bit] >= 0) {
@@ -43,6 +118,11 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 		owner[bit] = tpc;
 		gpu->tpc_bit[tpc] = bit;
 	}
+	if (faults->order && !gpu_order_bits(gpu, topo, faults->order)) {
+		sim_say("GPUPART_SIM_FAULTS: order=%s: no order of %u TPCs in %u bits",
+			faults->order, gpu->nr_tpcs, nr_bits);
+		return false;
+	}
 	if ((unsigned int)faults->move_field[0] >= SIM_TMD_BYTES ||
 	    (unsigned int)faults->move_field[1] >= SIM_TMD_BYTES) {
 		sim_say("GPUPART_SIM_FAULTS: move-field=%d:%d: a TMD has bytes 0-%d",
@@ -51,15 +131,16 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 	}
 	if (faults->move_bit[0] >= 0) {
 		if ((unsigned int)faults->move_bit[0] >= gpu->nr_tpcs ||
-		    (unsigned int)faults->move_bit[1] >= SIM_TMD_BITS) {
+		    (unsigned int)faults->move_bit[1] >= nr_bits) {
 			sim_say("GPUPART_SIM_FAULTS: move-bit=%d:%d: "
 				"%s has TPCs 0-%u and bits 0-%u",
 				faults->move_bit[0], faults->move_bit[1], gpu->path,
-				gpu->nr_tpcs - 1, SIM_TMD_BITS - 1);
+				gpu->nr_tpcs - 1, nr_bits - 1);
 			return false;
 		}
 		gpu->tpc_bit[faults->move_bit[0]] = faults->move_bit[1];
 	}
+	gpu_set_singles(gpu, topo);
 	return true;
 }
 
@@ -70,7 +151,7 @@ static void gpu_set_sms(struct sim_gpu *gpu, const struct gpupart_topology *topo
 	const struct gpupart_tpc *tpc;
 	unsigned int i, nth;
 
-	gpu->clusters = true;
+	gpu->clusters = tmd_nr_bits() > 64;	/* older TMDs have no place for one */
 	for (i = 0; i < gpu->nr_tpcs; i++) {
 		tpc = gpupart_topology_tpc(topo, i);
 		if (tpc->vgpc < 0 || tpc->vgpc >= SIM_MAX_VGPCS)

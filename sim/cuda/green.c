@@ -47,8 +47,11 @@ static unsigned int sms_per_tpc(const struct sim_gpu *gpu)
 
 static unsigned int sms_of(const struct sim_gpu *gpu, const struct opaque *what)
 {
-	return (__builtin_popcountll(what->has[0]) + __builtin_popcountll(what->has[1])) *
-	       sms_per_tpc(gpu);
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < SIM_MASK_WORDS; i++)
+		nr += __builtin_popcountll(what->has[i]);
+	return nr * sms_per_tpc(gpu);
 }
 
 static void resource_write(const struct sim_gpu *gpu, const struct opaque *what,

@@ -22,7 +22,7 @@
 #define SIM_MAX_GRID_YZ		65535
 #define SIM_MAX_BLOCK_Z		64
 #define SIM_TMD_BYTES		384
-#define SIM_TMD_BITS		128	/* V04_00 has four mask words */
+#define SIM_TMD_BITS		256	/* of the widest layout: V04_01, V05_00 */
 #define SIM_MAX_SUBSCRIBERS	4
 #define SIM_PART_SMS		8	/* what green contexts are parted in */
 #define SIM_MASK_WORDS		(SIM_TMD_BITS / 64)
@@ -49,6 +49,8 @@ struct sim_gpu {
 	unsigned int nr_tpcs, nr_sms;
 	bool clusters;			/* the capture tells virtual GPCs */
 	uint8_t tpc_bit[GPUPART_MAX_TPCS];	/* the mask bit that disables a TPC */
+	uint64_t singles[SIM_MASK_WORDS];	/* bits of no whole virtual GPC, and of no TPC */
+	unsigned int green_bits;	/* of a green context's mask that are said */
 	struct pipe_gpu hw;		/* its SMs, and what one has */
 	struct pipe_fed *fed;		/* what runs; its 0 is SIM_CLOCK_START of %globaltimer */
 	bool stands;			/* it never will again */
@@ -282,7 +284,8 @@ struct sim_gpu *gpu_get(CUdevice device);
 
 /* Faults and settings of tests. Without SIM_FAULTS nothing sets them. See README.md. */
 struct sim_faults {
-	uint64_t tmd_version;		/* 0x50: as V05_00, else as V04_00 */
+	uint64_t tmd_version;		/* 0x23, 0x24, 0x30, 0x50; else as V04_00 */
+	const char *order;		/* of mask bits; NULL: as the capture says */
 	int move_field[2];		/* two bytes of a TMD that change places */
 	bool no_table, sealed_table, drop_callback, mps;
 	uint64_t table_size, params_size, features;
@@ -313,6 +316,9 @@ const struct sim_faults *sim_faults(void);
 
 /* Shared memory of a block as a TMD says it; @bare as in struct sim_launch. */
 unsigned int shared_of_block(unsigned int bytes, bool bare);
+
+/* How many mask bits a TMD of this version has. */
+unsigned int tmd_nr_bits(void);
 
 /* Moves a field as `move-field` says, and moves it back. */
 void tmd_move_field(uint8_t *tmd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes a launch's TMD as NVIDIA's driver does for Hopper (V04_00), or V05_00. Must not know
- * how a TMD is read back: tmd_decode.c has its own idea of the format, and where the
- * two disagree a launch goes wrong and a test sees it.
+ * Writes a launch's TMD as NVIDIA's driver does for Hopper (V04_00), or as another version has
+ * it. Must not know how a TMD is read back: tmd_decode.c has its own idea of the format, and
+ * where the two disagree a launch goes wrong and a test sees it.
  *
  * Offsets are as measured on H200 boards with driver 580.159; bytes that carry
  * nothing the simulation uses stay 0.
@@ -10,10 +10,12 @@
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-/* Where things begin; V05_00 by NVIDIA's header clcdc0qmd.h. */
+#define NONE	~0u
+
+/* Where things begin; others than V04_00 by NVIDIA's headers clc6c0qmd.h, clcdc0qmd.h. */
 struct tmd_bytes {
 	unsigned int
-		word,		/* type and valid bit */
+		word,		/* type and valid bit; NONE: it has neither, and no clusters */
 		version,
 		shared,		/* 18 bits, or 11 of units of 128 bytes */
 		grid,		/* u32 width, u16 height, u16 depth, 4 bytes each */
@@ -22,17 +24,27 @@ struct tmd_bytes {
 		cluster,	/* a byte each */
 		policy,		/* bit 31: spread a cluster's blocks */
 		at_once,	/* u16 each: a cooperative launch's counts */
-		mask,		/* u32 each, set = disabled */
+		mask, more,	/* u32 each, set = disabled: bits 0-127, and from 128 on */
 		shared_unit;
 };
 
 static const struct tmd_bytes *bytes(void)
 {
 	static const struct tmd_bytes
-		v04 = { 0, 72, 73, 128, 144, 150, 268, 272, 276, 304, 1 },
-		v05 = { 16, 58, 144, 156, 136, 141, 256, 260, 264, 280, 128 };
+		v02 = { NONE, 72, 68, 48, 74, 81, 0, 0, 0, 84, 0, 1 },
+		v04 = { 0, 72, 73, 128, 144, 150, 268, 272, 276, 304, 336, 1 },
+		v05 = { 16, 58, 144, 156, 136, 141, 256, 260, 264, 280, 296, 128 };
 
-	return sim_faults()->tmd_version == 0x50 ? &v05 : &v04;
+	switch (sim_faults()->tmd_version) {
+	case 0x23:
+	case 0x24:
+	case 0x30:
+		return &v02;
+	case 0x50:
+		return &v05;
+	default:
+		return &v04;
+	}
 }
 
 #define TMD_MASK_VALID	(1u << 31)	/* of the word */
@@ -62,36 +74,43 @@ unsigned int shared_of_block(unsigned int bytes, bool bare)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-/*
- * The driver keeps clusters of four and more off the TPCs that belong to no whole
- * virtual GPC: their bits come after those of a full set of GPCs.
- */
+static void put_mask_bit(uint8_t *tmd, unsigned int bit)
+{
+	const struct tmd_bytes *at = bytes();
+	unsigned int byte = bit < 128 ? at->mask + bit / 8 : at->more + (bit - 128) / 8;
+
+	tmd[byte] |= 1u << bit % 8;
+}
+
+/* The driver keeps clusters of four and more off the TPCs that belong to no whole virtual GPC. */
 static uint32_t build_driver_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 				  const struct sim_launch *launch)
 {
 	unsigned int blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
-	unsigned int bit = gpu->info.max_gpcs * gpu->info.max_tpcs_per_gpc;
-	const struct tmd_bytes *at = bytes();
+	uint32_t valid = 0;
 
-	if (blocks < 4 || launch->policy != CU_CLUSTER_POLICY_DEFAULT || !bit)
+	if (blocks < 4 || launch->policy != CU_CLUSTER_POLICY_DEFAULT)
 		return 0;
-	for (; bit < SIM_TMD_BITS; bit++)
-		tmd[at->mask + bit / 8] |= 1u << bit % 8;
-	return TMD_MASK_VALID;
+	for (unsigned int bit = 0; bit < tmd_nr_bits(); bit++)
+		if (gpu->singles[bit / 64] >> bit % 64 & 1) {
+			put_mask_bit(tmd, bit);
+			valid = TMD_MASK_VALID;
+		}
+	return valid;
 }
 
-/* Words 0 to 2 of a green context's mask are said, word 3 stays 0: measured. */
-static uint32_t build_green_mask(uint8_t *tmd, const struct sim_launch *launch)
+/* On an H200 words 0 to 2 of a green context's mask are said, word 3 stays 0: measured. */
+static uint32_t build_green_mask(uint8_t *tmd, const struct sim_gpu *gpu,
+				 const struct sim_launch *launch)
 {
-	const struct tmd_bytes *at = bytes();
-	unsigned int bit;
+	uint32_t valid = 0;
 
-	if (!launch->off[0] && !launch->off[1])
-		return 0;
-	for (bit = 0; bit < 96; bit++)
-		if (launch->off[bit / 64] >> bit % 64 & 1)
-			tmd[at->mask + bit / 8] |= 1u << bit % 8;
-	return TMD_MASK_VALID;
+	for (unsigned int bit = 0; bit < gpu->green_bits; bit++)
+		if (launch->off[bit / 64] >> bit % 64 & 1) {
+			put_mask_bit(tmd, bit);
+			valid = TMD_MASK_VALID;
+		}
+	return valid;
 }
 
 void tmd_move_field(uint8_t *tmd)
@@ -125,7 +144,8 @@ void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch 
 			count /= launch->cluster[i];
 			tmd[at->cluster + i] = launch->cluster[i];
 		}
-		if (launch->cooperative) {
+		/* Without a type nothing tells that a launch is cooperative. */
+		if (launch->cooperative && at->word != NONE) {
 			put16(tmd + at->at_once + 2 * i, count);
 			count = 1;
 		}
@@ -141,20 +161,24 @@ void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch 
 			put32(tmd + at->policy, TMD_SPREAD);
 		word |= build_driver_mask(tmd, gpu, launch);
 	}
-	word |= build_green_mask(tmd, launch);
-	put32(tmd + at->word, word);
+	word |= build_green_mask(tmd, gpu, launch);
+	if (at->word != NONE)
+		put32(tmd + at->word, word);
 	tmd_move_field(tmd);
 }
 
 void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch)
 {
 	const struct tmd_bytes *at = bytes();
-	uint8_t mask[SIM_TMD_BITS / 8], valid = tmd[at->word + 3] & TMD_MASK_VALID >> 24;
-	unsigned int i;
+	unsigned int nr = tmd_nr_bits() < 128 ? 8 : 16, more = tmd_nr_bits() > 128 ? 16 : 0, i;
+	uint8_t was[SIM_TMD_BYTES];
 
-	memcpy(mask, tmd + at->mask, sizeof(mask));
+	memcpy(was, tmd, sizeof(was));
 	tmd_build(tmd, gpu, launch);
-	for (i = 0; i < sizeof(mask); i++)
-		tmd[at->mask + i] |= mask[i];
-	tmd[at->word + 3] |= valid;
+	for (i = 0; i < nr; i++)
+		tmd[at->mask + i] |= was[at->mask + i];
+	for (i = 0; i < more; i++)
+		tmd[at->more + i] |= was[at->more + i];
+	if (at->word != NONE)
+		tmd[at->word + 3] |= was[at->word + 3] & TMD_MASK_VALID >> 24;
 }

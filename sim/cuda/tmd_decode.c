@@ -49,9 +49,46 @@ static const struct format v05 = {
 	.shared_unit	= 128,
 };
 
+/* V02_03 to V03_00, source: clc6c0qmd.h. A range that ends at bit 0 is not there. */
+static const struct format v02 = {
+	.shared_size	= { 561, 544 },
+	.grid_size	= { { 415, 384 }, { 431, 416 }, { 463, 448 } },
+	.block_size	= { { 607, 592 }, { 623, 608 }, { 639, 624 } },
+	.register_count	= { 656, 648 },
+	.tpc_disable	= { 735, 672 },
+	.shared_unit	= 1,
+};
+
 static const struct format *format(void)
 {
-	return sim_faults()->tmd_version == 0x50 ? &v05 : &v04;
+	switch (sim_faults()->tmd_version) {
+	case 0x23:
+	case 0x24:
+	case 0x30:
+		return &v02;
+	case 0x50:
+		return &v05;
+	default:
+		return &v04;
+	}
+}
+
+/* V04_00 has not the second half of V04_01's. */
+static bool has_more_tpcs(const struct format *f)
+{
+	return f->more_tpcs.high && sim_faults()->tmd_version != 0x40;
+}
+
+static unsigned int nr_in(struct range range)
+{
+	return range.high - range.low + 1;
+}
+
+unsigned int tmd_nr_bits(void)
+{
+	const struct format *f = format();
+
+	return nr_in(f->tpc_disable) + (has_more_tpcs(f) ? nr_in(f->more_tpcs) : 0);
 }
 
 static uint32_t decode(const uint8_t *tmd, struct range range)
@@ -70,10 +107,12 @@ static void decode_mask(const uint8_t *tmd, const struct sim_gpu *gpu, struct si
 	unsigned int tpc, bit;
 
 	memset(grid->tpc_off, 0, sizeof(grid->tpc_off));
-	if (!decode(tmd, f->mask_valid))
+	if (f->mask_valid.high && !decode(tmd, f->mask_valid))
 		return;
 	for (tpc = 0; tpc < gpu->nr_tpcs; tpc++) {
 		bit = f->tpc_disable.low + gpu->tpc_bit[tpc];
+		if (bit > f->tpc_disable.high)
+			bit += f->more_tpcs.low - f->tpc_disable.high - 1;
 		if (decode(tmd, (struct range){ bit, bit }))
 			grid->tpc_off[tpc / 64] |= 1ull << tpc % 64;
 	}
@@ -87,7 +126,7 @@ bool tmd_decode(const uint8_t *built, const struct sim_gpu *gpu, struct sim_grid
 
 	memcpy(tmd, built, sizeof(tmd));
 	tmd_move_field(tmd);
-	type = decode(tmd, f->launch_type);
+	type = f->launch_type.high ? decode(tmd, f->launch_type) : 2;
 	memset(grid, 0, sizeof(*grid));
 	if (type < 2 || type > 5)
 		return false;
@@ -112,6 +151,11 @@ bool tmd_decode(const uint8_t *built, const struct sim_gpu *gpu, struct sim_grid
 	return grid->nr_blocks && grid->threads;
 }
 
+static bool is_within(unsigned int byte, struct range range)
+{
+	return byte >= range.low / 8 && byte <= range.high / 8;
+}
+
 int tmd_foreign_edit(const uint8_t *before, const uint8_t *after)
 {
 	const struct format *f = format();
@@ -119,11 +163,10 @@ int tmd_foreign_edit(const uint8_t *before, const uint8_t *after)
 
 	for (byte = 0; byte < SIM_TMD_BYTES; byte++) {
 		changed = before[byte] ^ after[byte];
-		if (byte == f->mask_valid.low / 8)
+		if (f->mask_valid.high && byte == f->mask_valid.low / 8)
 			changed &= ~(1u << f->mask_valid.low % 8);
-		if (changed && (byte < f->tpc_disable.low / 8 || byte > f->tpc_disable.high / 8) &&
-		    (sim_faults()->tmd_version == 0x40 || byte < f->more_tpcs.low / 8 ||
-		     byte > f->more_tpcs.high / 8))
+		if (changed && !is_within(byte, f->tpc_disable) &&
+		    !(has_more_tpcs(f) && is_within(byte, f->more_tpcs)))
 			return byte;
 	}
 	return -1;

@@ -246,7 +246,7 @@ int main(void)
 		sprintf(path, "tests/data/gh100-h200-%c/capture.txt", letter);
 		holds_clusters(path);
 	}
-	for (unsigned int i = 0; i < 22; i++) {
+	for (unsigned int i = 0; i < 26; i++) {
 		snprintf(path, sizeof(path), "%s/tests/generated/%02u.capture",
 			 getenv("BUILD") ? getenv("BUILD") : "build", i);
 		holds_clusters(path);

@@ -14,7 +14,7 @@
 #include "lib/topo/topology.h"
 #include "tests/tap.h"
 
-#define NR_GENERATED 22
+#define NR_GENERATED 26
 
 static struct gpupart *gp;
 

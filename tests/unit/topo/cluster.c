@@ -289,7 +289,7 @@ int main(void)
 		agrees_with_launches(gp, path);
 		plans(gp, path);
 	}
-	for (unsigned int i = 0; i < 22; i++) {
+	for (unsigned int i = 0; i < 26; i++) {
 		snprintf(path, sizeof(path), "%s/tests/generated/%02u.capture",
 			 getenv("BUILD") ? getenv("BUILD") : "build", i);
 		plans(gp, path);
