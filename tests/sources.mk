@@ -23,6 +23,7 @@ UNIT_SRC := \
 	tests/unit/core/peek.c \
 	tests/unit/core/shared_header.c \
 	tests/unit/driver/callback.c \
+	tests/unit/driver/cuda.c \
 	tests/unit/driver/device.c \
 	tests/unit/ledger/kill.c \
 	tests/unit/ledger/ledger.c \

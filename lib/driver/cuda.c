@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include "lib/core/fork.h"
 #include "lib/driver/cuda.h"
 
@@ -13,22 +15,23 @@ FORK_RENEWS(open_lock);
 static struct cuda_api opened;
 static atomic_bool is_open;
 
+/* In the order of the members of struct cuda_api, which are pointers alone. */
+#define CUDA_NAME(member, symbol, args) symbol "\0"
+static const char names[] = CUDA_NEEDED(CUDA_NAME) CUDA_OPTIONAL(CUDA_NAME)
+	"gpupart_sim_capture\0gpupart_sim_gpu_info\0gpupart_sim_memory\0gpupart_sim_processes\0";
+
 static int api_fill(struct gpupart *gp, void *lib, struct cuda_api *api)
 {
-#define CUDA_FIND(member, symbol, args) api->member = dlsym(lib, symbol);
-	CUDA_NEEDED(CUDA_FIND)
-	CUDA_OPTIONAL(CUDA_FIND)
-#undef CUDA_FIND
-#define CUDA_CHECK(member, symbol, args)         \
-	if (!api->member)                        \
-		return ctx_fail(gp, -EOPNOTSUPP, \
-				"this driver is too old: its libcuda.so.1 has no %s", symbol);
-	CUDA_NEEDED(CUDA_CHECK)
-#undef CUDA_CHECK
-	api->sim_capture = dlsym(lib, "gpupart_sim_capture");
-	api->sim_gpu_info = dlsym(lib, "gpupart_sim_gpu_info");
-	api->sim_memory = dlsym(lib, "gpupart_sim_memory");
-	api->sim_processes = dlsym(lib, "gpupart_sim_processes");
+	const char *name = names;
+	void *found;
+
+	for (size_t at = 0; *name; at += sizeof(found), name += strlen(name) + 1) {
+		found = dlsym(lib, name);
+		if (!found && at < offsetof(struct cuda_api, error_name))
+			return ctx_fail(gp, -EOPNOTSUPP,
+					"this driver is too old: its libcuda.so.1 has no %s", name);
+		memcpy((char *)api + at, &found, sizeof(found));
+	}
 	return 0;
 }
 

@@ -279,6 +279,7 @@ struct cuda_call_params {
 
 enum { CUDA_SITE_BEGIN, CUDA_SITE_END };
 
+/* Pointers to functions alone: cuda.c fills it by their order. */
 struct cuda_api {
 #define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;
 	CUDA_NEEDED(CUDA_MEMBER)

@@ -90,6 +90,8 @@ enum api_cbid {
 	API_cuOccupancyMaxActiveClusters = 676,
 	API_cuLibraryLoadData = 678,
 	API_cuLibraryUnload = 680,
+	API_cuLibraryGetKernel = 681,
+	API_cuKernelGetFunction = 683,
 	API_cuGraphExecKernelNodeSetParams_v2 = 692,
 	API_cuGraphExecUpdate_v2 = 696,
 	API_cuGreenCtxDestroy = 744,

@@ -503,6 +503,7 @@ CUresult cuLibraryLoadData(CUmodule *library, const void *code, int *options, vo
 			   unsigned int nr_options, int *library_options, void **library_values,
 			   unsigned int nr_library_options);
 CUresult cuLibraryUnload(CUmodule library);
+CUresult cuLibraryGetKernel(void **kernel, CUmodule library, const char *name);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuFuncGetModule(CUmodule *module, CUfunction function);
 CUresult cuFuncGetName(const char **name, CUfunction function);

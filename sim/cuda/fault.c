@@ -55,6 +55,7 @@ static const struct known {
 	{ "fixed-arguments", AT(FLAG, fixed_arguments) },
 	{ "host-clock", AT(FLAG, host_clock) },
 	{ "lazy-code", AT(NUMBER, lazy_code) },
+	{ "lazy-libraries", AT(FLAG, lazy_libraries) },
 	{ "memory", AT(NUMBER, memory) },
 	{ "move-bit", AT(PAIR, move_bit) },
 	{ "move-field", AT(PAIR, move_field) },

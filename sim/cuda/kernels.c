@@ -109,6 +109,15 @@ static void finish_census(const struct sim_kernel *kernel, const struct sim_bloc
 	record(kernel, block, 0);
 }
 
+/* Its children: they run on all SMs, whatever it was confined to, one a block here. */
+static void finish_parent(const struct sim_kernel *kernel, const struct sim_block *block)
+{
+	struct sim_block child = *block;
+
+	child.smid = block->index;
+	record(kernel, &child, 0);
+}
+
 static void finish_cluster(const struct sim_kernel *kernel, const struct sim_block *block)
 {
 	record(kernel, block, block->cluster);
@@ -176,6 +185,7 @@ static const struct sim_code known[] = {
 	RECORD("gpupart_trace_timed", ask_time, finish_census),
 	RECORD("gpupart_trace_counted", ask_work, finish_census),
 	RECORD("gpupart_cluster", ask_time, finish_cluster),
+	RECORD("gpupart_parent", ask_time, finish_parent),
 	{ "bench_empty", 8, 0, 0, 0, ask_nothing, NULL },
 	SLOT("bench_fma", ask_fma), SLOT("bench_virtual", ask_virtual),
 	SLOT("bench_read", ask_read), SLOT("bench_chase", ask_time),

@@ -292,6 +292,7 @@ static CUresult launch_any(CUfunction function, struct sim_work *work, CUstream 
 	CUresult error;
 	bool captured = false;
 
+	function = function_of(function);
 	sim_enter();
 	ctx = ctx_current(&error);
 	if (!ctx)

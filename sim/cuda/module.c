@@ -9,6 +9,9 @@
 #include <string.h>
 #include "sim/cuda/api.h"
 
+/* A cubin has a section of constants for each kernel, by this and its name. */
+#define CONSTANTS ".nv.constant0."
+
 static struct sim_module *modules;	/* never freed: a stale handle is found dead */
 
 static bool module_valid(const struct sim_module *module)
@@ -78,22 +81,47 @@ bool module_make_builtin(struct sim_ctx *ctx)
 	return ctx->builtin_set && ctx->builtin_copy;
 }
 
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+/* The first entry point's name in @text: its length, 0 where there is none. */
+static size_t find_entry(const char *text, const char **name)
+{
+	const char *entry = strstr(text, ".entry");
+	size_t len = 0;
+
+	*name = text;
+	if (!entry)
+		return 0;
+	*name = entry + strlen(".entry");
+	*name += strspn(*name, " \t\r\n");
+	while (is_name((*name)[len]))
+		len++;
+	return len;
+}
+
 /*
- * What the driver compiled of @text, as far as anybody may look at it: a binary's head,
- * and the names that are in the text. NULL: out of memory.
+ * What the driver compiled of @text, as far as anybody may look at it: a binary's head, a
+ * kernel's section and the names that are in the text. NULL: out of memory.
  */
 static void *image_of_text(const char *text, size_t *size)
 {
 	Elf64_Ehdr head = { .e_ident = ELFMAG "\2\1\1" };
-	char *image;
+	const char *name;
+	size_t len = find_entry(text, &name);
+	char *image, *at;
 
-	*size = sizeof(head) + strlen(text) + 1;
+	*size = sizeof(head) + sizeof(CONSTANTS) + len + strlen(text) + 1;
 	head.e_shoff = *size;
-	image = malloc(*size);
+	image = calloc(1, *size);
 	if (!image)
 		return NULL;
-	memcpy(image, &head, sizeof(head));
-	strcpy(image + sizeof(head), text);
+	at = mempcpy(image, &head, sizeof(head));
+	at = mempcpy(at, CONSTANTS, strlen(CONSTANTS));
+	at = mempcpy(at, name, len);
+	strcpy(at + 1, text);
 	return image;
 }
 
@@ -124,6 +152,8 @@ void module_tell_builtin(const struct sim_ctx *ctx)
 static void module_end(struct sim_module *module)
 {
 	module->live = false;
+	free(module->image);
+	module->image = NULL;
 	room_discharge(module->ctx->gpu, module->bytes);
 	module->bytes = 0;
 }
@@ -227,11 +257,6 @@ static unsigned int find_registers(const char *text, const char *end, unsigned i
 	return registers && registers < 256 ? registers : otherwise;
 }
 
-static bool is_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
-}
-
 static bool module_scan(struct sim_module *module, char *text)
 {
 	struct sim_function *function;
@@ -261,7 +286,8 @@ static bool module_scan(struct sim_module *module, char *text)
 
 /* ---------------------------------------------------------------- entry points */
 
-static CUresult load(CUmodule *out, const void *image)
+/* @lazily: its code is told of later. */
+static CUresult load(CUmodule *out, const void *image, bool lazily)
 {
 	struct sim_module *module = NULL;
 	bool elf;
@@ -304,9 +330,13 @@ static CUresult load(CUmodule *out, const void *image)
 	}
 	*out = module;
 	error = CUDA_SUCCESS;
+	module->image_size = size;
+	module->image = lazily ? malloc(size) : NULL;
+	if (module->image)
+		memcpy(module->image, elf ? image : compiled, size);
 leave:
 	sim_leave();
-	if (!error)
+	if (!error && !lazily)
 		hook_module(module, elf ? image : compiled, size, HOOK_MODULE_PROGRAM);
 	free(compiled);
 	free(text);
@@ -320,10 +350,10 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
 		const void *image;
 	};
 
-	return API_CALL(cuModuleLoadData, struct args, load(out, image), out, image);
+	return API_CALL(cuModuleLoadData, struct args, load(out, image, false), out, image);
 }
 
-/* A library is a module of the current context: it is loaded nowhere else. */
+/* A library is a module of the current context: it is loaded nowhere else. Of 12.0, as CUkernel. */
 CUresult cuLibraryLoadData(CUmodule *out, const void *code, int *options, void **values,
 			   unsigned int nr_options, int *library_options, void **library_values,
 			   unsigned int nr_library_options)
@@ -335,7 +365,8 @@ CUresult cuLibraryLoadData(CUmodule *out, const void *code, int *options, void *
 
 	(void)options, (void)values, (void)nr_options, (void)library_options;
 	(void)library_values, (void)nr_library_options;
-	return API_CALL(cuLibraryLoadData, struct args, load(out, code), out, code);
+	return API_CALL(cuLibraryLoadData, struct args,
+			load(out, code, sim_faults()->lazy_libraries), out, code);
 }
 
 static CUresult unload(CUmodule module)
@@ -408,6 +439,51 @@ leave:
 	return error;
 }
 
+/* A CUkernel is its function's address and 1. */
+static CUresult find_kernel(void **kernel, CUmodule library, const char *name)
+{
+	CUfunction function;
+	CUresult error = kernel ? cuModuleGetFunction(&function, library, name) :
+				  CUDA_ERROR_INVALID_VALUE;
+
+	if (!error)
+		*kernel = (char *)function + 1;
+	return error;
+}
+
+CUresult cuLibraryGetKernel(void **kernel, CUmodule library, const char *name)
+{
+	struct args {
+		void **kernel;
+		CUmodule library;
+		const char *name;
+	};
+
+	return API_CALL(cuLibraryGetKernel, struct args, find_kernel(kernel, library, name),
+			kernel, library, name);
+}
+
+struct sim_function *function_of(void *handle)
+{
+	struct sim_function *function = (void *)((uintptr_t)handle & ~(uintptr_t)1);
+	struct sim_module *module;
+	void *image = NULL;
+
+	sim_enter();
+	if (function == handle || !function_valid(function))
+		function = handle;
+	else {
+		module = function->module;
+		image = module->image;
+		module->image = NULL;
+	}
+	sim_leave();
+	if (image)
+		hook_module(module, image, module->image_size, HOOK_MODULE_PROGRAM);
+	free(image);
+	return function;
+}
+
 /* The function with sim_lock taken either way. */
 static struct sim_function *enter_function(CUfunction function, CUresult *error)
 {
@@ -448,11 +524,28 @@ CUresult cuFuncGetName(const char **name, CUfunction handle)
 	return error;
 }
 
-/* No handle is a CUkernel: libraries are not simulated. */
+static CUresult get_function(CUfunction *function, void *kernel)
+{
+	struct sim_function *found;
+
+	if (!function)
+		return CUDA_ERROR_INVALID_VALUE;
+	found = function_of(kernel);
+	if (found == kernel)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*function = found;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuKernelGetFunction(CUfunction *function, void *kernel)
 {
-	(void)kernel;
-	return function ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+	struct args {
+		CUfunction *function;
+		void *kernel;
+	};
+
+	return API_CALL(cuKernelGetFunction, struct args, get_function(function, kernel),
+			function, kernel);
 }
 
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)

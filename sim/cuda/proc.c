@@ -95,8 +95,8 @@ static const struct {
 	PLAIN(cuMemPoolGetAttribute), PLAIN(cuDeviceGetDefaultMemPool), PLAIN(cuDeviceGetMemPool),
 	PLAIN(cuDeviceSetMemPool), PLAIN(cuDeviceGetGraphMemAttribute), PLAIN(cuDeviceGraphMemTrim),
 	PLAIN(cuGraphAddMemAllocNode), PLAIN(cuGraphMemAllocNodeGetParams),
-	PLAIN(cuLibraryLoadData), PLAIN(cuLibraryUnload), V2(cuDevicePrimaryCtxReset, 11000),
-	PLAIN(cuCtxSetLimit),
+	PLAIN(cuLibraryLoadData), PLAIN(cuLibraryUnload), PLAIN(cuLibraryGetKernel),
+	V2(cuDevicePrimaryCtxReset, 11000), PLAIN(cuCtxSetLimit),
 };
 
 static void *find(const char *symbol, int version, int *status)

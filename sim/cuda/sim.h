@@ -163,6 +163,8 @@ struct sim_module {
 	uint64_t bytes;			/* of its variables, and of its code */
 	bool live, opaque;		/* opaque: not text, any name is taken to be in it */
 	bool untold;			/* it ended with its context, subscribers do not know yet */
+	void *image;			/* of a library whose code is not loaded yet; NULL: it is */
+	size_t image_size;
 	struct sim_function *functions;
 	struct sim_module *next;
 };
@@ -294,6 +296,7 @@ struct sim_faults {
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock;
 	bool fixed_arguments, no_memory_figure;
+	bool lazy_libraries;		/* a library's code is loaded when a kernel of it is used */
 	uint64_t other_memory;		/* bytes that another process gets each time one looks */
 	uint64_t memory;		/* bytes of every GPU */
 	uint64_t lazy_code;		/* bytes that a function's first launch takes */
@@ -546,6 +549,8 @@ void module_unload_all(struct sim_ctx *ctx);
 /* Tells the subscribers of what module_unload_all() unloaded. Without sim_lock. */
 void module_tell_unloaded(struct sim_ctx *ctx);
 bool function_valid(const struct sim_function *function);
+/* The function of a CUkernel, whose code is loaded now; of another handle that one. */
+struct sim_function *function_of(void *handle);
 
 /* ----------------------------------------------------------------- launch.c */
 

@@ -13,7 +13,7 @@
 enum { RESULT = 5, NAME = 6, ARGS = 7, CONTEXT = 8, WHICH = 10, NR_API_SLOTS = 13 };
 
 static struct {
-	unsigned int nr, built, deep;
+	unsigned int nr, built, deep, modules;
 	struct {
 		int domain, cbid, result;
 		uint64_t slot[NR_API_SLOTS];
@@ -35,6 +35,7 @@ static void on_event(void *user, int domain, int cbid, const void *params)
 
 	on_callback(user, domain, cbid, params);
 	seen.built += domain == 0xb && cbid == 1;
+	seen.modules += domain == 2 && cbid == 17 && (uint32_t)slot[7] == 2;
 	if ((domain != 6 && domain != 2) || nr == MAX_SEEN)
 		return;
 	if (domain == 2 && (cbid < 36 || cbid > 41))
@@ -592,6 +593,49 @@ static void graph_events(const char *arg)
 
 /* ------------------------------------------------------------------- new entry points */
 
+static CUmodule library_of(void **kernel)
+{
+	static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+		".visible .entry gpupart_parent(.param .u64 a, .param .u32 b)\n{ ret; }\n";
+	CUmodule library;
+
+	TRY(cu.cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	TRY(cu.cuLibraryGetKernel(kernel, library, "gpupart_parent"));
+	return library;
+}
+
+/* @lazily: a library's code comes with the first use of a kernel, and once. */
+static void libraries(const char *lazily)
+{
+	CUdeviceptr to;
+	unsigned int ns = 1000, at_load = *lazily ? 0 : 1;
+	void *args[] = { &to, &ns }, *kernel;
+	CUfunction function;
+	CUmodule library, of;
+
+	start();
+	TRY(enable(1, subscriber, 2, 17));
+	to = memory(24 * 264);
+	library = library_of(&kernel);
+	check(cu.cuLibraryGetKernel(NULL, library, "gpupart_parent") == 1 &&
+		      cu.cuLibraryGetKernel(&kernel, library, "nothing") == 500 &&
+		      cu.cuFuncGetModule(&of, kernel) == 400, "a kernel is no function");
+	check(seen.modules == at_load, "its code is told of%s", *lazily ? " later" : "");
+	check(cu.cuKernelGetFunction(&function, kernel) == 0 &&
+		      cu.cuFuncGetModule(&of, function) == 0 && of == library &&
+		      cu.cuKernelGetFunction(&function, kernel) == 0 && seen.modules == 1,
+	      "its function, its module; the code comes once");
+	TRY(cu.cuLibraryUnload(library));
+	check(cu.cuKernelGetFunction(&function, kernel) == 400 &&
+		      cu.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL) == 400,
+	      "it goes with its library");
+	library = library_of(&kernel);
+	TRY(cu.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL));
+	TRY(cu.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL));
+	check(cu.cuStreamSynchronize(NULL) == 0 && seen.modules == 2,
+	      "a kernel is launched, the code comes once");
+}
+
 static void lookups(const char *arg)
 {
 	struct cu_set_node_params fill = { .element = 4, .value = 7, .width = 3, .height = 1 };
@@ -817,6 +861,9 @@ int main(void)
 	scenario("look-ups", lookups, "", b, NULL);
 	scenario("coming and going", coming_and_going, "", b, NULL);
 	scenario("work and waits", work_and_waits, "", b, NULL);
+	scenario("libraries", libraries, "", b, NULL);
+	b[1] = "GPUPART_SIM_FAULTS=lazy-libraries";
+	scenario("libraries, lazily", libraries, "lazily", b, NULL);
 	b[1] = "GPUPART_SIM_FAULTS=host-clock";
 	scenario("the host's clock", host_clock, "", b, NULL);
 	b[1] = "GPUPART_SIM_FAULTS=no-api";

@@ -74,6 +74,7 @@
 	F(cuGraphMemsetNodeSetParams) F(cuGraphMemcpyNodeGetParams) \
 	F(cuGraphMemcpyNodeSetParams) F(cuGraphExecMemsetNodeSetParams) \
 	F(cuGraphExecMemcpyNodeSetParams) F(cuFuncGetModule) F(cuKernelGetFunction) \
+	F(cuLibraryLoadData) F(cuLibraryUnload) F(cuLibraryGetKernel) \
 	F(gpupart_sim_gpu_info) F(gpupart_sim_hung)
 
 #define DECLARE(name) __typeof__(name) *name;
