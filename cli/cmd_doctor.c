@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/mps/mps_daemon.h"
@@ -355,6 +356,7 @@ static void ask_cache(struct doctor *d)
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	bool named = cache && *cache == '/';
 	char path[PATH_MAX], folder[PATH_MAX];
+	struct stat st;
 
 	if (!named && (!home || *home != '/')) {
 		say(d, NOTE, NULL, "neither XDG_CACHE_HOME nor HOME is set");
@@ -368,10 +370,12 @@ static void ask_cache(struct doctor *d)
 	snprintf(path, sizeof(path), "%s%s/gpupart/checked", named ? cache : home,
 		 named ? "" : "/.cache");
 	strcpy(folder, path);
-	while (access(folder, F_OK) && errno == ENOENT && strrchr(folder, '/') > folder)
+	while (stat(folder, &st) && errno == ENOENT && strrchr(folder, '/') > folder)
 		*strrchr(folder, '/') = 0;
 	if (access(folder, W_OK | X_OK))
 		say(d, NOTE, NULL, "%s: %s", folder, strerror(errno));
+	else if (!geteuid() && st.st_uid)
+		say(d, NOTE, NULL, "root writes nothing into user %u's %s", st.st_uid, folder);
 	else
 		say(d, OK, NULL, "%s can be written", path);
 }
@@ -599,17 +603,13 @@ static const struct question questions[] = {
 	{ "nvml-library", ask_nvml,
 	  .advice = "nothing: CUDA's own functions tell the share; glibc 2.35 and later take it" },
 	{ "cache-folder", ask_cache,
-	  .advice =
-		"without it every run checks the mask bits anew: set XDG_CACHE_HOME to a folder of yours"
-	},
+	  .advice = "every run checks the mask bits anew: set XDG_CACHE_HOME to a folder of yours" },
 	{ .name = "blocks-folder", .ask = ask_blocks },
 	{ .name = "namespaces", .ask = ask_namespaces },
 	{ "node-config", ask_config, .advice = "as root, correct it or 'chmod 644': gpupart(1)" },
 	{ "mps", ask_mps, .advice = "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients" },
 	{ "node-mps", ask_node_mps,
-	  .advice =
-		"where several users or Slurm's jobs share a GPU: 'systemctl enable --now gpupart-mps'"
-	},
+	  .advice = "for several users or Slurm's jobs: 'systemctl enable --now gpupart-mps'" },
 	{ .name = "environment", .ask = ask_environment },
 	{ .name = "processes", .ask = ask_processes },
 	{ "green-contexts", ask_feature, .launches = true,

@@ -24,31 +24,35 @@
 
 /* ---------------------------------------------------------------------- cache */
 
-/* The folder, made if @make. -ENOENT where the user has no home. */
-static int cache_dir(char *path, size_t len, bool make)
+/*
+ * The folder, with a slash, made if @make. False: the user has no home, or root would have to
+ * write into another user's folder, where root's files would be in that user's way.
+ */
+static bool cache_dir(char *path, size_t len, bool make)
 {
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *base = getenv("XDG_CACHE_HOME"), *below = "";
+	bool root = !geteuid();
 	struct stat st;
 	char *slash;
-	int nr;
 
-	if (xdg && xdg[0] == '/')
-		nr = snprintf(path, len, "%s/gpupart/checked", xdg);
-	/* A home that is not there ("/nonexistent") is not ours to make. */
-	else if (home && home[0] == '/' && !stat(home, &st) && S_ISDIR(st.st_mode))
-		nr = snprintf(path, len, "%s/.cache/gpupart/checked", home);
-	else
-		return -ENOENT;
-	if (nr < 0 || (size_t)nr >= len)
-		return -ENAMETOOLONG;
+	if (!base || base[0] != '/') {
+		base = getenv("HOME");
+		below = "/.cache";
+		/* A home that is not there ("/nonexistent") is not ours to make. */
+		if (!base || base[0] != '/' || stat(base, &st))
+			return false;
+	}
+	if ((size_t)snprintf(path, len, "%s%s/gpupart/checked/", base, below) >= len)
+		return false;
+	st.st_uid = 0;
 	for (slash = strchr(path + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		mkdir(path, 0700);
+		/* Of one that is not there @st is its parent's. */
+		if (stat(path, &st) && !(root && st.st_uid))
+			mkdir(path, 0700);
 		*slash = '/';
 	}
-	if (make && mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
-	return 0;
+	return !(root && st.st_uid);
 }
 
 static void key_format(uint64_t hash, char key[20])
@@ -79,14 +83,14 @@ static bool is_trusted(const struct stat *st)
 /* Under sudo with HOME kept the cache is another user's. */
 static bool cache_has(const char *key)
 {
-	char path[4096 + 32], text[32] = "";
+	char path[4096 + 32], text[32];
 	struct stat st;
 	ssize_t len;
 	int fd;
 
-	if (cache_dir(path, 4096, false))
+	if (!cache_dir(path, 4096, false))
 		return false;
-	snprintf(path + strlen(path), 32, "/%s", key);
+	strcat(path, key);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return false;
@@ -103,11 +107,11 @@ static void cache_add(const char *key)
 	bool good;
 	int fd;
 
-	if (cache_dir(path, 4096, true))
+	if (!cache_dir(path, 4096, true))
 		return;
 	fsize_guard_begin(&guard);
-	snprintf(tmp, sizeof(tmp), "%s/.new-%d", path, getpid());
-	snprintf(path + strlen(path), 32, "/%s", key);
+	snprintf(tmp, sizeof(tmp), "%s.new-%d", path, getpid());
+	strcat(path, key);
 	unlink(tmp);	/* of a process that was killed here and had our pid */
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0) {

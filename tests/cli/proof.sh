@@ -83,6 +83,27 @@ for args in "verify --quick" "doctor --no-launch"; do
 	try $args -i sample:h200 --json
 	is "$status $(grep '132 SMs' "$tmp/out" | grep -c '/')" "0 0" "$args: a capture that ships is told by its name"
 done
+# As under sudo with HOME kept: root's files in a user's folder would be in that user's way.
+mkdir -p "$tmp/theirs/.cache" "$tmp/root"
+in_home() {
+	(
+		unset XDG_CACHE_HOME
+		export HOME="$1"
+		shift
+		"$gpupart" "$@" 2>&1
+	)
+}
+if [ "$(id -u)" = 0 ] && chown -R 1002 "$tmp/theirs" 2>/dev/null; then
+	XDG_CACHE_HOME=$tmp/theirs/new try run -i sample:h200 -n 8 -- true
+	is "$status $(in_home "$tmp/theirs" run -i sample:h200 -n 8 -- echo ran | tail -n 1) $(find "$tmp/theirs" -user 0)" \
+		"0 ran " "root leaves nothing in a folder of another user's"
+	has "$(in_home "$tmp/theirs" doctor --no-launch -i sample:h200 | tr -s '\n ' ' ')" \
+		"root writes nothing into user 1002's $tmp/theirs/.cache" "and doctor says so"
+	in_home "$tmp/root" run -i sample:h200 -n 8 -- true >/dev/null
+	is "$(find "$tmp/root/.cache/gpupart/checked" -type f | wc -l)" 1 "in root's own it remembers what was checked"
+else
+	skip "root under another user's HOME: only as root"
+fi
 with GPUPART_SIM_FAULTS=no-stream-pointer doctor -i sample:h200
 is "$status $(grep -c '^note  streams ' "$tmp/out")" "0 1" "doctor where streams cannot be told apart: a note"
 for setting in no-api no-stream-events; do
