@@ -19,6 +19,7 @@ struct run {
 	struct out out;			/* the screen */
 	bool screen;
 	bool forget;			/* an epoch begins: what was measured so far is of none */
+	bool all_gone;			/* as the last epoch has it: its log says so */
 	uint64_t begin_ns, epoch_began_ns;
 	uint64_t next_look_ns;		/* at the GPU's power and clocks */
 };
@@ -168,6 +169,7 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 	}
 	take_others(run);
 	run->epoch_began_ns = now;
+	run->all_gone = control_all_gone(c);
 	look_at_gpu(run, now);
 }
 
@@ -177,8 +179,7 @@ static int measure(struct qos_session *s, struct qos_measured *measured)
 
 	if (s->now.swapping)
 		measure_swap(run, measured);
-	else if (!control_all_gone(&run->c) &&
-		 (!run->c.number || s->nr_epochs < run->c.number))
+	else if (!run->all_gone && (!run->c.number || s->nr_epochs < run->c.number))
 		measure_epoch(run, measured);
 	else
 		end(s);

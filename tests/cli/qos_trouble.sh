@@ -241,7 +241,8 @@ rm "$go"
 wait
 
 # --------------------------------------------------------------------------- calibrate
-# said NAME UNITS: a program that writes lines of so many units, a hundred a second or less.
+# said NAME UNITS: a program that writes lines of so many units, a hundred a second or less, while
+# $go is there.
 said() {
 	cat <<END
 $1:
@@ -251,20 +252,34 @@ $1:
       - |
         import os, socket, time
         s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        while True:
+        while os.path.exists("$go"):
             s.sendto(b"$1 units $2", os.environ["GPUPART_QOS"])
             time.sleep(0.01)
 END
 }
+# heard NR: so many epochs had work in them.
+heard() {
+	[ "$(jq -s '[.[] | .measured // [] | .[] | select(.work_milli > 0)] | length' "$tmp/out")" -ge "$1" ]
+}
+# Runs the tenants until NR epochs had work: it takes a while until a program is there.
+try_heard() {
+	touch "$go"
+	timeout 120 "$gpupart" qos run $e -f "$tmp/t.yaml" --json >"$tmp/out" 2>"$tmp/err" </dev/null &
+	until_true heard "$1"
+	rm "$go"
+	wait $!
+	status=$?
+	err=$(cat "$tmp/err")
+}
 tenants "$(said huge 999999999999999)"
-try qos run $e -f "$tmp/t.yaml" --epochs 10 --json
+try_heard 5
 is "$status $(jq -s '[.[] | .measured // [] | .[].work_milli] | (min >= 0 and max == 9223372036854775807)' "$tmp/out")" "0 true" \
 	"more units than there are numbers: as many as there are"
 cp "$tmp/out" "$tmp/huge.log"
 try qos replay "$tmp/huge.log"
 is "$status" 0 "and the log replays"
 tenants "$(said two '1\ntwo units 2\n')"
-try qos run $e -f "$tmp/t.yaml" --epochs 10 --json
+try_heard 8
 # Of the next two there may be a part in the work.
 is "$status $(jq -s '[.[] | .measured // [] | .[] | [.work_milli, .reports // 0]] |
 	(map(.[0]) | add) as $work | (map(.[1]) | add) as $nr |
@@ -273,9 +288,10 @@ is "$status $(jq -s '[.[] | .measured // [] | .[] | [.work_milli, .reports // 0]
 is "$(jq -s '[.[] | .measured // [] | .[].work_milli % 1000 != 0] | any' "$tmp/out")" true \
 	"and a part of those that are under way"
 tenants "$(said told '1\nnobody units 2\ntold latency soon\n')"
-try qos run $e -f "$tmp/t.yaml" --epochs 30 --json
+try_heard 25
 is "$status $(echo "$err" | grep -c 'the socket: "nobody units 2" is passed over')$(echo "$err" | grep -c 'passed over')" "0 11" \
 	"a line for nobody is said, once"
+touch "$go"
 tenants "$(said big 10000000000)"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 1 --json
 is "$status $(jq '.tenants[0].alone_milli / 1e15 | . > 0.02 and . < 1.1' "$tmp/out")" "0 true" \
