@@ -199,13 +199,14 @@ void smctrl_cap_early(void)
 /* The process's GPUs, by CUDA's numbers. */
 static struct device {
 	char pci[20];
+	atomic_bool attached;		/* what follows stays: device_gpu() */
 	struct gpupart_gpu *gpu;	/* NULL: refused, which was said */
 	int err;			/* why */
 	struct gpupart_tpcset all;
 	atomic_bool tells_streams;	/* attached to the full, which makes a context */
 } devices[SMCTRL_MAX_GPUS];
 
-static atomic_bool ready;	/* devices[] is filled and stays */
+static atomic_bool ready;	/* the addresses in devices[] are there */
 static int nr_devices;		/* negative: why there are none */
 
 /*
@@ -231,8 +232,23 @@ static void device_attach(struct gpupart *gp, struct device *device)
 	device->gpu = gpu;
 }
 
+/* The GPU, attached at its first mask: those that a program does not use are left alone. */
+static struct gpupart_gpu *device_gpu(struct gpupart *gp, struct device *device)
+{
+	if (atomic_load_explicit(&device->attached, memory_order_acquire))
+		return device->gpu;
+	pthread_mutex_lock(&ready_lock);
+	if (!atomic_load_explicit(&device->attached, memory_order_relaxed)) {
+		device_attach(gp, device);
+		atomic_store_explicit(&device->attached, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&ready_lock);
+	return device->gpu;
+}
+
 static int devices_fill(struct gpupart *gp)
 {
+	const char *cap = getenv("LIBSMCTRL_MASK");
 	int count;
 
 	if (!smctrl_driver_there()) {
@@ -248,7 +264,11 @@ static int devices_fill(struct gpupart *gp)
 		count = SMCTRL_MAX_GPUS;
 	for (int i = 0; i < count; i++) {
 		smctrl_device_pci(i, devices[i].pci);
-		device_attach(gp, &devices[i]);
+		/* The cap holds on each, from the first call on. */
+		if (cap && *cap) {
+			device_attach(gp, &devices[i]);
+			devices[i].attached = true;
+		}
 	}
 	return count;
 }
@@ -359,7 +379,7 @@ static void set_global(struct mask mask)
 		struct device *device = &devices[i];
 		struct gpupart_tpcset set;
 
-		if (!device->gpu)
+		if (!device_gpu(gp, device))
 			continue;
 		set = allowed_by(mask, &device->all);
 		if (gpupart_tpcset_empty(&set))
@@ -393,7 +413,7 @@ static void set_next(struct mask mask)
 
 	if (gp && make_ready(gp) > 0) {
 		device = &devices[current_device()];
-		if (device->gpu) {
+		if (device_gpu(gp, device)) {
 			set = allowed_by(mask, &device->all);
 			if (gpupart_tpcset_empty(&set))
 				leaves_nothing(mask, "next", device);
@@ -484,7 +504,7 @@ static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 		struct device *device = &devices[(first + i) % nr_devices];
 		struct gpupart_tpcset set;
 
-		if (!device->gpu) {
+		if (!device_gpu(gp, device)) {
 			err = err ? err : device->err;
 			continue;
 		}
@@ -571,7 +591,8 @@ static struct device *device_of_stream(void *stream)
 	struct gpupart_tpcset set;
 
 	for (int i = 0; i < nr_devices; i++)
-		if (devices[i].gpu && gpupart_stream_get(devices[i].gpu, stream, &set))
+		if (devices[i].attached && devices[i].gpu &&
+		    gpupart_stream_get(devices[i].gpu, stream, &set))
 			return &devices[i];
 	return &devices[current_device()];
 }
@@ -581,7 +602,7 @@ static int validate(struct gpupart *gp, void *stream, int low, int high_exclusiv
 	char list[GPUPART_TPCSET_STRLEN] = "";
 	struct gpupart_tpcset wanted = { { 0 } }, seen;
 	struct device *device = device_of_stream(stream);
-	int err = device->gpu ? make_ready_for_streams(gp, device) : -ENODEV;
+	int err = device_gpu(gp, device) ? make_ready_for_streams(gp, device) : -ENODEV;
 
 	if (!err)
 		err = gpupart_census(gp, device->gpu, stream, &seen);
@@ -628,7 +649,7 @@ int libsmctrl_init(void)
 		return smctrl_stands_aside() ? 0 : ENOMEM;
 	nr = make_ready(gp);
 	for (int i = 0; i < nr; i++)
-		if (!devices[i].gpu)
+		if (!device_gpu(gp, &devices[i]))
 			err = -devices[i].err;
 	end(gp);
 	return nr < 0 ? -nr : err;

@@ -5,6 +5,7 @@
  * %smid and the capture's own table; uses nothing of libgpupart, but where it tries to get
  * out of a cap by it.
  */
+#include <dirent.h>
 #include <limits.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -527,6 +528,60 @@ static int mask_default_streams(void)
 	return wrong;
 }
 
+/* GPUs whose mask bits were checked: a file each. */
+static int nr_checked(void)
+{
+	char path[128];
+	struct dirent *entry;
+	DIR *dir;
+	int nr = 0;
+
+	snprintf(path, sizeof(path), "%s/gpupart/checked", cache);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		nr += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+/* Launches of the check, and a context, only on GPUs that a mask is for. */
+static void one_of_two(const char *unused)
+{
+	CUstream s;
+
+	(void)unused;
+	program_on(1);
+	TRY(cu.cuStreamCreate(&s, 1));
+	check(!libsmctrl_set_stream_mask(s, ~0x2ull) && on(s, 0x2), "a stream of the second GPU");
+	libsmctrl_set_next_mask(~0x80ull);
+	check(on(s, 0x80) && !libsmctrl_validate_stream_mask(s, 1, 2, false),
+	      "its next launch, and what is validated");
+	check(nr_checked() == 1 && !active(0), "nothing is done on the first GPU");
+	libsmctrl_set_global_mask(~0x3cull);
+	check(nr_checked() == 2 && said(0, NULL), "a global mask is for both");
+}
+
+static void init_of_two(const char *unused)
+{
+	(void)unused;
+	check(!libsmctrl_init() && nr_checked() == 2 && said(0, NULL),
+	      "init makes all of the process's GPUs ready");
+}
+
+static void cap_of_two(const char *unused)
+{
+	CUstream s;
+
+	(void)unused;
+	program_on(0);
+	TRY(cu.cuStreamCreate(&s, 1));
+	check(!libsmctrl_set_stream_mask(s, ~0x30ull) && on(s, 0x30), "a mask on the first GPU");
+	program_on(1);
+	TRY(cu.cuStreamCreate(&s, 1));
+	check(on(s, RANGE(4, 12)) && said(0, NULL), "the cap holds on the second, too");
+}
+
 static void contexts_of_two(const char *unused)
 {
 	CUcontext primary;
@@ -884,6 +939,12 @@ static void parent(void)
 	with("two GPUs, from the cache", two_gpus, "", sims, NULL, NULL);
 	forget();
 	with("two GPUs", two_gpus, "", sims, NULL, NULL);
+	forget();
+	with("one of two GPUs", one_of_two, "", sims, NULL, NULL);
+	forget();
+	with("init of two GPUs", init_of_two, "", sims, NULL, NULL);
+	forget();
+	with("cap of two GPUs", cap_of_two, "", sims, "LIBSMCTRL_MASK=~0xff0", NULL);
 	snprintf(sims, sizeof(sims), "%s:%s", BOARD_E, small);
 	with("a small GPU", small_gpu, "", sims, NULL, NULL);
 	with("PCI order", pci_order, BOARD_E, sims, "CUDA_VISIBLE_DEVICES=1,0", NULL);
