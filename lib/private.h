@@ -8,7 +8,20 @@
 #define GPUPART_LIB_PRIVATE_H
 
 #include <errno.h>
+#include <string.h>
 #include <gpupart_manage.h>
+
+/* Part @n, from 0, of @list, whose parts @separator parts, and its length; NULL after the last. */
+static inline const char *gpupart_list_part(const char *list, char separator, unsigned int n,
+					    size_t *len)
+{
+	while (n-- && list) {
+		list = strchr(list, separator);
+		list = list ? list + 1 : NULL;
+	}
+	*len = list ? strchrnul(list, separator) - list : 0;
+	return list;
+}
 
 #pragma GCC visibility push(default)
 

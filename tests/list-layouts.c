@@ -15,6 +15,9 @@ static const struct tmd_layout *layout_of(unsigned int i, unsigned int compute_c
 	return NULL;
 }
 
+#define NAME(id, compute_class, name) #name,
+static const char *const chip_names[] = { TMD_CHIPS(NAME) };
+
 static void print_class(unsigned int compute_class)
 {
 	const struct tmd_layout *row;
@@ -22,7 +25,7 @@ static void print_class(unsigned int compute_class)
 
 	for (unsigned int c = 0; c < tmd_nr_chips; c++)
 		if (tmd_chips[c].compute_class == compute_class) {
-			printf("%s%s", comma, tmd_chips[c].name);
+			printf("%s%s", comma, chip_names[c]);
 			comma = ", ";
 		}
 	printf("\t%x\t", compute_class);

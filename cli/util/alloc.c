@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "lib/private.h"
 
 static const char *owner;
 static bool owner_starts;
@@ -51,12 +52,10 @@ char *alloc_text(const char *fmt, ...)
 
 char *alloc_part(const char *list, char separator, unsigned int n)
 {
-	for (; n--; list++) {
-		list = strchr(list, separator);
-		if (!list)
-			return NULL;
-	}
-	return checked(strndup(list, strchrnul(list, separator) - list));
+	size_t len;
+
+	list = gpupart_list_part(list, separator, n, &len);
+	return list ? checked(strndup(list, len)) : NULL;
 }
 
 FILE *alloc_file(char **text, size_t *len)

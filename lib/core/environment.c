@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/core/environment.h"
+#include "lib/private.h"
 
 static const char *value_of(const char *name)
 {
@@ -49,15 +50,10 @@ struct environment environment_read(void)
 
 int environment_part(const char *list, char separator, unsigned int n, char *part, size_t len)
 {
-	const char *end;
+	size_t found;
 
-	for (; n--; list = end + 1) {
-		end = strchr(list, separator);
-		if (!end)
-			return -1;
-	}
-	end = strchrnul(list, separator);
-	return snprintf(part, len, "%.*s", (int)(end - list), list);
+	list = gpupart_list_part(list, separator, n, &found);
+	return list ? snprintf(part, len, "%.*s", (int)found, list) : -1;
 }
 
 uint64_t environment_mem(const struct environment *environment)

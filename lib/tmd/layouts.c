@@ -3,9 +3,9 @@
  * The rows: TMD layouts and the compute class of each chip. Data only; a new
  * driver or GPU is a row here. Must not contain code.
  *
- * "open-gpu-doc": NVIDIA/open-gpu-doc, classes/compute/cl*qmd.h, the bit numbers
- * of the QMD fields (QMD is NVIDIA's name for the TMD). "H200": read off TMDs that
- * the driver built, Documentation/internals/hardware.md.
+ * Beside each row its source. cl*qmd.h: NVIDIA/open-gpu-doc, classes/compute, the bit numbers of
+ * the QMD fields (QMD is NVIDIA's name for the TMD). H200: read off TMDs that the driver built,
+ * Documentation/internals/hardware.md.
  */
 #include "lib/tmd/layouts.h"
 
@@ -20,39 +20,36 @@
 	.form = TMD_BIT_IS_TPC, \
 	.grid = { FIELD(415, 384), FIELD(431, 416), FIELD((depth) + 15, depth) }
 
-#define ROW64(row_name, row_version, depth, file, ...) { \
+#define ROW64(row_name, row_version, depth, ...) { \
 	.name = row_name, .version = row_version, MASK64(depth), .classes = { __VA_ARGS__ }, \
-	.source = "open-gpu-doc " file, \
 }
 
 const struct tmd_layout tmd_layouts[] = {
-	{
+	{	/* cla0c0qmd.h */
 		.name = "V00_06",
 		.version = 0x06,
 		.version_byte = 72,
 		.size = 256,
 		.classes = { 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0 },
 		.refused = "it has no mask field",
-		.source = "open-gpu-doc cla0c0qmd.h",
 	},
-	ROW64("V01_06", 0x16, 432, "cla0c0qmd.h", 0xa0c0),
-	ROW64("V01_07", 0x17, 432, "clb1c0qmd.h", 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0),
-	ROW64("V02_00", 0x20, 448, "clc0c0qmd.h", 0xc0c0, 0xc1c0),
-	ROW64("V02_01", 0x21, 448, "clc0c0qmd.h", 0xc0c0, 0xc1c0),
-	ROW64("V02_02", 0x22, 448, "clc3c0qmd.h", 0xc3c0),
-	ROW64("V02_03", 0x23, 448, "clc5c0qmd.h", 0xc5c0, 0xc6c0, 0xc7c0),
-	ROW64("V02_04", 0x24, 448, "clc6c0qmd.h", 0xc6c0, 0xc7c0, 0xc9c0),
-	ROW64("V03_00", 0x30, 448, "clc6c0qmd.h", 0xc6c0, 0xc7c0, 0xcbc0),
-	{
+	ROW64("V01_06", 0x16, 432, 0xa0c0), /* cla0c0qmd.h */
+	ROW64("V01_07", 0x17, 432, 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0), /* clb1c0qmd.h */
+	ROW64("V02_00", 0x20, 448, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
+	ROW64("V02_01", 0x21, 448, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
+	ROW64("V02_02", 0x22, 448, 0xc3c0), /* clc3c0qmd.h */
+	ROW64("V02_03", 0x23, 448, 0xc5c0, 0xc6c0, 0xc7c0), /* clc5c0qmd.h */
+	ROW64("V02_04", 0x24, 448, 0xc6c0, 0xc7c0, 0xc9c0), /* clc6c0qmd.h */
+	ROW64("V03_00", 0x30, 448, 0xc6c0, 0xc7c0, 0xcbc0), /* clc6c0qmd.h */
+	{	/* clc9c0qmd.h */
 		/* Ada alone has 8 bits more, for AD102's 72 TPCs; their order is inferred. */
 		.name = "V03_00",
 		.version = 0x30,
 		MASK64(448),
 		.classes = { 0xc9c0 },
 		.extension = { FIELD(377, 372), FIELD(380, 379) },
-		.source = "open-gpu-doc clc9c0qmd.h",
 	},
-	{
+	{	/* clcbc0qmd.h; H200 */
 		.name = "V04_00",
 		.version = 0x40,
 		.version_byte = 72,
@@ -71,9 +68,8 @@ const struct tmd_layout tmd_layouts[] = {
 		.barriers = FIELD(1215, 1211),
 		.shared = FIELD(601, 584),
 		.tested_on = "H200 (GH100), driver 580.159, CUDA 13.0",
-		.source = "open-gpu-doc clcbc0qmd.h; H200",
 	},
-	{
+	{	/* clcdc0qmd.h */
 		.name = "V04_01",
 		.version = 0x41,
 		.version_byte = 72,
@@ -91,9 +87,8 @@ const struct tmd_layout tmd_layouts[] = {
 		.registers = FIELD(1208, 1200),
 		.barriers = FIELD(1215, 1211),
 		.shared = FIELD(601, 584),
-		.source = "open-gpu-doc clcdc0qmd.h",
 	},
-	{
+	{	/* clcdc0qmd.h */
 		.name = "V05_00",
 		.version = 0x50,
 		.version_byte = 58,
@@ -112,50 +107,23 @@ const struct tmd_layout tmd_layouts[] = {
 		.barriers = FIELD(1141, 1137),
 		.shared = FIELD(1162, 1152),
 		.shared_shift = 7,
-		.source = "open-gpu-doc clcdc0qmd.h",
 	},
-	{
+	{	/* clcdc0qmd.h */
 		.name = "V05_01",
 		.version = 0x51,
 		.version_byte = 58,
 		.size = 512,
 		.classes = { 0xcdc0, 0xcec0 },
 		.refused = "where its mask stands is not known",
-		.source = "open-gpu-doc clcdc0qmd.h",
 	},
 };
 
 const unsigned int tmd_nr_layouts = sizeof(tmd_layouts) / sizeof(tmd_layouts[0]);
 
-/*
- * Chip ids: NVIDIA open-gpu-kernel-modules ctrl2080mc.h, nv_arch.h; nouveau
- * nvkm/engine/device/base.c. Compute classes: open-gpu-doc classes/compute.
- * Chips whose class is in no public source (GB10B, GB20B, GB20C) have no row.
- */
 const struct tmd_chip tmd_chips[] = {
-	{ 0x0e4, 0xa0c0, "GK104" }, { 0x0e6, 0xa0c0, "GK106" }, { 0x0e7, 0xa0c0, "GK107" },
-	{ 0x0ea, 0xa0c0, "GK20A" },
-	{ 0x0f0, 0xa1c0, "GK110" }, { 0x0f1, 0xa1c0, "GK110B" },
-	{ 0x106, 0xa1c0, "GK208B" }, { 0x108, 0xa1c0, "GK208" },
-	{ 0x117, 0xb0c0, "GM107" }, { 0x118, 0xb0c0, "GM108" },
-	{ 0x120, 0xb1c0, "GM200" }, { 0x124, 0xb1c0, "GM204" }, { 0x126, 0xb1c0, "GM206" },
-	{ 0x12b, 0xb1c0, "GM20B" },
-	{ 0x130, 0xc0c0, "GP100" },
-	{ 0x132, 0xc1c0, "GP102" }, { 0x134, 0xc1c0, "GP104" }, { 0x136, 0xc1c0, "GP106" },
-	{ 0x137, 0xc1c0, "GP107" }, { 0x138, 0xc1c0, "GP108" }, { 0x13b, 0xc0c0, "GP10B" },
-	{ 0x140, 0xc3c0, "GV100" }, { 0x15b, 0xc3c0, "GV11B" },
-	{ 0x162, 0xc5c0, "TU102" }, { 0x164, 0xc5c0, "TU104" }, { 0x166, 0xc5c0, "TU106" },
-	{ 0x167, 0xc5c0, "TU117" }, { 0x168, 0xc5c0, "TU116" },
-	{ 0x170, 0xc6c0, "GA100" },
-	{ 0x172, 0xc7c0, "GA102" }, { 0x173, 0xc7c0, "GA103" }, { 0x174, 0xc7c0, "GA104" },
-	{ 0x176, 0xc7c0, "GA106" }, { 0x177, 0xc7c0, "GA107" }, { 0x17b, 0xc7c0, "GA10B" },
-	{ 0x180, 0xcbc0, "GH100" },
-	{ 0x192, 0xc9c0, "AD102" }, { 0x193, 0xc9c0, "AD103" }, { 0x194, 0xc9c0, "AD104" },
-	{ 0x196, 0xc9c0, "AD106" }, { 0x197, 0xc9c0, "AD107" },
-	{ 0x1a0, 0xcdc0, "GB100" }, { 0x1a2, 0xcdc0, "GB102" }, { 0x1a3, 0xcdc0, "GB110" },
-	{ 0x1a4, 0xcdc0, "GB112" },
-	{ 0x1b2, 0xcec0, "GB202" }, { 0x1b3, 0xcec0, "GB203" }, { 0x1b5, 0xcec0, "GB205" },
-	{ 0x1b6, 0xcec0, "GB206" }, { 0x1b7, 0xcec0, "GB207" },
+#define CHIP(id, compute_class, name) { id, compute_class },
+	TMD_CHIPS(CHIP)
+#undef CHIP
 };
 
 const unsigned int tmd_nr_chips = sizeof(tmd_chips) / sizeof(tmd_chips[0]);

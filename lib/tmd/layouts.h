@@ -31,7 +31,7 @@ enum {
 };
 
 struct tmd_layout {
-	const char *name;
+	char name[8];
 	uint16_t classes[8];		/* compute classes that have it, 0 ends */
 	uint8_t version;		/* (major << 4) | minor at: */
 	uint16_t version_byte;
@@ -52,15 +52,37 @@ struct tmd_layout {
 	uint8_t shared_shift;		/* 1 << shared_shift bytes */
 	const char *refused;		/* why it cannot be masked, or NULL */
 	const char *tested_on;		/* the GPU and driver, or NULL: untried */
-	const char *source;
 };
 
 /* A chip (BOOT_42 bits 29:20) and the compute class its launches are built for. */
 struct tmd_chip {
 	uint16_t chip_id;
 	uint16_t compute_class;
-	const char *name;
 };
+
+/*
+ * Chip ids: NVIDIA open-gpu-kernel-modules ctrl2080mc.h, nv_arch.h; nouveau
+ * nvkm/engine/device/base.c. Compute classes: open-gpu-doc classes/compute.
+ * Chips whose class is in no public source (GB10B, GB20B, GB20C) have no row.
+ */
+#define TMD_CHIPS(C) \
+	C(0x0e4, 0xa0c0, GK104) C(0x0e6, 0xa0c0, GK106) C(0x0e7, 0xa0c0, GK107) \
+	C(0x0ea, 0xa0c0, GK20A) C(0x0f0, 0xa1c0, GK110) C(0x0f1, 0xa1c0, GK110B) \
+	C(0x106, 0xa1c0, GK208B) C(0x108, 0xa1c0, GK208) C(0x117, 0xb0c0, GM107) \
+	C(0x118, 0xb0c0, GM108) C(0x120, 0xb1c0, GM200) C(0x124, 0xb1c0, GM204) \
+	C(0x126, 0xb1c0, GM206) C(0x12b, 0xb1c0, GM20B) C(0x130, 0xc0c0, GP100) \
+	C(0x132, 0xc1c0, GP102) C(0x134, 0xc1c0, GP104) C(0x136, 0xc1c0, GP106) \
+	C(0x137, 0xc1c0, GP107) C(0x138, 0xc1c0, GP108) C(0x13b, 0xc0c0, GP10B) \
+	C(0x140, 0xc3c0, GV100) C(0x15b, 0xc3c0, GV11B) C(0x162, 0xc5c0, TU102) \
+	C(0x164, 0xc5c0, TU104) C(0x166, 0xc5c0, TU106) C(0x167, 0xc5c0, TU117) \
+	C(0x168, 0xc5c0, TU116) C(0x170, 0xc6c0, GA100) C(0x172, 0xc7c0, GA102) \
+	C(0x173, 0xc7c0, GA103) C(0x174, 0xc7c0, GA104) C(0x176, 0xc7c0, GA106) \
+	C(0x177, 0xc7c0, GA107) C(0x17b, 0xc7c0, GA10B) C(0x180, 0xcbc0, GH100) \
+	C(0x192, 0xc9c0, AD102) C(0x193, 0xc9c0, AD103) C(0x194, 0xc9c0, AD104) \
+	C(0x196, 0xc9c0, AD106) C(0x197, 0xc9c0, AD107) C(0x1a0, 0xcdc0, GB100) \
+	C(0x1a2, 0xcdc0, GB102) C(0x1a3, 0xcdc0, GB110) C(0x1a4, 0xcdc0, GB112) \
+	C(0x1b2, 0xcec0, GB202) C(0x1b3, 0xcec0, GB203) C(0x1b5, 0xcec0, GB205) \
+	C(0x1b6, 0xcec0, GB206) C(0x1b7, 0xcec0, GB207)
 
 extern const struct tmd_layout tmd_layouts[];
 extern const unsigned int tmd_nr_layouts;
