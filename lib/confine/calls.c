@@ -9,8 +9,10 @@
 #include <string.h>
 #include "lib/confine/calls.h"
 #include "lib/confine/graph.h"
+#include "lib/confine/module.h"
 #include "lib/confine/report.h"
 #include "lib/confine/stream.h"
+#include "lib/core/environment.h"
 #include "lib/driver/callback.h"
 #include "lib/state/process_block.h"
 
@@ -357,18 +359,32 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 /* ------------------------------------------------------------------- refusing */
 
 /* Ordered: what is refused at one is refused at the next. */
-enum { REFUSE_NOTHING, REFUSE_LAUNCHES, REFUSE_ALL };
+enum { REFUSE_NOTHING, REFUSE_PARENTS, REFUSE_LAUNCHES, REFUSE_ALL };
 
-static atomic_bool strict;
+static atomic_bool strict, parents_refused;
 static atomic_int refusing;
 static _Thread_local bool refused;	/* the call that this thread is in */
 
+static void refuse_from(int level)
+{
+	int less = atomic_load(&refusing);
+
+	while (less < level && !atomic_compare_exchange_weak(&refusing, &less, level))
+		;
+}
+
 void api_left_limit(void)
 {
-	int nothing = REFUSE_NOTHING;
-
 	if (atomic_load(&strict))
-		atomic_compare_exchange_strong(&refusing, &nothing, REFUSE_LAUNCHES);
+		refuse_from(REFUSE_LAUNCHES);
+}
+
+void api_module_launches(const char *name)
+{
+	if (!atomic_load(&parents_refused))
+		return;
+	refused = true;
+	report_module_refused(name);
 }
 
 static bool refuses(void)
@@ -377,24 +393,65 @@ static bool refuses(void)
 }
 
 /*
+ * Whether @row launches a kernel that can launch others: of a library, which loads code at its
+ * first use, or of a module that was loaded where no call's end was told of. A graph may have one.
+ */
+static bool launches_parent(const struct row *row, const struct arguments *a)
+{
+	void *function = row->which == STREAM_OF_CONFIG ? a->second : a->first, *module;
+	int result;
+
+	if (row->what != WHAT_LAUNCH || row->which == STREAM_OF_LIST)
+		return module_any();
+	driver_own(true);
+	result = stream_module(cuda, &function, &module);
+	driver_own(false);
+	return result == CUDA_ERROR_INVALID_CONTEXT ||
+	       (!result && module_any() && module_find(module));
+}
+
+/* What a call loaded that is refused goes before anybody has it. */
+static void unload(const struct cuda_call_params *params)
+{
+	static const char module[] = "cuModuleLoad", library[] = "cuLibraryLoad";
+	void **loaded = *(void ***)(uintptr_t)params->arguments;
+	cuda_result (*take_out)(void *) =
+		!params->name ? NULL :
+		!strncmp(params->name, module, sizeof(module) - 1) ? cuda->module_unload :
+		!strncmp(params->name, library, sizeof(library) - 1) ? cuda->library_unload : NULL;
+
+	if (*params->result || !take_out)
+		return;
+	driver_own(true);
+	take_out(*loaded);
+	driver_own(false);
+	*loaded = NULL;
+}
+
+/*
  * At the begin: arguments for which the driver itself fails the call. That an argument changed
  * there takes effect was measured: Documentation/internals/hardware.md, "Memory". At the end: why.
+ * @row NULL: a function that has none.
  */
 static __attribute__((noinline)) void refuse(const struct row *row,
 					     const struct cuda_call_params *params)
 {
-	bool launch = row->what == WHAT_LAUNCH || row->what == WHAT_GRAPH_LAUNCH ||
-		      row->what == WHAT_UPLOAD;
-	bool first = row->what == WHAT_CONTEXT || row->what == WHAT_INIT;
+	bool launch = row && (row->what == WHAT_LAUNCH || row->what == WHAT_GRAPH_LAUNCH ||
+			      row->what == WHAT_UPLOAD);
+	bool first = row && (row->what == WHAT_CONTEXT || row->what == WHAT_INIT);
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
+	int level = atomic_load(&refusing);
 
 	if (params->site == CUDA_SITE_END) {
-		if (refused)
+		if (refused) {
+			unload(params);
 			*(int *)(uintptr_t)params->result = CUDA_ERROR_NOT_PERMITTED;
+		}
 		refused = false;
 		return;
 	}
-	refused = launch || (first && atomic_load(&refusing) == REFUSE_ALL);
+	refused = launch ? level >= REFUSE_LAUNCHES || launches_parent(row, a) :
+		  first && level == REFUSE_ALL;
 	if (!refused)
 		return;
 	if (row->what == WHAT_INIT)
@@ -426,8 +483,11 @@ static void on_call(int cbid, const struct cuda_call_params *params)
 	if (!params->arguments)
 		return;
 	row = row_of(cbid, params->name);
-	if (!row)
+	if (!row) {
+		if (refuses())
+			refuse(NULL, params);
 		return;
+	}
 	launch = row->what == WHAT_LAUNCH;
 	if (__builtin_expect(launch, 1))
 		scope_thread.in_launch = params->site == CUDA_SITE_BEGIN;
@@ -504,6 +564,24 @@ int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse)
 	}
 	atomic_store(&strict, true);
 	if (refuse)
-		atomic_store(&refusing, REFUSE_ALL);
+		refuse_from(REFUSE_ALL);
+	return 0;
+}
+
+static int cbid_of_all(unsigned int n)
+{
+	return n + 1 < DRIVER_MAX_CBID ? (int)n + 1 : -1;
+}
+
+int api_refuse_parents(struct gpupart *gp, bool modules_told)
+{
+	if (!modules_told || !cuda->func_module || !watch_launches())
+		return ctx_fail(gp, -EOPNOTSUPP,
+				ENVIRONMENT_NO_DEVICE_LAUNCH
+				"=1: this driver does not tell of modules and launches");
+	/* A module may be loaded in any: which ones the driver does not say. */
+	driver_watch(&observer, cbid_of_all, true);
+	atomic_store(&parents_refused, true);
+	refuse_from(REFUSE_PARENTS);
 	return 0;
 }

@@ -16,7 +16,6 @@
 #define CBID_TMD_BUILT	1
 
 #define MAX_OBSERVERS	16	/* bits of wants[] */
-#define MAX_CBID	1024
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
@@ -30,7 +29,7 @@ static const struct cuda_api *cuda;
 /* In the order of their begin: inner ones from the end, the others from the start. */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
 /* By number of a function: bit n is observers[n]. */
-static _Atomic uint16_t wants[MAX_CBID];
+static _Atomic uint16_t wants[DRIVER_MAX_CBID];
 
 static void no_launch(const struct launch_params *params)
 {
@@ -98,7 +97,7 @@ void driver_call(int cbid, const struct cuda_call_params *params)
 	unsigned int left;
 
 	if (params->size < sizeof(*params) || params->cbid != (uint32_t)cbid ||
-	    !params->result || (uint32_t)cbid >= MAX_CBID)
+	    !params->result || (uint32_t)cbid >= DRIVER_MAX_CBID)
 		return;
 	left = atomic_load_explicit(&wants[cbid], memory_order_acquire);
 	if (left & (left - 1))

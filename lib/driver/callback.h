@@ -41,6 +41,8 @@ struct resource_params {
 #define RESOURCE_HAS(params, member) \
 	((params)->size >= offsetof(struct resource_params, member) + 8)
 
+#define DRIVER_MAX_CBID	1024
+
 /* The driver's number of the @n'th of some API functions, or -1 after the last. */
 typedef int (*driver_cbids_fn)(unsigned int n);
 

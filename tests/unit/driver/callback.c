@@ -10,7 +10,7 @@
 #define REFUSED	77	/* a function that this driver does not tell of */
 
 static struct cuda_api api;
-static bool enabled[MAX_CBID];
+static bool enabled[DRIVER_MAX_CBID];
 static driver_callback_fn callback;
 static char seen[64];
 
@@ -175,8 +175,8 @@ static void test_parameters(void)
 	callback(NULL, DRIVER_DOMAIN_API, 7, &params);
 	params.cbid = (uint32_t)-1;
 	callback(NULL, DRIVER_DOMAIN_API, -1, &params);
-	params.cbid = MAX_CBID;
-	callback(NULL, DRIVER_DOMAIN_API, MAX_CBID, &params);
+	params.cbid = DRIVER_MAX_CBID;
+	callback(NULL, DRIVER_DOMAIN_API, DRIVER_MAX_CBID, &params);
 	callback(NULL, DRIVER_DOMAIN_API, 5, NULL);
 	tap_ok(!seen[0], "parameters that are not a function's are not passed on");
 	callback(NULL, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT, &launch);
