@@ -573,9 +573,9 @@ static int cbid_of_all(unsigned int n)
 	return n + 1 < DRIVER_MAX_CBID ? (int)n + 1 : -1;
 }
 
-int api_refuse_parents(struct gpupart *gp, bool modules_told)
+int api_refuse_parents(struct gpupart *gp)
 {
-	if (!modules_told || !cuda->func_module || !watch_launches())
+	if (driver_watch_resource(DRIVER_MODULE_LOADED) || !cuda->func_module || !watch_launches())
 		return ctx_fail(gp, -EOPNOTSUPP,
 				ENVIRONMENT_NO_DEVICE_LAUNCH
 				"=1: this driver does not tell of modules and launches");

@@ -303,12 +303,12 @@ static void on_resource(int cbid, const struct resource_params *params)
 
 /* Without these a graph keeps the sets that its nodes were built with. */
 __attribute__((cold))
-static int watch_functions(struct gpupart *gp, const struct cuda_api *api, bool modules_told)
+static int watch_functions(struct gpupart *gp, const struct cuda_api *api)
 {
 	int made, launched, err = api_watch(gp, api, &launched);
 
 	if (!err && environment_read().no_device_launch)
-		err = api_refuse_parents(gp, modules_told);
+		err = api_refuse_parents(gp);
 	if (err)
 		return err;
 	driver_watch_resource(DRIVER_GRAPH_GONE);
@@ -338,7 +338,8 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	driver_watch_resource(DRIVER_CTX_GOES);
 	driver_watch_resource(DRIVER_MODULE_GOES);
 	/* Without this one no module is known to launch from the GPU. */
-	return watch_functions(gp, api, !driver_watch_resource(DRIVER_MODULE_LOADED));
+	driver_watch_resource(DRIVER_MODULE_LOADED);
+	return watch_functions(gp, api);
 }
 
 __attribute__((cold))

@@ -352,6 +352,33 @@ static void refused_lazily(void)
 	tap_ok(!cuStreamSynchronize(NULL) && !in_all(), "none was launched");
 }
 
+static void refused_by_option(void)
+{
+	struct gpupart_attach_options options = { sizeof(options), .no_device_launch = 2 };
+	struct gpupart_tpcset seen;
+	struct program p;
+	P function;
+	P early, late;
+
+	images_make();
+	if (!tap_ok(!gpupart_open(&gp) && !driver_open() && !program_start(&p, 0), "a program"))
+		return;
+	early = module_of(parent_launching);
+	tap_ok(gpupart_attach(gp, "cuda:0", &options, &gpu) == -EINVAL &&
+		       strstr(gpupart_error(gp), "no_device_launch: 2"), "2 is no value: %s",
+	       gpupart_error(gp));
+	tap_ok(!gpupart_attach(gp, "cuda:0", NULL, &gpu), "attached");
+	late = module_of(text_launching);
+	tap_ok(late && counted(late, "parent") == 3, "loaded and counted");
+	options.no_device_launch = 1;
+	tap_ok(!gpupart_attach(gp, "cuda:0", &options, &gpu), "attached with the option");
+	tap_ok(cuModuleLoadData(&p.ctx, parent_launching) == 800 && module_of(&plain),
+	       "such modules are refused, others not");
+	tap_ok(counted(late, "parent") == -3, "one from before that is known does not run");
+	tap_ok(!cuModuleGetFunction(&function, early, "gpupart_parent") &&
+		       !launch_into(&p, function, &seen), "one from before the attach does");
+}
+
 /* Where a driver does not tell, what is not allowed cannot be held back. */
 static void refused_untold(void)
 {
@@ -373,6 +400,7 @@ static const struct scenario scenarios[] = {
 	{ "escape", escape, "@e", { NULL }, NULL },
 	{ "refused", refused, "@e", { REFUSE }, NULL },
 	{ "refused-lazily", refused_lazily, "@e", { REFUSE, FAULT("lazy-libraries") }, NULL },
+	{ "refused-by-option", refused_by_option, "@e", { NULL }, NULL },
 	{ "escape-lazily", escape, "@e", { FAULT("lazy-libraries") }, NULL },
 	{ "refused-untold", refused_untold, "@e", { REFUSE, FAULT("no-stream-events") }, NULL },
 };
