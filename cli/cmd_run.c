@@ -14,7 +14,8 @@
 const char run_help[] =
 "Usage: gpupart run SET | --plan FILE:NAME [--mem SIZE] [-i CAPTURE] [--gpu GPU]\n"
 "                   [--name NAME] [--sm-count] [--mps]\n"
-"                   [--profile] [--strict] [--exec] -- PROGRAM ARGS\n"
+"                   [--profile] [--strict] [--no-device-launch] [--exec]\n"
+"                   -- PROGRAM ARGS\n"
 "       gpupart run --mem SIZE [OPTIONS] -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
@@ -53,13 +54,16 @@ const char run_help[] =
 "      --strict        no launch outside of the set: a process that cannot be confined\n"
 "                      gets no CUDA, and the first launch outside ends the program;\n"
 "                      'strict = yes' in /etc/gpupart/config does the same\n"
+"      --no-device-launch  no kernel launches another from the GPU, which no set holds: a\n"
+"                      module that can is not loaded, its load fails with 800;\n"
+"                      GPUPART_NO_DEVICE_LAUNCH=1 in the environment does the same\n"
 "      --exec          the program takes this process's place, with its pid, and\n"
 "                      nothing is reported at its end\n"
 "\n"
 "run stays as the program's parent, passes on signals, and stops and ends as the\n"
 "program does. At the end it reports on stderr what was not confined: processes that\n"
 "used CUDA and never were, launches outside of the set, by kernel, and a set of the\n"
-"same size that would have held them.\n"
+"same size that would have held them, and modules that were refused.\n"
 "\n"
 "The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME, with --sm-count\n"
 "GPUPART_SM_COUNT, with --mem GPUPART_TENANT, GPUPART_MEM and LD_AUDIT, and with\n"
@@ -178,6 +182,8 @@ int cmd_run(int argc, char **argv)
 					   { .name = "mps", .given = &wishes.mps },
 					   { .name = "profile", .given = &wishes.profile },
 					   { .name = "strict", .given = &wishes.strict },
+					   { .name = "no-device-launch",
+					     .given = &wishes.no_device_launch },
 					   { .name = "exec", .given = &wishes.exec }, { 0 } };
 	struct args args = { 0 };
 	int status;
@@ -200,6 +206,9 @@ int cmd_run(int argc, char **argv)
 		status = check_strict(&args, &wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
+	/* Before the mask bits are checked, which shows whether the driver can. */
+	if (wishes.no_device_launch)
+		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);
 	status = args_simulate(&args);
 	if (status)

@@ -182,6 +182,14 @@ struct gpupart_attach_options {
 	 * all the same: `gpupart doctor` says so. Source: Documentation/internals/hardware.md.
 	 */
 	unsigned int profilers;
+	/*
+	 * 1: no kernel launches another one from the GPU, where no set would hold it: calls that
+	 * load a module whose kernels can fail with 800 (operation not permitted), for the rest of
+	 * the process, and so do launches of one that is loaded already and was seen to be. The
+	 * same as GPUPART_NO_DEVICE_LAUNCH=1; gpupart-device-launches(7) has how such a module is
+	 * recognised. -EOPNOTSUPP where the driver does not tell of modules.
+	 */
+	unsigned int no_device_launch;
 };
 
 /*

@@ -64,6 +64,8 @@ enum gpupart_outside {
 	GPUPART_OUTSIDE_VERSION,
 	GPUPART_OUTSIDE_MAP,
 	GPUPART_OUTSIDE_GPU,
+	/* No launch: @count modules with this kernel were refused (GPUPART_NO_DEVICE_LAUNCH=1). */
+	GPUPART_REFUSED_MODULE,
 };
 
 struct gpupart_report_kernel {

@@ -16,7 +16,7 @@ struct run_wishes {
 	uint64_t mem_bytes;
 	const char *gpus;	/* several, parted by commas, or "all"; NULL: the one of args */
 	bool names_gpus;	/* --gpu was given */
-	bool sm_count, mps, strict, exec, profile;
+	bool sm_count, mps, strict, exec, profile, no_device_launch;
 };
 
 /* Whether @args has a program: 0, or an error. */

@@ -20,7 +20,8 @@ bool run_report_breach(const struct gpupart_report_process *process)
 	uint64_t outside = process->others;
 
 	for (int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++)
-		outside += process->kernels[i].count;
+		if (process->kernels[i].outside != GPUPART_REFUSED_MODULE)
+			outside += process->kernels[i].count;
 	return outside || process->state == GPUPART_REPORT_NOT_REFUSED;
 }
 
@@ -116,11 +117,26 @@ static bool same(const struct gpupart_report_kernel *a, const struct gpupart_rep
 	       gpupart_tpcset_equal(&a->limit, &b->limit);
 }
 
+static void say_module(const struct gpupart_report_kernel *kernel, bool simulated)
+{
+	bool one = kernel->count == 1;
+
+	cmd_note(RUN,
+		 "%llu module%s with %s%s %s refused%s: kernels in it can launch others from the GPU, see gpupart-device-launches(7)",
+		 (unsigned long long)kernel->count, one ? "" : "s",
+		 *kernel->name ? "kernel " : "kernels whose names are not known", kernel->name,
+		 one ? "was" : "were", simulated ? " (simulated)" : "");
+}
+
 static void say_kernel(const struct gpupart_report_process *process,
 		       const struct gpupart_report_kernel *kernel, bool simulated)
 {
 	char why[200], advice[OUT_SET_STRLEN + 64], list[GPUPART_TPCSET_STRLEN];
 
+	if (kernel->outside == GPUPART_REFUSED_MODULE) {
+		say_module(kernel, simulated);
+		return;
+	}
 	say_why(why, sizeof(why), kernel);
 	advise(advice, sizeof(advice), process, kernel);
 	gpupart_tpcset_format_list(&kernel->limit, list, sizeof(list));

@@ -387,6 +387,9 @@ static int options_read(struct gpupart *gp, const struct gpupart_attach_options 
 	if (options->profilers > 1)
 		return ctx_fail(gp, -EINVAL, "profilers: %u is neither 0 nor 1",
 				options->profilers);
+	if (options->no_device_launch > 1)
+		return ctx_fail(gp, -EINVAL, "no_device_launch: %u is neither 0 nor 1",
+				options->no_device_launch);
 	return 0;
 }
 
@@ -402,6 +405,8 @@ int gpupart_attach(struct gpupart *gp, const char *selector,
 	if (err)
 		return err;
 	err = attach(gp, selector, attached);
+	if (!err && options.no_device_launch)
+		err = api_refuse_parents(gp);
 	if (options.unconfined != GPUPART_UNCONFINED_FAIL)
 		return err;
 	if (!err)

@@ -8,8 +8,10 @@
 #include <stdatomic.h>
 #include "lib/confine/calls.h"
 #include "lib/confine/graph.h"
+#include "lib/confine/module.h"
 #include "lib/confine/report.h"
 #include "lib/confine/stream.h"
+#include "lib/core/environment.h"
 #include "lib/driver/callback.h"
 #include "lib/state/process_block.h"
 
@@ -22,7 +24,7 @@ struct arguments {
 enum what {
 	WHAT_LAUNCH, WHAT_INSTANTIATE, WHAT_GRAPH_LAUNCH, WHAT_UPLOAD, WHAT_UPDATE, WHAT_DESTROY,
 	WHAT_CHANGE, WHAT_END_CAPTURE, WHAT_WAIT, WHAT_CONTEXT, WHAT_INIT,
-	WHAT_GREEN_DESTROY,
+	WHAT_GREEN_DESTROY, WHAT_NONE,
 };
 
 /* Where the arguments of a launch say which stream it goes into. */
@@ -86,44 +88,16 @@ static const struct row {
 	ONE(cuDevicePrimaryCtxRetain, BEGINS, WHAT_CONTEXT, 0),
 	ONE(cuInit, BEGINS, WHAT_INIT, 0),
 	ONE(cuGreenCtxDestroy, GREENS, WHAT_GREEN_DESTROY, 0),
-	{ { 0, 0, 0 }, 0, false },
+	{ { 0, 0, WHAT_NONE }, 0, false },
 };
+
+#define NR_ROWS (sizeof(rows) / sizeof(rows[0]) - 1)
 
 static const struct cuda_api *cuda;
 static atomic_bool launches_asked;
 
 /* The number of a launch that the driver reports by another name; 0: none was seen. */
 static atomic_int other_launch;
-
-/*
- * What the driver has at this number is not the function that we know: what we do at that
- * one's begin and end is not done.
- */
-static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
-{
-	if (!params->arguments || !params->name)
-		return;
-	switch (fn->kind) {
-	case WHAT_LAUNCH:
-		atomic_store_explicit(&other_launch, fn->cbid, memory_order_relaxed);
-		break;
-	case WHAT_UPDATE:
-	case WHAT_CHANGE:
-		graph_changes_unseen();
-		__attribute__((fallthrough));
-	case WHAT_INSTANTIATE:
-	case WHAT_GRAPH_LAUNCH:
-	case WHAT_UPLOAD:
-	case WHAT_END_CAPTURE:
-		graph_error_set("what this driver tells of as function %d is not %s",
-				fn->cbid, driver_function_name(fn->cbid));
-		break;
-	}
-	/* It may have been the launch that a set waits for: it does not wait for another. */
-	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
-	    scope_next_drop())
-		control_count(CONTROL_NEXT_DROPPED);
-}
 
 const char *api_other_launch(int *cbid)
 {
@@ -289,18 +263,32 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 /* ------------------------------------------------------------------- refusing */
 
 /* Ordered: what is refused at one is refused at the next. */
-enum { REFUSE_NOTHING, REFUSE_LAUNCHES, REFUSE_ALL };
+enum { REFUSE_NOTHING, REFUSE_PARENTS, REFUSE_LAUNCHES, REFUSE_ALL };
 
-static atomic_bool strict;
+static atomic_bool strict, parents_refused;
 static atomic_int refusing;
 static _Thread_local bool refused;	/* the call that this thread is in */
 
+static void refuse_from(int level)
+{
+	int less = atomic_load(&refusing);
+
+	while (less < level && !atomic_compare_exchange_weak(&refusing, &less, level))
+		;
+}
+
 void api_left_limit(void)
 {
-	int nothing = REFUSE_NOTHING;
-
 	if (atomic_load(&strict))
-		atomic_compare_exchange_strong(&refusing, &nothing, REFUSE_LAUNCHES);
+		refuse_from(REFUSE_LAUNCHES);
+}
+
+void api_module_launches(const char *name)
+{
+	if (!atomic_load(&parents_refused))
+		return;
+	refused = true;
+	report_module_refused(name);
 }
 
 static bool refuses(void)
@@ -309,8 +297,45 @@ static bool refuses(void)
 }
 
 /*
+ * Whether @row launches a kernel that can launch others: of a library, which loads code at its
+ * first use, or of a module that was loaded where no call's end was told of. A graph may have one.
+ */
+static bool launches_parent(const struct row *row, const struct arguments *a)
+{
+	void *function = row->which == STREAM_OF_CONFIG ? a->second : a->first, *module;
+	int result;
+
+	if (row->fn.kind != WHAT_LAUNCH || row->which == STREAM_OF_LIST)
+		return module_any();
+	driver_own(true);
+	result = stream_module(cuda, &function, &module);
+	driver_own(false);
+	return result == CUDA_ERROR_INVALID_CONTEXT ||
+	       (!result && module_any() && module_find(module));
+}
+
+/* What a call loaded that is refused goes before anybody has it. */
+static void unload(const struct cuda_call_params *params)
+{
+	static const char module[] = "cuModuleLoad", library[] = "cuLibraryLoad";
+	void **loaded = *(void ***)(uintptr_t)params->arguments;
+	cuda_result (*take_out)(void *) =
+		!params->name ? NULL :
+		!strncmp(params->name, module, sizeof(module) - 1) ? cuda->module_unload :
+		!strncmp(params->name, library, sizeof(library) - 1) ? cuda->library_unload : NULL;
+
+	if (*params->result || !take_out)
+		return;
+	driver_own(true);
+	take_out(*loaded);
+	driver_own(false);
+	*loaded = NULL;
+}
+
+/*
  * At the begin: arguments for which the driver itself fails the call. That an argument changed
  * there takes effect was measured: Documentation/internals/hardware.md, "Memory". At the end: why.
+ * @row NULL: a function that has none.
  */
 static __attribute__((noinline)) void refuse(const struct row *row,
 					     const struct cuda_call_params *params)
@@ -319,14 +344,18 @@ static __attribute__((noinline)) void refuse(const struct row *row,
 		      row->fn.kind == WHAT_UPLOAD;
 	bool first = row->fn.kind == WHAT_CONTEXT || row->fn.kind == WHAT_INIT;
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
+	int level = atomic_load(&refusing);
 
 	if (params->site == CUDA_SITE_END) {
-		if (refused)
+		if (refused) {
+			unload(params);
 			*(int *)(uintptr_t)params->result = CUDA_ERROR_NOT_PERMITTED;
+		}
 		refused = false;
 		return;
 	}
-	refused = launch || (first && atomic_load(&refusing) == REFUSE_ALL);
+	refused = launch ? level >= REFUSE_LAUNCHES || launches_parent(row, a) :
+		  first && level == REFUSE_ALL;
 	if (!refused)
 		return;
 	if (row->fn.kind == WHAT_INIT)
@@ -374,6 +403,38 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	}
 	if (__builtin_expect(refuses() || refused, 0))
 		refuse(row, params);
+}
+
+/*
+ * What the driver has at this number is not the function that we know: what we do at that
+ * one's begin and end is not done.
+ */
+static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
+{
+	if (!params->arguments || !params->name)
+		return;
+	switch (fn->kind) {
+	case WHAT_LAUNCH:
+		atomic_store_explicit(&other_launch, fn->cbid, memory_order_relaxed);
+		break;
+	case WHAT_UPDATE:
+	case WHAT_CHANGE:
+		graph_changes_unseen();
+		__attribute__((fallthrough));
+	case WHAT_INSTANTIATE:
+	case WHAT_GRAPH_LAUNCH:
+	case WHAT_UPLOAD:
+	case WHAT_END_CAPTURE:
+		graph_error_set("what this driver tells of as function %d is not %s",
+				fn->cbid, driver_function_name(fn->cbid));
+		break;
+	}
+	/* It may have been the launch that a set waits for: it does not wait for another. */
+	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
+	    scope_next_drop())
+		control_count(CONTROL_NEXT_DROPPED);
+	if (refuses() || refused)
+		refuse(&rows[NR_ROWS], params);
 }
 
 /* ------------------------------------------------------------------- watching */
@@ -436,6 +497,19 @@ int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse)
 	}
 	atomic_store(&strict, true);
 	if (refuse)
-		atomic_store(&refusing, REFUSE_ALL);
+		refuse_from(REFUSE_ALL);
+	return 0;
+}
+
+int api_refuse_parents(struct gpupart *gp)
+{
+	if (driver_watch_resource(DRIVER_MODULE_LOADED) || !cuda->func_module || !watch_launches())
+		return ctx_fail(gp, -EOPNOTSUPP,
+				ENVIRONMENT_NO_DEVICE_LAUNCH
+				"=1: this driver does not tell of modules and launches");
+	/* A module may be loaded in any: which ones the driver does not say. */
+	driver_watch(&observer, DRIVER_ALL, true);
+	atomic_store(&parents_refused, true);
+	refuse_from(REFUSE_PARENTS);
 	return 0;
 }

@@ -35,4 +35,13 @@ int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse);
 /* For the launch callback: a launch left its limit. */
 void api_left_limit(void);
 
+/*
+ * After api_watch(): from now on a module whose kernels can launch others is unloaded before the
+ * call that loaded it ends, which fails; so do launches of what cannot be unloaded. -EOPNOTSUPP
+ * where the driver does not tell of modules or functions.
+ */
+int api_refuse_parents(struct gpupart *gp);
+/* In the callback for a loaded module: it is such a one, and has the kernel @name. */
+void api_module_launches(const char *name);
+
 #endif

@@ -12,6 +12,7 @@
 #include "lib/confine/report.h"
 #include "lib/confine/scope.h"
 #include "lib/confine/stream.h"
+#include "lib/core/environment.h"
 #include "lib/core/peek.h"
 #include "lib/driver/callback.h"
 #include "lib/driver/device.h"
@@ -270,9 +271,11 @@ static void module_goes(uint64_t module)
 __attribute__((cold))
 static void module_comes(const struct module_params *params)
 {
+	char kernel[MODULE_KERNEL_LEN];
 	struct gpupart_gpu *gpu;
 
-	module_loaded(params->module, params->image, params->image_size, params->kind);
+	if (module_loaded(params->module, params->image, params->image_size, params->kind, kernel))
+		api_module_launches(kernel);
 	for (unsigned int n = 0; module_any() && (gpu = scope_gpu(n)); n++)
 		scope_used(gpu, SCOPE_USED_MODULES);
 }
@@ -300,10 +303,12 @@ static void on_resource(int cbid, const struct resource_params *params)
 
 /* Without these a graph keeps the sets that its nodes were built with. */
 __attribute__((cold))
-static int watch_graphs(struct gpupart *gp, const struct cuda_api *api)
+static int watch_functions(struct gpupart *gp, const struct cuda_api *api)
 {
 	int made, launched, err = api_watch(gp, api, &launched);
 
+	if (!err && environment_read().no_device_launch)
+		err = api_refuse_parents(gp);
 	if (err)
 		return err;
 	driver_watch_resource(DRIVER_GRAPH_GONE);
@@ -334,7 +339,7 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	driver_watch_resource(DRIVER_MODULE_GOES);
 	/* Without this one no module is known to launch from the GPU. */
 	driver_watch_resource(DRIVER_MODULE_LOADED);
-	return watch_graphs(gp, api);
+	return watch_functions(gp, api);
 }
 
 __attribute__((cold))

@@ -4,6 +4,7 @@
  * images as they are loaded. Must not know sets or TMDs.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include "lib/confine/module.h"
 #include "lib/core/fork.h"
@@ -16,6 +17,8 @@
  * cudaGraphLaunch. Linked against that runtime and not launching: none.
  */
 static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphLaunch";
+/* Each kernel has a section by this and its name: where its arguments are. */
+static const char arguments_of[] = ".nv.constant0.";
 
 #define OVERLAP (sizeof(launch_graph) - 2)	/* a name may lie across two pieces */
 #define PIECE	(64 << 10)
@@ -86,12 +89,14 @@ static void put_in(uintptr_t module)
  * so that a wrong one is an error and not a fault. Ends at the first page that is not
  * there.
  */
-static bool image_launches(const char *image, uint64_t size)
+static bool image_launches(const char *image, uint64_t size, char kernel[MODULE_KERNEL_LEN])
 {
 	static char piece[OVERLAP + PIECE];	/* too large for a stack: read_lock is held */
 	uint64_t at = 0;
 	size_t kept = 0;
+	char *name;
 
+	*kernel = 0;
 	if (size > MAX_IMAGE)
 		size = MAX_IMAGE;
 	while (at < size) {
@@ -101,6 +106,12 @@ static bool image_launches(const char *image, uint64_t size)
 		if (!nr || (!at && (nr < 4 || memcmp(piece, "\177ELF", 4))))
 			return false;
 		len = kept + nr;
+		name = memmem(piece, len, arguments_of, sizeof(arguments_of) - 1);
+		if (name && !*kernel) {
+			name += sizeof(arguments_of) - 1;
+			snprintf(kernel, MODULE_KERNEL_LEN, "%.*s", (int)(piece + len - name),
+				 name);
+		}
 		if (memmem(piece, len, launch_kernel, sizeof(launch_kernel) - 1) ||
 		    memmem(piece, len, launch_graph, sizeof(launch_graph) - 1))
 			return true;
@@ -111,14 +122,15 @@ static bool image_launches(const char *image, uint64_t size)
 	return false;
 }
 
-void module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind)
+bool module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind,
+		   char kernel[MODULE_KERNEL_LEN])
 {
 	bool launches;
 
 	if ((uintptr_t)module <= FREE)
-		return;
+		return false;
 	pthread_mutex_lock(&read_lock);
-	launches = kind != MODULE_DRIVER && image_launches(image, size);
+	launches = kind != MODULE_DRIVER && image_launches(image, size, kernel);
 	pthread_mutex_unlock(&read_lock);
 	pthread_mutex_lock(&lock);
 	/* It stands where another stood that we were not told of when it went. */
@@ -126,6 +138,7 @@ void module_loaded(const void *module, const void *image, uint64_t size, uint32_
 	if (launches)
 		put_in((uintptr_t)module);
 	pthread_mutex_unlock(&lock);
+	return launches;
 }
 
 void module_gone(const void *module)

@@ -28,8 +28,15 @@ enum module_kind {
  */
 #define MODULE_TABLE_SIZE 256
 
-/* The driver has loaded @module from the @size bytes at @image. Takes a lock, may take long. */
-void module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind);
+#define MODULE_KERNEL_LEN 160
+
+/*
+ * The driver has loaded @module from the @size bytes at @image: whether its kernels can launch
+ * others, and then in @kernel the name of one that it has, cut or "" where none was found. Takes a
+ * lock, may take long.
+ */
+bool module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind,
+		   char kernel[MODULE_KERNEL_LEN]);
 /* It is about to go: its address is free for another. */
 void module_gone(const void *module);
 

@@ -9,6 +9,7 @@
 #include "lib/confine/report.h"
 #include "lib/confine/report_block.h"
 #include "lib/core/environment.h"
+#include "lib/core/hash.h"
 #include "lib/core/state_dir.h"
 
 #define KEY_GONE (~0ull)
@@ -141,6 +142,18 @@ void report_outside(const void *function, const void *module,
 	__atomic_fetch_add(at ? &at->count : &own->others, 1, __ATOMIC_RELAXED);
 }
 
+void report_module_refused(const char *name)
+{
+	const struct gpupart_report_kernel refused = { .outside = GPUPART_REFUSED_MODULE };
+	uint64_t key = hash_bytes(HASH_INIT, name, strlen(name)) << 4 | refused.outside;
+	struct gpupart_report_kernel *at = report_joined ? place(key, NULL, &refused) : NULL;
+
+	if (!at)
+		return;
+	snprintf(at->name, sizeof(at->name), "%s", name);
+	__atomic_fetch_add(&at->count, 1, __ATOMIC_RELAXED);
+}
+
 void report_names(const struct cuda_api *cuda)
 {
 	const char *name;
@@ -153,7 +166,8 @@ void report_names(const struct cuda_api *cuda)
 		uint64_t key = atomic_load(&keys[i].key);
 		void *function = (void *)(uintptr_t)(key >> 4);
 
-		if (key == KEY_GONE || !function || own->kernels[i].name[0])
+		if (key == KEY_GONE || !function || (key & 15) == GPUPART_REFUSED_MODULE ||
+		    own->kernels[i].name[0])
 			continue;
 		if (!cuda->func_name(&name, function) && name)
 			snprintf(own->kernels[i].name, sizeof(own->kernels[i].name), "%s", name);

@@ -25,6 +25,9 @@ void report_refused(bool worked);
 void report_outside(const void *function, const void *module,
 		    const struct gpupart_report_kernel *kernel);
 
+/* A module with the kernel @name was refused, since its kernels can launch others. */
+void report_module_refused(const char *name);
+
 /* There are kernels without a name: report_names() has something to do. */
 extern atomic_bool report_unnamed __attribute__((visibility("hidden")));
 

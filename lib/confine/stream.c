@@ -189,6 +189,17 @@ int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu,
 	return scope_add(gp, gpu, &gpu->streams, "streams", id, object, ctx, tmd, set);
 }
 
+int stream_module(const struct cuda_api *cuda, void **function, void **module)
+{
+	void *handle = *function;
+	int result = cuda->func_module(module, handle);
+
+	/* A CUkernel: its function in the current context. */
+	if (result && cuda->kernel_function && !cuda->kernel_function(function, handle))
+		result = cuda->func_module(module, *function);
+	return result;
+}
+
 int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 		    const struct gpupart_gpu *gpu, void *handle, void **function, void **module)
 {
@@ -204,10 +215,7 @@ int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 		return ctx_fail(gp, -EINVAL, "%p is no kernel function", handle);
 	*function = handle;
 	lent = lend_context(gp, cuda, gpu);
-	result = cuda->func_module(module, handle);
-	/* A CUkernel: its function in the current context. */
-	if (result && cuda->kernel_function && !cuda->kernel_function(function, handle))
-		result = cuda->func_module(module, *function);
+	result = stream_module(cuda, function, module);
 	if (lent)
 		cuda->ctx_pop(&(void *){ NULL });
 	return result ? ctx_fail(gp, -EINVAL, "%p is no kernel function", handle) : 0;

@@ -43,4 +43,10 @@ int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu, const struct c
 int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 		    const struct gpupart_gpu *gpu, void *handle, void **function, void **module);
 
+/*
+ * The same of *@function, which is live, in the current context: *@function changes for a CUkernel,
+ * whose code is then loaded. The driver's result; the driver must have cuFuncGetModule.
+ */
+int stream_module(const struct cuda_api *cuda, void **function, void **module);
+
 #endif

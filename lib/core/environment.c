@@ -28,6 +28,7 @@ struct environment environment_read(void)
 	return (struct environment){
 		.untouched = is_one(ENVIRONMENT_OFF),
 		.profile = is_one(ENVIRONMENT_PROFILE),
+		.no_device_launch = is_one(ENVIRONMENT_NO_DEVICE_LAUNCH),
 		.set = value_of(ENVIRONMENT_SET),
 		.gpu = value_of(ENVIRONMENT_GPU),
 		.job = value_of(ENVIRONMENT_JOB),

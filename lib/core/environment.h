@@ -25,11 +25,14 @@
 #define ENVIRONMENT_LOG		"GPUPART_LOG"
 #define ENVIRONMENT_NEXT	"GPUPART_NEXT_INJECTION"
 #define ENVIRONMENT_PROFILE	"GPUPART_PROFILE"
+#define ENVIRONMENT_NO_DEVICE_LAUNCH "GPUPART_NO_DEVICE_LAUNCH"
 
 /* Texts are NULL where the variable is missing or empty, and valid until it is changed. */
 struct environment {
 	bool untouched;		/* OFF is "1": the library does nothing that no grant asks for */
 	bool profile;		/* PROFILE is "1": a profiler may subscribe after the library */
+	/* NO_DEVICE_LAUNCH is "1": modules whose kernels can launch others are not loaded. */
+	bool no_device_launch;
 	/*
 	 * The limit from outside, as gpupart_set_parse() reads it, and the GPU that it is for, as
 	 * gpupart_attach() takes it; NULL: any. Of several GPUs a list parted by commas, with a

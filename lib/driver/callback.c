@@ -17,7 +17,6 @@
 #define CBID_TMD_BUILT	1
 
 #define MAX_OBSERVERS	16	/* bits of wants[] */
-#define MAX_CBID	1024
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
@@ -31,10 +30,10 @@ static const struct cuda_api *cuda;
 /* In the order of their begin: inner ones from the end, the others from the start. */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
 /* By number of a function: bit n is observers[n], whose row of the function row_of[n] has. */
-static _Atomic uint16_t wants[MAX_CBID];
-static _Atomic uint8_t row_of[MAX_OBSERVERS][MAX_CBID];
+static _Atomic uint16_t wants[DRIVER_MAX_CBID];
+static _Atomic uint8_t row_of[MAX_OBSERVERS][DRIVER_MAX_CBID];
 /* The name that the driver was seen to give it, once found right: the driver's strings stay. */
-static _Atomic(const char *) names[MAX_CBID];
+static _Atomic(const char *) names[DRIVER_MAX_CBID];
 
 static void no_launch(const struct launch_params *params)
 {
@@ -132,7 +131,8 @@ static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 	const char *name = driver_function_name(cbid);
 	const struct driver_observer *observer;
 
-	if (name && params->name && !strcmp(params->name, name)) {
+	/* A number without a name is that of no observer's row. */
+	if (params->name && (!name || !strcmp(params->name, name))) {
 		atomic_store_explicit(&names[cbid], params->name, memory_order_relaxed);
 		on_call(cbid, params);
 		return;
@@ -151,7 +151,7 @@ static __attribute__((noinline)) void on_call(int cbid, const struct cuda_call_p
 	unsigned int left;
 
 	if (params->size < sizeof(*params) || params->cbid != (uint32_t)cbid ||
-	    !params->result || (uint32_t)cbid >= MAX_CBID)
+	    !params->result || (uint32_t)cbid >= DRIVER_MAX_CBID)
 		return;
 	left = atomic_load_explicit(&wants[cbid], memory_order_acquire);
 	if (!left)
@@ -236,28 +236,35 @@ static int free_place(const struct driver_observer *observer)
 }
 
 /* With the lock held. Some drivers lack some: the first is the one that tells. */
+static int watch_one(unsigned int number, int cbid, unsigned int row, bool on)
+{
+	uint16_t bit = 1u << number, others = ~bit;
+
+	row_of[number][cbid] = row;
+	if (on)
+		others = atomic_fetch_or(&wants[cbid], bit);
+	else
+		others &= atomic_fetch_and(&wants[cbid], others);
+	return !on && others ? 0 : table.enable(on, table.handle, DRIVER_DOMAIN_API, cbid);
+}
+
 static int watch(const struct driver_observer *observer, unsigned int group, bool on)
 {
-	int number = number_of(observer), first = -1, cbid;
+	int number = number_of(observer), first = -1, cbid, result;
+	unsigned int i;
 
 	if (number < 0)
 		return CUDA_ERROR_NOT_INITIALIZED;
-	for (unsigned int i = 0; (cbid = row_at(observer, i)->cbid); i++) {
-		uint16_t bit = 1u << number, others = ~bit;
-		int result;
-
-		if (row_at(observer, i)->group != group)
+	for (i = 0; (cbid = row_at(observer, i)->cbid); i++) {
+		if (group != DRIVER_ALL && row_at(observer, i)->group != group)
 			continue;
-		row_of[number][cbid] = i;
-		if (on)
-			others = atomic_fetch_or(&wants[cbid], bit);
-		else
-			others &= atomic_fetch_and(&wants[cbid], others);
-		result = !on && others ?
-				 0 : table.enable(on, table.handle, DRIVER_DOMAIN_API, cbid);
+		result = watch_one(number, cbid, i, on);
 		if (first < 0)
 			first = result;
 	}
+	for (cbid = 1; group == DRIVER_ALL && cbid < DRIVER_MAX_CBID; cbid++)
+		if (!(atomic_load(&wants[cbid]) & 1u << number) == on)
+			watch_one(number, cbid, i, on);
 	return first < 0 ? 0 : first;
 }
 

@@ -42,9 +42,11 @@ struct resource_params {
 #define RESOURCE_HAS(params, member) \
 	((params)->size >= offsetof(struct resource_params, member) + 8)
 
+#define DRIVER_MAX_CBID	1024
+
 /* How each row of an observer's table of API functions begins. */
 struct driver_function {
-	uint16_t cbid;		/* CBID_*; 0 after the last row */
+	uint16_t cbid;		/* CBID_*; 0: the last row, of functions that have none */
 	uint8_t group;		/* 0: watched from the start; else what driver_watch() names */
 	uint8_t kind;		/* the observer's own */
 };
@@ -76,6 +78,9 @@ struct driver_observer {
  */
 int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 		   const struct driver_observer *observer);
+
+/* A group of each observer: all functions that the driver reports, with or without a row. */
+#define DRIVER_ALL 255
 
 /*
  * A registered @observer watches the functions of @group too, or no more. The driver's result for

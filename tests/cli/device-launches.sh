@@ -12,20 +12,28 @@ cat >"$tmp/parent.c" <<'END'
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* parent NR WORD [LINE]: NR launches of a module that has WORD in it. */
+/* parent NR WORD [LINE]: NR launches of a module that has WORD in it; 3: -NR loads of it failed. */
 int main(int argc, char **argv)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function;
 	char text[256], line[8];
-	int i;
+	int i, err;
 
 #define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
 	snprintf(text, sizeof(text), ".version 8.0\n.target sm_90\n.address_size 64\n"
 		 ".visible .entry parent()\n{ call %s; }\n", argv[2]);
 	if (!lib || CALL("cuInit", (unsigned int), (0)) ||
-	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
-	    CALL("cuModuleLoadData", (void **, const void *), (&module, text)) ||
-	    CALL("cuModuleGetFunction", (void **, void *, const char *),
+	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)))
+		return 1;
+	i = atoi(argv[1]);
+	do {
+		err = CALL("cuModuleLoadData", (void **, const void *), (&module, text));
+		if (err)
+			printf("load=%d\n", err);
+	} while (err && ++i < 0);
+	if (err)
+		return 3;
+	if (CALL("cuModuleGetFunction", (void **, void *, const char *),
 		 (&function, module, "parent")))
 		return 1;
 	for (i = 0; i < atoi(argv[1]); i++)
@@ -73,6 +81,43 @@ export GPUPART_DISABLE
 try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status$(said)" 7 "GPUPART_DISABLE=1: nothing is said"
 unset GPUPART_DISABLE
+
+# --no-device-launch.
+refused() { grep refused "$tmp/err"; }
+why="kernels in it can launch others from the GPU, see gpupart-device-launches(7)"
+try run $e -g 0 --no-device-launch -- "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$status $(cat "$tmp/out")" "3 load=800" "--no-device-launch: such a module is not loaded, the call says that it is not permitted"
+is "$(refused) $(wc -l <"$tmp/err")" "gpupart run: 1 module with kernel parent was refused (simulated): $why 2" \
+	"run says which, and nothing else"
+try run $e -g 0 --no-device-launch -- "$tmp/parent" 3 nothing
+is "$status $(refused)$(wc -l <"$tmp/err")" "7 1" "a program without such a module: as before"
+try run $e -g 0 --no-device-launch -- sh -c '"$0" 1 cudaGraphLaunch; "$0" 2 cudaLaunchDevice; "$0" 3 nothing' "$tmp/parent"
+is "$status $(refused | cut -d : -f 2)" "7  2 modules with kernel parent were refused (simulated)" "of several processes: one line"
+try run $e -g 0 --no-device-launch --strict -- "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$status $(refused | cut -d : -f 2)" "3  1 module with kernel parent was refused (simulated)" \
+	"--strict: nothing ran outside, the program's status"
+try run $e -g 0 --no-device-launch --exec -- "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$status $(cat "$tmp/out") $(refused)" "3 load=800 " "--exec: refused, and nobody is left to say it"
+try run $e -g 0 --no-device-launch -- "$gpupart" run -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$status $(refused | wc -l)" "3 1" "a run inside such a run refuses them"
+try run $e -g 0 --mem 1G --no-device-launch -- "$tmp/parent" -8 'cudaLaunchDeviceV2; .global .align 4 .b8 room[300000000]'
+is "$status $(uniq -c "$tmp/out" | tr -s ' ') $(refused | cut -d : -f 2)" "3  8 load=800  8 modules with kernel parent were refused (simulated)" \
+	"a quota gets their memory back"
+try run $e -g 0 --profile --no-device-launch -- "$tmp/parent" 1 cudaLaunchDeviceV2
+is "$status $(refused | wc -l)" "3 1" "--profile beside it"
+GPUPART_NO_DEVICE_LAUNCH=1
+export GPUPART_NO_DEVICE_LAUNCH
+try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$status $(refused | wc -l)" "3 1" "GPUPART_NO_DEVICE_LAUNCH=1: the same"
+try run $e -g 0 -- env GPUPART_NO_DEVICE_LAUNCH=0 "$tmp/parent" 3 cudaLaunchDeviceV2
+is "$status $(refused | wc -l)" "7 0" "GPUPART_NO_DEVICE_LAUNCH=0 inside: loaded"
+unset GPUPART_NO_DEVICE_LAUNCH
+GPUPART_SIM_FAULTS=no-stream-events
+export GPUPART_SIM_FAULTS
+try run $e -g 0 --no-device-launch -- "$tmp/parent" 3 nothing
+is "$status" 125 "a driver that does not tell of modules: nothing is started"
+has "$err" "this driver does not tell of modules" "and it is said why"
+unset GPUPART_SIM_FAULTS
 
 # Doctor, while it runs.
 mkfifo "$tmp/in" "$tmp/out.parent"

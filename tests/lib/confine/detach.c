@@ -48,7 +48,7 @@ static void child_options(void)
 	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL && says("12 at least"),
 	       "too short");
 	newer.more[3] = 1;
-	tap_ok(gpupart_attach(gp, NULL, &newer.options, &gpu) == -E2BIG && says("byte 19"),
+	tap_ok(gpupart_attach(gp, NULL, &newer.options, &gpu) == -E2BIG && says("byte 27"),
 	       "newer, with something unknown: %s", gpupart_error(gp));
 	options = (struct gpupart_attach_options){ .size = sizeof(options), .unconfined = 2 };
 	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL && says("unconfined: 2"),

@@ -30,6 +30,38 @@ static void images_make(void)
 	strcpy(plain.names + 70000, ".text.LaunchedByNobody");
 }
 
+/* The sim's kernel whose children run on all SMs, in a module that may launch them, and not. */
+#define PARENT ".visible .entry gpupart_parent(.param .u64 out, .param .u32 spin_ns)\n"
+static const char parent_launching[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+	PARENT "{ call cudaLaunchDeviceV2; ret; }\n";
+static const char parent_plain[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+	PARENT "{ ret; }\n";
+
+static CU (*cuLibraryLoadData)(P *, const void *, P, P, U, P, P, U);
+static CU (*cuLibraryUnload)(P);
+static CU (*cuLibraryGetKernel)(P *, P, const char *);
+static CU (*cuKernelGetFunction)(P *, P);
+static CU (*cuLaunchKernelEx)(const void *, P, P *, P *);
+static CU (*cuStreamBeginCapture)(P, int);
+static CU (*cuStreamEndCapture)(P, P *);
+static CU (*cuGraphInstantiate)(P *, P, U64);
+static CU (*cuGraphLaunch)(P, P);
+
+static void libraries_open(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	*(void **)&cuLibraryLoadData = dlsym(lib, "cuLibraryLoadData");
+	*(void **)&cuLibraryUnload = dlsym(lib, "cuLibraryUnload");
+	*(void **)&cuLibraryGetKernel = dlsym(lib, "cuLibraryGetKernel");
+	*(void **)&cuKernelGetFunction = dlsym(lib, "cuKernelGetFunction");
+	*(void **)&cuLaunchKernelEx = dlsym(lib, "cuLaunchKernelEx");
+	*(void **)&cuStreamBeginCapture = dlsym(lib, "cuStreamBeginCapture_v2");
+	*(void **)&cuStreamEndCapture = dlsym(lib, "cuStreamEndCapture");
+	*(void **)&cuGraphInstantiate = dlsym(lib, "cuGraphInstantiateWithFlags");
+	*(void **)&cuGraphLaunch = dlsym(lib, "cuGraphLaunch");
+}
+
 static P module_of(const void *image)
 {
 	P module = NULL;
@@ -169,12 +201,208 @@ static void shown(void)
 	tap_ok(seen == 3, "others see it: %llu", seen);
 }
 
+/* --------------------------------------------------------------------- refused */
+
+#define BLOCKS 132	/* one an SM */
+
+/* Launches @function, a parent or a census: the TPCs of its records, and its result. */
+static CU launch_into(struct program *p, P function, struct gpupart_tpcset *seen)
+{
+	static struct { unsigned int smid, cluster; U64 start, end; } records[BLOCKS];
+	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
+	P fill = dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "cuMemsetD8_v2");
+	P args[] = { &p->out, &(U){ 1000 } };
+	CU result;
+
+	((CU (*)(U64, unsigned char, size_t))fill)(p->out, 0xff, sizeof(records));
+	result = cuLaunchKernel(function, BLOCKS, 1, 1, 32, 1, 1, 0, NULL, args, NULL);
+	memset(seen, 0, sizeof(*seen));
+	if (cuStreamSynchronize(NULL) || cuMemcpyDtoH(records, p->out, sizeof(records)))
+		return -1;
+	for (int i = 0; i < BLOCKS; i++)
+		if (records[i].smid != ~0u)
+			gpupart_tpcset_add(seen, gpupart_topology_sm_tpc(topo, records[i].smid));
+	return result;
+}
+
+static bool begin_in(struct program *p, const char *text)
+{
+	struct gpupart_tpcset set;
+
+	if (!begin(p))
+		return false;
+	libraries_open();
+	set = list(text);
+	return tap_ok(!gpupart_process_set(gp, gpu, &set), "a set");
+}
+
+static P kernel_of(const void *image, P *library)
+{
+	P kernel = NULL;
+
+	if (cuLibraryLoadData(library, image, NULL, NULL, 0, NULL, NULL, 0) ||
+	    cuLibraryGetKernel(&kernel, *library, "gpupart_parent"))
+		return NULL;
+	return kernel;
+}
+
+/* What is refused below: children run anywhere. */
+static void escape(void)
+{
+	struct gpupart_tpcset seen;
+	struct program p;
+	P function, library, kernel;
+
+	if (!begin_in(&p, "0-7"))
+		return;
+	tap_ok(!cuModuleGetFunction(&function, module_of(parent_launching), "gpupart_parent") &&
+		       !launch_into(&p, function, &seen) && gpupart_tpcset_count(&seen) == 66,
+	       "children of a confined kernel: on %u TPCs", gpupart_tpcset_count(&seen));
+	kernel = kernel_of(parent_launching, &library);
+	tap_ok(kernel && !launch_into(&p, kernel, &seen) && gpupart_tpcset_count(&seen) == 66,
+	       "of a library's kernel: on %u", gpupart_tpcset_count(&seen));
+	tap_ok(in_all() == 2, "both are counted: %llu", in_all());
+}
+
+/* A graph of one launch of the program's kernel; NULL: it was not to be had. */
+static P graph_of(struct program *p)
+{
+	P stream, captured, exec;
+
+	return cuStreamCreate(&stream, 1) || cuStreamBeginCapture(stream, 2) ||
+			       program_launch(p, stream, 4, 0) ||
+			       cuStreamEndCapture(stream, &captured) ||
+			       cuGraphInstantiate(&exec, captured, 0) ?
+		       NULL : exec;
+}
+
+static void refused(void)
+{
+	static const void *const images[] = { &launching, &graph, text_launching,
+					      parent_launching };
+	struct program p;
+	P one, library;
+	CU result;
+
+	if (!begin_in(&p, "0-7"))
+		return;
+	for (unsigned int i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
+		one = &p;
+		tap_ok(cuModuleLoadData(&one, images[i]) == 800 && !one, "image %u is refused", i);
+		library = &p;
+		result = cuLibraryLoadData(&library, images[i], NULL, NULL, 0, NULL, NULL, 0);
+		tap_ok(result == 800 && !library, "and as a library");
+	}
+	one = graph_of(&p);
+	tap_ok(one && !cuGraphLaunch(one, NULL), "none of them is left: graphs are launched");
+	one = module_of(&plain);
+	tap_ok(one && counted(one, "k") == 0, "a module that cannot launch is loaded, and runs");
+	tap_ok(!cuModuleUnload(one), "and goes");
+	tap_ok(cuModuleLoadData(&one, "no image") == 200 && cuModuleUnload(&p) == 400 &&
+		       cuLaunchKernel(&p, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == 400,
+	       "other errors are as without");
+	tap_ok(!program_launch(&p, NULL, 4, 0) && !cuStreamSynchronize(NULL) && !in_all(),
+	       "the program's kernel still runs");
+}
+
+static CU launch_ex(struct program *p, P function)
+{
+	const struct {
+		U grid[3], block[3], shared;
+		P stream, attributes;
+		U nr;
+	} config = { { 1, 1, 1 }, { 32, 1, 1 }, 0, NULL, NULL, 0 };
+	P args[] = { &p->out, &(U){ 0 } };
+
+	return cuLaunchKernelEx(&config, function, args, NULL);
+}
+
+/* A library's code comes with the first use of a kernel. */
+static void refused_lazily(void)
+{
+	struct gpupart_tpcset seen, set;
+	P kernel, function = NULL, library, first, exec;
+	struct program p;
+
+	if (!begin_in(&p, "0-7"))
+		return;
+	set = list("0-7");
+	exec = graph_of(&p);
+	tap_ok(exec && !cuGraphLaunch(exec, NULL), "a graph");
+	kernel = kernel_of(parent_plain, &library);
+	tap_ok(kernel && !launch_into(&p, kernel, &seen) && gpupart_tpcset_count(&seen) == 66,
+	       "a library's kernel that cannot launch runs");
+	kernel = kernel_of(parent_launching, &first);
+	tap_ok(!!kernel, "one that can is not loaded yet");
+	for (int i = 0; i < 2; i++)
+		tap_ok(launch_into(&p, kernel, &seen) == 800 && !gpupart_tpcset_count(&seen),
+		       "its launch is refused, and does not run");
+	tap_ok(launch_ex(&p, kernel) == 800, "by cuLaunchKernelEx");
+	tap_ok(!cuKernelGetFunction(&function, kernel) &&
+		       launch_into(&p, function, &seen) == 800 && !gpupart_tpcset_count(&seen),
+	       "and as a function");
+	tap_ok(ran_on(&p, NULL, &set), "the program's own launches go on");
+	tap_ok(cuGraphLaunch(exec, NULL) == 800, "graphs do not, while it is there");
+	tap_ok(!cuLibraryUnload(first) && !cuGraphLaunch(exec, NULL), "without it they do");
+	kernel = kernel_of(parent_launching, &library);
+	tap_ok(kernel && cuKernelGetFunction(&function, kernel) == 800,
+	       "asked for its function it is refused, too");
+	tap_ok(launch_into(&p, function, &seen) == 800 && !gpupart_tpcset_count(&seen),
+	       "and what was got all the same");
+	tap_ok(!cuStreamSynchronize(NULL) && !in_all(), "none was launched");
+}
+
+static void refused_by_option(void)
+{
+	struct gpupart_attach_options options = { sizeof(options), .no_device_launch = 2 };
+	struct gpupart_tpcset seen;
+	struct program p;
+	P function;
+	P early, late;
+
+	images_make();
+	if (!tap_ok(!gpupart_open(&gp) && !driver_open() && !program_start(&p, 0), "a program"))
+		return;
+	early = module_of(parent_launching);
+	tap_ok(gpupart_attach(gp, "cuda:0", &options, &gpu) == -EINVAL &&
+		       strstr(gpupart_error(gp), "no_device_launch: 2"), "2 is no value: %s",
+	       gpupart_error(gp));
+	tap_ok(!gpupart_attach(gp, "cuda:0", NULL, &gpu), "attached");
+	late = module_of(text_launching);
+	tap_ok(late && counted(late, "parent") == 3, "loaded and counted");
+	options.no_device_launch = 1;
+	tap_ok(!gpupart_attach(gp, "cuda:0", &options, &gpu), "attached with the option");
+	tap_ok(cuModuleLoadData(&p.ctx, parent_launching) == 800 && module_of(&plain),
+	       "such modules are refused, others not");
+	tap_ok(counted(late, "parent") == -3, "one from before that is known does not run");
+	tap_ok(!cuModuleGetFunction(&function, early, "gpupart_parent") &&
+		       !launch_into(&p, function, &seen), "one from before the attach does");
+}
+
+/* Where a driver does not tell, what is not allowed cannot be held back. */
+static void refused_untold(void)
+{
+	int err = attach("cuda:0");
+
+	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "GPUPART_NO_DEVICE_LAUNCH=1"),
+	       "no attach: %s", gpupart_error(gp));
+}
+
+#define REFUSE "GPUPART_NO_DEVICE_LAUNCH=1"
+#define FAULT(name) "GPUPART_SIM_FAULTS=" name
+
 static const struct scenario scenarios[] = {
 	{ "modules", modules, "@e", { NULL }, NULL },
 	{ "confined", confined, "@e", { NULL }, NULL },
 	{ "loaded-before", loaded_before, "@e", { NULL }, NULL },
 	{ "not-told", not_told, "@e", { "GPUPART_SIM_FAULTS=no-stream-events" }, NULL },
 	{ "shown", shown, "@e", { NULL }, NULL },
+	{ "escape", escape, "@e", { NULL }, NULL },
+	{ "refused", refused, "@e", { REFUSE }, NULL },
+	{ "refused-lazily", refused_lazily, "@e", { REFUSE, FAULT("lazy-libraries") }, NULL },
+	{ "refused-by-option", refused_by_option, "@e", { NULL }, NULL },
+	{ "escape-lazily", escape, "@e", { FAULT("lazy-libraries") }, NULL },
+	{ "refused-untold", refused_untold, "@e", { REFUSE, FAULT("no-stream-events") }, NULL },
 };
 
 int main(int argc, char **argv)

@@ -42,9 +42,11 @@ static bool found(unsigned int n)
 	return module_any() && module_find(module(n));
 }
 
+static char kernel[MODULE_KERNEL_LEN];
+
 static void load(unsigned int n, const void *image, uint64_t size)
 {
-	module_loaded(module(n), image, size, MODULE_PROGRAM);
+	module_loaded(module(n), image, size, MODULE_PROGRAM, kernel);
 }
 
 static const char launching[] = "\177ELF\2\1\1.text.__cudaCDP2LaunchDeviceV2";
@@ -80,9 +82,9 @@ static void test_names(void)
 		module_gone(module(1));
 		tap_ok(!found(1) && !atomic_load(&module_nr_launching), "and gone");
 	}
-	module_loaded(module(1), launching, sizeof(launching), MODULE_DRIVER);
+	module_loaded(module(1), launching, sizeof(launching), MODULE_DRIVER, kernel);
 	tap_ok(!found(1), "the driver's own do not count");
-	module_loaded(NULL, launching, sizeof(launching), MODULE_PROGRAM);
+	module_loaded(NULL, launching, sizeof(launching), MODULE_PROGRAM, kernel);
 	module_gone(NULL);
 	tap_ok(!(module_any() && module_find(NULL)) && !atomic_load(&module_nr_launching),
 	       "nor does no module");
@@ -123,6 +125,32 @@ static void test_long_images(void)
 	tap_ok(!found(1), "nor one at no address");
 }
 
+/* A module that launches is told by a kernel of it. */
+static void test_kernel(void)
+{
+	static const char one[] = "\177ELF\0.nv.constant0.a_kernel\0.nv.constant0.other\0"
+				  "LaunchDevice";
+	static char far[2 * PIECE] = "\177ELF", cut[] = "\177ELF.nv.constant0.LaunchDevice";
+	static char wide[1024] = "\177ELF.nv.constant0.";
+
+	load(1, launching, sizeof(launching));
+	tap_ok(!*kernel, "no kernel is named: none is told");
+	load(1, one, sizeof(one));
+	tap_ok(!strcmp(kernel, "a_kernel"), "the first is: '%s'", kernel);
+	strcpy(far + 100, ".nv.constant0.far");
+	strcpy(far + PIECE + 100, ".nv.constant0.other");
+	strcpy(far + PIECE + 200, "LaunchDevice");
+	load(1, far, sizeof(far));
+	tap_ok(!strcmp(kernel, "far"), "in another piece: '%s'", kernel);
+	load(1, cut, sizeof(cut) - 1);
+	tap_ok(!strcmp(kernel, "LaunchDevice"), "the image ends in it: '%s'", kernel);
+	memset(wide + strlen(wide), 'k', sizeof(wide) - strlen(wide));
+	strcpy(wide + sizeof(wide) - sizeof("LaunchDevice"), "LaunchDevice");
+	load(1, wide, sizeof(wide));
+	tap_ok(strlen(kernel) == MODULE_KERNEL_LEN - 1, "a long name is cut");
+	module_gone(module(1));
+}
+
 static void test_reused_address(void)
 {
 	load(1, launching, sizeof(launching));
@@ -133,7 +161,7 @@ static void test_reused_address(void)
 	load(1, plain, sizeof(plain));
 	tap_ok(!found(1) && found(2), "a plain module in its place takes it away");
 	load(1, launching, sizeof(launching));
-	module_loaded(module(1), launching, sizeof(launching), MODULE_DRIVER);
+	module_loaded(module(1), launching, sizeof(launching), MODULE_DRIVER, kernel);
 	tap_ok(!found(1) && found(2), "and so does one of the driver's");
 	module_gone(module(1));
 	module_gone(module(3));
@@ -239,6 +267,7 @@ int main(void)
 {
 	test_names();
 	test_long_images();
+	test_kernel();
 	test_reused_address();
 	test_crowd();
 	test_long_life();

@@ -15,7 +15,7 @@
 #define REFUSED	CBID_cuDeviceGetAttribute	/* one that this driver does not report */
 
 static struct cuda_api api;
-static bool enabled[MAX_CBID];
+static bool enabled[DRIVER_MAX_CBID];
 static driver_callback_fn callback;
 static char seen[64];
 static unsigned int wrong_rows;
@@ -179,8 +179,8 @@ static void test_parameters(void)
 	callback(NULL, DRIVER_DOMAIN_API, SEVEN, &params);
 	params.cbid = (uint32_t)-1;
 	callback(NULL, DRIVER_DOMAIN_API, -1, &params);
-	params.cbid = MAX_CBID;
-	callback(NULL, DRIVER_DOMAIN_API, MAX_CBID, &params);
+	params.cbid = DRIVER_MAX_CBID;
+	callback(NULL, DRIVER_DOMAIN_API, DRIVER_MAX_CBID, &params);
 	callback(NULL, DRIVER_DOMAIN_API, FIVE, NULL);
 	tap_ok(!seen[0], "parameters that are not a function's are not passed on");
 	callback(NULL, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT, &launch);
@@ -199,7 +199,7 @@ static void test_names(void)
 	tap_ok(!strcmp(tell(FIVE, CUDA_SITE_BEGIN), "ai") && driver_function_seen(FIVE) &&
 	       !driver_function_seen(SEVEN), "the right name is for all of them: %s", seen);
 	tap_ok(!wrong_rows, "each was given its own row");
-	tap_ok(!driver_function_name(0) && !driver_function_name(MAX_CBID), "0 is no function");
+	tap_ok(!driver_function_name(0) && !driver_function_name(DRIVER_MAX_CBID), "0 is no function");
 	tap_ok(driver_watch(&first, 0, true), "what is not registered watches nothing");
 }
 
