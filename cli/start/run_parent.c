@@ -141,7 +141,7 @@ static int supervise(struct run *run, int fd)
 	if (err)
 		return cmd_fail(run->args->cmd, EXIT_FAILED, "no process: %s", strerror(-err));
 	wstatus = parent_wait(&parent);
-	run_report_say(run->report, &run->witness, run->args->simulated);
+	run_report_say(run->report, &run->witness, run->args);
 	if (!run->wishes->strict || !was_breached(run))
 		return CMD_ENDED | parent_end_as(wstatus);
 	ran_on = process_now_ms() - run->ended_at;

@@ -29,6 +29,27 @@ try run $e -t "$set" -- "$prog" x8 x2 x8 kernel sync
 is "$status $(wc -l <"$tmp/err")" "0 1" "the same program in it: nothing to report"
 try run $e -t 0-2 -- "$prog" x8
 has "$err" "no set of 3 TPCs holds it" "three TPCs: no set of that size would do"
+# beside LIST: the program on TPCs 0-7 beside another run on LIST, which it may find in a proposal.
+beside() {
+	mkfifo "$tmp/hold"
+	"$gpupart" run $e -t "$1" -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
+	exec 9>"$tmp/hold"
+	until grep -qs there "$tmp/there"; do sleep 0.1; done
+	try run $e -t 0-7 -- "$prog" x8
+	exec 9>&-
+	wait $!
+	rm "$tmp/hold" "$tmp/there"
+}
+beside "$set"
+other=$(proposed "$tmp/err")
+spread() { echo "$1" | tr ',' '\n' | awk -F- '{ for (t = $1; t <= $NF; t++) print t }' | sort; }
+is "$(spread "$other" | wc -l)" 8 "beside a program on those TPCs others are proposed: $other"
+spread "$set" >"$tmp/set"
+is "$(spread "$other" | comm -12 - "$tmp/set" | wc -l)" 0 "which no other program has"
+beside 8-65
+has "$err" "no 8 free TPCs hold it; TPCs $set do, of which other programs have some" "where others have those, that is said"
+try run $e -t 0-7,9,10 -- "$gpupart" run -t 0-7 -- "$prog" x8
+has "$err" "no set of 8 TPCs inside GPUPART_SET holds it" "in a run inside a run: none outside of the outer one's set"
 try run $e -t 0-7 -- "$prog" coop100
 has "$err" "work_plain: a cooperative grid, which needs 25 TPCs at once" "a cooperative grid: what it needs"
 try run $e -t 0-7 -- "$prog" graph graph graph
