@@ -43,9 +43,11 @@ const char set_help[] =
 "      --json          as JSON, schema gpupart/1\n"
 "\n"
 "A launch that runs already ends where it is. A set wider than the one that a program\n"
-"was started with is allowed.\n"
+"was started with is allowed; of a job begun inside another not one with TPCs outside\n"
+"of that one's.\n"
 "\n"
-"Exit status: 0 done, 1 a process could not be changed, 2 it names nothing that runs.\n"
+"Exit status: 0 done, 1 a process could not be changed, 2 it names nothing that runs or\n"
+"a set that it may not have.\n"
 "\n"
 "Examples:\n"
 "  gpupart set -p 4711 -g 0-3\n"
@@ -233,7 +235,7 @@ static int find_pid(struct targets *t, const char *text)
 
 /* -------------------------------------------------------------------- what */
 
-/* The limit of the job around @target, in @set: NULL where it is in none. */
+/* The limit of the job around @target, in @set: NULL where it is in none, or that changes too. */
 static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 						const struct target *target,
 						struct gpupart_tpcset *set)
@@ -245,11 +247,13 @@ static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 		if (!strcmp(t->jobs[i].id, target->job))
 			parent = t->jobs[i].parent;
 	around = shown_job_on(t->jobs, t->nr_jobs, parent, target->pci);
-	return around && !gpupart_tpcset_parse_list(NULL, around->limit, set) ? set : NULL;
+	return around && !has_job(t, around->id) &&
+	       !gpupart_tpcset_parse_list(NULL, around->limit, set) ? set : NULL;
 }
 
 static int work_out(struct targets *t, struct target *target)
 {
+	const struct gpupart_tpcset *outer;
 	struct gpupart_tpcset around;
 	const struct shown_gpu gpu = {
 		.source = target->source, .pci = target->pci, .simulated = target->simulated,
@@ -257,8 +261,8 @@ static int work_out(struct targets *t, struct target *target)
 	};
 	struct args args = *t->args;
 	struct gpupart_topology *topo;
-	int status = 0, err;
 	char why[512];
+	int err;
 
 	if (target->other_version && *target->job)
 		snprintf(why, sizeof(why), "job %.64s",
@@ -289,12 +293,11 @@ static int work_out(struct targets *t, struct target *target)
 			return cmd_fail(args.cmd, EXIT_USAGE,
 					"-n %s: the GPU of process %d is simulated from user %u's capture: -t, -g and -u can be used",
 					args.terms[i].text, target->pid, target->uid);
-	if (t->all)
-		target->set = gpupart_topology_all(topo);
-	else
-		status = args_set(&args, t->gp, topo, target->pci,
-				  outer_limit(t, target, &around), &target->set);
-	return status;
+	outer = outer_limit(t, target, &around);
+	if (!t->all)
+		return args_set(&args, t->gp, topo, target->pci, outer, &target->set);
+	target->set = gpupart_topology_all(topo);
+	return outer ? args_inside(&args, topo, &target->set, outer) : 0;
 }
 
 /* ------------------------------------------------------------------ change */

@@ -119,13 +119,17 @@ unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned i
 
 /*
  * The calling process began to use CUDA, and reports to the place that @id names: for the library
- * that the driver loads at cuInit, before gpupart_attach_early(). -EINVAL, -ENOENT, .. for @id;
- * -ENOSPC where there is no room.
+ * that the driver loads at cuInit, before gpupart_attach_early(). -EINVAL, -ENOENT, .. for @id, or
+ * -ENOSPC where there is no room: the report stays in this process then. So it does where @id is
+ * NULL.
  */
 int gpupart_report_start(struct gpupart *gp, const char *id);
 
-/* Finds the names of kernels that are still missing, where the process ends normally. */
-void gpupart_report_end(void);
+/*
+ * Finds the names of kernels that are still missing, where the process ends normally. Returns its
+ * report if that stayed in this process, else NULL.
+ */
+const struct gpupart_report_process *gpupart_report_end(void);
 
 /*
  * Whether a tool that subscribes from now on is let in (GPUPART_PROFILE=1, or the option of

@@ -130,9 +130,8 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 			const struct gpupart_topology *topo, const char *pci,
 			struct gpupart_tpcset *set)
 {
-	char text[OUT_SET_STRLEN], limit[OUT_SET_STRLEN];
 	const struct gpupart_tpcset *outer;
-	struct gpupart_tpcset outside, around;
+	struct gpupart_tpcset around;
 	int status;
 
 	status = run_outer_limit(args, gp, topo, pci, &around, &outer);
@@ -141,15 +140,7 @@ static int work_out_set(const struct args *args, struct gpupart *gp,
 		*set = outer ? *outer : gpupart_topology_all(topo);
 		return status;
 	}
-	if (!status)
-		status = args_set(args, gp, topo, pci, outer, set);
-	if (status || !outer || gpupart_tpcset_subset(set, outer))
-		return status;
-	outside = gpupart_tpcset_andnot(set, outer);
-	return cmd_fail(args->cmd, EXIT_FAILED,
-			"TPCs %s are outside the limit %s that this runs in (GPUPART_SET)",
-			out_set(text, sizeof(text), topo, &outside),
-			out_set(limit, sizeof(limit), topo, outer));
+	return status ?: args_set(args, gp, topo, pci, outer, set);
 }
 
 /* In front of what LD_PRELOAD has. */

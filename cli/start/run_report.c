@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * See run_report.h. The same kernel of several processes is one line. A set of the same size that
- * would have held a cluster is looked for on the topology that the process had.
+ * would have held a cluster is looked for on the topology that the process had, inside the limit of
+ * a run around this one, and at first in what other programs leave now.
  */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "cli/start/run.h"
 #include "cli/start/run_report.h"
+#include "cli/target/neighbours.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/out.h"
 #include "lib/private.h"
@@ -57,25 +61,39 @@ enum run_report_found run_report_find(const struct gpupart_report *report,
 	return result;
 }
 
-/* "; TPCs 0-3 would hold it", of as many TPCs as @kernel's limit, or what else would do. */
-static void advise(char *text, size_t len, const struct gpupart_report_process *process,
+/* "; -t 0-3, as many, would hold it", of as many TPCs as @kernel's limit, or what else would do. */
+static void advise(const struct args *args, char *text, size_t len,
+		   const struct gpupart_report_process *process,
 		   const struct gpupart_report_kernel *kernel)
 {
 	unsigned int nr = gpupart_tpcset_count(&kernel->limit);
-	struct gpupart_tpcset none = { 0 }, all, set;
+	struct gpupart_tpcset none = { 0 }, all, around, others, left, set;
+	const struct gpupart_tpcset *outer;
 	struct gpupart_topology *topo;
 	char list[OUT_SET_STRLEN];
+	struct gpupart *gp;
 
 	text[0] = 0;
 	if (!kernel->cluster || gpupart_topology_open(NULL, process->source, process->simulated ?
 						      NULL : process->pci, &topo))
 		return;
-	all = gpupart_topology_all(topo);
-	if (!gpupart_set_pick(topo, kernel->cluster, &none, &kernel->limit, &all, nr, &set))
+	gp = alloc_gpupart();
+	if (run_outer_limit(args, gp, topo, process->pci, &around, &outer))
+		outer = NULL;
+	all = outer ? *outer : gpupart_topology_all(topo);
+	others = neighbours_tpcs(args, gp, topo, process->pci, outer);
+	left = gpupart_tpcset_andnot(&all, &others);
+	if (!gpupart_set_pick(topo, kernel->cluster, &none, &kernel->limit, &left, nr, &set))
 		snprintf(text, len, "; -t %s, as many, would hold it",
 			 out_set(list, sizeof(list), topo, &set));
+	else if (!gpupart_set_pick(topo, kernel->cluster, &none, &kernel->limit, &all, nr, &set))
+		snprintf(text, len,
+			 "; no %u free TPCs hold it; TPCs %s do, of which other programs have some",
+			 nr, out_set(list, sizeof(list), topo, &set));
 	else
-		snprintf(text, len, "; no set of %u TPCs holds it", nr);
+		snprintf(text, len, "; no set of %u TPCs%s holds it", nr,
+			 outer ? " inside GPUPART_SET" : "");
+	gpupart_close(gp);
 	gpupart_topology_close(topo);
 }
 
@@ -128,26 +146,27 @@ static void say_module(const struct gpupart_report_kernel *kernel, bool simulate
 		 one ? "was" : "were", simulated ? " (simulated)" : "");
 }
 
-static void say_kernel(const struct gpupart_report_process *process,
-		       const struct gpupart_report_kernel *kernel, bool simulated)
+static void say_kernel(const struct args *args, const struct gpupart_report_process *process,
+		       const struct gpupart_report_kernel *kernel)
 {
-	char why[200], advice[OUT_SET_STRLEN + 64], list[GPUPART_TPCSET_STRLEN];
+	char why[200], advice[OUT_SET_STRLEN + 128], list[GPUPART_TPCSET_STRLEN];
 
 	if (kernel->outside == GPUPART_REFUSED_MODULE) {
 		say_module(kernel, simulated);
 		return;
 	}
 	say_why(why, sizeof(why), kernel);
-	advise(advice, sizeof(advice), process, kernel);
+	advise(args, advice, sizeof(advice), process, kernel);
 	gpupart_tpcset_format_list(&kernel->limit, list, sizeof(list));
 	cmd_note(RUN, "%llu %s outside of %s%s%s: %s: %s%s", (unsigned long long)kernel->count,
 		 kernel->count == 1 ? "launch" : "launches", *list ? "TPCs " : "the set", list,
-		 simulated ? " (simulated)" : "",
+		 args->simulated ? " (simulated)" : "",
 		 *kernel->name ? kernel->name : "a kernel whose name is not known", why, advice);
 }
 
 /* The lines of launches: *@rest those that got none. */
-static void say_launches(const struct gpupart_report *report, bool simulated, uint64_t *rest)
+static void say_launches(const struct gpupart_report *report, const struct args *args,
+			 uint64_t *rest)
 {
 	/* Too large for a small stack. */
 	static struct gpupart_report_kernel said[MAX_LINES];
@@ -172,7 +191,7 @@ static void say_launches(const struct gpupart_report *report, bool simulated, ui
 		}
 	}
 	for (k = 0; k < nr; k++)
-		say_kernel(&of[k], &said[k], simulated);
+		say_kernel(args, &of[k], &said[k]);
 }
 
 static void say_unconfined(const struct gpupart_report *report, const struct witness *witness,
@@ -204,15 +223,15 @@ static void say_unconfined(const struct gpupart_report *report, const struct wit
 }
 
 void run_report_say(const struct gpupart_report *report, const struct witness *witness,
-		    bool simulated)
+		    const struct args *args)
 {
-	const char *sim = simulated ? " (simulated)" : "";
+	const char *sim = args->simulated ? " (simulated)" : "";
 	unsigned int refused, lost = gpupart_report_lost(report, &refused);
 	uint64_t rest = 0;
 
 	lost -= refused;
-	say_unconfined(report, witness, simulated);
-	say_launches(report, simulated, &rest);
+	say_unconfined(report, witness, args->simulated);
+	say_launches(report, args, &rest);
 	if (rest)
 		cmd_note(RUN, "%llu launches of further kernels ran outside of the set%s",
 			 (unsigned long long)rest, sim);

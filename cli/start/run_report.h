@@ -5,6 +5,7 @@
 
 #include "lib/private.h"
 #include "cli/start/witness.h"
+#include "cli/target/args.h"
 
 /* Whether a launch of @process was not confined, or cannot be kept from it. */
 bool run_report_breach(const struct gpupart_report_process *process);
@@ -20,6 +21,6 @@ enum run_report_found run_report_find(const struct gpupart_report *report,
 
 /* Writes it to stderr; nothing where all was confined. */
 void run_report_say(const struct gpupart_report *report, const struct witness *witness,
-		    bool simulated);
+		    const struct args *args);
 
 #endif

@@ -519,6 +519,20 @@ static void choose_tpcs(const struct args *args, const struct gpupart_topology *
 		 nr, text, nr_unused);
 }
 
+int args_inside(const struct args *args, const struct gpupart_topology *topo,
+		const struct gpupart_tpcset *set, const struct gpupart_tpcset *within)
+{
+	struct gpupart_tpcset outside = gpupart_tpcset_andnot(set, within);
+	char text[OUT_SET_STRLEN], limit[OUT_SET_STRLEN];
+
+	if (gpupart_tpcset_empty(&outside))
+		return 0;
+	return cmd_fail(args->cmd, EXIT_USAGE, "TPCs %s are outside the %s %s %s",
+			out_set(text, sizeof(text), topo, &outside), args->job ? "set" : "limit",
+			out_set(limit, sizeof(limit), topo, within),
+			args->job ? "of the run around it" : "that this runs in (GPUPART_SET)");
+}
+
 int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
 	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
 {
@@ -562,6 +576,9 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 					gpupart_error(gp));
 		*set = gpupart_tpcset_or(set, &part);
 	}
+	status = args_inside(args, topo, set, &around);
+	if (status)
+		return status;
 	free_tpcs = gpupart_tpcset_andnot(&around, set);
 	if (nr > gpupart_tpcset_count(&free_tpcs))
 		return cmd_fail(args->cmd, EXIT_USAGE,

@@ -68,9 +68,13 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
  * The set that -t, -g, -u, -n and --hex add up to. -n takes its TPCs from those
  * of @within (NULL: all) that the others leave, and of these where it can from those
  * that no other program's limit on the GPU at @pci has; where it cannot it says so.
- * 0, or an error.
+ * 0, or an error: one is that the others are not in @within.
  */
 int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
 	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
+
+/* Whether @set is inside @within, the limit around what @args means: 0, or an error. */
+int args_inside(const struct args *args, const struct gpupart_topology *topo,
+		const struct gpupart_tpcset *set, const struct gpupart_tpcset *within);
 
 #endif

@@ -16,6 +16,7 @@
 
 atomic_bool report_joined;
 static struct gpupart_report_process *own;
+static struct gpupart_report_process kept;	/* where no run's report has a place for it */
 static struct report_block *without_place;	/* the report that had none for this process */
 
 /* Which kernel each of own's is: its function's address and why, in one word. */
@@ -53,17 +54,14 @@ static struct gpupart_report_process *place_again(struct report_block *block)
 	return NULL;
 }
 
-int gpupart_report_start(struct gpupart *gp, const char *id)
+/* This process's place in the report @id. */
+static int take_place(struct gpupart *gp, const char *id)
 {
-	struct environment environment = environment_read();
 	struct report_block *block;
 	struct memfd_head *head;
 	unsigned int nr;
-	int err;
+	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*block), &head);
 
-	if (own)
-		return 0;
-	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*block), &head);
 	if (err)
 		return err;
 	block = (struct report_block *)head;
@@ -76,13 +74,26 @@ int gpupart_report_start(struct gpupart *gp, const char *id)
 	}
 	if (nr >= REPORT_MAX_PROCESSES)
 		atomic_fetch_sub(&block->nr, 1);
+	return 0;
+}
+
+int gpupart_report_start(struct gpupart *gp, const char *id)
+{
+	struct environment environment = environment_read();
+	int err;
+
+	if (own)
+		return 0;
+	err = id ? take_place(gp, id) : 0;
+	if (!own)
+		own = &kept;
 	prctl(PR_GET_NAME, own->name);
 	begin(&environment);
 	own->start = control_process_start(getpid());
 	own->pid_namespace = control_pid_namespace();
 	__atomic_store_n(&own->pid, getpid(), __ATOMIC_RELEASE);
 	atomic_store_explicit(&report_joined, true, memory_order_release);
-	return 0;
+	return err;
 }
 
 void report_attached(struct gpupart *gp, int err, const struct gpupart_gpu_info *info)
@@ -104,7 +115,7 @@ void report_refused(bool worked)
 	if (own)
 		__atomic_store_n(&own->state, worked ? GPUPART_REPORT_REFUSED :
 				 GPUPART_REPORT_NOT_REFUSED, __ATOMIC_RELEASE);
-	else if (without_place && worked)
+	if (without_place && worked)
 		atomic_fetch_add(&without_place->nr_refused, 1);
 	without_place = NULL;
 }
@@ -189,10 +200,13 @@ void report_module_gone(const void *module)
 		nanosleep(&pause, NULL);
 }
 
-void gpupart_report_end(void)
+const struct gpupart_report_process *gpupart_report_end(void)
 {
 	const struct cuda_api *cuda = cuda_loaded();
 
-	if (own && own->pid == getpid() && cuda)
+	if (!own || own->pid != getpid())
+		return NULL;
+	if (cuda)
 		report_names(cuda);
+	return own == &kept ? own : NULL;
 }

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include "lib/driver/cuda.h"
 
-/* gpupart_report_start() succeeded in this process. */
+/* gpupart_report_start() was called in this process. */
 extern atomic_bool report_joined;
 
 /* The attach of a GPU ended: with @err, for which @gp has the sentence, or on @info's. */

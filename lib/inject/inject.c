@@ -163,6 +163,27 @@ static void tell_end(void)
 		    (unsigned long long)counters.device_launches);
 }
 
+static bool is_strict;
+
+/* What a run would report at its end, of a process that has none to tell. */
+static void tell_report(void)
+{
+	const struct gpupart_report_process *own = gpupart_report_end();
+	uint64_t launches = own ? own->others : 0;
+	char list[GPUPART_TPCSET_STRLEN];
+
+	for (int i = 0; own && i < GPUPART_REPORT_NR_KERNELS; i++)
+		launches += own->kernels[i].count;
+	if (!launches)
+		return;
+	gpupart_tpcset_format_list(&own->kernels[0].limit, list, sizeof(list));
+	say(true, "gpupart: %llu launch%s outside of %s%s%s: the first was %s%s\n",
+	    (unsigned long long)launches, launches == 1 ? "" : "es", *list ? "TPCs " : "the set",
+	    list, own->simulated ? " (simulated)" : "",
+	    *own->kernels[0].name ? own->kernels[0].name : "a kernel whose name is not known",
+	    is_strict ? "; strict: later ones failed with 800" : "");
+}
+
 static void measure(const char *id)
 {
 	struct gpupart *gp;
@@ -300,6 +321,7 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 	err = attach_all(gp, told, grant);
 	if (!err && strictly && !*unreported)
 		err = gpupart_strict_start(gp, false);
+	is_strict = strictly;
 	if (strictly && (err || *unreported)) {
 		/* A breach that cannot be reported must not happen. */
 		refuse(err ? gpupart_error(gp) : unreported);
@@ -307,6 +329,9 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
 	} else {
+		/* Now, since one that is killed says nothing at its end. */
+		if (*unreported)
+			say(true, "gpupart: launches outside of the set: %s\n", unreported);
 		confined = getpid();
 		atexit(tell_end);
 		if (gpupart_profilers(gp) == -EACCES)
@@ -338,16 +363,15 @@ static void report(const char *id)
 	struct gpupart *gp;
 	int err;
 
-	if (!id || !*id || gpupart_open(&gp))
+	if (gpupart_open(&gp))
 		return;
 	/* The run may have ended, or be out of reach: a failure for strict processes alone. */
 	err = gpupart_report_start(gp, id);
-	if (err)
+	if (err && id)
 		snprintf(unreported, sizeof(unreported), "%s%.200s",
 			 err == -ENOSPC ? "" : "its run cannot be told of them: ",
 			 gpupart_error(gp));
-	else
-		atexit(gpupart_report_end);
+	atexit(tell_report);
 	gpupart_close(gp);
 }
 

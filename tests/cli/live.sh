@@ -273,6 +273,7 @@ try set "$name" -t 2
 is "$status $(grep -c "^pid .*new set: 2 " "$tmp/out")" "0 1" \
 	"twenty runs deep: set of the outermost names the program's new set"
 last "$tmp/deep" 2 "the program obeys"
+try set "$name" -t 2-3
 try set "$name-in" -t 2-3
 is "$status $(grep -c "^job " "$tmp/out") $(grep -c "^pid " "$tmp/out")" "0 40 2" \
 	"twenty jobs of one name: the program is named once"
@@ -289,6 +290,24 @@ is "$status $(echo "$new" | tr ',' '\n' | awk -F- '{ to = NF > 1 ? $2 : $1; n +=
 	"0 5 0" "-n of a job inside a job is chosen inside the outer one's set: $new"
 last "$tmp/one" 10 "and holds"
 bad 2 "-n 9: 8 TPCs are free to choose from inside the set of the run around it" set "$name-in" -n 9
+bad 2 "TPCs 8-9 are outside the set 0-7 of the run around it" set "$name-in" -t 6-9
+bad 2 "TPCs 12,20,28,35,42,49,56,63 are outside the set 0-7 of the run around it" set "$name-in" -g 0
+bad 2 "TPCs 8-65 are outside the set 0-7 of the run around it" set "$name-in" -a
+last "$tmp/one" 10 "and nothing was changed"
+try set "$name" -t 4-9
+try set "$name-in" -t 6-9
+is "$status $(sed -n "s/^job .* new set: //p" "$tmp/out")" "0 6-9 (simulated)" "inside the outer one's new set it may be"
+last "$tmp/one" 8 "and holds"
+rm "$go"
+wait $job
+touch "$go"
+"$gpupart" run --exec $e -t 0-3 --name "$name" -- "$gpupart" run -t 0-3 --name "$name" -- \
+	"$tmp/launch" "$go" >"$tmp/one" 2>"$tmp/err" &
+job=$!
+wait_rows "$name" 1
+try set "$name" -t 8-13
+is "$status $(grep -c "^job .*new set: 8-13" "$tmp/out")" "0 2" "two jobs of one name, one inside the other: both are changed"
+last "$tmp/one" 12 "and the program obeys"
 rm "$go"
 wait $job
 

@@ -29,6 +29,27 @@ try run $e -t "$set" -- "$prog" x8 x2 x8 kernel sync
 is "$status $(wc -l <"$tmp/err")" "0 1" "the same program in it: nothing to report"
 try run $e -t 0-2 -- "$prog" x8
 has "$err" "no set of 3 TPCs holds it" "three TPCs: no set of that size would do"
+# beside LIST: the program on TPCs 0-7 beside another run on LIST, which it may find in a proposal.
+beside() {
+	mkfifo "$tmp/hold"
+	"$gpupart" run $e -t "$1" -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
+	exec 9>"$tmp/hold"
+	until grep -qs there "$tmp/there"; do sleep 0.1; done
+	try run $e -t 0-7 -- "$prog" x8
+	exec 9>&-
+	wait $!
+	rm "$tmp/hold" "$tmp/there"
+}
+beside "$set"
+other=$(proposed "$tmp/err")
+spread() { echo "$1" | tr ',' '\n' | awk -F- '{ for (t = $1; t <= $NF; t++) print t }' | sort; }
+is "$(spread "$other" | wc -l)" 8 "beside a program on those TPCs others are proposed: $other"
+spread "$set" >"$tmp/set"
+is "$(spread "$other" | comm -12 - "$tmp/set" | wc -l)" 0 "which no other program has"
+beside 8-65
+has "$err" "no 8 free TPCs hold it; TPCs $set do, of which other programs have some" "where others have those, that is said"
+try run $e -t 0-7,9,10 -- "$gpupart" run -t 0-7 -- "$prog" x8
+has "$err" "no set of 8 TPCs inside GPUPART_SET holds it" "in a run inside a run: none outside of the outer one's set"
 try run $e -t 0-7 -- "$prog" coop100
 has "$err" "work_plain: a cooperative grid, which needs 25 TPCs at once" "a cooperative grid: what it needs"
 try run $e -t 0-7 -- "$prog" graph graph graph
@@ -58,7 +79,15 @@ is "$(grep -c 'outside of TPCs 0-6' "$tmp/err") $(grep -c outside "$tmp/err")" "
 (ulimit -s 64; try run $e -t 0-7 -- "$prog" x8; echo "$status" >"$tmp/status")
 is "$(cat "$tmp/status") $(grep -c "1 launch outside of TPCs 0-7" "$tmp/err")" "0 1" "a stack of 64 KiB is enough"
 try run $e -t 0-7 --exec -- "$prog" x8
-is "$status $(grep -c outside "$tmp/err")" "0 0" "--exec: no parent is left to report"
+is "$status $(grep -c outside "$tmp/err")" "0 1" "--exec: no parent is left to report, one line all the same"
+has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster" "of the process itself"
+try run $e -t 0-7 --exec -- "$prog" kernel x2
+is "$status $(grep -c outside "$tmp/err")" "0 0" "where all was confined none"
+try run $e -t 0-7 -- env -u GPUPART_REPORT "$prog" x8 sync unload load x8 x8
+has "$err" "gpupart: 3 launches outside of TPCs 0-7 (simulated): the first was work_cluster" \
+	"without the name of the report in its environment, too"
+try run $e -t 0-7 --exec -- env GPUPART_SIM_FAULTS=tmd-version=0x41 "$prog" kernel kernel
+has "$err" "gpupart: 2 launches outside of the set (simulated): the first was work_plain" "launches of an unknown kind"
 
 # Used CUDA and was never confined.
 try run $e -t 0-7 -- env GPUPART_DISABLE=1 "$prog" kernel
@@ -99,6 +128,7 @@ try run $e -t 0-7 -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "0 cuInit=0 context=0
 x8=0" "more processes than the report has room for: they run"
 has "$err" "1 further process used CUDA (simulated): what became of its launches is not known" "and are counted"
+is "$(grep -c "^gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster" "$tmp/err")" 1 "and say themselves what became of them"
 try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
@@ -108,6 +138,8 @@ is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used i
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
 is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 capture=0 x8=0 kernel=800 graph=800 x2=800 " \
 	"--strict --exec: later launches are refused, graphs too"
+has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster; strict: later ones failed with 800" \
+	"and the process says at its end why"
 for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_CHECKED=0; do
 	try run $e -t 0-7 --strict --exec -- env XDG_CACHE_HOME="$tmp/none" $why "$prog" kernel
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict, $why: cuInit fails"
@@ -159,6 +191,12 @@ apart() {
 	has "$err" "its run cannot be told of them: /proc/" "$words: and it is said why"
 	try run $e -t 0-7 -- "$@" "$prog" kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "without --strict: $words: it runs"
+	has "$err" "gpupart: launches outside of the set: its run cannot be told of them: /proc/" "$words: it says that it is not reported"
+	is "$(grep -c "[0-9] launch.* outside" "$tmp/err")" 0 "and no more where there was none"
+	try run $e -t 0-7 -- "$@" "$prog" x8 kernel x8
+	has "$err" "gpupart: 2 launches outside of TPCs 0-7 (simulated): the first was work_cluster" "$words: it reports its launches itself"
+	try run $e -t 0-7 -- "$@" "$prog" x8 sync kill9
+	has "$err" "gpupart: launches outside of the set: its run cannot be told of them: /proc/" "$words: one that was killed said so before"
 }
 apart "another pid namespace" unshare -pf --mount-proc
 apart "no /proc" unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" "$@"'

@@ -51,6 +51,7 @@ no_cuda="gpupart: strict: no CUDA for this process, whose launches are not confi
 node "" ""
 job $small "$prog" x8 kernel
 is "$status $out" "0 $begun x8=0 kernel=0" "not strict: a job that left its TPCs goes on"
+has "$err" "gpupart: 1 launch outside of TPCs" "and says so at its end"
 job $small sh -c "$gpupart run -t \$GPUPART_SET --strict -- $prog x8 kernel"
 is "$status $out" "123 $begun x8=0 kernel=800" "run --strict in a job asks for one program"
 job $small env GPUPART_SIM_FAULTS=no-table "$prog" kernel
@@ -62,11 +63,13 @@ node strict ""
 job --gpupart tpcs=8,cluster=8 "$prog" kernel x8 graph coop8 legacy sync
 is "$status $out" "0 $begun kernel=0 x8=0 graph=0 coop8=0 legacy=0 sync=0" \
 	"strict: a job that stays inside of its TPCs ends with 0"
+is "$(grep -c "outside of" "$tmp/job.err")" 0 "and says nothing"
 job $small sh -c "$tmp/slurm-job $tmp/probe.ptx 0 0; echo \$GPUPART_SET"
 is "$status $out" "0 ${out##* } 0 ${out##* }" "and is seen on its TPCs alone"
 job $small "$prog" capture x8 kernel legacy x2 coop4 graph sync
 is "$status $out" "1 $begun capture=0 x8=0 kernel=800 legacy=800 x2=800 coop4=800 graph=800 sync=0" \
 	"after a launch outside of them all later ones are refused, and the program has its own status"
+has "$err" " (simulated): the first was work_cluster; strict: later ones failed with 800" "and says at its end why"
 job $small -n 2 --overcommit "$prog" x8 kernel
 is "$(sort "$tmp/job.out" | uniq -c | tr -s ' ' | paste -sd,)" " 2 $begun, 2 kernel=800, 2 x8=0" \
 	"each process has a first launch of its own"
@@ -114,17 +117,18 @@ way both env -u LD_PRELOAD -u CUDA_INJECTION64_PATH "$@"
 way none env -i $sim "$@"
 E
 chmod 755 "$tmp/out/ways"
-said() { sed -n "s/^$1: //p" "$tmp/job.out"; }
+said() { sed -n "s/^$1: //p" "$tmp/job.out" | sed 's/TPCs [0-9,-]* /TPCs LIST /'; }
+reported="$left gpupart: 1 launch outside of TPCs LIST (simulated): the first was work_cluster; strict: later ones failed with 800"
 # try_ways WHENCE: what a job does to its environment changes, where the job is strict by WHENCE.
 try_ways() {
 	job $small "$tmp/out/ways" "$prog" x8 kernel
 	for way in GPUPART_STRICT GPUPART_STRICT=0 GPUPART_DISABLE=1 GPUPART_SET LD_PRELOAD CUDA_INJECTION64_PATH; do
-		is "$(said $way)" "$left" "a job changes or removes $way: strict by $1"
+		is "$(said $way)" "$reported" "a job changes or removes $way: strict by $1"
 	done
 	for way in CUDA_INJECTION64_PATH LD_PRELOAD; do
-		is "$(said "$way alone")" "$left" "an environment of the job's own with $way alone: strict by $1"
+		is "$(said "$way alone")" "$reported" "an environment of the job's own with $way alone: strict by $1"
 	done
-	is "$(said "another tool" | sed 's/.*\(cuInit=\)/\1/')" "$left" "and with another tool in the driver's place"
+	is "$(said "another tool" | sed 's/.*\(cuInit=\)/\1/')" "$reported" "and with another tool in the driver's place"
 	for way in both none; do
 		is "$(said $way)" "$begun x8=0 kernel=0" "without both variables ($way): not confined, as slurm.md says"
 	done
