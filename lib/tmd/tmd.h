@@ -61,6 +61,7 @@ enum tmd_outcome {
 };
 
 /* "V04_00" */
+GPUPART_PRIVATE
 const char *tmd_layout_name(const struct tmd_layout *layout);
 
 /* The compute class of a chip, 0 if it has no row. */
@@ -94,9 +95,16 @@ const char *tmd_shape_differs(const struct tmd_layout *layout, const void *tmd,
 /* The @n'th layout that may be masked and belongs to @compute_class, or NULL. */
 const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigned int n);
 
-/* -EOPNOTSUPP where an id that the layout's bits need is unknown, or bits do not fit or clash. */
+/* How many mask bits a TMD of it has. */
+unsigned int tmd_layout_nr_bits(const struct tmd_layout *layout);
+
+/*
+ * By the layout's formula or, where @learnt is not NULL, with the bit that it has for each TPC.
+ * -EOPNOTSUPP where an id that the formula needs is unknown, or bits do not fit or clash.
+ */
+GPUPART_PRIVATE
 int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
-		  const struct tmd_layout *layout, struct tmd_map *map);
+		  const struct tmd_layout *layout, const uint8_t *learnt, struct tmd_map *map);
 
 /* A number for (GPU, driver, MIG state, what the layout says, which bit each TPC has). */
 uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *info);
