@@ -59,7 +59,7 @@ struct tmd_layout {
 struct tmd_chip {
 	uint16_t chip_id;
 	uint16_t compute_class;
-	const char *name;
+	char name[8];			/* in place: pointers would cost each program relocations */
 };
 
 extern const struct tmd_layout tmd_layouts[];

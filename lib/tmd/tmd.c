@@ -96,12 +96,13 @@ static inline bool version_matches(const struct tmd_layout *layout, const void *
 /* ------------------------------------------------------------------ look-ups */
 
 __attribute__((cold))
-unsigned int tmd_compute_class(uint32_t chip_id)
+unsigned int tmd_compute_class(uint32_t chip_id, unsigned int listed)
 {
 	for (unsigned int i = 0; i < tmd_nr_chips; i++)
 		if (tmd_chips[i].chip_id == chip_id)
-			return tmd_chips[i].compute_class;
-	return 0;
+			return !listed || listed == tmd_chips[i].compute_class
+				? tmd_chips[i].compute_class : 0;
+	return listed;
 }
 
 static bool layout_has_class(const struct tmd_layout *layout, unsigned int compute_class)

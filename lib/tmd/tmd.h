@@ -64,8 +64,11 @@ enum tmd_outcome {
 GPUPART_PRIVATE
 const char *tmd_layout_name(const struct tmd_layout *layout);
 
-/* The compute class of a chip, 0 if it has no row. */
-unsigned int tmd_compute_class(uint32_t chip_id);
+/*
+ * The compute class of a chip: by its row, and as the driver has it in its list (@listed, 0 not).
+ * 0 where neither knows it, or both do and differ.
+ */
+unsigned int tmd_compute_class(uint32_t chip_id, unsigned int listed);
 
 /*
  * The layout of a TMD that the driver built for @compute_class: exactly one row must
