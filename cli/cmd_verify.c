@@ -5,13 +5,16 @@
 #include "cli/target/args.h"
 #include "cli/util/out.h"
 #include "cli/util/process.h"
+#include "lib/private.h"
 
 const char verify_help[] =
-"Usage: gpupart verify [--quick] [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
+"Usage: gpupart verify [--quick] [--learn] [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
 "Proves on the GPU, by launches that record on which SM each block ran, that every\n"
 "TPC, GPC, uGPU and scope confines. A row a check; at most 10 s on an H200.\n"
 "\n"
 "      --quick         the checks that take under a second\n"
+"      --learn         where the mask bits are in an order that no table has, find it\n"
+"                      by launches, prove it and keep it for this user\n"
 "  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
 "      --json          as JSON, schema gpupart/1\n"
@@ -53,8 +56,12 @@ static void take_row(const struct gpupart_verify_row *row, void *user)
 		"detail", out_json_text(detail)));
 }
 
-static void print_check(struct out *out, const struct gpupart_check *check)
+static void print_check(struct out *out, const struct gpupart_check *check,
+			unsigned int nr_learnt)
 {
+	if (nr_learnt)
+		fprintf(out->file, "mask bits: their order was learnt with %u launches\n",
+			nr_learnt);
 	fprintf(out->file, "mask bits: layout %s, %u TPCs proven, ", check->layout,
 		check->nr_proven);
 	if (check->from_cache)
@@ -68,16 +75,17 @@ static void print_check(struct out *out, const struct gpupart_check *check)
 	fputc('\n', out->file);
 }
 
-static json_t *json_check(const struct gpupart_check *check)
+static json_t *json_check(const struct gpupart_check *check, unsigned int nr_learnt)
 {
-	return json_pack("{s:s, s:b, s:i, s:i, s:o, s:o, s:s}", "layout", check->layout,
+	return json_pack("{s:s, s:b, s:i, s:i, s:i, s:o, s:o, s:s}", "layout", check->layout,
 			 "from_cache", check->from_cache, "nr_proven", check->nr_proven,
-			 "nr_launches", check->nr_launches,
+			 "nr_launches", check->nr_launches, "nr_learn_launches", nr_learnt,
 			 "streams_refused", out_json_text(check->streams),
 			 "graphs_kept", out_json_text(check->graphs), "key", check->key);
 }
 
-static int verify(const struct args *args, bool quick, struct gpupart *gp, struct gpupart_gpu *gpu)
+static int verify(const struct args *args, bool quick, unsigned int nr_learnt, struct gpupart *gp,
+		  struct gpupart_gpu *gpu)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
 	struct gpupart_counters counters;
@@ -96,11 +104,11 @@ static int verify(const struct args *args, bool quick, struct gpupart *gp, struc
 		root = out_json_new("verify", gpupart_topology_info(topo)->simulated);
 		tally.rows = json_array();
 		json_object_set_new(root, "gpu", out_json_gpu(gpupart_topology_info(topo)));
-		json_object_set_new(root, "check", json_check(&check));
+		json_object_set_new(root, "check", json_check(&check, nr_learnt));
 		json_object_set_new(root, "rows", tally.rows);
 	} else {
 		out_gpu_text(&tally.out, topo);
-		print_check(&tally.out, &check);
+		print_check(&tally.out, &check, nr_learnt);
 	}
 	start = process_now_ns();
 	failed = gpupart_verify(gp, gpu, quick ? GPUPART_VERIFY_QUICK : 0, take_row, &tally);
@@ -130,8 +138,11 @@ static int verify(const struct args *args, bool quick, struct gpupart *gp, struc
 
 int cmd_verify(int argc, char **argv)
 {
-	bool quick = false;
-	const struct args_option own[] = { { .name = "quick", .given = &quick }, { 0 } };
+	bool quick = false, learn = false;
+	const struct args_option own[] = {
+		{ .name = "quick", .given = &quick }, { .name = "learn", .given = &learn }, { 0 },
+	};
+	unsigned int nr_learnt = 0;
 	struct args args = { 0 };
 	struct gpupart_gpu *gpu;
 	const char *selector;
@@ -146,9 +157,11 @@ int cmd_verify(int argc, char **argv)
 	gp = alloc_gpupart();
 	status = args_gpu(&args, gp, &selector);
 	if (!status) {
+		if (learn)
+			gpupart_learn(&nr_learnt);
 		err = gpupart_attach(gp, selector, NULL, &gpu);
 		status = err ? args_fail_gpu(&args, err, gpupart_error(gp)) :
-			 verify(&args, quick, gp, gpu);
+			 verify(&args, quick, nr_learnt, gp, gpu);
 	}
 	gpupart_close(gp);
 	return status;

@@ -35,6 +35,13 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 			 struct gpupart_gpu **attached);
 
 /*
+ * Of libgpupart-manage.so.0. From now on, where the formula of a TMD layout does not hold on a GPU,
+ * gpupart_attach() of this process finds the mask bits by launches, proves them and keeps them for
+ * this user. *@nr_launches counts these launches. Call it before other threads attach.
+ */
+void gpupart_learn(unsigned int *nr_launches);
+
+/*
  * Writes one, or another in its place: whole or not at all, whenever the caller dies. Who
  * plans around others must take turns. -EINVAL another id, name or address; -EACCES, .. who
  * is not root.

@@ -109,6 +109,7 @@ LIB_MEMORY_SRC := \
 
 LIB_VERIFY_SRC := \
 	lib/verify/census.c \
+	lib/verify/learn.c \
 	lib/verify/rows_concurrent.c \
 	lib/verify/rows_parts.c \
 	lib/verify/rows_scopes.c \

@@ -252,6 +252,7 @@ plant check-layering exact_versions lib/topo/topology.c 'if (535 <= driver) f();
 plant check-layering exact_versions kmod/topo.c 'if (chip >= 0x170) f();'
 plant check-layering rm_reads lib/topo/topology.c 'void f(void) { reg_op.regOp = 1; }'
 plant check-layering rm_reads lib/topo/topology.c '#define GR_SET_TPC_PARTITION_MODE 0x2080122C'
+plant check-layering rm_reads lib/topo/topology.c '#define MODIFY_SW_STATE_PERSISTENCE 0x800287'
 plant check-layering rm_reads lib/topo/topology.c 'void f(void) { x.op = REG_OP_WRITE_32; }'
 for call in 'writel(1, x)' 'iowrite32(1, x)' 'pci_request_regions(p, "x")' 'pci_enable_device(p)' 'pci_set_master(p)' 'pci_register_driver(&d)' 'pci_write_config_word(p, 4, 0)'; do
 	plant check-layering kmod_reads kmod/topo.c "void f(void) { $call; }"

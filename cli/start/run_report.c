@@ -152,7 +152,7 @@ static void say_kernel(const struct args *args, const struct gpupart_report_proc
 	char why[200], advice[OUT_SET_STRLEN + 128], list[GPUPART_TPCSET_STRLEN];
 
 	if (kernel->outside == GPUPART_REFUSED_MODULE) {
-		say_module(kernel, simulated);
+		say_module(kernel, args->simulated);
 		return;
 	}
 	say_why(why, sizeof(why), kernel);

@@ -131,15 +131,17 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 	return topo_rm_open(gp, pci, topo);
 }
 
-static int supported(struct gpupart *gp, const struct gpupart_topology *topo)
+static int supported(struct gpupart *gp, const struct gpupart_topology *topo,
+		     unsigned int *compute_class)
 {
 	if (topo->info.mig == 1)
 		return ctx_fail(gp, -EOPNOTSUPP, "MIG is on at %s: TPCs cannot be masked beside it",
 				topo->info.pci);
-	if (!tmd_compute_class(topo->info.chip_id))
+	*compute_class = tmd_compute_class(topo->info.chip_id, topo->compute_class);
+	if (!*compute_class)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"chip %#x at %s is not known: no compute class, so no TMD layout",
-				topo->info.chip_id, topo->info.pci);
+				"chip %#x at %s is not known, or not with compute class %#x, which the driver lists (0: it lists none): no TMD layout",
+				topo->info.chip_id, topo->info.pci, topo->compute_class);
 	return 0;
 }
 
@@ -148,6 +150,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		   bool early, struct gpupart_gpu **got)
 {
 	struct gpupart_topology *topo;
+	unsigned int compute_class;
 	struct gpupart_gpu *gpu;
 	int err;
 
@@ -161,7 +164,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		/* Not after gpupart_detach(). */
 		return driver_gpu_start(gp, cuda);
 	}
-	err = supported(gp, topo);
+	err = supported(gp, topo, &compute_class);
 	if (err)
 		goto close_topo;
 	gpu = calloc(1, sizeof(*gpu));
@@ -175,7 +178,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	gpu->check.layout = "";
 	gpu->check.streams = "not attached yet";
 	gpu->check.graphs = "not attached yet";
-	gpu->driver.compute_class = tmd_compute_class(topo->info.chip_id);
+	gpu->driver.compute_class = compute_class;
 	gpu->shared = control_add_gpu(&topo->info, gpupart_topology_hash(topo));
 	if (!gpu->shared) {
 		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
@@ -421,6 +424,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector,
 int gpupart_available(struct gpupart *gp, const char *selector)
 {
 	struct gpupart_topology *topo;
+	unsigned int compute_class;
 	const struct cuda_api *cuda;
 	int err = begin_init(gp, &cuda);
 
@@ -429,7 +433,7 @@ int gpupart_available(struct gpupart *gp, const char *selector)
 	pthread_mutex_lock(&attach_lock);
 	err = find_topology(gp, cuda, selector, false, &topo);
 	if (!err) {
-		err = supported(gp, topo);
+		err = supported(gp, topo, &compute_class);
 		gpupart_topology_close(topo);
 	}
 	if (!err)

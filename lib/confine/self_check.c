@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The check of a map before it is trusted. Must not know who will use it. A map
- * that was checked is remembered as a hash in the user's cache, never as the map.
+ * The check of a map before it is trusted. Must not know who will use it. A map that was checked
+ * is remembered as a hash in the user's cache; one that was learnt stands there too, and counts
+ * only with the hash.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,29 +81,37 @@ static bool is_trusted(const struct stat *st)
 	       !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Under sudo with HOME kept the cache is another user's. */
-static bool cache_has(const char *key)
+/* A file of the cache, which under sudo with HOME kept is another user's. -1: none to trust. */
+static ssize_t cache_read(const char *name, void *data, size_t size)
 {
-	char path[4096 + 32], text[32];
+	char path[4096 + 64];
 	struct stat st;
 	ssize_t len;
 	int fd;
 
 	if (!cache_dir(path, 4096, false))
-		return false;
-	strcat(path, key);
+		return -1;
+	strcat(path, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
-		return false;
-	len = fstat(fd, &st) || !is_trusted(&st) ? -1 : read(fd, text, sizeof(text) - 1);
+		return -1;
+	len = fstat(fd, &st) || !is_trusted(&st) ? -1 : read(fd, data, size);
 	close(fd);
-	return len == 17 && !strncmp(text, key, 16) && text[16] == '\n';
+	return len;
+}
+
+static bool cache_has(const char *key)
+{
+	char text[32];
+
+	return cache_read(key, text, sizeof(text)) == 17 && !memcmp(text, key, 16) &&
+	       text[16] == '\n';
 }
 
 /* Where the cache cannot be written the check is made again next time: no harm. */
-static void cache_add(const char *key)
+static void cache_write(const char *name, const void *data, size_t len)
 {
-	char path[4096 + 32], tmp[4096 + 64];
+	char path[4096 + 64], tmp[4096 + 96];
 	struct fsize_guard guard;
 	bool good;
 	int fd;
@@ -111,15 +120,22 @@ static void cache_add(const char *key)
 		return;
 	fsize_guard_begin(&guard);
 	snprintf(tmp, sizeof(tmp), "%s.new-%d", path, getpid());
-	strcat(path, key);
+	strcat(path, name);
 	unlink(tmp);	/* of a process that was killed here and had our pid */
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0) {
-		good = dprintf(fd, "%s\n", key) == 17;
+		good = write(fd, data, len) == (ssize_t)len;
 		if (close(fd) || !good || rename(tmp, path))
 			unlink(tmp);
 	}
 	fsize_guard_end(&guard);
+}
+
+/* The file of a map that was learnt: a byte a TPC, its bit. Only with its key it counts. */
+static void learnt_name(const struct gpupart_gpu *gpu, char name[64])
+{
+	snprintf(name, 64, "%s-%s", tmd_layout_name(gpu->driver.map.layout),
+		 gpu->driver.topo->info.uuid);
 }
 
 /* ------------------------------------------------------------------ the check */
@@ -203,7 +219,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 					absent[tpc]++;
 				} else {
 					return ctx_fail(gp, -EPROTO,
-						"mask bit %u of TMD %s does not stand for TPC %u on this GPU: its SMs ran in a launch that left it out; nothing is masked",
+						"mask bit %u of TMD %s does not stand for TPC %u on this GPU: its SMs ran in a launch that left it out; nothing is masked: try `gpupart verify --learn`",
 						gpu->driver.map.bit_of_tpc[tpc],
 						tmd_layout_name(gpu->driver.map.layout),
 						tpc);
@@ -249,6 +265,28 @@ static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 	return 0;
 }
 
+/*
+ * Builds the map of @layout that was checked with parameters of @params_size bytes: by the formula,
+ * or as it was learnt. 0: neither was checked, the map is the formula's.
+ */
+static int map_find(struct gpupart *gp, struct gpupart_gpu *gpu, const struct tmd_layout *layout,
+		    const char *key, uint32_t *params_size)
+{
+	const struct gpupart_topology *topo = gpu->driver.topo;
+	uint8_t bits[GPUPART_MAX_TPCS];
+	char name[64];
+	int err;
+
+	err = tmd_map_build(gp, topo, layout, NULL, &gpu->driver.map);
+	*params_size = err ? 0 : params_checked(gpu, key);
+	learnt_name(gpu, name);
+	if (*params_size || cache_read(name, bits, sizeof(bits)) != topo->nr_tpcs)
+		return err;
+	if (!tmd_map_build(NULL, topo, layout, bits, &gpu->driver.map))
+		*params_size = params_checked(gpu, key);
+	return *params_size ? 0 : tmd_map_build(gp, topo, layout, NULL, &gpu->driver.map);
+}
+
 int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key)
 {
 	const struct tmd_layout *layout;
@@ -257,8 +295,7 @@ int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key
 
 	for (unsigned int n = 0;
 	     (layout = tmd_layout_of_class(gpu->driver.compute_class, n)); n++) {
-		err = tmd_map_build(gp, gpu->driver.topo, layout, &gpu->driver.map);
-		params_size = err ? 0 : params_checked(gpu, key);
+		err = map_find(gp, gpu, layout, key, &params_size);
 		if (params_size) {
 			launch_params_accept(params_size);
 			trust(gpu, true);
@@ -561,11 +598,39 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 	return err;
 }
 
+check_learner *check_learn;
+
+/* Proves the formula's map, which could be built unless @err, or one that is learnt. */
+static int prove_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
+		     void *stream, int err)
+{
+	const struct tmd_layout *layout = gpu->driver.map.layout;
+	uint8_t bits[GPUPART_MAX_TPCS];
+	char name[64];
+
+	if (!err)
+		err = check_map(gp, gpu, probe, stream);
+	if (!err || !check_learn)
+		return err;
+	err = check_learn(gp, gpu, probe, stream, tmd_layout_nr_bits(layout), bits);
+	if (!err)
+		err = tmd_map_build(gp, gpu->driver.topo, layout, bits, &gpu->driver.map);
+	if (!err)
+		err = check_map(gp, gpu, probe, stream);
+	learnt_name(gpu, name);
+	if (!err)
+		cache_write(name, bits, gpu->driver.topo->nr_tpcs);
+	return err;
+}
+
 int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 {
 	const struct cuda_api *cuda = probe->cuda;
 	bool known = atomic_load_explicit(&gpu->trusted, memory_order_acquire);
 	const struct tmd_layout *layout;
+	uint32_t params_size = 0;
+	int built = 0;
+	char line[20];
 	int err, result, mode, device = 0;
 	void *stream;
 
@@ -579,17 +644,18 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 		goto leave;
 	}
 	err = prove_params(gp, gpu, probe, stream, &layout);
+	if (err)
+		goto destroy;
 	/* A map that was trusted before stays as it is: other threads' launches read it. */
-	if (!err && !known)
-		err = tmd_map_build(gp, gpu->driver.topo, layout, &gpu->driver.map);
-	else if (!err && gpu->driver.map.layout != layout)
+	if (!known) {
+		built = map_find(gp, gpu, layout, NULL, &params_size);
+	} else if (gpu->driver.map.layout != layout) {
 		err = ctx_fail(gp, -EPROTO,
 			       "this driver builds TMDs %s: the limit of this process was given for %s",
 			       tmd_layout_name(layout), tmd_layout_name(gpu->driver.map.layout));
-	if (err)
 		goto destroy;
-	key_make(gpu, launch_params_known(), gpu->check.key);
-	if (known || cache_has(gpu->check.key)) {
+	}
+	if (known || params_size == launch_params_known()) {
 		trust(gpu, true);
 	} else if (under_mps(cuda, device)) {
 		err = ctx_fail(gp, -EOPNOTSUPP,
@@ -599,11 +665,13 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 	} else {
 		err = prove_fields(gp, gpu, probe, stream, layout);
 		if (!err)
-			err = check_map(gp, gpu, probe, stream);
+			err = prove_map(gp, gpu, probe, stream, built);
 		if (err)
 			goto destroy;
 		trust(gpu, false);
-		cache_add(gpu->check.key);
+		memcpy(line, gpu->check.key, 16);
+		line[16] = '\n';
+		cache_write(gpu->check.key, line, 17);
 	}
 	err = learn_streams(gp, gpu, probe);
 destroy:

@@ -22,6 +22,15 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
  */
 int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream);
 
+/*
+ * Finds by launches which of the @nr_bits mask bits of a TMD each TPC has, into @bits, and leaves
+ * any map in gpu->driver.map. check_gpu() calls check_learn, where that is set, if the formula of
+ * a layout does not hold. -EPROTO where the bits are no order of the TPCs.
+ */
+typedef int check_learner(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
+			  void *stream, unsigned int nr_bits, uint8_t bits[GPUPART_MAX_TPCS]);
+GPUPART_PRIVATE extern check_learner *check_learn;
+
 /* The launches of the check alone, on @stream, whatever is cached. */
 GPUPART_PRIVATE
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream);

@@ -96,12 +96,13 @@ static inline bool version_matches(const struct tmd_layout *layout, const void *
 /* ------------------------------------------------------------------ look-ups */
 
 __attribute__((cold))
-unsigned int tmd_compute_class(uint32_t chip_id)
+unsigned int tmd_compute_class(uint32_t chip_id, unsigned int listed)
 {
 	for (unsigned int i = 0; i < tmd_nr_chips; i++)
 		if (tmd_chips[i].chip_id == chip_id)
-			return tmd_chips[i].compute_class;
-	return 0;
+			return !listed || listed == tmd_chips[i].compute_class
+				? tmd_chips[i].compute_class : 0;
+	return listed;
 }
 
 static bool layout_has_class(const struct tmd_layout *layout, unsigned int compute_class)
@@ -171,7 +172,8 @@ static inline void allow_add_bit(struct tmd_allow *a, unsigned int tmd_bit)
 	a->tmd_bits[tmd_bit / 64] |= 1ull << (tmd_bit % 64);
 }
 
-static unsigned int layout_nr_bits(const struct tmd_layout *layout)
+__attribute__((cold))
+unsigned int tmd_layout_nr_bits(const struct tmd_layout *layout)
 {
 	return layout->nr_words * 64 + layout->extension[0].width + layout->extension[1].width;
 }
@@ -243,10 +245,10 @@ static void map_vgpcs(struct tmd_map *map, const struct gpupart_topology *topo)
 
 __attribute__((cold))
 int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
-		  const struct tmd_layout *layout, struct tmd_map *map)
+		  const struct tmd_layout *layout, const uint8_t *learnt, struct tmd_map *map)
 {
-	unsigned int nr_bits = layout_nr_bits(layout);
-	int err;
+	unsigned int nr_bits = tmd_layout_nr_bits(layout);
+	int err = 0;
 
 	/* What an SM holds is the GPU's, not the layout's: a launch may be writing it now. */
 	memset(map, 0, offsetof(struct tmd_map, sm));
@@ -257,7 +259,10 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
 		unsigned int tmd_bit = 0;
 
-		err = tmd_bit_of(gp, topo, layout, tpc, &tmd_bit);
+		if (learnt)
+			tmd_bit = learnt[tpc];
+		else
+			err = tmd_bit_of(gp, topo, layout, tpc, &tmd_bit);
 		if (err)
 			return err;
 		if (tmd_bit >= nr_bits)

@@ -61,10 +61,14 @@ enum tmd_outcome {
 };
 
 /* "V04_00" */
+GPUPART_PRIVATE
 const char *tmd_layout_name(const struct tmd_layout *layout);
 
-/* The compute class of a chip, 0 if it has no row. */
-unsigned int tmd_compute_class(uint32_t chip_id);
+/*
+ * The compute class of a chip: by its row, and as the driver has it in its list (@listed, 0 not).
+ * 0 where neither knows it, or both do and differ.
+ */
+unsigned int tmd_compute_class(uint32_t chip_id, unsigned int listed);
 
 /*
  * The layout of a TMD that the driver built for @compute_class: exactly one row must
@@ -94,9 +98,16 @@ const char *tmd_shape_differs(const struct tmd_layout *layout, const void *tmd,
 /* The @n'th layout that may be masked and belongs to @compute_class, or NULL. */
 const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigned int n);
 
-/* -EOPNOTSUPP where an id that the layout's bits need is unknown, or bits do not fit or clash. */
+/* How many mask bits a TMD of it has. */
+unsigned int tmd_layout_nr_bits(const struct tmd_layout *layout);
+
+/*
+ * By the layout's formula or, where @learnt is not NULL, with the bit that it has for each TPC.
+ * -EOPNOTSUPP where an id that the formula needs is unknown, or bits do not fit or clash.
+ */
+GPUPART_PRIVATE
 int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
-		  const struct tmd_layout *layout, struct tmd_map *map);
+		  const struct tmd_layout *layout, const uint8_t *learnt, struct tmd_map *map);
 
 /* A number for (GPU, driver, MIG state, what the layout says, which bit each TPC has). */
 uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *info);

@@ -142,6 +142,29 @@ static uint32_t rm_ask_chip_id(struct rm_conn *s)
 	return arch.architecture | arch.implementation;
 }
 
+/* The one compute class, 0x..c0, that the device lists; 0 where it tells none, or several. */
+static unsigned int rm_ask_compute_class(struct rm_conn *s)
+{
+	uint32_t classes[RM_MAX_CLASSES], found = 0, nr;
+	struct rm_class_list list = { 0 };
+
+	if (rm_control(s, s->device, RM_GPU_GET_CLASSLIST, &list, sizeof(list)) ||
+	    list.nr > RM_MAX_CLASSES)
+		return 0;
+	nr = list.nr;
+	list.list = (uintptr_t)classes;
+	memset(classes, 0, sizeof(classes));
+	if (rm_control(s, s->device, RM_GPU_GET_CLASSLIST, &list, sizeof(list)))
+		return 0;
+	while (nr-- > 0)
+		if ((classes[nr] & 0xff) == RM_CLASS_COMPUTE && classes[nr] != found) {
+			if (found)
+				return 0;
+			found = classes[nr];
+		}
+	return found;
+}
+
 /* What the chip was designed with; one index that RM refuses fails a whole list. */
 static unsigned int rm_ask_design(struct rm_conn *s, struct gpupart_gpu_info *info)
 {
@@ -378,6 +401,7 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 		gpupart_topology_close(t);
 		return err;
 	}
+	t->compute_class = rm_ask_compute_class(s);
 	snprintf(t->text_rm, sizeof(t->text_rm), "RM control 0x%x, %u-byte form",
 		 RM_GR_GET_GLOBAL_SM_ORDER, s->form->size);
 	snprintf(t->text_gpc_map, sizeof(t->text_gpc_map), "%s", text_gpc_map);

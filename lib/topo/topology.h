@@ -36,6 +36,7 @@ struct topo_register {
 struct gpupart_topology {
 	struct gpupart_gpu_info info;
 	unsigned int nr_tpcs, nr_gpcs, nr_sms, nr_ugpus, end_vgpc;
+	unsigned int compute_class;	/* as the driver lists it; 0: it does not */
 	struct gpupart_tpc tpcs[GPUPART_MAX_TPCS];
 	struct gpupart_gpc gpcs[GPUPART_MAX_GPCS];
 	struct topo_sm sms[TOPO_MAX_SMS];	/* as the source told them */

@@ -106,8 +106,8 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 			return false;
 		}
 		if ((unsigned int)bit >= nr_bits) {
-			sim_say("%s: TPC %u has a measured bit above %u: this capture cannot be simulated",
-				gpu->path, tpc, nr_bits - 1);
+			sim_say("%s: TPC %u has a measured bit above %u: "
+				"this capture cannot be simulated", gpu->path, tpc, nr_bits - 1);
 			return false;
 		}
 		if (owner[bit] >= 0) {

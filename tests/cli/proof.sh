@@ -62,6 +62,34 @@ for fault in no-table:callback tmd-version=80:0x50 move-bit=7:0:TPC\ 7; do
 	has "$(sed -n '/^bad /,/->/p' "$tmp/out" | tr -s '\n ' ' ')" "${fault##*:}" "doctor with ${fault%:*}: says what"
 	XDG_CACHE_HOME=$tmp/cache
 done
+# An order of the bits that no table has: refused, learnt where that is asked for, known from then on.
+export XDG_CACHE_HOME="$tmp/learnt" GPUPART_SIM_FAULTS=order=holes:3
+try verify --quick -i sample:h200-e
+is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify with another order: 1 and a line"
+has "$err" "nothing is masked: try \`gpupart verify --learn\`" "verify with another order: says what to do"
+try run -i sample:h200-e -g 0 -- true
+is $status 125 "run with another order: 125"
+try verify --learn -i sample:h200-e --json
+is "$status $(jq -c '[.nr_failed, .nr_skipped, .check.from_cache, .check.nr_learn_launches > 3 * 66]' "$tmp/out")" \
+	"0 [0,0,false,true]" "verify --learn with another order: every row holds"
+try verify --learn -i sample:h200-e
+is "$status $(grep -c 'order was learnt' "$tmp/out")" "0 0" "verify --learn again: nothing to learn"
+has "$out" "66 TPCs proven, checked before" "verify --learn again: the map is known"
+try run -i sample:h200-e -t 3-6 -- "$gpupart" verify --quick
+is "$status $(sed -n 's/.*, \([0-9]* failed\), .*/\1/p' "$tmp/out")" "0 0 failed" "run with a learnt order: its set holds"
+try doctor -i sample:h200-e
+has "$out" "layout V04_00, 66 TPCs proven before" "doctor with a learnt order: good"
+rm -r "$tmp/learnt"
+try verify --learn -i sample:h200-e
+has "$out" "mask bits: their order was learnt with " "verify --learn: says so"
+has "$(head -n 1 "$tmp/out")" simulated "verify --learn: says simulated"
+rm -r "$tmp/learnt"
+GPUPART_SIM_FAULTS=move-bit=5:0
+try verify --learn -i sample:h200-e
+is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where two TPCs obey one bit: 1 and a line"
+has "$err" "mask bit 0 of TMD V04_00 is not the bit of one TPC: 2 of 66 " "verify --learn: names the bit"
+unset GPUPART_SIM_FAULTS
+XDG_CACHE_HOME=$tmp/cache
 # The row that is bad is the one whose fault it is, and it does not point at rows that are good.
 for fault in no-table:launch-callback drop-callback:launch-callback table-size=8:launch-callback \
 	table-size=48:launch-callback params-size=32:launch-callback params-size=520:launch-callback tmd-pointer=4096:launch-callback \

@@ -286,7 +286,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		before.b[l.layout->version_byte] = l.layout->version;
 	identify(l.layout->classes[how >> 2 & 3], &before);
 	gp->error[0] = 0;
-	if (l.layout->refused || tmd_map_build(gp, topo, l.layout, &map)) {
+	if (l.layout->refused || tmd_map_build(gp, topo, l.layout, NULL, &map)) {
 		MUST(l.layout->refused || gp->error[0]);
 	} else {
 		if (l.has_limit || l.has_set)

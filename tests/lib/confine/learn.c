@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mask bits in an order that no row has, on boards that are made up: they are refused. GB100 and
- * GB202 build TMDs V04_01 and V05_00, TU102 and GA102 those with 64 mask bits.
+ * Mask bits in an order that no row has, on boards that are made up: they are refused, or learnt
+ * where that is asked for, and then known to every process. GB100 and GB202 build TMDs V04_01 and
+ * V05_00, TU102 and GA102 those with 64 mask bits.
  */
+#include <dirent.h>
+#include "lib/private.h"
 #include "tests/lib/scenario.h"
 
-/* Of @sim, "@/TPCS-CHIP": the generated board with so many TPCs, as a capture of that chip. */
+/*
+ * Of @sim, "@/TPCS-CHIP": the generated board with so many TPCs, as a capture of that chip. It
+ * ends with "?" where nobody knows how many GPCs the chip could have.
+ */
 static void prepare_board(const struct scenario *s)
 {
 	static const unsigned int boards[][2] = { { 24, 22 }, { 74, 23 }, { 94, 24 }, { 160, 25 } };
@@ -29,6 +35,9 @@ static void prepare_board(const struct scenario *s)
 	if (!at || boards[i][0] != tpcs || chip < 0x100 || chip > 0xfff)
 		abort();
 	at[sprintf(at, "chip-id = 0x%x", chip)] = '\n';
+	at = strstr(text, "max-gpcs = ");
+	if (strchr(s->sim, '?'))
+		memmove(at, strstr(at, "simulated = "), strlen(strstr(at, "simulated = ")) + 1);
 	at = strstr(text, "checksum = ");
 	sprintf(at, "checksum = %016llx\n",
 		(unsigned long long)hash_bytes(HASH_INIT, text, at - text));
@@ -73,9 +82,13 @@ static void child_refused(void)
 	struct program p;
 	int err = attach(NULL);
 
-	tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "does not stand for TPC") &&
-		       strstr(gpupart_error(gp), "nothing is masked"),
-	       "refused: %d %s", err, err ? gpupart_error(gp) : "");
+	if (strchr(getenv("GPUPART_SIM"), '?'))
+		tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "needs the most GPCs"),
+		       "no formula: %d %s", err, err ? gpupart_error(gp) : "");
+	else
+		tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "does not stand for TPC") &&
+			       strstr(gpupart_error(gp), "nothing is masked"),
+		       "refused: %d %s", err, err ? gpupart_error(gp) : "");
 	if (!tap_ok(!gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo) &&
 			    !program_start(&p, 0), "a program"))
 		return;
@@ -84,6 +97,73 @@ static void child_refused(void)
 	       "its launches run on all %u TPCs", gpupart_tpcset_count(&all));
 }
 
+static unsigned int nr_learnt;
+
+static int attach_learning(void)
+{
+	int err = gpupart_open(&gp);
+
+	if (err)
+		return err;
+	gpupart_learn(&nr_learnt);
+	return attach(NULL);
+}
+
+static void child_learns(void)
+{
+	struct gpupart_check check;
+	unsigned int nr;
+	int err = attach_learning();
+
+	if (!tap_ok(!err, "attaches: %s", err ? gpupart_error(gp) : ""))
+		return;
+	nr = gpupart_topology_nr_tpcs(gpupart_gpu_topology(gpu));
+	gpupart_gpu_check(gpu, &check);
+	tap_ok(nr_learnt > 3 * nr, "learnt with %u launches", nr_learnt);
+	tap_ok(!check.from_cache && check.nr_proven == nr && check.nr_launches >= 3 * nr,
+	       "and proven with %u", check.nr_launches);
+	sets_hold();
+}
+
+/* A formula that holds is not learnt again. */
+static void child_has_not_to_learn(void)
+{
+	int err = attach_learning();
+
+	if (tap_ok(!err && !nr_learnt, "attaches with %u launches to learn: %s", nr_learnt,
+		   err ? gpupart_error(gp) : ""))
+		sets_hold();
+}
+
+static void refused_to_learn(const char *words)
+{
+	int err = attach_learning();
+
+	tap_ok(err == -EPROTO && strstr(gpupart_error(gp), words), "refused: %d %s", err,
+	       err ? gpupart_error(gp) : "");
+	tap_ok(nr_learnt > 0, "after %u launches to learn", nr_learnt);
+	err = gpupart_attach(gp, NULL, NULL, &gpu);
+	tap_ok(err == -EPROTO, "and again: %d %s", err, err ? gpupart_error(gp) : "");
+}
+
+/* TPC 5 obeys the bit of TPC 3. */
+static void child_two_tpcs(void) { refused_to_learn("is not the bit of one TPC: 2 of 24"); }
+
+static void child_knows(void)
+{
+	struct gpupart_check check;
+	int err = attach(NULL);
+
+	if (!tap_ok(!err, "attaches: %s", err ? gpupart_error(gp) : ""))
+		return;
+	gpupart_gpu_check(gpu, &check);
+	tap_ok(check.from_cache, "by what was learnt before");
+	sets_hold();
+}
+
+static void child_confined(void) { program_unaware("5-9,23"); }
+static void child_free(void) { program_unaware(NULL); }
+
 static void child_no_order(void)
 {
 	int err = attach(NULL);
@@ -91,8 +171,86 @@ static void child_no_order(void)
 	tap_ok(err == -ENODEV, "no such GPU can be: %d %s", err, err ? gpupart_error(gp) : "");
 }
 
+/* ------------------------------------------------------------------ the parent's */
+
+static void path_of(const char *dir, const char *name, char path[4096])
+{
+	expand(dir, path, 4096);
+	snprintf(path + strlen(path), 4096 - strlen(path), "/%s", name);
+}
+
+/* Lets a child learn; @map becomes the path of the file with the map, key its hash. */
+static void learn_before(const struct scenario *s, char map[4096])
+{
+	struct scenario learns = *s;
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status = -1;
+	char path[4096];
+	struct dirent *entry;
+	DIR *dir;
+
+	learns.name = "learns";
+	learns.env[1] = learns.env[2] = learns.env[3] = NULL;
+	prepare_board(s);
+	waitpid(child_start(&learns, null), &status, 0);
+	close(null);
+	map[0] = key[0] = 0;
+	dir = opendir(expand("@/cache/gpupart/checked", path, sizeof(path)));
+	while (dir && (entry = readdir(dir))) {
+		if (!strncmp(entry->d_name, "V05_00-GPU-", 11))
+			path_of("@/cache/gpupart/checked", entry->d_name, map);
+		else if (strlen(entry->d_name) == 16)
+			strcpy(key, entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	tap_ok(!status && map[0] && key[0], "%s: the map is kept, and key %s", s->name, key);
+}
+
+static void prepare_learnt(const struct scenario *s)
+{
+	char map[4096];
+
+	learn_before(s, map);
+}
+
+/* The map with two bytes in each other's place, cut to @len, made longer, or with mode @mode. */
+static void spoil(const struct scenario *s, unsigned int swapped, long len, mode_t mode)
+{
+	unsigned char bits[256] = { 0 }, was;
+	char map[4096];
+	FILE *file;
+
+	learn_before(s, map);
+	file = fopen(map, "r+");
+	if (!tap_ok(file && fread(bits, 1, sizeof(bits), file) == 24, "a byte a TPC"))
+		return;
+	was = bits[swapped];
+	bits[swapped] = bits[0];
+	bits[0] = was;
+	rewind(file);
+	fwrite(bits, 1, len, file);
+	fclose(file);
+	tap_ok(!truncate(map, len) && !chmod(map, mode), "%s: spoilt", s->name);
+}
+
+static void prepare_same(const struct scenario *s) { spoil(s, 0, 24, 0600); }
+static void prepare_swapped(const struct scenario *s) { spoil(s, 7, 24, 0600); }
+static void prepare_cut(const struct scenario *s) { spoil(s, 0, 23, 0600); }
+static void prepare_longer(const struct scenario *s) { spoil(s, 0, 25, 0600); }
+static void prepare_writable(const struct scenario *s) { spoil(s, 0, 24, 0666); }
+
+/* The map is there, and the key that it was proven by is not. */
+static void prepare_no_key(const struct scenario *s)
+{
+	char map[4096], path[4096];
+
+	learn_before(s, map);
+	path_of("@/cache/gpupart/checked", key, path);
+	tap_ok(!unlink(path), "%s: and forgotten", s->name);
+}
+
 #define GPU(board, version, child, ...) \
-	{ board " " version " " #__VA_ARGS__, child, "@/" board, \
+	{ board " " version " " #child " " #__VA_ARGS__, child, "@/" board, \
 	  { "GPUPART_SIM_FAULTS=tmd-version=" version "" __VA_ARGS__ }, prepare_board }
 
 #define V02_03 "0x23"
@@ -100,6 +258,9 @@ static void child_no_order(void)
 #define V03_00 "0x30"
 #define V04_01 "0x41"
 #define V05_00 "0x50"
+
+#define LEARNT "GPUPART_SIM_FAULTS=tmd-version=0x50,order=holes:9"
+#define INJECT "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9,23"
 
 static const struct scenario scenarios[] = {
 	GPU("24-1b2", V05_00, child_holds),
@@ -122,6 +283,36 @@ static const struct scenario scenarios[] = {
 	GPU("24-1b2", V05_00, child_refused, ",order=holes:4"),
 	GPU("160-1a0", V04_01, child_refused, ",order=holes:5"),
 	GPU("24-172", V03_00, child_refused, ",order=holes:6"),
+	GPU("24-162", V02_03, child_learns, ",order=interleaved"),
+	GPU("24-1b2", V05_00, child_learns, ",order=interleaved"),
+	GPU("74-1a0", V05_00, child_learns, ",order=interleaved"),
+	GPU("94-1b2", V05_00, child_learns, ",order=interleaved"),
+	GPU("160-1a0", V05_00, child_learns, ",order=interleaved"),
+	GPU("74-1a0", V04_01, child_learns, ",order=permuted:1"),
+	GPU("94-1b2", V05_00, child_learns, ",order=permuted:2"),
+	GPU("160-1a0", V05_00, child_learns, ",order=permuted:3"),
+	GPU("24-1b2", V05_00, child_learns, ",order=holes:4"),
+	GPU("160-1a0", V04_01, child_learns, ",order=holes:5"),
+	GPU("24-172", V03_00, child_learns, ",order=holes:6"),
+	GPU("24-1b2?", V05_00, child_refused, ",order=interleaved"),
+	GPU("24-1b2?", V05_00, child_learns, ",order=interleaved"),
+	GPU("160-1a0", V05_00, child_has_not_to_learn, ""),
+	GPU("24-1b2", V05_00, child_two_tpcs, ",order=number,move-bit=5:3"),
+	{ "learns", child_learns, "@/24-1b2", { LEARNT }, prepare_board },
+	{ "known", child_knows, "@/24-1b2", { LEARNT }, prepare_learnt },
+	{ "known-written-again", child_knows, "@/24-1b2", { LEARNT }, prepare_same },
+	{ "other-order", child_refused, "@/24-1b2", { LEARNT }, prepare_swapped },
+	{ "cut", child_refused, "@/24-1b2", { LEARNT }, prepare_cut },
+	{ "longer", child_refused, "@/24-1b2", { LEARNT }, prepare_longer },
+	{ "writable-by-all", child_refused, "@/24-1b2", { LEARNT }, prepare_writable },
+	{ "no-key", child_refused, "@/24-1b2", { LEARNT }, prepare_no_key },
+	{ "learns-again", child_learns, "@/24-1b2", { LEARNT }, prepare_swapped },
+	{ "program", child_confined, "@/24-1b2", { LEARNT, INJECT }, prepare_learnt },
+	{ "program-by-key", child_confined, "@/24-1b2", { LEARNT, INJECT, "GPUPART_CHECKED=@key" },
+	  prepare_no_key },
+	{ "program-by-no-key", child_free, "@/24-1b2", { LEARNT, INJECT }, prepare_no_key },
+	{ "program-by-other-map", child_free, "@/24-1b2",
+	  { LEARNT, INJECT, "GPUPART_CHECKED=@key" }, prepare_swapped },
 	GPU("24-1b2", V05_00, child_no_order, ",order=permuted"),
 	GPU("24-1b2", V05_00, child_no_order, ",order=holes:x"),
 	GPU("74-162", V02_03, child_no_order, ",order=holes:1"),

@@ -183,7 +183,7 @@ int main(void)
 	if (!tap_ok(layout &&
 			    !gpupart_topology_open(gp, "tests/data/gh100-h200-b/capture.txt", NULL,
 						   &gpu.driver.topo) &&
-			    !tmd_map_build(gp, gpu.driver.topo, layout, &gpu.driver.map),
+			    !tmd_map_build(gp, gpu.driver.topo, layout, NULL, &gpu.driver.map),
 		    "a map") ||
 	    !tap_ok(make_sets(), "sets with a bit in each word"))
 		return tap_done();

@@ -142,7 +142,7 @@ static void on_board(const char *letter)
 	unsigned int nr, bad = 0;
 	struct bytes t, before;
 
-	if (!tap_ok(topo && !tmd_map_build(gp, topo, layout_named("V04_00"), &map),
+	if (!tap_ok(topo && !tmd_map_build(gp, topo, layout_named("V04_00"), NULL, &map),
 		    "board %s: a map for V04_00", letter))
 		return;
 	nr = gpupart_topology_nr_tpcs(topo);
@@ -223,7 +223,7 @@ static void keeps_alive(void)
 	struct tmd_allow allow;
 	enum tmd_outcome outcome;
 
-	if (tmd_map_build(gp, topo, layout_named("V04_00"), &map)) {
+	if (tmd_map_build(gp, topo, layout_named("V04_00"), NULL, &map)) {
 		tap_ok(0, "map of board b: %s", gpupart_error(gp));
 		return;
 	}
@@ -431,7 +431,8 @@ static void fields_of_v05_00(void)
 	struct gpupart_topology *topo = board("b");
 	static struct tmd_map map;
 
-	if (!tap_ok(!tmd_map_build(gp, topo, layout_named("V05_00"), &map), "a map for V05_00"))
+	if (!tap_ok(!tmd_map_build(gp, topo, layout_named("V05_00"), NULL, &map),
+		    "a map for V05_00"))
 		return;
 	map.sm = (struct tmd_sm_limits){ 2048, 65536, 233472, 32 };
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -500,7 +501,7 @@ static void all_layouts(void)
 		}
 		tap_ok(!err && found == row, "%s of class %#x is identified", row->name,
 		       row->classes[0]);
-		if (tmd_map_build(gp, small, row, &map)) {
+		if (tmd_map_build(gp, small, row, NULL, &map)) {
 			tap_ok(0, "%s: %s", row->name, gpupart_error(gp));
 			continue;
 		}
@@ -555,16 +556,19 @@ static void refusals(void)
 	tap_ok(tmd_identify(gp, 0xcdc0, t, &layout) == -EOPNOTSUPP &&
 		       strstr(gpupart_error(gp), "V04_01") && strstr(gpupart_error(gp), "V05_00"),
 	       "two that match are refused: %s", gpupart_error(gp));
-	tap_ok(tmd_map_build(gp, topo, layout_named("V03_00"), &map) == -EOPNOTSUPP &&
+	tap_ok(tmd_map_build(gp, topo, layout_named("V03_00"), NULL, &map) == -EOPNOTSUPP &&
 		       strstr(gpupart_error(gp), "64"),
 	       "66 TPCs in 64 bits are refused: %s", gpupart_error(gp));
 	topo->info.max_gpcs = 0;
-	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), &map) == -EOPNOTSUPP,
+	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), NULL, &map) == -EOPNOTSUPP,
 	       "V04_00 without design maxima is refused: %s", gpupart_error(gp));
 	topo->info.max_gpcs = 7;
-	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), &map) == -EOPNOTSUPP,
+	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), NULL, &map) == -EOPNOTSUPP,
 	       "wrong maxima make bits clash: %s", gpupart_error(gp));
-	tap_ok(tmd_compute_class(0x180) == 0xcbc0 && tmd_compute_class(0x1c0) == 0,
+	tap_ok(tmd_compute_class(0x180, 0xcbc0) == 0xcbc0 && tmd_compute_class(0x180, 0xcec0) == 0 &&
+		       tmd_compute_class(0x1bb, 0xcec0) == 0xcec0,
+	       "the driver's list is the first witness, and must not contradict the table");
+	tap_ok(tmd_compute_class(0x180, 0) == 0xcbc0 && tmd_compute_class(0x1c0, 0) == 0,
 	       "chips: 0x180 is of class 0xcbc0, 0x1c0 is unknown");
 	gpupart_topology_close(topo);
 }
@@ -577,7 +581,7 @@ static void hash_of_row(void)
 	struct tmd_layout row;
 	uint64_t hash;
 
-	tap_ok(!tmd_map_build(gp, topo, layout_named("V04_00"), &map), "a map");
+	tap_ok(!tmd_map_build(gp, topo, layout_named("V04_00"), NULL, &map), "a map");
 	hash = tmd_map_hash(&map, &topo->info);
 #define MOVES(change) do { \
 		memcpy(&row, layout_named("V04_00"), sizeof(row)); \
@@ -614,7 +618,7 @@ static atomic_bool built;
 static void *builds(void *topo)
 {
 	for (int i = 0; i < 20000; i++)
-		if (tmd_map_build(gp, topo, layout_named("V04_00"), &shared_map))
+		if (tmd_map_build(gp, topo, layout_named("V04_00"), NULL, &shared_map))
 			break;
 	atomic_store(&built, true);
 	return NULL;

@@ -64,7 +64,7 @@ static void agrees_with_launches(struct gpupart *gp, const char *path)
 	struct gpupart_tpcset all;
 
 	if (gpupart_topology_open(gp, path, NULL, &topo) ||
-	    tmd_map_build(gp, topo, layout_v04(), &map)) {
+	    tmd_map_build(gp, topo, layout_v04(), NULL, &map)) {
 		tap_ok(false, "%s: %s", path, gpupart_error(gp));
 		return;
 	}

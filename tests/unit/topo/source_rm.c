@@ -83,6 +83,7 @@ static struct fake {
 	bool alloc_has_size;		/* NVOS21 as of 535: size at 24, status at 28 */
 	uint32_t smc_mode;
 	bool no_list_form;		/* GPU_GET_INFO is gone */
+	const uint32_t *classes;	/* of a device, ended by 0 */
 	const char *version;		/* /proc/driver/nvidia/version; NULL: not there */
 	const char *information;	/* .../information of every GPU; NULL: not there */
 	const char *open_path;		/* opening this gives open_err */
@@ -507,6 +508,33 @@ static uint32_t answer_gpu_control(const struct fake_gpu *gpu, uint32_t cmd, uin
 	return 0x1f;
 }
 
+/* How many classes there are where no list is given, else so many of them. */
+static uint32_t answer_device_control(uint32_t cmd, uint8_t *p, uint32_t size)
+{
+	uint8_t *list = (uint8_t *)(uintptr_t)get64(p, 8);
+	uint32_t i, nr = 0;
+
+	if (cmd != 0x800201) {
+		fault("control 0x%x of a device", cmd);
+		return 0x1f;
+	}
+	if (!right_size(size, 16, cmd, false))
+		return 0x1f;
+	while (fake.classes[nr])
+		nr++;
+	if (!list) {
+		if (!all_zero(p, 0, size))
+			fault("class list: not asked with zeros");
+		put32(p, 0, nr);
+		return 0;
+	}
+	if (get32(p, 0) != nr)
+		fault("class list: %u places, not %u", get32(p, 0), nr);
+	for (i = 0; i < nr; i++)
+		put32(list, i * 4, fake.classes[i]);
+	return 0;
+}
+
 static uint32_t answer_control(const uint8_t *arg)
 {
 	uint32_t cmd = get32(arg, 8), size = get32(arg, 24), status;
@@ -526,7 +554,7 @@ static uint32_t answer_control(const uint8_t *arg)
 	else if (object->class_id == 0x2080)
 		status = answer_gpu_control(&fake.gpus[object->gpu], cmd, p, size);
 	else
-		status = 0x1f, fault("control 0x%x of a device", cmd);
+		status = answer_device_control(cmd, p, size);
 	if (!status && cmd == fake.spoil_cmd)
 		fake.spoil(p);
 	return status;
@@ -636,6 +664,9 @@ static const char *const host_pci[MAX_GPUS] = {
 
 static struct gpupart *gp;
 
+/* Some of g_gpu_class_list.c's for GH100; an engine each. */
+static const uint32_t h200_classes[] = { 0x902d, 0xcb97, 0xcbc0, 0xcbc0, 0xcbc0, 0xc8b5, 0 };
+
 /* A good machine of the first @nr GPUs with today's driver; tests then spoil it. */
 static void machine(unsigned int nr)
 {
@@ -649,6 +680,7 @@ static void machine(unsigned int nr)
 	fake.wrong_size_status = 0x1f;
 	fake.smc_mode = 2;
 	fake.version = version_580;
+	fake.classes = h200_classes;
 	fake.fail_ioctl = fake.fail_open = -1;
 	fake.next_handle = 0xc1d00000;
 	gp->error[0] = '\0';
@@ -741,6 +773,7 @@ static void test_script(void)
 		"control 0x2080122b 24", "control 0x2080122b 24", "control 0x2080122b 24",
 		"control 0x2080122b 24", "control 0x2080122b 24", "control 0x2080122b 24",
 		"control 0x2080122b 24", "control 0x2080122b 24",
+		"control 0x800201 16", "control 0x800201 16",
 		"free 0x2080", "free 0x80", "free 0x41", "close /dev/nvidia0",
 		"close /dev/nvidiactl", NULL
 	};
@@ -750,7 +783,7 @@ static void test_script(void)
 	fake.script = script;
 	err = try_open(NULL, &got);
 	tap_ok(!err && clean(), "one GPU: exactly this script, nothing left (%s)", gp->error);
-	tap_ok(fake.nr_ioctls == 27, "one GPU: 27 ioctls (%u)", fake.nr_ioctls);
+	tap_ok(fake.nr_ioctls == 29, "one GPU: 29 ioctls (%u)", fake.nr_ioctls);
 	tap_ok(!err && is_board(&got, 9), "one GPU: every SM and GPC as captured");
 	tap_ok(!strcmp(got.info.source, "rm") && !strcmp(got.info.pci, "0000:0d:00.0") &&
 	       !strcmp(got.info.uuid, host[0].uuid) && !strcmp(got.info.name, "NVIDIA H200") &&
@@ -1077,11 +1110,25 @@ static void test_optional(void)
 	fake.refuse_cmd = 0x20801201;
 	fake.refuse_status = 0x56;
 	tap_ok(!try_open(NULL, &got) && !got.info.max_gpcs && !got.info.max_tpcs_per_gpc &&
-	       fake.nr_ioctls == 30 && clean(), "no design maxima: unknown, each asked alone too");
+	       fake.nr_ioctls == 32 && clean(), "no design maxima: unknown, each asked alone too");
 	machine(1);
 	fake.refuse_cmd = 0x20801701;
 	fake.refuse_status = 0x56;
 	tap_ok(!try_open(NULL, &got) && !got.info.chip_id && clean(), "no chip id: 0");
+
+	machine(1);
+	tap_ok(!try_open(NULL, &got) && got.compute_class == 0xcbc0 && clean(),
+	       "the compute class of the list, %#x", got.compute_class);
+	fake.refuse_cmd = 0x800201;
+	fake.refuse_status = 0x56;
+	tap_ok(!try_open(NULL, &got) && !got.compute_class && clean(), "no list: no class");
+	machine(1);
+	fake.classes = (const uint32_t []){ 0xcbc0, 0x902d, 0xcec0, 0 };
+	tap_ok(!try_open(NULL, &got) && !got.compute_class && clean(), "two: none is sure");
+	fake.classes = (const uint32_t []){ 0x902d, 0xcb97, 0 };
+	tap_ok(!try_open(NULL, &got) && !got.compute_class && clean(), "none of them computes");
+	fake.classes = (const uint32_t []){ 0 };
+	tap_ok(!try_open(NULL, &got) && !got.compute_class && clean(), "an empty list");
 
 	machine(1);
 	fake.refuse_cmd = 0x2080014a;
@@ -1171,6 +1218,7 @@ static void map_absent(uint8_t *p) { put32(p, 8 + 12, 31); }
 static void map_huge(uint8_t *p) { put32(p, 8 + 12, 0xffffffff); }
 static void map_partial(uint8_t *p) { put32(p, 8 + 3 * 20 + 4, 0x1f); }
 static void arch_odd(uint8_t *p) { put32(p, 0, 0x18); }
+static void classes_many(uint8_t *p) { put32(p, 0, 513); }
 static void name_odd(uint8_t *p) { memset(p + 4, 0xe9, 128); }
 static void name_long(uint8_t *p) { memset(p + 4, 'x', 128); }
 static void gid_odd(uint8_t *p) { memset(p + 12, 'G', 256); }
@@ -1255,6 +1303,8 @@ static void test_odd(void)
 	spoiled(0x20801701, arch_odd);
 	tap_ok(!try_open(NULL, &got) && !got.info.chip_id && clean(),
 	       "an odd architecture: chip id 0");
+	spoiled(0x800201, classes_many);
+	tap_ok(!try_open(NULL, &got) && !got.compute_class && clean(), "more classes than can be");
 	spoiled(0x20800110, name_odd);
 	tap_ok(!try_open(NULL, &got) && !got.info.name[0] && clean(), "an unprintable name: \"\"");
 	spoiled(0x20800110, name_long);

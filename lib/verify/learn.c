@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finds the mask bit of each TPC where no formula holds. Each launch leaves out one bit, and shows
+ * which TPC had no block. In a process that asked for it, before other threads attach.
+ */
+#include <errno.h>
+#include "lib/confine/self_check.h"
+
+#define NR_ROUNDS	3	/* launches in which a bit removes the same TPC */
+#define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
+
+static unsigned int *learn_launches;
+
+/*
+ * One launch without the @nth bit of the map: TPCs with a block leave @gone, those with one on each
+ * SM join @whole.
+ */
+static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
+			  void *stream, unsigned int nth, struct gpupart_tpcset *gone,
+			  struct gpupart_tpcset *whole)
+{
+	const struct gpupart_topology *topo = gpu->driver.topo;
+	struct probe_launch launch = { .stream = stream, .blocks = topo->nr_sms * 2 };
+	struct gpupart_tpcset left_out = { { 0 } };
+	struct scope_own own = { .mode = OWN_LEAVE_OUT, .gpu = gpu, .left_out = &left_out };
+	unsigned int sm_blocks[TOPO_MAX_SMS];
+	int err;
+
+	gpupart_tpcset_add(&left_out, nth);
+	err = probe_census_as(gp, probe, &launch, &own, sm_blocks);
+	if (err)
+		return err;
+	if (!own.seen || own.outcome != TMD_CONFINED)
+		return ctx_fail(gp, -EPROTO,
+				"the driver's callback did not let mask bit %u be left out",
+				gpu->driver.map.bit_of_tpc[nth]);
+	++*learn_launches;
+	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
+		const struct gpupart_tpc *t = &topo->tpcs[tpc];
+		unsigned int nr = 0;
+
+		for (unsigned int i = 0; i < t->nr_sms; i++)
+			nr += sm_blocks[t->sms[i]] != 0;
+		if (nr)
+			gpupart_tpcset_del(gone, tpc);
+		if (nr == t->nr_sms)
+			gpupart_tpcset_add(whole, tpc);
+	}
+	return 0;
+}
+
+/* The TPC that the @nth bit of the map removes, into @tpc; -1 where it removes none. */
+static int learn_bit(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
+		     void *stream, unsigned int nth, int *tpc)
+{
+	struct gpupart_tpcset gone = gpupart_topology_all(gpu->driver.topo), whole = { { 0 } };
+	unsigned int nr_tpcs = gpu->driver.topo->nr_tpcs, nr_gone;
+
+	for (int round = 1; round <= MAX_ROUNDS; round++) {
+		int err = launch_without(gp, gpu, probe, stream, nth, &gone, &whole);
+
+		if (err)
+			return err;
+		nr_gone = gpupart_tpcset_count(&gone);
+		if (nr_gone + gpupart_tpcset_count(&whole) < nr_tpcs || nr_gone > 1)
+			continue;
+		*tpc = gpupart_tpcset_next(&gone, 0);
+		if (*tpc < 0 || round >= NR_ROUNDS)
+			return 0;
+	}
+	return ctx_fail(gp, -EPROTO,
+			"mask bit %u of TMD %s is not the bit of one TPC: %u of %u had no block in %d launches without it, and %u a block on each SM; is another program using the GPU?",
+			gpu->driver.map.bit_of_tpc[nth],
+			tmd_layout_name(gpu->driver.map.layout), nr_gone, nr_tpcs, MAX_ROUNDS,
+			gpupart_tpcset_count(&whole));
+}
+
+static int learn_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
+		     void *stream, unsigned int nr_bits, uint8_t bits[GPUPART_MAX_TPCS])
+{
+	const struct gpupart_topology *topo = gpu->driver.topo;
+	const struct tmd_layout *layout = gpu->driver.map.layout;
+	struct gpupart_tpcset found = { { 0 } };
+	uint8_t asked[GPUPART_MAX_TPCS];
+	int err = 0, tpc = -1;
+
+	for (unsigned int bit = 0; bit < nr_bits && !err; bit++) {
+		unsigned int nth = bit % topo->nr_tpcs;
+
+		/* A map is of so many bits as there are TPCs: the next ones. */
+		for (unsigned int i = 0; !nth && i < topo->nr_tpcs; i++)
+			asked[i] = (bit + i) % nr_bits;
+		if (!nth)
+			err = tmd_map_build(gp, topo, layout, asked, &gpu->driver.map);
+		if (!err)
+			err = learn_bit(gp, gpu, probe, stream, nth, &tpc);
+		if (err || tpc < 0)
+			continue;
+		if (gpupart_tpcset_has(&found, tpc))
+			return ctx_fail(gp, -EPROTO,
+					"mask bits %u and %u of TMD %s both stand for TPC %d",
+					bits[tpc], bit, tmd_layout_name(layout), tpc);
+		gpupart_tpcset_add(&found, tpc);
+		bits[tpc] = bit;
+	}
+	for (tpc = 0; !err && tpc < (int)topo->nr_tpcs; tpc++)
+		if (!gpupart_tpcset_has(&found, tpc))
+			return ctx_fail(gp, -EPROTO, "no mask bit of TMD %s stands for TPC %d",
+					tmd_layout_name(layout), tpc);
+	return err;
+}
+
+void gpupart_learn(unsigned int *nr_launches)
+{
+	*nr_launches = 0;
+	learn_launches = nr_launches;
+	check_learn = learn_map;
+}
