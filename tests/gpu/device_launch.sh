@@ -20,7 +20,7 @@ run() {	# NAME ARGS: leaves $status, $did, $ran
 		>"$keep/device-launch-$name.out" 2>"$keep/device-launch-$name.err" </dev/null
 	status=$?
 	err=$keep/device-launch-$name.err
-	did=" $(grep = "$keep/device-launch-$name.out") "
+	did=" $(grep '=' "$keep/device-launch-$name.out") "
 	ran=$(sed -n 's/^ran //p' "$keep/device-launch-$name.out")
 }
 ok() {	# STATUS WORDS

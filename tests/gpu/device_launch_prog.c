@@ -46,10 +46,11 @@ static P graph_of(P function)
 {
 	P graph, exec;
 
-	return CALL("cuStreamBeginCapture_v2", (P, int), (stream, 2)) || launch(function, out) ||
-			       CALL("cuStreamEndCapture", (P, P *), (stream, &graph)) ||
-			       CALL("cuGraphInstantiateWithFlags", (P *, P, U64), (&exec, graph, 0)) ?
-		       NULL : exec;
+	if (CALL("cuStreamBeginCapture_v2", (P, int), (stream, 2)) || launch(function, out) ||
+	    CALL("cuStreamEndCapture", (P, P *), (stream, &graph)) ||
+	    CALL("cuGraphInstantiateWithFlags", (P *, P, U64), (&exec, graph, 0)))
+		return NULL;
+	return exec;
 }
 
 static int graph_launch(P exec)
