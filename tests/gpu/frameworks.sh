@@ -28,6 +28,9 @@ elif command -v nvcc >/dev/null && nvcc -arch=native -rdc=true -w -o "$tmp/paren
 	status=$?
 	[ $status -eq 0 ] && grep -q 'launches of kernels that can launch others from the GPU' "$out/parent.txt"
 	ok $? "dynamic parallelism is seen: status $status, $(paste -sd' ' "$out/parent.txt")"
+	timeout 60 "$gpupart" run --no-device-launch -g 1 -- "$tmp/parent" >"$out/parent-refused.txt" 2>&1
+	grep -q ' refused: ' "$out/parent-refused.txt" && ! grep -q ' on [1-9]' "$out/parent-refused.txt"
+	ok $? "dynamic parallelism is refused: $(paste -sd' ' "$out/parent-refused.txt")"
 else
 	skip "dynamic parallelism: no nvcc here"
 fi
