@@ -153,7 +153,7 @@ static int run_all(struct sim *sim, const struct options *options)
 		return cmd_fail("sim", EXIT_USAGE, "%s: runs: has none", sim->path);
 	if (!status && !sim->nr_runs)
 		return cmd_fail("sim", EXIT_USAGE, "--run %s: %s has no such run: it has %s",
-				options->run ? options->run : "", sim->path,
+				options->run ? options->run : "", sim->name,
 				run_names(sim, names, sizeof(names)));
 	return status;
 }
@@ -208,7 +208,7 @@ static int check(struct sim *sim, const struct options *options)
 	if (is_form(options, "svg") && sim->nr_runs > 1)
 		return cmd_fail("sim", EXIT_USAGE,
 				"--of svg: %s has %u runs: choose one with --run: %s",
-				sim->path, sim->nr_runs, run_names(sim, names, sizeof(names)));
+				sim->name, sim->nr_runs, run_names(sim, names, sizeof(names)));
 	for (i = 0; i < sim->nr_runs; i++)
 		if (!drawn_to(&sim->runs[i], options))
 			return cmd_fail("sim", EXIT_USAGE, "--span %s: %s%sends at %s",

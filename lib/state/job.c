@@ -357,7 +357,7 @@ static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *
 	free(grants);
 }
 
-/* Of a writer that died before its file had its name. */
+/* Of a writer that died before its file had its name; a folder is not removed. */
 static void sweep_unfinished(int dir, const char *file)
 {
 	struct stat st;
@@ -384,7 +384,7 @@ static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned i
 		return nr;
 	living_init(&living);
 	while ((entry = readdir(dir))) {
-		if (!strncmp(entry->d_name, "." JOB_PREFIX, strlen("." JOB_PREFIX)))
+		if (entry->d_name[0] == '.')
 			sweep_unfinished(fd, entry->d_name);
 		if (strncmp(entry->d_name, JOB_PREFIX, strlen(JOB_PREFIX)) ||
 		    !read_record(fd, entry->d_name + strlen(JOB_PREFIX), &record))

@@ -229,39 +229,30 @@ void control_show_map(struct control_gpu *gpu, const struct tmd_map *map)
 	atomic_store_explicit(&gpu->nr_tpcs, map->nr_tpcs, memory_order_release);
 }
 
-/* A file of our own in @dir, as long as the block; its descriptor, or a negative errno. */
-static int make_file(int dir, const char *file)
-{
-	int fd, err;
-
-	unlinkat(dir, file, 0);	/* of a dead process that had our pid */
-	fd = openat(dir, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	/* Memory that is not there when it is written would end the program. */
-	err = -posix_fallocate(fd, 0, CONTROL_SIZE);
-	/* Held as long as we live, for whom our pid means nothing: process.c. */
-	if (!err)
-		fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
-	if (err)
-		close(fd);
-	return err ? err : fd;
-}
-
 /*
- * The file in the block's place. What other threads count between the copy and the change
- * is lost, a few counts; a limit is not, since its setters are kept out by our caller.
+ * The file in the block's place, and its name when it is whole: @file without the dot. What other
+ * threads count between the copy and the change is lost, a few counts; a limit is not, since its
+ * setters are kept out by our caller.
  */
-static int move_into(int fd)
+static int move_into(int fd, int dir, const char *file)
 {
-	ssize_t written = pwrite(fd, control_self, sizeof(*control_self), 0);
+	ssize_t written;
+	/* Memory that is not there when it is written would end the program. */
+	int err = posix_fallocate(fd, 0, CONTROL_SIZE);
 
+	if (err)
+		return -err;
+	/* Held as long as we live, for whom our pid means nothing: process.c. */
+	fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
+	written = pwrite(fd, control_self, sizeof(*control_self), 0);
 	if (written != (ssize_t)sizeof(*control_self))
 		return written < 0 ? -errno : -ENOSPC;
 	if (mmap(control_self, CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 		 0) == MAP_FAILED)
 		return -errno;
-	return 0;
+	atomic_store_explicit(&control_self->header.magic, SHARED_MAGIC(SHARED_PROCESS),
+			      memory_order_release);
+	return renameat(dir, file, dir, file + 1) ? -errno : 0;
 }
 
 int control_publish(const char *name, const char *job)
@@ -291,16 +282,15 @@ int control_publish(const char *name, const char *job)
 	header->pid_namespace = control_pid_namespace();
 	snprintf(header->name, sizeof(header->name), "%s", name ? name : "");
 	snprintf(header->id, sizeof(header->id), "%s", job ? job : "");
-	snprintf(file, sizeof(file), "%d.%llx", getpid(),
+	/*
+	 * No list reads a name with a dot: until we have the file open for writing it is like a
+	 * dead process's, which lists sweep.
+	 */
+	snprintf(file, sizeof(file), ".%d.%llx", getpid(),
 		 (unsigned long long)header->pid_namespace);
-	fd = make_file(dir, file);
-	err = fd < 0 ? fd : 0;
-	if (err)
-		goto close_dir;
-	if (fstat(fd, &st))
-		err = -errno;
-	if (!err)
-		err = move_into(fd);
+	/* What is there is of a dead process that had our pid. */
+	fd = openat(dir, file, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	err = fd < 0 || fstat(fd, &st) ? -errno : move_into(fd, dir, file);
 	if (err) {
 		unlinkat(dir, file, 0);
 		close(fd);
@@ -310,9 +300,7 @@ int control_publish(const char *name, const char *job)
 	own.dev = st.st_dev;
 	own.ino = st.st_ino;
 	own.pid = getpid();
-	snprintf(own.path, sizeof(own.path), CONTROL_ROOT "/gpupart-%u/%s", geteuid(), file);
-	atomic_store_explicit(&header->magic, SHARED_MAGIC(SHARED_PROCESS),
-			      memory_order_release);
+	snprintf(own.path, sizeof(own.path), CONTROL_ROOT "/gpupart-%u/%s", geteuid(), file + 1);
 	if (!registered) {
 		registered = true;
 		atexit(forget_own);

@@ -51,7 +51,8 @@ refused 2 "'figure-33' is no file and no scenario that ships: see 'gpupart sim -
 refused 2 "'nosuch' is no file and no scenario that ships" qos sim nosuch
 refused 2 "captures that ship are named sample:NAME" topology -i h200
 refused 2 "--mark a=gpc:1: two marks have the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
-refused 2 "has 2 runs: choose one with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
+refused 2 "--of svg: figure-3 has 2 runs: choose one with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
+refused 2 "--run nope: figure-3 has no such run: it has unpartitioned, partitioned" sim figure-3 --run nope
 refused 2 "--run nope: " sim figure-3 --run nope
 has "$err" "it has unpartitioned, partitioned" "the runs are named"
 grep -q '^.Pq Ql - No is standard input ,$' Documentation/man/gpupart.1

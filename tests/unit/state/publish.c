@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/confine/scope.h"
+#include "lib/core/state_dir.h"
 #include "lib/state/process_block.h"
 #include "tests/tap.h"
 
@@ -19,8 +20,18 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
-static bool copied, given, accepted;
+static bool copied, given, accepted, named;
 static struct gpupart_gpu gpu;
+
+/* Whether this process's block has its name: then others look for who writes it. */
+static bool has_name(void)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/dev/shm/gpupart-%u/%d.%llx", geteuid(), getpid(),
+		 (unsigned long long)control_pid_namespace());
+	return !access(path, F_OK);
+}
 
 ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
 {
@@ -29,6 +40,7 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
 
 	if (len != sizeof(struct control_block))
 		return written;
+	named = has_name();
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	pthread_mutex_lock(&lock);
@@ -99,6 +111,8 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 		shown = gpu.shared && !gpupart_process_publish(NULL, "publish");
 		pthread_join(thread, NULL);
 		tap_ok(shown && copied && accepted, "the process is shown while %s is given", what);
+		/* Its file, before it is open for writing, is like one that a dead process left. */
+		tap_ok(!named && has_name(), "its file has its name once it is whole");
 		tap_ok((scope_in_use(&gpu) & used) == used, "%s is not lost: launches look for it",
 		       what);
 		if (limited)
@@ -110,7 +124,7 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 	}
 	waitpid(pid, &status, 0);
 	/* The child's lines have numbers of their own. */
-	tap_count += 2 + limited;
+	tap_count += 3 + limited;
 	tap_failed += status != 0;
 }
 
