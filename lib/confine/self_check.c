@@ -15,6 +15,7 @@
 #include "lib/confine/calls.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/self_check.h"
+#include "lib/core/environment.h"
 #include "lib/core/fsize.h"
 #include "lib/core/hash.h"
 #include "lib/core/peek.h"
@@ -28,11 +29,13 @@
 /* The folder, made if @make. -ENOENT where the user has no home. */
 static int cache_dir(char *path, size_t len, bool make)
 {
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *xdg = environment_read().cache, *home = getenv("HOME");
 	struct stat st;
 	char *slash;
 	int nr;
 
+	if (!xdg)
+		xdg = getenv("XDG_CACHE_HOME");
 	if (xdg && xdg[0] == '/')
 		nr = snprintf(path, len, "%s/gpupart/checked", xdg);
 	/* A home that is not there ("/nonexistent") is not ours to make. */
