@@ -447,6 +447,21 @@ static void note_free(const struct args *args, const struct run_wishes *wishes,
 						  "launches there are not confined");
 }
 
+/* The program may have another home: maps that were learnt stand in this one. */
+static void keep_cache(void)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	bool named = cache && *cache == '/';
+	char path[PATH_MAX];
+
+	if (!named && (!home || *home != '/'))
+		return;
+	snprintf(path, sizeof(path), "%s%s", named ? cache : home, named ? "" : "/.cache");
+	/* The library would make it. */
+	if (!access(path, F_OK))
+		setenv("GPUPART_CACHE", path, 0);
+}
+
 int run_confine(struct args *args, const struct run_wishes *wishes)
 {
 	struct parts parts = { 0 };
@@ -463,6 +478,7 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		setenv("GPUPART_SET", parts.sets, 1);
 		setenv("GPUPART_GPU", parts.gpus, 1);
 		setenv("GPUPART_CHECKED", parts.keys, 1);
+		keep_cache();
 	}
 	free(parts.gpus);
 	free(parts.sets);

@@ -15,6 +15,7 @@
 #include "lib/confine/calls.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/self_check.h"
+#include "lib/core/environment.h"
 #include "lib/core/fsize.h"
 #include "lib/core/hash.h"
 #include "lib/core/peek.h"
@@ -31,11 +32,13 @@
  */
 static bool cache_dir(char *path, size_t len, bool make)
 {
-	const char *base = getenv("XDG_CACHE_HOME"), *below = "";
+	const char *base = environment_read().cache, *below = "";
 	bool root = !geteuid();
 	struct stat st;
 	char *slash;
 
+	if (!base)
+		base = getenv("XDG_CACHE_HOME");
 	if (!base || base[0] != '/') {
 		base = getenv("HOME");
 		below = "/.cache";

@@ -169,18 +169,31 @@ static bool is_strict;
 static void tell_report(void)
 {
 	const struct gpupart_report_process *own = gpupart_report_end();
-	uint64_t launches = own ? own->others : 0;
-	char list[GPUPART_TPCSET_STRLEN];
+	uint64_t launches = own ? own->others : 0, modules = 0;
+	const struct gpupart_report_kernel *first = NULL;
+	char list[GPUPART_TPCSET_STRLEN] = "";
 
-	for (int i = 0; own && i < GPUPART_REPORT_NR_KERNELS; i++)
+	for (int i = 0; own && i < GPUPART_REPORT_NR_KERNELS; i++) {
+		if (own->kernels[i].outside == GPUPART_REFUSED_MODULE) {
+			modules += own->kernels[i].count;
+			continue;
+		}
 		launches += own->kernels[i].count;
+		if (own->kernels[i].count && !first)
+			first = &own->kernels[i];
+	}
+	if (modules)
+		say(true, "gpupart: %llu module%s with kernels that can launch others refused%s\n",
+		    (unsigned long long)modules, modules == 1 ? "" : "s",
+		    own->simulated ? " (simulated)" : "");
 	if (!launches)
 		return;
-	gpupart_tpcset_format_list(&own->kernels[0].limit, list, sizeof(list));
+	if (first)
+		gpupart_tpcset_format_list(&first->limit, list, sizeof(list));
 	say(true, "gpupart: %llu launch%s outside of %s%s%s: the first was %s%s\n",
 	    (unsigned long long)launches, launches == 1 ? "" : "es", *list ? "TPCs " : "the set",
 	    list, own->simulated ? " (simulated)" : "",
-	    *own->kernels[0].name ? own->kernels[0].name : "a kernel whose name is not known",
+	    first && *first->name ? first->name : "a kernel whose name is not known",
 	    is_strict ? "; strict: later ones failed with 800" : "");
 }
 

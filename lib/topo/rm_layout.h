@@ -78,7 +78,7 @@ _Static_assert(sizeof(struct rm_pci_info) == 12, "GET_PCI_INFO");
 
 /* Control of a device: ctrl/ctrl0080/ctrl0080gpu.h. Without a list it tells how many there are. */
 #define RM_GPU_GET_CLASSLIST	0x800201
-#define RM_CLASS_COMPUTE	0xc0	/* low byte, of each since Fermi: class/cl90c0.h .. clcec0.h */
+#define RM_CLASS_COMPUTE	0xc0	/* low byte of each since Fermi: class/cl90c0.h */
 #define RM_MAX_CLASSES		512	/* the driver has lists of about 100 */
 
 struct rm_class_list {

@@ -97,7 +97,9 @@ try run $e -g 0 --no-device-launch --strict -- "$tmp/parent" 3 cudaLaunchDeviceV
 is "$status $(refused | cut -d : -f 2)" "3  1 module with kernel parent was refused (simulated)" \
 	"--strict: nothing ran outside, the program's status"
 try run $e -g 0 --no-device-launch --exec -- "$tmp/parent" 3 cudaLaunchDeviceV2
-is "$status $(cat "$tmp/out") $(refused)" "3 load=800 " "--exec: refused, and nobody is left to say it"
+is "$status $(cat "$tmp/out") $(refused)" "3 load=800 gpupart: 1 module with kernels that can launch others refused (simulated)" \
+	"--exec: refused, and the process says it"
+is "$(grep -c outside "$tmp/err")" 0 "which is no launch outside of the set"
 try run $e -g 0 --no-device-launch -- "$gpupart" run -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status $(refused | wc -l)" "3 1" "a run inside such a run refuses them"
 try run $e -g 0 --mem 1G --no-device-launch -- "$tmp/parent" -8 'cudaLaunchDeviceV2; .global .align 4 .b8 room[300000000]'

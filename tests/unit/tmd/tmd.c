@@ -565,7 +565,8 @@ static void refusals(void)
 	topo->info.max_gpcs = 7;
 	tap_ok(tmd_map_build(gp, topo, layout_named("V04_00"), NULL, &map) == -EOPNOTSUPP,
 	       "wrong maxima make bits clash: %s", gpupart_error(gp));
-	tap_ok(tmd_compute_class(0x180, 0xcbc0) == 0xcbc0 && tmd_compute_class(0x180, 0xcec0) == 0 &&
+	tap_ok(tmd_compute_class(0x180, 0xcbc0) == 0xcbc0 &&
+		       tmd_compute_class(0x180, 0xcec0) == 0 &&
 		       tmd_compute_class(0x1bb, 0xcec0) == 0xcec0,
 	       "the driver's list is the first witness, and must not contradict the table");
 	tap_ok(tmd_compute_class(0x180, 0) == 0xcbc0 && tmd_compute_class(0x1c0, 0) == 0,
