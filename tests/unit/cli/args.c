@@ -36,6 +36,15 @@ int cmd_status(int err)
 	return err ? EXIT_USAGE : 0;
 }
 
+const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
+		    const struct gpupart_tpcset *set)
+{
+	(void)topo;
+	(void)set;
+	snprintf(text, len, "TPCs");
+	return text;
+}
+
 int cuda_probe(struct cuda_probe *probe)
 {
 	nr_probes++;
