@@ -344,7 +344,9 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 	} else {
 		/* Now, since one that is killed says nothing at its end. */
 		if (*unreported)
-			say(true, "gpupart: launches outside of the set: %s\n", unreported);
+			say(true,
+			    "gpupart: this process itself reports launches outside of its set: %s\n",
+			    unreported);
 		confined = getpid();
 		atexit(tell_end);
 		if (gpupart_profilers(gp) == -EACCES)

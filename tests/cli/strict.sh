@@ -191,12 +191,12 @@ apart() {
 	has "$err" "its run cannot be told of them: /proc/" "$words: and it is said why"
 	try run $e -t 0-7 -- "$@" "$prog" kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "without --strict: $words: it runs"
-	has "$err" "gpupart: launches outside of the set: its run cannot be told of them: /proc/" "$words: it says that it is not reported"
+	has "$err" "gpupart: this process itself reports launches outside of its set: its run cannot be told of them: /proc/" "$words: it says that it is not reported"
 	is "$(grep -c "[0-9] launch.* outside" "$tmp/err")" 0 "and no more where there was none"
 	try run $e -t 0-7 -- "$@" "$prog" x8 kernel x8
 	has "$err" "gpupart: 2 launches outside of TPCs 0-7 (simulated): the first was work_cluster" "$words: it reports its launches itself"
 	try run $e -t 0-7 -- "$@" "$prog" x8 sync kill9
-	has "$err" "gpupart: launches outside of the set: its run cannot be told of them: /proc/" "$words: one that was killed said so before"
+	has "$err" "gpupart: this process itself reports launches outside of its set: its run cannot be told of them: /proc/" "$words: one that was killed said so before"
 }
 apart "another pid namespace" unshare -pf --mount-proc
 apart "no /proc" unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" "$@"'
