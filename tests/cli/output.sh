@@ -45,7 +45,8 @@ if chown -h 1002 "$tmp/links/link" "$tmp/links/report" 2>/dev/null; then
 	echo old >"$tmp/file"
 	for args in "topology -i sample:h200" "plan -i sample:h200 --tenant a" "verify -i sample:h200" "sim copies" \
 		"qos sim qos-steady" "ps" "stat -i sample:h200"; do
-		program= wanted=1
+		program=
+		wanted=1
 		[ "${args%% *}" != stat ] || program="-- true" wanted=125
 		refused $wanted "-o $tmp/links/link: is another user's link" $args -o "$tmp/links/link" $program
 	done
