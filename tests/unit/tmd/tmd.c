@@ -574,6 +574,41 @@ static void refusals(void)
 	gpupart_topology_close(topo);
 }
 
+/* Bits in place of a formula's: each once, and of those that the layout has. */
+static void learnt_bits(void)
+{
+	const struct tmd_layout *layout = layout_named("V04_00");
+	struct gpupart_topology *topo = board("b");
+	static struct tmd_map map, formula;
+	struct gpupart_tpcset set = { { 0 } };
+	uint8_t bits[GPUPART_MAX_TPCS];
+	struct tmd_allow allow;
+
+	if (!tap_ok(topo && !tmd_map_build(gp, topo, layout, NULL, &formula), "a formula's map"))
+		return;
+	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++)
+		bits[tpc] = formula.bit_of_tpc[tpc];
+	tap_ok(!tmd_map_build(gp, topo, layout, bits, &map) &&
+		       tmd_map_hash(&map, &topo->info) == tmd_map_hash(&formula, &topo->info),
+	       "the same bits, learnt: the same map");
+	bits[3] = 127;
+	gpupart_tpcset_add(&set, 3);
+	tap_ok(!tmd_map_build(gp, topo, layout, bits, &map) &&
+		       tmd_map_hash(&map, &topo->info) != tmd_map_hash(&formula, &topo->info),
+	       "another bit: another map");
+	tmd_map_convert(&map, &set, &allow);
+	tap_ok(allow.tmd_bits[1] == 1ull << 63 && !allow.tmd_bits[0], "and sets have it");
+	bits[3] = bits[5];
+	tap_ok(tmd_map_build(gp, topo, layout, bits, &map) == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "TPCs 3 and 5 would both be bit"),
+	       "two TPCs of one bit: %s", gpupart_error(gp));
+	bits[3] = 128;
+	tap_ok(tmd_map_build(gp, topo, layout, bits, &map) == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "TPC 3 would be bit 128"),
+	       "a bit that is not there: %s", gpupart_error(gp));
+	gpupart_topology_close(topo);
+}
+
 /* That bits were proven says nothing of a row that stands corrected under its name. */
 static void hash_of_row(void)
 {
@@ -655,6 +690,7 @@ int main(void)
 	fields_of_v05_00();
 	all_layouts();
 	refusals();
+	learnt_bits();
 	hash_of_row();
 	limits_stay();
 	gpupart_close(gp);
