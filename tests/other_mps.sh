@@ -3,7 +3,8 @@
 # Stands for nvidia-cuda-mps-control in tests, which put it on PATH by that name. $FAKE_MPS is a
 # folder: what was done is in its files log, env and marker. Its files fails and clients say what is
 # logged as it fails, and that there are clients to wait for; servers are those that it lists; it
-# gives no answer to words that begin with what is in hangs, and refuses all if there is refuses.
+# gives no answer to words that begin with what is in hangs, refuses all if there is refuses, and fails
+# once if there is stumbles.
 dir=$CUDA_MPS_PIPE_DIRECTORY
 pid=$dir/nvidia-cuda-mps-control.pid
 case $1 in
@@ -41,7 +42,9 @@ case $word in
 quit)
 	echo quit >>"$FAKE_MPS/log"
 	: >"$dir/quit" ;;
-get_server_list) cat "$FAKE_MPS/servers" 2>/dev/null ;;
+get_server_list)
+	cat "$FAKE_MPS/servers" 2>/dev/null
+	! rm "$FAKE_MPS/stumbles" 2>/dev/null || exit 1 ;;
 terminate_client\ *)
 	# What it is asked for, and whether that process is there still.
 	state=$(sed -n 's/^State:.\([A-Z]\).*/\1/p' "/proc/${word##* }/status" 2>/dev/null)

@@ -764,6 +764,9 @@ static void test_node(void)
 	tap_ok(user.joined && !*user.noted, "and where it is named: %s", user.noted);
 	end(&user);
 
+	put(in(fake, "stumbles"), "");
+	tap_ok(!mps_daemon_find_node(&daemon) && !is_there(in(fake, "stumbles")),
+	       "one that fails once is asked again: %s", daemon.why);
 	put(in(fake, "hangs"), "");
 	tap_ok(mps_daemon_find_node(&daemon) == -ECONNREFUSED &&
 		       strstr(daemon.why, "does not answer in " MPS_DAEMON_NODE),
