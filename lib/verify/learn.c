@@ -69,9 +69,9 @@ static int learn_bit(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 			return 0;
 	}
 	return ctx_fail(gp, -EPROTO,
-			"mask bit %u of TMD %s is not the bit of one TPC: %u of %u had no block in %d launches without it, and %u a block on each SM; is another program using the GPU?",
+			"mask bit %u of TMD %s is not the bit of one TPC: in %d launches without it %u of %u TPCs never had a block, and %u had one on each SM; is another program using the GPU?",
 			gpu->driver.map.bit_of_tpc[nth],
-			tmd_layout_name(gpu->driver.map.layout), nr_gone, nr_tpcs, MAX_ROUNDS,
+			tmd_layout_name(gpu->driver.map.layout), MAX_ROUNDS, nr_gone, nr_tpcs,
 			gpupart_tpcset_count(&whole));
 }
 

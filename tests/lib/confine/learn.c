@@ -147,7 +147,37 @@ static void refused_to_learn(const char *words)
 }
 
 /* TPC 5 obeys the bit of TPC 3. */
-static void child_two_tpcs(void) { refused_to_learn("is not the bit of one TPC: 2 of 24"); }
+static void child_two_tpcs(void) { refused_to_learn("launches without it 2 of 24 TPCs"); }
+
+/* Another program's block holds an SM, of the GPU's time alone. */
+static int learn_beside(unsigned int ns)
+{
+	struct program p;
+	P stream;
+
+	if (driver_open() || program_start(&p, 0) || cuStreamCreate(&stream, 1) ||
+	    program_launch(&p, stream, 1, ns))
+		return -EIO;
+	return attach_learning();
+}
+
+static void child_beside(void)
+{
+	int err = learn_beside(4000000000u);
+
+	tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "is another program using the GPU?"),
+	       "an SM that is never free: %d %s", err, err ? gpupart_error(gp) : "");
+}
+
+static void child_beside_for_a_while(void)
+{
+	int err = learn_beside(120000);
+
+	if (!tap_ok(!err, "an SM that is free again in time: %s", err ? gpupart_error(gp) : ""))
+		return;
+	tap_ok(nr_learnt > 304, "took more launches than 304: %u", nr_learnt);
+	sets_hold();
+}
 
 static void child_knows(void)
 {
@@ -298,6 +328,8 @@ static const struct scenario scenarios[] = {
 	GPU("24-1b2?", V05_00, child_learns, ",order=interleaved"),
 	GPU("160-1a0", V05_00, child_has_not_to_learn, ""),
 	GPU("24-1b2", V05_00, child_two_tpcs, ",order=number,move-bit=5:3"),
+	{ "beside", child_beside, "@/24-1b2", { LEARNT }, prepare_board },
+	{ "beside-for-a-while", child_beside_for_a_while, "@/24-1b2", { LEARNT }, prepare_board },
 	{ "learns", child_learns, "@/24-1b2", { LEARNT }, prepare_board },
 	{ "known", child_knows, "@/24-1b2", { LEARNT }, prepare_learnt },
 	{ "known-written-again", child_knows, "@/24-1b2", { LEARNT }, prepare_same },
