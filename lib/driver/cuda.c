@@ -26,7 +26,7 @@ static int api_fill(struct gpupart *gp, void *lib, struct cuda_api *api)
 	CUDA_NEEDED(CUDA_CHECK)
 #undef CUDA_CHECK
 	api->sim_capture = dlsym(lib, "gpupart_sim_capture");
-	api->sim_gpu_info = dlsym(lib, "gpupart_sim_gpu_info");
+	api->sim_topology = dlsym(lib, "gpupart_sim_topology");
 	api->sim_memory = dlsym(lib, "gpupart_sim_memory");
 	api->sim_processes = dlsym(lib, "gpupart_sim_processes");
 	return 0;

@@ -74,7 +74,7 @@
 	F(cuGraphMemsetNodeSetParams) F(cuGraphMemcpyNodeGetParams) \
 	F(cuGraphMemcpyNodeSetParams) F(cuGraphExecMemsetNodeSetParams) \
 	F(cuGraphExecMemcpyNodeSetParams) F(cuFuncGetModule) F(cuKernelGetFunction) \
-	F(gpupart_sim_gpu_info) F(gpupart_sim_hung)
+	F(gpupart_sim_gpu_info) F(gpupart_sim_topology) F(gpupart_sim_hung)
 
 #define DECLARE(name) __typeof__(name) *name;
 static struct {
