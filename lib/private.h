@@ -99,12 +99,11 @@ struct gpupart_report_process {
 struct gpupart_report;
 
 /*
- * A place for such reports, gone with gpupart_report_close(). @id is for GPUPART_REPORT, and
- * holds for processes of this user while the caller lives. There is room for 256 processes that
+ * A place for such reports, for the life of the caller. @id is for GPUPART_REPORT, and holds for
+ * processes of this user. There is room for 256 processes that
  * live or left something to report.
  */
 int gpupart_report_open(struct gpupart *gp, struct gpupart_report **report, const char **id);
-void gpupart_report_close(struct gpupart_report *report);
 
 /*
  * What the @n'th process has left up to now, from 0: -ENOENT after the last. It is that process's

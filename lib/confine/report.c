@@ -5,9 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,12 +26,6 @@ struct report_block {
 	struct gpupart_report_process processes[MAX_PROCESSES];
 };
 
-struct gpupart_report {
-	struct report_block *block;
-	int fd;
-	char id[MEMFD_ID_LEN];
-};
-
 atomic_bool report_joined;
 static struct gpupart_report_process *own;
 static struct report_block *without_place;	/* the report that had none for this process */
@@ -48,40 +40,23 @@ static atomic_bool naming;
 
 /* ---------------------------------------------------------------- the run's side */
 
-int gpupart_report_open(struct gpupart *gp, struct gpupart_report **out, const char **id)
+/* The public name of a struct memfd. */
+static struct report_block *block_of(const struct gpupart_report *report)
 {
-	struct gpupart_report *report = calloc(1, sizeof(*report));
-	struct memfd_head *head;
-	int err;
-
-	if (!report)
-		return ctx_fail(gp, -ENOMEM, "no memory");
-	err = memfd_make(gp, NAME, MAGIC, sizeof(*report->block), &head, &report->fd, report->id);
-	if (err) {
-		free(report);
-		return err;
-	}
-	report->block = (struct report_block *)head;
-	*out = report;
-	*id = report->id;
-	return 0;
+	return (struct report_block *)((const struct memfd *)report)->head;
 }
 
-void gpupart_report_close(struct gpupart_report *report)
+int gpupart_report_open(struct gpupart *gp, struct gpupart_report **report, const char **id)
 {
-	if (!report)
-		return;
-	munmap(report->block, sizeof(*report->block));
-	close(report->fd);
-	free(report);
+	return memfd_open(gp, NAME, MAGIC, sizeof(struct report_block), (struct memfd **)report, id);
 }
 
 int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
 		       struct gpupart_report_process *process)
 {
-	if (n >= atomic_load(&report->block->nr) || n >= MAX_PROCESSES)
+	if (n >= atomic_load(&block_of(report)->nr) || n >= MAX_PROCESSES)
 		return -ENOENT;
-	*process = report->block->processes[n];
+	*process = block_of(report)->processes[n];
 	memfd_clean(process->name, sizeof(process->name));
 	memfd_clean(process->pci, sizeof(process->pci));
 	memfd_clean(process->source, sizeof(process->source));
@@ -93,10 +68,10 @@ int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
 
 unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned int *nr_refused)
 {
-	unsigned int nr = atomic_load(&report->block->nr);
+	unsigned int nr = atomic_load(&block_of(report)->nr);
 	unsigned int nr_lost = nr > MAX_PROCESSES ? nr - MAX_PROCESSES : 0;
 
-	*nr_refused = atomic_load(&report->block->nr_refused);
+	*nr_refused = atomic_load(&block_of(report)->nr_refused);
 	if (*nr_refused > nr_lost)
 		*nr_refused = nr_lost;
 	return nr_lost;
