@@ -48,7 +48,8 @@ static struct report_block *block_of(const struct gpupart_report *report)
 
 int gpupart_report_open(struct gpupart *gp, struct gpupart_report **report, const char **id)
 {
-	return memfd_open(gp, NAME, MAGIC, sizeof(struct report_block), (struct memfd **)report, id);
+	return memfd_open(gp, NAME, MAGIC, sizeof(struct report_block), (struct memfd **)report,
+			  id);
 }
 
 int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
