@@ -76,8 +76,7 @@ QOS_OBJ	   := $(QOS_SRC:%.c=$(B)/obj/%.o)
 QOS	   := $(B)/obj/cli/qos/policy/qos.a
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o) $(B)/obj/lib/core/environment.o
 PROGRAM_OBJ := $(LIB_PROGRAM_SRC:%.c=$(B)/obj/%.o)
-# Captures are read and written without the rest of the library's state.
-MANAGE_OBJ := $(LIB_MANAGE_SRC:%.c=$(B)/obj/%.o) $(addprefix $(B)/obj/lib/topo/,capture.o capture_read.o)
+MANAGE_OBJ := $(LIB_MANAGE_SRC:%.c=$(B)/obj/%.o)
 # What programs see of the management library; of ours it has what reads ledgers, and no more.
 NVML_OBJ   := $(NVML_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/,lib/ledger/query.o lib/ledger/file.o lib/core/environment.o lib/core/fork.o lib/core/state_dir.o lib/core/shared_header.o lib/core/symbols.o)

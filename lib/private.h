@@ -15,12 +15,14 @@
 static inline const char *gpupart_list_part(const char *list, char separator, unsigned int n,
 					    size_t *len)
 {
-	while (n-- && list) {
-		list = strchr(list, separator);
-		list = list ? list + 1 : NULL;
+	const char *end = strchr(list, separator);
+
+	for (; n && end; n--) {
+		list = end + 1;
+		end = strchr(list, separator);
 	}
-	*len = list ? strchrnul(list, separator) - list : 0;
-	return list;
+	*len = end ? (size_t)(end - list) : strlen(list);
+	return n ? NULL : list;
 }
 
 #pragma GCC visibility push(default)

@@ -18,8 +18,6 @@ LIB_CORE_MANAGE_SRC := \
 	lib/core/memfd_make.c
 
 LIB_TOPO_SRC := \
-	lib/topo/capture.c \
-	lib/topo/capture_read.c \
 	lib/topo/cluster.c \
 	lib/topo/rm_client.c \
 	lib/topo/set_parse.c \
@@ -28,6 +26,8 @@ LIB_TOPO_SRC := \
 	lib/topo/tpcset.c
 
 LIB_TOPO_MANAGE_SRC := \
+	lib/topo/capture.c \
+	lib/topo/capture_read.c \
 	lib/topo/open.c \
 	lib/topo/sample.c \
 	lib/topo/source_netlink.c

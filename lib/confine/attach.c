@@ -71,7 +71,7 @@ bad:
 static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			      struct gpupart_topology **topo)
 {
-	const char *capture;
+	struct gpupart_topology *t;
 	int number = -1, err;
 
 	if (selector && !strncmp(selector, "cuda:", 5)) {
@@ -79,24 +79,26 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 		if (err)
 			return err;
 	}
-	for (int device = 0; (capture = cuda->sim_capture(device)); device++) {
-		struct gpupart_topology *t;
-
-		err = topo_file_open(gp, capture, NULL, &t);
-		if (err)
-			return err;
-		t->info.simulated = true;
-		if (cuda->sim_gpu_info)
-			cuda->sim_gpu_info(device, t->info.pci, t->info.uuid);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return ctx_fail(gp, -ENOMEM, "no memory for a topology");
+	for (int device = 0; cuda->sim_capture(device); device++) {
+		if (!cuda->sim_topology || cuda->sim_topology(device, t, sizeof(*t))) {
+			err = ctx_fail(gp, -EPROTO,
+				       "the simulated driver is another version's: its topology cannot be read");
+			goto free_topo;
+		}
 		if (!selector || number == device ||
 		    (number < 0 && topo_selects(selector, &t->info, device))) {
 			*topo = t;
 			return 0;
 		}
-		gpupart_topology_close(t);
 	}
-	return ctx_fail(gp, -ENODEV, "no simulated GPU is %s: GPUPART_SIM names their captures",
-			selector ? selector : "there");
+	err = ctx_fail(gp, -ENODEV, "no simulated GPU is %s: GPUPART_SIM names their captures",
+		       selector ? selector : "there");
+free_topo:
+	free(t);
+	return err;
 }
 
 /* Of the real sources NVIDIA's driver alone tells virtual GPCs, which mask bits are made of. */

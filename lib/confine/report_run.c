@@ -4,41 +4,26 @@
  * programs wrote: bounded, and cleaned of control characters.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include "lib/confine/report_block.h"
 
-struct gpupart_report {
-	struct report_block *block;
-	int fd;
-	char id[MEMFD_ID_LEN];
-};
-
-int gpupart_report_open(struct gpupart *gp, struct gpupart_report **out, const char **id)
+/* The public name of a struct memfd. */
+static struct report_block *block_of(const struct gpupart_report *report)
 {
-	struct gpupart_report *report = calloc(1, sizeof(*report));
-	struct memfd_head *head;
-	int err;
+	return (struct report_block *)((const struct memfd *)report)->head;
+}
 
-	if (!report)
-		return ctx_fail(gp, -ENOMEM, "no memory");
-	err = memfd_make(gp, REPORT_NAME, REPORT_MAGIC, sizeof(*report->block), &head,
-			 &report->fd, report->id);
-	if (err) {
-		free(report);
-		return err;
-	}
-	report->block = (struct report_block *)head;
-	*out = report;
-	*id = report->id;
-	return 0;
+int gpupart_report_open(struct gpupart *gp, struct gpupart_report **report, const char **id)
+{
+	return memfd_open(gp, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block),
+			  (struct memfd **)report, id);
 }
 
 int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
 		       struct gpupart_report_process *process)
 {
-	if (n >= atomic_load(&report->block->nr) || n >= REPORT_MAX_PROCESSES)
+	if (n >= atomic_load(&block_of(report)->nr) || n >= REPORT_MAX_PROCESSES)
 		return -ENOENT;
-	*process = report->block->processes[n];
+	*process = block_of(report)->processes[n];
 	memfd_clean(process->name, sizeof(process->name));
 	memfd_clean(process->pci, sizeof(process->pci));
 	memfd_clean(process->source, sizeof(process->source));
@@ -50,10 +35,10 @@ int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
 
 unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned int *nr_refused)
 {
-	unsigned int nr = atomic_load(&report->block->nr);
+	unsigned int nr = atomic_load(&block_of(report)->nr);
 	unsigned int nr_lost = nr > REPORT_MAX_PROCESSES ? nr - REPORT_MAX_PROCESSES : 0;
 
-	*nr_refused = atomic_load(&report->block->nr_refused);
+	*nr_refused = atomic_load(&block_of(report)->nr_refused);
 	if (*nr_refused > nr_lost)
 		*nr_refused = nr_lost;
 	return nr_lost;

@@ -15,11 +15,21 @@ struct memfd_head {
 	uint64_t magic, size;
 };
 
-/* Creates @size zeroed bytes, mapped at *@at, with the head filled; @id is for others to map. */
-int memfd_make(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
-	       struct memfd_head **at, int *fd, char id[MEMFD_ID_LEN]);
+/* One that this process created, open. */
+struct memfd {
+	struct memfd_head *head;
+	size_t size;
+	int fd;
+	char id[MEMFD_ID_LEN];
+};
 
-/* Maps what memfd_make() created with the same arguments. -EINVAL: @id names something else. */
+/* Creates @size zeroed bytes with the head filled. *@id, valid until the close, is for others. */
+int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
+	       struct memfd **opened, const char **id);
+/* NULL: nothing is done. */
+void memfd_close(struct memfd *memfd);
+
+/* Maps what memfd_open() created with the same arguments. -EINVAL: @id names something else. */
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
 	      struct memfd_head **at);
 

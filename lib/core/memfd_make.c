@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,32 +11,47 @@
 #include "lib/core/fsize.h"
 #include "lib/core/memfd.h"
 
-int memfd_make(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
-	       struct memfd_head **at, int *fd, char id[MEMFD_ID_LEN])
+int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
+	       struct memfd **opened, const char **id)
 {
+	struct memfd *new = calloc(1, sizeof(*new));
 	struct fsize_guard guard;
 	void *map = MAP_FAILED;
 	int err = 0;
 
+	if (!new)
+		return ctx_fail(gp, -ENOMEM, "no memory");
 	fsize_guard_begin(&guard);
-	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	new->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* A program that shortens it would end all that have mapped it. */
-	if (*fd >= 0 && !fchmod(*fd, 0600) && !ftruncate(*fd, size) &&
-	    !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (new->fd >= 0 && !fchmod(new->fd, 0600) && !ftruncate(new->fd, size) &&
+	    !fcntl(new->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, new->fd, 0);
 	if (map == MAP_FAILED)
 		err = ctx_fail(gp, -errno, "no shared memory: %s", strerror(errno));
 	fsize_guard_end(&guard);
 	if (err) {
-		if (*fd >= 0)
-			close(*fd);
+		if (new->fd >= 0)
+			close(new->fd);
+		free(new);
 		return err;
 	}
-	*at = map;
-	(*at)->magic = magic;
-	(*at)->size = size;
-	snprintf(id, MEMFD_ID_LEN, "/proc/%d/fd/%d", getpid(), *fd);
+	new->head = map;
+	new->size = size;
+	*new->head = (struct memfd_head){ magic, size };
+	snprintf(new->id, sizeof(new->id), "/proc/%d/fd/%d", getpid(), new->fd);
+	*opened = new;
+	*id = new->id;
 	return 0;
+}
+
+void memfd_close(struct memfd *memfd)
+{
+	if (!memfd)
+		return;
+	munmap(memfd->head, memfd->size);
+	close(memfd->fd);
+	free(memfd);
 }
 
 void memfd_clean(char *text, size_t len)

@@ -18,7 +18,7 @@ static atomic_bool is_open;
 /* In the order of the members of struct cuda_api, which are pointers alone. */
 #define CUDA_NAME(member, symbol, args) symbol "\0"
 static const char names[] = CUDA_NEEDED(CUDA_NAME) CUDA_OPTIONAL(CUDA_NAME)
-	"gpupart_sim_capture\0gpupart_sim_gpu_info\0gpupart_sim_memory\0gpupart_sim_processes\0";
+	"gpupart_sim_capture\0gpupart_sim_topology\0gpupart_sim_memory\0gpupart_sim_processes\0";
 
 static int api_fill(struct gpupart *gp, void *lib, struct cuda_api *api)
 {

@@ -287,7 +287,7 @@ struct cuda_api {
 #undef CUDA_MEMBER
 	/* Of the simulated driver alone: which capture CUDA device N is made of. */
 	const char *(*sim_capture)(int device);
-	int (*sim_gpu_info)(int device, char pci[20], char uuid[48]);
+	int (*sim_topology)(int device, struct gpupart_topology *topo, size_t size);
 	/* Bytes of its memory that this process has, and all. */
 	int (*sim_memory)(int device, uint64_t *own, uint64_t *all);
 	int (*sim_processes)(int device);

@@ -274,7 +274,8 @@ void memory_calls_spoil(const struct memory_call *call, const void *arguments,
 	if (is_array(call)) {
 		/* The program's own descriptor is not ours to write. */
 		memcpy(change->descriptor, (const void *)(uintptr_t)*word,
-		       call->fn.kind == MEMORY_ARRAY ? sizeof(struct plane) : sizeof(struct volume));
+		       call->fn.kind == MEMORY_ARRAY ? sizeof(struct plane)
+						     : sizeof(struct volume));
 		change->descriptor[0] = TOO_WIDE;
 		value = (uintptr_t)change->descriptor;
 	} else if (call->fn.kind == MEMORY_PITCH) {

@@ -1,44 +1,23 @@
 // SPDX-License-Identifier: MIT
 /* Creates the memory of block.h and reads the sums that measured processes left in it. */
 #include <errno.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "lib/stat/block.h"
 
-struct gpupart_stat {
-	struct stat_block *block;
-	int fd;
-	char id[MEMFD_ID_LEN];
-};
-
-int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **out, const char **id)
+/* The public name of a struct memfd. */
+static struct stat_block *block_of(const struct gpupart_stat *stat)
 {
-	struct gpupart_stat *stat = calloc(1, sizeof(*stat));
-	struct memfd_head *head;
-	int err;
+	return (struct stat_block *)((const struct memfd *)stat)->head;
+}
 
-	if (!stat)
-		return ctx_fail(gp, -ENOMEM, "no memory");
-	err = memfd_make(gp, STAT_NAME, STAT_MAGIC, sizeof(*stat->block), &head, &stat->fd,
-			 stat->id);
-	if (err) {
-		free(stat);
-		return err;
-	}
-	stat->block = (struct stat_block *)head;
-	*out = stat;
-	*id = stat->id;
-	return 0;
+int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **stat, const char **id)
+{
+	return memfd_open(gp, STAT_NAME, STAT_MAGIC, sizeof(struct stat_block),
+			  (struct memfd **)stat, id);
 }
 
 void gpupart_stat_close(struct gpupart_stat *stat)
 {
-	if (!stat)
-		return;
-	munmap(stat->block, sizeof(*stat->block));
-	close(stat->fd);
-	free(stat);
+	memfd_close((struct memfd *)stat);
 }
 
 /* It is the program's memory too, and a program may have written anywhere. */
@@ -54,14 +33,14 @@ static void make_good(struct gpupart_stat_process *process)
 int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		     struct gpupart_stat_process *process)
 {
-	unsigned int nr = atomic_load(&stat->block->nr_processes);
+	unsigned int nr = atomic_load(&block_of(stat)->nr_processes);
 	const uint64_t *from;
 	uint64_t *to = (uint64_t *)process;
 
 	_Static_assert(sizeof(*process) % 8 == 0, "counts are copied whole");
 	if (n >= nr || n >= STAT_MAX_PROCESSES)
 		return -ENOENT;
-	from = (const uint64_t *)&stat->block->processes[n];
+	from = (const uint64_t *)&block_of(stat)->processes[n];
 	/* In order: what says how many GPUs there are stands before them. */
 	for (size_t i = 0; i < sizeof(*process) / 8; i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
@@ -71,8 +50,8 @@ int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 
 unsigned int gpupart_stat_lost(const struct gpupart_stat *stat)
 {
-	unsigned int nr = atomic_load(&stat->block->nr_processes);
+	unsigned int nr = atomic_load(&block_of(stat)->nr_processes);
 
-	return atomic_load(&stat->block->nr_refused) +
+	return atomic_load(&block_of(stat)->nr_refused) +
 	       (nr > STAT_MAX_PROCESSES ? nr - STAT_MAX_PROCESSES : 0);
 }

@@ -312,28 +312,25 @@ static void see_listed(const struct gpupart_grant *grant, void *arg)
 	listing->nr++;
 }
 
-static int grant_list_fill(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+static int list_grants(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
+	struct listing listing = { .list = rows, .max = max };
+	int err = walk(machine_root(), see_listed, &listing);
+
 	(void)arg;
-	return gpupart_grant_list(gp, rows, max, sizeof(struct gpupart_grant));
+	if (err)
+		return ctx_fail(gp, err, GPUPART_GRANT_ROOT ": %s", err == -EPERM ?
+				"is no folder of root's alone: what it says of jobs does not count"
+				: err == -EUSERS ? GRANT_HIDDEN : strerror(-err));
+	if (rows && listing.nr)
+		qsort(rows, listing.nr < max ? listing.nr : max, sizeof(*listing.list), by_id);
+	return listing.nr;
 }
 
 int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max,
 		       size_t size)
 {
-	struct listing listing = { .list = list, .max = max };
-	int err;
-
-	if (size != sizeof(*list))
-		return rows_resized(gp, list, max, size, sizeof(*list), grant_list_fill, NULL);
-	err = walk(machine_root(), see_listed, &listing);
-	if (err)
-		return ctx_fail(gp, err, GPUPART_GRANT_ROOT ": %s", err == -EPERM ?
-				"is no folder of root's alone: what it says of jobs does not count"
-				: err == -EUSERS ? GRANT_HIDDEN : strerror(-err));
-	if (list && listing.nr)
-		qsort(list, listing.nr < max ? listing.nr : max, sizeof(*list), by_id);
-	return listing.nr;
+	return rows_resized(gp, list, max, size, sizeof(*list), list_grants, NULL);
 }
 
 struct sum {

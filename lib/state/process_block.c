@@ -329,30 +329,25 @@ void control_unlock(void)
 		flock(own.fd, LOCK_UN);
 }
 
+#define SAME_PLACE(member, counter) \
+	_Static_assert(offsetof(struct gpupart_counters, member) == (counter) * sizeof(uint64_t), \
+		       "the counters in their order")
+SAME_PLACE(confined, CONTROL_CONFINED);
+SAME_PLACE(widened_cooperative, CONTROL_WIDENED_COOPERATIVE);
+SAME_PLACE(unconfinable_gpu, CONTROL_UNCONFINABLE_GPU);
+SAME_PLACE(next_dropped, CONTROL_NEXT_DROPPED);
+SAME_PLACE(device_launches, CONTROL_NR_COUNTERS - 1);
+
 void control_counters(const struct control_block *block, struct gpupart_counters *c)
 {
-	uint64_t n[CONTROL_NR_COUNTERS] = { 0 }, launches = 0;
+	uint64_t *n = (uint64_t *)c;
 
+	memset(c, 0, sizeof(*c));
 	for (int lane = 0; lane < CONTROL_NR_LANES; lane++)
 		for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
 			n[i] += __atomic_load_n(&block->lanes[lane].counters[i], __ATOMIC_RELAXED);
-	for (int i = 0; i < CONTROL_NR_LAUNCHES; i++)
-		launches += n[i];
-	*c = (struct gpupart_counters){
-		.launches = launches,
-		.confined = n[CONTROL_CONFINED],
-		.widened_empty = n[CONTROL_WIDENED_EMPTY],
-		.widened_driver = n[CONTROL_WIDENED_DRIVER],
-		.widened_cluster = n[CONTROL_WIDENED_CLUSTER],
-		.widened_cooperative = n[CONTROL_WIDENED_COOPERATIVE],
-		.unconfinable_version = n[CONTROL_UNCONFINABLE_VERSION],
-		.unconfinable_map = n[CONTROL_UNCONFINABLE_MAP],
-		.unconfinable_gpu = n[CONTROL_UNCONFINABLE_GPU],
-		.graphs_reapplied = n[CONTROL_GRAPH_REAPPLIED],
-		.graphs_stale = n[CONTROL_GRAPH_STALE],
-		.next_dropped = n[CONTROL_NEXT_DROPPED],
-		.device_launches = n[CONTROL_DEVICE_LAUNCHES],
-	};
+	for (int i = CONTROL_FREE + 1; i < CONTROL_NR_LAUNCHES; i++)
+		c->launches += n[i];
 }
 
 void gpupart_counters_get(struct gpupart_counters *counters)

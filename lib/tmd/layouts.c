@@ -34,7 +34,8 @@ const struct tmd_layout tmd_layouts[] = {
 		.refused = "it has no mask field",
 	},
 	ROW64("V01_06", 0x16, 432, 0xa0c0), /* cla0c0qmd.h */
-	ROW64("V01_07", 0x17, 432, 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0), /* clb1c0qmd.h */
+	/* clb1c0qmd.h */
+	ROW64("V01_07", 0x17, 432, 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0),
 	ROW64("V02_00", 0x20, 448, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
 	ROW64("V02_01", 0x21, 448, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
 	ROW64("V02_02", 0x22, 448, 0xc3c0), /* clc3c0qmd.h */

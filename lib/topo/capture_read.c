@@ -444,6 +444,14 @@ static int check_whole(struct reader *r)
 	return 0;
 }
 
+void topo_source_set(struct gpupart_gpu_info *info, const char *path)
+{
+	size_t len = strlen(path), room = sizeof(info->source);
+
+	snprintf(info->source, room, "%s%s", len < room ? "" : "...",
+		 len < room ? path : path + len - room + 4);
+}
+
 static int blame_line(struct reader *r, const struct topo_blame *blame, int err)
 {
 	unsigned int line = r->section_line[IN_RM];
@@ -477,11 +485,7 @@ int topo_file_parse(struct gpupart *gp, const char *path, const char *text, size
 		err = check_whole(r);
 	if (err)
 		goto free_reader;
-	if (strlen(path) < sizeof(r->info.source))
-		strcpy(r->info.source, path);
-	else
-		snprintf(r->info.source, sizeof(r->info.source), "...%s",
-			 path + strlen(path) - sizeof(r->info.source) + 4);
+	topo_source_set(&r->info, path);
 	err = topo_build_blame(gp, &r->info, r->rows[IN_RM].at, r->rows[IN_RM].nr,
 			       r->rows[IN_GPC_MAP].at, r->rows[IN_GPC_MAP].nr, topo, &blame);
 	if (err) {

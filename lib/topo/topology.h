@@ -82,6 +82,8 @@ GPUPART_PRIVATE
 int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 GPUPART_PRIVATE
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
+/* A file's: its path, or the end of that. */
+void topo_source_set(struct gpupart_gpu_info *info, const char *path);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 		   struct gpupart_topology **topo);
 /* The same from memory; @path is for the sentences. */

@@ -611,6 +611,12 @@ CUresult cuEventDestroy_v2(CUevent event);
 const char *gpupart_sim_capture(int device);
 /* The PCI address and UUID that CUDA device @device answers with. 0 or a CUresult. */
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
+/*
+ * What its capture says, with that address and UUID, but for registers: for a library of the same
+ * build, whose struct has @size bytes. 0 or a CUresult.
+ */
+struct gpupart_topology;
+int gpupart_sim_topology(int device, struct gpupart_topology *topo, size_t size);
 /* Bytes of its memory that this process has (UINT64_MAX: a fault), and all. */
 int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all);
 /* How many processes use the GPU; -1 no such GPU. */

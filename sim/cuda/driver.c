@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/topo/topology.h"
 #include "sim/cuda/api.h"
 
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -446,7 +447,7 @@ CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, i
 
 /* ----------------------------------------------------------------------- ours */
 
-/* Both may be asked by a library that cuInit injects, before cuInit has ended. */
+/* These may be asked by a library that cuInit injects, before cuInit has ended. */
 const char *gpupart_sim_capture(int device)
 {
 	struct sim_gpu *gpu = gpu_get(device);
@@ -462,6 +463,20 @@ int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48])
 		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
 	snprintf(pci, 20, "%s", gpu->info.pci);
 	snprintf(uuid, 48, "%s", gpu->info.uuid);
+	return CUDA_SUCCESS;
+}
+
+int gpupart_sim_topology(int device, struct gpupart_topology *topo, size_t size)
+{
+	struct sim_gpu *gpu = gpu_get(device);
+
+	if (!gpu || size != sizeof(*topo))
+		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	*topo = *gpu->topo;
+	topo->info = gpu->info;
+	topo->info.simulated = true;
+	topo->nr_registers = 0;
+	topo->registers = NULL;
 	return CUDA_SUCCESS;
 }
 

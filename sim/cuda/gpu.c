@@ -177,8 +177,10 @@ static void gpu_set_sms(struct sim_gpu *gpu, const struct gpupart_topology *topo
 
 static void gpu_free(struct sim_gpu *gpu)
 {
-	if (gpu)
-		pipe_fed_close(gpu->fed);
+	if (!gpu)
+		return;
+	pipe_fed_close(gpu->fed);
+	gpupart_topology_close(gpu->topo);
 	free(gpu);
 }
 
@@ -198,6 +200,8 @@ static struct sim_gpu *gpu_open(const char *path)
 	/* The program may change its folder before it asks where the capture is. */
 	if (!realpath(path, gpu->path))
 		snprintf(gpu->path, sizeof(gpu->path), "%s", path);
+	gpu->topo = topo;
+	topo_source_set(&topo->info, gpu->path);
 	gpu->hash = gpupart_topology_hash(topo);
 	gpu->info = *gpupart_topology_info(topo);
 	gpu->nr_tpcs = gpupart_topology_nr_tpcs(topo);
@@ -208,13 +212,10 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu_set_sms(gpu, topo);		/* so many TPCs as have bits of their own fit there */
 	if (!engine_open(gpu))
 		goto free_gpu;
-	gpupart_topology_close(topo);
 	gpupart_close(gp);
 	return gpu;
 
 free_gpu:
-	if (topo)
-		gpupart_topology_close(topo);
 	if (gp)
 		gpupart_close(gp);
 	gpu_free(gpu);

@@ -43,6 +43,7 @@ struct sim_block {
 
 struct sim_gpu {
 	char path[PATH_MAX];
+	struct gpupart_topology *topo;	/* as the capture has it */
 	uint64_t hash;			/* of its topology */
 	struct gpupart_gpu_info info;	/* PCI address and UUID filled in */
 	struct cu_uuid uuid;

@@ -3,6 +3,7 @@
  * The simulated driver by itself: the objects a program holds, time, errors, and the
  * faults that can be played. Must not know where blocks go.
  */
+#include "lib/topo/topology.h"
 #include "tests/sim/cuda/program.h"
 
 /* ---------------------------------------------------------------------- streams */
@@ -567,13 +568,22 @@ static void devices(const char *expected)
 {
 	char text[64] = "", name[64] = "", pci[20], uuid[48], all[512] = "";
 	int count, i, device, value;
+	static struct gpupart_topology topo;
 	struct cu_uuid id;
 
 	TRY(cu.cuInit(0));
 	TRY(cu.cuDeviceGetCount(&count));
+	check(cu.gpupart_sim_topology(count, &topo, sizeof(topo)) == CUDA_ERROR_INVALID_DEVICE &&
+	      cu.gpupart_sim_topology(0, &topo, sizeof(topo) - 1) == CUDA_ERROR_INVALID_VALUE &&
+	      !topo.nr_sms, "a topology of no device, or for another version, is refused");
 	for (i = 0; i < count; i++) {
+		TRY(cu.gpupart_sim_topology(i, &topo, sizeof(topo)));
 		TRY(cu.gpupart_sim_gpu_info(i, pci, uuid));
 		TRY(cu.cuDeviceGetPCIBusId(text, sizeof(text), i));
+		check(topo.nr_sms == 132 && topo.info.simulated && !strcmp(topo.info.pci, pci) &&
+		      !strcmp(topo.info.uuid, uuid) &&
+		      !strcmp(topo.info.source, cu.gpupart_sim_capture(i)),
+		      "%s: its topology", pci);
 		TRY(cu.cuDeviceGetByPCIBusId(&device, pci));
 		TRY(cu.cuDeviceGetUuid_v2(&id, i));
 		TRY(cu.cuDeviceGetName(name, sizeof(name), i));

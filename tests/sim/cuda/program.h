@@ -75,7 +75,7 @@
 	F(cuGraphMemcpyNodeSetParams) F(cuGraphExecMemsetNodeSetParams) \
 	F(cuGraphExecMemcpyNodeSetParams) F(cuFuncGetModule) F(cuKernelGetFunction) \
 	F(cuLibraryLoadData) F(cuLibraryUnload) F(cuLibraryGetKernel) \
-	F(gpupart_sim_gpu_info) F(gpupart_sim_hung)
+	F(gpupart_sim_gpu_info) F(gpupart_sim_topology) F(gpupart_sim_hung)
 
 #define DECLARE(name) __typeof__(name) *name;
 static struct {

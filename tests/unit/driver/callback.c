@@ -126,7 +126,8 @@ static void test_order(struct gpupart *gp)
 	tap_ok(!enabled[SIX] && !driver_watch(&inner, 1, true) && !driver_watch(&a, 1, true) &&
 	       enabled[SIX], "another group of functions is watched when it is asked for");
 	tap_ok(driver_table_get(&found) && found.enable == enable, "there is one now");
-	tap_ok(enabled[FIVE] && enabled[SEVEN] && !enabled[EIGHT], "what they watch is enabled, and no more");
+	tap_ok(enabled[FIVE] && enabled[SEVEN] && !enabled[EIGHT],
+	       "what they watch is enabled, and no more");
 	tap_ok(!strcmp(tell(SIX, CUDA_SITE_BEGIN), "ai"),
 	       "a function is for those that watch it: %s", seen);
 	tap_ok(!driver_watch(&b, 2, true), "another watches it too");

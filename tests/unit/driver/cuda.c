@@ -60,7 +60,7 @@ int main(void)
 	CUDA_OPTIONAL(WRONG)
 	tap_ok(!nr_wrong, "each of %u is its member (%u are not)", nr, nr_wrong);
 	tap_ok(is(&api->sim_capture, "gpupart_sim_capture") &&
-		       is(&api->sim_gpu_info, "gpupart_sim_gpu_info") &&
+		       is(&api->sim_topology, "gpupart_sim_topology") &&
 		       is(&api->sim_memory, "gpupart_sim_memory") &&
 		       is(&api->sim_processes, "gpupart_sim_processes"),
 	       "and so are the simulated driver's own");
