@@ -48,11 +48,11 @@ static bool is_there(const struct tmd_part *part)
 
 /* Whether @part is of the context that has @left now. */
 static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
-		  const struct tmd_allow *left, bool clusters)
+		  const struct tmd_allow *left, bool spared)
 {
 	struct tmd_allow its = words_read(part->left);
 
-	if (clusters)
+	if (spared)
 		its = allow_andnot(&its, &map->singles);
 	return allow_equal(&its, left);
 }
@@ -88,7 +88,7 @@ static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tm
 
 /* The place of the context, a new one for a new one; NULL: another thread has just taken it. */
 static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_allow *left,
-				 bool clusters)
+				 bool spared)
 {
 	struct tmd_part *oldest = &map->parts->part[0], *part;
 	unsigned int state = FREE;
@@ -100,7 +100,7 @@ static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_all
 			fill(map->parts, part, left);
 			return part;
 		}
-		if (is_of(map, part, left, clusters))
+		if (is_of(map, part, left, spared))
 			return part;
 		if (later(oldest, atomic_load(&part->came)) > 0)
 			oldest = part;
@@ -310,10 +310,10 @@ static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct 
 }
 
 struct tmd_allow tmd_part(const struct tmd_map *map, const struct tmd_allow *limit,
-			  const struct tmd_allow *left, bool clusters)
+			  const struct tmd_allow *left, bool spared)
 {
 	struct tmd_allow before[TMD_PARTS], its[TMD_PARTS];
-	struct tmd_part *place = place_of(map, left, clusters), *order[TMD_PARTS];
+	struct tmd_part *place = place_of(map, left, spared), *order[TMD_PARTS];
 	unsigned int nr, epoch = epoch_of(&map->parts->epoch);
 
 	if (!place)

@@ -36,10 +36,10 @@ void tmd_parts_show(struct tmd_parts *parts, unsigned int nr_tpcs);
 void tmd_parts_gone(struct tmd_parts *parts);
 
 /*
- * What a context gets of @limit, one TPC at least, of which the driver left @left. @clusters: the
+ * What a context gets of @limit, one TPC at least, of which the driver left @left. @spared: the
  * driver took singletons out of @left as well. For the launch callback: takes no lock, cannot fail.
  */
 struct tmd_allow tmd_part(const struct tmd_map *map, const struct tmd_allow *limit,
-			  const struct tmd_allow *left, bool clusters);
+			  const struct tmd_allow *left, bool spared);
 
 #endif

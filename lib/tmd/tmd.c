@@ -344,16 +344,29 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 /* --------------------------------------------------------------------- launches */
 
 /*
- * Whether @off, which stands in a TMD, are the TPCs that a green context has not: else the driver
- * keeps a cluster off singletons, or an ordinary grid has what we left there before, in the node of
- * a graph that is not known: that has the bits of no TPC too, which the driver leaves alone.
+ * Whether the driver kept a cluster off the singletons, which are in @off then: it does so for those
+ * that no singleton holds.
  */
-static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid)
+static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned int type,
+			   const struct tmd_allow *off)
+{
+	struct tmd_allow left = allow_andnot(&map->singles, off);
+
+	return (type == TMD_TYPE_CLUSTER || type == TMD_TYPE_COOPERATIVE_CLUSTER) &&
+	       product(tmd, map->layout->cluster) > map->sms_per_tpc && allow_empty(&left);
+}
+
+/*
+ * Whether @off, which stands in a TMD, are the TPCs that a green context has not, and singletons if
+ * the driver @spares them: else an ordinary grid has what we left there before, in the node of a
+ * graph that is not known: that has the bits of no TPC too, which the driver leaves alone.
+ */
+static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid, bool spares)
 {
 	struct tmd_allow tpcs = allow_and(off, &map->all);
 	uint64_t unset = 0, others = 0;
 
-	if (!grid)
+	if (spares)
 		tpcs = allow_andnot(&tpcs, &map->singles);
 	for (unsigned int i = 0; i < map->layout->nr_words; i++) {
 		others |= ~map->all.tmd_bits[i];
@@ -377,7 +390,8 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	const struct tmd_layout *layout = map->layout;
 	struct tmd_allow off = driver_disabled(layout, tmd), free = allow_andnot(&map->all, &off);
 	unsigned int type = layout->type.width ? field_read(tmd, layout->type) : TMD_TYPE_GRID;
-	bool grid = type == TMD_TYPE_GRID, green = false;
+	bool grid = type == TMD_TYPE_GRID, spares = !grid && spares_singles(map, tmd, type, &off);
+	bool green = false;
 	struct tmd_allow part, beyond;
 
 	if (type < TMD_TYPE_GRID || type > TMD_TYPE_COOPERATIVE_CLUSTER)
@@ -387,14 +401,14 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		memcpy(&whole, limit_given, len);
 		part = whole;
 		beyond = allow_andnot(&map->all, limit);
-		green = map->parts && !allow_empty(&beyond) && is_green(map, &off, grid);
+		green = map->parts && !allow_empty(&beyond) && is_green(map, &off, grid, spares);
 	}
 	if (green) {
-		part = tmd_part(map, limit, &free, !grid);
+		part = tmd_part(map, limit, &free, spares);
 		want = allow_and(&want, &part);
-		off = allow_and(&off, &map->singles);
-		if (grid)
-			memset(&off, 0, sizeof(off));
+		memset(&off, 0, sizeof(off));
+		if (spares)
+			off = map->singles;
 		free = allow_andnot(&map->all, &off);
 	}
 	want = allow_andnot(&want, &off);

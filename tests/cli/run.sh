@@ -280,4 +280,10 @@ try run -t 0 -- "$tmp/show"
 is $status 42 "GPUPART_DISABLE=1: runs without a GPU too"
 unset GPUPART_DISABLE
 
+# Green contexts, cooperative grids and clusters in limits that have singletons, as TPCs 62 to 65 are here.
+for set in 60-65 65 33-65 0,8,16,24,62-65; do
+	try run -i sample:h200-e -t $set -- "$BUILD/tests/gpu-green" $set
+	is "$status $(grep -c '^not ok' "$tmp/out")" "0 0" "green contexts in $set: $(grep '^not ok' "$tmp/out" | head -n 3)"
+done
+
 tap_done

@@ -25,7 +25,7 @@ if [ -z "$GPUPART_GREEN_ARGS" ]; then
 	timeout -k 5 120 "$build/tests/gpu-green" all >"$out/green-alone.txt" 2>&1
 	took "without gpupart" $? "$out/green-alone.txt"
 fi
-for set in 0-65 0-32 0-15 3,40 17; do
+for set in 0-65 0-32 0-15 3,40 17 33-65 60-65; do
 	run -t "$set" -- "$build/tests/gpu-green" "$([ "$set" = 0-65 ] && echo all || echo "$set")" >"$out/green-$set.txt" 2>&1
 	took "-t $set" $? "$out/green-$set.txt"
 done
