@@ -353,8 +353,7 @@ static void ask_nvml(struct doctor *d)
 /* Where the library records which maps were checked, or would make the folder. */
 static void ask_cache(struct doctor *d)
 {
-	const char *own = getenv("GPUPART_CACHE"), *home = getenv("HOME");
-	const char *cache = own && *own ? own : getenv("XDG_CACHE_HOME");
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	bool named = cache && *cache == '/';
 	char path[PATH_MAX], folder[PATH_MAX];
 	struct stat st;

@@ -448,7 +448,7 @@ static void note_free(const struct args *args, const struct run_wishes *wishes,
 }
 
 /* The program may have another home: maps that were learnt stand in this one. */
-static void keep_cache(void)
+static void name_maps(void)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	bool named = cache && *cache == '/';
@@ -457,9 +457,7 @@ static void keep_cache(void)
 	if (!named && (!home || *home != '/'))
 		return;
 	snprintf(path, sizeof(path), "%s%s", named ? cache : home, named ? "" : "/.cache");
-	/* The library would make it. */
-	if (!access(path, F_OK))
-		setenv("GPUPART_CACHE", path, 0);
+	setenv("GPUPART_MAPS", path, 0);
 }
 
 int run_confine(struct args *args, const struct run_wishes *wishes)
@@ -478,7 +476,7 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		setenv("GPUPART_SET", parts.sets, 1);
 		setenv("GPUPART_GPU", parts.gpus, 1);
 		setenv("GPUPART_CHECKED", parts.keys, 1);
-		keep_cache();
+		name_maps();
 	}
 	free(parts.gpus);
 	free(parts.sets);

@@ -27,18 +27,17 @@
 /* ---------------------------------------------------------------------- cache */
 
 /*
- * The folder, with a slash, made if @make. False: the user has no home, or root would have to
- * write into another user's folder, where root's files would be in that user's way.
+ * The folder, with a slash, made if @make; in @in or, where that is NULL, in the user's own. False:
+ * the user has no home, or root would have to write into another user's folder, where root's files
+ * would be in that user's way.
  */
-static bool cache_dir(char *path, size_t len, bool make)
+static bool cache_dir(char *path, size_t len, const char *in, bool make)
 {
-	const char *base = environment_read().cache, *below = "";
+	const char *base = in ? in : getenv("XDG_CACHE_HOME"), *below = "";
 	bool root = !geteuid();
 	struct stat st;
 	char *slash;
 
-	if (!base)
-		base = getenv("XDG_CACHE_HOME");
 	if (!base || base[0] != '/') {
 		base = getenv("HOME");
 		below = "/.cache";
@@ -85,14 +84,14 @@ static bool is_trusted(const struct stat *st)
 }
 
 /* A file of the cache, which under sudo with HOME kept is another user's. -1: none to trust. */
-static ssize_t cache_read(const char *name, void *data, size_t size)
+static ssize_t cache_read(const char *in, const char *name, void *data, size_t size)
 {
 	char path[4096 + 64];
 	struct stat st;
 	ssize_t len;
 	int fd;
 
-	if (!cache_dir(path, 4096, false))
+	if (!cache_dir(path, 4096, in, false))
 		return -1;
 	strcat(path, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -107,7 +106,7 @@ static bool cache_has(const char *key)
 {
 	char text[32];
 
-	return cache_read(key, text, sizeof(text)) == 17 && !memcmp(text, key, 16) &&
+	return cache_read(NULL, key, text, sizeof(text)) == 17 && !memcmp(text, key, 16) &&
 	       text[16] == '\n';
 }
 
@@ -119,7 +118,7 @@ static void cache_write(const char *name, const void *data, size_t len)
 	bool good;
 	int fd;
 
-	if (!cache_dir(path, 4096, true))
+	if (!cache_dir(path, 4096, NULL, true))
 		return;
 	fsize_guard_begin(&guard);
 	snprintf(tmp, sizeof(tmp), "%s.new-%d", path, getpid());
@@ -277,13 +276,19 @@ static int map_find(struct gpupart *gp, struct gpupart_gpu *gpu, const struct tm
 {
 	const struct gpupart_topology *topo = gpu->driver.topo;
 	uint8_t bits[GPUPART_MAX_TPCS];
+	const char *maps;
 	char name[64];
+	ssize_t nr;
 	int err;
 
 	err = tmd_map_build(gp, topo, layout, NULL, &gpu->driver.map);
 	*params_size = err ? 0 : params_checked(gpu, key);
 	learnt_name(gpu, name);
-	if (*params_size || cache_read(name, bits, sizeof(bits)) != topo->nr_tpcs)
+	maps = environment_read().maps;
+	nr = *params_size ? -1 : cache_read(NULL, name, bits, sizeof(bits));
+	if (nr < 0 && !*params_size && maps)
+		nr = cache_read(maps, name, bits, sizeof(bits));
+	if (nr != topo->nr_tpcs)
 		return err;
 	if (!tmd_map_build(NULL, topo, layout, bits, &gpu->driver.map))
 		*params_size = params_checked(gpu, key);

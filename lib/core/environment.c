@@ -34,7 +34,7 @@ struct environment environment_read(void)
 		.job = value_of(ENVIRONMENT_JOB),
 		.tenant = value_of(ENVIRONMENT_TENANT),
 		.mem = value_of(ENVIRONMENT_MEM),
-		.cache = value_of(ENVIRONMENT_CACHE),
+		.maps = value_of(ENVIRONMENT_MAPS),
 		.has_set = getenv(ENVIRONMENT_SET),
 		.has_tenant = getenv(ENVIRONMENT_TENANT),
 		.has_stat = getenv(ENVIRONMENT_STAT),

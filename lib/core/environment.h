@@ -22,7 +22,7 @@
 #define ENVIRONMENT_SM_COUNT	"GPUPART_SM_COUNT"
 #define ENVIRONMENT_NAME	"GPUPART_NAME"
 #define ENVIRONMENT_CHECKED	"GPUPART_CHECKED"
-#define ENVIRONMENT_CACHE	"GPUPART_CACHE"
+#define ENVIRONMENT_MAPS	"GPUPART_MAPS"
 #define ENVIRONMENT_LOG		"GPUPART_LOG"
 #define ENVIRONMENT_NEXT	"GPUPART_NEXT_INJECTION"
 #define ENVIRONMENT_PROFILE	"GPUPART_PROFILE"
@@ -43,7 +43,7 @@ struct environment {
 	const char *job;	/* id of the job that the process belongs to */
 	const char *tenant;	/* whose memory quota holds for it */
 	const char *mem;	/* bytes of it on each GPU that has no quota yet */
-	const char *cache;	/* in place of XDG_CACHE_HOME: the folder that `run` has */
+	const char *maps;	/* XDG_CACHE_HOME of `run`: where learnt maps are, too */
 
 	/* For the injected library. */
 	bool has_set, has_tenant, has_stat;	/* the variable exists, also empty */

@@ -141,7 +141,7 @@ is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 capture=0
 has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster; strict: later ones failed with 800" \
 	"and the process says at its end why"
 for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_CHECKED=0; do
-	try run $e -t 0-7 --strict --exec -- env XDG_CACHE_HOME="$tmp/none" GPUPART_CACHE= $why "$prog" kernel
+	try run $e -t 0-7 --strict --exec -- env XDG_CACHE_HOME="$tmp/none" $why "$prog" kernel
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict, $why: cuInit fails"
 	has "$err" "gpupart: strict: no CUDA for this process" "and it is said why"
 done
@@ -152,7 +152,7 @@ try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8
 	(trap - TERM; exec env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel sleep60000); exit 3' "$prog"
 is "$status $(grep -c sleep60000 "$tmp/out")" "123 0" "and what it starts then is ended, too"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "and reported"
-try run $e -t 0-7 --strict -- env GPUPART_CHECKED=0 XDG_CACHE_HOME="$tmp/none" GPUPART_CACHE= "$prog" kernel
+try run $e -t 0-7 --strict -- env GPUPART_CHECKED=0 XDG_CACHE_HOME="$tmp/none" "$prog" kernel
 is $status 4 "--strict: the program whose cuInit failed ends as it likes"
 has "$err" "(strict_prog) was kept from CUDA (simulated)" "and run says so"
 try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel

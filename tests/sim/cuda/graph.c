@@ -528,7 +528,7 @@ static void callbacks(const char *arg)
 	check(came(1, 1, 1), "and back");
 	fill.width--;
 	check(cu.cuGraphExecMemsetNodeSetParams(exec, set, NULL, ctx) == 1 &&
-		      cu.cuGraphExecMemsetNodeSetParams(exec, node[0], &fill, ctx) == 1 &&
+		      cu.cuGraphExecMemsetNodeSetParams(exec, copy, &fill, ctx) == 1 &&
 		      cu.cuGraphExecMemsetNodeSetParams(NULL, set, &fill, ctx) == 1,
 	      "what is none: 1");
 	TRY(cu.cuGraphExecMemsetNodeSetParams(exec, set, &fill, ctx));
