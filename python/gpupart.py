@@ -140,6 +140,11 @@ class _CDemand(Structure):
                 ("apart", c_char_p)]
 
 
+class _CAttachOptions(Structure):
+    _fields_ = [("size", c_size_t), ("unconfined", c_uint), ("profilers", c_uint),
+                ("no_device_launch", c_uint)]
+
+
 class _CPlanTenant(Structure):
     _fields_ = [("name", c_char * 64), ("set", _CTpcSet), ("ugpu", c_int)]
 
@@ -160,6 +165,7 @@ class _CVerifyRow(Structure):
 
 
 _STRUCTURES = {
+    "gpupart_attach_options": _CAttachOptions,
     "gpupart_tpcset": _CTpcSet, "gpupart_gpu_info": _CGpuInfo, "gpupart_tpc": _CTpc,
     "gpupart_gpc": _CGpc, "gpupart_counters": _CCounters, "gpupart_process": _CProcess,
     "gpupart_job": _CJob, "gpupart_tenant": _CTenant,
@@ -203,7 +209,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_plan_make": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_CDemand), c_uint,
                                   POINTER(_CPlan)]),
     "gpupart_plan_check": (c_int, [c_void_p, c_void_p, c_uint64]),
-    "gpupart_attach": (c_int, [c_void_p, c_char_p, c_void_p, POINTER(c_void_p)]),
+    "gpupart_attach": (c_int, [c_void_p, c_char_p, POINTER(_CAttachOptions), POINTER(c_void_p)]),
     "gpupart_available": (c_int, [c_void_p, c_char_p]),
     "gpupart_detach": (c_int, [c_void_p]),
     "gpupart_process_publish": (c_int, [c_void_p, c_char_p]),
@@ -1038,7 +1044,9 @@ class Gpu:
         self.topology = Topology(_Pointer(_lib.gpupart_gpu_topology(pointer)), self)
 
     @classmethod
-    def attach(cls, gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None) -> Gpu:
+    def attach(cls, gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None,
+               strict: bool = False, profilers: bool = False,
+               no_device_launch: bool = False) -> Gpu:
         """
         Gets ready to confine launches on one GPU: @gpu is "cuda:N" for CUDA's own number,
         an index in PCI order ("0"), a PCI address or a UUID; None is CUDA's device 0. The
@@ -1049,14 +1057,22 @@ class Gpu:
         @memory: no more of its memory than that for this process, and the others of its
         tenant where it is in one: bytes, or words ("8G", "512M", "1.5GiB"). Inside of
         `gpupart run --mem` it can only be made smaller.
+
+        For this process, from the first attach on: @strict, launches fail with 800 after the
+        first one outside of the limit; @profilers, a tool that uses CUPTI (torch.profiler) gets
+        its callbacks beside gpupart; @no_device_launch, modules whose kernels can launch others
+        are refused with 800.
         """
         if gpu is not None and not isinstance(gpu, str):
             raise TypeError(f"gpu={gpu!r}: a text is wanted, \"cuda:0\", a PCI address or a UUID")
         # A name means the same GPU for the life of the process, and to look takes long.
         known = cls._by_name.get(gpu)
-        if known is None:
+        if known is None or strict or profilers or no_device_launch:
             pointer = c_void_p()
-            _done(_lib.gpupart_attach(_thread.context, _bytes(gpu), None, byref(pointer)))
+            options = _CAttachOptions(ctypes.sizeof(_CAttachOptions), bool(strict),
+                                      bool(profilers), bool(no_device_launch))
+            _done(_lib.gpupart_attach(_thread.context, _bytes(gpu), byref(options),
+                                      byref(pointer)))
             assert pointer.value
             known = cls._by_pointer.get(pointer.value) or cls._by_pointer.setdefault(
                 pointer.value, cls(_Pointer(pointer.value)))
@@ -1309,9 +1325,11 @@ class Stream:
         return f"<Stream {self.handle:#x} of {self.gpu!r}>"
 
 
-def attach(gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None) -> Gpu:
+def attach(gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None, strict: bool = False,
+           profilers: bool = False, no_device_launch: bool = False) -> Gpu:
     """Gpu.attach()."""
-    return Gpu.attach(gpu, memory=memory)
+    return Gpu.attach(gpu, memory=memory, strict=strict, profilers=profilers,
+                      no_device_launch=no_device_launch)
 
 
 def available(gpu: Optional[str] = None) -> None:

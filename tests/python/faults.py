@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import os
 import sys
+from ctypes import byref, c_void_p
 
 from tap import Driver, done, ok, raises, same
 
@@ -106,6 +107,25 @@ def no_streams():
 def no_calls():
     check = attach().check
     ok("a graph is launched" in check.graphs, f"check tells: {check.graphs}")
+    raises(Error, "GPUPART_NO_DEVICE_LAUNCH", lambda: attach(no_device_launch=True),
+           "calls that are not told of cannot be refused", errno.EOPNOTSUPP)
+
+
+def options():
+    gpu = attach(profilers=True, no_device_launch=True)
+    ok(attach() is gpu and attach(strict=True) is gpu and attach("cuda:0", profilers=True) is gpu,
+       "options of one that is attached: the same object")
+    same(gpu.census(), TpcSet("0-7"), "and its limit")
+    driver = Driver()
+    module = c_void_p()
+    image = b".version 8.0\n.target sm_90\n.address_size 64\n" \
+            b".visible .entry parent() { call cudaLaunchDeviceV2; ret; }\n"
+    same(driver.cu.cuModuleLoadData(byref(module), image), 800, "no_device_launch: refused")
+
+
+def options_late():
+    attach()
+    raises(Error, "attached", lambda: attach(profilers=True), "profilers, too late", errno.EBUSY)
 
 
 def no_driver():

@@ -19,7 +19,7 @@ NOT_BOUND = {"gpupart_" + name for name in (
     "remote_open", "remote_set", "set_cluster", "set_pick", "tenant_begin")}
 # Of lib/private.h, and bound.
 PRIVATE = {"gpupart_memory_parse", "gpupart_tpcset_parse_hex"}
-STRUCTURES_NOT_BOUND = ["gpupart_attach_options", "gpupart_driver", "gpupart_grant"]
+STRUCTURES_NOT_BOUND = ["gpupart_driver", "gpupart_grant"]
 
 header = ""
 for name in ("include/gpupart.h", "include/gpupart_manage.h",

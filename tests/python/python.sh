@@ -75,6 +75,8 @@ program faults "$sim" GPUPART_SIM=$b:$e -- two_gpus
 program faults "$sim" GPUPART_SIM=$b GPUPART_SET=0-7 -- outer
 program faults "$sim" GPUPART_SIM=$b GPUPART_TENANT=python-$$ GPUPART_MEM=8000 -- memory
 program faults "$sim" GPUPART_SIM=$b GPUPART_DISABLE=1 -- disabled
+program faults "$sim" GPUPART_SIM=$b GPUPART_SET=0-7 -- options
+program faults "$sim" GPUPART_SIM=$b -- options_late
 rm -rf "$tmp/cache"
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=move-bit=17:120 -- moved
 program faults "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-table -- no_table
