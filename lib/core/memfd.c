@@ -27,10 +27,12 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 	int fd = open(id, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	void *map = MAP_FAILED;
 	struct stat st;
+	bool ours;
 
 	if (fd < 0)
 		return ctx_fail(gp, -errno, "%.80s: %s", id, strerror(errno));
-	if (is_ours(id, name) && !fstat(fd, &st) && (size_t)st.st_size == size)
+	ours = is_ours(id, name);
+	if (ours && !fstat(fd, &st) && (size_t)st.st_size == size)
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	*at = map;
@@ -38,5 +40,6 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 		return 0;
 	if (map != MAP_FAILED)
 		munmap(map, size);
-	return ctx_fail(gp, -EINVAL, "%.80s is not what this version of gpupart made", id);
+	return ours ? ctx_fail(gp, -EPROTO, "%.80s is of another version of gpupart", id) :
+		      ctx_fail(gp, -EINVAL, "%.80s is not what gpupart made", id);
 }

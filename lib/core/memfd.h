@@ -29,7 +29,10 @@ int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size
 /* NULL: nothing is done. */
 void memfd_close(struct memfd *memfd);
 
-/* Maps what memfd_open() created with the same arguments. -EINVAL: @id names something else. */
+/*
+ * Maps what memfd_open() created with the same arguments. -EPROTO: with the same name, by another
+ * version; -EINVAL: @id names something else.
+ */
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
 	      struct memfd_head **at);
 

@@ -143,6 +143,8 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 
 /* Why the run of this process would learn nothing of it; "": it does, or there is none. */
 static char unreported[256];
+/* And not for its version alone: then a strict process is as one of --exec, that no run waits for. */
+static bool unreachable;
 
 static pid_t confined;	/* a child of a fork did nothing of what its parent did */
 
@@ -332,10 +334,10 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 	}
 	gpupart_process_publish(gp, told->name);
 	err = attach_all(gp, told, grant);
-	if (!err && strictly && !*unreported)
+	if (!err && strictly && !unreachable)
 		err = gpupart_strict_start(gp, false);
 	is_strict = strictly;
-	if (strictly && (err || *unreported)) {
+	if (strictly && (err || unreachable)) {
 		/* A breach that cannot be reported must not happen. */
 		refuse(err ? gpupart_error(gp) : unreported);
 	} else if (err) {
@@ -382,6 +384,7 @@ static void report(const char *id)
 		return;
 	/* The run may have ended, or be out of reach: a failure for strict processes alone. */
 	err = gpupart_report_start(gp, id);
+	unreachable = err && id && err != -EPROTO;
 	if (err && id)
 		snprintf(unreported, sizeof(unreported), "%s%.200s",
 			 err == -ENOSPC ? "" : "its run cannot be told of them: ",

@@ -413,4 +413,19 @@ has "$(as_user unshare -Ur)" "kernel=0" "not in a folder that another user may w
 chmod 755 "$tmp/etc/gpupart"
 chown 65534 "$tmp/etc/gpupart" "$tmp/etc/gpupart/config"
 has "$(as_user env)" "/etc/gpupart/config is ignored" "nor, outside of one, for a file of the overflow user"
+# The run is of another version: its report has another size. As with --exec, CUDA is not taken away.
+if command -v python3 >/dev/null; then
+	try run $e -t 0-7 --strict -- python3 -c 'import os, subprocess, sys
+fd = os.memfd_create("gpupart-report")
+os.write(fd, b"x" * 4096)
+env = dict(os.environ, GPUPART_REPORT=f"/proc/{os.getpid()}/fd/{fd}")
+sys.exit(subprocess.run([sys.argv[1], "kernel", "x8", "kernel"], env=env).returncode)' "$prog"
+	is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 x8=0 kernel=800 " \
+		"a run of another version: the process has CUDA until it leaves the set"
+	has "$err" "is of another version of gpupart" "and says why the run does not know"
+	has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster; strict: later ones failed with 800" "and at its end"
+else
+	skip "no python3"
+fi
+
 tap_done
