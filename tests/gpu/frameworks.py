@@ -172,6 +172,32 @@ def nccl():
     ok(bool((reduce() == world * (world + 1) / 2).all()), f"NCCL all_reduce is right, rank {rank}")
     case(f"NCCL all_gather, rank {rank}", gather, 10)
     ok(bool((gather() == world).all()), f"NCCL all_gather is right, rank {rank}")
+
+    from torch.cuda.green_contexts import GreenContext
+    from sms import seen
+    green = GreenContext.create(num_sms=32, device_id=rank)
+    a = torch.ones(1024, 1024, device="cuda")
+    products = []
+    torch.cuda.synchronize()
+
+    def beside():
+        """A product in a green context while NCCL reduces."""
+        y = x * (rank + 1)
+        reducing = dist.all_reduce(y, async_op=True)
+        green.set_context()
+        products.append(a @ a)
+        green.pop_context()
+        reducing.wait()
+        return y
+    case(f"NCCL beside a green context, rank {rank}", beside, 20)
+    y = beside()
+    torch.cuda.synchronize()
+    ok(bool((y == world * (world + 1) / 2).all()) and all((p == 1024).all() for p in products),
+       f"both are right, rank {rank}")
+    green.set_context()
+    part = seen()
+    green.pop_context()
+    ok(part < allowed(), f"the context has {len(part)} SMs of the limit's, rank {rank}")
     dist.destroy_process_group()
 
 
