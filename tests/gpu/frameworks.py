@@ -189,7 +189,7 @@ def nccl():
         green.pop_context()
         reducing.wait()
         return y
-    case(f"NCCL beside a green context, rank {rank}", beside, 20)
+    case(f"NCCL beside a green context, rank {rank}", beside, 15)
     y = beside()
     torch.cuda.synchronize()
     ok(bool((y == world * (world + 1) / 2).all()) and all((p == 1024).all() for p in products),
