@@ -604,7 +604,7 @@ static const struct question questions[] = {
 	{ "nvml-library", ask_nvml,
 	  .advice = "nothing: CUDA's own functions tell the share; glibc 2.35 and later take it" },
 	{ "cache-folder", ask_cache,
-	  .advice = "each run checks the mask bits anew: set XDG_CACHE_HOME to a folder of yours" },
+	  .advice = "each run checks the mask bits anew, and fails where their order must be learnt: set XDG_CACHE_HOME to a folder of yours" },
 	{ .name = "blocks-folder", .ask = ask_blocks },
 	{ .name = "namespaces", .ask = ask_namespaces },
 	{ "node-config", ask_config, .advice = "as root, correct it or 'chmod 644': gpupart(1)" },

@@ -88,7 +88,26 @@ rm -r "$tmp/learnt"
 try verify --learn -i sample:h200-e
 has "$out" "mask bits: their order was learnt with " "verify --learn: says so"
 has "$(head -n 1 "$tmp/out")" simulated "verify --learn: says simulated"
+# A map that cannot be kept is of use for nobody: no rows, and the reason.
+map=$(cd "$XDG_CACHE_HOME/gpupart/checked" && echo V04_00-GPU-*)
+key=$(cd "$XDG_CACHE_HOME/gpupart/checked" && ls | grep -v '^V04_00-')
+for name in "$map" "$key"; do
+	rm -rf "$tmp/learnt"
+	mkdir -p "$tmp/learnt/gpupart/checked/$name"
+	try verify --learn -i sample:h200-e
+	is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn with a folder named $name: 1 and a line"
+	has "$err" "learnt, but cannot be kept for other programs: $tmp/learnt/gpupart/checked/$name: Is a directory" \
+		"verify --learn with a folder named $name: says why"
+done
 rm -r "$tmp/learnt"
+: >"$tmp/learnt"
+try verify --learn -i sample:h200-e
+is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where the cache is a file: 1 and a line"
+has "$err" "cannot be kept for other programs: $tmp/learnt/gpupart: Not a directory" "verify --learn where the cache is a file: says why"
+rm "$tmp/learnt"
+env -u XDG_CACHE_HOME HOME=/nonexistent "$gpupart" verify --learn -i sample:h200-e >"$tmp/out" 2>"$tmp/err"
+is "$? $(wc -l <"$tmp/err")$(cat "$tmp/out")" "2 1" "verify --learn without a home: 2 and a line"
+has "$(cat "$tmp/err")" "there is no folder HOME=/nonexistent" "verify --learn without a home: says why"
 GPUPART_SIM_FAULTS=move-bit=5:0
 try verify --learn -i sample:h200-e
 is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where two TPCs obey one bit: 1 and a line"
