@@ -44,6 +44,9 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
  */
 void gpupart_learn(unsigned int *nr_launches);
 
+/* The compute class that the driver, or the capture, tells: 0xcbc0 is GH100's; 0 unknown. */
+unsigned int gpupart_topology_compute_class(const struct gpupart_topology *topo);
+
 /*
  * Writes one, or another in its place: whole or not at all, whenever the caller dies. Who
  * plans around others must take turns. -EINVAL another id, name or address; -EACCES, .. who
