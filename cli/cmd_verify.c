@@ -104,6 +104,8 @@ static int verify(const struct args *args, bool quick, unsigned int nr_learnt, s
 		root = out_json_new("verify", gpupart_topology_info(topo)->simulated);
 		tally.rows = json_array();
 		json_object_set_new(root, "gpu", out_json_gpu(gpupart_topology_info(topo)));
+		json_object_set_new(root, "compute_class",
+				    out_json_count(gpupart_topology_compute_class(topo)));
 		json_object_set_new(root, "check", json_check(&check, nr_learnt));
 		json_object_set_new(root, "rows", tally.rows);
 	} else {

@@ -248,9 +248,18 @@ cat >"$tree/build/bin/gpupart" <<'END'
 #!/bin/sh
 echo "gpupart $*"
 case "$*" in
+*verify*--learn*GPU-order*)
+	mkdir -p "${GPUPART_CACHE:-$XDG_CACHE_HOME}/gpupart/checked" || exit
+	echo learnt >"${GPUPART_CACHE:-$XDG_CACHE_HOME}/gpupart/checked/V05_00-GPU-order" ;;
+*verify*GPU-order*)
+	echo "nothing is masked: try \`gpupart verify --learn\`" >&2
+	exit 1 ;;
+*verify*GPU-known*) ;;
 *verify*) echo "no GPU" >&2; exit 1 ;;
+*GPU-none*capture*) exit 2 ;;
+*GPU-*capture*) echo "$*" | sed -n 's/.*--gpu \([^ ]*\).*/pci = 0000:0e:00.0\nuuid = \1/p' ;;
 *capture*) echo "pci = 0000:0e:00.0" ;;
-doctor) exit 1 ;;
+doctor*) exit 1 ;;
 esac
 END
 printf '#!/bin/sh\necho "launches of $*"\n' >"$tree/build/tests/gpu-launch_dump"
@@ -263,6 +272,21 @@ ok "demo builds and runs gpupart demo with its arguments"
 ok "capture-gpu keeps what it can, and says what failed"
 grep -qx 'launches of 0000:0e:00.0' "$tmp/captured/launches.txt"
 ok "capture-gpu dumps launches on the GPU whose topology it has"
+grep -qx 'gpupart doctor --gpu 0000:0d:00.0' "$tmp/captured/doctor.txt" && ! grep -q learn "$tmp/said"
+ok "capture-gpu asks doctor about that GPU, and learns no order that is not in question"
+(cd "$tmp" && "$tree/scripts/capture-gpu" GPU-none) >"$tmp/said" 2>&1
+grep -qx 'launches of GPU-none' "$tmp/gpupart-capture-GPU-none/launches.txt"
+ok "capture-gpu without a topology dumps launches on the GPU that was named"
+mkdir -p "$tmp/cache/gpupart/checked"
+(cd "$tmp" && GPUPART_CACHE=$tmp/cache "$tree/scripts/capture-gpu" GPU-order) >"$tmp/said" 2>&1
+[ "$(cat "$tmp/gpupart-capture-GPU-order/V05_00-GPU-order")" = learnt ] && [ -s "$tmp/gpupart-capture-GPU-order/learn.json" ] &&
+	! [ -e "$tmp/gpupart-capture-GPU-order/cache" ] && [ -z "$(ls "$tmp/cache/gpupart/checked")" ] &&
+	grep -qx '  V05_00-GPU-order' "$tmp/said"
+ok "capture-gpu keeps the map that was learnt, and the user's cache is as it was"
+echo before >"$tmp/cache/gpupart/checked/V05_00-GPU-known"
+(cd "$tmp" && GPUPART_CACHE=$tmp/cache "$tree/scripts/capture-gpu" GPU-known) >"$tmp/said" 2>&1
+[ "$(cat "$tmp/gpupart-capture-GPU-known/V05_00-GPU-known")" = before ] && ! [ -e "$tmp/gpupart-capture-GPU-known/learn.json" ]
+ok "capture-gpu keeps the map that this user had learnt before"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0 "$tmp/captured") >"$tmp/said" 2>&1
 [ $? -eq 2 ] && grep -q 'is there already' "$tmp/said"
 ok "capture-gpu writes into no folder that is there"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A topology as JSON. */
 #include "cli/draw/topology.h"
+#include "lib/private.h"
 
 static json_t *tpc_numbers(const struct gpupart_tpcset *set)
 {
@@ -101,8 +102,9 @@ void topology_json(json_t *root, const struct gpupart_topology *topo)
 
 	snprintf(hash, sizeof(hash), "%016lx", (unsigned long)gpupart_topology_hash(topo));
 	json_object_update_new(root, json_pack(
-		"{s:o, s:i, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
+		"{s:o, s:o, s:i, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
 		"gpu", out_json_gpu(gpupart_topology_info(topo)),
+		"compute_class", out_json_count(gpupart_topology_compute_class(topo)),
 		"nr_sms", gpupart_topology_nr_sms(topo), "nr_tpcs", gpupart_topology_nr_tpcs(topo),
 		"nr_gpcs", out_json_count(gpupart_topology_nr_gpcs(topo)),
 		"nr_ugpus", out_json_count(gpupart_topology_nr_ugpus(topo)), "hash", hash,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
+#include "lib/private.h"
 
 #define ROW_COLUMNS 100		/* of a row of verify or doctor */
 #define ROW_INDENT 28		/* what a row has before its sentence */
@@ -104,6 +105,8 @@ void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 		fprintf(out->file, ", driver %s", info->driver);
 	if (info->chip_id)
 		fprintf(out->file, ", chip 0x%x", info->chip_id);
+	if (gpupart_topology_compute_class(topo))
+		fprintf(out->file, ", class 0x%x", gpupart_topology_compute_class(topo));
 	fprintf(out->file, "\n%u SMs in %u TPCs", gpupart_topology_nr_sms(topo),
 		gpupart_topology_nr_tpcs(topo));
 	if (gpupart_topology_nr_gpcs(topo))

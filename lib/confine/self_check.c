@@ -27,11 +27,11 @@
 /* ---------------------------------------------------------------------- cache */
 
 /*
- * The folder, with a slash, made if @make; in @in or, where that is NULL, in the user's own. False:
- * the user has no home, or root would have to write into another user's folder, where root's files
- * would be in that user's way.
+ * The folder, with a slash, made if @make; in @in or, where that is NULL, in the user's own. An
+ * error: the user has no home, or root would have to write into another user's folder, where root's
+ * files would be in that user's way.
  */
-static bool cache_dir(char *path, size_t len, const char *in, bool make)
+static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in, bool make)
 {
 	const char *base = in ? in : getenv("XDG_CACHE_HOME"), *below = "";
 	bool root = !geteuid();
@@ -43,24 +43,25 @@ static bool cache_dir(char *path, size_t len, const char *in, bool make)
 		below = "/.cache";
 		/* A home that is not there ("/nonexistent") is not ours to make. */
 		if (!base || base[0] != '/' || stat(base, &st))
-			return false;
+			return ctx_fail(gp, -ENOENT,
+					"XDG_CACHE_HOME is not set, and there is no folder HOME=%s",
+					base ? base : "");
 	}
 	if ((size_t)snprintf(path, len, "%s%s/gpupart/checked/", base, below) >= len)
-		return false;
+		return ctx_fail(gp, -ENAMETOOLONG, "%s: %s", base, strerror(ENAMETOOLONG));
 	st.st_uid = 0;
 	for (slash = strchr(path + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
 		/* Of one that is not there @st is its parent's. */
-		if (stat(path, &st) && !(root && st.st_uid))
-			mkdir(path, 0700);
+		if (stat(path, &st) && !(root && st.st_uid) && mkdir(path, 0700) &&
+		    errno != EEXIST)
+			return ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
 		*slash = '/';
 	}
-	return !(root && st.st_uid);
-}
-
-static void key_format(uint64_t hash, char key[20])
-{
-	snprintf(key, 20, "%016" PRIx64, hash);
+	if (root && st.st_uid)
+		return ctx_fail(gp, -EPERM, "%s: root writes nothing into a folder of user %u",
+				path, st.st_uid);
+	return 0;
 }
 
 /*
@@ -73,7 +74,7 @@ static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char k
 
 	if (params_size != LAUNCH_PARAMS_SIZE)
 		hash = hash_bytes(hash, &params_size, sizeof(params_size));
-	key_format(hash, key);
+	snprintf(key, 20, "%016" PRIx64, hash);
 }
 
 /* Whether @st is of a file that only this user and root can have written. */
@@ -91,7 +92,7 @@ static ssize_t cache_read(const char *in, const char *name, void *data, size_t s
 	ssize_t len;
 	int fd;
 
-	if (!cache_dir(path, 4096, in, false))
+	if (cache_dir(NULL, path, 4096, in, false))
 		return -1;
 	strcat(path, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -110,27 +111,28 @@ static bool cache_has(const char *key)
 	       text[16] == '\n';
 }
 
-/* Where the cache cannot be written the check is made again next time: no harm. */
-static void cache_write(const char *name, const void *data, size_t len)
+static int cache_write(struct gpupart *gp, const char *name, const void *data, size_t len)
 {
 	char path[4096 + 64], tmp[4096 + 96];
+	int fd, err = cache_dir(gp, path, 4096, NULL, true);
 	struct fsize_guard guard;
-	bool good;
-	int fd;
+	ssize_t nr;
 
-	if (!cache_dir(path, 4096, NULL, true))
-		return;
+	if (err)
+		return err;
 	fsize_guard_begin(&guard);
 	snprintf(tmp, sizeof(tmp), "%s.new-%d", path, getpid());
 	strcat(path, name);
 	unlink(tmp);	/* of a process that was killed here and had our pid */
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd >= 0) {
-		good = write(fd, data, len) == (ssize_t)len;
-		if (close(fd) || !good || rename(tmp, path))
-			unlink(tmp);
-	}
+	nr = fd < 0 ? -1 : write(fd, data, len);
+	err = nr == (ssize_t)len ? 0 : nr < 0 ? -errno : -ENOSPC;
+	if ((fd >= 0 && close(fd) && !err) || (!err && rename(tmp, path)))
+		err = -errno;
+	if (err && fd >= 0)
+		unlink(tmp);
 	fsize_guard_end(&guard);
+	return err ? ctx_fail(gp, err, "%s: %s", path, strerror(-err)) : 0;
 }
 
 /* The file of a map that was learnt: a byte a TPC, its bit. Only with its key it counts. */
@@ -608,27 +610,44 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 
 check_learner *check_learn;
 
+/*
+ * Remembers a map that was proven. Where the cache cannot be written the check is made again next
+ * time, which does no harm; a map that was learnt, of these @bits, no other process would have.
+ */
+static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const uint8_t *bits)
+{
+	char name[64], line[24];
+	int err;
+
+	learnt_name(gpu, name);
+	err = bits ? cache_write(gp, name, bits, gpu->driver.topo->nr_tpcs) : 0;
+	key_make(gpu, launch_params_known(), name);
+	snprintf(line, sizeof(line), "%.16s\n", name);
+	if (!err)
+		err = cache_write(bits ? gp : NULL, name, line, 17);
+	return !err || !bits ? 0 : ctx_fail_because(gp, err,
+		"the order of the mask bits was learnt, but cannot be kept for other programs");
+}
+
 /* Proves the formula's map, which could be built unless @err, or one that is learnt. */
 static int prove_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 		     void *stream, int err)
 {
 	const struct tmd_layout *layout = gpu->driver.map.layout;
 	uint8_t bits[GPUPART_MAX_TPCS];
-	char name[64];
 
 	if (!err)
 		err = check_map(gp, gpu, probe, stream);
-	if (!err || !check_learn)
+	if (!err)
+		return cache_map(gp, gpu, NULL);
+	if (!check_learn)
 		return err;
 	err = check_learn(gp, gpu, probe, stream, tmd_layout_nr_bits(layout), bits);
 	if (!err)
 		err = tmd_map_build(gp, gpu->driver.topo, layout, bits, &gpu->driver.map);
 	if (!err)
 		err = check_map(gp, gpu, probe, stream);
-	learnt_name(gpu, name);
-	if (!err)
-		cache_write(name, bits, gpu->driver.topo->nr_tpcs);
-	return err;
+	return err ? err : cache_map(gp, gpu, bits);
 }
 
 int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
@@ -637,9 +656,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 	bool known = atomic_load_explicit(&gpu->trusted, memory_order_acquire);
 	const struct tmd_layout *layout;
 	uint32_t params_size = 0;
-	int built = 0;
-	char line[20];
-	int err, result, mode, device = 0;
+	int built = 0, err, result, mode, device = 0;
 	void *stream;
 
 	err = probe_enter(gp, probe, &mode);
@@ -677,9 +694,6 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 		if (err)
 			goto destroy;
 		trust(gpu, false);
-		memcpy(line, gpu->check.key, 16);
-		line[16] = '\n';
-		cache_write(gpu->check.key, line, 17);
 	}
 	err = learn_streams(gp, gpu, probe);
 destroy:

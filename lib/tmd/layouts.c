@@ -38,7 +38,7 @@ const struct tmd_layout tmd_layouts[] = {
 	ROW64("V01_07", 0x17, 432, 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0),
 	ROW64("V02_00", 0x20, 448, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
 	ROW64("V02_01", 0x21, 448, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
-	ROW64("V02_02", 0x22, 448, 0xc3c0), /* clc3c0qmd.h */
+	ROW64("V02_02", 0x22, 448, 0xc3c0, 0xc4c0), /* clc3c0qmd.h, clc4c0qmd.h */
 	ROW64("V02_03", 0x23, 448, 0xc5c0, 0xc6c0, 0xc7c0), /* clc5c0qmd.h */
 	ROW64("V02_04", 0x24, 448, 0xc6c0, 0xc7c0, 0xc9c0), /* clc6c0qmd.h */
 	ROW64("V03_00", 0x30, 448, 0xc6c0, 0xc7c0, 0xcbc0), /* clc6c0qmd.h */

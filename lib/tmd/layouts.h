@@ -64,7 +64,7 @@ struct tmd_chip {
  * Chip ids: NVIDIA open-gpu-kernel-modules ctrl2080mc.h, nv_arch.h; nouveau
  * nvkm/engine/device/base.c. Compute classes: open-gpu-doc classes/compute.
  * Chips whose class is in no public source (GB10B, GB20B, GB20C) have no row: the driver
- * lists it.
+ * lists it. Class c4c0 has a header, and no public source says which chip has it.
  */
 #define TMD_CHIPS(C) \
 	C(0x0e4, 0xa0c0, GK104) C(0x0e6, 0xa0c0, GK106) C(0x0e7, 0xa0c0, GK107) \

@@ -191,11 +191,11 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 	case TMD_BIT_BY_VGPC:
 		if (!info->max_gpcs || !info->max_tpcs_per_gpc)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s needs the most GPCs and TPCs a GPC that the chip can have: %s does not tell",
+					"TMD %s needs the most GPCs and TPCs a GPC that the chip can have, which %s does not tell: try `gpupart verify --learn`",
 					layout->name, info->source);
 		if (t->vgpc < 0 || t->tpc_in_vgpc < 0)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s needs the virtual GPC of TPC %u: %s does not tell",
+					"TMD %s needs the virtual GPC of TPC %u, which %s does not tell: try `gpupart verify --learn`",
 					layout->name, tpc, info->source);
 		if ((unsigned int)t->vgpc >= info->max_gpcs) {
 			*tmd_bit =

@@ -15,25 +15,30 @@
 #define INDEX(type, member) \
 	.form = FORM_DECIMAL, .none = "-", .none_is = -1, .max = INT_MAX, MEMBER(type, member)
 
-/* Every key is written; what is absent or "unknown" is not known. */
+/*
+ * Every key but an optional one is written; what is absent or "unknown" is not known. A reader
+ * refuses a key that it does not know, so one that was added later is optional.
+ */
 static const struct value keys[] = {
-	{ "name", FORM_TEXT, MEMBER(gpupart_gpu_info, name) },
-	{ "pci", FORM_PCI, MEMBER(gpupart_gpu_info, pci),
+	{ "name", FORM_TEXT, MEMBER(capture_gpu, info.name) },
+	{ "pci", FORM_PCI, MEMBER(capture_gpu, info.pci),
 	  .wrong = "is not as 0000:0d:00.0, 17000000.gpu or unknown" },
-	{ "uuid", FORM_UUID, MEMBER(gpupart_gpu_info, uuid),
+	{ "uuid", FORM_UUID, MEMBER(capture_gpu, info.uuid),
 	  .wrong = "is not GPU- and 8-4-4-4-12 hexadecimal digits, or unknown" },
-	{ "driver", FORM_TEXT, MEMBER(gpupart_gpu_info, driver) },
-	{ "chip-id", FORM_HEX, MEMBER(gpupart_gpu_info, chip_id), .none = UNKNOWN, .min = 1,
+	{ "driver", FORM_TEXT, MEMBER(capture_gpu, info.driver) },
+	{ "chip-id", FORM_HEX, MEMBER(capture_gpu, info.chip_id), .none = UNKNOWN, .min = 1,
 	  .max = TOPO_MAX_CHIP_ID, .wrong = "is not 0x1-" STRING(TOPO_MAX_CHIP_ID) " or unknown" },
-	{ "mig", FORM_MIG, MEMBER(gpupart_gpu_info, mig), .wrong = "is not on, off or unknown" },
-	{ "max-gpcs", FORM_DECIMAL, MEMBER(gpupart_gpu_info, max_gpcs), .none = UNKNOWN, .min = 1,
+	{ "compute-class", FORM_HEX, MEMBER(capture_gpu, compute_class), .none = UNKNOWN, .min = 1,
+	  .max = 0xffff, .wrong = "is not 0x1-0xffff or unknown", .optional = true },
+	{ "mig", FORM_MIG, MEMBER(capture_gpu, info.mig), .wrong = "is not on, off or unknown" },
+	{ "max-gpcs", FORM_DECIMAL, MEMBER(capture_gpu, info.max_gpcs), .none = UNKNOWN, .min = 1,
 	  .max = GPUPART_MAX_GPCS, .wrong = "is not 1-" STRING(GPUPART_MAX_GPCS) " or unknown" },
-	{ "max-tpcs-per-gpc", FORM_DECIMAL, MEMBER(gpupart_gpu_info, max_tpcs_per_gpc),
+	{ "max-tpcs-per-gpc", FORM_DECIMAL, MEMBER(capture_gpu, info.max_tpcs_per_gpc),
 	  .none = UNKNOWN, .min = 1, .max = GPUPART_MAX_TPCS,
 	  .wrong = "is not 1-" STRING(GPUPART_MAX_TPCS) " or unknown" },
-	{ "simulated", FORM_YES, MEMBER(gpupart_gpu_info, simulated),
+	{ "simulated", FORM_YES, MEMBER(capture_gpu, info.simulated),
 	  .wrong = "is not yes or no" },
-	{ "origin", FORM_TEXT, MEMBER(gpupart_gpu_info, origin) },
+	{ "origin", FORM_TEXT, MEMBER(capture_gpu, info.origin) },
 };
 
 static const struct value sm_order[] = {
@@ -65,7 +70,7 @@ static const struct value measured_bits[] = {
 
 const struct section capture_sections[NR_SECTIONS] = {
 #define VALUES(values) values, sizeof(values) / sizeof(values[0])
-	[IN_GPU] = { "gpu", VALUES(keys), .row_size = sizeof(struct gpupart_gpu_info) },
+	[IN_GPU] = { "gpu", VALUES(keys), .row_size = sizeof(struct capture_gpu) },
 	[IN_RM] = { "rm", VALUES(sm_order),
 		    "sm gpc local_tpc local_sm tpc vgpc tpc_in_vgpc ugpu cpc virtual_tpc",
 		    offsetof(struct gpupart_topology, text_rm), sizeof(struct topo_sm),
@@ -139,14 +144,16 @@ static int write_value(struct gpupart *gp, struct out *out, const struct value *
 	return 0;
 }
 
-static int write_gpu(struct gpupart *gp, struct out *out, const struct gpupart_gpu_info *info)
+static int write_gpu(struct gpupart *gp, struct out *out, const struct capture_gpu *gpu)
 {
 	int err = 0;
 
 	put(out, "\n[%s]\n", capture_sections[IN_GPU].name);
 	for (unsigned int i = 0; !err && i < capture_sections[IN_GPU].nr_values; i++) {
+		if (keys[i].optional && !gpu->compute_class)
+			continue;
 		put(out, "%s = ", keys[i].name);
-		err = write_value(gp, out, &keys[i], info, 0);
+		err = write_value(gp, out, &keys[i], gpu, 0);
 		put(out, "\n");
 	}
 	return err;
@@ -194,12 +201,12 @@ static int write_section(struct gpupart *gp, struct out *out, const struct gpupa
 }
 
 static int write_all(struct gpupart *gp, struct out *out, const struct gpupart_topology *topo,
-		     const struct gpupart_gpu_info *info)
+		     const struct capture_gpu *gpu)
 {
 	int err;
 
 	put(out, FIRST_LINE "\n");
-	err = write_gpu(gp, out, info);
+	err = write_gpu(gp, out, gpu);
 	if (!err)
 		err = write_section(gp, out, topo, &capture_sections[IN_RM], topo->sms,
 				    topo->nr_sms);
@@ -219,24 +226,24 @@ static int write_all(struct gpupart *gp, struct out *out, const struct gpupart_t
 int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
 			     const char *captured_by, char **text)
 {
-	struct gpupart_gpu_info info = topo->info;
+	struct capture_gpu gpu = { topo->info, topo->compute_class };
 	struct out out = { 0 };
 	int err;
 
-	if (captured_by && (strlen(captured_by) >= sizeof(info.origin) || !is_value(captured_by)))
+	if (captured_by && (strlen(captured_by) >= sizeof(gpu.info.origin) || !is_value(captured_by)))
 		return ctx_fail(gp, -EINVAL,
 				"who captured it must be one line of plain ASCII text, at most %zu bytes",
-				sizeof(info.origin) - 1);
+				sizeof(gpu.info.origin) - 1);
 	if (captured_by)
-		snprintf(info.origin, sizeof(info.origin), "%s", captured_by);
-	err = write_all(gp, &out, topo, &info);
+		snprintf(gpu.info.origin, sizeof(gpu.info.origin), "%s", captured_by);
+	err = write_all(gp, &out, topo, &gpu);
 	if (err)
 		return err;
 	out = (struct out){ .len = out.at + CHECKSUM_LEN + 1 };
 	out.text = malloc(out.len);
 	if (!out.text)
 		return ctx_fail(gp, -ENOMEM, "no memory for a capture");
-	write_all(gp, &out, topo, &info);
+	write_all(gp, &out, topo, &gpu);
 	put(&out, CHECKSUM_KEY "%016llx\n",
 	    (unsigned long long)hash_bytes(HASH_INIT, out.text, out.at));
 	*text = out.text;

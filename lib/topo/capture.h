@@ -31,9 +31,16 @@ struct value {
 	int none_is;
 	uint32_t min, max, multiple_of;
 	int digits;		/* hexadecimal ones, at least */
+	bool optional;		/* not written where there is none */
 };
 
 enum { IN_GPU, IN_RM, IN_GPC_MAP, IN_REGISTERS, IN_BITS, NR_SECTIONS, IN_NONE = NR_SECTIONS };
+
+/* What [gpu] holds. */
+struct capture_gpu {
+	struct gpupart_gpu_info info;
+	unsigned int compute_class;	/* of struct gpupart_topology */
+};
 
 struct section {
 	const char *name;

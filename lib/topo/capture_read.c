@@ -13,7 +13,7 @@
 
 #define FILE_MAX   (4u << 20)
 #define SOURCE_LEN sizeof(((struct gpupart_topology *)0)->text_rm)
-#define MAX_VALUES 10 /* of a section */
+#define MAX_VALUES 11 /* of a section */
 
 /* NVIDIA's PTOP registers of the design maxima; a capture with them needs no key for these. */
 #define REG_MAX_GPCS	     0x22430
@@ -32,7 +32,7 @@ struct reader {
 	int section;
 	bool has_source[NR_SECTIONS], has_columns[NR_SECTIONS], seen_key[MAX_VALUES];
 	unsigned int section_line[NR_SECTIONS];	/* 0: it was not seen */
-	struct gpupart_gpu_info info;
+	struct capture_gpu gpu;
 	char source[NR_SECTIONS][SOURCE_LEN];
 	struct rows rows[NR_SECTIONS];
 };
@@ -161,7 +161,7 @@ static int read_gpu_key(struct reader *r, struct piece key, struct piece value)
 	if (r->seen_key[i])
 		return refuse(r, -EINVAL, "a second \"%s\"", gpu->values[i].name);
 	r->seen_key[i] = true;
-	return read_value(r, &gpu->values[i], 1, value, &r->info);
+	return read_value(r, &gpu->values[i], 1, value, &r->gpu);
 }
 
 static int read_key(struct reader *r, struct piece key, struct piece value)
@@ -439,8 +439,8 @@ static int check_whole(struct reader *r)
 				      i, rm->nr - 1);
 		sms[i].measured_bit = with_bits[i].measured_bit;
 	}
-	take_maximum(r, REG_MAX_GPCS, GPUPART_MAX_GPCS, &r->info.max_gpcs);
-	take_maximum(r, REG_MAX_TPCS_PER_GPC, GPUPART_MAX_TPCS, &r->info.max_tpcs_per_gpc);
+	take_maximum(r, REG_MAX_GPCS, GPUPART_MAX_GPCS, &r->gpu.info.max_gpcs);
+	take_maximum(r, REG_MAX_TPCS_PER_GPC, GPUPART_MAX_TPCS, &r->gpu.info.max_tpcs_per_gpc);
 	return 0;
 }
 
@@ -477,7 +477,7 @@ int topo_file_parse(struct gpupart *gp, const char *path, const char *text, size
 	r->gp = gp;
 	r->path = path;
 	r->section = IN_NONE;
-	r->info.mig = -1;
+	r->gpu.info.mig = -1;
 	err = check_bytes(r, text, len);
 	if (!err)
 		err = read_all(r, text, len);
@@ -485,13 +485,14 @@ int topo_file_parse(struct gpupart *gp, const char *path, const char *text, size
 		err = check_whole(r);
 	if (err)
 		goto free_reader;
-	topo_source_set(&r->info, path);
-	err = topo_build_blame(gp, &r->info, r->rows[IN_RM].at, r->rows[IN_RM].nr,
+	topo_source_set(&r->gpu.info, path);
+	err = topo_build_blame(gp, &r->gpu.info, r->rows[IN_RM].at, r->rows[IN_RM].nr,
 			       r->rows[IN_GPC_MAP].at, r->rows[IN_GPC_MAP].nr, topo, &blame);
 	if (err) {
 		err = blame_line(r, &blame, err);
 		goto free_reader;
 	}
+	(*topo)->compute_class = r->gpu.compute_class;
 	for (i = 0; i < NR_SECTIONS; i++)
 		if (capture_sections[i].columns)
 			memcpy((char *)*topo + capture_sections[i].source, r->source[i],

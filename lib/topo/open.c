@@ -70,6 +70,7 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 		if (!err && !source && !(*topo)->end_vgpc &&
 		    !topo_rm_open(NULL, (*topo)->info.pci, &rm)) {
 			topo_take_vgpcs(*topo, rm);
+			(*topo)->compute_class = rm->compute_class;
 			gpupart_topology_close(rm);
 		}
 		return err;

@@ -444,6 +444,11 @@ static uint64_t hash_int(uint64_t hash, int value)
 	return hash_bytes(hash, bytes, sizeof(bytes));
 }
 
+unsigned int gpupart_topology_compute_class(const struct gpupart_topology *topo)
+{
+	return topo->compute_class;
+}
+
 uint64_t gpupart_topology_hash(const struct gpupart_topology *topo)
 {
 	uint64_t hash = hash_int(HASH_INIT, topo->nr_tpcs);

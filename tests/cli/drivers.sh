@@ -99,4 +99,26 @@ is "$(grep -c '^callbacks = 1$' "$tmp/out") $(grep -c '^at-parameter = 0x20$' "$
 # V04_00, clcbc0qmd.h: GRID_WIDTH, GRID_HEIGHT and GRID_DEPTH are bits 1055:1024, 1071:1056 and 1103:1088.
 is "$(awk '/^at-parameter/ { tmd = $3 == "0x20" } tmd && $1 == "080" { print $2, $3, $4 }' "$tmp/out" | sed -n 2p)" \
 	"3d000000 07000000 03000000" "a grid of 61x7x3 is seen there"
+# The GPU that is named, as gpupart has its names, and none where there is no such GPU.
+awk '/^checksum/ { exit } { sub(/^pci = .*/, "pci = 0000:0d:00.0"); sub(/^uuid = .*/, "uuid = GPU-01234567-89ab-cdef-0123-456789abcdef"); print }' \
+	tests/data/gh100-h200-b/capture.txt >"$tmp/second"
+hash=-3750763034362895579	# scripts/capture-from-tables
+for byte in $(od -An -v -tu1 "$tmp/second"); do
+	hash=$(((hash ^ byte) * 1099511628211))
+done
+printf 'checksum = %016x\n' "$hash" >>"$tmp/second"
+dumped() {	# GPU: PCI address
+	LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$tmp/second:$PWD/tests/data/gh100-h200-e/capture.txt \
+		CUDA_DEVICE_ORDER=FASTEST_FIRST CUDA_VISIBLE_DEVICES=0 "$dump" "$1" 2>"$tmp/err" >"$tmp/out"
+	echo "$? $(sed -n 's/^pci = //p' "$tmp/out")"
+}
+is "$(dumped 1)" "0 0000:0D:00.0" "launches are dumped of an index in PCI order"
+is "$(dumped 0000:0d:00.0)" "0 0000:0D:00.0" "launches are dumped of a PCI address"
+is "$(dumped GPU-01234567-89ab-cdef-0123-456789abcdef)" "0 0000:0D:00.0" "launches are dumped of a UUID"
+is "$(dumped 01234567-89AB-cdef-0123-456789abcdef)" "0 0000:0D:00.0" "launches are dumped of a UUID without GPU-"
+for gpu in GPU-nonsense 2 -1 0000:0e:00.0 ""; do
+	is "$(dumped "$gpu")$(wc -c <"$tmp/out")" "1 0" "no launches are dumped of GPU '$gpu'"
+done
+is "$(dumped GPU-nonsense; cat "$tmp/err")" "1 
+launch_dump: no GPU has the UUID GPU-nonsense" "launch_dump names the GPU that is not there"
 tap_done

@@ -38,7 +38,7 @@ for board in b e; do
 done
 is "$(sed -n 2p "$tmp/out" | tr -d ' ')" '"schema":"gpupart/1",' "the schema is the first key"
 is "$(ask 'keys' 'sorted(d)')" \
-	'["command","gpcs","gpu","hash","nr_gpcs","nr_sms","nr_tpcs","nr_ugpus","schema","simulated","tpcs","ugpus","vgpcs"]' \
+	'["command","compute_class","gpcs","gpu","hash","nr_gpcs","nr_sms","nr_tpcs","nr_ugpus","schema","simulated","tpcs","ugpus","vgpcs"]' \
 	"the names at the top"
 is "$(ask '.gpu | keys' 'sorted(d["gpu"])')" \
 	'["chip_id","driver","max_gpcs","max_tpcs_per_gpc","mig","name","origin","pci","simulated","source","uuid"]' \

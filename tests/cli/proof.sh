@@ -23,10 +23,14 @@ if jq --version >/dev/null 2>&1; then
 else
 	skip "no jq"
 fi
-"$gpupart" verify --quick -i sample:h200 >/dev/full 2>"$tmp/err"
-is $? 1 "verify: a full disk is noticed"
-
-# What does not hold is found: the bit of TPC 7 is another GPC's, after the map was checked.
+# GB10 has no row: what its driver lists is in the capture, and each output tells it.
+awk '/^checksum/ { exit } { sub(/^chip-id = .*/, "chip-id = 0x1bb\ncompute-class = 0xcec0"); print }' \
+	tests/data/gh100-h200-e/capture.txt >"$tmp/gb10"
+hash=-3750763034362895579	# scripts/capture-from-tables
+for byte in $(od -An -v -tu1 "$tmp/gb10"); do
+	hash=$(((hash ^ byte) * 1099511628211))
+done
+printf 'checksum = %016x\n' "$hash" >>"$tmp/gb10"
 with() {	# VARIABLE=VALUE ARGS
 	variable=$1
 	shift
@@ -35,6 +39,27 @@ with() {	# VARIABLE=VALUE ARGS
 	out=$(cat "$tmp/out")
 	err=$(cat "$tmp/err")
 }
+with GPUPART_SIM_FAULTS=tmd-version=0x50 verify --quick -i "$tmp/gb10"
+is $status 0 "verify of a chip without a row, by the capture's class: status"
+has "$out" ", chip 0x1bb, class 0xcec0" "verify tells the class"
+with GPUPART_SIM_FAULTS=tmd-version=0x50 doctor -i "$tmp/gb10"
+has "$(tr -s ' \n' ' ' <"$tmp/out")" "8 GPCs; compute class 0xcec0" "doctor tells the class"
+try topology -i "$tmp/gb10" --of capture
+is "$(sed -n 's/^compute-class = //p' "$tmp/out")" 0xcec0 "topology --of capture keeps the class"
+if jq --version >/dev/null 2>&1; then
+	with GPUPART_SIM_FAULTS=tmd-version=0x50 verify --quick -i "$tmp/gb10" --json
+	is "$(jq .compute_class "$tmp/out")" 52928 "verify --json tells the class"
+	try topology -i "$tmp/gb10" --json
+	is "$(jq .compute_class "$tmp/out")" 52928 "topology --json tells the class"
+	try topology -i sample:h200-e --json
+	is "$(jq .compute_class "$tmp/out")" null "topology --json of a capture without the class"
+else
+	skip "no jq"
+fi
+"$gpupart" verify --quick -i sample:h200 >/dev/full 2>"$tmp/err"
+is $? 1 "verify: a full disk is noticed"
+
+# What does not hold is found: the bit of TPC 7 is another GPC's, after the map was checked.
 with GPUPART_SIM_FAULTS=move-bit=7:0 verify -i sample:h200
 is $status 1 "verify with a bit moved: status"
 has "$(grep -A 1 ^FAIL "$tmp/out" | head -n 2)" "TPC 7 " "verify with a bit moved: names the TPC"
@@ -85,7 +110,26 @@ rm -r "$tmp/learnt"
 try verify --learn -i sample:h200-e
 has "$out" "mask bits: their order was learnt with " "verify --learn: says so"
 has "$(head -n 1 "$tmp/out")" simulated "verify --learn: says simulated"
+# A map that cannot be kept is of use for nobody: no rows, and the reason.
+map=$(cd "$XDG_CACHE_HOME/gpupart/checked" && echo V04_00-GPU-*)
+key=$(cd "$XDG_CACHE_HOME/gpupart/checked" && echo [0-9a-f]*)
+for name in "$map" "$key"; do
+	rm -rf "$tmp/learnt"
+	mkdir -p "$tmp/learnt/gpupart/checked/$name"
+	try verify --learn -i sample:h200-e
+	is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn with a folder named $name: 1 and a line"
+	has "$err" "learnt, but cannot be kept for other programs: $tmp/learnt/gpupart/checked/$name: Is a directory" \
+		"verify --learn with a folder named $name: says why"
+done
 rm -r "$tmp/learnt"
+: >"$tmp/learnt"
+try verify --learn -i sample:h200-e
+is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where the cache is a file: 1 and a line"
+has "$err" "cannot be kept for other programs: $tmp/learnt/gpupart: Not a directory" "verify --learn where the cache is a file: says why"
+rm "$tmp/learnt"
+env -u XDG_CACHE_HOME HOME=/nonexistent "$gpupart" verify --learn -i sample:h200-e >"$tmp/out" 2>"$tmp/err"
+is "$? $(wc -l <"$tmp/err")$(cat "$tmp/out")" "2 1" "verify --learn without a home: 2 and a line"
+has "$(cat "$tmp/err")" "there is no folder HOME=/nonexistent" "verify --learn without a home: says why"
 GPUPART_SIM_FAULTS=move-bit=5:0
 try verify --learn -i sample:h200-e
 is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where two TPCs obey one bit: 1 and a line"

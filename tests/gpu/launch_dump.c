@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * launch_dump [GPU], run by scripts/capture-gpu: what the driver's callback of a launch gets, for
+ * launch_dump [GPU], run by scripts/capture-gpu (GPU: an index in PCI order, a PCI address or a
+ * UUID): what the driver's callback of a launch gets, for
  * launches of known shape, as hexadecimal text. It is for those who write a row for a GPU or a
  * driver that gpupart does not know. Changes nothing, needs nothing of gpupart and knows no
  * layout: it prints the callback's parameters and, for each word of them that is an address, the
@@ -9,7 +10,9 @@
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -68,7 +71,9 @@ static const char ptx[] =
 	F(cuInit, (U)) \
 	F(cuDriverGetVersion, (int *)) \
 	F(cuDeviceGet, (int *, int)) \
+	F(cuDeviceGetCount, (int *)) \
 	F(cuDeviceGetByPCIBusId, (int *, const char *)) \
+	F(cuDeviceGetUuid, (unsigned char *, int)) \
 	F(cuDeviceGetName, (char *, int, int)) \
 	F(cuDeviceGetPCIBusId, (char *, int, int)) \
 	F(cuDeviceGetAttribute, (int *, int, int)) \
@@ -191,6 +196,28 @@ static int launch(const struct shape *s, P work, uint64_t out)
 	return 0;
 }
 
+/* With "GPU-" or without. */
+static int uuid_find(const char *wanted, int *device)
+{
+	unsigned char uuid[16];
+	char text[40];
+	int nr;
+
+	TRY(cuDeviceGetCount(&nr));
+	for (*device = 0; *device < nr; ++*device) {
+		size_t at = 0;
+
+		TRY(cuDeviceGetUuid(uuid, *device));
+		for (int i = 0; i < 16; i++)
+			at += sprintf(text + at, "%s%02x",
+				      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+		if (!strcasecmp(wanted + (strncasecmp(wanted, "GPU-", 4) ? 0 : 4), text))
+			return 0;
+	}
+	fprintf(stderr, "launch_dump: no GPU has the UUID %s\n", wanted);
+	return 1;
+}
+
 static int driver_open(const char *gpu, int *device)
 {
 	P lib = dlopen("libcuda.so.1", RTLD_NOW);
@@ -204,11 +231,16 @@ static int driver_open(const char *gpu, int *device)
 		return failed("no " #name, 0);
 	FUNCTIONS(FIND)
 	*(void **)&cuLaunchKernelEx = dlsym(lib, "cuLaunchKernelEx");
+	/* Of all GPUs, by the numbers that gpupart has for them. */
+	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+	unsetenv("CUDA_VISIBLE_DEVICES");
 	TRY(cuInit(0));
 	if (sscanf(gpu, "%d%c", &index, &end) == 1)
 		TRY(cuDeviceGet(device, index));
-	else
+	else if (strchr(gpu, ':'))
 		TRY(cuDeviceGetByPCIBusId(device, gpu));
+	else
+		return uuid_find(gpu, device);
 	return 0;
 }
 
@@ -228,7 +260,7 @@ int main(int argc, char **argv)
 	U handle;
 
 	if (argc > 2) {
-		fprintf(stderr, "usage: launch_dump [GPU]: CUDA's number, or a PCI address\n");
+		fprintf(stderr, "usage: launch_dump [GPU]: an index in PCI order, a PCI address or a UUID\n");
 		return 2;
 	}
 	if (driver_open(argc > 1 ? argv[1] : "0", &device))

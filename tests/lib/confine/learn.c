@@ -10,18 +10,19 @@
 
 /*
  * Of @sim, "@/TPCS-CHIP": the generated board with so many TPCs, as a capture of that chip. It
- * ends with "?" where nobody knows how many GPCs the chip could have.
+ * ends with "?" where nobody knows how many GPCs the chip could have, and with "+CLASS" where the
+ * driver told the compute class.
  */
 static void prepare_board(const struct scenario *s)
 {
 	static const unsigned int boards[][2] = { { 24, 22 }, { 74, 23 }, { 94, 24 }, { 160, 25 } };
 	static char text[1 << 18];
-	unsigned int tpcs = 0, chip = 0, i;
+	unsigned int tpcs = 0, chip = 0, class = 0, i;
 	char path[4096], *at;
 	size_t len;
 	FILE *file;
 
-	sscanf(s->sim, "@/%u-%x", &tpcs, &chip);
+	sscanf(s->sim, "@/%u-%x+%x", &tpcs, &chip, &class);
 	for (i = 0; i < 3 && boards[i][0] != tpcs; i++)
 		;
 	snprintf(path, sizeof(path), "%s/tests/generated/%u.capture", build, boards[i][1]);
@@ -38,6 +39,10 @@ static void prepare_board(const struct scenario *s)
 	at = strstr(text, "max-gpcs = ");
 	if (strchr(s->sim, '?'))
 		memmove(at, strstr(at, "simulated = "), strlen(strstr(at, "simulated = ")) + 1);
+	if (class) {
+		memmove(at + 23, at, strlen(at) + 1);
+		memcpy(at + sprintf(at, "compute-class = 0x%04x", class), "\n", 1);
+	}
 	at = strstr(text, "checksum = ");
 	sprintf(at, "checksum = %016llx\n",
 		(unsigned long long)hash_bytes(HASH_INIT, text, at - text));
@@ -194,6 +199,15 @@ static void child_knows(void)
 static void child_confined(void) { program_unaware("5-9,23"); }
 static void child_free(void) { program_unaware(NULL); }
 
+/* The class decides where the table of chips has no row, and must agree where it has one. */
+static void child_no_class(void)
+{
+	int err = attach(NULL);
+
+	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "not with compute class"),
+	       "refused: %d %s", err, err ? gpupart_error(gp) : "");
+}
+
 static void child_no_order(void)
 {
 	int err = attach(NULL);
@@ -327,6 +341,11 @@ static const struct scenario scenarios[] = {
 	GPU("24-1b2?", V05_00, child_refused, ",order=interleaved"),
 	GPU("24-1b2?", V05_00, child_learns, ",order=interleaved"),
 	GPU("160-1a0", V05_00, child_has_not_to_learn, ""),
+	GPU("24-1bb+cec0", V05_00, child_holds),
+	GPU("24-1bb+cec0", V05_00, child_refused, ",order=interleaved"),
+	GPU("24-1bb+cec0", V05_00, child_learns, ",order=interleaved"),
+	GPU("24-1bb", V05_00, child_no_class),
+	GPU("24-1b2+cdc0", V05_00, child_no_class),
 	GPU("24-1b2", V05_00, child_two_tpcs, ",order=number,move-bit=5:3"),
 	{ "beside", child_beside, "@/24-1b2", { LEARNT }, prepare_board },
 	{ "beside-for-a-while", child_beside_for_a_while, "@/24-1b2", { LEARNT }, prepare_board },

@@ -51,7 +51,7 @@ static const struct header {
 		{ "QMD_VERSION", 579, 576 }, { "SM_DISABLE_MASK_LOWER", 703, 672 },
 		{ "SM_DISABLE_MASK_UPPER", 735, 704 },
 	} },
-	{ "V02_02", { 0xc3c0 }, {
+	{ "V02_02", { 0xc3c0, 0xc4c0 }, {
 		{ "CTA_RASTER_DEPTH", 463, 448 }, { "CTA_RASTER_HEIGHT", 431, 416 },
 		{ "CTA_RASTER_WIDTH", 415, 384 }, { "QMD_MAJOR_VERSION", 583, 580 },
 		{ "QMD_VERSION", 579, 576 }, { "SM_DISABLE_MASK_LOWER", 703, 672 },

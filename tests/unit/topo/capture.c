@@ -104,6 +104,16 @@ static void test_back(void)
 	tap_ok(gpupart_topology_capture(gp, topo, NULL, &text) == -EINVAL &&
 		       strstr(gpupart_error(gp), "the source of [rm] cannot be written"),
 	       "%s", gpupart_error(gp));
+	topo->text_rm[0] = 0;
+	topo->compute_class = 0xcec0;
+	tap_ok(!gpupart_topology_capture(gp, topo, NULL, &text) &&
+		       strstr(text, "\ncompute-class = 0xcec0\n") &&
+		       !topo_file_parse(gp, "memory", text, strlen(text), &again) &&
+		       again->compute_class == 0xcec0,
+	       "the compute class goes into the capture, and comes out of it");
+	gpupart_topology_close(again);
+	free(text);
+	topo->compute_class = 0;
 	/* What a live source may leave unknown. */
 	memset(&topo->info, 0, sizeof(topo->info));
 	topo->info.mig = -1;
@@ -250,6 +260,13 @@ static const struct {
 	  "max-tpcs-per-gpc \"4294967295\"" },
 	{ "chip-id = 0x180", "chip-id = 180", 0, "chip-id \"180\" is not 0x1-0x3ff" },
 	{ "chip-id = 0x180", "chip-id = 0x400", 0, "chip-id \"0x400\" is not 0x1-0x3ff" },
+	{ "mig = off", "compute-class = 0xcbc0\nmig = off", 0, NULL },
+	{ "mig = off", "compute-class = unknown\nmig = off", 0, NULL },
+	{ "mig = off", "compute-class = 0xffff\nmig = off", 0, NULL },
+	{ "mig = off", "compute-class = 0x10000\nmig = off", 0,
+	  "compute-class \"0x10000\" is not 0x1-0xffff or unknown" },
+	{ "mig = off", "compute-class = 52160\nmig = off", 0, "compute-class \"52160\"" },
+	{ "mig = off", "compute-class = 0\nmig = off", 0, "compute-class \"0\"" },
 	{ "mig = off", "mig = no", 0, "mig \"no\" is not on, off or unknown" },
 	{ "max-gpcs = 8", "max-gpcs = 0", 0, "max-gpcs \"0\" is not 1-32 or unknown" },
 	{ "max-gpcs = 8", "max-gpcs = 08", 0, "max-gpcs \"08\"" },
