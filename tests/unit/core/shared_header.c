@@ -87,7 +87,8 @@ static void test_bytes(void)
 	       gpus[0].quota == 5000 && gpus[0].memory == 4000 &&
 	       gpus[0].tpcs.allowed[0] == 0xf0, "a GPU whose set stands in the header");
 	tap_ok(!strcmp(gpus[1].pci, "0000:1a:00.0") && gpus[1].tpcs.allowed[0] == 0x55 &&
-	       gpus[1].memory == 42 && !gpus[1].strict && !*gpus[1].key, "one whose set and memory stand behind it");
+	       gpus[1].memory == 42 && !gpus[1].strict && !*gpus[1].key,
+	       "one whose set and memory stand behind it");
 	put(900, 0, 8);
 	read_of(SHARED_LEDGER, 1, 2000);
 	tap_ok(gpupart_tpcset_empty(&gpus[1].tpcs), "none was set yet");
@@ -112,8 +113,9 @@ static void test_lies(void)
 	put(520 + 96, 0xffffffff, 4);
 	put(520 + 92, 0, 4);
 	tap_ok(read_of(SHARED_LEDGER, 1, 2000) == SHARED_OTHER && seen.nr_gpus <= SHARED_MAX_GPUS &&
-	       strlen(seen.gpus[0].key) == 19 && strlen(seen.header.name) == 63 && strlen(seen.header.parent) == 63 &&
-	       seen.gpus[1].memory == 4096 * 30, "GPUs, texts and numbers without end are bounded");
+	       strlen(seen.gpus[0].key) == 19 && strlen(seen.header.name) == 63 &&
+	       strlen(seen.header.parent) == 63 && seen.gpus[1].memory == 4096 * 30,
+	       "GPUs, texts and numbers without end are bounded");
 }
 
 int main(void)
