@@ -43,9 +43,10 @@
 
 const char cdi_help[] =
 "Usage: gpupart cdi [SET] [-i CAPTURE] [--gpu GPU] [--device NAME]\n"
-"                   [--name NAME [--mem SIZE]] [--uid UID[:INSIDE]] [-o FILE]\n"
+"                   [--name NAME [--mem SIZE]] [--strict] [--uid UID[:INSIDE]]\n"
+"                   [-o FILE]\n"
 "       gpupart cdi --plan FILE [-i CAPTURE] [--gpu GPU] [--device PREFIX]\n"
-"                   [--uid UID[:INSIDE]] [-o FILE]\n"
+"                   [--strict] [--uid UID[:INSIDE]] [-o FILE]\n"
 "Writes what a container needs to run inside a set of TPCs, as a specification of the\n"
 "Container Device Interface (CDI), which docker, podman, containerd and CRI-O read\n"
 "from /etc/cdi: the limit, the injected library, the folder in which its processes\n"
@@ -63,6 +64,9 @@ const char cdi_help[] =
 "                      stands before the tenants' names: PREFIX-TENANT\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
 "      --mem SIZE      a quota of the GPU's memory for all containers of that name\n"
+"      --strict        a process that cannot be confined finds no GPU, and after its\n"
+"                      first launch outside of the set later ones fail; so with\n"
+"                      strict = yes in the node's /etc/gpupart/config, without it\n"
 "      --uid UID[:INSIDE]\n"
 "                      the user that the container's processes are, outside and, where\n"
 "                      it has users of its own, inside; without it the caller\n"
@@ -91,6 +95,7 @@ struct share {
 struct cdi {
 	const struct args *args;
 	const char *device, *name, *mem, *plan;	/* options, or NULL */
+	bool strict;
 	uid_t uid, uid_inside;
 	char pci[20], key[20];
 	struct plan_file *file;		/* @plan, read */
@@ -362,6 +367,9 @@ static int add_all(struct cdi *cdi)
 		alloc_failed();
 	add_env(cdi->env, "GPUPART_GPU=%s", cdi->pci);
 	add_env(cdi->env, "GPUPART_CHECKED=%s", cdi->key);
+	/* The node's setting is not there in a container. */
+	if (cdi->strict)
+		add_env(cdi->env, "GPUPART_STRICT=1");
 	add_env(cdi->env, "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
 	/* What the image's environment has there does not hold: the runtime replaces it. */
 	add_env(cdi->env, TUNABLES "=%s", tls);
@@ -525,7 +533,7 @@ static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_top
 
 int cmd_cdi(int argc, char **argv)
 {
-	const char *uid = NULL;
+	const char *uid = NULL, *node = NULL;
 	struct args args = { 0 };
 	static struct plan_file file;
 	static struct cdi cdi = { .file = &file };
@@ -533,6 +541,7 @@ int cmd_cdi(int argc, char **argv)
 					   { .name = "name", .value = &cdi.name },
 					   { .name = "mem", .value = &cdi.mem },
 					   { .name = "plan", .value = &cdi.plan },
+					   { .name = "strict", .given = &cdi.strict },
 					   { .name = "uid", .value = &uid }, { 0 } };
 	struct gpupart_topology *topo;
 	struct gpupart *gp;
@@ -542,7 +551,9 @@ int cmd_cdi(int argc, char **argv)
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_OUTPUT, own, cdi_help,
 			    argc, argv) ?:
 		 take_options(&cdi, &args, uid) ?:
+		 check_node_strict(&args, false, &node) ?:
 		 args_simulate(&args);
+	cdi.strict |= node != NULL;
 	if (!status && cdi.plan)
 		status = take_plan(&cdi, &args);
 	if (status)

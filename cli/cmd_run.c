@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* gpupart run: its options, and the choice between a child and this process for the program. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -9,7 +8,6 @@
 #include "cli/start/run_parent.h"
 #include "cli/target/args.h"
 #include "cli/target/check.h"
-#include "lib/private.h"
 
 const char run_help[] =
 "Usage: gpupart run SET | --plan FILE:NAME [--mem SIZE] [-i CAPTURE] [--gpu GPU]\n"
@@ -132,29 +130,18 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 /* Whether all launches must be confined, and can be as asked: 0, or an error. */
 static int check_strict(const struct args *args, struct run_wishes *wishes, bool left_out)
 {
-	const char *asked = getenv("GPUPART_STRICT"), *who = "--strict";
-	struct gpupart *gp;
-	int node;
+	const char *asked = getenv("GPUPART_STRICT"), *who = "--strict", *node;
+	int status;
 
 	if (asked && !*asked)
 		asked = NULL;
 	if (asked && strcmp(asked, "0") && strcmp(asked, "1"))
 		return cmd_fail(args->cmd, EXIT_FAILED, "GPUPART_STRICT='%s': wants 1 or 0", asked);
-	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	node = gpupart_config_strict(gp);
-	if (node == -EINVAL || node == -EFBIG) {
-		cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
-		gpupart_close(gp);
-		return EXIT_FAILED;
-	}
-	if (node < 0 && !asked)
-		cmd_note(args->cmd, "%s%s", gpupart_error(gp),
-			 node == -EPERM ? "" : ": it counts as strict = yes");
-	gpupart_close(gp);
-	if (!wishes->strict && node && node != -EPERM)
-		who = node > 0 ? "strict = yes in /etc/gpupart/config" :
-				 "/etc/gpupart/config, which cannot be read,";
+	status = check_node_strict(args, asked, &node);
+	if (status)
+		return status;
+	if (!wishes->strict && node)
+		who = node;
 	else if (!wishes->strict && asked && !strcmp(asked, "1"))
 		who = "GPUPART_STRICT=1";
 	else if (!wishes->strict)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* What is made sure of before a program is let into a set. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/target/check.h"
 #include "cli/target/cuda.h"
 #include "cli/target/driver.h"
+#include "cli/util/alloc.h"
 #include "cli/util/child.h"
 #include "cli/util/message.h"
 #include "lib/private.h"
@@ -95,6 +97,23 @@ int check_in_child(const struct args *args, const char *pci, struct check *check
 		return cmd_fail(args->cmd, cmd_status(check->err), "%s",
 				*check->why ? check->why : strerror(-check->err));
 	return 0;
+}
+
+int check_node_strict(const struct args *args, bool told, const char **node)
+{
+	struct gpupart *gp = alloc_gpupart();
+	int found = gpupart_config_strict(gp), status = 0;
+
+	if (found == -EINVAL || found == -EFBIG)
+		status = cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+	else if (found < 0 && !told)
+		cmd_note(args->cmd, "%s%s", gpupart_error(gp),
+			 found == -EPERM ? "" : ": it counts as strict = yes");
+	gpupart_close(gp);
+	*node = !config_is_strict(found) ? NULL :
+		found > 0 ? "strict = yes in /etc/gpupart/config" :
+			    "/etc/gpupart/config, which cannot be read,";
+	return status;
 }
 
 bool check_is_name(const char *name)

@@ -33,6 +33,13 @@ void check_attach_tools(void *selector, void *check);
  */
 int check_in_child(const struct args *args, const char *pci, struct check *check);
 
+/*
+ * Whether the node's setting makes processes strict: *node is NULL, or names the setting. 0, or
+ * an error where the setting is not understood. @told: a setting that is ignored, or that cannot
+ * be read, was reported before.
+ */
+int check_node_strict(const struct args *args, bool told, const char **node);
+
 /* Whether @name can be a job's, as gpupart_job_begin() takes it. */
 bool check_is_name(const char *name);
 

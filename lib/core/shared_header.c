@@ -71,7 +71,7 @@ static void resolve(int fd, struct shared_gpu *gpu)
 {
 	uint64_t word, sum = 0;
 
-	gpu->pci[sizeof(gpu->pci) - 1] = 0;
+	gpu->pci[sizeof(gpu->pci) - 1] = gpu->key[sizeof(gpu->key) - 1] = 0;
 	resolve_set(fd, gpu);
 	for (uint64_t i = 0; i < gpu->held.nr && i < MAX_WORDS; i++) {
 		if (!read_at(fd, &word, sizeof(word), gpu->held.at + i * gpu->held.stride))

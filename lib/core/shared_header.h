@@ -50,13 +50,15 @@ struct shared_place {
 struct shared_gpu {
 	char pci[20];
 	uint16_t nr_tpcs;		/* of the GPU; 0: not known yet */
-	uint8_t simulated, reserved;
+	uint8_t simulated;
+	uint8_t strict;		/* of a grant, as its own; 0 also where its writer told nothing */
 	_Atomic uint64_t quota;		/* of a ledger: bytes its processes may hold; 0: any */
 	uint64_t memory;		/* bytes held, or given; not used where @held is */
 	struct gpupart_tpcset tpcs;	/* allowed TPCs, none: all; not used where @set is */
 	struct shared_place set;	/* the set in force: number count % nr; count 0: all TPCs */
 	struct shared_place held;	/* their sum is the memory held; 4096 at most */
-	uint8_t reserved_too[24];	/* 0 */
+	char key[20];		/* of a grant, as its own; "" also where its writer told nothing */
+	uint8_t reserved[4];	/* 0 */
 };
 
 _Static_assert(sizeof(struct shared_header) == 256 && sizeof(struct shared_gpu) == 128 &&

@@ -308,7 +308,9 @@ static int attach_all(struct gpupart *gp, const struct environment *told,
 	int err = 0;
 
 	if (grant && *grant->pci)
-		err = attach(gp, told, grant->pci, grant->other_version ? NULL : grant->key);
+		/* Some versions left the key out of what others see. */
+		err = attach(gp, told, grant->pci, *grant->key || !grant->other_version ?
+			     grant->key : listed ? NULL : told->key);
 	else if (grant || !listed)
 		err = attach(gp, told, listed ? NULL : told->gpu, told->key);
 	for (int n = 0; listed && !err &&

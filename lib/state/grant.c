@@ -171,11 +171,13 @@ static void fill_other(const struct shared_seen *seen, struct gpupart_grant *gra
 	strcpy(grant->id, seen->header.id);
 	strcpy(grant->name, seen->header.name);
 	strcpy(grant->pci, gpu->pci);
+	strcpy(grant->key, gpu->key);
 	strcpy(grant->source, gpu->simulated ? "" : "rm");
 	grant->uid = seen->header.uid;
 	grant->nr_tpcs = gpu->nr_tpcs;
 	grant->set = gpu->tpcs;
 	grant->memory = gpu->memory;
+	grant->strict = gpu->strict;
 	grant->other_version = true;
 	if (gpupart_tpcset_empty(&grant->set))
 		strcpy(grant->why, "another version of gpupart gave it nothing");
@@ -387,9 +389,11 @@ static int write_file(const struct gpupart_grant *grant)
 	strcpy(file.header.id, grant->id);
 	strcpy(file.header.name, grant->name);
 	strcpy(file.gpu.pci, grant->pci);
+	strcpy(file.gpu.key, grant->key);
 	file.header.uid = grant->uid;
 	file.gpu.nr_tpcs = grant->nr_tpcs;
 	file.gpu.simulated = strcmp(grant->source, "rm") && strcmp(grant->source, "kernel");
+	file.gpu.strict = grant->strict;
 	file.gpu.tpcs = grant->set;
 	file.gpu.memory = grant->memory;
 	atomic_init(&file.header.nr_gpus, 1);

@@ -82,6 +82,9 @@ spec() {
 spec "no set" $e
 is "$(ask 'd["name"], v["GPUPART_SET"]')" "all 0-65" "no set: all"
 is "$(ask '"GPUPART_NAME" in v')" False "no name: no GPUPART_NAME"
+is "$(ask '"GPUPART_STRICT" in v')" False "no --strict: no GPUPART_STRICT"
+spec "strict" $e -t 0-7 --strict
+is "$(ask 'v.get("GPUPART_STRICT")')" 1 "--strict: GPUPART_STRICT=1"
 spec "a list" $e -t 0-7,16
 is "$(ask 'd["name"], v["GPUPART_SET"]')" "tpc0-7_16 0-7,16" "a list: its name has no comma"
 spec "hex" $e --hex 1
@@ -153,6 +156,12 @@ is "$(ask 'any(k in v for k in ("GPUPART_TENANT", "GPUPART_MEM", "LD_AUDIT")), "
 	"a tenant without one has none of it"
 device=
 cp "$tmp/spec" "$tmp/first"
+"$gpupart" cdi $e --strict --plan "$tmp/plan.json" 2>/dev/null | python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+for d in s["devices"]:
+    print(d["name"], "GPUPART_STRICT=1" in s["containerEdits"]["env"] + d["containerEdits"]["env"])' >"$tmp/out"
+is "$(tr '\n' ' ' <"$tmp/out")" "llm True batch True a.b True " "--strict: each device of a plan"
 "$gpupart" plan $e --tenant llm:gpcs,min=8,mem=1G --tenant batch:min=8,spread --tenant a.b:tpcs=2 --json |
 	"$gpupart" cdi $e --plan - >"$tmp/spec" 2>"$tmp/err"
 cmp -s "$tmp/first" "$tmp/spec"
@@ -283,6 +292,25 @@ is "$? $(cat "$tmp/out")" "0 1234 700" "--uid: the folder is made, that user's a
 is "$(ask 'm["/dev/shm/gpupart-0"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid OUTSIDE:INSIDE: from one to the other"
 apart sh -c '"$0" cdi '"$e"' -g 0 --uid 1234 >"$1"' "$gpupart" "$tmp/spec" 2>"$tmp/err"
 is "$(ask 'm["/dev/shm/gpupart-1234"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid UID: the same in both"
+# The node's setting: /etc is this test's own here.
+mkdir -p "$tmp/etc/gpupart"
+cp -a /etc/ld.so.* /etc/passwd /etc/group "$tmp/etc/" 2>/dev/null
+# node TEXT: a specification by a node with that file.
+node() {
+	printf "$1" >"$tmp/etc/gpupart/config"
+	chmod "${2-644}" "$tmp/etc/gpupart/config"
+	apart sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" "$gpupart" cdi $e -t 0-7 >"$tmp/spec" 2>"$tmp/err"
+	status=$?
+}
+node 'strict = yes\n'
+is "$status $(ask 'v.get("GPUPART_STRICT")')" "0 1" "strict = yes of the node: GPUPART_STRICT=1"
+node 'strict = no\n'
+is "$status $(ask '"GPUPART_STRICT" in v')" "0 False" "strict = no: none"
+node 'strict = maybe\n'
+is "$status $(cat "$tmp/spec" "$tmp/err")" "1 gpupart cdi: /etc/gpupart/config:1: strict = maybe: wants yes or no" "strict = maybe: refused"
+node 'strict = yes\n' 666
+is "$status $(ask '"GPUPART_STRICT" in v')" "0 False" "a file that others can write: none"
+has "$(cat "$tmp/err")" "/etc/gpupart/config is ignored" "and says so"
 why() { sed 's/^gpupart cdi: //;s/; without it.*//' "$tmp/err"; }
 apart sh -c 'mkdir -m 755 /dev/shm/gpupart-0; "$0" cdi '"$e"' -g 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
 is "$? $(why)" "1 /dev/shm/gpupart-0 is a folder, user 0's with mode 0755: wants a folder, user 0 and 0700" \
@@ -372,6 +400,15 @@ is "$status $out" "42 $smids" "in the container: its status, on the SMs of the s
 is "$err" "" "and nothing is said"
 contained "$tmp/spec" GPUPART_DISABLE=1
 is "$status $(echo "$out" | wc -w)" "42 132" "with GPUPART_DISABLE=1: on all"
+contained "$tmp/spec" GPUPART_SIM_FAULTS=no-table
+is "$status $(echo "$out" | wc -w)" "42 132" "one that cannot be confined: on all"
+"$gpupart" cdi $e -t 0-7 --strict -o "$tmp/strict" 2>/dev/null
+contained "$tmp/strict" X=
+is "$status $out" "42 $smids" "strict: on the SMs of the set"
+is "$err" "" "and nothing is said"
+contained "$tmp/strict" GPUPART_SIM_FAULTS=no-table
+is "$status $out" "100 " "strict: one that cannot be confined gets no CUDA"
+has "$err" "gpupart: strict: no CUDA for this process" "and says so"
 # Shares of a plan: each on its set, none on the other's, and the quota is what there is.
 "$gpupart" plan $e --tenant one:tpcs=8,gpcs,mem=2G --tenant two:tpcs=5 --json |
 	"$gpupart" cdi $e --plan - -o "$tmp/shares" 2>/dev/null

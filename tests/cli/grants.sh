@@ -12,12 +12,13 @@ if ! ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 fi
 cat >"$tmp/give.c" <<'END'
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "lib/private.h"
 
 /*
  * Gives user 4711 4 TPCs as job argv[1], argv[2] is the checked map; without it, drops the job.
- * A job of another number than 0-7 is user 4712's: TPCs 2-65, or 10-65 for 0-9.
+ * A job of another number than 0-7 is user 4712's: TPCs 2-65, or 10-65 for 0-9. Strict: $STRICT.
  */
 int main(int argc, char **argv)
 {
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 			gpupart_tpcset_del(&grant.set, tpc);
 	}
 
+	grant.strict = getenv("STRICT");
 	strcpy(grant.id, argv[1]);
 	strcpy(grant.name, "7");
 	strcpy(grant.pci, "0000:01:00.0");
@@ -44,7 +46,11 @@ chmod 755 "$tmp"
 cat >"$tmp/as" <<END
 mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm || exit 120
 # The map of mask bits that run checked is in its environment.
-exec "$gpupart" run -i sample:h200-e -t 0-65 -- sh -c 'for grant in \$GRANT; do "$tmp/give" "\$grant" "\$GPUPART_CHECKED" || exit 121; done
+exec "$gpupart" run -i sample:h200-e -t 0-65 -- sh -c 'for grant in \$GRANT; do "$tmp/give" "\$grant" "\$GPUPART_CHECKED" || exit 121
+		for patch in \$PATCH; do
+			printf "\${patch#*=}" | dd of=/run/gpupart/jobs/\$grant bs=1 seek=\${patch%%=*} conv=notrunc status=none || exit 123
+		done
+	done
 	[ -z "\$FREEZE" ] || mount -o remount,ro /run || exit 122
 	exec setpriv --reuid "\$USER_ID" --clear-groups env XDG_CACHE_HOME=/dev/null "\$@"' - "\$@"
 END
@@ -75,6 +81,25 @@ is "$(sms "0-7 0-9" 4712 unshare -U)" 112 "nor is his the other's"
 is "$(FREEZE=1 sms "0-7 0-8" 4711 env GPUPART_JOB=0-8 unshare -U)" 4 "/run is read only: what both grants allow"
 is "$(FREEZE=1 sms "0-7 0-9" 4711 env GPUPART_JOB=0-9 unshare -U)" 0 "nothing in common: no CUDA"
 has "$(cat "$tmp/err")" "hides which grant is this user's" "and why"
+# Of another version: the layout, at byte 12, is another number.
+PATCH='12=\143'
+export PATCH
+is "$(sms 0-7 4711 env -u GPUPART_REPORT -u GPUPART_CHECKED GPUPART_SET=0-65)" 8 "a grant of another version holds: its header has the checked map"
+is "$(sms 0-7 4711 env -u GPUPART_REPORT GPUPART_STRICT=0 GPUPART_SIM_FAULTS=no-table)" 132 "not strict: a program that cannot be confined runs"
+has "$(cat "$tmp/err")" "launches are not confined" "and says so"
+is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT -u GPUPART_CHECKED GPUPART_STRICT=1)" 8 "a strict one of another version holds"
+for other in GPUPART_STRICT=0 GPUPART_DISABLE=1 GPUPART_SET=0-65; do
+	is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT $other GPUPART_SIM_FAULTS=no-table)" 0 "and is strict: no CUDA where it cannot be confined, $other"
+	has "$(cat "$tmp/err")" "strict: no CUDA for this process" "and why, $other"
+done
+# Of one that left these bytes of the header 0: the environment has the map.
+PATCH="$PATCH 279=\\0 360=$(printf '\\0%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20)"
+is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT GPUPART_SET=0-65 GPUPART_STRICT=1)" 8 "a header without the checked map: the environment's"
+is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT GPUPART_STRICT=1 GPUPART_SIM_FAULTS=no-table)" 0 "and the environment's strictness"
+is "$(sms 0-7 4711 env -u GPUPART_REPORT -u GPUPART_CHECKED GPUPART_STRICT=0)" 132 "neither has it: not confined"
+has "$(cat "$tmp/err")" "launches are not confined" "and says so"
+unset PATCH
+
 cat >"$tmp/no_proc" <<'END'
 mount -t tmpfs none /proc && exec "$@"
 END

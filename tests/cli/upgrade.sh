@@ -275,12 +275,11 @@ cat >"$tmp/give.c" <<'END'
 #include "slurm/allocate.h"
 int main(int argc, char **argv)
 {
-	struct give_job job = { .uid = 4711, .gpu = 0 };
+	struct give_job job = { .uid = 4711, .gpu = 0, .strict = argc > 3 };
 	char list[GPUPART_TPCSET_STRLEN], why[1024] = "";
 	struct gpupart_grant grant;
 	struct words words;
 
-	(void)argc;
 	job.job = atoi(argv[1]);
 	job.words = &words;
 	job.asked = argv[2];
@@ -312,13 +311,27 @@ if ! [ -x "$tmp/a/give" ] || ! [ -x "$tmp/b/give" ]; then
 	skip "Slurm's part cannot be linked with this library"
 	tap_done
 fi
+${CC:-cc} -o "$tmp/census" "$root/tests/cli/census.c" -ldl
+chmod 755 "$tmp"
 cat >"$tmp/node.sh" <<END
-mkdir -p /run/gpupart && mount -t tmpfs -o mode=755 tmpfs /run/gpupart || exit 9
+mkdir -p /run/gpupart && mount -t tmpfs -o mode=755 tmpfs /run/gpupart && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 9
+# inside VERSION JOB VARIABLE...: on how many SMs a program of that version runs in the job.
+inside() {
+	version=\$1
+	job=\$2
+	shift 2
+	setpriv --reuid 4711 --clear-groups env -i LD_LIBRARY_PATH="$tmp/\$version/lib/gpupart/sim" GPUPART_SIM="${e#-i }" XDG_CACHE_HOME=/dev/null \
+		CUDA_INJECTION64_PATH="$tmp/\$version/lib/gpupart/libgpupart-inject.so" GPUPART_JOB="\$(printf 0-%x \$job)" \
+		GPUPART_SET="\$(sed -n "s/^\$job \([^ ]*\) .*/\1/p;T;q" "$tmp/node")" GPUPART_STRICT=0 "\$@" \
+		"$tmp/census" "$root/lib/confine/probe.ptx" 0 2>>"$tmp/node.err" | wc -w
+}
 "$tmp/a/bin/gpupart" slurm-node $e >/dev/null 2>"$tmp/node.err" || exit 8
-for job in 1 3 5 7 9; do
+for job in 1 3 5 7; do
 	"$tmp/a/give" \$job tpcs=6,mem=1G
 	"$tmp/b/give" \$((job + 1)) tpcs=6,mem=1G
 done
+"$tmp/a/give" 9 tpcs=6,mem=1G strict
+"$tmp/b/give" 10 tpcs=6,mem=1G strict
 echo again
 "$tmp/b/give" 1 tpcs=6,mem=1G
 "$tmp/b/give" 3 tpcs=12
@@ -330,6 +343,10 @@ echo full
 echo listed
 for version in a b; do
 	"$tmp/\$version/bin/gpupart" slurm-node --list --json | jq -r '"\([.jobs[] | select(.nr_tpcs > 0)] | length) \([.jobs[] | select(.other_version)] | length) \(.simulated)"'
+done
+echo inside
+for program in "a 1" "b 1" "a 2" "b 2" "b 9" "a 10"; do
+	echo "\$(inside \$program) \$(inside \$program GPUPART_SIM_FAULTS=no-table)"
 done
 echo back
 "$tmp/b/give" 1 back
@@ -352,6 +369,8 @@ is "$(part again)" "$(sed -n '/^[132] /p' "$tmp/node" | sed '/^again/,$d' | sort
 	"a job that begins anew under the other version keeps what it has, whatever it asks for"
 is "$(part full | grep -c 'are free')" 3 "what does not fit beside all ten is refused by both, TPCs and memory"
 is "$(part listed | tr '\n' ' ')" "10 7 true 10 6 true " "both list the ten, and what the other version refused, as of the other version"
+is "$(part inside | tr '\n' ' ')" "12 132 12 132 12 132 12 132 12 0 12 0 " \
+	"a program of either version has the job's six TPCs, and in a strict job no CUDA where it cannot be confined, whatever its environment says"
 is "$(sed -n '/^back$/,$p' "$tmp/node" | grep -c '^back$')" 3 "each gives back what the other version gave, when its job has ended"
 is "$(sed -n '/^back$/,$p' "$tmp/node" | awk '$1 == 11 || $1 == 14 { print $1, $3 }' | tr '\n' ' ')" "11 0 14 0 " \
 	"then others get it, also a job that the other version refused before"

@@ -107,6 +107,7 @@ static void write_files(struct input *in)
 		strcpy(file.header.name, ids[i] + 2);
 		file.header.uid = UID;
 		strcpy(file.gpu.pci, PCI);
+		strcpy(file.gpu.key, "0123456789abcdef");
 		file.gpu.nr_tpcs = 10;
 		file.gpu.tpcs.allowed[0] = 0xf;
 		make_grant(ids[i], &file.grant);
@@ -155,7 +156,7 @@ static bool same(const struct gpupart_grant *a, const struct gpupart_grant *b)
 	       !strcmp(a->pci, b->pci) && !strcmp(a->source, b->source) &&
 	       !strcmp(a->key, b->key) && a->nr_tpcs == b->nr_tpcs &&
 	       gpupart_tpcset_equal(&a->set, &b->set) && a->memory == b->memory &&
-	       !strcmp(a->asked, b->asked) && !strcmp(a->why, b->why);
+	       !strcmp(a->asked, b->asked) && !strcmp(a->why, b->why) && a->strict == b->strict;
 }
 
 /* Who is given what, of the two that are listed. */
@@ -233,6 +234,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = (struct input){ data, size };
 	make_grant(ids[0], &one);
 	input_patch(&in, &one, sizeof(one));
+	/* A caller's bool is one. */
+	memset(&one.strict, !!*(unsigned char *)&one.strict, 1);
 	if (!strcmp(one.id, ids[0]) || !strcmp(one.id, ids[1]))
 		put(gp, &one);
 	for (int i = 0; i < 2; i++)

@@ -47,9 +47,11 @@ static void make_later(void)
 	strcpy((char *)bytes + 320, "0000:0d:00.0");
 	put(320 + 20, 66, 2);
 	put(320 + 22, 1, 1);
+	put(320 + 23, 1, 1);
 	put(320 + 24, 5000, 8);
 	put(320 + 32, 4000, 8);
 	put(320 + 40, 0xf0, 8);
+	strcpy((char *)bytes + 320 + 104, "0123456789abcdef");
 	strcpy((char *)bytes + 520, "0000:1a:00.0");
 	put(520 + 20, 8, 2);
 	/* The set: the third of three, 48 bytes apart; the memory: two numbers. */
@@ -81,10 +83,12 @@ static void test_bytes(void)
 	       !strcmp(seen.header.name, "name") && !strcmp(seen.header.id, "id") &&
 	       !strcmp(seen.header.parent, "parent"), "the owner");
 	tap_ok(seen.nr_gpus == 2 && !strcmp(gpus[0].pci, "0000:0d:00.0") && gpus[0].nr_tpcs == 66 &&
-	       gpus[0].simulated && gpus[0].quota == 5000 && gpus[0].memory == 4000 &&
+	       gpus[0].simulated && gpus[0].strict && !strcmp(gpus[0].key, "0123456789abcdef") &&
+	       gpus[0].quota == 5000 && gpus[0].memory == 4000 &&
 	       gpus[0].tpcs.allowed[0] == 0xf0, "a GPU whose set stands in the header");
 	tap_ok(!strcmp(gpus[1].pci, "0000:1a:00.0") && gpus[1].tpcs.allowed[0] == 0x55 &&
-	       gpus[1].memory == 42, "one whose set and memory stand behind it");
+	       gpus[1].memory == 42 && !gpus[1].strict && !*gpus[1].key,
+	       "one whose set and memory stand behind it");
 	put(900, 0, 8);
 	read_of(SHARED_LEDGER, 1, 2000);
 	tap_ok(gpupart_tpcset_empty(&gpus[1].tpcs), "none was set yet");
@@ -103,13 +107,15 @@ static void test_lies(void)
 	make_later();
 	put(240, 0xffffffff, 4);
 	memset(bytes + 32, 'x', 192);
+	memset(bytes + 320 + 104, 'x', 24);
 	put(520 + 72, 0xffffffff, 4);
 	put(520 + 76, 0xffffffff, 4);
 	put(520 + 96, 0xffffffff, 4);
 	put(520 + 92, 0, 4);
 	tap_ok(read_of(SHARED_LEDGER, 1, 2000) == SHARED_OTHER && seen.nr_gpus <= SHARED_MAX_GPUS &&
-	       strlen(seen.header.name) == 63 && strlen(seen.header.parent) == 63 &&
-	       seen.gpus[1].memory == 4096 * 30, "GPUs, texts and numbers without end are bounded");
+	       strlen(seen.gpus[0].key) == 19 && strlen(seen.header.name) == 63 &&
+	       strlen(seen.header.parent) == 63 && seen.gpus[1].memory == 4096 * 30,
+	       "GPUs, texts and numbers without end are bounded");
 }
 
 int main(void)
