@@ -320,9 +320,8 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	int status;
 
 	memset(check, 0, sizeof(*check));
-	status = work_out_set(args, gp, topo, gpu, &set);
-	if (!status)
-		status = check_in_child(args, gpu, check);
+	/* What takes long goes first: to work the set out may take a lock, for -n. */
+	status = check_in_child(args, gpu, check) ?: work_out_set(args, gp, topo, gpu, &set);
 	if (!status)
 		status = run_inject(args, wishes->strict);
 	if (*check->pci)

@@ -480,8 +480,14 @@ if command -v flock >/dev/null; then
 	flock -F "$lock" sleep 600 &
 	other=$!
 	wait_locked "$lock"
-	try run $e -n 2 -- true
-	has "$status $err" "0 gpupart run: -n: no lock was had" "a lock that is not had is told of"
+	# A minute's pauses are none.
+	echo 'int usleep(unsigned int us) { return us - us; }' >"$tmp/hasty.c"
+	${CC:-cc} -shared -fPIC -o "$tmp/hasty.so" "$tmp/hasty.c"
+	out=$(LD_PRELOAD=$tmp/hasty.so "$gpupart" run $e -n 2 -- echo started 2>"$tmp/err")
+	is "$? $out" "125 " "a lock that is not had: the program is not started"
+	has "$(cat "$tmp/err")" "gpupart run: -n: one run holds $lock for 60 s" "and it is told of"
+	try run $e -t 2 -- true
+	is "$status" 0 "a set by its numbers waits for nobody"
 	kill $other
 else
 	skip "no flock"
