@@ -228,7 +228,7 @@ static int find_pid(struct targets *t, const char *text)
 		return cmd_fail(t->args->cmd, EXIT_USAGE, "process %d does not exist", pid);
 	if (!status && !t->nr)
 		return cmd_fail(t->args->cmd, EXIT_USAGE,
-				"process %d does not confine launches: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",
+				"process %d does not confine launches: it has not called cuInit, runs without gpupart, or /dev/shm was too full to list it: see 'gpupart ps'",
 				pid);
 	return status;
 }

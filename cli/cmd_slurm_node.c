@@ -223,8 +223,9 @@ static int clean(const struct args *args, struct gpupart *gp)
 {
 	struct running running = { 0 };
 	struct held held;
+	struct left left = { NULL, 0 };
 	const char *why;
-	unsigned int left;
+	unsigned int nr_left;
 	int status = take_held(args, gp, &held);
 
 	if (!status && held.nr)
@@ -232,12 +233,13 @@ static int clean(const struct args *args, struct gpupart *gp)
 	for (int i = 0; !status && i < held.nr; i++) {
 		if (runs(&running, held.list[i].name))
 			continue;
-		left = left_kill(strtoul(held.list[i].name, NULL, 10), &held.list[i], &why);
+		nr_left = left_kill(&left, strtoul(held.list[i].name, NULL, 10), &held.list[i],
+				    &why);
 		/* What they use is free when they are gone: the next time. */
-		if (left) {
+		if (nr_left) {
 			cmd_note(args->cmd,
 				 "job %s does not run here any more: %u of its processes %s",
-				 held.list[i].name, left, why);
+				 held.list[i].name, nr_left, why);
 			continue;
 		}
 		if (gpupart_grant_drop(gp, held.list[i].id))
@@ -247,6 +249,7 @@ static int clean(const struct args *args, struct gpupart *gp)
 				 "job %s does not run here any more: what it held is free",
 				 held.list[i].name);
 	}
+	free(left.list);
 	free(running.jobs);
 	free(held.list);
 	/* slurmd logs what a health check says only if that fails. */

@@ -412,8 +412,9 @@ int give_back(unsigned int job, char *why, size_t len)
 {
 	const char *state;
 	struct gpupart_grant grant;
+	struct left left = { NULL, 0 };
 	struct gpupart *gp;
-	unsigned int left;
+	unsigned int nr_left;
 	int err = give_find(job, &grant);
 
 	if (err == -ESRCH)
@@ -422,9 +423,11 @@ int give_back(unsigned int job, char *why, size_t len)
 		snprintf(why, len, GPUPART_GRANT_ROOT ": %s", strerror(-err));
 		return err;
 	}
-	left = left_kill(job, &grant, &state);
-	if (left) {
-		snprintf(why, len, "%u of its processes %s: it holds what they use", left, state);
+	nr_left = left_kill(&left, job, &grant, &state);
+	free(left.list);
+	if (nr_left) {
+		snprintf(why, len, "%u of its processes %s: it holds what they use", nr_left,
+			 state);
 		return -EBUSY;
 	}
 	err = gpupart_open(&gp);

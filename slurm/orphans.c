@@ -15,7 +15,9 @@
 #define MAX_ENVIRONMENT (1 << 20)
 /* Of all processes of a look: a user may have thousands with an environment of megabytes. */
 #define MAX_ENVIRONMENTS (64 << 20)
-#define TRIES 100
+/* Rows for which there is room at first. */
+#define ROOM 4096
+#define WAIT_MS 2000
 #define PAUSE_NS 20000000
 /* For the node's MPS daemon, all processes of a job together. */
 #define MPS_MS 5000
@@ -83,17 +85,30 @@ static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 	return true;
 }
 
-/* Each is signalled again, until it is gone. */
-static unsigned int kill_once(struct meant *meant, const char **why)
+/* One pass: what a first one, for their number, would cost again is another user's doing. */
+static void list_all(struct left *left)
 {
-	int room = gpupart_process_list(NULL, NULL, 0,
-					sizeof(struct gpupart_process)) + 16, nr, err;
-	struct gpupart_process *list = room > 0 ? calloc(room, sizeof(*list)) : NULL;
-	unsigned int left = 0;
+	int room = ROOM;
+
+	left->nr = 0;
+	do {
+		free(left->list);
+		room += left->nr;
+		left->list = calloc(room, sizeof(*left->list));
+		left->nr = left->list ? gpupart_process_list(NULL, left->list, room,
+							     sizeof(*left->list)) : 0;
+	} while (left->nr > room);
+}
+
+/* Each is signalled again, until it is gone. */
+static unsigned int kill_once(struct meant *meant, const struct left *left, const char **why)
+{
+	const struct gpupart_process *list = left->list;
+	unsigned int nr = 0;
+	int err;
 
 	meant->environment_left = MAX_ENVIRONMENTS;
-	nr = list ? gpupart_process_list(NULL, list, room, sizeof(struct gpupart_process)) : 0;
-	for (int i = 0; i < nr && i < room; i++) {
+	for (int i = 0; i < left->nr; i++) {
 		if (list[i].pid <= 1 || list[i].uid != meant->grant->uid)
 			continue;
 		err = gpupart_process_signal(NULL, &list[i], SIGKILL, is_meant_and_idle, meant);
@@ -103,26 +118,35 @@ static unsigned int kill_once(struct meant *meant, const char **why)
 				"are not killed, since this kernel has no pidfd_open (Linux 5.3): kill them by hand";
 		else if (err)
 			continue;
-		left++;
+		nr++;
 	}
-	free(list);
-	return left;
+	return nr;
 }
 
-unsigned int left_kill(unsigned int job, const struct gpupart_grant *grant, const char **why)
+unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart_grant *grant,
+		       const char **why)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct mps_daemon mps;
 	struct meant meant = { .job = job, .grant = grant, .mps = &mps };
-	unsigned int left;
+	unsigned int nr;
+	long until;
 
 	*why = "were killed and do not end yet";
-	left = kill_once(&meant, why);
+	if (!left->list)
+		list_all(left);
+	nr = kill_once(&meant, left, why);
 	/* Each was asked for. */
 	meant.mps = NULL;
-	for (int i = 0; left && i < TRIES; i++) {
+	until = process_now_ms() + WAIT_MS;
+	while (nr && process_now_ms() < until) {
 		nanosleep(&pause, NULL);
-		left = kill_once(&meant, why);
+		nr = kill_once(&meant, left, why);
+		if (nr)
+			continue;
+		/* They may have started others. */
+		list_all(left);
+		nr = kill_once(&meant, left, why);
 	}
-	return left;
+	return nr;
 }

@@ -236,8 +236,9 @@ static int begin_job(const struct args *args, struct gpupart *gp,
 	if (wishes->name)
 		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s",
 			 wishes->name, gpupart_error(gp));
-	/* A missing or read-only folder is a container's; this one was taken by another user. */
-	advice = err == -EPERM || err == -EACCES ? blocks_advice(why, sizeof(why)) : NULL;
+	/* A missing or read-only folder is a container's; another user took this one, or filled it. */
+	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
+		 blocks_advice(why, sizeof(why)) : NULL;
 	if (advice && !wishes->name)
 		cmd_note(args->cmd,
 			 "'gpupart ps' and 'gpupart set' will not find the program: %s: %s", why,
@@ -320,9 +321,8 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	int status;
 
 	memset(check, 0, sizeof(*check));
-	status = work_out_set(args, gp, topo, gpu, &set);
-	if (!status)
-		status = check_in_child(args, gpu, check);
+	/* What takes long goes first: to work the set out may take a lock, for -n. */
+	status = check_in_child(args, gpu, check) ?: work_out_set(args, gp, topo, gpu, &set);
 	if (!status)
 		status = run_inject(args, wishes->strict);
 	if (*check->pci)

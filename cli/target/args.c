@@ -592,8 +592,9 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 		clusters_note_size(args->cmd, topo, set);
 		return 0;
 	}
-	if (nr)
-		neighbours_lock(args->cmd);
+	status = nr ? neighbours_lock(args->cmd) : 0;
+	if (status)
+		return status;
 	others = neighbours_tpcs(args, gp, topo, pci, within);
 	if (nr)
 		choose_tpcs(args, topo, &free_tpcs, &others, nr, set);

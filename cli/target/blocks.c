@@ -134,7 +134,8 @@ const char *blocks_advice(char *why, size_t len)
 		       folder == path ? "make it 0700" : "let this user write there";
 	}
 	/* A limit of nothing is no limit. */
-	if (!statvfs(folder, &fs) && fs.f_blocks && !fs.f_bavail) {
+	if (!statvfs(folder, &fs) &&
+	    ((fs.f_blocks && !fs.f_bavail) || (fs.f_files && !fs.f_favail))) {
 		snprintf(why, len, "%s is full", folder);
 		return "make room there, or more of it (docker, podman: --shm-size)";
 	}

@@ -21,7 +21,8 @@
 #include "cli/util/message.h"
 #include "cli/util/options.h"
 
-#define LOCK_SECONDS 5
+/* Without another run that takes the lock: one at work holds it for a moment. */
+#define LOCK_SECONDS 60
 /* The kernel gives a program no more unless it is told to; root reads anybody's. */
 #define MAX_ENVIRONMENT (1u << 20)
 
@@ -314,34 +315,47 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
  * one user never get the same TPCs by beginning at once, those of two users may: an ordinary
  * user sees no other's anyway, and root sees them when they have begun.
  */
-void neighbours_lock(const char *cmd)
+int neighbours_lock(const char *cmd)
 {
 	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8], why[160];
+	int fd = -1, err = 0;
+	struct timespec taken = { 0 };
 	static bool locked;
-	int fd = -1, err = !locked && blocks_make(geteuid(), why, sizeof(why)) ? -1 : 0;
+	struct stat st;
 
 	/* Of a run on several GPUs each takes it. */
 	if (locked)
-		return;
+		return 0;
 	/* Left open: the program's start or this one's end closes it. */
-	if (!err) {
+	if (!blocks_make(geteuid(), why, sizeof(why))) {
 		snprintf(path, sizeof(path), "%s/lock", blocks_path(geteuid(), folder));
 		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 			  0600);
-		if (fd < 0)
-			snprintf(why, sizeof(why), "%s: %s", path, strerror(errno));
+		err = fd < 0 ? errno : 0;
 	}
 	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
-		locked = !flock(fd, LOCK_EX | LOCK_NB);
-		if (locked)
-			return;
-		snprintf(why, sizeof(why), "%s: %s", path,
-			 errno == EWOULDBLOCK ? "another run has held it for 5 s" :
-						strerror(errno));
-		if (errno != EWOULDBLOCK && errno != EINTR)
+		if (!flock(fd, LOCK_EX | LOCK_NB)) {
+			/* Those that wait see by this that the holder is another one. */
+			futimens(fd, NULL);
+			locked = true;
+			return 0;
+		}
+		err = errno;
+		if (err != EWOULDBLOCK && err != EINTR)
 			break;
+		if (!fstat(fd, &st) && memcmp(&st.st_mtim, &taken, sizeof(taken))) {
+			taken = st.st_mtim;
+			i = 0;
+		}
 		usleep(10000);
 	}
+	if (err == EWOULDBLOCK || err == EINTR)
+		return cmd_fail(cmd, EXIT_FAILED,
+				"-n: one run holds %s for %d s, so that TPCs would be given twice: end or continue it (lslocks(8) names the process)",
+				path, LOCK_SECONDS);
+	if (err)
+		snprintf(why, sizeof(why), "%s: %s", path, strerror(err));
 	cmd_note(cmd, "-n: no lock was had, and a run that begins now may get the same TPCs: %s",
 		 why);
+	return 0;
 }

@@ -57,9 +57,9 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 
 /*
  * Lets one process of a user's at a time work out a set that is clear of the others, until it is
- * started or ends: by then others see it. Without the lock, or after some seconds of
- * waiting, it goes on all the same, and says so.
+ * started or ends: by then others see it. 0, also where there can be no lock, which is noted; or
+ * an error: one process has held it for a minute.
  */
-void neighbours_lock(const char *cmd);
+int neighbours_lock(const char *cmd);
 
 #endif

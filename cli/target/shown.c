@@ -20,21 +20,24 @@
 #define ASK_SECONDS 10
 #define SAMPLE_END ".capture"
 
-/* Some may begin between the question how many there are and the list. */
-#define SPARE 64
+/*
+ * Room for this many at first, and for as many more as there are: most lists are made in one pass,
+ * which takes a second for each user who has many files. Memory that is not written is not taken.
+ */
+#define ROOM 4096
 
 #define DEFINE_LIST(function, type, ask) \
 int function(struct gpupart *gp, struct type **list) \
 { \
-	int room = 0, nr = ask(gp, NULL, 0, sizeof(**list)); \
+	int room = ROOM, nr = 0; \
 \
 	*list = NULL; \
-	while (nr >= 0 && nr + 1 > room) { \
-		room = nr + SPARE; \
+	do { \
+		room += nr; \
 		free(*list); \
 		*list = alloc_zeroed(room, sizeof(**list)); \
 		nr = ask(gp, *list, room, sizeof(**list)); \
-	} \
+	} while (nr > room); \
 	return nr; \
 }
 

@@ -333,8 +333,8 @@ static bool forget(struct visit *visit, const char *tenant)
 
 static void visit_user(struct visit *visit, uid_t uid)
 {
-	unsigned int room = ledger_list(uid, NULL, 0) + 16, nr;
 	uint64_t budget = control_budget_begin(uid);
+	unsigned int room = ledger_list(uid, NULL, 0) + 16, nr;
 	char (*names)[LEDGER_NAME_LEN] = calloc(room, sizeof(*names));
 	struct ledger_view *view;
 

@@ -93,7 +93,12 @@ in_state "no /dev/shm" 'mkdir /dev/shm/dev; for n in null zero urandom; do : >/d
 	note "/dev/shm: No such file or directory: $unseen" "-> mount a tmpfs there"
 in_state "/dev/shm is full" 'mount -o remount,size=4k none /dev/shm; head -c 4096 /dev/zero >/dev/shm/full' \
 	note "/dev/shm is full: $unseen" "--shm-size"
+has "$(cat "$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 is full: make room there" \
+	"/dev/shm is full: run says who does not see it"
 in_state "/dev/shm is nearly full" 'mount -o remount,size=24k none /dev/shm' ok "/dev/shm/gpupart-0 can be made" ""
+in_state "no more files" 'mount -o remount,nr_inodes=3 none /dev/shm; mkdir -m 700 $mine; : >/dev/shm/full' \
+	note "/dev/shm/gpupart-0 is full: $unseen" "--shm-size"
+has "$(cat "$tmp/err")" "will not find the program: /dev/shm/gpupart-0 is full" "no more files: run says it, too"
 in_state "a folder for all" 'mkdir -m 755 $mine' note "/dev/shm/gpupart-0 has mode 0755" "-> make it 0700"
 in_state "a file in its place" ': >$mine' note "/dev/shm/gpupart-0 is no folder" "-> remove it"
 

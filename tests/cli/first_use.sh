@@ -40,7 +40,7 @@ is "$status $out $(jq -r .command "$tmp/err" 2>&1)" "0 data stat" "JSON too"
 refused 125 "--sm-count" run $h200 --sm 8 -- true
 refused 2 "unknown option '--outpu=x': --output has to be written out" topology $h200 --outpu=x
 refused 2 "process 999999999 does not exist" set -p 999999999 -t 0
-refused 2 "process $$ does not confine launches" set -p $$ -t 0
+refused 2 "process $$ does not confine launches: it has not called cuInit, runs without gpupart, or /dev/shm was too full to list it:" set -p $$ -t 0
 try help qos run
 is "$status $(head -n 1 "$tmp/out")" "0 $("$gpupart" help qos | head -n 1)" "help qos run: the help of qos"
 try help help

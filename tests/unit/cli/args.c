@@ -114,9 +114,10 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 	(void)set;
 }
 
-void neighbours_lock(const char *cmd)
+int neighbours_lock(const char *cmd)
 {
 	(void)cmd;
+	return 0;
 }
 
 int paths_full(const char *path, char *full, size_t len)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What root reads of another user's environments: bytes in all, however many processes there are,
- * and nothing less of the other users'.
+ * and nothing less of the other users'. And how long a run waits for the lock: as long as other
+ * runs take it one after the other, a minute for one that keeps it.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,6 +16,7 @@
 #define STRING		(120 << 10)
 
 static size_t nr_bytes;
+static char folder[] = "/tmp/neighbours.XXXXXX";
 
 ssize_t __real_read(int fd, void *into, size_t len);
 ssize_t __wrap_read(int fd, void *into, size_t len);
@@ -68,10 +70,27 @@ char *alloc_part(const char *list, char separator, unsigned int n)
 	return n ? NULL : strdup(list);
 }
 
+static char said[512], failed[512];
+
 void cmd_note(const char *cmd, const char *fmt, ...)
 {
+	va_list ap;
+
 	(void)cmd;
-	(void)fmt;
+	va_start(ap, fmt);
+	vsnprintf(said, sizeof(said), fmt, ap);
+	va_end(ap);
+}
+
+int cmd_fail(const char *cmd, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)cmd;
+	va_start(ap, fmt);
+	vsnprintf(failed, sizeof(failed), fmt, ap);
+	va_end(ap);
+	return error;
 }
 
 int blocks_make(uid_t uid, char *why, size_t len)
@@ -85,7 +104,68 @@ int blocks_make(uid_t uid, char *why, size_t len)
 const char *blocks_path(uid_t uid, char *path)
 {
 	(void)uid;
-	return strcpy(path, "");
+	return strcpy(path, folder);
+}
+
+/* The lock: by whom it is held is the test's. */
+static unsigned int nr_holders;	/* that come yet, each for a second less than a minute */
+static bool is_kept, is_free;
+static uint64_t waited_us;
+
+int __wrap_flock(int fd, int operation);
+int __wrap_usleep(unsigned int us);
+
+int __wrap_flock(int fd, int operation)
+{
+	(void)fd;
+	(void)operation;
+	errno = EWOULDBLOCK;
+	return is_free ? 0 : -1;
+}
+
+int __wrap_usleep(unsigned int us)
+{
+	struct timespec times[2] = { { 0 } };
+	char path[64];
+
+	waited_us += us;
+	if (is_kept || waited_us % 59000000)
+		return 0;
+	is_free = !nr_holders;
+	times[1].tv_sec = nr_holders;
+	snprintf(path, sizeof(path), "%s/lock", folder);
+	if (nr_holders && nr_holders-- && utimensat(AT_FDCWD, path, times, 0))
+		tap_ok(false, "the lock's time is set");
+	return 0;
+}
+
+static void try_lock(void)
+{
+	char path[64];
+	int status;
+
+	if (!mkdtemp(folder))
+		return;
+	snprintf(path, sizeof(path), "%s/lock", folder);
+	tap_ok(!mkdir(path, 0700), "a folder is in the lock's place");
+	status = neighbours_lock("test");
+	tap_ok(!status && strstr(said, "no lock was had") && strstr(said, "lock: Is a directory"),
+	       "there can be none: it goes on, and says so: %s", said);
+	rmdir(path);
+	said[0] = 0;
+	is_kept = true;
+	status = neighbours_lock("test");
+	tap_ok(status == EXIT_FAILED && strstr(failed, path) && !*said && waited_us >= 60000000,
+	       "one keeps it: it fails after %d s: %s", (int)(waited_us / 1000000), failed);
+	is_kept = false;
+	failed[0] = waited_us = 0;
+	nr_holders = 20;
+	status = neighbours_lock("test");
+	tap_ok(!status && !*failed && !*said && is_free,
+	       "20 have it one after the other, for 59 s each: it waits for all: %d s, %s%s",
+	       (int)(waited_us / 1000000), failed, said);
+	unlink(path);
+	rmdir(folder);
 }
 
 /* A process of @uid with @nr long variables; ready when its pipe has a byte. */
@@ -132,6 +212,7 @@ int main(int argc, char **argv)
 		(void)!write(1, "x", 1);
 		pause();
 	}
+	try_lock();
 	if (geteuid()) {
 		tap_skip("another user's processes: only as root");
 		return tap_done();

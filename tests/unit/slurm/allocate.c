@@ -48,8 +48,10 @@ int __wrap_gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *
 	return __real_gpupart_plan_make(gp, topo, within, demands, nr, plan);
 }
 
-unsigned int left_kill(unsigned int job, const struct gpupart_grant *grant, const char **why)
+unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart_grant *grant,
+		       const char **why)
 {
+	(void)left;
 	(void)job;
 	(void)grant;
 	(void)why;

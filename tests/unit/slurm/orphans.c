@@ -29,6 +29,7 @@ int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list
 				size_t size);
 
 static const struct gpupart_grant grant = { .id = "0-7b", .name = "123", .uid = UID };
+static unsigned int nr_lists;
 static int found_as;	/* the number that the process of the job is listed by; 0: its own */
 
 int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
@@ -36,6 +37,7 @@ int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list
 {
 	int nr = __real_gpupart_process_list(gp, list, max, size);
 
+	nr_lists++;
 	for (int i = 0; found_as && i < nr && i < (int)max; i++)
 		if (list[i].uid == UID)
 			list[i].pid = found_as;
@@ -110,8 +112,13 @@ static void end(pid_t pid)
 static int look_once(const char **why)
 {
 	struct meant meant = { .job = JOB, .grant = &grant };
+	struct left left = { NULL, 0 };
+	int nr;
 
-	return kill_once(&meant, why);
+	list_all(&left);
+	nr = kill_once(&meant, &left, why);
+	free(left.list);
+	return nr;
 }
 
 static void try(const char *what, const struct kind *kind, bool meant)
@@ -174,6 +181,26 @@ static void try_old_kernel(void)
 		       "a kernel without pidfds: it is left alone, counted, and the reason given");
 }
 
+/* Many jobs have ended, and one of them left something: other users' files are listed seldom. */
+static void try_many(void)
+{
+	struct gpupart_grant ended = { .id = "0-7d", .name = "124", .uid = UID };
+	pid_t pid = start(&(struct kind){ .uid = UID, .job = "0-7b" });
+	struct left left = { NULL, 0 };
+	unsigned int nr = 0;
+	const char *why;
+
+	nr_lists = 0;
+	for (int i = 0; i < 30; i++)
+		nr += left_kill(&left, 124, &ended, &why);
+	tap_ok(!nr && nr_lists == 1, "30 jobs of which nothing is left: processes are listed %u times",
+	       nr_lists);
+	nr = left_kill(&left, JOB, &grant, &why);
+	/* It stays as it is until this process has waited for it, which is gone for the list. */
+	tap_ok(!nr && was_killed(pid) && nr_lists == 2, "one left a process: %u times", nr_lists);
+	free(left.list);
+}
+
 /* ------------------------------------------------------------------ the node's MPS daemon */
 
 static char fake[64];	/* what tests/other_mps.sh is told, and what it did */
@@ -218,9 +245,11 @@ static void try_mps(const char *what, const char *job, const char *const *wanted
 {
 	pid_t pid = start(&(struct kind){ .uid = UID, .job = job });
 	bool meant = !strcmp(job, grant.id), killed;
+	struct left left = { NULL, 0 };
 	const char *why;
 
-	left_kill(JOB, &grant, &why);
+	left_kill(&left, JOB, &grant, &why);
+	free(left.list);
 	killed = was_killed(pid);
 	tap_ok(was_asked(pid, wanted) && killed == meant, "%s", what);
 }
@@ -320,6 +349,7 @@ int main(int argc, char **argv)
 	try_again("the same user's process of another job",
 		  &(struct kind){ .uid = UID, .job = "0-7c" });
 	try_old_kernel();
+	try_many();
 	test_mps();
 	remove_folder(UID);
 	remove_folder(OTHER);
