@@ -9,7 +9,7 @@
 
 struct parent {
 	int (*become)(void *arg);	/* in the child: the program, or its exit status */
-	/* Now and then while it runs, also at each SIGIO; returns the milliseconds until the next time. */
+	/* Now and then while it runs, also at each SIGIO; the milliseconds until the next time. */
 	long (*look)(void *arg, pid_t child);
 	void *arg;
 	int keep;		/* a descriptor that stays open here, or -1 */

@@ -143,7 +143,7 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 
 /* Why the run of this process would learn nothing of it; "": it does, or there is none. */
 static char unreported[256];
-/* And not for its version alone: then a strict process is as one of --exec, that no run waits for. */
+/* And not for its version alone: a strict process is then as one of --exec, whose run is gone. */
 static bool unreachable;
 
 static pid_t confined;	/* a child of a fork did nothing of what its parent did */

@@ -344,8 +344,8 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 /* --------------------------------------------------------------------- launches */
 
 /*
- * Whether the driver kept a cluster off the singletons, which are in @off then: it does so for those
- * that no singleton holds.
+ * Whether the driver kept a cluster off the singletons, which are in @off then: it does so for
+ * those that no singleton holds.
  */
 static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned int type,
 			   const struct tmd_allow *off)

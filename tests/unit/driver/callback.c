@@ -200,7 +200,8 @@ static void test_names(void)
 	tap_ok(!strcmp(tell(FIVE, CUDA_SITE_BEGIN), "ai") && driver_function_seen(FIVE) &&
 	       !driver_function_seen(SEVEN), "the right name is for all of them: %s", seen);
 	tap_ok(!wrong_rows, "each was given its own row");
-	tap_ok(!driver_function_name(0) && !driver_function_name(DRIVER_MAX_CBID), "0 is no function");
+	tap_ok(!driver_function_name(0) && !driver_function_name(DRIVER_MAX_CBID),
+	       "0 is no function");
 	tap_ok(driver_watch(&first, 0, true), "what is not registered watches nothing");
 }
 
