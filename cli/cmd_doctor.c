@@ -161,7 +161,7 @@ static void ask_gpus(struct doctor *d)
 
 static void ask_topology(struct doctor *d)
 {
-	struct gpupart_topology *topo, *second;
+	struct gpupart_topology *topo, *second = NULL;
 	const struct gpupart_gpu_info *info;
 	char source[280], class[40] = "";
 	const char *other;
@@ -178,20 +178,17 @@ static void ask_topology(struct doctor *d)
 			 gpupart_topology_compute_class(topo));
 	other = !strcmp(info->source, "kernel") ? "rm" : "kernel";
 	if (d->simulated || !*info->pci ||
-	    gpupart_topology_open(d->gp, other, info->pci, &second)) {
+	    gpupart_topology_open(d->gp, other, info->pci, &second))
 		say(d, OK, NULL, "%s%s tells %u SMs in %u TPCs in %u GPCs%s",
 		    d->simulated ? "simulated: capture " : "",
 		    paths_source(info->source, source, sizeof(source)),
 		    gpupart_topology_nr_sms(topo), gpupart_topology_nr_tpcs(topo),
 		    gpupart_topology_nr_gpcs(topo), class);
-	} else {
-		if (gpupart_topology_agree(topo, second))
-			say(d, OK, NULL, "%s and %s agree%s", info->source, other, class);
-		else
-			say(d, BAD, NULL, "%s and %s disagree about %s", info->source, other,
-			    info->pci);
-		gpupart_topology_close(second);
-	}
+	else if (gpupart_topology_agree(topo, second))
+		say(d, OK, NULL, "%s and %s agree%s", info->source, other, class);
+	else
+		say(d, BAD, NULL, "%s and %s disagree about %s", info->source, other, info->pci);
+	gpupart_topology_close(second);
 	gpupart_topology_close(topo);
 }
 
@@ -606,7 +603,7 @@ static const struct question questions[] = {
 	{ "nvml-library", ask_nvml,
 	  .advice = "nothing: CUDA's own functions tell the share; glibc 2.35 and later take it" },
 	{ "cache-folder", ask_cache,
-	  .advice = "each run checks the mask bits anew, and fails where their order must be learnt: set XDG_CACHE_HOME to a folder of yours" },
+	  .advice = "set XDG_CACHE_HOME to a folder of yours: no proof, no learnt order is kept" },
 	{ .name = "blocks-folder", .ask = ask_blocks },
 	{ .name = "namespaces", .ask = ask_namespaces },
 	{ "node-config", ask_config, .advice = "as root, correct it or 'chmod 644': gpupart(1)" },
@@ -684,8 +681,7 @@ int cmd_doctor(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, doctor_help,
-			    argc, argv) ?:
-		 args_simulate(&args);
+			    argc, argv) ?: args_simulate(&args);
 	if (status)
 		return status;
 	doctor.simulated = args.simulated;

@@ -39,8 +39,8 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 /*
  * Of libgpupart-manage.so.0. From now on, where the formula of a TMD layout does not hold on a GPU,
  * gpupart_attach() of this process finds the mask bits by launches, proves them and keeps them for
- * this user; where they cannot be kept, gpupart_attach() fails with the reason. *@nr_launches counts
- * these launches. Call it before other threads attach.
+ * this user; where they cannot be kept, gpupart_attach() fails with the reason. *@nr_launches
+ * counts these launches. Call it before other threads attach.
  */
 void gpupart_learn(unsigned int *nr_launches);
 

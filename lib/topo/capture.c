@@ -230,7 +230,8 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 	struct out out = { 0 };
 	int err;
 
-	if (captured_by && (strlen(captured_by) >= sizeof(gpu.info.origin) || !is_value(captured_by)))
+	if (captured_by &&
+	    (strlen(captured_by) >= sizeof(gpu.info.origin) || !is_value(captured_by)))
 		return ctx_fail(gp, -EINVAL,
 				"who captured it must be one line of plain ASCII text, at most %zu bytes",
 				sizeof(gpu.info.origin) - 1);

@@ -260,7 +260,8 @@ int main(int argc, char **argv)
 	U handle;
 
 	if (argc > 2) {
-		fprintf(stderr, "usage: launch_dump [GPU]: an index in PCI order, a PCI address or a UUID\n");
+		fprintf(stderr,
+			"usage: launch_dump [GPU]: an index in PCI order, a PCI address or a UUID\n");
 		return 2;
 	}
 	if (driver_open(argc > 1 ? argv[1] : "0", &device))
