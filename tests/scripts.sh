@@ -249,8 +249,8 @@ cat >"$tree/build/bin/gpupart" <<'END'
 echo "gpupart $*"
 case "$*" in
 *verify*--learn*GPU-order*)
-	mkdir -p "${GPUPART_CACHE:-$XDG_CACHE_HOME}/gpupart/checked" || exit
-	echo learnt >"${GPUPART_CACHE:-$XDG_CACHE_HOME}/gpupart/checked/V05_00-GPU-order" ;;
+	mkdir -p "$XDG_CACHE_HOME/gpupart/checked" || exit
+	echo learnt >"$XDG_CACHE_HOME/gpupart/checked/V05_00-GPU-order" ;;
 *verify*GPU-order*)
 	echo "nothing is masked: try \`gpupart verify --learn\`" >&2
 	exit 1 ;;
@@ -278,13 +278,13 @@ ok "capture-gpu asks doctor about that GPU, and learns no order that is not in q
 grep -qx 'launches of GPU-none' "$tmp/gpupart-capture-GPU-none/launches.txt"
 ok "capture-gpu without a topology dumps launches on the GPU that was named"
 mkdir -p "$tmp/cache/gpupart/checked"
-(cd "$tmp" && GPUPART_CACHE=$tmp/cache "$tree/scripts/capture-gpu" GPU-order) >"$tmp/said" 2>&1
+(cd "$tmp" && XDG_CACHE_HOME=$tmp/cache "$tree/scripts/capture-gpu" GPU-order) >"$tmp/said" 2>&1
 [ "$(cat "$tmp/gpupart-capture-GPU-order/V05_00-GPU-order")" = learnt ] && [ -s "$tmp/gpupart-capture-GPU-order/learn.json" ] &&
 	! [ -e "$tmp/gpupart-capture-GPU-order/cache" ] && [ -z "$(ls "$tmp/cache/gpupart/checked")" ] &&
 	grep -qx '  V05_00-GPU-order' "$tmp/said"
 ok "capture-gpu keeps the map that was learnt, and the user's cache is as it was"
 echo before >"$tmp/cache/gpupart/checked/V05_00-GPU-known"
-(cd "$tmp" && GPUPART_CACHE=$tmp/cache "$tree/scripts/capture-gpu" GPU-known) >"$tmp/said" 2>&1
+(cd "$tmp" && XDG_CACHE_HOME=$tmp/cache "$tree/scripts/capture-gpu" GPU-known) >"$tmp/said" 2>&1
 [ "$(cat "$tmp/gpupart-capture-GPU-known/V05_00-GPU-known")" = before ] && ! [ -e "$tmp/gpupart-capture-GPU-known/learn.json" ]
 ok "capture-gpu keeps the map that this user had learnt before"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0 "$tmp/captured") >"$tmp/said" 2>&1
