@@ -236,7 +236,7 @@ static int begin_job(const struct args *args, struct gpupart *gp,
 	if (wishes->name)
 		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s",
 			 wishes->name, gpupart_error(gp));
-	/* A missing or read-only folder is a container's; another user took this one, or filled it. */
+	/* A missing or read-only folder is a container's; this one is another user's, or full. */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
 		 blocks_advice(why, sizeof(why)) : NULL;
 	if (advice && !wishes->name)

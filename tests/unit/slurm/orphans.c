@@ -193,11 +193,11 @@ static void try_many(void)
 	nr_lists = 0;
 	for (int i = 0; i < 30; i++)
 		nr += left_kill(&left, 124, &ended, &why);
-	tap_ok(!nr && nr_lists == 1, "30 jobs of which nothing is left: processes are listed %u times",
+	tap_ok(!nr && nr_lists == 1, "30 jobs of which nothing is left: %u lists of processes",
 	       nr_lists);
 	nr = left_kill(&left, JOB, &grant, &why);
 	/* It stays as it is until this process has waited for it, which is gone for the list. */
-	tap_ok(!nr && was_killed(pid) && nr_lists == 2, "one left a process: %u times", nr_lists);
+	tap_ok(!nr && was_killed(pid) && nr_lists == 2, "one left a process: %u lists", nr_lists);
 	free(left.list);
 }
 
