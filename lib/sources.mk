@@ -66,6 +66,7 @@ LIB_STATE_SRC := \
 LIB_CONFINE_SRC := \
 	lib/confine/attach.c \
 	lib/confine/calls.c \
+	lib/confine/check_cache.c \
 	lib/confine/gpu.c \
 	lib/confine/graph.c \
 	lib/confine/graph_rebuild.c \

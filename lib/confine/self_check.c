@@ -5,64 +5,22 @@
  * only with the hash.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "lib/confine/calls.h"
+#include "lib/confine/check_cache.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/self_check.h"
 #include "lib/core/environment.h"
-#include "lib/core/fsize.h"
 #include "lib/core/hash.h"
 #include "lib/core/peek.h"
 #include "lib/driver/callback.h"
 
 #define NR_ROUNDS	3	/* launches that leave a TPC out before it counts as proven */
 #define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
-
-/* ---------------------------------------------------------------------- cache */
-
-/*
- * The folder, with a slash, made if @make; in @in or, where that is NULL, in the user's own. An
- * error: the user has no home, or root would have to write into another user's folder, where root's
- * files would be in that user's way.
- */
-static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in, bool make)
-{
-	const char *base = in ? in : getenv("XDG_CACHE_HOME"), *below = "";
-	bool root = !geteuid();
-	struct stat st;
-	char *slash;
-
-	if (!base || base[0] != '/') {
-		base = getenv("HOME");
-		below = "/.cache";
-		/* A home that is not there ("/nonexistent") is not ours to make. */
-		if (!base || base[0] != '/' || stat(base, &st))
-			return ctx_fail(gp, -ENOENT,
-					"XDG_CACHE_HOME is not set, and there is no folder HOME=%s",
-					base ? base : "");
-	}
-	if ((size_t)snprintf(path, len, "%s%s/gpupart/checked/", base, below) >= len)
-		return ctx_fail(gp, -ENAMETOOLONG, "%s: %s", base, strerror(ENAMETOOLONG));
-	st.st_uid = 0;
-	for (slash = strchr(path + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		/* Of one that is not there @st is its parent's. */
-		if (stat(path, &st) && !(root && st.st_uid) && mkdir(path, 0700) &&
-		    errno != EEXIST)
-			return ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
-		*slash = '/';
-	}
-	if (root && st.st_uid)
-		return ctx_fail(gp, -EPERM, "%s: root writes nothing into a folder of user %u",
-				path, st.st_uid);
-	return 0;
-}
 
 /*
  * For the parameters of a launch that were measured the map's hash is enough; that others hold
@@ -75,64 +33,6 @@ static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char k
 	if (params_size != LAUNCH_PARAMS_SIZE)
 		hash = hash_bytes(hash, &params_size, sizeof(params_size));
 	snprintf(key, 20, "%016" PRIx64, hash);
-}
-
-/* Whether @st is of a file that only this user and root can have written. */
-static bool is_trusted(const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && (!st->st_uid || st->st_uid == geteuid()) &&
-	       !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/* A file of the cache, which under sudo with HOME kept is another user's. -1: none to trust. */
-static ssize_t cache_read(const char *in, const char *name, void *data, size_t size)
-{
-	char path[4096 + 64];
-	struct stat st;
-	ssize_t len;
-	int fd;
-
-	if (cache_dir(NULL, path, 4096, in, false))
-		return -1;
-	strcat(path, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return -1;
-	len = fstat(fd, &st) || !is_trusted(&st) ? -1 : read(fd, data, size);
-	close(fd);
-	return len;
-}
-
-static bool cache_has(const char *key)
-{
-	char text[32];
-
-	return cache_read(NULL, key, text, sizeof(text)) == 17 && !memcmp(text, key, 16) &&
-	       text[16] == '\n';
-}
-
-static int cache_write(struct gpupart *gp, const char *name, const void *data, size_t len)
-{
-	char path[4096 + 64], tmp[4096 + 96];
-	int fd, err = cache_dir(gp, path, 4096, NULL, true);
-	struct fsize_guard guard;
-	ssize_t nr;
-
-	if (err)
-		return err;
-	fsize_guard_begin(&guard);
-	snprintf(tmp, sizeof(tmp), "%s.new-%d", path, getpid());
-	strcat(path, name);
-	unlink(tmp);	/* of a process that was killed here and had our pid */
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	nr = fd < 0 ? -1 : write(fd, data, len);
-	err = nr == (ssize_t)len ? 0 : nr < 0 ? -errno : -ENOSPC;
-	if ((fd >= 0 && close(fd) && !err) || (!err && rename(tmp, path)))
-		err = -errno;
-	if (err && fd >= 0)
-		unlink(tmp);
-	fsize_guard_end(&guard);
-	return err ? ctx_fail(gp, err, "%s: %s", path, strerror(-err)) : 0;
 }
 
 /* The file of a map that was learnt: a byte a TPC, its bit. Only with its key it counts. */
