@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Which modules can launch from the GPU: looks for the device runtime's names in their
- * images as they are loaded. Must not know sets or TMDs.
+ * images as they are loaded.
  */
 #include <pthread.h>
 #include <stdio.h>

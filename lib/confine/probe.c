@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Launches that record where they ran. Must not know what the records should say. */
+/* Launches that record where they ran. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

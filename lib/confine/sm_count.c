@@ -97,8 +97,6 @@ static struct gpupart_gpu *gpu_of_current(void *ctx)
 	return scope_gpu_of(driver_gpu_of_context(ctx));
 }
 
-/* -------------------------------------------------------------- numbers of SMs */
-
 static int answer_sms(const struct gpupart_gpu *gpu, int nr)
 {
 	struct part part;
@@ -205,8 +203,6 @@ static struct gpupart_gpu *gpu_of_green(void *green)
 		return NULL;
 	return gpu_of_context(ctx);
 }
-
-/* ------------------------------------------------------------------- occupancy */
 
 /* A grid is a number of blocks an SM times the SMs that the driver counts. */
 static void answer_grid(const struct part *part, int *grid)
@@ -323,8 +319,6 @@ static void answer_cluster_size(const struct part *part, int *size)
 		power *= 2;
 	*size = power;
 }
-
-/* --------------------------------------------------------------------- routing */
 
 static void *pointer(uint64_t arg)
 {

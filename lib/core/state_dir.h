@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What files that processes share below /dev/shm have in common: the folder they are in,
- * and which process is which. Knows none of the files, and needs libc alone.
+ * and which process is which. Needs libc alone.
  */
 #ifndef GPUPART_LIB_CORE_STATE_DIR_H
 #define GPUPART_LIB_CORE_STATE_DIR_H

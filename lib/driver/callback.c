@@ -63,8 +63,6 @@ static bool is_own(void)
 	return inside || hidden;
 }
 
-/* ------------------------------------------------------------------- callback */
-
 static const struct driver_observer *observer_at(unsigned int n)
 {
 	return atomic_load_explicit(&observers[n], memory_order_acquire);
@@ -193,8 +191,6 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 	else if (domain == DRIVER_DOMAIN_RESOURCE)
 		on_resource(cbid, params);
 }
-
-/* --------------------------------------------------------------- registration */
 
 static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens libcuda.so.1 and finds the entry points. Must not know what they are used for. */
+/* Opens libcuda.so.1 and finds the entry points. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -50,8 +50,6 @@ struct enabled {
 
 static struct enabled ours, tools;
 
-/* ------------------------------------------------------------------- callback */
-
 static bool in_range(int domain, int cbid)
 {
 	return domain >= 0 && domain < NR_DOMAINS && cbid >= 0 && cbid < NR_CBIDS;
@@ -102,8 +100,6 @@ driver_callback_fn tools_callback(driver_callback_fn callback, bool (*own)(void)
 	is_own = own;
 	return call_both;
 }
-
-/* ------------------------------------------------------------------- entries */
 
 /* With the lock held: the driver's function is on while one of both wants it. */
 static int enable_for(struct enabled *of, const struct enabled *other, uint32_t on, int domain,
@@ -279,8 +275,6 @@ static int tool_unsubscribe(uint32_t handle)
 	pthread_mutex_unlock(&lock);
 	return result;
 }
-
-/* --------------------------------------------------------------- the driver's table */
 
 static const struct {
 	int slot;

@@ -3,7 +3,7 @@
  * libgpupart-inject.so: brings the limit and the memory quota of `gpupart run`, or the
  * measurement of `gpupart stat`, into a program that was not built for it. The driver loads
  * it at cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never
- * calls cuInit is not touched. Must not know how a launch is confined or measured.
+ * calls cuInit is not touched.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -143,8 +143,6 @@ static bool answer(struct copy *copy, struct asker *asker, const struct kind *ki
 	return true;
 }
 
-/* ------------------------------------------------------------------------ processes */
-
 static int ask_list(struct asker *asker, unsigned int *nr, void *entries)
 {
 	int (*real)(void *, unsigned int *, void *) = (void *)asker->real;
@@ -214,8 +212,6 @@ int answer_pids(struct copy *copy, enum copy_function which, void *device, unsig
 		return ask_list(&asker, nr, pids);
 	return rc;
 }
-
-/* ---------------------------------------------------------------------- utilization */
 
 static int ask_samples(struct asker *asker, unsigned int *nr, void *entries)
 {

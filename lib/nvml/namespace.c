@@ -20,8 +20,6 @@ void free(void *memory);
 void *calloc(size_t nr, size_t bytes);
 void *realloc(void *memory, size_t bytes);
 
-/* ----------------------------------- memory, for libc's own parts too: a mapping a piece */
-
 static size_t *head_of(void *memory)
 {
 	return (size_t *)((char *)memory - HEAD);
@@ -68,8 +66,6 @@ EXPORT void *realloc(void *memory, size_t bytes)
 	}
 	return new;
 }
-
-/* ------------------------------------------------------------------ locks, for us alone */
 
 /*
  * Of what is linked in here only ledger_look() is called, which reads and locks nothing: it

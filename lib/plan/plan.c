@@ -17,8 +17,6 @@ struct members {
 	struct gpupart_tpcset all[PLAN_MAX_GPCS], main[PLAN_MAX_GPCS];
 };
 
-/* ------------------------------------------------------------------ the GPU */
-
 static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 			const struct gpupart_tpcset *within, struct plan_gpu *gpu,
 			struct members *members)
@@ -49,8 +47,6 @@ static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 				gpupart_topology_info(topo)->source);
 	return 0;
 }
-
-/* -------------------------------------------------------------- the demands */
 
 static bool is_name(const char *name)
 {
@@ -174,8 +170,6 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 	plan_rank(ask);
 	return 0;
 }
-
-/* ------------------------------------------------------------ counts to TPCs */
 
 /* Moves the @nr lowest of @from, or as many as there are, to @to; how many. */
 static unsigned int move_lowest(struct gpupart_tpcset *from, struct gpupart_tpcset *to,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From demands to sets: what the parts of the planner share. Counts TPCs a GPC; knows no
- * source, no TMD and, but for plan.c, no TPC's number.
- */
+/* From demands to sets: what the parts of the planner share. They count TPCs of GPCs. */
 #ifndef GPUPART_LIB_PLAN_PLAN_H
 #define GPUPART_LIB_PLAN_PLAN_H
 

@@ -82,8 +82,6 @@ static bool is_homely(const struct plan_search *s, unsigned int tenant, unsigned
 	return s->gpcs[at]->nr_main >= s->ask->tenants[tenant].home;
 }
 
-/* ------------------------------------------------------------------- sums */
-
 static bool sums_have(const struct sums *sums, unsigned int sum)
 {
 	return sums->has[sum / 64] >> sum % 64 & 1;
@@ -118,8 +116,6 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 		sums_add(&reach->homely, &reach->any, nr, s->sum_words);
 	sums_add(&reach->any, &reach->any, nr, s->sum_words);
 }
-
-/* ---------------------------------------------------------- whether they fit */
 
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
@@ -331,8 +327,6 @@ static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 	return key.fits;
 }
 
-/* ----------------------------------------------------- whole GPCs of a tenant */
-
 /* What @tenant would get of @left and the rest were GPCs no matter. */
 static unsigned int fair_share(const struct plan_search *s, unsigned int tenant, uint32_t left)
 {
@@ -458,8 +452,6 @@ static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left
 	return left & ~c.set;
 }
 
-/* --------------------------------------------------------- groups to uGPUs */
-
 /* Those who are to be in one uGPU, and who not with whom. In rank order of their first. */
 static void find_groups(struct plan_search *s)
 {
@@ -531,8 +523,6 @@ static bool bind_groups(struct plan_search *s, unsigned int group)
 	}
 	return false;
 }
-
-/* ------------------------------------------------------------------ set up */
 
 static void find_positions(struct plan_search *s)
 {
