@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include "lib/plan/plan.h"
 
@@ -63,6 +62,8 @@ struct plan_search {
 	uint32_t epoch;
 	struct known known[NR_KNOWN];
 };
+
+const size_t plan_search_size = sizeof(struct plan_search);
 
 static bool spend(struct plan_search *s, unsigned int steps)
 {
@@ -593,14 +594,4 @@ int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int 
 	if (!spend(s, 0))
 		return -E2BIG;
 	return fit ? 0 : -ENOSPC;
-}
-
-struct plan_search *plan_search_new(void)
-{
-	return calloc(1, sizeof(struct plan_search));
-}
-
-void plan_search_free(struct plan_search *s)
-{
-	free(s);
 }
