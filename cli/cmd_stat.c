@@ -389,7 +389,7 @@ int cmd_stat(int argc, char **argv)
 		return run_become(&args);
 	}
 	status = check_alone(&args) ?:
-		 args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args, false);
+		 args.nr_terms ? run_confine(&args, &wishes) : run_inject(false);
 	if (status)
 		return status;
 	gp = alloc_gpupart();

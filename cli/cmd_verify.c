@@ -134,7 +134,7 @@ static int verify(const struct args *args, bool quick, unsigned int nr_learnt, s
 	}
 	status = out_close(&tally.out, args->cmd);
 	if (failed < 0)
-		return cmd_fail(args->cmd, cmd_status(failed), "%s", gpupart_error(gp));
+		return error_of(failed, "%s", gpupart_error(gp));
 	return failed || tally.nr[GPUPART_VERIFY_FAIL] ? EXIT_FAILED : status;
 }
 

@@ -108,6 +108,7 @@ int main(int argc, char **argv)
 		return extra(argv[argc > 4 ? 4 : 3]);
 	if (help || (argc == 3 && !strcmp(argv[2], "--help")))
 		return print(cmd->help, "");
-	alloc_owner(cmd->name, cmd->starts);
+	cmd_name = cmd->name;
+	alloc_before_start = cmd->starts;
 	return cmd_exit_status(cmd->run(argc - 1, argv + 1), cmd->starts);
 }

@@ -45,7 +45,7 @@ int run_confine(struct args *args, const struct run_wishes *wishes);
  * Only the injected library into the environment; @strict: where it is loaded at the program's
  * start. 0, or an error.
  */
-int run_inject(const struct args *args, bool strict);
+int run_inject(bool strict);
 
 /* The program in this process's place; returns an error: it could not be started. */
 int run_become(const struct args *args);

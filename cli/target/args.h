@@ -38,13 +38,13 @@ int args_simulate(struct args *args);
 int args_fail_gpu(const struct args *args, int err, const char *why);
 
 /* The bytes that @text, --mem's, is: 0, or an error. */
-int args_memory(const struct args *args, const char *text, uint64_t *bytes);
+int args_memory(const char *text, uint64_t *bytes);
 
 /* Whether @text is a whole number from 1 to @most: it is *value. */
 bool args_whole(const char *text, unsigned long most, unsigned long *value);
 
 /* The number of a process, -p's: 0, or an error. */
-int args_pid(const struct args *args, const char *text, int *pid);
+int args_pid(const char *text, int *pid);
 
 /* All of @text is a number, in decimal. */
 bool args_decimal(const char *text, double *value);

@@ -8,6 +8,8 @@
 #include "cli/util/message.h"
 #include "cli/util/out_clean.h"
 
+const char *cmd_name;
+
 __attribute__((format(printf, 2, 0)))
 static void say(const char *cmd, const char *fmt, va_list ap)
 {

@@ -8,6 +8,8 @@
 static int probe_err, nr_probes;
 static char said[512];
 
+const char *cmd_name;
+
 int cmd_fail(const char *cmd, int status, const char *fmt, ...)
 {
 	va_list ap;
@@ -114,7 +116,7 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 	(void)set;
 }
 
-int neighbours_lock(const char *cmd)
+int neighbours_lock(void)
 {
 	(void)cmd;
 	return 0;
@@ -126,7 +128,7 @@ int paths_full(const char *path, char *full, size_t len)
 	return 0;
 }
 
-int paths_enter_sim(const char *cmd, const char *capture)
+int paths_enter_sim(const char *capture)
 {
 	(void)cmd;
 	(void)capture;
