@@ -433,7 +433,7 @@ static int finish(struct session *s, int written, double seconds)
 			s->nr_not_held, s->nr_not_held == 1 ? "" : "s", seconds);
 	}
 	status = written ?: status;
-	written = out_close(&s->out, s->args->cmd);
+	written = out_close(&s->out);
 	if (s->nr_failed || s->nr_not_held)
 		return EXIT_FAILED;
 	if (!status && nr == s->nr_skipped)

@@ -429,7 +429,7 @@ static int write_out(const struct cdi *cdi)
 	} else {
 		out_open(&out, NULL);
 		fputs(text, out.file);
-		status = out_close(&out, cdi->args->cmd);
+		status = out_close(&out);
 	}
 	free(text);
 	return status;

@@ -154,7 +154,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	err = show(demo);
 	if (err) {
 		json_decref(demo->launches);
-		out_close(&demo->out, args->cmd);
+		out_close(&demo->out);
 		return error_of(err, "%s", gpupart_error(demo->gp));
 	}
 	nr_outside = gpupart_tpcset_count(&demo->outside);
@@ -167,7 +167,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 			demo->out.bold, demo->out.plain, simulated, demo->nr_exact,
 			demo->nr_launches, gpupart_tpcset_count(&demo->inside), nr_outside);
 	json_decref(demo->launches);
-	status = out_close(&demo->out, args->cmd);
+	status = out_close(&demo->out);
 	return nr_outside || demo->nr_exact != demo->nr_launches ? EXIT_FAILED : status;
 }
 

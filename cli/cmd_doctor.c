@@ -668,7 +668,7 @@ static int examine(struct doctor *d)
 	} else {
 		fputs("\nall that is needed works\n", d->out.file);
 	}
-	status = out_close(&d->out, args->cmd);
+	status = out_close(&d->out);
 	return d->nr[BAD] ? EXIT_FAILED : status;
 }
 

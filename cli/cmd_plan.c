@@ -283,7 +283,7 @@ static int show(const struct result *r, const struct form *form)
 	if (status)
 		return status;
 	bad = form ? form->write(&out, r) : write_json(&out, r);
-	status = out_close(&out, r->args->cmd);
+	status = out_close(&out);
 	return bad ?: status;
 }
 

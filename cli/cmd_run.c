@@ -5,7 +5,6 @@
 #include "cli/cmd.h"
 #include "cli/plan/file.h"
 #include "cli/start/run.h"
-#include "cli/start/run_parent.h"
 #include "cli/target/args.h"
 #include "cli/target/check.h"
 

@@ -519,7 +519,7 @@ static int change_all(struct targets *t)
 		json_object_set_new(root, "changes", rows);
 		out_json_write(&out, root);
 	}
-	status = out_close(&out, t->args->cmd);
+	status = out_close(&out);
 	return failed ?: status;
 }
 

@@ -89,7 +89,7 @@ static int print_list(const struct args *args)
 		out_json_write(&out, root);
 	}
 	json_decref(names);
-	return out_close(&out, args->cmd);
+	return out_close(&out);
 }
 
 /* -------------------------------------------------------------------------- runs */
@@ -231,7 +231,7 @@ static int show(struct sim *sim, const struct args *args, const struct options *
 		sim_text(&out, sim);
 	if (options->form)
 		draw(&out, sim, options);
-	status = out_close(&out, args->cmd);
+	status = out_close(&out);
 	if (sim->yaml.failed)
 		return EXIT_USAGE;
 	return sim->nr_failed ? EXIT_FAILED : status;

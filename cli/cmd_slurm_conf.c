@@ -303,7 +303,7 @@ static int print(const struct args *args, const struct piece *only, const struct
 	}
 	if (args->json)
 		print_json(&out, conf);
-	return out_close(&out, args->cmd);
+	return out_close(&out);
 }
 
 /* GPUs of captures, numbered as they are given. */

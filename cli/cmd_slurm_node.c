@@ -348,7 +348,7 @@ static int list_held(const struct args *args, struct gpupart *gp)
 		json_object_set(root, "jobs", rows);
 		out_json_write(&out, root);
 	}
-	status = out_close(&out, args->cmd);
+	status = out_close(&out);
 free_list:
 	json_decref(rows);
 	free(held.list);

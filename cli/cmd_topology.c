@@ -87,7 +87,7 @@ static int show(const struct args *args, const char *form, struct gpupart *gp,
 	else if (!status)
 		draw(args, form, &out, picture);
 	free(capture);
-	return status ?: out_close(&out, args->cmd);
+	return status ?: out_close(&out);
 }
 
 /* --mark [NAME=]SET: 0, or an error. */

@@ -165,7 +165,7 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 		return status;
 	err = trace_run(trace, why, sizeof(why));
 	if (err) {
-		out_close(&out, args->cmd);
+		out_close(&out);
 		return error_of(err, "%s", why);
 	}
 	if (args->json)
@@ -174,7 +174,7 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 		trace_svg(&out, trace);
 	else
 		trace_text(&out, trace);
-	status = out_close(&out, args->cmd);
+	status = out_close(&out);
 	if (trace->nr_outside)
 		return failure("%u of %u blocks ran outside of their set", trace->nr_outside,
 			       trace->nr_records);

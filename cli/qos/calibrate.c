@@ -120,7 +120,7 @@ static int show(const struct control *c, const struct args *args, const struct a
 		out_json_write(&out, json_incref(root));
 	json_decref(root);
 	if (!status)
-		status = out_close(&out, "qos");
+		status = out_close(&out);
 	return status ?: nr_unmeasured ? EXIT_FAILED : 0;
 }
 

@@ -138,7 +138,7 @@ static int write_result(struct qos_session *s)
 		qos_text(&s->out, s);
 	else if (!s->driver->live)
 		out_json_write(&s->out, qos_json(s));
-	status = out_close(&s->out, "qos");
+	status = out_close(&s->out);
 	s->result_to.file = NULL;
 	return status;
 }

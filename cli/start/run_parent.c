@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "cli/mps/mps.h"
 #include "cli/start/parent.h"
-#include "cli/start/run_parent.h"
+#include "cli/start/run.h"
 #include "cli/start/run_report.h"
 #include "cli/util/message.h"
 #include "lib/private.h"

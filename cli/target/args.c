@@ -61,9 +61,11 @@ static int print_help(const char *help)
 {
 	struct out out;
 
+	/* As main() writes it. */
+	cmd_name = NULL;
 	out_open(&out, NULL);
 	fputs(help, out.file);
-	return CMD_ENDED | out_close(&out, NULL);
+	return CMD_ENDED | out_close(&out);
 }
 
 /* A value that is there and empty is a variable that was not set. */
@@ -460,8 +462,7 @@ bool args_decimal(const char *text, double *value)
 	return end != text && !*end && strspn(text, "0123456789.eE+-") == strlen(text);
 }
 
-int args_seconds(const struct args *args, const char *option, const char *text, double least,
-		 double *seconds)
+int args_seconds(const char *option, const char *text, double least, double *seconds)
 {
 	if (args_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
 		return 0;

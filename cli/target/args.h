@@ -52,8 +52,7 @@ bool args_decimal(const char *text, double *value);
 /*
  * The seconds that @text, the value of @option, is: @least to 3600, in decimal: 0, or an error.
  */
-int args_seconds(const struct args *args, const char *option, const char *text, double least,
-		 double *seconds);
+int args_seconds(const char *option, const char *text, double least, double *seconds);
 
 /* Opens the topology that -i and --gpu mean: 0, or an error. */
 int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Tenants: what they may have of GPUs' memory and have, shown and changed. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -356,7 +355,7 @@ static int change_all(const struct args *args, struct gpupart *gp, const struct 
 		out_json_write(&out, root);
 	}
 	if (!status)
-		status = out_close(&out, args->cmd);
+		status = out_close(&out);
 	if (nr)
 		return failed ?: status;
 	return *others ?

@@ -45,4 +45,10 @@ void cmd_note(const char *cmd, const char *fmt, ...);
 /* The error for a failure of the library: a bad value or not supported here, or failed. */
 int cmd_status(int err);
 
+/*
+ * Puts a '?' in the place of every byte of @text that is a control character, a part of
+ * one, or no UTF-8. Returns @text.
+ */
+char *out_clean(char *text);
+
 #endif

@@ -80,7 +80,7 @@ static bool reader_has_gone(const struct out *out)
 	return !out->path && poll(&at, 1, 0) == 1 && (at.revents & POLLERR);
 }
 
-int out_close(struct out *out, const char *cmd)
+int out_close(struct out *out)
 {
 	bool bad = ferror(out->file);
 	int err;

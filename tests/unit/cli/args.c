@@ -70,7 +70,7 @@ int out_open(struct out *out, const struct args *args)
 	return 0;
 }
 
-int out_close(struct out *out, const char *cmd)
+int out_close(struct out *out)
 {
 	(void)out;
 	(void)cmd;
@@ -118,7 +118,6 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 
 int neighbours_lock(void)
 {
-	(void)cmd;
 	return 0;
 }
 
@@ -130,7 +129,6 @@ int paths_full(const char *path, char *full, size_t len)
 
 int paths_enter_sim(const char *capture)
 {
-	(void)cmd;
 	(void)capture;
 	return EXIT_USAGE;
 }
