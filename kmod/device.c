@@ -79,15 +79,21 @@ static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 
 int gpu_open(struct gpu *gpu, struct gpu_session *session)
 {
+	int err;
+
 	memset(session, 0, sizeof(*session));
 	session->reader.rd32 = session_rd32;
 	session->gpu = gpu;
-	mutex_lock(&gpu->lock);
-	if (!gpu->gone)
-		return 0;
-	mutex_unlock(&gpu->lock);
-	session->reader.fault.err = -ENODEV;
-	return -ENODEV;
+	/* Whoever has it may wait for a GPU that does not wake. */
+	err = mutex_lock_killable(&gpu->lock);
+	if (!err) {
+		if (!gpu->gone)
+			return 0;
+		mutex_unlock(&gpu->lock);
+		err = -ENODEV;
+	}
+	session->reader.fault.err = err;
+	return err;
 }
 
 void gpu_close(struct gpu_session *session)

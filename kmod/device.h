@@ -55,7 +55,7 @@ struct gpu_session {
 	bool awake;
 };
 
-/* -ENODEV: gone. Does not wake the GPU: only a read that is not cached does. */
+/* -ENODEV: gone, -EINTR: the caller is being killed. Does not wake the GPU: only a read that is not cached does. */
 int gpu_open(struct gpu *gpu, struct gpu_session *session);
 void gpu_close(struct gpu_session *session);
 

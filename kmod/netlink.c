@@ -436,6 +436,8 @@ static struct genl_family family = {
 	.name = GPUPART_FAMILY_NAME,
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
+	/* A request may wait for a GPU to wake: it must not hold up other families. */
+	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = ops,
 	.n_ops = ARRAY_SIZE(ops),

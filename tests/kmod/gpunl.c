@@ -3,7 +3,7 @@
  * A netlink client for the guest, on bare sockets so that it can also say what no
  * library would:
  *   gpunl gpus | gpu NAME | topology NAME | engines [INDEX] | monitor SECONDS
- *   gpunl fuzz COUNT SEED | bench COUNT
+ *   gpunl fuzz COUNT SEED | bench COUNT | family
  * NAME is an index or a bus-name. --netns before it: in a network namespace of its own.
  */
 #include <errno.h>
@@ -444,6 +444,8 @@ int main(int argc, char **argv)
 	setsockopt(sock, SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof(one));
 	setsockopt(sock, SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof(one));
 	get_family();
+	if (!strcmp(argv[1], "family"))
+		return 0;
 	if (!strcmp(argv[1], "gpus")) {
 		begin(family_id, NLM_F_DUMP, GPUPART_CMD_GPU_GET);
 		send_out();

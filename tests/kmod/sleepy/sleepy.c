@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * A driver that owns the emulated GPUs and lets them sleep, as NVIDIA's does: the
- * module under test must wake them. With stubborn=1 they do not wake. Guest only.
+ * module under test must wake them. Guest only.
+ *
+ *   stubborn=	they do not wake
+ *   slow=	milliseconds that a wake-up takes
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/pm_runtime.h>
 
 static bool stubborn;
 module_param(stubborn, bool, 0644);
+static unsigned int slow;
+module_param(slow, uint, 0644);
 
 static int sleepy_suspend(struct device *dev)
 {
@@ -17,6 +23,7 @@ static int sleepy_suspend(struct device *dev)
 
 static int sleepy_resume(struct device *dev)
 {
+	msleep(slow);
 	return stubborn ? -EBUSY : 0;
 }
 
