@@ -38,6 +38,9 @@
 #define CWD_GH100(t, src) \
 	CELL(CHIP_CWD, t, src, .at = NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GH100, \
 	     .at2 = NV_PGRAPH_PRI_CWD_SM_ID_GH100, .nr = 24)
+#define CWD_CTL(src) \
+	CELL(CHIP_CWD_CTL, V, src, .at = NV_PGRAPH_PRI_CWD_PARTITION_CTL, \
+	     .at2 = NV_PGRAPH_PRI_CWD_CG)
 #define ROUND_ROBIN(t, src) CELL(CHIP_ORDER, t, src, .kind = CHIP_ORDER_ROUND_ROBIN)
 #define GREEDY(t, src) \
 	CELL(CHIP_ORDER, t, src, .kind = CHIP_ORDER_GREEDY, \
@@ -220,14 +223,15 @@ const struct chip chips[] = {
 	CHIP(0x138, "GP108", "Pascal", PASCAL(I, GP106, 1, I, GP106)),
 	CHIP(0x13b, "GP10B", "Pascal",
 	     PASCAL(V, "nvgpu hw_{top,fuse,proj}_gp10b.h", 1, V, "nvgpu hw_proj_gp10b.h")),
-	CHIP(0x140, "GV100", "Volta", VOLTA("nvgpu hw_{top,fuse,gr}_gv100.h; OGD gv100", R)),
+	CHIP(0x140, "GV100", "Volta", VOLTA("nvgpu hw_{top,fuse,gr}_gv100.h; OGD gv100", R),
+	     CWD_CTL("OGD gv100 pri_cwd")),
 	CHIP(0x15b, "GV11B", "Volta", VOLTA("nvgpu hw_{top,fuse,gr}_gv11b.h", I)),
 	CHIP(0x162, "TU102", "Turing", TURING(I, TU104, V)),
-	CHIP(0x164, "TU104", "Turing", TURING(V, TU104, I)),
+	CHIP(0x164, "TU104", "Turing", TURING(V, TU104, I), CWD_CTL("OGD tu104 pri_cwd")),
 	CHIP(0x166, "TU106", "Turing", TURING(I, TU104, I)),
 	CHIP(0x167, "TU117", "Turing", TURING(I, TU104, I)),
 	CHIP(0x168, "TU116", "Turing", TURING(I, TU104, I)),
-	CHIP(0x170, "GA100", "Ampere", AMPERE(V, GA100, 18, V)),
+	CHIP(0x170, "GA100", "Ampere", AMPERE(V, GA100, 18, V), CWD_CTL("OGD ga100 pri_cwd")),
 	CHIP(0x172, "GA102", "Ampere", AMPERE(I, GA10B, 6, V)),
 	CHIP(0x173, "GA103", "Ampere", AMPERE(I, GA10B, 6, I)),
 	CHIP(0x174, "GA104", "Ampere", AMPERE(I, GA10B, 6, I)),
@@ -292,6 +296,7 @@ const char *chip_column_name(enum chip_column column)
 		[CHIP_FUSE_LTC] = "ltc-fuses",
 		[CHIP_GPC_MAP] = "gpc-map",
 		[CHIP_CWD] = "cwd-tables",
+		[CHIP_CWD_CTL] = "cwd-control",
 		[CHIP_ORDER] = "order-rule",
 		[CHIP_SMS_PER_TPC] = "sms-per-tpc",
 		[CHIP_ENGINES] = "engines",

@@ -24,6 +24,7 @@ enum chip_column {
 	CHIP_FUSE_LTC,		/* at + 4 * fbp */
 	CHIP_GPC_MAP,		/* kind: how a logical GPC gets its physical one */
 	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each */
+	CHIP_CWD_CTL,		/* at: PARTITION_CTL, at2: CG, followed by CG1 */
 	CHIP_ORDER,		/* kind: the published rule that numbers TPCs */
 	CHIP_SMS_PER_TPC,	/* nr */
 	CHIP_ENGINES,		/* kind: form of the device table, at, nr: dies */

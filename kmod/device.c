@@ -39,13 +39,16 @@ static bool in_table(u32 offset, const struct chip_cell *cell, u32 at)
  */
 static bool changes(const struct gpu *gpu, u32 offset)
 {
-	const struct chip_cell *cwd, *map;
+	const struct chip_cell *cwd, *ctl, *map;
 
 	if (offset == NV_PTIMER_TIME_0 || offset == NV_PTIMER_TIME_1 ||
 	    offset == NV_PGRAPH_PRI_CWD_FS)
 		return true;
 	if (!gpu->id.chip)
 		return false;
+	ctl = chip_cell(gpu->id.chip, CHIP_CWD_CTL);
+	if (ctl && (offset == ctl->at || offset == ctl->at2 || offset == ctl->at2 + 4))
+		return true;
 	cwd = chip_cell(gpu->id.chip, CHIP_CWD);
 	map = chip_cell(gpu->id.chip, CHIP_GPC_MAP);
 	return in_table(offset, cwd, cwd ? cwd->at : 0) ||

@@ -69,6 +69,9 @@
 #define NV_PGRAPH_PRI_CWD_FS		0x405b00
 #define NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(v) REG_FIELD(v, 7, 0)
 #define NV_PGRAPH_PRI_CWD_FS_NUM_TPCS(v) REG_FIELD(v, 15, 8)
+/* Of the context that is loaded: none, static or dynamic partitions. OGD pri_cwd. */
+#define NV_PGRAPH_PRI_CWD_PARTITION_CTL	0x405b2c
+#define NV_PGRAPH_PRI_CWD_CG		0x405bf0	/* clock gating; CG1 is the next word */
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GM200 0x405b60	/* 16 words, 4 TPCs each */
 #define NV_PGRAPH_PRI_CWD_SM_ID_GM200	0x405ba0
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GH100 0x405000

@@ -39,6 +39,8 @@ for want in num_gpcs=0x8 num_tpc_per_gpc=0x9 num_ces=0xa gpc_mask=0x0 gpc0_tpc_m
 	file=${want%%=*}
 	same "$(cat $g/$file)" "${want#*=}" "$file"
 done
+same "$(cat $g/CWD_FS_NUM_GPCS) $(cat $g/CWD_FS_NUM_TPCS)" "0x8 0x42" "GPCs and TPCs of its work distributor"
+same "$(ls $g | grep -cE '^(partition_ctl|CWD_CG[01])$')" 0 "files of registers whose place on Hopper is not published"
 same "$(head -c 18 $g/gpc1_tpc_mask | od -An -c | tr -d ' ')" '0x40\n' "the very bytes of gpc1_tpc_mask"
 cat $g/CWD_GPC_TPC_ID18 2>/tmp/err >/tmp/out
 grep -qi 'i.*/.*o.* error' /tmp/err && [ ! -s /tmp/out ]
@@ -62,6 +64,11 @@ for topology in /pages/*.topology; do
 		cmp -s /tmp/page "/pages/$name.$file"
 		check $? "$name: $file"
 	done
+	if [ "$name" = volta-gv100 ]; then
+		same "$(cd /proc/gpu0 && cat partition_ctl CWD_CG0 CWD_CG1 | tr '\n' ' ')" "0x30005 0x4044 0x0 " "$name: partition_ctl, CWD_CG0 and CWD_CG1"
+		host poke 0 0x405b2c 0xa >/dev/null
+		same "$(cat /proc/gpu0/partition_ctl)" 0xa "$name: partition_ctl of another context is not the one kept"
+	fi
 	rmmod gpupart || wrong=1
 done
 same $wrong 0 "loads and unloads that failed"
