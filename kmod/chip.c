@@ -51,6 +51,7 @@
 #define ENGINES_ROWS(dies, t, src) \
 	CELL(CHIP_ENGINES, t, src, .kind = CHIP_ENGINES_ROWS, .at = NV_PTOP_DEVICE_INFO2, \
 	     .nr = (dies))
+#define RUNLISTS(t, src) CELL(CHIP_RUNLISTS, t, src)
 #define CE_GP100(t, src) \
 	CELL(CHIP_PCE, t, src, .kind = CHIP_PCE_NIBBLES, .at = NV_CE_PCE2LCE_GP100, .nr = 1), \
 	CELL(CHIP_GRCE, t, src, .at = NV_CE_GRCE_CONFIG_GP100, .nr = 2)
@@ -184,6 +185,8 @@
 #define GA10B "nvgpu hw_{top,fuse}_ga10b.h"
 #define H200 "read on H200 boards"
 #define GB20C "nvgpu hw_{top,fuse}_gb20c.h"
+/* OGKM: kfifoStartChannelHalt_GA100 is that of GA102 to AD107 too. */
+#define GA100_FIFO "nouveau fifo/ga102.c has ga100.c's; OGKM g_kernel_fifo_nvoc.c"
 #define GP100_SMS "NVIDIA's GP100 white paper"
 
 #define CHIP(i, n, f, ...) { .id = (i), .name = (n), .family = (f), .cells = { __VA_ARGS__ } }
@@ -231,21 +234,22 @@ const struct chip chips[] = {
 	CHIP(0x166, "TU106", "Turing", TURING(I, TU104, I)),
 	CHIP(0x167, "TU117", "Turing", TURING(I, TU104, I)),
 	CHIP(0x168, "TU116", "Turing", TURING(I, TU104, I)),
-	CHIP(0x170, "GA100", "Ampere", AMPERE(V, GA100, 18, V), CWD_CTL("OGD ga100 pri_cwd")),
-	CHIP(0x172, "GA102", "Ampere", AMPERE(I, GA10B, 6, V)),
-	CHIP(0x173, "GA103", "Ampere", AMPERE(I, GA10B, 6, I)),
-	CHIP(0x174, "GA104", "Ampere", AMPERE(I, GA10B, 6, I)),
-	CHIP(0x176, "GA106", "Ampere", AMPERE(I, GA10B, 6, I)),
-	CHIP(0x177, "GA107", "Ampere", AMPERE(I, GA10B, 6, I)),
+	CHIP(0x170, "GA100", "Ampere", AMPERE(V, GA100, 18, V), CWD_CTL("OGD ga100 pri_cwd"),
+	     RUNLISTS(V, "OGD ga100 dev_runlist; nvgpu hw_runlist_ga100.h")),
+	CHIP(0x172, "GA102", "Ampere", AMPERE(I, GA10B, 6, V), RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x173, "GA103", "Ampere", AMPERE(I, GA10B, 6, I), RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x174, "GA104", "Ampere", AMPERE(I, GA10B, 6, I), RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x176, "GA106", "Ampere", AMPERE(I, GA10B, 6, I), RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x177, "GA107", "Ampere", AMPERE(I, GA10B, 6, I), RUNLISTS(R, GA100_FIFO)),
 	CHIP(0x17b, "GA10B", "Ampere", AMPERE(V, GA10B, 6, I)),
 	CHIP(0x17f, "GA102F", "Ampere", AMPERE(I, GA10B, 6, I)),
-	CHIP(0x180, "GH100", "Hopper", HOPPER(V, H200)),
+	CHIP(0x180, "GH100", "Hopper", HOPPER(V, H200), RUNLISTS(V, H200)),
 	CHIP(0x181, "GH100_SOC", "Hopper", HOPPER(I, H200)),
-	CHIP(0x192, "AD102", "Ada", ADA),
-	CHIP(0x193, "AD103", "Ada", ADA),
-	CHIP(0x194, "AD104", "Ada", ADA),
-	CHIP(0x196, "AD106", "Ada", ADA),
-	CHIP(0x197, "AD107", "Ada", ADA),
+	CHIP(0x192, "AD102", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x193, "AD103", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x194, "AD104", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x196, "AD106", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x197, "AD107", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
 	CHIP_NOTE(0x1a0, "GB100", "Blackwell", DIE_1, BLACKWELL_1(24, V, V)),
 	CHIP_NOTE(0x1a2, "GB102", "Blackwell", DIE_1, BLACKWELL_1(24, I, I)),
 	CHIP_NOTE(0x1a3, "GB110", "Blackwell", DIE_1, BLACKWELL_1(24, I, I)),
@@ -300,6 +304,7 @@ const char *chip_column_name(enum chip_column column)
 		[CHIP_ORDER] = "order-rule",
 		[CHIP_SMS_PER_TPC] = "sms-per-tpc",
 		[CHIP_ENGINES] = "engines",
+		[CHIP_RUNLISTS] = "runlists",
 		[CHIP_PCE] = "pce-map",
 		[CHIP_GRCE] = "grce-map",
 		[CHIP_MEMORY] = "memory",

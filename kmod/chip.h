@@ -28,6 +28,7 @@ enum chip_column {
 	CHIP_ORDER,		/* kind: the published rule that numbers TPCs */
 	CHIP_SMS_PER_TPC,	/* nr */
 	CHIP_ENGINES,		/* kind: form of the device table, at, nr: dies */
+	CHIP_RUNLISTS,		/* runlists' registers are where regs.h says */
 	CHIP_PCE,		/* kind: form of PCE2LCE, at, nr: words, 0 not published */
 	CHIP_GRCE,		/* at, nr: GRCEs; form as of CHIP_PCE */
 	CHIP_MEMORY,		/* kind: width of the magnitude */

@@ -63,19 +63,24 @@ static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	void *known = xa_load(&gpu->good, offset);
 	int err;
 
-	if (known) {
+	if (known && !session->live) {
 		*value = xa_to_value(known);
 		return 0;
 	}
 	if (!session->awake) {
-		err = gpu->ops->begin(gpu->private);
+		if (!session->no_wake)
+			err = gpu->ops->begin(gpu->private);
+		else
+			err = gpu->ops->begin_awake ? gpu->ops->begin_awake(gpu->private) :
+						      -EOPNOTSUPP;
 		if (err)
 			return err;
 		session->awake = true;
 	}
 	*value = gpu->ops->rd32(gpu->private, offset);
 	/* No memory to remember it costs another read, no more. */
-	if (!changes(gpu, offset) && (!topo_bad_read(*value) || topo_bad_for_good(*value)))
+	if (!session->live && !changes(gpu, offset) &&
+	    (!topo_bad_read(*value) || topo_bad_for_good(*value)))
 		xa_store(&gpu->good, offset, xa_mk_value(*value), GFP_KERNEL | __GFP_NOWARN);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "device.h"
 #include "proc.h"
 #include "regs.h"
+#include "scheduling.h"
 
 #define PAGE_START	16384	/* most pages fit at once; seq_file doubles it where one does not */
 #define MAX_REG_FILES	128
@@ -414,6 +415,8 @@ static void proc_known(struct gpu *gpu)
 	}
 	if (chip_cell(chip, CHIP_ENGINES))
 		proc_create_data("device_info", 0444, p->dir, &device_info_ops, gpu);
+	if (chip_cell(chip, CHIP_RUNLISTS))
+		proc_create_data("runlists", 0400, p->dir, &scheduling_runlists_ops, gpu);
 	if (chip_cell(chip, CHIP_PCE)) {
 		add_reg_file(p, gpu, NV_CE_PCE_MAP, 0, "pce_map");
 		proc_create_data("copy_topology", 0444, p->dir, &copy_topology_ops, gpu);
