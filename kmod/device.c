@@ -39,13 +39,16 @@ static bool in_table(u32 offset, const struct chip_cell *cell, u32 at)
  */
 static bool changes(const struct gpu *gpu, u32 offset)
 {
-	const struct chip_cell *cwd, *map;
+	const struct chip_cell *cwd, *ctl, *map;
 
 	if (offset == NV_PTIMER_TIME_0 || offset == NV_PTIMER_TIME_1 ||
 	    offset == NV_PGRAPH_PRI_CWD_FS)
 		return true;
 	if (!gpu->id.chip)
 		return false;
+	ctl = chip_cell(gpu->id.chip, CHIP_CWD_CTL);
+	if (ctl && (offset == ctl->at || offset == ctl->at2 || offset == ctl->at2 + 4))
+		return true;
 	cwd = chip_cell(gpu->id.chip, CHIP_CWD);
 	map = chip_cell(gpu->id.chip, CHIP_GPC_MAP);
 	return in_table(offset, cwd, cwd ? cwd->at : 0) ||
@@ -60,19 +63,24 @@ static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	void *known = xa_load(&gpu->good, offset);
 	int err;
 
-	if (known) {
+	if (known && !session->live) {
 		*value = xa_to_value(known);
 		return 0;
 	}
 	if (!session->awake) {
-		err = gpu->ops->begin(gpu->private);
+		if (!session->no_wake)
+			err = gpu->ops->begin(gpu->private);
+		else
+			err = gpu->ops->begin_awake ? gpu->ops->begin_awake(gpu->private) :
+						      -EOPNOTSUPP;
 		if (err)
 			return err;
 		session->awake = true;
 	}
 	*value = gpu->ops->rd32(gpu->private, offset);
 	/* No memory to remember it costs another read, no more. */
-	if (!changes(gpu, offset) && (!topo_bad_read(*value) || topo_bad_for_good(*value)))
+	if (!session->live && !changes(gpu, offset) &&
+	    (!topo_bad_read(*value) || topo_bad_for_good(*value)))
 		xa_store(&gpu->good, offset, xa_mk_value(*value), GFP_KERNEL | __GFP_NOWARN);
 	return 0;
 }

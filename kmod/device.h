@@ -21,6 +21,8 @@ struct gpu_ops {
 	 * not wake, -ENXIO its registers are not decoded, -ENODEV it is gone.
 	 */
 	int (*begin)(void *private);
+	/* The same for the whole of BAR0, but -EHOSTDOWN if it sleeps. NULL: not offered. */
+	int (*begin_awake)(void *private);
 	u32 (*rd32)(void *private, u32 offset);
 	void (*end)(void *private);
 	/* What the bus knows of it, without a register read. */
@@ -53,6 +55,8 @@ struct gpu_session {
 	struct topo_reader reader;
 	struct gpu *gpu;
 	bool awake;
+	bool no_wake;	/* reads a GPU only while it is awake, in the whole of BAR0 */
+	bool live;	/* reads neither what was kept nor for keeping */
 };
 
 /* -ENODEV: gone, -EINTR: the caller is being killed. Does not wake the GPU: only a read that is not cached does. */

@@ -20,6 +20,7 @@ struct pci_gpu {
 	struct pci_dev *pdev;
 	void __iomem *bar0;	/* NULL until the first read */
 	resource_size_t start;	/* where it was mapped */
+	unsigned long len;	/* how much of it */
 	bool holds_power;
 	struct gpu *gpu;
 };
@@ -29,20 +30,21 @@ static DEFINE_MUTEX(pci_gpus_lock);	/* taken before a GPU's lock */
 
 /* ---------------------------------------------------------- for device.c */
 
-static int pci_gpu_map(struct pci_gpu *p)
+static int pci_gpu_map(struct pci_gpu *p, unsigned long len)
 {
 	struct resource *bar = &p->pdev->resource[0];
 
-	if (p->bar0 && p->start == bar->start)
+	if (p->bar0 && p->start == bar->start && p->len >= len)
 		return 0;
 	if (p->bar0)
 		iounmap(p->bar0);
 	p->bar0 = NULL;
 	if (!(bar->flags & IORESOURCE_MEM) || bar->flags & IORESOURCE_UNSET || !bar->start ||
-	    resource_size(bar) < NV_BAR0_USED)
+	    resource_size(bar) < len)
 		return -ENXIO;
 	p->start = bar->start;
-	p->bar0 = ioremap(bar->start, NV_BAR0_USED);
+	p->len = len;
+	p->bar0 = ioremap(bar->start, len);
 	return p->bar0 ? 0 : -ENOMEM;
 }
 
@@ -79,12 +81,32 @@ static int pci_gpu_begin(void *private)
 	err = -ENXIO;
 	if (!(command & PCI_COMMAND_MEMORY))
 		goto fail;
-	err = pci_gpu_map(p);
+	err = pci_gpu_map(p, NV_BAR0_USED);
 	if (err)
 		goto fail;
 	return 0;
 fail:
 	pci_gpu_end(p);
+	return err;
+}
+
+/* What keeps it awake holds it until begin() has taken a reference, so that wakes nothing. */
+static int pci_gpu_begin_awake(void *private)
+{
+	struct pci_gpu *p = private;
+	int active = compat_get_if_active(&p->pdev->dev), err;
+
+	/* Negative: runtime PM is off for it. */
+	if (!active)
+		return -EHOSTDOWN;
+	err = pci_gpu_begin(p);
+	if (active > 0)
+		pm_runtime_put(&p->pdev->dev);
+	if (err)
+		return err;
+	err = pci_gpu_map(p, NV_BAR0_SIZE);
+	if (err)
+		pci_gpu_end(p);
 	return err;
 }
 
@@ -127,6 +149,7 @@ static void pci_gpu_release(void *private)
 static const struct gpu_ops pci_gpu_ops = {
 	.bus = "pci",
 	.begin = pci_gpu_begin,
+	.begin_awake = pci_gpu_begin_awake,
 	.rd32 = pci_gpu_rd32,
 	.end = pci_gpu_end,
 	.describe = pci_gpu_describe,

@@ -10,14 +10,16 @@
 #include "device.h"
 #include "proc.h"
 #include "regs.h"
+#include "scheduling.h"
 
 #define PAGE_START	16384	/* most pages fit at once; seq_file doubles it where one does not */
 #define MAX_REG_FILES	128
 
-/* A file that is one register, or two OR'ed. */
+/* A file that is one register, or two OR'ed, or @bits of one from bit @shift on. */
 struct reg_file {
 	struct gpu *gpu;
 	u32 at, at2;
+	u8 shift, bits;		/* bits 0: all */
 };
 
 struct proc_gpu {
@@ -269,7 +271,9 @@ static int reg_show(struct seq_file *m, void *v)
 	gpu_close(&session);
 	if (err)
 		return file_errno(err);
-	seq_printf(m, "%#0x\n", value | more);
+	value |= more;
+	seq_printf(m, "%#0x\n",
+		   file->bits ? value >> file->shift & topo_mask(file->bits) : value);
 	return 0;
 }
 
@@ -345,6 +349,15 @@ static void add_reg_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u32 at2, c
 		p->nr++;
 }
 
+/* A file of the @bits from bit @shift on. */
+static void add_field_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u8 shift, u8 bits,
+			   const char *name)
+{
+	p->files[p->nr].shift = shift;
+	p->files[p->nr].bits = bits;
+	add_reg_file(p, gpu, at, 0, "%s", name);
+}
+
 static void proc_added(struct gpu *gpu)
 {
 	struct proc_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
@@ -372,6 +385,7 @@ static void proc_known(struct gpu *gpu)
 	const struct chip_cell *fuse = chip_cell(chip, CHIP_FUSE_GPC);
 	const struct chip_cell *tpc_fuse = chip_cell(chip, CHIP_FUSE_TPC);
 	const struct chip_cell *cwd = chip_cell(chip, CHIP_CWD);
+	const struct chip_cell *ctl = chip_cell(chip, CHIP_CWD_CTL);
 	struct proc_gpu *p = gpu->proc;
 	unsigned int i;
 
@@ -390,8 +404,19 @@ static void proc_known(struct gpu *gpu)
 		add_reg_file(p, gpu, cwd->at + 4 * i, 0, "CWD_GPC_TPC_ID%u", i);
 		add_reg_file(p, gpu, cwd->at2 + 4 * i, 0, "CWD_SM_ID%u", i);
 	}
+	if (cwd) {
+		add_field_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, 0, 8, "CWD_FS_NUM_GPCS");
+		add_field_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, 8, 8, "CWD_FS_NUM_TPCS");
+	}
+	if (ctl) {
+		add_reg_file(p, gpu, ctl->at, 0, "partition_ctl");
+		add_reg_file(p, gpu, ctl->at2, 0, "CWD_CG0");
+		add_reg_file(p, gpu, ctl->at2 + 4, 0, "CWD_CG1");
+	}
 	if (chip_cell(chip, CHIP_ENGINES))
 		proc_create_data("device_info", 0444, p->dir, &device_info_ops, gpu);
+	if (chip_cell(chip, CHIP_RUNLISTS))
+		proc_create_data("runlists", 0400, p->dir, &scheduling_runlists_ops, gpu);
 	if (chip_cell(chip, CHIP_PCE)) {
 		add_reg_file(p, gpu, NV_CE_PCE_MAP, 0, "pce_map");
 		proc_create_data("copy_topology", 0444, p->dir, &copy_topology_ops, gpu);
