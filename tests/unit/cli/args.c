@@ -73,7 +73,6 @@ int out_open(struct out *out, const struct args *args)
 int out_close(struct out *out)
 {
 	(void)out;
-	(void)cmd;
 	return 0;
 }
 
