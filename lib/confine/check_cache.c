@@ -58,9 +58,8 @@ static bool is_trusted(const struct stat *st)
 ssize_t cache_read(const char *in, const char *name, void *data, size_t size)
 {
 	char path[4096 + 64];
+	CONTROL_CLOSED int fd = -1;
 	struct stat st;
-	ssize_t len;
-	int fd;
 
 	if (cache_dir(NULL, path, 4096, in, false))
 		return -1;
@@ -68,9 +67,7 @@ ssize_t cache_read(const char *in, const char *name, void *data, size_t size)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -1;
-	len = fstat(fd, &st) || !is_trusted(&st) ? -1 : read(fd, data, size);
-	close(fd);
-	return len;
+	return fstat(fd, &st) || !is_trusted(&st) ? -1 : read(fd, data, size);
 }
 
 bool cache_has(const char *key)
@@ -84,14 +81,13 @@ bool cache_has(const char *key)
 int cache_write(struct gpupart *gp, const char *name, const void *data, size_t len)
 {
 	char path[4096 + 64];
-	int dir, err = cache_dir(gp, path, 4096, NULL, true);
+	int err = cache_dir(gp, path, 4096, NULL, true);
+	CONTROL_CLOSED int dir = -1;
 
 	if (err)
 		return err;
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = dir < 0 ? -errno : control_write_file(dir, name, data, len, 0600);
-	if (dir >= 0)
-		close(dir);
 	strcat(path, name);
 	return err ? ctx_fail(gp, err, "%s: %s", path, strerror(-err)) : 0;
 }
