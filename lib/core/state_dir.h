@@ -10,11 +10,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define CONTROL_ROOT "/dev/shm"
 /* Of another user's folder no more is looked at: no user has that many processes on GPUs. */
 #define CONTROL_MAX_FILES 4096
 #define CONTROL_NAME_LEN 64	/* of a job, a tenant, a program, with its end */
+
+/* A descriptor that is closed where its block ends; negative: there is none. */
+#define CONTROL_CLOSED __attribute__((cleanup(control_close)))
+
+static inline void control_close(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
 
 /* Of a job or a tenant: 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
 __attribute__((visibility("default"))) bool control_name_good(const char *name);

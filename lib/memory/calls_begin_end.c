@@ -12,7 +12,6 @@
 #include "lib/driver/callback.h"
 #include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
-#include "lib/memory/overhead.h"
 #include "lib/memory/tenant.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -64,7 +64,7 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 	if (info->uuid[0] && info->name[0])
 		return;
 	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", info->pci);
-	if (s->io->read_text(path, text, sizeof(text)) < 0)
+	if (!rm_read_text(path, text, sizeof(text)))
 		return;
 	if (!info->name[0]) {
 		text_value(text, "Model:", name.ascii, sizeof(info->name));
