@@ -87,9 +87,9 @@ static void be_probe(void *arg, void *result)
 	struct gpupart_tpcset limit;
 	struct bench b = *(struct bench *)arg;
 
-	answer->err = gpupart_attach(b.gp, b.selector, NULL, &b.gpu);
+	answer->err = gpupart_attach(cmd_gp, b.selector, NULL, &b.gpu);
 	if (answer->err) {
-		snprintf(answer->why, sizeof(answer->why), "%s", gpupart_error(b.gp));
+		snprintf(answer->why, sizeof(answer->why), "%s", gpupart_error(cmd_gp));
 		return;
 	}
 	answer->info = *gpupart_topology_info(gpupart_gpu_topology(b.gpu));
@@ -504,12 +504,10 @@ int cmd_bench(int argc, char **argv)
 	s.bench.quick = quick;
 	/* A queue of its own for as many streams as there can be; before CUDA starts. */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-	s.bench.gp = alloc_gpupart();
-	status = args_gpu(&args, s.bench.gp, &s.bench.selector) ?: probe(&s);
+	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);
 	if (!status && s.dir)
 		status = check_dir(&s);
 	if (!status)
 		status = run_all(&s);
-	gpupart_close(s.bench.gp);
 	return status;
 }

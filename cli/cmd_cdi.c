@@ -450,20 +450,19 @@ static void name_device(const struct cdi *cdi, struct share *share)
 }
 
 /* The sets: of the plan, which is of this GPU, or the one that is asked for. */
-static int work_out_shares(struct cdi *cdi, struct gpupart *gp,
-			   const struct gpupart_topology *topo, const char *gpu)
+static int work_out_shares(struct cdi *cdi, const struct gpupart_topology *topo, const char *gpu)
 {
 	struct gpupart_tpcset left = gpupart_topology_all(topo);
 	char whose[96];
 	int status = 0;
 
 	if (cdi->plan) {
-		status = plan_file_check(cdi->plan, gp, topo, cdi->file);
+		status = plan_file_check(cdi->plan, topo, cdi->file);
 	} else {
 		cdi->shares[0].set = gpupart_topology_all(topo);
 		/* A limit around this process is none of the container's, no child of it. */
 		if (cdi->args->nr_terms)
-			status = args_set(cdi->args, gp, topo, gpu, NULL, &cdi->shares[0].set);
+			status = args_set(cdi->args, topo, gpu, NULL, &cdi->shares[0].set);
 	}
 	for (unsigned int i = 0; i < cdi->nr; i++) {
 		gpupart_tpcset_format_list(&cdi->shares[i].set, cdi->shares[i].list,
@@ -491,14 +490,14 @@ static void note_simulated(const struct cdi *cdi, const struct gpupart_topology 
 		       out_set(text, sizeof(text), topo, &cdi->shares[0].set), cdi->pci);
 }
 
-static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_topology *topo)
+static int specify(struct cdi *cdi, const struct gpupart_topology *topo)
 {
 	const struct args *args = cdi->args;
 	/* As in run: a capture need not tell the address that is simulated. */
 	const char *gpu = !args->simulated ? gpupart_topology_info(topo)->pci :
 			  args->gpu ? args->gpu : "0";
 	struct check check = { 0 };
-	int status = work_out_shares(cdi, gp, topo, gpu) ?: check_in_child(gpu, &check);
+	int status = work_out_shares(cdi, topo, gpu) ?: check_in_child(gpu, &check);
 
 	if (status)
 		return status;
@@ -535,7 +534,6 @@ int cmd_cdi(int argc, char **argv)
 					   { .name = "strict", .given = &cdi.strict },
 					   { .name = "uid", .value = &uid }, { 0 } };
 	struct gpupart_topology *topo;
-	struct gpupart *gp;
 	int status;
 
 	cdi.args = &args;
@@ -549,12 +547,10 @@ int cmd_cdi(int argc, char **argv)
 		status = take_plan(&cdi, &args);
 	if (status)
 		return status;
-	gp = alloc_gpupart();
-	status = args_topology(&args, gp, &topo);
+	status = args_topology(&args, &topo);
 	if (!status) {
-		status = specify(&cdi, gp, topo);
+		status = specify(&cdi, topo);
 		gpupart_topology_close(topo);
 	}
-	gpupart_close(gp);
 	return status;
 }

@@ -28,7 +28,6 @@ const char demo_help[] =
 "  gpupart demo -i sample:h200-e\n";
 
 struct demo {
-	struct gpupart *gp;
 	struct gpupart_gpu *gpu;
 	const struct gpupart_topology *topo;
 	struct out out;
@@ -43,8 +42,8 @@ static int launch(struct demo *demo, const struct gpupart_tpcset *set, const cha
 	struct gpupart_tpcset part, seen_tpcs, *seen = &seen_tpcs;
 	int err;
 
-	err = gpupart_process_set(demo->gp, demo->gpu, set) ?:
-	      gpupart_census(demo->gp, demo->gpu, NULL, seen);
+	err = gpupart_process_set(cmd_gp, demo->gpu, set) ?:
+	      gpupart_census(cmd_gp, demo->gpu, NULL, seen);
 	if (err)
 		return err;
 	if (demo->launches)
@@ -110,7 +109,7 @@ static int show(struct demo *demo)
 		snprintf(label, sizeof(label), "GPC %u", gpc);
 		err = launch(demo, &gpupart_topology_gpc(topo, gpc)->tpcs, label);
 	}
-	return err ? err : gpupart_process_set(demo->gp, demo->gpu, NULL);
+	return err ? err : gpupart_process_set(cmd_gp, demo->gpu, NULL);
 }
 
 static void write_json(struct demo *demo)
@@ -155,7 +154,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	if (err) {
 		json_decref(demo->launches);
 		out_close(&demo->out);
-		return error_of(err, "%s", gpupart_error(demo->gp));
+		return error_of(err, "%s", gpupart_error(cmd_gp));
 	}
 	nr_outside = gpupart_tpcset_count(&demo->outside);
 	if (demo->launches)
@@ -182,26 +181,24 @@ int cmd_demo(int argc, char **argv)
 			    demo_help, argc, argv);
 	if (status)
 		return status;
-	demo.gp = alloc_gpupart();
 	status = args_simulate(&args);
 	if (!status && !args.simulated && !args.gpu) {
-		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
+		nr = gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
 		if (nr <= 0) {
 			remark("no GPU to use (%s): this is the simulated one",
 			       access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl is not there" :
-			       nr			      ? gpupart_error(demo.gp) :
+			       nr			      ? gpupart_error(cmd_gp) :
 								"none found");
 			args.source = SAMPLE;
 			status = args_simulate(&args);
 		}
 	}
 	if (!status)
-		status = args_gpu(&args, demo.gp, &gpu);
+		status = args_gpu(&args, &gpu);
 	if (!status) {
-		err = gpupart_attach(demo.gp, gpu, NULL, &demo.gpu);
-		status = err ? error_of(err, "%s", gpupart_error(demo.gp)) :
+		err = gpupart_attach(cmd_gp, gpu, NULL, &demo.gpu);
+		status = err ? error_of(err, "%s", gpupart_error(cmd_gp)) :
 			       demonstrate(&args, &demo);
 	}
-	gpupart_close(demo.gp);
 	return status;
 }

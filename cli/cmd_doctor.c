@@ -691,8 +691,7 @@ int cmd_doctor(int argc, char **argv)
 	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;
-	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") ||
-	    !args_gpu(&args, doctor.gp, &doctor.gpu))
+	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || !args_gpu(&args, &doctor.gpu))
 		status = examine(&doctor);
 	gpupart_close(doctor.gp);
 	return status;

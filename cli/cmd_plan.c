@@ -318,34 +318,33 @@ static bool is_here(const struct args *args)
  * What may be planned: all of a capture's GPU; of one that is here what the run around us
  * has, less what others have where that is wished. 0, or an error.
  */
-static int find_room(const struct wishes *wishes, struct gpupart *gp, struct result *r,
-		     struct gpupart_tpcset *limit)
+static int find_room(const struct wishes *wishes, struct result *r, struct gpupart_tpcset *limit)
 {
 	struct gpupart_tpcset others;
 	int status = 0;
 
 	r->within = gpupart_topology_all(r->topo);
 	if (is_here(r->args))
-		status = run_outer_limit(r->args, gp, r->topo, r->gpu, limit, &r->limit);
+		status = run_outer_limit(r->args, r->topo, r->gpu, limit, &r->limit);
 	if (status)
 		return status;
 	if (r->limit)
 		r->within = *r->limit;
 	if (wishes->beside) {
-		others = neighbours_tpcs(r->args, gp, r->topo, r->gpu, r->limit);
+		others = neighbours_tpcs(r->args, r->topo, r->gpu, r->limit);
 		r->within = gpupart_tpcset_andnot(&r->within, &others);
 	}
 	return 0;
 }
 
-static int not_met(const struct result *r, const struct gpupart *gp, int err)
+static int not_met(const struct result *r, int err)
 {
 	char text[OUT_SET_STRLEN];
 
 	if (!r->limit || err != -ENOSPC)
-		return error_of(err, "%s", gpupart_error(gp));
-	return error_of(err, "%s; this runs inside the limit %s (GPUPART_SET)", gpupart_error(gp),
-			out_set(text, sizeof(text), r->topo, r->limit));
+		return error_of(err, "%s", gpupart_error(cmd_gp));
+	return error_of(err, "%s; this runs inside the limit %s (GPUPART_SET)",
+			gpupart_error(cmd_gp), out_set(text, sizeof(text), r->topo, r->limit));
 }
 
 static void note_clusters(const struct result *r)
@@ -382,7 +381,7 @@ static int check_memory(const struct args *args, const char *gpu, const struct d
 }
 
 /* The plan for a GPU that is known, and its form. */
-static int plan(const struct args *args, const struct wishes *wishes, struct gpupart *gp,
+static int plan(const struct args *args, const struct wishes *wishes,
 		const struct gpupart_topology *topo, const struct demands *demands)
 {
 	const char *pci = gpupart_topology_info(topo)->pci;
@@ -394,12 +393,12 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	struct check check = { 0 };
 	int err, status;
 
-	status = check_memory(args, r.gpu, demands) ?: find_room(wishes, gp, &r, &limit);
+	status = check_memory(args, r.gpu, demands) ?: find_room(wishes, &r, &limit);
 	if (status)
 		return status;
-	err = gpupart_plan_make(gp, topo, &r.within, demands->list, demands->nr, &made);
+	err = gpupart_plan_make(cmd_gp, topo, &r.within, demands->list, demands->nr, &made);
 	if (err)
-		return not_met(&r, gp, err);
+		return not_met(&r, err);
 	r.plan = &made;
 	r.svg = !strcmp(form->name, "svg");
 	r.mem = demands->mem;
@@ -444,7 +443,6 @@ int cmd_plan(int argc, char **argv)
 	static struct demands demands;
 	struct gpupart_topology *topo;
 	struct args args = { 0 };
-	struct gpupart *gp;
 	int status;
 
 	status = args_parse(&args, ARGS_SOURCE | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, plan_help,
@@ -460,12 +458,10 @@ int cmd_plan(int argc, char **argv)
 		status = args_simulate(&args);
 	if (status)
 		return status;
-	gp = alloc_gpupart();
-	status = args_topology(&args, gp, &topo);
+	status = args_topology(&args, &topo);
 	if (!status) {
-		status = plan(&args, &wishes, gp, topo, &demands);
+		status = plan(&args, &wishes, topo, &demands);
 		gpupart_topology_close(topo);
 	}
-	gpupart_close(gp);
 	return status;
 }

@@ -71,7 +71,7 @@ static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
 	if (look->nr < 0)
 		return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	tenants_drop(&look->tenants);
-	return tenants_take(gp, &look->tenants);
+	return tenants_take(&look->tenants);
 }
 
 static uint64_t nr_widened(const struct gpupart_counters *c)

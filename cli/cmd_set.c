@@ -69,7 +69,6 @@ struct target {
 
 struct targets {
 	const struct args *args;
-	struct gpupart *gp;
 	bool all;
 	struct target *list;
 	unsigned int nr;
@@ -127,7 +126,7 @@ static void add_process(struct targets *t, const struct gpupart_process *p)
 		return;
 	}
 	rows = alloc_zeroed(MAX_GPUS, sizeof(*rows));
-	nr = gpupart_process_gpu_list(t->gp, p, rows, MAX_GPUS, sizeof(*rows));
+	nr = gpupart_process_gpu_list(cmd_gp, p, rows, MAX_GPUS, sizeof(*rows));
 	for (int i = 0; i < nr && i < MAX_GPUS; i++)
 		if (is_meant(t, rows[i].pci, rows[i].source, rows[i].simulated, i))
 			add_row(t, &rows[i]);
@@ -154,9 +153,9 @@ static void add_job(struct targets *t, const struct gpupart_job *job)
 
 static int list_processes(struct targets *t)
 {
-	t->nr_processes = shown_processes(t->gp, &t->processes);
+	t->nr_processes = shown_processes(cmd_gp, &t->processes);
 	if (t->nr_processes < 0)
-		return failure("%s", gpupart_error(t->gp));
+		return failure("%s", gpupart_error(cmd_gp));
 	return 0;
 }
 
@@ -164,7 +163,7 @@ static int list_processes(struct targets *t)
 static int find_jobs(struct targets *t, const char *name, int pid)
 {
 	struct gpupart_job *jobs;
-	int nr = shown_jobs(t->gp, &jobs);
+	int nr = shown_jobs(cmd_gp, &jobs);
 
 	for (int i = 0; i < nr; i++)
 		if (name ? !strcmp(jobs[i].name, name) : jobs[i].pid == pid)
@@ -172,7 +171,7 @@ static int find_jobs(struct targets *t, const char *name, int pid)
 	free(t->jobs);
 	t->jobs = jobs;
 	t->nr_jobs = nr < 0 ? 0 : nr;
-	return nr < 0 ? failure("%s", gpupart_error(t->gp)) : 0;
+	return nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
 static bool has_job(const struct targets *t, const char *job)
@@ -293,7 +292,7 @@ static int work_out(struct targets *t, struct target *target)
 				args.terms[i].text, target->pid, target->uid);
 	outer = outer_limit(t, target, &around);
 	if (!t->all)
-		return args_set(&args, t->gp, topo, target->pci, outer, &target->set);
+		return args_set(&args, topo, target->pci, outer, &target->set);
 	target->set = gpupart_topology_all(topo);
 	return outer ? args_inside(&args, topo, &target->set, outer) : 0;
 }
@@ -305,29 +304,30 @@ struct changed {
 	struct gpupart_tpcset before;
 };
 
-static void change(struct gpupart *gp, const void *arg, void *result)
+static void change(const void *arg, void *result)
 {
 	const struct target *target = arg;
 	struct changed *changed = result;
 	int *err = &changed->result.err;
 
 	if (*target->job)
-		*err = gpupart_job_limit_set(gp, target->job, &target->set, &changed->before);
+		*err = gpupart_job_limit_set(cmd_gp, target->job, &target->set, &changed->before);
 	else
-		*err = gpupart_process_limit_set(gp, target->pid, target->pci, &target->set,
+		*err = gpupart_process_limit_set(cmd_gp, target->pid, target->pci, &target->set,
 						 &changed->before);
 	if (*err)
-		snprintf(changed->result.why, sizeof(changed->result.why), "%s", gpupart_error(gp));
+		snprintf(changed->result.why, sizeof(changed->result.why), "%s",
+			 gpupart_error(cmd_gp));
 }
 
-static void change_target(struct targets *t, const struct target *target, struct changed *changed)
+static void change_target(const struct target *target, struct changed *changed)
 {
 	struct changed first;
 
 	memset(changed, 0, sizeof(*changed));
 	/* What a node gave is root's to change; its processes are the user's. */
 	if (target->uid == geteuid() || *target->job)
-		change(t->gp, target, changed);
+		change(target, changed);
 	first = *changed;
 	if (target->uid == geteuid() || changed->result.err)
 		return;
@@ -405,7 +405,7 @@ static int change_others(struct targets *t, const struct target *job,
 	int nr_jobs, failed = 0;
 
 	*one.job = 0;
-	nr_jobs = shown_jobs(t->gp, &jobs);
+	nr_jobs = shown_jobs(cmd_gp, &jobs);
 	for (int i = 0; i < nr; i++) {
 		if (now[i].uid == geteuid() || !now[i].pid ||
 		    !shown_is_inside(t->jobs, t->nr_jobs, now[i].job, job->job))
@@ -416,7 +416,7 @@ static int change_others(struct targets *t, const struct target *job,
 		one.pid = now[i].pid;
 		one.uid = now[i].uid;
 		gpupart_tpcset_parse_list(NULL, holds->limit, &one.set);
-		change_target(t, &one, &changed);
+		change_target(&one, &changed);
 		/* It is gone, or this is none of its GPUs. */
 		if (changed.result.err && changed.result.err != -ESRCH &&
 		    (changed.result.err != -ENODEV || !strcmp(now[i].pci, job->pci)))
@@ -435,7 +435,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
 {
 	struct gpupart_process *now;
-	int nr = shown_processes(t->gp, &now);
+	int nr = shown_processes(cmd_gp, &now);
 
 	for (int i = 0; i < nr; i++) {
 		struct target one = {
@@ -474,7 +474,7 @@ static int report_job(struct targets *t, struct out *out, json_t *rows, const st
 		      const struct changed *changed)
 {
 	struct gpupart_process *now;
-	int nr = shown_processes(t->gp, &now);
+	int nr = shown_processes(cmd_gp, &now);
 	int failed = change_others(t, job, now, nr);
 	bool seen = is_seen(job, now, nr);
 
@@ -503,7 +503,7 @@ static int change_all(struct targets *t)
 		const struct target *target = &t->list[i];
 		struct changed changed;
 
-		change_target(t, target, &changed);
+		change_target(target, &changed);
 		simulated |= target->simulated;
 		if (changed.result.err)
 			failed = failure("%s", changed.result.why);
@@ -528,8 +528,7 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	struct targets t = { .args = args, .all = all };
 	int status;
 
-	t.gp = alloc_gpupart();
-	t.which = (struct which_gpu){ .gp = t.gp, .selector = args->gpu };
+	t.which = (struct which_gpu){ .selector = args->gpu };
 	status = list_processes(&t) ?:
 		 pid ? find_pid(&t, pid) : find_name(&t, name);
 	/* All sets before the first change: a bad one changes nothing. */
@@ -542,7 +541,6 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	free(t.list);
 	free(t.jobs);
 	free(t.processes);
-	gpupart_close(t.gp);
 	return status;
 }
 

@@ -111,7 +111,7 @@ static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
 {
 	int err;
 
-	if (!scenario_make(&run->scenario, &sim->yaml, sim->gp, i))
+	if (!scenario_make(&run->scenario, &sim->yaml, i))
 		return EXIT_USAGE;
 	err = sim_run(run);
 	return err ? standstill(sim, run, err) : 0;
@@ -242,7 +242,6 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 	unsigned int i;
 	int status;
 
-	sim->gp = alloc_gpupart();
 	status = yaml_open(&sim->yaml, "", sim->path, "a scenario");
 	if (!status) {
 		status = run_all(sim, options) ?: show(sim, args, options);
@@ -251,7 +250,6 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 		free(sim->runs);
 		yaml_close(&sim->yaml);
 	}
-	gpupart_close(sim->gp);
 	return status;
 }
 

@@ -307,8 +307,7 @@ static int print(const struct args *args, const struct piece *only, const struct
 }
 
 /* GPUs of captures, numbered as they are given. */
-static int take_captures(struct gpupart *gp, const struct args_texts *captures, uint64_t memory,
-			 struct node_gpus *node)
+static int take_captures(const struct args_texts *captures, uint64_t memory, struct node_gpus *node)
 {
 	for (unsigned int i = 0; i < captures->nr; i++) {
 		struct node_gpu *gpu = &node->gpus[node->nr];
@@ -317,9 +316,10 @@ static int take_captures(struct gpupart *gp, const struct args_texts *captures, 
 		if (node->nr == NODE_GPUS_MAX)
 			return usage_error("-i %s: more than %d GPUs", captures->texts[i],
 					   NODE_GPUS_MAX);
-		err = gpupart_topology_open(gp, captures->texts[i], NULL, &gpu->topo);
+		err = gpupart_topology_open(cmd_gp, captures->texts[i], NULL, &gpu->topo);
 		if (err)
-			return error_of(err, "-i %s: %s", captures->texts[i], gpupart_error(gp));
+			return error_of(err, "-i %s: %s", captures->texts[i],
+					gpupart_error(cmd_gp));
 		gpu->number = node->nr++;
 		gpu->memory = memory;
 		gpu->simulated = !strncmp(captures->texts[i], "sample:", 7);
@@ -368,7 +368,6 @@ int cmd_slurm_conf(int argc, char **argv)
 	struct args args = { 0 };
 	const struct piece *piece;
 	uint64_t memory = 0;
-	struct gpupart *gp;
 	char name[256];
 	int status;
 
@@ -384,16 +383,14 @@ int cmd_slurm_conf(int argc, char **argv)
 	if (status)
 		return status;
 	conf.node = name;
-	gp = alloc_gpupart();
 	if (captures.nr)
-		status = take_captures(gp, &captures, memory, &conf.gpus);
+		status = take_captures(&captures, memory, &conf.gpus);
 	else if (!piece || piece->of_gpus || args.json)
-		status = node_gpus_read(gp, &conf.gpus);
+		status = node_gpus_read(&conf.gpus);
 	else
 		status = 0;
 	if (!status)
 		status = print(&args, piece, &conf);
 	node_gpus_close(&conf.gpus);
-	gpupart_close(gp);
 	return status;
 }

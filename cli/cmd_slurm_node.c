@@ -48,10 +48,10 @@ struct held {
 	int nr;
 };
 
-static int take_held(struct gpupart *gp, struct held *held)
+static int take_held(struct held *held)
 {
-	held->nr = shown_grants(gp, &held->list);
-	return held->nr < 0 ? failure("%s", gpupart_error(gp)) : 0;
+	held->nr = shown_grants(cmd_gp, &held->list);
+	return held->nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
 /* ------------------------------------------------------------- Slurm's word */
@@ -217,14 +217,14 @@ static bool mps_is_lost(void)
 	return true;
 }
 
-static int clean(struct gpupart *gp)
+static int clean(void)
 {
 	struct running running = { 0 };
 	struct held held;
 	struct left left = { NULL, 0 };
 	const char *why;
 	unsigned int nr_left;
-	int status = take_held(gp, &held);
+	int status = take_held(&held);
 
 	if (!status && held.nr)
 		status = ask_slurm(&running);
@@ -239,8 +239,8 @@ static int clean(struct gpupart *gp)
 			       held.list[i].name, nr_left, why);
 			continue;
 		}
-		if (gpupart_grant_drop(gp, held.list[i].id))
-			status = failure("%s", gpupart_error(gp));
+		if (gpupart_grant_drop(cmd_gp, held.list[i].id))
+			status = failure("%s", gpupart_error(cmd_gp));
 		else
 			remark("job %s does not run here any more: what it held is free",
 			       held.list[i].name);
@@ -255,10 +255,10 @@ static int clean(struct gpupart *gp)
 }
 
 /* Processes that were started in the job, whatever Slurm says. */
-static int check_processes(struct gpupart *gp, const struct running *running)
+static int check_processes(const struct running *running)
 {
 	struct gpupart_process *list;
-	int nr = shown_processes(gp, &list), found = 0;
+	int nr = shown_processes(cmd_gp, &list), found = 0;
 
 	for (int i = 0; i < nr; i++)
 		if (!strncmp(list[i].job, "0-", 2) && !runs(running, list[i].name)) {
@@ -270,11 +270,11 @@ static int check_processes(struct gpupart *gp, const struct running *running)
 	return found;
 }
 
-static int check(struct gpupart *gp)
+static int check(void)
 {
 	struct running running = { 0 };
 	struct held held;
-	int found = 0, status = take_held(gp, &held) ?: ask_slurm(&running);
+	int found = 0, status = take_held(&held) ?: ask_slurm(&running);
 
 	for (int i = 0; !status && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {
@@ -283,7 +283,7 @@ static int check(struct gpupart *gp)
 			found++;
 		}
 	if (!status)
-		found += check_processes(gp, &running) + mps_is_lost();
+		found += check_processes(&running) + mps_is_lost();
 	free(running.jobs);
 	free(held.list);
 	return status ?: found ? EXIT_FAILED : 0;
@@ -323,13 +323,13 @@ static void print_held(struct out *out, const struct gpupart_grant *grant)
 		is_simulated(grant) ? " (simulated)" : "");
 }
 
-static int list_held(const struct args *args, struct gpupart *gp)
+static int list_held(const struct args *args)
 {
 	json_t *rows = json_array(), *root;
 	bool simulated = false;
 	struct held held;
 	struct out out;
-	int status = take_held(gp, &held) ?: out_open(&out, args);
+	int status = take_held(&held) ?: out_open(&out, args);
 
 	if (status)
 		goto free_list;
@@ -357,10 +357,10 @@ free_list:
 
 /* ------------------------------------------------------------------ the GPUs */
 
-static int look(struct args *args, struct gpupart *gp)
+static int look(struct args *args)
 {
 	static struct node_gpus node;
-	int status = node_gpus_look(args, gp, &node) ?: node_gpus_write(gp, &node);
+	int status = node_gpus_look(args, &node) ?: node_gpus_write(&node);
 
 	for (unsigned int i = 0; !status && i < node.nr; i++)
 		remark("GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number, node.gpus[i].pci,
@@ -385,12 +385,12 @@ static bool noted_simulated(void)
 	return simulated;
 }
 
-static int boot(struct args *args, struct gpupart *gp)
+static int boot(struct args *args)
 {
-	int status = (noted_simulated() ? 0 : look(args, gp)) ?: note_slurmd();
+	int status = (noted_simulated() ? 0 : look(args)) ?: note_slurmd();
 
 	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
-	clean(gp);
+	clean();
 	return status;
 }
 
@@ -403,7 +403,6 @@ int cmd_slurm_node(int argc, char **argv)
 					   { .name = "list", .given = &wants_list },
 					   { 0 } };
 	struct args args = { 0 };
-	struct gpupart *gp;
 	int status;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, slurm_node_help, argc, argv);
@@ -415,12 +414,6 @@ int cmd_slurm_node(int argc, char **argv)
 		return usage_error("--json: goes with --list");
 	if (args.source && (wants_clean || wants_check || wants_list))
 		return usage_error("-i %s: is for looking at the GPUs", args.source);
-	gp = alloc_gpupart();
-	status = wants_clean ? clean(gp) :
-		 wants_check ? check(gp) :
-		 wants_list  ? list_held(&args, gp) :
-		 wants_boot  ? boot(&args, gp) :
-			       look(&args, gp);
-	gpupart_close(gp);
-	return status;
+	return wants_clean ? clean() : wants_check ? check() : wants_list ? list_held(&args) :
+	       wants_boot ? boot(&args) : look(&args);
 }

@@ -96,9 +96,9 @@ static int take_set(struct trace *trace, const char *word, struct picture_tenant
 
 	words = words ? words + 1 : word;
 	tenant->name = alloc_text("%.*s", name_len(word), word);
-	err = gpupart_set_parse(trace->gp, trace->picture.topo, words, &tenant->set);
+	err = gpupart_set_parse(cmd_gp, trace->picture.topo, words, &tenant->set);
 	if (err)
-		return error_of(err, "'%s': %s", word, gpupart_error(trace->gp));
+		return error_of(err, "'%s': %s", word, gpupart_error(cmd_gp));
 	return 0;
 }
 
@@ -265,13 +265,11 @@ int cmd_trace(int argc, char **argv)
 		 args_simulate(&args);
 	if (status)
 		return status;
-	trace.gp = alloc_gpupart();
-	status = args_gpu(&args, trace.gp, &gpu);
+	status = args_gpu(&args, &gpu);
 	if (!status) {
-		err = gpupart_attach(trace.gp, gpu, NULL, &trace.gpu);
-		status = err ? args_fail_gpu(&args, err, gpupart_error(trace.gp)) :
+		err = gpupart_attach(cmd_gp, gpu, NULL, &trace.gpu);
+		status = err ? args_fail_gpu(&args, err, gpupart_error(cmd_gp)) :
 			 trace_attached(&args, &options, &trace);
 	}
-	gpupart_close(trace.gp);
 	return status;
 }

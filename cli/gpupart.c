@@ -91,5 +91,6 @@ int main(int argc, char **argv)
 		return print(cmd->help, "");
 	cmd_name = cmd->name;
 	alloc_before_start = cmd->starts;
+	cmd_gp = alloc_gpupart();
 	return cmd_exit_status(cmd->run(argc - 1, argv + 1), cmd->starts);
 }

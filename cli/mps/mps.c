@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include "cli/mps/mps.h"
 #include "cli/mps/mps_daemon.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/process.h"
 
@@ -328,10 +329,10 @@ static bool is_client(void)
 	return other_answers(&nowhere, named && *named ? named : DEFAULT_PIPES);
 }
 
-void mps_note_turns(struct gpupart *gp, const char *pci)
+void mps_note_turns(const char *pci)
 {
 	struct gpupart_process *list = calloc(MAX_PROCESSES, sizeof(*list));
-	int nr = list ? gpupart_process_list(gp, list, MAX_PROCESSES, sizeof(*list)) : 0;
+	int nr = list ? gpupart_process_list(cmd_gp, list, MAX_PROCESSES, sizeof(*list)) : 0;
 	int others = 0, first = 0;
 
 	for (int i = 0; i < nr && i < MAX_PROCESSES; i++)

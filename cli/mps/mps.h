@@ -26,6 +26,6 @@ void mps_end_client(int pid);
  * Without MPS: says it where other processes use the GPU at @pci too and so take turns
  * with this one.
  */
-void mps_note_turns(struct gpupart *gp, const char *pci);
+void mps_note_turns(const char *pci);
 
 #endif

@@ -148,13 +148,10 @@ static int take_names(struct demands *demands, const struct key *key, const char
 static int take_size(struct demands *demands, const struct key *key, const char *value,
 		     const struct where *where)
 {
-	struct gpupart *gp;
 	int status = 0;
 
-	gp = alloc_gpupart();
-	if (gpupart_memory_parse(gp, value, &demands->mem[demands->nr - 1]))
-		status = wrong(where, "%s=%s: %s", key->name, value, gpupart_error(gp));
-	gpupart_close(gp);
+	if (gpupart_memory_parse(cmd_gp, value, &demands->mem[demands->nr - 1]))
+		status = wrong(where, "%s=%s: %s", key->name, value, gpupart_error(cmd_gp));
 	return status;
 }
 

@@ -219,12 +219,12 @@ int plan_file_read_one(const char *words, struct plan_file *file,
 	return status ?: refuse(words, "there is no such tenant in it", colon + 1);
 }
 
-int plan_file_check(const char *words, struct gpupart *gp, const struct gpupart_topology *topo,
+int plan_file_check(const char *words, const struct gpupart_topology *topo,
 		    const struct plan_file *file)
 {
-	int err = gpupart_plan_check(gp, topo, file->topology_hash);
+	int err = gpupart_plan_check(cmd_gp, topo, file->topology_hash);
 
 	for (unsigned int i = 0; i < file->nr && !err; i++)
-		err = gpupart_set_check(gp, topo, &file->tenants[i].tpcs);
-	return err ? refuse(words, gpupart_error(gp), NULL) : 0;
+		err = gpupart_set_check(cmd_gp, topo, &file->tenants[i].tpcs);
+	return err ? refuse(words, gpupart_error(cmd_gp), NULL) : 0;
 }

@@ -36,7 +36,7 @@ int plan_file_read_one(const char *words, struct plan_file *file,
 		       const struct plan_file_tenant **tenant);
 
 /* That it is of @topo, and no set beyond it; @words are --plan's: likewise. */
-int plan_file_check(const char *words, struct gpupart *gp, const struct gpupart_topology *topo,
+int plan_file_check(const char *words, const struct gpupart_topology *topo,
 		    const struct plan_file *file);
 
 #endif

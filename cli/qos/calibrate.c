@@ -16,8 +16,7 @@ struct alone {
 };
 
 /* @group: what it has started as well, which may go on when it ended. */
-static void signal_tenant(const struct control *c, const struct live_tenant *t, pid_t group,
-			  int number)
+static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
 {
 	kill(-group, number);
 	for (unsigned int m = 0; m < t->nr_members; m++) {
@@ -25,8 +24,8 @@ static void signal_tenant(const struct control *c, const struct live_tenant *t, 
 			.pid = t->members[m].pid, .uid = geteuid(),
 		};
 
-		if (gpupart_process_signal(c->live.gp, &member, number, NULL, NULL) == -ENOSYS)
-			remark("%s: %s", t->name, gpupart_error(c->live.gp));
+		if (gpupart_process_signal(cmd_gp, &member, number, NULL, NULL) == -ENOSYS)
+			remark("%s: %s", t->name, gpupart_error(cmd_gp));
 	}
 }
 
@@ -35,12 +34,12 @@ static void end_tenant(struct control *c, struct live_tenant *t, pid_t group)
 {
 	uint64_t until = process_now_ns() + PATIENCE_NS;
 
-	signal_tenant(c, t, group, SIGTERM);
+	signal_tenant(t, group, SIGTERM);
 	while (t->child && process_now_ns() < until) {
 		poll(NULL, 0, 10);
 		control_reap(c);
 	}
-	signal_tenant(c, t, group, SIGKILL);
+	signal_tenant(t, group, SIGKILL);
 	if (t->child)
 		waitpid(t->child, NULL, 0);
 	t->child = 0;

@@ -80,9 +80,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 	live->args = args;
 	status = c->calibrating ? read_number(c, "--seconds", options->seconds, 3600) :
 				  read_number(c, "--epochs", options->epochs, 100000000);
-	live->gp = alloc_gpupart();
-	status = status ?: read_tenants(c, args) ?:
-		 args_topology((struct args *)args, live->gp, &live->topo);
+	status = status ?: read_tenants(c, args) ?: args_topology((struct args *)args, &live->topo);
 	if (status)
 		return status;
 	snprintf(live->pci, sizeof(live->pci), "%s", !args->simulated ?
@@ -106,7 +104,6 @@ void control_close(struct control *c)
 	if (c->lock >= 0)
 		close(c->lock);
 	gpupart_topology_close(c->live.topo);
-	gpupart_close(c->live.gp);
 }
 
 /* -------------------------------------------------------------------------- adopt */
@@ -154,7 +151,7 @@ static int adopt_pid(struct control *c, unsigned int i)
 {
 	struct live_tenant *t = &c->live.tenants[i];
 	struct gpupart_process *list;
-	int nr = shown_processes(c->live.gp, &list);
+	int nr = shown_processes(cmd_gp, &list);
 	bool others = false;
 
 	t->pid = c->setup.specs[i].pid;
@@ -197,7 +194,7 @@ static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job
 int control_adopt(struct control *c)
 {
 	struct gpupart_job *jobs;
-	int nr = shown_jobs(c->live.gp, &jobs), status = 0;
+	int nr = shown_jobs(cmd_gp, &jobs), status = 0;
 
 	for (unsigned int i = 0; i < c->setup.nr && !status; i++) {
 		status = c->setup.specs[i].pid ? adopt_pid(c, i) : adopt_job(c, i, jobs, nr);

@@ -145,7 +145,7 @@ static void look_at_grants(struct search *s)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(s->n.topo), own = { 0 }, set;
 	struct gpupart_grant *list;
-	int nr = shown_grants(s->live->gp, &list);
+	int nr = shown_grants(cmd_gp, &list);
 
 	for (int i = 0; i < nr; i++) {
 		bool live = !strcmp(list[i].source, "rm") || !strcmp(list[i].source, "kernel");

@@ -219,7 +219,7 @@ static int carry_out(struct qos_session *s, json_t *line)
 	for (unsigned int i = 0; i < live->nr && !s->options->dry_run; i++)
 		if ((s->now.tenants[i].changed || live->tenants[i].changed) &&
 		    live_set(live, i, &s->now.tenants[i].set))
-			remark("%s: %s", live->tenants[i].name, gpupart_error(live->gp));
+			remark("%s: %s", live->tenants[i].name, gpupart_error(cmd_gp));
 	show(run);
 	return 0;
 }

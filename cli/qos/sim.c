@@ -22,7 +22,6 @@ struct taken {
 
 struct plant {
 	struct yaml yaml;
-	struct gpupart *gp;
 	struct qos_setup setup;
 	struct qos_session session;
 	unsigned int phase, nr_run;	/* that runs; its epochs so far */
@@ -116,8 +115,7 @@ static int phase_make(struct plant *plant, unsigned int run)
 	unsigned int s, tenant;
 
 	phase_free(plant);
-	if (!scenario_make(&plant->scenario, &plant->yaml, plant->gp, run) ||
-	    !check_scenario(plant))
+	if (!scenario_make(&plant->scenario, &plant->yaml, run) || !check_scenario(plant))
 		return EXIT_USAGE;
 	plant->gpu = pipe->gpus[0];
 	plant->gpu.mps = true;
@@ -351,7 +349,6 @@ int qos_sim(const struct args *args, const struct qos_options *options)
 	status = scenario_find(args->program[0], path, sizeof(path));
 	if (status)
 		return status;
-	plant.gp = alloc_gpupart();
 	status = yaml_open(&plant.yaml, "", path, "a scenario");
 	if (!status) {
 		status = simulate(&plant);
@@ -361,6 +358,5 @@ int qos_sim(const struct args *args, const struct qos_options *options)
 			free(plant.taken[i].latencies);
 		yaml_close(&plant.yaml);
 	}
-	gpupart_close(plant.gp);
 	return status;
 }

@@ -57,8 +57,7 @@ int run_check_program(const struct args *args)
 }
 
 /* Whether @gpu, one of the run around this one, is the one at @pci, in *same: 0, or an error. */
-static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu,
-		    const char *pci, bool *same)
+static int same_gpu(const struct args *args, const char *gpu, const char *pci, bool *same)
 {
 	struct gpupart_topology *limited;
 	struct cuda_simulated found;
@@ -69,8 +68,8 @@ static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu
 			return usage_error("GPUPART_GPU=%s: %s", gpu, found.why);
 		snprintf(address, sizeof(address), "%s", found.pci);
 	} else {
-		if (gpupart_topology_open(gp, NULL, gpu, &limited))
-			return usage_error("GPUPART_GPU=%s: %s", gpu, gpupart_error(gp));
+		if (gpupart_topology_open(cmd_gp, NULL, gpu, &limited))
+			return usage_error("GPUPART_GPU=%s: %s", gpu, gpupart_error(cmd_gp));
 		snprintf(address, sizeof(address), "%s", gpupart_topology_info(limited)->pci);
 		gpupart_topology_close(limited);
 	}
@@ -79,15 +78,14 @@ static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu
 }
 
 /* Which of @gpus, those of the run around this one, is the one at @pci: 0, or an error. */
-static int find_outer(const struct args *args, struct gpupart *gp, const char *gpus,
-		      const char *pci, unsigned int *n)
+static int find_outer(const struct args *args, const char *gpus, const char *pci, unsigned int *n)
 {
 	bool same = false;
 	int status = 0;
 	char *gpu;
 
 	for (*n = 0; (gpu = alloc_part(gpus, ',', *n)); ++*n) {
-		status = same_gpu(args, gp, gpu, pci, &same);
+		status = same_gpu(args, gpu, pci, &same);
 		free(gpu);
 		if (status || same)
 			return status;
@@ -96,8 +94,7 @@ static int find_outer(const struct args *args, struct gpupart *gp, const char *g
 			   pci);
 }
 
-int run_outer_limit(const struct args *args, struct gpupart *gp,
-		    const struct gpupart_topology *topo, const char *pci,
+int run_outer_limit(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer)
 {
 	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");
@@ -109,34 +106,33 @@ int run_outer_limit(const struct args *args, struct gpupart *gp,
 	if (!words || !*words)
 		return 0;
 	if (gpus && *gpus) {
-		status = find_outer(args, gp, gpus, pci, &n);
+		status = find_outer(args, gpus, pci, &n);
 		if (status)
 			return status;
 	}
 	part = alloc_part(words, ';', strchr(words, ';') ? n : 0);
-	status = gpupart_set_parse(gp, topo, part ? part : "", set);
+	status = gpupart_set_parse(cmd_gp, topo, part ? part : "", set);
 	free(part);
 	if (status)
-		return usage_error("GPUPART_SET=%s: %s", words, gpupart_error(gp));
+		return usage_error("GPUPART_SET=%s: %s", words, gpupart_error(cmd_gp));
 	*outer = set;
 	return 0;
 }
 
-static int work_out_set(const struct args *args, struct gpupart *gp,
-			const struct gpupart_topology *topo, const char *pci,
-			struct gpupart_tpcset *set)
+static int work_out_set(const struct args *args, const struct gpupart_topology *topo,
+			const char *pci, struct gpupart_tpcset *set)
 {
 	const struct gpupart_tpcset *outer;
 	struct gpupart_tpcset around;
 	int status;
 
-	status = run_outer_limit(args, gp, topo, pci, &around, &outer);
+	status = run_outer_limit(args, topo, pci, &around, &outer);
 	if (!status && !args->nr_terms) {
 		/* For its memory alone. */
 		*set = outer ? *outer : gpupart_topology_all(topo);
 		return status;
 	}
-	return status ?: args_set(args, gp, topo, pci, outer, set);
+	return status ?: args_set(args, topo, pci, outer, set);
 }
 
 /* In front of what LD_PRELOAD has. */
@@ -208,12 +204,11 @@ static const char *job_name(const char *name)
  * From now on `gpupart set` finds what this becomes, also before it uses the GPU: 0, or an error
  * where the note cannot be done without.
  */
-static int begin_job(struct gpupart *gp, const struct gpupart_topology *topo,
-		     const struct run_wishes *wishes, const char *gpu,
-		     const struct gpupart_tpcset *set, const char *called,
+static int begin_job(const struct gpupart_topology *topo, const struct run_wishes *wishes,
+		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
 		     char id[GPUPART_JOB_STRLEN])
 {
-	int err = gpupart_job_begin(gp, called, topo, gpu, set, id);
+	int err = gpupart_job_begin(cmd_gp, called, topo, gpu, set, id);
 	char why[256];
 	const char *advice;
 
@@ -223,11 +218,11 @@ static int begin_job(struct gpupart *gp, const struct gpupart_topology *topo,
 	}
 	if (wishes->mem)
 		return failure("--mem %s: the quota cannot be kept: %s", wishes->mem,
-			       gpupart_error(gp));
+			       gpupart_error(cmd_gp));
 	unsetenv("GPUPART_JOB");
 	if (wishes->name)
 		remark("'gpupart set %s' will not find what starts later: %s", wishes->name,
-		       gpupart_error(gp));
+		       gpupart_error(cmd_gp));
 	/* A missing or read-only folder is a container's; this one is another user's, or full. */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
 		 blocks_advice(why, sizeof(why)) : NULL;
@@ -238,27 +233,27 @@ static int begin_job(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /* The quota, before the program is there: 0, or an error. */
-static int begin_tenant(const struct args *args, struct gpupart *gp, const char *tenant,
-			const char *gpu, const struct run_wishes *wishes)
+static int begin_tenant(const struct args *args, const char *tenant, const char *gpu,
+			const struct run_wishes *wishes)
 {
 	char old[TENANTS_SIZE_STRLEN], new[TENANTS_SIZE_STRLEN], bytes[24];
 	struct gpupart_tenant now;
 	uint64_t before;
 
 	if (!wishes->mem) {
-		if (tenant && !gpupart_tenant_get(gp, tenant, gpu, &now) && now.quota &&
+		if (tenant && !gpupart_tenant_get(cmd_gp, tenant, gpu, &now) && now.quota &&
 		    !getenv("GPUPART_TENANT"))
 			remark(
 				"tenant %s has a quota of %s on %s: it does not hold for this program, which is run without --mem",
 				tenant, tenants_size(old, now.quota), gpu);
 		return 0;
 	}
-	if (gpupart_tenant_begin(gp, tenant, gpu, wishes->mem_bytes, &before))
-		return failure("--mem %s: %s", wishes->mem, gpupart_error(gp));
+	if (gpupart_tenant_begin(cmd_gp, tenant, gpu, wishes->mem_bytes, &before))
+		return failure("--mem %s: %s", wishes->mem, gpupart_error(cmd_gp));
 	if (before && before != wishes->mem_bytes)
 		remark("tenant %s's quota on %s was %s and is %s now, for all of it", tenant, gpu,
 		       tenants_size(old, before), tenants_size(new, wishes->mem_bytes));
-	if (!gpupart_tenant_get(gp, tenant, gpu, &now))
+	if (!gpupart_tenant_get(cmd_gp, tenant, gpu, &now))
 		tenants_note_above(&now);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)wishes->mem_bytes);
 	setenv("GPUPART_TENANT", tenant, 1);
@@ -296,9 +291,8 @@ static void add_part(char **list, const char *separator, const char *part)
 }
 
 /* Everything between a topology and the program's environment, of one GPU. */
-static int prepare(const struct args *args, struct gpupart *gp,
-		   const struct gpupart_topology *topo, const struct run_wishes *wishes,
-		   struct parts *parts)
+static int prepare(const struct args *args, const struct gpupart_topology *topo,
+		   const struct run_wishes *wishes, struct parts *parts)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
@@ -311,7 +305,7 @@ static int prepare(const struct args *args, struct gpupart *gp,
 
 	memset(check, 0, sizeof(*check));
 	/* What takes long goes first: to work the set out may take a lock, for -n. */
-	status = check_in_child(gpu, check) ?: work_out_set(args, gp, topo, gpu, &set);
+	status = check_in_child(gpu, check) ?: work_out_set(args, topo, gpu, &set);
 	if (!status)
 		status = run_inject(wishes->strict);
 	if (*check->pci)
@@ -327,11 +321,11 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	add_part(&parts->sets, ";", list);
 	add_part(&parts->keys, ",", check->key);
 	called = job_name(wishes->name);
-	status = begin_job(gp, topo, wishes, gpu, &set, called, id);
+	status = begin_job(topo, wishes, gpu, &set, called, id);
 	/* One tenant on all of the GPUs, of the first one's job. */
 	tenant = !wishes->mem || called ? called : parts->nr ? getenv("GPUPART_TENANT") : id;
 	if (!status)
-		status = begin_tenant(args, gp, tenant, gpu, wishes);
+		status = begin_tenant(args, tenant, gpu, wishes);
 	if (status)
 		return status;
 	parts->nr++;
@@ -348,22 +342,21 @@ static int prepare(const struct args *args, struct gpupart *gp,
 	if (wishes->mps && parts->nr == 1)
 		mps_join(args->simulated);
 	else if (!wishes->mps && !args->simulated)
-		mps_note_turns(gp, gpu);
+		mps_note_turns(gpu);
 	return 0;
 }
 
-static int prepare_one(struct args *args, struct gpupart *gp, const struct run_wishes *wishes,
-		       struct parts *parts)
+static int prepare_one(struct args *args, const struct run_wishes *wishes, struct parts *parts)
 {
 	struct gpupart_topology *topo;
-	int status = args_topology(args, gp, &topo);
+	int status = args_topology(args, &topo);
 
 	if (status)
 		return status;
 	if (wishes->plan)
-		status = plan_file_check(wishes->plan, gp, topo, wishes->file);
+		status = plan_file_check(wishes->plan, topo, wishes->file);
 	if (!status)
-		status = prepare(args, gp, topo, wishes, parts);
+		status = prepare(args, topo, wishes, parts);
 	gpupart_topology_close(topo);
 	return status;
 }
@@ -382,8 +375,7 @@ static int list_all(char **gpus)
 	return 0;
 }
 
-static int prepare_list(struct args *args, struct gpupart *gp, const struct run_wishes *wishes,
-			struct parts *parts)
+static int prepare_list(struct args *args, const struct run_wishes *wishes, struct parts *parts)
 {
 	char *gpus = NULL, *gpu = NULL;
 	int status = 0;
@@ -399,7 +391,7 @@ static int prepare_list(struct args *args, struct gpupart *gp, const struct run_
 		args->gpu = gpu;
 		if (args->simulated)
 			args->source = NULL;
-		status = status ?: args_simulate(args) ?: prepare_one(args, gp, wishes, parts);
+		status = status ?: args_simulate(args) ?: prepare_one(args, wishes, parts);
 		free(gpu);
 	}
 	free(gpus);
@@ -447,13 +439,12 @@ static void name_maps(void)
 int run_confine(struct args *args, const struct run_wishes *wishes)
 {
 	struct parts parts = { 0 };
-	struct gpupart *gp;
 	int status;
 
-	if (gpupart_open(&gp))
+	if (gpupart_open(&cmd_gp))
 		return failure("no memory");
-	status = (wishes->gpus ? prepare_list(args, gp, wishes, &parts) :
-				 prepare_one(args, gp, wishes, &parts)) ?:
+	status = (wishes->gpus ? prepare_list(args, wishes, &parts) :
+				 prepare_one(args, wishes, &parts)) ?:
 		 check_outer(&parts);
 	if (!status) {
 		note_free(args, wishes, &parts);
@@ -465,6 +456,5 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 	free(parts.gpus);
 	free(parts.sets);
 	free(parts.keys);
-	gpupart_close(gp);
 	return status;
 }

@@ -31,8 +31,7 @@ void run_take_gpus(struct args *args, struct run_wishes *wishes);
  * The limit of a run around this command, on the GPU at @pci: in @set, with *outer to it,
  * or NULL where there is none. 0, or an error: it is on another GPU, or no set.
  */
-int run_outer_limit(const struct args *args, struct gpupart *gp,
-		    const struct gpupart_topology *topo, const char *pci,
+int run_outer_limit(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer);
 
 /*

@@ -13,6 +13,7 @@
 #include "cli/start/parent.h"
 #include "cli/start/run.h"
 #include "cli/start/run_report.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "lib/private.h"
 
@@ -174,22 +175,19 @@ static int supervise(struct run *run, int fd)
 int run_as_parent(struct args *args, const struct run_wishes *wishes)
 {
 	static struct run run;	/* too large for a small stack */
-	struct gpupart *gp;
 	const char *id;
 	int fd = -1;
 
 	run.args = args;
 	run.wishes = wishes;
-	if (gpupart_open(&gp))
+	if (gpupart_open(&cmd_gp))
 		return failure("no memory");
-	if (gpupart_report_open(gp, &run.report, &id)) {
-		remark("what is not confined cannot be reported: %s", gpupart_error(gp));
-		gpupart_close(gp);
+	if (gpupart_report_open(cmd_gp, &run.report, &id)) {
+		remark("what is not confined cannot be reported: %s", gpupart_error(cmd_gp));
 		return wishes->strict ? EXIT_FAILED : become(&run);
 	}
 	sscanf(id, "/proc/%*d/fd/%d", &fd);
 	setenv("GPUPART_REPORT", id, 1);
-	gpupart_close(gp);
 	/* The memory goes with this process. */
 	return supervise(&run, fd);
 }

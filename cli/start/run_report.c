@@ -71,17 +71,15 @@ static void advise(const struct args *args, char *text, size_t len,
 	const struct gpupart_tpcset *outer;
 	struct gpupart_topology *topo;
 	char list[OUT_SET_STRLEN];
-	struct gpupart *gp;
 
 	text[0] = 0;
 	if (!kernel->cluster || gpupart_topology_open(NULL, process->source, process->simulated ?
 						      NULL : process->pci, &topo))
 		return;
-	gp = alloc_gpupart();
-	if (run_outer_limit(args, gp, topo, process->pci, &around, &outer))
+	if (run_outer_limit(args, topo, process->pci, &around, &outer))
 		outer = NULL;
 	all = outer ? *outer : gpupart_topology_all(topo);
-	others = neighbours_tpcs(args, gp, topo, process->pci, outer);
+	others = neighbours_tpcs(args, topo, process->pci, outer);
 	left = gpupart_tpcset_andnot(&all, &others);
 	if (!gpupart_set_pick(topo, kernel->cluster, &none, &kernel->limit, &left, nr, &set))
 		snprintf(text, len, "; -t %s, as many, would hold it",
@@ -93,7 +91,6 @@ static void advise(const struct args *args, char *text, size_t len,
 	else
 		snprintf(text, len, "; no set of %u TPCs%s holds it", nr,
 			 outer ? " inside GPUPART_SET" : "");
-	gpupart_close(gp);
 	gpupart_topology_close(topo);
 }
 

@@ -25,10 +25,12 @@
 /* Whether process @pid is in the pid namespace of this one. */
 static bool is_in_namespace(int pid)
 {
+	struct stat own, other;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return paths_same("/proc/self/ns/pid", path);
+	return !stat("/proc/self/ns/pid", &own) && !stat(path, &other) &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 /*
@@ -119,10 +121,12 @@ static bool has_device(int pid)
 /* A process of this command asks CUDA for the GPU, before the program is started. */
 static bool is_ours(int pid)
 {
+	struct stat own, other;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return paths_same("/proc/self/exe", path);
+	return !stat("/proc/self/exe", &own) && !stat(path, &other) &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 static bool is_unconfined(int pid, bool simulated)

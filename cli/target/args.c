@@ -297,16 +297,14 @@ static int capture_path(const struct args *args, char *path, size_t len)
 {
 	struct gpupart_topology *topo;
 	const char *found;
-	struct gpupart *gp;
 	int err, status = check_file(args);
 
 	if (status)
 		return status;
-	gp = alloc_gpupart();
 	/* --gpu is for the driver made of it, which has an address where the capture has none. */
-	err = gpupart_topology_open(gp, args->source, NULL, &topo);
+	err = gpupart_topology_open(cmd_gp, args->source, NULL, &topo);
 	if (err) {
-		status = error_of(err, "-i %s: %s", args->source, gpupart_error(gp));
+		status = error_of(err, "-i %s: %s", args->source, gpupart_error(cmd_gp));
 		goto close_gp;
 	}
 	/* A sample's path is known to the library only, which cuts it to fit ("...end"). */
@@ -322,7 +320,6 @@ static int capture_path(const struct args *args, char *path, size_t len)
 		status = check_bits(args, topo);
 	gpupart_topology_close(topo);
 close_gp:
-	gpupart_close(gp);
 	return status;
 }
 
@@ -377,7 +374,7 @@ int args_simulate(struct args *args)
 	return status ?: choose_simulated(args, path);
 }
 
-int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
+int args_gpu(struct args *args, const char **gpu)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 	struct cuda_probe probe;
@@ -395,7 +392,7 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
 	}
 	/* The only GPU there is needs no translating; of none the topology's source speaks. */
 	if (*visible && *visible != '-' &&
-	    gpupart_gpu_list(gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info)) <= 1)
+	    gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info)) <= 1)
 		return 0;
 	err = cuda_probe(&probe);
 	if (!err && probe.nr_devices > 0) {
@@ -407,30 +404,26 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
 			   err ? probe.why : "leaves no GPU");
 }
 
-int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo)
+int args_topology(struct args *args, struct gpupart_topology **topo)
 {
 	const char *gpu;
 	int status, err;
 
-	status = (args->source && !args->simulated ? check_file(args) : 0) ?:
-		 args_gpu(args, gp, &gpu);
+	status = (args->source && !args->simulated ? check_file(args) : 0) ?: args_gpu(args, &gpu);
 	if (status)
 		return status;
-	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
+	err = gpupart_topology_open(cmd_gp, args->source, args->simulated ? NULL : gpu, topo);
 	if (err)
-		return args_fail_gpu(args, err, gpupart_error(gp));
+		return args_fail_gpu(args, err, gpupart_error(cmd_gp));
 	return 0;
 }
 
 int args_memory(const char *text, uint64_t *bytes)
 {
-	struct gpupart *gp;
 	int status = 0;
 
-	gp = alloc_gpupart();
-	if (gpupart_memory_parse(gp, text, bytes))
-		status = usage_error("--mem %s: %s", *text ? text : "''", gpupart_error(gp));
-	gpupart_close(gp);
+	if (gpupart_memory_parse(cmd_gp, text, bytes))
+		status = usage_error("--mem %s: %s", *text ? text : "''", gpupart_error(cmd_gp));
 	return status;
 }
 
@@ -519,8 +512,8 @@ int args_inside(const struct args *args, const struct gpupart_topology *topo,
 			   args->job ? "of the run around it" : "that this runs in (GPUPART_SET)");
 }
 
-int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
-	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,
+	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
 {
 	static const struct { const char *option, *word; } words[] = {
 		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
@@ -554,10 +547,10 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 					   word[0] == 'h' ? "a hexadecimal number" :
 							    "a list such as 0,5,8-11 or 0-10:2");
 		text = alloc_text("%s:%s", word, value);
-		err = gpupart_set_parse(gp, topo, text, &part);
+		err = gpupart_set_parse(cmd_gp, topo, text, &part);
 		free(text);
 		if (err)
-			return usage_error("%s %s: %s", option, value, gpupart_error(gp));
+			return usage_error("%s %s: %s", option, value, gpupart_error(cmd_gp));
 		*set = gpupart_tpcset_or(set, &part);
 	}
 	status = args_inside(args, topo, set, &around);
@@ -571,7 +564,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 				   args->job ? " inside the set of the run around it" :
 					       " inside GPUPART_SET");
 	if (!nr)
-		neighbours_note(args, gp, topo, pci, within, set);
+		neighbours_note(args, topo, pci, within, set);
 	if (!nr && !clusters_lacks(topo, set)) {
 		clusters_note_size(topo, set);
 		return 0;
@@ -579,7 +572,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 	status = nr ? neighbours_lock() : 0;
 	if (status)
 		return status;
-	others = neighbours_tpcs(args, gp, topo, pci, within);
+	others = neighbours_tpcs(args, topo, pci, within);
 	if (nr)
 		choose_tpcs(topo, &free_tpcs, &others, nr, set);
 	free_tpcs = gpupart_tpcset_andnot(&around, &others);

@@ -55,13 +55,13 @@ bool args_decimal(const char *text, double *value);
 int args_seconds(const char *option, const char *text, double least, double *seconds);
 
 /* Opens the topology that -i and --gpu mean: 0, or an error. */
-int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo);
+int args_topology(struct args *args, struct gpupart_topology **topo);
 
 /*
  * The GPU that --gpu means, or else the first one CUDA_VISIBLE_DEVICES leaves, as a
  * selector the library takes (NULL: the first): 0, or an error.
  */
-int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
+int args_gpu(struct args *args, const char **gpu);
 
 /*
  * The set that -t, -g, -u, -n and --hex add up to. -n takes its TPCs from those
@@ -69,8 +69,8 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
  * that no other program's limit on the GPU at @pci has; where it cannot it says so.
  * 0, or an error: one is that the others are not in @within.
  */
-int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
-	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
+int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,
+	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
 
 /* Whether @set is inside @within, the limit around what @args means: 0, or an error. */
 int args_inside(const struct args *args, const struct gpupart_topology *topo,

@@ -250,9 +250,8 @@ static void add(void *user, const struct neighbour *found)
 			 *found->name ? ", " : "", found->name);
 }
 
-struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
-				      const struct gpupart_topology *topo, const char *pci,
-				      const struct gpupart_tpcset *within)
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
+				      const char *pci, const struct gpupart_tpcset *within)
 {
 	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
 	struct beside beside = { .neighbours = &n, .within = within };
@@ -260,8 +259,8 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	struct gpupart_job *jobs;
 	unsigned int nr_too_long;
 
-	n.nr_processes = shown_processes(gp, &processes);
-	n.nr_jobs = shown_jobs(gp, &jobs);
+	n.nr_processes = shown_processes(cmd_gp, &processes);
+	n.nr_jobs = shown_jobs(cmd_gp, &jobs);
 	n.processes = processes;
 	n.jobs = jobs;
 	n.user = &beside;
@@ -282,8 +281,7 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	return beside.tpcs;
 }
 
-void neighbours_note(const struct args *args, struct gpupart *gp,
-		     const struct gpupart_topology *topo, const char *pci,
+void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set)
 {
 	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
@@ -293,10 +291,10 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 	struct gpupart_job *jobs = NULL;
 
 	n.user = &beside;
-	n.nr_processes = shown_processes(gp, &processes);
+	n.nr_processes = shown_processes(cmd_gp, &processes);
 	n.processes = processes;
 	if (within)
-		n.nr_jobs = shown_jobs(gp, &jobs);
+		n.nr_jobs = shown_jobs(cmd_gp, &jobs);
 	n.jobs = jobs;
 	neighbours_shown(&n);
 	free(processes);

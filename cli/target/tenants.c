@@ -16,16 +16,16 @@
  */
 #define CONTEXT_BYTES ((518ull + 64) << 20)
 
-int tenants_take(struct gpupart *gp, struct tenants *tenants)
+int tenants_take(struct tenants *tenants)
 {
 	memset(tenants, 0, sizeof(*tenants));
-	tenants->nr = shown_tenants(gp, &tenants->list);
+	tenants->nr = shown_tenants(cmd_gp, &tenants->list);
 	if (tenants->nr >= 0)
-		tenants->nr_processes = shown_tenant_processes(gp, &tenants->processes);
+		tenants->nr_processes = shown_tenant_processes(cmd_gp, &tenants->processes);
 	if (tenants->nr >= 0 && tenants->nr_processes >= 0)
 		return 0;
 	tenants_drop(tenants);
-	return failure("%s", gpupart_error(gp));
+	return failure("%s", gpupart_error(cmd_gp));
 }
 
 void tenants_drop(struct tenants *tenants)
@@ -203,39 +203,39 @@ struct changed {
 	struct gpupart_tenant now;
 };
 
-static void change(struct gpupart *gp, const void *arg, void *result)
+static void change(const void *arg, void *result)
 {
 	const struct change *change = arg;
 	const struct gpupart_tenant *tenant = change->tenant;
 	struct changed *changed = result;
 
-	changed->result.err = gpupart_tenant_quota_set(gp, tenant->name, change->pci, change->bytes,
-						&changed->before);
+	changed->result.err = gpupart_tenant_quota_set(cmd_gp, tenant->name, change->pci,
+						       change->bytes, &changed->before);
 	if (!changed->result.err && change->pci)
-		changed->result.err = gpupart_tenant_get(gp, tenant->name, tenant->pci,
+		changed->result.err = gpupart_tenant_get(cmd_gp, tenant->name, tenant->pci,
 							 &changed->now);
 	if (changed->result.err)
-		snprintf(changed->result.why, sizeof(changed->result.why), "%s", gpupart_error(gp));
+		snprintf(changed->result.why, sizeof(changed->result.why), "%s",
+			 gpupart_error(cmd_gp));
 }
 
 /* 0, or an error. */
-static int change_by_owner(struct gpupart *gp, const struct change *wanted, struct changed *changed)
+static int change_by_owner(const struct change *wanted, struct changed *changed)
 {
 	if (wanted->tenant->uid == geteuid())
-		change(gp, wanted, changed);
+		change(wanted, changed);
 	else
 		shown_as(wanted->tenant->uid, wanted->pid, change, wanted, &changed->result,
 			 sizeof(*changed));
 	return changed->result.err ? failure("%s", changed->result.why) : 0;
 }
 
-static int change_one(struct gpupart *gp, const struct change *wanted, struct out *out,
-		      json_t *rows)
+static int change_one(const struct change *wanted, struct out *out, json_t *rows)
 {
 	const struct gpupart_tenant *tenant = wanted->tenant;
 	char old[TENANTS_SIZE_STRLEN], new[TENANTS_SIZE_STRLEN];
 	struct changed changed = { 0 };
-	int status = change_by_owner(gp, wanted, &changed);
+	int status = change_by_owner(wanted, &changed);
 
 	if (status)
 		return status;
@@ -275,10 +275,10 @@ static const struct gpupart_tenant *find(const struct tenants *tenants, const ch
 }
 
 /* Whether process @pid is there and under another version, which alone knows its tenant. */
-static bool is_other_version(struct gpupart *gp, int pid)
+static bool is_other_version(int pid)
 {
 	struct gpupart_process *list;
-	int nr = shown_processes(gp, &list);
+	int nr = shown_processes(cmd_gp, &list);
 	bool found = false;
 
 	for (int i = 0; i < nr; i++)
@@ -288,20 +288,19 @@ static bool is_other_version(struct gpupart *gp, int pid)
 }
 
 /* GPUs that the tenant comes to use. */
-static int change_others(struct gpupart *gp, const struct gpupart_tenant *tenant, int pid,
-			 uint64_t bytes)
+static int change_others(const struct gpupart_tenant *tenant, int pid, uint64_t bytes)
 {
 	struct change wanted = { .tenant = tenant, .bytes = bytes, .pid = pid };
 	struct changed changed = { 0 };
 
-	return change_by_owner(gp, &wanted, &changed);
+	return change_by_owner(&wanted, &changed);
 }
 
 /* Whether each of the GPUs that is meant has so much: 0, or an error. */
-static int check_sizes(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
+static int check_sizes(const struct args *args, const struct tenants *tenants,
 		       const struct gpupart_tenant *meant, uint64_t bytes)
 {
-	struct which_gpu which = { .gp = gp, .selector = args->gpu };
+	struct which_gpu which = { .selector = args->gpu };
 	uint64_t memory, least = 0;
 	const char *pci = NULL;
 
@@ -321,10 +320,10 @@ static int check_sizes(const struct args *args, struct gpupart *gp, const struct
 	return pci ? tenants_check_size(pci, least, bytes) : 0;
 }
 
-static int change_all(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
+static int change_all(const struct args *args, const struct tenants *tenants,
 		      const struct gpupart_tenant *meant, int pid, uint64_t bytes)
 {
-	struct which_gpu which = { .gp = gp, .selector = args->gpu };
+	struct which_gpu which = { .selector = args->gpu };
 	json_t *rows = args->json ? json_array() : NULL, *root;
 	int status, failed = 0, nr = 0;
 	char others[256] = "";
@@ -344,11 +343,11 @@ static int change_all(const struct args *args, struct gpupart *gp, const struct 
 				   tenant->pci);
 			continue;
 		}
-		failed |= change_one(gp, &wanted, &out, rows);
+		failed |= change_one(&wanted, &out, rows);
 		nr++;
 	}
 	if (nr && !failed && !args->gpu)
-		failed = change_others(gp, meant, pid, bytes);
+		failed = change_others(meant, pid, bytes);
 	if (!status && rows) {
 		root = out_json_new("set", meant->simulated);
 		json_object_set_new(root, "quotas", rows);
@@ -367,15 +366,13 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 {
 	const struct gpupart_tenant *meant;
 	struct tenants tenants;
-	struct gpupart *gp;
 	int status = 0, number = 0;
 
 	if (pid)
 		status = args_pid(pid, &number);
 	if (status)
 		return status;
-	gp = alloc_gpupart();
-	status = tenants_take(gp, &tenants);
+	status = tenants_take(&tenants);
 	if (status)
 		goto close_gp;
 	meant = find(&tenants, name, number);
@@ -384,10 +381,10 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 			"tenant %s was begun by another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
 			meant->name);
 	else if (meant)
-		status = check_sizes(args, gp, &tenants, meant, bytes);
+		status = check_sizes(args, &tenants, meant, bytes);
 	if (meant && !status)
-		status = change_all(args, gp, &tenants, meant, number, bytes);
-	else if (!meant && is_other_version(gp, number))
+		status = change_all(args, &tenants, meant, number, bytes);
+	else if (!meant && is_other_version(number))
 		status = failure(
 			"process %d runs under another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
 			number);
@@ -401,6 +398,5 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 			name);
 	tenants_drop(&tenants);
 close_gp:
-	gpupart_close(gp);
 	return status;
 }

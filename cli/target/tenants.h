@@ -13,7 +13,7 @@ struct tenants {
 };
 
 /* All that the library shows: 0, or an error. The caller gives it back. */
-int tenants_take(struct gpupart *gp, struct tenants *tenants);
+int tenants_take(struct tenants *tenants);
 void tenants_drop(struct tenants *tenants);
 
 /* A row a tenant and GPU; nothing where there is no tenant. */

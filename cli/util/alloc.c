@@ -8,6 +8,7 @@
 #include "lib/private.h"
 
 bool alloc_before_start;
+struct gpupart *cmd_gp;
 
 void alloc_failed(void)
 {

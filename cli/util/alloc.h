@@ -29,7 +29,10 @@ char *alloc_part(const char *list, char separator, unsigned int n);
 FILE *alloc_file(char **text, size_t *len);
 void alloc_file_close(FILE *file);
 
-/* A handle of the library, which only memory can keep from opening. */
+/* The command's context of the library, which holds the last error's text. main() opens it. */
+extern struct gpupart *cmd_gp;
+
+/* Another one, which only memory can keep from opening. */
 struct gpupart *alloc_gpupart(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "tests/fuzz/fuzz.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
 unsigned int fuzz_lines, fuzz_notes;
@@ -14,6 +15,7 @@ const char *fuzz_words = "";
 __attribute__((constructor)) static void name_command(void)
 {
 	cmd_name = "fuzz";
+	cmd_gp = alloc_gpupart();
 }
 
 __attribute__((format(printf, 3, 4)))

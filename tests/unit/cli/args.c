@@ -91,24 +91,20 @@ struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 	return *from;
 }
 
-struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
-				      const struct gpupart_topology *topo,
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within)
 {
 	(void)args;
-	(void)gp;
 	(void)topo;
 	(void)pci;
 	(void)within;
 	return (struct gpupart_tpcset){ 0 };
 }
 
-void neighbours_note(const struct args *args, struct gpupart *gp,
-		     const struct gpupart_topology *topo, const char *pci,
+void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set)
 {
 	(void)args;
-	(void)gp;
 	(void)topo;
 	(void)pci;
 	(void)within;
@@ -134,7 +130,6 @@ int paths_enter_sim(const char *capture)
 
 static const char *gpu_for(struct args *args, const char *visible)
 {
-	struct gpupart *gp;
 	const char *gpu = NULL;
 	int status;
 
@@ -142,9 +137,7 @@ static const char *gpu_for(struct args *args, const char *visible)
 		setenv("CUDA_VISIBLE_DEVICES", visible, 1);
 	else
 		unsetenv("CUDA_VISIBLE_DEVICES");
-	gpupart_open(&gp);
-	status = args_gpu(args, gp, &gpu);
-	gpupart_close(gp);
+	status = args_gpu(args, &gpu);
 	return status ? "refused" : gpu ? gpu : "first";
 }
 

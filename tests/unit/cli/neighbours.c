@@ -83,6 +83,7 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 }
 
 const char *cmd_name;
+struct gpupart *cmd_gp;
 
 int cmd_fail(const char *cmd, int error, const char *fmt, ...)
 {
