@@ -38,6 +38,17 @@ measure_whole() {
 	done
 }
 
+# measure_deep NR ARGS: of a program that has more than NR launches in the queue at once. A loaded
+# machine may be late with launches: then the GPU has nothing to do, and it is measured again.
+measure_deep() {
+	depth=$1
+	shift
+	for _ in 1 2 3 4 5 6 7 8; do
+		measure_whole "$@"
+		[ "$(ask "s['depth_max'] > $depth")" = True ] && break
+	done
+}
+
 measure -- "$prog" host 300
 is "$status$out$err" 0 "a program with work on the host: its status, and nothing else is printed"
 is "$(ask '[d["schema"], d["command"], d["simulated"], d["verdict"]]')" \
@@ -54,12 +65,8 @@ measure -- "$prog" wait 300
 is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['CPU-bound', 300, 300]" \
 	"a wait after each tiny kernel: CPU-bound"
 
-# As many as a queue holds. Measured again where a loaded machine was late with launches: what the
-# CPU does is only known where most of them were in the queue at once.
-for _ in 1 2 3 4 5 6 7 8; do
-	measure_whole -- "$prog" deep 500
-	[ "$(ask 's["depth_max"] > 400')" = True ] && break
-done
+# As many as a queue holds. What the CPU does is only known where most of them were in it at once.
+measure_deep 400 -- "$prog" deep 500
 is "$(ask '[d["verdict"], t["kernels"], d["advice"][0].startswith("its speed depends")]')" \
 	"['GPU-bound', 500, True]" "500 kernels of 1 ms queued at once: GPU-bound"
 is "$(ask 's["busy"] > 0.95 and s["depth_max"] > 150 and s["depth_median"] > 50')" True \
@@ -67,11 +74,11 @@ is "$(ask 's["busy"] > 0.95 and s["depth_max"] > 150 and s["depth_median"] > 50'
 is "$(ask 's["cpu_waits"] > 0.8 and 0.475 < d["processes"][0]["gpus"][0]["busy_seconds"] < 0.625')" \
 	True "busy for as long as the kernels take, and the CPU waits"
 
-measure -- "$prog" poll 300
+measure_deep 200 -- "$prog" poll 300
 is "$(ask '[d["verdict"], t["queries"] > 10, t["waits"], s["cpu_waits"] > 0.6]')" \
 	"['GPU-bound', True, 0, True]" "who asks again and again waits"
 
-measure -- "$prog" graph 100
+measure_deep 80 -- "$prog" graph 100
 is "$(ask '[d["verdict"], t["kernels"], t["graphs"]]')" "['GPU-bound', 0, 100]" \
 	"graphs are counted, and what is captured is not"
 is "$(ask '0.09 < d["processes"][0]["gpus"][0]["kernels_seconds"] < 0.14')" True \
@@ -81,14 +88,14 @@ measure -- "$prog" fetch 40
 is "$(ask '[t["copies"]["from_gpu"], t["kernels"], t["waits"]]')" \
 	"[{'count': 40, 'bytes': 40960}, 40, 40]" "copies by direction, with their bytes and waits"
 
-measure -- "$prog" threads 300
+measure_deep 400 -- "$prog" threads 300
 is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['GPU-bound', 600, 2]" "two threads"
-measure -- "$prog" contexts 300
+measure_deep 200 -- "$prog" contexts 300
 is "$(ask '[d["verdict"], t["kernels"], sum(g["timed"] for g in d["processes"][0]["gpus"])]')" \
 	"['GPU-bound', 600, 600]" "a context, its end, and another: all of it is timed"
 
 GPUPART_SIM_FAULTS=host-clock,reuse-contexts
-measure -- "$prog" contexts 50
+measure_deep 40 -- "$prog" contexts 50
 is "$(ask '[d["verdict"], t["kernels"], [g["timed"] for g in d["processes"][0]["gpus"]]]')" \
 	"['GPU-bound', 100, [50, 50]]" "also where the other one is at the same address"
 GPUPART_SIM_FAULTS=host-clock
@@ -101,7 +108,7 @@ is "$status $(ask 't["kernels"]')" "0 20" "_exit: counts are there"
 measure -- "$prog" deep 20 kill
 is "$status $(ask '[d["signal"], t["kernels"]]')" "137 [9, 20]" \
 	"a signal that cannot be caught: 128 and its number; counts are there"
-measure -- "$prog" leave 30
+measure_deep 20 -- "$prog" leave 30
 is "$status $(ask '[t["kernels"], t["unresolved"], d["verdict"]]')" "0 [30, 0, 'GPU-bound']" \
 	"it ends without waiting: what still ran is waited for"
 measure -- "$prog" deep 20 nothing
@@ -125,7 +132,7 @@ is "$?" 143 "SIGTERM reaches the program"
 has "$(cat "$tmp/text")" "ended by signal 15" "and it is told"
 
 # ------------------------------------------------------------------------- sets
-measure -n 8 -- "$prog" deep 20
+measure_deep 10 -n 8 -- "$prog" deep 20
 is "$status $(ask '[d["set"]["nr_tpcs"], len(d["set"]["list"]) > 0, d["verdict"]]')" "0 [8, True, 'GPU-bound']" \
 	"in a set: its TPCs are counted"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
@@ -204,7 +211,7 @@ is "$(ask '[i["busy"] for i in d["intervals"]][-1]')" 0.0 "after its process an 
 
 # ------------------------------------------------------- what cannot be measured
 GPUPART_SIM_FAULTS=host-clock,tmd-version=0x41
-measure -- "$prog" deep 20
+measure_deep 10 -- "$prog" deep 20
 is "$status $(ask '[d["verdict"], t["kernels"]]')" "0 ['GPU-bound', 20]" \
 	"a TMD that is not known is no hindrance"
 GPUPART_SIM_FAULTS=host-clock,no-api
