@@ -40,6 +40,13 @@
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
 #endif
 
+/* 6.9 dropped the argument by which a device in use by nobody counted, too. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define compat_pm_get_if_active(dev) pm_runtime_get_if_active(dev, true)
+#else
+#define compat_pm_get_if_active(dev) pm_runtime_get_if_active(dev)
+#endif
+
 /* From this command on a request's reserved bytes must be 0; 6.1 asks for it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define COMPAT_RESV_START_OP(cmd)

@@ -55,17 +55,24 @@ static void pci_gpu_end(void *private)
 	p->holds_power = false;
 }
 
-static int pci_gpu_begin(void *private)
+static int pci_gpu_begin(void *private, bool wake)
 {
 	struct pci_gpu *p = private;
 	struct pci_dev *pdev = p->pdev;
 	u16 command;
 	int err;
 
-	/* -EACCES: runtime PM is off for it, so it is as awake as it gets. */
-	err = pm_runtime_get_sync(&pdev->dev);
-	p->holds_power = true;
-	if (err < 0 && err != -EACCES) {
+	/* -EACCES, -EINVAL: runtime PM is off for it, so it is as awake as it gets. */
+	if (wake) {
+		err = pm_runtime_get_sync(&pdev->dev);
+		p->holds_power = true;
+	} else {
+		err = compat_pm_get_if_active(&pdev->dev);
+		if (!err)
+			return -EAGAIN;
+		p->holds_power = err > 0;
+	}
+	if (err < 0 && err != (wake ? -EACCES : -EINVAL)) {
 		err = -EHOSTDOWN;
 		goto fail;
 	}

@@ -73,7 +73,7 @@ static void platform_gpu_end(void *private)
 	p->holds_power = false;
 }
 
-static int platform_gpu_begin(void *private)
+static int platform_gpu_begin(void *private, bool wake)
 {
 	struct platform_gpu *p = private;
 	int err;
@@ -81,9 +81,16 @@ static int platform_gpu_begin(void *private)
 	if (!p->bound)
 		return -EHOSTDOWN;
 	/* -EACCES: its driver leaves runtime PM off, and so the GPU on as long as it has it. */
-	err = pm_runtime_get_sync(&p->pdev->dev);
-	p->holds_power = true;
-	if (err < 0 && err != -EACCES)
+	if (wake) {
+		err = pm_runtime_get_sync(&p->pdev->dev);
+		p->holds_power = true;
+	} else {
+		err = compat_pm_get_if_active(&p->pdev->dev);
+		if (!err)
+			return -EAGAIN;
+		p->holds_power = err > 0;
+	}
+	if (err < 0 && err != (wake ? -EACCES : -EINVAL))
 		err = -EHOSTDOWN;
 	else
 		err = platform_gpu_map(p);

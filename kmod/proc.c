@@ -18,6 +18,7 @@
 struct reg_file {
 	struct gpu *gpu;
 	u32 at, at2;
+	u32 guard;	/* where this one is refused the others would be too; 0 none */
 };
 
 struct proc_gpu {
@@ -157,12 +158,16 @@ static int show_timer(struct gpu_session *session, struct text *text)
 
 static int show_device_info(struct gpu_session *session, struct text *text)
 {
-	const struct chip *chip = session->gpu->id.chip;
-	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	int err;
+	const struct chip *chip;
+	struct gpu_engines *engines;
+	int err = known_chip(session);
 
+	if (err)
+		return err;
+	engines = kmalloc(sizeof(*engines), GFP_KERNEL);
 	if (!engines)
 		return -ENOMEM;
+	chip = session->gpu->id.chip;
 	err = topo_read_engines(chip, &session->reader, engines);
 	if (!err)
 		text_device_info(text, chip, engines);
@@ -173,8 +178,10 @@ static int show_device_info(struct gpu_session *session, struct text *text)
 static int show_copy_topology(struct gpu_session *session, struct text *text)
 {
 	struct gpu_copy copy;
-	int err = topo_read_copy(session->gpu->id.chip, &session->reader, &copy);
+	int err = known_chip(session);
 
+	if (!err)
+		err = topo_read_copy(session->gpu->id.chip, &session->reader, &copy);
 	if (!err)
 		text_copy_topology(text, &copy);
 	return err;
@@ -183,8 +190,10 @@ static int show_copy_topology(struct gpu_session *session, struct text *text)
 static int show_local_memory(struct gpu_session *session, struct text *text)
 {
 	u64 bytes;
-	int err = topo_read_local_memory(session->gpu->id.chip, &session->reader, &bytes);
+	int err = known_chip(session);
 
+	if (!err)
+		err = topo_read_local_memory(session->gpu->id.chip, &session->reader, &bytes);
 	if (!err)
 		text_add(text, "%llu bytes\n", (unsigned long long)bytes);
 	return err;
@@ -263,7 +272,9 @@ static int reg_show(struct seq_file *m, void *v)
 
 	if (err)
 		return file_errno(err);
-	err = topo_rd32(&session.reader, file->at, &value);
+	err = file->guard ? topo_rd32(&session.reader, file->guard, &value) : 0;
+	if (!err)
+		err = topo_rd32(&session.reader, file->at, &value);
 	if (!err && file->at2)
 		err = topo_rd32(&session.reader, file->at2, &more);
 	gpu_close(&session);
@@ -326,8 +337,9 @@ static const struct proc_ops all_ops = {
 
 /* ------------------------------------------------------------- directories */
 
-__printf(5, 6)
-static void add_reg_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u32 at2, const char *fmt, ...)
+__printf(6, 7)
+static void add_reg_file(struct proc_gpu *p, struct gpu *gpu, u32 guard, u32 at, u32 at2,
+			 const char *fmt, ...)
 {
 	struct reg_file *file = &p->files[p->nr];
 	char name[32];
@@ -339,6 +351,7 @@ static void add_reg_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u32 at2, c
 	vsnprintf(name, sizeof(name), fmt, ap);
 	va_end(ap);
 	file->gpu = gpu;
+	file->guard = guard;
 	file->at = at;
 	file->at2 = at2;
 	if (proc_create_data(name, 0444, p->dir, &reg_ops, file))
@@ -377,23 +390,24 @@ static void proc_known(struct gpu *gpu)
 
 	if (!p)
 		return;
-	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_GPCS, 0, "num_gpcs");
-	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_TPC_PER_GPC, 0, "num_tpc_per_gpc");
-	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_CES, 0, "num_ces");
-	add_reg_file(p, gpu, fuse->at, fuse->at2, "gpc_mask");
+	add_reg_file(p, gpu, 0, NV_PTOP_SCAL_NUM_GPCS, 0, "num_gpcs");
+	add_reg_file(p, gpu, 0, NV_PTOP_SCAL_NUM_TPC_PER_GPC, 0, "num_tpc_per_gpc");
+	add_reg_file(p, gpu, 0, NV_PTOP_SCAL_NUM_CES, 0, "num_ces");
+	add_reg_file(p, gpu, 0, fuse->at, fuse->at2, "gpc_mask");
 	for (i = 0; i < gpu->fs.max_gpcs; i++)
 		if (gpu->fs.present_gpcs & 1u << i)
-			add_reg_file(p, gpu, tpc_fuse->at + 4 * i,
+			add_reg_file(p, gpu, 0, tpc_fuse->at + 4 * i,
 				     tpc_fuse->at2 ? tpc_fuse->at2 + 4 * i : 0, "gpc%u_tpc_mask",
 				     i);
 	for (i = 0; cwd && i < cwd->nr; i++) {
-		add_reg_file(p, gpu, cwd->at + 4 * i, 0, "CWD_GPC_TPC_ID%u", i);
-		add_reg_file(p, gpu, cwd->at2 + 4 * i, 0, "CWD_SM_ID%u", i);
+		add_reg_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, cwd->at + 4 * i, 0,
+			     "CWD_GPC_TPC_ID%u", i);
+		add_reg_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, cwd->at2 + 4 * i, 0, "CWD_SM_ID%u", i);
 	}
 	if (chip_cell(chip, CHIP_ENGINES))
 		proc_create_data("device_info", 0444, p->dir, &device_info_ops, gpu);
 	if (chip_cell(chip, CHIP_PCE)) {
-		add_reg_file(p, gpu, NV_CE_PCE_MAP, 0, "pce_map");
+		add_reg_file(p, gpu, 0, NV_CE_PCE_MAP, 0, "pce_map");
 		proc_create_data("copy_topology", 0444, p->dir, &copy_topology_ops, gpu);
 	}
 	if (chip_cell(chip, CHIP_MEMORY))

@@ -4,9 +4,12 @@
  * library would:
  *   gpunl gpus | gpu NAME | topology NAME | engines [INDEX] | monitor SECONDS
  *   gpunl fuzz COUNT SEED | bench COUNT | family
- * NAME is an index or a bus-name. --netns before it: in a network namespace of its own.
+ *   gpunl user COMMAND.. | userns COMMAND..
+ * NAME is an index or a bus-name. --netns before it: in a network namespace of its own. user is
+ * nobody, userns is nobody who is root in a user namespace of its own.
  */
 #include <errno.h>
+#include <grp.h>
 #include <linux/genetlink.h>
 #include <linux/gpupart.h>
 #include <linux/netlink.h>
@@ -438,6 +441,13 @@ int main(int argc, char **argv)
 	}
 	if (argc < 2)
 		return 2;
+	if (argc > 2 && !strncmp(argv[1], "user", 4)) {
+		if (setgroups(0, NULL) || setgid(65534) || setuid(65534) ||
+		    (argv[1][4] && unshare(CLONE_NEWUSER | CLONE_NEWNET)))
+			die(argv[1]);
+		execvp(argv[2], argv + 2);
+		die(argv[2]);
+	}
 	sock = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
 	if (sock < 0 || bind(sock, (struct sockaddr *)&self, sizeof(self)))
 		die("socket");

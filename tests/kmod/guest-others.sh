@@ -3,17 +3,6 @@
 # What other processes, other drivers and the machine notice of the module.
 pci=/sys/bus/pci/devices
 gpu0=$pci/0000:01:00.0
-# until N COMMAND: tries for N tenths of a second.
-until_true() {
-	tries=$1
-	shift
-	while [ "$tries" -gt 0 ]; do
-		"$@" && return 0
-		tries=$((tries - 1))
-		sleep 0.1
-	done
-	return 1
-}
 power_is() { [ "$(cat $gpu0/power/runtime_status)" = "$1" ]; }
 host load 0 gh100-h200-e >/dev/null
 

@@ -60,7 +60,7 @@ integrated() {
 	grep -q 'privilege level violation' /tmp/out
 	check $? "netlink says which: $(cat /tmp/out)"
 	registers /regs/ampere-ga10b.regs
-	page_is
+	until_true 30 page_is
 	check $? "its page when the register answers"
 
 	echo 1 >/sys/module/tegra/parameters/stubborn
