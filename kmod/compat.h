@@ -40,6 +40,13 @@
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
 #endif
 
+/* 5.19 has the drivers that hand their device to others say so. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
+#define compat_managed_dma(driver) false
+#else
+#define compat_managed_dma(driver) (to_pci_driver(driver)->driver_managed_dma)
+#endif
+
 /* 6.9 dropped the argument by which a device in use by nobody counted, too. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define compat_pm_get_if_active(dev) pm_runtime_get_if_active(dev, true)

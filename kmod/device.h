@@ -19,7 +19,8 @@ struct gpu_ops {
 	/*
 	 * Makes reads possible until end(); with @wake it is woken for that. -EAGAIN it
 	 * sleeps and was not to be woken, -EHOSTDOWN it does not wake, -ENXIO its registers are
-	 * not decoded, -ENODEV it is gone.
+	 * not decoded, -EBUSY it is being reset, -EPERM it is a virtual machine's, -ENODEV it
+	 * is gone.
 	 */
 	int (*begin)(void *private, bool wake);
 	u32 (*rd32)(void *private, u32 offset);

@@ -39,8 +39,8 @@ static void add_state(struct text *text, struct gpu *gpu, const struct topo_faul
 }
 
 /*
- * What the topology page says, in an open session. A GPU that sleeps or is not enabled
- * has a page that says so; a register that is refused is an error.
+ * What the topology page says, in an open session. A GPU that sleeps, is not enabled or is
+ * not to be read has a page that says so; a register that is refused is an error.
  */
 static int topology_page(struct gpu_session *session, struct text *text)
 {
@@ -53,7 +53,7 @@ static int topology_page(struct gpu_session *session, struct text *text)
 	int err;
 
 	err = gpu_topology(session);
-	if (err == -EHOSTDOWN || err == -ENXIO) {
+	if (err == -EHOSTDOWN || err == -ENXIO || err == -EBUSY || err == -EPERM) {
 		add_state(text, gpu, &session->reader.fault);
 		return 0;
 	}

@@ -145,6 +145,10 @@ const char *topo_unreadable(int err)
 		return "asleep, and could not be woken";
 	case -ENXIO:
 		return "not enabled: its registers are not decoded";
+	case -EBUSY:
+		return "being reset or configured: ask again";
+	case -EPERM:
+		return "reserved for a virtual machine: it is not read";
 	case -ENOMEM:
 		return "no memory to read it with";
 	default:
