@@ -80,7 +80,7 @@ static int platform_gpu_begin(void *private, bool wake)
 
 	if (!p->bound)
 		return -EHOSTDOWN;
-	/* -EACCES: its driver leaves runtime PM off, and so the GPU on as long as it has it. */
+	/* Where runtime PM is off nothing says that its rail is on. */
 	if (wake) {
 		err = pm_runtime_get_sync(&p->pdev->dev);
 		p->holds_power = true;
@@ -90,7 +90,7 @@ static int platform_gpu_begin(void *private, bool wake)
 			return -EAGAIN;
 		p->holds_power = err > 0;
 	}
-	if (err < 0 && err != (wake ? -EACCES : -EINVAL))
+	if (err < 0 || !pm_runtime_enabled(&p->pdev->dev))
 		err = -EHOSTDOWN;
 	else
 		err = platform_gpu_map(p);

@@ -91,6 +91,16 @@ integrated() {
 	[ -e /proc/gpu0/gpc_mask ]
 	check $? "and has nvdebug's files"
 
+	# A driver that has it and leaves runtime PM off: nothing says that its rail is on.
+	echo "$address" >$drivers/unbind
+	echo 1 >/sys/module/tegra/parameters/off
+	echo "$address" >$drivers/bind
+	grep -q 'unreadable  asleep' /proc/gpu0/topology && ! cat /proc/gpu0/timer >/dev/null 2>&1
+	check $? "without runtime PM it is not read: $(sed -n 's/^unreadable *//p' /proc/gpu0/topology)"
+	echo "$address" >$drivers/unbind
+	echo 0 >/sys/module/tegra/parameters/off
+	echo "$address" >$drivers/bind
+
 	# Readers while it loses its driver and gets it back.
 	rm -f /tmp/stop /tmp/cut.*
 	for i in 1 2 3 4; do
