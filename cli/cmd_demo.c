@@ -137,9 +137,9 @@ static int demonstrate(const struct args *args, struct demo *demo)
 
 	demo->topo = gpupart_gpu_topology(demo->gpu);
 	if (gpupart_limit_get(demo->gpu, &limit))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
-				out_set(text, sizeof(text), demo->topo, &limit));
+		return usage_error(
+			"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+			out_set(text, sizeof(text), demo->topo, &limit));
 	simulated = gpupart_topology_info(demo->topo)->simulated ? " (simulated)" : "";
 	status = out_open(&demo->out, args);
 	if (status)
@@ -154,8 +154,8 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	err = show(demo);
 	if (err) {
 		json_decref(demo->launches);
-		out_close(&demo->out, args->cmd);
-		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(demo->gp));
+		out_close(&demo->out);
+		return error_of(err, "%s", gpupart_error(demo->gp));
 	}
 	nr_outside = gpupart_tpcset_count(&demo->outside);
 	if (demo->launches)
@@ -167,7 +167,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 			demo->out.bold, demo->out.plain, simulated, demo->nr_exact,
 			demo->nr_launches, gpupart_tpcset_count(&demo->inside), nr_outside);
 	json_decref(demo->launches);
-	status = out_close(&demo->out, args->cmd);
+	status = out_close(&demo->out);
 	return nr_outside || demo->nr_exact != demo->nr_launches ? EXIT_FAILED : status;
 }
 
@@ -187,9 +187,10 @@ int cmd_demo(int argc, char **argv)
 	if (!status && !args.simulated && !args.gpu) {
 		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
 		if (nr <= 0) {
-			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
-				 access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl is not there" :
-				 nr ? gpupart_error(demo.gp) : "none found");
+			remark("no GPU to use (%s): this is the simulated one",
+			       access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl is not there" :
+			       nr			      ? gpupart_error(demo.gp) :
+								"none found");
 			args.source = SAMPLE;
 			status = args_simulate(&args);
 		}
@@ -198,8 +199,8 @@ int cmd_demo(int argc, char **argv)
 		status = args_gpu(&args, demo.gp, &gpu);
 	if (!status) {
 		err = gpupart_attach(demo.gp, gpu, NULL, &demo.gpu);
-		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(demo.gp)) :
-			 demonstrate(&args, &demo);
+		status = err ? error_of(err, "%s", gpupart_error(demo.gp)) :
+			       demonstrate(&args, &demo);
 	}
 	gpupart_close(demo.gp);
 	return status;

@@ -668,7 +668,7 @@ static int examine(struct doctor *d)
 	} else {
 		fputs("\nall that is needed works\n", d->out.file);
 	}
-	status = out_close(&d->out, args->cmd);
+	status = out_close(&d->out);
 	return d->nr[BAD] ? EXIT_FAILED : status;
 }
 
@@ -687,7 +687,7 @@ int cmd_doctor(int argc, char **argv)
 	doctor.simulated = args.simulated;
 	doctor.may_launch = !no_launch;
 	if (gpupart_open(&doctor.gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+		return failure("no memory");
 	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;

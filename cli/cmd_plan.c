@@ -171,12 +171,11 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 
 	/* What a tenant with a quota begins with is not in variables alone. */
 	if (r->mem[t - r->plan->tenants])
-		return cmd_fail(r->args->cmd, EXIT_USAGE,
-				"--of env --only %s: it has mem=, which lines for a shell cannot give it: 'gpupart run --plan' does",
-				t->name);
+		return usage_error(
+			"--of env --only %s: it has mem=, which lines for a shell cannot give it: 'gpupart run --plan' does",
+			t->name);
 	if (err)
-		return cmd_fail(r->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_INJECT,
-				strerror(-err));
+		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));
 	gpupart_tpcset_format_list(&t->set, list, sizeof(list));
 	fputs("unset GPUPART_JOB\n", out->file);
 	print_variable(out, "GPUPART_SET", list);
@@ -211,9 +210,9 @@ static int write_env(struct out *out, const struct result *r)
 		for (unsigned int j = 0; j < i && !r->only; j++) {
 			variable_part(r->plan->tenants[j].name, other);
 			if (!strcmp(part, other))
-				return cmd_fail(r->args->cmd, EXIT_USAGE,
-						"--of env: %s and %s are both SET_%s: show one with --only",
-						r->plan->tenants[j].name, t->name, part);
+				return usage_error(
+					"--of env: %s and %s are both SET_%s: show one with --only",
+					r->plan->tenants[j].name, t->name, part);
 		}
 	}
 	if (*r->gpu)
@@ -284,26 +283,24 @@ static int show(const struct result *r, const struct form *form)
 	if (status)
 		return status;
 	bad = form ? form->write(&out, r) : write_json(&out, r);
-	status = out_close(&out, r->args->cmd);
+	status = out_close(&out);
 	return bad ?: status;
 }
 
-static int read_demands(const struct args *args, const struct wishes *wishes,
-			struct demands *demands)
+static int read_demands(const struct wishes *wishes, struct demands *demands)
 {
-	int status = wishes->file ? demands_read(demands, args->cmd, wishes->file) : 0;
+	int status = wishes->file ? demands_read(demands, wishes->file) : 0;
 
 	for (unsigned int i = 0; i < wishes->tenants.nr && !status; i++)
-		status = demands_add(demands, args->cmd, wishes->tenants.texts[i]);
+		status = demands_add(demands, wishes->tenants.texts[i]);
 	if (!status && !demands->nr)
-		status = cmd_fail(args->cmd, EXIT_USAGE,
-				  "no tenants: give some with --tenant or -f");
+		status = usage_error("no tenants: give some with --tenant or -f");
 	if (status || !wishes->only)
 		return status;
 	for (unsigned int i = 0; i < demands->nr; i++)
 		if (!strcmp(demands->list[i].name, wishes->only))
 			return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE, "--only %s: there is no such tenant", wishes->only);
+	return usage_error("--only %s: there is no such tenant", wishes->only);
 }
 
 static bool is_live(const char *source)
@@ -346,9 +343,8 @@ static int not_met(const struct result *r, const struct gpupart *gp, int err)
 	char text[OUT_SET_STRLEN];
 
 	if (!r->limit || err != -ENOSPC)
-		return cmd_fail(r->args->cmd, cmd_status(err), "%s", gpupart_error(gp));
-	return cmd_fail(r->args->cmd, cmd_status(err),
-			"%s; this runs inside the limit %s (GPUPART_SET)", gpupart_error(gp),
+		return error_of(err, "%s", gpupart_error(gp));
+	return error_of(err, "%s; this runs inside the limit %s (GPUPART_SET)", gpupart_error(gp),
 			out_set(text, sizeof(text), r->topo, r->limit));
 }
 
@@ -362,8 +358,7 @@ static void note_clusters(const struct result *r)
 	for (unsigned int i = 0; i < r->plan->nr_tenants; i++) {
 		snprintf(whose, sizeof(whose), "tenant %s: ", r->plan->tenants[i].name);
 		if (is_shown(r, i))
-			clusters_note(r->args->cmd, whose, r->topo, &r->plan->tenants[i].set,
-				      &left);
+			clusters_note(whose, r->topo, &r->plan->tenants[i].set, &left);
 	}
 }
 
@@ -381,7 +376,7 @@ static int check_memory(const struct args *args, const char *gpu, const struct d
 			memory = cuda_memory(gpu, args->simulated);
 		asked = true;
 		if (memory)
-			status = tenants_check_size(args, gpu, memory, demands->mem[i]);
+			status = tenants_check_size(gpu, memory, demands->mem[i]);
 	}
 	return status;
 }
@@ -409,12 +404,12 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	r.svg = !strcmp(form->name, "svg");
 	r.mem = demands->mem;
 	if (form->write == write_env && r.only && (args->simulated || !args->source))
-		status = check_in_child(args, r.gpu, &check);
+		status = check_in_child(r.gpu, &check);
 	if (status)
 		return status;
 	strcpy(r.key, check.key);
 	if (args->simulated && !args->json && form->write != write_text)
-		cmd_note(args->cmd, "a plan for %s, simulated", *r.gpu ? r.gpu : args->source);
+		remark("a plan for %s, simulated", *r.gpu ? r.gpu : args->source);
 	note_clusters(&r);
 	return show(&r, args->json ? NULL : form);
 }
@@ -426,18 +421,15 @@ static int check_wishes(const struct args *args, const struct wishes *wishes)
 	bool env = wishes->form && !strcmp(wishes->form, "env");
 
 	if (wishes->form && !find_form(wishes->form))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--of %s: wants text, picture, svg or env", wishes->form);
+		return usage_error("--of %s: wants text, picture, svg or env", wishes->form);
 	if (wishes->form && args->json)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
-				wishes->form);
+		return usage_error("--json and --of %s: take one", wishes->form);
 	if (wishes->beside && !is_live(args->source))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--beside and -i %s: nothing runs on a capture", args->source);
+		return usage_error("--beside and -i %s: nothing runs on a capture", args->source);
 	if (env && wishes->only && !is_live(args->source) && limit && *limit)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--of env and -i %s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
-				args->source, limit);
+		return usage_error(
+			"--of env and -i %s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
+			args->source, limit);
 	return 0;
 }
 
@@ -461,8 +453,7 @@ int cmd_plan(int argc, char **argv)
 		return status;
 	if (!wishes.form && !args.json && out_is_svg(args.output))
 		wishes.form = "svg";
-	status = check_wishes(&args, &wishes) ?:
-		 read_demands(&args, &wishes, &demands);
+	status = check_wishes(&args, &wishes) ?: read_demands(&wishes, &demands);
 	if (!status && is_live(args.source))
 		run_inherit_gpu(&args);
 	if (!status && !args.source)

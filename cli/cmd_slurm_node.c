@@ -48,10 +48,10 @@ struct held {
 	int nr;
 };
 
-static int take_held(const struct args *args, struct gpupart *gp, struct held *held)
+static int take_held(struct gpupart *gp, struct held *held)
 {
 	held->nr = shown_grants(gp, &held->list);
-	return held->nr < 0 ? cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp)) : 0;
+	return held->nr < 0 ? failure("%s", gpupart_error(gp)) : 0;
 }
 
 /* ------------------------------------------------------------- Slurm's word */
@@ -85,7 +85,7 @@ static const char *const slurmd_variables[] = { "SLURM_CONF", "SLURMD_NODENAME",
 
 #define NR_VARIABLES (sizeof(slurmd_variables) / sizeof(slurmd_variables[0]))
 
-static int note_slurmd(const struct args *args)
+static int note_slurmd(void)
 {
 	char *text = NULL;
 	size_t len;
@@ -101,7 +101,7 @@ static int note_slurmd(const struct args *args)
 	alloc_file_close(file);
 	err = whole_write(SLURMD_FILE, text);
 	free(text);
-	return err ? cmd_fail(args->cmd, EXIT_FAILED, SLURMD_FILE ": %s", strerror(-err)) : 0;
+	return err ? failure(SLURMD_FILE ": %s", strerror(-err)) : 0;
 }
 
 /* What is there already holds; squeue may be in a folder that slurmd knows and we do not. */
@@ -172,7 +172,7 @@ static bool read_jobs(FILE *file, struct running *running)
 }
 
 /* Jobs that Slurm has on this node, whether they run, start or end. */
-static int ask_slurm(const struct args *args, struct running *running)
+static int ask_slurm(struct running *running)
 {
 	char name[256], command[320];
 	const char *node;
@@ -184,14 +184,13 @@ static int ask_slurm(const struct args *args, struct running *running)
 	node = getenv("SLURMD_NODENAME");
 	if (!node || !*node) {
 		if (gethostname(name, sizeof(name)))
-			return cmd_fail(args->cmd, EXIT_FAILED, "this node has no name: %s",
-					strerror(errno));
+			return failure("this node has no name: %s", strerror(errno));
 		name[sizeof(name) - 1] = 0;
 		name[strcspn(name, ".")] = 0;
 		node = name;
 	}
 	if (!name_is_plain(node))
-		return cmd_fail(args->cmd, EXIT_FAILED, "'%s' is no node's name", node);
+		return failure("'%s' is no node's name", node);
 	/* Words of ours alone, so that a shell may read them. */
 	snprintf(command, sizeof(command),
 		 "exec squeue -a -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
@@ -202,34 +201,33 @@ static int ask_slurm(const struct args *args, struct running *running)
 	if (good && !status)
 		return 0;
 	/* Nothing is taken from anybody on no answer, nor on half of one. */
-	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);
+	return failure("squeue did not say which jobs run on %s", node);
 }
 
 /* Whether the node is to have an MPS daemon and it does not answer. */
-static bool mps_is_lost(const struct args *args)
+static bool mps_is_lost(void)
 {
 	static struct mps_daemon daemon;
 	int err = mps_daemon_find_node(&daemon);
 
 	if (!err || err == -ENOENT)
 		return false;
-	cmd_note(args->cmd,
-		 "%s: jobs take turns on a GPU: see 'systemctl status gpupart-mps', then restart it",
-		 daemon.why);
+	remark("%s: jobs take turns on a GPU: see 'systemctl status gpupart-mps', then restart it",
+	       daemon.why);
 	return true;
 }
 
-static int clean(const struct args *args, struct gpupart *gp)
+static int clean(struct gpupart *gp)
 {
 	struct running running = { 0 };
 	struct held held;
 	struct left left = { NULL, 0 };
 	const char *why;
 	unsigned int nr_left;
-	int status = take_held(args, gp, &held);
+	int status = take_held(gp, &held);
 
 	if (!status && held.nr)
-		status = ask_slurm(args, &running);
+		status = ask_slurm(&running);
 	for (int i = 0; !status && i < held.nr; i++) {
 		if (runs(&running, held.list[i].name))
 			continue;
@@ -237,59 +235,55 @@ static int clean(const struct args *args, struct gpupart *gp)
 				    &why);
 		/* What they use is free when they are gone: the next time. */
 		if (nr_left) {
-			cmd_note(args->cmd,
-				 "job %s does not run here any more: %u of its processes %s",
-				 held.list[i].name, nr_left, why);
+			remark("job %s does not run here any more: %u of its processes %s",
+			       held.list[i].name, nr_left, why);
 			continue;
 		}
 		if (gpupart_grant_drop(gp, held.list[i].id))
-			status = cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+			status = failure("%s", gpupart_error(gp));
 		else
-			cmd_note(args->cmd,
-				 "job %s does not run here any more: what it held is free",
-				 held.list[i].name);
+			remark("job %s does not run here any more: what it held is free",
+			       held.list[i].name);
 	}
 	free(left.list);
 	free(running.jobs);
 	free(held.list);
 	/* slurmd logs what a health check says only if that fails. */
-	if (mps_is_lost(args) && !status)
+	if (mps_is_lost() && !status)
 		status = EXIT_FAILED;
 	return status;
 }
 
 /* Processes that were started in the job, whatever Slurm says. */
-static int check_processes(const struct args *args, struct gpupart *gp,
-			   const struct running *running)
+static int check_processes(struct gpupart *gp, const struct running *running)
 {
 	struct gpupart_process *list;
 	int nr = shown_processes(gp, &list), found = 0;
 
 	for (int i = 0; i < nr; i++)
 		if (!strncmp(list[i].job, "0-", 2) && !runs(running, list[i].name)) {
-			cmd_note(args->cmd, "pid %d of user %u is left of job %s, and uses %s",
-				 list[i].pid, list[i].uid, list[i].name, list[i].pci);
+			remark("pid %d of user %u is left of job %s, and uses %s", list[i].pid,
+			       list[i].uid, list[i].name, list[i].pci);
 			found++;
 		}
 	free(list);
 	return found;
 }
 
-static int check(const struct args *args, struct gpupart *gp)
+static int check(struct gpupart *gp)
 {
 	struct running running = { 0 };
 	struct held held;
-	int found = 0, status = take_held(args, gp, &held) ?: ask_slurm(args, &running);
+	int found = 0, status = take_held(gp, &held) ?: ask_slurm(&running);
 
 	for (int i = 0; !status && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {
-			cmd_note(args->cmd,
-				 "job %s of user %u does not run here and holds TPCs of %s",
-				 held.list[i].name, held.list[i].uid, held.list[i].pci);
+			remark("job %s of user %u does not run here and holds TPCs of %s",
+			       held.list[i].name, held.list[i].uid, held.list[i].pci);
 			found++;
 		}
 	if (!status)
-		found += check_processes(args, gp, &running) + mps_is_lost(args);
+		found += check_processes(gp, &running) + mps_is_lost();
 	free(running.jobs);
 	free(held.list);
 	return status ?: found ? EXIT_FAILED : 0;
@@ -335,7 +329,7 @@ static int list_held(const struct args *args, struct gpupart *gp)
 	bool simulated = false;
 	struct held held;
 	struct out out;
-	int status = take_held(args, gp, &held) ?: out_open(&out, args);
+	int status = take_held(gp, &held) ?: out_open(&out, args);
 
 	if (status)
 		goto free_list;
@@ -354,7 +348,7 @@ static int list_held(const struct args *args, struct gpupart *gp)
 		json_object_set(root, "jobs", rows);
 		out_json_write(&out, root);
 	}
-	status = out_close(&out, args->cmd);
+	status = out_close(&out);
 free_list:
 	json_decref(rows);
 	free(held.list);
@@ -366,14 +360,13 @@ free_list:
 static int look(struct args *args, struct gpupart *gp)
 {
 	static struct node_gpus node;
-	int status = node_gpus_look(args, gp, &node) ?:
-		     node_gpus_write(args, gp, &node);
+	int status = node_gpus_look(args, gp, &node) ?: node_gpus_write(gp, &node);
 
 	for (unsigned int i = 0; !status && i < node.nr; i++)
-		cmd_note(args->cmd, "GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number,
-			 node.gpus[i].pci, gpupart_topology_nr_tpcs(node.gpus[i].topo),
-			 (unsigned long long)(node.gpus[i].memory >> 20),
-			 node.gpus[i].simulated ? ", simulated" : "");
+		remark("GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number, node.gpus[i].pci,
+		       gpupart_topology_nr_tpcs(node.gpus[i].topo),
+		       (unsigned long long)(node.gpus[i].memory >> 20),
+		       node.gpus[i].simulated ? ", simulated" : "");
 	node_gpus_close(&node);
 	return status;
 }
@@ -394,11 +387,10 @@ static bool noted_simulated(void)
 
 static int boot(struct args *args, struct gpupart *gp)
 {
-	int status = (noted_simulated() ? 0 : look(args, gp)) ?:
-		     note_slurmd(args);
+	int status = (noted_simulated() ? 0 : look(args, gp)) ?: note_slurmd();
 
 	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
-	clean(args, gp);
+	clean(gp);
 	return status;
 }
 
@@ -418,17 +410,17 @@ int cmd_slurm_node(int argc, char **argv)
 	if (status)
 		return status;
 	if (wants_boot + wants_clean + wants_check + wants_list > 1)
-		return cmd_fail(args.cmd, EXIT_USAGE,
-				"--boot, --clean, --check and --list: one at a time");
+		return usage_error("--boot, --clean, --check and --list: one at a time");
 	if (args.json && !wants_list)
-		return cmd_fail(args.cmd, EXIT_USAGE, "--json: goes with --list");
+		return usage_error("--json: goes with --list");
 	if (args.source && (wants_clean || wants_check || wants_list))
-		return cmd_fail(args.cmd, EXIT_USAGE, "-i %s: is for looking at the GPUs",
-				args.source);
+		return usage_error("-i %s: is for looking at the GPUs", args.source);
 	gp = alloc_gpupart();
-	status = wants_clean ? clean(&args, gp) : wants_check ? check(&args, gp) :
-		 wants_list ? list_held(&args, gp) : wants_boot ? boot(&args, gp) :
-							     look(&args, gp);
+	status = wants_clean ? clean(gp) :
+		 wants_check ? check(gp) :
+		 wants_list  ? list_held(&args, gp) :
+		 wants_boot  ? boot(&args, gp) :
+			       look(&args, gp);
 	gpupart_close(gp);
 	return status;
 }

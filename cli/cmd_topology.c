@@ -45,8 +45,8 @@ static void compare_sources(const struct args *args, struct gpupart *gp,
 	if (args->source || !*info->pci || gpupart_topology_open(gp, other, info->pci, &second))
 		return;
 	if (!gpupart_topology_agree(topo, second))
-		cmd_note(args->cmd, "%s and %s disagree about %s: see 'gpupart topology -i %s'",
-			 info->source, other, info->pci, other);
+		remark("%s and %s disagree about %s: see 'gpupart topology -i %s'", info->source,
+		       other, info->pci, other);
 	gpupart_topology_close(second);
 }
 
@@ -79,7 +79,7 @@ static int show(const struct args *args, const char *form, struct gpupart *gp,
 	if (!strcmp(form, "capture")) {
 		err = gpupart_topology_capture(gp, picture->topo, NULL, &capture);
 		if (err)
-			return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+			return error_of(err, "%s", gpupart_error(gp));
 	}
 	status = out_open(&out, args);
 	if (!status && capture)
@@ -87,28 +87,25 @@ static int show(const struct args *args, const char *form, struct gpupart *gp,
 	else if (!status)
 		draw(args, form, &out, picture);
 	free(capture);
-	return status ?: out_close(&out, args->cmd);
+	return status ?: out_close(&out);
 }
 
 /* --mark [NAME=]SET: 0, or an error. */
-static int take_mark(const struct args *args, struct gpupart *gp,
-		     const struct gpupart_topology *topo, const char *value,
+static int take_mark(struct gpupart *gp, const struct gpupart_topology *topo, const char *value,
 		     struct picture_tenant *tenant)
 {
 	const char *words = strrchr(value, '=');
 	int err;
 
 	if (!*value || *value == '=')
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--mark '%s': an empty name: wants [NAME=]SET", value);
+		return usage_error("--mark '%s': an empty name: wants [NAME=]SET", value);
 	words = words ? words + 1 : value;
 	/* Without a name the words are the name. */
 	tenant->name = alloc_text("%.*s", words == value ? (int)strlen(value) :
 				  (int)(words - 1 - value), value);
 	err = gpupart_set_parse(gp, topo, words, &tenant->set);
 	if (err)
-		return cmd_fail(args->cmd, cmd_status(err), "--mark %s: %s", value,
-				gpupart_error(gp));
+		return error_of(err, "--mark %s: %s", value, gpupart_error(gp));
 	return 0;
 }
 
@@ -121,14 +118,13 @@ static int show_marked(const struct args *args, const char *form, struct gpupart
 	int status = 0;
 
 	while (!status && picture.nr_tenants < marks->nr) {
-		status = take_mark(args, gp, topo, marks->texts[picture.nr_tenants],
+		status = take_mark(gp, topo, marks->texts[picture.nr_tenants],
 				   &tenants[picture.nr_tenants]);
 		for (unsigned int i = 0; !status && i < picture.nr_tenants; i++)
 			if (!strcmp(tenants[i].name, tenants[picture.nr_tenants].name))
-				status = cmd_fail(args->cmd, EXIT_USAGE,
-						  "--mark %s: two marks have the name '%s'",
-						  marks->texts[picture.nr_tenants],
-						  tenants[i].name);
+				status = usage_error("--mark %s: two marks have the name '%s'",
+						     marks->texts[picture.nr_tenants],
+						     tenants[i].name);
 		picture.nr_tenants++;
 	}
 	if (!status)
@@ -148,14 +144,12 @@ static int check_form(const struct args *args, const char *form, const struct ar
 	for (size_t i = 0; form && i < sizeof(forms) / sizeof(forms[0]); i++)
 		known |= !strcmp(form, forms[i]);
 	if (!known)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--of %s: wants text, picture, svg or capture", form);
+		return usage_error("--of %s: wants text, picture, svg or capture", form);
 	if (form && args->json)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one", form);
+		return usage_error("--json and --of %s: take one", form);
 	if (marks->nr && (args->json || (form && strcmp(form, "svg") && strcmp(form, "picture"))))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--mark %s: only in a picture: --of picture or --of svg",
-				marks->texts[0]);
+		return usage_error("--mark %s: only in a picture: --of picture or --of svg",
+				   marks->texts[0]);
 	return 0;
 }
 

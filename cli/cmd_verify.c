@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* gpupart verify: the library's proof, a row a check. */
-#include <string.h>
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"
@@ -132,9 +131,9 @@ static int verify(const struct args *args, bool quick, unsigned int nr_learnt, s
 			tally.nr[GPUPART_VERIFY_SKIP], seconds);
 		out_counters_text(&tally.out, &counters);
 	}
-	status = out_close(&tally.out, args->cmd);
+	status = out_close(&tally.out);
 	if (failed < 0)
-		return cmd_fail(args->cmd, cmd_status(failed), "%s", gpupart_error(gp));
+		return error_of(failed, "%s", gpupart_error(gp));
 	return failed || tally.nr[GPUPART_VERIFY_FAIL] ? EXIT_FAILED : status;
 }
 

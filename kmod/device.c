@@ -80,11 +80,14 @@ static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	if (entry && (is_fresh(known >> STAMP_SHIFT) || (suffices && session->asleep)))
 		return 0;
 	if (!session->awake) {
-		err = gpu->ops->begin(gpu->private, !suffices);
+		err = gpu->ops->begin(gpu->private, !suffices && !session->no_wake,
+				      session->no_wake);
 		session->awake = !err;
 		session->asleep = err && suffices;
+		if (err && suffices)
+			return 0;
 		if (err)
-			return suffices ? 0 : err;
+			return err == -EAGAIN ? -EHOSTDOWN : err;
 	}
 	*value = gpu->ops->rd32(gpu->private, offset);
 	if (!reader->live)

@@ -17,12 +17,12 @@
 struct gpu_ops {
 	const char *bus;	/* the name of the page of what the bus knows */
 	/*
-	 * Makes reads possible until end(); with @wake it is woken for that. -EAGAIN it
-	 * sleeps and was not to be woken, -EHOSTDOWN it does not wake, -ENXIO its registers are
-	 * not decoded, -EBUSY it is being reset, -EPERM it is a virtual machine's, -ENODEV it
-	 * is gone.
+	 * Makes reads possible until end(), of the @whole BAR0 or of NV_BAR0_USED; with
+	 * @wake it is woken for that. -EAGAIN it sleeps and was not to be woken, -EHOSTDOWN it
+	 * does not wake, -ENXIO its registers are not decoded, -EBUSY it is being reset, -EPERM
+	 * it is a virtual machine's, -ENODEV it is gone, -EOPNOTSUPP the whole is not offered.
 	 */
-	int (*begin)(void *private, bool wake);
+	int (*begin)(void *private, bool wake, bool whole);
 	u32 (*rd32)(void *private, u32 offset);
 	void (*end)(void *private);
 	/* What the bus knows of it, without a register read. */
@@ -56,6 +56,7 @@ struct gpu_session {
 	struct topo_reader reader;
 	struct gpu *gpu;
 	bool awake, asleep;	/* begun; not begun, since what is known suffices */
+	bool no_wake;	/* reads a GPU only while it is awake, in the whole of BAR0 */
 };
 
 /* -ENODEV: gone, -EINTR: the caller is being killed. Does not wake the GPU: only a read that is not cached does. */

@@ -9,6 +9,7 @@
 #include <net/genetlink.h>
 #include "device.h"
 #include "netlink.h"
+#include "scheduling.h"
 
 static struct genl_family family;
 
@@ -26,9 +27,20 @@ static const struct nla_policy engine_policy[GPUPART_A_ENGINE_MAX + 1] = {
 	[GPUPART_A_ENGINE_INDEX] = { .type = NLA_U32 },
 };
 
-/* The GPU that a request names, with a reference. */
-static struct gpu *named_gpu(struct nlattr *index, struct nlattr *bus_name,
-			     struct netlink_ext_ack *extack)
+static const struct nla_policy runlist_policy[GPUPART_A_RUNLIST_MAX + 1] = {
+	[GPUPART_A_RUNLIST_INDEX] = { .type = NLA_U32 },
+	[GPUPART_A_RUNLIST_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
+	[GPUPART_A_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
+};
+
+static const struct nla_policy channel_policy[GPUPART_A_CHANNEL_MAX + 1] = {
+	[GPUPART_A_CHANNEL_INDEX] = { .type = NLA_U32 },
+	[GPUPART_A_CHANNEL_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
+	[GPUPART_A_CHANNEL_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
+};
+
+struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
+			      struct netlink_ext_ack *extack)
 {
 	struct gpu *gpu;
 
@@ -58,7 +70,7 @@ static struct gpu *named_gpu(struct nlattr *index, struct nlattr *bus_name,
 }
 
 /* Why a session could not read. */
-static void fault_extack(struct netlink_ext_ack *extack, const struct topo_fault *fault)
+void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault)
 {
 	const char *why = fault->err == -EIO ? topo_bad_read(fault->value) :
 			  fault->err == -ERANGE ? "a register's value cannot be" :
@@ -117,7 +129,7 @@ full:
 
 static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 {
-	struct gpu *gpu = named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
+	struct gpu *gpu = netlink_named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
 				    info->attrs[GPUPART_A_GPU_BUS_NAME], info->extack);
 	struct sk_buff *skb;
 	int err = -ENOMEM;
@@ -244,7 +256,7 @@ static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
 
 static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 {
-	struct gpu *gpu = named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
+	struct gpu *gpu = netlink_named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
 				    info->attrs[GPUPART_A_TOPOLOGY_BUS_NAME], info->extack);
 	struct gpu_session session;
 	struct sk_buff *skb = NULL;
@@ -255,7 +267,7 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		return PTR_ERR(gpu);
 	err = gpu_open(gpu, &session);
 	if (err) {
-		fault_extack(info->extack, &session.reader.fault);
+		netlink_fault(info->extack, &session.reader.fault);
 		goto put;
 	}
 	err = gpu_topology(&session);
@@ -265,7 +277,7 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		goto close;
 	}
 	if (err) {
-		fault_extack(info->extack, &session.reader.fault);
+		netlink_fault(info->extack, &session.reader.fault);
 		goto close;
 	}
 	err = -ENOMEM;
@@ -379,7 +391,7 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	cb->seq = gpu_generation();
 	if (index && !cb->args[2]) {
 		/* A GPU that is not there is an error, not an empty list. */
-		gpu = named_gpu(index, NULL, cb->extack);
+		gpu = netlink_named_gpu(index, NULL, cb->extack);
 		if (IS_ERR(gpu))
 			return PTR_ERR(gpu);
 		cb->args[0] = gpu->index;
@@ -426,6 +438,16 @@ static const struct genl_ops ops[] = {
 		.dumpit = engine_get_dumpit,
 		.policy = engine_policy,
 		.maxattr = GPUPART_A_ENGINE_INDEX,
+	}, {
+		.cmd = GPUPART_CMD_RUNLIST_GET,
+		.dumpit = scheduling_runlist_dumpit,
+		.policy = runlist_policy,
+		.maxattr = GPUPART_A_RUNLIST_PRI_BASE,
+	}, {
+		.cmd = GPUPART_CMD_CHANNEL_GET,
+		.dumpit = scheduling_channel_dumpit,
+		.policy = channel_policy,
+		.maxattr = GPUPART_A_CHANNEL_RUNLIST_PRI_BASE,
 	},
 };
 

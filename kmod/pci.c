@@ -20,6 +20,7 @@ struct pci_gpu {
 	struct pci_dev *pdev;
 	void __iomem *bar0;	/* NULL until the first read */
 	resource_size_t start;	/* where it was mapped */
+	unsigned long len;	/* how much of it */
 	bool holds_power, holds_config;
 	struct gpu *gpu;
 };
@@ -29,20 +30,21 @@ static DEFINE_MUTEX(pci_gpus_lock);	/* taken before a GPU's lock */
 
 /* ---------------------------------------------------------- for device.c */
 
-static int pci_gpu_map(struct pci_gpu *p)
+static int pci_gpu_map(struct pci_gpu *p, unsigned long len)
 {
 	struct resource *bar = &p->pdev->resource[0];
 
-	if (p->bar0 && p->start == bar->start)
+	if (p->bar0 && p->start == bar->start && p->len >= len)
 		return 0;
 	if (p->bar0)
 		iounmap(p->bar0);
 	p->bar0 = NULL;
 	if (!(bar->flags & IORESOURCE_MEM) || bar->flags & IORESOURCE_UNSET || !bar->start ||
-	    resource_size(bar) < NV_BAR0_USED)
+	    resource_size(bar) < len)
 		return -ENXIO;
 	p->start = bar->start;
-	p->bar0 = ioremap(bar->start, NV_BAR0_USED);
+	p->len = len;
+	p->bar0 = ioremap(bar->start, len);
 	return p->bar0 ? 0 : -ENOMEM;
 }
 
@@ -75,7 +77,7 @@ static bool is_reserved(struct pci_dev *pdev)
  * From the look at its state to the last read config space is locked: a reset, and what user
  * space or a guest write to turn its registers off, wait for those microseconds.
  */
-static int lock_awake(struct pci_gpu *p)
+static int lock_awake(struct pci_gpu *p, unsigned long len)
 {
 	struct pci_dev *pdev = p->pdev;
 	u16 word;
@@ -94,10 +96,10 @@ static int lock_awake(struct pci_gpu *p)
 	    (pci_read_config_word(pdev, pdev->pm_cap + PCI_PM_CTRL, &word) ||
 	     word & PCI_PM_CTRL_STATE_MASK))
 		return -EHOSTDOWN;
-	return pci_gpu_map(p);
+	return pci_gpu_map(p, len);
 }
 
-static int pci_gpu_begin(void *private, bool wake)
+static int pci_gpu_begin(void *private, bool wake, bool whole)
 {
 	struct pci_gpu *p = private;
 	struct pci_dev *pdev = p->pdev;
@@ -110,7 +112,7 @@ static int pci_gpu_begin(void *private, bool wake)
 		err = pm_runtime_get_sync(&pdev->dev);
 		p->holds_power = true;
 	} else {
-		err = compat_pm_get_if_active(&pdev->dev);
+		err = compat_get_if_active(&pdev->dev);
 		if (!err)
 			return -EAGAIN;
 		p->holds_power = err > 0;
@@ -118,7 +120,7 @@ static int pci_gpu_begin(void *private, bool wake)
 	if (err < 0 && err != (wake ? -EACCES : -EINVAL))
 		err = -EHOSTDOWN;
 	else
-		err = lock_awake(p);
+		err = lock_awake(p, whole ? NV_BAR0_SIZE : NV_BAR0_USED);
 	if (err)
 		pci_gpu_end(p);
 	return err;

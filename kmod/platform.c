@@ -73,11 +73,13 @@ static void platform_gpu_end(void *private)
 	p->holds_power = false;
 }
 
-static int platform_gpu_begin(void *private, bool wake)
+static int platform_gpu_begin(void *private, bool wake, bool whole)
 {
 	struct platform_gpu *p = private;
 	int err;
 
+	if (whole)
+		return -EOPNOTSUPP;
 	if (!p->bound)
 		return -EHOSTDOWN;
 	/* Where runtime PM is off nothing says that its rail is on. */
@@ -85,7 +87,7 @@ static int platform_gpu_begin(void *private, bool wake)
 		err = pm_runtime_get_sync(&p->pdev->dev);
 		p->holds_power = true;
 	} else {
-		err = compat_pm_get_if_active(&p->pdev->dev);
+		err = compat_get_if_active(&p->pdev->dev);
 		if (!err)
 			return -EAGAIN;
 		p->holds_power = err > 0;

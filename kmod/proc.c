@@ -10,15 +10,17 @@
 #include "device.h"
 #include "proc.h"
 #include "regs.h"
+#include "scheduling.h"
 
 #define PAGE_START	16384	/* most pages fit at once; seq_file doubles it where one does not */
 #define MAX_REG_FILES	128
 
-/* A file that is one register, or two OR'ed. */
+/* A file that is one register, or two OR'ed, or @bits of one from bit @shift on. */
 struct reg_file {
 	struct gpu *gpu;
 	u32 at, at2;
-	u32 guard;	/* where this one is refused the others would be too; 0 none */
+	u32 guard;		/* where this one is refused the others would be too; 0 none */
+	u8 shift, bits;		/* bits 0: all */
 };
 
 struct proc_gpu {
@@ -280,7 +282,9 @@ static int reg_show(struct seq_file *m, void *v)
 	gpu_close(&session);
 	if (err)
 		return file_errno(err);
-	seq_printf(m, "%#0x\n", value | more);
+	value |= more;
+	seq_printf(m, "%#0x\n",
+		   file->bits ? value >> file->shift & topo_mask(file->bits) : value);
 	return 0;
 }
 
@@ -337,9 +341,8 @@ static const struct proc_ops all_ops = {
 
 /* ------------------------------------------------------------- directories */
 
-__printf(6, 7)
-static void add_reg_file(struct proc_gpu *p, struct gpu *gpu, u32 guard, u32 at, u32 at2,
-			 const char *fmt, ...)
+__printf(5, 6)
+static void add_reg_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u32 at2, const char *fmt, ...)
 {
 	struct reg_file *file = &p->files[p->nr];
 	char name[32];
@@ -351,11 +354,19 @@ static void add_reg_file(struct proc_gpu *p, struct gpu *gpu, u32 guard, u32 at,
 	vsnprintf(name, sizeof(name), fmt, ap);
 	va_end(ap);
 	file->gpu = gpu;
-	file->guard = guard;
 	file->at = at;
 	file->at2 = at2;
 	if (proc_create_data(name, 0444, p->dir, &reg_ops, file))
 		p->nr++;
+}
+
+/* A file of the @bits from bit @shift on. */
+static void add_field_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u8 shift, u8 bits,
+			   const char *name)
+{
+	p->files[p->nr].shift = shift;
+	p->files[p->nr].bits = bits;
+	add_reg_file(p, gpu, at, 0, "%s", name);
 }
 
 static void proc_added(struct gpu *gpu)
@@ -385,29 +396,43 @@ static void proc_known(struct gpu *gpu)
 	const struct chip_cell *fuse = chip_cell(chip, CHIP_FUSE_GPC);
 	const struct chip_cell *tpc_fuse = chip_cell(chip, CHIP_FUSE_TPC);
 	const struct chip_cell *cwd = chip_cell(chip, CHIP_CWD);
+	const struct chip_cell *ctl = chip_cell(chip, CHIP_CWD_CTL);
 	struct proc_gpu *p = gpu->proc;
-	unsigned int i;
+	unsigned int i, guarded;
 
 	if (!p)
 		return;
-	add_reg_file(p, gpu, 0, NV_PTOP_SCAL_NUM_GPCS, 0, "num_gpcs");
-	add_reg_file(p, gpu, 0, NV_PTOP_SCAL_NUM_TPC_PER_GPC, 0, "num_tpc_per_gpc");
-	add_reg_file(p, gpu, 0, NV_PTOP_SCAL_NUM_CES, 0, "num_ces");
-	add_reg_file(p, gpu, 0, fuse->at, fuse->at2, "gpc_mask");
+	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_GPCS, 0, "num_gpcs");
+	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_TPC_PER_GPC, 0, "num_tpc_per_gpc");
+	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_CES, 0, "num_ces");
+	add_reg_file(p, gpu, fuse->at, fuse->at2, "gpc_mask");
 	for (i = 0; i < gpu->fs.max_gpcs; i++)
 		if (gpu->fs.present_gpcs & 1u << i)
-			add_reg_file(p, gpu, 0, tpc_fuse->at + 4 * i,
+			add_reg_file(p, gpu, tpc_fuse->at + 4 * i,
 				     tpc_fuse->at2 ? tpc_fuse->at2 + 4 * i : 0, "gpc%u_tpc_mask",
 				     i);
+	guarded = p->nr;
 	for (i = 0; cwd && i < cwd->nr; i++) {
-		add_reg_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, cwd->at + 4 * i, 0,
-			     "CWD_GPC_TPC_ID%u", i);
-		add_reg_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, cwd->at2 + 4 * i, 0, "CWD_SM_ID%u", i);
+		add_reg_file(p, gpu, cwd->at + 4 * i, 0, "CWD_GPC_TPC_ID%u", i);
+		add_reg_file(p, gpu, cwd->at2 + 4 * i, 0, "CWD_SM_ID%u", i);
 	}
+	if (cwd) {
+		add_field_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, 0, 8, "CWD_FS_NUM_GPCS");
+		add_field_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, 8, 8, "CWD_FS_NUM_TPCS");
+	}
+	if (ctl) {
+		add_reg_file(p, gpu, ctl->at, 0, "partition_ctl");
+		add_reg_file(p, gpu, ctl->at2, 0, "CWD_CG0");
+		add_reg_file(p, gpu, ctl->at2 + 4, 0, "CWD_CG1");
+	}
+	for (i = guarded; i < p->nr; i++)
+		p->files[i].guard = NV_PGRAPH_PRI_CWD_FS;
 	if (chip_cell(chip, CHIP_ENGINES))
 		proc_create_data("device_info", 0444, p->dir, &device_info_ops, gpu);
+	if (chip_cell(chip, CHIP_RUNLISTS))
+		proc_create_data("runlists", 0400, p->dir, &scheduling_runlists_ops, gpu);
 	if (chip_cell(chip, CHIP_PCE)) {
-		add_reg_file(p, gpu, 0, NV_CE_PCE_MAP, 0, "pce_map");
+		add_reg_file(p, gpu, NV_CE_PCE_MAP, 0, "pce_map");
 		proc_create_data("copy_topology", 0444, p->dir, &copy_topology_ops, gpu);
 	}
 	if (chip_cell(chip, CHIP_MEMORY))

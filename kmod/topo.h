@@ -146,6 +146,37 @@ const char *topo_engine_name(unsigned int type);
 void topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
 		     struct gpu_engine *engine);
 
+#define TOPO_MAX_RUNLIST_ENGINES 3	/* NV_RUNLIST_ENGINE_STATUS0__SIZE_1 */
+#define TOPO_CHANNELS_AT_ONCE	64
+
+/* What one engine does at the moment; a number is -1 where there is none. */
+struct gpu_runlist_engine {
+	u16 type;
+	u8 instance, rleng;
+	enum gpupart_context context;
+	s16 tsg, next_tsg;	/* on it, and about to be */
+	s16 channel;
+	bool busy, faulted;
+};
+
+struct gpu_runlist {
+	u32 base, chram;	/* of its registers and of its channels' words, in BAR0 */
+	u32 nr_channels;
+	u16 id;			/* in a work-submit token */
+	bool idle, engines_idle, disabled;
+	unsigned int nr;
+	struct gpu_runlist_engine engines[TOPO_MAX_RUNLIST_ENGINES];
+};
+
+/* The lowest base of a runlist above @after, 0 for none. */
+u32 topo_next_runlist(const struct gpu_engines *engines, u32 after);
+/* Only on a chip that has CHIP_RUNLISTS, and with BAR0 mapped up to NV_BAR0_SIZE. */
+int topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
+		      struct gpu_runlist *runlist);
+/* The words of channels from @first on, as the hardware has them: how many, 0 past the last. */
+int topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
+		       u32 words[TOPO_CHANNELS_AT_ONCE]);
+
 struct gpu_copy {
 	u32 present_pces;
 	unsigned int nr_grces;

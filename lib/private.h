@@ -215,8 +215,6 @@ int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *rem
  */
 int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
 
-/* --------------------------------------------------------------------- stat */
-
 /*
  * What `gpupart stat` measures of a program: times in nanoseconds, of the CPU's clock
  * (CLOCK_MONOTONIC) or, of struct gpupart_stat_gpu, of the GPU's.

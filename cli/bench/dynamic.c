@@ -2,7 +2,6 @@
 /* 38 kernels in 17 different sets on two streams: each obeys its own, and order is kept. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include "cli/bench/bench.h"
 
 #define NR_LAUNCHES	38

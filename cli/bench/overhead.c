@@ -5,7 +5,6 @@
  * children, before this one touches CUDA.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>

@@ -44,8 +44,8 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 		}
 	if (t->nr_members == LIVE_MAX_MEMBERS) {
 		if (!t->many)
-			qos_note("%s: has more than %u processes: what the rest do does not count",
-				 t->name, LIVE_MAX_MEMBERS);
+			remark("%s: has more than %u processes: what the rest do does not count",
+			       t->name, LIVE_MAX_MEMBERS);
 		t->many = true;
 		return;
 	}
@@ -122,7 +122,7 @@ void live_find(struct live *live, bool now)
 				     nr_jobs);
 		live_find_others(live, processes, nr_processes, jobs, nr_jobs);
 	} else if (!live->told_unlisted) {
-		qos_note("programs that run cannot be listed: tenants may be given TPCs of others");
+		remark("programs that run cannot be listed: tenants may be given TPCs of others");
 		live->told_unlisted = true;
 	}
 	free(processes);
@@ -324,9 +324,9 @@ static void say_changed(struct live_tenant *t)
 		return;
 	t->said_ns = now;
 	gpupart_tpcset_format_list(&t->found, list, sizeof(list));
-	qos_note("%s: somebody else set its TPCs to %.300s: the epoch does not count, and it is "
-		 "given its own again",
-		 t->name, *list ? list : "none");
+	remark("%s: somebody else set its TPCs to %.300s: the epoch does not count, and it is "
+	       "given its own again",
+	       t->name, *list ? list : "none");
 }
 
 bool live_is_changed(struct live *live, unsigned int i)
@@ -391,8 +391,9 @@ static void pass_over(struct live *live, const char *line)
 	if (live->passed_over || !*line)
 		return;
 	live->passed_over = true;
-	qos_note("the socket: \"%.47s\" is passed over, as are others like it: wants NAME units "
-		 "NUMBER or NAME latency TIME, of a tenant", line);
+	remark("the socket: \"%.47s\" is passed over, as are others like it: wants NAME units "
+	       "NUMBER or NAME latency TIME, of a tenant",
+	       line);
 }
 
 static void note_line(struct live_lines *lines, uint64_t work)
@@ -465,7 +466,7 @@ void live_open_socket(struct live *live)
 
 	live->socket = -1;
 	if (blocks_make(geteuid(), why, sizeof(why))) {
-		qos_note("no socket for progress: %s", why);
+		remark("no socket for progress: %s", why);
 		return;
 	}
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/qos-%s.socket",
@@ -475,8 +476,7 @@ void live_open_socket(struct live *live)
 	unlink(address.sun_path);
 	if (live->socket < 0 || bind(live->socket, (void *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, 0600)) {
-		qos_note("no socket for progress: %s: %s", address.sun_path,
-			 strerror(errno));
+		remark("no socket for progress: %s: %s", address.sun_path, strerror(errno));
 		if (live->socket >= 0)
 			close(live->socket);
 		live->socket = -1;

@@ -45,7 +45,10 @@ int run_confine(struct args *args, const struct run_wishes *wishes);
  * Only the injected library into the environment; @strict: where it is loaded at the program's
  * start. 0, or an error.
  */
-int run_inject(const struct args *args, bool strict);
+int run_inject(bool strict);
+
+/* run_confine() and run_become() in a child of this process: an error, or CMD_ENDED. */
+int run_as_parent(struct args *args, const struct run_wishes *wishes);
 
 /* The program in this process's place; returns an error: it could not be started. */
 int run_become(const struct args *args);

@@ -25,12 +25,10 @@
 /* Whether process @pid is in the pid namespace of this one. */
 static bool is_in_namespace(int pid)
 {
-	struct stat own, other;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return !stat("/proc/self/ns/pid", &own) && !stat(path, &other) &&
-	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	return paths_same("/proc/self/ns/pid", path);
 }
 
 /*
@@ -121,12 +119,10 @@ static bool has_device(int pid)
 /* A process of this command asks CUDA for the GPU, before the program is started. */
 static bool is_ours(int pid)
 {
-	struct stat own, other;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return !stat("/proc/self/exe", &own) && !stat(path, &other) &&
-	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	return paths_same("/proc/self/exe", path);
 }
 
 static bool is_unconfined(int pid, bool simulated)

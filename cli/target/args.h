@@ -38,13 +38,13 @@ int args_simulate(struct args *args);
 int args_fail_gpu(const struct args *args, int err, const char *why);
 
 /* The bytes that @text, --mem's, is: 0, or an error. */
-int args_memory(const struct args *args, const char *text, uint64_t *bytes);
+int args_memory(const char *text, uint64_t *bytes);
 
 /* Whether @text is a whole number from 1 to @most: it is *value. */
 bool args_whole(const char *text, unsigned long most, unsigned long *value);
 
 /* The number of a process, -p's: 0, or an error. */
-int args_pid(const struct args *args, const char *text, int *pid);
+int args_pid(const char *text, int *pid);
 
 /* All of @text is a number, in decimal. */
 bool args_decimal(const char *text, double *value);
@@ -52,8 +52,7 @@ bool args_decimal(const char *text, double *value);
 /*
  * The seconds that @text, the value of @option, is: @least to 3600, in decimal: 0, or an error.
  */
-int args_seconds(const struct args *args, const char *option, const char *text, double least,
-		 double *seconds);
+int args_seconds(const char *option, const char *text, double least, double *seconds);
 
 /* Opens the topology that -i and --gpu mean: 0, or an error. */
 int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo);

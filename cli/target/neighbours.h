@@ -60,6 +60,6 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
  * started or ends: by then others see it. 0, also where there can be no lock, which is noted; or
  * an error: one process has held it for a minute.
  */
-int neighbours_lock(const char *cmd);
+int neighbours_lock(void);
 
 #endif

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <gpupart_manage.h>
 
-/* Whose failure it is, and whether that command starts a program: main() says so. */
-void alloc_owner(const char *cmd, bool starts);
+/* Whether the command that runs starts a program, as cmd_exit_status() has it: main() says so. */
+extern bool alloc_before_start;
 
 /* "gpupart CMD: no memory", and its exit status. */
 void alloc_failed(void) __attribute__((noreturn));

@@ -609,10 +609,8 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&start_lock);
-	err = watch(gp);
-	pthread_mutex_unlock(&start_lock);
-	return err;
+	FORK_HOLD(&start_lock);
+	return watch(gp);
 }
 
 int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes)

@@ -10,8 +10,6 @@
 #include <unistd.h>
 #include "lib/topo/rm_client.h"
 
-/* -------------------------------------------------------- the system's own calls */
-
 static int system_open(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -72,8 +70,6 @@ static const struct topo_rm_io system_io = {
 };
 
 const struct topo_rm_io *topo_rm_io = &system_io;
-
-/* -------------------------------------------------------------- connection to RM */
 
 /* src/common/sdk/nvidia/inc/nvstatuscodes.h */
 static const struct rm_status rm_statuses[] = {

@@ -45,8 +45,6 @@ struct kernel_topology {
 	bool malformed;
 };
 
-/* ------------------------------------------------------------------ requests */
-
 /* Keeps the kernel's own sentence, which libnl would throw away. */
 static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *user)
 {
@@ -143,8 +141,6 @@ static struct nl_msg *request(struct kernel_conn *conn, int flags, int cmd)
 	return NULL;
 }
 
-/* ------------------------------------------------------------------- parsing */
-
 static int parse_gpu(struct nl_msg *msg, void *user)
 {
 	static const struct nla_policy policy[GPUPART_A_GPU_MAX + 1] = {
@@ -235,8 +231,6 @@ static int parse_topology(struct nl_msg *msg, void *user)
 	t->malformed |= nr != t->nr_tpcs;
 	return NL_OK;
 }
-
-/* -------------------------------------------------------------------- source */
 
 static int by_pci(const void *a, const void *b)
 {

@@ -11,6 +11,11 @@ char fuzz_line[4096];
 const char *fuzz_words = "";
 
 /* In place of cli/util/message.c's, by the linker's --wrap. */
+__attribute__((constructor)) static void name_command(void)
+{
+	cmd_name = "fuzz";
+}
+
 __attribute__((format(printf, 3, 4)))
 int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))

@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	list_len = size;
 	memset(&node, 0, sizeof(node));
 	fuzz_lines = 0;
-	status = node_gpus_read(&args, gp, &node);
+	status = node_gpus_read(gp, &node);
 	MUST(!status ? !fuzz_lines : status == EXIT_FAILED && fuzz_lines == 1);
 	if (!status) {
 		check_taken(&node);

@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!gp)
 		MUST(!gpupart_open(&gp));
 	fuzz_lines = 0;
-	if (yaml_open(&yaml, "sim", "", fuzz_file(data, size), "a scenario")) {
+	if (yaml_open(&yaml, "", fuzz_file(data, size), "a scenario")) {
 		MUST(fuzz_lines == 1);
 		return 0;
 	}

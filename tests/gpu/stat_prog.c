@@ -169,14 +169,24 @@ static void queue(int nr, unsigned int ns)
 }
 
 /* The same, the host asking again and again instead of waiting. */
-static void poll(int nr)
+static void queue_and_poll(int nr, unsigned int ns)
 {
 	void *s = stream();
 
 	for (int i = 0; i < nr; i++)
-		spin(1000000, s);
+		spin(ns, s);
 	while (cuStreamQuery(s) == 600)
 		;
+}
+
+static void poll(int nr)
+{
+	queue_and_poll(nr, 1000000);
+}
+
+static void long_poll(int nr)
+{
+	queue_and_poll(nr, 10000000);
 }
 
 /* GPU-bound, by memory. */
@@ -297,7 +307,7 @@ static const struct {
 	void (*run)(int nr);
 } kinds[] = {
 	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "long", long_wait },
-	{ "poll", poll },
+	{ "poll", poll }, { "long_poll", long_poll },
 	{ "memory", memory }, { "beside", beside }, { "serial", serial }, { "graph", graph },
 	{ "threads", threads }, { "contexts", contexts }, { "leave", leave }, { "fetch", fetch },
 };

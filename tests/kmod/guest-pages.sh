@@ -14,7 +14,7 @@ insmod /gpupart.ko
 check $? "the module loads"
 same "$(present)" 8 "GPUs found"
 same "$(grep -c '^gpu  ' /proc/gpu/topology)" 8 "GPUs on the one page"
-same "$(find /proc/gpu /proc/gpu[0-9]* -type f ! -perm 0444 | wc -l)" 0 "files that are not 0444"
+same "$(find /proc/gpu /proc/gpu[0-9]* -type f ! -perm 0444 ! -name runlists | wc -l)" 0 "files but runlists that are not 0444"
 cat /proc/gpu/topology >/tmp/all
 for n in 0 1 2 3 4 5 6 7; do cat "/proc/gpu$n/topology"; [ $n -lt 7 ] && echo; done >/tmp/each
 cmp -s /tmp/all /tmp/each
@@ -33,6 +33,8 @@ for want in num_gpcs=0x8 num_tpc_per_gpc=0x9 num_ces=0xa gpc_mask=0x0 gpc0_tpc_m
 	file=${want%%=*}
 	same "$(cat $g/$file)" "${want#*=}" "$file"
 done
+same "$(cat $g/CWD_FS_NUM_GPCS) $(cat $g/CWD_FS_NUM_TPCS)" "0x8 0x42" "GPCs and TPCs of its work distributor"
+same "$(ls $g | grep -cE '^(partition_ctl|CWD_CG[01])$')" 0 "files of registers whose place on Hopper is not published"
 same "$(head -c 18 $g/gpc1_tpc_mask | od -An -c | tr -d ' ')" '0x40\n' "the very bytes of gpc1_tpc_mask"
 cat $g/CWD_GPC_TPC_ID18 2>/tmp/err >/tmp/out
 grep -qi 'i.*/.*o.* error' /tmp/err && [ ! -s /tmp/out ]
@@ -50,12 +52,17 @@ for topology in /pages/*.topology; do
 	name=$(basename "$topology" .topology)
 	host load 0 "$name" >/dev/null
 	insmod /gpupart.ko || wrong=1
-	for file in topology chip engines device_info copy_topology; do
+	for file in topology chip engines device_info copy_topology runlists; do
 		[ -e "/pages/$name.$file" ] || continue
 		cat /proc/gpu0/$file >/tmp/page 2>/dev/null
 		cmp -s /tmp/page "/pages/$name.$file"
 		check $? "$name: $file"
 	done
+	if [ "$name" = volta-gv100 ]; then
+		same "$(cd /proc/gpu0 && cat partition_ctl CWD_CG0 CWD_CG1 | tr '\n' ' ')" "0x30005 0x4044 0x0 " "$name: partition_ctl, CWD_CG0 and CWD_CG1"
+		host poke 0 0x405b2c 0xa >/dev/null
+		same "$(cat /proc/gpu0/partition_ctl)" 0xa "$name: partition_ctl of another context is not the one kept"
+	fi
 	rmmod gpupart || wrong=1
 done
 same $wrong 0 "loads and unloads that failed"

@@ -8,6 +8,8 @@
 static int probe_err, nr_probes;
 static char said[512];
 
+const char *cmd_name;
+
 int cmd_fail(const char *cmd, int status, const char *fmt, ...)
 {
 	va_list ap;
@@ -68,10 +70,9 @@ int out_open(struct out *out, const struct args *args)
 	return 0;
 }
 
-int out_close(struct out *out, const char *cmd)
+int out_close(struct out *out)
 {
 	(void)out;
-	(void)cmd;
 	return 0;
 }
 
@@ -114,9 +115,8 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 	(void)set;
 }
 
-int neighbours_lock(const char *cmd)
+int neighbours_lock(void)
 {
-	(void)cmd;
 	return 0;
 }
 
@@ -126,9 +126,8 @@ int paths_full(const char *path, char *full, size_t len)
 	return 0;
 }
 
-int paths_enter_sim(const char *cmd, const char *capture)
+int paths_enter_sim(const char *capture)
 {
-	(void)cmd;
 	(void)capture;
 	return EXIT_USAGE;
 }
