@@ -3,7 +3,7 @@
  * Row + reads -> runlists: the TSG on each engine, and the state of channels. Every value
  * is of the moment it was read, so a caller must not keep it.
  */
-#include "text.h"
+#include "topo.h"
 #include "regs.h"
 
 u32 topo_next_runlist(const struct gpu_engines *engines, u32 after)
@@ -22,7 +22,11 @@ u32 topo_next_runlist(const struct gpu_engines *engines, u32 after)
 static int read_engine(struct topo_reader *reader, u32 base, const struct gpu_engine *engine,
 		       struct gpu_runlist_engine *e)
 {
-	u32 at = base + NV_RUNLIST_ENGINE_STATUS0(engine->rleng), status, channel;
+	static const u8 contexts[8] = {
+		[1] = GPUPART_CONTEXT_VALID, [5] = GPUPART_CONTEXT_SAVE,
+		[6] = GPUPART_CONTEXT_LOAD, [7] = GPUPART_CONTEXT_SWITCH,
+	};
+	u32 at = base + NV_RUNLIST_ENGINE_STATUS0(engine->rleng), status, channel, context;
 	int err = topo_rd32(reader, at, &status);
 
 	if (!err)
@@ -30,34 +34,17 @@ static int read_engine(struct topo_reader *reader, u32 base, const struct gpu_en
 				&channel);
 	if (err)
 		return err;
+	context = NV_RUNLIST_ENGINE_STATUS0_CTX_STATUS(status);
+	if (context && !contexts[context])
+		return topo_nonsense(reader, at, status);
 	e->type = engine->type;
 	e->instance = engine->instance;
 	e->rleng = engine->rleng;
-	e->tsg = NV_RUNLIST_ENGINE_STATUS0_TSGID(status);
-	e->next_tsg = -1;
-	switch (NV_RUNLIST_ENGINE_STATUS0_CTX_STATUS(status)) {
-	case 0:
-		e->context = GPUPART_CONTEXT_NONE;
-		e->tsg = -1;
-		break;
-	case 1:
-		e->context = GPUPART_CONTEXT_VALID;
-		break;
-	case 5:
-		e->context = GPUPART_CONTEXT_SAVE;
-		break;
-	case 6:
-		e->context = GPUPART_CONTEXT_LOAD;
-		e->tsg = -1;
-		e->next_tsg = NV_RUNLIST_ENGINE_STATUS0_NEXT_TSGID(status);
-		break;
-	case 7:
-		e->context = GPUPART_CONTEXT_SWITCH;
-		e->next_tsg = NV_RUNLIST_ENGINE_STATUS0_NEXT_TSGID(status);
-		break;
-	default:
-		return topo_nonsense(reader, at, status);
-	}
+	e->context = contexts[context];
+	e->tsg = e->context == GPUPART_CONTEXT_NONE || e->context == GPUPART_CONTEXT_LOAD ? -1 :
+		 (int)NV_RUNLIST_ENGINE_STATUS0_TSGID(status);
+	e->next_tsg = e->context == GPUPART_CONTEXT_LOAD || e->context == GPUPART_CONTEXT_SWITCH ?
+		      (int)NV_RUNLIST_ENGINE_STATUS0_NEXT_TSGID(status) : -1;
 	e->faulted = NV_RUNLIST_ENGINE_STATUS0_FAULTED(status);
 	e->busy = NV_RUNLIST_ENGINE_STATUS0_BUSY(status);
 	e->channel = NV_RUNLIST_ENGINE_STATUS_CHANNEL_VALID(channel) ?
@@ -128,46 +115,4 @@ int topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
 	for (i = 0; !err && i < TOPO_CHANNELS_AT_ONCE && first + i < runlist.nr_channels; i++)
 		err = topo_rd32(reader, runlist.chram + 4 * (first + i), &words[i]);
 	return err ? err : (int)i;
-}
-
-/* -------------------------------------------------------------------- text */
-
-static void add_number(struct text *text, int width, int number)
-{
-	if (number < 0)
-		text_add(text, " %*s", width, "-");
-	else
-		text_add(text, " %*d", width, number);
-}
-
-void text_runlists_head(struct text *text, const struct chip *chip)
-{
-	text_add(text, "# what is on each engine at this moment [%s]\n",
-		 chip_tag_name(chip->cells[CHIP_RUNLISTS].tag));
-	text_add(text,
-		 " runlist   id channels    chram idle sched type inst engine context  tsg next channel\n");
-}
-
-void text_runlist(struct text *text, const struct gpu_runlist *runlist)
-{
-	static const char *const contexts[] = {
-		[GPUPART_CONTEXT_NONE] = "none", [GPUPART_CONTEXT_VALID] = "valid",
-		[GPUPART_CONTEXT_SAVE] = "save", [GPUPART_CONTEXT_LOAD] = "load",
-		[GPUPART_CONTEXT_SWITCH] = "switch",
-	};
-	unsigned int i;
-
-	for (i = 0; i < runlist->nr; i++) {
-		const struct gpu_runlist_engine *e = &runlist->engines[i];
-
-		text_add(text, "%#8x %4u %8u %#8x %-4s %-5s %4u %4u %6u %-7s", runlist->base,
-			 runlist->id, runlist->nr_channels, runlist->chram,
-			 !runlist->idle ? "no" : runlist->engines_idle ? "yes" : "list",
-			 runlist->disabled ? "off" : "on", e->type, e->instance, e->rleng,
-			 contexts[e->context]);
-		add_number(text, 4, e->tsg);
-		add_number(text, 4, e->next_tsg);
-		add_number(text, 7, e->channel);
-		text_add(text, "%s%s\n", e->busy ? " busy" : "", e->faulted ? " faulted" : "");
-	}
 }

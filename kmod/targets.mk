@@ -85,20 +85,20 @@ $(B)/kmod/guest/gpunl $(B)/kmod/guest/failnth: $(B)/kmod/guest/%: tests/kmod/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $<
 
-$(B)/kmod/guest/kerneltopo: tests/kmod/kerneltopo.c $(B)/lib/libgpupart.a
+$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse: $(B)/kmod/guest/%: tests/kmod/%.c $(B)/lib/libgpupart.a
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $< $(B)/lib/libgpupart.a $(LIBS) 2>$@.log || { cat $@.log >&2; exit 1; }
 	$(Q)rm $@.log
 
 $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl \
-		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/ynl.py tests/kmod/vm
+		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/ynl.py tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(if $(filter debug,$*),$(filter-out ynl,$(KMOD_PARTS)),$(KMOD_PARTS))\n' >$@ && chmod +x $@
 
 # arm64, on QEMU's virt machine: its programs are cross-built. No Python is there for ynl.
 $(B)/tests/kmod-guest-%-arm64.sh: $(B)/kmod/%-arm64/.built $(B)/kmod/pages/.made tests/kmod/guest tests/kmod/vm-arm64
 	@root=$$(tests/arm64/sysroot) && $(MAKE) -s CROSS_COMPILE=aarch64-linux-gnu- SYSROOT="$$root" \
-		B=$(B)/arm64 $(patsubst %,$(B)/arm64/kmod/guest/%,gpunl failnth kerneltopo)
+		B=$(B)/arm64 $(patsubst %,$(B)/arm64/kmod/guest/%,gpunl failnth kerneltopo engineuse)
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $*-arm64 $(abspath $(B)) $${KMOD_PARTS:-$(filter-out ynl,$(KMOD_PARTS))}\n' >$@ && chmod +x $@
 
 $(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/internals/hardware-chips.md

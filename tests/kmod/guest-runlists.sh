@@ -52,6 +52,27 @@ a=$(host reads 0)
 check $? "register reads for 2048 channels, some read again for the next message: $a"
 host load 0 gh100-runlists-busy >/dev/null
 
+# gpupart ps --engines by way of the library: a schedule that changes while it samples.
+(while [ ! -e /tmp/enough ]; do
+	host poke 0 0xc00200 0x800b200b
+	sleep 0.03
+	host poke 0 0xc00200 0x80072007
+	sleep 0.03
+done >/dev/null; touch /tmp/done) &
+engineuse 0 2 >/tmp/out
+check $? "engines sampled through the module: $(head -n 1 /tmp/out)"
+touch /tmp/enough
+while [ ! -e /tmp/done ]; do sleep 0.1; done
+same "$(head -n 1 /tmp/out)" "0000:01:00.0 kernel 34 engines" "the GPU, the source, its engines"
+same "$(wc -l </tmp/out)" 2 "lines, one of them an engine that was not idle"
+awk 'NR == 2 {for (i = 1; i < NF; i++) if ($i == "tsg") {share[$(i + 1)] = $(i + 2)}
+	exit !(share[7] >= 50 && share[11] >= 50 && share[7] + share[11] >= 998 && share[7] + share[11] <= 1000)}' /tmp/out
+check $? "both TSGs were seen, and nothing else: $(sed -n 2p /tmp/out)"
+host load 0 gh100-runlists-busy >/dev/null
+gpunl --uid 65534 gpus >/dev/null
+engineuse 4 0.1 >/tmp/out
+same "$(cat /tmp/out)" "error this chip's runlists are in another place, or unknown" "a chip without"
+
 # To whom.
 for user in "--uid 65534" "--perfmon 65534"; do
 	for what in "runlists 0" "channels 0 0xc00000"; do
