@@ -55,22 +55,12 @@ static bool told(const struct gpupart_gpu *gpu)
 	return gpu && atomic_load_explicit(&gpu->sms_told, memory_order_acquire);
 }
 
-static unsigned int sms_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
-{
-	unsigned int nr = 0;
-
-	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
-	     tpc = gpupart_tpcset_next(set, tpc + 1))
-		nr += topo->tpcs[tpc].nr_sms;
-	return nr;
-}
-
 unsigned int smcount_now(const struct gpupart_gpu *gpu)
 {
 	struct gpupart_tpcset set;
 
 	scope_everywhere(gpu, &set);
-	return sms_in(gpu->driver.topo, &set);
+	return topo_sms_in(gpu->driver.topo, &set);
 }
 
 /* False: the driver's answer is the right one. */
@@ -101,7 +91,7 @@ static int answer_sms(const struct gpupart_gpu *gpu, int nr)
 {
 	struct part part;
 
-	return part_of(gpu, &part) ? at_most(nr, sms_in(part.topo, &part.set)) : nr;
+	return part_of(gpu, &part) ? at_most(nr, topo_sms_in(part.topo, &part.set)) : nr;
 }
 
 static int device_of(const struct gpupart_gpu *gpu)
@@ -208,7 +198,7 @@ static void answer_grid(const struct part *part, int *grid)
 	if (cuda->ctx_device(&device) ||
 	    cuda->device_attr(&true_sms, CUDA_ATTR_MULTIPROCESSORS, device) || true_sms < 1)
 		return;
-	*grid = (int64_t)*grid * at_most(true_sms, sms_in(part->topo, &part->set)) / true_sms;
+	*grid = (int64_t)*grid * at_most(true_sms, topo_sms_in(part->topo, &part->set)) / true_sms;
 }
 
 /* Also of a CUkernel: then of its function in the current context. */
@@ -263,7 +253,7 @@ static unsigned int sms_of_vgpc(const struct gpupart_topology *topo,
 	struct gpupart_tpcset vgpc = gpupart_topology_vgpc(topo, v);
 	struct gpupart_tpcset in = gpupart_tpcset_and(&vgpc, set);
 
-	return sms_in(topo, &in);
+	return topo_sms_in(topo, &in);
 }
 
 /* Clusters that @set holds at once: each in one virtual GPC, its blocks on an SM each. */

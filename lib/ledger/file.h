@@ -68,6 +68,16 @@ struct ledger {
 void ledger_file_begin(void);
 void ledger_file_end(void);
 
+/* The same to the end of the block; what is declared behind it is closed before. */
+#define LEDGER_FILE_HOLD() \
+	__attribute__((cleanup(ledger_file_held))) int held = (ledger_file_begin(), 0)
+
+static inline void ledger_file_held(const int *held)
+{
+	(void)held;
+	ledger_file_end();
+}
+
 /*
  * Opens a tenant's file of this user and locks its guard, which closing it gives up; a file
  * that nobody is in and that is no ledger becomes an empty one. @make: and makes it where

@@ -160,18 +160,12 @@ static int reopen(const struct ledger *ledger, bool locked)
 
 void ledger_last_out(struct ledger *ledger)
 {
-	int fd;
-
-	if (!ledger->block)
-		return;
-	ledger_file_begin();
+	LEDGER_FILE_HOLD();
 	/* Who has the guard is in it, or comes. */
-	fd = reopen(ledger, true);
-	if (fd >= 0) {
+	CONTROL_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
+
+	if (fd >= 0)
 		ledger_file_remove(fd, ledger->tenant, ledger->nr);
-		close(fd);
-	}
-	ledger_file_end();
 }
 
 static bool has_gpu(const struct ledger *ledger, int gpu)
@@ -316,21 +310,19 @@ static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	int fd, err = -EAGAIN;
+	int err = -EAGAIN;
 
 	for (int i = 0; err == -EAGAIN && i < LEDGER_WAIT_MS; i++) {
 		if (i)
 			nanosleep(&pause, NULL);
-		ledger_file_begin();
-		fd = reopen(ledger, true);
+		LEDGER_FILE_HOLD();
+		CONTROL_CLOSED int fd = reopen(ledger, true);
+
 		if (fd >= 0)
 			sweep_slots(fd, ledger->block, ledger->pid_namespace);
 		else
 			fd = reopen(ledger, false);
 		err = decide(ledger, fd, gpu, bytes);
-		if (fd >= 0)
-			close(fd);
-		ledger_file_end();
 	}
 	return err ? -ENOMEM : 0;
 }
@@ -397,18 +389,12 @@ void ledger_tell_uncounted(struct ledger *ledger, uint64_t nr)
 
 uint64_t ledger_used(struct ledger *ledger, int gpu)
 {
-	struct sums sums;
-	int fd;
-
 	if (!has_gpu(ledger, gpu))
 		return 0;
-	ledger_file_begin();
-	fd = reopen(ledger, false);
-	sums = sum_living(ledger, fd, gpu);
-	if (fd >= 0)
-		close(fd);
-	ledger_file_end();
-	return sums.used;
+	LEDGER_FILE_HOLD();
+	CONTROL_CLOSED int fd = reopen(ledger, false);
+
+	return sum_living(ledger, fd, gpu).used;
 }
 
 uint64_t ledger_used_own(struct ledger *ledger, int gpu)

@@ -25,9 +25,10 @@
  * exec, and with nothing else.
  *
  * In the child of a fork it is empty: the child holds no memory of a GPU. There charging is
- * -ESRCH, the rest does nothing; it joins anew, for a slot of its own. Any thread may
- * call anything at any time; no function waits for another process but ledger_join(), ledger_gpu() and, over the quota, ledger_charge(): for 5 s at
- * most, for one that was stopped in the middle.
+ * -ESRCH, the rest does nothing; it joins anew, for a slot of its own. Any thread may call
+ * anything at any time; no function waits for another process but ledger_join(),
+ * ledger_gpu() and, over the quota, ledger_charge(): for 5 s at most, for one that was
+ * stopped in the middle.
  */
 struct ledger;
 

@@ -86,7 +86,7 @@ static void find_pids(struct ledger_view *view)
 	control_nested_free(&nested);
 }
 
-static int fill_view(int fd, struct ledger_view *view, const struct ledger_header *header)
+static void fill_view(int fd, struct ledger_view *view, const struct ledger_header *header)
 {
 	const uint64_t own_namespace = control_pid_namespace();
 	uint32_t nr_slots = atomic_load(&header->nr_slots);
@@ -102,7 +102,6 @@ static int fill_view(int fd, struct ledger_view *view, const struct ledger_heade
 		if (read_living(fd, i, own_namespace, &slot))
 			add_process(view, &slot, own_namespace);
 	find_pids(view);
-	return 0;
 }
 
 /* Of another version: what its header has, and none of its processes. */
@@ -132,36 +131,30 @@ int ledger_look(uid_t uid, const char *tenant, struct ledger_view **view)
 	struct ledger_header header;
 	struct ledger_view *new;
 	struct stat st;
-	int fd, err = 0;
+	int err;
 
 	if (!control_name_good(tenant))
 		return -ENOENT;
-	ledger_file_begin();
-	fd = ledger_file_open_read(uid, tenant);
-	err = fd < 0 ? fd : 0;
-	if (err)
-		goto end;
+	LEDGER_FILE_HOLD();
+	CONTROL_CLOSED int fd = ledger_file_open_read(uid, tenant);
+
+	if (fd < 0)
+		return fd;
 	/* In this order: the file grows before the number of its slots does. */
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || fstat(fd, &st) ||
 	    !ledger_file_good(&header, st.st_size, tenant)) {
 		err = look_other(fd, view);
 		if (!err)
 			strcpy((*view)->tenant, tenant);
-		goto close_fd;
+		return err;
 	}
 	new = calloc(1, sizeof(*new) + atomic_load(&header.nr_slots) * sizeof(new->processes[0]));
-	if (!new) {
-		err = -ENOMEM;
-		goto close_fd;
-	}
+	if (!new)
+		return -ENOMEM;
 	strcpy(new->tenant, tenant);
 	fill_view(fd, new, &header);
 	*view = new;
-close_fd:
-	close(fd);
-end:
-	ledger_file_end();
-	return err;
+	return 0;
 }
 
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max)
@@ -231,17 +224,11 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 
 bool ledger_sweep(const char *tenant)
 {
-	bool removed;
-	int fd;
-
 	if (!control_name_good(tenant))
 		return false;
-	ledger_file_begin();
+	LEDGER_FILE_HOLD();
 	/* Who has the guard joins, or does as we do. */
-	fd = ledger_file_open_any(tenant, false);
-	removed = fd >= 0 && ledger_file_remove(fd, tenant, -1);
-	if (fd >= 0)
-		close(fd);
-	ledger_file_end();
-	return removed;
+	CONTROL_CLOSED int fd = ledger_file_open_any(tenant, false);
+
+	return fd >= 0 && ledger_file_remove(fd, tenant, -1);
 }

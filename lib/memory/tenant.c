@@ -304,9 +304,11 @@ static bool is_simulated(const struct living *living, uid_t uid, const struct le
 	return job && job->simulated;
 }
 
-/* What is done with each tenant. */
+struct visit;
+typedef void (*see_fn)(struct visit *visit, uid_t uid, const struct ledger_view *view);
+
 struct visit {
-	void (*see)(struct visit *visit, uid_t uid, const struct ledger_view *view);
+	see_fn see;		/* what is done with each tenant */
 	void *list;
 	unsigned int max, nr;
 	struct living living;
@@ -402,21 +404,6 @@ static void see_tenant(struct visit *visit, uid_t uid, const struct ledger_view 
 	}
 }
 
-static int list_tenants(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
-{
-	struct visit visit = { .see = see_tenant, .list = rows, .max = max };
-
-	(void)gp;
-	(void)arg;
-	return visit_all(&visit);
-}
-
-int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max,
-			size_t size)
-{
-	return rows_resized(gp, list, max, size, sizeof(*list), list_tenants, NULL);
-}
-
 static void see_processes(struct visit *visit, uid_t uid, const struct ledger_view *view)
 {
 	struct gpupart_tenant_process *list = visit->list, row = { .uid = uid };
@@ -447,19 +434,29 @@ static void see_processes(struct visit *visit, uid_t uid, const struct ledger_vi
 	}
 }
 
-static int list_processes(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
+/* @arg: what is listed. */
+static int list_seen(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
-	struct visit visit = { .see = see_processes, .list = rows, .max = max };
+	struct visit visit = { .see = *(const see_fn *)arg, .list = rows, .max = max };
 
 	(void)gp;
-	(void)arg;
 	return visit_all(&visit);
+}
+
+int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max,
+			size_t size)
+{
+	static const see_fn see = see_tenant;
+
+	return rows_resized(gp, list, max, size, sizeof(*list), list_seen, &see);
 }
 
 int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
 				unsigned int max, size_t size)
 {
-	return rows_resized(gp, list, max, size, sizeof(*list), list_processes, NULL);
+	static const see_fn see = see_processes;
+
+	return rows_resized(gp, list, max, size, sizeof(*list), list_seen, &see);
 }
 
 /* Ours where @name is NULL: its name, or NULL with the sentence kept. */
@@ -550,6 +547,6 @@ int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, 
 			 uint64_t *before)
 {
 	/* What nobody needs any more goes first. */
-	list_tenants(gp, NULL, NULL, 0);
+	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 	return set_quota(gp, name, pci, bytes, true, before);
 }

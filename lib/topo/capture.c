@@ -87,6 +87,14 @@ const struct section capture_sections[NR_SECTIONS] = {
 #undef VALUES
 };
 
+/* Where the text goes; of a first pass, which counts, @text is NULL. */
+struct out {
+	char *text;
+	size_t len, at;
+};
+
+#define put(out, ...) topo_append((out)->text, (out)->len, &(out)->at, __VA_ARGS__)
+
 /* Whether the reader would take @text back as it is. */
 static bool is_value(const char *text)
 {
@@ -98,7 +106,7 @@ static bool is_value(const char *text)
 	return !len || (text[0] != ' ' && text[len - 1] != ' ');
 }
 
-static int write_value(struct gpupart *gp, FILE *out, const struct value *v, const void *row,
+static int write_value(struct gpupart *gp, struct out *out, const struct value *v, const void *row,
 		       unsigned int nr)
 {
 	const char *field = (const char *)row + v->offset;
@@ -112,46 +120,46 @@ static int write_value(struct gpupart *gp, FILE *out, const struct value *v, con
 			return ctx_fail(gp, -EINVAL,
 					"the GPU's %s cannot be written into a capture: it is not one line of plain ASCII text",
 					v->name);
-		fprintf(out, "%s", field[0] ? field : UNKNOWN);
+		put(out, "%s", field[0] ? field : UNKNOWN);
 		break;
 	case FORM_MIG:
-		fprintf(out, "%s", *(int *)field < 0 ? UNKNOWN : *(int *)field ? "on" : "off");
+		put(out, "%s", *(int *)field < 0 ? UNKNOWN : *(int *)field ? "on" : "off");
 		break;
 	case FORM_YES:
-		fprintf(out, "%s", *(bool *)field ? "yes" : "no");
+		put(out, "%s", *(bool *)field ? "yes" : "no");
 		break;
 	case FORM_ROW:
-		fprintf(out, "%u", nr);
+		put(out, "%u", nr);
 		break;
 	case FORM_DECIMAL:
 	case FORM_HEX:
 		memcpy(&number, field, sizeof(number));
 		if (v->none && number == (uint32_t)v->none_is)
-			fprintf(out, "%s", v->none);
+			put(out, "%s", v->none);
 		else if (v->form == FORM_HEX)
-			fprintf(out, "0x%0*x", v->digits, number);
+			put(out, "0x%0*x", v->digits, number);
 		else
-			fprintf(out, "%u", number);
+			put(out, "%u", number);
 	}
 	return 0;
 }
 
-static int write_gpu(struct gpupart *gp, FILE *out, const struct capture_gpu *gpu)
+static int write_gpu(struct gpupart *gp, struct out *out, const struct capture_gpu *gpu)
 {
 	int err = 0;
 
-	fprintf(out, "\n[%s]\n", capture_sections[IN_GPU].name);
+	put(out, "\n[%s]\n", capture_sections[IN_GPU].name);
 	for (unsigned int i = 0; !err && i < capture_sections[IN_GPU].nr_values; i++) {
 		if (keys[i].optional && !gpu->compute_class)
 			continue;
-		fprintf(out, "%s = ", keys[i].name);
+		put(out, "%s = ", keys[i].name);
 		err = write_value(gp, out, &keys[i], gpu, 0);
-		fprintf(out, "\n");
+		put(out, "\n");
 	}
 	return err;
 }
 
-static int write_header(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo,
+static int write_header(struct gpupart *gp, struct out *out, const struct gpupart_topology *topo,
 			const struct section *section)
 {
 	const char *source = (const char *)topo + section->source;
@@ -162,12 +170,12 @@ static int write_header(struct gpupart *gp, FILE *out, const struct gpupart_topo
 		return ctx_fail(gp, -EINVAL,
 				"the source of [%s] cannot be written into a capture: it is not one line of plain ASCII text",
 				section->name);
-	fprintf(out, "\n[%s]\nsource = %s\ncolumns = %s\n", section->name, source, section->columns);
+	put(out, "\n[%s]\nsource = %s\ncolumns = %s\n", section->name, source, section->columns);
 	return 0;
 }
 
 /* A section without rows is not written. */
-static int write_section(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo,
+static int write_section(struct gpupart *gp, struct out *out, const struct gpupart_topology *topo,
 			 const struct section *section, const void *rows, unsigned int nr)
 {
 	bool begun = false;
@@ -182,35 +190,36 @@ static int write_section(struct gpupart *gp, FILE *out, const struct gpupart_top
 			err = write_header(gp, out, topo, section);
 		begun = true;
 		for (unsigned int c = 0; !err && c < section->nr_values; c++) {
-			fprintf(out, c ? "\t" : "");
+			put(out, c ? "\t" : "");
 			err = write_value(gp, out, &section->values[c], row, i);
 		}
 		if (err)
 			return err;
-		fprintf(out, "\n");
+		put(out, "\n");
 	}
 	return 0;
 }
 
-static int write_all(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo,
+static int write_all(struct gpupart *gp, struct out *out, const struct gpupart_topology *topo,
 		     const struct capture_gpu *gpu)
 {
-	const struct {
-		const void *rows;
-		unsigned int nr;
-	} of[NR_SECTIONS] = {
-		[IN_RM] = { topo->sms, topo->nr_sms },
-		[IN_GPC_MAP] = { topo->gpc_map, topo->nr_gpc_map },
-		[IN_REGISTERS] = { topo->registers, topo->nr_registers },
-		[IN_BITS] = { topo->sms, topo->nr_sms },
-	};
 	int err;
 
-	fprintf(out, FIRST_LINE "\n");
+	put(out, FIRST_LINE "\n");
 	err = write_gpu(gp, out, gpu);
-	for (int i = IN_RM; !err && i < NR_SECTIONS; i++)
-		err = write_section(gp, out, topo, &capture_sections[i], of[i].rows, of[i].nr);
-	fprintf(out, "\n");
+	if (!err)
+		err = write_section(gp, out, topo, &capture_sections[IN_RM], topo->sms,
+				    topo->nr_sms);
+	if (!err)
+		err = write_section(gp, out, topo, &capture_sections[IN_GPC_MAP], topo->gpc_map,
+				    topo->nr_gpc_map);
+	if (!err)
+		err = write_section(gp, out, topo, &capture_sections[IN_REGISTERS], topo->registers,
+				    topo->nr_registers);
+	if (!err)
+		err = write_section(gp, out, topo, &capture_sections[IN_BITS], topo->sms,
+				    topo->nr_sms);
+	put(out, "\n");
 	return err;
 }
 
@@ -218,9 +227,8 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 			     const char *captured_by, char **text)
 {
 	struct capture_gpu gpu = { topo->info, topo->compute_class };
-	size_t len;
-	FILE *out;
-	int err, bad;
+	struct out out = { 0 };
+	int err;
 
 	if (captured_by &&
 	    (strlen(captured_by) >= sizeof(gpu.info.origin) || !is_value(captured_by)))
@@ -229,17 +237,16 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 				sizeof(gpu.info.origin) - 1);
 	if (captured_by)
 		snprintf(gpu.info.origin, sizeof(gpu.info.origin), "%s", captured_by);
-	out = open_memstream(text, &len);
-	if (!out)
-		return ctx_fail(gp, -ENOMEM, "no memory for a capture");
-	err = write_all(gp, out, topo, &gpu);
-	if (!err && !fflush(out))
-		fprintf(out, CHECKSUM_KEY "%016llx\n",
-			(unsigned long long)hash_bytes(HASH_INIT, *text, len));
-	bad = ferror(out);
-	if ((fclose(out) || bad) && !err)
-		err = ctx_fail(gp, -ENOMEM, "no memory for a capture");
+	err = write_all(gp, &out, topo, &gpu);
 	if (err)
-		free(*text);
-	return err;
+		return err;
+	out = (struct out){ .len = out.at + CHECKSUM_LEN + 1 };
+	out.text = malloc(out.len);
+	if (!out.text)
+		return ctx_fail(gp, -ENOMEM, "no memory for a capture");
+	write_all(gp, &out, topo, &gpu);
+	put(&out, CHECKSUM_KEY "%016llx\n",
+	    (unsigned long long)hash_bytes(HASH_INIT, out.text, out.at));
+	*text = out.text;
+	return 0;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The only parser of sets: lists and masks of TPC numbers, and words for a GPU's parts. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include "lib/core/ctx.h"
 
 /* What the numbers of a list count, for the parser's bounds and its sentences. */
@@ -44,17 +46,12 @@ static struct quoted quote(const char *text, size_t len)
 	return q;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Reads digits from @at on; a number that is too big for any use stays at the largest int. */
 static size_t read_number(const char *text, size_t len, size_t at, unsigned int *number)
 {
 	unsigned int value = 0;
 
-	for (; at < len && is_digit(text[at]); at++) {
+	for (; at < len && isdigit((unsigned char)text[at]); at++) {
 		unsigned int digit = text[at] - '0';
 
 		value = value > (INT32_MAX - digit) / 10 ? INT32_MAX : value * 10 + digit;
@@ -188,17 +185,6 @@ static int parse_list(struct gpupart *gp, const struct list_kind *kind, const ch
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /*
  * Commas stand where the kernel's masks have them, every 8 digits from the right:
  * "1,1" would be read as 0x11 by some and as 0x100000001 by others.
@@ -207,6 +193,7 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 		     struct gpupart_tpcset *set)
 {
 	struct gpupart_tpcset members = { 0 };
+	static const char digits[] = "0123456789abcdef";
 	unsigned int tpc = 0, bit;
 	size_t start = 0, group = 0, at;
 	bool grouped = false;
@@ -218,7 +205,7 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 				"%s has no digits: write a mask as \"0x3f\", bit i for %s i",
 				quote(text, len).text, kind->noun);
 	for (at = len; at-- > start;) {
-		int digit = hex_digit(text[at]);
+		const char *digit = memchr(digits, tolower((unsigned char)text[at]), 16);
 
 		if (text[at] == ',') {
 			if (group != 8)
@@ -227,12 +214,12 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 			grouped = true;
 			continue;
 		}
-		if (digit < 0)
+		if (!digit)
 			return ctx_fail(gp, -EINVAL, "%s in %s is not a hexadecimal digit",
 					quote(text + at, 1).text, quote(text, len).text);
 		group++;
 		for (bit = 0; bit < 4; bit++) {
-			if (!(digit >> bit & 1))
+			if (!((digit - digits) >> bit & 1))
 				continue;
 			if (tpc + bit >= kind->nr)
 				return tpc_not_there(gp, kind, tpc + bit);
@@ -287,11 +274,6 @@ static int add_units(struct gpupart *gp, const struct gpupart_topology *topo, bo
 	return 0;
 }
 
-static bool starts_with(const char *text, size_t len, const char *prefix)
-{
-	return len >= strlen(prefix) && !memcmp(text, prefix, strlen(prefix));
-}
-
 /* One term between plus signs; adds it to @set. */
 static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, const char *term,
 		      size_t len, struct gpupart_tpcset *set)
@@ -302,11 +284,11 @@ static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, c
 	struct gpupart_tpcset numbers;
 	int err;
 
-	if (starts_with(term, len, "gpc:")) {
+	if (!strncmp(term, "gpc:", 4)) {
 		err = parse_list(gp, &gpcs, term + 4, len - 4, &numbers);
 		return err ? err : add_units(gp, topo, false, &numbers, set);
 	}
-	if (starts_with(term, len, "ugpu:")) {
+	if (!strncmp(term, "ugpu:", 5)) {
 		if (!ugpus.nr)
 			return ctx_fail(gp, -EINVAL,
 					"%s: which uGPU a TPC belongs to is not known here (source: %s); name TPCs or GPCs",
@@ -314,14 +296,14 @@ static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, c
 		err = parse_list(gp, &ugpus, term + 5, len - 5, &numbers);
 		return err ? err : add_units(gp, topo, true, &numbers, set);
 	}
-	if (starts_with(term, len, "hex:"))
+	if (!strncmp(term, "hex:", 4))
 		err = parse_hex(gp, &tpcs, term + 4, len - 4, &numbers);
-	else if (starts_with(term, len, "tpc:"))
+	else if (!strncmp(term, "tpc:", 4))
 		err = parse_list(gp, &tpcs, term + 4, len - 4, &numbers);
-	else if (starts_with(term, len, "0x") || starts_with(term, len, "0X"))
+	else if (!strncasecmp(term, "0x", 2))
 		return ctx_fail(gp, -EINVAL, "%s: a mask is written \"hex:0x3f\"",
 				quote(term, len).text);
-	else if ((term[0] >= 'a' && term[0] <= 'z') || (term[0] >= 'A' && term[0] <= 'Z'))
+	else if (isalpha((unsigned char)term[0]))
 		return ctx_fail(gp, -EINVAL,
 				"%s: a term is a list of TPCs, or starts with "
 				"\"tpc:\", \"gpc:\", \"ugpu:\" or \"hex:\"",

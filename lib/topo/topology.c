@@ -436,6 +436,16 @@ struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo,
 	return tpcs_with(topo, offsetof(struct gpupart_tpc, vgpc), vgpc);
 }
 
+unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
+{
+	unsigned int nr = 0;
+
+	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
+	     tpc = gpupart_tpcset_next(set, tpc + 1))
+		nr += topo->tpcs[tpc].nr_sms;
+	return nr;
+}
+
 /* Byte by byte from the lowest, so that the number is the same on every machine. */
 static uint64_t hash_int(uint64_t hash, int value)
 {

@@ -75,6 +75,10 @@ int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
 GPUPART_PRIVATE
 void topo_take_vgpcs(struct gpupart_topology *topo, const struct gpupart_topology *other);
 
+/* How many SMs @set, of TPCs of @topo, has. */
+GPUPART_PRIVATE
+unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
+
 /* The sources. Each opens one GPU; @gpu is a selector as in gpupart.h or NULL. */
 int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 int topo_kernel_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);

@@ -72,13 +72,3 @@ struct gpupart_tpcset verify_third(const struct verify *v, unsigned int n)
 			gpupart_tpcset_add(&set, tpc);
 	return set;
 }
-
-unsigned int verify_sms(const struct verify *v, const struct gpupart_tpcset *set)
-{
-	unsigned int nr = 0;
-
-	for (int tpc = gpupart_tpcset_next(set, 0); tpc >= 0;
-	     tpc = gpupart_tpcset_next(set, tpc + 1))
-		nr += v->topo->tpcs[tpc].nr_sms;
-	return nr;
-}

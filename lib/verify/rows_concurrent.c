@@ -54,12 +54,13 @@ static int pair_ran(struct verify *v, void *const stream[2], const struct gpupar
 	int err = 0;
 
 	for (int i = 0; !err && i < 2; i++) {
-		err = work_start(v, stream[i], i, verify_sms(v, &set[i]), ITERATIONS);
+		err = work_start(v, stream[i], i, topo_sms_in(v->topo, &set[i]), ITERATIONS);
 		if (!err && !at_once)
-			err = work_span(v, stream[i], i, verify_sms(v, &set[i]), &set[i], &span[i]);
+			err = work_span(v, stream[i], i, topo_sms_in(v->topo, &set[i]), &set[i],
+					&span[i]);
 	}
 	for (int i = 0; !err && at_once && i < 2; i++)
-		err = work_span(v, stream[i], i, verify_sms(v, &set[i]), &set[i], &span[i]);
+		err = work_span(v, stream[i], i, topo_sms_in(v->topo, &set[i]), &set[i], &span[i]);
 	return err;
 }
 
@@ -95,7 +96,8 @@ static int row_concurrent(struct verify *v)
 		overlap = end > start ? (double)(end - start) / shorter : 0;
 		verify_detail(v,
 			"counted work on %u and %u SMs overlapped for %.0f%% and took %.3f of its time alone",
-			verify_sms(v, &set[0]), verify_sms(v, &set[1]), overlap * 100, slower);
+			topo_sms_in(v->topo, &set[0]), topo_sms_in(v->topo, &set[1]), overlap * 100,
+			slower);
 		holds = overlap >= 0.5 && slower <= 1.1;
 	}
 	for (int i = 0; i < 2; i++)

@@ -63,7 +63,7 @@ static int parts_ran(struct verify *v,
 		if (gpupart_tpcset_empty(&set))
 			continue;
 		if (shape)
-			shape(&launch, verify_sms(v, &set));
+			shape(&launch, topo_sms_in(v->topo, &set));
 		ran = gpupart_process_set(v->gp, v->gpu, &set);
 		if (!ran)
 			ran = verify_ran_as(v, &launch, &set, NULL);

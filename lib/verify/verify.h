@@ -63,7 +63,4 @@ int verify_ran(struct verify *v, void *stream, const struct gpupart_tpcset *expe
 /* Of three disjoint sets of what may be used, the @n'th: the n'th of each three TPCs. */
 struct gpupart_tpcset verify_third(const struct verify *v, unsigned int n);
 
-/* How many SMs @set has. */
-unsigned int verify_sms(const struct verify *v, const struct gpupart_tpcset *set);
-
 #endif
