@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/target/args.h"
+#include "cli/target/engines.h"
 #include "cli/target/nvml.h"
 #include "cli/target/shown.h"
 #include "cli/target/tenants.h"
@@ -18,11 +19,18 @@
 
 const char ps_help[] =
 "Usage: gpupart ps [--json] [-o FILE]\n"
+"       gpupart ps --engines [-d SECONDS] [-i SOURCE] [--gpu GPU] [--json] [-o FILE]\n"
 "What runs under gpupart now: your own processes, as root everybody's. A row a\n"
 "process that has called cuInit.\n"
 "\n"
 "      --json          as JSON, schema gpupart/1\n"
 "  -o, --output FILE   write there; FILE.json: as --json\n"
+"      --engines       instead: what share of the time each TSG had each engine of a\n"
+"                      GPU, whoever it belongs to; root\n"
+"  -d, --delay SECONDS sample for so long, 0.1-3600 (1), 1000 times a second\n"
+"  -i, --input SOURCE  kernel: the module gpupart; rm: NVIDIA's driver reads them;\n"
+"                      a file of registers; without it the first two in turn\n"
+"      --gpu GPU       that GPU, not the first\n"
 "\n"
 "LAUNCHES   kernel launches since it began\n"
 "WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
@@ -35,10 +43,14 @@ const char ps_help[] =
 "of one use of a GPU's memory as it is counted, what they may, and who uses it; of a\n"
 "process also its calls that may have got memory that is not counted.\n"
 "\n"
+"A TSG is the driver's time slice group, one or more a process. Whose one is, is not\n"
+"known (OWNER ?). SWITCHING: a context is being saved or loaded.\n"
+"\n"
 "Exit status: 0, also where nothing runs.\n"
 "\n"
 "Examples:\n"
 "  gpupart ps\n"
+"  sudo gpupart ps --engines -d 5\n"
 "  gpupart ps --json | jq '.processes[] | select(.name == \"train\") | .set.list'\n";
 
 const char top_help[] =
@@ -286,10 +298,25 @@ int cmd_ps(int argc, char **argv)
 	struct look look = { 0 };
 	struct gpupart *gp;
 	struct out out;
-	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, NULL, ps_help, argc, argv);
+	const char *delay = NULL;
+	bool engines = false;
+	const struct args_option own[] = { { .name = "engines", .given = &engines },
+					   { .name = "delay", .letter = 'd', .value = &delay },
+					   { 0 } };
+	double seconds = 1;
+	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_SOURCE | ARGS_GPU, own,
+				ps_help, argc, argv);
 
 	if (status)
 		return status;
+	if (!engines && (delay || args.source || args.gpu))
+		return cmd_fail(args.cmd, EXIT_USAGE, "-d, -i and --gpu are for --engines");
+	if (delay)
+		status = args_seconds(&args, "-d", delay, 0.1, &seconds);
+	if (status)
+		return status;
+	if (engines)
+		return engines_show(&args, seconds);
 	gp = alloc_gpupart();
 	status = take_look(args.cmd, gp, &look) ?: out_open(&out, &args);
 	if (!status) {

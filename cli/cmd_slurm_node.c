@@ -30,9 +30,9 @@ const char slurm_node_help[] =
 "      --clean         takes back what jobs hold that Slurm does not run here any\n"
 "                      more, after a crash of the node's daemons; asks squeue\n"
 "      --check         for a prolog or an epilog: fails where something is held for a\n"
-"                      job that Slurm does not run here, or a process of such a job\n"
-"                      uses a GPU, or the node's MPS daemon does not answer;\n"
-"                      changes nothing\n"
+"                      job that Slurm does not run here, or a process of such a job,\n"
+"                      and of a user without a job here, uses a GPU, or the node's MPS\n"
+"                      daemon does not answer; changes nothing\n"
 "      --list          what jobs hold here, and of whom\n"
 "      --json          as JSON, schema gpupart/1\n"
 "\n"
@@ -57,8 +57,9 @@ static int take_held(struct held *held)
 
 /* ------------------------------------------------------------- Slurm's word */
 
+/* The jobs, and the users of those jobs. */
 struct running {
-	unsigned int *jobs, nr;
+	unsigned int *jobs, *uids, nr;
 };
 
 static bool runs(const struct running *running, const char *name)
@@ -69,6 +70,20 @@ static bool runs(const struct running *running, const char *name)
 		if (running->jobs[i] == job)
 			return true;
 	return false;
+}
+
+static bool has_job(const struct running *running, unsigned int uid)
+{
+	for (unsigned int i = 0; i < running->nr; i++)
+		if (running->uids[i] == uid)
+			return true;
+	return false;
+}
+
+static void running_free(struct running *running)
+{
+	free(running->jobs);
+	free(running->uids);
 }
 
 static bool name_is_plain(const char *name)
@@ -154,20 +169,35 @@ static void forget_squeue_variables(void)
 	}
 }
 
-/* A job's number a line, and nothing else: all of them, or false. */
+/* A number at *text, which is moved behind it and blanks. */
+static bool read_number(char **text, unsigned int *number)
+{
+	unsigned long value;
+
+	if (**text < '0' || **text > '9')
+		return false;
+	errno = 0;
+	value = strtoul(*text, text, 10);
+	*text += strspn(*text, " ");
+	*number = value;
+	return !errno && value <= UINT_MAX;
+}
+
+/* A line is a job's number and its user's, and nothing else: all of them, or false. */
 static bool read_jobs(FILE *file, struct running *running)
 {
-	unsigned long job;
-	char line[64], *end;
+	unsigned int job, uid;
+	char line[64], *at;
 
-	while (fgets(line, sizeof(line), file)) {
-		errno = 0;
-		job = *line >= '0' && *line <= '9' ? strtoul(line, &end, 10) : 0;
-		if (!job || errno || job > UINT_MAX || strcmp(end + strspn(end, " "), "\n"))
+	while ((at = fgets(line, sizeof(line), file))) {
+		if (!read_number(&at, &job) || !job || !read_number(&at, &uid) || strcmp(at, "\n"))
 			return false;
 		running->jobs = alloc_resized(running->jobs, running->nr + 1,
 					      sizeof(*running->jobs));
-		running->jobs[running->nr++] = job;
+		running->uids = alloc_resized(running->uids, running->nr + 1,
+					      sizeof(*running->uids));
+		running->jobs[running->nr] = job;
+		running->uids[running->nr++] = uid;
 	}
 	return !ferror(file);
 }
@@ -194,7 +224,7 @@ static int ask_slurm(struct running *running)
 		return failure("'%s' is no node's name", node);
 	/* Words of ours alone, so that a shell may read them. */
 	snprintf(command, sizeof(command),
-		 "exec squeue -a -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
+		 "exec squeue -a -h -o '%%A %%U' -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
 	forget_squeue_variables();
 	pipe = popen(command, "re");
 	good = pipe && read_jobs(pipe, running);
@@ -247,7 +277,7 @@ static int clean(void)
 			       held.list[i].name);
 	}
 	free(left.list);
-	free(running.jobs);
+	running_free(&running);
 	free(held.list);
 	/* slurmd logs what a health check says only if that fails. */
 	if (mps_is_lost() && !status)
@@ -255,14 +285,18 @@ static int clean(void)
 	return status;
 }
 
-/* Processes that were started in the job, whatever Slurm says. */
+/*
+ * Processes that say of themselves that they were started in a job that does not run here. A user
+ * can have any process say so: it fails nothing on a node where Slurm runs another job of that user.
+ */
 static int check_processes(const struct running *running)
 {
 	struct gpupart_process *list;
 	int nr = shown_processes(cmd_gp, &list), found = 0;
 
 	for (int i = 0; i < nr; i++)
-		if (!strncmp(list[i].job, "0-", 2) && !runs(running, list[i].name)) {
+		if (!strncmp(list[i].job, "0-", 2) && !runs(running, list[i].name) &&
+		    !has_job(running, list[i].uid)) {
 			remark("pid %d of user %u is left of job %s, and uses %s", list[i].pid,
 			       list[i].uid, list[i].name, list[i].pci);
 			found++;
@@ -285,7 +319,7 @@ static int check(void)
 		}
 	if (!status)
 		found += check_processes(&running) + mps_is_lost();
-	free(running.jobs);
+	running_free(&running);
 	free(held.list);
 	return status ?: found ? EXIT_FAILED : 0;
 }

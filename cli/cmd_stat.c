@@ -215,7 +215,7 @@ static bool is_unknown(const struct stat_result *all, const struct stat_result *
 		for (int d = 0; d < GPUPART_STAT_NR_DIRECTIONS; d++)
 			given += p->copies[d];
 		for (unsigned int g = 0; g < p->nr_gpus; g++)
-			over += p->gpus[g].timed + p->gpus[g].untimed;
+			over += p->gpus[g].timed + p->gpus[g].untimed_over;
 	}
 	return given > over;
 }

@@ -111,6 +111,7 @@ CLI_TARGET_SRC := \
 	cli/target/clusters.c \
 	cli/target/cuda.c \
 	cli/target/driver.c \
+	cli/target/engines.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
 	cli/target/pack.c \

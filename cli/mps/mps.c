@@ -43,13 +43,17 @@
 
 /* ------------------------------------------------------------------ our directory */
 
-/* Below the user's runtime directory, or else by number in /tmp. */
+/*
+ * Below the user's runtime directory, or else by number in /tmp. su(1) keeps the variable: another
+ * user can replace what is below that user's directory at any time.
+ */
 static void own_directory(char *dir, size_t len)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	struct stat st;
 
-	if (runtime && *runtime == '/' && !stat(runtime, &st) && S_ISDIR(st.st_mode))
+	if (runtime && *runtime == '/' && !stat(runtime, &st) && S_ISDIR(st.st_mode) &&
+	    st.st_uid == geteuid())
 		snprintf(dir, len, "%s/gpupart-mps", runtime);
 	else
 		snprintf(dir, len, "/tmp/gpupart-mps-%u", geteuid());

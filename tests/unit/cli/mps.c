@@ -568,6 +568,15 @@ static void test_directories(void)
 			       (unsigned int)atoi(text + 17) == geteuid(),
 		       "XDG_RUNTIME_DIR=%s: %s", *other, text);
 	}
+	mkdir(in(top, "another"), 0700);
+	if (geteuid() || chown(in(top, "another"), 65534, 65534)) {
+		tap_skip("not root: there is no directory of somebody else's to be had");
+	} else {
+		setenv("XDG_RUNTIME_DIR", in(top, "another"), 1);
+		own_directory(text, sizeof(text));
+		tap_ok(!strcmp(text, "/tmp/gpupart-mps-0"),
+		       "XDG_RUNTIME_DIR is another user's, as su(1) leaves it: %s", text);
+	}
 	setenv("XDG_RUNTIME_DIR", run, 1);
 }
 
