@@ -287,7 +287,7 @@ static int clean(void)
 
 /*
  * Processes that say of themselves that they were started in a job that does not run here. A user
- * can have any process say so: it fails nothing on a node where Slurm runs another job of that user.
+ * can have any process say so: it fails nothing where Slurm runs another job of that user.
  */
 static int check_processes(const struct running *running)
 {
