@@ -420,11 +420,9 @@ static int finish(struct session *s, int written, double seconds)
 
 	if (s->args->json) {
 		root = json_head(s);
-		json_object_set(root, "parts", s->reports);
-		json_object_set_new(root, "nr_failed", json_integer(s->nr_failed));
-		json_object_set_new(root, "nr_skipped", json_integer(s->nr_skipped));
-		json_object_set_new(root, "nr_not_held", json_integer(s->nr_not_held));
-		json_object_set_new(root, "seconds", json_real(seconds));
+		json_object_update_new(root, json_pack("{s:O, s:i, s:i, s:i, s:f}",
+			"parts", s->reports, "nr_failed", s->nr_failed, "nr_skipped", s->nr_skipped,
+			"nr_not_held", s->nr_not_held, "seconds", seconds));
 		out_json_write(&s->out, root);
 	} else {
 		fprintf(s->out.file, "\n%u part%s%s: %u failed, %u skipped; %u figure%s did not "

@@ -305,7 +305,7 @@ static int read_demands(const struct wishes *wishes, struct demands *demands)
 
 static bool is_live(const char *source)
 {
-	return !source || !strcmp(source, "kernel") || !strcmp(source, "rm");
+	return !source || paths_is_live(source);
 }
 
 /* Of this machine's GPU the lines start a program; of another's they name a set. */

@@ -10,6 +10,7 @@
 #include "cli/mps/mps_daemon.h"
 #include "cli/slurm/node_gpus.h"
 #include "cli/util/out.h"
+#include "cli/util/paths.h"
 #include "cli/target/shown.h"
 #include "cli/util/atomic_file.h"
 #include "slurm/orphans.h"
@@ -286,7 +287,7 @@ static int clean(void)
 
 /*
  * Processes that say of themselves that they were started in a job that does not run here. A user
- * can have any process say so: it fails nothing on a node where Slurm runs another job of that user.
+ * can have any process say so: it fails nothing where Slurm runs another job of that user.
  */
 static int check_processes(const struct running *running)
 {
@@ -327,8 +328,7 @@ static int check(void)
 
 static bool is_simulated(const struct gpupart_grant *grant)
 {
-	return (*grant->source || grant->other_version) && strcmp(grant->source, "rm") &&
-	       strcmp(grant->source, "kernel");
+	return (*grant->source || grant->other_version) && !paths_is_live(grant->source);
 }
 
 static json_t *json_held(const struct gpupart_grant *grant)

@@ -102,11 +102,10 @@ static int verify(const struct args *args, bool quick, unsigned int nr_learnt,
 	if (args->json) {
 		root = out_json_new("verify", gpupart_topology_info(topo)->simulated);
 		tally.rows = json_array();
-		json_object_set_new(root, "gpu", out_json_gpu(gpupart_topology_info(topo)));
-		json_object_set_new(root, "compute_class",
-				    out_json_count(gpupart_topology_compute_class(topo)));
-		json_object_set_new(root, "check", json_check(&check, nr_learnt));
-		json_object_set_new(root, "rows", tally.rows);
+		json_object_update_new(root, json_pack("{s:o, s:o, s:o, s:o}",
+			"gpu", out_json_gpu(gpupart_topology_info(topo)),
+			"compute_class", out_json_count(gpupart_topology_compute_class(topo)),
+			"check", json_check(&check, nr_learnt), "rows", tally.rows));
 	} else {
 		out_gpu_text(&tally.out, topo);
 		print_check(&tally.out, &check, nr_learnt);
@@ -116,14 +115,12 @@ static int verify(const struct args *args, bool quick, unsigned int nr_learnt,
 	seconds = (process_now_ns() - start) / 1e9;
 	gpupart_counters_get(&counters);
 	if (root) {
-		json_object_set_new(root, "nr_passed", json_integer(tally.nr[GPUPART_VERIFY_PASS]));
-		json_object_set_new(root, "nr_failed", json_integer(tally.nr[GPUPART_VERIFY_FAIL]));
-		json_object_set_new(root, "nr_skipped",
-				    json_integer(tally.nr[GPUPART_VERIFY_SKIP]));
-		json_object_set_new(root, "error", failed < 0 ? json_string(gpupart_error(cmd_gp)) :
-				    json_null());
-		json_object_set_new(root, "seconds", json_real(seconds));
-		json_object_set_new(root, "counters", out_json_counters(&counters));
+		json_object_update_new(root, json_pack("{s:i, s:i, s:i, s:s?, s:f, s:o}",
+			"nr_passed", tally.nr[GPUPART_VERIFY_PASS],
+			"nr_failed", tally.nr[GPUPART_VERIFY_FAIL],
+			"nr_skipped", tally.nr[GPUPART_VERIFY_SKIP],
+			"error", failed < 0 ? gpupart_error(cmd_gp) : NULL, "seconds", seconds,
+			"counters", out_json_counters(&counters)));
 		out_json_write(&tally.out, root);
 	} else {
 		fprintf(tally.out.file, "\n%u passed, %u failed, %u skipped in %.1f s\n",

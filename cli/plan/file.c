@@ -37,12 +37,10 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 	char hash[20];
 
 	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)plan->topology_hash);
-	json_object_set_new(root, "gpu", out_json_gpu(info));
-	json_object_set_new(root, "topology_hash", json_string(hash));
-	json_object_set_new(root, "limit", limit ? out_json_set(topo, limit) : json_null());
-	json_object_set_new(root, "optimal", json_boolean(plan->optimal));
-	json_object_set_new(root, "nr_steps", json_integer(plan->nr_steps));
-	json_object_set_new(root, "tenants", tenants);
+	json_object_update_new(root, json_pack("{s:o, s:s, s:o, s:b, s:I, s:o}",
+		"gpu", out_json_gpu(info), "topology_hash", hash,
+		"limit", limit ? out_json_set(topo, limit) : json_null(), "optimal", plan->optimal,
+		"nr_steps", (json_int_t)plan->nr_steps, "tenants", tenants));
 	for (unsigned int i = 0; i < plan->nr_tenants; i++) {
 		const struct gpupart_plan_tenant *t = &plan->tenants[i];
 

@@ -9,6 +9,7 @@
 #include "cli/qos/live.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/shown.h"
+#include "cli/util/paths.h"
 
 #define ENVIRONMENTS_SHARE 500	/* of the time: at most that part of it is spent on them */
 
@@ -148,11 +149,10 @@ static void look_at_grants(struct search *s)
 	int nr = shown_grants(cmd_gp, &list);
 
 	for (int i = 0; i < nr; i++) {
-		bool live = !strcmp(list[i].source, "rm") || !strcmp(list[i].source, "kernel");
-
 		set = gpupart_tpcset_and(&list[i].set, &all);
 		if (gpupart_tpcset_empty(&set) ||
-		    !neighbours_is_here(&s->n, list[i].pci, list[i].source, !live))
+		    !neighbours_is_here(&s->n, list[i].pci, list[i].source,
+					!paths_is_live(list[i].source)))
 			continue;
 		if (list[i].uid == geteuid())
 			own = gpupart_tpcset_or(&own, &set);

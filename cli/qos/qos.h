@@ -7,9 +7,9 @@
 #define GPUPART_CLI_QOS_QOS_H
 
 #include "cli/qos/policy/gpupart_qos.h"
-#include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/target/nvml.h"
+#include "cli/util/alloc.h"
 #include "cli/util/out.h"
 #include "cli/util/yaml.h"
 

@@ -229,11 +229,6 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	return 0;
 }
 
-static bool is_live_source(const char *source)
-{
-	return !strcmp(source, "kernel") || !strcmp(source, "rm");
-}
-
 /*
  * What -i names is there and a file that can be read more than once: 0, or an error.
  * Of a pipe the reader would wait for ever, and the simulated driver reads it again.
@@ -243,7 +238,7 @@ static int check_file(const struct args *args)
 	struct stat st;
 	int err;
 
-	if (is_live_source(args->source) || !strncmp(args->source, "sample:", 7))
+	if (paths_is_live(args->source) || !strncmp(args->source, "sample:", 7))
 		return 0;
 	if (stat(args->source, &st)) {
 		err = errno;
@@ -366,7 +361,7 @@ int args_simulate(struct args *args)
 
 	if (!args->source)
 		return sim && *sim ? choose_simulated(args, sim) : 0;
-	if (is_live_source(args->source))
+	if (paths_is_live(args->source))
 		return usage_error(
 			"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
 			args->source);

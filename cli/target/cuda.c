@@ -42,15 +42,9 @@ int cuda_gpus_here(char pci[CUDA_MAX_GPUS][20])
 	return nr;
 }
 
-struct answer {
-	int err;
-	struct cuda_probe probe;
-};
-
 static void ask(void *arg, void *result)
 {
-	struct answer *answer = result;
-	struct cuda_probe *probe = &answer->probe;
+	struct cuda_probe *probe = result;
 	int (*init)(unsigned int), (*version)(int *), (*count)(int *);
 	struct link_map *map;
 	void *lib;
@@ -59,7 +53,7 @@ static void ask(void *arg, void *result)
 	leave_alone();
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!lib) {
-		answer->err = -ENOENT;
+		probe->err = -ENOENT;
 		snprintf(probe->why, sizeof(probe->why), "%s", dlerror());
 		return;
 	}
@@ -73,7 +67,7 @@ static void ask(void *arg, void *result)
 	version = dlsym(lib, "cuDriverGetVersion");
 	count = dlsym(lib, "cuDeviceGetCount");
 	if (!init || !version || !count) {
-		answer->err = -EIO;
+		probe->err = -EIO;
 		snprintf(probe->why, sizeof(probe->why),
 			 "libcuda.so.1 lacks cuInit or what follows it");
 		return;
@@ -81,7 +75,7 @@ static void ask(void *arg, void *result)
 	version(&probe->version);
 	probe->init = init(0);
 	if (probe->init) {
-		answer->err = -EIO;
+		probe->err = -EIO;
 		snprintf(probe->why, sizeof(probe->why), "cuInit returned %d%s", probe->init,
 			 probe->init == 100 ? " (no GPU)" : "");
 		return;
@@ -90,23 +84,24 @@ static void ask(void *arg, void *result)
 		cuda_gpus_here(probe->pci);
 }
 
-int cuda_probe(struct cuda_probe *probe)
+/* Has @fn fill @result, whose @err and @why of 256 bytes are those of what it found, in a child. */
+static int ask_in_child(void (*fn)(void *, void *), const void *arg, void *result, size_t len,
+			const int *err, char *why)
 {
-	struct answer answer = { 0 };
-	char why[128];
-	int err = child_call(ask, NULL, &answer, sizeof(answer), PROBE_SECONDS, why, sizeof(why));
+	char lost[128];
+	int lost_err;
 
-	*probe = answer.probe;
-	if (!err)
-		return answer.err;
-	snprintf(probe->why, sizeof(probe->why), "libcuda.so.1: %s", why);
-	return err;
+	memset(result, 0, len);
+	lost_err = child_call(fn, (void *)arg, result, len, PROBE_SECONDS, lost, sizeof(lost));
+	if (lost_err)
+		snprintf(why, 256, "libcuda.so.1: %s", lost);
+	return lost_err ?: *err;
 }
 
-struct simulated_answer {
-	int err;
-	struct cuda_simulated gpu;
-};
+int cuda_probe(struct cuda_probe *probe)
+{
+	return ask_in_child(ask, NULL, probe, sizeof(*probe), &probe->err, probe->why);
+}
 
 /* CUDA's number of the GPU, or -1. */
 static int find_device(void *lib, const char *selector,
@@ -129,8 +124,7 @@ static int find_device(void *lib, const char *selector,
 
 static void ask_simulated(void *arg, void *result)
 {
-	struct simulated_answer *answer = result;
-	struct cuda_simulated *gpu = &answer->gpu;
+	struct cuda_simulated *gpu = result;
 	const char *selector = arg, *visible = getenv("CUDA_VISIBLE_DEVICES"), *path = NULL;
 	const char *(*capture)(int);
 	int (*init)(unsigned int), (*gpu_info)(int, char *, char *);
@@ -148,7 +142,7 @@ static void ask_simulated(void *arg, void *result)
 	gpu->simulated = true;
 	gpu->pci[0] = 0;
 	if (init(0)) {
-		answer->err = -EIO;
+		gpu->err = -EIO;
 		snprintf(gpu->why, sizeof(gpu->why), "the simulated driver does not start");
 		return;
 	}
@@ -156,7 +150,7 @@ static void ask_simulated(void *arg, void *result)
 	if (device >= 0)
 		path = capture(device);
 	if (!path || gpu_info(device, gpu->pci, uuid)) {
-		answer->err = -ENODEV;
+		gpu->err = -ENODEV;
 		snprintf(gpu->why, sizeof(gpu->why), "no simulated GPU is %.80s%s%.80s",
 			 selector ? selector : "there",
 			 visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
@@ -167,16 +161,8 @@ static void ask_simulated(void *arg, void *result)
 
 int cuda_find_simulated(const char *selector, struct cuda_simulated *found)
 {
-	struct simulated_answer answer = { 0 };
-	char why[128];
-	int err = child_call(ask_simulated, (void *)selector, &answer, sizeof(answer),
-			     PROBE_SECONDS, why, sizeof(why));
-
-	*found = answer.gpu;
-	if (!err)
-		return answer.err;
-	snprintf(found->why, sizeof(found->why), "libcuda.so.1: %s", why);
-	return err;
+	return ask_in_child(ask_simulated, selector, found, sizeof(*found), &found->err,
+			    found->why);
 }
 
 struct memory_question {

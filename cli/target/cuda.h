@@ -9,6 +9,7 @@
 #define CUDA_MAX_GPUS 32	/* whose addresses are asked for */
 
 struct cuda_probe {
+	int err;		/* 0 or -errno, of the process that asked */
 	char path[256];		/* the file that was loaded */
 	int version;		/* 13000 is 13.0 */
 	int init;		/* what cuInit returned, 0 is good */
@@ -19,6 +20,7 @@ struct cuda_probe {
 
 /* One GPU of the simulated driver. */
 struct cuda_simulated {
+	int err;		/* likewise */
 	bool simulated;		/* false: libcuda.so.1 is another driver, or not there */
 	char capture[4096];
 	char pci[20];		/* the address it plays, also where the capture tells none */

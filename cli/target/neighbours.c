@@ -250,55 +250,55 @@ static void add(void *user, const struct neighbour *found)
 			 *found->name ? ", " : "", found->name);
 }
 
-struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
-				      const char *pci, const struct gpupart_tpcset *within)
+/* Looks at all of them, and with @to_be at those that have not used the GPU yet. */
+static void look(struct neighbours *n, struct beside *beside, bool to_be)
 {
-	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
-	struct beside beside = { .neighbours = &n, .within = within };
 	struct gpupart_process *processes;
-	struct gpupart_job *jobs;
+	struct gpupart_job *jobs = NULL;
 	unsigned int nr_too_long;
 
-	n.nr_processes = shown_processes(cmd_gp, &processes);
-	n.nr_jobs = shown_jobs(cmd_gp, &jobs);
-	n.processes = processes;
-	n.jobs = jobs;
-	n.user = &beside;
-	if (n.nr_processes < 0)
+	beside->neighbours = n;
+	n->found = add;
+	n->user = beside;
+	n->nr_processes = shown_processes(cmd_gp, &processes);
+	n->processes = processes;
+	if (to_be || beside->within)
+		n->nr_jobs = shown_jobs(cmd_gp, &jobs);
+	n->jobs = jobs;
+	if (to_be && n->nr_processes < 0)
 		remark("-n: other programs that run cannot be listed: their TPCs may be taken");
 	/* What was not looked at, of a user that has too much there. */
-	for (int i = 0; i < n.nr_processes; i++)
+	for (int i = 0; to_be && i < n->nr_processes; i++)
 		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)
 			remark("-n: %s, and their TPCs may be taken", processes[i].problem);
-	neighbours_shown(&n);
-	nr_too_long = neighbours_to_be(&n);
+	neighbours_shown(n);
+	nr_too_long = to_be ? neighbours_to_be(n) : 0;
 	if (nr_too_long)
 		remark(
 			"-n: the environments of %u processes are longer than %u KiB, or those of their user together than %u MiB, and were not read: whether those will be limited is not known",
 			nr_too_long, MAX_ENVIRONMENT >> 10, MAX_ENVIRONMENTS >> 20);
 	free(processes);
 	free(jobs);
+}
+
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
+				      const char *pci, const struct gpupart_tpcset *within)
+{
+	struct neighbours n = { .args = args, .topo = topo, .pci = pci };
+	struct beside beside = { .within = within };
+
+	look(&n, &beside, true);
 	return beside.tpcs;
 }
 
 void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set)
 {
-	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
-	struct beside beside = { .neighbours = &n, .within = within, .set = set };
+	struct neighbours n = { .args = args, .topo = topo, .pci = pci };
+	struct beside beside = { .within = within, .set = set };
 	char list[GPUPART_TPCSET_STRLEN], more[32] = "";
-	struct gpupart_process *processes;
-	struct gpupart_job *jobs = NULL;
 
-	n.user = &beside;
-	n.nr_processes = shown_processes(cmd_gp, &processes);
-	n.processes = processes;
-	if (within)
-		n.nr_jobs = shown_jobs(cmd_gp, &jobs);
-	n.jobs = jobs;
-	neighbours_shown(&n);
-	free(processes);
-	free(jobs);
+	look(&n, &beside, false);
 	gpupart_tpcset_format_list(&beside.tpcs, list, sizeof(list));
 	if (beside.nr > 1)
 		snprintf(more, sizeof(more), " and %u more", beside.nr - 1);

@@ -16,6 +16,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
 #include "cli/util/child.h"
+#include "cli/util/paths.h"
 
 #define ASK_SECONDS 10
 #define SAMPLE_END ".capture"
@@ -203,13 +204,11 @@ static int open_own(const char *source, const char *pci, struct gpupart_topology
 int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topology **topo,
 		   char *why, size_t len)
 {
-	bool live = !strcmp(gpu->source, "rm") || !strcmp(gpu->source, "kernel");
-
 	if (!*gpu->source && gpu->simulated) {
 		snprintf(why, len, "no capture is named that the GPU is simulated from");
 		return -EINVAL;
 	}
-	if (live || !*gpu->source || gpu->uid == geteuid())
+	if (paths_is_live(gpu->source) || !*gpu->source || gpu->uid == geteuid())
 		return open_own(*gpu->source ? gpu->source : NULL,
 				gpu->simulated ? NULL : gpu->pci, topo, why, len);
 	if (!open_sample(gpu->source, topo))

@@ -94,7 +94,6 @@ void out_wrap(struct out *out, int indent, const char *label, const char *text)
 void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
-	bool live = !strcmp(info->source, "rm") || !strcmp(info->source, "kernel");
 	char source[280];
 
 	fprintf(out->file, "%s%s%s%s", out->bold, *info->name ? info->name :
@@ -113,7 +112,7 @@ void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 		fprintf(out->file, " in %u GPCs", gpupart_topology_nr_gpcs(topo));
 	if (gpupart_topology_nr_ugpus(topo))
 		fprintf(out->file, " in %u uGPUs", gpupart_topology_nr_ugpus(topo));
-	fprintf(out->file, "\nsource: %s%s\n", live ? "" : "capture ",
+	fprintf(out->file, "\nsource: %s%s\n", paths_is_live(info->source) ? "" : "capture ",
 		paths_source(info->source, source, sizeof(source)));
 }
 

@@ -84,6 +84,11 @@ const char *paths_source(const char *path, char *text, size_t len)
 	return text;
 }
 
+bool paths_is_live(const char *source)
+{
+	return !strcmp(source, "kernel") || !strcmp(source, "rm");
+}
+
 static char **main_argv;
 
 void paths_set_argv(char **argv)

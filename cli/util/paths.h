@@ -40,6 +40,9 @@ void paths_set_argv(char **argv);
  */
 int paths_enter_sim(const char *capture);
 
+/* Whether the topology's @source is this machine: the kernel module or NVIDIA's driver. */
+bool paths_is_live(const char *source);
+
 /* Whether two paths are one file. */
 bool paths_same(const char *a, const char *b);
 

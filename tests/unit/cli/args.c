@@ -122,6 +122,12 @@ int paths_full(const char *path, char *full, size_t len)
 	return 0;
 }
 
+bool paths_is_live(const char *source)
+{
+	(void)source;
+	return false;
+}
+
 int paths_enter_sim(const char *capture)
 {
 	(void)capture;
