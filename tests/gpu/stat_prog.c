@@ -262,15 +262,32 @@ static void *deep_thread(void *nr)
 	return NULL;
 }
 
-/* Two threads, a stream each. */
-static void threads(int nr)
+static void *long_thread(void *nr)
 {
-	pthread_t both[2];
+	DO(cuCtxSetCurrent(ctx));
+	long_wait(*(int *)nr);
+	return NULL;
+}
+
+/* Two threads, a stream each. */
+static void both(void *(*thread)(void *), int nr)
+{
+	pthread_t threads[2];
 
 	for (int i = 0; i < 2; i++)
-		pthread_create(&both[i], NULL, deep_thread, &nr);
+		pthread_create(&threads[i], NULL, thread, &nr);
 	for (int i = 0; i < 2; i++)
-		pthread_join(both[i], NULL);
+		pthread_join(threads[i], NULL);
+}
+
+static void threads(int nr)
+{
+	both(deep_thread, nr);
+}
+
+static void long_threads(int nr)
+{
+	both(long_thread, nr);
 }
 
 /* Twice in one process: a context, its end, another. */
@@ -324,7 +341,7 @@ static const struct {
 	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "long", long_wait },
 	{ "poll", poll }, { "long_poll", long_poll }, { "fast_then_long", fast_then_long },
 	{ "memory", memory }, { "beside", beside }, { "serial", serial }, { "graph", graph },
-	{ "threads", threads }, { "contexts", contexts }, { "leave", leave }, { "fetch", fetch },
+	{ "threads", threads }, { "long_threads", long_threads }, { "contexts", contexts }, { "leave", leave }, { "fetch", fetch },
 };
 
 static int run(const char *name, int nr)
