@@ -79,6 +79,10 @@ measure_deep 200 -- "$prog" poll 300
 is "$(ask '[d["verdict"], t["queries"] > 10, t["waits"], s["cpu_waits"] > 0.6]')" \
 	"['GPU-bound', True, 0, True]" "who asks again and again waits"
 
+measure_whole -- "$prog" late_wait 300
+is "$(ask 'd["span_seconds"] > 0.6 and s["busy"] * d["span_seconds"] < 0.4 and s["starved"] > 0.4')" True \
+	"after its last kernel it works on the host, and waits: the GPU has nothing to do"
+
 measure_deep 90 -- "$prog" graph 100
 is "$(ask '[d["verdict"], t["kernels"], t["graphs"]]')" "['GPU-bound', 0, 100]" \
 	"graphs are counted, and what is captured is not"

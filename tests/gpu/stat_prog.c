@@ -299,6 +299,18 @@ static void contexts(int nr)
 	deep(nr);
 }
 
+/* The GPU has work for as long as the host then has, and the last call is a wait. */
+static void late_wait(int nr)
+{
+	void *s = stream();
+
+	for (int i = 0; i < nr; i++)
+		spin(1000000, s);
+	DO(cuStreamSynchronize(s));
+	work_on_host(nr * 1e-3);
+	DO(cuStreamSynchronize(s));
+}
+
 /* Launches so fast for 12 ms that looking costs too much, then a kernel of @ms. */
 static void fast_then_long(int ms)
 {
@@ -341,7 +353,9 @@ static const struct {
 	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "long", long_wait },
 	{ "poll", poll }, { "long_poll", long_poll }, { "fast_then_long", fast_then_long },
 	{ "memory", memory }, { "beside", beside }, { "serial", serial }, { "graph", graph },
-	{ "threads", threads }, { "long_threads", long_threads }, { "contexts", contexts }, { "leave", leave }, { "fetch", fetch },
+	{ "threads", threads }, { "long_threads", long_threads },
+	{ "contexts", contexts }, { "leave", leave },
+	{ "late_wait", late_wait }, { "fetch", fetch },
 };
 
 static int run(const char *name, int nr)
