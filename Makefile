@@ -139,7 +139,7 @@ $(SIM_PLAIN_OBJ): sim/cuda/fault.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/obj/sim/cuda/fault.o: ALL_CFLAGS += -DSIM_FAULTS
-$(B)/obj/lib/topo/source_netlink.o: ALL_CFLAGS += $(NL_CFLAGS)
+$(B)/obj/lib/topo/source_netlink.o $(B)/obj/lib/topo/engine_use.o: ALL_CFLAGS += $(NL_CFLAGS)
 $(B)/obj/lib/confine/probe.o: $(B)/obj/lib/confine/probe.ptx $(B)/obj/lib/confine/probe_cluster.ptx
 $(B)/obj/lib/confine/probe.o: ALL_CFLAGS += -Wa,-I,$(B)/obj/lib/confine
 # Every program that is confined has it: without comments and blanks.

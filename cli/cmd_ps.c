@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/target/args.h"
+#include "cli/target/engines.h"
 #include "cli/target/nvml.h"
 #include "cli/target/shown.h"
 #include "cli/target/tenants.h"
@@ -18,11 +19,18 @@
 
 const char ps_help[] =
 "Usage: gpupart ps [--json] [-o FILE]\n"
+"       gpupart ps --engines [-d SECONDS] [-i SOURCE] [--gpu GPU] [--json] [-o FILE]\n"
 "What runs under gpupart now: your own processes, as root everybody's. A row a\n"
 "process that has called cuInit.\n"
 "\n"
 "      --json          as JSON, schema gpupart/1\n"
 "  -o, --output FILE   write there; FILE.json: as --json\n"
+"      --engines       instead: what share of the time each TSG had each engine of a\n"
+"                      GPU, whoever it belongs to; root\n"
+"  -d, --delay SECONDS sample for so long, 0.1-3600 (1), 1000 times a second\n"
+"  -i, --input SOURCE  kernel: the module gpupart; rm: NVIDIA's driver reads them;\n"
+"                      a file of registers; without it the first two in turn\n"
+"      --gpu GPU       that GPU, not the first\n"
 "\n"
 "LAUNCHES   kernel launches since it began\n"
 "WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
@@ -35,10 +43,14 @@ const char ps_help[] =
 "of one use of a GPU's memory as it is counted, what they may, and who uses it; of a\n"
 "process also its calls that may have got memory that is not counted.\n"
 "\n"
+"A TSG is the driver's time slice group, one or more a process. Whose one is, is not\n"
+"known (OWNER ?). SWITCHING: a context is being saved or loaded.\n"
+"\n"
 "Exit status: 0, also where nothing runs.\n"
 "\n"
 "Examples:\n"
 "  gpupart ps\n"
+"  sudo gpupart ps --engines -d 5\n"
 "  gpupart ps --json | jq '.processes[] | select(.name == \"train\") | .set.list'\n";
 
 const char top_help[] =
@@ -71,7 +83,7 @@ static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
 	if (look->nr < 0)
 		return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	tenants_drop(&look->tenants);
-	return tenants_take(cmd, gp, &look->tenants);
+	return tenants_take(&look->tenants);
 }
 
 static uint64_t nr_widened(const struct gpupart_counters *c)
@@ -286,10 +298,25 @@ int cmd_ps(int argc, char **argv)
 	struct look look = { 0 };
 	struct gpupart *gp;
 	struct out out;
-	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, NULL, ps_help, argc, argv);
+	const char *delay = NULL;
+	bool engines = false;
+	const struct args_option own[] = { { .name = "engines", .given = &engines },
+					   { .name = "delay", .letter = 'd', .value = &delay },
+					   { 0 } };
+	double seconds = 1;
+	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_SOURCE | ARGS_GPU, own,
+				ps_help, argc, argv);
 
 	if (status)
 		return status;
+	if (!engines && (delay || args.source || args.gpu))
+		return usage_error("-d, -i and --gpu are for --engines");
+	if (delay)
+		status = args_seconds("-d", delay, 0.1, &seconds);
+	if (status)
+		return status;
+	if (engines)
+		return engines_show(&args, seconds);
 	gp = alloc_gpupart();
 	status = take_look(args.cmd, gp, &look) ?: out_open(&out, &args);
 	if (!status) {
@@ -297,7 +324,7 @@ int cmd_ps(int argc, char **argv)
 			print_json(&out, &look);
 		else
 			print_look(&out, &look, NULL);
-		status = out_close(&out, args.cmd);
+		status = out_close(&out);
 	}
 	drop_look(&look);
 	gpupart_close(gp);
@@ -342,7 +369,7 @@ static int watch(const struct args *args, struct gpupart *gp, double delay, unsi
 		else if (n)
 			fputc('\n', out.file);
 		print_look(&out, now, before);
-		status = out_close(&out, args->cmd);
+		status = out_close(&out);
 	}
 	drop_look(&looks[0]);
 	drop_look(&looks[1]);
@@ -365,7 +392,7 @@ int cmd_top(int argc, char **argv)
 	if (status)
 		return status;
 	if (delay)
-		status = args_seconds(&args, "-d", delay, 0.1, &seconds);
+		status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
 	if (count && !args_whole(count, ULONG_MAX, &looks))

@@ -111,6 +111,7 @@ CLI_TARGET_SRC := \
 	cli/target/clusters.c \
 	cli/target/cuda.c \
 	cli/target/driver.c \
+	cli/target/engines.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
 	cli/target/pack.c \
@@ -129,7 +130,6 @@ CLI_UTIL_SRC := \
 	cli/util/message.c \
 	cli/util/namespaces.c \
 	cli/util/out.c \
-	cli/util/out_clean.c \
 	cli/util/out_json.c \
 	cli/util/out_text.c \
 	cli/util/paths.c \

@@ -38,6 +38,9 @@
 #define CWD_GH100(t, src) \
 	CELL(CHIP_CWD, t, src, .at = NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GH100, \
 	     .at2 = NV_PGRAPH_PRI_CWD_SM_ID_GH100, .nr = 24)
+#define CWD_CTL(src) \
+	CELL(CHIP_CWD_CTL, V, src, .at = NV_PGRAPH_PRI_CWD_PARTITION_CTL, \
+	     .at2 = NV_PGRAPH_PRI_CWD_CG)
 #define ROUND_ROBIN(t, src) CELL(CHIP_ORDER, t, src, .kind = CHIP_ORDER_ROUND_ROBIN)
 #define GREEDY(t, src) \
 	CELL(CHIP_ORDER, t, src, .kind = CHIP_ORDER_GREEDY, \
@@ -48,6 +51,7 @@
 #define ENGINES_ROWS(dies, t, src) \
 	CELL(CHIP_ENGINES, t, src, .kind = CHIP_ENGINES_ROWS, .at = NV_PTOP_DEVICE_INFO2, \
 	     .nr = (dies))
+#define RUNLISTS(t, src) CELL(CHIP_RUNLISTS, t, src)
 #define CE_GP100(t, src) \
 	CELL(CHIP_PCE, t, src, .kind = CHIP_PCE_NIBBLES, .at = NV_CE_PCE2LCE_GP100, .nr = 1), \
 	CELL(CHIP_GRCE, t, src, .at = NV_CE_GRCE_CONFIG_GP100, .nr = 2)
@@ -181,6 +185,8 @@
 #define GA10B "nvgpu hw_{top,fuse}_ga10b.h"
 #define H200 "read on H200 boards"
 #define GB20C "nvgpu hw_{top,fuse}_gb20c.h"
+/* OGKM: kfifoStartChannelHalt_GA100 is that of GA102 to AD107 too. */
+#define GA100_FIFO "nouveau fifo/ga102.c has ga100.c's; OGKM g_kernel_fifo_nvoc.c"
 #define GP100_SMS "NVIDIA's GP100 white paper"
 
 #define CHIP(i, n, f, ...) { .id = (i), .name = (n), .family = (f), .cells = { __VA_ARGS__ } }
@@ -220,28 +226,30 @@ const struct chip chips[] = {
 	CHIP(0x138, "GP108", "Pascal", PASCAL(I, GP106, 1, I, GP106)),
 	CHIP(0x13b, "GP10B", "Pascal",
 	     PASCAL(V, "nvgpu hw_{top,fuse,proj}_gp10b.h", 1, V, "nvgpu hw_proj_gp10b.h")),
-	CHIP(0x140, "GV100", "Volta", VOLTA("nvgpu hw_{top,fuse,gr}_gv100.h; OGD gv100", R)),
+	CHIP(0x140, "GV100", "Volta", VOLTA("nvgpu hw_{top,fuse,gr}_gv100.h; OGD gv100", R),
+	     CWD_CTL("OGD gv100 pri_cwd")),
 	CHIP(0x15b, "GV11B", "Volta", VOLTA("nvgpu hw_{top,fuse,gr}_gv11b.h", I)),
 	CHIP(0x162, "TU102", "Turing", TURING(I, TU104, V)),
-	CHIP(0x164, "TU104", "Turing", TURING(V, TU104, I)),
+	CHIP(0x164, "TU104", "Turing", TURING(V, TU104, I), CWD_CTL("OGD tu104 pri_cwd")),
 	CHIP(0x166, "TU106", "Turing", TURING(I, TU104, I)),
 	CHIP(0x167, "TU117", "Turing", TURING(I, TU104, I)),
 	CHIP(0x168, "TU116", "Turing", TURING(I, TU104, I)),
-	CHIP(0x170, "GA100", "Ampere", AMPERE(V, GA100, 18, V)),
-	CHIP(0x172, "GA102", "Ampere", AMPERE(I, GA10B, 6, V)),
-	CHIP(0x173, "GA103", "Ampere", AMPERE(I, GA10B, 6, I)),
-	CHIP(0x174, "GA104", "Ampere", AMPERE(I, GA10B, 6, I)),
-	CHIP(0x176, "GA106", "Ampere", AMPERE(I, GA10B, 6, I)),
-	CHIP(0x177, "GA107", "Ampere", AMPERE(I, GA10B, 6, I)),
+	CHIP(0x170, "GA100", "Ampere", AMPERE(V, GA100, 18, V), CWD_CTL("OGD ga100 pri_cwd"),
+	     RUNLISTS(V, "OGD ga100 dev_runlist; nvgpu hw_runlist_ga100.h")),
+	CHIP(0x172, "GA102", "Ampere", AMPERE(I, GA10B, 6, V), RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x173, "GA103", "Ampere", AMPERE(I, GA10B, 6, I), RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x174, "GA104", "Ampere", AMPERE(I, GA10B, 6, I), RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x176, "GA106", "Ampere", AMPERE(I, GA10B, 6, I), RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x177, "GA107", "Ampere", AMPERE(I, GA10B, 6, I), RUNLISTS(R, GA100_FIFO)),
 	CHIP(0x17b, "GA10B", "Ampere", AMPERE(V, GA10B, 6, I)),
 	CHIP(0x17f, "GA102F", "Ampere", AMPERE(I, GA10B, 6, I)),
-	CHIP(0x180, "GH100", "Hopper", HOPPER(V, H200)),
+	CHIP(0x180, "GH100", "Hopper", HOPPER(V, H200), RUNLISTS(V, H200)),
 	CHIP(0x181, "GH100_SOC", "Hopper", HOPPER(I, H200)),
-	CHIP(0x192, "AD102", "Ada", ADA),
-	CHIP(0x193, "AD103", "Ada", ADA),
-	CHIP(0x194, "AD104", "Ada", ADA),
-	CHIP(0x196, "AD106", "Ada", ADA),
-	CHIP(0x197, "AD107", "Ada", ADA),
+	CHIP(0x192, "AD102", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x193, "AD103", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x194, "AD104", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x196, "AD106", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
+	CHIP(0x197, "AD107", "Ada", ADA, RUNLISTS(R, GA100_FIFO)),
 	CHIP_NOTE(0x1a0, "GB100", "Blackwell", DIE_1, BLACKWELL_1(24, V, V)),
 	CHIP_NOTE(0x1a2, "GB102", "Blackwell", DIE_1, BLACKWELL_1(24, I, I)),
 	CHIP_NOTE(0x1a3, "GB110", "Blackwell", DIE_1, BLACKWELL_1(24, I, I)),
@@ -292,9 +300,11 @@ const char *chip_column_name(enum chip_column column)
 		[CHIP_FUSE_LTC] = "ltc-fuses",
 		[CHIP_GPC_MAP] = "gpc-map",
 		[CHIP_CWD] = "cwd-tables",
+		[CHIP_CWD_CTL] = "cwd-control",
 		[CHIP_ORDER] = "order-rule",
 		[CHIP_SMS_PER_TPC] = "sms-per-tpc",
 		[CHIP_ENGINES] = "engines",
+		[CHIP_RUNLISTS] = "runlists",
 		[CHIP_PCE] = "pce-map",
 		[CHIP_GRCE] = "grce-map",
 		[CHIP_MEMORY] = "memory",

@@ -24,9 +24,11 @@ enum chip_column {
 	CHIP_FUSE_LTC,		/* at + 4 * fbp */
 	CHIP_GPC_MAP,		/* kind: how a logical GPC gets its physical one */
 	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each */
+	CHIP_CWD_CTL,		/* at: PARTITION_CTL, at2: CG, followed by CG1 */
 	CHIP_ORDER,		/* kind: the published rule that numbers TPCs */
 	CHIP_SMS_PER_TPC,	/* nr */
 	CHIP_ENGINES,		/* kind: form of the device table, at, nr: dies */
+	CHIP_RUNLISTS,		/* runlists' registers are where regs.h says */
 	CHIP_PCE,		/* kind: form of PCE2LCE, at, nr: words, 0 not published */
 	CHIP_GRCE,		/* at, nr: GRCEs; form as of CHIP_PCE */
 	CHIP_MEMORY,		/* kind: width of the magnitude */

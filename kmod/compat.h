@@ -12,6 +12,7 @@
 #include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/pm_runtime.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/version.h>
@@ -36,8 +37,17 @@
 /* 6.6 moved a dump's attributes. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
+#define compat_dump_family(cb) (genl_dumpit_info(cb)->family)
 #else
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
+#define compat_dump_family(cb) (genl_info_dump(cb)->family)
+#endif
+
+/* 5.19 has the drivers that hand their device to others say so. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
+#define compat_managed_dma(driver) false
+#else
+#define compat_managed_dma(driver) (to_pci_driver(driver)->driver_managed_dma)
 #endif
 
 /* From this command on a request's reserved bytes must be 0; 6.1 asks for it. */
@@ -53,6 +63,13 @@
 	genlmsg_multicast_allns(family, skb, 0, group, GFP_KERNEL)
 #else
 #define compat_multicast_allns(family, skb, group) genlmsg_multicast_allns(family, skb, 0, group)
+#endif
+
+/* 6.9 took its second argument away, which asked for a device that nothing uses too. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define compat_get_if_active(dev) pm_runtime_get_if_active(dev, true)
+#else
+#define compat_get_if_active(dev) pm_runtime_get_if_active(dev)
 #endif
 
 #else /* user space */

@@ -9,6 +9,7 @@
 #include <net/genetlink.h>
 #include "device.h"
 #include "netlink.h"
+#include "scheduling.h"
 
 static struct genl_family family;
 
@@ -26,9 +27,20 @@ static const struct nla_policy engine_policy[GPUPART_A_ENGINE_MAX + 1] = {
 	[GPUPART_A_ENGINE_INDEX] = { .type = NLA_U32 },
 };
 
-/* The GPU that a request names, with a reference. */
-static struct gpu *named_gpu(struct nlattr *index, struct nlattr *bus_name,
-			     struct netlink_ext_ack *extack)
+static const struct nla_policy runlist_policy[GPUPART_A_RUNLIST_MAX + 1] = {
+	[GPUPART_A_RUNLIST_INDEX] = { .type = NLA_U32 },
+	[GPUPART_A_RUNLIST_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
+	[GPUPART_A_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
+};
+
+static const struct nla_policy channel_policy[GPUPART_A_CHANNEL_MAX + 1] = {
+	[GPUPART_A_CHANNEL_INDEX] = { .type = NLA_U32 },
+	[GPUPART_A_CHANNEL_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
+	[GPUPART_A_CHANNEL_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
+};
+
+struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
+			      struct netlink_ext_ack *extack)
 {
 	struct gpu *gpu;
 
@@ -58,7 +70,7 @@ static struct gpu *named_gpu(struct nlattr *index, struct nlattr *bus_name,
 }
 
 /* Why a session could not read. */
-static void fault_extack(struct netlink_ext_ack *extack, const struct topo_fault *fault)
+void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault)
 {
 	const char *why = fault->err == -EIO ? topo_bad_read(fault->value) :
 			  fault->err == -ERANGE ? "a register's value cannot be" :
@@ -77,6 +89,7 @@ static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, in
 		   struct netlink_callback *cb)
 {
 	struct gpu_session session;
+	struct gpu_id id = { 0 };
 	char why[TOPO_FAULT_LEN] = "";
 	void *header = genlmsg_put(skb, portid, seq, &family, flags, cmd);
 	int err;
@@ -91,20 +104,20 @@ static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, in
 	err = gpu_open(gpu, &session);
 	if (!err) {
 		err = gpu_identify(&session);
+		id = gpu->id;
 		gpu_close(&session);
 	}
-	/* The id does not change once it was read, so no lock is needed for it. */
 	if (err) {
 		topo_fault_text(&session.reader.fault, why, sizeof(why));
 		if (nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why))
 			goto full;
 	} else {
-		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, gpu->id.chip_id))
+		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, id.chip_id))
 			goto full;
-		if (gpu->id.chip ?
-		    nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, gpu->id.chip->name) ||
-		    nla_put_string(skb, GPUPART_A_GPU_FAMILY, gpu->id.chip->family) :
-		    nla_put_string(skb, GPUPART_A_GPU_REFUSED, gpu->id.why))
+		if (id.chip ?
+		    nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, id.chip->name) ||
+		    nla_put_string(skb, GPUPART_A_GPU_FAMILY, id.chip->family) :
+		    nla_put_string(skb, GPUPART_A_GPU_REFUSED, id.why))
 			goto full;
 	}
 	genlmsg_end(skb, header);
@@ -116,7 +129,7 @@ full:
 
 static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 {
-	struct gpu *gpu = named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
+	struct gpu *gpu = netlink_named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
 				    info->attrs[GPUPART_A_GPU_BUS_NAME], info->extack);
 	struct sk_buff *skb;
 	int err = -ENOMEM;
@@ -243,7 +256,7 @@ static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
 
 static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 {
-	struct gpu *gpu = named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
+	struct gpu *gpu = netlink_named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
 				    info->attrs[GPUPART_A_TOPOLOGY_BUS_NAME], info->extack);
 	struct gpu_session session;
 	struct sk_buff *skb = NULL;
@@ -254,7 +267,7 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		return PTR_ERR(gpu);
 	err = gpu_open(gpu, &session);
 	if (err) {
-		fault_extack(info->extack, &session.reader.fault);
+		netlink_fault(info->extack, &session.reader.fault);
 		goto put;
 	}
 	err = gpu_topology(&session);
@@ -264,7 +277,7 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		goto close;
 	}
 	if (err) {
-		fault_extack(info->extack, &session.reader.fault);
+		netlink_fault(info->extack, &session.reader.fault);
 		goto close;
 	}
 	err = -ENOMEM;
@@ -378,7 +391,7 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	cb->seq = gpu_generation();
 	if (index && !cb->args[2]) {
 		/* A GPU that is not there is an error, not an empty list. */
-		gpu = named_gpu(index, NULL, cb->extack);
+		gpu = netlink_named_gpu(index, NULL, cb->extack);
 		if (IS_ERR(gpu))
 			return PTR_ERR(gpu);
 		cb->args[0] = gpu->index;
@@ -425,6 +438,16 @@ static const struct genl_ops ops[] = {
 		.dumpit = engine_get_dumpit,
 		.policy = engine_policy,
 		.maxattr = GPUPART_A_ENGINE_INDEX,
+	}, {
+		.cmd = GPUPART_CMD_RUNLIST_GET,
+		.dumpit = scheduling_runlist_dumpit,
+		.policy = runlist_policy,
+		.maxattr = GPUPART_A_RUNLIST_PRI_BASE,
+	}, {
+		.cmd = GPUPART_CMD_CHANNEL_GET,
+		.dumpit = scheduling_channel_dumpit,
+		.policy = channel_policy,
+		.maxattr = GPUPART_A_CHANNEL_RUNLIST_PRI_BASE,
 	},
 };
 
@@ -436,6 +459,8 @@ static struct genl_family family = {
 	.name = GPUPART_FAMILY_NAME,
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
+	/* A request may wait for a GPU to wake: it must not hold up other families. */
+	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = ops,
 	.n_ops = ARRAY_SIZE(ops),

@@ -69,6 +69,9 @@
 #define NV_PGRAPH_PRI_CWD_FS		0x405b00
 #define NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(v) REG_FIELD(v, 7, 0)
 #define NV_PGRAPH_PRI_CWD_FS_NUM_TPCS(v) REG_FIELD(v, 15, 8)
+/* Of the context that is loaded: none, static or dynamic partitions. OGD pri_cwd. */
+#define NV_PGRAPH_PRI_CWD_PARTITION_CTL	0x405b2c
+#define NV_PGRAPH_PRI_CWD_CG		0x405bf0	/* clock gating; CG1 is the next word */
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GM200 0x405b60	/* 16 words, 4 TPCs each */
 #define NV_PGRAPH_PRI_CWD_SM_ID_GM200	0x405ba0
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GH100 0x405000
@@ -141,7 +144,34 @@
 #define NV_PTIMER_TIME_1		0x009410
 #define NV_PTIMER_TIME_1_NSEC(v)	REG_FIELD(v, 28, 0)
 
-/* The highest register read, and so how much of BAR0 is mapped. */
+/*
+ * Runlists since Ampere: offsets from the base that row 2 of the device table tells, and the
+ * words of their channels. OGD ga100 dev_runlist.ref.txt; H200.
+ */
+#define NV_RUNLIST_CHANNEL_CONFIG	0x004
+#define NV_RUNLIST_CHANNEL_CONFIG_NUM_CHANNELS(v) (1u << REG_FIELD(v, 3, 0))
+#define NV_RUNLIST_CHANNEL_CONFIG_CHRAM(v) ((v) & 0xfffffff0u)
+#define NV_RUNLIST_DOORBELL_CONFIG	0x008
+#define NV_RUNLIST_DOORBELL_CONFIG_ID(v) REG_FIELD(v, 31, 16)
+#define NV_RUNLIST_SCHED_DISABLE	0x094
+#define NV_RUNLIST_SCHED_DISABLE_RUNLIST(v) REG_FIELD(v, 0, 0)
+#define NV_RUNLIST_INFO			0x108
+#define NV_RUNLIST_INFO_ENG_IDLE(v)	REG_FIELD(v, 8, 8)
+#define NV_RUNLIST_INFO_RUNLIST_IDLE(v)	REG_FIELD(v, 9, 9)
+#define NV_RUNLIST_ENGINE_STATUS0(i)	(0x200 + 64 * (i))
+#define NV_RUNLIST_ENGINE_STATUS0_TSGID(v) REG_FIELD(v, 11, 0)
+#define NV_RUNLIST_ENGINE_STATUS0_CTX_STATUS(v) REG_FIELD(v, 15, 13)
+#define NV_RUNLIST_ENGINE_STATUS0_NEXT_TSGID(v) REG_FIELD(v, 27, 16)
+#define NV_RUNLIST_ENGINE_STATUS0_FAULTED(v) REG_FIELD(v, 30, 30)
+#define NV_RUNLIST_ENGINE_STATUS0_BUSY(v) REG_FIELD(v, 31, 31)
+#define NV_RUNLIST_ENGINE_STATUS_CHANNEL(i) (0x208 + 64 * (i))
+#define NV_RUNLIST_ENGINE_STATUS_CHANNEL_ID(v) REG_FIELD(v, 11, 0)
+#define NV_RUNLIST_ENGINE_STATUS_CHANNEL_VALID(v) REG_FIELD(v, 15, 15)
+#define NV_RUNLIST_SIZE			0x300
+
+/* The whole of BAR0, mapped only for runlists. */
+#define NV_BAR0_SIZE			0x1000000
+/* The highest other register read, and so how much of BAR0 is mapped for the rest. */
 #define NV_BAR0_USED			0x823000
 
 #endif

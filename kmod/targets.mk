@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # The kernel module: build, install, package, test. Included by the top Makefile.
 KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
-KMOD_PURE  := $(addprefix kmod/,chip.c engines.c memory.c order.c read.c text.c topo.c)
-KMOD_HDR   := $(addprefix kmod/,chip.h compat.h device.h netlink.h pci.h platform.h proc.h regs.h text.h topo.h) \
+KMOD_PURE  := $(addprefix kmod/,chip.c engines.c memory.c order.c read.c runlists.c text.c topo.c)
+KMOD_HDR   := $(addprefix kmod/,chip.h compat.h device.h netlink.h pci.h platform.h proc.h regs.h scheduling.h text.h topo.h) \
 	      include/uapi/linux/gpupart.h
-KMOD_SRC   := $(KMOD_PURE) $(addprefix kmod/,device.c main.c netlink.c pci.c platform.c proc.c)
+KMOD_SRC   := $(KMOD_PURE) $(addprefix kmod/,device.c main.c netlink.c pci.c platform.c proc.c scheduling.c)
 KMOD_FAKES := $(addprefix tests/kmod/,sleepy/Kbuild sleepy/sleepy.c fakegpu/Kbuild fakegpu/fakegpu.c fakegpu/tegra.c)
 KMOD_TESTS := $(B)/tests/kmod-unit.sh $(B)/tests/kmod-pages.sh $(B)/tests/kmod-chips.sh \
 	      tests/kmod/spec
@@ -34,7 +34,7 @@ $(B)/kmod/pages/.made: $(B)/tests/kmod-page $(B)/kmod/regs/.made
 	@mkdir -p $(@D)
 	$(Q)for regs in $(B)/kmod/regs/*.regs; do \
 		name=$$(basename $$regs .regs); \
-		for page in topology chip engines device_info copy_topology; do \
+		for page in topology chip engines device_info copy_topology runlists; do \
 			$(B)/tests/kmod-page $$regs $$page >$(@D)/$$name.$$page || \
 				case $$page in topology) ;; *) rm $(@D)/$$name.$$page;; esac; \
 		done; \
@@ -69,7 +69,7 @@ dkms:
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink ynl library power tegra faults leaks
+KMOD_PARTS  := pages plug netlink runlists ynl library power cache others tegra faults leaks
 
 $(B)/kmod/%/.built: $(KMOD_SRC) $(KMOD_HDR) kmod/Kbuild $(KMOD_FAKES) tests/kmod/kernels tests/kmod/build
 	$(Q)nice tests/kmod/kernels $* >/dev/null
@@ -85,20 +85,20 @@ $(B)/kmod/guest/gpunl $(B)/kmod/guest/failnth: $(B)/kmod/guest/%: tests/kmod/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $<
 
-$(B)/kmod/guest/kerneltopo: tests/kmod/kerneltopo.c $(B)/lib/libgpupart.a
+$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse: $(B)/kmod/guest/%: tests/kmod/%.c $(B)/lib/libgpupart.a
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -static -o $@ $< $(B)/lib/libgpupart.a $(LIBS) 2>$@.log || { cat $@.log >&2; exit 1; }
 	$(Q)rm $@.log
 
 $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl \
-		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/ynl.py tests/kmod/vm
+		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/ynl.py tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(if $(filter debug,$*),$(filter-out ynl,$(KMOD_PARTS)),$(KMOD_PARTS))\n' >$@ && chmod +x $@
 
 # arm64, on QEMU's virt machine: its programs are cross-built. No Python is there for ynl.
 $(B)/tests/kmod-guest-%-arm64.sh: $(B)/kmod/%-arm64/.built $(B)/kmod/pages/.made tests/kmod/guest tests/kmod/vm-arm64
 	@root=$$(tests/arm64/sysroot) && $(MAKE) -s CROSS_COMPILE=aarch64-linux-gnu- SYSROOT="$$root" \
-		B=$(B)/arm64 $(patsubst %,$(B)/arm64/kmod/guest/%,gpunl failnth kerneltopo)
+		B=$(B)/arm64 $(patsubst %,$(B)/arm64/kmod/guest/%,gpunl failnth kerneltopo engineuse)
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $*-arm64 $(abspath $(B)) $${KMOD_PARTS:-$(filter-out ynl,$(KMOD_PARTS))}\n' >$@ && chmod +x $@
 
 $(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/internals/hardware-chips.md

@@ -275,6 +275,38 @@ void text_engines(struct text *text, const struct text_engines *page)
 	text_add(text, "\ncomplete    %s\n", page->copy_fault.err ? "no" : "yes");
 }
 
+void text_runlists_head(struct text *text, const struct chip *chip)
+{
+	text_add(text,
+		 "# what is on each engine at this moment [%s]\n"
+		 " runlist   id channels    chram idle sched type inst engine context  tsg next channel\n",
+		 tag_of(chip, CHIP_RUNLISTS));
+}
+
+void text_runlist(struct text *text, const struct gpu_runlist *runlist)
+{
+	static const char *const contexts[] = {
+		[GPUPART_CONTEXT_NONE] = "none", [GPUPART_CONTEXT_VALID] = "valid",
+		[GPUPART_CONTEXT_SAVE] = "save", [GPUPART_CONTEXT_LOAD] = "load",
+		[GPUPART_CONTEXT_SWITCH] = "switch",
+	};
+	unsigned int i;
+
+	for (i = 0; i < runlist->nr; i++) {
+		const struct gpu_runlist_engine *e = &runlist->engines[i];
+
+		text_add(text, "%#8x %4u %8u %#8x %-4s %-5s %4u %4u %6u %-7s", runlist->base,
+			 runlist->id, runlist->nr_channels, runlist->chram,
+			 !runlist->idle ? "no" : runlist->engines_idle ? "yes" : "list",
+			 runlist->disabled ? "off" : "on", e->type, e->instance, e->rleng,
+			 contexts[e->context]);
+		add_number(text, 4, e->tsg);
+		add_number(text, 4, e->next_tsg);
+		add_number(text, 7, e->channel);
+		text_add(text, "%s%s\n", e->busy ? " busy" : "", e->faulted ? " faulted" : "");
+	}
+}
+
 /* ---------------------------------------------------------- nvdebug's forms */
 
 static void add_type(struct text *text, const struct chip *chip, unsigned int type)

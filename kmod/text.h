@@ -49,6 +49,10 @@ struct text_engines {
 
 void text_engines(struct text *text, const struct text_engines *engines);
 
+/* The page of runlists: its head, then each runlist. */
+void text_runlists_head(struct text *text, const struct chip *chip);
+void text_runlist(struct text *text, const struct gpu_runlist *runlist);
+
 /* nvdebug's files, to the letter. */
 void text_device_info(struct text *text, const struct chip *chip,
 		      const struct gpu_engines *engines);

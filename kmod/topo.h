@@ -21,9 +21,12 @@ struct topo_fault {
 	u32 offset, value;
 };
 
-/* rd32 gives what the bus gave, or -errno where no read could be made. */
+/* rd32 gives what the bus gave, or shortly before, or -errno where no read could be made. */
 struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
+	/* A value was judged: it @lasts, or counts for a second. May be NULL. */
+	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
+	bool live;		/* the registers change all the time: rd32 keeps none */
 	struct topo_fault fault;	/* of the last read that failed */
 };
 
@@ -39,6 +42,9 @@ const char *topo_unreadable(int err);
 /* "0x820c1c reads 0xbadf5040: no such address" */
 #define TOPO_FAULT_LEN 96
 void topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
+
+/* A register that holds for good what was read of it. */
+void topo_keep(struct topo_reader *reader, u32 offset, u32 value);
 
 /* One checked read: 0, or -errno with reader->fault filled in. */
 int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
@@ -100,14 +106,11 @@ struct gpu_floorsweep {
 	char order_why[128];			/* why it was not read */
 	char disagree[128];			/* "" where CWD and fuses agree */
 
-	bool complete;				/* no register refused */
-	bool retry;				/* what is missing may be there another time */
+	bool complete;				/* no register refused, none made no sense */
+	bool unloaded;				/* there is an order to read, but not now */
 };
 
 int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
-
-/* A part could not be read; unless it never will be, it is worth another try. */
-void topo_incomplete(struct gpu_floorsweep *fs, const struct topo_reader *reader);
 
 /* Reads the order of the TPCs. 0: done; else fs->order_why says what was wrong with the table. */
 int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
@@ -142,6 +145,37 @@ const char *topo_engine_name(unsigned int type);
 /* Takes one row into @engine, by the form of the chip's table. */
 void topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
 		     struct gpu_engine *engine);
+
+#define TOPO_MAX_RUNLIST_ENGINES 3	/* NV_RUNLIST_ENGINE_STATUS0__SIZE_1 */
+#define TOPO_CHANNELS_AT_ONCE	64
+
+/* What one engine does at the moment; a number is -1 where there is none. */
+struct gpu_runlist_engine {
+	u16 type;
+	u8 instance, rleng;
+	enum gpupart_context context;
+	s16 tsg, next_tsg;	/* on it, and about to be */
+	s16 channel;
+	bool busy, faulted;
+};
+
+struct gpu_runlist {
+	u32 base, chram;	/* of its registers and of its channels' words, in BAR0 */
+	u32 nr_channels;
+	u16 id;			/* in a work-submit token */
+	bool idle, engines_idle, disabled;
+	unsigned int nr;
+	struct gpu_runlist_engine engines[TOPO_MAX_RUNLIST_ENGINES];
+};
+
+/* The lowest base of a runlist above @after, 0 for none. */
+u32 topo_next_runlist(const struct gpu_engines *engines, u32 after);
+/* Only on a chip that has CHIP_RUNLISTS, and with BAR0 mapped up to NV_BAR0_SIZE. */
+int topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
+		      struct gpu_runlist *runlist);
+/* The words of channels from @first on, as the hardware has them: how many, 0 past the last. */
+int topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
+		       u32 words[TOPO_CHANNELS_AT_ONCE]);
 
 struct gpu_copy {
 	u32 present_pces;

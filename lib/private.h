@@ -44,6 +44,40 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
  */
 void gpupart_learn(unsigned int *nr_launches);
 
+/*
+ * What an engine was seen to do, in samples. A TSG is the driver's time slice group, of which each
+ * process has one or more on the runlist.
+ */
+#define GPUPART_ENGINE_MAX_TSGS 32
+#define GPUPART_MAX_ENGINES 96
+
+struct gpupart_engine_tsg {
+	unsigned int tsg, samples;
+	int channel;			/* the last that was seen with it, -1 none */
+};
+
+struct gpupart_engine_use {
+	char name[48];			/* "" where the type has none */
+	unsigned int runlist;		/* its pri-base */
+	unsigned int id;		/* the runlist's, in a work-submit token */
+	unsigned int type, instance;
+	unsigned int samples;		/* of these: */
+	unsigned int idle, switching, others;	/* others: TSGs past the most that are told apart */
+	unsigned int nr_tsgs;
+	struct gpupart_engine_tsg tsgs[GPUPART_ENGINE_MAX_TSGS];	/* the most seen first */
+};
+
+/*
+ * Of libgpupart-manage.so.0. Samples the engines of a GPU for @seconds, 1000 times a second where
+ * the source is fast enough; the graphics runlist each time, the others in turn. @source is
+ * "kernel" (the module), "rm" (NVIDIA's driver), the path of a file with recorded registers, or
+ * NULL for the first two in turn; the first two need root. Fills in @info's pci and source and
+ * returns how many engines are in @list.
+ */
+int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
+			struct gpupart_gpu_info *info,
+			struct gpupart_engine_use list[GPUPART_MAX_ENGINES]);
+
 /* The compute class that the driver, or the capture, tells: 0xcbc0 is GH100's; 0 unknown. */
 unsigned int gpupart_topology_compute_class(const struct gpupart_topology *topo);
 
@@ -214,8 +248,6 @@ int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *rem
  * 20 * 2^30. -EINVAL: it is none, 0 bytes, or more than 2^60.
  */
 int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
-
-/* --------------------------------------------------------------------- stat */
 
 /*
  * What `gpupart stat` measures of a program: times in nanoseconds, of the CPU's clock

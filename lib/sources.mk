@@ -26,8 +26,15 @@ LIB_TOPO_SRC := \
 	lib/topo/tpcset.c
 
 LIB_TOPO_MANAGE_SRC := \
+	kmod/chip.c \
+	kmod/engines.c \
+	kmod/order.c \
+	kmod/read.c \
+	kmod/runlists.c \
+	kmod/topo.c \
 	lib/topo/capture.c \
 	lib/topo/capture_read.c \
+	lib/topo/engine_use.c \
 	lib/topo/open.c \
 	lib/topo/sample.c \
 	lib/topo/source_netlink.c

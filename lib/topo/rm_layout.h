@@ -94,6 +94,22 @@ _Static_assert(sizeof(struct rm_class_list) == 16, "GPU_GET_CLASSLIST");
 #define RM_GPU_GET_GID_INFO	0x2080014a
 #define RM_GPU_INFO_SMC_MODE	0x2a
 
+/* Only ever RM_REG_OP_READ_32; the type is 0, a register of the whole GPU. */
+#define RM_GPU_EXEC_REG_OPS	0x20800122
+#define RM_REG_OP_READ_32	0
+
+struct rm_reg_op {
+	uint8_t op, type, status, quad;
+	uint32_t group_mask, subgroup_mask, offset, value_hi, value, and_not_hi, and_not;
+};
+_Static_assert(sizeof(struct rm_reg_op) == 32, "GPU_REG_OP");
+
+struct rm_reg_ops {
+	uint32_t client, channel, non_transactional, reserved[2], nr;
+	uint64_t ops, route[2];
+};
+_Static_assert(sizeof(struct rm_reg_ops) == 48, "GPU_EXEC_REG_OPS");
+
 /* NVXXXX_CTRL_XXX_INFO, ctrl/ctrlxxxx.h */
 struct rm_info {
 	uint32_t index, data;

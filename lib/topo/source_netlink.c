@@ -12,17 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/topo/kernel_conn.h"
 #include "lib/topo/topology.h"
 
 #define KERNEL_MAX_GPUS 64
-
-struct kernel_conn {
-	struct gpupart *gp;
-	struct nl_sock *sock;
-	int family;
-	char sentence[200];	/* of the kernel's last refusal */
-	int refused;		/* its errno, negative */
-};
 
 struct kernel_gpu {
 	struct gpupart_gpu_info info;
@@ -44,8 +37,6 @@ struct kernel_topology {
 	char order_why[160];
 	bool malformed;
 };
-
-/* ------------------------------------------------------------------ requests */
 
 /* Keeps the kernel's own sentence, which libnl would throw away. */
 static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *user)
@@ -77,7 +68,7 @@ static int on_finish(struct nl_msg *msg, void *user)
 	return NL_STOP;
 }
 
-static int open_conn(struct gpupart *gp, struct kernel_conn *conn)
+int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn)
 {
 	int on = 1, err;
 
@@ -102,8 +93,7 @@ static int open_conn(struct gpupart *gp, struct kernel_conn *conn)
 	return 0;
 }
 
-/* Sends @msg (and frees it) and hands each answer to @parse; 0 or -errno with the sentence kept. */
-static int ask(struct kernel_conn *conn, struct nl_msg *msg,
+int kernel_ask(struct kernel_conn *conn, struct nl_msg *msg,
 	       int (*parse)(struct nl_msg *msg, void *user), void *user)
 {
 	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
@@ -132,7 +122,7 @@ free:
 	return 0;
 }
 
-static struct nl_msg *request(struct kernel_conn *conn, int flags, int cmd)
+struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd)
 {
 	struct nl_msg *msg = nlmsg_alloc();
 
@@ -142,8 +132,6 @@ static struct nl_msg *request(struct kernel_conn *conn, int flags, int cmd)
 	nlmsg_free(msg);
 	return NULL;
 }
-
-/* ------------------------------------------------------------------- parsing */
 
 static int parse_gpu(struct nl_msg *msg, void *user)
 {
@@ -236,8 +224,6 @@ static int parse_topology(struct nl_msg *msg, void *user)
 	return NL_OK;
 }
 
-/* -------------------------------------------------------------------- source */
-
 static int by_pci(const void *a, const void *b)
 {
 	const struct kernel_gpu *x = a, *y = b;
@@ -253,10 +239,10 @@ static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel
 
 	if (!list)
 		return ctx_fail(gp, -ENOMEM, "no memory for a list of GPUs");
-	err = open_conn(gp, conn);
+	err = kernel_conn_open(gp, conn);
 	if (err)
 		goto free;
-	err = ask(conn, request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET), parse_gpu, list);
+	err = kernel_ask(conn, kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET), parse_gpu, list);
 	if (err)
 		goto close;
 	qsort(list->gpus, list->nr, sizeof(list->gpus[0]), by_pci);
@@ -277,14 +263,14 @@ static void close_gpus(struct kernel_conn *conn, struct kernel_gpus *gpus)
 
 static int get_topology(struct kernel_conn *conn, const char *pci, struct kernel_topology *t)
 {
-	struct nl_msg *msg = request(conn, NLM_F_ACK, GPUPART_CMD_TOPOLOGY_GET);
+	struct nl_msg *msg = kernel_request(conn, NLM_F_ACK, GPUPART_CMD_TOPOLOGY_GET);
 
 	memset(t, 0, sizeof(*t));
 	if (msg && nla_put_string(msg, GPUPART_A_TOPOLOGY_BUS_NAME, pci)) {
 		nlmsg_free(msg);
 		msg = NULL;
 	}
-	return ask(conn, msg, parse_topology, t);
+	return kernel_ask(conn, msg, parse_topology, t);
 }
 
 /* The kernel's answer as SM rows and a GPC map. */

@@ -6,8 +6,6 @@
 #include <string.h>
 #include "lib/topo/rm_client.h"
 
-/* ---------------------------------------------------------------- what a GPU says */
-
 /* The value of a "Key:   value" line, or "". */
 static void text_value(const char *text, const char *key, char *value, size_t len)
 {
@@ -66,7 +64,7 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 	if (info->uuid[0] && info->name[0])
 		return;
 	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", info->pci);
-	if (s->io->read_text(path, text, sizeof(text)) < 0)
+	if (!rm_read_text(path, text, sizeof(text)))
 		return;
 	if (!info->name[0]) {
 		text_value(text, "Model:", name.ascii, sizeof(info->name));
@@ -409,8 +407,6 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	return 0;
 }
 
-/* ---------------------------------------------------------------------- the source */
-
 /* The sentence for "not one GPU can be used"; @there are those that could, in words. */
 static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 {
@@ -424,9 +420,10 @@ static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 			gpu, there, colon, s->trouble);
 }
 
-int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo)
+/* A connection with the objects of the GPU that @gpu selects. */
+static int rm_conn_select(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
+			  struct rm_conn **conn)
 {
-	struct gpupart_gpu_info info;
 	struct rm_conn *s;
 	unsigned int i, index = 0;
 	char there[384] = "";
@@ -437,21 +434,59 @@ int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **
 	if (err)
 		return err;
 	for (i = 0; i < s->nr_gpus; i++) {
-		if (!rm_gpu_get(s, &s->gpus[i], &info))
+		if (!rm_gpu_get(s, &s->gpus[i], info))
 			continue;
-		if (!gpu || topo_selects(gpu, &info, index)) {
-			err = rm_gpu_topology(s, &info, topo);
-			goto close;
+		if (!gpu || topo_selects(gpu, info, index)) {
+			*conn = s;
+			return 0;
 		}
 		rm_gpu_put(s);
 		topo_append(there, sizeof(there), &len, "%s%u (%s, %s)", index ? ", " : "", index,
-			    info.pci, info.name[0] ? info.name : "no name");
+			    info->pci, info->name[0] ? info->name : "no name");
 		index++;
 	}
 	err = rm_no_gpu(s, gpu, there);
-close:
 	rm_conn_close(s);
 	return err;
+}
+
+int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo)
+{
+	struct gpupart_gpu_info info;
+	struct rm_conn *s;
+	int err = rm_conn_select(gp, gpu, &info, &s);
+
+	if (err)
+		return err;
+	err = rm_gpu_topology(s, &info, topo);
+	rm_conn_close(s);
+	return err;
+}
+
+int topo_rm_regs_open(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
+		      struct rm_conn **conn)
+{
+	return rm_conn_select(gp, gpu, info, conn);
+}
+
+void topo_rm_regs_close(struct rm_conn *conn)
+{
+	rm_conn_close(conn);
+}
+
+int topo_rm_reg(struct rm_conn *conn, uint32_t offset, uint32_t *value)
+{
+	struct rm_reg_op op = { .op = RM_REG_OP_READ_32, .offset = offset };
+	struct rm_reg_ops ops = { .nr = 1, .ops = (uintptr_t)&op };
+	int64_t status = rm_control(conn, conn->subdevice, RM_GPU_EXEC_REG_OPS, &ops, sizeof(ops));
+
+	if (!status && !op.status) {
+		*value = op.value;
+		return 0;
+	}
+	return ctx_fail(conn->gp, -EACCES,
+			"NVIDIA's driver %s does not read register 0x%x (%s, register's status 0x%x): root may",
+			rm_driver(conn), offset, rm_status_text(status).text, op.status);
 }
 
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max)

@@ -82,6 +82,18 @@ GPUPART_PRIVATE
 int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 GPUPART_PRIVATE
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
+/*
+ * Registers of the GPU that @gpu selects, read by NVIDIA's driver for root: -EACCES for others.
+ * The conn is closed by topo_rm_regs_close().
+ */
+struct rm_conn;
+GPUPART_PRIVATE
+int topo_rm_regs_open(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
+		      struct rm_conn **conn);
+GPUPART_PRIVATE
+int topo_rm_reg(struct rm_conn *conn, uint32_t offset, uint32_t *value);
+GPUPART_PRIVATE
+void topo_rm_regs_close(struct rm_conn *conn);
 /* A file's: its path, or the end of that. */
 void topo_source_set(struct gpupart_gpu_info *info, const char *path);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,

@@ -3,13 +3,20 @@
  * A netlink client for the guest, on bare sockets so that it can also say what no
  * library would:
  *   gpunl gpus | gpu NAME | topology NAME | engines [INDEX] | monitor SECONDS
- *   gpunl fuzz COUNT SEED | bench COUNT
- * NAME is an index or a bus-name. --netns before it: in a network namespace of its own.
+ *   gpunl cat FILE
+ *   gpunl runlists NAME [PRI-BASE] | channels NAME PRI-BASE
+ *   gpunl fuzz COUNT SEED | bench COUNT | family
+ *   gpunl user COMMAND.. | userns COMMAND..
+ * NAME is an index or a bus-name. --netns before it: in a network namespace of its own;
+ * --uid N: as that user, with no capability; --perfmon N: with CAP_PERFMON alone. user is
+ * nobody, userns is nobody who is root in a user namespace of its own.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/genetlink.h>
 #include <linux/gpupart.h>
 #include <linux/netlink.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -17,7 +24,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,7 +73,7 @@ static void put_name(uint16_t index, uint16_t bus_name, const char *name)
 {
 	uint32_t number = strtoul(name, NULL, 0);
 
-	if (name[strspn(name, "0123456789")])
+	if (strncmp(name, "0x", 2) && name[strspn(name, "0123456789")])
 		put(bus_name, name, strlen(name) + 1);
 	else
 		put(index, &number, sizeof(number));
@@ -158,6 +167,35 @@ static const struct field engine_fields[] = {
 	{ GPUPART_A_ENGINE_INTR_ID, "intr-id", NUMBER },
 	{ GPUPART_A_ENGINE_NAME, "name", STRING },
 	{ GPUPART_A_ENGINE_UNREADABLE, "unreadable", STRING },
+	{ 0 },
+};
+
+static const struct field runlist_fields[] = {
+	{ GPUPART_A_RUNLIST_INDEX, "index", NUMBER },
+	{ GPUPART_A_RUNLIST_PRI_BASE, "pri-base", HEX },
+	{ GPUPART_A_RUNLIST_ID, "id", NUMBER },
+	{ GPUPART_A_RUNLIST_CHANNELS, "channels", NUMBER },
+	{ GPUPART_A_RUNLIST_IDLE, "idle", FLAG },
+	{ GPUPART_A_RUNLIST_ENGINES_IDLE, "engines-idle", FLAG },
+	{ GPUPART_A_RUNLIST_DISABLED, "disabled", FLAG },
+	{ GPUPART_A_RUNLIST_ENGINE, "engine", NUMBER },
+	{ GPUPART_A_RUNLIST_TYPE, "type", NUMBER },
+	{ GPUPART_A_RUNLIST_INSTANCE, "instance", NUMBER },
+	{ GPUPART_A_RUNLIST_CONTEXT, "context", NUMBER },
+	{ GPUPART_A_RUNLIST_TSG, "tsg", NUMBER },
+	{ GPUPART_A_RUNLIST_NEXT_TSG, "next-tsg", NUMBER },
+	{ GPUPART_A_RUNLIST_CHANNEL, "channel", NUMBER },
+	{ GPUPART_A_RUNLIST_BUSY, "busy", FLAG },
+	{ GPUPART_A_RUNLIST_FAULTED, "faulted", FLAG },
+	{ GPUPART_A_RUNLIST_UNREADABLE, "unreadable", STRING },
+	{ 0 },
+};
+
+static const struct field channel_fields[] = {
+	{ GPUPART_A_CHANNEL_INDEX, "index", NUMBER },
+	{ GPUPART_A_CHANNEL_RUNLIST_PRI_BASE, "runlist-pri-base", HEX },
+	{ GPUPART_A_CHANNEL_CHANNEL, "channel", NUMBER },
+	{ GPUPART_A_CHANNEL_STATE, "state", HEX },
 	{ 0 },
 };
 
@@ -316,7 +354,7 @@ static void fuzz_message(void)
 					  NLM_F_ROOT };
 	unsigned int i, nr = rnd(5);
 
-	begin(family_id, flags[rnd(5)], rnd(4) ? 1 + rnd(5) : rnd(256));
+	begin(family_id, flags[rnd(5)], rnd(4) ? 1 + rnd(GPUPART_CMD_MAX) : rnd(256));
 	if (!rnd(8))
 		out[NLMSG_HDRLEN + 1] = rnd(256);		/* version */
 	if (!rnd(16))
@@ -425,6 +463,19 @@ static void bench(unsigned int count)
 	       topology[count / 2], topology[count / 2] / family[count / 2]);
 }
 
+/* A user's own set of capabilities: none, or CAP_PERFMON (38). */
+static void become(unsigned int uid, bool perfmon)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { 0 };
+
+	if (perfmon)
+		caps[1].effective = caps[1].permitted = 1u << (38 - 32);
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_KEEP_CAPS, 0, 0, 0) || setresgid(uid, uid, uid) ||
+	    setresuid(uid, uid, uid) || syscall(SYS_capset, &head, caps))
+		die("become");
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_nl self = { .nl_family = AF_NETLINK };
@@ -436,14 +487,32 @@ int main(int argc, char **argv)
 		argc--;
 		argv++;
 	}
+	if (argc > 3 && (!strcmp(argv[1], "--uid") || !strcmp(argv[1], "--perfmon"))) {
+		become(strtoul(argv[2], NULL, 0), !strcmp(argv[1], "--perfmon"));
+		argc -= 2;
+		argv += 2;
+	}
 	if (argc < 2)
 		return 2;
+	if (argc > 2 && !strncmp(argv[1], "user", 4)) {
+		become(65534, false);
+		if (argv[1][4] && unshare(CLONE_NEWUSER | CLONE_NEWNET))
+			die(argv[1]);
+		execvp(argv[2], argv + 2);
+		die(argv[2]);
+	}
+	if (!strcmp(argv[1], "cat") && argc > 2) {
+		execvp(argv[1], argv + 1);
+		die(argv[1]);
+	}
 	sock = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
 	if (sock < 0 || bind(sock, (struct sockaddr *)&self, sizeof(self)))
 		die("socket");
 	setsockopt(sock, SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof(one));
 	setsockopt(sock, SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof(one));
 	get_family();
+	if (!strcmp(argv[1], "family"))
+		return 0;
 	if (!strcmp(argv[1], "gpus")) {
 		begin(family_id, NLM_F_DUMP, GPUPART_CMD_GPU_GET);
 		send_out();
@@ -468,6 +537,18 @@ int main(int argc, char **argv)
 			put_name(GPUPART_A_ENGINE_INDEX, GPUPART_A_ENGINE_INDEX, argv[2]);
 		send_out();
 		return answer(engine_fields, ' ', true);
+	}
+	if (!strcmp(argv[1], "runlists") || !strcmp(argv[1], "channels")) {
+		bool runlists = argv[1][0] == 'r';
+
+		begin(family_id, NLM_F_DUMP,
+		      runlists ? GPUPART_CMD_RUNLIST_GET : GPUPART_CMD_CHANNEL_GET);
+		if (argc > 2)
+			put_name(GPUPART_A_RUNLIST_INDEX, GPUPART_A_RUNLIST_BUS_NAME, argv[2]);
+		if (argc > 3)
+			put_name(GPUPART_A_RUNLIST_PRI_BASE, GPUPART_A_RUNLIST_PRI_BASE, argv[3]);
+		send_out();
+		return answer(runlists ? runlist_fields : channel_fields, ' ', true);
 	}
 	if (!strcmp(argv[1], "monitor"))
 		monitor(atof(argv[2]));

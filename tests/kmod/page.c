@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * page REGFILE topology|chip|engines|device_info|copy_topology [NAME BUS]: the page that
+ * page REGFILE topology|chip|engines|device_info|copy_topology|runlists [NAME BUS]: the page that
  * the module must show of a GPU with these registers. Exit 2 where it shows none.
  */
 #include "tests/kmod/regfile.h"
@@ -61,6 +61,30 @@ static int engines_page(struct text *text, const struct gpu_id *id)
 	return 0;
 }
 
+static int runlists_page(struct text *text, const struct gpu_id *id)
+{
+	struct gpu_runlist runlist = { 0 };
+	bool complete = true;
+	u32 base = 0;
+
+	if (!chip_cell(id->chip, CHIP_RUNLISTS) ||
+	    topo_read_engines(id->chip, &file.reader, &engines))
+		return 2;
+	text_runlists_head(text, id->chip);
+	while ((base = topo_next_runlist(&engines, base))) {
+		if (!topo_read_runlist(&file.reader, &engines, base, &runlist)) {
+			text_runlist(text, &runlist);
+			continue;
+		}
+		complete = false;
+		text_add(text, "%#8x unreadable: ", base);
+		text_fault(text, &file.reader.fault);
+		text_add(text, "\n");
+	}
+	text_add(text, "\ncomplete    %s\n", complete ? "yes" : "no");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct text text = { .buf = buffer, .size = sizeof(buffer) };
@@ -89,6 +113,8 @@ int main(int argc, char **argv)
 		text_chip(&text, &id);
 	} else if (!strcmp(page, "engines")) {
 		status = engines_page(&text, &id);
+	} else if (!strcmp(page, "runlists")) {
+		status = runlists_page(&text, &id);
 	} else if (!strcmp(page, "device_info")) {
 		if (topo_read_engines(id.chip, &file.reader, &engines))
 			return unreadable();

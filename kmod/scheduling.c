@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Runlists and channels, to /proc and netlink: what runs on a GPU now, whoever it belongs to.
+ * Only for CAP_PERFMON, because it is a side channel. A GPU that sleeps is left asleep, and
+ * no value is kept. Its lock is held for at most 64 of these reads.
+ */
+#include <linux/capability.h>
+#include <linux/gpupart.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <net/genetlink.h>
+#include "device.h"
+#include "netlink.h"
+#include "scheduling.h"
+
+#define ASLEEP "asleep: runlists are read only while something else keeps the GPU awake"
+
+/* An open session whose next reads are live, with the table of engines, or -errno. */
+static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_engines *engines)
+{
+	int err = gpu_open(gpu, session);
+
+	if (err)
+		return err;
+	session->no_wake = true;
+	err = gpu_identify(session);
+	if (!err && (!gpu->id.chip || !chip_cell(gpu->id.chip, CHIP_RUNLISTS)))
+		err = -EOPNOTSUPP;
+	if (!err)
+		err = topo_read_engines(gpu->id.chip, &session->reader, engines);
+	if (err)
+		gpu_close(session);
+	session->reader.live = true;
+	return err;
+}
+
+/*
+ * The first runlist above @after. -ENOENT: there is none. A register of it that is refused
+ * is in @fault, and no error.
+ */
+static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
+		     struct gpu_runlist *runlist, struct topo_fault *fault)
+{
+	struct gpu_session session;
+	int err = open_live(gpu, &session, engines);
+
+	memset(runlist, 0, sizeof(*runlist));
+	memset(fault, 0, sizeof(*fault));
+	if (!err) {
+		u32 base = topo_next_runlist(engines, after);
+
+		err = base ? topo_read_runlist(&session.reader, engines, base, runlist) : -ENOENT;
+		gpu_close(&session);
+	}
+	if (err && err != -ENOENT)
+		*fault = session.reader.fault;
+	if (runlist->base && (err == -EIO || err == -ERANGE))
+		err = 0;
+	cond_resched();
+	return err;
+}
+
+/* -------------------------------------------------------------------- page */
+
+static int runlists_show(struct seq_file *m, void *v)
+{
+	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
+	struct gpu *gpu = m->private;
+	struct gpu_runlist runlist = { 0 };
+	struct topo_fault fault;
+	struct text text = { 0 };
+	bool complete = true;
+	int err;
+
+	if (!engines)
+		return -ENOMEM;
+	text.size = seq_get_buf(m, &text.buf);
+	text.overflow = text.size == 0;
+	while (!(err = read_next(gpu, engines, runlist.base, &runlist, &fault))) {
+		if (!text.len)
+			text_runlists_head(&text, gpu->id.chip);
+		if (!fault.err) {
+			text_runlist(&text, &runlist);
+			continue;
+		}
+		complete = false;
+		text_add(&text, "%#8x unreadable: ", runlist.base);
+		text_fault(&text, &fault);
+		text_add(&text, "\n");
+	}
+	kfree(engines);
+	if (err == -EHOSTDOWN)
+		text_add(&text, "unreadable  " ASLEEP "\n");
+	else if (err != -ENOENT)
+		return err == -EOPNOTSUPP || err == -ENOMEM || err == -EINTR ? err : -EIO;
+	text_add(&text, "\ncomplete    %s\n", complete && err == -ENOENT ? "yes" : "no");
+	seq_commit(m, text.overflow ? -1 : (int)text.len);
+	return 0;
+}
+
+/* The file's mode alone would let in a container's root, who has no capability. */
+static int runlists_open(struct inode *inode, struct file *file)
+{
+	if (!perfmon_capable())
+		return -EPERM;
+	return single_open_size(file, runlists_show, pde_data(inode), 16384);
+}
+
+const struct proc_ops scheduling_runlists_ops = {
+	.proc_open = runlists_open,
+	.proc_read = seq_read,
+	.proc_lseek = seq_lseek,
+	.proc_release = single_release,
+};
+
+/* ----------------------------------------------------------------- netlink */
+
+static int may_ask(struct netlink_callback *cb)
+{
+	if (netlink_capable(cb->skb, CAP_PERFMON) || netlink_capable(cb->skb, CAP_SYS_ADMIN))
+		return 0;
+	NL_SET_ERR_MSG(cb->extack, "what runs on a GPU is told only with CAP_PERFMON");
+	return -EPERM;
+}
+
+/* A dump's error with its sentence. */
+static int refuse(struct netlink_callback *cb, int err, const struct topo_fault *fault)
+{
+	if (err == -EHOSTDOWN)
+		NL_SET_ERR_MSG(cb->extack, ASLEEP);
+	else if (err == -EOPNOTSUPP)
+		NL_SET_ERR_MSG(cb->extack, "this chip's runlists are in another place, or unknown");
+	else if (err == -ENOENT)
+		NL_SET_ERR_MSG(cb->extack, "there is no runlist at that pri-base");
+	else if (fault->err)
+		netlink_fault(cb->extack, fault);
+	return err;
+}
+
+static void *put_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
+{
+	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				   compat_dump_family(cb), NLM_F_MULTI, cmd);
+
+	if (header)
+		genl_dump_check_consistent(cb, header);
+	return header;
+}
+
+static int put_flag(struct sk_buff *skb, int attribute, bool set)
+{
+	return set ? nla_put_flag(skb, attribute) : 0;
+}
+
+static int put_number(struct sk_buff *skb, int attribute, int number)
+{
+	return number < 0 ? 0 : nla_put_u32(skb, attribute, number);
+}
+
+static int put_engine(struct sk_buff *skb, const struct gpu_runlist *r,
+		      const struct gpu_runlist_engine *e)
+{
+	return nla_put_u32(skb, GPUPART_A_RUNLIST_ID, r->id) ||
+	       nla_put_u32(skb, GPUPART_A_RUNLIST_CHANNELS, r->nr_channels) ||
+	       put_flag(skb, GPUPART_A_RUNLIST_IDLE, r->idle) ||
+	       put_flag(skb, GPUPART_A_RUNLIST_ENGINES_IDLE, r->engines_idle) ||
+	       put_flag(skb, GPUPART_A_RUNLIST_DISABLED, r->disabled) ||
+	       nla_put_u32(skb, GPUPART_A_RUNLIST_ENGINE, e->rleng) ||
+	       nla_put_u32(skb, GPUPART_A_RUNLIST_TYPE, e->type) ||
+	       nla_put_u32(skb, GPUPART_A_RUNLIST_INSTANCE, e->instance) ||
+	       nla_put_u32(skb, GPUPART_A_RUNLIST_CONTEXT, e->context) ||
+	       put_number(skb, GPUPART_A_RUNLIST_TSG, e->tsg) ||
+	       put_number(skb, GPUPART_A_RUNLIST_NEXT_TSG, e->next_tsg) ||
+	       put_number(skb, GPUPART_A_RUNLIST_CHANNEL, e->channel) ||
+	       put_flag(skb, GPUPART_A_RUNLIST_BUSY, e->busy) ||
+	       put_flag(skb, GPUPART_A_RUNLIST_FAULTED, e->faulted);
+}
+
+/* A message for each engine of a runlist, or none: -EMSGSIZE. */
+static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
+		       const struct gpu_runlist *r, const struct topo_fault *fault)
+{
+	unsigned char *end = skb_tail_pointer(skb);
+	char why[TOPO_FAULT_LEN];
+	unsigned int i = 0;
+	void *header;
+
+	if (fault->err)
+		topo_fault_text(fault, why, sizeof(why));
+	do {
+		header = put_header(skb, cb, GPUPART_CMD_RUNLIST_GET);
+		if (!header || nla_put_u32(skb, GPUPART_A_RUNLIST_INDEX, gpu->index) ||
+		    nla_put_string(skb, GPUPART_A_RUNLIST_BUS_NAME, gpu->bus_name) ||
+		    nla_put_u32(skb, GPUPART_A_RUNLIST_PRI_BASE, r->base) ||
+		    (fault->err ? nla_put_string(skb, GPUPART_A_RUNLIST_UNREADABLE, why) :
+				  put_engine(skb, r, &r->engines[i]))) {
+			nlmsg_trim(skb, end);
+			return -EMSGSIZE;
+		}
+		genlmsg_end(skb, header);
+	} while (!fault->err && ++i < r->nr);
+	return 0;
+}
+
+/* args[0]: the runlist that was told last, args[1]: all of them were. */
+int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nlattr **attrs = compat_dump_attrs(cb), *only = attrs[GPUPART_A_RUNLIST_PRI_BASE];
+	struct gpu_engines *engines;
+	struct gpu_runlist runlist;
+	struct topo_fault fault;
+	struct gpu *gpu;
+	u32 after;
+	int err;
+
+	if (cb->args[1])
+		return 0;
+	err = may_ask(cb);
+	if (err)
+		return err;
+	gpu = netlink_named_gpu(attrs[GPUPART_A_RUNLIST_INDEX],
+				attrs[GPUPART_A_RUNLIST_BUS_NAME], cb->extack);
+	if (IS_ERR(gpu))
+		return PTR_ERR(gpu);
+	cb->seq = gpu_generation();
+	engines = kmalloc(sizeof(*engines), GFP_KERNEL);
+	if (!engines)
+		err = -ENOMEM;
+	while (!err) {
+		after = cb->args[0];
+		if (only && nla_get_u32(only))
+			after = nla_get_u32(only) - 1;
+		err = read_next(gpu, engines, after, &runlist, &fault);
+		if (err == -ENOENT && cb->args[0])
+			break;
+		if (!err && only && runlist.base != nla_get_u32(only))
+			err = -ENOENT;
+		if (err) {
+			refuse(cb, err, &fault);
+			break;
+		}
+		err = put_runlist(skb, cb, gpu, &runlist, &fault);
+		if (!err)
+			cb->args[0] = runlist.base;
+		if (only)
+			break;
+	}
+	cb->args[1] = !err || err == -ENOENT;
+	kfree(engines);
+	gpu_put(gpu);
+	if (err == -EMSGSIZE || (err == -ENOENT && cb->args[0]))
+		return skb->len;
+	return err ? err : (int)skb->len;
+}
+
+static int put_channel(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
+		       u32 base, unsigned int channel, u32 state)
+{
+	void *header = put_header(skb, cb, GPUPART_CMD_CHANNEL_GET);
+
+	if (!header)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, GPUPART_A_CHANNEL_INDEX, gpu->index) ||
+	    nla_put_string(skb, GPUPART_A_CHANNEL_BUS_NAME, gpu->bus_name) ||
+	    nla_put_u32(skb, GPUPART_A_CHANNEL_RUNLIST_PRI_BASE, base) ||
+	    nla_put_u32(skb, GPUPART_A_CHANNEL_CHANNEL, channel) ||
+	    nla_put_u32(skb, GPUPART_A_CHANNEL_STATE, state)) {
+		genlmsg_cancel(skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+/* Channels of one runlist from number cb->args[0] on, 64 at a time. */
+static int dump_channels(struct sk_buff *skb, struct netlink_callback *cb, struct gpu *gpu,
+			 struct gpu_engines *engines, u32 base)
+{
+	u32 words[TOPO_CHANNELS_AT_ONCE];
+	struct gpu_session session;
+	int nr, i, err;
+
+	do {
+		err = open_live(gpu, &session, engines);
+		if (err)
+			return refuse(cb, err, &session.reader.fault);
+		nr = !base || topo_next_runlist(engines, base - 1) != base ? -ENOENT :
+		     topo_read_channels(&session.reader, base, cb->args[0], words);
+		gpu_close(&session);
+		if (nr < 0)
+			return refuse(cb, nr, &session.reader.fault);
+		for (i = 0; i < nr; i++) {
+			err = words[i] ? put_channel(skb, cb, gpu, base, cb->args[0], words[i]) : 0;
+			if (err)
+				return err;
+			cb->args[0]++;
+		}
+		cond_resched();
+	} while (nr);
+	return 0;
+}
+
+/* args[0]: the channel to go on with, args[1]: all of them were told. */
+int scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nlattr **attrs = compat_dump_attrs(cb);
+	struct nlattr *base = attrs[GPUPART_A_CHANNEL_RUNLIST_PRI_BASE];
+	struct gpu_engines *engines;
+	struct gpu *gpu;
+	int err;
+
+	if (cb->args[1])
+		return 0;
+	err = may_ask(cb);
+	if (err)
+		return err;
+	gpu = netlink_named_gpu(attrs[GPUPART_A_CHANNEL_INDEX],
+				attrs[GPUPART_A_CHANNEL_BUS_NAME], cb->extack);
+	if (IS_ERR(gpu))
+		return PTR_ERR(gpu);
+	cb->seq = gpu_generation();
+	engines = kmalloc(sizeof(*engines), GFP_KERNEL);
+	err = -ENOMEM;
+	if (engines)
+		err = dump_channels(skb, cb, gpu, engines, base ? nla_get_u32(base) : 0);
+	kfree(engines);
+	gpu_put(gpu);
+	cb->args[1] = !err;
+	return err && err != -EMSGSIZE ? err : (int)skb->len;
+}

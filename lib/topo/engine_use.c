@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which TSG has each engine of a GPU for what share of the time, by samples of its runlists: told
+ * by the module, by NVIDIA's driver that reads registers for root, or from a file of registers.
+ *
+ * The file: lines "0xOFFSET 0xVALUE" set registers, a line "sample" ends what changes before the
+ * next look, '#' begins a comment.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "kmod/topo.h"
+#include "lib/private.h"
+#include "lib/topo/kernel_conn.h"
+#include "lib/topo/topology.h"
+
+#define SAMPLE_NS 1000000L
+#define MAX_RUNLISTS 64
+#define MAX_GPUS 64
+
+/* The registers of a file as they are at the moment. */
+struct recorded {
+	FILE *file;
+	unsigned int nr, room;
+	uint32_t (*regs)[2];		/* offset and value */
+};
+
+struct source {
+	struct topo_reader reader;	/* of all but the module */
+	struct gpupart *gp;
+	const char *name;
+	struct kernel_conn kernel;	/* where its sock is not NULL */
+	struct rm_conn *rm;
+	struct recorded recorded;
+	struct gpupart_gpu_info *info;
+	struct gpu_engines engines;
+	u32 bases[MAX_RUNLISTS];	/* the first is the graphics runlist */
+	unsigned int nr_bases;
+};
+
+struct uses {
+	struct gpupart_engine_use *list;
+	unsigned int nr;
+};
+
+/* ------------------------------------------------------------- recorded registers */
+
+static int recorded_rd32(struct topo_reader *reader, u32 offset, u32 *value)
+{
+	const struct recorded *r = &((struct source *)reader)->recorded;
+
+	*value = 0xbadf5040;
+	for (unsigned int i = 0; i < r->nr; i++)
+		if (r->regs[i][0] == offset)
+			*value = r->regs[i][1];
+	return 0;
+}
+
+/* Takes what changes until the next "sample". False: the file ends. */
+static int recorded_next(struct source *s)
+{
+	struct recorded *r = &s->recorded;
+	unsigned int offset, value, i;
+	char line[160];
+	void *more;
+
+	while (fgets(line, sizeof(line), r->file)) {
+		if (!strncmp(line, "sample", 6))
+			return 1;
+		if (line[0] == '#' || line[0] == '\n')
+			continue;
+		if (sscanf(line, "%x %x", &offset, &value) != 2)
+			return ctx_fail(s->gp, -EBADMSG,
+					"%s: wants \"0xOFFSET 0xVALUE\" or \"sample\", not: %.*s",
+					s->name, (int)strcspn(line, "\n"), line);
+		for (i = 0; i < r->nr && r->regs[i][0] != offset; i++)
+			;
+		if (i == r->room) {
+			more = realloc(r->regs, (r->room + 1024) * sizeof(*r->regs));
+			if (!more)
+				return ctx_fail(s->gp, -ENOMEM, "no memory for registers");
+			r->regs = more;
+			r->room += 1024;
+		}
+		r->nr += i == r->nr;
+		r->regs[i][0] = offset;
+		r->regs[i][1] = value;
+	}
+	return 0;
+}
+
+static int recorded_open(struct source *s)
+{
+	int ret;
+
+	s->recorded.file = fopen(s->name, "re");
+	if (!s->recorded.file)
+		return ctx_fail(s->gp, -errno, "%s: %s", s->name, strerror(errno));
+	s->reader.rd32 = recorded_rd32;
+	snprintf(s->info->source, sizeof(s->info->source), "%s", s->name);
+	s->info->simulated = true;
+	ret = recorded_next(s);
+	if (ret == 0)
+		return ctx_fail(s->gp, -EBADMSG, "%s: has no line \"sample\"", s->name);
+	return ret < 0 ? ret : 0;
+}
+
+/* ------------------------------------------------------------------ NVIDIA's driver */
+
+static int rm_rd32(struct topo_reader *reader, u32 offset, u32 *value)
+{
+	return topo_rm_reg(((struct source *)reader)->rm, offset, value);
+}
+
+/* The table of engines and, from it, where the runlists are. */
+static int find_runlists(struct source *s)
+{
+	struct gpu_id id;
+	char why[TOPO_FAULT_LEN];
+	u32 base = 0;
+	int err = topo_identify(&s->reader, &id);
+
+	if (!err && (!id.chip || !chip_cell(id.chip, CHIP_RUNLISTS)))
+		return ctx_fail(s->gp, -EOPNOTSUPP,
+				"chip 0x%x: where its runlists' registers are is not known",
+				id.chip_id);
+	if (!err)
+		err = topo_read_engines(id.chip, &s->reader, &s->engines);
+	if (err == -EACCES)
+		return err;
+	if (err) {
+		topo_fault_text(&s->reader.fault, why, sizeof(why));
+		return ctx_fail(s->gp, err, "%s", why);
+	}
+	while (s->nr_bases < MAX_RUNLISTS && (base = topo_next_runlist(&s->engines, base)))
+		s->bases[s->nr_bases++] = base;
+	return 0;
+}
+
+/* ----------------------------------------------------------------------- the module */
+
+static int take_number(struct nlattr *a)
+{
+	return a ? (int)nla_get_u32(a) : -1;
+}
+
+static int parse_bases(struct nl_msg *msg, void *user)
+{
+	struct nlattr *a[GPUPART_A_RUNLIST_MAX + 1];
+	struct source *s = user;
+	u32 base;
+
+	if (genlmsg_parse(nlmsg_hdr(msg), 0, a, GPUPART_A_RUNLIST_MAX, NULL) ||
+	    !a[GPUPART_A_RUNLIST_PRI_BASE])
+		return NL_SKIP;
+	base = nla_get_u32(a[GPUPART_A_RUNLIST_PRI_BASE]);
+	if (s->nr_bases < MAX_RUNLISTS && (!s->nr_bases || s->bases[s->nr_bases - 1] != base))
+		s->bases[s->nr_bases++] = base;
+	return NL_OK;
+}
+
+static int parse_runlist(struct nl_msg *msg, void *user)
+{
+	struct nlattr *a[GPUPART_A_RUNLIST_MAX + 1];
+	struct gpu_runlist *r = user;
+	struct gpu_runlist_engine *e = &r->engines[r->nr];
+
+	if (genlmsg_parse(nlmsg_hdr(msg), 0, a, GPUPART_A_RUNLIST_MAX, NULL) ||
+	    r->nr == TOPO_MAX_RUNLIST_ENGINES || !a[GPUPART_A_RUNLIST_CONTEXT])
+		return NL_SKIP;
+	r->id = take_number(a[GPUPART_A_RUNLIST_ID]);
+	e->type = take_number(a[GPUPART_A_RUNLIST_TYPE]);
+	e->instance = take_number(a[GPUPART_A_RUNLIST_INSTANCE]);
+	e->context = take_number(a[GPUPART_A_RUNLIST_CONTEXT]);
+	e->tsg = take_number(a[GPUPART_A_RUNLIST_TSG]);
+	e->channel = take_number(a[GPUPART_A_RUNLIST_CHANNEL]);
+	r->nr++;
+	return NL_OK;
+}
+
+/* Asks for the GPU's runlists, or for the one at @base where that is not 0. */
+static int kernel_runlists(struct source *s, u32 base,
+			   int (*parse)(struct nl_msg *msg, void *user), void *user)
+{
+	struct nl_msg *msg = kernel_request(&s->kernel, NLM_F_DUMP, GPUPART_CMD_RUNLIST_GET);
+
+	if (msg && (nla_put_string(msg, GPUPART_A_RUNLIST_BUS_NAME, s->info->pci) ||
+		    (base && nla_put_u32(msg, GPUPART_A_RUNLIST_PRI_BASE, base)))) {
+		nlmsg_free(msg);
+		msg = NULL;
+	}
+	return kernel_ask(&s->kernel, msg, parse, user);
+}
+
+static int kernel_open(struct source *s, const char *gpu)
+{
+	struct gpupart_gpu_info *list = calloc(MAX_GPUS, sizeof(*list));
+	int i = 0, nr = -ENOMEM;
+
+	if (list)
+		nr = topo_kernel_list(s->gp, list, MAX_GPUS);
+	while (i < nr && gpu && !topo_selects(gpu, &list[i], i))
+		i++;
+	if (nr >= 0 && i >= nr)
+		nr = ctx_fail(s->gp, -ENODEV, "the module knows no GPU %s", gpu ? gpu : "");
+	if (nr >= 0)
+		*s->info = list[i];
+	free(list);
+	if (nr < 0)
+		return nr;
+	nr = kernel_conn_open(s->gp, &s->kernel);
+	if (nr) {
+		s->kernel.sock = NULL;
+		return nr;
+	}
+	return kernel_runlists(s, 0, parse_bases, s);
+}
+
+/* -------------------------------------------------------------------------- samples */
+
+static int read_runlist(struct source *s, u32 base, struct gpu_runlist *r)
+{
+	if (!s->kernel.sock)
+		return topo_read_runlist(&s->reader, &s->engines, base, r);
+	memset(r, 0, sizeof(*r));
+	r->base = base;
+	return kernel_runlists(s, base, parse_runlist, r);
+}
+
+static struct gpupart_engine_use *use_of(struct uses *uses, const struct gpu_runlist *r,
+					 const struct gpu_runlist_engine *e)
+{
+	const char *name = topo_engine_name(e->type);
+	struct gpupart_engine_use *use;
+
+	for (unsigned int i = 0; i < uses->nr; i++)
+		if (uses->list[i].runlist == r->base && uses->list[i].type == e->type &&
+		    uses->list[i].instance == e->instance)
+			return &uses->list[i];
+	if (uses->nr == GPUPART_MAX_ENGINES)
+		return NULL;
+	use = &uses->list[uses->nr++];
+	*use = (struct gpupart_engine_use){ .runlist = r->base, .id = r->id, .type = e->type,
+					    .instance = e->instance };
+	snprintf(use->name, sizeof(use->name), "%s", name ? name : "");
+	return use;
+}
+
+static void count(struct uses *uses, const struct gpu_runlist *r,
+		  const struct gpu_runlist_engine *e)
+{
+	struct gpupart_engine_use *use = use_of(uses, r, e);
+	unsigned int i = 0;
+
+	if (!use)
+		return;
+	use->samples++;
+	if (e->context == GPUPART_CONTEXT_NONE) {
+		use->idle++;
+		return;
+	}
+	if (e->context != GPUPART_CONTEXT_VALID) {
+		use->switching++;
+		return;
+	}
+	while (i < use->nr_tsgs && use->tsgs[i].tsg != (unsigned int)e->tsg)
+		i++;
+	if (i == GPUPART_ENGINE_MAX_TSGS) {
+		use->others++;
+		return;
+	}
+	if (i == use->nr_tsgs)
+		use->tsgs[use->nr_tsgs++] = (struct gpupart_engine_tsg){ .tsg = e->tsg,
+									 .channel = -1 };
+	use->tsgs[i].samples++;
+	if (e->channel >= 0)
+		use->tsgs[i].channel = e->channel;
+}
+
+/* A runlist that refuses to be read is left out; -EACCES and a GPU that sleeps are errors. */
+static int sample(struct source *s, u32 base, struct uses *uses)
+{
+	struct gpu_runlist r;
+	int err = read_runlist(s, base, &r);
+
+	if (err)
+		return err == -EIO || err == -ERANGE ? 0 : err;
+	for (unsigned int i = 0; i < r.nr; i++)
+		count(uses, &r, &r.engines[i]);
+	return 0;
+}
+
+static int sample_all(struct source *s, double seconds, struct uses *uses)
+{
+	struct timespec now, next;
+	double end;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	end = next.tv_sec + next.tv_nsec / 1e9 + seconds;
+	for (unsigned int tick = 0; !err; tick++) {
+		err = sample(s, s->bases[0], uses);
+		if (!err && s->nr_bases > 1)
+			err = sample(s, s->bases[1 + tick % (s->nr_bases - 1)], uses);
+		if (s->recorded.file) {
+			int more = err ? 0 : recorded_next(s);
+
+			if (more <= 0)
+				return err ? err : more;
+			continue;
+		}
+		next.tv_nsec += SAMPLE_NS;
+		next.tv_sec += next.tv_nsec / 1000000000L;
+		next.tv_nsec %= 1000000000L;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec + now.tv_nsec / 1e9 >= end)
+			break;
+		/* A source that is too slow is not asked twice in a row for it. */
+		if (now.tv_sec > next.tv_sec ||
+		    (now.tv_sec == next.tv_sec && now.tv_nsec > next.tv_nsec))
+			next = now;
+		else
+			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+	}
+	return err;
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct gpupart_engine_tsg *x = a, *y = b;
+
+	return (x->samples < y->samples) - (x->samples > y->samples);
+}
+
+static void close_source(struct source *s)
+{
+	if (s->kernel.sock)
+		nl_socket_free(s->kernel.sock);
+	if (s->rm)
+		topo_rm_regs_close(s->rm);
+	if (s->recorded.file)
+		fclose(s->recorded.file);
+	free(s->recorded.regs);
+	free(s);
+}
+
+static int open_source(struct source *s, const char *gpu)
+{
+	const char *name = s->name;
+	char said[600] = "";
+	size_t at = 0;
+	int err = -ENODEV;
+
+	if (name && strcmp(name, "kernel") && strcmp(name, "rm")) {
+		err = recorded_open(s);
+		return err ? err : find_runlists(s);
+	}
+	if (!name || !strcmp(name, "kernel"))
+		err = kernel_open(s, gpu);
+	if (!err || (name && !strcmp(name, "kernel")))
+		return err;
+	/* The module is there and refuses: its word counts. */
+	if (s->kernel.sock)
+		return err;
+	topo_append(said, sizeof(said), &at, "kernel: %s; rm: ", s->gp->error);
+	err = topo_rm_regs_open(s->gp, gpu, s->info, &s->rm);
+	if (!err) {
+		s->reader.rd32 = rm_rd32;
+		return find_runlists(s);
+	}
+	if (!name) {
+		topo_append(said, sizeof(said), &at, "%s", s->gp->error);
+		ctx_fail(s->gp, err, "%s", said);
+	}
+	return err;
+}
+
+int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
+			struct gpupart_gpu_info *info,
+			struct gpupart_engine_use list[GPUPART_MAX_ENGINES])
+{
+	struct source *s = calloc(1, sizeof(*s));
+	struct uses uses = { .list = list };
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	if (!s)
+		return ctx_fail(gp, -ENOMEM, "no memory to sample engines");
+	s->gp = gp;
+	s->name = source;
+	s->info = info;
+	err = open_source(s, gpu);
+	if (!err && !s->nr_bases)
+		err = ctx_fail(gp, -EOPNOTSUPP, "%s tells of no runlist", info->pci);
+	if (!err)
+		err = sample_all(s, seconds, &uses);
+	close_source(s);
+	for (unsigned int i = 0; !err && i < uses.nr; i++)
+		qsort(list[i].tsgs, list[i].nr_tsgs, sizeof(list[i].tsgs[0]), most_first);
+	return err ? err : (int)uses.nr;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* A connection to the module gpupart by generic netlink: requests and their answers. */
+#ifndef GPUPART_LIB_TOPO_KERNEL_CONN_H
+#define GPUPART_LIB_TOPO_KERNEL_CONN_H
+
+#include <netlink/genl/genl.h>
+#include <netlink/netlink.h>
+
+struct gpupart;
+
+struct kernel_conn {
+	struct gpupart *gp;
+	struct nl_sock *sock;
+	int family;
+	char sentence[200];	/* of the kernel's last refusal */
+	int refused;		/* its errno, negative */
+};
+
+/* 0: @conn->sock is to be freed with nl_socket_free(). */
+int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn);
+/* A request for kernel_ask(), or NULL. */
+struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd);
+/* Sends @msg (and frees it) and hands each answer to @parse; 0 or -errno with the sentence kept. */
+int kernel_ask(struct kernel_conn *conn, struct nl_msg *msg,
+	       int (*parse)(struct nl_msg *msg, void *user), void *user);
+
+#endif

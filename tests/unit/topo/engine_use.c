@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart_engine_uses() through NVIDIA's driver, against one that answers register reads: only
+ * reads, of a size a driver takes, shares of a schedule that is known, and its refusal of users.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "lib/private.h"
+#include "lib/topo/rm_client.h"
+#include "lib/topo/topology.h"
+#include "tests/kmod/regfile.h"
+#include "tests/tap.h"
+
+#define ADDRESS "0000:01:00.0"
+
+static struct regfile regs;
+static struct {
+	uint32_t next_handle;
+	unsigned int status;		/* of register reads */
+	unsigned int reads, wrong, of_status, open;
+} driver;
+
+/* NVIDIA's driver, in the place of libc's calls. */
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_close(int fd);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_stat(const char *path, struct stat *st);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__real_fopen(const char *path, const char *mode);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	(void)flags;
+	if (strcmp(path, "/dev/nvidiactl") && strcmp(path, "/dev/nvidia0")) {
+		errno = ENOENT;
+		return -1;
+	}
+	driver.open++;
+	return 3;
+}
+
+int __wrap_close(int fd)
+{
+	(void)fd;
+	driver.open--;
+	return 0;
+}
+
+int __wrap_stat(const char *path, struct stat *st)
+{
+	(void)path;
+	st->st_mode = S_IFCHR | 0666;
+	return 0;
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	static char version[] = "NVRM version: x  580.159.04  y";
+
+	return strncmp(path, "/proc/", 6) ? __real_fopen(path, mode) :
+					    fmemopen(version, strlen(version), "r");
+}
+
+/* Of every five looks at the graphics engine three see TSG 7, one TSG 11, and one a switch. */
+static uint32_t schedule(void)
+{
+	static const uint32_t words[] = { 0x80072007, 0x80072007, 0x800be007, 0x800b200b,
+					  0x80072007 };
+
+	return words[driver.of_status++ % 5];
+}
+
+static uint32_t read_registers(const uint8_t *params, uint32_t size)
+{
+	uint64_t at;
+	uint8_t *op;
+	uint32_t offset, value, type;
+
+	memcpy(&at, params + 24, 8);
+	op = (uint8_t *)(uintptr_t)at;
+	memcpy(&type, op, 4);
+	memcpy(&offset, op + 12, 4);
+	/* One read of 32 bits of a register of the whole GPU. */
+	driver.wrong += size != 48 || params[20] != 1 || type != 0;
+	driver.reads++;
+	if (driver.status)
+		return driver.status;
+	regfile_rd32(&regs.reader, offset, &value);
+	if (offset == 0xc00200)
+		value = schedule();
+	memcpy(op + 20, &value, 4);
+	return 0;
+}
+
+static uint32_t control(uint32_t cmd, uint8_t *params, uint32_t size)
+{
+	uint32_t first = 0x100;
+
+	switch (cmd) {
+	case 0x214:
+	case 0x201:
+		memset(params, 0xff, 128);
+		memcpy(params, &first, 4);
+		return 0;
+	case 0x215:
+	case 0x205:
+		return 0;
+	case 0x21b:
+		params[8] = 1;
+		return 0;
+	case 0x20800122:
+		return read_registers(params, size);
+	default:
+		return 0x56;
+	}
+}
+
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct rm_control *c = arg;
+	struct rm_alloc *a = arg;
+
+	(void)fd;
+	if (request == RM_IOCTL_CONTROL) {
+		c->status = control(c->cmd, (uint8_t *)(uintptr_t)c->params, c->params_size);
+	} else if (request == RM_IOCTL_ALLOC) {
+		a->object = ++driver.next_handle;
+		a->status = 0;
+	}
+	return 0;
+}
+
+/* A GH100 with two engines, each on a runlist of its own. Values are made up. */
+static void make_registers(void)
+{
+	static const uint32_t rows[] = {
+		0x80000005, 0xc0400000, 0xc00000, 0x9302002b, 0xc0104000, 0xc00400,
+	};
+	uint32_t base = 0xc00000;
+
+	memset(&regs, 0, sizeof(regs));
+	regs.reader.rd32 = regfile_rd32;
+	regfile_set(&regs, 0x0, 0x180000a1);
+	regfile_set(&regs, 0x4, 0);
+	regfile_set(&regs, 0xa00, 0x180a1000);
+	regfile_set(&regs, 0x224fc, 2 | 6 << 20);
+	for (unsigned int i = 0; i < 6; i++)
+		regfile_set(&regs, 0x22800 + 4 * i, rows[i]);
+	for (; base <= 0xc00400; base += 0x400) {
+		regfile_set(&regs, base + 0x4, 0xc2000b);
+		regfile_set(&regs, base + 0x8, base == 0xc00000 ? 0 : 1 << 16);
+		regfile_set(&regs, base + 0x94, 0);
+		regfile_set(&regs, base + 0x108, 0x33);
+		regfile_set(&regs, base + 0x200, 0);
+		regfile_set(&regs, base + 0x208, 0x800a);
+	}
+}
+
+int main(void)
+{
+	static struct gpupart_engine_use list[GPUPART_MAX_ENGINES];
+	struct gpupart_gpu_info info;
+	struct gpupart *gp;
+	const struct gpupart_engine_use *e = &list[0];
+	int nr;
+
+	if (gpupart_open(&gp))
+		return 1;
+	make_registers();
+	nr = gpupart_engine_uses(gp, ADDRESS, "rm", 0.5, &info, list);
+	tap_ok(nr == 2, "2 engines (%d: %s)", nr, nr < 0 ? gpupart_error(gp) : "");
+	tap_ok(!strcmp(info.pci, ADDRESS) && !strcmp(info.source, "rm") && !info.simulated,
+	       "of %s, by %s", info.pci, info.source);
+	tap_ok(!strcmp(e->name, "Graphics/Compute") && e->runlist == 0xc00000 &&
+	       e->samples == driver.of_status && e->samples >= 10, "%u samples of %s",
+	       e->samples, e->name);
+	tap_ok(e->nr_tsgs == 2 && e->tsgs[0].tsg == 7 && e->tsgs[1].tsg == 11 &&
+	       e->tsgs[0].samples + e->tsgs[1].samples + e->switching == e->samples,
+	       "TSG 7 first: %u, TSG 11: %u, switching: %u", e->tsgs[0].samples,
+	       e->tsgs[1].samples, e->switching);
+	tap_ok(e->tsgs[0].samples * 5 >= e->samples * 3 - 10 &&
+	       e->tsgs[0].samples * 5 <= e->samples * 3 + 10 && e->tsgs[0].channel == 10,
+	       "three fifths of the samples are TSG 7's, on channel 10");
+	tap_ok(driver.reads > 100 && !driver.wrong, "%u reads, %u that a driver would not take",
+	       driver.reads, driver.wrong);
+	tap_ok(!driver.open, "all descriptors are closed");
+
+	driver.status = 4;
+	nr = gpupart_engine_uses(gp, NULL, "rm", 0.1, &info, list);
+	tap_ok(nr == -EACCES && strstr(gpupart_error(gp), "root may"), "an ordinary user: %s",
+	       gpupart_error(gp));
+	tap_ok(!driver.open, "all descriptors are closed");
+	gpupart_close(gp);
+	return tap_done();
+}
