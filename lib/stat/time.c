@@ -63,7 +63,7 @@ struct stat_ctx {
 	uint64_t clock_asked_at;	/* CPU */
 	int64_t base_ns;		/* of the base event, since the first of them */
 	int64_t offset, offset_before;	/* CPU less GPU, the largest that was seen */
-	int64_t last_end;
+	int64_t last_end, last_wait;	/* of work, of a call that waits */
 	struct stat_fold fold;
 };
 
@@ -217,6 +217,7 @@ static int read_item(struct stat_ctx *c, const struct item *item)
 			stat_fold_batch(fold);
 		return read_work(c, item);
 	case ITEM_WAIT:
+		c->last_wait = on_gpu(c, item->end);
 		if (fold->nr_waits == STAT_BATCH)
 			stat_fold_batch(fold);
 		if (fold->nr_waits < STAT_BATCH)
@@ -393,11 +394,12 @@ struct stat_ctx *stat_time_ctx(void *ctx)
 	return c;
 }
 
-/* The context, or the process, ends. */
-static void untimed_is_over(struct stat_ctx *c)
+/* The context, or the process, ends. Up to its last wait the GPU had no more to do. */
+static void end_sums(struct stat_ctx *c)
 {
 	uint64_t untimed = __atomic_load_n(&c->sums->untimed, __ATOMIC_RELAXED);
 
+	stat_fold_end(&c->fold, c->last_wait);
 	__atomic_store_n(&c->sums->untimed_over, untimed, __ATOMIC_RELAXED);
 }
 
@@ -411,7 +413,7 @@ void stat_time_settle(const void *ctx, bool gone)
 		pthread_mutex_lock(&c->reading);
 		read_all(c);
 		if (gone) {
-			untimed_is_over(c);
+			end_sums(c);
 			atomic_store(&c->dead, true);
 			c->ctx = NULL;
 		}
@@ -439,7 +441,7 @@ void stat_time_finish(void)
 		pthread_mutex_lock(&c->reading);
 		while (!read_all(c) && stat_time_now() - start < FINISH_NS)
 			sleep_ns(POLL_NS);
-		untimed_is_over(c);
+		end_sums(c);
 		/* From now on the reader asks no driver that may be on its way out. */
 		atomic_store(&c->dead, true);
 		pthread_mutex_unlock(&c->reading);

@@ -262,15 +262,32 @@ static void *deep_thread(void *nr)
 	return NULL;
 }
 
-/* Two threads, a stream each. */
-static void threads(int nr)
+static void *long_thread(void *nr)
 {
-	pthread_t both[2];
+	DO(cuCtxSetCurrent(ctx));
+	long_wait(*(int *)nr);
+	return NULL;
+}
+
+/* Two threads, a stream each. */
+static void both(void *(*thread)(void *), int nr)
+{
+	pthread_t threads[2];
 
 	for (int i = 0; i < 2; i++)
-		pthread_create(&both[i], NULL, deep_thread, &nr);
+		pthread_create(&threads[i], NULL, thread, &nr);
 	for (int i = 0; i < 2; i++)
-		pthread_join(both[i], NULL);
+		pthread_join(threads[i], NULL);
+}
+
+static void threads(int nr)
+{
+	both(deep_thread, nr);
+}
+
+static void long_threads(int nr)
+{
+	both(long_thread, nr);
 }
 
 /* Twice in one process: a context, its end, another. */
@@ -280,6 +297,18 @@ static void contexts(int nr)
 	DO(cuCtxDestroy(ctx));
 	setup();
 	deep(nr);
+}
+
+/* The GPU has work for as long as the host then has, and the last call is a wait. */
+static void late_wait(int nr)
+{
+	void *s = stream();
+
+	for (int i = 0; i < nr; i++)
+		spin(1000000, s);
+	DO(cuStreamSynchronize(s));
+	work_on_host(nr * 1e-3);
+	DO(cuStreamSynchronize(s));
 }
 
 /* Launches so fast for 12 ms that looking costs too much, then a kernel of @ms. */
@@ -324,7 +353,9 @@ static const struct {
 	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "long", long_wait },
 	{ "poll", poll }, { "long_poll", long_poll }, { "fast_then_long", fast_then_long },
 	{ "memory", memory }, { "beside", beside }, { "serial", serial }, { "graph", graph },
-	{ "threads", threads }, { "contexts", contexts }, { "leave", leave }, { "fetch", fetch },
+	{ "threads", threads }, { "long_threads", long_threads },
+	{ "contexts", contexts }, { "leave", leave },
+	{ "late_wait", late_wait }, { "fetch", fetch },
 };
 
 static int run(const char *name, int nr)

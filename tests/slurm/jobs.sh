@@ -410,6 +410,8 @@ sleep 0.5
 cluster_start_ctl
 until_true sh -c 'scontrol ping | grep -q UP'
 until_true sh -c '! sinfo -h -N -o %t | grep -q "[*]"'
+# Until n1 has registered anew slurmctld does not know its TPCs, and refuses jobs instead of queueing.
+until_true as news srun --test-only -w n1 --gpupart tpcs=40 true 2>"$tmp/err"
 begin k5 news -w n1 --gpupart tpcs=40
 until_true is_state k5 PENDING
 sleep 1
