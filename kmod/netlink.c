@@ -494,5 +494,3 @@ void netlink_face_fini(void)
 {
 	genl_unregister_family(&family);
 }
-
-MODULE_ALIAS_GENL_FAMILY(GPUPART_FAMILY_NAME);
