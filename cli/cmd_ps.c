@@ -310,9 +310,9 @@ int cmd_ps(int argc, char **argv)
 	if (status)
 		return status;
 	if (!engines && (delay || args.source || args.gpu))
-		return cmd_fail(args.cmd, EXIT_USAGE, "-d, -i and --gpu are for --engines");
+		return usage_error("-d, -i and --gpu are for --engines");
 	if (delay)
-		status = args_seconds(&args, "-d", delay, 0.1, &seconds);
+		status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
 	if (engines)
