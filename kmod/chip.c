@@ -207,7 +207,6 @@ const struct chip chips[] = {
 	CHIP(0x0e4, "GK104", "Kepler", KEPLER(V, ENVY)),
 	CHIP(0x0e6, "GK106", "Kepler", KEPLER(V, ENVY)),
 	CHIP(0x0e7, "GK107", "Kepler", KEPLER(V, ENVY)),
-	CHIP(0x0ea, "GK20A", "Kepler", KEPLER(I, "nvgpu hw_top_gk20a.h")),
 	CHIP(0x0f0, "GK110", "Kepler", KEPLER(V, ENVY)),
 	CHIP(0x0f1, "GK110B", "Kepler", KEPLER(V, ENVY)),
 	CHIP(0x106, "GK208B", "Kepler", KEPLER(V, ENVY)),

@@ -139,6 +139,15 @@ int gpu_identify(struct gpu_session *session)
 	return err;
 }
 
+static void tell_changed(struct gpu *gpu)
+{
+	unsigned int i;
+
+	for (i = 0; gpu->announced && i < nr_faces; i++)
+		if (faces[i]->changed)
+			faces[i]->changed(gpu);
+}
+
 static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 {
 	unsigned int i;
@@ -147,14 +156,15 @@ static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 	/* Where no table is loaded now, the last one that was stands. */
 	if (gpu->has_fs && gpu->fs.order == TOPO_ORDER_READ && fs->unloaded)
 		return;
+	if (gpu->has_fs && !memcmp(&gpu->fs, fs, sizeof(*fs)))
+		return;
 	memcpy(&gpu->fs, fs, sizeof(*fs));
 	gpu->has_fs = true;
-	if (gpu->known)
-		return;
-	gpu->known = true;
-	for (i = 0; i < nr_faces; i++)
+	for (i = 0; !gpu->known && i < nr_faces; i++)
 		if (faces[i]->known)
 			faces[i]->known(gpu);
+	gpu->known = true;
+	tell_changed(gpu);
 }
 
 int gpu_topology(struct gpu_session *session)
@@ -244,10 +254,19 @@ struct gpu *gpu_get_by_bus_name(const char *bus_name)
 	return found;
 }
 
+void gpu_read(struct gpu *gpu)
+{
+	struct gpu_session session;
+
+	if (gpu_open(gpu, &session))
+		return;
+	gpu_topology(&session);
+	gpu_close(&session);
+}
+
 struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name)
 {
 	struct gpu *gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
-	struct gpu_session session;
 	struct list_head *after = &gpus;
 	struct gpu *other;
 	unsigned int i;
@@ -280,13 +299,13 @@ struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_na
 		if (faces[i]->added)
 			faces[i]->added(gpu);
 	/* What cannot be read now is read when somebody asks. */
-	if (!gpu_open(gpu, &session)) {
-		gpu_topology(&session);
-		gpu_close(&session);
-	}
+	gpu_read(gpu);
 	for (i = 0; i < nr_faces; i++)
 		if (faces[i]->present)
 			faces[i]->present(gpu);
+	mutex_lock(&gpu->lock);
+	gpu->announced = true;
+	mutex_unlock(&gpu->lock);
 	return gpu;
 }
 
@@ -296,6 +315,7 @@ void gpu_remove(struct gpu *gpu)
 
 	mutex_lock(&gpu->lock);
 	gpu->gone = true;
+	gpu->announced = false;
 	mutex_unlock(&gpu->lock);
 	for (i = 0; i < nr_faces; i++)
 		if (faces[i]->removed)
@@ -315,5 +335,6 @@ void gpu_forget(struct gpu *gpu)
 	memset(&gpu->id, 0, sizeof(gpu->id));
 	gpu->identified = false;
 	gpu->has_fs = false;
+	tell_changed(gpu);
 	mutex_unlock(&gpu->lock);
 }

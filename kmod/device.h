@@ -48,7 +48,7 @@ struct gpu {
 	bool identified;
 	struct gpu_floorsweep fs;
 	u32 fs_stamp;
-	bool has_fs, known;
+	bool has_fs, known, announced;
 };
 
 /* One user of one GPU's registers at a time, from open to close. */
@@ -77,6 +77,8 @@ struct gpu_face {
 	void (*known)(struct gpu *gpu);
 	/* What could be read of it at once was read. */
 	void (*present)(struct gpu *gpu);
+	/* After that: what is known of it is another, or nothing any more; under gpu->lock. */
+	void (*changed)(struct gpu *gpu);
 	/* It is gone for readers; the last call. */
 	void (*removed)(struct gpu *gpu);
 };
@@ -88,6 +90,8 @@ void gpu_register_face(const struct gpu_face *face);
 struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name);
 /* No read is made after it returns. */
 void gpu_remove(struct gpu *gpu);
+/* Reads what is not known of it. */
+void gpu_read(struct gpu *gpu);
 /* What was read may no longer hold: another driver took it. */
 void gpu_forget(struct gpu *gpu);
 

@@ -84,15 +84,18 @@ void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *faul
 
 /* --------------------------------------------------------------------- GPU */
 
-/* -EMSGSIZE where it does not fit. A GPU that cannot be read is told of with the reason. */
+/*
+ * -EMSGSIZE where it does not fit. A GPU that cannot be read is told of with the reason; of one
+ * that is @locked already, what is known.
+ */
 static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, int flags, u8 cmd,
-		   struct netlink_callback *cb)
+		   struct netlink_callback *cb, bool locked)
 {
 	struct gpu_session session;
 	struct gpu_id id = { 0 };
 	char why[TOPO_FAULT_LEN] = "";
 	void *header = genlmsg_put(skb, portid, seq, &family, flags, cmd);
-	int err;
+	int err = 0;
 
 	if (!header)
 		return -EMSGSIZE;
@@ -101,17 +104,20 @@ static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, in
 	if (nla_put_u32(skb, GPUPART_A_GPU_INDEX, gpu->index) ||
 	    nla_put_string(skb, GPUPART_A_GPU_BUS_NAME, gpu->bus_name))
 		goto full;
-	err = gpu_open(gpu, &session);
-	if (!err) {
+	if (!locked)
+		err = gpu_open(gpu, &session);
+	if (!locked && !err) {
 		err = gpu_identify(&session);
 		id = gpu->id;
 		gpu_close(&session);
+	} else if (locked) {
+		id = gpu->id;
 	}
 	if (err) {
 		topo_fault_text(&session.reader.fault, why, sizeof(why));
 		if (nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why))
 			goto full;
-	} else {
+	} else if (id.boot_0) {
 		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, id.chip_id))
 			goto full;
 		if (id.chip ?
@@ -139,7 +145,7 @@ static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (skb)
 		err = put_gpu(skb, gpu, info->snd_portid, info->snd_seq, 0, GPUPART_CMD_GPU_GET,
-			      NULL);
+			      NULL, false);
 	gpu_put(gpu);
 	if (!err)
 		return genlmsg_reply(skb, info);
@@ -156,7 +162,7 @@ static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	cb->seq = gpu_generation();
 	while ((gpu = gpu_get(cb->args[0]))) {
 		err = put_gpu(skb, gpu, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,
-			      GPUPART_CMD_GPU_GET, cb);
+			      GPUPART_CMD_GPU_GET, cb, false);
 		if (!err)
 			cb->args[0] = gpu->index + 1;
 		gpu_put(gpu);
@@ -168,13 +174,13 @@ static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 /* -------------------------------------------------------------- monitoring */
 
-static void notify(struct gpu *gpu, u8 cmd)
+static void notify(struct gpu *gpu, u8 cmd, bool locked)
 {
 	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 
 	if (!skb)
 		return;
-	if (put_gpu(skb, gpu, 0, 0, 0, cmd, NULL)) {
+	if (put_gpu(skb, gpu, 0, 0, 0, cmd, NULL, locked)) {
 		nlmsg_free(skb);
 		return;
 	}
@@ -184,16 +190,22 @@ static void notify(struct gpu *gpu, u8 cmd)
 
 static void netlink_present(struct gpu *gpu)
 {
-	notify(gpu, GPUPART_CMD_GPU_ADD_NTF);
+	notify(gpu, GPUPART_CMD_GPU_ADD_NTF, false);
 }
 
 static void netlink_removed(struct gpu *gpu)
 {
-	notify(gpu, GPUPART_CMD_GPU_DEL_NTF);
+	notify(gpu, GPUPART_CMD_GPU_DEL_NTF, false);
+}
+
+static void netlink_changed(struct gpu *gpu)
+{
+	notify(gpu, GPUPART_CMD_GPU_CHANGE_NTF, true);
 }
 
 static const struct gpu_face netlink_face = {
 	.present = netlink_present,
+	.changed = netlink_changed,
 	.removed = netlink_removed,
 };
 
@@ -482,5 +494,3 @@ void netlink_face_fini(void)
 {
 	genl_unregister_family(&family);
 }
-
-MODULE_ALIAS_GENL_FAMILY(GPUPART_FAMILY_NAME);

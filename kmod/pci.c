@@ -22,6 +22,7 @@ struct pci_gpu {
 	resource_size_t start;	/* where it was mapped */
 	unsigned long len;	/* how much of it */
 	bool holds_power, holds_config;
+	bool again;		/* it could not be read when it came */
 	struct gpu *gpu;
 };
 
@@ -203,6 +204,7 @@ static bool add_one(struct pci_dev *pdev)
 	if (IS_ERR(gpu))
 		return false;
 	p->gpu = gpu;
+	p->again = !READ_ONCE(gpu->known);
 	list_add_tail(&p->node, &pci_gpus);
 	return true;
 }
@@ -238,6 +240,22 @@ static struct pci_dev *first_unknown(void)
 	return first;
 }
 
+/* A GPU that has just come may not be ready: once more, after what it refused is forgotten. */
+static void read_again(struct work_struct *work)
+{
+	struct pci_gpu *p;
+
+	mutex_lock(&pci_gpus_lock);
+	list_for_each_entry(p, &pci_gpus, node) {
+		if (p->again)
+			gpu_read(p->gpu);
+		p->again = false;
+	}
+	mutex_unlock(&pci_gpus_lock);
+}
+
+static DECLARE_DELAYED_WORK(again_work, read_again);
+
 /*
  * All that are there and not known yet. A GPU that goes away meanwhile is either no
  * longer found, or its BUS_NOTIFY_REMOVED_DEVICE comes later and waits for the lock.
@@ -253,6 +271,7 @@ static void scan(struct work_struct *work)
 		pci_dev_put(pdev);
 	}
 	mutex_unlock(&pci_gpus_lock);
+	mod_delayed_work(system_freezable_wq, &again_work, msecs_to_jiffies(1500));
 }
 
 static DECLARE_DELAYED_WORK(scan_work, scan);
@@ -267,7 +286,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 	switch (event) {
 	case BUS_NOTIFY_ADD_DEVICE:
 		/* Its BARs get their addresses after this. */
-		schedule_delayed_work(&scan_work, msecs_to_jiffies(100));
+		queue_delayed_work(system_freezable_wq, &scan_work, msecs_to_jiffies(100));
 		break;
 	case BUS_NOTIFY_DEL_DEVICE:
 	case BUS_NOTIFY_REMOVED_DEVICE:
@@ -308,6 +327,7 @@ void pci_gpus_fini(void)
 
 	bus_unregister_notifier(&pci_bus_type, &bus_events);
 	cancel_delayed_work_sync(&scan_work);
+	cancel_delayed_work_sync(&again_work);
 	mutex_lock(&pci_gpus_lock);
 	list_for_each_entry_safe(p, next, &pci_gpus, node)
 		remove_one(p);

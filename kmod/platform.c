@@ -5,6 +5,8 @@
  * Beside whatever driver owns the device: it takes references, and never binds, enables,
  * requests a region or writes.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/device.h>
 #include <linux/io.h>
 #include <linux/mutex.h>
@@ -31,10 +33,11 @@ struct platform_gpu {
 	struct gpu *gpu;
 };
 
-/* Linux Documentation/devicetree/bindings/gpu/nvidia,gk20a; ga10b and tegraN: nvgpu's table. */
+/*
+ * Linux Documentation/devicetree/bindings/gpu/nvidia,gk20a; ga10b and tegraN: nvgpu's table.
+ * GK20A itself is of a 32-bit machine.
+ */
 static const struct of_device_id compatibles[] __maybe_unused = {
-	{ .compatible = "nvidia,gk20a" },
-	{ .compatible = "nvidia,tegra124-gk20a" },
 	{ .compatible = "nvidia,gm20b" },
 	{ .compatible = "nvidia,tegra210-gm20b" },
 	{ .compatible = "nvidia,gp10b" },
@@ -193,7 +196,7 @@ static void add_locked(struct device *dev)
 		return;
 	p->gpu = gpu;
 	list_add_tail(&p->node, &platform_gpus);
-	pr_info("gpupart: %s is an integrated GPU: never tried on hardware\n", dev_name(dev));
+	pr_info("%s is an integrated GPU: never tried on hardware\n", dev_name(dev));
 }
 
 static int add(struct device *dev, void *unused)

@@ -4,6 +4,10 @@
  * 0444. Knows no bus; what is said is text.c's. A page is whole or an error, or it
  * ends with "complete no".
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/namei.h>
+#include <linux/path.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -369,15 +373,29 @@ static void add_field_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u8 shift
 	add_reg_file(p, gpu, at, 0, "%s", name);
 }
 
+/* By nvdebug: of a name that is there proc_mkdir() warns with a stack, where some machines end. */
+static bool is_taken(const char *name)
+{
+	char file[32];
+	struct path path;
+
+	snprintf(file, sizeof(file), "/proc/%s", name);
+	if (kern_path(file, 0, &path))
+		return false;
+	path_put(&path);
+	return true;
+}
+
 static void proc_added(struct gpu *gpu)
 {
 	struct proc_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
 
 	if (!p)
 		return;
-	p->dir = proc_mkdir(gpu->name, NULL);
+	if (!is_taken(gpu->name))
+		p->dir = proc_mkdir(gpu->name, NULL);
 	if (!p->dir) {
-		pr_err("gpupart: no /proc/%s: another module has it, or no memory\n", gpu->name);
+		pr_err("no /proc/%s: another module has it, or no memory\n", gpu->name);
 		kfree(p);
 		return;
 	}

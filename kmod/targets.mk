@@ -58,6 +58,7 @@ modules_install: modules
 
 # The sources where DKMS looks; then: dkms install gpupart/VERSION.
 dkms_dir ?= /usr/src
+modulesload_dir ?= /usr/lib/modules-load.d
 dkms:
 	$(call say,INSTALL,$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION))
 	$(Q)grep -q '^PACKAGE_VERSION="$(VERSION)"$$' kmod/dkms.conf || { echo "kmod/dkms.conf is not of $(VERSION)" >&2; exit 1; }
@@ -65,6 +66,7 @@ dkms:
 	$(Q)install -d $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
 	$(Q)install -m 644 kmod/*.[ch] kmod/Kbuild kmod/Makefile $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod
 	$(Q)install -m 644 kmod/dkms.conf LICENSE $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)
+	$(Q)install -D -m 644 share/modules-load.d/gpupart.conf $(DESTDIR)$(modulesload_dir)/gpupart.conf
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
@@ -111,7 +113,7 @@ check-kmod-pure: $(KMOD_TESTS)
 
 # And the module itself in virtual machines.
 check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
-	@TEST_TIMEOUT=600 tests/runtests.sh $(KMOD_TESTS) $(KMOD_GUESTS)
+	@VM_TIMEOUT=900 TEST_TIMEOUT=1000 tests/runtests.sh $(KMOD_TESTS) $(KMOD_GUESTS)
 
 # The same on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection, which is
 # built once (some minutes) and kept.

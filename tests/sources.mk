@@ -50,6 +50,7 @@ UNIT_SRC := \
 	tests/unit/topo/capture.c \
 	tests/unit/topo/cluster.c \
 	tests/unit/topo/engine_use.c \
+	tests/unit/topo/source_netlink.c \
 	tests/unit/topo/source_rm.c \
 	tests/unit/topo/topology.c \
 	tests/unit/topo/tpcset.c

@@ -34,7 +34,7 @@ struct kernel_topology {
 	uint32_t present_gpcs, present_tpcs[GPUPART_MAX_GPCS];
 	uint8_t gpc_phys[GPUPART_MAX_GPCS], gpc_ugpu[GPUPART_MAX_GPCS];
 	uint8_t tpc_gpc[GPUPART_MAX_TPCS], tpc_in_gpc[GPUPART_MAX_TPCS];
-	char order_why[160];
+	char order_why[160], disagree[160];
 	bool malformed;
 };
 
@@ -117,6 +117,8 @@ free:
 	if (conn->refused)
 		return ctx_fail(conn->gp, conn->refused, "%s",
 				conn->sentence[0] ? conn->sentence : strerror(-conn->refused));
+	if (err == -NLE_DUMP_INTR)
+		return ctx_fail(conn->gp, -EAGAIN, "GPUs came or went while the kernel listed them");
 	if (err < 0)
 		return ctx_fail(conn->gp, -EIO, "netlink: %s", nl_geterror(err));
 	return 0;
@@ -196,6 +198,7 @@ static int parse_topology(struct nl_msg *msg, void *user)
 		[GPUPART_A_TOPOLOGY_PRESENT_GPCS] = { .type = NLA_U32 },
 		[GPUPART_A_TOPOLOGY_ORDER] = { .type = NLA_U32 },
 		[GPUPART_A_TOPOLOGY_ORDER_WHY] = { .type = NLA_STRING },
+		[GPUPART_A_TOPOLOGY_DISAGREE] = { .type = NLA_STRING },
 	};
 	struct nlattr *a[GPUPART_A_TOPOLOGY_MAX + 1];
 	struct kernel_topology *t = user;
@@ -213,6 +216,9 @@ static int parse_topology(struct nl_msg *msg, void *user)
 	if (a[GPUPART_A_TOPOLOGY_ORDER_WHY])
 		snprintf(t->order_why, sizeof(t->order_why), "%s",
 			 nla_get_string(a[GPUPART_A_TOPOLOGY_ORDER_WHY]));
+	if (a[GPUPART_A_TOPOLOGY_DISAGREE])
+		snprintf(t->disagree, sizeof(t->disagree), "%s",
+			 nla_get_string(a[GPUPART_A_TOPOLOGY_DISAGREE]));
 	t->nr_phys = take_bytes(t, a[GPUPART_A_TOPOLOGY_PRESENT_TPCS], (uint8_t *)t->present_tpcs,
 				sizeof(t->present_tpcs)) / sizeof(uint32_t);
 	t->nr_map = take_bytes(t, a[GPUPART_A_TOPOLOGY_GPC_PHYS], t->gpc_phys, GPUPART_MAX_GPCS);
@@ -235,6 +241,7 @@ static int by_pci(const void *a, const void *b)
 static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel_gpus **gpus)
 {
 	struct kernel_gpus *list = calloc(1, sizeof(*list));
+	unsigned int tries = 16;
 	int err;
 
 	if (!list)
@@ -242,7 +249,11 @@ static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel
 	err = kernel_conn_open(gp, conn);
 	if (err)
 		goto free;
-	err = kernel_ask(conn, kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET), parse_gpu, list);
+	do {
+		list->nr = 0;
+		err = kernel_ask(conn, kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET),
+				 parse_gpu, list);
+	} while (err == -EAGAIN && --tries);
 	if (err)
 		goto close;
 	qsort(list->gpus, list->nr, sizeof(list->gpus[0]), by_pci);
@@ -289,6 +300,10 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 		return ctx_fail(gp, -EOPNOTSUPP,
 				"%s: the module cannot tell the order of the TPCs: %s", info->pci,
 				t->order_why);
+	if (t->disagree[0])
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"%s: the order of the TPCs and the fuses disagree: %s", info->pci,
+				t->disagree);
 	if (!t->sms_per_tpc || t->sms_per_tpc > GPUPART_MAX_SMS_PER_TPC)
 		return ctx_fail(gp, -EOPNOTSUPP, "%s: %u SMs a TPC", info->pci, t->sms_per_tpc);
 	sms = calloc((size_t)t->nr_tpcs * t->sms_per_tpc + 1, sizeof(*sms));

@@ -330,7 +330,8 @@ static void monitor(double seconds)
 			const struct genlmsghdr *g = NLMSG_DATA(n);
 
 			printf("%s ", g->cmd == GPUPART_CMD_GPU_ADD_NTF ? "add" :
-			       g->cmd == GPUPART_CMD_GPU_DEL_NTF ? "del" : "?");
+			       g->cmd == GPUPART_CMD_GPU_DEL_NTF ? "del" :
+			       g->cmd == GPUPART_CMD_GPU_CHANGE_NTF ? "change" : "?");
 			print_fields(n, gpu_fields, ' ');
 			fflush(stdout);
 		}

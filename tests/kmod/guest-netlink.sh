@@ -90,6 +90,28 @@ sleep 0.5
 cmp -s /tmp/events /tmp/events2
 check $? "in another network namespace as well"
 
+# A GPU that is not ready when it comes, an order that changes, drivers.
+gpunl monitor 60 >/tmp/events &
+listener=$!
+until_true 50 grep -q listening /tmp/events
+host bad 2 0x0 0xbadf1201 >/dev/null
+echo 1 >$pci/0000:03:00.0/remove
+echo 1 >/sys/bus/pci/rescan
+until_true 100 grep -q '^add index 2 .* unreadable 0x0 reads 0xbadf1201' /tmp/events
+check $? "a GPU that is not ready when it comes: $(grep '^add' /tmp/events)"
+host good 2 >/dev/null
+until_true 100 grep -q '^change index 2 bus-name 0000:03:00.0 chip-id 0x180' /tmp/events
+check $? "is read a second time, and that is told: $(grep -m1 '^change' /tmp/events)"
+host poke 0 0x405000 0x40301020 >/dev/null
+until_true 30 sh -c 'cat /proc/gpu0/topology >/dev/null; grep -q "^change index 0 .* chip-id 0x180" /tmp/events'
+check $? "a reader finds another order, and that is told: $(grep '^change index 0' /tmp/events)"
+insmod /sleepy.ko
+until_true 50 sh -c '[ $(grep -c "^change index [0-7] bus-name [0-9.:]* $" /tmp/events) = 8 ]'
+check $? "a driver that takes GPUs is told of: $(grep -c '^change index [0-7] bus-name [0-9.:]* $' /tmp/events) times"
+kill $listener
+rmmod sleepy
+host load 0 gh100-h200-e >/dev/null
+
 # Dumps while GPUs come and go.
 for i in 1 2 3 4; do (while [ ! -e /tmp/enough ]; do gpunl gpus; gpunl engines; gpunl topology 2; done >/dev/null) & done
 for i in 1 2 3 4 5; do
@@ -101,6 +123,7 @@ for i in 1 2 3 4 5; do
 done
 touch /tmp/enough
 wait
+rm /tmp/enough
 same "$(gpunl gpus | wc -l)" 8 "GPUs after dumps while some came and went"
 
 same "$(second_reads 0 gpunl topology 0)" 0 "register reads of another topology request"
@@ -117,3 +140,4 @@ awk '{exit !($NF <= 3)}' /tmp/out
 check $? "at most 3: $(cat /tmp/out)"
 rmmod gpupart
 check $? "unloads"
+host load 6 ada-ad102 >/dev/null

@@ -34,6 +34,20 @@ echo 0 >/sys/module/sleepy/parameters/slow
 rmmod gpupart
 rmmod sleepy
 
+# Another module that has the name of a folder.
+insmod /sleepy.ko entry=gpu0
+insmod /gpupart.ko
+dmesg | grep -q 'gpupart: no /proc/gpu0: another module has it'
+check $? "a folder that another module has is left to it"
+[ ! -e /proc/gpu0/topology ] && [ -e /proc/gpu1/topology ]
+check $? "the other GPUs have theirs"
+same "$(gpunl topology 0 | head -n 1)" "index 0" "and netlink tells of this one"
+rmmod gpupart
+rmmod sleepy
+grep -q 'genl_family\|family-gpupart' /gpupart.ko
+[ $? -ne 0 ]
+check $? "looking a family up, which anybody may, does not load the module"
+
 # A GPU that is a virtual machine's is left alone, asleep or awake.
 for how in as=vfio-pci as=pci-stub as=pciback managed=1; do
 	# driver_managed_dma is 5.19's.

@@ -6,12 +6,14 @@
  *   stubborn=	they do not wake
  *   slow=	milliseconds that a wake-up takes
  *   d3=	they are put into D3 and stay there, which runtime PM knows nothing of
+ *   entry=	a folder of /proc that it makes, as nvdebug does
  *   as=	the driver's name; managed= it hands them to a virtual machine, as vfio-pci does
  */
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/pm_runtime.h>
+#include <linux/proc_fs.h>
 #include <linux/version.h>
 
 static bool stubborn;
@@ -19,6 +21,8 @@ module_param(stubborn, bool, 0644);
 static bool d3, managed;
 module_param(d3, bool, 0444);
 module_param(managed, bool, 0444);
+static char *entry;
+module_param(entry, charp, 0444);
 static char *as = "sleepy";
 module_param(as, charp, 0444);
 static unsigned int slow;
@@ -79,12 +83,16 @@ static int __init sleepy_init(void)
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0)
 	sleepy_driver.driver_managed_dma = managed;
 #endif
+	if (entry)
+		proc_mkdir(entry, NULL);
 	return pci_register_driver(&sleepy_driver);
 }
 
 static void __exit sleepy_exit(void)
 {
 	pci_unregister_driver(&sleepy_driver);
+	if (entry)
+		remove_proc_entry(entry, NULL);
 }
 
 module_init(sleepy_init);
