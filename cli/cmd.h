@@ -23,27 +23,30 @@ struct cmd {
 	const char *help;
 };
 
-int cmd_topology(int argc, char **argv);
-int cmd_run(int argc, char **argv);
-int cmd_set(int argc, char **argv);
-int cmd_ps(int argc, char **argv);
-int cmd_top(int argc, char **argv);
-int cmd_cdi(int argc, char **argv);
-int cmd_plan(int argc, char **argv);
-int cmd_trace(int argc, char **argv);
-int cmd_verify(int argc, char **argv);
-int cmd_stat(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_bench(int argc, char **argv);
-int cmd_demo(int argc, char **argv);
-int cmd_sim(int argc, char **argv);
-int cmd_qos(int argc, char **argv);
-int cmd_slurm_conf(int argc, char **argv);
-int cmd_slurm_node(int argc, char **argv);
+/* In the order of the list that 'gpupart --help' prints. */
+#define COMMANDS(C) \
+	C("topology", topology, false, "show a GPU's GPCs, virtual GPCs, TPCs and SMs") \
+	C("run", run, true, "run a program inside a set of TPCs") \
+	C("set", set, false, "change the set of a running process or job") \
+	C("ps", ps, false, "what runs under gpupart") \
+	C("top", top, false, "the same, again and again") \
+	C("cdi", cdi, false, "what a container needs to run inside a set") \
+	C("plan", plan, false, "make disjoint sets of what tenants ask for") \
+	C("trace", trace, false, "which block runs on which SM, and when") \
+	C("verify", verify, false, "prove on the GPU that sets confine launches") \
+	C("bench", bench, false, "measure on the GPU what a partition is worth") \
+	C("stat", stat, true, "what bounds a program: the CPU, the GPU or copies") \
+	C("doctor", doctor, false, "what works on this machine and what to do") \
+	C("sim", sim, false, "run a scenario on the simulated GPU's scheduling pipeline") \
+	C("qos", qos, false, "keep a program at its goal and give the rest away") \
+	C("slurm-conf", slurm_conf, false, "what Slurm's files say of this node's GPUs") \
+	C("slurm-node", slurm_node, false, "this node's GPUs for Slurm's plugin; what jobs hold") \
+	C("demo", demo, false, "the main job in a minute")
 
-extern const char topology_help[], run_help[], set_help[], ps_help[], top_help[], cdi_help[],
-	plan_help[], trace_help[], verify_help[], bench_help[], stat_help[], sim_help[],
-	qos_help[], slurm_conf_help[], slurm_node_help[],
-	doctor_help[], demo_help[];
+#define DECLARE(word, name, starts, summary) \
+	int cmd_##name(int argc, char **argv); \
+	extern const char name##_help[];
+COMMANDS(DECLARE)
+#undef DECLARE
 
 #endif

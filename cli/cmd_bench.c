@@ -87,9 +87,9 @@ static void be_probe(void *arg, void *result)
 	struct gpupart_tpcset limit;
 	struct bench b = *(struct bench *)arg;
 
-	answer->err = gpupart_attach(b.gp, b.selector, NULL, &b.gpu);
+	answer->err = gpupart_attach(cmd_gp, b.selector, NULL, &b.gpu);
 	if (answer->err) {
-		snprintf(answer->why, sizeof(answer->why), "%s", gpupart_error(b.gp));
+		snprintf(answer->why, sizeof(answer->why), "%s", gpupart_error(cmd_gp));
 		return;
 	}
 	answer->info = *gpupart_topology_info(gpupart_gpu_topology(b.gpu));
@@ -163,8 +163,7 @@ static FILE *file_in(const struct session *s, const char *name, int *status)
 	unlink(path);	/* of a run that was ended */
 	file = fopen(path, "wxe");
 	if (!file)
-		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s/%s: %s", s->dir, name,
-				   strerror(errno));
+		*status = failure("-o %s/%s: %s", s->dir, name, strerror(errno));
 	return file;
 }
 
@@ -176,9 +175,9 @@ static void file_done(const struct session *s, FILE *file, const char *name, int
 	new_path(s, name, path, sizeof(path));
 	snprintf(final, sizeof(final), "%s/%s", s->dir, name);
 	if (fclose(file) || bad)
-		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: writing failed", final);
+		*status = failure("-o %s: writing failed", final);
 	else if (rename(path, final))
-		*status = cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", final, strerror(errno));
+		*status = failure("-o %s: %s", final, strerror(errno));
 	else
 		return;
 	unlink(path);
@@ -192,10 +191,9 @@ static int check_dir(const struct session *s)
 	FILE *file;
 
 	if (mkdir(s->dir, 0777) && errno != EEXIST)
-		return cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", s->dir, strerror(errno));
+		return failure("-o %s: %s", s->dir, strerror(errno));
 	if (whole_link(s->dir) < 0)
-		return cmd_fail(s->args->cmd, EXIT_FAILED, "-o %s: %s", s->dir,
-				whole_words(-ELOOP));
+		return failure("-o %s: %s", s->dir, whole_words(-ELOOP));
 	file = file_in(s, "README.md", &status);
 	if (!file)
 		return status;
@@ -377,7 +375,7 @@ static int check_names(const struct args *args)
 		out_append(all, sizeof(all), "%s%s", i ? ", " : "", bench_parts[i].name);
 	for (char **name = args->program; *name; name++)
 		if (!find_part(*name))
-			return cmd_fail(args->cmd, EXIT_USAGE, "'%s' is no part: %s", *name, all);
+			return usage_error("'%s' is no part: %s", *name, all);
 	return 0;
 }
 
@@ -397,7 +395,7 @@ static int run_part(struct session *s, const struct bench_part *part)
 	json_t *report;
 
 	if (isatty(STDERR_FILENO))
-		cmd_note(s->args->cmd, "%s ...", part->name);
+		remark("%s ...", part->name);
 	report = measure(s, part);
 	json_object_set_new(report, "seconds", json_real((bench_now_us() - start) / 1e6));
 	status = report_at(report, "status");
@@ -435,11 +433,11 @@ static int finish(struct session *s, int written, double seconds)
 			s->nr_not_held, s->nr_not_held == 1 ? "" : "s", seconds);
 	}
 	status = written ?: status;
-	written = out_close(&s->out, s->args->cmd);
+	written = out_close(&s->out);
 	if (s->nr_failed || s->nr_not_held)
 		return EXIT_FAILED;
 	if (!status && nr == s->nr_skipped)
-		return cmd_fail(s->args->cmd, EXIT_USAGE, "nothing could be measured here");
+		return usage_error("nothing could be measured here");
 	return status ?: written;
 }
 
@@ -475,13 +473,13 @@ static int probe(struct session *s)
 			     sizeof(why));
 
 	if (err)
-		return cmd_fail(s->args->cmd, EXIT_FAILED, "%s", why);
+		return failure("%s", why);
 	if (answer.err)
 		return args_fail_gpu(s->args, answer.err, answer.why);
 	if (*answer.limit)
-		return cmd_fail(s->args->cmd, EXIT_USAGE,
-				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
-				answer.limit);
+		return usage_error(
+			"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+			answer.limit);
 	s->info = answer.info;
 	s->bench.simulated = s->info.simulated;
 	snprintf(s->bench.pci, sizeof(s->bench.pci), "%s", s->info.pci);
@@ -506,12 +504,10 @@ int cmd_bench(int argc, char **argv)
 	s.bench.quick = quick;
 	/* A queue of its own for as many streams as there can be; before CUDA starts. */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-	s.bench.gp = alloc_gpupart();
-	status = args_gpu(&args, s.bench.gp, &s.bench.selector) ?: probe(&s);
+	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);
 	if (!status && s.dir)
 		status = check_dir(&s);
 	if (!status)
 		status = run_all(&s);
-	gpupart_close(s.bench.gp);
 	return status;
 }

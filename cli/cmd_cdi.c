@@ -145,8 +145,7 @@ static int take_uid(struct cdi *cdi, const char *text)
 		if (!*rest || parse_uid(rest + 1, 0, &rest, &cdi->uid_inside))
 			return 0;
 	}
-	return cmd_fail(cdi->args->cmd, EXIT_USAGE,
-			"--uid '%s': wants a user's number, or OUTSIDE:INSIDE", text);
+	return usage_error("--uid '%s': wants a user's number, or OUTSIDE:INSIDE", text);
 }
 
 #define DEVICE_NAME_RULE \
@@ -156,9 +155,9 @@ static int take_uid(struct cdi *cdi, const char *text)
 static int take_mem(struct cdi *cdi)
 {
 	if (!cdi->name)
-		return cmd_fail(cdi->args->cmd, EXIT_USAGE,
-				"--mem %s: wants --name, the tenant whose quota it is", cdi->mem);
-	return args_memory(cdi->args, cdi->mem, &cdi->shares[0].mem);
+		return usage_error("--mem %s: wants --name, the tenant whose quota it is",
+				   cdi->mem);
+	return args_memory(cdi->mem, &cdi->shares[0].mem);
 }
 
 /* A tenant of the plan is a device: 0, or an error. */
@@ -169,10 +168,9 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 	snprintf(share->device, sizeof(share->device), "%s%s%s", cdi->device ? cdi->device : "",
 		 cdi->device ? "-" : "", tenant->name);
 	if (!is_device_name(share->device))
-		return cmd_fail(cdi->args->cmd, EXIT_USAGE,
-				"--plan %s: '%s' cannot be a device's name: " DEVICE_NAME_RULE
-				"; --device gives all of them a prefix",
-				cdi->plan, share->device);
+		return usage_error("--plan %s: '%s' cannot be a device's name: " DEVICE_NAME_RULE
+				   "; --device gives all of them a prefix",
+				   cdi->plan, share->device);
 	share->name = tenant->name;
 	share->set = tenant->tpcs;
 	share->mem = tenant->mem;
@@ -182,7 +180,7 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 /* Once it is known who reads: stdin can be read by one process only. */
 static int take_plan(struct cdi *cdi, struct args *args)
 {
-	int status = plan_file_read(args, cdi->plan, cdi->file);
+	int status = plan_file_read(cdi->plan, cdi->file);
 
 	for (unsigned int i = 0; i < cdi->file->nr && !status; i++)
 		status = take_tenant(cdi, &cdi->file->tenants[i]);
@@ -197,16 +195,16 @@ static int take_options(struct cdi *cdi, const struct args *args, const char *ui
 	int status = take_uid(cdi, uid);
 
 	if (!status && cdi->name)
-		status = check_name(args, cdi->name);
+		status = check_name(cdi->name);
 	if (!status && cdi->device && !is_device_name(cdi->device))
-		status = cmd_fail(args->cmd, EXIT_USAGE, "--device '%s': " DEVICE_NAME_RULE,
-				  cdi->device);
+		status = usage_error("--device '%s': " DEVICE_NAME_RULE, cdi->device);
 	if (status)
 		return status;
 	if (cdi->plan && (args->nr_terms || cdi->name || cdi->mem))
-		return cmd_fail(args->cmd, EXIT_USAGE, "--plan %s and %s: take one", cdi->plan,
-				args->nr_terms ? args->terms[0].option :
-				cdi->name ? "--name" : "--mem");
+		return usage_error("--plan %s and %s: take one", cdi->plan,
+				   args->nr_terms ? args->terms[0].option :
+				   cdi->name	  ? "--name" :
+						    "--mem");
 	if (cdi->plan)
 		return 0;
 	cdi->nr = 1;
@@ -237,8 +235,7 @@ static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool
 				   json_pack("{s:s, s:s, s:o}", "hostPath", path,
 					     "containerPath", inside, "options", options)))
 		return 0;
-	return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s: a path that is no UTF-8 cannot be told",
-			path);
+	return failure("%s: a path that is no UTF-8 cannot be told", path);
 }
 
 /* The package's own file @name. */
@@ -248,8 +245,8 @@ static int add_package(struct cdi *cdi, const char *name, const char *inside)
 	int err = paths_package(name, path, sizeof(path));
 
 	if (err)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%.*s is not installed: %s",
-				(int)strcspn(name, "/"), name, strerror(-err));
+		return failure("%.*s is not installed: %s", (int)strcspn(name, "/"), name,
+			       strerror(-err));
 	return add_mount(cdi, path, inside, false);
 }
 
@@ -257,7 +254,7 @@ static int add_node(struct cdi *cdi, const char *path)
 {
 	/* What it is, the runtime sees for itself. */
 	if (access(path, F_OK))
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s: %s", path, strerror(errno));
+		return failure("%s: %s", path, strerror(errno));
 	json_array_append_new(cdi->nodes, json_pack("{s:s, s:s}", "path", path,
 						    "permissions", "rw"));
 	return 0;
@@ -282,8 +279,7 @@ static int add_nodes(struct cdi *cdi)
 	if (file)
 		fclose(file);
 	if (!found)
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED,
-				"%s does not tell the number of the GPU's device node", path);
+		return failure("%s does not tell the number of the GPU's device node", path);
 	status = add_node(cdi, "/dev/nvidiactl");
 	snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
 	return status ?: add_node(cdi, path);
@@ -299,8 +295,7 @@ static int add_libraries(struct cdi *cdi)
 	if (status)
 		return status;
 	if (!dladdr((void *)(uintptr_t)gpupart_version, &info) || !realpath(info.dli_fname, path))
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED, LIBGPUPART ": not found: %s",
-				strerror(errno));
+		return failure(LIBGPUPART ": not found: %s", strerror(errno));
 	return add_mount(cdi, path, INSIDE "/" LIBGPUPART, false);
 }
 
@@ -309,9 +304,8 @@ static int add_blocks(struct cdi *cdi)
 	char outside[BLOCKS_PATH_LEN], inside[BLOCKS_PATH_LEN], why[160];
 
 	if (blocks_make(cdi->uid, why, sizeof(why)))
-		return cmd_fail(cdi->args->cmd, EXIT_FAILED,
-				"%s; without it nobody outside would see what runs in the container",
-				why);
+		return failure("%s; without it nobody outside would see what runs in the container",
+			       why);
 	return add_mount(cdi, blocks_path(cdi->uid, outside),
 			 blocks_path(cdi->uid_inside, inside), true);
 }
@@ -330,7 +324,7 @@ static int add_simulated(struct cdi *cdi)
 		captures += *captures == ':';
 		err = paths_full(one, path, sizeof(path));
 		if (err)
-			return cmd_fail(cdi->args->cmd, EXIT_FAILED, "%s: %s", one, strerror(-err));
+			return failure("%s: %s", one, strerror(-err));
 		snprintf(inside, sizeof(inside), INSIDE_SIM "/%d.capture", i);
 		out_append(sim, sizeof(sim), "%s%s", i ? ":" : "", inside);
 		status = add_mount(cdi, path, inside, false);
@@ -431,12 +425,11 @@ static int write_out(const struct cdi *cdi)
 
 	if (path) {
 		err = whole_write(path, text);
-		status = err ? cmd_fail(cdi->args->cmd, EXIT_FAILED, "-o %s: %s", path,
-					whole_words(err)) : 0;
+		status = err ? failure("-o %s: %s", path, whole_words(err)) : 0;
 	} else {
 		out_open(&out, NULL);
 		fputs(text, out.file);
-		status = out_close(&out, cdi->args->cmd);
+		status = out_close(&out);
 	}
 	free(text);
 	return status;
@@ -457,20 +450,19 @@ static void name_device(const struct cdi *cdi, struct share *share)
 }
 
 /* The sets: of the plan, which is of this GPU, or the one that is asked for. */
-static int work_out_shares(struct cdi *cdi, struct gpupart *gp,
-			   const struct gpupart_topology *topo, const char *gpu)
+static int work_out_shares(struct cdi *cdi, const struct gpupart_topology *topo, const char *gpu)
 {
 	struct gpupart_tpcset left = gpupart_topology_all(topo);
 	char whose[96];
 	int status = 0;
 
 	if (cdi->plan) {
-		status = plan_file_check(cdi->args, cdi->plan, gp, topo, cdi->file);
+		status = plan_file_check(cdi->plan, topo, cdi->file);
 	} else {
 		cdi->shares[0].set = gpupart_topology_all(topo);
 		/* A limit around this process is none of the container's, no child of it. */
 		if (cdi->args->nr_terms)
-			status = args_set(cdi->args, gp, topo, gpu, NULL, &cdi->shares[0].set);
+			status = args_set(cdi->args, topo, gpu, NULL, &cdi->shares[0].set);
 	}
 	for (unsigned int i = 0; i < cdi->nr; i++) {
 		gpupart_tpcset_format_list(&cdi->shares[i].set, cdi->shares[i].list,
@@ -479,7 +471,7 @@ static int work_out_shares(struct cdi *cdi, struct gpupart *gp,
 	}
 	for (unsigned int i = 0; i < cdi->nr && cdi->plan && !status; i++) {
 		snprintf(whose, sizeof(whose), "tenant %s: ", cdi->shares[i].name);
-		clusters_note(cdi->args->cmd, whose, topo, &cdi->shares[i].set, &left);
+		clusters_note(whose, topo, &cdi->shares[i].set, &left);
 	}
 	if (!status && !cdi->plan)
 		name_device(cdi, &cdi->shares[0]);
@@ -491,30 +483,28 @@ static void note_simulated(const struct cdi *cdi, const struct gpupart_topology 
 	char text[OUT_SET_STRLEN];
 
 	if (cdi->plan)
-		cmd_note(cdi->args->cmd, "%u device%s of %s, simulated: what has one uses no GPU",
-			 cdi->nr, cdi->nr == 1 ? "" : "s", cdi->pci);
+		remark("%u device%s of %s, simulated: what has one uses no GPU", cdi->nr,
+		       cdi->nr == 1 ? "" : "s", cdi->pci);
 	else
-		cmd_note(cdi->args->cmd, "TPCs %s of %s, simulated: what has it uses no GPU",
-			 out_set(text, sizeof(text), topo, &cdi->shares[0].set), cdi->pci);
+		remark("TPCs %s of %s, simulated: what has it uses no GPU",
+		       out_set(text, sizeof(text), topo, &cdi->shares[0].set), cdi->pci);
 }
 
-static int specify(struct cdi *cdi, struct gpupart *gp, const struct gpupart_topology *topo)
+static int specify(struct cdi *cdi, const struct gpupart_topology *topo)
 {
 	const struct args *args = cdi->args;
 	/* As in run: a capture need not tell the address that is simulated. */
 	const char *gpu = !args->simulated ? gpupart_topology_info(topo)->pci :
 			  args->gpu ? args->gpu : "0";
 	struct check check = { 0 };
-	int status = work_out_shares(cdi, gp, topo, gpu) ?:
-		     check_in_child(args, gpu, &check);
+	int status = work_out_shares(cdi, topo, gpu) ?: check_in_child(gpu, &check);
 
 	if (status)
 		return status;
 	snprintf(cdi->pci, sizeof(cdi->pci), "%s", *check.pci ? check.pci : gpu);
 	for (unsigned int i = 0; i < cdi->nr && !status; i++)
 		if (cdi->shares[i].mem)
-			status = tenants_check_size(args, cdi->pci, check.memory,
-						    cdi->shares[i].mem);
+			status = tenants_check_size(cdi->pci, check.memory, cdi->shares[i].mem);
 	if (status)
 		return status;
 	snprintf(cdi->key, sizeof(cdi->key), "%s", check.key);
@@ -544,26 +534,23 @@ int cmd_cdi(int argc, char **argv)
 					   { .name = "strict", .given = &cdi.strict },
 					   { .name = "uid", .value = &uid }, { 0 } };
 	struct gpupart_topology *topo;
-	struct gpupart *gp;
 	int status;
 
 	cdi.args = &args;
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_OUTPUT, own, cdi_help,
 			    argc, argv) ?:
 		 take_options(&cdi, &args, uid) ?:
-		 check_node_strict(&args, false, &node) ?:
+		 check_node_strict(false, &node) ?:
 		 args_simulate(&args);
 	cdi.strict |= node != NULL;
 	if (!status && cdi.plan)
 		status = take_plan(&cdi, &args);
 	if (status)
 		return status;
-	gp = alloc_gpupart();
-	status = args_topology(&args, gp, &topo);
+	status = args_topology(&args, &topo);
 	if (!status) {
-		status = specify(&cdi, gp, topo);
+		status = specify(&cdi, topo);
 		gpupart_topology_close(topo);
 	}
-	gpupart_close(gp);
 	return status;
 }

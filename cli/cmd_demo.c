@@ -28,7 +28,6 @@ const char demo_help[] =
 "  gpupart demo -i sample:h200-e\n";
 
 struct demo {
-	struct gpupart *gp;
 	struct gpupart_gpu *gpu;
 	const struct gpupart_topology *topo;
 	struct out out;
@@ -43,8 +42,8 @@ static int launch(struct demo *demo, const struct gpupart_tpcset *set, const cha
 	struct gpupart_tpcset part, seen_tpcs, *seen = &seen_tpcs;
 	int err;
 
-	err = gpupart_process_set(demo->gp, demo->gpu, set) ?:
-	      gpupart_census(demo->gp, demo->gpu, NULL, seen);
+	err = gpupart_process_set(cmd_gp, demo->gpu, set) ?:
+	      gpupart_census(cmd_gp, demo->gpu, NULL, seen);
 	if (err)
 		return err;
 	if (demo->launches)
@@ -110,7 +109,7 @@ static int show(struct demo *demo)
 		snprintf(label, sizeof(label), "GPC %u", gpc);
 		err = launch(demo, &gpupart_topology_gpc(topo, gpc)->tpcs, label);
 	}
-	return err ? err : gpupart_process_set(demo->gp, demo->gpu, NULL);
+	return err ? err : gpupart_process_set(cmd_gp, demo->gpu, NULL);
 }
 
 static void write_json(struct demo *demo)
@@ -137,9 +136,9 @@ static int demonstrate(const struct args *args, struct demo *demo)
 
 	demo->topo = gpupart_gpu_topology(demo->gpu);
 	if (gpupart_limit_get(demo->gpu, &limit))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
-				out_set(text, sizeof(text), demo->topo, &limit));
+		return usage_error(
+			"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+			out_set(text, sizeof(text), demo->topo, &limit));
 	simulated = gpupart_topology_info(demo->topo)->simulated ? " (simulated)" : "";
 	status = out_open(&demo->out, args);
 	if (status)
@@ -154,8 +153,8 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	err = show(demo);
 	if (err) {
 		json_decref(demo->launches);
-		out_close(&demo->out, args->cmd);
-		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(demo->gp));
+		out_close(&demo->out);
+		return error_of(err, "%s", gpupart_error(cmd_gp));
 	}
 	nr_outside = gpupart_tpcset_count(&demo->outside);
 	if (demo->launches)
@@ -167,7 +166,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 			demo->out.bold, demo->out.plain, simulated, demo->nr_exact,
 			demo->nr_launches, gpupart_tpcset_count(&demo->inside), nr_outside);
 	json_decref(demo->launches);
-	status = out_close(&demo->out, args->cmd);
+	status = out_close(&demo->out);
 	return nr_outside || demo->nr_exact != demo->nr_launches ? EXIT_FAILED : status;
 }
 
@@ -182,25 +181,24 @@ int cmd_demo(int argc, char **argv)
 			    demo_help, argc, argv);
 	if (status)
 		return status;
-	demo.gp = alloc_gpupart();
 	status = args_simulate(&args);
 	if (!status && !args.simulated && !args.gpu) {
-		nr = gpupart_gpu_list(demo.gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
+		nr = gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
 		if (nr <= 0) {
-			cmd_note(args.cmd, "no GPU to use (%s): this is the simulated one",
-				 access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl is not there" :
-				 nr ? gpupart_error(demo.gp) : "none found");
+			remark("no GPU to use (%s): this is the simulated one",
+			       access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl is not there" :
+			       nr			      ? gpupart_error(cmd_gp) :
+								"none found");
 			args.source = SAMPLE;
 			status = args_simulate(&args);
 		}
 	}
 	if (!status)
-		status = args_gpu(&args, demo.gp, &gpu);
+		status = args_gpu(&args, &gpu);
 	if (!status) {
-		err = gpupart_attach(demo.gp, gpu, NULL, &demo.gpu);
-		status = err ? cmd_fail(args.cmd, cmd_status(err), "%s", gpupart_error(demo.gp)) :
-			 demonstrate(&args, &demo);
+		err = gpupart_attach(cmd_gp, gpu, NULL, &demo.gpu);
+		status = err ? error_of(err, "%s", gpupart_error(cmd_gp)) :
+			       demonstrate(&args, &demo);
 	}
-	gpupart_close(demo.gp);
 	return status;
 }

@@ -668,7 +668,7 @@ static int examine(struct doctor *d)
 	} else {
 		fputs("\nall that is needed works\n", d->out.file);
 	}
-	status = out_close(&d->out, args->cmd);
+	status = out_close(&d->out);
 	return d->nr[BAD] ? EXIT_FAILED : status;
 }
 
@@ -687,12 +687,11 @@ int cmd_doctor(int argc, char **argv)
 	doctor.simulated = args.simulated;
 	doctor.may_launch = !no_launch;
 	if (gpupart_open(&doctor.gp))
-		return cmd_fail(args.cmd, EXIT_FAILED, "no memory");
+		return failure("no memory");
 	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;
-	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") ||
-	    !args_gpu(&args, doctor.gp, &doctor.gpu))
+	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || !args_gpu(&args, &doctor.gpu))
 		status = examine(&doctor);
 	gpupart_close(doctor.gp);
 	return status;

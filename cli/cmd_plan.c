@@ -171,12 +171,11 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 
 	/* What a tenant with a quota begins with is not in variables alone. */
 	if (r->mem[t - r->plan->tenants])
-		return cmd_fail(r->args->cmd, EXIT_USAGE,
-				"--of env --only %s: it has mem=, which lines for a shell cannot give it: 'gpupart run --plan' does",
-				t->name);
+		return usage_error(
+			"--of env --only %s: it has mem=, which lines for a shell cannot give it: 'gpupart run --plan' does",
+			t->name);
 	if (err)
-		return cmd_fail(r->args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_INJECT,
-				strerror(-err));
+		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));
 	gpupart_tpcset_format_list(&t->set, list, sizeof(list));
 	fputs("unset GPUPART_JOB\n", out->file);
 	print_variable(out, "GPUPART_SET", list);
@@ -211,9 +210,9 @@ static int write_env(struct out *out, const struct result *r)
 		for (unsigned int j = 0; j < i && !r->only; j++) {
 			variable_part(r->plan->tenants[j].name, other);
 			if (!strcmp(part, other))
-				return cmd_fail(r->args->cmd, EXIT_USAGE,
-						"--of env: %s and %s are both SET_%s: show one with --only",
-						r->plan->tenants[j].name, t->name, part);
+				return usage_error(
+					"--of env: %s and %s are both SET_%s: show one with --only",
+					r->plan->tenants[j].name, t->name, part);
 		}
 	}
 	if (*r->gpu)
@@ -284,26 +283,24 @@ static int show(const struct result *r, const struct form *form)
 	if (status)
 		return status;
 	bad = form ? form->write(&out, r) : write_json(&out, r);
-	status = out_close(&out, r->args->cmd);
+	status = out_close(&out);
 	return bad ?: status;
 }
 
-static int read_demands(const struct args *args, const struct wishes *wishes,
-			struct demands *demands)
+static int read_demands(const struct wishes *wishes, struct demands *demands)
 {
-	int status = wishes->file ? demands_read(demands, args->cmd, wishes->file) : 0;
+	int status = wishes->file ? demands_read(demands, wishes->file) : 0;
 
 	for (unsigned int i = 0; i < wishes->tenants.nr && !status; i++)
-		status = demands_add(demands, args->cmd, wishes->tenants.texts[i]);
+		status = demands_add(demands, wishes->tenants.texts[i]);
 	if (!status && !demands->nr)
-		status = cmd_fail(args->cmd, EXIT_USAGE,
-				  "no tenants: give some with --tenant or -f");
+		status = usage_error("no tenants: give some with --tenant or -f");
 	if (status || !wishes->only)
 		return status;
 	for (unsigned int i = 0; i < demands->nr; i++)
 		if (!strcmp(demands->list[i].name, wishes->only))
 			return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE, "--only %s: there is no such tenant", wishes->only);
+	return usage_error("--only %s: there is no such tenant", wishes->only);
 }
 
 static bool is_live(const char *source)
@@ -321,35 +318,33 @@ static bool is_here(const struct args *args)
  * What may be planned: all of a capture's GPU; of one that is here what the run around us
  * has, less what others have where that is wished. 0, or an error.
  */
-static int find_room(const struct wishes *wishes, struct gpupart *gp, struct result *r,
-		     struct gpupart_tpcset *limit)
+static int find_room(const struct wishes *wishes, struct result *r, struct gpupart_tpcset *limit)
 {
 	struct gpupart_tpcset others;
 	int status = 0;
 
 	r->within = gpupart_topology_all(r->topo);
 	if (is_here(r->args))
-		status = run_outer_limit(r->args, gp, r->topo, r->gpu, limit, &r->limit);
+		status = run_outer_limit(r->args, r->topo, r->gpu, limit, &r->limit);
 	if (status)
 		return status;
 	if (r->limit)
 		r->within = *r->limit;
 	if (wishes->beside) {
-		others = neighbours_tpcs(r->args, gp, r->topo, r->gpu, r->limit);
+		others = neighbours_tpcs(r->args, r->topo, r->gpu, r->limit);
 		r->within = gpupart_tpcset_andnot(&r->within, &others);
 	}
 	return 0;
 }
 
-static int not_met(const struct result *r, const struct gpupart *gp, int err)
+static int not_met(const struct result *r, int err)
 {
 	char text[OUT_SET_STRLEN];
 
 	if (!r->limit || err != -ENOSPC)
-		return cmd_fail(r->args->cmd, cmd_status(err), "%s", gpupart_error(gp));
-	return cmd_fail(r->args->cmd, cmd_status(err),
-			"%s; this runs inside the limit %s (GPUPART_SET)", gpupart_error(gp),
-			out_set(text, sizeof(text), r->topo, r->limit));
+		return error_of(err, "%s", gpupart_error(cmd_gp));
+	return error_of(err, "%s; this runs inside the limit %s (GPUPART_SET)",
+			gpupart_error(cmd_gp), out_set(text, sizeof(text), r->topo, r->limit));
 }
 
 static void note_clusters(const struct result *r)
@@ -362,8 +357,7 @@ static void note_clusters(const struct result *r)
 	for (unsigned int i = 0; i < r->plan->nr_tenants; i++) {
 		snprintf(whose, sizeof(whose), "tenant %s: ", r->plan->tenants[i].name);
 		if (is_shown(r, i))
-			clusters_note(r->args->cmd, whose, r->topo, &r->plan->tenants[i].set,
-				      &left);
+			clusters_note(whose, r->topo, &r->plan->tenants[i].set, &left);
 	}
 }
 
@@ -381,13 +375,13 @@ static int check_memory(const struct args *args, const char *gpu, const struct d
 			memory = cuda_memory(gpu, args->simulated);
 		asked = true;
 		if (memory)
-			status = tenants_check_size(args, gpu, memory, demands->mem[i]);
+			status = tenants_check_size(gpu, memory, demands->mem[i]);
 	}
 	return status;
 }
 
 /* The plan for a GPU that is known, and its form. */
-static int plan(const struct args *args, const struct wishes *wishes, struct gpupart *gp,
+static int plan(const struct args *args, const struct wishes *wishes,
 		const struct gpupart_topology *topo, const struct demands *demands)
 {
 	const char *pci = gpupart_topology_info(topo)->pci;
@@ -399,22 +393,22 @@ static int plan(const struct args *args, const struct wishes *wishes, struct gpu
 	struct check check = { 0 };
 	int err, status;
 
-	status = check_memory(args, r.gpu, demands) ?: find_room(wishes, gp, &r, &limit);
+	status = check_memory(args, r.gpu, demands) ?: find_room(wishes, &r, &limit);
 	if (status)
 		return status;
-	err = gpupart_plan_make(gp, topo, &r.within, demands->list, demands->nr, &made);
+	err = gpupart_plan_make(cmd_gp, topo, &r.within, demands->list, demands->nr, &made);
 	if (err)
-		return not_met(&r, gp, err);
+		return not_met(&r, err);
 	r.plan = &made;
 	r.svg = !strcmp(form->name, "svg");
 	r.mem = demands->mem;
 	if (form->write == write_env && r.only && (args->simulated || !args->source))
-		status = check_in_child(args, r.gpu, &check);
+		status = check_in_child(r.gpu, &check);
 	if (status)
 		return status;
 	strcpy(r.key, check.key);
 	if (args->simulated && !args->json && form->write != write_text)
-		cmd_note(args->cmd, "a plan for %s, simulated", *r.gpu ? r.gpu : args->source);
+		remark("a plan for %s, simulated", *r.gpu ? r.gpu : args->source);
 	note_clusters(&r);
 	return show(&r, args->json ? NULL : form);
 }
@@ -426,18 +420,15 @@ static int check_wishes(const struct args *args, const struct wishes *wishes)
 	bool env = wishes->form && !strcmp(wishes->form, "env");
 
 	if (wishes->form && !find_form(wishes->form))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--of %s: wants text, picture, svg or env", wishes->form);
+		return usage_error("--of %s: wants text, picture, svg or env", wishes->form);
 	if (wishes->form && args->json)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
-				wishes->form);
+		return usage_error("--json and --of %s: take one", wishes->form);
 	if (wishes->beside && !is_live(args->source))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--beside and -i %s: nothing runs on a capture", args->source);
+		return usage_error("--beside and -i %s: nothing runs on a capture", args->source);
 	if (env && wishes->only && !is_live(args->source) && limit && *limit)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--of env and -i %s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
-				args->source, limit);
+		return usage_error(
+			"--of env and -i %s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
+			args->source, limit);
 	return 0;
 }
 
@@ -452,7 +443,6 @@ int cmd_plan(int argc, char **argv)
 	static struct demands demands;
 	struct gpupart_topology *topo;
 	struct args args = { 0 };
-	struct gpupart *gp;
 	int status;
 
 	status = args_parse(&args, ARGS_SOURCE | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, plan_help,
@@ -461,20 +451,17 @@ int cmd_plan(int argc, char **argv)
 		return status;
 	if (!wishes.form && !args.json && out_is_svg(args.output))
 		wishes.form = "svg";
-	status = check_wishes(&args, &wishes) ?:
-		 read_demands(&args, &wishes, &demands);
+	status = check_wishes(&args, &wishes) ?: read_demands(&wishes, &demands);
 	if (!status && is_live(args.source))
 		run_inherit_gpu(&args);
 	if (!status && !args.source)
 		status = args_simulate(&args);
 	if (status)
 		return status;
-	gp = alloc_gpupart();
-	status = args_topology(&args, gp, &topo);
+	status = args_topology(&args, &topo);
 	if (!status) {
-		status = plan(&args, &wishes, gp, topo, &demands);
+		status = plan(&args, &wishes, topo, &demands);
 		gpupart_topology_close(topo);
 	}
-	gpupart_close(gp);
 	return status;
 }

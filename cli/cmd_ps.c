@@ -83,7 +83,7 @@ static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
 	if (look->nr < 0)
 		return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
 	tenants_drop(&look->tenants);
-	return tenants_take(cmd, gp, &look->tenants);
+	return tenants_take(&look->tenants);
 }
 
 static uint64_t nr_widened(const struct gpupart_counters *c)
@@ -310,9 +310,9 @@ int cmd_ps(int argc, char **argv)
 	if (status)
 		return status;
 	if (!engines && (delay || args.source || args.gpu))
-		return cmd_fail(args.cmd, EXIT_USAGE, "-d, -i and --gpu are for --engines");
+		return usage_error("-d, -i and --gpu are for --engines");
 	if (delay)
-		status = args_seconds(&args, "-d", delay, 0.1, &seconds);
+		status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
 	if (engines)
@@ -324,7 +324,7 @@ int cmd_ps(int argc, char **argv)
 			print_json(&out, &look);
 		else
 			print_look(&out, &look, NULL);
-		status = out_close(&out, args.cmd);
+		status = out_close(&out);
 	}
 	drop_look(&look);
 	gpupart_close(gp);
@@ -369,7 +369,7 @@ static int watch(const struct args *args, struct gpupart *gp, double delay, unsi
 		else if (n)
 			fputc('\n', out.file);
 		print_look(&out, now, before);
-		status = out_close(&out, args->cmd);
+		status = out_close(&out);
 	}
 	drop_look(&looks[0]);
 	drop_look(&looks[1]);
@@ -392,7 +392,7 @@ int cmd_top(int argc, char **argv)
 	if (status)
 		return status;
 	if (delay)
-		status = args_seconds(&args, "-d", delay, 0.1, &seconds);
+		status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
 	if (count && !args_whole(count, ULONG_MAX, &looks))

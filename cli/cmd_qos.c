@@ -113,12 +113,11 @@ static int check_files(const struct args *args, const struct command *command,
 	const char *log = options->log, *output = args->output;
 
 	if (same_file(input, log) || same_file(input, output))
-		return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: is what it reads",
-				same_file(input, log) ? "--log" : "-o",
-				same_file(input, log) ? log : output);
+		return usage_error("%s %s: is what it reads",
+				   same_file(input, log) ? "--log" : "-o",
+				   same_file(input, log) ? log : output);
 	if (same_file(log, output) || (log && output && !strcmp(log, output) && access(log, F_OK)))
-		return cmd_fail(args->cmd, EXIT_USAGE, "--log %s and -o %s: are one file", log,
-				output);
+		return usage_error("--log %s and -o %s: are one file", log, output);
 	return 0;
 }
 
@@ -128,28 +127,24 @@ static int check_options(const struct args *args, const struct command *command,
 	const char *wants = command->wants, *option = misplaced(command, options);
 
 	if (option)
-		return cmd_fail(args->cmd, EXIT_USAGE, "%s is no option of 'gpupart qos %s'",
-				option, command->name);
+		return usage_error("%s is no option of 'gpupart qos %s'", option, command->name);
 	if (wants ? !args->program[0] : !options->file && !options->tenants.nr)
-		return cmd_fail(args->cmd, EXIT_USAGE, "no %s: see 'gpupart qos --help'",
-				wants ? wants : "file (-f) and no --tenant");
+		return usage_error("no %s: see 'gpupart qos --help'",
+				   wants ? wants : "file (-f) and no --tenant");
 	if (options->file && options->tenants.nr)
-		return cmd_fail(args->cmd, EXIT_USAGE, "-f %s and --tenant %s: take one",
-				options->file, options->tenants.texts[0]);
+		return usage_error("-f %s and --tenant %s: take one", options->file,
+				   options->tenants.texts[0]);
 	if (options->file && options->epoch)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--epoch %s: is the file's, with -f",
-				options->epoch);
+		return usage_error("--epoch %s: is the file's, with -f", options->epoch);
 	if (args->program[0] && !options->tenants.nr && (!wants || args->program[1]))
-		return cmd_fail(args->cmd, EXIT_USAGE, "'%s': one %s is enough",
-				args->program[!!wants], wants ? wants : "-f FILE");
+		return usage_error("'%s': one %s is enough", args->program[!!wants],
+				   wants ? wants : "-f FILE");
 	if (options->of && strcmp(options->of, "text") && strcmp(options->of, "svg"))
-		return cmd_fail(args->cmd, EXIT_USAGE, "--of %s: wants text or svg", options->of);
+		return usage_error("--of %s: wants text or svg", options->of);
 	if (!strcmp(command->name, "calibrate") && out_is_svg(args->output))
-		return cmd_fail(args->cmd, EXIT_USAGE, "-o %s: calibrate draws no picture",
-				args->output);
+		return usage_error("-o %s: calibrate draws no picture", args->output);
 	if (options->of && args->json)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
-				options->of);
+		return usage_error("--json and --of %s: take one", options->of);
 	return check_files(args, command, options);
 }
 
@@ -174,7 +169,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 			    (command->wants ? ARGS_NAMES : ARGS_PROGRAM) | command->takes, own,
 			    qos_help, argc, argv) ?:
 		 check_options(&args, command, &options);
-	alloc_owner(args.cmd, !strcmp(command->name, "run"));
+	alloc_before_start = !strcmp(command->name, "run");
 	if (!status && command->takes)
 		status = args_simulate(&args);
 	if (!status)
@@ -189,13 +184,13 @@ int cmd_qos(int argc, char **argv)
 	int status;
 
 	if (argc < 2)
-		return cmd_fail("qos", EXIT_USAGE, "no command: see 'gpupart qos --help'");
+		return usage_error("no command: see 'gpupart qos --help'");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(argv[1], commands[i].name))
 			command = &commands[i];
 	if (!command && strcmp(argv[1], "--help"))
-		return cmd_fail("qos", EXIT_USAGE,
-				"'%s' is none of its commands: see 'gpupart qos --help'", argv[1]);
+		return usage_error("'%s' is none of its commands: see 'gpupart qos --help'",
+				   argv[1]);
 	/* main()'s own words stay as they are: on the simulated GPU it is started anew. */
 	words = alloc_zeroed(argc, sizeof(*words));
 	memcpy(words, argv + 1, (argc - 1) * sizeof(*words));

@@ -5,7 +5,6 @@
 #include "cli/cmd.h"
 #include "cli/plan/file.h"
 #include "cli/start/run.h"
-#include "cli/start/run_parent.h"
 #include "cli/target/args.h"
 #include "cli/target/check.h"
 
@@ -87,16 +86,16 @@ const char run_help[] =
 "  gpupart run --name train --mem 20G -- python3 train.py\n";
 
 /* The quota that is asked for: 0, or an error. */
-static int take_mem(const struct args *args, struct run_wishes *wishes)
+static int take_mem(struct run_wishes *wishes)
 {
 	const char *tenant = getenv("GPUPART_TENANT"), *quota = getenv("GPUPART_MEM");
 
 	/* What is used in there counts for that tenant, and for one alone. */
 	if (tenant && *tenant && quota && *quota)
-		return cmd_fail(args->cmd, EXIT_FAILED,
-				"--mem %s: this runs inside tenant %s, whose quota holds here: 'gpupart set %s --mem' changes it",
-				wishes->mem, tenant, tenant);
-	return args_memory(args, wishes->mem, &wishes->mem_bytes);
+		return failure(
+			"--mem %s: this runs inside tenant %s, whose quota holds here: 'gpupart set %s --mem' changes it",
+			wishes->mem, tenant, tenant);
+	return args_memory(wishes->mem, &wishes->mem_bytes);
 }
 
 /* The plan's tenant in the place of SET, --name and --gpu: 0, or an error. */
@@ -107,9 +106,9 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	int status;
 
 	if (args->nr_terms)
-		return cmd_fail(args->cmd, EXIT_FAILED, "--plan %s and %s %s: take one",
-				wishes->plan, args->terms[0].option, args->terms[0].text);
-	status = plan_file_read_one(args, wishes->plan, file, &tenant);
+		return failure("--plan %s and %s %s: take one", wishes->plan, args->terms[0].option,
+			       args->terms[0].text);
+	status = plan_file_read_one(wishes->plan, file, &tenant);
 	if (status)
 		return status;
 	args->terms[args->nr_terms].option = "-t";
@@ -128,7 +127,7 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 }
 
 /* Whether all launches must be confined, and can be as asked: 0, or an error. */
-static int check_strict(const struct args *args, struct run_wishes *wishes, bool left_out)
+static int check_strict(struct run_wishes *wishes, bool left_out)
 {
 	const char *asked = getenv("GPUPART_STRICT"), *who = "--strict", *node;
 	int status;
@@ -136,8 +135,8 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 	if (asked && !*asked)
 		asked = NULL;
 	if (asked && strcmp(asked, "0") && strcmp(asked, "1"))
-		return cmd_fail(args->cmd, EXIT_FAILED, "GPUPART_STRICT='%s': wants 1 or 0", asked);
-	status = check_node_strict(args, asked, &node);
+		return failure("GPUPART_STRICT='%s': wants 1 or 0", asked);
+	status = check_node_strict(asked, &node);
 	if (status)
 		return status;
 	if (!wishes->strict && node)
@@ -152,8 +151,7 @@ static int check_strict(const struct args *args, struct run_wishes *wishes, bool
 	if (!who)
 		return 0;
 	if (left_out)
-		return cmd_fail(args->cmd, EXIT_FAILED,
-				"GPUPART_DISABLE=1: %s does not allow that", who);
+		return failure("GPUPART_DISABLE=1: %s does not allow that", who);
 	return 0;
 }
 
@@ -181,16 +179,15 @@ int cmd_run(int argc, char **argv)
 	if (status)
 		return status;
 	if (!args.nr_terms && !wishes.plan && !wishes.mem)
-		return cmd_fail(args.cmd, EXIT_FAILED,
-				"no set: give one with -t, -g, -u, -n, --hex or --plan");
+		return failure("no set: give one with -t, -g, -u, -n, --hex or --plan");
 	if (wishes.plan)
 		status = take_plan(&args, &wishes, &file);
 	if (!status && wishes.mem)
-		status = take_mem(&args, &wishes);
+		status = take_mem(&wishes);
 	if (!status && wishes.name)
-		status = check_name(&args, wishes.name);
+		status = check_name(wishes.name);
 	if (!status)
-		status = check_strict(&args, &wishes, disable && !strcmp(disable, "1"));
+		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
 	/* Before the mask bits are checked, which shows whether the driver can. */
@@ -201,8 +198,8 @@ int cmd_run(int argc, char **argv)
 	if (status)
 		return status;
 	if (disable && !strcmp(disable, "1")) {
-		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s runs on the whole GPU%s", args.program[0],
-			 args.simulated ? ", simulated" : "");
+		remark("GPUPART_DISABLE=1: %s runs on the whole GPU%s", args.program[0],
+		       args.simulated ? ", simulated" : "");
 		return run_become(&args);
 	}
 	if (!wishes.exec)

@@ -69,7 +69,6 @@ struct target {
 
 struct targets {
 	const struct args *args;
-	struct gpupart *gp;
 	bool all;
 	struct target *list;
 	unsigned int nr;
@@ -127,7 +126,7 @@ static void add_process(struct targets *t, const struct gpupart_process *p)
 		return;
 	}
 	rows = alloc_zeroed(MAX_GPUS, sizeof(*rows));
-	nr = gpupart_process_gpu_list(t->gp, p, rows, MAX_GPUS, sizeof(*rows));
+	nr = gpupart_process_gpu_list(cmd_gp, p, rows, MAX_GPUS, sizeof(*rows));
 	for (int i = 0; i < nr && i < MAX_GPUS; i++)
 		if (is_meant(t, rows[i].pci, rows[i].source, rows[i].simulated, i))
 			add_row(t, &rows[i]);
@@ -154,9 +153,9 @@ static void add_job(struct targets *t, const struct gpupart_job *job)
 
 static int list_processes(struct targets *t)
 {
-	t->nr_processes = shown_processes(t->gp, &t->processes);
+	t->nr_processes = shown_processes(cmd_gp, &t->processes);
 	if (t->nr_processes < 0)
-		return cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp));
+		return failure("%s", gpupart_error(cmd_gp));
 	return 0;
 }
 
@@ -164,7 +163,7 @@ static int list_processes(struct targets *t)
 static int find_jobs(struct targets *t, const char *name, int pid)
 {
 	struct gpupart_job *jobs;
-	int nr = shown_jobs(t->gp, &jobs);
+	int nr = shown_jobs(cmd_gp, &jobs);
 
 	for (int i = 0; i < nr; i++)
 		if (name ? !strcmp(jobs[i].name, name) : jobs[i].pid == pid)
@@ -172,7 +171,7 @@ static int find_jobs(struct targets *t, const char *name, int pid)
 	free(t->jobs);
 	t->jobs = jobs;
 	t->nr_jobs = nr < 0 ? 0 : nr;
-	return nr < 0 ? cmd_fail(t->args->cmd, EXIT_FAILED, "%s", gpupart_error(t->gp)) : 0;
+	return nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
 static bool has_job(const struct targets *t, const char *job)
@@ -186,8 +185,7 @@ static bool has_job(const struct targets *t, const char *job)
 /* What --gpu means is none of @whose GPUs. */
 static int fail_gpu(const struct targets *t, const char *whose)
 {
-	return cmd_fail(t->args->cmd, EXIT_USAGE, "--gpu %s: %s is on %s", t->args->gpu, whose,
-			t->others);
+	return usage_error("--gpu %s: %s is on %s", t->args->gpu, whose, t->others);
 }
 
 static int find_name(struct targets *t, const char *name)
@@ -203,15 +201,14 @@ static int find_name(struct targets *t, const char *name)
 	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, name);
 	if (!status && !t->nr)
-		return cmd_fail(t->args->cmd, EXIT_USAGE,
-				"'%s' is the name of nothing of yours that runs: see 'gpupart ps'",
-				name);
+		return usage_error(
+			"'%s' is the name of nothing of yours that runs: see 'gpupart ps'", name);
 	return status;
 }
 
 static int find_pid(struct targets *t, const char *text)
 {
-	int pid, status = args_pid(t->args, text, &pid);
+	int pid, status = args_pid(text, &pid);
 
 	if (status)
 		return status;
@@ -225,11 +222,11 @@ static int find_pid(struct targets *t, const char *text)
 	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, "the process");
 	if (!status && !t->nr && kill(pid, 0) && errno == ESRCH)
-		return cmd_fail(t->args->cmd, EXIT_USAGE, "process %d does not exist", pid);
+		return usage_error("process %d does not exist", pid);
 	if (!status && !t->nr)
-		return cmd_fail(t->args->cmd, EXIT_USAGE,
-				"process %d does not confine launches: it has not called cuInit, runs without gpupart, or /dev/shm was too full to list it: see 'gpupart ps'",
-				pid);
+		return usage_error(
+			"process %d does not confine launches: it has not called cuInit, runs without gpupart, or /dev/shm was too full to list it: see 'gpupart ps'",
+			pid);
 	return status;
 }
 
@@ -270,32 +267,32 @@ static int work_out(struct targets *t, struct target *target)
 	else
 		snprintf(why, sizeof(why), "process %d", target->pid);
 	if (target->other_version)
-		return cmd_fail(args.cmd, EXIT_FAILED,
-				"%s runs under another version of gpupart: only 'gpupart set' of that version changes its limit, which stays as it is",
-				why);
+		return failure(
+			"%s runs under another version of gpupart: only 'gpupart set' of that version changes its limit, which stays as it is",
+			why);
 	/* The library cuts a path that is too long for its notes. */
 	if (!strncmp(target->source, "...", 3))
-		return cmd_fail(args.cmd, EXIT_USAGE,
-				"the path of its capture, %s, is longer than %zu characters and cannot be found again: give 'gpupart run -i' a shorter one",
-				target->source, sizeof(target->source) - 1);
+		return usage_error(
+			"the path of its capture, %s, is longer than %zu characters and cannot be found again: give 'gpupart run -i' a shorter one",
+			target->source, sizeof(target->source) - 1);
 	args.simulated = target->simulated;
 	args.ignored_pid = target->pid;
 	args.ignored_name = *target->job && *target->name ? target->name : NULL;
 	args.job = target->job;
 	err = shown_topology(&gpu, true, &topo, why, sizeof(why));
 	if (err)
-		return cmd_fail(args.cmd, cmd_status(err), "%s", why);
+		return error_of(err, "%s", why);
 	target->topo = topo;
 	/* A capture handed over has lost its name, by which those on the same GPU are known. */
 	for (unsigned int i = 0; i < args.nr_terms && target->simulated; i++)
 		if (!strcmp(args.terms[i].option, "-n") &&
 		    strcmp(gpupart_topology_info(topo)->source, target->source))
-			return cmd_fail(args.cmd, EXIT_USAGE,
-					"-n %s: the GPU of process %d is simulated from user %u's capture: -t, -g and -u can be used",
-					args.terms[i].text, target->pid, target->uid);
+			return usage_error(
+				"-n %s: the GPU of process %d is simulated from user %u's capture: -t, -g and -u can be used",
+				args.terms[i].text, target->pid, target->uid);
 	outer = outer_limit(t, target, &around);
 	if (!t->all)
-		return args_set(&args, t->gp, topo, target->pci, outer, &target->set);
+		return args_set(&args, topo, target->pci, outer, &target->set);
 	target->set = gpupart_topology_all(topo);
 	return outer ? args_inside(&args, topo, &target->set, outer) : 0;
 }
@@ -307,29 +304,30 @@ struct changed {
 	struct gpupart_tpcset before;
 };
 
-static void change(struct gpupart *gp, const void *arg, void *result)
+static void change(const void *arg, void *result)
 {
 	const struct target *target = arg;
 	struct changed *changed = result;
 	int *err = &changed->result.err;
 
 	if (*target->job)
-		*err = gpupart_job_limit_set(gp, target->job, &target->set, &changed->before);
+		*err = gpupart_job_limit_set(cmd_gp, target->job, &target->set, &changed->before);
 	else
-		*err = gpupart_process_limit_set(gp, target->pid, target->pci, &target->set,
+		*err = gpupart_process_limit_set(cmd_gp, target->pid, target->pci, &target->set,
 						 &changed->before);
 	if (*err)
-		snprintf(changed->result.why, sizeof(changed->result.why), "%s", gpupart_error(gp));
+		snprintf(changed->result.why, sizeof(changed->result.why), "%s",
+			 gpupart_error(cmd_gp));
 }
 
-static void change_target(struct targets *t, const struct target *target, struct changed *changed)
+static void change_target(const struct target *target, struct changed *changed)
 {
 	struct changed first;
 
 	memset(changed, 0, sizeof(*changed));
 	/* What a node gave is root's to change; its processes are the user's. */
 	if (target->uid == geteuid() || *target->job)
-		change(t->gp, target, changed);
+		change(target, changed);
 	first = *changed;
 	if (target->uid == geteuid() || changed->result.err)
 		return;
@@ -407,7 +405,7 @@ static int change_others(struct targets *t, const struct target *job,
 	int nr_jobs, failed = 0;
 
 	*one.job = 0;
-	nr_jobs = shown_jobs(t->gp, &jobs);
+	nr_jobs = shown_jobs(cmd_gp, &jobs);
 	for (int i = 0; i < nr; i++) {
 		if (now[i].uid == geteuid() || !now[i].pid ||
 		    !shown_is_inside(t->jobs, t->nr_jobs, now[i].job, job->job))
@@ -418,12 +416,12 @@ static int change_others(struct targets *t, const struct target *job,
 		one.pid = now[i].pid;
 		one.uid = now[i].uid;
 		gpupart_tpcset_parse_list(NULL, holds->limit, &one.set);
-		change_target(t, &one, &changed);
+		change_target(&one, &changed);
 		/* It is gone, or this is none of its GPUs. */
 		if (changed.result.err && changed.result.err != -ESRCH &&
 		    (changed.result.err != -ENODEV || !strcmp(now[i].pci, job->pci)))
-			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "pid %d, user %u's now: %s",
-					  one.pid, one.uid, changed.result.why);
+			failed = failure("pid %d, user %u's now: %s", one.pid, one.uid,
+					 changed.result.why);
 	}
 	free(jobs);
 	return failed;
@@ -437,7 +435,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
 {
 	struct gpupart_process *now;
-	int nr = shown_processes(t->gp, &now);
+	int nr = shown_processes(cmd_gp, &now);
 
 	for (int i = 0; i < nr; i++) {
 		struct target one = {
@@ -476,15 +474,15 @@ static int report_job(struct targets *t, struct out *out, json_t *rows, const st
 		      const struct changed *changed)
 {
 	struct gpupart_process *now;
-	int nr = shown_processes(t->gp, &now);
+	int nr = shown_processes(cmd_gp, &now);
 	int failed = change_others(t, job, now, nr);
 	bool seen = is_seen(job, now, nr);
 
 	free(now);
 	if (!seen) {
-		cmd_note(t->args->cmd,
-			 "job %s began in another pid namespace, and no process of it is seen: the set is noted for those that begin",
-			 *job->name ? job->name : job->job);
+		remark(
+			"job %s began in another pid namespace, and no process of it is seen: the set is noted for those that begin",
+			*job->name ? job->name : job->job);
 		return failed;
 	}
 	report_change(out, rows, job, &changed->before, &job->set);
@@ -505,10 +503,10 @@ static int change_all(struct targets *t)
 		const struct target *target = &t->list[i];
 		struct changed changed;
 
-		change_target(t, target, &changed);
+		change_target(target, &changed);
 		simulated |= target->simulated;
 		if (changed.result.err)
-			failed = cmd_fail(t->args->cmd, EXIT_FAILED, "%s", changed.result.why);
+			failed = failure("%s", changed.result.why);
 		else if (*target->job)
 			failed |= report_job(t, &out, rows, target, &changed);
 		else
@@ -521,7 +519,7 @@ static int change_all(struct targets *t)
 		json_object_set_new(root, "changes", rows);
 		out_json_write(&out, root);
 	}
-	status = out_close(&out, t->args->cmd);
+	status = out_close(&out);
 	return failed ?: status;
 }
 
@@ -530,8 +528,7 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	struct targets t = { .args = args, .all = all };
 	int status;
 
-	t.gp = alloc_gpupart();
-	t.which = (struct which_gpu){ .gp = t.gp, .selector = args->gpu };
+	t.which = (struct which_gpu){ .selector = args->gpu };
 	status = list_processes(&t) ?:
 		 pid ? find_pid(&t, pid) : find_name(&t, name);
 	/* All sets before the first change: a bad one changes nothing. */
@@ -544,7 +541,6 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	free(t.list);
 	free(t.jobs);
 	free(t.processes);
-	gpupart_close(t.gp);
 	return status;
 }
 
@@ -571,23 +567,22 @@ int cmd_set(int argc, char **argv)
 	if (status)
 		return status;
 	if (!pid == !name)
-		return cmd_fail(args.cmd, EXIT_USAGE,
-				pid ? "both -p %s and the name '%s': one of them" :
-				      "whose set? give -p PID, or a job's NAME before the options",
-				pid, name);
+		return usage_error(
+			pid ? "both -p %s and the name '%s': one of them" :
+			      "whose set? give -p PID, or a job's NAME before the options",
+			pid, name);
 	if (mem && (args.nr_terms || all))
-		return cmd_fail(args.cmd, EXIT_USAGE, "both --mem %s and %s%s%s: one at a time",
-				mem, all ? "-a" : args.terms[0].option, all ? "" : " ",
-				all ? "" : args.terms[0].text);
+		return usage_error("both --mem %s and %s%s%s: one at a time", mem,
+				   all ? "-a" : args.terms[0].option, all ? "" : " ",
+				   all ? "" : args.terms[0].text);
 	if (mem) {
-		status = args_memory(&args, mem, &bytes);
+		status = args_memory(mem, &bytes);
 		return status ?: tenants_set(&args, name, pid, bytes);
 	}
 	if (!args.nr_terms && !all)
-		return cmd_fail(args.cmd, EXIT_USAGE,
-				"no set: give one with -t, -g, -u, -n, --hex or -a");
+		return usage_error("no set: give one with -t, -g, -u, -n, --hex or -a");
 	if (args.nr_terms && all)
-		return cmd_fail(args.cmd, EXIT_USAGE, "both -a and %s %s: one of them",
-				args.terms[0].option, args.terms[0].text);
+		return usage_error("both -a and %s %s: one of them", args.terms[0].option,
+				   args.terms[0].text);
 	return set(&args, pid, name, all);
 }

@@ -53,8 +53,7 @@ static void print_titled(struct out *out, const char *name)
 	struct yaml yaml = { 0 };
 	char path[PATH_MAX];
 
-	if (scenario_find("sim", name, path, sizeof(path)) ||
-	    yaml_open(&yaml, "sim", "", path, "a scenario"))
+	if (scenario_find(name, path, sizeof(path)) || yaml_open(&yaml, "", path, "a scenario"))
 		return;
 	title = yaml_get(&yaml, yaml_root(&yaml), "title");
 	fprintf(out->file, "%-16s  %s\n", name, title && title->type == YAML_SCALAR_NODE ?
@@ -90,7 +89,7 @@ static int print_list(const struct args *args)
 		out_json_write(&out, root);
 	}
 	json_decref(names);
-	return out_close(&out, args->cmd);
+	return out_close(&out);
 }
 
 /* -------------------------------------------------------------------------- runs */
@@ -102,9 +101,9 @@ static int standstill(struct sim *sim, const struct sim_run *run, int err)
 
 	sim->yaml.failed = true;
 	if (run->result.line)
-		return cmd_fail("sim", status, "%s:%d: %s%s%s", sim->path, run->result.line, in,
+		return cmd_fail(cmd_name, status, "%s:%d: %s%s%s", sim->path, run->result.line, in,
 				*in ? ": " : "", run->result.why);
-	return cmd_fail("sim", status, "%s: %s%s%s", sim->path, in, *in ? ": " : "",
+	return cmd_fail(cmd_name, status, "%s: %s%s%s", sim->path, in, *in ? ": " : "",
 			run->result.why);
 }
 
@@ -112,7 +111,7 @@ static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
 {
 	int err;
 
-	if (!scenario_make(&run->scenario, &sim->yaml, sim->gp, i))
+	if (!scenario_make(&run->scenario, &sim->yaml, i))
 		return EXIT_USAGE;
 	err = sim_run(run);
 	return err ? standstill(sim, run, err) : 0;
@@ -137,7 +136,7 @@ static int run_all(struct sim *sim, const struct options *options)
 	int status = 0;
 
 	if (!yaml_root(&sim->yaml))
-		return cmd_fail("sim", EXIT_USAGE, "%s: is empty", sim->path);
+		return usage_error("%s: is empty", sim->path);
 	while (scenario_run_name(&sim->yaml, nr, &name))
 		nr++;
 	sim->runs = alloc_zeroed(nr + 1u, sizeof(*sim->runs));
@@ -150,11 +149,11 @@ static int run_all(struct sim *sim, const struct options *options)
 		status = run_one(sim, &sim->runs[sim->nr_runs++], i);
 	}
 	if (!status && !nr)
-		return cmd_fail("sim", EXIT_USAGE, "%s: runs: has none", sim->path);
+		return usage_error("%s: runs: has none", sim->path);
 	if (!status && !sim->nr_runs)
-		return cmd_fail("sim", EXIT_USAGE, "--run %s: %s has no such run: it has %s",
-				options->run ? options->run : "", sim->name,
-				run_names(sim, names, sizeof(names)));
+		return usage_error("--run %s: %s has no such run: it has %s",
+				   options->run ? options->run : "", sim->name,
+				   run_names(sim, names, sizeof(names)));
 	return status;
 }
 
@@ -206,15 +205,14 @@ static int check(struct sim *sim, const struct options *options)
 	if (!good)
 		return EXIT_USAGE;
 	if (is_form(options, "svg") && sim->nr_runs > 1)
-		return cmd_fail("sim", EXIT_USAGE,
-				"--of svg: %s has %u runs: choose one with --run: %s",
-				sim->name, sim->nr_runs, run_names(sim, names, sizeof(names)));
+		return usage_error("--of svg: %s has %u runs: choose one with --run: %s", sim->name,
+				   sim->nr_runs, run_names(sim, names, sizeof(names)));
 	for (i = 0; i < sim->nr_runs; i++)
 		if (!drawn_to(&sim->runs[i], options))
-			return cmd_fail("sim", EXIT_USAGE, "--span %s: %s%sends at %s",
-					options->span, sim->runs[i].name ? sim->runs[i].name : "",
-					sim->runs[i].name ? " " : "it ",
-					sim_time(end, sim->runs[i].result.end));
+			return usage_error("--span %s: %s%sends at %s", options->span,
+					   sim->runs[i].name ? sim->runs[i].name : "",
+					   sim->runs[i].name ? " " : "it ",
+					   sim_time(end, sim->runs[i].result.end));
 	return 0;
 }
 
@@ -233,7 +231,7 @@ static int show(struct sim *sim, const struct args *args, const struct options *
 		sim_text(&out, sim);
 	if (options->form)
 		draw(&out, sim, options);
-	status = out_close(&out, args->cmd);
+	status = out_close(&out);
 	if (sim->yaml.failed)
 		return EXIT_USAGE;
 	return sim->nr_failed ? EXIT_FAILED : status;
@@ -244,8 +242,7 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 	unsigned int i;
 	int status;
 
-	sim->gp = alloc_gpupart();
-	status = yaml_open(&sim->yaml, "sim", "", sim->path, "a scenario");
+	status = yaml_open(&sim->yaml, "", sim->path, "a scenario");
 	if (!status) {
 		status = run_all(sim, options) ?: show(sim, args, options);
 		for (i = 0; i < sim->nr_runs; i++)
@@ -253,7 +250,6 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 		free(sim->runs);
 		yaml_close(&sim->yaml);
 	}
-	gpupart_close(sim->gp);
 	return status;
 }
 
@@ -269,8 +265,9 @@ static int read_span(struct options *options)
 		 options->span);
 	if (!dash || !yaml_read_time(from, &options->from) ||
 	    !yaml_read_time(dash + 1, &options->to) || options->from >= options->to)
-		return cmd_fail("sim", EXIT_USAGE, "--span %s: wants two times such as 1ms-1.5ms, "
-				"the earlier first", options->span);
+		return usage_error("--span %s: wants two times such as 1ms-1.5ms, "
+				   "the earlier first",
+				   options->span);
 	return 0;
 }
 
@@ -280,28 +277,28 @@ static int check_options(const struct args *args, struct options *options)
 	const char *extra = options->list || !*args->program ? *args->program : args->program[1];
 
 	if (extra)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"'%s' is not expected: see 'gpupart sim --help'", extra);
+		return usage_error("'%s' is not expected: see 'gpupart sim --help'", extra);
 	if (options->list && (options->run || options->form || options->span))
-		return cmd_fail(args->cmd, EXIT_USAGE, "--list and %s %s: take one",
-				options->run ? "--run" : options->form ? "--of" : "--span",
-				options->run ? options->run :
-				options->form ? options->form : options->span);
+		return usage_error("--list and %s %s: take one",
+				   options->run	 ? "--run" :
+				   options->form ? "--of" :
+						   "--span",
+				   options->run	 ? options->run :
+				   options->form ? options->form :
+						   options->span);
 	if (options->list)
 		return 0;
 	options->scenario = *args->program;
 	if (!options->scenario)
-		return cmd_fail(args->cmd, EXIT_USAGE, "no scenario: see 'gpupart sim --help'");
+		return usage_error("no scenario: see 'gpupart sim --help'");
 	if (!options->form && !args->json && out_is_svg(args->output))
 		options->form = "svg";
 	if (options->form && !is_form(options, "text") && !is_form(options, "svg"))
-		return cmd_fail(args->cmd, EXIT_USAGE, "--of %s: wants text or svg", options->form);
+		return usage_error("--of %s: wants text or svg", options->form);
 	if (options->form && args->json)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
-				options->form);
+		return usage_error("--json and --of %s: take one", options->form);
 	if (options->span && !options->form)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--span %s: wants --of text or svg",
-				options->span);
+		return usage_error("--span %s: wants --of text or svg", options->span);
 	return read_span(options);
 }
 
@@ -325,7 +322,7 @@ int cmd_sim(int argc, char **argv)
 		return status;
 	if (options.list)
 		return print_list(&args);
-	status = scenario_find(args.cmd, options.scenario, path, sizeof(path));
+	status = scenario_find(options.scenario, path, sizeof(path));
 	if (status)
 		return status;
 	sim.name = options.scenario;

@@ -303,24 +303,23 @@ static int print(const struct args *args, const struct piece *only, const struct
 	}
 	if (args->json)
 		print_json(&out, conf);
-	return out_close(&out, args->cmd);
+	return out_close(&out);
 }
 
 /* GPUs of captures, numbered as they are given. */
-static int take_captures(const struct args *args, struct gpupart *gp,
-			 const struct args_texts *captures, uint64_t memory, struct node_gpus *node)
+static int take_captures(const struct args_texts *captures, uint64_t memory, struct node_gpus *node)
 {
 	for (unsigned int i = 0; i < captures->nr; i++) {
 		struct node_gpu *gpu = &node->gpus[node->nr];
 		int err;
 
 		if (node->nr == NODE_GPUS_MAX)
-			return cmd_fail(args->cmd, EXIT_USAGE, "-i %s: more than %d GPUs",
-					captures->texts[i], NODE_GPUS_MAX);
-		err = gpupart_topology_open(gp, captures->texts[i], NULL, &gpu->topo);
+			return usage_error("-i %s: more than %d GPUs", captures->texts[i],
+					   NODE_GPUS_MAX);
+		err = gpupart_topology_open(cmd_gp, captures->texts[i], NULL, &gpu->topo);
 		if (err)
-			return cmd_fail(args->cmd, cmd_status(err), "-i %s: %s",
-					captures->texts[i], gpupart_error(gp));
+			return error_of(err, "-i %s: %s", captures->texts[i],
+					gpupart_error(cmd_gp));
 		gpu->number = node->nr++;
 		gpu->memory = memory;
 		gpu->simulated = !strncmp(captures->texts[i], "sample:", 7);
@@ -328,13 +327,12 @@ static int take_captures(const struct args *args, struct gpupart *gp,
 	return 0;
 }
 
-static int take_node(const struct args *args, const char *given, char *name, size_t len)
+static int take_node(const char *given, char *name, size_t len)
 {
 	if (given)
 		snprintf(name, len, "%s", given);
 	else if (gethostname(name, len))
-		return cmd_fail(args->cmd, EXIT_FAILED, "this host has no name: %s",
-				strerror(errno));
+		return failure("this host has no name: %s", strerror(errno));
 	name[len - 1] = 0;
 	name[strcspn(name, ".")] = 0;
 	for (const char *c = name; *c; c++)
@@ -342,12 +340,11 @@ static int take_node(const struct args *args, const char *given, char *name, siz
 			*name = 0;
 	if (*name)
 		return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"--node '%s': wants a name of letters, digits, '-' and '_'",
-			given ? given : "");
+	return usage_error("--node '%s': wants a name of letters, digits, '-' and '_'",
+			   given ? given : "");
 }
 
-static int find_piece(const struct args *args, const char *name, const struct piece **piece)
+static int find_piece(const char *name, const struct piece **piece)
 {
 	*piece = NULL;
 	for (size_t i = 0; name && i < NR_PIECES; i++)
@@ -355,8 +352,7 @@ static int find_piece(const struct args *args, const char *name, const struct pi
 			*piece = &pieces[i];
 	if (!name || *piece)
 		return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"--of %s: wants gres, node, boards, cluster, plugstack or submit", name);
+	return usage_error("--of %s: wants gres, node, boards, cluster, plugstack or submit", name);
 }
 
 int cmd_slurm_conf(int argc, char **argv)
@@ -372,32 +368,29 @@ int cmd_slurm_conf(int argc, char **argv)
 	struct args args = { 0 };
 	const struct piece *piece;
 	uint64_t memory = 0;
-	struct gpupart *gp;
 	char name[256];
 	int status;
 
 	status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT, own, slurm_conf_help, argc, argv) ?:
-		 find_piece(&args, of, &piece) ?:
-		 take_node(&args, node, name, sizeof(name));
+		 find_piece(of, &piece) ?:
+		 take_node(node, name, sizeof(name));
 	if (!status && mem)
-		status = args_memory(&args, mem, &memory);
+		status = args_memory(mem, &memory);
 	if (!status && !mem != !captures.nr)
-		status = cmd_fail(args.cmd, EXIT_USAGE, "%s",
-				  mem ? "--mem: goes with -i, this node's GPUs tell it" :
-					"-i: captures do not tell a GPU's memory: give --mem");
+		status = usage_error("%s",
+				     mem ? "--mem: goes with -i, this node's GPUs tell it" :
+					   "-i: captures do not tell a GPU's memory: give --mem");
 	if (status)
 		return status;
 	conf.node = name;
-	gp = alloc_gpupart();
 	if (captures.nr)
-		status = take_captures(&args, gp, &captures, memory, &conf.gpus);
+		status = take_captures(&captures, memory, &conf.gpus);
 	else if (!piece || piece->of_gpus || args.json)
-		status = node_gpus_read(&args, gp, &conf.gpus);
+		status = node_gpus_read(&conf.gpus);
 	else
 		status = 0;
 	if (!status)
 		status = print(&args, piece, &conf);
 	node_gpus_close(&conf.gpus);
-	gpupart_close(gp);
 	return status;
 }

@@ -29,9 +29,9 @@ const char slurm_node_help[] =
 "      --clean         takes back what jobs hold that Slurm does not run here any\n"
 "                      more, after a crash of the node's daemons; asks squeue\n"
 "      --check         for a prolog or an epilog: fails where something is held for a\n"
-"                      job that Slurm does not run here, or a process of such a job\n"
-"                      uses a GPU, or the node's MPS daemon does not answer;\n"
-"                      changes nothing\n"
+"                      job that Slurm does not run here, or a process of such a job,\n"
+"                      and of a user without a job here, uses a GPU, or the node's MPS\n"
+"                      daemon does not answer; changes nothing\n"
 "      --list          what jobs hold here, and of whom\n"
 "      --json          as JSON, schema gpupart/1\n"
 "\n"
@@ -48,16 +48,17 @@ struct held {
 	int nr;
 };
 
-static int take_held(const struct args *args, struct gpupart *gp, struct held *held)
+static int take_held(struct held *held)
 {
-	held->nr = shown_grants(gp, &held->list);
-	return held->nr < 0 ? cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp)) : 0;
+	held->nr = shown_grants(cmd_gp, &held->list);
+	return held->nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
 /* ------------------------------------------------------------- Slurm's word */
 
+/* The jobs, and the users of those jobs. */
 struct running {
-	unsigned int *jobs, nr;
+	unsigned int *jobs, *uids, nr;
 };
 
 static bool runs(const struct running *running, const char *name)
@@ -68,6 +69,20 @@ static bool runs(const struct running *running, const char *name)
 		if (running->jobs[i] == job)
 			return true;
 	return false;
+}
+
+static bool has_job(const struct running *running, unsigned int uid)
+{
+	for (unsigned int i = 0; i < running->nr; i++)
+		if (running->uids[i] == uid)
+			return true;
+	return false;
+}
+
+static void running_free(struct running *running)
+{
+	free(running->jobs);
+	free(running->uids);
 }
 
 static bool name_is_plain(const char *name)
@@ -85,7 +100,7 @@ static const char *const slurmd_variables[] = { "SLURM_CONF", "SLURMD_NODENAME",
 
 #define NR_VARIABLES (sizeof(slurmd_variables) / sizeof(slurmd_variables[0]))
 
-static int note_slurmd(const struct args *args)
+static int note_slurmd(void)
 {
 	char *text = NULL;
 	size_t len;
@@ -101,7 +116,7 @@ static int note_slurmd(const struct args *args)
 	alloc_file_close(file);
 	err = whole_write(SLURMD_FILE, text);
 	free(text);
-	return err ? cmd_fail(args->cmd, EXIT_FAILED, SLURMD_FILE ": %s", strerror(-err)) : 0;
+	return err ? failure(SLURMD_FILE ": %s", strerror(-err)) : 0;
 }
 
 /* What is there already holds; squeue may be in a folder that slurmd knows and we do not. */
@@ -153,26 +168,41 @@ static void forget_squeue_variables(void)
 	}
 }
 
-/* A job's number a line, and nothing else: all of them, or false. */
+/* A number at *text, which is moved behind it and blanks. */
+static bool read_number(char **text, unsigned int *number)
+{
+	unsigned long value;
+
+	if (**text < '0' || **text > '9')
+		return false;
+	errno = 0;
+	value = strtoul(*text, text, 10);
+	*text += strspn(*text, " ");
+	*number = value;
+	return !errno && value <= UINT_MAX;
+}
+
+/* A line is a job's number and its user's, and nothing else: all of them, or false. */
 static bool read_jobs(FILE *file, struct running *running)
 {
-	unsigned long job;
-	char line[64], *end;
+	unsigned int job, uid;
+	char line[64], *at;
 
-	while (fgets(line, sizeof(line), file)) {
-		errno = 0;
-		job = *line >= '0' && *line <= '9' ? strtoul(line, &end, 10) : 0;
-		if (!job || errno || job > UINT_MAX || strcmp(end + strspn(end, " "), "\n"))
+	while ((at = fgets(line, sizeof(line), file))) {
+		if (!read_number(&at, &job) || !job || !read_number(&at, &uid) || strcmp(at, "\n"))
 			return false;
 		running->jobs = alloc_resized(running->jobs, running->nr + 1,
 					      sizeof(*running->jobs));
-		running->jobs[running->nr++] = job;
+		running->uids = alloc_resized(running->uids, running->nr + 1,
+					      sizeof(*running->uids));
+		running->jobs[running->nr] = job;
+		running->uids[running->nr++] = uid;
 	}
 	return !ferror(file);
 }
 
 /* Jobs that Slurm has on this node, whether they run, start or end. */
-static int ask_slurm(const struct args *args, struct running *running)
+static int ask_slurm(struct running *running)
 {
 	char name[256], command[320];
 	const char *node;
@@ -184,17 +214,16 @@ static int ask_slurm(const struct args *args, struct running *running)
 	node = getenv("SLURMD_NODENAME");
 	if (!node || !*node) {
 		if (gethostname(name, sizeof(name)))
-			return cmd_fail(args->cmd, EXIT_FAILED, "this node has no name: %s",
-					strerror(errno));
+			return failure("this node has no name: %s", strerror(errno));
 		name[sizeof(name) - 1] = 0;
 		name[strcspn(name, ".")] = 0;
 		node = name;
 	}
 	if (!name_is_plain(node))
-		return cmd_fail(args->cmd, EXIT_FAILED, "'%s' is no node's name", node);
+		return failure("'%s' is no node's name", node);
 	/* Words of ours alone, so that a shell may read them. */
 	snprintf(command, sizeof(command),
-		 "exec squeue -a -h -o %%A -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
+		 "exec squeue -a -h -o '%%A %%U' -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
 	forget_squeue_variables();
 	pipe = popen(command, "re");
 	good = pipe && read_jobs(pipe, running);
@@ -202,34 +231,33 @@ static int ask_slurm(const struct args *args, struct running *running)
 	if (good && !status)
 		return 0;
 	/* Nothing is taken from anybody on no answer, nor on half of one. */
-	return cmd_fail(args->cmd, EXIT_FAILED, "squeue did not say which jobs run on %s", node);
+	return failure("squeue did not say which jobs run on %s", node);
 }
 
 /* Whether the node is to have an MPS daemon and it does not answer. */
-static bool mps_is_lost(const struct args *args)
+static bool mps_is_lost(void)
 {
 	static struct mps_daemon daemon;
 	int err = mps_daemon_find_node(&daemon);
 
 	if (!err || err == -ENOENT)
 		return false;
-	cmd_note(args->cmd,
-		 "%s: jobs take turns on a GPU: see 'systemctl status gpupart-mps', then restart it",
-		 daemon.why);
+	remark("%s: jobs take turns on a GPU: see 'systemctl status gpupart-mps', then restart it",
+	       daemon.why);
 	return true;
 }
 
-static int clean(const struct args *args, struct gpupart *gp)
+static int clean(void)
 {
 	struct running running = { 0 };
 	struct held held;
 	struct left left = { NULL, 0 };
 	const char *why;
 	unsigned int nr_left;
-	int status = take_held(args, gp, &held);
+	int status = take_held(&held);
 
 	if (!status && held.nr)
-		status = ask_slurm(args, &running);
+		status = ask_slurm(&running);
 	for (int i = 0; !status && i < held.nr; i++) {
 		if (runs(&running, held.list[i].name))
 			continue;
@@ -237,60 +265,60 @@ static int clean(const struct args *args, struct gpupart *gp)
 				    &why);
 		/* What they use is free when they are gone: the next time. */
 		if (nr_left) {
-			cmd_note(args->cmd,
-				 "job %s does not run here any more: %u of its processes %s",
-				 held.list[i].name, nr_left, why);
+			remark("job %s does not run here any more: %u of its processes %s",
+			       held.list[i].name, nr_left, why);
 			continue;
 		}
-		if (gpupart_grant_drop(gp, held.list[i].id))
-			status = cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+		if (gpupart_grant_drop(cmd_gp, held.list[i].id))
+			status = failure("%s", gpupart_error(cmd_gp));
 		else
-			cmd_note(args->cmd,
-				 "job %s does not run here any more: what it held is free",
-				 held.list[i].name);
+			remark("job %s does not run here any more: what it held is free",
+			       held.list[i].name);
 	}
 	free(left.list);
-	free(running.jobs);
+	running_free(&running);
 	free(held.list);
 	/* slurmd logs what a health check says only if that fails. */
-	if (mps_is_lost(args) && !status)
+	if (mps_is_lost() && !status)
 		status = EXIT_FAILED;
 	return status;
 }
 
-/* Processes that were started in the job, whatever Slurm says. */
-static int check_processes(const struct args *args, struct gpupart *gp,
-			   const struct running *running)
+/*
+ * Processes that say of themselves that they were started in a job that does not run here. A user
+ * can have any process say so: it fails nothing on a node where Slurm runs another job of that user.
+ */
+static int check_processes(const struct running *running)
 {
 	struct gpupart_process *list;
-	int nr = shown_processes(gp, &list), found = 0;
+	int nr = shown_processes(cmd_gp, &list), found = 0;
 
 	for (int i = 0; i < nr; i++)
-		if (!strncmp(list[i].job, "0-", 2) && !runs(running, list[i].name)) {
-			cmd_note(args->cmd, "pid %d of user %u is left of job %s, and uses %s",
-				 list[i].pid, list[i].uid, list[i].name, list[i].pci);
+		if (!strncmp(list[i].job, "0-", 2) && !runs(running, list[i].name) &&
+		    !has_job(running, list[i].uid)) {
+			remark("pid %d of user %u is left of job %s, and uses %s", list[i].pid,
+			       list[i].uid, list[i].name, list[i].pci);
 			found++;
 		}
 	free(list);
 	return found;
 }
 
-static int check(const struct args *args, struct gpupart *gp)
+static int check(void)
 {
 	struct running running = { 0 };
 	struct held held;
-	int found = 0, status = take_held(args, gp, &held) ?: ask_slurm(args, &running);
+	int found = 0, status = take_held(&held) ?: ask_slurm(&running);
 
 	for (int i = 0; !status && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {
-			cmd_note(args->cmd,
-				 "job %s of user %u does not run here and holds TPCs of %s",
-				 held.list[i].name, held.list[i].uid, held.list[i].pci);
+			remark("job %s of user %u does not run here and holds TPCs of %s",
+			       held.list[i].name, held.list[i].uid, held.list[i].pci);
 			found++;
 		}
 	if (!status)
-		found += check_processes(args, gp, &running) + mps_is_lost(args);
-	free(running.jobs);
+		found += check_processes(&running) + mps_is_lost();
+	running_free(&running);
 	free(held.list);
 	return status ?: found ? EXIT_FAILED : 0;
 }
@@ -329,13 +357,13 @@ static void print_held(struct out *out, const struct gpupart_grant *grant)
 		is_simulated(grant) ? " (simulated)" : "");
 }
 
-static int list_held(const struct args *args, struct gpupart *gp)
+static int list_held(const struct args *args)
 {
 	json_t *rows = json_array(), *root;
 	bool simulated = false;
 	struct held held;
 	struct out out;
-	int status = take_held(args, gp, &held) ?: out_open(&out, args);
+	int status = take_held(&held) ?: out_open(&out, args);
 
 	if (status)
 		goto free_list;
@@ -354,7 +382,7 @@ static int list_held(const struct args *args, struct gpupart *gp)
 		json_object_set(root, "jobs", rows);
 		out_json_write(&out, root);
 	}
-	status = out_close(&out, args->cmd);
+	status = out_close(&out);
 free_list:
 	json_decref(rows);
 	free(held.list);
@@ -363,17 +391,16 @@ free_list:
 
 /* ------------------------------------------------------------------ the GPUs */
 
-static int look(struct args *args, struct gpupart *gp)
+static int look(struct args *args)
 {
 	static struct node_gpus node;
-	int status = node_gpus_look(args, gp, &node) ?:
-		     node_gpus_write(args, gp, &node);
+	int status = node_gpus_look(args, &node) ?: node_gpus_write(&node);
 
 	for (unsigned int i = 0; !status && i < node.nr; i++)
-		cmd_note(args->cmd, "GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number,
-			 node.gpus[i].pci, gpupart_topology_nr_tpcs(node.gpus[i].topo),
-			 (unsigned long long)(node.gpus[i].memory >> 20),
-			 node.gpus[i].simulated ? ", simulated" : "");
+		remark("GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number, node.gpus[i].pci,
+		       gpupart_topology_nr_tpcs(node.gpus[i].topo),
+		       (unsigned long long)(node.gpus[i].memory >> 20),
+		       node.gpus[i].simulated ? ", simulated" : "");
 	node_gpus_close(&node);
 	return status;
 }
@@ -392,13 +419,12 @@ static bool noted_simulated(void)
 	return simulated;
 }
 
-static int boot(struct args *args, struct gpupart *gp)
+static int boot(struct args *args)
 {
-	int status = (noted_simulated() ? 0 : look(args, gp)) ?:
-		     note_slurmd(args);
+	int status = (noted_simulated() ? 0 : look(args)) ?: note_slurmd();
 
 	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
-	clean(args, gp);
+	clean();
 	return status;
 }
 
@@ -411,24 +437,17 @@ int cmd_slurm_node(int argc, char **argv)
 					   { .name = "list", .given = &wants_list },
 					   { 0 } };
 	struct args args = { 0 };
-	struct gpupart *gp;
 	int status;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, slurm_node_help, argc, argv);
 	if (status)
 		return status;
 	if (wants_boot + wants_clean + wants_check + wants_list > 1)
-		return cmd_fail(args.cmd, EXIT_USAGE,
-				"--boot, --clean, --check and --list: one at a time");
+		return usage_error("--boot, --clean, --check and --list: one at a time");
 	if (args.json && !wants_list)
-		return cmd_fail(args.cmd, EXIT_USAGE, "--json: goes with --list");
+		return usage_error("--json: goes with --list");
 	if (args.source && (wants_clean || wants_check || wants_list))
-		return cmd_fail(args.cmd, EXIT_USAGE, "-i %s: is for looking at the GPUs",
-				args.source);
-	gp = alloc_gpupart();
-	status = wants_clean ? clean(&args, gp) : wants_check ? check(&args, gp) :
-		 wants_list ? list_held(&args, gp) : wants_boot ? boot(&args, gp) :
-							     look(&args, gp);
-	gpupart_close(gp);
-	return status;
+		return usage_error("-i %s: is for looking at the GPUs", args.source);
+	return wants_clean ? clean() : wants_check ? check() : wants_list ? list_held(&args) :
+	       wants_boot ? boot(&args) : look(&args);
 }

@@ -215,7 +215,7 @@ static bool is_unknown(const struct stat_result *all, const struct stat_result *
 		for (int d = 0; d < GPUPART_STAT_NR_DIRECTIONS; d++)
 			given += p->copies[d];
 		for (unsigned int g = 0; g < p->nr_gpus; g++)
-			over += p->gpus[g].timed + p->gpus[g].untimed;
+			over += p->gpus[g].timed + p->gpus[g].untimed_over;
 	}
 	return given > over;
 }
@@ -303,7 +303,7 @@ static int show(struct session *session)
 	} else {
 		stat_text(&session->out, result);
 	}
-	return out_close(&session->out, session->args->cmd);
+	return out_close(&session->out);
 }
 
 static int measure(struct session *session)
@@ -377,7 +377,7 @@ int cmd_stat(int argc, char **argv)
 			    ARGS_PROGRAM, own, stat_help, argc, argv) ?:
 		 run_check_program(&args);
 	if (!status && interval)
-		status = args_seconds(&args, "--interval", interval, 0.1, &session.interval);
+		status = args_seconds("--interval", interval, 0.1, &session.interval);
 	if (status)
 		return status;
 	run_inherit_gpu(&args);
@@ -389,7 +389,7 @@ int cmd_stat(int argc, char **argv)
 		return run_become(&args);
 	}
 	status = check_alone(&args) ?:
-		 args.nr_terms ? run_confine(&args, &wishes) : run_inject(&args, false);
+		 args.nr_terms ? run_confine(&args, &wishes) : run_inject(false);
 	if (status)
 		return status;
 	gp = alloc_gpupart();

@@ -35,18 +35,17 @@ const char topology_help[] =
 "  gpupart topology --of svg --mark serve=ugpu:0 --mark train=gpc:2,3 -o gpu.svg\n";
 
 /* Where both live sources answer and differ, says so: one of them is wrong. */
-static void compare_sources(const struct args *args, struct gpupart *gp,
-			    const struct gpupart_topology *topo)
+static void compare_sources(const struct args *args, const struct gpupart_topology *topo)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	const char *other = !strcmp(info->source, "kernel") ? "rm" : "kernel";
 	struct gpupart_topology *second;
 
-	if (args->source || !*info->pci || gpupart_topology_open(gp, other, info->pci, &second))
+	if (args->source || !*info->pci || gpupart_topology_open(cmd_gp, other, info->pci, &second))
 		return;
 	if (!gpupart_topology_agree(topo, second))
-		cmd_note(args->cmd, "%s and %s disagree about %s: see 'gpupart topology -i %s'",
-			 info->source, other, info->pci, other);
+		remark("%s and %s disagree about %s: see 'gpupart topology -i %s'", info->source,
+		       other, info->pci, other);
 	gpupart_topology_close(second);
 }
 
@@ -69,17 +68,16 @@ static void draw(const struct args *args, const char *form, struct out *out,
 	}
 }
 
-static int show(const struct args *args, const char *form, struct gpupart *gp,
-		const struct picture *picture)
+static int show(const struct args *args, const char *form, const struct picture *picture)
 {
 	struct out out;
 	char *capture = NULL;
 	int status, err;
 
 	if (!strcmp(form, "capture")) {
-		err = gpupart_topology_capture(gp, picture->topo, NULL, &capture);
+		err = gpupart_topology_capture(cmd_gp, picture->topo, NULL, &capture);
 		if (err)
-			return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+			return error_of(err, "%s", gpupart_error(cmd_gp));
 	}
 	status = out_open(&out, args);
 	if (!status && capture)
@@ -87,33 +85,30 @@ static int show(const struct args *args, const char *form, struct gpupart *gp,
 	else if (!status)
 		draw(args, form, &out, picture);
 	free(capture);
-	return status ?: out_close(&out, args->cmd);
+	return status ?: out_close(&out);
 }
 
 /* --mark [NAME=]SET: 0, or an error. */
-static int take_mark(const struct args *args, struct gpupart *gp,
-		     const struct gpupart_topology *topo, const char *value,
+static int take_mark(const struct gpupart_topology *topo, const char *value,
 		     struct picture_tenant *tenant)
 {
 	const char *words = strrchr(value, '=');
 	int err;
 
 	if (!*value || *value == '=')
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--mark '%s': an empty name: wants [NAME=]SET", value);
+		return usage_error("--mark '%s': an empty name: wants [NAME=]SET", value);
 	words = words ? words + 1 : value;
 	/* Without a name the words are the name. */
 	tenant->name = alloc_text("%.*s", words == value ? (int)strlen(value) :
 				  (int)(words - 1 - value), value);
-	err = gpupart_set_parse(gp, topo, words, &tenant->set);
+	err = gpupart_set_parse(cmd_gp, topo, words, &tenant->set);
 	if (err)
-		return cmd_fail(args->cmd, cmd_status(err), "--mark %s: %s", value,
-				gpupart_error(gp));
+		return error_of(err, "--mark %s: %s", value, gpupart_error(cmd_gp));
 	return 0;
 }
 
 /* The topology with what is marked in it: 0, or an error. */
-static int show_marked(const struct args *args, const char *form, struct gpupart *gp,
+static int show_marked(const struct args *args, const char *form,
 		       const struct gpupart_topology *topo, const struct args_texts *marks)
 {
 	struct picture_tenant *tenants = alloc_zeroed(marks->nr + 1, sizeof(*tenants));
@@ -121,18 +116,17 @@ static int show_marked(const struct args *args, const char *form, struct gpupart
 	int status = 0;
 
 	while (!status && picture.nr_tenants < marks->nr) {
-		status = take_mark(args, gp, topo, marks->texts[picture.nr_tenants],
+		status = take_mark(topo, marks->texts[picture.nr_tenants],
 				   &tenants[picture.nr_tenants]);
 		for (unsigned int i = 0; !status && i < picture.nr_tenants; i++)
 			if (!strcmp(tenants[i].name, tenants[picture.nr_tenants].name))
-				status = cmd_fail(args->cmd, EXIT_USAGE,
-						  "--mark %s: two marks have the name '%s'",
-						  marks->texts[picture.nr_tenants],
-						  tenants[i].name);
+				status = usage_error("--mark %s: two marks have the name '%s'",
+						     marks->texts[picture.nr_tenants],
+						     tenants[i].name);
 		picture.nr_tenants++;
 	}
 	if (!status)
-		status = show(args, form, gp, &picture);
+		status = show(args, form, &picture);
 	for (unsigned int i = 0; i < picture.nr_tenants; i++)
 		free((char *)tenants[i].name);
 	free(tenants);
@@ -148,14 +142,12 @@ static int check_form(const struct args *args, const char *form, const struct ar
 	for (size_t i = 0; form && i < sizeof(forms) / sizeof(forms[0]); i++)
 		known |= !strcmp(form, forms[i]);
 	if (!known)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--of %s: wants text, picture, svg or capture", form);
+		return usage_error("--of %s: wants text, picture, svg or capture", form);
 	if (form && args->json)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one", form);
+		return usage_error("--json and --of %s: take one", form);
 	if (marks->nr && (args->json || (form && strcmp(form, "svg") && strcmp(form, "picture"))))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"--mark %s: only in a picture: --of picture or --of svg",
-				marks->texts[0]);
+		return usage_error("--mark %s: only in a picture: --of picture or --of svg",
+				   marks->texts[0]);
 	return 0;
 }
 
@@ -168,7 +160,6 @@ int cmd_topology(int argc, char **argv)
 	};
 	struct gpupart_topology *topo;
 	struct args args = { 0 };
-	struct gpupart *gp;
 	int status;
 
 	status = args_parse(&args, ARGS_SOURCE | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own,
@@ -181,13 +172,11 @@ int cmd_topology(int argc, char **argv)
 		return status;
 	if (!form)
 		form = marks.nr ? "picture" : "text";
-	gp = alloc_gpupart();
-	status = args_topology(&args, gp, &topo);
+	status = args_topology(&args, &topo);
 	if (!status) {
-		compare_sources(&args, gp, topo);
-		status = show_marked(&args, form, gp, topo, &marks);
+		compare_sources(&args, topo);
+		status = show_marked(&args, form, topo, &marks);
 		gpupart_topology_close(topo);
 	}
-	gpupart_close(gp);
 	return status;
 }

@@ -42,16 +42,15 @@ struct options {
 };
 
 /* @option's number, 1 to @max, into *@nr; left alone without one. 0, or an error. */
-static int take_number(const struct args *args, const char *option, const char *text,
-		       unsigned int max, unsigned int *nr)
+static int take_number(const char *option, const char *text, unsigned int max, unsigned int *nr)
 {
 	unsigned long value;
 
 	if (!text)
 		return 0;
 	if (!args_whole(text, max, &value))
-		return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: wants a number from 1 to %u", option,
-				*text ? text : "''", max);
+		return usage_error("%s %s: wants a number from 1 to %u", option,
+				   *text ? text : "''", max);
 	*nr = value;
 	return 0;
 }
@@ -63,22 +62,20 @@ static int take_options(const struct args *args, const struct options *options,
 	int status;
 
 	if (options->ns && options->iterations)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--ns %s and --iterations %s: take one",
-				options->ns, options->iterations);
+		return usage_error("--ns %s and --iterations %s: take one", options->ns,
+				   options->iterations);
 	if (options->form && strcmp(options->form, "text") && strcmp(options->form, "svg"))
-		return cmd_fail(args->cmd, EXIT_USAGE, "--of %s: wants text or svg", options->form);
+		return usage_error("--of %s: wants text or svg", options->form);
 	if (options->form && args->json)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--json and --of %s: take one",
-				options->form);
+		return usage_error("--json and --of %s: take one", options->form);
 	trace->nr_launches = 3;
 	trace->threads = 128;
 	trace->counted = options->iterations;
-	status = take_number(args, "--launches", options->launches, 1000, &trace->nr_launches) ?:
-		 take_number(args, "--blocks", options->blocks, TRACE_MAX_BLOCKS, blocks) ?:
-		 take_number(args, "--threads", options->threads, 1024, &trace->threads) ?:
-		 take_number(args, "--ns", options->ns, TRACE_MAX_NS, &work) ?:
-		 take_number(args, "--iterations", options->iterations,
-			     TRACE_MAX_ITERATIONS, &work);
+	status = take_number("--launches", options->launches, 1000, &trace->nr_launches) ?:
+		 take_number("--blocks", options->blocks, TRACE_MAX_BLOCKS, blocks) ?:
+		 take_number("--threads", options->threads, 1024, &trace->threads) ?:
+		 take_number("--ns", options->ns, TRACE_MAX_NS, &work) ?:
+		 take_number("--iterations", options->iterations, TRACE_MAX_ITERATIONS, &work);
 	trace->work = work;
 	return status;
 }
@@ -92,18 +89,16 @@ static int name_len(const char *word)
 }
 
 /* [NAME=]SET: 0, or an error. */
-static int take_set(const struct args *args, struct trace *trace, const char *word,
-		    struct picture_tenant *tenant)
+static int take_set(struct trace *trace, const char *word, struct picture_tenant *tenant)
 {
 	const char *words = strrchr(word, '=');
 	int err;
 
 	words = words ? words + 1 : word;
 	tenant->name = alloc_text("%.*s", name_len(word), word);
-	err = gpupart_set_parse(trace->gp, trace->picture.topo, words, &tenant->set);
+	err = gpupart_set_parse(cmd_gp, trace->picture.topo, words, &tenant->set);
 	if (err)
-		return cmd_fail(args->cmd, cmd_status(err), "'%s': %s", word,
-				gpupart_error(trace->gp));
+		return error_of(err, "'%s': %s", word, gpupart_error(cmd_gp));
 	return 0;
 }
 
@@ -115,16 +110,16 @@ static int take_sets(const struct args *args, struct trace *trace, unsigned int 
 	int status = 0;
 
 	for (unsigned int i = 0; !status && args->program[i]; i++) {
-		status = take_set(args, trace, args->program[i], &tenants[i]);
+		status = take_set(trace, args->program[i], &tenants[i]);
 		trace->picture.nr_tenants++;
 		trace->blocks[i] = blocks ? blocks :
 				   2 * topology_nr_sms(trace->picture.topo, &tenants[i].set);
 		nr += (unsigned long)trace->blocks[i] * trace->nr_launches;
 	}
 	if (!status && nr > TRACE_MAX_BLOCKS)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"%lu blocks in %u launches into each set: at most %u: give --blocks or --launches",
-				nr, trace->nr_launches, TRACE_MAX_BLOCKS);
+		return usage_error(
+			"%lu blocks in %u launches into each set: at most %u: give --blocks or --launches",
+			nr, trace->nr_launches, TRACE_MAX_BLOCKS);
 	return status;
 }
 
@@ -170,8 +165,8 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 		return status;
 	err = trace_run(trace, why, sizeof(why));
 	if (err) {
-		out_close(&out, args->cmd);
-		return cmd_fail(args->cmd, cmd_status(err), "%s", why);
+		out_close(&out);
+		return error_of(err, "%s", why);
 	}
 	if (args->json)
 		write_json(&out, trace);
@@ -179,10 +174,10 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 		trace_svg(&out, trace);
 	else
 		trace_text(&out, trace);
-	status = out_close(&out, args->cmd);
+	status = out_close(&out);
 	if (trace->nr_outside)
-		return cmd_fail(args->cmd, EXIT_FAILED, "%u of %u blocks ran outside of their set",
-				trace->nr_outside, trace->nr_records);
+		return failure("%u of %u blocks ran outside of their set", trace->nr_outside,
+			       trace->nr_records);
 	return status;
 }
 
@@ -198,9 +193,9 @@ static int trace_attached(const struct args *args, const struct options *options
 	trace->picture.topo = gpupart_gpu_topology(trace->gpu);
 	trace->picture.tenants = tenants;
 	if (gpupart_limit_get(trace->gpu, &limit))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
-				out_set(text, sizeof(text), trace->picture.topo, &limit));
+		return usage_error(
+			"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+			out_set(text, sizeof(text), trace->picture.topo, &limit));
 	status = take_options(args, options, trace, &blocks) ?:
 		 take_sets(args, trace, blocks, tenants) ?:
 		 run_and_show(args, options->form, trace);
@@ -217,12 +212,12 @@ static int check_name(const struct args *args, unsigned int nr)
 	int len = name_len(word);
 
 	if (!len)
-		return cmd_fail(args->cmd, EXIT_USAGE, "'%s': an empty name: wants NAME=SET", word);
+		return usage_error("'%s': an empty name: wants NAME=SET", word);
 	for (unsigned int i = 0; i < nr; i++)
 		if (name_len(args->program[i]) == len && !strncmp(args->program[i], word, len))
-			return cmd_fail(args->cmd, EXIT_USAGE,
-					"'%s' and '%s': two sets of the name '%.*s': give each its own, NAME=SET",
-					args->program[i], word, len, word);
+			return usage_error(
+				"'%s' and '%s': two sets of the name '%.*s': give each its own, NAME=SET",
+				args->program[i], word, len, word);
 	return 0;
 }
 
@@ -234,9 +229,9 @@ static int check_words(const struct args *args)
 	while (args->program[nr])
 		nr++;
 	if (!nr)
-		return cmd_fail(args->cmd, EXIT_USAGE, "no SET: see 'gpupart trace --help'");
+		return usage_error("no SET: see 'gpupart trace --help'");
 	if (nr > TRACE_MAX_SETS)
-		return cmd_fail(args->cmd, EXIT_USAGE, "%u sets: at most %d", nr, TRACE_MAX_SETS);
+		return usage_error("%u sets: at most %d", nr, TRACE_MAX_SETS);
 	for (unsigned int i = 0; i < nr; i++) {
 		int status = check_name(args, i);
 
@@ -270,13 +265,11 @@ int cmd_trace(int argc, char **argv)
 		 args_simulate(&args);
 	if (status)
 		return status;
-	trace.gp = alloc_gpupart();
-	status = args_gpu(&args, trace.gp, &gpu);
+	status = args_gpu(&args, &gpu);
 	if (!status) {
-		err = gpupart_attach(trace.gp, gpu, NULL, &trace.gpu);
-		status = err ? args_fail_gpu(&args, err, gpupart_error(trace.gp)) :
+		err = gpupart_attach(cmd_gp, gpu, NULL, &trace.gpu);
+		status = err ? args_fail_gpu(&args, err, gpupart_error(cmd_gp)) :
 			 trace_attached(&args, &options, &trace);
 	}
-	gpupart_close(trace.gp);
 	return status;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* gpupart verify: the library's proof, a row a check. */
-#include <string.h>
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"
@@ -84,7 +83,7 @@ static json_t *json_check(const struct gpupart_check *check, unsigned int nr_lea
 			 "graphs_kept", out_json_text(check->graphs), "key", check->key);
 }
 
-static int verify(const struct args *args, bool quick, unsigned int nr_learnt, struct gpupart *gp,
+static int verify(const struct args *args, bool quick, unsigned int nr_learnt,
 		  struct gpupart_gpu *gpu)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
@@ -113,7 +112,7 @@ static int verify(const struct args *args, bool quick, unsigned int nr_learnt, s
 		print_check(&tally.out, &check, nr_learnt);
 	}
 	start = process_now_ns();
-	failed = gpupart_verify(gp, gpu, quick ? GPUPART_VERIFY_QUICK : 0, take_row, &tally);
+	failed = gpupart_verify(cmd_gp, gpu, quick ? GPUPART_VERIFY_QUICK : 0, take_row, &tally);
 	seconds = (process_now_ns() - start) / 1e9;
 	gpupart_counters_get(&counters);
 	if (root) {
@@ -121,7 +120,7 @@ static int verify(const struct args *args, bool quick, unsigned int nr_learnt, s
 		json_object_set_new(root, "nr_failed", json_integer(tally.nr[GPUPART_VERIFY_FAIL]));
 		json_object_set_new(root, "nr_skipped",
 				    json_integer(tally.nr[GPUPART_VERIFY_SKIP]));
-		json_object_set_new(root, "error", failed < 0 ? json_string(gpupart_error(gp)) :
+		json_object_set_new(root, "error", failed < 0 ? json_string(gpupart_error(cmd_gp)) :
 				    json_null());
 		json_object_set_new(root, "seconds", json_real(seconds));
 		json_object_set_new(root, "counters", out_json_counters(&counters));
@@ -132,9 +131,9 @@ static int verify(const struct args *args, bool quick, unsigned int nr_learnt, s
 			tally.nr[GPUPART_VERIFY_SKIP], seconds);
 		out_counters_text(&tally.out, &counters);
 	}
-	status = out_close(&tally.out, args->cmd);
+	status = out_close(&tally.out);
 	if (failed < 0)
-		return cmd_fail(args->cmd, cmd_status(failed), "%s", gpupart_error(gp));
+		return error_of(failed, "%s", gpupart_error(cmd_gp));
 	return failed || tally.nr[GPUPART_VERIFY_FAIL] ? EXIT_FAILED : status;
 }
 
@@ -148,7 +147,6 @@ int cmd_verify(int argc, char **argv)
 	struct args args = { 0 };
 	struct gpupart_gpu *gpu;
 	const char *selector;
-	struct gpupart *gp;
 	int status, err;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, verify_help,
@@ -156,15 +154,13 @@ int cmd_verify(int argc, char **argv)
 		 args_simulate(&args);
 	if (status)
 		return status;
-	gp = alloc_gpupart();
-	status = args_gpu(&args, gp, &selector);
+	status = args_gpu(&args, &selector);
 	if (!status) {
 		if (learn)
 			gpupart_learn(&nr_learnt);
-		err = gpupart_attach(gp, selector, NULL, &gpu);
-		status = err ? args_fail_gpu(&args, err, gpupart_error(gp)) :
-			 verify(&args, quick, nr_learnt, gp, gpu);
+		err = gpupart_attach(cmd_gp, selector, NULL, &gpu);
+		status = err ? args_fail_gpu(&args, err, gpupart_error(cmd_gp)) :
+			       verify(&args, quick, nr_learnt, gpu);
 	}
-	gpupart_close(gp);
 	return status;
 }

@@ -11,27 +11,8 @@
 #include "cli/util/paths.h"
 
 static const struct cmd cmds[] = {
-	{ "topology", cmd_topology, false, "show a GPU's GPCs, virtual GPCs, TPCs and SMs",
-	  topology_help },
-	{ "run", cmd_run, true, "run a program inside a set of TPCs", run_help },
-	{ "set", cmd_set, false, "change the set of a running process or job", set_help },
-	{ "ps", cmd_ps, false, "what runs under gpupart", ps_help },
-	{ "top", cmd_top, false, "the same, again and again", top_help },
-	{ "cdi", cmd_cdi, false, "what a container needs to run inside a set", cdi_help },
-	{ "plan", cmd_plan, false, "make disjoint sets of what tenants ask for", plan_help },
-	{ "trace", cmd_trace, false, "which block runs on which SM, and when", trace_help },
-	{ "verify", cmd_verify, false, "prove on the GPU that sets confine launches", verify_help },
-	{ "bench", cmd_bench, false, "measure on the GPU what a partition is worth", bench_help },
-	{ "stat", cmd_stat, true, "what bounds a program: the CPU, the GPU or copies", stat_help },
-	{ "doctor", cmd_doctor, false, "what works on this machine and what to do", doctor_help },
-	{ "sim", cmd_sim, false, "run a scenario on the simulated GPU's scheduling pipeline",
-	  sim_help },
-	{ "qos", cmd_qos, false, "keep a program at its goal and give the rest away", qos_help },
-	{ "slurm-conf", cmd_slurm_conf, false, "what Slurm's files say of this node's GPUs",
-	  slurm_conf_help },
-	{ "slurm-node", cmd_slurm_node, false,
-	  "this node's GPUs for Slurm's plugin; what jobs hold", slurm_node_help },
-	{ "demo", cmd_demo, false, "the main job in a minute", demo_help },
+#define ROW(word, name, starts, summary) { word, cmd_##name, starts, summary, name##_help },
+	COMMANDS(ROW)
 };
 
 static const struct cmd *find(const char *name)
@@ -48,7 +29,7 @@ static int print(const char *text, const char *end)
 
 	out_open(&out, NULL);
 	fprintf(out.file, "%s%s", text, end);
-	return out_close(&out, NULL);
+	return out_close(&out);
 }
 
 static int usage(void)
@@ -62,7 +43,7 @@ static int usage(void)
 		fprintf(out.file, "  %-10s %s\n", cmds[i].name, cmds[i].summary);
 	fputs("  help CMD   how to use a command, with examples; also gpupart CMD --help\n\n"
 	      "  --version  the version\n", out.file);
-	return out_close(&out, NULL);
+	return out_close(&out);
 }
 
 /* Whether the help of @cmd explains @word, as that of qos explains "qos run". */
@@ -108,6 +89,8 @@ int main(int argc, char **argv)
 		return extra(argv[argc > 4 ? 4 : 3]);
 	if (help || (argc == 3 && !strcmp(argv[2], "--help")))
 		return print(cmd->help, "");
-	alloc_owner(cmd->name, cmd->starts);
+	cmd_name = cmd->name;
+	alloc_before_start = cmd->starts;
+	cmd_gp = alloc_gpupart();
 	return cmd_exit_status(cmd->run(argc - 1, argv + 1), cmd->starts);
 }

@@ -130,7 +130,6 @@ CLI_UTIL_SRC := \
 	cli/util/message.c \
 	cli/util/namespaces.c \
 	cli/util/out.c \
-	cli/util/out_clean.c \
 	cli/util/out_json.c \
 	cli/util/out_text.c \
 	cli/util/paths.c \

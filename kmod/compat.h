@@ -43,6 +43,13 @@
 #define compat_dump_family(cb) (genl_info_dump(cb)->family)
 #endif
 
+/* 5.19 has the drivers that hand their device to others say so. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
+#define compat_managed_dma(driver) false
+#else
+#define compat_managed_dma(driver) (to_pci_driver(driver)->driver_managed_dma)
+#endif
+
 /* From this command on a request's reserved bytes must be 0; 6.1 asks for it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define COMPAT_RESV_START_OP(cmd)

@@ -4,6 +4,8 @@
  * PCI, /proc or netlink.
  */
 #include <linux/err.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/slab.h>
 #include "device.h"
 #include "regs.h"
@@ -28,74 +30,89 @@ void gpu_register_face(const struct gpu_face *face)
 
 /* ---------------------------------------------------------------- sessions */
 
-static bool in_table(u32 offset, const struct chip_cell *cell, u32 at)
+/*
+ * A register in gpu->registers: its value, and above it when it was read, in tenths of a second
+ * since the machine started; 0 is a value that does not change.
+ */
+#define STAMP_SHIFT	32
+#define STAMP_MASK	0x3fffffffu
+
+static u32 stamp_now(void)
 {
-	return cell && offset >= at && offset < at + 4u * cell->nr;
+	return (div_u64(ktime_get_boottime_ns(), NSEC_PER_SEC / 10) & STAMP_MASK) ?: 1;
+}
+
+/* For a second whatever was read stands, so that readers cannot make a GPU refuse at will. */
+static bool is_fresh(u32 stamp)
+{
+	return !stamp || ((stamp_now() - stamp) & STAMP_MASK) < 10;
+}
+
+static void keep(struct gpu *gpu, u32 offset, u32 value, u32 stamp)
+{
+	unsigned long entry = (unsigned long)stamp << STAMP_SHIFT | value;
+
+	/* No memory to remember it costs another read, no more. */
+	xa_store(&gpu->registers, offset, xa_mk_value(entry), GFP_KERNEL | __GFP_NOWARN);
+}
+
+static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool lasts)
+{
+	struct gpu_session *session = container_of(reader, struct gpu_session, reader);
+
+	keep(session->gpu, offset, value, lasts ? 0 : stamp_now());
 }
 
 /*
- * Time goes on, and what graphics firmware loads can be loaded anew: only topo.c can
- * tell if it is good.
+ * What may have changed is read anew, but while the GPU sleeps what was read last stands: it
+ * is woken only where nothing is known, of this register or of its topology.
  */
-static bool changes(const struct gpu *gpu, u32 offset)
-{
-	const struct chip_cell *cwd, *ctl, *map;
-
-	if (offset == NV_PTIMER_TIME_0 || offset == NV_PTIMER_TIME_1 ||
-	    offset == NV_PGRAPH_PRI_CWD_FS)
-		return true;
-	if (!gpu->id.chip)
-		return false;
-	ctl = chip_cell(gpu->id.chip, CHIP_CWD_CTL);
-	if (ctl && (offset == ctl->at || offset == ctl->at2 || offset == ctl->at2 + 4))
-		return true;
-	cwd = chip_cell(gpu->id.chip, CHIP_CWD);
-	map = chip_cell(gpu->id.chip, CHIP_GPC_MAP);
-	return in_table(offset, cwd, cwd ? cwd->at : 0) ||
-	       in_table(offset, cwd, cwd ? cwd->at2 : 0) ||
-	       (map && map->at && offset >= map->at && offset < map->at + 4 * GPUPART_MAX_GPCS);
-}
-
 static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
 	struct gpu_session *session = container_of(reader, struct gpu_session, reader);
 	struct gpu *gpu = session->gpu;
-	void *known = xa_load(&gpu->good, offset);
+	void *entry = xa_load(&gpu->registers, offset);
+	unsigned long known = entry ? xa_to_value(entry) : 0;
+	bool suffices = entry && gpu->has_fs && !reader->live;
 	int err;
 
-	if (known && !session->live) {
-		*value = xa_to_value(known);
+	*value = known;
+	if (entry && (is_fresh(known >> STAMP_SHIFT) || (suffices && session->asleep)))
 		return 0;
-	}
 	if (!session->awake) {
-		if (!session->no_wake)
-			err = gpu->ops->begin(gpu->private);
-		else
-			err = gpu->ops->begin_awake ? gpu->ops->begin_awake(gpu->private) :
-						      -EOPNOTSUPP;
+		err = gpu->ops->begin(gpu->private, !suffices && !session->no_wake,
+				      session->no_wake);
+		session->awake = !err;
+		session->asleep = err && suffices;
+		if (err && suffices)
+			return 0;
 		if (err)
-			return err;
-		session->awake = true;
+			return err == -EAGAIN ? -EHOSTDOWN : err;
 	}
 	*value = gpu->ops->rd32(gpu->private, offset);
-	/* No memory to remember it costs another read, no more. */
-	if (!session->live && !changes(gpu, offset) &&
-	    (!topo_bad_read(*value) || topo_bad_for_good(*value)))
-		xa_store(&gpu->good, offset, xa_mk_value(*value), GFP_KERNEL | __GFP_NOWARN);
+	if (!reader->live)
+		keep(gpu, offset, *value, topo_bad_for_good(*value) ? 0 : stamp_now());
 	return 0;
 }
 
 int gpu_open(struct gpu *gpu, struct gpu_session *session)
 {
+	int err;
+
 	memset(session, 0, sizeof(*session));
 	session->reader.rd32 = session_rd32;
+	session->reader.keep = session_keep;
 	session->gpu = gpu;
-	mutex_lock(&gpu->lock);
-	if (!gpu->gone)
-		return 0;
-	mutex_unlock(&gpu->lock);
-	session->reader.fault.err = -ENODEV;
-	return -ENODEV;
+	/* Whoever has it may wait for a GPU that does not wake. */
+	err = mutex_lock_killable(&gpu->lock);
+	if (!err) {
+		if (!gpu->gone)
+			return 0;
+		mutex_unlock(&gpu->lock);
+		err = -ENODEV;
+	}
+	session->reader.fault.err = err;
+	return err;
 }
 
 void gpu_close(struct gpu_session *session)
@@ -116,16 +133,34 @@ int gpu_identify(struct gpu_session *session)
 		return 0;
 	err = topo_identify(&session->reader, &gpu->id);
 	if (err)
-		gpu->id.chip = NULL;
+		memset(&gpu->id, 0, sizeof(gpu->id));
 	else
 		gpu->identified = true;
 	return err;
 }
 
+static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
+{
+	unsigned int i;
+
+	gpu->fs_stamp = stamp_now();
+	/* Where no table is loaded now, the last one that was stands. */
+	if (gpu->has_fs && gpu->fs.order == TOPO_ORDER_READ && fs->unloaded)
+		return;
+	memcpy(&gpu->fs, fs, sizeof(*fs));
+	gpu->has_fs = true;
+	if (gpu->known)
+		return;
+	gpu->known = true;
+	for (i = 0; i < nr_faces; i++)
+		if (faces[i]->known)
+			faces[i]->known(gpu);
+}
+
 int gpu_topology(struct gpu_session *session)
 {
 	struct gpu *gpu = session->gpu;
-	unsigned int i;
+	struct gpu_floorsweep *fs;
 	int err;
 
 	err = gpu_identify(session);
@@ -133,17 +168,14 @@ int gpu_topology(struct gpu_session *session)
 		return err;
 	if (!gpu->id.chip)
 		return -EOPNOTSUPP;
-	if (gpu->has_fs && !gpu->fs.retry)
+	if (gpu->has_fs && is_fresh(gpu->fs_stamp))
 		return 0;
-	err = topo_read(gpu->id.chip, &session->reader, &gpu->fs);
-	gpu->has_fs = !err;
-	if (err || gpu->known)
-		return err;
-	gpu->known = true;
-	for (i = 0; i < nr_faces; i++)
-		if (faces[i]->known)
-			faces[i]->known(gpu);
-	return 0;
+	fs = kmalloc(sizeof(*fs), GFP_KERNEL);
+	err = fs ? topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
+	if (!err)
+		take_topology(gpu, fs);
+	kfree(fs);
+	return gpu->has_fs ? 0 : err;
 }
 
 /* -------------------------------------------------------------------- list */
@@ -153,7 +185,7 @@ static void gpu_free(struct kref *kref)
 	struct gpu *gpu = container_of(kref, struct gpu, kref);
 
 	gpu->ops->release(gpu->private);
-	xa_destroy(&gpu->good);
+	xa_destroy(&gpu->registers);
 	mutex_destroy(&gpu->lock);
 	kfree(gpu);
 }
@@ -226,7 +258,7 @@ struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_na
 	}
 	kref_init(&gpu->kref);
 	mutex_init(&gpu->lock);
-	xa_init(&gpu->good);
+	xa_init(&gpu->registers);
 	gpu->ops = ops;
 	gpu->private = private;
 	strscpy(gpu->bus_name, bus_name, sizeof(gpu->bus_name));
@@ -279,7 +311,9 @@ void gpu_remove(struct gpu *gpu)
 void gpu_forget(struct gpu *gpu)
 {
 	mutex_lock(&gpu->lock);
-	xa_destroy(&gpu->good);
-	gpu->fs.retry = true;
+	xa_destroy(&gpu->registers);
+	memset(&gpu->id, 0, sizeof(gpu->id));
+	gpu->identified = false;
+	gpu->has_fs = false;
 	mutex_unlock(&gpu->lock);
 }

@@ -17,12 +17,12 @@
 struct gpu_ops {
 	const char *bus;	/* the name of the page of what the bus knows */
 	/*
-	 * Makes reads possible until end(): wakes it. -EHOSTDOWN it sleeps and does
-	 * not wake, -ENXIO its registers are not decoded, -ENODEV it is gone.
+	 * Makes reads possible until end(), of the @whole BAR0 or of NV_BAR0_USED; with
+	 * @wake it is woken for that. -EAGAIN it sleeps and was not to be woken, -EHOSTDOWN it
+	 * does not wake, -ENXIO its registers are not decoded, -EBUSY it is being reset, -EPERM
+	 * it is a virtual machine's, -ENODEV it is gone, -EOPNOTSUPP the whole is not offered.
 	 */
-	int (*begin)(void *private);
-	/* The same for the whole of BAR0, but -EHOSTDOWN if it sleeps. NULL: not offered. */
-	int (*begin_awake)(void *private);
+	int (*begin)(void *private, bool wake, bool whole);
 	u32 (*rd32)(void *private, u32 offset);
 	void (*end)(void *private);
 	/* What the bus knows of it, without a register read. */
@@ -43,10 +43,11 @@ struct gpu {
 
 	struct mutex lock;		/* what follows, and every read */
 	bool gone;
-	struct xarray good;		/* register offset -> value that will not change */
+	struct xarray registers;	/* by offset: value and age, see device.c */
 	struct gpu_id id;
 	bool identified;
 	struct gpu_floorsweep fs;
+	u32 fs_stamp;
 	bool has_fs, known;
 };
 
@@ -54,19 +55,18 @@ struct gpu {
 struct gpu_session {
 	struct topo_reader reader;
 	struct gpu *gpu;
-	bool awake;
+	bool awake, asleep;	/* begun; not begun, since what is known suffices */
 	bool no_wake;	/* reads a GPU only while it is awake, in the whole of BAR0 */
-	bool live;	/* reads neither what was kept nor for keeping */
 };
 
-/* -ENODEV: gone. Does not wake the GPU: only a read that is not cached does. */
+/* -ENODEV: gone, -EINTR: the caller is being killed. Does not wake the GPU: only a read that is not cached does. */
 int gpu_open(struct gpu *gpu, struct gpu_session *session);
 void gpu_close(struct gpu_session *session);
 
 /* 0 with gpu->id filled in (its chip NULL if refused), or why not. */
 int gpu_identify(struct gpu_session *session);
 
-/* 0 with gpu->fs filled in: as cached if nothing better can be had. -EOPNOTSUPP: refused chip. */
+/* 0 with gpu->fs filled in: as known if nothing newer can be had without a wake-up. -EOPNOTSUPP: refused chip. */
 int gpu_topology(struct gpu_session *session);
 
 /* What follows each life; any may be NULL. Called with no lock of this file's held but as said. */

@@ -135,6 +135,7 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 			return topo_nonsense(reader, at, config);
 		if (!nr_rows || nr_rows > TOPO_MAX_ROWS)
 			return topo_nonsense(reader, at, config);
+		topo_keep(reader, at, config);
 	}
 	for (i = 0; i < nr_rows; i++) {
 		u32 row;
@@ -161,6 +162,13 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		engine.die = die;
 		engines->engines[engines->nr++] = engine;
 		index = 0;
+	}
+	/* A table of hardware: it lasts, once all of it was good. */
+	for (i = 0; reader->keep && engines->nr && i < nr_rows; i++) {
+		u32 row;
+
+		if (!topo_rd32(reader, base + 4 * i, &row))
+			topo_keep(reader, base + 4 * i, row);
 	}
 	return 0;
 }

@@ -89,6 +89,7 @@ static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, in
 		   struct netlink_callback *cb)
 {
 	struct gpu_session session;
+	struct gpu_id id = { 0 };
 	char why[TOPO_FAULT_LEN] = "";
 	void *header = genlmsg_put(skb, portid, seq, &family, flags, cmd);
 	int err;
@@ -103,20 +104,20 @@ static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, in
 	err = gpu_open(gpu, &session);
 	if (!err) {
 		err = gpu_identify(&session);
+		id = gpu->id;
 		gpu_close(&session);
 	}
-	/* The id does not change once it was read, so no lock is needed for it. */
 	if (err) {
 		topo_fault_text(&session.reader.fault, why, sizeof(why));
 		if (nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why))
 			goto full;
 	} else {
-		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, gpu->id.chip_id))
+		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, id.chip_id))
 			goto full;
-		if (gpu->id.chip ?
-		    nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, gpu->id.chip->name) ||
-		    nla_put_string(skb, GPUPART_A_GPU_FAMILY, gpu->id.chip->family) :
-		    nla_put_string(skb, GPUPART_A_GPU_REFUSED, gpu->id.why))
+		if (id.chip ?
+		    nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, id.chip->name) ||
+		    nla_put_string(skb, GPUPART_A_GPU_FAMILY, id.chip->family) :
+		    nla_put_string(skb, GPUPART_A_GPU_REFUSED, id.why))
 			goto full;
 	}
 	genlmsg_end(skb, header);
@@ -458,6 +459,8 @@ static struct genl_family family = {
 	.name = GPUPART_FAMILY_NAME,
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
+	/* A request may wait for a GPU to wake: it must not hold up other families. */
+	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = ops,
 	.n_ops = ARRAY_SIZE(ops),

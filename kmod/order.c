@@ -63,6 +63,7 @@ int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 			 nr_gpcs,
 			 nr_tpcs ? "its table has no room for them"
 				 : "no graphics context is loaded");
+		fs->unloaded = !nr_tpcs;
 		return -ENODATA;
 	}
 	for (tpc = 0; tpc < nr_tpcs; tpc++) {
@@ -92,8 +93,9 @@ int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 	compare_with_fuses(fs, fs->tpcs, nr_tpcs, nr_gpcs, fs->disagree, sizeof(fs->disagree));
 	return 0;
 fault:
+	fs->unloaded = true;
 	topo_fault_text(&reader->fault, fs->order_why, sizeof(fs->order_why));
-	topo_incomplete(fs, reader);
+	fs->complete = false;
 	return -EIO;
 }
 
@@ -255,5 +257,5 @@ void topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs)
 	if (!err)
 		fs->order = TOPO_ORDER_COMPUTED;
 	else if (err != -ENODATA)
-		topo_incomplete(fs, reader);
+		fs->complete = false;
 }

@@ -21,7 +21,7 @@ struct pci_gpu {
 	void __iomem *bar0;	/* NULL until the first read */
 	resource_size_t start;	/* where it was mapped */
 	unsigned long len;	/* how much of it */
-	bool holds_power;
+	bool holds_power, holds_config;
 	struct gpu *gpu;
 };
 
@@ -52,59 +52,75 @@ static void pci_gpu_end(void *private)
 {
 	struct pci_gpu *p = private;
 
+	if (p->holds_config)
+		pci_cfg_access_unlock(p->pdev);
+	p->holds_config = false;
 	if (p->holds_power)
 		pm_runtime_put(&p->pdev->dev);
 	p->holds_power = false;
 }
 
-static int pci_gpu_begin(void *private)
+/* A driver that hands it to a virtual machine: from then on nothing is known of its state. */
+static bool is_reserved(struct pci_dev *pdev)
+{
+	static const char *const names[] = { "vfio-pci", "pciback", "xen-pciback", "pci-stub" };
+	struct device_driver *driver = pdev->dev.driver;
+	unsigned int i;
+
+	for (i = 0; driver && i < ARRAY_SIZE(names); i++)
+		if (!strcmp(driver->name, names[i]))
+			return true;
+	return driver && compat_managed_dma(driver);
+}
+
+/*
+ * From the look at its state to the last read config space is locked: a reset, and what user
+ * space or a guest write to turn its registers off, wait for those microseconds.
+ */
+static int lock_awake(struct pci_gpu *p, unsigned long len)
+{
+	struct pci_dev *pdev = p->pdev;
+	u16 word;
+
+	/* Unknown is what a device without a driver has. */
+	if (pdev->current_state != PCI_D0 && pdev->current_state != PCI_UNKNOWN)
+		return -EHOSTDOWN;
+	if (pci_channel_offline(pdev) || !pci_cfg_access_trylock(pdev))
+		return -EBUSY;
+	p->holds_config = true;
+	if (pci_read_config_word(pdev, PCI_COMMAND, &word) || word == 0xffff)
+		return -ENODEV;
+	if (!(word & PCI_COMMAND_MEMORY))
+		return -ENXIO;
+	if (pdev->pm_cap &&
+	    (pci_read_config_word(pdev, pdev->pm_cap + PCI_PM_CTRL, &word) ||
+	     word & PCI_PM_CTRL_STATE_MASK))
+		return -EHOSTDOWN;
+	return pci_gpu_map(p, len);
+}
+
+static int pci_gpu_begin(void *private, bool wake, bool whole)
 {
 	struct pci_gpu *p = private;
 	struct pci_dev *pdev = p->pdev;
-	u16 command;
 	int err;
 
-	/* -EACCES: runtime PM is off for it, so it is as awake as it gets. */
-	err = pm_runtime_get_sync(&pdev->dev);
-	p->holds_power = true;
-	if (err < 0 && err != -EACCES) {
-		err = -EHOSTDOWN;
-		goto fail;
+	if (is_reserved(pdev))
+		return -EPERM;
+	/* -EACCES, -EINVAL: runtime PM is off for it, so it is as awake as it gets. */
+	if (wake) {
+		err = pm_runtime_get_sync(&pdev->dev);
+		p->holds_power = true;
+	} else {
+		err = compat_get_if_active(&pdev->dev);
+		if (!err)
+			return -EAGAIN;
+		p->holds_power = err > 0;
 	}
-	err = -EHOSTDOWN;
-	/* Unknown is what a device without a driver has. */
-	if (pdev->current_state != PCI_D0 && pdev->current_state != PCI_UNKNOWN)
-		goto fail;
-	err = -ENODEV;
-	if (pci_read_config_word(pdev, PCI_COMMAND, &command) || command == 0xffff)
-		goto fail;
-	err = -ENXIO;
-	if (!(command & PCI_COMMAND_MEMORY))
-		goto fail;
-	err = pci_gpu_map(p, NV_BAR0_USED);
-	if (err)
-		goto fail;
-	return 0;
-fail:
-	pci_gpu_end(p);
-	return err;
-}
-
-/* What keeps it awake holds it until begin() has taken a reference, so that wakes nothing. */
-static int pci_gpu_begin_awake(void *private)
-{
-	struct pci_gpu *p = private;
-	int active = compat_get_if_active(&p->pdev->dev), err;
-
-	/* Negative: runtime PM is off for it. */
-	if (!active)
-		return -EHOSTDOWN;
-	err = pci_gpu_begin(p);
-	if (active > 0)
-		pm_runtime_put(&p->pdev->dev);
-	if (err)
-		return err;
-	err = pci_gpu_map(p, NV_BAR0_SIZE);
+	if (err < 0 && err != (wake ? -EACCES : -EINVAL))
+		err = -EHOSTDOWN;
+	else
+		err = lock_awake(p, whole ? NV_BAR0_SIZE : NV_BAR0_USED);
 	if (err)
 		pci_gpu_end(p);
 	return err;
@@ -149,7 +165,6 @@ static void pci_gpu_release(void *private)
 static const struct gpu_ops pci_gpu_ops = {
 	.bus = "pci",
 	.begin = pci_gpu_begin,
-	.begin_awake = pci_gpu_begin_awake,
 	.rd32 = pci_gpu_rd32,
 	.end = pci_gpu_end,
 	.describe = pci_gpu_describe,

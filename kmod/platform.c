@@ -73,17 +73,26 @@ static void platform_gpu_end(void *private)
 	p->holds_power = false;
 }
 
-static int platform_gpu_begin(void *private)
+static int platform_gpu_begin(void *private, bool wake, bool whole)
 {
 	struct platform_gpu *p = private;
 	int err;
 
+	if (whole)
+		return -EOPNOTSUPP;
 	if (!p->bound)
 		return -EHOSTDOWN;
-	/* -EACCES: its driver leaves runtime PM off, and so the GPU on as long as it has it. */
-	err = pm_runtime_get_sync(&p->pdev->dev);
-	p->holds_power = true;
-	if (err < 0 && err != -EACCES)
+	/* Where runtime PM is off nothing says that its rail is on. */
+	if (wake) {
+		err = pm_runtime_get_sync(&p->pdev->dev);
+		p->holds_power = true;
+	} else {
+		err = compat_get_if_active(&p->pdev->dev);
+		if (!err)
+			return -EAGAIN;
+		p->holds_power = err > 0;
+	}
+	if (err < 0 || !pm_runtime_enabled(&p->pdev->dev))
 		err = -EHOSTDOWN;
 	else
 		err = platform_gpu_map(p);

@@ -19,6 +19,7 @@
 struct reg_file {
 	struct gpu *gpu;
 	u32 at, at2;
+	u32 guard;		/* where this one is refused the others would be too; 0 none */
 	u8 shift, bits;		/* bits 0: all */
 };
 
@@ -40,8 +41,8 @@ static void add_state(struct text *text, struct gpu *gpu, const struct topo_faul
 }
 
 /*
- * What the topology page says, in an open session. A GPU that sleeps or is not enabled
- * has a page that says so; a register that is refused is an error.
+ * What the topology page says, in an open session. A GPU that sleeps, is not enabled or is
+ * not to be read has a page that says so; a register that is refused is an error.
  */
 static int topology_page(struct gpu_session *session, struct text *text)
 {
@@ -54,7 +55,7 @@ static int topology_page(struct gpu_session *session, struct text *text)
 	int err;
 
 	err = gpu_topology(session);
-	if (err == -EHOSTDOWN || err == -ENXIO) {
+	if (err == -EHOSTDOWN || err == -ENXIO || err == -EBUSY || err == -EPERM) {
 		add_state(text, gpu, &session->reader.fault);
 		return 0;
 	}
@@ -159,12 +160,16 @@ static int show_timer(struct gpu_session *session, struct text *text)
 
 static int show_device_info(struct gpu_session *session, struct text *text)
 {
-	const struct chip *chip = session->gpu->id.chip;
-	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	int err;
+	const struct chip *chip;
+	struct gpu_engines *engines;
+	int err = known_chip(session);
 
+	if (err)
+		return err;
+	engines = kmalloc(sizeof(*engines), GFP_KERNEL);
 	if (!engines)
 		return -ENOMEM;
+	chip = session->gpu->id.chip;
 	err = topo_read_engines(chip, &session->reader, engines);
 	if (!err)
 		text_device_info(text, chip, engines);
@@ -175,8 +180,10 @@ static int show_device_info(struct gpu_session *session, struct text *text)
 static int show_copy_topology(struct gpu_session *session, struct text *text)
 {
 	struct gpu_copy copy;
-	int err = topo_read_copy(session->gpu->id.chip, &session->reader, &copy);
+	int err = known_chip(session);
 
+	if (!err)
+		err = topo_read_copy(session->gpu->id.chip, &session->reader, &copy);
 	if (!err)
 		text_copy_topology(text, &copy);
 	return err;
@@ -185,8 +192,10 @@ static int show_copy_topology(struct gpu_session *session, struct text *text)
 static int show_local_memory(struct gpu_session *session, struct text *text)
 {
 	u64 bytes;
-	int err = topo_read_local_memory(session->gpu->id.chip, &session->reader, &bytes);
+	int err = known_chip(session);
 
+	if (!err)
+		err = topo_read_local_memory(session->gpu->id.chip, &session->reader, &bytes);
 	if (!err)
 		text_add(text, "%llu bytes\n", (unsigned long long)bytes);
 	return err;
@@ -265,7 +274,9 @@ static int reg_show(struct seq_file *m, void *v)
 
 	if (err)
 		return file_errno(err);
-	err = topo_rd32(&session.reader, file->at, &value);
+	err = file->guard ? topo_rd32(&session.reader, file->guard, &value) : 0;
+	if (!err)
+		err = topo_rd32(&session.reader, file->at, &value);
 	if (!err && file->at2)
 		err = topo_rd32(&session.reader, file->at2, &more);
 	gpu_close(&session);
@@ -387,7 +398,7 @@ static void proc_known(struct gpu *gpu)
 	const struct chip_cell *cwd = chip_cell(chip, CHIP_CWD);
 	const struct chip_cell *ctl = chip_cell(chip, CHIP_CWD_CTL);
 	struct proc_gpu *p = gpu->proc;
-	unsigned int i;
+	unsigned int i, guarded;
 
 	if (!p)
 		return;
@@ -400,6 +411,7 @@ static void proc_known(struct gpu *gpu)
 			add_reg_file(p, gpu, tpc_fuse->at + 4 * i,
 				     tpc_fuse->at2 ? tpc_fuse->at2 + 4 * i : 0, "gpc%u_tpc_mask",
 				     i);
+	guarded = p->nr;
 	for (i = 0; cwd && i < cwd->nr; i++) {
 		add_reg_file(p, gpu, cwd->at + 4 * i, 0, "CWD_GPC_TPC_ID%u", i);
 		add_reg_file(p, gpu, cwd->at2 + 4 * i, 0, "CWD_SM_ID%u", i);
@@ -413,6 +425,8 @@ static void proc_known(struct gpu *gpu)
 		add_reg_file(p, gpu, ctl->at2, 0, "CWD_CG0");
 		add_reg_file(p, gpu, ctl->at2 + 4, 0, "CWD_CG1");
 	}
+	for (i = guarded; i < p->nr; i++)
+		p->files[i].guard = NV_PGRAPH_PRI_CWD_FS;
 	if (chip_cell(chip, CHIP_ENGINES))
 		proc_create_data("device_info", 0444, p->dir, &device_info_ops, gpu);
 	if (chip_cell(chip, CHIP_RUNLISTS))

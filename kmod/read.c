@@ -110,11 +110,10 @@ int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return err;
 }
 
-void topo_incomplete(struct gpu_floorsweep *fs, const struct topo_reader *reader)
+void topo_keep(struct topo_reader *reader, u32 offset, u32 value)
 {
-	fs->complete = false;
-	if (reader->fault.err != -EIO || !topo_bad_for_good(reader->fault.value))
-		fs->retry = true;
+	if (reader->keep)
+		reader->keep(reader, offset, value, true);
 }
 
 int topo_nonsense(struct topo_reader *reader, u32 offset, u32 value)
@@ -146,6 +145,10 @@ const char *topo_unreadable(int err)
 		return "asleep, and could not be woken";
 	case -ENXIO:
 		return "not enabled: its registers are not decoded";
+	case -EBUSY:
+		return "being reset or configured: ask again";
+	case -EPERM:
+		return "reserved for a virtual machine: it is not read";
 	case -ENOMEM:
 		return "no memory to read it with";
 	default:
@@ -167,6 +170,9 @@ int topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
 	if (err)
 		return err;
 	*present = ~(floorswept | by_software) & topo_mask(nr);
+	topo_keep(reader, fuse->at + 4 * index, floorswept);
+	if (fuse->at2)
+		topo_keep(reader, fuse->at2 + 4 * index, by_software);
 	return 0;
 }
 
@@ -180,6 +186,7 @@ int topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *va
 	*value = NV_PTOP_SCAL_VALUE(word);
 	if (*value == 0 || *value > limit)
 		return topo_nonsense(reader, offset, word);
+	topo_keep(reader, offset, word);
 	return 0;
 }
 
@@ -217,6 +224,7 @@ int topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns
 
 	if (!cell)
 		return -EOPNOTSUPP;
+	reader->live = true;
 	err = topo_rd32(reader, NV_PTIMER_TIME_1, &high);
 	/* High changes every 4.3 s: more than one repeat is a broken timer. */
 	for (tries = 0; !err && tries < 4; tries++) {
@@ -225,9 +233,15 @@ int topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns
 			err = topo_rd32(reader, NV_PTIMER_TIME_1, &again);
 		if (!err && again == high) {
 			*ns = (u64)NV_PTIMER_TIME_1_NSEC(high) << 32 | NV_PTIMER_TIME_0_NSEC(low);
-			return 0;
+			goto out;
 		}
 		high = again;
 	}
-	return err ? err : topo_nonsense(reader, NV_PTIMER_TIME_1, again);
+	if (!err)
+		err = topo_nonsense(reader, NV_PTIMER_TIME_1, again);
+	if (err == -EIO && reader->keep)
+		reader->keep(reader, reader->fault.offset, reader->fault.value, false);
+out:
+	reader->live = false;
+	return err;
 }

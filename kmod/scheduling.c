@@ -32,7 +32,7 @@ static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_en
 		err = topo_read_engines(gpu->id.chip, &session->reader, engines);
 	if (err)
 		gpu_close(session);
-	session->live = true;
+	session->reader.live = true;
 	return err;
 }
 

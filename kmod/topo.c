@@ -14,6 +14,9 @@ int topo_identify(struct topo_reader *reader, struct gpu_id *id)
 	err = topo_rd32(reader, NV_PMC_BOOT_0, &id->boot_0);
 	if (err)
 		return err;
+	/* Of a GPU in reset, or that has just come. */
+	if (!id->boot_0)
+		return topo_nonsense(reader, NV_PMC_BOOT_0, id->boot_0);
 	if (!NV_PMC_BOOT_0_ARCH_1(id->boot_0) &&
 	    NV_PMC_BOOT_0_ARCH_0(id->boot_0) < NV_PMC_BOOT_0_ARCH_0_FERMI) {
 		id->chip_id = REG_FIELD(id->boot_0, 28, 20);
@@ -23,6 +26,8 @@ int topo_identify(struct topo_reader *reader, struct gpu_id *id)
 	err = topo_rd32(reader, NV_PMC_BOOT_42, &id->boot_42);
 	if (err)
 		return err;
+	if (!id->boot_42)
+		return topo_nonsense(reader, NV_PMC_BOOT_42, id->boot_42);
 	id->chip_id = NV_PMC_BOOT_42_CHIP_ID(id->boot_42);
 	err = topo_rd32(reader, NV_PMC_BOOT_1, &boot_1);
 	if (err)
@@ -59,7 +64,7 @@ static void map_smc(struct topo_reader *reader, const struct chip_cell *cell,
 	for (gpc = 0; gpc < fs->nr_gpcs; gpc++) {
 		if (topo_rd32(reader, cell->at + 4 * gpc, &word)) {
 			topo_fault_text(&reader->fault, fs->map_why, sizeof(fs->map_why));
-			topo_incomplete(fs, reader);
+			fs->complete = false;
 			return;
 		}
 		/* Bit 31, "valid", is 0 on H200 boards: what is checked is that it is a map. */
@@ -69,6 +74,7 @@ static void map_smc(struct topo_reader *reader, const struct chip_cell *cell,
 			snprintf(fs->map_why, sizeof(fs->map_why),
 				 "0x%x names physical GPC %u for GPC %u, which cannot be",
 				 cell->at + 4 * gpc, gpc_phys[gpc], gpc);
+			fs->complete = false;
 			return;
 		}
 		seen |= 1u << gpc_phys[gpc];
@@ -136,9 +142,10 @@ int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_fl
 				continue;
 			if (topo_rd32(reader, cpc_fuse->at + 4 * gpc_phys, &word)) {
 				fs->has_cpcs = false;
-				topo_incomplete(fs, reader);
+				fs->complete = false;
 				break;
 			}
+			topo_keep(reader, cpc_fuse->at + 4 * gpc_phys, word);
 			fs->floorswept_cpcs[gpc_phys] = popcount32(word);
 		}
 	}
@@ -148,9 +155,6 @@ int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_fl
 		snprintf(fs->order_why, sizeof(fs->order_why), "this chip has no such table");
 	if (!cwd || topo_order_read(reader, cwd, fs))
 		topo_order_compute(reader, fs);
-	/* A table that is not loaded yet may be later. */
-	if (cwd && fs->order != TOPO_ORDER_READ)
-		fs->retry = true;
 	if (fs->order == TOPO_ORDER_UNKNOWN)
 		memset(fs->tpcs, TOPO_UNKNOWN, sizeof(fs->tpcs));
 	return 0;

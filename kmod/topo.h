@@ -21,9 +21,12 @@ struct topo_fault {
 	u32 offset, value;
 };
 
-/* rd32 gives what the bus gave, or -errno where no read could be made. */
+/* rd32 gives what the bus gave, or shortly before, or -errno where no read could be made. */
 struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
+	/* A value was judged: it @lasts, or counts for a second. May be NULL. */
+	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
+	bool live;		/* the registers change all the time: rd32 keeps none */
 	struct topo_fault fault;	/* of the last read that failed */
 };
 
@@ -39,6 +42,9 @@ const char *topo_unreadable(int err);
 /* "0x820c1c reads 0xbadf5040: no such address" */
 #define TOPO_FAULT_LEN 96
 void topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
+
+/* A register that holds for good what was read of it. */
+void topo_keep(struct topo_reader *reader, u32 offset, u32 value);
 
 /* One checked read: 0, or -errno with reader->fault filled in. */
 int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
@@ -100,14 +106,11 @@ struct gpu_floorsweep {
 	char order_why[128];			/* why it was not read */
 	char disagree[128];			/* "" where CWD and fuses agree */
 
-	bool complete;				/* no register refused */
-	bool retry;				/* what is missing may be there another time */
+	bool complete;				/* no register refused, none made no sense */
+	bool unloaded;				/* there is an order to read, but not now */
 };
 
 int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
-
-/* A part could not be read; unless it never will be, it is worth another try. */
-void topo_incomplete(struct gpu_floorsweep *fs, const struct topo_reader *reader);
 
 /* Reads the order of the TPCs. 0: done; else fs->order_why says what was wrong with the table. */
 int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,

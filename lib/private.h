@@ -249,8 +249,6 @@ int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *rem
  */
 int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
 
-/* --------------------------------------------------------------------- stat */
-
 /*
  * What `gpupart stat` measures of a program: times in nanoseconds, of the CPU's clock
  * (CLOCK_MONOTONIC) or, of struct gpupart_stat_gpu, of the GPU's.
@@ -276,6 +274,7 @@ struct gpupart_stat_gpu {
 	uint64_t nr_sms;	/* of the GPU, not of a set */
 	uint64_t timed;		/* kernels, graphs, fills and copies whose time was taken */
 	uint64_t untimed;	/* .. was not: between stretches, or while a graph is captured */
+	uint64_t untimed_over;	/* .. of which so many came before timed work that is over */
 	uint64_t stretches_ns;	/* their length; what follows is about them alone */
 	uint64_t own_ns;	/* of which a thread of the program measured */
 	uint64_t busy_ns;	/* something ran */

@@ -26,7 +26,6 @@ struct bench {
 	const char *selector;		/* of the GPU, as gpupart_attach() takes it */
 	char pci[20];			/* of the GPU, for CUDA and NVML */
 	bool quick, simulated;
-	struct gpupart *gp;
 	struct gpupart_gpu *gpu;	/* from bench_attach() on, as all below */
 	const struct gpupart_topology *topo;
 	struct driver cu;

@@ -2,8 +2,8 @@
 /* 38 kernels in 17 different sets on two streams: each obeys its own, and order is kept. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include "cli/bench/bench.h"
+#include "cli/util/alloc.h"
 
 #define NR_LAUNCHES	38
 #define NR_SETS		17
@@ -40,7 +40,7 @@ static int start_all(struct dynamic *d)
 		struct kernel kernel = { .code = BENCH_HOLD, .threads = THREADS, .n = BLOCK_NS,
 					 .blocks = topology_nr_sms(d->b->topo, set) * 4 };
 
-		err = bench_library(d->b, gpupart_next_set(d->b->gp, d->b->gpu, set)) ?:
+		err = bench_library(d->b, gpupart_next_set(cmd_gp, d->b->gpu, set)) ?:
 		      kernel_launch(d->b, d->stream[i % 2], &kernel, &d->slots, i);
 	}
 	if (!err)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "cli/bench/bench.h"
+#include "cli/util/alloc.h"
 
 /* The PTX is part of the command: the driver compiles it for the GPU at hand. */
 __asm__(".section .rodata\n.global bench_ptx\n.hidden bench_ptx\nbench_ptx:\n"
@@ -34,7 +35,7 @@ int bench_fail(struct bench *b, int err, const char *fmt, ...)
 
 int bench_library(struct bench *b, int err)
 {
-	return err ? bench_fail(b, err, "%s", gpupart_error(b->gp)) : 0;
+	return err ? bench_fail(b, err, "%s", gpupart_error(cmd_gp)) : 0;
 }
 
 unsigned int bench_count(const struct bench *b, unsigned int full, unsigned int quick)
@@ -94,7 +95,7 @@ int bench_start(struct bench *b)
 
 int bench_attach(struct bench *b)
 {
-	int err = bench_library(b, gpupart_attach(b->gp, b->selector, NULL, &b->gpu));
+	int err = bench_library(b, gpupart_attach(cmd_gp, b->selector, NULL, &b->gpu));
 
 	if (err)
 		return err;
@@ -171,7 +172,7 @@ int kernel_launch(struct bench *b, void *stream, const struct kernel *kernel,
 
 int bench_stream_set(struct bench *b, void *stream, const struct gpupart_tpcset *set)
 {
-	return bench_library(b, gpupart_stream_set(b->gp, b->gpu, stream, set));
+	return bench_library(b, gpupart_stream_set(cmd_gp, b->gpu, stream, set));
 }
 
 int bench_stream(struct bench *b, const struct gpupart_tpcset *set, void **stream)

@@ -4,7 +4,6 @@
  * launch is bounded and ends by itself.
  */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 #include "cli/bench/bench.h"
 

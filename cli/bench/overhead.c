@@ -5,7 +5,6 @@
  * children, before this one touches CUDA.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/bench/bench.h"
+#include "cli/util/alloc.h"
 
 /* -------------------------------------------------------------------- launches */
 
@@ -48,7 +48,7 @@ static int worker_ready(struct bench *b, enum variant variant, void **stream)
 	half = sets_packed(b->topo, (gpupart_topology_nr_tpcs(b->topo) + 1) / 2);
 	if (variant == STREAM_SET)
 		return bench_stream_set(b, *stream, &half);
-	return bench_library(b, gpupart_process_set(b->gp, b->gpu, &half));
+	return bench_library(b, gpupart_process_set(cmd_gp, b->gpu, &half));
 }
 
 /* @nr empty launches; the host's ns for all of them in *took. */
@@ -221,7 +221,7 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 	if (!err && !b->sets.nr_tpcs)
 		err = bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
 	if (!err)
-		err = bench_library(b, gpupart_process_publish(b->gp, "bench")) ?:
+		err = bench_library(b, gpupart_process_publish(cmd_gp, "bench")) ?:
 		      slots_open(b, &slots, 1);
 	if (!err) {
 		shared->sets[0] = sets_packed(b->topo, b->sets.nr_tpcs);
@@ -268,7 +268,7 @@ static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_
 	unsigned int nr = bench_count(b, MAX_ROUNDS, 100);
 	struct gpupart_remote *remote;
 	struct stats s;
-	int err = bench_library(b, gpupart_remote_open(b->gp, pid, shared->pci, &remote));
+	int err = bench_library(b, gpupart_remote_open(cmd_gp, pid, shared->pci, &remote));
 
 	if (err)
 		return err;
@@ -278,7 +278,7 @@ static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_
 
 		usleep(500);
 		start = bench_now_us();
-		err = bench_library(b, gpupart_remote_set(b->gp, remote, &shared->sets[go % 2],
+		err = bench_library(b, gpupart_remote_set(cmd_gp, remote, &shared->sets[go % 2],
 							  NULL));
 		write_us[i] = bench_now_us() - start;
 		atomic_store_explicit(&shared->go, go, memory_order_release);
@@ -342,10 +342,10 @@ static int call_sets(struct bench *b, int which, void *stream, const struct gpup
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < nr; i++)
-		err = which == 0 ? gpupart_process_set(b->gp, b->gpu, set) :
-		      which == 1 ? gpupart_stream_set(b->gp, b->gpu, stream, set) :
-		      which == 2 ? gpupart_thread_set(b->gp, b->gpu, set) :
-				   gpupart_next_set(b->gp, b->gpu, set);
+		err = which == 0 ? gpupart_process_set(cmd_gp, b->gpu, set) :
+		      which == 1 ? gpupart_stream_set(cmd_gp, b->gpu, stream, set) :
+		      which == 2 ? gpupart_thread_set(cmd_gp, b->gpu, set) :
+				   gpupart_next_set(cmd_gp, b->gpu, set);
 	return bench_library(b, err);
 }
 

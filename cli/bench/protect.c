@@ -2,7 +2,6 @@
 /* A well-behaved inference loop beside one that misbehaves, with and without sets. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include "cli/bench/bench.h"
 #include "cli/target/nvml.h"

@@ -5,7 +5,6 @@
 
 #define MAX_COLUMNS	16
 #define MAX_TEXT_ROWS	24	/* longer tables are in the files */
-#define MAX_CELL	400
 
 static const char *cell_text(const json_t *cell, char number[32])
 {

@@ -2,7 +2,6 @@
 /* See stats.h. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "cli/bench/stats.h"
 
 static int by_value(const void *a, const void *b)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include "cli/mps/mps.h"
 #include "cli/mps/mps_daemon.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/process.h"
 
@@ -42,13 +43,17 @@
 
 /* ------------------------------------------------------------------ our directory */
 
-/* Below the user's runtime directory, or else by number in /tmp. */
+/*
+ * Below the user's runtime directory, or else by number in /tmp. su(1) keeps the variable: another
+ * user can replace what is below that user's directory at any time.
+ */
 static void own_directory(char *dir, size_t len)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	struct stat st;
 
-	if (runtime && *runtime == '/' && !stat(runtime, &st) && S_ISDIR(st.st_mode))
+	if (runtime && *runtime == '/' && !stat(runtime, &st) && S_ISDIR(st.st_mode) &&
+	    st.st_uid == geteuid())
 		snprintf(dir, len, "%s/gpupart-mps", runtime);
 	else
 		snprintf(dir, len, "/tmp/gpupart-mps-%u", geteuid());
@@ -253,7 +258,7 @@ static bool other_answers(const struct mps_daemon *own, const char *dir)
 	       mps_daemon_answers(&other);
 }
 
-bool mps_join(const char *cmd, bool simulated)
+bool mps_join(bool simulated)
 {
 	static const char turns[] =
 		"programs on this GPU take turns (time slices) instead of running at the same time";
@@ -264,7 +269,7 @@ bool mps_join(const char *cmd, bool simulated)
 	int err;
 
 	if (simulated) {
-		cmd_note(cmd, "--mps: the simulated driver has no MPS: %s", turns);
+		remark("--mps: the simulated driver has no MPS: %s", turns);
 		return false;
 	}
 	named = named ? named : "";
@@ -273,15 +278,15 @@ bool mps_join(const char *cmd, bool simulated)
 	if (!*named || !strcmp(named, MPS_DAEMON_NODE) || !other_answers(&own, named)) {
 		err = mps_daemon_find_node(&node);
 		if (err && err != -ENOENT)
-			cmd_note(cmd, "--mps: %s", node.why);
+			remark("--mps: %s", node.why);
 		used = err ? &own : &node;
 		if (err && use_own(&own)) {
-			cmd_note(cmd, "--mps: %s: %s", own.why, turns);
+			remark("--mps: %s: %s", own.why, turns);
 			return false;
 		}
 		if (*named && strcmp(named, used->dir))
-			cmd_note(cmd, "--mps: no daemon answers in %s (%s): %s is used", named,
-				 MPS_DAEMON_PIPES, used->dir);
+			remark("--mps: no daemon answers in %s (%s): %s is used", named,
+			       MPS_DAEMON_PIPES, used->dir);
 		setenv(MPS_DAEMON_PIPES, used->dir, 1);
 		if (used == &own) {
 			mps_daemon_path(&own, "log", log);
@@ -324,10 +329,10 @@ static bool is_client(void)
 	return other_answers(&nowhere, named && *named ? named : DEFAULT_PIPES);
 }
 
-void mps_note_turns(const char *cmd, struct gpupart *gp, const char *pci)
+void mps_note_turns(const char *pci)
 {
 	struct gpupart_process *list = calloc(MAX_PROCESSES, sizeof(*list));
-	int nr = list ? gpupart_process_list(gp, list, MAX_PROCESSES, sizeof(*list)) : 0;
+	int nr = list ? gpupart_process_list(cmd_gp, list, MAX_PROCESSES, sizeof(*list)) : 0;
 	int others = 0, first = 0;
 
 	for (int i = 0; i < nr && i < MAX_PROCESSES; i++)
@@ -336,7 +341,7 @@ void mps_note_turns(const char *cmd, struct gpupart *gp, const char *pci)
 	free(list);
 	if (!others || is_client())
 		return;
-	cmd_note(cmd,
-		 "process %d%s uses GPU %s too: programs take turns on it (time slices); started with --mps, each of them, they run at the same time",
-		 first, others > 1 ? " and others" : "", pci);
+	remark(
+		"process %d%s uses GPU %s too: programs take turns on it (time slices); started with --mps, each of them, they run at the same time",
+		first, others > 1 ? " and others" : "", pci);
 }

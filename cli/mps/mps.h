@@ -14,7 +14,7 @@
  * answers, and a keeper stays behind that ends the daemon if we started it. Where there
  * can be no MPS the environment is left alone and a line on stderr says why.
  */
-bool mps_join(const char *cmd, bool simulated);
+bool mps_join(bool simulated);
 
 /*
  * Before process @pid gets a signal that may end it: if it is a client of one of this user's own
@@ -26,6 +26,6 @@ void mps_end_client(int pid);
  * Without MPS: says it where other processes use the GPU at @pci too and so take turns
  * with this one.
  */
-void mps_note_turns(const char *cmd, struct gpupart *gp, const char *pci);
+void mps_note_turns(const char *pci);
 
 #endif

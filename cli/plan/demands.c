@@ -40,7 +40,6 @@ static const struct key {
 
 /* Whose text is read, for the line about what is wrong with it. */
 struct where {
-	const char *cmd;
 	char text[300];		/* "FILE:3: " or "--tenant TEXT: " */
 	uint32_t given;		/* keys, by their place in the table */
 };
@@ -55,7 +54,7 @@ static int wrong(const struct where *where, const char *fmt, ...)
 	va_start(ap, fmt);
 	len = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	cmd_fail(where->cmd, EXIT_USAGE, "%s%s", where->text, len < 0 ? "no memory" : text);
+	usage_error("%s%s", where->text, len < 0 ? "no memory" : text);
 	if (len >= 0)
 		free(text);
 	return EXIT_USAGE;
@@ -149,13 +148,10 @@ static int take_names(struct demands *demands, const struct key *key, const char
 static int take_size(struct demands *demands, const struct key *key, const char *value,
 		     const struct where *where)
 {
-	struct gpupart *gp;
 	int status = 0;
 
-	gp = alloc_gpupart();
-	if (gpupart_memory_parse(gp, value, &demands->mem[demands->nr - 1]))
-		status = wrong(where, "%s=%s: %s", key->name, value, gpupart_error(gp));
-	gpupart_close(gp);
+	if (gpupart_memory_parse(cmd_gp, value, &demands->mem[demands->nr - 1]))
+		status = wrong(where, "%s=%s: %s", key->name, value, gpupart_error(cmd_gp));
 	return status;
 }
 
@@ -245,9 +241,9 @@ static int take_words(struct demands *demands, const char *words, struct where *
 	return status;
 }
 
-int demands_add(struct demands *demands, const char *cmd, const char *text)
+int demands_add(struct demands *demands, const char *text)
 {
-	struct where where = { .cmd = cmd };
+	struct where where = { 0 };
 	size_t len = strcspn(text, ":");
 	int status;
 
@@ -363,10 +359,10 @@ static int take_document(struct file *f)
 	return status;
 }
 
-int demands_read(struct demands *demands, const char *cmd, const char *path)
+int demands_read(struct demands *demands, const char *path)
 {
-	struct file f = { .demands = demands, .where = { .cmd = cmd } };
-	int status = yaml_open(&f.yaml, cmd, "-f ", path, "a file of demands");
+	struct file f = { .demands = demands };
+	int status = yaml_open(&f.yaml, "-f ", path, "a file of demands");
 
 	if (status)
 		return status;

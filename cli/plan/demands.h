@@ -17,9 +17,9 @@ struct demands {
 };
 
 /* Adds "NAME:KEY=VALUE,KEY,.." (--tenant): 0, or an error. */
-int demands_add(struct demands *demands, const char *cmd, const char *text);
+int demands_add(struct demands *demands, const char *text);
 
 /* Adds those of a file; likewise. What is wrong is told with its line and key. */
-int demands_read(struct demands *demands, const char *cmd, const char *path);
+int demands_read(struct demands *demands, const char *path);
 
 #endif

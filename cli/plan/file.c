@@ -57,10 +57,9 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 	return root;
 }
 
-static int refuse(const struct args *args, const char *words, const char *what, const char *value)
+static int refuse(const char *words, const char *what, const char *value)
 {
-	return cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: %s%s%s", words, what,
-			value ? ": " : "", value ? value : "");
+	return usage_error("--plan %s: %s%s%s", words, what, value ? ": " : "", value ? value : "");
 }
 
 /* The three forms of a set in a plan say the same, unless somebody edited one. */
@@ -83,29 +82,27 @@ static bool read_mem(json_t *mem, uint64_t *bytes)
 	return *bytes || !mem || json_is_null(mem);
 }
 
-static int read_tenant(const struct args *args, const char *words, json_t *json,
-		       struct plan_file_tenant *t)
+static int read_tenant(const char *words, json_t *json, struct plan_file_tenant *t)
 {
 	const char *name = json_string_value(json_object_get(json, "name"));
 
 	if (!name)
-		return refuse(args, words, "a tenant has no name", NULL);
+		return refuse(words, "a tenant has no name", NULL);
 	if (!check_is_name(name))
-		return refuse(args, words, "no name of a tenant", name);
+		return refuse(words, "no name of a tenant", name);
 	if (!read_set(json_object_get(json, "set"), &t->tpcs))
-		return refuse(args, words,
+		return refuse(words,
 			      "list, hex and nr_tpcs of a tenant's set are not those of one set",
 			      name);
 	if (!read_mem(json_object_get(json, "mem_bytes"), &t->mem))
-		return refuse(args, words, "mem_bytes is no number of bytes", name);
+		return refuse(words, "mem_bytes is no number of bytes", name);
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	gpupart_tpcset_format_list(&t->tpcs, t->set, sizeof(t->set));
 	return 0;
 }
 
 /* One that was edited may lie on another: 0, or an error. */
-static int read_tenants(const struct args *args, const char *words, json_t *tenants,
-			struct plan_file *file)
+static int read_tenants(const char *words, json_t *tenants, struct plan_file *file)
 {
 	struct gpupart_tpcset all = { 0 };
 	struct plan_file_tenant *t;
@@ -114,25 +111,24 @@ static int read_tenants(const struct args *args, const char *words, json_t *tena
 	json_t *json;
 
 	if (json_array_size(tenants) > GPUPART_PLAN_MAX_TENANTS)
-		return refuse(args, words, "more tenants than a plan can have", NULL);
+		return refuse(words, "more tenants than a plan can have", NULL);
 	json_array_foreach(tenants, i, json) {
 		t = &file->tenants[file->nr];
-		status = read_tenant(args, words, json, t);
+		status = read_tenant(words, json, t);
 		if (status)
 			return status;
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(t->name, file->tenants[j].name))
-				return refuse(args, words, "a tenant is there twice", t->name);
+				return refuse(words, "a tenant is there twice", t->name);
 		if (gpupart_tpcset_intersects(&all, &t->tpcs))
-			return refuse(args, words, "a tenant has TPCs of another", t->name);
+			return refuse(words, "a tenant has TPCs of another", t->name);
 		all = gpupart_tpcset_or(&all, &t->tpcs);
 		file->nr++;
 	}
 	return 0;
 }
 
-static int read_root(const struct args *args, const char *words, json_t *root,
-		     struct plan_file *file)
+static int read_root(const char *words, json_t *root, struct plan_file *file)
 {
 	const char *schema = json_string_value(json_object_get(root, "schema"));
 	const char *command = json_string_value(json_object_get(root, "command"));
@@ -140,16 +136,15 @@ static int read_root(const struct args *args, const char *words, json_t *root,
 	const char *pci = json_string_value(json_object_get(json_object_get(root, "gpu"), "pci"));
 
 	if (!schema || strcmp(schema, "gpupart/1") || !command || strcmp(command, "plan"))
-		return refuse(args, words, "no plan: wants what 'gpupart plan --json' writes",
-			      NULL);
+		return refuse(words, "no plan: wants what 'gpupart plan --json' writes", NULL);
 	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
-		return refuse(args, words, "topology_hash is not 16 hexadecimal digits",
+		return refuse(words, "topology_hash is not 16 hexadecimal digits",
 			      hash ? hash : "it is not there");
 	if (pci && strlen(pci) >= sizeof(file->pci))
-		return refuse(args, words, "no address of a GPU", pci);
+		return refuse(words, "no address of a GPU", pci);
 	file->topology_hash = strtoull(hash, NULL, 16);
 	snprintf(file->pci, sizeof(file->pci), "%s", pci ? pci : "");
-	return read_tenants(args, words, json_object_get(root, "tenants"), file);
+	return read_tenants(words, json_object_get(root, "tenants"), file);
 }
 
 struct bounded {
@@ -167,8 +162,7 @@ static size_t read_bounded(void *buffer, size_t len, void *arg)
 }
 
 /* @words are --plan's, which need not be a path alone. */
-static int read_file(const struct args *args, const char *words, const char *path,
-		     struct plan_file *file)
+static int read_file(const char *words, const char *path, struct plan_file *file)
 {
 	struct bounded from = { strcmp(path, "-") ? fopen(path, "re") : stdin, MAX_BYTES };
 	json_error_t error;
@@ -177,33 +171,32 @@ static int read_file(const struct args *args, const char *words, const char *pat
 
 	memset(file, 0, sizeof(*file));
 	if (!from.file)
-		return refuse(args, words, strerror(errno), NULL);
+		return refuse(words, strerror(errno), NULL);
 	root = json_load_callback(read_bounded, &from, JSON_REJECT_DUPLICATES, &error);
 	if (from.file != stdin)
 		fclose(from.file);
 	if (!from.left)
-		status = cmd_fail(args->cmd, EXIT_USAGE,
-				  "--plan %s: wants a plan, at most %d bytes", words,
-				  MAX_BYTES - 1);
+		status = usage_error("--plan %s: wants a plan, at most %d bytes", words,
+				     MAX_BYTES - 1);
 	else if (!root)
-		status = cmd_fail(args->cmd, EXIT_USAGE, "--plan %s: line %d: no JSON: %s",
-				  words, error.line, error.text);
+		status = usage_error("--plan %s: line %d: no JSON: %s", words, error.line,
+				     error.text);
 	else
-		status = read_root(args, words, root, file);
+		status = read_root(words, root, file);
 	json_decref(root);
 	return status;
 }
 
-int plan_file_read(const struct args *args, const char *path, struct plan_file *file)
+int plan_file_read(const char *path, struct plan_file *file)
 {
-	int status = read_file(args, *path ? path : "''", path, file);
+	int status = read_file(*path ? path : "''", path, file);
 
 	if (!status && !file->nr)
-		return refuse(args, path, "there is no tenant in it", NULL);
+		return refuse(path, "there is no tenant in it", NULL);
 	return status;
 }
 
-int plan_file_read_one(const struct args *args, const char *words, struct plan_file *file,
+int plan_file_read_one(const char *words, struct plan_file *file,
 		       const struct plan_file_tenant **tenant)
 {
 	const char *colon = strrchr(words, ':');
@@ -211,27 +204,27 @@ int plan_file_read_one(const struct args *args, const char *words, struct plan_f
 	int status;
 
 	if (!colon || colon == words || !colon[1] || strlen(colon + 1) >= sizeof((*tenant)->name))
-		return refuse(args, *words ? words : "''",
-			      "wants FILE:NAME, a plan and a tenant in it", NULL);
+		return refuse(*words ? words : "''", "wants FILE:NAME, a plan and a tenant in it",
+			      NULL);
 	path = alloc_text("%.*s", (int)(colon - words), words);
 	/* What stdin holds is the program's. */
-	status = strcmp(path, "-") ? read_file(args, words, path, file) :
-				     refuse(args, words, "wants a file", NULL);
+	status = strcmp(path, "-") ? read_file(words, path, file) :
+				     refuse(words, "wants a file", NULL);
 	free(path);
 	for (unsigned int i = 0; i < file->nr && !status; i++)
 		if (!strcmp(file->tenants[i].name, colon + 1)) {
 			*tenant = &file->tenants[i];
 			return 0;
 		}
-	return status ?: refuse(args, words, "there is no such tenant in it", colon + 1);
+	return status ?: refuse(words, "there is no such tenant in it", colon + 1);
 }
 
-int plan_file_check(const struct args *args, const char *words, struct gpupart *gp,
-		    const struct gpupart_topology *topo, const struct plan_file *file)
+int plan_file_check(const char *words, const struct gpupart_topology *topo,
+		    const struct plan_file *file)
 {
-	int err = gpupart_plan_check(gp, topo, file->topology_hash);
+	int err = gpupart_plan_check(cmd_gp, topo, file->topology_hash);
 
 	for (unsigned int i = 0; i < file->nr && !err; i++)
-		err = gpupart_set_check(gp, topo, &file->tenants[i].tpcs);
-	return err ? refuse(args, words, gpupart_error(gp), NULL) : 0;
+		err = gpupart_set_check(cmd_gp, topo, &file->tenants[i].tpcs);
+	return err ? refuse(words, gpupart_error(cmd_gp), NULL) : 0;
 }

@@ -29,14 +29,14 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 		       const uint64_t *mem, bool simulated);
 
 /* All of the plan at @path, "-" for stdin: 0, or an error. */
-int plan_file_read(const struct args *args, const char *path, struct plan_file *file);
+int plan_file_read(const char *path, struct plan_file *file);
 
 /* @words is "FILE:NAME", and @tenant in @file the one of that name: likewise. */
-int plan_file_read_one(const struct args *args, const char *words, struct plan_file *file,
+int plan_file_read_one(const char *words, struct plan_file *file,
 		       const struct plan_file_tenant **tenant);
 
 /* That it is of @topo, and no set beyond it; @words are --plan's: likewise. */
-int plan_file_check(const struct args *args, const char *words, struct gpupart *gp,
-		    const struct gpupart_topology *topo, const struct plan_file *file);
+int plan_file_check(const char *words, const struct gpupart_topology *topo,
+		    const struct plan_file *file);
 
 #endif

@@ -16,8 +16,7 @@ struct alone {
 };
 
 /* @group: what it has started as well, which may go on when it ended. */
-static void signal_tenant(const struct control *c, const struct live_tenant *t, pid_t group,
-			  int number)
+static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
 {
 	kill(-group, number);
 	for (unsigned int m = 0; m < t->nr_members; m++) {
@@ -25,8 +24,8 @@ static void signal_tenant(const struct control *c, const struct live_tenant *t, 
 			.pid = t->members[m].pid, .uid = geteuid(),
 		};
 
-		if (gpupart_process_signal(c->live.gp, &member, number, NULL, NULL) == -ENOSYS)
-			qos_note("%s: %s", t->name, gpupart_error(c->live.gp));
+		if (gpupart_process_signal(cmd_gp, &member, number, NULL, NULL) == -ENOSYS)
+			remark("%s: %s", t->name, gpupart_error(cmd_gp));
 	}
 }
 
@@ -35,12 +34,12 @@ static void end_tenant(struct control *c, struct live_tenant *t, pid_t group)
 {
 	uint64_t until = process_now_ns() + PATIENCE_NS;
 
-	signal_tenant(c, t, group, SIGTERM);
+	signal_tenant(t, group, SIGTERM);
 	while (t->child && process_now_ns() < until) {
 		poll(NULL, 0, 10);
 		control_reap(c);
 	}
-	signal_tenant(c, t, group, SIGKILL);
+	signal_tenant(t, group, SIGKILL);
 	if (t->child)
 		waitpid(t->child, NULL, 0);
 	t->child = 0;
@@ -76,8 +75,8 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	if (c->ended_by)
 		return CMD_ENDED | (128 + c->ended_by);
 	if (m->work == INT64_MAX)
-		qos_note("%s: tells of more units than can be counted: it is faster than this",
-			 t->name);
+		remark("%s: tells of more units than can be counted: it is faster than this",
+		       t->name);
 	/* Tokens or bytes may be many: 64 bits hold them, not a product of them. */
 	if (!alone->ended)
 		alone->milli = (unsigned __int128)m->work * 1000000000 / (m->ns ? m->ns : 1);
@@ -120,7 +119,7 @@ static int show(const struct control *c, const struct args *args, const struct a
 		out_json_write(&out, json_incref(root));
 	json_decref(root);
 	if (!status)
-		status = out_close(&out, "qos");
+		status = out_close(&out);
 	return status ?: nr_unmeasured ? EXIT_FAILED : 0;
 }
 
@@ -141,7 +140,7 @@ static int calibrate_all(struct control *c, const struct args *args)
 			nr++;
 		}
 	if (!status && !nr)
-		return qos_fail(EXIT_USAGE, "%s: none of its tenants has a program", c->setup.path);
+		return usage_error("%s: none of its tenants has a program", c->setup.path);
 	return status ?: show(c, args, alone);
 }
 

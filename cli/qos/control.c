@@ -25,14 +25,16 @@ static int take_lock(struct control *c)
 	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 40], why[160];
 
 	if (blocks_make(geteuid(), why, sizeof(why)))
-		return qos_fail(EXIT_FAILED, "%s", why);
+		return failure("%s", why);
 	snprintf(path, sizeof(path), "%s/qos-%s.lock", blocks_path(geteuid(), folder), c->live.pci);
 	c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 		       0600);
 	if (c->lock >= 0 && !flock(c->lock, LOCK_EX | LOCK_NB))
 		return 0;
-	return qos_fail(EXIT_FAILED, "%s: %s", path, c->lock >= 0 && errno == EWOULDBLOCK ?
-			"another gpupart qos runs on this GPU" : strerror(errno));
+	return failure("%s: %s", path,
+		       c->lock >= 0 && errno == EWOULDBLOCK ?
+			       "another gpupart qos runs on this GPU" :
+			       strerror(errno));
 }
 
 static int read_number(struct control *c, const char *option, const char *text, unsigned int most)
@@ -42,8 +44,7 @@ static int read_number(struct control *c, const char *option, const char *text, 
 	if (!text)
 		return 0;
 	if (!args_whole(text, most, &value))
-		return qos_fail(EXIT_USAGE, "%s '%s': wants a number from 1 to %u", option, text,
-				most);
+		return usage_error("%s '%s': wants a number from 1 to %u", option, text, most);
 	c->number = value;
 	return 0;
 }
@@ -53,13 +54,13 @@ static int read_tenants(struct control *c, const struct args *args)
 	const struct qos_options *options = c->options;
 	struct yaml yaml;
 	int status = options->tenants.nr ?
-		     qos_words_open(&yaml, options, args->program) :
-		     yaml_open(&yaml, "qos", "-f ", options->file, "a file of tenants");
+			     qos_words_open(&yaml, options, args->program) :
+			     yaml_open(&yaml, "-f ", options->file, "a file of tenants");
 
 	if (status)
 		return status;
 	if (!yaml_root(&yaml))
-		status = qos_fail(EXIT_USAGE, "%s: nothing in it: wants tenants:", yaml.path);
+		status = usage_error("%s: nothing in it: wants tenants:", yaml.path);
 	else if (!qos_setup_read(&c->setup, &yaml, yaml_root(&yaml), c->calibrating ?
 				 QOS_FILE_CALIBRATE : QOS_FILE_PROGRAMS))
 		status = EXIT_USAGE;
@@ -79,9 +80,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 	live->args = args;
 	status = c->calibrating ? read_number(c, "--seconds", options->seconds, 3600) :
 				  read_number(c, "--epochs", options->epochs, 100000000);
-	live->gp = alloc_gpupart();
-	status = status ?: read_tenants(c, args) ?:
-		 args_topology((struct args *)args, live->gp, &live->topo);
+	status = status ?: read_tenants(c, args) ?: args_topology((struct args *)args, &live->topo);
 	if (status)
 		return status;
 	snprintf(live->pci, sizeof(live->pci), "%s", !args->simulated ?
@@ -105,7 +104,6 @@ void control_close(struct control *c)
 	if (c->lock >= 0)
 		close(c->lock);
 	gpupart_topology_close(c->live.topo);
-	gpupart_close(c->live.gp);
 }
 
 /* -------------------------------------------------------------------------- adopt */
@@ -120,9 +118,9 @@ static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
 	       (!a->pid && *a->within && shown_is_inside(jobs, nr, b->within, a->within));
 }
 
-#define bad_tenant(c, i, fmt, ...) \
-	qos_fail(EXIT_USAGE, "%s:%d: %s: " fmt, (c)->setup.path, (c)->setup.specs[i].line, \
-		 (c)->setup.tenants[i].name, __VA_ARGS__)
+#define bad_tenant(c, i, fmt, ...)                                                \
+	usage_error("%s:%d: %s: " fmt, (c)->setup.path, (c)->setup.specs[i].line, \
+		    (c)->setup.tenants[i].name, __VA_ARGS__)
 
 /* One program cannot have two sets. */
 static int check_adopted(const struct control *c, const struct gpupart_job *jobs, int nr)
@@ -153,7 +151,7 @@ static int adopt_pid(struct control *c, unsigned int i)
 {
 	struct live_tenant *t = &c->live.tenants[i];
 	struct gpupart_process *list;
-	int nr = shown_processes(c->live.gp, &list);
+	int nr = shown_processes(cmd_gp, &list);
 	bool others = false;
 
 	t->pid = c->setup.specs[i].pid;
@@ -182,8 +180,8 @@ static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job
 		    strcmp(jobs[j].pci, c->live.pci))
 			continue;
 		if (t->adopted) {
-			qos_note("%s: several jobs are named '%s': the first one is taken",
-				 t->name, jobs[j].name);
+			remark("%s: several jobs are named '%s': the first one is taken", t->name,
+			       jobs[j].name);
 			break;
 		}
 		snprintf(t->job, sizeof(t->job), "%s", jobs[j].id);
@@ -196,12 +194,12 @@ static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job
 int control_adopt(struct control *c)
 {
 	struct gpupart_job *jobs;
-	int nr = shown_jobs(c->live.gp, &jobs), status = 0;
+	int nr = shown_jobs(cmd_gp, &jobs), status = 0;
 
 	for (unsigned int i = 0; i < c->setup.nr && !status; i++) {
 		status = c->setup.specs[i].pid ? adopt_pid(c, i) : adopt_job(c, i, jobs, nr);
 		if (!status && c->live.tenants[i].adopted && c->setup.specs[i].program)
-			qos_note("%s: runs already, and is taken over", c->setup.tenants[i].name);
+			remark("%s: runs already, and is taken over", c->setup.tenants[i].name);
 	}
 	if (!status)
 		status = check_adopted(c, jobs, nr);
@@ -267,7 +265,7 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 
 	gpupart_tpcset_format_list(set, list, sizeof(list));
 	if (pipe2(fds, O_CLOEXEC))
-		return qos_fail(EXIT_RUN_FAILED, "no pipe: %s", strerror(errno));
+		return cmd_fail(cmd_name, EXIT_RUN_FAILED, "no pipe: %s", strerror(errno));
 	fflush(NULL);
 	t->gone = false;
 	t->child = fork();
@@ -275,7 +273,8 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 		be_program(c, i, list, fds[1]);
 	close(fds[1]);
 	if (t->child < 0)
-		word.status = qos_fail(EXIT_RUN_FAILED, "no process: %s", strerror(errno));
+		word.status =
+			cmd_fail(cmd_name, EXIT_RUN_FAILED, "no process: %s", strerror(errno));
 	/*
 	 * The end comes when the program took the child's place. Its job is learnt here: the
 	 * program may end at once, and what it started go on.
@@ -310,7 +309,7 @@ int control_take_signals(struct control *c)
 	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &mask, &c->before);
 	c->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	return c->signals >= 0 ? 0 : qos_fail(EXIT_FAILED, "no signalfd: %s", strerror(errno));
+	return c->signals >= 0 ? 0 : failure("no signalfd: %s", strerror(errno));
 }
 
 void control_reap(struct control *c)

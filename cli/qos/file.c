@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/qos/qos.h"
+#include "cli/target/check.h"
 #include "cli/util/alloc.h"
 
 #define MOST_WORDS	256	/* of a program's command line */
@@ -98,14 +99,6 @@ static const struct yaml_key stream_keys[] = {
 	TENANT, { "stream", YAML_CHARS, ENTRY(spec.stream) }, { 0 },
 };
 
-bool qos_name_good(const char *name)
-{
-	static const char letters[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-
-	return *name && *name != '-' && strlen(name) < 64 && strspn(name, letters) == strlen(name);
-}
-
 /* One stream is one tenant's, one program is named in one of three ways. */
 static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *key,
 			 const yaml_node_t *node, const struct entry *e)
@@ -143,7 +136,7 @@ static void take_tenants(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 
 		if (!yaml_text(yaml, key, row->name, name))
 			return;
-		if (!qos_name_good(name)) {
+		if (!check_is_name(name)) {
 			yaml_fail(yaml, key, "tenants: '%.60s': " QOS_NAME_WANTS, name);
 			return;
 		}

@@ -44,18 +44,18 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 		}
 	if (t->nr_members == LIVE_MAX_MEMBERS) {
 		if (!t->many)
-			qos_note("%s: has more than %u processes: what the rest do does not count",
-				 t->name, LIVE_MAX_MEMBERS);
+			remark("%s: has more than %u processes: what the rest do does not count",
+			       t->name, LIVE_MAX_MEMBERS);
 		t->many = true;
 		return;
 	}
 	m = &t->members[t->nr_members];
 	*m = (struct live_member){ .pid = p->pid, .seen = true };
 	/* It may not have come so far: the next look finds it. */
-	if (gpupart_remote_open(live->gp, p->pid, live->pci, &m->remote))
+	if (gpupart_remote_open(cmd_gp, p->pid, live->pci, &m->remote))
 		return;
 	t->nr_members++;
-	if (!t->adopted || gpupart_remote_progress(live->gp, m->remote, &m->last))
+	if (!t->adopted || gpupart_remote_progress(cmd_gp, m->remote, &m->last))
 		return;
 	m->paces[LIVE_UNITS].told_ns = m->last.told_ns;
 	m->paces[LIVE_ANSWERS].told_ns = m->last.answered_ns;
@@ -114,15 +114,15 @@ void live_find(struct live *live, bool now)
 		return;
 	live->look = false;
 	live->found_ns = process_now_ns();
-	nr_processes = shown_processes(live->gp, &processes);
-	nr_jobs = shown_jobs(live->gp, &jobs);
+	nr_processes = shown_processes(cmd_gp, &processes);
+	nr_jobs = shown_jobs(cmd_gp, &jobs);
 	if (nr_processes >= 0 && nr_jobs >= 0) {
 		for (unsigned int i = 0; i < live->nr; i++)
 			find_members(live, &live->tenants[i], processes, nr_processes, jobs,
 				     nr_jobs);
 		live_find_others(live, processes, nr_processes, jobs, nr_jobs);
 	} else if (!live->told_unlisted) {
-		qos_note("programs that run cannot be listed: tenants may be given TPCs of others");
+		remark("programs that run cannot be listed: tenants may be given TPCs of others");
 		live->told_unlisted = true;
 	}
 	free(processes);
@@ -188,7 +188,7 @@ void live_read(struct live *live)
 		struct live_tenant *t = &live->tenants[i];
 
 		for (unsigned int m = t->nr_members; m-- > 0; ) {
-			if (!gpupart_remote_progress(live->gp, t->members[m].remote, &now)) {
+			if (!gpupart_remote_progress(cmd_gp, t->members[m].remote, &now)) {
 				read_member(t, &t->members[m], &now);
 				continue;
 			}
@@ -306,12 +306,12 @@ bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns)
 /* ---------------------------------------------------------------------------- sets */
 
 /* What each of its processes has is what the next look has to find. */
-static void note_given(struct live *live, struct live_tenant *t)
+static void note_given(struct live_tenant *t)
 {
 	t->changed = false;
 	t->note[0] = 0;
 	for (unsigned int m = 0; m < t->nr_members; m++)
-		if (gpupart_remote_get(live->gp, t->members[m].remote, &t->members[m].given))
+		if (gpupart_remote_get(cmd_gp, t->members[m].remote, &t->members[m].given))
 			t->members[m].given = (struct gpupart_tpcset){ 0 };
 }
 
@@ -324,9 +324,9 @@ static void say_changed(struct live_tenant *t)
 		return;
 	t->said_ns = now;
 	gpupart_tpcset_format_list(&t->found, list, sizeof(list));
-	qos_note("%s: somebody else set its TPCs to %.300s: the epoch does not count, and it is "
-		 "given its own again",
-		 t->name, *list ? list : "none");
+	remark("%s: somebody else set its TPCs to %.300s: the epoch does not count, and it is "
+	       "given its own again",
+	       t->name, *list ? list : "none");
 }
 
 bool live_is_changed(struct live *live, unsigned int i)
@@ -337,7 +337,7 @@ bool live_is_changed(struct live *live, unsigned int i)
 	for (unsigned int m = 0; m < t->nr_members; m++) {
 		struct gpupart_tpcset *given = &t->members[m].given;
 
-		if (gpupart_remote_get(live->gp, t->members[m].remote, &now))
+		if (gpupart_remote_get(cmd_gp, t->members[m].remote, &now))
 			continue;
 		if (gpupart_tpcset_empty(given)) {
 			*given = now;
@@ -361,13 +361,13 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 	if (t->gone || gpupart_tpcset_empty(set))
 		return 0;
 	if (*t->job)
-		failed = gpupart_job_limit_set(live->gp, t->job, set, NULL);
+		failed = gpupart_job_limit_set(cmd_gp, t->job, set, NULL);
 	for (unsigned int m = 0; !*t->job && m < t->nr_members; m++) {
-		err = gpupart_remote_set(live->gp, t->members[m].remote, set, NULL);
+		err = gpupart_remote_set(cmd_gp, t->members[m].remote, set, NULL);
 		if (err && err != -ESRCH)
 			failed = err;
 	}
-	note_given(live, t);
+	note_given(t);
 	return failed == -ESRCH ? 0 : failed;
 }
 
@@ -391,8 +391,9 @@ static void pass_over(struct live *live, const char *line)
 	if (live->passed_over || !*line)
 		return;
 	live->passed_over = true;
-	qos_note("the socket: \"%.47s\" is passed over, as are others like it: wants NAME units "
-		 "NUMBER or NAME latency TIME, of a tenant", line);
+	remark("the socket: \"%.47s\" is passed over, as are others like it: wants NAME units "
+	       "NUMBER or NAME latency TIME, of a tenant",
+	       line);
 }
 
 static void note_line(struct live_lines *lines, uint64_t work)
@@ -465,7 +466,7 @@ void live_open_socket(struct live *live)
 
 	live->socket = -1;
 	if (blocks_make(geteuid(), why, sizeof(why))) {
-		qos_note("no socket for progress: %s", why);
+		remark("no socket for progress: %s", why);
 		return;
 	}
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/qos-%s.socket",
@@ -475,8 +476,7 @@ void live_open_socket(struct live *live)
 	unlink(address.sun_path);
 	if (live->socket < 0 || bind(live->socket, (void *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, 0600)) {
-		qos_note("no socket for progress: %s: %s", address.sun_path,
-			 strerror(errno));
+		remark("no socket for progress: %s: %s", address.sun_path, strerror(errno));
 		if (live->socket >= 0)
 			close(live->socket);
 		live->socket = -1;

@@ -61,7 +61,6 @@ struct live_tenant {
 };
 
 struct live {
-	struct gpupart *gp;
 	char pci[20];
 	struct live_tenant tenants[QOS_MAX_TENANTS];
 	unsigned int nr;

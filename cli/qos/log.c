@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/qos/qos.h"
+#include "cli/target/check.h"
 
 /* ------------------------------------------------------------------------- values */
 
@@ -142,7 +143,7 @@ static void io_tenant(struct io *io, json_t *o, struct qos_tenant *t, struct qos
 				      qos_goal_name(3) };
 
 	io_text(io, o, "name", t->name, sizeof(t->name));
-	if (!qos_name_good(t->name))
+	if (!check_is_name(t->name))
 		bad(io, "name '%s': " QOS_NAME_WANTS, t->name);
 	t->goal = io_name(io, o, "goal", t->goal, goals, 4);
 	io_uint(io, o, "alpha_milli", &t->alpha, 1000);

@@ -61,9 +61,9 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 	/* One that runs everywhere keeps nothing for itself. */
 	if (gpupart_tpcset_equal(set, &all)) {
 		if (!s->live->told_everywhere)
-			qos_note("%s (pid %d) runs on all TPCs: tenants have them too, and their "
-				 "progress depends on it",
-				 *clean ? clean : "a program", pid);
+			remark("%s (pid %d) runs on all TPCs: tenants have them too, and their "
+			       "progress depends on it",
+			       *clean ? clean : "a program", pid);
 		s->live->told_everywhere = true;
 		return;
 	}
@@ -145,7 +145,7 @@ static void look_at_grants(struct search *s)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(s->n.topo), own = { 0 }, set;
 	struct gpupart_grant *list;
-	int nr = shown_grants(s->live->gp, &list);
+	int nr = shown_grants(cmd_gp, &list);
 
 	for (int i = 0; i < nr; i++) {
 		bool live = !strcmp(list[i].source, "rm") || !strcmp(list[i].source, "kernel");
@@ -269,5 +269,5 @@ void live_tell_others(const struct live *live, const char *what)
 		len += snprintf(text + len, sizeof(text) - len, "%s%.200s (%s%s)", i ? "; " : "",
 				list, *o->name ? o->name : "a program", pid);
 	}
-	qos_note("%s %s", what, *text ? text : "none");
+	remark("%s %s", what, *text ? text : "none");
 }

@@ -68,7 +68,6 @@ void qos_setup_free(struct qos_setup *setup);
 /* Of a tenant, as 'gpupart run --name' takes them: it becomes a job's. */
 #define QOS_NAME_WANTS \
 	"a name is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'"
-bool qos_name_good(const char *name);
 
 #define qos_fail(...)	cmd_fail("qos", __VA_ARGS__)
 #define qos_note(...)	cmd_note("qos", __VA_ARGS__)

@@ -23,7 +23,7 @@ struct replay {
 };
 
 #define bad_line(r, status, fmt, ...) \
-	qos_fail(status, "%s:%u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
+	cmd_fail(cmd_name, status, "%s:%u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
 
 /* The next line: 0, or an error. */
 static int next_line(struct replay *r)
@@ -37,13 +37,13 @@ static int next_line(struct replay *r)
 	while ((c = getc(r->file)) != EOF && c != '\n' && len < MOST_LINE)
 		text_of_line[len++] = c;
 	if (ferror(r->file))
-		return qos_fail(EXIT_FAILED, "%s: %s", r->path, strerror(errno));
+		return failure("%s: %s", r->path, strerror(errno));
 	if (c == EOF && !len)
 		return 0;
 	r->line++;
 	/* The last one of a controller that was killed may be cut: what is whole counts. */
 	if (c == EOF) {
-		qos_note("%s:%u: is cut, and passed over", r->path, r->line);
+		remark("%s:%u: is cut, and passed over", r->path, r->line);
 		return 0;
 	}
 	if (c != '\n')
@@ -76,7 +76,7 @@ static int compare(struct qos_session *s, json_t *now)
 	free(text);
 	s->nr_replayed++;
 	if (same || !text)
-		return same ? 0 : qos_fail(EXIT_FAILED, "no memory");
+		return same ? 0 : failure("no memory");
 	qos_log_difference(r->logged, now, difference, sizeof(difference));
 	return bad_line(r, EXIT_FAILED, "another decision: %s",
 			*difference ? difference : "the same values, written otherwise");
@@ -90,7 +90,7 @@ static int replay(struct replay *r)
 	if (status)
 		return status;
 	if (!r->logged)
-		return qos_fail(EXIT_USAGE, "%s: nothing is in it", r->path);
+		return usage_error("%s: nothing is in it", r->path);
 	if (!qos_log_read_begin(r->logged, &r->setup, &r->session, why))
 		return bad_line(r, EXIT_USAGE, "is no begin of a log of gpupart qos: %s", why);
 	return qos_session_run(&r->session);
@@ -111,7 +111,7 @@ int qos_replay(const struct args *args, const struct qos_options *options)
 	};
 	r.file = fopen(r.path, "re");
 	if (!r.file)
-		return qos_fail(EXIT_USAGE, "%s: %s", r.path, strerror(errno));
+		return usage_error("%s: %s", r.path, strerror(errno));
 	status = replay(&r);
 	json_decref(r.logged);
 	fclose(r.file);

@@ -35,17 +35,16 @@ static int open_sink(const struct qos_session *s, struct qos_sink *to)
 		fd = -errno;
 	to->file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!to->file)
-		return qos_fail(EXIT_FAILED, "%s %s: %s", to->option, to->path,
-				whole_words(fd < 0 ? fd : -errno));
+		return failure("%s %s: %s", to->option, to->path,
+			       whole_words(fd < 0 ? fd : -errno));
 	if (!is_regular(fd, &st))
 		return 0;
 	/* A dry run may be beside a controller, not in its log. */
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		return qos_fail(EXIT_FAILED, "%s %s: another gpupart qos writes it", to->option,
-				to->path);
+		return failure("%s %s: another gpupart qos writes it", to->option, to->path);
 	if (s->driver->live && !fstat(1, &out) && st.st_dev == out.st_dev &&
 	    st.st_ino == out.st_ino)
-		return qos_fail(EXIT_USAGE, "%s %s: is standard output", to->option, to->path);
+		return usage_error("%s %s: is standard output", to->option, to->path);
 	return 0;
 }
 
@@ -77,7 +76,7 @@ static int begin_pump(struct qos_sink *to, FILE **file)
 {
 	to->pump = pump_open(fileno(to->file));
 	if (!to->pump)
-		return qos_fail(EXIT_FAILED, "no thread that writes: %s", strerror(errno));
+		return failure("no thread that writes: %s", strerror(errno));
 	*file = pump_file(to->pump);
 	return 0;
 }
@@ -120,8 +119,8 @@ static int end_pump(struct qos_sink *to)
 	to->pump = NULL;
 	if (!err)
 		return 0;
-	return qos_fail(EXIT_FAILED, "writing to %s: %s", to->path ? to->path : "standard output",
-			err == -EAGAIN ? "nobody reads it" : strerror(-err));
+	return failure("writing to %s: %s", to->path ? to->path : "standard output",
+		       err == -EAGAIN ? "nobody reads it" : strerror(-err));
 }
 
 static int write_result(struct qos_session *s)
@@ -139,7 +138,7 @@ static int write_result(struct qos_session *s)
 		qos_text(&s->out, s);
 	else if (!s->driver->live)
 		out_json_write(&s->out, qos_json(s));
-	status = out_close(&s->out, "qos");
+	status = out_close(&s->out);
 	s->result_to.file = NULL;
 	return status;
 }
@@ -160,7 +159,7 @@ int qos_results_end(struct qos_session *s)
 	if (s->driver->live || !s->log_to.file)
 		return status ?: shown;
 	if (fclose(s->log_to.file))
-		status = qos_fail(EXIT_FAILED, "--log %s: %s", s->log_to.path, strerror(errno));
+		status = failure("--log %s: %s", s->log_to.path, strerror(errno));
 	s->log_to.file = NULL;
 	return status;
 }

@@ -42,9 +42,9 @@ static void note_other_users(const struct live *live)
 		    strcmp(path + strlen(path) - strlen(end), end) ||
 		    (!strncmp(path, own, strlen(own)) && path[strlen(own)] == '/'))
 			continue;
-		qos_note("another user's 'gpupart qos' runs on this GPU (uid %lu): neither knows "
-			 "what the other one gives, and TPCs may be given twice",
-			 strtoul(path + strlen(BLOCKS_ROOT "/gpupart-"), NULL, 10));
+		remark("another user's 'gpupart qos' runs on this GPU (uid %lu): neither knows "
+		       "what the other one gives, and TPCs may be given twice",
+		       strtoul(path + strlen(BLOCKS_ROOT "/gpupart-"), NULL, 10));
 	}
 	if (file)
 		fclose(file);
@@ -219,7 +219,7 @@ static int carry_out(struct qos_session *s, json_t *line)
 	for (unsigned int i = 0; i < live->nr && !s->options->dry_run; i++)
 		if ((s->now.tenants[i].changed || live->tenants[i].changed) &&
 		    live_set(live, i, &s->now.tenants[i].set))
-			qos_note("%s: %s", live->tenants[i].name, gpupart_error(live->gp));
+			remark("%s: %s", live->tenants[i].name, gpupart_error(cmd_gp));
 	show(run);
 	return 0;
 }

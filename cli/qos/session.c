@@ -21,13 +21,13 @@ static int decided(struct qos_session *s, json_t *line)
 	int status = 0;
 
 	if (s->lines && !is_written(s->lines, line))
-		status = qos_fail(EXIT_FAILED, "the lines of --json could not be written");
+		status = failure("the lines of --json could not be written");
 	if (s->log && !is_written(s->log, line)) {
 		if (!driver->live) {
-			status = qos_fail(EXIT_FAILED, "the log could not be written");
+			status = failure("the log could not be written");
 		} else {
 			/* Programs that have a goal need the controller more than a log. */
-			qos_note("the log could not be written, and ends: %s", strerror(errno));
+			remark("the log could not be written, and ends: %s", strerror(errno));
 			s->log = NULL;
 		}
 	}
@@ -63,8 +63,8 @@ int qos_session_begin(struct qos_session *s)
 	err = qos_policy_new(&s->board, &setup->rules, setup->tenants, setup->nr, &s->policy,
 			     &s->now, why);
 	if (err)
-		return qos_fail(err == -ENOMEM ? EXIT_FAILED : EXIT_USAGE, "%s: %s", setup->path,
-				why);
+		return cmd_fail(cmd_name, err == -ENOMEM ? EXIT_FAILED : EXIT_USAGE, "%s: %s",
+				setup->path, why);
 	count(s);
 	s->state = (struct nvml_state){ -1, -1, -1 };
 	return 0;
@@ -114,7 +114,7 @@ static int add_epoch(struct qos_session *s)
 		s->room = s->room ? 2 * s->room : 256;
 		s->epochs = reallocarray(s->epochs, s->room, sizeof(*s->epochs));
 		if (!s->epochs)
-			return qos_fail(EXIT_FAILED, "no memory for %u epochs", s->room);
+			return failure("no memory for %u epochs", s->room);
 	}
 	if (s->epochs)
 		s->epochs[s->nr_epochs] = (struct qos_epoch){ .time_ns = s->time_ns };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What came of a run of the controller, in words and as JSON. Decides nothing. */
 #include <inttypes.h>
-#include <string.h>
 #include "cli/qos/qos.h"
 
 const char *qos_number(uint64_t thousandths, char *text, size_t len)

@@ -22,7 +22,6 @@ struct taken {
 
 struct plant {
 	struct yaml yaml;
-	struct gpupart *gp;
 	struct qos_setup setup;
 	struct qos_session session;
 	unsigned int phase, nr_run;	/* that runs; its epochs so far */
@@ -95,9 +94,9 @@ static bool check_scenario(struct plant *plant)
 				break;
 		plant->yaml.failed = s == pipe->nr_streams;
 		if (plant->yaml.failed)
-			qos_fail(EXIT_USAGE, "%s:%d: %s: no stream is named '%s'", setup->path,
-				 setup->specs[i].line, setup->tenants[i].name,
-				 setup->specs[i].stream);
+			usage_error("%s:%d: %s: no stream is named '%s'", setup->path,
+				    setup->specs[i].line, setup->tenants[i].name,
+				    setup->specs[i].stream);
 	}
 	return !plant->yaml.failed;
 }
@@ -116,8 +115,7 @@ static int phase_make(struct plant *plant, unsigned int run)
 	unsigned int s, tenant;
 
 	phase_free(plant);
-	if (!scenario_make(&plant->scenario, &plant->yaml, plant->gp, run) ||
-	    !check_scenario(plant))
+	if (!scenario_make(&plant->scenario, &plant->yaml, run) || !check_scenario(plant))
 		return EXIT_USAGE;
 	plant->gpu = pipe->gpus[0];
 	plant->gpu.mps = true;
@@ -166,9 +164,8 @@ static int run_epoch(struct plant *plant)
 	}
 	err = pipe_run(&plant->scenario.pipe, &watch, &plant->result);
 	if (err)
-		return qos_fail(err == -EINVAL ? EXIT_USAGE : EXIT_FAILED,
-				"%s:%d: %s", plant->yaml.path, plant->result.line,
-				plant->result.why);
+		return cmd_fail(cmd_name, err == -EINVAL ? EXIT_USAGE : EXIT_FAILED, "%s:%d: %s",
+				plant->yaml.path, plant->result.line, plant->result.why);
 	return 0;
 }
 
@@ -271,9 +268,8 @@ static int measure_alone(struct plant *plant)
 		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
 			   plant->setup.epoch_ns;
 		if (!status && !t->alone)
-			status = qos_fail(EXIT_USAGE,
-					  "%s:%d: %s: alone it does nothing in an epoch",
-					  plant->yaml.path, plant->setup.specs[i].line, t->name);
+			status = usage_error("%s:%d: %s: alone it does nothing in an epoch",
+					     plant->yaml.path, plant->setup.specs[i].line, t->name);
 	}
 	pipe->programs = whole.programs;
 	free(alone);
@@ -310,16 +306,15 @@ static int find_gpu(struct plant *plant)
 		if (!p)
 			title = plant->gpu.chip.title;
 		else if (strcmp(plant->gpu.chip.title, title) || board.nr_tpcs != first->nr_tpcs)
-			return qos_fail(EXIT_USAGE,
-					"%s:%d: phase %u is on %s with %u TPCs, phase 1 on %s with %u: qos is for one GPU",
-					setup->path, setup->phases[p].line, p + 1,
-					plant->gpu.chip.title, board.nr_tpcs, title,
-					first->nr_tpcs);
+			return usage_error(
+				"%s:%d: phase %u is on %s with %u TPCs, phase 1 on %s with %u: qos is for one GPU",
+				setup->path, setup->phases[p].line, p + 1, plant->gpu.chip.title,
+				board.nr_tpcs, title, first->nr_tpcs);
 		else if (memcmp(board.gpc, first->gpc, sizeof(board.gpc)) ||
 			 memcmp(board.ugpu, first->ugpu, sizeof(board.ugpu)))
-			return qos_fail(EXIT_USAGE,
-					"%s:%d: phase %u has TPCs in other GPCs than phase 1: qos is for one GPU",
-					setup->path, setup->phases[p].line, p + 1);
+			return usage_error(
+				"%s:%d: phase %u has TPCs in other GPCs than phase 1: qos is for one GPU",
+				setup->path, setup->phases[p].line, p + 1);
 	}
 	snprintf(plant->session.gpu, sizeof(plant->session.gpu), "%s (simulated)", title);
 	return phase_make(plant, setup->phases[0].run);
@@ -351,11 +346,10 @@ int qos_sim(const struct args *args, const struct qos_options *options)
 		.args = args, .options = options, .driver = &driver, .user = &plant,
 		.setup = &plant.setup, .simulated = true,
 	};
-	status = scenario_find("qos", args->program[0], path, sizeof(path));
+	status = scenario_find(args->program[0], path, sizeof(path));
 	if (status)
 		return status;
-	plant.gp = alloc_gpupart();
-	status = yaml_open(&plant.yaml, "qos", "", path, "a scenario");
+	status = yaml_open(&plant.yaml, "", path, "a scenario");
 	if (!status) {
 		status = simulate(&plant);
 		qos_setup_free(&plant.setup);
@@ -364,6 +358,5 @@ int qos_sim(const struct args *args, const struct qos_options *options)
 			free(plant.taken[i].latencies);
 		yaml_close(&plant.yaml);
 	}
-	gpupart_close(plant.gp);
 	return status;
 }

@@ -45,15 +45,15 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 		if (!len || is_of_goal(demands) != goal)
 			continue;
 		if (!key || key == len) {
-			qos_fail(EXIT_USAGE, "--tenant %s: '%.*s': wants KEY=VALUE", option,
-				 (int)len, demands);
+			usage_error("--tenant %s: '%.*s': wants KEY=VALUE", option, (int)len,
+				    demands);
 			return -1;
 		}
 		fputs(goal && !nr++ ? "goal: {" : "", to);
 		good = print_string(to, demands, key);
 		fputs(": ", to);
 		if (!print_string(to, demands + key + 1, len - key - 1) || !good) {
-			qos_fail(EXIT_USAGE, "--tenant %s: is no UTF-8", option);
+			usage_error("--tenant %s: is no UTF-8", option);
 			return -1;
 		}
 		fputs(", ", to);
@@ -69,10 +69,10 @@ static int print_tenant(FILE *to, const char *option, bool *program)
 	bool runs = false;
 
 	if (strlen(option) >= MOST_TEXT)
-		return qos_fail(EXIT_USAGE, "--tenant %.60s..: is longer than %d letters",
-				option, MOST_TEXT - 1);
+		return usage_error("--tenant %.60s..: is longer than %d letters", option,
+				   MOST_TEXT - 1);
 	if (!print_string(to, option, demands - option))
-		return qos_fail(EXIT_USAGE, "--tenant %s: is no UTF-8", option);
+		return usage_error("--tenant %s: is no UTF-8", option);
 	demands += *demands == ':';
 	for (word = demands; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL)
 		runs |= !strncmp(word, "job=", 4) || !strncmp(word, "pid=", 4);
@@ -98,8 +98,7 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 	if (options->epoch) {
 		fputs("epoch: ", to);
 		if (!print_string(to, options->epoch, strlen(options->epoch)))
-			status = qos_fail(EXIT_USAGE, "--epoch %s: is no UTF-8",
-					  options->epoch);
+			status = usage_error("--epoch %s: is no UTF-8", options->epoch);
 		fputs(", ", to);
 	}
 	fputs("tenants: {", to);
@@ -108,11 +107,10 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 	fputs("}}", to);
 	alloc_file_close(to);
 	if (!status && left)
-		status = qos_fail(EXIT_USAGE,
-				  "'%s': each --tenant has a job or a pid: wants one without",
-				  program[0]);
+		status = usage_error("'%s': each --tenant has a job or a pid: wants one without",
+				     program[0]);
 	if (!status)
-		status = yaml_open_text(yaml, "qos", "--tenant", text, len);
+		status = yaml_open_text(yaml, "--tenant", text, len);
 	free(text);
 	return status;
 }

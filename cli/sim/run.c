@@ -2,7 +2,6 @@
 /* What is kept of a run: a sum a kernel, the first launches one by one. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "cli/sim/sim.h"
 #include "cli/util/alloc.h"
 

@@ -153,8 +153,8 @@ static void add_list(struct scenario *s, const yaml_node_t *node, const struct p
 	struct gpupart_tpcset wanted, there = { 0 }, missing;
 	unsigned int number, tpc;
 
-	if (gpupart_tpcset_parse_list(s->gp, list, &wanted)) {
-		yaml_fail(s->yaml, node, "set: %s", gpupart_error(s->gp));
+	if (gpupart_tpcset_parse_list(cmd_gp, list, &wanted)) {
+		yaml_fail(s->yaml, node, "set: %s", gpupart_error(cmd_gp));
 		return;
 	}
 	for (unsigned int i = 0; i < map->nr_sms; i++) {
@@ -209,8 +209,8 @@ static void map_from_capture(struct scenario *s, const yaml_node_t *node, const 
 	struct pipe_map *map = &gpu->map;
 	unsigned int i, j;
 
-	if (gpupart_topology_open(s->gp, source, NULL, &topo)) {
-		yaml_fail(s->yaml, node, "topology: %s", gpupart_error(s->gp));
+	if (gpupart_topology_open(cmd_gp, source, NULL, &topo)) {
+		yaml_fail(s->yaml, node, "topology: %s", gpupart_error(cmd_gp));
 		return;
 	}
 	memset(map, 0, sizeof(*map));
@@ -582,9 +582,9 @@ void scenario_choose_run(struct yaml *yaml, unsigned int i)
 		yaml->variables = value;
 }
 
-bool scenario_make(struct scenario *s, struct yaml *yaml, struct gpupart *gp, unsigned int i)
+bool scenario_make(struct scenario *s, struct yaml *yaml, unsigned int i)
 {
-	*s = (struct scenario){ .yaml = yaml, .gp = gp, .pipe.host = pipe_host_default };
+	*s = (struct scenario){ .yaml = yaml, .pipe.host = pipe_host_default };
 	yaml->context = s;
 	s->pipe.processes = s->processes;
 	if (!yaml_only(yaml, yaml_root(yaml), "scenario", scenario_keys))

@@ -14,7 +14,6 @@ struct scenario_piece {
 
 struct scenario {
 	struct yaml *yaml;
-	struct gpupart *gp;
 	struct scenario_piece *pieces;
 	struct pipe_scenario pipe;
 	const char **gpu_names;
@@ -39,8 +38,7 @@ void scenario_choose_run(struct yaml *yaml, unsigned int i);
  * Makes the @i'th run of the file. False: a line was written. Drop it with
  * scenario_free() either way.
  */
-bool scenario_make(struct scenario *scenario, struct yaml *yaml, struct gpupart *gp,
-		   unsigned int i);
+bool scenario_make(struct scenario *scenario, struct yaml *yaml, unsigned int i);
 void scenario_free(struct scenario *scenario);
 
 #endif

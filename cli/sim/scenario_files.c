@@ -45,7 +45,7 @@ int scenario_list(struct dirent ***entries)
 	return 0;
 }
 
-int scenario_find(const char *cmd, const char *name, char *path, size_t len)
+int scenario_find(const char *name, char *path, size_t len)
 {
 	char folder[PATH_MAX];
 	unsigned int i;
@@ -58,7 +58,6 @@ int scenario_find(const char *cmd, const char *name, char *path, size_t len)
 	snprintf(path, len, "%s", name);
 	if (strchr(name, '/') || !access(name, F_OK))
 		return 0;
-	return cmd_fail(cmd, EXIT_USAGE,
-			"'%s' is no file and no scenario that ships: see 'gpupart sim --list'",
-			name);
+	return usage_error("'%s' is no file and no scenario that ships: see 'gpupart sim --list'",
+			   name);
 }

@@ -14,6 +14,6 @@ int scenario_list(struct dirent ***entries);
  * The path of the installed scenario @name, or @name itself if it is a file or has a folder in it:
  * 0, or an error.
  */
-int scenario_find(const char *cmd, const char *name, char *path, size_t len);
+int scenario_find(const char *name, char *path, size_t len);
 
 #endif

@@ -37,7 +37,6 @@ struct sim {
 	const char *name;	/* as it was asked for */
 	const char *path;
 	struct yaml yaml;
-	struct gpupart *gp;
 	struct sim_run *runs;
 	unsigned int nr_runs;
 	unsigned int nr_expected, nr_failed;

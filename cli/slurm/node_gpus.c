@@ -33,13 +33,13 @@ static unsigned int device_number(const struct node_gpu *gpu, unsigned int place
 }
 
 /* One whose topology is open: its map and its memory. */
-static int look_closer(const struct args *args, struct node_gpus *node)
+static int look_closer(struct node_gpus *node)
 {
 	struct node_gpu *gpu = &node->gpus[node->nr];
 	struct check check = { 0 };
 	int status;
 
-	status = check_in_child(args, gpu->pci, &check);
+	status = check_in_child(gpu->pci, &check);
 	if (status)
 		return status;
 	if (*check.pci)
@@ -52,17 +52,17 @@ static int look_closer(const struct args *args, struct node_gpus *node)
 	return 0;
 }
 
-static int look_at(const struct args *args, struct gpupart *gp, struct node_gpus *node,
-		   const char *source, const char *selector, const char *pci)
+static int look_at(const struct args *args, struct node_gpus *node, const char *source,
+		   const char *selector, const char *pci)
 {
 	struct node_gpu *gpu = &node->gpus[node->nr];
-	int err = gpupart_topology_open(gp, source, selector, &gpu->topo), status;
+	int err = gpupart_topology_open(cmd_gp, source, selector, &gpu->topo), status;
 
 	if (err)
-		return cmd_fail(args->cmd, cmd_status(err), "%s", gpupart_error(gp));
+		return error_of(err, "%s", gpupart_error(cmd_gp));
 	gpu->simulated = args->simulated;
 	snprintf(gpu->pci, sizeof(gpu->pci), "%s", pci);
-	status = look_closer(args, node);
+	status = look_closer(node);
 	if (status) {
 		gpupart_topology_close(gpu->topo);
 		gpu->topo = NULL;
@@ -70,7 +70,7 @@ static int look_at(const struct args *args, struct gpupart *gp, struct node_gpus
 	return status;
 }
 
-static int look_simulated(const struct args *args, struct gpupart *gp, struct node_gpus *node)
+static int look_simulated(const struct args *args, struct node_gpus *node)
 {
 	struct cuda_simulated found;
 	char index[8];
@@ -80,12 +80,12 @@ static int look_simulated(const struct args *args, struct gpupart *gp, struct no
 		snprintf(index, sizeof(index), "%u", i);
 		if (cuda_find_simulated(index, &found))
 			break;
-		status = look_at(args, gp, node, found.capture, NULL, found.pci);
+		status = look_at(args, node, found.capture, NULL, found.pci);
 	}
 	return status;
 }
 
-int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node)
+int node_gpus_look(struct args *args, struct node_gpus *node)
 {
 	struct gpupart_gpu_info *list;
 	int nr, status = args_simulate(args);
@@ -93,15 +93,15 @@ int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node
 	if (status)
 		return status;
 	if (args->simulated)
-		return look_simulated(args, gp, node);
+		return look_simulated(args, node);
 	list = alloc_zeroed(NODE_GPUS_MAX, sizeof(*list));
-	nr = gpupart_gpu_list(gp, NULL, list, NODE_GPUS_MAX, sizeof(struct gpupart_gpu_info));
+	nr = gpupart_gpu_list(cmd_gp, NULL, list, NODE_GPUS_MAX, sizeof(struct gpupart_gpu_info));
 	if (nr < 0)
-		status = args_fail_gpu(args, nr, gpupart_error(gp));
+		status = args_fail_gpu(args, nr, gpupart_error(cmd_gp));
 	else if (!nr)
-		status = cmd_fail(args->cmd, EXIT_FAILED, "this node has no GPU");
+		status = failure("this node has no GPU");
 	for (int i = 0; !status && i < nr && i < NODE_GPUS_MAX; i++)
-		status = look_at(args, gp, node, NULL, list[i].pci, list[i].pci);
+		status = look_at(args, node, NULL, list[i].pci, list[i].pci);
 	free(list);
 	return status;
 }
@@ -115,14 +115,14 @@ void node_gpus_close(struct node_gpus *node)
 
 /* ------------------------------------------------------------------- the file */
 
-static int write_file(const struct args *args, const char *path, const char *text)
+static int write_file(const char *path, const char *text)
 {
 	int err = whole_write(path, text);
 
-	return err ? cmd_fail(args->cmd, EXIT_FAILED, "%s: %s", path, strerror(-err)) : 0;
+	return err ? failure("%s: %s", path, strerror(-err)) : 0;
 }
 
-int node_gpus_write(const struct args *args, struct gpupart *gp, const struct node_gpus *node)
+int node_gpus_write(const struct node_gpus *node)
 {
 	char *text = NULL, path[NODE_GPU_PATH], row[NODE_GPU_ROW];
 	int status = 0;
@@ -130,13 +130,14 @@ int node_gpus_write(const struct args *args, struct gpupart *gp, const struct no
 	FILE *file;
 
 	if (mkdir(NODE_GPU_FOLDER, 0755) && errno != EEXIST)
-		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPU_FOLDER ": %s", strerror(errno));
+		return failure(NODE_GPU_FOLDER ": %s", strerror(errno));
 	/* Captures first: what the list names is there. */
 	for (unsigned int i = 0; !status && i < node->nr; i++) {
-		if (gpupart_topology_capture(gp, node->gpus[i].topo, "gpupart slurm-node", &text))
-			return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+		if (gpupart_topology_capture(cmd_gp, node->gpus[i].topo, "gpupart slurm-node",
+					     &text))
+			return failure("%s", gpupart_error(cmd_gp));
 		node_gpu_capture(&node->gpus[i], path);
-		status = write_file(args, path, text);
+		status = write_file(path, text);
 		free(text);
 		text = NULL;
 	}
@@ -148,36 +149,34 @@ int node_gpus_write(const struct args *args, struct gpupart *gp, const struct no
 		fputs(row, file);
 	}
 	alloc_file_close(file);
-	status = write_file(args, NODE_GPU_FILE, text);
+	status = write_file(NODE_GPU_FILE, text);
 	free(text);
 	return status;
 }
 
-static int read_row(const struct args *args, struct gpupart *gp, struct node_gpus *node,
-		    const char *line)
+static int read_row(struct node_gpus *node, const char *line)
 {
 	if (node->nr == NODE_GPUS_MAX || !node_gpu_read(line, &node->gpus[node->nr]))
-		return cmd_fail(args->cmd, EXIT_FAILED, NODE_GPU_FILE
-				": row %u is none of ours: run 'gpupart slurm-node' anew",
-				node->nr + 1);
-	if (node_gpu_open(gp, &node->gpus[node->nr]))
-		return cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+		return failure(NODE_GPU_FILE
+			       ": row %u is none of ours: run 'gpupart slurm-node' anew",
+			       node->nr + 1);
+	if (node_gpu_open(cmd_gp, &node->gpus[node->nr]))
+		return failure("%s", gpupart_error(cmd_gp));
 	node->nr++;
 	return 0;
 }
 
-int node_gpus_read(const struct args *args, struct gpupart *gp, struct node_gpus *node)
+int node_gpus_read(struct node_gpus *node)
 {
 	FILE *file = fopen(NODE_GPU_FILE, "re");
 	char line[NODE_GPU_ROW];
 	int status = 0;
 
 	if (!file)
-		return cmd_fail(args->cmd, EXIT_FAILED,
-				NODE_GPU_FILE ": %s: run 'gpupart slurm-node' as root first",
-				strerror(errno));
+		return failure(NODE_GPU_FILE ": %s: run 'gpupart slurm-node' as root first",
+			       strerror(errno));
 	while (!status && fgets(line, sizeof(line), file))
-		status = read_row(args, gp, node, line);
+		status = read_row(node, line);
 	fclose(file);
 	return status;
 }

@@ -17,11 +17,11 @@ struct node_gpus {
 };
 
 /* Asks the driver, or the simulated one: 0, or an error. */
-int node_gpus_look(struct args *args, struct gpupart *gp, struct node_gpus *node);
+int node_gpus_look(struct args *args, struct node_gpus *node);
 
 /* Writes the file and a capture each, whole or not at all; and reads them. Likewise. */
-int node_gpus_write(const struct args *args, struct gpupart *gp, const struct node_gpus *node);
-int node_gpus_read(const struct args *args, struct gpupart *gp, struct node_gpus *node);
+int node_gpus_write(const struct node_gpus *node);
+int node_gpus_read(struct node_gpus *node);
 
 void node_gpus_close(struct node_gpus *node);
 

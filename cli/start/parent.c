@@ -4,7 +4,6 @@
  * shell treat both as one. One thread.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

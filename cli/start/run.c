@@ -51,15 +51,13 @@ int run_check_program(const struct args *args)
 	if (args->program[0] && *args->program[0])
 		return 0;
 	if (args->program[0])
-		return cmd_fail(args->cmd, EXIT_FAILED,
-				"the program is '': wants a name or a path after --");
-	return cmd_fail(args->cmd, EXIT_FAILED, "no program: gpupart %s %s-- PROGRAM ARGS",
-			args->cmd, strcmp(args->cmd, "run") ? "" : "SET ");
+		return failure("the program is '': wants a name or a path after --");
+	return failure("no program: gpupart %s %s-- PROGRAM ARGS", args->cmd,
+		       strcmp(args->cmd, "run") ? "" : "SET ");
 }
 
 /* Whether @gpu, one of the run around this one, is the one at @pci, in *same: 0, or an error. */
-static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu,
-		    const char *pci, bool *same)
+static int same_gpu(const struct args *args, const char *gpu, const char *pci, bool *same)
 {
 	struct gpupart_topology *limited;
 	struct cuda_simulated found;
@@ -67,13 +65,11 @@ static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu
 
 	if (args->simulated) {
 		if (cuda_find_simulated(gpu, &found))
-			return cmd_fail(args->cmd, EXIT_USAGE, "GPUPART_GPU=%s: %s", gpu,
-					found.why);
+			return usage_error("GPUPART_GPU=%s: %s", gpu, found.why);
 		snprintf(address, sizeof(address), "%s", found.pci);
 	} else {
-		if (gpupart_topology_open(gp, NULL, gpu, &limited))
-			return cmd_fail(args->cmd, EXIT_USAGE, "GPUPART_GPU=%s: %s", gpu,
-					gpupart_error(gp));
+		if (gpupart_topology_open(cmd_gp, NULL, gpu, &limited))
+			return usage_error("GPUPART_GPU=%s: %s", gpu, gpupart_error(cmd_gp));
 		snprintf(address, sizeof(address), "%s", gpupart_topology_info(limited)->pci);
 		gpupart_topology_close(limited);
 	}
@@ -82,25 +78,23 @@ static int same_gpu(const struct args *args, struct gpupart *gp, const char *gpu
 }
 
 /* Which of @gpus, those of the run around this one, is the one at @pci: 0, or an error. */
-static int find_outer(const struct args *args, struct gpupart *gp, const char *gpus,
-		      const char *pci, unsigned int *n)
+static int find_outer(const struct args *args, const char *gpus, const char *pci, unsigned int *n)
 {
 	bool same = false;
 	int status = 0;
 	char *gpu;
 
 	for (*n = 0; (gpu = alloc_part(gpus, ',', *n)); ++*n) {
-		status = same_gpu(args, gp, gpu, pci, &same);
+		status = same_gpu(args, gpu, pci, &same);
 		free(gpu);
 		if (status || same)
 			return status;
 	}
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"this runs inside a limit on GPU %s and cannot leave it for %s", gpus, pci);
+	return usage_error("this runs inside a limit on GPU %s and cannot leave it for %s", gpus,
+			   pci);
 }
 
-int run_outer_limit(const struct args *args, struct gpupart *gp,
-		    const struct gpupart_topology *topo, const char *pci,
+int run_outer_limit(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer)
 {
 	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");
@@ -112,39 +106,37 @@ int run_outer_limit(const struct args *args, struct gpupart *gp,
 	if (!words || !*words)
 		return 0;
 	if (gpus && *gpus) {
-		status = find_outer(args, gp, gpus, pci, &n);
+		status = find_outer(args, gpus, pci, &n);
 		if (status)
 			return status;
 	}
 	part = alloc_part(words, ';', strchr(words, ';') ? n : 0);
-	status = gpupart_set_parse(gp, topo, part ? part : "", set);
+	status = gpupart_set_parse(cmd_gp, topo, part ? part : "", set);
 	free(part);
 	if (status)
-		return cmd_fail(args->cmd, EXIT_USAGE, "GPUPART_SET=%s: %s", words,
-				gpupart_error(gp));
+		return usage_error("GPUPART_SET=%s: %s", words, gpupart_error(cmd_gp));
 	*outer = set;
 	return 0;
 }
 
-static int work_out_set(const struct args *args, struct gpupart *gp,
-			const struct gpupart_topology *topo, const char *pci,
-			struct gpupart_tpcset *set)
+static int work_out_set(const struct args *args, const struct gpupart_topology *topo,
+			const char *pci, struct gpupart_tpcset *set)
 {
 	const struct gpupart_tpcset *outer;
 	struct gpupart_tpcset around;
 	int status;
 
-	status = run_outer_limit(args, gp, topo, pci, &around, &outer);
+	status = run_outer_limit(args, topo, pci, &around, &outer);
 	if (!status && !args->nr_terms) {
 		/* For its memory alone. */
 		*set = outer ? *outer : gpupart_topology_all(topo);
 		return status;
 	}
-	return status ?: args_set(args, gp, topo, pci, outer, set);
+	return status ?: args_set(args, topo, pci, outer, set);
 }
 
 /* In front of what LD_PRELOAD has. */
-static int preload(const struct args *args, const char *path)
+static int preload(const char *path)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char *joined;
@@ -153,24 +145,23 @@ static int preload(const struct args *args, const char *path)
 		return 0;
 	if (asprintf(&joined, "%s%s%s", path, others && *others ? ":" : "",
 		     others ? others : "") < 0)
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
+		return failure("no memory");
 	setenv("LD_PRELOAD", joined, 1);
 	free(joined);
 	return 0;
 }
 
-int run_inject(const struct args *args, bool strict)
+int run_inject(bool strict)
 {
 	const char *taken = getenv("CUDA_INJECTION64_PATH");
 	char path[PATH_MAX];
 	bool is_taken;
 	int err;
 
-	tunables_raise(args->cmd, NULL);
+	tunables_raise(NULL);
 	err = paths_package(PATHS_INJECT, path, sizeof(path));
 	if (err)
-		return cmd_fail(args->cmd, EXIT_FAILED, "%s is not installed: %s", PATHS_INJECT,
-				strerror(-err));
+		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));
 	/* In a container that may be the one of the gpupart outside. */
 	is_taken = taken && *taken && !paths_same(taken, path) && !paths_is_inject(taken);
 	if (!is_taken)
@@ -179,14 +170,13 @@ int run_inject(const struct args *args, bool strict)
 	if (!is_taken && !strict)
 		return 0;
 	if (!strpbrk(path, " :"))
-		return preload(args, path);
+		return preload(path);
 	if (!is_taken)
-		return cmd_fail(args->cmd, EXIT_FAILED,
-				"--strict: LD_PRELOAD takes no path with a blank or colon (%s)",
-				path);
-	return cmd_fail(args->cmd, EXIT_FAILED,
-			"CUDA_INJECTION64_PATH is taken by %s, and LD_PRELOAD takes no path with a blank or colon (%s)",
-			taken, path);
+		return failure("--strict: LD_PRELOAD takes no path with a blank or colon (%s)",
+			       path);
+	return failure(
+		"CUDA_INJECTION64_PATH is taken by %s, and LD_PRELOAD takes no path with a blank or colon (%s)",
+		taken, path);
 }
 
 int run_become(const struct args *args)
@@ -195,19 +185,18 @@ int run_become(const struct args *args)
 
 	execvp(args->program[0], args->program);
 	err = errno;
-	return cmd_fail(args->cmd, err == ENOENT ? EXIT_RUN_NOT_FOUND : EXIT_RUN_NOT_EXECUTABLE,
+	return cmd_fail(cmd_name, err == ENOENT ? EXIT_RUN_NOT_FOUND : EXIT_RUN_NOT_EXECUTABLE,
 			"%s: %s", args->program[0], strerror(err));
 }
 
 /* What the job is called: --name's, or the variable's if that is a name; NULL: nothing. */
-static const char *job_name(const struct args *args, const char *name)
+static const char *job_name(const char *name)
 {
 	const char *called = name ? name : getenv("GPUPART_NAME");
 
 	if (!called || !*called || check_is_name(called))
 		return called && *called ? called : NULL;
-	cmd_note(args->cmd, "GPUPART_NAME=%s is no name as --name takes it: the job has none",
-		 called);
+	remark("GPUPART_NAME=%s is no name as --name takes it: the job has none", called);
 	return NULL;
 }
 
@@ -215,12 +204,11 @@ static const char *job_name(const struct args *args, const char *name)
  * From now on `gpupart set` finds what this becomes, also before it uses the GPU: 0, or an error
  * where the note cannot be done without.
  */
-static int begin_job(const struct args *args, struct gpupart *gp,
-		     const struct gpupart_topology *topo, const struct run_wishes *wishes,
+static int begin_job(const struct gpupart_topology *topo, const struct run_wishes *wishes,
 		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
 		     char id[GPUPART_JOB_STRLEN])
 {
-	int err = gpupart_job_begin(gp, called, topo, gpu, set, id);
+	int err = gpupart_job_begin(cmd_gp, called, topo, gpu, set, id);
 	char why[256];
 	const char *advice;
 
@@ -229,53 +217,49 @@ static int begin_job(const struct args *args, struct gpupart *gp,
 		return 0;
 	}
 	if (wishes->mem)
-		return cmd_fail(args->cmd, EXIT_FAILED,
-				"--mem %s: the quota cannot be kept: %s", wishes->mem,
-				gpupart_error(gp));
+		return failure("--mem %s: the quota cannot be kept: %s", wishes->mem,
+			       gpupart_error(cmd_gp));
 	unsetenv("GPUPART_JOB");
 	if (wishes->name)
-		cmd_note(args->cmd, "'gpupart set %s' will not find what starts later: %s",
-			 wishes->name, gpupart_error(gp));
+		remark("'gpupart set %s' will not find what starts later: %s", wishes->name,
+		       gpupart_error(cmd_gp));
 	/* A missing or read-only folder is a container's; this one is another user's, or full. */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
 		 blocks_advice(why, sizeof(why)) : NULL;
 	if (advice && !wishes->name)
-		cmd_note(args->cmd,
-			 "'gpupart ps' and 'gpupart set' will not find the program: %s: %s", why,
-			 advice);
+		remark("'gpupart ps' and 'gpupart set' will not find the program: %s: %s", why,
+		       advice);
 	return 0;
 }
 
 /* The quota, before the program is there: 0, or an error. */
-static int begin_tenant(const struct args *args, struct gpupart *gp, const char *tenant,
-			const char *gpu, const struct run_wishes *wishes)
+static int begin_tenant(const struct args *args, const char *tenant, const char *gpu,
+			const struct run_wishes *wishes)
 {
 	char old[TENANTS_SIZE_STRLEN], new[TENANTS_SIZE_STRLEN], bytes[24];
 	struct gpupart_tenant now;
 	uint64_t before;
 
 	if (!wishes->mem) {
-		if (tenant && !gpupart_tenant_get(gp, tenant, gpu, &now) && now.quota &&
+		if (tenant && !gpupart_tenant_get(cmd_gp, tenant, gpu, &now) && now.quota &&
 		    !getenv("GPUPART_TENANT"))
-			cmd_note(args->cmd,
-				 "tenant %s has a quota of %s on %s: it does not hold for this program, which is run without --mem",
-				 tenant, tenants_size(old, now.quota), gpu);
+			remark(
+				"tenant %s has a quota of %s on %s: it does not hold for this program, which is run without --mem",
+				tenant, tenants_size(old, now.quota), gpu);
 		return 0;
 	}
-	if (gpupart_tenant_begin(gp, tenant, gpu, wishes->mem_bytes, &before))
-		return cmd_fail(args->cmd, EXIT_FAILED, "--mem %s: %s", wishes->mem,
-				gpupart_error(gp));
+	if (gpupart_tenant_begin(cmd_gp, tenant, gpu, wishes->mem_bytes, &before))
+		return failure("--mem %s: %s", wishes->mem, gpupart_error(cmd_gp));
 	if (before && before != wishes->mem_bytes)
-		cmd_note(args->cmd, "tenant %s's quota on %s was %s and is %s now, for all of it",
-			 tenant, gpu, tenants_size(old, before),
-			 tenants_size(new, wishes->mem_bytes));
-	if (!gpupart_tenant_get(gp, tenant, gpu, &now))
-		tenants_note_above(args->cmd, &now);
+		remark("tenant %s's quota on %s was %s and is %s now, for all of it", tenant, gpu,
+		       tenants_size(old, before), tenants_size(new, wishes->mem_bytes));
+	if (!gpupart_tenant_get(cmd_gp, tenant, gpu, &now))
+		tenants_note_above(&now);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)wishes->mem_bytes);
 	setenv("GPUPART_TENANT", tenant, 1);
 	setenv("GPUPART_MEM", bytes, 1);
-	audit_join(args->cmd);
-	tunables_raise(args->cmd, args->program[0]);
+	audit_join();
+	tunables_raise(args->program[0]);
 	return 0;
 }
 
@@ -307,9 +291,8 @@ static void add_part(char **list, const char *separator, const char *part)
 }
 
 /* Everything between a topology and the program's environment, of one GPU. */
-static int prepare(const struct args *args, struct gpupart *gp,
-		   const struct gpupart_topology *topo, const struct run_wishes *wishes,
-		   struct parts *parts)
+static int prepare(const struct args *args, const struct gpupart_topology *topo,
+		   const struct run_wishes *wishes, struct parts *parts)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	/* A capture need not tell the address that is simulated. */
@@ -322,28 +305,27 @@ static int prepare(const struct args *args, struct gpupart *gp,
 
 	memset(check, 0, sizeof(*check));
 	/* What takes long goes first: to work the set out may take a lock, for -n. */
-	status = check_in_child(args, gpu, check) ?: work_out_set(args, gp, topo, gpu, &set);
+	status = check_in_child(gpu, check) ?: work_out_set(args, topo, gpu, &set);
 	if (!status)
-		status = run_inject(args, wishes->strict);
+		status = run_inject(wishes->strict);
 	if (*check->pci)
 		gpu = check->pci;
 	if (!status && wishes->mem)
-		status = tenants_check_size(args, gpu, check->memory, wishes->mem_bytes);
+		status = tenants_check_size(gpu, check->memory, wishes->mem_bytes);
 	if (!status && parts->nr && has_part(parts->gpus, gpu))
-		status = cmd_fail(args->cmd, EXIT_USAGE, "--gpu %s: GPU %s is named twice",
-				  wishes->gpus, gpu);
+		status = usage_error("--gpu %s: GPU %s is named twice", wishes->gpus, gpu);
 	if (status)
 		return status;
 	gpupart_tpcset_format_list(&set, list, sizeof(list));
 	add_part(&parts->gpus, ",", gpu);
 	add_part(&parts->sets, ";", list);
 	add_part(&parts->keys, ",", check->key);
-	called = job_name(args, wishes->name);
-	status = begin_job(args, gp, topo, wishes, gpu, &set, called, id);
+	called = job_name(wishes->name);
+	status = begin_job(topo, wishes, gpu, &set, called, id);
 	/* One tenant on all of the GPUs, of the first one's job. */
 	tenant = !wishes->mem || called ? called : parts->nr ? getenv("GPUPART_TENANT") : id;
 	if (!status)
-		status = begin_tenant(args, gp, tenant, gpu, wishes);
+		status = begin_tenant(args, tenant, gpu, wishes);
 	if (status)
 		return status;
 	parts->nr++;
@@ -356,65 +338,60 @@ static int prepare(const struct args *args, struct gpupart *gp,
 		setenv("GPUPART_PROFILE", "1", 1);
 	/* taskset says nothing either; but who runs on no GPU should know it. */
 	if (args->simulated)
-		cmd_note(args->cmd, "TPCs %s of %s, simulated",
-			 out_set(text, sizeof(text), topo, &set), gpu);
+		remark("TPCs %s of %s, simulated", out_set(text, sizeof(text), topo, &set), gpu);
 	if (wishes->mps && parts->nr == 1)
-		mps_join(args->cmd, args->simulated);
+		mps_join(args->simulated);
 	else if (!wishes->mps && !args->simulated)
-		mps_note_turns(args->cmd, gp, gpu);
+		mps_note_turns(gpu);
 	return 0;
 }
 
-static int prepare_one(struct args *args, struct gpupart *gp, const struct run_wishes *wishes,
-		       struct parts *parts)
+static int prepare_one(struct args *args, const struct run_wishes *wishes, struct parts *parts)
 {
 	struct gpupart_topology *topo;
-	int status = args_topology(args, gp, &topo);
+	int status = args_topology(args, &topo);
 
 	if (status)
 		return status;
 	if (wishes->plan)
-		status = plan_file_check(args, wishes->plan, gp, topo, wishes->file);
+		status = plan_file_check(wishes->plan, topo, wishes->file);
 	if (!status)
-		status = prepare(args, gp, topo, wishes, parts);
+		status = prepare(args, topo, wishes, parts);
 	gpupart_topology_close(topo);
 	return status;
 }
 
 /* The GPUs that CUDA shows, parted by commas, which the caller frees: 0, or an error. */
-static int list_all(const struct args *args, char **gpus)
+static int list_all(char **gpus)
 {
 	struct cuda_probe probe;
 	int err = cuda_probe(&probe);
 
 	*gpus = NULL;
 	if (err || !*probe.pci[0])
-		return cmd_fail(args->cmd, EXIT_USAGE, "--gpu all: %s",
-				err ? probe.why : "CUDA shows no GPU");
+		return usage_error("--gpu all: %s", err ? probe.why : "CUDA shows no GPU");
 	for (int i = 0; i < CUDA_MAX_GPUS && *probe.pci[i]; i++)
 		add_part(gpus, ",", probe.pci[i]);
 	return 0;
 }
 
-static int prepare_list(struct args *args, struct gpupart *gp, const struct run_wishes *wishes,
-			struct parts *parts)
+static int prepare_list(struct args *args, const struct run_wishes *wishes, struct parts *parts)
 {
 	char *gpus = NULL, *gpu = NULL;
 	int status = 0;
 
 	if (!strcmp(wishes->gpus, "all"))
-		status = list_all(args, &gpus);
+		status = list_all(&gpus);
 	else
 		gpus = alloc_text("%s", wishes->gpus);
 	for (unsigned int n = 0; !status && (gpu = alloc_part(gpus, ',', n)); n++) {
 		if (!*gpu || n == CUDA_MAX_GPUS)
-			status = cmd_fail(args->cmd, EXIT_USAGE,
-					  "--gpu %s: wants 1 to %d GPUs, parted by commas",
-					  wishes->gpus, CUDA_MAX_GPUS);
+			status = usage_error("--gpu %s: wants 1 to %d GPUs, parted by commas",
+					     wishes->gpus, CUDA_MAX_GPUS);
 		args->gpu = gpu;
 		if (args->simulated)
 			args->source = NULL;
-		status = status ?: args_simulate(args) ?: prepare_one(args, gp, wishes, parts);
+		status = status ?: args_simulate(args) ?: prepare_one(args, wishes, parts);
 		free(gpu);
 	}
 	free(gpus);
@@ -422,7 +399,7 @@ static int prepare_list(struct args *args, struct gpupart *gp, const struct run_
 }
 
 /* Inside a run on several GPUs, a limit on some of them would leave the others without one. */
-static int check_outer(const struct args *args, const struct parts *parts)
+static int check_outer(const struct parts *parts)
 {
 	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");
 	char *left = words && *words && gpus ? alloc_part(gpus, ',', parts->nr) : NULL;
@@ -430,9 +407,8 @@ static int check_outer(const struct args *args, const struct parts *parts)
 	if (!left)
 		return 0;
 	free(left);
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"this runs inside a limit on GPUs %s and cannot leave some of them out",
-			gpus);
+	return usage_error("this runs inside a limit on GPUs %s and cannot leave some of them out",
+			   gpus);
 }
 
 /* What the program can see and --gpu does not name. */
@@ -441,10 +417,10 @@ static void note_free(const struct args *args, const struct run_wishes *wishes,
 {
 	for (int i = 0; wishes->names_gpus && i < parts->check.nr_visible; i++)
 		if (!has_part(parts->gpus, parts->check.visible[i]))
-			cmd_note(args->cmd, "GPU %s%s is not named by --gpu: %s",
-				 parts->check.visible[i], args->simulated ? " (simulated)" : "",
-				 wishes->strict ? "a launch there ends the program" :
-						  "launches there are not confined");
+			remark("GPU %s%s is not named by --gpu: %s", parts->check.visible[i],
+			       args->simulated ? " (simulated)" : "",
+			       wishes->strict ? "a launch there ends the program" :
+						"launches there are not confined");
 }
 
 /* The program may have another home: maps that were learnt stand in this one. */
@@ -463,14 +439,13 @@ static void name_maps(void)
 int run_confine(struct args *args, const struct run_wishes *wishes)
 {
 	struct parts parts = { 0 };
-	struct gpupart *gp;
 	int status;
 
-	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	status = (wishes->gpus ? prepare_list(args, gp, wishes, &parts) :
-				 prepare_one(args, gp, wishes, &parts)) ?:
-		 check_outer(args, &parts);
+	if (gpupart_open(&cmd_gp))
+		return failure("no memory");
+	status = (wishes->gpus ? prepare_list(args, wishes, &parts) :
+				 prepare_one(args, wishes, &parts)) ?:
+		 check_outer(&parts);
 	if (!status) {
 		note_free(args, wishes, &parts);
 		setenv("GPUPART_SET", parts.sets, 1);
@@ -481,6 +456,5 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 	free(parts.gpus);
 	free(parts.sets);
 	free(parts.keys);
-	gpupart_close(gp);
 	return status;
 }

@@ -31,8 +31,7 @@ void run_take_gpus(struct args *args, struct run_wishes *wishes);
  * The limit of a run around this command, on the GPU at @pci: in @set, with *outer to it,
  * or NULL where there is none. 0, or an error: it is on another GPU, or no set.
  */
-int run_outer_limit(const struct args *args, struct gpupart *gp,
-		    const struct gpupart_topology *topo, const char *pci,
+int run_outer_limit(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer);
 
 /*
@@ -45,7 +44,10 @@ int run_confine(struct args *args, const struct run_wishes *wishes);
  * Only the injected library into the environment; @strict: where it is loaded at the program's
  * start. 0, or an error.
  */
-int run_inject(const struct args *args, bool strict);
+int run_inject(bool strict);
+
+/* run_confine() and run_become() in a child of this process: an error, or CMD_ENDED. */
+int run_as_parent(struct args *args, const struct run_wishes *wishes);
 
 /* The program in this process's place; returns an error: it could not be started. */
 int run_become(const struct args *args);

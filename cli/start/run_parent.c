@@ -11,8 +11,9 @@
 #include <unistd.h>
 #include "cli/mps/mps.h"
 #include "cli/start/parent.h"
-#include "cli/start/run_parent.h"
+#include "cli/start/run.h"
 #include "cli/start/run_report.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "lib/private.h"
 
@@ -154,7 +155,7 @@ static int supervise(struct run *run, int fd)
 	long ran_on;
 
 	if (err)
-		return cmd_fail(run->args->cmd, EXIT_FAILED, "no process: %s", strerror(-err));
+		return failure("no process: %s", strerror(-err));
 	/* Now that other descriptors are closed. */
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);
@@ -163,34 +164,30 @@ static int supervise(struct run *run, int fd)
 		return CMD_ENDED | parent_end_as(wstatus);
 	ran_on = process_now_ms() - run->ended_at;
 	if (run->nr_ended && ran_on >= RAN_ON_MS)
-		cmd_note(run->args->cmd, "strict: %s was sent SIGTERM and ran on for %ld s",
-			 run->args->program[0], ran_on / 1000);
+		remark("strict: %s was sent SIGTERM and ran on for %ld s", run->args->program[0],
+		       ran_on / 1000);
 	else
-		cmd_note(run->args->cmd, "strict: %s %s", run->args->program[0],
-			 run->nr_ended ? "was ended" : "was not confined all the time");
+		remark("strict: %s %s", run->args->program[0],
+		       run->nr_ended ? "was ended" : "was not confined all the time");
 	return EXIT_RUN_STRICT;
 }
 
 int run_as_parent(struct args *args, const struct run_wishes *wishes)
 {
 	static struct run run;	/* too large for a small stack */
-	struct gpupart *gp;
 	const char *id;
 	int fd = -1;
 
 	run.args = args;
 	run.wishes = wishes;
-	if (gpupart_open(&gp))
-		return cmd_fail(args->cmd, EXIT_FAILED, "no memory");
-	if (gpupart_report_open(gp, &run.report, &id)) {
-		cmd_note(args->cmd, "what is not confined cannot be reported: %s",
-			 gpupart_error(gp));
-		gpupart_close(gp);
+	if (gpupart_open(&cmd_gp))
+		return failure("no memory");
+	if (gpupart_report_open(cmd_gp, &run.report, &id)) {
+		remark("what is not confined cannot be reported: %s", gpupart_error(cmd_gp));
 		return wishes->strict ? EXIT_FAILED : become(&run);
 	}
 	sscanf(id, "/proc/%*d/fd/%d", &fd);
 	setenv("GPUPART_REPORT", id, 1);
-	gpupart_close(gp);
 	/* The memory goes with this process. */
 	return supervise(&run, fd);
 }

@@ -71,17 +71,15 @@ static void advise(const struct args *args, char *text, size_t len,
 	const struct gpupart_tpcset *outer;
 	struct gpupart_topology *topo;
 	char list[OUT_SET_STRLEN];
-	struct gpupart *gp;
 
 	text[0] = 0;
 	if (!kernel->cluster || gpupart_topology_open(NULL, process->source, process->simulated ?
 						      NULL : process->pci, &topo))
 		return;
-	gp = alloc_gpupart();
-	if (run_outer_limit(args, gp, topo, process->pci, &around, &outer))
+	if (run_outer_limit(args, topo, process->pci, &around, &outer))
 		outer = NULL;
 	all = outer ? *outer : gpupart_topology_all(topo);
-	others = neighbours_tpcs(args, gp, topo, process->pci, outer);
+	others = neighbours_tpcs(args, topo, process->pci, outer);
 	left = gpupart_tpcset_andnot(&all, &others);
 	if (!gpupart_set_pick(topo, kernel->cluster, &none, &kernel->limit, &left, nr, &set))
 		snprintf(text, len, "; -t %s, as many, would hold it",
@@ -93,7 +91,6 @@ static void advise(const struct args *args, char *text, size_t len,
 	else
 		snprintf(text, len, "; no set of %u TPCs%s holds it", nr,
 			 outer ? " inside GPUPART_SET" : "");
-	gpupart_close(gp);
 	gpupart_topology_close(topo);
 }
 
@@ -139,11 +136,11 @@ static void say_module(const struct gpupart_report_kernel *kernel, bool simulate
 {
 	bool one = kernel->count == 1;
 
-	cmd_note(RUN,
-		 "%llu module%s with %s%s %s refused%s: kernels in it can launch others from the GPU, see gpupart-device-launches(7)",
-		 (unsigned long long)kernel->count, one ? "" : "s",
-		 *kernel->name ? "kernel " : "kernels whose names are not known", kernel->name,
-		 one ? "was" : "were", simulated ? " (simulated)" : "");
+	remark(
+		"%llu module%s with %s%s %s refused%s: kernels in it can launch others from the GPU, see gpupart-device-launches(7)",
+		(unsigned long long)kernel->count, one ? "" : "s",
+		*kernel->name ? "kernel " : "kernels whose names are not known", kernel->name,
+		one ? "was" : "were", simulated ? " (simulated)" : "");
 }
 
 static void say_kernel(const struct args *args, const struct gpupart_report_process *process,
@@ -158,10 +155,10 @@ static void say_kernel(const struct args *args, const struct gpupart_report_proc
 	say_why(why, sizeof(why), kernel);
 	advise(args, advice, sizeof(advice), process, kernel);
 	gpupart_tpcset_format_list(&kernel->limit, list, sizeof(list));
-	cmd_note(RUN, "%llu %s outside of %s%s%s: %s: %s%s", (unsigned long long)kernel->count,
-		 kernel->count == 1 ? "launch" : "launches", *list ? "TPCs " : "the set", list,
-		 args->simulated ? " (simulated)" : "",
-		 *kernel->name ? kernel->name : "a kernel whose name is not known", why, advice);
+	remark("%llu %s outside of %s%s%s: %s: %s%s", (unsigned long long)kernel->count,
+	       kernel->count == 1 ? "launch" : "launches", *list ? "TPCs " : "the set", list,
+	       args->simulated ? " (simulated)" : "",
+	       *kernel->name ? kernel->name : "a kernel whose name is not known", why, advice);
 }
 
 /* The lines of launches: *@rest those that got none. */
@@ -203,11 +200,11 @@ static void say_unconfined(const struct gpupart_report *report, const struct wit
 
 	for (unsigned int n = 0; !gpupart_report_get(report, n, &p); n++)
 		if (p.state == GPUPART_REPORT_REFUSED)
-			cmd_note(RUN, "process %d (%s) was kept from CUDA%s: %s", p.pid, p.name,
-				 sim, p.why);
+			remark("process %d (%s) was kept from CUDA%s: %s", p.pid, p.name, sim,
+			       p.why);
 		else if (p.state != GPUPART_REPORT_CONFINED)
-			cmd_note(RUN, "process %d (%s) used CUDA%s and was never confined: %s",
-				 p.pid, p.name, sim, p.why);
+			remark("process %d (%s) used CUDA%s and was never confined: %s", p.pid,
+			       p.name, sim, p.why);
 	for (unsigned int i = 0; i < witness->nr; i++) {
 		const struct witness_process *w = &witness->processes[i];
 		enum run_report_found found = w->looks > 1 ? run_report_find(report, &w->process) :
@@ -215,10 +212,10 @@ static void say_unconfined(const struct gpupart_report *report, const struct wit
 
 		memcpy(name, w->name, sizeof(name));
 		if (found != RUN_REPORT_PRESENT)
-			cmd_note(RUN, "process %d (%s) used CUDA%s and %s confined: %s",
-				 w->process.pid, out_clean(name), sim,
-				 found == RUN_REPORT_ABSENT ? "was never" : "may never have been",
-				 "libgpupart-inject.so was not loaded into it");
+			remark("process %d (%s) used CUDA%s and %s confined: %s", w->process.pid,
+			       out_clean(name), sim,
+			       found == RUN_REPORT_ABSENT ? "was never" : "may never have been",
+			       "libgpupart-inject.so was not loaded into it");
 	}
 }
 
@@ -233,14 +230,12 @@ void run_report_say(const struct gpupart_report *report, const struct witness *w
 	say_unconfined(report, witness, args->simulated);
 	say_launches(report, args, &rest);
 	if (rest)
-		cmd_note(RUN, "%llu launches of further kernels ran outside of the set%s",
-			 (unsigned long long)rest, sim);
+		remark("%llu launches of further kernels ran outside of the set%s",
+		       (unsigned long long)rest, sim);
 	if (refused)
-		cmd_note(RUN,
-			 "%u further process%s %s kept from CUDA%s: the report had no room left",
-			 refused, refused == 1 ? "" : "es", refused == 1 ? "was" : "were", sim);
+		remark("%u further process%s %s kept from CUDA%s: the report had no room left",
+		       refused, refused == 1 ? "" : "es", refused == 1 ? "was" : "were", sim);
 	if (lost)
-		cmd_note(RUN,
-			 "%u further process%s used CUDA%s: what became of %s launches is not known",
-			 lost, lost == 1 ? "" : "es", sim, lost == 1 ? "its" : "their");
+		remark("%u further process%s used CUDA%s: what became of %s launches is not known",
+		       lost, lost == 1 ? "" : "es", sim, lost == 1 ? "its" : "their");
 }

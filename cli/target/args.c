@@ -49,9 +49,8 @@ static const struct {
 static int add_term(struct args *args, const char *option, const char *text)
 {
 	if (args->nr_terms == ARGS_MAX_TERMS)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"%s %s: more than %d set options: join them with commas",
-				option, text, ARGS_MAX_TERMS);
+		return usage_error("%s %s: more than %d set options: join them with commas", option,
+				   text, ARGS_MAX_TERMS);
 	args->terms[args->nr_terms].option = option;
 	args->terms[args->nr_terms].text = text;
 	args->nr_terms++;
@@ -62,16 +61,18 @@ static int print_help(const char *help)
 {
 	struct out out;
 
+	/* As main() writes it. */
+	cmd_name = NULL;
 	out_open(&out, NULL);
 	fputs(help, out.file);
-	return CMD_ENDED | out_close(&out, NULL);
+	return CMD_ENDED | out_close(&out);
 }
 
 /* A value that is there and empty is a variable that was not set. */
-static int take_text(struct args *args, const char *option, const char *wants, const char **value)
+static int take_text(const char *option, const char *wants, const char **value)
 {
 	if (!*optarg)
-		return cmd_fail(args->cmd, EXIT_USAGE, "%s '': wants %s", option, wants);
+		return usage_error("%s '': wants %s", option, wants);
 	*value = optarg;
 	return 0;
 }
@@ -90,14 +91,14 @@ static int take(struct args *args, int opt, const char *help)
 	case OPT_HEX:
 		return add_term(args, "--hex", optarg);
 	case OPT_GPU:
-		return take_text(args, "--gpu", "an index, a PCI address or a UUID", &args->gpu);
+		return take_text("--gpu", "an index, a PCI address or a UUID", &args->gpu);
 	case OPT_JSON:
 		args->json = true;
 		return 0;
 	case 'i':
-		return take_text(args, "-i", "sample:NAME or a capture's path", &args->source);
+		return take_text("-i", "sample:NAME or a capture's path", &args->source);
 	case 'o':
-		return take_text(args, "-o", "a file to write to", &args->output);
+		return take_text("-o", "a file to write to", &args->output);
 	default:
 		return print_help(help);
 	}
@@ -126,31 +127,26 @@ static int bad_option(const struct args *args, int opt, char **argv, const struc
 	char matches[256];
 
 	if (opt == ':')
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"%s wants a value: see 'gpupart %s --help'",
-				is_long ? word : letter, args->cmd);
+		return usage_error("%s wants a value: see 'gpupart %s --help'",
+				   is_long ? word : letter, args->cmd);
 	if (is_long && optopt && strchr(word, '='))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"'%s': this option takes no value: see 'gpupart %s --help'",
-				word, args->cmd);
+		return usage_error("'%s': this option takes no value: see 'gpupart %s --help'",
+				   word, args->cmd);
 	if (is_long && !optopt && list_matches(options, word, matches, sizeof(matches)) > 1)
-		return cmd_fail(args->cmd, EXIT_USAGE, "'%s' may mean %s: write it out",
-				word, matches);
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"unknown option '%s': see 'gpupart %s --help'",
-			is_long || !optopt ? word : letter, args->cmd);
+		return usage_error("'%s' may mean %s: write it out", word, matches);
+	return usage_error("unknown option '%s': see 'gpupart %s --help'",
+			   is_long || !optopt ? word : letter, args->cmd);
 }
 
 /* An option of the command's own, by its number or its letter: 0, an error, or NOT_OWN. */
-static int take_own(const struct args *args, const struct args_option *own, int opt)
+static int take_own(const struct args_option *own, int opt)
 {
 	for (int i = 0; own && own[i].name; i++) {
 		if (opt != OPT_OWN + i && (!own[i].letter || opt != own[i].letter))
 			continue;
 		if (own[i].values && own[i].values->nr == ARGS_MAX_TERMS)
-			return cmd_fail(args->cmd, EXIT_USAGE,
-					"--%s %s: given more than %d times", own[i].name, optarg,
-					ARGS_MAX_TERMS);
+			return usage_error("--%s %s: given more than %d times", own[i].name, optarg,
+					   ARGS_MAX_TERMS);
 		if (own[i].values)
 			own[i].values->texts[own[i].values->nr++] = optarg;
 		else if (own[i].value)
@@ -163,15 +159,14 @@ static int take_own(const struct args *args, const struct args_option *own, int 
 }
 
 /* getopt_long() takes the beginning of an option for it: of --sm-count where --sms was meant. */
-static int check_whole(const struct args *args, char **argv, const char *option)
+static int check_whole(char **argv, const char *option)
 {
 	/* The value may be the argument after the option's. */
 	const char *word = argv[optind - (optarg == argv[optind - 1] ? 2 : 1)];
 
 	if (strcspn(word + 2, "=") == strlen(option))
 		return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"unknown option '%s': --%s has to be written out", word, option);
+	return usage_error("unknown option '%s': --%s has to be written out", word, option);
 }
 
 /* Whether -o asks for JSON by its file's name, and no option for another form. */
@@ -215,10 +210,10 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	while ((opt = getopt_long(argc, argv, letters, options, &at)) != -1) {
 		if (opt == '?' || opt == ':')
 			return bad_option(args, opt, argv, options);
-		status = at >= 0 ? check_whole(args, argv, options[at].name) : 0;
+		status = at >= 0 ? check_whole(argv, options[at].name) : 0;
 		at = -1;
 		if (!status)
-			status = take_own(args, own, opt);
+			status = take_own(own, opt);
 		if (status == NOT_OWN)
 			status = take(args, opt, help);
 		if (status)
@@ -229,9 +224,8 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	if (takes & (ARGS_PROGRAM | ARGS_NAMES))
 		args->program = argv + optind;
 	else if (optind < argc)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"'%s' is not expected: see 'gpupart %s --help'",
-				argv[optind], args->cmd);
+		return usage_error("'%s' is not expected: see 'gpupart %s --help'", argv[optind],
+				   args->cmd);
 	return 0;
 }
 
@@ -253,15 +247,17 @@ static int check_file(const struct args *args)
 		return 0;
 	if (stat(args->source, &st)) {
 		err = errno;
-		return cmd_fail(args->cmd, cmd_status(-err), "-i %s: %s%s", args->source,
-				strerror(err), strchr(args->source, '/') ? "" :
+		return error_of(
+			-err, "-i %s: %s%s", args->source, strerror(err),
+			strchr(args->source, '/') ?
+				"" :
 				"; captures that ship are named sample:NAME, as in sample:h200");
 	}
 	if (S_ISREG(st.st_mode))
 		return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"-i %s: no regular file: a capture is read more than once; write it into a file first",
-			args->source);
+	return usage_error(
+		"-i %s: no regular file: a capture is read more than once; write it into a file first",
+		args->source);
 }
 
 /* The simulated driver has what TMD V04_00 has: 128 mask bits. */
@@ -291,9 +287,9 @@ static int check_bits(const struct args *args, const struct gpupart_topology *to
 	}
 	if (!*why)
 		return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"-i %s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
-			args->source, why);
+	return usage_error(
+		"-i %s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
+		args->source, why);
 }
 
 /* The capture that -i means opens, and its full path: 0, or an error. */
@@ -301,17 +297,14 @@ static int capture_path(const struct args *args, char *path, size_t len)
 {
 	struct gpupart_topology *topo;
 	const char *found;
-	struct gpupart *gp;
 	int err, status = check_file(args);
 
 	if (status)
 		return status;
-	gp = alloc_gpupart();
 	/* --gpu is for the driver made of it, which has an address where the capture has none. */
-	err = gpupart_topology_open(gp, args->source, NULL, &topo);
+	err = gpupart_topology_open(cmd_gp, args->source, NULL, &topo);
 	if (err) {
-		status = cmd_fail(args->cmd, cmd_status(err), "-i %s: %s", args->source,
-				  gpupart_error(gp));
+		status = error_of(err, "-i %s: %s", args->source, gpupart_error(cmd_gp));
 		goto close_gp;
 	}
 	/* A sample's path is known to the library only, which cuts it to fit ("...end"). */
@@ -319,17 +312,14 @@ static int capture_path(const struct args *args, char *path, size_t len)
 		gpupart_topology_info(topo)->source;
 	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
 	if (err == -ENAMETOOLONG)
-		status = cmd_fail(args->cmd, EXIT_USAGE,
-				  "-i %s: its path is too long: give a capture's path instead",
-				  args->source);
+		status = usage_error("-i %s: its path is too long: give a capture's path instead",
+				     args->source);
 	else if (err)
-		status = cmd_fail(args->cmd, EXIT_USAGE, "-i %s: %s", args->source,
-				  strerror(-err));
+		status = usage_error("-i %s: %s", args->source, strerror(-err));
 	else
 		status = check_bits(args, topo);
 	gpupart_topology_close(topo);
 close_gp:
-	gpupart_close(gp);
 	return status;
 }
 
@@ -343,12 +333,11 @@ static int choose_simulated(struct args *args, const char *captures)
 	if (!found.simulated && !args->source)
 		return 0;
 	if (!found.simulated)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"the simulated driver is not used: %s",
-				*found.why ? found.why : "the loader finds another libcuda.so.1");
+		return usage_error("the simulated driver is not used: %s",
+				   *found.why ? found.why :
+						"the loader finds another libcuda.so.1");
 	if (err && args->gpu)
-		return cmd_fail(args->cmd, EXIT_USAGE, "--gpu %s: %s", args->gpu,
-				found.why);
+		return usage_error("--gpu %s: %s", args->gpu, found.why);
 	args->simulated = true;
 	if (err) {	/* what attaches to it says it */
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
@@ -363,9 +352,10 @@ static int choose_simulated(struct args *args, const char *captures)
 int args_fail_gpu(const struct args *args, int err, const char *why)
 {
 	if (args->source || !access("/dev/nvidiactl", F_OK))
-		return cmd_fail(args->cmd, cmd_status(err), "%s", why);
-	return cmd_fail(args->cmd, cmd_status(err),
-			"no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU");
+		return error_of(err, "%s", why);
+	return error_of(
+		err,
+		"no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU");
 }
 
 int args_simulate(struct args *args)
@@ -377,15 +367,14 @@ int args_simulate(struct args *args)
 	if (!args->source)
 		return sim && *sim ? choose_simulated(args, sim) : 0;
 	if (is_live_source(args->source))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
-				args->source);
-	status = capture_path(args, path, sizeof(path)) ?:
-		 paths_enter_sim(args->cmd, path);
+		return usage_error(
+			"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
+			args->source);
+	status = capture_path(args, path, sizeof(path)) ?: paths_enter_sim(path);
 	return status ?: choose_simulated(args, path);
 }
 
-int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
+int args_gpu(struct args *args, const char **gpu)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 	struct cuda_probe probe;
@@ -403,7 +392,7 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
 	}
 	/* The only GPU there is needs no translating; of none the topology's source speaks. */
 	if (*visible && *visible != '-' &&
-	    gpupart_gpu_list(gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info)) <= 1)
+	    gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info)) <= 1)
 		return 0;
 	err = cuda_probe(&probe);
 	if (!err && probe.nr_devices > 0) {
@@ -411,36 +400,30 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu)
 		*gpu = args->visible;
 		return 0;
 	}
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"CUDA_VISIBLE_DEVICES=%s: %s: name the GPU with --gpu", visible,
-			err ? probe.why : "leaves no GPU");
+	return usage_error("CUDA_VISIBLE_DEVICES=%s: %s: name the GPU with --gpu", visible,
+			   err ? probe.why : "leaves no GPU");
 }
 
-int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo)
+int args_topology(struct args *args, struct gpupart_topology **topo)
 {
 	const char *gpu;
 	int status, err;
 
-	status = (args->source && !args->simulated ? check_file(args) : 0) ?:
-		 args_gpu(args, gp, &gpu);
+	status = (args->source && !args->simulated ? check_file(args) : 0) ?: args_gpu(args, &gpu);
 	if (status)
 		return status;
-	err = gpupart_topology_open(gp, args->source, args->simulated ? NULL : gpu, topo);
+	err = gpupart_topology_open(cmd_gp, args->source, args->simulated ? NULL : gpu, topo);
 	if (err)
-		return args_fail_gpu(args, err, gpupart_error(gp));
+		return args_fail_gpu(args, err, gpupart_error(cmd_gp));
 	return 0;
 }
 
-int args_memory(const struct args *args, const char *text, uint64_t *bytes)
+int args_memory(const char *text, uint64_t *bytes)
 {
-	struct gpupart *gp;
 	int status = 0;
 
-	gp = alloc_gpupart();
-	if (gpupart_memory_parse(gp, text, bytes))
-		status = cmd_fail(args->cmd, EXIT_USAGE, "--mem %s: %s",
-				  *text ? text : "''", gpupart_error(gp));
-	gpupart_close(gp);
+	if (gpupart_memory_parse(cmd_gp, text, bytes))
+		status = usage_error("--mem %s: %s", *text ? text : "''", gpupart_error(cmd_gp));
 	return status;
 }
 
@@ -453,12 +436,12 @@ bool args_whole(const char *text, unsigned long most, unsigned long *value)
 	return *text >= '0' && *text <= '9' && !*end && !errno && *value && *value <= most;
 }
 
-int args_pid(const struct args *args, const char *text, int *pid)
+int args_pid(const char *text, int *pid)
 {
 	unsigned long value;
 
 	if (!args_whole(text, INT_MAX, &value))
-		return cmd_fail(args->cmd, EXIT_USAGE, "-p '%s': wants a process's number", text);
+		return usage_error("-p '%s': wants a process's number", text);
 	*pid = value;
 	return 0;
 }
@@ -472,31 +455,28 @@ bool args_decimal(const char *text, double *value)
 	return end != text && !*end && strspn(text, "0123456789.eE+-") == strlen(text);
 }
 
-int args_seconds(const struct args *args, const char *option, const char *text, double least,
-		 double *seconds)
+int args_seconds(const char *option, const char *text, double least, double *seconds)
 {
 	if (args_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
 		return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE, "%s '%s': wants seconds, %g to 3600", option, text,
-			least);
+	return usage_error("%s '%s': wants seconds, %g to 3600", option, text, least);
 }
 
-static int parse_number(const struct args *args, const char *text, unsigned int *nr)
+static int parse_number(const char *text, unsigned int *nr)
 {
 	unsigned long value;
 
 	if (!args_whole(text, GPUPART_MAX_TPCS, &value))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"-n %s: wants a number of TPCs, 1 to %d", *text ? text : "''",
-				GPUPART_MAX_TPCS);
+		return usage_error("-n %s: wants a number of TPCs, 1 to %d", *text ? text : "''",
+				   GPUPART_MAX_TPCS);
 	*nr = value;
 	return 0;
 }
 
 /* -n: adds @nr TPCs of @from to @set, of these where it can such that @others do not have. */
-static void choose_tpcs(const struct args *args, const struct gpupart_topology *topo,
-			const struct gpupart_tpcset *from, const struct gpupart_tpcset *others,
-			unsigned int nr, struct gpupart_tpcset *set)
+static void choose_tpcs(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
+			const struct gpupart_tpcset *others, unsigned int nr,
+			struct gpupart_tpcset *set)
 {
 	struct gpupart_tpcset unused = gpupart_tpcset_andnot(from, others), part;
 	unsigned int nr_unused = gpupart_tpcset_count(&unused);
@@ -514,9 +494,8 @@ static void choose_tpcs(const struct args *args, const struct gpupart_topology *
 	clusters_add(topo, &part, &unused, set);
 	part = gpupart_tpcset_and(set, &unused);
 	gpupart_tpcset_format_list(&part, text, sizeof(text));
-	cmd_note(args->cmd,
-		 "-n %u: TPCs %s overlap with programs that run now: only %u were free of them",
-		 nr, text, nr_unused);
+	remark("-n %u: TPCs %s overlap with programs that run now: only %u were free of them", nr,
+	       text, nr_unused);
 }
 
 int args_inside(const struct args *args, const struct gpupart_topology *topo,
@@ -527,14 +506,14 @@ int args_inside(const struct args *args, const struct gpupart_topology *topo,
 
 	if (gpupart_tpcset_empty(&outside))
 		return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE, "TPCs %s are outside the %s %s %s",
-			out_set(text, sizeof(text), topo, &outside), args->job ? "set" : "limit",
-			out_set(limit, sizeof(limit), topo, within),
-			args->job ? "of the run around it" : "that this runs in (GPUPART_SET)");
+	return usage_error("TPCs %s are outside the %s %s %s",
+			   out_set(text, sizeof(text), topo, &outside), args->job ? "set" : "limit",
+			   out_set(limit, sizeof(limit), topo, within),
+			   args->job ? "of the run around it" : "that this runs in (GPUPART_SET)");
 }
 
-int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
-	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,
+	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
 {
 	static const struct { const char *option, *word; } words[] = {
 		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
@@ -546,8 +525,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 	int status, err;
 
 	if (!args->nr_terms)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"no set: give one with -t, -g, -u, -n or --hex");
+		return usage_error("no set: give one with -t, -g, -u, -n or --hex");
 	memset(set, 0, sizeof(*set));
 	for (unsigned int i = 0; i < args->nr_terms; i++) {
 		const char *option = args->terms[i].option, *value = args->terms[i].text;
@@ -557,7 +535,7 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 			if (!strcmp(words[j].option, option))
 				word = words[j].word;
 		if (!word) {
-			status = parse_number(args, value, &more);
+			status = parse_number(value, &more);
 			if (status)
 				return status;
 			nr += more;
@@ -565,15 +543,14 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 		}
 		/* In the library's words "+" would start a term of another kind. */
 		if (strchr(value, '+') || strchr(value, ' ') || !*value)
-			return cmd_fail(args->cmd, EXIT_USAGE, "%s '%s': wants %s",
-					option, value, word[0] == 'h' ? "a hexadecimal number" :
-					"a list such as 0,5,8-11 or 0-10:2");
+			return usage_error("%s '%s': wants %s", option, value,
+					   word[0] == 'h' ? "a hexadecimal number" :
+							    "a list such as 0,5,8-11 or 0-10:2");
 		text = alloc_text("%s:%s", word, value);
-		err = gpupart_set_parse(gp, topo, text, &part);
+		err = gpupart_set_parse(cmd_gp, topo, text, &part);
 		free(text);
 		if (err)
-			return cmd_fail(args->cmd, EXIT_USAGE, "%s %s: %s", option, value,
-					gpupart_error(gp));
+			return usage_error("%s %s: %s", option, value, gpupart_error(cmd_gp));
 		*set = gpupart_tpcset_or(set, &part);
 	}
 	status = args_inside(args, topo, set, &around);
@@ -581,24 +558,24 @@ int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_t
 		return status;
 	free_tpcs = gpupart_tpcset_andnot(&around, set);
 	if (nr > gpupart_tpcset_count(&free_tpcs))
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"-n %u: %u TPCs are free to choose from%s", nr,
-				gpupart_tpcset_count(&free_tpcs),
-				!within ? "" : args->job ? " inside the set of the run around it" :
-				" inside GPUPART_SET");
+		return usage_error("-n %u: %u TPCs are free to choose from%s", nr,
+				   gpupart_tpcset_count(&free_tpcs),
+				   !within   ? "" :
+				   args->job ? " inside the set of the run around it" :
+					       " inside GPUPART_SET");
 	if (!nr)
-		neighbours_note(args, gp, topo, pci, within, set);
+		neighbours_note(args, topo, pci, within, set);
 	if (!nr && !clusters_lacks(topo, set)) {
-		clusters_note_size(args->cmd, topo, set);
+		clusters_note_size(topo, set);
 		return 0;
 	}
-	status = nr ? neighbours_lock(args->cmd) : 0;
+	status = nr ? neighbours_lock() : 0;
 	if (status)
 		return status;
-	others = neighbours_tpcs(args, gp, topo, pci, within);
+	others = neighbours_tpcs(args, topo, pci, within);
 	if (nr)
-		choose_tpcs(args, topo, &free_tpcs, &others, nr, set);
+		choose_tpcs(topo, &free_tpcs, &others, nr, set);
 	free_tpcs = gpupart_tpcset_andnot(&around, &others);
-	clusters_note(args->cmd, "", topo, set, &free_tpcs);
+	clusters_note("", topo, set, &free_tpcs);
 	return 0;
 }

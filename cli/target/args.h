@@ -38,13 +38,13 @@ int args_simulate(struct args *args);
 int args_fail_gpu(const struct args *args, int err, const char *why);
 
 /* The bytes that @text, --mem's, is: 0, or an error. */
-int args_memory(const struct args *args, const char *text, uint64_t *bytes);
+int args_memory(const char *text, uint64_t *bytes);
 
 /* Whether @text is a whole number from 1 to @most: it is *value. */
 bool args_whole(const char *text, unsigned long most, unsigned long *value);
 
 /* The number of a process, -p's: 0, or an error. */
-int args_pid(const struct args *args, const char *text, int *pid);
+int args_pid(const char *text, int *pid);
 
 /* All of @text is a number, in decimal. */
 bool args_decimal(const char *text, double *value);
@@ -52,17 +52,16 @@ bool args_decimal(const char *text, double *value);
 /*
  * The seconds that @text, the value of @option, is: @least to 3600, in decimal: 0, or an error.
  */
-int args_seconds(const struct args *args, const char *option, const char *text, double least,
-		 double *seconds);
+int args_seconds(const char *option, const char *text, double least, double *seconds);
 
 /* Opens the topology that -i and --gpu mean: 0, or an error. */
-int args_topology(struct args *args, struct gpupart *gp, struct gpupart_topology **topo);
+int args_topology(struct args *args, struct gpupart_topology **topo);
 
 /*
  * The GPU that --gpu means, or else the first one CUDA_VISIBLE_DEVICES leaves, as a
  * selector the library takes (NULL: the first): 0, or an error.
  */
-int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
+int args_gpu(struct args *args, const char **gpu);
 
 /*
  * The set that -t, -g, -u, -n and --hex add up to. -n takes its TPCs from those
@@ -70,8 +69,8 @@ int args_gpu(struct args *args, struct gpupart *gp, const char **gpu);
  * that no other program's limit on the GPU at @pci has; where it cannot it says so.
  * 0, or an error: one is that the others are not in @within.
  */
-int args_set(const struct args *args, struct gpupart *gp, const struct gpupart_topology *topo,
-	     const char *pci, const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
+int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,
+	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set);
 
 /* Whether @set is inside @within, the limit around what @args means: 0, or an error. */
 int args_inside(const struct args *args, const struct gpupart_topology *topo,

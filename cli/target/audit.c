@@ -46,7 +46,7 @@ static int put_last(const char *path)
 	return 0;
 }
 
-void audit_join(const char *cmd)
+void audit_join(void)
 {
 	char path[PATH_MAX];
 	int err = paths_package(PATHS_NVML, path, sizeof(path));
@@ -57,10 +57,9 @@ void audit_join(const char *cmd)
 	if (!err)
 		err = put_last(path);
 	if (err == -EINVAL)
-		cmd_note(cmd, "LD_AUDIT takes no path with a colon or '$' (%s): " AUDIT_WHOLE,
-			 path);
+		remark("LD_AUDIT takes no path with a colon or '$' (%s): " AUDIT_WHOLE, path);
 	else if (err)
-		cmd_note(cmd, PATHS_NVML ": %s: " AUDIT_WHOLE, strerror(-err));
+		remark(PATHS_NVML ": %s: " AUDIT_WHOLE, strerror(-err));
 }
 
 /* In a child: whether a program that is started with the library at @path has it. */

@@ -16,7 +16,7 @@
  * Names it in LD_AUDIT for what is started from here, after another tool's libraries. Where
  * that cannot be, a note says what the program will see.
  */
-void audit_join(const char *cmd);
+void audit_join(void);
 
 /* Whether the loader takes the library at @path here, tried with a program; @text says so. */
 bool audit_works(const char *path, char *text, size_t len);

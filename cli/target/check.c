@@ -77,7 +77,7 @@ static void check_gpu_alone(void *arg, void *result)
 	check_attach_gpu(arg, result);
 }
 
-int check_in_child(const struct args *args, const char *pci, struct check *check)
+int check_in_child(const char *pci, struct check *check)
 {
 	struct check alone = { 0 };
 	char why[128];
@@ -85,8 +85,7 @@ int check_in_child(const struct args *args, const char *pci, struct check *check
 	/* A context of the driver's is best ended with its process: the child closes nothing. */
 	if (child_call(check_attach_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
 		       sizeof(why)))
-		return cmd_fail(args->cmd, EXIT_FAILED,
-				"checking the mask bits of GPU %s: %s", pci, why);
+		return failure("checking the mask bits of GPU %s: %s", pci, why);
 	/* As a client of MPS the library looks up what was checked, and checks nothing. */
 	if (check->err && getenv("CUDA_MPS_PIPE_DIRECTORY") &&
 	    !child_call(check_gpu_alone, (void *)pci, &alone, sizeof(alone), CHECK_SECONDS, why,
@@ -94,21 +93,20 @@ int check_in_child(const struct args *args, const char *pci, struct check *check
 	    !alone.err)
 		*check = alone;
 	if (check->err)
-		return cmd_fail(args->cmd, cmd_status(check->err), "%s",
-				*check->why ? check->why : strerror(-check->err));
+		return error_of(check->err, "%s", *check->why ? check->why : strerror(-check->err));
 	return 0;
 }
 
-int check_node_strict(const struct args *args, bool told, const char **node)
+int check_node_strict(bool told, const char **node)
 {
 	struct gpupart *gp = alloc_gpupart();
 	int found = gpupart_config_strict(gp), status = 0;
 
 	if (found == -EINVAL || found == -EFBIG)
-		status = cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+		status = failure("%s", gpupart_error(gp));
 	else if (found < 0 && !told)
-		cmd_note(args->cmd, "%s%s", gpupart_error(gp),
-			 found == -EPERM ? "" : ": it counts as strict = yes");
+		remark("%s%s", gpupart_error(gp),
+		       found == -EPERM ? "" : ": it counts as strict = yes");
 	gpupart_close(gp);
 	*node = !config_is_strict(found) ? NULL :
 		found > 0 ? "strict = yes in /etc/gpupart/config" :
@@ -129,11 +127,11 @@ bool check_is_name(const char *name)
 	return len && len <= NAME_MAX_LEN;
 }
 
-int check_name(const struct args *args, const char *name)
+int check_name(const char *name)
 {
 	if (check_is_name(name))
 		return 0;
-	return cmd_fail(args->cmd, EXIT_USAGE,
-			"--name %s: wants 1 to %d letters, digits, '.', '_' or '-', the first no '-'",
-			*name ? name : "''", NAME_MAX_LEN);
+	return usage_error(
+		"--name %s: wants 1 to %d letters, digits, '.', '_' or '-', the first no '-'",
+		*name ? name : "''", NAME_MAX_LEN);
 }

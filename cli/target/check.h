@@ -31,19 +31,19 @@ void check_attach_tools(void *selector, void *check);
 /*
  * Has the mask bits of the GPU at @pci checked, in a child of its own: 0, or an error.
  */
-int check_in_child(const struct args *args, const char *pci, struct check *check);
+int check_in_child(const char *pci, struct check *check);
 
 /*
  * Whether the node's setting makes processes strict: *node is NULL, or names the setting. 0, or
  * an error where the setting is not understood. @told: a setting that is ignored, or that cannot
  * be read, was reported before.
  */
-int check_node_strict(const struct args *args, bool told, const char **node);
+int check_node_strict(bool told, const char **node);
 
 /* Whether @name can be a job's, as gpupart_job_begin() takes it. */
 bool check_is_name(const char *name);
 
 /* The same: 0, or an error. */
-int check_name(const struct args *args, const char *name);
+int check_name(const char *name);
 
 #endif

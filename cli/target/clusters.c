@@ -33,18 +33,18 @@ bool clusters_lacks(const struct gpupart_topology *topo, const struct gpupart_tp
 				 gpupart_tpcset_count(set), &other);
 }
 
-static void say(const char *cmd, const char *whose, const struct gpupart_topology *topo,
+static void say(const char *whose, const struct gpupart_topology *topo,
 		const struct gpupart_tpcset *set, const char *would)
 {
 	char has[GPUPART_TPCSET_STRLEN];
 
 	gpupart_tpcset_format_list(set, has, sizeof(has));
-	cmd_note(cmd,
-		 "%sTPCs %s hold clusters of at most %u blocks: a kernel with larger clusters is given more TPCs; %s clusters of %d",
-		 whose, has, gpupart_set_cluster(topo, set), would, GPUPART_PORTABLE_CLUSTER);
+	remark(
+		"%sTPCs %s hold clusters of at most %u blocks: a kernel with larger clusters is given more TPCs; %s clusters of %d",
+		whose, has, gpupart_set_cluster(topo, set), would, GPUPART_PORTABLE_CLUSTER);
 }
 
-void clusters_note(const char *cmd, const char *whose, const struct gpupart_topology *topo,
+void clusters_note(const char *whose, const struct gpupart_topology *topo,
 		   const struct gpupart_tpcset *set, const struct gpupart_tpcset *free)
 {
 	struct gpupart_tpcset from = gpupart_tpcset_or(set, free), other;
@@ -59,11 +59,10 @@ void clusters_note(const char *cmd, const char *whose, const struct gpupart_topo
 		gpupart_tpcset_format_list(&other, list, sizeof(list));
 		snprintf(would, sizeof(would), "TPCs %s hold", list);
 	}
-	say(cmd, whose, topo, set, would);
+	say(whose, topo, set, would);
 }
 
-void clusters_note_size(const char *cmd, const struct gpupart_topology *topo,
-			const struct gpupart_tpcset *set)
+void clusters_note_size(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
 	unsigned int nr = gpupart_tpcset_count(set);
 	char would[32];
@@ -71,5 +70,5 @@ void clusters_note_size(const char *cmd, const struct gpupart_topology *topo,
 	if (!holds_none(topo, set) || clusters_lacks(topo, set))
 		return;
 	snprintf(would, sizeof(would), "no set of %u TPC%s holds", nr, nr == 1 ? "" : "s");
-	say(cmd, "", topo, set, would);
+	say("", topo, set, would);
 }

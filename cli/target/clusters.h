@@ -19,11 +19,10 @@ bool clusters_lacks(const struct gpupart_topology *topo, const struct gpupart_tp
  * If so, says it on stderr, with @whose before it ("" or "tenant a: "), and names a set of the
  * same size that does, of @set and @free: TPCs that no other has.
  */
-void clusters_note(const char *cmd, const char *whose, const struct gpupart_topology *topo,
+void clusters_note(const char *whose, const struct gpupart_topology *topo,
 		   const struct gpupart_tpcset *set, const struct gpupart_tpcset *free);
 
 /* Says on stderr that @set, which the user wrote out, holds none since no set of its size does. */
-void clusters_note_size(const char *cmd, const struct gpupart_topology *topo,
-			const struct gpupart_tpcset *set);
+void clusters_note_size(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 
 #endif

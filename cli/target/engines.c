@@ -94,17 +94,17 @@ int engines_show(struct args *args, double seconds)
 	int nr, status = 0;
 
 	if (!list)
-		status = cmd_fail(args->cmd, EXIT_FAILED, "no memory to sample engines");
+		status = failure("no memory to sample engines");
 	if (!status) {
 		nr = gpupart_engine_uses(gp, args->gpu, args->source, seconds, &info, list);
 		if (nr < 0)
-			status = cmd_fail(args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+			status = failure("%s", gpupart_error(gp));
 	}
 	if (!status)
 		status = out_open(&out, args);
 	if (!status) {
 		(args->json ? print_json : print_table)(&out, &info, seconds, list, nr);
-		status = out_close(&out, args->cmd);
+		status = out_close(&out);
 	}
 	gpupart_close(gp);
 	free(list);

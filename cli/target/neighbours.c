@@ -250,9 +250,8 @@ static void add(void *user, const struct neighbour *found)
 			 *found->name ? ", " : "", found->name);
 }
 
-struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
-				      const struct gpupart_topology *topo, const char *pci,
-				      const struct gpupart_tpcset *within)
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
+				      const char *pci, const struct gpupart_tpcset *within)
 {
 	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
 	struct beside beside = { .neighbours = &n, .within = within };
@@ -260,32 +259,29 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *g
 	struct gpupart_job *jobs;
 	unsigned int nr_too_long;
 
-	n.nr_processes = shown_processes(gp, &processes);
-	n.nr_jobs = shown_jobs(gp, &jobs);
+	n.nr_processes = shown_processes(cmd_gp, &processes);
+	n.nr_jobs = shown_jobs(cmd_gp, &jobs);
 	n.processes = processes;
 	n.jobs = jobs;
 	n.user = &beside;
 	if (n.nr_processes < 0)
-		cmd_note(args->cmd,
-			 "-n: other programs that run cannot be listed: their TPCs may be taken");
+		remark("-n: other programs that run cannot be listed: their TPCs may be taken");
 	/* What was not looked at, of a user that has too much there. */
 	for (int i = 0; i < n.nr_processes; i++)
 		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)
-			cmd_note(args->cmd, "-n: %s, and their TPCs may be taken",
-				 processes[i].problem);
+			remark("-n: %s, and their TPCs may be taken", processes[i].problem);
 	neighbours_shown(&n);
 	nr_too_long = neighbours_to_be(&n);
 	if (nr_too_long)
-		cmd_note(args->cmd,
-			 "-n: the environments of %u processes are longer than %u KiB, or those of their user together than %u MiB, and were not read: whether those will be limited is not known",
-			 nr_too_long, MAX_ENVIRONMENT >> 10, MAX_ENVIRONMENTS >> 20);
+		remark(
+			"-n: the environments of %u processes are longer than %u KiB, or those of their user together than %u MiB, and were not read: whether those will be limited is not known",
+			nr_too_long, MAX_ENVIRONMENT >> 10, MAX_ENVIRONMENTS >> 20);
 	free(processes);
 	free(jobs);
 	return beside.tpcs;
 }
 
-void neighbours_note(const struct args *args, struct gpupart *gp,
-		     const struct gpupart_topology *topo, const char *pci,
+void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set)
 {
 	struct neighbours n = { .args = args, .topo = topo, .pci = pci, .found = add };
@@ -295,10 +291,10 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 	struct gpupart_job *jobs = NULL;
 
 	n.user = &beside;
-	n.nr_processes = shown_processes(gp, &processes);
+	n.nr_processes = shown_processes(cmd_gp, &processes);
 	n.processes = processes;
 	if (within)
-		n.nr_jobs = shown_jobs(gp, &jobs);
+		n.nr_jobs = shown_jobs(cmd_gp, &jobs);
 	n.jobs = jobs;
 	neighbours_shown(&n);
 	free(processes);
@@ -307,7 +303,7 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
 	if (beside.nr > 1)
 		snprintf(more, sizeof(more), " and %u more", beside.nr - 1);
 	if (beside.nr)
-		cmd_note(args->cmd, "TPCs %s are also in the set of %s%s", list, beside.who, more);
+		remark("TPCs %s are also in the set of %s%s", list, beside.who, more);
 }
 
 /*
@@ -315,7 +311,7 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
  * one user never get the same TPCs by beginning at once, those of two users may: an ordinary
  * user sees no other's anyway, and root sees them when they have begun.
  */
-int neighbours_lock(const char *cmd)
+int neighbours_lock(void)
 {
 	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8], why[160];
 	int fd = -1, err = 0;
@@ -350,12 +346,11 @@ int neighbours_lock(const char *cmd)
 		usleep(10000);
 	}
 	if (err == EWOULDBLOCK || err == EINTR)
-		return cmd_fail(cmd, EXIT_FAILED,
-				"-n: one run holds %s for %d s, so that TPCs would be given twice: end or continue it (lslocks(8) names the process)",
-				path, LOCK_SECONDS);
+		return failure(
+			"-n: one run holds %s for %d s, so that TPCs would be given twice: end or continue it (lslocks(8) names the process)",
+			path, LOCK_SECONDS);
 	if (err)
 		snprintf(why, sizeof(why), "%s: %s", path, strerror(err));
-	cmd_note(cmd, "-n: no lock was had, and a run that begins now may get the same TPCs: %s",
-		 why);
+	remark("-n: no lock was had, and a run that begins now may get the same TPCs: %s", why);
 	return 0;
 }

@@ -46,13 +46,11 @@ bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, co
  * limit of the run around this one (NULL none): who has just that one is our kin. On a
  * simulated GPU those count that simulate the same captures.
  */
-struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
-				      const struct gpupart_topology *topo, const char *pci,
-				      const struct gpupart_tpcset *within);
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
+				      const char *pci, const struct gpupart_tpcset *within);
 
 /* Notes which program that uses the GPU now has TPCs of @set, which the user wrote out. */
-void neighbours_note(const struct args *args, struct gpupart *gp,
-		     const struct gpupart_topology *topo, const char *pci,
+void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set);
 
 /*
@@ -60,6 +58,6 @@ void neighbours_note(const struct args *args, struct gpupart *gp,
  * started or ends: by then others see it. 0, also where there can be no lock, which is noted; or
  * an error: one process has held it for a minute.
  */
-int neighbours_lock(const char *cmd);
+int neighbours_lock(void);
 
 #endif

@@ -95,7 +95,7 @@ static int become(unsigned int uid, int pid)
 struct call {
 	unsigned int uid;
 	int pid;
-	void (*fn)(struct gpupart *gp, const void *arg, void *result);
+	void (*fn)(const void *arg, void *result);
 	const void *arg;
 };
 
@@ -109,12 +109,12 @@ static void be_user(void *arg, void *result)
 		snprintf(found->why, sizeof(found->why), "becoming user %u: %s", call->uid,
 			 strerror(-found->err));
 	} else {
-		call->fn(alloc_gpupart(), call->arg, result);
+		call->fn(call->arg, result);
 	}
 }
 
 void shown_as(unsigned int uid, int pid,
-	      void (*fn)(struct gpupart *gp, const void *arg, void *result), const void *arg,
+	      void (*fn)(const void *arg, void *result), const void *arg,
 	      struct shown_result *result, size_t len)
 {
 	struct call call = { uid, pid, fn, arg };
@@ -148,17 +148,17 @@ struct ask {
 	int fd;		/* the capture goes there */
 };
 
-static void write_capture(struct gpupart *gp, const void *arg, void *result)
+static void write_capture(const void *arg, void *result)
 {
 	struct shown_result *answer = result;
 	struct gpupart_topology *topo;
 	const struct ask *ask = arg;
 	char *text;
 
-	answer->err = gpupart_topology_open(gp, ask->gpu->source, NULL, &topo);
+	answer->err = gpupart_topology_open(cmd_gp, ask->gpu->source, NULL, &topo);
 	if (!answer->err)
-		answer->err = gpupart_topology_capture(gp, topo, NULL, &text);
-	snprintf(answer->why, sizeof(answer->why), "%s", answer->err ? gpupart_error(gp) : "");
+		answer->err = gpupart_topology_capture(cmd_gp, topo, NULL, &text);
+	snprintf(answer->why, sizeof(answer->why), "%s", answer->err ? gpupart_error(cmd_gp) : "");
 	if (!answer->err)
 		answer->err = whole_put(ask->fd, text);
 }
@@ -194,11 +194,9 @@ static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **t
 static int open_own(const char *source, const char *pci, struct gpupart_topology **topo, char *why,
 		    size_t len)
 {
-	struct gpupart *gp = alloc_gpupart();
-	int err = gpupart_topology_open(gp, source, pci, topo);
+		int err = gpupart_topology_open(cmd_gp, source, pci, topo);
 	if (err)
-		snprintf(why, len, "%s", gpupart_error(gp));
-	gpupart_close(gp);
+		snprintf(why, len, "%s", gpupart_error(cmd_gp));
 	return err;
 }
 

@@ -53,7 +53,7 @@ struct shown_result {
  * child: root trusts nothing that is another user's. @fn fills the @len bytes of @result.
  */
 void shown_as(unsigned int uid, int pid,
-	      void (*fn)(struct gpupart *gp, const void *arg, void *result), const void *arg,
+	      void (*fn)(const void *arg, void *result), const void *arg,
 	      struct shown_result *result, size_t len);
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Tenants: what they may have of GPUs' memory and have, shown and changed. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,16 +16,16 @@
  */
 #define CONTEXT_BYTES ((518ull + 64) << 20)
 
-int tenants_take(const char *cmd, struct gpupart *gp, struct tenants *tenants)
+int tenants_take(struct tenants *tenants)
 {
 	memset(tenants, 0, sizeof(*tenants));
-	tenants->nr = shown_tenants(gp, &tenants->list);
+	tenants->nr = shown_tenants(cmd_gp, &tenants->list);
 	if (tenants->nr >= 0)
-		tenants->nr_processes = shown_tenant_processes(gp, &tenants->processes);
+		tenants->nr_processes = shown_tenant_processes(cmd_gp, &tenants->processes);
 	if (tenants->nr >= 0 && tenants->nr_processes >= 0)
 		return 0;
 	tenants_drop(tenants);
-	return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+	return failure("%s", gpupart_error(cmd_gp));
 }
 
 void tenants_drop(struct tenants *tenants)
@@ -163,30 +162,29 @@ json_t *tenants_json(const struct tenants *tenants)
 	return list;
 }
 
-void tenants_note_above(const char *cmd, const struct gpupart_tenant *tenant)
+void tenants_note_above(const struct gpupart_tenant *tenant)
 {
 	char used[TENANTS_SIZE_STRLEN], quota[TENANTS_SIZE_STRLEN];
 
 	if (tenant->quota && tenant->used > tenant->quota)
-		cmd_note(cmd,
-			 "tenant %s uses %s of %s, more than %s: nothing is taken away, and what it asks for fails until enough is given back",
-			 tenant->name, tenants_size(used, tenant->used), tenant->pci,
-			 tenants_size(quota, tenant->quota));
+		remark(
+			"tenant %s uses %s of %s, more than %s: nothing is taken away, and what it asks for fails until enough is given back",
+			tenant->name, tenants_size(used, tenant->used), tenant->pci,
+			tenants_size(quota, tenant->quota));
 }
 
-int tenants_check_size(const struct args *args, const char *pci, uint64_t memory, uint64_t bytes)
+int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes)
 {
 	char wanted[TENANTS_SIZE_STRLEN], there[TENANTS_SIZE_STRLEN];
 
 	tenants_size(wanted, bytes);
 	if (memory && bytes > memory)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"a quota of %s is more than GPU %s has, %s", wanted, pci,
-				tenants_size(there, memory));
+		return usage_error("a quota of %s is more than GPU %s has, %s", wanted, pci,
+				   tenants_size(there, memory));
 	if (bytes < CONTEXT_BYTES)
-		cmd_note(args->cmd,
-			 "a quota of %s is less than the %s that a context takes on an H200: programs may get none",
-			 wanted, tenants_size(there, CONTEXT_BYTES));
+		remark(
+			"a quota of %s is less than the %s that a context takes on an H200: programs may get none",
+			wanted, tenants_size(there, CONTEXT_BYTES));
 	return 0;
 }
 
@@ -205,41 +203,39 @@ struct changed {
 	struct gpupart_tenant now;
 };
 
-static void change(struct gpupart *gp, const void *arg, void *result)
+static void change(const void *arg, void *result)
 {
 	const struct change *change = arg;
 	const struct gpupart_tenant *tenant = change->tenant;
 	struct changed *changed = result;
 
-	changed->result.err = gpupart_tenant_quota_set(gp, tenant->name, change->pci, change->bytes,
-						&changed->before);
+	changed->result.err = gpupart_tenant_quota_set(cmd_gp, tenant->name, change->pci,
+						       change->bytes, &changed->before);
 	if (!changed->result.err && change->pci)
-		changed->result.err = gpupart_tenant_get(gp, tenant->name, tenant->pci,
+		changed->result.err = gpupart_tenant_get(cmd_gp, tenant->name, tenant->pci,
 							 &changed->now);
 	if (changed->result.err)
-		snprintf(changed->result.why, sizeof(changed->result.why), "%s", gpupart_error(gp));
+		snprintf(changed->result.why, sizeof(changed->result.why), "%s",
+			 gpupart_error(cmd_gp));
 }
 
 /* 0, or an error. */
-static int change_by_owner(const struct args *args, struct gpupart *gp,
-			   const struct change *wanted, struct changed *changed)
+static int change_by_owner(const struct change *wanted, struct changed *changed)
 {
 	if (wanted->tenant->uid == geteuid())
-		change(gp, wanted, changed);
+		change(wanted, changed);
 	else
 		shown_as(wanted->tenant->uid, wanted->pid, change, wanted, &changed->result,
 			 sizeof(*changed));
-	return changed->result.err ?
-	       cmd_fail(args->cmd, EXIT_FAILED, "%s", changed->result.why) : 0;
+	return changed->result.err ? failure("%s", changed->result.why) : 0;
 }
 
-static int change_one(const struct args *args, struct gpupart *gp, const struct change *wanted,
-		      struct out *out, json_t *rows)
+static int change_one(const struct change *wanted, struct out *out, json_t *rows)
 {
 	const struct gpupart_tenant *tenant = wanted->tenant;
 	char old[TENANTS_SIZE_STRLEN], new[TENANTS_SIZE_STRLEN];
 	struct changed changed = { 0 };
-	int status = change_by_owner(args, gp, wanted, &changed);
+	int status = change_by_owner(wanted, &changed);
 
 	if (status)
 		return status;
@@ -256,7 +252,7 @@ static int change_one(const struct args *args, struct gpupart *gp, const struct 
 			changed.before ? tenants_size(old, changed.before) : "none",
 			tenant->simulated ? " (simulated)" : "", tenant->name, tenant->pci,
 			tenants_size(new, wanted->bytes), tenant->simulated ? " (simulated)" : "");
-	tenants_note_above(args->cmd, &changed.now);
+	tenants_note_above(&changed.now);
 	return 0;
 }
 
@@ -279,10 +275,10 @@ static const struct gpupart_tenant *find(const struct tenants *tenants, const ch
 }
 
 /* Whether process @pid is there and under another version, which alone knows its tenant. */
-static bool is_other_version(struct gpupart *gp, int pid)
+static bool is_other_version(int pid)
 {
 	struct gpupart_process *list;
-	int nr = shown_processes(gp, &list);
+	int nr = shown_processes(cmd_gp, &list);
 	bool found = false;
 
 	for (int i = 0; i < nr; i++)
@@ -292,20 +288,19 @@ static bool is_other_version(struct gpupart *gp, int pid)
 }
 
 /* GPUs that the tenant comes to use. */
-static int change_others(const struct args *args, struct gpupart *gp,
-			 const struct gpupart_tenant *tenant, int pid, uint64_t bytes)
+static int change_others(const struct gpupart_tenant *tenant, int pid, uint64_t bytes)
 {
 	struct change wanted = { .tenant = tenant, .bytes = bytes, .pid = pid };
 	struct changed changed = { 0 };
 
-	return change_by_owner(args, gp, &wanted, &changed);
+	return change_by_owner(&wanted, &changed);
 }
 
 /* Whether each of the GPUs that is meant has so much: 0, or an error. */
-static int check_sizes(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
+static int check_sizes(const struct args *args, const struct tenants *tenants,
 		       const struct gpupart_tenant *meant, uint64_t bytes)
 {
-	struct which_gpu which = { .gp = gp, .selector = args->gpu };
+	struct which_gpu which = { .selector = args->gpu };
 	uint64_t memory, least = 0;
 	const char *pci = NULL;
 
@@ -322,13 +317,13 @@ static int check_sizes(const struct args *args, struct gpupart *gp, const struct
 			pci = tenant->pci;
 		}
 	}
-	return pci ? tenants_check_size(args, pci, least, bytes) : 0;
+	return pci ? tenants_check_size(pci, least, bytes) : 0;
 }
 
-static int change_all(const struct args *args, struct gpupart *gp, const struct tenants *tenants,
+static int change_all(const struct args *args, const struct tenants *tenants,
 		      const struct gpupart_tenant *meant, int pid, uint64_t bytes)
 {
-	struct which_gpu which = { .gp = gp, .selector = args->gpu };
+	struct which_gpu which = { .selector = args->gpu };
 	json_t *rows = args->json ? json_array() : NULL, *root;
 	int status, failed = 0, nr = 0;
 	char others[256] = "";
@@ -348,63 +343,60 @@ static int change_all(const struct args *args, struct gpupart *gp, const struct 
 				   tenant->pci);
 			continue;
 		}
-		failed |= change_one(args, gp, &wanted, &out, rows);
+		failed |= change_one(&wanted, &out, rows);
 		nr++;
 	}
 	if (nr && !failed && !args->gpu)
-		failed = change_others(args, gp, meant, pid, bytes);
+		failed = change_others(meant, pid, bytes);
 	if (!status && rows) {
 		root = out_json_new("set", meant->simulated);
 		json_object_set_new(root, "quotas", rows);
 		out_json_write(&out, root);
 	}
 	if (!status)
-		status = out_close(&out, args->cmd);
+		status = out_close(&out);
 	if (nr)
 		return failed ?: status;
-	return *others ? cmd_fail(args->cmd, EXIT_USAGE, "--gpu %s: tenant %s is on %s", args->gpu,
-				  meant->name, others) :
-			 cmd_fail(args->cmd, EXIT_USAGE, "tenant %s uses no GPU yet", meant->name);
+	return *others ?
+		       usage_error("--gpu %s: tenant %s is on %s", args->gpu, meant->name, others) :
+		       usage_error("tenant %s uses no GPU yet", meant->name);
 }
 
 int tenants_set(const struct args *args, const char *name, const char *pid, uint64_t bytes)
 {
 	const struct gpupart_tenant *meant;
 	struct tenants tenants;
-	struct gpupart *gp;
 	int status = 0, number = 0;
 
 	if (pid)
-		status = args_pid(args, pid, &number);
+		status = args_pid(pid, &number);
 	if (status)
 		return status;
-	gp = alloc_gpupart();
-	status = tenants_take(args->cmd, gp, &tenants);
+	status = tenants_take(&tenants);
 	if (status)
 		goto close_gp;
 	meant = find(&tenants, name, number);
 	if (meant && meant->other_version)
-		status = cmd_fail(args->cmd, EXIT_FAILED,
-				  "tenant %s was begun by another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
-				  meant->name);
+		status = failure(
+			"tenant %s was begun by another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
+			meant->name);
 	else if (meant)
-		status = check_sizes(args, gp, &tenants, meant, bytes);
+		status = check_sizes(args, &tenants, meant, bytes);
 	if (meant && !status)
-		status = change_all(args, gp, &tenants, meant, number, bytes);
-	else if (!meant && is_other_version(gp, number))
-		status = cmd_fail(args->cmd, EXIT_FAILED,
-				  "process %d runs under another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
-				  number);
+		status = change_all(args, &tenants, meant, number, bytes);
+	else if (!meant && is_other_version(number))
+		status = failure(
+			"process %d runs under another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
+			number);
 	else if (!meant && pid)
-		status = cmd_fail(args->cmd, EXIT_USAGE,
-				  "process %d has no memory quota: it was started without --mem, or has not called cuInit: see 'gpupart ps'",
-				  number);
+		status = usage_error(
+			"process %d has no memory quota: it was started without --mem, or has not called cuInit: see 'gpupart ps'",
+			number);
 	else if (!meant)
-		status = cmd_fail(args->cmd, EXIT_USAGE,
-				  "'%s' is the name of no tenant of yours: it was started without --mem, or does not run: see 'gpupart ps'",
-				  name);
+		status = usage_error(
+			"'%s' is the name of no tenant of yours: it was started without --mem, or does not run: see 'gpupart ps'",
+			name);
 	tenants_drop(&tenants);
 close_gp:
-	gpupart_close(gp);
 	return status;
 }

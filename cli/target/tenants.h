@@ -13,7 +13,7 @@ struct tenants {
 };
 
 /* All that the library shows: 0, or an error. The caller gives it back. */
-int tenants_take(const char *cmd, struct gpupart *gp, struct tenants *tenants);
+int tenants_take(struct tenants *tenants);
 void tenants_drop(struct tenants *tenants);
 
 /* A row a tenant and GPU; nothing where there is no tenant. */
@@ -25,13 +25,13 @@ json_t *tenants_json(const struct tenants *tenants);
 const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes);
 
 /* The tenant uses more than it may: what that means, on stderr. Nothing where it does not. */
-void tenants_note_above(const char *cmd, const struct gpupart_tenant *tenant);
+void tenants_note_above(const struct gpupart_tenant *tenant);
 
 /*
  * Whether @bytes can be a quota of the GPU at @pci, which has @memory (0: not known): 0, or
  * an error. Less than a context takes is noted, and taken.
  */
-int tenants_check_size(const struct args *args, const char *pci, uint64_t memory, uint64_t bytes);
+int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes);
 
 /*
  * Gives a tenant that is there another quota: the one called @name or, where that is NULL,

@@ -6,6 +6,7 @@
 #include <strings.h>
 #include "cli/target/cuda.h"
 #include "cli/target/which_gpu.h"
+#include "cli/util/alloc.h"
 
 struct address {
 	unsigned int domain, bus, device, function;
@@ -65,7 +66,7 @@ static bool is_live(struct which_gpu *which, const char *pci)
 	struct gpupart_topology *topo;
 
 	if (!which->live_asked &&
-	    !gpupart_topology_open(which->gp, NULL, which->selector, &topo)) {
+	    !gpupart_topology_open(cmd_gp, NULL, which->selector, &topo)) {
 		snprintf(which->live, sizeof(which->live), "%s", gpupart_topology_info(topo)->pci);
 		gpupart_topology_close(topo);
 	}

@@ -7,7 +7,6 @@
 
 /* What @selector means on this machine and to its simulated driver, found when asked for. */
 struct which_gpu {
-	struct gpupart *gp;
 	const char *selector;
 	bool live_asked, simulated_asked;
 	char live[20], simulated[20];	/* PCI addresses; "" none */

@@ -65,10 +65,10 @@ static int open_streams(struct run *run)
 			 DRIVER_STREAM_NON_BLOCKING, 0);
 		if (err)
 			return err;
-		err = gpupart_stream_set(trace->gp, trace->gpu, run->streams[i],
+		err = gpupart_stream_set(cmd_gp, trace->gpu, run->streams[i],
 					 &trace->picture.tenants[i].set);
 		if (err) {
-			snprintf(run->why, run->len, "%s", gpupart_error(trace->gp));
+			snprintf(run->why, run->len, "%s", gpupart_error(cmd_gp));
 			return err;
 		}
 	}

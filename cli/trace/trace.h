@@ -17,7 +17,6 @@ struct trace_block {
 };
 
 struct trace {
-	struct gpupart *gp;
 	struct gpupart_gpu *gpu;
 	struct picture picture;		/* the topology, and the sets as its tenants */
 	unsigned int nr_launches;	/* into each set */

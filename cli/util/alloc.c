@@ -7,18 +7,12 @@
 #include "cli/util/message.h"
 #include "lib/private.h"
 
-static const char *owner;
-static bool owner_starts;
-
-void alloc_owner(const char *cmd, bool starts)
-{
-	owner = cmd;
-	owner_starts = starts;
-}
+bool alloc_before_start;
+struct gpupart *cmd_gp;
 
 void alloc_failed(void)
 {
-	exit(cmd_exit_status(cmd_fail(owner, EXIT_FAILED, "no memory"), owner_starts));
+	exit(cmd_exit_status(failure("no memory"), alloc_before_start));
 }
 
 static void *checked(void *memory)

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <gpupart_manage.h>
 
-/* Whose failure it is, and whether that command starts a program: main() says so. */
-void alloc_owner(const char *cmd, bool starts);
+/* Whether the command that runs starts a program, as cmd_exit_status() has it: main() says so. */
+extern bool alloc_before_start;
 
 /* "gpupart CMD: no memory", and its exit status. */
 void alloc_failed(void) __attribute__((noreturn));
@@ -29,7 +29,10 @@ char *alloc_part(const char *list, char separator, unsigned int n);
 FILE *alloc_file(char **text, size_t *len);
 void alloc_file_close(FILE *file);
 
-/* A handle of the library, which only memory can keep from opening. */
+/* The command's context of the library, which holds the last error's text. main() opens it. */
+extern struct gpupart *cmd_gp;
+
+/* Another one, which only memory can keep from opening. */
 struct gpupart *alloc_gpupart(void);
 
 #endif

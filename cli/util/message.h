@@ -22,18 +22,33 @@ enum {
 /* The exit status for @result. @starts: it is the result of a command that starts a program. */
 int cmd_exit_status(int result, bool starts);
 
+/* The command that runs, which main() sets: its messages begin with it. NULL: none as yet. */
+extern const char *cmd_name;
+
 /*
- * One line on stderr, "gpupart CMD: ...", whatever bytes the values in it have;
- * returns @error.
+ * One line on stderr, "gpupart CMD: ...", whatever bytes the values in it have; "gpupart: ..." if
+ * @cmd is NULL. Returns @error.
  */
 __attribute__((format(printf, 3, 4)))
 int cmd_fail(const char *cmd, int error, const char *fmt, ...);
 
-/* The same for a remark; "gpupart: ..." where @cmd is NULL. */
+/* The same for a remark. */
 __attribute__((format(printf, 2, 3)))
 void cmd_note(const char *cmd, const char *fmt, ...);
 
+/* Those of the command that runs; error_of() is for a failure @err of the library. */
+#define usage_error(...)	cmd_fail(cmd_name, EXIT_USAGE, __VA_ARGS__)
+#define failure(...)		cmd_fail(cmd_name, EXIT_FAILED, __VA_ARGS__)
+#define error_of(err, ...)	cmd_fail(cmd_name, cmd_status(err), __VA_ARGS__)
+#define remark(...)		cmd_note(cmd_name, __VA_ARGS__)
+
 /* The error for a failure of the library: a bad value or not supported here, or failed. */
 int cmd_status(int err);
+
+/*
+ * Puts a '?' in the place of every byte of @text that is a control character, a part of
+ * one, or no UTF-8. Returns @text.
+ */
+char *out_clean(char *text);
 
 #endif

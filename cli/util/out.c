@@ -37,15 +37,15 @@ int out_open(struct out *out, const struct args *args)
 
 	ending = args && args->output ? foreign_picture(args->output) : NULL;
 	if (ending)
-		return cmd_fail(args->cmd, EXIT_USAGE,
-				"-o %s: cannot draw %s, only .svg: convert that, as rsvg-convert does",
-				args->output, ending);
+		return usage_error(
+			"-o %s: cannot draw %s, only .svg: convert that, as rsvg-convert does",
+			args->output, ending);
 	if (args && args->output) {
 		fd = whole_open(args->output, O_CREAT | O_TRUNC);
 		file = fd < 0 ? NULL : fdopen(fd, "w");
 		if (!file)
-			return cmd_fail(args->cmd, EXIT_FAILED, "-o %s: %s", args->output,
-					whole_words(fd < 0 ? fd : -errno));
+			return failure("-o %s: %s", args->output,
+				       whole_words(fd < 0 ? fd : -errno));
 	}
 	out_use(out, args, file);
 	return 0;
@@ -80,7 +80,7 @@ static bool reader_has_gone(const struct out *out)
 	return !out->path && poll(&at, 1, 0) == 1 && (at.revents & POLLERR);
 }
 
-int out_close(struct out *out, const char *cmd)
+int out_close(struct out *out)
 {
 	bool bad = ferror(out->file);
 	int err;
@@ -95,8 +95,8 @@ int out_close(struct out *out, const char *cmd)
 	err = errno;
 	if (reader_has_gone(out))
 		return EXIT_FAILED;
-	return cmd_fail(cmd, EXIT_FAILED, "writing to %s: %s", out->path ? out->path :
-			"standard output", err ? strerror(err) : "failed");
+	return failure("writing to %s: %s", out->path ? out->path : "standard output",
+		       err ? strerror(err) : "failed");
 }
 
 bool out_is_svg(const char *path)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <jansson.h>
 #include <gpupart_manage.h>
-#include "cli/util/out_clean.h"
+#include "cli/util/message.h"
 
 struct args;
 
@@ -29,7 +29,7 @@ void out_use(struct out *out, const struct args *args, FILE *file);
 /*
  * 0, or an error: something that was written since out_open() did not arrive. @cmd may be NULL.
  */
-int out_close(struct out *out, const char *cmd);
+int out_close(struct out *out);
 
 /* Whether @path, which may be NULL, ends as a drawing's: without --of it is one. */
 bool out_is_svg(const char *path);

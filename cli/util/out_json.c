@@ -4,7 +4,6 @@
  * named by its space.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "cli/util/alloc.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"

@@ -91,7 +91,7 @@ void paths_set_argv(char **argv)
 	main_argv = argv;
 }
 
-int paths_enter_sim(const char *cmd, const char *capture)
+int paths_enter_sim(const char *capture)
 {
 	const char *libs = getenv("LD_LIBRARY_PATH"), *sim = getenv("GPUPART_SIM");
 	char folder[PATH_MAX], *joined;
@@ -100,25 +100,24 @@ int paths_enter_sim(const char *cmd, const char *capture)
 
 	err = paths_package(PATHS_SIM, folder, sizeof(folder));
 	if (err)
-		return cmd_fail(cmd, EXIT_USAGE, "the simulated driver is not installed (%s): %s",
-				PATHS_SIM, strerror(-err));
+		return usage_error("the simulated driver is not installed (%s): %s", PATHS_SIM,
+				   strerror(-err));
 	len = strlen(folder);
 	if (sim && !strcmp(sim, capture) && libs && !strncmp(libs, folder, len) &&
 	    (!libs[len] || libs[len] == ':'))
 		return 0;
 	if (strchr(capture, ':'))
-		return cmd_fail(cmd, EXIT_USAGE,
-				"-i %s: a capture's path must not have a colon in it", capture);
+		return usage_error("-i %s: a capture's path must not have a colon in it", capture);
 	if (strpbrk(folder, ":;"))
-		return cmd_fail(cmd, EXIT_USAGE,
-				"%s: the loader takes no folder with a colon or semicolon in its name",
-				folder);
+		return usage_error(
+			"%s: the loader takes no folder with a colon or semicolon in its name",
+			folder);
 	joined = alloc_text("%s%s%s", folder, libs && *libs ? ":" : "", libs ? libs : "");
 	setenv("LD_LIBRARY_PATH", joined, 1);
 	setenv("GPUPART_SIM", capture, 1);
 	free(joined);
 	execv("/proc/self/exe", main_argv);
-	return cmd_fail(cmd, EXIT_USAGE, "cannot start anew: %s", strerror(errno));
+	return usage_error("cannot start anew: %s", strerror(errno));
 }
 
 bool paths_read_line(const char *path, char *text, size_t len)

@@ -38,7 +38,7 @@ void paths_set_argv(char **argv);
  * Starts this command anew, the simulated driver first on the loader's path and the capture
  * @capture under it. Returns 0 where that is so already, else an error.
  */
-int paths_enter_sim(const char *cmd, const char *capture);
+int paths_enter_sim(const char *capture);
 
 /* Whether two paths are one file. */
 bool paths_same(const char *a, const char *b);

@@ -56,12 +56,12 @@ static bool names_tsan(const char *program)
 	return found;
 }
 
-void tunables_raise(const char *cmd, const char *audited)
+void tunables_raise(const char *audited)
 {
 	char *joined = tunables_join(getenv(TUNABLES), !audited ? TUNABLES_TLS :
 				     names_tsan(audited) ? TUNABLES_TLS_TSAN : TUNABLES_TLS_AUDIT);
 
 	if (!joined || setenv(TUNABLES, joined, 1))
-		cmd_note(cmd, TUNABLES " is not set: no memory");
+		remark(TUNABLES " is not set: no memory");
 	free(joined);
 }

@@ -7,6 +7,6 @@
  * Raises it in this process's environment: for an injected library, or, where @audited names
  * the program, for a program that is started with LD_AUDIT.
  */
-void tunables_raise(const char *cmd, const char *audited);
+void tunables_raise(const char *audited);
 
 #endif

@@ -24,9 +24,9 @@ int yaml_line(const yaml_node_t *node)
 static void fail_at(struct yaml *yaml, size_t line, const char *what, const char *text)
 {
 	if (!yaml->failed && line)
-		cmd_fail(yaml->cmd, EXIT_USAGE, "%s:%zu: %s%s", yaml->path, line, what, text);
+		usage_error("%s:%zu: %s%s", yaml->path, line, what, text);
 	else if (!yaml->failed)
-		cmd_fail(yaml->cmd, EXIT_USAGE, "%s: %s%s", yaml->path, what, text);
+		usage_error("%s: %s%s", yaml->path, what, text);
 	yaml->failed = true;
 }
 
@@ -76,15 +76,14 @@ static void check(struct yaml *yaml, yaml_parser_t *parser)
 	}
 }
 
-int yaml_open_text(struct yaml *yaml, const char *cmd, const char *path, const char *text,
-		   size_t len)
+int yaml_open_text(struct yaml *yaml, const char *path, const char *text, size_t len)
 {
 	yaml_parser_t parser;
 
-	*yaml = (struct yaml){ .cmd = cmd, .path = path };
+	*yaml = (struct yaml){ .path = path };
 	for (int pass = 0; pass < 2 && !yaml->failed; pass++) {
 		if (!yaml_parser_initialize(&parser))
-			return cmd_fail(cmd, EXIT_FAILED, "%s: no memory", path);
+			return failure("%s: no memory", path);
 		yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
 		if (!pass)
 			check(yaml, &parser);
@@ -95,8 +94,7 @@ int yaml_open_text(struct yaml *yaml, const char *cmd, const char *path, const c
 	return yaml->failed ? EXIT_USAGE : 0;
 }
 
-int yaml_open(struct yaml *yaml, const char *cmd, const char *option, const char *path,
-	      const char *what)
+int yaml_open(struct yaml *yaml, const char *option, const char *path, const char *what)
 {
 	FILE *file = fopen(path, "re");
 	int err = errno, status;
@@ -105,20 +103,19 @@ int yaml_open(struct yaml *yaml, const char *cmd, const char *option, const char
 	size_t len;
 
 	if (!file)
-		return cmd_fail(cmd, cmd_status(-err), "%s%s: %s", option, path, strerror(err));
+		return error_of(-err, "%s%s: %s", option, path, strerror(err));
 	/* A pipe does not tell how long it is: one byte more than there may be. */
 	text = malloc(YAML_MAX_BYTES + 1);
 	len = text ? fread(text, 1, YAML_MAX_BYTES + 1, file) : 0;
 	if (!fstat(fileno(file), &st) && S_ISDIR(st.st_mode))
-		status = cmd_fail(cmd, EXIT_USAGE, "%s%s: is no file", option, path);
+		status = usage_error("%s%s: is no file", option, path);
 	else if (!text || ferror(file))
-		status = cmd_fail(cmd, EXIT_FAILED, "%s%s: %s", option, path,
-				  text ? strerror(errno) : "no memory");
+		status = failure("%s%s: %s", option, path, text ? strerror(errno) : "no memory");
 	else if (len > YAML_MAX_BYTES)
-		status = cmd_fail(cmd, EXIT_USAGE, "%s%s: wants %s, at most %d bytes", option,
-				  path, what, YAML_MAX_BYTES);
+		status = usage_error("%s%s: wants %s, at most %d bytes", option, path, what,
+				     YAML_MAX_BYTES);
 	else
-		status = yaml_open_text(yaml, cmd, path, text, len);
+		status = yaml_open_text(yaml, path, text, len);
 	fclose(file);
 	free(text);
 	return status;

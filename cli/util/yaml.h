@@ -17,7 +17,7 @@
 #define YAML_MAX_KEYS	4096	/* of a mapping */
 
 struct yaml {
-	const char *cmd, *path;
+	const char *path;
 	yaml_document_t document;
 	yaml_node_t *variables;		/* a mapping with the value of each $NAME; NULL: none */
 	bool verbatim;			/* a "$" is an ordinary character */
@@ -58,11 +58,9 @@ struct yaml_key {
  * 0, or an error. @option stands before the file's name in errors
  * ("-f " or ""), @what names the kind of file ("a scenario").
  */
-int yaml_open(struct yaml *yaml, const char *cmd, const char *option, const char *path,
-	      const char *what);
+int yaml_open(struct yaml *yaml, const char *option, const char *path, const char *what);
 /* The same with the file's text. */
-int yaml_open_text(struct yaml *yaml, const char *cmd, const char *path, const char *text,
-		   size_t len);
+int yaml_open_text(struct yaml *yaml, const char *path, const char *text, size_t len);
 void yaml_close(struct yaml *yaml);
 /* NULL: the file is empty. */
 yaml_node_t *yaml_root(struct yaml *yaml);

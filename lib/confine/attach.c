@@ -341,7 +341,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&attach_lock);
+	FORK_HOLD(&attach_lock);
 	err = gpu_get(gp, cuda, selector, false, &gpu);
 	if (!err && !gpu->learned) {
 		err = device_of_pci(gp, cuda, gpu->driver.topo->info.pci, &gpu->driver.device);
@@ -360,12 +360,11 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 		control_show_map(gpu->shared, &gpu->driver.map);
 		err = limit_from_outside(gp, cuda, false, gpu);
 	}
-	if (!err)
-		control_self->problem[0] = 0;
-	pthread_mutex_unlock(&attach_lock);
-	if (!err)
-		*attached = gpu;
-	return err;
+	if (err)
+		return err;
+	control_self->problem[0] = 0;
+	*attached = gpu;
+	return 0;
 }
 
 /* What the caller knows of the options, and zeros. */
@@ -432,16 +431,13 @@ int gpupart_available(struct gpupart *gp, const char *selector)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&attach_lock);
+	FORK_HOLD(&attach_lock);
 	err = find_topology(gp, cuda, selector, false, &topo);
-	if (!err) {
-		err = supported(gp, topo, &compute_class);
-		gpupart_topology_close(topo);
-	}
-	if (!err)
-		err = driver_free(gp, cuda);
-	pthread_mutex_unlock(&attach_lock);
-	return err;
+	if (err)
+		return err;
+	err = supported(gp, topo, &compute_class);
+	gpupart_topology_close(topo);
+	return err ? err : driver_free(gp, cuda);
 }
 
 static bool strict_started;
@@ -469,22 +465,22 @@ int gpupart_detach(struct gpupart *gp)
 	int err;
 
 	fork_guard();
-	pthread_mutex_lock(&attach_lock);
+	FORK_HOLD(&attach_lock);
 	err = may_detach(gp);
 	if (!err)
 		err = driver_release(gp);
-	for (unsigned int n = 0; !err && (gpu = scope_gpu(n)); n++) {
+	if (err)
+		return err;
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
 		atomic_store_explicit(&gpu->trusted, false, memory_order_release);
 		scope_ring_set(gpu, &gpu->process, NULL);
 		scope_limit_set(gpu, LIMIT_INNER, NULL);
 		scope_gone(gpu, &gpu->streams, 0, NULL, NULL);
 		scope_gone(gpu, &gpu->functions, 0, NULL, NULL);
 	}
-	if (!err)
-		snprintf(control_self->problem, sizeof(control_self->problem),
-			 "it gave the driver's callbacks back");
-	pthread_mutex_unlock(&attach_lock);
-	return err;
+	snprintf(control_self->problem, sizeof(control_self->problem),
+		 "it gave the driver's callbacks back");
+	return 0;
 }
 
 int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *key,
@@ -497,7 +493,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	err = begin(gp, &cuda);
 	if (err)
 		return err;
-	pthread_mutex_lock(&attach_lock);
+	FORK_HOLD(&attach_lock);
 	err = gpu_get(gp, cuda, selector, true, &gpu);
 	if (!err && !atomic_load_explicit(&gpu->trusted, memory_order_relaxed))
 		err = check_gpu_known(gp, gpu, key);
@@ -509,7 +505,6 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 		/* Whoever looks from outside is told too. */
 		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
 	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
-	pthread_mutex_unlock(&attach_lock);
 	if (!err)
 		*attached = gpu;
 	return err;
@@ -536,12 +531,11 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 
 	fork_guard();
 	/* A limit that is set while the block moves would be lost. */
-	pthread_mutex_lock(&attach_lock);
+	FORK_HOLD(&attach_lock);
 	process_list_own(NULL, 0);
 	scope_hold();
 	err = control_publish(name, environment_read().job);
 	scope_release();
-	pthread_mutex_unlock(&attach_lock);
 	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s",
 			      strerror(-err))
 		   : 0;

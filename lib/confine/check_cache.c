@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/confine/check_cache.h"
-#include "lib/core/fsize.h"
+#include "lib/core/state_dir.h"
 
 /*
  * The folder, with a slash, made if @make; in @in or, where that is NULL, in the user's own. An
@@ -58,9 +58,8 @@ static bool is_trusted(const struct stat *st)
 ssize_t cache_read(const char *in, const char *name, void *data, size_t size)
 {
 	char path[4096 + 64];
+	CONTROL_CLOSED int fd = -1;
 	struct stat st;
-	ssize_t len;
-	int fd;
 
 	if (cache_dir(NULL, path, 4096, in, false))
 		return -1;
@@ -68,9 +67,7 @@ ssize_t cache_read(const char *in, const char *name, void *data, size_t size)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -1;
-	len = fstat(fd, &st) || !is_trusted(&st) ? -1 : read(fd, data, size);
-	close(fd);
-	return len;
+	return fstat(fd, &st) || !is_trusted(&st) ? -1 : read(fd, data, size);
 }
 
 bool cache_has(const char *key)
@@ -83,24 +80,14 @@ bool cache_has(const char *key)
 
 int cache_write(struct gpupart *gp, const char *name, const void *data, size_t len)
 {
-	char path[4096 + 64], tmp[4096 + 96];
-	int fd, err = cache_dir(gp, path, 4096, NULL, true);
-	struct fsize_guard guard;
-	ssize_t nr;
+	char path[4096 + 64];
+	int err = cache_dir(gp, path, 4096, NULL, true);
+	CONTROL_CLOSED int dir = -1;
 
 	if (err)
 		return err;
-	fsize_guard_begin(&guard);
-	snprintf(tmp, sizeof(tmp), "%s.new-%d", path, getpid());
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = dir < 0 ? -errno : control_write_file(dir, name, data, len, 0600);
 	strcat(path, name);
-	unlink(tmp);	/* of a process that was killed here and had our pid */
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	nr = fd < 0 ? -1 : write(fd, data, len);
-	err = nr == (ssize_t)len ? 0 : nr < 0 ? -errno : -ENOSPC;
-	if ((fd >= 0 && close(fd) && !err) || (!err && rename(tmp, path)))
-		err = -errno;
-	if (err && fd >= 0)
-		unlink(tmp);
-	fsize_guard_end(&guard);
 	return err ? ctx_fail(gp, err, "%s: %s", path, strerror(-err)) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the self-check of mask bits proved, kept for later programs of this user in the folder
- * gpupart/checked of XDG_CACHE_HOME or of HOME/.cache. Does not know what the files mean.
+ * gpupart/checked of XDG_CACHE_HOME or of HOME/.cache.
  */
 #ifndef GPUPART_LIB_CONFINE_CHECK_CACHE_H
 #define GPUPART_LIB_CONFINE_CHECK_CACHE_H

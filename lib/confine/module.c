@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Which modules can launch from the GPU: looks for the device runtime's names in their
- * images as they are loaded. Must not know sets or TMDs.
+ * images as they are loaded.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -91,11 +91,12 @@ static void put_in(uintptr_t module)
  */
 static bool image_launches(const char *image, uint64_t size, char kernel[MODULE_KERNEL_LEN])
 {
-	static char piece[OVERLAP + PIECE];	/* too large for a stack: read_lock is held */
+	static char piece[OVERLAP + PIECE];	/* too large for a stack */
 	uint64_t at = 0;
 	size_t kept = 0;
 	char *name;
 
+	FORK_HOLD(&read_lock);
 	*kernel = 0;
 	if (size > MAX_IMAGE)
 		size = MAX_IMAGE;
@@ -129,23 +130,19 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 
 	if ((uintptr_t)module <= FREE)
 		return false;
-	pthread_mutex_lock(&read_lock);
 	launches = kind != MODULE_DRIVER && image_launches(image, size, kernel);
-	pthread_mutex_unlock(&read_lock);
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	/* It stands where another stood that we were not told of when it went. */
 	take_out((uintptr_t)module);
 	if (launches)
 		put_in((uintptr_t)module);
-	pthread_mutex_unlock(&lock);
 	return launches;
 }
 
 void module_gone(const void *module)
 {
-	if ((uintptr_t)module <= FREE)
-		return;
-	pthread_mutex_lock(&lock);
-	take_out((uintptr_t)module);
-	pthread_mutex_unlock(&lock);
+	FORK_HOLD(&lock);
+
+	if ((uintptr_t)module > FREE)
+		take_out((uintptr_t)module);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which modules hold kernels that can launch others from the GPU (dynamic parallelism,
- * graphs launched from the device): such launches never come by the callback. Must not
- * know sets or TMDs. What was loaded before the driver was asked to tell of modules is
- * not known here, and its launches are not counted.
+ * graphs launched from the device): such launches never come by the callback. What was
+ * loaded before the driver was asked to tell of modules is not known, nor are its launches counted.
  */
 #ifndef GPUPART_LIB_CONFINE_MODULE_H
 #define GPUPART_LIB_CONFINE_MODULE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Launches that record where they ran. Must not know what the records should say. */
+/* Launches that record where they ran. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,19 +37,16 @@ static struct probe *probes;
  */
 static struct probe *probe_find(const void *ctx, int device, struct probe *add)
 {
-	struct probe *probe;
-
-	pthread_mutex_lock(&probes_lock);
-	for (probe = probes; probe; probe = probe->next)
+	FORK_HOLD(&probes_lock);
+	for (struct probe *probe = probes; probe; probe = probe->next)
 		if (probe->pid == getpid() &&
 		    (ctx ? probe->ctx == ctx : probe->retained && probe->device == device))
-			break;
-	if (!probe && add) {
+			return probe;
+	if (add) {
 		add->next = probes;
-		probe = probes = add;
+		probes = add;
 	}
-	pthread_mutex_unlock(&probes_lock);
-	return probe;
+	return add;
 }
 
 static void probe_free(struct probe *probe)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Launches of our own on a GPU that record where and when each block ran, and that
- * note what the callback saw of them. Knows no scope's meaning.
+ * note what the callback saw of them.
  */
 #ifndef GPUPART_LIB_CONFINE_PROBE_H
 #define GPUPART_LIB_CONFINE_PROBE_H

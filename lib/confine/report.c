@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/confine/report.h"
-#include "lib/confine/report_block.h"
 #include "lib/core/environment.h"
 #include "lib/core/hash.h"
 #include "lib/core/state_dir.h"

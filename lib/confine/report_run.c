@@ -4,7 +4,7 @@
  * programs wrote: bounded, and cleaned of control characters.
  */
 #include <errno.h>
-#include "lib/confine/report_block.h"
+#include "lib/confine/report.h"
 
 /* The public name of a struct memfd. */
 static struct report_block *block_of(const struct gpupart_report *report)

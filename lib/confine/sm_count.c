@@ -97,8 +97,6 @@ static struct gpupart_gpu *gpu_of_current(void *ctx)
 	return scope_gpu_of(driver_gpu_of_context(ctx));
 }
 
-/* -------------------------------------------------------------- numbers of SMs */
-
 static int answer_sms(const struct gpupart_gpu *gpu, int nr)
 {
 	struct part part;
@@ -148,26 +146,22 @@ static bool answer_whole(struct gpupart_gpu *gpu, struct cuda_resource *resource
 	} made[MAX_TOLD];
 	static unsigned int nr_made;
 	struct made *one;
-	bool good = true;
 
 	sms = sms / CUDA_SM_UNIT * CUDA_SM_UNIT;
 	if (!sms || !cuda->sm_split || !cuda->resource_desc || !cuda->green_create ||
 	    !cuda->green_resource)
 		return false;
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	for (one = made; one < made + nr_made && (one->gpu != gpu || one->sms != sms); one++)
 		;
 	if (one == made + nr_made) {
-		good = nr_made < MAX_TOLD && !context_of(resource, device_of(gpu), sms);
-		if (good)
-			made[nr_made++] = (struct made){ gpu, sms, *resource };
-	} else {
-		*resource = one->resource;
+		if (nr_made == MAX_TOLD || context_of(resource, device_of(gpu), sms))
+			return false;
+		made[nr_made++] = (struct made){ gpu, sms, *resource };
 	}
-	pthread_mutex_unlock(&lock);
-	if (good)
-		tmd_parts_show(&gpu->parts, resource->nr_sms / gpu->driver.map.sms_per_tpc);
-	return good;
+	*resource = one->resource;
+	tmd_parts_show(&gpu->parts, resource->nr_sms / gpu->driver.map.sms_per_tpc);
+	return true;
 }
 
 static void answer_resource(struct gpupart_gpu *gpu, struct cuda_resource *resource)
@@ -205,8 +199,6 @@ static struct gpupart_gpu *gpu_of_green(void *green)
 		return NULL;
 	return gpu_of_context(ctx);
 }
-
-/* ------------------------------------------------------------------- occupancy */
 
 /* A grid is a number of blocks an SM times the SMs that the driver counts. */
 static void answer_grid(const struct part *part, int *grid)
@@ -324,8 +316,6 @@ static void answer_cluster_size(const struct part *part, int *size)
 	*size = power;
 }
 
-/* --------------------------------------------------------------------- routing */
-
 static void *pointer(uint64_t arg)
 {
 	return (void *)(uintptr_t)arg;
@@ -419,7 +409,7 @@ int smcount_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 	bool any = on;
 	int err;
 
-	pthread_mutex_lock(&tell_lock);
+	FORK_HOLD(&tell_lock);
 	for (unsigned int n = 0; (other = scope_gpu(n)); n++)
 		any |= other != gpu && told(other);
 	err = watch(gp, any);
@@ -428,6 +418,5 @@ int smcount_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 		atomic_store_explicit(&gpu->sms_told, on, memory_order_release);
 	if (!on)
 		tmd_parts_show(&gpu->parts, 0);
-	pthread_mutex_unlock(&tell_lock);
 	return on ? err : 0;
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a program is told of a set's SMs where it asks the driver how many there are, or
- * what they hold. Must not know how a set becomes mask bits, nor how questions come here.
- */
+/* What a program is told of a set's SMs where it asks the driver for their number or room. */
 #ifndef GPUPART_LIB_CONFINE_SM_COUNT_H
 #define GPUPART_LIB_CONFINE_SM_COUNT_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Who a stream's handle is and where its TMD stands; the same for kernel functions and
- * threads. Reads the driver's objects so that a bad handle is an error. Must not know
- * which set applies.
+ * threads. Reads the driver's objects so that a bad handle is an error.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From handles of streams and kernel functions to what a launch shows of them.
- */
+/* From handles of streams and kernel functions to what a launch shows of them. */
 #ifndef GPUPART_LIB_CONFINE_STREAM_H
 #define GPUPART_LIB_CONFINE_STREAM_H
 

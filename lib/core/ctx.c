@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Open, close and error text of a context. Must not know what the errors are about. */
+/* Open, close and error text of a context. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The context: where a failing call leaves its sentence. Knows nothing of GPUs. */
+/* The context: where a failing call leaves its sentence. */
 #ifndef GPUPART_LIB_CORE_CTX_H
 #define GPUPART_LIB_CORE_CTX_H
 

@@ -24,6 +24,21 @@ struct fork_lock {
 /* Behind that of one which is held across such calls: it is initialised anew in the child. */
 #define FORK_RENEWS(mutex) FORK_TAKES(mutex, 0)
 
+/* Holds @mutex to the end of the block. */
+#define FORK_HOLD(mutex) \
+	__attribute__((cleanup(fork_hold_end))) pthread_mutex_t *held = fork_hold_begin(mutex)
+
+static inline pthread_mutex_t *fork_hold_begin(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static inline void fork_hold_end(pthread_mutex_t *const *held)
+{
+	pthread_mutex_unlock(*held);
+}
+
 /* From now on; any number of times, from any thread. Before any of those locks is taken. */
 void fork_guard(void);
 

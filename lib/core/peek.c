@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See peek.h. Must not know what is looked for. */
+/* See peek.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

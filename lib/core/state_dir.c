@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The folder that files of this kind are in, and which process is which by what /proc
- * says. Must not know any of the files.
- */
+/* The folder that shared files are in, and which process is which by what /proc says. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

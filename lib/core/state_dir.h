@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What files that processes share below /dev/shm have in common: the folder they are in,
- * and which process is which. Knows none of the files, and needs libc alone.
+ * and which process is which. Needs libc alone.
  */
 #ifndef GPUPART_LIB_CORE_STATE_DIR_H
 #define GPUPART_LIB_CORE_STATE_DIR_H
@@ -10,14 +10,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define CONTROL_ROOT "/dev/shm"
 /* Of another user's folder no more is looked at: no user has that many processes on GPUs. */
 #define CONTROL_MAX_FILES 4096
 #define CONTROL_NAME_LEN 64	/* of a job, a tenant, a program, with its end */
 
+/* A descriptor that is closed where its block ends; negative: there is none. */
+#define CONTROL_CLOSED __attribute__((cleanup(control_close)))
+
+static inline void control_close(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
 /* Of a job or a tenant: 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
-bool control_name_good(const char *name);
+__attribute__((visibility("default"))) bool control_name_good(const char *name);
 /* 0700 and @uid's, or a negative errno; *path is made. */
 int control_open_dir(uid_t uid, bool make);
 /* Lists the folder @dir, which is closed with the list or on failure; NULL: it cannot be listed. */

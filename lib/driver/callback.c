@@ -63,8 +63,6 @@ static bool is_own(void)
 	return inside || hidden;
 }
 
-/* ------------------------------------------------------------------- callback */
-
 static const struct driver_observer *observer_at(unsigned int n)
 {
 	return atomic_load_explicit(&observers[n], memory_order_acquire);
@@ -193,8 +191,6 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 	else if (domain == DRIVER_DOMAIN_RESOURCE)
 		on_resource(cbid, params);
 }
-
-/* --------------------------------------------------------------- registration */
 
 static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
 {
@@ -336,64 +332,52 @@ __attribute__((cold))
 int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 		   const struct driver_observer *observer)
 {
-	int err = 0;
+	int err;
 
 	fork_guard();
-	pthread_mutex_lock(&lock);
-	if (number_of(observer) < 0) {
-		err = subscribe(gp, api, observer);
-		if (!err)
-			err = add(gp, observer);
-	}
-	pthread_mutex_unlock(&lock);
-	return err;
+	FORK_HOLD(&lock);
+	if (number_of(observer) >= 0)
+		return 0;
+	err = subscribe(gp, api, observer);
+	return err ? err : add(gp, observer);
 }
 
 __attribute__((cold))
 int driver_watch(const struct driver_observer *observer, unsigned int group, bool on)
 {
-	int result;
-
-	pthread_mutex_lock(&lock);
-	result = watch(observer, group, on);
-	pthread_mutex_unlock(&lock);
-	return result;
+	FORK_HOLD(&lock);
+	return watch(observer, group, on);
 }
 
 int driver_watch_resource(enum driver_resource kind)
 {
-	int result;
-
-	pthread_mutex_lock(&lock);
-	result = table.enable(1, table.handle, DRIVER_DOMAIN_RESOURCE, kind);
-	pthread_mutex_unlock(&lock);
-	return result;
+	FORK_HOLD(&lock);
+	return table.enable(1, table.handle, DRIVER_DOMAIN_RESOURCE, kind);
 }
 
 __attribute__((cold))
 int driver_free(struct gpupart *gp, const struct cuda_api *api)
 {
 	struct driver_table tried = { .bytes = 0 };
-	int err = 0, result;
+	int err, result;
 
 	fork_guard();
-	pthread_mutex_lock(&lock);
-	if (!subscribed) {
-		err = subscribe_only(gp, api, on_callback, &tried);
-		result = err ? 0 : tried.unsubscribe(tried.handle);
-		if (result)
-			err = ctx_fail(gp, -EIO, "this driver keeps a subscription: %s",
-				       cuda_words(api, result));
-	}
-	pthread_mutex_unlock(&lock);
-	return err;
+	FORK_HOLD(&lock);
+	err = subscribed ? 0 : subscribe_only(gp, api, on_callback, &tried);
+	if (subscribed || err)
+		return err;
+	result = tried.unsubscribe(tried.handle);
+	return result ? ctx_fail(gp, -EIO, "this driver keeps a subscription: %s",
+				 cuda_words(api, result)) : 0;
 }
 
-/* With the lock held. */
-static int release(struct gpupart *gp)
+__attribute__((cold))
+int driver_release(struct gpupart *gp)
 {
 	int err, result;
 
+	fork_guard();
+	FORK_HOLD(&lock);
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		if (observer_at(n) && observer_at(n)->stays)
 			return ctx_fail(gp, -EBUSY,
@@ -416,50 +400,25 @@ static int release(struct gpupart *gp)
 	return 0;
 }
 
-__attribute__((cold))
-int driver_release(struct gpupart *gp)
-{
-	int err;
-
-	fork_guard();
-	pthread_mutex_lock(&lock);
-	err = release(gp);
-	pthread_mutex_unlock(&lock);
-	return err;
-}
-
 bool driver_table_get(struct driver_table *found)
 {
-	bool is;
-
-	pthread_mutex_lock(&lock);
-	is = subscribed;
-	if (is)
+	FORK_HOLD(&lock);
+	if (subscribed)
 		*found = table;
-	pthread_mutex_unlock(&lock);
-	return is;
+	return subscribed;
 }
 
 int driver_tools_want(struct gpupart *gp)
 {
-	int err = 0;
-
 	fork_guard();
-	pthread_mutex_lock(&lock);
-	if (subscribed && tools_result == -ENOENT)
-		err = ctx_fail(gp, -EBUSY,
-			       "this process is attached already, with no profiler let in");
-	tools_wanted = !err;
-	pthread_mutex_unlock(&lock);
-	return err;
+	FORK_HOLD(&lock);
+	tools_wanted = !subscribed || tools_result != -ENOENT;
+	return tools_wanted ? 0 : ctx_fail(gp, -EBUSY,
+			"this process is attached already, with no profiler let in");
 }
 
 int driver_tools(struct gpupart *gp)
 {
-	int err;
-
-	pthread_mutex_lock(&lock);
-	err = tools_result ? ctx_fail(gp, tools_result, "%s", tools_why) : 0;
-	pthread_mutex_unlock(&lock);
-	return err;
+	FORK_HOLD(&lock);
+	return tools_result ? ctx_fail(gp, tools_result, "%s", tools_why) : 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens libcuda.so.1 and finds the entry points. Must not know what they are used for. */
+/* Opens libcuda.so.1 and finds the entry points. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -37,27 +37,22 @@ static int api_fill(struct gpupart *gp, void *lib, struct cuda_api *api)
 
 static int open_with(struct gpupart *gp, int flags, const struct cuda_api **api)
 {
-	int err = 0;
+	int err;
 	void *lib;
 
-	if (atomic_load_explicit(&is_open, memory_order_acquire)) {
-		*api = &opened;
+	*api = &opened;
+	if (atomic_load_explicit(&is_open, memory_order_acquire))
 		return 0;
-	}
-	pthread_mutex_lock(&open_lock);
-	if (!is_open) {
-		/* Never closed: driver threads outlive us. */
-		lib = dlopen("libcuda.so.1", RTLD_NOW | flags);
-		if (!lib)
-			err = ctx_fail(gp, -ENOENT, "NVIDIA's driver library cannot be opened: %s",
-				       dlerror());
-		else
-			err = api_fill(gp, lib, &opened);
-		is_open = !err;
-	}
-	pthread_mutex_unlock(&open_lock);
-	if (!err)
-		*api = &opened;
+	FORK_HOLD(&open_lock);
+	if (is_open)
+		return 0;
+	/* Never closed: driver threads outlive us. */
+	lib = dlopen("libcuda.so.1", RTLD_NOW | flags);
+	if (!lib)
+		return ctx_fail(gp, -ENOENT, "NVIDIA's driver library cannot be opened: %s",
+				dlerror());
+	err = api_fill(gp, lib, &opened);
+	is_open = !err;
 	return err;
 }
 

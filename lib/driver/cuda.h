@@ -2,7 +2,7 @@
 /*
  * The entry points of NVIDIA's driver library that we use, opened at run time: no
  * CUDA headers to build, no link to libcuda. Types are ours; numbers are CUDA's
- * documented ABI. Knows nothing of sets.
+ * documented ABI.
  */
 #ifndef GPUPART_LIB_DRIVER_CUDA_H
 #define GPUPART_LIB_DRIVER_CUDA_H

@@ -300,36 +300,31 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	};
 	int err;
 
-	pthread_mutex_lock(&add_lock);
+	FORK_HOLD(&add_lock);
 	cuda = api;
 	err = driver_observe(gp, api, &observer);
-	if (!err) {
-		atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_GOES));
-		/* Without this the driver is asked in each launch where there are several GPUs. */
-		driver_watch_resource(DRIVER_CTX_MADE);
-		/* Without these a context is known when it is current in a launch. */
-		driver_watch_resource(DRIVER_STREAM_MADE);
-		driver_watch_resource(DRIVER_MODULE_LOADED);
-	}
-	pthread_mutex_unlock(&add_lock);
-	return err;
+	if (err)
+		return err;
+	atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_GOES));
+	/* Without this the driver is asked in each launch where there are several GPUs. */
+	driver_watch_resource(DRIVER_CTX_MADE);
+	/* Without these a context is known when it is current in a launch. */
+	driver_watch_resource(DRIVER_STREAM_MADE);
+	driver_watch_resource(DRIVER_MODULE_LOADED);
+	return 0;
 }
 
 __attribute__((cold))
 int driver_gpu_add(struct gpupart *gp, struct driver_gpu *gpu)
 {
 	unsigned int nr;
-	int err = 0;
 
-	pthread_mutex_lock(&add_lock);
+	FORK_HOLD(&add_lock);
 	nr = atomic_load_explicit(&nr_gpus, memory_order_relaxed);
-	if (nr == MAX_GPUS) {
-		err = ctx_fail(gp, -ENOSPC, "more than %u GPUs", MAX_GPUS);
-	} else {
-		gpu->number = nr;
-		atomic_store_explicit(&gpus[nr], gpu, memory_order_release);
-		atomic_store_explicit(&nr_gpus, nr + 1, memory_order_release);
-	}
-	pthread_mutex_unlock(&add_lock);
-	return err;
+	if (nr == MAX_GPUS)
+		return ctx_fail(gp, -ENOSPC, "more than %u GPUs", MAX_GPUS);
+	gpu->number = nr;
+	atomic_store_explicit(&gpus[nr], gpu, memory_order_release);
+	atomic_store_explicit(&nr_gpus, nr + 1, memory_order_release);
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The driver's table of callbacks: finds it, subscribes, and proves by what it accepts that
- * it is the table that was measured. Knows no driver version and no parameters.
+ * it is the table that was measured.
  */
 #ifndef GPUPART_LIB_DRIVER_TABLE_H
 #define GPUPART_LIB_DRIVER_TABLE_H

@@ -50,8 +50,6 @@ struct enabled {
 
 static struct enabled ours, tools;
 
-/* ------------------------------------------------------------------- callback */
-
 static bool in_range(int domain, int cbid)
 {
 	return domain >= 0 && domain < NR_DOMAINS && cbid >= 0 && cbid < NR_CBIDS;
@@ -103,8 +101,6 @@ driver_callback_fn tools_callback(driver_callback_fn callback, bool (*own)(void)
 	return call_both;
 }
 
-/* ------------------------------------------------------------------- entries */
-
 /* With the lock held: the driver's function is on while one of both wants it. */
 static int enable_for(struct enabled *of, const struct enabled *other, uint32_t on, int domain,
 		      int cbid)
@@ -134,13 +130,10 @@ static int enable_for(struct enabled *of, const struct enabled *other, uint32_t 
 
 static int enable_ours(uint32_t on, uint32_t handle, int domain, int cbid)
 {
-	int result;
+	FORK_HOLD(&lock);
 
 	(void)handle;
-	pthread_mutex_lock(&lock);
-	result = enable_for(&ours, &tools, on, domain, cbid);
-	pthread_mutex_unlock(&lock);
-	return result;
+	return enable_for(&ours, &tools, on, domain, cbid);
 }
 
 /* With the lock held. */
@@ -151,13 +144,9 @@ static bool is_subscribed(uint32_t handle)
 
 static int tool_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 {
-	int result = CUDA_ERROR_INVALID_VALUE;
-
-	pthread_mutex_lock(&lock);
-	if (is_subscribed(handle))
-		result = enable_for(&tools, &ours, on, domain, cbid);
-	pthread_mutex_unlock(&lock);
-	return result;
+	FORK_HOLD(&lock);
+	return is_subscribed(handle) ? enable_for(&tools, &ours, on, domain, cbid) :
+				       CUDA_ERROR_INVALID_VALUE;
 }
 
 /* With the lock held. */
@@ -181,37 +170,35 @@ static void mark_domain(int domain)
 static int tool_enable_domain(uint32_t on, uint32_t handle, int domain)
 {
 	int (*enable)(uint32_t, uint32_t, int);
-	int result = CUDA_ERROR_INVALID_VALUE;
+	int result;
 
 	memcpy(&enable, &of_driver[SLOT_ENABLE_DOMAIN], sizeof(enable));
-	pthread_mutex_lock(&lock);
-	if (is_subscribed(handle) && in_range(domain, 0)) {
-		result = on ? enable(1, our_handle, domain) : 0;
-		if (!on)
-			leave_domain(domain);
-		else if (!result)
-			mark_domain(domain);
-	}
-	pthread_mutex_unlock(&lock);
+	FORK_HOLD(&lock);
+	if (!is_subscribed(handle) || !in_range(domain, 0))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = on ? enable(1, our_handle, domain) : 0;
+	if (!on)
+		leave_domain(domain);
+	else if (!result)
+		mark_domain(domain);
 	return result;
 }
 
 static int tool_enable_all(uint32_t on, uint32_t handle)
 {
 	int (*enable)(uint32_t, uint32_t);
-	int result = CUDA_ERROR_INVALID_VALUE;
+	int result;
 
 	memcpy(&enable, &of_driver[SLOT_ENABLE_ALL], sizeof(enable));
-	pthread_mutex_lock(&lock);
-	if (is_subscribed(handle)) {
-		result = on ? enable(1, our_handle) : 0;
-		for (int domain = 0; !result && domain < NR_DOMAINS; domain++)
-			if (on)
-				mark_domain(domain);
-			else
-				leave_domain(domain);
-	}
-	pthread_mutex_unlock(&lock);
+	FORK_HOLD(&lock);
+	if (!is_subscribed(handle))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = on ? enable(1, our_handle) : 0;
+	for (int domain = 0; !result && domain < NR_DOMAINS; domain++)
+		if (on)
+			mark_domain(domain);
+		else
+			leave_domain(domain);
 	return result;
 }
 
@@ -239,25 +226,21 @@ static int tool_subscribe_named(uint32_t *handle, driver_callback_fn callback, v
 				const char *name, char *other, size_t len)
 {
 	const struct tool *there, *new;
-	int result = 0;
 
 	if (!handle || !callback)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	there = atomic_load(&tool);
-	new = there ? NULL : remember(callback, user, name);
-	if (there) {
-		result = CUDA_ERROR_ALREADY_ACQUIRED;
-		if (other && len)
-			snprintf(other, len, "%s", there->name[0] ? there->name : "<not provided>");
-	} else if (!new) {
-		result = CUDA_ERROR_OUT_OF_MEMORY;
-	} else {
-		*handle = our_handle;
-		atomic_store_explicit(&tool, new, memory_order_release);
-	}
-	pthread_mutex_unlock(&lock);
-	return result;
+	if (there && other && len)
+		snprintf(other, len, "%s", there->name[0] ? there->name : "<not provided>");
+	if (there)
+		return CUDA_ERROR_ALREADY_ACQUIRED;
+	new = remember(callback, user, name);
+	if (!new)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*handle = our_handle;
+	atomic_store_explicit(&tool, new, memory_order_release);
+	return 0;
 }
 
 static int tool_subscribe(uint32_t *handle, driver_callback_fn callback, void *user)
@@ -267,20 +250,14 @@ static int tool_subscribe(uint32_t *handle, driver_callback_fn callback, void *u
 
 static int tool_unsubscribe(uint32_t handle)
 {
-	int result = CUDA_ERROR_INVALID_VALUE;
-
-	pthread_mutex_lock(&lock);
-	if (is_subscribed(handle)) {
-		atomic_store(&tool, NULL);
-		for (int domain = 0; domain < NR_DOMAINS; domain++)
-			leave_domain(domain);
-		result = 0;
-	}
-	pthread_mutex_unlock(&lock);
-	return result;
+	FORK_HOLD(&lock);
+	if (!is_subscribed(handle))
+		return CUDA_ERROR_INVALID_VALUE;
+	atomic_store(&tool, NULL);
+	for (int domain = 0; domain < NR_DOMAINS; domain++)
+		leave_domain(domain);
+	return 0;
 }
-
-/* --------------------------------------------------------------- the driver's table */
 
 static const struct {
 	int slot;
@@ -353,7 +330,7 @@ int tools_let_in(struct gpupart *gp, struct driver_table *found)
 {
 	int err;
 
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	table = (_Atomic(void *) *)(uintptr_t)found->at;
 	table_bytes = found->bytes < sizeof(of_driver) ? found->bytes : sizeof(of_driver);
 	for (unsigned int i = 0; i < NR_REPLACED; i++)
@@ -366,24 +343,21 @@ int tools_let_in(struct gpupart *gp, struct driver_table *found)
 		table = NULL;
 	/* Also then: call_both() passes on what is known to be ours. */
 	found->enable = enable_ours;
-	pthread_mutex_unlock(&lock);
 	return err;
 }
 
 int tools_shut_out(struct gpupart *gp)
 {
 	const struct tool *there;
-	int err = 0;
+	int err;
 
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	there = atomic_load(&tool);
 	if (there)
-		err = ctx_fail(gp, -EBUSY, "a profiler is subscribed: %s",
-			       there->name[0] ? there->name : "one without a name");
-	else if (table)
-		err = replace(gp, false);
+		return ctx_fail(gp, -EBUSY, "a profiler is subscribed: %s",
+				there->name[0] ? there->name : "one without a name");
+	err = table ? replace(gp, false) : 0;
 	if (!err)
 		table = NULL;
-	pthread_mutex_unlock(&lock);
 	return err;
 }

@@ -3,7 +3,7 @@
  * libgpupart-inject.so: brings the limit and the memory quota of `gpupart run`, or the
  * measurement of `gpupart stat`, into a program that was not built for it. The driver loads
  * it at cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never
- * calls cuInit is not touched. Must not know how a launch is confined or measured.
+ * calls cuInit is not touched.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,6 +19,8 @@
 #define SLOT "CUDA_INJECTION64_PATH"
 
 int InitializeInjection(void) __attribute__((visibility("default")));
+
+static struct gpupart *gp;	/* NULL: not begun, or no memory */
 
 __attribute__((format(printf, 2, 3)))
 static void say(bool always, const char *fmt, ...)
@@ -201,13 +203,8 @@ static void tell_report(void)
 
 static void measure(const char *id)
 {
-	struct gpupart *gp;
-
-	if (gpupart_open(&gp))
-		return;
 	if (gpupart_stat_start(gp, id))
 		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
-	gpupart_close(gp);
 }
 
 static pid_t limited;		/* as @confined */
@@ -229,35 +226,26 @@ static void tell_uncounted(void)
 /* GPUPART_TENANT: whose; GPUPART_MEM: bytes of each GPU, where it has no quota yet. */
 static void limit_memory(const struct gpupart_grant *grant)
 {
-	struct gpupart *gp;
-
-	if (gpupart_open(&gp))
-		return;
 	if (gpupart_memory_start(gp, grant ? grant->name : NULL,
 				 grant ? grant->memory : 0)) {
 		say(true, "gpupart: GPU memory is not limited: %s\n", gpupart_error(gp));
-	} else {
-		limited = getpid();
-		atexit(tell_uncounted);
+		return;
 	}
-	gpupart_close(gp);
+	limited = getpid();
+	atexit(tell_uncounted);
 }
 
 /* No launch outside of the set: --strict, a grant (may be NULL) or the node asks for it. */
 static bool strict(const struct environment *told, const struct gpupart_grant *grant)
 {
-	struct gpupart *gp;
 	int found;
 
 	if (told->strict || (grant && grant->strict))
 		return true;
-	if (gpupart_open(&gp))
-		return false;
 	found = gpupart_config_strict(gp);
 	if (found < 0 && !told->has_strict)
 		say(true, "gpupart: %s%s\n", gpupart_error(gp),
 		    found == -EPERM ? "" : ": it counts as strict = yes");
-	gpupart_close(gp);
 	return config_is_strict(found);
 }
 
@@ -269,20 +257,14 @@ static bool strict(const struct environment *told, const struct gpupart_grant *g
  */
 static void refuse(const char *why)
 {
-	struct gpupart *gp;
-
 	say(true,
 	    "gpupart: strict: no CUDA for this process, whose launches are not confined: %s\n",
 	    why);
 	setenv("CUDA_VISIBLE_DEVICES", "", 1);
-	if (gpupart_open(&gp))
-		return;
 	gpupart_strict_start(gp, true);
-	gpupart_close(gp);
 }
 
-static int attach(struct gpupart *gp, const struct environment *told, const char *selector,
-		  const char *key)
+static int attach(const struct environment *told, const char *selector, const char *key)
 {
 	char list[GPUPART_TPCSET_STRLEN];
 	const struct gpupart_gpu_info *info;
@@ -300,8 +282,7 @@ static int attach(struct gpupart *gp, const struct environment *told, const char
 }
 
 /* The GPU of @grant, and each one that the environment lists; of no list that one, or any. */
-static int attach_all(struct gpupart *gp, const struct environment *told,
-		      const struct gpupart_grant *grant)
+static int attach_all(const struct environment *told, const struct gpupart_grant *grant)
 {
 	bool listed = told->gpu && strchr(told->gpu, ',');
 	char selector[128], key[32];
@@ -309,15 +290,15 @@ static int attach_all(struct gpupart *gp, const struct environment *told,
 
 	if (grant && *grant->pci)
 		/* Some versions left the key out of what others see. */
-		err = attach(gp, told, grant->pci, *grant->key || !grant->other_version ?
+		err = attach(told, grant->pci, *grant->key || !grant->other_version ?
 			     grant->key : listed ? NULL : told->key);
 	else if (grant || !listed)
-		err = attach(gp, told, listed ? NULL : told->gpu, told->key);
+		err = attach(told, listed ? NULL : told->gpu, told->key);
 	for (int n = 0; listed && !err &&
 	     environment_part(told->gpu, ',', n, selector, sizeof(selector)) >= 0; n++) {
 		if (environment_part(told->key ?: "", ',', n, key, sizeof(key)) < 0)
 			*key = 0;
-		err = attach(gp, told, selector, *key ? key : NULL);
+		err = attach(told, selector, *key ? key : NULL);
 	}
 	return err;
 }
@@ -326,16 +307,10 @@ static int attach_all(struct gpupart *gp, const struct environment *told,
 static void confine(const struct environment *told, const struct gpupart_grant *grant,
 		    bool strictly)
 {
-	struct gpupart *gp;
 	int err;
 
-	if (gpupart_open(&gp)) {
-		if (strictly)
-			refuse("no memory");
-		return;
-	}
 	gpupart_process_publish(gp, told->name);
-	err = attach_all(gp, told, grant);
+	err = attach_all(told, grant);
 	if (!err && strictly && !unreachable)
 		err = gpupart_strict_start(gp, false);
 	is_strict = strictly;
@@ -356,7 +331,6 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 		if (gpupart_profilers(gp) == -EACCES)
 			say(true, "gpupart: " ENVIRONMENT_PROFILE "=1: %s\n", gpupart_error(gp));
 	}
-	gpupart_close(gp);
 }
 
 static void call_next(void)
@@ -379,48 +353,53 @@ static void call_next(void)
 
 static void report(const char *id)
 {
-	struct gpupart *gp;
-	int err;
-
-	if (gpupart_open(&gp))
-		return;
 	/* The run may have ended, or be out of reach: a failure for strict processes alone. */
-	err = gpupart_report_start(gp, id);
+	int err = gpupart_report_start(gp, id);
+
 	unreachable = err && id && err != -EPROTO;
 	if (err && id)
 		snprintf(unreported, sizeof(unreported), "%s%.200s",
 			 err == -ENOSPC ? "" : "its run cannot be told of them: ",
 			 gpupart_error(gp));
 	atexit(tell_report);
+}
+
+static void start(const struct environment *told)
+{
+	struct gpupart_grant grant;
+	bool has_grant = given(told, &grant), enabled = !told->untouched || has_grant;
+
+	if (gpupart_open(&gp)) {
+		if (told->strict || (has_grant && grant.strict))
+			refuse("no memory");
+		return;
+	}
+	report(told->report);
+	/* First: confining takes the driver's one place for a subscriber. */
+	if (enabled && told->has_stat)
+		measure(told->stat);
+	if (has_grant && grant.memory)
+		limit_memory(&grant);
+	else if (enabled && told->has_tenant)
+		limit_memory(NULL);
+	if (has_grant)
+		confine(told, &grant, strict(told, &grant));
+	else if (enabled && told->has_set)
+		confine(told, NULL, strict(told, NULL));
+	else if (told->has_set ? strict(told, NULL) : told->strict)
+		refuse(ENVIRONMENT_OFF "=1, or no " ENVIRONMENT_SET ", in its environment");
 	gpupart_close(gp);
 }
 
 int InitializeInjection(void)
 {
 	const struct environment told = environment_read();
-	struct gpupart_grant grant;
 	static bool done;
-	bool has_grant, enabled;
 
 	if (done)
 		return 1;
 	done = true;
-	report(told.report);
-	has_grant = given(&told, &grant);
-	enabled = !told.untouched || has_grant;
-	/* First: confining takes the driver's one place for a subscriber. */
-	if (enabled && told.has_stat)
-		measure(told.stat);
-	if (has_grant && grant.memory)
-		limit_memory(&grant);
-	else if (enabled && told.has_tenant)
-		limit_memory(NULL);
-	if (has_grant)
-		confine(&told, &grant, strict(&told, &grant));
-	else if (enabled && told.has_set)
-		confine(&told, NULL, strict(&told, NULL));
-	else if (told.has_set ? strict(&told, NULL) : told.strict)
-		refuse(ENVIRONMENT_OFF "=1, or no " ENVIRONMENT_SET ", in its environment");
+	start(&told);
 	call_next();
 	return 1;
 }

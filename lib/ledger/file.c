@@ -158,8 +158,9 @@ static int check_content(int fd, off_t size, const char *tenant)
 static int open_private(uid_t uid, const char *tenant, int flags)
 {
 	char name[LEDGER_NAME_LEN + 8];
-	int dir = control_open_dir(uid, flags & O_CREAT), fd;
+	CONTROL_CLOSED int dir = control_open_dir(uid, flags & O_CREAT);
 	struct stat st;
+	int fd;
 
 	if (dir < 0)
 		return dir;
@@ -167,7 +168,6 @@ static int open_private(uid_t uid, const char *tenant, int flags)
 	fd = openat(dir, name, flags | FLAGS, 0600);
 	if (fd < 0)
 		fd = errno == ELOOP || errno == EISDIR ? -EPERM : -errno;
-	close(dir);
 	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == uid &&
 		       !(st.st_mode & 077)))
 		return fd;
@@ -189,17 +189,13 @@ int ledger_file_open_any(const char *tenant, bool make)
 
 bool ledger_file_remove(int fd, const char *tenant, int own)
 {
-	int dir = control_open_dir(geteuid(), false);
+	CONTROL_CLOSED int dir = control_open_dir(geteuid(), false);
 	char name[LEDGER_NAME_LEN + 8];
-	bool removed = false;
 
 	file_name(name, tenant);
-	if (dir >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(own + 1), 0) &&
-	    (own <= 0 || !ledger_file_locked(fd, LEDGER_LOCK_OF(0), own)))
-		removed = !unlinkat(dir, name, 0);
-	if (dir >= 0)
-		close(dir);
-	return removed;
+	return dir >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(own + 1), 0) &&
+	       (own <= 0 || !ledger_file_locked(fd, LEDGER_LOCK_OF(0), own)) &&
+	       !unlinkat(dir, name, 0);
 }
 
 int ledger_file_open(const char *tenant, bool make)

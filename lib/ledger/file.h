@@ -47,6 +47,17 @@ struct ledger_block {
 	_Alignas(4096) struct ledger_slot slots[LEDGER_MAX_SLOTS];
 };
 
+/* Of ledger_join(). In pages of its own, that the child of a fork finds empty. */
+struct ledger {
+	struct ledger_block *block;	/* NULL: we are such a child */
+	struct ledger_slot *slot;
+	unsigned int nr;		/* of the slot */
+	dev_t dev;
+	ino_t ino;
+	uint64_t pid_namespace;
+	char tenant[LEDGER_NAME_LEN];
+};
+
 #define LEDGER_END_OF(nr_slots) \
 	((off_t)(offsetof(struct ledger_block, slots) + (nr_slots) * sizeof(struct ledger_slot)))
 

@@ -14,17 +14,6 @@
 #include "lib/core/state_dir.h"
 #include "lib/ledger/file.h"
 
-/* In pages of its own, that the child of a fork finds empty. */
-struct ledger {
-	struct ledger_block *block;	/* NULL: we are such a child */
-	struct ledger_slot *slot;
-	unsigned int nr;		/* of the slot */
-	dev_t dev;
-	ino_t ino;
-	uint64_t pid_namespace;
-	char tenant[LEDGER_NAME_LEN];
-};
-
 struct sums {
 	uint64_t used, reserved;
 };
@@ -148,24 +137,6 @@ int ledger_join(const char *tenant, struct ledger **ledger)
 free_new:
 	munmap(new, sizeof(*new));
 	return err;
-}
-
-void ledger_leave(struct ledger *ledger, bool remove)
-{
-	char tenant[LEDGER_NAME_LEN];
-
-	if (!ledger)
-		return;
-	snprintf(tenant, sizeof(tenant), "%s", ledger->tenant);
-	if (ledger->block) {
-		for (int gpu = 0; gpu < LEDGER_MAX_GPUS; gpu++)
-			atomic_store(&ledger->slot->gpus[gpu].used, 0);
-		/* With the map goes the lock: from here on the slot is another's. */
-		munmap(ledger->block, sizeof(*ledger->block));
-	}
-	munmap(ledger, sizeof(*ledger));
-	if (remove && tenant[0])
-		ledger_sweep(tenant);
 }
 
 static bool is_ours(const struct ledger *ledger, int fd)

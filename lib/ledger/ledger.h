@@ -25,9 +25,8 @@
  * exec, and with nothing else.
  *
  * In the child of a fork it is empty: the child holds no memory of a GPU. There charging is
- * -ESRCH, the rest does nothing; it leaves and joins anew, for a slot of its own. Any
- * thread may call anything but ledger_leave() at any time; no function waits for another
- * process but ledger_join(), ledger_gpu() and, over the quota, ledger_charge(): for 5 s at
+ * -ESRCH, the rest does nothing; it joins anew, for a slot of its own. Any thread may
+ * call anything at any time; no function waits for another process but ledger_join(), ledger_gpu() and, over the quota, ledger_charge(): for 5 s at
  * most, for one that was stopped in the middle.
  */
 struct ledger;
@@ -38,12 +37,6 @@ struct ledger;
  * file hold it; -EUSERS: no slot is left; -EBUSY: another process has locked it for 5 s.
  */
 int ledger_join(const char *tenant, struct ledger **ledger);
-
-/*
- * Gives the slot and what it counts back, and frees @ledger. @remove: takes the file away
- * where nobody is left in it; a tenant that outlives its processes keeps its quotas there.
- */
-void ledger_leave(struct ledger *ledger, bool remove);
 
 /*
  * At a process's end, when other threads may run yet: takes the file away where no other

@@ -75,6 +75,29 @@ void memory_now_undo(const struct memory_now *now);
 /* A call was seen that may get memory and whose amount is not known. */
 void memory_uncounted(const char *name);
 
+/*
+ * Handlers of calls whose amount of memory is only known by measuring: what the driver takes for
+ * itself with contexts and modules, graphs' memory, and memory that another process is charged for.
+ */
+void memory_own_ctx_begins(struct memory_now *now);
+void memory_own_module_begins(struct memory_now *now);
+void memory_own_ends(struct memory_now *now);
+void memory_own_ctx_destroyed(struct memory_now *now);
+void memory_own_primary_released(struct memory_now *now);
+void memory_own_primary_reset(struct memory_now *now);
+void memory_own_module_unloaded(struct memory_now *now);
+void memory_own_limit_set(struct memory_now *now);
+
+/* Graphs with nodes that get memory. */
+void memory_own_graph_made(struct memory_now *now);
+void memory_own_graph_begins(struct memory_now *now);
+void memory_own_graph_ends(struct memory_now *now);
+void memory_own_graph_destroyed(struct memory_now *now);
+void memory_own_graph_trimmed(struct memory_now *now);
+
+void memory_own_foreign_begins(struct memory_now *now);
+void memory_own_foreign_ends(struct memory_now *now);
+
 /* In the child of a fork. */
 void memory_now_forked(void);
 

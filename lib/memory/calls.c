@@ -82,36 +82,9 @@ struct physical {
 	} location;
 };
 
-#define LOCATION_DEVICE	1
-
 /* CUDA_ARRAY3D_*: many layers or faces are no smaller than they are deep. */
 #define ARRAY_SPARSE	0x40
 #define ARRAY_DEFERRED	0x80
-
-/* As the arguments stand; all but the pitched ones have the size here. */
-struct linear {
-	void *out;
-	size_t bytes;
-};
-
-struct pitched {
-	void *out;
-	size_t *pitch;
-	size_t width, height;
-	unsigned int element;
-};
-
-struct array {
-	void *out;
-	const void *descriptor;
-	unsigned int levels;
-};
-
-struct create {
-	void *out;
-	size_t bytes;
-	const struct physical *what;
-};
 
 _Static_assert(sizeof(struct plane) <= sizeof(((struct memory_change *)0)->descriptor) &&
 	       sizeof(struct volume) <= sizeof(((struct memory_change *)0)->descriptor),
@@ -199,62 +172,60 @@ static bool is_array(const struct memory_call *call)
 	return call->fn.kind >= MEMORY_ARRAY && call->fn.kind <= MEMORY_MIPMAP;
 }
 
-uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments)
+/* The second argument of most is a size; of arrays it is their descriptor. */
+uint64_t memory_calls_bytes(const struct memory_call *call, const uint64_t *words)
 {
-	const struct linear *linear = arguments;
-	const struct pitched *pitched = arguments;
-	const struct array *array = arguments;
-	const struct plane *plane = array->descriptor;
+	const struct plane *plane = (const void *)(uintptr_t)words[1];
 
 	if (call->fn.kind == MEMORY_PITCH)
-		return times(up_to(pitched->width, PITCH_UNIT), pitched->height);
+		return times(up_to(words[2], PITCH_UNIT), words[3]);
 	if (!is_array(call))
-		return linear->bytes;
+		return words[1];
 	if (!plane)
 		return 0;
 	if (call->fn.kind == MEMORY_ARRAY)
 		return array_bytes(plane->width, plane->height, 0, plane->format, plane->channels);
-	return volume_bytes(array->descriptor,
-			    call->fn.kind == MEMORY_MIPMAP ? array->levels : 1);
+	return volume_bytes((const void *)plane,
+			    call->fn.kind == MEMORY_MIPMAP ? (unsigned int)words[2] : 1);
 }
 
-uint64_t memory_calls_pitched(const void *arguments)
+uint64_t memory_calls_pitched(const uint64_t *words)
 {
-	const struct pitched *pitched = arguments;
-
-	return times(*pitched->pitch, pitched->height);
+	return times(*(const size_t *)(uintptr_t)words[1], words[3]);
 }
 
-void *memory_calls_stream(const struct memory_call *call, const void *arguments)
+void *memory_calls_stream(const struct memory_call *call, const uint64_t *words)
 {
-	void *const *words = arguments, *stream = words[call->fn.kind == MEMORY_ASYNC ? 2 : 3];
+	void *stream = (void *)(uintptr_t)words[call->fn.kind == MEMORY_ASYNC ? 2 : 3];
 
 	return !stream && call->device_at == MEMORY_OWN_STREAM ? CUDA_STREAM_PER_THREAD : stream;
 }
 
-bool memory_calls_on_gpu(const struct memory_call *call, const void *arguments)
+bool memory_calls_on_gpu(const struct memory_call *call, const uint64_t *words)
 {
-	const struct create *create = arguments;
-	const struct array *array = arguments;
-	const struct volume *volume = array->descriptor;
+	const struct volume *volume = (const void *)(uintptr_t)words[1];
+	const struct physical *physical;
 
-	if (call->fn.kind == MEMORY_PHYSICAL)
-		return create->what && create->what->location.type == LOCATION_DEVICE;
+	if (call->fn.kind == MEMORY_PHYSICAL) {
+		physical = (const void *)(uintptr_t)words[2];
+		return physical && physical->location.type == CUDA_LOCATION_DEVICE;
+	}
 	if (call->fn.kind == MEMORY_ARRAY_3D || call->fn.kind == MEMORY_MIPMAP)
 		return volume && !(volume->flags & (ARRAY_SPARSE | ARRAY_DEFERRED));
 	return true;
 }
 
-int memory_calls_device(const struct memory_call *call, const void *arguments)
+int memory_calls_device(const struct memory_call *call, const uint64_t *words)
 {
-	const struct create *create = arguments;
-
+	const struct physical *physical;
 	int device = -1;
 
-	if (call->fn.kind == MEMORY_PHYSICAL && create->what)
-		device = create->what->location.id;
-	else if (call->device_at)
-		memcpy(&device, (const char *)arguments + call->device_at, sizeof(device));
+	if (call->fn.kind == MEMORY_PHYSICAL) {
+		physical = (const void *)(uintptr_t)words[2];
+		return physical ? physical->location.id : -1;
+	}
+	if (call->device_at)
+		memcpy(&device, (const char *)words + call->device_at, sizeof(device));
 	return device;
 }
 
@@ -265,11 +236,10 @@ int memory_calls_device(const struct memory_call *call, const void *arguments)
 #define IMPOSSIBLE	(1ull << 62)
 #define TOO_WIDE	(1ull << 40)	/* for any array: an invalid value */
 
-void memory_calls_spoil(const struct memory_call *call, const void *arguments,
+void memory_calls_spoil(const struct memory_call *call, const uint64_t *words,
 			struct memory_change *change)
 {
-	/* What most ask for: the second argument. */
-	uint64_t *word = (uint64_t *)(uintptr_t)arguments + 1, value = IMPOSSIBLE;
+	uint64_t *word = (uint64_t *)(uintptr_t)words + 1, value = IMPOSSIBLE;
 
 	if (is_array(call)) {
 		/* The program's own descriptor is not ours to write. */

@@ -49,19 +49,19 @@ struct memory_call {
 extern const struct memory_call memory_calls[];
 
 /* What one of MEMORY_LINEAR to MEMORY_LAST_ALLOCATION asks for; UINT64_MAX: no GPU has it. */
-uint64_t memory_calls_bytes(const struct memory_call *call, const void *arguments);
+uint64_t memory_calls_bytes(const struct memory_call *call, const uint64_t *words);
 
 /* What one of MEMORY_PITCH got: its rows as the driver made them. */
-uint64_t memory_calls_pitched(const void *arguments);
+uint64_t memory_calls_pitched(const uint64_t *words);
 
 /* In whose order one of MEMORY_ASYNC or MEMORY_ASYNC_POOL is: 0 may be the thread's own. */
-void *memory_calls_stream(const struct memory_call *call, const void *arguments);
+void *memory_calls_stream(const struct memory_call *call, const uint64_t *words);
 
 /* Whether it asks for memory of a GPU, and not for a host's, a name without any memory. */
-bool memory_calls_on_gpu(const struct memory_call *call, const void *arguments);
+bool memory_calls_on_gpu(const struct memory_call *call, const uint64_t *words);
 
 /* CUDA's number of the GPU, of physical memory and contexts; -1: the current context's. */
-int memory_calls_device(const struct memory_call *call, const void *arguments);
+int memory_calls_device(const struct memory_call *call, const uint64_t *words);
 
 /* What was changed in a call's arguments, to be put back. */
 struct memory_change {
@@ -70,7 +70,7 @@ struct memory_change {
 };
 
 /* The driver refuses it from now on; of MEMORY_ASYNC, MEMORY_ASYNC_POOL and graphs too. */
-void memory_calls_spoil(const struct memory_call *call, const void *arguments,
+void memory_calls_spoil(const struct memory_call *call, const uint64_t *words,
 			struct memory_change *change);
 void memory_calls_mend(struct memory_change *change);
 

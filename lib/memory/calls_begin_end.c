@@ -12,7 +12,6 @@
 #include "lib/driver/callback.h"
 #include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
-#include "lib/memory/overhead.h"
 #include "lib/memory/tenant.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -609,10 +608,8 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&start_lock);
-	err = watch(gp);
-	pthread_mutex_unlock(&start_lock);
-	return err;
+	FORK_HOLD(&start_lock);
+	return watch(gp);
 }
 
 int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* See overhead.h. */
+/* Handlers of calls whose amount of memory is only known by measuring. */
 #include <errno.h>
 #include <stdlib.h>
+#include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
-#include "lib/memory/overhead.h"
 
 /* What one takes of an H200, measured: Documentation/internals/hardware.md, "Memory". */
 #define CONTEXT_BYTES (518ull << 20)

@@ -67,19 +67,18 @@ int tenant_gpu(const char *pci)
 	struct node_limit given;
 	char address[20];
 	uint64_t bytes;
-	int gpu = 0;
+	int gpu;
 
 	if (!pci || !topo_address_read(pci, address))
 		return -EINVAL;
-	pthread_mutex_lock(&own_lock);
+	FORK_HOLD(&own_lock);
 	if (!tenant_ledger())
-		gpu = -ESRCH;
-	else if (own.pid != getpid())
-		gpu = join();
+		return -ESRCH;
+	gpu = own.pid != getpid() ? join() : 0;
 	if (!gpu)
 		gpu = ledger_gpu(tenant_ledger(), address);
 	if (gpu < 0)
-		goto unlock;
+		return gpu;
 	mark_simulated(tenant_ledger());
 	node_limit(geteuid(), address, own.name, &given);
 	/* What is told for all GPUs comes first, but is no more than the node gave. */
@@ -88,8 +87,6 @@ int tenant_gpu(const char *pci)
 					       ? given.memory : own.quota);
 	if (given.memory && bytes > given.memory)
 		ledger_set_quota(tenant_ledger(), gpu, given.memory, NULL);
-unlock:
-	pthread_mutex_unlock(&own_lock);
 	return gpu;
 }
 
@@ -169,22 +166,17 @@ static int check_name(struct gpupart *gp, const char *name)
 
 int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 {
-	int err = 0;
-
 	if (!name)
 		name = environment_read().tenant;
 	if (name && check_name(gp, name))
 		return -EINVAL;
 	fork_guard();
-	pthread_mutex_lock(&own_lock);
+	FORK_HOLD(&own_lock);
 	if (!tenant_ledger())
-		err = start(gp, name, bytes);
-	else if (name && strcmp(name, own.name))
-		err = ctx_fail(gp, -EBUSY,
-			       "this process is in tenant %s already, and cannot be in %s",
-			       own.name, name);
-	pthread_mutex_unlock(&own_lock);
-	return err;
+		return start(gp, name, bytes);
+	return !name || !strcmp(name, own.name) ? 0 :
+	       ctx_fail(gp, -EBUSY, "this process is in tenant %s already, and cannot be in %s",
+			own.name, name);
 }
 
 int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)

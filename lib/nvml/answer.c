@@ -75,8 +75,6 @@ int answer_memory_v2(struct copy *copy, enum copy_function which, void *device,
 	return rc;
 }
 
-/* ------------------------------------------------------------------------- accounts */
-
 int answer_stats(struct copy *copy, enum copy_function which, void *device, unsigned int pid,
 		 void *stats)
 {

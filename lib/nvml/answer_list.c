@@ -20,7 +20,9 @@ struct asker {
 	uintptr_t real;
 	void *device;
 	uint64_t last_seen;
-	uint32_t version, mode;
+	bool by_struct;		/* the function has one argument more, the caller's struct @mine */
+	void *mine;
+	uint32_t version, mode;	/* of that */
 };
 
 /* The entries of a list. */
@@ -116,34 +118,35 @@ static bool has_details(const struct list *list, size_t entry_bytes)
 	return at < after;
 }
 
-/* Answers for the tenant into *rc; false: there is no share, and the library answers. */
-static bool answer(struct copy *copy, struct asker *asker, const struct kind *kind,
-		   unsigned int *nr, void *entries, int *rc)
+/* Answers for the tenant; the library itself does where there is no share, or no list to fill. */
+static int answer(struct copy *copy, struct asker *asker, const struct kind *kind,
+		  unsigned int *nr, void *entries)
 {
 	struct list list = { .kind = kind, .entry_bytes = kind->bytes };
+	int (*real)(void *, void *) = (void *)asker->real, rc;
 	struct share share;
 
-	if (!answer_open(copy, asker->device, &share))
-		return false;
+	if (!nr || (asker->version == kind->version && !entries && (*nr || kind->none_fails)) ||
+	    !answer_open(copy, asker->device, &share))
+		return asker->by_struct ? real(asker->device, asker->mine) :
+					  asker->ask(asker, nr, entries);
 	if (kind->or_details)
 		list.entry_bytes = sizeof(struct nvml_process_detail);
-	*rc = fetch(&list, asker);
+	rc = fetch(&list, asker);
 	/* A version that only a newer driver knows: as by a driver that does not. */
-	if (*rc == NVML_SUCCESS && asker->version != kind->version)
-		*rc = NVML_ERROR_VERSION_MISMATCH;
-	if (*rc == NVML_SUCCESS) {
+	if (rc == NVML_SUCCESS && asker->version != kind->version)
+		rc = NVML_ERROR_VERSION_MISMATCH;
+	if (rc == NVML_SUCCESS) {
 		if (kind->or_details && !has_details(&list, kind->bytes))
 			list.entry_bytes = kind->bytes;
-		*rc = give_own(&list, &share, nr, entries);
+		rc = give_own(&list, &share, nr, entries);
 	}
-	if (*rc == NVML_SUCCESS && kind->none_fails && !*nr)
-		*rc = NVML_ERROR_NOT_FOUND;
+	if (rc == NVML_SUCCESS && kind->none_fails && !*nr)
+		rc = NVML_ERROR_NOT_FOUND;
 	free(list.large);
 	share_close(&share);
-	return true;
+	return rc;
 }
-
-/* ------------------------------------------------------------------------ processes */
 
 static int ask_list(struct asker *asker, unsigned int *nr, void *entries)
 {
@@ -164,12 +167,8 @@ int answer_list(struct copy *copy, enum copy_function which, void *device, unsig
 					.or_details = true };
 	const bool is_v1 = which == COPY_COMPUTE || which == COPY_GRAPHICS || which == COPY_MPS;
 	struct asker asker = { .ask = ask_list, .real = copy->real[which], .device = device };
-	int rc;
 
-	if (!nr || (*nr && !processes) ||
-	    !answer(copy, &asker, is_v1 ? &v1 : &v2, nr, processes, &rc))
-		return ask_list(&asker, nr, processes);
-	return rc;
+	return answer(copy, &asker, is_v1 ? &v1 : &v2, nr, processes);
 }
 
 static int ask_details(struct asker *asker, unsigned int *nr, void *entries)
@@ -190,17 +189,14 @@ int answer_details(struct copy *copy, enum copy_function which, void *device,
 					  .pid_at = offsetof(struct nvml_process_detail, pid),
 					  .used_at = offsetof(struct nvml_process_detail, used),
 					  .version = NVML_DETAIL_LIST_V1 };
-	int (*real)(void *, struct nvml_detail_list *) = (void *)copy->real[which];
-	struct asker asker = { .ask = ask_details, .real = copy->real[which], .device = device };
-	int rc;
+	struct asker asker = { .ask = ask_details, .real = copy->real[which], .device = device,
+			       .by_struct = true, .mine = mine };
 
-	if (!mine || (mine->version == NVML_DETAIL_LIST_V1 && mine->nr && !mine->processes))
-		return real(device, mine);
+	if (!mine)
+		return answer(copy, &asker, &kind, NULL, NULL);
 	asker.version = mine->version;
 	asker.mode = mine->mode;
-	if (!answer(copy, &asker, &kind, &mine->nr, mine->processes, &rc))
-		return real(device, mine);
-	return rc;
+	return answer(copy, &asker, &kind, &mine->nr, mine->processes);
 }
 
 int answer_pids(struct copy *copy, enum copy_function which, void *device, unsigned int *nr,
@@ -208,14 +204,9 @@ int answer_pids(struct copy *copy, enum copy_function which, void *device, unsig
 {
 	static const struct kind kind = { .bytes = sizeof(*pids), .used_at = NO_FIGURE };
 	struct asker asker = { .ask = ask_list, .real = copy->real[which], .device = device };
-	int rc;
 
-	if (!nr || (*nr && !pids) || !answer(copy, &asker, &kind, nr, pids, &rc))
-		return ask_list(&asker, nr, pids);
-	return rc;
+	return answer(copy, &asker, &kind, nr, pids);
 }
-
-/* ---------------------------------------------------------------------- utilization */
 
 static int ask_samples(struct asker *asker, unsigned int *nr, void *entries)
 {
@@ -232,11 +223,8 @@ int answer_samples(struct copy *copy, enum copy_function which, void *device,
 					  .used_at = NO_FIGURE, .none_fails = true };
 	struct asker asker = { .ask = ask_samples, .real = copy->real[which],
 			       .device = device, .last_seen = last_seen };
-	int rc;
 
-	if (!nr || !samples || !answer(copy, &asker, &kind, nr, samples, &rc))
-		return ask_samples(&asker, nr, samples);
-	return rc;
+	return answer(copy, &asker, &kind, nr, samples);
 }
 
 static int ask_utilizations(struct asker *asker, unsigned int *nr, void *entries)
@@ -257,16 +245,12 @@ int answer_utilizations(struct copy *copy, enum copy_function which, void *devic
 					  .pid_at = offsetof(struct nvml_utilization, pid),
 					  .used_at = NO_FIGURE, .none_fails = true,
 					  .version = NVML_UTILIZATIONS_V1 };
-	int (*real)(void *, struct nvml_utilizations *) = (void *)copy->real[which];
 	struct asker asker = { .ask = ask_utilizations, .real = copy->real[which],
-			       .device = device };
-	int rc;
+			       .device = device, .by_struct = true, .mine = mine };
 
-	if (!mine || (mine->version == NVML_UTILIZATIONS_V1 && !mine->processes))
-		return real(device, mine);
+	if (!mine)
+		return answer(copy, &asker, &kind, NULL, NULL);
 	asker.version = mine->version;
 	asker.last_seen = mine->last_seen;
-	if (!answer(copy, &asker, &kind, &mine->nr, mine->processes, &rc))
-		return real(device, mine);
-	return rc;
+	return answer(copy, &asker, &kind, &mine->nr, mine->processes);
 }

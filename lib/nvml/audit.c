@@ -12,12 +12,6 @@
 
 #define EXPORT	__attribute__((visibility("default")))
 
-unsigned int la_version(unsigned int offered);
-unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie);
-unsigned int la_objclose(uintptr_t *cookie);
-uintptr_t la_symbind64(ElfW(Sym) *sym, unsigned int nr, uintptr_t *from, uintptr_t *in,
-		       unsigned int *flags, const char *name);
-
 /* 0: the loader takes us away again, and the program runs as if we had not been there. */
 EXPORT unsigned int la_version(unsigned int offered)
 {

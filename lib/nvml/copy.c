@@ -11,8 +11,6 @@
 
 static struct copy copies[COPY_MAX];
 
-/* ------------------------------------------------------- ours, a copy and a name each */
-
 #define FORWARD(copy, id, kind, parameters, ...) \
 	static int kind##_##copy##_##id parameters \
 	{ \
@@ -74,8 +72,6 @@ static const char *const names[COPY_NR_FUNCTIONS] = { COPY_FUNCTIONS(NAME, 0) };
 static const char *const pci_names[] = { "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
 					 "nvmlDeviceGetPciInfo" };
 
-/* --------------------------------------------------------------------- its symbols */
-
 static void take_symbols(struct copy *copy, const struct link_map *map)
 {
 	const struct symbols symbols = symbols_of(map);
@@ -87,8 +83,6 @@ static void take_symbols(struct copy *copy, const struct link_map *map)
 		pci = symbols_find(&symbols, pci_names[i]);
 	copy->pci = (int (*)(void *, struct nvml_pci *))pci;
 }
-
-/* ---------------------------------------------------------------------- the loader's */
 
 bool copy_is_nvml(const char *path)
 {

@@ -9,18 +9,12 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define EXPORT	__attribute__((visibility("default")))
 #define HEAD	64	/* before each piece, for its alignment too */
-
-void *malloc(size_t bytes);
-void free(void *memory);
-void *calloc(size_t nr, size_t bytes);
-void *realloc(void *memory, size_t bytes);
-
-/* ----------------------------------- memory, for libc's own parts too: a mapping a piece */
 
 static size_t *head_of(void *memory)
 {
@@ -68,8 +62,6 @@ EXPORT void *realloc(void *memory, size_t bytes)
 	}
 	return new;
 }
-
-/* ------------------------------------------------------------------ locks, for us alone */
 
 /*
  * Of what is linked in here only ledger_look() is called, which reads and locks nothing: it

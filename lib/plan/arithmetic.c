@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The planner's arithmetic: whether needs fit, who gets the next TPC, in which order GPCs
- * are looked at. Must not know whole GPCs, nor search.
- */
+/* The planner's arithmetic: whether needs fit, who gets the next TPC, the order of GPCs. */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/plan/plan.h"

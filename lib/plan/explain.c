@@ -4,25 +4,17 @@
  * not guess: what no search confirmed is not said.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include "lib/plan/plan.h"
+#include "lib/topo/topology.h"
 
 struct words {
 	char text[400];
+	size_t at;
 };
 
-__attribute__((format(printf, 2, 3)))
-static void add(struct words *words, const char *fmt, ...)
-{
-	size_t used = strlen(words->text);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(words->text + used, sizeof(words->text) - used, fmt, ap);
-	va_end(ap);
-}
+#define add(words, ...) \
+	topo_append((words)->text, sizeof((words)->text), &(words)->at, __VA_ARGS__)
 
 /* A question of this kind, and what may still be spent on such. */
 struct why {
@@ -46,11 +38,6 @@ static int decide(struct why *why)
 	*why->spent += counts.steps;
 	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
 	return err;
-}
-
-static bool feasible(struct why *why)
-{
-	return !decide(why);
 }
 
 /*
@@ -82,7 +69,7 @@ static unsigned int largest_cluster(struct why *why, struct plan_tenant *t)
 	unsigned int asked = t->home, good = 0;
 
 	for (t->home = asked / 2; t->home && !good; t->home /= 2)
-		if (feasible(why))
+		if (!decide(why))
 			good = t->home * why->ask.gpu.sms_per_tpc;
 	t->home = asked;
 	return good;
@@ -99,7 +86,7 @@ static bool feasible_unbound(const struct why *why, unsigned int tenant)
 		t[i].apart &= ~bit;
 	}
 	t[tenant].same = t[tenant].apart = 0;
-	return feasible(&changed);
+	return !decide(&changed);
 }
 
 static bool feasible_without(const struct why *why, unsigned int tenant)
@@ -109,7 +96,7 @@ static bool feasible_without(const struct why *why, unsigned int tenant)
 
 	memmove(t, t + 1, (changed.ask.nr - tenant - 1) * sizeof(*t));
 	changed.ask.nr--;
-	return changed.ask.nr && feasible(&changed);
+	return changed.ask.nr && !decide(&changed);
 }
 
 /* What of @tenant's demand would do where it asks for less, joined by "or". */
@@ -128,7 +115,7 @@ static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 		add(words, "%scluster=%u", *words->text ? ", or " : "", value);
 	if (t->whole) {
 		t->whole = false;
-		if (feasible(why))
+		if (!decide(why))
 			add(words, "%sno gpcs", *words->text ? ", or " : "");
 		t->whole = true;
 	}
@@ -178,7 +165,7 @@ static unsigned int first_refused(struct plan_search *search, const struct plan_
 int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask,
 		 unsigned int *steps)
 {
-	struct words demand = { "" }, beside = { "" }, ways = { "" };
+	struct words demand = { "", 0 }, beside = { "", 0 }, ways = { "", 0 };
 	unsigned int tenant = first_refused(search, ask, steps), others = 0, nr = 0;
 	struct why why = { search, *ask, PLAN_MAX_WHY_STEPS, steps };
 

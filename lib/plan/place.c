@@ -2,7 +2,7 @@
 /*
  * Who shares GPCs: how many TPCs each gets, in which GPC its clusters fit, and how many of
  * each GPC. Nothing here searches: what is taken is asked of plan_fits() first, which is
- * exact, so that there is no way back to go. Knows no TPC.
+ * exact, so that there is no way back to go.
  */
 #include <string.h>
 #include "lib/plan/plan.h"
@@ -29,8 +29,6 @@ static void find_room(struct place *p)
 	for (unsigned int gpc = 0; gpc < p->ask->gpu.nr_gpcs; gpc++)
 		plan_room_add(&p->room, p->ask->gpu.gpcs[gpc].ugpu, p->nr[gpc], p->nr_main[gpc]);
 }
-
-/* ------------------------------------------------------------------- homes */
 
 /* Gives a home, and a negative @size takes it back. */
 static void give_home(struct place *p, unsigned int tenant, unsigned int gpc, int size)
@@ -83,8 +81,6 @@ static bool place_home(struct place *p, unsigned int tenant)
 	give_home(p, tenant, best, p->ask->tenants[tenant].home);
 	return true;
 }
-
-/* -------------------------------------------------------------------- sets */
 
 /* How much of each uGPU @tenant may take so that those bound to it still get theirs. */
 static void find_slack(const struct place *p, unsigned int tenant, unsigned int *slack)

@@ -3,9 +3,10 @@
  * gpupart_plan_make(): demands and a topology to counts, and counts to TPCs. The counts are found
  * by search.c (rules 1 and 2 of gpupart_manage.h), arithmetic.c (3) and place.c (4 and 5).
  */
-#include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include "lib/core/state_dir.h"
 #include "lib/plan/plan.h"
 #include "lib/topo/cluster.h"
 
@@ -16,8 +17,6 @@
 struct members {
 	struct gpupart_tpcset all[PLAN_MAX_GPCS], main[PLAN_MAX_GPCS];
 };
-
-/* ------------------------------------------------------------------ the GPU */
 
 static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 			const struct gpupart_tpcset *within, struct plan_gpu *gpu,
@@ -50,18 +49,6 @@ static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 	return 0;
 }
 
-/* -------------------------------------------------------------- the demands */
-
-static bool is_name(const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *c = name; *c; c++)
-		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
-			return false;
-	return len && *name != '-' && len < sizeof(((struct gpupart_plan_tenant *)0)->name);
-}
-
 static int check_names(struct gpupart *gp, const struct gpupart_demand *demands, unsigned int nr)
 {
 	if (!nr || nr > PLAN_MAX_TENANTS)
@@ -70,7 +57,7 @@ static int check_names(struct gpupart *gp, const struct gpupart_demand *demands,
 	for (unsigned int i = 0; i < nr; i++) {
 		const char *name = demands[i].name;
 
-		if (!name || !is_name(name))
+		if (!name || !control_name_good(name))
 			return ctx_fail(gp, -EINVAL,
 					"tenant '%s': a name is 1 to 63 letters, digits, '.', '_' or '-', no '-' first",
 					name ? name : "");
@@ -174,8 +161,6 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 	plan_rank(ask);
 	return 0;
 }
-
-/* ------------------------------------------------------------ counts to TPCs */
 
 /* Moves the @nr lowest of @from, or as many as there are, to @to; how many. */
 static unsigned int move_lowest(struct gpupart_tpcset *from, struct gpupart_tpcset *to,
@@ -296,7 +281,7 @@ static int make_plan(struct gpupart *gp, const struct gpupart_topology *topo, st
 {
 	int err;
 
-	m->search = plan_search_new();
+	m->search = calloc(1, plan_search_size);
 	if (!m->search)
 		return ctx_fail(gp, -ENOMEM, "no memory");
 	err = make_sets(m);
@@ -310,7 +295,7 @@ static int make_plan(struct gpupart *gp, const struct gpupart_topology *topo, st
 		ctx_fail(gp, err,
 			 "%u tenants on %u GPCs: not decided in %u steps: ask for less in whole GPCs",
 			 m->ask.nr, m->ask.gpu.nr_gpcs, m->steps);
-	plan_search_free(m->search);
+	free(m->search);
 	return err;
 }
 

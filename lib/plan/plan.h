@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From demands to sets: what the parts of the planner share. Counts TPCs a GPC; knows no
- * source, no TMD and, but for plan.c, no TPC's number.
- */
+/* From demands to sets: what the parts of the planner share. They count TPCs of GPCs. */
 #ifndef GPUPART_LIB_PLAN_PLAN_H
 #define GPUPART_LIB_PLAN_PLAN_H
 
@@ -94,9 +91,9 @@ void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 #define PLAN_MAX_STEPS		100000000u
 #define PLAN_MAX_WHY_STEPS	500000u
 
-/* What a search works in; for one after the other, of one thread. NULL: no memory. */
-struct plan_search *plan_search_new(void);
-void plan_search_free(struct plan_search *s);
+/* What a search works in, zeroed at first; for one after the other, of one thread. */
+struct plan_search;
+extern const size_t plan_search_size;
 
 /*
  * Who needs whole GPCs gets them, who is bound its uGPU: 0, -ENOSPC, -E2BIG not decided

@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include "lib/plan/plan.h"
 
@@ -64,6 +63,8 @@ struct plan_search {
 	struct known known[NR_KNOWN];
 };
 
+const size_t plan_search_size = sizeof(struct plan_search);
+
 static bool spend(struct plan_search *s, unsigned int steps)
 {
 	s->steps += steps;
@@ -81,8 +82,6 @@ static bool is_homely(const struct plan_search *s, unsigned int tenant, unsigned
 {
 	return s->gpcs[at]->nr_main >= s->ask->tenants[tenant].home;
 }
-
-/* ------------------------------------------------------------------- sums */
 
 static bool sums_have(const struct sums *sums, unsigned int sum)
 {
@@ -118,8 +117,6 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 		sums_add(&reach->homely, &reach->any, nr, s->sum_words);
 	sums_add(&reach->any, &reach->any, nr, s->sum_words);
 }
-
-/* ---------------------------------------------------------- whether they fit */
 
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
@@ -331,8 +328,6 @@ static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 	return key.fits;
 }
 
-/* ----------------------------------------------------- whole GPCs of a tenant */
-
 /* What @tenant would get of @left and the rest were GPCs no matter. */
 static unsigned int fair_share(const struct plan_search *s, unsigned int tenant, uint32_t left)
 {
@@ -458,8 +453,6 @@ static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left
 	return left & ~c.set;
 }
 
-/* --------------------------------------------------------- groups to uGPUs */
-
 /* Those who are to be in one uGPU, and who not with whom. In rank order of their first. */
 static void find_groups(struct plan_search *s)
 {
@@ -532,8 +525,6 @@ static bool bind_groups(struct plan_search *s, unsigned int group)
 	return false;
 }
 
-/* ------------------------------------------------------------------ set up */
-
 static void find_positions(struct plan_search *s)
 {
 	const struct plan_gpu *gpu = &s->ask->gpu;
@@ -603,14 +594,4 @@ int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int 
 	if (!spend(s, 0))
 		return -E2BIG;
 	return fit ? 0 : -ENOSPC;
-}
-
-struct plan_search *plan_search_new(void)
-{
-	return calloc(1, sizeof(struct plan_search));
-}
-
-void plan_search_free(struct plan_search *s)
-{
-	free(s);
 }

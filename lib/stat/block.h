@@ -7,7 +7,7 @@
 #include "lib/core/memfd.h"
 
 /* Another layout is another version. */
-#define STAT_MAGIC	0x3274617470675full
+#define STAT_MAGIC	0x3374617470675full
 #define STAT_NAME	"gpupart-stat"
 #define STAT_MAX_PROCESSES 64
 

@@ -167,6 +167,7 @@ void stat_fold_batch(struct stat_fold *fold)
 		for (unsigned int i = 0; i < fold->nr_work; i++)
 			fold_work(fold, &fold->work[i]);
 		add(&fold->sums->timed, fold->nr_work);
+		add(&fold->sums->untimed_over, fold->untimed_over - fold->sums->untimed_over);
 		forget_waits(fold);
 	}
 	fold->nr_work = 0;

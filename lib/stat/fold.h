@@ -33,6 +33,7 @@ struct stat_fold {
 	int64_t ends[STAT_BATCH];	/* of what was not over at the last submission */
 	unsigned int nr_ends;
 	int64_t scratch[2 * STAT_BATCH];
+	uint64_t untimed_over;		/* see struct gpupart_stat_gpu */
 	struct gpupart_stat_gpu *sums;
 };
 

@@ -36,6 +36,7 @@ struct item {
 	void *before, *after;
 	uint64_t asked;			/* just before the event before it was recorded */
 	uint64_t begin, end;		/* the call */
+	uint64_t untimed;		/* work before it whose time is not taken */
 };
 
 struct stat_ctx {
@@ -201,6 +202,7 @@ static int read_work(struct stat_ctx *c, const struct item *item)
 		work->start = work->end;
 	work->copy = item->copy;
 	c->last_end = work->end;
+	c->fold.untimed_over = item->untimed;
 	c->fold.nr_work++;
 	return 1;
 }
@@ -391,6 +393,14 @@ struct stat_ctx *stat_time_ctx(void *ctx)
 	return c;
 }
 
+/* The context, or the process, ends. */
+static void untimed_is_over(struct stat_ctx *c)
+{
+	uint64_t untimed = __atomic_load_n(&c->sums->untimed, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&c->sums->untimed_over, untimed, __ATOMIC_RELAXED);
+}
+
 void stat_time_settle(const void *ctx, bool gone)
 {
 	for (unsigned int i = 0; i < atomic_load(&nr_ctxs); i++) {
@@ -401,6 +411,7 @@ void stat_time_settle(const void *ctx, bool gone)
 		pthread_mutex_lock(&c->reading);
 		read_all(c);
 		if (gone) {
+			untimed_is_over(c);
 			atomic_store(&c->dead, true);
 			c->ctx = NULL;
 		}
@@ -428,6 +439,7 @@ void stat_time_finish(void)
 		pthread_mutex_lock(&c->reading);
 		while (!read_all(c) && stat_time_now() - start < FINISH_NS)
 			sleep_ns(POLL_NS);
+		untimed_is_over(c);
 		/* From now on the reader asks no driver that may be on its way out. */
 		atomic_store(&c->dead, true);
 		pthread_mutex_unlock(&c->reading);
@@ -610,6 +622,7 @@ void stat_time_end(struct stat_ticket *ticket, uint64_t end, bool good)
 		return;
 	}
 	item.end = end + ticket->blocked;
+	item.untimed = __atomic_load_n(&c->sums->untimed, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&c->lock);
 	good = c->tail - c->head < RING;
 	if (good) {

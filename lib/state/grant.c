@@ -73,13 +73,10 @@ bool gpupart_grant_exempts(unsigned int uid)
  */
 static bool maps_nobody(void)
 {
-	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	CONTROL_CLOSED int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 	char first;
-	bool nobody = fd < 0 || read(fd, &first, 1) <= 0;
 
-	if (fd >= 0)
-		close(fd);
-	return nobody;
+	return fd < 0 || read(fd, &first, 1) <= 0;
 }
 
 static void link_name(const char *id, char *name)
@@ -131,24 +128,14 @@ int node_open_dir(bool make)
 	return fd;
 }
 
-static bool ends(const char *text, size_t room)
+/* Whether all texts end, it has a job's id and name, and check_gpu() would name a map like that. */
+static bool is_good(const struct gpupart_grant *grant)
 {
-	return strnlen(text, room) < room;
-}
-
-static bool is_whole(const struct gpupart_grant *grant)
-{
-	return ends(grant->id, sizeof(grant->id)) && ends(grant->name, sizeof(grant->name)) &&
-	       ends(grant->pci, sizeof(grant->pci)) &&
-	       ends(grant->source, sizeof(grant->source)) &&
-	       ends(grant->key, sizeof(grant->key)) &&
-	       ends(grant->asked, sizeof(grant->asked)) && ends(grant->why, sizeof(grant->why));
-}
-
-/* As check_gpu() names a map. */
-static bool key_good(const char *key)
-{
-	return strspn(key, "0123456789abcdef") == strlen(key);
+#define ENDS(text) (strnlen(grant->text, sizeof(grant->text)) < sizeof(grant->text))
+	return ENDS(id) && ENDS(name) && ENDS(pci) && ENDS(source) && ENDS(key) && ENDS(asked) &&
+	       ENDS(why) && node_is_id(grant->id) && control_name_good(grant->name) &&
+	       strspn(grant->key, "0123456789abcdef") == strlen(grant->key);
+#undef ENDS
 }
 
 /* Of whole texts: none that was given has a set of no GPU, or one that its GPU has not. */
@@ -199,22 +186,18 @@ static bool read_file(int dir, unsigned int root, const char *id, struct gpupart
 	enum shared_version version;
 	struct shared_seen seen;
 	struct node_file file;
-	int fd = shared_open(dir, id, root, SHARED_GRANT, NODE_LAYOUT, &seen, &version);
-	bool good;
+	CONTROL_CLOSED int fd = shared_open(dir, id, root, SHARED_GRANT, NODE_LAYOUT, &seen,
+					    &version);
 
 	if (fd < 0)
 		return false;
 	if (version == SHARED_OTHER && seen.nr_gpus)
 		fill_other(&seen, &file.grant);
 	else if (version != SHARED_SAME || pread(fd, &file, sizeof(file), 0) != sizeof(file))
-		version = SHARED_NONE;
+		return false;
 	else
 		read_bools(&file.grant);
-	good = version != SHARED_NONE && is_whole(&file.grant) && !strcmp(file.grant.id, id) &&
-	       control_name_good(file.grant.name) && key_good(file.grant.key) &&
-	       set_good(&file.grant);
-	close(fd);
-	if (!good)
+	if (!is_good(&file.grant) || strcmp(file.grant.id, id) || !set_good(&file.grant))
 		return false;
 	*grant = file.grant;
 	translate_user(dir, root, grant);
@@ -223,14 +206,10 @@ static bool read_file(int dir, unsigned int root, const char *id, struct gpupart
 
 bool node_get(const char *id, struct gpupart_grant *grant)
 {
-	int dir = node_is_id(id) ? node_open_dir(false) : -ENOENT;
-	bool found;
+	CONTROL_CLOSED int dir = node_is_id(id) ? node_open_dir(false) : -ENOENT;
 
-	if (dir < 0)
-		return false;
-	found = read_file(dir, machine_root(), id, grant) && !gpupart_tpcset_empty(&grant->set);
-	close(dir);
-	return found;
+	return dir >= 0 && read_file(dir, machine_root(), id, grant) &&
+	       !gpupart_tpcset_empty(&grant->set);
 }
 
 static int by_id(const void *a, const void *b)
@@ -373,17 +352,15 @@ bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct no
 static int write_file(const struct gpupart_grant *grant)
 {
 	struct node_file file;
-	int err, dir = node_open_dir(true);
+	CONTROL_CLOSED int dir = node_open_dir(true);
 	char link[LINK_LEN];
 
 	if (dir < 0)
 		return dir;
 	/* One that was given nothing holds nothing: its job may be given something now. */
 	if (read_file(dir, machine_root(), grant->id, &file.grant) && file.grant.other_version &&
-	    !gpupart_tpcset_empty(&file.grant.set)) {
-		err = -EPROTO;
-		goto close_dir;
-	}
+	    !gpupart_tpcset_empty(&file.grant.set))
+		return -EPROTO;
 	memset(&file, 0, sizeof(file));
 	shared_init(&file.header, NODE_LAYOUT, sizeof(file));
 	strcpy(file.header.id, grant->id);
@@ -403,12 +380,8 @@ static int write_file(const struct gpupart_grant *grant)
 	/* A caller that may not do this is not root, and the grant does not count anyway. */
 	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
 	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))
-		err = -errno;
-	else
-		err = control_write_file(dir, grant->id, &file, sizeof(file), 0644);
-close_dir:
-	close(dir);
-	return err;
+		return -errno;
+	return control_write_file(dir, grant->id, &file, sizeof(file), 0644);
 }
 
 int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
@@ -416,8 +389,7 @@ int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
 	char list[GPUPART_TPCSET_STRLEN];
 	int err;
 
-	if (!is_whole(grant) || !node_is_id(grant->id) || !control_name_good(grant->name) ||
-	    !key_good(grant->key))
+	if (!is_good(grant))
 		return ctx_fail(gp, -EINVAL, "'%.63s' (%.63s) cannot be a job of this node",
 				grant->name, grant->id);
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
@@ -437,21 +409,18 @@ int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
 
 int gpupart_grant_drop(struct gpupart *gp, const char *id)
 {
-	int dir = node_is_id(id) ? node_open_dir(false) : -EINVAL, err = 0;
+	CONTROL_CLOSED int dir = node_is_id(id) ? node_open_dir(false) : -EINVAL;
+	int err = dir < 0 ? dir : 0;
 	char link[LINK_LEN];
 
 	if (dir == -ENOENT)
 		return 0;
-	if (dir >= 0 && unlinkat(dir, id, 0) && errno != ENOENT)
+	if (!err && unlinkat(dir, id, 0) && errno != ENOENT)
 		err = -errno;
-	if (dir >= 0 && !err) {
+	if (!err) {
 		link_name(id, link);
 		unlinkat(dir, link, 0);
 	}
-	if (dir >= 0)
-		close(dir);
-	else
-		err = dir;
 	return err ? ctx_fail(gp, err, "job %.63s cannot be taken from below " GPUPART_GRANT_ROOT
 			      ": %s", id ? id : "''", strerror(-err))
 		   : 0;

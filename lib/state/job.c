@@ -75,8 +75,7 @@ static bool read_record(int dir, const char *id, struct record *record)
 	char file[GPUPART_JOB_STRLEN + 8], wanted[GPUPART_JOB_STRLEN];
 	enum shared_version version;
 	struct shared_seen seen;
-	bool good;
-	int fd;
+	CONTROL_CLOSED int fd = -1;
 
 	if (node_is_id(id))
 		return read_node(id, record);
@@ -85,20 +84,16 @@ static bool read_record(int dir, const char *id, struct record *record)
 	strcpy(wanted, id);
 	file_of(file, sizeof(file), id);
 	fd = shared_open(dir, file, geteuid(), SHARED_JOB, JOB_LAYOUT, &seen, &version);
-	if (fd < 0)
-		return false;
-	good = version != SHARED_NONE && seen.nr_gpus && !strcmp(seen.header.id, wanted) &&
-	       (version == SHARED_OTHER ||
-		pread(fd, record, sizeof(*record), 0) == sizeof(*record));
-	close(fd);
-	if (!good)
+	if (fd < 0 || version == SHARED_NONE || !seen.nr_gpus || strcmp(seen.header.id, wanted) ||
+	    (version == SHARED_SAME &&
+	     pread(fd, record, sizeof(*record), 0) != sizeof(*record)))
 		return false;
 	record->header = seen.header;
 	record->gpu = seen.gpus[0];
 	if (version == SHARED_OTHER)
 		strcpy(record->source, record->gpu.simulated ? "" : "rm");
 	record->source[sizeof(record->source) - 1] = 0;
-	return good;
+	return true;
 }
 
 static int write_node(const struct record *record)
@@ -153,18 +148,13 @@ static bool read_on_gpu(int dir, const char *id, const char *pci, struct record 
 
 bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set)
 {
-	int dir = control_open_dir(geteuid(), false);
+	CONTROL_CLOSED int dir = control_open_dir(geteuid(), false);
 	struct record record;
-	bool found;
 
-	if (dir < 0 && !node_is_id(id))
+	if ((dir < 0 && !node_is_id(id)) || !read_on_gpu(dir, id, pci, &record))
 		return false;
-	found = read_on_gpu(dir, id, pci, &record);
-	if (found)
-		*set = effective(dir, &record);
-	if (dir >= 0)
-		close(dir);
-	return found;
+	*set = effective(dir, &record);
+	return true;
 }
 
 /* Whether @id is @ancestor or was begun in it. */
@@ -446,7 +436,8 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 		.gpu = { .nr_tpcs = gpupart_topology_nr_tpcs(topo),
 			 .simulated = is_simulated(gpupart_topology_info(topo)->source) },
 	};
-	int dir, err = gpupart_set_check(gp, topo, set);
+	int err = gpupart_set_check(gp, topo, set);
+	CONTROL_CLOSED int dir = -1;
 	bool again;
 
 	if (!err && (!pci || !topo_address_read(pci, record.gpu.pci)))
@@ -475,7 +466,6 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 	shared_init(&record.header, JOB_LAYOUT, sizeof(record));
 	atomic_init(&record.header.magic, SHARED_MAGIC(SHARED_JOB));
 	err = write_record(dir, &record);
-	close(dir);
 	if (err)
 		return ctx_fail(gp, err, "the job cannot be noted below /dev/shm: %s",
 				strerror(-err));
@@ -582,33 +572,28 @@ static int write_limit(struct gpupart *gp, int dir, struct record *record,
 int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
 			  struct gpupart_tpcset *before)
 {
-	int dir, err = check_job_set(gp, id, set);
+	int err = check_job_set(gp, id, set);
+	CONTROL_CLOSED int dir = -1;
 	bool node = !err && node_is_id(id);
 	struct record record;
 
 	if (err)
 		return err;
 	dir = node ? node_open_dir(false) : control_open_dir(geteuid(), false);
-	if (dir < 0 || !read_record(dir, id, &record)) {
-		err = ctx_fail(gp, -ESRCH, "\"%.63s\" is no job of this user's", id);
-		goto close_dir;
-	}
-	if (is_other_version(&record)) {
-		err = ctx_fail(gp, -EPROTO,
-			       "job %s was begun by another version of gpupart: only 'gpupart set' of that version changes its limit",
-			       *record.header.name ? record.header.name : record.header.id);
-		goto close_dir;
-	}
-	if (gpupart_tpcset_next(set, record.gpu.nr_tpcs) >= 0) {
-		err = ctx_fail(gp, -EINVAL, "TPC %d is not there: %s has TPCs 0-%u",
-			       gpupart_tpcset_next(set, record.gpu.nr_tpcs), record.gpu.pci,
-			       record.gpu.nr_tpcs - 1);
-		goto close_dir;
-	}
+	if (dir < 0 || !read_record(dir, id, &record))
+		return ctx_fail(gp, -ESRCH, "\"%.63s\" is no job of this user's", id);
+	if (is_other_version(&record))
+		return ctx_fail(gp, -EPROTO,
+				"job %s was begun by another version of gpupart: only 'gpupart set' of that version changes its limit",
+				*record.header.name ? record.header.name : record.header.id);
+	if (gpupart_tpcset_next(set, record.gpu.nr_tpcs) >= 0)
+		return ctx_fail(gp, -EINVAL, "TPC %d is not there: %s has TPCs 0-%u",
+				gpupart_tpcset_next(set, record.gpu.nr_tpcs), record.gpu.pci,
+				record.gpu.nr_tpcs - 1);
 	/* What the record says is what the processes get. */
 	err = node && geteuid() ? 0 : lock_jobs(gp, dir, id);
 	if (err)
-		goto close_dir;
+		return err;
 	if (before)
 		*before = effective(dir, &record);
 	/* First the record: a process that begins now reads it, or is found below. */
@@ -618,10 +603,5 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 		/* Jobs that were begun inside it are the user's. */
 		dir = control_open_dir(geteuid(), false);
 	}
-	if (!err)
-		err = set_processes(gp, dir, &record);
-close_dir:
-	if (dir >= 0)
-		close(dir);
-	return err;
+	return err ? err : set_processes(gp, dir, &record);
 }

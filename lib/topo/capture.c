@@ -87,14 +87,6 @@ const struct section capture_sections[NR_SECTIONS] = {
 #undef VALUES
 };
 
-/* Where the text goes; of a first pass, which counts, @text is NULL. */
-struct out {
-	char *text;
-	size_t len, at;
-};
-
-#define put(out, ...) topo_append((out)->text, (out)->len, &(out)->at, __VA_ARGS__)
-
 /* Whether the reader would take @text back as it is. */
 static bool is_value(const char *text)
 {
@@ -106,7 +98,7 @@ static bool is_value(const char *text)
 	return !len || (text[0] != ' ' && text[len - 1] != ' ');
 }
 
-static int write_value(struct gpupart *gp, struct out *out, const struct value *v, const void *row,
+static int write_value(struct gpupart *gp, FILE *out, const struct value *v, const void *row,
 		       unsigned int nr)
 {
 	const char *field = (const char *)row + v->offset;
@@ -120,46 +112,46 @@ static int write_value(struct gpupart *gp, struct out *out, const struct value *
 			return ctx_fail(gp, -EINVAL,
 					"the GPU's %s cannot be written into a capture: it is not one line of plain ASCII text",
 					v->name);
-		put(out, "%s", field[0] ? field : UNKNOWN);
+		fprintf(out, "%s", field[0] ? field : UNKNOWN);
 		break;
 	case FORM_MIG:
-		put(out, "%s", *(int *)field < 0 ? UNKNOWN : *(int *)field ? "on" : "off");
+		fprintf(out, "%s", *(int *)field < 0 ? UNKNOWN : *(int *)field ? "on" : "off");
 		break;
 	case FORM_YES:
-		put(out, "%s", *(bool *)field ? "yes" : "no");
+		fprintf(out, "%s", *(bool *)field ? "yes" : "no");
 		break;
 	case FORM_ROW:
-		put(out, "%u", nr);
+		fprintf(out, "%u", nr);
 		break;
 	case FORM_DECIMAL:
 	case FORM_HEX:
 		memcpy(&number, field, sizeof(number));
 		if (v->none && number == (uint32_t)v->none_is)
-			put(out, "%s", v->none);
+			fprintf(out, "%s", v->none);
 		else if (v->form == FORM_HEX)
-			put(out, "0x%0*x", v->digits, number);
+			fprintf(out, "0x%0*x", v->digits, number);
 		else
-			put(out, "%u", number);
+			fprintf(out, "%u", number);
 	}
 	return 0;
 }
 
-static int write_gpu(struct gpupart *gp, struct out *out, const struct capture_gpu *gpu)
+static int write_gpu(struct gpupart *gp, FILE *out, const struct capture_gpu *gpu)
 {
 	int err = 0;
 
-	put(out, "\n[%s]\n", capture_sections[IN_GPU].name);
+	fprintf(out, "\n[%s]\n", capture_sections[IN_GPU].name);
 	for (unsigned int i = 0; !err && i < capture_sections[IN_GPU].nr_values; i++) {
 		if (keys[i].optional && !gpu->compute_class)
 			continue;
-		put(out, "%s = ", keys[i].name);
+		fprintf(out, "%s = ", keys[i].name);
 		err = write_value(gp, out, &keys[i], gpu, 0);
-		put(out, "\n");
+		fprintf(out, "\n");
 	}
 	return err;
 }
 
-static int write_header(struct gpupart *gp, struct out *out, const struct gpupart_topology *topo,
+static int write_header(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo,
 			const struct section *section)
 {
 	const char *source = (const char *)topo + section->source;
@@ -170,12 +162,12 @@ static int write_header(struct gpupart *gp, struct out *out, const struct gpupar
 		return ctx_fail(gp, -EINVAL,
 				"the source of [%s] cannot be written into a capture: it is not one line of plain ASCII text",
 				section->name);
-	put(out, "\n[%s]\nsource = %s\ncolumns = %s\n", section->name, source, section->columns);
+	fprintf(out, "\n[%s]\nsource = %s\ncolumns = %s\n", section->name, source, section->columns);
 	return 0;
 }
 
 /* A section without rows is not written. */
-static int write_section(struct gpupart *gp, struct out *out, const struct gpupart_topology *topo,
+static int write_section(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo,
 			 const struct section *section, const void *rows, unsigned int nr)
 {
 	bool begun = false;
@@ -190,36 +182,35 @@ static int write_section(struct gpupart *gp, struct out *out, const struct gpupa
 			err = write_header(gp, out, topo, section);
 		begun = true;
 		for (unsigned int c = 0; !err && c < section->nr_values; c++) {
-			put(out, c ? "\t" : "");
+			fprintf(out, c ? "\t" : "");
 			err = write_value(gp, out, &section->values[c], row, i);
 		}
 		if (err)
 			return err;
-		put(out, "\n");
+		fprintf(out, "\n");
 	}
 	return 0;
 }
 
-static int write_all(struct gpupart *gp, struct out *out, const struct gpupart_topology *topo,
+static int write_all(struct gpupart *gp, FILE *out, const struct gpupart_topology *topo,
 		     const struct capture_gpu *gpu)
 {
+	const struct {
+		const void *rows;
+		unsigned int nr;
+	} of[NR_SECTIONS] = {
+		[IN_RM] = { topo->sms, topo->nr_sms },
+		[IN_GPC_MAP] = { topo->gpc_map, topo->nr_gpc_map },
+		[IN_REGISTERS] = { topo->registers, topo->nr_registers },
+		[IN_BITS] = { topo->sms, topo->nr_sms },
+	};
 	int err;
 
-	put(out, FIRST_LINE "\n");
+	fprintf(out, FIRST_LINE "\n");
 	err = write_gpu(gp, out, gpu);
-	if (!err)
-		err = write_section(gp, out, topo, &capture_sections[IN_RM], topo->sms,
-				    topo->nr_sms);
-	if (!err)
-		err = write_section(gp, out, topo, &capture_sections[IN_GPC_MAP], topo->gpc_map,
-				    topo->nr_gpc_map);
-	if (!err)
-		err = write_section(gp, out, topo, &capture_sections[IN_REGISTERS], topo->registers,
-				    topo->nr_registers);
-	if (!err)
-		err = write_section(gp, out, topo, &capture_sections[IN_BITS], topo->sms,
-				    topo->nr_sms);
-	put(out, "\n");
+	for (int i = IN_RM; !err && i < NR_SECTIONS; i++)
+		err = write_section(gp, out, topo, &capture_sections[i], of[i].rows, of[i].nr);
+	fprintf(out, "\n");
 	return err;
 }
 
@@ -227,8 +218,9 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 			     const char *captured_by, char **text)
 {
 	struct capture_gpu gpu = { topo->info, topo->compute_class };
-	struct out out = { 0 };
-	int err;
+	size_t len;
+	FILE *out;
+	int err, bad;
 
 	if (captured_by &&
 	    (strlen(captured_by) >= sizeof(gpu.info.origin) || !is_value(captured_by)))
@@ -237,16 +229,17 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 				sizeof(gpu.info.origin) - 1);
 	if (captured_by)
 		snprintf(gpu.info.origin, sizeof(gpu.info.origin), "%s", captured_by);
-	err = write_all(gp, &out, topo, &gpu);
-	if (err)
-		return err;
-	out = (struct out){ .len = out.at + CHECKSUM_LEN + 1 };
-	out.text = malloc(out.len);
-	if (!out.text)
+	out = open_memstream(text, &len);
+	if (!out)
 		return ctx_fail(gp, -ENOMEM, "no memory for a capture");
-	write_all(gp, &out, topo, &gpu);
-	put(&out, CHECKSUM_KEY "%016llx\n",
-	    (unsigned long long)hash_bytes(HASH_INIT, out.text, out.at));
-	*text = out.text;
-	return 0;
+	err = write_all(gp, out, topo, &gpu);
+	if (!err && !fflush(out))
+		fprintf(out, CHECKSUM_KEY "%016llx\n",
+			(unsigned long long)hash_bytes(HASH_INIT, *text, len));
+	bad = ferror(out);
+	if ((fclose(out) || bad) && !err)
+		err = ctx_fail(gp, -ENOMEM, "no memory for a capture");
+	if (err)
+		free(*text);
+	return err;
 }

@@ -37,58 +37,33 @@ struct reader {
 	struct rows rows[NR_SECTIONS];
 };
 
-/* A piece of a line; not terminated. */
-struct piece {
-	const char *text;
-	size_t len;
-};
-
-/* For "%.*s": long pieces are cut, and every line was checked to be printable. */
-#define SHOWN(piece) ((piece).len > 60 ? 60 : (int)(piece).len), (piece).text
-
 /* Refuses the line that was read last. */
 #define refuse(r, err, fmt, ...) \
 	ctx_fail((r)->gp, err, "%s: line %u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
 
-static bool piece_is(struct piece piece, const char *text)
-{
-	return piece.len == strlen(text) && !memcmp(piece.text, text, piece.len);
-}
-
 /* Decimal digits, or 0x and hexadecimal ones; at most 32 bits. */
-static bool read_u32(struct piece piece, int base, uint32_t *value)
+static bool read_u32(const char *text, int base, uint32_t *value)
 {
-	static const char digits[] = "0123456789abcdef";
-	uint64_t sum = 0;
-	size_t i = 0;
+	unsigned long long number = strtoull(text, NULL, base);
+	const char *digits = "0123456789";
 
+	if (base == 16 ? strncmp(text, "0x", 2) != 0 : text[0] == '0' && text[1])
+		return false;
 	if (base == 16) {
-		if (piece.len < 3 || piece.text[0] != '0' || piece.text[1] != 'x')
-			return false;
-		i = 2;
-	} else if (piece.len > 1 && piece.text[0] == '0') {
-		return false;
+		digits = "0123456789abcdef";
+		text += 2;
 	}
-	if (i == piece.len)
+	if (!*text || text[strspn(text, digits)] || number > UINT32_MAX)
 		return false;
-	for (; i < piece.len; i++) {
-		const char *digit = memchr(digits, piece.text[i], base);
-
-		if (!digit)
-			return false;
-		sum = sum * base + (digit - digits);
-		if (sum > UINT32_MAX)
-			return false;
-	}
-	*value = sum;
+	*value = number;
 	return true;
 }
 
-static bool read_number(const struct value *v, struct piece text, void *field)
+static bool read_number(const struct value *v, const char *text, void *field)
 {
 	uint32_t number = v->none_is;
 
-	if (!(v->none && piece_is(text, v->none)) &&
+	if (!(v->none && !strcmp(text, v->none)) &&
 	    (!read_u32(text, v->form == FORM_HEX ? 16 : 10, &number) || number < v->min ||
 	     number > v->max || (v->multiple_of && number % v->multiple_of)))
 		return false;
@@ -97,22 +72,19 @@ static bool read_number(const struct value *v, struct piece text, void *field)
 }
 
 /* A text that is shorter than its member: as it stands, or in the one spelling it has there. */
-static bool read_text(const struct value *v, struct piece piece, char *field)
+static bool read_text(const struct value *v, const char *text, char *field)
 {
-	char text[sizeof(((struct gpupart_gpu_info *)0)->origin)] = "";
-
-	if (piece_is(piece, UNKNOWN))
+	if (!strcmp(text, UNKNOWN))
 		return true;
-	memcpy(text, piece.text, piece.len);
 	if (v->form == FORM_PCI)
 		return topo_address_read(text, field);
-	memcpy(field, text, piece.len);
+	strcpy(field, text);
 	return v->form == FORM_TEXT || topo_is_uuid(text);
 }
 
 /* Takes what is in @column of a line, counted from 1, into its member of @row. */
 static int read_value(struct reader *r, const struct value *v, unsigned int column,
-		      struct piece text, void *row)
+		      const char *text, void *row)
 {
 	void *field = (char *)row + v->offset;
 	bool good = true;
@@ -121,18 +93,18 @@ static int read_value(struct reader *r, const struct value *v, unsigned int colu
 	case FORM_TEXT:
 	case FORM_PCI:
 	case FORM_UUID:
-		if (text.len >= v->size)
-			return refuse(r, -EINVAL, "%s is longer than %zu bytes: \"%.*s\"", v->name,
-				      v->size - 1, SHOWN(text));
+		if (strlen(text) >= v->size)
+			return refuse(r, -EINVAL, "%s is longer than %zu bytes: \"%.60s\"", v->name,
+				      v->size - 1, text);
 		good = read_text(v, text, field);
 		break;
 	case FORM_MIG:
-		*(int *)field = piece_is(text, UNKNOWN) ? -1 : piece_is(text, "on");
-		good = *(int *)field || piece_is(text, "off");
+		*(int *)field = !strcmp(text, UNKNOWN) ? -1 : !strcmp(text, "on");
+		good = *(int *)field || !strcmp(text, "off");
 		break;
 	case FORM_YES:
-		*(bool *)field = piece_is(text, "yes");
-		good = *(bool *)field || piece_is(text, "no");
+		*(bool *)field = !strcmp(text, "yes");
+		good = *(bool *)field || !strcmp(text, "no");
 		break;
 	case FORM_DECIMAL:
 	case FORM_HEX:
@@ -144,56 +116,56 @@ static int read_value(struct reader *r, const struct value *v, unsigned int colu
 	if (good)
 		return 0;
 	if (!v->name)
-		return refuse(r, -EINVAL, "\"%.*s\" in column %u is not a number or \"-\"",
-			      SHOWN(text), column);
-	return refuse(r, -EINVAL, "%s \"%.*s\" %s", v->name, SHOWN(text), v->wrong);
+		return refuse(r, -EINVAL, "\"%.60s\" in column %u is not a number or \"-\"", text,
+			      column);
+	return refuse(r, -EINVAL, "%s \"%.60s\" %s", v->name, text, v->wrong);
 }
 
-static int read_gpu_key(struct reader *r, struct piece key, struct piece value)
+static int read_gpu_key(struct reader *r, const char *key, const char *value)
 {
 	const struct section *gpu = &capture_sections[IN_GPU];
 	unsigned int i;
 
-	for (i = 0; i < gpu->nr_values && !piece_is(key, gpu->values[i].name); i++)
+	for (i = 0; i < gpu->nr_values && strcmp(key, gpu->values[i].name); i++)
 		;
 	if (i == gpu->nr_values)
-		return refuse(r, -EINVAL, "[gpu] has no key \"%.*s\"", SHOWN(key));
+		return refuse(r, -EINVAL, "[gpu] has no key \"%.60s\"", key);
 	if (r->seen_key[i])
 		return refuse(r, -EINVAL, "a second \"%s\"", gpu->values[i].name);
 	r->seen_key[i] = true;
 	return read_value(r, &gpu->values[i], 1, value, &r->gpu);
 }
 
-static int read_key(struct reader *r, struct piece key, struct piece value)
+static int read_key(struct reader *r, const char *key, const char *value)
 {
 	const struct section *section = &capture_sections[r->section];
 
 	if (r->section == IN_GPU)
 		return read_gpu_key(r, key, value);
-	if (piece_is(key, "source")) {
+	if (!strcmp(key, "source")) {
 		if (r->has_source[r->section])
 			return refuse(r, -EINVAL, "a second \"source\" in [%s]", section->name);
-		if (value.len >= SOURCE_LEN)
+		if (strlen(value) >= SOURCE_LEN)
 			return refuse(r, -EINVAL, "source is longer than %zu bytes",
 				      SOURCE_LEN - 1);
-		memcpy(r->source[r->section], value.text, value.len);
+		strcpy(r->source[r->section], value);
 		r->has_source[r->section] = true;
 		return 0;
 	}
-	if (piece_is(key, "columns")) {
+	if (!strcmp(key, "columns")) {
 		if (r->has_columns[r->section])
 			return refuse(r, -EINVAL, "a second \"columns\" in [%s]", section->name);
-		if (!piece_is(value, section->columns))
-			return refuse(r, -EINVAL, "the columns of [%s] are \"%s\", not \"%.*s\"",
-				      section->name, section->columns, SHOWN(value));
+		if (strcmp(value, section->columns))
+			return refuse(r, -EINVAL, "the columns of [%s] are \"%s\", not \"%.60s\"",
+				      section->name, section->columns, value);
 		r->has_columns[r->section] = true;
 		return 0;
 	}
-	return refuse(r, -EINVAL, "[%s] has no key \"%.*s\"", section->name, SHOWN(key));
+	return refuse(r, -EINVAL, "[%s] has no key \"%.60s\"", section->name, key);
 }
 
 /* The number of the row that has these fields, or -EINVAL. */
-static int find_row(struct reader *r, const struct piece *field)
+static int find_row(struct reader *r, char *const *field)
 {
 	const struct section *section = &capture_sections[r->section];
 	const struct rows *rows = &r->rows[r->section];
@@ -201,8 +173,8 @@ static int find_row(struct reader *r, const struct piece *field)
 
 	if (section->sparse) {
 		if (!read_u32(field[0], 10, &row) || row >= section->max_rows)
-			return refuse(r, -EINVAL, "SM \"%.*s\" is not a number below %u",
-				      SHOWN(field[0]), section->max_rows);
+			return refuse(r, -EINVAL, "SM \"%.60s\" is not a number below %u",
+				      field[0], section->max_rows);
 		if (rows->line[row])
 			return refuse(r, -EINVAL, "a second bit of SM %u, the first is in line %u",
 				      row, rows->line[row]);
@@ -212,12 +184,12 @@ static int find_row(struct reader *r, const struct piece *field)
 		return refuse(r, -EINVAL, "more than %u %s", section->max_rows, section->noun);
 	if (section->values[0].form == FORM_ROW &&
 	    (!read_u32(field[0], 10, &row) || row != rows->nr))
-		return refuse(r, -EINVAL, "SM \"%.*s\" stands where SM %u is due", SHOWN(field[0]),
+		return refuse(r, -EINVAL, "SM \"%.60s\" stands where SM %u is due", field[0],
 			      rows->nr);
 	return rows->nr;
 }
 
-static int read_fields(struct reader *r, const struct piece *field)
+static int read_fields(struct reader *r, char *const *field)
 {
 	const struct section *section = &capture_sections[r->section];
 	struct rows *rows = &r->rows[r->section];
@@ -239,27 +211,18 @@ static int read_fields(struct reader *r, const struct piece *field)
 	return 0;
 }
 
-static int read_row(struct reader *r, struct piece line)
+static int read_row(struct reader *r, char *line)
 {
 	const struct section *section = &capture_sections[r->section];
-	struct piece field[MAX_VALUES];
+	char *field[MAX_VALUES], *rest, *at;
 	unsigned int nr = 0;
-	size_t at = 0;
 
 	if (!section->columns)
-		return refuse(r, -EINVAL, "[%s] has lines \"key = value\" only, not \"%.*s\"",
-			      section->name, SHOWN(line));
-	while (at < line.len) {
-		size_t start = at;
-
-		while (at < line.len && line.text[at] != ' ' && line.text[at] != '\t')
-			at++;
+		return refuse(r, -EINVAL, "[%s] has lines \"key = value\" only, not \"%.60s\"",
+			      section->name, line);
+	for (at = strtok_r(line, " \t", &rest); at; at = strtok_r(NULL, " \t", &rest), nr++)
 		if (nr < MAX_VALUES)
-			field[nr] = (struct piece){ line.text + start, at - start };
-		nr++;
-		while (at < line.len && (line.text[at] == ' ' || line.text[at] == '\t'))
-			at++;
-	}
+			field[nr] = at;
 	if (nr != section->nr_values)
 		return refuse(r, -EINVAL, "%u fields where [%s] has %u: %s", nr, section->name,
 			      section->nr_values, section->columns);
@@ -269,22 +232,22 @@ static int read_row(struct reader *r, struct piece line)
 	return read_fields(r, field);
 }
 
-static int read_header(struct reader *r, struct piece line)
+static int read_header(struct reader *r, char *line)
 {
-	struct piece name = { line.text + 1, line.len - 2 };
+	char *name = line + 1, *end = line + strlen(line) - 1;
 	unsigned int nr;
 	struct rows *rows;
 	int i;
 
-	if (line.text[line.len - 1] != ']')
-		return refuse(r, -EINVAL, "\"%.*s\" is not a section, which ends in \"]\"",
-			      SHOWN(line));
-	for (i = 0; i < NR_SECTIONS && !piece_is(name, capture_sections[i].name); i++)
+	if (*end != ']')
+		return refuse(r, -EINVAL, "\"%.60s\" is not a section, which ends in \"]\"", line);
+	*end = 0;
+	for (i = 0; i < NR_SECTIONS && strcmp(name, capture_sections[i].name); i++)
 		;
 	if (i == NR_SECTIONS)
 		return refuse(r, -EINVAL,
-			      "there is no section [%.*s]; this version knows gpu, rm, gpc-map, registers and measured-bits",
-			      SHOWN(name));
+			      "there is no section [%.60s]; this version knows gpu, rm, gpc-map, registers and measured-bits",
+			      name);
 	if (r->section_line[i])
 		return refuse(r, -EINVAL, "a second [%s], the first is in line %u",
 			      capture_sections[i].name, r->section_line[i]);
@@ -299,41 +262,34 @@ static int read_header(struct reader *r, struct piece line)
 	return 0;
 }
 
-static int read_line(struct reader *r, struct piece line)
+static int read_line(struct reader *r, char *line)
 {
-	const char *equals;
-	struct piece key, value;
+	char *value;
 
-	if (!line.len || line.text[0] == '#')
+	if (!*line || *line == '#')
 		return 0;
-	if (strchr(" \t", line.text[0]) || strchr(" \t", line.text[line.len - 1]))
+	if (strchr(" \t", *line) || strchr(" \t", line[strlen(line) - 1]))
 		return refuse(r, -EINVAL, "a blank at its start or end");
-	if (line.text[0] == '[')
+	if (*line == '[')
 		return read_header(r, line);
 	if (r->section == IN_NONE)
-		return refuse(r, -EINVAL, "\"%.*s\" stands before the first section", SHOWN(line));
-	equals = memmem(line.text, line.len, " = ", 3);
-	if (!equals) {
-		equals = memchr(line.text, '=', line.len);
-		if (equals)
-			return refuse(r, -EINVAL,
-				      "\"%.*s\" is not \"key = value\" with one blank on each side",
-				      SHOWN(line));
-		return read_row(r, line);
-	}
-	key = (struct piece){ line.text, equals - line.text };
-	value = (struct piece){ equals + 3, line.len - key.len - 3 };
-	if (value.text[0] == ' ' || memchr(line.text, '\t', line.len))
-		return refuse(r, -EINVAL, "\"%.*s\" has a tab, or more than one blank after \"=\"",
-			      SHOWN(line));
-	return read_key(r, key, value);
+		return refuse(r, -EINVAL, "\"%.60s\" stands before the first section", line);
+	value = strstr(line, " = ");
+	if (!value)
+		return !strchr(line, '=') ? read_row(r, line) :
+		       refuse(r, -EINVAL,
+			      "\"%.60s\" is not \"key = value\" with one blank on each side", line);
+	if (value[3] == ' ' || strchr(line, '\t'))
+		return refuse(r, -EINVAL, "\"%.60s\" has a tab, or more than one blank after \"=\"",
+			      line);
+	*value = 0;
+	return read_key(r, line, value + 3);
 }
 
 /* What can be said of the bytes before any is believed. */
 static int check_bytes(struct reader *r, const char *text, size_t len)
 {
-	struct piece sum = { text + len - CHECKSUM_LEN, CHECKSUM_LEN };
-	struct piece version;
+	const char *sum = text + len - CHECKSUM_LEN, *version = text + strlen(FIRST_WORDS);
 	char expected[CHECKSUM_LEN + 1];
 	size_t i;
 
@@ -361,42 +317,37 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 	r->line = r->nr_lines;
 	if (text[len - 1] != '\n')
 		return refuse(r, -EBADMSG, "the file ends inside this line: it was cut");
-	if (len < CHECKSUM_LEN + strlen(FIRST_LINE) + 1 || sum.text[-1] != '\n' ||
-	    memcmp(sum.text, CHECKSUM_KEY, strlen(CHECKSUM_KEY)))
+	if (len < CHECKSUM_LEN + strlen(FIRST_LINE) + 1 || sum[-1] != '\n' ||
+	    memcmp(sum, CHECKSUM_KEY, strlen(CHECKSUM_KEY)))
 		return refuse(r, -EBADMSG,
 			      "the last line is not \"%s\" and 16 digits: the file was "
 			      "cut or changed",
 			      CHECKSUM_KEY);
 	snprintf(expected, sizeof(expected), CHECKSUM_KEY "%016llx\n",
 		 (unsigned long long)hash_bytes(HASH_INIT, text, len - CHECKSUM_LEN));
-	if (memcmp(sum.text, expected, CHECKSUM_LEN))
+	if (memcmp(sum, expected, CHECKSUM_LEN))
 		return refuse(r, -EBADMSG,
 			      "the checksum is not that of the %u lines before: the file was changed or damaged",
 			      r->line - 1);
 
 	r->line = 1;
-	version.text = text + strlen(FIRST_WORDS);
-	version.len = strcspn(version.text, "\n");
-	if (!piece_is(version, "1"))
+	i = strcspn(version, "\n");
+	if (i != 1 || *version != '1')
 		return refuse(r, -EINVAL,
 			      "version \"%.*s\" of the capture format is not known, 1 is",
-			      SHOWN(version));
+			      i > 60 ? 60 : (int)i, version);
 	return 0;
 }
 
 static int read_all(struct reader *r, const char *text, size_t len)
 {
-	const char *at = text, *end = text + len - CHECKSUM_LEN, *newline;
-	int err;
+	char *copy = strndup(text, len - CHECKSUM_LEN), *rest = copy, *line;
+	int err = copy ? 0 : ctx_fail(r->gp, -ENOMEM, "%s: no memory to read it", r->path);
 
-	/* check_bytes() has seen that a newline stands right before @end. */
-	for (r->line = 1; at < end; r->line++, at = newline + 1) {
-		newline = memchr(at, '\n', end - at);
-		err = read_line(r, (struct piece){ at, newline - at });
-		if (err)
-			return err;
-	}
-	return 0;
+	for (r->line = 1; !err && (line = strsep(&rest, "\n")); r->line++)
+		err = read_line(r, line);
+	free(copy);
+	return err;
 }
 
 /* A register that could not be read shows as 0xbad.....; no chip has so many. */

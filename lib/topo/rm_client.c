@@ -10,70 +10,43 @@
 #include <unistd.h>
 #include "lib/topo/rm_client.h"
 
-/* -------------------------------------------------------- the system's own calls */
-
-static int system_open(const char *path)
+/* A descriptor or -errno. */
+static int open_node(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static void system_close(int fd)
-{
-	close(fd);
-}
-
-static int system_ioctl(int fd, unsigned long request, void *arg)
+/* 0 or -errno; what NVIDIA's driver thinks of it is in the argument. */
+static int rm_ioctl(const struct rm_conn *s, unsigned long request, void *arg)
 {
 	int ret;
 
 	do {
-		ret = ioctl(fd, request, arg);
+		ret = ioctl(s->ctl, request, arg);
 	} while (ret < 0 && errno == EINTR);
 	return ret < 0 ? -errno : 0;
 }
 
-static int system_read_text(const char *path, char *text, size_t len)
+size_t rm_read_text(const char *path, char *text, size_t len)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t have = 0;
-	ssize_t got = 0;
+	FILE *file = fopen(path, "re");
+	size_t nr = file ? fread(text, 1, len - 1, file) : 0;
 
-	if (fd < 0)
-		return -errno;
-	while (have < len - 1) {
-		got = read(fd, text + have, len - 1 - have);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		have += got;
-	}
-	got = got < 0 ? -errno : (ssize_t)have;
-	text[have] = '\0';
-	close(fd);
-	return got;
+	text[nr] = 0;
+	if (file)
+		fclose(file);
+	return nr;
 }
 
-static int system_mode(const char *path)
+/* Permission bits, or -errno. */
+static int mode_of(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) < 0 ? -errno : (int)(st.st_mode & 07777);
+	return stat(path, &st) ? -errno : (int)(st.st_mode & 07777);
 }
-
-static const struct topo_rm_io system_io = {
-	.open = system_open,
-	.close = system_close,
-	.ioctl = system_ioctl,
-	.read_text = system_read_text,
-	.mode = system_mode,
-};
-
-const struct topo_rm_io *topo_rm_io = &system_io;
-
-/* -------------------------------------------------------------- connection to RM */
 
 /* src/common/sdk/nvidia/inc/nvstatuscodes.h */
 static const struct rm_status rm_statuses[] = {
@@ -139,7 +112,7 @@ int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *param
 		.client = s->client, .object = object, .cmd = cmd,
 		.params = (uintptr_t)params, .params_size = size,
 	};
-	int err = s->io->ioctl(s->ctl, RM_IOCTL_CONTROL, &arg);
+	int err = rm_ioctl(s, RM_IOCTL_CONTROL, &arg);
 
 	return err ? err : (int64_t)arg.status;
 }
@@ -152,7 +125,7 @@ int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *pa
 		.params = (uintptr_t)params, .params_size_or_status = size,
 		.status = RM_ALLOC_UNTOUCHED,
 	};
-	int err = s->io->ioctl(s->ctl, RM_IOCTL_ALLOC, &arg);
+	int err = rm_ioctl(s, RM_IOCTL_ALLOC, &arg);
 
 	if (err)
 		return err;
@@ -171,13 +144,13 @@ void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 	if (!*object)
 		return;
 	/* Closing the descriptor frees what this could not. */
-	s->io->ioctl(s->ctl, RM_IOCTL_FREE, &arg);
+	rm_ioctl(s, RM_IOCTL_FREE, &arg);
 	*object = 0;
 }
 
 static int rm_no_access(struct rm_conn *s, const char *path)
 {
-	int mode = s->io->mode(path);
+	int mode = mode_of(path);
 	char now[24] = "";
 
 	if (mode >= 0)
@@ -191,7 +164,7 @@ static int rm_open_ctl(struct rm_conn *s)
 {
 	static const char path[] = "/dev/nvidiactl";
 
-	s->ctl = s->io->open(path);
+	s->ctl = open_node(path);
 	switch (s->ctl) {
 	case -ENOENT:
 		return ctx_fail(s->gp, -ENODEV, "no NVIDIA driver: %s is not there", path);
@@ -218,11 +191,11 @@ static void rm_open_nodes(struct rm_conn *s)
 
 	for (minor = 0; minor < RM_MAX_GPUS; minor++) {
 		snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
-		fd = s->io->open(path);
+		fd = open_node(path);
 		if (fd >= 0) {
 			s->nodes[s->nr_nodes++] = fd;
 		} else if (fd == -EACCES || fd == -EPERM) {
-			mode = s->io->mode(path);
+			mode = mode_of(path);
 			rm_trouble(s, -EACCES,
 				   "%s (mode 0%03o) may not be opened by this user: mode 0666, or membership in its group, would be right",
 				   path, mode < 0 ? 0 : mode);
@@ -241,7 +214,7 @@ static void rm_read_driver(struct rm_conn *s)
 	static const char start[] = "NVRM version:";
 	char text[512], *line, *word, *rest;
 
-	if (s->io->read_text("/proc/driver/nvidia/version", text, sizeof(text)) < 0)
+	if (!rm_read_text("/proc/driver/nvidia/version", text, sizeof(text)))
 		return;
 	line = strstr(text, start);
 	if (!line)
@@ -339,9 +312,9 @@ void rm_conn_close(struct rm_conn *s)
 	rm_gpu_put(s);
 	rm_free(s, 0, &s->client);
 	while (s->nr_nodes)
-		s->io->close(s->nodes[--s->nr_nodes]);
+		close(s->nodes[--s->nr_nodes]);
 	if (s->ctl >= 0)
-		s->io->close(s->ctl);
+		close(s->ctl);
 	free(s);
 }
 
@@ -354,7 +327,6 @@ int rm_conn_open(struct gpupart *gp, struct rm_conn **conn)
 	if (!s)
 		return ctx_fail(gp, -ENOMEM, "no memory to ask NVIDIA's driver");
 	s->gp = gp;
-	s->io = topo_rm_io;
 	err = rm_open_ctl(s);
 	if (err)
 		goto close;

@@ -5,22 +5,6 @@
 
 #include "lib/topo/rm_layout.h"
 
-/* The few calls by which the operating system is reached. */
-struct topo_rm_io {
-	/* For reading and writing; the descriptor or -errno. */
-	int (*open)(const char *path);
-	void (*close)(int fd);
-	/* 0 or -errno; what NVIDIA's driver thinks of it is in the argument. */
-	int (*ioctl)(int fd, unsigned long request, void *arg);
-	/* A whole small text file, 0-terminated and cut to @len: its length or -errno. */
-	int (*read_text)(const char *path, char *text, size_t len);
-	/* Permission bits of a file, or -errno. */
-	int (*mode)(const char *path);
-};
-
-/* The one in use; at start the system's own. */
-extern const struct topo_rm_io *topo_rm_io;
-
 struct rm_gpu {
 	uint32_t device_instance, subdevice_instance;
 	uint32_t domain, bus, slot;
@@ -28,7 +12,6 @@ struct rm_gpu {
 
 struct rm_conn {
 	struct gpupart *gp;
-	const struct topo_rm_io *io;
 	int ctl;
 	uint32_t client, device, subdevice;	/* 0: none */
 	unsigned int nr_nodes;
@@ -66,6 +49,9 @@ struct rm_text rm_status_text(int64_t status);
 /* Keeps the first thing that kept a GPU from being seen. */
 __attribute__((format(printf, 3, 4)))
 void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...);
+
+/* A small text file, ended and cut to @len: its length, 0 where it cannot be read. */
+size_t rm_read_text(const char *path, char *text, size_t len);
 
 /* The driver's version, for sentences. */
 const char *rm_driver(const struct rm_conn *s);

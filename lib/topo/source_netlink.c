@@ -38,8 +38,6 @@ struct kernel_topology {
 	bool malformed;
 };
 
-/* ------------------------------------------------------------------ requests */
-
 /* Keeps the kernel's own sentence, @at in the message, which libnl would throw away. */
 static void keep_refusal(struct kernel_conn *conn, struct nlmsghdr *whole, int error, size_t at)
 {
@@ -147,8 +145,6 @@ struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd)
 	return NULL;
 }
 
-/* ------------------------------------------------------------------- parsing */
-
 static int parse_gpu(struct nl_msg *msg, void *user)
 {
 	static const struct nla_policy policy[GPUPART_A_GPU_MAX + 1] = {
@@ -239,8 +235,6 @@ static int parse_topology(struct nl_msg *msg, void *user)
 	t->malformed |= nr != t->nr_tpcs;
 	return NL_OK;
 }
-
-/* -------------------------------------------------------------------- source */
 
 static int by_pci(const void *a, const void *b)
 {

@@ -6,8 +6,6 @@
 #include <string.h>
 #include "lib/topo/rm_client.h"
 
-/* ---------------------------------------------------------------- what a GPU says */
-
 /* The value of a "Key:   value" line, or "". */
 static void text_value(const char *text, const char *key, char *value, size_t len)
 {
@@ -66,7 +64,7 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 	if (info->uuid[0] && info->name[0])
 		return;
 	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", info->pci);
-	if (s->io->read_text(path, text, sizeof(text)) < 0)
+	if (!rm_read_text(path, text, sizeof(text)))
 		return;
 	if (!info->name[0]) {
 		text_value(text, "Model:", name.ascii, sizeof(info->name));
@@ -408,8 +406,6 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	*topo = t;
 	return 0;
 }
-
-/* ---------------------------------------------------------------------- the source */
 
 /* The sentence for "not one GPU can be used"; @there are those that could, in words. */
 static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)

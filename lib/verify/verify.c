@@ -63,8 +63,6 @@ static int rows_run(struct verify *v, unsigned int flags,
 	return nr_failed;
 }
 
-/* ------------------------------------------------------- the sets that there were */
-
 /* In the probe's context, which is the caller's where that is on this GPU. */
 static void *const default_stream[] = { CUDA_STREAM_LEGACY, CUDA_STREAM_PER_THREAD };
 

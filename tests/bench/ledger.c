@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/ledger/ledger.h"
+#include "tests/ledger_leave.h"
 
 #define NR_BLOCKS	41
 #define NR_CALLS	20000

@@ -47,7 +47,7 @@ bad 2 "goes with --list" slurm-node --check --json
 bad 2 "looking at the GPUs" slurm-node --list -i sample:h200
 is "$("$gpupart" slurm-node --list --json | jq -r .schema)" gpupart/1 "what jobs hold, as JSON"
 
-# squeue, as --check asks it: an answer is job numbers, all of it; on any other nothing is judged.
+# squeue, as --check asks it: an answer is jobs and their users, all of it; on any other nothing is judged.
 mkdir "$tmp/bin"
 squeue_says() {
 	printf '#!/bin/sh\nprintf "%s"\nexit %d\n' "$1" "${2:-0}" >"$tmp/bin/squeue"
@@ -55,12 +55,30 @@ squeue_says() {
 	PATH="$tmp/bin:$PATH" "$gpupart" slurm-node --check >"$tmp/out" 2>"$tmp/err"
 	echo "$? $(grep -c 'did not say' "$tmp/err")"
 }
-is "$(squeue_says '17\n4711\n')" "0 0" "squeue: two jobs"
+is "$(squeue_says '17 1002\n4711 0\n')" "0 0" "squeue: two jobs"
 is "$(squeue_says '')" "0 0" "squeue: none"
-is "$(squeue_says '17\n' 1)" "1 1" "squeue: fails in the middle"
+is "$(squeue_says '17 1002\n' 1)" "1 1" "squeue: fails in the middle"
 is "$(squeue_says 'slurm_load_jobs error: Unable to contact slurm controller\n')" "1 1" "squeue: words"
-is "$(squeue_says '17\n47')" "1 1" "squeue: half a line"
-is "$(squeue_says '99999999999\n')" "1 1" "squeue: a number beyond any job's"
+is "$(squeue_says '17 1002\n47 10')" "1 1" "squeue: half a line"
+is "$(squeue_says '99999999999 1002\n')" "1 1" "squeue: a number beyond any job's"
+is "$(squeue_says '17\n')" "1 1" "squeue: a job without its user"
+
+# What a process says of its job is its user's word.
+if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
+	mkfifo "$tmp/hold"
+	"$gpupart" run -i sample:h200-e -t 0-7 -- env GPUPART_JOB=0-3e7 GPUPART_NAME=999 \
+		"$tmp/census" lib/confine/probe.ptx 0 wait <"$tmp/hold" >"$tmp/seen" 2>/dev/null &
+	exec 9>"$tmp/hold"
+	until [ -s "$tmp/seen" ]; do sleep 0.1; done
+	is "$(squeue_says "17 $(id -u)\n") $(grep -c 'left of job 999' "$tmp/err")" "0 0 0" \
+		"a process that says it is of an ended job, of a user with a job here, fails nothing"
+	is "$(squeue_says "17 $(($(id -u) + 1))\n") $(grep -c 'left of job 999' "$tmp/err")" "1 0 1" \
+		"of a user without one it is found"
+	exec 9>&-
+	wait $!
+else
+	skip "no C compiler"
+fi
 
 # What slurmctld counts of the words is what the plugin reads of them (tests/fuzz/fuzz_slurm.c).
 counted() {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "tests/fuzz/fuzz.h"
+#include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
 unsigned int fuzz_lines, fuzz_notes;
@@ -11,6 +12,12 @@ char fuzz_line[4096];
 const char *fuzz_words = "";
 
 /* In place of cli/util/message.c's, by the linker's --wrap. */
+__attribute__((constructor)) static void name_command(void)
+{
+	cmd_name = "fuzz";
+	cmd_gp = alloc_gpupart();
+}
+
 __attribute__((format(printf, 3, 4)))
 int __wrap_cmd_fail(const char *cmd, int status, const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))

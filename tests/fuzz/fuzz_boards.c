@@ -113,7 +113,6 @@ static void check_taken(const struct node_gpus *node)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct args args = { .cmd = "slurm-conf" };
 	static struct node_gpus node;
 	struct node_gpu board;
 	char why[256] = "";
@@ -125,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	list_len = size;
 	memset(&node, 0, sizeof(node));
 	fuzz_lines = 0;
-	status = node_gpus_read(&args, gp, &node);
+	status = node_gpus_read(&node);
 	MUST(!status ? !fuzz_lines : status == EXIT_FAILED && fuzz_lines == 1);
 	if (!status) {
 		check_taken(&node);

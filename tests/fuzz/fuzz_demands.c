@@ -150,7 +150,7 @@ static void read_file(const uint8_t *data, size_t size)
 	static struct demands demands;
 	memset(&demands, 0, sizeof(demands));
 	fuzz_lines = 0;
-	check(&demands, demands_read(&demands, "plan", fuzz_file(data, size)));
+	check(&demands, demands_read(&demands, fuzz_file(data, size)));
 }
 
 /* A line is one --tenant. */
@@ -164,7 +164,7 @@ static void read_words(const uint8_t *data, size_t size)
 	fuzz_lines = 0;
 	while (!status && (line = strsep(&rest, "\n"))) {
 		snprintf(before, sizeof(before), "%s", line);
-		status = demands_add(&demands, "plan", line);
+		status = demands_add(&demands, line);
 		if (!status && strlen(line) < sizeof(before))
 			check_words(&demands.list[demands.nr - 1], before);
 	}

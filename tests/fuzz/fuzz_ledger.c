@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "lib/ledger/file.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/ledger_leave.h"
 
 #define TENANT	"it"
 #define PCI	"0000:01:00.0"

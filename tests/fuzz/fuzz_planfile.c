@@ -58,7 +58,6 @@ static void compare(const char *text, size_t len, const struct plan_file *file)
 
 static void read_plan(const void *text, size_t len, bool must_be_good)
 {
-	struct args args = { .cmd = "run" };
 	const struct plan_file_tenant *tenant;
 	const char *path = fuzz_file(text, len);
 	struct gpupart_tpcset set;
@@ -68,7 +67,7 @@ static void read_plan(const void *text, size_t len, bool must_be_good)
 
 	/* All of it, as cdi takes it. */
 	fuzz_lines = 0;
-	status = plan_file_read(&args, path, &file);
+	status = plan_file_read(path, &file);
 	MUST(!status ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);
 	for (unsigned int i = 0; !status && i < file.nr; i++) {
 		tenant = &file.tenants[i];
@@ -81,7 +80,7 @@ static void read_plan(const void *text, size_t len, bool must_be_good)
 		compare(text, len, &file);
 	snprintf(words, sizeof(words), "%s:a", path);
 	fuzz_lines = 0;
-	status = plan_file_read_one(&args, words, &file, &tenant);
+	status = plan_file_read_one(words, &file, &tenant);
 	MUST(!status ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);
 	MUST(!status || !must_be_good);
 	if (status)

@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool good;
 
 	fuzz_lines = 0;
-	if (yaml_open(&yaml, "qos", "-f ", fuzz_file(in.at, in.left), "a file of tenants")) {
+	if (yaml_open(&yaml, "-f ", fuzz_file(in.at, in.left), "a file of tenants")) {
 		MUST(fuzz_lines == 1);
 		return 0;
 	}

@@ -5,13 +5,14 @@
  * be captured and read back, or a sentence; and all that was opened and made is given back.
  */
 #include <errno.h>
+#include <sys/stat.h>
 #include "lib/topo/rm_layout.h"
 #include "lib/topo/rm_client.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/topology.h"
 
 #define MAX_CHANGES	24
-#define MAX_FDS		64
+#define FIRST_FD	1000	/* above those that are real */
 #define NR_GPCS		4
 #define NR_TPCS		10	/* TPC i is in GPC i % NR_GPCS */
 
@@ -180,7 +181,7 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 {
 	const struct change *change = change_of(machine.nr_calls++);
 
-	MUST(fd >= 0 && fd < MAX_FDS);
+	MUST(fd >= FIRST_FD);
 	if (request == RM_IOCTL_CONTROL)
 		return control(arg, change);
 	if (request == RM_IOCTL_ALLOC)
@@ -199,34 +200,63 @@ static int fake_open(const char *path)
 		return -(change->value[0] % 133 + 1);
 	if (sscanf(path, "/dev/nvidia%u", &minor) == 1 && minor >= machine.nr_gpus)
 		return -ENOENT;
-	return machine.nr_fds++;
+	return FIRST_FD + machine.nr_fds++;
 }
 
-static void fake_close(int fd)
+/* In the place of libc's, for what is NVIDIA's. */
+int __wrap_open(const char *path, int flags, ...);
+int __real_open(const char *path, int flags, ...);
+int __wrap_close(int fd);
+int __real_close(int fd);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_stat(const char *path, struct stat *st);
+int __real_stat(const char *path, struct stat *st);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__real_fopen(const char *path, const char *mode);
+
+static int result_of(int ret)
 {
-	MUST(fd >= 0 && machine.nr_fds);
+	if (ret < 0)
+		errno = -ret;
+	return ret < 0 ? -1 : ret;
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	return strncmp(path, "/dev/nvidia", 11) ? __real_open(path, flags, 0600) :
+						  result_of(fake_open(path));
+}
+
+int __wrap_close(int fd)
+{
+	if (fd < FIRST_FD)
+		return __real_close(fd);
+	MUST(machine.nr_fds);
 	machine.nr_fds--;
+	return 0;
 }
 
-static int fake_read_text(const char *path, char *text, size_t len)
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
-	const char *from = strstr(path, "version") ? machine.version : machine.information;
-
-	if (!*from)
-		return -ENOENT;
-	snprintf(text, len, "%s", from);
-	return strlen(text);
+	return result_of(fake_ioctl(fd, request, arg));
 }
 
-static int fake_mode(const char *path)
+int __wrap_stat(const char *path, struct stat *st)
 {
-	return strlen(path) % 2 ? 0600 : -ENOENT;
+	if (strncmp(path, "/dev/nvidia", 11))
+		return __real_stat(path, st);
+	st->st_mode = 0600;
+	return result_of(strlen(path) % 2 ? 0 : -ENOENT);
 }
 
-static const struct topo_rm_io fake_io = {
-	.open = fake_open, .close = fake_close, .ioctl = fake_ioctl,
-	.read_text = fake_read_text, .mode = fake_mode,
-};
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	char *from = strstr(path, "version") ? machine.version : machine.information;
+
+	if (strncmp(path, "/proc/driver/", 13))
+		return __real_fopen(path, mode);
+	return *from ? fmemopen(from, strlen(from), "r") : NULL;
+}
 
 /* --------------------------------------------------------------------- what must hold */
 
@@ -291,7 +321,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!gp)
 		MUST(!gpupart_open(&gp));
 	fuzz_words = gp->error;
-	topo_rm_io = &fake_io;
 	set_up(&in);
 
 	begin();

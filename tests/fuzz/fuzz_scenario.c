@@ -69,9 +69,9 @@ static void draw(struct sim_run *run)
 }
 
 /* One of its runs; false: it has no more, or was refused. */
-static bool run_one(struct yaml *yaml, struct gpupart *gp, unsigned int i)
+static bool run_one(struct yaml *yaml, unsigned int i)
 {
-	struct sim sim = { .path = "it", .gp = gp, .nr_runs = 1 };
+	struct sim sim = { .path = "it", .nr_runs = 1 };
 	struct sim_outcome *outcomes = NULL;
 	struct sim_run run = { 0 };
 	bool good;
@@ -79,7 +79,7 @@ static bool run_one(struct yaml *yaml, struct gpupart *gp, unsigned int i)
 
 	if (i > 3 || !scenario_run_name(yaml, i, &run.name))
 		return false;
-	good = scenario_make(&run.scenario, yaml, gp, i);
+	good = scenario_make(&run.scenario, yaml, i);
 	MUST(good == !fuzz_lines);
 	if (good && is_short(&run.scenario.pipe)) {
 		if (!run.scenario.pipe.stop_ns || run.scenario.pipe.stop_ns > STOP_NS)
@@ -103,19 +103,16 @@ static bool run_one(struct yaml *yaml, struct gpupart *gp, unsigned int i)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct gpupart *gp;
 	struct yaml yaml;
 	unsigned int i;
 
-	if (!gp)
-		MUST(!gpupart_open(&gp));
 	fuzz_lines = 0;
-	if (yaml_open(&yaml, "sim", "", fuzz_file(data, size), "a scenario")) {
+	if (yaml_open(&yaml, "", fuzz_file(data, size), "a scenario")) {
 		MUST(fuzz_lines == 1);
 		return 0;
 	}
 	MUST(!fuzz_lines);
-	for (i = 0; yaml_root(&yaml) && run_one(&yaml, gp, i); i++)
+	for (i = 0; yaml_root(&yaml) && run_one(&yaml, i); i++)
 		;
 	yaml_close(&yaml);
 	return 0;

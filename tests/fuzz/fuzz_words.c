@@ -81,7 +81,6 @@ static uint64_t expect_size(const char *text)
 
 static void check_size(struct gpupart *gp, const char *text)
 {
-	struct args args = { .cmd = "run" };
 	char shown[TENANTS_SIZE_STRLEN];
 	uint64_t bytes = 0, again;
 	int err, status;
@@ -91,7 +90,7 @@ static void check_size(struct gpupart *gp, const char *text)
 	MUST(err ? err == -EINVAL && gp->error[0] : bytes > 0);
 	MUST(expect_size(text) == (err ? 0 : bytes));
 	fuzz_lines = 0;
-	status = args_memory(&args, text, &again);
+	status = args_memory(text, &again);
 	MUST(err ? status == EXIT_USAGE && fuzz_lines == 1 : !status && again == bytes);
 	if (err)
 		return;

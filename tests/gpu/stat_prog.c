@@ -169,14 +169,24 @@ static void queue(int nr, unsigned int ns)
 }
 
 /* The same, the host asking again and again instead of waiting. */
-static void poll(int nr)
+static void queue_and_poll(int nr, unsigned int ns)
 {
 	void *s = stream();
 
 	for (int i = 0; i < nr; i++)
-		spin(1000000, s);
+		spin(ns, s);
 	while (cuStreamQuery(s) == 600)
 		;
+}
+
+static void poll(int nr)
+{
+	queue_and_poll(nr, 1000000);
+}
+
+static void long_poll(int nr)
+{
+	queue_and_poll(nr, 10000000);
 }
 
 /* GPU-bound, by memory. */
@@ -272,6 +282,21 @@ static void contexts(int nr)
 	deep(nr);
 }
 
+/* Launches so fast for 12 ms that looking costs too much, then a kernel of @ms. */
+static void fast_then_long(int ms)
+{
+	struct timespec start, now;
+	void *s = stream();
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		spin(1000, s);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - start.tv_sec) + (now.tv_nsec - start.tv_nsec) / 1e9 < 12e-3);
+	spin(ms * 1000000u, s);
+	DO(cuStreamSynchronize(s));
+}
+
 /* It ends without waiting. */
 static void leave(int nr)
 {
@@ -297,7 +322,7 @@ static const struct {
 	void (*run)(int nr);
 } kinds[] = {
 	{ "host", host }, { "wait", wait_each }, { "deep", deep }, { "long", long_wait },
-	{ "poll", poll },
+	{ "poll", poll }, { "long_poll", long_poll }, { "fast_then_long", fast_then_long },
 	{ "memory", memory }, { "beside", beside }, { "serial", serial }, { "graph", graph },
 	{ "threads", threads }, { "contexts", contexts }, { "leave", leave }, { "fetch", fetch },
 };

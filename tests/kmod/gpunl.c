@@ -5,9 +5,11 @@
  *   gpunl gpus | gpu NAME | topology NAME | engines [INDEX] | monitor SECONDS
  *   gpunl cat FILE
  *   gpunl runlists NAME [PRI-BASE] | channels NAME PRI-BASE
- *   gpunl fuzz COUNT SEED | bench COUNT
+ *   gpunl fuzz COUNT SEED | bench COUNT | family
+ *   gpunl user COMMAND.. | userns COMMAND..
  * NAME is an index or a bus-name. --netns before it: in a network namespace of its own;
- * --uid N: as that user, with no capability; --perfmon N: with CAP_PERFMON alone.
+ * --uid N: as that user, with no capability; --perfmon N: with CAP_PERFMON alone. user is
+ * nobody, userns is nobody who is root in a user namespace of its own.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -492,6 +494,13 @@ int main(int argc, char **argv)
 	}
 	if (argc < 2)
 		return 2;
+	if (argc > 2 && !strncmp(argv[1], "user", 4)) {
+		become(65534, false);
+		if (argv[1][4] && unshare(CLONE_NEWUSER | CLONE_NEWNET))
+			die(argv[1]);
+		execvp(argv[2], argv + 2);
+		die(argv[2]);
+	}
 	if (!strcmp(argv[1], "cat") && argc > 2) {
 		execvp(argv[1], argv + 1);
 		die(argv[1]);
@@ -502,6 +511,8 @@ int main(int argc, char **argv)
 	setsockopt(sock, SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof(one));
 	setsockopt(sock, SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof(one));
 	get_family();
+	if (!strcmp(argv[1], "family"))
+		return 0;
 	if (!strcmp(argv[1], "gpus")) {
 		begin(family_id, NLM_F_DUMP, GPUPART_CMD_GPU_GET);
 		send_out();

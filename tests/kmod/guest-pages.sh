@@ -20,16 +20,10 @@ for n in 0 1 2 3 4 5 6 7; do cat "/proc/gpu$n/topology"; [ $n -lt 7 ] && echo; d
 cmp -s /tmp/all /tmp/each
 check $? "the one page is the eight pages"
 
-host reads 0 >/dev/null
-cat /proc/gpu0/topology >/tmp/second
-same "$(host reads 0)" 0 "register reads of a second cat of /proc/gpu0/topology"
-cat /proc/gpu0/engines /proc/gpu0/chip >/dev/null
-host reads 0 >/dev/null
-cat /proc/gpu0/engines /proc/gpu0/chip >/dev/null
-same "$(host reads 0)" 0 "register reads of a second cat of engines and chip"
-host reads 1 >/dev/null
-cat /proc/gpu1/topology >/dev/null
-same "$(host reads 1)" 0 "register reads of a second cat, the captured board"
+for n in 0 1 3 4 5 6 7; do
+	same "$(second_reads $n cat /proc/gpu$n/topology)" 0 "register reads of a second cat of /proc/gpu$n/topology"
+	same "$(second_reads $n cat /proc/gpu$n/engines /proc/gpu$n/chip)" 0 "register reads of a second cat of its engines and chip"
+done
 
 # nvdebug's files of the captured board, as raw registers in its words.
 g=/proc/gpu1
@@ -74,40 +68,62 @@ done
 same $wrong 0 "loads and unloads that failed"
 
 # Refusals: whichever register is refused, no page that looks whole; afterwards all of it again.
+# Eight at a time, a register on each GPU.
 host load 0 gh100-h200-e >/dev/null
 host asked 0 >/dev/null
 insmod /gpupart.ko
 cat /proc/gpu0/topology /proc/gpu0/engines >/dev/null
 rmmod gpupart
 registers=$(host asked 0 | cut -d" " -f1-$refused)
+echo 1 >/sys/bus/pci/rescan
+for n in 0 1 2 3 4 5 6 7; do
+	until_true 50 test -e $pci/0000:0$((n + 1)):00.0/resource0
+	[ $n = 0 ] || host load $n gh100-h200-e >/dev/null
+	for file in topology engines; do
+		sed "s/gpu0 0000:01/gpu$n 0000:0$((n + 1))/" /pages/gh100-h200-e.$file >/tmp/good.$n.$file
+	done
+done
+is_good() { cmp -s "/proc/gpu$1/$2" "/tmp/good.$1.$2"; }
 tried=0 hidden=0 stuck=0 first=
 for value in 0xbadf1201 0xffffffff; do
-	for register in $registers; do
-		host bad 0 "$register" $value >/dev/null
-		insmod /gpupart.ko
-		for file in topology engines; do
-			cat /proc/gpu0/$file >/tmp/page 2>/dev/null
-			status=$?
-			# 0x4 and the like are not read for this page, then it is the good one.
-			if [ $status -eq 0 ] && ! cmp -s /tmp/page /pages/gh100-h200-e.$file &&
-			   grep -q '^complete    yes' /tmp/page; then
-				hidden=$((hidden + 1))
-				first=${first:-$register}
-			fi
-			[ $status -ne 0 ] && [ -s /tmp/page ] && hidden=$((hidden + 1))
-			cmp -s /tmp/page /pages/gh100-h200-e.$file || seen=1
+	set -- $registers
+	while [ $# -gt 0 ]; do
+		n=0 taken=
+		while [ $n -lt 8 ] && [ $# -gt 0 ]; do
+			host bad $n "$1" $value >/dev/null
+			taken="$taken $1" n=$((n + 1))
+			shift
 		done
-		tried=$((tried + 1))
-		[ "$seen" = 1 ] || { hidden=$((hidden + 1)); first=${first:-$register}; }
-		seen=
-		host good 0 >/dev/null
-		for file in topology engines; do
-			cat /proc/gpu0/$file >/tmp/page 2>/dev/null
-			cmp -s /tmp/page /pages/gh100-h200-e.$file || { stuck=$((stuck + 1)); first=${first:-$register}; }
+		insmod /gpupart.ko
+		n=0
+		for register in $taken; do
+			seen=
+			for file in topology engines; do
+				cat /proc/gpu$n/$file >/tmp/page 2>/dev/null
+				status=$?
+				cmp -s /tmp/page /tmp/good.$n.$file && continue
+				seen=1
+				if [ $status -eq 0 ] && grep -q '^complete    yes' /tmp/page; then
+					hidden=$((hidden + 1))
+					first=${first:-$register}
+				fi
+				[ $status -ne 0 ] && [ -s /tmp/page ] && hidden=$((hidden + 1))
+			done
+			[ "$seen" = 1 ] || { hidden=$((hidden + 1)); first=${first:-$register}; }
+			tried=$((tried + 1))
+			host good $n >/dev/null
+			n=$((n + 1))
+		done
+		n=0
+		for register in $taken; do
+			for file in topology engines; do
+				until_true 30 is_good $n $file || { stuck=$((stuck + 1)); first=${first:-$register}; }
+			done
+			n=$((n + 1))
 		done
 		rmmod gpupart
 	done
-	# A hundred loads already: the second value for the first registers only.
+	# A hundred registers already: the second value for the first ones only.
 	registers=$(echo $registers | cut -d" " -f1-20)
 done
 [ $tried -ge 110 ] || [ $refused = 40 ]
@@ -115,8 +131,12 @@ check $? "$tried refusals of single registers"
 same "$hidden$first" 0 "refusals that were hidden"
 same $stuck 0 "pages that stayed bad after the register was good again"
 
-echo 1 >/sys/bus/pci/rescan
-for n in 1 2 3 4 5 6 7 8 9 10; do [ -e $pci/0000:08:00.0 ] && break; sleep 0.1; done
+host load 2 gh100-h200-b >/dev/null
+host load 3 ampere-ga100 >/dev/null
+host load 4 turing-tu102 >/dev/null
+host load 5 kepler-gk110 >/dev/null
+host load 6 ada-ad102 >/dev/null
+host load 7 blackwell-gb202 >/dev/null
 i=0
 while [ $i -lt $loads ] && insmod /gpupart.ko && [ -e /proc/gpu7/topology ] && rmmod gpupart; do
 	i=$((i + 1))

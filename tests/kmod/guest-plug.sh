@@ -3,17 +3,6 @@
 # GPUs that come and go while they are read.
 pci=/sys/bus/pci/devices
 count() { ls -d /proc/gpu[0-9]* 2>/dev/null | wc -l; }
-# until N COMMAND: tries for N tenths of a second.
-until_true() {
-	tries=$1
-	shift
-	while [ "$tries" -gt 0 ]; do
-		"$@" && return 0
-		tries=$((tries - 1))
-		sleep 0.1
-	done
-	return 1
-}
 gone() { [ ! -e "$1" ]; }
 there() { [ -e "$1" ]; }
 echo 1 >/sys/bus/pci/rescan

@@ -66,7 +66,7 @@ grep -q '^order       read' /proc/gpu0/topology
 [ $? -ne 0 ]
 check $? "but is when the driver goes: $(sed -n 's/^order *//p' /proc/gpu0/topology)"
 host load 0 gh100-h200-e >/dev/null
-cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+until_true 30 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "and when it is good again"
 rmmod gpupart
 check $? "unloads"

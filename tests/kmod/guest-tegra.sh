@@ -60,7 +60,7 @@ integrated() {
 	grep -q 'privilege level violation' /tmp/out
 	check $? "netlink says which: $(cat /tmp/out)"
 	registers /regs/ampere-ga10b.regs
-	page_is
+	until_true 30 page_is
 	check $? "its page when the register answers"
 
 	echo 1 >/sys/module/tegra/parameters/stubborn
@@ -90,6 +90,16 @@ integrated() {
 	check $? "with its driver it is"
 	[ -e /proc/gpu0/gpc_mask ]
 	check $? "and has nvdebug's files"
+
+	# A driver that has it and leaves runtime PM off: nothing says that its rail is on.
+	echo "$address" >$drivers/unbind
+	echo 1 >/sys/module/tegra/parameters/off
+	echo "$address" >$drivers/bind
+	grep -q 'unreadable  asleep' /proc/gpu0/topology && ! cat /proc/gpu0/timer >/dev/null 2>&1
+	check $? "without runtime PM it is not read: $(sed -n 's/^unreadable *//p' /proc/gpu0/topology)"
+	echo "$address" >$drivers/unbind
+	echo 0 >/sys/module/tegra/parameters/off
+	echo "$address" >$drivers/bind
 
 	# Readers while it loses its driver and gets it back.
 	rm -f /tmp/stop /tmp/cut.*

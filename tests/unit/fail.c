@@ -21,6 +21,7 @@
 #include "lib/state/process.h"
 #include "lib/state/process_block.h"
 #include "lib/topo/topology.h"
+#include "tests/ledger_leave.h"
 #include "tests/tap.h"
 
 #define PCI "0000:0d:00.0"

@@ -5,6 +5,7 @@
  *
  *   name= base=	a device of that name over that memory; without a name none is made
  *   stubborn=	it does not wake
+ *   off=	its driver leaves runtime PM off, and its power too
  *
  * A file of "OFFSET VALUE" lines, written to /proc/tegra_regs at once, are its registers; read,
  * that tells how many are not as they were written. While it has no power all are all ones.
@@ -32,6 +33,8 @@ static unsigned long base;
 module_param(base, ulong, 0444);
 static bool stubborn;
 module_param(stubborn, bool, 0644);
+static bool off;
+module_param(off, bool, 0644);
 static unsigned int suspends;
 module_param(suspends, uint, 0444);
 
@@ -118,7 +121,9 @@ static int tegra_resume(struct device *dev)
 
 static int tegra_probe(struct platform_device *pdev)
 {
-	power(true);
+	power(!off);
+	if (off)
+		return 0;
 	pm_runtime_set_active(&pdev->dev);
 	pm_runtime_enable(&pdev->dev);
 	pm_runtime_idle(&pdev->dev);
@@ -127,8 +132,10 @@ static int tegra_probe(struct platform_device *pdev)
 
 static void unpower(struct platform_device *pdev)
 {
-	pm_runtime_disable(&pdev->dev);
-	pm_runtime_set_suspended(&pdev->dev);
+	if (pm_runtime_enabled(&pdev->dev)) {
+		pm_runtime_disable(&pdev->dev);
+		pm_runtime_set_suspended(&pdev->dev);
+	}
 	power(false);
 }
 

@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
  * A driver that owns the emulated GPUs and lets them sleep, as NVIDIA's does: the
- * module under test must wake them. With stubborn=1 they do not wake. Guest only.
+ * module under test must wake them. Guest only.
+ *
+ *   stubborn=	they do not wake
+ *   slow=	milliseconds that a wake-up takes
+ *   d3=	they are put into D3 and stay there, which runtime PM knows nothing of
+ *   as=	the driver's name; managed= it hands them to a virtual machine, as vfio-pci does
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/pm_runtime.h>
+#include <linux/version.h>
 
 static bool stubborn;
 module_param(stubborn, bool, 0644);
+static bool d3, managed;
+module_param(d3, bool, 0444);
+module_param(managed, bool, 0444);
+static char *as = "sleepy";
+module_param(as, charp, 0444);
+static unsigned int slow;
+module_param(slow, uint, 0644);
 
 static int sleepy_suspend(struct device *dev)
 {
@@ -17,11 +31,14 @@ static int sleepy_suspend(struct device *dev)
 
 static int sleepy_resume(struct device *dev)
 {
+	msleep(slow);
 	return stubborn ? -EBUSY : 0;
 }
 
 static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
+	if (d3)
+		return pci_set_power_state(pdev, PCI_D3hot);
 	/* A wake-up that failed before is forgotten only so. */
 	pm_runtime_set_active(&pdev->dev);
 	pm_runtime_allow(&pdev->dev);
@@ -31,6 +48,10 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 static void sleepy_remove(struct pci_dev *pdev)
 {
+	if (d3) {
+		pci_set_power_state(pdev, PCI_D0);
+		return;
+	}
 	pm_runtime_get_noresume(&pdev->dev);
 	pm_runtime_forbid(&pdev->dev);
 }
@@ -46,13 +67,27 @@ static const struct pci_device_id sleepy_ids[] = {
 MODULE_DEVICE_TABLE(pci, sleepy_ids);
 
 static struct pci_driver sleepy_driver = {
-	.name = "sleepy",
 	.id_table = sleepy_ids,
 	.probe = sleepy_probe,
 	.remove = sleepy_remove,
 	.driver.pm = &sleepy_pm,
 };
 
-module_pci_driver(sleepy_driver);
+static int __init sleepy_init(void)
+{
+	sleepy_driver.name = as;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0)
+	sleepy_driver.driver_managed_dma = managed;
+#endif
+	return pci_register_driver(&sleepy_driver);
+}
+
+static void __exit sleepy_exit(void)
+{
+	pci_unregister_driver(&sleepy_driver);
+}
+
+module_init(sleepy_init);
+module_exit(sleepy_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_DESCRIPTION("lets the emulated GPUs sleep");

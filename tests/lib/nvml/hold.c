@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/ledger/ledger.h"
+#include "tests/ledger_leave.h"
 
 int main(int argc, char **argv)
 {

@@ -8,6 +8,8 @@
 static int probe_err, nr_probes;
 static char said[512];
 
+const char *cmd_name;
+
 int cmd_fail(const char *cmd, int status, const char *fmt, ...)
 {
 	va_list ap;
@@ -68,10 +70,9 @@ int out_open(struct out *out, const struct args *args)
 	return 0;
 }
 
-int out_close(struct out *out, const char *cmd)
+int out_close(struct out *out)
 {
 	(void)out;
-	(void)cmd;
 	return 0;
 }
 
@@ -90,33 +91,28 @@ struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 	return *from;
 }
 
-struct gpupart_tpcset neighbours_tpcs(const struct args *args, struct gpupart *gp,
-				      const struct gpupart_topology *topo,
+struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within)
 {
 	(void)args;
-	(void)gp;
 	(void)topo;
 	(void)pci;
 	(void)within;
 	return (struct gpupart_tpcset){ 0 };
 }
 
-void neighbours_note(const struct args *args, struct gpupart *gp,
-		     const struct gpupart_topology *topo, const char *pci,
+void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set)
 {
 	(void)args;
-	(void)gp;
 	(void)topo;
 	(void)pci;
 	(void)within;
 	(void)set;
 }
 
-int neighbours_lock(const char *cmd)
+int neighbours_lock(void)
 {
-	(void)cmd;
 	return 0;
 }
 
@@ -126,16 +122,14 @@ int paths_full(const char *path, char *full, size_t len)
 	return 0;
 }
 
-int paths_enter_sim(const char *cmd, const char *capture)
+int paths_enter_sim(const char *capture)
 {
-	(void)cmd;
 	(void)capture;
 	return EXIT_USAGE;
 }
 
 static const char *gpu_for(struct args *args, const char *visible)
 {
-	struct gpupart *gp;
 	const char *gpu = NULL;
 	int status;
 
@@ -143,9 +137,7 @@ static const char *gpu_for(struct args *args, const char *visible)
 		setenv("CUDA_VISIBLE_DEVICES", visible, 1);
 	else
 		unsetenv("CUDA_VISIBLE_DEVICES");
-	gpupart_open(&gp);
-	status = args_gpu(args, gp, &gpu);
-	gpupart_close(gp);
+	status = args_gpu(args, &gpu);
 	return status ? "refused" : gpu ? gpu : "first";
 }
 

@@ -14,6 +14,9 @@
 
 static char top[64], own[128], fake[128], noted[2048];
 
+const char *cmd_name;
+struct gpupart *cmd_gp;
+
 void cmd_note(const char *cmd, const char *fmt, ...)
 {
 	size_t len = strlen(noted);
@@ -167,7 +170,7 @@ static void begin(struct user *user, int out)
 		if (out >= 0)
 			dup2(out, 1);
 		*noted = 0;
-		user->joined = mps_join("run", false);
+		user->joined = mps_join(false);
 		user->childless = waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
 		strcpy(user->noted, noted);
 		setenv("TO", in(top, "env"), 1);
@@ -565,6 +568,15 @@ static void test_directories(void)
 			       (unsigned int)atoi(text + 17) == geteuid(),
 		       "XDG_RUNTIME_DIR=%s: %s", *other, text);
 	}
+	mkdir(in(top, "another"), 0700);
+	if (geteuid() || chown(in(top, "another"), 65534, 65534)) {
+		tap_skip("not root: there is no directory of somebody else's to be had");
+	} else {
+		setenv("XDG_RUNTIME_DIR", in(top, "another"), 1);
+		own_directory(text, sizeof(text));
+		tap_ok(!strcmp(text, "/tmp/gpupart-mps-0"),
+		       "XDG_RUNTIME_DIR is another user's, as su(1) leaves it: %s", text);
+	}
 	setenv("XDG_RUNTIME_DIR", run, 1);
 }
 
@@ -816,7 +828,7 @@ static void test_turns(void)
 	/* Of no GPU: other tests may run here. */
 	snprintf(pci, sizeof(pci), "f%03x:%02x:01.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	snprintf(other, sizeof(other), "f%03x:%02x:02.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
-	mps_note_turns("run", gp, pci);
+	mps_note_turns(pci);
 	tap_ok(!*noted, "nobody else on the GPU: nothing is said: %s", noted);
 	fflush(stdout);
 	pid = fork();
@@ -833,23 +845,23 @@ static void test_turns(void)
 		tap_skip("no block of a process can be made below /dev/shm");
 		goto out;
 	}
-	mps_note_turns("run", gp, other);
+	mps_note_turns(other);
 	tap_ok(!*noted, "others on another GPU: nothing is said: %s", noted);
 	snprintf(text, sizeof(text), "process %d uses", pid);
-	mps_note_turns("run", gp, pci);
+	mps_note_turns(pci);
 	tap_ok(strstr(noted, text) && strstr(noted, "take turns") && strstr(noted, "--mps"), "%s",
 	       noted);
 	*noted = 0;
 	setenv(MPS_DAEMON_PIPES, in(top, "named"), 1);
-	mps_note_turns("run", gp, pci);
+	mps_note_turns(pci);
 	tap_ok(strstr(noted, "take turns"), "a named directory without a daemon: said");
 	*noted = 0;
 	fd = listen_at(in(top, "named/control"));
 	put(in(fake, "hangs"), "");
-	mps_note_turns("run", gp, pci);
+	mps_note_turns(pci);
 	tap_ok(!*noted, "one listens there: nothing is said, and it is not waited for: %s", noted);
 	close(fd);
-	mps_note_turns("run", gp, pci);
+	mps_note_turns(pci);
 	tap_ok(strstr(noted, "take turns"), "its socket without it: said");
 out:
 	kill(pid, SIGKILL);

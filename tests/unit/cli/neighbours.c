@@ -82,6 +82,9 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	va_end(ap);
 }
 
+const char *cmd_name;
+struct gpupart *cmd_gp;
+
 int cmd_fail(const char *cmd, int error, const char *fmt, ...)
 {
 	va_list ap;
@@ -148,19 +151,19 @@ static void try_lock(void)
 		return;
 	snprintf(path, sizeof(path), "%s/lock", folder);
 	tap_ok(!mkdir(path, 0700), "a folder is in the lock's place");
-	status = neighbours_lock("test");
+	status = neighbours_lock();
 	tap_ok(!status && strstr(said, "no lock was had") && strstr(said, "lock: Is a directory"),
 	       "there can be none: it goes on, and says so: %s", said);
 	rmdir(path);
 	said[0] = 0;
 	is_kept = true;
-	status = neighbours_lock("test");
+	status = neighbours_lock();
 	tap_ok(status == EXIT_FAILED && strstr(failed, path) && !*said && waited_us >= 60000000,
 	       "one keeps it: it fails after %d s: %s", (int)(waited_us / 1000000), failed);
 	is_kept = false;
 	failed[0] = waited_us = 0;
 	nr_holders = 20;
-	status = neighbours_lock("test");
+	status = neighbours_lock();
 	tap_ok(!status && !*failed && !*said && is_free,
 	       "20 have it one after the other, for 59 s each: it waits for all: %d s, %s%s",
 	       (int)(waited_us / 1000000), failed, said);

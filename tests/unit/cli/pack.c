@@ -9,6 +9,8 @@
 #include "cli/target/pack.c"
 #include "cli/target/clusters.c"
 
+const char *cmd_name;
+
 void cmd_note(const char *cmd, const char *fmt, ...)
 {
 	(void)cmd;

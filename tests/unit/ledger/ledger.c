@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "lib/core/state_dir.h"
 #include "lib/ledger/file.h"
+#include "tests/ledger_leave.h"
 #include "tests/tap.h"
 
 #define GPU "0000:0d:00.0"

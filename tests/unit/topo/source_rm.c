@@ -6,10 +6,12 @@
  * are byte offsets of its own, not those of lib/topo/source_rm.c.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "lib/topo/rm_client.h"
 #include "lib/topo/topology.h"
 #include "tests/tap.h"
@@ -609,32 +611,77 @@ static int fake_ioctl(int fd, unsigned long request, void *argp)
 	return 0;
 }
 
-static int fake_read_text(const char *path, char *text, size_t len)
+/* NULL: it is not there. */
+static const char *fake_text(const char *path)
 {
 	static const char gpus[] = "/proc/driver/nvidia/gpus/";
-	const char *answer = NULL;
 
 	if (!event("read %s", path))
-		return -EIO;
+		return NULL;
 	if (!strcmp(path, "/proc/driver/nvidia/version"))
-		answer = fake.version;
-	else if (!strncmp(path, gpus, strlen(gpus)) && strstr(path, ".0/information"))
-		answer = fake.information;
-	else
-		fault("read of %s", path);
-	if (!answer)
-		return -ENOENT;
-	return snprintf(text, len, "%s", answer);
+		return fake.version;
+	if (!strncmp(path, gpus, strlen(gpus)) && strstr(path, ".0/information"))
+		return fake.information;
+	fault("read of %s", path);
+	return NULL;
 }
 
-static int fake_mode(const char *path)
+/* In the place of libc's, for the library and this file: see tests/Makefile.inc. */
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_close(int fd);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_stat(const char *path, struct stat *st);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__real_fopen(const char *path, const char *mode);
+
+static char failed_name[64];
+
+static int result_of(int ret)
 {
-	return event("mode %s", path) ? 0600 : -EIO;
+	if (ret < 0)
+		errno = -ret;
+	return ret < 0 ? -1 : ret;
 }
 
-static const struct topo_rm_io fake_io = {
-	fake_open, fake_close, fake_ioctl, fake_read_text, fake_mode,
-};
+int __wrap_open(const char *path, int flags, ...)
+{
+	if (flags != (O_RDWR | O_CLOEXEC))
+		fault("open of %s with flags 0x%x", path, flags);
+	return result_of(fake_open(path));
+}
+
+int __wrap_close(int fd)
+{
+	fake_close(fd);
+	return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	int ret = fake_ioctl(fd, request, arg);
+
+	/* The events go on after the failure, so its name is kept as it happens. */
+	if (strchr(fake.failed_at, '!'))
+		snprintf(failed_name, sizeof(failed_name), "%s", fake.failed_at);
+	return result_of(ret);
+}
+
+int __wrap_stat(const char *path, struct stat *st)
+{
+	st->st_mode = S_IFCHR | 0600;
+	return result_of(event("mode %s", path) ? 0 : -EIO);
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	const char *text;
+
+	if (strncmp(path, "/proc/", 6))
+		return __real_fopen(path, mode);
+	text = fake_text(path);
+	errno = ENOENT;
+	return text ? fmemopen((char *)(uintptr_t)text, strlen(text), "r") : NULL;
+}
 
 /* ----------------------------------------------------------------------- machines */
 
@@ -1000,25 +1047,10 @@ static bool is_vital(const char *name)
 	return false;
 }
 
-static char failed_name[64];
-
-/* The events go on after the failure, so its name is kept as it happens. */
-static int noting_ioctl(int fd, unsigned long request, void *arg)
-{
-	int ret = fake_ioctl(fd, request, arg);
-
-	if (strchr(fake.failed_at, '!'))
-		snprintf(failed_name, sizeof(failed_name), "%s", fake.failed_at);
-	return ret;
-}
-
 static void test_failing(void)
 {
 	static const int64_t how[] = { -EIO, 0x56, 0xffff };
 	static const int64_t open_how[] = { -EACCES, -EMFILE, -EIO };
-	const struct topo_rm_io noting = {
-		fake_open, fake_close, noting_ioctl, fake_read_text, fake_mode,
-	};
 	unsigned int total, opens, bad = 0, nr_vital = 0;
 	int err;
 
@@ -1026,7 +1058,6 @@ static void test_failing(void)
 	try_open(NULL, &got);
 	total = fake.nr_ioctls;
 	opens = fake.nr_opens;
-	topo_rm_io = &noting;
 	for (unsigned int h = 0; h < 3; h++) {
 		for (unsigned int n = 0; n < total; n++) {
 			machine(1);
@@ -1058,7 +1089,6 @@ static void test_failing(void)
 		}
 	}
 	tap_ok(!bad, "list of 2 GPUs: nothing left whichever ioctl fails");
-	topo_rm_io = &fake_io;
 
 	bad = 0;
 	for (unsigned int h = 0; h < 3; h++) {
@@ -1353,7 +1383,6 @@ int main(void)
 {
 	if (gpupart_open(&gp))
 		return 1;
-	topo_rm_io = &fake_io;
 	board_load();
 	test_data();
 	test_fake();

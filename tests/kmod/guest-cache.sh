@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
+# How long what was read of a GPU is kept, and that a value that cannot be is not.
+gpu0=/sys/bus/pci/devices/0000:01:00.0
+[ -e /sys/bus/pci/devices/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
+good() { cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology; }
+says() { grep -q "$1" /proc/gpu0/topology; }
+suspended() {
+	for d in /sys/bus/pci/devices/0000:0[1-8]:00.0; do
+		[ "$(cat $d/power/runtime_status)" = suspended ] || return 1
+	done
+}
+
+# One bad moment: what was read then is asked again.
+for what in 0x0=BOOT_0 0xa00=BOOT_42 0x22430=NUM_GPCS; do
+	host load 0 gh100-h200-e >/dev/null
+	host bad 0 ${what%%=*} 0 >/dev/null
+	insmod /gpupart.ko
+	gpunl topology 0 >/tmp/out
+	same $? 34 "${what#*=} reads 0 at load: errno"
+	same "$(gpunl gpu 0 | sed -n 's/^chip-id/a/p;s/^unreadable //p')" \
+		"$([ "${what#*=}" = NUM_GPCS ] && echo a 0x180 || echo "${what%%=*} reads 0x0, which cannot be")" "the GPU"
+	gpunl gpu 0 | grep -q '^refused'
+	[ $? -ne 0 ]
+	check $? "no chip is made up of it"
+	host good 0 >/dev/null
+	until_true 30 good
+	check $? "when it is good, the GPU is read, with no driver that comes or goes"
+	rmmod gpupart
+done
+# A map of GPCs that cannot be is a page that says so, until there is one.
+host bad 0 0xcc00 0 >/dev/null
+host poke 0 0xcc04 0 >/dev/null
+insmod /gpupart.ko
+says '^complete    no'
+check $? "GPCs that map to the same one: $(sed -n 's/^gpc-map *//p' /proc/gpu0/topology)"
+host good 0 >/dev/null
+host load 0 gh100-h200-e >/dev/null
+until_true 30 good
+check $? "a map that is one again"
+
+# Awake, what software can change is read anew; fuses are not.
+says '^    0:   1.0   2.0'
+check $? "the order at first"
+host poke 0 0x405000 0x40301020 >/dev/null
+until_true 30 says '^    0:   2.0   1.0'
+check $? "an order that changed while the GPU is awake is seen, with no driver that comes or goes"
+host poke 0 0x405b00 0 >/dev/null
+sleep 1.2
+says '^    0:   2.0   1.0' && says '^complete    yes'
+check $? "while no table is loaded the last one stands"
+host load 0 gh100-h200-e >/dev/null
+until_true 30 good
+check $? "and another one that is"
+host poke 0 0x820c38 0x1 >/dev/null
+sleep 1.2
+good
+check $? "a fuse is not read again"
+insmod /sleepy.ko
+says '^present     8 GPCs .verified., 6[0-9] TPCs' && ! good
+check $? "but when a driver takes the GPU: $(sed -n 's/^present *//p' /proc/gpu0/topology)"
+rmmod sleepy
+host load 0 gh100-h200-e >/dev/null
+until_true 30 good
+check $? "and when it leaves it"
+a=$(cat /proc/gpu0/timer)
+host poke 0 0x9400 0x80100000 >/dev/null
+[ "$(cat /proc/gpu0/timer)" != "$a" ]
+check $? "the timer is always read"
+
+# refused N GOOD REGISTER FILE: reading FILE as nobody costs at most N reads a second, beside
+# GOOD of each time that are answered.
+refused() {
+	sleep 1.2
+	host bad 0 "$3" 0xbadf1201 >/dev/null
+	host reads 0 >/dev/null
+	start=$(now) i=0
+	while [ $i -lt 100 ]; do
+		gpunl user cat "$4" >/dev/null 2>&1 && echo "it is read"
+		i=$((i + 1))
+	done
+	nr=$(host reads 0) most=$((100 * $2 + $1 * (2 + ($(now) - start) / 100)))
+	host good 0 >/dev/null
+	[ "$nr" -gt 0 ] && [ "$nr" -le $most ]
+	check $? "$nr reads for 100 refusals of $3 to nobody, at most $most"
+}
+refused 1 0 0x405b00 /proc/gpu0/CWD_GPC_TPC_ID3
+refused 1 0 0x9410 /proc/gpu0/timer
+refused 3 1 0x9400 /proc/gpu0/timer
+cat /proc/gpu0/CWD_GPC_TPC_ID4 >/dev/null 2>&1
+same $? 0 "a table's word when the GPU answers"
+rmmod gpupart
+
+# Asleep, a second reader wakes nothing and reads nothing, whatever the family.
+n=0
+for name in gh100-h200-e gh100-h200-a ampere-ga100 ampere-ga102 turing-tu102 kepler-gk110 ada-ad102 volta-gv100; do
+	host load $n $name >/dev/null
+	n=$((n + 1))
+done
+insmod /sleepy.ko
+insmod /gpupart.ko
+all_pages() { cat /proc/gpu*/topology /proc/gpu*/engines /proc/gpu*/gpc_mask; gpunl gpus; for n in 0 1 2 3 4 5 6 7; do gpunl topology $n; done; gpunl engines; }
+all_pages >/tmp/first
+until_true 50 suspended
+check $? "eight GPUs sleep after they were read"
+sleep 1.2
+for n in 0 1 2 3 4 5 6 7; do host reads $n >/dev/null; done
+all_pages >/tmp/second
+suspended
+check $? "and sleep on while all pages are read again"
+same "$(for n in 0 1 2 3 4 5 6 7; do host reads $n; done | tr '\n' ' ')" "0 0 0 0 0 0 0 0 " "register reads of it"
+cmp -s /tmp/first /tmp/second
+check $? "with the same pages"
+rmmod gpupart
+rmmod sleepy
+host load 0 gh100-h200-e >/dev/null
+host load 1 gh100-h200-a >/dev/null
+host load 2 gh100-h200-b >/dev/null
+host load 3 ampere-ga100 >/dev/null
+host load 4 turing-tu102 >/dev/null
+host load 5 kepler-gk110 >/dev/null
+host load 6 ada-ad102 >/dev/null
+host load 7 blackwell-gb202 >/dev/null
+same "$(host writes)" 0 "register writes"

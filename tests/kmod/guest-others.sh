@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
+# What other processes, other drivers and the machine notice of the module.
+pci=/sys/bus/pci/devices
+gpu0=$pci/0000:01:00.0
+power_is() { [ "$(cat $gpu0/power/runtime_status)" = "$1" ]; }
+host load 0 gh100-h200-e >/dev/null
+
+# A GPU that takes long to wake: only whoever asked for it waits.
+insmod /sleepy.ko
+insmod /gpupart.ko
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "a GPU whose driver lets it sleep is read"
+until_true 50 power_is suspended
+echo 8000 >/sys/module/sleepy/parameters/slow
+gpunl engines 0 >/tmp/slow &
+slow=$!
+until_true 50 power_is resuming
+check $? "a request waits for a slow wake-up"
+gpunl family
+check $? "meanwhile a family is looked up"
+gpunl gpu 1 >/tmp/out
+same "$(head -n 1 /tmp/out)" "index 1" "and another GPU answers"
+cat /proc/gpu0/timer >/tmp/out 2>&1 &
+reader=$!
+sleep 0.3
+kill -9 $reader
+wait $reader 2>/dev/null
+power_is resuming && kill -0 $slow
+check $? "a reader behind it can be killed: all of this before the wake-up ends"
+wait $slow
+same "$(wc -l </tmp/slow)" "$(gpunl engines 0 | wc -l)" "engines that the slow request was answered"
+echo 0 >/sys/module/sleepy/parameters/slow
+rmmod gpupart
+rmmod sleepy
+
+# A GPU that is a virtual machine's is left alone, asleep or awake.
+for how in as=vfio-pci as=pci-stub as=pciback managed=1; do
+	# driver_managed_dma is 5.19's.
+	[ $how = managed=1 ] && uname -r | grep -q '^5[.]1[0-8]' && continue
+	insmod /sleepy.ko $how
+	until_true 50 power_is suspended
+	insmod /gpupart.ko
+	host reads 0 >/dev/null
+	grep -q 'unreadable  reserved for a virtual machine' /proc/gpu0/topology && ! cat /proc/gpu0/timer 2>/dev/null
+	check $? "$how: $(sed -n 's/^unreadable *//p' /proc/gpu0/topology)"
+	gpunl topology 0 >/tmp/out
+	same "$? $(host reads 0) $(cat $gpu0/power/runtime_status)" "1 0 suspended" "$how: errno by netlink, reads, power"
+	rmmod sleepy
+	cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+	check $? "$how: when it leaves the GPU, that is read"
+	insmod /sleepy.ko $how
+	! cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+	check $? "$how: and what was read is not told when it takes it"
+	rmmod sleepy
+	rmmod gpupart
+done
+
+# D3 that runtime PM knows nothing of: in the device alone, then in the kernel's mind alone.
+insmod /gpupart.ko
+cat /proc/gpu0/topology >/dev/null
+config() { printf "\\$2" | dd of=$gpu0/config bs=1 seek=$1 conv=notrunc 2>/dev/null; }
+config 100 003
+cat /proc/gpu0/timer >/tmp/out 2>/dev/null
+[ $? -ne 0 ] && [ ! -s /tmp/out ] && [ "$(host slept 0)" = 0 ]
+check $? "a GPU that was put into D3hot by hand is not read"
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "what is known of it is told"
+config 100 000
+cat /proc/gpu0/timer >/dev/null
+check $? "in D0 it is read"
+insmod /sleepy.ko d3=1
+config 100 000
+cat /proc/gpu0/timer >/tmp/out 2>/dev/null
+[ $? -ne 0 ] && [ ! -s /tmp/out ]
+check $? "nor one that the kernel believes in D3hot"
+grep -q 'unreadable  asleep' /proc/gpu0/topology
+check $? "its page: $(sed -n 's/^unreadable *//p' /proc/gpu0/topology)"
+rmmod sleepy
+cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "and is when its driver wakes it and goes"
+
+# Resets by D3hot and back while it is read.
+if [ -e $gpu0/reset ]; then
+	(while [ ! -e /tmp/reset-over ]; do cat /proc/gpu0/timer /proc/gpu0/topology /proc/gpu0/pci; done >/dev/null 2>&1) &
+	(while [ ! -e /tmp/reset-over ]; do cat /proc/gpu0/timer && echo x >>/tmp/reset-reads; done >/dev/null 2>&1) &
+	i=0
+	while [ $i -lt 20 ] && echo 1 >$gpu0/reset; do
+		sleep 0.1
+		i=$((i + 1))
+	done
+	touch /tmp/reset-over
+	wait
+	same $i 20 "resets under two readers"
+	same "$(host slept 0)" 0 "reads that came while it was in D3"
+	[ "$(wc -l </tmp/reset-reads)" -gt 20 ]
+	check $? "$(wc -l </tmp/reset-reads) reads between them"
+	cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+	check $? "its page afterwards"
+else
+	echo "ok - # SKIP this machine's GPUs cannot be reset"
+fi
+rmmod gpupart
+same "$(host writes)" 0 "register writes"
