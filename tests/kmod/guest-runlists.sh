@@ -84,10 +84,10 @@ gpunl --uid 65534 runlists 0 >/tmp/out
 same "$(cat /tmp/out)" "error 1: what runs on a GPU is told only with CAP_PERFMON" "the sentence"
 gpunl --uid 65534 engines 0 >/tmp/out
 check $? "what the GPU has is still told to an ordinary user"
-gpunl --uid 0 cat /proc/gpu0/runlists >/tmp/out 2>&1
+gpunl --uid 0 exec cat /proc/gpu0/runlists >/tmp/out 2>&1
 [ $? -ne 0 ] && ! grep -q 'on each engine' /tmp/out
 check $? "uid 0 with no capability, as in a container, has no page: $(cat /tmp/out)"
-gpunl --uid 0 cat /proc/gpu0/topology >/tmp/out 2>&1
+gpunl --uid 0 exec cat /proc/gpu0/topology >/tmp/out 2>&1
 cmp -s /tmp/out /proc/gpu0/topology
 check $? "it has the others"
 
