@@ -159,6 +159,7 @@ static void ask_gpus(struct doctor *d)
 		    nr ? gpupart_error(d->gp) : "no GPU");
 }
 
+#define UNTRIED "; the module gpupart was not yet tried beside a real GPU"
 static void ask_topology(struct doctor *d)
 {
 	struct gpupart_topology *topo, *second = NULL;
@@ -179,13 +180,14 @@ static void ask_topology(struct doctor *d)
 	other = !strcmp(info->source, "kernel") ? "rm" : "kernel";
 	if (d->simulated || !*info->pci ||
 	    gpupart_topology_open(d->gp, other, info->pci, &second))
-		say(d, OK, NULL, "%s%s tells %u SMs in %u TPCs in %u GPCs%s",
+		say(d, OK, NULL, "%s%s tells %u SMs in %u TPCs in %u GPCs%s%s",
 		    d->simulated ? "simulated: capture " : "",
 		    paths_source(info->source, source, sizeof(source)),
 		    gpupart_topology_nr_sms(topo), gpupart_topology_nr_tpcs(topo),
-		    gpupart_topology_nr_gpcs(topo), class);
+		    gpupart_topology_nr_gpcs(topo), class,
+		    strcmp(info->source, "kernel") ? "" : UNTRIED);
 	else if (gpupart_topology_agree(topo, second))
-		say(d, OK, NULL, "%s and %s agree%s", info->source, other, class);
+		say(d, OK, NULL, "%s and %s agree%s" UNTRIED, info->source, other, class);
 	else
 		say(d, BAD, NULL, "%s and %s disagree about %s", info->source, other, info->pci);
 	gpupart_topology_close(second);

@@ -71,7 +71,7 @@ dkms:
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink runlists ynl library power cache others tegra faults leaks
+KMOD_PARTS  := pages plug netlink runlists ynl library power cache others tegra faults try leaks
 
 $(B)/kmod/%/.built: $(KMOD_SRC) $(KMOD_HDR) kmod/Kbuild $(KMOD_FAKES) tests/kmod/kernels tests/kmod/build
 	$(Q)nice tests/kmod/kernels $* >/dev/null
@@ -94,7 +94,7 @@ $(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse: $(B)/kmod/guest/%: tests/k
 	$(Q)rm $@.log
 
 $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl \
-		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse $(B)/kmod/guest/failnth tests/kmod/guest tests/kmod/ynl.py tests/kmod/vm
+		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse $(B)/kmod/guest/failnth tests/kmod/guest scripts/try-module tests/kmod/ynl.py tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(if $(filter debug,$*),$(filter-out ynl,$(KMOD_PARTS)),$(KMOD_PARTS))\n' >$@ && chmod +x $@
 
 # arm64, on QEMU's virt machine: its programs are cross-built. No Python is there for ynl.

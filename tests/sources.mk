@@ -99,6 +99,7 @@ TEST_SH := \
 	tests/cli/device-launches.sh \
 	tests/cli/documents.sh \
 	tests/cli/drivers.sh \
+	tests/cli/engines.sh \
 	tests/cli/fail.sh \
 	tests/cli/first_use.sh \
 	tests/cli/gpus.sh \

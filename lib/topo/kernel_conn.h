@@ -5,6 +5,7 @@
 
 #include <netlink/genl/genl.h>
 #include <netlink/netlink.h>
+#include <stdbool.h>
 
 struct gpupart;
 
@@ -14,6 +15,7 @@ struct kernel_conn {
 	int family;
 	char sentence[200];	/* of the kernel's last refusal */
 	int refused;		/* its errno, negative */
+	bool finished;
 };
 
 /* 0: @conn->sock is to be freed with nl_socket_free(). */

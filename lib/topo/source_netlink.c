@@ -38,33 +38,45 @@ struct kernel_topology {
 	bool malformed;
 };
 
-/* Keeps the kernel's own sentence, which libnl would throw away. */
-static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *user)
+/* Keeps the kernel's own sentence, @at in the message, which libnl would throw away. */
+static void keep_refusal(struct kernel_conn *conn, struct nlmsghdr *whole, int error, size_t at)
 {
-	struct kernel_conn *conn = user;
-	struct nlmsghdr *whole = (struct nlmsghdr *)((char *)error - NLMSG_HDRLEN);
-	size_t head = NLMSG_HDRLEN + sizeof(*error);
 	struct nlattr *text;
 
-	(void)from;
-	conn->refused = error->error < 0 && error->error > -4096 ? error->error : -EBADMSG;
-	if (!(whole->nlmsg_flags & NLM_F_CAPPED))
-		head += error->msg.nlmsg_len - sizeof(error->msg);
-	head = NLMSG_ALIGN(head);
-	if (whole->nlmsg_flags & NLM_F_ACK_TLVS && whole->nlmsg_len > head) {
-		text = nla_find((struct nlattr *)((char *)whole + head), whole->nlmsg_len - head,
+	conn->refused = error < 0 && error > -4096 ? error : -EBADMSG;
+	if (whole->nlmsg_flags & NLM_F_ACK_TLVS && whole->nlmsg_len > at) {
+		text = nla_find((struct nlattr *)((char *)whole + at), whole->nlmsg_len - at,
 				NLMSGERR_ATTR_MSG);
 		if (text)
 			snprintf(conn->sentence, sizeof(conn->sentence), "%.*s", nla_len(text),
 				 (const char *)nla_data(text));
 	}
+}
+
+static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *user)
+{
+	struct nlmsghdr *whole = (struct nlmsghdr *)((char *)error - NLMSG_HDRLEN);
+	size_t head = NLMSG_HDRLEN + sizeof(*error);
+
+	(void)from;
+	if (!(whole->nlmsg_flags & NLM_F_CAPPED))
+		head += error->msg.nlmsg_len - sizeof(error->msg);
+	keep_refusal(user, whole, error->error, NLMSG_ALIGN(head));
 	return NL_STOP;
 }
 
+/* The end of a dump, which carries its error. */
 static int on_finish(struct nl_msg *msg, void *user)
 {
-	(void)msg;
-	*(bool *)user = true;
+	struct nlmsghdr *whole = nlmsg_hdr(msg);
+	struct kernel_conn *conn = user;
+	int error = 0;
+
+	conn->finished = true;
+	if (whole->nlmsg_type == NLMSG_DONE && nlmsg_datalen(whole) >= (int)sizeof(error))
+		memcpy(&error, nlmsg_data(whole), sizeof(error));
+	if (error)
+		keep_refusal(conn, whole, error, NLMSG_HDRLEN + sizeof(error));
 	return NL_STOP;
 }
 
@@ -97,19 +109,19 @@ int kernel_ask(struct kernel_conn *conn, struct nl_msg *msg,
 	       int (*parse)(struct nl_msg *msg, void *user), void *user)
 {
 	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
-	bool finished = false;
 	int err = -NLE_NOMEM;
 
 	if (!cb || !msg)
 		goto free;
 	conn->refused = 0;
+	conn->finished = false;
 	conn->sentence[0] = 0;
 	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, parse, user);
-	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, &finished);
-	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_finish, &finished);
+	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, conn);
+	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_finish, conn);
 	nl_cb_err(cb, NL_CB_CUSTOM, on_error, conn);
 	err = nl_send_auto(conn->sock, msg);
-	while (err >= 0 && !finished && !conn->refused)
+	while (err >= 0 && !conn->finished && !conn->refused)
 		err = nl_recvmsgs(conn->sock, cb);
 free:
 	nl_cb_put(cb);

@@ -68,4 +68,7 @@ if [ ! -e /dev/nvidiactl ]; then
 	refused 1 "no NVIDIA driver" --engines -i rm
 	refused 1 "the module gpupart is not loaded" --engines -i kernel
 fi
+# The comparison for a real GPU, as far as the simulated one goes.
+GPUPART_SIM=$PWD/tests/data/gh100-h200-e/capture.txt tests/gpu/engines.sh >"$tmp/out" 2>&1
+is "$? $(grep -c '^ok' "$tmp/out")" "0 4" "tests/gpu/engines.sh with programs on the simulated GPU" || sed 's/^/# /' "$tmp/out"
 tap_done

@@ -3,7 +3,7 @@
  * A netlink client for the guest, on bare sockets so that it can also say what no
  * library would:
  *   gpunl gpus | gpu NAME | topology NAME | engines [INDEX] | monitor SECONDS
- *   gpunl cat FILE
+ *   gpunl exec PROGRAM ARGS
  *   gpunl runlists NAME [PRI-BASE] | channels NAME PRI-BASE
  *   gpunl fuzz COUNT SEED | bench COUNT | family
  *   gpunl user COMMAND.. | userns COMMAND..
@@ -502,9 +502,9 @@ int main(int argc, char **argv)
 		execvp(argv[2], argv + 2);
 		die(argv[2]);
 	}
-	if (!strcmp(argv[1], "cat") && argc > 2) {
-		execvp(argv[1], argv + 1);
-		die(argv[1]);
+	if (!strcmp(argv[1], "exec") && argc > 2) {
+		execvp(argv[2], argv + 2);
+		die(argv[2]);
 	}
 	sock = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
 	if (sock < 0 || bind(sock, (struct sockaddr *)&self, sizeof(self)))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034,SC2154
+# scripts/try-module for a short while on emulated GPUs, and what it refuses.
+pci=/sys/bus/pci/devices
+host load 0 gh100-runlists-busy >/dev/null
+try() { /try-module "$@" >/tmp/out 2>&1; }
+refuses() {
+	want=$1
+	shift
+	try "$@"
+	status=$?
+	[ $status -ne 0 ] && grep -q "$want" /tmp/out && [ ! -e /tmp/report ] && [ ! -e /sys/module/gpupart ]
+	check $? "refused: $(tail -n 1 /tmp/out)"
+}
+refuses 'usage:' -t 5 -k /gpupart.ko /tmp/report
+refuses 'nosuch.ko is not there' -y -k /nosuch.ko /tmp/report
+echo no >/tmp/no
+refuses 'not begun' -k /gpupart.ko /tmp/report </tmp/no
+echo 1 >/proc/sys/kernel/panic_on_warn
+refuses 'panic_on_warn' -y -k /gpupart.ko /tmp/report
+echo 0 >/proc/sys/kernel/panic_on_warn
+gpunl --uid 65534 exec /try-module -y -k /gpupart.ko /tmp/report >/tmp/out 2>&1
+[ $? -ne 0 ] && grep -q 'only root' /tmp/out
+check $? "refused: $(tail -n 1 /tmp/out)"
+insmod /gpupart.ko
+try -y -k /gpupart.ko /tmp/report
+[ $? -ne 0 ] && grep -q 'loaded already' /tmp/out
+check $? "refused: $(tail -n 1 /tmp/out)"
+rmmod gpupart
+mkdir /tmp/report
+try -y -k /gpupart.ko /tmp/report
+[ $? -ne 0 ] && grep -q 'is there already' /tmp/out && [ ! -e /sys/module/gpupart ]
+check $? "refused: $(tail -n 1 /tmp/out)"
+rmdir /tmp/report
+
+echo yes | /try-module -t "${TRY_SECONDS:-20}" -k /gpupart.ko -l 'while :; do :; done' /tmp/report >/tmp/out 2>&1
+check $? "a whole run"
+sed 's/^/# /' /tmp/report/report.txt
+same "$(sed -n 's/.*; \([0-9]* GPUs\)$/\1/p' /tmp/report/report.txt)" "8 GPUs" "GPUs in the report"
+same "$(tail -n 1 /tmp/report/report.txt)" "result: nothing was found wrong" "its last line"
+cmp -s /tmp/report/pages/gpu0.runlists /pages/gh100-runlists-busy.runlists
+check $? "the pages are in the folder"
+grep -q 'the load ran to the end' /tmp/report/report.txt
+check $? "the load ran all the while"
+same "$(ls -d /sys/module/gpupart /proc/gpu* 2>/dev/null)" "" "what is left"
+rm -r /tmp/report
+# A line of the kernel's log that ought not to be there.
+(sleep 6; echo 'NVRM: Xid (PCI:0000:01:00): 31' >/dev/kmsg) &
+try -y -t 10 -k /gpupart.ko /tmp/report
+[ $? -ne 0 ] && grep -q '^FAILED: 1 lines of the kernel' /tmp/report/report.txt
+check $? "an Xid meanwhile: $(grep FAILED /tmp/report/report.txt)"
+wait
+host load 0 gh100-h200-e >/dev/null
+same "$(host writes)" 0 "register writes"
