@@ -290,7 +290,8 @@ static int clean(const struct args *args, struct gpupart *gp)
 
 /*
  * Processes that say of themselves that they were started in a job that does not run here. A user
- * can have any process say so: it fails nothing on a node where Slurm runs another job of that user.
+ * can have any process say so: it fails nothing on a node where Slurm runs another of that user's
+ * jobs.
  */
 static int check_processes(const struct args *args, struct gpupart *gp,
 			   const struct running *running)
