@@ -160,6 +160,8 @@ static int supervise(struct run *run, int fd)
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);
 	run_report_say(run->report, &run->witness, run->args);
+	if (run->wishes->strict)
+		run_report_say_hidden(run->report, &run->witness, run->args->simulated);
 	if (!run->wishes->strict || !was_breached(run))
 		return CMD_ENDED | parent_end_as(wstatus);
 	ran_on = process_now_ms() - run->ended_at;

@@ -219,6 +219,22 @@ static void say_unconfined(const struct gpupart_report *report, const struct wit
 	}
 }
 
+void run_report_say_hidden(const struct gpupart_report *report, const struct witness *witness,
+			   bool simulated)
+{
+	char name[16];
+
+	if (!witness->hidden.pid ||
+	    (!witness->more_hidden &&
+	     run_report_find(report, &witness->hidden) == RUN_REPORT_PRESENT))
+		return;
+	memcpy(name, witness->hidden_name, sizeof(name));
+	cmd_note(RUN,
+		 "strict: process %d (%s)%s cannot be looked into by this user: whether CUDA%s was used there without a limit is not known",
+		 witness->hidden.pid, out_clean(name), witness->more_hidden ? " and others" : "",
+		 simulated ? " (simulated)" : "");
+}
+
 void run_report_say(const struct gpupart_report *report, const struct witness *witness,
 		    const struct args *args)
 {

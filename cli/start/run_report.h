@@ -19,6 +19,10 @@ enum run_report_found { RUN_REPORT_ABSENT, RUN_REPORT_UNKNOWN, RUN_REPORT_PRESEN
 enum run_report_found run_report_find(const struct gpupart_report *report,
 				      const struct process *p);
 
+/* Writes to stderr which processes could not be looked into, if they are not in @report either. */
+void run_report_say_hidden(const struct gpupart_report *report, const struct witness *witness,
+			   bool simulated);
+
 /* Writes it to stderr; nothing where all was confined. */
 void run_report_say(const struct gpupart_report *report, const struct witness *witness,
 		    const struct args *args);

@@ -4,6 +4,7 @@
  * cuInit opens and NVML does not. Costs a pass over /proc, so the caller waits longer each time.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -129,7 +130,7 @@ static bool is_ours(int pid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-static bool is_unconfined(int pid, bool simulated)
+static bool is_unconfined(int pid, bool simulated, bool *hidden)
 {
 	bool cuda = false, ours = false;
 	char path[32], *line = NULL;
@@ -138,6 +139,7 @@ static bool is_unconfined(int pid, bool simulated)
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	file = fopen(path, "re");
+	*hidden = !file && errno == EACCES;
 	for (int i = 0; file && !ours && i < MAX_LINES && getline(&line, &room, file) > 0; i++) {
 		cuda |= !!strstr(line, "/libcuda.so");
 		ours = strstr(line, "/libgpupart-inject.so");
@@ -164,6 +166,16 @@ static void note(struct witness *witness, const struct process_parent *found)
 	p[i].looks++;
 }
 
+static void note_hidden(struct witness *witness, const struct process_parent *found)
+{
+	if (!witness->hidden.pid) {
+		witness->hidden = found->process;
+		snprintf(witness->hidden_name, sizeof(witness->hidden_name), "%s", found->name);
+	} else if (!process_same(&witness->hidden, &found->process)) {
+		witness->more_hidden = true;
+	}
+}
+
 /* It has the library now: it was looked at on its way through cuInit. */
 static void forget(struct witness *witness, const struct process *process)
 {
@@ -179,6 +191,7 @@ void witness_look(struct witness *witness, int root, bool simulated)
 	struct process_parent found;
 	struct process first;
 	struct dirent *entry;
+	bool hidden;
 
 	process_find(root, &first);
 	while (memo && proc && (entry = readdir(proc))) {
@@ -190,10 +203,12 @@ void witness_look(struct witness *witness, int root, bool simulated)
 		if (!is_below(&found, root, memo) &&
 		    (found.process.start < first.start || pid == getpid() || !has_report(pid)))
 			continue;
-		if (is_unconfined(pid, simulated))
+		if (is_unconfined(pid, simulated, &hidden))
 			note(witness, &found);
 		else
 			forget(witness, &found.process);
+		if (hidden)
+			note_hidden(witness, &found);
 	}
 	if (proc)
 		closedir(proc);

@@ -14,13 +14,18 @@ struct witness {
 		char name[16];
 		unsigned int looks;	/* in which it was seen so, one after the other */
 	} processes[WITNESS_MAX];
+	/* The first that this user may not look into, and whether there were others. */
+	struct process hidden;
+	char hidden_name[16];
+	bool more_hidden;
 };
 
 /*
  * Looks once at @root and what it started: what is below it, and this user's processes that have
  * this process's GPUPART_REPORT in their environment. A process that began and ended between two
  * looks is missed, and so is one whose parent ended and whose environment lacks that; one of this
- * command itself is none. @simulated: there is no device to see.
+ * command itself is none. @simulated: there is no device to see. Of a setuid
+ * program, or one that forbade it by prctl(PR_SET_DUMPABLE), only root sees more than that it runs.
  */
 void witness_look(struct witness *witness, int root, bool simulated);
 

@@ -71,7 +71,8 @@
 	F(578, cuGraphInstantiate_v2) F(580, cuGraphUpload) F(581, cuGraphUpload_ptsz) \
 	F(586, cuGraphExecChildGraphNodeSetParams) F(595, cuGraphExecEventRecordNodeSetEvent) \
 	F(596, cuGraphExecEventWaitNodeSetEvent) F(598, cuMemAllocAsync) \
-	F(599, cuMemAllocAsync_ptsz) F(602, cuMemPoolTrimTo) F(603, cuMemPoolSetAttribute) \
+	F(599, cuMemAllocAsync_ptsz) F(600, cuMemFreeAsync) F(601, cuMemFreeAsync_ptsz) \
+	F(602, cuMemPoolTrimTo) F(603, cuMemPoolSetAttribute) \
 	F(607, cuMemPoolCreate) F(608, cuMemPoolDestroy) F(609, cuDeviceSetMemPool) \
 	F(611, cuMemAllocFromPoolAsync) F(612, cuMemAllocFromPoolAsync_ptsz) \
 	F(624, cuGraphExecExternalSemaphoresSignalNodeSetParams) \

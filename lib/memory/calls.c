@@ -24,6 +24,8 @@ const struct memory_call memory_calls[] = {
 	NOW(cuMemAllocAsync, ASYNC), NOW_AT(cuMemAllocAsync_ptsz, ASYNC, MEMORY_OWN_STREAM),
 	NOW(cuMemAllocFromPoolAsync, ASYNC_POOL),
 	NOW_AT(cuMemAllocFromPoolAsync_ptsz, ASYNC_POOL, MEMORY_OWN_STREAM),
+	/* They free what cuMemAlloc got, too; of a pool's memory the pool's size is charged. */
+	NOW(cuMemFreeAsync, FREE), NOW(cuMemFreeAsync_ptsz, FREE),
 	NOW(cuMemPoolCreate, POOL_MADE), NOW(cuMemPoolDestroy, POOL_GOES),
 	NOW(cuMemPoolTrimTo, POOL_CHANGED), NOW(cuMemPoolSetAttribute, POOL_CHANGED),
 	NOW(cuDeviceSetMemPool, POOL_CHANGED), NOW(cuMemSetMemPool, POOL_CHANGED),

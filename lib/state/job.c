@@ -530,14 +530,22 @@ static int set_processes(struct gpupart *gp, int dir, const struct record *job)
 	return failed;
 }
 
-/* Two that set it at once take turns. */
-static int lock_jobs(struct gpupart *gp, int dir, const char *id)
+/*
+ * Two that set it at once take turns. Of the node's jobs a file of root's alone is locked: every
+ * user can open their folder, and so keep a lock on that. The descriptor, or a negative errno.
+ */
+static int lock_jobs(struct gpupart *gp, int dir, const char *id, bool node)
 {
-	int err = control_lock_file(dir);
+	int fd = node ? openat(dir, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) :
+			openat(dir, ".", O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : control_lock_file(fd);
 
-	return !err ? 0 : ctx_fail(gp, err, "job %s: %s", id, err == -EBUSY ?
-				   "another program has held the jobs' folder for 5 s" :
-				   strerror(-err));
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return ctx_fail(gp, err, "job %s: %s", id, err == -EBUSY ?
+			"another program has held the jobs' folder for 5 s" : strerror(-err));
 }
 
 static int check_job_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set)
@@ -573,7 +581,7 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 			  struct gpupart_tpcset *before)
 {
 	int err = check_job_set(gp, id, set);
-	CONTROL_CLOSED int dir = -1;
+	CONTROL_CLOSED int dir = -1, lock = -1;
 	bool node = !err && node_is_id(id);
 	struct record record;
 
@@ -591,8 +599,9 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 				gpupart_tpcset_next(set, record.gpu.nr_tpcs), record.gpu.pci,
 				record.gpu.nr_tpcs - 1);
 	/* What the record says is what the processes get. */
-	err = node && geteuid() ? 0 : lock_jobs(gp, dir, id);
-	if (err)
+	if (!node || !geteuid())
+		lock = err = lock_jobs(gp, dir, id, node);
+	if (err < 0)
 		return err;
 	if (before)
 		*before = effective(dir, &record);
@@ -600,6 +609,9 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 	err = write_limit(gp, dir, &record, set);
 	if (!err && node) {
 		close(dir);
+		if (lock >= 0)
+			close(lock);
+		lock = -1;
 		/* Jobs that were begun inside it are the user's. */
 		dir = control_open_dir(geteuid(), false);
 	}

@@ -243,7 +243,8 @@ static CUresult free_async(uint64_t address, CUstream handle)
 		/* What is queued before it may use the memory. */
 		while (engine_step(stream->ctx->gpu))
 			;
-		if (!graph_memory_given(address) && !pool_free(address))
+		if (!graph_memory_given(address) && !pool_free(address) &&
+		    !memory_unmake(address, ROOM_LINEAR))
 			error = CUDA_ERROR_INVALID_VALUE;
 	}
 	sim_leave();

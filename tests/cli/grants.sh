@@ -106,4 +106,27 @@ END
 is "$(sms 0-7 4711 env GPUPART_SET=0-65 unshare -Urm sh "$tmp/no_proc")" 8 "user 0 with a /proc of his own is held"
 left=$(unshare -m sh -c "mount -t tmpfs none /run && '$tmp/give' 0-7 '' && ls -A /run/gpupart/jobs && '$tmp/give' 0-7 && ls -A /run/gpupart/jobs | wc -l")
 is "$(echo "$left" | tail -n 1)" 0 "a grant that is dropped leaves nothing"
+# Any user can open the folder of grants, and a lock on it needs no more.
+cat >"$tmp/set.c" <<'END'
+#include <stdio.h>
+#include "lib/private.h"
+
+/* Changes the TPCs of job 0-7, as "gpupart set" does; prints why not. */
+int main(void)
+{
+	struct gpupart_tpcset set = gpupart_tpcset_first(2);
+	struct gpupart *gp;
+
+	if (gpupart_open(&gp) || !gpupart_job_limit_set(gp, "0-7", &set, NULL))
+		return 0;
+	puts(gpupart_error(gp));
+	return 1;
+}
+END
+${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/set" "$tmp/set.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
+is "$(unshare -m sh -c 'mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm && "$0/give" 0-7 0 || exit 120
+	setpriv --reuid 4711 --clear-groups flock /run/gpupart/jobs sleep 60 >/dev/null &
+	while flock -n /run/gpupart/jobs true; do sleep 0.1; done
+	"$0/set" && echo "$(setpriv --reuid 4711 --clear-groups flock -n /run/gpupart/jobs/.lock true 2>&1 | grep -c "Permission denied")"
+	kill $!' "$tmp")" 1 "root changes a job's set while a user has locked the folder; the lock is root's alone"
 tap_done

@@ -159,6 +159,25 @@ try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel
 is "$(head -n 1 "$tmp/out")" "cuInit=100 context=100" "--strict: GPUPART_DISABLE=1 inside keeps the program from CUDA"
 try run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$prog" kernel sleep60000
 is $status 123 "--strict: the library is kept out: seen from outside, and ended"
+# Of a process that forbids it, as the kernel does of setuid programs, an ordinary user sees nothing.
+cat >"$tmp/hide.c" <<'END'
+#include <sys/prctl.h>
+int prog_main(int argc, char **argv);
+int main(int argc, char **argv)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+	return prog_main(argc, argv);
+}
+END
+${CC:-cc} -Dmain=prog_main -c -o "$tmp/prog.o" tests/gpu/strict_prog.c && ${CC:-cc} -o "$tmp/hide" "$tmp/hide.c" "$tmp/prog.o" -ldl || exit 1
+chmod 755 "$tmp"
+user=
+[ "$(id -u)" != 0 ] || user="setpriv --reuid 4711 --clear-groups"
+$user "$gpupart" run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
+has "$? $(cat "$tmp/err")" "(hide) cannot be looked into by this user: whether CUDA (simulated) was used there without a limit is not known" \
+	"one that cannot be looked into is said to be such"
+$user "$gpupart" run $e -t 0-7 --strict -- "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
+is "$? $(tr '\n' ' ' <"$tmp/out")$(grep -c 'looked into' "$tmp/err")" "0 cuInit=0 context=0 kernel=0 sleep1000=0 0" "unless it is confined and reports so"
 # Its parent has ended: found by its environment.
 orphan='(exec 5>"$1"; env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel "$2" >&5 &); exec sleep "$3"'
 mkfifo "$tmp/alive"

@@ -423,6 +423,13 @@ static void body_bad_frees(const char *arg)
 	check(cu.cuMemFree_v2(big), "nor twice");
 	TRY(cu.cuMemFree_v2(small));
 	balanced("all freed once");
+	TRY(cu.cuMemAlloc_v2(&big, 256 * MIB));
+	TRY(cu.cuMemAlloc_v2(&small, 100));
+	TRY(mem.cuMemFreeAsync(big, NULL));
+	TRY(mem.cuMemFreeAsync(small, NULL));
+	TRY(cu.cuStreamSynchronize(NULL));
+	balanced("freed in a stream's order");
+	check(charged() < before + 256 * MIB, "its 256 MiB are given back");
 }
 
 /* ------------------------------------------------------------ contexts and modules */
