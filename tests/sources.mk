@@ -46,6 +46,7 @@ UNIT_SRC := \
 	tests/unit/state/publish.c \
 	tests/unit/state/ring.c \
 	tests/unit/tmd/layouts.c \
+	tests/unit/tmd/release.c \
 	tests/unit/tmd/tmd.c \
 	tests/unit/topo/capture.c \
 	tests/unit/topo/cluster.c \
