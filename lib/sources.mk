@@ -43,6 +43,7 @@ LIB_TMD_SRC := \
 	lib/tmd/fit.c \
 	lib/tmd/layouts.c \
 	lib/tmd/part.c \
+	lib/tmd/release.c \
 	lib/tmd/shape.c \
 	lib/tmd/tmd.c
 
@@ -157,4 +158,5 @@ LIB_FAST_SRC := \
 	lib/confine/launch.c \
 	lib/driver/callback.c \
 	lib/driver/device.c \
+	lib/tmd/release.c \
 	lib/tmd/tmd.c

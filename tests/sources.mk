@@ -46,6 +46,7 @@ UNIT_SRC := \
 	tests/unit/state/publish.c \
 	tests/unit/state/ring.c \
 	tests/unit/tmd/layouts.c \
+	tests/unit/tmd/release.c \
 	tests/unit/tmd/tmd.c \
 	tests/unit/topo/capture.c \
 	tests/unit/topo/cluster.c \
@@ -79,7 +80,8 @@ SIMT_SRC := \
 	tests/sim/cuda/api.c \
 	tests/sim/cuda/graph.c \
 	tests/sim/cuda/launch.c \
-	tests/sim/cuda/objects.c
+	tests/sim/cuda/objects.c \
+	tests/sim/cuda/release.c
 
 PIPET_SRC := \
 	tests/sim/pipe/driver.c \

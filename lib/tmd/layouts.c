@@ -11,6 +11,45 @@
 
 #define FIELD(hi, lo_)		{ (lo_), (hi) - (lo_) + 1 }
 
+/* Release slots of V01_06 .. V02_04: @word is the bit that the address begins at. */
+#define RELEASE_OLD(enable_bit, word) { \
+	.enable = FIELD(enable_bit, enable_bit), \
+	.address = FIELD((word) + 39, word), \
+	.operation = FIELD((word) + 54, (word) + 52), \
+	.format = FIELD((word) + 57, (word) + 56), \
+	.reduction = FIELD((word) + 58, (word) + 58), \
+	.size = FIELD((word) + 63, (word) + 63), \
+	.payload = FIELD((word) + 95, (word) + 64), \
+}
+
+/* Those of V03_00, the same. */
+#define RELEASE_V03(word) { \
+	.address = FIELD((word) + 39, word), \
+	.membar = FIELD((word) + 51, (word) + 51), \
+	.operation = FIELD((word) + 54, (word) + 52), \
+	.enable = FIELD((word) + 55, (word) + 55), \
+	.format = FIELD((word) + 57, (word) + 56), \
+	.reduction = FIELD((word) + 58, (word) + 58), \
+	.trap = FIELD((word) + 60, (word) + 59), \
+	.payload64 = FIELD((word) + 61, (word) + 61), \
+	.size = FIELD((word) + 63, (word) + 62), \
+	.payload = FIELD((word) + 127, (word) + 64), \
+}
+
+/* Those of V04_00, V04_01 and V05_00: 16 bits from @control on, the address from @word on. */
+#define RELEASE_V04(control, word) { \
+	.enable = FIELD(control, control), \
+	.size = FIELD((control) + 2, (control) + 1), \
+	.membar = FIELD((control) + 3, (control) + 3), \
+	.reduction = FIELD((control) + 4, (control) + 4), \
+	.operation = FIELD((control) + 7, (control) + 5), \
+	.format = FIELD((control) + 9, (control) + 8), \
+	.trap = FIELD((control) + 11, (control) + 10), \
+	.payload64 = FIELD((control) + 12, (control) + 12), \
+	.address = FIELD((word) + 56, word), \
+	.payload = FIELD((word) + 127, (word) + 64), \
+}
+
 /*
  * V01_06 .. V03_00: 64 mask bits that need no valid bit, no type field. The grid's width and height
  * are where they are in all of them, the depth from bit @depth on is not.
@@ -20,8 +59,13 @@
 	.form = TMD_BIT_IS_TPC, \
 	.grid = { FIELD(415, 384), FIELD(431, 416), FIELD((depth) + 15, depth) }
 
-#define ROW64(row_name, row_version, depth, ...) { \
+#define RELEASES_V03 \
+	.release = { RELEASE_V03(768), RELEASE_V03(896), RELEASE_V03(1664) }
+
+/* @enable: of release slot 0. */
+#define ROW64(row_name, row_version, depth, enable, ...) { \
 	.name = row_name, .version = row_version, MASK64(depth), .classes = { __VA_ARGS__ }, \
+	.release = { RELEASE_OLD(enable, 736), RELEASE_OLD((enable) + 1, 832) }, \
 }
 
 const struct tmd_layout tmd_layouts[] = {
@@ -33,20 +77,27 @@ const struct tmd_layout tmd_layouts[] = {
 		.classes = { 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0 },
 		.refused = "it has no mask field",
 	},
-	ROW64("V01_06", 0x16, 432, 0xa0c0), /* cla0c0qmd.h */
+	ROW64("V01_06", 0x16, 432, 202, 0xa0c0), /* cla0c0qmd.h */
 	/* clb1c0qmd.h */
-	ROW64("V01_07", 0x17, 432, 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0),
-	ROW64("V02_00", 0x20, 448, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
-	ROW64("V02_01", 0x21, 448, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
-	ROW64("V02_02", 0x22, 448, 0xc3c0, 0xc4c0), /* clc3c0qmd.h, clc4c0qmd.h */
-	ROW64("V02_03", 0x23, 448, 0xc5c0, 0xc6c0, 0xc7c0), /* clc5c0qmd.h */
-	ROW64("V02_04", 0x24, 448, 0xc6c0, 0xc7c0, 0xc9c0), /* clc6c0qmd.h */
-	ROW64("V03_00", 0x30, 448, 0xc6c0, 0xc7c0, 0xcbc0), /* clc6c0qmd.h */
+	ROW64("V01_07", 0x17, 432, 202, 0xa0c0, 0xa1c0, 0xb0c0, 0xb1c0, 0xc0c0, 0xc1c0),
+	ROW64("V02_00", 0x20, 448, 202, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
+	ROW64("V02_01", 0x21, 448, 138, 0xc0c0, 0xc1c0), /* clc0c0qmd.h */
+	ROW64("V02_02", 0x22, 448, 138, 0xc3c0, 0xc4c0), /* clc3c0qmd.h, clc4c0qmd.h */
+	ROW64("V02_03", 0x23, 448, 138, 0xc5c0, 0xc6c0, 0xc7c0), /* clc5c0qmd.h */
+	ROW64("V02_04", 0x24, 448, 138, 0xc6c0, 0xc7c0, 0xc9c0), /* clc6c0qmd.h */
+	{	/* clc6c0qmd.h */
+		.name = "V03_00",
+		.version = 0x30,
+		MASK64(448),
+		RELEASES_V03,
+		.classes = { 0xc6c0, 0xc7c0, 0xcbc0 },
+	},
 	{	/* clc9c0qmd.h */
 		/* Ada alone has 8 bits more, for AD102's 72 TPCs; their order is inferred. */
 		.name = "V03_00",
 		.version = 0x30,
 		MASK64(448),
+		RELEASES_V03,
 		.classes = { 0xc9c0 },
 		.extension = { FIELD(377, 372), FIELD(380, 379) },
 	},
@@ -68,7 +119,11 @@ const struct tmd_layout tmd_layouts[] = {
 		.registers = FIELD(1208, 1200),
 		.barriers = FIELD(1215, 1211),
 		.shared = FIELD(601, 584),
+		.release = {
+			RELEASE_V04(320, 640), RELEASE_V04(336, 768), RELEASE_V04(352, 896),
+		},
 		.tested_on = "H200 (GH100), driver 580.159, CUDA 13.0",
+		.release_tested_on = "H200 (GH100), driver 580.159, CUDA 13.0",
 	},
 	{	/* clcdc0qmd.h */
 		.name = "V04_01",
@@ -88,6 +143,9 @@ const struct tmd_layout tmd_layouts[] = {
 		.registers = FIELD(1208, 1200),
 		.barriers = FIELD(1215, 1211),
 		.shared = FIELD(601, 584),
+		.release = {
+			RELEASE_V04(320, 640), RELEASE_V04(336, 768), RELEASE_V04(352, 896),
+		},
 	},
 	{	/* clcdc0qmd.h */
 		.name = "V05_00",
@@ -108,6 +166,9 @@ const struct tmd_layout tmd_layouts[] = {
 		.barriers = FIELD(1141, 1137),
 		.shared = FIELD(1162, 1152),
 		.shared_shift = 7,
+		.release = {
+			RELEASE_V04(288, 480), RELEASE_V04(304, 768), RELEASE_V04(320, 896),
+		},
 	},
 	{	/* clcdc0qmd.h */
 		.name = "V05_01",

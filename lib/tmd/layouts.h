@@ -7,6 +7,7 @@
 #define GPUPART_LIB_TMD_LAYOUTS_H
 
 #include <stdint.h>
+#include "lib/tmd/release.h"
 
 #define TMD_MAX_WORDS	4
 
@@ -30,6 +31,27 @@ enum {
 	TMD_TYPE_COOPERATIVE_CLUSTER = 5,
 };
 
+/* Values of a release slot's fields: cl*qmd.h. Of the reductions only the add is used. */
+enum {
+	TMD_RELEASE_FOUR_WORDS = 0,
+	TMD_RELEASE_ONE_WORD = 1,
+	TMD_RELEASE_TWO_WORDS = 2,	/* not in layouts whose size field has one bit */
+	TMD_RELEASE_RED_ADD = 0,
+	TMD_RELEASE_UNSIGNED_32 = 0,
+};
+
+/* A release slot: what the hardware writes to memory when the grid has ended, and where. */
+struct tmd_release_fields {
+	struct tmd_field enable;
+	struct tmd_field size;		/* TMD_RELEASE_FOUR_WORDS .. */
+	struct tmd_field membar;	/* width 0: one bit of the driver's for all slots */
+	struct tmd_field reduction;	/* 1: an atomic operation instead of a store */
+	struct tmd_field operation, format;	/* of the reduction */
+	struct tmd_field trap;		/* not 0: it interrupts the CPU too */
+	struct tmd_field payload64;	/* width 0: a payload has 32 bits */
+	struct tmd_field address, payload;
+};
+
 struct tmd_layout {
 	char name[8];
 	uint16_t classes[8];		/* compute classes that have it, 0 ends */
@@ -50,8 +72,10 @@ struct tmd_layout {
 	struct tmd_field barriers;	/* of a block */
 	struct tmd_field shared;	/* of a block, in units of: */
 	uint8_t shared_shift;		/* 1 << shared_shift bytes */
+	struct tmd_release_fields release[TMD_RELEASES]; /* without an address: not there */
 	const char *refused;		/* why it cannot be masked, or NULL */
 	const char *tested_on;		/* the GPU and driver, or NULL: untried */
+	const char *release_tested_on;	/* the same of the release slots */
 };
 
 /* A chip (BOOT_42 bits 29:20) and the compute class its launches are built for. */

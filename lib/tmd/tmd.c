@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The only code that writes a TMD; the only place where allowed TPCs become
+ * With release.c the only code that writes a TMD; the only place where allowed TPCs become
  * disable bits. Must not know who asked, nor which stream or process it is for.
  */
 #include <errno.h>
@@ -282,6 +282,7 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	}
 	map_vgpcs(map, topo);
 	map_usual(map);
+	release_places(map);
 	return 0;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets into TMDs. The only code that writes a TMD, the only place where a set of
+ * Sets into TMDs. With release.h the only code that writes a TMD, the only place where a set of
  * allowed TPCs becomes disable bits, and where the rule that keeps a GPU alive is
  * applied. Knows nothing of scopes, streams or processes.
  */
 #ifndef GPUPART_LIB_TMD_TMD_H
 #define GPUPART_LIB_TMD_TMD_H
 
+#include "lib/tmd/release.h"
 #include "lib/topo/topology.h"
 
 #define TMD_MIN_SIZE	256	/* bytes; no layout is smaller */
@@ -36,6 +37,8 @@ struct tmd_map {
 	 */
 	uint16_t usual_byte;
 	uint32_t usual_mask, usual_value, valid_bit;
+	unsigned int nr_releases;
+	struct tmd_release_place release[TMD_RELEASES * TMD_RELEASE_KINDS];
 	unsigned int sms_per_tpc;	/* the fewest that any TPC has */
 	struct tmd_allow all;
 	struct tmd_allow singles;	/* of no whole virtual GPC */

@@ -6,6 +6,7 @@
  * Must not know where blocks go.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -159,6 +160,12 @@ static void stands(struct sim_gpu *gpu)
 			launch_failed(ctx, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+/* Writes the records that came late, and says when the next one comes. */
+static uint64_t late(struct sim_gpu *gpu)
+{
+	return release_late(gpu, SIM_CLOCK_START + pipe_fed_now(gpu->fed));
+}
+
 bool engine_step(struct sim_gpu *gpu)
 {
 	uint64_t next, now;
@@ -173,7 +180,18 @@ bool engine_step(struct sim_gpu *gpu)
 	did = pipe_fed_step(gpu->fed);
 	if (did < 0)
 		stands(gpu);
-	return did > 0;
+	next = late(gpu);
+	if (did || next == UINT64_MAX)
+		return did > 0;
+	/* Only late records are left to come. */
+	next -= SIM_CLOCK_START;
+	now = sim_faults()->host_clock ? host_ns() : next;
+	if (next > now)
+		engine_sleep(next - now);
+	if (pipe_fed_until(gpu->fed, next))
+		return false;
+	late(gpu);
+	return true;
 }
 
 /* Does what is due by the host's clock, which it gives: an idle GPU's time goes by, too. */
@@ -183,6 +201,7 @@ static uint64_t catch_up(struct sim_gpu *gpu)
 
 	if (pipe_fed_until(gpu->fed, now))
 		stands(gpu);
+	late(gpu);
 	return now;
 }
 
@@ -211,6 +230,33 @@ void engine_sleep(uint64_t ns)
 	struct timespec left = { ns / 1000000000, ns % 1000000000 };
 
 	nanosleep(&left, NULL);
+}
+
+#define THREAD_NS 200000
+
+/* By the host's clock what is due happens although nobody calls, as on a GPU. */
+static void *thread_runs(void *arg)
+{
+	for (;;) {
+		sim_enter();
+		for (unsigned int i = 0; i < sim_nr_gpus; i++)
+			catch_up(sim_gpus[i]);
+		sim_leave();
+		engine_sleep(THREAD_NS);
+	}
+	return arg;
+}
+
+static void thread_start(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_create(&thread, NULL, thread_runs, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ----------------------------------------------------------- queues of streams */
@@ -299,8 +345,13 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 
 	if (!op)
 		return false;
-	if (sim_faults()->host_clock)
+	if (sim_faults()->host_clock) {
+		static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 		catch_up(gpu);
+		if (sim_faults()->host_thread)
+			pthread_once(&once, thread_start);
+	}
 	*op = *from;
 	op->next = NULL;
 	if (stream->pipe < 0)

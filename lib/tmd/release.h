@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Release slots of a TMD: when a grid has ended, the hardware writes a record for each slot that
+ * is enabled. Slot 0 is the driver's. Functions on different TMDs need no lock; the caller makes
+ * sure that no other thread writes the same TMD.
+ */
+#ifndef GPUPART_LIB_TMD_RELEASE_H
+#define GPUPART_LIB_TMD_RELEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TMD_RELEASES	3	/* no layout has more slots */
+
+struct tmd_map;
+
+enum tmd_release_kind {
+	/*
+	 * Four words, aligned to 16 bytes: payload low, high, time low, high. The time is in
+	 * nanoseconds of %globaltimer, and is written before the payload. With a payload of 32
+	 * bits, see tmd_release_payload_bits(), the second word is 0.
+	 */
+	TMD_RELEASE_TIME,
+	/* One word of 32 bits, aligned to 4 bytes: the payload is added atomically. */
+	TMD_RELEASE_ADD,
+	TMD_RELEASE_KINDS,
+};
+
+struct tmd_release {
+	uint64_t address;	/* virtual, of the launch's context */
+	uint64_t payload;	/* bits that the slot has no room for are dropped */
+	enum tmd_release_kind kind;
+};
+
+/* A slot decoded. Fields that the layout does not have are 0. */
+struct tmd_release_seen {
+	bool enabled;
+	unsigned int words;	/* of the record: 4, 1, 2; 0: a value without a meaning */
+	bool membar, reduction, payload64;
+	unsigned int operation, format, trap;	/* as they stand */
+	uint64_t address, payload;
+	bool zero;		/* every bit of the slot is 0 */
+};
+
+/* How a slot is written for one kind of record, as words. Only release.c reads it. */
+struct tmd_release_place {
+	uint16_t version_byte, control_byte, address_byte, payload_byte;
+	uint8_t version;
+	bool payload64;
+	uint32_t enable;		/* its bit in the 32-bit word at control_byte */
+	uint32_t control_keep, control;	/* bits that stay; the value of the others */
+	uint64_t address_keep, address;	/* the same for the 64-bit word at address_byte */
+	uint64_t refused;		/* bits that no address has */
+};
+
+/* Fills in the places of a map that has its layout. */
+void release_places(struct tmd_map *map);
+
+/* How many slots a TMD of the map's layout has. */
+unsigned int tmd_release_slots(const struct tmd_map *map);
+
+/* Bits of a payload: 64, or 32; 0 if the layout has no slots. */
+unsigned int tmd_release_payload_bits(const struct tmd_map *map);
+
+/*
+ * Bits of an address: 57, or 40 before V04_00, where the addresses that mmap() chooses do not fit;
+ * 0 if the layout has no slots.
+ */
+unsigned int tmd_release_address_bits(const struct tmd_map *map);
+
+/* The GPU and driver on which the layout's slots were seen to work, or NULL: untried. */
+const char *tmd_release_tested_on(const struct tmd_map *map);
+
+/* Whether the slot exists and its enable bit is 0. */
+bool tmd_release_is_free(const struct tmd_map *map, const void *tmd, unsigned int slot);
+
+/*
+ * Writes and enables a free slot. No membar: a layout with one membar bit for all slots keeps the
+ * driver's. False, with nothing changed, if the slot is enabled or does not exist, the TMD is of
+ * another version, or the address is misaligned or has too many bits. Cannot fail otherwise,
+ * allocate, lock or loop.
+ */
+bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
+		       const struct tmd_release *release);
+
+/*
+ * The same in fewer instructions, for the launch callback: tmd_release_place(), NULL if the slot
+ * does not exist, can be called beforehand. It is valid until the map is built again.
+ */
+const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
+						  enum tmd_release_kind kind);
+bool tmd_release_put(const struct tmd_release_place *place, void *tmd, uint64_t address,
+		     uint64_t payload);
+
+/* False, and zeroes, if the slot does not exist or the TMD is of another version. */
+bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int slot,
+		      struct tmd_release_seen *seen);
+
+/*
+ * Sets the slot's bits to 0 if it is enabled and has this address. After tmd_release_write() on a
+ * slot of zeroes the TMD is as it was before.
+ */
+bool tmd_release_clear(const struct tmd_map *map, void *tmd, unsigned int slot, uint64_t address);
+
+#endif
