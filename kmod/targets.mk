@@ -111,7 +111,7 @@ check-kmod-pure: $(KMOD_TESTS)
 
 # And the module itself in virtual machines.
 check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
-	@VM_TIMEOUT=500 TEST_TIMEOUT=600 tests/runtests.sh $(KMOD_TESTS) $(KMOD_GUESTS)
+	@VM_TIMEOUT=900 TEST_TIMEOUT=1000 tests/runtests.sh $(KMOD_TESTS) $(KMOD_GUESTS)
 
 # The same on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection, which is
 # built once (some minutes) and kept.

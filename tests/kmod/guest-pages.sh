@@ -61,8 +61,8 @@ for topology in /pages/*.topology; do
 	if [ "$name" = volta-gv100 ]; then
 		same "$(cd /proc/gpu0 && cat partition_ctl CWD_CG0 CWD_CG1 | tr '\n' ' ')" "0x30005 0x4044 0x0 " "$name: partition_ctl, CWD_CG0 and CWD_CG1"
 		host poke 0 0x405b2c 0xa >/dev/null
-		sleep 1.1
-		same "$(cat /proc/gpu0/partition_ctl)" 0xa "$name: partition_ctl of another context, a second later"
+		until_true 30 sh -c '[ "$(cat /proc/gpu0/partition_ctl)" = 0xa ]'
+		check $? "$name: partition_ctl of another context is not the one kept"
 	fi
 	rmmod gpupart || wrong=1
 done
