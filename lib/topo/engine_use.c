@@ -279,17 +279,17 @@ static void count(struct uses *uses, const struct gpu_runlist *r,
 		use->tsgs[i].channel = e->channel;
 }
 
-/* A runlist that refuses to be read is left out; -EACCES and a GPU that sleeps are errors. */
+/* -ENODATA: its registers are refused. */
 static int sample(struct source *s, u32 base, struct uses *uses)
 {
 	struct gpu_runlist r;
 	int err = read_runlist(s, base, &r);
 
 	if (err)
-		return err == -EIO || err == -ERANGE ? 0 : err;
+		return err == -EIO || err == -ERANGE ? -ENODATA : err;
 	for (unsigned int i = 0; i < r.nr; i++)
 		count(uses, &r, &r.engines[i]);
-	return 0;
+	return r.nr ? 0 : -ENODATA;
 }
 
 static int sample_all(struct source *s, double seconds, struct uses *uses)
@@ -301,9 +301,19 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	end = next.tv_sec + next.tv_nsec / 1e9 + seconds;
 	for (unsigned int tick = 0; !err; tick++) {
+		unsigned int other = s->nr_bases > 1 ? 1 + tick % (s->nr_bases - 1) : 0;
+
 		err = sample(s, s->bases[0], uses);
-		if (!err && s->nr_bases > 1)
-			err = sample(s, s->bases[1 + tick % (s->nr_bases - 1)], uses);
+		if (err == -ENODATA)
+			return ctx_fail(s->gp, -EIO, "the runlist at 0x%x refuses to be read",
+					s->bases[0]);
+		if (!err && other)
+			err = sample(s, s->bases[other], uses);
+		/* A refused read is an error in the GPU: it is not asked for again. */
+		if (err == -ENODATA) {
+			s->bases[other] = s->bases[--s->nr_bases];
+			err = 0;
+		}
 		if (s->recorded.file) {
 			int more = err ? 0 : recorded_next(s);
 

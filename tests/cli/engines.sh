@@ -55,6 +55,8 @@ refused() {
 	is $? "$want" "ps $*: exit status" && has "$(cat "$tmp/err")" "$say" "ps $*: $(cat "$tmp/err")"
 }
 { board turing-tu102; echo sample; } >"$tmp/turing"
+{ board gh100-runlists-busy | sed 's/^0xc00004 .*/0xc00004 0xbadf5040/'; echo sample; } >"$tmp/first"
+refused 1 "the runlist at 0xc00000 refuses to be read" --engines -i "$tmp/first"
 refused 1 "chip 0x162: where its runlists' registers are is not known" --engines -i "$tmp/turing"
 echo hello >"$tmp/words"
 refused 1 'wants "0xOFFSET 0xVALUE" or "sample", not: hello' --engines -i "$tmp/words"

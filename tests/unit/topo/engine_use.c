@@ -20,7 +20,7 @@ static struct regfile regs;
 static struct {
 	uint32_t next_handle;
 	unsigned int status;		/* of register reads */
-	unsigned int reads, wrong, of_status, open;
+	unsigned int reads, wrong, of_status, of_second, open;
 } driver;
 
 /* NVIDIA's driver, in the place of libc's calls. */
@@ -86,6 +86,7 @@ static uint32_t read_registers(const uint8_t *params, uint32_t size)
 	/* One read of 32 bits of a register of the whole GPU. */
 	driver.wrong += size != 48 || params[20] != 1 || type != 0;
 	driver.reads++;
+	driver.of_second += offset == 0xc00404;
 	if (driver.status)
 		return driver.status;
 	regfile_rd32(&regs.reader, offset, &value);
@@ -187,6 +188,15 @@ int main(void)
 	tap_ok(driver.reads > 100 && !driver.wrong, "%u reads, %u that a driver would not take",
 	       driver.reads, driver.wrong);
 	tap_ok(!driver.open, "all descriptors are closed");
+
+	driver.of_second = 0;
+	regs.bad_offset = 0xc00404;
+	regs.bad_value = 0xbadf5040;
+	nr = gpupart_engine_uses(gp, NULL, "rm", 0.2, &info, list);
+	tap_ok(nr == 1 && driver.of_second == 1 && e->samples > 2,
+	       "a runlist that is refused is asked for once, not in each of %u samples (%u)",
+	       e->samples, driver.of_second);
+	regs.bad_value = 0;
 
 	driver.status = 4;
 	nr = gpupart_engine_uses(gp, NULL, "rm", 0.1, &info, list);
