@@ -59,14 +59,20 @@ struct gpu_session {
 	bool no_wake;	/* reads a GPU only while it is awake, in the whole of BAR0 */
 };
 
-/* -ENODEV: gone, -EINTR: the caller is being killed. Does not wake the GPU: only a read that is not cached does. */
+/*
+ * -ENODEV: gone, -EINTR: the caller is being killed. Does not wake the GPU: only a read that is
+ * not cached does.
+ */
 int gpu_open(struct gpu *gpu, struct gpu_session *session);
 void gpu_close(struct gpu_session *session);
 
 /* 0 with gpu->id filled in (its chip NULL if refused), or why not. */
 int gpu_identify(struct gpu_session *session);
 
-/* 0 with gpu->fs filled in: as known if nothing newer can be had without a wake-up. -EOPNOTSUPP: refused chip. */
+/*
+ * 0 with gpu->fs filled in: as known if nothing newer can be had without a wake-up. -EOPNOTSUPP:
+ * refused chip.
+ */
 int gpu_topology(struct gpu_session *session);
 
 /* What follows each life; any may be NULL. Called with no lock of this file's held but as said. */

@@ -5,8 +5,9 @@
  *   gpunl gpus | gpu NAME | topology NAME | engines [INDEX] | monitor SECONDS
  *   gpunl exec PROGRAM ARGS
  *   gpunl runlists NAME [PRI-BASE] | channels NAME PRI-BASE
- *   gpunl fuzz COUNT SEED | bench COUNT | family
+ *   gpunl fuzz COUNT SEED | bench COUNT | family | cut COMMAND
  *   gpunl user COMMAND.. | userns COMMAND..
+ * cut runs COMMAND while a dump of engines is half done, and tells whether the kernel marked it.
  * NAME is an index or a bus-name. --netns before it: in a network namespace of its own;
  * --uid N: as that user, with no capability; --perfmon N: with CAP_PERFMON alone. user is
  * nobody, userns is nobody who is root in a user namespace of its own.
@@ -477,6 +478,38 @@ static void become(unsigned int uid, bool perfmon)
 		die("become");
 }
 
+/* 0: the rest of the dump has the mark of one that was cut. */
+static int cut(const char *command)
+{
+	bool done = false, first = true, marked = false;
+	struct sockaddr_nl self = { .nl_family = AF_NETLINK };
+
+	/* On a new socket, of which the kernel does not know yet that it takes large messages. */
+	close(sock);
+	sock = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
+	if (sock < 0 || bind(sock, (struct sockaddr *)&self, sizeof(self)))
+		die("socket");
+	begin(family_id, NLM_F_DUMP, GPUPART_CMD_ENGINE_GET);
+	send_out();
+	while (!done) {
+		/* The kernel fills no more at once than there was room for. */
+		ssize_t got = recv(sock, in, 4096, 0);
+		const struct nlmsghdr *n = (const void *)in;
+
+		if (got < 0)
+			die("recv");
+		for (; NLMSG_OK(n, (size_t)got); n = NLMSG_NEXT(n, got)) {
+			done |= n->nlmsg_type == NLMSG_DONE;
+			marked |= n->nlmsg_flags & NLM_F_DUMP_INTR;
+		}
+		if (first && system(command))
+			return 2;
+		first = false;
+	}
+	puts(marked ? "marked" : "whole");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_nl self = { .nl_family = AF_NETLINK };
@@ -551,6 +584,8 @@ int main(int argc, char **argv)
 		send_out();
 		return answer(runlists ? runlist_fields : channel_fields, ' ', true);
 	}
+	if (!strcmp(argv[1], "cut"))
+		return cut(argv[2]);
 	if (!strcmp(argv[1], "monitor"))
 		monitor(atof(argv[2]));
 	else if (!strcmp(argv[1], "fuzz"))

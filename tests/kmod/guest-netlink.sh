@@ -112,6 +112,22 @@ kill $listener
 rmmod sleepy
 host load 0 gh100-h200-e >/dev/null
 
+# A dump that hot-plug cuts has the kernel's mark, and only such a one.
+rmmod gpupart
+for n in 3 4 5 6; do host load $n gh100-h200-a >/dev/null; done
+insmod /gpupart.ko
+same "$(gpunl cut true)" whole "a dump of engines"
+same "$(gpunl cut "echo 1 >$pci/0000:03:00.0/remove")" marked "one in which a GPU goes"
+echo 1 >/sys/bus/pci/rescan
+until_true 50 test -e /proc/gpu2/topology
+check $? "the GPU is back"
+rmmod gpupart
+host load 3 ampere-ga100 >/dev/null
+host load 4 turing-tu102 >/dev/null
+host load 5 kepler-gk110 >/dev/null
+host load 6 refused-0x1d2 >/dev/null
+insmod /gpupart.ko
+
 # Dumps while GPUs come and go.
 for i in 1 2 3 4; do (while [ ! -e /tmp/enough ]; do gpunl gpus; gpunl engines; gpunl topology 2; done >/dev/null) & done
 for i in 1 2 3 4 5; do

@@ -34,6 +34,27 @@ echo 0 >/sys/module/sleepy/parameters/slow
 rmmod gpupart
 rmmod sleepy
 
+# An ordinary user, and one that is root in a user namespace, may ask what anybody may.
+insmod /gpupart.ko
+for who in user userns; do
+	gpunl $who gpunl gpus >/tmp/out
+	same "$? $(wc -l </tmp/out)" "0 8" "$who: GPUs by netlink"
+	gpunl $who gpunl topology 0 >/tmp/out
+	same "$? $(grep -c '^complete' /tmp/out)" "0 1" "$who: a topology"
+	gpunl $who cat /proc/gpu0/topology >/tmp/out
+	cmp -s /tmp/out /pages/gh100-h200-e.topology
+	check $? "$who: the page"
+	gpunl $who gpunl runlists 0 >/tmp/out
+	same $? 1 "$who: runlists are refused, errno"
+	gpunl $who cat /proc/gpu0/runlists >/tmp/out 2>&1
+	[ $? -ne 0 ]
+	check $? "$who: their page too: $(cat /tmp/out)"
+	gpunl $who rmmod gpupart 2>/dev/null
+	[ $? -ne 0 ] && [ -e /proc/gpu0 ]
+	check $? "$who: cannot unload the module"
+done
+rmmod gpupart
+
 # Another module that has the name of a folder.
 insmod /sleepy.ko entry=gpu0
 insmod /gpupart.ko
