@@ -54,7 +54,7 @@ static void start(struct gpupart *gp, struct gpupart_gpu *gpu, int err)
 	if (err)
 		snprintf(gpu->records_why, sizeof(gpu->records_why), "%.190s", gp->error);
 	else
-		atomic_store_explicit(&gpu->records, records, memory_order_release);
+		atomic_store_explicit(&gpu->recorder, records, memory_order_release);
 }
 
 /* A launch whose record is looked for; it has one block, which tells when it ended. */
@@ -81,7 +81,7 @@ void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 	char key[20], line[24];
 	int err;
 
-	if (!atomic_load(&gpu->records)) {
+	if (!atomic_load(&gpu->recorder)) {
 		err = allowed(&gp, gpu);
 		key_make(gpu, key);
 		if (!err && !cache_has(key)) {
@@ -105,7 +105,7 @@ void recording_known(struct gpupart_gpu *gpu)
 	if (!err && !cache_has(key))
 		err = ctx_fail(&gp, -EOPNOTSUPP,
 			       "records of launches were not checked yet on this GPU and driver");
-	if (!atomic_load(&gpu->records))
+	if (!atomic_load(&gpu->recorder))
 		start(&gp, gpu, err);
 }
 
@@ -114,7 +114,8 @@ void recording_stop(const char *why)
 	struct gpupart_gpu *gpu;
 
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
-		if (atomic_exchange(&gpu->records, NULL)) {
+		if (atomic_exchange(&gpu->recorder, NULL)) {
+			atomic_store(&gpu->records, NULL);
 			snprintf(gpu->records_why, sizeof(gpu->records_why), "%.190s", why);
 			__atomic_store_n(&control_records(gpu->shared)->on, 0, __ATOMIC_RELEASE);
 		}
@@ -134,9 +135,9 @@ void recording_context(const struct cuda_api *cuda, void *ctx)
 		if (!cuda->ctx_device(&device)) {
 			driver_context_on(ctx, device);
 			gpu = scope_gpu_of(driver_gpu_of_device(device));
-			records = gpu ? atomic_load(&gpu->records) : NULL;
-			if (records)
-				records_context(records, cuda, ctx);
+			records = gpu ? atomic_load(&gpu->recorder) : NULL;
+			if (records && records_context(records, cuda, ctx))
+				atomic_store_explicit(&gpu->records, records, memory_order_release);
 		}
 		cuda->ctx_pop(&(void *){ NULL });
 	}

@@ -43,11 +43,9 @@ static void after_fork(void)
 
 int records_possible(struct gpupart *gp, const struct tmd_map *map)
 {
-	unsigned int slots = tmd_release_slots(map), bits = tmd_release_payload_bits(map);
-
-	return slots >= 2 && bits == 64 ? 0 :
-	       ctx_fail(gp, -EOPNOTSUPP, "TMD %s has %u release slots with payloads of %u bits",
-			tmd_layout_name(map->layout), slots, bits);
+	return tmd_release_slots(map) >= 2 ? 0 :
+	       ctx_fail(gp, -EOPNOTSUPP, "TMD %s has %u release slots, and 2 are needed",
+			tmd_layout_name(map->layout), tmd_release_slots(map));
 }
 
 int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_map *map,
@@ -90,14 +88,18 @@ static struct records_context *find(struct records *records, const void *ctx)
 	return NULL;
 }
 
+/* In the block. */
+static unsigned int place_of(const struct records *records)
+{
+	return records->gpu - control_self->gpus;
+}
+
 /* Shown with all rings where no launch has been. */
 static bool section_make(struct gpupart *gp, struct records *records)
 {
-	const struct control_gpu *first = control_self->gpus;
-
 	if (records->section)
 		return true;
-	records->section = records_file_section(gp, records->gpu - first);
+	records->section = records_file_section(gp, place_of(records));
 	if (!records->section)
 		return false;
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
@@ -124,7 +126,7 @@ static void rings_revive(struct records *records, unsigned int n)
 		if (!ring->shown->lost || ring->context != n || ring->broken)
 			continue;
 		for (uint64_t seq = ring->shown->folded + 1; seq <= last; seq++) {
-			if (atomic_load(&ring->cells[seq & ring->mask].payload) == seq)
+			if (records_has(&ring->cells[seq & ring->mask], seq))
 				continue;
 			atomic_store(&ring->notes[seq & ring->mask].submitted, 0);
 			atomic_store(&ring->cells[seq & ring->mask].payload, seq);
@@ -145,7 +147,7 @@ static int register_in(struct gpupart *gp, const struct cuda_api *cuda, struct r
 	int result;
 
 	if (!again)
-		context->mapped = records_file_again(records->section);
+		context->mapped = records_file_again(place_of(records));
 	if (!context->mapped)
 		return ctx_fail(gp, -ENOMEM, "no room to map records");
 	result = cuda->host_register(context->mapped, RECORDS_REGISTERED, CUDA_HOST_DEVICEMAP);
@@ -185,23 +187,23 @@ static int add(struct gpupart *gp, struct records *records, const struct cuda_ap
 			      err;
 }
 
-void records_context(struct records *records, const struct cuda_api *cuda, void *ctx)
+bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx)
 {
 	struct gpupart gp = { "" };
-	bool was;
+	bool was, good;
 
 	if (find(records, ctx))
-		return;
+		return true;
 	was = driver_own(true);
 	pthread_mutex_lock(&lock);
-	if (!find(records, ctx)) {
-		if (add(&gp, records, cuda, ctx))
-			snprintf(records->why, sizeof(records->why), "%.191s", gp.error);
-		else
-			__atomic_store_n(&records->shown->on, 1, __ATOMIC_RELEASE);
-	}
+	good = find(records, ctx) || !add(&gp, records, cuda, ctx);
+	if (good)
+		__atomic_store_n(&records->shown->on, 1, __ATOMIC_RELEASE);
+	else
+		snprintf(records->why, sizeof(records->why), "%.191s", gp.error);
 	pthread_mutex_unlock(&lock);
 	driver_own(was);
+	return good;
 }
 
 void records_context_gone(struct records *records, const void *ctx)

@@ -44,6 +44,11 @@ static void after_fork(void)
 		file.sections[n] = NULL;
 }
 
+static off_t section_at(unsigned int n)
+{
+	return RECORDS_HEAD + (off_t)n * RECORDS_STRIDE;
+}
+
 static int fill_head(int fd)
 {
 	struct shared_header header = { 0 };
@@ -95,7 +100,7 @@ static int file_make(void)
 /* With the lock held. Memory that is not there when it is written would end the program. */
 static int section_map(unsigned int n, void **section)
 {
-	const off_t at = RECORDS_HEAD + (off_t)n * RECORDS_STRIDE;
+	const off_t at = section_at(n);
 	void *map;
 	int err;
 
@@ -150,11 +155,16 @@ void *records_file_find(unsigned int n)
 	return atomic_load(&file.sections[n]);
 }
 
-/* A mapping of its own, that no fork's child has; the descriptor is not needed. */
-void *records_file_again(void *section)
+/* A mapping of its own, that no fork's child has; also where the descriptor was closed. */
+void *records_file_again(unsigned int n)
 {
-	void *again = mremap(section, 0, RECORDS_REGISTERED, MREMAP_MAYMOVE);
+	void *again;
 
+	pthread_mutex_lock(&lock);
+	again = is_open() ? mmap(NULL, RECORDS_REGISTERED, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 file.fd, section_at(n)) :
+			    mremap(file.sections[n], 0, RECORDS_REGISTERED, MREMAP_MAYMOVE);
+	pthread_mutex_unlock(&lock);
 	if (again == MAP_FAILED)
 		return NULL;
 	madvise(again, RECORDS_REGISTERED, MADV_DONTFORK);

@@ -254,7 +254,7 @@ static unsigned int fold_ring(struct control_records *totals, const struct recor
 		const struct records_cell *cell = &ring->cells[++seq & ring->mask];
 		const struct records_note *note = &ring->notes[seq & ring->mask];
 
-		if (atomic_load_explicit(&cell->payload, memory_order_acquire) != seq)
+		if (!records_has(cell, seq))
 			break;
 		entry.time = atomic_load_explicit(&cell->time, memory_order_relaxed);
 		entry.submitted = atomic_load_explicit(&note->submitted, memory_order_relaxed);

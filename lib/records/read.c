@@ -40,7 +40,7 @@ struct gpupart_records_reader {
 	struct control_records copy;
 	struct records_cell cells[RECORDS_LONG];
 	struct records_note notes[RECORDS_LONG];
-	uint64_t times[RECORDS_LONG];
+	bool timed[RECORDS_LONG];
 	unsigned int nr_entries;
 	struct entry entries[RECORDS_NR_CELLS];
 };
@@ -253,10 +253,12 @@ static unsigned int read_ring(struct gpupart_records_reader *reader, unsigned in
 	if (!read_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])))
 		return 0;
 	for (seq = first; seq <= last; seq++) {
-		if (reader->cells[seq % entries].payload < seq)
+		const struct records_cell *cell = &reader->cells[seq % entries];
+
+		if (!records_reached(cell, seq))
 			break;
-		/* In use again: it ended. */
-		reader->times[nr++] = reader->cells[seq % entries].payload == seq;
+		/* Else it is in use again, and has ended. */
+		reader->timed[nr++] = records_has(cell, seq);
 	}
 	if (!read_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
 	    !read_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
@@ -265,7 +267,7 @@ static unsigned int read_ring(struct gpupart_records_reader *reader, unsigned in
 	for (unsigned int i = 0; i < nr; i++) {
 		struct entry *entry = &reader->entries[reader->nr_entries++];
 		unsigned int at = (first + i) % entries;
-		bool whole = reader->times[i] && issued - (first + i) < entries - 1;
+		bool whole = reader->timed[i] && issued - (first + i) < entries - 1;
 
 		*entry = (struct entry){ .ring = n, .seq = first + i };
 		entry->launch.time = reader->cells[at].time;
@@ -463,8 +465,7 @@ static bool ring_busy(struct gpupart_records_reader *reader, const struct contro
 	if (folded > done && folded <= issued)
 		done = folded;
 	for (unsigned int left = records_entries(n); left && done < issued; left--, done++)
-		if (atomic_load_explicit(&cells[(done + 1) % records_entries(n)].payload,
-					 memory_order_acquire) < done + 1)
+		if (!records_reached(&cells[(done + 1) % records_entries(n)], done + 1))
 			break;
 	reader->done[n] = done;
 	return done < issued ||

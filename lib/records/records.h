@@ -27,6 +27,23 @@ struct records_cell {
 	_Atomic uint64_t time;		/* %globaltimer, ns */
 };
 
+/*
+ * Older layouts write the lower 32 bits of a number alone. They are enough: an entry has the number
+ * of this turn around the ring, or of the last.
+ */
+static inline bool records_has(const struct records_cell *cell, uint64_t seq)
+{
+	return (uint32_t)atomic_load_explicit(&cell->payload, memory_order_acquire) ==
+	       (uint32_t)seq;
+}
+
+/* That one, or one that used the entry later. */
+static inline bool records_reached(const struct records_cell *cell, uint64_t seq)
+{
+	return (int32_t)((uint32_t)atomic_load_explicit(&cell->payload, memory_order_acquire) -
+			 (uint32_t)seq) >= 0;
+}
+
 struct records_note {
 	_Atomic uint64_t submitted;	/* CPU's counter; 0: the launch failed, and never ran */
 	_Atomic uint64_t function;
@@ -84,7 +101,7 @@ void *records_file_section(struct gpupart *gp, unsigned int n);
 /* NULL: none. */
 void *records_file_find(unsigned int n);
 /* The part of it that the GPU writes, mapped once more; NULL: no room. */
-void *records_file_again(void *section);
+void *records_file_again(unsigned int n);
 
 /* ------------------------------------------------------------------- GPUs */
 
@@ -188,9 +205,9 @@ int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_
 
 /*
  * Launches in @ctx, which is current, are recorded from now on. Any number of times; outside of
- * the launch callback, since it calls the driver. Where that fails @records->why has the reason.
+ * the launch callback, since it calls the driver. False: they are not, @records->why has the reason.
  */
-void records_context(struct records *records, const struct cuda_api *cuda, void *ctx);
+bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx);
 
 /* ------------------------------------------------------------------- totals */
 

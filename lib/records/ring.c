@@ -15,9 +15,7 @@ static _Thread_local struct {
 
 static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 {
-	const struct records_cell *cell = &ring->cells[seq & ring->mask];
-
-	return atomic_load_explicit(&cell->payload, memory_order_acquire) == seq;
+	return records_has(&ring->cells[seq & ring->mask], seq);
 }
 
 bool records_ring_drained(const struct records_ring *ring)
@@ -139,7 +137,8 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 	struct control_ring *shown = ring->shown;
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
 
-	if (shown->after <= issued && has_ended(ring, shown->after))
+	if (shown->after <= issued &&
+	    records_reached(&ring->cells[shown->after & ring->mask], shown->after))
 		__atomic_store_n(&shown->waiting, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	control_count_on(&shown->waiting);
