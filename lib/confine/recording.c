@@ -109,6 +109,15 @@ void recording_known(struct gpupart_gpu *gpu)
 		start(&gp, gpu, err);
 }
 
+void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len)
+{
+	const struct records *recorder = atomic_load(&gpu->recorder);
+
+	snprintf(why, len, "%s", atomic_load(&gpu->records) ? "" :
+		 !recorder ? gpu->records_why :
+		 *recorder->why ? recorder->why : "no context was seen yet");
+}
+
 void recording_stop(const char *why)
 {
 	struct gpupart_gpu *gpu;

@@ -123,7 +123,8 @@ static void rings_revive(struct records *records, unsigned int n)
 		struct records_ring *ring = &records->rings[i];
 		uint64_t last = atomic_load(&ring->issued);
 
-		if (!ring->shown->lost || ring->context != n || ring->broken)
+		if (!ring->shown->lost || ring->context != n ||
+		    atomic_load(&ring->busy) == RECORDS_BROKEN)
 			continue;
 		for (uint64_t seq = ring->shown->folded + 1; seq <= last; seq++) {
 			if (records_has(&ring->cells[seq & ring->mask], seq))

@@ -8,7 +8,7 @@
 #include "lib/records/records.h"
 
 #define FOLD_MAX	16	/* launches in one turn */
-#define LOOK_MAX	8	/* other rings that are looked at in one turn */
+#define LOOK_MAX	3	/* other rings that are looked at in one turn */
 #define FUNCTION_PROBES	8
 #define SECOND		1000000000ull
 #define OFFSET_NONE	INT64_MIN
@@ -19,23 +19,6 @@
 static struct {
 	uint64_t counter, ns;
 } base;
-
-uint64_t records_counter(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t count;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
-	return count;
-#else
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * SECOND + ts.tv_nsec;
-#endif
-}
 
 static uint64_t now_ns(void)
 {
@@ -186,99 +169,157 @@ static __attribute__((noinline)) struct control_function *function_new(
 	return least;
 }
 
-static inline void function_add(struct control_records *totals, uint64_t function, uint64_t ns)
-{
-	unsigned int at = (function >> 4) * 0x9e3779b97f4a7c15ull >> 32;
-	struct control_function *f = &totals->functions[at % CONTROL_NR_FUNCTIONS];
+/* ------------------------------------------------------------------- launches */
 
-	if (__builtin_expect(f->key != function, 0))
-		f = function_new(totals, function, at);
+/* Launches of one ring, in their order, of which neighbours are put into the totals as one. */
+struct batch {
+	struct control_records *totals;
+	uint64_t last_end;		/* of the ring */
+	uint64_t begin;			/* of launches without a gap, up to last_end */
+	struct control_function *function;	/* of the last launch; NULL: none yet */
+	uint64_t clock_ns, clock_counter, clock_scale;	/* with the offset */
+};
+
+static inline void batch_begin(struct batch *batch, struct control_records *totals,
+			       const struct control_ring *ring)
+{
+	const struct control_clock *clock = &totals->clock;
+
+	*batch = (struct batch){
+		.totals = totals, .last_end = ring->last_end, .begin = ring->last_end,
+		.clock_ns = clock->ns + clock->offset, .clock_counter = clock->counter,
+		.clock_scale = clock->scale,
+	};
+}
+
+static inline void batch_flush(struct batch *batch)
+{
+	if (batch->last_end > batch->begin)
+		records_add(batch->totals, batch->begin, batch->last_end);
+}
+
+static inline __attribute__((always_inline))
+void batch_add(struct batch *batch, uint64_t end, uint64_t submitted, uint64_t key)
+{
+	int64_t since = submitted - batch->clock_counter;
+	uint64_t begin = batch->clock_ns + (int64_t)((__int128)since * batch->clock_scale >> 32);
+	struct control_function *f = batch->function;
+	uint64_t ns;
+
+	/* It waited for the one before; times of one stream do not go backwards. */
+	if (begin <= batch->last_end) {
+		begin = batch->last_end;
+	} else {
+		batch_flush(batch);
+		batch->begin = begin < end ? begin : end;
+		if (batch->begin < batch->last_end)
+			batch->begin = batch->last_end;
+		begin = batch->begin;
+	}
+	if (__builtin_expect(end < begin, 0))
+		end = begin;
+	batch->last_end = end;
+	ns = end - begin;
+	if (__builtin_expect(!f || f->key != key, 0)) {
+		unsigned int at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 32;
+
+		f = &batch->totals->functions[at % CONTROL_NR_FUNCTIONS];
+		if (f->key != key)
+			f = function_new(batch->totals, key, at);
+		batch->function = f;
+	}
+	batch->totals->kernels_ns += ns;
 	f->count++;
 	f->ns += ns;
 	if (ns > f->longest_ns)
 		f->longest_ns = ns;
 }
 
-/* ------------------------------------------------------------------- launches */
-
-static inline __attribute__((always_inline))
-void fold_entry(struct control_records *totals, struct control_ring *ring,
-		const struct records_entry *entry)
+static inline void batch_end(struct batch *batch, struct control_ring *ring)
 {
-	uint64_t begin, end = entry->time;
+	batch_flush(batch);
+	ring->last_end = batch->last_end;
+	if (batch->last_end > batch->totals->last_end)
+		batch->totals->last_end = batch->last_end;
+}
 
-	ring->folded++;
-	if (__builtin_expect(!entry->submitted, 0)) {
-		totals->untimed++;
-		return;
-	}
-	begin = clock_ns(&totals->clock, entry->submitted) + totals->clock.offset;
-	if (begin < ring->last_end)
-		begin = ring->last_end;
-	if (end > ring->last_end)
-		ring->last_end = end;
-	if (end > totals->last_end)
-		totals->last_end = end;
-	if (__builtin_expect(begin > end, 0))
-		begin = end;
-	totals->kernels_ns += end - begin;
-	records_add(totals, begin, end);
-	function_add(totals, entry->function, end - begin);
+/* No launch was seen yet: the first ended before now. */
+static inline void clock_first(struct control_clock *clock, uint64_t end)
+{
+	if (__builtin_expect(clock->offset == OFFSET_NONE, 0))
+		clock->offset = end - clock_ns(clock, records_counter());
 }
 
 void records_fold_entry(struct control_records *totals, struct control_ring *ring,
 			const struct records_entry *entry)
 {
-	/* No launch was seen yet: this one ended before now. */
-	if (totals->clock.offset == OFFSET_NONE)
-		totals->clock.offset = entry->time - clock_ns(&totals->clock, records_counter());
-	fold_entry(totals, ring, entry);
+	struct batch batch;
+
+	ring->folded++;
+	if (!entry->submitted) {
+		totals->untimed++;
+		return;
+	}
+	clock_first(&totals->clock, entry->time);
+	batch_begin(&batch, totals, ring);
+	batch_add(&batch, entry->time, entry->submitted, entry->function);
+	batch_end(&batch, ring);
 }
 
 /* Up to @max launches of @ring; @own: the calling thread launches on it. How many it were. */
-static unsigned int fold_ring(struct control_records *totals, const struct records_ring *ring,
-			      unsigned int max, bool own)
+static inline __attribute__((always_inline))
+unsigned int fold_ring(struct control_records *totals, const struct records_ring *ring,
+		       unsigned int max, bool own)
 {
-	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire);
+	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire), seq, last;
 	struct control_ring *shown = ring->shown;
-	uint64_t seq = shown->folded;
-	struct records_entry entry = { 0 };
-	unsigned int n;
+	const uint64_t mask = ring->mask;
+	uint64_t time = 0, end, submitted, function, untimed = 0;
+	struct batch batch;
 
+	seq = shown->folded;
 	/* Entries that are in use again: they ended, and were not folded in time. */
-	if (issued - seq > ring->mask + 1) {
-		totals->untimed += issued - seq - ring->mask - 1;
-		shown->folded = seq = issued - ring->mask - 1;
+	if (__builtin_expect(issued - seq > mask + 1, 0)) {
+		untimed = issued - seq - mask - 1;
+		seq = issued - mask - 1;
 	}
-	for (n = 0; n < max && seq != issued; n++) {
-		const struct records_cell *cell = &ring->cells[++seq & ring->mask];
-		const struct records_note *note = &ring->notes[seq & ring->mask];
+	last = issued - seq > max ? seq + max : issued;
+	max = 0;
+	if (seq != last && records_has(&ring->cells[(seq + 1) & mask], seq + 1))
+		clock_first(&totals->clock, ring->cells[(seq + 1) & mask].time);
+	batch_begin(&batch, totals, shown);
+	for (; seq != last; seq++, max++) {
+		const uint64_t at = (seq + 1) & mask;
 
-		if (!records_has(cell, seq))
+		if (!records_has(&ring->cells[at], seq + 1))
 			break;
-		entry.time = atomic_load_explicit(&cell->time, memory_order_relaxed);
-		entry.submitted = atomic_load_explicit(&note->submitted, memory_order_relaxed);
-		entry.function = atomic_load_explicit(&note->function, memory_order_relaxed);
+		end = atomic_load_explicit(&ring->cells[at].time, memory_order_relaxed);
+		submitted = atomic_load_explicit(&ring->notes[at].submitted, memory_order_relaxed);
+		function = atomic_load_explicit(&ring->notes[at].function, memory_order_relaxed);
 		/* The thread of its stream may be writing over it. */
 		if (!own) {
 			atomic_thread_fence(memory_order_acquire);
 			issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
-			if (issued - seq >= ring->mask)
-				entry.submitted = 0;
+			if (issued - (seq + 1) >= mask)
+				submitted = 0;
 		}
-		if (__builtin_expect(totals->clock.offset == OFFSET_NONE, 0))
-			records_fold_entry(totals, shown, &entry);
-		else
-			fold_entry(totals, shown, &entry);
+		if (__builtin_expect(!submitted, 0)) {
+			untimed++;
+			continue;
+		}
+		time = end;
+		batch_add(&batch, end, submitted, function);
 	}
-	if (n && entry.submitted)
-		clock_learn(&totals->clock, clock_ns(&totals->clock, records_counter()),
-			    entry.time);
-	return n;
+	batch_end(&batch, shown);
+	shown->folded = seq;
+	totals->untimed += untimed;
+	if (time)
+		clock_learn(&totals->clock, clock_ns(&totals->clock, records_counter()), time);
+	return max;
 }
 
 /* Another ring with launches that are not folded: its stream may have no further one. */
-static const struct records_ring *waiting_ring(struct records *records)
+static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {
 	for (unsigned int i = 0; i < LOOK_MAX; i++) {
 		const struct records_ring *ring = 

@@ -11,6 +11,7 @@
 #define GPUPART_LIB_RECORDS_RECORDS_H
 
 #include <stdatomic.h>
+#include <time.h>
 #include "lib/driver/callback.h"
 #include "lib/driver/device.h"
 #include "lib/state/process_block.h"
@@ -105,8 +106,27 @@ void *records_file_again(unsigned int n);
 
 /* ------------------------------------------------------------------- GPUs */
 
+/* A count that all CPUs have, and that costs next to nothing. */
+static inline uint64_t records_counter(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t count;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+	return count;
+#else
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+#endif
+}
+
 #define RECORDS_MAX_CONTEXTS	16	/* of one GPU, that live at once */
-#define RECORDS_NR_SLOTS	256	/* a power of two */
+#define RECORDS_SLOT_BITS	8
+#define RECORDS_NR_SLOTS	(1u << RECORDS_SLOT_BITS)
 #define RECORDS_MAX_PROBES	16
 #define RECORDS_KEY_NEVER	0
 #define RECORDS_KEY_GONE	1
@@ -121,11 +141,12 @@ struct records_ring {
 	uint64_t address;		/* of the cells, in the address space of: */
 	const void *ctx;
 	struct control_ring *shown;
-	atomic_bool busy;		/* a launch is in the callback */
-	bool broken;			/* there were two: it is not used any more */
+	_Atomic unsigned char busy;	/* a launch is in the callback, or: */
 	unsigned char context;		/* its place in contexts[] */
 	unsigned char number;
 };
+
+#define RECORDS_BROKEN	2	/* there were two: it is not used any more */
 
 /* Open addressing by the address of a stream's TMD. Taken places never become free. */
 struct records_slot {
@@ -228,7 +249,6 @@ void records_add(struct control_records *totals, uint64_t begin, uint64_t end);
 /* In the launch callback, now and then: launches of @ring that have ended, and of another one. */
 void records_fold(struct records *records, struct records_ring *ring);
 
-uint64_t records_counter(void);
 /* Measures the counter's rate, since the first call; the second one takes 1 ms at most. */
 void records_clock_start(struct control_clock *clock);
 

@@ -51,11 +51,14 @@ static struct records_ring *ring_take(struct records *records)
 	return NULL;
 }
 
+static inline unsigned int slot_first(uint64_t tmd)
+{
+	return (tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - RECORDS_SLOT_BITS);
+}
+
 static inline struct records_slot *slot_at(struct records *records, uint64_t tmd, unsigned int n)
 {
-	unsigned int at = ((tmd >> 4) * 0x9e3779b97f4a7c15ull >> 32) + n;
-
-	return &records->slots[at % RECORDS_NR_SLOTS];
+	return &records->slots[(slot_first(tmd) + n) % RECORDS_NR_SLOTS];
 }
 
 /* A place in the table for @tmd, which is in none; its key is not set yet. */
@@ -99,13 +102,14 @@ static __attribute__((noinline)) struct records_ring *ring_claim(struct records 
 	return ring;
 }
 
-static inline struct records_slot *slot_find(struct records *records, uint64_t tmd)
+static __attribute__((noinline)) struct records_slot *slot_search(struct records *records,
+								  uint64_t tmd)
 {
 	for (unsigned int n = 0; n < RECORDS_MAX_PROBES; n++) {
 		struct records_slot *slot = slot_at(records, tmd, n);
 		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire);
 
-		if (__builtin_expect(key == tmd, 1))
+		if (key == tmd)
 			return slot;
 		if (key == RECORDS_KEY_NEVER)
 			break;
@@ -115,12 +119,12 @@ static inline struct records_slot *slot_find(struct records *records, uint64_t t
 
 void records_stream_gone(struct records *records, uint64_t tmd)
 {
-	struct records_slot *slot = tmd > RECORDS_KEY_TAKEN ? slot_find(records, tmd) : NULL;
+	struct records_slot *slot = tmd > RECORDS_KEY_TAKEN ? slot_search(records, tmd) : NULL;
 	struct records_ring *ring = slot ? atomic_load(&slot->ring) : NULL;
 
 	if (!slot || !atomic_compare_exchange_strong(&slot->key, &tmd, RECORDS_KEY_GONE))
 		return;
-	if (!ring->broken)
+	if (atomic_load(&ring->busy) != RECORDS_BROKEN)
 		atomic_fetch_or(&records->leaving, 1ull << ring->number);
 }
 
@@ -149,56 +153,109 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 /* Two launches of one stream at once: what we know of this driver does not hold. */
 static __attribute__((noinline)) void broken(struct records *records, struct records_ring *ring)
 {
-	ring->broken = true;
+	atomic_store(&ring->busy, RECORDS_BROKEN);
 	__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	unrecorded_nowhere(records);
+}
+
+/* The usual slot of the TMD is in use, or the ring is full. */
+static __attribute__((noinline)) void launch_without(struct records *records,
+						     struct records_ring *ring,
+						     const struct launch_params *params);
+
+static inline __attribute__((always_inline))
+void launch_done(struct records *records, struct records_ring *ring, uint64_t seq, uint64_t at,
+		 const struct launch_params *params)
+{
+	struct records_note *note = &ring->notes[at];
+
+	atomic_store_explicit(&note->submitted, records_counter(), memory_order_relaxed);
+	atomic_store_explicit(&note->function, (uintptr_t)params->function, memory_order_relaxed);
+	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
+	/* Who sees it sees the note. */
+	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
+	last.ring = ring;
+	last.seq = seq;
+	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
+	if (__builtin_expect(seq % FOLD_EVERY == 0, 0))
+		records_fold(records, ring);
+}
+
+static inline __attribute__((always_inline))
+void launch_in(struct records *records, struct records_ring *ring,
+	       const struct launch_params *params)
+{
+	uint64_t seq, at, mask = ring->mask;
+
+	if (__builtin_expect(atomic_load_explicit(&ring->busy, memory_order_relaxed), 0)) {
+		broken(records, ring);
+		return;
+	}
+	atomic_store_explicit(&ring->busy, 1, memory_order_relaxed);
+	seq = atomic_load_explicit(&ring->issued, memory_order_relaxed) + 1;
+	at = seq & mask;
+	/* The launch before in this entry has ended. */
+	if (__builtin_expect(records_has(&ring->cells[at], seq - 1 - mask), 1) &&
+	    __builtin_expect(tmd_release_put(records->place[0], params->tmd,
+					     ring->address + at * sizeof(struct records_cell),
+					     seq), 1))
+		launch_done(records, ring, seq, at, params);
+	else
+		launch_without(records, ring, params);
+}
+
+static void launch_without(struct records *records, struct records_ring *ring,
+			   const struct launch_params *params)
+{
+	uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
+
+	if (records_has(&ring->cells[at], seq - 1 - ring->mask) &&
+	    tmd_release_put(records->place[1], params->tmd,
+			    ring->address + at * sizeof(struct records_cell), seq)) {
+		launch_done(records, ring, seq, at, params);
+		return;
+	}
+	unrecorded(ring);
+	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
+	/* A full ring has launches to fold, also where none of them was the eighth. */
+	records_fold(records, ring);
+}
+
+/* A launch on a stream whose ring is not where it is looked for first, or that has none. */
+static __attribute__((noinline)) void launch_rare(struct records *records,
+						  const struct launch_params *params)
+{
+	const uint64_t tmd = (uintptr_t)params->tmd;
+	struct records_slot *slot = slot_search(records, tmd);
+	struct records_ring *ring = slot ? atomic_load(&slot->ring) : NULL;
+
+	/* The driver did not tell that the context went. */
+	if (ring && ring->ctx != params->ctx) {
+		records_context_gone(records, ring->ctx);
+		ring = NULL;
+	}
+	if (!ring)
+		ring = ring_claim(records, tmd, params->ctx);
+	if (ring)
+		launch_in(records, ring, params);
+	else
+		unrecorded_nowhere(records);
 }
 
 void records_launch(struct records *records, const struct launch_params *params)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
-	struct records_slot *slot = slot_find(records, tmd);
-	struct records_ring *ring = slot ? atomic_load_explicit(&slot->ring,
-								memory_order_relaxed) : NULL;
-	uint64_t seq, at, address;
+	struct records_slot *slot = &records->slots[slot_first(tmd)];
+	struct records_ring *ring;
 
-	if (__builtin_expect(!ring || ring->ctx != params->ctx, 0)) {
-		if (ring)
-			records_context_gone(records, ring->ctx);
-		ring = ring_claim(records, tmd, params->ctx);
-		if (!ring) {
-			unrecorded_nowhere(records);
+	if (__builtin_expect(atomic_load_explicit(&slot->key, memory_order_acquire) == tmd, 1)) {
+		ring = atomic_load_explicit(&slot->ring, memory_order_relaxed);
+		if (__builtin_expect(ring->ctx == params->ctx, 1)) {
+			launch_in(records, ring, params);
 			return;
 		}
 	}
-	if (__builtin_expect(atomic_load_explicit(&ring->busy, memory_order_relaxed) ||
-			     ring->broken, 0)) {
-		broken(records, ring);
-		return;
-	}
-	atomic_store_explicit(&ring->busy, true, memory_order_relaxed);
-	seq = atomic_load_explicit(&ring->issued, memory_order_relaxed) + 1;
-	at = seq & ring->mask;
-	address = ring->address + at * sizeof(struct records_cell);
-	if (__builtin_expect(!has_ended(ring, seq - 1 - ring->mask), 0) ||
-	    (__builtin_expect(!tmd_release_put(records->place[0], params->tmd, address, seq), 0) &&
-	     !tmd_release_put(records->place[1], params->tmd, address, seq))) {
-		unrecorded(ring);
-	} else {
-		struct records_note *note = &ring->notes[at];
-
-		atomic_store_explicit(&note->submitted, records_counter(), memory_order_relaxed);
-		atomic_store_explicit(&note->function, (uintptr_t)params->function,
-				      memory_order_relaxed);
-		atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
-		/* Who sees it sees the note. */
-		__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
-		last.ring = ring;
-		last.seq = seq;
-	}
-	atomic_store_explicit(&ring->busy, false, memory_order_relaxed);
-	if (__builtin_expect(seq % FOLD_EVERY == 0, 0))
-		records_fold(records, ring);
+	launch_rare(records, params);
 }
 
 /* Errors that say of the launch itself that it was not made; by others the context is lost. */

@@ -190,7 +190,7 @@ done
 try doctor -i sample:h200
 is $status 0 "doctor on the simulated GPU: status"
 has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
-for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs \
+for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs records \
 	inject-library injection-slot nvml-library cache-folder blocks-folder namespaces node-config mps node-mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
 done
