@@ -89,6 +89,7 @@ LIB_RECORDS_SRC := \
 	lib/records/context.c \
 	lib/records/file.c \
 	lib/records/fold.c \
+	lib/records/names.c \
 	lib/records/read.c \
 	lib/records/ring.c
 

@@ -35,6 +35,7 @@ UNIT_SRC := \
 	tests/unit/plan/exact.c \
 	tests/unit/plan/known.c \
 	tests/unit/records/fold.c \
+	tests/unit/records/read.c \
 	tests/unit/records/ring.c \
 	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \

@@ -418,6 +418,9 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 		report_names(cuda);
 		driver_own(false);
 	}
+	if (__builtin_expect(!launch && params->site == CUDA_SITE_END &&
+			     atomic_load_explicit(&records_unnamed, memory_order_relaxed), 0))
+		recording_names(cuda);
 	if (__builtin_expect(refuses() || refused, 0))
 		refuse(row, params);
 }

@@ -281,6 +281,7 @@ static void module_goes(uint64_t module)
 	struct gpupart_gpu *gpu;
 
 	module_gone((const void *)(uintptr_t)module);
+	recording_module_gone();
 	report_module_gone((const void *)(uintptr_t)module);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
 		scope_gone(gpu, &gpu->functions, module, NULL, NULL);

@@ -171,6 +171,31 @@ void recording_gone(uint64_t object, const void *ctx)
 	}
 }
 
+void recording_names(const struct cuda_api *cuda)
+{
+	struct gpupart_gpu *gpu;
+	struct records *records;
+
+	atomic_store(&records_unnamed, false);
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
+		records = atomic_load(&gpu->records);
+		if (records)
+			records_names(records, cuda);
+	}
+}
+
+void recording_module_gone(void)
+{
+	struct gpupart_gpu *gpu;
+	struct records *records;
+
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
+		records = atomic_load(&gpu->records);
+		if (records)
+			records_module_gone(records);
+	}
+}
+
 void recording_failed(int result, const void *ctx)
 {
 	if (loses_context(result))

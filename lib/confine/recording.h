@@ -23,6 +23,10 @@ void recording_context(const struct cuda_api *cuda, void *ctx);
 /* The stream at @object goes; the streams of @ctx, with it. 0 and NULL: none. */
 void recording_gone(uint64_t object, const void *ctx);
 
+/* Outside of the launch callback: names of functions that were launched. */
+void recording_names(const struct cuda_api *cuda);
+void recording_module_gone(void);
+
 /* A function of the driver's, in @ctx, has ended with an error. */
 void recording_failed(int result, const void *ctx);
 

@@ -19,6 +19,12 @@ FORK_RENEWS(lock);
 static struct records *all[DRIVER_MAX_GPUS];
 static unsigned int nr_all;
 
+/* In the block. */
+static unsigned int place_of(const struct records *records)
+{
+	return records->gpu - control_self->gpus;
+}
+
 static void rings_reset(struct records *records)
 {
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
@@ -80,18 +86,20 @@ int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_
 	return 0;
 }
 
+struct records *records_of(unsigned int place)
+{
+	for (unsigned int i = 0; i < nr_all; i++)
+		if (place_of(all[i]) == place)
+			return all[i];
+	return NULL;
+}
+
 static struct records_context *find(struct records *records, const void *ctx)
 {
 	for (unsigned int i = 0; i < RECORDS_MAX_CONTEXTS; i++)
 		if (atomic_load(&records->contexts[i].ctx) == ctx)
 			return &records->contexts[i];
 	return NULL;
-}
-
-/* In the block. */
-static unsigned int place_of(const struct records *records)
-{
-	return records->gpu - control_self->gpus;
 }
 
 /* Shown with all rings where no launch has been. */

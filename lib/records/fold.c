@@ -166,6 +166,7 @@ static __attribute__((noinline)) struct control_function *function_new(
 			break;
 	}
 	*least = (struct control_function){ .key = function };
+	atomic_store_explicit(&records_unnamed, true, memory_order_relaxed);
 	return least;
 }
 
@@ -340,12 +341,11 @@ void records_fold(struct records *records, struct records_ring *ring)
 
 	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
 		return;
-	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELAXED);
-	atomic_thread_fence(memory_order_release);
+	records_totals_begin(totals);
 	n = fold_ring(totals, ring, FOLD_MAX, true);
 	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
 	if (other && other != ring)
 		fold_ring(totals, other, FOLD_MAX - n, false);
-	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELEASE);
+	records_totals_end(totals);
 	atomic_store_explicit(&records->folding, false, memory_order_release);
 }

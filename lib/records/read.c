@@ -412,6 +412,8 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 	if (!size || size > MAX_SIZE)
 		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
 				MAX_SIZE);
+	if (!reader->pid && atomic_exchange(&records_unnamed, false) && records_of(reader->gpu))
+		records_names(records_of(reader->gpu), cuda_loaded());
 	if (!lives(reader) || !copy_records(reader))
 		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
 				reader->pid);

@@ -220,6 +220,9 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 /* 0; -EOPNOTSUPP where @map's layout has no slots for them. */
 int records_possible(struct gpupart *gp, const struct tmd_map *map);
 
+/* Those of the GPU that has this place in the block, or NULL. */
+struct records *records_of(unsigned int place);
+
 /* Records of @gpu from now on, on contexts that are told of: 0, -EOPNOTSUPP, -ENOMEM. */
 int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_map *map,
 		  struct records **started);
@@ -248,6 +251,26 @@ void records_add(struct control_records *totals, uint64_t begin, uint64_t end);
 
 /* In the launch callback, now and then: launches of @ring that have ended, and of another one. */
 void records_fold(struct records *records, struct records_ring *ring);
+
+/* Around what writes the totals, by the thread that has records->folding. */
+static inline void records_totals_begin(struct control_records *totals)
+{
+	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_release);
+}
+
+static inline void records_totals_end(struct control_records *totals)
+{
+	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELEASE);
+}
+
+/* There are functions in the totals that records_names() was not called for. */
+extern atomic_bool records_unnamed;
+
+/* Outside of the launch callback: asks the driver for the names of functions. */
+void records_names(struct records *records, const struct cuda_api *cuda);
+/* A module goes: functions that have no name yet get none. */
+void records_module_gone(struct records *records);
 
 /* Measures the counter's rate, since the first call; the second one takes 1 ms at most. */
 void records_clock_start(struct control_clock *clock);

@@ -274,6 +274,50 @@ static void two_at_once(void)
 	       "two launches of one stream at once: nothing is known of it any more");
 }
 
+static unsigned int nr_asked;
+
+static cuda_result fake_name(const char **name, void *function)
+{
+	nr_asked++;
+	*name = function == (void *)0x1000 ? "first" : "second";
+	return 0;
+}
+
+static void launch_9(struct stream *s, uint64_t function)
+{
+	for (int i = 0; i < 9; i++) {
+		build(s);
+		end(launch_built(s, function));
+	}
+}
+
+static void names(void)
+{
+	static const struct cuda_api asked = { .func_name = fake_name };
+	struct stream *s = &many[0];
+	struct gpupart_records r;
+
+	s->ctx = CTX(0);
+	launch_9(s, 0x1000);
+	records_names(records, &asked);
+	records_names(records, &asked);
+	tap_ok(nr_asked == 1 && read_own(&r) && r.nr_functions == 1 &&
+	       !strcmp(r.functions[0].name, "first"), "a function's name is asked for once");
+	launch_9(s, 0x2000);
+	records_module_gone(records);
+	records_names(records, &asked);
+	tap_ok(nr_asked == 1 && read_own(&r) && r.nr_functions == 2 &&
+	       r.functions[0].count + r.functions[1].count == 18 &&
+	       (!r.functions[0].name[0] || !r.functions[1].name[0]),
+	       "not of one whose module was unloaded");
+	launch_9(s, 0x1000);
+	launch_9(s, 0x1000);
+	records_names(records, &asked);
+	tap_ok(nr_asked == 2 && read_own(&r) && r.nr_functions == 2 &&
+	       r.functions[0].count + r.functions[1].count == 36,
+	       "at the same address is another one, by the same name the same row");
+}
+
 static void forked(void)
 {
 	struct stream *s = &many[0];
@@ -299,7 +343,7 @@ int main(void)
 {
 	static void (*const tests[])(void) = {
 		of_threads, of_one, full_ring, used_slot, many_streams, stream_reused, contexts,
-		failed_launch, two_at_once, forked,
+		failed_launch, two_at_once, names, forked,
 	};
 
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
