@@ -66,7 +66,7 @@ struct gpupart_gpu {
 	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
 	char streams_why[160];		/* why not, where it is made up */
 	struct gpupart_check check;
-	struct records *_Atomic records;	/* of its launches now; NULL: none, for @records_why */
+	struct records *_Atomic records;	/* of its launches; NULL: none, for @records_why */
 	struct records *_Atomic recorder;	/* once a context has them, or NULL likewise */
 	char records_why[192];
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The header of every file that processes share: the page of a process and its records, the ledger
- * of a tenant, the note of a job, the grant of a node. By it a reader of another version lists the entry and
- * counts what it holds; such a reader writes nothing into the file. Needs libc alone.
+ * of a tenant, the note of a job, the grant of a node. By it a reader of another version lists the
+ * entry and counts what it holds; such a reader writes nothing into the file. Needs libc alone.
  *
  * Both structures are version 1 for ever: no member moves, changes its meaning or goes. Either
  * grows at its end: its length stands in the header. What follows them is the layout's own, and

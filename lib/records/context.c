@@ -214,34 +214,3 @@ bool records_context(struct records *records, const struct cuda_api *cuda, void 
 	driver_own(was);
 	return good;
 }
-
-void records_context_gone(struct records *records, const void *ctx)
-{
-	struct records_context *context = ctx ? find(records, ctx) : NULL;
-
-	if (!context)
-		return;
-	for (unsigned int i = 0; i < RECORDS_NR_SLOTS; i++) {
-		struct records_slot *slot = &records->slots[i];
-		struct records_ring *ring = atomic_load(&slot->ring);
-
-		if (atomic_load(&slot->key) <= RECORDS_KEY_GONE || ring->ctx != ctx)
-			continue;
-		atomic_store(&slot->key, RECORDS_KEY_GONE);
-		if (records_ring_drained(ring))
-			atomic_fetch_or(&records->leaving, 1ull << ring->number);
-		else
-			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
-	}
-	for (unsigned int i = 0; i < CONTROL_NR_RINGS; i++) {
-		struct records_ring *ring = &records->rings[i];
-		uint64_t bit = 1ull << i;
-
-		/* Their streams went before. */
-		if (ring->ctx == ctx && atomic_load(&records->leaving) & bit &&
-		    !records_ring_drained(ring) &&
-		    atomic_fetch_and(&records->leaving, ~bit) & bit)
-			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
-	}
-	atomic_store(&context->ctx, NULL);
-}

@@ -268,7 +268,7 @@ void records_fold_entry(struct control_records *totals, struct control_ring *rin
 }
 
 /* Up to @max launches of @ring; @own: the calling thread launches on it. How many it were. */
-static inline __attribute__((always_inline))
+static __attribute__((noinline))
 unsigned int fold_ring(struct control_records *totals, const struct records_ring *ring,
 		       unsigned int max, bool own)
 {

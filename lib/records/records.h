@@ -183,9 +183,6 @@ struct records {
  */
 void records_launch(struct records *records, const struct launch_params *params);
 
-/* Whether all launches of the ring that have a record have ended. Of any thread. */
-bool records_ring_drained(const struct records_ring *ring);
-
 /* A launch function has ended with @result: one that failed after its callback never runs. */
 void records_launch_ends(int result);
 
@@ -229,7 +226,7 @@ int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_
 
 /*
  * Launches in @ctx, which is current, are recorded from now on. Any number of times; outside of
- * the launch callback, since it calls the driver. False: they are not, @records->why has the reason.
+ * the launch callback, since it calls the driver. False: they are not, for @records->why.
  */
 bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx);
 

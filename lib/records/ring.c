@@ -18,7 +18,7 @@ static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 	return records_has(&ring->cells[seq & ring->mask], seq);
 }
 
-bool records_ring_drained(const struct records_ring *ring)
+static bool ring_drained(const struct records_ring *ring)
 {
 	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
 	uint64_t folded = __atomic_load_n(&ring->shown->folded, __ATOMIC_RELAXED);
@@ -27,6 +27,16 @@ bool records_ring_drained(const struct records_ring *ring)
 		if (!has_ended(ring, seq))
 			return false;
 	return true;
+}
+
+/* Its place; RECORDS_MAX_CONTEXTS: it has none. */
+static unsigned int context_of(struct records *records, const void *ctx)
+{
+	unsigned int n = 0;
+
+	while (n < RECORDS_MAX_CONTEXTS && (!ctx || atomic_load(&records->contexts[n].ctx) != ctx))
+		n++;
+	return n;
 }
 
 /* ------------------------------------------------------------------- claiming */
@@ -44,7 +54,7 @@ static struct records_ring *ring_take(struct records *records)
 		struct records_ring *ring = &records->rings[__builtin_ctzll(leaving)];
 		uint64_t bit = leaving & -leaving;
 
-		if (records_ring_drained(ring) &&
+		if (ring_drained(ring) &&
 		    atomic_fetch_and(&records->leaving, ~bit) & bit)
 			return ring;
 	}
@@ -81,11 +91,9 @@ static __attribute__((noinline)) struct records_ring *ring_claim(struct records 
 {
 	struct records_slot *slot;
 	struct records_ring *ring;
-	unsigned int n = 0;
+	unsigned int n = context_of(records, ctx);
 
-	while (n < RECORDS_MAX_CONTEXTS && atomic_load(&records->contexts[n].ctx) != ctx)
-		n++;
-	slot = ctx && n < RECORDS_MAX_CONTEXTS ? slot_take(records, tmd) : NULL;
+	slot = n < RECORDS_MAX_CONTEXTS ? slot_take(records, tmd) : NULL;
 	if (!slot)
 		return NULL;
 	ring = ring_take(records);
@@ -126,6 +134,37 @@ void records_stream_gone(struct records *records, uint64_t tmd)
 		return;
 	if (atomic_load(&ring->busy) != RECORDS_BROKEN)
 		atomic_fetch_or(&records->leaving, 1ull << ring->number);
+}
+
+void records_context_gone(struct records *records, const void *ctx)
+{
+	unsigned int place = context_of(records, ctx);
+
+	if (place == RECORDS_MAX_CONTEXTS)
+		return;
+	for (unsigned int i = 0; i < RECORDS_NR_SLOTS; i++) {
+		struct records_slot *slot = &records->slots[i];
+		struct records_ring *ring = atomic_load(&slot->ring);
+
+		if (atomic_load(&slot->key) <= RECORDS_KEY_GONE || ring->ctx != ctx)
+			continue;
+		atomic_store(&slot->key, RECORDS_KEY_GONE);
+		if (ring_drained(ring))
+			atomic_fetch_or(&records->leaving, 1ull << ring->number);
+		else
+			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
+	}
+	for (unsigned int i = 0; i < CONTROL_NR_RINGS; i++) {
+		struct records_ring *ring = &records->rings[i];
+		uint64_t bit = 1ull << i;
+
+		/* Their streams went before. */
+		if (ring->ctx == ctx && atomic_load(&records->leaving) & bit &&
+		    !ring_drained(ring) &&
+		    atomic_fetch_and(&records->leaving, ~bit) & bit)
+			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
+	}
+	atomic_store(&records->contexts[place].ctx, NULL);
 }
 
 /* ------------------------------------------------------------------- launches */
@@ -221,6 +260,13 @@ static void launch_without(struct records *records, struct records_ring *ring,
 	records_fold(records, ring);
 }
 
+static __attribute__((noinline)) void launch_found(struct records *records,
+						   struct records_ring *ring,
+						   const struct launch_params *params)
+{
+	launch_in(records, ring, params);
+}
+
 /* A launch on a stream whose ring is not where it is looked for first, or that has none. */
 static __attribute__((noinline)) void launch_rare(struct records *records,
 						  const struct launch_params *params)
@@ -237,7 +283,7 @@ static __attribute__((noinline)) void launch_rare(struct records *records,
 	if (!ring)
 		ring = ring_claim(records, tmd, params->ctx);
 	if (ring)
-		launch_in(records, ring, params);
+		launch_found(records, ring, params);
 	else
 		unrecorded_nowhere(records);
 }

@@ -131,7 +131,8 @@ bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int s
 	const struct tmd_release_fields *f = &map->layout->release[slot];
 
 	memset(seen, 0, sizeof(*seen));
-	if (slot >= map->nr_releases || !release_is_version(place_of(map, slot, TMD_RELEASE_TIME), tmd))
+	if (slot >= map->nr_releases ||
+	    !release_is_version(place_of(map, slot, TMD_RELEASE_TIME), tmd))
 		return false;
 	seen->enabled = field_read(tmd, f->enable);
 	seen->words = words[field_read(tmd, f->size)];
@@ -141,8 +142,10 @@ bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int s
 	seen->format = field_read(tmd, f->format);
 	seen->trap = f->trap.width ? field_read(tmd, f->trap) : 0;
 	seen->payload64 = f->payload64.width && field_read(tmd, f->payload64);
-	seen->address = release_get64((const char *)tmd + f->address.lo / 8) & field_mask(f->address);
-	seen->payload = release_get64((const char *)tmd + f->payload.lo / 8) & field_mask(f->payload);
+	seen->address = release_get64((const char *)tmd + f->address.lo / 8) &
+			field_mask(f->address);
+	seen->payload = release_get64((const char *)tmd + f->payload.lo / 8) &
+			field_mask(f->payload);
 	seen->zero = !seen->enabled && seen->words == 4 && !seen->membar && !seen->reduction &&
 		     !seen->operation && !seen->format && !seen->trap && !seen->payload64 &&
 		     !seen->address && !seen->payload;

@@ -104,7 +104,8 @@ static bool answered(struct other *o)
 static bool tell(struct other *o, const char *words)
 {
 	for (; *words; words++)
-		if (write(o->out, words, 1) != 1 || (*words != 'f' && *words != 'q' && !answered(o)))
+		if (write(o->out, words, 1) != 1 ||
+		    (*words != 'f' && *words != 'q' && !answered(o)))
 			return false;
 	return true;
 }
@@ -172,7 +173,7 @@ static bool is(struct gpupart_records_reader *reader, uint64_t issued, uint64_t 
 
 static void exact(void)
 {
-	struct gpupart_records_reader *reader;
+	struct gpupart_records_reader *reader, *other_gpu;
 	struct gpupart_records r;
 	struct other o;
 
@@ -191,8 +192,8 @@ static void exact(void)
 	tap_ok(!gpupart_records_read(gp, reader, &r, 100) && r.on && r.issued == 14 &&
 	       ((unsigned char *)&r)[100] == 0xff, "a caller with a smaller struct gets that much");
 	tap_ok(gpupart_records_read(gp, reader, &r, 0) == -EINVAL, "of none: -EINVAL");
-	tap_ok(gpupart_records_open(gp, o.pid, "0000:02:00.0", &(struct gpupart_records_reader *){ 0 })
-	       == -ENODEV, "another GPU: -ENODEV");
+	tap_ok(gpupart_records_open(gp, o.pid, "0000:02:00.0", &other_gpu) == -ENODEV,
+	       "another GPU: -ENODEV");
 	other_end(&o, SIGKILL);
 	tap_ok(gpupart_records_read(gp, reader, &r, sizeof(r)) == -ESRCH, "it is gone: -ESRCH");
 	gpupart_records_close(reader);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Counts of launches: issued, ended and outstanding are exact, and what is not known is not idle. */
+/* Counts of launches: issued, ended and outstanding are exact; what is not known is not idle. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
