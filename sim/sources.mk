@@ -26,6 +26,8 @@ SIM_SRC := \
 	sim/cuda/physical.c \
 	sim/cuda/pool.c \
 	sim/cuda/proc.c \
+	sim/cuda/registered.c \
+	sim/cuda/release.c \
 	sim/cuda/room.c \
 	sim/cuda/stream.c \
 	sim/cuda/tmd_build.c \

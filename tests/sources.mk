@@ -82,7 +82,8 @@ SIMT_SRC := \
 	tests/sim/cuda/api.c \
 	tests/sim/cuda/graph.c \
 	tests/sim/cuda/launch.c \
-	tests/sim/cuda/objects.c
+	tests/sim/cuda/objects.c \
+	tests/sim/cuda/release.c
 
 PIPET_SRC := \
 	tests/sim/pipe/driver.c \

@@ -94,6 +94,12 @@ unsigned int tmd_release_payload_bits(const struct tmd_map *map)
 }
 
 __attribute__((cold))
+unsigned int tmd_release_address_bits(const struct tmd_map *map)
+{
+	return map->nr_releases ? map->layout->release[0].address.width : 0;
+}
+
+__attribute__((cold))
 const char *tmd_release_tested_on(const struct tmd_map *map)
 {
 	return map->layout->release_tested_on;

@@ -95,6 +95,12 @@ unsigned int tmd_release_slots(const struct tmd_map *map);
 /* Bits of a payload: 64, or 32; 0 if the layout has no slots. */
 unsigned int tmd_release_payload_bits(const struct tmd_map *map);
 
+/*
+ * Bits of an address: 57, or 40 before V04_00, where the addresses that mmap() chooses do not fit;
+ * 0 if the layout has no slots.
+ */
+unsigned int tmd_release_address_bits(const struct tmd_map *map);
+
 /* The GPU and driver on which the layout's slots were seen to work, or NULL: untried. */
 const char *tmd_release_tested_on(const struct tmd_map *map);
 

@@ -161,8 +161,8 @@ static uint64_t block_index(const struct sim_grid *grid, uint64_t unit, unsigned
 
 void dispatch_ran(const struct pipe_block *from)
 {
-	const struct sim_kernel *kernel = (const struct sim_kernel *)
-		((const char *)from->ask - offsetof(struct sim_kernel, ask));
+	struct sim_kernel *kernel = (struct sim_kernel *)
+		((char *)(uintptr_t)from->ask - offsetof(struct sim_kernel, ask));
 	const struct sim_grid *grid = &kernel->grid;
 	struct sim_block block = {
 		.start = SIM_CLOCK_START + from->start, .end = SIM_CLOCK_START + from->end,
@@ -174,4 +174,6 @@ void dispatch_ran(const struct pipe_block *from)
 
 	if (kernel->code->finish)
 		kernel->code->finish(kernel, &block);
+	if (++kernel->nr_ran == grid->nr_blocks)
+		release_ended(kernel, block.end);
 }

@@ -159,6 +159,12 @@ static void stands(struct sim_gpu *gpu)
 			launch_failed(ctx, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+/* Writes the records that came late, and says when the next one comes. */
+static uint64_t late(struct sim_gpu *gpu)
+{
+	return release_late(gpu, SIM_CLOCK_START + pipe_fed_now(gpu->fed));
+}
+
 bool engine_step(struct sim_gpu *gpu)
 {
 	uint64_t next, now;
@@ -173,7 +179,18 @@ bool engine_step(struct sim_gpu *gpu)
 	did = pipe_fed_step(gpu->fed);
 	if (did < 0)
 		stands(gpu);
-	return did > 0;
+	next = late(gpu);
+	if (did || next == UINT64_MAX)
+		return did > 0;
+	/* Only late records are left to come. */
+	next -= SIM_CLOCK_START;
+	now = sim_faults()->host_clock ? host_ns() : next;
+	if (next > now)
+		engine_sleep(next - now);
+	if (pipe_fed_until(gpu->fed, next))
+		return false;
+	late(gpu);
+	return true;
 }
 
 /* Does what is due by the host's clock, which it gives: an idle GPU's time goes by, too. */
@@ -183,6 +200,7 @@ static uint64_t catch_up(struct sim_gpu *gpu)
 
 	if (pipe_fed_until(gpu->fed, now))
 		stands(gpu);
+	late(gpu);
 	return now;
 }
 

@@ -56,6 +56,7 @@ static const struct known {
 	{ "host-clock", AT(FLAG, host_clock) },
 	{ "lazy-code", AT(NUMBER, lazy_code) },
 	{ "lazy-libraries", AT(FLAG, lazy_libraries) },
+	{ "lose-context", AT(NUMBER, lose_context) },
 	{ "memory", AT(NUMBER, memory) },
 	{ "move-bit", AT(PAIR, move_bit) },
 	{ "move-field", AT(PAIR, move_field) },
@@ -75,6 +76,11 @@ static const struct known {
 	{ "order", AT(TEXT, order) },
 	{ "other-memory", AT(NUMBER, other_memory) },
 	{ "params-size", AT(NUMBER, params_size) },
+	{ "release-busy", AT(FLAG, release_busy) },
+	{ "release-late", AT(NUMBER, release_late) },
+	{ "release-lost", AT(FLAG, release_lost) },
+	{ "release-torn", AT(NUMBER, release_torn) },
+	{ "release-wrong", AT(NUMBER, release_wrong) },
 	{ "renamed", AT(NUMBER, renamed) },
 	{ "reuse-contexts", AT(FLAG, reuse_contexts) },
 	{ "sealed-table", AT(FLAG, sealed_table) },
@@ -152,6 +158,7 @@ static void fault_setup(void)
 		.params_size = HOOK_PARAMS_BYTES, .features = HOOK_FEATURES,
 		.memory = H200_MEMORY, .subscribers = 1,
 		.move_bit = { -1, -1 }, .cc = { 9, 0 }, .nvml_ioctl = UINT64_MAX,
+		.release_wrong = UINT64_MAX,
 		/* Another process, another layout of the stream objects, as between versions. */
 		.seed = hash_bytes(HASH_INIT, &pid, sizeof(pid)),
 	};

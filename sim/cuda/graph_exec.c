@@ -202,12 +202,17 @@ struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, C
 static bool node_build(struct sim_exec *exec, struct exec_node *node)
 {
 	const struct sim_work *work = &node->work;
+	struct sim_launch launch = work->launch;
+	const struct exec_node *other = node + 1;
 
+	while (other < exec->nodes + exec->nr_nodes && !exec_has_tmd(other))
+		other++;
+	launch.place = other < exec->nodes + exec->nr_nodes ? SIM_IN_GRAPH : SIM_LAST_OF_GRAPH;
 	node->number = launch_number();
 	if (node->used)
-		tmd_rebuild(node->host, exec->ctx->gpu, &work->launch);
+		tmd_rebuild(node->host, exec->ctx->gpu, &launch);
 	else
-		tmd_build(node->host, exec->ctx->gpu, &work->launch);
+		tmd_build(node->host, exec->ctx->gpu, &launch);
 	node->used = true;
 	memcpy(node->device, node->host, SIM_TMD_BYTES);
 	hook_launch(exec->ctx, work->function, node->host, node->number, HOOK_TMD_BUILT);

@@ -69,8 +69,11 @@ struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd
 		return NULL;
 	}
 	kernel = dispatch_prepare(ctx->gpu, work->code, &work->args, &grid, why);
-	if (kernel)
+	if (kernel) {
+		kernel->ctx = ctx;
+		kernel->number = number;
 		return kernel;
+	}
 	if (!why[0]) {
 		*error = CUDA_ERROR_OUT_OF_MEMORY;
 		return NULL;

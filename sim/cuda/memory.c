@@ -29,7 +29,19 @@ bool memory_valid(uint64_t address, uint64_t bytes)
 		if (address >= a->address && address - a->address <= a->bytes &&
 		    bytes <= a->bytes - (address - a->address))
 			return true;
-	return false;
+	return registered_valid(NULL, address, bytes);
+}
+
+/* Device memory is its context's; pinned memory, pools and mappings are everybody's. */
+bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes)
+{
+	const struct allocation *a;
+
+	for (a = allocations; a; a = a->next)
+		if (address >= a->address && address - a->address <= a->bytes &&
+		    bytes <= a->bytes - (address - a->address))
+			return a->ctx == ctx || (a->kind != ROOM_LINEAR && a->kind != ROOM_MANAGED);
+	return registered_valid(ctx, address, bytes);
 }
 
 CUresult memory_make(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, uint64_t *address)
@@ -75,6 +87,8 @@ void memory_ctx_ends(struct sim_ctx *ctx)
 {
 	struct allocation **link = &allocations;
 
+	release_ctx_ends(ctx);
+	registered_ctx_ends(ctx);
 	/* A host's memory is left to those who still look at it. */
 	while (*link)
 		if ((*link)->ctx == ctx &&

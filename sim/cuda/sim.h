@@ -64,17 +64,30 @@ struct sim_gpu {
 
 /* ----------------------------------------------------------------- a launch */
 
+/* Where it is: the driver's release slot says other things in a graph. */
+enum sim_place { SIM_IN_STREAM, SIM_IN_GRAPH, SIM_LAST_OF_GRAPH };
+
 /* What a program asks for; input of tmd_build.c. */
 struct sim_launch {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 0: none */
 	unsigned int registers;
 	unsigned int shared;		/* static and dynamic */
 	bool bare;			/* the driver's own kernel: nothing reserved */
+	enum sim_place place;
 	bool cooperative;
 	enum cu_cluster_policy policy;
 	uint64_t off[SIM_MASK_WORDS];	/* TPCs that its green context has not; 0: all are its */
 	bool prioritized;		/* else its stream's priority */
 	int priority;			/* as CUDA's: lower is more urgent */
+};
+
+/* A record that the hardware writes when a grid has ended. */
+struct sim_release {
+	uint64_t address, payload;
+	unsigned int words;		/* 4: payload and time; 1: the payload */
+	bool adds;			/* one word: it is added to what is there */
+	bool wide;			/* the payload has 64 bits */
+	bool own;			/* the driver's */
 };
 
 /* What the hardware reads out of a TMD; output of the decoder. Blocks, not clusters, in grid. */
@@ -86,6 +99,8 @@ struct sim_grid {
 	unsigned int threads, cluster_blocks;
 	uint64_t nr_blocks, nr_clusters;
 	uint64_t tpc_off[GPUPART_MAX_TPCS / 64];	/* set = disabled */
+	struct sim_release releases[3];
+	unsigned int nr_releases;
 };
 
 /* Kernel parameters as far as any known kernel has them. */
@@ -95,6 +110,9 @@ struct sim_args {
 };
 
 struct sim_kernel {
+	struct sim_ctx *ctx;
+	uint64_t number;		/* of its launch */
+	uint64_t nr_ran;		/* blocks */
 	const struct sim_code *code;
 	struct sim_args args;
 	struct sim_grid grid;
@@ -302,6 +320,10 @@ struct sim_faults {
 	uint64_t memory;		/* bytes of every GPU */
 	uint64_t lazy_code;		/* bytes that a function's first launch takes */
 	uint64_t nr_clusters;		/* what there is said to be room for; 0: what there is */
+	bool release_busy, release_lost;
+	uint64_t release_late, release_torn;	/* us */
+	uint64_t release_wrong;		/* bytes; 0: nothing is written; UINT64_MAX: no fault */
+	uint64_t lose_context;		/* by the launch with this number; 0: none */
 	uint64_t renamed;		/* the call with this number is another; 0: none */
 	uint64_t subscribers;		/* at a time */
 	int move_bit[2];		/* a TPC and its bit; -1: none */
@@ -329,15 +351,29 @@ void tmd_move_field(uint8_t *tmd);
 
 /* Writes all SIM_TMD_BYTES. */
 void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
-/* In place: the mask and the mask-valid bit that stand there stay set. */
+/* In place: the mask, the mask-valid bit and others' release slots that stand there stay. */
 void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
 
 /* ------------------------------------------------------------- tmd_decode.c */
 
 /* False: no hardware would know what this TMD asks for. */
 bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid);
-/* The first byte in which two TMDs differ outside mask and mask-valid bit, or -1. */
+/*
+ * The first byte in which two TMDs differ outside mask, mask-valid bit and release slots that the
+ * driver does not use, or -1.
+ */
 int tmd_foreign_edit(const uint8_t *before, const uint8_t *after);
+
+/* --------------------------------------------------------------- release.c */
+
+/* The address of the driver's own word for its slot. */
+uint64_t release_words(unsigned int slot);
+/* A kernel has ended at @time of %globaltimer: writes its records, or fails its context. */
+void release_ended(const struct sim_kernel *kernel, uint64_t time);
+/* Writes those that come late, up to @time. When the next one comes; UINT64_MAX: none. */
+uint64_t release_late(const struct sim_gpu *gpu, uint64_t time);
+/* Those of the context that are late do not come any more. */
+void release_ctx_ends(const struct sim_ctx *ctx);
 
 /* --------------------------------------------------------------- dispatch.c */
 
@@ -536,10 +572,18 @@ void memory_ctx_ends(struct sim_ctx *ctx);
 
 /* Whether [address, address + bytes) lies in one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);
+/* Whether a kernel in @ctx may write there: its memory, or what it has registered. */
+bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
 /* Whether what @work reads and writes is memory; kernels that a program brings: true. */
 bool memory_work_valid(const struct sim_work *work);
 /* The fill or copy that @work->kind and @work->args say, as a kernel where there is much to do. */
 CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
+
+/* ------------------------------------------------------------- registered.c */
+
+/* Whether a program has registered it; @ctx NULL: in any context. */
+bool registered_valid(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
+void registered_ctx_ends(const struct sim_ctx *ctx);
 
 /* ----------------------------------------------------------------- module.c */
 

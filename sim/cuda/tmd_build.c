@@ -26,20 +26,35 @@ struct tmd_bytes {
 		at_once,	/* u16 each: a cooperative launch's counts */
 		mask, more,	/* u32 each, set = disabled: bits 0-127, and from 128 on */
 		shared_unit;
+	const struct release_bytes *release;
+};
+
+/* Slots of what is written at the end: 16 bits of control, an address, a payload after it. */
+struct release_bytes {
+	unsigned int nr, control[3], address[3], payload_size;
+	unsigned int enable_byte;	/* a bit a slot from 1 << 2 on; 0: it is in the control */
+	uint16_t enable, one_word, add;
 };
 
 static const struct tmd_bytes *bytes(void)
 {
+	static const struct release_bytes
+		r02 = { 2, { 98, 110 }, { 92, 104 }, 4, 17, 0, 0x8000, 0x400 },
+		r03 = { 3, { 102, 118, 214 }, { 96, 112, 208 }, 8, 0, 0x80, 0x4000, 0x400 },
+		r04 = { 3, { 40, 42, 44 }, { 80, 96, 112 }, 8, 0, 1, 2, 0x10 },
+		r05 = { 3, { 36, 38, 40 }, { 60, 96, 112 }, 8, 0, 1, 2, 0x10 };
 	static const struct tmd_bytes
-		v02 = { NONE, 72, 68, 48, 74, 81, 0, 0, 0, 84, 0, 1 },
-		v04 = { 0, 72, 73, 128, 144, 150, 268, 272, 276, 304, 336, 1 },
-		v05 = { 16, 58, 144, 156, 136, 141, 256, 260, 264, 280, 296, 128 };
+		v02 = { NONE, 72, 68, 48, 74, 81, 0, 0, 0, 84, 0, 1, &r02 },
+		v03 = { NONE, 72, 68, 48, 74, 81, 0, 0, 0, 84, 0, 1, &r03 },
+		v04 = { 0, 72, 73, 128, 144, 150, 268, 272, 276, 304, 336, 1, &r04 },
+		v05 = { 16, 58, 144, 156, 136, 141, 256, 260, 264, 280, 296, 128, &r05 };
 
 	switch (sim_faults()->tmd_version) {
 	case 0x23:
 	case 0x24:
-	case 0x30:
 		return &v02;
+	case 0x30:
+		return &v03;
 	case 0x50:
 		return &v05;
 	default:
@@ -122,6 +137,52 @@ void tmd_move_field(uint8_t *tmd)
 	tmd[move[1]] = was;
 }
 
+/* A word of the driver's own is written or added to. */
+static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
+{
+	const struct release_bytes *at = bytes()->release;
+	uint64_t address = release_words(slot);
+
+	put32(tmd + at->address[slot], address);
+	put32(tmd + at->address[slot] + 4, address >> 32);
+	tmd[at->address[slot] + 8] = 1;
+	tmd[at->control[slot]] |= control;
+	tmd[at->control[slot] + 1] |= control >> 8;
+	if (at->enable_byte)
+		tmd[at->enable_byte] |= 4u << slot;
+}
+
+/* As measured: 0003 in a stream, 0010 or 0013 in a graph; which node has which is chosen. */
+static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
+{
+	const struct release_bytes *at = bytes()->release;
+	unsigned int slot;
+
+	if (launch->place == SIM_IN_GRAPH) {
+		tmd[at->control[0]] |= at->add;
+		tmd[at->control[0] + 1] |= at->add >> 8;
+	} else {
+		build_release(tmd, 0, at->enable | at->one_word |
+			      (launch->place == SIM_LAST_OF_GRAPH ? at->add : 0));
+	}
+	for (slot = 1; slot < at->nr && sim_faults()->release_busy; slot++)
+		build_release(tmd, slot, at->enable | at->one_word);
+}
+
+/* What others wrote into the slots that the driver does not use. */
+static void keep_releases(uint8_t *tmd, const uint8_t *was)
+{
+	const struct release_bytes *at = bytes()->release;
+	unsigned int slot;
+
+	for (slot = 1; slot < at->nr; slot++) {
+		memcpy(tmd + at->address[slot], was + at->address[slot], 8 + at->payload_size);
+		memcpy(tmd + at->control[slot], was + at->control[slot], 2);
+		if (at->enable_byte)
+			tmd[at->enable_byte] |= was[at->enable_byte] & 4u << slot;
+	}
+}
+
 void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch)
 {
 	const struct tmd_bytes *at = bytes();
@@ -164,6 +225,7 @@ void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch 
 	word |= build_green_mask(tmd, gpu, launch);
 	if (at->word != NONE)
 		put32(tmd + at->word, word);
+	build_releases(tmd, launch);
 	tmd_move_field(tmd);
 }
 
@@ -181,4 +243,5 @@ void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launc
 		tmd[at->more + i] |= was[at->more + i];
 	if (at->word != NONE)
 		tmd[at->word + 3] |= was[at->word + 3] & TMD_MASK_VALID >> 24;
+	keep_releases(tmd, was);
 }

@@ -16,6 +16,48 @@ struct format {
 	struct range mask_valid, launch_type, shared_size, grid_size[3], block_size[3],
 		register_count, cluster_size[3], policy_spread, at_once[3], tpc_disable, more_tpcs;
 	unsigned int shared_unit;
+	const struct release_format *release;
+};
+
+/*
+ * Release slots. The payload begins 64 bits behind the address. Ranges count from @control on;
+ * one that ends at bit 0 is not there.
+ */
+struct release_format {
+	unsigned int nr, control[3], address[3], address_bits, payload_bits;
+	unsigned int enable[3];		/* from the TMD's start */
+	struct range size, membar, reduction, operation, format, trap, wide;
+};
+
+/* Source: clc6c0qmd.h; V01_06 on. */
+static const struct release_format release02 = {
+	.nr = 2, .control = { 784, 880 }, .address = { 736, 832 },
+	.address_bits = 40, .payload_bits = 32, .enable = { 138, 139 },
+	.operation = { 6, 4 }, .format = { 9, 8 }, .reduction = { 10, 10 }, .size = { 15, 15 },
+};
+
+/* Source: clc6c0qmd.h. */
+static const struct release_format release03 = {
+	.nr = 3, .control = { 816, 944, 1712 }, .address = { 768, 896, 1664 },
+	.address_bits = 40, .payload_bits = 64, .enable = { 823, 951, 1719 },
+	.membar = { 3, 3 }, .operation = { 6, 4 }, .format = { 9, 8 }, .reduction = { 10, 10 },
+	.trap = { 12, 11 }, .wide = { 13, 13 }, .size = { 15, 14 },
+};
+
+#define RELEASE_CONTROL \
+	.size = { 2, 1 }, .membar = { 3, 3 }, .reduction = { 4, 4 }, .operation = { 7, 5 }, \
+	.format = { 9, 8 }, .trap = { 11, 10 }, .wide = { 12, 12 }
+
+/* Source: clcbc0qmd.h, clcdc0qmd.h; the records as measured on H200 boards. */
+static const struct release_format release04 = {
+	.nr = 3, .control = { 320, 336, 352 }, .address = { 640, 768, 896 },
+	.address_bits = 57, .payload_bits = 64, .enable = { 320, 336, 352 }, RELEASE_CONTROL
+};
+
+/* Source: clcdc0qmd.h. */
+static const struct release_format release05 = {
+	.nr = 3, .control = { 288, 304, 320 }, .address = { 480, 768, 896 },
+	.address_bits = 57, .payload_bits = 64, .enable = { 288, 304, 320 }, RELEASE_CONTROL
 };
 
 static const struct format v04 = {
@@ -31,6 +73,7 @@ static const struct format v04 = {
 	.tpc_disable	= { 2559, 2432 },
 	.more_tpcs	= { 2815, 2688 },	/* of V04_01 */
 	.shared_unit	= 1,
+	.release	= &release04,
 };
 
 /* Source: clcdc0qmd.h; the policy stands to the size of a cluster as in V04_00, inferred. */
@@ -47,25 +90,29 @@ static const struct format v05 = {
 	.tpc_disable	= { 2367, 2240 },
 	.more_tpcs	= { 2495, 2368 },
 	.shared_unit	= 128,
+	.release	= &release05,
 };
 
 /* V02_03 to V03_00, source: clc6c0qmd.h. A range that ends at bit 0 is not there. */
-static const struct format v02 = {
-	.shared_size	= { 561, 544 },
-	.grid_size	= { { 415, 384 }, { 431, 416 }, { 463, 448 } },
-	.block_size	= { { 607, 592 }, { 623, 608 }, { 639, 624 } },
-	.register_count	= { 656, 648 },
-	.tpc_disable	= { 735, 672 },
-	.shared_unit	= 1,
-};
+#define FORMAT02 \
+	.shared_size	= { 561, 544 }, \
+	.grid_size	= { { 415, 384 }, { 431, 416 }, { 463, 448 } }, \
+	.block_size	= { { 607, 592 }, { 623, 608 }, { 639, 624 } }, \
+	.register_count	= { 656, 648 }, \
+	.tpc_disable	= { 735, 672 }, \
+	.shared_unit	= 1
+
+static const struct format v02 = { FORMAT02, .release = &release02 };
+static const struct format v03 = { FORMAT02, .release = &release03 };
 
 static const struct format *format(void)
 {
 	switch (sim_faults()->tmd_version) {
 	case 0x23:
 	case 0x24:
-	case 0x30:
 		return &v02;
+	case 0x30:
+		return &v03;
 	case 0x50:
 		return &v05;
 	default:
@@ -118,6 +165,60 @@ static void decode_mask(const uint8_t *tmd, const struct sim_gpu *gpu, struct si
 	}
 }
 
+static uint64_t decode64(const uint8_t *tmd, unsigned int low, unsigned int nr)
+{
+	unsigned int more = nr > 32 ? nr - 32 : 0;
+	uint64_t upper = more ? decode(tmd, (struct range){ low + nr - 1, low + 32 }) : 0;
+
+	return upper << 32 | decode(tmd, (struct range){ low + nr - more - 1, low });
+}
+
+static uint32_t decode_control(const uint8_t *tmd, unsigned int control, struct range range)
+{
+	return range.high ? decode(tmd, (struct range){ control + range.high,
+							control + range.low }) : 0;
+}
+
+/* False: a record that is not simulated. The driver's own are stores and adds of a word, too. */
+static bool decode_release(const uint8_t *tmd, unsigned int i, struct sim_release *release)
+{
+	static const unsigned int words[4] = { 4, 1, 0, 0 };
+	const struct release_format *f = format()->release;
+	unsigned int control = f->control[i];
+
+	release->words = words[decode_control(tmd, control, f->size)];
+	release->adds = decode_control(tmd, control, f->reduction);
+	release->wide = decode_control(tmd, control, f->wide);
+	release->address = decode64(tmd, f->address[i], f->address_bits);
+	release->payload = decode64(tmd, f->address[i] + 64, f->payload_bits);
+	return release->words && !decode_control(tmd, control, f->trap) &&
+	       !decode_control(tmd, control, f->operation) &&
+	       !decode_control(tmd, control, f->format) &&
+	       (release->words == 4 ? !release->adds : !release->wide);
+}
+
+static bool decode_releases(const uint8_t *tmd, struct sim_grid *grid)
+{
+	const struct release_format *f = format()->release;
+	const struct sim_faults *faults = sim_faults();
+	struct sim_release *release;
+	unsigned int i;
+
+	for (i = 0; i < f->nr; i++) {
+		if (!decode(tmd, (struct range){ f->enable[i], f->enable[i] }))
+			continue;
+		release = &grid->releases[grid->nr_releases++];
+		release->own = !i || faults->release_busy;
+		if (!decode_release(tmd, i, release))
+			return false;
+		if (release->own || faults->release_wrong == UINT64_MAX)
+			continue;
+		release->address += faults->release_wrong;
+		grid->nr_releases -= !faults->release_wrong;
+	}
+	return true;
+}
+
 bool tmd_decode(const uint8_t *built, const struct sim_gpu *gpu, struct sim_grid *grid)
 {
 	const struct format *f = format();
@@ -148,26 +249,49 @@ bool tmd_decode(const uint8_t *built, const struct sim_gpu *gpu, struct sim_grid
 	}
 	grid->nr_blocks = grid->nr_clusters * grid->cluster_blocks;
 	decode_mask(tmd, gpu, grid);
-	return grid->nr_blocks && grid->threads;
+	return decode_releases(tmd, grid) && grid->nr_blocks && grid->threads;
 }
 
-static bool is_within(unsigned int byte, struct range range)
+static bool is_within(unsigned int bit, struct range range)
 {
-	return byte >= range.low / 8 && byte <= range.high / 8;
+	return range.high && bit >= range.low && bit <= range.high;
+}
+
+/* Whether a callback may change a bit of a release slot: of none that the driver uses. */
+static bool is_of_release(unsigned int bit)
+{
+	const struct release_format *f = format()->release;
+	const struct range *const fields[] = {
+		&f->size, &f->membar, &f->reduction, &f->operation, &f->format, &f->trap, &f->wide,
+	};
+	unsigned int i, k;
+
+	for (i = 1; i < f->nr && !sim_faults()->release_busy; i++) {
+		if (bit == f->enable[i] ||
+		    (bit >= f->address[i] && bit - f->address[i] < f->address_bits) ||
+		    (bit >= f->address[i] + 64 && bit - f->address[i] - 64 < f->payload_bits))
+			return true;
+		for (k = 0; k < sizeof(fields) / sizeof(fields[0]); k++)
+			if (bit >= f->control[i] && is_within(bit - f->control[i], *fields[k]))
+				return true;
+	}
+	return false;
 }
 
 int tmd_foreign_edit(const uint8_t *before, const uint8_t *after)
 {
 	const struct format *f = format();
-	unsigned int byte, changed;
+	unsigned int byte, bit, changed;
 
 	for (byte = 0; byte < SIM_TMD_BYTES; byte++) {
 		changed = before[byte] ^ after[byte];
-		if (f->mask_valid.high && byte == f->mask_valid.low / 8)
-			changed &= ~(1u << f->mask_valid.low % 8);
-		if (changed && !is_within(byte, f->tpc_disable) &&
-		    !(has_more_tpcs(f) && is_within(byte, f->more_tpcs)))
-			return byte;
+		for (; changed; changed &= changed - 1) {
+			bit = byte * 8 + __builtin_ctz(changed);
+			if (!is_within(bit, f->mask_valid) && !is_within(bit, f->tpc_disable) &&
+			    !(has_more_tpcs(f) && is_within(bit, f->more_tpcs)) &&
+			    !is_of_release(bit))
+				return byte;
+		}
 	}
 	return -1;
 }

@@ -290,6 +290,8 @@ static void check_layout(const struct tmd_layout *row)
 	tap_ok(tmd_release_slots(&map) == nr, "%s: %u slots", row->name, nr);
 	tap_ok(tmd_release_payload_bits(&map) == (!h ? 0u : h->payload_upper[0].hi ? 64u : 32u),
 	       "%s: a payload of %u bits", row->name, tmd_release_payload_bits(&map));
+	tap_ok(tmd_release_address_bits(&map) == (!h ? 0u : row->version < 0x40 ? 40u : 57u),
+	       "%s: an address of %u bits", row->name, tmd_release_address_bits(&map));
 	tmd[row->version_byte] = row->version;
 	for (unsigned int slot = nr; slot < nr + 2; slot++)
 		tap_ok(!tmd_release_is_free(&map, tmd, slot) &&
