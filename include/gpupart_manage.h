@@ -312,7 +312,8 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * release slot of its own. Times are nanoseconds of the GPU's %globaltimer. The begin of a kernel
  * is not recorded: it is taken as its submission or, if that is later, the end of the launch before
  * it on its stream. So busy times are upper bounds for a stream that waits for events, copies or a
- * time slice. Kernels of graphs are not in them.
+ * time slice. Kernels of graphs are not in them. A process is read by others if it was published
+ * (gpupart_process_publish()) before its first context was made or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 
@@ -332,7 +333,8 @@ struct gpupart_records {
 	uint64_t unrecorded;	/* launches that have no record, since the process began */
 	/*
 	 * Launches of which nothing says whether they have ended: of a context that was lost or
-	 * destroyed, and unrecorded ones with no later record on their stream. Not 0: not idle.
+	 * destroyed, unrecorded ones with no later record on their stream, and all of graphs. Not
+	 * 0: not idle.
 	 */
 	uint64_t unknown;
 	uint64_t untimed;	/* ended, and their time was overwritten or never written */
@@ -340,7 +342,7 @@ struct gpupart_records {
 	uint64_t busy_ns;	/* one launch or more ran: the union of their times */
 	uint64_t kernels_ns;	/* the sum of their times */
 	uint64_t late_ns;	/* of kernels_ns: folded too late to be put into busy_ns */
-	uint64_t graphs;	/* launches of graphs, which have no record here */
+	uint64_t graphs;	/* launches of graphs, which have no records */
 	/* Those with the most time: while there are more functions counts may be too small. */
 	unsigned int nr_functions;
 	struct gpupart_records_function functions[GPUPART_RECORDS_NR_FUNCTIONS];

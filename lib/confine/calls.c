@@ -234,6 +234,8 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		break;
 	case WHAT_GRAPH_LAUNCH:
 		graph_launch_end(result);
+		if (!result)
+			recording_graph(gpu_of_stream(a->second, params->ctx));
 		if (scope_thread.next_gpus)
 			launch_ends(a->second, params);
 		break;

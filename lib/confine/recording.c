@@ -171,6 +171,14 @@ void recording_gone(uint64_t object, const void *ctx)
 	}
 }
 
+void recording_graph(const struct gpupart_gpu *gpu)
+{
+	struct records *records = gpu ? atomic_load(&gpu->records) : NULL;
+
+	if (records)
+		__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELAXED);
+}
+
 void recording_names(const struct cuda_api *cuda)
 {
 	struct gpupart_gpu *gpu;

@@ -23,6 +23,9 @@ void recording_context(const struct cuda_api *cuda, void *ctx);
 /* The stream at @object goes; the streams of @ctx, with it. 0 and NULL: none. */
 void recording_gone(uint64_t object, const void *ctx);
 
+/* A graph was launched on @gpu (NULL: it is not attached). */
+void recording_graph(const struct gpupart_gpu *gpu);
+
 /* Outside of the launch callback: names of functions that were launched. */
 void recording_names(const struct cuda_api *cuda);
 void recording_module_gone(void);

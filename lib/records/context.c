@@ -86,14 +86,6 @@ int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_
 	return 0;
 }
 
-struct records *records_of(unsigned int place)
-{
-	for (unsigned int i = 0; i < nr_all; i++)
-		if (place_of(all[i]) == place)
-			return all[i];
-	return NULL;
-}
-
 static struct records_context *find(struct records *records, const void *ctx)
 {
 	for (unsigned int i = 0; i < RECORDS_MAX_CONTEXTS; i++)

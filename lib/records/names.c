@@ -46,6 +46,26 @@ static void name_one(struct records *records, const struct cuda_api *cuda,
 	totals_unlock(records);
 }
 
+void records_name_copy(struct control_records *copy, const struct cuda_api *cuda)
+{
+	const char *name;
+	bool was;
+
+	if (!cuda || !cuda->func_name)
+		return;
+	was = driver_own(true);
+	atomic_fetch_add(&nr_naming, 1);
+	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++) {
+		struct control_function *f = &copy->functions[i];
+
+		if (f->key && !(f->key & GONE) && !f->name[0] &&
+		    !cuda->func_name(&name, (void *)(uintptr_t)f->key) && name)
+			snprintf(f->name, sizeof(f->name), "%s", name);
+	}
+	atomic_fetch_sub(&nr_naming, 1);
+	driver_own(was);
+}
+
 void records_names(struct records *records, const struct cuda_api *cuda)
 {
 	bool was;

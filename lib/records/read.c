@@ -321,7 +321,8 @@ static void fold_rest(struct gpupart_records_reader *reader)
 
 static void sum_rings(const struct control_records *copy, struct gpupart_records *records)
 {
-	records->unrecorded = records->unknown = copy->nowhere;
+	records->unrecorded = copy->nowhere;
+	records->unknown = copy->nowhere + copy->graphs;
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
 		const struct control_ring *ring = &copy->rings[n];
 		uint64_t left = ring->issued > ring->folded ? ring->issued - ring->folded : 0;
@@ -412,14 +413,14 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 	if (!size || size > MAX_SIZE)
 		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
 				MAX_SIZE);
-	if (!reader->pid && atomic_exchange(&records_unnamed, false) && records_of(reader->gpu))
-		records_names(records_of(reader->gpu), cuda_loaded());
 	if (!lives(reader) || !copy_records(reader))
 		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
 				reader->pid);
 	strcpy(own.pci, reader->pci);
 	if (reader->copy.on) {
 		fold_rest(reader);
+		if (!reader->pid)
+			records_name_copy(&reader->copy, cuda_loaded());
 		fill(reader, &own);
 	}
 	memcpy(records, &own, both);
@@ -486,7 +487,8 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 					reader->pid ? reader->pid : getpid());
 	}
 	records = &reader->block->records[reader->gpu];
-	if (__atomic_load_n(&records->nowhere, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&records->nowhere, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED))
 		return 1;
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
 		if (ring_busy(reader, &records->rings[n], n))

@@ -217,9 +217,6 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 /* 0; -EOPNOTSUPP where @map's layout has no slots for them. */
 int records_possible(struct gpupart *gp, const struct tmd_map *map);
 
-/* Those of the GPU that has this place in the block, or NULL. */
-struct records *records_of(unsigned int place);
-
 /* Records of @gpu from now on, on contexts that are told of: 0, -EOPNOTSUPP, -ENOMEM. */
 int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_map *map,
 		  struct records **started);
@@ -266,6 +263,8 @@ extern atomic_bool records_unnamed;
 
 /* Outside of the launch callback: asks the driver for the names of functions. */
 void records_names(struct records *records, const struct cuda_api *cuda);
+/* The same for a copy of this process's totals. */
+void records_name_copy(struct control_records *copy, const struct cuda_api *cuda);
 /* A module goes: functions that have no name yet get none. */
 void records_module_gone(struct records *records);
 

@@ -83,8 +83,8 @@ static bool launch_all(void)
 
 static bool begin(void)
 {
-	bool good = !attach("cuda:0") && !gpupart_process_publish(gp, "records") &&
-		    !program_start(&p, 0);
+	bool good = !gpupart_open(&gp) && !gpupart_process_publish(gp, "records") &&
+		    !attach("cuda:0") && !program_start(&p, 0);
 
 	for (int t = 0; t < NR_THREADS; t++)
 		good = good && !cuStreamCreate(&streams[t], 1);
@@ -101,11 +101,17 @@ static bool child_reads(uint64_t issued)
 	pid = fork();
 	if (!pid) {
 		struct gpupart_records r;
+		bool bad;
 		int busy;
 
-		_exit(!reads(getppid(), issued, 0, 0) || (read_of(0, &r, &busy) && r.on));
+		bad = !reads(getppid(), issued, 0, 0) || (read_of(0, &r, &busy) && r.on);
+		fflush(stdout);
+		_exit(bad);
 	}
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+	waitpid(pid, &status, 0);
+	if (status)
+		printf("# the child: status %#x\n", status);
+	return !status;
 }
 
 static void counts(void)
@@ -126,6 +132,40 @@ static void counts(void)
 	       (U64)r.functions[0].count, r.functions[0].name, (U64)r.busy_ns);
 	tap_ok(child_reads(all), "another process reads the same");
 	tap_ok(launch_all() && reads(0, 2 * all, 0, 0), "and it goes on");
+}
+
+#define GRAPH_CALLS(F)                                                       \
+	F(begin_capture, "cuStreamBeginCapture_v2", (P, int))                \
+	F(end_capture, "cuStreamEndCapture", (P, P *))                       \
+	F(instantiate, "cuGraphInstantiateWithFlags", (P *, P, U64))         \
+	F(graph_launch, "cuGraphLaunch", (P, P))
+
+#define DECLARE(call, symbol, args) static CU (*call) args;
+GRAPH_CALLS(DECLARE)
+
+/* A node's TMD is built once and launched many times: it gets no entry of a ring. */
+static void graphs(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	struct gpupart_records r;
+	P graph, exec;
+	int busy;
+
+#define FIND_GRAPH(call, symbol, args) *(void **)&call = dlsym(lib, symbol);
+	GRAPH_CALLS(FIND_GRAPH)
+	if (!begin())
+		return;
+	tap_ok(!begin_capture(streams[0], 2) && !program_launch(&p, streams[0], 1, 100) &&
+	       !program_launch(&p, streams[0], 1, 100) && !end_capture(streams[0], &graph) &&
+	       !instantiate(&exec, graph, 0), "a graph of two kernels");
+	tap_ok(reads(0, 0, 0, 0), "which is no launch");
+	for (int i = 0; i < 5; i++)
+		if (graph_launch(exec, streams[0]) || cuStreamSynchronize(streams[0]))
+			tap_ok(false, "launch %d", i);
+	tap_ok(read_of(0, &r, &busy) && !r.issued && r.graphs == 5 && r.unknown == 5 &&
+	       !r.all_known && busy == 1, "is launched 5 times: unknown, so not idle");
+	tap_ok(!program_launch(&p, streams[0], 1, 100) && !cuStreamSynchronize(streams[0]) &&
+	       read_of(0, &r, &busy) && r.issued == 1 && r.ended == 1, "a launch beside it is");
 }
 
 /* With a limit as without. */
@@ -247,22 +287,24 @@ static void lost(void)
 /* A program that knows nothing of us. */
 static void injected(void)
 {
-	struct gpupart_topology *topo;
+	static struct gpupart_process process;
 	struct gpupart_records_reader *reader;
 	struct gpupart_records r;
 	P stream;
 
 	gpupart_open(&gp);
-	if (!tap_ok(!gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo) &&
-		    !driver_open() && !program_start(&p, 0) && !cuStreamCreate(&stream, 1),
+	if (!tap_ok(!driver_open() && !program_start(&p, 0) && !cuStreamCreate(&stream, 1),
 		    "a program"))
 		return;
 	for (int i = 0; i < 100; i++)
 		program_launch(&p, stream, 1, 100);
 	cuStreamSynchronize(stream);
-	tap_ok(!gpupart_records_open(gp, 0, gpupart_topology_info(topo)->pci, &reader) &&
-	       !gpupart_records_read(gp, reader, &r, sizeof(r)) && r.on && r.issued == 100 &&
-	       r.ended == 100 && !r.unknown, "its %llu launches have records", (U64)r.issued);
+	tap_ok(gpupart_process_list(gp, &process, 1, sizeof(process)) == 1 && process.pid == getpid() &&
+	       !gpupart_records_open(gp, 0, process.pci, &reader) &&
+	       !gpupart_records_read(gp, reader, &r, sizeof(r)), "it is read");
+	tap_ok(r.on && r.issued == 100 && r.ended == 100 && !r.unknown,
+	       "on %d: its launches have records, %llu of %llu ended, %llu unrecorded", r.on,
+	       (U64)r.ended, (U64)r.issued, (U64)r.unrecorded);
 }
 
 /* Killed in the middle of kernels. */
@@ -304,6 +346,7 @@ static void killed(void)
 static const struct scenario scenarios[] = {
 	{ "proves", proves, "@b", { NULL }, NULL },
 	{ "counts", counts, "@b", { NULL }, NULL },
+	{ "graphs", graphs, "@b", { NULL }, NULL },
 	{ "sets", sets, "@b", { NULL }, NULL },
 	{ "contexts", contexts, "@b", { NULL }, NULL },
 	{ "contexts-again", contexts, "@b", { "GPUPART_SIM_FAULTS=reuse-contexts" }, NULL },
