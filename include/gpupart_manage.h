@@ -320,7 +320,8 @@ void gpupart_remote_close(struct gpupart_remote *remote);
 struct gpupart_records_function {
 	char name[96];		/* as the driver has it, cut; "" if it is not known (yet) */
 	uint64_t count;		/* launches that ended, or fewer: see struct gpupart_records */
-	uint64_t ns, longest_ns;	/* all of them together; the longest */
+	uint64_t ns;		/* all of them together */
+	uint64_t longest_ns;
 };
 
 struct gpupart_records {
