@@ -6,6 +6,7 @@
  * Must not know where blocks go.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -231,6 +232,33 @@ void engine_sleep(uint64_t ns)
 	nanosleep(&left, NULL);
 }
 
+#define THREAD_NS 200000
+
+/* By the host's clock what is due happens although nobody calls, as on a GPU. */
+static void *thread_runs(void *arg)
+{
+	for (;;) {
+		sim_enter();
+		for (unsigned int i = 0; i < sim_nr_gpus; i++)
+			catch_up(sim_gpus[i]);
+		sim_leave();
+		engine_sleep(THREAD_NS);
+	}
+	return arg;
+}
+
+static void thread_start(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_create(&thread, NULL, thread_runs, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* ----------------------------------------------------------- queues of streams */
 
 static int64_t put_wait(struct sim_stream *stream, int other, uint64_t number)
@@ -317,8 +345,13 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 
 	if (!op)
 		return false;
-	if (sim_faults()->host_clock)
+	if (sim_faults()->host_clock) {
+		static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 		catch_up(gpu);
+		if (sim_faults()->host_thread)
+			pthread_once(&once, thread_start);
+	}
 	*op = *from;
 	op->next = NULL;
 	if (stream->pipe < 0)

@@ -54,6 +54,7 @@ static const struct known {
 	{ "features", AT(NUMBER, features) },
 	{ "fixed-arguments", AT(FLAG, fixed_arguments) },
 	{ "host-clock", AT(FLAG, host_clock) },
+	{ "host-thread", AT(FLAG, host_thread) },
 	{ "lazy-code", AT(NUMBER, lazy_code) },
 	{ "lazy-libraries", AT(FLAG, lazy_libraries) },
 	{ "lose-context", AT(NUMBER, lose_context) },
