@@ -9,7 +9,6 @@
 #include "lib/confine/recording.h"
 #include "lib/confine/self_check.h"
 #include "lib/core/environment.h"
-#include "lib/core/hash.h"
 #include "lib/core/peek.h"
 #include "lib/records/records.h"
 
@@ -26,12 +25,22 @@ static bool loses_context(int result)
 	return false;
 }
 
-static void key_make(const struct gpupart_gpu *gpu, char key[20])
-{
-	static const char what[] = "records 1";
-	uint64_t hash = tmd_map_hash(&gpu->driver.map, &gpu->driver.topo->info);
+#define PROVEN		"proven\n"
+#define NAME_LEN	32
 
-	snprintf(key, 20, "%016" PRIx64, hash_bytes(hash, what, sizeof(what)));
+/* The file that says so, for this map and all that its layout's row has. */
+static void name_make(const struct gpupart_gpu *gpu, char name[NAME_LEN])
+{
+	snprintf(name, NAME_LEN, "records-%016" PRIx64,
+		 tmd_map_hash(&gpu->driver.map, &gpu->driver.topo->info));
+}
+
+static bool was_proven(const char *name)
+{
+	char text[16];
+
+	return cache_read(NULL, name, text, sizeof(text)) == sizeof(PROVEN) - 1 &&
+	       !memcmp(text, PROVEN, sizeof(PROVEN) - 1);
 }
 
 /* Why @gpu has no records whatever a check says, in @gp. */
@@ -78,17 +87,16 @@ void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 {
 	void *arg[] = { probe, stream };
 	struct gpupart gp = { "" };
-	char key[20], line[24];
+	char name[NAME_LEN];
 	int err;
 
 	if (!atomic_load(&gpu->recorder)) {
 		err = allowed(&gp, gpu);
-		key_make(gpu, key);
-		if (!err && !cache_has(key)) {
+		name_make(gpu, name);
+		if (!err && !was_proven(name)) {
 			err = records_check(&gp, probe->cuda, &gpu->driver.map, launch, arg);
-			snprintf(line, sizeof(line), "%.16s\n", key);
 			if (!err)
-				cache_write(NULL, key, line, 17);
+				cache_write(NULL, name, PROVEN, sizeof(PROVEN) - 1);
 		}
 		start(&gp, gpu, err);
 	}
@@ -98,11 +106,11 @@ void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 void recording_known(struct gpupart_gpu *gpu)
 {
 	struct gpupart gp = { "" };
-	char key[20];
+	char name[NAME_LEN];
 	int err = allowed(&gp, gpu);
 
-	key_make(gpu, key);
-	if (!err && !cache_has(key))
+	name_make(gpu, name);
+	if (!err && !was_proven(name))
 		err = ctx_fail(&gp, -EOPNOTSUPP,
 			       "records of launches were not checked yet on this GPU and driver");
 	if (!atomic_load(&gpu->recorder))
