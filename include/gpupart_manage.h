@@ -304,6 +304,76 @@ int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
 		       struct gpupart_tpcset *set);
 void gpupart_remote_close(struct gpupart_remote *remote);
 
+/* ------------------------------------------------------------------- records */
+
+/*
+ * What the GPU itself wrote when launches ended, for one process on one GPU. A launch has a record
+ * unless it is unrecorded: on a stream beyond the 64 that have a ring, in a full ring, or with no
+ * release slot of its own. Times are nanoseconds of the GPU's %globaltimer. The begin of a kernel
+ * is not recorded: it is taken as its submission or, if that is later, the end of the launch before
+ * it on its stream. So busy times are upper bounds for a stream that waits for events, copies or a
+ * time slice. Kernels of graphs are not in them. A process is read by others if it was published
+ * (gpupart_process_publish()) before its first context was made or attached.
+ */
+#define GPUPART_RECORDS_NR_FUNCTIONS 64
+
+struct gpupart_records_function {
+	char name[96];		/* as the driver has it, cut; "" if it is not known (yet) */
+	uint64_t count;		/* launches that ended, or fewer: see struct gpupart_records */
+	uint64_t ns;		/* all of them together */
+	uint64_t longest_ns;
+};
+
+struct gpupart_records {
+	char pci[20];
+	bool on;		/* launches are recorded; false: all that follows is 0 */
+	bool all_known;		/* no launch counts as unknown: idle if none is outstanding */
+	uint64_t issued;	/* launches that have a record */
+	uint64_t ended;		/* of which the GPU has written it */
+	uint64_t outstanding;	/* issued - ended - those of a lost context */
+	uint64_t unrecorded;	/* launches that have no record, since the process began */
+	/*
+	 * Launches of which nothing says whether they have ended: of a context that was lost or
+	 * destroyed, unrecorded ones with no later record on their stream, and all of graphs. Not
+	 * 0: not idle.
+	 */
+	uint64_t unknown;
+	uint64_t untimed;	/* ended, and their time was overwritten or never written */
+	uint64_t last_end_ns;	/* 0: none has ended yet */
+	uint64_t busy_ns;	/* one launch or more ran: the union of their times */
+	uint64_t kernels_ns;	/* the sum of their times */
+	uint64_t late_ns;	/* of kernels_ns: folded too late to be put into busy_ns */
+	uint64_t graphs;	/* launches of graphs, which have no records */
+	/* Those with the most time: while there are more functions counts may be too small. */
+	unsigned int nr_functions;
+	struct gpupart_records_function functions[GPUPART_RECORDS_NR_FUNCTIONS];
+};
+
+/*
+ * The records of a process of this user (root: of any) on the GPU at PCI address @pci, found once
+ * and read many times. @pid 0: the calling process. The object is the caller's; close it. One
+ * thread at a time. -ESRCH no such process shows itself; -ENODEV it does not use that GPU; -EPROTO
+ * it runs under another version of this library.
+ */
+struct gpupart_records_reader;
+int gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
+			 struct gpupart_records_reader **reader);
+/*
+ * All of it as it is now. @size is the size of the caller's struct: of a larger one the rest
+ * becomes 0. Nothing waits for that process, and nothing that it writes can harm the reader: its
+ * pages are read by system calls. -ESRCH it is gone; -EINVAL @size 0 or above 64 KiB.
+ */
+int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
+			 struct gpupart_records *records, size_t size);
+/*
+ * Whether launches are outstanding: 1 busy, or it cannot be known; 0 idle. Up to 100 ns: no system
+ * call. For processes of this user only, which the caller trusts: their pages are mapped at the
+ * first call, and one that truncates its own file ends the caller with SIGBUS. -EPERM another
+ * user's process; -EINVAL records are off in it.
+ */
+int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader);
+void gpupart_records_close(struct gpupart_records_reader *reader);
+
 /* ---------------------------------------------------------------------- jobs */
 
 /*

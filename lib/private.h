@@ -185,6 +185,9 @@ const struct gpupart_report_process *gpupart_report_end(void);
  */
 int gpupart_profilers(struct gpupart *gp);
 
+/* Why launches on @gpu have no records, or "". */
+void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
+
 /*
  * A strict process: after the first launch that ran outside of its limit each call of the driver
  * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now

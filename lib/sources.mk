@@ -81,6 +81,7 @@ LIB_CONFINE_SRC := \
 	lib/confine/launch.c \
 	lib/confine/module.c \
 	lib/confine/probe.c \
+	lib/confine/recording.c \
 	lib/confine/report.c \
 	lib/confine/scope.c \
 	lib/confine/self_check.c \
@@ -89,6 +90,15 @@ LIB_CONFINE_SRC := \
 
 LIB_CONFINE_MANAGE_SRC := \
 	lib/confine/report_run.c
+
+LIB_RECORDS_SRC := \
+	lib/records/check.c \
+	lib/records/context.c \
+	lib/records/file.c \
+	lib/records/fold.c \
+	lib/records/names.c \
+	lib/records/read.c \
+	lib/records/ring.c
 
 LIB_STAT_SRC := \
 	lib/stat/block.c \
@@ -145,7 +155,7 @@ SMCTRL_SRC := \
 
 # libgpupart.so.0, which all programs have that are confined: needs libc alone.
 LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_SRC) $(LIB_STATE_SRC) \
-	$(LIB_CONFINE_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC)
+	$(LIB_CONFINE_SRC) $(LIB_RECORDS_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC)
 
 # libgpupart-manage.so.0: what programs that manage GPUs use, and no injected process needs.
 LIB_MANAGE_SRC := $(LIB_CORE_MANAGE_SRC) $(LIB_TOPO_MANAGE_SRC) $(LIB_CONFINE_MANAGE_SRC) \
@@ -158,5 +168,7 @@ LIB_FAST_SRC := \
 	lib/confine/launch.c \
 	lib/driver/callback.c \
 	lib/driver/device.c \
+	lib/records/fold.c \
+	lib/records/ring.c \
 	lib/tmd/release.c \
 	lib/tmd/tmd.c

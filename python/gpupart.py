@@ -49,11 +49,12 @@ from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p, c_int, 
 from typing import Any, Optional, Union
 
 __version__ = "0.1.0"
-__all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job", "Plan",
-           "Process", "Result", "Stream", "Tenant", "TenantProcess", "Topology", "Tpc", "TpcSet",
-           "Ugpu", "VerifyRow", "Vgpc", "attach", "available", "counters", "detach", "gpus",
-           "jobs", "latency_report", "partition", "plan", "processes", "progress_add", "publish",
-           "tenant_processes", "tenants"]
+__all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job",
+           "KernelTime", "Plan", "Process", "Records", "Result", "Stream", "Tenant",
+           "TenantProcess", "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc", "attach",
+           "available", "counters", "detach", "gpus", "jobs", "latency_report", "partition",
+           "plan", "processes", "progress_add", "publish", "records", "tenant_processes",
+           "tenants"]
 
 
 def __dir__():
@@ -66,6 +67,7 @@ MAX_TPCS = 256
 _TPCSET_STRLEN = 1024
 _JOB_STRLEN = 64
 _TENANT_STRLEN = 64
+_RECORDS_NR_FUNCTIONS = 64
 _PLAN_MAX_TENANTS = 16
 _MAX_SMS_PER_TPC = 4
 _VERIFY_QUICK = 1
@@ -154,6 +156,20 @@ class _CPlan(Structure):
                 ("nr_tenants", c_uint), ("tenants", _CPlanTenant * _PLAN_MAX_TENANTS)]
 
 
+class _CRecordsFunction(Structure):
+    _fields_ = [("name", c_char * 96), ("count", c_uint64), ("ns", c_uint64),
+                ("longest_ns", c_uint64)]
+
+
+class _CRecords(Structure):
+    _fields_ = [("pci", c_char * 20), ("on", c_bool), ("all_known", c_bool), ("issued", c_uint64),
+                ("ended", c_uint64), ("outstanding", c_uint64), ("unrecorded", c_uint64),
+                ("unknown", c_uint64), ("untimed", c_uint64), ("last_end_ns", c_uint64),
+                ("busy_ns", c_uint64), ("kernels_ns", c_uint64), ("late_ns", c_uint64),
+                ("graphs", c_uint64), ("nr_functions", c_uint),
+                ("functions", _CRecordsFunction * _RECORDS_NR_FUNCTIONS)]
+
+
 class _CCheck(Structure):
     _fields_ = [("layout", c_char_p), ("from_cache", c_bool), ("nr_proven", c_uint),
                 ("nr_launches", c_uint), ("streams", c_char_p),
@@ -172,6 +188,7 @@ _STRUCTURES = {
     "gpupart_tenant_process": _CTenantProcess, "gpupart_demand": _CDemand,
     "gpupart_memory_counters": _CMemoryCounters,
     "gpupart_plan_tenant": _CPlanTenant,
+    "gpupart_records": _CRecords, "gpupart_records_function": _CRecordsFunction,
     "gpupart_plan": _CPlan, "gpupart_check": _CCheck, "gpupart_verify_row": _CVerifyRow,
 }
 _ROW = ctypes.CFUNCTYPE(None, POINTER(_CVerifyRow), c_void_p)
@@ -233,6 +250,10 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_counters_get": (None, [POINTER(_CCounters)]),
     "gpupart_process_list": (c_int, [c_void_p, POINTER(_CProcess), c_uint, c_size_t]),
     "gpupart_process_limit_set": (c_int, [c_void_p, c_int, c_char_p, c_void_p, c_void_p]),
+    "gpupart_records_open": (c_int, [c_void_p, c_int, c_char_p, POINTER(c_void_p)]),
+    "gpupart_records_read": (c_int, [c_void_p, c_void_p, POINTER(_CRecords), c_size_t]),
+    "gpupart_records_busy": (c_int, [c_void_p, c_void_p]),
+    "gpupart_records_close": (None, [c_void_p]),
     "gpupart_job_list": (c_int, [c_void_p, POINTER(_CJob), c_uint, c_size_t]),
     "gpupart_job_limit_set": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p]),
     "gpupart_tenant_list": (c_int, [c_void_p, POINTER(_CTenant), c_uint, c_size_t]),
@@ -885,6 +906,66 @@ class Process:
                                              wanted._at if wanted is not None else None,
                                              byref(before)))
         return TpcSet._of_c(before) or None
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelTime:
+    """The launches of one function that the GPU wrote the end of, times in ns."""
+    name: str                   #: as the driver has it, cut; "" if it is not known (yet)
+    count: int
+    ns: int
+    longest_ns: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Records:
+    """
+    What the GPU itself wrote of a process's launches on one GPU, as struct gpupart_records has it.
+    Times are ns. A kernel's begin is taken as its submission or the end before it on its stream,
+    so they are upper bounds where a stream waits.
+    """
+    pci: str
+    on: bool                    #: launches are recorded; False: all that follows is 0
+    all_known: bool             #: idle if none is outstanding
+    issued: int                 #: launches that have a record
+    ended: int                  #: of which the GPU has written it
+    outstanding: int
+    unrecorded: int             #: launches that have no record
+    unknown: int                #: launches that may have ended or not: not 0 is not idle
+    untimed: int                #: ended, and their time is not known
+    last_end_ns: int            #: of the GPU's clock
+    busy_ns: int                #: one launch or more ran
+    kernels_ns: int             #: the sum of their times
+    late_ns: int                #: of kernels_ns, not in busy_ns
+    graphs: int                 #: launches of graphs, which have no records
+    functions: list[KernelTime]  #: those with the most time
+
+    @property
+    def busy(self) -> bool:
+        """A launch is outstanding, or may be."""
+        return bool(self.outstanding) or not self.all_known
+
+
+def records(pci: str, pid: int = 0) -> Records:
+    """The records of process @pid of this user (root: of any), 0: of this one, on a GPU.
+
+    >>> gpu = attach()
+    >>> before = records(gpu.topology.info.pci)
+    >>> _ = gpu.census()
+    >>> after = records(gpu.topology.info.pci)
+    >>> after.ended - before.ended, after.busy
+    (1, False)
+    """
+    reader, c = c_void_p(), _CRecords()
+    _done(_lib.gpupart_records_open(_thread.context, pid, _bytes(pci), byref(reader)))
+    try:
+        _done(_lib.gpupart_records_read(_thread.context, reader, byref(c), ctypes.sizeof(c)))
+    finally:
+        _lib.gpupart_records_close(reader)
+    plain = [name for name, _ in _CRecords._fields_[1:-2]]
+    return Records(_str(c.pci), *(getattr(c, name) for name in plain),
+                   [KernelTime(_str(f.name), f.count, f.ns, f.longest_ns)
+                    for f in c.functions[:c.nr_functions]])
 
 
 def _size(memory: MemoryLike) -> int:

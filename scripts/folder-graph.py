@@ -17,7 +17,8 @@ import sys
 LAYERS = [
     ["inject"],
     ["memory", "stat", "verify", "smctrl", "nvml"],
-    ["confine", "records"],
+    ["confine"],
+    ["records"],
     ["state", "ledger", "driver"],
     ["tmd", "plan"],
     ["topo"],

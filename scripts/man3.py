@@ -37,6 +37,8 @@ PAGES = [
     ("gpupart_counters", "what became of launches", "gpupart_counters_*"),
     ("gpupart_progress", "what a program tells of its progress",
      "gpupart_progress_* gpupart_latency_*"),
+    ("gpupart_records", "what the GPU itself wrote of launches that ended",
+     "gpupart_records_*"),
     ("gpupart_remote", "change a process's limit again and again", "gpupart_remote_*"),
     ("gpupart_job", "a run of a program and of all that it starts",
      "gpupart_job_* gpupart_grant_*"),

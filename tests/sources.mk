@@ -34,6 +34,9 @@ UNIT_SRC := \
 	tests/unit/memory/tenant.c \
 	tests/unit/plan/exact.c \
 	tests/unit/plan/known.c \
+	tests/unit/records/fold.c \
+	tests/unit/records/read.c \
+	tests/unit/records/ring.c \
 	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \
 	tests/unit/slurm/orphans.c \
@@ -72,6 +75,7 @@ LIBT_SRC := \
 	tests/lib/driver/unload.c \
 	tests/lib/driver/untold.c \
 	tests/lib/memory/memory.c \
+	tests/lib/records/records.c \
 	tests/lib/smctrl/smctrl.c \
 	tests/lib/state/live.c \
 	tests/lib/verify/verify.c

@@ -47,6 +47,7 @@ void check_attach_gpu(void *selector, void *result)
 	snprintf(check->layout, sizeof(check->layout), "%s", found.layout);
 	snprintf(check->streams, sizeof(check->streams), "%s", found.streams);
 	snprintf(check->graphs, sizeof(check->graphs), "%s", found.graphs);
+	gpupart_records_lack(gpu, check->records, sizeof(check->records));
 	if (gpupart_profilers(gp))
 		snprintf(check->profilers, sizeof(check->profilers), "%s", gpupart_error(gp));
 	snprintf(check->key, sizeof(check->key), "%s", found.key);

@@ -12,6 +12,7 @@ struct check {
 	bool from_cache;	/* as struct gpupart_check, its texts copied out of the child */
 	unsigned int nr_proven, nr_launches;
 	char layout[32], streams[256], graphs[256];
+	char records[256];	/* why the GPU writes no records of launches, or "" */
 	char profilers[256];	/* why they are not let in, where GPUPART_PROFILE=1 asked; or "" */
 	char green[256];	/* why no green context can be made; check_attach_tools() alone */
 	char key[20];

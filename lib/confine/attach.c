@@ -11,6 +11,7 @@
 #include "lib/confine/launch.h"
 #include "lib/confine/module.h"
 #include "lib/confine/probe.h"
+#include "lib/confine/recording.h"
 #include "lib/confine/report.h"
 #include "lib/confine/self_check.h"
 #include "lib/core/environment.h"
@@ -497,6 +498,8 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	err = gpu_get(gp, cuda, selector, true, &gpu);
 	if (!err && !atomic_load_explicit(&gpu->trusted, memory_order_relaxed))
 		err = check_gpu_known(gp, gpu, key);
+	if (!err)
+		recording_known(gpu);
 	if (!err) {
 		control_show_map(gpu->shared, &gpu->driver.map);
 		err = limit_from_outside(gp, cuda, true, gpu);

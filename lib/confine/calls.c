@@ -9,6 +9,7 @@
 #include "lib/confine/calls.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/module.h"
+#include "lib/confine/recording.h"
 #include "lib/confine/report.h"
 #include "lib/confine/stream.h"
 #include "lib/core/environment.h"
@@ -233,6 +234,8 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		break;
 	case WHAT_GRAPH_LAUNCH:
 		graph_launch_end(result);
+		if (!result)
+			recording_graph(gpu_of_stream(a->second, params->ctx));
 		if (scope_thread.next_gpus)
 			launch_ends(a->second, params);
 		break;
@@ -252,6 +255,10 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 			break;
 		stream_identify_in_call(a->first, row->per_thread, params->ctx, &stream);
 		graph_captured(&stream, *(void **)a->second);
+		break;
+	case WHAT_CONTEXT:
+		if (!result && a->first)
+			recording_context(cuda, *(void **)a->first);
 		break;
 	case WHAT_GREEN_DESTROY:
 		for (unsigned int n = 0; !result && (gpu = scope_gpu(n)); n++)
@@ -370,6 +377,8 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
 	driver_own(true);
+	if (row->fn.group == GRAPHS)
+		scope_graph_call(params->site == CUDA_SITE_BEGIN);
 	if (row->fn.kind == WHAT_LAUNCH)
 		launch_ends(stream_of_launch(row, params->arguments), params);
 	else if (params->site == CUDA_SITE_BEGIN)
@@ -377,6 +386,14 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 	else
 		at_end(row, params, params->arguments);
 	driver_own(false);
+}
+
+static __attribute__((noinline)) void call_failed(bool launch,
+						  const struct cuda_call_params *params)
+{
+	if (launch && !scope_thread.own)
+		records_launch_ends(*params->result);
+	recording_failed(*params->result, params->ctx);
 }
 
 static void on_call(const struct driver_function *fn, const struct cuda_call_params *params)
@@ -395,12 +412,17 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	 */
 	if (!launch || (!scope_thread.in_launch && scope_thread.next_gpus && !scope_thread.own))
 		call_rare(row, params);
+	if (__builtin_expect(params->site == CUDA_SITE_END && *params->result, 0))
+		call_failed(launch, params);
 	if (__builtin_expect(params->site == CUDA_SITE_END &&
 			     atomic_load_explicit(&report_unnamed, memory_order_relaxed), 0)) {
 		driver_own(true);
 		report_names(cuda);
 		driver_own(false);
 	}
+	if (__builtin_expect(!launch && params->site == CUDA_SITE_END &&
+			     atomic_load_explicit(&records_unnamed, memory_order_relaxed), 0))
+		recording_names(cuda);
 	if (__builtin_expect(refuses() || refused, 0))
 		refuse(row, params);
 }
@@ -427,6 +449,7 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 	case WHAT_END_CAPTURE:
 		graph_error_set("what this driver tells of as function %d is not %s",
 				fn->cbid, driver_function_name(fn->cbid));
+		recording_stop(graph_error());
 		break;
 	}
 	/* It may have been the launch that a set waits for: it does not wait for another. */
@@ -454,6 +477,8 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 	if (err)
 		return err;
 	*launched = driver_watch(&observer, GRAPHS, true);
+	/* Where contexts get their records. */
+	driver_watch(&observer, BEGINS, true);
 	/* Where the names of kernels are found out. */
 	if (atomic_load(&report_joined))
 		driver_watch(&observer, WAITS, true);

@@ -9,6 +9,7 @@
 #include "lib/confine/graph.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/module.h"
+#include "lib/confine/recording.h"
 #include "lib/confine/report.h"
 #include "lib/confine/scope.h"
 #include "lib/confine/stream.h"
@@ -135,6 +136,8 @@ static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct g
 	own_note(own, params->size, params->tmd);
 	if (own->mode == OWN_LEAVE_OUT)
 		own->outcome = tmd_leave_out(&gpu->driver.map, params->tmd, own->left_out);
+	else if (own->mode == OWN_RECORD)
+		records_trial_launch(own->trial, params->tmd);
 	control_count(CONTROL_FREE);
 	return true;
 }
@@ -158,6 +161,15 @@ static __attribute__((noinline)) void apply_usual(struct gpupart_gpu *gpu,
 	apply_scopes(gpu, params, false);
 }
 
+/* After the mask, which needs no record. */
+static inline void record(struct gpupart_gpu *gpu, const struct launch_params *params)
+{
+	struct records *records = atomic_load_explicit(&gpu->records, memory_order_acquire);
+
+	if (records)
+		records_launch(records, params);
+}
+
 static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 						     const struct launch_params *params)
 {
@@ -171,6 +183,9 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		apply_scopes(gpu, params, true);
 	else
 		control_count(CONTROL_FREE);
+	/* A graph's node is built once and launched many times. */
+	if (!scope_thread.graph && !scope_thread.in_graph_call)
+		record(gpu, params);
 }
 
 static inline __attribute__((always_inline))
@@ -178,12 +193,15 @@ void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
 {
 	unsigned char in_use = scope_in_use(gpu);
 
-	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0))
+	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0)) {
 		on_rare_launch(gpu, params);
-	else if (in_use)
+		return;
+	}
+	if (in_use)
 		apply_usual(gpu, params);
 	else
 		control_count(CONTROL_FREE);
+	record(gpu, params);
 }
 
 /* Out of line, so that the usual launch saves no register for it. */
@@ -263,6 +281,7 @@ static void module_goes(uint64_t module)
 	struct gpupart_gpu *gpu;
 
 	module_gone((const void *)(uintptr_t)module);
+	recording_module_gone();
 	report_module_gone((const void *)(uintptr_t)module);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
 		scope_gone(gpu, &gpu->functions, module, NULL, NULL);
@@ -280,12 +299,24 @@ static void module_comes(const struct module_params *params)
 		scope_used(gpu, SCOPE_USED_MODULES);
 }
 
+static void stream_goes(uint64_t object)
+{
+	recording_gone(object, NULL);
+	streams_go(object, NULL, NULL);
+}
+
+static void context_goes(const void *ctx)
+{
+	recording_gone(0, ctx);
+	streams_go(0, ctx, NULL);
+}
+
 static void on_resource(int cbid, const struct resource_params *params)
 {
 	if (cbid == DRIVER_STREAM_GOES && RESOURCE_HAS(params, object))
-		streams_go(params->object, NULL, NULL);
+		stream_goes(params->object);
 	else if (cbid == DRIVER_CTX_GOES)
-		streams_go(0, params->ctx, NULL);
+		context_goes(params->ctx);
 	else if (cbid == DRIVER_MODULE_LOADED &&
 		 params->size >= offsetof(struct module_params, kind) + 4)
 		module_comes((const struct module_params *)params);

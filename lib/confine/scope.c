@@ -317,7 +317,8 @@ void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t obj
 static void special_update(void)
 {
 	scope_thread.special = scope_thread.next_gpus || scope_thread.sticky ||
-			       scope_thread.graph || scope_thread.own;
+			       scope_thread.graph || scope_thread.own ||
+			       scope_thread.in_graph_call;
 }
 
 __attribute__((cold))
@@ -418,6 +419,12 @@ void scope_own_begin(struct scope_own *own)
 void scope_graph_begin(struct scope_graph *graph)
 {
 	scope_thread.graph = graph;
+	special_update();
+}
+
+void scope_graph_call(bool in)
+{
+	scope_thread.in_graph_call = in;
 	special_update();
 }
 

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include "lib/driver/device.h"
+#include "lib/records/records.h"
 #include "lib/state/process_block.h"
 #include "lib/state/ring.h"
 #include "lib/tmd/part.h"
@@ -65,6 +66,9 @@ struct gpupart_gpu {
 	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
 	char streams_why[160];		/* why not, where it is made up */
 	struct gpupart_check check;
+	struct records *_Atomic records;	/* of its launches; NULL: none, for @records_why */
+	struct records *_Atomic recorder;	/* once a context has them, or NULL likewise */
+	char records_why[192];
 };
 
 _Static_assert(!offsetof(struct gpupart_gpu, driver), "scope_gpu_of(NULL) is NULL");
@@ -83,9 +87,10 @@ static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 
 /* A launch of our own, to learn from or to check with. */
 struct scope_own {
-	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT } mode;
+	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;
 	const struct gpupart_tpcset *left_out;	/* for OWN_LEAVE_OUT */
+	struct records_trial *trial;		/* for OWN_RECORD */
 	bool seen;				/* the callback came */
 	enum tmd_outcome outcome;
 	uint32_t params_size;			/* of the callback; 0: it did not come */
@@ -115,6 +120,7 @@ struct scope_graph {
 /* What the callback looks at first; one a thread. */
 struct scope_thread {
 	bool special;			/* one of the pointers is in use */
+	bool in_graph_call;		/* inside one that has to do with graphs */
 	bool in_launch;			/* inside a launch function of the driver's interface */
 	uint64_t next_gpus;		/* bit n: a next-launch set waits on GPU number n */
 	struct tmd_allow *next;		/* SCOPE_MAX_GPUS, by number; NULL: never one yet */
@@ -181,6 +187,8 @@ void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *
 void scope_own_begin(struct scope_own *own);
 /* What the calling thread's launches are nodes of from now on; NULL: of nothing. */
 void scope_graph_begin(struct scope_graph *graph);
+/* The calling thread is in a function that may build nodes of graphs, or no more. */
+void scope_graph_call(bool in);
 
 /* @set NULL takes the thread's own away. -ENOMEM with a sentence. */
 GPUPART_PRIVATE

@@ -13,6 +13,7 @@
 #include "lib/confine/calls.h"
 #include "lib/confine/check_cache.h"
 #include "lib/confine/launch.h"
+#include "lib/confine/recording.h"
 #include "lib/confine/self_check.h"
 #include "lib/core/environment.h"
 #include "lib/core/hash.h"
@@ -596,6 +597,8 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 		trust(gpu, false);
 	}
 	err = learn_streams(gp, gpu, probe);
+	if (!err)
+		recording_prove(gpu, probe, stream);
 destroy:
 	cuda->stream_destroy(stream);
 leave:

@@ -23,12 +23,13 @@ static bool is_one(const char *name)
 
 struct environment environment_read(void)
 {
-	const char *strict = value_of(ENVIRONMENT_STRICT);
+	const char *strict = value_of(ENVIRONMENT_STRICT), *records = value_of(ENVIRONMENT_RECORDS);
 
 	return (struct environment){
 		.untouched = is_one(ENVIRONMENT_OFF),
 		.profile = is_one(ENVIRONMENT_PROFILE),
 		.no_device_launch = is_one(ENVIRONMENT_NO_DEVICE_LAUNCH),
+		.no_records = records && !strcmp(records, "0"),
 		.set = value_of(ENVIRONMENT_SET),
 		.gpu = value_of(ENVIRONMENT_GPU),
 		.job = value_of(ENVIRONMENT_JOB),

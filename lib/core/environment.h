@@ -27,6 +27,7 @@
 #define ENVIRONMENT_NEXT	"GPUPART_NEXT_INJECTION"
 #define ENVIRONMENT_PROFILE	"GPUPART_PROFILE"
 #define ENVIRONMENT_NO_DEVICE_LAUNCH "GPUPART_NO_DEVICE_LAUNCH"
+#define ENVIRONMENT_RECORDS	"GPUPART_RECORDS"
 
 /* Texts are NULL where the variable is missing or empty, and valid until it is changed. */
 struct environment {
@@ -34,6 +35,7 @@ struct environment {
 	bool profile;		/* PROFILE is "1": a profiler may subscribe after the library */
 	/* NO_DEVICE_LAUNCH is "1": modules whose kernels can launch others are not loaded. */
 	bool no_device_launch;
+	bool no_records;	/* RECORDS is "0": the GPU writes no record of launches */
 	/*
 	 * The limit from outside, as gpupart_set_parse() reads it, and the GPU that it is for, as
 	 * gpupart_attach() takes it; NULL: any. Of several GPUs a list parted by commas, with a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header of every file that processes share: the page of a process, the ledger of a tenant,
- * the note of a job, the grant of a node. By it a reader of another version lists the entry and
- * counts what it holds; such a reader writes nothing into the file. Needs libc alone.
+ * The header of every file that processes share: the page of a process and its records, the ledger
+ * of a tenant, the note of a job, the grant of a node. By it a reader of another version lists the
+ * entry and counts what it holds; such a reader writes nothing into the file. Needs libc alone.
  *
  * Both structures are version 1 for ever: no member moves, changes its meaning or goes. Either
  * grows at its end: its length stands in the header. What follows them is the layout's own, and
@@ -19,7 +19,7 @@
 
 #define SHARED_MAX_GPUS	32	/* that a reader looks at */
 
-enum shared_kind { SHARED_PROCESS = 1, SHARED_LEDGER, SHARED_JOB, SHARED_GRANT };
+enum shared_kind { SHARED_PROCESS = 1, SHARED_LEDGER, SHARED_JOB, SHARED_GRANT, SHARED_RECORDS };
 
 /* "gpupart" and the kind, little endian. */
 #define SHARED_MAGIC(kind) (0x74726170757067u | (uint64_t)(kind) << 56)

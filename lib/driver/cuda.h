@@ -22,7 +22,9 @@ typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 #define CUDA_ERROR_NOT_FOUND 500
 #define CUDA_ERROR_NOT_READY 600
 #define CUDA_ERROR_CONTEXT_IS_DESTROYED 709
+#define CUDA_ERROR_LAUNCH_RESOURCES 701
 #define CUDA_ERROR_NOT_PERMITTED 800
+#define CUDA_ERROR_NOT_SUPPORTED 801
 #define CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED 900
 #define CUDA_ERROR_STREAM_CAPTURE_IMPLICIT 906
 #define CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD 908
@@ -79,6 +81,8 @@ struct cuda_launch_config {
 	struct cuda_launch_attr *attrs;
 	unsigned int nr_attrs;
 };
+
+#define CUDA_HOST_DEVICEMAP	2	/* of cuMemHostRegister */
 
 #define CUDA_RESOURCE_SM	1
 #define CUDA_SM_UNIT		8	/* SMs in which the driver parts a GPU */
@@ -260,6 +264,9 @@ struct cuda_graph_update {
 	F(pool_trim, "cuMemPoolTrimTo", (void *, size_t))                                \
 	F(graph_mem_attr, "cuDeviceGetGraphMemAttribute", (int, int, uint64_t *))        \
 	F(graph_mem_trim, "cuDeviceGraphMemTrim", (int))                                 \
+	F(host_register, "cuMemHostRegister_v2", (void *, size_t, unsigned int))         \
+	F(host_unregister, "cuMemHostUnregister", (void *))                              \
+	F(host_pointer, "cuMemHostGetDevicePointer_v2", (cuda_ptr *, void *, unsigned int)) \
 	F(alloc_node_get, "cuGraphMemAllocNodeGetParams", (void *, struct cuda_alloc_node *))
 
 /*

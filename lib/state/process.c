@@ -89,6 +89,9 @@ static void describe(const struct control_block *block, int pid, uid_t uid,
 	control_counters(block, &process->counters);
 }
 
+/* Of a block: its records are for those who open them. */
+#define CONTROL_LISTED ((ssize_t)offsetof(struct control_block, records))
+
 /*
  * A copy of the block in @fd. What others write meanwhile may tear it: it is made again
  * where a limit moved.
@@ -98,7 +101,7 @@ static bool copy_block(int fd, struct control_block *block)
 	for (int tries = 0; tries < 100; tries++) {
 		bool same = true;
 
-		if (pread(fd, block, sizeof(*block), 0) != sizeof(*block))
+		if (pread(fd, block, CONTROL_LISTED, 0) != CONTROL_LISTED)
 			return false;
 		for (uint32_t g = 0; g < control_nr_gpus(block) && same; g++) {
 			off_t at = offsetof(struct control_block, gpus[g].limit.published);
@@ -133,6 +136,32 @@ static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
  */
 #define MAX_MAPS	(4u << 20)
 
+/* The block last: what is left of the other file is swept while the block is there. */
+static void sweep(int dir, const char *file)
+{
+	char records[64];
+
+	snprintf(records, sizeof(records), "%.48s" CONTROL_RECORDS, file);
+	unlinkat(dir, records, 0);
+	unlinkat(dir, file, 0);
+}
+
+/* A file of records whose block is gone: someone removed that by hand, or died in sweep(). */
+static void sweep_orphan(int dir, const char *file)
+{
+	const char *end = strstr(file, CONTROL_RECORDS);
+	uint64_t name_space;
+	char block[48];
+	int pid;
+
+	if (!end || strcmp(end, CONTROL_RECORDS) || end - file >= (int)sizeof(block))
+		return;
+	snprintf(block, sizeof(block), "%.*s", (int)(end - file), file);
+	if (parse_name(block, &pid, &name_space) && faccessat(dir, block, F_OK, 0) &&
+	    errno == ENOENT)
+		unlinkat(dir, file, 0);
+}
+
 /* Who looks, at whose folder. */
 struct look {
 	int dir;
@@ -153,8 +182,10 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 	enum shared_version version;
 	struct shared_seen seen;
 
-	if (!parse_name(file, &named, &name_space))
+	if (!parse_name(file, &named, &name_space)) {
+		sweep_orphan(look->dir, file);
 		return false;
+	}
 	/* To close a descriptor of our own file would give its lock up. */
 	if (control_is_own(look->dir, file)) {
 		describe(control_self, getpid(), look->uid, process);
@@ -179,7 +210,7 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 	else if (pid >= 0)
 		describe(block, pid, look->uid, process);
 	else if (holder_none(fd, named, start, name_space))
-		unlinkat(look->dir, file, 0);
+		sweep(look->dir, file);
 close_fd:
 	free(block);
 	close(fd);
@@ -332,7 +363,7 @@ static struct control_block *read_listed(const struct gpupart_process *process,
 		seen->nr_gpus = 0;
 	else if (version == SHARED_SAME)
 		block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
-	if (block && pread(fd, block, sizeof(*block), 0) != sizeof(*block)) {
+	if (block && pread(fd, block, CONTROL_LISTED, 0) != CONTROL_LISTED) {
 		free(block);
 		block = NULL;
 	}

@@ -48,7 +48,7 @@ static void place_make(void)
 
 	if (place == MAP_FAILED)
 		return;
-	memcpy(place, &unseen, sizeof(unseen));
+	memcpy(place, &unseen, offsetof(struct control_block, records));
 	control_self = place;
 }
 
@@ -128,10 +128,52 @@ static bool is_own_fd(void)
 	return !fstat(own.fd, &st) && st.st_dev == own.dev && st.st_ino == own.ino;
 }
 
+static void path_of_records(char path[128], const char *dot)
+{
+	const char *file = strrchr(own.path, '/') + 1;
+
+	snprintf(path, 128, "%.*s%s%s" CONTROL_RECORDS, (int)(file - own.path), own.path, dot,
+		 file);
+}
+
+/* The block last: no list sweeps the other one while that is there. */
 static void forget_own(void)
 {
-	if (own.pid == getpid())
-		unlink(own.path);
+	char path[128];
+
+	if (own.pid != getpid())
+		return;
+	path_of_records(path, "");
+	unlink(path);
+	unlink(own.path);
+}
+
+int control_file_make(void)
+{
+	struct fsize_guard guard;
+	char path[128];
+	int fd;
+
+	if (own.pid != getpid())
+		return -ENOENT;
+	path_of_records(path, ".");
+	fsize_guard_begin(&guard);
+	/* What is there is of a dead process that had our pid; a GPU may write it yet. */
+	unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fsize_guard_end(&guard);
+	return fd < 0 ? -errno : fd;
+}
+
+int control_file_show(void)
+{
+	char from[128], to[128];
+
+	if (own.pid != getpid())
+		return -ENOENT;
+	path_of_records(from, ".");
+	path_of_records(to, "");
+	return rename(from, to) ? -errno : 0;
 }
 
 /*
@@ -161,6 +203,7 @@ static void after_fork(void)
 	atomic_store_explicit(&control_self->header.magic, 0, memory_order_relaxed);
 	memset(control_self->lanes, 0, sizeof(control_self->lanes));
 	memset(&control_self->progress, 0, sizeof(control_self->progress));
+	memset(control_self->records, 0, sizeof(control_self->records));
 	atomic_store_explicit(&lanes_taken,
 			      control_lane ? (uint64_t)1 << lane_number(control_lane) | 1 : 1,
 			      memory_order_relaxed);
@@ -219,6 +262,11 @@ void control_drop_gpu(struct control_gpu *gpu)
 		atomic_fetch_sub_explicit(&control_self->header.nr_gpus, 1, memory_order_relaxed);
 	else
 		free(gpu);
+}
+
+struct control_records *control_records(const struct control_gpu *gpu)
+{
+	return in_block(gpu) ? &control_self->records[gpu - control_self->gpus] : NULL;
 }
 
 void control_show_map(struct control_gpu *gpu, const struct tmd_map *map)

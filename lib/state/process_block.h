@@ -15,7 +15,7 @@
 #include "lib/state/limit.h"
 
 /* To be counted up with every change of the block, but of its header: shared_header.h. */
-#define CONTROL_LAYOUT	9
+#define CONTROL_LAYOUT	10
 
 /* Each launch is counted once in the first of them; their sum is the launches seen. */
 enum control_counter {
@@ -75,6 +75,53 @@ struct control_progress {
 	uint64_t latencies[CONTROL_NR_LATENCIES];
 };
 
+/*
+ * Records of launches on one GPU: lib/records, Documentation/internals/state-page.md. Every ring's
+ * counts have one writer, the thread that launches on its stream; but @folded and @last_end, as the
+ * totals, belong to the thread that folds.
+ */
+#define CONTROL_NR_RINGS	64
+#define CONTROL_NR_GAPS		32
+#define CONTROL_NR_FUNCTIONS	64
+
+struct control_ring {
+	_Alignas(64) uint64_t issued;	/* sequence number of its last launch with a record */
+	uint64_t folded;	/* the totals have all up to this one */
+	uint64_t last_end;	/* of those, GPU ns */
+	uint64_t unrecorded;	/* launches without a record */
+	uint64_t waiting;	/* the last ones of these have ended when launch @after has */
+	uint64_t after;
+	uint64_t lost;		/* 1: its context is gone, what is outstanding stays unknown */
+};
+
+struct control_function {
+	uint64_t key;		/* the driver's function, odd once it may be another's; 0: free */
+	uint64_t count, ns, longest_ns;
+	char name[96];
+};
+
+/* CPU counter to ns: @ns + (counter - @counter) * @scale >> 32; to GPU ns: + @offset. */
+struct control_clock {
+	uint64_t counter, ns, scale;
+	int64_t offset, next_offset;	/* the most that was seen in this second and the last */
+};
+
+struct control_records {
+	uint64_t on;		/* 0: what follows is not in use */
+	uint64_t nowhere;	/* launches without a record, on streams without a ring */
+	uint64_t graphs;	/* launches of graphs */
+	struct control_ring rings[CONTROL_NR_RINGS];
+	/* From here on written by one thread at a time, while @version is odd. */
+	_Alignas(64) uint64_t version;
+	uint64_t untimed, busy_ns, kernels_ns, late_ns, last_end;
+	uint64_t covered;	/* before this, all but @gaps is in busy_ns; GPU ns */
+	uint64_t horizon;	/* before this, gaps were forgotten */
+	uint64_t nr_gaps;
+	struct { uint64_t begin, end; } gaps[CONTROL_NR_GAPS];	/* by time */
+	struct control_clock clock;
+	struct control_function functions[CONTROL_NR_FUNCTIONS];
+};
+
 struct control_block {
 	struct shared_header header;
 	struct shared_gpu shared[CONTROL_MAX_GPUS];	/* what other versions see of gpus[] */
@@ -82,6 +129,7 @@ struct control_block {
 	struct control_lane lanes[CONTROL_NR_LANES];
 	struct control_gpu gpus[CONTROL_MAX_GPUS];
 	struct control_progress progress;
+	struct control_records records[CONTROL_MAX_GPUS];	/* in the order of gpus[] */
 };
 
 /*
@@ -124,6 +172,18 @@ struct control_gpu *control_add_gpu(const struct gpupart_gpu_info *info, uint64_
 void control_drop_gpu(struct control_gpu *gpu);
 /* From now on limits may be given from outside. */
 void control_show_map(struct control_gpu *gpu, const struct tmd_map *map);
+
+/* The records of a GPU with a place in the block, or NULL. */
+struct control_records *control_records(const struct control_gpu *gpu);
+
+/*
+ * A new file of this process's beside its block, which goes with it: a descriptor, -ENOENT where
+ * the block is not shown, or -errno. control_file_show() gives it its name, that of the block and
+ * CONTROL_RECORDS, once it is whole.
+ */
+#define CONTROL_RECORDS ".records"
+int control_file_make(void);
+int control_file_show(void);
 
 /* Shows this process's block to others. Failing is no harm; 0 or -errno. */
 int control_publish(const char *name, const char *job);

@@ -107,71 +107,18 @@ const char *tmd_release_tested_on(const struct tmd_map *map)
 
 /* --------------------------------------------------------------- launches */
 
-/* Words of a TMD. An address can begin at any multiple of 4 bytes. */
-static inline uint32_t get32(const char *byte)
-{
-	uint32_t word;
-
-	memcpy(&word, byte, sizeof(word));
-	return word;
-}
-
-static inline uint64_t get64(const char *byte)
-{
-	uint64_t word;
-
-	memcpy(&word, byte, sizeof(word));
-	return word;
-}
-
-static inline void put32(char *byte, uint32_t word)
-{
-	memcpy(byte, &word, sizeof(word));
-}
-
-static inline void put64(char *byte, uint64_t word)
-{
-	memcpy(byte, &word, sizeof(word));
-}
-
-static inline bool is_version(const struct tmd_release_place *p, const void *tmd)
-{
-	return ((const uint8_t *)tmd)[p->version_byte] == p->version;
-}
-
 bool tmd_release_is_free(const struct tmd_map *map, const void *tmd, unsigned int slot)
 {
 	const struct tmd_release_place *p = place_of(map, slot, TMD_RELEASE_TIME);
 
-	return slot < map->nr_releases && is_version(p, tmd) &&
-	       !(get32((const char *)tmd + p->control_byte) & p->enable);
+	return slot < map->nr_releases && release_is_version(p, tmd) &&
+	       !(release_get32((const char *)tmd + p->control_byte) & p->enable);
 }
 
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind)
 {
 	return slot < map->nr_releases ? place_of(map, slot, kind) : NULL;
-}
-
-bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t address,
-		     uint64_t payload)
-{
-	char *place = (char *)tmd + p->control_byte;
-	uint32_t control = get32(place);
-
-	if (__builtin_expect(!is_version(p, tmd), 0) || control & p->enable ||
-	    __builtin_expect(address & p->refused, 0))
-		return false;
-	put32(place, (control & p->control_keep) | p->control);
-	/* The address word can contain the control word: it is read after that is written. */
-	place = (char *)tmd + p->address_byte;
-	put64(place, (get64(place) & p->address_keep) | p->address | address);
-	place = (char *)tmd + p->payload_byte;
-	if (__builtin_expect(p->payload64, 1))
-		put64(place, payload);
-	else
-		put32(place, payload);
-	return true;
 }
 
 bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
@@ -190,7 +137,8 @@ bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int s
 	const struct tmd_release_fields *f = &map->layout->release[slot];
 
 	memset(seen, 0, sizeof(*seen));
-	if (slot >= map->nr_releases || !is_version(place_of(map, slot, TMD_RELEASE_TIME), tmd))
+	if (slot >= map->nr_releases ||
+	    !release_is_version(place_of(map, slot, TMD_RELEASE_TIME), tmd))
 		return false;
 	seen->enabled = field_read(tmd, f->enable);
 	seen->words = words[field_read(tmd, f->size)];
@@ -200,8 +148,10 @@ bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int s
 	seen->format = field_read(tmd, f->format);
 	seen->trap = f->trap.width ? field_read(tmd, f->trap) : 0;
 	seen->payload64 = f->payload64.width && field_read(tmd, f->payload64);
-	seen->address = get64((const char *)tmd + f->address.lo / 8) & field_mask(f->address);
-	seen->payload = get64((const char *)tmd + f->payload.lo / 8) & field_mask(f->payload);
+	seen->address = release_get64((const char *)tmd + f->address.lo / 8) &
+			field_mask(f->address);
+	seen->payload = release_get64((const char *)tmd + f->payload.lo / 8) &
+			field_mask(f->payload);
 	seen->zero = !seen->enabled && seen->words == 4 && !seen->membar && !seen->reduction &&
 		     !seen->operation && !seen->format && !seen->trap && !seen->payload64 &&
 		     !seen->address && !seen->payload;
@@ -217,9 +167,9 @@ bool tmd_release_clear(const struct tmd_map *map, void *tmd, unsigned int slot, 
 	if (!tmd_release_read(map, tmd, slot, &seen) || !seen.enabled || seen.address != address)
 		return false;
 	place = (char *)tmd + p->address_byte;
-	put64(place, get64(place) & p->address_keep);
+	release_put64(place, release_get64(place) & p->address_keep);
 	place = (char *)tmd + p->control_byte;
-	put32(place, get32(place) & p->control_keep);
+	release_put32(place, release_get32(place) & p->control_keep);
 	memset((char *)tmd + p->payload_byte, 0, p->payload64 ? 8 : 4);
 	return true;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TMD_RELEASES	3	/* no layout has more slots */
 
@@ -53,6 +54,38 @@ struct tmd_release_place {
 	uint64_t refused;		/* bits that no address has */
 };
 
+/* Words of a TMD. An address can begin at any multiple of 4 bytes. */
+static inline uint32_t release_get32(const char *byte)
+{
+	uint32_t word;
+
+	memcpy(&word, byte, sizeof(word));
+	return word;
+}
+
+static inline uint64_t release_get64(const char *byte)
+{
+	uint64_t word;
+
+	memcpy(&word, byte, sizeof(word));
+	return word;
+}
+
+static inline void release_put32(char *byte, uint32_t word)
+{
+	memcpy(byte, &word, sizeof(word));
+}
+
+static inline void release_put64(char *byte, uint64_t word)
+{
+	memcpy(byte, &word, sizeof(word));
+}
+
+static inline bool release_is_version(const struct tmd_release_place *p, const void *tmd)
+{
+	return ((const uint8_t *)tmd)[p->version_byte] == p->version;
+}
+
 /* Fills in the places of a map that has its layout. */
 void release_places(struct tmd_map *map);
 
@@ -89,8 +122,27 @@ bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
  */
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind);
-bool tmd_release_put(const struct tmd_release_place *place, void *tmd, uint64_t address,
-		     uint64_t payload);
+static inline __attribute__((always_inline))
+bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t address,
+		     uint64_t payload)
+{
+	char *place = (char *)tmd + p->control_byte;
+	uint32_t control = release_get32(place);
+
+	if (__builtin_expect(!release_is_version(p, tmd), 0) || control & p->enable ||
+	    __builtin_expect(address & p->refused, 0))
+		return false;
+	release_put32(place, (control & p->control_keep) | p->control);
+	/* The address word can contain the control word: it is read after that is written. */
+	place = (char *)tmd + p->address_byte;
+	release_put64(place, (release_get64(place) & p->address_keep) | p->address | address);
+	place = (char *)tmd + p->payload_byte;
+	if (__builtin_expect(p->payload64, 1))
+		release_put64(place, payload);
+	else
+		release_put32(place, payload);
+	return true;
+}
 
 /* False, and zeroes, if the slot does not exist or the TMD is of another version. */
 bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int slot,

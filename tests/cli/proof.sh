@@ -174,7 +174,8 @@ if [ "$(id -u)" = 0 ] && chown -R 1002 "$tmp/theirs" 2>/dev/null; then
 	has "$(in_home "$tmp/theirs" doctor --no-launch -i sample:h200 | tr -s '\n ' ' ')" \
 		"root writes nothing into user 1002's $tmp/theirs/.cache" "and doctor says so"
 	in_home "$tmp/root" run -i sample:h200 -n 8 -- true >/dev/null
-	is "$(find "$tmp/root/.cache/gpupart/checked" -type f | wc -l)" 1 "in root's own it remembers what was checked"
+	is "$(cd "$tmp/root/.cache/gpupart/checked" && echo * | sed 's/[0-9a-f]\{16\}/KEY/g')" "KEY records-KEY" \
+		"in root's own it remembers what was checked: a map, and records"
 else
 	skip "root under another user's HOME: only as root"
 fi
@@ -190,7 +191,7 @@ done
 try doctor -i sample:h200
 is $status 0 "doctor on the simulated GPU: status"
 has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
-for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs \
+for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs records \
 	inject-library injection-slot nvml-library cache-folder blocks-folder namespaces node-config mps node-mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
 done
@@ -224,7 +225,7 @@ has "$(tr -d '\n ' <"$tmp/out")" "GPUPART_NAME=${GPUPART_NAME}GPUPART_SIM=" \
 	"a row too wide to be folded is whole"
 unset GPUPART_NAME
 try doctor --no-launch -i sample:h200
-is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 6 "doctor --no-launch: six rows are skipped"
+is "$(grep -c '^skip.*--no-launch' "$tmp/out")" 7 "doctor --no-launch: seven rows are skipped"
 try doctor -i sample:h200 --json
 if jq --version >/dev/null 2>&1; then
 	is "$(jq -c '[.schema, .simulated, .good, .nr_bad]' "$tmp/out")" '["gpupart/1",true,true,0]' \

@@ -64,6 +64,7 @@ for constant, value in {
         "GPUPART_JOB_STRLEN": gpupart._JOB_STRLEN,
         "GPUPART_TENANT_STRLEN": gpupart._TENANT_STRLEN,
         "GPUPART_TPCSET_STRLEN": gpupart._TPCSET_STRLEN,
+        "GPUPART_RECORDS_NR_FUNCTIONS": gpupart._RECORDS_NR_FUNCTIONS,
         "GPUPART_MAX_SMS_PER_TPC": gpupart._MAX_SMS_PER_TPC,
         "GPUPART_VERIFY_QUICK": gpupart._VERIFY_QUICK,
         **{"GPUPART_VERIFY_" + r.name: r.value for r in gpupart.Result}}.items():

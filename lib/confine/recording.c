@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+/* See recording.h. What was proven is kept beside the maps that were checked. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "lib/confine/check_cache.h"
+#include "lib/confine/graph.h"
+#include "lib/confine/recording.h"
+#include "lib/confine/self_check.h"
+#include "lib/core/environment.h"
+#include "lib/core/peek.h"
+#include "lib/records/records.h"
+
+/* Errors after which nothing in a context works any more, nor anything of MPS. */
+static bool loses_context(int result)
+{
+	static const uint16_t errors[] = {
+		214, 700, 702, 709, 714, 715, 716, 717, 718, 719, 805, 806, 807, 810, 999,
+	};
+
+	for (unsigned int i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i] == result)
+			return true;
+	return false;
+}
+
+#define PROVEN		"proven\n"
+#define NAME_LEN	32
+
+/* The file that says so, for this map and all that its layout's row has. */
+static void name_make(const struct gpupart_gpu *gpu, char name[NAME_LEN])
+{
+	snprintf(name, NAME_LEN, "records-%016" PRIx64,
+		 tmd_map_hash(&gpu->driver.map, &gpu->driver.topo->info));
+}
+
+static bool was_proven(const char *name)
+{
+	char text[16];
+
+	return cache_read(NULL, name, text, sizeof(text)) == sizeof(PROVEN) - 1 &&
+	       !memcmp(text, PROVEN, sizeof(PROVEN) - 1);
+}
+
+/* Why @gpu has no records whatever a check says, in @gp. */
+static int allowed(struct gpupart *gp, const struct gpupart_gpu *gpu)
+{
+	if (environment_read().no_records)
+		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_RECORDS "=0");
+	/* A graph's node would be taken for a launch. */
+	if (*graph_error())
+		return ctx_fail(gp, -EOPNOTSUPP, "%s", graph_error());
+	return records_possible(gp, &gpu->driver.map);
+}
+
+static void start(struct gpupart *gp, struct gpupart_gpu *gpu, int err)
+{
+	struct records *records;
+
+	if (!err)
+		err = records_start(gp, gpu->shared, &gpu->driver.map, &records);
+	if (err)
+		snprintf(gpu->records_why, sizeof(gpu->records_why), "%.190s", gp->error);
+	else
+		atomic_store_explicit(&gpu->recorder, records, memory_order_release);
+}
+
+/* A launch whose record is looked for; it has one block, which tells when it ended. */
+static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
+{
+	struct probe *probe = ((void **)arg)[0];
+	struct probe_launch what = {
+		.kernel = PROBE_CENSUS, .stream = ((void **)arg)[1], .blocks = 1, .threads = 32,
+		.shared = probe->shared, .argument = PROBE_SPIN_NS,
+	};
+	struct scope_own own = { .mode = OWN_RECORD, .gpu = probe->gpu, .trial = trial };
+	int err = probe_start(gp, probe, &what, &own);
+
+	if (!err)
+		err = probe_finish(gp, probe, what.stream, 1);
+	trial->ended = err ? 0 : probe->host[0].end;
+	return err;
+}
+
+void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
+{
+	void *arg[] = { probe, stream };
+	struct gpupart gp = { "" };
+	char name[NAME_LEN];
+	int err;
+
+	if (!atomic_load(&gpu->recorder)) {
+		err = allowed(&gp, gpu);
+		name_make(gpu, name);
+		if (!err && !was_proven(name)) {
+			err = records_check(&gp, probe->cuda, &gpu->driver.map, launch, arg);
+			if (!err)
+				cache_write(NULL, name, PROVEN, sizeof(PROVEN) - 1);
+		}
+		start(&gp, gpu, err);
+	}
+	recording_context(probe->cuda, probe->ctx);
+}
+
+void recording_known(struct gpupart_gpu *gpu)
+{
+	struct gpupart gp = { "" };
+	char name[NAME_LEN];
+	int err = allowed(&gp, gpu);
+
+	name_make(gpu, name);
+	if (!err && !was_proven(name))
+		err = ctx_fail(&gp, -EOPNOTSUPP,
+			       "records of launches were not checked yet on this GPU and driver");
+	if (!atomic_load(&gpu->recorder))
+		start(&gp, gpu, err);
+}
+
+void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len)
+{
+	const struct records *recorder = atomic_load(&gpu->recorder);
+
+	snprintf(why, len, "%s", atomic_load(&gpu->records) ? "" :
+		 !recorder ? gpu->records_why :
+		 *recorder->why ? recorder->why : "no context was seen yet");
+}
+
+void recording_stop(const char *why)
+{
+	struct gpupart_gpu *gpu;
+
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		if (atomic_exchange(&gpu->recorder, NULL)) {
+			atomic_store(&gpu->records, NULL);
+			snprintf(gpu->records_why, sizeof(gpu->records_why), "%.190s", why);
+			__atomic_store_n(&control_records(gpu->shared)->on, 0, __ATOMIC_RELEASE);
+		}
+}
+
+void recording_context(const struct cuda_api *cuda, void *ctx)
+{
+	struct gpupart_gpu *gpu;
+	struct records *records;
+	bool was;
+	int device;
+
+	if (!ctx || !scope_gpu(0))
+		return;
+	was = driver_own(true);
+	if (!cuda->ctx_push(ctx)) {
+		if (!cuda->ctx_device(&device)) {
+			driver_context_on(ctx, device);
+			gpu = scope_gpu_of(driver_gpu_of_device(device));
+			records = gpu ? atomic_load(&gpu->recorder) : NULL;
+			if (records && records_context(records, cuda, ctx))
+				atomic_store_explicit(&gpu->records, records, memory_order_release);
+		}
+		cuda->ctx_pop(&(void *){ NULL });
+	}
+	driver_own(was);
+}
+
+void recording_gone(uint64_t object, const void *ctx)
+{
+	struct gpupart_gpu *gpu;
+	uint64_t tmd;
+
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
+		struct records *records = atomic_load(&gpu->records);
+
+		if (!records)
+			continue;
+		if (object && gpu->streams_known &&
+		    peek_word((char *)(uintptr_t)object + gpu->stream_tmd_offset, &tmd))
+			records_stream_gone(records, tmd);
+		if (ctx)
+			records_context_gone(records, ctx);
+	}
+}
+
+void recording_graph(const struct gpupart_gpu *gpu)
+{
+	struct records *records = gpu ? atomic_load(&gpu->records) : NULL;
+
+	if (records)
+		__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELAXED);
+}
+
+void recording_names(const struct cuda_api *cuda)
+{
+	struct gpupart_gpu *gpu;
+	struct records *records;
+
+	atomic_store(&records_unnamed, false);
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
+		records = atomic_load(&gpu->records);
+		if (records)
+			records_names(records, cuda);
+	}
+}
+
+void recording_module_gone(void)
+{
+	struct gpupart_gpu *gpu;
+	struct records *records;
+
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
+		records = atomic_load(&gpu->records);
+		if (records)
+			records_module_gone(records);
+	}
+}
+
+void recording_failed(int result, const void *ctx)
+{
+	if (loses_context(result))
+		recording_gone(0, ctx);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Contexts: each maps the records once more for itself and has that mapping registered with the
+ * driver. It is neither unregistered nor used again before the driver takes the same memory for
+ * another context, since the GPU may write it until its context is destroyed.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/core/fork.h"
+#include "lib/records/records.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(lock);
+
+/* For the child of a fork. */
+static struct records *all[DRIVER_MAX_GPUS];
+static unsigned int nr_all;
+
+/* In the block. */
+static unsigned int place_of(const struct records *records)
+{
+	return records->gpu - control_self->gpus;
+}
+
+static void rings_reset(struct records *records)
+{
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
+		records->rings[n] = (struct records_ring){
+			.issued = records_base(n), .mask = records_base(n), .number = n,
+			.shown = &records->shown->rings[n],
+		};
+	memset(records->slots, 0, sizeof(records->slots));
+	memset(records->contexts, 0, sizeof(records->contexts));
+	atomic_store(&records->leaving, 0);
+	atomic_store(&records->free, ~0ull);
+	atomic_store(&records->folding, false);
+	records->section = NULL;
+}
+
+/* CUDA does not work there: nothing of the parent's is recorded into or read. */
+static void after_fork(void)
+{
+	for (unsigned int i = 0; i < nr_all; i++)
+		rings_reset(all[i]);
+}
+
+int records_possible(struct gpupart *gp, const struct tmd_map *map)
+{
+	return tmd_release_slots(map) >= 2 ? 0 :
+	       ctx_fail(gp, -EOPNOTSUPP, "TMD %s has %u release slots, and 2 are needed",
+			tmd_layout_name(map->layout), tmd_release_slots(map));
+}
+
+int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_map *map,
+		  struct records **started)
+{
+	struct control_records *shown = control_records(gpu);
+	struct records *records;
+	int err = records_possible(gp, map);
+
+	if (!shown)
+		return ctx_fail(gp, -EOPNOTSUPP, "more than %d GPUs", CONTROL_MAX_GPUS);
+	if (err)
+		return err;
+	records = aligned_alloc(_Alignof(struct records), sizeof(*records));
+	if (!records || nr_all == DRIVER_MAX_GPUS) {
+		free(records);
+		return ctx_fail(gp, -ENOMEM, "no memory for records");
+	}
+	memset(records, 0, sizeof(*records));
+	records->gpu = gpu;
+	records->shown = shown;
+	records->place[0] = tmd_release_place(map, tmd_release_slots(map) - 1,
+					      TMD_RELEASE_TIME);
+	records->place[1] = tmd_release_place(map, 1, TMD_RELEASE_TIME);
+	rings_reset(records);
+	pthread_mutex_lock(&lock);
+	if (!nr_all)
+		pthread_atfork(NULL, NULL, after_fork);
+	all[nr_all++] = records;
+	pthread_mutex_unlock(&lock);
+	*started = records;
+	return 0;
+}
+
+static struct records_context *find(struct records *records, const void *ctx)
+{
+	for (unsigned int i = 0; i < RECORDS_MAX_CONTEXTS; i++)
+		if (atomic_load(&records->contexts[i].ctx) == ctx)
+			return &records->contexts[i];
+	return NULL;
+}
+
+/* Shown with all rings where no launch has been. */
+static bool section_make(struct gpupart *gp, struct records *records)
+{
+	if (records->section)
+		return true;
+	records->section = records_file_section(gp, place_of(records));
+	if (!records->section)
+		return false;
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+		struct records_ring *ring = &records->rings[n];
+
+		ring->cells = records_cells(records->section) + records_first(n);
+		ring->notes = records_notes(records->section) + records_first(n);
+		ring->shown->issued = ring->shown->folded = records_base(n);
+	}
+	records_clock_start(&records->shown->clock);
+	return true;
+}
+
+/*
+ * The destruction of the context that had @n has ended: what was outstanding in it has ended with
+ * it, at a time that nobody knows.
+ */
+static void rings_revive(struct records *records, unsigned int n)
+{
+	for (unsigned int i = 0; i < CONTROL_NR_RINGS; i++) {
+		struct records_ring *ring = &records->rings[i];
+		uint64_t last = atomic_load(&ring->issued);
+
+		if (!ring->shown->lost || ring->context != n ||
+		    atomic_load(&ring->busy) == RECORDS_BROKEN)
+			continue;
+		for (uint64_t seq = ring->shown->folded + 1; seq <= last; seq++) {
+			if (records_has(&ring->cells[seq & ring->mask], seq))
+				continue;
+			atomic_store(&ring->notes[seq & ring->mask].submitted, 0);
+			atomic_store(&ring->cells[seq & ring->mask].payload, seq);
+		}
+		ring->shown->waiting = 0;
+		__atomic_store_n(&ring->shown->lost, 0, __ATOMIC_RELEASE);
+		atomic_fetch_or(&records->leaving, 1ull << i);
+	}
+}
+
+/*
+ * In @context's memory: of before, if the driver has let go of it, or new. @again: it is not new.
+ */
+static int register_in(struct gpupart *gp, const struct cuda_api *cuda, struct records *records,
+		       struct records_context *context, bool again)
+{
+	cuda_ptr address;
+	int result;
+
+	if (!again)
+		context->mapped = records_file_again(place_of(records));
+	if (!context->mapped)
+		return ctx_fail(gp, -ENOMEM, "no room to map records");
+	result = cuda->host_register(context->mapped, RECORDS_REGISTERED, CUDA_HOST_DEVICEMAP);
+	if (!result && again)
+		rings_revive(records, context - records->contexts);
+	if (!result)
+		result = cuda->host_pointer(&address, context->mapped, 0);
+	if (result)
+		return ctx_fail(gp, -EIO, "the driver does not register memory for records: %s",
+				cuda_words(cuda, result));
+	context->address = address;
+	return 0;
+}
+
+/* With the lock held. */
+static int add(struct gpupart *gp, struct records *records, const struct cuda_api *cuda,
+	       const void *ctx)
+{
+	bool again = true;
+	int err = -EBUSY;
+
+	if (!cuda->host_register || !cuda->host_pointer)
+		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not register memory");
+	if (!section_make(gp, records))
+		return -ENOMEM;
+	for (unsigned int i = 0; err && again && i < RECORDS_MAX_CONTEXTS; i++) {
+		struct records_context *context = &records->contexts[i];
+
+		if (atomic_load(&context->ctx))
+			continue;
+		again = context->mapped;
+		err = register_in(gp, cuda, records, context, again);
+		if (!err)
+			atomic_store(&context->ctx, ctx);
+	}
+	return err && again ? ctx_fail(gp, err, "more than %d contexts", RECORDS_MAX_CONTEXTS) :
+			      err;
+}
+
+bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx)
+{
+	struct gpupart gp = { "" };
+	bool was, good;
+
+	if (find(records, ctx))
+		return true;
+	was = driver_own(true);
+	pthread_mutex_lock(&lock);
+	good = find(records, ctx) || !add(&gp, records, cuda, ctx);
+	if (good)
+		__atomic_store_n(&records->shown->on, 1, __ATOMIC_RELEASE);
+	else
+		snprintf(records->why, sizeof(records->why), "%.191s", gp.error);
+	pthread_mutex_unlock(&lock);
+	driver_own(was);
+	return good;
+}

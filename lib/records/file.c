@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The file that the GPU writes records into, beside the block of this process; without a block it
+ * is memory without a name. Any thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/core/fork.h"
+#include "lib/core/fsize.h"
+#include "lib/core/shared_header.h"
+#include "lib/records/records.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_TAKES(lock, 2);
+
+/* fd -1: none yet. Some programs close descriptors that they do not know: then it is another's. */
+static struct {
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	void *_Atomic sections[CONTROL_MAX_GPUS];
+} file = { .fd = -1 };
+
+static bool is_open(void)
+{
+	struct stat st;
+
+	return file.fd >= 0 && !fstat(file.fd, &st) && st.st_dev == file.dev &&
+	       st.st_ino == file.ino;
+}
+
+/* A fork's child has none of its parent's files. */
+static void after_fork(void)
+{
+	if (is_open())
+		close(file.fd);
+	file.fd = -1;
+	for (unsigned int n = 0; n < CONTROL_MAX_GPUS; n++)
+		file.sections[n] = NULL;
+}
+
+static off_t section_at(unsigned int n)
+{
+	return RECORDS_HEAD + (off_t)n * RECORDS_STRIDE;
+}
+
+static int fill_head(int fd)
+{
+	struct shared_header header = { 0 };
+	int err = posix_fallocate(fd, 0, RECORDS_HEAD);
+
+	if (err)
+		return -err;
+	shared_init(&header, RECORDS_LAYOUT, RECORDS_HEAD);
+	header.pid = getpid();
+	header.uid = geteuid();
+	header.start = control_process_start(getpid());
+	header.pid_namespace = control_pid_namespace();
+	atomic_store(&header.magic, SHARED_MAGIC(SHARED_RECORDS));
+	if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header))
+		return -ENOSPC;
+	return 0;
+}
+
+/* With the lock held: 0 or -errno. */
+static int file_make(void)
+{
+	static bool registered;
+	struct stat st;
+	bool named;
+	int fd, err;
+
+	fd = control_file_make();
+	named = fd >= 0;
+	if (fd == -ENOENT)
+		fd = memfd_create("gpupart-records", MFD_CLOEXEC);
+	if (fd < 0)
+		return named ? fd : -errno;
+	err = fstat(fd, &st) ? -errno : fill_head(fd);
+	if (!err && named)
+		err = control_file_show();
+	if (err) {
+		close(fd);
+		return err;
+	}
+	file.fd = fd;
+	file.dev = st.st_dev;
+	file.ino = st.st_ino;
+	if (!registered)
+		pthread_atfork(NULL, NULL, after_fork);
+	registered = true;
+	return 0;
+}
+
+/* With the lock held. Memory that is not there when it is written would end the program. */
+static int section_map(unsigned int n, void **section)
+{
+	const off_t at = section_at(n);
+	void *map;
+	int err;
+
+	if (file.fd < 0)
+		err = file_make();
+	else
+		err = is_open() ? 0 : -EBADF;
+	if (!err)
+		err = -posix_fallocate(file.fd, at, RECORDS_SECTION);
+	if (err)
+		return err;
+	map = mmap(NULL, RECORDS_SECTION, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, at);
+	if (map == MAP_FAILED)
+		return -errno;
+	*section = map;
+	return 0;
+}
+
+/* No reader looks at it before the GPU's records are on. */
+static void section_fill(void *section)
+{
+	struct records_cell *cells = records_cells(section);
+
+	for (unsigned int ring = 0; ring < CONTROL_NR_RINGS; ring++)
+		for (unsigned int i = 0; i < records_entries(ring); i++)
+			cells[records_first(ring) + i].payload = i;
+}
+
+void *records_file_section(struct gpupart *gp, unsigned int n)
+{
+	struct fsize_guard guard;
+	void *section = NULL;
+	int err;
+
+	fsize_guard_begin(&guard);
+	pthread_mutex_lock(&lock);
+	section = file.sections[n];
+	err = section ? 0 : section_map(n, &section);
+	if (!err && !file.sections[n]) {
+		section_fill(section);
+		file.sections[n] = section;
+	}
+	pthread_mutex_unlock(&lock);
+	fsize_guard_end(&guard);
+	if (err)
+		ctx_fail(gp, err, "no memory for records: %s", strerror(-err));
+	return section;
+}
+
+void *records_file_find(unsigned int n)
+{
+	return atomic_load(&file.sections[n]);
+}
+
+/* A mapping of its own, that no fork's child has; also where the descriptor was closed. */
+void *records_file_again(unsigned int n)
+{
+	void *again;
+
+	pthread_mutex_lock(&lock);
+	again = is_open() ? mmap(NULL, RECORDS_REGISTERED, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 file.fd, section_at(n)) :
+			    mremap(file.sections[n], 0, RECORDS_REGISTERED, MREMAP_MAYMOVE);
+	pthread_mutex_unlock(&lock);
+	if (again == MAP_FAILED)
+		return NULL;
+	madvise(again, RECORDS_REGISTERED, MADV_DONTFORK);
+	return again;
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Totals of launches that have ended. In the process that launches one thread at a time writes
+ * them, by a lock that no thread waits for; readers go on from a copy.
+ */
+#include <string.h>
+#include <time.h>
+#include "lib/records/records.h"
+
+#define FOLD_MAX	16	/* launches in one turn */
+#define LOOK_MAX	3	/* other rings that are looked at in one turn */
+#define FUNCTION_PROBES	8
+#define SECOND		1000000000ull
+#define OFFSET_NONE	INT64_MIN
+
+/* ------------------------------------------------------------------- clock */
+
+/* When the rate was first looked at. */
+static struct {
+	uint64_t counter, ns;
+} base;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+static void clock_set(struct control_clock *clock)
+{
+	clock->counter = records_counter();
+	clock->ns = now_ns();
+	clock->scale = ((__uint128_t)(clock->ns - base.ns) << 32) / (clock->counter - base.counter);
+}
+
+__attribute__((cold))
+void records_clock_start(struct control_clock *clock)
+{
+	if (!base.ns) {
+		base.counter = records_counter();
+		base.ns = now_ns();
+	}
+	if (!clock)
+		return;
+	while (now_ns() - base.ns < 1000000)
+		;
+	clock_set(clock);
+	clock->offset = clock->next_offset = OFFSET_NONE;
+}
+
+static inline uint64_t clock_ns(const struct control_clock *clock, uint64_t counter)
+{
+	int64_t since = counter - clock->counter;
+
+	return clock->ns + (int64_t)((__int128)since * clock->scale >> 32);
+}
+
+/* A launch that ended at @end was seen at @ns: the GPU's clock is behind by no more than that. */
+static inline void clock_learn(struct control_clock *clock, uint64_t ns, uint64_t end)
+{
+	int64_t offset = end - ns;
+
+	if (__builtin_expect(ns - clock->ns > SECOND, 0)) {
+		clock->offset = clock->next_offset;
+		clock->next_offset = OFFSET_NONE;
+		clock_set(clock);
+	}
+	if (offset > clock->next_offset)
+		clock->next_offset = offset;
+	if (offset > clock->offset)
+		clock->offset = offset;
+}
+
+/* ------------------------------------------------------------------- union */
+
+static void gap_drop(struct control_records *totals, unsigned int n)
+{
+	totals->nr_gaps--;
+	memmove(&totals->gaps[n], &totals->gaps[n + 1],
+		(totals->nr_gaps - n) * sizeof(totals->gaps[0]));
+}
+
+/* Before gap @n, by time. Of too many the oldest goes: what is in it counts as late from now on. */
+static void gap_insert(struct control_records *totals, unsigned int n, uint64_t begin, uint64_t end)
+{
+	if (totals->nr_gaps == CONTROL_NR_GAPS) {
+		totals->horizon = totals->gaps[0].end;
+		gap_drop(totals, 0);
+		if (!n)
+			return;
+		n--;
+	}
+	memmove(&totals->gaps[n + 1], &totals->gaps[n],
+		(totals->nr_gaps - n) * sizeof(totals->gaps[0]));
+	totals->gaps[n].begin = begin;
+	totals->gaps[n].end = end;
+	totals->nr_gaps++;
+}
+
+/* Fills what of the gaps is between @begin and @end. */
+static __attribute__((noinline)) void gaps_fill(struct control_records *totals, uint64_t begin,
+						uint64_t end)
+{
+	for (unsigned int n = totals->nr_gaps; n-- > 0 && end > begin; ) {
+		uint64_t from = totals->gaps[n].begin, to = totals->gaps[n].end;
+
+		if (to <= begin)
+			return;
+		if (from >= end)
+			continue;
+		totals->busy_ns += (to < end ? to : end) - (from > begin ? from : begin);
+		if (to > end && from < begin) {
+			totals->gaps[n].begin = end;
+			gap_insert(totals, n, from, begin);
+			return;
+		}
+		if (to > end)
+			totals->gaps[n].begin = end;
+		else if (from < begin)
+			totals->gaps[n].end = begin;
+		else
+			gap_drop(totals, n);
+	}
+}
+
+void records_add(struct control_records *totals, uint64_t begin, uint64_t end)
+{
+	uint64_t covered = totals->covered;
+
+	if (totals->nr_gaps > CONTROL_NR_GAPS)
+		return;
+	if (__builtin_expect(begin >= covered, 1)) {
+		if (begin > covered)
+			gap_insert(totals, totals->nr_gaps, covered, begin);
+		totals->busy_ns += end - begin;
+		totals->covered = end;
+		return;
+	}
+	if (begin < totals->horizon)
+		totals->late_ns += (end < totals->horizon ? end : totals->horizon) - begin;
+	if (end > covered) {
+		totals->busy_ns += end - covered;
+		totals->covered = end;
+		end = covered;
+	}
+	gaps_fill(totals, begin, end);
+}
+
+/* ------------------------------------------------------------------- functions */
+
+static __attribute__((noinline)) struct control_function *function_new(
+	struct control_records *totals, uint64_t function, unsigned int at)
+{
+	struct control_function *least = NULL;
+
+	for (unsigned int n = 0; n < FUNCTION_PROBES; n++) {
+		struct control_function *f = &totals->functions[(at + n) % CONTROL_NR_FUNCTIONS];
+
+		if (f->key == function)
+			return f;
+		if (!least || f->ns < least->ns)
+			least = f;
+		if (!f->key)
+			break;
+	}
+	*least = (struct control_function){ .key = function };
+	atomic_store_explicit(&records_unnamed, true, memory_order_relaxed);
+	return least;
+}
+
+/* ------------------------------------------------------------------- launches */
+
+/* Launches of one ring, in their order, of which neighbours are put into the totals as one. */
+struct batch {
+	struct control_records *totals;
+	uint64_t last_end;		/* of the ring */
+	uint64_t begin;			/* of launches without a gap, up to last_end */
+	struct control_function *function;	/* of the last launch; NULL: none yet */
+	uint64_t clock_ns, clock_counter, clock_scale;	/* with the offset */
+};
+
+static inline void batch_begin(struct batch *batch, struct control_records *totals,
+			       const struct control_ring *ring)
+{
+	const struct control_clock *clock = &totals->clock;
+
+	*batch = (struct batch){
+		.totals = totals, .last_end = ring->last_end, .begin = ring->last_end,
+		.clock_ns = clock->ns + clock->offset, .clock_counter = clock->counter,
+		.clock_scale = clock->scale,
+	};
+}
+
+static inline void batch_flush(struct batch *batch)
+{
+	if (batch->last_end > batch->begin)
+		records_add(batch->totals, batch->begin, batch->last_end);
+}
+
+static inline __attribute__((always_inline))
+void batch_add(struct batch *batch, uint64_t end, uint64_t submitted, uint64_t key)
+{
+	int64_t since = submitted - batch->clock_counter;
+	uint64_t begin = batch->clock_ns + (int64_t)((__int128)since * batch->clock_scale >> 32);
+	struct control_function *f = batch->function;
+	uint64_t ns;
+
+	/* It waited for the one before; times of one stream do not go backwards. */
+	if (begin <= batch->last_end) {
+		begin = batch->last_end;
+	} else {
+		batch_flush(batch);
+		batch->begin = begin < end ? begin : end;
+		if (batch->begin < batch->last_end)
+			batch->begin = batch->last_end;
+		begin = batch->begin;
+	}
+	if (__builtin_expect(end < begin, 0))
+		end = begin;
+	batch->last_end = end;
+	ns = end - begin;
+	if (__builtin_expect(!f || f->key != key, 0)) {
+		unsigned int at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 32;
+
+		f = &batch->totals->functions[at % CONTROL_NR_FUNCTIONS];
+		if (f->key != key)
+			f = function_new(batch->totals, key, at);
+		batch->function = f;
+	}
+	batch->totals->kernels_ns += ns;
+	f->count++;
+	f->ns += ns;
+	if (ns > f->longest_ns)
+		f->longest_ns = ns;
+}
+
+static inline void batch_end(struct batch *batch, struct control_ring *ring)
+{
+	batch_flush(batch);
+	ring->last_end = batch->last_end;
+	if (batch->last_end > batch->totals->last_end)
+		batch->totals->last_end = batch->last_end;
+}
+
+/* No launch was seen yet: the first ended before now. */
+static inline void clock_first(struct control_clock *clock, uint64_t end)
+{
+	if (__builtin_expect(clock->offset == OFFSET_NONE, 0))
+		clock->offset = end - clock_ns(clock, records_counter());
+}
+
+void records_fold_entry(struct control_records *totals, struct control_ring *ring,
+			const struct records_entry *entry)
+{
+	struct batch batch;
+
+	ring->folded++;
+	if (!entry->submitted) {
+		totals->untimed++;
+		return;
+	}
+	clock_first(&totals->clock, entry->time);
+	batch_begin(&batch, totals, ring);
+	batch_add(&batch, entry->time, entry->submitted, entry->function);
+	batch_end(&batch, ring);
+}
+
+/* Up to @max launches of @ring; @own: the calling thread launches on it. How many it were. */
+static __attribute__((noinline))
+unsigned int fold_ring(struct control_records *totals, const struct records_ring *ring,
+		       unsigned int max, bool own)
+{
+	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire), seq, last;
+	struct control_ring *shown = ring->shown;
+	const uint64_t mask = ring->mask;
+	uint64_t time = 0, end, submitted, function, untimed = 0;
+	struct batch batch;
+
+	seq = shown->folded;
+	/* Entries that are in use again: they ended, and were not folded in time. */
+	if (__builtin_expect(issued - seq > mask + 1, 0)) {
+		untimed = issued - seq - mask - 1;
+		seq = issued - mask - 1;
+	}
+	last = issued - seq > max ? seq + max : issued;
+	max = 0;
+	if (seq != last && records_has(&ring->cells[(seq + 1) & mask], seq + 1))
+		clock_first(&totals->clock, ring->cells[(seq + 1) & mask].time);
+	batch_begin(&batch, totals, shown);
+	for (; seq != last; seq++, max++) {
+		const uint64_t at = (seq + 1) & mask;
+
+		if (!records_has(&ring->cells[at], seq + 1))
+			break;
+		end = atomic_load_explicit(&ring->cells[at].time, memory_order_relaxed);
+		submitted = atomic_load_explicit(&ring->notes[at].submitted, memory_order_relaxed);
+		function = atomic_load_explicit(&ring->notes[at].function, memory_order_relaxed);
+		/* The thread of its stream may be writing over it. */
+		if (!own) {
+			atomic_thread_fence(memory_order_acquire);
+			issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
+			if (issued - (seq + 1) >= mask)
+				submitted = 0;
+		}
+		if (__builtin_expect(!submitted, 0)) {
+			untimed++;
+			continue;
+		}
+		time = end;
+		batch_add(&batch, end, submitted, function);
+	}
+	batch_end(&batch, shown);
+	shown->folded = seq;
+	totals->untimed += untimed;
+	if (time)
+		clock_learn(&totals->clock, clock_ns(&totals->clock, records_counter()), time);
+	return max;
+}
+
+/* Another ring with launches that are not folded: its stream may have no further one. */
+static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
+{
+	for (unsigned int i = 0; i < LOOK_MAX; i++) {
+		const struct records_ring *ring = 
+			&records->rings[records->next_ring++ % CONTROL_NR_RINGS];
+
+		if (atomic_load_explicit(&ring->issued, memory_order_relaxed) !=
+		    ring->shown->folded && !ring->shown->lost)
+			return ring;
+	}
+	return NULL;
+}
+
+void records_fold(struct records *records, struct records_ring *ring)
+{
+	struct control_records *totals = records->shown;
+	const struct records_ring *other;
+	unsigned int n;
+
+	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
+		return;
+	records_totals_begin(totals);
+	n = fold_ring(totals, ring, FOLD_MAX, true);
+	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
+	if (other && other != ring)
+		fold_ring(totals, other, FOLD_MAX - n, false);
+	records_totals_end(totals);
+	atomic_store_explicit(&records->folding, false, memory_order_release);
+}

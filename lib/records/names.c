@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Names of functions in the totals, asked of the driver outside of the launch callback. A function
+ * whose module was unloaded is not asked for: its address may be another's, or nothing.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include "lib/records/records.h"
+
+#define PATIENCE	100000	/* times that a lock which is held for moments is tried */
+#define GONE		1	/* the bit of a key whose function may be gone */
+
+atomic_bool records_unnamed;
+static atomic_uint nr_naming;	/* threads that ask the driver for a name */
+
+static bool totals_lock(struct records *records)
+{
+	for (int i = 0; i < PATIENCE; i++) {
+		if (!atomic_exchange_explicit(&records->folding, true, memory_order_acquire)) {
+			records_totals_begin(records->shown);
+			return true;
+		}
+		sched_yield();
+	}
+	return false;
+}
+
+static void totals_unlock(struct records *records)
+{
+	records_totals_end(records->shown);
+	atomic_store_explicit(&records->folding, false, memory_order_release);
+}
+
+static void name_one(struct records *records, const struct cuda_api *cuda,
+		     struct control_function *f)
+{
+	const uint64_t key = __atomic_load_n(&f->key, __ATOMIC_ACQUIRE);
+	const char *name;
+
+	if (!key || key & GONE || f->name[0] ||
+	    cuda->func_name(&name, (void *)(uintptr_t)key) || !name || !totals_lock(records))
+		return;
+	if (f->key == key)
+		snprintf(f->name, sizeof(f->name), "%s", name);
+	totals_unlock(records);
+}
+
+void records_name_copy(struct control_records *copy, const struct cuda_api *cuda)
+{
+	const char *name;
+	bool was;
+
+	if (!cuda || !cuda->func_name)
+		return;
+	was = driver_own(true);
+	atomic_fetch_add(&nr_naming, 1);
+	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++) {
+		struct control_function *f = &copy->functions[i];
+
+		if (f->key && !(f->key & GONE) && !f->name[0] &&
+		    !cuda->func_name(&name, (void *)(uintptr_t)f->key) && name)
+			snprintf(f->name, sizeof(f->name), "%s", name);
+	}
+	atomic_fetch_sub(&nr_naming, 1);
+	driver_own(was);
+}
+
+void records_names(struct records *records, const struct cuda_api *cuda)
+{
+	bool was;
+
+	if (!cuda || !cuda->func_name)
+		return;
+	was = driver_own(true);
+	/* Before the keys are read: who takes one away waits for us then. */
+	atomic_fetch_add(&nr_naming, 1);
+	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
+		name_one(records, cuda, &records->shown->functions[i]);
+	atomic_fetch_sub(&nr_naming, 1);
+	driver_own(was);
+}
+
+/* Launches that are not in the totals yet are not asked for either. */
+static void forget_rings(struct records *records)
+{
+	for (unsigned int n = 0; records->section && n < CONTROL_NR_RINGS; n++) {
+		struct records_ring *ring = &records->rings[n];
+		uint64_t seq = atomic_load(&ring->issued), left = ring->mask + 1;
+
+		for (; left && seq != ring->shown->folded; left--, seq--)
+			atomic_fetch_or(&ring->notes[seq & ring->mask].function, GONE);
+	}
+}
+
+void records_module_gone(struct records *records)
+{
+	forget_rings(records);
+	if (totals_lock(records)) {
+		for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
+			if (records->shown->functions[i].key)
+				records->shown->functions[i].key |= GONE;
+		totals_unlock(records);
+	}
+	/* Another thread may ask for a name; it may also wait for the unload, so not for long. */
+	for (int i = 0; i < PATIENCE && atomic_load(&nr_naming); i++)
+		sched_yield();
+}

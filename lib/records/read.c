@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads the records of this process or of another one. Of another process nothing is trusted:
+ * its files are read by system calls, and no number in them becomes an index or a length unchecked.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <gpupart_manage.h>
+#include "lib/records/records.h"
+#include "lib/state/holder.h"
+
+#define MAX_SIZE	(64 << 10)	/* bytes of a caller's struct */
+#define TRIES		100
+
+struct entry {
+	struct records_entry launch;
+	uint64_t key;		/* its time, or a later one of a launch before it in its ring */
+	uint64_t seq;
+	unsigned int ring;
+};
+
+struct gpupart_records_reader {
+	int pid;			/* 0: this process */
+	uid_t uid;
+	unsigned int gpu;		/* its place in the block */
+	char pci[20];
+	int dir, block_fd, records_fd;	/* -1: not open */
+	char file[48];
+	/* For gpupart_records_busy(): mapped at the first call. */
+	const struct control_block *block;
+	unsigned char *section;
+	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this one have ended */
+	/* For one reading. */
+	struct control_records copy;
+	struct records_cell cells[RECORDS_LONG];
+	struct records_note notes[RECORDS_LONG];
+	bool timed[RECORDS_LONG];
+	unsigned int nr_entries;
+	struct entry entries[RECORDS_NR_CELLS];
+};
+
+/* ------------------------------------------------------------------- opening */
+
+static int find_gpu(struct gpupart *gp, struct gpupart_records_reader *reader,
+		    const struct shared_seen *seen)
+{
+	uint32_t nr = seen ? seen->nr_gpus : control_nr_gpus(control_self);
+	char found[20];
+
+	for (uint32_t n = 0; n < nr && n < CONTROL_MAX_GPUS; n++) {
+		snprintf(found, sizeof(found), "%.19s",
+			 seen ? seen->gpus[n].pci : control_self->gpus[n].pci);
+		if (strcmp(found, reader->pci))
+			continue;
+		reader->gpu = n;
+		return 0;
+	}
+	return ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s",
+			reader->pid ? reader->pid : getpid(), reader->pci);
+}
+
+/* Of the block in the folder of @uid: 0, -ESRCH, -EPROTO. */
+static int open_of(struct gpupart_records_reader *reader, uid_t uid, struct shared_seen *seen)
+{
+	struct holder_table table = { .maps_max = 4 << 20 };
+	enum shared_version version;
+	int holder = -ESRCH;
+
+	reader->dir = control_open_dir(uid, false);
+	if (reader->dir < 0)
+		return -ESRCH;
+	reader->block_fd = shared_open(reader->dir, reader->file, uid, SHARED_PROCESS,
+				       CONTROL_LAYOUT, seen, &version);
+	if (reader->block_fd >= 0 && version != SHARED_NONE)
+		holder = holder_pid(reader->block_fd, uid, &seen->header, &table);
+	holder_table_free(&table);
+	reader->uid = uid;
+	if (holder != reader->pid)
+		return -ESRCH;
+	return version == SHARED_SAME ? 0 : -EPROTO;
+}
+
+static void close_files(struct gpupart_records_reader *reader)
+{
+	int *fds[] = { &reader->dir, &reader->block_fd, &reader->records_fd };
+
+	for (int i = 0; i < 3; i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+/* Root reads that of any user, whose folder is the process's real or effective user's. */
+static int open_process(struct gpupart *gp, struct gpupart_records_reader *reader)
+{
+	struct control_status status = { .uids = { geteuid(), geteuid() } };
+	int pid = reader->pid, err = -ESRCH;
+	struct shared_seen seen;
+	uint64_t name_space;
+
+	if (control_proc_is_ours())
+		control_read_status(pid, &status);
+	name_space = control_proc_is_ours() ? control_namespace_of(pid) : 0;
+	snprintf(reader->file, sizeof(reader->file), "%d.%llx", status.inner ? status.inner : pid,
+		 (unsigned long long)(name_space ? name_space : control_pid_namespace()));
+	for (int i = 0; err == -ESRCH && i < 2; i++) {
+		if (i && status.uids[i] == status.uids[0])
+			break;
+		if (geteuid() && status.uids[i] != geteuid())
+			continue;
+		close_files(reader);
+		err = open_of(reader, status.uids[i], &seen);
+	}
+	if (err == -EPROTO)
+		return ctx_fail(gp, err, "process %d runs under another version of gpupart", pid);
+	if (err)
+		return ctx_fail(gp, err,
+				"process %d is none of this user's that confines launches", pid);
+	return find_gpu(gp, reader, &seen);
+}
+
+int gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
+			 struct gpupart_records_reader **reader)
+{
+	struct gpupart_records_reader *new;
+	int err;
+
+	if (!pci || pid < 0)
+		return ctx_fail(gp, -EINVAL, "records of process %d on no GPU's PCI address", pid);
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return ctx_fail(gp, -ENOMEM, "no memory for records of process %d", pid);
+	new->dir = new->block_fd = new->records_fd = -1;
+	new->pid = pid == getpid() ? 0 : pid;
+	snprintf(new->pci, sizeof(new->pci), "%s", pci);
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
+		new->done[n] = records_base(n);
+	err = new->pid ? open_process(gp, new) : find_gpu(gp, new, NULL);
+	if (err)
+		gpupart_records_close(new);
+	else
+		*reader = new;
+	return err;
+}
+
+void gpupart_records_close(struct gpupart_records_reader *reader)
+{
+	if (!reader)
+		return;
+	if (reader->block && reader->pid)
+		munmap((void *)(uintptr_t)reader->block, sizeof(*reader->block));
+	if (reader->section && reader->pid)
+		munmap(reader->section, RECORDS_SECTION);
+	close_files(reader);
+	free(reader);
+}
+
+/* ------------------------------------------------------------------- copying */
+
+static off_t block_at(const struct gpupart_records_reader *reader, size_t member)
+{
+	return offsetof(struct control_block, records) +
+	       reader->gpu * sizeof(struct control_records) + member;
+}
+
+/* From the block: @len bytes behind the start of the GPU's records. */
+static bool read_block(const struct gpupart_records_reader *reader, size_t member, void *into,
+		       size_t len)
+{
+	if (reader->pid)
+		return pread(reader->block_fd, into, len, block_at(reader, member)) ==
+		       (ssize_t)len;
+	memcpy(into, (const char *)control_self + block_at(reader, member), len);
+	return true;
+}
+
+/* The totals belong together; where their writer was killed meanwhile they are as it left them. */
+static bool copy_records(struct gpupart_records_reader *reader)
+{
+	const size_t version = offsetof(struct control_records, version);
+	struct control_records *copy = &reader->copy;
+	uint64_t after;
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!read_block(reader, 0, copy, sizeof(*copy)))
+			return false;
+		atomic_thread_fence(memory_order_acquire);
+		if (!read_block(reader, version, &after, sizeof(after)))
+			return false;
+		if (after == copy->version && !(after & 1))
+			break;
+	}
+	return true;
+}
+
+/* Opened when it is there: the process makes it with its first context. */
+static bool open_records(struct gpupart_records_reader *reader)
+{
+	char file[64];
+	struct stat st;
+
+	if (reader->records_fd >= 0)
+		return true;
+	snprintf(file, sizeof(file), "%s" CONTROL_RECORDS, reader->file);
+	reader->records_fd = openat(reader->dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
+				    O_NOCTTY | O_CLOEXEC);
+	if (reader->records_fd >= 0 && !fstat(reader->records_fd, &st) && S_ISREG(st.st_mode) &&
+	    st.st_uid == reader->uid)
+		return true;
+	if (reader->records_fd >= 0)
+		close(reader->records_fd);
+	reader->records_fd = -1;
+	return false;
+}
+
+/* @len bytes of the section, behind @at. A file that is shorter has none. */
+static bool read_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
+{
+	const off_t start = RECORDS_HEAD + (off_t)reader->gpu * RECORDS_STRIDE;
+	const char *section;
+
+	if (reader->pid)
+		return open_records(reader) &&
+		       pread(reader->records_fd, into, len, start + at) == (ssize_t)len;
+	section = records_file_find(reader->gpu);
+	if (section)
+		memcpy(into, section + at, len);
+	return section;
+}
+
+/*
+ * The launches of ring @n from @first up to @last, which have ended, into reader->entries: how
+ * many they are. A time counts where the launch's number was seen before it was read.
+ */
+static unsigned int read_ring(struct gpupart_records_reader *reader, unsigned int n,
+			      uint64_t first, uint64_t last)
+{
+	const unsigned int entries = records_entries(n);
+	const size_t cells = records_first(n) * sizeof(struct records_cell);
+	const size_t notes = RECORDS_REGISTERED + records_first(n) * sizeof(struct records_note);
+	const size_t issued_at = offsetof(struct control_records, rings) +
+				 n * sizeof(struct control_ring);
+	uint64_t issued, seq, key = 0;
+	unsigned int nr = 0;
+
+	if (!read_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])))
+		return 0;
+	for (seq = first; seq <= last; seq++) {
+		const struct records_cell *cell = &reader->cells[seq % entries];
+
+		if (!records_reached(cell, seq))
+			break;
+		/* Else it is in use again, and has ended. */
+		reader->timed[nr++] = records_has(cell, seq);
+	}
+	if (!read_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
+	    !read_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
+	    !read_block(reader, issued_at, &issued, sizeof(issued)))
+		return 0;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct entry *entry = &reader->entries[reader->nr_entries++];
+		unsigned int at = (first + i) % entries;
+		bool whole = reader->timed[i] && issued - (first + i) < entries - 1;
+
+		*entry = (struct entry){ .ring = n, .seq = first + i };
+		entry->launch.time = reader->cells[at].time;
+		if (whole) {
+			entry->launch.submitted = reader->notes[at].submitted;
+			entry->launch.function = reader->notes[at].function;
+			if (entry->launch.time > key)
+				key = entry->launch.time;
+		}
+		entry->key = key;
+	}
+	return nr;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->key != y->key)
+		return (x->key > y->key) - (x->key < y->key);
+	if (x->ring != y->ring)
+		return (x->ring > y->ring) - (x->ring < y->ring);
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* ------------------------------------------------------------------- reading */
+
+/* Up to date: what has ended and was not folded by the process itself. */
+static void fold_rest(struct gpupart_records_reader *reader)
+{
+	struct control_records *copy = &reader->copy;
+
+	reader->nr_entries = 0;
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+		struct control_ring *ring = &copy->rings[n];
+		const unsigned int entries = records_entries(n);
+
+		if (ring->issued <= ring->folded)
+			continue;
+		if (ring->issued - ring->folded > entries) {
+			copy->untimed += ring->issued - entries - ring->folded;
+			ring->folded = ring->issued - entries;
+		}
+		read_ring(reader, n, ring->folded + 1, ring->issued);
+	}
+	qsort(reader->entries, reader->nr_entries, sizeof(reader->entries[0]), by_time);
+	for (unsigned int i = 0; i < reader->nr_entries; i++)
+		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
+				   &reader->entries[i].launch);
+}
+
+static void sum_rings(const struct control_records *copy, struct gpupart_records *records)
+{
+	records->unrecorded = copy->nowhere;
+	records->unknown = copy->nowhere + copy->graphs;
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+		const struct control_ring *ring = &copy->rings[n];
+		uint64_t left = ring->issued > ring->folded ? ring->issued - ring->folded : 0;
+
+		if (ring->issued < records_base(n))
+			continue;
+		records->issued += ring->issued - records_base(n);
+		records->ended += ring->issued - left - records_base(n);
+		records->unrecorded += ring->unrecorded;
+		if (ring->lost)
+			records->unknown += left;
+		else
+			records->outstanding += left;
+		if (ring->lost || ring->folded < ring->after)
+			records->unknown += ring->waiting;
+	}
+	records->all_known = !records->unknown;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct gpupart_records_function *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* One that was loaded again has several entries. */
+static void add_function(const struct control_function *from, struct gpupart_records *records)
+{
+	struct gpupart_records_function *to = records->functions;
+	char name[sizeof(to->name)];
+
+	control_copy_text(name, sizeof(name), from->name, sizeof(from->name));
+	for (; to < records->functions + records->nr_functions; to++)
+		if (*name && !strcmp(to->name, name))
+			break;
+	if (to == records->functions + records->nr_functions) {
+		records->nr_functions++;
+		strcpy(to->name, name);
+	}
+	to->count += from->count;
+	to->ns += from->ns;
+	if (from->longest_ns > to->longest_ns)
+		to->longest_ns = from->longest_ns;
+}
+
+static void fill(const struct gpupart_records_reader *reader, struct gpupart_records *records)
+{
+	const struct control_records *copy = &reader->copy;
+
+	records->on = true;
+	sum_rings(copy, records);
+	records->untimed = copy->untimed;
+	records->last_end_ns = copy->last_end;
+	records->busy_ns = copy->busy_ns;
+	records->kernels_ns = copy->kernels_ns;
+	records->late_ns = copy->late_ns;
+	records->graphs = copy->graphs;
+	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
+		if (copy->functions[i].key && copy->functions[i].count)
+			add_function(&copy->functions[i], records);
+	qsort(records->functions, records->nr_functions, sizeof(records->functions[0]), by_ns);
+}
+
+/* Its number may be another's by now; its lock on the file is not. */
+static bool lives(const struct gpupart_records_reader *reader)
+{
+	struct holder_table table = { .maps_max = 4 << 20 };
+	struct shared_header header;
+	int pid;
+
+	if (!reader->pid)
+		return true;
+	pid = holder_lock_pid(reader->block_fd);
+	if (pid < 0 && pread(reader->block_fd, &header, sizeof(header), 0) == sizeof(header)) {
+		pid = holder_pid(reader->block_fd, reader->uid, &header, &table);
+		holder_table_free(&table);
+	}
+	return pid == reader->pid;
+}
+
+int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
+			 struct gpupart_records *records, size_t size)
+{
+	struct gpupart_records own = { .on = false };
+	const size_t both = size < sizeof(own) ? size : sizeof(own);
+
+	if (!size || size > MAX_SIZE)
+		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
+				MAX_SIZE);
+	if (!lives(reader) || !copy_records(reader))
+		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+				reader->pid);
+	strcpy(own.pci, reader->pci);
+	if (reader->copy.on) {
+		fold_rest(reader);
+		if (!reader->pid)
+			records_name_copy(&reader->copy, cuda_loaded());
+		fill(reader, &own);
+	}
+	memcpy(records, &own, both);
+	memset((char *)records + both, 0, size - both);
+	return 0;
+}
+
+/* ------------------------------------------------------------------- busy */
+
+static bool map_all(struct gpupart_records_reader *reader)
+{
+	const off_t at = RECORDS_HEAD + (off_t)reader->gpu * RECORDS_STRIDE;
+	struct stat st;
+	void *map;
+
+	if (!reader->pid) {
+		reader->block = control_self;
+		reader->section = records_file_find(reader->gpu);
+		return reader->section;
+	}
+	if (!open_records(reader) || fstat(reader->records_fd, &st) ||
+	    st.st_size < at + (off_t)RECORDS_SECTION || fstat(reader->block_fd, &st) ||
+	    st.st_size < (off_t)sizeof(*reader->block))
+		return false;
+	map = mmap(NULL, sizeof(*reader->block), PROT_READ, MAP_SHARED, reader->block_fd, 0);
+	if (map == MAP_FAILED)
+		return false;
+	reader->block = map;
+	map = mmap(NULL, RECORDS_SECTION, PROT_READ, MAP_SHARED, reader->records_fd, at);
+	reader->section = map == MAP_FAILED ? NULL : map;
+	return reader->section;
+}
+
+static bool ring_busy(struct gpupart_records_reader *reader, const struct control_ring *ring,
+		      unsigned int n)
+{
+	uint64_t issued = __atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE);
+	uint64_t waiting = __atomic_load_n(&ring->waiting, __ATOMIC_RELAXED);
+	uint64_t folded, done = reader->done[n];
+	const struct records_cell *cells = records_cells(reader->section) + records_first(n);
+
+	if (issued == done && !waiting)
+		return false;
+	folded = __atomic_load_n(&ring->folded, __ATOMIC_RELAXED);
+	if (folded > done && folded <= issued)
+		done = folded;
+	for (unsigned int left = records_entries(n); left && done < issued; left--, done++)
+		if (!records_reached(&cells[(done + 1) % records_entries(n)], done + 1))
+			break;
+	reader->done[n] = done;
+	return done < issued ||
+	       (waiting && done < __atomic_load_n(&ring->after, __ATOMIC_RELAXED));
+}
+
+int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader)
+{
+	const struct control_records *records;
+
+	if (__builtin_expect(!reader->section, 0)) {
+		if (reader->pid && reader->uid != geteuid())
+			return ctx_fail(gp, -EPERM, "process %d is another user's", reader->pid);
+		if (!map_all(reader))
+			return ctx_fail(gp, -EINVAL, "process %d has no records",
+					reader->pid ? reader->pid : getpid());
+	}
+	records = &reader->block->records[reader->gpu];
+	if (__atomic_load_n(&records->nowhere, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED))
+		return 1;
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
+		if (ring_busy(reader, &records->rings[n], n))
+			return 1;
+	return 0;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Completion records: the GPU writes the end of each launch into memory of this process, which
+ * others read through a file. See Documentation/internals/state-page.md.
+ *
+ * The driver has one TMD buffer for each stream, so a TMD's address names its stream, and two
+ * launches of one stream are never in the launch callback at once: each ring has one writer, and
+ * needs no lock. What the launch callback calls cannot fail, allocate, lock or loop without bound.
+ */
+#ifndef GPUPART_LIB_RECORDS_RECORDS_H
+#define GPUPART_LIB_RECORDS_RECORDS_H
+
+#include <stdatomic.h>
+#include <time.h>
+#include "lib/driver/callback.h"
+#include "lib/driver/device.h"
+#include "lib/state/process_block.h"
+#include "lib/tmd/release.h"
+
+/* ------------------------------------------------------------------- file */
+
+/*
+ * Behind a head, a section for each GPU of the block: cells, which the GPU writes and which alone
+ * are registered with the driver, and what the CPU notes of each launch, its entry in @notes.
+ */
+struct records_cell {
+	_Atomic uint64_t payload;	/* sequence number of the launch; written after @time */
+	_Atomic uint64_t time;		/* %globaltimer, ns */
+};
+
+/*
+ * Older layouts write the lower 32 bits of a number alone. They are enough: an entry has the number
+ * of this turn around the ring, or of the last.
+ */
+static inline bool records_has(const struct records_cell *cell, uint64_t seq)
+{
+	return (uint32_t)atomic_load_explicit(&cell->payload, memory_order_acquire) ==
+	       (uint32_t)seq;
+}
+
+/* That one, or one that used the entry later. */
+static inline bool records_reached(const struct records_cell *cell, uint64_t seq)
+{
+	return (int32_t)((uint32_t)atomic_load_explicit(&cell->payload, memory_order_acquire) -
+			 (uint32_t)seq) >= 0;
+}
+
+struct records_note {
+	_Atomic uint64_t submitted;	/* CPU's counter; 0: the launch failed, and never ran */
+	_Atomic uint64_t function;
+};
+
+#define RECORDS_LAYOUT		1
+#define RECORDS_HEAD		65536
+#define RECORDS_STRIDE		(1u << 20)	/* from one section to the next */
+#define RECORDS_NR_LONG		8		/* rings with the lowest numbers */
+#define RECORDS_LONG		2048		/* entries */
+#define RECORDS_SHORT		256
+#define RECORDS_NR_CELLS	\
+	(RECORDS_NR_LONG * RECORDS_LONG + (CONTROL_NR_RINGS - RECORDS_NR_LONG) * RECORDS_SHORT)
+#define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section, from its start */
+#define RECORDS_SECTION		\
+	(RECORDS_REGISTERED + RECORDS_NR_CELLS * sizeof(struct records_note))
+
+_Static_assert(sizeof(struct records_cell) == 16 && sizeof(struct records_note) == 16 &&
+	       RECORDS_NR_CELLS * sizeof(struct records_cell) <= RECORDS_REGISTERED &&
+	       RECORDS_SECTION <= RECORDS_STRIDE, "a section is 1 MiB at most");
+
+static inline unsigned int records_entries(unsigned int ring)
+{
+	return ring < RECORDS_NR_LONG ? RECORDS_LONG : RECORDS_SHORT;
+}
+
+/* The ring's first entry among all cells of the section. */
+static inline unsigned int records_first(unsigned int ring)
+{
+	return ring < RECORDS_NR_LONG ? ring * RECORDS_LONG
+		: RECORDS_NR_LONG * RECORDS_LONG + (ring - RECORDS_NR_LONG) * RECORDS_SHORT;
+}
+
+/*
+ * Launches are numbered on from this one. The cell of entry i has payload i at first: an entry is
+ * free if its cell has the number that is the ring's size before the next.
+ */
+static inline uint64_t records_base(unsigned int ring)
+{
+	return records_entries(ring) - 1;
+}
+
+static inline struct records_cell *records_cells(void *section)
+{
+	return section;
+}
+
+static inline struct records_note *records_notes(void *section)
+{
+	return (void *)((char *)section + RECORDS_REGISTERED);
+}
+
+/* The section of the @n'th GPU, made where it is not there yet; NULL with the reason in @gp. */
+void *records_file_section(struct gpupart *gp, unsigned int n);
+/* NULL: none. */
+void *records_file_find(unsigned int n);
+/* The part of it that the GPU writes, mapped once more; NULL: no room. */
+void *records_file_again(unsigned int n);
+
+/* ------------------------------------------------------------------- GPUs */
+
+/* A count that all CPUs have, and that costs next to nothing. */
+static inline uint64_t records_counter(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t count;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+	return count;
+#else
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+#endif
+}
+
+#define RECORDS_MAX_CONTEXTS	16	/* of one GPU, that live at once */
+#define RECORDS_SLOT_BITS	8
+#define RECORDS_NR_SLOTS	(1u << RECORDS_SLOT_BITS)
+#define RECORDS_MAX_PROBES	16
+#define RECORDS_KEY_NEVER	0
+#define RECORDS_KEY_GONE	1
+#define RECORDS_KEY_TAKEN	2	/* a launch puts its stream there */
+
+/* A stream's, while it has the number. Only the thread that launches on it writes it. */
+struct records_ring {
+	_Alignas(64) _Atomic uint64_t issued;	/* as control_ring's, which others can write */
+	uint64_t mask;			/* entries - 1 */
+	struct records_cell *cells;
+	struct records_note *notes;
+	uint64_t address;		/* of the cells, in the address space of: */
+	const void *ctx;
+	struct control_ring *shown;
+	_Atomic unsigned char busy;	/* a launch is in the callback, or: */
+	unsigned char context;		/* its place in contexts[] */
+	unsigned char number;
+};
+
+#define RECORDS_BROKEN	2	/* there were two: it is not used any more */
+
+/* Open addressing by the address of a stream's TMD. Taken places never become free. */
+struct records_slot {
+	_Atomic uint64_t key;
+	struct records_ring *_Atomic ring;
+};
+
+struct records_context {
+	_Atomic(const void *) ctx;	/* NULL: none, or gone */
+	void *mapped;			/* NULL: never used */
+	uint64_t address;		/* of that in the context's address space */
+};
+
+struct records {
+	const struct tmd_release_place *place[2];	/* to use, the better one first */
+	struct control_records *shown;
+	void *section;				/* NULL until a context has it */
+	_Atomic uint64_t free;			/* rings by number, bit n is ring n */
+	_Atomic uint64_t leaving;		/* their streams went; free once they have ended */
+	struct records_slot slots[RECORDS_NR_SLOTS];
+	struct records_ring rings[CONTROL_NR_RINGS];
+	struct records_context contexts[RECORDS_MAX_CONTEXTS];
+	atomic_bool folding;		/* a thread writes the totals */
+	unsigned int next_ring;		/* it looks at this one next, for launches to fold */
+	struct control_gpu *gpu;
+	char why[192];				/* not ""; why contexts have none */
+};
+
+/* ------------------------------------------------------------------- launches */
+
+/*
+ * In the launch callback, after the mask was applied: gives the launch a record if that is
+ * possible, else counts it as unrecorded.
+ */
+void records_launch(struct records *records, const struct launch_params *params);
+
+/* A launch function has ended with @result: one that failed after its callback never runs. */
+void records_launch_ends(int result);
+
+/* The stream whose TMD is at @tmd goes; or all streams of @ctx, with that context. */
+void records_stream_gone(struct records *records, uint64_t tmd);
+void records_context_gone(struct records *records, const void *ctx);
+
+/* ------------------------------------------------------------------- check */
+
+/* A launch of our own that shows whether the layout's row holds. */
+struct records_trial {
+	const struct tmd_map *map;
+	unsigned int slot;
+	struct tmd_release release;
+	uint64_t ended;		/* by its launcher: when its last block ended, GPU ns */
+	const char *why;	/* by the callback: NULL, or what is wrong with the TMD */
+};
+
+/* In the callback of that launch: writes the slot if its TMD is as it should be. */
+void records_trial_launch(struct records_trial *trial, void *tmd);
+
+/*
+ * Shows with launches in the current context that the driver leaves the slots alone and that the
+ * GPU writes what they say; @launch makes one and waits for it. -EPROTO with the reason.
+ */
+int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct tmd_map *map,
+		  int (*launch)(struct gpupart *gp, struct records_trial *trial, void *arg),
+		  void *arg);
+
+/* ------------------------------------------------------------------- contexts */
+
+/* 0; -EOPNOTSUPP where @map's layout has no slots for them. */
+int records_possible(struct gpupart *gp, const struct tmd_map *map);
+
+/* Records of @gpu from now on, on contexts that are told of: 0, -EOPNOTSUPP, -ENOMEM. */
+int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_map *map,
+		  struct records **started);
+
+/*
+ * Launches in @ctx, which is current, are recorded from now on. Any number of times; outside of
+ * the launch callback, since it calls the driver. False: they are not, for @records->why.
+ */
+bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx);
+
+/* ------------------------------------------------------------------- totals */
+
+/* What is read of a launch that has ended. */
+struct records_entry {
+	uint64_t time;		/* end, GPU ns */
+	uint64_t submitted;	/* CPU's counter, 0: it never ran */
+	uint64_t function;
+};
+
+/* The next launch of @ring, whose number is @ring->folded + 1, into the totals. */
+void records_fold_entry(struct control_records *totals, struct control_ring *ring,
+			const struct records_entry *entry);
+
+/* A launch, or several without a gap, into the union; in any order. @end is behind @begin. */
+void records_add(struct control_records *totals, uint64_t begin, uint64_t end);
+
+/* In the launch callback, now and then: launches of @ring that have ended, and of another one. */
+void records_fold(struct records *records, struct records_ring *ring);
+
+/* Around what writes the totals, by the thread that has records->folding. */
+static inline void records_totals_begin(struct control_records *totals)
+{
+	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_release);
+}
+
+static inline void records_totals_end(struct control_records *totals)
+{
+	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELEASE);
+}
+
+/* There are functions in the totals that records_names() was not called for. */
+extern atomic_bool records_unnamed;
+
+/* Outside of the launch callback: asks the driver for the names of functions. */
+void records_names(struct records *records, const struct cuda_api *cuda);
+/* The same for a copy of this process's totals. */
+void records_name_copy(struct control_records *copy, const struct cuda_api *cuda);
+/* A module goes: functions that have no name yet get none. */
+void records_module_gone(struct records *records);
+
+/* Measures the counter's rate, since the first call; the second one takes 1 ms at most. */
+void records_clock_start(struct control_clock *clock);
+
+#endif

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/* Gives launches their records, in the launch callback: see records.h. */
+#include <string.h>
+#include "lib/driver/cuda.h"
+#include "lib/records/records.h"
+
+/* A fold is tried at each of so many launches of a ring: a power of two. */
+#define FOLD_EVERY	8
+
+/* The calling thread's last launch: for one that fails after its callback. */
+static _Thread_local struct {
+	struct records_ring *ring;
+	uint64_t seq;
+} last;
+
+static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
+{
+	return records_has(&ring->cells[seq & ring->mask], seq);
+}
+
+static bool ring_drained(const struct records_ring *ring)
+{
+	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
+	uint64_t folded = __atomic_load_n(&ring->shown->folded, __ATOMIC_RELAXED);
+
+	for (uint64_t left = ring->mask + 1; left && seq != folded; left--, seq--)
+		if (!has_ended(ring, seq))
+			return false;
+	return true;
+}
+
+/* Its place; RECORDS_MAX_CONTEXTS: it has none. */
+static unsigned int context_of(struct records *records, const void *ctx)
+{
+	unsigned int n = 0;
+
+	while (n < RECORDS_MAX_CONTEXTS && (!ctx || atomic_load(&records->contexts[n].ctx) != ctx))
+		n++;
+	return n;
+}
+
+/* ------------------------------------------------------------------- claiming */
+
+/* A ring that no stream has; NULL: all 64 are in use. */
+static struct records_ring *ring_take(struct records *records)
+{
+	uint64_t free = atomic_load(&records->free), leaving;
+
+	while (free)
+		if (atomic_compare_exchange_weak(&records->free, &free, free & (free - 1)))
+			return &records->rings[__builtin_ctzll(free)];
+	leaving = atomic_load(&records->leaving);
+	for (; leaving; leaving &= leaving - 1) {
+		struct records_ring *ring = &records->rings[__builtin_ctzll(leaving)];
+		uint64_t bit = leaving & -leaving;
+
+		if (ring_drained(ring) &&
+		    atomic_fetch_and(&records->leaving, ~bit) & bit)
+			return ring;
+	}
+	return NULL;
+}
+
+static inline unsigned int slot_first(uint64_t tmd)
+{
+	return (tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - RECORDS_SLOT_BITS);
+}
+
+static inline struct records_slot *slot_at(struct records *records, uint64_t tmd, unsigned int n)
+{
+	return &records->slots[(slot_first(tmd) + n) % RECORDS_NR_SLOTS];
+}
+
+/* A place in the table for @tmd, which is in none; its key is not set yet. */
+static struct records_slot *slot_take(struct records *records, uint64_t tmd)
+{
+	for (unsigned int n = 0; n < RECORDS_MAX_PROBES; n++) {
+		struct records_slot *slot = slot_at(records, tmd, n);
+		uint64_t key = atomic_load(&slot->key);
+
+		if (key <= RECORDS_KEY_GONE &&
+		    atomic_compare_exchange_strong(&slot->key, &key, RECORDS_KEY_TAKEN))
+			return slot;
+	}
+	return NULL;
+}
+
+/* The first launch on a stream in @ctx; NULL: it gets no ring. */
+static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
+								 uint64_t tmd, const void *ctx)
+{
+	struct records_slot *slot;
+	struct records_ring *ring;
+	unsigned int n = context_of(records, ctx);
+
+	slot = n < RECORDS_MAX_CONTEXTS ? slot_take(records, tmd) : NULL;
+	if (!slot)
+		return NULL;
+	ring = ring_take(records);
+	if (!ring) {
+		atomic_store(&slot->key, RECORDS_KEY_GONE);
+		return NULL;
+	}
+	ring->ctx = ctx;
+	ring->context = n;
+	ring->address = records->contexts[n].address +
+			records_first(ring->number) * sizeof(struct records_cell);
+	atomic_store(&slot->ring, ring);
+	atomic_store(&slot->key, tmd);
+	return ring;
+}
+
+static __attribute__((noinline)) struct records_slot *slot_search(struct records *records,
+								  uint64_t tmd)
+{
+	for (unsigned int n = 0; n < RECORDS_MAX_PROBES; n++) {
+		struct records_slot *slot = slot_at(records, tmd, n);
+		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire);
+
+		if (key == tmd)
+			return slot;
+		if (key == RECORDS_KEY_NEVER)
+			break;
+	}
+	return NULL;
+}
+
+void records_stream_gone(struct records *records, uint64_t tmd)
+{
+	struct records_slot *slot = tmd > RECORDS_KEY_TAKEN ? slot_search(records, tmd) : NULL;
+	struct records_ring *ring = slot ? atomic_load(&slot->ring) : NULL;
+
+	if (!slot || !atomic_compare_exchange_strong(&slot->key, &tmd, RECORDS_KEY_GONE))
+		return;
+	if (atomic_load(&ring->busy) != RECORDS_BROKEN)
+		atomic_fetch_or(&records->leaving, 1ull << ring->number);
+}
+
+void records_context_gone(struct records *records, const void *ctx)
+{
+	unsigned int place = context_of(records, ctx);
+
+	if (place == RECORDS_MAX_CONTEXTS)
+		return;
+	for (unsigned int i = 0; i < RECORDS_NR_SLOTS; i++) {
+		struct records_slot *slot = &records->slots[i];
+		struct records_ring *ring = atomic_load(&slot->ring);
+
+		if (atomic_load(&slot->key) <= RECORDS_KEY_GONE || ring->ctx != ctx)
+			continue;
+		atomic_store(&slot->key, RECORDS_KEY_GONE);
+		if (ring_drained(ring))
+			atomic_fetch_or(&records->leaving, 1ull << ring->number);
+		else
+			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
+	}
+	for (unsigned int i = 0; i < CONTROL_NR_RINGS; i++) {
+		struct records_ring *ring = &records->rings[i];
+		uint64_t bit = 1ull << i;
+
+		/* Their streams went before. */
+		if (ring->ctx == ctx && atomic_load(&records->leaving) & bit &&
+		    !ring_drained(ring) &&
+		    atomic_fetch_and(&records->leaving, ~bit) & bit)
+			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
+	}
+	atomic_store(&records->contexts[place].ctx, NULL);
+}
+
+/* ------------------------------------------------------------------- launches */
+
+static __attribute__((noinline)) void unrecorded_nowhere(struct records *records)
+{
+	__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
+}
+
+/* By the order of its stream it has ended when the next launch that has a record has. */
+static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
+{
+	struct control_ring *shown = ring->shown;
+	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
+
+	if (shown->after <= issued &&
+	    records_reached(&ring->cells[shown->after & ring->mask], shown->after))
+		__atomic_store_n(&shown->waiting, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
+	control_count_on(&shown->waiting);
+	control_count_on(&shown->unrecorded);
+	last.ring = NULL;
+}
+
+/* Two launches of one stream at once: what we know of this driver does not hold. */
+static __attribute__((noinline)) void broken(struct records *records, struct records_ring *ring)
+{
+	atomic_store(&ring->busy, RECORDS_BROKEN);
+	__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
+	unrecorded_nowhere(records);
+}
+
+/* The usual slot of the TMD is in use, or the ring is full. */
+static __attribute__((noinline)) void launch_without(struct records *records,
+						     struct records_ring *ring,
+						     const struct launch_params *params);
+
+static inline __attribute__((always_inline))
+void launch_done(struct records *records, struct records_ring *ring, uint64_t seq, uint64_t at,
+		 const struct launch_params *params)
+{
+	struct records_note *note = &ring->notes[at];
+
+	atomic_store_explicit(&note->submitted, records_counter(), memory_order_relaxed);
+	atomic_store_explicit(&note->function, (uintptr_t)params->function, memory_order_relaxed);
+	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
+	/* Who sees it sees the note. */
+	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
+	last.ring = ring;
+	last.seq = seq;
+	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
+	if (__builtin_expect(seq % FOLD_EVERY == 0, 0))
+		records_fold(records, ring);
+}
+
+static inline __attribute__((always_inline))
+void launch_in(struct records *records, struct records_ring *ring,
+	       const struct launch_params *params)
+{
+	uint64_t seq, at, mask = ring->mask;
+
+	if (__builtin_expect(atomic_load_explicit(&ring->busy, memory_order_relaxed), 0)) {
+		broken(records, ring);
+		return;
+	}
+	atomic_store_explicit(&ring->busy, 1, memory_order_relaxed);
+	seq = atomic_load_explicit(&ring->issued, memory_order_relaxed) + 1;
+	at = seq & mask;
+	/* The launch before in this entry has ended. */
+	if (__builtin_expect(records_has(&ring->cells[at], seq - 1 - mask), 1) &&
+	    __builtin_expect(tmd_release_put(records->place[0], params->tmd,
+					     ring->address + at * sizeof(struct records_cell),
+					     seq), 1))
+		launch_done(records, ring, seq, at, params);
+	else
+		launch_without(records, ring, params);
+}
+
+static void launch_without(struct records *records, struct records_ring *ring,
+			   const struct launch_params *params)
+{
+	uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
+
+	if (records_has(&ring->cells[at], seq - 1 - ring->mask) &&
+	    tmd_release_put(records->place[1], params->tmd,
+			    ring->address + at * sizeof(struct records_cell), seq)) {
+		launch_done(records, ring, seq, at, params);
+		return;
+	}
+	unrecorded(ring);
+	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
+	/* A full ring has launches to fold, also where none of them was the eighth. */
+	records_fold(records, ring);
+}
+
+static __attribute__((noinline)) void launch_found(struct records *records,
+						   struct records_ring *ring,
+						   const struct launch_params *params)
+{
+	launch_in(records, ring, params);
+}
+
+/* A launch on a stream whose ring is not where it is looked for first, or that has none. */
+static __attribute__((noinline)) void launch_rare(struct records *records,
+						  const struct launch_params *params)
+{
+	const uint64_t tmd = (uintptr_t)params->tmd;
+	struct records_slot *slot = slot_search(records, tmd);
+	struct records_ring *ring = slot ? atomic_load(&slot->ring) : NULL;
+
+	/* The driver did not tell that the context went. */
+	if (ring && ring->ctx != params->ctx) {
+		records_context_gone(records, ring->ctx);
+		ring = NULL;
+	}
+	if (!ring)
+		ring = ring_claim(records, tmd, params->ctx);
+	if (ring)
+		launch_found(records, ring, params);
+	else
+		unrecorded_nowhere(records);
+}
+
+void records_launch(struct records *records, const struct launch_params *params)
+{
+	const uint64_t tmd = (uintptr_t)params->tmd;
+	struct records_slot *slot = &records->slots[slot_first(tmd)];
+	struct records_ring *ring;
+
+	if (__builtin_expect(atomic_load_explicit(&slot->key, memory_order_acquire) == tmd, 1)) {
+		ring = atomic_load_explicit(&slot->ring, memory_order_relaxed);
+		if (__builtin_expect(ring->ctx == params->ctx, 1)) {
+			launch_in(records, ring, params);
+			return;
+		}
+	}
+	launch_rare(records, params);
+}
+
+/* Errors that say of the launch itself that it was not made; by others the context is lost. */
+static bool was_not_made(int result)
+{
+	return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_OUT_OF_MEMORY ||
+	       result == CUDA_ERROR_LAUNCH_RESOURCES || result == CUDA_ERROR_NOT_SUPPORTED ||
+	       result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_NOT_PERMITTED;
+}
+
+void records_launch_ends(int result)
+{
+	struct records_ring *ring = last.ring;
+	const uint64_t seq = last.seq;
+
+	last.ring = NULL;
+	if (!result || !ring || atomic_load(&ring->issued) != seq || !was_not_made(result) ||
+	    has_ended(ring, seq))
+		return;
+	atomic_store(&ring->notes[seq & ring->mask].submitted, 0);
+	atomic_store(&ring->cells[seq & ring->mask].payload, seq);
+}

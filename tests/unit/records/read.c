@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+/* Records of another process: read exactly, and harmless whatever it writes or however it ends. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <gpupart_manage.h>
+#include "lib/core/hash.h"
+#include "tests/unit/records/gpu.h"
+
+#define CTX		((void *)(uintptr_t)0x7000)
+#define NR_KILLS	200
+#define NR_LIES		300
+
+/* A process that launches what it is told to by a byte each, and answers each with one. */
+struct other {
+	int in, out;
+	pid_t pid;
+};
+
+static struct launched waiting[64];
+static unsigned int nr_waiting;
+
+static void lie(struct control_records *shown, unsigned int seed)
+{
+	unsigned char *bytes = (unsigned char *)shown;
+	uint64_t *words = (uint64_t *)shown;
+	unsigned char *section = records->section;
+
+	srandom(seed);
+	for (size_t i = 0; i < sizeof(*shown) / 8; i++)
+		if (seed % 3 == 0 || random() % 8 == 0)
+			words[i] = seed % 2 ? (uint64_t)random() % 5000 : ~0ull - random() % 5000;
+	for (size_t i = 0; i < 200; i++)
+		bytes[random() % sizeof(*shown)] = random();
+	for (size_t i = 0; i < 5000; i++)
+		section[random() % RECORDS_SECTION] = random();
+	shown->on = 1;
+}
+
+static void other_does(char what, struct stream *s)
+{
+	static unsigned int lies;
+	char path[128];
+
+	switch (what) {
+	case 'l':
+		waiting[nr_waiting++] = launch(s);
+		break;
+	case 'e':
+		end(waiting[0]);
+		memmove(waiting, waiting + 1, sizeof(waiting) - sizeof(waiting[0]));
+		nr_waiting--;
+		break;
+	case 'x':
+		lie(records->shown, lies++);
+		break;
+	case 'f':	/* for ever, with records that come while it is killed */
+		for (unsigned int i = 0; ; i++) {
+			end(waiting[i % 64]);
+			waiting[i % 64] = launch(s);
+		}
+	case 't': case 'T':
+		snprintf(path, sizeof(path), "/dev/shm/gpupart-%u/%d.%llx%s", geteuid(), getpid(),
+			 (unsigned long long)control_pid_namespace(),
+			 what == 't' ? CONTROL_RECORDS : "");
+		if (truncate(path, what == 't' ? RECORDS_HEAD + 100000 : 5000))
+			_exit(4);
+	}
+}
+
+static void other_main(struct other *o, uid_t uid)
+{
+	static struct stream s;
+	char what;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if ((uid && setresuid(uid, uid, uid)) || gpupart_open(&gp) ||
+	    gpupart_process_publish(gp, "other") || !start() ||
+	    !records_context(records, &cuda, CTX))
+		_exit(3);
+	s.ctx = CTX;
+	what = 0;
+	do {
+		if (write(o->out, &what, 1) != 1 || read(o->in, &what, 1) != 1)
+			_exit(0);
+		other_does(what, &s);
+	} while (what != 'q');
+	exit(0);
+}
+
+static bool answered(struct other *o)
+{
+	char what;
+
+	return read(o->in, &what, 1) == 1;
+}
+
+static bool tell(struct other *o, const char *words)
+{
+	for (; *words; words++)
+		if (write(o->out, words, 1) != 1 ||
+		    (*words != 'f' && *words != 'q' && !answered(o)))
+			return false;
+	return true;
+}
+
+static bool other_start(struct other *o, uid_t uid)
+{
+	int to[2], from[2];
+
+	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
+		return false;
+	fflush(stdout);
+	o->pid = fork();
+	if (!o->pid) {
+		*o = (struct other){ to[0], from[1], 0 };
+		close(to[1]);
+		close(from[0]);
+		other_main(o, uid);
+	}
+	close(to[0]);
+	close(from[1]);
+	o->out = to[1];
+	o->in = from[0];
+	return answered(o);
+}
+
+static void other_end(struct other *o, int signal)
+{
+	if (signal)
+		kill(o->pid, signal);
+	else
+		tell(o, "q");
+	close(o->in);
+	close(o->out);
+	waitpid(o->pid, NULL, 0);
+}
+
+static unsigned int nr_files(uid_t uid)
+{
+	struct dirent *entry;
+	unsigned int nr = 0;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/dev/shm/gpupart-%u", uid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		nr += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+static bool is(struct gpupart_records_reader *reader, uint64_t issued, uint64_t ended_, bool busy)
+{
+	struct gpupart_records r;
+	int err = gpupart_records_read(gp, reader, &r, sizeof(r));
+	bool same = !err && r.on && r.issued == issued && r.ended == ended_ &&
+		    r.outstanding == issued - ended_ && gpupart_records_busy(gp, reader) == busy;
+
+	if (!same)
+		printf("# %d %s: issued %lu ended %lu outstanding %lu\n", err, gpupart_error(gp),
+		       r.issued, r.ended, r.outstanding);
+	return same;
+}
+
+static void exact(void)
+{
+	struct gpupart_records_reader *reader, *other_gpu;
+	struct gpupart_records r;
+	struct other o;
+
+	if (!tap_ok(other_start(&o, 0) && !gpupart_records_open(gp, o.pid, PCI, &reader),
+		    "another process"))
+		return;
+	tap_ok(is(reader, 0, 0, false), "has launched nothing");
+	tap_ok(tell(&o, "lll") && is(reader, 3, 0, true), "three launches");
+	tap_ok(tell(&o, "e") && is(reader, 3, 1, true), "of which one ended");
+	tap_ok(tell(&o, "ee") && is(reader, 3, 3, false), "and all: it is idle");
+	tap_ok(tell(&o, "lelelelelelelelelelele") && is(reader, 14, 14, false), "again and again");
+	tap_ok(!gpupart_records_read(gp, reader, &r, sizeof(r)) && r.nr_functions == 1 &&
+	       r.functions[0].count == 14 && r.busy_ns && r.last_end_ns &&
+	       !strcmp(r.pci, PCI), "with times");
+	memset(&r, 0xff, sizeof(r));
+	tap_ok(!gpupart_records_read(gp, reader, &r, 100) && r.on && r.issued == 14 &&
+	       ((unsigned char *)&r)[100] == 0xff, "a caller with a smaller struct gets that much");
+	tap_ok(gpupart_records_read(gp, reader, &r, 0) == -EINVAL, "of none: -EINVAL");
+	tap_ok(gpupart_records_open(gp, o.pid, "0000:02:00.0", &other_gpu) == -ENODEV,
+	       "another GPU: -ENODEV");
+	other_end(&o, SIGKILL);
+	tap_ok(gpupart_records_read(gp, reader, &r, sizeof(r)) == -ESRCH, "it is gone: -ESRCH");
+	gpupart_records_close(reader);
+	tap_ok(gpupart_records_open(gp, o.pid, PCI, &reader) == -ESRCH, "and is not found: -ESRCH");
+}
+
+static void truncated(void)
+{
+	struct gpupart_records_reader *reader;
+	struct gpupart_records r;
+	struct other o;
+
+	if (!tap_ok(other_start(&o, 0) && tell(&o, "lllet") &&
+		    !gpupart_records_open(gp, o.pid, PCI, &reader), "its records are cut off"))
+		return;
+	tap_ok(!gpupart_records_read(gp, reader, &r, sizeof(r)) && r.issued == 3 &&
+	       r.outstanding >= 2, "nothing ended that is not seen to have");
+	tap_ok(gpupart_records_busy(gp, reader) == -EINVAL, "and what is too short is not mapped");
+	tell(&o, "T");
+	tap_ok(gpupart_records_read(gp, reader, &r, sizeof(r)) == -ESRCH,
+	       "its block is cut off: -ESRCH");
+	gpupart_records_close(reader);
+	other_end(&o, SIGKILL);
+}
+
+static void lying(void)
+{
+	struct gpupart_records_reader *reader;
+	struct gpupart_records r;
+	unsigned int nr = 0;
+	struct other o;
+
+	if (!tap_ok(other_start(&o, 0) && tell(&o, "llle") &&
+		    !gpupart_records_open(gp, o.pid, PCI, &reader), "one that lies"))
+		return;
+	for (int i = 0; i < NR_LIES; i++)
+		nr += tell(&o, "x") && !gpupart_records_read(gp, reader, &r, sizeof(r)) &&
+		      r.nr_functions <= GPUPART_RECORDS_NR_FUNCTIONS &&
+		      gpupart_records_busy(gp, reader) >= 0;
+	tap_ok(nr == NR_LIES, "it is read %u times", nr);
+	gpupart_records_close(reader);
+	other_end(&o, SIGKILL);
+}
+
+static uint64_t hash_of(const char *path)
+{
+	static char bytes[1 << 16];
+	int fd = open(path, O_RDONLY);
+	uint64_t hash = HASH_INIT;
+	ssize_t len;
+
+	while ((len = read(fd, bytes, sizeof(bytes))) > 0)
+		hash = hash_bytes(hash, bytes, len);
+	close(fd);
+	return hash;
+}
+
+/* In the middle of launches; a bystander's files stay as they are, and nothing is left. */
+static void killed(void)
+{
+	struct other stays, o;
+	char path[2][128];
+	uint64_t before[2];
+	unsigned int nr = 0;
+
+	if (!tap_ok(other_start(&stays, 0) && tell(&stays, "lll"), "a bystander"))
+		return;
+	for (int i = 0; i < 2; i++) {
+		snprintf(path[i], sizeof(path[i]), "/dev/shm/gpupart-%u/%d.%llx%s", geteuid(),
+			 stays.pid, (unsigned long long)control_pid_namespace(),
+			 i ? CONTROL_RECORDS : "");
+		before[i] = hash_of(path[i]);
+	}
+	for (int i = 0; i < NR_KILLS; i++) {
+		nr += other_start(&o, 0) && tell(&o, "f");
+		usleep(i * 10 % 2000);
+		other_end(&o, SIGKILL);
+	}
+	gpupart_process_list(gp, NULL, 0, sizeof(struct gpupart_process));
+	tap_ok(nr == NR_KILLS && before[0] == hash_of(path[0]) && before[1] == hash_of(path[1]),
+	       "%u are killed in the middle of launches: its files are as they were", nr);
+	tap_ok(nr_files(geteuid()) == 2, "and are all that there are");
+	other_end(&stays, 0);
+	tap_ok(nr_files(geteuid()) == 0, "one that ends takes its files away");
+}
+
+static void of_another_user(void)
+{
+	struct gpupart_records_reader *reader;
+	struct other o;
+
+	if (geteuid()) {
+		tap_skip("another user's process: only root may read it");
+		return;
+	}
+	if (!tap_ok(other_start(&o, 65534) && tell(&o, "lle") &&
+		    !gpupart_records_open(gp, o.pid, PCI, &reader), "another user's process"))
+		return;
+	tap_ok(gpupart_records_busy(gp, reader) == -EPERM, "is not mapped by root");
+	tap_ok(tell(&o, "e"), "it goes on");
+	gpupart_records_close(reader);
+	other_end(&o, SIGKILL);
+}
+
+int main(void)
+{
+	if (gpupart_open(&gp))
+		return 1;
+	exact();
+	truncated();
+	lying();
+	killed();
+	of_another_user();
+	return tap_done();
+}

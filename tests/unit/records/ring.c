@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+/* Counts of launches: issued, ended and outstanding are exact; what is not known is not idle. */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tests/unit/records/gpu.h"
+
+#define CTX(n)		((void *)(uintptr_t)(0x7000 + 64 * (n)))
+#define NR_THREADS	8
+#define NR_STREAMS	4	/* of each thread */
+#define NR_LAUNCHES	20000
+
+static struct stream streams[NR_THREADS][NR_STREAMS], many[100];
+
+/* Each stream ends its launches in their order, up to 40 behind. */
+static void *launch_some(void *arg)
+{
+	struct stream *mine = arg;
+	struct launched waiting[NR_STREAMS][40] = { 0 };
+	unsigned int random = (uintptr_t)arg;
+
+	for (int i = 0; i < NR_LAUNCHES; i++)
+		for (int s = 0; s < NR_STREAMS; s++) {
+			end(waiting[s][i % 40]);
+			waiting[s][i % 40] = launch(&mine[s]);
+			random = random * 1103515245 + 12345;
+			if (random >> 16 & 1)
+				continue;
+			/* All that wait. */
+			for (int j = 1; j <= 40; j++) {
+				end(waiting[s][(i + j) % 40]);
+				waiting[s][(i + j) % 40].cell = NULL;
+			}
+		}
+	for (int s = 0; s < NR_STREAMS; s++)
+		for (int j = 0; j < 40 - 3; j++)
+			end(waiting[s][(NR_LAUNCHES + j) % 40]);
+	return NULL;
+}
+
+static uint64_t outstanding_now(void)
+{
+	struct gpupart_records r;
+
+	return read_own(&r) ? r.outstanding : ~0ull;
+}
+
+static void of_threads(void)
+{
+	const uint64_t all = (uint64_t)NR_THREADS * NR_STREAMS * NR_LAUNCHES;
+	pthread_t threads[NR_THREADS];
+	struct gpupart_records r;
+
+	for (int t = 0; t < NR_THREADS; t++) {
+		for (int s = 0; s < NR_STREAMS; s++)
+			streams[t][s].ctx = CTX(0);
+		pthread_create(&threads[t], NULL, launch_some, streams[t]);
+	}
+	for (int i = 0; i < 20; i++)
+		if (outstanding_now() > NR_THREADS * NR_STREAMS * 41)
+			tap_ok(false, "more is outstanding than can be");
+	for (int t = 0; t < NR_THREADS; t++)
+		pthread_join(threads[t], NULL);
+	tap_ok(read_own(&r) && r.issued == all && r.ended + r.outstanding == all &&
+	       r.outstanding <= NR_THREADS * NR_STREAMS * 3 && !r.unrecorded && !r.unknown,
+	       "%d threads with %d streams each: %lu issued, %lu ended, %lu outstanding",
+	       NR_THREADS, NR_STREAMS, r.issued, r.ended, r.outstanding);
+	tap_ok(r.nr_functions == 1 && r.functions[0].count + r.untimed == r.ended &&
+	       r.kernels_ns >= r.busy_ns && r.busy_ns && r.last_end_ns,
+	       "all ended ones are in the totals: %lu of the function, %lu untimed",
+	       r.functions[0].count, r.untimed);
+}
+
+/* In a process of its own: nothing of one test is in the next. */
+static void in_child(void (*test)(void))
+{
+	int status = 1, before = tap_count;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (!start())
+			_exit(255);
+		records_context(records, &cuda, CTX(0));
+		test();
+		fflush(stdout);
+		_exit(tap_failed ? 255 : tap_count - before);
+	}
+	waitpid(pid, &status, 0);
+	tap_count += WEXITSTATUS(status) == 255 ? 0 : WEXITSTATUS(status);
+	tap_failed += !WIFEXITED(status) || !WEXITSTATUS(status) || WEXITSTATUS(status) == 255;
+}
+
+static void of_one(void)
+{
+	struct stream *s = &many[0];
+	struct launched a, b, c;
+
+	tap_ok(reads(0, 0, 0, 0, 0), "none at first");
+	s->ctx = CTX(0);
+	a = launch(s);
+	b = launch(s);
+	c = launch(s);
+	tap_ok(a.cell && b.cell && c.cell && a.cell != b.cell && reads(3, 0, 3, 0, 0),
+	       "three are outstanding");
+	end(a);
+	tap_ok(reads(3, 1, 2, 0, 0), "one has ended");
+	/* Never seen on hardware: what ended out of order stays busy. */
+	end(c);
+	tap_ok(reads(3, 1, 2, 0, 0), "a record that is late or lost keeps the ones behind it busy");
+	end(b);
+	tap_ok(reads(3, 3, 0, 0, 0), "all have ended");
+}
+
+static void full_ring(void)
+{
+	static struct launched l[RECORDS_LONG + 100];
+	struct stream *s = &many[0];
+	int recorded = 0;
+
+	s->ctx = CTX(0);
+	for (int i = 0; i < RECORDS_LONG + 100; i++) {
+		l[i] = launch(s);
+		recorded += l[i].cell != NULL;
+	}
+	tap_ok(recorded == RECORDS_LONG && reads(RECORDS_LONG, 0, RECORDS_LONG, 100, 100),
+	       "a full ring: 100 launches are unrecorded, and unknown");
+	for (int i = 0; i < RECORDS_LONG; i++)
+		end(l[i]);
+	tap_ok(reads(RECORDS_LONG, RECORDS_LONG, 0, 100, 100),
+	       "all others have ended: those are unknown yet");
+	l[0] = launch(s);
+	tap_ok(l[0].cell && reads(RECORDS_LONG + 1, RECORDS_LONG, 1, 100, 100), "one more");
+	end(l[0]);
+	tap_ok(reads(RECORDS_LONG + 1, RECORDS_LONG + 1, 0, 100, 0),
+	       "by the order of the stream they have ended, too");
+}
+
+static void used_slot(void)
+{
+	unsigned char before[TMD_MAX_SIZE];
+	struct stream *s = &many[0];
+	struct launched l;
+
+	s->ctx = CTX(0);
+	build(s);
+	s->tmd[SLOT(2)] = 1;
+	s->tmd[ADDRESS(2)] = 0x40;
+	l = launch_built(s, 1);
+	tap_ok(l.cell && s->tmd[SLOT(2)] == 1 && s->tmd[ADDRESS(2)] == 0x40 &&
+	       s->tmd[SLOT(1)] == 1, "slot 2 is in use: slot 1");
+	end(l);
+	build(s);
+	s->tmd[SLOT(1)] = s->tmd[SLOT(2)] = 1;
+	memcpy(before, s->tmd, sizeof(before));
+	launch_built(s, 1);
+	tap_ok(!memcmp(before, s->tmd, sizeof(before)) && reads(1, 1, 0, 1, 1),
+	       "both are in use: unrecorded, and nothing is written");
+	end(launch(s));
+	tap_ok(reads(2, 2, 0, 1, 0), "and it has ended with the next one");
+	build(s);
+	s->tmd[map.layout->version_byte]++;
+	memcpy(before, s->tmd, sizeof(before));
+	launch_built(s, 1);
+	tap_ok(!memcmp(before, s->tmd, sizeof(before)) && reads(2, 2, 0, 2, 1),
+	       "a TMD of another version: unrecorded, and nothing is written");
+}
+
+static void many_streams(void)
+{
+	struct launched l[100];
+	int recorded = 0;
+
+	for (int i = 0; i < 100; i++) {
+		many[i].ctx = CTX(0);
+		l[i] = launch(&many[i]);
+		recorded += l[i].cell != NULL;
+	}
+	tap_ok(recorded == 64 && reads(64, 0, 64, 36, 36), "the 65th stream has no ring");
+	for (int i = 0; i < 100; i++)
+		end(l[i]);
+	tap_ok(reads(64, 64, 0, 36, 36), "of its launches nobody knows the end");
+	records_stream_gone(records, (uintptr_t)many[0].tmd);
+	tap_ok(launch(&many[99]).cell, "one goes: another has its ring");
+}
+
+static void stream_reused(void)
+{
+	struct stream *s = &many[0];
+	struct launched a, b, other;
+
+	s->ctx = many[1].ctx = CTX(0);
+	for (int i = 1; i < 64; i++) {
+		many[i].ctx = CTX(0);
+		end(launch(&many[i]));
+	}
+	a = launch(s);
+	records_stream_gone(records, (uintptr_t)s->tmd);
+	other = launch(&many[64]);
+	many[64].ctx = CTX(0);
+	tap_ok(!other.cell, "a stream that went with work outstanding keeps its ring");
+	b = launch(s);
+	tap_ok(!b.cell, "its TMD's address comes again: another stream, which has none");
+	end(a);
+	b = launch(s);
+	tap_ok(b.cell && b.cell != a.cell, "until that work has ended");
+	end(b);
+	tap_ok(reads(65, 65, 0, 2, 2), "and all is counted");
+}
+
+static void contexts(void)
+{
+	struct stream *s = &many[0];
+	struct launched a, b;
+
+	s->ctx = CTX(1);
+	tap_ok(!launch(s).cell && reads(0, 0, 0, 1, 1), "a context that nobody told of");
+	records_context(records, &cuda, CTX(1));
+	a = launch(s);
+	b = launch(s);
+	end(a);
+	tap_ok(reads(2, 1, 1, 1, 1), "is told of");
+	records_context_gone(records, CTX(1));
+	tap_ok(reads(2, 1, 0, 1, 2), "it goes: what is outstanding becomes unknown");
+	tap_ok(!launch(s).cell && reads(2, 1, 0, 2, 3), "launches in it are unrecorded");
+	refuses_registered = 712;
+	records_context(records, &cuda, CTX(1));
+	b = launch(s);
+	tap_ok(b.cell && b.cell != a.cell, "it comes again, the driver still has the old memory");
+	end(b);
+	tap_ok(reads(3, 2, 0, 2, 3), "which stays unknown");
+	records_context_gone(records, CTX(1));
+	refuses_registered = 0;
+	records_context(records, &cuda, CTX(2));
+	s->ctx = CTX(2);
+	tap_ok(reads(3, 3, 0, 2, 2), "the driver took the old memory again: that work is over");
+	b = launch(s);
+	tap_ok(b.cell, "and launches are recorded there");
+}
+
+static void failed_launch(void)
+{
+	struct stream *s = &many[0];
+
+	s->ctx = CTX(0);
+	launch(s);
+	records_launch_ends(0);
+	tap_ok(reads(1, 0, 1, 0, 0), "a launch that was made");
+	launch(s);
+	records_launch_ends(719);
+	tap_ok(reads(2, 0, 2, 0, 0), "an error of another one's keeps it busy");
+	records_launch_ends(1);
+	tap_ok(reads(2, 0, 2, 0, 0), "one call ends once");
+	s = &many[1];
+	s->ctx = CTX(0);
+	launch(s);
+	records_launch_ends(1);
+	tap_ok(reads(3, 1, 2, 0, 0), "one that was not made has ended");
+	end(launch(s));
+	tap_ok(reads(4, 2, 2, 0, 0), "and the stream goes on");
+}
+
+static void two_at_once(void)
+{
+	struct stream *s = &many[0];
+
+	s->ctx = CTX(0);
+	end(launch(s));
+	for (int i = 0; i < CONTROL_NR_RINGS; i++)
+		if (records->rings[i].ctx)
+			atomic_store(&records->rings[i].busy, 1);
+	tap_ok(!launch(s).cell && !launch(s).cell && reads(1, 1, 0, 2, 2),
+	       "two launches of one stream at once: nothing is known of it any more");
+}
+
+static unsigned int nr_asked;
+
+static cuda_result fake_name(const char **name, void *function)
+{
+	nr_asked++;
+	*name = function == (void *)0x1000 ? "first" : "second";
+	return 0;
+}
+
+static void launch_9(struct stream *s, uint64_t function)
+{
+	for (int i = 0; i < 9; i++) {
+		build(s);
+		end(launch_built(s, function));
+	}
+}
+
+static void names(void)
+{
+	static const struct cuda_api asked = { .func_name = fake_name };
+	struct stream *s = &many[0];
+	struct gpupart_records r;
+
+	s->ctx = CTX(0);
+	launch_9(s, 0x1000);
+	records_names(records, &asked);
+	records_names(records, &asked);
+	tap_ok(nr_asked == 1 && read_own(&r) && r.nr_functions == 1 &&
+	       !strcmp(r.functions[0].name, "first"), "a function's name is asked for once");
+	launch_9(s, 0x2000);
+	records_module_gone(records);
+	records_names(records, &asked);
+	tap_ok(nr_asked == 1 && read_own(&r) && r.nr_functions == 2 &&
+	       r.functions[0].count + r.functions[1].count == 18 &&
+	       (!r.functions[0].name[0] || !r.functions[1].name[0]),
+	       "not of one whose module was unloaded");
+	launch_9(s, 0x1000);
+	launch_9(s, 0x1000);
+	records_names(records, &asked);
+	tap_ok(nr_asked == 2 && read_own(&r) && r.nr_functions == 2 &&
+	       r.functions[0].count + r.functions[1].count == 36,
+	       "at the same address is another one, by the same name the same row");
+}
+
+static void forked(void)
+{
+	struct stream *s = &many[0];
+	struct launched a, b;
+	int status;
+	pid_t pid;
+
+	s->ctx = CTX(0);
+	a = launch(s);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(launch(s).cell || !reads(0, 0, 0, 1, 1));
+	waitpid(pid, &status, 0);
+	b = launch(s);
+	end(a);
+	end(b);
+	tap_ok(WIFEXITED(status) && reads(2, 2, 0, 0, 0) == true,
+	       "a fork's child changes nothing of its parent's");
+}
+
+int main(void)
+{
+	static void (*const tests[])(void) = {
+		of_threads, of_one, full_ring, used_slot, many_streams, stream_reused, contexts,
+		failed_launch, two_at_once, names, forked,
+	};
+
+	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		in_child(tests[i]);
+	return tap_done();
+}
