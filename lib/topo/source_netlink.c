@@ -130,7 +130,8 @@ free:
 		return ctx_fail(conn->gp, conn->refused, "%s",
 				conn->sentence[0] ? conn->sentence : strerror(-conn->refused));
 	if (err == -NLE_DUMP_INTR)
-		return ctx_fail(conn->gp, -EAGAIN, "GPUs came or went while the kernel listed them");
+		return ctx_fail(conn->gp, -EAGAIN,
+				"GPUs came or went while the kernel listed them");
 	if (err < 0)
 		return ctx_fail(conn->gp, -EIO, "netlink: %s", nl_geterror(err));
 	return 0;
