@@ -462,8 +462,6 @@ static bool ring_busy(struct gpupart_records_reader *reader, const struct contro
 	uint64_t folded, done = reader->done[n];
 	const struct records_cell *cells = records_cells(reader->section) + records_first(n);
 
-	if (issued == done && !waiting)
-		return false;
 	folded = __atomic_load_n(&ring->folded, __ATOMIC_RELAXED);
 	if (folded > done && folded <= issued)
 		done = folded;
@@ -490,8 +488,14 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 	if (__atomic_load_n(&records->nowhere, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED))
 		return 1;
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
-		if (ring_busy(reader, &records->rings[n], n))
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+		const struct control_ring *ring = &records->rings[n];
+
+		/* Most have been looked at, or are nobody's. */
+		if ((__atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE) != reader->done[n] ||
+		     __atomic_load_n(&ring->waiting, __ATOMIC_RELAXED)) &&
+		    ring_busy(reader, ring, n))
 			return 1;
+	}
 	return 0;
 }
