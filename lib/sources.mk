@@ -97,8 +97,10 @@ LIB_RECORDS_SRC := \
 	lib/records/file.c \
 	lib/records/fold.c \
 	lib/records/names.c \
-	lib/records/read.c \
 	lib/records/ring.c
+
+LIB_RECORDS_MANAGE_SRC := \
+	lib/records/read.c
 
 LIB_STAT_SRC := \
 	lib/stat/block.c \
@@ -159,7 +161,7 @@ LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_S
 
 # libgpupart-manage.so.0: what programs that manage GPUs use, and no injected process needs.
 LIB_MANAGE_SRC := $(LIB_CORE_MANAGE_SRC) $(LIB_TOPO_MANAGE_SRC) $(LIB_CONFINE_MANAGE_SRC) \
-	$(LIB_STAT_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
+	$(LIB_RECORDS_MANAGE_SRC) $(LIB_STAT_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
 
 LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)
 
@@ -170,5 +172,4 @@ LIB_FAST_SRC := \
 	lib/driver/device.c \
 	lib/records/fold.c \
 	lib/records/ring.c \
-	lib/tmd/release.c \
 	lib/tmd/tmd.c

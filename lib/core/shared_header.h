@@ -89,6 +89,7 @@ enum shared_version shared_version(int fd, enum shared_kind kind, uint32_t layou
  * Opens @file of @uid for reading, unless it is no regular file of that user's: nothing is followed
  * or waited for. A descriptor or -errno, and as shared_read() in *version.
  */
+__attribute__((visibility("default")))
 int shared_open(int dir, const char *file, uid_t uid, enum shared_kind kind, uint32_t layout,
 		struct shared_seen *seen, enum shared_version *version);
 

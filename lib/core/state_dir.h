@@ -29,6 +29,7 @@ static inline void control_close(const int *fd)
 /* Of a job or a tenant: 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
 __attribute__((visibility("default"))) bool control_name_good(const char *name);
 /* 0700 and @uid's, or a negative errno; *path is made. */
+__attribute__((visibility("default")))
 int control_open_dir(uid_t uid, bool make);
 /* Lists the folder @dir, which is closed with the list or on failure; NULL: it cannot be listed. */
 DIR *control_read_dir(int dir);
@@ -46,13 +47,16 @@ bool control_budget_spent(uint64_t end);
 /* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
 bool control_folder_uid(const char *name, uid_t *uid);
 /* @room bytes of another process into @len: printable ASCII or a question mark, and an end. */
+__attribute__((visibility("default")))
 void control_copy_text(char *to, size_t len, const char *from, size_t room);
 /* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */
 uint64_t control_process_start(pid_t pid);
 /* Whether @pid is the process that began at @start; false where that is 0. */
 bool control_process_lives(pid_t pid, uint64_t start);
+__attribute__((visibility("default")))
 uint64_t control_pid_namespace(void);
 /* Whether /proc shows the pids of our own namespace: it may be mounted from another. */
+__attribute__((visibility("default")))
 bool control_proc_is_ours(void);
 
 /* What /proc/PID/status says. */
@@ -62,8 +66,10 @@ struct control_status {
 	bool nested;		/* which is none of ours */
 };
 
+__attribute__((visibility("default")))
 bool control_read_status(int pid, struct control_status *status);
 /* The pid namespace of a process; 0: it is not told. */
+__attribute__((visibility("default")))
 uint64_t control_namespace_of(int pid);
 
 /* Processes of pid namespaces below ours, once for all that is looked up. All zero at first. */

@@ -100,6 +100,7 @@ static inline struct records_note *records_notes(void *section)
 /* The section of the @n'th GPU, made where it is not there yet; NULL with the reason in @gp. */
 void *records_file_section(struct gpupart *gp, unsigned int n);
 /* NULL: none. */
+GPUPART_PRIVATE
 void *records_file_find(unsigned int n);
 /* The part of it that the GPU writes, mapped once more; NULL: no room. */
 void *records_file_again(unsigned int n);
@@ -237,6 +238,7 @@ struct records_entry {
 };
 
 /* The next launch of @ring, whose number is @ring->folded + 1, into the totals. */
+GPUPART_PRIVATE
 void records_fold_entry(struct control_records *totals, struct control_ring *ring,
 			const struct records_entry *entry);
 
@@ -264,6 +266,7 @@ extern atomic_bool records_unnamed;
 /* Outside of the launch callback: asks the driver for the names of functions. */
 void records_names(struct records *records, const struct cuda_api *cuda);
 /* The same for a copy of this process's totals. */
+GPUPART_PRIVATE
 void records_name_copy(struct control_records *copy, const struct cuda_api *cuda);
 /* A module goes: functions that have no name yet get none. */
 void records_module_gone(struct records *records);

@@ -15,6 +15,7 @@ struct holder_table {
 	size_t maps_max, maps_read;	/* bytes of /proc/PID/maps; @maps_max 0: no limit */
 };
 
+GPUPART_PRIVATE
 void holder_table_free(struct holder_table *table);
 
 /*
@@ -28,9 +29,11 @@ bool holder_spent(const struct holder_table *table);
  * @uid; 0: it lives, but has no number in this pid namespace; -ESRCH: none was found. What
  * the block says of itself proves nothing: anybody may write it.
  */
+GPUPART_PRIVATE
 int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct holder_table *table);
 
 /* The same by its lock on the file alone, which is cheap; -ESRCH also where it lost that. */
+GPUPART_PRIVATE
 int holder_lock_pid(int fd);
 
 /*

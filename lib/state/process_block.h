@@ -136,6 +136,7 @@ struct control_block {
  * Seen by nobody else before control_publish(), and where that fails. Once something is in
  * it, it stays in its place: the file is mapped over it.
  */
+GPUPART_PRIVATE
 extern struct control_block *control_self;
 
 /* This thread's lane in the block; NULL: it has none yet. */
