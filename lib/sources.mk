@@ -128,6 +128,9 @@ LIB_MEMORY_SRC := \
 	lib/memory/overhead.c \
 	lib/memory/tenant.c
 
+LIB_MEMORY_MANAGE_SRC := \
+	lib/memory/size_parse.c
+
 LIB_VERIFY_SRC := \
 	lib/verify/census.c \
 	lib/verify/learn.c \
@@ -160,7 +163,7 @@ LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_S
 	$(LIB_CONFINE_SRC) $(LIB_RECORDS_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC)
 
 # libgpupart-manage.so.0: what programs that manage GPUs use, and no injected process needs.
-LIB_MANAGE_SRC := $(LIB_CORE_MANAGE_SRC) $(LIB_TOPO_MANAGE_SRC) $(LIB_CONFINE_MANAGE_SRC) \
+LIB_MANAGE_SRC := $(LIB_CORE_MANAGE_SRC) $(LIB_TOPO_MANAGE_SRC) $(LIB_CONFINE_MANAGE_SRC) $(LIB_MEMORY_MANAGE_SRC) \
 	$(LIB_RECORDS_MANAGE_SRC) $(LIB_STAT_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
 
 LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)

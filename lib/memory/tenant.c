@@ -3,14 +3,12 @@
  * Tenants, whose ledgers lie beside the blocks of processes: shown, given quotas, forgotten when
  * nobody is in them, and the one that this process is in.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 #include "lib/core/environment.h"
 #include "lib/core/fork.h"
@@ -194,75 +192,6 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 				tenant.name, (unsigned long long)tenant.quota,
 				(unsigned long long)bytes);
 	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);
-}
-
-#define MAX_SIZE ((uint64_t)1 << 60)
-
-/* "G", "GiB", "gb": what it stands for; 0: it is no unit. */
-static uint64_t unit_of(const char *text)
-{
-	static const char letters[] = "kmgt";
-	uint64_t unit = 1, base = 1024;
-	const char *letter = *text ? strchr(letters, tolower((unsigned char)*text)) : NULL;
-
-	if (!strcasecmp(text, "") || !strcasecmp(text, "b"))
-		return 1;
-	if (!letter)
-		return 0;
-	if (!strcasecmp(text + 1, "b"))
-		base = 1000;
-	else if (text[1] && strcasecmp(text + 1, "ib"))
-		return 0;
-	for (long i = letter - letters; i >= 0; i--)
-		unit *= base;
-	return unit;
-}
-
-/* Digits and, before a unit, a fraction; *end is what follows. In bytes, cut to whole ones. */
-static uint64_t read_size(const char *text, uint64_t *whole, const char **end)
-{
-	uint64_t part = 0, scale = 1;
-
-	*whole = 0;
-	for (; isdigit((unsigned char)*text); text++)
-		*whole = *whole > MAX_SIZE ? *whole : *whole * 10 + (*text - '0');
-	if (*text == '.' && isdigit((unsigned char)text[1]))
-		for (text++; isdigit((unsigned char)*text); text++)
-			if (scale < 1000000) {
-				part = part * 10 + (*text - '0');
-				scale *= 10;
-			}
-	*end = text;
-	return part * (1000000 / scale);	/* millionths */
-}
-
-int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes)
-{
-	uint64_t whole, millionths, unit, size;
-	const char *end;
-
-	if (!text || !isdigit((unsigned char)*text))
-		return ctx_fail(gp, -EINVAL, "'%.40s' is no size, as 20G, 512M or 1.5GiB are",
-				text ? text : "");
-	millionths = read_size(text, &whole, &end);
-	unit = unit_of(end);
-	if (!unit)
-		return ctx_fail(gp, -EINVAL,
-				"'%.40s' has no unit that is known: wants K, M, G, T (of 1024), KB, MB, .. (of 1000) or none, for bytes",
-				text);
-	if (unit == 1 && memchr(text, '.', end - text))
-		return ctx_fail(gp, -EINVAL,
-				"'%.40s' is a fraction of a byte: wants a unit, as 1.5G has",
-				text);
-	if (whole > MAX_SIZE / unit)
-		return ctx_fail(gp, -EINVAL, "'%.40s' is too much: 2^60 bytes at most", text);
-	size = whole * unit + unit / 1000000 * millionths + unit % 1000000 * millionths / 1000000;
-	if (size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "'%.40s' is too much: 2^60 bytes at most", text);
-	if (!size)
-		return ctx_fail(gp, -EINVAL, "'%.40s' is no memory: wants 1 byte or more", text);
-	*bytes = size;
-	return 0;
 }
 
 /* Jobs that live, asked for once, when there is a tenant to ask for. */
