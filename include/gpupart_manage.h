@@ -313,7 +313,8 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * is not recorded: it is taken as its submission or, if that is later, the end of the launch before
  * it on its stream. So busy times are upper bounds for a stream that waits for events, copies or a
  * time slice. Kernels of graphs are not in them. A process is read by others if it was published
- * (gpupart_process_publish()) before its first context was made or attached.
+ * (gpupart_process_publish()) before its first context was made or attached. A real GPU writes
+ * records only for a process with GPUPART_RECORDS=1 in its environment.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 

@@ -323,7 +323,7 @@ unsigned int fold_ring(struct control_records *totals, const struct records_ring
 static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {
 	for (unsigned int i = 0; i < LOOK_MAX; i++) {
-		const struct records_ring *ring = 
+		const struct records_ring *ring =
 			&records->rings[records->next_ring++ % CONTROL_NR_RINGS];
 
 		if (atomic_load_explicit(&ring->issued, memory_order_relaxed) !=
