@@ -116,7 +116,7 @@ void recording_known(struct gpupart_gpu *gpu)
 	name_make(gpu, name);
 	if (!err && !was_proven(name))
 		err = ctx_fail(&gp, -EOPNOTSUPP,
-			       "records of launches were not checked yet on this GPU and driver");
+			       "not checked yet on this GPU and driver");
 	if (!atomic_load(&gpu->recorder))
 		start(&gp, gpu, err);
 }

@@ -157,7 +157,7 @@ static int register_in(struct gpupart *gp, const struct cuda_api *cuda, struct r
 	if (!result)
 		result = cuda->host_pointer(&address, context->mapped, 0);
 	if (result)
-		return ctx_fail(gp, -EIO, "the driver does not register memory for records: %s",
+		return ctx_fail(gp, -EIO, "cuMemHostRegister: %s",
 				cuda_words(cuda, result));
 	context->address = address;
 	return 0;

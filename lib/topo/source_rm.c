@@ -485,7 +485,7 @@ int topo_rm_reg(struct rm_conn *conn, uint32_t offset, uint32_t *value)
 		return 0;
 	}
 	return ctx_fail(conn->gp, -EACCES,
-			"NVIDIA's driver %s does not read register 0x%x (%s, register's status 0x%x): root may",
+			"NVIDIA's driver %s does not read register 0x%x (%s, its status 0x%x): root may",
 			rm_driver(conn), offset, rm_status_text(status).text, op.status);
 }
 
